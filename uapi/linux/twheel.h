@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * twheel: one file descriptor holding millions of timers.
+ *
+ * This header is the whole contract between /dev/twheel and a program. It
+ * stands alone, has one layout for 32-bit and 64-bit programs, and what is
+ * published in it never changes its meaning.
+ *
+ * Rules for every structure:
+ *
+ * - It starts with @size, the size of the structure as the caller knows it.
+ *   A later kernel takes a smaller, older one; an older kernel takes a larger
+ *   one as long as all that it does not know is zero.
+ * - Reserved fields and unknown flags must be zero.
+ * - All times are nanoseconds of the wheel's clock, from 0 to 2^63 - 1
+ *   (KTIME_MAX). Sums saturate there.
+ *
+ * Errors, of every call unless its description says otherwise:
+ *
+ * ============= ============================================================
+ * %ENOTTY       unknown ioctl
+ * %EINVAL       malformed: @size too small, a time of more than KTIME_MAX,
+ *               a reserved field set, an unknown flag or opcode
+ * %E2BIG        @size larger than this kernel knows, and the rest is not
+ *               zero (or @size larger than a page)
+ * %EOPNOTSUPP   a known field with a value that this build does not do
+ * %ENOENT       no such live timer
+ * %ENOSPC       the limit of this wheel or of this user is reached
+ * %EBUSY        set up twice, or after the first timer
+ * %EFAULT       a bad address; nothing was changed by the operation
+ * %ENOMEM       no memory; nothing was changed by the operation
+ * ============= ============================================================
+ *
+ * read(2) adds %EAGAIN (nothing ready, and not to wait), %EINTR (a signal
+ * came while waiting) and gives %EINVAL for a buffer without room for one
+ * event.
+ */
+#ifndef _UAPI_LINUX_TWHEEL_H
+#define _UAPI_LINUX_TWHEEL_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/** TWHEEL_VERSION: version of this interface, see &struct twheel_info */
+#define TWHEEL_VERSION 1
+
+/** TWHEEL_TICK_MIN_NS: the shortest tick, in ns */
+#define TWHEEL_TICK_MIN_NS 1000
+/** TWHEEL_TICK_MAX_NS: the longest tick, in ns */
+#define TWHEEL_TICK_MAX_NS 1000000000
+
+/*
+ * Clocks of a wheel. The numbers are those of clock_gettime(2), repeated here
+ * because <linux/time.h> and the C library's <time.h> can't be included
+ * together.
+ */
+/** TWHEEL_CLOCK_REALTIME: the wall clock; timers follow it when it is set */
+#define TWHEEL_CLOCK_REALTIME 0
+/** TWHEEL_CLOCK_MONOTONIC: time since boot without suspend; the default */
+#define TWHEEL_CLOCK_MONOTONIC 1
+/** TWHEEL_CLOCK_BOOTTIME: time since boot with suspend */
+#define TWHEEL_CLOCK_BOOTTIME 7
+/** TWHEEL_CLOCK_TAI: international atomic time */
+#define TWHEEL_CLOCK_TAI 11
+
+/** TWHEEL_SETUP_COUNT: read(2) gives a count, as an eventfd does, no events */
+#define TWHEEL_SETUP_COUNT (1U << 0)
+
+/** TWHEEL_FEATURE_COUNT: %TWHEEL_SETUP_COUNT is understood */
+#define TWHEEL_FEATURE_COUNT (1U << 0)
+/** TWHEEL_FEATURE_EVENTFD: %TWHEEL_IOC_EVENTFD is understood */
+#define TWHEEL_FEATURE_EVENTFD (1U << 1)
+/** TWHEEL_FEATURE_DRAIN: %TWHEEL_IOC_DRAIN is understood */
+#define TWHEEL_FEATURE_DRAIN (1U << 2)
+
+/** TWHEEL_OP_ARM: start a new timer; its id is handed back */
+#define TWHEEL_OP_ARM 1
+/** TWHEEL_OP_MODIFY: give a live timer new times and user data */
+#define TWHEEL_OP_MODIFY 2
+/** TWHEEL_OP_CANCEL: end a live timer; no event of it is read afterwards */
+#define TWHEEL_OP_CANCEL 3
+/** TWHEEL_OP_QUERY: look at a live timer */
+#define TWHEEL_OP_QUERY 4
+
+/** TWHEEL_ABS: @deadline is a time of the wheel's clock, not a delay */
+#define TWHEEL_ABS (1U << 0)
+
+/** TWHEEL_STATE_NONE: there was no such timer before the operation */
+#define TWHEEL_STATE_NONE 0
+/** TWHEEL_STATE_PENDING: armed, not expired */
+#define TWHEEL_STATE_PENDING 1
+/** TWHEEL_STATE_READY: expired, its event not yet read */
+#define TWHEEL_STATE_READY 2
+
+/** TWHEEL_EVENT_PERIODIC: the timer goes on; its id stays valid */
+#define TWHEEL_EVENT_PERIODIC (1U << 0)
+
+/** TWHEEL_LATENESS_BUCKETS: length of the histogram in &struct twheel_stats */
+#define TWHEEL_LATENESS_BUCKETS 64
+
+/**
+ * struct twheel_info - what this kernel and this wheel can do and hold
+ * @size: in: sizeof(struct twheel_info)
+ * @version: out: version of the interface, %TWHEEL_VERSION
+ * @features: out: TWHEEL_FEATURE_* bits
+ * @hz: out: jiffies a second, whose length is the default tick
+ * @clock: out: this wheel's clock, TWHEEL_CLOCK_*
+ * @flags: out: TWHEEL_SETUP_* flags of this wheel
+ * @__reserved: out: 0
+ * @tick_min: out: the shortest tick that SETUP takes, in ns
+ * @tick_max: out: the longest tick that SETUP takes, in ns
+ * @tick: out: this wheel's tick, in ns
+ * @wheel_limit: out: most timers of any wheel (module parameter)
+ * @user_limit: out: most timers of all wheels of one user (module parameter)
+ * @limit: out: most timers of this wheel
+ * @pending: out: timers of this wheel that are armed and not expired
+ * @ready: out: timers of this wheel that are expired and not read
+ * @next_expiry: out: no pending timer expires before this time; 0 without
+ *	pending timers
+ *
+ * Argument of %TWHEEL_IOC_INFO. Fields that are only handed out are ignored
+ * on the way in.
+ */
+struct twheel_info {
+	__u32 size;
+	__u32 version;
+	__aligned_u64 features;
+	__u32 hz;
+	__u32 clock;
+	__u32 flags;
+	__u32 __reserved;
+	__aligned_u64 tick_min;
+	__aligned_u64 tick_max;
+	__aligned_u64 tick;
+	__aligned_u64 wheel_limit;
+	__aligned_u64 user_limit;
+	__aligned_u64 limit;
+	__aligned_u64 pending;
+	__aligned_u64 ready;
+	__aligned_u64 next_expiry;
+};
+
+/**
+ * struct twheel_setup - what a wheel shall be
+ * @size: in: sizeof(struct twheel_setup)
+ * @flags: in: TWHEEL_SETUP_*
+ * @clock: in: TWHEEL_CLOCK_*; %EOPNOTSUPP for any other
+ * @__reserved: in: 0
+ * @tick: in: length of a tick in ns, %TWHEEL_TICK_MIN_NS to
+ *	%TWHEEL_TICK_MAX_NS, or 0 for one jiffy; %EOPNOTSUPP for any other
+ * @limit: in: most timers that this wheel may hold, pending and ready, or 0
+ *	for the module's limit; %ENOSPC for more than the module's limit without
+ *	%CAP_SYS_RESOURCE
+ *
+ * Argument of %TWHEEL_IOC_SETUP: once, and before the first timer, else
+ * %EBUSY. A wheel that is not set up uses %TWHEEL_CLOCK_MONOTONIC and zeros.
+ */
+struct twheel_setup {
+	__u32 size;
+	__u32 flags;
+	__u32 clock;
+	__u32 __reserved;
+	__aligned_u64 tick;
+	__aligned_u64 limit;
+};
+
+/**
+ * struct twheel_op - one operation on one timer
+ * @size: in: sizeof(struct twheel_op)
+ * @opcode: in: TWHEEL_OP_*; 0 in the ioctls for one timer, which say it
+ *	themselves
+ * @flags: in: %TWHEEL_ABS or 0; 0 for CANCEL and QUERY
+ * @result: out: 0, or a negative error of this operation (SUBMIT only)
+ * @state: out: TWHEEL_STATE_* in which the operation found the timer
+ * @id: ARM: out; else in: the timer. Never 0; %ENOENT for one that is used up
+ *	or was never given out
+ * @deadline: ARM, MODIFY: in: when to expire: the delay from now, or with
+ *	%TWHEEL_ABS the time. Rounded up to the next tick; a time in the past is
+ *	ready at once. QUERY: out: the time
+ * @interval: ARM, MODIFY: in: period of a periodic timer, or 0 for one that
+ *	expires once. The next period begins when the event is read; what was
+ *	missed is counted. QUERY: out
+ * @slack: ARM, MODIFY: in: may be ready up to this much later, so that
+ *	neighbours share a wake-up. QUERY: out: as much of it as the wheel uses
+ * @jitter: ARM, MODIFY: in: each expiry is put off by a fresh random part of
+ *	this. Not more than @interval in a periodic timer (%EINVAL). QUERY: out
+ * @user_data: ARM, MODIFY: in: handed back with each event. QUERY: out
+ *
+ * Argument of %TWHEEL_IOC_ARM, %TWHEEL_IOC_MODIFY, %TWHEEL_IOC_CANCEL and
+ * %TWHEEL_IOC_QUERY, and element of the array of %TWHEEL_IOC_SUBMIT and
+ * %TWHEEL_IOC_DRAIN. MODIFY replaces all that ARM sets; a timer that had
+ * expired and whose event was not read is pending again, and that event is
+ * withdrawn. CANCEL takes @id alone: the fields after it must be 0.
+ */
+struct twheel_op {
+	__u32 size;
+	__u16 opcode;
+	__u16 flags;
+	__s32 result;
+	__u32 state;
+	__aligned_u64 id;
+	__aligned_u64 deadline;
+	__aligned_u64 interval;
+	__aligned_u64 slack;
+	__aligned_u64 jitter;
+	__aligned_u64 user_data;
+};
+
+/**
+ * struct twheel_submit - a batch of operations
+ * @size: in: sizeof(struct twheel_submit)
+ * @flags: in: 0
+ * @ops: in: address of an array of &struct twheel_op, read and written
+ * @nr: in: number of elements, 0 to 2^31 - 1
+ * @op_size: in: sizeof(struct twheel_op), the distance of the elements, which
+ *	each of them repeats in its own @size
+ *
+ * Argument of %TWHEEL_IOC_SUBMIT, which returns how many operations were
+ * done, in order, from the first. A bad operation has its error in its own
+ * result, counts as done, and does not stop the others. Less than @nr are
+ * done when a signal comes or when the array can't be read and written
+ * further on; with none done the call fails with %EINTR or %EFAULT.
+ */
+struct twheel_submit {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 ops;
+	__u32 nr;
+	__u32 op_size;
+};
+
+/**
+ * struct twheel_drain - take pending timers out
+ * @size: in: sizeof(struct twheel_drain)
+ * @flags: in: 0
+ * @ops: in: address of an array of &struct twheel_op, written only
+ * @nr: in: number of elements, 0 to 2^31 - 1
+ * @op_size: in: sizeof(struct twheel_op)
+ *
+ * Argument of %TWHEEL_IOC_DRAIN, which returns how many timers were taken
+ * out: 0 when none is pending. They come in no particular order, each as the
+ * %TWHEEL_OP_ARM operation that would arm it again with its absolute deadline,
+ * @id being its id until now. Timers that are ready stay, for read(2).
+ * Less than @nr with more pending are taken when a signal comes or when the
+ * array can't be written further on; with none taken the call then fails
+ * with %EINTR or %EFAULT.
+ */
+struct twheel_drain {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 ops;
+	__u32 nr;
+	__u32 op_size;
+};
+
+/**
+ * struct twheel_eventfd - an eventfd to signal
+ * @size: in: sizeof(struct twheel_eventfd)
+ * @flags: in: 0
+ * @fd: in: an eventfd(2), to which 1 is added whenever timers become ready;
+ *	-1 to end that. %EBADF or %EINVAL for what is no eventfd, %EBUSY when
+ *	one is set, %ENOENT when none is there to end
+ * @__reserved: in: 0
+ *
+ * Argument of %TWHEEL_IOC_EVENTFD. Timers that are ready already when the
+ * eventfd is set signal it at once.
+ */
+struct twheel_eventfd {
+	__u32 size;
+	__u32 flags;
+	__s32 fd;
+	__u32 __reserved;
+};
+
+/**
+ * struct twheel_stats - counters of a wheel since it was opened
+ * @size: in: sizeof(struct twheel_stats)
+ * @__reserved: out: 0
+ * @armed: out: timers armed
+ * @modified: out: timers given new times
+ * @cancelled: out: timers cancelled
+ * @expired: out: expiries, without overruns
+ * @overruns: out: periods that went by before their timer's event was read
+ * @delivered: out: events read (in count mode: expiries counted)
+ * @drained: out: timers drained
+ * @limited: out: times that a limit refused a timer
+ * @wakeups: out: times that the hrtimer ran
+ * @deferred: out: times that work over the budget was left to the worker
+ * @brought_down: out: timers moved from one level of the wheel to another
+ * @longest_run: out: longest single run of expiry work, in ns: the time for
+ *	which a processor was held
+ * @largest_run: out: most timers touched one by one in a single run
+ * @max_lateness: out: the largest lateness, in ns
+ * @lateness: out: expiries by lateness, which is the time from the tick at
+ *	which a timer was due to when it was made ready: element 0 counts 0 ns,
+ *	element i counts 2^(i-1) to 2^i - 1 ns
+ *
+ * Argument of %TWHEEL_IOC_STATS. Fields that are only handed out are ignored
+ * on the way in.
+ */
+struct twheel_stats {
+	__u32 size;
+	__u32 __reserved;
+	__aligned_u64 armed;
+	__aligned_u64 modified;
+	__aligned_u64 cancelled;
+	__aligned_u64 expired;
+	__aligned_u64 overruns;
+	__aligned_u64 delivered;
+	__aligned_u64 drained;
+	__aligned_u64 limited;
+	__aligned_u64 wakeups;
+	__aligned_u64 deferred;
+	__aligned_u64 brought_down;
+	__aligned_u64 longest_run;
+	__aligned_u64 largest_run;
+	__aligned_u64 max_lateness;
+	__aligned_u64 lateness[TWHEEL_LATENESS_BUCKETS];
+};
+
+/**
+ * struct twheel_event - what read(2) gives, one for each expired timer
+ * @id: the timer; used up with this event, unless it is periodic
+ * @user_data: as given when it was armed or last modified
+ * @deadline: when it was to expire, its jitter included
+ * @expired: when the wheel made it ready
+ * @overrun: periods that went by since, before this read; 0 if not periodic
+ * @flags: TWHEEL_EVENT_*
+ * @__reserved: 0
+ *
+ * Events come in the order of their ticks. read(2) gives whole events only.
+ * In count mode it gives 8 bytes instead: the number of expiries, overruns
+ * included, since the last read.
+ */
+struct twheel_event {
+	__aligned_u64 id;
+	__aligned_u64 user_data;
+	__aligned_u64 deadline;
+	__aligned_u64 expired;
+	__aligned_u64 overrun;
+	__u32 flags;
+	__u32 __reserved;
+};
+
+/** TWHEEL_IOC_TYPE: the ioctl type of /dev/twheel */
+#define TWHEEL_IOC_TYPE 0xF7
+
+/** TWHEEL_IOC_INFO: &struct twheel_info */
+#define TWHEEL_IOC_INFO _IO(TWHEEL_IOC_TYPE, 0x00)
+/** TWHEEL_IOC_SETUP: &struct twheel_setup */
+#define TWHEEL_IOC_SETUP _IO(TWHEEL_IOC_TYPE, 0x01)
+/** TWHEEL_IOC_SUBMIT: &struct twheel_submit */
+#define TWHEEL_IOC_SUBMIT _IO(TWHEEL_IOC_TYPE, 0x02)
+/** TWHEEL_IOC_ARM: &struct twheel_op, %TWHEEL_OP_ARM */
+#define TWHEEL_IOC_ARM _IO(TWHEEL_IOC_TYPE, 0x03)
+/** TWHEEL_IOC_MODIFY: &struct twheel_op, %TWHEEL_OP_MODIFY */
+#define TWHEEL_IOC_MODIFY _IO(TWHEEL_IOC_TYPE, 0x04)
+/** TWHEEL_IOC_CANCEL: &struct twheel_op, %TWHEEL_OP_CANCEL */
+#define TWHEEL_IOC_CANCEL _IO(TWHEEL_IOC_TYPE, 0x05)
+/** TWHEEL_IOC_QUERY: &struct twheel_op, %TWHEEL_OP_QUERY */
+#define TWHEEL_IOC_QUERY _IO(TWHEEL_IOC_TYPE, 0x06)
+/** TWHEEL_IOC_DRAIN: &struct twheel_drain */
+#define TWHEEL_IOC_DRAIN _IO(TWHEEL_IOC_TYPE, 0x07)
+/** TWHEEL_IOC_EVENTFD: &struct twheel_eventfd */
+#define TWHEEL_IOC_EVENTFD _IO(TWHEEL_IOC_TYPE, 0x08)
+/** TWHEEL_IOC_STATS: &struct twheel_stats */
+#define TWHEEL_IOC_STATS _IO(TWHEEL_IOC_TYPE, 0x09)
+
+#endif /* _UAPI_LINUX_TWHEEL_H */
