@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The device /dev/twheel: open, ioctl, read, poll, fdinfo.
+ */
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/seq_file.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
+#include <uapi/linux/twheel.h>
+
+#include "chardev.h"
+#include "context.h"
+#include "submit.h"
+#include "validate.h"
+
+/* The argument of an ioctl, as this kernel knows it. */
+union tw_arg {
+	u32 size;
+	struct twheel_info info;
+	struct twheel_setup setup;
+	struct twheel_op op;
+	struct twheel_submit submit;
+	struct twheel_drain drain;
+	struct twheel_eventfd eventfd;
+	struct twheel_stats stats;
+};
+
+static int tw_open(struct inode *inode, struct file *file)
+{
+	struct twheel *tw = tw_create();
+
+	if (!tw)
+		return -ENOMEM;
+	file->private_data = tw;
+	/* Nothing here waits unless it is to wait for a timer. */
+	file->f_mode |= FMODE_NOWAIT;
+	return stream_open(inode, file);
+}
+
+static int tw_release(struct inode *inode, struct file *file)
+{
+	tw_destroy(file->private_data);
+	return 0;
+}
+
+static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	struct file *file = iocb->ki_filp;
+	struct twheel *tw = file->private_data;
+	bool nowait = file->f_flags & O_NONBLOCK ||
+		      iocb->ki_flags & IOCB_NOWAIT;
+	bool count = READ_ONCE(tw->flags) & TWHEEL_SETUP_COUNT;
+	ssize_t ret;
+
+	if (iov_iter_count(to) < (count ? sizeof(u64) :
+					  sizeof(struct twheel_event)))
+		return -EINVAL;
+	for (;;) {
+		if (count)
+			ret = tw_take_count(tw, to);
+		else
+			ret = tw_take_events(tw, to);
+		if (ret != -EAGAIN || nowait)
+			return ret;
+		ret = wait_event_interruptible(tw->wait, tw_readable(tw));
+		if (ret)
+			return ret;
+	}
+}
+
+static __poll_t tw_poll(struct file *file, poll_table *wait)
+{
+	struct twheel *tw = file->private_data;
+
+	poll_wait(file, &tw->wait, wait);
+	return tw_readable(tw) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+/* Hand out the start of a structure, as much of it as the program knows. */
+static int tw_put_arg(void __user *to, const void *arg, u32 size, u32 usize)
+{
+	return copy_to_user(to, arg, min(size, usize)) ? -EFAULT : 0;
+}
+
+static long tw_ioctl_info(struct twheel *tw, union tw_arg *arg,
+			  void __user *uarg)
+{
+	u32 usize = arg->size;
+
+	tw_get_info(tw, &arg->info);
+	return tw_put_arg(uarg, &arg->info, sizeof(arg->info), usize);
+}
+
+static long tw_ioctl_setup(struct twheel *tw, union tw_arg *arg,
+			   void __user *uarg)
+{
+	return tw_setup(tw, &arg->setup);
+}
+
+static long tw_ioctl_submit(struct twheel *tw, union tw_arg *arg,
+			    void __user *uarg)
+{
+	const struct twheel_submit *submit = &arg->submit;
+	int ret = tw_check_array(submit->flags, submit->nr, submit->op_size);
+
+	return ret ?: tw_submit(tw, submit);
+}
+
+static long tw_ioctl_one(struct twheel *tw, union tw_arg *arg,
+			 void __user *uarg, u16 opcode)
+{
+	if (arg->op.opcode)
+		return -EINVAL;
+	arg->op.size = sizeof(arg->op);
+	arg->op.opcode = opcode;
+	return tw_submit_one(tw, &arg->op, uarg);
+}
+
+static long tw_ioctl_arm(struct twheel *tw, union tw_arg *arg,
+			 void __user *uarg)
+{
+	return tw_ioctl_one(tw, arg, uarg, TWHEEL_OP_ARM);
+}
+
+static long tw_ioctl_modify(struct twheel *tw, union tw_arg *arg,
+			    void __user *uarg)
+{
+	return tw_ioctl_one(tw, arg, uarg, TWHEEL_OP_MODIFY);
+}
+
+static long tw_ioctl_cancel(struct twheel *tw, union tw_arg *arg,
+			    void __user *uarg)
+{
+	return tw_ioctl_one(tw, arg, uarg, TWHEEL_OP_CANCEL);
+}
+
+static long tw_ioctl_query(struct twheel *tw, union tw_arg *arg,
+			   void __user *uarg)
+{
+	return tw_ioctl_one(tw, arg, uarg, TWHEEL_OP_QUERY);
+}
+
+static long tw_ioctl_drain(struct twheel *tw, union tw_arg *arg,
+			   void __user *uarg)
+{
+	const struct twheel_drain *drain = &arg->drain;
+	int ret = tw_check_array(drain->flags, drain->nr, drain->op_size);
+
+	return ret ?: tw_drain(tw, drain);
+}
+
+static long tw_ioctl_eventfd(struct twheel *tw, union tw_arg *arg,
+			     void __user *uarg)
+{
+	if (arg->eventfd.flags || arg->eventfd.__reserved)
+		return -EINVAL;
+	return tw_set_eventfd(tw, arg->eventfd.fd);
+}
+
+static long tw_ioctl_stats(struct twheel *tw, union tw_arg *arg,
+			   void __user *uarg)
+{
+	u32 usize = arg->size;
+
+	tw_get_stats(tw, &arg->stats);
+	return tw_put_arg(uarg, &arg->stats, sizeof(arg->stats), usize);
+}
+
+/*
+ * Each ioctl, by its number: what it does, the size of its argument and the
+ * least size that a program may know of it, which is that of its first version.
+ */
+static const struct {
+	long (*fn)(struct twheel *tw, union tw_arg *arg, void __user *uarg);
+	u32 size;
+	u32 min_size;
+} tw_ioctls[] = {
+#define TW_IOCTL(cmd, handler, type, last) \
+	[_IOC_NR(cmd)] = { handler, sizeof(struct type), \
+			   offsetofend(struct type, last) }
+	TW_IOCTL(TWHEEL_IOC_INFO, tw_ioctl_info, twheel_info, next_expiry),
+	TW_IOCTL(TWHEEL_IOC_SETUP, tw_ioctl_setup, twheel_setup, limit),
+	TW_IOCTL(TWHEEL_IOC_SUBMIT, tw_ioctl_submit, twheel_submit, op_size),
+	TW_IOCTL(TWHEEL_IOC_ARM, tw_ioctl_arm, twheel_op, user_data),
+	TW_IOCTL(TWHEEL_IOC_MODIFY, tw_ioctl_modify, twheel_op, user_data),
+	TW_IOCTL(TWHEEL_IOC_CANCEL, tw_ioctl_cancel, twheel_op, user_data),
+	TW_IOCTL(TWHEEL_IOC_QUERY, tw_ioctl_query, twheel_op, user_data),
+	TW_IOCTL(TWHEEL_IOC_DRAIN, tw_ioctl_drain, twheel_drain, op_size),
+	TW_IOCTL(TWHEEL_IOC_EVENTFD, tw_ioctl_eventfd, twheel_eventfd,
+		 __reserved),
+	TW_IOCTL(TWHEEL_IOC_STATS, tw_ioctl_stats, twheel_stats, lateness),
+};
+
+static long tw_ioctl(struct file *file, unsigned int cmd, unsigned long uaddr)
+{
+	void __user *uarg = (void __user *)uaddr;
+	unsigned int nr = _IOC_NR(cmd);
+	union tw_arg arg;
+	u32 usize;
+	int ret;
+
+	if (nr >= ARRAY_SIZE(tw_ioctls) || cmd != _IO(TWHEEL_IOC_TYPE, nr))
+		return -ENOTTY;
+	nr = array_index_nospec(nr, ARRAY_SIZE(tw_ioctls));
+	if (get_user(usize, (u32 __user *)uarg))
+		return -EFAULT;
+	if (usize < tw_ioctls[nr].min_size)
+		return -EINVAL;
+	if (usize > PAGE_SIZE)
+		return -E2BIG;
+	ret = copy_struct_from_user(&arg, tw_ioctls[nr].size, uarg, usize);
+	if (ret)
+		return ret;
+	/* It may have been changed since it was read first. */
+	arg.size = usize;
+	return tw_ioctls[nr].fn(file->private_data, &arg, uarg);
+}
+
+static void tw_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct twheel *tw = file->private_data;
+	struct twheel_info info;
+
+	tw_get_info(tw, &info);
+	seq_printf(m, "clock:\t%s\n", tw_clock_name(&tw->clock));
+	seq_printf(m, "tick:\t%llu\n", info.tick);
+	seq_printf(m, "pending:\t%llu\n", info.pending);
+	seq_printf(m, "ready:\t%llu\n", info.ready);
+	seq_printf(m, "limit:\t%llu\n", info.limit);
+	seq_printf(m, "next_expiry:\t%llu\n", info.next_expiry);
+}
+
+static const struct file_operations tw_fops = {
+	.owner = THIS_MODULE,
+	.open = tw_open,
+	.release = tw_release,
+	.read_iter = tw_read_iter,
+	.poll = tw_poll,
+	.unlocked_ioctl = tw_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.show_fdinfo = tw_show_fdinfo,
+};
+
+static struct miscdevice tw_device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "twheel",
+	.mode = 0600,
+	.fops = &tw_fops,
+};
+
+int tw_chardev_init(void)
+{
+	return misc_register(&tw_device);
+}
+
+void tw_chardev_exit(void)
+{
+	misc_deregister(&tw_device);
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The clock of a wheel: ticks from nanoseconds and back. See clock.h.
+ */
+#include <linux/jiffies.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/time_namespace.h>
+#include <linux/timekeeping.h>
+#include <uapi/linux/twheel.h>
+
+#include "clock.h"
+
+static void tw_clock_read_offsets(struct tw_clock *clock)
+{
+	struct timespec64 ts = {};
+
+	timens_add_monotonic(&ts);
+	clock->monotonic_offset = timespec64_to_ns(&ts);
+	ts = (struct timespec64){};
+	timens_add_boottime(&ts);
+	clock->boottime_offset = timespec64_to_ns(&ts);
+}
+
+/**
+ * tw_clock_init() - clock of a wheel that the current task opens
+ * @clock: the clock, which becomes CLOCK_MONOTONIC with a tick of a jiffy
+ */
+void tw_clock_init(struct tw_clock *clock)
+{
+	*clock = (struct tw_clock){};
+	tw_clock_read_offsets(clock);
+	tw_clock_set(clock, TWHEEL_CLOCK_MONOTONIC, 0);
+}
+
+/**
+ * tw_clock_set() - choose the clock and the tick
+ * @clock: the clock
+ * @id: one that tw_clock_known()
+ * @tick: length of a tick in ns, or 0 for a jiffy
+ */
+void tw_clock_set(struct tw_clock *clock, u32 id, u32 tick)
+{
+	clock->id = id;
+	clock->tick = tick ?: TICK_NSEC;
+	clock->reciprocal = div_u64(U64_MAX, clock->tick);
+	clock->shift = 0;
+	clock->offset = id == TWHEEL_CLOCK_MONOTONIC ? clock->monotonic_offset :
+			id == TWHEEL_CLOCK_BOOTTIME ? clock->boottime_offset : 0;
+}
+
+bool tw_clock_known(u32 id)
+{
+	return id == TWHEEL_CLOCK_REALTIME || id == TWHEEL_CLOCK_MONOTONIC ||
+	       id == TWHEEL_CLOCK_BOOTTIME || id == TWHEEL_CLOCK_TAI;
+}
+
+/**
+ * tw_clock_settable() - can the clock be set while timers wait?
+ * @clock: the clock
+ *
+ * Return: true if so.
+ */
+bool tw_clock_settable(const struct tw_clock *clock)
+{
+	return clock->id == TWHEEL_CLOCK_REALTIME ||
+	       clock->id == TWHEEL_CLOCK_TAI;
+}
+
+const char *tw_clock_name(const struct tw_clock *clock)
+{
+	switch (clock->id) {
+	case TWHEEL_CLOCK_REALTIME:
+		return "realtime";
+	case TWHEEL_CLOCK_BOOTTIME:
+		return "boottime";
+	case TWHEEL_CLOCK_TAI:
+		return "tai";
+	default:
+		return "monotonic";
+	}
+}
+
+/**
+ * tw_clock_now() - the time that it is now
+ * @clock: the clock
+ *
+ * Return: the host's time in ns, from 0 on.
+ */
+s64 tw_clock_now(const struct tw_clock *clock)
+{
+	ktime_t now;
+
+	switch (clock->id) {
+	case TWHEEL_CLOCK_REALTIME:
+		now = ktime_get_real();
+		break;
+	case TWHEEL_CLOCK_BOOTTIME:
+		now = ktime_get_boottime();
+		break;
+	case TWHEEL_CLOCK_TAI:
+		now = ktime_get_clocktai();
+		break;
+	default:
+		now = ktime_get();
+		break;
+	}
+	return max_t(s64, now, 0);
+}
+
+/**
+ * tw_clock_to_host() - the host's time of a program's time
+ * @clock: the clock
+ * @ns: the program's, 0 to KTIME_MAX
+ *
+ * Return: the host's, 0 to KTIME_MAX, in ns.
+ */
+s64 tw_clock_to_host(const struct tw_clock *clock, u64 ns)
+{
+	if (clock->offset <= 0)
+		return tw_time_add(ns, -clock->offset);
+	return ns > clock->offset ? ns - clock->offset : 0;
+}
+
+/**
+ * tw_clock_to_user() - the program's time of a host's time
+ * @clock: the clock
+ * @ns: the host's, 0 to KTIME_MAX
+ *
+ * Return: the program's, 0 to KTIME_MAX, in ns. KTIME_MAX stays what it is.
+ */
+u64 tw_clock_to_user(const struct tw_clock *clock, s64 ns)
+{
+	if (ns == KTIME_MAX || clock->offset >= 0)
+		return tw_time_add(ns, max_t(s64, clock->offset, 0));
+	return ns > -clock->offset ? ns + clock->offset : 0;
+}
+
+static u64 tw_clock_divide(const struct tw_clock *clock, u64 ns, u64 *rest)
+{
+	/* At most one less than the quotient, for ns below 2^63. */
+	u64 ticks = mul_u64_u64_shr(ns, clock->reciprocal, 64);
+
+	*rest = ns - ticks * clock->tick;
+	if (*rest >= clock->tick) {
+		*rest -= clock->tick;
+		ticks++;
+	}
+	return ticks;
+}
+
+/**
+ * tw_clock_floor() - the wheel's tick in which a time lies
+ * @clock: the clock
+ * @ns: the host's time, 0 to KTIME_MAX
+ *
+ * Return: the tick that began last at that time.
+ */
+s64 tw_clock_floor(const struct tw_clock *clock, s64 ns)
+{
+	u64 rest;
+
+	return tw_clock_divide(clock, ns, &rest) + clock->shift;
+}
+
+/**
+ * tw_clock_expires() - the wheel's tick at which a deadline expires
+ * @clock: the clock
+ * @ns: the deadline, the host's time, 0 to KTIME_MAX
+ * @slack_shift: it is put off to the next multiple of 2^this ticks
+ *
+ * Return: the first such tick that begins at @ns or later.
+ */
+s64 tw_clock_expires(const struct tw_clock *clock, s64 ns,
+		     unsigned int slack_shift)
+{
+	u64 mask = (1ULL << slack_shift) - 1;
+	u64 rest, tick;
+
+	tick = tw_clock_divide(clock, ns, &rest);
+	tick += !!rest;
+	tick = (tick + mask) & ~mask;
+	return min_t(s64, tick + clock->shift, TW_TICK_MAX);
+}
+
+/**
+ * tw_clock_tick_ns() - when a tick of the wheel begins
+ * @clock: the clock
+ * @tick: the tick
+ *
+ * Return: the host's time in ns, 0 to KTIME_MAX.
+ */
+s64 tw_clock_tick_ns(const struct tw_clock *clock, s64 tick)
+{
+	tick -= clock->shift;
+	if (tick <= 0)
+		return 0;
+	if (tick > div_u64(KTIME_MAX, clock->tick))
+		return KTIME_MAX;
+	return tick * clock->tick;
+}
+
+/**
+ * tw_clock_slack_shift() - how coarse a slack lets a timer be
+ * @clock: the clock
+ * @slack: the slack in ns, 0 to KTIME_MAX
+ *
+ * Return: the largest n with 2^n ticks of which the last is still in the slack.
+ */
+unsigned int tw_clock_slack_shift(const struct tw_clock *clock, u64 slack)
+{
+	if (slack < clock->tick)
+		return 0;
+	return ilog2(div_u64(slack, clock->tick) + 1);
+}
+
+/**
+ * tw_clock_slack() - the slack that is used
+ * @clock: the clock
+ * @slack_shift: of tw_clock_slack_shift()
+ *
+ * Return: the most in ns by which it puts a timer off.
+ */
+u64 tw_clock_slack(const struct tw_clock *clock, unsigned int slack_shift)
+{
+	return ((1ULL << slack_shift) - 1) * clock->tick;
+}

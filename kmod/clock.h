@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The clock of a wheel: which one it is, ticks from nanoseconds and back, and
+ * the time namespace that its opener lives in.
+ *
+ * Three kinds of time: the program's, in ns, which differs from the host's in a
+ * time namespace; the host's, in ns; and the wheel's, in ticks, which unlike the
+ * host's never runs backwards.
+ */
+#ifndef TW_CLOCK_H
+#define TW_CLOCK_H
+
+#include <linux/ktime.h>
+#include <linux/types.h>
+
+#include "wheel.h"
+
+/**
+ * struct tw_clock - clock of a wheel
+ * @id: TWHEEL_CLOCK_*
+ * @tick: length of a tick in ns
+ * @reciprocal: (2^64 - 1) / @tick, to divide by
+ * @shift: tick of the wheel less tick of the host. It grows when the clock is
+ *	set back, so that the wheel's time does not run backwards
+ * @monotonic_offset: time namespace's monotonic time less the host's, in ns
+ * @boottime_offset: time namespace's boot time less the host's, in ns
+ * @offset: of the two, the one that goes with @id, or 0
+ */
+struct tw_clock {
+	u32 id;
+	u32 tick;
+	u64 reciprocal;
+	s64 shift;
+	s64 monotonic_offset;
+	s64 boottime_offset;
+	s64 offset;
+};
+
+void tw_clock_init(struct tw_clock *clock);
+void tw_clock_set(struct tw_clock *clock, u32 id, u32 tick);
+bool tw_clock_known(u32 id);
+bool tw_clock_settable(const struct tw_clock *clock);
+const char *tw_clock_name(const struct tw_clock *clock);
+s64 tw_clock_now(const struct tw_clock *clock);
+s64 tw_clock_to_host(const struct tw_clock *clock, u64 ns);
+u64 tw_clock_to_user(const struct tw_clock *clock, s64 ns);
+s64 tw_clock_floor(const struct tw_clock *clock, s64 ns);
+s64 tw_clock_expires(const struct tw_clock *clock, s64 ns,
+		     unsigned int slack_shift);
+s64 tw_clock_tick_ns(const struct tw_clock *clock, s64 tick);
+unsigned int tw_clock_slack_shift(const struct tw_clock *clock, u64 slack);
+u64 tw_clock_slack(const struct tw_clock *clock, unsigned int slack_shift);
+
+/**
+ * tw_time_add() - sum of two times that does not overflow
+ * @a: a time in ns, 0 to KTIME_MAX
+ * @b: another
+ *
+ * Return: the sum, or KTIME_MAX if that is less.
+ */
+static inline s64 tw_time_add(u64 a, u64 b)
+{
+	u64 sum = a + b;
+
+	return sum > KTIME_MAX ? KTIME_MAX : sum;
+}
+
+#endif /* TW_CLOCK_H */

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A wheel in use: what one open of /dev/twheel gives.
+ */
+#ifndef TW_CONTEXT_H
+#define TW_CONTEXT_H
+
+#include <linux/eventfd.h>
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <uapi/linux/twheel.h>
+
+#include "clock.h"
+#include "table.h"
+#include "wheel.h"
+
+struct mem_cgroup;
+struct tw_user;
+
+/* Operations, events or drained timers that are handled under one hold. */
+#define TW_BATCH 64
+
+/**
+ * struct twheel - a wheel in use
+ * @nr: number that tells it apart in traces
+ * @user: account of the opener
+ * @memcg: cgroup of the opener, to which its memory is charged
+ * @all: entry in the list of all wheels, guarded by its lock
+ * @wait: readers and pollers
+ * @work: goes on with work over the budget
+ * @timer: set for the next tick at which there is something to do
+ * @eventfd_lock: guards @eventfd
+ * @eventfd: signalled when timers become ready, or NULL
+ * @lock: guards all that follows
+ * @clock: clock and tick
+ * @wheel: the wheel itself
+ * @table: its nodes
+ * @timer_tick: tick that @timer is set for, or TW_NEVER
+ * @limit: most timers that it may hold
+ * @timers: timers that it holds, pending and ready
+ * @flags: TWHEEL_SETUP_*
+ * @counted: in count mode, expiries taken from the wheel and not yet read
+ * @fixed: the set-up can't be changed any more
+ * @closing: the timer and the worker must not be started any more
+ * @stats: counters
+ */
+struct twheel {
+	u64 nr;
+	struct tw_user *user;
+	struct mem_cgroup *memcg;
+	struct list_head all;
+	wait_queue_head_t wait;
+	struct work_struct work;
+	struct hrtimer timer;
+
+	spinlock_t eventfd_lock;
+	struct eventfd_ctx *eventfd;
+
+	spinlock_t lock ____cacheline_aligned;
+	struct tw_clock clock;
+	struct tw_wheel wheel;
+	struct tw_table table;
+	s64 timer_tick;
+	u32 limit;
+	u32 timers;
+	u32 flags;
+	u64 counted;
+	bool fixed;
+	bool closing;
+	struct twheel_stats stats;
+};
+
+/* context.c: its life, its memory, its settings */
+struct twheel *tw_create(void);
+void tw_destroy(struct twheel *tw);
+int tw_setup(struct twheel *tw, const struct twheel_setup *setup);
+int tw_set_eventfd(struct twheel *tw, int fd);
+void tw_get_info(struct twheel *tw, struct twheel_info *info);
+void tw_get_stats(struct twheel *tw, struct twheel_stats *stats);
+bool tw_reserve(struct twheel *tw, unsigned int nodes);
+void tw_free_spare(struct tw_spare *spare);
+s64 tw_now(struct twheel *tw, s64 *tick);
+
+/* ops.c: what a program does to timers */
+void tw_do_ops(struct twheel *tw, struct twheel_op *ops, unsigned int nr);
+void tw_fill_op(struct twheel *tw, u32 index, struct twheel_op *op);
+void tw_free_timer(struct twheel *tw, u32 index);
+s64 tw_jitter(u64 jitter);
+
+/* expire.c: time passes */
+extern unsigned int tw_budget;
+extern struct workqueue_struct *tw_workqueue;
+enum hrtimer_restart tw_timer_fn(struct hrtimer *timer);
+void tw_work_fn(struct work_struct *work);
+void tw_program(struct twheel *tw, s64 next);
+void tw_wake(struct twheel *tw);
+
+static inline bool tw_readable(const struct twheel *tw)
+{
+	return READ_ONCE(tw->wheel.ready.count) || READ_ONCE(tw->counted);
+}
+
+/* take.c: what a program takes out */
+struct iov_iter;
+ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to);
+ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to);
+long tw_drain(struct twheel *tw, const struct twheel_drain *drain);
+
+/* main.c: limits */
+extern unsigned int tw_max_timers;
+extern unsigned int tw_max_user_timers;
+
+#endif /* TW_CONTEXT_H */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Counters of the whole module, in debugfs.
+ */
+#ifndef TW_DEBUGFS_H
+#define TW_DEBUGFS_H
+
+struct twheel;
+
+void tw_debugfs_init(void);
+void tw_debugfs_exit(void);
+void tw_debugfs_add(struct twheel *tw);
+void tw_debugfs_del(struct twheel *tw);
+
+#endif /* TW_DEBUGFS_H */

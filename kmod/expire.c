@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Time passes: the hrtimer and the worker turn a wheel, each run of theirs
+ * within a budget, and readers are woken.
+ */
+#include <linux/ktime.h>
+#include <linux/poll.h>
+#include <linux/sched.h>
+
+#include "compat.h"
+#include "context.h"
+#include "trace.h"
+
+/* Nodes and slots that one run touches, see main.c. */
+unsigned int tw_budget = 512;
+
+struct workqueue_struct *tw_workqueue;
+
+/**
+ * tw_program() - set the timer for the next tick with something to do
+ * @tw: the wheel
+ * @next: that tick, or TW_NEVER
+ *
+ * Leaves a timer alone that is set for an earlier tick.
+ *
+ * Context: holds @tw->lock.
+ */
+void tw_program(struct twheel *tw, s64 next)
+{
+	lockdep_assert_held(&tw->lock);
+	if (next == TW_NEVER && tw->timer_tick != TW_NEVER) {
+		/* A callback that runs already will find nothing to do. */
+		hrtimer_try_to_cancel(&tw->timer);
+		tw->timer_tick = TW_NEVER;
+	}
+	if (next >= tw->timer_tick || tw->closing)
+		return;
+	tw->timer_tick = next;
+	hrtimer_start(&tw->timer, tw_clock_tick_ns(&tw->clock, next),
+		      HRTIMER_MODE_ABS_SOFT);
+}
+
+/**
+ * tw_wake() - tell readers and pollers that timers are ready
+ * @tw: the wheel
+ *
+ * Context: any but hard interrupts; without @tw->lock, as there may be many.
+ */
+void tw_wake(struct twheel *tw)
+{
+	if (wq_has_sleeper(&tw->wait))
+		wake_up_poll(&tw->wait, EPOLLIN | EPOLLRDNORM);
+	if (!READ_ONCE(tw->eventfd))
+		return;
+	spin_lock_bh(&tw->eventfd_lock);
+	if (tw->eventfd)
+		tw_eventfd_signal(tw->eventfd);
+	spin_unlock_bh(&tw->eventfd_lock);
+}
+
+/* Count what a step made ready. */
+static void tw_count_expired(struct twheel *tw, const struct tw_step *step)
+{
+	u64 lateness = step->stamp - tw_clock_tick_ns(&tw->clock, step->tick);
+
+	tw->stats.expired += step->expired;
+	tw->stats.lateness[fls64(lateness)] += step->expired;
+	tw->stats.max_lateness = max(tw->stats.max_lateness, lateness);
+	trace_twheel_expire(tw, step->expired, lateness);
+}
+
+/*
+ * Do what there is to do by now, within the budget.
+ *
+ * Returns true when more is left.
+ */
+static bool tw_run(struct twheel *tw, bool *wake)
+{
+	ktime_t start = ktime_get();
+	u32 budget = READ_ONCE(tw_budget);
+	struct tw_step step = { .budget = budget };
+	bool more;
+
+	lockdep_assert_held(&tw->lock);
+	step.stamp = tw_now(tw, &step.now);
+	do {
+		more = tw_wheel_step(&tw->wheel, &step);
+		if (step.expired) {
+			tw_count_expired(tw, &step);
+			*wake = true;
+		}
+	} while (more && step.budget);
+	tw_program(tw, max(tw->wheel.next, step.now + 1));
+
+	tw->stats.brought_down += step.moved;
+	tw->stats.largest_run = max_t(u64, tw->stats.largest_run,
+				      budget - step.budget);
+	tw->stats.longest_run = max_t(u64, tw->stats.longest_run,
+				      ktime_to_ns(ktime_sub(ktime_get(), start)));
+	return more && !tw->closing;
+}
+
+enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
+{
+	struct twheel *tw = container_of(timer, struct twheel, timer);
+	bool wake = false;
+
+	spin_lock(&tw->lock);
+	tw->timer_tick = TW_NEVER;
+	tw->stats.wakeups++;
+	if (tw_run(tw, &wake)) {
+		tw->stats.deferred++;
+		queue_work(tw_workqueue, &tw->work);
+	}
+	spin_unlock(&tw->lock);
+	if (wake)
+		tw_wake(tw);
+	return HRTIMER_NORESTART;
+}
+
+void tw_work_fn(struct work_struct *work)
+{
+	struct twheel *tw = container_of(work, struct twheel, work);
+	bool more;
+
+	do {
+		bool wake = false;
+
+		spin_lock_bh(&tw->lock);
+		more = tw_run(tw, &wake);
+		spin_unlock_bh(&tw->lock);
+		if (wake)
+			tw_wake(tw);
+		cond_resched();
+	} while (more);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheel: one file descriptor holding millions of timers.
+ *
+ * The module: its parameters, its start and its end.
+ */
+#include <linux/init.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/workqueue.h>
+
+#include "chardev.h"
+#include "context.h"
+#include "debugfs.h"
+
+unsigned int tw_max_timers = 1U << 24;
+unsigned int tw_max_user_timers = 1U << 25;
+
+static int tw_param_set_limit(const char *val, const struct kernel_param *kp)
+{
+	return param_set_uint_minmax(val, kp, 1, 1U << 30);
+}
+
+static const struct kernel_param_ops tw_limit_ops = {
+	.set = tw_param_set_limit,
+	.get = param_get_uint,
+};
+
+static int tw_param_set_budget(const char *val, const struct kernel_param *kp)
+{
+	return param_set_uint_minmax(val, kp, 16, 1U << 16);
+}
+
+static const struct kernel_param_ops tw_budget_ops = {
+	.set = tw_param_set_budget,
+	.get = param_get_uint,
+};
+
+module_param_cb(max_timers, &tw_limit_ops, &tw_max_timers, 0644);
+__MODULE_PARM_TYPE(max_timers, "uint");
+MODULE_PARM_DESC(max_timers,
+	"Most timers in one wheel, pending and ready; 1 to 1073741824, default 16777216");
+
+module_param_cb(max_user_timers, &tw_limit_ops, &tw_max_user_timers, 0644);
+__MODULE_PARM_TYPE(max_user_timers, "uint");
+MODULE_PARM_DESC(max_user_timers,
+	"Most timers in all wheels of one user; 1 to 1073741824, default 33554432");
+
+module_param_cb(budget, &tw_budget_ops, &tw_budget, 0644);
+__MODULE_PARM_TYPE(budget, "uint");
+MODULE_PARM_DESC(budget,
+	"Timers and slots that are touched one by one in a run of expiry work, before it lets others go first; 16 to 65536, default 512");
+
+static int __init twheel_init(void)
+{
+	int ret;
+
+	tw_workqueue = alloc_workqueue("twheel", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	if (!tw_workqueue)
+		return -ENOMEM;
+	tw_debugfs_init();
+	ret = tw_chardev_init();
+	if (ret) {
+		tw_debugfs_exit();
+		destroy_workqueue(tw_workqueue);
+	}
+	return ret;
+}
+module_init(twheel_init);
+
+static void __exit twheel_exit(void)
+{
+	tw_chardev_exit();
+	tw_debugfs_exit();
+	destroy_workqueue(tw_workqueue);
+}
+module_exit(twheel_exit);
+
+MODULE_DESCRIPTION("One file descriptor holding millions of timers");
+MODULE_AUTHOR("The twheel authors");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Operations between a program's memory and the wheel.
+ */
+#ifndef TW_SUBMIT_H
+#define TW_SUBMIT_H
+
+#include <uapi/linux/twheel.h>
+
+struct twheel;
+
+long tw_submit(struct twheel *tw, const struct twheel_submit *submit);
+int tw_submit_one(struct twheel *tw, struct twheel_op *op, void __user *uop);
+
+#endif /* TW_SUBMIT_H */

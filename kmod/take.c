@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a program takes out of a wheel: events, counts, drained timers.
+ *
+ * All is copied under the lock, in batches and with page faults disabled, and
+ * is taken out only once it was copied. So there is no state between ready and
+ * read: a bad buffer loses nothing, and a cancel that races with a read finds
+ * the timer either there or gone.
+ */
+#include <linux/math64.h>
+#include <linux/pagemap.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
+
+#include "context.h"
+#include "trace.h"
+#include "user.h"
+
+/* Events that are copied at a time; they are on the stack. */
+#define TW_EVENTS 16
+
+/**
+ * struct tw_take - what is being taken out under one hold of the lock
+ * @now: the time that it is now, in ns, or 0 while nobody asked
+ * @tick: the wheel's tick that it is now
+ * @freed: timers that are gone
+ */
+struct tw_take {
+	s64 now;
+	s64 tick;
+	u32 freed;
+};
+
+/* Periods of a ready timer that went by after the one that made it ready. */
+static u64 tw_overrun(struct twheel *tw, struct tw_take *take,
+		      const struct tw_node *node)
+{
+	const struct tw_period *period;
+
+	if (!(node->flags & TW_NODE_PERIODIC))
+		return 0;
+	if (!take->now)
+		take->now = tw_now(tw, &take->tick);
+	period = tw_period(&tw->table, node);
+	if (take->now < period->nominal)
+		return 0;
+	return div64_u64(take->now - period->nominal, period->interval);
+}
+
+/* The first ready timer was taken: it goes on, or it is gone. */
+static void tw_taken(struct twheel *tw, struct tw_take *take, u32 index,
+		     u64 overrun)
+{
+	struct tw_node *node = tw_node(&tw->table, index);
+	struct tw_period *period;
+
+	tw->stats.delivered++;
+	tw_wheel_del(&tw->wheel, index);
+	if (!(node->flags & TW_NODE_PERIODIC)) {
+		tw_free_timer(tw, index);
+		take->freed++;
+		return;
+	}
+	tw->stats.overruns += overrun;
+	period = tw_period(&tw->table, node);
+	period->nominal = min_t(u64, KTIME_MAX, period->nominal +
+				(overrun + 1) * period->interval);
+	node->deadline = tw_time_add(period->nominal,
+				     tw_jitter(period->jitter));
+	tw_wheel_add(&tw->wheel, index,
+		     tw_clock_expires(&tw->clock, node->deadline,
+				      node->slack_shift));
+}
+
+/* Give back what is not needed after a batch, and set the timer. */
+static void tw_take_done(struct twheel *tw, const struct tw_take *take)
+	__releases(&tw->lock)
+{
+	struct tw_spare *spare = tw_table_take_spare(&tw->table);
+
+	tw_program(tw, tw->wheel.next);
+	spin_unlock_bh(&tw->lock);
+	tw_free_spare(spare);
+	if (take->freed)
+		tw_user_uncharge(tw->user, take->freed);
+}
+
+static void tw_fill_event(struct twheel *tw, struct tw_take *take, u32 index,
+			  s64 stamp, struct twheel_event *event)
+{
+	const struct tw_node *node = tw_node(&tw->table, index);
+	bool periodic = node->flags & TW_NODE_PERIODIC;
+
+	*event = (struct twheel_event){
+		.id = tw_id(node, index),
+		.user_data = periodic ?
+			     tw_period(&tw->table, node)->user_data :
+			     node->user_data,
+		.deadline = tw_clock_to_user(&tw->clock, node->deadline),
+		.expired = tw_clock_to_user(&tw->clock, stamp),
+		.overrun = tw_overrun(tw, take, node),
+		.flags = periodic ? TWHEEL_EVENT_PERIODIC : 0,
+	};
+}
+
+static unsigned int tw_fill_events(struct twheel *tw, struct tw_take *take,
+				   struct twheel_event *events, u32 *indices,
+				   unsigned int room)
+{
+	s64 stamp = tw->wheel.stamp;
+	u32 index = tw->wheel.ready.first;
+	unsigned int n;
+
+	for (n = 0; n < room && index != TW_NIL; n++) {
+		const struct tw_node *node = tw_node(&tw->table, index);
+
+		if (tw_is_stamp(node->expires))
+			stamp = tw_stamp_ns(node->expires);
+		indices[n] = index;
+		tw_fill_event(tw, take, index, stamp, &events[n]);
+		index = node->next;
+	}
+	return n;
+}
+
+/* Copy to a program's memory where that does not fault. Returns the bytes. */
+static size_t tw_copy_nofault(const void *from, size_t bytes, size_t unit,
+			      struct iov_iter *to)
+{
+	size_t copied;
+
+	pagefault_disable();
+	copied = copy_to_iter(from, bytes, to);
+	pagefault_enable();
+	iov_iter_revert(to, copied % unit);
+	return copied - copied % unit;
+}
+
+/* After a short copy: can more be copied now? */
+static bool tw_fault_in(struct iov_iter *to, size_t bytes, size_t unit)
+{
+	return bytes - fault_in_iov_iter_writeable(to, bytes) >= unit;
+}
+
+/**
+ * tw_take_events() - take out events as long as there are any
+ * @tw: the wheel
+ * @to: where to copy them, with room for one at least
+ *
+ * Context: may sleep.
+ * Return: bytes copied, -EAGAIN when nothing is ready, or -EFAULT.
+ */
+ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to)
+{
+	struct twheel_event events[TW_EVENTS];
+	const size_t size = sizeof(events[0]);
+	u32 indices[TW_EVENTS];
+	ssize_t total = 0;
+
+	while (iov_iter_count(to) >= size) {
+		struct tw_take take = {};
+		unsigned int n, i;
+		size_t copied;
+
+		n = min_t(size_t, iov_iter_count(to) / size, TW_EVENTS);
+		spin_lock_bh(&tw->lock);
+		n = tw_fill_events(tw, &take, events, indices, n);
+		if (!n) {
+			spin_unlock_bh(&tw->lock);
+			return total ?: -EAGAIN;
+		}
+		copied = tw_copy_nofault(events, n * size, size, to);
+		for (i = 0; i < copied / size; i++)
+			tw_taken(tw, &take, indices[i], events[i].overrun);
+		trace_twheel_read(tw, i);
+		tw_take_done(tw, &take);
+
+		total += copied;
+		if (total && signal_pending(current))
+			break;
+		if (i < n && !tw_fault_in(to, (n - i) * size, size))
+			return total ?: -EFAULT;
+		cond_resched();
+	}
+	return total;
+}
+
+/* Turn what is ready into a number. It stays with the wheel until it is read. */
+static void tw_count(struct twheel *tw)
+{
+	bool more;
+
+	do {
+		struct tw_take take = {};
+		u32 index;
+		unsigned int n;
+
+		spin_lock_bh(&tw->lock);
+		for (n = 0; n < TW_BATCH; n++) {
+			u64 overrun;
+
+			index = tw->wheel.ready.first;
+			if (index == TW_NIL)
+				break;
+			overrun = tw_overrun(tw, &take,
+					     tw_node(&tw->table, index));
+			tw_taken(tw, &take, index, overrun);
+			tw->counted += 1 + overrun;
+		}
+		more = tw->wheel.ready.count;
+		tw_take_done(tw, &take);
+		cond_resched();
+	} while (more && !signal_pending(current));
+}
+
+/**
+ * tw_take_count() - take out the number of expiries since the last time
+ * @tw: the wheel
+ * @to: where to copy it, with room for it
+ *
+ * Context: may sleep.
+ * Return: bytes copied, -EAGAIN when nothing is ready, or -EFAULT.
+ */
+ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to)
+{
+	const size_t size = sizeof(tw->counted);
+
+	for (;;) {
+		size_t copied = 0;
+		u64 counted;
+
+		tw_count(tw);
+		spin_lock_bh(&tw->lock);
+		counted = tw->counted;
+		if (counted)
+			copied = tw_copy_nofault(&counted, size, size, to);
+		if (copied)
+			tw->counted = 0;
+		spin_unlock_bh(&tw->lock);
+		if (copied)
+			return copied;
+		if (!counted)
+			return -EAGAIN;
+		if (!tw_fault_in(to, size, size))
+			return -EFAULT;
+	}
+}
+
+/* Take pending timers out, but leave their nodes. Returns how many. */
+static unsigned int tw_drain_fill(struct twheel *tw, struct twheel_op *ops,
+				  u32 *indices, unsigned int room)
+{
+	unsigned int n;
+
+	for (n = 0; n < room; n++) {
+		u32 index = tw_wheel_first(&tw->wheel);
+
+		if (index == TW_NIL)
+			break;
+		tw_fill_op(tw, index, &ops[n]);
+		indices[n] = index;
+		tw_wheel_del(&tw->wheel, index);
+	}
+	return n;
+}
+
+static unsigned int tw_drain_copy(const struct twheel_drain *drain,
+				  unsigned int done, const struct twheel_op *ops,
+				  unsigned int n)
+{
+	void __user *to = u64_to_user_ptr(drain->ops);
+	unsigned int i;
+
+	to += (size_t)done * drain->op_size;
+	pagefault_disable();
+	for (i = 0; i < n; i++) {
+		if (copy_to_user(to, &ops[i], sizeof(ops[i])) ||
+		    clear_user(to + sizeof(ops[i]),
+			       drain->op_size - sizeof(ops[i])))
+			break;
+		to += drain->op_size;
+	}
+	pagefault_enable();
+	return i;
+}
+
+/* One batch. Returns how many were taken out, or -EFAULT. */
+static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
+			  unsigned int done, struct twheel_op *ops)
+{
+	void __user *to = u64_to_user_ptr(drain->ops);
+	unsigned int n, i, copied;
+	u32 indices[TW_BATCH];
+	struct tw_take take = {};
+
+	for (;;) {
+		spin_lock_bh(&tw->lock);
+		n = tw_drain_fill(tw, ops, indices,
+				  min_t(u32, drain->nr - done, TW_BATCH));
+		copied = tw_drain_copy(drain, done, ops, n);
+		for (i = 0; i < copied; i++)
+			tw_free_timer(tw, indices[i]);
+		for (; i < n; i++)
+			tw_wheel_add(&tw->wheel, indices[i],
+				     tw_node(&tw->table, indices[i])->expires);
+		tw->stats.drained += copied;
+		take.freed = copied;
+		tw_take_done(tw, &take);
+
+		if (copied || !n)
+			return copied;
+		if (fault_in_writeable(to + (size_t)done * drain->op_size,
+				       drain->op_size))
+			return -EFAULT;
+		if (signal_pending(current))
+			return -EINTR;
+	}
+}
+
+/**
+ * tw_drain() - take pending timers out
+ * @tw: the wheel
+ * @drain: how many, and where to
+ *
+ * Context: may sleep.
+ * Return: how many, -EFAULT, -EINTR or -ENOMEM.
+ */
+long tw_drain(struct twheel *tw, const struct twheel_drain *drain)
+{
+	unsigned int done = 0;
+	struct twheel_op *ops;
+	int n = 0;
+
+	ops = kmalloc_array(TW_BATCH, sizeof(*ops), GFP_KERNEL);
+	if (!ops)
+		return -ENOMEM;
+	while (done < drain->nr) {
+		if (signal_pending(current)) {
+			n = -EINTR;
+			break;
+		}
+		n = tw_drain_batch(tw, drain, done, ops);
+		if (n <= 0)
+			break;
+		done += n;
+		cond_resched();
+	}
+	kfree(ops);
+	return done ?: n;
+}

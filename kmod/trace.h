@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tracepoints. All times are the host's, in ns.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM twheel
+
+#if !defined(TW_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define TW_TRACE_H
+
+#include <linux/tracepoint.h>
+
+#include "context.h"
+
+DECLARE_EVENT_CLASS(twheel_times,
+	TP_PROTO(const struct twheel *tw, const struct twheel_op *op,
+		 const struct tw_node *node),
+	TP_ARGS(tw, op, node),
+	TP_STRUCT__entry(
+		__field(u64, wheel)
+		__field(u64, id)
+		__field(u64, deadline)
+		__field(u64, interval)
+		__field(u64, user_data)
+	),
+	TP_fast_assign(
+		__entry->wheel = tw->nr;
+		__entry->id = op->id;
+		__entry->deadline = node->deadline;
+		__entry->interval = op->interval;
+		__entry->user_data = op->user_data;
+	),
+	TP_printk("wheel=%llu id=%#llx deadline=%llu interval=%llu user_data=%#llx",
+		  __entry->wheel, __entry->id, __entry->deadline,
+		  __entry->interval, __entry->user_data)
+);
+
+DEFINE_EVENT(twheel_times, twheel_arm,
+	TP_PROTO(const struct twheel *tw, const struct twheel_op *op,
+		 const struct tw_node *node),
+	TP_ARGS(tw, op, node)
+);
+
+DEFINE_EVENT(twheel_times, twheel_modify,
+	TP_PROTO(const struct twheel *tw, const struct twheel_op *op,
+		 const struct tw_node *node),
+	TP_ARGS(tw, op, node)
+);
+
+TRACE_EVENT(twheel_cancel,
+	TP_PROTO(const struct twheel *tw, const struct twheel_op *op),
+	TP_ARGS(tw, op),
+	TP_STRUCT__entry(
+		__field(u64, wheel)
+		__field(u64, id)
+		__field(u32, state)
+	),
+	TP_fast_assign(
+		__entry->wheel = tw->nr;
+		__entry->id = op->id;
+		__entry->state = op->state;
+	),
+	TP_printk("wheel=%llu id=%#llx state=%u",
+		  __entry->wheel, __entry->id, __entry->state)
+);
+
+TRACE_EVENT(twheel_expire,
+	TP_PROTO(const struct twheel *tw, u32 timers, u64 lateness),
+	TP_ARGS(tw, timers, lateness),
+	TP_STRUCT__entry(
+		__field(u64, wheel)
+		__field(u32, timers)
+		__field(u64, lateness)
+	),
+	TP_fast_assign(
+		__entry->wheel = tw->nr;
+		__entry->timers = timers;
+		__entry->lateness = lateness;
+	),
+	TP_printk("wheel=%llu timers=%u lateness=%llu",
+		  __entry->wheel, __entry->timers, __entry->lateness)
+);
+
+TRACE_EVENT(twheel_read,
+	TP_PROTO(const struct twheel *tw, u32 events),
+	TP_ARGS(tw, events),
+	TP_STRUCT__entry(
+		__field(u64, wheel)
+		__field(u32, events)
+	),
+	TP_fast_assign(
+		__entry->wheel = tw->nr;
+		__entry->events = events;
+	),
+	TP_printk("wheel=%llu events=%u", __entry->wheel, __entry->events)
+);
+
+TRACE_EVENT(twheel_limit,
+	TP_PROTO(const struct twheel *tw, u32 limit),
+	TP_ARGS(tw, limit),
+	TP_STRUCT__entry(
+		__field(u64, wheel)
+		__field(u32, limit)
+	),
+	TP_fast_assign(
+		__entry->wheel = tw->nr;
+		__entry->limit = limit;
+	),
+	TP_printk("wheel=%llu limit=%u", __entry->wheel, __entry->limit)
+);
+
+#endif /* TW_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>
