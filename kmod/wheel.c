@@ -151,13 +151,13 @@ void tw_wheel_forward(struct tw_wheel *wheel, s64 now)
 		wheel->clk = now + 1;
 }
 
-/* The lowest level at which @expires is in the present turn or the next. */
-static unsigned int tw_level(const struct tw_wheel *wheel, s64 expires)
+/* The lowest level at which @tick is in the present turn or the next. */
+static unsigned int tw_level(const struct tw_wheel *wheel, s64 tick)
 {
-	u64 delta = expires - wheel->clk;
+	u64 delta = tick - wheel->clk;
 	unsigned int level = (fls64(delta | 1) - 1) / TW_TURN_BITS;
 
-	if (level && tw_position(level, expires) -
+	if (level && tw_position(level, tick) -
 		     tw_position(level, wheel->clk) <= 1)
 		level--;
 	return level;
@@ -165,8 +165,9 @@ static unsigned int tw_level(const struct tw_wheel *wheel, s64 expires)
 
 static void tw_place(struct tw_wheel *wheel, u32 index, struct tw_node *node)
 {
-	unsigned int level = tw_level(wheel, node->expires);
-	s64 position = tw_position(level, node->expires);
+	s64 tick = min(node->expires, wheel->clk + TW_REACH - 1);
+	unsigned int level = tw_level(wheel, tick);
+	s64 position = tw_position(level, tick);
 	unsigned int nr = position & TW_LEVEL_MASK;
 	struct tw_list *list = tw_slot(wheel, level, position);
 
@@ -174,8 +175,8 @@ static void tw_place(struct tw_wheel *wheel, u32 index, struct tw_node *node)
 	tw_list_append(wheel->table, list, index, node);
 	tw_bit_set(wheel->occupied[level], nr);
 	wheel->levels |= 1U << level;
-	if (node->expires < wheel->next)
-		wheel->next = node->expires;
+	if (tick < wheel->next)
+		wheel->next = tick;
 	if (level && unlikely(list->count == TW_SMALL_SLOT + 1))
 		wheel->next = min(wheel->next,
 				  tw_position_start(level, position - 1));
@@ -213,7 +214,8 @@ void tw_wheel_add(struct tw_wheel *wheel, u32 index, s64 expires)
 {
 	struct tw_node *node = tw_node(wheel->table, index);
 
-	node->expires = expires;
+	/* Whatever the caller did, the wheel stays sound. */
+	node->expires = max(expires, wheel->clk);
 	tw_place(wheel, index, node);
 	wheel->pending++;
 }

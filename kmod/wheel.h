@@ -32,9 +32,16 @@
 #define TW_TURN_BITS 6
 #endif
 
-/* Ticks run from 0 to TW_TICK_MAX: KTIME_MAX in ticks of 1 us, and more. */
-#define TW_TICK_BITS 54
-#define TW_TICK_MAX ((1LL << TW_TICK_BITS) - 1)
+/*
+ * Ticks run from 0 to TW_TICK_MAX: far beyond KTIME_MAX in ticks of 1 us, since
+ * a clock that is set back makes them grow. The levels reach less far, to that
+ * KTIME_MAX; what lies beyond is looked at when the end of their reach comes.
+ */
+#define TW_TICK_MAX ((1LL << 62) - 1)
+#ifndef TW_REACH_BITS
+#define TW_REACH_BITS 54
+#endif
+#define TW_REACH (1LL << TW_REACH_BITS)
 
 /* No tick: later than all. */
 #define TW_NEVER S64_MAX
@@ -42,7 +49,7 @@
 #define TW_TURN (1U << TW_TURN_BITS)
 #define TW_LEVEL_SLOTS (2 * TW_TURN)
 #define TW_LEVEL_MASK (TW_LEVEL_SLOTS - 1)
-#define TW_LEVELS ((TW_TICK_BITS + TW_TURN_BITS - 1) / TW_TURN_BITS)
+#define TW_LEVELS ((TW_REACH_BITS + TW_TURN_BITS - 1) / TW_TURN_BITS)
 #define TW_SLOTS (TW_LEVELS * TW_LEVEL_SLOTS)
 #define TW_LEVEL_WORDS ((TW_LEVEL_SLOTS + 63) / 64)
 
