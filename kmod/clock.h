@@ -11,6 +11,8 @@
 #define TW_CLOCK_H
 
 #include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 #include "wheel.h"
@@ -42,11 +44,6 @@ bool tw_clock_known(u32 id);
 bool tw_clock_settable(const struct tw_clock *clock);
 const char *tw_clock_name(const struct tw_clock *clock);
 s64 tw_clock_now(const struct tw_clock *clock);
-s64 tw_clock_to_host(const struct tw_clock *clock, u64 ns);
-u64 tw_clock_to_user(const struct tw_clock *clock, s64 ns);
-s64 tw_clock_floor(const struct tw_clock *clock, s64 ns);
-s64 tw_clock_expires(const struct tw_clock *clock, s64 ns,
-		     unsigned int slack_shift);
 s64 tw_clock_tick_ns(const struct tw_clock *clock, s64 tick);
 unsigned int tw_clock_slack_shift(const struct tw_clock *clock, u64 slack);
 u64 tw_clock_slack(const struct tw_clock *clock, unsigned int slack_shift);
@@ -63,6 +60,81 @@ static inline s64 tw_time_add(u64 a, u64 b)
 	u64 sum = a + b;
 
 	return sum > KTIME_MAX ? KTIME_MAX : sum;
+}
+
+/**
+ * tw_clock_to_host() - the host's time of a program's time
+ * @clock: the clock
+ * @ns: the program's, 0 to KTIME_MAX
+ *
+ * Return: the host's, 0 to KTIME_MAX, in ns.
+ */
+static inline s64 tw_clock_to_host(const struct tw_clock *clock, u64 ns)
+{
+	if (clock->offset <= 0)
+		return tw_time_add(ns, -clock->offset);
+	return ns > clock->offset ? ns - clock->offset : 0;
+}
+
+/**
+ * tw_clock_to_user() - the program's time of a host's time
+ * @clock: the clock
+ * @ns: the host's, 0 to KTIME_MAX
+ *
+ * Return: the program's, 0 to KTIME_MAX, in ns. KTIME_MAX stays what it is.
+ */
+static inline u64 tw_clock_to_user(const struct tw_clock *clock, s64 ns)
+{
+	if (ns == KTIME_MAX || clock->offset >= 0)
+		return tw_time_add(ns, max_t(s64, clock->offset, 0));
+	return ns > -clock->offset ? ns + clock->offset : 0;
+}
+
+static inline u64 tw_clock_divide(const struct tw_clock *clock, u64 ns, u64 *rest)
+{
+	/* At most one less than the quotient, for ns below 2^63. */
+	u64 ticks = mul_u64_u64_shr(ns, clock->reciprocal, 64);
+
+	*rest = ns - ticks * clock->tick;
+	if (*rest >= clock->tick) {
+		*rest -= clock->tick;
+		ticks++;
+	}
+	return ticks;
+}
+
+/**
+ * tw_clock_floor() - the wheel's tick in which a time lies
+ * @clock: the clock
+ * @ns: the host's time, 0 to KTIME_MAX
+ *
+ * Return: the tick that began last at that time.
+ */
+static inline s64 tw_clock_floor(const struct tw_clock *clock, s64 ns)
+{
+	u64 rest;
+
+	return tw_clock_divide(clock, ns, &rest) + clock->shift;
+}
+
+/**
+ * tw_clock_expires() - the wheel's tick at which a deadline expires
+ * @clock: the clock
+ * @ns: the deadline, the host's time, 0 to KTIME_MAX
+ * @slack_shift: it is put off to the next multiple of 2^this ticks
+ *
+ * Return: the first such tick that begins at @ns or later.
+ */
+static inline s64 tw_clock_expires(const struct tw_clock *clock, s64 ns,
+		     unsigned int slack_shift)
+{
+	u64 mask = (1ULL << slack_shift) - 1;
+	u64 rest, tick;
+
+	tick = tw_clock_divide(clock, ns, &rest);
+	tick += !!rest;
+	tick = (tick + mask) & ~mask;
+	return min_t(s64, tick + clock->shift, TW_TICK_MAX);
 }
 
 #endif /* TW_CLOCK_H */

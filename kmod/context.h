@@ -87,7 +87,6 @@ s64 tw_now(struct twheel *tw, s64 *tick);
 /* ops.c: what a program does to timers */
 void tw_do_ops(struct twheel *tw, struct twheel_op *ops, unsigned int nr);
 void tw_fill_op(struct twheel *tw, u32 index, struct twheel_op *op);
-void tw_free_timer(struct twheel *tw, u32 index);
 s64 tw_jitter(u64 jitter);
 
 /* expire.c: time passes */
@@ -112,5 +111,25 @@ long tw_drain(struct twheel *tw, const struct twheel_drain *drain);
 /* main.c: limits */
 extern unsigned int tw_max_timers;
 extern unsigned int tw_max_user_timers;
+
+/**
+ * tw_free_timer() - end a timer that is on no list of the wheel
+ * @tw: the wheel
+ * @index: the timer
+ *
+ * The caller uncharges the user.
+ *
+ * Context: holds @tw->lock.
+ */
+static inline void tw_free_timer(struct twheel *tw, u32 index)
+{
+	struct tw_node *node = tw_node(&tw->table, index);
+
+	lockdep_assert_held(&tw->lock);
+	if (node->flags & TW_NODE_PERIODIC)
+		tw_table_free(&tw->table, node->period);
+	tw_table_free(&tw->table, index);
+	tw->timers--;
+}
 
 #endif /* TW_CONTEXT_H */

@@ -52,20 +52,13 @@ static u64 tw_user_data(const struct twheel *tw, const struct tw_node *node)
 	return node->user_data;
 }
 
-/* Make the node periodic or not, as @op wants it. It may not have been yet. */
+/* Make the node periodic, as @op wants it. It may be so already. */
 static int tw_set_period(struct twheel *tw, struct tw_node *node,
 			 const struct twheel_op *op, s64 nominal)
 {
 	struct tw_period *period;
 	u32 index;
 
-	if (!op->interval) {
-		if (node->flags & TW_NODE_PERIODIC)
-			tw_table_free(&tw->table, node->period);
-		node->flags &= ~TW_NODE_PERIODIC;
-		node->user_data = op->user_data;
-		return 0;
-	}
 	if (!(node->flags & TW_NODE_PERIODIC)) {
 		index = tw_table_alloc_hidden(&tw->table);
 		if (index == TW_NIL)
@@ -81,21 +74,33 @@ static int tw_set_period(struct twheel *tw, struct tw_node *node,
 	return 0;
 }
 
-static int tw_set_times(struct twheel *tw, const struct tw_batch *batch,
-			struct tw_node *node, const struct twheel_op *op)
+/* Take over when a timer is to expire, and what to hand back then. */
+static inline int tw_set_times(struct twheel *tw, const struct tw_batch *batch,
+			       struct tw_node *node, const struct twheel_op *op)
 {
-	s64 nominal;
+	s64 deadline;
 	int ret;
 
 	if (op->flags & TWHEEL_ABS)
-		nominal = tw_clock_to_host(&tw->clock, op->deadline);
+		deadline = tw_clock_to_host(&tw->clock, op->deadline);
 	else
-		nominal = tw_time_add(batch->now, op->deadline);
-	ret = tw_set_period(tw, node, op, nominal);
-	if (ret)
-		return ret;
-	node->deadline = tw_time_add(nominal, tw_jitter(op->jitter));
-	node->slack_shift = tw_clock_slack_shift(&tw->clock, op->slack);
+		deadline = tw_time_add(batch->now, op->deadline);
+	if (unlikely(op->interval)) {
+		ret = tw_set_period(tw, node, op, deadline);
+		if (ret)
+			return ret;
+	} else {
+		if (unlikely(node->flags & TW_NODE_PERIODIC))
+			tw_table_free(&tw->table, node->period);
+		node->flags = 0;
+		node->user_data = op->user_data;
+	}
+	node->slack_shift = 0;
+	if (unlikely(op->slack | op->jitter)) {
+		deadline = tw_time_add(deadline, tw_jitter(op->jitter));
+		node->slack_shift = tw_clock_slack_shift(&tw->clock, op->slack);
+	}
+	node->deadline = deadline;
 	return 0;
 }
 
@@ -173,26 +178,6 @@ static int tw_modify(struct twheel *tw, struct tw_batch *batch,
 	return 0;
 }
 
-/**
- * tw_free_timer() - end a timer that is on no list of the wheel
- * @tw: the wheel
- * @index: the timer
- *
- * The caller uncharges the user.
- *
- * Context: holds @tw->lock.
- */
-void tw_free_timer(struct twheel *tw, u32 index)
-{
-	struct tw_node *node = tw_node(&tw->table, index);
-
-	lockdep_assert_held(&tw->lock);
-	if (node->flags & TW_NODE_PERIODIC)
-		tw_table_free(&tw->table, node->period);
-	tw_table_free(&tw->table, index);
-	tw->timers--;
-}
-
 static int tw_cancel(struct twheel *tw, struct tw_batch *batch,
 		     struct twheel_op *op)
 {
@@ -253,9 +238,14 @@ static int tw_query(struct twheel *tw, struct twheel_op *op)
 	return 0;
 }
 
-static int tw_do_op(struct twheel *tw, struct tw_batch *batch,
-		    struct twheel_op *op)
+static inline int tw_do_op(struct twheel *tw, struct tw_batch *batch,
+			   struct twheel_op *op)
 {
+	int ret = tw_check_op(op);
+
+	op->state = TWHEEL_STATE_NONE;
+	if (unlikely(ret))
+		return ret;
 	switch (op->opcode) {
 	case TWHEEL_OP_ARM:
 		return tw_arm(tw, batch, op);
@@ -265,28 +255,6 @@ static int tw_do_op(struct twheel *tw, struct tw_batch *batch,
 		return tw_cancel(tw, batch, op);
 	default:
 		return tw_query(tw, op);
-	}
-}
-
-/* Check all operations; count the timers and nodes that they may need. */
-static void tw_check_ops(struct twheel_op *ops, unsigned int nr,
-			 unsigned int *timers, unsigned int *nodes)
-{
-	unsigned int i;
-
-	*timers = 0;
-	*nodes = 0;
-	for (i = 0; i < nr; i++) {
-		struct twheel_op *op = &ops[i];
-		bool arm = op->opcode == TWHEEL_OP_ARM;
-
-		op->result = tw_check_op(op);
-		op->state = TWHEEL_STATE_NONE;
-		if (op->result)
-			continue;
-		*timers += arm;
-		if (arm || op->opcode == TWHEEL_OP_MODIFY)
-			*nodes += arm + !!op->interval;
 	}
 }
 
@@ -312,10 +280,15 @@ static u32 tw_charge(struct twheel *tw, u32 timers)
 void tw_do_ops(struct twheel *tw, struct twheel_op *ops, unsigned int nr)
 {
 	struct tw_batch batch = {};
-	unsigned int i, timers, nodes;
+	unsigned int i, timers = 0, nodes = 0;
 	struct tw_spare *spare;
 
-	tw_check_ops(ops, nr, &timers, &nodes);
+	/* What they may need at most; bad ones among them will not take it. */
+	for (i = 0; i < nr; i++) {
+		timers += ops[i].opcode == TWHEEL_OP_ARM;
+		nodes += !!ops[i].interval;
+	}
+	nodes += timers;
 	if (timers)
 		batch.granted = tw_charge(tw, timers);
 	for (;;) {
@@ -330,8 +303,7 @@ void tw_do_ops(struct twheel *tw, struct twheel_op *ops, unsigned int nr)
 	batch.now = tw_now(tw, &batch.tick);
 	tw_wheel_forward(&tw->wheel, batch.tick);
 	for (i = 0; i < nr; i++)
-		if (!ops[i].result)
-			ops[i].result = tw_do_op(tw, &batch, &ops[i]);
+		ops[i].result = tw_do_op(tw, &batch, &ops[i]);
 	if (batch.expired) {
 		tw->stats.expired += batch.expired;
 		tw->stats.lateness[0] += batch.expired;

@@ -14,6 +14,7 @@
 
 #include "context.h"
 #include "submit.h"
+#include "validate.h"
 
 /* Read operations. Returns how many could be read. */
 static unsigned int tw_get_ops(struct twheel_op *ops, const void __user *from,
@@ -31,66 +32,44 @@ static unsigned int tw_get_ops(struct twheel_op *ops, const void __user *from,
 
 		if (ret == -EFAULT)
 			break;
-		/* A size that no operation has, so that this one is refused. */
-		if (ret || ops[i].size != op_size)
-			ops[i].size = 0;
-		else
+		/* From here on, the size says whether it is as it should be. */
+		if (ret)
+			ops[i].size = TW_SIZE_TOO_BIG;
+		else if (ops[i].size == op_size)
 			ops[i].size = sizeof(*ops);
+		else
+			ops[i].size = 0;
 		from += op_size;
 	}
 	return i;
 }
 
-/* What only QUERY hands out. */
-static int tw_put_query(const struct twheel_op *op, struct twheel_op __user *to)
-{
-	if (!user_write_access_begin(to, sizeof(*to)))
-		return -EFAULT;
-	unsafe_put_user(op->flags, &to->flags, fault);
-	unsafe_put_user(op->deadline, &to->deadline, fault);
-	unsafe_put_user(op->interval, &to->interval, fault);
-	unsafe_put_user(op->slack, &to->slack, fault);
-	unsafe_put_user(op->jitter, &to->jitter, fault);
-	unsafe_put_user(op->user_data, &to->user_data, fault);
-	user_write_access_end();
-	return 0;
-fault:
-	user_write_access_end();
-	return -EFAULT;
-}
-
-/* Write results. Returns how many could be written. */
-static unsigned int tw_put_results(const struct twheel_op *ops, void __user *to,
-				   unsigned int nr, u32 op_size)
+/* Write what operations hand out. Returns how many could be written. */
+static unsigned int tw_put_ops(const struct twheel_op *ops, void __user *to,
+			       unsigned int nr, u32 op_size)
 {
 	unsigned int i = 0;
 
 	if (!user_write_access_begin(to, (size_t)nr * op_size))
 		return 0;
 	for (; i < nr; i++) {
+		const struct twheel_op *from = &ops[i];
 		struct twheel_op __user *op = to;
 
-		unsafe_put_user(ops[i].result, &op->result, fault);
-		unsafe_put_user(ops[i].state, &op->state, fault);
-		unsafe_put_user(ops[i].id, &op->id, fault);
+		unsafe_put_user(from->result, &op->result, fault);
+		unsafe_put_user(from->state, &op->state, fault);
+		unsafe_put_user(from->id, &op->id, fault);
+		if (from->opcode == TWHEEL_OP_QUERY) {
+			unsafe_put_user(from->deadline, &op->deadline, fault);
+			unsafe_put_user(from->interval, &op->interval, fault);
+			unsafe_put_user(from->slack, &op->slack, fault);
+			unsafe_put_user(from->jitter, &op->jitter, fault);
+			unsafe_put_user(from->user_data, &op->user_data, fault);
+		}
 		to += op_size;
 	}
 fault:
 	user_write_access_end();
-	return i;
-}
-
-static unsigned int tw_put_queries(const struct twheel_op *ops, void __user *to,
-				   unsigned int nr, u32 op_size)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr; i++) {
-		if (ops[i].opcode == TWHEEL_OP_QUERY && !ops[i].result &&
-		    tw_put_query(&ops[i], to))
-			break;
-		to += op_size;
-	}
 	return i;
 }
 
@@ -121,12 +100,11 @@ static unsigned int tw_submit_batch(struct twheel *tw, struct twheel_op *ops,
 
 	nr = tw_get_ops(ops, uops, nr, op_size);
 	/* Prove that results can be written, by writing what is there. */
-	nr = tw_put_results(ops, uops, nr, op_size);
+	nr = tw_put_ops(ops, uops, nr, op_size);
 	if (!nr)
 		return 0;
 	tw_do_ops(tw, ops, nr);
-	done = tw_put_results(ops, uops, nr, op_size);
-	done = tw_put_queries(ops, uops, done, op_size);
+	done = tw_put_ops(ops, uops, nr, op_size);
 	if (unlikely(done < nr))
 		tw_undo_arms(tw, ops + done, nr - done);
 	return done;
@@ -183,15 +161,12 @@ long tw_submit(struct twheel *tw, const struct twheel_submit *submit)
  */
 int tw_submit_one(struct twheel *tw, struct twheel_op *op, void __user *uop)
 {
-	struct twheel_op before = *op;
-
-	if (tw_put_results(&before, uop, 1, sizeof(*op)) != 1)
+	if (tw_put_ops(op, uop, 1, sizeof(*op)) != 1)
 		return -EFAULT;
 	tw_do_ops(tw, op, 1);
 	if (op->result)
 		return op->result;
-	if (tw_put_results(op, uop, 1, sizeof(*op)) != 1 ||
-	    tw_put_queries(op, uop, 1, sizeof(*op)) != 1) {
+	if (tw_put_ops(op, uop, 1, sizeof(*op)) != 1) {
 		tw_undo_arms(tw, op, 1);
 		return -EFAULT;
 	}

@@ -7,9 +7,6 @@
 
 #include "table.h"
 
-/* The generation after which a chunk gives out no more. */
-#define TW_LAST_GEN U32_MAX
-
 void tw_table_init(struct tw_table *table)
 {
 	memset(table, 0, sizeof(*table));
@@ -105,61 +102,23 @@ void tw_table_add(struct tw_table *table, struct tw_node *nodes,
 	tw_partial_add(table, nr);
 }
 
-static bool tw_chunk_worn_out(const struct tw_chunk *chunk)
+/* The chunk gives out no more nodes, as it has none or as it is worn out. */
+void tw_chunk_exhausted(struct tw_table *table, u32 nr)
 {
-	return chunk->gen == TW_LAST_GEN;
+	struct tw_chunk *chunk = &table->chunks[nr];
+
+	table->free -= chunk->cap - chunk->used;
+	tw_partial_del(table, nr);
 }
 
-static u32 tw_table_take(struct tw_table *table, u32 step)
+/* The chunk has free nodes again. */
+void tw_chunk_usable(struct tw_table *table, u32 nr)
 {
-	u32 nr = table->partial;
-	struct tw_chunk *chunk;
-	struct tw_node *node;
-	u32 index;
-
-	if (nr == TW_NIL)
-		return TW_NIL;
-	chunk = &table->chunks[nr];
-	index = nr << TW_CHUNK_SHIFT | chunk->free;
-	node = &chunk->nodes[chunk->free];
-
-	chunk->free = node->next;
-	chunk->used++;
-	table->used++;
-	table->free--;
-	chunk->gen += step;
-	node->gen = step ? chunk->gen : 0;
-	if (unlikely(chunk->free == chunk->cap || tw_chunk_worn_out(chunk))) {
-		table->free -= chunk->cap - chunk->used;
-		tw_partial_del(table, nr);
-	}
-	return index;
-}
-
-/**
- * tw_table_alloc() - take a free node and give it a new id
- * @table: the table
- *
- * Return: its index, or TW_NIL when no node is free.
- */
-u32 tw_table_alloc(struct tw_table *table)
-{
-	return tw_table_take(table, 1);
-}
-
-/**
- * tw_table_alloc_hidden() - take a free node that no id finds
- * @table: the table
- *
- * Return: its index, or TW_NIL when no node is free.
- */
-u32 tw_table_alloc_hidden(struct tw_table *table)
-{
-	return tw_table_take(table, 0);
+	tw_partial_add(table, nr);
 }
 
 /* Nothing in the chunk is used: let its memory go, but keep its number. */
-static void tw_chunk_empty(struct tw_table *table, u32 nr)
+void tw_chunk_empty(struct tw_table *table, u32 nr)
 {
 	struct tw_chunk *chunk = &table->chunks[nr];
 	struct tw_spare *spare = (struct tw_spare *)chunk->nodes;
@@ -178,60 +137,6 @@ static void tw_chunk_empty(struct tw_table *table, u32 nr)
 	table->spare = spare;
 	chunk->nodes = NULL;
 	chunk->cap = 0;
-}
-
-/**
- * tw_table_free() - end a node and its id
- * @table: the table
- * @index: a node in use
- *
- * May leave memory for tw_table_take_spare().
- */
-void tw_table_free(struct tw_table *table, u32 index)
-{
-	u32 nr = index >> TW_CHUNK_SHIFT;
-	struct tw_chunk *chunk = &table->chunks[nr];
-	u32 place = index & TW_CHUNK_MASK;
-	bool was_full = chunk->free == chunk->cap;
-
-	chunk->nodes[place].gen = 0;
-	chunk->nodes[place].next = chunk->free;
-	chunk->free = place;
-	chunk->used--;
-	table->used--;
-	if (likely(!tw_chunk_worn_out(chunk))) {
-		table->free++;
-		if (was_full)
-			tw_partial_add(table, nr);
-	}
-	if (unlikely(!chunk->used))
-		tw_chunk_empty(table, nr);
-}
-
-/**
- * tw_table_find() - look up an id that came from a program
- * @table: the table
- * @id: any number
- *
- * Return: index of the live timer that has this id, or TW_NIL.
- */
-u32 tw_table_find(const struct tw_table *table, u64 id)
-{
-	u32 index = id;
-	u32 gen = id >> 32;
-	u32 nr = index >> TW_CHUNK_SHIFT;
-	u32 place = index & TW_CHUNK_MASK;
-	const struct tw_chunk *chunk;
-
-	if (!gen || nr >= table->nr_chunks)
-		return TW_NIL;
-	chunk = &table->chunks[array_index_nospec(nr, table->nr_chunks)];
-	if (place >= chunk->cap)
-		return TW_NIL;
-	place = array_index_nospec(place, chunk->cap);
-	if (chunk->nodes[place].gen != gen)
-		return TW_NIL;
-	return index;
 }
 
 /**

@@ -25,6 +25,9 @@
 /* Empty chunks are given back only while this many nodes are left free. */
 #define TW_TABLE_KEEP 64
 
+/* The generation after which a chunk gives out no more. */
+#define TW_LAST_GEN U32_MAX
+
 /* Chunks that a table can number. */
 #define TW_TABLE_MAX_CHUNKS (1U << (32 - TW_CHUNK_SHIFT))
 
@@ -159,11 +162,117 @@ struct tw_chunk *tw_table_grow(struct tw_table *table, struct tw_chunk *chunks,
 void tw_chunk_format(struct tw_node *nodes, unsigned int cap);
 void tw_table_add(struct tw_table *table, struct tw_node *nodes,
 		  unsigned int cap);
-u32 tw_table_alloc(struct tw_table *table);
-u32 tw_table_alloc_hidden(struct tw_table *table);
-void tw_table_free(struct tw_table *table, u32 index);
-u32 tw_table_find(const struct tw_table *table, u64 id);
 struct tw_spare *tw_table_take_spare(struct tw_table *table);
+
+/* The rare parts of tw_table_take() and tw_table_free(). */
+void tw_chunk_exhausted(struct tw_table *table, u32 nr);
+void tw_chunk_usable(struct tw_table *table, u32 nr);
+void tw_chunk_empty(struct tw_table *table, u32 nr);
+
+static inline bool tw_chunk_worn_out(const struct tw_chunk *chunk)
+{
+	return chunk->gen == TW_LAST_GEN;
+}
+
+static inline u32 tw_table_take(struct tw_table *table, u32 step)
+{
+	u32 nr = table->partial;
+	struct tw_chunk *chunk;
+	struct tw_node *node;
+	u32 index;
+
+	if (unlikely(nr == TW_NIL))
+		return TW_NIL;
+	chunk = &table->chunks[nr];
+	index = nr << TW_CHUNK_SHIFT | chunk->free;
+	node = &chunk->nodes[chunk->free];
+
+	chunk->free = node->next;
+	chunk->used++;
+	table->used++;
+	table->free--;
+	chunk->gen += step;
+	node->gen = step ? chunk->gen : 0;
+	if (unlikely(chunk->free == chunk->cap || tw_chunk_worn_out(chunk)))
+		tw_chunk_exhausted(table, nr);
+	return index;
+}
+
+/**
+ * tw_table_alloc() - take a free node and give it a new id
+ * @table: the table
+ *
+ * Return: its index, or TW_NIL when no node is free.
+ */
+static inline u32 tw_table_alloc(struct tw_table *table)
+{
+	return tw_table_take(table, 1);
+}
+
+/**
+ * tw_table_alloc_hidden() - take a free node that no id finds
+ * @table: the table
+ *
+ * Return: its index, or TW_NIL when no node is free.
+ */
+static inline u32 tw_table_alloc_hidden(struct tw_table *table)
+{
+	return tw_table_take(table, 0);
+}
+
+/**
+ * tw_table_free() - end a node and its id
+ * @table: the table
+ * @index: a node in use
+ *
+ * May leave memory for tw_table_take_spare().
+ */
+static inline void tw_table_free(struct tw_table *table, u32 index)
+{
+	u32 nr = index >> TW_CHUNK_SHIFT;
+	struct tw_chunk *chunk = &table->chunks[nr];
+	u32 place = index & TW_CHUNK_MASK;
+	bool was_full = chunk->free == chunk->cap;
+
+	chunk->nodes[place].gen = 0;
+	chunk->nodes[place].next = chunk->free;
+	chunk->free = place;
+	chunk->used--;
+	table->used--;
+	if (likely(!tw_chunk_worn_out(chunk))) {
+		table->free++;
+		if (unlikely(was_full))
+			tw_chunk_usable(table, nr);
+	}
+	if (unlikely(!chunk->used))
+		tw_chunk_empty(table, nr);
+}
+
+/**
+ * tw_table_find() - look up an id that came from a program
+ * @table: the table
+ * @id: any number
+ *
+ * Return: index of the live timer that has this id, or TW_NIL.
+ */
+static inline u32 tw_table_find(const struct tw_table *table, u64 id)
+{
+	u32 index = id;
+	u32 gen = id >> 32;
+	u32 nr = index >> TW_CHUNK_SHIFT;
+	u32 place = index & TW_CHUNK_MASK;
+	const struct tw_chunk *chunk;
+
+	if (!gen || nr >= table->nr_chunks)
+		return TW_NIL;
+	chunk = &table->chunks[array_index_nospec(nr, table->nr_chunks)];
+	if (place >= chunk->cap)
+		return TW_NIL;
+	place = array_index_nospec(place, chunk->cap);
+	if (chunk->nodes[place].gen != gen)
+		return TW_NIL;
+	return index;
+}
 
 /**
  * tw_table_full() - does adding a chunk need a longer directory?

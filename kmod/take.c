@@ -34,7 +34,7 @@ struct tw_take {
 };
 
 /* Periods of a ready timer that went by after the one that made it ready. */
-static u64 tw_overrun(struct twheel *tw, struct tw_take *take,
+static inline u64 tw_overrun(struct twheel *tw, struct tw_take *take,
 		      const struct tw_node *node)
 {
 	const struct tw_period *period;
@@ -50,15 +50,15 @@ static u64 tw_overrun(struct twheel *tw, struct tw_take *take,
 }
 
 /* The first ready timer was taken: it goes on, or it is gone. */
-static void tw_taken(struct twheel *tw, struct tw_take *take, u32 index,
+static inline void tw_taken(struct twheel *tw, struct tw_take *take, u32 index,
 		     u64 overrun)
 {
 	struct tw_node *node = tw_node(&tw->table, index);
 	struct tw_period *period;
 
 	tw->stats.delivered++;
-	tw_wheel_del(&tw->wheel, index);
-	if (!(node->flags & TW_NODE_PERIODIC)) {
+	tw_wheel_pop_ready(&tw->wheel);
+	if (likely(!(node->flags & TW_NODE_PERIODIC))) {
 		tw_free_timer(tw, index);
 		take->freed++;
 		return;
@@ -250,7 +250,7 @@ ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to)
 
 /* Take pending timers out, but leave their nodes. Returns how many. */
 static unsigned int tw_drain_fill(struct twheel *tw, struct twheel_op *ops,
-				  u32 *indices, unsigned int room)
+				  u32 op_size, u32 *indices, unsigned int room)
 {
 	unsigned int n;
 
@@ -260,6 +260,7 @@ static unsigned int tw_drain_fill(struct twheel *tw, struct twheel_op *ops,
 		if (index == TW_NIL)
 			break;
 		tw_fill_op(tw, index, &ops[n]);
+		ops[n].size = op_size;
 		indices[n] = index;
 		tw_wheel_del(&tw->wheel, index);
 	}
@@ -297,7 +298,7 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
 
 	for (;;) {
 		spin_lock_bh(&tw->lock);
-		n = tw_drain_fill(tw, ops, indices,
+		n = tw_drain_fill(tw, ops, drain->op_size, indices,
 				  min_t(u32, drain->nr - done, TW_BATCH));
 		copied = tw_drain_copy(drain, done, ops, n);
 		for (i = 0; i < copied; i++)

@@ -10,47 +10,6 @@
 #include "clock.h"
 #include "validate.h"
 
-static bool tw_time_ok(u64 ns)
-{
-	return ns <= KTIME_MAX;
-}
-
-static int tw_check_times(const struct twheel_op *op)
-{
-	if (op->flags & ~TWHEEL_ABS)
-		return -EINVAL;
-	if (!tw_time_ok(op->deadline | op->interval | op->slack | op->jitter))
-		return -EINVAL;
-	/* A period that is put off beyond the next would come out of order. */
-	if (op->interval && op->jitter > op->interval)
-		return -EINVAL;
-	return 0;
-}
-
-/**
- * tw_check_op() - check an operation, but for its size
- * @op: the operation
- *
- * Return: 0 or -EINVAL.
- */
-int tw_check_op(const struct twheel_op *op)
-{
-	switch (op->opcode) {
-	case TWHEEL_OP_ARM:
-	case TWHEEL_OP_MODIFY:
-		return tw_check_times(op);
-	case TWHEEL_OP_CANCEL:
-		if (op->deadline | op->interval | op->slack | op->jitter |
-		    op->user_data)
-			return -EINVAL;
-		return op->flags ? -EINVAL : 0;
-	case TWHEEL_OP_QUERY:
-		return op->flags ? -EINVAL : 0;
-	default:
-		return -EINVAL;
-	}
-}
-
 /**
  * tw_check_setup() - check a set-up, but for its size and its limit
  * @setup: the set-up

@@ -152,10 +152,10 @@ void tw_wheel_forward(struct tw_wheel *wheel, s64 now)
 }
 
 /* The lowest level at which @tick is in the present turn or the next. */
-static unsigned int tw_level(const struct tw_wheel *wheel, s64 tick)
+static inline unsigned int tw_level(const struct tw_wheel *wheel, s64 tick)
 {
 	u64 delta = tick - wheel->clk;
-	unsigned int level = (fls64(delta | 1) - 1) / TW_TURN_BITS;
+	unsigned int level = (unsigned int)(fls64(delta | 1) - 1) / TW_TURN_BITS;
 
 	if (level && tw_position(level, tick) -
 		     tw_position(level, wheel->clk) <= 1)
@@ -163,21 +163,24 @@ static unsigned int tw_level(const struct tw_wheel *wheel, s64 tick)
 	return level;
 }
 
-static void tw_place(struct tw_wheel *wheel, u32 index, struct tw_node *node)
+static inline void tw_place(struct tw_wheel *wheel, u32 index,
+			    struct tw_node *node)
 {
 	s64 tick = min(node->expires, wheel->clk + TW_REACH - 1);
 	unsigned int level = tw_level(wheel, tick);
 	s64 position = tw_position(level, tick);
 	unsigned int nr = position & TW_LEVEL_MASK;
-	struct tw_list *list = tw_slot(wheel, level, position);
+	struct tw_list *list = &wheel->slots[level * TW_LEVEL_SLOTS + nr];
 
 	node->slot = level * TW_LEVEL_SLOTS + nr;
+	if (!list->count) {
+		tw_bit_set(wheel->occupied[level], nr);
+		wheel->levels |= 1U << level;
+	}
 	tw_list_append(wheel->table, list, index, node);
-	tw_bit_set(wheel->occupied[level], nr);
-	wheel->levels |= 1U << level;
 	if (tick < wheel->next)
 		wheel->next = tick;
-	if (level && unlikely(list->count == TW_SMALL_SLOT + 1))
+	if (unlikely(list->count == TW_SMALL_SLOT + 1) && level)
 		wheel->next = min(wheel->next,
 				  tw_position_start(level, position - 1));
 }

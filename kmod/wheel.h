@@ -66,11 +66,13 @@
  * @first: index of the first, or TW_NIL
  * @last: index of the last, or TW_NIL
  * @count: how many
+ * @unused: makes it a power of two long, to be found in an array
  */
 struct tw_list {
 	u32 first;
 	u32 last;
 	u32 count;
+	u32 unused;
 };
 
 /**
@@ -144,6 +146,27 @@ static inline bool tw_is_ready(const struct tw_wheel *wheel,
 			       const struct tw_node *node)
 {
 	return node->expires < wheel->clk;
+}
+
+/**
+ * tw_wheel_pop_ready() - take the first ready node out
+ * @wheel: the wheel, with a ready node
+ *
+ * The same as tw_wheel_del() of it.
+ */
+static inline void tw_wheel_pop_ready(struct tw_wheel *wheel)
+{
+	struct tw_list *ready = &wheel->ready;
+	struct tw_node *node = tw_node(wheel->table, ready->first);
+
+	if (tw_is_stamp(node->expires))
+		wheel->stamp = tw_stamp_ns(node->expires);
+	ready->first = node->next;
+	if (node->next == TW_NIL)
+		ready->last = TW_NIL;
+	else
+		tw_node(wheel->table, node->next)->prev = TW_NIL;
+	ready->count--;
 }
 
 void tw_wheel_init(struct tw_wheel *wheel, struct tw_table *table, s64 now);
