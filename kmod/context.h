@@ -56,9 +56,10 @@ struct twheel {
 	struct work_struct work;
 	struct hrtimer timer;
 
-	spinlock_t eventfd_lock;
+	spinlock_t eventfd_lock;	/* guards the next field */
 	struct eventfd_ctx *eventfd;
 
+	/* guards all that follows */
 	spinlock_t lock ____cacheline_aligned;
 	struct tw_clock clock;
 	struct tw_wheel wheel;

@@ -39,17 +39,17 @@ static const struct kernel_param_ops tw_budget_ops = {
 module_param_cb(max_timers, &tw_limit_ops, &tw_max_timers, 0644);
 __MODULE_PARM_TYPE(max_timers, "uint");
 MODULE_PARM_DESC(max_timers,
-	"Most timers in one wheel, pending and ready; 1 to 1073741824, default 16777216");
+		 "Most timers in one wheel, pending and ready; 1 to 1073741824, default 16777216");
 
 module_param_cb(max_user_timers, &tw_limit_ops, &tw_max_user_timers, 0644);
 __MODULE_PARM_TYPE(max_user_timers, "uint");
 MODULE_PARM_DESC(max_user_timers,
-	"Most timers in all wheels of one user; 1 to 1073741824, default 33554432");
+		 "Most timers in all wheels of one user; 1 to 1073741824, default 33554432");
 
 module_param_cb(budget, &tw_budget_ops, &tw_budget, 0644);
 __MODULE_PARM_TYPE(budget, "uint");
 MODULE_PARM_DESC(budget,
-	"Timers and slots that are touched one by one in a run of expiry work, before it lets others go first; 16 to 65536, default 512");
+		 "Timers and slots that are touched one by one in a run of expiry work, before it lets others go first; 16 to 65536, default 512");
 
 static int __init twheel_init(void)
 {

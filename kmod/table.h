@@ -70,6 +70,7 @@ struct tw_node {
  * @jitter: most by which a period is put off, in ns
  * @user_data: handed back with each event
  * @gen: 0, so that no id finds it
+ * @unused: makes it as long as &struct tw_node
  */
 struct tw_period {
 	u64 nominal;
