@@ -1,0 +1,645 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Every function of the library on the real device: that each reaches the
+ * kernel and hands back what it says, and that callbacks come exactly when they
+ * may. What the module promises itself is tested in tests/vm.
+ */
+
+#include "../vm/util.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+
+#include <twheel.h>
+
+/* Far enough away never to come, and a time that is over */
+#define NEVER HOUR
+#define PAST 1
+
+static struct twheel *tw;
+
+static void fresh(int flags)
+{
+	int ret;
+
+	twheel_close(tw);
+	ret = twheel_open(flags, &tw);
+	if (ret)
+		tap_bail("twheel_open: %s", strerror(-ret));
+}
+
+static __u64 armed(__u16 flags, __u64 deadline, __u64 user_data)
+{
+	struct twheel_op op = twheel_op_arm(flags, deadline, 0, user_data);
+
+	CHECK_EQ(twheel_arm(tw, &op), 0);
+	CHECK(op.id);
+	return op.id;
+}
+
+static struct twheel_info info(void)
+{
+	struct twheel_info info = { .size = sizeof(info) };
+
+	CHECK_EQ(twheel_info(tw, &info), 0);
+	return info;
+}
+
+static void opening(void)
+{
+	struct twheel *other;
+
+	fresh(0);
+	CHECK_EQ(fcntl(twheel_fd(tw), F_GETFD), FD_CLOEXEC);
+	CHECK_EQ(fcntl(twheel_fd(tw), F_GETFL) & O_NONBLOCK, 0);
+	fresh(O_NONBLOCK);
+	CHECK_EQ(fcntl(twheel_fd(tw), F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+	CHECK_EQ(twheel_open(O_CREAT, &other), -EINVAL);
+}
+
+static void adopting(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct twheel *other;
+	int fd;
+
+	fresh(0);
+	armed(0, NEVER, 0);
+	fd = fcntl(twheel_fd(tw), F_DUPFD_CLOEXEC, 0);
+	CHECK_EQ(twheel_from_fd(fd, &other), 0);
+	CHECK_EQ(twheel_fd(other), fd);
+	twheel_close(tw);
+	tw = other;
+	CHECK_EQ(info().pending, 1, "the same wheel");
+	twheel_close(tw);
+	tw = NULL;
+	CHECK_EQ(fcntl(fd, F_GETFD), -1, "closed");
+
+	CHECK_EQ(twheel_from_fd(null, &other), -ENOTTY);
+	CHECK_EQ(fcntl(null, F_GETFD), FD_CLOEXEC, "still open");
+	CHECK_EQ(twheel_from_fd(-1, &other), -EBADF);
+	close(null);
+}
+
+static void looking(void)
+{
+	struct twheel_info small = { .size = 1 };
+	struct twheel_info i;
+
+	fresh(0);
+	CHECK_EQ(twheel_info(tw, &small), -EINVAL);
+	armed(0, NEVER, 0);
+	armed(TWHEEL_ABS, PAST, 0);
+	i = info();
+	CHECK_EQ(i.version, TWHEEL_VERSION);
+	CHECK_EQ(i.clock, TWHEEL_CLOCK_MONOTONIC);
+	CHECK_EQ(i.pending, 1);
+	CHECK_EQ(i.ready, 1);
+	CHECK(i.next_expiry > now(CLOCK_MONOTONIC));
+}
+
+static void setting_up(void)
+{
+	struct twheel_setup setup = {
+		.size = sizeof(setup),
+		.clock = TWHEEL_CLOCK_BOOTTIME,
+		.tick = 100 * USEC,
+		.limit = 1,
+	};
+	struct twheel_op op = twheel_op_arm(0, NEVER, 0, 0);
+
+	fresh(0);
+	setup.clock = 5;
+	CHECK_EQ(twheel_setup(tw, &setup), -EOPNOTSUPP);
+	setup.clock = TWHEEL_CLOCK_BOOTTIME;
+	CHECK_EQ(twheel_setup(tw, &setup), 0);
+	CHECK_EQ(twheel_setup(tw, &setup), -EBUSY);
+	CHECK_EQ(info().clock, TWHEEL_CLOCK_BOOTTIME);
+	CHECK_EQ(info().tick, 100 * USEC);
+	CHECK_EQ(info().limit, 1);
+	CHECK_EQ(twheel_arm(tw, &op), 0);
+	op = twheel_op_arm(0, NEVER, 0, 0);
+	CHECK_EQ(twheel_arm(tw, &op), -ENOSPC);
+}
+
+static void one_timer(void)
+{
+	struct twheel_op op = twheel_op_arm(TWHEEL_ABS, NEVER, 1, 42);
+	struct twheel_op query;
+	__u64 id;
+
+	fresh(O_NONBLOCK);
+	op.deadline += now(CLOCK_MONOTONIC);
+	CHECK_EQ(twheel_arm(tw, &op), 0);
+	id = op.id;
+	CHECK_EQ(op.opcode, TWHEEL_OP_ARM);
+	CHECK_EQ(op.state, TWHEEL_STATE_NONE);
+
+	query = twheel_op_query(id);
+	CHECK_EQ(twheel_query(tw, &query), 0);
+	CHECK_EQ(query.state, TWHEEL_STATE_PENDING);
+	CHECK(query.deadline >= op.deadline);
+	CHECK_EQ(query.interval, 1);
+	CHECK_EQ(query.user_data, 42);
+
+	op = twheel_op_modify(id, TWHEEL_ABS, PAST, 0, 43);
+	CHECK_EQ(twheel_modify(tw, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	CHECK_EQ(op.id, id);
+	query = twheel_op_query(id);
+	CHECK_EQ(twheel_query(tw, &query), 0);
+	CHECK_EQ(query.state, TWHEEL_STATE_READY);
+	CHECK_EQ(query.user_data, 43);
+
+	CHECK_EQ(twheel_cancel(tw, id), 0);
+	CHECK_EQ(twheel_cancel(tw, id), -ENOENT);
+	CHECK_EQ(twheel_modify(tw, &op), -ENOENT);
+	query = twheel_op_query(id);
+	CHECK_EQ(twheel_query(tw, &query), -ENOENT);
+	CHECK_EQ(twheel_arm(tw, &query), -EINVAL, "another operation");
+	op = twheel_op_arm(0, KTIME_MAX + 1, 0, 0);
+	CHECK_EQ(twheel_arm(tw, &op), -EINVAL);
+}
+
+static void reading(void)
+{
+	struct twheel_event event[4];
+	__u64 count, id;
+
+	fresh(O_NONBLOCK);
+	CHECK_EQ(twheel_read(tw, event, 4), -EAGAIN);
+	CHECK_EQ(twheel_read(tw, event, 0), -EINVAL);
+	id = armed(TWHEEL_ABS, PAST, 42);
+	armed(TWHEEL_ABS, PAST, 43);
+	CHECK_EQ(twheel_read_count(tw, &count), -EINVAL, "not in count mode");
+	CHECK_EQ(twheel_read(tw, event, 4), 2);
+	CHECK_EQ(event[0].id, id);
+	CHECK_EQ(event[0].user_data, 42);
+	CHECK_EQ(event[1].user_data, 43);
+
+	fresh(0);
+	armed(0, 20 * MSEC, 44);
+	CHECK_EQ(twheel_read(tw, event, 4), 1, "it waits");
+	CHECK_EQ(event[0].user_data, 44);
+	CHECK(event[0].expired >= event[0].deadline);
+}
+
+static void counting(void)
+{
+	struct twheel_setup setup = {
+		.size = sizeof(setup),
+		.flags = TWHEEL_SETUP_COUNT,
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+	};
+	struct twheel_event event;
+	__u64 count = 0;
+
+	fresh(O_NONBLOCK);
+	CHECK_EQ(twheel_setup(tw, &setup), 0);
+	CHECK_EQ(twheel_read_count(tw, &count), -EAGAIN);
+	armed(TWHEEL_ABS, PAST, 0);
+	armed(TWHEEL_ABS, PAST, 0);
+	CHECK_EQ(twheel_read_count(tw, &count), 0);
+	CHECK_EQ(count, 2);
+	armed(TWHEEL_ABS, PAST, 0);
+	CHECK_EQ(twheel_read(tw, &event, 1), -EINVAL);
+	armed(TWHEEL_ABS, PAST, 0);
+	CHECK_EQ(twheel_run_once(tw, 0), -EINVAL);
+}
+
+static void submitting(void)
+{
+	struct twheel_op ops[4];
+
+	fresh(0);
+	CHECK_EQ(twheel_submit(tw, ops, 0), 0);
+	ops[0] = twheel_op_arm(0, NEVER, 0, 0);
+	ops[1] = twheel_op_arm(0, KTIME_MAX + 1, 0, 1);
+	ops[2] = twheel_op_cancel(77);
+	ops[3] = twheel_op_arm(0, NEVER, 0, 3);
+	CHECK_EQ(twheel_submit(tw, ops, 4), 4);
+	CHECK_EQ(ops[0].result, 0);
+	CHECK_EQ(ops[1].result, -EINVAL);
+	CHECK_EQ(ops[2].result, -ENOENT);
+	CHECK_EQ(ops[3].result, 0);
+	CHECK_EQ(info().pending, 2);
+	ops[0] = twheel_op_modify(ops[0].id, 0, NEVER, 0, 0);
+	ops[1] = twheel_op_query(ops[3].id);
+	ops[2] = twheel_op_cancel(ops[3].id);
+	CHECK_EQ(twheel_submit(tw, ops, 3), 3);
+	CHECK_EQ(ops[0].result, 0);
+	CHECK_EQ(ops[1].user_data, 3);
+	CHECK_EQ(ops[2].result, 0);
+	CHECK_EQ(info().pending, 1);
+	CHECK_EQ(twheel_submit(tw, ops, UINT_MAX), -EINVAL);
+	ops[0].size = 1;
+	CHECK_EQ(twheel_submit(tw, ops, 1), -EINVAL);
+}
+
+static void draining(void)
+{
+	struct twheel_op ops[4];
+	__u64 id, deadline = now(CLOCK_MONOTONIC) + NEVER;
+
+	fresh(0);
+	id = armed(TWHEEL_ABS, deadline, 42);
+	armed(TWHEEL_ABS, PAST, 43);
+	CHECK_EQ(twheel_drain(tw, ops, 4), 1, "not what is ready");
+	CHECK_EQ(ops[0].id, id);
+	CHECK_EQ(ops[0].user_data, 42);
+	CHECK(ops[0].deadline >= deadline);
+	CHECK_EQ(twheel_drain(tw, ops, 4), 0);
+	CHECK_EQ(twheel_submit(tw, ops, 1), 1);
+	CHECK_EQ(ops[0].result, 0);
+	CHECK_EQ(info().pending, 1, "armed again");
+}
+
+static void eventfds(void)
+{
+	int efd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int wheel;
+	eventfd_t count;
+
+	fresh(0);
+	wheel = twheel_fd(tw);
+	CHECK_EQ(twheel_set_eventfd(tw, -1), -ENOENT);
+	CHECK_EQ(twheel_set_eventfd(tw, INT_MAX), -EBADF);
+	CHECK_EQ(twheel_set_eventfd(tw, wheel), -EINVAL);
+	CHECK_EQ(twheel_set_eventfd(tw, efd), 0);
+	CHECK_EQ(twheel_set_eventfd(tw, efd), -EBUSY);
+	armed(0, 20 * MSEC, 0);
+	CHECK(readable(efd, PATIENCE_MS));
+	CHECK_EQ(eventfd_read(efd, &count), 0);
+	CHECK_EQ(twheel_set_eventfd(tw, -1), 0);
+	armed(TWHEEL_ABS, PAST, 0);
+	CHECK_EQ(eventfd_read(efd, &count), -1, "not any more");
+	close(efd);
+}
+
+static void counters(void)
+{
+	struct twheel_stats stats = { .size = sizeof(stats) };
+	struct twheel_stats small = { .size = 1 };
+	struct twheel_event event;
+
+	fresh(0);
+	CHECK_EQ(twheel_stats(tw, &small), -EINVAL);
+	armed(TWHEEL_ABS, PAST, 0);
+	CHECK_EQ(twheel_cancel(tw, armed(0, NEVER, 0)), 0);
+	CHECK_EQ(twheel_read(tw, &event, 1), 1);
+	CHECK_EQ(twheel_stats(tw, &stats), 0);
+	CHECK_EQ(stats.armed, 2);
+	CHECK_EQ(stats.cancelled, 1);
+	CHECK_EQ(stats.expired, 1);
+	CHECK_EQ(stats.delivered, 1);
+}
+
+#define BATCHED 1000
+
+static __u64 ids[BATCHED];
+static int results;
+
+static void done(const struct twheel_op *op, void *arg)
+{
+	CHECK(arg == ids);
+	CHECK_EQ(op->result, 0);
+	if (op->opcode == TWHEEL_OP_ARM) {
+		CHECK_EQ(op->user_data, results, "in order");
+		ids[op->user_data] = op->id;
+	}
+	results++;
+}
+
+static void batches(void)
+{
+	struct twheel_batch *batch;
+	struct twheel_op op;
+	int i;
+
+	fresh(0);
+	results = 0;
+	CHECK_EQ(twheel_batch_new(tw, 0, done, ids, &batch), -EINVAL);
+	if (!CHECK_EQ(twheel_batch_new(tw, 256, done, ids, &batch), 0))
+		return;
+	for (i = 0; i < BATCHED; i++) {
+		op = twheel_op_arm(0, NEVER, 0, i);
+		CHECK_EQ(twheel_batch_add(batch, &op), 0);
+	}
+	CHECK_EQ(results, 3 * 256, "the full ones");
+	CHECK_EQ(twheel_batch_flush(batch), 0);
+	CHECK_EQ(results, BATCHED);
+	CHECK_EQ(info().pending, BATCHED);
+	for (i = 0; i < BATCHED; i++) {
+		op = twheel_op_cancel(ids[i]);
+		CHECK_EQ(twheel_batch_add(batch, &op), 0);
+	}
+	CHECK_EQ(twheel_batch_flush(batch), 0);
+	CHECK_EQ(results, 2 * BATCHED);
+	CHECK_EQ(info().pending, 0);
+	op = twheel_op_arm(0, NEVER, 0, 0);
+	CHECK_EQ(twheel_batch_add(batch, &op), 0);
+	twheel_batch_free(batch);
+	CHECK_EQ(info().pending, 0, "dropped");
+}
+
+/* A timer that counts its calls, and what it is to do */
+struct subject {
+	struct twheel_timer timer;
+	struct subject *other;
+	int called;
+	int ret;
+	__u64 overrun;
+};
+
+static void call(struct twheel *wheel, struct twheel_timer *timer,
+		 const struct twheel_event *event)
+{
+	struct subject *s = timer->arg;
+
+	CHECK(wheel == tw);
+	CHECK(&s->timer == timer);
+	CHECK(event->expired >= event->deadline);
+	CHECK_EQ(timer->id, event->flags & TWHEEL_EVENT_PERIODIC ? event->id : 0);
+	s->called++;
+	s->overrun += event->overrun;
+}
+
+static void call_and_cancel(struct twheel *wheel, struct twheel_timer *timer,
+			    const struct twheel_event *event)
+{
+	struct subject *s = timer->arg;
+
+	call(wheel, timer, event);
+	s->ret = twheel_timer_cancel(wheel, &s->other->timer);
+}
+
+static void call_and_arm(struct twheel *wheel, struct twheel_timer *timer,
+			 const struct twheel_event *event)
+{
+	struct subject *s = timer->arg;
+
+	call(wheel, timer, event);
+	s->ret = twheel_timer_arm(wheel, &s->other->timer, 0, NEVER, 0);
+}
+
+static void call_and_run(struct twheel *wheel, struct twheel_timer *timer,
+			 const struct twheel_event *event)
+{
+	struct subject *s = timer->arg;
+
+	call(wheel, timer, event);
+	s->ret = twheel_run_once(wheel, 0);
+}
+
+static void start(struct subject *s, __u16 flags, __u64 deadline, __u64 interval,
+		  void (*fn)(struct twheel *wheel, struct twheel_timer *timer,
+			     const struct twheel_event *event))
+{
+	memset(s, 0, sizeof(*s));
+	twheel_timer_init(&s->timer, fn, s);
+	CHECK_EQ(twheel_timer_arm(tw, &s->timer, flags, deadline, interval), 0);
+	CHECK(s->timer.id);
+}
+
+static void callback(void)
+{
+	struct subject s;
+
+	fresh(0);
+	CHECK_EQ(twheel_run_once(tw, 0), 0, "a descriptor that waits");
+	CHECK_EQ(twheel_run_once(tw, 10), 0);
+	start(&s, 0, 20 * MSEC, 0, call);
+	CHECK_EQ(twheel_run_once(tw, -1), 1);
+	CHECK_EQ(s.called, 1);
+	CHECK_EQ(twheel_timer_cancel(tw, &s.timer), -ENOENT);
+	CHECK_EQ(twheel_timer_arm(tw, &s.timer, 0, 20 * MSEC, 0), 0);
+	CHECK_EQ(twheel_run_once(tw, PATIENCE_MS), 1);
+	CHECK_EQ(s.called, 2);
+	CHECK_EQ(twheel_timer_arm(tw, &s.timer, 0, KTIME_MAX + 1, 0), -EINVAL);
+}
+
+static void periodic_callback(void)
+{
+	__u64 begin = now(CLOCK_MONOTONIC);
+	struct subject s;
+
+	fresh(0);
+	start(&s, TWHEEL_ABS, begin + 10 * MSEC, 10 * MSEC, call);
+	while (s.called < 5)
+		if (!CHECK_EQ(twheel_run_once(tw, PATIENCE_MS), 1))
+			break;
+	CHECK(now(CLOCK_MONOTONIC) >= begin + (s.called + s.overrun) * 10 * MSEC);
+	CHECK_EQ(twheel_timer_cancel(tw, &s.timer), 0);
+	CHECK_EQ(info().pending + info().ready, 0);
+	CHECK_EQ(twheel_run_once(tw, 0), 0);
+}
+
+/* All three are read together: the first to be called stops the second */
+static void cancel_within(void)
+{
+	struct subject a, b, c;
+	int periodic;
+
+	for (periodic = 0; periodic < 2; periodic++) {
+		fresh(0);
+		start(&a, TWHEEL_ABS, PAST, 0, call_and_cancel);
+		start(&b, TWHEEL_ABS, PAST, periodic ? NEVER : 0, call);
+		start(&c, TWHEEL_ABS, PAST, 0, call_and_cancel);
+		a.other = &b;
+		c.other = &a;
+		CHECK_EQ(twheel_run_once(tw, 0), 2);
+		CHECK_EQ(a.called, 1);
+		CHECK_EQ(a.ret, 0);
+		CHECK_EQ(b.called, 0);
+		CHECK_EQ(b.timer.id, 0);
+		CHECK_EQ(c.called, 1);
+		CHECK_EQ(c.ret, -ENOENT, "was called already");
+		CHECK_EQ(info().pending + info().ready, 0);
+		CHECK_EQ(twheel_timer_cancel(tw, &b.timer), -ENOENT);
+	}
+}
+
+static void cancel_itself(void)
+{
+	struct subject s;
+
+	fresh(0);
+	start(&s, TWHEEL_ABS, PAST, MSEC, call_and_cancel);
+	s.other = &s;
+	CHECK_EQ(twheel_run_once(tw, 0), 1);
+	CHECK_EQ(s.ret, 0);
+	CHECK_EQ(info().pending + info().ready, 0);
+}
+
+static void arm_within(void)
+{
+	struct subject a, b;
+
+	fresh(0);
+	start(&a, TWHEEL_ABS, PAST, 0, call_and_arm);
+	start(&b, TWHEEL_ABS, PAST, 0, call);
+	a.other = &b;
+	CHECK_EQ(twheel_run_once(tw, 0), 1);
+	CHECK_EQ(a.ret, 0);
+	CHECK_EQ(b.called, 0, "withdrawn");
+	CHECK_EQ(info().pending, 1);
+	CHECK_EQ(twheel_timer_arm(tw, &b.timer, TWHEEL_ABS, PAST, 0), 0);
+	CHECK_EQ(info().pending, 0, "one timer, not two");
+	CHECK_EQ(twheel_run_once(tw, 0), 1);
+	CHECK_EQ(b.called, 1);
+}
+
+static void run_within(void)
+{
+	struct subject s[3];
+	int i;
+
+	fresh(0);
+	for (i = 0; i < 3; i++)
+		start(&s[i], TWHEEL_ABS, PAST, 0, call_and_run);
+	CHECK_EQ(twheel_run_once(tw, 0), 1);
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(s[i].called, 1);
+	CHECK_EQ(s[0].ret, 1);
+	CHECK_EQ(s[1].ret, 1);
+	CHECK_EQ(s[2].ret, 0);
+}
+
+static void ignore(int sig)
+{
+	(void)sig;
+}
+
+static void signalled(void)
+{
+	struct sigaction action = { .sa_handler = ignore };
+	pid_t parent = getpid();
+	pid_t child;
+
+	fresh(0);
+	sigaction(SIGUSR1, &action, NULL);
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		/* One that comes before the wait is lost: go on until killed */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (!kill(parent, SIGUSR1))
+			sleep_ns(10 * MSEC);
+		_exit(1);
+	}
+	CHECK_EQ(twheel_run_once(tw, -1), -EINTR);
+	kill(child, SIGKILL);
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	signal(SIGUSR1, SIG_IGN);
+}
+
+#define TIMERS 10000
+
+/* Callbacks that cancel and arm others at random: each life has one end */
+static struct {
+	struct twheel_timer timer;
+	int armed;
+	int ended;
+} soak[TIMERS];
+
+static __u64 seed = 88172645463325252ULL;
+
+static void soak_call(struct twheel *wheel, struct twheel_timer *timer,
+		      const struct twheel_event *event)
+{
+	long self = (long)timer->arg;
+	long i = random_next(&seed) % TIMERS;
+	int ret;
+
+	CHECK(event->expired >= event->deadline);
+	CHECK_EQ(soak[self].armed, 1, "called without being armed");
+	soak[self].armed = 0;
+	soak[self].ended++;
+
+	ret = twheel_timer_cancel(wheel, &soak[i].timer);
+	CHECK_EQ(ret, soak[i].armed ? 0 : -ENOENT);
+	if (!ret) {
+		soak[i].armed = 0;
+		soak[i].ended++;
+	}
+	i = random_next(&seed) % TIMERS;
+	if (soak[i].armed)
+		CHECK_EQ(twheel_timer_arm(wheel, &soak[i].timer, 0,
+					  random_next(&seed) % (50 * MSEC), 0),
+			 0);
+}
+
+static void soaking(void)
+{
+	int i, ret;
+
+	fresh(0);
+	for (i = 0; i < TIMERS; i++) {
+		twheel_timer_init(&soak[i].timer, soak_call, (void *)(long)i);
+		CHECK_EQ(twheel_timer_arm(tw, &soak[i].timer, 0,
+					  random_next(&seed) % (200 * MSEC), 0),
+			 0);
+		soak[i].armed = 1;
+	}
+	while (info().pending + info().ready) {
+		ret = twheel_run_once(tw, PATIENCE_MS);
+		if (!CHECK(ret > 0, "%d", ret))
+			break;
+	}
+	CHECK_EQ(twheel_run_once(tw, 0), 0);
+	for (i = 0; i < TIMERS; i++)
+		CHECK_EQ(soak[i].ended, 1, "timer %d", i);
+}
+
+static void *arm_and_cancel(void *arg)
+{
+	int i;
+
+	(void)arg;
+	for (i = 0; i < 10000; i++)
+		CHECK_EQ(twheel_cancel(tw, armed(0, NEVER, i)), 0);
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t thread[4];
+	int i;
+
+	fresh(0);
+	for (i = 0; i < 4; i++)
+		if (pthread_create(&thread[i], NULL, arm_and_cancel, NULL))
+			tap_bail("pthread_create");
+	for (i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	CHECK_EQ(info().pending + info().ready, 0);
+}
+
+int main(void)
+{
+	tap_start(300);
+	RUN(opening, "twheel_open, twheel_fd");
+	RUN(adopting, "twheel_from_fd, twheel_close");
+	RUN(looking, "twheel_info");
+	RUN(setting_up, "twheel_setup");
+	RUN(one_timer, "twheel_arm, _modify, _query, _cancel");
+	RUN(reading, "twheel_read");
+	RUN(counting, "twheel_read_count");
+	RUN(submitting, "twheel_submit");
+	RUN(draining, "twheel_drain");
+	RUN(eventfds, "twheel_set_eventfd");
+	RUN(counters, "twheel_stats");
+	RUN(batches, "a batch");
+	RUN(callback, "a callback");
+	RUN(periodic_callback, "a periodic callback");
+	RUN(cancel_within, "a callback cancels a timer that was read with it");
+	RUN(cancel_itself, "a callback cancels its own periodic timer");
+	RUN(arm_within, "a callback arms a timer that was read with it");
+	RUN(run_within, "callbacks run the loop");
+	RUN(signalled, "a signal ends the waiting");
+	RUN(soaking, "10,000 timers that cancel and arm each other");
+	RUN(threads, "four threads on one wheel");
+	return tap_end();
+}

@@ -1,0 +1,707 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the library does itself, without a kernel: callbacks, batches and the
+ * passing on of errors. The system calls that it makes end up in a small
+ * stand-in (by the linker's --wrap) in which events become ready when a test
+ * says so, and every error can be had.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+
+#include <twheel.h>
+
+#include "../vm/tap.h"
+
+#define MAX 256
+
+/* The stand-in: timers by id, the queue of events, errors to give */
+static struct fake_timer {
+	bool live;
+	bool periodic;
+	__u64 user_data;
+} timers[MAX];
+static __u64 last_id;
+static struct twheel_event queue[MAX];
+static unsigned int queued;
+static int ioctl_error;
+static int poll_error;
+static unsigned int polls;
+static unsigned int submit_most;
+static __u32 submit_op_size;
+static unsigned int submits;
+static bool count_mode;
+
+static void withdraw(__u64 id)
+{
+	unsigned int i, kept = 0;
+
+	for (i = 0; i < queued; i++)
+		if (queue[i].id != id)
+			queue[kept++] = queue[i];
+	queued = kept;
+}
+
+static int operation(__u16 opcode, struct twheel_op *op)
+{
+	if (opcode == TWHEEL_OP_ARM) {
+		if (op->id)
+			return -EINVAL;
+		op->id = ++last_id;
+	} else if (op->id >= MAX || !timers[op->id].live) {
+		return -ENOENT;
+	}
+	if (opcode == TWHEEL_OP_QUERY) {
+		op->user_data = timers[op->id].user_data;
+		return 0;
+	}
+	withdraw(op->id);
+	timers[op->id] = (struct fake_timer){
+		.live = opcode != TWHEEL_OP_CANCEL,
+		.periodic = op->interval,
+		.user_data = op->user_data,
+	};
+	return 0;
+}
+
+static int submit(struct twheel_submit *submit)
+{
+	struct twheel_op *ops = (void *)(uintptr_t)submit->ops;
+	unsigned int i;
+
+	submits++;
+	submit_op_size = submit->op_size;
+	for (i = 0; i < submit->nr && i < submit_most; i++)
+		ops[i].result = operation(ops[i].opcode, &ops[i]);
+	return i ? (int)i : -EINTR;
+}
+
+static int request(unsigned long request, void *arg)
+{
+	struct twheel_op *op = arg;
+
+	if (ioctl_error)
+		return ioctl_error;
+	switch (request) {
+	case TWHEEL_IOC_INFO:
+		return 0;
+	case TWHEEL_IOC_SUBMIT:
+		return submit(arg);
+	case TWHEEL_IOC_ARM:
+	case TWHEEL_IOC_MODIFY:
+	case TWHEEL_IOC_CANCEL:
+	case TWHEEL_IOC_QUERY:
+		/* These take no opcode, and are in its order */
+		return op->opcode ? -EINVAL :
+		       operation(TWHEEL_OP_ARM + request - TWHEEL_IOC_ARM, op);
+	}
+	return -ENOTTY;
+}
+
+int __wrap_ioctl(int fd, unsigned long cmd, ...)
+{
+	va_list ap;
+	int ret;
+
+	(void)fd;
+	va_start(ap, cmd);
+	ret = request(cmd, va_arg(ap, void *));
+	va_end(ap);
+	if (ret >= 0)
+		return ret;
+	errno = -ret;
+	return -1;
+}
+
+ssize_t __wrap_preadv2(int fd, const struct iovec *iov, int nr, off_t pos,
+		       int flags)
+{
+	unsigned int i, n = iov->iov_len / sizeof(queue[0]);
+
+	(void)fd;
+	CHECK_EQ(nr, 1);
+	CHECK_EQ(pos, -1);
+	CHECK_EQ(flags, RWF_NOWAIT);
+	if (count_mode)
+		return sizeof(__u64);
+	if (!queued) {
+		errno = EAGAIN;
+		return -1;
+	}
+	if (n > queued)
+		n = queued;
+	memcpy(iov->iov_base, queue, n * sizeof(queue[0]));
+	for (i = 0; i < n; i++)
+		if (!timers[queue[i].id].periodic)
+			timers[queue[i].id].live = false;
+	queued -= n;
+	memmove(queue, queue + n, queued * sizeof(queue[0]));
+	return n * sizeof(queue[0]);
+}
+
+int __wrap_poll(struct pollfd *fds, nfds_t nr, int timeout)
+{
+	(void)fds;
+	(void)nr;
+	(void)timeout;
+	polls++;
+	if (poll_error) {
+		errno = poll_error;
+		return -1;
+	}
+	return queued ? 1 : 0;
+}
+
+static struct twheel *fresh(void)
+{
+	struct twheel *tw;
+
+	memset(timers, 0, sizeof(timers));
+	last_id = 0;
+	queued = 0;
+	polls = 0;
+	submits = 0;
+	ioctl_error = 0;
+	poll_error = 0;
+	submit_most = MAX;
+	count_mode = false;
+	/* Closed by the library at the end, so it has to be a descriptor */
+	if (twheel_from_fd(open("/dev/null", O_RDWR), &tw))
+		tap_bail("twheel_from_fd");
+	return tw;
+}
+
+/* The timer expires: the event is there to be read */
+static void expire(const struct twheel_timer *timer)
+{
+	queue[queued++] = (struct twheel_event){
+		.id = timer->id,
+		.user_data = timers[timer->id].user_data,
+		.flags = timers[timer->id].periodic ? TWHEEL_EVENT_PERIODIC : 0,
+	};
+}
+
+/* A timer that does one thing when it is called, and counts */
+struct subject {
+	struct twheel_timer timer;
+	int called;
+	struct subject *other;
+	int ret;
+};
+
+#define subject_of(timer) ((struct subject *)(timer))
+
+static struct subject *subject(struct twheel *tw, __u64 interval,
+			       void (*fn)(struct twheel *tw,
+					  struct twheel_timer *timer,
+					  const struct twheel_event *event))
+{
+	struct subject *s = calloc(1, sizeof(*s));
+
+	twheel_timer_init(&s->timer, fn, s);
+	CHECK_EQ(twheel_timer_arm(tw, &s->timer, 0, 1, interval), 0);
+	CHECK(s->timer.id);
+	return s;
+}
+
+static void only_count(struct twheel *tw, struct twheel_timer *timer,
+		       const struct twheel_event *event)
+{
+	(void)tw;
+	(void)event;
+	subject_of(timer)->called++;
+}
+
+static void cancel_other(struct twheel *tw, struct twheel_timer *timer,
+			 const struct twheel_event *event)
+{
+	struct subject *s = subject_of(timer);
+
+	(void)event;
+	s->called++;
+	s->ret = twheel_timer_cancel(tw, &s->other->timer);
+}
+
+static void cancel_and_free_other(struct twheel *tw, struct twheel_timer *timer,
+				  const struct twheel_event *event)
+{
+	cancel_other(tw, timer, event);
+	free(subject_of(timer)->other);
+}
+
+static void arm_other(struct twheel *tw, struct twheel_timer *timer,
+		      const struct twheel_event *event)
+{
+	struct subject *s = subject_of(timer);
+
+	(void)event;
+	s->called++;
+	s->ret = twheel_timer_arm(tw, &s->other->timer, 0, 1, 0);
+}
+
+static void free_itself(struct twheel *tw, struct twheel_timer *timer,
+			const struct twheel_event *event)
+{
+	(void)tw;
+	(void)event;
+	free(timer);
+}
+
+static void run_loop(struct twheel *tw, struct twheel_timer *timer,
+		     const struct twheel_event *event)
+{
+	struct subject *s = subject_of(timer);
+
+	(void)event;
+	s->called++;
+	s->ret = twheel_run_once(tw, 0);
+}
+
+static void check_event(struct twheel *tw, struct twheel_timer *timer,
+			const struct twheel_event *event)
+{
+	struct subject *s = subject_of(timer);
+
+	(void)tw;
+	s->called++;
+	CHECK(timer->arg == s);
+	CHECK_EQ(timer->id, 0);
+	CHECK_EQ(event->id, 1);
+}
+
+static void one_shot(void)
+{
+	struct twheel *tw = fresh();
+	struct subject *s = subject(tw, 0, check_event);
+
+	expire(&s->timer);
+	CHECK_EQ(twheel_run_once(tw, -1), 1);
+	CHECK_EQ(s->called, 1);
+	CHECK_EQ(polls, 0, "nothing to wait for");
+	CHECK_EQ(twheel_timer_cancel(tw, &s->timer), -ENOENT);
+	free(s);
+	twheel_close(tw);
+}
+
+static void periodic(void)
+{
+	struct twheel *tw = fresh();
+	struct subject *s = subject(tw, 1, only_count);
+	int i;
+
+	for (i = 1; i <= 3; i++) {
+		expire(&s->timer);
+		CHECK_EQ(twheel_run_once(tw, 0), 1);
+		CHECK_EQ(s->called, i);
+		CHECK_EQ(s->timer.id, 1);
+	}
+	CHECK_EQ(twheel_timer_cancel(tw, &s->timer), 0);
+	CHECK_EQ(s->timer.id, 0);
+	CHECK(!timers[1].live);
+	free(s);
+	twheel_close(tw);
+}
+
+static void cancel_read_already(void)
+{
+	struct twheel *tw = fresh();
+	struct subject *a = subject(tw, 0, cancel_and_free_other);
+	struct subject *b = subject(tw, 0, only_count);
+	struct subject *c = subject(tw, 0, only_count);
+
+	a->other = b;
+	expire(&a->timer);
+	expire(&b->timer);
+	expire(&c->timer);
+	CHECK_EQ(twheel_run_once(tw, 0), 2);
+	CHECK_EQ(a->ret, 0);
+	CHECK_EQ(c->called, 1);
+	free(a);
+	free(c);
+	twheel_close(tw);
+}
+
+static void cancel_read_periodic(void)
+{
+	struct twheel *tw = fresh();
+	struct subject *a = subject(tw, 0, cancel_other);
+	struct subject *b = subject(tw, 1, only_count);
+
+	a->other = b;
+	expire(&a->timer);
+	expire(&b->timer);
+	CHECK_EQ(twheel_run_once(tw, 0), 1);
+	CHECK_EQ(a->ret, 0);
+	CHECK_EQ(b->called, 0);
+	CHECK(!timers[2].live, "it goes on in the kernel");
+	CHECK_EQ(twheel_timer_cancel(tw, &b->timer), -ENOENT);
+	free(a);
+	free(b);
+	twheel_close(tw);
+}
+
+static void cancel_called_already(void)
+{
+	struct twheel *tw = fresh();
+	struct subject *a = subject(tw, 0, only_count);
+	struct subject *b = subject(tw, 0, cancel_other);
+
+	b->other = a;
+	expire(&a->timer);
+	expire(&b->timer);
+	CHECK_EQ(twheel_run_once(tw, 0), 2);
+	CHECK_EQ(a->called, 1);
+	CHECK_EQ(b->ret, -ENOENT);
+	free(a);
+	free(b);
+	twheel_close(tw);
+}
+
+static void cancel_fails(void)
+{
+	struct twheel *tw = fresh();
+	struct subject *s = subject(tw, 0, only_count);
+
+	ioctl_error = -EFAULT;
+	CHECK_EQ(twheel_timer_cancel(tw, &s->timer), -EFAULT);
+	CHECK_EQ(s->timer.id, 1, "still armed");
+	ioctl_error = 0;
+	CHECK_EQ(twheel_timer_cancel(tw, &s->timer), 0);
+	free(s);
+	twheel_close(tw);
+}
+
+static void arm_again(void)
+{
+	struct twheel *tw = fresh();
+	struct subject *a = subject(tw, 0, arm_other);
+	struct subject *b = subject(tw, 0, only_count);
+	struct subject *c = subject(tw, 1, only_count);
+
+	CHECK_EQ(twheel_timer_arm(tw, &a->timer, 0, 2, 0), 0);
+	CHECK_EQ(a->timer.id, 1, "modified, not armed a second time");
+
+	a->other = b;
+	expire(&a->timer);
+	expire(&b->timer);
+	CHECK_EQ(twheel_run_once(tw, 0), 1);
+	CHECK_EQ(a->ret, 0);
+	CHECK_EQ(b->called, 0, "the expiry before was withdrawn");
+	CHECK_EQ(b->timer.id, 4);
+	expire(&b->timer);
+	CHECK_EQ(twheel_run_once(tw, 0), 1);
+	CHECK_EQ(b->called, 1);
+
+	CHECK_EQ(twheel_timer_arm(tw, &a->timer, 0, 1, 0), 0);
+	a->other = c;
+	expire(&a->timer);
+	expire(&c->timer);
+	CHECK_EQ(twheel_run_once(tw, 0), 1);
+	CHECK_EQ(c->called, 0, "nor this one, of a periodic timer");
+	CHECK_EQ(c->timer.id, 3);
+
+	/* Somebody else took the event of it: there is nothing to modify */
+	timers[3].live = false;
+	CHECK_EQ(twheel_timer_arm(tw, &c->timer, 0, 1, 0), 0);
+	CHECK_EQ(c->timer.id, last_id);
+	free(a);
+	free(b);
+	free(c);
+	twheel_close(tw);
+}
+
+static void arm_other_badly(struct twheel *tw, struct twheel_timer *timer,
+			    const struct twheel_event *event)
+{
+	ioctl_error = -ENOSPC;
+	arm_other(tw, timer, event);
+	ioctl_error = 0;
+}
+
+static void arm_fails(void)
+{
+	struct twheel *tw = fresh();
+	struct subject *a = subject(tw, 0, arm_other_badly);
+	struct subject *b = subject(tw, 0, only_count);
+
+	a->other = b;
+	expire(&a->timer);
+	expire(&b->timer);
+	CHECK_EQ(twheel_run_once(tw, 0), 2);
+	CHECK_EQ(a->ret, -ENOSPC);
+	CHECK_EQ(b->called, 1, "the expiry before stays");
+	CHECK_EQ(b->timer.id, 0);
+	free(a);
+	free(b);
+	twheel_close(tw);
+}
+
+static void frees_itself(void)
+{
+	struct twheel *tw = fresh();
+	struct subject *s = subject(tw, 0, free_itself);
+
+	expire(&s->timer);
+	CHECK_EQ(twheel_run_once(tw, 0), 1);
+	twheel_close(tw);
+}
+
+static void loop_in_loop(void)
+{
+	struct twheel *tw = fresh();
+	struct subject *a = subject(tw, 0, run_loop);
+	struct subject *b = subject(tw, 0, run_loop);
+	struct subject *c = subject(tw, 0, only_count);
+
+	expire(&a->timer);
+	expire(&b->timer);
+	expire(&c->timer);
+	CHECK_EQ(twheel_run_once(tw, 0), 1, "the others were called within");
+	CHECK_EQ(a->called, 1);
+	CHECK_EQ(b->called, 1);
+	CHECK_EQ(c->called, 1);
+	CHECK_EQ(a->ret, 1);
+	CHECK_EQ(b->ret, 1);
+	CHECK_EQ(twheel_run_once(tw, 0), 0);
+	free(a);
+	free(b);
+	free(c);
+	twheel_close(tw);
+}
+
+static void cancel_then_loop(struct twheel *tw, struct twheel_timer *timer,
+			     const struct twheel_event *event)
+{
+	struct subject *s = subject_of(timer);
+
+	cancel_other(tw, timer, event);
+	CHECK_EQ(s->ret, 0);
+	/* Becomes ready while what was read is worthless: it has to be found */
+	expire(&s->other->other->timer);
+	s->ret = twheel_run_once(tw, 0);
+}
+
+static void withdrawn_is_not_timeout(void)
+{
+	struct twheel *tw = fresh();
+	struct subject *a = subject(tw, 0, cancel_then_loop);
+	struct subject *b = subject(tw, 0, only_count);
+	struct subject *c = subject(tw, 0, only_count);
+
+	a->other = b;
+	b->other = c;
+	expire(&a->timer);
+	expire(&b->timer);
+	CHECK_EQ(twheel_run_once(tw, 0), 1);
+	CHECK_EQ(a->ret, 1);
+	CHECK_EQ(b->called, 0);
+	CHECK_EQ(c->called, 1);
+	free(a);
+	free(b);
+	free(c);
+	twheel_close(tw);
+}
+
+static void waiting(void)
+{
+	struct twheel *tw = fresh();
+
+	CHECK_EQ(twheel_run_once(tw, 0), 0);
+	CHECK_EQ(polls, 0, "not to wait");
+	CHECK_EQ(twheel_run_once(tw, 10), 0);
+	CHECK_EQ(polls, 1);
+	poll_error = EINTR;
+	CHECK_EQ(twheel_run_once(tw, 10), -EINTR);
+	count_mode = true;
+	CHECK_EQ(twheel_run_once(tw, 10), -EINVAL);
+	twheel_close(tw);
+}
+
+static void many(void)
+{
+	struct twheel *tw = fresh();
+	struct subject *s[200];
+	int i, ret, runs = 0, called = 0;
+
+	for (i = 0; i < 200; i++)
+		s[i] = subject(tw, 0, only_count);
+	for (i = 0; i < 200; i++)
+		expire(&s[i]->timer);
+	while ((ret = twheel_run_once(tw, 0)) > 0) {
+		called += ret;
+		runs++;
+	}
+	CHECK_EQ(ret, 0);
+	CHECK_EQ(called, 200);
+	CHECK(runs > 1, "a limited number of callbacks in each run");
+	for (i = 0; i < 200; i++) {
+		CHECK_EQ(s[i]->called, 1);
+		free(s[i]);
+	}
+	twheel_close(tw);
+}
+
+static void single(void)
+{
+	struct twheel *tw = fresh();
+	struct twheel_op op = twheel_op_arm(0, 1, 0, 7), query;
+
+	CHECK_EQ(twheel_arm(tw, &op), 0);
+	CHECK_EQ(op.id, 1);
+	CHECK_EQ(op.opcode, TWHEEL_OP_ARM, "as it was given");
+	CHECK_EQ(twheel_modify(tw, &op), -EINVAL, "another operation");
+	query = twheel_op_query(op.id);
+	CHECK_EQ(twheel_arm(tw, &query), -EINVAL, "another operation");
+	CHECK_EQ(twheel_query(tw, &query), 0);
+	CHECK_EQ(query.user_data, 7);
+	op = twheel_op_modify(op.id, 0, 1, 0, 8);
+	CHECK_EQ(twheel_modify(tw, &op), 0);
+	CHECK_EQ(timers[1].user_data, 8);
+	CHECK_EQ(twheel_cancel(tw, op.id), 0);
+	CHECK_EQ(twheel_cancel(tw, op.id), -ENOENT);
+	twheel_close(tw);
+	twheel_close(NULL);
+}
+
+static void newer_program(void)
+{
+	struct twheel *tw = fresh();
+	struct twheel_op ops[2] = { twheel_op_arm(0, 1, 0, 0) };
+
+	/* As if the program had been built with a larger operation */
+	ops[0].size = 2 * sizeof(ops[0]);
+	submit_op_size = 0;
+	CHECK_EQ(twheel_submit(tw, ops, 1), 1);
+	CHECK_EQ(submit_op_size, 2 * sizeof(ops[0]));
+	twheel_close(tw);
+}
+
+/* What a batch said was done */
+struct record {
+	struct twheel_batch *batch;
+	struct twheel_op op[MAX];
+	unsigned int nr;
+};
+
+static void record(const struct twheel_op *op, void *arg)
+{
+	struct record *record = arg;
+
+	CHECK_EQ(twheel_batch_add(record->batch, op), -EBUSY);
+	CHECK_EQ(twheel_batch_flush(record->batch), -EBUSY);
+	record->op[record->nr++] = *op;
+}
+
+static void add(struct record *record, __u64 user_data, int want)
+{
+	struct twheel_op op = twheel_op_arm(0, 1, 0, user_data);
+
+	CHECK_EQ(twheel_batch_add(record->batch, &op), want);
+}
+
+static void check_record(const struct record *record, unsigned int nr)
+{
+	unsigned int i;
+
+	CHECK_EQ(record->nr, nr);
+	for (i = 0; i < record->nr; i++) {
+		CHECK_EQ(record->op[i].user_data, i, "in order");
+		CHECK_EQ(record->op[i].id, i + 1);
+		CHECK_EQ(record->op[i].result, 0);
+	}
+}
+
+static void batch(void)
+{
+	struct twheel *tw = fresh();
+	struct record r = { 0 };
+	struct twheel_op op;
+	unsigned int i;
+
+	CHECK_EQ(twheel_batch_new(tw, 0, record, &r, &r.batch), -EINVAL);
+	CHECK_EQ(twheel_batch_new(tw, 4, NULL, &r, &r.batch), -EINVAL);
+	CHECK_EQ(twheel_batch_new(tw, 4, record, &r, &r.batch), 0);
+	for (i = 0; i < 4; i++)
+		add(&r, i, 0);
+	CHECK_EQ(submits, 0);
+	add(&r, 4, 0);
+	CHECK_EQ(submits, 1, "it was full");
+	check_record(&r, 4);
+	CHECK_EQ(twheel_batch_flush(r.batch), 0);
+	CHECK_EQ(twheel_batch_flush(r.batch), 0);
+	CHECK_EQ(submits, 2, "nothing waited");
+	check_record(&r, 5);
+
+	op = twheel_op_cancel(77);
+	CHECK_EQ(twheel_batch_add(r.batch, &op), 0);
+	op.size--;
+	CHECK_EQ(twheel_batch_add(r.batch, &op), -EINVAL);
+	CHECK_EQ(twheel_batch_flush(r.batch), 0);
+	CHECK_EQ(r.op[5].result, -ENOENT);
+	twheel_batch_free(r.batch);
+	twheel_batch_free(NULL);
+	twheel_close(tw);
+}
+
+static void batch_interrupted(void)
+{
+	struct twheel *tw = fresh();
+	struct record r = { 0 };
+	unsigned int i;
+
+	CHECK_EQ(twheel_batch_new(tw, 8, record, &r, &r.batch), 0);
+	for (i = 0; i < 8; i++)
+		add(&r, i, 0);
+	submit_most = 0;
+	CHECK_EQ(twheel_batch_flush(r.batch), -EINTR);
+	add(&r, 8, -EINTR);
+	check_record(&r, 0);
+
+	submit_most = 3;
+	CHECK_EQ(twheel_batch_flush(r.batch), 0, "in three parts");
+	check_record(&r, 8);
+	twheel_batch_free(r.batch);
+	twheel_close(tw);
+}
+
+static void no_wheel(void)
+{
+	struct twheel *tw = fresh(), *other = NULL;
+
+	ioctl_error = -ENOTTY;
+	CHECK_EQ(twheel_from_fd(twheel_fd(tw), &other), -ENOTTY);
+	CHECK(!other);
+	CHECK(fcntl(twheel_fd(tw), F_GETFD) >= 0, "the caller's still");
+	CHECK_EQ(twheel_open(O_CREAT, &other), -EINVAL);
+	CHECK(!other);
+	twheel_close(tw);
+}
+
+int main(void)
+{
+	tap_start(60);
+	RUN(one_shot, "a timer that expires once is called once");
+	RUN(periodic, "a periodic timer is called until it is cancelled");
+	RUN(cancel_read_already, "cancelled and freed after its event was read");
+	RUN(cancel_read_periodic, "the same of a periodic timer");
+	RUN(cancel_called_already, "too late to cancel");
+	RUN(cancel_fails, "a cancel that fails changes nothing");
+	RUN(arm_again, "arming again withdraws what was read");
+	RUN(arm_fails, "an arming that fails changes nothing");
+	RUN(frees_itself, "a callback frees its timer");
+	RUN(loop_in_loop, "a callback runs the loop");
+	RUN(withdrawn_is_not_timeout, "a withdrawn event is no end of waiting");
+	RUN(waiting, "waiting and its errors");
+	RUN(many, "more events than one read takes");
+	RUN(single, "operations on one timer");
+	RUN(newer_program, "the size of operations is the caller's");
+	RUN(batch, "a batch");
+	RUN(batch_interrupted, "a batch and signals");
+	RUN(no_wheel, "what is no wheel is not taken");
+	return tap_end();
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The event loop of a small program: timers with callbacks.
+ *
+ * Events are read many at a time. So a callback may cancel a timer whose event
+ * was read together with its own, where the kernel can't withdraw it any more:
+ * the timer knows its event, and clears it.
+ */
+
+#include <poll.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "internal.h"
+
+static void withdraw(struct twheel_timer *timer)
+{
+	if (!timer->event)
+		return;
+	timer->event->user_data = 0;
+	timer->event = NULL;
+}
+
+int twheel_timer_arm(struct twheel *tw, struct twheel_timer *timer,
+		     __u16 flags, __u64 deadline, __u64 interval)
+{
+	struct twheel_op op = twheel_op_modify(timer->id, flags, deadline,
+					       interval, (uintptr_t)timer);
+	int ret = -ENOENT;
+
+	if (timer->id)
+		ret = twheel_modify(tw, &op);
+	if (ret == -ENOENT) {
+		op = twheel_op_arm(flags, deadline, interval, (uintptr_t)timer);
+		ret = twheel_arm(tw, &op);
+	}
+	if (ret)
+		return ret;
+	timer->id = op.id;
+	withdraw(timer);
+	return 0;
+}
+
+int twheel_timer_cancel(struct twheel *tw, struct twheel_timer *timer)
+{
+	int ret = -ENOENT;
+
+	if (timer->id)
+		ret = twheel_cancel(tw, timer->id);
+	if (ret && ret != -ENOENT)
+		return ret;
+	if (timer->event)
+		ret = 0;
+	timer->id = 0;
+	withdraw(timer);
+	return ret;
+}
+
+/* O_NONBLOCK is the user's affair, and another process may have changed it */
+static int read_no_wait(struct twheel *tw)
+{
+	struct iovec room = { tw->events, sizeof(tw->events) };
+
+	return whole_events(preadv2(tw->fd, &room, 1, -1, RWF_NOWAIT));
+}
+
+static int fill(struct twheel *tw, int timeout_ms)
+{
+	struct pollfd pfd = { .fd = tw->fd, .events = POLLIN };
+	int i, nr = read_no_wait(tw);
+
+	if (nr == -EAGAIN && timeout_ms) {
+		nr = result(poll(&pfd, 1, timeout_ms));
+		if (nr > 0)
+			nr = read_no_wait(tw);
+	}
+	if (nr <= 0)
+		return nr == -EAGAIN ? 0 : nr;
+
+	for (i = 0; i < nr; i++) {
+		struct twheel_event *event = &tw->events[i];
+		struct twheel_timer *timer = (void *)(uintptr_t)event->user_data;
+
+		timer->event = event;
+		if (!(event->flags & TWHEEL_EVENT_PERIODIC))
+			timer->id = 0;
+	}
+	tw->next = 0;
+	tw->end = nr;
+	return nr;
+}
+
+/* A copy of the event: when the loop is run within, its place is used again */
+static int call(struct twheel *tw, struct twheel_event event)
+{
+	struct twheel_timer *timer = (void *)(uintptr_t)event.user_data;
+
+	if (!timer)
+		return 0;
+	timer->event = NULL;
+	timer->fn(tw, timer, &event);
+	return 1;
+}
+
+int twheel_run_once(struct twheel *tw, int timeout_ms)
+{
+	int called = 0;
+
+	do {
+		/* A callback that runs the loop goes on with what was read */
+		if (tw->next == tw->end) {
+			int ret = fill(tw, timeout_ms);
+
+			if (ret <= 0)
+				return ret;
+		}
+		while (tw->next < tw->end)
+			called += call(tw, tw->events[tw->next++]);
+	} while (!called);
+	return called;
+}
