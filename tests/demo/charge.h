@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How much memory the program makes the kernel use.
+ */
+#ifndef DEMO_CHARGE_H
+#define DEMO_CHARGE_H
+
+#include <linux/types.h>
+
+/* Moves the program into a memory cgroup of its own. */
+void memory_cgroup_enter(void);
+
+/* Bytes charged to that cgroup: the program's own and the kernel's for it. */
+__u64 memory_charged(void);
+
+#endif

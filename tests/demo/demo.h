@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What all parts of the demo share: how it ends.
+ */
+#ifndef DEMO_H
+#define DEMO_H
+
+#define EXIT_PROMISE_BROKEN 1
+#define EXIT_CANNOT_RUN 2
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Says why the demo can't run, and ends it. */
+void __attribute__((format(printf, 1, 2), noreturn)) die(const char *fmt, ...);
+
+#endif
