@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A 32-bit program on the 64-bit kernel: every call, with the same layout and
+ * the same numbers.
+ *
+ * There is no 32-bit C library to link with, so this has its own system calls
+ * and its own TAP.
+ */
+#include <asm/errno.h>
+#include <asm/unistd_32.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "golden.h"
+
+#define O_RDWR 2
+#define O_NONBLOCK 2048
+#define POLLIN 1
+#define CLOCK_MONOTONIC 1
+
+#define MSEC 1000000LL
+#define SEC 1000000000LL
+#define HOUR (3600 * SEC)
+
+static int tests, failed, bad;
+
+/* gcc calls these by itself */
+void *memset(void *p, int c, size_t n)
+{
+	char *q = p;
+
+	while (n--)
+		*q++ = c;
+	return p;
+}
+
+void *memcpy(void *to, const void *from, size_t n)
+{
+	const char *p = from;
+	char *q = to;
+
+	while (n--)
+		*q++ = *p++;
+	return to;
+}
+
+static long call(long nr, long a, long b, long c)
+{
+	long ret;
+
+	asm volatile("int $0x80" : "=a"(ret)
+		     : "a"(nr), "b"(a), "c"(b), "d"(c) : "memory");
+	return ret;
+}
+
+static void text(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n])
+		n++;
+	call(__NR_write, 1, (long)s, n);
+}
+
+static void decimal(long long n)
+{
+	char buf[24], *p = buf + sizeof(buf);
+	bool negative = n < 0;
+	unsigned long v = negative ? -n : n;
+
+	*--p = 0;
+	do {
+		*--p = '0' + v % 10;
+		v /= 10;
+	} while (v);
+	if (negative)
+		*--p = '-';
+	text(p);
+}
+
+static void hex(unsigned long long n)
+{
+	int shift;
+
+	text("0x");
+	for (shift = 60; shift >= 0; shift -= 4) {
+		char c = "0123456789abcdef"[n >> shift & 15];
+
+		call(__NR_write, 1, (long)&c, 1);
+	}
+}
+
+static void eq(long long got, long long want, const char *what)
+{
+	if (got == want)
+		return;
+	bad++;
+	text("# ");
+	text(what);
+	text(": got ");
+	hex(got);
+	text(" want ");
+	hex(want);
+	text("\n");
+}
+
+#define CHECK_EQ(got, want) eq(got, want, #got)
+#define CHECK(cond) eq(!!(cond), 1, #cond)
+
+static void run(void (*test)(void), const char *name)
+{
+	bad = 0;
+	test();
+	failed += !!bad;
+	text(bad ? "not ok " : "ok ");
+	decimal(++tests);
+	text(" - ");
+	text(name);
+	text("\n");
+}
+
+static long do_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	return call(__NR_ioctl, fd, cmd, (long)arg);
+}
+
+static int wheel_open(void)
+{
+	int fd = call(__NR_open, (long)"/dev/twheel", O_RDWR | O_NONBLOCK, 0);
+
+	CHECK(fd >= 0);
+	return fd;
+}
+
+static long long now(void)
+{
+	struct {
+		long long sec;
+		long long nsec;
+	} ts = { 0 };
+
+	CHECK_EQ(call(__NR_clock_gettime64, CLOCK_MONOTONIC, (long)&ts, 0), 0);
+	return ts.sec * SEC + ts.nsec;
+}
+
+static bool readable(int fd, int ms)
+{
+	struct {
+		int fd;
+		short events, revents;
+	} p = { fd, POLLIN, 0 };
+
+	return call(__NR_poll, (long)&p, 1, ms) == 1 && p.revents == POLLIN;
+}
+
+static struct twheel_op op_arm(__u16 flags, __u64 deadline, __u64 user_data)
+{
+	return (struct twheel_op){
+		.size = sizeof(struct twheel_op),
+		.opcode = TWHEEL_OP_ARM,
+		.flags = flags,
+		.deadline = deadline,
+		.user_data = user_data,
+	};
+}
+
+static const char *outer;	/* the structure whose fields come */
+
+static void compare(const struct golden *g)
+{
+	eq(g->is, g->was, g->name);
+	if (g->kind == GOLDEN_STRUCT)
+		outer = g->is_at;
+	if (g->kind == GOLDEN_FIELD)
+		eq(g->is_at - outer, g->was_at, g->name);
+}
+
+static void test_layout(void)
+{
+	CHECK_EQ(sizeof(void *), 4);
+	golden_each(compare);
+}
+
+static void test_info(void)
+{
+	struct twheel_info info = { .size = sizeof(info) };
+	int fd = wheel_open();
+
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_INFO, &info), 0);
+	CHECK_EQ(info.version, TWHEEL_VERSION);
+	CHECK_EQ(info.clock, TWHEEL_CLOCK_MONOTONIC);
+	CHECK_EQ(info.tick * info.hz, SEC);
+	CHECK_EQ(info.pending, 0);
+	call(__NR_close, fd, 0, 0);
+}
+
+static void test_setup(void)
+{
+	struct twheel_setup setup = {
+		.size = sizeof(setup),
+		.clock = TWHEEL_CLOCK_BOOTTIME,
+		.tick = MSEC,
+		.limit = 3,
+	};
+	struct twheel_info info = { .size = sizeof(info) };
+	int fd = wheel_open();
+
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SETUP, &setup), -EBUSY);
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_INFO, &info), 0);
+	CHECK_EQ(info.clock, TWHEEL_CLOCK_BOOTTIME);
+	CHECK_EQ(info.tick, MSEC);
+	CHECK_EQ(info.limit, 3);
+	call(__NR_close, fd, 0, 0);
+}
+
+static void test_single(void)
+{
+	long long deadline = now() + 20 * MSEC;
+	struct twheel_op op = op_arm(TWHEEL_ABS, deadline, 0xfedcba9876543210);
+	struct twheel_event ev = { 0 };
+	int fd = wheel_open();
+
+	op.opcode = 0;
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_ARM, &op), 0);
+	CHECK(op.id);
+	CHECK_EQ(call(__NR_read, fd, (long)&ev, sizeof(ev)), -EAGAIN);
+	CHECK(readable(fd, 20000));
+	CHECK_EQ(call(__NR_read, fd, (long)&ev, sizeof(ev) - 1), -EINVAL);
+	CHECK_EQ(call(__NR_read, fd, (long)&ev, sizeof(ev)), sizeof(ev));
+	CHECK_EQ(ev.id, op.id);
+	CHECK_EQ(ev.user_data, 0xfedcba9876543210);
+	CHECK_EQ(ev.deadline, deadline);
+	CHECK(ev.expired >= ev.deadline && ev.expired <= (__u64)now());
+
+	op.flags = 0;
+	op.deadline = HOUR;
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_ARM, &op), 0);
+	op.deadline = 2 * HOUR;
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_MODIFY, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	op.deadline = 0;
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_QUERY, &op), 0);
+	CHECK(op.deadline > (__u64)HOUR);
+	CHECK_EQ(op.user_data, 0xfedcba9876543210);
+	op = (struct twheel_op){ .size = sizeof(op), .id = op.id };
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_CANCEL, &op), 0);
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_CANCEL, &op), -ENOENT);
+	call(__NR_close, fd, 0, 0);
+}
+
+static struct twheel_op ops[100], out[100];
+static struct twheel_event events[100];
+
+static void test_batch(void)
+{
+	struct twheel_submit submit = {
+		.size = sizeof(submit),
+		.ops = (unsigned long)ops,
+		.nr = 100,
+		.op_size = sizeof(ops[0]),
+	};
+	struct twheel_drain drain = {
+		.size = sizeof(drain),
+		.ops = (unsigned long)out,
+		.nr = 100,
+		.op_size = sizeof(out[0]),
+	};
+	struct twheel_stats stats = { .size = sizeof(stats) };
+	int fd = wheel_open();
+	long n;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		ops[i] = op_arm(TWHEEL_ABS, i & 1 ? 1 : HOUR * 1000, i);
+		ops[i].result = -1;
+	}
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), 100);
+	for (i = 0; i < 100; i++)
+		CHECK_EQ(ops[i].result, 0);
+	n = call(__NR_read, fd, (long)events, sizeof(events));
+	CHECK_EQ(n, 50 * sizeof(events[0]));
+	for (i = 0; i < 50; i++)
+		CHECK_EQ(events[i].user_data, 2 * i + 1);
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_DRAIN, &drain), 50);
+	for (i = 0; i < 50; i++) {
+		CHECK_EQ(out[i].deadline, HOUR * 1000);
+		CHECK_EQ(out[i].opcode, TWHEEL_OP_ARM);
+	}
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_STATS, &stats), 0);
+	CHECK_EQ(stats.armed, 100);
+	CHECK_EQ(stats.delivered, 50);
+	CHECK_EQ(stats.drained, 50);
+	call(__NR_close, fd, 0, 0);
+}
+
+/* Addresses have 64 bits here too, and the upper half is looked at */
+static void test_addresses(void)
+{
+	struct twheel_submit submit = {
+		.size = sizeof(submit),
+		.ops = (unsigned long)ops | 1ULL << 32,
+		.nr = 1,
+		.op_size = sizeof(ops[0]),
+	};
+	struct twheel_info info = { .size = sizeof(info) };
+	int fd = wheel_open();
+
+	ops[0] = op_arm(0, HOUR, 0);
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), -EFAULT);
+	submit.ops = (unsigned long)ops | 0xffffffff00000000;
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), -EFAULT);
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, NULL), -EFAULT);
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, (void *)-8), -EFAULT);
+	CHECK_EQ(do_ioctl(fd, _IO(TWHEEL_IOC_TYPE, 10), &info), -ENOTTY);
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_INFO, &info), 0);
+	CHECK_EQ(info.pending, 0);
+	submit.ops = (unsigned long)ops;
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), 1);
+	call(__NR_close, fd, 0, 0);
+}
+
+static void test_eventfd(void)
+{
+	struct twheel_eventfd e = { .size = sizeof(e), .fd = -1 };
+	struct twheel_op op = op_arm(0, 10 * MSEC, 0);
+	int fd = wheel_open();
+	__u64 n = 0;
+
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_EVENTFD, &e), -ENOENT);
+	e.fd = call(__NR_eventfd2, 0, O_NONBLOCK, 0);
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_EVENTFD, &e), 0);
+	op.opcode = 0;
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_ARM, &op), 0);
+	CHECK(readable(e.fd, 20000));
+	CHECK_EQ(call(__NR_read, e.fd, (long)&n, 8), 8);
+	CHECK_EQ(n, 1);
+	call(__NR_close, e.fd, 0, 0);
+	call(__NR_close, fd, 0, 0);
+}
+
+static void test_count(void)
+{
+	struct twheel_setup setup = {
+		.size = sizeof(setup),
+		.flags = TWHEEL_SETUP_COUNT,
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+	};
+	struct twheel_op op = op_arm(TWHEEL_ABS, 1, 0);
+	int fd = wheel_open(), i;
+	__u64 n = 0;
+
+	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
+	op.opcode = 0;
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_ARM, &op), 0);
+	CHECK_EQ(call(__NR_read, fd, (long)&n, 4), -EINVAL);
+	CHECK_EQ(call(__NR_read, fd, (long)&n, 8), 8);
+	CHECK_EQ(n, 3);
+	call(__NR_close, fd, 0, 0);
+}
+
+/* The kernel starts a program with the stack as its ABI wants it for calls */
+__attribute__((force_align_arg_pointer)) void _start(void)
+{
+	text("TAP version 13\n");
+	run(test_layout, "numbers, sizes and offsets are the published ones");
+	run(test_info, "INFO");
+	run(test_setup, "SETUP");
+	run(test_single, "one timer by its own ioctls, and read");
+	run(test_batch, "SUBMIT, read, DRAIN and STATS");
+	run(test_addresses, "addresses");
+	run(test_eventfd, "eventfd");
+	run(test_count, "count mode");
+	text("1..");
+	decimal(tests);
+	text("\n");
+	for (;;)
+		call(__NR_exit, !!failed, 0, 0);
+}

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The wall clock is set forwards and backwards while timers wait: those on
+ * REALTIME and TAI follow it, those on MONOTONIC and BOOTTIME don't, and none
+ * is early.
+ */
+#include "util.h"
+
+#include <sys/timex.h>
+
+#define N 100
+
+static __s64 wall_offset;	/* of the wall clock, before it was touched */
+
+static void wall_set(__u64 ns)
+{
+	struct timespec ts = { ns / SEC, ns % SEC };
+
+	if (clock_settime(CLOCK_REALTIME, &ts))
+		tap_bail("clock_settime(%llu): %s", ns, strerror(errno));
+}
+
+static void wall_shift(__s64 ns)
+{
+	wall_set(now(CLOCK_REALTIME) + ns);
+}
+
+/* A machine without a clock begins in 1970, from where there is no way back */
+static void wall_save(void)
+{
+	if (now(CLOCK_REALTIME) < 1000000000 * SEC)
+		wall_set(1800000000 * SEC);
+	wall_offset = now(CLOCK_REALTIME) - now(CLOCK_MONOTONIC);
+}
+
+static void wall_restore(void)
+{
+	wall_set(now(CLOCK_MONOTONIC) + wall_offset);
+}
+
+static void check_event(const struct twheel_event *ev, __u64 deadline)
+{
+	CHECK_EQ(ev->deadline, deadline, "timer %llu", ev->user_data);
+	CHECK(ev->expired >= ev->deadline, "timer %llu early by %llu",
+	      ev->user_data, ev->deadline - ev->expired);
+}
+
+/* Each of the timers 0 to n - 1 once */
+static void collect_all(int fd, size_t n, const __u64 *deadlines)
+{
+	struct twheel_event *ev = calloc(n, sizeof(*ev));
+	unsigned char *seen = calloc(n, 1);
+	size_t got = collect(fd, ev, n), i;
+
+	for (i = 0; i < got; i++) {
+		if (!CHECK(ev[i].user_data < n, "%llu", ev[i].user_data))
+			continue;
+		seen[ev[i].user_data]++;
+		check_event(&ev[i], deadlines[ev[i].user_data]);
+	}
+	for (i = 0; i < n; i++)
+		CHECK_EQ(seen[i], 1, "events of timer %zu", i);
+	free(ev);
+	free(seen);
+}
+
+static void forwards(__u32 clock, __u64 tick)
+{
+	int fd = wheel_new(clock, tick);
+	__u64 deadlines[N], id;
+	struct twheel_op op;
+	int i;
+
+	for (i = 0; i < N; i++) {
+		deadlines[i] = now(clock) + 1000 * SEC + i * 7 * SEC;
+		arm(fd, TWHEEL_ABS, deadlines[i], i);
+	}
+	id = arm(fd, TWHEEL_ABS, now(clock) + 5000 * SEC, N);
+	CHECK_EQ(readable(fd, 20), 0);
+	wall_shift(2000 * SEC);
+	collect_all(fd, N, deadlines);
+	CHECK_EQ(query(fd, id, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_PENDING, "this one is not due yet");
+	CHECK_EQ(wheel_info(fd).pending, 1);
+	CHECK_EQ(wheel_info(fd).ready, 0);
+	close(fd);
+	wall_restore();
+}
+
+static void test_forwards(void)
+{
+	forwards(TWHEEL_CLOCK_REALTIME, 0);
+	forwards(TWHEEL_CLOCK_REALTIME, USEC);
+	forwards(TWHEEL_CLOCK_REALTIME, SEC);
+	forwards(TWHEEL_CLOCK_TAI, 0);
+}
+
+static int forward_fd;
+
+static void forward_child(void)
+{
+	CHECK(WAIT_FOR(blocked_in(getppid(), SYS_read)));
+	wall_shift(2 * HOUR);
+}
+
+/* Somebody sleeps in read: the set clock wakes, no timer and no call does */
+static void test_forwards_wakes(void)
+{
+	__u64 deadline = now(CLOCK_REALTIME) + HOUR;
+	struct twheel_event ev;
+	pid_t pid;
+
+	forward_fd = wheel_new(TWHEEL_CLOCK_REALTIME, 0);
+	if (fcntl(forward_fd, F_SETFL, 0))
+		tap_bail("fcntl: %s", strerror(errno));
+	arm(forward_fd, TWHEEL_ABS, deadline, 0);
+	pid = tap_fork(forward_child);
+	CHECK_EQ(read_events(forward_fd, &ev, 1), 1);
+	check_event(&ev, deadline);
+	tap_join(pid);
+	close(forward_fd);
+	wall_restore();
+}
+
+static void backwards(__u32 clock, __u64 tick)
+{
+	int fd = wheel_new(clock, tick);
+	__u64 deadlines[N], past, id, middle;
+	struct twheel_event ev;
+	struct twheel_op op;
+	int i;
+
+	/* it has run before, so that its own time is later than the clock's */
+	past = now(clock);
+	arm(fd, TWHEEL_ABS, past + 10 * MSEC, 0);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	check_event(&ev, past + 10 * MSEC);
+
+	for (i = 0; i < N; i++) {
+		deadlines[i] = now(clock) + 1500 * MSEC + i * 3 * MSEC;
+		arm(fd, TWHEEL_ABS, deadlines[i], i);
+	}
+	wall_shift(-1000 * (__s64)SEC);
+	middle = now(clock) + 500 * SEC;
+	id = arm(fd, TWHEEL_ABS, middle, 1000);
+	/* a new one, of the new time */
+	past = now(clock) + 300 * MSEC;
+	arm(fd, TWHEEL_ABS, past, 2000);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.user_data, 2000);
+	check_event(&ev, past);
+	CHECK(now(clock) >= past);
+	/* a delay, from the new time on */
+	past = now(clock) + 300 * MSEC;
+	arm(fd, 0, 300 * MSEC, 3000);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.user_data, 3000);
+	CHECK(ev.deadline >= past && ev.expired >= ev.deadline,
+	      "deadline %llu expired %llu", ev.deadline, ev.expired);
+	/* by the old time the old ones would be due then */
+	sleep_ns(1500 * MSEC);
+	CHECK_EQ(readable(fd, 0), 0, "the others wait for the wall clock");
+	CHECK_EQ(wheel_info(fd).pending, N + 1);
+	CHECK_EQ(wheel_info(fd).ready, 0);
+	CHECK(wheel_info(fd).next_expiry <= middle + wheel_info(fd).tick,
+	      "%llu, a timer at %llu", wheel_info(fd).next_expiry, middle);
+	CHECK_EQ(query(fd, id, &op), 0);
+	CHECK_EQ(op.deadline, middle);
+	CHECK_EQ(cancel(fd, id), 0);
+	wall_restore();
+	collect_all(fd, N, deadlines);
+	close(fd);
+}
+
+static void test_backwards(void)
+{
+	backwards(TWHEEL_CLOCK_REALTIME, 0);
+	backwards(TWHEEL_CLOCK_REALTIME, 100 * USEC);
+	backwards(TWHEEL_CLOCK_TAI, MSEC);
+}
+
+/* Ready is ready, also when its time lies ahead again */
+static void test_ready_stays(void)
+{
+	int fd = wheel_new(TWHEEL_CLOCK_REALTIME, 0);
+	__u64 deadline = now(CLOCK_REALTIME) + 10 * MSEC;
+	struct twheel_event ev;
+	__u64 id;
+
+	arm(fd, TWHEEL_ABS, deadline, 0);
+	id = arm(fd, TWHEEL_ABS, deadline, 1);
+	CHECK(WAIT_FOR(wheel_info(fd).ready == 2));
+	wall_shift(-1000 * (__s64)SEC);
+	CHECK_EQ(wheel_info(fd).ready, 2);
+	CHECK_EQ(cancel(fd, id), 0);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	check_event(&ev, deadline);
+	close(fd);
+	wall_restore();
+}
+
+/* The clock goes to and fro all the time, and none is early, lost or doubled */
+static void test_to_and_fro(void)
+{
+	enum { M = 4000 };
+	static struct twheel_op ops[M];
+	static struct twheel_event ev[M];
+	static unsigned char seen[M];
+	int fd = wheel_new(TWHEEL_CLOCK_REALTIME, 100 * USEC);
+	__u64 seed = 99, from = now(CLOCK_REALTIME);
+	size_t i, n = 0;
+	int step;
+
+	for (i = 0; i < M; i++)
+		ops[i] = op_arm(TWHEEL_ABS, from + random_next(&seed) %
+				(3 * SEC), i);
+	submit_all(fd, ops, M);
+	for (step = 0; step < 60; step++) {
+		long got = read_events(fd, ev + n, M - n);
+
+		if (got > 0)
+			n += got;
+		wall_shift((__s64)(random_next(&seed) % (600 * MSEC)) -
+			   300 * (__s64)MSEC);
+		sleep_ns(10 * MSEC);
+	}
+	wall_set(from + 10 * SEC);
+	n += collect(fd, ev + n, M - n);
+	memset(seen, 0, sizeof(seen));
+	for (i = 0; i < n; i++) {
+		seen[ev[i].user_data % M]++;
+		check_event(&ev[i], ops[ev[i].user_data % M].deadline);
+	}
+	for (i = 0; i < M; i++)
+		CHECK_EQ(seen[i], 1, "events of timer %zu", i);
+	close(fd);
+	wall_restore();
+}
+
+/* By years, over all that a wheel has in levels, there and back */
+static void years(__u64 tick)
+{
+	enum { M = 1000 };
+	int fd = wheel_new(TWHEEL_CLOCK_REALTIME, tick);
+	static __u64 deadlines[M];
+	const __u64 year = 365 * 24 * HOUR;
+	__u64 from = now(CLOCK_REALTIME), seed = 5, soon;
+	struct twheel_event ev;
+	int i;
+
+	for (i = 0; i < M; i++) {
+		deadlines[i] = from + 100 * SEC +
+			       ((2 * year) >> (random_next(&seed) % 40));
+		arm(fd, TWHEEL_ABS, deadlines[i], i);
+	}
+	wall_shift(-(__s64)year);
+	CHECK_EQ(readable(fd, 50), 0);
+	wall_shift(4 * year);
+	collect_all(fd, M, deadlines);
+	wall_shift(-3 * (__s64)year);
+	soon = now(CLOCK_REALTIME) + 100 * MSEC;
+	arm(fd, TWHEEL_ABS, soon, 0);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	check_event(&ev, soon);
+	close(fd);
+	wall_restore();
+}
+
+static void test_years(void)
+{
+	years(0);
+	years(USEC);
+}
+
+/* These clocks don't follow the wall clock, neither way */
+static void unaffected(__u32 clock)
+{
+	int fd = wheel_new(clock, 0);
+	__u64 deadlines[20], id;
+	struct twheel_op op;
+	int i;
+
+	id = arm(fd, 0, HOUR, 1000);
+	for (i = 0; i < 20; i++) {
+		deadlines[i] = now(clock) + 200 * MSEC + i * MSEC;
+		arm(fd, TWHEEL_ABS, deadlines[i], i);
+	}
+	wall_shift(2 * HOUR);
+	CHECK(wheel_info(fd).ready == 0 || now(clock) >= deadlines[0],
+	      "the set clock made timers ready");
+	wall_shift(-4 * (__s64)HOUR);
+	collect_all(fd, 20, deadlines);
+	CHECK_EQ(query(fd, id, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	close(fd);
+	wall_restore();
+}
+
+static void test_unaffected(void)
+{
+	unaffected(TWHEEL_CLOCK_MONOTONIC);
+	unaffected(TWHEEL_CLOCK_BOOTTIME);
+}
+
+/* Periods that went by while the clock was set are overruns */
+static void test_periodic(void)
+{
+	int fd = wheel_new(TWHEEL_CLOCK_REALTIME, 0);
+	__u64 first = now(CLOCK_REALTIME), id;
+	struct twheel_event ev;
+	struct twheel_op op;
+
+	id = arm_periodic(fd, first, 100 * SEC, 0);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.deadline, first);
+	CHECK_EQ(ev.overrun, 0);
+	wall_shift(1050 * SEC);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.deadline, first + 100 * SEC);
+	CHECK_EQ(ev.overrun, 9);
+	CHECK_EQ(query(fd, id, &op), 0);
+	CHECK_EQ(op.deadline, first + 1100 * SEC);
+	wall_shift(-5000 * (__s64)SEC);
+	CHECK_EQ(readable(fd, 200), 0);
+	CHECK_EQ(query(fd, id, &op), 0);
+	CHECK_EQ(op.deadline, first + 1100 * SEC);
+	wall_restore();
+	CHECK_EQ(readable(fd, 20), 0);
+	wall_shift(1100 * SEC);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.deadline, first + 1100 * SEC);
+	CHECK_EQ(ev.overrun, 0);
+	close(fd);
+	wall_restore();
+}
+
+/* A periodic timer that is ready when the clock is set back */
+static void test_periodic_back(void)
+{
+	int fd = wheel_new(TWHEEL_CLOCK_REALTIME, 0);
+	__u64 first = now(CLOCK_REALTIME) + 10 * MSEC, id;
+	struct twheel_event ev;
+	struct twheel_op op;
+
+	id = arm_periodic(fd, first, SEC, 0);
+	CHECK(WAIT_FOR(wheel_info(fd).ready));
+	wall_shift(-1000 * (__s64)SEC);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.deadline, first);
+	CHECK_EQ(ev.overrun, 0);
+	CHECK_EQ(query(fd, id, &op), 0);
+	CHECK_EQ(op.deadline, first + SEC);
+	CHECK_EQ(readable(fd, 100), 0);
+	close(fd);
+	wall_restore();
+}
+
+static void tai_set(int offset)
+{
+	struct timex tx = { .modes = ADJ_TAI, .constant = offset };
+
+	if (adjtimex(&tx) < 0)
+		tap_bail("adjtimex: %s", strerror(errno));
+}
+
+/* TAI jumps alone when its distance from the wall clock is set */
+static void test_tai_offset(void)
+{
+	struct timex tx = { 0 };
+	__u64 deadline;
+	struct twheel_event ev;
+	int fd, other;
+
+	if (adjtimex(&tx) < 0)
+		tap_bail("adjtimex: %s", strerror(errno));
+	fd = wheel_new(TWHEEL_CLOCK_TAI, 0);
+	other = wheel_new(TWHEEL_CLOCK_REALTIME, 0);
+	deadline = now(CLOCK_TAI) + 300 * SEC;
+	arm(fd, TWHEEL_ABS, deadline, 0);
+	arm(other, TWHEEL_ABS, now(CLOCK_REALTIME) + 300 * SEC, 0);
+	tai_set(tx.tai + 370);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	check_event(&ev, deadline);
+	CHECK_EQ(readable(other, 20), 0);
+	deadline = now(CLOCK_TAI) + 100 * MSEC;
+	arm(fd, TWHEEL_ABS, deadline, 0);
+	tai_set(tx.tai);
+	CHECK_EQ(readable(fd, 200), 0, "TAI went back");
+	close(fd);
+	close(other);
+}
+
+int main(void)
+{
+	tap_start(90);
+	wall_save();
+	RUN(test_forwards, "set forwards: due at once");
+	RUN(test_forwards_wakes, "set forwards: a sleeping reader wakes");
+	RUN(test_backwards, "set backwards: they wait for the wall clock");
+	RUN(test_ready_stays, "set backwards: what is ready stays ready");
+	RUN(test_to_and_fro, "set to and fro all the time");
+	RUN(test_years, "set by years");
+	RUN(test_unaffected, "MONOTONIC and BOOTTIME don't care");
+	RUN(test_periodic, "periodic timers follow");
+	RUN(test_periodic_back, "periodic timers that were ready");
+	RUN(test_tai_offset, "the offset of TAI is set");
+	return tap_end();
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * DRAIN: what is pending is taken out, and can be armed again elsewhere.
+ */
+#include "util.h"
+
+#define N 500
+
+static int fd;
+
+static void fresh(void)
+{
+	if (fd > 0)
+		close(fd);
+	fd = wheel_open(O_NONBLOCK);
+}
+
+static struct twheel_op kind(int i, __u64 base)
+{
+	struct twheel_op op = op_arm(i % 2 ? TWHEEL_ABS : 0,
+				     (i % 2 ? base : 0) + HOUR + i * SEC, i);
+
+	op.interval = i % 3 ? 0 : HOUR;
+	op.slack = i % 5 ? 0 : MSEC * i;
+	op.jitter = i % 7 ? 0 : MSEC * i;
+	return op;
+}
+
+static void check_drained(const struct twheel_op *op,
+			  const struct twheel_op *armed, __u64 before,
+			  __u64 after)
+{
+	__u64 least = armed->deadline, most = armed->deadline + armed->jitter;
+
+	if (!(armed->flags & TWHEEL_ABS)) {
+		least += before;
+		most += after;
+	}
+	CHECK_EQ(op->size, sizeof(*op));
+	CHECK_EQ(op->opcode, TWHEEL_OP_ARM);
+	CHECK_EQ(op->flags, TWHEEL_ABS);
+	CHECK_EQ(op->result, 0);
+	CHECK_EQ(op->id, armed->id);
+	CHECK_EQ(op->interval, armed->interval);
+	CHECK(op->slack <= armed->slack, "%llu of %llu", op->slack,
+	      armed->slack);
+	CHECK(op->jitter <= armed->jitter);
+	CHECK(op->deadline >= least && op->deadline <= most,
+	      "timer %llu: deadline %llu, not %llu to %llu", op->user_data,
+	      op->deadline, least, most);
+}
+
+static void test_contents(void)
+{
+	static struct twheel_op armed[N], out[N];
+	unsigned char seen[N] = { 0 };
+	__u64 before, after;
+	long n = 0, got;
+	int i;
+
+	fresh();
+	before = now(CLOCK_MONOTONIC);
+	for (i = 0; i < N; i++)
+		armed[i] = kind(i, before);
+	submit_all(fd, armed, N);
+	after = now(CLOCK_MONOTONIC);
+	for (i = 0; i < 10; i++)
+		arm_past(fd, N + i);
+	memset(out, 0xff, sizeof(out));
+	while ((got = drain(fd, out + n, N - n < 70 ? N - n : 70)) > 0) {
+		n += got;
+		CHECK_EQ(wheel_info(fd).pending, N - n);
+		if (n == N)
+			break;
+	}
+	CHECK_EQ(n, N);
+	for (i = 0; i < n; i++) {
+		if (!CHECK(out[i].user_data < N, "%llu", out[i].user_data))
+			continue;
+		seen[out[i].user_data]++;
+		check_drained(&out[i], &armed[out[i].user_data], before, after);
+		CHECK_EQ(cancel(fd, out[i].id), -ENOENT, "used up");
+	}
+	for (i = 0; i < N; i++)
+		CHECK_EQ(seen[i], 1, "timer %d", i);
+	CHECK_EQ(drain(fd, out, N), 0, "nothing is pending");
+	CHECK_EQ(wheel_info(fd).ready, 10, "what is ready stays");
+	CHECK_EQ(wheel_stats(fd).drained, N);
+}
+
+static void test_how_many(void)
+{
+	static struct twheel_op out[N];
+	struct twheel_op untouched;
+	int i;
+
+	fresh();
+	CHECK_EQ(drain(fd, out, 0), 0);
+	CHECK_EQ(drain(fd, out, N), 0);
+	for (i = 0; i < 10; i++)
+		arm(fd, 0, HOUR, i);
+	CHECK_EQ(drain(fd, out, 0), 0);
+	CHECK_EQ(wheel_info(fd).pending, 10);
+	memset(out, 0xee, sizeof(out));
+	untouched = out[N - 1];
+	CHECK_EQ(drain(fd, out, 3), 3);
+	CHECK(!memcmp(&out[3], &untouched, sizeof(untouched)),
+	      "more was written than taken");
+	CHECK_EQ(drain(fd, out, N), 7);
+	CHECK(!memcmp(&out[7], &untouched, sizeof(untouched)),
+	      "more was written than taken");
+}
+
+/* A hand-over: drained here, armed there, each runs once at its own time */
+static void test_handed_over(void)
+{
+	static struct twheel_op out[N];
+	static struct twheel_event ev[N];
+	static __u64 deadlines[N];
+	unsigned char seen[N] = { 0 };
+	int other = wheel_open(O_NONBLOCK);
+	__u64 base;
+	long n, i;
+
+	fresh();
+	base = now(CLOCK_MONOTONIC) + 2 * SEC;
+	for (i = 0; i < N; i++) {
+		deadlines[i] = base + i * 100 * USEC;
+		arm(fd, TWHEEL_ABS, deadlines[i], i);
+	}
+	n = drain(fd, out, N);
+	CHECK_EQ(n, N);
+	submit_all(other, out, n);
+	CHECK_EQ(wheel_info(other).pending, n);
+	CHECK_EQ(collect(other, ev, n), n);
+	for (i = 0; i < n; i++) {
+		seen[ev[i].user_data % N]++;
+		CHECK_EQ(ev[i].deadline, deadlines[ev[i].user_data % N]);
+		CHECK(ev[i].expired >= ev[i].deadline, "early");
+	}
+	for (i = 0; i < N; i++)
+		CHECK_EQ(seen[i], 1, "timer %ld", i);
+	CHECK_EQ(readable(fd, 0), 0, "nothing is left here");
+	CHECK_EQ(wheel_info(fd).pending, 0);
+	CHECK_EQ(wheel_stats(fd).expired, 0);
+	close(other);
+}
+
+/* The wheel goes on afterwards, and sleeps when nothing is left */
+static void test_afterwards(void)
+{
+	struct twheel_op out[8];
+	struct twheel_event ev;
+	__u64 wakeups;
+
+	fresh();
+	arm(fd, 0, 300 * MSEC, 1);
+	arm(fd, 0, HOUR, 2);
+	CHECK_EQ(drain(fd, out, 8), 2);
+	wakeups = wheel_stats(fd).wakeups;
+	CHECK_EQ(readable(fd, 500), 0);
+	CHECK(wheel_stats(fd).wakeups <= wakeups + 1, "%llu wake-ups, then %llu",
+	      wakeups, wheel_stats(fd).wakeups);
+	CHECK_EQ(wheel_info(fd).next_expiry, 0);
+	arm(fd, 0, 10 * MSEC, 3);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.user_data, 3);
+}
+
+/* Taken from every level of the wheel, however far away */
+static void test_far(void)
+{
+	static struct twheel_op out[64];
+	__u64 sum = 0;
+	long i, n;
+
+	fresh();
+	for (i = 0; i < 62; i++)
+		arm(fd, 0, HOUR + (1ULL << i), 1ULL << i);
+	n = drain(fd, out, 64);
+	CHECK_EQ(n, 62);
+	for (i = 0; i < n; i++)
+		sum += out[i].user_data;
+	CHECK_EQ(sum, (1ULL << 62) - 1);
+}
+
+/* Elements that are larger than this kernel knows */
+static void test_larger(void)
+{
+	unsigned char out[4 * 80];
+	struct twheel_drain arg = {
+		.size = sizeof(arg),
+		.ops = (unsigned long)out,
+		.nr = 4,
+		.op_size = 80,
+	};
+	struct twheel_op op;
+	__u64 sum = 0;
+	int i, k;
+
+	fresh();
+	for (i = 0; i < 4; i++)
+		arm(fd, 0, HOUR, i);
+	memset(out, 0xee, sizeof(out));
+	CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &arg), 4);
+	for (i = 0; i < 4; i++) {
+		memcpy(&op, out + i * 80, sizeof(op));
+		CHECK_EQ(op.size, 80, "each has the distance as its size");
+		sum += op.user_data;
+		for (k = 64; k < 80; k++)
+			CHECK_EQ(out[i * 80 + k], 0, "rest of %d", i);
+	}
+	CHECK_EQ(sum, 6);
+	CHECK_EQ(wheel_info(fd).pending, 0);
+	/* so they can be submitted as they are */
+	CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_SUBMIT, &arg), 4);
+	CHECK_EQ(wheel_info(fd).pending, 4);
+}
+
+int main(void)
+{
+	tap_start(60);
+	RUN(test_contents, "what is drained");
+	RUN(test_how_many, "as many as asked for, or as there are");
+	RUN(test_handed_over, "handed over to another wheel");
+	RUN(test_afterwards, "the wheel afterwards");
+	RUN(test_far, "from every level");
+	RUN(test_larger, "elements larger than the kernel knows");
+	return tap_end();
+}

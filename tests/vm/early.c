@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Never early: a million expiries, on every clock and with ticks from the
+ * shortest to the longest. How late they are is no matter here.
+ */
+#include "util.h"
+
+#define WHEELS 5
+#define EACH 53000
+#define BATCH 512
+#define SPREAD SEC
+
+/* In user data: a deadline as given, not the least that it can be */
+#define EXACT 0x8000000000000000ULL
+
+static const __u64 ticks[WHEELS] = { USEC, 100 * USEC, MSEC, 0, SEC };
+static __u64 total;
+
+static void arm_some(int fd, __u32 clock, __u32 n, __u64 *seed)
+{
+	static struct twheel_op ops[BATCH];
+	__u64 from = now(clock);
+	__u32 i;
+
+	for (i = 0; i < n; i++) {
+		__u64 delay = random_next(seed) % SPREAD;
+
+		if (i & 1)
+			ops[i] = op_arm(TWHEEL_ABS, from + delay,
+					(from + delay) | EXACT);
+		else
+			ops[i] = op_arm(0, delay, from + delay);
+	}
+	submit_all(fd, ops, n);
+}
+
+static void check_event(const struct twheel_event *ev, __u64 after)
+{
+	__u64 least = ev->user_data & ~EXACT;
+
+	if (ev->user_data & EXACT)
+		CHECK_EQ(ev->deadline, least, "not the deadline that was given");
+	else
+		CHECK(ev->deadline >= least, "deadline %llu, at least %llu",
+		      ev->deadline, least);
+	CHECK(ev->expired >= ev->deadline, "early by %llu ns",
+	      ev->deadline - ev->expired);
+	CHECK(after >= ev->expired, "read %llu ns before it expired",
+	      ev->expired - after);
+}
+
+static __u32 read_some(int fd, __u32 clock)
+{
+	static struct twheel_event ev[BATCH];
+	long n = read_events(fd, ev, BATCH), i;
+	__u64 after = now(clock);
+
+	if (!CHECK(n > 0, "read: %ld", n))
+		return 0;
+	for (i = 0; i < n; i++)
+		check_event(&ev[i], after);
+	return n;
+}
+
+/* A wheel of each tick at the same time */
+static void never_early(__u32 clock)
+{
+	struct pollfd p[WHEELS];
+	__u32 left = WHEELS * EACH, i, n;
+	__u64 seed = 7 + clock;
+
+	for (i = 0; i < WHEELS; i++) {
+		p[i].fd = wheel_new(clock, ticks[i]);
+		p[i].events = POLLIN;
+	}
+	for (n = 0; n < EACH; n += BATCH)
+		for (i = 0; i < WHEELS; i++)
+			arm_some(p[i].fd, clock,
+				 EACH - n < BATCH ? EACH - n : BATCH, &seed);
+	while (left && CHECK(poll(p, WHEELS, PATIENCE_MS) > 0, "%u left", left))
+		for (i = 0; i < WHEELS; i++)
+			if (p[i].revents)
+				left -= read_some(p[i].fd, clock);
+	for (i = 0; i < WHEELS; i++) {
+		CHECK_EQ(wheel_info(p[i].fd).pending, 0, "wheel %u", i);
+		CHECK_EQ(wheel_stats(p[i].fd).expired, EACH, "wheel %u", i);
+		close(p[i].fd);
+	}
+	total += WHEELS * EACH - left;
+}
+
+static void test_monotonic(void)
+{
+	never_early(TWHEEL_CLOCK_MONOTONIC);
+}
+
+static void test_boottime(void)
+{
+	never_early(TWHEEL_CLOCK_BOOTTIME);
+}
+
+static void test_realtime(void)
+{
+	never_early(TWHEEL_CLOCK_REALTIME);
+}
+
+static void test_tai(void)
+{
+	never_early(TWHEEL_CLOCK_TAI);
+}
+
+static void test_total(void)
+{
+	CHECK(total >= 1000000, "%llu expiries", total);
+}
+
+int main(void)
+{
+	tap_start(120);
+	RUN(test_monotonic, "MONOTONIC, five ticks");
+	RUN(test_boottime, "BOOTTIME, five ticks");
+	RUN(test_realtime, "REALTIME, five ticks");
+	RUN(test_tai, "TAI, five ticks");
+	RUN(test_total, "that was a million expiries");
+	return tap_end();
+}

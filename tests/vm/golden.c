@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The interface's numbers, sizes and offsets against the published ones, and
+ * what the module says of itself against the same.
+ */
+#include "util.h"
+
+#include "golden.h"
+
+static struct golden outer;	/* the structure whose fields come */
+static size_t end;		/* of its last field */
+
+static void compare(const struct golden *g)
+{
+	CHECK_EQ(g->is, g->was, "%s", g->name);
+	if (g->kind == GOLDEN_STRUCT)
+		outer = *g;
+	if (g->kind == GOLDEN_FIELD)
+		CHECK_EQ(g->is_at - outer.is_at, g->was_at, "%s", g->name);
+}
+
+static void test_header(void)
+{
+	golden_each(compare);
+}
+
+static void compare_end(const struct golden *g)
+{
+	if (g->kind == GOLDEN_STRUCT) {
+		CHECK_EQ(end, outer.is, "end of %s", outer.name);
+		outer = *g;
+		end = 0;
+	}
+	if (g->kind == GOLDEN_FIELD) {
+		CHECK_EQ(g->is_at - outer.is_at, end, "%s", g->name);
+		end += g->is;
+	}
+}
+
+/* Nothing between or after the fields that a program could forget to clear */
+static void test_no_padding(void)
+{
+	outer = (struct golden){ .name = "the start" };
+	golden_each(compare_end);
+	CHECK_EQ(end, outer.is, "end of %s", outer.name);
+}
+
+static void test_info(void)
+{
+	int fd = wheel_open(0);
+	struct twheel_info info = wheel_info(fd);
+
+	CHECK_EQ(info.version, 1);
+	CHECK_EQ(info.features & 7, 7);
+	CHECK_EQ(info.tick_min, 1000);
+	CHECK_EQ(info.tick_max, 1000000000);
+	CHECK_EQ(info.clock, 1);
+	CHECK_EQ(info.flags, 0);
+	CHECK(info.hz >= 100 && info.hz <= 1000, "hz %u", info.hz);
+	CHECK_EQ(info.tick, SEC / info.hz);
+	close(fd);
+}
+
+static void test_device(void)
+{
+	struct stat st;
+	int fd = wheel_open(0);
+
+	if (fstat(fd, &st))
+		tap_bail("fstat: %s", strerror(errno));
+	CHECK(S_ISCHR(st.st_mode), "mode %o", st.st_mode);
+	CHECK_EQ(st.st_mode & 07777, 0600);
+	CHECK_EQ(st.st_uid, 0);
+	close(fd);
+}
+
+int main(void)
+{
+	tap_start(60);
+	RUN(test_header, "numbers, sizes and offsets are the published ones");
+	RUN(test_no_padding, "no structure has padding");
+	RUN(test_info, "the module says the same of itself");
+	RUN(test_device, "the device is root's alone");
+	return tap_end();
+}

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a wheel says of itself: INFO, STATS, QUERY, fdinfo; what MODIFY and
+ * CANCEL say of timers; that an idle wheel is silent and a crowded one does
+ * not hold the processor.
+ */
+#include "util.h"
+
+static int fd;
+
+static void fresh(__u64 tick)
+{
+	if (fd > 0)
+		close(fd);
+	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, tick);
+}
+
+static void test_info(void)
+{
+	struct twheel_info info;
+	struct twheel_event ev;
+	__u64 soon, id;
+	int bare = wheel_open(O_NONBLOCK);
+
+	info = wheel_info(bare);
+	CHECK_EQ(info.clock, TWHEEL_CLOCK_MONOTONIC);
+	CHECK_EQ(info.tick, SEC / info.hz);
+	CHECK_EQ(info.limit, info.wheel_limit);
+	CHECK_EQ(info.pending, 0);
+	CHECK_EQ(info.ready, 0);
+	CHECK_EQ(info.next_expiry, 0);
+	CHECK_EQ(wheel_setup(bare, TWHEEL_CLOCK_TAI, 12345, 99,
+			     TWHEEL_SETUP_COUNT), 0);
+	info = wheel_info(bare);
+	CHECK_EQ(info.clock, TWHEEL_CLOCK_TAI);
+	CHECK_EQ(info.tick, 12345);
+	CHECK_EQ(info.limit, 99);
+	CHECK_EQ(info.flags, TWHEEL_SETUP_COUNT);
+	close(bare);
+
+	fresh(MSEC);
+	arm(fd, 0, 2 * HOUR, 0);
+	CHECK(wheel_info(fd).next_expiry <= now(CLOCK_MONOTONIC) + 2 * HOUR);
+	CHECK(wheel_info(fd).next_expiry + SEC >= now(CLOCK_MONOTONIC));
+	soon = now(CLOCK_MONOTONIC) + 2 * SEC;
+	id = arm(fd, TWHEEL_ABS, soon, 1);
+	/* of the next few thousand ticks it is known exactly to the tick */
+	CHECK(wheel_info(fd).next_expiry <= soon + MSEC);
+	CHECK_EQ(wheel_info(fd).pending, 2);
+	CHECK_EQ(cancel(fd, id), 0);
+	arm_past(fd, 2);
+	CHECK_EQ(wheel_info(fd).pending, 1);
+	CHECK_EQ(wheel_info(fd).ready, 1);
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK_EQ(wheel_info(fd).ready, 0);
+}
+
+/*
+ * At any time: what was pending when INFO was asked, because it expired only
+ * afterwards, does not expire before next_expiry.
+ */
+static void test_next_expiry(void)
+{
+	enum { M = 300 };
+	static struct twheel_event ev[M];
+	__u64 seed = 3, bound = 0, asked = 0;
+	int n = 0, bounded = 0;
+	long i, got;
+
+	fresh(100 * USEC);
+	for (i = 0; i < M; i++)
+		arm(fd, 0, random_next(&seed) % (400 * MSEC), i);
+	while (n < M && readable(fd, PATIENCE_MS)) {
+		got = read_events(fd, ev, M);
+		for (i = 0; i < got; i++) {
+			if (ev[i].expired <= asked)
+				continue;
+			bounded++;
+			CHECK(ev[i].expired >= bound, "expired %llu bound %llu",
+			      ev[i].expired, bound);
+		}
+		n += got;
+		bound = wheel_info(fd).next_expiry;
+		asked = now(CLOCK_MONOTONIC);
+	}
+	CHECK_EQ(n, M);
+	CHECK(bounded > 10, "only %d expiries were looked at", bounded);
+}
+
+static void test_query(void)
+{
+	__u64 deadline = now(CLOCK_MONOTONIC) + HOUR;
+	struct twheel_op arm_it = op_arm(TWHEEL_ABS, deadline, 0xabcdef), op;
+
+	fresh(MSEC);
+	arm_it.interval = 5 * HOUR;
+	arm_it.jitter = 0;
+	arm_it.slack = 0;
+	arm_it.id = arm_op(fd, arm_it);
+	memset(&op, 0, sizeof(op));
+	CHECK_EQ(query(fd, arm_it.id, &op), 0);
+	CHECK_EQ(op.id, arm_it.id);
+	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	CHECK_EQ(op.deadline, deadline);
+	CHECK_EQ(op.interval, 5 * HOUR);
+	CHECK_EQ(op.slack, 0);
+	CHECK_EQ(op.jitter, 0);
+	CHECK_EQ(op.user_data, 0xabcdef);
+
+	arm_it = op_arm(TWHEEL_ABS, 1234567, 9);
+	arm_it.id = arm_op(fd, arm_it);
+	CHECK_EQ(query(fd, arm_it.id, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_READY);
+	CHECK_EQ(op.deadline, 1234567);
+	CHECK_EQ(op.user_data, 9);
+	CHECK_EQ(op.interval, 0);
+}
+
+static void test_modify(void)
+{
+	__u64 base = now(CLOCK_MONOTONIC);
+	struct twheel_event ev;
+	struct twheel_op op;
+	__u64 id;
+	int i;
+
+	fresh(MSEC);
+	id = arm(fd, TWHEEL_ABS, base + HOUR, 1);
+	/* later, much later, earlier, now, never, and all the way back */
+	for (i = 0; i < 5; i++) {
+		static const __u64 by[] = { 2, 1000, 1, 3, 500 };
+
+		op = op_arm(TWHEEL_ABS, base + by[i] * HOUR, 100 + i);
+		op.opcode = TWHEEL_OP_MODIFY;
+		op.id = id;
+		CHECK_EQ(op_single(fd, &op), 0);
+		CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+		CHECK_EQ(query(fd, id, &op), 0);
+		CHECK_EQ(op.deadline, base + by[i] * HOUR);
+		CHECK_EQ(op.user_data, 100 + i);
+		CHECK(wheel_info(fd).next_expiry <= op.deadline + MSEC);
+	}
+	op = op_arm(0, 20 * MSEC, 7);
+	op.opcode = TWHEEL_OP_MODIFY;
+	op.id = id;
+	CHECK_EQ(op_single(fd, &op), 0);
+	CHECK(WAIT_FOR(wheel_info(fd).ready == 1));
+	/* ready, and put off again: the event is withdrawn */
+	op = op_arm(0, 20 * MSEC, 8);
+	op.opcode = TWHEEL_OP_MODIFY;
+	op.id = id;
+	CHECK_EQ(op_single(fd, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_READY);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.user_data, 8);
+	CHECK(ev.expired >= ev.deadline);
+	CHECK_EQ(read_events(fd, &ev, 1), -EAGAIN);
+	CHECK_EQ(wheel_stats(fd).modified, 7);
+	CHECK_EQ(wheel_stats(fd).armed, 1);
+}
+
+static void test_cancel(void)
+{
+	struct twheel_event ev[20];
+	struct twheel_op op;
+	__u64 ids[10];
+	int i;
+
+	fresh(MSEC);
+	for (i = 0; i < 10; i++)
+		ids[i] = arm(fd, 0, i < 5 ? 0 : HOUR, i);
+	CHECK(WAIT_FOR(wheel_info(fd).ready == 5));
+	for (i = 1; i < 10; i += 2) {
+		op = op_for(TWHEEL_OP_CANCEL, ids[i]);
+		CHECK_EQ(op_single(fd, &op), 0, "timer %d", i);
+		CHECK_EQ(op.state, i < 5 ? TWHEEL_STATE_READY :
+			 TWHEEL_STATE_PENDING, "timer %d", i);
+		CHECK_EQ(op_single(fd, &op), -ENOENT, "timer %d again", i);
+	}
+	CHECK_EQ(read_events(fd, ev, 20), 3);
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(ev[i].user_data, 2 * i);
+	CHECK_EQ(wheel_info(fd).pending, 2);
+}
+
+static __u64 histogram(const struct twheel_stats *s)
+{
+	__u64 sum = 0;
+	int i;
+
+	for (i = 0; i < TWHEEL_LATENESS_BUCKETS; i++)
+		sum += s->lateness[i];
+	return sum;
+}
+
+static int bucket(__u64 ns)
+{
+	return ns ? 64 - __builtin_clzll(ns) : 0;
+}
+
+static void test_stats(void)
+{
+	static struct twheel_event ev[100];
+	struct twheel_stats s;
+	struct twheel_op op;
+	__u64 id;
+	int i;
+
+	fresh(MSEC);
+	s = wheel_stats(fd);
+	CHECK_EQ(s.armed | s.modified | s.cancelled | s.expired | s.overruns |
+		 s.delivered | s.drained | s.limited | s.wakeups | s.deferred |
+		 s.brought_down | s.longest_run | s.largest_run |
+		 s.max_lateness | histogram(&s), 0, "a new wheel");
+	for (i = 0; i < 100; i++)
+		id = arm(fd, 0, i % 10 * 3 * MSEC, i);
+	CHECK_EQ(wheel_stats(fd).armed, 100);
+	CHECK_EQ(collect(fd, ev, 60), 60);
+	CHECK(WAIT_FOR(wheel_info(fd).ready == 40));
+	s = wheel_stats(fd);
+	CHECK_EQ(s.expired, 100);
+	CHECK_EQ(s.delivered, 60);
+	CHECK_EQ(histogram(&s), 100, "lateness");
+	CHECK_EQ(s.lateness[63], 0);
+	CHECK(s.lateness[bucket(s.max_lateness)], "max_lateness %llu",
+	      s.max_lateness);
+	for (i = bucket(s.max_lateness) + 1; i < TWHEEL_LATENESS_BUCKETS; i++)
+		CHECK_EQ(s.lateness[i], 0, "later than the latest");
+	CHECK(s.wakeups >= 1 && s.wakeups <= 100, "%llu", s.wakeups);
+	CHECK(s.longest_run > 0);
+
+	op = op_arm(0, HOUR, 0);
+	op.opcode = TWHEEL_OP_MODIFY;
+	op.id = id;
+	CHECK_EQ(op_single(fd, &op), 0);
+	CHECK_EQ(drain(fd, &op, 1), 1);
+	CHECK_EQ(cancel(fd, arm(fd, 0, HOUR, 0)), 0);
+	s = wheel_stats(fd);
+	CHECK_EQ(s.modified, 1);
+	CHECK_EQ(s.drained, 1);
+	CHECK_EQ(s.cancelled, 1);
+	CHECK_EQ(s.armed, 101);
+	CHECK_EQ(s.overruns, 0);
+}
+
+/* The value of a key, or NULL: "key:\tvalue" on a line of its own */
+static const char *find_key(const char *text, const char *key)
+{
+	static char value[64];
+	char start[64];
+	const char *p;
+
+	snprintf(start, sizeof(start), "\n%s:\t", key);
+	p = strstr(text, start);
+	if (!p)
+		return NULL;
+	p += strlen(start);
+	snprintf(value, sizeof(value), "%.*s", (int)strcspn(p, "\n"), p);
+	return value;
+}
+
+static void check_key(const char *text, const char *key, const char *want)
+{
+	const char *got = find_key(text, key);
+
+	CHECK(got && !strcmp(got, want), "%s: got %s want %s", key,
+	      got ? got : "nothing", want);
+}
+
+static void check_number(const char *text, const char *key, __u64 want)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%llu", want);
+	check_key(text, key, number);
+}
+
+static void test_fdinfo(void)
+{
+	static const struct {
+		__u32 id;
+		const char *name;
+	} clocks[] = {
+		{ TWHEEL_CLOCK_MONOTONIC, "monotonic" },
+		{ TWHEEL_CLOCK_BOOTTIME, "boottime" },
+		{ TWHEEL_CLOCK_REALTIME, "realtime" },
+		{ TWHEEL_CLOCK_TAI, "tai" },
+	};
+	char path[64], text[1024];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		int wheel = wheel_open(O_NONBLOCK);
+
+		CHECK_EQ(wheel_setup(wheel, clocks[i].id, 2 * MSEC, 1000, 0), 0);
+		arm(wheel, 0, HOUR, 0);
+		arm(wheel, 0, 2 * HOUR, 0);
+		arm_past(wheel, 0);
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", wheel);
+		read_text(path, text, sizeof(text));
+		check_key(text, "clock", clocks[i].name);
+		check_number(text, "tick", 2 * MSEC);
+		check_number(text, "pending", 2);
+		check_number(text, "ready", 1);
+		check_number(text, "limit", 1000);
+		check_number(text, "next_expiry", wheel_info(wheel).next_expiry);
+		close(wheel);
+	}
+}
+
+/* No timers, no interrupts; a lone one far away at most two in its life */
+static void test_silent(void)
+{
+	__u64 id;
+
+	fresh(USEC);
+	sleep_ns(100 * MSEC);
+	CHECK_EQ(wheel_stats(fd).wakeups, 0, "without timers");
+	id = arm(fd, 0, HOUR, 0);
+	sleep_ns(500 * MSEC);
+	CHECK(wheel_stats(fd).wakeups <= 2, "%llu wake-ups",
+	      wheel_stats(fd).wakeups);
+	CHECK_EQ(cancel(fd, id), 0);
+	id = wheel_stats(fd).wakeups;
+	sleep_ns(200 * MSEC);
+	CHECK(wheel_stats(fd).wakeups <= id + 1, "after the last was cancelled");
+}
+
+static void lone_timer(__u64 tick, __u64 delay)
+{
+	struct twheel_event ev;
+
+	fresh(tick);
+	arm(fd, 0, delay, 0);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK(wheel_stats(fd).wakeups <= 2, "tick %llu delay %llu: %llu wake-ups",
+	      tick, delay, wheel_stats(fd).wakeups);
+}
+
+static void test_lone_timer(void)
+{
+	lone_timer(USEC, 700 * MSEC);
+	lone_timer(100 * USEC, 900 * MSEC);
+	lone_timer(MSEC, 1100 * MSEC);
+}
+
+/* ---- work in pieces ---- */
+
+#define CROWD 150000
+
+static void crowd(__u64 tick, __u64 delay, __u64 spread)
+{
+	static struct twheel_op ops[CROWD];
+	static struct twheel_event ev[CROWD];
+	__u64 at;
+	struct twheel_stats s;
+	__u32 i;
+
+	fresh(tick);
+	at = now(CLOCK_MONOTONIC) + delay;
+	for (i = 0; i < CROWD; i++)
+		ops[i] = op_arm(TWHEEL_ABS, at + (spread ? i % spread : 0), i);
+	submit_all(fd, ops, CROWD);
+	CHECK_EQ(collect(fd, ev, CROWD), CROWD);
+	s = wheel_stats(fd);
+	tap_diag("largest run %llu timers, %llu deferred, %llu brought down",
+		 s.largest_run, s.deferred, s.brought_down);
+	CHECK_EQ(s.expired, CROWD);
+	CHECK_EQ(histogram(&s), CROWD);
+	CHECK(s.largest_run <= CROWD / 10,
+	      "%llu of %u timers touched in a single run", s.largest_run,
+	      CROWD);
+	CHECK_EQ(wheel_info(fd).ready, 0);
+}
+
+static void test_same_tick(void)
+{
+	crowd(MSEC, 500 * MSEC, 0);
+}
+
+static void test_upper_slot(void)
+{
+	crowd(USEC, 1500 * MSEC, 900 * USEC);
+}
+
+int main(void)
+{
+	tap_start(60);
+	RUN(test_info, "INFO");
+	RUN(test_next_expiry, "nothing expires before next_expiry");
+	RUN(test_query, "QUERY");
+	RUN(test_modify, "MODIFY");
+	RUN(test_cancel, "CANCEL");
+	RUN(test_stats, "STATS");
+	RUN(test_fdinfo, "fdinfo");
+	RUN(test_silent, "an idle wheel is silent");
+	RUN(test_lone_timer, "a lone timer wakes twice at most");
+	RUN(test_same_tick, "a crowd in one tick is no single run");
+	RUN(test_upper_slot, "a crowd in an upper slot is no single run");
+	return tap_end();
+}

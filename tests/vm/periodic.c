@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Periodic timers, jitter and slack.
+ */
+#include "util.h"
+
+static int fd;
+
+static void fresh(__u64 tick)
+{
+	if (fd > 0)
+		close(fd);
+	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, tick);
+}
+
+/* Each deadline follows from the one before and what was missed: no drift */
+static void no_drift(__u64 tick, __u64 interval, int periods)
+{
+	struct twheel_event ev;
+	__u64 first, want, id;
+	int i;
+
+	fresh(tick);
+	first = now(CLOCK_MONOTONIC) + 5 * MSEC + 123;
+	want = first;
+	id = arm_periodic(fd, first, interval, 77);
+	for (i = 0; i < periods; i++) {
+		if (collect(fd, &ev, 1) != 1)
+			return;
+		CHECK_EQ(ev.id, id);
+		CHECK_EQ(ev.user_data, 77);
+		CHECK_EQ(ev.flags, TWHEEL_EVENT_PERIODIC);
+		CHECK_EQ(ev.deadline, want, "period %d", i);
+		CHECK(ev.expired >= ev.deadline, "period %d early", i);
+		CHECK(now(CLOCK_MONOTONIC) >=
+		      ev.deadline + ev.overrun * interval,
+		      "period %d: %llu overruns are too many", i, ev.overrun);
+		want = ev.deadline + (ev.overrun + 1) * interval;
+		if (i % 10 == 9)
+			sleep_ns(3 * interval + interval / 3);
+	}
+	CHECK_EQ(cancel(fd, id), 0);
+}
+
+static void test_no_drift(void)
+{
+	no_drift(MSEC, 10 * MSEC, 40);
+	no_drift(0, 7654321, 40);
+	no_drift(USEC, 3333333, 40);
+	/* shorter than a tick */
+	no_drift(10 * MSEC, 3 * MSEC, 20);
+}
+
+static void test_overrun(void)
+{
+	struct twheel_event ev;
+	__u64 first, before, after, least, most;
+	int i;
+
+	fresh(MSEC);
+	first = now(CLOCK_MONOTONIC);
+	arm_periodic(fd, first, 5 * MSEC, 0);
+	for (i = 0; i < 10; i++) {
+		CHECK(WAIT_FOR(wheel_info(fd).ready == 1));
+		sleep_ns(i * 7 * MSEC);
+		before = now(CLOCK_MONOTONIC);
+		CHECK_EQ(read_events(fd, &ev, 1), 1);
+		after = now(CLOCK_MONOTONIC);
+		least = (before - ev.deadline) / (5 * MSEC);
+		most = (after - ev.deadline) / (5 * MSEC);
+		CHECK(ev.overrun >= least && ev.overrun <= most,
+		      "overrun %llu, not %llu to %llu", ev.overrun, least,
+		      most);
+	}
+}
+
+/* While its event is not read it neither queues again nor costs anything */
+static void test_queues_once(void)
+{
+	struct twheel_event ev;
+	__u64 wakeups;
+
+	fresh(USEC);
+	arm_periodic(fd, now(CLOCK_MONOTONIC), USEC, 0);
+	CHECK(WAIT_FOR(wheel_info(fd).ready == 1));
+	wakeups = wheel_stats(fd).wakeups;
+	sleep_ns(100 * MSEC);
+	CHECK_EQ(wheel_stats(fd).wakeups, wakeups, "it went on by itself");
+	CHECK_EQ(wheel_info(fd).ready, 1);
+	CHECK_EQ(wheel_info(fd).pending, 0);
+	CHECK_EQ(wheel_stats(fd).expired, 1);
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK(ev.overrun >= 100000 - 1000, "overrun %llu", ev.overrun);
+	CHECK_EQ(wheel_info(fd).pending + wheel_info(fd).ready, 1);
+	CHECK_EQ(wheel_stats(fd).overruns, ev.overrun);
+}
+
+static void test_shortest_and_longest(void)
+{
+	struct twheel_event ev;
+	struct twheel_op op;
+	__u64 first, id;
+	int i;
+
+	fresh(0);
+	first = now(CLOCK_MONOTONIC);
+	id = arm_periodic(fd, first, 1, 0);
+	for (i = 0; i < 5; i++) {
+		CHECK_EQ(collect(fd, &ev, 1), 1);
+		CHECK_EQ(ev.deadline, first);
+		first += ev.overrun + 1;
+	}
+	CHECK_EQ(cancel(fd, id), 0);
+
+	id = arm_periodic(fd, 1, KTIME_MAX, 0);
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK_EQ(ev.overrun, 0);
+	CHECK_EQ(query(fd, id, &op), 0);
+	CHECK_EQ(op.deadline, KTIME_MAX, "saturates");
+	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	CHECK_EQ(cancel(fd, id), 0);
+}
+
+/* Cancelled in each state it can be in */
+static void test_cancel(void)
+{
+	struct twheel_event ev;
+	struct twheel_op op;
+	__u64 id;
+
+	fresh(0);
+	id = arm_periodic(fd, now(CLOCK_MONOTONIC) + HOUR, HOUR, 0);
+	op = op_for(TWHEEL_OP_CANCEL, id);
+	CHECK_EQ(op_single(fd, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	id = arm_periodic(fd, 1, HOUR, 0);
+	op = op_for(TWHEEL_OP_CANCEL, id);
+	CHECK_EQ(op_single(fd, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_READY);
+	CHECK_EQ(read_events(fd, &ev, 1), -EAGAIN, "withdrawn");
+	id = arm_periodic(fd, 1, HOUR, 0);
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK_EQ(cancel(fd, id), 0, "between its periods");
+	CHECK_EQ(cancel(fd, id), -ENOENT);
+	CHECK_EQ(wheel_info(fd).pending, 0);
+	CHECK_EQ(wheel_info(fd).ready, 0);
+}
+
+static struct twheel_op op_modify(__u64 id, __u64 deadline, __u64 interval,
+				  __u64 user_data)
+{
+	struct twheel_op op = op_arm(TWHEEL_ABS, deadline, user_data);
+
+	op.opcode = TWHEEL_OP_MODIFY;
+	op.id = id;
+	op.interval = interval;
+	return op;
+}
+
+/* MODIFY makes periodic what was not, and the other way round */
+static void test_modify(void)
+{
+	struct twheel_event ev;
+	struct twheel_op op;
+	__u64 id;
+
+	fresh(0);
+	id = arm(fd, 0, HOUR, 1);
+	op = op_modify(id, 1, HOUR, 2);
+	CHECK_EQ(op_single(fd, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	CHECK_EQ(op.id, id);
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK_EQ(ev.user_data, 2);
+	CHECK_EQ(ev.flags, TWHEEL_EVENT_PERIODIC);
+	CHECK_EQ(query(fd, id, &op), 0);
+	CHECK_EQ(op.interval, HOUR);
+	CHECK_EQ(op.deadline, 1 + (ev.overrun + 1) * HOUR);
+
+	op = op_modify(id, 1, 0, 3);
+	CHECK_EQ(op_single(fd, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	op = op_modify(id, 1, 2 * HOUR, 4);
+	CHECK_EQ(op_single(fd, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_READY);
+	op = op_modify(id, 1, 0, 5);
+	CHECK_EQ(op_single(fd, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_READY);
+	CHECK_EQ(wheel_info(fd).ready, 1);
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK_EQ(ev.user_data, 5);
+	CHECK_EQ(ev.flags, 0);
+	CHECK_EQ(ev.overrun, 0);
+	CHECK_EQ(query(fd, id, &op), -ENOENT, "it was one-shot at last");
+}
+
+/* ---- jitter ---- */
+
+/* By so much an expiry was put off: in range, and not always the same */
+struct spread {
+	__u64 least, most;
+	int n;
+};
+
+static void spread_add(struct spread *s, __u64 by, __u64 range)
+{
+	CHECK(by <= range, "put off by %llu of %llu", by, range);
+	if (!s->n++ || by < s->least)
+		s->least = by;
+	if (by > s->most)
+		s->most = by;
+}
+
+/* That a half of the range is never hit in 64 tries is less likely than 2^-63 */
+static void spread_check(const struct spread *s, __u64 range)
+{
+	CHECK(s->n >= 64, "%d", s->n);
+	CHECK(s->least < range / 2 && s->most > range / 2,
+	      "%d expiries put off by %llu to %llu of %llu", s->n, s->least,
+	      s->most, range);
+}
+
+static void test_jitter(void)
+{
+	static struct twheel_event ev[200];
+	struct spread s = { 0 };
+	__u64 deadline;
+	int i;
+
+	fresh(USEC);
+	deadline = now(CLOCK_MONOTONIC) + 10 * MSEC;
+	for (i = 0; i < 200; i++) {
+		struct twheel_op op = op_arm(TWHEEL_ABS, deadline, i);
+
+		op.jitter = 100 * MSEC;
+		arm_op(fd, op);
+	}
+	CHECK_EQ(collect(fd, ev, 200), 200);
+	for (i = 0; i < 200; i++) {
+		spread_add(&s, ev[i].deadline - deadline, 100 * MSEC);
+		CHECK(ev[i].expired >= ev[i].deadline, "early");
+	}
+	spread_check(&s, 100 * MSEC);
+}
+
+/* The periods stay where they are, each expiry is put off within its own */
+static void test_jitter_periodic(void)
+{
+	const __u64 interval = 4 * MSEC, jitter = 3 * MSEC;
+	struct twheel_op op;
+	struct twheel_event ev;
+	struct spread s = { 0 };
+	__u64 first;
+	int i;
+
+	fresh(100 * USEC);
+	first = now(CLOCK_MONOTONIC) / interval * interval;
+	op = op_arm(TWHEEL_ABS, first, 0);
+	op.interval = interval;
+	op.jitter = jitter;
+	op.id = arm_op(fd, op);
+	for (i = 0; i < 100; i++) {
+		if (collect(fd, &ev, 1) != 1)
+			return;
+		spread_add(&s, ev.deadline % interval, jitter);
+		CHECK(ev.deadline >= first, "period %d", i);
+		CHECK(ev.expired >= ev.deadline, "early");
+		first = ev.deadline / interval * interval + interval;
+	}
+	spread_check(&s, jitter);
+	CHECK_EQ(query(fd, op.id, &op), 0);
+	CHECK_EQ(op.jitter, jitter);
+	CHECK_EQ(op.interval, interval);
+}
+
+/* ---- slack ---- */
+
+enum { NEIGHBOURS = 60 };
+
+/* Wake-ups for timers 10 ms apart, with so much slack each */
+static __u64 wakeups(__u64 slack)
+{
+	static struct twheel_event ev[NEIGHBOURS];
+	struct twheel_op op;
+	__u64 from;
+	int i;
+
+	fresh(MSEC);
+	from = now(CLOCK_MONOTONIC) + 50 * MSEC;
+	for (i = 0; i < NEIGHBOURS; i++) {
+		op = op_arm(TWHEEL_ABS, from + i * 10 * MSEC, i);
+		op.slack = slack;
+		op.id = arm_op(fd, op);
+		CHECK_EQ(query(fd, op.id, &op), 0);
+		CHECK(op.slack <= slack, "%llu used of %llu", op.slack, slack);
+		CHECK_EQ(op.deadline, from + i * 10 * MSEC);
+	}
+	CHECK_EQ(collect(fd, ev, NEIGHBOURS), NEIGHBOURS);
+	for (i = 0; i < NEIGHBOURS; i++) {
+		CHECK(ev[i].expired >= ev[i].deadline, "early");
+		CHECK_EQ(ev[i].deadline,
+			 from + ev[i].user_data * 10 * MSEC);
+	}
+	return wheel_stats(fd).wakeups;
+}
+
+static void test_slack(void)
+{
+	__u64 without = wakeups(0), with = wakeups(400 * MSEC);
+
+	tap_diag("%d timers: %llu wake-ups without slack, %llu with",
+		 NEIGHBOURS, without, with);
+	CHECK(with * 4 <= without, "%llu wake-ups with slack, %llu without",
+	      with, without);
+}
+
+/* Not earlier than without it, and no later than it allows */
+static void test_slack_range(void)
+{
+	static const __u64 slacks[] = {
+		0, 1, 999999, MSEC, 3 * MSEC, 10 * MSEC, 64 * MSEC, SEC, HOUR,
+		24 * HOUR, KTIME_MAX,
+	};
+	struct twheel_op op;
+	__u64 deadline, next;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(slacks); i++) {
+		fresh(MSEC);
+		deadline = now(CLOCK_MONOTONIC) + HOUR + 123456;
+		op = op_arm(TWHEEL_ABS, deadline, 0);
+		op.slack = slacks[i];
+		op.id = arm_op(fd, op);
+		next = wheel_info(fd).next_expiry;
+		CHECK(next <= deadline + MSEC ||
+		      next - deadline - MSEC <= slacks[i],
+		      "slack %llu: next expiry %llu for %llu", slacks[i], next,
+		      deadline);
+		CHECK_EQ(query(fd, op.id, &op), 0);
+		CHECK(op.slack <= slacks[i], "%llu used of %llu", op.slack,
+		      slacks[i]);
+	}
+}
+
+int main(void)
+{
+	tap_start(60);
+	RUN(test_no_drift, "no drift");
+	RUN(test_overrun, "overruns are the periods that went by");
+	RUN(test_queues_once, "an unread timer does not queue twice");
+	RUN(test_shortest_and_longest, "the shortest and the longest period");
+	RUN(test_cancel, "cancel in every state");
+	RUN(test_modify, "MODIFY to periodic and back");
+	RUN(test_jitter, "jitter");
+	RUN(test_jitter_periodic, "jitter of a periodic timer");
+	RUN(test_slack, "slack saves wake-ups");
+	RUN(test_slack_range, "slack is not exceeded");
+	return tap_end();
+}

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A wheel in poll, select and epoll, and an eventfd that it signals.
+ */
+#include "util.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/select.h>
+
+static int fd;
+
+static void fresh(void)
+{
+	if (fd > 0)
+		close(fd);
+	fd = wheel_open(O_NONBLOCK);
+}
+
+static int read_all(void)
+{
+	struct twheel_event ev[16];
+	int n = 0;
+	long ret;
+
+	while ((ret = read_events(fd, ev, ARRAY_SIZE(ev))) > 0)
+		n += ret;
+	CHECK_EQ(ret, -EAGAIN);
+	return n;
+}
+
+static __u64 efd_take(int efd)
+{
+	__u64 n = 0;
+
+	return read(efd, &n, 8) == 8 ? n : 0;
+}
+
+static int poll_for(int events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	if (poll(&p, 1, 0) < 0)
+		tap_bail("poll: %s", strerror(errno));
+	return p.revents;
+}
+
+static void test_poll(void)
+{
+	const int all = POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLPRI |
+			POLLRDHUP;
+	struct twheel_event ev;
+
+	fresh();
+	CHECK_EQ(poll_for(all), 0, "nothing armed");
+	arm(fd, 0, HOUR, 0);
+	CHECK_EQ(poll_for(all), 0, "nothing ready");
+	arm_past(fd, 1);
+	arm_past(fd, 2);
+	CHECK_EQ(poll_for(all), POLLIN | POLLRDNORM);
+	CHECK_EQ(poll_for(POLLOUT), 0);
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK_EQ(poll_for(POLLIN), POLLIN, "one of two was read");
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK_EQ(poll_for(all), 0, "all were read");
+	CHECK_EQ(cancel(fd, arm_past(fd, 3)), 0);
+	CHECK_EQ(poll_for(all), 0, "cancelled when ready");
+}
+
+static void test_poll_waits(void)
+{
+	__u64 deadline;
+
+	fresh();
+	deadline = now(CLOCK_MONOTONIC) + 30 * MSEC;
+	arm(fd, TWHEEL_ABS, deadline, 0);
+	CHECK_EQ(readable(fd, PATIENCE_MS), 1);
+	CHECK(now(CLOCK_MONOTONIC) >= deadline, "woken early");
+	CHECK_EQ(read_all(), 1);
+}
+
+/* A re-arm to later may leave the timer where it was: that is no expiry */
+static void test_moved(void)
+{
+	struct twheel_op op;
+	int efd = eventfd(0, EFD_NONBLOCK);
+	int i;
+
+	fresh();
+	CHECK_EQ(wheel_eventfd(fd, efd), 0);
+	for (i = 0; i < 50; i++) {
+		op = op_arm(0, HOUR, i);
+		op.id = arm(fd, 0, 500 * MSEC, i);
+		op.opcode = TWHEEL_OP_MODIFY;
+		CHECK_EQ(op_single(fd, &op), 0);
+	}
+	/* a machine that stood still may have been too late for some */
+	efd_take(efd);
+	CHECK_EQ(readable(fd, 800), 0, "readable for timers that moved");
+	CHECK_EQ(readable(efd, 0), 0, "eventfd for timers that moved");
+	CHECK_EQ(wheel_info(fd).ready, 0);
+	CHECK_EQ(wheel_info(fd).pending, 50);
+	close(efd);
+}
+
+static int select_one(int ms)
+{
+	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+	fd_set in, out, except;
+
+	FD_ZERO(&in);
+	FD_ZERO(&out);
+	FD_ZERO(&except);
+	FD_SET(fd, &in);
+	FD_SET(fd, &out);
+	FD_SET(fd, &except);
+	if (select(fd + 1, &in, &out, &except, &tv) < 0)
+		tap_bail("select: %s", strerror(errno));
+	return FD_ISSET(fd, &in) | FD_ISSET(fd, &out) << 1 |
+	       FD_ISSET(fd, &except) << 2;
+}
+
+static void test_select(void)
+{
+	fresh();
+	CHECK_EQ(select_one(0), 0);
+	arm(fd, 0, 20 * MSEC, 0);
+	CHECK_EQ(select_one(PATIENCE_MS), 1);
+	CHECK_EQ(read_all(), 1);
+	CHECK_EQ(select_one(0), 0);
+}
+
+static int epoll_new(__u32 events)
+{
+	struct epoll_event e = { .events = events, .data.u64 = 77 };
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+
+	if (ep < 0 || epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e))
+		tap_bail("epoll: %s", strerror(errno));
+	return ep;
+}
+
+static int epoll_one(int ep, int ms)
+{
+	struct epoll_event e = { 0 };
+	int n = epoll_wait(ep, &e, 1, ms);
+
+	if (n < 0)
+		tap_bail("epoll_wait: %s", strerror(errno));
+	if (n)
+		CHECK_EQ(e.data.u64, 77);
+	return e.events;
+}
+
+static void test_epoll_level(void)
+{
+	struct twheel_event ev;
+	int ep;
+
+	fresh();
+	ep = epoll_new(EPOLLIN | EPOLLOUT);
+	CHECK_EQ(epoll_one(ep, 0), 0);
+	arm(fd, 0, 20 * MSEC, 0);
+	arm(fd, 0, 20 * MSEC, 1);
+	CHECK_EQ(epoll_one(ep, PATIENCE_MS), EPOLLIN);
+	CHECK(WAIT_FOR(wheel_info(fd).ready == 2));
+	CHECK_EQ(epoll_one(ep, 0), EPOLLIN, "again");
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK_EQ(epoll_one(ep, 0), EPOLLIN, "one is left");
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK_EQ(epoll_one(ep, 0), 0);
+	close(ep);
+}
+
+/* Added when something is ready already: told once */
+static void test_epoll_edge_late(void)
+{
+	int ep;
+
+	fresh();
+	arm_past(fd, 0);
+	ep = epoll_new(EPOLLIN | EPOLLET);
+	CHECK_EQ(epoll_one(ep, 0), EPOLLIN);
+	CHECK_EQ(epoll_one(ep, 0), 0);
+	close(ep);
+}
+
+static void test_epoll_edge(void)
+{
+	int ep, i;
+
+	fresh();
+	ep = epoll_new(EPOLLIN | EPOLLET);
+	CHECK_EQ(epoll_one(ep, 0), 0);
+	for (i = 0; i < 20; i++) {
+		arm(fd, 0, i & 1 ? 5 * MSEC : 0, i);
+		CHECK_EQ(epoll_one(ep, PATIENCE_MS), EPOLLIN, "edge %d", i);
+		CHECK_EQ(epoll_one(ep, 0), 0, "no second edge %d", i);
+		CHECK_EQ(read_all(), 1, "edge %d", i);
+		CHECK_EQ(epoll_one(ep, 0), 0, "a read is no edge, %d", i);
+	}
+	close(ep);
+}
+
+/* What becomes ready while something is left unread is an edge as well */
+static void test_epoll_edge_unread(void)
+{
+	int ep, i;
+
+	fresh();
+	ep = epoll_new(EPOLLIN | EPOLLET);
+	for (i = 0; i < 5; i++) {
+		arm(fd, 0, i & 1 ? 5 * MSEC : 0, i);
+		CHECK_EQ(epoll_one(ep, PATIENCE_MS), EPOLLIN, "edge %d", i);
+		CHECK_EQ(epoll_one(ep, 0), 0, "no second edge %d", i);
+	}
+	CHECK_EQ(read_all(), 5);
+	close(ep);
+}
+
+/* A period that starts when its event is read ends with an edge */
+static void test_epoll_edge_periodic(void)
+{
+	int ep, i;
+
+	fresh();
+	ep = epoll_new(EPOLLIN | EPOLLET);
+	arm_periodic(fd, now(CLOCK_MONOTONIC), 10 * MSEC, 0);
+	for (i = 0; i < 10; i++) {
+		CHECK_EQ(epoll_one(ep, PATIENCE_MS), EPOLLIN, "period %d", i);
+		CHECK(read_all() >= 1, "period %d", i);
+	}
+	close(ep);
+}
+
+static void test_epoll_oneshot(void)
+{
+	struct epoll_event e = {
+		.events = EPOLLIN | EPOLLONESHOT,
+		.data.u64 = 77,
+	};
+	int ep;
+
+	fresh();
+	ep = epoll_new(EPOLLIN | EPOLLONESHOT);
+	arm_past(fd, 0);
+	CHECK_EQ(epoll_one(ep, 0), EPOLLIN);
+	arm_past(fd, 1);
+	CHECK_EQ(epoll_one(ep, 0), 0);
+	epoll_ctl(ep, EPOLL_CTL_MOD, fd, &e);
+	CHECK_EQ(epoll_one(ep, 0), EPOLLIN);
+	close(ep);
+}
+
+/* A wheel that is closed while an epoll watches it just goes */
+static void test_epoll_close(void)
+{
+	int ep;
+
+	fresh();
+	ep = epoll_new(EPOLLIN | EPOLLET);
+	arm(fd, 0, 10 * MSEC, 0);
+	arm_past(fd, 0);
+	close(fd);
+	fd = 0;
+	CHECK_EQ(epoll_one(ep, 50), 0);
+	close(ep);
+}
+
+struct waiter {
+	pthread_t thread;
+	pid_t tid;
+	int ep, events;
+};
+
+static void *waiter_main(void *p)
+{
+	struct waiter *w = p;
+
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	w->events = epoll_one(w->ep, PATIENCE_MS);
+	return NULL;
+}
+
+/* Already asleep when the timer comes, or is made ready by another thread */
+static void epoll_woken(bool past)
+{
+	struct waiter w = { 0 };
+
+	fresh();
+	w.ep = epoll_new(EPOLLIN | EPOLLET);
+	if (pthread_create(&w.thread, NULL, waiter_main, &w))
+		tap_bail("pthread_create failed");
+	CHECK(WAIT_FOR(__atomic_load_n(&w.tid, __ATOMIC_ACQUIRE)));
+	CHECK(WAIT_FOR(blocked_in(w.tid, SYS_epoll_wait)));
+	arm(fd, 0, past ? 0 : 10 * MSEC, 0);
+	pthread_join(w.thread, NULL);
+	CHECK_EQ(w.events, EPOLLIN);
+	close(w.ep);
+}
+
+static void test_epoll_woken(void)
+{
+	epoll_woken(false);
+	epoll_woken(true);
+}
+
+/* ---- eventfd ---- */
+
+static void test_eventfd(void)
+{
+	int efd = eventfd(0, EFD_NONBLOCK);
+	int i;
+
+	fresh();
+	CHECK_EQ(wheel_eventfd(fd, efd), 0);
+	CHECK_EQ(efd_take(efd), 0, "nothing ready");
+	for (i = 0; i < 10; i++) {
+		arm(fd, 0, i & 1 ? 5 * MSEC : 0, i);
+		CHECK_EQ(readable(efd, PATIENCE_MS), 1, "timer %d", i);
+		CHECK_EQ(efd_take(efd), 1, "timer %d", i);
+		CHECK_EQ(wheel_info(fd).ready, i + 1, "it is ready by then");
+	}
+	CHECK_EQ(read_all(), 10);
+	CHECK_EQ(efd_take(efd), 0, "a read signals nothing");
+	close(efd);
+}
+
+static void test_eventfd_late(void)
+{
+	int efd = eventfd(0, EFD_NONBLOCK);
+
+	fresh();
+	arm_past(fd, 0);
+	arm_past(fd, 1);
+	CHECK_EQ(wheel_eventfd(fd, efd), 0);
+	CHECK(efd_take(efd) >= 1, "ready already when it was set");
+	close(efd);
+}
+
+static void test_eventfd_end(void)
+{
+	int efd = eventfd(0, EFD_NONBLOCK), other = eventfd(0, EFD_NONBLOCK);
+
+	fresh();
+	CHECK_EQ(wheel_eventfd(fd, efd), 0);
+	CHECK_EQ(wheel_eventfd(fd, -1), 0);
+	arm_past(fd, 0);
+	CHECK_EQ(efd_take(efd), 0, "ended");
+	CHECK_EQ(read_all(), 1);
+	CHECK_EQ(wheel_eventfd(fd, other), 0);
+	arm_past(fd, 1);
+	CHECK_EQ(efd_take(efd), 0);
+	CHECK_EQ(efd_take(other), 1);
+	close(efd);
+	close(other);
+}
+
+/* The wheel holds the eventfd, not its number */
+static void test_eventfd_closed(void)
+{
+	int efd = eventfd(0, EFD_NONBLOCK), copy = dup(efd);
+
+	fresh();
+	CHECK_EQ(wheel_eventfd(fd, efd), 0);
+	close(efd);
+	arm_past(fd, 0);
+	CHECK_EQ(efd_take(copy), 1);
+	close(copy);
+	arm(fd, 0, 10 * MSEC, 1);
+	CHECK(WAIT_FOR(wheel_info(fd).ready == 2));
+	close(fd);
+	fd = 0;
+}
+
+/* A full eventfd stops nobody */
+static void test_eventfd_full(void)
+{
+	int efd = eventfd(0, EFD_NONBLOCK);
+	__u64 full = 0xfffffffffffffffe;
+
+	fresh();
+	CHECK_EQ(wheel_eventfd(fd, efd), 0);
+	CHECK_EQ(write(efd, &full, 8), 8);
+	arm(fd, 0, 5 * MSEC, 0);
+	arm_past(fd, 1);
+	CHECK(WAIT_FOR(wheel_info(fd).ready == 2));
+	CHECK_EQ(read_all(), 2);
+	close(efd);
+}
+
+/* One eventfd for several wheels, which is what it is good for */
+static void test_eventfd_shared(void)
+{
+	int efd = eventfd(0, EFD_NONBLOCK);
+	int fds[4], i;
+
+	for (i = 0; i < 4; i++) {
+		fds[i] = wheel_open(O_NONBLOCK);
+		CHECK_EQ(wheel_eventfd(fds[i], efd), 0);
+		arm_past(fds[i], 0);
+	}
+	CHECK_EQ(efd_take(efd), 4);
+	for (i = 0; i < 4; i++)
+		close(fds[i]);
+	close(efd);
+}
+
+int main(void)
+{
+	tap_start(60);
+	RUN(test_poll, "poll");
+	RUN(test_poll_waits, "poll waits");
+	RUN(test_moved, "a timer that had only moved makes nothing readable");
+	RUN(test_select, "select");
+	RUN(test_epoll_level, "epoll, level-triggered");
+	RUN(test_epoll_edge, "epoll, edge-triggered");
+	RUN(test_epoll_edge_late, "epoll, edge-triggered, ready before");
+	RUN(test_epoll_edge_unread, "epoll, edge-triggered, nothing read");
+	RUN(test_epoll_edge_periodic, "epoll, edge-triggered, a periodic timer");
+	RUN(test_epoll_oneshot, "epoll, one shot");
+	RUN(test_epoll_close, "epoll, wheel closed");
+	RUN(test_epoll_woken, "epoll, asleep when it happens");
+	RUN(test_eventfd, "eventfd");
+	RUN(test_eventfd_late, "eventfd set when timers are ready");
+	RUN(test_eventfd_end, "eventfd ended and replaced");
+	RUN(test_eventfd_closed, "eventfd closed");
+	RUN(test_eventfd_full, "eventfd full");
+	RUN(test_eventfd_shared, "eventfd of several wheels");
+	return tap_end();
+}

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Arm, modify, cancel, read, drain and close from threads on two processors
+ * at once: every armed timer ends in exactly one of read, cancelled, drained
+ * and closed, and nothing of it is read after it was cancelled or drained.
+ */
+#include "util.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#define N 40000
+#define PERIODIC 400
+#define RECENT 1500
+#define SECONDS 12
+
+struct timer {
+	__u64 id;		/* 0 until it is known */
+	__u64 read_id;
+	__u32 modified;		/* how often; part of its user data */
+	__u32 last_modified;	/* as its event, or what drained it, said */
+	__u32 reads, cancelled, drained;
+	__u64 ended;		/* when cancel or drain had returned */
+};
+
+static struct timer timers[N];
+static int fd;
+static __u32 armed, nr;
+static __u64 moment;		/* counts the ends, to order them */
+static bool stop;
+static bool periodic;
+
+static __u64 load(__u64 *p)
+{
+	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
+}
+
+static void pin(long cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu % sysconf(_SC_NPROCESSORS_ONLN), &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		tap_bail("sched_setaffinity: %s", strerror(errno));
+}
+
+static __u64 data_of(__u32 i)
+{
+	return i | (__u64)timers[i].modified << 32;
+}
+
+static struct timer *timer_of(__u64 user_data)
+{
+	__u32 i = user_data;
+
+	return CHECK(i < nr, "user data %llx", user_data) ? &timers[i] : NULL;
+}
+
+/* Some at once, most soon, some never */
+static struct twheel_op random_times(struct twheel_op op, __u64 *seed)
+{
+	__u64 r = random_next(seed);
+
+	op.flags = 0;
+	op.deadline = r % 16 ? (r >> 8) % (5 * MSEC) : HOUR;
+	if (r % 16 == 1) {
+		op.flags = TWHEEL_ABS;
+		op.deadline = 1;
+	}
+	op.slack = r % 16 == 2 ? MSEC : 0;
+	op.interval = periodic ? 1 + (r >> 40) % MSEC : 0;
+	return op;
+}
+
+static bool stopped(void)
+{
+	return __atomic_load_n(&stop, __ATOMIC_RELAXED);
+}
+
+/* One that was armed not long ago */
+static struct timer *pick(__u64 *seed, __u32 *index)
+{
+	__u32 n = __atomic_load_n(&armed, __ATOMIC_ACQUIRE);
+	__u32 among = n < RECENT || periodic ? n : RECENT;
+
+	if (!n)
+		return NULL;
+	*index = n - 1 - random_next(seed) % among;
+	return &timers[*index];
+}
+
+static void *armer(void *arg)
+{
+	struct twheel_op ops[64];
+	__u64 seed = 11;
+	__u32 i, n, k;
+
+	pin((long)arg);
+	for (i = 0; i < nr; i += n) {
+		n = 1 + random_next(&seed) % ARRAY_SIZE(ops);
+		if (n > nr - i)
+			n = nr - i;
+		for (k = 0; k < n; k++)
+			ops[k] = random_times(op_arm(0, 0, i + k), &seed);
+		if (n == 1)
+			ops[0].id = arm_op(fd, ops[0]);
+		else
+			submit_all(fd, ops, n);
+		for (k = 0; k < n; k++)
+			__atomic_store_n(&timers[i + k].id, ops[k].id,
+					 __ATOMIC_RELEASE);
+		__atomic_store_n(&armed, i + n, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static void *canceller(void *arg)
+{
+	__u64 seed = 22;
+	__u32 i;
+
+	pin((long)arg);
+	while (!stopped()) {
+		struct timer *t = pick(&seed, &i);
+		long ret;
+
+		if (!t) {
+			sched_yield();
+			continue;
+		}
+		ret = cancel(fd, t->id);
+		if (!ret) {
+			t->cancelled++;
+			__atomic_store_n(&t->ended,
+					 __atomic_add_fetch(&moment, 1,
+							    __ATOMIC_SEQ_CST),
+					 __ATOMIC_SEQ_CST);
+		} else if (!CHECK_EQ(ret, -ENOENT, "cancel")) {
+			break;
+		}
+		/* else a thousand periodic timers last no second */
+		if (periodic)
+			sleep_ns(2 * MSEC);
+	}
+	return NULL;
+}
+
+static void *modifier(void *arg)
+{
+	__u64 seed = 33;
+	__u32 i;
+
+	pin((long)arg);
+	while (!stopped()) {
+		struct timer *t = pick(&seed, &i);
+		struct twheel_op op;
+		long ret;
+
+		if (!t) {
+			sched_yield();
+			continue;
+		}
+		op = random_times(op_arm(0, 0, 0), &seed);
+		op.opcode = TWHEEL_OP_MODIFY;
+		op.id = t->id;
+		t->modified++;
+		op.user_data = data_of(i);
+		ret = op_single(fd, &op);
+		if (ret) {
+			t->modified--;
+			if (!CHECK_EQ(ret, -ENOENT, "modify"))
+				break;
+		}
+	}
+	return NULL;
+}
+
+static void note(const struct twheel_event *ev, __u64 began)
+{
+	struct timer *t = timer_of(ev->user_data);
+	__u64 ended;
+
+	if (!t)
+		return;
+	__atomic_add_fetch(&t->reads, 1, __ATOMIC_RELAXED);
+	t->read_id = ev->id;
+	t->last_modified = ev->user_data >> 32;
+	ended = load(&t->ended);
+	CHECK(!ended || ended > began,
+	      "timer %zd was read after it was cancelled or drained",
+	      t - timers);
+	CHECK(ev->expired >= ev->deadline, "early: deadline %llu expired %llu",
+	      ev->deadline, ev->expired);
+}
+
+static void *reader(void *arg)
+{
+	struct twheel_event ev[48];
+
+	pin((long)arg);
+	while (!stopped()) {
+		__u64 began;
+		long n, i;
+
+		readable(fd, 10);
+		began = load(&moment);
+		n = read_events(fd, ev, ARRAY_SIZE(ev));
+		if (n < 0 && !CHECK_EQ(n, -EAGAIN, "read"))
+			break;
+		for (i = 0; i < n; i++)
+			note(&ev[i], began);
+	}
+	return NULL;
+}
+
+static void *drainer(void *arg)
+{
+	struct twheel_op ops[20];
+
+	pin((long)arg);
+	while (!stopped()) {
+		long n = drain(fd, ops, ARRAY_SIZE(ops));
+		long i;
+
+		if (!CHECK(n >= 0, "drain: %ld", n))
+			break;
+		for (i = 0; i < n; i++) {
+			struct timer *t = timer_of(ops[i].user_data);
+
+			if (!t)
+				continue;
+			t->drained++;
+			t->read_id = ops[i].id;
+			t->last_modified = ops[i].user_data >> 32;
+			__atomic_store_n(&t->ended,
+					 __atomic_add_fetch(&moment, 1,
+							    __ATOMIC_SEQ_CST),
+					 __ATOMIC_SEQ_CST);
+		}
+		sleep_ns(periodic ? 20 * MSEC : 3 * MSEC);
+	}
+	return NULL;
+}
+
+static void run_threads(__u64 tick, __u64 linger)
+{
+	static void *(*const mains[])(void *) = {
+		armer, canceller, modifier, reader, reader, drainer,
+	};
+	pthread_t threads[ARRAY_SIZE(mains)];
+	size_t i;
+
+	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, tick);
+	memset(timers, 0, sizeof(timers));
+	armed = 0;
+	moment = 0;
+	stop = false;
+	for (i = 0; i < ARRAY_SIZE(mains); i++)
+		if (pthread_create(&threads[i], NULL, mains[i], (void *)i))
+			tap_bail("pthread_create failed");
+	pthread_join(threads[0], NULL);
+	sleep_ns(linger);
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	for (i = 1; i < ARRAY_SIZE(mains); i++)
+		pthread_join(threads[i], NULL);
+}
+
+struct sums {
+	__u64 reads, cancelled, drained, live, modified;
+};
+
+/* All of it, now that nothing moves any more but time */
+static void account(struct timer *t, struct sums *sums)
+{
+	__u32 ends = t->cancelled + t->drained + (periodic ? 0 : t->reads);
+	struct twheel_op op;
+	long ret = query(fd, t->id, &op);
+
+	CHECK(ends <= 1, "timer %zd: read %u cancelled %u drained %u",
+	      t - timers, t->reads, t->cancelled, t->drained);
+	CHECK_EQ(ret, ends ? -ENOENT : 0, "query of timer %zd", t - timers);
+	if (t->read_id)
+		CHECK_EQ(t->read_id, t->id, "timer %zd", t - timers);
+	if (!ends && !ret)
+		CHECK_EQ(op.user_data >> 32, t->modified, "timer %zd",
+			 t - timers);
+	if (ends && !t->cancelled && !periodic)
+		CHECK_EQ(t->last_modified, t->modified, "timer %zd",
+			 t - timers);
+	sums->reads += t->reads;
+	sums->cancelled += t->cancelled;
+	sums->drained += t->drained;
+	sums->live += !ends;
+	sums->modified += t->modified;
+}
+
+static void check_round(struct sums *total)
+{
+	struct sums sums = { 0 };
+	struct twheel_stats stats;
+	struct twheel_info info;
+	__u32 i;
+
+	for (i = 0; i < nr; i++)
+		account(&timers[i], &sums);
+	info = wheel_info(fd);
+	stats = wheel_stats(fd);
+	CHECK_EQ(info.pending + info.ready, sums.live, "live");
+	CHECK_EQ(stats.armed, nr);
+	CHECK_EQ(stats.cancelled, sums.cancelled);
+	CHECK_EQ(stats.drained, sums.drained);
+	CHECK_EQ(stats.modified, sums.modified);
+	CHECK_EQ(stats.delivered, sums.reads);
+	total->reads += sums.reads;
+	total->cancelled += sums.cancelled;
+	total->drained += sums.drained;
+	total->modified += sums.modified;
+	total->live += sums.live;
+	close(fd);
+}
+
+static void print_total(const struct sums *total, int rounds)
+{
+	tap_diag("%d rounds: read %llu cancelled %llu drained %llu closed %llu modified %llu",
+		 rounds, total->reads, total->cancelled, total->drained,
+		 total->live, total->modified);
+	CHECK(total->reads && total->cancelled && total->drained &&
+	      total->live && total->modified,
+	      "one of the ends did not happen at all");
+}
+
+static void test_one_shot(void)
+{
+	static const __u64 ticks[] = { USEC, 0, 50 * USEC, MSEC };
+	__u64 end = now(CLOCK_MONOTONIC) + SECONDS * SEC / 2;
+	struct sums total = { 0 };
+	int round;
+
+	nr = N;
+	periodic = false;
+	for (round = 0; round < 4 || now(CLOCK_MONOTONIC) < end; round++) {
+		run_threads(ticks[round % ARRAY_SIZE(ticks)], 5 * MSEC);
+		check_round(&total);
+	}
+	print_total(&total, round);
+}
+
+static void test_periodic(void)
+{
+	static const __u64 ticks[] = { 100 * USEC, 0 };
+	__u64 end = now(CLOCK_MONOTONIC) + SECONDS * SEC / 4;
+	struct sums total = { 0 };
+	int round;
+
+	nr = PERIODIC;
+	periodic = true;
+	for (round = 0; round < 2 || now(CLOCK_MONOTONIC) < end; round++) {
+		run_threads(ticks[round % ARRAY_SIZE(ticks)], 300 * MSEC);
+		check_round(&total);
+	}
+	print_total(&total, round);
+}
+
+/* ---- the last close comes while everything is going on ---- */
+
+static void *holder(void *arg)
+{
+	struct twheel_event ev[16];
+	struct twheel_op ops[16];
+	int mine = (long)arg >> 8, i, k;
+	__u64 seed = 1 + ((long)arg & 255);
+
+	pin((long)arg & 255);
+	for (i = 0; i < 20; i++) {
+		for (k = 0; k < 16; k++) {
+			ops[k] = op_arm(0, random_next(&seed) % (100 * USEC),
+					k);
+			ops[k].interval = k & 1 ? 10 * USEC : 0;
+		}
+		submit_all(mine, ops, 16);
+		cancel(mine, ops[i % 16].id);
+		read_events(mine, ev, ARRAY_SIZE(ev));
+	}
+	close(mine);
+	return NULL;
+}
+
+static void test_close(void)
+{
+	__u64 end = now(CLOCK_MONOTONIC) + SECONDS * SEC / 4;
+	pthread_t threads[4];
+	long i;
+
+	do {
+		int wheel = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
+
+		for (i = 0; i < 4; i++)
+			if (pthread_create(&threads[i], NULL, holder,
+					   (void *)((long)dup(wheel) << 8 | i)))
+				tap_bail("pthread_create failed");
+		close(wheel);
+		for (i = 0; i < 4; i++)
+			pthread_join(threads[i], NULL);
+	} while (now(CLOCK_MONOTONIC) < end);
+}
+
+int main(void)
+{
+	tap_start(120);
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		tap_diag("only one processor: threads take turns");
+	RUN(test_one_shot, "every timer ends in exactly one way");
+	RUN(test_periodic, "periodic timers: nothing is read after the end");
+	RUN(test_close, "the last close comes while timers expire");
+	return tap_end();
+}

@@ -1,0 +1,657 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * read(2) of a wheel: whole events in order, bad and odd buffers, waiting, and
+ * count mode.
+ */
+#include "util.h"
+
+#include <pthread.h>
+#include <sys/uio.h>
+
+#define EV sizeof(struct twheel_event)
+
+static int fd;
+
+static void fresh(void)
+{
+	if (fd > 0)
+		close(fd);
+	fd = wheel_open(O_NONBLOCK);
+}
+
+static void fresh_count(void)
+{
+	long ret;
+
+	fresh();
+	/* a clock with a past that is longer than a new machine's */
+	ret = wheel_setup(fd, TWHEEL_CLOCK_REALTIME, 0, 0, TWHEEL_SETUP_COUNT);
+	if (ret)
+		tap_bail("setup: %s", strerror(-ret));
+}
+
+static void blocking(bool wait)
+{
+	if (fcntl(fd, F_SETFL, wait ? 0 : O_NONBLOCK))
+		tap_bail("fcntl: %s", strerror(errno));
+}
+
+static void arm_ready(int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		arm_past(fd, i);
+}
+
+/* The rest is there, in order, from this one on */
+static void expect_rest(int from, int to)
+{
+	struct twheel_event ev[64];
+	long n = read_events(fd, ev, ARRAY_SIZE(ev));
+	int i;
+
+	if (from == to) {
+		CHECK_EQ(n, -EAGAIN, "events left");
+		return;
+	}
+	CHECK_EQ(n, to - from, "events left");
+	for (i = 0; i < n; i++)
+		CHECK_EQ(ev[i].user_data, from + i, "event %d", i);
+}
+
+static long raw_read(void *buf, size_t size)
+{
+	/* not read(): the compiler knows better than to read to NULL */
+	long ret = syscall(SYS_read, fd, buf, size);
+
+	return ret < 0 ? -errno : ret;
+}
+
+static void test_contents(void)
+{
+	__u64 before, after, deadline, id;
+	struct twheel_event ev;
+	struct twheel_op op;
+
+	fresh();
+	blocking(true);
+	before = now(CLOCK_MONOTONIC);
+	deadline = before + 20 * MSEC;
+	id = arm(fd, TWHEEL_ABS, deadline, 0xfedcba9876543210);
+	memset(&ev, 0xff, sizeof(ev));
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	after = now(CLOCK_MONOTONIC);
+	CHECK_EQ(ev.id, id);
+	CHECK_EQ(ev.user_data, 0xfedcba9876543210);
+	CHECK_EQ(ev.deadline, deadline);
+	CHECK(ev.expired >= deadline && ev.expired <= after,
+	      "deadline %llu expired %llu read %llu", deadline, ev.expired,
+	      after);
+	CHECK_EQ(ev.overrun, 0);
+	CHECK_EQ(ev.flags, 0);
+	CHECK_EQ(ev.__reserved, 0);
+	CHECK_EQ(query(fd, id, &op), -ENOENT, "used up");
+	CHECK_EQ(wheel_info(fd).pending, 0);
+	CHECK_EQ(wheel_info(fd).ready, 0);
+
+	/* a delay counts from when it was given */
+	before = now(CLOCK_MONOTONIC);
+	id = arm(fd, 0, 20 * MSEC, 1);
+	after = now(CLOCK_MONOTONIC);
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK(ev.deadline >= before + 20 * MSEC &&
+	      ev.deadline <= after + 20 * MSEC, "deadline %llu of %llu to %llu",
+	      ev.deadline, before + 20 * MSEC, after + 20 * MSEC);
+	CHECK(ev.expired >= ev.deadline);
+}
+
+static void test_whole_events(void)
+{
+	char buf[8 * EV];
+	size_t size;
+
+	fresh();
+	for (size = EV; size <= 4 * EV + 1; size++) {
+		size_t i, want = size / EV > 3 ? 3 : size / EV;
+
+		arm_ready(3);
+		memset(buf, 0xee, sizeof(buf));
+		CHECK_EQ(raw_read(buf, size), want * EV, "size %zu", size);
+		for (i = want * EV; i < sizeof(buf); i++)
+			if (!CHECK_EQ((unsigned char)buf[i], 0xee,
+				      "size %zu byte %zu", size, i))
+				break;
+		expect_rest(want, 3);
+	}
+}
+
+static void test_too_small(void)
+{
+	char buf[EV];
+	size_t size;
+
+	fresh();
+	for (size = 0; size < EV; size++)
+		CHECK_EQ(raw_read(buf, size), -EINVAL, "nothing ready, %zu",
+			 size);
+	CHECK_EQ(raw_read(buf, EV), -EAGAIN);
+	arm_ready(2);
+	for (size = 0; size < EV; size++)
+		CHECK_EQ(raw_read(buf, size), -EINVAL, "ready, %zu", size);
+	blocking(true);
+	for (size = 0; size < EV; size++)
+		CHECK_EQ(raw_read(buf, size), -EINVAL, "not waiting, %zu", size);
+	blocking(false);
+	expect_rest(0, 2);
+	blocking(true);
+	for (size = 0; size < EV; size++)
+		CHECK_EQ(raw_read(buf, size), -EINVAL, "no wait for it, %zu",
+			 size);
+}
+
+static void test_not_to_wait(void)
+{
+	struct twheel_event ev[2];
+	struct iovec iov = { ev, sizeof(ev) };
+
+	fresh();
+	arm(fd, 0, HOUR, 0);
+	CHECK_EQ(read_events(fd, ev, 1), -EAGAIN, "O_NONBLOCK");
+	blocking(true);
+	CHECK_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT) < 0 ? errno : 0, EAGAIN,
+		 "RWF_NOWAIT");
+	arm_ready(1);
+	CHECK_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT), EV, "RWF_NOWAIT");
+	CHECK_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT) < 0 ? errno : 0, EAGAIN,
+		 "RWF_NOWAIT again");
+}
+
+/* All armed before the first is due: what is due already is ready at once */
+static void arm_in_time(struct twheel_op *ops, const __u64 *delays, int n,
+			__u64 tick)
+{
+	__u64 lead = 100 * MSEC, base;
+	int i;
+
+	do {
+		if (fd > 0)
+			close(fd);
+		fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, tick);
+		lead *= 2;
+		base = (now(CLOCK_MONOTONIC) + lead) / MSEC * MSEC;
+		for (i = 0; i < n; i++)
+			ops[i] = op_arm(TWHEEL_ABS, base + delays[i], i);
+		submit_all(fd, ops, n);
+	} while (now(CLOCK_MONOTONIC) >= base);
+}
+
+/* Ticks in order, whoever was armed first; the same tick in any order */
+static void order(__u64 tick, __u64 spread)
+{
+	enum { N = 2000 };
+	static struct twheel_event ev[N];
+	static struct twheel_op ops[N];
+	static __u64 delays[N];
+	unsigned char seen[N] = { 0 };
+	__u64 seed = 42;
+	size_t i, n;
+
+	for (i = 0; i < N; i++)
+		delays[i] = random_next(&seed) % spread;
+	arm_in_time(ops, delays, N, tick);
+	for (n = 0; n < N && readable(fd, PATIENCE_MS);) {
+		long got = read_events(fd, ev + n, 7);
+
+		if (!CHECK(got > 0, "got %ld", got))
+			break;
+		n += got;
+	}
+	CHECK_EQ(n, N);
+	for (i = 0; i < n; i++) {
+		seen[ev[i].user_data % N]++;
+		if (i)
+			CHECK(ev[i].deadline + tick > ev[i - 1].deadline,
+			      "event %zu: %llu after %llu", i, ev[i].deadline,
+			      ev[i - 1].deadline);
+	}
+	for (i = 0; i < N; i++)
+		CHECK_EQ(seen[i], 1, "events of timer %zu", i);
+}
+
+static void test_order(void)
+{
+	order(MSEC, 100 * MSEC);
+	order(USEC, 100 * MSEC);
+	order(10 * MSEC, 2 * SEC);
+}
+
+static void test_large(void)
+{
+	enum { N = 20000 };
+	static struct twheel_event ev[N + 1];
+	static struct twheel_op ops[N];
+	long i, n;
+
+	fresh();
+	for (i = 0; i < N; i++)
+		ops[i] = op_arm(TWHEEL_ABS, 1, i);
+	submit_all(fd, ops, N);
+	CHECK_EQ(wheel_info(fd).ready, N);
+	n = read_events(fd, ev, N + 1);
+	CHECK_EQ(n, N);
+	for (i = 0; i < n; i++)
+		CHECK_EQ(ev[i].user_data, i, "event %ld", i);
+	CHECK_EQ(wheel_stats(fd).delivered, N);
+	CHECK_EQ(wheel_info(fd).ready, 0);
+}
+
+/* ---- a fault while copying ---- */
+
+static void test_fault(void)
+{
+	char *edge = map_edge(1);
+	struct twheel_event ev;
+	size_t room;
+	int i;
+
+	fresh();
+	for (room = 0; room <= 4 * EV; room++) {
+		long want = room < EV ? -EFAULT : (long)(room / EV * EV);
+
+		arm_ready(6);
+		CHECK_EQ(raw_read(edge - room, 6 * EV), want, "room %zu", room);
+		CHECK_EQ(wheel_info(fd).ready, 6 - room / EV, "room %zu", room);
+		for (i = 0; i < (int)(room / EV); i++) {
+			memcpy(&ev, edge - room + i * EV, EV);
+			CHECK_EQ(ev.user_data, i, "room %zu", room);
+		}
+		CHECK_EQ(readable(fd, 0), 1, "room %zu", room);
+		expect_rest(room / EV, 6);
+	}
+	CHECK_EQ(raw_read(edge, EV), -EAGAIN, "nothing ready, bad buffer");
+	munmap(edge - PAGE, 2 * PAGE);
+}
+
+/* What is put back keeps its place before what comes later, and its id */
+static void test_fault_and_more(void)
+{
+	char *edge = map_edge(1);
+	struct twheel_event ev;
+	struct twheel_op op;
+	__u64 ids[6];
+	int i;
+
+	fresh();
+	for (i = 0; i < 4; i++)
+		ids[i] = arm_past(fd, i);
+	CHECK_EQ(raw_read(edge - EV - 5, 4 * EV), EV);
+	for (i = 4; i < 6; i++)
+		ids[i] = arm_past(fd, i);
+	CHECK_EQ(query(fd, ids[0], &op), -ENOENT);
+	for (i = 1; i < 6; i++) {
+		CHECK_EQ(query(fd, ids[i], &op), 0, "timer %d", i);
+		CHECK_EQ(op.state, TWHEEL_STATE_READY, "timer %d", i);
+	}
+	CHECK_EQ(cancel(fd, ids[2]), 0, "put back, then cancelled");
+	CHECK_EQ(raw_read(edge - 7, 3 * EV), -EFAULT);
+	CHECK_EQ(raw_read(&ev, EV), EV);
+	CHECK_EQ(ev.user_data, 1);
+	expect_rest(3, 6);
+	munmap(edge - PAGE, 2 * PAGE);
+}
+
+static void test_fault_periodic(void)
+{
+	char *edge = map_edge(1);
+	struct twheel_event ev[3];
+	__u64 first = now(CLOCK_REALTIME) - 95 * SEC, id;
+
+	fresh();
+	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_REALTIME, 0, 0, 0), 0);
+	arm_ready(1);
+	id = arm_periodic(fd, first, 10 * SEC, 1);
+	CHECK_EQ(raw_read(edge - EV, 2 * EV), EV);
+	CHECK_EQ(wheel_info(fd).ready, 1);
+	CHECK_EQ(wheel_info(fd).pending, 0);
+	CHECK_EQ(raw_read(edge - 8, 2 * EV), -EFAULT);
+	CHECK_EQ(wheel_info(fd).ready, 1);
+	CHECK_EQ(read_events(fd, ev, 3), 1);
+	CHECK_EQ(ev[0].id, id);
+	CHECK_EQ(ev[0].deadline, first);
+	CHECK(ev[0].overrun == 9 || ev[0].overrun == 10, "overrun %llu",
+	      ev[0].overrun);
+	CHECK_EQ(ev[0].flags, TWHEEL_EVENT_PERIODIC);
+	CHECK_EQ(wheel_info(fd).pending, 1);
+	munmap(edge - PAGE, 2 * PAGE);
+}
+
+static void test_readonly(void)
+{
+	char *p = map_pages(2, PROT_READ | PROT_WRITE);
+
+	fresh();
+	arm_ready(5);
+	mprotect(p + PAGE, PAGE, PROT_READ);
+	CHECK_EQ(raw_read(p + PAGE, 5 * EV), -EFAULT);
+	CHECK_EQ(raw_read(p + PAGE - 2 * EV - 1, 5 * EV), 2 * EV);
+	CHECK_EQ(raw_read((void *)0xffff888000000000, EV), -EFAULT);
+	CHECK_EQ(raw_read(NULL, EV), -EFAULT);
+	expect_rest(2, 5);
+	munmap(p, 2 * PAGE);
+}
+
+/* ---- readv ---- */
+
+static void test_readv(void)
+{
+	static const int lengths[][6] = {
+		{ 48, 48, 48, 48, 0, 0 },
+		{ 1, 47, 48, 96, 0, 0 },
+		{ 7, 41, 1, 48, 95, 0 },
+		{ 0, 96, 0, 95, 0, 1 },
+		{ 100, 92, 0, 0, 0, 0 },
+		{ 191, 1, 0, 0, 0, 0 },
+		{ 40, 8, 40, 8, 40, 56 },
+	};
+	struct twheel_event ev[4];
+	struct iovec iov[6];
+	size_t i, j;
+	char *p;
+
+	fresh();
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		arm_ready(5);
+		for (j = 0, p = (char *)ev; j < 6; p += lengths[i][j++])
+			iov[j] = (struct iovec){ p, lengths[i][j] };
+		memset(ev, 0xee, sizeof(ev));
+		CHECK_EQ(readv(fd, iov, 6), 4 * EV, "row %zu", i);
+		for (j = 0; j < 4; j++) {
+			CHECK_EQ(ev[j].user_data, j, "row %zu", i);
+			CHECK_EQ(ev[j].__reserved, 0, "row %zu", i);
+		}
+		expect_rest(4, 5);
+	}
+}
+
+static void test_readv_bad(void)
+{
+	struct twheel_event ev[4];
+	struct iovec iov[3] = {
+		{ ev, 60 }, { NULL, 60 }, { ev + 2, 60 },
+	};
+
+	fresh();
+	arm_ready(3);
+	CHECK_EQ(readv(fd, iov, 3), EV, "second part is bad");
+	CHECK_EQ(ev[0].user_data, 0);
+	iov[0].iov_len = 40;
+	iov[1].iov_len = 7;
+	CHECK_EQ(readv(fd, iov, 2) < 0 ? errno : 0, EINVAL, "47 bytes");
+	iov[1].iov_len = 8;
+	CHECK_EQ(readv(fd, iov, 2) < 0 ? errno : 0, EFAULT, "48, 8 of them bad");
+	expect_rest(1, 3);
+}
+
+/* ---- waiting ---- */
+
+struct reader {
+	pthread_t thread;
+	pid_t tid;
+	long ret;
+	struct twheel_event ev[4];
+	size_t size;
+};
+
+static void *reader_main(void *p)
+{
+	struct reader *r = p;
+
+	__atomic_store_n(&r->tid, gettid(), __ATOMIC_RELEASE);
+	r->ret = raw_read(r->ev, r->size);
+	return NULL;
+}
+
+static void reader_start(struct reader *r)
+{
+	r->tid = 0;
+	if (pthread_create(&r->thread, NULL, reader_main, r))
+		tap_bail("pthread_create failed");
+	CHECK(WAIT_FOR(__atomic_load_n(&r->tid, __ATOMIC_ACQUIRE)));
+	CHECK(WAIT_FOR(blocked_in(r->tid, SYS_read)), "the reader waits");
+}
+
+static void test_wait_for_expiry(void)
+{
+	struct reader r = { .size = sizeof(r.ev) };
+
+	fresh();
+	blocking(true);
+	reader_start(&r);
+	arm(fd, 0, 10 * MSEC, 5);
+	pthread_join(r.thread, NULL);
+	CHECK_EQ(r.ret, EV);
+	CHECK_EQ(r.ev[0].user_data, 5);
+
+	reader_start(&r);
+	arm_past(fd, 6);
+	pthread_join(r.thread, NULL);
+	CHECK_EQ(r.ret, EV);
+	CHECK_EQ(r.ev[0].user_data, 6);
+}
+
+/* A timer that was moved to before now, or went on waiting, wakes as well */
+static void test_wait_for_modify(void)
+{
+	struct reader r = { .size = sizeof(r.ev) };
+	struct twheel_op op;
+
+	fresh();
+	blocking(true);
+	op = op_arm(0, 10 * MSEC, 8);
+	op.id = arm(fd, 0, HOUR, 7);
+	op.opcode = TWHEEL_OP_MODIFY;
+	reader_start(&r);
+	CHECK_EQ(op_single(fd, &op), 0);
+	pthread_join(r.thread, NULL);
+	CHECK_EQ(r.ret, EV);
+	CHECK_EQ(r.ev[0].user_data, 8);
+}
+
+/* One event wakes one reader, and the other one waits on */
+static void test_two_waiting(void)
+{
+	struct reader a = { .size = EV }, b = { .size = EV };
+
+	fresh();
+	blocking(true);
+	reader_start(&a);
+	reader_start(&b);
+	arm_past(fd, 1);
+	CHECK(WAIT_FOR(!blocked_in(a.tid, SYS_read) ||
+		       !blocked_in(b.tid, SYS_read)));
+	arm_past(fd, 2);
+	pthread_join(a.thread, NULL);
+	pthread_join(b.thread, NULL);
+	CHECK_EQ(a.ret, EV);
+	CHECK_EQ(b.ret, EV);
+	CHECK_EQ(a.ev[0].user_data + b.ev[0].user_data, 3);
+}
+
+/* An event that was taken back while somebody waited is not read */
+static void test_cancel_while_waiting(void)
+{
+	struct reader r = { .size = sizeof(r.ev) };
+
+	fresh();
+	blocking(true);
+	reader_start(&r);
+	CHECK_EQ(cancel(fd, arm(fd, 0, 500 * MSEC, 1)), 0);
+	arm(fd, 0, 500 * MSEC, 2);
+	pthread_join(r.thread, NULL);
+	CHECK_EQ(r.ret, EV);
+	CHECK_EQ(r.ev[0].user_data, 2);
+}
+
+/* ---- count mode ---- */
+
+static long read_count(__u64 *count)
+{
+	*count = 0xeeee;
+	return raw_read(count, sizeof(*count));
+}
+
+static void test_count(void)
+{
+	struct twheel_op op;
+	__u64 count, buf[4], id;
+	size_t size;
+
+	fresh_count();
+	CHECK_EQ(wheel_info(fd).flags, TWHEEL_SETUP_COUNT);
+	for (size = 0; size < 8; size++)
+		CHECK_EQ(raw_read(buf, size), -EINVAL, "size %zu", size);
+	CHECK_EQ(read_count(&count), -EAGAIN);
+	id = arm_past(fd, 0);
+	arm_ready(6);
+	arm(fd, 0, HOUR, 0);
+	for (size = 0; size < 8; size++)
+		CHECK_EQ(raw_read(buf, size), -EINVAL, "size %zu", size);
+	CHECK_EQ(readable(fd, 0), 1);
+	CHECK_EQ(wheel_info(fd).ready, 7);
+	CHECK_EQ(read_count(&count), 8);
+	CHECK_EQ(count, 7);
+	CHECK_EQ(query(fd, id, &op), -ENOENT, "used up");
+	CHECK_EQ(wheel_info(fd).ready, 0);
+	CHECK_EQ(wheel_info(fd).pending, 1);
+	CHECK_EQ(wheel_stats(fd).delivered, 7);
+	CHECK_EQ(readable(fd, 0), 0);
+	CHECK_EQ(read_count(&count), -EAGAIN);
+
+	arm_ready(2);
+	memset(buf, 0xee, sizeof(buf));
+	CHECK_EQ(raw_read(buf, sizeof(buf)), 8, "room for more");
+	CHECK_EQ(buf[0], 2);
+	CHECK_EQ(buf[1], 0xeeeeeeeeeeeeeeee);
+}
+
+static void test_count_cancel(void)
+{
+	struct twheel_op op;
+	__u64 count, id;
+
+	fresh_count();
+	id = arm_past(fd, 0);
+	arm_ready(3);
+	CHECK_EQ(cancel(fd, id), 0);
+	CHECK_EQ(read_count(&count), 8);
+	CHECK_EQ(count, 3);
+	id = arm_past(fd, 0);
+	op = op_arm(0, HOUR, 0);
+	op.opcode = TWHEEL_OP_MODIFY;
+	op.id = id;
+	CHECK_EQ(op_single(fd, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_READY);
+	CHECK_EQ(read_count(&count), -EAGAIN, "all withdrawn");
+}
+
+static void test_count_periodic(void)
+{
+	__u64 count, count2, id, first;
+	struct twheel_op op;
+
+	fresh_count();
+	first = now(CLOCK_REALTIME) - 95 * SEC;
+	id = arm_periodic(fd, first, 10 * SEC, 0);
+	CHECK_EQ(read_count(&count), 8);
+	CHECK(count == 10 || count == 11, "count %llu", count);
+	CHECK_EQ(query(fd, id, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	CHECK_EQ(op.deadline, first + count * 10 * SEC);
+	CHECK_EQ(cancel(fd, id), 0);
+
+	first = now(CLOCK_REALTIME);
+	arm_periodic(fd, first, 10 * MSEC, 0);
+	blocking(true);
+	for (count2 = 0; count2 < 20; count2 += count)
+		if (!CHECK_EQ(read_count(&count), 8))
+			break;
+	CHECK(now(CLOCK_REALTIME) >= first + (count2 - 1) * 10 * MSEC,
+	      "%llu expiries are too many by now", count2);
+}
+
+static void test_count_fault(void)
+{
+	char *edge = map_edge(1);
+	__u64 count;
+	int room;
+
+	fresh_count();
+	arm_ready(5);
+	for (room = 0; room < 8; room++)
+		CHECK_EQ(raw_read(edge - room, 8), -EFAULT, "room %d", room);
+	arm_ready(2);
+	CHECK_EQ(read_count(&count), 8);
+	CHECK_EQ(count, 7, "nothing was lost by the faults");
+	munmap(edge - PAGE, 2 * PAGE);
+}
+
+static void test_count_wait(void)
+{
+	struct reader r = { .size = 8 };
+
+	fresh_count();
+	blocking(true);
+	reader_start(&r);
+	arm(fd, 0, 10 * MSEC, 0);
+	pthread_join(r.thread, NULL);
+	CHECK_EQ(r.ret, 8);
+	CHECK_EQ(r.ev[0].id, 1, "the count");
+}
+
+static void test_count_many(void)
+{
+	enum { N = 20000 };
+	static struct twheel_op ops[N];
+	__u64 count;
+	int i;
+
+	fresh_count();
+	for (i = 0; i < N; i++)
+		ops[i] = op_arm(TWHEEL_ABS, 1, 0);
+	submit_all(fd, ops, N);
+	CHECK_EQ(read_count(&count), 8);
+	CHECK_EQ(count, N);
+	CHECK_EQ(wheel_info(fd).ready, 0);
+	for (i = 0; i < N; i++)
+		if (!CHECK_EQ(cancel(fd, ops[i].id), -ENOENT, "timer %d", i))
+			break;
+}
+
+int main(void)
+{
+	tap_start(90);
+	RUN(test_contents, "what is in an event");
+	RUN(test_whole_events, "whole events only");
+	RUN(test_too_small, "room for less than one event");
+	RUN(test_not_to_wait, "O_NONBLOCK and RWF_NOWAIT");
+	RUN(test_order, "events come in the order of their ticks");
+	RUN(test_large, "twenty thousand events in one read");
+	RUN(test_fault, "a fault at every byte of the buffer");
+	RUN(test_fault_and_more, "what a fault put back comes first");
+	RUN(test_fault_periodic, "a fault does not start a period");
+	RUN(test_readonly, "a read-only buffer");
+	RUN(test_readv, "readv with odd parts");
+	RUN(test_readv_bad, "readv with a bad part");
+	RUN(test_wait_for_expiry, "a waiting read is woken by an expiry");
+	RUN(test_wait_for_modify, "a waiting read is woken by a MODIFY");
+	RUN(test_two_waiting, "two waiting readers get one event each");
+	RUN(test_cancel_while_waiting, "a waiting read and a cancelled timer");
+	RUN(test_count, "count mode");
+	RUN(test_count_cancel, "count mode: what is withdrawn does not count");
+	RUN(test_count_periodic, "count mode: periods");
+	RUN(test_count_fault, "count mode: a bad buffer");
+	RUN(test_count_wait, "count mode: waiting");
+	RUN(test_count_many, "count mode: twenty thousand at once");
+	return tap_end();
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Signals that come while a read waits and in the middle of a large batch.
+ */
+#include "util.h"
+
+#define N 100000
+
+static struct twheel_op ops[N];
+static int fd;
+static int signals;
+static int *go;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	__atomic_add_fetch(&signals, 1, __ATOMIC_RELAXED);
+}
+
+static void handle(int flags)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags };
+
+	signals = 0;
+	if (sigaction(SIGUSR1, &sa, NULL))
+		tap_bail("sigaction: %s", strerror(errno));
+}
+
+static void fresh(int flags)
+{
+	if (fd > 0)
+		close(fd);
+	fd = wheel_open(flags);
+}
+
+/* ---- a read that waits ---- */
+
+static void interrupting_child(void)
+{
+	CHECK(WAIT_FOR(blocked_in(getppid(), SYS_read)));
+	kill(getppid(), SIGUSR1);
+}
+
+static void test_read(void)
+{
+	struct twheel_event ev;
+	pid_t pid;
+
+	fresh(0);
+	handle(0);
+	arm(fd, 0, HOUR, 1);
+	pid = tap_fork(interrupting_child);
+	CHECK_EQ(read_events(fd, &ev, 1), -EINTR);
+	CHECK_EQ(signals, 1);
+	tap_join(pid);
+	arm_past(fd, 2);
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK_EQ(ev.user_data, 2);
+	CHECK_EQ(wheel_info(fd).pending, 1);
+}
+
+/* The same in count mode: the count is not lost */
+static void test_read_count(void)
+{
+	__u64 count = 0;
+	pid_t pid;
+
+	fresh(0);
+	handle(0);
+	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0,
+			     TWHEEL_SETUP_COUNT), 0);
+	pid = tap_fork(interrupting_child);
+	CHECK_EQ(read(fd, &count, 8) < 0 ? errno : 0, EINTR);
+	tap_join(pid);
+	arm_past(fd, 2);
+	CHECK_EQ(read(fd, &count, 8), 8);
+	CHECK_EQ(count, 1);
+}
+
+static void restarting_child(void)
+{
+	interrupting_child();
+	CHECK(WAIT_FOR(__atomic_load_n(go, __ATOMIC_ACQUIRE) == 1));
+	CHECK(WAIT_FOR(blocked_in(getppid(), SYS_read)));
+	arm_past(fd, 3);
+}
+
+static void on_restart(int sig)
+{
+	(void)sig;
+	*go = 1;
+}
+
+static void test_read_restart(void)
+{
+	struct sigaction sa = { .sa_handler = on_restart,
+				.sa_flags = SA_RESTART };
+	struct twheel_event ev;
+	pid_t pid;
+
+	fresh(0);
+	*go = 0;
+	sigaction(SIGUSR1, &sa, NULL);
+	pid = tap_fork(restarting_child);
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK_EQ(*go, 1);
+	CHECK_EQ(ev.user_data, 3);
+	tap_join(pid);
+}
+
+static void stopped_child(void)
+{
+	struct twheel_event ev;
+
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK_EQ(ev.user_data, 4);
+}
+
+static void test_read_stopped(void)
+{
+	int status;
+	pid_t pid;
+
+	fresh(0);
+	pid = tap_fork(stopped_child);
+	CHECK(WAIT_FOR(blocked_in(pid, SYS_read)));
+	kill(pid, SIGSTOP);
+	CHECK_EQ(waitpid(pid, &status, WUNTRACED), pid);
+	kill(pid, SIGCONT);
+	CHECK(WAIT_FOR(blocked_in(pid, SYS_read)));
+	arm_past(fd, 4);
+	tap_join(pid);
+}
+
+/* ---- a batch ---- */
+
+static timer_t ticker;
+
+static void ticker_start(void)
+{
+	struct sigevent ev = {
+		.sigev_notify = SIGEV_SIGNAL,
+		.sigev_signo = SIGUSR1,
+	};
+	struct itimerspec it = { { 0, MSEC }, { 0, MSEC } };
+
+	if (timer_create(CLOCK_MONOTONIC, &ev, &ticker) ||
+	    timer_settime(ticker, 0, &it, NULL))
+		tap_bail("timer: %s", strerror(errno));
+}
+
+static void ticker_stop(void)
+{
+	timer_delete(ticker);
+}
+
+/*
+ * Goes on where a signal stopped it. What was not done is untouched; the
+ * number of interruptions is given.
+ */
+static int submit_in_pieces(void)
+{
+	int pieces = 0;
+	__u32 done = 0;
+
+	while (done < N) {
+		long ret = submit(fd, ops + done, N - done);
+
+		if (ret == -EINTR) {
+			CHECK_EQ(ops[done].result, 0x5a5a5a);
+			pieces++;
+			continue;
+		}
+		if (!CHECK(ret > 0 && ret <= N - done, "submit: %ld", ret))
+			break;
+		CHECK(ops[done].result != 0x5a5a5a);
+		done += ret;
+		CHECK(ops[done - 1].result != 0x5a5a5a);
+		if (done < N) {
+			CHECK_EQ(ops[done].result, 0x5a5a5a, "at %u", done);
+			CHECK_EQ(ops[N - 1].result, 0x5a5a5a, "at %u", done);
+			pieces++;
+		}
+	}
+	return pieces;
+}
+
+static int arm_in_pieces(void)
+{
+	int i, pieces;
+
+	for (i = 0; i < N; i++) {
+		ops[i] = op_arm(0, HOUR + i, i);
+		ops[i].result = 0x5a5a5a;
+	}
+	pieces = submit_in_pieces();
+	for (i = 0; i < N; i++)
+		if (!CHECK_EQ(ops[i].result, 0, "arm %d", i) ||
+		    !CHECK(ops[i].id, "arm %d", i))
+			break;
+	CHECK_EQ(wheel_info(fd).pending, N);
+	return pieces;
+}
+
+/* A second cancel of one would give ENOENT, a missing one stay pending */
+static int cancel_in_pieces(void)
+{
+	int i, pieces;
+
+	for (i = 0; i < N; i++) {
+		ops[i] = op_for(TWHEEL_OP_CANCEL, ops[i].id);
+		ops[i].result = 0x5a5a5a;
+	}
+	pieces = submit_in_pieces();
+	for (i = 0; i < N; i++)
+		if (!CHECK_EQ(ops[i].result, 0, "cancel %d", i))
+			break;
+	CHECK_EQ(wheel_info(fd).pending, 0);
+	return pieces;
+}
+
+/* Until it was interrupted often enough to be a test */
+static void submit_interrupted(int flags)
+{
+	int pieces = 0, round;
+
+	fresh(O_NONBLOCK);
+	handle(flags);
+	ticker_start();
+	for (round = 0; round < 200 && pieces < 10; round++) {
+		pieces += arm_in_pieces();
+		pieces += cancel_in_pieces();
+	}
+	ticker_stop();
+	CHECK(pieces >= 10, "%d interruptions in %d rounds", pieces, round);
+}
+
+static void test_submit(void)
+{
+	submit_interrupted(0);
+}
+
+static void test_submit_restart(void)
+{
+	submit_interrupted(SA_RESTART);
+}
+
+/* Takes all out, in pieces; gives the interruptions */
+static int drain_in_pieces(unsigned char *seen)
+{
+	int pieces = 0;
+	__u32 done = 0, i;
+
+	memset(seen, 0, N);
+	while (done < N) {
+		long ret = drain(fd, ops, N);
+
+		if (ret == -EINTR) {
+			pieces++;
+			continue;
+		}
+		if (!CHECK(ret > 0 && ret <= N - done, "drain: %ld", ret))
+			break;
+		for (i = 0; i < ret; i++)
+			seen[ops[i].user_data % N]++;
+		done += ret;
+		pieces += done < N;
+	}
+	return pieces;
+}
+
+static void test_drain(void)
+{
+	static unsigned char seen[N];
+	int pieces = 0, round, i;
+
+	fresh(O_NONBLOCK);
+	handle(0);
+	for (round = 0; round < 200 && pieces < 5; round++) {
+		arm_in_pieces();
+		ticker_start();
+		pieces += drain_in_pieces(seen);
+		ticker_stop();
+		for (i = 0; i < N; i++)
+			if (!CHECK_EQ(seen[i], 1, "timer %d", i))
+				break;
+		CHECK_EQ(wheel_info(fd).pending, 0);
+		CHECK_EQ(drain(fd, ops, N), 0);
+	}
+	CHECK(pieces >= 5, "%d interruptions in %d rounds", pieces, round);
+}
+
+/* Timers expire all the while: those that are ready are read, none is lost */
+static void test_expiring(void)
+{
+	static struct twheel_event ev[N];
+	static unsigned char seen[N];
+	long i, n = 0, ret;
+
+	fresh(O_NONBLOCK);
+	handle(0);
+	ticker_start();
+	for (i = 0; i < N; i++) {
+		ops[i] = op_arm(0, i % 300 * MSEC, i);
+		ops[i].result = 0x5a5a5a;
+	}
+	submit_in_pieces();
+	while (n < N && readable(fd, PATIENCE_MS)) {
+		ret = read_events(fd, ev + n, N - n);
+		if (!CHECK(ret > 0, "read: %ld", ret))
+			break;
+		n += ret;
+	}
+	ticker_stop();
+	CHECK_EQ(n, N);
+	memset(seen, 0, N);
+	for (i = 0; i < n; i++)
+		seen[ev[i].user_data % N]++;
+	for (i = 0; i < N; i++)
+		if (!CHECK_EQ(seen[i], 1, "timer %ld", i))
+			break;
+}
+
+static void endless_child(void)
+{
+	int i;
+
+	for (i = 0; i < N; i++)
+		ops[i] = op_arm(0, HOUR, i);
+	for (;;) {
+		submit(fd, ops, N);
+		*go = 1;
+		drain(fd, ops, N);
+	}
+}
+
+/* A killed one leaves in the middle, and the wheel goes on for the others */
+static void test_killed(void)
+{
+	struct twheel_info info;
+	int status, i;
+	long taken = 0, ret;
+	pid_t pid;
+
+	fresh(O_NONBLOCK);
+	for (i = 0; i < 5; i++) {
+		*go = 0;
+		pid = tap_fork(endless_child);
+		CHECK(WAIT_FOR(__atomic_load_n(go, __ATOMIC_ACQUIRE) == 1));
+		kill(pid, SIGKILL);
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		CHECK(WIFSIGNALED(status), "status %#x", status);
+		info = wheel_info(fd);
+		CHECK_EQ(info.ready, 0);
+		for (taken = 0; (ret = drain(fd, ops, N)) > 0; taken += ret)
+			;
+		CHECK_EQ(taken, info.pending);
+	}
+}
+
+int main(void)
+{
+	tap_start(90);
+	go = map_shared(sizeof(*go));
+	RUN(test_read, "a waiting read: EINTR");
+	RUN(test_read_count, "a waiting read in count mode: EINTR");
+	RUN(test_read_restart, "a waiting read with SA_RESTART goes on");
+	RUN(test_read_stopped, "a waiting read goes on after stop and continue");
+	RUN(test_submit, "SUBMIT in pieces: each operation done once");
+	RUN(test_submit_restart, "SUBMIT in pieces with SA_RESTART");
+	RUN(test_drain, "DRAIN in pieces: each timer taken once");
+	RUN(test_expiring, "signals while timers expire");
+	RUN(test_killed, "killed in the middle of a batch");
+	return tap_end();
+}

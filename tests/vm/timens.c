@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A time namespace: all absolute times of a wheel are those of the namespace
+ * in which it was opened, whoever uses it.
+ */
+#include "util.h"
+
+#include <linux/sched.h>
+
+/* Far from each other, and from what a machine has been up */
+#define MONOTONIC_OFFSET (1000000 * SEC)
+#define BOOTTIME_OFFSET (5000000 * SEC)
+
+static int fd;
+static __u64 *ids;
+static __u32 clock_id;
+
+/* Children are in a namespace that is so far ahead */
+static bool offsets_set(void)
+{
+	char text[128];
+
+	if (syscall(SYS_unshare, CLONE_NEWTIME)) {
+		if (errno == EINVAL) {
+			tap_skip("this kernel has no time namespaces");
+			return false;
+		}
+		tap_bail("unshare: %s", strerror(errno));
+	}
+	snprintf(text, sizeof(text), "monotonic %llu 0\nboottime %llu 0\n",
+		 MONOTONIC_OFFSET / SEC, BOOTTIME_OFFSET / SEC);
+	if (write_text("/proc/self/timens_offsets", text))
+		tap_bail("timens_offsets can't be written");
+	return true;
+}
+
+static __u64 offset_of(__u32 clock)
+{
+	return clock == TWHEEL_CLOCK_MONOTONIC ? MONOTONIC_OFFSET :
+	       clock == TWHEEL_CLOCK_BOOTTIME ? BOOTTIME_OFFSET : 0;
+}
+
+static bool about(__u64 a, __u64 b)
+{
+	return a < b + 100 * SEC && b < a + 100 * SEC;
+}
+
+/* In a process of its own, which unshares; the tests run in its child */
+static void (*inner)(void);
+
+static void unshared_child(void)
+{
+	if (offsets_set())
+		tap_join(tap_fork(inner));
+	if (tap_skipped[0])
+		_exit(77);
+}
+
+static void in_namespace(void (*fn)(void))
+{
+	pid_t pid;
+	int status;
+
+	inner = fn;
+	pid = tap_fork(unshared_child);
+	if (waitpid(pid, &status, 0) != pid)
+		tap_bail("waitpid failed");
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		tap_skip("this kernel has no time namespaces");
+	else
+		CHECK_EQ(status, 0, "child's status");
+}
+
+/* A lower bound, but not one of another time */
+static void check_next(__u32 clock, __u64 time, __u64 deadline)
+{
+	__u64 next = wheel_info(fd).next_expiry;
+
+	CHECK(next + SEC >= time && next <= deadline + 10 * MSEC,
+	      "clock %u next expiry %llu, now %llu, a timer at %llu", clock,
+	      next, time, deadline);
+}
+
+static void absolute(__u32 clock)
+{
+	struct twheel_event ev;
+	struct twheel_op op;
+	__u64 deadline, id;
+
+	fd = wheel_new(clock, 0);
+	deadline = now(clock) + 50 * MSEC;
+	id = arm(fd, TWHEEL_ABS, deadline, 1);
+	CHECK_EQ(query(fd, id, &op), 0, "clock %u", clock);
+	CHECK_EQ(op.deadline, deadline, "clock %u", clock);
+	CHECK_EQ(op.state, TWHEEL_STATE_PENDING, "clock %u", clock);
+	CHECK_EQ(collect(fd, &ev, 1), 1, "clock %u", clock);
+	CHECK_EQ(ev.deadline, deadline, "clock %u", clock);
+	CHECK(ev.expired >= deadline && ev.expired <= now(clock),
+	      "clock %u deadline %llu expired %llu", clock, deadline,
+	      ev.expired);
+
+	/* a time that is past here, though not outside */
+	arm(fd, TWHEEL_ABS, now(clock) - SEC, 2);
+	CHECK_EQ(read_events(fd, &ev, 1), 1, "clock %u", clock);
+	/* before there was anything outside */
+	arm(fd, TWHEEL_ABS, 1, 3);
+	CHECK_EQ(read_events(fd, &ev, 1), 1, "clock %u", clock);
+	CHECK(ev.deadline <= now(clock), "clock %u", clock);
+
+	deadline = now(clock) + HOUR;
+	id = arm(fd, TWHEEL_ABS, deadline, 4);
+	check_next(clock, now(clock), deadline);
+	CHECK_EQ(drain(fd, &op, 1), 1);
+	CHECK_EQ(op.deadline, deadline, "drained, clock %u", clock);
+	close(fd);
+}
+
+static void absolute_child(void)
+{
+	CHECK(now(CLOCK_MONOTONIC) >= MONOTONIC_OFFSET);
+	CHECK(now(CLOCK_BOOTTIME) >= BOOTTIME_OFFSET);
+	absolute(TWHEEL_CLOCK_MONOTONIC);
+	absolute(TWHEEL_CLOCK_BOOTTIME);
+	absolute(TWHEEL_CLOCK_REALTIME);
+	absolute(TWHEEL_CLOCK_TAI);
+}
+
+static void test_absolute(void)
+{
+	in_namespace(absolute_child);
+}
+
+static void relative(__u32 clock)
+{
+	struct twheel_event ev;
+	struct twheel_op op;
+	__u64 before, after, id;
+
+	fd = wheel_new(clock, MSEC);
+	before = now(clock);
+	id = arm(fd, 0, 50 * MSEC, 1);
+	after = now(clock);
+	CHECK_EQ(query(fd, id, &op), 0, "clock %u", clock);
+	CHECK(op.deadline >= before + 50 * MSEC &&
+	      op.deadline <= after + 50 * MSEC, "clock %u: %llu of %llu",
+	      clock, op.deadline, before + 50 * MSEC);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.deadline, op.deadline, "clock %u", clock);
+	CHECK(ev.expired >= ev.deadline && ev.expired <= now(clock));
+
+	/* a day is no more than a day, and the largest time is the largest */
+	arm(fd, 0, 24 * HOUR, 2);
+	id = arm(fd, TWHEEL_ABS, KTIME_MAX, 3);
+	CHECK_EQ(readable(fd, 20), 0, "clock %u", clock);
+	CHECK_EQ(query(fd, id, &op), 0);
+	CHECK_EQ(op.deadline, KTIME_MAX, "clock %u", clock);
+	close(fd);
+}
+
+static void relative_child(void)
+{
+	relative(TWHEEL_CLOCK_MONOTONIC);
+	relative(TWHEEL_CLOCK_BOOTTIME);
+}
+
+static void test_relative(void)
+{
+	in_namespace(relative_child);
+}
+
+static void periodic_child(void)
+{
+	const __u64 interval = 300 * MSEC;
+	struct twheel_event ev;
+	__u64 first, least, most;
+
+	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, 0);
+	first = now(CLOCK_MONOTONIC) - 950 * MSEC;
+	arm_periodic(fd, first, interval, 0);
+	least = (now(CLOCK_MONOTONIC) - first) / interval;
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	most = (now(CLOCK_MONOTONIC) - first) / interval;
+	CHECK_EQ(ev.deadline, first);
+	CHECK(ev.overrun >= least && ev.overrun <= most,
+	      "overrun %llu, not %llu to %llu", ev.overrun, least, most);
+	first += (ev.overrun + 1) * interval;
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.deadline, first);
+	close(fd);
+}
+
+static void test_periodic(void)
+{
+	in_namespace(periodic_child);
+}
+
+/* ---- a wheel in another namespace than its opener's ---- */
+
+static void guest_child(void)
+{
+	struct twheel_event ev;
+	struct twheel_op op;
+	__u64 offset = offset_of(clock_id), deadline;
+
+	CHECK_EQ(query(fd, ids[0], &op), 0);
+	CHECK_EQ(op.deadline, ids[1], "as the opener sees it");
+	check_next(clock_id, now(clock_id) - offset, ids[1]);
+	deadline = now(clock_id) - offset + 50 * MSEC;
+	arm(fd, TWHEEL_ABS, deadline, 5);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.user_data, 5);
+	CHECK_EQ(ev.deadline, deadline);
+	CHECK(ev.expired >= deadline && about(ev.expired, deadline),
+	      "expired %llu deadline %llu", ev.expired, deadline);
+	/* one of its own has its own times */
+	absolute(clock_id);
+}
+
+static void brought_in(__u32 clock)
+{
+	clock_id = clock;
+	fd = wheel_new(clock, 0);
+	ids[1] = now(clock) + HOUR;
+	ids[0] = arm(fd, TWHEEL_ABS, ids[1], 1);
+	in_namespace(guest_child);
+	close(fd);
+}
+
+static void test_brought_in(void)
+{
+	brought_in(TWHEEL_CLOCK_MONOTONIC);
+	brought_in(TWHEEL_CLOCK_BOOTTIME);
+}
+
+static void opening_child(void)
+{
+	fd = wheel_new(clock_id, 0);
+	ids[1] = now(clock_id) + HOUR;
+	ids[0] = arm(fd, TWHEEL_ABS, ids[1], 1);
+	ids[2] = fd;
+	__atomic_store_n(&ids[3], getpid(), __ATOMIC_RELEASE);
+	CHECK(WAIT_FOR(__atomic_load_n(&ids[4], __ATOMIC_ACQUIRE)));
+}
+
+/* The child's wheel, taken over by us here outside */
+static void taking_child(void)
+{
+	__u64 offset = offset_of(clock_id), deadline;
+	struct twheel_event ev;
+	struct twheel_op op;
+	int pidfd;
+
+	CHECK(WAIT_FOR(__atomic_load_n(&ids[3], __ATOMIC_ACQUIRE)));
+	pidfd = syscall(SYS_pidfd_open, ids[3], 0);
+	fd = syscall(SYS_pidfd_getfd, pidfd, ids[2], 0);
+	__atomic_store_n(&ids[4], 1, __ATOMIC_RELEASE);
+	if (fd < 0)
+		tap_bail("pidfd_getfd: %s", strerror(errno));
+	CHECK_EQ(query(fd, ids[0], &op), 0);
+	CHECK_EQ(op.deadline, ids[1], "the namespace's time");
+	deadline = now(clock_id) + offset + 50 * MSEC;
+	arm(fd, TWHEEL_ABS, deadline, 6);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.deadline, deadline);
+	CHECK(ev.expired >= deadline && about(ev.expired, deadline),
+	      "expired %llu deadline %llu", ev.expired, deadline);
+}
+
+static void brought_out(__u32 clock)
+{
+	pid_t pid;
+
+	clock_id = clock;
+	memset(ids, 0, PAGE);
+	pid = tap_fork(taking_child);
+	in_namespace(opening_child);
+	tap_join(pid);
+}
+
+static void test_brought_out(void)
+{
+	/* without namespaces nobody would come */
+	if (access("/proc/self/timens_offsets", F_OK)) {
+		tap_skip("this kernel has no time namespaces");
+		return;
+	}
+	brought_out(TWHEEL_CLOCK_MONOTONIC);
+	brought_out(TWHEEL_CLOCK_BOOTTIME);
+}
+
+int main(void)
+{
+	tap_start(60);
+	ids = map_shared(PAGE);
+	RUN(test_absolute, "absolute times are the namespace's");
+	RUN(test_relative, "delays are delays");
+	RUN(test_periodic, "periods");
+	RUN(test_brought_in, "a wheel from outside keeps the time outside");
+	RUN(test_brought_out, "a wheel from inside keeps the time inside");
+	return tap_end();
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the test programs share: a wheel by plain ioctls, time, waiting for a
+ * condition, and memory that ends where it should.
+ *
+ * The programs don't use the library, so that a mistake there can't hide one
+ * in the module.
+ */
+#ifndef UTIL_H
+#define UTIL_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <linux/twheel.h>
+
+#include "tap.h"
+
+#define DEVICE "/dev/twheel"
+#define PARAMETERS "/sys/module/twheel/parameters/"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define USEC 1000ULL
+#define MSEC 1000000ULL
+#define SEC 1000000000ULL
+#define HOUR (3600 * SEC)
+#define KTIME_MAX 0x7fffffffffffffffULL
+#define PAGE 4096UL
+
+/* Nothing takes so long that works; a machine under load is slow, not dead */
+#define PATIENCE_MS 20000
+
+static inline __u64 now(clockid_t clock)
+{
+	struct timespec ts;
+
+	if (clock_gettime(clock, &ts))
+		tap_bail("clock_gettime(%d): %s", (int)clock, strerror(errno));
+	return ts.tv_sec * SEC + ts.tv_nsec;
+}
+
+static inline void sleep_ns(__u64 ns)
+{
+	struct timespec ts = { ns / SEC, ns % SEC };
+
+	while (nanosleep(&ts, &ts) && errno == EINTR)
+		;
+}
+
+/* True as soon as the condition is; false when it was not for very long */
+#define WAIT_FOR(cond) ({						\
+	__u64 wait_end = now(CLOCK_MONOTONIC) + PATIENCE_MS * MSEC;	\
+	bool wait_done;							\
+									\
+	while (!(wait_done = (cond)) && now(CLOCK_MONOTONIC) < wait_end) \
+		sleep_ns(MSEC);						\
+	wait_done; })
+
+static inline int wheel_open(int flags)
+{
+	int fd = open(DEVICE, O_RDWR | O_CLOEXEC | flags);
+
+	if (fd < 0)
+		tap_bail("open %s: %s", DEVICE, strerror(errno));
+	return fd;
+}
+
+/* All wrappers below give 0 (or a count), or the negative error */
+static inline long wheel_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	long ret = syscall(SYS_ioctl, fd, cmd, arg);
+
+	return ret < 0 ? -errno : ret;
+}
+
+static inline long wheel_setup(int fd, __u32 clock, __u64 tick, __u64 limit,
+			       __u32 flags)
+{
+	struct twheel_setup setup = {
+		.size = sizeof(setup),
+		.flags = flags,
+		.clock = clock,
+		.tick = tick,
+		.limit = limit,
+	};
+
+	return wheel_ioctl(fd, TWHEEL_IOC_SETUP, &setup);
+}
+
+static inline int wheel_new(__u32 clock, __u64 tick)
+{
+	int fd = wheel_open(O_NONBLOCK);
+	long ret = wheel_setup(fd, clock, tick, 0, 0);
+
+	if (ret)
+		tap_bail("setup clock %u tick %llu: %s", clock, tick,
+			 strerror(-ret));
+	return fd;
+}
+
+static inline struct twheel_info wheel_info(int fd)
+{
+	struct twheel_info info = { .size = sizeof(info) };
+	long ret = wheel_ioctl(fd, TWHEEL_IOC_INFO, &info);
+
+	if (ret)
+		tap_bail("info: %s", strerror(-ret));
+	return info;
+}
+
+static inline struct twheel_stats wheel_stats(int fd)
+{
+	struct twheel_stats stats = { .size = sizeof(stats) };
+	long ret = wheel_ioctl(fd, TWHEEL_IOC_STATS, &stats);
+
+	if (ret)
+		tap_bail("stats: %s", strerror(-ret));
+	return stats;
+}
+
+static inline struct twheel_op op_arm(__u16 flags, __u64 deadline,
+				      __u64 user_data)
+{
+	return (struct twheel_op){
+		.size = sizeof(struct twheel_op),
+		.opcode = TWHEEL_OP_ARM,
+		.flags = flags,
+		.deadline = deadline,
+		.user_data = user_data,
+	};
+}
+
+static inline struct twheel_op op_for(__u16 opcode, __u64 id)
+{
+	return (struct twheel_op){
+		.size = sizeof(struct twheel_op),
+		.opcode = opcode,
+		.id = id,
+	};
+}
+
+/* One operation by the ioctl of its own */
+static inline long op_single(int fd, struct twheel_op *op)
+{
+	static const unsigned long cmds[] = {
+		[TWHEEL_OP_ARM] = TWHEEL_IOC_ARM,
+		[TWHEEL_OP_MODIFY] = TWHEEL_IOC_MODIFY,
+		[TWHEEL_OP_CANCEL] = TWHEEL_IOC_CANCEL,
+		[TWHEEL_OP_QUERY] = TWHEEL_IOC_QUERY,
+	};
+	__u16 opcode = op->opcode;
+	long ret;
+
+	op->opcode = 0;
+	ret = wheel_ioctl(fd, cmds[opcode], op);
+	op->opcode = opcode;
+	return ret;
+}
+
+static inline long submit(int fd, struct twheel_op *ops, __u32 nr)
+{
+	struct twheel_submit arg = {
+		.size = sizeof(arg),
+		.ops = (unsigned long)ops,
+		.nr = nr,
+		.op_size = sizeof(*ops),
+	};
+
+	return wheel_ioctl(fd, TWHEEL_IOC_SUBMIT, &arg);
+}
+
+static inline long drain(int fd, struct twheel_op *ops, __u32 nr)
+{
+	struct twheel_drain arg = {
+		.size = sizeof(arg),
+		.ops = (unsigned long)ops,
+		.nr = nr,
+		.op_size = sizeof(*ops),
+	};
+
+	return wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &arg);
+}
+
+static inline long wheel_eventfd(int fd, int efd)
+{
+	struct twheel_eventfd arg = { .size = sizeof(arg), .fd = efd };
+
+	return wheel_ioctl(fd, TWHEEL_IOC_EVENTFD, &arg);
+}
+
+/* Arm what must be possible to arm; gives the id */
+static inline __u64 arm_op(int fd, struct twheel_op op)
+{
+	long ret = op_single(fd, &op);
+
+	if (ret)
+		tap_bail("arm: %s", strerror(-ret));
+	CHECK(op.id, "id of a new timer");
+	return op.id;
+}
+
+static inline __u64 arm(int fd, __u16 flags, __u64 deadline, __u64 user_data)
+{
+	return arm_op(fd, op_arm(flags, deadline, user_data));
+}
+
+/* Ready before the call returns */
+static inline __u64 arm_past(int fd, __u64 user_data)
+{
+	return arm(fd, TWHEEL_ABS, 1, user_data);
+}
+
+static inline __u64 arm_periodic(int fd, __u64 first, __u64 interval,
+				 __u64 user_data)
+{
+	struct twheel_op op = op_arm(TWHEEL_ABS, first, user_data);
+
+	op.interval = interval;
+	return arm_op(fd, op);
+}
+
+/* Submit that must be done in whole, each operation without an error */
+static inline void submit_all(int fd, struct twheel_op *ops, __u32 nr)
+{
+	__u32 done = 0, i;
+
+	while (done < nr) {
+		long ret = submit(fd, ops + done, nr - done);
+
+		if (ret <= 0 && ret != -EINTR)
+			tap_bail("submit gave %ld after %u of %u", ret, done, nr);
+		if (ret > 0)
+			done += ret;
+	}
+	for (i = 0; i < nr; i++)
+		if (ops[i].result)
+			tap_bail("operation %u of %u: %s", i, nr,
+				 strerror(-ops[i].result));
+}
+
+static inline long cancel(int fd, __u64 id)
+{
+	struct twheel_op op = op_for(TWHEEL_OP_CANCEL, id);
+
+	return op_single(fd, &op);
+}
+
+static inline long query(int fd, __u64 id, struct twheel_op *op)
+{
+	*op = op_for(TWHEEL_OP_QUERY, id);
+	return op_single(fd, op);
+}
+
+/* Number of events, or the negative error; half an event is a failure */
+static inline long read_events(int fd, struct twheel_event *ev, size_t max)
+{
+	ssize_t ret = read(fd, ev, max * sizeof(*ev));
+
+	if (ret < 0)
+		return -errno;
+	CHECK_EQ(ret % sizeof(*ev), 0, "read gave %zd bytes", ret);
+	return ret / sizeof(*ev);
+}
+
+static inline bool readable(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int ret;
+
+	do {
+		ret = poll(&p, 1, ms);
+	} while (ret < 0 && errno == EINTR);
+	return ret == 1 && (p.revents & POLLIN);
+}
+
+/* As many events as asked for, waiting for them; fewer are a failure */
+static inline size_t collect(int fd, struct twheel_event *ev, size_t want)
+{
+	size_t got = 0;
+
+	while (got < want && readable(fd, PATIENCE_MS)) {
+		long ret = read_events(fd, ev + got, want - got);
+
+		if (!CHECK(ret > 0 || ret == -EAGAIN, "read gave %ld", ret))
+			break;
+		if (ret > 0)
+			got += ret;
+	}
+	CHECK_EQ(got, want, "events");
+	return got;
+}
+
+static inline void *map_pages(size_t pages, int prot)
+{
+	void *p = mmap(NULL, pages * PAGE, prot, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
+
+	if (p == MAP_FAILED)
+		tap_bail("mmap: %s", strerror(errno));
+	return p;
+}
+
+static inline void *map_shared(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		tap_bail("mmap: %s", strerror(errno));
+	return p;
+}
+
+/* The end of so many pages of memory; what follows can't be touched */
+static inline char *map_edge(size_t pages)
+{
+	char *p = map_pages(pages + 1, PROT_READ | PROT_WRITE);
+
+	if (mprotect(p + pages * PAGE, PAGE, PROT_NONE))
+		tap_bail("mprotect: %s", strerror(errno));
+	return p + pages * PAGE;
+}
+
+static inline void read_text(const char *path, char *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, size - 1);
+
+	if (n < 0)
+		tap_bail("%s: %s", path, strerror(errno));
+	buf[n] = 0;
+	close(fd);
+}
+
+static inline int write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* Is that thread of this process asleep in that system call? */
+static inline bool blocked_in(pid_t tid, long nr)
+{
+	char path[64], text[64] = "", want[24];
+	int fd;
+
+	/* one that is gone by then is not asleep */
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = 0;
+	close(fd);
+	snprintf(want, sizeof(want), "%ld ", nr);
+	return !strncmp(text, want, strlen(want));
+}
+
+/* Pseudo-random numbers, the same in each run from the same seed */
+static inline __u64 random_next(__u64 *state)
+{
+	__u64 x = *state;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return *state = x;
+}
+
+#endif
