@@ -126,7 +126,7 @@ static inline s64 tw_clock_floor(const struct tw_clock *clock, s64 ns)
  * Return: the first such tick that begins at @ns or later.
  */
 static inline s64 tw_clock_expires(const struct tw_clock *clock, s64 ns,
-		     unsigned int slack_shift)
+				   unsigned int slack_shift)
 {
 	u64 mask = (1ULL << slack_shift) - 1;
 	u64 rest, tick;

@@ -35,7 +35,7 @@ struct tw_take {
 
 /* Periods of a ready timer that went by after the one that made it ready. */
 static inline u64 tw_overrun(struct twheel *tw, struct tw_take *take,
-		      const struct tw_node *node)
+			     const struct tw_node *node)
 {
 	const struct tw_period *period;
 
@@ -51,7 +51,7 @@ static inline u64 tw_overrun(struct twheel *tw, struct tw_take *take,
 
 /* The first ready timer was taken: it goes on, or it is gone. */
 static inline void tw_taken(struct twheel *tw, struct tw_take *take, u32 index,
-		     u64 overrun)
+			    u64 overrun)
 {
 	struct tw_node *node = tw_node(&tw->table, index);
 	struct tw_period *period;
