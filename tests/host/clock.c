@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The arithmetic of a wheel's clock against numbers of 128 bits: ticks from
+ * nanoseconds and back, slack, time namespaces.
+ */
+#include <linux/time_namespace.h>
+#include <linux/timekeeping.h>
+#include <uapi/linux/twheel.h>
+
+#include "clock.h"
+#include "host.h"
+
+#define TIMES 2000000
+
+static s64 any_time(void)
+{
+	return host_random() >> 1 >> host_below(63);
+}
+
+static u32 any_tick_length(void)
+{
+	static const u32 lengths[] = {
+		TWHEEL_TICK_MIN_NS, TWHEEL_TICK_MIN_NS + 1, 4000000, 1000000,
+		TWHEEL_TICK_MAX_NS - 1, TWHEEL_TICK_MAX_NS,
+	};
+
+	if (host_chance(2))
+		return lengths[host_below(ARRAY_SIZE(lengths))];
+	return TWHEEL_TICK_MIN_NS +
+	       host_below(TWHEEL_TICK_MAX_NS - TWHEEL_TICK_MIN_NS + 1);
+}
+
+static struct tw_clock any_clock(void)
+{
+	struct tw_clock clock;
+
+	tw_clock_init(&clock);
+	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, any_tick_length());
+	if (host_chance(2))
+		clock.shift = any_time() >> 10;
+	return clock;
+}
+
+/* Near the start of a tick, or anywhere, or near the end of all time */
+static s64 any_ns(const struct tw_clock *clock)
+{
+	__int128 ns = any_time();
+
+	if (host_chance(2))
+		ns = ns / clock->tick * clock->tick + (s64)host_below(5) - 2;
+	if (host_chance(16))
+		ns = KTIME_MAX - (s64)host_below(3 * (u64)clock->tick);
+	return max(0, min(ns, KTIME_MAX));
+}
+
+static void ticks(void)
+{
+	unsigned int i;
+
+	host_seed(host_first_seed());
+	for (i = 0; i < TIMES; i++) {
+		struct tw_clock clock = any_clock();
+		s64 ns = any_ns(&clock);
+		s64 floor = tw_clock_floor(&clock, ns);
+		s64 expires = tw_clock_expires(&clock, ns, 0);
+		__int128 exact = (ns + (__int128)clock.tick - 1) / clock.tick;
+
+		REQUIRE_EQ(floor - clock.shift, ns / clock.tick);
+		REQUIRE_EQ(expires - clock.shift, exact);
+		/* Never early, and not a tick late */
+		REQUIRE(tw_clock_tick_ns(&clock, expires) >= ns);
+		REQUIRE(!ns || tw_clock_tick_ns(&clock, expires - 1) < ns);
+		REQUIRE(tw_clock_tick_ns(&clock, floor) <= ns);
+		REQUIRE(floor == expires || floor == expires - 1);
+	}
+}
+
+static void tick_starts(void)
+{
+	unsigned int i;
+
+	host_seed(host_first_seed());
+	for (i = 0; i < TIMES; i++) {
+		struct tw_clock clock = any_clock();
+		s64 tick = any_time() >> 1;
+		__int128 exact = (__int128)(tick - clock.shift) * clock.tick;
+
+		REQUIRE_EQ(tw_clock_tick_ns(&clock, tick),
+			   max(0, min(exact, KTIME_MAX)));
+	}
+}
+
+static void slack(void)
+{
+	unsigned int i;
+
+	host_seed(host_first_seed());
+	for (i = 0; i < TIMES; i++) {
+		struct tw_clock clock = any_clock();
+		s64 most = any_ns(&clock);
+		s64 ns = any_ns(&clock);
+		unsigned int shift = tw_clock_slack_shift(&clock, most);
+		u64 coarse = 1ULL << shift;
+		s64 exact = tw_clock_expires(&clock, ns, 0);
+		s64 expires = tw_clock_expires(&clock, ns, shift);
+
+		/* The most that is in the slack, and not more */
+		REQUIRE((__int128)(coarse - 1) * clock.tick <= most);
+		REQUIRE((__int128)(2 * coarse - 1) * clock.tick > most);
+		REQUIRE_EQ(tw_clock_slack(&clock, shift),
+			   (coarse - 1) * clock.tick);
+		REQUIRE(expires >= exact);
+		REQUIRE(expires - exact < (s64)coarse);
+		REQUIRE(!((expires - clock.shift) % coarse));
+	}
+}
+
+static void namespaces(void)
+{
+	unsigned int i;
+
+	host_seed(host_first_seed());
+	for (i = 0; i < TIMES; i++) {
+		struct tw_clock clock;
+		s64 ns = any_time();
+		s64 offset;
+		__int128 user;
+
+		host_monotonic_offset.tv_sec = any_time() >> 31;
+		if (host_chance(2))
+			host_monotonic_offset.tv_sec *= -1;
+		host_monotonic_offset.tv_nsec = host_below(1000000000);
+		host_boottime_offset.tv_sec = any_time() >> 31;
+		tw_clock_init(&clock);
+		if (host_chance(3)) {
+			tw_clock_set(&clock, TWHEEL_CLOCK_BOOTTIME, 0);
+			offset = timespec64_to_ns(&host_boottime_offset);
+		} else if (host_chance(3)) {
+			tw_clock_set(&clock, TWHEEL_CLOCK_REALTIME, 0);
+			offset = 0;
+		} else {
+			offset = timespec64_to_ns(&host_monotonic_offset);
+		}
+
+		user = max(0, min((__int128)ns + offset, KTIME_MAX));
+		if (ns == KTIME_MAX)
+			user = KTIME_MAX;
+		REQUIRE_EQ(tw_clock_to_user(&clock, ns), user);
+		REQUIRE_EQ(tw_clock_to_host(&clock, ns),
+			   max(0, min((__int128)ns - offset, KTIME_MAX)));
+		if (user && user < KTIME_MAX)
+			REQUIRE_EQ(tw_clock_to_host(&clock, user), ns);
+	}
+}
+
+static void clocks(void)
+{
+	struct tw_clock clock;
+	u32 id;
+
+	host_monotonic = 1;
+	host_boottime = 2;
+	host_real = 3;
+	host_tai = 4;
+	tw_clock_init(&clock);
+	REQUIRE_EQ(clock.tick, 4000000);
+	REQUIRE_EQ(tw_clock_now(&clock), 1);
+	REQUIRE(!tw_clock_settable(&clock));
+	tw_clock_set(&clock, TWHEEL_CLOCK_BOOTTIME, 1000);
+	REQUIRE_EQ(tw_clock_now(&clock), 2);
+	REQUIRE(!tw_clock_settable(&clock));
+	tw_clock_set(&clock, TWHEEL_CLOCK_REALTIME, 1000);
+	REQUIRE_EQ(tw_clock_now(&clock), 3);
+	REQUIRE(tw_clock_settable(&clock));
+	tw_clock_set(&clock, TWHEEL_CLOCK_TAI, 1000);
+	REQUIRE_EQ(tw_clock_now(&clock), 4);
+	REQUIRE(tw_clock_settable(&clock));
+	/* A wall clock that was set to before 1970 */
+	host_tai = -5;
+	REQUIRE_EQ(tw_clock_now(&clock), 0);
+	for (id = 0; id < 64; id++)
+		REQUIRE_EQ(tw_clock_known(id),
+			   id == 0 || id == 1 || id == 7 || id == 11);
+	REQUIRE(!tw_clock_known(U32_MAX));
+}
+
+int main(void)
+{
+	host_plan(5);
+	host_test("ticks of times: never early, not a tick late", ticks);
+	host_test("times of ticks", tick_starts);
+	host_test("slack: the coarsest that is in it", slack);
+	host_test("times of a time namespace", namespaces);
+	host_test("clocks", clocks);
+	return host_end();
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Every sequence of up to five operations on a wheel and on the reference
+ * model, over a small universe of ticks at the edges of the levels. After each
+ * sequence all that is left has to expire as it should.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "host.h"
+#include "pair.h"
+
+/* Operations in a sequence, at most */
+#define LENGTH 5
+
+#define MOST_TICKS 10
+
+/**
+ * struct universe - what sequences are made of
+ * @name: to tell it from the others
+ * @start: tick at which the wheel begins
+ * @refresh: can the clock be set back?
+ * @ticks: those that timers are set to and that it becomes, then 0
+ */
+struct universe {
+	const char *name;
+	s64 start;
+	bool refresh;
+	s64 ticks[MOST_TICKS];
+};
+
+static const struct universe universes[] = {
+#if TW_TURN_BITS == 1
+	{ "from 0", 0, false, { 1, 2, 3, 4, 7, 8, 15, 16, 70 } },
+	{ "from an edge", 6, false, { 7, 8, 9, 10, 14, 16, 24 } },
+	{ "with a clock that can be set", 0, true, { 1, 2, 3, 4, 8, 16 } },
+#elif TW_TURN_BITS == 2
+	{ "from 0", 0, false, { 1, 3, 4, 8, 15, 16, 17, 64 } },
+	{ "from an edge", 62, false, { 63, 64, 65, 71, 72, 80, 700 } },
+	{ "with a clock that can be set", 0, true, { 1, 4, 8, 16, 64 } },
+#else
+#define EDGE(level) (1LL << (level) * TW_TURN_BITS)
+#define AT_EDGE(level)							\
+	{ "at the edge of level " #level, 0, false,			\
+	  { 1, EDGE(level) - 1, EDGE(level), EDGE(level) + 1, 2 * EDGE(level) } }
+	AT_EDGE(1), AT_EDGE(2), AT_EDGE(3), AT_EDGE(4), AT_EDGE(5), AT_EDGE(6),
+	AT_EDGE(7), AT_EDGE(8),
+	{ "with a clock that can be set", 0, true, { 63, 64, 128, 4096 } },
+#endif
+};
+
+/* All that an operation can change */
+struct snapshot {
+	struct pair pair;
+	struct tw_chunk chunk;
+	struct tw_node nodes[PAIR_MOST];
+};
+
+static struct pair pair;
+static struct snapshot snapshots[LENGTH + 1];
+static const struct universe *universe;
+static u64 sequences;
+
+static void save(struct snapshot *s)
+{
+	s->pair = pair;
+	s->chunk = pair.table.chunks[0];
+	memcpy(s->nodes, s->chunk.nodes, sizeof(s->nodes));
+}
+
+static void restore(const struct snapshot *s)
+{
+	pair = s->pair;
+	pair.table.chunks[0] = s->chunk;
+	memcpy(s->chunk.nodes, s->nodes, sizeof(s->nodes));
+}
+
+/* Let time pass as in the module, and read all. */
+static void finish(void)
+{
+	unsigned int wakeups = 0;
+
+	for (;;) {
+		while (pair_step(&pair, 2))
+			;
+		if (pair.wheel.next == TW_NEVER)
+			break;
+		/* More than it can take. */
+		REQUIRE(++wakeups < 1000);
+		pair_advance(&pair, pair.wheel.next);
+	}
+	while (pair.nr_ready)
+		pair_pop(&pair);
+	REQUIRE_EQ(pair.nr_pending, 0);
+}
+
+static void explore(unsigned int left);
+
+static void then(unsigned int left)
+{
+	explore(left - 1);
+	restore(&snapshots[left]);
+}
+
+static void with_tick(unsigned int left, s64 tick)
+{
+	u32 index;
+
+	if (tick <= pair_now(&pair))
+		return;
+	pair_add(&pair, tick);
+	then(left);
+
+	for (index = 0; index < PAIR_MOST; index++) {
+		if (pair.timers[index].state == PAIR_FREE)
+			continue;
+		pair_mod(&pair, index, tick);
+		then(left);
+	}
+
+	pair_advance(&pair, tick);
+	then(left);
+
+	pair_advance(&pair, tick);
+	while (pair_step(&pair, 100))
+		;
+	then(left);
+}
+
+static void set_back(unsigned int left, s64 ticks)
+{
+	if (!universe->refresh || ticks > pair.host_now)
+		return;
+	pair_set_back(&pair, ticks);
+	then(left);
+}
+
+static void without_tick(unsigned int left)
+{
+	u32 index;
+
+	pair_add_ready(&pair);
+	then(left);
+
+	for (index = 0; index < PAIR_MOST; index++) {
+		if (pair.timers[index].state == PAIR_FREE)
+			continue;
+		pair_cancel(&pair, index);
+		then(left);
+	}
+
+	if (pair.nr_ready) {
+		pair_pop(&pair);
+		then(left);
+	}
+
+	pair_step(&pair, 2);
+	then(left);
+
+	pair_forward(&pair);
+	then(left);
+
+	set_back(left, 1);
+	set_back(left, 3 * TW_TURN);
+}
+
+static void explore(unsigned int left)
+{
+	unsigned int i;
+
+	sequences++;
+	/* A wheel with many slots is looked through now and then only. */
+	if (TW_TURN_BITS < 6 || sequences % 64 == 0)
+		pair_check(&pair);
+	save(&snapshots[left]);
+	finish();
+	restore(&snapshots[left]);
+	if (!left)
+		return;
+	for (i = 0; universe->ticks[i]; i++)
+		with_tick(left, universe->ticks[i]);
+	without_tick(left);
+}
+
+static void every_sequence(void)
+{
+	pair_init(&pair, universe->start, universe->refresh);
+	pair_add_chunk(&pair, PAIR_MOST);
+	explore(LENGTH);
+	pair_end(&pair);
+	host_note("%llu sequences", sequences);
+}
+
+int main(void)
+{
+	unsigned int i;
+	char name[64];
+
+	host_plan(ARRAY_SIZE(universes));
+	for (i = 0; i < ARRAY_SIZE(universes); i++) {
+		universe = &universes[i];
+		snprintf(name, sizeof(name), "every sequence %s",
+			 universe->name);
+		host_test(name, every_sequence);
+	}
+	return host_end();
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the host tests share. See host.h.
+ */
+#include <linux/time_namespace.h>
+#include <linux/timekeeping.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host.h"
+
+/* Much longer than any of them takes: it runs in circles. */
+#define MOST_SECONDS 240
+
+void (*host_print_trace)(void);
+
+/* See shim/linux/timekeeping.h and time_namespace.h. */
+ktime_t host_monotonic, host_boottime, host_real, host_tai;
+struct timespec64 host_monotonic_offset, host_boottime_offset;
+
+static unsigned int tests, failed;
+static u64 random_seed, random_state;
+static bool random_used;
+
+/* Sanitizers shall end a test as its own checks do. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "abort_on_error=1:handle_abort=0:handle_segv=0";
+}
+
+const char *__ubsan_default_options(void);
+const char *__ubsan_default_options(void)
+{
+	return "print_stacktrace=1";
+}
+
+__attribute__((noreturn))
+static void die(void)
+{
+	if (random_used)
+		printf("# to repeat: SEED=%llu\n", random_seed);
+	if (host_print_trace)
+		host_print_trace();
+	fflush(stdout);
+	_exit(1);
+}
+
+/* A stray pointer is no reason to lose the trace: that is kept elsewhere. */
+static void die_by_signal(int sig)
+{
+	signal(sig, SIG_DFL);
+	printf("# ended by signal %d, %s\n", sig, strsignal(sig));
+	die();
+}
+
+/**
+ * host_fail() - end the test, which has failed
+ * @file: where it found out
+ * @line: likewise
+ * @fmt: what was wrong, for printf()
+ */
+void host_fail(const char *file, int line, const char *fmt, ...)
+{
+	const char *name = strrchr(file, '/');
+	va_list ap;
+
+	printf("# %s:%d: ", name ? name + 1 : file, line);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
+	die();
+}
+
+/**
+ * host_note() - say something that is no result
+ * @fmt: one line, for printf()
+ */
+void host_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("# ", stdout);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
+}
+
+/**
+ * host_plan() - say how many tests there will be, before the first
+ * @tests: how many
+ */
+void host_plan(unsigned int tests)
+{
+	printf("TAP version 13\n1..%u\n", tests);
+}
+
+/**
+ * host_test() - run a test
+ * @name: its name
+ * @test: it returns when it has passed
+ *
+ * It runs in a process of its own, so that whatever it breaks is its own.
+ */
+void host_test(const char *name, void (*test)(void))
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		signal(SIGABRT, die_by_signal);
+		signal(SIGSEGV, die_by_signal);
+		signal(SIGBUS, die_by_signal);
+		signal(SIGILL, die_by_signal);
+		signal(SIGFPE, die_by_signal);
+		signal(SIGALRM, die_by_signal);
+		alarm(MOST_SECONDS);
+		test();
+		/* Not _exit(): now leaks are looked for. */
+		exit(0);
+	}
+	if (pid > 0)
+		waitpid(pid, &status, 0);
+	failed += !!status;
+	printf("%sok %u - %s\n", status ? "not " : "", ++tests, name);
+}
+
+/**
+ * host_end() - the tests are over
+ *
+ * Return: what main() returns.
+ */
+int host_end(void)
+{
+	return failed ? 1 : 0;
+}
+
+/**
+ * host_first_seed() - where random tests begin
+ *
+ * Return: what the variable SEED of the environment says, or else a new one.
+ */
+u64 host_first_seed(void)
+{
+	const char *seed = getenv("SEED");
+	struct timespec ts;
+
+	if (seed)
+		return strtoull(seed, NULL, 0);
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ((u64)ts.tv_sec << 10 ^ ts.tv_nsec) % 1000000000;
+}
+
+/**
+ * host_seed() - begin a series of random numbers
+ * @seed: which one
+ */
+void host_seed(u64 seed)
+{
+	random_used = true;
+	random_seed = seed;
+	random_state = seed;
+}
+
+/* splitmix64: all seeds are equally good. */
+u64 host_random(void)
+{
+	u64 z = random_state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/**
+ * host_below() - a random number
+ * @limit: what it is less than
+ *
+ * Return: the number.
+ */
+u64 host_below(u64 limit)
+{
+	return (unsigned __int128)host_random() * limit >> 64;
+}
+
+/**
+ * host_chance() - a random decision
+ * @in: how rarely it is yes
+ *
+ * Return: true once in @in times.
+ */
+bool host_chance(unsigned int in)
+{
+	return !host_below(in);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Finding bits, for a program. */
+#ifndef SHIM_LINUX_BITOPS_H
+#define SHIM_LINUX_BITOPS_H
+
+#include <linux/types.h>
+
+static inline int fls(u32 x)
+{
+	return x ? 32 - __builtin_clz(x) : 0;
+}
+
+static inline int fls64(u64 x)
+{
+	return x ? 64 - __builtin_clzll(x) : 0;
+}
+
+static inline unsigned long __ffs64(u64 x)
+{
+	return __builtin_ctzll(x);
+}
+
+#endif /* SHIM_LINUX_BITOPS_H */

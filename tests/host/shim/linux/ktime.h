@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Time in nanoseconds, for a program. */
+#ifndef SHIM_LINUX_KTIME_H
+#define SHIM_LINUX_KTIME_H
+
+#include <linux/types.h>
+
+typedef s64 ktime_t;
+
+#define KTIME_MAX S64_MAX
+
+#endif /* SHIM_LINUX_KTIME_H */

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Memory functions, for a program. */
+#ifndef SHIM_LINUX_STRING_H
+#define SHIM_LINUX_STRING_H
+
+#include <string.h>
+
+#endif /* SHIM_LINUX_STRING_H */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The kernel's clocks, as the test sets them, for a program. */
+#ifndef SHIM_LINUX_TIMEKEEPING_H
+#define SHIM_LINUX_TIMEKEEPING_H
+
+#include <linux/ktime.h>
+
+extern ktime_t host_monotonic, host_boottime, host_real, host_tai;
+
+static inline ktime_t ktime_get(void)
+{
+	return host_monotonic;
+}
+
+static inline ktime_t ktime_get_boottime(void)
+{
+	return host_boottime;
+}
+
+static inline ktime_t ktime_get_real(void)
+{
+	return host_real;
+}
+
+static inline ktime_t ktime_get_clocktai(void)
+{
+	return host_tai;
+}
+
+#endif /* SHIM_LINUX_TIMEKEEPING_H */
