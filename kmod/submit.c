@@ -27,13 +27,16 @@ static unsigned int tw_get_ops(struct twheel_op *ops, const void __user *from,
 							nr * sizeof(*ops)),
 					 sizeof(*ops));
 	for (i = 0; i < nr; i++) {
-		int ret = copy_struct_from_user(&ops[i], sizeof(*ops), from,
-						op_size);
+		int zeroed;
 
-		if (ret == -EFAULT)
+		if (copy_from_user(&ops[i], from, sizeof(*ops)))
+			break;
+		zeroed = check_zeroed_user(from + sizeof(*ops),
+					   op_size - sizeof(*ops));
+		if (zeroed < 0)
 			break;
 		/* From here on, the size says whether it is as it should be. */
-		if (ret)
+		if (!zeroed)
 			ops[i].size = TW_SIZE_TOO_BIG;
 		else if (ops[i].size == op_size)
 			ops[i].size = sizeof(*ops);
