@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the loader tests share: the module by way of libkmod, its traces in the
+ * system, and commands.
+ *
+ * Each test finds the module unloaded, and leaves it so.
+ */
+#ifndef LOADER_H
+#define LOADER_H
+
+/* First, as it says what the C library shall offer */
+#include "../vm/util.h"
+
+#include <libkmod.h>
+#include <sys/utsname.h>
+
+/* What is only to be looked at may be cut off */
+#pragma GCC diagnostic ignored "-Wformat-truncation"
+
+#define NAME "twheel"
+#define MODULE "/sys/module/" NAME
+#define COUNTERS "/sys/kernel/debug/" NAME "/counters"
+
+/* As kmod/main.c has it; the metadata test compares what the module says */
+static const struct parameter {
+	const char *name;
+	unsigned int min;
+	unsigned int max;
+	unsigned int preset;
+} parameters[] = {
+	{ "max_timers", 1, 1U << 30, 1U << 24 },
+	{ "max_user_timers", 1, 1U << 30, 1U << 25 },
+	{ "budget", 16, 1U << 16, 512 },
+};
+
+static struct kmod_ctx *kmod;
+
+static inline const char *release(void)
+{
+	static struct utsname name;
+
+	uname(&name);
+	return name.release;
+}
+
+/* Without configuration files: the machine's may not matter */
+static inline struct kmod_ctx *kmod_open(const char *dir, const char *config)
+{
+	const char *const paths[] = { config, NULL };
+	struct kmod_ctx *ctx = kmod_new(dir, config ? paths : paths + 1);
+
+	if (!ctx)
+		tap_bail("kmod_new");
+	kmod_set_log_priority(ctx, 0);
+	return ctx;
+}
+
+static inline struct kmod_module *module_of(struct kmod_ctx *ctx,
+					    const char *name)
+{
+	struct kmod_list *list = NULL;
+	struct kmod_module *mod;
+	int ret = kmod_module_new_from_lookup(ctx, name, &list);
+
+	if (ret || !list)
+		tap_bail("looking up %s: %d", name, ret);
+	mod = kmod_module_get_module(list);
+	kmod_module_unref_list(list);
+	return mod;
+}
+
+/* 0, or the negative error */
+static inline int load(const char *options)
+{
+	struct kmod_module *mod = module_of(kmod, NAME);
+	int ret = kmod_module_insert_module(mod, 0, options);
+
+	kmod_module_unref(mod);
+	return ret;
+}
+
+static inline int unload(void)
+{
+	struct kmod_module *mod = module_of(kmod, NAME);
+	int ret = kmod_module_remove_module(mod, 0);
+
+	kmod_module_unref(mod);
+	return ret;
+}
+
+/* -ENOENT while not loaded */
+static inline int module_state(const char *name)
+{
+	struct kmod_module *mod;
+	int ret;
+
+	if (kmod_module_new_from_name(kmod, name, &mod))
+		tap_bail("kmod_module_new_from_name");
+	ret = kmod_module_get_initstate(mod);
+	kmod_module_unref(mod);
+	return ret;
+}
+
+static inline int users(const char *name)
+{
+	struct kmod_module *mod;
+	int ret;
+
+	if (kmod_module_new_from_name(kmod, name, &mod))
+		tap_bail("kmod_module_new_from_name");
+	ret = kmod_module_get_refcnt(mod);
+	kmod_module_unref(mod);
+	return ret;
+}
+
+static inline void must_load(const char *options)
+{
+	int ret = load(options);
+
+	if (ret)
+		tap_bail("loading with '%s': %s", options, strerror(-ret));
+}
+
+static inline bool exists(const char *path)
+{
+	return !access(path, F_OK);
+}
+
+/* Does a file of the kernel's have such a text in it? */
+static inline bool mentions(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "r");
+	bool found = false;
+	char line[1024];
+
+	if (!file)
+		tap_bail("%s: %s", path, strerror(errno));
+	while (!found && fgets(line, sizeof(line), file))
+		found = strstr(line, text);
+	fclose(file);
+	return found;
+}
+
+/* All that shows that the module is there */
+static const char *const places[] = {
+	MODULE, DEVICE, "/sys/class/misc/" NAME, COUNTERS,
+	"/sys/kernel/tracing/events/" NAME,
+};
+
+static const struct {
+	const char *path;
+	const char *text;
+} listings[] = {
+	{ "/proc/modules", NAME " " },
+	{ "/proc/misc", NAME },
+};
+
+static inline void check_loaded(void)
+{
+	size_t i;
+
+	CHECK_EQ(module_state(NAME), KMOD_MODULE_LIVE);
+	for (i = 0; i < ARRAY_SIZE(places); i++)
+		CHECK(exists(places[i]), "%s", places[i]);
+	for (i = 0; i < ARRAY_SIZE(listings); i++)
+		CHECK(mentions(listings[i].path, listings[i].text), "%s",
+		      listings[i].path);
+}
+
+static inline void check_gone(void)
+{
+	size_t i;
+
+	CHECK_EQ(module_state(NAME), -ENOENT);
+	for (i = 0; i < ARRAY_SIZE(places); i++)
+		CHECK(!exists(places[i]), "%s", places[i]);
+	for (i = 0; i < ARRAY_SIZE(listings); i++)
+		CHECK(!mentions(listings[i].path, listings[i].text), "%s",
+		      listings[i].path);
+	CHECK(!mentions("/proc/timer_list", "tw_timer_fn"));
+}
+
+/* The end of a test */
+static inline void must_unload(void)
+{
+	CHECK_EQ(users(NAME), 0);
+	CHECK_EQ(unload(), 0);
+	check_gone();
+}
+
+/* -1 if there is no such parameter */
+static inline long long parameter_value(const char *name)
+{
+	char path[128], text[32];
+
+	snprintf(path, sizeof(path), PARAMETERS "%s", name);
+	if (!exists(path))
+		return -1;
+	read_text(path, text, sizeof(text));
+	return strtoll(text, NULL, 10);
+}
+
+/* Status of a shell command, and what it printed (both outputs) */
+static inline int command(char *out, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static inline int command(char *out, size_t size, const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+	FILE *pipe;
+	size_t n;
+	int status;
+
+	strcpy(line, "exec 2>&1; ");
+	va_start(ap, fmt);
+	vsnprintf(line + strlen(line), sizeof(line) - strlen(line), fmt, ap);
+	va_end(ap);
+	pipe = popen(line, "r");
+	if (!pipe)
+		tap_bail("popen: %s", strerror(errno));
+	n = fread(out, 1, size - 1, pipe);
+	out[n] = 0;
+	while (fgetc(pipe) != EOF)
+		;
+	status = pclose(pipe);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+}
+
+static inline void loader_start(unsigned int seconds)
+{
+	tap_start(seconds);
+	kmod = kmod_open(NULL, NULL);
+}
+
+#endif

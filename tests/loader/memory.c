@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Loading, using and unloading many times leaves nothing behind: no memory of
+ * any kind that the kernel has an account of.
+ *
+ * The kernel allocates for itself meanwhile, and keeps some of it. So some
+ * rounds come first, for it to have what it keeps, and what is compared may
+ * grow by less than one of its units for every fourth round. What the module
+ * leaks once a round is four times that much; and each round has several of all
+ * that the module makes.
+ */
+#include "loader.h"
+
+#include <dirent.h>
+#include <linux/membarrier.h>
+#include <sys/eventfd.h>
+
+#define WARM_UP 20
+#define ROUNDS 200
+#define TOLERANCE (ROUNDS / 4)
+
+#define MAX_CACHES 400
+
+/* Objects of a slab cache; or something else by its name */
+struct account {
+	const char *name;
+	long units;
+};
+
+struct usage {
+	struct account accounts[MAX_CACHES];
+	size_t nr;
+};
+
+static void add(struct usage *u, const char *name, long units)
+{
+	struct account *a = &u->accounts[u->nr++];
+
+	if (u->nr >= MAX_CACHES)
+		tap_bail("more accounts than there is room for");
+	a->name = name;
+	a->units = units;
+}
+
+static long units(const struct usage *u, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < u->nr; i++)
+		if (!strcmp(u->accounts[i].name, name))
+			return u->accounts[i].units;
+	return 0;
+}
+
+/*
+ * Files that measuring needs are opened only once: so it needs no memory that
+ * would show in what it finds.
+ */
+static struct cache {
+	char *name;
+	int shrink;
+	int objects;
+} caches[MAX_CACHES];
+static size_t nr_caches;
+
+static int open_attribute(const char *cache, const char *name, int flags)
+{
+	char path[320];
+
+	snprintf(path, sizeof(path), "/sys/kernel/slab/%s/%s", cache, name);
+	return open(path, flags | O_CLOEXEC);
+}
+
+static void open_caches(void)
+{
+	DIR *dir = opendir("/sys/kernel/slab");
+	struct dirent *entry;
+
+	if (!dir)
+		tap_bail("/sys/kernel/slab: %s", strerror(errno));
+	while ((entry = readdir(dir))) {
+		struct cache *cache = &caches[nr_caches];
+
+		/* A link is one more name of another. */
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		cache->name = strdup(entry->d_name);
+		cache->shrink = open_attribute(entry->d_name, "shrink",
+					       O_WRONLY);
+		cache->objects = open_attribute(entry->d_name, "objects",
+						O_RDONLY);
+		if (cache->shrink < 0 || cache->objects < 0)
+			tap_bail("/sys/kernel/slab/%s", entry->d_name);
+		if (++nr_caches == MAX_CACHES)
+			tap_bail("too many slab caches");
+	}
+	closedir(dir);
+	if (!nr_caches)
+		tap_bail("there are no slab caches");
+}
+
+/*
+ * Free objects of a slab that a processor has to itself count as used. So all
+ * such are taken away at once before the cache is looked at.
+ */
+static void add_slabs(struct usage *u)
+{
+	size_t i;
+
+	for (i = 0; i < nr_caches; i++) {
+		char text[64] = "";
+
+		if (write(caches[i].shrink, "1", 1) != 1 ||
+		    pread(caches[i].objects, text, sizeof(text) - 1, 0) <= 0)
+			tap_bail("%s: %s", caches[i].name, strerror(errno));
+		add(u, caches[i].name, atol(text));
+	}
+}
+
+static FILE *reopen(FILE **file, const char *path)
+{
+	if (!*file)
+		*file = fopen(path, "r");
+	if (!*file)
+		tap_bail("%s: %s", path, strerror(errno));
+	rewind(*file);
+	return *file;
+}
+
+/* Pages in use: those that are not free, nor kept free by a processor */
+static FILE *pages_file;
+
+static void add_pages(struct usage *u)
+{
+	FILE *file = reopen(&pages_file, "/proc/zoneinfo");
+	long n, managed = 0, free = 0;
+	char line[256];
+
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, " managed %ld", &n) == 1)
+			managed += n;
+		else if (sscanf(line, " nr_free_pages %ld", &n) == 1 ||
+			 sscanf(line, " count: %ld", &n) == 1)
+			free += n;
+	}
+	if (!managed || !free)
+		tap_bail("/proc/zoneinfo is not as expected");
+	add(u, "pages", managed - free);
+}
+
+/* Areas that are mapped for the kernel, its modules among them */
+static FILE *areas_file;
+
+static void add_areas(struct usage *u)
+{
+	FILE *file = reopen(&areas_file, "/proc/vmallocinfo");
+	char line[512];
+	long n = 0;
+
+	while (fgets(line, sizeof(line), file))
+		n++;
+	add(u, "vmalloc areas", n);
+}
+
+/* In pages, of which a processor's memory is made */
+static FILE *percpu_file;
+
+static void add_percpu(struct usage *u)
+{
+	FILE *file = reopen(&percpu_file, "/proc/meminfo");
+	char line[256];
+	long kb = -1;
+
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "Percpu: %ld", &kb) == 1)
+			break;
+	if (kb < 0)
+		tap_bail("/proc/meminfo is not as expected");
+	add(u, "percpu pages", kb / 4);
+}
+
+static void get_usage(struct usage *u)
+{
+	/* What is only cached, and what is freed after a grace period. */
+	write_text("/proc/sys/vm/drop_caches", "3");
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	write_text("/proc/sys/vm/stat_refresh", "1");
+
+	u->nr = 0;
+	add_slabs(u);
+	add_pages(u);
+	add_areas(u);
+	add_percpu(u);
+}
+
+static bool grown(const struct usage *before, const struct usage *after,
+		  bool tell)
+{
+	bool grew = false;
+	size_t i;
+
+	for (i = 0; i < after->nr; i++) {
+		const struct account *a = &after->accounts[i];
+		long more = a->units - units(before, a->name);
+
+		if (more < TOLERANCE)
+			continue;
+		grew = true;
+		if (tell)
+			tap_diag("%s: %ld more", a->name, more);
+	}
+	return grew;
+}
+
+/* Timers by the hundred: pending, modified, cancelled; some left for close */
+static void use_pending(void)
+{
+	int fd = wheel_open(O_NONBLOCK);
+	struct twheel_op ops[900];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		ops[i] = op_arm(0, HOUR, i);
+		ops[i].interval = i % 4 ? 0 : SEC;
+	}
+	submit_all(fd, ops, ARRAY_SIZE(ops));
+	for (i = 0; i < 300; i++) {
+		__u64 id = ops[i].id;
+
+		ops[i] = i % 2 ? op_for(TWHEEL_OP_CANCEL, id) :
+				 op_for(TWHEEL_OP_MODIFY, id);
+	}
+	submit_all(fd, ops, 300);
+	CHECK_EQ(drain(fd, ops, 200), 200);
+	close(fd);
+}
+
+/* Expired: some read, some not; periodic ones read twice */
+static void use_ready(__u32 clock)
+{
+	int fd = wheel_new(clock, 100 * USEC);
+	struct twheel_event ev[40];
+	unsigned int i;
+
+	for (i = 0; i < 20; i++) {
+		arm(fd, 0, 200 * USEC, i);
+		arm_past(fd, i);
+		arm_periodic(fd, 1, 400 * USEC, i);
+	}
+	collect(fd, ev, ARRAY_SIZE(ev));
+	collect(fd, ev, 10);
+	close(fd);
+}
+
+static void use_counted(void)
+{
+	int fd = wheel_open(O_NONBLOCK), efd = eventfd(0, EFD_NONBLOCK);
+	__u64 count = 0;
+
+	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_BOOTTIME, 0, 0,
+			     TWHEEL_SETUP_COUNT), 0);
+	CHECK_EQ(wheel_eventfd(fd, efd), 0);
+	arm_past(fd, 0);
+	arm_past(fd, 0);
+	CHECK_EQ(read(fd, &count, sizeof(count)), sizeof(count));
+	CHECK_EQ(count, 2);
+	arm_past(fd, 0);
+	close(fd);
+	close(efd);
+}
+
+static void round_trip(void)
+{
+	must_load("max_timers=1000");
+	use_pending();
+	use_ready(TWHEEL_CLOCK_MONOTONIC);
+	use_ready(TWHEEL_CLOCK_REALTIME);
+	use_counted();
+	CHECK(mentions(COUNTERS, "open 0\n"), "a wheel is left");
+	if (unload())
+		tap_bail("unload");
+}
+
+static struct usage before, after;
+
+/* (What the kernel frees, it may free a while later.) */
+static void check_not_grown(const char *what)
+{
+	bool same = WAIT_FOR((get_usage(&after),
+			      !grown(&before, &after, false)));
+
+	if (!CHECK(same, "%s", what))
+		grown(&before, &after, true);
+}
+
+/* That is, the test after this one can fail */
+static void test_measure(void)
+{
+	int fds[TOLERANCE + 20];
+	size_t i;
+
+	must_load("");
+	get_usage(&before);
+	for (i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = wheel_open(0);
+	get_usage(&after);
+	CHECK(grown(&before, &after, false), "%zu wheels were not seen",
+	      ARRAY_SIZE(fds));
+	for (i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+	check_not_grown("what is closed is still seen");
+	must_unload();
+}
+
+static void test_rounds(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < WARM_UP; i++)
+		round_trip();
+	get_usage(&before);
+	for (i = 0; i < ROUNDS; i++)
+		round_trip();
+	check_gone();
+	check_not_grown("more is in use than before");
+}
+
+int main(void)
+{
+	loader_start(150);
+	open_caches();
+	/* The first time, files that are read get their buffers. */
+	get_usage(&before);
+	RUN(test_measure, "wheels that are open are seen in what is compared");
+	RUN(test_rounds, "200 times load, use and unload");
+	return tap_end();
+}

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Loading twice; unloading while the module is in use, which has to be refused
+ * and to change nothing, and at once after that, which has to work whatever
+ * the last wheel had in it.
+ */
+#include "loader.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+/* In use by so many, and the wheel works as if nobody had asked to unload */
+static void check_refused(int fd, int want)
+{
+	CHECK_EQ(users(NAME), want);
+	CHECK_EQ(unload(), -EAGAIN);
+	CHECK_EQ(users(NAME), want);
+	check_loaded();
+	if (fd >= 0) {
+		struct twheel_event ev;
+		__u64 id = arm_past(fd, 42);
+
+		if (collect(fd, &ev, 1))
+			CHECK(ev.id == id && ev.user_data == 42, "wrong event");
+	}
+}
+
+static void test_twice(void)
+{
+	int fd;
+
+	must_load("budget=99");
+	fd = wheel_open(0);
+	CHECK_EQ(load("budget=77"), -EEXIST);
+	check_refused(fd, 1);
+	CHECK_EQ(parameter_value("budget"), 99);
+	close(fd);
+	must_unload();
+	CHECK_EQ(unload(), -ENOENT);
+	must_load("");
+	check_loaded();
+	must_unload();
+}
+
+static void test_not_loaded(void)
+{
+	CHECK_EQ(unload(), -ENOENT);
+	CHECK_EQ(open(DEVICE, O_RDWR | O_CLOEXEC), -1);
+	CHECK_EQ(errno, ENOENT);
+}
+
+static void test_open(void)
+{
+	int a, b, c;
+
+	must_load("");
+	CHECK_EQ(users(NAME), 0);
+	a = wheel_open(0);
+	check_refused(a, 1);
+	b = wheel_open(0);
+	check_refused(b, 2);
+	c = dup(a);
+	check_refused(c, 2);
+	close(a);
+	check_refused(c, 2);
+	close(c);
+	check_refused(b, 1);
+	close(b);
+	must_unload();
+}
+
+static void arm_many(int fd, unsigned int nr, __u64 deadline, __u64 interval)
+{
+	struct twheel_op ops[1000];
+	unsigned int i;
+
+	if (nr > ARRAY_SIZE(ops))
+		tap_bail("%u are too many", nr);
+	for (i = 0; i < nr; i++) {
+		ops[i] = op_arm(0, deadline, i);
+		ops[i].interval = interval;
+	}
+	submit_all(fd, ops, nr);
+}
+
+static void test_pending(void)
+{
+	static const __u64 deadlines[] = { 5 * MSEC, SEC, HOUR, KTIME_MAX };
+	size_t i;
+	int fd;
+
+	must_load("");
+	fd = wheel_open(0);
+	for (i = 0; i < ARRAY_SIZE(deadlines); i++)
+		arm_many(fd, 1000, deadlines[i], 0);
+	arm_many(fd, 1000, 300 * MSEC, 300 * MSEC);
+	CHECK(mentions("/proc/timer_list", "tw_timer_fn"),
+	      "what check_gone() looks for");
+	check_refused(-1, 1);
+	close(fd);
+	must_unload();
+}
+
+static void test_ready(void)
+{
+	int fd;
+
+	must_load("");
+	fd = wheel_open(0);
+	arm_many(fd, 1000, MSEC, 0);
+	arm_many(fd, 1000, MSEC, MSEC);
+	CHECK(WAIT_FOR(wheel_info(fd).ready == 2000));
+	check_refused(-1, 1);
+	CHECK_EQ(wheel_info(fd).ready, 2000);
+	close(fd);
+	must_unload();
+}
+
+/* The timer is running, or about to, when the wheel goes */
+static void test_expiring(void)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < 10; i++) {
+		must_load("");
+		for (k = 0; k < 20; k++) {
+			int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
+
+			arm_many(fd, 100, k * 20 * USEC, 0);
+			arm_many(fd, 100, 100 * USEC, 50 * USEC);
+			if (k % 2)
+				CHECK(readable(fd, PATIENCE_MS));
+			close(fd);
+		}
+		CHECK_EQ(unload(), 0);
+	}
+	check_gone();
+}
+
+/* The worker is on it, many pieces from its end, when the wheel goes */
+static void test_working(void)
+{
+	unsigned int tries, k, caught = 0;
+
+	for (tries = 0; caught < 3 && tries < 30; tries++) {
+		int fd;
+
+		must_load("budget=16");
+		/* Timers of this clock are looked at one by one. */
+		fd = wheel_new(TWHEEL_CLOCK_REALTIME, SEC);
+		for (k = 0; k < 50; k++)
+			arm_many(fd, 1000, 20 * MSEC, 0);
+		CHECK(WAIT_FOR(wheel_stats(fd).deferred));
+		caught += wheel_info(fd).pending > 1000;
+		close(fd);
+		CHECK_EQ(unload(), 0);
+	}
+	CHECK_EQ(caught, 3, "of %u tries", tries);
+	check_gone();
+}
+
+static int shared_fd;
+static pid_t reader_tid;
+
+static void *reader(void *result)
+{
+	struct twheel_event ev;
+
+	__atomic_store_n(&reader_tid, gettid(), __ATOMIC_RELEASE);
+	*(ssize_t *)result = read(shared_fd, &ev, sizeof(ev));
+	return NULL;
+}
+
+static pthread_t start_reader(ssize_t *result)
+{
+	pthread_t thread;
+
+	reader_tid = 0;
+	if (pthread_create(&thread, NULL, reader, result))
+		tap_bail("pthread_create");
+	CHECK(WAIT_FOR(__atomic_load_n(&reader_tid, __ATOMIC_ACQUIRE) &&
+		       blocked_in(reader_tid, SYS_read)));
+	return thread;
+}
+
+/* A read that waits keeps the wheel, even if its descriptor is closed */
+static void test_reader(void)
+{
+	pthread_t thread;
+	ssize_t result;
+
+	must_load("");
+	shared_fd = wheel_open(0);
+	thread = start_reader(&result);
+	check_refused(-1, 1);
+	arm(shared_fd, 0, 200 * MSEC, 0);
+	close(shared_fd);
+	CHECK_EQ(unload(), -EAGAIN);
+	pthread_join(thread, NULL);
+	CHECK_EQ(result, sizeof(struct twheel_event));
+	must_unload();
+}
+
+static void block_in_read(void)
+{
+	struct twheel_event ev;
+
+	read_events(shared_fd, &ev, 1);
+}
+
+static void test_killed_reader(void)
+{
+	pid_t pid;
+
+	must_load("");
+	shared_fd = wheel_open(0);
+	pid = tap_fork(block_in_read);
+	close(shared_fd);
+	CHECK(WAIT_FOR(blocked_in(pid, SYS_read)));
+	check_refused(-1, 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	must_unload();
+}
+
+static void wait_for_signal(void)
+{
+	pause();
+}
+
+static void test_inherited(void)
+{
+	pid_t pid;
+	int fd;
+
+	must_load("");
+	fd = wheel_open(0);
+	arm(fd, 0, HOUR, 0);
+	pid = tap_fork(wait_for_signal);
+	CHECK(WAIT_FOR(blocked_in(pid, SYS_pause)));
+	check_refused(fd, 1);
+	close(fd);
+	check_refused(-1, 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	must_unload();
+}
+
+static void send_fd(int to, int fd)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {};
+	struct iovec iov = { .iov_base = "", .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
+	if (sendmsg(to, &msg, 0) != 1)
+		tap_bail("sendmsg: %s", strerror(errno));
+}
+
+/* On its way to another process, which never takes it */
+static void test_in_flight(void)
+{
+	int fd, pair[2];
+
+	must_load("");
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		tap_bail("socketpair: %s", strerror(errno));
+	fd = wheel_open(0);
+	arm(fd, 0, HOUR, 0);
+	send_fd(pair[0], fd);
+	close(fd);
+	check_refused(-1, 1);
+	close(pair[0]);
+	close(pair[1]);
+	CHECK(WAIT_FOR(!users(NAME)));
+	must_unload();
+}
+
+static void *poller(void *result)
+{
+	struct epoll_event ev;
+
+	__atomic_store_n(&reader_tid, gettid(), __ATOMIC_RELEASE);
+	*(ssize_t *)result = epoll_wait(shared_fd, &ev, 1, 500);
+	return NULL;
+}
+
+/* epoll and an eventfd know of the wheel, but don't keep it */
+static void test_watched(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	int efd = eventfd(0, EFD_NONBLOCK), fd;
+	pthread_t thread;
+	ssize_t result;
+	__u64 count;
+
+	must_load("");
+	shared_fd = epoll_create1(0);
+	fd = wheel_open(0);
+	CHECK_EQ(wheel_eventfd(fd, efd), 0);
+	CHECK_EQ(epoll_ctl(shared_fd, EPOLL_CTL_ADD, fd, &ev), 0);
+	reader_tid = 0;
+	if (pthread_create(&thread, NULL, poller, &result))
+		tap_bail("pthread_create");
+	CHECK(WAIT_FOR(__atomic_load_n(&reader_tid, __ATOMIC_ACQUIRE)));
+	check_refused(-1, 1);
+	close(fd);
+	must_unload();
+	pthread_join(thread, NULL);
+	CHECK_EQ(result, 0);
+	close(shared_fd);
+	CHECK_EQ(read(efd, &count, sizeof(count)), -1);
+	close(efd);
+}
+
+/* Files of the module's in debugfs and sysfs */
+static void test_its_files(void)
+{
+	int counters, parameter;
+	char text[64] = "";
+
+	must_load("");
+	counters = open(COUNTERS, O_RDONLY | O_CLOEXEC);
+	CHECK(counters >= 0);
+	CHECK_EQ(unload(), -EAGAIN);
+	check_loaded();
+	CHECK(read(counters, text, sizeof(text) - 1) > 0);
+	CHECK(!strncmp(text, "open 0\n", 7), "%s", text);
+	close(counters);
+
+	parameter = open(PARAMETERS "budget", O_RDONLY | O_CLOEXEC);
+	CHECK(parameter >= 0);
+	must_unload();
+	CHECK_EQ(read(parameter, text, sizeof(text)), -1);
+	CHECK_EQ(errno, ENODEV);
+	close(parameter);
+}
+
+/* All tracepoints on, and events of theirs still to be shown afterwards */
+static void test_traced(void)
+{
+	static const char tracing[] = "/sys/kernel/tracing/";
+	char path[128];
+	int fd;
+
+	must_load("");
+	snprintf(path, sizeof(path), "%sevents/" NAME "/enable", tracing);
+	CHECK_EQ(write_text(path, "1"), 0);
+	fd = wheel_open(0);
+	arm_many(fd, 100, HOUR, 0);
+	check_refused(fd, 1);
+	close(fd);
+	must_unload();
+
+	snprintf(path, sizeof(path), "%strace", tracing);
+	/* The buffer is emptied when a module that wrote to it goes. */
+	CHECK(!mentions(path, "twheel_arm:"));
+	must_load("");
+	fd = wheel_open(0);
+	arm_many(fd, 100, HOUR, 0);
+	CHECK(!mentions(path, "twheel_arm:"), "still on");
+	close(fd);
+	must_unload();
+}
+
+static bool stop_opening;
+
+/* Any of these can come, but nothing else */
+static void *opener(void *opened)
+{
+	while (!__atomic_load_n(&stop_opening, __ATOMIC_ACQUIRE)) {
+		int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+
+		if (fd < 0) {
+			CHECK(errno == ENOENT || errno == ENODEV ||
+			      errno == ENXIO, "open: %s", strerror(errno));
+			sched_yield();
+			continue;
+		}
+		arm(fd, 0, 50 * USEC, 0);
+		close(fd);
+		++*(unsigned long *)opened;
+	}
+	return NULL;
+}
+
+static void test_race(void)
+{
+	unsigned long opened = 0, unloaded = 0, refused = 0;
+	const __u64 end = now(CLOCK_MONOTONIC) + PATIENCE_MS * MSEC;
+	pthread_t thread;
+
+	stop_opening = false;
+	if (pthread_create(&thread, NULL, opener, &opened))
+		tap_bail("pthread_create");
+	while (unloaded < 10 && now(CLOCK_MONOTONIC) < end) {
+		int ret = load("");
+
+		CHECK(!ret || ret == -EEXIST, "load: %s", strerror(-ret));
+		ret = unload();
+		CHECK(!ret || ret == -EAGAIN, "unload: %s", strerror(-ret));
+		if (ret)
+			refused++;
+		else
+			unloaded++;
+	}
+	__atomic_store_n(&stop_opening, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	tap_diag("unloaded %lu times, refused %lu, opened %lu", unloaded,
+		 refused, opened);
+	CHECK_EQ(unloaded, 10);
+	CHECK(opened);
+	if (module_state(NAME) == KMOD_MODULE_LIVE)
+		CHECK_EQ(unload(), 0);
+	check_gone();
+}
+
+int main(void)
+{
+	loader_start(120);
+	RUN(test_not_loaded, "nothing there to unload or to open");
+	RUN(test_twice, "loading twice is refused, and the first one stays");
+	RUN(test_open, "an open wheel is one user, whatever is done with it");
+	RUN(test_pending, "unloading after a wheel with pending timers");
+	RUN(test_ready, "unloading after a wheel with events unread");
+	RUN(test_expiring, "unloading after wheels whose timers are expiring");
+	RUN(test_working, "unloading after a wheel with work left over");
+	RUN(test_reader, "a waiting reader keeps the module");
+	RUN(test_killed_reader, "a reader that was killed lets go of it");
+	RUN(test_inherited, "a wheel that another process inherited keeps it");
+	RUN(test_in_flight, "a wheel on its way in a socket keeps it");
+	RUN(test_watched, "epoll and eventfd don't keep it");
+	RUN(test_its_files, "its files in debugfs and sysfs");
+	RUN(test_traced, "unloading with tracepoints on");
+	RUN(test_race, "loading and unloading while others open");
+	return tap_end();
+}

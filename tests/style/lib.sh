@@ -1,0 +1,30 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What the checks share. To be sourced. A check prints complaints, and nothing
+# when it has none.
+
+. "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
+cd "$top"
+
+out=$build/tests/style/$me
+rm -rf "$out"
+mkdir -p "$out"
+
+# All files that are, or are to be, in the repository. (A copy of it may have no
+# .git, and git refuses to look at what belongs to somebody else.)
+files() {
+	local file
+
+	{ { [ -e .git ] &&
+		git ls-files --cached --others --exclude-standard 2>/dev/null; } ||
+		find . \( -path ./build -o -path ./.git \) -prune -o \
+			-type f -printf '%P\n'; } | sort -u |
+		while read -r file; do
+			[ ! -f "$file" ] || echo "$file"
+		done
+}
+
+sources() { files | grep '\.[ch]$'; }
+
+structures() { sed -n 's/^struct \(.*\) {$/\1/p' uapi/linux/twheel.h | grep .; }
