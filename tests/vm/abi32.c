@@ -216,15 +216,17 @@ static void test_setup(void)
 
 static void test_single(void)
 {
-	long long deadline = now() + 20 * MSEC;
-	struct twheel_op op = op_arm(TWHEEL_ABS, deadline, 0xfedcba9876543210);
+	struct twheel_op op = op_arm(TWHEEL_ABS, 0, 0xfedcba9876543210);
 	struct twheel_event ev = { 0 };
 	int fd = wheel_open();
+	__u64 deadline;
 
+	CHECK_EQ(call(__NR_read, fd, (long)&ev, sizeof(ev)), -EAGAIN);
+	deadline = now() + 20 * MSEC;
+	op.deadline = deadline;
 	op.opcode = 0;
 	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_ARM, &op), 0);
 	CHECK(op.id);
-	CHECK_EQ(call(__NR_read, fd, (long)&ev, sizeof(ev)), -EAGAIN);
 	CHECK(readable(fd, 20000));
 	CHECK_EQ(call(__NR_read, fd, (long)&ev, sizeof(ev) - 1), -EINVAL);
 	CHECK_EQ(call(__NR_read, fd, (long)&ev, sizeof(ev)), sizeof(ev));

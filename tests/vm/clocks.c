@@ -122,43 +122,61 @@ static void test_forwards_wakes(void)
 	wall_restore();
 }
 
+/*
+ * A wheel whose timers are due so much later, by a clock that is then set back
+ * by a thousand seconds. That is done again when it was not done in time.
+ */
+static int wheel_set_back(__u32 clock, __u64 tick, __u64 *deadlines,
+			  __u64 *lead)
+{
+	struct twheel_event ev;
+	__u64 first;
+	int fd, i;
+
+	for (;;) {
+		fd = wheel_new(clock, tick);
+		/* it shall have run, so that it is ahead of what comes */
+		first = now(clock) + 10 * MSEC;
+		arm(fd, TWHEEL_ABS, first, 0);
+		CHECK_EQ(collect(fd, &ev, 1), 1);
+		check_event(&ev, first);
+		for (i = 0; i < N; i++) {
+			deadlines[i] = now(clock) + *lead + i * 3 * MSEC;
+			arm(fd, TWHEEL_ABS, deadlines[i], i);
+		}
+		wall_shift(-1000 * (__s64)SEC);
+		if (!wheel_info(fd).ready)
+			return fd;
+		close(fd);
+		wall_restore();
+		*lead *= 2;
+	}
+}
+
 static void backwards(__u32 clock, __u64 tick)
 {
-	int fd = wheel_new(clock, tick);
-	__u64 deadlines[N], past, id, middle;
+	__u64 deadlines[N], lead = SEC, soon, middle, id;
+	int fd = wheel_set_back(clock, tick, deadlines, &lead);
 	struct twheel_event ev;
 	struct twheel_op op;
-	int i;
 
-	/* it has run before, so that its own time is later than the clock's */
-	past = now(clock);
-	arm(fd, TWHEEL_ABS, past + 10 * MSEC, 0);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	check_event(&ev, past + 10 * MSEC);
-
-	for (i = 0; i < N; i++) {
-		deadlines[i] = now(clock) + 1500 * MSEC + i * 3 * MSEC;
-		arm(fd, TWHEEL_ABS, deadlines[i], i);
-	}
-	wall_shift(-1000 * (__s64)SEC);
 	middle = now(clock) + 500 * SEC;
 	id = arm(fd, TWHEEL_ABS, middle, 1000);
-	/* a new one, of the new time */
-	past = now(clock) + 300 * MSEC;
-	arm(fd, TWHEEL_ABS, past, 2000);
+	/* new ones go by the new time */
+	soon = now(clock) + 200 * MSEC;
+	arm(fd, TWHEEL_ABS, soon, 2000);
 	CHECK_EQ(collect(fd, &ev, 1), 1);
 	CHECK_EQ(ev.user_data, 2000);
-	check_event(&ev, past);
-	CHECK(now(clock) >= past);
-	/* a delay, from the new time on */
-	past = now(clock) + 300 * MSEC;
-	arm(fd, 0, 300 * MSEC, 3000);
+	check_event(&ev, soon);
+	CHECK(now(clock) >= soon);
+	soon = now(clock) + 200 * MSEC;
+	arm(fd, 0, 200 * MSEC, 3000);
 	CHECK_EQ(collect(fd, &ev, 1), 1);
 	CHECK_EQ(ev.user_data, 3000);
-	CHECK(ev.deadline >= past && ev.expired >= ev.deadline,
+	CHECK(ev.deadline >= soon && ev.expired >= ev.deadline,
 	      "deadline %llu expired %llu", ev.deadline, ev.expired);
-	/* by the old time the old ones would be due then */
-	sleep_ns(1500 * MSEC);
+	/* by the old time the old ones are due by then */
+	sleep_ns(lead);
 	CHECK_EQ(readable(fd, 0), 0, "the others wait for the wall clock");
 	CHECK_EQ(wheel_info(fd).pending, N + 1);
 	CHECK_EQ(wheel_info(fd).ready, 0);
@@ -367,7 +385,7 @@ static void tai_set(int offset)
 static void test_tai_offset(void)
 {
 	struct timex tx = { 0 };
-	__u64 deadline;
+	__u64 deadline, lead = 200 * MSEC;
 	struct twheel_event ev;
 	int fd, other;
 
@@ -382,10 +400,17 @@ static void test_tai_offset(void)
 	CHECK_EQ(collect(fd, &ev, 1), 1);
 	check_event(&ev, deadline);
 	CHECK_EQ(readable(other, 20), 0);
-	deadline = now(CLOCK_TAI) + 100 * MSEC;
-	arm(fd, TWHEEL_ABS, deadline, 0);
-	tai_set(tx.tai);
-	CHECK_EQ(readable(fd, 200), 0, "TAI went back");
+	/* one that waits when TAI goes back again */
+	for (;;) {
+		arm(fd, 0, lead, 0);
+		tai_set(tx.tai);
+		if (!wheel_info(fd).ready)
+			break;
+		tai_set(tx.tai + 370);
+		CHECK_EQ(collect(fd, &ev, 1), 1);
+		lead *= 2;
+	}
+	CHECK_EQ(readable(fd, lead / MSEC + 100), 0, "TAI went back");
 	close(fd);
 	close(other);
 }

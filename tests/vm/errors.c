@@ -459,16 +459,31 @@ static void test_setup_twice(void)
 /* One operation, by its own ioctl or by SUBMIT */
 static bool by_submit;
 
+/* What failed has its error and its state, and is otherwise as it was given */
+static void untouched(struct twheel_op op, struct twheel_op given)
+{
+	op.result = given.result;
+	op.state = given.state;
+	CHECK(!memcmp(&op, &given, sizeof(op)),
+	      "a bad operation was written over: opcode %u id %llx, was %u %llx",
+	      op.opcode, op.id, given.opcode, given.id);
+}
+
 static long do_op(struct twheel_op op)
 {
+	struct twheel_op given = op;
 	long ret;
 
-	if (!by_submit)
-		return op_single(main_fd, &op);
-	op.result = 0x5a5a5a5a;
-	ret = submit(main_fd, &op, 1);
-	CHECK_EQ(ret, 1, "submit of one operation");
-	return op.result;
+	if (!by_submit) {
+		ret = op_single(main_fd, &op);
+	} else {
+		op.result = 0x5a5a5a5a;
+		CHECK_EQ(submit(main_fd, &op, 1), 1, "SUBMIT");
+		ret = op.result;
+	}
+	if (ret)
+		untouched(op, given);
+	return ret;
 }
 
 static void bad_op(struct twheel_op op, long want, const char *what, __u64 a)
@@ -903,11 +918,12 @@ static void test_drain_fields(void)
 /* Two elements of that size, with a byte of the first one's rest set */
 static void larger(__u32 distance, __u32 size, __u32 at, long want)
 {
-	struct twheel_op op = op_for(TWHEEL_OP_QUERY, planted[3]);
+	struct twheel_op op = op_for(TWHEEL_OP_QUERY, planted[3]), given;
 	char *p = edge - 2 * distance;
 
 	memset(p, 0, 2 * distance);
 	op.size = size;
+	given = op;
 	memcpy(p, &op, sizeof(op));
 	op.size = distance;
 	memcpy(p + distance, &op, sizeof(op));
@@ -917,6 +933,8 @@ static void larger(__u32 distance, __u32 size, __u32 at, long want)
 	memcpy(&op, p, sizeof(op));
 	CHECK_EQ(op.result, want, "distance %u size %u byte %u", distance, size,
 		 at);
+	if (want)
+		untouched(op, given);
 	memcpy(&op, p + distance, sizeof(op));
 	CHECK_EQ(op.result, 0, "distance %u size %u byte %u", distance, size,
 		 at);

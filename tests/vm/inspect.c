@@ -40,11 +40,11 @@ static void test_info(void)
 
 	fresh(MSEC);
 	arm(fd, 0, 2 * HOUR, 0);
-	CHECK(wheel_info(fd).next_expiry <= now(CLOCK_MONOTONIC) + 2 * HOUR);
+	CHECK(wheel_info(fd).next_expiry <=
+	      now(CLOCK_MONOTONIC) + 2 * HOUR + MSEC);
 	CHECK(wheel_info(fd).next_expiry + SEC >= now(CLOCK_MONOTONIC));
-	soon = now(CLOCK_MONOTONIC) + 2 * SEC;
+	soon = now(CLOCK_MONOTONIC) + 60 * SEC;
 	id = arm(fd, TWHEEL_ABS, soon, 1);
-	/* of the next few thousand ticks it is known exactly to the tick */
 	CHECK(wheel_info(fd).next_expiry <= soon + MSEC);
 	CHECK_EQ(wheel_info(fd).pending, 2);
 	CHECK_EQ(cancel(fd, id), 0);

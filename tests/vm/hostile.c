@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A program whose other thread takes away, or writes over, the memory that a
+ * call works on at that very moment. The kernel holds; and what the call said
+ * was done was done, and nothing else.
+ *
+ * The memory is there twice: in the view that the calls get pages come and go,
+ * in the other one all stays and can be looked at.
+ */
+#include "util.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#define N 256
+#define PAGES (N * sizeof(struct twheel_op) / PAGE)
+#define SIZE (PAGES * PAGE)
+#define ROUNDS_NS (700 * MSEC)
+
+static char *shaky, *steady;
+static int fd;
+static bool stop;
+static int disturbed;
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu % sysconf(_SC_NPROCESSORS_ONLN), &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		tap_bail("sched_setaffinity: %s", strerror(errno));
+}
+
+static void map_views(void)
+{
+	int memory = memfd_create("views", MFD_CLOEXEC);
+	const int prot = PROT_READ | PROT_WRITE;
+
+	if (memory < 0 || ftruncate(memory, SIZE))
+		tap_bail("memfd: %s", strerror(errno));
+	shaky = mmap(NULL, SIZE, prot, MAP_SHARED, memory, 0);
+	steady = mmap(NULL, SIZE, prot, MAP_SHARED, memory, 0);
+	if (shaky == MAP_FAILED || steady == MAP_FAILED)
+		tap_bail("mmap: %s", strerror(errno));
+	close(memory);
+}
+
+/* Pages come and go: unreadable, read-only, or not there for the moment */
+static void *taker(void *arg)
+{
+	static const int prots[] = { PROT_NONE, PROT_READ };
+	__u64 seed = 17;
+
+	(void)arg;
+	pin(1);
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		__u64 r = random_next(&seed);
+		char *page = shaky + r % PAGES * PAGE;
+
+		if (r >> 32 & 1)
+			madvise(page, PAGE, MADV_DONTNEED);
+		mprotect(page, PAGE, prots[r >> 33 & 1]);
+		sched_yield();
+		mprotect(page, PAGE, PROT_READ | PROT_WRITE);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void *scribbler(void *arg)
+{
+	__u64 seed = 23;
+
+	(void)arg;
+	pin(1);
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		__u64 r = random_next(&seed);
+
+		/* mostly small numbers, which mean something */
+		*(__u64 *)(steady + r % (SIZE / 8) * 8) =
+			r >> (r >> 40 & 63);
+	}
+	return NULL;
+}
+
+static void during(void *(*other)(void *), void (*fn)(void))
+{
+	__u64 end = now(CLOCK_MONOTONIC) + ROUNDS_NS;
+	pthread_t thread;
+
+	pin(0);
+	stop = false;
+	disturbed = 0;
+	fd = wheel_open(O_NONBLOCK);
+	if (pthread_create(&thread, NULL, other, NULL))
+		tap_bail("pthread_create failed");
+	/* as long as it takes for the other one to get in between */
+	while (now(CLOCK_MONOTONIC) < end ||
+	       (other == taker && disturbed < 3 &&
+		now(CLOCK_MONOTONIC) < end + PATIENCE_MS * MSEC))
+		fn();
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	close(fd);
+}
+
+/* A count, or EFAULT when there was none */
+static long counted(long ret, long most)
+{
+	disturbed += ret < most;
+	CHECK(ret == -EFAULT || ret == -EAGAIN || (ret >= 0 && ret <= most),
+	      "got %ld", ret);
+	return ret > 0 ? ret : 0;
+}
+
+static void round_arm(void)
+{
+	struct twheel_op *seen = (struct twheel_op *)steady;
+	static struct twheel_op ops[N];
+	long n, i;
+
+	for (i = 0; i < N; i++)
+		seen[i] = op_arm(0, HOUR, i);
+	n = counted(submit(fd, (struct twheel_op *)shaky, N), N);
+	for (i = 0; i < n; i++) {
+		CHECK_EQ(seen[i].result, 0, "operation %ld of %ld", i, n);
+		ops[i] = op_for(TWHEEL_OP_CANCEL, seen[i].id);
+	}
+	CHECK_EQ(wheel_info(fd).pending, n, "what the program doesn't know of");
+	if (n)
+		submit_all(fd, ops, n);
+	CHECK_EQ(wheel_info(fd).pending, 0);
+}
+
+static void test_arm(void)
+{
+	during(taker, round_arm);
+	CHECK(disturbed, "never disturbed");
+}
+
+static void arm_numbered(__u16 flags, __u64 deadline)
+{
+	static struct twheel_op ops[N];
+	int i;
+
+	for (i = 0; i < N; i++)
+		ops[i] = op_arm(flags, deadline, i);
+	submit_all(fd, ops, N);
+}
+
+static void round_drain(void)
+{
+	struct twheel_op *out = (struct twheel_op *)steady;
+	unsigned char seen[N] = { 0 };
+	long n, i, left;
+
+	arm_numbered(0, HOUR);
+	for (left = N; left; left -= n) {
+		n = counted(drain(fd, (struct twheel_op *)shaky, N), left);
+		for (i = 0; i < n; i++)
+			seen[out[i].user_data % N]++;
+		if (!CHECK_EQ(wheel_info(fd).pending, left - n))
+			break;
+	}
+	for (i = 0; i < N; i++)
+		CHECK_EQ(seen[i], 1, "timer %ld", i);
+}
+
+static void test_drain(void)
+{
+	during(taker, round_drain);
+	CHECK(disturbed, "never disturbed");
+}
+
+static void round_read(void)
+{
+	struct twheel_event *ev = (struct twheel_event *)steady;
+	long n, i, left;
+
+	arm_numbered(TWHEEL_ABS, 1);
+	for (left = N; left; left -= n) {
+		n = counted(read_events(fd, (struct twheel_event *)shaky, N),
+			    left);
+		for (i = 0; i < n; i++)
+			CHECK_EQ(ev[i].user_data, N - left + i, "event %ld", i);
+		if (!CHECK_EQ(wheel_info(fd).ready, left - n))
+			break;
+	}
+}
+
+static void test_read(void)
+{
+	during(taker, round_read);
+	CHECK(disturbed, "never disturbed");
+}
+
+/* Whatever comes out of it, the kernel takes each word once and believes it */
+static void round_scribbled(void)
+{
+	long ret = submit(fd, (struct twheel_op *)shaky, N);
+
+	CHECK_EQ(ret, N);
+	drain(fd, (struct twheel_op *)shaky, N);
+	read_events(fd, (struct twheel_event *)shaky, N);
+}
+
+static void test_scribbled(void)
+{
+	during(scribbler, round_scribbled);
+}
+
+/* The size of a structure changes after it was looked at */
+static void round_size(void)
+{
+	static const unsigned long cmds[] = {
+		TWHEEL_IOC_INFO, TWHEEL_IOC_STATS, TWHEEL_IOC_QUERY,
+		TWHEEL_IOC_SUBMIT, TWHEEL_IOC_ARM,
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cmds); i++) {
+		long ret = wheel_ioctl(fd, cmds[i], shaky);
+
+		CHECK(ret >= 0 || ret == -EINVAL || ret == -E2BIG ||
+		      ret == -ENOENT || ret == -EFAULT || ret == -ENOSPC,
+		      "ioctl %#lx gave %ld", cmds[i], ret);
+	}
+}
+
+static void *resizer(void *arg)
+{
+	static const __u32 sizes[] = {
+		0, 4, 24, 64, 104, 632, 640, PAGE, PAGE + 1, 0xffffffff,
+	};
+	__u64 seed = 31;
+
+	(void)arg;
+	pin(1);
+	memset(steady, 0, SIZE);
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		__atomic_store_n((__u32 *)steady,
+				 sizes[random_next(&seed) % ARRAY_SIZE(sizes)],
+				 __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void test_resized(void)
+{
+	during(resizer, round_size);
+}
+
+int main(void)
+{
+	tap_start(90);
+	map_views();
+	RUN(test_arm, "SUBMIT: what is armed is known to the program");
+	RUN(test_drain, "DRAIN: what is taken out is known to the program");
+	RUN(test_read, "read: no event is lost or read twice");
+	RUN(test_scribbled, "operations written over meanwhile");
+	RUN(test_resized, "sizes changed meanwhile");
+	return tap_end();
+}
