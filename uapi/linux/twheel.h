@@ -13,7 +13,9 @@
  *   one as long as all that it does not know is zero.
  * - Reserved fields and unknown flags must be zero.
  * - All times are nanoseconds of the wheel's clock, from 0 to 2^63 - 1
- *   (KTIME_MAX). Sums saturate there.
+ *   (KTIME_MAX). Sums saturate there. In a time namespace, that is the clock
+ *   as the namespace sees it that the wheel was opened in; a time before the
+ *   host's boot counts as the host's boot.
  *
  * Errors, of every call unless its description says otherwise:
  *
