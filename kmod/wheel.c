@@ -498,7 +498,8 @@ s64 tw_wheel_next(const struct tw_wheel *wheel)
  * @wheel: the wheel
  * @step: what it may do and did; @step->budget is not 0
  *
- * What is due comes before what is only preloaded.
+ * What is due comes before what is only preloaded. It takes a budget of 2 to
+ * get on for sure: a slot and a node.
  *
  * Return: true when there may be more to do, false when there is not; then the
  * wheel's time is the tick after @step->now.

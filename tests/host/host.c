@@ -2,6 +2,7 @@
 /*
  * What the host tests share. See host.h.
  */
+#include <linux/math64.h>
 #include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
 #include <signal.h>
@@ -190,7 +191,7 @@ u64 host_random(void)
  */
 u64 host_below(u64 limit)
 {
-	return (unsigned __int128)host_random() * limit >> 64;
+	return mul_u64_u64_shr(host_random(), limit, 64);
 }
 
 /**

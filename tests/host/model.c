@@ -13,8 +13,8 @@
 
 #define LEVEL_TICKS(level) (1LL << (level) * TW_TURN_BITS)
 
-/* No timer is set to later than this, so that there is always a later tick. */
-#define LATEST (1LL << 61)
+/* A clock that can be set begins before this, so that there is always later. */
+#define MIDDLE (1LL << 60)
 
 /*
  * Spans have so many bits at most: beyond the reach of the levels, but not so
@@ -136,7 +136,7 @@ static s64 any_tick(void)
 		tick = now - host_below(3);
 		break;
 	}
-	return max(min(tick, LATEST), 0);
+	return max(min(tick, TW_TICK_MAX), 0);
 }
 
 static u32 take_used(u32 place)
@@ -211,7 +211,7 @@ static void advance(void)
 	}
 	if (to == TW_NEVER || to > now + longest_advance)
 		to = now + host_below(longest_advance) + 1;
-	if (to >= now && to < LATEST)
+	if (to >= now && to < TW_TICK_MAX)
 		pair_advance(&pair, to);
 }
 
@@ -244,7 +244,7 @@ static void do_op(enum op op)
 	case MOD_LATER:
 		if (nr_used)
 			pair_mod(&pair, index,
-				 min(LATEST, expires_of(index) +
+				 min(TW_TICK_MAX, expires_of(index) +
 					     any_span(3 * TW_TURN_BITS)));
 		break;
 	case MOD_EARLIER:
@@ -262,9 +262,11 @@ static void do_op(enum op op)
 			pair_cancel(&pair, take_used(host_below(nr_used)));
 		break;
 	case READ:
-		if (pair.nr_ready) {
+		if (pair.nr_ready && host_chance(4)) {
+			pair_read_periodic(&pair, any_tick());
+		} else if (pair.nr_ready) {
 			forget(pair.wheel.ready.first);
-			pair_pop(&pair);
+			pair_read(&pair);
 		}
 		break;
 	case DRAIN:
@@ -286,7 +288,7 @@ static void do_op(enum op op)
 		finish();
 		break;
 	default:
-		if (pair.wheel.refresh && pair.shift < LATEST / 2)
+		if (pair.wheel.refresh && pair.shift < MIDDLE)
 			pair_set_back(&pair, min(pair.host_now,
 						 any_span(host_chance(2) ? 6 : SPAN_BITS - 5)));
 		break;
@@ -300,7 +302,7 @@ static void end_episode(void)
 
 	while (pair.nr_pending || pair.nr_ready) {
 		while (pair.nr_ready)
-			pair_pop(&pair);
+			pair_read(&pair);
 		finish();
 		if (pair.wheel.next == TW_NEVER)
 			continue;
@@ -319,6 +321,7 @@ static void begin_episode(void)
 	static const u32 mosts[] = { 1, 3, 8, 40, 200, 2000 };
 	unsigned int kind = host_below(ARRAY_SIZE(kinds));
 	unsigned int i;
+	bool refresh;
 	s64 now;
 
 	total_weight = 0;
@@ -337,8 +340,14 @@ static void begin_episode(void)
 	most = mosts[host_below(ARRAY_SIZE(mosts))];
 	check_every = most + host_below(TW_SLOTS / 16 + 1);
 	longest_advance = any_span(host_chance(4) ? SPAN_BITS : 20) + 1;
-	now = host_chance(2) ? 0 : host_random() >> 4;
-	pair_init(&pair, now, host_chance(3));
+	refresh = host_chance(3);
+	if (host_chance(2))
+		now = 0;
+	else if (refresh || host_chance(2))
+		now = host_below(MIDDLE);
+	else
+		now = TW_TICK_MAX - 1 - any_span(60);
+	pair_init(&pair, now, refresh);
 	for (i = 0; i < ARRAY_SIZE(clusters); i++)
 		clusters[i] = 0;
 }

@@ -341,16 +341,12 @@ void pair_cancel(struct pair *p, u32 index)
 	end(p, index);
 }
 
-/**
- * pair_pop() - read the event of the first ready timer
- * @p: the pair, with a ready timer
- */
-void pair_pop(struct pair *p)
+/* Read the event of the first ready timer, as kmod/take.c does. */
+static u32 take(struct pair *p)
 {
 	u32 index = p->wheel.ready.first;
 	s64 stamp = p->wheel.stamp;
 
-	trace(p, "read", index, pair_now(p));
 	REQUIRE(index < PAIR_MOST);
 	REQUIRE(p->timers[index].state == PAIR_READY);
 	if (tw_is_stamp(node_of(p, index)->expires))
@@ -358,7 +354,33 @@ void pair_pop(struct pair *p)
 	REQUIRE_EQ(stamp, p->timers[index].stamp);
 	model_del(p, index);
 	tw_wheel_pop_ready(&p->wheel);
-	end(p, index);
+	return index;
+}
+
+/**
+ * pair_read() - read the event of the first ready timer, which ends
+ * @p: the pair, with a ready timer
+ */
+void pair_read(struct pair *p)
+{
+	trace(p, "read", p->wheel.ready.first, pair_now(p));
+	end(p, take(p));
+}
+
+/**
+ * pair_read_periodic() - read the event of the first ready timer, which goes on
+ * @p: the pair, with a ready timer
+ * @expires: tick at which it expires again
+ */
+void pair_read_periodic(struct pair *p, s64 expires)
+{
+	u32 index;
+
+	trace(p, "read periodic", p->wheel.ready.first, expires);
+	index = take(p);
+	model_add(p, index, expires);
+	tw_wheel_add(&p->wheel, index, expires);
+	agree_on(p, index);
 }
 
 /**
