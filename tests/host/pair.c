@@ -92,6 +92,7 @@ void pair_init(struct pair *p, s64 now, bool refresh_it)
 	tw_table_init(&p->table);
 	tw_wheel_init(&p->wheel, &p->table, now);
 	tw_wheel_set_slots(&p->wheel, p->slots);
+	REQUIRE_EQ(p->wheel.clk, now + 1);
 	if (refresh_it)
 		p->wheel.refresh = refresh;
 	traced = p;
