@@ -13,7 +13,7 @@
 
 #define LEVEL_TICKS(level) (1LL << (level) * TW_TURN_BITS)
 
-/* A clock that can be set begins before this, so that there is always later. */
+/* Where a clock that can be set begins, at most: its ticks will grow. */
 #define MIDDLE (1LL << 60)
 
 /*
@@ -70,7 +70,7 @@ static unsigned int weights[OPS], total_weight;
 static unsigned int distances[DISTANCES], total_distance;
 static u32 most, check_every;
 static s64 clusters[4];
-static s64 longest_advance;
+static s64 longest_advance, latest;
 
 /* Those that are in use, to take one at random */
 static u32 used[PAIR_MOST];
@@ -136,7 +136,7 @@ static s64 any_tick(void)
 		tick = now - host_below(3);
 		break;
 	}
-	return max(min(tick, TW_TICK_MAX), 0);
+	return max(min(tick, latest), 0);
 }
 
 static u32 take_used(u32 place)
@@ -211,7 +211,7 @@ static void advance(void)
 	}
 	if (to == TW_NEVER || to > now + longest_advance)
 		to = now + host_below(longest_advance) + 1;
-	if (to >= now && to < TW_TICK_MAX)
+	if (to >= now && to < latest)
 		pair_advance(&pair, to);
 }
 
@@ -244,7 +244,7 @@ static void do_op(enum op op)
 	case MOD_LATER:
 		if (nr_used)
 			pair_mod(&pair, index,
-				 min(TW_TICK_MAX, expires_of(index) +
+				 min(latest, expires_of(index) +
 					     any_span(3 * TW_TURN_BITS)));
 		break;
 	case MOD_EARLIER:
@@ -341,12 +341,13 @@ static void begin_episode(void)
 	check_every = most + host_below(TW_SLOTS / 16 + 1);
 	longest_advance = any_span(host_chance(4) ? SPAN_BITS : 20) + 1;
 	refresh = host_chance(3);
+	latest = refresh ? 2 * MIDDLE : TW_TICK_MAX;
 	if (host_chance(2))
 		now = 0;
 	else if (refresh || host_chance(2))
 		now = host_below(MIDDLE);
 	else
-		now = TW_TICK_MAX - 1 - any_span(60);
+		now = latest - 1 - any_span(60);
 	pair_init(&pair, now, refresh);
 	for (i = 0; i < ARRAY_SIZE(clusters); i++)
 		clusters[i] = 0;
