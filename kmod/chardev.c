@@ -16,18 +16,6 @@
 #include "submit.h"
 #include "validate.h"
 
-/* The argument of an ioctl, as this kernel knows it. */
-union tw_arg {
-	u32 size;
-	struct twheel_info info;
-	struct twheel_setup setup;
-	struct twheel_op op;
-	struct twheel_submit submit;
-	struct twheel_drain drain;
-	struct twheel_eventfd eventfd;
-	struct twheel_stats stats;
-};
-
 static int tw_open(struct inode *inode, struct file *file)
 {
 	struct twheel *tw = tw_create();
@@ -79,108 +67,114 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 	return tw_readable(tw) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
+/* Take a structure in, as much of it as this kernel knows. */
+static int tw_get_arg(void *arg, u32 size, void __user *uarg, u32 usize)
+{
+	int ret = copy_struct_from_user(arg, size, uarg, usize);
+
+	/* It may have been changed since it was read first. */
+	*(u32 *)arg = usize;
+	return ret;
+}
+
 /* Hand out the start of a structure, as much of it as the program knows. */
 static int tw_put_arg(void __user *to, const void *arg, u32 size, u32 usize)
 {
 	return copy_to_user(to, arg, min(size, usize)) ? -EFAULT : 0;
 }
 
-static long tw_ioctl_info(struct twheel *tw, union tw_arg *arg,
-			  void __user *uarg)
+static long tw_ioctl_info(struct twheel *tw, void __user *uarg, u32 usize)
 {
-	u32 usize = arg->size;
+	struct twheel_info info;
+	int ret = tw_get_arg(&info, sizeof(info), uarg, usize);
 
-	tw_get_info(tw, &arg->info);
-	return tw_put_arg(uarg, &arg->info, sizeof(arg->info), usize);
+	if (ret)
+		return ret;
+	tw_get_info(tw, &info);
+	return tw_put_arg(uarg, &info, sizeof(info), usize);
 }
 
-static long tw_ioctl_setup(struct twheel *tw, union tw_arg *arg,
-			   void __user *uarg)
+static long tw_ioctl_setup(struct twheel *tw, void __user *uarg, u32 usize)
 {
-	return tw_setup(tw, &arg->setup);
+	struct twheel_setup setup;
+	int ret = tw_get_arg(&setup, sizeof(setup), uarg, usize);
+
+	return ret ?: tw_setup(tw, &setup);
 }
 
-static long tw_ioctl_submit(struct twheel *tw, union tw_arg *arg,
-			    void __user *uarg)
+static long tw_ioctl_submit(struct twheel *tw, void __user *uarg, u32 usize)
 {
-	const struct twheel_submit *submit = &arg->submit;
-	int ret = tw_check_array(submit->flags, submit->nr, submit->op_size);
+	struct twheel_submit submit;
+	int ret = tw_get_arg(&submit, sizeof(submit), uarg, usize);
 
-	return ret ?: tw_submit(tw, submit);
+	if (!ret)
+		ret = tw_check_array(submit.flags, submit.nr, submit.op_size);
+	return ret ?: tw_submit(tw, &submit);
 }
 
-static long tw_ioctl_one(struct twheel *tw, union tw_arg *arg,
-			 void __user *uarg, u16 opcode)
+static long tw_ioctl_arm(struct twheel *tw, void __user *uarg, u32 usize)
 {
-	if (arg->op.opcode)
+	return tw_submit_one(tw, uarg, usize, TWHEEL_OP_ARM);
+}
+
+static long tw_ioctl_modify(struct twheel *tw, void __user *uarg, u32 usize)
+{
+	return tw_submit_one(tw, uarg, usize, TWHEEL_OP_MODIFY);
+}
+
+static long tw_ioctl_cancel(struct twheel *tw, void __user *uarg, u32 usize)
+{
+	return tw_submit_one(tw, uarg, usize, TWHEEL_OP_CANCEL);
+}
+
+static long tw_ioctl_query(struct twheel *tw, void __user *uarg, u32 usize)
+{
+	return tw_submit_one(tw, uarg, usize, TWHEEL_OP_QUERY);
+}
+
+static long tw_ioctl_drain(struct twheel *tw, void __user *uarg, u32 usize)
+{
+	struct twheel_drain drain;
+	int ret = tw_get_arg(&drain, sizeof(drain), uarg, usize);
+
+	if (!ret)
+		ret = tw_check_array(drain.flags, drain.nr, drain.op_size);
+	return ret ?: tw_drain(tw, &drain);
+}
+
+static long tw_ioctl_eventfd(struct twheel *tw, void __user *uarg, u32 usize)
+{
+	struct twheel_eventfd eventfd;
+	int ret = tw_get_arg(&eventfd, sizeof(eventfd), uarg, usize);
+
+	if (ret)
+		return ret;
+	if (eventfd.flags || eventfd.__reserved)
 		return -EINVAL;
-	arg->op.size = sizeof(arg->op);
-	arg->op.opcode = opcode;
-	return tw_submit_one(tw, &arg->op, uarg);
+	return tw_set_eventfd(tw, eventfd.fd);
 }
 
-static long tw_ioctl_arm(struct twheel *tw, union tw_arg *arg,
-			 void __user *uarg)
+static long tw_ioctl_stats(struct twheel *tw, void __user *uarg, u32 usize)
 {
-	return tw_ioctl_one(tw, arg, uarg, TWHEEL_OP_ARM);
-}
+	struct twheel_stats stats;
+	int ret = tw_get_arg(&stats, sizeof(stats), uarg, usize);
 
-static long tw_ioctl_modify(struct twheel *tw, union tw_arg *arg,
-			    void __user *uarg)
-{
-	return tw_ioctl_one(tw, arg, uarg, TWHEEL_OP_MODIFY);
-}
-
-static long tw_ioctl_cancel(struct twheel *tw, union tw_arg *arg,
-			    void __user *uarg)
-{
-	return tw_ioctl_one(tw, arg, uarg, TWHEEL_OP_CANCEL);
-}
-
-static long tw_ioctl_query(struct twheel *tw, union tw_arg *arg,
-			   void __user *uarg)
-{
-	return tw_ioctl_one(tw, arg, uarg, TWHEEL_OP_QUERY);
-}
-
-static long tw_ioctl_drain(struct twheel *tw, union tw_arg *arg,
-			   void __user *uarg)
-{
-	const struct twheel_drain *drain = &arg->drain;
-	int ret = tw_check_array(drain->flags, drain->nr, drain->op_size);
-
-	return ret ?: tw_drain(tw, drain);
-}
-
-static long tw_ioctl_eventfd(struct twheel *tw, union tw_arg *arg,
-			     void __user *uarg)
-{
-	if (arg->eventfd.flags || arg->eventfd.__reserved)
-		return -EINVAL;
-	return tw_set_eventfd(tw, arg->eventfd.fd);
-}
-
-static long tw_ioctl_stats(struct twheel *tw, union tw_arg *arg,
-			   void __user *uarg)
-{
-	u32 usize = arg->size;
-
-	tw_get_stats(tw, &arg->stats);
-	return tw_put_arg(uarg, &arg->stats, sizeof(arg->stats), usize);
+	if (ret)
+		return ret;
+	tw_get_stats(tw, &stats);
+	return tw_put_arg(uarg, &stats, sizeof(stats), usize);
 }
 
 /*
- * Each ioctl, by its number: what it does, the size of its argument and the
- * least size that a program may know of it, which is that of its first version.
+ * Each ioctl, by its number: what it does, and the least size that a program may
+ * know of its argument, which is that of its first version.
  */
 static const struct {
-	long (*fn)(struct twheel *tw, union tw_arg *arg, void __user *uarg);
-	u32 size;
+	long (*fn)(struct twheel *tw, void __user *uarg, u32 usize);
 	u32 min_size;
 } tw_ioctls[] = {
 #define TW_IOCTL(cmd, handler, type, last) \
-	[_IOC_NR(cmd)] = { handler, sizeof(struct type), \
-			   offsetofend(struct type, last) }
+	[_IOC_NR(cmd)] = { handler, offsetofend(struct type, last) }
 	TW_IOCTL(TWHEEL_IOC_INFO, tw_ioctl_info, twheel_info, next_expiry),
 	TW_IOCTL(TWHEEL_IOC_SETUP, tw_ioctl_setup, twheel_setup, limit),
 	TW_IOCTL(TWHEEL_IOC_SUBMIT, tw_ioctl_submit, twheel_submit, op_size),
@@ -198,9 +192,7 @@ static long tw_ioctl(struct file *file, unsigned int cmd, unsigned long uaddr)
 {
 	void __user *uarg = (void __user *)uaddr;
 	unsigned int nr = _IOC_NR(cmd);
-	union tw_arg arg;
 	u32 usize;
-	int ret;
 
 	if (nr >= ARRAY_SIZE(tw_ioctls) || cmd != _IO(TWHEEL_IOC_TYPE, nr))
 		return -ENOTTY;
@@ -211,12 +203,7 @@ static long tw_ioctl(struct file *file, unsigned int cmd, unsigned long uaddr)
 		return -EINVAL;
 	if (usize > PAGE_SIZE)
 		return -E2BIG;
-	ret = copy_struct_from_user(&arg, tw_ioctls[nr].size, uarg, usize);
-	if (ret)
-		return ret;
-	/* It may have been changed since it was read first. */
-	arg.size = usize;
-	return tw_ioctls[nr].fn(file->private_data, &arg, uarg);
+	return tw_ioctls[nr].fn(file->private_data, uarg, usize);
 }
 
 static void tw_show_fdinfo(struct seq_file *m, struct file *file)
@@ -225,7 +212,7 @@ static void tw_show_fdinfo(struct seq_file *m, struct file *file)
 	struct twheel_info info;
 
 	tw_get_info(tw, &info);
-	seq_printf(m, "clock:\t%s\n", tw_clock_name(&tw->clock));
+	seq_printf(m, "clock:\t%s\n", tw_clock_name(&tw->wheel.clock));
 	seq_printf(m, "tick:\t%llu\n", info.tick);
 	seq_printf(m, "pending:\t%llu\n", info.pending);
 	seq_printf(m, "ready:\t%llu\n", info.ready);

@@ -34,17 +34,34 @@ void tw_clock_init(struct tw_clock *clock)
 	tw_clock_set(clock, TWHEEL_CLOCK_MONOTONIC, 0);
 }
 
+/*
+ * With 2^(n - 1) < tick <= 2^n, the factor is 2^(63 + n) / tick, rounded up: 64
+ * bits. It is too large by 1 at most, which makes the quotient of less than 2^63
+ * ns too large by less than 2^-n, and so by less than 1 / tick: too little to reach
+ * the next whole number. (Granlund and Montgomery, Division by Invariant Integers
+ * using Multiplication, 1994.)
+ */
+static void tw_clock_set_mult(struct tw_clock *clock)
+{
+	unsigned int n = order_base_2(clock->tick);
+	u32 rest;
+	u64 high = div_u64_rem(1ULL << 63, clock->tick, &rest);
+
+	clock->mult = (high << n) + div_u64((u64)rest << n, clock->tick) + 1;
+	clock->mult_shift = n - 1;
+}
+
 /**
  * tw_clock_set() - choose the clock and the tick
  * @clock: the clock
  * @id: one that tw_clock_known()
- * @tick: length of a tick in ns, or 0 for a jiffy
+ * @tick: length of a tick in ns, 2 or more, or 0 for a jiffy
  */
 void tw_clock_set(struct tw_clock *clock, u32 id, u32 tick)
 {
 	clock->id = id;
 	clock->tick = tick ?: TICK_NSEC;
-	clock->reciprocal = div_u64(U64_MAX, clock->tick);
+	tw_clock_set_mult(clock);
 	clock->shift = 0;
 	clock->offset = id == TWHEEL_CLOCK_MONOTONIC ? clock->monotonic_offset :
 			id == TWHEEL_CLOCK_BOOTTIME ? clock->boottime_offset : 0;

@@ -15,13 +15,18 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-#include "wheel.h"
+/*
+ * Ticks of a wheel run from 0 to this: far beyond KTIME_MAX in ticks of 1 us,
+ * since a clock that is set back makes them grow.
+ */
+#define TW_TICK_MAX ((1LL << 62) - 1)
 
 /**
  * struct tw_clock - clock of a wheel
  * @id: TWHEEL_CLOCK_*
  * @tick: length of a tick in ns
- * @reciprocal: (2^64 - 1) / @tick, to divide by
+ * @mult: 2^(64 + @mult_shift) / @tick, rounded up, to divide by
+ * @mult_shift: see @mult
  * @shift: tick of the wheel less tick of the host. It grows when the clock is
  *	set back, so that the wheel's time does not run backwards
  * @monotonic_offset: time namespace's monotonic time less the host's, in ns
@@ -31,7 +36,8 @@
 struct tw_clock {
 	u32 id;
 	u32 tick;
-	u64 reciprocal;
+	u64 mult;
+	u32 mult_shift;
 	s64 shift;
 	s64 monotonic_offset;
 	s64 boottime_offset;
@@ -71,7 +77,9 @@ static inline s64 tw_time_add(u64 a, u64 b)
  */
 static inline s64 tw_clock_to_host(const struct tw_clock *clock, u64 ns)
 {
-	if (clock->offset <= 0)
+	if (likely(!clock->offset))
+		return ns;
+	if (clock->offset < 0)
 		return tw_time_add(ns, -clock->offset);
 	return ns > clock->offset ? ns - clock->offset : 0;
 }
@@ -85,22 +93,17 @@ static inline s64 tw_clock_to_host(const struct tw_clock *clock, u64 ns)
  */
 static inline u64 tw_clock_to_user(const struct tw_clock *clock, s64 ns)
 {
-	if (ns == KTIME_MAX || clock->offset >= 0)
-		return tw_time_add(ns, max_t(s64, clock->offset, 0));
+	if (likely(!clock->offset) || ns == KTIME_MAX)
+		return ns;
+	if (clock->offset > 0)
+		return tw_time_add(ns, clock->offset);
 	return ns > -clock->offset ? ns + clock->offset : 0;
 }
 
-static inline u64 tw_clock_divide(const struct tw_clock *clock, u64 ns, u64 *rest)
+/* Whole ticks in a time of less than 2^63 ns. Exact, see tw_clock_set(). */
+static inline u64 tw_clock_divide(const struct tw_clock *clock, u64 ns)
 {
-	/* At most one less than the quotient, for ns below 2^63. */
-	u64 ticks = mul_u64_u64_shr(ns, clock->reciprocal, 64);
-
-	*rest = ns - ticks * clock->tick;
-	if (*rest >= clock->tick) {
-		*rest -= clock->tick;
-		ticks++;
-	}
-	return ticks;
+	return mul_u64_u64_shr(ns, clock->mult, 64) >> clock->mult_shift;
 }
 
 /**
@@ -112,15 +115,13 @@ static inline u64 tw_clock_divide(const struct tw_clock *clock, u64 ns, u64 *res
  */
 static inline s64 tw_clock_floor(const struct tw_clock *clock, s64 ns)
 {
-	u64 rest;
-
-	return tw_clock_divide(clock, ns, &rest) + clock->shift;
+	return tw_clock_divide(clock, ns) + clock->shift;
 }
 
 /**
  * tw_clock_expires() - the wheel's tick at which a deadline expires
  * @clock: the clock
- * @ns: the deadline, the host's time, 0 to KTIME_MAX
+ * @ns: the deadline, the host's time, 1 to KTIME_MAX
  * @slack_shift: it is put off to the next multiple of 2^this ticks
  *
  * Return: the first such tick that begins at @ns or later.
@@ -128,13 +129,15 @@ static inline s64 tw_clock_floor(const struct tw_clock *clock, s64 ns)
 static inline s64 tw_clock_expires(const struct tw_clock *clock, s64 ns,
 				   unsigned int slack_shift)
 {
-	u64 mask = (1ULL << slack_shift) - 1;
-	u64 rest, tick;
+	u64 tick = tw_clock_divide(clock, ns - 1) + 1;
 
-	tick = tw_clock_divide(clock, ns, &rest);
-	tick += !!rest;
-	tick = (tick + mask) & ~mask;
-	return min_t(s64, tick + clock->shift, TW_TICK_MAX);
+	if (unlikely(slack_shift | clock->shift)) {
+		u64 mask = (1ULL << slack_shift) - 1;
+
+		tick = (tick + mask) & ~mask;
+		tick = min_t(s64, tick + clock->shift, TW_TICK_MAX);
+	}
+	return tick;
 }
 
 #endif /* TW_CLOCK_H */

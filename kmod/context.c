@@ -14,15 +14,8 @@
 #include "user.h"
 #include "validate.h"
 
-/*
- * The first chunk of a wheel is a page, for those that hold few timers. The
- * others are large enough that nothing is lost to speak of, and small enough to
- * be had at all times.
- */
-#define TW_CHUNK_ORDER get_order(32768)
-#define TW_CHUNK_CAP(order) \
-	min_t(unsigned int, (PAGE_SIZE << (order)) / sizeof(struct tw_node), \
-	      1U << TW_CHUNK_SHIFT)
+/* The first chunk of a wheel has the slots behind its nodes. */
+#define TW_SLOTS_OFFSET (TW_CHUNK_SIZE - TW_SLOTS * sizeof(struct tw_slot))
 
 /* A program at the limit of its cgroup shall get an error, not be killed. */
 #define TW_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
@@ -40,13 +33,13 @@ static atomic64_t tw_next_nr;
  */
 struct twheel *tw_create(void)
 {
+	struct tw_clock clock;
 	struct twheel *tw;
-	s64 tick;
 
-	BUILD_BUG_ON(sizeof(struct tw_node) != 40);
-	BUILD_BUG_ON(sizeof(struct tw_period) != sizeof(struct tw_node));
+	BUILD_BUG_ON(sizeof(struct tw_period) > sizeof(struct tw_node));
 	BUILD_BUG_ON(offsetof(struct tw_period, gen) !=
 		     offsetof(struct tw_node, gen));
+	BUILD_BUG_ON(TW_CHUNK_CAP(TW_CHUNK_SIZE) > TW_CHUNK_MASK);
 	BUILD_BUG_ON(TW_SLOTS > U16_MAX);
 
 	tw = kzalloc(sizeof(*tw), GFP_KERNEL_ACCOUNT);
@@ -68,33 +61,26 @@ struct twheel *tw_create(void)
 	tw->timer_tick = TW_NEVER;
 	tw->limit = READ_ONCE(tw_max_timers);
 
-	tw_clock_init(&tw->clock);
-	tick = tw_clock_floor(&tw->clock, tw_clock_now(&tw->clock));
+	tw_clock_init(&clock);
+	tw_wheel_init(&tw->wheel, &clock,
+		      tw_clock_floor(&clock, tw_clock_now(&clock)));
 	tw_table_init(&tw->table);
-	tw_wheel_init(&tw->wheel, &tw->table, tick);
 	tw_debugfs_add(tw);
 	return tw;
 }
 
-static void tw_chunk_free(struct tw_node *nodes, unsigned int cap)
-{
-	unsigned int order = cap > TW_CHUNK_CAP(0) ? TW_CHUNK_ORDER : 0;
-
-	free_pages((unsigned long)nodes, order);
-}
-
 /**
  * tw_free_spare() - free what tw_table_take_spare() gave
- * @spare: list of memory, may be NULL
+ * @spare: list of chunks, may be NULL
  *
  * Context: any, but without a wheel's lock, as it may take long.
  */
-void tw_free_spare(struct tw_spare *spare)
+void tw_free_spare(struct tw_chunk *spare)
 {
 	while (spare) {
-		struct tw_spare *next = spare->next;
+		struct tw_chunk *next = spare->next;
 
-		tw_chunk_free((struct tw_node *)spare, spare->cap);
+		kfree(spare);
 		spare = next;
 	}
 }
@@ -105,12 +91,10 @@ static void tw_free_table(struct tw_table *table)
 
 	tw_free_spare(tw_table_take_spare(table));
 	for (i = 0; i < table->nr_chunks; i++) {
-		if (table->chunks[i].nodes)
-			tw_chunk_free(table->chunks[i].nodes,
-				      table->chunks[i].cap);
+		kfree(table->dir[i].chunk);
 		cond_resched();
 	}
-	kvfree(table->chunks);
+	kvfree(table->dir);
 }
 
 /**
@@ -130,10 +114,9 @@ void tw_destroy(struct twheel *tw)
 	tw_debugfs_del(tw);
 	if (tw->eventfd)
 		eventfd_ctx_put(tw->eventfd);
-	tw_user_uncharge(tw->user, tw->timers);
+	tw_user_uncharge(tw->user, tw_timers(tw));
 	tw_user_put(tw->user);
 	tw_free_table(&tw->table);
-	kvfree(tw->wheel.slots);
 	mem_cgroup_put(tw->memcg);
 	kfree(tw);
 }
@@ -144,35 +127,27 @@ void tw_destroy(struct twheel *tw)
  * @tick: out: the wheel's tick
  *
  * When the clock was set back, the wheel's time goes on from where it was. The
- * nodes in it then come up too early and are put where they belong, by way of
- * &tw_wheel.refresh.
+ * nodes in it then come up too early and are put where they belong, see
+ * &tw_wheel.settable.
  *
  * Context: holds @tw->lock.
  * Return: the host's time in ns.
  */
 s64 tw_now(struct twheel *tw, s64 *tick)
 {
-	s64 now = tw_clock_now(&tw->clock);
+	s64 now = tw_clock_now(&tw->wheel.clock);
 	s64 back;
 
 	lockdep_assert_held(&tw->lock);
-	*tick = tw_clock_floor(&tw->clock, now);
+	*tick = tw_clock_floor(&tw->wheel.clock, now);
 	back = tw->wheel.clk - 1 - *tick;
 	if (unlikely(back > 0)) {
-		tw->clock.shift += back;
+		tw->wheel.clock.shift += back;
 		*tick += back;
 		if (tw->timer_tick != TW_NEVER)
 			tw->timer_tick += back;
 	}
 	return now;
-}
-
-static s64 tw_refresh(const struct tw_wheel *wheel, const struct tw_node *node)
-{
-	const struct twheel *tw = container_of(wheel, struct twheel, wheel);
-
-	return max(tw_clock_expires(&tw->clock, node->deadline,
-				    node->slack_shift), wheel->clk);
 }
 
 /**
@@ -185,9 +160,9 @@ static s64 tw_refresh(const struct tw_wheel *wheel, const struct tw_node *node)
  */
 int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
 {
-	struct tw_list *slots;
+	struct tw_slot *slots;
+	struct tw_clock clock;
 	int ret;
-	s64 tick;
 
 	ret = tw_check_setup(setup);
 	if (ret)
@@ -206,17 +181,17 @@ int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
 	tw->flags = setup->flags;
 	if (setup->limit)
 		tw->limit = setup->limit;
-	tw_clock_set(&tw->clock, setup->clock, setup->tick);
 	hrtimer_setup(&tw->timer, tw_timer_fn, setup->clock,
 		      HRTIMER_MODE_ABS_SOFT);
 
-	tick = tw_clock_floor(&tw->clock, tw_clock_now(&tw->clock));
+	clock = tw->wheel.clock;
+	tw_clock_set(&clock, setup->clock, setup->tick);
 	slots = tw->wheel.slots;
-	tw_wheel_init(&tw->wheel, &tw->table, tick);
+	tw_wheel_init(&tw->wheel, &clock,
+		      tw_clock_floor(&clock, tw_clock_now(&clock)));
+	tw->wheel.settable = tw_clock_settable(&clock);
 	if (slots)
 		tw_wheel_set_slots(&tw->wheel, slots);
-	if (tw_clock_settable(&tw->clock))
-		tw->wheel.refresh = tw_refresh;
 	spin_unlock_bh(&tw->lock);
 	return 0;
 }
@@ -277,15 +252,15 @@ void tw_get_info(struct twheel *tw, struct twheel_info *info)
 		.user_limit = READ_ONCE(tw_max_user_timers),
 	};
 	spin_lock_bh(&tw->lock);
-	info->clock = tw->clock.id;
-	info->tick = tw->clock.tick;
+	info->clock = tw->wheel.clock.id;
+	info->tick = tw->wheel.clock.tick;
 	info->flags = tw->flags;
 	info->limit = tw->limit;
 	info->pending = tw->wheel.pending;
 	info->ready = tw->wheel.ready.count;
 	if (tw->wheel.pending) {
-		next = tw_clock_tick_ns(&tw->clock, tw->wheel.next);
-		info->next_expiry = tw_clock_to_user(&tw->clock, next);
+		next = tw_clock_tick_ns(&tw->wheel.clock, tw->wheel.next);
+		info->next_expiry = tw_clock_to_user(&tw->wheel.clock, next);
 	}
 	spin_unlock_bh(&tw->lock);
 }
@@ -305,74 +280,47 @@ void tw_get_stats(struct twheel *tw, struct twheel_stats *stats)
 	stats->size = sizeof(*stats);
 }
 
-static bool tw_add_slots(struct twheel *tw)
-{
-	struct tw_list *slots = kvmalloc_array(TW_SLOTS, sizeof(*slots), TW_GFP);
-
-	if (!slots)
-		return false;
-	spin_lock_bh(&tw->lock);
-	if (!tw->wheel.slots) {
-		tw_wheel_set_slots(&tw->wheel, slots);
-		slots = NULL;
-	}
-	spin_unlock_bh(&tw->lock);
-	kvfree(slots);
-	return true;
-}
-
 static bool tw_grow_table(struct twheel *tw)
 {
 	struct tw_table *table = &tw->table;
 	u32 old = READ_ONCE(table->max_chunks);
 	u32 new = old ? 2 * old : 16;
-	struct tw_chunk *chunks;
+	struct tw_entry *dir;
 
 	if (new > TW_TABLE_MAX_CHUNKS)
 		return false;
-	chunks = kvmalloc_array(new, sizeof(*chunks), TW_GFP);
-	if (!chunks)
+	dir = kvmalloc_array(new, sizeof(*dir), TW_GFP);
+	if (!dir)
 		return false;
 	spin_lock_bh(&tw->lock);
 	if (table->max_chunks == old)
-		chunks = tw_table_grow(table, chunks, new);
+		dir = tw_table_grow(table, dir, new);
 	spin_unlock_bh(&tw->lock);
-	kvfree(chunks);
+	kvfree(dir);
 	return true;
-}
-
-static struct tw_node *tw_chunk_alloc(unsigned int order, unsigned int *cap)
-{
-	gfp_t gfp = order ? GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN :
-			    TW_GFP;
-
-	*cap = TW_CHUNK_CAP(order);
-	return (struct tw_node *)__get_free_pages(gfp, order);
 }
 
 static bool tw_add_chunk(struct twheel *tw)
 {
+	struct tw_chunk *chunk = kmalloc(TW_CHUNK_SIZE, TW_GFP);
 	struct tw_table *table = &tw->table;
-	struct tw_node *nodes = NULL;
-	unsigned int cap;
+	bool first = !READ_ONCE(table->nr_chunks);
 
-	if (READ_ONCE(table->nr_chunks))
-		nodes = tw_chunk_alloc(TW_CHUNK_ORDER, &cap);
-	if (!nodes)
-		nodes = tw_chunk_alloc(0, &cap);
-	if (!nodes)
+	if (!chunk)
 		return false;
-	tw_chunk_format(nodes, cap);
-
+	tw_chunk_format(chunk, TW_CHUNK_CAP(first ? TW_SLOTS_OFFSET :
+						    TW_CHUNK_SIZE));
 	spin_lock_bh(&tw->lock);
-	if (!tw_table_full(table)) {
-		tw_table_add(table, nodes, cap);
-		nodes = NULL;
+	/* Unless another thread was faster: then the caller looks again. */
+	if (first == !table->nr_chunks && !tw_table_full(table)) {
+		tw_table_add(table, chunk);
+		if (first)
+			tw_wheel_set_slots(&tw->wheel,
+					   (void *)chunk + TW_SLOTS_OFFSET);
+		chunk = NULL;
 	}
 	spin_unlock_bh(&tw->lock);
-	/* Another thread took the last place of the directory: try again. */
-	if (nodes)
-		tw_chunk_free(nodes, cap);
+	kfree(chunk);
 	return true;
 }
 
@@ -391,11 +339,10 @@ bool tw_reserve(struct twheel *tw, unsigned int nodes)
 	struct mem_cgroup *old;
 	bool ok = true;
 
-	if (READ_ONCE(tw->table.free) >= nodes && READ_ONCE(tw->wheel.slots))
+	/* The first chunk brings the slots. */
+	if (READ_ONCE(tw->table.free) >= nodes)
 		return true;
 	old = set_active_memcg(tw->memcg);
-	if (!READ_ONCE(tw->wheel.slots))
-		ok = tw_add_slots(tw);
 	while (ok && READ_ONCE(tw->table.free) < nodes) {
 		if (tw_table_full(&tw->table))
 			ok = tw_grow_table(tw);

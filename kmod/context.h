@@ -21,7 +21,7 @@ struct mem_cgroup;
 struct tw_user;
 
 /* Operations, events or drained timers that are handled under one hold. */
-#define TW_BATCH 64
+#define TW_BATCH 128
 
 /**
  * struct twheel - a wheel in use
@@ -35,12 +35,10 @@ struct tw_user;
  * @eventfd_lock: guards @eventfd
  * @eventfd: signalled when timers become ready, or NULL
  * @lock: guards all that follows
- * @clock: clock and tick
  * @wheel: the wheel itself
  * @table: its nodes
  * @timer_tick: tick that @timer is set for, or TW_NEVER
  * @limit: most timers that it may hold
- * @timers: timers that it holds, pending and ready
  * @flags: TWHEEL_SETUP_*
  * @counted: in count mode, expiries taken from the wheel and not yet read
  * @fixed: the set-up can't be changed any more
@@ -61,17 +59,34 @@ struct twheel {
 
 	/* guards all that follows */
 	spinlock_t lock ____cacheline_aligned;
-	struct tw_clock clock;
 	struct tw_wheel wheel;
 	struct tw_table table;
 	s64 timer_tick;
 	u32 limit;
-	u32 timers;
 	u32 flags;
 	u64 counted;
 	bool fixed;
 	bool closing;
 	struct twheel_stats stats;
+};
+
+/**
+ * struct tw_batch - what is common to operations under one hold of the lock
+ * @now: the time that it is now, in ns
+ * @granted: timers that the user may yet arm, besides @room
+ * @room: timers that may be armed without looking at limits or memory
+ * @asked: limits and memory were asked for what is to be done, and nothing has
+ *	been used up since that was not counted then
+ * @freed: timers that are gone
+ * @expired: timers that were ready at once
+ */
+struct tw_batch {
+	s64 now;
+	u32 granted;
+	u32 room;
+	bool asked;
+	u32 freed;
+	u32 expired;
 };
 
 /* context.c: its life, its memory, its settings */
@@ -82,13 +97,30 @@ int tw_set_eventfd(struct twheel *tw, int fd);
 void tw_get_info(struct twheel *tw, struct twheel_info *info);
 void tw_get_stats(struct twheel *tw, struct twheel_stats *stats);
 bool tw_reserve(struct twheel *tw, unsigned int nodes);
-void tw_free_spare(struct tw_spare *spare);
+void tw_free_spare(struct tw_chunk *spare);
 s64 tw_now(struct twheel *tw, s64 *tick);
 
 /* ops.c: what a program does to timers */
-void tw_do_ops(struct twheel *tw, struct twheel_op *ops, unsigned int nr);
-void tw_fill_op(struct twheel *tw, u32 index, struct twheel_op *op);
+void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int timers);
+void tw_end(struct twheel *tw, struct tw_batch *batch);
+bool tw_do_op(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op);
+void tw_fill_op(struct twheel *tw, const struct tw_node *node,
+		struct twheel_op *op);
 s64 tw_jitter(u64 jitter);
+
+/* When an operation wants its timer to expire, but for jitter: the host's time */
+static inline s64 tw_op_deadline(const struct twheel *tw,
+				 const struct tw_batch *batch,
+				 const struct twheel_op *op)
+{
+	if (op->flags & TWHEEL_ABS)
+		return tw_clock_to_host(&tw->wheel.clock, op->deadline);
+	return tw_time_add(batch->now, op->deadline);
+}
+
+/* plain.c: the same, of operations that are like most */
+unsigned int tw_do_plain(struct twheel *tw, struct tw_batch *batch,
+			 struct twheel_op *ops, unsigned int nr);
 
 /* expire.c: time passes */
 extern unsigned int tw_budget;
@@ -101,6 +133,12 @@ void tw_wake(struct twheel *tw);
 static inline bool tw_readable(const struct twheel *tw)
 {
 	return READ_ONCE(tw->wheel.ready.count) || READ_ONCE(tw->counted);
+}
+
+/* Timers that a wheel holds */
+static inline u32 tw_timers(const struct twheel *tw)
+{
+	return tw->wheel.pending + tw->wheel.ready.count;
 }
 
 /* take.c: what a program takes out */
@@ -116,21 +154,18 @@ extern unsigned int tw_max_user_timers;
 /**
  * tw_free_timer() - end a timer that is on no list of the wheel
  * @tw: the wheel
- * @index: the timer
+ * @node: the timer
  *
  * The caller uncharges the user.
  *
  * Context: holds @tw->lock.
  */
-static inline void tw_free_timer(struct twheel *tw, u32 index)
+static inline void tw_free_timer(struct twheel *tw, struct tw_node *node)
 {
-	struct tw_node *node = tw_node(&tw->table, index);
-
 	lockdep_assert_held(&tw->lock);
-	if (node->flags & TW_NODE_PERIODIC)
-		tw_table_free(&tw->table, node->period);
-	tw_table_free(&tw->table, index);
-	tw->timers--;
+	if (unlikely(node->flags & TW_NODE_PERIODIC))
+		tw_table_free(&tw->table, (struct tw_node *)node->period);
+	tw_table_free(&tw->table, node);
 }
 
 #endif /* TW_CONTEXT_H */

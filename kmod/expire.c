@@ -12,7 +12,7 @@
 #include "trace.h"
 
 /* Nodes and slots that one run touches, see main.c. */
-unsigned int tw_budget = 512;
+unsigned int tw_budget = 256;
 
 struct workqueue_struct *tw_workqueue;
 
@@ -36,7 +36,7 @@ void tw_program(struct twheel *tw, s64 next)
 	if (next >= tw->timer_tick || tw->closing)
 		return;
 	tw->timer_tick = next;
-	hrtimer_start(&tw->timer, tw_clock_tick_ns(&tw->clock, next),
+	hrtimer_start(&tw->timer, tw_clock_tick_ns(&tw->wheel.clock, next),
 		      HRTIMER_MODE_ABS_SOFT);
 }
 
@@ -61,7 +61,7 @@ void tw_wake(struct twheel *tw)
 /* Count what a step made ready. */
 static void tw_count_expired(struct twheel *tw, const struct tw_step *step)
 {
-	u64 lateness = step->stamp - tw_clock_tick_ns(&tw->clock, step->tick);
+	u64 lateness = step->stamp - tw_clock_tick_ns(&tw->wheel.clock, step->tick);
 
 	tw->stats.expired += step->expired;
 	tw->stats.lateness[fls64(lateness)] += step->expired;

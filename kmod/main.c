@@ -49,7 +49,7 @@ MODULE_PARM_DESC(max_user_timers,
 module_param_cb(budget, &tw_budget_ops, &tw_budget, 0644);
 __MODULE_PARM_TYPE(budget, "uint");
 MODULE_PARM_DESC(budget,
-		 "Timers and slots that are touched one by one in a run of expiry work, before it lets others go first; 16 to 65536, default 512");
+		 "Timers and slots that are touched one by one in a run of expiry work, before it lets others go first; 16 to 65536, default 256");
 
 static int __init twheel_init(void)
 {

@@ -12,22 +12,6 @@
 #include "validate.h"
 
 /**
- * struct tw_batch - operations under way under one hold of the lock
- * @now: the time that it is now, in ns
- * @tick: the wheel's tick that it is now
- * @granted: timers that the user may yet arm
- * @freed: timers that are gone
- * @expired: timers that were ready at once
- */
-struct tw_batch {
-	s64 now;
-	s64 tick;
-	u32 granted;
-	u32 freed;
-	u32 expired;
-};
-
-/**
  * tw_jitter() - by how much to put off one expiry
  * @jitter: most, in ns
  *
@@ -45,68 +29,10 @@ static u32 tw_state(const struct twheel *tw, const struct tw_node *node)
 					       TWHEEL_STATE_PENDING;
 }
 
-static u64 tw_user_data(const struct twheel *tw, const struct tw_node *node)
+static u64 tw_user_data(const struct tw_node *node)
 {
-	if (node->flags & TW_NODE_PERIODIC)
-		return tw_period(&tw->table, node)->user_data;
-	return node->user_data;
-}
-
-/* Make the node periodic, as @op wants it. It may be so already. */
-static int tw_set_period(struct twheel *tw, struct tw_node *node,
-			 const struct twheel_op *op, s64 nominal)
-{
-	struct tw_period *period;
-	u32 index;
-
-	if (!(node->flags & TW_NODE_PERIODIC)) {
-		index = tw_table_alloc_hidden(&tw->table);
-		if (index == TW_NIL)
-			return -ENOMEM;
-		node->period = index;
-		node->flags |= TW_NODE_PERIODIC;
-	}
-	period = tw_period(&tw->table, node);
-	period->nominal = nominal;
-	period->interval = op->interval;
-	period->jitter = op->jitter;
-	period->user_data = op->user_data;
-	return 0;
-}
-
-/* Take over when a timer is to expire, and what to hand back then. */
-static inline int tw_set_times(struct twheel *tw, const struct tw_batch *batch,
-			       struct tw_node *node, const struct twheel_op *op)
-{
-	s64 deadline;
-	int ret;
-
-	if (op->flags & TWHEEL_ABS)
-		deadline = tw_clock_to_host(&tw->clock, op->deadline);
-	else
-		deadline = tw_time_add(batch->now, op->deadline);
-	if (unlikely(op->interval)) {
-		ret = tw_set_period(tw, node, op, deadline);
-		if (ret)
-			return ret;
-	} else {
-		if (unlikely(node->flags & TW_NODE_PERIODIC))
-			tw_table_free(&tw->table, node->period);
-		node->flags = 0;
-		node->user_data = op->user_data;
-	}
-	node->slack_shift = 0;
-	if (unlikely(op->slack | op->jitter)) {
-		deadline = tw_time_add(deadline, tw_jitter(op->jitter));
-		node->slack_shift = tw_clock_slack_shift(&tw->clock, op->slack);
-	}
-	node->deadline = deadline;
-	return 0;
-}
-
-static s64 tw_expires(const struct twheel *tw, const struct tw_node *node)
-{
-	return tw_clock_expires(&tw->clock, node->deadline, node->slack_shift);
+	return node->flags & TW_NODE_PERIODIC ? node->period->user_data :
+						node->user_data;
 }
 
 static int tw_limit_hit(struct twheel *tw, u32 limit)
@@ -116,38 +42,101 @@ static int tw_limit_hit(struct twheel *tw, u32 limit)
 	return -ENOSPC;
 }
 
+/* The operation can be done only when limits and memory have been asked. */
+#define TW_ASK 1
+
+/* How many timers may be armed, for all that is known? */
+static void tw_measure_room(struct twheel *tw, struct tw_batch *batch)
+{
+	u32 limit = tw->limit - min(tw->limit, tw_timers(tw));
+
+	batch->granted += batch->room;
+	batch->room = min3(limit, batch->granted, tw->table.free);
+	batch->granted -= batch->room;
+}
+
+/* There is no room: look again, or say why. */
+static int tw_make_room(struct twheel *tw, struct tw_batch *batch)
+{
+	tw_measure_room(tw, batch);
+	if (batch->room)
+		return 0;
+	if (tw_timers(tw) >= tw->limit)
+		return tw_limit_hit(tw, tw->limit);
+	if (!batch->asked)
+		return TW_ASK;
+	if (!batch->granted)
+		return tw_limit_hit(tw, READ_ONCE(tw_max_user_timers));
+	return -ENOMEM;
+}
+
+/*
+ * Make a timer periodic or not, as @op wants it, and have its user data where
+ * it then is.
+ */
+static int tw_set_period(struct twheel *tw, struct tw_batch *batch,
+			 struct tw_node *node, const struct twheel_op *op,
+			 s64 nominal)
+{
+	struct tw_period *period = node->period;
+
+	if (!op->interval) {
+		if (node->flags & TW_NODE_PERIODIC)
+			tw_table_free(&tw->table, (struct tw_node *)period);
+		node->flags &= ~TW_NODE_PERIODIC;
+		node->user_data = op->user_data;
+		return 0;
+	}
+	if (!(node->flags & TW_NODE_PERIODIC)) {
+		if (!tw->table.free)
+			return batch->asked ? -ENOMEM : TW_ASK;
+		period = (void *)tw_table_alloc_hidden(&tw->table);
+		node->period = period;
+		node->flags |= TW_NODE_PERIODIC;
+		/* Nobody has counted this one. */
+		batch->asked = false;
+		tw_measure_room(tw, batch);
+	}
+	period->nominal = nominal;
+	period->interval = op->interval;
+	period->jitter = op->jitter;
+	period->user_data = op->user_data;
+	return 0;
+}
+
 static int tw_arm(struct twheel *tw, struct tw_batch *batch,
 		  struct twheel_op *op)
 {
 	struct tw_node *node;
-	u32 index;
+	s64 nominal;
+	u64 id;
 	int ret;
 
-	if (tw->timers >= tw->limit)
-		return tw_limit_hit(tw, tw->limit);
-	if (!batch->granted)
-		return tw_limit_hit(tw, READ_ONCE(tw_max_user_timers));
-	index = tw_table_alloc(&tw->table);
-	if (index == TW_NIL)
-		return -ENOMEM;
-	node = tw_node(&tw->table, index);
+	if (!batch->room) {
+		ret = tw_make_room(tw, batch);
+		if (ret)
+			return ret;
+	}
+	batch->room--;
+	node = tw_table_alloc(&tw->table, &id);
 	node->flags = 0;
-	ret = tw_set_times(tw, batch, node, op);
+	nominal = tw_op_deadline(tw, batch, op);
+	ret = tw_set_period(tw, batch, node, op, nominal);
 	if (ret) {
-		tw_table_free(&tw->table, index);
+		tw_table_free(&tw->table, node);
+		batch->granted++;
 		return ret;
 	}
-	if (unlikely((s64)node->deadline <= batch->now)) {
-		tw_wheel_add_ready(&tw->wheel, index, batch->now);
-		batch->expired++;
+	node->deadline = tw_time_add(nominal, tw_jitter(op->jitter));
+	node->slack_shift = tw_clock_slack_shift(&tw->wheel.clock, op->slack);
+	if (node->deadline > batch->now) {
+		tw_wheel_add(&tw->wheel, node);
 	} else {
-		tw_wheel_add(&tw->wheel, index, tw_expires(tw, node));
+		tw_wheel_add_ready(&tw->wheel, node, batch->now);
+		batch->expired++;
 	}
-	tw->timers++;
-	tw->fixed = true;
 	tw->stats.armed++;
-	batch->granted--;
-	op->id = tw_id(node, index);
+	op->id = id;
 	trace_twheel_arm(tw, op, node);
 	return 0;
 }
@@ -155,24 +144,31 @@ static int tw_arm(struct twheel *tw, struct tw_batch *batch,
 static int tw_modify(struct twheel *tw, struct tw_batch *batch,
 		     struct twheel_op *op)
 {
-	u32 index = tw_table_find(&tw->table, op->id);
+	unsigned int slack_shift;
 	struct tw_node *node;
+	s64 deadline;
+	u32 state;
 	int ret;
 
-	if (index == TW_NIL)
+	if (!tw_table_find(&tw->table, op->id, &node))
 		return -ENOENT;
-	node = tw_node(&tw->table, index);
-	op->state = tw_state(tw, node);
-	ret = tw_set_times(tw, batch, node, op);
+	state = tw_state(tw, node);
+	deadline = tw_op_deadline(tw, batch, op);
+	ret = tw_set_period(tw, batch, node, op, deadline);
 	if (ret)
 		return ret;
-	if (unlikely((s64)node->deadline <= batch->now)) {
-		tw_wheel_del(&tw->wheel, index);
-		tw_wheel_add_ready(&tw->wheel, index, batch->now);
-		batch->expired++;
+	deadline = tw_time_add(deadline, tw_jitter(op->jitter));
+	slack_shift = tw_clock_slack_shift(&tw->wheel.clock, op->slack);
+	if (deadline > batch->now) {
+		tw_wheel_mod(&tw->wheel, node, deadline, slack_shift);
 	} else {
-		tw_wheel_mod(&tw->wheel, index, tw_expires(tw, node));
+		tw_wheel_del(&tw->wheel, node);
+		node->deadline = deadline;
+		node->slack_shift = slack_shift;
+		tw_wheel_add_ready(&tw->wheel, node, batch->now);
+		batch->expired++;
 	}
+	op->state = state;
 	tw->stats.modified++;
 	trace_twheel_modify(tw, op, node);
 	return 0;
@@ -181,13 +177,13 @@ static int tw_modify(struct twheel *tw, struct tw_batch *batch,
 static int tw_cancel(struct twheel *tw, struct tw_batch *batch,
 		     struct twheel_op *op)
 {
-	u32 index = tw_table_find(&tw->table, op->id);
+	struct tw_node *node;
 
-	if (index == TW_NIL)
+	if (!tw_table_find(&tw->table, op->id, &node))
 		return -ENOENT;
-	op->state = tw_state(tw, tw_node(&tw->table, index));
-	tw_wheel_del(&tw->wheel, index);
-	tw_free_timer(tw, index);
+	op->state = tw_state(tw, node);
+	tw_wheel_del(&tw->wheel, node);
+	tw_free_timer(tw, node);
 	tw->stats.cancelled++;
 	batch->freed++;
 	trace_twheel_cancel(tw, op);
@@ -197,15 +193,15 @@ static int tw_cancel(struct twheel *tw, struct tw_batch *batch,
 /**
  * tw_fill_op() - the operation that would arm a timer again
  * @tw: the wheel
- * @index: the timer
+ * @node: the timer
  * @op: out
  *
  * Context: holds @tw->lock.
  */
-void tw_fill_op(struct twheel *tw, u32 index, struct twheel_op *op)
+void tw_fill_op(struct twheel *tw, const struct tw_node *node,
+		struct twheel_op *op)
 {
-	const struct tw_node *node = tw_node(&tw->table, index);
-	const struct tw_period *period;
+	const struct tw_clock *clock = &tw->wheel.clock;
 	s64 deadline = node->deadline;
 
 	lockdep_assert_held(&tw->lock);
@@ -214,48 +210,64 @@ void tw_fill_op(struct twheel *tw, u32 index, struct twheel_op *op)
 		.opcode = TWHEEL_OP_ARM,
 		.flags = TWHEEL_ABS,
 		.state = tw_state(tw, node),
-		.id = tw_id(node, index),
-		.slack = tw_clock_slack(&tw->clock, node->slack_shift),
-		.user_data = tw_user_data(tw, node),
+		.id = tw_id(node),
+		.slack = tw_clock_slack(clock, node->slack_shift),
+		.user_data = tw_user_data(node),
 	};
 	if (node->flags & TW_NODE_PERIODIC) {
-		period = tw_period(&tw->table, node);
-		deadline = period->nominal;
-		op->interval = period->interval;
-		op->jitter = period->jitter;
+		deadline = node->period->nominal;
+		op->interval = node->period->interval;
+		op->jitter = node->period->jitter;
 	}
-	op->deadline = tw_clock_to_user(&tw->clock, deadline);
+	op->deadline = tw_clock_to_user(clock, deadline);
 }
 
 static int tw_query(struct twheel *tw, struct twheel_op *op)
 {
-	u32 index = tw_table_find(&tw->table, op->id);
+	struct tw_node *node;
 
-	if (index == TW_NIL)
+	if (!tw_table_find(&tw->table, op->id, &node))
 		return -ENOENT;
-	tw_fill_op(tw, index, op);
+	tw_fill_op(tw, node, op);
 	op->opcode = TWHEEL_OP_QUERY;
 	return 0;
 }
 
-static inline int tw_do_op(struct twheel *tw, struct tw_batch *batch,
-			   struct twheel_op *op)
+/**
+ * tw_do_op() - do an operation, whatever it is
+ * @tw: the wheel
+ * @batch: what tw_begin() filled in
+ * @op: the operation, which nobody else can change meanwhile. Result, state and
+ *	id are filled in, and the rest by QUERY
+ *
+ * Context: holds @tw->lock.
+ * Return: false if it can be done only after a tw_begin() for one timer at least.
+ */
+bool tw_do_op(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op)
 {
 	int ret = tw_check_op(op);
 
 	op->state = TWHEEL_STATE_NONE;
-	if (unlikely(ret))
-		return ret;
-	switch (op->opcode) {
-	case TWHEEL_OP_ARM:
-		return tw_arm(tw, batch, op);
-	case TWHEEL_OP_MODIFY:
-		return tw_modify(tw, batch, op);
-	case TWHEEL_OP_CANCEL:
-		return tw_cancel(tw, batch, op);
-	default:
-		return tw_query(tw, op);
+	if (!ret) {
+		switch (op->opcode) {
+		case TWHEEL_OP_ARM:
+			ret = tw_arm(tw, batch, op);
+			break;
+		case TWHEEL_OP_MODIFY:
+			ret = tw_modify(tw, batch, op);
+			break;
+		case TWHEEL_OP_CANCEL:
+			ret = tw_cancel(tw, batch, op);
+			break;
+		case TWHEEL_OP_QUERY:
+			ret = tw_query(tw, op);
+			break;
+		}
 	}
+	if (ret == TW_ASK)
+		return false;
+	op->result = ret;
+	return true;
 }
 
 static u32 tw_charge(struct twheel *tw, u32 timers)
@@ -268,53 +280,74 @@ static u32 tw_charge(struct twheel *tw, u32 timers)
 	return granted;
 }
 
-/**
- * tw_do_ops() - do operations, each with its own result
- * @tw: the wheel
- * @ops: the operations; result, state and id are filled in, and the rest by
- *	QUERY
- * @nr: how many, 1 to TW_BATCH
- *
- * Context: may sleep.
- */
-void tw_do_ops(struct twheel *tw, struct twheel_op *ops, unsigned int nr)
+/* Take the lock, with memory for so many nodes if it can be had. */
+static void tw_lock_with_nodes(struct twheel *tw, unsigned int nodes)
+	__acquires(&tw->lock)
 {
-	struct tw_batch batch = {};
-	unsigned int i, timers = 0, nodes = 0;
-	struct tw_spare *spare;
-
-	/* What they may need at most; bad ones among them will not take it. */
-	for (i = 0; i < nr; i++) {
-		timers += ops[i].opcode == TWHEEL_OP_ARM;
-		nodes += !!ops[i].interval;
-	}
-	nodes += timers;
-	if (timers)
-		batch.granted = tw_charge(tw, timers);
 	for (;;) {
 		bool ok = !nodes || tw_reserve(tw, nodes);
 
 		spin_lock_bh(&tw->lock);
 		/* Without memory, those that need none can still be done. */
 		if (tw->table.free >= nodes || !ok)
-			break;
+			return;
 		spin_unlock_bh(&tw->lock);
 	}
-	batch.now = tw_now(tw, &batch.tick);
-	tw_wheel_forward(&tw->wheel, batch.tick);
-	for (i = 0; i < nr; i++)
-		ops[i].result = tw_do_op(tw, &batch, &ops[i]);
-	if (batch.expired) {
-		tw->stats.expired += batch.expired;
-		tw->stats.lateness[0] += batch.expired;
+}
+
+/**
+ * tw_begin() - begin with operations
+ * @tw: the wheel
+ * @batch: filled in
+ * @timers: how many of them at most arm a timer; 0 if that need not be known yet
+ *
+ * What is not used is given back, but another thread of the user that comes
+ * just now to the limit may be refused that much.
+ *
+ * Context: may sleep; returns with @tw->lock held.
+ */
+void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int timers)
+	__acquires(&tw->lock)
+{
+	s64 tick;
+
+	*batch = (struct tw_batch){ .asked = timers };
+	if (timers)
+		batch->granted = tw_charge(tw, timers);
+	/* Each may want a second one, for its period. */
+	tw_lock_with_nodes(tw, 2 * timers);
+	batch->now = tw_now(tw, &tick);
+	tw_wheel_forward(&tw->wheel, tick);
+	if (timers)
+		tw_measure_room(tw, batch);
+}
+
+/**
+ * tw_end() - end with operations
+ * @tw: the wheel
+ * @batch: what was done
+ *
+ * Context: may sleep; releases @tw->lock.
+ */
+void tw_end(struct twheel *tw, struct tw_batch *batch)
+	__releases(&tw->lock)
+{
+	struct tw_chunk *spare;
+
+	if (tw->stats.armed)
+		tw->fixed = true;
+	if (batch->expired) {
+		tw->stats.expired += batch->expired;
+		tw->stats.lateness[0] += batch->expired;
 	}
 	tw_program(tw, tw->wheel.next);
 	spare = tw_table_take_spare(&tw->table);
 	spin_unlock_bh(&tw->lock);
 
 	tw_free_spare(spare);
-	if (batch.granted + batch.freed)
-		tw_user_uncharge(tw->user, batch.granted + batch.freed);
-	if (batch.expired)
+	batch->freed += batch->granted + batch->room;
+	if (batch->freed)
+		tw_user_uncharge(tw->user, batch->freed);
+	if (batch->expired)
 		tw_wake(tw);
 }

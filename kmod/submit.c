@@ -2,115 +2,211 @@
 /*
  * Operations between a program's memory and the wheel.
  *
- * An operation is done only when its result can be told: before a batch is done,
- * its array is written to, so that a bad address is found while nothing has
- * changed. Only a program that takes its array away meanwhile can lose results;
- * timers whose id it lost are cancelled again.
+ * An operation is done only when its result can be told. The pages of an array
+ * are held while its operations are done, so results are simply written to
+ * them; and what is most common is done right there, as copying would cost a
+ * quarter of it.
  */
+#include <linux/highmem.h>
 #include <linux/limits.h>
+#include <linux/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "context.h"
 #include "submit.h"
 #include "validate.h"
 
-/* Read operations. Returns how many could be read. */
-static unsigned int tw_get_ops(struct twheel_op *ops, const void __user *from,
-			       unsigned int nr, u32 op_size)
+/* Pages that are held at a time; two for an operation as long as a page. */
+#define TW_WINDOW_PAGES 3
+
+/**
+ * struct tw_window - a part of a program's array, held in memory
+ * @pages: its pages
+ * @mapped: where the kernel sees them
+ * @nr_pages: how many
+ * @offset: of the first operation in the first page
+ * @op_size: distance of the operations
+ * @nr: operations that lie in it whole
+ */
+struct tw_window {
+	struct page *pages[TW_WINDOW_PAGES];
+	void *mapped[TW_WINDOW_PAGES];
+	unsigned int nr_pages;
+	unsigned int offset;
+	u32 op_size;
+	unsigned int nr;
+};
+
+/* Hold so much of the array from @uops on as goes into a window. */
+static void tw_open_window(struct tw_window *win, unsigned long uops,
+			   unsigned int nr, u32 op_size)
 {
-	unsigned int i;
+	unsigned int i, bytes;
+	int held;
 
-	if (op_size == sizeof(*ops))
-		return nr - DIV_ROUND_UP(copy_from_user(ops, from,
-							nr * sizeof(*ops)),
-					 sizeof(*ops));
-	for (i = 0; i < nr; i++) {
-		int zeroed;
-
-		if (copy_from_user(&ops[i], from, sizeof(*ops)))
-			break;
-		zeroed = check_zeroed_user(from + sizeof(*ops),
-					   op_size - sizeof(*ops));
-		if (zeroed < 0)
-			break;
-		/* From here on, the size says whether it is as it should be. */
-		if (!zeroed)
-			ops[i].size = TW_SIZE_TOO_BIG;
-		else if (ops[i].size == op_size)
-			ops[i].size = sizeof(*ops);
-		else
-			ops[i].size = 0;
-		from += op_size;
-	}
-	return i;
+	win->offset = offset_in_page(uops);
+	win->op_size = op_size;
+	nr = min_t(unsigned int, nr,
+		   (TW_WINDOW_PAGES * PAGE_SIZE - win->offset) / op_size);
+	win->nr = min_t(unsigned int, nr, TW_BATCH);
+	bytes = win->offset + win->nr * op_size;
+	held = pin_user_pages_fast(uops - win->offset,
+				   DIV_ROUND_UP(bytes, PAGE_SIZE), FOLL_WRITE,
+				   win->pages);
+	win->nr_pages = max(held, 0);
+	bytes = win->nr_pages * PAGE_SIZE;
+	bytes -= min(bytes, win->offset);
+	win->nr = min(win->nr, bytes / op_size);
+	for (i = 0; i < win->nr_pages; i++)
+		win->mapped[i] = kmap_local_page(win->pages[i]);
 }
 
-/* Write what operations hand out. Returns how many could be written. */
-static unsigned int tw_put_ops(const struct twheel_op *ops, void __user *to,
-			       unsigned int nr, u32 op_size)
+static void tw_close_window(struct tw_window *win)
 {
-	unsigned int i = 0;
+	unsigned int i = win->nr_pages;
 
-	if (!user_write_access_begin(to, (size_t)nr * op_size))
+	while (i--) {
+		kunmap_local(win->mapped[i]);
+		flush_dcache_page(win->pages[i]);
+	}
+	unpin_user_pages_dirty_lock(win->pages, win->nr_pages, true);
+}
+
+/* The bytes from @at on that lie in one page, @len of them at most. */
+static void *tw_window_piece(const struct tw_window *win, unsigned int at,
+			     size_t *len)
+{
+	*len = min_t(size_t, *len, PAGE_SIZE - offset_in_page(at));
+	return win->mapped[at >> PAGE_SHIFT] + offset_in_page(at);
+}
+
+static void tw_window_read(const struct tw_window *win, unsigned int at,
+			   void *to, size_t len)
+{
+	while (len) {
+		size_t piece = len;
+		void *from = tw_window_piece(win, at, &piece);
+
+		memcpy(to, from, piece);
+		to += piece;
+		at += piece;
+		len -= piece;
+	}
+}
+
+static void tw_window_write(const struct tw_window *win, unsigned int at,
+			    const void *from, size_t len)
+{
+	while (len) {
+		size_t piece = len;
+		void *to = tw_window_piece(win, at, &piece);
+
+		memcpy(to, from, piece);
+		from += piece;
+		at += piece;
+		len -= piece;
+	}
+}
+
+static bool tw_window_zero(const struct tw_window *win, unsigned int at,
+			   size_t len)
+{
+	while (len) {
+		size_t piece = len;
+		void *from = tw_window_piece(win, at, &piece);
+
+		if (memchr_inv(from, 0, piece))
+			return false;
+		at += piece;
+		len -= piece;
+	}
+	return true;
+}
+
+/* Do an operation by way of a copy. Returns false if it has to wait for room. */
+static bool tw_do_copied(struct twheel *tw, struct tw_batch *batch,
+			 const struct tw_window *win, unsigned int nr)
+{
+	unsigned int at = win->offset + nr * win->op_size;
+	size_t from = offsetof(struct twheel_op, result);
+	size_t to = offsetofend(struct twheel_op, id);
+	struct twheel_op op;
+
+	tw_window_read(win, at, &op, sizeof(op));
+	/* From here on, the size says whether all of it is as it should be. */
+	if (op.size != win->op_size)
+		op.size = 0;
+	else if (!tw_window_zero(win, at + sizeof(op), win->op_size - sizeof(op)))
+		op.size = TW_SIZE_TOO_BIG;
+	else
+		op.size = sizeof(op);
+	if (!tw_do_op(tw, batch, &op))
+		return false;
+	if (op.opcode == TWHEEL_OP_QUERY && !op.result)
+		to = sizeof(op);
+	tw_window_write(win, at + from, (void *)&op + from, to - from);
+	return true;
+}
+
+/* Operations from the number @nr on that lie in one page, for whole words */
+static unsigned int tw_in_page(const struct tw_window *win, unsigned int nr)
+{
+	unsigned int at = win->offset + nr * win->op_size;
+
+	if (win->op_size != sizeof(struct twheel_op) ||
+	    !IS_ALIGNED(at, sizeof(u64)))
 		return 0;
-	for (; i < nr; i++) {
-		const struct twheel_op *from = &ops[i];
-		struct twheel_op __user *op = to;
+	return min_t(unsigned int, win->nr - nr,
+		     (PAGE_SIZE - offset_in_page(at)) / sizeof(struct twheel_op));
+}
 
-		unsafe_put_user(from->result, &op->result, fault);
-		unsafe_put_user(from->state, &op->state, fault);
-		unsafe_put_user(from->id, &op->id, fault);
-		if (from->opcode == TWHEEL_OP_QUERY) {
-			unsafe_put_user(from->deadline, &op->deadline, fault);
-			unsafe_put_user(from->interval, &op->interval, fault);
-			unsafe_put_user(from->slack, &op->slack, fault);
-			unsafe_put_user(from->jitter, &op->jitter, fault);
-			unsafe_put_user(from->user_data, &op->user_data, fault);
+/* Do operations until one has to wait for room. Returns the next to be done. */
+static unsigned int tw_do_window(struct twheel *tw, struct tw_batch *batch,
+				 const struct tw_window *win, unsigned int nr)
+{
+	while (nr < win->nr) {
+		unsigned int n = tw_in_page(win, nr);
+		size_t len = n * sizeof(struct twheel_op);
+		unsigned int at = win->offset + nr * win->op_size;
+
+		if (n)
+			n = tw_do_plain(tw, batch,
+					tw_window_piece(win, at, &len), n);
+		if (!n) {
+			if (!tw_do_copied(tw, batch, win, nr))
+				break;
+			n = 1;
 		}
-		to += op_size;
+		nr += n;
 	}
-fault:
-	user_write_access_end();
-	return i;
+	return nr;
 }
 
-/* Nobody knows the ids of these. */
-static void tw_undo_arms(struct twheel *tw, struct twheel_op *ops,
-			 unsigned int nr)
+/* Returns how many operations were done: none if the first can't be written. */
+static unsigned int tw_submit_window(struct twheel *tw, unsigned long uops,
+				     unsigned int nr, u32 op_size)
 {
-	unsigned int i;
+	struct tw_window win;
+	struct tw_batch batch;
+	unsigned int done = 0;
+	u16 opcode = 0;
 
-	for (i = 0; i < nr; i++) {
-		bool armed = ops[i].opcode == TWHEEL_OP_ARM && !ops[i].result;
-
-		ops[i] = (struct twheel_op){
-			.size = sizeof(ops[i]),
-			.opcode = TWHEEL_OP_CANCEL,
-			.id = armed ? ops[i].id : 0,
-		};
+	tw_open_window(&win, uops, nr, op_size);
+	/* Where the first arms a timer, others may, too. */
+	if (win.nr)
+		tw_window_read(&win, win.offset + offsetof(struct twheel_op, opcode),
+			       &opcode, sizeof(opcode));
+	nr = opcode == TWHEEL_OP_ARM ? win.nr : 0;
+	while (done < win.nr) {
+		tw_begin(tw, &batch, nr);
+		done = tw_do_window(tw, &batch, &win, done);
+		tw_end(tw, &batch);
+		nr = win.nr - done;
 	}
-	tw_do_ops(tw, ops, nr);
-}
-
-/* Returns how many operations were done; fewer than @nr at a bad address. */
-static unsigned int tw_submit_batch(struct twheel *tw, struct twheel_op *ops,
-				    void __user *uops, unsigned int nr,
-				    u32 op_size)
-{
-	unsigned int done;
-
-	nr = tw_get_ops(ops, uops, nr, op_size);
-	/* Prove that results can be written, by writing what is there. */
-	nr = tw_put_ops(ops, uops, nr, op_size);
-	if (!nr)
-		return 0;
-	tw_do_ops(tw, ops, nr);
-	done = tw_put_ops(ops, uops, nr, op_size);
-	if (unlikely(done < nr))
-		tw_undo_arms(tw, ops + done, nr - done);
-	return done;
+	tw_close_window(&win);
+	return win.nr;
 }
 
 /**
@@ -119,59 +215,132 @@ static unsigned int tw_submit_batch(struct twheel *tw, struct twheel_op *ops,
  * @submit: the array
  *
  * Context: may sleep.
- * Return: how many were done, -EFAULT, -ERESTARTSYS or -ENOMEM.
+ * Return: how many were done, -EFAULT or -ERESTARTSYS.
  */
 long tw_submit(struct twheel *tw, const struct twheel_submit *submit)
 {
-	void __user *uops = u64_to_user_ptr(submit->ops);
-	unsigned int done = 0;
-	struct twheel_op *ops;
-	long ret = 0;
+	unsigned long uops = (unsigned long)u64_to_user_ptr(submit->ops);
+	unsigned int done = 0, n;
 
-	ops = kmalloc_array(min_t(u32, submit->nr, TW_BATCH), sizeof(*ops),
-			    GFP_KERNEL);
-	if (!ops)
-		return -ENOMEM;
-	while (done < submit->nr) {
-		unsigned int nr = min_t(u32, submit->nr - done, TW_BATCH);
-		unsigned int n;
-
-		if (signal_pending(current)) {
-			ret = -ERESTARTSYS;
-			break;
-		}
-		n = tw_submit_batch(tw, ops, uops, nr, submit->op_size);
-		done += n;
-		if (n < nr) {
-			ret = -EFAULT;
-			break;
-		}
-		uops += (size_t)n * submit->op_size;
+	for (; done < submit->nr; done += n) {
+		if (signal_pending(current))
+			return done ?: -ERESTARTSYS;
+		n = tw_submit_window(tw, uops + (size_t)done * submit->op_size,
+				     submit->nr - done, submit->op_size);
+		if (!n)
+			return done ?: -EFAULT;
 		cond_resched();
 	}
-	kfree(ops);
-	return done ?: ret;
+	return done;
+}
+
+static void tw_do_one(struct twheel *tw, struct twheel_op *op)
+{
+	unsigned int nr = op->opcode == TWHEEL_OP_ARM;
+	struct tw_batch batch;
+	bool done;
+
+	do {
+		tw_begin(tw, &batch, nr);
+		done = tw_do_plain(tw, &batch, op, 1) ||
+		       tw_do_op(tw, &batch, op);
+		tw_end(tw, &batch);
+		nr = 1;
+	} while (!done);
+}
+
+/* What an operation hands out: all of it if it looks at a timer. */
+static int tw_put_op(const struct twheel_op *op, struct twheel_op __user *uop)
+{
+	if (unlikely(op->opcode == TWHEEL_OP_QUERY))
+		return copy_to_user(&uop->result, &op->result,
+				    sizeof(*op) -
+				    offsetof(struct twheel_op, result)) ?
+		       -EFAULT : 0;
+	if (!user_write_access_begin(uop, sizeof(*uop)))
+		return -EFAULT;
+	unsafe_put_user(op->result, &uop->result, fault);
+	unsafe_put_user(op->state, &uop->state, fault);
+	unsafe_put_user(op->id, &uop->id, fault);
+	user_write_access_end();
+	return 0;
+fault:
+	user_write_access_end();
+	return -EFAULT;
+}
+
+/*
+ * Read an operation, and see that what it hands out can be written, by writing
+ * what is there.
+ */
+static int tw_get_op(struct twheel_op *op, struct twheel_op __user *uop,
+		     u32 usize)
+{
+	if (unlikely(usize != sizeof(*op))) {
+		int ret = copy_struct_from_user(op, sizeof(*op), uop, usize);
+
+		return ret ?: tw_put_op(op, uop);
+	}
+	if (!user_access_begin(uop, sizeof(*uop)))
+		return -EFAULT;
+	unsafe_get_user(op->opcode, &uop->opcode, fault);
+	unsafe_get_user(op->flags, &uop->flags, fault);
+	unsafe_get_user(op->result, &uop->result, fault);
+	unsafe_get_user(op->state, &uop->state, fault);
+	unsafe_get_user(op->id, &uop->id, fault);
+	unsafe_get_user(op->deadline, &uop->deadline, fault);
+	unsafe_get_user(op->interval, &uop->interval, fault);
+	unsafe_get_user(op->slack, &uop->slack, fault);
+	unsafe_get_user(op->jitter, &uop->jitter, fault);
+	unsafe_get_user(op->user_data, &uop->user_data, fault);
+	unsafe_put_user(op->result, &uop->result, fault);
+	unsafe_put_user(op->id, &uop->id, fault);
+	unsafe_put_user(op->user_data, &uop->user_data, fault);
+	user_access_end();
+	return 0;
+fault:
+	user_access_end();
+	return -EFAULT;
+}
+
+/* The program took its memory away: nobody knows the id. */
+static noinline void tw_undo_arm(struct twheel *tw, u64 id)
+{
+	struct twheel_op undo = {
+		.size = sizeof(undo),
+		.opcode = TWHEEL_OP_CANCEL,
+		.id = id,
+	};
+
+	tw_do_one(tw, &undo);
 }
 
 /**
  * tw_submit_one() - do one operation of a program
  * @tw: the wheel
- * @op: the operation
- * @uop: where the program has it
+ * @uarg: where the program has it
+ * @usize: its size
+ * @opcode: what it is
  *
  * Context: may sleep.
  * Return: 0 or the operation's error.
  */
-int tw_submit_one(struct twheel *tw, struct twheel_op *op, void __user *uop)
+int tw_submit_one(struct twheel *tw, void __user *uarg, u32 usize, u16 opcode)
 {
-	if (tw_put_ops(op, uop, 1, sizeof(*op)) != 1)
-		return -EFAULT;
-	tw_do_ops(tw, op, 1);
-	if (op->result)
-		return op->result;
-	if (tw_put_ops(op, uop, 1, sizeof(*op)) != 1) {
-		tw_undo_arms(tw, op, 1);
-		return -EFAULT;
-	}
-	return 0;
+	struct twheel_op op;
+	int ret = tw_get_op(&op, uarg, usize);
+
+	if (ret)
+		return ret;
+	if (op.opcode)
+		return -EINVAL;
+	op.size = sizeof(op);
+	op.opcode = opcode;
+	tw_do_one(tw, &op);
+	if (op.result)
+		return op.result;
+	ret = tw_put_op(&op, uarg);
+	if (unlikely(ret && opcode == TWHEEL_OP_ARM))
+		tw_undo_arm(tw, op.id);
+	return ret;
 }

@@ -10,6 +10,6 @@
 struct twheel;
 
 long tw_submit(struct twheel *tw, const struct twheel_submit *submit);
-int tw_submit_one(struct twheel *tw, struct twheel_op *op, void __user *uop);
+int tw_submit_one(struct twheel *tw, void __user *uarg, u32 usize, u16 opcode);
 
 #endif /* TW_SUBMIT_H */

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The timer table: nodes by index, in chunks.
+ * The timer table: nodes by id, in chunks.
  *
- * A node is named by a 32-bit index and not by a pointer: links are half as
- * long, an id that a program holds is a generation and an index, and whatever a
+ * An id that a program holds is a generation and an index, so that whatever a
  * program makes up can be checked against the table. Nodes come from chunks of
- * memory that the caller adds and gets back when they are empty.
+ * memory that the caller adds and gets back when they are empty. A chunk is
+ * aligned to its size, so a node finds the head of its chunk by its address.
  *
  * Pure: no locks, no allocation. The caller serialises all calls on a table.
  */
 #ifndef TW_TABLE_H
 #define TW_TABLE_H
 
+#include <linux/compiler.h>
+#include <linux/list.h>
 #include <linux/nospec.h>
 #include <linux/types.h>
 
-/* No node, and no chunk. */
-#define TW_NIL U32_MAX
+/* Length and alignment of a chunk: little is lost, and it can be had always. */
+#define TW_CHUNK_SIZE 32768
 
 /* An index is the number of a chunk and the place of the node in it. */
 #define TW_CHUNK_SHIFT 10
@@ -32,35 +34,37 @@
 #define TW_TABLE_MAX_CHUNKS (1U << (32 - TW_CHUNK_SHIFT))
 
 /* tw_node.flags */
-#define TW_NODE_PERIODIC 0x01
+#define TW_NODE_PERIODIC 0x80	/* goes on in the node @period */
+#define TW_NODE_INSPECT 0x40	/* is never expired unseen, see wheel.h */
+#define TW_NODE_STAMPED 0x20	/* is ready, and holds since when */
+#define TW_NODE_LATE_MASK 0x1f	/* the stamp's exponent, see wheel.h */
 
 /**
- * struct tw_node - one timer, or what a periodic timer has besides
- * @next: index of the next node of its list; in a free node, place of the next
- *	free node of the chunk
- * @prev: index of the previous node of its list
- * @expires: see &struct tw_wheel
+ * struct tw_node - one timer
+ * @entry: place in the list that it is on
+ * @free: in a free node, offset of the next free node in the chunk, or 0
  * @deadline: time of the clock at which it is to expire, in ns
- * @user_data: handed back with its event; of a periodic timer, in its period
- * @period: index of the node that is the &struct tw_period of a periodic timer
+ * @user_data: handed back with its event
+ * @period: of a periodic timer, what it has besides, @user_data included
  * @gen: generation, the upper half of the id; 0 while there is no such timer
- * @slot: where the wheel put it
- * @flags: TW_NODE_*
+ * @slot: where the wheel put it; in a stamped node, a part of the stamp
  * @slack_shift: may expire as late as the next multiple of 2^this ticks
+ * @flags: TW_NODE_*
  */
 struct tw_node {
-	u32 next;
-	u32 prev;
-	s64 expires;
-	u64 deadline;
+	union {
+		struct list_head entry;
+		u32 free;
+	};
+	s64 deadline;
 	union {
 		u64 user_data;
-		u32 period;
+		struct tw_period *period;
 	};
 	u32 gen;
 	u16 slot;
-	u8 flags;
 	u8 slack_shift;
+	u8 flags;
 };
 
 /**
@@ -82,141 +86,148 @@ struct tw_period {
 };
 
 /**
- * struct tw_chunk - directory entry of a chunk
- * @nodes: its memory, NULL while it has none
- * @gen: last generation given out in this chunk. It outlives the memory, so
- *	that an id is never given out twice; when it is used up, so is the chunk
- * @next: next chunk with free nodes, or next unused number
+ * struct tw_chunk - a chunk of nodes
+ * @next: next chunk with free nodes, or next one to be given back
  * @prev: previous chunk with free nodes
- * @free: place of its first free node, or @cap
+ * @base: its number, shifted to where an index has it
+ * @gen: last generation given out in it
  * @used: nodes in use
- * @cap: nodes in all, 0 without memory
+ * @free: offset of its first free node, or 0
+ * @cap: nodes in all
+ * @nodes: the nodes
  */
 struct tw_chunk {
-	struct tw_node *nodes;
+	struct tw_chunk *next;
+	struct tw_chunk *prev;
+	u32 base;
 	u32 gen;
-	u32 next;
-	u32 prev;
+	u32 used;
 	u16 free;
-	u16 used;
 	u16 cap;
+	struct tw_node nodes[];
 };
 
+/* Nodes that fit into @size bytes of a chunk, its head included. */
+#define TW_CHUNK_CAP(size) \
+	(((size) - sizeof(struct tw_chunk)) / sizeof(struct tw_node))
+
 /**
- * struct tw_spare - head of a chunk's memory that is to be given back
- * @next: next one, or NULL
- * @cap: nodes that it has room for
+ * struct tw_entry - directory entry of a chunk
+ * @chunk: the chunk, or NULL for a number that has none
+ * @gen: of a number without chunk, the last generation given out. It outlives
+ *	the chunk, so that an id is never given out twice; when it is used up, so
+ *	is the number
+ * @next: of a number without chunk, the next one
  */
-struct tw_spare {
-	struct tw_spare *next;
-	unsigned int cap;
+struct tw_entry {
+	struct tw_chunk *chunk;
+	u32 gen;
+	u32 next;
 };
+
+/* No number of a chunk */
+#define TW_NO_CHUNK U32_MAX
 
 /**
  * struct tw_table - all nodes of a wheel
- * @chunks: directory, @nr_chunks in use of @max_chunks
+ * @dir: directory, @nr_chunks in use of @max_chunks
  * @nr_chunks: chunk numbers given out so far
  * @max_chunks: length of the directory
  * @partial: first of the chunks that have free nodes
- * @unused: first of the chunk numbers that have no memory
+ * @unused: first of the numbers that have no chunk
  * @free: free nodes in chunks on @partial
- * @used: nodes in use
- * @spare: memory that is to be given back
+ * @spare: chunks that are to be given back
  */
 struct tw_table {
-	struct tw_chunk *chunks;
+	struct tw_entry *dir;
 	u32 nr_chunks;
 	u32 max_chunks;
-	u32 partial;
+	struct tw_chunk *partial;
 	u32 unused;
 	u32 free;
-	u32 used;
-	struct tw_spare *spare;
+	struct tw_chunk *spare;
 };
 
-/**
- * tw_node() - node of an index that is known to be good
- * @table: the table
- * @index: index of a node that the table gave out
- *
- * Return: the node.
- */
-static inline struct tw_node *tw_node(const struct tw_table *table, u32 index)
-{
-	return &table->chunks[index >> TW_CHUNK_SHIFT].nodes[index & TW_CHUNK_MASK];
-}
-
-static inline struct tw_period *tw_period(const struct tw_table *table,
-					  const struct tw_node *node)
-{
-	return (struct tw_period *)tw_node(table, node->period);
-}
-
-static inline u64 tw_id(const struct tw_node *node, u32 index)
-{
-	return (u64)node->gen << 32 | index;
-}
-
 void tw_table_init(struct tw_table *table);
-struct tw_chunk *tw_table_grow(struct tw_table *table, struct tw_chunk *chunks,
+struct tw_entry *tw_table_grow(struct tw_table *table, struct tw_entry *dir,
 			       u32 max_chunks);
-void tw_chunk_format(struct tw_node *nodes, unsigned int cap);
-void tw_table_add(struct tw_table *table, struct tw_node *nodes,
-		  unsigned int cap);
-struct tw_spare *tw_table_take_spare(struct tw_table *table);
+void tw_chunk_format(struct tw_chunk *chunk, unsigned int cap);
+void tw_table_add(struct tw_table *table, struct tw_chunk *chunk);
+struct tw_chunk *tw_table_take_spare(struct tw_table *table);
 
-/* The rare parts of tw_table_take() and tw_table_free(). */
-void tw_chunk_exhausted(struct tw_table *table, u32 nr);
-void tw_chunk_usable(struct tw_table *table, u32 nr);
-void tw_chunk_empty(struct tw_table *table, u32 nr);
+/* The rare parts of tw_table_take() and tw_table_free() */
+void tw_chunk_exhausted(struct tw_table *table, struct tw_chunk *chunk);
+void tw_chunk_freed(struct tw_table *table, struct tw_chunk *chunk,
+		    bool was_full);
+
+static inline struct tw_chunk *tw_chunk_of(const struct tw_node *node)
+{
+	return (struct tw_chunk *)((uintptr_t)node & ~(TW_CHUNK_SIZE - 1UL));
+}
+
+static inline u64 tw_id_in_chunk(const struct tw_chunk *chunk,
+				 const struct tw_node *node)
+{
+	u32 offset = (void *)node - (void *)chunk->nodes;
+	u32 place = offset / (u32)sizeof(*node);
+
+	return (u64)node->gen << 32 | chunk->base | place;
+}
+
+/**
+ * tw_id() - the id of a timer
+ * @node: the timer
+ *
+ * Return: its id.
+ */
+static inline u64 tw_id(const struct tw_node *node)
+{
+	return tw_id_in_chunk(tw_chunk_of(node), node);
+}
 
 static inline bool tw_chunk_worn_out(const struct tw_chunk *chunk)
 {
 	return chunk->gen == TW_LAST_GEN;
 }
 
-static inline u32 tw_table_take(struct tw_table *table, u32 step)
+static inline struct tw_node *tw_table_take(struct tw_table *table, u32 step)
 {
-	u32 nr = table->partial;
-	struct tw_chunk *chunk;
-	struct tw_node *node;
-	u32 index;
+	struct tw_chunk *chunk = table->partial;
+	struct tw_node *node = (void *)chunk + chunk->free;
 
-	if (unlikely(nr == TW_NIL))
-		return TW_NIL;
-	chunk = &table->chunks[nr];
-	index = nr << TW_CHUNK_SHIFT | chunk->free;
-	node = &chunk->nodes[chunk->free];
-
-	chunk->free = node->next;
+	chunk->free = node->free;
 	chunk->used++;
-	table->used++;
 	table->free--;
 	chunk->gen += step;
 	node->gen = step ? chunk->gen : 0;
-	if (unlikely(chunk->free == chunk->cap || tw_chunk_worn_out(chunk)))
-		tw_chunk_exhausted(table, nr);
-	return index;
+	if (unlikely(!chunk->free || tw_chunk_worn_out(chunk)))
+		tw_chunk_exhausted(table, chunk);
+	return node;
 }
 
 /**
  * tw_table_alloc() - take a free node and give it a new id
- * @table: the table
+ * @table: the table, with a free node
+ * @id: out: the id
  *
- * Return: its index, or TW_NIL when no node is free.
+ * Return: the node.
  */
-static inline u32 tw_table_alloc(struct tw_table *table)
+static inline struct tw_node *tw_table_alloc(struct tw_table *table, u64 *id)
 {
-	return tw_table_take(table, 1);
+	struct tw_chunk *chunk = table->partial;
+	struct tw_node *node = tw_table_take(table, 1);
+
+	*id = tw_id_in_chunk(chunk, node);
+	return node;
 }
 
 /**
  * tw_table_alloc_hidden() - take a free node that no id finds
- * @table: the table
+ * @table: the table, with a free node
  *
- * Return: its index, or TW_NIL when no node is free.
+ * Return: the node.
  */
-static inline u32 tw_table_alloc_hidden(struct tw_table *table)
+static inline struct tw_node *tw_table_alloc_hidden(struct tw_table *table)
 {
 	return tw_table_take(table, 0);
 }
@@ -224,55 +235,49 @@ static inline u32 tw_table_alloc_hidden(struct tw_table *table)
 /**
  * tw_table_free() - end a node and its id
  * @table: the table
- * @index: a node in use
+ * @node: a node in use
  *
  * May leave memory for tw_table_take_spare().
  */
-static inline void tw_table_free(struct tw_table *table, u32 index)
+static inline void tw_table_free(struct tw_table *table, struct tw_node *node)
 {
-	u32 nr = index >> TW_CHUNK_SHIFT;
-	struct tw_chunk *chunk = &table->chunks[nr];
-	u32 place = index & TW_CHUNK_MASK;
-	bool was_full = chunk->free == chunk->cap;
+	struct tw_chunk *chunk = tw_chunk_of(node);
+	u32 free = chunk->free;
 
-	chunk->nodes[place].gen = 0;
-	chunk->nodes[place].next = chunk->free;
-	chunk->free = place;
+	node->gen = 0;
+	node->free = free;
+	chunk->free = (uintptr_t)node & (TW_CHUNK_SIZE - 1);
 	chunk->used--;
-	table->used--;
-	if (likely(!tw_chunk_worn_out(chunk))) {
-		table->free++;
-		if (unlikely(was_full))
-			tw_chunk_usable(table, nr);
-	}
-	if (unlikely(!chunk->used))
-		tw_chunk_empty(table, nr);
+	table->free++;
+	if (unlikely(!free || !chunk->used))
+		tw_chunk_freed(table, chunk, !free);
 }
 
 /**
  * tw_table_find() - look up an id that came from a program
  * @table: the table
  * @id: any number
+ * @node: out: the live timer that has this id
  *
- * Return: index of the live timer that has this id, or TW_NIL.
+ * Return: false if there is none.
  */
-static inline u32 tw_table_find(const struct tw_table *table, u64 id)
+static inline bool tw_table_find(const struct tw_table *table, u64 id,
+				 struct tw_node **node)
 {
-	u32 index = id;
 	u32 gen = id >> 32;
-	u32 nr = index >> TW_CHUNK_SHIFT;
-	u32 place = index & TW_CHUNK_MASK;
-	const struct tw_chunk *chunk;
+	u32 nr = (u32)id >> TW_CHUNK_SHIFT;
+	u32 place = id & TW_CHUNK_MASK;
+	struct tw_chunk *chunk;
 
 	if (!gen || nr >= table->nr_chunks)
-		return TW_NIL;
-	chunk = &table->chunks[array_index_nospec(nr, table->nr_chunks)];
-	if (place >= chunk->cap)
-		return TW_NIL;
-	place = array_index_nospec(place, chunk->cap);
-	if (chunk->nodes[place].gen != gen)
-		return TW_NIL;
-	return index;
+		return false;
+	chunk = table->dir[array_index_nospec(nr, table->nr_chunks)].chunk;
+	if (!chunk || place >= chunk->cap)
+		return false;
+	*node = &chunk->nodes[array_index_nospec(place, chunk->cap)];
+	/* Else the compiler computes it again for each field. */
+	OPTIMIZER_HIDE_VAR(*node);
+	return (*node)->gen == gen;
 }
 
 /**
@@ -283,7 +288,8 @@ static inline u32 tw_table_find(const struct tw_table *table, u64 id)
  */
 static inline bool tw_table_full(const struct tw_table *table)
 {
-	return table->unused == TW_NIL && table->nr_chunks == table->max_chunks;
+	return table->unused == TW_NO_CHUNK &&
+	       table->nr_chunks == table->max_chunks;
 }
 
 #endif /* TW_TABLE_H */

@@ -19,7 +19,10 @@
 #include "user.h"
 
 /* Events that are copied at a time; they are on the stack. */
-#define TW_EVENTS 16
+#define TW_EVENTS 24
+
+/* Timers that are drained at a time; pointers to them are on the stack. */
+#define TW_DRAINED 64
 
 /**
  * struct tw_take - what is being taken out under one hold of the lock
@@ -34,51 +37,52 @@ struct tw_take {
 };
 
 /* Periods of a ready timer that went by after the one that made it ready. */
-static inline u64 tw_overrun(struct twheel *tw, struct tw_take *take,
-			     const struct tw_node *node)
+static u64 tw_overrun(struct twheel *tw, struct tw_take *take,
+		      const struct tw_node *node)
 {
-	const struct tw_period *period;
+	const struct tw_period *period = node->period;
 
 	if (!(node->flags & TW_NODE_PERIODIC))
 		return 0;
 	if (!take->now)
 		take->now = tw_now(tw, &take->tick);
-	period = tw_period(&tw->table, node);
 	if (take->now < period->nominal)
 		return 0;
 	return div64_u64(take->now - period->nominal, period->interval);
 }
 
-/* The first ready timer was taken: it goes on, or it is gone. */
-static inline void tw_taken(struct twheel *tw, struct tw_take *take, u32 index,
-			    u64 overrun)
+/* The period of a timer that was read is over: the next begins. */
+static void tw_next_period(struct twheel *tw, struct tw_node *node, u64 overrun)
 {
-	struct tw_node *node = tw_node(&tw->table, index);
-	struct tw_period *period;
+	struct tw_period *period = node->period;
 
-	tw->stats.delivered++;
-	tw_wheel_pop_ready(&tw->wheel);
-	if (likely(!(node->flags & TW_NODE_PERIODIC))) {
-		tw_free_timer(tw, index);
-		take->freed++;
-		return;
-	}
 	tw->stats.overruns += overrun;
-	period = tw_period(&tw->table, node);
 	period->nominal = min_t(u64, KTIME_MAX, period->nominal +
 				(overrun + 1) * period->interval);
 	node->deadline = tw_time_add(period->nominal,
 				     tw_jitter(period->jitter));
-	tw_wheel_add(&tw->wheel, index,
-		     tw_clock_expires(&tw->clock, node->deadline,
-				      node->slack_shift));
+	tw_wheel_add(&tw->wheel, node);
+}
+
+/* The first ready timer was taken: it goes on, or it is gone. */
+static inline void tw_taken(struct twheel *tw, struct tw_take *take,
+			    struct tw_node *node, u64 overrun)
+{
+	tw->stats.delivered++;
+	tw_wheel_pop_ready(&tw->wheel, node);
+	if (unlikely(node->flags & TW_NODE_PERIODIC)) {
+		tw_next_period(tw, node, overrun);
+		return;
+	}
+	tw_table_free(&tw->table, node);
+	take->freed++;
 }
 
 /* Give back what is not needed after a batch, and set the timer. */
 static void tw_take_done(struct twheel *tw, const struct tw_take *take)
 	__releases(&tw->lock)
 {
-	struct tw_spare *spare = tw_table_take_spare(&tw->table);
+	struct tw_chunk *spare = tw_table_take_spare(&tw->table);
 
 	tw_program(tw, tw->wheel.next);
 	spin_unlock_bh(&tw->lock);
@@ -87,40 +91,47 @@ static void tw_take_done(struct twheel *tw, const struct tw_take *take)
 		tw_user_uncharge(tw->user, take->freed);
 }
 
-static void tw_fill_event(struct twheel *tw, struct tw_take *take, u32 index,
-			  s64 stamp, struct twheel_event *event)
+static void tw_fill_period(struct twheel *tw, struct tw_take *take,
+			   const struct tw_node *node,
+			   struct twheel_event *event)
 {
-	const struct tw_node *node = tw_node(&tw->table, index);
-	bool periodic = node->flags & TW_NODE_PERIODIC;
+	event->user_data = node->period->user_data;
+	event->overrun = tw_overrun(tw, take, node);
+	event->flags = TWHEEL_EVENT_PERIODIC;
+}
 
-	*event = (struct twheel_event){
-		.id = tw_id(node, index),
-		.user_data = periodic ?
-			     tw_period(&tw->table, node)->user_data :
-			     node->user_data,
-		.deadline = tw_clock_to_user(&tw->clock, node->deadline),
-		.expired = tw_clock_to_user(&tw->clock, stamp),
-		.overrun = tw_overrun(tw, take, node),
-		.flags = periodic ? TWHEEL_EVENT_PERIODIC : 0,
-	};
+/* (Field by field: what clears it before costs more than all the rest.) */
+static inline void tw_fill_event(struct twheel *tw, struct tw_take *take,
+				 const struct tw_node *node, s64 stamp,
+				 struct twheel_event *event)
+{
+	event->id = tw_id(node);
+	event->deadline = tw_clock_to_user(&tw->wheel.clock, node->deadline);
+	/* A stamp is of the first of several, and rounded to its deadline. */
+	stamp = max(stamp, node->deadline);
+	event->expired = tw_clock_to_user(&tw->wheel.clock, stamp);
+	event->user_data = node->user_data;
+	event->overrun = 0;
+	event->flags = 0;
+	event->__reserved = 0;
+	if (unlikely(node->flags & TW_NODE_PERIODIC))
+		tw_fill_period(tw, take, node, event);
 }
 
 static unsigned int tw_fill_events(struct twheel *tw, struct tw_take *take,
-				   struct twheel_event *events, u32 *indices,
+				   struct twheel_event *events,
 				   unsigned int room)
 {
 	s64 stamp = tw->wheel.stamp;
-	u32 index = tw->wheel.ready.first;
-	unsigned int n;
+	struct tw_node *node;
+	unsigned int n = 0;
 
-	for (n = 0; n < room && index != TW_NIL; n++) {
-		const struct tw_node *node = tw_node(&tw->table, index);
-
-		if (tw_is_stamp(node->expires))
-			stamp = tw_stamp_ns(node->expires);
-		indices[n] = index;
-		tw_fill_event(tw, take, index, stamp, &events[n]);
-		index = node->next;
+	list_for_each_entry(node, &tw->wheel.ready.nodes, entry) {
+		if (n == room)
+			break;
+		if (node->flags & TW_NODE_STAMPED)
+			stamp = tw_stamp(node);
+		tw_fill_event(tw, take, node, stamp, &events[n++]);
 	}
 	return n;
 }
@@ -156,7 +167,6 @@ ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to)
 {
 	struct twheel_event events[TW_EVENTS];
 	const size_t size = sizeof(events[0]);
-	u32 indices[TW_EVENTS];
 	ssize_t total = 0;
 
 	while (iov_iter_count(to) >= size) {
@@ -166,14 +176,15 @@ ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to)
 
 		n = min_t(size_t, iov_iter_count(to) / size, TW_EVENTS);
 		spin_lock_bh(&tw->lock);
-		n = tw_fill_events(tw, &take, events, indices, n);
+		n = tw_fill_events(tw, &take, events, n);
 		if (!n) {
 			spin_unlock_bh(&tw->lock);
 			return total ?: -EAGAIN;
 		}
 		copied = tw_copy_nofault(events, n * size, size, to);
 		for (i = 0; i < copied / size; i++)
-			tw_taken(tw, &take, indices[i], events[i].overrun);
+			tw_taken(tw, &take, tw_first_ready(&tw->wheel),
+				 events[i].overrun);
 		trace_twheel_read(tw, i);
 		tw_take_done(tw, &take);
 
@@ -194,19 +205,18 @@ static void tw_count(struct twheel *tw)
 
 	do {
 		struct tw_take take = {};
-		u32 index;
+		struct tw_node *node;
 		unsigned int n;
 
 		spin_lock_bh(&tw->lock);
 		for (n = 0; n < TW_BATCH; n++) {
 			u64 overrun;
 
-			index = tw->wheel.ready.first;
-			if (index == TW_NIL)
+			node = tw_first_ready(&tw->wheel);
+			if (!node)
 				break;
-			overrun = tw_overrun(tw, &take,
-					     tw_node(&tw->table, index));
-			tw_taken(tw, &take, index, overrun);
+			overrun = tw_overrun(tw, &take, node);
+			tw_taken(tw, &take, node, overrun);
 			tw->counted += 1 + overrun;
 		}
 		more = tw->wheel.ready.count;
@@ -250,19 +260,18 @@ ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to)
 
 /* Take pending timers out, but leave their nodes. Returns how many. */
 static unsigned int tw_drain_fill(struct twheel *tw, struct twheel_op *ops,
-				  u32 op_size, u32 *indices, unsigned int room)
+				  u32 op_size, struct tw_node **nodes,
+				  unsigned int room)
 {
 	unsigned int n;
 
 	for (n = 0; n < room; n++) {
-		u32 index = tw_wheel_first(&tw->wheel);
-
-		if (index == TW_NIL)
+		nodes[n] = tw_wheel_first(&tw->wheel);
+		if (!nodes[n])
 			break;
-		tw_fill_op(tw, index, &ops[n]);
+		tw_fill_op(tw, nodes[n], &ops[n]);
 		ops[n].size = op_size;
-		indices[n] = index;
-		tw_wheel_del(&tw->wheel, index);
+		tw_wheel_del(&tw->wheel, nodes[n]);
 	}
 	return n;
 }
@@ -293,19 +302,18 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
 {
 	void __user *to = u64_to_user_ptr(drain->ops);
 	unsigned int n, i, copied;
-	u32 indices[TW_BATCH];
+	struct tw_node *nodes[TW_DRAINED];
 	struct tw_take take = {};
 
 	for (;;) {
 		spin_lock_bh(&tw->lock);
-		n = tw_drain_fill(tw, ops, drain->op_size, indices,
-				  min_t(u32, drain->nr - done, TW_BATCH));
+		n = tw_drain_fill(tw, ops, drain->op_size, nodes,
+				  min_t(u32, drain->nr - done, TW_DRAINED));
 		copied = tw_drain_copy(drain, done, ops, n);
 		for (i = 0; i < copied; i++)
-			tw_free_timer(tw, indices[i]);
+			tw_free_timer(tw, nodes[i]);
 		for (; i < n; i++)
-			tw_wheel_add(&tw->wheel, indices[i],
-				     tw_node(&tw->table, indices[i])->expires);
+			tw_wheel_add(&tw->wheel, nodes[i]);
 		tw->stats.drained += copied;
 		take.freed = copied;
 		tw_take_done(tw, &take);
@@ -334,7 +342,7 @@ long tw_drain(struct twheel *tw, const struct twheel_drain *drain)
 	struct twheel_op *ops;
 	int n = 0;
 
-	ops = kmalloc_array(TW_BATCH, sizeof(*ops), GFP_KERNEL);
+	ops = kmalloc_array(TW_DRAINED, sizeof(*ops), GFP_KERNEL);
 	if (!ops)
 		return -ENOMEM;
 	while (done < drain->nr) {

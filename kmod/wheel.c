@@ -2,9 +2,7 @@
 /*
  * The cascading timer wheel: levels, slots, bitmaps. See wheel.h.
  */
-#include <linux/bitops.h>
 #include <linux/bug.h>
-#include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "wheel.h"
@@ -25,16 +23,11 @@ static inline s64 tw_position_start(unsigned int level, s64 position)
 	return position << tw_level_shift(level);
 }
 
-static inline struct tw_list *tw_slot(const struct tw_wheel *wheel,
+static inline struct tw_slot *tw_slot(const struct tw_wheel *wheel,
 				      unsigned int level, s64 position)
 {
 	return &wheel->slots[level * TW_LEVEL_SLOTS +
 			     (position & TW_LEVEL_MASK)];
-}
-
-static inline bool tw_bit_test(const u64 *bits, unsigned int nr)
-{
-	return bits[nr / 64] >> (nr % 64) & 1;
 }
 
 static inline void tw_bit_set(u64 *bits, unsigned int nr)
@@ -57,70 +50,39 @@ static inline bool tw_bits_empty(const u64 *bits)
 	return !all;
 }
 
-static void tw_list_init(struct tw_list *list)
+static void tw_slot_init(struct tw_slot *slot)
 {
-	list->first = TW_NIL;
-	list->last = TW_NIL;
-	list->count = 0;
+	INIT_LIST_HEAD(&slot->nodes);
+	slot->count = 0;
+	slot->inspect = 0;
 }
 
-static inline void tw_list_append(const struct tw_table *table,
-				  struct tw_list *list, u32 index,
-				  struct tw_node *node)
+static inline struct tw_node *tw_slot_head(const struct tw_slot *slot)
 {
-	node->next = TW_NIL;
-	node->prev = list->last;
-	if (list->last == TW_NIL)
-		list->first = index;
-	else
-		tw_node(table, list->last)->next = index;
-	list->last = index;
-	list->count++;
-}
-
-static inline void tw_list_unlink(const struct tw_table *table,
-				  struct tw_list *list, struct tw_node *node)
-{
-	if (node->prev == TW_NIL)
-		list->first = node->next;
-	else
-		tw_node(table, node->prev)->next = node->next;
-	if (node->next == TW_NIL)
-		list->last = node->prev;
-	else
-		tw_node(table, node->next)->prev = node->prev;
-	list->count--;
-}
-
-static void tw_list_splice(const struct tw_table *table, struct tw_list *to,
-			   struct tw_list *from)
-{
-	if (to->last == TW_NIL) {
-		to->first = from->first;
-	} else {
-		tw_node(table, to->last)->next = from->first;
-		tw_node(table, from->first)->prev = to->last;
-	}
-	to->last = from->last;
-	to->count += from->count;
-	tw_list_init(from);
+	return list_first_entry(&slot->nodes, struct tw_node, entry);
 }
 
 /**
  * tw_wheel_init() - make an empty wheel
  * @wheel: the wheel
- * @table: where its nodes will live
+ * @clock: the clock of its deadlines
  * @now: the tick that it is now
  *
  * tw_wheel_set_slots() has to follow before the first node is added.
  */
-void tw_wheel_init(struct tw_wheel *wheel, struct tw_table *table, s64 now)
+void tw_wheel_init(struct tw_wheel *wheel, const struct tw_clock *clock, s64 now)
 {
+	unsigned int level;
+
 	memset(wheel, 0, sizeof(*wheel));
-	wheel->table = table;
-	wheel->clk = now + 1;
+	wheel->clock = *clock;
+	for (level = 0; level < TW_LEVELS; level++) {
+		wheel->level[level].shift = tw_level_shift(level);
+		wheel->level[level].slots = level * TW_LEVEL_SLOTS;
+	}
+	tw_wheel_set_clk(wheel, now + 1);
 	wheel->next = TW_NEVER;
-	tw_list_init(&wheel->ready);
+	tw_slot_init(&wheel->ready);
 }
 
 /**
@@ -128,165 +90,169 @@ void tw_wheel_init(struct tw_wheel *wheel, struct tw_table *table, s64 now)
  * @wheel: the wheel
  * @slots: TW_SLOTS of them
  */
-void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_list *slots)
+void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_slot *slots)
 {
 	unsigned int i;
 
 	for (i = 0; i < TW_SLOTS; i++)
-		tw_list_init(&slots[i]);
+		tw_slot_init(&slots[i]);
 	wheel->slots = slots;
 }
 
-/**
- * tw_wheel_forward() - let time pass in which there is nothing to do
- * @wheel: the wheel
- * @now: the tick that it is now
- *
- * Does nothing when there is something to do: that is for tw_wheel_step().
- * The nearer the wheel's time, the lower is the level at which a node starts.
- */
-void tw_wheel_forward(struct tw_wheel *wheel, s64 now)
+/* The wheel's time is @clk, to which there is nothing to do. */
+void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk)
 {
-	if (now >= wheel->clk && now < wheel->next)
-		wheel->clk = now + 1;
-}
+	unsigned int level;
 
-/* The lowest level at which @tick is in the present turn or the next. */
-static inline unsigned int tw_level(const struct tw_wheel *wheel, s64 tick)
-{
-	u64 delta = tick - wheel->clk;
-	unsigned int level = (unsigned int)(fls64(delta | 1) - 1) / TW_TURN_BITS;
+	wheel->clk = clk;
+	wheel->done = (clk - 1 - wheel->clock.shift) * wheel->clock.tick;
+	for (level = 0; level < TW_LEVELS; level++) {
+		s64 turn = tw_position(level + 1, clk);
+		s64 reach = tw_position_start(level + 1, turn + 2);
 
-	if (level && tw_position(level, tick) -
-		     tw_position(level, wheel->clk) <= 1)
-		level--;
-	return level;
-}
-
-static inline void tw_place(struct tw_wheel *wheel, u32 index,
-			    struct tw_node *node)
-{
-	s64 tick = min(node->expires, wheel->clk + TW_REACH - 1);
-	unsigned int level = tw_level(wheel, tick);
-	s64 position = tw_position(level, tick);
-	unsigned int nr = position & TW_LEVEL_MASK;
-	struct tw_list *list = &wheel->slots[level * TW_LEVEL_SLOTS + nr];
-
-	node->slot = level * TW_LEVEL_SLOTS + nr;
-	if (!list->count) {
-		tw_bit_set(wheel->occupied[level], nr);
-		wheel->levels |= 1U << level;
+		/* Higher levels turn only when lower ones do. */
+		if (wheel->level[level].reach == reach)
+			break;
+		wheel->level[level].reach = reach;
 	}
-	tw_list_append(wheel->table, list, index, node);
-	if (tick < wheel->next)
-		wheel->next = tick;
-	if (unlikely(list->count == TW_SMALL_SLOT + 1) && level)
-		wheel->next = min(wheel->next,
-				  tw_position_start(level, position - 1));
+}
+
+/* A slot, that of @tick, got its first node or one that makes it large. */
+void tw_slot_grown(struct tw_wheel *wheel, unsigned int slot, s64 tick)
+{
+	unsigned int level = slot / TW_LEVEL_SLOTS;
+	s64 before = tw_position(level, tick) - 1;
+	u32 count = wheel->slots[slot].count;
+
+	if (count == 1) {
+		tw_bit_set(wheel->occupied[level], slot % TW_LEVEL_SLOTS);
+		wheel->levels |= 1U << level;
+	} else if (count == TW_SMALL_SLOT + 1 && level) {
+		wheel->next = min(wheel->next, tw_position_start(level, before));
+	}
 }
 
 /* The last node of a slot is gone. */
-static void tw_slot_empty(struct tw_wheel *wheel, unsigned int slot)
+void tw_slot_empty(struct tw_wheel *wheel, unsigned int slot)
 {
 	unsigned int level = slot / TW_LEVEL_SLOTS;
 	unsigned int nr = slot % TW_LEVEL_SLOTS;
 
 	tw_bit_clear(wheel->occupied[level], nr);
-	if (!level)
-		tw_bit_clear(wheel->moved, nr);
+	wheel->slots[slot].inspect = 0;
 	if (tw_bits_empty(wheel->occupied[level]))
 		wheel->levels &= ~(1U << level);
 }
 
-static void tw_slot_unlink(struct tw_wheel *wheel, struct tw_node *node)
+/* Where a node belongs by now */
+static s64 tw_node_tick(const struct tw_wheel *wheel, const struct tw_node *node)
 {
-	struct tw_list *list = &wheel->slots[node->slot];
+	return tw_clock_expires(&wheel->clock, node->deadline, node->slack_shift);
+}
 
-	tw_list_unlink(wheel->table, list, node);
-	if (!list->count)
-		tw_slot_empty(wheel, node->slot);
+/* Put a node to @tick, or to what comes next to that. */
+static void tw_place(struct tw_wheel *wheel, struct tw_node *node, s64 tick)
+{
+	tw_wheel_place(wheel, node, clamp(tick, wheel->clk,
+					  wheel->clk + TW_REACH - 1),
+		       node->flags & TW_NODE_INSPECT);
 }
 
 /**
  * tw_wheel_add() - add a node that is on no list
  * @wheel: the wheel
- * @index: index of the node
- * @expires: tick at which it expires, from the wheel's time to TW_TICK_MAX
+ * @node: the node. Its deadline, its slack and whether it is periodic are set;
+ *	the deadline lies after the wheel's time
  */
-void tw_wheel_add(struct tw_wheel *wheel, u32 index, s64 expires)
+void tw_wheel_add(struct tw_wheel *wheel, struct tw_node *node)
 {
-	struct tw_node *node = tw_node(wheel->table, index);
+	s64 tick = tw_node_tick(wheel, node);
 
+	node->flags &= TW_NODE_PERIODIC;
 	/* Whatever the caller did, the wheel stays sound. */
-	node->expires = max(expires, wheel->clk);
-	tw_place(wheel, index, node);
+	if (node->slack_shift || wheel->settable || tick < wheel->clk)
+		node->flags |= TW_NODE_INSPECT;
+	tw_place(wheel, node, tick);
 	wheel->pending++;
+}
+
+/*
+ * A stamp is kept as what it is more than the deadline, in the bits that a ready
+ * node has no other use for: 16 bits and a power of 4, of which both are rounded
+ * down to whole multiples. So it is too early by at most 2^-14 of the lateness,
+ * but not before the deadline, and does not change when it is handed on.
+ */
+static void tw_set_stamp(struct tw_node *node, s64 stamp)
+{
+	unsigned int shift = 0;
+
+	stamp = max(stamp, node->deadline);
+	while ((stamp >> shift) - (node->deadline >> shift) > U16_MAX)
+		shift += 2;
+	node->slot = (stamp >> shift) - (node->deadline >> shift);
+	node->flags = (node->flags & TW_NODE_PERIODIC) | TW_NODE_STAMPED |
+		      shift / 2;
 }
 
 /**
  * tw_wheel_add_ready() - add a node that is on no list and expires at once
  * @wheel: the wheel
- * @index: index of the node
+ * @node: the node
  * @stamp: the time that it is now, in ns, not negative
  */
-void tw_wheel_add_ready(struct tw_wheel *wheel, u32 index, s64 stamp)
+void tw_wheel_add_ready(struct tw_wheel *wheel, struct tw_node *node, s64 stamp)
 {
-	struct tw_node *node = tw_node(wheel->table, index);
-
-	node->expires = tw_stamp(stamp);
-	tw_list_append(wheel->table, &wheel->ready, index, node);
+	tw_set_stamp(node, stamp);
+	tw_slot_append(&wheel->ready, node);
 }
 
+/* Take out a node that is ready. */
 static void tw_ready_unlink(struct tw_wheel *wheel, struct tw_node *node)
 {
-	if (tw_is_stamp(node->expires)) {
-		/* Those made ready together with it need to know when. */
-		if (node->prev == TW_NIL)
-			wheel->stamp = tw_stamp_ns(node->expires);
-		else if (node->next != TW_NIL &&
-			 !tw_is_stamp(tw_node(wheel->table, node->next)->expires))
-			tw_node(wheel->table, node->next)->expires =
-				node->expires;
+	struct tw_node *next = list_next_entry(node, entry);
+
+	/* Those made ready together with it need to know when. */
+	if (node->flags & TW_NODE_STAMPED) {
+		if (node == tw_first_ready(wheel))
+			wheel->stamp = tw_stamp(node);
+		else if (&next->entry != &wheel->ready.nodes &&
+			 !(next->flags & TW_NODE_STAMPED))
+			tw_set_stamp(next, tw_stamp(node));
 	}
-	tw_list_unlink(wheel->table, &wheel->ready, node);
+	__list_del(node->entry.prev, node->entry.next);
+	wheel->ready.count--;
 }
 
 /**
  * tw_wheel_del() - take a node out, pending or ready
  * @wheel: the wheel
- * @index: index of the node
+ * @node: the node
  */
-void tw_wheel_del(struct tw_wheel *wheel, u32 index)
+void tw_wheel_del(struct tw_wheel *wheel, struct tw_node *node)
 {
-	struct tw_node *node = tw_node(wheel->table, index);
-
-	if (tw_is_ready(wheel, node)) {
+	if (tw_is_ready(wheel, node))
 		tw_ready_unlink(wheel, node);
-		return;
-	}
-	tw_slot_unlink(wheel, node);
-	if (!--wheel->pending)
-		wheel->next = TW_NEVER;
+	else
+		tw_slot_unlink(wheel, node);
 }
 
 /**
  * tw_wheel_mod() - change when a node expires, be it pending or ready
  * @wheel: the wheel
- * @index: index of the node
- * @expires: tick at which it expires, from the wheel's time to TW_TICK_MAX
+ * @node: the node
+ * @deadline: its new deadline, after the time that the wheel was forwarded to
+ *	last
+ * @slack_shift: its new slack
  */
-void tw_wheel_mod(struct tw_wheel *wheel, u32 index, s64 expires)
+void tw_wheel_mod(struct tw_wheel *wheel, struct tw_node *node, s64 deadline,
+		  unsigned int slack_shift)
 {
-	struct tw_node *node = tw_node(wheel->table, index);
-
-	if (!tw_is_ready(wheel, node) && expires >= node->expires) {
-		if (node->slot < TW_LEVEL_SLOTS && expires > node->expires)
-			tw_bit_set(wheel->moved, node->slot);
-		node->expires = expires;
+	if (!slack_shift && tw_wheel_mod_plain(wheel, node, deadline))
 		return;
-	}
-	tw_wheel_del(wheel, index);
-	tw_wheel_add(wheel, index, expires);
+	tw_wheel_del(wheel, node);
+	node->deadline = deadline;
+	node->slack_shift = slack_shift;
+	tw_wheel_add(wheel, node);
 }
 
 static u64 tw_bits_from(const u64 *bits, unsigned int word, unsigned int from)
@@ -336,115 +302,115 @@ static s64 tw_first_due(const struct tw_wheel *wheel, unsigned int *level)
 	return first;
 }
 
-/* Take the first node of a slot, to look at it. */
-static u32 tw_slot_pop(struct tw_wheel *wheel, struct tw_list *list)
+/* The first node of a slot leaves it, for where it belongs at @tick. */
+static void tw_move(struct tw_wheel *wheel, struct tw_slot *slot,
+		    struct tw_node *node, s64 tick)
 {
-	u32 index = list->first;
-	struct tw_node *node = tw_node(wheel->table, index);
-
-	tw_slot_unlink(wheel, node);
-	if (wheel->refresh)
-		node->expires = wheel->refresh(wheel, node);
-	return index;
+	__list_del(&slot->nodes, node->entry.next);
+	slot->count--;
+	tw_place(wheel, node, tick);
 }
 
 /* Bring nodes of a slot to where they belong by now, as the budget allows. */
-static void tw_bring_down(struct tw_wheel *wheel, struct tw_list *list,
+static void tw_bring_down(struct tw_wheel *wheel, struct tw_slot *slot,
 			  struct tw_step *step)
 {
-	step->budget--;
-	while (list->count && step->budget) {
-		u32 index = tw_slot_pop(wheel, list);
-		struct tw_node *node = tw_node(wheel->table, index);
+	unsigned int nr = slot - wheel->slots;
 
-		if (WARN_ON_ONCE(node->expires < wheel->clk))
-			node->expires = wheel->clk;
-		tw_place(wheel, index, node);
+	step->budget--;
+	while (slot->count && step->budget) {
+		struct tw_node *node = tw_slot_head(slot);
+
+		tw_move(wheel, slot, node, tw_node_tick(wheel, node));
 		step->budget--;
 		step->moved++;
 	}
+	if (!slot->count)
+		tw_slot_empty(wheel, nr);
 }
 
 /* Expire a slot one by one: it has nodes that are not to expire yet. */
-static void tw_expire_seen(struct tw_wheel *wheel, struct tw_list *list,
+static void tw_expire_seen(struct tw_wheel *wheel, struct tw_slot *slot,
 			   struct tw_step *step)
 {
-	while (list->count && step->budget) {
-		u32 index = tw_slot_pop(wheel, list);
-		struct tw_node *node = tw_node(wheel->table, index);
+	unsigned int nr = slot - wheel->slots;
+
+	while (slot->count && step->budget) {
+		struct tw_node *node = tw_slot_head(slot);
+		s64 tick = tw_node_tick(wheel, node);
 
 		step->budget--;
-		if (node->expires > wheel->clk) {
-			tw_place(wheel, index, node);
+		if (tick > wheel->clk) {
+			tw_move(wheel, slot, node, tick);
 			step->moved++;
 			continue;
 		}
-		tw_wheel_add_ready(wheel, index, step->stamp);
+		__list_del(&slot->nodes, node->entry.next);
+		slot->count--;
 		wheel->pending--;
+		tw_wheel_add_ready(wheel, node, step->stamp);
 		step->expired++;
 	}
+	if (!slot->count)
+		tw_slot_empty(wheel, nr);
 }
 
 /* Expire a slot whole. */
-static void tw_expire_unseen(struct tw_wheel *wheel, struct tw_list *list,
+static void tw_expire_unseen(struct tw_wheel *wheel, struct tw_slot *slot,
 			     struct tw_step *step)
 {
-	struct tw_node *first = tw_node(wheel->table, list->first);
-	unsigned int slot = first->slot;
-
-	first->expires = tw_stamp(step->stamp);
-	wheel->pending -= list->count;
-	step->expired = list->count;
-	tw_list_splice(wheel->table, &wheel->ready, list);
-	tw_slot_empty(wheel, slot);
+	tw_set_stamp(tw_slot_head(slot), step->stamp);
+	list_splice_tail_init(&slot->nodes, &wheel->ready.nodes);
+	wheel->ready.count += slot->count;
+	wheel->pending -= slot->count;
+	step->expired = slot->count;
+	slot->count = 0;
+	tw_slot_empty(wheel, slot - wheel->slots);
 }
 
 static void tw_expire(struct tw_wheel *wheel, struct tw_step *step)
 {
-	struct tw_list *list = tw_slot(wheel, 0, wheel->clk);
+	struct tw_slot *slot = tw_slot(wheel, 0, wheel->clk);
 
 	step->tick = wheel->clk;
 	step->budget--;
-	if (wheel->refresh ||
-	    tw_bit_test(wheel->moved, wheel->clk & TW_LEVEL_MASK))
-		tw_expire_seen(wheel, list, step);
+	if (slot->inspect)
+		tw_expire_seen(wheel, slot, step);
 	else
-		tw_expire_unseen(wheel, list, step);
+		tw_expire_unseen(wheel, slot, step);
 	/* Only now are all its nodes ready. */
-	if (!list->count)
-		wheel->clk++;
+	if (!slot->count)
+		tw_wheel_set_clk(wheel, wheel->clk + 1);
 }
 
 /* The slot to preload next, with the position after the present one. */
-static struct tw_list *tw_preload_slot(const struct tw_wheel *wheel)
+static struct tw_slot *tw_preload_slot(const struct tw_wheel *wheel)
 {
 	u32 levels = wheel->levels & ~1U;
 
 	while (levels) {
 		unsigned int l = fls(levels) - 1;
 		s64 position = tw_position(l, wheel->clk);
-		struct tw_list *list = tw_slot(wheel, l, position);
+		struct tw_slot *slot = tw_slot(wheel, l, position);
 
-		if (list->count > TW_SMALL_SLOT)
-			return list;
-		list = tw_slot(wheel, l, position + 1);
-		if (list->count > TW_SMALL_SLOT)
-			return list;
+		if (slot->count > TW_SMALL_SLOT)
+			return slot;
+		slot = tw_slot(wheel, l, position + 1);
+		if (slot->count > TW_SMALL_SLOT)
+			return slot;
 		levels &= ~(1U << l);
 	}
 	return NULL;
 }
 
 /* The earliest that one of the few nodes of a slot expires. */
-static s64 tw_list_first(const struct tw_wheel *wheel,
-			 const struct tw_list *list)
+static s64 tw_slot_next(const struct tw_wheel *wheel, const struct tw_slot *slot)
 {
+	const struct tw_node *node;
 	s64 first = TW_NEVER;
-	u32 index;
 
-	for (index = list->first; index != TW_NIL;
-	     index = tw_node(wheel->table, index)->next)
-		first = min(first, tw_node(wheel->table, index)->expires);
+	list_for_each_entry(node, &slot->nodes, entry)
+		first = min(first, tw_node_tick(wheel, node));
 	return first;
 }
 
@@ -452,22 +418,22 @@ static s64 tw_list_first(const struct tw_wheel *wheel,
 static s64 tw_level_next(const struct tw_wheel *wheel, unsigned int level)
 {
 	s64 position = tw_find(wheel, level, tw_position(level, wheel->clk));
-	const struct tw_list *list = tw_slot(wheel, level, position);
+	const struct tw_slot *slot = tw_slot(wheel, level, position);
 	s64 next;
 
 	if (!level)
 		return position;
-	if (list->count > TW_SMALL_SLOT)
+	if (slot->count > TW_SMALL_SLOT)
 		return tw_position_start(level, position - 1);
 	/*
 	 * Nodes that were moved to later may expire after the slot's end, by
 	 * which it has to be empty.
 	 */
-	next = min(tw_list_first(wheel, list),
+	next = min(tw_slot_next(wheel, slot),
 		   tw_position_start(level, position + 1) - 1);
 	/* The slot after it may want to be preloaded meanwhile. */
-	list = tw_slot(wheel, level, position + 1);
-	if (list->count > TW_SMALL_SLOT)
+	slot = tw_slot(wheel, level, position + 1);
+	if (slot->count > TW_SMALL_SLOT)
 		next = min(next, tw_position_start(level, position));
 	return next;
 }
@@ -507,13 +473,14 @@ s64 tw_wheel_next(const struct tw_wheel *wheel)
 bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step)
 {
 	unsigned int level = 0;
-	struct tw_list *list;
+	struct tw_slot *slot;
 	s64 due;
 
 	step->expired = 0;
 	due = tw_first_due(wheel, &level);
 	if (due <= step->now) {
-		wheel->clk = max(wheel->clk, due);
+		if (due > wheel->clk)
+			tw_wheel_set_clk(wheel, due);
 		if (level)
 			tw_bring_down(wheel, tw_slot(wheel, level,
 						     tw_position(level, due)),
@@ -523,13 +490,14 @@ bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step)
 		return true;
 	}
 
-	wheel->clk = max(wheel->clk, step->now + 1);
-	list = tw_preload_slot(wheel);
-	if (!list) {
+	if (step->now >= wheel->clk)
+		tw_wheel_set_clk(wheel, step->now + 1);
+	slot = tw_preload_slot(wheel);
+	if (!slot) {
 		wheel->next = tw_wheel_next(wheel);
 		return false;
 	}
-	tw_bring_down(wheel, list, step);
+	tw_bring_down(wheel, slot, step);
 	return true;
 }
 
@@ -537,15 +505,16 @@ bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step)
  * tw_wheel_first() - any pending node
  * @wheel: the wheel
  *
- * Return: index of a pending node, of the earliest of its level, or TW_NIL.
+ * Return: a pending node, of the earliest of its level, or NULL.
  */
-u32 tw_wheel_first(const struct tw_wheel *wheel)
+struct tw_node *tw_wheel_first(const struct tw_wheel *wheel)
 {
 	unsigned int level;
+	s64 position;
 
 	if (!wheel->levels)
-		return TW_NIL;
+		return NULL;
 	level = fls(wheel->levels) - 1;
-	return tw_slot(wheel, level,
-		       tw_find(wheel, level, tw_position(level, wheel->clk)))->first;
+	position = tw_find(wheel, level, tw_position(level, wheel->clk));
+	return tw_slot_head(tw_slot(wheel, level, position));
 }

@@ -10,21 +10,29 @@
  * That is done in pieces, ahead of time when the slot is large (preloading),
  * so that neither the size of the pieces nor their sum makes anybody late.
  *
- * A slot of level 0 that is due is spliced to the list of ready nodes whole.
- * A node is ready if, and only if, its tick lies before the wheel's time,
- * so nothing needs to be written to the nodes for that.
+ * A slot of level 0 that is due is spliced to the list of ready nodes whole. A
+ * node is ready if its deadline is not after the wheel's time, so nothing needs
+ * to be written to the nodes for that.
  *
- * A node whose expiry is moved to later stays where it is, until the wheel
- * comes to its slot and puts it where it belongs by then.
+ * Where that can't be said by the deadline alone, slots are not expired unseen,
+ * but node by node, each with a stamp: when a node has slack, and when the clock
+ * can be set.
+ *
+ * A node that is moved to later stays where it is, if that is not on level 0,
+ * until the wheel comes to its slot and puts it where it belongs by then.
  *
  * Pure: no locks, no time sources, no allocation. The caller serialises all
- * calls on a wheel and its table.
+ * calls on a wheel.
  */
 #ifndef TW_WHEEL_H
 #define TW_WHEEL_H
 
+#include <linux/bitops.h>
+#include <linux/list.h>
+#include <linux/minmax.h>
 #include <linux/types.h>
 
+#include "clock.h"
 #include "table.h"
 
 /* The host tests also build this with narrower levels. */
@@ -33,11 +41,9 @@
 #endif
 
 /*
- * Ticks run from 0 to TW_TICK_MAX: far beyond KTIME_MAX in ticks of 1 us, since
- * a clock that is set back makes them grow. The levels reach less far, to that
- * KTIME_MAX; what lies beyond is looked at when the end of their reach comes.
+ * The levels reach to KTIME_MAX in ticks of 1 us; what lies beyond, see
+ * TW_TICK_MAX, is looked at when the end of their reach comes.
  */
-#define TW_TICK_MAX ((1LL << 62) - 1)
 #ifndef TW_REACH_BITS
 #define TW_REACH_BITS 54
 #endif
@@ -54,59 +60,68 @@
 #define TW_LEVEL_WORDS ((TW_LEVEL_SLOTS + 63) / 64)
 
 /*
- * A slot of this many nodes at most is small: it is brought down together with
- * its first expiry and causes no wake-up of its own.
+ * A slot of this many nodes at most, a power of two, is small: it is brought down
+ * together with its first expiry and causes no wake-up of its own.
  */
 #ifndef TW_SMALL_SLOT
 #define TW_SMALL_SLOT 32
 #endif
 
 /**
- * struct tw_list - list of nodes
- * @first: index of the first, or TW_NIL
- * @last: index of the last, or TW_NIL
+ * struct tw_slot - list of nodes
+ * @nodes: the nodes
  * @count: how many
- * @unused: makes it a power of two long, to be found in an array
+ * @inspect: at level 0, not to be expired unseen, if not 0
  */
-struct tw_list {
-	u32 first;
-	u32 last;
+struct tw_slot {
+	struct list_head nodes;
 	u32 count;
-	u32 unused;
+	u32 inspect;
+};
+
+/**
+ * struct tw_level - what a level holds
+ * @reach: the first tick that it can't hold
+ * @shift: its slots are 2^this ticks wide
+ * @slots: number of its first slot
+ */
+struct tw_level {
+	s64 reach;
+	u32 shift;
+	u32 slots;
 };
 
 /**
  * struct tw_wheel - a wheel
- * @table: where its nodes live
+ * @clock: makes ticks of deadlines
  * @slots: TW_SLOTS slots
- * @refresh: NULL, or gives the tick at which a node expires, where that can
- *	become later without the wheel being told. No slot is then expired
- *	unseen
+ * @settable: @clock can be set while nodes wait. No slot is then expired unseen
  * @clk: the tick that comes next. All before it are done
+ * @done: the time at which the tick before @clk began, in ns: a node whose
+ *	deadline is not after it is ready, if it may be expired unseen
  * @next: there is nothing to do before this tick
+ * @level: the levels
  * @stamp: when those at the head of @ready were made ready
  * @pending: nodes in slots
  * @levels: bit n is set when level n has an occupied slot
  * @ready: expired nodes, in the order of their ticks
  * @occupied: a bit for each slot
- * @moved: bit for each slot of level 0 with nodes that were moved to later
  *
- * &tw_node.expires is the tick at which the node expires. In a ready node that
- * was the first of those that were made ready together it holds when that
- * was, as tw_stamp() of it, which is less than any tick.
+ * Of the nodes that were made ready together unseen, only the first is stamped.
  */
 struct tw_wheel {
-	struct tw_table *table;
-	struct tw_list *slots;
-	s64 (*refresh)(const struct tw_wheel *wheel, const struct tw_node *node);
+	struct tw_clock clock;
+	struct tw_slot *slots;
 	s64 clk;
+	s64 done;
 	s64 next;
 	s64 stamp;
 	u32 pending;
 	u32 levels;
-	struct tw_list ready;
+	bool settable;
+	struct tw_level level[TW_LEVELS];
+	struct tw_slot ready;
 	u64 occupied[TW_LEVELS][TW_LEVEL_WORDS];
-	u64 moved[TW_LEVEL_WORDS];
 };
 
 /**
@@ -127,57 +142,197 @@ struct tw_step {
 	u64 moved;
 };
 
-static inline s64 tw_stamp(s64 ns)
-{
-	return S64_MIN + ns;
-}
+void tw_wheel_init(struct tw_wheel *wheel, const struct tw_clock *clock, s64 now);
+void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_slot *slots);
+void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk);
+void tw_wheel_add(struct tw_wheel *wheel, struct tw_node *node);
+void tw_wheel_add_ready(struct tw_wheel *wheel, struct tw_node *node, s64 stamp);
+void tw_wheel_del(struct tw_wheel *wheel, struct tw_node *node);
+void tw_wheel_mod(struct tw_wheel *wheel, struct tw_node *node, s64 deadline,
+		  unsigned int slack_shift);
+bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step);
+s64 tw_wheel_next(const struct tw_wheel *wheel);
+struct tw_node *tw_wheel_first(const struct tw_wheel *wheel);
 
-static inline bool tw_is_stamp(s64 expires)
-{
-	return expires < 0;
-}
+/* The rare parts of what follows. */
+void tw_slot_empty(struct tw_wheel *wheel, unsigned int slot);
+void tw_slot_grown(struct tw_wheel *wheel, unsigned int slot, s64 tick);
 
-static inline s64 tw_stamp_ns(s64 expires)
-{
-	return expires - S64_MIN;
-}
-
+/**
+ * tw_is_ready() - has a node expired?
+ * @wheel: the wheel
+ * @node: a node of it
+ *
+ * Return: true if so, false if it is pending.
+ */
 static inline bool tw_is_ready(const struct tw_wheel *wheel,
 			       const struct tw_node *node)
 {
-	return node->expires < wheel->clk;
+	if (likely(!(node->flags & (TW_NODE_INSPECT | TW_NODE_STAMPED))))
+		return node->deadline <= wheel->done;
+	return node->flags & TW_NODE_STAMPED;
+}
+
+/**
+ * tw_stamp() - when a stamped node was made ready
+ * @node: the node
+ *
+ * Return: the time, in ns, see tw_set_stamp().
+ */
+static inline s64 tw_stamp(const struct tw_node *node)
+{
+	unsigned int shift = 2 * (node->flags & TW_NODE_LATE_MASK);
+
+	return ((node->deadline >> shift) + node->slot) << shift;
+}
+
+static inline struct tw_node *tw_first_ready(struct tw_wheel *wheel)
+{
+	return list_first_entry_or_null(&wheel->ready.nodes, struct tw_node,
+					entry);
 }
 
 /**
  * tw_wheel_pop_ready() - take the first ready node out
- * @wheel: the wheel, with a ready node
+ * @wheel: the wheel
+ * @node: its first ready node
  *
  * The same as tw_wheel_del() of it.
  */
-static inline void tw_wheel_pop_ready(struct tw_wheel *wheel)
+static inline void tw_wheel_pop_ready(struct tw_wheel *wheel,
+				      struct tw_node *node)
 {
-	struct tw_list *ready = &wheel->ready;
-	struct tw_node *node = tw_node(wheel->table, ready->first);
-
-	if (tw_is_stamp(node->expires))
-		wheel->stamp = tw_stamp_ns(node->expires);
-	ready->first = node->next;
-	if (node->next == TW_NIL)
-		ready->last = TW_NIL;
-	else
-		tw_node(wheel->table, node->next)->prev = TW_NIL;
-	ready->count--;
+	if (node->flags & TW_NODE_STAMPED)
+		wheel->stamp = tw_stamp(node);
+	__list_del(&wheel->ready.nodes, node->entry.next);
+	wheel->ready.count--;
 }
 
-void tw_wheel_init(struct tw_wheel *wheel, struct tw_table *table, s64 now);
-void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_list *slots);
-void tw_wheel_forward(struct tw_wheel *wheel, s64 now);
-void tw_wheel_add(struct tw_wheel *wheel, u32 index, s64 expires);
-void tw_wheel_add_ready(struct tw_wheel *wheel, u32 index, s64 stamp);
-void tw_wheel_mod(struct tw_wheel *wheel, u32 index, s64 expires);
-void tw_wheel_del(struct tw_wheel *wheel, u32 index);
-bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step);
-s64 tw_wheel_next(const struct tw_wheel *wheel);
-u32 tw_wheel_first(const struct tw_wheel *wheel);
+/**
+ * tw_wheel_forward() - let time pass in which there is nothing to do
+ * @wheel: the wheel
+ * @now: the tick that it is now
+ *
+ * Does nothing when there is something to do: that is for tw_wheel_step().
+ * The nearer the wheel's time, the lower is the level at which a node starts.
+ */
+static inline void tw_wheel_forward(struct tw_wheel *wheel, s64 now)
+{
+	if (now >= wheel->clk && now < wheel->next)
+		tw_wheel_set_clk(wheel, now + 1);
+}
+
+/* (Not list_add_tail(), which some kernels check with a call.) */
+static inline void tw_slot_append(struct tw_slot *slot, struct tw_node *node)
+{
+	struct list_head *last = slot->nodes.prev;
+
+	node->entry.next = &slot->nodes;
+	node->entry.prev = last;
+	last->next = &node->entry;
+	slot->nodes.prev = &node->entry;
+	slot->count++;
+}
+
+/* Put a node into the slot of its tick. */
+static inline void tw_wheel_place(struct tw_wheel *wheel, struct tw_node *node,
+				  s64 tick, bool inspect)
+{
+	const struct tw_level *level = wheel->level;
+	struct tw_slot *slot;
+	unsigned int nr;
+
+	while (tick >= level->reach)
+		level++;
+	nr = level->slots + ((tick >> level->shift) & TW_LEVEL_MASK);
+	slot = &wheel->slots[nr];
+	node->slot = nr;
+	if (inspect)
+		slot->inspect = 1;
+	tw_slot_append(slot, node);
+	if (tick < wheel->next)
+		wheel->next = tick;
+	if (unlikely(slot->count % TW_SMALL_SLOT == 1 % TW_SMALL_SLOT))
+		tw_slot_grown(wheel, nr, tick);
+}
+
+/**
+ * tw_wheel_add_plain() - add a node that is on no list and like most
+ * @wheel: the wheel, whose clock can't be set
+ * @node: the node; it has no slack and is not periodic. Its deadline is set, and
+ *	lies after the time that the wheel was forwarded to last
+ */
+static inline void tw_wheel_add_plain(struct tw_wheel *wheel,
+				      struct tw_node *node)
+{
+	s64 tick = tw_clock_divide(&wheel->clock, node->deadline - 1) + 1;
+
+	/* (The wheels of some host tests reach less far than a deadline may.) */
+	if (TW_REACH_BITS < 54)
+		tick = min(tick, wheel->clk + TW_REACH - 1);
+	node->slack_shift = 0;
+	node->flags = 0;
+	tw_wheel_place(wheel, node, tick, false);
+	wheel->pending++;
+}
+
+static inline void tw_slot_unlink(struct tw_wheel *wheel, struct tw_node *node)
+{
+	__list_del(node->entry.prev, node->entry.next);
+	if (unlikely(!--wheel->slots[node->slot].count))
+		tw_slot_empty(wheel, node->slot);
+	if (unlikely(!--wheel->pending))
+		wheel->next = TW_NEVER;
+}
+
+/* Is the node pending, and like most: no slack, not periodic, no settable clock? */
+static inline bool tw_is_plain(const struct tw_wheel *wheel,
+			       const struct tw_node *node)
+{
+	return likely(!(node->slack_shift | node->flags) &&
+		      node->deadline > wheel->done);
+}
+
+/**
+ * tw_wheel_del_plain() - take a node out that is pending and like most
+ * @wheel: the wheel
+ * @node: the node
+ *
+ * Return: true, or false if it is not such a node: then nothing was done.
+ */
+static inline bool tw_wheel_del_plain(struct tw_wheel *wheel,
+				      struct tw_node *node)
+{
+	if (!tw_is_plain(wheel, node))
+		return false;
+	tw_slot_unlink(wheel, node);
+	return true;
+}
+
+/**
+ * tw_wheel_mod_plain() - change when a node expires that is pending and like most
+ * @wheel: the wheel
+ * @node: the node
+ * @deadline: its new deadline, after the time that the wheel was forwarded to
+ *	last
+ *
+ * Return: true, or false if it is not such a node: then nothing was done.
+ */
+static inline bool tw_wheel_mod_plain(struct tw_wheel *wheel,
+				      struct tw_node *node, s64 deadline)
+{
+	if (!tw_is_plain(wheel, node))
+		return false;
+	if (likely(deadline >= node->deadline &&
+		   node->slot >= TW_LEVEL_SLOTS)) {
+		/* The wheel will find it where it is, and place it then. */
+		node->deadline = deadline;
+		return true;
+	}
+	tw_slot_unlink(wheel, node);
+	node->deadline = deadline;
+	tw_wheel_add_plain(wheel, node);
+	return true;
+}
 
 #endif /* TW_WHEEL_H */

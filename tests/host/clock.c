@@ -60,7 +60,7 @@ static void ticks(void)
 	host_seed(host_first_seed());
 	for (i = 0; i < TIMES; i++) {
 		struct tw_clock clock = any_clock();
-		s64 ns = any_ns(&clock);
+		s64 ns = any_ns(&clock) ?: 1;
 		s64 floor = tw_clock_floor(&clock, ns);
 		s64 expires = tw_clock_expires(&clock, ns, 0);
 		__int128 exact = (ns + (__int128)clock.tick - 1) / clock.tick;
@@ -69,10 +69,57 @@ static void ticks(void)
 		REQUIRE_EQ(expires - clock.shift, exact);
 		/* Never early, and not a tick late */
 		REQUIRE(tw_clock_tick_ns(&clock, expires) >= ns);
-		REQUIRE(!ns || tw_clock_tick_ns(&clock, expires - 1) < ns);
+		REQUIRE(tw_clock_tick_ns(&clock, expires - 1) < ns);
 		REQUIRE(tw_clock_tick_ns(&clock, floor) <= ns);
 		REQUIRE(floor == expires || floor == expires - 1);
 	}
+}
+
+/* Of these ticks of any length, is a quotient of 128 bits the same? */
+static void divide(u32 tick)
+{
+	struct tw_clock clock;
+	unsigned int i, j;
+
+	tw_clock_init(&clock);
+	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, tick);
+	for (i = 0; i < 70; i++) {
+		__int128 start = i < 64 ? 1ULL << i >> 1 : any_time();
+
+		/* The ends of a tick there, and what lies around */
+		start = start / tick * tick - 2;
+		if (i >= 67)
+			start = (__int128)KTIME_MAX - (i - 67) * (__int128)tick - 2;
+		for (j = 0; j < 5; j++, start++) {
+			u64 ns = max((__int128)0, min(start, KTIME_MAX));
+
+			REQUIRE_EQ(tw_clock_divide(&clock, ns), ns / tick);
+		}
+	}
+	REQUIRE_EQ(tw_clock_divide(&clock, 0), 0);
+	REQUIRE_EQ(tw_clock_divide(&clock, KTIME_MAX), KTIME_MAX / tick);
+	/* The last end of a tick is where the error is largest. */
+	REQUIRE_EQ(tw_clock_divide(&clock, KTIME_MAX / tick * tick - 1),
+		   KTIME_MAX / tick - 1);
+}
+
+static void division(void)
+{
+	unsigned int i;
+	u32 tick;
+
+	host_seed(host_first_seed());
+	for (tick = 2; tick <= 3000; tick++)
+		divide(tick);
+	for (i = 2; i < 32; i++)
+		for (tick = (1U << i) - 1; tick <= (1U << i) + 1; tick++)
+			divide(tick);
+	for (tick = U32_MAX; tick > U32_MAX - 1000; tick--)
+		divide(tick);
+	for (tick = TWHEEL_TICK_MAX_NS - 1000; tick <= TWHEEL_TICK_MAX_NS; tick++)
+		divide(tick);
+	for (i = 0; i < 200000; i++)
+		divide(2 + (host_random() >> 33 >> host_below(30)));
 }
 
 static void tick_starts(void)
@@ -98,7 +145,7 @@ static void slack(void)
 	for (i = 0; i < TIMES; i++) {
 		struct tw_clock clock = any_clock();
 		s64 most = any_ns(&clock);
-		s64 ns = any_ns(&clock);
+		s64 ns = any_ns(&clock) ?: 1;
 		unsigned int shift = tw_clock_slack_shift(&clock, most);
 		u64 coarse = 1ULL << shift;
 		s64 exact = tw_clock_expires(&clock, ns, 0);
@@ -186,7 +233,8 @@ static void clocks(void)
 
 int main(void)
 {
-	host_plan(5);
+	host_plan(6);
+	host_test("division: the same as with 128 bits", division);
 	host_test("ticks of times: never early, not a tick late", ticks);
 	host_test("times of ticks", tick_starts);
 	host_test("slack: the coarsest that is in it", slack);

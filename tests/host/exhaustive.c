@@ -15,54 +15,64 @@
 
 #define MOST_TICKS 10
 
+/* Length of a tick in ns: there is a first, a last and one between. */
+#define TICK_NS 3
+
 /**
  * struct universe - what sequences are made of
  * @name: to tell it from the others
  * @start: tick at which the wheel begins
- * @refresh: can the clock be set back?
+ * @settable: can the clock be set back?
+ * @slack_shift: that timers may have, besides none
  * @ticks: those that timers are set to and that it becomes, then 0
  */
 struct universe {
 	const char *name;
 	s64 start;
-	bool refresh;
+	bool settable;
+	unsigned int slack_shift;
 	s64 ticks[MOST_TICKS];
 };
 
 static const struct universe universes[] = {
 #if TW_TURN_BITS == 1
-	{ "from 0", 0, false, { 1, 2, 3, 4, 7, 8, 15, 16, 70 } },
-	{ "from an edge", 6, false, { 7, 8, 9, 10, 14, 16, 24 } },
-	{ "with a clock that can be set", 0, true, { 1, 2, 3, 4, 8, 16 } },
+	{ "from 0", 0, false, 0, { 1, 2, 3, 4, 7, 8, 15, 16, 70 } },
+	{ "from an edge", 6, false, 0, { 7, 8, 9, 10, 14, 16, 24 } },
+	{ "with a clock that can be set", 0, true, 0, { 1, 2, 3, 4, 8, 16 } },
+	{ "with slack", 0, false, 2, { 1, 2, 4, 7, 15 } },
+	{ "with slack and a clock that can be set", 1, true, 1, { 2, 3, 6 } },
 #elif TW_TURN_BITS == 2
-	{ "from 0", 0, false, { 1, 3, 4, 8, 15, 16, 17, 64 } },
-	{ "from an edge", 62, false, { 63, 64, 65, 71, 72, 80, 700 } },
-	{ "with a clock that can be set", 0, true, { 1, 4, 8, 16, 64 } },
+	{ "from 0", 0, false, 0, { 1, 3, 4, 8, 15, 16, 17, 64 } },
+	{ "from an edge", 62, false, 0, { 63, 64, 65, 71, 72, 80, 700 } },
+	{ "with a clock that can be set", 0, true, 0, { 1, 4, 8, 16, 64 } },
+	{ "with slack", 2, false, 3, { 3, 4, 7, 15, 31 } },
 #else
-	{ "at the edge of level 1", 0, false, { 1, 0x3f, 0x40, 0x41, 0x80 } },
-	{ "at the edge of level 2", 0, false,
+	{ "at the edge of level 1", 0, false, 0, { 1, 0x3f, 0x40, 0x41, 0x80 } },
+	{ "at the edge of level 2", 0, false, 0,
 	  { 1, 0xfff, 0x1000, 0x1001, 0x2000 } },
-	{ "at the edge of level 3", 0, false,
+	{ "at the edge of level 3", 0, false, 0,
 	  { 1, 0x3ffff, 0x40000, 0x40001, 0x80000 } },
-	{ "at the edge of level 4", 0, false,
+	{ "at the edge of level 4", 0, false, 0,
 	  { 1, 0xffffff, 0x1000000, 0x1000001, 0x2000000 } },
-	{ "at the edge of level 5", 0, false,
+	{ "at the edge of level 5", 0, false, 0,
 	  { 1, 0x3fffffff, 0x40000000, 0x40000001, 0x80000000 } },
-	{ "at the edge of level 6", 0, false,
+	{ "at the edge of level 6", 0, false, 0,
 	  { 1, 0xfffffffff, 0x1000000000, 0x1000000001, 0x2000000000 } },
-	{ "at the edge of level 7", 0, false,
+	{ "at the edge of level 7", 0, false, 0,
 	  { 1, 0x3ffffffffff, 0x40000000000, 0x40000000001, 0x80000000000 } },
-	{ "at the edge of level 8", 0, false,
+	{ "at the edge of level 8", 0, false, 0,
 	  { 1, 0xffffffffffff, 0x1000000000000, 0x1000000000001, 0x2000000000000 } },
-	{ "with a clock that can be set", 0, true, { 63, 64, 128, 4096 } },
+	{ "with a clock that can be set", 0, true, 0, { 63, 64, 128, 4096 } },
+	{ "with slack", 0, false, 7, { 1, 0x41, 0x80, 0x1001 } },
 #endif
 };
+
+#define CHUNK_BYTES (sizeof(struct tw_chunk) + PAIR_MOST * sizeof(struct tw_node))
 
 /* All that an operation can change */
 struct snapshot {
 	struct pair pair;
-	struct tw_chunk chunk;
-	struct tw_node nodes[PAIR_MOST];
+	u8 chunk[CHUNK_BYTES];
 };
 
 static struct pair pair;
@@ -73,15 +83,13 @@ static u64 sequences;
 static void save(struct snapshot *s)
 {
 	s->pair = pair;
-	s->chunk = pair.table.chunks[0];
-	memcpy(s->nodes, s->chunk.nodes, sizeof(s->nodes));
+	memcpy(s->chunk, pair.table.dir[0].chunk, sizeof(s->chunk));
 }
 
 static void restore(const struct snapshot *s)
 {
 	pair = s->pair;
-	pair.table.chunks[0] = s->chunk;
-	memcpy(s->chunk.nodes, s->nodes, sizeof(s->nodes));
+	memcpy(pair.table.dir[0].chunk, s->chunk, sizeof(s->chunk));
 }
 
 /* Let time pass as in the module, and read all. */
@@ -96,7 +104,7 @@ static void finish(void)
 			break;
 		/* More than it can take. */
 		REQUIRE(++wakeups < 1000);
-		pair_advance(&pair, pair.wheel.next);
+		pair_advance(&pair, pair_ns(&pair, pair.wheel.next));
 	}
 	while (pair.nr_ready)
 		pair_read(&pair);
@@ -111,26 +119,46 @@ static void then(unsigned int left)
 	restore(&snapshots[left]);
 }
 
-static void with_tick(unsigned int left, s64 tick)
+/*
+ * Which ns of a tick it is makes a difference only to what is computed from it:
+ * all of them come, but not in all combinations.
+ */
+static s64 any_ns(s64 tick)
+{
+	return pair_ns(&pair, tick) + (tick + pair.nr_traced) % TICK_NS;
+}
+
+static void with_want(unsigned int left, const struct pair_want *want)
 {
 	u32 index;
 
-	if (tick <= pair_now(&pair))
-		return;
-	pair_add(&pair, tick);
+	pair_add(&pair, want);
 	then(left);
 
 	for (index = 0; index < PAIR_MOST; index++) {
 		if (pair.timers[index].state == PAIR_FREE)
 			continue;
-		pair_mod(&pair, index, tick);
+		pair_mod(&pair, index, want);
 		then(left);
 	}
+}
 
-	pair_advance(&pair, tick);
+static void with_tick(unsigned int left, s64 tick)
+{
+	struct pair_want want = { .deadline = any_ns(tick) - TICK_NS + 1 };
+
+	if (tick <= pair_tick(&pair))
+		return;
+	with_want(left, &want);
+	if (universe->slack_shift) {
+		want.slack_shift = universe->slack_shift;
+		with_want(left, &want);
+	}
+
+	pair_advance(&pair, any_ns(tick));
 	then(left);
 
-	pair_advance(&pair, tick);
+	pair_advance(&pair, any_ns(tick));
 	while (pair_step(&pair, 100))
 		;
 	then(left);
@@ -138,17 +166,20 @@ static void with_tick(unsigned int left, s64 tick)
 
 static void set_back(unsigned int left, s64 ticks)
 {
-	if (!universe->refresh || ticks > pair.host_now)
+	s64 ns = ticks * TICK_NS - 1;
+
+	if (!universe->settable || ns > pair.now)
 		return;
-	pair_set_back(&pair, ticks);
+	pair_set_back(&pair, pair.now - ns);
 	then(left);
 }
 
 static void without_tick(unsigned int left)
 {
+	struct pair_want want = { .deadline = pair.now };
 	u32 index;
 
-	pair_add_ready(&pair);
+	pair_add_ready(&pair, &want);
 	then(left);
 
 	for (index = 0; index < PAIR_MOST; index++) {
@@ -193,7 +224,8 @@ static void explore(unsigned int left)
 
 static void every_sequence(void)
 {
-	pair_init(&pair, universe->start, universe->refresh);
+	pair_init(&pair, TICK_NS, universe->start * TICK_NS + 1,
+		  universe->settable, 0);
 	pair_add_chunk(&pair, PAIR_MOST);
 	explore(LENGTH);
 	pair_end(&pair);

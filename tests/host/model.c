@@ -13,7 +13,7 @@
 
 #define LEVEL_TICKS(level) (1LL << (level) * TW_TURN_BITS)
 
-/* Where a clock that can be set begins, at most: its ticks will grow. */
+/* Where clocks begin, at most, but for those that begin near their end */
 #define MIDDLE (1LL << 60)
 
 /*
@@ -22,15 +22,20 @@
  */
 #define SPAN_BITS (TW_REACH_BITS < 54 ? TW_REACH_BITS + 6 : 61)
 
+/* The kernel lets no clock be set to the last 30 years before KTIME_MAX. */
+#define LAST_NOW (KTIME_MAX - (1LL << 59))
+
 enum op {
 	ADD,
 	ADD_READY,
 	MOD_LATER,
 	MOD_EARLIER,
 	MOD_ANYHOW,
+	EXPIRE,
 	CANCEL,
 	READ,
 	DRAIN,
+	UNDRAIN,
 	ADVANCE,
 	FORWARD,
 	STEP,
@@ -49,20 +54,20 @@ enum distance {
 	DISTANCES,
 };
 
-/* How often an operation is done, beside the others */
+/* How often an operation is done, beside the others, in the order of enum op */
 static const unsigned int kinds[][OPS] = {
 	/* As a program does */
-	{ 30, 1, 10, 5, 5, 10, 20, 0, 5, 20, 10, 10, 1 },
+	{ 30, 1, 10, 5, 5, 1, 10, 20, 0, 0, 5, 20, 10, 10, 1 },
 	/* A server's timeouts, which are pushed ahead all the time */
-	{ 10, 1, 80, 2, 2, 10, 10, 0, 5, 20, 5, 5, 1 },
+	{ 10, 1, 80, 2, 2, 1, 10, 10, 0, 0, 5, 20, 5, 5, 1 },
 	/* Busy, with too little budget */
-	{ 30, 2, 10, 5, 10, 5, 10, 0, 20, 5, 60, 0, 1 },
+	{ 30, 2, 10, 5, 10, 1, 5, 10, 0, 1, 20, 5, 60, 0, 1 },
 	/* Few that read, so that much is ready, and is cancelled or changed */
-	{ 30, 10, 5, 5, 30, 30, 2, 0, 10, 10, 10, 10, 1 },
+	{ 30, 10, 5, 5, 30, 5, 30, 2, 0, 1, 10, 10, 10, 10, 1 },
 	/* A clock that is set all the time */
-	{ 30, 2, 10, 5, 10, 5, 10, 1, 20, 20, 30, 10, 30 },
+	{ 30, 2, 10, 5, 10, 1, 5, 10, 1, 1, 20, 20, 30, 10, 30 },
 	/* Shutdown */
-	{ 20, 1, 5, 5, 5, 5, 5, 10, 2, 20, 5, 5, 1 },
+	{ 20, 1, 5, 5, 5, 1, 5, 5, 10, 2, 2, 20, 5, 5, 1 },
 };
 
 static struct pair pair;
@@ -70,7 +75,11 @@ static unsigned int weights[OPS], total_weight;
 static unsigned int distances[DISTANCES], total_distance;
 static u32 most, check_every;
 static s64 clusters[4];
-static s64 longest_advance, latest;
+static s64 longest_advance;
+/* Once in so many times: 0 is never */
+static unsigned int slack_in, periodic_in;
+/* The last deadline that there is */
+static s64 latest;
 
 /* Those that are in use, to take one at random */
 static u32 used[PAIR_MOST];
@@ -103,40 +112,72 @@ static s64 near_edge(void)
 	s64 width = LEVEL_TICKS(host_below(min(TW_LEVELS, 60 / TW_TURN_BITS)));
 	s64 ahead = host_below(2 * TW_LEVEL_SLOTS);
 
-	return (pair_now(&pair) / width + ahead) * width +
+	return (pair_tick(&pair) / width + ahead) * width +
 	       (s64)host_below(5) - 2;
 }
 
 static s64 any_tick(void)
 {
-	s64 now = pair_now(&pair);
+	s64 now = pair_tick(&pair);
 	s64 *cluster;
-	s64 tick;
 
 	switch (choose(distances, total_distance)) {
 	case NEAR:
-		tick = now + 1 + host_below(4);
-		break;
+		return now + 1 + host_below(4);
 	case DENSE:
-		tick = now + 1 + host_below(3 * TW_TURN);
-		break;
+		return now + 1 + host_below(3 * TW_TURN);
 	case EDGE:
-		tick = near_edge();
-		break;
+		return near_edge();
 	case FAR:
-		tick = now + 1 + any_span(SPAN_BITS);
-		break;
+		return now + 1 + any_span(SPAN_BITS);
 	case CLUSTER:
 		cluster = &clusters[host_below(ARRAY_SIZE(clusters))];
 		if (*cluster <= now)
 			*cluster = now + 1 + any_span(5 * TW_TURN_BITS);
-		tick = *cluster + host_below(host_chance(2) ? 1 : TW_TURN);
-		break;
+		return *cluster + host_below(host_chance(2) ? 1 : TW_TURN);
 	default:
-		tick = now - host_below(3);
-		break;
+		return now - host_below(3);
 	}
-	return max(min(tick, latest), 0);
+}
+
+/* A deadline that is due at @tick of the wheel, or as near as can be */
+static s64 deadline_at(s64 tick, s64 earliest)
+{
+	s64 ns = pair_ns(&pair, tick);
+
+	if (host_chance(2))
+		ns -= host_below(pair.tick);
+	/* There is always something after the wheel's time. */
+	return max(min(ns, latest), earliest);
+}
+
+/* The wheel can't be asked for anything that lies before. */
+static s64 first_deadline(void)
+{
+	return pair_done(&pair) + 1;
+}
+
+/* Where it may be asked for what lies before, and does it as soon as it can */
+static s64 first_deadline_added(void)
+{
+	return pair.wheel.settable ? first_deadline() : 1;
+}
+
+static unsigned int any_slack(void)
+{
+	if (!slack_in || !host_chance(slack_in))
+		return 0;
+	return host_below(host_chance(4) ? SPAN_BITS : 2 * TW_TURN_BITS + 1);
+}
+
+static struct pair_want any_want(s64 deadline)
+{
+	return (struct pair_want){
+		.deadline = deadline,
+		.slack_shift = any_slack(),
+		.periodic = periodic_in && host_chance(periodic_in),
+		.rare = host_chance(8),
+	};
 }
 
 static u32 take_used(u32 place)
@@ -164,7 +205,7 @@ static u32 any_used(void)
 
 static bool room(void)
 {
-	static const unsigned int caps[] = { 1, 7, 102, 819, 1024 };
+	static const unsigned int caps[] = { 1, 7, 102, 409, TW_CHUNK_CAP(TW_CHUNK_SIZE) };
 
 	if (nr_used >= most)
 		return false;
@@ -176,16 +217,65 @@ static bool room(void)
 	return true;
 }
 
-static s64 expires_of(u32 index)
+static void add(void)
 {
-	if (pair.timers[index].state == PAIR_READY)
-		return pair_now(&pair);
-	return pair.timers[index].due + pair.shift;
+	struct pair_want want = any_want(deadline_at(any_tick(),
+						     first_deadline_added()));
+
+	if (room())
+		used[nr_used++] = pair_add(&pair, &want);
+}
+
+/* A deadline that has passed, a moment ago or long since */
+static s64 any_past(void)
+{
+	return pair.now - min_t(s64, pair.now, any_size(host_chance(2) ? 20 : 63));
+}
+
+static void add_ready(void)
+{
+	struct pair_want want = any_want(any_past());
+
+	if (room())
+		used[nr_used++] = pair_add_ready(&pair, &want);
+}
+
+/* Most that a program changes is nothing but the time. */
+static void mod(u32 index, s64 deadline)
+{
+	struct pair_want want = pair.timers[index].want;
+
+	if (host_chance(4))
+		want = any_want(deadline);
+	want.deadline = deadline;
+	pair_mod(&pair, index, &want);
+}
+
+static s64 any_distance(void)
+{
+	u64 ticks = any_span(3 * TW_TURN_BITS);
+
+	return host_chance(4) ? host_below(pair.tick) :
+				ticks * pair.tick + host_below(pair.tick);
+}
+
+static void mod_later(u32 index)
+{
+	s64 from = max(pair.timers[index].want.deadline, pair_done(&pair) + 1);
+
+	mod(index, from + min(any_distance(), latest - from));
+}
+
+static void mod_earlier(u32 index)
+{
+	s64 from = pair.timers[index].want.deadline;
+
+	mod(index, max(from - min(any_distance(), from), first_deadline()));
 }
 
 static void advance(void)
 {
-	s64 now = pair_now(&pair);
+	s64 now = pair_tick(&pair);
 	s64 first = pair_first(&pair);
 	s64 to;
 
@@ -211,8 +301,22 @@ static void advance(void)
 	}
 	if (to == TW_NEVER || to > now + longest_advance)
 		to = now + host_below(longest_advance) + 1;
-	if (to >= now && to < latest)
+	if (to >= TW_TICK_MAX || pair_ns(&pair, to + 1) >= min(latest, LAST_NOW))
+		return;
+	/* Often right after the tick, as it is with a timer that is on time */
+	to = pair_ns(&pair, to) + (host_below(pair.tick) >> host_below(32));
+	if (to >= pair.now)
 		pair_advance(&pair, to);
+}
+
+static void set_back(void)
+{
+	s64 ticks = any_span(host_chance(2) ? 6 : SPAN_BITS - 5);
+	s64 ns = min((__int128)pair.now, (__int128)ticks * pair.tick +
+					 host_below(pair.tick));
+
+	if (pair.wheel.settable)
+		pair_set_back(&pair, pair.now - ns);
 }
 
 static u32 any_budget(void)
@@ -228,52 +332,66 @@ static void finish(void)
 		;
 }
 
-static void do_op(enum op op)
+static void read_one(void)
 {
-	u32 index = nr_used ? any_used() : TW_NIL;
+	if (!pair.nr_ready)
+		return;
+	if (host_chance(4)) {
+		pair_read_periodic(&pair, deadline_at(any_tick(),
+						      first_deadline_added()));
+	} else {
+		forget(pair_first_ready(&pair));
+		pair_read(&pair);
+	}
+}
 
+static void drain_one(void)
+{
+	forget(pair_index(tw_wheel_first(&pair.wheel)));
+	pair_drain(&pair);
+}
+
+static void do_to_one(enum op op, u32 index)
+{
 	switch (op) {
-	case ADD:
-		if (room())
-			used[nr_used++] = pair_add(&pair, any_tick());
-		break;
-	case ADD_READY:
-		if (room())
-			used[nr_used++] = pair_add_ready(&pair);
-		break;
 	case MOD_LATER:
-		if (nr_used)
-			pair_mod(&pair, index,
-				 min(latest, expires_of(index) +
-					     any_span(3 * TW_TURN_BITS)));
+		mod_later(index);
 		break;
 	case MOD_EARLIER:
-		if (nr_used)
-			pair_mod(&pair, index,
-				 max(pair_now(&pair), expires_of(index) -
-						      any_span(3 * TW_TURN_BITS)));
+		mod_earlier(index);
 		break;
 	case MOD_ANYHOW:
-		if (nr_used)
-			pair_mod(&pair, index, any_tick());
+		mod(index, deadline_at(any_tick(), first_deadline()));
 		break;
-	case CANCEL:
-		if (nr_used)
-			pair_cancel(&pair, take_used(host_below(nr_used)));
+	case EXPIRE:
+		pair_expire(&pair, index, any_past());
+		break;
+	default:
+		forget(index);
+		pair_cancel(&pair, index);
+		break;
+	}
+}
+
+static void do_op(enum op op)
+{
+	switch (op) {
+	case ADD:
+		add();
+		break;
+	case ADD_READY:
+		add_ready();
 		break;
 	case READ:
-		if (pair.nr_ready && host_chance(4)) {
-			pair_read_periodic(&pair, any_tick());
-		} else if (pair.nr_ready) {
-			forget(pair.wheel.ready.first);
-			pair_read(&pair);
-		}
+		read_one();
 		break;
 	case DRAIN:
-		if (pair.nr_pending) {
-			forget(tw_wheel_first(&pair.wheel));
-			pair_drain(&pair);
-		}
+		if (pair.nr_pending)
+			drain_one();
+		break;
+	case UNDRAIN:
+		if (pair.nr_pending)
+			pair_undrain(&pair);
 		break;
 	case ADVANCE:
 		advance();
@@ -287,12 +405,20 @@ static void do_op(enum op op)
 	case FINISH:
 		finish();
 		break;
+	case SET_BACK:
+		set_back();
+		break;
 	default:
-		if (pair.wheel.refresh && pair.shift < MIDDLE)
-			pair_set_back(&pair, min(pair.host_now,
-						 any_span(host_chance(2) ? 6 : SPAN_BITS - 5)));
+		if (nr_used)
+			do_to_one(op, any_used());
 		break;
 	}
+}
+
+/* Does a tick of the wheel come at all? */
+static bool comes(s64 tick)
+{
+	return tick < TW_TICK_MAX && pair_ns(&pair, tick) < LAST_NOW;
 }
 
 /* Read all that is left, and let the rest expire as the module would. */
@@ -308,7 +434,11 @@ static void end_episode(void)
 			continue;
 		REQUIRE(pair.wheel.next != last);
 		last = pair.wheel.next;
-		pair_advance(&pair, last);
+		if (comes(last))
+			pair_advance(&pair, pair_ns(&pair, last));
+		else
+			while (pair.nr_pending)
+				pair_drain(&pair);
 	}
 	REQUIRE(!pair_step(&pair, 2));
 	REQUIRE_EQ(pair.wheel.next, TW_NEVER);
@@ -316,13 +446,50 @@ static void end_episode(void)
 	nr_used = 0;
 }
 
+static u32 any_tick_length(void)
+{
+	static const u32 lengths[] = {
+		2, 3, 7, 1000, 1001, 3333333, 4000000, 999999999, 1000000000,
+	};
+
+	return lengths[host_below(ARRAY_SIZE(lengths))];
+}
+
+/* The host's tick at which an episode begins, of @end that there are */
+static s64 any_start(s64 end)
+{
+	switch (host_below(4)) {
+	case 0:
+	case 1:
+		return 0;
+	case 2:
+		return host_below(end);
+	default:
+		return end - 1 - any_size(60) % end;
+	}
+}
+
+/* A clock that was set back has ticks that are far from the host's. */
+static s64 any_shift(s64 start)
+{
+	switch (host_below(4)) {
+	case 0:
+		return 0;
+	case 1:
+		return TW_TICK_MAX - 1 - start - any_span(SPAN_BITS);
+	default:
+		return host_below(MIDDLE);
+	}
+}
+
 static void begin_episode(void)
 {
 	static const u32 mosts[] = { 1, 3, 8, 40, 200, 2000 };
 	unsigned int kind = host_below(ARRAY_SIZE(kinds));
 	unsigned int i;
-	bool refresh;
-	s64 now;
+	u32 tick = any_tick_length();
+	bool settable;
+	s64 start;
 
 	total_weight = 0;
 	for (i = 0; i < OPS; i++) {
@@ -340,15 +507,14 @@ static void begin_episode(void)
 	most = mosts[host_below(ARRAY_SIZE(mosts))];
 	check_every = most + host_below(TW_SLOTS / 16 + 1);
 	longest_advance = any_span(host_chance(4) ? SPAN_BITS : 20) + 1;
-	refresh = host_chance(3);
-	latest = refresh ? 2 * MIDDLE : TW_TICK_MAX;
-	if (host_chance(2))
-		now = 0;
-	else if (refresh || host_chance(2))
-		now = host_below(MIDDLE);
-	else
-		now = latest - 1 - any_span(60);
-	pair_init(&pair, now, refresh);
+	slack_in = host_below(4);
+	periodic_in = 3 * host_below(3);
+	settable = host_chance(3);
+	/* The levels reach to KTIME_MAX only with the ticks that there are. */
+	latest = min_t(__int128, KTIME_MAX, (__int128)tick << 53);
+	start = any_start(min(latest, LAST_NOW) / tick - 1);
+	pair_init(&pair, tick, start * tick + host_below(tick), settable,
+		  settable ? any_shift(start) : 0);
 	for (i = 0; i < ARRAY_SIZE(clusters); i++)
 		clusters[i] = 0;
 }

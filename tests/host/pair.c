@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uapi/linux/twheel.h>
 
 #include "host.h"
 #include "pair.h"
@@ -15,15 +16,17 @@
 /**
  * struct trace - an operation that was done
  * @name: which one
- * @now: the wheel's tick that it was
- * @index: the timer, or TW_NIL
- * @what: expiry, budget or time, whichever it has
+ * @tick: the wheel's tick that it was
+ * @index: the timer, or PAIR_NONE
+ * @what: deadline, budget or time, whichever it has
+ * @want: what was asked for, or nothing
  */
 struct trace {
 	const char *name;
-	s64 now;
+	s64 tick;
 	u32 index;
 	s64 what;
+	struct pair_want want;
 };
 
 static struct trace traces[TRACE];
@@ -35,35 +38,87 @@ static void print_trace(void)
 	u64 nr = traced->nr_traced;
 	u64 i = nr > TRACE_SHOWN ? nr - TRACE_SHOWN : 0;
 
-	printf("# %llu operations, of which the last:\n", nr);
+	printf("# tick %u ns%s, %llu operations, of which the last:\n",
+	       traced->tick, wheel->settable ? ", settable" : "", nr);
 	for (; i < nr; i++) {
 		const struct trace *t = &traces[i % TRACE];
 
-		printf("#   at %lld: %s", t->now, t->name);
-		if (t->index != TW_NIL)
+		printf("#   at %lld: %s", t->tick, t->name);
+		if (t->index != PAIR_NONE)
 			printf(" timer %u", t->index);
-		printf(" %lld (%+lld)\n", t->what, t->what - t->now);
+		printf(" %lld", t->what);
+		if (t->want.slack_shift)
+			printf(" slack 2^%u", t->want.slack_shift);
+		printf("%s%s\n", t->want.periodic ? " periodic" : "",
+		       t->want.rare ? " rare" : "");
 	}
-	printf("# wheel: now %lld clk %lld next %lld levels %#x pending %u ready %u\n",
-	       pair_now(traced), wheel->clk, wheel->next, wheel->levels,
+	printf("# wheel: tick %lld clk %lld next %lld levels %#x pending %u ready %u\n",
+	       pair_tick(traced), wheel->clk, wheel->next, wheel->levels,
 	       wheel->pending, wheel->ready.count);
-	printf("# model: first %lld pending %u ready %u\n", pair_first(traced),
+	printf("# model: now %lld ns shift %lld first %lld pending %u ready %u\n",
+	       traced->now, traced->shift, pair_first(traced),
 	       traced->nr_pending, traced->nr_ready);
 }
 
-static void trace(struct pair *p, const char *name, u32 index, s64 what)
+static struct trace *trace(struct pair *p, const char *name, u32 index, s64 what)
 {
-	traces[p->nr_traced++ % TRACE] = (struct trace){
+	struct trace *t = &traces[p->nr_traced++ % TRACE];
+
+	*t = (struct trace){
 		.name = name,
-		.now = pair_now(p),
+		.tick = pair_tick(p),
 		.index = index,
 		.what = what,
 	};
+	return t;
 }
 
-static const struct tw_node *node_of(const struct pair *p, u32 index)
+static void trace_want(struct pair *p, const char *name, u32 index,
+		       const struct pair_want *want)
 {
-	return tw_node(&p->table, index);
+	trace(p, name, index, want->deadline)->want = *want;
+}
+
+static struct tw_node *node_of(const struct pair *p, u32 index)
+{
+	return &p->table.dir[index >> TW_CHUNK_SHIFT].chunk->nodes[index & TW_CHUNK_MASK];
+}
+
+/**
+ * pair_index() - which timer is it?
+ * @node: its node
+ *
+ * Return: its index.
+ */
+u32 pair_index(const struct tw_node *node)
+{
+	u32 index = tw_id(node);
+
+	REQUIRE(index < PAIR_MOST);
+	return index;
+}
+
+/**
+ * pair_first_ready() - the timer that is read next
+ * @p: the pair
+ *
+ * Return: its index, or PAIR_NONE.
+ */
+u32 pair_first_ready(struct pair *p)
+{
+	const struct tw_node *node = tw_first_ready(&p->wheel);
+
+	return node ? pair_index(node) : PAIR_NONE;
+}
+
+/* The node after it in a list, or NULL */
+static const struct tw_node *after(const struct tw_slot *slot,
+				   const struct tw_node *node)
+{
+	struct list_head *next = node ? node->entry.next : slot->nodes.next;
+
+	return next == &slot->nodes ? NULL :
+	       list_entry(next, struct tw_node, entry);
 }
 
 static s64 tick_of(const struct pair *p, s64 due)
@@ -71,40 +126,51 @@ static s64 tick_of(const struct pair *p, s64 due)
 	return min(due + p->shift, TW_TICK_MAX);
 }
 
-static s64 refresh(const struct tw_wheel *wheel, const struct tw_node *node)
+/* When a timer is to expire, in ticks of the host: not before its deadline */
+static s64 due_of(const struct pair *p, const struct pair_want *want)
 {
-	const struct pair *p = (const void *)((const char *)wheel -
-					      offsetof(struct pair, wheel));
+	s64 coarse = 1LL << want->slack_shift;
+	s64 tick = want->deadline / p->tick + !!(want->deadline % p->tick);
 
-	return max(tick_of(p, node->deadline), wheel->clk);
+	tick = tick / coarse * coarse + (tick % coarse ? coarse : 0);
+	return max(tick, p->wheel.clk - p->shift);
 }
 
 /**
  * pair_init() - make an empty wheel and its model
  * @p: the pair
- * @now: the tick that it is
- * @refresh_it: can the clock be set back?
+ * @tick: length of a tick in ns
+ * @now: the time that it is, in ns
+ * @settable: can the clock be set back?
+ * @shift: tick of the wheel less tick of the host
  */
-void pair_init(struct pair *p, s64 now, bool refresh_it)
+void pair_init(struct pair *p, u32 tick, s64 now, bool settable, s64 shift)
 {
+	struct tw_clock clock;
+
 	memset(p, 0, sizeof(*p));
-	p->host_now = now;
+	p->tick = tick;
+	p->now = now;
+	p->shift = shift;
+	tw_clock_init(&clock);
+	tw_clock_set(&clock, settable ? TWHEEL_CLOCK_REALTIME :
+					TWHEEL_CLOCK_MONOTONIC, tick);
+	clock.shift = shift;
 	tw_table_init(&p->table);
-	tw_wheel_init(&p->wheel, &p->table, now);
+	tw_wheel_init(&p->wheel, &clock, pair_tick(p));
+	p->wheel.settable = settable;
 	tw_wheel_set_slots(&p->wheel, p->slots);
-	REQUIRE_EQ(p->wheel.clk, now + 1);
-	if (refresh_it)
-		p->wheel.refresh = refresh;
+	REQUIRE_EQ(p->wheel.clk, pair_tick(p) + 1);
 	traced = p;
 	host_print_trace = print_trace;
 }
 
 static void free_spare(struct pair *p)
 {
-	struct tw_spare *spare = tw_table_take_spare(&p->table);
+	struct tw_chunk *spare = tw_table_take_spare(&p->table);
 
 	while (spare) {
-		struct tw_spare *next = spare->next;
+		struct tw_chunk *next = spare->next;
 
 		free(spare);
 		spare = next;
@@ -121,8 +187,8 @@ void pair_end(struct pair *p)
 
 	free_spare(p);
 	for (i = 0; i < p->table.nr_chunks; i++)
-		free(p->table.chunks[i].nodes);
-	free(p->table.chunks);
+		free(p->table.dir[i].chunk);
+	free(p->table.dir);
 	host_print_trace = NULL;
 }
 
@@ -134,7 +200,7 @@ void pair_end(struct pair *p)
  */
 bool pair_has_room(const struct pair *p)
 {
-	return p->table.unused != TW_NIL ||
+	return p->table.unused != TW_NO_CHUNK ||
 	       p->table.nr_chunks < PAIR_MOST_CHUNKS;
 }
 
@@ -145,15 +211,17 @@ bool pair_has_room(const struct pair *p)
  */
 void pair_add_chunk(struct pair *p, unsigned int cap)
 {
-	struct tw_node *nodes = malloc(cap * sizeof(*nodes));
 	u32 more = p->table.max_chunks + 1;
+	void *chunk;
 
+	REQUIRE(!posix_memalign(&chunk, TW_CHUNK_SIZE, sizeof(struct tw_chunk) +
+				cap * sizeof(struct tw_node)));
 	if (tw_table_full(&p->table))
 		free(tw_table_grow(&p->table, malloc(more *
-						     sizeof(struct tw_chunk)),
+						     sizeof(struct tw_entry)),
 				   more));
-	tw_chunk_format(nodes, cap);
-	tw_table_add(&p->table, nodes, cap);
+	tw_chunk_format(chunk, cap);
+	tw_table_add(&p->table, chunk);
 }
 
 /* Where in the sorted array an entry is, or would be. */
@@ -173,30 +241,66 @@ static u32 sorted_place(const struct pair *p, s64 due, u32 index)
 	return low;
 }
 
-static void model_add(struct pair *p, u32 index, s64 expires)
+static void model_add(struct pair *p, u32 index, const struct pair_want *want)
 {
-	s64 due = max(expires, p->wheel.clk) - p->shift;
+	s64 due = due_of(p, want);
 	u32 place = sorted_place(p, due, index);
 
 	REQUIRE(p->timers[index].state == PAIR_FREE);
 	p->timers[index].state = PAIR_PENDING;
+	p->timers[index].want = *want;
 	p->timers[index].due = due;
 	memmove(&p->sorted[place + 1], &p->sorted[place],
 		(p->nr_pending - place) * sizeof(p->sorted[0]));
 	p->sorted[place] = (struct pair_due){ .due = due, .index = index };
 	p->nr_pending++;
-	tw_node(&p->table, index)->deadline = due;
+}
+
+/* By how much too early a stamp may be: 2^-14 of its lateness, which has 16 bits */
+static s64 stamp_error(s64 stamp, s64 deadline)
+{
+	__int128 late = (__int128)stamp - deadline;
+
+	return late > U16_MAX ? 4 * late / (U16_MAX - 1) : 0;
 }
 
 static void model_add_ready(struct pair *p, u32 index, s64 stamp)
 {
-	REQUIRE(p->timers[index].state == PAIR_FREE);
-	p->timers[index].state = PAIR_READY;
-	p->timers[index].stamp = stamp;
-	p->timers[index].nr = ++p->last;
+	struct pair_timer *timer = &p->timers[index];
+
+	REQUIRE(timer->state == PAIR_FREE);
+	/* Never early */
+	REQUIRE(stamp >= timer->want.deadline);
+	timer->state = PAIR_READY;
+	timer->stamp = stamp;
+	timer->error = stamp_error(stamp, timer->want.deadline);
+	timer->step = p->step;
+	timer->nr = ++p->last;
 	p->nr_ready++;
 }
 
+/* A timer leaves the ready list: how exact are the stamps that are left? */
+static void model_unlink_ready(struct pair *p, u32 index)
+{
+	const struct tw_node *node = node_of(p, index);
+	const struct pair_timer *timer = &p->timers[index];
+	const struct tw_node *next = after(&p->wheel.ready, node);
+	struct pair_timer *heir;
+
+	p->nr_ready--;
+	if (!(node->flags & TW_NODE_STAMPED))
+		return;
+	if (index == pair_first_ready(p)) {
+		p->error = timer->error;
+		return;
+	}
+	heir = next ? &p->timers[pair_index(next)] : NULL;
+	if (heir && heir->step == timer->step)
+		heir->error = max(timer->error,
+				  stamp_error(heir->stamp, heir->want.deadline));
+}
+
+/* Before the wheel does it */
 static void model_del(struct pair *p, u32 index)
 {
 	struct pair_timer *timer = &p->timers[index];
@@ -204,7 +308,7 @@ static void model_del(struct pair *p, u32 index)
 
 	REQUIRE(timer->state != PAIR_FREE);
 	if (timer->state == PAIR_READY) {
-		p->nr_ready--;
+		model_unlink_ready(p, index);
 	} else {
 		place = sorted_place(p, timer->due, index);
 		p->nr_pending--;
@@ -231,64 +335,124 @@ s64 pair_first(const struct pair *p)
 static void agree(const struct pair *p)
 {
 	const struct tw_wheel *wheel = &p->wheel;
-	u32 first = tw_wheel_first(wheel);
+	const struct tw_node *first = tw_wheel_first(wheel);
 
 	REQUIRE_EQ(wheel->pending, p->nr_pending);
 	REQUIRE_EQ(wheel->ready.count, p->nr_ready);
-	REQUIRE_EQ(p->table.used, p->nr_pending + p->nr_ready);
-	REQUIRE(wheel->clk <= pair_now(p) + 1);
+	REQUIRE(wheel->clk <= pair_tick(p) + 1);
 	REQUIRE(wheel->next <= pair_first(p));
 	REQUIRE(tw_wheel_next(wheel) <= pair_first(p));
+	if (!wheel->settable)
+		REQUIRE_EQ(wheel->done, pair_done(p));
 	if (p->nr_pending) {
-		REQUIRE(first < PAIR_MOST);
-		REQUIRE(p->timers[first].state == PAIR_PENDING);
+		REQUIRE(first);
+		REQUIRE(p->timers[pair_index(first)].state == PAIR_PENDING);
 	} else {
-		REQUIRE_EQ(first, TW_NIL);
+		REQUIRE(!first);
 		REQUIRE_EQ(tw_wheel_next(wheel), TW_NEVER);
 		REQUIRE_EQ(wheel->levels, 0);
 	}
 }
 
+/* What of a node has to stay as it is, wherever it is */
+static void check_fields(const struct pair *p, const struct tw_node *node)
+{
+	u32 index = pair_index(node);
+	const struct pair_timer *timer = &p->timers[index];
+
+	REQUIRE(node == node_of(p, index));
+	REQUIRE_EQ(tw_id(node), timer->id);
+	REQUIRE_EQ(node->user_data, ~timer->id);
+	REQUIRE_EQ(node->deadline, timer->want.deadline);
+	REQUIRE_EQ(node->slack_shift, timer->want.slack_shift);
+	REQUIRE_EQ(!!(node->flags & TW_NODE_PERIODIC), timer->want.periodic);
+	REQUIRE(timer->state != PAIR_FREE);
+	REQUIRE_EQ(tw_is_ready(&p->wheel, node), timer->state == PAIR_READY);
+}
+
 static void agree_on(const struct pair *p, u32 index)
 {
-	REQUIRE_EQ(tw_is_ready(&p->wheel, node_of(p, index)),
-		   p->timers[index].state == PAIR_READY);
+	check_fields(p, node_of(p, index));
 	agree(p);
 }
 
 static u32 alloc(struct pair *p)
 {
-	u32 index = tw_table_alloc(&p->table);
+	struct tw_node *node, *found;
+	u64 id;
+	u32 index;
 
-	REQUIRE(index < PAIR_MOST);
-	p->timers[index].id = tw_id(node_of(p, index), index);
-	REQUIRE_EQ(tw_table_find(&p->table, p->timers[index].id), index);
+	node = tw_table_alloc(&p->table, &id);
+	index = pair_index(node);
+	REQUIRE(node == node_of(p, index));
+	REQUIRE_EQ(tw_id(node), id);
+	REQUIRE(tw_table_find(&p->table, id, &found) && found == node);
+	p->timers[index].id = id;
+	/* Whatever it was before, as in kmod/ops.c */
+	node->user_data = ~id;
+	node->flags = ~0;
+	node->slack_shift = ~0;
+	node->slot = ~0;
 	return index;
 }
 
 /* A timer that is on no list has ended. */
 static void end(struct pair *p, u32 index)
 {
-	tw_table_free(&p->table, index);
-	REQUIRE_EQ(tw_table_find(&p->table, p->timers[index].id), TW_NIL);
+	struct tw_node *found;
+
+	tw_table_free(&p->table, node_of(p, index));
+	REQUIRE(!tw_table_find(&p->table, p->timers[index].id, &found));
 	free_spare(p);
 	agree(p);
+}
+
+/* Set the fields that the wheel leaves to its caller. */
+static void set_fields(struct tw_node *node, const struct pair_want *want)
+{
+	node->deadline = want->deadline;
+	node->slack_shift = want->slack_shift;
+	node->flags &= ~TW_NODE_PERIODIC;
+	if (want->periodic)
+		node->flags |= TW_NODE_PERIODIC;
+}
+
+static bool is_plain(const struct pair *p, const struct pair_want *want)
+{
+	return !want->slack_shift && !want->periodic && !want->rare &&
+	       !p->wheel.settable && want->deadline > pair_done(p);
+}
+
+/* Only such timers have short ways out. */
+static bool is_plain_pending(const struct pair *p, u32 index)
+{
+	const struct pair_timer *timer = &p->timers[index];
+
+	return timer->state == PAIR_PENDING && !timer->want.slack_shift &&
+	       !timer->want.periodic && !p->wheel.settable;
 }
 
 /**
  * pair_add() - arm a new timer
  * @p: the pair, with a free node
- * @expires: tick at which it expires
+ * @want: when it expires; in a wheel that is settable, after the wheel's time
  *
  * Return: its index.
  */
-u32 pair_add(struct pair *p, s64 expires)
+u32 pair_add(struct pair *p, const struct pair_want *want)
 {
 	u32 index = alloc(p);
+	struct tw_node *node = node_of(p, index);
 
-	trace(p, "add", index, expires);
-	model_add(p, index, expires);
-	tw_wheel_add(&p->wheel, index, expires);
+	trace_want(p, "add", index, want);
+	model_add(p, index, want);
+	if (is_plain(p, want)) {
+		node->deadline = want->deadline;
+		tw_wheel_add_plain(&p->wheel, node);
+	} else {
+		set_fields(node, want);
+		tw_wheel_add(&p->wheel, node);
+	}
 	agree_on(p, index);
 	return index;
 }
@@ -296,16 +460,20 @@ u32 pair_add(struct pair *p, s64 expires)
 /**
  * pair_add_ready() - arm a new timer that is ready at once
  * @p: the pair, with a free node
+ * @want: its deadline is not after the present
  *
  * Return: its index.
  */
-u32 pair_add_ready(struct pair *p)
+u32 pair_add_ready(struct pair *p, const struct pair_want *want)
 {
 	u32 index = alloc(p);
 
-	trace(p, "add ready", index, pair_now(p));
-	model_add_ready(p, index, ++p->ns);
-	tw_wheel_add_ready(&p->wheel, index, p->ns);
+	trace_want(p, "add ready", index, want);
+	p->step++;
+	p->timers[index].want = *want;
+	model_add_ready(p, index, p->now);
+	set_fields(node_of(p, index), want);
+	tw_wheel_add_ready(&p->wheel, node_of(p, index), p->now);
 	agree_on(p, index);
 	return index;
 }
@@ -314,14 +482,50 @@ u32 pair_add_ready(struct pair *p)
  * pair_mod() - let a timer expire at another time
  * @p: the pair
  * @index: the timer, pending or ready
- * @expires: tick at which it expires
+ * @want: when it expires, after the wheel's time
  */
-void pair_mod(struct pair *p, u32 index, s64 expires)
+void pair_mod(struct pair *p, u32 index, const struct pair_want *want)
 {
-	trace(p, "mod", index, expires);
+	struct tw_node *node = node_of(p, index);
+	bool plain = is_plain_pending(p, index);
+	bool done = false;
+
+	REQUIRE(want->deadline > pair_done(p));
+	trace_want(p, "mod", index, want);
 	model_del(p, index);
-	model_add(p, index, expires);
-	tw_wheel_mod(&p->wheel, index, expires);
+	model_add(p, index, want);
+	/* As kmod/ops.c does it */
+	if (!want->rare && !want->slack_shift && !want->periodic)
+		done = tw_wheel_mod_plain(&p->wheel, node, want->deadline);
+	REQUIRE(!done || plain);
+	if (!done) {
+		node->flags &= ~TW_NODE_PERIODIC;
+		if (want->periodic)
+			node->flags |= TW_NODE_PERIODIC;
+		tw_wheel_mod(&p->wheel, node, want->deadline,
+			     want->slack_shift);
+	}
+	agree_on(p, index);
+}
+
+/**
+ * pair_expire() - let a timer expire at once
+ * @p: the pair
+ * @index: the timer, pending or ready
+ * @deadline: its new deadline, not after the present
+ */
+void pair_expire(struct pair *p, u32 index, s64 deadline)
+{
+	struct tw_node *node = node_of(p, index);
+
+	trace(p, "expire", index, deadline);
+	model_del(p, index);
+	tw_wheel_del(&p->wheel, node);
+	p->step++;
+	p->timers[index].want.deadline = deadline;
+	model_add_ready(p, index, p->now);
+	node->deadline = deadline;
+	tw_wheel_add_ready(&p->wheel, node, p->now);
 	agree_on(p, index);
 }
 
@@ -333,28 +537,49 @@ void pair_mod(struct pair *p, u32 index, s64 expires)
 void pair_cancel(struct pair *p, u32 index)
 {
 	bool pending = p->timers[index].state == PAIR_PENDING;
+	bool plain = is_plain_pending(p, index);
 
-	trace(p, pending ? "cancel" : "cancel ready", index, pair_now(p));
+	trace(p, pending ? "cancel" : "cancel ready", index, p->now);
+	check_fields(p, node_of(p, index));
 	model_del(p, index);
-	tw_wheel_del(&p->wheel, index);
+	if (tw_wheel_del_plain(&p->wheel, node_of(p, index)))
+		REQUIRE(plain);
+	else
+		tw_wheel_del(&p->wheel, node_of(p, index));
 	if (pending && !p->nr_pending)
 		REQUIRE_EQ(p->wheel.next, TW_NEVER);
 	end(p, index);
 }
 
+static void check_stamp(s64 stamp, const struct pair_timer *timer, s64 error)
+{
+	REQUIRE(stamp <= timer->stamp);
+	REQUIRE(timer->stamp - stamp <= error);
+}
+
+/* The stamp of a node that has one */
+static void check_own_stamp(const struct tw_node *node,
+			    const struct pair_timer *timer)
+{
+	check_stamp(tw_stamp(node), timer, timer->error);
+	REQUIRE(tw_stamp(node) >= node->deadline);
+}
+
 /* Read the event of the first ready timer, as kmod/take.c does. */
 static u32 take(struct pair *p)
 {
-	u32 index = p->wheel.ready.first;
-	s64 stamp = p->wheel.stamp;
+	struct tw_node *node = tw_first_ready(&p->wheel);
+	u32 index = pair_index(node);
+	const struct pair_timer *timer = &p->timers[index];
 
-	REQUIRE(index < PAIR_MOST);
-	REQUIRE(p->timers[index].state == PAIR_READY);
-	if (tw_is_stamp(node_of(p, index)->expires))
-		stamp = tw_stamp_ns(node_of(p, index)->expires);
-	REQUIRE_EQ(stamp, p->timers[index].stamp);
+	REQUIRE(timer->state == PAIR_READY);
+	check_fields(p, node);
+	if (node->flags & TW_NODE_STAMPED)
+		check_own_stamp(node, timer);
+	else
+		check_stamp(p->wheel.stamp, timer, p->error);
 	model_del(p, index);
-	tw_wheel_pop_ready(&p->wheel);
+	tw_wheel_pop_ready(&p->wheel, node);
 	return index;
 }
 
@@ -364,24 +589,41 @@ static u32 take(struct pair *p)
  */
 void pair_read(struct pair *p)
 {
-	trace(p, "read", p->wheel.ready.first, pair_now(p));
+	trace(p, "read", pair_first_ready(p), p->now);
 	end(p, take(p));
 }
 
 /**
  * pair_read_periodic() - read the event of the first ready timer, which goes on
  * @p: the pair, with a ready timer
- * @expires: tick at which it expires again
+ * @deadline: when it expires again; in a wheel that is settable, after the
+ *	wheel's time
  */
-void pair_read_periodic(struct pair *p, s64 expires)
+void pair_read_periodic(struct pair *p, s64 deadline)
 {
+	struct pair_want want;
 	u32 index;
 
-	trace(p, "read periodic", p->wheel.ready.first, expires);
+	trace(p, "read periodic", pair_first_ready(p), deadline);
 	index = take(p);
-	model_add(p, index, expires);
-	tw_wheel_add(&p->wheel, index, expires);
+	want = p->timers[index].want;
+	want.deadline = deadline;
+	model_add(p, index, &want);
+	node_of(p, index)->deadline = deadline;
+	tw_wheel_add(&p->wheel, node_of(p, index));
 	agree_on(p, index);
+}
+
+static u32 drain(struct pair *p, const char *name)
+{
+	struct tw_node *node = tw_wheel_first(&p->wheel);
+	u32 index = pair_index(node);
+
+	trace(p, name, index, p->now);
+	REQUIRE(p->timers[index].state == PAIR_PENDING);
+	model_del(p, index);
+	tw_wheel_del(&p->wheel, node);
+	return index;
 }
 
 /**
@@ -390,38 +632,52 @@ void pair_read_periodic(struct pair *p, s64 expires)
  */
 void pair_drain(struct pair *p)
 {
-	u32 index = tw_wheel_first(&p->wheel);
+	end(p, drain(p, "drain"));
+}
 
-	trace(p, "drain", index, pair_now(p));
-	REQUIRE(p->timers[index].state == PAIR_PENDING);
-	model_del(p, index);
-	tw_wheel_del(&p->wheel, index);
-	end(p, index);
+/**
+ * pair_undrain() - the same, but put it back, as the program's buffer was bad
+ * @p: the pair, with a pending timer
+ */
+void pair_undrain(struct pair *p)
+{
+	u32 index = drain(p, "undrain");
+	struct pair_want want = p->timers[index].want;
+
+	model_add(p, index, &want);
+	tw_wheel_add(&p->wheel, node_of(p, index));
+	agree_on(p, index);
 }
 
 /**
  * pair_advance() - let time pass, or the clock be set forward
  * @p: the pair
- * @now: the tick that it becomes
+ * @now: the time that it becomes, in ns
  */
 void pair_advance(struct pair *p, s64 now)
 {
-	trace(p, "advance", TW_NIL, now);
-	p->host_now += now - pair_now(p);
+	trace(p, "advance", PAIR_NONE, now);
+	REQUIRE(now >= p->now);
+	p->now = now;
 	agree(p);
 }
 
 /**
  * pair_set_back() - set the clock back, as kmod/context.c has it in tw_now()
- * @p: the pair, which refreshes
- * @ticks: by how much, not to before 0
+ * @p: the pair, which is settable
+ * @now: the time that it becomes, in ns
  */
-void pair_set_back(struct pair *p, s64 ticks)
+void pair_set_back(struct pair *p, s64 now)
 {
-	trace(p, "set back", TW_NIL, pair_now(p) - ticks);
-	p->host_now -= ticks;
-	if (p->wheel.clk - 1 > pair_now(p))
-		p->shift += p->wheel.clk - 1 - pair_now(p);
+	s64 back;
+
+	trace(p, "set back", PAIR_NONE, now);
+	p->now = now;
+	back = p->wheel.clk - 1 - pair_tick(p);
+	if (back > 0) {
+		p->shift += back;
+		p->wheel.clock.shift += back;
+	}
 	agree(p);
 }
 
@@ -431,33 +687,50 @@ void pair_set_back(struct pair *p, s64 ticks)
  */
 void pair_forward(struct pair *p)
 {
-	trace(p, "forward", TW_NIL, pair_now(p));
-	tw_wheel_forward(&p->wheel, pair_now(p));
+	s64 now = pair_tick(p);
+	bool idle = p->wheel.next > now;
+
+	trace(p, "forward", PAIR_NONE, p->now);
+	tw_wheel_forward(&p->wheel, now);
+	if (idle)
+		REQUIRE_EQ(p->wheel.clk, now + 1);
 	agree(p);
 }
 
 /* Those that a step put at the end of the ready list, after @last */
-static void take_expired(struct pair *p, const struct tw_step *step, u32 last)
+static void take_expired(struct pair *p, const struct tw_step *step,
+			 const struct tw_node *last, unsigned int *stamped)
 {
-	u32 index = last == TW_NIL ? p->wheel.ready.first :
-				     node_of(p, last)->next;
+	const struct tw_node *node = after(&p->wheel.ready, last);
 	u32 n;
 
+	*stamped = 0;
+	p->step++;
 	REQUIRE(!step->expired || step->tick <= step->now);
 	for (n = 0; n < step->expired; n++) {
-		REQUIRE(index < PAIR_MOST);
-		REQUIRE(p->timers[index].state == PAIR_PENDING);
-		REQUIRE_EQ(tick_of(p, p->timers[index].due), step->tick);
+		struct pair_timer *timer;
+		u32 index;
+
+		REQUIRE(node);
+		index = pair_index(node);
+		timer = &p->timers[index];
+		REQUIRE(timer->state == PAIR_PENDING);
+		REQUIRE_EQ(tick_of(p, timer->due), step->tick);
 		REQUIRE_EQ(pair_first(p), step->tick);
-		REQUIRE(tw_is_ready(&p->wheel, node_of(p, index)));
 		model_del(p, index);
 		model_add_ready(p, index, step->stamp);
-		index = node_of(p, index)->next;
+		check_fields(p, node);
+		*stamped += !!(node->flags & TW_NODE_STAMPED);
+		/* That it is ready can't be said by its deadline. */
+		if (timer->want.slack_shift || p->wheel.settable)
+			REQUIRE(node->flags & TW_NODE_STAMPED);
+		node = after(&p->wheel.ready, node);
 	}
-	REQUIRE_EQ(index, TW_NIL);
+	REQUIRE(!node);
+	REQUIRE(*stamped || !step->expired);
 }
 
-static const struct tw_list *slot_at(const struct pair *p, unsigned int level,
+static const struct tw_slot *slot_at(const struct pair *p, unsigned int level,
 				     s64 position)
 {
 	return &p->slots[level * TW_LEVEL_SLOTS + position % TW_LEVEL_SLOTS];
@@ -469,9 +742,9 @@ static void agree_when_idle(const struct pair *p)
 	const struct tw_wheel *wheel = &p->wheel;
 	unsigned int level;
 
-	REQUIRE_EQ(wheel->clk, pair_now(p) + 1);
-	REQUIRE(pair_first(p) > pair_now(p));
-	REQUIRE(wheel->next > pair_now(p));
+	REQUIRE_EQ(wheel->clk, pair_tick(p) + 1);
+	REQUIRE(pair_first(p) > pair_tick(p));
+	REQUIRE(wheel->next > pair_tick(p));
 	REQUIRE_EQ(wheel->next, tw_wheel_next(wheel));
 	/* All that begins within the present slot was brought down in time. */
 	for (level = 1; level < TW_LEVELS; level++) {
@@ -493,114 +766,123 @@ static void agree_when_idle(const struct pair *p)
 bool pair_step(struct pair *p, u32 budget)
 {
 	struct tw_step step = {
-		.now = pair_now(p),
-		.stamp = ++p->ns,
+		.now = pair_tick(p),
+		.stamp = p->now,
 		.budget = budget,
 	};
-	u32 last = p->wheel.ready.last;
+	struct tw_slot *ready = &p->wheel.ready;
+	const struct tw_node *last = NULL;
+	unsigned int stamped;
 	bool more;
 
-	trace(p, "step with budget", TW_NIL, budget);
+	if (p->nr_ready)
+		last = list_entry(ready->nodes.prev, struct tw_node, entry);
+	trace(p, "step with budget", PAIR_NONE, budget);
 	more = tw_wheel_step(&p->wheel, &step);
 	REQUIRE(step.budget <= budget);
 	REQUIRE(step.moved <= budget - step.budget);
+	take_expired(p, &step, last, &stamped);
 	/* A slot that is expired unseen costs nothing but itself. */
-	if (step.moved || p->wheel.refresh)
+	if (step.moved || stamped > 1)
 		REQUIRE(step.moved + step.expired <= budget - step.budget);
+	if (stamped > 1)
+		REQUIRE_EQ(stamped, step.expired);
 	/* With room for a slot and a node, something gets done. */
 	REQUIRE(!more || budget < 2 || step.moved || step.expired);
 	REQUIRE(more || (!step.moved && !step.expired));
-	take_expired(p, &step, last);
 	agree(p);
 	if (!more)
 		agree_when_idle(p);
 	return more;
 }
 
-static void check_links(const struct pair *p, const struct tw_list *list)
+static void check_links(const struct tw_slot *slot)
 {
-	u32 prev = TW_NIL, index = list->first, n;
+	const struct list_head *prev = &slot->nodes;
+	u32 n;
 
-	for (n = 0; n < list->count; n++) {
-		REQUIRE(index < PAIR_MOST);
-		REQUIRE_EQ(node_of(p, index)->prev, prev);
-		prev = index;
-		index = node_of(p, index)->next;
+	for (n = 0; n < slot->count; n++) {
+		REQUIRE(prev->next != &slot->nodes);
+		REQUIRE(prev->next->prev == prev);
+		prev = prev->next;
 	}
-	REQUIRE_EQ(index, TW_NIL);
-	REQUIRE_EQ(list->last, prev);
+	REQUIRE(prev->next == &slot->nodes);
+	REQUIRE(slot->nodes.prev == prev);
 }
 
-static void check_node(const struct pair *p, u32 index, unsigned int level,
-		       s64 position, bool moved)
+static void check_node(const struct pair *p, const struct tw_node *node,
+		       unsigned int level, s64 position, bool inspect)
 {
-	const struct tw_node *node = node_of(p, index);
 	s64 width = 1LL << level * TW_TURN_BITS;
 	s64 end = (position + 1) * width - 1;
+	const struct pair_timer *timer;
+	s64 tick;
 
-	REQUIRE(p->timers[index].state == PAIR_PENDING);
-	REQUIRE(!tw_is_ready(&p->wheel, node));
+	check_fields(p, node);
+	timer = &p->timers[pair_index(node)];
+	REQUIRE(timer->state == PAIR_PENDING);
+	tick = tick_of(p, timer->due);
 	REQUIRE_EQ(node->slot, level * TW_LEVEL_SLOTS +
 			       position % TW_LEVEL_SLOTS);
-	REQUIRE(node->expires >= position * width);
-	REQUIRE(node->expires <= tick_of(p, p->timers[index].due));
-	if (!p->wheel.refresh)
-		REQUIRE_EQ(node->expires, tick_of(p, p->timers[index].due));
+	REQUIRE(tick >= position * width);
 	/* It is looked at when it expires, or else before its slot's end. */
-	REQUIRE(p->wheel.next <= min(node->expires, end));
-	if (!level && !p->wheel.refresh && node->expires > end)
-		REQUIRE(moved);
+	REQUIRE(p->wheel.next <= min(tick, end));
+	if (!level && (tick > end || timer->want.slack_shift ||
+		       p->wheel.settable))
+		REQUIRE(inspect);
 }
 
-static bool list_is_empty(const struct tw_list *list)
+static bool slot_is_empty(const struct tw_slot *slot)
 {
-	return list->first == TW_NIL && list->last == TW_NIL && !list->count;
+	return slot->nodes.next == &slot->nodes &&
+	       slot->nodes.prev == &slot->nodes && !slot->count &&
+	       !slot->inspect;
 }
 
 static void check_slot(const struct pair *p, unsigned int level,
 		       unsigned int nr)
 {
-	const struct tw_list *list = &p->slots[level * TW_LEVEL_SLOTS + nr];
+	const struct tw_slot *slot = &p->slots[level * TW_LEVEL_SLOTS + nr];
 	bool occupied = p->wheel.occupied[level][nr / 64] >> (nr % 64) & 1;
-	bool moved = !level && p->wheel.moved[nr / 64] >> (nr % 64) & 1;
 	s64 oldest = p->wheel.clk >> level * TW_TURN_BITS;
 	s64 position = oldest + (nr + TW_LEVEL_SLOTS - oldest % TW_LEVEL_SLOTS) %
 				TW_LEVEL_SLOTS;
-	u32 index;
+	const struct tw_node *node;
 
 	if (!occupied) {
-		REQUIRE(list_is_empty(list));
-		REQUIRE(!moved);
+		REQUIRE(slot_is_empty(slot));
 		return;
 	}
-	REQUIRE(list->count);
-	check_links(p, list);
-	if (level && list->count > TW_SMALL_SLOT)
+	REQUIRE(slot->count);
+	check_links(slot);
+	if (level && slot->count > TW_SMALL_SLOT)
 		REQUIRE(p->wheel.next <=
 			(position - 1) << level * TW_TURN_BITS);
-	for (index = list->first; index != TW_NIL;
-	     index = node_of(p, index)->next)
-		check_node(p, index, level, position, moved);
+	list_for_each_entry(node, &slot->nodes, entry)
+		check_node(p, node, level, position, slot->inspect);
 }
 
 static void check_ready(const struct pair *p)
 {
+	const struct tw_node *node;
 	s64 stamp = p->wheel.stamp;
+	s64 error = p->error;
 	u64 nr = 0;
-	u32 index;
 
-	check_links(p, &p->wheel.ready);
-	for (index = p->wheel.ready.first; index != TW_NIL;
-	     index = node_of(p, index)->next) {
-		const struct tw_node *node = node_of(p, index);
+	check_links(&p->wheel.ready);
+	list_for_each_entry(node, &p->wheel.ready.nodes, entry) {
+		const struct pair_timer *timer = &p->timers[pair_index(node)];
 
-		REQUIRE(p->timers[index].state == PAIR_READY);
-		REQUIRE(tw_is_ready(&p->wheel, node));
-		REQUIRE(p->timers[index].nr > nr);
-		nr = p->timers[index].nr;
-		if (tw_is_stamp(node->expires))
-			stamp = tw_stamp_ns(node->expires);
-		REQUIRE_EQ(stamp, p->timers[index].stamp);
+		REQUIRE(timer->state == PAIR_READY);
+		check_fields(p, node);
+		REQUIRE(timer->nr > nr);
+		nr = timer->nr;
+		if (node->flags & TW_NODE_STAMPED) {
+			check_own_stamp(node, timer);
+			stamp = tw_stamp(node);
+			error = timer->error;
+		}
+		check_stamp(stamp, timer, error);
 	}
 }
 

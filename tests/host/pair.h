@@ -3,9 +3,9 @@
  * A wheel and a reference model side by side: every operation is done on both,
  * and after it the two must agree.
  *
- * The model is a sorted array of what is pending. It keeps deadlines in ticks
- * of the host, as the module does: when the clock is set back, the wheel's ticks
- * go on, and the deadlines move away from them by @shift.
+ * The model is a sorted array of what is pending. It keeps expiries in ticks of
+ * the host, which it computes itself, by plain division: when the clock is set
+ * back, the wheel's ticks go on, and the expiries move away from them by @shift.
  */
 #ifndef PAIR_H
 #define PAIR_H
@@ -19,6 +19,9 @@
 #endif
 #define PAIR_MOST_CHUNKS ((PAIR_MOST + TW_CHUNK_MASK) >> TW_CHUNK_SHIFT)
 
+/* No timer */
+#define PAIR_NONE U32_MAX
+
 enum pair_state {
 	PAIR_FREE,
 	PAIR_PENDING,
@@ -26,17 +29,37 @@ enum pair_state {
 };
 
 /**
+ * struct pair_want - when a timer shall expire, and how
+ * @deadline: in ns of the host
+ * @slack_shift: it may wait for a multiple of 2^this ticks
+ * @periodic: is it to be marked as periodic?
+ * @rare: is it to be added the long way, even if it is like most?
+ */
+struct pair_want {
+	s64 deadline;
+	unsigned int slack_shift;
+	bool periodic;
+	bool rare;
+};
+
+/**
  * struct pair_timer - what the model knows of a timer
  * @state: what has become of it
+ * @want: what was asked for
  * @due: when it expires, in ticks of the host
- * @stamp: when it was made ready
+ * @stamp: when it was made ready, in ns
+ * @error: by how much its stamp may be too early
+ * @step: what is the same for all that were made ready together
  * @nr: number in the order in which timers were made ready
  * @id: its id
  */
 struct pair_timer {
 	enum pair_state state;
+	struct pair_want want;
 	s64 due;
 	s64 stamp;
+	s64 error;
+	u64 step;
 	u64 nr;
 	u64 id;
 };
@@ -56,10 +79,12 @@ struct pair_due {
  * @wheel: the wheel
  * @table: its nodes
  * @slots: its slots
- * @host_now: the time that it is now, in ticks of the host
+ * @now: the time that it is now, in ns of the host
  * @shift: tick of the wheel less tick of the host
- * @ns: a clock that stamps what is made ready, and never stands still
+ * @tick: length of a tick in ns
+ * @error: by how much the wheel's own stamp may be too early
  * @last: number of the timer that was made ready last
+ * @step: of the timers that were made ready last
  * @nr_pending: length of @sorted
  * @nr_ready: how many timers are ready
  * @nr_traced: operations so far
@@ -69,11 +94,13 @@ struct pair_due {
 struct pair {
 	struct tw_wheel wheel;
 	struct tw_table table;
-	struct tw_list slots[TW_SLOTS];
-	s64 host_now;
+	struct tw_slot slots[TW_SLOTS];
+	s64 now;
 	s64 shift;
-	s64 ns;
+	u32 tick;
+	s64 error;
 	u64 last;
+	u64 step;
 	u32 nr_pending;
 	u32 nr_ready;
 	u64 nr_traced;
@@ -82,30 +109,46 @@ struct pair {
 };
 
 /* The wheel's tick that it is now */
-static inline s64 pair_now(const struct pair *p)
+static inline s64 pair_tick(const struct pair *p)
 {
-	return p->host_now + p->shift;
+	return p->now / p->tick + p->shift;
 }
 
-void pair_init(struct pair *p, s64 now, bool refresh);
+/* The time of the host at which a tick of the wheel begins, if it ever does */
+static inline s64 pair_ns(const struct pair *p, s64 tick)
+{
+	return max((__int128)0, min((__int128)KTIME_MAX,
+				    ((__int128)tick - p->shift) * p->tick));
+}
+
+/* The time up to which all has expired: deadlines have to lie after it. */
+static inline s64 pair_done(const struct pair *p)
+{
+	return pair_ns(p, p->wheel.clk - 1);
+}
+
+void pair_init(struct pair *p, u32 tick, s64 now, bool settable, s64 shift);
 void pair_end(struct pair *p);
 void pair_add_chunk(struct pair *p, unsigned int cap);
 bool pair_has_room(const struct pair *p);
+u32 pair_index(const struct tw_node *node);
+u32 pair_first_ready(struct pair *p);
 
-u32 pair_add(struct pair *p, s64 expires);
-u32 pair_add_ready(struct pair *p);
-void pair_mod(struct pair *p, u32 index, s64 expires);
+u32 pair_add(struct pair *p, const struct pair_want *want);
+u32 pair_add_ready(struct pair *p, const struct pair_want *want);
+void pair_mod(struct pair *p, u32 index, const struct pair_want *want);
+void pair_expire(struct pair *p, u32 index, s64 deadline);
 void pair_cancel(struct pair *p, u32 index);
 void pair_read(struct pair *p);
-void pair_read_periodic(struct pair *p, s64 expires);
+void pair_read_periodic(struct pair *p, s64 deadline);
 void pair_drain(struct pair *p);
+void pair_undrain(struct pair *p);
 void pair_advance(struct pair *p, s64 now);
-void pair_set_back(struct pair *p, s64 ticks);
+void pair_set_back(struct pair *p, s64 now);
 void pair_forward(struct pair *p);
 bool pair_step(struct pair *p, u32 budget);
 
 s64 pair_first(const struct pair *p);
 void pair_check(const struct pair *p);
-void pair_trace(struct pair *p);
 
 #endif /* PAIR_H */

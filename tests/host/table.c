@@ -11,6 +11,7 @@
 
 #define MOST_CHUNKS 32
 #define MOST_NODES (MOST_CHUNKS << TW_CHUNK_SHIFT)
+#define MOST_CAP TW_CHUNK_CAP(TW_CHUNK_SIZE)
 #define OLD_IDS 1024U
 #define EPISODES 200
 #define OPERATIONS 20000
@@ -29,7 +30,7 @@ enum node_state {
  * @gen: the last generation that was seen from it
  */
 struct model_chunk {
-	struct tw_node *memory;
+	struct tw_chunk *memory;
 	unsigned int cap;
 	unsigned int used;
 	u32 gen;
@@ -58,45 +59,58 @@ static u32 model_free(void)
 	return n;
 }
 
-static u32 model_find(u64 id)
+/* Where the node of an index is, which there has to be */
+static struct tw_node *node_at(u32 index)
+{
+	return &chunks[index >> TW_CHUNK_SHIFT].memory->nodes[index & TW_CHUNK_MASK];
+}
+
+static const struct tw_node *model_find(u64 id)
 {
 	u32 index = id;
 
 	if (index < MOST_NODES && nodes[index] == NODE_USED &&
 	    ids[index] == id)
-		return index;
-	return TW_NIL;
+		return node_at(index);
+	return NULL;
 }
 
 static void check_find(u64 id)
 {
-	REQUIRE_EQ(tw_table_find(&table, id), model_find(id));
+	const struct tw_node *expected = model_find(id);
+	struct tw_node *found;
+
+	REQUIRE_EQ(tw_table_find(&table, id, &found), !!expected);
+	REQUIRE(!expected || found == expected);
 }
 
 static void grow(void)
 {
 	u32 more = table.max_chunks + 1 + host_below(4);
-	struct tw_chunk *directory = malloc(more * sizeof(*directory));
-	struct tw_chunk *was = table.chunks;
+	struct tw_entry *directory = malloc(more * sizeof(*directory));
+	struct tw_entry *was = table.dir;
 
 	/* Whatever was in the memory before */
 	memset(directory, 0xa5, more * sizeof(*directory));
 	REQUIRE(tw_table_grow(&table, directory, more) == was);
+	REQUIRE_EQ(table.max_chunks, more);
 	free(was);
 }
 
 static void add_chunk(unsigned int cap)
 {
-	struct tw_node *memory = malloc(cap * sizeof(*memory));
+	size_t bytes = sizeof(struct tw_chunk) + cap * sizeof(struct tw_node);
 	unsigned int i;
+	void *memory;
 
 	while (tw_table_full(&table))
 		grow();
-	memset(memory, 0xa5, cap * sizeof(*memory));
+	REQUIRE(!posix_memalign(&memory, TW_CHUNK_SIZE, bytes));
+	memset(memory, 0xa5, bytes);
 	tw_chunk_format(memory, cap);
-	tw_table_add(&table, memory, cap);
+	tw_table_add(&table, memory);
 	for (i = 0; i < table.nr_chunks; i++)
-		if (table.chunks[i].nodes == memory)
+		if (table.dir[i].chunk == memory)
 			break;
 	REQUIRE(i < table.nr_chunks);
 	REQUIRE(!chunks[i].memory);
@@ -104,61 +118,73 @@ static void add_chunk(unsigned int cap)
 	chunks[i].memory = memory;
 	chunks[i].cap = cap;
 	chunks[i].used = 0;
+	REQUIRE_EQ(table.free, model_free());
 }
 
 static bool may_add_chunk(void)
 {
-	return table.unused != TW_NIL || table.nr_chunks < MOST_CHUNKS;
+	return table.unused != TW_NO_CHUNK || table.nr_chunks < MOST_CHUNKS;
 }
 
+/* Takes a node, of which there has to be one. */
 static u32 alloc(bool hidden)
 {
-	u32 index = hidden ? tw_table_alloc_hidden(&table) :
-			     tw_table_alloc(&table);
-	u32 nr = index >> TW_CHUNK_SHIFT;
 	struct model_chunk *chunk;
+	struct tw_node *node;
+	u32 index, nr;
 	u64 id;
 
-	if (index == TW_NIL) {
-		REQUIRE_EQ(model_free(), 0);
-		return index;
+	REQUIRE(table.free);
+	if (hidden) {
+		node = tw_table_alloc_hidden(&table);
+		id = tw_id(node);
+		REQUIRE_EQ(id >> 32, 0);
+	} else {
+		node = tw_table_alloc(&table, &id);
+		REQUIRE_EQ(tw_id(node), id);
 	}
+	index = id;
+	nr = index >> TW_CHUNK_SHIFT;
 	REQUIRE(nr < MOST_CHUNKS);
 	chunk = &chunks[nr];
 	REQUIRE(chunk->memory);
 	REQUIRE(!worn_out(chunk));
 	REQUIRE((index & TW_CHUNK_MASK) < chunk->cap);
-	REQUIRE(tw_node(&table, index) ==
-		&chunk->memory[index & TW_CHUNK_MASK]);
+	REQUIRE(node == node_at(index));
 	REQUIRE(nodes[index] == NODE_FREE);
 
-	id = tw_id(tw_node(&table, index), index);
-	if (hidden) {
-		REQUIRE_EQ(id >> 32, 0);
-	} else {
+	if (!hidden) {
 		/* Ever newer: so no id is given out twice. */
 		REQUIRE(id >> 32 > chunk->gen);
 		chunk->gen = id >> 32;
 	}
+	/* All of it is the caller's but the generation. */
+	memset(node, 0x5a, offsetof(struct tw_node, gen));
 	nodes[index] = hidden ? NODE_HIDDEN : NODE_USED;
 	ids[index] = id;
 	used[nr_used++] = index;
 	chunk->used++;
+	REQUIRE_EQ(table.free, model_free());
 	check_find(id);
 	return index;
+}
+
+static void alloc_all(void)
+{
+	while (table.free)
+		alloc(false);
 }
 
 /* Takes the memory that the table gives back, which has to be that of @chunk. */
 static void take_spare(struct model_chunk *chunk, bool expected)
 {
-	struct tw_spare *spare = tw_table_take_spare(&table);
+	struct tw_chunk *spare = tw_table_take_spare(&table);
 
 	REQUIRE_EQ(!!spare, expected);
 	REQUIRE(!tw_table_take_spare(&table));
 	if (!spare)
 		return;
-	REQUIRE((struct tw_node *)spare == chunk->memory);
-	REQUIRE_EQ(spare->cap, chunk->cap);
+	REQUIRE(spare == chunk->memory);
 	REQUIRE(!spare->next);
 	free(spare);
 	chunk->memory = NULL;
@@ -167,18 +193,21 @@ static void take_spare(struct model_chunk *chunk, bool expected)
 static void free_at(u32 place)
 {
 	u32 index = used[place];
-	struct model_chunk *chunk = &chunks[index >> TW_CHUNK_SHIFT];
+	u32 nr = index >> TW_CHUNK_SHIFT;
+	struct model_chunk *chunk = &chunks[nr];
 	bool give_back;
 
 	used[place] = used[--nr_used];
 	nodes[index] = NODE_FREE;
 	chunk->used--;
 	old_ids[nr_old++ % OLD_IDS] = ids[index];
-	give_back = !chunk->used &&
+	/* The first stays for as long as the table. */
+	give_back = nr && !chunk->used &&
 		    (worn_out(chunk) ||
 		     model_free() - chunk->cap >= TW_TABLE_KEEP);
-	tw_table_free(&table, index);
+	tw_table_free(&table, node_at(index));
 	take_spare(chunk, give_back);
+	REQUIRE_EQ(table.free, model_free());
 	check_find(ids[index]);
 }
 
@@ -210,24 +239,29 @@ static u64 made_up_id(void)
 	}
 }
 
-static void wear(void)
+/* Let so many generations of a number be given out as if they had been. */
+static void wear_to(u32 nr, u32 gen)
 {
-	u32 nr, gen = U32_MAX - 1 - host_below(4);
+	struct tw_chunk *chunk = table.dir[nr].chunk;
+	u32 *now = chunk ? &chunk->gen : &table.dir[nr].gen;
 
-	if (!table.nr_chunks)
-		return;
-	nr = host_below(table.nr_chunks);
-	if (table.chunks[nr].gen < gen) {
-		table.chunks[nr].gen = gen;
+	if (*now < gen) {
+		*now = gen;
 		chunks[nr].gen = gen;
 	}
+}
+
+static void wear(void)
+{
+	if (table.nr_chunks)
+		wear_to(host_below(table.nr_chunks),
+			TW_LAST_GEN - 1 - host_below(4));
 }
 
 static void check_all(void)
 {
 	u32 i;
 
-	REQUIRE_EQ(table.used, nr_used);
 	REQUIRE_EQ(table.free, model_free());
 	for (i = 0; i < nr_used; i++)
 		check_find(ids[used[i]]);
@@ -250,16 +284,16 @@ static void end(void)
 		free_at(host_below(nr_used));
 	check_all();
 	for (i = 0; i < MOST_CHUNKS; i++) {
-		REQUIRE(!chunks[i].memory || chunks[i].memory ==
-					     table.chunks[i].nodes);
+		REQUIRE(!chunks[i].memory ||
+			chunks[i].memory == table.dir[i].chunk);
 		free(chunks[i].memory);
 	}
-	free(table.chunks);
+	free(table.dir);
 }
 
 static void episode(void)
 {
-	unsigned int most_cap = 1 + (host_random() >> 54 >> host_below(10));
+	unsigned int most_cap = 1 + (host_below(MOST_CAP) >> host_below(10));
 	unsigned int fill = 1 + host_below(9);
 	unsigned int wear_in = host_chance(2) ? 100 : 100000;
 	unsigned int i;
@@ -274,16 +308,13 @@ static void episode(void)
 			wear();
 		if (host_chance(2000))
 			check_all();
-		REQUIRE_EQ(table.used, nr_used);
 		if (host_below(10) >= fill) {
 			if (nr_used)
 				free_at(host_below(nr_used));
 		} else if (table.free) {
-			REQUIRE(alloc(host_chance(5)) != TW_NIL);
-		} else {
-			REQUIRE_EQ(alloc(host_chance(5)), TW_NIL);
-			if (may_add_chunk())
-				add_chunk(1 + host_below(most_cap));
+			alloc(host_chance(5));
+		} else if (may_add_chunk()) {
+			add_chunk(1 + host_below(most_cap));
 		}
 	}
 	end();
@@ -315,7 +346,8 @@ static void every_made_up_id(void)
 	for (index = 0; index < 400; index++) {
 		if (nr_used > 50)
 			free_at(host_below(nr_used));
-		alloc(host_chance(4));
+		if (table.free)
+			alloc(host_chance(4));
 	}
 	for (gen = 0; gen < 500; gen++)
 		for (index = 0; index < 5 << TW_CHUNK_SHIFT; index++)
@@ -325,75 +357,116 @@ static void every_made_up_id(void)
 
 static void worn_out_chunk(void)
 {
-	u32 index;
-
 	host_seed(0);
 	begin();
 	add_chunk(10);
-	REQUIRE_EQ(alloc(false), 0);
-	table.chunks[0].gen = U32_MAX - 3;
-	chunks[0].gen = U32_MAX - 3;
+	alloc_all();
+	add_chunk(10);
+	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, 1);
+	wear_to(1, TW_LAST_GEN - 3);
 	alloc(true);
 	alloc(false);
 	alloc(false);
-	free_at(2);
-	REQUIRE(alloc(false) != TW_NIL);
-	REQUIRE(worn_out(&chunks[0]));
+	free_at(nr_used - 2);
+	alloc(false);
 	/* Nodes are free, but there is no generation for them. */
-	REQUIRE_EQ(alloc(false), TW_NIL);
-	REQUIRE_EQ(alloc(true), TW_NIL);
-	free_at(0);
-	REQUIRE_EQ(alloc(false), TW_NIL);
+	REQUIRE(worn_out(&chunks[1]));
+	REQUIRE_EQ(table.free, 0);
+	free_at(nr_used - 1);
+	REQUIRE_EQ(table.free, 0);
 	check_all();
 
 	/* A new chunk does not disturb what is left of it, nor is it re-used. */
 	add_chunk(10);
-	index = alloc(false);
-	REQUIRE_EQ(index >> TW_CHUNK_SHIFT, 1);
+	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, 2);
 	check_all();
-	while (chunks[0].memory)
-		free_at(0);
+	while (chunks[1].memory)
+		free_at(10);
 	check_all();
+	alloc_all();
 	add_chunk(10);
-	REQUIRE(!chunks[0].memory);
+	REQUIRE(!chunks[1].memory);
+	REQUIRE(chunks[3].memory);
+	end();
+}
+
+/* It stays, but there is nothing to be had from it. */
+static void worn_out_first_chunk(void)
+{
+	host_seed(0);
+	begin();
+	add_chunk(10);
+	wear_to(0, TW_LAST_GEN - 2);
+	alloc(false);
+	alloc(false);
+	REQUIRE_EQ(table.free, 0);
+	while (nr_used)
+		free_at(0);
+	REQUIRE(chunks[0].memory);
+	REQUIRE_EQ(table.free, 0);
+	add_chunk(10);
+	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, 1);
 	end();
 }
 
 static void memory_is_given_back(void)
 {
-	unsigned int i, left = 0;
+	unsigned int i;
 
 	host_seed(0);
 	begin();
 	for (i = 0; i < MOST_CHUNKS; i++) {
 		add_chunk(100 + i);
-		while (alloc(false) != TW_NIL)
-			;
+		alloc_all();
 	}
 	while (nr_used)
 		free_at(host_below(nr_used));
-	for (i = 0; i < MOST_CHUNKS; i++)
-		left += !!chunks[i].memory;
-	REQUIRE_EQ(left, 1);
+	REQUIRE(chunks[0].memory);
+	for (i = 1; i < MOST_CHUNKS; i++)
+		REQUIRE(!chunks[i].memory);
 
 	/* All numbers are used again before there is a new one. */
 	for (i = 1; i < MOST_CHUNKS; i++)
 		add_chunk(10);
 	REQUIRE_EQ(table.nr_chunks, MOST_CHUNKS);
-	while (alloc(false) != TW_NIL)
-		;
+	alloc_all();
+	end();
+}
+
+/* A chunk as long as can be is no longer than its memory, nor its numbers. */
+static void longest_chunk(void)
+{
+	unsigned int i;
+
+	REQUIRE(sizeof(struct tw_chunk) + MOST_CAP * sizeof(struct tw_node) <=
+		TW_CHUNK_SIZE);
+	REQUIRE_EQ((MOST_CAP - 1) >> TW_CHUNK_SHIFT, 0);
+	REQUIRE_EQ(sizeof(struct tw_period), sizeof(struct tw_node));
+	REQUIRE_EQ(offsetof(struct tw_period, gen),
+		   offsetof(struct tw_node, gen));
+	host_seed(0);
+	begin();
+	for (i = 0; i < 3; i++) {
+		add_chunk(MOST_CAP);
+		alloc_all();
+	}
+	REQUIRE_EQ(nr_used, 3 * MOST_CAP);
+	check_all();
 	end();
 }
 
 int main(void)
 {
-	host_plan(4);
+	host_plan(6);
 	host_test("random operations: the table and the model agree",
 		  random_operations);
 	host_test("every made-up id near those of a small table",
 		  every_made_up_id);
 	host_test("a chunk without generations left", worn_out_chunk);
+	host_test("the first chunk without generations left",
+		  worn_out_first_chunk);
 	host_test("memory is given back, and numbers are used again",
 		  memory_is_given_back);
+	host_test("chunks as long as can be", longest_chunk);
 	return host_end();
 }

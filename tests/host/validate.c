@@ -62,6 +62,8 @@ static void one_op(u16 opcode, u16 flags)
 		op.jitter = value(&n);
 		op.user_data = value(&n);
 		REQUIRE_EQ(tw_check_op(&op), expected_of_op(&op));
+		REQUIRE_EQ(tw_op_plain(&op),
+			   !op.interval && !op.slack && !op.jitter);
 	}
 }
 

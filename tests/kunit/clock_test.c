@@ -46,8 +46,8 @@ static void edge_times(u32 tick, s64 *times)
 
 	BUILD_BUG_ON(3 * ARRAY_SIZE(bases) != TIMES);
 	for (i = 0; i < ARRAY_SIZE(bases); i++) {
-		*times++ = bases[i] ? bases[i] - 1 : 0;
-		*times++ = bases[i];
+		*times++ = max_t(s64, 1, bases[i] - 1);
+		*times++ = max_t(s64, 1, bases[i]);
 		*times++ = tw_time_add(bases[i], 1);
 	}
 }
@@ -91,8 +91,55 @@ static void any_time_is_rounded(struct kunit *test)
 			 prandom_u32_state(&rnd);
 
 		/* Of all magnitudes. */
-		check_rounding(test, &clock, ns >> (1 + i % 63));
+		check_rounding(test, &clock, max_t(s64, 1, ns >> (1 + i % 63)));
 	}
+}
+
+/* A division by multiplication goes wrong at multiples, if anywhere. */
+static void check_division(struct kunit *test, u32 tick)
+{
+	struct tw_clock clock = clock_of(tick);
+	u64 most = div_u64(KTIME_MAX, tick);
+	unsigned int bit;
+
+	for (bit = 0; bit < 63; bit++) {
+		u64 quotient = most >> bit;
+		u64 ns = quotient * tick;
+
+		KUNIT_ASSERT_EQ(test, tw_clock_divide(&clock, ns), quotient);
+		KUNIT_ASSERT_EQ(test, tw_clock_divide(&clock,
+						      tw_time_add(ns, tick - 1)),
+				quotient);
+		if (quotient)
+			KUNIT_ASSERT_EQ(test, tw_clock_divide(&clock, ns - 1),
+					quotient - 1);
+	}
+	KUNIT_ASSERT_EQ(test, tw_clock_divide(&clock, KTIME_MAX), most);
+}
+
+static void division_is_exact_around_powers_of_2(struct kunit *test)
+{
+	unsigned int bit;
+
+	for (bit = 1; bit < 32; bit++) {
+		if (bit > 1)
+			check_division(test, (1U << bit) - 1);
+		check_division(test, 1U << bit);
+		check_division(test, (1U << bit) + 1);
+	}
+	check_division(test, U32_MAX);
+}
+
+static void division_is_exact_for_any_tick(struct kunit *test)
+{
+	struct rnd_state rnd;
+	unsigned int i;
+
+	prandom_seed_state(&rnd, 1);
+	for (i = 2; i < 2000; i++)
+		check_division(test, i);
+	for (i = 0; i < 2000; i++)
+		check_division(test, max(2U, prandom_u32_state(&rnd) >> i % 22));
 }
 
 static void every_tick_begins_somewhere(struct kunit *test)
@@ -107,11 +154,13 @@ static void every_tick_begins_somewhere(struct kunit *test)
 
 		KUNIT_EXPECT_EQ(test, ns, which[i] * clock.tick);
 		KUNIT_EXPECT_EQ(test, tw_clock_floor(&clock, ns), which[i]);
-		KUNIT_EXPECT_EQ(test, tw_clock_expires(&clock, ns, 0), which[i]);
+		if (ns)
+			KUNIT_EXPECT_EQ(test, tw_clock_expires(&clock, ns, 0),
+					which[i]);
 	}
 	KUNIT_EXPECT_EQ(test, tw_clock_tick_ns(&clock, all + 1), KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, tw_clock_tick_ns(&clock, TW_TICK_MAX), KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, tw_clock_tick_ns(&clock, TW_NEVER), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, tw_clock_tick_ns(&clock, S64_MAX), KTIME_MAX);
 }
 
 /* After the clock was set back, the wheel's ticks are ahead of the host's. */
@@ -187,7 +236,6 @@ static void neighbours_share_a_tick(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tw_clock_slack_shift(&clock, 6999999), 2);
 	for (ns = 1; ns <= 8000000; ns += 333333)
 		KUNIT_EXPECT_EQ(test, tw_clock_expires(&clock, ns, shift), 8);
-	KUNIT_EXPECT_EQ(test, tw_clock_expires(&clock, 0, shift), 0);
 	KUNIT_EXPECT_EQ(test, tw_clock_expires(&clock, 8000001, shift), 16);
 }
 
@@ -362,6 +410,8 @@ static void sums_saturate(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(edges_are_rounded, tick_gen_params),
 	KUNIT_CASE_PARAM(any_time_is_rounded, tick_gen_params),
+	KUNIT_CASE(division_is_exact_around_powers_of_2),
+	KUNIT_CASE(division_is_exact_for_any_tick),
 	KUNIT_CASE_PARAM(every_tick_begins_somewhere, tick_gen_params),
 	KUNIT_CASE_PARAM(wheel_runs_on_when_the_clock_is_set_back,
 			 tick_gen_params),

@@ -2,7 +2,27 @@
 /*
  * What the suites share. See fixture.h.
  */
+#include <linux/prandom.h>
+#include <uapi/linux/twheel.h>
+
 #include "fixture.h"
+
+/**
+ * struct fixture - a wheel with all that it needs
+ * @wheel: the wheel
+ * @table: its nodes
+ * @rnd: where in their ticks deadlines lie
+ */
+struct fixture {
+	struct tw_wheel wheel;
+	struct tw_table table;
+	struct rnd_state rnd;
+};
+
+static struct fixture *fixture_of(struct tw_wheel *wheel)
+{
+	return container_of(wheel, struct fixture, wheel);
+}
 
 /**
  * fixture_chunk() - give a table a chunk of free nodes
@@ -10,28 +30,29 @@
  * @table: the table
  * @cap: nodes that it holds
  *
- * Return: the memory.
+ * Return: the chunk.
  */
-struct tw_node *fixture_chunk(struct kunit *test, struct tw_table *table,
-			      unsigned int cap)
+struct tw_chunk *fixture_chunk(struct kunit *test, struct tw_table *table,
+			       unsigned int cap)
 {
-	struct tw_node *nodes;
+	struct tw_chunk *chunk;
 
 	if (tw_table_full(table)) {
 		u32 max = table->max_chunks + 1;
-		struct tw_chunk *chunks;
+		struct tw_entry *dir;
 
-		/* Not zeroed, as the module's memory is not. */
-		chunks = kunit_kmalloc_array(test, max, sizeof(*chunks),
-					     GFP_KERNEL);
-		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, chunks);
-		tw_table_grow(table, chunks, max);
+		dir = kunit_kmalloc_array(test, max, sizeof(*dir), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, dir);
+		memset(dir, FIXTURE_DIRT, max * sizeof(*dir));
+		tw_table_grow(table, dir, max);
 	}
-	nodes = kunit_kmalloc_array(test, cap, sizeof(*nodes), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, nodes);
-	tw_chunk_format(nodes, cap);
-	tw_table_add(table, nodes, cap);
-	return nodes;
+	chunk = kunit_kmalloc(test, TW_CHUNK_SIZE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, chunk);
+	KUNIT_ASSERT_TRUE(test, IS_ALIGNED((uintptr_t)chunk, TW_CHUNK_SIZE));
+	memset(chunk, FIXTURE_DIRT, TW_CHUNK_SIZE);
+	tw_chunk_format(chunk, cap);
+	tw_table_add(table, chunk);
+	return chunk;
 }
 
 /**
@@ -44,74 +65,182 @@ struct tw_node *fixture_chunk(struct kunit *test, struct tw_table *table,
  */
 struct tw_wheel *fixture_wheel(struct kunit *test, s64 now, unsigned int nodes)
 {
-	struct tw_wheel *wheel = kunit_kzalloc(test, sizeof(*wheel), GFP_KERNEL);
-	struct tw_table *table = kunit_kzalloc(test, sizeof(*table), GFP_KERNEL);
-	struct tw_list *slots = kunit_kmalloc_array(test, TW_SLOTS,
+	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	struct tw_slot *slots = kunit_kmalloc_array(test, TW_SLOTS,
 						    sizeof(*slots), GFP_KERNEL);
+	struct tw_clock clock = {};
 
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, table);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, f);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, slots);
-	tw_table_init(table);
-	while (table->free < nodes)
-		fixture_chunk(test, table, min(nodes - table->free,
-					       1U << TW_CHUNK_SHIFT));
-	tw_wheel_init(wheel, table, now);
-	tw_wheel_set_slots(wheel, slots);
-	return wheel;
-}
-
-static u32 fixture_alloc(struct kunit *test, struct tw_wheel *wheel)
-{
-	u32 index = tw_table_alloc(wheel->table);
-
-	KUNIT_ASSERT_NE(test, index, TW_NIL);
-	return index;
+	tw_table_init(&f->table);
+	while (f->table.free < nodes)
+		fixture_chunk(test, &f->table,
+			      min_t(u32, nodes - f->table.free,
+				    TW_CHUNK_CAP(TW_CHUNK_SIZE)));
+	prandom_seed_state(&f->rnd, now + nodes);
+	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, FIXTURE_TICK);
+	tw_wheel_init(&f->wheel, &clock, now);
+	tw_wheel_set_slots(&f->wheel, slots);
+	return &f->wheel;
 }
 
 /**
- * fixture_arm() - add a new node
+ * fixture_alloc() - take a node of a wheel's table
  * @test: the test
  * @wheel: the wheel
- * @expires: tick at which it expires
  *
- * Return: its index.
+ * Return: the node, whose fields say nonsense where no one has to set them.
  */
-u32 fixture_arm(struct kunit *test, struct tw_wheel *wheel, s64 expires)
+struct tw_node *fixture_alloc(struct kunit *test, struct tw_wheel *wheel)
 {
-	u32 index = fixture_alloc(test, wheel);
+	struct fixture *f = fixture_of(wheel);
+	struct tw_node *node;
+	u64 id;
 
-	tw_wheel_add(wheel, index, expires);
-	return index;
+	KUNIT_ASSERT_NE(test, f->table.free, 0);
+	node = tw_table_alloc(&f->table, &id);
+	node->slack_shift = FIXTURE_DIRT;
+	node->flags = FIXTURE_DIRT;
+	return node;
+}
+
+/* Give back a node that is on no list. */
+void fixture_free(struct tw_wheel *wheel, struct tw_node *node)
+{
+	tw_table_free(&fixture_of(wheel)->table, node);
+}
+
+/* When a tick of the wheel begins, in ns */
+s64 fixture_ns(const struct tw_wheel *wheel, s64 tick)
+{
+	return (tick - wheel->clock.shift) * FIXTURE_TICK;
+}
+
+/**
+ * fixture_deadline() - some time in ns that expires at a tick
+ * @wheel: the wheel
+ * @tick: the tick; it begins after the host's time began
+ *
+ * Return: when it begins, a moment after the tick before it, or in between.
+ */
+s64 fixture_deadline(struct tw_wheel *wheel, s64 tick)
+{
+	u32 random = prandom_u32_state(&fixture_of(wheel)->rnd);
+	s64 end = fixture_ns(wheel, tick);
+
+	switch (random % 4) {
+	case 0:
+		return end;
+	case 1:
+		return end - (FIXTURE_TICK - 1);
+	default:
+		return end - random / 4 % FIXTURE_TICK;
+	}
+}
+
+/* The tick at which a node has to expire, by plain division */
+s64 fixture_tick(const struct tw_wheel *wheel, const struct tw_node *node)
+{
+	s64 wide = 1LL << node->slack_shift;
+	s64 tick = div64_s64(node->deadline, FIXTURE_TICK);
+
+	tick += tick * FIXTURE_TICK < node->deadline;
+	return div64_s64(tick + wide - 1, wide) * wide + wheel->clock.shift;
+}
+
+/* With what fixture_run() stamps that runs at a tick: some time in it */
+s64 fixture_stamp(const struct tw_wheel *wheel, s64 tick)
+{
+	return fixture_ns(wheel, tick) + FIXTURE_TICK / 2;
+}
+
+/**
+ * fixture_arm() - add a new node that is like most
+ * @test: the test
+ * @wheel: the wheel
+ * @tick: at which it expires
+ *
+ * There are two ways to do that, one of them only when the clock can't be set.
+ *
+ * Return: the node.
+ */
+struct tw_node *fixture_arm(struct kunit *test, struct tw_wheel *wheel, s64 tick)
+{
+	struct tw_node *node;
+
+	if (wheel->settable || prandom_u32_state(&fixture_of(wheel)->rnd) % 2)
+		return fixture_arm_slack(test, wheel, tick, 0);
+	node = fixture_alloc(test, wheel);
+	node->deadline = fixture_deadline(wheel, tick);
+	tw_wheel_add_plain(wheel, node);
+	return node;
+}
+
+/**
+ * fixture_arm_slack() - add a new node that may expire late
+ * @test: the test
+ * @wheel: the wheel
+ * @tick: at which it would expire without slack
+ * @slack_shift: its slack
+ *
+ * Return: the node.
+ */
+struct tw_node *fixture_arm_slack(struct kunit *test, struct tw_wheel *wheel,
+				  s64 tick, unsigned int slack_shift)
+{
+	struct tw_node *node = fixture_alloc(test, wheel);
+
+	node->deadline = fixture_deadline(wheel, tick);
+	node->slack_shift = slack_shift;
+	node->flags = 0;
+	tw_wheel_add(wheel, node);
+	return node;
 }
 
 /**
  * fixture_arm_ready() - add a new node that is ready at once
  * @test: the test
  * @wheel: the wheel
+ * @deadline: its deadline, in ns
  * @stamp: the time that it is now, in ns
  *
- * Return: its index.
+ * Return: the node.
  */
-u32 fixture_arm_ready(struct kunit *test, struct tw_wheel *wheel, s64 stamp)
+struct tw_node *fixture_arm_ready(struct kunit *test, struct tw_wheel *wheel,
+				  s64 deadline, s64 stamp)
 {
-	u32 index = fixture_alloc(test, wheel);
+	struct tw_node *node = fixture_alloc(test, wheel);
 
-	tw_wheel_add_ready(wheel, index, stamp);
-	return index;
+	node->deadline = deadline;
+	node->slack_shift = 0;
+	node->flags = 0;
+	tw_wheel_add_ready(wheel, node, stamp);
+	return node;
+}
+
+/* Change a node to expire at a tick, without slack. */
+void fixture_mod(struct tw_wheel *wheel, struct tw_node *node, s64 tick)
+{
+	tw_wheel_mod(wheel, node, fixture_deadline(wheel, tick), 0);
+}
+
+/* The clock is set back: the wheel's time goes on, as tw_now() has it. */
+void fixture_set_back(struct tw_wheel *wheel, s64 ticks)
+{
+	wheel->clock.shift += ticks;
 }
 
 /**
  * fixture_run() - let it become a time, and do all that there is to do
  * @test: the test
  * @wheel: the wheel
- * @now: the tick that it becomes; it stamps what it makes ready with that
+ * @now: the tick that it becomes; see also fixture_stamp()
  *
  * Return: how many nodes became ready.
  */
 u64 fixture_run(struct kunit *test, struct tw_wheel *wheel, s64 now)
 {
-	struct tw_step step = { .now = now, .stamp = now };
+	struct tw_step step = { .now = now, .stamp = fixture_stamp(wheel, now) };
 	unsigned int steps = 0;
 	u64 expired = 0;
 	bool more;
@@ -131,24 +260,53 @@ u64 fixture_run(struct kunit *test, struct tw_wheel *wheel, s64 now)
 /**
  * fixture_check_list() - check that a list hangs together
  * @test: the test
- * @wheel: its wheel
- * @list: the list
+ * @slot: the list
  */
-void fixture_check_list(struct kunit *test, const struct tw_wheel *wheel,
-			const struct tw_list *list)
+void fixture_check_list(struct kunit *test, const struct tw_slot *slot)
 {
-	u32 prev = TW_NIL, index = list->first, count = 0;
+	const struct list_head *prev = &slot->nodes, *entry = prev->next;
+	u32 count = 0;
 
-	while (index != TW_NIL && count <= list->count) {
-		const struct tw_node *node = tw_node(wheel->table, index);
-
-		KUNIT_ASSERT_EQ(test, node->prev, prev);
-		prev = index;
-		index = node->next;
+	while (entry != &slot->nodes && count <= slot->count) {
+		KUNIT_ASSERT_PTR_EQ(test, entry->prev, prev);
+		prev = entry;
+		entry = entry->next;
 		count++;
 	}
-	KUNIT_ASSERT_EQ(test, count, list->count);
-	KUNIT_ASSERT_EQ(test, list->last, prev);
+	KUNIT_ASSERT_EQ(test, count, slot->count);
+	KUNIT_ASSERT_PTR_EQ(test, slot->nodes.prev, prev);
+}
+
+static void check_pending(struct kunit *test, const struct tw_wheel *wheel,
+			  unsigned int nr, const struct tw_node *node)
+{
+	s64 tick = fixture_tick(wheel, node);
+
+	KUNIT_ASSERT_EQ(test, node->slot, nr);
+	KUNIT_ASSERT_FALSE(test, tw_is_ready(wheel, node));
+	KUNIT_ASSERT_LE(test, wheel->next, tick);
+	if (nr >= TW_LEVEL_SLOTS)
+		return;
+	if (!wheel->settable) {
+		KUNIT_ASSERT_GE(test, tick, wheel->clk);
+		KUNIT_ASSERT_LT(test, tick, wheel->clk + TW_LEVEL_SLOTS);
+		KUNIT_ASSERT_EQ(test, tick & TW_LEVEL_MASK, nr);
+	}
+	/* What is expired unseen can do with that. */
+	if (!wheel->slots[nr].inspect) {
+		KUNIT_ASSERT_EQ(test, node->flags & ~TW_NODE_PERIODIC, 0);
+		KUNIT_ASSERT_EQ(test, node->slack_shift, 0);
+		KUNIT_ASSERT_FALSE(test, wheel->settable);
+	}
+}
+
+static void check_ready(struct kunit *test, const struct tw_wheel *wheel)
+{
+	const struct tw_node *node;
+
+	fixture_check_list(test, &wheel->ready);
+	list_for_each_entry(node, &wheel->ready.nodes, entry)
+		KUNIT_ASSERT_TRUE(test, tw_is_ready(wheel, node));
 }
 
 /**
@@ -162,36 +320,31 @@ void fixture_check_list(struct kunit *test, const struct tw_wheel *wheel,
 void fixture_check_wheel(struct kunit *test, const struct tw_wheel *wheel)
 {
 	s64 next = tw_wheel_next(wheel);
+	const struct tw_node *node;
 	unsigned int slot;
 	u32 pending = 0;
 	u32 levels = 0;
 
 	for (slot = 0; slot < TW_SLOTS; slot++) {
-		const struct tw_list *list = &wheel->slots[slot];
+		const struct tw_slot *list = &wheel->slots[slot];
 		unsigned int level = slot / TW_LEVEL_SLOTS;
 		unsigned int nr = slot % TW_LEVEL_SLOTS;
 		bool bit = wheel->occupied[level][nr / 64] >> (nr % 64) & 1;
-		u32 index;
 
 		if (bit != !!list->count)
 			KUNIT_FAIL(test, "slot %u: bit %d, but %u nodes", slot,
 				   bit, list->count);
+		fixture_check_list(test, list);
 		if (!list->count)
 			continue;
 		levels |= 1U << level;
 		pending += list->count;
-		fixture_check_list(test, wheel, list);
-		for (index = list->first; index != TW_NIL;
-		     index = tw_node(wheel->table, index)->next) {
-			const struct tw_node *node = tw_node(wheel->table, index);
-
-			KUNIT_ASSERT_EQ(test, node->slot, slot);
-			KUNIT_ASSERT_FALSE(test, tw_is_ready(wheel, node));
-			KUNIT_ASSERT_LE(test, next, node->expires);
-			KUNIT_ASSERT_LE(test, wheel->next, node->expires);
+		list_for_each_entry(node, &list->nodes, entry) {
+			check_pending(test, wheel, slot, node);
+			KUNIT_ASSERT_LE(test, next, fixture_tick(wheel, node));
 		}
 	}
 	KUNIT_EXPECT_EQ(test, levels, wheel->levels);
 	KUNIT_EXPECT_EQ(test, pending, wheel->pending);
-	fixture_check_list(test, wheel, &wheel->ready);
+	check_ready(test, wheel);
 }

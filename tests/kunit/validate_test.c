@@ -82,6 +82,7 @@ static void check_op(struct kunit *test, u16 opcode)
 {
 	const struct op_param *param = test->param_value;
 	struct twheel_op op = param->op;
+	int head;
 
 	/* What is only handed out. */
 	op.size = sizeof(op);
@@ -89,6 +90,13 @@ static void check_op(struct kunit *test, u16 opcode)
 	op.state = U32_MAX;
 	op.opcode = opcode;
 	KUNIT_EXPECT_EQ(test, tw_check_op(&op), param->want);
+	/* Piece by piece, as those are checked that are like most. */
+	head = tw_check_head(op.size, op.opcode, op.flags);
+	KUNIT_EXPECT_EQ(test, head ?: tw_check_rest(&op), param->want);
+	/* The rest has no say in what the head is. */
+	op = (struct twheel_op){ .size = op.size, .opcode = opcode,
+				 .flags = op.flags };
+	KUNIT_EXPECT_EQ(test, tw_check_op(&op), head);
 }
 
 static void arm(struct kunit *test)
@@ -121,7 +129,58 @@ static void every_flag_of_an_op(struct kunit *test)
 			op.flags = 1U << flag;
 			KUNIT_EXPECT_EQ(test, tw_check_op(&op),
 					known ? 0 : -EINVAL);
+			KUNIT_EXPECT_EQ(test, tw_check_head(op.size, op.opcode,
+							    op.flags),
+					known ? 0 : -EINVAL);
 		}
+}
+
+static void every_opcode(struct kunit *test)
+{
+	unsigned int opcode;
+
+	for (opcode = 0; opcode <= U16_MAX; opcode++) {
+		bool known = opcode >= TWHEEL_OP_ARM &&
+			     opcode <= TWHEEL_OP_QUERY;
+
+		KUNIT_ASSERT_EQ(test, tw_check_head(sizeof(struct twheel_op),
+						    opcode, 0),
+				known ? 0 : -EINVAL);
+	}
+}
+
+static const struct plain_param {
+	const char *name;
+	bool plain;
+	struct twheel_op op;
+} plain_params[] = {
+#define PLAIN(name, plain, ...) { name, plain, { __VA_ARGS__ } }
+	PLAIN("all zero", true, .flags = 0),
+	PLAIN("deadline and user data", true, .deadline = 1, .user_data = 1),
+	PLAIN("all but what counts", true, .size = U32_MAX, .opcode = U16_MAX,
+	      .flags = U16_MAX, .result = -1, .state = U32_MAX, .id = U64_MAX,
+	      .deadline = U64_MAX, .user_data = U64_MAX),
+	PLAIN("interval", false, .interval = 1),
+	PLAIN("interval, last bit", false, .interval = 1ULL << 63),
+	PLAIN("slack", false, .slack = 1),
+	PLAIN("slack, middle bit", false, .slack = 1ULL << 32),
+	PLAIN("jitter", false, .jitter = 1),
+	PLAIN("jitter, last bit", false, .jitter = 1ULL << 63),
+	PLAIN("all that counts", false, .interval = 1, .slack = 1, .jitter = 1),
+};
+
+static void describe_plain(const struct plain_param *param, char *desc)
+{
+	strscpy(desc, param->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(plain, plain_params, describe_plain);
+
+static void plain_is_what_has_but_a_deadline(struct kunit *test)
+{
+	const struct plain_param *param = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, tw_op_plain(&param->op), param->plain);
 }
 
 static const struct size_param {
@@ -150,6 +209,9 @@ static void size_of_an_op(struct kunit *test)
 
 	for (op.opcode = TWHEEL_OP_ARM; op.opcode <= TWHEEL_OP_QUERY; op.opcode++)
 		KUNIT_EXPECT_EQ(test, tw_check_op(&op), param->want);
+	/* It says more than what kind of operation it is. */
+	KUNIT_EXPECT_EQ(test, tw_check_head(param->size, U16_MAX, U16_MAX),
+			param->want ?: -EINVAL);
 }
 
 static const struct setup_param {
@@ -243,6 +305,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(modify, timed_gen_params),
 	KUNIT_CASE_PARAM(other_op, op_gen_params),
 	KUNIT_CASE(every_flag_of_an_op),
+	KUNIT_CASE(every_opcode),
+	KUNIT_CASE_PARAM(plain_is_what_has_but_a_deadline, plain_gen_params),
 	KUNIT_CASE_PARAM(size_of_an_op, size_gen_params),
 	KUNIT_CASE_PARAM(setup, setup_gen_params),
 	KUNIT_CASE_PARAM(array, array_gen_params),

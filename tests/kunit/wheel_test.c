@@ -7,11 +7,6 @@
 
 #include "fixture.h"
 
-static bool is_ready(const struct tw_wheel *wheel, u32 index)
-{
-	return tw_is_ready(wheel, tw_node(wheel->table, index));
-}
-
 /* Where a wheel may stand when a node comes: at edges of slots and turns. */
 static const s64 starts[] = {
 	0, 1, TW_TURN - 2, TW_TURN - 1, TW_TURN, 12345,
@@ -27,7 +22,8 @@ static s64 edge(unsigned int level, unsigned int nr)
 	const s64 edges[EDGES] = { width - 1, width, width + 1, 2 * width - 1,
 				   2 * width, (TW_TURN - 1) * width + 1 };
 
-	return max_t(s64, 1, edges[nr]);
+	/* Time ends within the reach of the last level. */
+	return clamp_t(s64, edges[nr], 1, FIXTURE_LAST - (1LL << 41));
 }
 
 static const unsigned int levels[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
@@ -48,14 +44,14 @@ static void expires_at_its_tick(struct kunit *test)
 		s64 start = starts[i / EDGES];
 		s64 expires = start + edge(level, i % EDGES);
 		struct tw_wheel *wheel = fixture_wheel(test, start, 1);
-		u32 index = fixture_arm(test, wheel, expires);
+		struct tw_node *node = fixture_arm(test, wheel, expires);
 
 		fixture_check_wheel(test, wheel);
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires - 1), 0);
 		KUNIT_ASSERT_EQ(test, wheel->pending, 1);
 		KUNIT_ASSERT_EQ(test, wheel->next, expires);
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires), 1);
-		KUNIT_ASSERT_EQ(test, wheel->ready.first, index);
+		KUNIT_ASSERT_PTR_EQ(test, tw_first_ready(wheel), node);
 		KUNIT_ASSERT_EQ(test, wheel->pending, 0);
 		KUNIT_ASSERT_EQ(test, wheel->next, TW_NEVER);
 	}
@@ -118,12 +114,53 @@ static void last_tick_can_be_reached(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 0, 2);
 
-	fixture_arm(test, wheel, TW_TICK_MAX);
-	fixture_arm(test, wheel, TW_TICK_MAX - 1);
+	fixture_arm(test, wheel, FIXTURE_LAST);
+	fixture_arm(test, wheel, FIXTURE_LAST - 1);
 	fixture_check_wheel(test, wheel);
-	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, TW_TICK_MAX - 2), 0);
-	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, TW_TICK_MAX - 1), 1);
-	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, TW_TICK_MAX), 1);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, FIXTURE_LAST - 2), 0);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, FIXTURE_LAST - 1), 1);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, FIXTURE_LAST), 1);
+}
+
+static void never_does_not_come(struct kunit *test)
+{
+	struct tw_wheel *wheel = fixture_wheel(test, 0, 2);
+	struct tw_node *node = fixture_alloc(test, wheel);
+
+	node->deadline = KTIME_MAX;
+	tw_wheel_add_plain(wheel, node);
+	node = fixture_arm_slack(test, wheel, 1, 0);
+	tw_wheel_mod(wheel, node, KTIME_MAX, 50);
+	fixture_check_wheel(test, wheel);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, FIXTURE_LAST), 0);
+	KUNIT_EXPECT_EQ(test, wheel->pending, 2);
+}
+
+/* All times of a tick expire with it, and not one of them before. */
+static void deadlines_inside_a_tick_share_it(struct kunit *test)
+{
+	unsigned int level = *(const unsigned int *)test->param_value;
+	unsigned int i, n;
+
+	for (i = 0; i < EDGES; i++) {
+		struct tw_wheel *wheel = fixture_wheel(test, 1,
+						       FIXTURE_TICK + 1);
+		s64 expires = 2 + edge(level, i);
+		s64 end = fixture_ns(wheel, expires);
+		struct tw_node *node;
+
+		for (n = 0; n <= FIXTURE_TICK; n++) {
+			node = fixture_alloc(test, wheel);
+			node->deadline = end - n;
+			tw_wheel_add_plain(wheel, node);
+		}
+		/* The last of them is of the tick before. */
+		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires - 2), 0);
+		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires - 1), 1);
+		KUNIT_ASSERT_PTR_EQ(test, tw_first_ready(wheel), node);
+		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires),
+				FIXTURE_TICK);
+	}
 }
 
 static void late_wheel_expires_in_order(struct kunit *test)
@@ -131,21 +168,22 @@ static void late_wheel_expires_in_order(struct kunit *test)
 	static const s64 ticks[] = { 5000000, 64, 1, 4096, 65, 127, 128, 5000001,
 				     4095, 63, 2, 262144, 5000000 };
 	struct tw_wheel *wheel = fixture_wheel(test, 0, ARRAY_SIZE(ticks));
-	u32 index[ARRAY_SIZE(ticks)];
+	struct tw_node *node;
 	unsigned int i;
 	s64 last = 0;
 
 	for (i = 0; i < ARRAY_SIZE(ticks); i++)
-		index[i] = fixture_arm(test, wheel, ticks[i]);
+		fixture_arm(test, wheel, ticks[i]);
 	KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, 9999999),
 			ARRAY_SIZE(ticks));
-	while (wheel->ready.count) {
-		for (i = 0; index[i] != wheel->ready.first; i++)
-			KUNIT_ASSERT_LT(test, i + 1, ARRAY_SIZE(ticks));
-		KUNIT_ASSERT_GE(test, ticks[i], last);
-		last = ticks[i];
-		tw_wheel_del(wheel, index[i]);
+	while ((node = tw_first_ready(wheel))) {
+		s64 tick = fixture_tick(wheel, node);
+
+		KUNIT_ASSERT_GE(test, tick, last);
+		last = tick;
+		tw_wheel_del(wheel, node);
 	}
+	KUNIT_EXPECT_EQ(test, wheel->ready.count, 0);
 }
 
 static void idle_time_is_skipped(struct kunit *test)
@@ -154,9 +192,10 @@ static void idle_time_is_skipped(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, wheel->clk, 6);
 	KUNIT_EXPECT_EQ(test, tw_wheel_next(wheel), TW_NEVER);
-	KUNIT_EXPECT_EQ(test, tw_wheel_first(wheel), TW_NIL);
+	KUNIT_EXPECT_NULL(test, tw_wheel_first(wheel));
 	tw_wheel_forward(wheel, 1000000);
 	KUNIT_EXPECT_EQ(test, wheel->clk, 1000001);
+	KUNIT_EXPECT_EQ(test, wheel->done, 1000000LL * FIXTURE_TICK);
 	tw_wheel_forward(wheel, 999);
 	KUNIT_EXPECT_EQ(test, wheel->clk, 1000001);
 
@@ -192,8 +231,8 @@ static const struct change {
 	{ "within a wide slot, earlier", 5000001, 5000000, 0 },
 	{ "from one wide slot to the next", 5000000, 5300000, 0 },
 	{ "when it has come down", 5000000, 5000010, 4999999 },
-	{ "to the last tick", 50, TW_TICK_MAX, 0 },
-	{ "from the last tick", TW_TICK_MAX, 50, 0 },
+	{ "to the last tick", 50, FIXTURE_LAST, 0 },
+	{ "from the last tick", FIXTURE_LAST, 50, 0 },
 	{ "when it is ready", 50, 60, 50 },
 	{ "when it is ready for long", 50, 70000, 60000 },
 };
@@ -215,16 +254,14 @@ static void rearmed_node_expires_at_its_new_tick(struct kunit *test)
 		struct tw_wheel *wheel = fixture_wheel(test, 0, others + 1);
 		struct tw_node *node;
 		u64 expired;
-		u32 index;
 
 		for (i = 0; i < others / 2; i++)
 			fixture_arm(test, wheel, change->from);
-		index = fixture_arm(test, wheel, change->from);
-		node = tw_node(wheel->table, index);
+		node = fixture_arm(test, wheel, change->from);
 		for (; i < others; i++)
 			fixture_arm(test, wheel, change->from);
 		expired = fixture_run(test, wheel, change->at);
-		tw_wheel_mod(wheel, index, change->to);
+		fixture_mod(wheel, node, change->to);
 		fixture_check_wheel(test, wheel);
 		KUNIT_ASSERT_FALSE(test, tw_is_ready(wheel, node));
 
@@ -232,22 +269,165 @@ static void rearmed_node_expires_at_its_new_tick(struct kunit *test)
 		KUNIT_ASSERT_FALSE(test, tw_is_ready(wheel, node));
 		expired += fixture_run(test, wheel, change->to);
 		KUNIT_ASSERT_TRUE(test, tw_is_ready(wheel, node));
-		expired += fixture_run(test, wheel, TW_TICK_MAX);
+		expired += fixture_run(test, wheel, FIXTURE_LAST);
 		KUNIT_ASSERT_EQ(test, expired,
 				others + 1 + (change->at >= change->from));
 		KUNIT_ASSERT_EQ(test, wheel->ready.count, others + 1);
 	}
 }
 
+/* What a node may be: like most, with slack, periodic, of a settable clock. */
+static const struct kind {
+	unsigned int slack_shift;
+	bool periodic;
+	bool settable;
+} kinds[] = {
+	{ 0 }, { 1 }, { 4 }, { 0, .periodic = true }, { 3, .periodic = true },
+	{ 0, .settable = true }, { 2, .settable = true },
+};
+
+static void set_periodic(struct tw_node *node, bool periodic)
+{
+	node->flags &= ~TW_NODE_PERIODIC;
+	if (periodic)
+		node->flags |= TW_NODE_PERIODIC;
+}
+
+static struct tw_node *arm_kind(struct kunit *test, struct tw_wheel *wheel,
+				s64 tick, const struct kind *kind)
+{
+	struct tw_node *node = fixture_alloc(test, wheel);
+
+	node->deadline = fixture_deadline(wheel, tick);
+	node->slack_shift = kind->slack_shift;
+	node->flags = 0;
+	set_periodic(node, kind->periodic);
+	tw_wheel_add(wheel, node);
+	return node;
+}
+
+static void change_kind(struct kunit *test, const struct change *change,
+			const struct kind *from, const struct kind *to)
+{
+	struct tw_wheel *wheel = fixture_wheel(test, 0, 3);
+	struct tw_node *node;
+	s64 tick;
+
+	wheel->settable = from->settable;
+	fixture_arm(test, wheel, change->from);
+	node = arm_kind(test, wheel, change->from, from);
+	fixture_arm(test, wheel, change->from);
+	fixture_run(test, wheel, change->at);
+	KUNIT_ASSERT_EQ(test, tw_is_ready(wheel, node),
+			fixture_tick(wheel, node) <= change->at);
+
+	set_periodic(node, to->periodic);
+	tw_wheel_mod(wheel, node, fixture_deadline(wheel, change->to),
+		     to->slack_shift);
+	fixture_check_wheel(test, wheel);
+	tick = fixture_tick(wheel, node);
+	KUNIT_ASSERT_GE(test, tick, change->to);
+	fixture_run(test, wheel, tick - 1);
+	KUNIT_ASSERT_FALSE(test, tw_is_ready(wheel, node));
+	KUNIT_ASSERT_EQ(test, node->slack_shift, to->slack_shift);
+	fixture_run(test, wheel, tick);
+	KUNIT_ASSERT_TRUE(test, tw_is_ready(wheel, node));
+	KUNIT_ASSERT_EQ(test, !!(node->flags & TW_NODE_PERIODIC), to->periodic);
+	KUNIT_ASSERT_EQ(test, node->slack_shift, to->slack_shift);
+
+	tw_wheel_del(wheel, node);
+	fixture_check_wheel(test, wheel);
+	KUNIT_ASSERT_EQ(test, wheel->pending + wheel->ready.count, 2);
+}
+
+static void rearmed_node_may_be_of_another_kind(struct kunit *test)
+{
+	unsigned int from, to;
+
+	for (from = 0; from < ARRAY_SIZE(kinds); from++)
+		for (to = 0; to < ARRAY_SIZE(kinds); to++)
+			if (kinds[from].settable == kinds[to].settable)
+				change_kind(test, test->param_value,
+					    &kinds[from], &kinds[to]);
+}
+
+/* The short ways do nothing to what is not for them, and say so. */
+static void check_not_plain(struct kunit *test, struct tw_wheel *wheel,
+			    struct tw_node *node)
+{
+	struct tw_wheel *was;
+	struct tw_node node_was = *node;
+
+	was = kunit_kmalloc(test, sizeof(*was), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, was);
+	memcpy(was, wheel, sizeof(*was));
+	KUNIT_EXPECT_FALSE(test, tw_wheel_del_plain(wheel, node));
+	KUNIT_EXPECT_FALSE(test, tw_wheel_mod_plain(wheel, node,
+						    fixture_ns(wheel, 900)));
+	KUNIT_EXPECT_FALSE(test, tw_wheel_mod_plain(wheel, node,
+						    fixture_ns(wheel, 110)));
+	KUNIT_EXPECT_EQ(test, memcmp(was, wheel, sizeof(*was)), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(&node_was, node, sizeof(*node)), 0);
+	fixture_check_wheel(test, wheel);
+}
+
+static void short_ways_leave_others_alone(struct kunit *test)
+{
+	struct tw_wheel *wheel;
+	struct tw_node *node[3];
+	unsigned int i;
+
+	for (i = 1; i < ARRAY_SIZE(kinds); i++) {
+		wheel = fixture_wheel(test, 100, 1);
+		wheel->settable = kinds[i].settable;
+		check_not_plain(test, wheel, arm_kind(test, wheel, 500, &kinds[i]));
+	}
+
+	/* What is ready, be it stamped or not, or ready at once. */
+	wheel = fixture_wheel(test, 100, 3);
+	for (i = 0; i < 2; i++)
+		node[i] = fixture_arm(test, wheel, 105);
+	KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, 105), 2);
+	node[2] = fixture_arm_ready(test, wheel, fixture_ns(wheel, 106),
+				    fixture_ns(wheel, 107));
+	for (i = 0; i < 3; i++)
+		check_not_plain(test, wheel, node[i]);
+}
+
+static void short_ways_do_what_long_ones_do(struct kunit *test)
+{
+	const struct change *change = test->param_value;
+	struct tw_wheel *wheel = fixture_wheel(test, 0, 1);
+	struct tw_node *node = fixture_alloc(test, wheel);
+	bool pending = change->from > change->at;
+	s64 deadline;
+
+	node->deadline = fixture_deadline(wheel, change->from);
+	tw_wheel_add_plain(wheel, node);
+	fixture_check_wheel(test, wheel);
+	KUNIT_EXPECT_EQ(test, wheel->pending, 1);
+	fixture_run(test, wheel, change->at);
+	deadline = fixture_deadline(wheel, change->to);
+	KUNIT_ASSERT_EQ(test, tw_wheel_mod_plain(wheel, node, deadline), pending);
+	if (!pending)
+		return;
+	fixture_check_wheel(test, wheel);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, change->to - 1), 0);
+	KUNIT_EXPECT_TRUE(test, tw_wheel_del_plain(wheel, node));
+	fixture_check_wheel(test, wheel);
+	KUNIT_EXPECT_EQ(test, wheel->pending, 0);
+	KUNIT_EXPECT_EQ(test, wheel->next, TW_NEVER);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, change->to), 0);
+}
+
 static void pushed_ahead_again_and_again(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 0, 1);
-	u32 index = fixture_arm(test, wheel, 100);
-	struct tw_node *node = tw_node(wheel->table, index);
+	struct tw_node *node = fixture_arm(test, wheel, 100);
 	s64 now;
 
 	for (now = 1; now < 20000; now += 7) {
-		tw_wheel_mod(wheel, index, now + 100);
+		fixture_mod(wheel, node, now + 100);
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, now), 0);
 		KUNIT_ASSERT_FALSE(test, tw_is_ready(wheel, node));
 	}
@@ -266,10 +446,12 @@ static void pushed_ahead_and_forwarded(struct kunit *test)
 		struct tw_wheel *wheel = fixture_wheel(test, 0, 1);
 		s64 first = edge(level, i % EDGES);
 		s64 expires = first + pushes[i / EDGES];
-		u32 index = fixture_arm(test, wheel, first);
+		struct tw_node *node;
 		unsigned int wakeups = 0;
 
-		tw_wheel_mod(wheel, index, expires);
+		expires = min(expires, FIXTURE_LAST);
+		node = fixture_arm(test, wheel, first);
+		fixture_mod(wheel, node, expires);
 		fixture_run(test, wheel, 0);
 		while (wheel->pending) {
 			tw_wheel_forward(wheel, wheel->next - 1);
@@ -301,34 +483,35 @@ static void deleted_node_does_not_expire(struct kunit *test)
 
 	for (t = 0; t < ARRAY_SIZE(ticks); t++) {
 		struct tw_wheel *wheel = fixture_wheel(test, 0, 3);
-		u32 index[3];
+		struct tw_node *node[3];
 
-		for (i = 0; i < ARRAY_SIZE(index); i++)
-			index[i] = fixture_arm(test, wheel, ticks[t]);
-		tw_wheel_del(wheel, index[place]);
+		for (i = 0; i < ARRAY_SIZE(node); i++)
+			node[i] = fixture_arm(test, wheel, ticks[t]);
+		tw_wheel_del(wheel, node[place]);
 		KUNIT_ASSERT_EQ(test, wheel->pending, 2);
 		fixture_check_wheel(test, wheel);
 
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, ticks[t]), 2);
-		KUNIT_ASSERT_EQ(test, wheel->ready.first, index[!place]);
-		KUNIT_ASSERT_EQ(test, wheel->ready.last,
-				index[place == 2 ? 1 : 2]);
+		KUNIT_ASSERT_PTR_EQ(test, wheel->ready.nodes.next,
+				    &node[!place]->entry);
+		KUNIT_ASSERT_PTR_EQ(test, wheel->ready.nodes.prev,
+				    &node[place == 2 ? 1 : 2]->entry);
 	}
 }
 
 static void empty_slot_leaves_no_bit(struct kunit *test)
 {
 	unsigned int level = *(const unsigned int *)test->param_value;
-	unsigned int i;
+	unsigned int i, slot;
 
 	for (i = 0; i < EDGES; i++) {
 		s64 expires = 7 + edge(level, i);
 		struct tw_wheel *wheel = fixture_wheel(test, 7, 2);
-		u32 index = fixture_arm(test, wheel, expires);
-		u32 moved = fixture_arm(test, wheel, expires);
+		struct tw_node *node = fixture_arm(test, wheel, expires);
+		struct tw_node *moved = fixture_arm(test, wheel, expires);
 
-		tw_wheel_mod(wheel, moved, expires + 1);
-		tw_wheel_del(wheel, index);
+		fixture_mod(wheel, moved, expires + 1);
+		tw_wheel_del(wheel, node);
 		KUNIT_ASSERT_EQ(test, wheel->pending, 1);
 		tw_wheel_del(wheel, moved);
 		KUNIT_ASSERT_EQ(test, wheel->pending, 0);
@@ -337,9 +520,9 @@ static void empty_slot_leaves_no_bit(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, wheel->levels, 0);
 		KUNIT_ASSERT_NULL(test, memchr_inv(wheel->occupied, 0,
 						   sizeof(wheel->occupied)));
-		KUNIT_ASSERT_NULL(test, memchr_inv(wheel->moved, 0,
-						   sizeof(wheel->moved)));
-		KUNIT_ASSERT_EQ(test, tw_wheel_first(wheel), TW_NIL);
+		for (slot = 0; slot < TW_SLOTS; slot++)
+			KUNIT_ASSERT_EQ(test, wheel->slots[slot].inspect, 0);
+		KUNIT_ASSERT_NULL(test, tw_wheel_first(wheel));
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires + 1), 0);
 	}
 }
@@ -353,14 +536,14 @@ static void drained_one_by_one(struct kunit *test)
 	for (i = 0; i < nodes; i++)
 		fixture_arm(test, wheel, edge(i / EDGES, i % EDGES));
 	for (; i; i--) {
-		u32 index = tw_wheel_first(wheel);
+		struct tw_node *node = tw_wheel_first(wheel);
 
-		KUNIT_ASSERT_NE(test, index, TW_NIL);
-		KUNIT_ASSERT_FALSE(test, is_ready(wheel, index));
-		tw_wheel_del(wheel, index);
+		KUNIT_ASSERT_NOT_NULL(test, node);
+		KUNIT_ASSERT_FALSE(test, tw_is_ready(wheel, node));
+		tw_wheel_del(wheel, node);
 		fixture_check_wheel(test, wheel);
 	}
-	KUNIT_EXPECT_EQ(test, tw_wheel_first(wheel), TW_NIL);
+	KUNIT_EXPECT_NULL(test, tw_wheel_first(wheel));
 	KUNIT_EXPECT_EQ(test, wheel->pending, 0);
 }
 
@@ -389,7 +572,7 @@ KUNIT_ARRAY_PARAM(load, loads, describe_load);
 static u64 run_in_steps(struct kunit *test, struct tw_wheel *wheel, s64 now,
 			u32 budget)
 {
-	struct tw_step step = { .now = now };
+	struct tw_step step = { .now = now, .stamp = fixture_stamp(wheel, now) };
 	u64 expired = 0;
 	unsigned int steps = 0;
 	bool more;
@@ -408,14 +591,28 @@ static u64 run_in_steps(struct kunit *test, struct tw_wheel *wheel, s64 now,
 	return expired;
 }
 
+/* Only the first is written to. */
+static void check_stamped(struct kunit *test, const struct tw_wheel *wheel,
+			  bool all)
+{
+	const struct tw_node *node;
+	bool stamped = true;
+
+	list_for_each_entry(node, &wheel->ready.nodes, entry) {
+		KUNIT_ASSERT_EQ(test, node->flags, stamped ? TW_NODE_STAMPED : 0);
+		stamped = all;
+	}
+}
+
 static void slot_is_handed_over_whole(struct kunit *test)
 {
 	const struct load *load = test->param_value;
 	struct tw_wheel *wheel = fixture_wheel(test, 0, load->nodes);
-	struct tw_step step = { .now = load->expires, .stamp = 1, .budget = 1 };
+	struct tw_step step = { .now = load->expires, .budget = 1 };
 	unsigned int i;
 
 	/* All at one tick, to which the wheel has come down before. */
+	step.stamp = fixture_stamp(wheel, step.now);
 	tw_wheel_forward(wheel, load->expires - 1);
 	for (i = 0; i < load->nodes; i++)
 		fixture_arm(test, wheel, load->expires);
@@ -425,7 +622,26 @@ static void slot_is_handed_over_whole(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, step.budget, 0);
 	KUNIT_EXPECT_EQ(test, step.moved, 0);
 	KUNIT_EXPECT_EQ(test, wheel->ready.count, load->nodes);
+	check_stamped(test, wheel, false);
 	fixture_check_wheel(test, wheel);
+}
+
+/* When the clock may be set, nothing is said by a deadline alone. */
+static void settable_slot_is_expired_one_by_one(struct kunit *test)
+{
+	const struct load *load = test->param_value;
+	struct tw_wheel *wheel = fixture_wheel(test, 0, load->nodes);
+	u32 budget = max(load->budget, 2U);
+	unsigned int i;
+
+	wheel->settable = true;
+	for (i = 0; i < load->nodes; i++)
+		fixture_arm(test, wheel, load->expires);
+	KUNIT_EXPECT_EQ(test, run_in_steps(test, wheel, load->expires - 1,
+					   budget), 0);
+	KUNIT_EXPECT_EQ(test, run_in_steps(test, wheel, load->expires, budget),
+			load->nodes);
+	check_stamped(test, wheel, true);
 }
 
 /* Each step does at least one piece, and never more than it may. */
@@ -446,146 +662,418 @@ static void steps_keep_to_their_budget(struct kunit *test)
 					   budget), load->nodes / 2);
 }
 
-/* A slot with nodes that were moved is looked through, in pieces too. */
-static void moved_nodes_are_looked_through(struct kunit *test)
+/* A third of the nodes of a slot is moved to later while they are in it. */
+static void arm_and_move(struct kunit *test, struct tw_wheel *wheel,
+			 const struct load *load)
+{
+	struct tw_node *node;
+	unsigned int i;
+
+	for (i = 0; i < load->nodes; i++) {
+		node = fixture_arm(test, wheel, load->expires);
+		if (i % 3 == 0)
+			fixture_mod(wheel, node, load->expires + 10);
+	}
+	fixture_check_wheel(test, wheel);
+}
+
+/* From a wide slot it takes steps to bring each to its own tick. */
+static void moved_nodes_are_put_where_they_belong(struct kunit *test)
 {
 	const struct load *load = test->param_value;
 	struct tw_wheel *wheel = fixture_wheel(test, 0, load->nodes);
 	u32 budget = max(load->budget, 2U);
-	unsigned int i;
-	u32 index;
+	unsigned int moved = (load->nodes + 2) / 3;
 
-	tw_wheel_forward(wheel, load->expires - 1);
-	for (i = 0; i < load->nodes; i++) {
-		index = fixture_arm(test, wheel, load->expires);
-		if (i % 3 == 0)
-			tw_wheel_mod(wheel, index, load->expires + 10);
-	}
+	arm_and_move(test, wheel, load);
+	KUNIT_EXPECT_EQ(test, run_in_steps(test, wheel, load->expires - 1,
+					   budget), 0);
 	KUNIT_EXPECT_EQ(test, run_in_steps(test, wheel, load->expires, budget),
-			load->nodes - (load->nodes + 2) / 3);
+			load->nodes - moved);
 	KUNIT_EXPECT_EQ(test, run_in_steps(test, wheel, load->expires + 9,
 					   budget), 0);
 	KUNIT_EXPECT_EQ(test, run_in_steps(test, wheel, load->expires + 10,
-					   budget), (load->nodes + 2) / 3);
+					   budget), moved);
+}
+
+/* On level 0 they leave the others at once, and both come as wholes. */
+static void moved_nodes_leave_a_whole_slot(struct kunit *test)
+{
+	const struct load *load = test->param_value;
+	struct tw_wheel *wheel = fixture_wheel(test, 0, load->nodes);
+	struct tw_step step = { .now = load->expires };
+	unsigned int moved = (load->nodes + 2) / 3;
+
+	step.stamp = fixture_stamp(wheel, step.now);
+	tw_wheel_forward(wheel, load->expires - 1);
+	arm_and_move(test, wheel, load);
+	step.budget = 1;
+	tw_wheel_step(wheel, &step);
+	KUNIT_EXPECT_EQ(test, step.expired, load->nodes - moved);
+	step.now += 10;
+	step.budget = 1;
+	tw_wheel_step(wheel, &step);
+	KUNIT_EXPECT_EQ(test, step.expired, moved);
+	KUNIT_EXPECT_EQ(test, step.moved, 0);
+	fixture_check_wheel(test, wheel);
 }
 
 static void half_expired_slot_takes_changes(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 0, 100);
-	struct tw_step step = { .now = 10, .stamp = 10, .budget = 33 };
+	struct tw_step step = { .now = 10, .budget = 33 };
+	struct tw_node *node[100];
 	unsigned int i, ready = 0;
-	u32 index[100];
 
-	for (i = 0; i < 100; i++)
-		index[i] = fixture_arm(test, wheel, 10);
+	for (i = 0; i < 99; i++)
+		node[i] = fixture_arm(test, wheel, 10);
 	/* Now the slot is not handed over whole. */
-	tw_wheel_mod(wheel, index[99], 20);
+	node[99] = fixture_arm_slack(test, wheel, 10, 1);
+	step.stamp = fixture_stamp(wheel, 10);
 	KUNIT_ASSERT_TRUE(test, tw_wheel_step(wheel, &step));
 	fixture_check_wheel(test, wheel);
 	KUNIT_ASSERT_GT(test, step.expired, 0);
-	KUNIT_ASSERT_LT(test, step.expired, 99);
+	KUNIT_ASSERT_LT(test, step.expired, 98);
 	for (i = 0; i < 100; i++) {
 		/* Nothing counts as ready before it is on the list. */
-		if (is_ready(wheel, index[i]))
+		if (tw_is_ready(wheel, node[i]))
 			ready++;
 	}
 	KUNIT_EXPECT_EQ(test, ready, wheel->ready.count);
 	KUNIT_EXPECT_EQ(test, ready, step.expired);
 
-	tw_wheel_del(wheel, index[0]);
-	tw_wheel_del(wheel, index[98]);
-	tw_wheel_mod(wheel, index[1], 15);
-	tw_wheel_mod(wheel, index[97], 15);
+	tw_wheel_del(wheel, node[0]);
+	tw_wheel_del(wheel, node[98]);
+	fixture_mod(wheel, node[1], 15);
+	fixture_mod(wheel, node[97], 15);
 	fixture_check_wheel(test, wheel);
 	fixture_run(test, wheel, 10);
-	KUNIT_EXPECT_EQ(test, wheel->ready.count, 95);
+	KUNIT_EXPECT_EQ(test, wheel->ready.count, 96);
 	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, 14), 0);
 	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, 15), 2);
-	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, 20), 1);
 }
 
-/* A deadline that becomes later without the wheel being told. */
-static s64 refresh(const struct tw_wheel *wheel, const struct tw_node *node)
+/* A node with slack is pending when its deadline is long over. */
+static void slack_node_waits_for_its_multiple(struct kunit *test)
 {
-	return max_t(s64, node->deadline, wheel->clk);
-}
-
-static void wheel_asks_before_it_expires(struct kunit *test)
-{
+	static const unsigned int shifts[] = { 1, 3, 6, 7, 13, 20 };
 	unsigned int level = *(const unsigned int *)test->param_value;
+	unsigned int i;
+
+	for (i = 0; i < EDGES * ARRAY_SIZE(shifts); i++) {
+		struct tw_wheel *wheel = fixture_wheel(test, 5, 1);
+		s64 tick = 5 + edge(level, i % EDGES);
+		struct tw_node *node;
+		s64 expires;
+
+		node = fixture_arm_slack(test, wheel, tick, shifts[i / EDGES]);
+		expires = fixture_tick(wheel, node);
+		fixture_check_wheel(test, wheel);
+		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, tick - 1), 0);
+		KUNIT_ASSERT_EQ(test, wheel->next, expires);
+		if (expires > tick) {
+			KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, tick), 0);
+			KUNIT_ASSERT_EQ(test, fixture_run(test, wheel,
+							  expires - 1), 0);
+			KUNIT_ASSERT_LE(test, node->deadline, wheel->done);
+			KUNIT_ASSERT_FALSE(test, tw_is_ready(wheel, node));
+		}
+		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires), 1);
+		KUNIT_ASSERT_TRUE(test, tw_is_ready(wheel, node));
+	}
+}
+
+/* And so it can be changed and taken out of where it is, which is no ready list. */
+static void slack_node_past_its_deadline_takes_changes(struct kunit *test)
+{
+	struct tw_wheel *wheel = fixture_wheel(test, 0, 4);
+	struct tw_node *later = fixture_arm_slack(test, wheel, 65, 7);
+	struct tw_node *exact = fixture_arm_slack(test, wheel, 65, 7);
+	struct tw_node *gone = fixture_arm_slack(test, wheel, 65, 7);
+	struct tw_node *stays = fixture_arm_slack(test, wheel, 65, 7);
+
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, 100), 0);
+	fixture_mod(wheel, exact, 110);
+	tw_wheel_mod(wheel, later, fixture_deadline(wheel, 129), 7);
+	tw_wheel_del(wheel, gone);
+	fixture_check_wheel(test, wheel);
+	KUNIT_EXPECT_EQ(test, wheel->pending, 3);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, 109), 0);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, 110), 1);
+	KUNIT_EXPECT_TRUE(test, tw_is_ready(wheel, exact));
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, 127), 0);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, 128), 1);
+	KUNIT_EXPECT_TRUE(test, tw_is_ready(wheel, stays));
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, 255), 0);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, 256), 1);
+	KUNIT_EXPECT_TRUE(test, tw_is_ready(wheel, later));
+}
+
+/* One node with slack in a slot, and none of it is expired unseen. */
+static void slack_node_is_never_expired_unseen(struct kunit *test)
+{
+	static const s64 ticks[] = { 8, TW_TURN, 5000, 5000000 };
+	unsigned int place = *(const unsigned int *)test->param_value;
+	const unsigned int nodes = 3 * TW_SMALL_SLOT;
+	unsigned int slack_at = place * (nodes - 1) / 2;
+	unsigned int t, i;
+
+	for (t = 0; t < ARRAY_SIZE(ticks); t++) {
+		struct tw_wheel *wheel = fixture_wheel(test, 0, nodes + 2);
+		struct tw_node *slack = NULL;
+		struct tw_step step = { .now = ticks[t] };
+
+		for (i = 0; i < nodes; i++)
+			if (i == slack_at)
+				slack = fixture_arm_slack(test, wheel,
+							  ticks[t] - 6, 3);
+			else
+				fixture_arm(test, wheel, ticks[t]);
+		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, ticks[t] - 1), 0);
+		step.stamp = fixture_stamp(wheel, ticks[t]);
+		do {
+			step.budget = 5;
+			KUNIT_ASSERT_TRUE(test, tw_wheel_step(wheel, &step));
+			fixture_check_wheel(test, wheel);
+			KUNIT_ASSERT_LE(test, step.expired, 4);
+			KUNIT_ASSERT_EQ(test, tw_is_ready(wheel, slack),
+					!!(slack->flags & TW_NODE_STAMPED));
+		} while (wheel->pending);
+		check_stamped(test, wheel, true);
+
+		/* Of that, the slot knows nothing more when it is used again. */
+		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, ticks[t]), 0);
+		tw_wheel_forward(wheel, ticks[t] + TW_LEVEL_SLOTS - 1);
+		fixture_arm(test, wheel, ticks[t] + TW_LEVEL_SLOTS);
+		fixture_arm(test, wheel, ticks[t] + TW_LEVEL_SLOTS);
+		step.now = ticks[t] + TW_LEVEL_SLOTS;
+		step.budget = 1;
+		tw_wheel_step(wheel, &step);
+		KUNIT_ASSERT_EQ(test, step.expired, 2);
+	}
+}
+
+/* By how many ticks the clock is set back, when the wheel is so far on its way. */
+static const struct set_back {
+	const char *name;
+	s64 ticks;
+	unsigned int quarters;
+} set_backs[] = {
+	{ "a tick, at once", 1, 0 },
+	{ "a tick, on the way", 1, 2 },
+	{ "a tick, at the last moment", 1, 4 },
+	{ "a turn, on the way", TW_TURN, 2 },
+	{ "two turns, at the last moment", 2 * TW_TURN, 4 },
+	{ "far, at once", 1LL << 36, 0 },
+	{ "far, on the way", 1LL << 36, 3 },
+	{ "far, at the last moment", (1LL << 36) + 1, 4 },
+};
+
+static void describe_set_back(const struct set_back *back, char *desc)
+{
+	strscpy(desc, back->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(set_back, set_backs, describe_set_back);
+
+/* Where a wheel starts whose clock is set back by any of that, twice. */
+#define START (TW_REACH >> 14)
+
+/* Run from expiry to expiry, and see each node expire then and not before. */
+static void check_expiries(struct kunit *test, struct tw_wheel *wheel,
+			   struct tw_node **nodes, unsigned int nr)
+{
+	while (wheel->pending) {
+		s64 first = TW_NEVER;
+		unsigned int i, due = 0;
+
+		for (i = 0; i < nr; i++)
+			if (!tw_is_ready(wheel, nodes[i]))
+				first = min(first, fixture_tick(wheel, nodes[i]));
+		for (i = 0; i < nr; i++)
+			due += !tw_is_ready(wheel, nodes[i]) &&
+			       fixture_tick(wheel, nodes[i]) == first;
+		KUNIT_ASSERT_GE(test, first, wheel->clk);
+		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, first - 1), 0);
+		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, first), due);
+	}
+}
+
+static void clock_may_be_set_back(struct kunit *test)
+{
+	const struct set_back *back = test->param_value;
 	unsigned int i, n;
 
-	for (i = 0; i < EDGES; i++) {
-		struct tw_wheel *wheel = fixture_wheel(test, 0, 3);
-		s64 ticks = edge(level, i);
-		u32 index;
+	/* (What the last level reaches to is too far for all that.) */
+	for (i = 0; i < 8 * EDGES; i++) {
+		struct tw_wheel *wheel = fixture_wheel(test, START, 3);
+		s64 ahead = edge(i / EDGES, i % EDGES) + 4;
+		s64 at = START + (ahead - 1) * back->quarters / 4;
+		struct tw_node *node[3];
 
-		wheel->refresh = refresh;
-		for (n = 0; n < 3; n++) {
-			index = fixture_arm(test, wheel, ticks);
-			tw_node(wheel->table, index)->deadline = ticks + 100 * n;
+		wheel->settable = true;
+		node[0] = fixture_arm(test, wheel, START + ahead);
+		node[1] = fixture_arm(test, wheel, START + ahead);
+		node[2] = fixture_arm_slack(test, wheel, START + ahead - 2, 3);
+		for (n = 0; n < 2; n++) {
+			fixture_run(test, wheel, at);
+			fixture_set_back(wheel, back->ticks);
+			fixture_check_wheel(test, wheel);
 		}
-		for (n = 0; n < 3; n++) {
-			s64 now = ticks + 100 * n;
-
-			KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, now - 1), 0);
-			KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, now), 1);
-		}
+		/* So that one is put in by the new time, beside the others. */
+		fixture_mod(wheel, node[1], fixture_tick(wheel, node[0]));
+		check_expiries(test, wheel, node, 3);
 	}
+}
+
+/* A wheel that is run when it asks for it finds out that it asked too early. */
+static void wheel_asks_again_after_set_back(struct kunit *test)
+{
+	const struct set_back *back = test->param_value;
+	unsigned int i;
+
+	for (i = 0; i < 8 * EDGES; i++) {
+		struct tw_wheel *wheel = fixture_wheel(test, START, 1);
+		s64 expires = START + edge(i / EDGES, i % EDGES);
+		unsigned int wakeups = 0;
+
+		wheel->settable = true;
+		fixture_arm(test, wheel, expires);
+		fixture_set_back(wheel, back->ticks);
+		while (wheel->pending) {
+			KUNIT_ASSERT_GE(test, wheel->next, wheel->clk);
+			KUNIT_ASSERT_LE(test, wheel->next, expires + back->ticks);
+			fixture_run(test, wheel, wheel->next);
+			KUNIT_ASSERT_LE(test, ++wakeups, 2 * TW_LEVELS);
+		}
+		KUNIT_ASSERT_EQ(test, wheel->clk, expires + back->ticks + 1);
+	}
+}
+
+static void ready_node_stays_ready_after_set_back(struct kunit *test)
+{
+	const struct set_back *back = test->param_value;
+	struct tw_wheel *wheel = fixture_wheel(test, START, 2);
+	struct tw_node *node[2];
+
+	wheel->settable = true;
+	node[0] = fixture_arm(test, wheel, START + 10);
+	node[1] = fixture_arm(test, wheel, START + 10);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, START + 10), 2);
+	fixture_set_back(wheel, back->ticks);
+	fixture_run(test, wheel, START + 11);
+	KUNIT_EXPECT_TRUE(test, tw_is_ready(wheel, node[0]));
+	KUNIT_EXPECT_TRUE(test, tw_is_ready(wheel, node[1]));
+
+	/* Until it is changed. The same deadline lies ahead again. */
+	tw_wheel_mod(wheel, node[0], node[0]->deadline + FIXTURE_TICK, 0);
+	KUNIT_EXPECT_FALSE(test, tw_is_ready(wheel, node[0]));
+	KUNIT_EXPECT_EQ(test, wheel->ready.count, 1);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, START + 10 + back->ticks),
+			0);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, START + 11 + back->ticks),
+			1);
+}
+
+static void half_expired_slot_is_set_back(struct kunit *test)
+{
+	const struct set_back *back = test->param_value;
+	struct tw_wheel *wheel = fixture_wheel(test, START, 100);
+	struct tw_step step = { .now = START + 10, .budget = 33 };
+	unsigned int i;
+
+	wheel->settable = true;
+	for (i = 0; i < 100; i++)
+		fixture_arm(test, wheel, START + 10);
+	step.stamp = fixture_stamp(wheel, step.now);
+	KUNIT_ASSERT_TRUE(test, tw_wheel_step(wheel, &step));
+	KUNIT_ASSERT_EQ(test, step.expired, 32);
+	fixture_set_back(wheel, back->ticks);
+	fixture_check_wheel(test, wheel);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, START + 10), 0);
+	KUNIT_EXPECT_EQ(test, wheel->ready.count, 32);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, START + 9 + back->ticks),
+			0);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, START + 10 + back->ticks),
+			68);
 }
 
 static const struct seed {
 	u64 seed;
 	s64 span;
+	bool settable;
 } seeds[] = {
 	{ 1, TW_TURN }, { 2, 3 * TW_TURN }, { 3, TW_TURN * TW_TURN },
-	{ 4, 1LL << 20 }, { 5, 1LL << 40 },
+	{ 4, 1LL << 20 }, { 5, 1LL << 40 }, { 6, TW_TURN, true },
+	{ 7, 3 * TW_TURN, true }, { 8, TW_TURN * TW_TURN, true },
+	{ 9, 1LL << 20, true }, { 10, 1LL << 40, true },
 };
 
 static void describe_seed(const struct seed *seed, char *desc)
 {
-	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "seed %llu, span %lld",
-		 seed->seed, seed->span);
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "seed %llu, span %lld%s",
+		 seed->seed, seed->span, seed->settable ? ", settable" : "");
 }
 
 KUNIT_ARRAY_PARAM(seed, seeds, describe_seed);
 
 #define NODES 200
 
+static s64 random_below(struct rnd_state *rnd, s64 limit)
+{
+	return mul_u64_u32_shr(limit, prandom_u32_state(rnd), 32);
+}
+
+static void random_mod(struct tw_wheel *wheel, struct tw_node *node, s64 tick,
+		       struct rnd_state *rnd)
+{
+	u32 random = prandom_u32_state(rnd);
+
+	if (random % 4 == 0)
+		set_periodic(node, random & 4);
+	tw_wheel_mod(wheel, node, fixture_deadline(wheel, tick),
+		     random % 3 ? 0 : random % 5);
+}
+
 /* What became ready must have been due; and all that was due is ready. */
 static void random_use(struct kunit *test)
 {
 	const struct seed *param = test->param_value;
-	struct tw_wheel *wheel = fixture_wheel(test, 0, NODES);
+	s64 now = param->settable ? START : 0;
+	struct tw_wheel *wheel = fixture_wheel(test, now, NODES);
 	struct rnd_state rnd;
 	unsigned int round, i;
-	s64 *expires;
-	s64 now = 0;
-	u32 *index;
+	struct used {
+		struct tw_node *node;
+		bool ready;
+	} *used;
 
-	expires = kunit_kmalloc_array(test, NODES, sizeof(*expires), GFP_KERNEL);
-	index = kunit_kmalloc_array(test, NODES, sizeof(*index), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, expires);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, index);
+	used = kunit_kcalloc(test, NODES, sizeof(*used), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, used);
+	wheel->settable = param->settable;
 	prandom_seed_state(&rnd, param->seed);
-	for (i = 0; i < NODES; i++) {
-		expires[i] = 1 + prandom_u32_state(&rnd) * (u64)param->span / U32_MAX;
-		index[i] = fixture_arm(test, wheel, expires[i]);
-	}
+	for (i = 0; i < NODES; i++)
+		used[i].node = fixture_arm(test, wheel, now + 1 +
+					   random_below(&rnd, param->span));
 	for (round = 0; round < 2000; round++) {
-		i = prandom_u32_state(&rnd) % NODES;
-		expires[i] = wheel->clk +
-			     mul_u64_u32_shr(param->span, prandom_u32_state(&rnd), 32);
-		tw_wheel_mod(wheel, index[i], expires[i]);
+		i = random_below(&rnd, NODES);
+		random_mod(wheel, used[i].node, wheel->clk +
+			   random_below(&rnd, param->span), &rnd);
+		used[i].ready = false;
 		if (round % 4)
 			continue;
-		now += mul_u64_u32_shr(param->span / 16, prandom_u32_state(&rnd), 32);
+		now += random_below(&rnd, param->span / 16);
+		if (param->settable && round % 64 == 0)
+			fixture_set_back(wheel, random_below(&rnd,
+							     param->span / 8));
 		if (now < wheel->clk)
 			continue;
 		fixture_run(test, wheel, now);
-		for (i = 0; i < NODES; i++)
-			KUNIT_ASSERT_EQ(test, expires[i] <= now,
-					is_ready(wheel, index[i]));
+		for (i = 0; i < NODES; i++) {
+			used[i].ready |= fixture_tick(wheel, used[i].node) <= now;
+			KUNIT_ASSERT_EQ(test, used[i].ready,
+					tw_is_ready(wheel, used[i].node));
+		}
 	}
 }
 
@@ -593,20 +1081,34 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(expires_at_its_tick, level_gen_params),
 	KUNIT_CASE_PARAM(lone_node_wakes_twice_at_most, level_gen_params),
 	KUNIT_CASE_PARAM(crowd_expires_at_its_ticks, level_gen_params),
+	KUNIT_CASE_PARAM(deadlines_inside_a_tick_share_it, level_gen_params),
 	KUNIT_CASE(last_tick_can_be_reached),
+	KUNIT_CASE(never_does_not_come),
 	KUNIT_CASE(late_wheel_expires_in_order),
 	KUNIT_CASE(idle_time_is_skipped),
 	KUNIT_CASE_PARAM(rearmed_node_expires_at_its_new_tick, change_gen_params),
+	KUNIT_CASE_PARAM(rearmed_node_may_be_of_another_kind, change_gen_params),
+	KUNIT_CASE(short_ways_leave_others_alone),
+	KUNIT_CASE_PARAM(short_ways_do_what_long_ones_do, change_gen_params),
 	KUNIT_CASE(pushed_ahead_again_and_again),
 	KUNIT_CASE_PARAM(pushed_ahead_and_forwarded, level_gen_params),
 	KUNIT_CASE_PARAM(deleted_node_does_not_expire, place_gen_params),
 	KUNIT_CASE_PARAM(empty_slot_leaves_no_bit, level_gen_params),
 	KUNIT_CASE(drained_one_by_one),
 	KUNIT_CASE_PARAM(slot_is_handed_over_whole, load_gen_params),
+	KUNIT_CASE_PARAM(settable_slot_is_expired_one_by_one, load_gen_params),
 	KUNIT_CASE_PARAM(steps_keep_to_their_budget, load_gen_params),
-	KUNIT_CASE_PARAM(moved_nodes_are_looked_through, load_gen_params),
+	KUNIT_CASE_PARAM(moved_nodes_are_put_where_they_belong, load_gen_params),
+	KUNIT_CASE_PARAM(moved_nodes_leave_a_whole_slot, load_gen_params),
 	KUNIT_CASE(half_expired_slot_takes_changes),
-	KUNIT_CASE_PARAM(wheel_asks_before_it_expires, level_gen_params),
+	KUNIT_CASE_PARAM(slack_node_waits_for_its_multiple, level_gen_params),
+	KUNIT_CASE(slack_node_past_its_deadline_takes_changes),
+	KUNIT_CASE_PARAM(slack_node_is_never_expired_unseen, place_gen_params),
+	KUNIT_CASE_PARAM(clock_may_be_set_back, set_back_gen_params),
+	KUNIT_CASE_PARAM(wheel_asks_again_after_set_back, set_back_gen_params),
+	KUNIT_CASE_PARAM(ready_node_stays_ready_after_set_back,
+			 set_back_gen_params),
+	KUNIT_CASE_PARAM(half_expired_slot_is_set_back, set_back_gen_params),
 	KUNIT_CASE_PARAM(random_use, seed_gen_params),
 	{}
 };

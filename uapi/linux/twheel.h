@@ -325,7 +325,8 @@ struct twheel_stats {
  * @id: the timer; used up with this event, unless it is periodic
  * @user_data: as given when it was armed or last modified
  * @deadline: when it was to expire, its jitter included
- * @expired: when the wheel made it ready
+ * @expired: when the wheel made it ready: not before @deadline, and to 16 binary
+ *	digits of the time since then, rounded down
  * @overrun: periods that went by since, before this read; 0 if not periodic
  * @flags: TWHEEL_EVENT_*
  * @__reserved: 0

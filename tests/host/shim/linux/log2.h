@@ -5,6 +5,14 @@
 
 #include <linux/bitops.h>
 
-#define ilog2(x) (fls64(x) - 1)
+static inline int ilog2(u64 x)
+{
+	return fls64(x) - 1;
+}
+
+static inline int order_base_2(u64 x)
+{
+	return x > 1 ? fls64(x - 1) : 0;
+}
 
 #endif /* SHIM_LINUX_LOG2_H */

@@ -3,8 +3,10 @@
 #ifndef SHIM_LINUX_TYPES_H
 #define SHIM_LINUX_TYPES_H
 
+#include <linux/compiler.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include_next <linux/types.h>
 
 typedef __u8 u8;
@@ -19,8 +21,5 @@ typedef __s64 s64;
 #define U64_MAX ((u64)~0ULL)
 #define S64_MAX ((s64)(U64_MAX >> 1))
 #define S64_MIN ((s64)(-S64_MAX - 1))
-
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
 
 #endif /* SHIM_LINUX_TYPES_H */

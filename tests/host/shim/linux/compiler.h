@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the compiler is told, for a program. */
+#ifndef SHIM_LINUX_COMPILER_H
+#define SHIM_LINUX_COMPILER_H
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define OPTIMIZER_HIDE_VAR(var) asm("" : "+r" (var))
+
+#endif /* SHIM_LINUX_COMPILER_H */
