@@ -21,7 +21,7 @@ struct mem_cgroup;
 struct tw_user;
 
 /* Operations, events or drained timers that are handled under one hold. */
-#define TW_BATCH 128
+#define TW_BATCH 256
 
 /**
  * struct twheel - a wheel in use
@@ -77,7 +77,7 @@ struct twheel {
  * @room: timers that may be armed without looking at limits or memory
  * @asked: limits and memory were asked for what is to be done, and nothing has
  *	been used up since that was not counted then
- * @freed: timers that are gone
+ * @cancelled: &twheel_stats.cancelled before
  * @expired: timers that were ready at once
  */
 struct tw_batch {
@@ -85,8 +85,8 @@ struct tw_batch {
 	u32 granted;
 	u32 room;
 	bool asked;
-	u32 freed;
 	u32 expired;
+	u64 cancelled;
 };
 
 /* context.c: its life, its memory, its settings */

@@ -174,8 +174,7 @@ static int tw_modify(struct twheel *tw, struct tw_batch *batch,
 	return 0;
 }
 
-static int tw_cancel(struct twheel *tw, struct tw_batch *batch,
-		     struct twheel_op *op)
+static int tw_cancel(struct twheel *tw, struct twheel_op *op)
 {
 	struct tw_node *node;
 
@@ -185,7 +184,6 @@ static int tw_cancel(struct twheel *tw, struct tw_batch *batch,
 	tw_wheel_del(&tw->wheel, node);
 	tw_free_timer(tw, node);
 	tw->stats.cancelled++;
-	batch->freed++;
 	trace_twheel_cancel(tw, op);
 	return 0;
 }
@@ -257,7 +255,7 @@ bool tw_do_op(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op)
 			ret = tw_modify(tw, batch, op);
 			break;
 		case TWHEEL_OP_CANCEL:
-			ret = tw_cancel(tw, batch, op);
+			ret = tw_cancel(tw, op);
 			break;
 		case TWHEEL_OP_QUERY:
 			ret = tw_query(tw, op);
@@ -316,6 +314,7 @@ void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int timers)
 		batch->granted = tw_charge(tw, timers);
 	/* Each may want a second one, for its period. */
 	tw_lock_with_nodes(tw, 2 * timers);
+	batch->cancelled = tw->stats.cancelled;
 	batch->now = tw_now(tw, &tick);
 	tw_wheel_forward(&tw->wheel, tick);
 	if (timers)
@@ -333,6 +332,7 @@ void tw_end(struct twheel *tw, struct tw_batch *batch)
 	__releases(&tw->lock)
 {
 	struct tw_chunk *spare;
+	u32 freed;
 
 	if (tw->stats.armed)
 		tw->fixed = true;
@@ -342,12 +342,13 @@ void tw_end(struct twheel *tw, struct tw_batch *batch)
 	}
 	tw_program(tw, tw->wheel.next);
 	spare = tw_table_take_spare(&tw->table);
+	freed = tw->stats.cancelled - batch->cancelled;
 	spin_unlock_bh(&tw->lock);
 
 	tw_free_spare(spare);
-	batch->freed += batch->granted + batch->room;
-	if (batch->freed)
-		tw_user_uncharge(tw->user, batch->freed);
+	freed += batch->granted + batch->room;
+	if (freed)
+		tw_user_uncharge(tw->user, freed);
 	if (batch->expired)
 		tw_wake(tw);
 }

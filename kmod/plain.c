@@ -103,7 +103,7 @@ tw_modify_plain(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op,
 }
 
 static __always_inline bool
-tw_cancel_plain(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op)
+tw_cancel_plain(struct twheel *tw, struct twheel_op *op)
 {
 	struct tw_node *node;
 
@@ -116,7 +116,6 @@ tw_cancel_plain(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op)
 		return false;
 	tw_table_free(&tw->table, node);
 	tw->stats.cancelled++;
-	batch->freed++;
 	tw_put_state(op, TWHEEL_STATE_PENDING);
 	trace_twheel_cancel(tw, op);
 	return true;
@@ -138,7 +137,7 @@ tw_do_run(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op,
 			done = tw_modify_plain(tw, batch, op, head.flags);
 			break;
 		default:
-			done = tw_cancel_plain(tw, batch, op);
+			done = tw_cancel_plain(tw, op);
 			break;
 		}
 		op += done;

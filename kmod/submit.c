@@ -19,7 +19,7 @@
 #include "validate.h"
 
 /* Pages that are held at a time; two for an operation as long as a page. */
-#define TW_WINDOW_PAGES 3
+#define TW_WINDOW_PAGES 5
 
 /**
  * struct tw_window - a part of a program's array, held in memory

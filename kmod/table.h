@@ -50,6 +50,7 @@
  * @slot: where the wheel put it; in a stamped node, a part of the stamp
  * @slack_shift: may expire as late as the next multiple of 2^this ticks
  * @flags: TW_NODE_*
+ * @special: both, 0 in most nodes
  */
 struct tw_node {
 	union {
@@ -63,8 +64,13 @@ struct tw_node {
 	};
 	u32 gen;
 	u16 slot;
-	u8 slack_shift;
-	u8 flags;
+	union {
+		struct {
+			u8 slack_shift;
+			u8 flags;
+		};
+		u16 special;
+	};
 };
 
 /**
@@ -247,10 +253,12 @@ static inline void tw_table_free(struct tw_table *table, struct tw_node *node)
 	node->gen = 0;
 	node->free = free;
 	chunk->free = (uintptr_t)node & (TW_CHUNK_SIZE - 1);
-	chunk->used--;
 	table->free++;
-	if (unlikely(!free || !chunk->used))
+	/* (Two tests, as the compiler makes the least of these.) */
+	if (unlikely(!--chunk->used))
 		tw_chunk_freed(table, chunk, !free);
+	else if (unlikely(!free))
+		tw_chunk_freed(table, chunk, true);
 }
 
 /**

@@ -302,31 +302,41 @@ static s64 tw_first_due(const struct tw_wheel *wheel, unsigned int *level)
 	return first;
 }
 
-/* The first node of a slot leaves it, for where it belongs at @tick. */
-static void tw_move(struct tw_wheel *wheel, struct tw_slot *slot,
-		    struct tw_node *node, s64 tick)
+/* Put a node of a slot to where it belongs by now. */
+static inline void tw_move(struct tw_wheel *wheel, struct tw_node *node)
 {
-	__list_del(&slot->nodes, node->entry.next);
-	slot->count--;
-	tw_place(wheel, node, tick);
+	s64 tick;
+
+	if (likely(!node->special)) {
+		tick = tw_clock_divide(&wheel->clock, node->deadline - 1) + 1;
+		if (likely(tick < wheel->clk + TW_REACH)) {
+			tw_wheel_place(wheel, node, tick, false);
+			return;
+		}
+	}
+	tw_place(wheel, node, tw_node_tick(wheel, node));
 }
 
 /* Bring nodes of a slot to where they belong by now, as the budget allows. */
 static void tw_bring_down(struct tw_wheel *wheel, struct tw_slot *slot,
 			  struct tw_step *step)
 {
-	unsigned int nr = slot - wheel->slots;
+	struct list_head *at = slot->nodes.next;
+	u32 i, nr = min(slot->count, step->budget - 1);
 
-	step->budget--;
-	while (slot->count && step->budget) {
-		struct tw_node *node = tw_slot_head(slot);
+	for (i = 0; i < nr; i++) {
+		struct tw_node *node = list_entry(at, struct tw_node, entry);
 
-		tw_move(wheel, slot, node, tw_node_tick(wheel, node));
-		step->budget--;
-		step->moved++;
+		at = at->next;
+		tw_move(wheel, node);
 	}
+	slot->nodes.next = at;
+	at->prev = &slot->nodes;
+	slot->count -= nr;
 	if (!slot->count)
-		tw_slot_empty(wheel, nr);
+		tw_slot_empty(wheel, slot - wheel->slots);
+	step->budget -= 1 + nr;
+	step->moved += nr;
 }
 
 /* Expire a slot one by one: it has nodes that are not to expire yet. */
@@ -340,13 +350,13 @@ static void tw_expire_seen(struct tw_wheel *wheel, struct tw_slot *slot,
 		s64 tick = tw_node_tick(wheel, node);
 
 		step->budget--;
+		__list_del(&slot->nodes, node->entry.next);
+		slot->count--;
 		if (tick > wheel->clk) {
-			tw_move(wheel, slot, node, tick);
+			tw_place(wheel, node, tick);
 			step->moved++;
 			continue;
 		}
-		__list_del(&slot->nodes, node->entry.next);
-		slot->count--;
 		wheel->pending--;
 		tw_wheel_add_ready(wheel, node, step->stamp);
 		step->expired++;

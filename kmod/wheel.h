@@ -270,8 +270,7 @@ static inline void tw_wheel_add_plain(struct tw_wheel *wheel,
 	/* (The wheels of some host tests reach less far than a deadline may.) */
 	if (TW_REACH_BITS < 54)
 		tick = min(tick, wheel->clk + TW_REACH - 1);
-	node->slack_shift = 0;
-	node->flags = 0;
+	node->special = 0;
 	tw_wheel_place(wheel, node, tick, false);
 	wheel->pending++;
 }
@@ -289,8 +288,7 @@ static inline void tw_slot_unlink(struct tw_wheel *wheel, struct tw_node *node)
 static inline bool tw_is_plain(const struct tw_wheel *wheel,
 			       const struct tw_node *node)
 {
-	return likely(!(node->slack_shift | node->flags) &&
-		      node->deadline > wheel->done);
+	return likely(!node->special && node->deadline > wheel->done);
 }
 
 /**

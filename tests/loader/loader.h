@@ -30,7 +30,7 @@ static const struct parameter {
 } parameters[] = {
 	{ "max_timers", 1, 1U << 30, 1U << 24 },
 	{ "max_user_timers", 1, 1U << 30, 1U << 25 },
-	{ "budget", 16, 1U << 16, 512 },
+	{ "budget", 16, 1U << 16, 256 },
 };
 
 static struct kmod_ctx *kmod;
