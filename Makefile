@@ -20,10 +20,10 @@ help:
 	@echo 'make lib       libtwheel'
 	@echo 'make install   module, library, headers, man pages, udev rule (PREFIX, DESTDIR)'
 	@echo 'make mutants   plant bugs one by one and see that the tests find each'
-	@echo 'make bench     what each operation costs, in instructions'
+	@echo 'make bench     what it costs, beside its peers (bench-quick: the essential)'
 	@echo 'make clean     remove all that was built; downloads stay in the cache'
 
-.PHONY: modules lib demo check vm install mutants bench clean
+.PHONY: modules lib demo check vm install mutants bench bench-quick clean
 modules:
 	@scripts/deps module
 	scripts/module $(if $(KDIR),$(KDIR),$(KERNEL))
@@ -53,6 +53,9 @@ mutants:
 bench:
 	@tests/bench/run
 
+bench-quick:
+	@tests/bench/run -q
+
 clean:
 	rm -rf build
 
@@ -62,7 +65,7 @@ clean:
 program = $(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -Iuapi
 bare32 = -m32 -static -nostdlib -ffreestanding -fno-stack-protector \
 	-isystem /usr/include/$(shell $(CC) -print-multiarch)
-headers = uapi/linux/twheel.h $(wildcard tests/*/*.h)
+headers = uapi/linux/twheel.h $(wildcard tests/*/*.h tests/*/*/*.h)
 
 build/tests/%32: tests/%32.c $(headers)
 	@mkdir -p $(@D)

@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is done with every kind of timer, in the same order, and counted.
+ *
+ * usage: PEER uniform|connections|memory TIMERS...
+ */
+#define _GNU_SOURCE
+#include "bench.h"
+
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A jiffy of Debian's kernels, and how many timers expire in each. */
+#define TICK (4 * MS)
+#define DENSITY 256
+
+/* Ticks between two times of collecting, so that buffers are full. */
+#define SLICE (64 * TICK)
+
+/* Timers that stand for all, where all would take hours. */
+#define SAMPLE 2048
+
+/* Everything is done with a small number of timers as often as makes this many. */
+#define REPEAT 16384
+
+/* How far ahead timers are armed that are to expire. */
+#define LEAD SECOND
+
+/* A connection: what its timeout is, how often and how often again it is pushed. */
+#define TIMEOUT (60 * SECOND)
+#define PUSHES 20
+#define PUSH_EVERY (5 * SECOND)
+#define EXPIRES_ONE_IN 20
+
+uint64_t *handle;
+
+static const struct peer *peer;
+static uint32_t *order;
+static uint64_t *deadline;
+static bool *waiting;
+static size_t timers, left;
+static double base;
+
+uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * SECOND + ts.tv_nsec;
+}
+
+/* xorshift64*, so that the guest's library does not matter. */
+static uint64_t rnd(uint64_t below)
+{
+	static uint64_t seed = 1;
+
+	seed ^= seed >> 12;
+	seed ^= seed << 25;
+	seed ^= seed >> 27;
+	return (__uint128_t)(seed * 0x2545f4914f6cdd1dULL) * below >> 64;
+}
+
+/*
+ * Run for @ns, which is at least that long by the clock: what interrupts and
+ * others take comes on top, and that is how it is seen. Of instructions that do
+ * nothing, because the emulator skips them in no time. Returns how many.
+ */
+static uint64_t spin(uint64_t ns)
+{
+	uint64_t turns = ns / 512;
+	uint64_t spun = turns * 512;
+
+	if (turns)
+		asm volatile("1: .rept 510\n\tnop\n\t.endr\n\tdec %0\n\tjnz 1b"
+			     : "+r"(turns) : : "cc");
+	return spun;
+}
+
+/* How much longer than its instructions a program runs without any timer. */
+static void calibrate(void)
+{
+	uint64_t start, spun;
+
+	/* What is left of whoever ran before. */
+	spin(2 * SECOND);
+	start = now();
+	spun = spin(64 * SECOND);
+	base = (double)(now() - start) / spun;
+}
+
+/* Spin; returns the instructions that others took, beyond those without timers. */
+static double taken(uint64_t ns)
+{
+	uint64_t start = now();
+	uint64_t spun = spin(ns);
+
+	return (now() - start) / base - spun;
+}
+
+static void print(const char *suite, const char *workload, const char *operation,
+		  const char *metric, double value)
+{
+	printf("{\"suite\":\"%s\",", suite);
+	if (workload)
+		printf("\"workload\":\"%s\",", workload);
+	printf("\"peer\":\"%s\",\"operation\":\"%s\",\"timers\":%zu,\"batch\":%u,",
+	       peer->name, operation, timers, peer->batch);
+	printf("\"metric\":\"%s\",\"value\":%.1f}\n", metric, value);
+}
+
+static void shuffle(uint32_t *list, size_t n)
+{
+	size_t i;
+
+	for (i = n - 1; i; i--) {
+		size_t j = rnd(i + 1);
+		uint32_t timer = list[i];
+
+		list[i] = list[j];
+		list[j] = timer;
+	}
+}
+
+static unsigned int batch_at(size_t i, size_t n)
+{
+	return n - i < BATCH ? n - i : BATCH;
+}
+
+/* Do an operation on up to BATCH timers; returns the instructions of all. */
+static uint64_t submit(enum operation op, const uint32_t *list, const uint64_t *time,
+		       bool absolute, unsigned int n, bool measured)
+{
+	uint64_t start, took;
+
+	peer->prepare(op, list, time, absolute, n);
+	start = now();
+	if (measured || !peer->rest)
+		peer->submit(n);
+	else
+		peer->rest(n);
+	took = now() - start;
+	peer->check(n);
+	return took;
+}
+
+/*
+ * Do an operation on @n timers, with times uniform from @from to twice that;
+ * returns the instructions of each.
+ */
+static double run(enum operation op, const uint32_t *list, size_t n, uint64_t from,
+		  bool measured)
+{
+	uint64_t time[BATCH], took = 0;
+	unsigned int batch, j;
+	size_t i;
+
+	for (i = 0; i < n; i += batch) {
+		batch = batch_at(i, n);
+		for (j = 0; j < batch; j++)
+			time[j] = from + rnd(from);
+		took += submit(op, list + i, time, false, batch, measured);
+	}
+	return (double)took / n;
+}
+
+/*
+ * Create or destroy all timers; returns the instructions of each, with those that
+ * the kernel puts off.
+ */
+static double each(void (*act)(size_t first, unsigned int n))
+{
+	uint64_t start = now(), took;
+	unsigned int batch;
+	size_t i;
+
+	if (!act)
+		return 0;
+	for (i = 0; i < timers; i += batch) {
+		batch = batch_at(i, timers);
+		act(i, batch);
+	}
+	took = now() - start;
+	return (took + taken(SECOND)) / timers;
+}
+
+/* Once unmeasured, so that all memory is there. */
+static void warm_up(void)
+{
+	run(ARM, order, timers, 100 * SECOND, false);
+	run(CANCEL, order, timers, 0, false);
+}
+
+void note_expiry(size_t timer, uint64_t when)
+{
+	if (timer >= timers || !waiting[timer])
+		errx(1, "timer %zu expired unasked", timer);
+	if (when < deadline[timer])
+		errx(1, "timer %zu expired %lu ns early", timer, deadline[timer] - when);
+	waiting[timer] = false;
+	left--;
+}
+
+static uint64_t collect(void)
+{
+	uint64_t start, took = 0;
+	unsigned int n;
+
+	do {
+		start = now();
+		n = peer->collect();
+		took += now() - start;
+		peer->check_collected(n);
+	} while (n == BATCH);
+	return took;
+}
+
+/*
+ * Run until all timers that are waited for have expired, from @begin to soon after
+ * @end, and are collected; returns the instructions of all of that.
+ */
+static double collect_all(uint64_t begin, uint64_t end)
+{
+	double cost = taken(begin - now());
+
+	while (left) {
+		uint64_t start = now(), slice = TICK;
+
+		if (start + slice < end)
+			slice = end - start < SLICE ? end - start : SLICE;
+		else if (start > end + SECOND)
+			errx(1, "%zu of %zu timers did not expire", left, timers);
+		cost += taken(slice);
+		cost += collect();
+	}
+	return cost;
+}
+
+/* Let all timers expire, so and so many a tick; returns the instructions of all. */
+static double expire(void)
+{
+	uint64_t from = now() + LEAD + timers * 6000;
+	uint64_t range = timers * TICK / DENSITY;
+	uint64_t time[BATCH];
+	unsigned int batch, j;
+	size_t i;
+
+	for (i = 0; i < timers; i += batch) {
+		batch = batch_at(i, timers);
+		for (j = 0; j < batch; j++) {
+			time[j] = from + rnd(range);
+			deadline[order[i + j]] = time[j];
+			waiting[order[i + j]] = true;
+		}
+		left += batch;
+		submit(ARM, order + i, time, true, batch, false);
+	}
+	if (now() > from)
+		errx(1, "arming took longer than expected");
+	return collect_all(from, from + range + 2 * TICK);
+}
+
+/* What the operations cost, in instructions; added up over the rounds. */
+struct costs {
+	double create, arm, later, earlier, cancel, destroy;
+};
+
+/* All operations once, with @n of the timers to stand for all. */
+static void add_costs(struct costs *sum, size_t n)
+{
+	uint32_t *sample = order + timers - n;
+
+	sum->create += each(peer->create);
+	run(ARM, order, timers - n, 100 * SECOND, false);
+	sum->arm += run(ARM, sample, n, 100 * SECOND, true);
+	/* Each time others, so that none has a place of its own in some list. */
+	shuffle(order, timers);
+	sum->later += run(MODIFY, sample, n, 200 * SECOND, true);
+	shuffle(order, timers);
+	sum->earlier += run(MODIFY, sample, n, 50 * SECOND, true);
+	shuffle(order, timers);
+	sum->cancel += run(CANCEL, sample, n, 0, true);
+	sum->destroy += each(peer->destroy);
+}
+
+static size_t repetitions(void)
+{
+	return timers < REPEAT ? REPEAT / timers : 1;
+}
+
+static void operations(void)
+{
+	size_t n = timers <= peer->whole ? timers : SAMPLE;
+	size_t i, rounds = repetitions();
+	struct costs sum = { 0 };
+
+	peer->open(timers, false);
+	each(peer->create);
+	warm_up();
+	each(peer->destroy);
+	for (i = 0; i < rounds; i++)
+		add_costs(&sum, n);
+	peer->close();
+
+	if (peer->create) {
+		print("guest", "uniform", "create", "instructions", sum.create / rounds);
+		print("guest", "uniform", "close", "instructions", sum.destroy / rounds);
+	}
+	print("guest", "uniform", "arm", "instructions", sum.arm / rounds);
+	print("guest", "uniform", "modify_later", "instructions", sum.later / rounds);
+	print("guest", "uniform", "modify_earlier", "instructions", sum.earlier / rounds);
+	print("guest", "uniform", "cancel", "instructions", sum.cancel / rounds);
+}
+
+static void expiry(void)
+{
+	size_t i, rounds = repetitions();
+	double sum = 0;
+
+	peer->open(timers, true);
+	each(peer->create);
+	warm_up();
+	for (i = 0; i < rounds; i++)
+		sum += expire();
+	each(peer->destroy);
+	peer->close();
+	print("guest", "uniform", "expire_read", "instructions", sum / rounds / timers);
+}
+
+static void uniform(void)
+{
+	operations();
+	if (peer->collect)
+		expiry();
+}
+
+/*
+ * One operation for each connection, spread over the time until the next one;
+ * returns the instructions, and those of what happened in between.
+ */
+static double push_all(enum operation op, const uint32_t *list, size_t n)
+{
+	uint64_t begin = now(), time[BATCH];
+	double cost = 0;
+	unsigned int batch, j;
+	size_t i;
+
+	for (i = 0; i < BATCH; i++)
+		time[i] = TIMEOUT;
+	for (i = 0; i < n; i += batch) {
+		uint64_t due = begin + PUSH_EVERY * i / n;
+
+		if (now() < due)
+			cost += taken(due - now());
+		batch = batch_at(i, n);
+		for (j = 0; j < batch; j++)
+			deadline[list[i + j]] = now() + TIMEOUT;
+		cost += submit(op, list + i, time, false, batch, true);
+	}
+	if (now() > begin + PUSH_EVERY)
+		errx(1, "%s with %zu timers: slower than the connections", peer->name, n);
+	return cost + taken(begin + PUSH_EVERY - now());
+}
+
+/* Every connection lives once; returns the instructions of a life. */
+static double lives(void)
+{
+	double cost;
+	uint64_t begin;
+	size_t i, n;
+
+	cost = push_all(ARM, order, timers);
+	for (i = 0; i < PUSHES; i++) {
+		shuffle(order, timers);
+		begin = now();
+		cost += push_all(MODIFY, order, timers);
+	}
+
+	/* Those that are cancelled to the front. */
+	for (i = n = 0; i < timers; i++) {
+		uint32_t timer = order[i];
+
+		if (timer % EXPIRES_ONE_IN) {
+			order[i] = order[n];
+			order[n++] = timer;
+		} else {
+			waiting[timer] = true;
+			left++;
+		}
+	}
+	cost += push_all(CANCEL, order, n);
+	cost += collect_all(begin + TIMEOUT, now() + TIMEOUT);
+	return cost / timers;
+}
+
+static void connections(void)
+{
+	double cost;
+
+	peer->open(timers, true);
+	each(peer->create);
+	warm_up();
+	cost = lives();
+	each(peer->destroy);
+	peer->close();
+	print("guest", "connections", "connection", "instructions", cost);
+}
+
+/* The sum of a field's values, where it stands alone at the start of a line. */
+static uint64_t sum_of(const char *file, const char *field)
+{
+	uint64_t sum = 0, value;
+	char line[256], format[64];
+	FILE *f = fopen(file, "r");
+
+	if (!f)
+		err(1, "%s", file);
+	snprintf(format, sizeof(format), " %s: %%lu", field);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, format, &value) == 1)
+			sum += value;
+	fclose(f);
+	return sum;
+}
+
+static void write_to(const char *file, const char *text)
+{
+	FILE *f = fopen(file, "w");
+
+	if (!f || fputs(text, f) < 0 || fclose(f))
+		err(1, "%s", file);
+}
+
+/*
+ * Bytes of the machine's memory that are neither free nor only a cache: of slab,
+ * page tables and all else. Pages that a processor keeps for its next allocation
+ * count as free.
+ */
+static uint64_t used(void)
+{
+	static const char info[] = "/proc/meminfo";
+	uint64_t kept;
+
+	write_to("/proc/sys/vm/drop_caches", "3");
+	/* For what is freed after a grace period, or by a worker. */
+	sleep(3);
+	write_to("/proc/sys/vm/stat_refresh", "1");
+	kept = sum_of("/proc/zoneinfo", "count") * getpagesize();
+	return (sum_of(info, "MemTotal") - sum_of(info, "MemFree") -
+		sum_of(info, "Buffers") - sum_of(info, "Cached")) * 1024 - kept;
+}
+
+static void memory(void)
+{
+	uint64_t before, pending, after;
+
+	before = used();
+	peer->open(timers, true);
+	each(peer->create);
+	run(ARM, order, timers, 10000 * SECOND, false);
+	pending = used();
+	if (!peer->destroy)
+		run(CANCEL, order, timers, 0, false);
+	each(peer->destroy);
+	after = used();
+	peer->close();
+	print("memory", NULL, "pending", "bytes", (double)(pending - before) / timers);
+	print("memory", NULL, "after", "bytes", (double)after - before);
+}
+
+/* For what is allocated once and for all, however many timers there are. */
+static void once(void)
+{
+	peer->open(timers, true);
+	each(peer->create);
+	warm_up();
+	each(peer->destroy);
+	peer->close();
+	used();
+}
+
+/* Zeroed memory that is there already. */
+static void *array(size_t n, size_t size)
+{
+	void *p = mmap(NULL, n * size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (p == MAP_FAILED)
+		err(1, "memory for %zu timers", n);
+	return p;
+}
+
+static void measure(void (*measurement)(void), size_t n)
+{
+	size_t i;
+
+	timers = n;
+	handle = array(n, sizeof(*handle));
+	order = array(n, sizeof(*order));
+	deadline = array(n, sizeof(*deadline));
+	waiting = array(n, sizeof(*waiting));
+	for (i = 0; i < n; i++)
+		order[i] = i;
+	shuffle(order, n);
+	measurement();
+	munmap(handle, n * sizeof(*handle));
+	munmap(order, n * sizeof(*order));
+	munmap(deadline, n * sizeof(*deadline));
+	munmap(waiting, n * sizeof(*waiting));
+}
+
+int bench(const struct peer *whom, int argc, char **argv)
+{
+	void (*measurement)(void) = NULL;
+	int i;
+
+	if (argc > 2) {
+		if (!strcmp(argv[1], "uniform"))
+			measurement = uniform;
+		else if (!strcmp(argv[1], "connections"))
+			measurement = connections;
+		else if (!strcmp(argv[1], "memory"))
+			measurement = memory;
+	}
+	if (!measurement)
+		errx(2, "usage: %s uniform|connections|memory TIMERS...", argv[0]);
+
+	peer = whom;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	calibrate();
+	for (i = 2; i < argc; i++) {
+		size_t n = strtoul(argv[i], NULL, 0);
+
+		if (!n)
+			errx(2, "not a number of timers: %s", argv[i]);
+		fprintf(stderr, "%s: %s, %zu timers\n", peer->name, argv[1], n);
+		if (measurement == memory)
+			measure(once, BATCH);
+		measure(measurement, n);
+	}
+	return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the peers and the program that compares them share: a clock that stands
+ * still, a stopwatch, and what a peer has to be able to do.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MS 1000000ULL
+#define SECOND 1000000000ULL
+
+enum operation {
+	ARM, MODIFY_LATER, MODIFY_EARLIER, CANCEL, EXPIRE_READ, CONNECTION, OPERATIONS
+};
+
+/**
+ * struct peer - a kind of timer
+ * @name: as printed
+ * @open: make ready for @timers
+ * @uniform: do each operation on all of them; NULL: it can't
+ * @connections: let each be the timeout of a connection
+ * @close: give all back
+ */
+struct peer {
+	const char *name;
+	void (*open)(size_t timers);
+	void (*uniform)(void);
+	void (*connections)(void);
+	void (*close)(void);
+};
+
+extern const struct peer wheel_peer, peer;
+
+/* What clock_gettime() says to everybody in the program, in ns. */
+extern uint64_t now;
+
+/* The timers in a random order, see shuffle(). */
+extern uint32_t *order;
+
+void begin(void);
+void end(enum operation op);
+void spend(enum operation op, double ns);
+uint64_t rnd(uint64_t below);
+void shuffle(void);
+void *array(size_t n, size_t size);
+void array_free(void *p, size_t n, size_t size);
+
+#endif /* BENCH_H */
