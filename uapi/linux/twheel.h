@@ -221,7 +221,9 @@ struct twheel_op {
  * done, in order, from the first. A bad operation has its error in its own
  * result, counts as done, and does not stop the others. Less than @nr are
  * done when a signal comes or when the array can't be read and written
- * further on; with none done the call fails with %EINTR or %EFAULT.
+ * further on; with none done the call fails with %EINTR or %EFAULT. Elements
+ * of which none lies in two pages, as in an array that is aligned to 64 bytes,
+ * cost the least.
  */
 struct twheel_submit {
 	__u32 size;
