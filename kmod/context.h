@@ -72,7 +72,7 @@ struct twheel {
 
 /**
  * struct tw_batch - what is common to operations under one hold of the lock
- * @now: the time that it is now, in ns
+ * @now: the time that it is now, in ns, from tw_batch_time()
  * @granted: timers that the user may yet arm, besides @room
  * @room: timers that may be armed without looking at limits or memory
  * @asked: limits and memory were asked for what is to be done, and nothing has
@@ -102,6 +102,7 @@ s64 tw_now(struct twheel *tw, s64 *tick);
 
 /* ops.c: what a program does to timers */
 void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int timers);
+void tw_batch_time(struct twheel *tw, struct tw_batch *batch);
 void tw_end(struct twheel *tw, struct tw_batch *batch);
 bool tw_do_op(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op);
 void tw_fill_op(struct twheel *tw, const struct tw_node *node,

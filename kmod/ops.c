@@ -307,18 +307,29 @@ static void tw_lock_with_nodes(struct twheel *tw, unsigned int nodes)
 void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int timers)
 	__acquires(&tw->lock)
 {
-	s64 tick;
-
 	*batch = (struct tw_batch){ .asked = timers };
 	if (timers)
 		batch->granted = tw_charge(tw, timers);
 	/* Each may want a second one, for its period. */
 	tw_lock_with_nodes(tw, 2 * timers);
 	batch->cancelled = tw->stats.cancelled;
-	batch->now = tw_now(tw, &tick);
-	tw_wheel_forward(&tw->wheel, tick);
 	if (timers)
 		tw_measure_room(tw, batch);
+}
+
+/**
+ * tw_batch_time() - what arms and modifies timers needs to know the time
+ * @tw: the wheel
+ * @batch: what tw_begin() filled in
+ *
+ * Context: holds @tw->lock.
+ */
+void tw_batch_time(struct twheel *tw, struct tw_batch *batch)
+{
+	s64 tick;
+
+	batch->now = tw_now(tw, &tick);
+	tw_wheel_forward(&tw->wheel, tick);
 }
 
 /**

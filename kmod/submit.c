@@ -201,6 +201,7 @@ static unsigned int tw_submit_window(struct twheel *tw, unsigned long uops,
 	nr = opcode == TWHEEL_OP_ARM ? win.nr : 0;
 	while (done < win.nr) {
 		tw_begin(tw, &batch, nr);
+		tw_batch_time(tw, &batch);
 		done = tw_do_window(tw, &batch, &win, done);
 		tw_end(tw, &batch);
 		nr = win.nr - done;
@@ -242,6 +243,8 @@ static void tw_do_one(struct twheel *tw, struct twheel_op *op)
 
 	do {
 		tw_begin(tw, &batch, nr);
+		if (op->opcode != TWHEEL_OP_CANCEL)
+			tw_batch_time(tw, &batch);
 		done = tw_do_plain(tw, &batch, op, 1) ||
 		       tw_do_op(tw, &batch, op);
 		tw_end(tw, &batch);
