@@ -73,18 +73,6 @@ bool tw_clock_known(u32 id)
 	       id == TWHEEL_CLOCK_BOOTTIME || id == TWHEEL_CLOCK_TAI;
 }
 
-/**
- * tw_clock_settable() - can the clock be set while timers wait?
- * @clock: the clock
- *
- * Return: true if so.
- */
-bool tw_clock_settable(const struct tw_clock *clock)
-{
-	return clock->id == TWHEEL_CLOCK_REALTIME ||
-	       clock->id == TWHEEL_CLOCK_TAI;
-}
-
 const char *tw_clock_name(const struct tw_clock *clock)
 {
 	switch (clock->id) {

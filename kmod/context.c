@@ -128,7 +128,7 @@ void tw_destroy(struct twheel *tw)
  *
  * When the clock was set back, the wheel's time goes on from where it was. The
  * nodes in it then come up too early and are put where they belong, see
- * &tw_wheel.settable.
+ * &tw_wheel.set_back.
  *
  * Context: holds @tw->lock.
  * Return: the host's time in ns.
@@ -143,6 +143,7 @@ s64 tw_now(struct twheel *tw, s64 *tick)
 	back = tw->wheel.clk - 1 - *tick;
 	if (unlikely(back > 0)) {
 		tw->wheel.clock.shift += back;
+		tw->wheel.set_back = true;
 		*tick += back;
 		if (tw->timer_tick != TW_NEVER)
 			tw->timer_tick += back;
@@ -189,7 +190,6 @@ int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
 	slots = tw->wheel.slots;
 	tw_wheel_init(&tw->wheel, &clock,
 		      tw_clock_floor(&clock, tw_clock_now(&clock)));
-	tw->wheel.settable = tw_clock_settable(&clock);
 	if (slots)
 		tw_wheel_set_slots(&tw->wheel, slots);
 	spin_unlock_bh(&tw->lock);

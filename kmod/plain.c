@@ -162,7 +162,7 @@ unsigned int tw_do_plain(struct twheel *tw, struct tw_batch *batch,
 	union tw_head head;
 
 	lockdep_assert_held(&tw->lock);
-	if (tw->wheel.settable)
+	if (tw->wheel.set_back)
 		return 0;
 	do {
 		head.word = tw_head(op);

@@ -105,7 +105,8 @@ void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk)
 	unsigned int level;
 
 	wheel->clk = clk;
-	wheel->done = (clk - 1 - wheel->clock.shift) * wheel->clock.tick;
+	wheel->done = max(wheel->done, (clk - 1 - wheel->clock.shift) *
+				       wheel->clock.tick);
 	for (level = 0; level < TW_LEVELS; level++) {
 		s64 turn = tw_position(level + 1, clk);
 		s64 reach = tw_position_start(level + 1, turn + 2);
@@ -170,7 +171,7 @@ void tw_wheel_add(struct tw_wheel *wheel, struct tw_node *node)
 
 	node->flags &= TW_NODE_PERIODIC;
 	/* Whatever the caller did, the wheel stays sound. */
-	if (node->slack_shift || wheel->settable || tick < wheel->clk)
+	if (node->slack_shift || wheel->set_back || tick < wheel->clk)
 		node->flags |= TW_NODE_INSPECT;
 	tw_place(wheel, node, tick);
 	wheel->pending++;
@@ -247,7 +248,8 @@ void tw_wheel_del(struct tw_wheel *wheel, struct tw_node *node)
 void tw_wheel_mod(struct tw_wheel *wheel, struct tw_node *node, s64 deadline,
 		  unsigned int slack_shift)
 {
-	if (!slack_shift && tw_wheel_mod_plain(wheel, node, deadline))
+	if (!slack_shift && !wheel->set_back &&
+	    tw_wheel_mod_plain(wheel, node, deadline))
 		return;
 	tw_wheel_del(wheel, node);
 	node->deadline = deadline;
@@ -307,7 +309,7 @@ static inline void tw_move(struct tw_wheel *wheel, struct tw_node *node)
 {
 	s64 tick;
 
-	if (likely(!node->special)) {
+	if (likely(!node->special && !wheel->set_back)) {
 		tick = tw_clock_divide(&wheel->clock, node->deadline - 1) + 1;
 		if (likely(tick < wheel->clk + TW_REACH)) {
 			tw_wheel_place(wheel, node, tick, false);
@@ -384,7 +386,7 @@ static void tw_expire(struct tw_wheel *wheel, struct tw_step *step)
 
 	step->tick = wheel->clk;
 	step->budget--;
-	if (slot->inspect)
+	if (slot->inspect || wheel->set_back)
 		tw_expire_seen(wheel, slot, step);
 	else
 		tw_expire_unseen(wheel, slot, step);

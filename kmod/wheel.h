@@ -16,7 +16,7 @@
  *
  * Where that can't be said by the deadline alone, slots are not expired unseen,
  * but node by node, each with a stamp: when a node has slack, and when the clock
- * can be set.
+ * was set back.
  *
  * A node that is moved to later stays where it is, if that is not on level 0,
  * until the wheel comes to its slot and puts it where it belongs by then.
@@ -95,9 +95,10 @@ struct tw_level {
  * struct tw_wheel - a wheel
  * @clock: makes ticks of deadlines
  * @slots: TW_SLOTS slots
- * @settable: @clock can be set while nodes wait. No slot is then expired unseen
+ * @set_back: @clock was set back, so nodes may be where they came too early. No
+ *	slot is expired unseen from then on
  * @clk: the tick that comes next. All before it are done
- * @done: the time at which the tick before @clk began, in ns: a node whose
+ * @done: the latest time that the tick before @clk began at, in ns: a node whose
  *	deadline is not after it is ready, if it may be expired unseen
  * @next: there is nothing to do before this tick
  * @level: the levels
@@ -118,7 +119,7 @@ struct tw_wheel {
 	s64 stamp;
 	u32 pending;
 	u32 levels;
-	bool settable;
+	bool set_back;
 	struct tw_level level[TW_LEVELS];
 	struct tw_slot ready;
 	u64 occupied[TW_LEVELS][TW_LEVEL_WORDS];
@@ -258,7 +259,7 @@ static inline void tw_wheel_place(struct tw_wheel *wheel, struct tw_node *node,
 
 /**
  * tw_wheel_add_plain() - add a node that is on no list and like most
- * @wheel: the wheel, whose clock can't be set
+ * @wheel: the wheel, whose clock was not set back
  * @node: the node; it has no slack and is not periodic. Its deadline is set, and
  *	lies after the time that the wheel was forwarded to last
  */
@@ -284,7 +285,7 @@ static inline void tw_slot_unlink(struct tw_wheel *wheel, struct tw_node *node)
 		wheel->next = TW_NEVER;
 }
 
-/* Is the node pending, and like most: no slack, not periodic, no settable clock? */
+/* Is the node pending, and like most: no slack, not periodic? */
 static inline bool tw_is_plain(const struct tw_wheel *wheel,
 			       const struct tw_node *node)
 {
@@ -309,7 +310,7 @@ static inline bool tw_wheel_del_plain(struct tw_wheel *wheel,
 
 /**
  * tw_wheel_mod_plain() - change when a node expires that is pending and like most
- * @wheel: the wheel
+ * @wheel: the wheel, whose clock was not set back
  * @node: the node
  * @deadline: its new deadline, after the time that the wheel was forwarded to
  *	last

@@ -160,7 +160,7 @@ static s64 first_deadline(void)
 /* Where it may be asked for what lies before, and does it as soon as it can */
 static s64 first_deadline_added(void)
 {
-	return pair.wheel.settable ? first_deadline() : 1;
+	return pair.settable ? first_deadline() : 1;
 }
 
 static unsigned int any_slack(void)
@@ -315,7 +315,7 @@ static void set_back(void)
 	s64 ns = min((__int128)pair.now, (__int128)ticks * pair.tick +
 					 host_below(pair.tick));
 
-	if (pair.wheel.settable)
+	if (pair.settable)
 		pair_set_back(&pair, pair.now - ns);
 }
 

@@ -39,7 +39,7 @@ static void print_trace(void)
 	u64 i = nr > TRACE_SHOWN ? nr - TRACE_SHOWN : 0;
 
 	printf("# tick %u ns%s, %llu operations, of which the last:\n",
-	       traced->tick, wheel->settable ? ", settable" : "", nr);
+	       traced->tick, wheel->set_back ? ", set back" : "", nr);
 	for (; i < nr; i++) {
 		const struct trace *t = &traces[i % TRACE];
 
@@ -158,7 +158,8 @@ void pair_init(struct pair *p, u32 tick, s64 now, bool settable, s64 shift)
 	clock.shift = shift;
 	tw_table_init(&p->table);
 	tw_wheel_init(&p->wheel, &clock, pair_tick(p));
-	p->wheel.settable = settable;
+	p->settable = settable;
+	p->wheel.set_back = shift;
 	tw_wheel_set_slots(&p->wheel, p->slots);
 	REQUIRE_EQ(p->wheel.clk, pair_tick(p) + 1);
 	traced = p;
@@ -342,7 +343,7 @@ static void agree(const struct pair *p)
 	REQUIRE(wheel->clk <= pair_tick(p) + 1);
 	REQUIRE(wheel->next <= pair_first(p));
 	REQUIRE(tw_wheel_next(wheel) <= pair_first(p));
-	if (!wheel->settable)
+	if (!wheel->set_back)
 		REQUIRE_EQ(wheel->done, pair_done(p));
 	if (p->nr_pending) {
 		REQUIRE(first);
@@ -420,7 +421,7 @@ static void set_fields(struct tw_node *node, const struct pair_want *want)
 static bool is_plain(const struct pair *p, const struct pair_want *want)
 {
 	return !want->slack_shift && !want->periodic && !want->rare &&
-	       !p->wheel.settable && want->deadline > pair_done(p);
+	       !p->wheel.set_back && want->deadline > pair_done(p);
 }
 
 /* Only such timers have short ways out. */
@@ -429,7 +430,7 @@ static bool is_plain_pending(const struct pair *p, u32 index)
 	const struct pair_timer *timer = &p->timers[index];
 
 	return timer->state == PAIR_PENDING && !timer->want.slack_shift &&
-	       !timer->want.periodic && !p->wheel.settable;
+	       !timer->want.periodic && !p->wheel.set_back;
 }
 
 /**
@@ -495,7 +496,8 @@ void pair_mod(struct pair *p, u32 index, const struct pair_want *want)
 	model_del(p, index);
 	model_add(p, index, want);
 	/* As kmod/ops.c does it */
-	if (!want->rare && !want->slack_shift && !want->periodic)
+	if (!want->rare && !want->slack_shift && !want->periodic &&
+	    !p->wheel.set_back)
 		done = tw_wheel_mod_plain(&p->wheel, node, want->deadline);
 	REQUIRE(!done || plain);
 	if (!done) {
@@ -542,7 +544,8 @@ void pair_cancel(struct pair *p, u32 index)
 	trace(p, pending ? "cancel" : "cancel ready", index, p->now);
 	check_fields(p, node_of(p, index));
 	model_del(p, index);
-	if (tw_wheel_del_plain(&p->wheel, node_of(p, index)))
+	if (!p->wheel.set_back &&
+	    tw_wheel_del_plain(&p->wheel, node_of(p, index)))
 		REQUIRE(plain);
 	else
 		tw_wheel_del(&p->wheel, node_of(p, index));
@@ -677,6 +680,7 @@ void pair_set_back(struct pair *p, s64 now)
 	if (back > 0) {
 		p->shift += back;
 		p->wheel.clock.shift += back;
+		p->wheel.set_back = true;
 	}
 	agree(p);
 }
@@ -722,7 +726,7 @@ static void take_expired(struct pair *p, const struct tw_step *step,
 		check_fields(p, node);
 		*stamped += !!(node->flags & TW_NODE_STAMPED);
 		/* That it is ready can't be said by its deadline. */
-		if (timer->want.slack_shift || p->wheel.settable)
+		if (timer->want.slack_shift || p->wheel.set_back)
 			REQUIRE(node->flags & TW_NODE_STAMPED);
 		node = after(&p->wheel.ready, node);
 	}
@@ -827,9 +831,8 @@ static void check_node(const struct pair *p, const struct tw_node *node,
 	REQUIRE(tick >= position * width);
 	/* It is looked at when it expires, or else before its slot's end. */
 	REQUIRE(p->wheel.next <= min(tick, end));
-	if (!level && (tick > end || timer->want.slack_shift ||
-		       p->wheel.settable))
-		REQUIRE(inspect);
+	if (!level && (tick > end || timer->want.slack_shift))
+		REQUIRE(inspect || p->wheel.set_back);
 }
 
 static bool slot_is_empty(const struct tw_slot *slot)

@@ -77,6 +77,7 @@ struct pair_due {
 /**
  * struct pair - the two
  * @wheel: the wheel
+ * @settable: its clock can be set back
  * @table: its nodes
  * @slots: its slots
  * @now: the time that it is now, in ns of the host
@@ -93,6 +94,7 @@ struct pair_due {
  */
 struct pair {
 	struct tw_wheel wheel;
+	bool settable;
 	struct tw_table table;
 	struct tw_slot slots[TW_SLOTS];
 	s64 now;

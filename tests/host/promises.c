@@ -81,7 +81,7 @@ static u32 add(s64 expires)
 	node->slack_shift = 0;
 	node->flags = 0;
 	tw_wheel_forward(&wheel, now);
-	if (wheel.settable)
+	if (wheel.set_back)
 		REQUIRE(BLOCKS(tw_wheel_add(&wheel, node)) < OP_BLOCKS);
 	else
 		REQUIRE(BLOCKS(tw_wheel_add_plain(&wheel, node)) < OP_BLOCKS);
@@ -407,7 +407,7 @@ static void a_million_on_a_settable_clock(void)
 	u32 i;
 
 	begin(1000);
-	wheel.settable = true;
+	wheel.set_back = true;
 	for (i = 0; i < MILLION; i++)
 		add(1010);
 	now = 1010;

@@ -168,7 +168,7 @@ struct tw_node *fixture_arm(struct kunit *test, struct tw_wheel *wheel, s64 tick
 {
 	struct tw_node *node;
 
-	if (wheel->settable || prandom_u32_state(&fixture_of(wheel)->rnd) % 2)
+	if (wheel->set_back || prandom_u32_state(&fixture_of(wheel)->rnd) % 2)
 		return fixture_arm_slack(test, wheel, tick, 0);
 	node = fixture_alloc(test, wheel);
 	node->deadline = fixture_deadline(wheel, tick);
@@ -287,7 +287,7 @@ static void check_pending(struct kunit *test, const struct tw_wheel *wheel,
 	KUNIT_ASSERT_LE(test, wheel->next, tick);
 	if (nr >= TW_LEVEL_SLOTS)
 		return;
-	if (!wheel->settable) {
+	if (!wheel->set_back) {
 		KUNIT_ASSERT_GE(test, tick, wheel->clk);
 		KUNIT_ASSERT_LT(test, tick, wheel->clk + TW_LEVEL_SLOTS);
 		KUNIT_ASSERT_EQ(test, tick & TW_LEVEL_MASK, nr);
@@ -296,7 +296,7 @@ static void check_pending(struct kunit *test, const struct tw_wheel *wheel,
 	if (!wheel->slots[nr].inspect) {
 		KUNIT_ASSERT_EQ(test, node->flags & ~TW_NODE_PERIODIC, 0);
 		KUNIT_ASSERT_EQ(test, node->slack_shift, 0);
-		KUNIT_ASSERT_FALSE(test, wheel->settable);
+		KUNIT_ASSERT_FALSE(test, wheel->set_back);
 	}
 }
 

@@ -313,7 +313,7 @@ static void change_kind(struct kunit *test, const struct change *change,
 	struct tw_node *node;
 	s64 tick;
 
-	wheel->settable = from->settable;
+	wheel->set_back = from->settable;
 	fixture_arm(test, wheel, change->from);
 	node = arm_kind(test, wheel, change->from, from);
 	fixture_arm(test, wheel, change->from);
@@ -379,7 +379,7 @@ static void short_ways_leave_others_alone(struct kunit *test)
 
 	for (i = 1; i < ARRAY_SIZE(kinds); i++) {
 		wheel = fixture_wheel(test, 100, 1);
-		wheel->settable = kinds[i].settable;
+		wheel->set_back = kinds[i].settable;
 		check_not_plain(test, wheel, arm_kind(test, wheel, 500, &kinds[i]));
 	}
 
@@ -634,7 +634,7 @@ static void settable_slot_is_expired_one_by_one(struct kunit *test)
 	u32 budget = max(load->budget, 2U);
 	unsigned int i;
 
-	wheel->settable = true;
+	wheel->set_back = true;
 	for (i = 0; i < load->nodes; i++)
 		fixture_arm(test, wheel, load->expires);
 	KUNIT_EXPECT_EQ(test, run_in_steps(test, wheel, load->expires - 1,
@@ -911,7 +911,7 @@ static void clock_may_be_set_back(struct kunit *test)
 		s64 at = START + (ahead - 1) * back->quarters / 4;
 		struct tw_node *node[3];
 
-		wheel->settable = true;
+		wheel->set_back = true;
 		node[0] = fixture_arm(test, wheel, START + ahead);
 		node[1] = fixture_arm(test, wheel, START + ahead);
 		node[2] = fixture_arm_slack(test, wheel, START + ahead - 2, 3);
@@ -937,7 +937,7 @@ static void wheel_asks_again_after_set_back(struct kunit *test)
 		s64 expires = START + edge(i / EDGES, i % EDGES);
 		unsigned int wakeups = 0;
 
-		wheel->settable = true;
+		wheel->set_back = true;
 		fixture_arm(test, wheel, expires);
 		fixture_set_back(wheel, back->ticks);
 		while (wheel->pending) {
@@ -956,7 +956,7 @@ static void ready_node_stays_ready_after_set_back(struct kunit *test)
 	struct tw_wheel *wheel = fixture_wheel(test, START, 2);
 	struct tw_node *node[2];
 
-	wheel->settable = true;
+	wheel->set_back = true;
 	node[0] = fixture_arm(test, wheel, START + 10);
 	node[1] = fixture_arm(test, wheel, START + 10);
 	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, START + 10), 2);
@@ -982,7 +982,7 @@ static void half_expired_slot_is_set_back(struct kunit *test)
 	struct tw_step step = { .now = START + 10, .budget = 33 };
 	unsigned int i;
 
-	wheel->settable = true;
+	wheel->set_back = true;
 	for (i = 0; i < 100; i++)
 		fixture_arm(test, wheel, START + 10);
 	step.stamp = fixture_stamp(wheel, step.now);
@@ -1050,7 +1050,7 @@ static void random_use(struct kunit *test)
 
 	used = kunit_kcalloc(test, NODES, sizeof(*used), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, used);
-	wheel->settable = param->settable;
+	wheel->set_back = param->settable;
 	prandom_seed_state(&rnd, param->seed);
 	for (i = 0; i < NODES; i++)
 		used[i].node = fixture_arm(test, wheel, now + 1 +
