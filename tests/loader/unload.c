@@ -71,7 +71,8 @@ static void test_open(void)
 	must_unload();
 }
 
-static void arm_many(int fd, unsigned int nr, __u64 deadline, __u64 interval)
+static void arm_slack(int fd, unsigned int nr, __u64 deadline, __u64 interval,
+		      __u64 slack)
 {
 	struct twheel_op ops[1000];
 	unsigned int i;
@@ -81,8 +82,14 @@ static void arm_many(int fd, unsigned int nr, __u64 deadline, __u64 interval)
 	for (i = 0; i < nr; i++) {
 		ops[i] = op_arm(0, deadline, i);
 		ops[i].interval = interval;
+		ops[i].slack = slack;
 	}
 	submit_all(fd, ops, nr);
+}
+
+static void arm_many(int fd, unsigned int nr, __u64 deadline, __u64 interval)
+{
+	arm_slack(fd, nr, deadline, interval, 0);
 }
 
 static void test_pending(void)
@@ -148,10 +155,10 @@ static void test_working(void)
 		int fd;
 
 		must_load("budget=16");
-		/* Timers of this clock are looked at one by one. */
-		fd = wheel_new(TWHEEL_CLOCK_REALTIME, SEC);
+		/* Timers with slack are looked at one by one. */
+		fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, 100 * MSEC);
 		for (k = 0; k < 50; k++)
-			arm_many(fd, 1000, 20 * MSEC, 0);
+			arm_slack(fd, 1000, 20 * MSEC, 0, 100 * MSEC);
 		CHECK(WAIT_FOR(wheel_stats(fd).deferred));
 		caught += wheel_info(fd).pending > 1000;
 		close(fd);
