@@ -99,7 +99,7 @@ static inline u64 tw_clock_to_user(const struct tw_clock *clock, s64 ns)
 	return ns > -clock->offset ? ns + clock->offset : 0;
 }
 
-/* Whole ticks in a time of less than 2^63 ns. Exact, see tw_clock_set(). */
+/* Whole ticks in a time of less than 2^63 ns. Exact, see clock.c. */
 static inline u64 tw_clock_divide(const struct tw_clock *clock, u64 ns)
 {
 	return mul_u64_u64_shr(ns, clock->mult, 64) >> clock->mult_shift;

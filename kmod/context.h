@@ -20,7 +20,7 @@
 struct mem_cgroup;
 struct tw_user;
 
-/* Operations, events or drained timers that are handled under one hold. */
+/* Operations, or expiries that are counted, under one hold of the lock */
 #define TW_BATCH 256
 
 /**

@@ -137,7 +137,7 @@ static int tw_arm(struct twheel *tw, struct tw_batch *batch,
 	}
 	tw->stats.armed++;
 	op->id = id;
-	trace_twheel_arm(tw, op, node);
+	trace_twheel_arm(tw, node);
 	return 0;
 }
 
@@ -170,7 +170,7 @@ static int tw_modify(struct twheel *tw, struct tw_batch *batch,
 	}
 	op->state = state;
 	tw->stats.modified++;
-	trace_twheel_modify(tw, op, node);
+	trace_twheel_modify(tw, node);
 	return 0;
 }
 
@@ -184,7 +184,7 @@ static int tw_cancel(struct twheel *tw, struct twheel_op *op)
 	tw_wheel_del(&tw->wheel, node);
 	tw_free_timer(tw, node);
 	tw->stats.cancelled++;
-	trace_twheel_cancel(tw, op);
+	trace_twheel_cancel(tw, op->id, op->state);
 	return 0;
 }
 

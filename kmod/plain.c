@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a program does to timers, as it is most of the time: no period, no slack,
- * no jitter, a deadline to come, a timer that is pending, a clock that nobody
- * sets. What is not like that is left to tw_do_op().
+ * no jitter, a deadline to come, a timer that is pending, a clock that was not
+ * set back. What is not like that is left to tw_do_op().
  *
  * The operations may be in the program's memory, which can write to them at any
  * time: so each word is read once.
@@ -80,7 +80,7 @@ tw_arm_plain(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op,
 	tw->stats.armed++;
 	WRITE_ONCE(op->id, id);
 	tw_put_state(op, TWHEEL_STATE_NONE);
-	trace_twheel_arm(tw, op, node);
+	trace_twheel_arm(tw, node);
 	return true;
 }
 
@@ -98,26 +98,27 @@ tw_modify_plain(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op,
 	node->user_data = READ_ONCE(op->user_data);
 	tw->stats.modified++;
 	tw_put_state(op, TWHEEL_STATE_PENDING);
-	trace_twheel_modify(tw, op, node);
+	trace_twheel_modify(tw, node);
 	return true;
 }
 
 static __always_inline bool
 tw_cancel_plain(struct twheel *tw, struct twheel_op *op)
 {
+	u64 id = READ_ONCE(op->id);
 	struct tw_node *node;
 
 	if (READ_ONCE(op->deadline) | READ_ONCE(op->interval) |
 	    READ_ONCE(op->slack) | READ_ONCE(op->jitter) |
 	    READ_ONCE(op->user_data))
 		return false;
-	if (!tw_table_find(&tw->table, READ_ONCE(op->id), &node) ||
+	if (!tw_table_find(&tw->table, id, &node) ||
 	    !tw_wheel_del_plain(&tw->wheel, node))
 		return false;
 	tw_table_free(&tw->table, node);
 	tw->stats.cancelled++;
 	tw_put_state(op, TWHEEL_STATE_PENDING);
-	trace_twheel_cancel(tw, op);
+	trace_twheel_cancel(tw, id, TWHEEL_STATE_PENDING);
 	return true;
 }
 

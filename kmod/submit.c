@@ -221,12 +221,13 @@ static unsigned int tw_submit_window(struct twheel *tw, unsigned long uops,
 long tw_submit(struct twheel *tw, const struct twheel_submit *submit)
 {
 	unsigned long uops = (unsigned long)u64_to_user_ptr(submit->ops);
-	unsigned int done = 0, n;
+	unsigned int n;
+	long done = 0;
 
 	for (; done < submit->nr; done += n) {
 		if (signal_pending(current))
 			return done ?: -ERESTARTSYS;
-		n = tw_submit_window(tw, uops + (size_t)done * submit->op_size,
+		n = tw_submit_window(tw, uops + done * submit->op_size,
 				     submit->nr - done, submit->op_size);
 		if (!n)
 			return done ?: -EFAULT;

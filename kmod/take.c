@@ -338,8 +338,8 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
  */
 long tw_drain(struct twheel *tw, const struct twheel_drain *drain)
 {
-	unsigned int done = 0;
 	struct twheel_op *ops;
+	long done = 0;
 	int n = 0;
 
 	ops = kmalloc_array(TW_DRAINED, sizeof(*ops), GFP_KERNEL);

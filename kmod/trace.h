@@ -13,9 +13,8 @@
 #include "context.h"
 
 DECLARE_EVENT_CLASS(twheel_times,
-	TP_PROTO(const struct twheel *tw, const struct twheel_op *op,
-		 const struct tw_node *node),
-	TP_ARGS(tw, op, node),
+	TP_PROTO(const struct twheel *tw, const struct tw_node *node),
+	TP_ARGS(tw, node),
 	TP_STRUCT__entry(
 		__field(u64, wheel)
 		__field(u64, id)
@@ -25,10 +24,15 @@ DECLARE_EVENT_CLASS(twheel_times,
 	),
 	TP_fast_assign(
 		__entry->wheel = tw->nr;
-		__entry->id = op->id;
+		__entry->id = tw_id(node);
 		__entry->deadline = node->deadline;
-		__entry->interval = op->interval;
-		__entry->user_data = op->user_data;
+		if (node->flags & TW_NODE_PERIODIC) {
+			__entry->interval = node->period->interval;
+			__entry->user_data = node->period->user_data;
+		} else {
+			__entry->interval = 0;
+			__entry->user_data = node->user_data;
+		}
 	),
 	TP_printk("wheel=%llu id=%#llx deadline=%llu interval=%llu user_data=%#llx",
 		  __entry->wheel, __entry->id, __entry->deadline,
@@ -36,20 +40,18 @@ DECLARE_EVENT_CLASS(twheel_times,
 );
 
 DEFINE_EVENT(twheel_times, twheel_arm,
-	TP_PROTO(const struct twheel *tw, const struct twheel_op *op,
-		 const struct tw_node *node),
-	TP_ARGS(tw, op, node)
+	TP_PROTO(const struct twheel *tw, const struct tw_node *node),
+	TP_ARGS(tw, node)
 );
 
 DEFINE_EVENT(twheel_times, twheel_modify,
-	TP_PROTO(const struct twheel *tw, const struct twheel_op *op,
-		 const struct tw_node *node),
-	TP_ARGS(tw, op, node)
+	TP_PROTO(const struct twheel *tw, const struct tw_node *node),
+	TP_ARGS(tw, node)
 );
 
 TRACE_EVENT(twheel_cancel,
-	TP_PROTO(const struct twheel *tw, const struct twheel_op *op),
-	TP_ARGS(tw, op),
+	TP_PROTO(const struct twheel *tw, u64 id, u32 state),
+	TP_ARGS(tw, id, state),
 	TP_STRUCT__entry(
 		__field(u64, wheel)
 		__field(u64, id)
@@ -57,8 +59,8 @@ TRACE_EVENT(twheel_cancel,
 	),
 	TP_fast_assign(
 		__entry->wheel = tw->nr;
-		__entry->id = op->id;
-		__entry->state = op->state;
+		__entry->id = id;
+		__entry->state = state;
 	),
 	TP_printk("wheel=%llu id=%#llx state=%u",
 		  __entry->wheel, __entry->id, __entry->state)

@@ -400,7 +400,7 @@ static void a_million_pushed_ahead(void)
 	run_until_empty();
 }
 
-/* Nothing is expired unseen where a clock can be set. */
+/* Nothing is expired unseen once a clock was set back. */
 static void a_million_on_a_settable_clock(void)
 {
 	u64 runs = 0;
@@ -474,7 +474,7 @@ int main(void)
 		  slot_of_level_3);
 	host_test("a million timers in one tick, half of them pushed ahead",
 		  a_million_pushed_ahead);
-	host_test("a million timers in one tick of a clock that can be set",
+	host_test("a million timers in one tick of a clock that was set back",
 		  a_million_on_a_settable_clock);
 	host_test("as many slots as can be, each as full as is still small",
 		  slots_full_of_few);
