@@ -34,20 +34,29 @@ static int tw_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/*
+ * Does read(2) give a count? (Without the lock: a SETUP at the same time comes
+ * before or after, and each way of reading can stand the other one beside it.)
+ */
+static bool tw_counts(const struct twheel *tw)
+{
+	return READ_ONCE(tw->flags) & TWHEEL_SETUP_COUNT;
+}
+
 static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct file *file = iocb->ki_filp;
 	struct twheel *tw = file->private_data;
 	bool nowait = file->f_flags & O_NONBLOCK ||
 		      iocb->ki_flags & IOCB_NOWAIT;
-	bool count = READ_ONCE(tw->flags) & TWHEEL_SETUP_COUNT;
 	ssize_t ret;
 
-	if (iov_iter_count(to) < (count ? sizeof(u64) :
-					  sizeof(struct twheel_event)))
+	if (iov_iter_count(to) < (tw_counts(tw) ? sizeof(u64) :
+						  sizeof(struct twheel_event)))
 		return -EINVAL;
 	for (;;) {
-		if (count)
+		/* It may be set up while this waits: what is ready is a count then. */
+		if (tw_counts(tw))
 			ret = tw_take_count(tw, to);
 		else
 			ret = tw_take_events(tw, to);
@@ -68,10 +77,16 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 }
 
 /* Take a structure in, as much of it as this kernel knows. */
-static int tw_get_arg(void *arg, u32 size, void __user *uarg, u32 usize)
+static __always_inline int tw_get_arg(void *arg, u32 size, void __user *uarg,
+				      u32 usize)
 {
-	int ret = copy_struct_from_user(arg, size, uarg, usize);
+	int ret;
 
+	/* A constant length spares the kernel to check the bounds of @arg. */
+	if (likely(usize == size))
+		ret = copy_from_user(arg, uarg, size) ? -EFAULT : 0;
+	else
+		ret = copy_struct_from_user(arg, size, uarg, usize);
 	/* It may have been changed since it was read first. */
 	*(u32 *)arg = usize;
 	return ret;
@@ -212,7 +227,7 @@ static void tw_show_fdinfo(struct seq_file *m, struct file *file)
 	struct twheel_info info;
 
 	tw_get_info(tw, &info);
-	seq_printf(m, "clock:\t%s\n", tw_clock_name(&tw->wheel.clock));
+	seq_printf(m, "clock:\t%s\n", tw_clock_name(info.clock));
 	seq_printf(m, "tick:\t%llu\n", info.tick);
 	seq_printf(m, "pending:\t%llu\n", info.pending);
 	seq_printf(m, "ready:\t%llu\n", info.ready);

@@ -73,9 +73,9 @@ bool tw_clock_known(u32 id)
 	       id == TWHEEL_CLOCK_BOOTTIME || id == TWHEEL_CLOCK_TAI;
 }
 
-const char *tw_clock_name(const struct tw_clock *clock)
+const char *tw_clock_name(u32 id)
 {
-	switch (clock->id) {
+	switch (id) {
 	case TWHEEL_CLOCK_REALTIME:
 		return "realtime";
 	case TWHEEL_CLOCK_BOOTTIME:

@@ -47,7 +47,7 @@ struct tw_clock {
 void tw_clock_init(struct tw_clock *clock);
 void tw_clock_set(struct tw_clock *clock, u32 id, u32 tick);
 bool tw_clock_known(u32 id);
-const char *tw_clock_name(const struct tw_clock *clock);
+const char *tw_clock_name(u32 id);
 s64 tw_clock_now(const struct tw_clock *clock);
 s64 tw_clock_tick_ns(const struct tw_clock *clock, s64 tick);
 unsigned int tw_clock_slack_shift(const struct tw_clock *clock, u64 slack);

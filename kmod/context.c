@@ -17,9 +17,6 @@
 /* The first chunk of a wheel has the slots behind its nodes. */
 #define TW_SLOTS_OFFSET (TW_CHUNK_SIZE - TW_SLOTS * sizeof(struct tw_slot))
 
-/* A program at the limit of its cgroup shall get an error, not be killed. */
-#define TW_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
-
 /* Where a SETUP may go beyond the module's limit, this is the end of it. */
 #define TW_MOST_TIMERS (1U << 30)
 
@@ -39,10 +36,15 @@ struct twheel *tw_create(void)
 	BUILD_BUG_ON(sizeof(struct tw_period) > sizeof(struct tw_node));
 	BUILD_BUG_ON(offsetof(struct tw_period, gen) !=
 		     offsetof(struct tw_node, gen));
+	BUILD_BUG_ON(offsetof(struct tw_chunk, no_gen) !=
+		     offsetof(struct tw_node, gen));
+	BUILD_BUG_ON(sizeof(struct tw_chunk) != sizeof(struct tw_node));
 	BUILD_BUG_ON(TW_CHUNK_CAP(TW_CHUNK_SIZE) > TW_CHUNK_MASK);
-	BUILD_BUG_ON(TW_SLOTS > U16_MAX);
+	/* See tw_place(). */
+	BUILD_BUG_ON(sizeof(struct tw_node) != 40 || TW_CHUNK_SIZE > 32768);
+	BUILD_BUG_ON(TW_SLOTS * TW_SLOT_UNITS > U16_MAX);
 
-	tw = kzalloc(sizeof(*tw), GFP_KERNEL_ACCOUNT);
+	tw = kzalloc(sizeof(*tw), TW_GFP);
 	if (!tw)
 		return NULL;
 	tw->user = tw_user_get();
@@ -73,7 +75,7 @@ struct twheel *tw_create(void)
  * tw_free_spare() - free what tw_table_take_spare() gave
  * @spare: list of chunks, may be NULL
  *
- * Context: any, but without a wheel's lock, as it may take long.
+ * Context: may sleep.
  */
 void tw_free_spare(struct tw_chunk *spare)
 {
@@ -82,19 +84,14 @@ void tw_free_spare(struct tw_chunk *spare)
 
 		kfree(spare);
 		spare = next;
+		cond_resched();
 	}
 }
 
 static void tw_free_table(struct tw_table *table)
 {
-	u32 i;
-
+	kvfree(tw_table_clear(table));
 	tw_free_spare(tw_table_take_spare(table));
-	for (i = 0; i < table->nr_chunks; i++) {
-		kfree(table->dir[i].chunk);
-		cond_resched();
-	}
-	kvfree(table->dir);
 }
 
 /**
@@ -179,7 +176,7 @@ int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
 		return -EBUSY;
 	}
 	tw->fixed = true;
-	tw->flags = setup->flags;
+	WRITE_ONCE(tw->flags, setup->flags);
 	if (setup->limit)
 		tw->limit = setup->limit;
 	hrtimer_setup(&tw->timer, tw_timer_fn, setup->clock,
@@ -224,6 +221,8 @@ int tw_set_eventfd(struct twheel *tw, int fd)
 	spin_unlock_bh(&tw->eventfd_lock);
 	if (ctx)
 		eventfd_ctx_put(ctx);
+	/* Either this sees what became ready, or tw_wake() sees the eventfd. */
+	smp_mb();
 	if (!ret && tw_readable(tw))
 		tw_wake(tw);
 	return ret;
@@ -283,8 +282,9 @@ void tw_get_stats(struct twheel *tw, struct twheel_stats *stats)
 static bool tw_grow_table(struct twheel *tw)
 {
 	struct tw_table *table = &tw->table;
-	u32 old = READ_ONCE(table->max_chunks);
-	u32 new = old ? 2 * old : 16;
+	/* Looked at again under the lock, as are the others below. */
+	u32 old = data_race(READ_ONCE(table->max_chunks));
+	u32 new = max(2 * old, 16U);
 	struct tw_entry *dir;
 
 	if (new > TW_TABLE_MAX_CHUNKS)
@@ -304,7 +304,9 @@ static bool tw_add_chunk(struct twheel *tw)
 {
 	struct tw_chunk *chunk = kmalloc(TW_CHUNK_SIZE, TW_GFP);
 	struct tw_table *table = &tw->table;
-	bool first = !READ_ONCE(table->nr_chunks);
+	/* So is this. */
+	bool first = data_race(READ_ONCE(table->nr_chunks)) == TW_FIRST_CHUNK;
+	bool still_first;
 
 	if (!chunk)
 		return false;
@@ -312,7 +314,8 @@ static bool tw_add_chunk(struct twheel *tw)
 						    TW_CHUNK_SIZE));
 	spin_lock_bh(&tw->lock);
 	/* Unless another thread was faster: then the caller looks again. */
-	if (first == !table->nr_chunks && !tw_table_full(table)) {
+	still_first = table->nr_chunks == TW_FIRST_CHUNK;
+	if (first == still_first && !tw_table_full(table)) {
 		tw_table_add(table, chunk);
 		if (first)
 			tw_wheel_set_slots(&tw->wheel,
@@ -329,7 +332,9 @@ static bool tw_add_chunk(struct twheel *tw)
  * @tw: the wheel
  * @nodes: how many free nodes there shall be
  *
- * Other threads may take them at once.
+ * Other threads may take them at once. So the table is looked at without the lock:
+ * what is wrong by the time that it is acted upon is found out under the lock, here
+ * as in tw_grow_table(), tw_add_chunk() and the caller.
  *
  * Context: may sleep.
  * Return: false without memory.
@@ -340,11 +345,13 @@ bool tw_reserve(struct twheel *tw, unsigned int nodes)
 	bool ok = true;
 
 	/* The first chunk brings the slots. */
-	if (READ_ONCE(tw->table.free) >= nodes)
+	if (data_race(READ_ONCE(tw->table.free)) >= nodes)
 		return true;
 	old = set_active_memcg(tw->memcg);
-	while (ok && READ_ONCE(tw->table.free) < nodes) {
-		if (tw_table_full(&tw->table))
+	/* And these. */
+	while (ok && data_race(READ_ONCE(tw->table.free)) < nodes) {
+		/* And this. */
+		if (data_race(tw_table_full(&tw->table)))
 			ok = tw_grow_table(tw);
 		else
 			ok = tw_add_chunk(tw);

@@ -123,7 +123,7 @@ static inline s64 tw_op_deadline(const struct twheel *tw,
 unsigned int tw_do_plain(struct twheel *tw, struct tw_batch *batch,
 			 struct twheel_op *ops, unsigned int nr);
 
-/* expire.c: time passes */
+/* expire.c: time passes. (The budget is like the limits below.) */
 extern unsigned int tw_budget;
 extern struct workqueue_struct *tw_workqueue;
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer);
@@ -131,9 +131,19 @@ void tw_work_fn(struct work_struct *work);
 void tw_program(struct twheel *tw, s64 next);
 void tw_wake(struct twheel *tw);
 
+/*
+ * Without the lock: who waits is woken after the change that he waits for, and
+ * looks again; who reads takes the lock, and may then find nothing.
+ */
 static inline bool tw_readable(const struct twheel *tw)
 {
-	return READ_ONCE(tw->wheel.ready.count) || READ_ONCE(tw->counted);
+	/* Of any value that it had, this is as good as the next. */
+	if (data_race(READ_ONCE(tw->wheel.ready.count)))
+		return true;
+	/* Pairs with tw_count(): what it took from one is in the other before. */
+	smp_rmb();
+	/* As above */
+	return data_race(READ_ONCE(tw->counted));
 }
 
 /* Timers that a wheel holds */
@@ -148,7 +158,10 @@ ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to);
 ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to);
 long tw_drain(struct twheel *tw, const struct twheel_drain *drain);
 
-/* main.c: limits */
+/*
+ * main.c: limits. They can be set at any time, without a lock, so each is read once
+ * for one decision, which is by the old or by the new one.
+ */
 extern unsigned int tw_max_timers;
 extern unsigned int tw_max_user_timers;
 

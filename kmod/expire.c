@@ -10,6 +10,7 @@
 #include "compat.h"
 #include "context.h"
 #include "trace.h"
+#include "user.h"
 
 /* Nodes and slots that one run touches, see main.c. */
 unsigned int tw_budget = 256;
@@ -50,7 +51,8 @@ void tw_wake(struct twheel *tw)
 {
 	if (wq_has_sleeper(&tw->wait))
 		wake_up_poll(&tw->wait, EPOLLIN | EPOLLRDNORM);
-	if (!READ_ONCE(tw->eventfd))
+	/* Only to spare the lock: one that is set just now looks by itself. */
+	if (!data_race(READ_ONCE(tw->eventfd)))
 		return;
 	spin_lock_bh(&tw->eventfd_lock);
 	if (tw->eventfd)
@@ -100,21 +102,50 @@ static bool tw_run(struct twheel *tw, bool *wake)
 	return more && !tw->closing;
 }
 
+/*
+ * The kernel takes the time once for all timers that it finds expired. When the
+ * clock is set back meanwhile, that is ahead of the clock, and a timer that its
+ * callback sets would expire at once, over and over until the clock gets there.
+ */
+static bool tw_set_back_meanwhile(const struct twheel *tw)
+{
+	return tw_clock_now(&tw->wheel.clock) < hrtimer_get_expires(&tw->timer);
+}
+
+/* The user's timers took all that they may in this jiffy: go on in the next. */
+static void tw_put_off(struct twheel *tw)
+{
+	s64 tick, then = tw_now(tw, &tick) + TICK_NSEC;
+
+	tw_program(tw, max(tw_clock_floor(&tw->wheel.clock, then), tick + 1));
+}
+
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 {
 	struct twheel *tw = container_of(timer, struct twheel, timer);
-	bool wake = false;
+	ktime_t start = ktime_get();
+	bool more = true, wake = false;
 
 	spin_lock(&tw->lock);
 	tw->timer_tick = TW_NEVER;
 	tw->stats.wakeups++;
-	if (tw_run(tw, &wake)) {
+	if (!tw_set_back_meanwhile(tw)) {
+		if (tw_user_may_run(tw->user)) {
+			more = tw_run(tw, &wake);
+		} else {
+			tw_put_off(tw);
+			tw->stats.deferred++;
+			more = false;
+		}
+	}
+	if (more) {
 		tw->stats.deferred++;
 		queue_work(tw_workqueue, &tw->work);
 	}
 	spin_unlock(&tw->lock);
 	if (wake)
 		tw_wake(tw);
+	tw_user_ran(tw->user, ktime_to_ns(ktime_sub(ktime_get(), start)));
 	return HRTIMER_NORESTART;
 }
 

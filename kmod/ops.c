@@ -55,6 +55,15 @@ static void tw_measure_room(struct twheel *tw, struct tw_batch *batch)
 	batch->granted -= batch->room;
 }
 
+/* A node was taken that is no timer. (The one it is for may not yet be counted.) */
+static void tw_trim_room(struct twheel *tw, struct tw_batch *batch)
+{
+	u32 room = min(batch->room, tw->table.free);
+
+	batch->granted += batch->room - room;
+	batch->room = room;
+}
+
 /* There is no room: look again, or say why. */
 static int tw_make_room(struct twheel *tw, struct tw_batch *batch)
 {
@@ -95,7 +104,7 @@ static int tw_set_period(struct twheel *tw, struct tw_batch *batch,
 		node->flags |= TW_NODE_PERIODIC;
 		/* Nobody has counted this one. */
 		batch->asked = false;
-		tw_measure_room(tw, batch);
+		tw_trim_room(tw, batch);
 	}
 	period->nominal = nominal;
 	period->interval = op->interval;

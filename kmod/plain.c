@@ -8,6 +8,7 @@
  * time: so each word is read once.
  */
 #include <linux/math64.h>
+#include <linux/overflow.h>
 
 #include "context.h"
 #include "trace.h"
@@ -44,105 +45,155 @@ static inline void tw_put_state(struct twheel_op *op, u32 state)
 	WRITE_ONCE(*(u64 *)&op->result, outcome.word);
 }
 
-/* Returns false unless the operation is plain, and its deadline to come. */
+/*
+ * From a time that an operation gives to its deadline: the base to be added, and
+ * the last time that gives none to come.
+ */
+struct tw_base {
+	s64 base;
+	s64 last;
+};
+
+static struct tw_base tw_base(const struct twheel *tw,
+			      const struct tw_batch *batch, u16 flags)
+{
+	const struct tw_clock *clock = &tw->wheel.clock;
+
+	if (flags & TWHEEL_ABS)
+		return (struct tw_base){
+			.base = -clock->offset,
+			.last = tw_clock_to_user(clock, batch->now),
+		};
+	return (struct tw_base){ .base = batch->now };
+}
+
+/*
+ * Returns false unless the operation is plain, and its deadline to come. (What
+ * need only be 0 is not kept, so it need not be read once.)
+ */
 static __always_inline bool
-tw_read_plain(const struct twheel *tw, const struct tw_batch *batch,
-	      const struct twheel_op *op, u16 flags, s64 *deadline)
+tw_read_plain(struct tw_base base, const struct twheel_op *op, s64 *deadline)
 {
 	s64 when = READ_ONCE(op->deadline);
 
-	if (unlikely(when < 0 || READ_ONCE(op->interval) | READ_ONCE(op->slack) |
-				 READ_ONCE(op->jitter)))
-		return false;
-	if (flags & TWHEEL_ABS)
-		*deadline = tw_clock_to_host(&tw->wheel.clock, when);
-	else
-		*deadline = tw_time_add(batch->now, when);
-	return likely(*deadline > batch->now);
+	return likely(tw_op_plain(op) && when > base.last &&
+		      !check_add_overflow(when, base.base, deadline));
 }
 
 static __always_inline bool
-tw_arm_plain(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op,
-	     u16 flags)
+tw_arm_plain(struct twheel *tw, struct tw_base base, struct twheel_op *op)
 {
 	struct tw_node *node;
 	s64 deadline;
 	u64 id;
 
-	if (unlikely(!batch->room) ||
-	    !tw_read_plain(tw, batch, op, flags, &deadline))
+	if (!tw_read_plain(base, op, &deadline))
 		return false;
-	batch->room--;
-	node = tw_table_alloc(&tw->table, &id);
+	node = tw_table_alloc_uncounted(&tw->table, &id);
 	node->deadline = deadline;
 	node->user_data = READ_ONCE(op->user_data);
 	tw_wheel_add_plain(&tw->wheel, node);
-	tw->stats.armed++;
 	WRITE_ONCE(op->id, id);
 	tw_put_state(op, TWHEEL_STATE_NONE);
 	trace_twheel_arm(tw, node);
 	return true;
 }
 
+/*
+ * Do operations as long as they are of one kind. What is counted is counted
+ * after all of them.
+ */
+static struct twheel_op *
+tw_arm_run(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op,
+	   const struct twheel_op *end, union tw_head head)
+{
+	struct tw_base base = tw_base(tw, batch, head.flags);
+	struct twheel_op *from = op;
+	unsigned int nr;
+
+	if (end - op > batch->room)
+		end = op + batch->room;
+	while (op < end && tw_head(op) == head.word && tw_arm_plain(tw, base, op))
+		op++;
+	nr = op - from;
+	batch->room -= nr;
+	tw->table.free -= nr;
+	tw->wheel.pending += nr;
+	tw->stats.armed += nr;
+	return op;
+}
+
 static __always_inline bool
-tw_modify_plain(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op,
-		u16 flags)
+tw_modify_plain(struct twheel *tw, struct tw_base base, struct twheel_op *op)
 {
 	struct tw_node *node;
 	s64 deadline;
 
-	if (!tw_read_plain(tw, batch, op, flags, &deadline) ||
+	if (!tw_read_plain(base, op, &deadline) ||
 	    !tw_table_find(&tw->table, READ_ONCE(op->id), &node) ||
 	    !tw_wheel_mod_plain(&tw->wheel, node, deadline))
 		return false;
 	node->user_data = READ_ONCE(op->user_data);
-	tw->stats.modified++;
 	tw_put_state(op, TWHEEL_STATE_PENDING);
 	trace_twheel_modify(tw, node);
 	return true;
 }
 
+static struct twheel_op *
+tw_modify_run(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op,
+	      const struct twheel_op *end, union tw_head head)
+{
+	struct tw_base base = tw_base(tw, batch, head.flags);
+	struct twheel_op *from = op;
+
+	while (op < end && tw_head(op) == head.word &&
+	       tw_modify_plain(tw, base, op))
+		op++;
+	tw->stats.modified += op - from;
+	return op;
+}
+
+static void tw_count_cancelled(struct twheel *tw, unsigned int nr)
+{
+	tw->table.free += nr;
+	tw->wheel.pending -= nr;
+	tw->stats.cancelled += nr;
+}
+
+/* Timers that were cancelled from the operation @from on are not counted yet. */
 static __always_inline bool
-tw_cancel_plain(struct twheel *tw, struct twheel_op *op)
+tw_cancel_plain(struct twheel *tw, struct twheel_op *op, struct twheel_op **from)
 {
 	u64 id = READ_ONCE(op->id);
+	struct tw_chunk *chunk;
 	struct tw_node *node;
 
-	if (READ_ONCE(op->deadline) | READ_ONCE(op->interval) |
-	    READ_ONCE(op->slack) | READ_ONCE(op->jitter) |
-	    READ_ONCE(op->user_data))
+	if (unlikely(op->deadline | op->interval | op->slack | op->jitter |
+		     op->user_data))
 		return false;
-	if (!tw_table_find(&tw->table, id, &node) ||
+	if (!tw_table_find_in(&tw->table, id, &chunk, &node) ||
 	    !tw_wheel_del_plain(&tw->wheel, node))
 		return false;
-	tw_table_free(&tw->table, node);
-	tw->stats.cancelled++;
+	if (unlikely(tw_table_put(chunk, node))) {
+		tw_count_cancelled(tw, op + 1 - *from);
+		*from = op + 1;
+		tw_chunk_freed(&tw->table, node);
+	}
 	tw_put_state(op, TWHEEL_STATE_PENDING);
 	trace_twheel_cancel(tw, id, TWHEEL_STATE_PENDING);
 	return true;
 }
 
-/* Do operations as long as they are of one kind. */
-static __always_inline struct twheel_op *
-tw_do_run(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op,
-	  const struct twheel_op *end, union tw_head head, u16 opcode)
+static struct twheel_op *
+tw_cancel_run(struct twheel *tw, struct twheel_op *op,
+	      const struct twheel_op *end, union tw_head head)
 {
-	bool done;
+	struct twheel_op *from = op;
 
-	do {
-		switch (opcode) {
-		case TWHEEL_OP_ARM:
-			done = tw_arm_plain(tw, batch, op, head.flags);
-			break;
-		case TWHEEL_OP_MODIFY:
-			done = tw_modify_plain(tw, batch, op, head.flags);
-			break;
-		default:
-			done = tw_cancel_plain(tw, op);
-			break;
-		}
-		op += done;
-	} while (likely(done) && op < end && tw_head(op) == head.word);
+	while (op < end && tw_head(op) == head.word &&
+	       tw_cancel_plain(tw, op, &from))
+		op++;
+	tw_count_cancelled(tw, op - from);
 	return op;
 }
 
@@ -172,13 +223,13 @@ unsigned int tw_do_plain(struct twheel *tw, struct tw_batch *batch,
 			break;
 		switch (head.opcode) {
 		case TWHEEL_OP_ARM:
-			op = tw_do_run(tw, batch, op, end, head, TWHEEL_OP_ARM);
+			op = tw_arm_run(tw, batch, op, end, head);
 			break;
 		case TWHEEL_OP_MODIFY:
-			op = tw_do_run(tw, batch, op, end, head, TWHEEL_OP_MODIFY);
+			op = tw_modify_run(tw, batch, op, end, head);
 			break;
 		case TWHEEL_OP_CANCEL:
-			op = tw_do_run(tw, batch, op, end, head, TWHEEL_OP_CANCEL);
+			op = tw_cancel_run(tw, op, end, head);
 			break;
 		}
 	} while (op != from && op != end);

@@ -307,16 +307,27 @@ fault:
 	return -EFAULT;
 }
 
-/* The program took its memory away: nobody knows the id. */
-static noinline void tw_undo_arm(struct twheel *tw, u64 id)
+/*
+ * An operation was done, but the program took its memory away. An error says that
+ * nothing was done, so a timer that nobody knows of is not left; of one that was
+ * changed, only the state before can't be told.
+ */
+static noinline int tw_not_told(struct twheel *tw, const struct twheel_op *op)
 {
 	struct twheel_op undo = {
 		.size = sizeof(undo),
 		.opcode = TWHEEL_OP_CANCEL,
-		.id = id,
+		.id = op->id,
 	};
 
-	tw_do_one(tw, &undo);
+	switch (op->opcode) {
+	case TWHEEL_OP_ARM:
+		tw_do_one(tw, &undo);
+		return -EFAULT;
+	case TWHEEL_OP_QUERY:
+		return -EFAULT;
+	}
+	return 0;
 }
 
 /**
@@ -344,7 +355,5 @@ int tw_submit_one(struct twheel *tw, void __user *uarg, u32 usize, u16 opcode)
 	if (op.result)
 		return op.result;
 	ret = tw_put_op(&op, uarg);
-	if (unlikely(ret && opcode == TWHEEL_OP_ARM))
-		tw_undo_arm(tw, op.id);
-	return ret;
+	return unlikely(ret) ? tw_not_told(tw, &op) : 0;
 }

@@ -7,10 +7,25 @@
 
 #include "table.h"
 
+struct tw_chunk tw_no_chunk = { .end = 1 };
+
+/* The directory of a table without chunks */
+static struct tw_entry tw_no_dir[] = {{ .chunk = &tw_no_chunk }};
+
 void tw_table_init(struct tw_table *table)
 {
-	memset(table, 0, sizeof(*table));
-	table->unused = TW_NO_CHUNK;
+	*table = (struct tw_table){
+		.dir = tw_no_dir,
+		.nr_chunks = TW_FIRST_CHUNK,
+		.max_chunks = TW_FIRST_CHUNK,
+		.unused = TW_NO_CHUNK,
+	};
+}
+
+/* A directory that is not used any more, if somebody has to free it */
+static struct tw_entry *tw_old_dir(struct tw_entry *dir)
+{
+	return dir == tw_no_dir ? NULL : dir;
 }
 
 /**
@@ -19,18 +34,17 @@ void tw_table_init(struct tw_table *table)
  * @dir: memory for the new directory
  * @max_chunks: its length, more than before
  *
- * Return: the old directory's memory, which is the caller's again.
+ * Return: the old directory's memory, which is the caller's again, or NULL.
  */
 struct tw_entry *tw_table_grow(struct tw_table *table, struct tw_entry *dir,
 			       u32 max_chunks)
 {
 	struct tw_entry *old = table->dir;
 
-	if (table->nr_chunks)
-		memcpy(dir, old, table->nr_chunks * sizeof(*dir));
+	memcpy(dir, old, table->nr_chunks * sizeof(*dir));
 	table->dir = dir;
 	table->max_chunks = max_chunks;
-	return old;
+	return tw_old_dir(old);
 }
 
 /**
@@ -42,18 +56,24 @@ struct tw_entry *tw_table_grow(struct tw_table *table, struct tw_entry *dir,
  */
 void tw_chunk_format(struct tw_chunk *chunk, unsigned int cap)
 {
-	unsigned int i;
+	unsigned int place;
 
 	*chunk = (struct tw_chunk){
-		.free = offsetof(struct tw_chunk, nodes),
-		.cap = cap,
+		.free = sizeof(struct tw_node),
+		.end = cap + 1,
 	};
-	for (i = 0; i < cap; i++) {
-		chunk->nodes[i].gen = 0;
-		chunk->nodes[i].free = offsetof(struct tw_chunk, nodes) +
-				       (i + 1) * sizeof(struct tw_node);
+	for (place = 1; place <= cap; place++) {
+		struct tw_node *node = &chunk->nodes[place];
+
+		node->gen = 0;
+		node->free = (place + 1) * sizeof(*node);
 	}
-	chunk->nodes[cap - 1].free = 0;
+	chunk->nodes[cap].free = 0;
+}
+
+static unsigned int tw_chunk_cap(const struct tw_chunk *chunk)
+{
+	return chunk->end - 1;
 }
 
 static void tw_partial_add(struct tw_table *table, struct tw_chunk *chunk)
@@ -94,16 +114,24 @@ void tw_table_add(struct tw_table *table, struct tw_chunk *chunk)
 	}
 	chunk->base = nr << TW_CHUNK_SHIFT;
 	table->dir[nr].chunk = chunk;
-	table->free += chunk->cap;
+	table->free += tw_chunk_cap(chunk);
 	tw_partial_add(table, chunk);
+}
+
+/* The next node of the chunk to be freed is to be seen to. */
+static void tw_chunk_watch(struct tw_chunk *chunk)
+{
+	chunk->kept = chunk->used - 1;
+	chunk->used = 1;
 }
 
 /* The chunk gives out no more nodes, as it has none or as it is worn out. */
 void tw_chunk_exhausted(struct tw_table *table, struct tw_chunk *chunk)
 {
-	table->free -= chunk->cap - chunk->used;
+	table->free -= tw_chunk_cap(chunk) - chunk->used;
 	chunk->free = 0;
 	tw_partial_del(table, chunk);
+	tw_chunk_watch(chunk);
 }
 
 /* Nothing in the chunk is used: let it go, but keep its number. */
@@ -112,35 +140,41 @@ static void tw_chunk_empty(struct tw_table *table, struct tw_chunk *chunk)
 	u32 nr = chunk->base >> TW_CHUNK_SHIFT;
 	struct tw_entry *entry = &table->dir[nr];
 
-	if (!nr)
+	if (nr == TW_FIRST_CHUNK)
 		return;
 	if (!tw_chunk_worn_out(chunk)) {
-		if (table->free - chunk->cap < TW_TABLE_KEEP)
+		if (table->free - tw_chunk_cap(chunk) < TW_TABLE_KEEP)
 			return;
-		table->free -= chunk->cap;
+		table->free -= tw_chunk_cap(chunk);
 		tw_partial_del(table, chunk);
 		entry->next = table->unused;
 		table->unused = nr;
 	}
-	entry->chunk = NULL;
+	entry->chunk = &tw_no_chunk;
 	entry->gen = chunk->gen;
 	chunk->next = table->spare;
 	table->spare = chunk;
 }
 
-/* A node was freed that was the last in use, or in a chunk that had none free. */
-void tw_chunk_freed(struct tw_table *table, struct tw_chunk *chunk,
-		    bool was_full)
+/* A node was freed that was the last in use, or in a chunk that gave out none. */
+void tw_chunk_freed(struct tw_table *table, struct tw_node *node)
 {
+	struct tw_chunk *chunk = tw_chunk_of(node);
+	bool exhausted = !node->free;
+
+	chunk->used = chunk->kept;
+	chunk->kept = 0;
 	if (tw_chunk_worn_out(chunk)) {
 		/* It goes on having none. */
 		table->free--;
 		chunk->free = 0;
-	} else if (was_full) {
+	} else if (exhausted) {
 		tw_partial_add(table, chunk);
 	}
 	if (!chunk->used)
 		tw_chunk_empty(table, chunk);
+	else if (!chunk->free)
+		tw_chunk_watch(chunk);
 }
 
 /**
@@ -155,4 +189,29 @@ struct tw_chunk *tw_table_take_spare(struct tw_table *table)
 
 	table->spare = NULL;
 	return spare;
+}
+
+/**
+ * tw_table_clear() - end a table and everything in it
+ * @table: the table
+ *
+ * All chunks are spare then, see tw_table_take_spare().
+ *
+ * Return: the directory's memory, for the caller to free, or NULL.
+ */
+struct tw_entry *tw_table_clear(struct tw_table *table)
+{
+	struct tw_entry *dir = table->dir;
+	struct tw_chunk *spare = table->spare;
+	u32 nr;
+
+	for (nr = TW_FIRST_CHUNK; nr < table->nr_chunks; nr++) {
+		if (dir[nr].chunk == &tw_no_chunk)
+			continue;
+		dir[nr].chunk->next = spare;
+		spare = dir[nr].chunk;
+	}
+	tw_table_init(table);
+	table->spare = spare;
+	return tw_old_dir(dir);
 }

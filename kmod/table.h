@@ -15,12 +15,16 @@
 #include <linux/compiler.h>
 #include <linux/list.h>
 #include <linux/nospec.h>
+#include <linux/stddef.h>
 #include <linux/types.h>
 
 /* Length and alignment of a chunk: little is lost, and it can be had always. */
 #define TW_CHUNK_SIZE 32768
 
-/* An index is the number of a chunk and the place of the node in it. */
+/*
+ * An index is the number of a chunk and the place of the node in it. The number 0
+ * is of no chunk, and the place 0 of no node.
+ */
 #define TW_CHUNK_SHIFT 10
 #define TW_CHUNK_MASK ((1U << TW_CHUNK_SHIFT) - 1)
 
@@ -51,6 +55,7 @@
  * @slack_shift: may expire as late as the next multiple of 2^this ticks
  * @flags: TW_NODE_*
  * @special: both, 0 in most nodes
+ * @place: @slot and @special
  */
 struct tw_node {
 	union {
@@ -63,13 +68,18 @@ struct tw_node {
 		struct tw_period *period;
 	};
 	u32 gen;
-	u16 slot;
 	union {
 		struct {
-			u8 slack_shift;
-			u8 flags;
+			u16 slot;
+			union {
+				struct {
+					u8 slack_shift;
+					u8 flags;
+				};
+				u16 special;
+			};
 		};
-		u16 special;
+		u32 place;
 	};
 };
 
@@ -97,29 +107,37 @@ struct tw_period {
  * @prev: previous chunk with free nodes
  * @base: its number, shifted to where an index has it
  * @gen: last generation given out in it
- * @used: nodes in use
+ * @used: nodes in use, but for @kept: when it becomes 0 there is something to be
+ *	seen to
  * @free: offset of its first free node, or 0
- * @cap: nodes in all
- * @nodes: the nodes
+ * @end: the first place that it does not have
+ * @no_gen: 0, where a node at place 0 would have its generation
+ * @kept: in a chunk that gives out no nodes, nodes in use but for one
+ * @nodes: the nodes, from place 1 on
  */
 struct tw_chunk {
-	struct tw_chunk *next;
-	struct tw_chunk *prev;
-	u32 base;
-	u32 gen;
-	u32 used;
-	u16 free;
-	u16 cap;
-	struct tw_node nodes[];
+	union {
+		struct {
+			struct tw_chunk *next;
+			struct tw_chunk *prev;
+			u32 base;
+			u32 gen;
+			u32 used;
+			u16 free;
+			u16 end;
+			u32 no_gen;
+			u32 kept;
+		};
+		DECLARE_FLEX_ARRAY(struct tw_node, nodes);
+	};
 };
 
 /* Nodes that fit into @size bytes of a chunk, its head included. */
-#define TW_CHUNK_CAP(size) \
-	(((size) - sizeof(struct tw_chunk)) / sizeof(struct tw_node))
+#define TW_CHUNK_CAP(size) ((size) / sizeof(struct tw_node) - 1)
 
 /**
  * struct tw_entry - directory entry of a chunk
- * @chunk: the chunk, or NULL for a number that has none
+ * @chunk: the chunk, or &tw_no_chunk for a number that has none
  * @gen: of a number without chunk, the last generation given out. It outlives
  *	the chunk, so that an id is never given out twice; when it is used up, so
  *	is the number
@@ -131,13 +149,19 @@ struct tw_entry {
 	u32 next;
 };
 
+/* A chunk without nodes, so that looking up needs no case for what there is not */
+extern struct tw_chunk tw_no_chunk;
+
+/* The number of the chunk that is added first */
+#define TW_FIRST_CHUNK 1
+
 /* No number of a chunk */
 #define TW_NO_CHUNK U32_MAX
 
 /**
  * struct tw_table - all nodes of a wheel
  * @dir: directory, @nr_chunks in use of @max_chunks
- * @nr_chunks: chunk numbers given out so far
+ * @nr_chunks: chunk numbers given out so far, 0 included
  * @max_chunks: length of the directory
  * @partial: first of the chunks that have free nodes
  * @unused: first of the numbers that have no chunk
@@ -160,24 +184,21 @@ struct tw_entry *tw_table_grow(struct tw_table *table, struct tw_entry *dir,
 void tw_chunk_format(struct tw_chunk *chunk, unsigned int cap);
 void tw_table_add(struct tw_table *table, struct tw_chunk *chunk);
 struct tw_chunk *tw_table_take_spare(struct tw_table *table);
+struct tw_entry *tw_table_clear(struct tw_table *table);
 
-/* The rare parts of tw_table_take() and tw_table_free() */
+/* The rare parts of tw_table_take() and tw_table_put() */
 void tw_chunk_exhausted(struct tw_table *table, struct tw_chunk *chunk);
-void tw_chunk_freed(struct tw_table *table, struct tw_chunk *chunk,
-		    bool was_full);
+void tw_chunk_freed(struct tw_table *table, struct tw_node *node);
 
 static inline struct tw_chunk *tw_chunk_of(const struct tw_node *node)
 {
 	return (struct tw_chunk *)((uintptr_t)node & ~(TW_CHUNK_SIZE - 1UL));
 }
 
-static inline u64 tw_id_in_chunk(const struct tw_chunk *chunk,
-				 const struct tw_node *node)
+/* The quotient by the length of a node: exact for each offset, and short. */
+static inline u32 tw_place(u32 offset)
 {
-	u32 offset = (void *)node - (void *)chunk->nodes;
-	u32 place = offset / (u32)sizeof(*node);
-
-	return (u64)node->gen << 32 | chunk->base | place;
+	return offset * 52429U >> 21;
 }
 
 /**
@@ -188,7 +209,14 @@ static inline u64 tw_id_in_chunk(const struct tw_chunk *chunk,
  */
 static inline u64 tw_id(const struct tw_node *node)
 {
-	return tw_id_in_chunk(tw_chunk_of(node), node);
+	u32 offset = (uintptr_t)node & (TW_CHUNK_SIZE - 1);
+
+	return (u64)node->gen << 32 | tw_chunk_of(node)->base | tw_place(offset);
+}
+
+static inline u32 tw_chunk_used(const struct tw_chunk *chunk)
+{
+	return chunk->used + chunk->kept;
 }
 
 static inline bool tw_chunk_worn_out(const struct tw_chunk *chunk)
@@ -196,19 +224,40 @@ static inline bool tw_chunk_worn_out(const struct tw_chunk *chunk)
 	return chunk->gen == TW_LAST_GEN;
 }
 
-static inline struct tw_node *tw_table_take(struct tw_table *table, u32 step)
+/*
+ * Take a free node, of the next generation or of none. The caller takes it off
+ * &tw_table.free.
+ */
+static inline struct tw_node *tw_table_take(struct tw_table *table, u32 step,
+					    u64 *id)
 {
 	struct tw_chunk *chunk = table->partial;
-	struct tw_node *node = (void *)chunk + chunk->free;
+	u32 offset = chunk->free;
+	struct tw_node *node = (void *)chunk + offset;
+	u32 next = node->free;
+	u32 gen = chunk->gen + step;
 
-	chunk->free = node->free;
+	chunk->free = next;
 	chunk->used++;
-	table->free--;
-	chunk->gen += step;
-	node->gen = step ? chunk->gen : 0;
-	if (unlikely(!chunk->free || tw_chunk_worn_out(chunk)))
+	chunk->gen = gen;
+	*id = (u64)gen << 32 | chunk->base | tw_place(offset);
+	node->gen = step ? gen : 0;
+	if (unlikely(!next || gen == TW_LAST_GEN))
 		tw_chunk_exhausted(table, chunk);
 	return node;
+}
+
+/**
+ * tw_table_alloc_uncounted() - take a free node and give it a new id
+ * @table: the table, with a free node. The caller takes it off @table->free
+ * @id: out: the id
+ *
+ * Return: the node.
+ */
+static inline struct tw_node *
+tw_table_alloc_uncounted(struct tw_table *table, u64 *id)
+{
+	return tw_table_take(table, 1, id);
 }
 
 /**
@@ -220,11 +269,8 @@ static inline struct tw_node *tw_table_take(struct tw_table *table, u32 step)
  */
 static inline struct tw_node *tw_table_alloc(struct tw_table *table, u64 *id)
 {
-	struct tw_chunk *chunk = table->partial;
-	struct tw_node *node = tw_table_take(table, 1);
-
-	*id = tw_id_in_chunk(chunk, node);
-	return node;
+	table->free--;
+	return tw_table_take(table, 1, id);
 }
 
 /**
@@ -235,7 +281,26 @@ static inline struct tw_node *tw_table_alloc(struct tw_table *table, u64 *id)
  */
 static inline struct tw_node *tw_table_alloc_hidden(struct tw_table *table)
 {
-	return tw_table_take(table, 0);
+	u64 id;
+
+	table->free--;
+	return tw_table_take(table, 0, &id);
+}
+
+/**
+ * tw_table_put() - end a node and its id, but for the rare part
+ * @chunk: its chunk
+ * @node: a node in use
+ *
+ * Return: true if the caller has to add to &tw_table.free what it has not yet,
+ * and then to call tw_chunk_freed().
+ */
+static inline bool tw_table_put(struct tw_chunk *chunk, struct tw_node *node)
+{
+	node->gen = 0;
+	node->free = chunk->free;
+	chunk->free = (uintptr_t)node & (TW_CHUNK_SIZE - 1);
+	return unlikely(!--chunk->used);
 }
 
 /**
@@ -247,18 +312,38 @@ static inline struct tw_node *tw_table_alloc_hidden(struct tw_table *table)
  */
 static inline void tw_table_free(struct tw_table *table, struct tw_node *node)
 {
-	struct tw_chunk *chunk = tw_chunk_of(node);
-	u32 free = chunk->free;
-
-	node->gen = 0;
-	node->free = free;
-	chunk->free = (uintptr_t)node & (TW_CHUNK_SIZE - 1);
 	table->free++;
-	/* (Two tests, as the compiler makes the least of these.) */
-	if (unlikely(!--chunk->used))
-		tw_chunk_freed(table, chunk, !free);
-	else if (unlikely(!free))
-		tw_chunk_freed(table, chunk, true);
+	if (tw_table_put(tw_chunk_of(node), node))
+		tw_chunk_freed(table, node);
+}
+
+/**
+ * tw_table_find_in() - look up an id that came from a program
+ * @table: the table
+ * @id: any number
+ * @chunk: out: the chunk that the timer is in
+ * @node: out: the live timer that has this id
+ *
+ * Return: false if there is none.
+ */
+static inline bool tw_table_find_in(const struct tw_table *table, u64 id,
+				    struct tw_chunk **chunk,
+				    struct tw_node **node)
+{
+	unsigned long nr = (u32)id >> TW_CHUNK_SHIFT;
+	unsigned long place = id & TW_CHUNK_MASK;
+	u32 gen = id >> 32;
+
+	if (unlikely(!gen))
+		return false;
+	/* What is beyond the end becomes 0, which no timer has. */
+	nr = array_index_nospec(nr, table->nr_chunks);
+	*chunk = table->dir[nr].chunk;
+	place = array_index_nospec(place, (*chunk)->end);
+	*node = &(*chunk)->nodes[place];
+	/* Else the compiler computes it again for each field. */
+	OPTIMIZER_HIDE_VAR(*node);
+	return (*node)->gen == gen;
 }
 
 /**
@@ -272,20 +357,9 @@ static inline void tw_table_free(struct tw_table *table, struct tw_node *node)
 static inline bool tw_table_find(const struct tw_table *table, u64 id,
 				 struct tw_node **node)
 {
-	u32 gen = id >> 32;
-	u32 nr = (u32)id >> TW_CHUNK_SHIFT;
-	u32 place = id & TW_CHUNK_MASK;
 	struct tw_chunk *chunk;
 
-	if (!gen || nr >= table->nr_chunks)
-		return false;
-	chunk = table->dir[array_index_nospec(nr, table->nr_chunks)].chunk;
-	if (!chunk || place >= chunk->cap)
-		return false;
-	*node = &chunk->nodes[array_index_nospec(place, chunk->cap)];
-	/* Else the compiler computes it again for each field. */
-	OPTIMIZER_HIDE_VAR(*node);
-	return (*node)->gen == gen;
+	return tw_table_find_in(table, id, &chunk, node);
 }
 
 /**

@@ -65,17 +65,50 @@ static void tw_next_period(struct twheel *tw, struct tw_node *node, u64 overrun)
 }
 
 /* The first ready timer was taken: it goes on, or it is gone. */
-static inline void tw_taken(struct twheel *tw, struct tw_take *take,
-			    struct tw_node *node, u64 overrun)
+static void tw_taken(struct twheel *tw, struct tw_take *take,
+		     struct tw_node *node, u64 overrun)
 {
 	tw->stats.delivered++;
 	tw_wheel_pop_ready(&tw->wheel, node);
-	if (unlikely(node->flags & TW_NODE_PERIODIC)) {
+	if (node->flags & TW_NODE_PERIODIC) {
 		tw_next_period(tw, node, overrun);
 		return;
 	}
 	tw_table_free(&tw->table, node);
 	take->freed++;
+}
+
+/* The same, for as many as there are events. */
+static void tw_taken_all(struct twheel *tw, struct tw_take *take,
+			 const struct twheel_event *events, unsigned int nr)
+{
+	struct list_head *at = tw->wheel.ready.nodes.next;
+	const struct twheel_event *event;
+	u32 freed = 0;
+
+	for (event = events; event < events + nr; event++) {
+		struct tw_node *node = list_entry(at, struct tw_node, entry);
+
+		at = at->next;
+		if (unlikely(node->flags)) {
+			tw_wheel_keep_stamp(&tw->wheel, node);
+			if (node->flags & TW_NODE_PERIODIC) {
+				tw_next_period(tw, node, event->overrun);
+				continue;
+			}
+		}
+		freed++;
+		if (tw_table_put(tw_chunk_of(node), node)) {
+			tw->table.free += freed;
+			take->freed += freed;
+			freed = 0;
+			tw_chunk_freed(&tw->table, node);
+		}
+	}
+	tw->table.free += freed;
+	take->freed += freed;
+	tw->stats.delivered += nr;
+	tw_wheel_cut_ready(&tw->wheel, at, nr);
 }
 
 /* Give back what is not needed after a batch, and set the timer. */
@@ -105,11 +138,18 @@ static inline void tw_fill_event(struct twheel *tw, struct tw_take *take,
 				 const struct tw_node *node, s64 stamp,
 				 struct twheel_event *event)
 {
-	event->id = tw_id(node);
-	event->deadline = tw_clock_to_user(&tw->wheel.clock, node->deadline);
+	const struct tw_clock *clock = &tw->wheel.clock;
+	s64 deadline = node->deadline;
+
 	/* A stamp is of the first of several, and rounded to its deadline. */
-	stamp = max(stamp, node->deadline);
-	event->expired = tw_clock_to_user(&tw->wheel.clock, stamp);
+	stamp = max(stamp, deadline);
+	if (unlikely(clock->offset)) {
+		deadline = tw_clock_to_user(clock, deadline);
+		stamp = tw_clock_to_user(clock, stamp);
+	}
+	event->id = tw_id(node);
+	event->deadline = deadline;
+	event->expired = stamp;
 	event->user_data = node->user_data;
 	event->overrun = 0;
 	event->flags = 0;
@@ -171,7 +211,7 @@ ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to)
 
 	while (iov_iter_count(to) >= size) {
 		struct tw_take take = {};
-		unsigned int n, i;
+		unsigned int n, taken;
 		size_t copied;
 
 		n = min_t(size_t, iov_iter_count(to) / size, TW_EVENTS);
@@ -182,16 +222,15 @@ ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to)
 			return total ?: -EAGAIN;
 		}
 		copied = tw_copy_nofault(events, n * size, size, to);
-		for (i = 0; i < copied / size; i++)
-			tw_taken(tw, &take, tw_first_ready(&tw->wheel),
-				 events[i].overrun);
-		trace_twheel_read(tw, i);
+		taken = copied / size;
+		tw_taken_all(tw, &take, events, taken);
+		trace_twheel_read(tw, taken);
 		tw_take_done(tw, &take);
 
 		total += copied;
 		if (total && signal_pending(current))
 			break;
-		if (i < n && !tw_fault_in(to, (n - i) * size, size))
+		if (taken < n && !tw_fault_in(to, n * size - copied, size))
 			return total ?: -EFAULT;
 		cond_resched();
 	}
@@ -216,8 +255,10 @@ static void tw_count(struct twheel *tw)
 			if (!node)
 				break;
 			overrun = tw_overrun(tw, &take, node);
+			WRITE_ONCE(tw->counted, tw->counted + 1 + overrun);
+			/* Pairs with tw_readable(), which must not miss it. */
+			smp_wmb();
 			tw_taken(tw, &take, node, overrun);
-			tw->counted += 1 + overrun;
 		}
 		more = tw->wheel.ready.count;
 		tw_take_done(tw, &take);

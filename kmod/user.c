@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What each user holds. See user.h.
+ * What each user holds and takes. See user.h.
  */
 #include <linux/atomic.h>
 #include <linux/cred.h>
+#include <linux/jiffies.h>
 #include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
@@ -12,20 +14,57 @@
 
 #include "user.h"
 
+/* Most of a jiffy that the timers of one user's wheels may keep a processor */
+#define TW_SHARE_NS (TICK_NSEC / 8)
+
+/**
+ * struct tw_share - how long a user's timers kept a processor
+ * @jiffy: in which jiffy
+ * @ns: for how long
+ */
+struct tw_share {
+	unsigned long jiffy;
+	u64 ns;
+};
+
 /**
  * struct tw_user - a user who has wheels open
  * @uid: the user, in the initial user namespace; its index in tw_users
  * @wheels: open wheels, guarded by tw_users_lock
  * @timers: timers of these wheels
+ * @shares: of each processor, used by its soft interrupts alone
  */
 struct tw_user {
 	uid_t uid;
 	unsigned int wheels;
 	atomic64_t timers;
+	struct tw_share __percpu *shares;
 };
 
 static DEFINE_XARRAY(tw_users);
 static DEFINE_MUTEX(tw_users_lock);
+
+static void tw_user_free(struct tw_user *user)
+{
+	free_percpu(user->shares);
+	kfree(user);
+}
+
+static struct tw_user *tw_user_create(uid_t uid)
+{
+	struct tw_user *user = kzalloc(sizeof(*user), TW_GFP);
+
+	if (!user)
+		return NULL;
+	user->uid = uid;
+	user->shares = alloc_percpu_gfp(struct tw_share, TW_GFP);
+	if (!user->shares ||
+	    xa_err(xa_store(&tw_users, uid, user, GFP_KERNEL))) {
+		tw_user_free(user);
+		return NULL;
+	}
+	return user;
+}
 
 /**
  * tw_user_get() - account of the current user, for a new wheel
@@ -40,19 +79,10 @@ struct tw_user *tw_user_get(void)
 
 	mutex_lock(&tw_users_lock);
 	user = xa_load(&tw_users, uid);
-	if (!user) {
-		user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
-		if (!user)
-			goto out;
-		user->uid = uid;
-		if (xa_err(xa_store(&tw_users, uid, user, GFP_KERNEL))) {
-			kfree(user);
-			user = NULL;
-			goto out;
-		}
-	}
-	user->wheels++;
-out:
+	if (!user)
+		user = tw_user_create(uid);
+	if (user)
+		user->wheels++;
 	mutex_unlock(&tw_users_lock);
 	return user;
 }
@@ -69,7 +99,7 @@ void tw_user_put(struct tw_user *user)
 	if (!--user->wheels) {
 		WARN_ON_ONCE(atomic64_read(&user->timers));
 		xa_erase(&tw_users, user->uid);
-		kfree(user);
+		tw_user_free(user);
 	}
 	mutex_unlock(&tw_users_lock);
 }
@@ -106,4 +136,38 @@ u32 tw_user_charge(struct tw_user *user, u32 nr, u32 limit)
 void tw_user_uncharge(struct tw_user *user, u32 nr)
 {
 	atomic64_sub(nr, &user->timers);
+}
+
+/**
+ * tw_user_may_run() - may the timer of a wheel do what there is to do?
+ * @user: the account
+ *
+ * However little each wheel has to do, a user can have so many of them that all
+ * together would keep a processor in interrupts.
+ *
+ * Context: soft interrupt.
+ * Return: false when the user's share of this processor's jiffy is used up.
+ */
+bool tw_user_may_run(struct tw_user *user)
+{
+	struct tw_share *share = this_cpu_ptr(user->shares);
+	unsigned long now = jiffies;
+
+	if (share->jiffy != now) {
+		share->jiffy = now;
+		share->ns = 0;
+	}
+	return share->ns < TW_SHARE_NS;
+}
+
+/**
+ * tw_user_ran() - the timer of a wheel has run
+ * @user: the account
+ * @ns: for how long
+ *
+ * Context: soft interrupt.
+ */
+void tw_user_ran(struct tw_user *user, u64 ns)
+{
+	this_cpu_ptr(user->shares)->ns += ns;
 }

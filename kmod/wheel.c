@@ -78,7 +78,8 @@ void tw_wheel_init(struct tw_wheel *wheel, const struct tw_clock *clock, s64 now
 	wheel->clock = *clock;
 	for (level = 0; level < TW_LEVELS; level++) {
 		wheel->level[level].shift = tw_level_shift(level);
-		wheel->level[level].slots = level * TW_LEVEL_SLOTS;
+		wheel->level[level].slots = level * TW_LEVEL_SLOTS *
+					     TW_SLOT_UNITS;
 	}
 	tw_wheel_set_clk(wheel, now + 1);
 	wheel->next = TW_NEVER;
@@ -119,30 +120,33 @@ void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk)
 }
 
 /* A slot, that of @tick, got its first node or one that makes it large. */
-void tw_slot_grown(struct tw_wheel *wheel, unsigned int slot, s64 tick)
+void tw_slot_grown(struct tw_wheel *wheel, struct tw_slot *slot, s64 tick)
 {
-	unsigned int level = slot / TW_LEVEL_SLOTS;
+	unsigned int nr = slot - wheel->slots;
+	unsigned int level = nr / TW_LEVEL_SLOTS;
 	s64 before = tw_position(level, tick) - 1;
-	u32 count = wheel->slots[slot].count;
 
-	if (count == 1) {
-		tw_bit_set(wheel->occupied[level], slot % TW_LEVEL_SLOTS);
+	if (slot->count == 1) {
+		tw_bit_set(wheel->occupied[level], nr % TW_LEVEL_SLOTS);
 		wheel->levels |= 1U << level;
-	} else if (count == TW_SMALL_SLOT + 1 && level) {
+	} else if (slot->count == TW_SMALL_SLOT + 1 && level) {
 		wheel->next = min(wheel->next, tw_position_start(level, before));
 	}
 }
 
 /* The last node of a slot is gone. */
-void tw_slot_empty(struct tw_wheel *wheel, unsigned int slot)
+void tw_slot_empty(struct tw_wheel *wheel, struct tw_slot *slot)
 {
-	unsigned int level = slot / TW_LEVEL_SLOTS;
-	unsigned int nr = slot % TW_LEVEL_SLOTS;
+	unsigned int nr = slot - wheel->slots;
+	unsigned int level = nr / TW_LEVEL_SLOTS;
 
-	tw_bit_clear(wheel->occupied[level], nr);
-	wheel->slots[slot].inspect = 0;
-	if (tw_bits_empty(wheel->occupied[level]))
-		wheel->levels &= ~(1U << level);
+	slot->inspect = 0;
+	tw_bit_clear(wheel->occupied[level], nr % TW_LEVEL_SLOTS);
+	if (!tw_bits_empty(wheel->occupied[level]))
+		return;
+	wheel->levels &= ~(1U << level);
+	if (!wheel->levels)
+		wheel->next = TW_NEVER;
 }
 
 /* Where a node belongs by now */
@@ -152,11 +156,10 @@ static s64 tw_node_tick(const struct tw_wheel *wheel, const struct tw_node *node
 }
 
 /* Put a node to @tick, or to what comes next to that. */
-static void tw_place(struct tw_wheel *wheel, struct tw_node *node, s64 tick)
+static void tw_put(struct tw_wheel *wheel, struct tw_node *node, s64 tick)
 {
 	tw_wheel_place(wheel, node, clamp(tick, wheel->clk,
-					  wheel->clk + TW_REACH - 1),
-		       node->flags & TW_NODE_INSPECT);
+					  wheel->clk + TW_REACH - 1), true);
 }
 
 /**
@@ -173,7 +176,7 @@ void tw_wheel_add(struct tw_wheel *wheel, struct tw_node *node)
 	/* Whatever the caller did, the wheel stays sound. */
 	if (node->slack_shift || wheel->set_back || tick < wheel->clk)
 		node->flags |= TW_NODE_INSPECT;
-	tw_place(wheel, node, tick);
+	tw_put(wheel, node, tick);
 	wheel->pending++;
 }
 
@@ -205,6 +208,7 @@ void tw_wheel_add_ready(struct tw_wheel *wheel, struct tw_node *node, s64 stamp)
 {
 	tw_set_stamp(node, stamp);
 	tw_slot_append(&wheel->ready, node);
+	wheel->ready.count++;
 }
 
 /* Take out a node that is ready. */
@@ -224,6 +228,12 @@ static void tw_ready_unlink(struct tw_wheel *wheel, struct tw_node *node)
 	wheel->ready.count--;
 }
 
+static void tw_pending_unlink(struct tw_wheel *wheel, struct tw_node *node)
+{
+	tw_slot_unlink(wheel, node);
+	wheel->pending--;
+}
+
 /**
  * tw_wheel_del() - take a node out, pending or ready
  * @wheel: the wheel
@@ -234,7 +244,7 @@ void tw_wheel_del(struct tw_wheel *wheel, struct tw_node *node)
 	if (tw_is_ready(wheel, node))
 		tw_ready_unlink(wheel, node);
 	else
-		tw_slot_unlink(wheel, node);
+		tw_pending_unlink(wheel, node);
 }
 
 /**
@@ -316,7 +326,7 @@ static inline void tw_move(struct tw_wheel *wheel, struct tw_node *node)
 			return;
 		}
 	}
-	tw_place(wheel, node, tw_node_tick(wheel, node));
+	tw_put(wheel, node, tw_node_tick(wheel, node));
 }
 
 /* Bring nodes of a slot to where they belong by now, as the budget allows. */
@@ -336,7 +346,7 @@ static void tw_bring_down(struct tw_wheel *wheel, struct tw_slot *slot,
 	at->prev = &slot->nodes;
 	slot->count -= nr;
 	if (!slot->count)
-		tw_slot_empty(wheel, slot - wheel->slots);
+		tw_slot_empty(wheel, slot);
 	step->budget -= 1 + nr;
 	step->moved += nr;
 }
@@ -345,8 +355,6 @@ static void tw_bring_down(struct tw_wheel *wheel, struct tw_slot *slot,
 static void tw_expire_seen(struct tw_wheel *wheel, struct tw_slot *slot,
 			   struct tw_step *step)
 {
-	unsigned int nr = slot - wheel->slots;
-
 	while (slot->count && step->budget) {
 		struct tw_node *node = tw_slot_head(slot);
 		s64 tick = tw_node_tick(wheel, node);
@@ -355,7 +363,7 @@ static void tw_expire_seen(struct tw_wheel *wheel, struct tw_slot *slot,
 		__list_del(&slot->nodes, node->entry.next);
 		slot->count--;
 		if (tick > wheel->clk) {
-			tw_place(wheel, node, tick);
+			tw_put(wheel, node, tick);
 			step->moved++;
 			continue;
 		}
@@ -364,7 +372,7 @@ static void tw_expire_seen(struct tw_wheel *wheel, struct tw_slot *slot,
 		step->expired++;
 	}
 	if (!slot->count)
-		tw_slot_empty(wheel, nr);
+		tw_slot_empty(wheel, slot);
 }
 
 /* Expire a slot whole. */
@@ -377,7 +385,7 @@ static void tw_expire_unseen(struct tw_wheel *wheel, struct tw_slot *slot,
 	wheel->pending -= slot->count;
 	step->expired = slot->count;
 	slot->count = 0;
-	tw_slot_empty(wheel, slot - wheel->slots);
+	tw_slot_empty(wheel, slot);
 }
 
 static void tw_expire(struct tw_wheel *wheel, struct tw_step *step)

@@ -79,11 +79,15 @@ struct tw_slot {
 	u32 inspect;
 };
 
+/* &tw_node.slot counts in units of this: so a slot is found without a product. */
+#define TW_SLOT_UNIT sizeof(u64)
+#define TW_SLOT_UNITS (sizeof(struct tw_slot) / TW_SLOT_UNIT)
+
 /**
  * struct tw_level - what a level holds
  * @reach: the first tick that it can't hold
  * @shift: its slots are 2^this ticks wide
- * @slots: number of its first slot
+ * @slots: where its slots begin, as in &tw_node.slot
  */
 struct tw_level {
 	s64 reach;
@@ -156,8 +160,14 @@ s64 tw_wheel_next(const struct tw_wheel *wheel);
 struct tw_node *tw_wheel_first(const struct tw_wheel *wheel);
 
 /* The rare parts of what follows. */
-void tw_slot_empty(struct tw_wheel *wheel, unsigned int slot);
-void tw_slot_grown(struct tw_wheel *wheel, unsigned int slot, s64 tick);
+void tw_slot_empty(struct tw_wheel *wheel, struct tw_slot *slot);
+void tw_slot_grown(struct tw_wheel *wheel, struct tw_slot *slot, s64 tick);
+
+static inline struct tw_slot *tw_slot_at(const struct tw_wheel *wheel,
+					 unsigned long slot)
+{
+	return (void *)wheel->slots + slot * TW_SLOT_UNIT;
+}
 
 /**
  * tw_is_ready() - has a node expired?
@@ -193,6 +203,28 @@ static inline struct tw_node *tw_first_ready(struct tw_wheel *wheel)
 					entry);
 }
 
+/* Those after a node that is taken out have to know when they were made ready. */
+static inline void tw_wheel_keep_stamp(struct tw_wheel *wheel,
+				       const struct tw_node *node)
+{
+	if (node->flags & TW_NODE_STAMPED)
+		wheel->stamp = tw_stamp(node);
+}
+
+/**
+ * tw_wheel_cut_ready() - take the first ready nodes out
+ * @wheel: the wheel
+ * @rest: what comes after them
+ * @nr: how many they are; tw_wheel_keep_stamp() was called for each
+ */
+static inline void tw_wheel_cut_ready(struct tw_wheel *wheel,
+				      struct list_head *rest, unsigned int nr)
+{
+	wheel->ready.nodes.next = rest;
+	rest->prev = &wheel->ready.nodes;
+	wheel->ready.count -= nr;
+}
+
 /**
  * tw_wheel_pop_ready() - take the first ready node out
  * @wheel: the wheel
@@ -203,10 +235,8 @@ static inline struct tw_node *tw_first_ready(struct tw_wheel *wheel)
 static inline void tw_wheel_pop_ready(struct tw_wheel *wheel,
 				      struct tw_node *node)
 {
-	if (node->flags & TW_NODE_STAMPED)
-		wheel->stamp = tw_stamp(node);
-	__list_del(&wheel->ready.nodes, node->entry.next);
-	wheel->ready.count--;
+	tw_wheel_keep_stamp(wheel, node);
+	tw_wheel_cut_ready(wheel, node->entry.next, 1);
 }
 
 /**
@@ -232,34 +262,40 @@ static inline void tw_slot_append(struct tw_slot *slot, struct tw_node *node)
 	node->entry.prev = last;
 	last->next = &node->entry;
 	slot->nodes.prev = &node->entry;
-	slot->count++;
 }
 
-/* Put a node into the slot of its tick. */
-static inline void tw_wheel_place(struct tw_wheel *wheel, struct tw_node *node,
-				  s64 tick, bool inspect)
+/* Put a node into the slot of its tick. Unless @special, it is like most. */
+static __always_inline void tw_wheel_place(struct tw_wheel *wheel,
+					   struct tw_node *node, s64 tick,
+					   bool special)
 {
 	const struct tw_level *level = wheel->level;
 	struct tw_slot *slot;
-	unsigned int nr;
+	unsigned long at;
 
 	while (tick >= level->reach)
 		level++;
-	nr = level->slots + ((tick >> level->shift) & TW_LEVEL_MASK);
-	slot = &wheel->slots[nr];
-	node->slot = nr;
-	if (inspect)
+	at = ((unsigned long)tick >> level->shift) & TW_LEVEL_MASK;
+	at = level->slots + at * TW_SLOT_UNITS;
+	slot = tw_slot_at(wheel, at);
+	if (special)
+		node->slot = at;
+	else
+		node->place = at;
+	if (special && (node->flags & TW_NODE_INSPECT))
 		slot->inspect = 1;
 	tw_slot_append(slot, node);
 	if (tick < wheel->next)
 		wheel->next = tick;
-	if (unlikely(slot->count % TW_SMALL_SLOT == 1 % TW_SMALL_SLOT))
-		tw_slot_grown(wheel, nr, tick);
+	/* The first, and the first that is too many for a small slot. */
+	if (unlikely(!(slot->count++ % TW_SMALL_SLOT)))
+		tw_slot_grown(wheel, slot, tick);
 }
 
 /**
  * tw_wheel_add_plain() - add a node that is on no list and like most
- * @wheel: the wheel, whose clock was not set back
+ * @wheel: the wheel, whose clock was not set back. The caller adds to its
+ *	@pending
  * @node: the node; it has no slack and is not periodic. Its deadline is set, and
  *	lies after the time that the wheel was forwarded to last
  */
@@ -271,18 +307,16 @@ static inline void tw_wheel_add_plain(struct tw_wheel *wheel,
 	/* (The wheels of some host tests reach less far than a deadline may.) */
 	if (TW_REACH_BITS < 54)
 		tick = min(tick, wheel->clk + TW_REACH - 1);
-	node->special = 0;
 	tw_wheel_place(wheel, node, tick, false);
-	wheel->pending++;
 }
 
 static inline void tw_slot_unlink(struct tw_wheel *wheel, struct tw_node *node)
 {
+	struct tw_slot *slot = tw_slot_at(wheel, node->slot);
+
 	__list_del(node->entry.prev, node->entry.next);
-	if (unlikely(!--wheel->slots[node->slot].count))
-		tw_slot_empty(wheel, node->slot);
-	if (unlikely(!--wheel->pending))
-		wheel->next = TW_NEVER;
+	if (unlikely(!--slot->count))
+		tw_slot_empty(wheel, slot);
 }
 
 /* Is the node pending, and like most: no slack, not periodic? */
@@ -294,7 +328,7 @@ static inline bool tw_is_plain(const struct tw_wheel *wheel,
 
 /**
  * tw_wheel_del_plain() - take a node out that is pending and like most
- * @wheel: the wheel
+ * @wheel: the wheel. The caller takes it off @wheel->pending
  * @node: the node
  *
  * Return: true, or false if it is not such a node: then nothing was done.
@@ -323,7 +357,7 @@ static inline bool tw_wheel_mod_plain(struct tw_wheel *wheel,
 	if (!tw_is_plain(wheel, node))
 		return false;
 	if (likely(deadline >= node->deadline &&
-		   node->slot >= TW_LEVEL_SLOTS)) {
+		   node->slot >= TW_LEVEL_SLOTS * TW_SLOT_UNITS)) {
 		/* The wheel will find it where it is, and place it then. */
 		node->deadline = deadline;
 		return true;

@@ -67,7 +67,7 @@ static const struct universe universes[] = {
 #endif
 };
 
-#define CHUNK_BYTES (sizeof(struct tw_chunk) + PAIR_MOST * sizeof(struct tw_node))
+#define CHUNK_BYTES ((PAIR_MOST + 1) * sizeof(struct tw_node))
 
 /* All that an operation can change */
 struct snapshot {
@@ -83,13 +83,13 @@ static u64 sequences;
 static void save(struct snapshot *s)
 {
 	s->pair = pair;
-	memcpy(s->chunk, pair.table.dir[0].chunk, sizeof(s->chunk));
+	memcpy(s->chunk, pair.table.dir[TW_FIRST_CHUNK].chunk, sizeof(s->chunk));
 }
 
 static void restore(const struct snapshot *s)
 {
 	pair = s->pair;
-	memcpy(pair.table.dir[0].chunk, s->chunk, sizeof(s->chunk));
+	memcpy(pair.table.dir[TW_FIRST_CHUNK].chunk, s->chunk, sizeof(s->chunk));
 }
 
 /* Let time pass as in the module, and read all. */

@@ -79,8 +79,12 @@ static void trace_want(struct pair *p, const char *name, u32 index,
 	trace(p, name, index, want->deadline)->want = *want;
 }
 
+/* Here, indices begin with 0. */
+#define FIRST_INDEX ((TW_FIRST_CHUNK << TW_CHUNK_SHIFT) + 1)
+
 static struct tw_node *node_of(const struct pair *p, u32 index)
 {
+	index += FIRST_INDEX;
 	return &p->table.dir[index >> TW_CHUNK_SHIFT].chunk->nodes[index & TW_CHUNK_MASK];
 }
 
@@ -92,7 +96,7 @@ static struct tw_node *node_of(const struct pair *p, u32 index)
  */
 u32 pair_index(const struct tw_node *node)
 {
-	u32 index = tw_id(node);
+	u32 index = (u32)tw_id(node) - FIRST_INDEX;
 
 	REQUIRE(index < PAIR_MOST);
 	return index;
@@ -184,12 +188,9 @@ static void free_spare(struct pair *p)
  */
 void pair_end(struct pair *p)
 {
-	u32 i;
-
 	free_spare(p);
-	for (i = 0; i < p->table.nr_chunks; i++)
-		free(p->table.dir[i].chunk);
-	free(p->table.dir);
+	free(tw_table_clear(&p->table));
+	free_spare(p);
 	host_print_trace = NULL;
 }
 
@@ -202,7 +203,7 @@ void pair_end(struct pair *p)
 bool pair_has_room(const struct pair *p)
 {
 	return p->table.unused != TW_NO_CHUNK ||
-	       p->table.nr_chunks < PAIR_MOST_CHUNKS;
+	       p->table.nr_chunks < TW_FIRST_CHUNK + PAIR_MOST_CHUNKS;
 }
 
 /**
@@ -215,8 +216,7 @@ void pair_add_chunk(struct pair *p, unsigned int cap)
 	u32 more = p->table.max_chunks + 1;
 	void *chunk;
 
-	REQUIRE(!posix_memalign(&chunk, TW_CHUNK_SIZE, sizeof(struct tw_chunk) +
-				cap * sizeof(struct tw_node)));
+	REQUIRE(!posix_memalign(&chunk, TW_CHUNK_SIZE, (cap + 1) * sizeof(struct tw_node)));
 	if (tw_table_full(&p->table))
 		free(tw_table_grow(&p->table, malloc(more *
 						     sizeof(struct tw_entry)),
@@ -450,6 +450,7 @@ u32 pair_add(struct pair *p, const struct pair_want *want)
 	if (is_plain(p, want)) {
 		node->deadline = want->deadline;
 		tw_wheel_add_plain(&p->wheel, node);
+		p->wheel.pending++;
 	} else {
 		set_fields(node, want);
 		tw_wheel_add(&p->wheel, node);
@@ -545,10 +546,12 @@ void pair_cancel(struct pair *p, u32 index)
 	check_fields(p, node_of(p, index));
 	model_del(p, index);
 	if (!p->wheel.set_back &&
-	    tw_wheel_del_plain(&p->wheel, node_of(p, index)))
+	    tw_wheel_del_plain(&p->wheel, node_of(p, index))) {
 		REQUIRE(plain);
-	else
+		p->wheel.pending--;
+	} else {
 		tw_wheel_del(&p->wheel, node_of(p, index));
+	}
 	if (pending && !p->nr_pending)
 		REQUIRE_EQ(p->wheel.next, TW_NEVER);
 	end(p, index);
@@ -826,8 +829,8 @@ static void check_node(const struct pair *p, const struct tw_node *node,
 	timer = &p->timers[pair_index(node)];
 	REQUIRE(timer->state == PAIR_PENDING);
 	tick = tick_of(p, timer->due);
-	REQUIRE_EQ(node->slot, level * TW_LEVEL_SLOTS +
-			       position % TW_LEVEL_SLOTS);
+	REQUIRE(tw_slot_at(&p->wheel, node->slot) ==
+		slot_at(p, level, position));
 	REQUIRE(tick >= position * width);
 	/* It is looked at when it expires, or else before its slot's end. */
 	REQUIRE(p->wheel.next <= min(tick, end));

@@ -70,6 +70,12 @@ static s64 deadline_of(s64 tick, u32 index)
 	return tick * TICK_NS - index % TICK_NS;
 }
 
+static void add_plain(struct tw_node *node)
+{
+	tw_wheel_add_plain(&wheel, node);
+	wheel.pending++;
+}
+
 static u32 add(s64 expires)
 {
 	u32 index = nr_due++;
@@ -84,7 +90,7 @@ static u32 add(s64 expires)
 	if (wheel.set_back)
 		REQUIRE(BLOCKS(tw_wheel_add(&wheel, node)) < OP_BLOCKS);
 	else
-		REQUIRE(BLOCKS(tw_wheel_add_plain(&wheel, node)) < OP_BLOCKS);
+		REQUIRE(BLOCKS(add_plain(node)) < OP_BLOCKS);
 	return index;
 }
 

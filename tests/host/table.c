@@ -92,6 +92,9 @@ static void grow(void)
 
 	/* Whatever was in the memory before */
 	memset(directory, 0xa5, more * sizeof(*directory));
+	/* The first one is nobody's to be freed. */
+	if (table.max_chunks == TW_FIRST_CHUNK)
+		was = NULL;
 	REQUIRE(tw_table_grow(&table, directory, more) == was);
 	REQUIRE_EQ(table.max_chunks, more);
 	free(was);
@@ -99,7 +102,7 @@ static void grow(void)
 
 static void add_chunk(unsigned int cap)
 {
-	size_t bytes = sizeof(struct tw_chunk) + cap * sizeof(struct tw_node);
+	size_t bytes = (cap + 1) * sizeof(struct tw_node);
 	unsigned int i;
 	void *memory;
 
@@ -149,7 +152,8 @@ static u32 alloc(bool hidden)
 	chunk = &chunks[nr];
 	REQUIRE(chunk->memory);
 	REQUIRE(!worn_out(chunk));
-	REQUIRE((index & TW_CHUNK_MASK) < chunk->cap);
+	REQUIRE((index & TW_CHUNK_MASK) >= 1);
+	REQUIRE((index & TW_CHUNK_MASK) <= chunk->cap);
 	REQUIRE(node == node_at(index));
 	REQUIRE(nodes[index] == NODE_FREE);
 
@@ -202,7 +206,7 @@ static void free_at(u32 place)
 	chunk->used--;
 	old_ids[nr_old++ % OLD_IDS] = ids[index];
 	/* The first stays for as long as the table. */
-	give_back = nr && !chunk->used &&
+	give_back = nr != TW_FIRST_CHUNK && !chunk->used &&
 		    (worn_out(chunk) ||
 		     model_free() - chunk->cap >= TW_TABLE_KEEP);
 	tw_table_free(&table, node_at(index));
@@ -243,7 +247,7 @@ static u64 made_up_id(void)
 static void wear_to(u32 nr, u32 gen)
 {
 	struct tw_chunk *chunk = table.dir[nr].chunk;
-	u32 *now = chunk ? &chunk->gen : &table.dir[nr].gen;
+	u32 *now = chunk != &tw_no_chunk ? &chunk->gen : &table.dir[nr].gen;
 
 	if (*now < gen) {
 		*now = gen;
@@ -253,9 +257,10 @@ static void wear_to(u32 nr, u32 gen)
 
 static void wear(void)
 {
-	if (table.nr_chunks)
-		wear_to(host_below(table.nr_chunks),
-			TW_LAST_GEN - 1 - host_below(4));
+	u32 nr = host_below(table.nr_chunks);
+
+	if (nr)
+		wear_to(nr, TW_LAST_GEN - 1 - host_below(4));
 }
 
 static void check_all(void)
@@ -278,6 +283,8 @@ static void begin(void)
 
 static void end(void)
 {
+	struct tw_chunk *spare, *next;
+	int expected = 0;
 	u32 i;
 
 	while (nr_used)
@@ -286,9 +293,16 @@ static void end(void)
 	for (i = 0; i < MOST_CHUNKS; i++) {
 		REQUIRE(!chunks[i].memory ||
 			chunks[i].memory == table.dir[i].chunk);
-		free(chunks[i].memory);
+		expected += !!chunks[i].memory;
 	}
-	free(table.dir);
+	free(tw_table_clear(&table));
+	for (spare = tw_table_take_spare(&table); spare; spare = next) {
+		next = spare->next;
+		free(spare);
+		expected--;
+	}
+	REQUIRE_EQ(expected, 0);
+	REQUIRE_EQ(table.free, 0);
 }
 
 static void episode(void)
@@ -362,15 +376,15 @@ static void worn_out_chunk(void)
 	add_chunk(10);
 	alloc_all();
 	add_chunk(10);
-	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, 1);
-	wear_to(1, TW_LAST_GEN - 3);
+	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, 2);
+	wear_to(2, TW_LAST_GEN - 3);
 	alloc(true);
 	alloc(false);
 	alloc(false);
 	free_at(nr_used - 2);
 	alloc(false);
 	/* Nodes are free, but there is no generation for them. */
-	REQUIRE(worn_out(&chunks[1]));
+	REQUIRE(worn_out(&chunks[2]));
 	REQUIRE_EQ(table.free, 0);
 	free_at(nr_used - 1);
 	REQUIRE_EQ(table.free, 0);
@@ -378,15 +392,15 @@ static void worn_out_chunk(void)
 
 	/* A new chunk does not disturb what is left of it, nor is it re-used. */
 	add_chunk(10);
-	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, 2);
+	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, 3);
 	check_all();
-	while (chunks[1].memory)
+	while (chunks[2].memory)
 		free_at(10);
 	check_all();
 	alloc_all();
 	add_chunk(10);
-	REQUIRE(!chunks[1].memory);
-	REQUIRE(chunks[3].memory);
+	REQUIRE(!chunks[2].memory);
+	REQUIRE(chunks[4].memory);
 	end();
 }
 
@@ -396,16 +410,16 @@ static void worn_out_first_chunk(void)
 	host_seed(0);
 	begin();
 	add_chunk(10);
-	wear_to(0, TW_LAST_GEN - 2);
+	wear_to(1, TW_LAST_GEN - 2);
 	alloc(false);
 	alloc(false);
 	REQUIRE_EQ(table.free, 0);
 	while (nr_used)
 		free_at(0);
-	REQUIRE(chunks[0].memory);
+	REQUIRE(chunks[1].memory);
 	REQUIRE_EQ(table.free, 0);
 	add_chunk(10);
-	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, 1);
+	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, 2);
 	end();
 }
 
@@ -415,18 +429,18 @@ static void memory_is_given_back(void)
 
 	host_seed(0);
 	begin();
-	for (i = 0; i < MOST_CHUNKS; i++) {
+	for (i = 1; i < MOST_CHUNKS; i++) {
 		add_chunk(100 + i);
 		alloc_all();
 	}
 	while (nr_used)
 		free_at(host_below(nr_used));
-	REQUIRE(chunks[0].memory);
-	for (i = 1; i < MOST_CHUNKS; i++)
+	REQUIRE(chunks[1].memory);
+	for (i = 2; i < MOST_CHUNKS; i++)
 		REQUIRE(!chunks[i].memory);
 
 	/* All numbers are used again before there is a new one. */
-	for (i = 1; i < MOST_CHUNKS; i++)
+	for (i = 2; i < MOST_CHUNKS; i++)
 		add_chunk(10);
 	REQUIRE_EQ(table.nr_chunks, MOST_CHUNKS);
 	alloc_all();
@@ -438,9 +452,9 @@ static void longest_chunk(void)
 {
 	unsigned int i;
 
-	REQUIRE(sizeof(struct tw_chunk) + MOST_CAP * sizeof(struct tw_node) <=
-		TW_CHUNK_SIZE);
-	REQUIRE_EQ((MOST_CAP - 1) >> TW_CHUNK_SHIFT, 0);
+	REQUIRE((MOST_CAP + 1) * sizeof(struct tw_node) <= TW_CHUNK_SIZE);
+	REQUIRE_EQ(sizeof(struct tw_chunk), sizeof(struct tw_node));
+	REQUIRE_EQ(MOST_CAP >> TW_CHUNK_SHIFT, 0);
 	REQUIRE_EQ(sizeof(struct tw_period), sizeof(struct tw_node));
 	REQUIRE_EQ(offsetof(struct tw_period, gen),
 		   offsetof(struct tw_node, gen));

@@ -279,7 +279,7 @@ static void clock_tells_its_time(struct kunit *test)
 	tw_clock_init(&clock);
 	tw_clock_set(&clock, param->id, 0);
 	KUNIT_EXPECT_TRUE(test, tw_clock_known(param->id));
-	KUNIT_EXPECT_STREQ(test, tw_clock_name(&clock), param->name);
+	KUNIT_EXPECT_STREQ(test, tw_clock_name(clock.id), param->name);
 	KUNIT_EXPECT_EQ(test, clock.tick, TICK_NSEC);
 
 	before = now_of(param->id);

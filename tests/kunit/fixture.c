@@ -173,6 +173,7 @@ struct tw_node *fixture_arm(struct kunit *test, struct tw_wheel *wheel, s64 tick
 	node = fixture_alloc(test, wheel);
 	node->deadline = fixture_deadline(wheel, tick);
 	tw_wheel_add_plain(wheel, node);
+	wheel->pending++;
 	return node;
 }
 
@@ -282,7 +283,8 @@ static void check_pending(struct kunit *test, const struct tw_wheel *wheel,
 {
 	s64 tick = fixture_tick(wheel, node);
 
-	KUNIT_ASSERT_EQ(test, node->slot, nr);
+	KUNIT_ASSERT_PTR_EQ(test, tw_slot_at(wheel, node->slot),
+			    &wheel->slots[nr]);
 	KUNIT_ASSERT_FALSE(test, tw_is_ready(wheel, node));
 	KUNIT_ASSERT_LE(test, wheel->next, tick);
 	if (nr >= TW_LEVEL_SLOTS)

@@ -54,8 +54,7 @@ static unsigned int used(const struct tw_table *table)
 	unsigned int nr, sum = 0;
 
 	for (nr = 0; nr < table->nr_chunks; nr++)
-		if (table->dir[nr].chunk)
-			sum += table->dir[nr].chunk->used;
+		sum += tw_chunk_used(table->dir[nr].chunk);
 	return sum;
 }
 
@@ -101,10 +100,12 @@ static void chunk_gives_each_node_once(struct kunit *test)
 	for (i = 0; i < cap; i++) {
 		ids[i] = alloc_id(test, table);
 		KUNIT_ASSERT_NE(test, ids[i] >> 32, 0);
-		KUNIT_ASSERT_EQ(test, (u32)ids[i] >> TW_CHUNK_SHIFT, 1);
-		KUNIT_ASSERT_LT(test, (u32)ids[i] & TW_CHUNK_MASK, cap);
+		KUNIT_ASSERT_EQ(test, (u32)ids[i] >> TW_CHUNK_SHIFT,
+				TW_FIRST_CHUNK + 1);
+		KUNIT_ASSERT_GE(test, (u32)ids[i] & TW_CHUNK_MASK, 1);
+		KUNIT_ASSERT_LE(test, (u32)ids[i] & TW_CHUNK_MASK, cap);
 		KUNIT_ASSERT_EQ(test, table->free, cap - i - 1);
-		KUNIT_ASSERT_EQ(test, chunk->used, i + 1);
+		KUNIT_ASSERT_EQ(test, tw_chunk_used(chunk), i + 1);
 	}
 	for (i = 0; i < cap; i++)
 		KUNIT_ASSERT_PTR_EQ(test, find(table, ids[i]),
@@ -113,7 +114,7 @@ static void chunk_gives_each_node_once(struct kunit *test)
 	for (i = 0; i < cap; i++)
 		free_id(test, table, ids[i]);
 	KUNIT_EXPECT_EQ(test, table->free, cap);
-	KUNIT_EXPECT_EQ(test, chunk->used, 0);
+	KUNIT_EXPECT_EQ(test, tw_chunk_used(chunk), 0);
 	for (i = 0; i < cap; i++) {
 		KUNIT_ASSERT_NULL(test, find(table, ids[i]));
 		alloc_id(test, table);
@@ -129,23 +130,23 @@ static void chunk_keeps_to_its_nodes(struct kunit *test)
 	unsigned int cap = *(const unsigned int *)test->param_value;
 	struct tw_table *table = new_table(test);
 	struct tw_chunk *chunk = fixture_chunk(test, table, cap);
-	void *end = &chunk->nodes[cap];
+	void *end = &chunk->nodes[cap + 1];
 	unsigned int i;
 
 	KUNIT_EXPECT_LE(test, end - (void *)chunk, TW_CHUNK_SIZE);
 	while (table->free) {
 		struct tw_node *node = tw_table_alloc_hidden(table);
 
-		KUNIT_ASSERT_GE(test, node, &chunk->nodes[0]);
-		KUNIT_ASSERT_LT(test, node, &chunk->nodes[cap]);
+		KUNIT_ASSERT_GE(test, node, &chunk->nodes[1]);
+		KUNIT_ASSERT_LE(test, node, &chunk->nodes[cap]);
 		memset(node, 0, sizeof(*node));
 	}
-	for (i = 0; i < cap; i++)
+	for (i = 1; i <= cap; i++)
 		tw_table_free(table, &chunk->nodes[i]);
 	KUNIT_EXPECT_NULL(test, memchr_inv(end, FIXTURE_DIRT, (void *)chunk +
 					   TW_CHUNK_SIZE - end));
-	KUNIT_EXPECT_EQ(test, chunk->cap, cap);
-	KUNIT_EXPECT_EQ(test, chunk->base, 0);
+	KUNIT_EXPECT_EQ(test, chunk->end, cap + 1);
+	KUNIT_EXPECT_EQ(test, chunk->base, TW_FIRST_CHUNK * NUMBERS);
 	KUNIT_EXPECT_EQ(test, table->free, cap);
 }
 
@@ -156,11 +157,11 @@ static void node_knows_its_chunk_and_its_id(struct kunit *test)
 	struct tw_table *table = new_table(test);
 	unsigned int nr, place;
 
-	for (nr = 0; nr < 3; nr++) {
+	for (nr = TW_FIRST_CHUNK; nr < TW_FIRST_CHUNK + 3; nr++) {
 		struct tw_chunk *chunk = fixture_chunk(test, table, cap);
 
 		KUNIT_ASSERT_EQ(test, chunk->base, nr * NUMBERS);
-		for (place = 0; place < cap; place++) {
+		for (place = 1; place <= cap; place++) {
 			struct tw_node *node = &chunk->nodes[place];
 
 			KUNIT_ASSERT_PTR_EQ(test, tw_chunk_of(node), chunk);
@@ -208,10 +209,13 @@ static const struct made_up {
 	{ "a free node's index", 0, 2 },
 	{ "an index just past its chunk", 0, 5 },
 	{ "an index past its chunk's memory", 0, CHUNK },
-	{ "the last index of its chunk's numbers", 0, NUMBERS - 1 },
+	{ "the last index of its chunk's numbers", 0, NUMBERS - 2 },
+	{ "where its chunk has its head", 0, -1 },
 	{ "an index in a chunk without memory", 0, NUMBERS },
 	{ "an index past all chunks", 0, 2 * NUMBERS },
-	{ "the last index", 0, U32_MAX - NUMBERS },
+	{ "the last index", 0, U32_MAX - 2 * NUMBERS - 1 },
+	{ "an index of no chunk", 0, -2 * NUMBERS },
+	{ "the index 0", 0, -2 * NUMBERS - 1 },
 };
 
 static void describe_made_up(const struct made_up *param, char *desc)
@@ -230,7 +234,7 @@ static void made_up_id_finds_nothing(struct kunit *test)
 	fixture_chunk(test, table, TW_TABLE_KEEP);
 	fixture_chunk(test, table, 5);
 	live = alloc_id(test, table);
-	KUNIT_ASSERT_EQ(test, live, 1ULL << 32 | NUMBERS);
+	KUNIT_ASSERT_EQ(test, live, 1ULL << 32 | (2 * NUMBERS + 1));
 	alloc_id(test, table);
 	fixture_chunk(test, table, 1);
 	gone = alloc_id(test, table);
@@ -253,8 +257,8 @@ static void index_alone_finds_nothing(struct kunit *test)
 	fixture_chunk(test, table, 4);
 	alloc_id(test, table);
 	tw_table_alloc_hidden(table);
-	for (index = 0; index < 4; index++)
-		KUNIT_EXPECT_NULL(test, find(table, index));
+	for (index = 0; index < 5; index++)
+		KUNIT_EXPECT_NULL(test, find(table, NUMBERS + index));
 }
 
 static void hidden_node_has_no_id(struct kunit *test)
@@ -314,7 +318,7 @@ static struct tw_chunk *fill_and_free(struct kunit *test,
 		alloc_id(test, table);
 	for (i = 0; i < cap; i++) {
 		KUNIT_ASSERT_NULL(test, tw_table_take_spare(table));
-		tw_table_free(table, &chunk->nodes[i]);
+		tw_table_free(table, &chunk->nodes[i + 1]);
 	}
 	spare = tw_table_take_spare(table);
 	KUNIT_EXPECT_NULL(test, tw_table_take_spare(table));
@@ -340,11 +344,11 @@ static void first_chunk_stays(struct kunit *test)
 	second = fixture_chunk(test, table, 2 * TW_TABLE_KEEP);
 	node = tw_table_alloc_hidden(table);
 	for (i = 0; i < cap; i++)
-		tw_table_free(table, &first->nodes[i]);
-	KUNIT_EXPECT_EQ(test, first->used, 0);
+		tw_table_free(table, &first->nodes[i + 1]);
+	KUNIT_EXPECT_EQ(test, tw_chunk_used(first), 0);
 	KUNIT_EXPECT_NULL(test, tw_table_take_spare(table));
 	KUNIT_EXPECT_EQ(test, table->free, cap + 2 * TW_TABLE_KEEP - 1);
-	KUNIT_EXPECT_PTR_EQ(test, table->dir[0].chunk, first);
+	KUNIT_EXPECT_PTR_EQ(test, table->dir[TW_FIRST_CHUNK].chunk, first);
 
 	tw_table_free(table, node);
 	spare = tw_table_take_spare(table);
@@ -405,11 +409,12 @@ static void empty_chunks_are_given_back(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(chunks); i++) {
 		KUNIT_ASSERT_FALSE(test, tw_table_full(table));
 		KUNIT_ASSERT_LE(test, fixture_chunk(test, table, 1)->base,
-				ARRAY_SIZE(chunks) * NUMBERS);
+				(TW_FIRST_CHUNK + ARRAY_SIZE(chunks)) * NUMBERS);
 		alloc_id(test, table);
 	}
 	KUNIT_EXPECT_TRUE(test, tw_table_full(table));
-	KUNIT_EXPECT_EQ(test, table->nr_chunks, 1 + ARRAY_SIZE(chunks));
+	KUNIT_EXPECT_EQ(test, table->nr_chunks,
+			TW_FIRST_CHUNK + 1 + ARRAY_SIZE(chunks));
 	while (table->free)
 		alloc_id(test, table);
 	KUNIT_EXPECT_EQ(test, used(table), TW_TABLE_KEEP + ARRAY_SIZE(chunks));
@@ -474,7 +479,7 @@ static void generation_outlives_the_memory(struct kunit *test)
 		for (i = 0; i < TW_TABLE_KEEP; i++)
 			first[i] = alloc_id(test, table);
 		fixture_chunk(test, table, ARRAY_SIZE(old));
-		KUNIT_ASSERT_EQ(test, table->nr_chunks, 2);
+		KUNIT_ASSERT_EQ(test, table->nr_chunks, TW_FIRST_CHUNK + 2);
 		for (i = 0; i < ARRAY_SIZE(old); i++) {
 			if (round)
 				KUNIT_ASSERT_NULL(test, find(table, old[i]));
@@ -524,7 +529,8 @@ static void worn_out_chunk_is_left(struct kunit *test)
 
 	/* Its number is not used again: generations would start anew. */
 	fixture_chunk(test, table, 8);
-	KUNIT_EXPECT_EQ(test, (u32)alloc_id(test, table) >> TW_CHUNK_SHIFT, 2);
+	KUNIT_EXPECT_EQ(test, (u32)alloc_id(test, table) >> TW_CHUNK_SHIFT,
+			TW_FIRST_CHUNK + 2);
 }
 
 static void first_chunk_stays_when_worn_out(struct kunit *test)
@@ -537,10 +543,11 @@ static void first_chunk_stays_when_worn_out(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, table->free, 0);
 	KUNIT_EXPECT_NULL(test, table->partial);
 	KUNIT_EXPECT_NULL(test, tw_table_take_spare(table));
-	KUNIT_EXPECT_PTR_EQ(test, table->dir[0].chunk, chunk);
+	KUNIT_EXPECT_PTR_EQ(test, table->dir[TW_FIRST_CHUNK].chunk, chunk);
 
 	fixture_chunk(test, table, 8);
-	KUNIT_EXPECT_EQ(test, (u32)alloc_id(test, table) >> TW_CHUNK_SHIFT, 1);
+	KUNIT_EXPECT_EQ(test, (u32)alloc_id(test, table) >> TW_CHUNK_SHIFT,
+			TW_FIRST_CHUNK + 1);
 	KUNIT_EXPECT_EQ(test, table->free, 7);
 }
 
@@ -553,7 +560,7 @@ static void directory_grows_around_live_nodes(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(ids); i++) {
 		KUNIT_ASSERT_TRUE(test, tw_table_full(table));
 		fixture_chunk(test, table, 1);
-		KUNIT_ASSERT_EQ(test, table->nr_chunks, i + 1);
+		KUNIT_ASSERT_EQ(test, table->nr_chunks, TW_FIRST_CHUNK + i + 1);
 		ids[i] = alloc_id(test, table);
 	}
 	for (i = 0; i < ARRAY_SIZE(ids); i++)

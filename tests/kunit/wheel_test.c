@@ -129,6 +129,7 @@ static void never_does_not_come(struct kunit *test)
 
 	node->deadline = KTIME_MAX;
 	tw_wheel_add_plain(wheel, node);
+	wheel->pending++;
 	node = fixture_arm_slack(test, wheel, 1, 0);
 	tw_wheel_mod(wheel, node, KTIME_MAX, 50);
 	fixture_check_wheel(test, wheel);
@@ -153,6 +154,7 @@ static void deadlines_inside_a_tick_share_it(struct kunit *test)
 			node = fixture_alloc(test, wheel);
 			node->deadline = end - n;
 			tw_wheel_add_plain(wheel, node);
+			wheel->pending++;
 		}
 		/* The last of them is of the tick before. */
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires - 2), 0);
@@ -404,6 +406,7 @@ static void short_ways_do_what_long_ones_do(struct kunit *test)
 
 	node->deadline = fixture_deadline(wheel, change->from);
 	tw_wheel_add_plain(wheel, node);
+	wheel->pending++;
 	fixture_check_wheel(test, wheel);
 	KUNIT_EXPECT_EQ(test, wheel->pending, 1);
 	fixture_run(test, wheel, change->at);
@@ -414,6 +417,7 @@ static void short_ways_do_what_long_ones_do(struct kunit *test)
 	fixture_check_wheel(test, wheel);
 	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, change->to - 1), 0);
 	KUNIT_EXPECT_TRUE(test, tw_wheel_del_plain(wheel, node));
+	wheel->pending--;
 	fixture_check_wheel(test, wheel);
 	KUNIT_EXPECT_EQ(test, wheel->pending, 0);
 	KUNIT_EXPECT_EQ(test, wheel->next, TW_NEVER);

@@ -289,7 +289,9 @@ struct twheel_eventfd {
  * @drained: out: timers drained
  * @limited: out: times that a limit refused a timer
  * @wakeups: out: times that the hrtimer ran
- * @deferred: out: times that work over the budget was left to the worker
+ * @deferred: out: times that work was put off: what is over the budget of a
+ *	run to a worker, and what is over the user's share of a processor to the
+ *	next jiffy
  * @brought_down: out: timers moved from one level of the wheel to another
  * @longest_run: out: longest single run of expiry work, in ns: the time for
  *	which a processor was held

@@ -33,6 +33,7 @@ static inline void arm(struct timer *t)
 {
 	t->node.deadline = t->deadline;
 	tw_wheel_add_plain(&wheel, &t->node);
+	wheel.pending++;
 }
 
 static inline void modify(struct timer *t)
@@ -43,7 +44,9 @@ static inline void modify(struct timer *t)
 
 static inline void cancel(struct timer *t)
 {
-	if (!tw_wheel_del_plain(&wheel, &t->node))
+	if (tw_wheel_del_plain(&wheel, &t->node))
+		wheel.pending--;
+	else
 		tw_wheel_del(&wheel, &t->node);
 }
 
