@@ -17,13 +17,17 @@ help:
 	@echo 'make vm        a shell in a virtual machine with the module loaded'
 	@echo 'make modules   twheel.ko for the kernel of the virtual machine'
 	@echo '               (KDIR=HEADERS: for the kernel of these headers instead)'
+	@echo 'make matrix    the tests on every kernel that scripts/kernel lists'
+	@echo '               (modules and vm take KERNEL=NAME as well, 6.1-cloud if not said)'
+	@echo 'make torture   the long tests: sanitizers, fault injection, fuzzing, faults of the machine'
+	@echo 'make coverage  which lines of the module all tests together reach'
 	@echo 'make lib       libtwheel'
 	@echo 'make install   module, library, headers, man pages, udev rule (PREFIX, DESTDIR)'
 	@echo 'make mutants   plant bugs one by one and see that the tests find each'
 	@echo 'make bench     what it costs, beside its peers (bench-quick: the essential)'
 	@echo 'make clean     remove all that was built; downloads stay in the cache'
 
-.PHONY: modules lib demo check vm install mutants bench bench-quick clean
+.PHONY: modules lib demo check vm install mutants matrix torture coverage bench bench-quick clean
 modules:
 	@scripts/deps module
 	scripts/module $(if $(KDIR),$(KDIR),$(KERNEL))
@@ -41,7 +45,7 @@ check:
 vm: greet = echo 'twheel is loaded, see /dev/twheel. To end: exit'
 vm:
 	@scripts/deps vm
-	@scripts/vm -s sh -c "modprobe twheel; $(greet); busybox ash; exit 0"
+	@scripts/vm -k $(KERNEL) -s sh -c "modprobe twheel; $(greet); busybox ash; exit 0"
 
 install:
 	@scripts/deps module
@@ -49,6 +53,18 @@ install:
 
 mutants:
 	tests/mutants/run
+
+matrix:
+	@scripts/deps matrix
+	@tests/matrix/run -a
+
+torture:
+	@scripts/deps fuzz inject machine neighbour sanitize weeks
+	@scripts/torture
+
+coverage:
+	@scripts/deps inject kunit loader
+	@scripts/coverage
 
 bench:
 	@tests/bench/run
@@ -61,23 +77,28 @@ clean:
 
 # Programs for the virtual machine: static; the 32-bit ones without the C
 # library, of which Debian has none in that size; shared where libkmod is needed,
-# which is never static.
-program = $(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -Iuapi
-bare32 = -m32 -static -nostdlib -ffreestanding -fno-stack-protector \
-	-isystem /usr/include/$(shell $(CC) -print-multiarch)
+# which is never static. (scripts/programs makes those for other processors.)
+OUT ?= build
+CC32 ?= $(CC) -m32 -isystem /usr/include/$(shell $(CC) -print-multiarch)
+options = -std=gnu11 -O2 -g -Wall -Wextra -Werror -Iuapi
+program = $(CC) $(options)
 headers = uapi/linux/twheel.h $(wildcard tests/*/*.h tests/*/*/*.h)
 
-build/tests/%32: tests/%32.c $(headers)
+$(OUT)/tests/%32: tests/%32.c $(headers)
 	@mkdir -p $(@D)
-	$(program) $(bare32) -o $@ $<
+	$(CC32) $(options) -static -nostdlib -ffreestanding -fno-stack-protector -o $@ $<
 
-build/tests/loader/%: tests/loader/%.c $(headers)
+$(OUT)/tests/loader/%: tests/loader/%.c $(headers)
 	@mkdir -p $(@D)
 	$(program) -o $@ $< -lkmod
 
-build/tests/%: tests/%.c $(headers)
+$(OUT)/tests/%: tests/%.c $(headers)
 	@mkdir -p $(@D)
 	$(program) -static -pthread -o $@ $<
+
+build/tests/fuzz/calls: $(wildcard tests/fuzz/calls*.c) $(headers)
+	@mkdir -p $(@D)
+	$(program) -static -pthread -o $@ $(filter %.c,$^)
 
 build/tests/demo/demo: $(wildcard tests/demo/*.c) $(headers)
 	@mkdir -p $(@D)

@@ -7,7 +7,7 @@
  * and its own TAP.
  */
 #include <asm/errno.h>
-#include <asm/unistd_32.h>
+#include <asm/unistd.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -44,6 +44,20 @@ void *memcpy(void *to, const void *from, size_t n)
 	return to;
 }
 
+#ifdef __arm__
+static long call(long nr, long a, long b, long c)
+{
+	register long r7 asm("r7") = nr;
+	register long r0 asm("r0") = a;
+	register long r1 asm("r1") = b;
+	register long r2 asm("r2") = c;
+
+	asm volatile("svc #0" : "+r"(r0) : "r"(r7), "r"(r1), "r"(r2) : "memory");
+	return r0;
+}
+
+#define ENTRY
+#else
 static long call(long nr, long a, long b, long c)
 {
 	long ret;
@@ -52,6 +66,10 @@ static long call(long nr, long a, long b, long c)
 		     : "a"(nr), "b"(a), "c"(b), "d"(c) : "memory");
 	return ret;
 }
+
+/* The kernel starts a program with the stack as its ABI wants it for calls */
+#define ENTRY __attribute__((force_align_arg_pointer))
+#endif
 
 static void text(const char *s)
 {
@@ -362,8 +380,7 @@ static void test_count(void)
 	call(__NR_close, fd, 0, 0);
 }
 
-/* The kernel starts a program with the stack as its ABI wants it for calls */
-__attribute__((force_align_arg_pointer)) void _start(void)
+ENTRY void _start(void)
 {
 	text("TAP version 13\n");
 	run(test_layout, "numbers, sizes and offsets are the published ones");

@@ -9,6 +9,11 @@
 #include <sys/eventfd.h>
 #include <sys/select.h>
 
+/* What the C library makes of epoll_wait() where the kernel has no such call */
+#ifndef SYS_epoll_wait
+#define SYS_epoll_wait SYS_epoll_pwait
+#endif
+
 static int fd;
 
 static void fresh(void)
