@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limits: of a wheel, of all wheels of a user in all of its processes, and of
- * the memory of a cgroup. CAP_SYS_RESOURCE goes over the module's limits, and
- * nobody else.
+ * Limits: of a wheel, and of all wheels of a user in all of its processes.
+ * CAP_SYS_RESOURCE goes over the module's limits, and nobody else.
  */
 #include "util.h"
 
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/sched.h>
-#include <sys/mount.h>
 
 #define ALICE 2001
 #define BOB 2002
@@ -19,7 +17,6 @@ struct shared {
 	int step;
 	long armed[4];
 	long error[4];
-	__u64 memory[4];
 };
 
 static struct shared *shared;
@@ -145,6 +142,25 @@ static void test_setup_limit(void)
 	CHECK_EQ(ops[2].result, 0);
 	CHECK_EQ(ops[3].result, -ENOSPC);
 	CHECK_EQ(wheel_info(fd).pending, 10);
+	close(fd);
+}
+
+/* Periodic timers count as others do, whatever they take of memory */
+static void test_periodic_limit(void)
+{
+	int fd = wheel_open(O_NONBLOCK);
+	struct twheel_op ops[9];
+	int i;
+
+	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 4, 0), 0);
+	for (i = 0; i < 9; i++) {
+		ops[i] = op_arm(0, HOUR, i);
+		ops[i].interval = i % 2 ? 0 : HOUR;
+	}
+	CHECK_EQ(submit(fd, ops, 9), 9);
+	for (i = 0; i < 9; i++)
+		CHECK_EQ(ops[i].result, i < 4 ? 0 : -ENOSPC, "operation %d", i);
+	CHECK_EQ(wheel_info(fd).pending, 4);
 	close(fd);
 }
 
@@ -411,177 +427,6 @@ static void test_opener_pays(void)
 	params_restore();
 }
 
-/* ---- memory ---- */
-
-#define CGROUPS "/tmp/twheel-cgroups"
-
-static bool cgroups_ready(void)
-{
-	char text[256];
-
-	mkdir("/tmp", 0777);
-	mkdir(CGROUPS, 0755);
-	if (mount("none", CGROUPS, "cgroup2", 0, NULL)) {
-		tap_skip("this kernel has no cgroup v2");
-		return false;
-	}
-	read_text(CGROUPS "/cgroup.controllers", text, sizeof(text));
-	if (!strstr(text, "memory")) {
-		tap_skip("no memory controller in cgroup v2");
-		return false;
-	}
-	if (write_text(CGROUPS "/cgroup.subtree_control", "+memory"))
-		tap_bail("memory can't be enabled in cgroup v2");
-	return true;
-}
-
-static void cgroup_new(const char *name, const char *max)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), CGROUPS "/%s", name);
-	if (mkdir(path, 0755) && errno != EEXIST)
-		tap_bail("%s: %s", path, strerror(errno));
-	snprintf(path, sizeof(path), CGROUPS "/%s/memory.max", name);
-	if (write_text(path, max))
-		tap_bail("%s: %s", path, strerror(errno));
-}
-
-static void cgroup_enter(const char *name)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), CGROUPS "/%s/cgroup.procs", name);
-	if (write_text(path, "0"))
-		tap_bail("%s can't be entered", path);
-}
-
-static long long cgroup_memory(const char *name)
-{
-	char path[128], text[64];
-
-	snprintf(path, sizeof(path), CGROUPS "/%s/memory.current", name);
-	read_text(path, text, sizeof(text));
-	return atoll(text);
-}
-
-#define BATCH 1024
-
-static struct twheel_op batch[BATCH];
-
-/* Until the memory is at an end, or so many; gives the number */
-static long arm_batches(int fd, long max, long *error)
-{
-	long armed = 0, ret, i;
-
-	for (*error = 0; armed < max && !*error;) {
-		for (i = 0; i < BATCH; i++)
-			batch[i] = op_arm(0, HOUR, i);
-		ret = submit(fd, batch, BATCH);
-		if (ret < 0)
-			*error = ret;
-		for (i = 0; i < ret; i++) {
-			armed += !batch[i].result;
-			if (batch[i].result)
-				*error = batch[i].result;
-		}
-	}
-	return armed;
-}
-
-/*
- * Touches nothing new once the memory is at its end: a page fault of its own
- * would be fatal there, and would be nobody's fault.
- */
-static void hungry_child(void)
-{
-	long again;
-	int fd;
-
-	mlockall(MCL_CURRENT | MCL_FUTURE);
-	cgroup_enter("hungry");
-	fd = wheel_open(O_NONBLOCK);
-	shared->armed[0] = arm_batches(fd, 10000000, &shared->error[0]);
-	shared->memory[0] = wheel_info(fd).pending;
-	/* what is there goes on: taken out, they make room for others */
-	shared->armed[1] = drain(fd, batch, BATCH);
-	shared->armed[2] = submit(fd, batch, BATCH);
-	for (again = 0; again < BATCH; again++)
-		if (batch[again].result)
-			shared->error[2] = batch[again].result;
-	close(fd);
-	step(1);
-}
-
-static void test_cgroup_max(void)
-{
-	if (!cgroups_ready())
-		return;
-	memset(shared, 0, sizeof(*shared));
-	cgroup_new("hungry", "16777216");
-	tap_join(tap_fork(hungry_child));
-	CHECK_EQ(shared->step, 1, "it lives");
-	CHECK_EQ(shared->error[0], -ENOMEM);
-	CHECK(shared->armed[0] > 10000, "%ld armed", shared->armed[0]);
-	CHECK(shared->armed[0] <= 16777216 / 32, "%ld armed in 16 MiB",
-	      shared->armed[0]);
-	CHECK_EQ(shared->memory[0], shared->armed[0], "pending");
-	CHECK_EQ(shared->armed[1], BATCH, "drained");
-	CHECK_EQ(shared->armed[2], BATCH, "submitted again");
-	CHECK_EQ(shared->error[2], 0, "submitted again");
-}
-
-/* Opened in one cgroup, armed in another */
-static void moving_child(void)
-{
-	int fd;
-
-	cgroup_enter("opener");
-	fd = wheel_open(O_NONBLOCK);
-	cgroup_enter("armer");
-	shared->memory[0] = cgroup_memory("opener");
-	shared->memory[1] = cgroup_memory("armer");
-	arm_batches(fd, 100 * BATCH, &shared->error[0]);
-	shared->memory[2] = cgroup_memory("opener");
-	shared->memory[3] = cgroup_memory("armer");
-	close(fd);
-	/* the child lives on, so what goes is the wheel's */
-	if (!WAIT_FOR(cgroup_memory("opener") <
-		      (long long)shared->memory[2] - 100 * BATCH * 32))
-		shared->error[1] = cgroup_memory("opener");
-}
-
-static void test_cgroup_charged(void)
-{
-	const long long least = 100 * BATCH * 32;
-	long long opener, armer;
-
-	if (access(CGROUPS "/hungry", F_OK)) {
-		tap_skip("no memory controller in cgroup v2");
-		return;
-	}
-	memset(shared, 0, sizeof(*shared));
-	cgroup_new("opener", "max");
-	cgroup_new("armer", "max");
-	tap_join(tap_fork(moving_child));
-	opener = shared->memory[2] - shared->memory[0];
-	armer = shared->memory[3] - shared->memory[1];
-	CHECK_EQ(shared->error[0], 0);
-	CHECK(opener >= least, "opener's cgroup grew by %lld", opener);
-	CHECK(opener <= 8 * least, "opener's cgroup grew by %lld", opener);
-	CHECK(armer < least / 4, "armer's cgroup grew by %lld", armer);
-	CHECK_EQ(shared->error[1], 0, "memory of a closed wheel is still there");
-}
-
-static void cgroups_end(void)
-{
-	rmdir(CGROUPS "/hungry");
-	rmdir(CGROUPS "/opener");
-	rmdir(CGROUPS "/armer");
-	umount(CGROUPS);
-	rmdir(CGROUPS);
-}
-
 int main(void)
 {
 	struct stat st;
@@ -595,6 +440,7 @@ int main(void)
 	if (stat(DEVICE, &st) || chmod(DEVICE, 0666) || chmod("/", 0755))
 		tap_bail("%s: %s", DEVICE, strerror(errno));
 	RUN(test_setup_limit, "the limit that a wheel was set up with");
+	RUN(test_periodic_limit, "periodic timers at the limit");
 	RUN(test_modify_at_limit, "MODIFY at the limit");
 	RUN(test_wheel_limit, "the module's limit for a wheel");
 	RUN(test_user_limit, "the limit of a user, across processes");
@@ -602,9 +448,6 @@ int main(void)
 	RUN(test_capability, "CAP_SYS_RESOURCE goes over the limit of a user");
 	RUN(test_namespace_root, "root of a user namespace does not");
 	RUN(test_opener_pays, "a passed wheel counts for its opener");
-	RUN(test_cgroup_max, "memory.max of a cgroup: ENOMEM, and alive");
-	RUN(test_cgroup_charged, "memory is the opener's cgroup's");
-	cgroups_end();
 	chmod(DEVICE, st.st_mode & 0777);
 	return tap_end();
 }

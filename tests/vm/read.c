@@ -609,6 +609,31 @@ static void test_count_wait(void)
 	CHECK_EQ(r.ev[0].id, 1, "the count");
 }
 
+/* A reader that began before SETUP reads what the wheel has become. */
+static void test_count_set_up_while_waiting(void)
+{
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		struct reader r = { .size = EV };
+		long ret;
+
+		fresh();
+		blocking(true);
+		reader_start(&r);
+		CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_REALTIME, 0, 0,
+				     TWHEEL_SETUP_COUNT), 0);
+		arm_past(fd, 1);
+		/* What this one leaves is a count, and nothing is ready. */
+		blocking(false);
+		ret = raw_read((void *)8, 8);
+		CHECK(ret == -EFAULT || ret == -EAGAIN, "%ld", ret);
+		pthread_join(r.thread, NULL);
+		if (!CHECK_EQ(r.ret, 8) || !CHECK_EQ(r.ev[0].id, 1, "the count"))
+			break;
+	}
+}
+
 static void test_count_many(void)
 {
 	enum { N = 20000 };
@@ -652,6 +677,8 @@ int main(void)
 	RUN(test_count_periodic, "count mode: periods");
 	RUN(test_count_fault, "count mode: a bad buffer");
 	RUN(test_count_wait, "count mode: waiting");
+	RUN(test_count_set_up_while_waiting,
+	    "count mode: set up while a reader waits");
 	RUN(test_count_many, "count mode: twenty thousand at once");
 	return tap_end();
 }

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory at an end: a cgroup at its limit gets ENOMEM, and its programs live on and
+ * can do all that needs no memory; what is in a wheel stays right; and a neighbour
+ * in another cgroup notices nothing. Memory is charged to the opener's cgroup.
+ *
+ * A killed program is found out by its parent, and by the kernel's log.
+ */
+#include "util.h"
+
+#include <sys/mount.h>
+
+#define CGROUPS "/tmp/twheel-cgroups"
+#define BATCH 1024
+#define HUNGRY_MAX (16UL << 20)
+
+/* What processes tell each other */
+struct shared {
+	bool over;
+	long rounds;
+	long armed;
+	long error;
+	long long before[2], after[2];
+};
+
+static struct shared *shared;
+static bool cgroups;
+static struct twheel_op batch[BATCH];
+static struct twheel_event events[BATCH];
+
+/* ---- cgroups ---- */
+
+static bool cgroups_mount(void)
+{
+	char text[256];
+
+	mkdir("/tmp", 0777);
+	mkdir(CGROUPS, 0755);
+	if (mount("none", CGROUPS, "cgroup2", 0, NULL))
+		return false;
+	read_text(CGROUPS "/cgroup.controllers", text, sizeof(text));
+	if (!strstr(text, "memory"))
+		return false;
+	if (write_text(CGROUPS "/cgroup.subtree_control", "+memory"))
+		tap_bail("memory can't be enabled in cgroup v2");
+	return true;
+}
+
+static bool cgroups_ready(void)
+{
+	memset(shared, 0, sizeof(*shared));
+	if (!cgroups)
+		tap_skip("this kernel has no memory controller in cgroup v2");
+	return cgroups;
+}
+
+static const char *cgroup_file(const char *name, const char *file)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), CGROUPS "/%s/%s", name, file);
+	return path;
+}
+
+static void cgroup_new(const char *name, unsigned long max)
+{
+	char text[32];
+
+	if (mkdir(cgroup_file(name, ""), 0755))
+		tap_bail("cgroup %s: %s", name, strerror(errno));
+	snprintf(text, sizeof(text), "%lu", max);
+	if (write_text(cgroup_file(name, "memory.max"), max ? text : "max"))
+		tap_bail("memory.max of %s: %s", name, strerror(errno));
+}
+
+static void cgroup_enter(const char *name)
+{
+	if (write_text(cgroup_file(name, "cgroup.procs"), "0"))
+		tap_bail("cgroup %s can't be entered", name);
+}
+
+static long long cgroup_memory(const char *name)
+{
+	char text[64];
+
+	read_text(cgroup_file(name, "memory.current"), text, sizeof(text));
+	return atoll(text);
+}
+
+/* How often that happened to it: low, high, max, oom, oom_kill */
+static long cgroup_event(const char *name, const char *event)
+{
+	char text[256], line[32];
+	const char *at;
+
+	read_text(cgroup_file(name, "memory.events"), text, sizeof(text));
+	snprintf(line, sizeof(line), "%s ", event);
+	at = strstr(text, line);
+	if (!at)
+		tap_bail("memory.events of %s knows no %s", name, event);
+	return atol(at + strlen(line));
+}
+
+static void cgroup_end(const char *name)
+{
+	/* What is charged to it may be freed a while later. */
+	CHECK(WAIT_FOR(!rmdir(cgroup_file(name, ""))), "%s: %s", name,
+	      strerror(errno));
+}
+
+/* ---- a wheel that takes all memory ---- */
+
+/* Until the memory is at an end, or so many; gives the number */
+static long arm_batches(int fd, long max, long *error)
+{
+	long armed = 0, ret, i;
+
+	for (*error = 0; armed < max && !*error;) {
+		for (i = 0; i < BATCH; i++)
+			batch[i] = op_arm(0, HOUR, i);
+		ret = submit(fd, batch, BATCH);
+		if (ret < 0)
+			*error = ret;
+		for (i = 0; i < ret; i++) {
+			armed += !batch[i].result;
+			if (batch[i].result)
+				*error = batch[i].result;
+		}
+	}
+	return armed;
+}
+
+/*
+ * Touches nothing new once the memory is at its end: a page fault of its own
+ * would be fatal there, and would be nobody's fault.
+ */
+static void become_hungry(void)
+{
+	memset(batch, 1, sizeof(batch));
+	memset(events, 1, sizeof(events));
+	if (mlockall(MCL_CURRENT | MCL_FUTURE))
+		tap_bail("mlockall: %s", strerror(errno));
+	cgroup_enter("hungry");
+}
+
+/* All memory of the cgroup into one wheel */
+static int eat(void)
+{
+	int fd = wheel_open(O_NONBLOCK);
+
+	shared->armed = arm_batches(fd, 10000000, &shared->error);
+	CHECK_EQ(shared->error, -ENOMEM);
+	CHECK(shared->armed > 10000, "%ld armed", shared->armed);
+	CHECK(shared->armed <= (long)HUNGRY_MAX / 32, "%ld armed in 16 MiB",
+	      shared->armed);
+	CHECK_EQ(wheel_info(fd).pending, shared->armed);
+	return fd;
+}
+
+static void as_hungry(void (*child)(void))
+{
+	cgroup_new("hungry", HUNGRY_MAX);
+	tap_join(tap_fork(child));
+	CHECK_EQ(cgroup_event("hungry", "oom_kill"), 0);
+	cgroup_end("hungry");
+}
+
+/* What is there goes on: taken out, they make room for others */
+static void batches_child(void)
+{
+	int fd, i;
+
+	become_hungry();
+	fd = eat();
+	CHECK_EQ(drain(fd, batch, BATCH), BATCH);
+	submit_all(fd, batch, BATCH);
+	/* a second wheel, which has nothing yet */
+	i = wheel_info(fd).pending;
+	CHECK(arm_batches(fd, BATCH, &shared->error) < BATCH);
+	CHECK_EQ(shared->error, -ENOMEM);
+	CHECK(wheel_info(fd).pending >= (unsigned int)i);
+	close(fd);
+}
+
+static void test_batches(void)
+{
+	if (cgroups_ready())
+		as_hungry(batches_child);
+}
+
+/* Exactly the free nodes that are there are used up; then it is the end */
+static void fill_up(int fd)
+{
+	long ret;
+
+	do {
+		struct twheel_op op = op_arm(0, HOUR, 0);
+
+		ret = op_single(fd, &op);
+		shared->armed += !ret;
+	} while (!ret && shared->armed < 10000000);
+	CHECK_EQ(ret, -ENOMEM);
+	CHECK_EQ(wheel_info(fd).pending, shared->armed);
+}
+
+static void unchanged(int fd, const struct twheel_op *was)
+{
+	struct twheel_op op;
+
+	CHECK_EQ(query(fd, was->id, &op), 0);
+	CHECK_EQ(op.deadline, was->deadline);
+	CHECK_EQ(op.interval, was->interval);
+	CHECK_EQ(op.user_data, was->user_data);
+}
+
+/* One by one, and what can be done with no memory to be had */
+static void singles_child(void)
+{
+	__u64 from = now(CLOCK_MONOTONIC);
+	struct twheel_op op, first;
+	struct twheel_event ev;
+	int fd, second, i;
+	__u64 id;
+
+	become_hungry();
+	second = wheel_open(O_NONBLOCK);
+	fd = eat();
+	first = op_arm(TWHEEL_ABS, from + HOUR, 77);
+	CHECK_EQ(drain(fd, &op, 1), 1);
+	first.id = arm_op(fd, first);
+	fill_up(fd);
+
+	/* a wheel's first timer needs most */
+	for (i = 0; i < 100; i++) {
+		op = op_arm(0, HOUR, 0);
+		CHECK_EQ(op_single(second, &op), -ENOMEM);
+		CHECK_EQ(op.id, 0);
+	}
+	CHECK_EQ(wheel_info(second).pending, 0);
+
+	/* a period needs a second node */
+	op = first;
+	op.opcode = TWHEEL_OP_MODIFY;
+	op.interval = SEC;
+	op.deadline++;
+	CHECK_EQ(op_single(fd, &op), -ENOMEM);
+	unchanged(fd, &first);
+	op.interval = 0;
+	CHECK_EQ(op_single(fd, &op), 0);
+	first.deadline++;
+	unchanged(fd, &first);
+
+	/* it expires, is read, and its place is another's */
+	op.deadline = now(CLOCK_MONOTONIC) + 10 * MSEC;
+	CHECK_EQ(op_single(fd, &op), 0);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.user_data, 77);
+	CHECK(ev.expired >= op.deadline, "early");
+	id = arm(fd, 0, HOUR, 0);
+	CHECK_EQ(cancel(fd, id), 0);
+	id = arm(fd, 0, HOUR, 0);
+	fill_up(fd);
+	/* two places are room for a periodic one */
+	CHECK_EQ(cancel(fd, id), 0);
+	CHECK_EQ(drain(fd, &op, 1), 1);
+	id = arm_periodic(fd, 1, HOUR, 5);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.user_data, 5);
+	CHECK_EQ(cancel(fd, id), 0);
+
+	/* what one wheel gives back, the other may have */
+	close(fd);
+	CHECK(WAIT_FOR((op = op_arm(0, HOUR, 0), !op_single(second, &op))));
+	CHECK_EQ(wheel_info(second).pending, 1);
+}
+
+static void test_singles(void)
+{
+	if (cgroups_ready())
+		as_hungry(singles_child);
+}
+
+/* ---- the neighbour ---- */
+
+/* At the limit all the time, as hard as it can */
+static void greedy_child(void)
+{
+	int fd;
+
+	become_hungry();
+	fd = eat();
+	while (!__atomic_load_n(&shared->over, __ATOMIC_RELAXED)) {
+		arm_batches(fd, BATCH, &shared->error);
+		CHECK_EQ(drain(fd, batch, BATCH), BATCH);
+		__atomic_add_fetch(&shared->rounds, 1, __ATOMIC_RELAXED);
+	}
+	close(fd);
+}
+
+/* Thousands of timers in a round of which each is armed, expires and is read */
+static void neighbour_round(void)
+{
+	static unsigned char seen[8 * BATCH];
+	const unsigned int n = sizeof(seen);
+	unsigned int i, k, got = 0;
+	int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
+
+	memset(seen, 0, n);
+	for (i = 0; i < n; i += BATCH) {
+		for (k = 0; k < BATCH; k++)
+			batch[k] = op_arm(0, k * 20 * USEC, i + k);
+		submit_all(fd, batch, BATCH);
+	}
+	while (got < n && readable(fd, PATIENCE_MS)) {
+		long ret = read_events(fd, events, BATCH);
+
+		if (!CHECK(ret > 0, "read gave %ld", ret))
+			break;
+		for (i = 0; i < ret; i++) {
+			CHECK(events[i].expired >= events[i].deadline, "early");
+			seen[events[i].user_data % n]++;
+		}
+		got += ret;
+	}
+	for (i = 0; i < n; i++)
+		CHECK_EQ(seen[i], 1, "events of timer %u", i);
+	close(fd);
+}
+
+static void neighbour_child(void)
+{
+	long until;
+
+	cgroup_enter("neighbour");
+	CHECK(WAIT_FOR(__atomic_load_n(&shared->rounds, __ATOMIC_RELAXED)));
+	until = shared->rounds + 50;
+	do {
+		neighbour_round();
+	} while (__atomic_load_n(&shared->rounds, __ATOMIC_RELAXED) < until);
+	__atomic_store_n(&shared->over, true, __ATOMIC_RELAXED);
+}
+
+static void test_neighbour(void)
+{
+	pid_t greedy, neighbour;
+
+	if (!cgroups_ready())
+		return;
+	cgroup_new("hungry", HUNGRY_MAX);
+	cgroup_new("neighbour", HUNGRY_MAX);
+	greedy = tap_fork(greedy_child);
+	neighbour = tap_fork(neighbour_child);
+	tap_join(neighbour);
+	shared->over = true;
+	tap_join(greedy);
+	CHECK(cgroup_event("hungry", "max"), "it was not at its limit");
+	CHECK_EQ(cgroup_event("hungry", "oom_kill"), 0);
+	CHECK_EQ(cgroup_event("neighbour", "max"), 0);
+	CHECK_EQ(cgroup_event("neighbour", "oom"), 0);
+	cgroup_end("hungry");
+	cgroup_end("neighbour");
+}
+
+/* ---- who is charged ---- */
+
+/* Opened in one cgroup, armed in another */
+static void moving_child(void)
+{
+	static const char *const names[] = { "opener", "armer" };
+	int fd, i;
+
+	cgroup_enter("opener");
+	fd = wheel_open(O_NONBLOCK);
+	cgroup_enter("armer");
+	for (i = 0; i < 2; i++)
+		shared->before[i] = cgroup_memory(names[i]);
+	arm_batches(fd, 100 * BATCH, &shared->error);
+	for (i = 0; i < 2; i++)
+		shared->after[i] = cgroup_memory(names[i]);
+	close(fd);
+	/* the child lives on, so what goes is the wheel's */
+	CHECK(WAIT_FOR(cgroup_memory("opener") <
+		       shared->after[0] - 100 * BATCH * 32),
+	      "memory of a closed wheel is still there");
+}
+
+static void test_charged(void)
+{
+	const long long least = 100 * BATCH * 32;
+	long long opener, armer;
+
+	if (!cgroups_ready())
+		return;
+	cgroup_new("opener", 0);
+	cgroup_new("armer", 0);
+	tap_join(tap_fork(moving_child));
+	opener = shared->after[0] - shared->before[0];
+	armer = shared->after[1] - shared->before[1];
+	CHECK_EQ(shared->error, 0);
+	CHECK(opener >= least, "opener's cgroup grew by %lld", opener);
+	CHECK(opener <= 8 * least, "opener's cgroup grew by %lld", opener);
+	CHECK(armer < least / 4, "armer's cgroup grew by %lld", armer);
+	cgroup_end("opener");
+	cgroup_end("armer");
+}
+
+int main(void)
+{
+	tap_start(100);
+	shared = map_shared(sizeof(*shared));
+	cgroups = cgroups_mount();
+	RUN(test_batches, "at its limit, in batches: ENOMEM, and alive");
+	RUN(test_singles, "at its limit, one by one: what needs no memory works");
+	RUN(test_neighbour, "the neighbour of one at its limit notices nothing");
+	RUN(test_charged, "memory is the opener's cgroup's");
+	umount(CGROUPS);
+	rmdir(CGROUPS);
+	return tap_end();
+}

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The wall clock is stepped at random, by a second, an hour, ten years, forwards
+ * and backwards, or right to where a timer is due, and a model says after each
+ * step which timers must have expired by now and which may not.
+ *
+ * The wheels are on every clock, with short ticks and long ones; their timers are
+ * of every kind and on every level, and are moved, cancelled and armed anew
+ * meanwhile. MONOTONIC and BOOTTIME are under the same model: they don't jump.
+ *
+ * Environment: TIMES=N for N times as many steps, SEED=N for others.
+ */
+#include "util.h"
+
+#include <sys/timex.h>
+
+#define N 200
+#define STEPS 120
+#define YEARS (3652 * 24 * HOUR)	/* ten of them */
+
+/* Between these the wall clock is moved, so that it can be set there */
+#define FIRST_TIME (700000000 * SEC)
+#define LAST_TIME (5000000000 * SEC)
+
+/* What the model knows of a timer. Times are of its wheel's clock */
+struct timer {
+	__u64 id;	/* 0 when there is none */
+	__u64 nominal;	/* its deadline without jitter */
+	__u64 interval;
+	__u64 slack;
+	__u64 jitter;
+	bool may;	/* its time came once, whatever the clock shows now */
+	bool must;	/* its event is waited for */
+};
+
+struct wheel {
+	clockid_t clock;
+	__u64 tick;
+	int fd;
+	__u64 ahead;	/* of MONOTONIC, at most */
+	unsigned int musts;
+	struct timer timers[N];
+};
+
+static struct wheel wheels[] = {
+	{ .clock = CLOCK_REALTIME, .tick = 0 },
+	{ .clock = CLOCK_REALTIME, .tick = USEC },
+	{ .clock = CLOCK_REALTIME, .tick = SEC },
+	{ .clock = CLOCK_TAI, .tick = 100 * USEC },
+	{ .clock = CLOCK_MONOTONIC, .tick = 0 },
+	{ .clock = CLOCK_BOOTTIME, .tick = 10 * USEC },
+};
+
+static __u64 seed = 1;
+static __s64 wall_offset;	/* of the wall clock, before it was touched */
+static int tai_offset;
+static unsigned int steps_done;
+static unsigned long events, overruns, set_back;
+
+static __u64 rnd(__u64 below)
+{
+	return random_next(&seed) % below;
+}
+
+/* Of every magnitude alike */
+static __u64 rnd_wide(unsigned int bits)
+{
+	return rnd(2ULL << rnd(bits));
+}
+
+static __u64 number(const char *name, __u64 preset)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoull(text, NULL, 0) : preset;
+}
+
+/* The first tick that a timer may expire at */
+static __u64 earliest(const struct wheel *w, const struct timer *t)
+{
+	return (t->nominal + w->tick - 1) / w->tick * w->tick;
+}
+
+/* The tick by which it has expired */
+static __u64 latest(const struct wheel *w, const struct timer *t)
+{
+	return (t->nominal + t->jitter + w->tick - 1) / w->tick * w->tick +
+	       t->slack;
+}
+
+/* ---- what is done to timers ---- */
+
+static struct twheel_op draw(const struct wheel *w, __u16 opcode, struct timer *t)
+{
+	struct twheel_op op = op_arm(0, 0, t - w->timers);
+	__u64 from = now(w->clock);
+
+	op.opcode = opcode;
+	op.id = opcode == TWHEEL_OP_ARM ? 0 : t->id;
+	op.deadline = rnd_wide(61);
+	if (rnd(3)) {
+		op.flags = TWHEEL_ABS;
+		if (rnd(4))
+			op.deadline += from;
+		else
+			op.deadline = from - op.deadline % from;
+	}
+	if (!rnd(3))
+		op.interval = 1 + rnd_wide(59);
+	if (!rnd(4))
+		op.slack = rnd_wide(56);
+	if (!rnd(4))
+		op.jitter = rnd_wide(56);
+	if (op.interval && op.jitter > op.interval)
+		op.jitter = op.interval;
+	return op;
+}
+
+/*
+ * The timer is as @op says. That of a one-shot has its jitter in it already, and
+ * what a relative one comes to is asked for; it must lie between the two times.
+ */
+static void learn(struct wheel *w, struct timer *t, const struct twheel_op *op,
+		  __u64 before, __u64 after)
+{
+	__u64 least = op->deadline, most;
+	struct twheel_op told;
+
+	*t = (struct timer){
+		.id = op->id,
+		.interval = op->interval,
+		.slack = op->slack,
+		.jitter = op->interval ? op->jitter : 0,
+	};
+	if (!CHECK_EQ(query(w->fd, t->id, &told), 0))
+		return;
+	t->nominal = told.deadline;
+	most = least + op->jitter - t->jitter;
+	if (!(op->flags & TWHEEL_ABS)) {
+		least += before;
+		most += after;
+	}
+	CHECK(t->nominal >= least && t->nominal <= most,
+	      "deadline %llu, not from %llu to %llu", t->nominal, least, most);
+	/* One in the past does not wait for a tick. */
+	t->may = t->nominal <= after;
+}
+
+static void set_timer(struct wheel *w, struct timer *t, __u16 opcode)
+{
+	struct twheel_op op = draw(w, opcode, t);
+	__u64 before = now(w->clock);
+	long ret = op_single(w->fd, &op);
+
+	if (CHECK_EQ(ret, 0, "operation %u", opcode))
+		learn(w, t, &op, before, now(w->clock));
+}
+
+static void cancel_timer(struct wheel *w, struct timer *t)
+{
+	CHECK_EQ(cancel(w->fd, t->id), 0);
+	t->id = 0;
+}
+
+static void query_timer(struct wheel *w, struct timer *t)
+{
+	struct twheel_op op;
+
+	CHECK_EQ(query(w->fd, t->id, &op), 0);
+	CHECK_EQ(op.deadline, t->nominal, "timer %zd", t - w->timers);
+	CHECK_EQ(op.interval, t->interval);
+	if (op.state == TWHEEL_STATE_READY)
+		CHECK(t->may || earliest(w, t) <= now(w->clock),
+		      "ready by %llu before its tick",
+		      earliest(w, t) - now(w->clock));
+}
+
+static void stir(struct wheel *w)
+{
+	unsigned int i;
+
+	for (i = 0; i < N; i++) {
+		struct timer *t = &w->timers[i];
+
+		if (!t->id)
+			set_timer(w, t, TWHEEL_OP_ARM);
+		else if (!rnd(10))
+			set_timer(w, t, TWHEEL_OP_MODIFY);
+		else if (!rnd(20))
+			cancel_timer(w, t);
+		else if (!rnd(10))
+			query_timer(w, t);
+	}
+}
+
+/* ---- what is read ---- */
+
+static void next_period(struct timer *t, __u64 overrun)
+{
+	t->nominal += (overrun + 1) * t->interval;
+	if (t->nominal > KTIME_MAX)
+		t->nominal = KTIME_MAX;
+	t->may = false;
+	overruns += overrun;
+}
+
+static __u64 periods(const struct timer *t, __u64 time)
+{
+	return time < t->nominal ? 0 : (time - t->nominal) / t->interval;
+}
+
+/* An event that was read between the two times of the clock */
+static void check_event(struct wheel *w, const struct twheel_event *ev,
+			__u64 before, __u64 after)
+{
+	struct timer *t = &w->timers[ev->user_data % N];
+
+	if (!CHECK(ev->user_data < N && ev->id == t->id && t->id,
+		   "an event of no timer: %llu", ev->user_data))
+		return;
+	events++;
+	set_back += t->may && earliest(w, t) > after;
+	CHECK(t->may || earliest(w, t) <= after,
+	      "clock %d tick %llu timer %llu: early by %llu", (int)w->clock,
+	      w->tick, ev->user_data, earliest(w, t) - after);
+	CHECK(ev->deadline >= t->nominal &&
+	      ev->deadline <= t->nominal + t->jitter,
+	      "deadline %llu, of %llu", ev->deadline, t->nominal);
+	CHECK(ev->expired >= ev->deadline, "early by %llu",
+	      ev->deadline - ev->expired);
+	CHECK(t->may || ev->expired <= after, "expired in the future");
+	CHECK_EQ(ev->flags, t->interval ? TWHEEL_EVENT_PERIODIC : 0);
+	w->musts -= t->must;
+	t->must = false;
+	if (!t->interval) {
+		CHECK_EQ(ev->overrun, 0);
+		t->id = 0;
+		return;
+	}
+	CHECK(ev->overrun >= periods(t, before) &&
+	      ev->overrun <= periods(t, after),
+	      "clock %d: overrun %llu, not from %llu to %llu", (int)w->clock,
+	      ev->overrun, periods(t, before), periods(t, after));
+	next_period(t, ev->overrun);
+}
+
+static void take(struct wheel *w)
+{
+	__u64 before = now(w->clock), after;
+	struct twheel_event ev[64];
+	long n = read_events(w->fd, ev, 1 + rnd(ARRAY_SIZE(ev))), i;
+
+	after = now(w->clock);
+	CHECK(n > 0 || n == -EAGAIN, "read gave %ld", n);
+	for (i = 0; i < n; i++)
+		check_event(w, &ev[i], before, after);
+}
+
+/* What the wheel says about timers that it should have expired by then */
+static void tell(const struct wheel *w, __u64 then)
+{
+	struct twheel_info info = wheel_info(w->fd);
+	struct twheel_op op;
+	unsigned int i;
+
+	tap_diag("clock %d tick %llu, step %u, at %llu: now %llu, next expiry %llu",
+		 (int)w->clock, w->tick, steps_done, then, now(w->clock),
+		 info.next_expiry);
+	for (i = 0; i < N; i++) {
+		const struct timer *t = &w->timers[i];
+
+		if (t->id && t->must && !query(w->fd, t->id, &op))
+			tap_diag("timer %u: %u, %llu, every %llu, %llu, %llu",
+				 i, op.state, t->nominal, t->interval, t->slack,
+				 t->jitter);
+	}
+}
+
+/* What must have expired by now is all read, and the wheel has the rest */
+static void settle(struct wheel *w)
+{
+	__u64 end = now(CLOCK_MONOTONIC) + PATIENCE_MS * MSEC;
+	__u64 from = now(w->clock);
+	struct twheel_info info;
+	unsigned int i, live = 0;
+
+	w->musts = 0;
+	for (i = 0; i < N; i++) {
+		struct timer *t = &w->timers[i];
+
+		t->must = t->id && latest(w, t) <= from;
+		w->musts += t->must;
+	}
+	while (w->musts && now(CLOCK_MONOTONIC) < end &&
+	       readable(w->fd, PATIENCE_MS))
+		take(w);
+	if (!CHECK_EQ(w->musts, 0, "due, and no event comes"))
+		tell(w, from);
+	take(w);
+	for (i = 0; i < N; i++)
+		live += !!w->timers[i].id;
+	info = wheel_info(w->fd);
+	CHECK_EQ(info.pending + info.ready, live);
+}
+
+/* ---- the clock ---- */
+
+static void wall_set(__u64 ns)
+{
+	struct timespec ts = { ns / SEC, ns % SEC };
+
+	if (clock_settime(CLOCK_REALTIME, &ts))
+		tap_bail("clock_settime(%llu): %s", ns, strerror(errno));
+}
+
+static void wall_shift(__s64 ns)
+{
+	__u64 from = now(CLOCK_REALTIME);
+
+	if (from + ns < FIRST_TIME || from + ns > LAST_TIME)
+		ns = -ns;
+	wall_set(from + ns);
+}
+
+static void tai_set(int offset)
+{
+	struct timex tx = { .modes = ADJ_TAI, .constant = offset };
+
+	if (adjtimex(&tx) < 0)
+		tap_bail("adjtimex: %s", strerror(errno));
+}
+
+/* To where a timer on the wall clock is due, or a bit before that */
+static void wall_meet(__u64 before)
+{
+	const struct wheel *w = &wheels[rnd(3)];
+	const struct timer *t = &w->timers[rnd(N)];
+	__u64 to = earliest(w, t) - before;
+
+	if (t->id && to > FIRST_TIME && to < LAST_TIME)
+		wall_set(to);
+}
+
+static void change_clock(void)
+{
+	__s64 sign = rnd(2) ? 1 : -1;
+
+	switch (rnd(8)) {
+	case 0:
+		return wall_shift(sign * (__s64)SEC);
+	case 1:
+		return wall_shift(sign * (__s64)HOUR);
+	case 2:
+		return wall_shift(sign * (__s64)YEARS);
+	case 3:
+		return wall_shift(sign * (__s64)rnd_wide(40));
+	case 4:
+		return wall_meet(0);
+	case 5:
+		return wall_meet(2 * MSEC);
+	case 6:
+		return wall_meet(HOUR);
+	default:
+		return tai_set(tai_offset + rnd(5000));
+	}
+}
+
+/*
+ * Until the clock was set, it showed at most how far it is ahead of MONOTONIC at
+ * the most, and what MONOTONIC showed afterwards: up to there a timer may have
+ * expired.
+ */
+static void step_clock(void)
+{
+	struct wheel *w;
+	__u64 after;
+
+	for (w = wheels; w < wheels + ARRAY_SIZE(wheels); w++) {
+		w->ahead = -now(CLOCK_MONOTONIC);
+		w->ahead += now(w->clock);
+	}
+	change_clock();
+	after = now(CLOCK_MONOTONIC);
+	for (w = wheels; w < wheels + ARRAY_SIZE(wheels); w++) {
+		struct timer *t;
+
+		for (t = w->timers; t < w->timers + N; t++)
+			t->may = t->may || earliest(w, t) <= after + w->ahead;
+	}
+	steps_done++;
+}
+
+/* A machine without a clock begins in 1970 */
+static void wall_save(void)
+{
+	struct timex tx = { 0 };
+
+	if (now(CLOCK_REALTIME) < FIRST_TIME)
+		wall_set(FIRST_TIME + YEARS);
+	wall_offset = now(CLOCK_REALTIME) - now(CLOCK_MONOTONIC);
+	if (adjtimex(&tx) < 0)
+		tap_bail("adjtimex: %s", strerror(errno));
+	tai_offset = tx.tai;
+}
+
+static void wall_restore(void)
+{
+	wall_set(now(CLOCK_MONOTONIC) + wall_offset);
+	tai_set(tai_offset);
+}
+
+/* It never runs without something to do there, or that was there before */
+static void check_wakeups(const struct wheel *w)
+{
+	struct twheel_stats s = wheel_stats(w->fd);
+
+	CHECK(s.wakeups <= s.armed + s.modified + s.expired + s.brought_down +
+			   steps_done,
+	      "clock %d tick %llu: %llu wake-ups, and %llu expired",
+	      (int)w->clock, w->tick, s.wakeups, s.expired);
+}
+
+static void test_steps(void)
+{
+	__u64 steps = STEPS * number("TIMES", 1), first = seed;
+	struct wheel *w, *end = wheels + ARRAY_SIZE(wheels);
+
+	wall_save();
+	for (w = wheels; w < end; w++) {
+		w->fd = wheel_new(w->clock, w->tick);
+		w->tick = wheel_info(w->fd).tick;
+	}
+	while (steps_done < steps && !tap_bad) {
+		for (w = wheels; w < end; w++)
+			stir(w);
+		step_clock();
+		for (w = wheels; w < end; w++)
+			settle(w);
+	}
+	for (w = wheels; w < end; w++) {
+		check_wakeups(w);
+		close(w->fd);
+	}
+	wall_restore();
+	tap_diag("seed %llu: %u steps, %lu events, %lu of them set back, %lu overruns",
+		 first, steps_done, events, set_back, overruns);
+	CHECK(events > steps && overruns, "next to nothing expired");
+}
+
+int main(void)
+{
+	seed = number("SEED", 1);
+	tap_start(110 * number("TIMES", 1));
+	RUN(test_steps, "the wall clock is stepped at random");
+	return tap_end();
+}
