@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a wheel should hold, kept beside it, and compared with what it says.
+ */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include "faults.h"
+
+/* Timers of a model, those that are gone included */
+#define MODEL_TIMERS 65536
+
+/* Operations in an array of the tests' own calls */
+#define MODEL_BATCH 256
+
+/* A deadline that never comes */
+#define FAR (KTIME_MAX / 2)
+
+enum model_state { GONE, PENDING, READY };
+
+/**
+ * struct timer - a timer of the model
+ * @op: what armed or modified it last, with its id
+ * @state: what became of it
+ * @slack_seen: @op.slack is what the wheel uses
+ */
+struct timer {
+	struct twheel_op op;
+	enum model_state state;
+	bool slack_seen;
+};
+
+/**
+ * struct model - a wheel and what it should hold
+ * @fd: the wheel
+ * @nr: timers in @timers, in the order of their arming
+ * @stats: what the counters of operations should be
+ * @timers: all that it ever held
+ */
+struct model {
+	int fd;
+	unsigned int nr;
+	struct twheel_stats stats;
+	struct timer timers[MODEL_TIMERS];
+};
+
+/* One at a time; here, as it is large */
+static struct model model;
+
+/* A new wheel */
+static inline void model_adopt(struct model *m, int fd)
+{
+	m->fd = fd;
+	m->nr = 0;
+	memset(&m->stats, 0, sizeof(m->stats));
+}
+
+static inline void model_open(struct model *m)
+{
+	model_adopt(m, wheel_open(O_NONBLOCK));
+}
+
+static inline void model_close(struct model *m)
+{
+	CHECK_EQ(NEG(close(m->fd)), 0);
+}
+
+static inline struct timer *model_find(struct model *m, __u64 id)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++)
+		if (m->timers[i].op.id == id)
+			return &m->timers[i];
+	return NULL;
+}
+
+static inline unsigned int model_count(const struct model *m,
+				       enum model_state state)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < m->nr; i++)
+		n += m->timers[i].state == state;
+	return n;
+}
+
+/* The oldest timer in that state */
+static inline struct timer *model_first(struct model *m, enum model_state state)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++)
+		if (m->timers[i].state == state)
+			return &m->timers[i];
+	return NULL;
+}
+
+/* Deadlines of the tests are absolute, and either over or FAR */
+static inline enum model_state model_begins(const struct twheel_op *op)
+{
+	return op->deadline >= FAR ? PENDING : READY;
+}
+
+static inline void model_arm(struct model *m, const struct twheel_op *op)
+{
+	struct timer *t = &m->timers[m->nr];
+
+	if (m->nr == MODEL_TIMERS)
+		tap_bail("the model is full");
+	CHECK(op->id, "an id of 0");
+	*t = (struct timer){ .op = *op, .state = model_begins(op) };
+	m->nr++;
+	m->stats.armed++;
+	m->stats.expired += t->state == READY;
+}
+
+/* Many at once, which all must be done */
+static inline void model_arm_all(struct model *m, struct twheel_op *ops,
+				 unsigned int nr)
+{
+	unsigned int i;
+
+	submit_all(m->fd, ops, nr);
+	for (i = 0; i < nr; i++)
+		model_arm(m, &ops[i]);
+}
+
+/* What an operation should give that nothing hinders */
+static inline long model_result(struct model *m, const struct twheel_op *op)
+{
+	struct timer *t;
+
+	if (op->opcode == TWHEEL_OP_ARM)
+		return 0;
+	t = model_find(m, op->id);
+	return t && t->state != GONE ? 0 : -ENOENT;
+}
+
+/* What QUERY says of a timer is what the program said of it last */
+static inline void model_compare(struct timer *t, const struct twheel_op *op)
+{
+	const struct twheel_op *want = &t->op;
+
+	CHECK_EQ(op->state, t->state == READY ? TWHEEL_STATE_READY :
+						TWHEEL_STATE_PENDING,
+		 "timer %#llx", want->id);
+	CHECK(op->id == want->id && op->deadline == want->deadline &&
+	      op->interval == want->interval && op->user_data == want->user_data,
+	      "timer %#llx: deadline %llu interval %llu user data %llu",
+	      want->id, op->deadline, op->interval, op->user_data);
+	if (want->interval)
+		CHECK_EQ(op->jitter, want->jitter);
+	CHECK(op->slack <= want->slack, "slack %llu", op->slack);
+	CHECK(!t->slack_seen || op->slack == want->slack, "slack changed");
+	t->op.slack = op->slack;
+	t->slack_seen = true;
+}
+
+/* An operation was done without an error; @op is what it was, and its answer */
+static inline void model_did(struct model *m, const struct twheel_op *op)
+{
+	struct timer *t;
+
+	if (op->opcode == TWHEEL_OP_ARM) {
+		model_arm(m, op);
+		return;
+	}
+	t = model_find(m, op->id);
+	if (!CHECK(t && t->state != GONE, "timer %#llx is gone", op->id))
+		return;
+	CHECK_EQ(op->state, t->state == READY ? TWHEEL_STATE_READY :
+						TWHEEL_STATE_PENDING);
+	switch (op->opcode) {
+	case TWHEEL_OP_MODIFY:
+		*t = (struct timer){ .op = *op, .state = model_begins(op) };
+		m->stats.modified++;
+		m->stats.expired += t->state == READY;
+		break;
+	case TWHEEL_OP_CANCEL:
+		t->state = GONE;
+		m->stats.cancelled++;
+		break;
+	case TWHEEL_OP_QUERY:
+		model_compare(t, op);
+		break;
+	}
+}
+
+/* An event was read; timers that are periodic go on, far off in these tests */
+static inline void model_event(struct model *m, const struct twheel_event *ev)
+{
+	struct timer *t = model_find(m, ev->id);
+
+	if (!CHECK(t && t->state == READY, "an event of the timer %#llx, %s",
+		   ev->id, t ? "which is not ready" : "which nobody armed"))
+		return;
+	CHECK_EQ(ev->user_data, t->op.user_data);
+	CHECK(ev->expired >= ev->deadline, "early");
+	CHECK(ev->deadline >= t->op.deadline &&
+	      ev->deadline - t->op.deadline <= t->op.jitter, "deadline %llu",
+	      ev->deadline);
+	m->stats.delivered++;
+	m->stats.overruns += ev->overrun;
+	if (t->op.interval) {
+		CHECK_EQ(ev->flags, TWHEEL_EVENT_PERIODIC);
+		t->op.deadline += (ev->overrun + 1) * t->op.interval;
+		t->state = PENDING;
+	} else {
+		t->state = GONE;
+	}
+}
+
+/* Timers come out of DRAIN as what would arm them again */
+static inline void model_drained(struct model *m, const struct twheel_op *op)
+{
+	struct timer *t = model_find(m, op->id);
+
+	if (!CHECK(t && t->state == PENDING, "timer %#llx drained", op->id))
+		return;
+	CHECK_EQ(op->opcode, TWHEEL_OP_ARM);
+	CHECK_EQ(op->flags, TWHEEL_ABS);
+	model_compare(t, op);
+	t->state = GONE;
+	m->stats.drained++;
+}
+
+static inline void model_check_fdinfo(const struct model *m)
+{
+	struct twheel_info info = wheel_info(m->fd);
+	char path[64], text[1024], want[128];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", m->fd);
+	read_text(path, text, sizeof(text));
+	snprintf(want, sizeof(want), "\npending:\t%llu\nready:\t%llu\nlimit:\t%llu\n",
+		 info.pending, info.ready, info.limit);
+	CHECK(strstr(text, want), "fdinfo: %.200s", text);
+}
+
+/* Numbers only: for when there are so many that asking for each takes long */
+static inline void model_check_counts(const struct model *m)
+{
+	struct twheel_info info = wheel_info(m->fd);
+	struct twheel_stats stats = wheel_stats(m->fd);
+
+	CHECK_EQ(info.pending, model_count(m, PENDING));
+	CHECK_EQ(info.ready, model_count(m, READY));
+	CHECK_EQ(readable(m->fd, 0), info.ready > 0);
+	CHECK_EQ(stats.armed, m->stats.armed);
+	CHECK_EQ(stats.modified, m->stats.modified);
+	CHECK_EQ(stats.cancelled, m->stats.cancelled);
+	CHECK_EQ(stats.expired, m->stats.expired);
+	CHECK_EQ(stats.delivered, m->stats.delivered);
+	CHECK_EQ(stats.overruns, m->stats.overruns);
+	CHECK_EQ(stats.drained, m->stats.drained);
+	CHECK_EQ(stats.limited, m->stats.limited);
+}
+
+/* Everything that the wheel says of itself and of each timer */
+static inline void model_check(struct model *m)
+{
+	static struct twheel_op ops[MODEL_BATCH];
+	unsigned int at, i, n;
+
+	model_check_counts(m);
+	for (at = 0; at < m->nr; at += n) {
+		n = m->nr - at < MODEL_BATCH ? m->nr - at : MODEL_BATCH;
+		for (i = 0; i < n; i++)
+			ops[i] = op_for(TWHEEL_OP_QUERY, m->timers[at + i].op.id);
+		CHECK_EQ(submit(m->fd, ops, n), n);
+		for (i = 0; i < n; i++) {
+			struct timer *t = &m->timers[at + i];
+
+			if (t->state == GONE)
+				CHECK_EQ(ops[i].result, -ENOENT, "timer %#llx",
+					 t->op.id);
+			else if (CHECK_EQ(ops[i].result, 0, "timer %#llx",
+					  t->op.id))
+				model_compare(t, &ops[i]);
+		}
+	}
+}
+
+/*
+ * The user is charged for the timers that there are, and no others: with a limit
+ * of one more, one more can be armed. To be called with no other wheel open.
+ */
+static inline void model_check_charge(struct model *m)
+{
+	unsigned int held = model_count(m, PENDING) + model_count(m, READY);
+	struct twheel_op op = op_arm(TWHEEL_ABS, FAR, 0);
+	char before[24], limit[24];
+
+	read_text(PARAMETERS "max_user_timers", before, sizeof(before));
+	snprintf(limit, sizeof(limit), "%u", held + 1);
+	write_text(PARAMETERS "max_user_timers", limit);
+	if (CHECK_EQ(op_single(m->fd, &op), 0, "with a limit of %s", limit)) {
+		model_did(m, &op);
+		m->stats.limited++;
+		CHECK_EQ(op_single(m->fd, &op), -ENOSPC, "with a limit of %s",
+			 limit);
+		op = op_for(TWHEEL_OP_CANCEL, model.timers[m->nr - 1].op.id);
+		CHECK_EQ(op_single(m->fd, &op), 0);
+		model_did(m, &op);
+	} else {
+		m->stats.limited++;
+	}
+	write_text(PARAMETERS "max_user_timers", before);
+}
+
+/*
+ * The end of a test: all is as it should be, and goes. What takes long is looked at
+ * now and then. (The module warns of its own accord when a user without wheels is
+ * charged for timers.)
+ */
+static inline void model_end(struct model *m)
+{
+	static unsigned int times;
+
+	model_check(m);
+	if (times++ % 8 == 0) {
+		model_check_fdinfo(m);
+		model_check_charge(m);
+	}
+	model_close(m);
+}
+
+/* So many wheels are open, with no timers */
+static inline void check_open_wheels(int open)
+{
+	char text[1024];
+	int got = -1;
+
+	read_text(FAULTS "twheel/counters", text, sizeof(text));
+	CHECK(sscanf(text, "open %d", &got) == 1 && got == open, "%.200s", text);
+	CHECK(strstr(text, "\npending 0\nready 0\n"), "%.200s", text);
+}
+
+static inline void test_nothing_left(void)
+{
+	check_open_wheels(0);
+}
+
+#endif

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * read and readv, of events and of counts, with each allocation, each copy and
+ * each page of the buffer failing in turn: every event is read once.
+ */
+#include "model.h"
+
+#include <sys/uio.h>
+
+/* Events: more than the module copies at a time, twice */
+#define N 60
+
+#define EVENT sizeof(struct twheel_event)
+#define BUFFER (2 * PAGE)
+
+static char *buffer;
+
+/* Lazy: the pages, and the table of them, come when the kernel writes to them */
+static void map_buffer(bool lazy)
+{
+	/* A mapping that nothing else shares page tables with */
+	const unsigned long apart = 4UL << 20;
+
+	if (!buffer) {
+		buffer = mmap(NULL, 2 * apart, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (buffer == MAP_FAILED)
+			tap_bail("mmap: %s", strerror(errno));
+		buffer = (char *)(((unsigned long)buffer + apart - 1) & -apart);
+	}
+	munmap(buffer, BUFFER);
+	if (mmap(buffer, BUFFER, PROT_READ | PROT_WRITE, MAP_FIXED |
+		 MAP_PRIVATE | MAP_ANONYMOUS | (lazy ? 0 : MAP_POPULATE), -1, 0) !=
+	    buffer)
+		tap_bail("mmap: %s", strerror(errno));
+}
+
+/* Ready ones in order of their deadlines, and others */
+static void add_timers(struct model *m)
+{
+	struct twheel_op ops[N + 6];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		ops[i] = op_arm(TWHEEL_ABS, i < N ? i + 1 : FAR, i);
+		if (i % 4 == 0)
+			ops[i].interval = FAR;
+	}
+	model_arm_all(m, ops, ARRAY_SIZE(ops));
+}
+
+/* What was read: whole events, the first of those that were ready. */
+static void check_read(struct model *m, const char *from, long ret)
+{
+	struct twheel_event ev;
+	long at;
+
+	if (ret < 0)
+		return;
+	CHECK_EQ(ret % EVENT, 0);
+	for (at = 0; at < ret; at += EVENT) {
+		struct timer *first = model_first(m, READY);
+
+		memcpy(&ev, from + at, EVENT);
+		if (first)
+			CHECK_EQ(ev.id, first->op.id, "out of order");
+		model_event(m, &ev);
+	}
+}
+
+/* Read the rest without a fault */
+static void check_rest(struct model *m)
+{
+	unsigned int left = model_count(m, READY);
+	long ret;
+
+	model_check(m);
+	map_buffer(false);
+	ret = NEG(read(m->fd, buffer, BUFFER));
+	CHECK_EQ(ret, left ? (long)(left * EVENT) : -EAGAIN);
+	check_read(m, buffer, ret);
+	CHECK_EQ(NEG(read(m->fd, buffer, BUFFER)), -EAGAIN);
+	model_end(m);
+}
+
+static void test_read(void)
+{
+	static const size_t sizes[] = { N * EVENT, N * EVENT / 2 + 5, EVENT };
+	unsigned int i, lazy;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+		for (lazy = 0; lazy < 2; lazy++) {
+			struct faults f = { .lazy = lazy };
+
+			while (faults_next(&f, COPY | (lazy ? PAGES : 0), lazy)) {
+				long ret;
+
+				model_open(&model);
+				add_timers(&model);
+				map_buffer(lazy);
+				ret = WITH_FAULT(&f, NEG(read(model.fd, buffer,
+							      sizes[i])));
+				CHECK_EXPLAINED(&f, ret);
+				/* A copy that fails once is done again. */
+				if (!f.kind || f.kind == COPY)
+					CHECK_EQ(ret, sizes[i] / EVENT * EVENT,
+						 "fault %u", f.n);
+				check_read(&model, buffer, ret);
+				check_rest(&model);
+			}
+		}
+}
+
+/* Odd parts, more of them than the kernel has room for on its stack */
+static void test_readv(void)
+{
+	struct iovec parts[20];
+	struct faults f = { .lazy = true };
+	unsigned int i;
+	size_t at = 0;
+
+	for (i = 0; i < ARRAY_SIZE(parts); i++)
+		at += parts[i].iov_len = 1 + i * 53 % 400;
+	while (faults_next(&f, SLAB | COPY | PAGES, 3)) {
+		char *p;
+		long ret;
+
+		model_open(&model);
+		add_timers(&model);
+		map_buffer(true);
+		for (i = 0, p = buffer; i < ARRAY_SIZE(parts); i++) {
+			parts[i].iov_base = p;
+			p += parts[i].iov_len;
+		}
+		ret = WITH_FAULT(&f, NEG(readv(model.fd, parts,
+					       ARRAY_SIZE(parts))));
+		CHECK_EXPLAINED(&f, ret);
+		check_read(&model, buffer, ret);
+		check_rest(&model);
+	}
+	CHECK(at > EVENT);
+}
+
+/* Timers that expire while it waits */
+static void test_wait(void)
+{
+	struct faults f = {};
+
+	while (faults_next(&f, COPY, 0)) {
+		struct twheel_event ev = {};
+		struct twheel_op op;
+		long ret;
+
+		model_adopt(&model, wheel_open(0));
+		op = op_arm(TWHEEL_ABS, now(CLOCK_MONOTONIC) + 3 * MSEC, f.n);
+		op.id = arm_op(model.fd, op);
+		ret = WITH_FAULT(&f, NEG(read(model.fd, &ev, EVENT)));
+		CHECK(now(CLOCK_MONOTONIC) >= op.deadline, "early");
+		CHECK_EQ(ret, EVENT);
+		CHECK(ev.id == op.id && ev.user_data == f.n &&
+		      ev.deadline == op.deadline && ev.expired >= op.deadline);
+		CHECK_EQ(wheel_stats(model.fd).delivered, 1);
+		CHECK_EQ(cancel(model.fd, op.id), -ENOENT);
+		model_close(&model);
+	}
+}
+
+static void test_nothing_ready(void)
+{
+	struct faults f = {};
+
+	while (faults_next(&f, 0, 0)) {
+		model_open(&model);
+		CHECK_EQ(WITH_FAULT(&f, NEG(read(model.fd, buffer, EVENT))),
+			 -EAGAIN);
+		CHECK_EQ(NEG(read(model.fd, buffer, EVENT - 1)), -EINVAL);
+		model_end(&model);
+	}
+}
+
+/* All that was ready was counted. */
+static void count_events(struct model *m)
+{
+	struct timer *t;
+
+	while ((t = model_first(m, READY))) {
+		struct twheel_event ev = {
+			.id = t->op.id,
+			.user_data = t->op.user_data,
+			.deadline = t->op.deadline,
+			.expired = t->op.deadline,
+			.flags = t->op.interval ? TWHEEL_EVENT_PERIODIC : 0,
+		};
+
+		model_event(m, &ev);
+	}
+}
+
+static void test_count(void)
+{
+	unsigned int lazy;
+
+	for (lazy = 0; lazy < 2; lazy++) {
+		struct faults f = { .lazy = lazy };
+
+		while (faults_next(&f, COPY | (lazy ? PAGES : 0), lazy)) {
+			__u64 count;
+			long ret;
+
+			model_open(&model);
+			CHECK_EQ(wheel_setup(model.fd, 1, 0, 0,
+					     TWHEEL_SETUP_COUNT), 0);
+			add_timers(&model);
+			map_buffer(lazy);
+			ret = WITH_FAULT(&f, NEG(read(model.fd, buffer, 20)));
+			if (CHECK_EXPLAINED(&f, ret) && ret < 0) {
+				CHECK(readable(model.fd, 0));
+				ret = NEG(read(model.fd, buffer, 8));
+			}
+			CHECK_EQ(ret, sizeof(count));
+			memcpy(&count, buffer, sizeof(count));
+			CHECK_EQ(count, N);
+			count_events(&model);
+			CHECK_EQ(NEG(read(model.fd, buffer, 8)), -EAGAIN);
+			model_end(&model);
+		}
+	}
+}
+
+/* Who reads needs no memory at all, and who closes neither. */
+static void test_no_memory(void)
+{
+	long ret;
+
+	model_open(&model);
+	add_timers(&model);
+	map_buffer(false);
+	memory_fails(true);
+	ret = NEG(read(model.fd, buffer, BUFFER));
+	memory_fails(false);
+	CHECK_EQ(ret, N * EVENT);
+	check_read(&model, buffer, ret);
+	model_end(&model);
+
+	model_open(&model);
+	add_timers(&model);
+	memory_fails(true);
+	ret = NEG(close(model.fd));
+	memory_fails(false);
+	CHECK_EQ(ret, 0);
+	test_nothing_left();
+}
+
+/* Every end that a buffer can have: bytes that can't be written from there on */
+static void test_edge(void)
+{
+	static const int prots[] = { PROT_NONE, PROT_READ };
+	unsigned int i, room;
+
+	for (i = 0; i < ARRAY_SIZE(prots); i++)
+		for (room = 0; room < 3 * EVENT; room += 8) {
+			long want = room / EVENT * EVENT, ret;
+
+			model_open(&model);
+			add_timers(&model);
+			map_buffer(false);
+			mprotect(buffer + PAGE, PAGE, prots[i]);
+			ret = NEG(read(model.fd, buffer + PAGE - room,
+				       N * EVENT));
+			CHECK_EQ(ret, want ? want : -EFAULT, "room for %u", room);
+			check_read(&model, buffer + PAGE - room, ret);
+			check_rest(&model);
+		}
+}
+
+int main(void)
+{
+	tap_start(PATIENCE_S);
+	faults_start();
+	map_buffer(false);
+	RUN(test_read, "read");
+	RUN(test_readv, "readv with odd parts");
+	RUN(test_wait, "read that waits");
+	RUN(test_nothing_ready, "read with nothing ready");
+	RUN(test_count, "count mode");
+	RUN(test_no_memory, "read and close without any memory");
+	RUN(test_edge, "buffers at the edge of memory");
+	RUN(test_nothing_left, "no wheel and no timer is left");
+	return tap_end();
+}
