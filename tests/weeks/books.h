@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What each timer of a wheel shall do, and did: books that are kept beside the
+ * module, so that it need not be believed.
+ *
+ * For a machine in which work takes no time: so it can be asked when exactly
+ * something happened.
+ */
+#ifndef BOOKS_H
+#define BOOKS_H
+
+#include "../vm/util.h"
+
+/* In a wheel; a power of two */
+#define TIMERS 1024U
+
+/* What is on time is as late as this at most. */
+#define PROMPT (5 * USEC)
+
+/**
+ * struct timer - a timer in the books
+ * @id: its id; 0: not armed
+ * @nominal: when it expires next, but for its jitter
+ * @interval: as armed
+ * @slack: likewise
+ * @jitter: likewise
+ * @user_data: likewise, with its place in the books in its last digits
+ * @since: when the wheel had it in hand last; what was due before is late
+ * @busy: an operation on it is on its way
+ */
+struct timer {
+	__u64 id;
+	__u64 nominal;
+	__u64 interval;
+	__u64 slack;
+	__u64 jitter;
+	__u64 user_data;
+	__u64 since;
+	bool busy;
+};
+
+/**
+ * struct wheel - a wheel and its books
+ * @name: of the clock
+ * @clock: the clock
+ * @tick: in ns
+ * @flags: TWHEEL_SETUP_*
+ * @fd: the wheel
+ * @armed: timers armed so far, to name the next
+ * @modified: operations so far, as all that follow
+ * @cancelled: likewise
+ * @drained: likewise
+ * @delivered: events read, or counted
+ * @withdrawn: expiries that were not read, as the timer was modified or cancelled
+ * @overruns: periods that went by
+ * @set_to: where the clock was set to last; what was due before is late
+ * @excused: those that were ready when the clock was set and are not read yet
+ * @last: when the last event was made ready
+ * @worst: the largest lateness of an event on time
+ * @live: timers that are armed
+ * @timers: the timers
+ */
+struct wheel {
+	const char *name;
+	clockid_t clock;
+	__u64 tick;
+	__u32 flags;
+	int fd;
+	__u64 armed;
+	__u64 modified;
+	__u64 cancelled;
+	__u64 drained;
+	__u64 delivered;
+	__u64 withdrawn;
+	__u64 overruns;
+	__u64 set_to;
+	__u64 excused;
+	__u64 last;
+	__u64 worst;
+	unsigned int live;
+	struct timer timers[TIMERS];
+};
+
+static inline __u64 sum(__u64 a, __u64 b)
+{
+	return a + b < a ? ~0ULL : a + b;
+}
+
+static inline __u64 ceil_to(__u64 ns, __u64 unit)
+{
+	return sum(ns, unit - 1) / unit * unit;
+}
+
+static inline __u64 time_sum(__u64 a, __u64 b)
+{
+	__u64 ns = sum(a, b);
+
+	return ns > KTIME_MAX ? KTIME_MAX : ns;
+}
+
+static inline __u64 random_u64(void)
+{
+	static __u64 state = 88172645463325252ULL;
+
+	return random_next(&state) * 0x2545f4914f6cdd1dULL;
+}
+
+static inline __u64 below(__u64 limit)
+{
+	return (random_u64() >> 1) % limit;
+}
+
+static inline bool chance(unsigned int in)
+{
+	return !below(in);
+}
+
+/* Up to @most; a short one is as likely as a long one. */
+static inline __u64 any_span(__u64 most)
+{
+	unsigned int bits = 64 - __builtin_clzll(most);
+	__u64 span = random_u64() >> 1 >> (63 - 1 - below(bits));
+
+	return span < most ? span : most;
+}
+
+/* When a timer is ready at the latest, unless the wheel had no chance before */
+static inline __u64 due(const struct wheel *w, const struct timer *t)
+{
+	__u64 deadline = time_sum(t->nominal, t->jitter);
+
+	return sum(ceil_to(deadline, w->tick), t->slack);
+}
+
+/* The same of an event with that @deadline, in any case */
+static inline __u64 ready_by(const struct wheel *w, const struct timer *t,
+			     __u64 deadline)
+{
+	__u64 time = sum(ceil_to(deadline, w->tick), t->slack);
+
+	if (time < w->set_to)
+		time = w->set_to;
+	return time < t->since ? t->since : time;
+}
+
+static inline __u64 any_user_data(const struct wheel *w, const struct timer *t)
+{
+	return random_u64() / TIMERS * TIMERS + (t - w->timers);
+}
+
+static inline struct timer *find_timer(struct wheel *w, __u64 user_data,
+				       __u64 id)
+{
+	struct timer *t = &w->timers[user_data % TIMERS];
+
+	CHECK(t->id && t->id == id && t->user_data == user_data,
+	      "%s: id %#llx user_data %#llx: twice, or after its end", w->name,
+	      id, user_data);
+	return t->id == id ? t : NULL;
+}
+
+static inline void forget(struct wheel *w, struct timer *t)
+{
+	t->id = 0;
+	w->live--;
+}
+
+/* The periods of a timer that went by, read at a time between @from and @to */
+static inline void check_overrun(const struct timer *t, __u64 overrun,
+				 __u64 from, __u64 to)
+{
+	CHECK(overrun >= (from - t->nominal) / t->interval ||
+	      from < t->nominal, "%llu, nominal %llu interval %llu from %llu",
+	      overrun, t->nominal, t->interval, from);
+	CHECK(overrun <= (to > t->nominal ?
+			  (to - t->nominal) / t->interval : 0),
+	      "%llu, nominal %llu interval %llu to %llu", overrun, t->nominal,
+	      t->interval, to);
+}
+
+static inline void next_period(struct wheel *w, struct timer *t, __u64 overrun)
+{
+	w->overruns += overrun;
+	t->nominal = time_sum(t->nominal, (overrun + 1) * t->interval);
+}
+
+static inline void check_lateness(struct wheel *w, const struct timer *t,
+				  const struct twheel_event *event)
+{
+	__u64 on_time = ready_by(w, t, event->deadline);
+	__u64 late;
+
+	CHECK(event->expired >= event->deadline, "%s: expired %llu deadline %llu",
+	      w->name, event->expired, event->deadline);
+	late = event->expired > on_time ? event->expired - on_time : 0;
+	CHECK(late <= PROMPT,
+	      "%s: %llu ns late, deadline %llu slack %llu interval %llu",
+	      w->name, late, event->deadline, t->slack, t->interval);
+	if (late > w->worst)
+		w->worst = late;
+}
+
+/* In the order of their ticks. But times are rounded, also those of others. */
+static inline void check_order(struct wheel *w, const struct twheel_event *event)
+{
+	__u64 rounding = (event->expired - event->deadline + w->tick) >> 14;
+
+	CHECK(sum(event->expired, rounding + 1) >= w->last,
+	      "%s: expired %llu, the one before %llu", w->name, event->expired,
+	      w->last);
+	w->last = event->expired;
+}
+
+/* An event that was read between @from and @to */
+static inline void enter_event(struct wheel *w, const struct twheel_event *event,
+			       __u64 from, __u64 to)
+{
+	struct timer *t = find_timer(w, event->user_data, event->id);
+
+	if (!t)
+		return;
+	CHECK(to >= event->deadline || w->excused, "%s: early by %llu ns",
+	      w->name, event->deadline - to);
+	CHECK(event->deadline >= t->nominal &&
+	      event->deadline <= time_sum(t->nominal, t->jitter),
+	      "%s: deadline %llu, nominal %llu jitter %llu", w->name,
+	      event->deadline, t->nominal, t->jitter);
+	check_lateness(w, t, event);
+	check_order(w, event);
+	if (w->excused && !--w->excused)
+		w->last = 0;
+	w->delivered++;
+	CHECK_EQ(event->flags, t->interval ? TWHEEL_EVENT_PERIODIC : 0);
+	if (t->interval) {
+		check_overrun(t, event->overrun, from, to);
+		t->since = to;
+		next_period(w, t, event->overrun);
+	} else {
+		CHECK_EQ(event->overrun, 0);
+		forget(w, t);
+	}
+}
+
+/* All that was due at @time has been read. */
+static inline void check_none_lost(const struct wheel *w, __u64 time)
+{
+	unsigned int i;
+
+	for (i = 0; i < TIMERS; i++) {
+		const struct timer *t = &w->timers[i];
+		__u64 most = time_sum(t->nominal, t->jitter);
+
+		if (t->id)
+			CHECK(sum(ready_by(w, t, most), PROMPT) > time,
+			      "%s: id %#llx lost, due %llu now %llu interval %llu",
+			      w->name, t->id, due(w, t), time, t->interval);
+	}
+}
+
+/* Times of a wheel in count mode have neither slack nor jitter. */
+static inline __u64 count_one(struct wheel *w, struct timer *t, __u64 time)
+{
+	__u64 overrun = 0;
+
+	if (!t->id || due(w, t) > time)
+		return 0;
+	w->delivered++;
+	if (t->interval) {
+		overrun = (time - t->nominal) / t->interval;
+		next_period(w, t, overrun);
+	} else {
+		forget(w, t);
+	}
+	return 1 + overrun;
+}
+
+/* Does anything change its count about now? */
+static inline bool is_edge(const struct wheel *w, __u64 time)
+{
+	unsigned int i;
+
+	for (i = 0; i < TIMERS; i++) {
+		const struct timer *t = &w->timers[i];
+		__u64 since = time - t->nominal;
+
+		if (!t->id || due(w, t) > time + PROMPT)
+			continue;
+		if (due(w, t) + PROMPT > time)
+			return true;
+		if (t->interval && (since + PROMPT) / t->interval !=
+				   since / t->interval)
+			return true;
+	}
+	return false;
+}
+
+static inline void check_stats(const struct wheel *w)
+{
+	struct twheel_stats stats = wheel_stats(w->fd);
+	struct twheel_info info = wheel_info(w->fd);
+	unsigned int i;
+
+	CHECK_EQ(stats.armed, w->armed, "%s", w->name);
+	CHECK_EQ(stats.modified, w->modified, "%s", w->name);
+	CHECK_EQ(stats.cancelled, w->cancelled, "%s", w->name);
+	CHECK_EQ(stats.drained, w->drained, "%s", w->name);
+	CHECK_EQ(stats.delivered, w->delivered, "%s", w->name);
+	CHECK_EQ(stats.overruns, w->overruns, "%s", w->name);
+	CHECK_EQ(stats.expired, w->delivered + w->withdrawn + info.ready, "%s",
+		 w->name);
+	CHECK_EQ(info.pending + info.ready, w->live, "%s", w->name);
+	CHECK(info.pending ? info.next_expiry : !info.next_expiry, "%s: %llu",
+	      w->name, info.next_expiry);
+	if (info.ready)
+		return;
+	for (i = 0; i < TIMERS; i++)
+		if (w->timers[i].id)
+			CHECK(info.next_expiry <= due(w, &w->timers[i]),
+			      "%s: next %llu, but due %llu", w->name,
+			      info.next_expiry, due(w, &w->timers[i]));
+}
+
+#endif

@@ -1,0 +1,650 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * So many DAYS (of the environment), simulated, of wheels of all clocks, with all that
+ * can be done to a timer, and books kept of it (books.h). Then the wall clock is
+ * set to far ends, and all goes on.
+ *
+ * The wall clock begins where within the first days all levels of a wheel turn
+ * over together, and 32 bits of seconds come to their end.
+ */
+#include "books.h"
+#include "witness.h"
+
+#include <linux/capability.h>
+#include <sys/timex.h>
+
+#define DAY (24 * HOUR)
+#define BATCH 200U
+
+/* A tick with which level 7 turns over 2 days after 2038-01-19 03:14:08. */
+#define COMMON_TICK 1090ULL
+#define LEVEL_7_TURNS (7 * (1ULL << 48) * COMMON_TICK)
+#define WALL_START (LEVEL_7_TURNS - 3 * DAY)
+
+/* The kernel lets no clock be set to the last 30 years of all time. */
+#define LAST_SETTABLE ((KTIME_MAX / SEC - 30ULL * 365 * 24 * 3600 - 1) * SEC)
+
+static struct wheel wheels[] = {
+	{ .name = "monotonic, 1 us", .clock = CLOCK_MONOTONIC, .tick = USEC },
+	{ .name = "boottime, 1 ms", .clock = CLOCK_BOOTTIME, .tick = MSEC },
+	{ .name = "realtime", .clock = CLOCK_REALTIME, .tick = COMMON_TICK },
+	{ .name = "tai, 1.001 us", .clock = CLOCK_TAI, .tick = 1001 },
+	{ .name = "monotonic, a jiffy", .clock = CLOCK_MONOTONIC },
+	{ .name = "realtime, 1 s", .clock = CLOCK_REALTIME, .tick = SEC },
+	{ .name = "count", .clock = CLOCK_BOOTTIME, .tick = USEC,
+	  .flags = TWHEEL_SETUP_COUNT },
+};
+
+static __u64 days;
+/* The longest that anything takes */
+static __u64 horizon;
+
+static struct twheel_op ops[BATCH];
+static struct timer *touched[BATCH];
+static unsigned int nr_ops;
+
+static void sleep_until(__u64 time)
+{
+	struct timespec ts = { time / SEC, time % SEC };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL))
+		;
+}
+
+static void set_clock(__u64 time)
+{
+	struct timespec ts = { time / SEC, time % SEC };
+
+	if (clock_settime(CLOCK_REALTIME, &ts))
+		tap_bail("clock_settime to %llu: %s", time, strerror(errno));
+}
+
+static bool counts(const struct wheel *w)
+{
+	return w->flags & TWHEEL_SETUP_COUNT;
+}
+
+static void read_all_events(struct wheel *w)
+{
+	static struct twheel_event events[64];
+	unsigned int calls = 0;
+	__u64 from, to;
+	long n, i;
+
+	for (;;) {
+		from = now(w->clock);
+		n = read_events(w->fd, events, 1 + below(ARRAY_SIZE(events)));
+		to = now(w->clock);
+		if (n == -EAGAIN)
+			break;
+		if (!CHECK(n > 0 && calls++ < 10 * TIMERS, "%s: read gave %ld",
+			   w->name, n))
+			return;
+		for (i = 0; i < n; i++)
+			enter_event(w, &events[i], from, to);
+	}
+	check_none_lost(w, from);
+}
+
+static void read_count(struct wheel *w)
+{
+	__u64 want = 0, got = 0, time;
+	unsigned int i;
+	ssize_t ret;
+
+	while (time = now(w->clock), is_edge(w, time))
+		sleep_ns(1 + below(10 * USEC));
+	for (i = 0; i < TIMERS; i++)
+		want += count_one(w, &w->timers[i], time);
+	ret = read(w->fd, &got, sizeof(got));
+	CHECK(ret == sizeof(got) || (ret < 0 && errno == EAGAIN), "%zd", ret);
+	CHECK_EQ(got, want, "at %llu", time);
+}
+
+static void read_wheel(struct wheel *w)
+{
+	if (counts(w))
+		read_count(w);
+	else
+		read_all_events(w);
+}
+
+static __u64 any_deadline(const struct wheel *w)
+{
+	__u64 time = now(w->clock);
+	__u64 width = w->tick;
+	unsigned int level;
+
+	switch (below(20)) {
+	case 0:
+		return time - any_span(time);
+	case 1:
+		return KTIME_MAX - (chance(2) ? 0 : any_span(100 * 365 * DAY));
+	case 2:
+	case 3:
+		/* Where a slot of some level begins */
+		for (level = below(LEVELS); level && width < horizon; level--)
+			width <<= TURN_BITS;
+		return ceil_to(time + any_span(horizon), width) + below(3) - 1;
+	default:
+		return time + any_span(horizon);
+	}
+}
+
+/* Next to the present operation: to it itself, or to what is not busy */
+static void add_op(struct timer *t, struct twheel_op op)
+{
+	t->busy = true;
+	touched[nr_ops] = t;
+	ops[nr_ops++] = op;
+}
+
+static __u64 any_interval(const struct wheel *w)
+{
+	/* One that is counted must have times at which its number stands still. */
+	return (counts(w) ? MSEC : 1) + any_span(horizon / 2);
+}
+
+static struct twheel_op any_times(const struct wheel *w, const struct timer *t)
+{
+	struct twheel_op op = op_arm(TWHEEL_ABS, any_deadline(w), 0);
+
+	if (chance(3)) {
+		op.flags = 0;
+		op.deadline = any_span(horizon);
+	}
+	if (chance(10))
+		op.interval = any_interval(w);
+	if (!counts(w) && chance(5))
+		op.slack = any_span(DAY);
+	if (!counts(w) && chance(5))
+		op.jitter = any_span(op.interval ?: DAY);
+	op.user_data = any_user_data(w, t);
+	return op;
+}
+
+static void add_modify(struct wheel *w, struct timer *t)
+{
+	struct twheel_op op = any_times(w, t);
+
+	op.opcode = TWHEEL_OP_MODIFY;
+	op.id = t->id;
+	/* A timeout that is pushed ahead, or the like */
+	if (chance(2)) {
+		op.flags = TWHEEL_ABS;
+		op.interval = t->interval;
+		op.slack = t->slack;
+		op.jitter = t->jitter;
+		op.deadline = chance(4) ?
+			      t->nominal - below(t->nominal) / 1000 :
+			      time_sum(t->nominal, any_span(horizon));
+	}
+	add_op(t, op);
+}
+
+static void check_query(const struct wheel *w, const struct timer *t,
+			const struct twheel_op *op)
+{
+	CHECK_EQ(op->result, 0, "%s", w->name);
+	CHECK_EQ(op->user_data, t->user_data, "%s", w->name);
+	CHECK_EQ(op->interval, t->interval, "%s", w->name);
+	CHECK_EQ(op->jitter, t->interval ? t->jitter : 0, "%s", w->name);
+	CHECK(op->deadline >= t->nominal &&
+	      op->deadline <= time_sum(t->nominal, t->interval ? 0 : t->jitter),
+	      "%s: deadline %llu nominal %llu jitter %llu", w->name,
+	      op->deadline, t->nominal, t->jitter);
+	/* As much as the wheel can use */
+	CHECK(op->slack <= t->slack && 2 * op->slack + w->tick > t->slack,
+	      "%s: slack %llu of %llu", w->name, op->slack, t->slack);
+}
+
+/* What was found was ready, or it was not, and it is known which. */
+static void check_state(const struct wheel *w, const struct timer *t,
+			const struct twheel_op *op, __u64 from, __u64 to)
+{
+	CHECK(op->state == TWHEEL_STATE_PENDING ||
+	      op->state == TWHEEL_STATE_READY, "%s: %u", w->name, op->state);
+	if (to < t->nominal)
+		CHECK_EQ(op->state, TWHEEL_STATE_PENDING, "%s: nominal %llu at %llu",
+			 w->name, t->nominal, to);
+	if (from > due(w, t) && from - due(w, t) > PROMPT)
+		CHECK_EQ(op->state, TWHEEL_STATE_READY, "%s: due %llu at %llu",
+			 w->name, due(w, t), from);
+}
+
+/* A delay began at some time between @from and @to: ask. */
+static void learn_deadline(struct wheel *w, struct timer *t, __u64 delay,
+			   __u64 from, __u64 to)
+{
+	struct twheel_op op;
+
+	if (!CHECK_EQ(query(w->fd, t->id, &op), 0, "%s", w->name))
+		return;
+	CHECK(op.deadline >= time_sum(from, delay) &&
+	      op.deadline <= time_sum(time_sum(to, delay),
+				      t->interval ? 0 : t->jitter),
+	      "%s: %llu, delay %llu from %llu to %llu", w->name, op.deadline,
+	      delay, from, to);
+	t->nominal = op.deadline;
+	if (!t->interval)
+		t->jitter = 0;
+}
+
+static void enter_times(struct wheel *w, struct timer *t,
+			const struct twheel_op *op, __u64 from, __u64 to)
+{
+	t->nominal = op->deadline;
+	t->interval = op->interval;
+	t->slack = op->slack;
+	t->jitter = op->jitter;
+	t->user_data = op->user_data;
+	t->since = to;
+	if (!(op->flags & TWHEEL_ABS))
+		learn_deadline(w, t, op->deadline, from, to);
+}
+
+static void enter_op(struct wheel *w, struct timer *t,
+		     const struct twheel_op *op, __u64 from, __u64 to)
+{
+	t->busy = false;
+	if (!CHECK_EQ(op->result, 0, "%s: opcode %u", w->name, op->opcode))
+		return;
+	if (op->opcode != TWHEEL_OP_ARM)
+		check_state(w, t, op, from, to);
+	switch (op->opcode) {
+	case TWHEEL_OP_ARM:
+		CHECK(op->id, "%s", w->name);
+		t->id = op->id;
+		w->armed++;
+		w->live++;
+		enter_times(w, t, op, from, to);
+		break;
+	case TWHEEL_OP_MODIFY:
+		w->modified++;
+		w->withdrawn += op->state == TWHEEL_STATE_READY;
+		enter_times(w, t, op, from, to);
+		break;
+	case TWHEEL_OP_CANCEL:
+		w->cancelled++;
+		w->withdrawn += op->state == TWHEEL_STATE_READY;
+		forget(w, t);
+		break;
+	default:
+		check_query(w, t, op);
+	}
+}
+
+static void submit_ops(struct wheel *w)
+{
+	unsigned int i;
+	__u64 from, to;
+	long ret;
+
+	from = now(w->clock);
+	ret = submit(w->fd, ops, nr_ops);
+	to = now(w->clock);
+	CHECK_EQ(ret, nr_ops, "%s", w->name);
+	for (i = 0; i < nr_ops; i++)
+		enter_op(w, touched[i], &ops[i], from, to);
+	nr_ops = 0;
+}
+
+static struct timer *any_timer(struct wheel *w, bool armed)
+{
+	unsigned int tries = 100;
+	struct timer *t;
+
+	do {
+		t = &w->timers[below(TIMERS)];
+	} while ((t->busy || !t->id == armed) && --tries);
+	return tries ? t : NULL;
+}
+
+static void add_any(struct wheel *w)
+{
+	bool crowded = below(TIMERS) < w->live + nr_ops;
+	unsigned int kind = below(10);
+	struct timer *t;
+
+	t = any_timer(w, crowded || kind < 5);
+	if (!t)
+		return;
+	if (!t->id)
+		add_op(t, any_times(w, t));
+	else if (kind < 3)
+		add_modify(w, t);
+	else if (kind < 4)
+		add_op(t, op_for(TWHEEL_OP_QUERY, t->id));
+	else
+		add_op(t, op_for(TWHEEL_OP_CANCEL, t->id));
+}
+
+/* Many with nearly the same deadline */
+static void add_burst(struct wheel *w)
+{
+	__u64 start = now(w->clock) + any_span(horizon);
+	__u64 width = chance(2) ? 1 : any_span(DAY);
+	unsigned int i;
+	struct timer *t;
+
+	for (i = 0; i < BATCH; i++) {
+		t = any_timer(w, false);
+		if (t)
+			add_op(t, op_arm(TWHEEL_ABS, start + below(width),
+					 any_user_data(w, t)));
+	}
+}
+
+/* Take all or much out, and arm it again on the same wheel, as at a hand-over. */
+static void hand_over(struct wheel *w)
+{
+	static struct twheel_op drained[BATCH];
+	long n = drain(w->fd, drained, 1 + below(BATCH)), i;
+	struct timer *t;
+
+	if (!CHECK(n >= 0, "%s: drain gave %ld", w->name, n))
+		return;
+	w->drained += n;
+	for (i = 0; i < n; i++) {
+		t = find_timer(w, drained[i].user_data, drained[i].id);
+		if (!t)
+			continue;
+		CHECK_EQ(drained[i].state, TWHEEL_STATE_PENDING);
+		check_query(w, t, &drained[i]);
+		forget(w, t);
+		add_op(t, drained[i]);
+	}
+}
+
+static void operate(struct wheel *w)
+{
+	unsigned int i, n = 1 + any_span(BATCH - 1);
+
+	switch (below(20)) {
+	case 0:
+		add_burst(w);
+		break;
+	case 1:
+		hand_over(w);
+		break;
+	default:
+		for (i = 0; i < n; i++)
+			add_any(w);
+	}
+	if (nr_ops)
+		submit_ops(w);
+}
+
+/* Read as soon as there is something, for a while: so periods are short. */
+static void attend(__u64 end)
+{
+	struct pollfd polls[ARRAY_SIZE(wheels)];
+	unsigned int i, turns = 20;
+
+	while (turns-- && now(CLOCK_MONOTONIC) < end) {
+		__u64 left = end - now(CLOCK_MONOTONIC);
+		struct timespec ts = { left / SEC, left % SEC };
+
+		for (i = 0; i < ARRAY_SIZE(wheels); i++)
+			polls[i] = (struct pollfd){ .fd = wheels[i].fd,
+						    .events = POLLIN };
+		if (ppoll(polls, ARRAY_SIZE(wheels), &ts, NULL) < 0)
+			tap_bail("poll: %s", strerror(errno));
+		for (i = 0; i < ARRAY_SIZE(wheels); i++)
+			if (polls[i].revents & POLLIN)
+				read_wheel(&wheels[i]);
+	}
+}
+
+static void read_all(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(wheels); i++)
+		read_wheel(&wheels[i]);
+}
+
+static void check_all(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(wheels); i++)
+		check_stats(&wheels[i]);
+}
+
+static void round_of_work(__u64 end)
+{
+	__u64 time = now(CLOCK_MONOTONIC);
+	__u64 pause = any_span(horizon / 50);
+	__u64 next = time + pause < end ? time + pause : end;
+
+	if (chance(2))
+		operate(&wheels[below(ARRAY_SIZE(wheels))]);
+	if (chance(4))
+		attend(next);
+	sleep_until(next);
+	if (chance(2))
+		read_all();
+}
+
+static void play(__u64 length)
+{
+	__u64 end = now(CLOCK_MONOTONIC) + length;
+	unsigned int rounds = 0;
+
+	while (now(CLOCK_MONOTONIC) < end) {
+		round_of_work(end);
+		if (++rounds % 50 == 0)
+			check_all();
+	}
+	read_all();
+	check_all();
+}
+
+static __u64 slab_kb(void)
+{
+	char text[4096], *at;
+
+	read_text("/proc/meminfo", text, sizeof(text));
+	at = strstr(text, "\nSlab:");
+	if (!at)
+		tap_bail("meminfo knows no slabs");
+	return strtoull(at + strlen("\nSlab:"), NULL, 10);
+}
+
+/* End all timers of all wheels in one way or the other. */
+static void empty_all(void)
+{
+	unsigned int i, k;
+
+	read_all();
+	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
+		struct wheel *w = &wheels[i];
+
+		while (w->live) {
+			for (k = 0; k < TIMERS && nr_ops < BATCH; k++)
+				if (w->timers[k].id && !w->timers[k].busy)
+					add_op(&w->timers[k],
+					       op_for(TWHEEL_OP_CANCEL,
+						      w->timers[k].id));
+			submit_ops(w);
+		}
+	}
+	check_all();
+}
+
+static __u64 slabs[8];
+
+static void test_days(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(slabs); i++) {
+		play(days * DAY / ARRAY_SIZE(slabs));
+		empty_all();
+		slabs[i] = slab_kb();
+	}
+}
+
+static void test_turns(void)
+{
+	witness_check(&witnesses, 7);
+}
+
+static void test_memory(void)
+{
+	__u64 first = 0, last = 0;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(slabs); i++) {
+		__u64 *most = i < ARRAY_SIZE(slabs) / 2 ? &first : &last;
+
+		tap_diag("slabs with empty wheels: %llu kB", slabs[i]);
+		if (slabs[i] > *most)
+			*most = slabs[i];
+	}
+	/* (The kernel's own checks keep what was freed for a while.) */
+	CHECK(last <= first + 2048, "%llu kB, and %llu kB before", last, first);
+}
+
+static void step_to(__u64 time)
+{
+	unsigned int i;
+
+	read_all();
+	set_clock(time);
+	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
+		struct wheel *w = &wheels[i];
+
+		if (w->clock != CLOCK_REALTIME && w->clock != CLOCK_TAI)
+			continue;
+		w->set_to = now(w->clock);
+		w->last = 0;
+		/* What is ready stays so, also when the clock is set back. */
+		w->excused = wheel_info(w->fd).ready;
+	}
+	sleep_ns(2 * PROMPT);
+	read_all();
+	for (i = 0; i < ARRAY_SIZE(wheels); i++)
+		CHECK_EQ(wheels[i].excused, 0, "%s", wheels[i].name);
+}
+
+static void test_2106(void)
+{
+	step_to((1ULL << 32) * SEC - 30 * SEC);
+	horizon = 300 * 365 * DAY;
+	play(60 * SEC);
+	CHECK(now(CLOCK_REALTIME) > (1ULL << 32) * SEC);
+}
+
+static void test_top_level(void)
+{
+	static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_TAI };
+	unsigned int i;
+
+	horizon = 100 * 365 * DAY;
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		struct witness_set far = {};
+
+		witness_add(&far, clocks[i], COMMON_TICK, 8);
+		/* (Atomic time is some seconds ahead.) */
+		step_to(far.list[0].deadline - 60 * SEC);
+		play(80 * SEC);
+		witness_check(&far, 8);
+	}
+}
+
+static void test_far_and_back(void)
+{
+	__u64 present = now(CLOCK_REALTIME);
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		horizon = 20 * 365 * DAY;
+		step_to(LAST_SETTABLE);
+		play(HOUR);
+		step_to(i ? present : now(CLOCK_BOOTTIME) + HOUR);
+		horizon = 300 * 365 * DAY;
+		play(HOUR);
+	}
+	empty_all();
+}
+
+static void report(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
+		const struct wheel *w = &wheels[i];
+
+		tap_diag("%s: %llu armed, %llu modified, %llu cancelled", w->name,
+			 w->armed, w->modified, w->cancelled);
+		tap_diag("  %llu drained, %llu read, %llu overruns, %llu ns late",
+			 w->drained, w->delivered, w->overruns, w->worst);
+	}
+	tap_diag("%llu s after boot", now(CLOCK_BOOTTIME) / SEC);
+}
+
+/* Limits shall be those of users. */
+static void drop_resource(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &head, data))
+		tap_bail("capget: %s", strerror(errno));
+	data[0].effective &= ~(1U << CAP_SYS_RESOURCE);
+	if (syscall(SYS_capset, &head, data))
+		tap_bail("capset: %s", strerror(errno));
+}
+
+static void begin(void)
+{
+	struct timex tai = { .modes = ADJ_TAI, .constant = 37 };
+	unsigned int i;
+	long ret;
+
+	/* Or the kernel would wake up twice a second. */
+	if (write_text("/proc/sys/vm/compaction_proactiveness", "0"))
+		tap_bail("compaction is not to be stopped");
+	set_clock(WALL_START);
+	if (adjtimex(&tai) < 0)
+		tap_bail("adjtimex: %s", strerror(errno));
+	prctl(PR_SET_TIMERSLACK, 1);
+	drop_resource();
+	/* Not before the kernel has its exact timers running */
+	sleep_ns(SEC);
+	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
+		struct wheel *w = &wheels[i];
+
+		w->fd = wheel_open(O_NONBLOCK);
+		ret = wheel_setup(w->fd, w->clock, w->tick, TIMERS, w->flags);
+		if (ret)
+			tap_bail("setup of %s: %s", w->name, strerror(-ret));
+		w->tick = wheel_info(w->fd).tick;
+	}
+	witness_add_all(&witnesses, CLOCK_MONOTONIC, USEC, days * DAY);
+	witness_add_all(&witnesses, CLOCK_BOOTTIME, 10 * MSEC, days * DAY);
+	witness_add_all(&witnesses, CLOCK_REALTIME, COMMON_TICK, days * DAY);
+	witness_add_all(&witnesses, CLOCK_TAI, COMMON_TICK, days * DAY);
+}
+
+int main(void)
+{
+	const char *text = getenv("DAYS");
+
+	days = text ? strtoull(text, NULL, 10) : 62;
+	horizon = days * DAY / 2;
+	tap_start(0);
+	begin();
+	RUN(test_days, "all that can be done to timers, as the books say");
+	RUN(test_turns, "every level that can turned over, and its timers came on time");
+	RUN(test_memory, "with all timers gone, no more memory than before");
+	RUN(test_2106, "32 bits of unsigned seconds come to their end");
+	RUN(test_top_level, "timers come down from the top level, on time");
+	RUN(test_far_and_back, "the wall clock set to its far end and back");
+	report();
+	return tap_end();
+}

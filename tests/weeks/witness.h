@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Lone timers that show which levels of a wheel turned over.
+ *
+ * Such a timer is armed before the end of a turn of its level for a tick after it,
+ * in which it has to be brought down through every level below. How often it was
+ * moved, the module says: as often as the level is high only if it began there and
+ * left out none, as a move leads to a lower level.
+ */
+#ifndef WITNESS_H
+#define WITNESS_H
+
+#include "../vm/util.h"
+
+/* As the module has them: 64 slots are a turn. */
+#define TURN_BITS 6
+#define LEVELS 9
+
+struct witness {
+	int fd;
+	clockid_t clock;
+	__u64 tick;
+	unsigned int level;
+	__u64 deadline;
+};
+
+struct witness_set {
+	struct witness list[4 * LEVELS];
+	unsigned int nr;
+};
+
+static struct witness_set witnesses;
+
+static inline __u64 slot_ticks(unsigned int level)
+{
+	return 1ULL << level * TURN_BITS;
+}
+
+/*
+ * A tick two slots of the level ahead at least, or it would begin on the level
+ * below, and likewise for each level below that; in the level's next turn, if there
+ * is one.
+ */
+static inline __u64 witness_tick(__u64 from, unsigned int level)
+{
+	__u64 slot = slot_ticks(level);
+	__u64 tick = (from / (slot << TURN_BITS) + 1) * (slot << TURN_BITS);
+	unsigned int i;
+
+	if (level == LEVELS - 1)
+		tick = (from / slot + 2) * slot;
+	else if (tick / slot < from / slot + 2)
+		tick += slot;
+	for (i = 0; i < level; i++)
+		tick += 2 * slot_ticks(i);
+	return tick;
+}
+
+static inline __u64 witness_deadline(clockid_t clock, __u64 tick,
+				     unsigned int level)
+{
+	return witness_tick(now(clock) / tick, level) * tick;
+}
+
+static inline void witness_add(struct witness_set *set, clockid_t clock,
+			       __u64 tick, unsigned int level)
+{
+	struct witness *w = &set->list[set->nr++];
+
+	*w = (struct witness){
+		.fd = wheel_new(clock, tick),
+		.clock = clock,
+		.tick = tick,
+		.level = level,
+		.deadline = witness_deadline(clock, tick, level),
+	};
+	arm(w->fd, TWHEEL_ABS, w->deadline, level);
+}
+
+/* For each level that comes to the end of its turn in time */
+static inline void witness_add_all(struct witness_set *set, clockid_t clock,
+				   __u64 tick, __u64 length)
+{
+	unsigned int level;
+
+	for (level = 1; level < LEVELS - 1; level++)
+		if (witness_deadline(clock, tick, level) < now(clock) + length)
+			witness_add(set, clock, tick, level);
+}
+
+static inline void witness_check_one(const struct witness *w)
+{
+	struct twheel_stats stats = wheel_stats(w->fd);
+	struct twheel_event event;
+
+	if (CHECK_EQ(read_events(w->fd, &event, 1), 1, "clock %d level %u",
+		     w->clock, w->level)) {
+		CHECK_EQ(event.deadline, w->deadline);
+		CHECK(event.expired >= w->deadline &&
+		      event.expired - w->deadline <= 5 * USEC,
+		      "clock %d level %u: %llu for %llu", w->clock, w->level,
+		      event.expired, w->deadline);
+	}
+	CHECK_EQ(stats.brought_down, w->level, "clock %d tick %llu", w->clock,
+		 w->tick);
+	CHECK(stats.wakeups <= 2, "%llu", stats.wakeups);
+	tap_diag("clock %d, tick %llu ns: level %u turned over", w->clock, w->tick,
+		 w->level);
+	close(w->fd);
+}
+
+/* All of them, of which the highest is of a level of @most */
+static inline void witness_check(const struct witness_set *set,
+				 unsigned int most)
+{
+	unsigned int i, highest = 0;
+
+	for (i = 0; i < set->nr; i++) {
+		witness_check_one(&set->list[i]);
+		if (set->list[i].level > highest)
+			highest = set->list[i].level;
+	}
+	CHECK_EQ(highest, most);
+}
+
+#endif
