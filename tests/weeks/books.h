@@ -105,9 +105,10 @@ static inline __u64 random_u64(void)
 	return random_next(&state) * 0x2545f4914f6cdd1dULL;
 }
 
+/* 0 if there is nothing below */
 static inline __u64 below(__u64 limit)
 {
-	return (random_u64() >> 1) % limit;
+	return limit ? (random_u64() >> 1) % limit : 0;
 }
 
 static inline bool chance(unsigned int in)
