@@ -365,7 +365,7 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
 				       drain->op_size))
 			return -EFAULT;
 		if (signal_pending(current))
-			return -EINTR;
+			return -ERESTARTSYS;
 	}
 }
 
@@ -375,7 +375,7 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
  * @drain: how many, and where to
  *
  * Context: may sleep.
- * Return: how many, -EFAULT, -EINTR or -ENOMEM.
+ * Return: how many, -EFAULT, -ERESTARTSYS or -ENOMEM.
  */
 long tw_drain(struct twheel *tw, const struct twheel_drain *drain)
 {
@@ -388,7 +388,7 @@ long tw_drain(struct twheel *tw, const struct twheel_drain *drain)
 		return -ENOMEM;
 	while (done < drain->nr) {
 		if (signal_pending(current)) {
-			n = -EINTR;
+			n = -ERESTARTSYS;
 			break;
 		}
 		n = tw_drain_batch(tw, drain, done, ops);
