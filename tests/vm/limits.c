@@ -337,6 +337,39 @@ static void weak_root_child(void)
 			     0), -ENOSPC);
 }
 
+/* An ARM that was refused got memory for it: SETUP keeps that, and is still allowed */
+static void refused_child(void)
+{
+	__u64 deadline;
+	int fd, other;
+	struct twheel_event ev;
+	struct twheel_op op = op_arm(0, HOUR, 0);
+	long ret;
+
+	become(ALICE);
+	other = wheel_open(O_NONBLOCK);
+	fd = wheel_open(O_NONBLOCK);
+	expect_armed(other, 2, 1);
+	CHECK_EQ(op_single(fd, &op), -ENOSPC);
+	ret = wheel_setup(fd, TWHEEL_CLOCK_BOOTTIME, MSEC, 0, 0);
+	CHECK_EQ(ret, 0);
+	CHECK_EQ(wheel_info(fd).clock, TWHEEL_CLOCK_BOOTTIME);
+	close(other);
+	deadline = now(CLOCK_BOOTTIME) + 5 * MSEC;
+	arm(fd, TWHEEL_ABS, deadline, 7);
+	CHECK_EQ(readable(fd, PATIENCE_MS), 1);
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK_EQ(ev.user_data, 7);
+	CHECK(ev.expired >= deadline, "early");
+}
+
+static void test_refused(void)
+{
+	params("1000000", "1");
+	tap_join(tap_fork(refused_child));
+	params_restore();
+}
+
 /* Root of a namespace that anybody can make is nobody here */
 static void namespace_root_child(void)
 {
@@ -444,6 +477,7 @@ int main(void)
 	RUN(test_modify_at_limit, "MODIFY at the limit");
 	RUN(test_wheel_limit, "the module's limit for a wheel");
 	RUN(test_user_limit, "the limit of a user, across processes");
+	RUN(test_refused, "SETUP after an ARM that was refused");
 	RUN(test_giving_back, "every end of a timer gives it back");
 	RUN(test_capability, "CAP_SYS_RESOURCE goes over the limit of a user");
 	RUN(test_namespace_root, "root of a user namespace does not");
