@@ -112,10 +112,10 @@ static bool tw_set_back_meanwhile(const struct twheel *tw)
 	return tw_clock_now(&tw->wheel.clock) < hrtimer_get_expires(&tw->timer);
 }
 
-/* The user's timers took all that they may in this jiffy: go on in the next. */
+/* The user's timers took all that they may just now: go on later. */
 static void tw_put_off(struct twheel *tw)
 {
-	s64 tick, then = tw_now(tw, &tick) + TICK_NSEC;
+	s64 tick, then = tw_now(tw, &tick) + tw_user_delay(tw->user);
 
 	tw_program(tw, max(tw_clock_floor(&tw->wheel.clock, then), tick + 1));
 }

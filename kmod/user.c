@@ -4,7 +4,7 @@
  */
 #include <linux/atomic.h>
 #include <linux/cred.h>
-#include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
@@ -14,16 +14,25 @@
 
 #include "user.h"
 
-/* Most of a jiffy that the timers of one user's wheels may keep a processor */
-#define TW_SHARE_NS (TICK_NSEC / 8)
+/*
+ * A processor's time is shared out in windows of 2^this ns. They are short, so that the
+ * kernel does not find soft interrupts that never end, and leaves them to a thread.
+ */
+#define TW_WINDOW_SHIFT 18
+
+/* Most of a window that the timers of one user's wheels may keep a processor */
+#define TW_SHARE_NS ((1 << TW_WINDOW_SHIFT) / 8)
+
+/* Wheels of a user that may want a window each to have their turn */
+#define TW_WINDOW_WHEELS 64
 
 /**
  * struct tw_share - how long a user's timers kept a processor
- * @jiffy: in which jiffy
+ * @window: in which window
  * @ns: for how long
  */
 struct tw_share {
-	unsigned long jiffy;
+	u64 window;
 	u64 ns;
 };
 
@@ -146,18 +155,36 @@ void tw_user_uncharge(struct tw_user *user, u32 nr)
  * together would keep a processor in interrupts.
  *
  * Context: soft interrupt.
- * Return: false when the user's share of this processor's jiffy is used up.
+ * Return: false when the user's share of this processor's window is used up.
  */
 bool tw_user_may_run(struct tw_user *user)
 {
 	struct tw_share *share = this_cpu_ptr(user->shares);
-	unsigned long now = jiffies;
+	u64 window = ktime_get() >> TW_WINDOW_SHIFT;
 
-	if (share->jiffy != now) {
-		share->jiffy = now;
+	if (share->window != window) {
+		share->window = window;
 		share->ns = 0;
 	}
 	return share->ns < TW_SHARE_NS;
+}
+
+/**
+ * tw_user_delay() - for how long to put off what a wheel's timer may not do
+ * @user: the account
+ *
+ * As with each wheel that asks in vain some time is lost, the more there are the
+ * longer.
+ *
+ * Context: any.
+ * Return: the time in ns.
+ */
+u64 tw_user_delay(const struct tw_user *user)
+{
+	/* Whatever the number is at this moment will do. */
+	u64 wheels = data_race(READ_ONCE(user->wheels));
+
+	return (1 + wheels / TW_WINDOW_WHEELS) << TW_WINDOW_SHIFT;
 }
 
 /**

@@ -19,6 +19,7 @@ void tw_user_put(struct tw_user *user);
 u32 tw_user_charge(struct tw_user *user, u32 nr, u32 limit);
 void tw_user_uncharge(struct tw_user *user, u32 nr);
 bool tw_user_may_run(struct tw_user *user);
+u64 tw_user_delay(const struct tw_user *user);
 void tw_user_ran(struct tw_user *user, u64 ns);
 
 #endif /* TW_USER_H */
