@@ -70,7 +70,7 @@ static void check_debug(void)
 {
 	char text[16];
 
-	read_text("/sys/kernel/slab/kmalloc-8/poison", text, sizeof(text));
+	read_text("/sys/kernel/slab/kmalloc-128/poison", text, sizeof(text));
 	if (atoi(text) != 1)
 		tap_bail("the kernel is to be booted with slub_debug=FZP");
 }
@@ -86,7 +86,7 @@ static void add_slabs(struct usage *u)
 	while (fgets(line, sizeof(line), file))
 		if (sscanf(line, "%47s %ld", name, &objects) == 2)
 			add(u, name, objects);
-	if (!units(u, "kmalloc-64"))
+	if (!units(u, "kmalloc-128"))
 		tap_bail("/proc/slabinfo is not as expected");
 }
 

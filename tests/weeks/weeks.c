@@ -5,7 +5,7 @@
  * set to far ends, and all goes on.
  *
  * The wall clock begins where within the first days all levels of a wheel turn
- * over together, and 32 bits of seconds come to their end.
+ * over together, and soon after 32 bits of seconds come to their end.
  */
 #include "books.h"
 #include "witness.h"
@@ -16,10 +16,13 @@
 #define DAY (24 * HOUR)
 #define BATCH 200U
 
-/* A tick with which level 7 turns over 2 days after 2038-01-19 03:14:08. */
-#define COMMON_TICK 1090ULL
-#define LEVEL_7_TURNS (7 * (1ULL << 48) * COMMON_TICK)
-#define WALL_START (LEVEL_7_TURNS - 3 * DAY)
+/*
+ * A tick with which level 7 turns over 11 days before 2038-01-19 03:14:08: for an even
+ * time, so that its next slot is the first of those that it has room for.
+ */
+#define COMMON_TICK 1271ULL
+#define LEVEL_7_TURNS (6 * (1ULL << 48) * COMMON_TICK)
+#define WALL_START (LEVEL_7_TURNS - DAY / 2)
 
 /* The kernel lets no clock be set to the last 30 years of all time. */
 #define LAST_SETTABLE ((KTIME_MAX / SEC - 30ULL * 365 * 24 * 3600 - 1) * SEC)
@@ -635,7 +638,8 @@ int main(void)
 {
 	const char *text = getenv("DAYS");
 
-	days = text ? strtoull(text, NULL, 10) : 62;
+	/* Level 7 goes on to its second slot after its turn on the 68th. */
+	days = text ? strtoull(text, NULL, 10) : 68;
 	horizon = days * DAY / 2;
 	tap_start(0);
 	begin();
