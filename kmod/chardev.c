@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device /dev/twheel: open, ioctl, read, poll, fdinfo.
+ * The device /dev/twheel: open, ioctl, read, poll, mmap, fdinfo.
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -62,6 +62,10 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 			ret = tw_take_events(tw, to);
 		if (ret != -EAGAIN || nowait)
 			return ret;
+		/* With shared timers, a program can make it look as if there were some. */
+		if (signal_pending(current))
+			return -ERESTARTSYS;
+		cond_resched();
 		ret = wait_event_interruptible(tw->wait, tw_readable(tw));
 		if (ret)
 			return ret;
@@ -92,9 +96,13 @@ static __always_inline int tw_get_arg(void *arg, u32 size, void __user *uarg,
 	return ret;
 }
 
-/* Hand out the start of a structure, as much of it as the program knows. */
-static int tw_put_arg(void __user *to, const void *arg, u32 size, u32 usize)
+/*
+ * Hand out the start of a structure, as much of it as the program knows. It may ask
+ * again with the same one, so its size stays.
+ */
+static int tw_put_arg(void __user *to, void *arg, u32 size, u32 usize)
 {
+	*(u32 *)arg = usize;
 	return copy_to_user(to, arg, min(size, usize)) ? -EFAULT : 0;
 }
 
@@ -169,6 +177,16 @@ static long tw_ioctl_eventfd(struct twheel *tw, void __user *uarg, u32 usize)
 	return tw_set_eventfd(tw, eventfd.fd);
 }
 
+static long tw_ioctl_doorbell(struct twheel *tw, void __user *uarg, u32 usize)
+{
+	struct twheel_doorbell doorbell;
+	int ret = tw_get_arg(&doorbell, sizeof(doorbell), uarg, usize);
+
+	if (!ret && doorbell.flags)
+		ret = -EINVAL;
+	return ret ?: tw_doorbell(tw);
+}
+
 static long tw_ioctl_stats(struct twheel *tw, void __user *uarg, u32 usize)
 {
 	struct twheel_stats stats;
@@ -201,6 +219,7 @@ static const struct {
 	TW_IOCTL(TWHEEL_IOC_EVENTFD, tw_ioctl_eventfd, twheel_eventfd,
 		 __reserved),
 	TW_IOCTL(TWHEEL_IOC_STATS, tw_ioctl_stats, twheel_stats, lateness),
+	TW_IOCTL(TWHEEL_IOC_DOORBELL, tw_ioctl_doorbell, twheel_doorbell, flags),
 };
 
 static long tw_ioctl(struct file *file, unsigned int cmd, unsigned long uaddr)
@@ -221,6 +240,14 @@ static long tw_ioctl(struct file *file, unsigned int cmd, unsigned long uaddr)
 	return tw_ioctls[nr].fn(file->private_data, uarg, usize);
 }
 
+static int tw_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct twheel *tw = file->private_data;
+	struct tw_shared *shared = tw_shared_of(tw);
+
+	return shared ? tw_shared_mmap(shared, vma) : -ENODEV;
+}
+
 static void tw_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct twheel *tw = file->private_data;
@@ -233,6 +260,7 @@ static void tw_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "ready:\t%llu\n", info.ready);
 	seq_printf(m, "limit:\t%llu\n", info.limit);
 	seq_printf(m, "next_expiry:\t%llu\n", info.next_expiry);
+	seq_printf(m, "shared:\t%u\n", info.shared);
 }
 
 static const struct file_operations tw_fops = {
@@ -243,6 +271,7 @@ static const struct file_operations tw_fops = {
 	.poll = tw_poll,
 	.unlocked_ioctl = tw_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = tw_mmap,
 	.show_fdinfo = tw_show_fdinfo,
 };
 

@@ -8,6 +8,7 @@
 
 #include <linux/eventfd.h>
 #include <linux/hrtimer.h>
+#include <linux/mm.h>
 
 #ifndef TW_HAVE_HRTIMER_SETUP
 static inline void hrtimer_setup(struct hrtimer *timer,
@@ -25,6 +26,16 @@ static inline void tw_eventfd_signal(struct eventfd_ctx *ctx)
 	eventfd_signal(ctx);
 #else
 	eventfd_signal(ctx, 1);
+#endif
+}
+
+static inline void tw_vm_flags_change(struct vm_area_struct *vma,
+				      unsigned long set, unsigned long clear)
+{
+#ifdef TW_HAVE_VM_FLAGS_MOD
+	vm_flags_mod(vma, set, clear);
+#else
+	vma->vm_flags = (vma->vm_flags | set) & ~clear;
 #endif
 }
 

@@ -112,7 +112,10 @@ void tw_destroy(struct twheel *tw)
 	if (tw->eventfd)
 		eventfd_ctx_put(tw->eventfd);
 	tw_user_uncharge(tw->user, tw_timers(tw));
+	if (tw->shared)
+		tw_user_uncharge(tw->user, tw->shared->nr);
 	tw_user_put(tw->user);
+	tw_shared_destroy(tw->shared);
 	tw_free_table(&tw->table);
 	mem_cgroup_put(tw->memcg);
 	kfree(tw);
@@ -148,18 +151,66 @@ s64 tw_now(struct twheel *tw, s64 *tick)
 	return now;
 }
 
+/* Choose clock, tick, limit and mode, and give it shared timers or NULL. */
+static int tw_set_up(struct twheel *tw, const struct twheel_setup *setup,
+		     struct tw_shared *shared)
+{
+	u32 limit = setup->limit ?: tw->limit;
+	struct tw_slot *slots;
+	struct tw_clock clock;
+
+	lockdep_assert_held(&tw->lock);
+	if (tw->fixed)
+		return -EBUSY;
+	if (setup->shared > limit)
+		return -ENOSPC;
+	tw->fixed = true;
+	WRITE_ONCE(tw->flags, setup->flags);
+	tw->limit = limit - setup->shared;
+	hrtimer_setup(&tw->timer, tw_timer_fn, setup->clock,
+		      HRTIMER_MODE_ABS_SOFT);
+
+	clock = tw->wheel.clock;
+	tw_clock_set(&clock, setup->clock, setup->tick);
+	slots = tw->wheel.slots;
+	tw_wheel_init(&tw->wheel, &clock,
+		      tw_clock_floor(&clock, tw_clock_now(&clock)));
+	tw->wheel.ask = shared ? tw_shared_ask : NULL;
+	if (slots)
+		tw_wheel_set_slots(&tw->wheel, slots);
+	/* Pairs with tw_shared_of(). */
+	smp_store_release(&tw->shared, shared);
+	return 0;
+}
+
+/* Shared timers, all of them charged for. Returns them or an error pointer. */
+static struct tw_shared *tw_make_shared(struct twheel *tw,
+					const struct twheel_setup *setup)
+{
+	u32 nr = setup->shared, charged = tw_charge(tw, nr);
+	struct tw_shared *shared = ERR_PTR(-ENOSPC);
+
+	/* The wheel has slots only with the first chunk, which nobody else asks for. */
+	if (charged == nr)
+		shared = tw_reserve(tw, 1) ?
+			 tw_shared_create(tw, nr, setup->tick ?: TICK_NSEC) :
+			 ERR_PTR(-ENOMEM);
+	if (IS_ERR(shared))
+		tw_user_uncharge(tw->user, charged);
+	return shared;
+}
+
 /**
  * tw_setup() - choose clock, tick, limit and mode
  * @tw: the wheel
  * @setup: what to choose
  *
  * Context: may sleep.
- * Return: 0, -EINVAL, -EOPNOTSUPP, -ENOSPC or -EBUSY.
+ * Return: 0, -EINVAL, -EOPNOTSUPP, -ENOSPC, -ENOMEM or -EBUSY.
  */
 int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
 {
-	struct tw_slot *slots;
-	struct tw_clock clock;
+	struct tw_shared *shared = NULL;
 	int ret;
 
 	ret = tw_check_setup(setup);
@@ -169,28 +220,20 @@ int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
 	    (setup->limit > READ_ONCE(tw_max_timers) &&
 	     !capable(CAP_SYS_RESOURCE)))
 		return -ENOSPC;
+	if (setup->shared) {
+		shared = tw_make_shared(tw, setup);
+		if (IS_ERR(shared))
+			return PTR_ERR(shared);
+	}
 
 	spin_lock_bh(&tw->lock);
-	if (tw->fixed) {
-		spin_unlock_bh(&tw->lock);
-		return -EBUSY;
-	}
-	tw->fixed = true;
-	WRITE_ONCE(tw->flags, setup->flags);
-	if (setup->limit)
-		tw->limit = setup->limit;
-	hrtimer_setup(&tw->timer, tw_timer_fn, setup->clock,
-		      HRTIMER_MODE_ABS_SOFT);
-
-	clock = tw->wheel.clock;
-	tw_clock_set(&clock, setup->clock, setup->tick);
-	slots = tw->wheel.slots;
-	tw_wheel_init(&tw->wheel, &clock,
-		      tw_clock_floor(&clock, tw_clock_now(&clock)));
-	if (slots)
-		tw_wheel_set_slots(&tw->wheel, slots);
+	ret = tw_set_up(tw, setup, shared);
 	spin_unlock_bh(&tw->lock);
-	return 0;
+	if (ret && shared) {
+		tw_shared_destroy(shared);
+		tw_user_uncharge(tw->user, setup->shared);
+	}
+	return ret;
 }
 
 /**
@@ -243,7 +286,8 @@ void tw_get_info(struct twheel *tw, struct twheel_info *info)
 		.size = sizeof(*info),
 		.version = TWHEEL_VERSION,
 		.features = TWHEEL_FEATURE_COUNT | TWHEEL_FEATURE_EVENTFD |
-			    TWHEEL_FEATURE_DRAIN,
+			    TWHEEL_FEATURE_DRAIN |
+			    (tw_shared_possible() ? TWHEEL_FEATURE_SHARED : 0),
 		.hz = HZ,
 		.tick_min = TWHEEL_TICK_MIN_NS,
 		.tick_max = TWHEEL_TICK_MAX_NS,
@@ -260,6 +304,14 @@ void tw_get_info(struct twheel *tw, struct twheel_info *info)
 	if (tw->wheel.pending) {
 		next = tw_clock_tick_ns(&tw->wheel.clock, tw->wheel.next);
 		info->next_expiry = tw_clock_to_user(&tw->wheel.clock, next);
+	}
+	if (tw->shared) {
+		info->limit += tw->shared->nr;
+		info->pending += tw->shared->pending - tw->shared_nodes;
+		info->ready += tw_shared_ready(tw->shared);
+		info->shared = tw->shared->nr;
+		info->shared_version = TWHEEL_SHARED_VERSION;
+		info->shared_size = tw->shared->size;
 	}
 	spin_unlock_bh(&tw->lock);
 }

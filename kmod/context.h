@@ -14,6 +14,7 @@
 #include <uapi/linux/twheel.h>
 
 #include "clock.h"
+#include "shared.h"
 #include "table.h"
 #include "wheel.h"
 
@@ -34,12 +35,15 @@ struct tw_user;
  * @timer: set for the next tick at which there is something to do
  * @eventfd_lock: guards @eventfd
  * @eventfd: signalled when timers become ready, or NULL
+ * @shared: shared timers, or NULL. Set once, under @lock, and released; guarded by
+ *	@lock but for what is said there
  * @lock: guards all that follows
  * @wheel: the wheel itself
  * @table: its nodes
  * @timer_tick: tick that @timer is set for, or TW_NEVER
- * @limit: most timers that it may hold
+ * @limit: most timers that it may hold, besides shared ones
  * @flags: TWHEEL_SETUP_*
+ * @shared_nodes: nodes of shared timers in @wheel
  * @counted: in count mode, expiries taken from the wheel and not yet read
  * @fixed: the set-up can't be changed any more
  * @closing: the timer and the worker must not be started any more
@@ -56,6 +60,7 @@ struct twheel {
 
 	spinlock_t eventfd_lock;	/* guards the next field */
 	struct eventfd_ctx *eventfd;
+	struct tw_shared *shared;
 
 	/* guards all that follows */
 	spinlock_t lock ____cacheline_aligned;
@@ -64,6 +69,7 @@ struct twheel {
 	s64 timer_tick;
 	u32 limit;
 	u32 flags;
+	u32 shared_nodes;
 	u64 counted;
 	bool fixed;
 	bool closing;
@@ -101,6 +107,7 @@ void tw_free_spare(struct tw_chunk *spare);
 s64 tw_now(struct twheel *tw, s64 *tick);
 
 /* ops.c: what a program does to timers */
+u32 tw_charge(struct twheel *tw, u32 timers);
 void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int timers);
 void tw_batch_time(struct twheel *tw, struct tw_batch *batch);
 void tw_end(struct twheel *tw, struct tw_batch *batch);
@@ -128,8 +135,17 @@ extern unsigned int tw_budget;
 extern struct workqueue_struct *tw_workqueue;
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer);
 void tw_work_fn(struct work_struct *work);
+void tw_catch_up(struct twheel *tw);
+int tw_doorbell(struct twheel *tw);
 void tw_program(struct twheel *tw, s64 next);
 void tw_wake(struct twheel *tw);
+
+/* Shared timers, without the lock: once there are some, they are there for good. */
+static inline struct tw_shared *tw_shared_of(const struct twheel *tw)
+{
+	/* Pairs with tw_setup(), which made them. */
+	return smp_load_acquire(&tw->shared);
+}
 
 /*
  * Without the lock: who waits is woken after the change that he waits for, and
@@ -137,19 +153,23 @@ void tw_wake(struct twheel *tw);
  */
 static inline bool tw_readable(const struct twheel *tw)
 {
+	const struct tw_shared *shared = tw_shared_of(tw);
+
 	/* Of any value that it had, this is as good as the next. */
 	if (data_race(READ_ONCE(tw->wheel.ready.count)))
 		return true;
 	/* Pairs with tw_count(): what it took from one is in the other before. */
 	smp_rmb();
 	/* As above */
-	return data_race(READ_ONCE(tw->counted));
+	if (data_race(READ_ONCE(tw->counted)))
+		return true;
+	return shared && tw_shared_ready(shared);
 }
 
-/* Timers that a wheel holds */
+/* Timers that a wheel holds, besides shared ones */
 static inline u32 tw_timers(const struct twheel *tw)
 {
-	return tw->wheel.pending + tw->wheel.ready.count;
+	return tw->wheel.pending + tw->wheel.ready.count - tw->shared_nodes;
 }
 
 /* take.c: what a program takes out */

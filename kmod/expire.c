@@ -6,6 +6,7 @@
 #include <linux/ktime.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 
 #include "compat.h"
 #include "context.h"
@@ -29,7 +30,8 @@ struct workqueue_struct *tw_workqueue;
 void tw_program(struct twheel *tw, s64 next)
 {
 	lockdep_assert_held(&tw->lock);
-	if (next == TW_NEVER && tw->timer_tick != TW_NEVER) {
+	/* (Programs that share timers may count on its waking up, see shared.c.) */
+	if (next == TW_NEVER && tw->timer_tick != TW_NEVER && !tw->shared) {
 		/* A callback that runs already will find nothing to do. */
 		hrtimer_try_to_cancel(&tw->timer);
 		tw->timer_tick = TW_NEVER;
@@ -71,6 +73,22 @@ static void tw_count_expired(struct twheel *tw, const struct tw_step *step)
 	trace_twheel_expire(tw, step->expired, lateness);
 }
 
+/* Take up shared timers. Those that were due already are as good as in time. */
+static void tw_run_shared(struct twheel *tw, struct tw_step *step, bool *wake)
+{
+	/* The other half of the budget is for those that expire. */
+	u32 rest = step->budget / 2;
+
+	step->budget -= rest;
+	tw_shared_take_up(tw, step);
+	step->budget += rest;
+	if (!step->expired)
+		return;
+	tw->stats.expired += step->expired;
+	tw->stats.lateness[0] += step->expired;
+	*wake = true;
+}
+
 /*
  * Do what there is to do by now, within the budget.
  *
@@ -81,18 +99,23 @@ static bool tw_run(struct twheel *tw, bool *wake)
 	ktime_t start = ktime_get();
 	u32 budget = READ_ONCE(tw_budget);
 	struct tw_step step = { .budget = budget };
-	bool more;
+	bool more = true;
 
 	lockdep_assert_held(&tw->lock);
 	step.stamp = tw_now(tw, &step.now);
-	do {
+	if (tw->shared)
+		tw_run_shared(tw, &step, wake);
+	while (more && step.budget) {
 		more = tw_wheel_step(&tw->wheel, &step);
 		if (step.expired) {
 			tw_count_expired(tw, &step);
 			*wake = true;
 		}
-	} while (more && step.budget);
-	tw_program(tw, max(tw->wheel.next, step.now + 1));
+	}
+	if (!tw->shared)
+		tw_program(tw, max(tw->wheel.next, step.now + 1));
+	else if (!more)
+		more = !tw_shared_sleep(tw, step.now);
 
 	tw->stats.brought_down += step.moved;
 	tw->stats.largest_run = max_t(u64, tw->stats.largest_run,
@@ -149,19 +172,56 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+static bool tw_run_once(struct twheel *tw)
+{
+	bool more, wake = false;
+
+	spin_lock_bh(&tw->lock);
+	more = tw_run(tw, &wake);
+	spin_unlock_bh(&tw->lock);
+	if (wake)
+		tw_wake(tw);
+	cond_resched();
+	return more;
+}
+
 void tw_work_fn(struct work_struct *work)
 {
 	struct twheel *tw = container_of(work, struct twheel, work);
-	bool more;
 
-	do {
-		bool wake = false;
+	while (tw_run_once(tw))
+		;
+}
 
-		spin_lock_bh(&tw->lock);
-		more = tw_run(tw, &wake);
-		spin_unlock_bh(&tw->lock);
-		if (wake)
-			tw_wake(tw);
-		cond_resched();
-	} while (more);
+/**
+ * tw_catch_up() - do what there is to do by now
+ * @tw: the wheel
+ *
+ * What is left when a signal comes is left to the worker.
+ *
+ * Context: may sleep.
+ */
+void tw_catch_up(struct twheel *tw)
+{
+	while (tw_run_once(tw)) {
+		if (signal_pending(current)) {
+			queue_work(tw_workqueue, &tw->work);
+			return;
+		}
+	}
+}
+
+/**
+ * tw_doorbell() - look at the shared timers
+ * @tw: the wheel
+ *
+ * Context: may sleep.
+ * Return: 0 or -EINVAL.
+ */
+int tw_doorbell(struct twheel *tw)
+{
+	if (!tw_shared_of(tw))
+		return -EINVAL;
+	tw_catch_up(tw);
+	return 0;
 }

@@ -128,7 +128,7 @@ static int tw_arm(struct twheel *tw, struct tw_batch *batch,
 	}
 	batch->room--;
 	node = tw_table_alloc(&tw->table, &id);
-	node->flags = 0;
+	node->special = 0;
 	nominal = tw_op_deadline(tw, batch, op);
 	ret = tw_set_period(tw, batch, node, op, nominal);
 	if (ret) {
@@ -277,7 +277,15 @@ bool tw_do_op(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op)
 	return true;
 }
 
-static u32 tw_charge(struct twheel *tw, u32 timers)
+/**
+ * tw_charge() - the wheel is to hold more timers
+ * @tw: the wheel
+ * @timers: how many more
+ *
+ * Context: any process.
+ * Return: how many of them its user may have.
+ */
+u32 tw_charge(struct twheel *tw, u32 timers)
 {
 	u32 limit = READ_ONCE(tw_max_user_timers);
 	u32 granted = tw_user_charge(tw->user, timers, limit);

@@ -8,13 +8,11 @@
  * the timer either there or gone.
  */
 #include <linux/math64.h>
-#include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
-#include <linux/uio.h>
 
 #include "context.h"
+#include "take.h"
 #include "trace.h"
 #include "user.h"
 
@@ -176,34 +174,8 @@ static unsigned int tw_fill_events(struct twheel *tw, struct tw_take *take,
 	return n;
 }
 
-/* Copy to a program's memory where that does not fault. Returns the bytes. */
-static size_t tw_copy_nofault(const void *from, size_t bytes, size_t unit,
-			      struct iov_iter *to)
-{
-	size_t copied;
-
-	pagefault_disable();
-	copied = copy_to_iter(from, bytes, to);
-	pagefault_enable();
-	iov_iter_revert(to, copied % unit);
-	return copied - copied % unit;
-}
-
-/* After a short copy: can more be copied now? */
-static bool tw_fault_in(struct iov_iter *to, size_t bytes, size_t unit)
-{
-	return bytes - fault_in_iov_iter_writeable(to, bytes) >= unit;
-}
-
-/**
- * tw_take_events() - take out events as long as there are any
- * @tw: the wheel
- * @to: where to copy them, with room for one at least
- *
- * Context: may sleep.
- * Return: bytes copied, -EAGAIN when nothing is ready, or -EFAULT.
- */
-ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to)
+/* The same as tw_take_events(), without shared timers. */
+static ssize_t tw_take_ready(struct twheel *tw, struct iov_iter *to)
 {
 	struct twheel_event events[TW_EVENTS];
 	const size_t size = sizeof(events[0]);
@@ -235,6 +207,26 @@ ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to)
 		cond_resched();
 	}
 	return total;
+}
+
+/**
+ * tw_take_events() - take out events as long as there are any
+ * @tw: the wheel
+ * @to: where to copy them, with room for one at least
+ *
+ * Context: may sleep.
+ * Return: bytes copied, -EAGAIN when nothing is ready, or -EFAULT.
+ */
+ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to)
+{
+	ssize_t done = tw_take_ready(tw, to), more;
+
+	if (likely(!tw_shared_of(tw)) || (done < 0 && done != -EAGAIN))
+		return done;
+	more = tw_shared_read(tw, to);
+	if (done < 0)
+		return more;
+	return more < 0 ? done : done + more;
 }
 
 /* Turn what is ready into a number. It stays with the wheel until it is read. */
@@ -299,22 +291,53 @@ ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to)
 	}
 }
 
-/* Take pending timers out, but leave their nodes. Returns how many. */
+/*
+ * Take pending timers out, but leave their nodes; a shared one has none of its own.
+ * Returns how many.
+ */
 static unsigned int tw_drain_fill(struct twheel *tw, struct twheel_op *ops,
 				  u32 op_size, struct tw_node **nodes,
 				  unsigned int room)
 {
-	unsigned int n;
+	unsigned int tries = TW_BATCH, n = 0, end;
 
-	for (n = 0; n < room; n++) {
+	while (n < room && tries--) {
 		nodes[n] = tw_wheel_first(&tw->wheel);
 		if (!nodes[n])
 			break;
-		tw_fill_op(tw, nodes[n], &ops[n]);
-		ops[n].size = op_size;
-		tw_wheel_del(&tw->wheel, nodes[n]);
+		if (nodes[n]->remote) {
+			end = n + tw_shared_drain(tw, nodes[n], &ops[n], room - n);
+			memset(&nodes[n], 0, (end - n) * sizeof(nodes[n]));
+		} else {
+			tw_fill_op(tw, nodes[n], &ops[n]);
+			tw_wheel_del(&tw->wheel, nodes[n]);
+			end = n + 1;
+		}
+		while (n < end)
+			ops[n++].size = op_size;
 	}
 	return n;
+}
+
+/* Timers that were taken out are gone, if that was told. Returns how many count. */
+static unsigned int tw_drain_done(struct twheel *tw, struct tw_node **nodes,
+				  const struct twheel_op *ops, unsigned int n,
+				  unsigned int told)
+{
+	unsigned int i, freed = 0;
+
+	for (i = 0; i < n; i++) {
+		if (!nodes[i]) {
+			if (i >= told)
+				tw_shared_undrain(tw, &ops[i]);
+		} else if (i < told) {
+			tw_free_timer(tw, nodes[i]);
+			freed++;
+		} else {
+			tw_wheel_add(&tw->wheel, nodes[i]);
+		}
+	}
+	return freed;
 }
 
 static unsigned int tw_drain_copy(const struct twheel_drain *drain,
@@ -342,30 +365,30 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
 			  unsigned int done, struct twheel_op *ops)
 {
 	void __user *to = u64_to_user_ptr(drain->ops);
-	unsigned int n, i, copied;
+	unsigned int n, copied;
 	struct tw_node *nodes[TW_DRAINED];
 	struct tw_take take = {};
+	bool more;
 
 	for (;;) {
 		spin_lock_bh(&tw->lock);
 		n = tw_drain_fill(tw, ops, drain->op_size, nodes,
 				  min_t(u32, drain->nr - done, TW_DRAINED));
 		copied = tw_drain_copy(drain, done, ops, n);
-		for (i = 0; i < copied; i++)
-			tw_free_timer(tw, nodes[i]);
-		for (; i < n; i++)
-			tw_wheel_add(&tw->wheel, nodes[i]);
+		take.freed = tw_drain_done(tw, nodes, ops, n, copied);
 		tw->stats.drained += copied;
-		take.freed = copied;
+		more = tw->wheel.pending;
 		tw_take_done(tw, &take);
 
-		if (copied || !n)
+		if (copied || !more)
 			return copied;
-		if (fault_in_writeable(to + (size_t)done * drain->op_size,
-				       drain->op_size))
+		/* Without any, those of the program that come first were gone. */
+		if (n && fault_in_writeable(to + (size_t)done * drain->op_size,
+					    drain->op_size))
 			return -EFAULT;
 		if (signal_pending(current))
 			return -ERESTARTSYS;
+		cond_resched();
 	}
 }
 
@@ -383,6 +406,9 @@ long tw_drain(struct twheel *tw, const struct twheel_drain *drain)
 	long done = 0;
 	int n = 0;
 
+	/* What the program has armed is in the wheel then. */
+	if (tw_shared_of(tw))
+		tw_catch_up(tw);
 	ops = kmalloc_array(TW_DRAINED, sizeof(*ops), GFP_KERNEL);
 	if (!ops)
 		return -ENOMEM;

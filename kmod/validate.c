@@ -18,7 +18,12 @@
  */
 int tw_check_setup(const struct twheel_setup *setup)
 {
-	if (setup->flags & ~TWHEEL_SETUP_COUNT || setup->__reserved)
+	u32 shared = setup->flags & TWHEEL_SETUP_SHARED;
+
+	if (setup->flags & ~(TWHEEL_SETUP_COUNT | TWHEEL_SETUP_SHARED) ||
+	    (shared && setup->flags & TWHEEL_SETUP_COUNT))
+		return -EINVAL;
+	if (!shared != !setup->shared || setup->shared > TWHEEL_SHARED_MAX)
 		return -EINVAL;
 	if (!tw_time_ok(setup->tick))
 		return -EINVAL;

@@ -174,7 +174,8 @@ void tw_wheel_add(struct tw_wheel *wheel, struct tw_node *node)
 
 	node->flags &= TW_NODE_PERIODIC;
 	/* Whatever the caller did, the wheel stays sound. */
-	if (node->slack_shift || wheel->set_back || tick < wheel->clk)
+	if (node->slack_shift || node->remote || wheel->set_back ||
+	    tick < wheel->clk)
 		node->flags |= TW_NODE_INSPECT;
 	tw_put(wheel, node, tick);
 	wheel->pending++;
@@ -315,7 +316,8 @@ static s64 tw_first_due(const struct tw_wheel *wheel, unsigned int *level)
 }
 
 /* Put a node of a slot to where it belongs by now. */
-static inline void tw_move(struct tw_wheel *wheel, struct tw_node *node)
+static inline void tw_move(struct tw_wheel *wheel, struct tw_node *node,
+			   struct tw_step *step)
 {
 	s64 tick;
 
@@ -326,6 +328,10 @@ static inline void tw_move(struct tw_wheel *wheel, struct tw_node *node)
 			return;
 		}
 	}
+	if (node->remote && !wheel->ask(wheel, node, step, 0)) {
+		wheel->pending--;
+		return;
+	}
 	tw_put(wheel, node, tw_node_tick(wheel, node));
 }
 
@@ -334,21 +340,38 @@ static void tw_bring_down(struct tw_wheel *wheel, struct tw_slot *slot,
 			  struct tw_step *step)
 {
 	struct list_head *at = slot->nodes.next;
-	u32 i, nr = min(slot->count, step->budget - 1);
+	/* A remote node may take some more of it. */
+	u32 most = wheel->ask ? 1 + step->budget / TW_ASK_BUDGET :
+				step->budget - 1;
+	u32 i, nr = min(slot->count, most);
 
 	for (i = 0; i < nr; i++) {
 		struct tw_node *node = list_entry(at, struct tw_node, entry);
 
 		at = at->next;
-		tw_move(wheel, node);
+		tw_move(wheel, node, step);
 	}
 	slot->nodes.next = at;
 	at->prev = &slot->nodes;
 	slot->count -= nr;
 	if (!slot->count)
 		tw_slot_empty(wheel, slot);
-	step->budget -= 1 + nr;
+	step->budget -= min(step->budget, 1 + nr);
 	step->moved += nr;
+}
+
+/* The tick of a remote node is here, for all that the wheel knows. */
+static void tw_expire_remote(struct tw_wheel *wheel, struct tw_node *node,
+			     struct tw_step *step)
+{
+	s64 due = tw_clock_tick_ns(&wheel->clock, wheel->clk);
+
+	if (!wheel->ask(wheel, node, step, due)) {
+		wheel->pending--;
+		return;
+	}
+	tw_put(wheel, node, max(tw_node_tick(wheel, node), wheel->clk + 1));
+	step->moved++;
 }
 
 /* Expire a slot one by one: it has nodes that are not to expire yet. */
@@ -362,6 +385,10 @@ static void tw_expire_seen(struct tw_wheel *wheel, struct tw_slot *slot,
 		step->budget--;
 		__list_del(&slot->nodes, node->entry.next);
 		slot->count--;
+		if (node->remote) {
+			tw_expire_remote(wheel, node, step);
+			continue;
+		}
 		if (tick > wheel->clk) {
 			tw_put(wheel, node, tick);
 			step->moved++;

@@ -21,6 +21,10 @@
  * A node that is moved to later stays where it is, if that is not on level 0,
  * until the wheel comes to its slot and puts it where it belongs by then.
  *
+ * A remote node stands for deadlines that are kept elsewhere and may change without
+ * the wheel: it is where the first of them was. Whenever the wheel comes to such a
+ * node, it asks what has become of them.
+ *
  * Pure: no locks, no time sources, no allocation. The caller serialises all
  * calls on a wheel.
  */
@@ -67,6 +71,9 @@
 #define TW_SMALL_SLOT 32
 #endif
 
+/* Where there are remote nodes, so much of the budget is set aside for each. */
+#define TW_ASK_BUDGET 16
+
 /**
  * struct tw_slot - list of nodes
  * @nodes: the nodes
@@ -95,6 +102,8 @@ struct tw_level {
 	u32 slots;
 };
 
+struct tw_step;
+
 /**
  * struct tw_wheel - a wheel
  * @clock: makes ticks of deadlines
@@ -106,6 +115,9 @@ struct tw_level {
  *	deadline is not after it is ready, if it may be expired unseen
  * @next: there is nothing to do before this tick
  * @level: the levels
+ * @ask: brings the deadline of a remote node up to date, takes from the step's budget
+ *	what that takes, and says false when the node is not the wheel's any more. What
+ *	is due by the given time, in ns, expires. NULL where there are no such nodes
  * @stamp: when those at the head of @ready were made ready
  * @pending: nodes in slots
  * @levels: bit n is set when level n has an occupied slot
@@ -125,6 +137,8 @@ struct tw_wheel {
 	u32 levels;
 	bool set_back;
 	struct tw_level level[TW_LEVELS];
+	bool (*ask)(struct tw_wheel *wheel, struct tw_node *node,
+		    struct tw_step *step, s64 due);
 	struct tw_slot ready;
 	u64 occupied[TW_LEVELS][TW_LEVEL_WORDS];
 };

@@ -389,13 +389,16 @@ static void make_poll(struct making *mk)
 	}
 }
 
-/* A structure that is longer or shorter than known. Returns what that must give. */
-static long some_size(struct making *mk, struct piece *piece, __u32 size)
+/* A structure that is longer or shorter than known, of which @least was published
+ * first. Returns what that must give.
+ */
+static long some_size(struct making *mk, struct piece *piece, __u32 least,
+		      __u32 size)
 {
 	__u32 want = size, tail;
 
 	if (one_in(&mk->seed, 2))
-		want = below(&mk->seed, 3) ? size + below(&mk->seed, 100) :
+		want = below(&mk->seed, 3) ? least + below(&mk->seed, 100) :
 					     below(&mk->seed, PAGE + 100);
 	*piece = memory_piece(&mk->seed, mk->call->shape,
 			      want < size ? size : want);
@@ -405,13 +408,13 @@ static long some_size(struct making *mk, struct piece *piece, __u32 size)
 	if (one_in(&mk->seed, 2))
 		memset(piece->kept, 0xff, size);
 	memcpy(piece->kept, &want, sizeof(want));
-	if (want < size)
+	if (want < least)
 		return -EINVAL;
 	if (want > PAGE)
 		return -E2BIG;
-	tail = want - size;
-	if (!tail || !one_in(&mk->seed, 4))
+	if (want <= size || !one_in(&mk->seed, 4))
 		return 0;
+	tail = want - size;
 	piece->kept[size + below(&mk->seed, tail)] = 1;
 	return -E2BIG;
 }
@@ -436,9 +439,10 @@ static void look_info(struct making *mk, bool stats)
 {
 	__u32 size = stats ? sizeof(struct twheel_stats) :
 			     sizeof(struct twheel_info);
+	__u32 least = stats ? size : offsetof(struct twheel_info, shared);
 	struct twheel_info info;
 	struct piece piece;
-	long want = some_size(mk, &piece, size), ret;
+	long want = some_size(mk, &piece, least, size), ret;
 
 	memory_hide(&piece);
 	ret = wheel_ioctl(mk->fd, stats ? TWHEEL_IOC_STATS : TWHEEL_IOC_INFO,
@@ -446,7 +450,7 @@ static void look_info(struct making *mk, bool stats)
 	memory_show(&piece);
 	if (ret == -EFAULT && piece.usable < piece.size)
 		return;
-	if (ret != want || (!ret && piece.usable < size && !piece.readable))
+	if (ret != want || (!ret && piece.usable < least && !piece.readable))
 		return broken("%s of %zu, %zu usable, gave %ld instead of %ld",
 			      stats ? "stats" : "info", piece.size, piece.usable,
 			      ret, want);
@@ -528,12 +532,13 @@ static void make_refused(struct making *mk)
 	};
 	unsigned long cmd = one_in(&mk->seed, 2) ? TWHEEL_IOC_SUBMIT :
 						   TWHEEL_IOC_DRAIN;
+	struct twheel_doorbell bell = { .size = sizeof(bell) };
 	void *arg = &sub;
 	long want = -EINVAL, ret;
 
-	switch (below(&mk->seed, 9)) {
+	switch (below(&mk->seed, 10)) {
 	case 0:
-		cmd = _IO(TWHEEL_IOC_TYPE, 10 + below(&mk->seed, 246));
+		cmd = _IO(TWHEEL_IOC_TYPE, 11 + below(&mk->seed, 245));
 		want = -ENOTTY;
 		break;
 	case 1:
@@ -567,6 +572,10 @@ static void make_refused(struct making *mk)
 		arg = &setup;
 		setup.tick = one_in(&mk->seed, 2) ? KTIME_MAX + 1 : 0;
 		want = setup.tick ? -EINVAL : -EBUSY;
+		break;
+	case 9:
+		cmd = TWHEEL_IOC_DOORBELL;
+		arg = &bell;
 		break;
 	}
 	ret = wheel_ioctl(mk->fd, cmd, arg);
@@ -709,15 +718,16 @@ static void make_settings(struct making *mk)
 /* What a set-up must give, by the contract; any of several that are negative */
 static bool setup_may_give(const struct twheel_setup *s, long ret)
 {
-	bool bad = s->flags & ~TWHEEL_SETUP_COUNT || s->__reserved ||
-		   s->tick > KTIME_MAX;
+	bool has = s->flags == TWHEEL_SETUP_SHARED;
+	bool bad = s->flags > TWHEEL_SETUP_SHARED || !has != !s->shared ||
+		   s->shared > TWHEEL_SHARED_MAX || s->tick > KTIME_MAX;
 	bool unknown = (s->clock != TWHEEL_CLOCK_REALTIME &&
 			s->clock != TWHEEL_CLOCK_MONOTONIC &&
 			s->clock != TWHEEL_CLOCK_BOOTTIME &&
 			s->clock != TWHEEL_CLOCK_TAI) ||
 		       (s->tick && (s->tick < TWHEEL_TICK_MIN_NS ||
 				    s->tick > TWHEEL_TICK_MAX_NS));
-	bool large = s->limit > 1U << 30;
+	bool large = s->limit > 1U << 30 || (s->limit && s->shared > s->limit);
 
 	if (!bad && !unknown && !large)
 		return !ret;
@@ -741,8 +751,16 @@ static struct twheel_setup some_setup(__u64 *seed)
 		s.flags = chaos_value(seed);
 	if (one_in(seed, 20))
 		s.tick = KTIME_MAX + below(seed, 3);
+	if (one_in(seed, 3)) {
+		s.flags = TWHEEL_SETUP_SHARED;
+		s.shared = one_in(seed, 9) ? chaos_value(seed) : below(seed, 9000);
+		s.limit = one_in(seed, 2) ? 0 : below(seed, 9999);
+		/* much memory, for little */
+		if (s.shared > 1U << 16 && s.shared <= TWHEEL_SHARED_MAX)
+			s.shared >>= 8;
+	}
 	if (one_in(seed, 20))
-		s.__reserved = 1;
+		s.shared ^= 1;
 	return s;
 }
 
@@ -759,8 +777,9 @@ static void make_fresh(struct making *mk)
 		return broken("open: %s", strerror(errno));
 	ret = wheel_ioctl(fd, TWHEEL_IOC_SETUP, &setup);
 	if (!setup_may_give(&setup, ret))
-		broken("setup with flags %x, clock %u, tick %llu, limit %llu gave %ld",
-		       setup.flags, setup.clock, setup.tick, setup.limit, ret);
+		broken("setup with flags %x, clock %u, shared %u, tick %llu, limit %llu gave %ld",
+		       setup.flags, setup.clock, setup.shared, setup.tick,
+		       setup.limit, ret);
 	for (i = 0; i < 64; i++) {
 		ops[i] = op_arm(0, below(&mk->seed, 6 * MSEC), i);
 		if (i % 8 == 7)
@@ -803,6 +822,7 @@ static __u32 some_likely_size(__u64 *seed, int nr)
 		sizeof(struct twheel_op), sizeof(struct twheel_op),
 		sizeof(struct twheel_op), sizeof(struct twheel_drain),
 		sizeof(struct twheel_eventfd), sizeof(struct twheel_stats),
+		sizeof(struct twheel_doorbell),
 	};
 
 	if (one_in(seed, 5))
@@ -813,7 +833,7 @@ static __u32 some_likely_size(__u64 *seed, int nr)
 /* Any ioctl with anything */
 static void chaos_ioctl(struct making *mk)
 {
-	int nr = below(&mk->seed, 10);
+	int nr = below(&mk->seed, 11);
 	__u32 size = some_likely_size(&mk->seed, nr);
 	char *place = chaos_place(&mk->seed), *p = chaos_alias(place);
 
@@ -890,6 +910,31 @@ static void chaos_replace(struct making *mk)
 	close(fd);
 }
 
+/* The area of shared timers, if this wheel has any, with anything in it */
+static void chaos_shared(struct making *mk)
+{
+	struct twheel_info info = { .size = sizeof(info) };
+	struct twheel_doorbell bell = { .size = sizeof(bell) };
+	__u64 *area;
+	__u32 i;
+
+	if (wheel_ioctl(mk->fd, TWHEEL_IOC_INFO, &info) || !info.shared_size)
+		return;
+	area = mmap(NULL, info.shared_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		    mk->fd, 0);
+	/* (It may be another wheel by now.) */
+	if (area == MAP_FAILED)
+		return;
+	for (i = 0; i < mk->call->nr; i++) {
+		__u64 at = one_in(&mk->seed, 2) ? below(&mk->seed, 64) :
+						  random_next(&mk->seed);
+
+		area[at % (info.shared_size / 8)] = chaos_value(&mk->seed);
+	}
+	check_contract("doorbell", wheel_ioctl(mk->fd, TWHEEL_IOC_DOORBELL, &bell));
+	munmap(area, info.shared_size);
+}
+
 struct kind {
 	const char *name;
 	void (*make)(struct making *mk);
@@ -923,6 +968,7 @@ static const struct kind chaos_kinds[] = {
 	{ "io_uring", chaos_uring, 3 },
 	{ "a signal", make_signal, 2 },
 	{ "another wheel in its place", chaos_replace, 3 },
+	{ "shared timers", chaos_shared, 6 },
 };
 
 static const struct kind *kind_in(const struct kind *list, size_t n, __u8 number)

@@ -365,7 +365,7 @@ static void check_fields(const struct pair *p, const struct tw_node *node)
 	REQUIRE_EQ(tw_id(node), timer->id);
 	REQUIRE_EQ(node->user_data, ~timer->id);
 	REQUIRE_EQ(node->deadline, timer->want.deadline);
-	REQUIRE_EQ(node->slack_shift, timer->want.slack_shift);
+	REQUIRE_EQ((u32)node->slack_shift, timer->want.slack_shift);
 	REQUIRE_EQ(!!(node->flags & TW_NODE_PERIODIC), timer->want.periodic);
 	REQUIRE(timer->state != PAIR_FREE);
 	REQUIRE_EQ(tw_is_ready(&p->wheel, node), timer->state == PAIR_READY);
@@ -392,7 +392,8 @@ static u32 alloc(struct pair *p)
 	/* Whatever it was before, as in kmod/ops.c */
 	node->user_data = ~id;
 	node->flags = ~0;
-	node->slack_shift = ~0;
+	node->slack_shift = 0x7f;
+	node->remote = 0;
 	node->slot = ~0;
 	return index;
 }

@@ -100,8 +100,10 @@ static int expected_of_setup(const struct twheel_setup *setup)
 {
 	u32 clock = setup->clock;
 
-	if (setup->flags > TWHEEL_SETUP_COUNT || setup->__reserved ||
-	    setup->tick > KTIME_MAX)
+	bool shared = setup->flags == TWHEEL_SETUP_SHARED;
+
+	if (setup->flags > TWHEEL_SETUP_SHARED || setup->tick > KTIME_MAX ||
+	    shared != !!setup->shared || setup->shared > 16777216)
 		return -EINVAL;
 	if (clock != TWHEEL_CLOCK_REALTIME && clock != TWHEEL_CLOCK_MONOTONIC &&
 	    clock != TWHEEL_CLOCK_BOOTTIME && clock != TWHEEL_CLOCK_TAI)
@@ -118,17 +120,21 @@ static void setups(void)
 		1000000001, U32_MAX, 1ULL << 32, (1ULL << 32) + 1000, KTIME_MAX,
 		(u64)KTIME_MAX + 1, U64_MAX,
 	};
-	unsigned int clock, flag, reserved, i;
+	static const u32 shared[] = {
+		0, 1, 2, 3, 4096, (1U << 24) - 1, 1U << 24, (1U << 24) + 1,
+		1U << 25, 1U << 31, U32_MAX,
+	};
+	unsigned int clock, flag, many, i;
 
 	for (clock = 0; clock < 66; clock++)
-		for (flag = 0; flag < 33; flag++)
-			for (reserved = 0; reserved < 33; reserved++)
+		for (flag = 0; flag < 34; flag++)
+			for (many = 0; many < ARRAY_SIZE(shared); many++)
 				for (i = 0; i < ARRAY_SIZE(ticks); i++) {
 					struct twheel_setup setup = {
 						.clock = clock < 33 ? clock :
 							 1U << (clock - 33) % 32,
-						.flags = 1ULL << flag,
-						.__reserved = 1ULL << reserved,
+						.flags = flag == 33 ? 3 : 1ULL << flag,
+						.shared = shared[many],
 						.tick = ticks[i],
 					};
 

@@ -25,13 +25,18 @@ static union longer arg;
 
 #define LONGER(type) (sizeof(struct type) + 24)
 
+static void set_user(long uid)
+{
+	if (syscall(SYS_setresuid, uid, -1, -1))
+		tap_bail("setresuid: %s", strerror(errno));
+}
+
 static void test_open(void)
 {
 	struct faults f = {};
 
 	/* Not user 0, for whom the module needs no memory to find the account. */
-	if (syscall(SYS_setresuid, 1000, -1, -1))
-		tap_bail("setresuid: %s", strerror(errno));
+	set_user(1000);
 	/* path, file, wheel, account; what finds the account is tried again */
 	while (faults_next(&f, SLAB | COPY, 4)) {
 		long fd = WITH_FAULT(&f, NEG(open(DEVICE, O_RDWR | O_NONBLOCK)));
@@ -42,8 +47,28 @@ static void test_open(void)
 		model_adopt(&model, fd);
 		model_end(&model);
 	}
-	if (syscall(SYS_setresuid, 0, -1, -1))
-		tap_bail("setresuid: %s", strerror(errno));
+	set_user(0);
+}
+
+/* With a bit more memory each time, until there is enough */
+static void test_open_memory_ends(void)
+{
+	unsigned int bytes;
+	long fd = -ENOMEM;
+
+	set_user(1000);
+	for (bytes = 0; fd == -ENOMEM && bytes < 4 * PAGE; bytes += 16) {
+		memory_ends(bytes);
+		fd = NEG(open(DEVICE, O_RDWR | O_NONBLOCK));
+		memory_fails(false);
+		check_open_wheels(fd >= 0);
+	}
+	set_user(0);
+	if (!CHECK(fd >= 0, "%ld with %u bytes", fd, bytes))
+		return;
+	CHECK(bytes > sizeof(struct twheel_stats), "%u", bytes);
+	model_adopt(&model, fd);
+	model_end(&model);
 }
 
 static void test_close(void)
@@ -732,6 +757,7 @@ int main(void)
 	tap_start(PATIENCE_S);
 	faults_start();
 	RUN(test_open, "open");
+	RUN(test_open_memory_ends, "open, while memory comes to an end");
 	RUN(test_close, "close");
 	RUN(test_info, "INFO and STATS");
 	RUN(test_setup, "SETUP");

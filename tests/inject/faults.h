@@ -292,8 +292,24 @@ static inline void memory_fails(bool on)
 		if (1U << i != COPY &&
 		    write(fault_odds[i], odds, strlen(odds)) < 0)
 			tap_bail("probability: %s", strerror(errno));
-	if (!on)
-		fault_kind();
+	if (on)
+		return;
+	fault_write("failslab", "space", "0");
+	fault_kind();
+}
+
+/*
+ * This thread gets so many bytes more, of memory of a kind, and then none at all; so
+ * that what is tried again fails again. memory_fails(false) ends it.
+ */
+static inline void memory_ends(unsigned int bytes)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", bytes);
+	fault_write("failslab", "space", text);
+	if (write(fault_odds[0], "100", 3) < 0)
+		tap_bail("probability: %s", strerror(errno));
 }
 
 #endif

@@ -366,6 +366,17 @@ static void host_before_the_namespace_is_0(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tw_clock_to_user(&clock, 101), 1);
 }
 
+static void host_after_the_namespace_is_never(struct kunit *test)
+{
+	struct tw_clock clock = clock_of(0);
+
+	clock.offset = 100;
+	KUNIT_EXPECT_EQ(test, tw_clock_to_user(&clock, KTIME_MAX - 101),
+			KTIME_MAX - 1);
+	KUNIT_EXPECT_EQ(test, tw_clock_to_user(&clock, KTIME_MAX - 99), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, tw_clock_to_user(&clock, KTIME_MAX - 1), KTIME_MAX);
+}
+
 static void offset_goes_with_the_clock(struct kunit *test)
 {
 	const struct known *param = test->param_value;
@@ -420,6 +431,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(new_clock_is_monotonic),
 	KUNIT_CASE_PARAM(namespace_has_its_own_time, ns_gen_params),
 	KUNIT_CASE(host_before_the_namespace_is_0),
+	KUNIT_CASE(host_after_the_namespace_is_never),
 	KUNIT_CASE_PARAM(offset_goes_with_the_clock, known_gen_params),
 	KUNIT_CASE_PARAM(sums_saturate, sum_gen_params),
 	{}

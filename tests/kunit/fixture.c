@@ -99,7 +99,8 @@ struct tw_node *fixture_alloc(struct kunit *test, struct tw_wheel *wheel)
 
 	KUNIT_ASSERT_NE(test, f->table.free, 0);
 	node = tw_table_alloc(&f->table, &id);
-	node->slack_shift = FIXTURE_DIRT;
+	node->slack_shift = FIXTURE_DIRT & 0x7f;
+	node->remote = 0;
 	node->flags = FIXTURE_DIRT;
 	return node;
 }
@@ -297,7 +298,7 @@ static void check_pending(struct kunit *test, const struct tw_wheel *wheel,
 	/* What is expired unseen can do with that. */
 	if (!wheel->slots[nr].inspect) {
 		KUNIT_ASSERT_EQ(test, node->flags & ~TW_NODE_PERIODIC, 0);
-		KUNIT_ASSERT_EQ(test, node->slack_shift, 0);
+		KUNIT_ASSERT_EQ(test, (u32)node->slack_shift, 0);
 		KUNIT_ASSERT_FALSE(test, wheel->set_back);
 	}
 }

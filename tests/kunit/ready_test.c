@@ -157,7 +157,7 @@ static void stamp_leaves_the_rest_alone(struct kunit *test)
 			      (periodic ? TW_NODE_PERIODIC : 0);
 		tw_wheel_add_ready(wheel, node, 1 + late / 2);
 		KUNIT_EXPECT_EQ(test, node->deadline, 1);
-		KUNIT_EXPECT_EQ(test, node->slack_shift, 53);
+		KUNIT_EXPECT_EQ(test, (u32)node->slack_shift, 53);
 		KUNIT_EXPECT_EQ(test, node->user_data, U64_MAX);
 		KUNIT_EXPECT_EQ(test, node->gen, gen);
 		KUNIT_EXPECT_EQ(test, !!(node->flags & TW_NODE_PERIODIC), periodic);

@@ -331,11 +331,11 @@ static void change_kind(struct kunit *test, const struct change *change,
 	KUNIT_ASSERT_GE(test, tick, change->to);
 	fixture_run(test, wheel, tick - 1);
 	KUNIT_ASSERT_FALSE(test, tw_is_ready(wheel, node));
-	KUNIT_ASSERT_EQ(test, node->slack_shift, to->slack_shift);
+	KUNIT_ASSERT_EQ(test, (u32)node->slack_shift, to->slack_shift);
 	fixture_run(test, wheel, tick);
 	KUNIT_ASSERT_TRUE(test, tw_is_ready(wheel, node));
 	KUNIT_ASSERT_EQ(test, !!(node->flags & TW_NODE_PERIODIC), to->periodic);
-	KUNIT_ASSERT_EQ(test, node->slack_shift, to->slack_shift);
+	KUNIT_ASSERT_EQ(test, (u32)node->slack_shift, to->slack_shift);
 
 	tw_wheel_del(wheel, node);
 	fixture_check_wheel(test, wheel);

@@ -332,7 +332,7 @@ static void test_addresses(void)
 	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), -EFAULT);
 	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, NULL), -EFAULT);
 	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, (void *)-8), -EFAULT);
-	CHECK_EQ(do_ioctl(fd, _IO(TWHEEL_IOC_TYPE, 10), &info), -ENOTTY);
+	CHECK_EQ(do_ioctl(fd, _IO(TWHEEL_IOC_TYPE, 11), &info), -ENOTTY);
 	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_INFO, &info), 0);
 	CHECK_EQ(info.pending, 0);
 	submit.ops = (unsigned long)ops;

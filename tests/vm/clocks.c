@@ -4,7 +4,7 @@
  * REALTIME and TAI follow it, those on MONOTONIC and BOOTTIME don't, and none
  * is early.
  */
-#include "util.h"
+#include "shared.h"
 
 #include <sys/timex.h>
 
@@ -415,6 +415,47 @@ static void test_tai_offset(void)
 	close(other);
 }
 
+/* Shared timers: the words stay as they are, and mean another moment */
+static void test_shared(void)
+{
+	static struct client c;
+	__u64 deadlines[N];
+	__u32 i, got;
+
+	client_open(&c, TWHEEL_CLOCK_REALTIME, MSEC, N);
+	for (i = 0; i < N; i++) {
+		deadlines[i] = now(CLOCK_REALTIME) + HOUR + i * SEC;
+		shared_arm(&c, i, deadlines[i]);
+	}
+	CHECK_EQ(readable(c.fd, 50), 0);
+	wall_shift(2 * HOUR);
+	for (got = 0; got < N && readable(c.fd, PATIENCE_MS); got++)
+		if (CHECK(shared_take(&c, &i, true)))
+			CHECK(now(CLOCK_REALTIME) >= deadlines[i], "timer %u", i);
+	CHECK_EQ(got, N);
+
+	/* set back: what was near is far, and what was past is to come */
+	for (i = 1; i < N; i++) {
+		deadlines[i] = now(CLOCK_REALTIME) + 30 * SEC;
+		shared_arm(&c, i, deadlines[i]);
+	}
+	wall_shift(-(__s64)HOUR);
+	CHECK_EQ(readable(c.fd, 100), 0);
+	deadlines[0] = now(CLOCK_REALTIME) + 20 * MSEC;
+	shared_arm(&c, 0, deadlines[0]);
+	CHECK(readable(c.fd, PATIENCE_MS));
+	CHECK(shared_take(&c, &i, true));
+	CHECK_EQ(i, 0);
+	CHECK(now(CLOCK_REALTIME) >= deadlines[0]);
+	wall_shift(HOUR + 60 * SEC);
+	for (got = 1; got < N && readable(c.fd, PATIENCE_MS); got++)
+		if (CHECK(shared_take(&c, &i, true)))
+			CHECK(now(CLOCK_REALTIME) >= deadlines[i], "timer %u", i);
+	CHECK_EQ(got, N);
+	wall_restore();
+	client_close(&c);
+}
+
 int main(void)
 {
 	tap_start(90);
@@ -429,5 +470,6 @@ int main(void)
 	RUN(test_periodic, "periodic timers follow");
 	RUN(test_periodic_back, "periodic timers that were ready");
 	RUN(test_tai_offset, "the offset of TAI is set");
+	RUN(test_shared, "shared timers");
 	return tap_end();
 }

@@ -3,9 +3,9 @@
  * What bad input gets: the error table of the uapi header, line by line, and
  * that nothing of it changes a wheel or loses an event.
  *
- * Two wheels are there all the time: the main one is planted with pending,
- * ready and periodic timers, the fresh one was never touched. After each bad
- * call both have to say the same of themselves as before.
+ * Three wheels are there all the time: the main one is planted with pending,
+ * ready and periodic timers, the fresh one was never touched, and one has shared
+ * timers. After each bad call all have to say the same of themselves as before.
  */
 #include <sys/eventfd.h>
 
@@ -15,11 +15,11 @@
 #define READY 20
 
 struct shot {
-	struct twheel_info info[2];
-	struct twheel_stats stats[2];
+	struct twheel_info info[3];
+	struct twheel_stats stats[3];
 };
 
-static int main_fd, fresh_fd, empty_fd, efd;
+static int main_fd, fresh_fd, empty_fd, shared_fd, efd;
 static __u64 planted[PENDING], ready_ids[READY], victim;
 static __u64 start;
 static struct shot baseline;
@@ -34,10 +34,10 @@ static char *arg;		/* three pages of zeros, for any argument */
 /* What goes on by itself, or may: not part of "nothing was changed" */
 static void shot_take(struct shot *s)
 {
-	const int fds[] = { main_fd, fresh_fd };
+	const int fds[] = { main_fd, fresh_fd, shared_fd };
 	int i;
 
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 3; i++) {
 		s->info[i] = wheel_info(fds[i]);
 		s->info[i].next_expiry = 0;
 		s->stats[i] = wheel_stats(fds[i]);
@@ -98,11 +98,13 @@ static __u64 victim_new(void)
 
 /*
  * Each ioctl with a good argument. A good call may change something; undo
- * puts back what matters to the tests.
+ * puts back what matters to the tests. The least size is that which was
+ * published first.
  */
 struct call {
 	const char *name;
 	unsigned long cmd;
+	size_t least;
 	size_t size;
 	int *fd;
 	bool answers;		/* writes to its argument */
@@ -206,26 +208,28 @@ static void undo_eventfd(void *p)
 }
 
 static const struct call calls[] = {
-	{ "INFO", TWHEEL_IOC_INFO, sizeof(struct twheel_info), &main_fd, true,
-	  fill_none, fill_none },
-	{ "SETUP", TWHEEL_IOC_SETUP, sizeof(struct twheel_setup), &fresh_fd,
-	  false, fill_none, undo_setup },
-	{ "SUBMIT", TWHEEL_IOC_SUBMIT, sizeof(struct twheel_submit), &main_fd,
-	  false, fill_submit, fill_none },
-	{ "ARM", TWHEEL_IOC_ARM, sizeof(struct twheel_op), &main_fd, true,
-	  fill_arm, undo_arm },
-	{ "MODIFY", TWHEEL_IOC_MODIFY, sizeof(struct twheel_op), &main_fd, true,
-	  fill_modify, fill_none },
-	{ "CANCEL", TWHEEL_IOC_CANCEL, sizeof(struct twheel_op), &main_fd, true,
-	  fill_cancel, undo_cancel },
-	{ "QUERY", TWHEEL_IOC_QUERY, sizeof(struct twheel_op), &main_fd, true,
-	  fill_query, fill_none },
-	{ "DRAIN", TWHEEL_IOC_DRAIN, sizeof(struct twheel_drain), &main_fd,
-	  false, fill_drain, fill_none },
-	{ "EVENTFD", TWHEEL_IOC_EVENTFD, sizeof(struct twheel_eventfd),
-	  &main_fd, false, fill_eventfd, undo_eventfd },
-	{ "STATS", TWHEEL_IOC_STATS, sizeof(struct twheel_stats), &main_fd,
+	{ "INFO", TWHEEL_IOC_INFO, 104, sizeof(struct twheel_info), &main_fd,
 	  true, fill_none, fill_none },
+	{ "SETUP", TWHEEL_IOC_SETUP, 32, sizeof(struct twheel_setup), &fresh_fd,
+	  false, fill_none, undo_setup },
+	{ "SUBMIT", TWHEEL_IOC_SUBMIT, 24, sizeof(struct twheel_submit),
+	  &main_fd, false, fill_submit, fill_none },
+	{ "ARM", TWHEEL_IOC_ARM, 64, sizeof(struct twheel_op), &main_fd, true,
+	  fill_arm, undo_arm },
+	{ "MODIFY", TWHEEL_IOC_MODIFY, 64, sizeof(struct twheel_op), &main_fd,
+	  true, fill_modify, fill_none },
+	{ "CANCEL", TWHEEL_IOC_CANCEL, 64, sizeof(struct twheel_op), &main_fd,
+	  true, fill_cancel, undo_cancel },
+	{ "QUERY", TWHEEL_IOC_QUERY, 64, sizeof(struct twheel_op), &main_fd,
+	  true, fill_query, fill_none },
+	{ "DRAIN", TWHEEL_IOC_DRAIN, 24, sizeof(struct twheel_drain), &main_fd,
+	  false, fill_drain, fill_none },
+	{ "EVENTFD", TWHEEL_IOC_EVENTFD, 16, sizeof(struct twheel_eventfd),
+	  &main_fd, false, fill_eventfd, undo_eventfd },
+	{ "STATS", TWHEEL_IOC_STATS, 632, sizeof(struct twheel_stats),
+	  &main_fd, true, fill_none, fill_none },
+	{ "DOORBELL", TWHEEL_IOC_DOORBELL, 8, sizeof(struct twheel_doorbell),
+	  &shared_fd, false, fill_none, fill_none },
 };
 
 static void fill(const struct call *c, void *p, __u32 size)
@@ -252,7 +256,7 @@ static void good(const struct call *c, long got, void *p, __u64 a)
 
 static void try_size(const struct call *c, __u32 size)
 {
-	long want = size < c->size ? -EINVAL : size > PAGE ? -E2BIG : 0;
+	long want = size < c->least ? -EINVAL : size > PAGE ? -E2BIG : 0;
 
 	memset(arg, 0, 3 * PAGE);
 	fill(c, arg, size);
@@ -260,7 +264,7 @@ static void try_size(const struct call *c, __u32 size)
 		bad(do_call(c, arg), want, c->name, size, 0);
 	else
 		good(c, do_call(c, arg), arg, size);
-	if (want || size == c->size)
+	if (want || size <= c->size)
 		return;
 	/* the first, then the last byte of what the kernel doesn't know */
 	memset(arg, 0, 3 * PAGE);
@@ -287,6 +291,25 @@ static void test_sizes(void)
 			try_size(&calls[i], size);
 		for (j = 0; j < ARRAY_SIZE(large); j++)
 			try_size(&calls[i], large[j]);
+	}
+}
+
+/* A program that knows less of INFO is told no more than it knows */
+static void test_older(void)
+{
+	struct twheel_info info = wheel_info(shared_fd);
+	__u32 size, i;
+
+	for (size = 104; size <= sizeof(info); size++) {
+		memset(arg, 0xee, PAGE);
+		memcpy(arg, &size, sizeof(size));
+		memset(arg + size, 0, sizeof(info) - size);
+		bad(wheel_ioctl(shared_fd, TWHEEL_IOC_INFO, arg), 0, "INFO", size, 0);
+		info.size = size;
+		CHECK(!memcmp(arg, &info, size), "size %u", size);
+		for (i = size; i < sizeof(info); i++)
+			CHECK_EQ(arg[i], 0, "size %u, byte %u", size, i);
+		CHECK_EQ(arg[sizeof(info)] & 0xff, 0xee, "size %u", size);
 	}
 }
 
@@ -380,15 +403,45 @@ static void test_addresses(void)
 	}
 }
 
+/*
+ * The end of all addresses that a program can have: there the kernel says no before
+ * it tries. (Where that is differs. In any case nothing comes after what is mapped.)
+ */
+static char *map_top(void)
+{
+	char *p = MAP_FAILED;
+	int bits;
+
+	for (bits = 57; bits > 30 && p == MAP_FAILED; bits--)
+		p = mmap((char *)(1UL << bits) - 2 * PAGE, PAGE,
+			 PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (p == MAP_FAILED)
+		tap_bail("mmap at the top: %s", strerror(errno));
+	return p + PAGE;
+}
+
+static void test_top(void)
+{
+	char *bottom = edge;
+	size_t i;
+
+	edge = map_top();
+	for (i = 0; i < ARRAY_SIZE(calls); i++)
+		try_edge(&calls[i]);
+	munmap(edge - PAGE, PAGE);
+	edge = bottom;
+}
+
 /* ---- fields ---- */
 
-static long setup(__u32 flags, __u32 clock, __u32 reserved, __u64 tick)
+static long setup(__u32 flags, __u32 clock, __u32 shared, __u64 tick)
 {
 	struct twheel_setup s = {
 		.size = sizeof(s),
 		.flags = flags,
 		.clock = clock,
-		.__reserved = reserved,
+		.shared = shared,
 		.tick = tick,
 	};
 
@@ -401,6 +454,9 @@ static void test_setup_fields(void)
 		1, 999, SEC + 1, 2 * SEC, 1ULL << 32, (1ULL << 32) + 1000,
 		KTIME_MAX,
 	};
+	static const __u32 many[] = {
+		0, TWHEEL_SHARED_MAX + 1, 1U << 25, 1U << 31, -1,
+	};
 	__u32 clock;
 	long ret;
 	size_t i;
@@ -408,7 +464,11 @@ static void test_setup_fields(void)
 	for (i = 0; i < 32; i++) {
 		if (1U << i != TWHEEL_SETUP_COUNT)
 			bad(setup(1U << i, 1, 0, 0), -EINVAL, "flag", i, 0);
-		bad(setup(0, 1, 1U << i, 0), -EINVAL, "reserved", i, 0);
+		if (1U << i != TWHEEL_SETUP_SHARED)
+			bad(setup(1U << i, 1, 8, 0), -EINVAL, "flag", i, 8);
+		bad(setup(0, 1, 1U << i, 0), -EINVAL, "shared, no flag", i, 0);
+		bad(setup(TWHEEL_SETUP_COUNT | TWHEEL_SETUP_SHARED, 1, 1U << i, 0),
+		    -EINVAL, "shared, count mode", i, 0);
 		bad(setup(0, 0x80000000 >> i | 0x100, 0, 0), -EOPNOTSUPP,
 		    "clock", 0x80000000 >> i | 0x100, 0);
 	}
@@ -425,9 +485,17 @@ static void test_setup_fields(void)
 	CHECK(ret == -EINVAL || ret == -EOPNOTSUPP, "tick: got %ld", ret);
 	unchanged("tick", -1, 0);
 
+	for (i = 0; i < ARRAY_SIZE(many); i++)
+		bad(setup(TWHEEL_SETUP_SHARED, 1, many[i], 0), -EINVAL, "shared",
+		    many[i], 0);
+	bad(setup(TWHEEL_SETUP_SHARED, 5, 1, 0), -EOPNOTSUPP, "shared, clock", 5, 0);
+
 	CHECK_EQ(setup(0, 7, 0, 1000), 0, "good after all the bad ones");
 	CHECK_EQ(wheel_info(fresh_fd).clock, 7);
 	CHECK_EQ(wheel_info(fresh_fd).tick, 1000);
+	undo_setup(NULL);
+	CHECK_EQ(setup(TWHEEL_SETUP_SHARED, 1, 1, 0), 0);
+	CHECK_EQ(wheel_info(fresh_fd).shared, 1);
 	undo_setup(NULL);
 	CHECK_EQ(setup(0, 0, 0, SEC), 0);
 	CHECK_EQ(wheel_info(fresh_fd).clock, 0);
@@ -445,6 +513,7 @@ static void test_setup_twice(void)
 	rebase();
 	bad(setup(0, 1, 0, 0), -EBUSY, "twice, the same", 0, 0);
 	bad(setup(0, 7, 0, 0), -EBUSY, "twice, another clock", 0, 0);
+	bad(setup(TWHEEL_SETUP_SHARED, 1, 4, 0), -EBUSY, "twice, shared", 0, 0);
 	undo_setup(NULL);
 	id = arm(fresh_fd, 0, HOUR, 0);
 	rebase();
@@ -705,9 +774,36 @@ static void test_largest_times(void)
 		CHECK_EQ(query(main_fd, op.id, &op), 0, "QUERY %d", i);
 		CHECK_EQ(op.state, TWHEEL_STATE_PENDING, "%d", i);
 		CHECK_EQ(op.deadline, KTIME_MAX, "sum saturates, %d", i);
+		op.opcode = TWHEEL_OP_MODIFY;
+		op.flags = i & 1 ? TWHEEL_ABS : 0;
+		CHECK_EQ(op_single(main_fd, &op), 0, "MODIFY %d", i);
+		CHECK_EQ(query(main_fd, op.id, &op), 0, "QUERY %d", i);
+		CHECK_EQ(op.deadline, KTIME_MAX, "sum saturates, %d", i);
 		CHECK_EQ(cancel(main_fd, op.id), 0, "CANCEL %d", i);
 	}
 	rebase();
+}
+
+/* A period that goes on to the end of time, and jitter beyond that */
+static void test_last_period(void)
+{
+	struct twheel_op last = op_arm(TWHEEL_ABS, 1, 3), op;
+	struct twheel_event ev;
+	int i;
+
+	last.interval = KTIME_MAX;
+	last.jitter = USEC;
+	for (i = 0; i < 16; i++) {
+		__u64 id = arm_op(empty_fd, last);
+
+		CHECK_EQ(read_events(empty_fd, &ev, 1), 1);
+		CHECK_EQ(ev.overrun, 0);
+		CHECK_EQ(query(empty_fd, id, &op), 0);
+		CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+		CHECK_EQ(op.deadline, KTIME_MAX);
+		CHECK(wheel_info(empty_fd).next_expiry > start + HOUR);
+		CHECK_EQ(cancel(empty_fd, id), 0);
+	}
 }
 
 /* ---- ids ---- */
@@ -1208,15 +1304,15 @@ static void test_eventfd_fields(void)
 
 static void test_unknown_ioctls(void)
 {
-	static const unsigned int sizes[] = { 0, 1, 4, 8, 16, 24, 32, 64, 104 };
+	static const unsigned int sizes[] = { 0, 1, 4, 8, 16, 24, 32, 64, 104, 120 };
 	unsigned int nr, dir;
 	size_t i;
 
 	memset(arg, 0, PAGE);
-	for (nr = 10; nr < 256; nr++)
+	for (nr = 11; nr < 256; nr++)
 		bad(wheel_ioctl(main_fd, _IO(TWHEEL_IOC_TYPE, nr), arg),
 		    -ENOTTY, "number", nr, 0);
-	for (nr = 0; nr < 10; nr++) {
+	for (nr = 0; nr < 11; nr++) {
 		bad(wheel_ioctl(main_fd, _IO(TWHEEL_IOC_TYPE + 1, nr), arg),
 		    -ENOTTY, "type", nr, 1);
 		bad(wheel_ioctl(main_fd, _IO(TWHEEL_IOC_TYPE - 1, nr), arg),
@@ -1232,6 +1328,28 @@ static void test_unknown_ioctls(void)
 	bad(wheel_ioctl(main_fd, 0x5401, arg), -ENOTTY, "TCGETS", 0, 0);
 	bad(wheel_ioctl(main_fd, 0x541b, arg), -ENOTTY, "FIONREAD", 0, 0);
 	bad(wheel_ioctl(main_fd, 0xffffffff, arg), -ENOTTY, "ones", 0, 0);
+}
+
+static long doorbell(int fd, __u32 flags)
+{
+	struct twheel_doorbell d = { .size = sizeof(d), .flags = flags };
+
+	return wheel_ioctl(fd, TWHEEL_IOC_DOORBELL, &d);
+}
+
+static void test_doorbell_fields(void)
+{
+	int i;
+
+	CHECK_EQ(doorbell(shared_fd, 0), 0);
+	for (i = 0; i < 32; i++)
+		bad(doorbell(shared_fd, 1U << i), -EINVAL, "flag", i, 0);
+	bad(doorbell(main_fd, 0), -EINVAL, "no shared timers", 0, 0);
+	bad(doorbell(fresh_fd, 0), -EINVAL, "not set up", 0, 0);
+	/* and it is as it was: it can still be set up */
+	CHECK_EQ(setup(0, 7, 0, 1000), 0);
+	undo_setup(NULL);
+	rebase();
 }
 
 static void test_other_calls(void)
@@ -1294,6 +1412,9 @@ static void plant(void)
 	main_fd = wheel_open(O_NONBLOCK);
 	fresh_fd = wheel_open(O_NONBLOCK);
 	empty_fd = wheel_open(O_NONBLOCK);
+	CHECK_EQ(setup(TWHEEL_SETUP_SHARED, 1, 100, 0), 0);
+	shared_fd = fresh_fd;
+	fresh_fd = wheel_open(O_NONBLOCK);
 	start = now(CLOCK_MONOTONIC);
 	for (i = 0; i < PENDING; i++) {
 		op = op_arm(TWHEEL_ABS, start + HOUR + i * SEC, i);
@@ -1354,7 +1475,9 @@ int main(void)
 	efd = eventfd(0, EFD_NONBLOCK);
 	plant();
 	RUN(test_sizes, "every size of every structure");
+	RUN(test_older, "a program that knows less");
 	RUN(test_addresses, "every address of every structure");
+	RUN(test_top, "structures at the end of all addresses");
 	RUN(test_setup_fields, "every field of SETUP");
 	RUN(test_setup_twice, "SETUP twice, or after a timer");
 	RUN(test_op_fields, "every field of an operation");
@@ -1362,6 +1485,7 @@ int main(void)
 	RUN(test_opcodes, "every opcode");
 	RUN(test_ignored, "what is only handed out is not looked at");
 	RUN(test_largest_times, "the largest times are times, and sums saturate");
+	RUN(test_last_period, "a period that ends with all time");
 	RUN(test_made_up_ids, "ids that were never given out");
 	RUN(test_used_up_ids, "ids that are used up");
 	RUN(test_other_wheels_ids, "ids of another wheel");
@@ -1374,6 +1498,7 @@ int main(void)
 	RUN(test_submit_readonly, "operations that can't report are not done");
 	RUN(test_drain_faults, "DRAIN into an array that ends too soon");
 	RUN(test_eventfd_fields, "every field of EVENTFD");
+	RUN(test_doorbell_fields, "every field of DOORBELL");
 	RUN(test_unknown_ioctls, "unknown ioctls");
 	RUN(test_other_calls, "system calls that a wheel doesn't do");
 	RUN(test_nothing_lost, "every planted timer is still there, once");

@@ -51,7 +51,7 @@ static void test_info(void)
 	struct twheel_info info = wheel_info(fd);
 
 	CHECK_EQ(info.version, 1);
-	CHECK_EQ(info.features & 7, 7);
+	CHECK_EQ(info.features & 15, 15);
 	CHECK_EQ(info.tick_min, 1000);
 	CHECK_EQ(info.tick_max, 1000000000);
 	CHECK_EQ(info.clock, 1);

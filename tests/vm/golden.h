@@ -24,14 +24,15 @@ enum golden_kind { GOLDEN_NUMBER, GOLDEN_STRUCT, GOLDEN_FIELD };
 struct golden {
 	const char *name;
 	enum golden_kind kind;
-	unsigned int is;
-	unsigned int was;
+	unsigned long long is;
+	unsigned long long was;
 	const char *is_at;
 	unsigned int was_at;
 };
 
 static void golden_number(void (*each)(const struct golden *),
-			  const char *name, unsigned int is, unsigned int was)
+			  const char *name, unsigned long long is,
+			  unsigned long long was)
 {
 	const struct golden g = { name, GOLDEN_NUMBER, is, was, NULL, 0 };
 
@@ -72,6 +73,8 @@ static void golden_each(void (*each)(const struct golden *))
 	static struct twheel_eventfd eventfd;
 	static struct twheel_stats stats;
 	static struct twheel_event event;
+	static struct twheel_shared shared;
+	static struct twheel_doorbell doorbell;
 
 	NUMBER(TWHEEL_VERSION, 1);
 	NUMBER(TWHEEL_TICK_MIN_NS, 1000);
@@ -81,9 +84,11 @@ static void golden_each(void (*each)(const struct golden *))
 	NUMBER(TWHEEL_CLOCK_BOOTTIME, 7);
 	NUMBER(TWHEEL_CLOCK_TAI, 11);
 	NUMBER(TWHEEL_SETUP_COUNT, 1);
+	NUMBER(TWHEEL_SETUP_SHARED, 2);
 	NUMBER(TWHEEL_FEATURE_COUNT, 1);
 	NUMBER(TWHEEL_FEATURE_EVENTFD, 2);
 	NUMBER(TWHEEL_FEATURE_DRAIN, 4);
+	NUMBER(TWHEEL_FEATURE_SHARED, 8);
 	NUMBER(TWHEEL_OP_ARM, 1);
 	NUMBER(TWHEEL_OP_MODIFY, 2);
 	NUMBER(TWHEEL_OP_CANCEL, 3);
@@ -93,7 +98,15 @@ static void golden_each(void (*each)(const struct golden *))
 	NUMBER(TWHEEL_STATE_PENDING, 1);
 	NUMBER(TWHEEL_STATE_READY, 2);
 	NUMBER(TWHEEL_EVENT_PERIODIC, 1);
+	NUMBER(TWHEEL_EVENT_SHARED, 2);
 	NUMBER(TWHEEL_LATENESS_BUCKETS, 64);
+	NUMBER(TWHEEL_SHARED_VERSION, 1);
+	NUMBER(TWHEEL_SHARED_MAX, 16777216);
+	NUMBER(TWHEEL_WORD_ARMED, 1);
+	NUMBER(TWHEEL_GROUP, 256);
+	NUMBER(TWHEEL_WORD_IDLE, 1ULL << 63);
+	NUMBER(TWHEEL_WORD_FIRED, 1ULL << 62);
+	NUMBER(TWHEEL_WORD_NEVER, (1ULL << 62) - 1);
 	NUMBER(TWHEEL_IOC_TYPE, 0xf7);
 	NUMBER(TWHEEL_IOC_INFO, 0xf700);
 	NUMBER(TWHEEL_IOC_SETUP, 0xf701);
@@ -105,8 +118,9 @@ static void golden_each(void (*each)(const struct golden *))
 	NUMBER(TWHEEL_IOC_DRAIN, 0xf707);
 	NUMBER(TWHEEL_IOC_EVENTFD, 0xf708);
 	NUMBER(TWHEEL_IOC_STATS, 0xf709);
+	NUMBER(TWHEEL_IOC_DOORBELL, 0xf70a);
 
-	STRUCT(info, 104);
+	STRUCT(info, 120);
 	FIELD(info.size, 0, 4);
 	FIELD(info.version, 4, 4);
 	FIELD(info.features, 8, 8);
@@ -123,12 +137,15 @@ static void golden_each(void (*each)(const struct golden *))
 	FIELD(info.pending, 80, 8);
 	FIELD(info.ready, 88, 8);
 	FIELD(info.next_expiry, 96, 8);
+	FIELD(info.shared, 104, 4);
+	FIELD(info.shared_version, 108, 4);
+	FIELD(info.shared_size, 112, 8);
 
 	STRUCT(setup, 32);
 	FIELD(setup.size, 0, 4);
 	FIELD(setup.flags, 4, 4);
 	FIELD(setup.clock, 8, 4);
-	FIELD(setup.__reserved, 12, 4);
+	FIELD(setup.shared, 12, 4);
 	FIELD(setup.tick, 16, 8);
 	FIELD(setup.limit, 24, 8);
 
@@ -192,6 +209,26 @@ static void golden_each(void (*each)(const struct golden *))
 	FIELD(event.overrun, 32, 8);
 	FIELD(event.flags, 40, 4);
 	FIELD(event.__reserved, 44, 4);
+
+	STRUCT(shared, 192);
+	FIELD(shared.version, 0, 4);
+	FIELD(shared.nr, 4, 4);
+	FIELD(shared.ring_mask, 8, 4);
+	FIELD(shared.__reserved0, 12, 4);
+	FIELD(shared.words, 16, 8);
+	FIELD(shared.ring, 24, 8);
+	FIELD(shared.dirty, 32, 8);
+	FIELD(shared.groups, 40, 8);
+	FIELD(shared.__reserved, 48, 16);
+	FIELD(shared.next_wake, 64, 8);
+	FIELD(shared.tail, 72, 4);
+	FIELD(shared.__reserved_kernel, 76, 52);
+	FIELD(shared.head, 128, 4);
+	FIELD(shared.__reserved_program, 132, 60);
+
+	STRUCT(doorbell, 8);
+	FIELD(doorbell.size, 0, 4);
+	FIELD(doorbell.flags, 4, 4);
 }
 
 #endif

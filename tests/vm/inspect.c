@@ -308,6 +308,70 @@ static void test_fdinfo(void)
 	}
 }
 
+#define TRACING "/sys/kernel/tracing/"
+
+static char trace[32768];
+
+static void read_trace(void)
+{
+	int file = open(TRACING "trace", O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t n;
+
+	while ((n = read(file, trace + len, sizeof(trace) - 1 - len)) > 0)
+		len += n;
+	CHECK(!n, "%s", strerror(errno));
+	trace[len] = 0;
+	close(file);
+}
+
+#define CHECK_TRACED(...) ({						\
+	char trace_line[256];						\
+									\
+	snprintf(trace_line, sizeof(trace_line), "twheel_" __VA_ARGS__); \
+	CHECK(strstr(trace, trace_line), "%.200s", trace_line); })
+
+static void test_trace(void)
+{
+	__u64 base = now(CLOCK_MONOTONIC) + HOUR, wheel = 0, id;
+	struct twheel_op op = op_arm(TWHEEL_ABS, base, 0xabcdef);
+	struct twheel_event ev;
+	const char *first;
+
+	close(open(TRACING "trace", O_WRONLY | O_TRUNC | O_CLOEXEC));
+	CHECK_EQ(write_text(TRACING "events/twheel/enable", "1"), 0);
+	close(fd);
+	fd = wheel_open(O_NONBLOCK);
+	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 1, 0), 0);
+	op.interval = 5 * HOUR;
+	op.id = arm_op(fd, op);
+	id = op.id;
+	CHECK_EQ(op_single(fd, &op), -ENOSPC);
+	op = op_arm(TWHEEL_ABS, base + SEC, 0x123);
+	op.opcode = TWHEEL_OP_MODIFY;
+	op.id = id;
+	CHECK_EQ(op_single(fd, &op), 0);
+	CHECK_EQ(cancel(fd, id), 0);
+	arm(fd, 0, 5 * MSEC, 0);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(write_text(TRACING "events/twheel/enable", "0"), 0);
+
+	read_trace();
+	first = strstr(trace, "twheel_arm: ");
+	CHECK(first && sscanf(first, "twheel_arm: wheel=%llu", &wheel) == 1);
+	CHECK_TRACED("arm: wheel=%llu id=%#llx deadline=%llu interval=%llu user_data=0xabcdef\n",
+		     wheel, id, base, 5 * HOUR);
+	CHECK_TRACED("limit: wheel=%llu limit=1\n", wheel);
+	CHECK_TRACED("modify: wheel=%llu id=%#llx deadline=%llu interval=0 user_data=0x123\n",
+		     wheel, id, base + SEC);
+	CHECK_TRACED("cancel: wheel=%llu id=%#llx state=%u\n", wheel, id,
+		     TWHEEL_STATE_PENDING);
+	CHECK_TRACED("arm: wheel=%llu id=%#llx deadline=%llu interval=0 user_data=0x0\n",
+		     wheel, ev.id, ev.deadline);
+	CHECK_TRACED("expire: wheel=%llu timers=1 lateness=", wheel);
+	CHECK_TRACED("read: wheel=%llu events=1\n", wheel);
+}
+
 /* No timers, no interrupts; a lone one far away at most two in its life */
 static void test_silent(void)
 {
@@ -393,6 +457,7 @@ int main(void)
 	RUN(test_cancel, "CANCEL");
 	RUN(test_stats, "STATS");
 	RUN(test_fdinfo, "fdinfo");
+	RUN(test_trace, "tracepoints");
 	RUN(test_silent, "an idle wheel is silent");
 	RUN(test_lone_timer, "a lone timer wakes twice at most");
 	RUN(test_same_tick, "a crowd in one tick is no single run");

@@ -3,7 +3,7 @@
  * Limits: of a wheel, and of all wheels of a user in all of its processes.
  * CAP_SYS_RESOURCE goes over the module's limits, and nobody else.
  */
-#include "util.h"
+#include "shared.h"
 
 #include <grp.h>
 #include <linux/capability.h>
@@ -370,6 +370,72 @@ static void test_refused(void)
 	params_restore();
 }
 
+/* Shared timers count from their set-up on, whatever is done with them */
+static void shared_child(void)
+{
+	struct client client;
+	int fd, other, round;
+
+	become(ALICE);
+	for (round = 0; round < 5; round++) {
+		fd = wheel_open(O_NONBLOCK);
+		CHECK_EQ(shared_setup(fd, 1, 0, 0, 101), -ENOSPC);
+		CHECK_EQ(shared_setup(fd, 1, 0, 0, 60), 0);
+		other = wheel_open(O_NONBLOCK);
+		CHECK_EQ(shared_setup(other, 1, 0, 0, 41), -ENOSPC);
+		expect_armed(other, 100, 40);
+		expect_armed(fd, 1, 0);
+		close(other);
+		other = wheel_open(O_NONBLOCK);
+		CHECK_EQ(shared_setup(other, 1, 0, 0, 40), 0);
+		expect_armed(fd, 1, 0);
+		close(fd);
+		/* they are there as long as they are mapped */
+		client_map(&client, other);
+		shared_arm(&client, 0, HOUR);
+		close(other);
+		fd = wheel_open(O_NONBLOCK);
+		expect_armed(fd, 100, 60);
+		munmap(client.area, client.size);
+		expect_armed(fd, 100, 40);
+		close(fd);
+	}
+}
+
+static void shared_wheel_child(void)
+{
+	int fd;
+
+	become(ALICE);
+	fd = wheel_open(O_NONBLOCK);
+	CHECK_EQ(shared_setup(fd, 1, 0, 0, 21), -ENOSPC);
+	CHECK_EQ(shared_setup(fd, 1, 0, 10, 11), -ENOSPC);
+	CHECK_EQ(shared_setup(fd, 1, 0, 21, 1), -ENOSPC);
+	CHECK_EQ(shared_setup(fd, 1, 0, 10, 6), 0);
+	CHECK_EQ(wheel_info(fd).limit, 10);
+	expect_armed(fd, 10, 4);
+	fd = wheel_open(O_NONBLOCK);
+	CHECK_EQ(shared_setup(fd, 1, 0, 0, 20), 0);
+	CHECK_EQ(wheel_info(fd).limit, 20);
+	expect_armed(fd, 1, 0);
+}
+
+static void test_shared(void)
+{
+	int fd;
+
+	params("1000000", "100");
+	tap_join(tap_fork(shared_child));
+	params("20", "1000000");
+	tap_join(tap_fork(shared_wheel_child));
+	/* root's CAP_SYS_RESOURCE */
+	fd = wheel_open(O_NONBLOCK);
+	CHECK_EQ(shared_setup(fd, 1, 0, 60, 50), 0);
+	expect_armed(fd, 20, 10);
+	close(fd);
+	params_restore();
+}
+
 /* Root of a namespace that anybody can make is nobody here */
 static void namespace_root_child(void)
 {
@@ -478,6 +544,7 @@ int main(void)
 	RUN(test_wheel_limit, "the module's limit for a wheel");
 	RUN(test_user_limit, "the limit of a user, across processes");
 	RUN(test_refused, "SETUP after an ARM that was refused");
+	RUN(test_shared, "shared timers");
 	RUN(test_giving_back, "every end of a timer gives it back");
 	RUN(test_capability, "CAP_SYS_RESOURCE goes over the limit of a user");
 	RUN(test_namespace_root, "root of a user namespace does not");

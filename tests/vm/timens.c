@@ -3,7 +3,7 @@
  * A time namespace: all absolute times of a wheel are those of the namespace
  * in which it was opened, whoever uses it.
  */
-#include "util.h"
+#include "shared.h"
 
 #include <linux/sched.h>
 
@@ -112,6 +112,52 @@ static void absolute(__u32 clock)
 	CHECK_EQ(drain(fd, &op, 1), 1);
 	CHECK_EQ(op.deadline, deadline, "drained, clock %u", clock);
 	close(fd);
+}
+
+/* The words have the namespace's time in them, as has what is told of them */
+static void shared_absolute(__u32 clock)
+{
+	struct twheel_event ev;
+	struct twheel_op op;
+	struct client c;
+	__u64 deadline;
+	__u32 i;
+
+	client_open(&c, clock, 0, 10);
+	deadline = now(clock) + 50 * MSEC;
+	shared_arm(&c, 1, deadline);
+	CHECK_EQ(collect(c.fd, &ev, 1), 1, "clock %u", clock);
+	CHECK_EQ(ev.deadline | ARMED, deadline | ARMED, "clock %u", clock);
+	CHECK(ev.expired >= deadline && ev.expired <= now(clock),
+	      "clock %u deadline %llu expired %llu", clock, deadline, ev.expired);
+	/* past here, though not outside; and before there was anything outside */
+	for (i = 2; i < 4; i++) {
+		shared_arm(&c, i, i == 2 ? now(clock) - SEC : 1);
+		CHECK(readable(c.fd, PATIENCE_MS), "clock %u", clock);
+		CHECK(shared_take(&c, &i, true), "clock %u", clock);
+	}
+	deadline = now(clock) + HOUR;
+	shared_arm(&c, 4, deadline);
+	CHECK(read64(&c.area->next_wake) <= deadline + SEC &&
+	      read64(&c.area->next_wake) + SEC > now(clock),
+	      "clock %u next wake-up %llu deadline %llu", clock,
+	      read64(&c.area->next_wake), deadline);
+	CHECK_EQ(drain(c.fd, &op, 1), 1);
+	CHECK_EQ(op.deadline | ARMED, deadline | ARMED, "clock %u", clock);
+	client_close(&c);
+}
+
+static void shared_child(void)
+{
+	shared_absolute(TWHEEL_CLOCK_MONOTONIC);
+	shared_absolute(TWHEEL_CLOCK_BOOTTIME);
+	shared_absolute(TWHEEL_CLOCK_REALTIME);
+	shared_absolute(TWHEEL_CLOCK_TAI);
+}
+
+static void test_shared(void)
+{
+	in_namespace(shared_child);
 }
 
 static void absolute_child(void)
@@ -292,6 +338,7 @@ int main(void)
 	tap_start(60);
 	ids = map_shared(PAGE);
 	RUN(test_absolute, "absolute times are the namespace's");
+	RUN(test_shared, "shared timers");
 	RUN(test_relative, "delays are delays");
 	RUN(test_periodic, "periods");
 	RUN(test_brought_in, "a wheel from outside keeps the time outside");

@@ -67,6 +67,8 @@
 
 /** TWHEEL_SETUP_COUNT: read(2) gives a count, as an eventfd does, no events */
 #define TWHEEL_SETUP_COUNT (1U << 0)
+/** TWHEEL_SETUP_SHARED: the wheel has shared timers, see &struct twheel_shared */
+#define TWHEEL_SETUP_SHARED (1U << 1)
 
 /** TWHEEL_FEATURE_COUNT: %TWHEEL_SETUP_COUNT is understood */
 #define TWHEEL_FEATURE_COUNT (1U << 0)
@@ -74,6 +76,8 @@
 #define TWHEEL_FEATURE_EVENTFD (1U << 1)
 /** TWHEEL_FEATURE_DRAIN: %TWHEEL_IOC_DRAIN is understood */
 #define TWHEEL_FEATURE_DRAIN (1U << 2)
+/** TWHEEL_FEATURE_SHARED: %TWHEEL_SETUP_SHARED is understood */
+#define TWHEEL_FEATURE_SHARED (1U << 3)
 
 /** TWHEEL_OP_ARM: start a new timer; its id is handed back */
 #define TWHEEL_OP_ARM 1
@@ -96,6 +100,8 @@
 
 /** TWHEEL_EVENT_PERIODIC: the timer goes on; its id stays valid */
 #define TWHEEL_EVENT_PERIODIC (1U << 0)
+/** TWHEEL_EVENT_SHARED: a shared timer: no id, and its number as user data */
+#define TWHEEL_EVENT_SHARED (1U << 1)
 
 /** TWHEEL_LATENESS_BUCKETS: length of the histogram in &struct twheel_stats */
 #define TWHEEL_LATENESS_BUCKETS 64
@@ -119,9 +125,14 @@
  * @ready: out: timers of this wheel that are expired and not read
  * @next_expiry: out: no pending timer expires before this time; 0 without
  *	pending timers
+ * @shared: out: shared timers of this wheel
+ * @shared_version: out: layout of the area that they are in,
+ *	%TWHEEL_SHARED_VERSION; 0 without shared timers
+ * @shared_size: out: bytes of that area, to be mapped as a whole
  *
  * Argument of %TWHEEL_IOC_INFO. Fields that are only handed out are ignored
- * on the way in.
+ * on the way in. Of shared timers, @pending counts those that the kernel has
+ * taken up, and @next_expiry knows of no others.
  */
 struct twheel_info {
 	__u32 size;
@@ -140,6 +151,9 @@ struct twheel_info {
 	__aligned_u64 pending;
 	__aligned_u64 ready;
 	__aligned_u64 next_expiry;
+	__u32 shared;
+	__u32 shared_version;
+	__aligned_u64 shared_size;
 };
 
 /**
@@ -147,7 +161,10 @@ struct twheel_info {
  * @size: in: sizeof(struct twheel_setup)
  * @flags: in: TWHEEL_SETUP_*
  * @clock: in: TWHEEL_CLOCK_*; %EOPNOTSUPP for any other
- * @__reserved: in: 0
+ * @shared: in: with %TWHEEL_SETUP_SHARED, how many shared timers, 1 to
+ *	%TWHEEL_SHARED_MAX; else 0. They count as held, from now on and for good:
+ *	%ENOSPC if @limit or the user's limit has no room for them, %EOPNOTSUPP
+ *	where the kernel has none
  * @tick: in: length of a tick in ns, %TWHEEL_TICK_MIN_NS to
  *	%TWHEEL_TICK_MAX_NS, or 0 for one jiffy; %EOPNOTSUPP for any other
  * @limit: in: most timers that this wheel may hold, pending and ready, or 0
@@ -155,13 +172,14 @@ struct twheel_info {
  *	%CAP_SYS_RESOURCE
  *
  * Argument of %TWHEEL_IOC_SETUP: once, and before the first timer, else
- * %EBUSY. A wheel that is not set up uses %TWHEEL_CLOCK_MONOTONIC and zeros.
+ * %EBUSY. %TWHEEL_SETUP_COUNT and %TWHEEL_SETUP_SHARED exclude each other
+ * (%EINVAL). A wheel that is not set up uses %TWHEEL_CLOCK_MONOTONIC and zeros.
  */
 struct twheel_setup {
 	__u32 size;
 	__u32 flags;
 	__u32 clock;
-	__u32 __reserved;
+	__u32 shared;
 	__aligned_u64 tick;
 	__aligned_u64 limit;
 };
@@ -244,7 +262,8 @@ struct twheel_submit {
  * Argument of %TWHEEL_IOC_DRAIN, which returns how many timers were taken
  * out: 0 when none is pending. They come in no particular order, each as the
  * %TWHEEL_OP_ARM operation that would arm it again with its absolute deadline,
- * @id being its id until now. Timers that are ready stay, for read(2).
+ * @id being its id until now; of a shared timer, @id is 0 and @user_data its
+ * number. Timers that are ready stay, for read(2).
  * Less than @nr with more pending are taken when a signal comes or when the
  * array can't be written further on; with none taken the call then fails
  * with %EINTR or %EFAULT.
@@ -290,8 +309,8 @@ struct twheel_eventfd {
  * @limited: out: times that a limit refused a timer
  * @wakeups: out: times that the hrtimer ran
  * @deferred: out: times that work was put off: what is over the budget of a
- *	run to a worker, and what is over the user's share of a processor to the
- *	next jiffy
+ *	run to a worker, and what is over the user's share of a processor to a
+ *	later time
  * @brought_down: out: timers moved from one level of the wheel to another
  * @longest_run: out: longest single run of expiry work, in ns: the time for
  *	which a processor was held
@@ -349,6 +368,89 @@ struct twheel_event {
 	__u32 __reserved;
 };
 
+/** TWHEEL_SHARED_VERSION: layout of &struct twheel_shared */
+#define TWHEEL_SHARED_VERSION 1
+
+/** TWHEEL_SHARED_MAX: most shared timers of a wheel */
+#define TWHEEL_SHARED_MAX (1U << 24)
+
+/*
+ * The word of a shared timer: its deadline, in ns of the wheel's clock, with its
+ * state in the bits that no deadline needs.
+ */
+/** TWHEEL_WORD_ARMED: an expiry is to come */
+#define TWHEEL_WORD_ARMED 0x1ULL
+/** TWHEEL_WORD_IDLE: the kernel has nothing for this timer */
+#define TWHEEL_WORD_IDLE 0x8000000000000000ULL
+/** TWHEEL_WORD_FIRED: it expired, and nobody has taken that yet */
+#define TWHEEL_WORD_FIRED 0x4000000000000000ULL
+/** TWHEEL_WORD_NEVER: the latest deadline, in ns; stands for all after it */
+#define TWHEEL_WORD_NEVER 0x3fffffffffffffffULL
+
+/** TWHEEL_GROUP: shared timers that have a bit together, see twheel(7) */
+#define TWHEEL_GROUP 256
+
+/**
+ * struct twheel_shared - head of the area that a program and the kernel share
+ * @version: %TWHEEL_SHARED_VERSION
+ * @nr: shared timers, numbered from 0
+ * @ring_mask: entries of the ring, less one; they are a power of two
+ * @__reserved0: 0
+ * @words: where the words of the timers are: a 64-bit word for each
+ * @ring: where the ring of expired timers is: 32-bit numbers
+ * @dirty: where a bit for each timer is, in 64-bit words
+ * @groups: where a bit for each %TWHEEL_GROUP timers is, in 64-bit words
+ * @__reserved: 0
+ * @next_wake: by the kernel: when it looks for dirty timers again, in ns of the
+ *	wheel's clock; all ones for never
+ * @tail: by the kernel: number of expiries that it put into the ring
+ * @__reserved_kernel: unused
+ * @head: by the program: number of expiries that were taken from the ring
+ * @__reserved_program: unused
+ *
+ * What mmap(2) of a wheel with shared timers gives: &twheel_info.shared_size
+ * bytes from offset 0, %MAP_SHARED, else %EINVAL; %EACCES for executable pages;
+ * %ENODEV for a wheel without shared timers. Where something is, is said in bytes
+ * from the start of the area. twheel(7) has the protocol; <twheel_shared.h>
+ * speaks it.
+ *
+ * The kernel trusts nothing in the area: what a program does to it beyond the
+ * protocol can make the expiries of this wheel wrong, late or lost, and nothing
+ * else.
+ */
+struct twheel_shared {
+	__u32 version;
+	__u32 nr;
+	__u32 ring_mask;
+	__u32 __reserved0;
+	__aligned_u64 words;
+	__aligned_u64 ring;
+	__aligned_u64 dirty;
+	__aligned_u64 groups;
+	__aligned_u64 __reserved[2];
+
+	__aligned_u64 next_wake;
+	__u32 tail;
+	__u32 __reserved_kernel[13];
+
+	__u32 head;
+	__u32 __reserved_program[15];
+};
+
+/**
+ * struct twheel_doorbell - have the kernel look at the shared timers now
+ * @size: in: sizeof(struct twheel_doorbell)
+ * @flags: in: 0
+ *
+ * Argument of %TWHEEL_IOC_DOORBELL, for a program that armed a shared timer to
+ * expire before &twheel_shared.next_wake. %EINVAL for a wheel without shared
+ * timers; %EINTR when a signal comes: then it has to be done again.
+ */
+struct twheel_doorbell {
+	__u32 size;
+	__u32 flags;
+};
+
 /** TWHEEL_IOC_TYPE: the ioctl type of /dev/twheel */
 #define TWHEEL_IOC_TYPE 0xF7
 
@@ -372,5 +474,7 @@ struct twheel_event {
 #define TWHEEL_IOC_EVENTFD _IO(TWHEEL_IOC_TYPE, 0x08)
 /** TWHEEL_IOC_STATS: &struct twheel_stats */
 #define TWHEEL_IOC_STATS _IO(TWHEEL_IOC_TYPE, 0x09)
+/** TWHEEL_IOC_DOORBELL: &struct twheel_doorbell */
+#define TWHEEL_IOC_DOORBELL _IO(TWHEEL_IOC_TYPE, 0x0A)
 
 #endif /* _UAPI_LINUX_TWHEEL_H */

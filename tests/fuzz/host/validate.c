@@ -120,7 +120,11 @@ static int expected_of_setup(const struct twheel_setup *setup)
 	bool tick_ok = setup->tick == 0 ||
 		       (setup->tick >= 1000 && setup->tick <= 1000000000);
 
-	if (setup->tick >> 63 || setup->flags >> 1 || setup->__reserved)
+	/* "1 to %TWHEEL_SHARED_MAX; else 0", and not with %TWHEEL_SETUP_COUNT */
+	if (setup->flags == 2 ? !setup->shared || setup->shared > 1U << 24 :
+				setup->flags > 1 || setup->shared)
+		return -EINVAL;
+	if (setup->tick >> 63)
 		return -EINVAL;
 	if (!tick_ok || !one_of(setup->clock, clocks, ARRAY_SIZE(clocks)))
 		return -EOPNOTSUPP;
@@ -133,7 +137,7 @@ static void check_setup(struct input *in)
 		.size = take_number(in),
 		.flags = take_number(in),
 		.clock = take_number(in),
-		.__reserved = take_number(in),
+		.shared = take_number(in),
 		.tick = take_number(in),
 		.limit = take_number(in),
 	};

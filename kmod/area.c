@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The memory of shared timers: the area that a program maps, and what is private.
+ * See shared.h.
+ */
+#include <linux/align.h>
+#include <linux/log2.h>
+#include <linux/math.h>
+#include <linux/memcontrol.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/shm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "compat.h"
+#include "context.h"
+#include "shared.h"
+#include "user.h"
+
+/* What one side writes is in other cache lines than what the other does. */
+#define TW_AREA_ALIGN 64
+
+/* What it may take to take up a dirty timer, in ns: generous */
+#define TW_TAKE_UP_NS 32
+
+/**
+ * tw_shared_possible() - can there be shared timers?
+ *
+ * Not where what is stored at one address can be seen late at another that maps the
+ * same memory, nor where a program's exchange of 64 bits is none for the kernel.
+ *
+ * Return: true if so.
+ */
+bool tw_shared_possible(void)
+{
+	return IS_ENABLED(CONFIG_64BIT) && SHMLBA == PAGE_SIZE;
+}
+
+/* Lay out the area, in a head that is not yet in it. Returns its size. */
+static size_t tw_area_lay_out(struct twheel_shared *head, u32 nr)
+{
+	u32 groups = DIV_ROUND_UP(nr, TWHEEL_GROUP);
+	u32 ring = roundup_pow_of_two(nr);
+	size_t size = sizeof(*head);
+
+	*head = (struct twheel_shared){
+		.version = TWHEEL_SHARED_VERSION,
+		.nr = nr,
+		.ring_mask = ring - 1,
+		.next_wake = U64_MAX,
+	};
+	head->groups = size;
+	size += ALIGN(DIV_ROUND_UP(groups, 64) * sizeof(u64), TW_AREA_ALIGN);
+	head->dirty = size;
+	size += ALIGN(DIV_ROUND_UP(nr, 64) * sizeof(u64), TW_AREA_ALIGN);
+	head->ring = size;
+	size += ALIGN(ring * sizeof(u32), TW_AREA_ALIGN);
+	head->words = size;
+	size += (size_t)nr * sizeof(u64);
+	return PAGE_ALIGN(size);
+}
+
+static bool tw_area_alloc(struct tw_shared *shared, u32 nr)
+{
+	struct twheel_shared head;
+	u32 i;
+
+	shared->size = tw_area_lay_out(&head, nr);
+	shared->area = __vmalloc(shared->size, TW_GFP | __GFP_ZERO);
+	shared->blocks = __vmalloc(array_size(DIV_ROUND_UP(nr, TW_BLOCK),
+					      sizeof(struct tw_block)),
+				   TW_GFP | __GFP_ZERO);
+	shared->marks = __vmalloc(array_size(nr, sizeof(struct tw_mark)),
+				  TW_GFP | __GFP_ZERO);
+	if (!shared->area || !shared->blocks || !shared->marks)
+		return false;
+	*shared->area = head;
+	shared->words = (void *)shared->area + head.words;
+	shared->ring = (void *)shared->area + head.ring;
+	shared->dirty = (void *)shared->area + head.dirty;
+	shared->groups = (void *)shared->area + head.groups;
+	shared->ring_mask = head.ring_mask;
+	shared->nr_groups = DIV_ROUND_UP(nr, TWHEEL_GROUP);
+	shared->scan.next = DIV_ROUND_UP(shared->nr_groups, 64);
+	for (i = 0; i < nr; i++) {
+		atomic64_set(&shared->words[i], TWHEEL_WORD_IDLE);
+		if (!(i % PAGE_SIZE))
+			cond_resched();
+	}
+	return true;
+}
+
+/**
+ * tw_shared_create() - make shared timers, all of them idle
+ * @tw: the wheel that they are for, to whose cgroup they are charged
+ * @nr: how many
+ * @tick: length of a tick, in ns
+ *
+ * Context: may sleep.
+ * Return: them, or an error pointer: -EOPNOTSUPP or -ENOMEM.
+ */
+struct tw_shared *tw_shared_create(struct twheel *tw, u32 nr, u32 tick)
+{
+	struct tw_shared *shared;
+	struct mem_cgroup *old;
+	bool ok;
+
+	if (!tw_shared_possible())
+		return ERR_PTR(-EOPNOTSUPP);
+	shared = kzalloc(sizeof(*shared), TW_GFP);
+	if (!shared)
+		return ERR_PTR(-ENOMEM);
+	shared->nr = nr;
+	shared->lead = div_u64((u64)nr * TW_TAKE_UP_NS, tick);
+	old = set_active_memcg(tw->memcg);
+	ok = tw_area_alloc(shared, nr);
+	set_active_memcg(old);
+	if (!ok) {
+		tw_shared_destroy(shared);
+		return ERR_PTR(-ENOMEM);
+	}
+	return shared;
+}
+
+/**
+ * tw_shared_destroy() - end shared timers
+ * @shared: them, or NULL; nobody maps or uses them any more
+ *
+ * Context: may sleep.
+ */
+void tw_shared_destroy(struct tw_shared *shared)
+{
+	if (!shared)
+		return;
+	vfree(shared->marks);
+	vfree(shared->blocks);
+	vfree(shared->area);
+	kfree(shared);
+}
+
+static vm_fault_t tw_area_fault(struct vm_fault *vmf)
+{
+	struct tw_shared *shared = vmf->vma->vm_private_data;
+	size_t at = (size_t)vmf->pgoff << PAGE_SHIFT;
+
+	if (at >= shared->size)
+		return VM_FAULT_SIGBUS;
+	vmf->page = vmalloc_to_page((void *)shared->area + at);
+	get_page(vmf->page);
+	return 0;
+}
+
+/* It stays where it was mapped. */
+static int tw_area_mremap(struct vm_area_struct *vma)
+{
+	return -EINVAL;
+}
+
+/* (The mapping has the file, and that has the timers.) */
+static const struct vm_operations_struct tw_area_ops = {
+	.fault = tw_area_fault,
+	.mremap = tw_area_mremap,
+};
+
+/**
+ * tw_shared_mmap() - map the area into a program
+ * @shared: the timers
+ * @vma: where to
+ *
+ * Context: may sleep.
+ * Return: 0, -EINVAL or -EACCES.
+ */
+int tw_shared_mmap(struct tw_shared *shared, struct vm_area_struct *vma)
+{
+	if (vma->vm_pgoff || vma->vm_end - vma->vm_start != shared->size ||
+	    !(vma->vm_flags & VM_MAYSHARE))
+		return -EINVAL;
+	if (vma->vm_flags & VM_EXEC)
+		return -EACCES;
+	tw_vm_flags_change(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYEXEC);
+	vma->vm_private_data = shared;
+	vma->vm_ops = &tw_area_ops;
+	return 0;
+}

@@ -1,0 +1,651 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The kernel's side of shared timers: it takes up what is dirty, settles what has
+ * come to its tick, and puts what expired into the ring. See shared.h.
+ *
+ * A program that keeps to the protocol and one that does not are the same here but
+ * for what they get. So each word is read once, each loop that could go on because
+ * the program writes has an end, and nothing is ever lost but by the program: when in
+ * doubt, a timer is looked at again in the next tick.
+ */
+#include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/nospec.h>
+#include <linux/sched/signal.h>
+
+#include "context.h"
+#include "shared.h"
+#include "take.h"
+#include "trace.h"
+
+/* How often to look at a word that changes whenever it is looked at */
+#define TW_TRIES 4
+
+/* How often to look for dirty timers before the wheel sleeps for a tick */
+#define TW_PASSES 4
+
+/* When to try again after the ring was full, in ns */
+#define TW_FULL_NS NSEC_PER_SEC
+
+/* Timers of a block that are looked at, for each unit of the budget */
+#define TW_LOOKS 8
+
+/* What an expiry counts against the budget */
+#define TW_FIRE_BUDGET 2
+
+/* Events that are copied at a time; they are on the stack. */
+#define TW_SHARED_EVENTS 16
+
+/* No group of timers */
+#define TW_NO_GROUP U32_MAX
+
+#define TW_WORD_STATES (TWHEEL_WORD_IDLE | TWHEEL_WORD_FIRED)
+
+/*
+ * A lateness is kept as 26 bits and a power of 2, rounded down: too early by 2^-25 of
+ * it at most.
+ */
+static u32 tw_late(u64 ns)
+{
+	unsigned int bits = fls64(ns), shift = bits > 26 ? bits - 26 : 0;
+
+	return ns >> shift << 6 | shift;
+}
+
+static u64 tw_late_ns(u32 late)
+{
+	return (u64)(late >> 6) << (late & 63);
+}
+
+/* The host's time at which a word that is armed expires: not early. */
+static s64 tw_word_deadline(const struct twheel *tw, u64 word)
+{
+	u64 ns = word | TWHEEL_WORD_ARMED;
+
+	if (ns >= TWHEEL_WORD_NEVER)
+		return KTIME_MAX;
+	return max_t(s64, tw_clock_to_host(&tw->wheel.clock, ns), 1);
+}
+
+static bool tw_word_pending(u64 word)
+{
+	return (word & (TW_WORD_STATES | TWHEEL_WORD_ARMED)) == TWHEEL_WORD_ARMED;
+}
+
+/* Change a word, unless the program was faster. A full barrier if it is done. */
+static bool tw_word_set(atomic64_t *at, s64 old, s64 new)
+{
+	return atomic64_try_cmpxchg(at, &old, new);
+}
+
+/* A cancelled timer is not known any more: its next arming is to be told. */
+static bool tw_word_leave(atomic64_t *at, u64 word)
+{
+	return tw_word_set(at, word, word | TWHEEL_WORD_IDLE);
+}
+
+static bool tw_word_fire(atomic64_t *at, u64 word)
+{
+	return tw_word_set(at, word,
+			   (word & ~TWHEEL_WORD_ARMED) | TW_WORD_STATES);
+}
+
+/* Is the entry that was put at @position for this timer still to be taken? */
+static bool tw_in_ring(const struct tw_shared *shared, u32 position, u32 nr)
+{
+	u32 head = READ_ONCE(shared->area->head);
+
+	return position - head < shared->tail - head &&
+	       READ_ONCE(shared->ring[position & shared->ring_mask]) == nr;
+}
+
+static bool tw_ring_full(const struct tw_shared *shared)
+{
+	/* Pairs with the program's, after it read the entry that is overwritten. */
+	return shared->tail - smp_load_acquire(&shared->area->head) >
+	       shared->ring_mask;
+}
+
+/*
+ * Put a timer that has expired into the ring, unless it is there from an earlier
+ * expiry that was withdrawn. (So no number is there twice, and the ring has room.)
+ */
+static void tw_ring_put(struct tw_shared *shared, u32 nr)
+{
+	/*
+	 * Who takes an entry moves the head, and then changes the word. As the word
+	 * was changed here before, either it has fired for him, or his change came
+	 * before, and then the entry is seen to be taken.
+	 */
+	if (tw_in_ring(shared, shared->marks[nr].position, nr))
+		return;
+	shared->marks[nr].position = shared->tail;
+	WRITE_ONCE(shared->ring[shared->tail & shared->ring_mask], nr);
+	/* tw_shared_ready() looks at it without the lock. */
+	WRITE_ONCE(shared->tail, shared->tail + 1);
+	/* The entry is seen before it is counted. */
+	smp_store_release(&shared->area->tail, shared->tail);
+}
+
+/**
+ * struct tw_look - a look at timers of a block
+ * @due: deadlines until then expire, in ns of the program's time
+ * @stamp: the time that it is now, in ns of the host's
+ * @first: of those that do not, the first, in ns of the host's time
+ * @known: timers that were known before
+ * @lost: timers that are not known any more
+ * @armed: timers that expire, and were not known before
+ * @fired: timers that expire
+ * @cancelled: timers that were known and are cancelled
+ */
+struct tw_look {
+	s64 due;
+	s64 stamp;
+	s64 first;
+	u32 known;
+	u32 lost;
+	u32 armed;
+	u32 fired;
+	u32 cancelled;
+};
+
+/* What a word says when it is not simply pending: returns false to look again. */
+static bool tw_look_closer(struct twheel *tw, struct tw_look *look, u32 nr,
+			   u64 word)
+{
+	struct tw_shared *shared = tw->shared;
+	u32 bit = BIT(nr % TW_BLOCK);
+	s64 deadline;
+
+	if (word & TW_WORD_STATES) {
+		look->lost |= bit;
+		return true;
+	}
+	if (!(word & TWHEEL_WORD_ARMED)) {
+		if (!tw_word_leave(&shared->words[nr], word))
+			return false;
+		look->cancelled += !!(look->known & bit);
+		look->lost |= bit;
+		return true;
+	}
+	if (tw_ring_full(shared) &&
+	    !tw_in_ring(shared, shared->marks[nr].position, nr)) {
+		/* Only for a program that broke the rules. */
+		look->first = min_t(s64, look->first, look->stamp + TW_FULL_NS);
+		return true;
+	}
+	if (!tw_word_fire(&shared->words[nr], word))
+		return false;
+	deadline = tw_word_deadline(tw, word);
+	shared->marks[nr].late = tw_late(max(look->stamp - deadline, 0LL));
+	tw_ring_put(shared, nr);
+	look->armed += !(look->known & bit);
+	look->fired++;
+	look->lost |= bit;
+	return true;
+}
+
+/* Look at a timer. */
+static void tw_look_at(struct twheel *tw, struct tw_look *look, u32 nr)
+{
+	unsigned int tries;
+
+	for (tries = 0; tries < TW_TRIES; tries++) {
+		u64 word = atomic64_read(&tw->shared->words[nr]);
+
+		if (tw_word_pending(word) && (s64)word > look->due) {
+			look->first = min(look->first, tw_word_deadline(tw, word));
+			return;
+		}
+		if (tw_look_closer(tw, look, nr, word))
+			return;
+	}
+	look->first = min(look->first, look->stamp + 1);
+}
+
+/*
+ * Look at timers of a block, one bit for each. Those that are found to be pending
+ * are known from then on.
+ *
+ * Returns the first deadline of those that are, or TW_NEVER.
+ */
+static s64 tw_block_look(struct twheel *tw, struct tw_block *block, u32 bits,
+			 struct tw_step *step, s64 due)
+{
+	u32 base = (block - tw->shared->blocks) * TW_BLOCK;
+	struct tw_look look = {
+		.due = tw_clock_to_user(&tw->wheel.clock, due),
+		.stamp = step->stamp,
+		.first = TW_NEVER,
+		.known = block->known,
+	};
+	u32 cost, left;
+
+	lockdep_assert_held(&tw->lock);
+	for (left = bits; left; left &= left - 1)
+		tw_look_at(tw, &look, base + __ffs(left));
+
+	block->known = (look.known | bits) & ~look.lost;
+	tw->shared->pending += hweight32(block->known) - hweight32(look.known);
+	tw->stats.armed += look.armed + hweight32(block->known & ~look.known);
+	tw->stats.cancelled += look.cancelled;
+
+	step->expired += look.fired;
+	cost = hweight32(bits) / TW_LOOKS + TW_FIRE_BUDGET * look.fired;
+	step->budget -= min(step->budget, cost);
+	return look.first;
+}
+
+/**
+ * tw_shared_ask() - what became of a block of shared timers?
+ * @wheel: the wheel
+ * @node: the block's node, which is on no list
+ * @step: the step that the wheel takes
+ * @due: what is due by then expires
+ *
+ * See &tw_wheel.ask.
+ *
+ * Context: holds the lock of the wheel.
+ * Return: true, or false if none of them is pending.
+ */
+bool tw_shared_ask(struct tw_wheel *wheel, struct tw_node *node,
+		   struct tw_step *step, s64 due)
+{
+	struct twheel *tw = container_of(wheel, struct twheel, wheel);
+	struct tw_block *block = container_of(node, struct tw_block, node);
+
+	node->deadline = tw_block_look(tw, block, block->known, step, due);
+	if (block->known)
+		return true;
+	tw->shared_nodes--;
+	return false;
+}
+
+/* Timers of a block, which has a node in the wheel if it was known, are dirty. */
+static void tw_block_take_up(struct twheel *tw, struct tw_block *block, u32 bits,
+			     struct tw_step *step)
+{
+	struct tw_node *node = &block->node;
+	bool placed = block->known;
+	s64 first = tw_block_look(tw, block, bits, step, step->stamp);
+
+	if (placed && (!block->known || first < node->deadline)) {
+		tw_wheel_del(&tw->wheel, node);
+		tw->shared_nodes--;
+		placed = false;
+	}
+	if (placed || !block->known)
+		return;
+	node->deadline = first;
+	node->remote = 1;
+	tw_wheel_add(&tw->wheel, node);
+	tw->shared_nodes++;
+}
+
+static u64 tw_take_bits(atomic64_t *from)
+{
+	/* Most are 0, which is for less to be had. */
+	return atomic64_read(from) ? atomic64_xchg(from, 0) : 0;
+}
+
+static u32 tw_group_words(const struct tw_shared *shared)
+{
+	return DIV_ROUND_UP(shared->nr_groups, 64);
+}
+
+static bool tw_any_dirty(const struct tw_shared *shared)
+{
+	u32 i;
+
+	for (i = 0; i < tw_group_words(shared); i++)
+		if (atomic64_read(&shared->groups[i]))
+			return true;
+	return false;
+}
+
+static bool tw_scan_over(const struct tw_shared *shared)
+{
+	return !shared->scan.groups &&
+	       shared->scan.next == tw_group_words(shared);
+}
+
+/*
+ * The next group in which a program says that there are dirty timers. It sets the bit
+ * of a timer, and then that of its group, but only where that is not set. They are
+ * cleared the other way round: so where it finds one set, the timers have yet to be
+ * looked at.
+ */
+static u32 tw_next_group(struct tw_shared *shared)
+{
+	struct tw_scan *scan = &shared->scan;
+	u32 at;
+
+	for (;;) {
+		while (scan->groups) {
+			at = (scan->next - 1) * 64 + __ffs64(scan->groups);
+			scan->groups &= scan->groups - 1;
+			if (at < shared->nr_groups)
+				return array_index_nospec(at, shared->nr_groups);
+		}
+		if (scan->next == tw_group_words(shared))
+			return TW_NO_GROUP;
+		scan->groups = tw_take_bits(&shared->groups[scan->next++]);
+	}
+}
+
+static void tw_take_up_word(struct twheel *tw, u32 word, struct tw_step *step)
+{
+	struct tw_shared *shared = tw->shared;
+	struct tw_block *block = &shared->blocks[word * (64 / TW_BLOCK)];
+	u64 dirty = tw_take_bits(&shared->dirty[word]);
+	u32 left = shared->nr - word * 64;
+
+	if (left < 64)
+		dirty &= BIT_ULL(left) - 1;
+	for (; dirty; dirty >>= TW_BLOCK, block++)
+		if ((u32)dirty)
+			tw_block_take_up(tw, block, dirty, step);
+}
+
+static void tw_take_up_group(struct twheel *tw, u32 group, struct tw_step *step)
+{
+	u32 word = group * (TWHEEL_GROUP / 64);
+	u32 end = min(word + TWHEEL_GROUP / 64, DIV_ROUND_UP(tw->shared->nr, 64));
+
+	for (; word < end; word++)
+		tw_take_up_word(tw, word, step);
+	step->budget -= min(step->budget, 1U);
+}
+
+/**
+ * tw_shared_take_up() - take up timers that are dirty
+ * @tw: the wheel, with shared timers
+ * @step: the time, the budget, and what was made ready at once
+ *
+ * Context: holds @tw->lock.
+ */
+void tw_shared_take_up(struct twheel *tw, struct tw_step *step)
+{
+	struct tw_shared *shared = tw->shared;
+	u32 group;
+
+	lockdep_assert_held(&tw->lock);
+	if (tw_scan_over(shared)) {
+		if (shared->passes >= TW_PASSES || !tw_any_dirty(shared))
+			return;
+		shared->passes++;
+		shared->scan.next = 0;
+	}
+	tw_wheel_forward(&tw->wheel, step->now);
+	while (step->budget) {
+		group = tw_next_group(shared);
+		if (group == TW_NO_GROUP)
+			break;
+		tw_take_up_group(tw, group, step);
+	}
+}
+
+/**
+ * tw_shared_sleep() - set the timer, and tell programs when it will be
+ * @tw: the wheel, with shared timers, and with nothing left to do by now
+ * @tick: the tick that it is now
+ *
+ * A program that armed a timer to expire before that has to ring the doorbell.
+ *
+ * Context: holds @tw->lock.
+ * Return: false when there is something left to do nevertheless.
+ */
+bool tw_shared_sleep(struct twheel *tw, s64 tick)
+{
+	struct tw_shared *shared = tw->shared;
+	s64 next = max(tw->wheel.next, tick + 1);
+	u64 before, wake = U64_MAX;
+
+	lockdep_assert_held(&tw->lock);
+	if (!tw_scan_over(shared))
+		return false;
+	/* A program that does not let it sleep is looked at once in a tick. */
+	if (shared->passes >= TW_PASSES)
+		next = tick + 1;
+	/* What expires at that tick is looked at in time, so the one before counts. */
+	if (next != TW_NEVER) {
+		before = tw_clock_tick_ns(&tw->wheel.clock, next - 1);
+		wake = tw_clock_to_user(&tw->wheel.clock, tw_time_add(before, 1));
+	}
+	WRITE_ONCE(shared->area->next_wake, wake);
+	/*
+	 * Pairs with the program's barrier between the bits that it sets and its
+	 * look at @next_wake: it sees the new one, or its bits are seen here.
+	 */
+	smp_mb();
+	if (shared->passes < TW_PASSES && tw_any_dirty(shared))
+		return false;
+	shared->passes = 0;
+	/* So that what is dirty by then is in the wheel in time. */
+	if (next != TW_NEVER && next - tick > 2 * shared->lead)
+		next -= shared->lead;
+	tw_program(tw, next);
+	return true;
+}
+
+/**
+ * tw_shared_ready() - how many have expired that nobody took?
+ * @shared: the timers
+ *
+ * Those that were withdrawn are among them, until somebody comes across them.
+ *
+ * Context: any.
+ * Return: the number, or 0 if the program has spoilt the ring.
+ */
+u32 tw_shared_ready(const struct tw_shared *shared)
+{
+	u32 used = READ_ONCE(shared->tail) - READ_ONCE(shared->area->head);
+
+	return used > shared->ring_mask + 1 ? 0 : used;
+}
+
+/*
+ * Take the next expiry out of the ring, as a program would. Returns its timer, and the
+ * word that it had. @tries ends it for a program that writes all the time.
+ */
+static bool tw_ring_take(struct tw_shared *shared, u32 *position, u32 *timer,
+			 u64 *word, unsigned int *tries)
+{
+	for (; *tries; (*tries)--) {
+		u32 head = READ_ONCE(shared->area->head);
+		u32 nr;
+
+		if (shared->tail - head - 1 > shared->ring_mask)
+			return false;
+		nr = READ_ONCE(shared->ring[head & shared->ring_mask]);
+		*position = head;
+		if (!try_cmpxchg(&shared->area->head, &head, head + 1) ||
+		    nr >= shared->nr)
+			continue;
+		nr = array_index_nospec(nr, shared->nr);
+		*timer = nr;
+		*word = atomic64_fetch_andnot(TWHEEL_WORD_FIRED,
+					      &shared->words[nr]);
+		/* Else it was withdrawn. */
+		if (*word & TWHEEL_WORD_FIRED)
+			return true;
+	}
+	return false;
+}
+
+/* It could not be told: it has not been taken, unless it was armed meanwhile. */
+static bool tw_word_untake(atomic64_t *at)
+{
+	u64 word = atomic64_read(at);
+
+	return word & TWHEEL_WORD_IDLE &&
+	       tw_word_set(at, word, word | TWHEEL_WORD_FIRED);
+}
+
+/*
+ * Put those back that were taken from the ring, the first at @position, the last
+ * before @head.
+ */
+static void tw_ring_untake(struct tw_shared *shared,
+			   const struct twheel_event *events, unsigned int nr,
+			   u32 position, u32 head)
+{
+	u32 i, timer, back = 0;
+
+	for (i = 0; i < nr; i++)
+		if (tw_word_untake(&shared->words[events[i].user_data]))
+			back |= BIT(i);
+	/* In order, unless somebody takes from it at this moment. */
+	if (try_cmpxchg(&shared->area->head, &head, position))
+		return;
+	for (i = 0; i < nr; i++) {
+		timer = events[i].user_data;
+		if (back & BIT(i) && !tw_ring_full(shared))
+			tw_ring_put(shared, timer);
+	}
+}
+
+static void tw_shared_fill(struct twheel *tw, u32 nr, u64 word,
+			   struct twheel_event *event)
+{
+	s64 deadline = tw_word_deadline(tw, word & ~TW_WORD_STATES);
+	u64 late = tw_late_ns(tw->shared->marks[nr].late);
+	const struct tw_clock *clock = &tw->wheel.clock;
+
+	*event = (struct twheel_event){
+		.user_data = nr,
+		.deadline = tw_clock_to_user(clock, deadline),
+		.expired = tw_clock_to_user(clock, tw_time_add(deadline, late)),
+		.flags = TWHEEL_EVENT_SHARED,
+	};
+}
+
+/**
+ * tw_shared_read() - take out events of shared timers as long as there are any
+ * @tw: the wheel, with shared timers
+ * @to: where to copy them
+ *
+ * Context: may sleep.
+ * Return: bytes copied, -EAGAIN when there are none, -EFAULT or -ERESTARTSYS.
+ */
+ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to)
+{
+	struct twheel_event events[TW_SHARED_EVENTS];
+	u32 first[TW_SHARED_EVENTS];
+	const size_t size = sizeof(events[0]);
+	ssize_t total = 0;
+
+	while (iov_iter_count(to) >= size) {
+		unsigned int room = min_t(size_t, iov_iter_count(to) / size,
+					  TW_SHARED_EVENTS);
+		unsigned int n, taken, tries = TW_BATCH;
+		size_t copied;
+		u32 timer, last = 0;
+		u64 word;
+
+		spin_lock_bh(&tw->lock);
+		for (n = 0; n < room; n++) {
+			if (!tw_ring_take(tw->shared, &first[n], &timer, &word,
+					  &tries))
+				break;
+			last = first[n] + 1;
+			tw_shared_fill(tw, timer, word, &events[n]);
+		}
+		copied = tw_copy_nofault(events, n * size, size, to);
+		taken = copied / size;
+		tw->stats.delivered += taken;
+		if (taken < n)
+			tw_ring_untake(tw->shared, events + taken, n - taken,
+				       first[taken], last);
+		trace_twheel_read(tw, taken);
+		spin_unlock_bh(&tw->lock);
+		/* Others may have found nothing meanwhile. */
+		if (taken < n)
+			tw_wake(tw);
+
+		total += copied;
+		if (!n && tries)
+			return total ?: -EAGAIN;
+		if (signal_pending(current))
+			return total ?: -ERESTARTSYS;
+		if (taken < n && !tw_fault_in(to, n * size - copied, size))
+			return total ?: -EFAULT;
+		cond_resched();
+	}
+	return total;
+}
+
+/**
+ * tw_shared_drain() - take shared timers out
+ * @tw: the wheel
+ * @node: the node of their block, which is in the wheel
+ * @ops: out: the operations that would arm them
+ * @room: for how many
+ *
+ * The node is gone when no timer is left. Else it goes behind all others of its slot,
+ * as its program may not leave them alone.
+ *
+ * Context: holds @tw->lock.
+ * Return: how many were taken out.
+ */
+unsigned int tw_shared_drain(struct twheel *tw, struct tw_node *node,
+			     struct twheel_op *ops, unsigned int room)
+{
+	struct tw_block *block = container_of(node, struct tw_block, node);
+	struct tw_shared *shared = tw->shared;
+	u32 first = (block - shared->blocks) * TW_BLOCK;
+	unsigned int n = 0;
+	u32 left;
+
+	lockdep_assert_held(&tw->lock);
+	for (left = block->known; left && n < room; left &= left - 1) {
+		u32 nr = first + __ffs(left);
+		u64 word = atomic64_read(&shared->words[nr]);
+
+		if (!(word & TW_WORD_STATES) &&
+		    !tw_word_set(&shared->words[nr], word,
+				 (word & ~TWHEEL_WORD_ARMED) | TWHEEL_WORD_IDLE))
+			continue;
+		block->known &= ~BIT(nr % TW_BLOCK);
+		shared->pending--;
+		if (!tw_word_pending(word))
+			continue;
+		ops[n++] = (struct twheel_op){
+			.opcode = TWHEEL_OP_ARM,
+			.flags = TWHEEL_ABS,
+			.state = TWHEEL_STATE_PENDING,
+			.deadline = word,
+			.user_data = nr,
+		};
+	}
+	tw_wheel_del(&tw->wheel, node);
+	if (block->known)
+		tw_wheel_add(&tw->wheel, node);
+	else
+		tw->shared_nodes--;
+	return n;
+}
+
+/**
+ * tw_shared_undrain() - a shared timer that was taken out could not be told
+ * @tw: the wheel
+ * @op: what tw_shared_drain() made of it
+ *
+ * Context: holds @tw->lock.
+ */
+void tw_shared_undrain(struct twheel *tw, const struct twheel_op *op)
+{
+	struct tw_step step = { .budget = TW_BATCH };
+	struct tw_shared *shared = tw->shared;
+	u32 nr = op->user_data;
+	u64 word = atomic64_read(&shared->words[nr]);
+
+	lockdep_assert_held(&tw->lock);
+	/* Unless the program has armed it meanwhile, which it then has told. */
+	if (!(word & TWHEEL_WORD_IDLE) ||
+	    !tw_word_set(&shared->words[nr], word, op->deadline))
+		return;
+	/* (As long ago as can be, so that nothing expires here.) */
+	tw_block_take_up(tw, &shared->blocks[nr / TW_BLOCK],
+			 BIT(nr % TW_BLOCK), &step);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Shared timers: their deadlines are words in memory that the program and the
+ * kernel share, so that to move or to cancel one is an atomic operation on its word
+ * and no system call. See &struct twheel_shared, and twheel(7) for the protocol.
+ *
+ * A block of them has one remote node in the wheel, see wheel.h, at the first of their
+ * deadlines that the kernel knows of, or before. So what the wheel does costs each of
+ * them little, and their words are looked at in a row. Where a timer has to be looked
+ * at before that, the program has set a bit for it, and the kernel takes it up: at each
+ * of its runs, and when it is told to.
+ */
+#ifndef TW_SHARED_H
+#define TW_SHARED_H
+
+#include <linux/atomic.h>
+#include <linux/compiler.h>
+#include <linux/list.h>
+#include <linux/types.h>
+#include <uapi/linux/twheel.h>
+
+#include "wheel.h"
+
+struct file;
+struct iov_iter;
+struct twheel;
+struct vm_area_struct;
+
+/*
+ * Timers of a block, which are half of a dirty word. With more of them, it costs more
+ * to look for the one that expires; with less, to turn the wheel.
+ */
+#define TW_BLOCK 32
+
+/**
+ * struct tw_block - a block of shared timers
+ * @node: their node, which is in the wheel while @known is not 0
+ * @known: those that the wheel will look at in time, from the lowest bit on. A timer
+ *	that is not among them is idle, or dirty
+ */
+struct tw_block {
+	struct tw_node node;
+	u32 known;
+};
+
+/**
+ * struct tw_mark - the last expiry of a shared timer
+ * @position: of its entry in the ring
+ * @late: how late it was made ready, see tw_late()
+ */
+struct tw_mark {
+	u32 position;
+	u32 late;
+};
+
+/**
+ * struct tw_scan - how far the looking for dirty timers has got
+ * @next: next word of the groups
+ * @groups: bits of the word before it that are left
+ */
+struct tw_scan {
+	u32 next;
+	u64 groups;
+};
+
+/**
+ * struct tw_shared - the shared timers of a wheel
+ * @area: what is shared. Nothing in it is trusted: each word of it is read once,
+ *	and what follows here is not read from it
+ * @words: the timers' words, in the area
+ * @ring: the ring of expired timers, in the area
+ * @dirty: a bit for each timer, in the area
+ * @groups: a bit for each group of timers, in the area
+ * @size: bytes of the area, whole pages
+ * @nr: timers
+ * @ring_mask: length of the ring less one
+ * @nr_groups: groups, of which the last may be smaller
+ * @lead: by how many ticks to look for dirty timers before what comes next, when
+ *	that is far
+ * @blocks: blocks of the timers
+ * @marks: of each timer, its last expiry
+ * @tail: expiries put into the ring
+ * @pending: timers that are known, in all blocks
+ * @passes: times that dirty timers were looked for since the wheel last slept
+ * @scan: how far that has got
+ *
+ * What comes before @blocks is set once, before the wheel has it. All else is guarded
+ * by the lock of the wheel; but @tail is read without it.
+ */
+struct tw_shared {
+	struct twheel_shared *area;
+	atomic64_t *words;
+	u32 *ring;
+	atomic64_t *dirty;
+	atomic64_t *groups;
+	size_t size;
+	u32 nr;
+	u32 ring_mask;
+	u32 nr_groups;
+	s64 lead;
+
+	struct tw_block *blocks;
+	struct tw_mark *marks;
+	u32 tail;
+	u32 pending;
+	u32 passes;
+	struct tw_scan scan;
+};
+
+/* area.c: their memory */
+bool tw_shared_possible(void);
+struct tw_shared *tw_shared_create(struct twheel *tw, u32 nr, u32 tick);
+void tw_shared_destroy(struct tw_shared *shared);
+int tw_shared_mmap(struct tw_shared *shared, struct vm_area_struct *vma);
+
+/* shared.c: the kernel's side of the protocol */
+bool tw_shared_ask(struct tw_wheel *wheel, struct tw_node *node,
+		   struct tw_step *step, s64 due);
+void tw_shared_take_up(struct twheel *tw, struct tw_step *step);
+bool tw_shared_sleep(struct twheel *tw, s64 tick);
+u32 tw_shared_ready(const struct tw_shared *shared);
+ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to);
+unsigned int tw_shared_drain(struct twheel *tw, struct tw_node *node,
+			     struct twheel_op *ops, unsigned int room);
+void tw_shared_undrain(struct twheel *tw, const struct twheel_op *op);
+
+#endif /* TW_SHARED_H */

@@ -1,0 +1,976 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shared timers, one promise after the other: what SETUP and INFO say of them, how
+ * the area is laid out, and what arming, moving, cancelling and taking do in every
+ * state that a timer can be in.
+ */
+#include "shared.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#define MOST 40000			/* more than two words of groups */
+
+static struct client c;
+static __u64 deadlines[MOST];	/* of the timers that are armed, else 0 */
+
+static void fresh(__u32 nr)
+{
+	if (c.fd > 0)
+		client_close(&c);
+	memset(deadlines, 0, sizeof(deadlines));
+	client_open(&c, TWHEEL_CLOCK_MONOTONIC, 0, nr);
+}
+
+static enum was arm_at(__u32 i, __u64 deadline)
+{
+	deadlines[i] = deadline;
+	return shared_arm(&c, i, deadline);
+}
+
+static enum was arm_in(__u32 i, __u64 ns)
+{
+	return arm_at(i, now(c.clock) + ns);
+}
+
+/* One that is armed so keeps all that is later from ringing the doorbell */
+static void anchor(__u32 i, __u64 ns)
+{
+	arm_in(i, ns);
+	CHECK(read64(&c.area->next_wake) <= deadlines[i] + 100 * MSEC,
+	      "next wake-up %llu, timer at %llu", read64(&c.area->next_wake),
+	      deadlines[i]);
+}
+
+static bool is_fired(__u32 i)
+{
+	return read64(&c.words[i]) & FIRED;
+}
+
+static bool is_idle(__u32 i)
+{
+	return read64(&c.words[i]) & IDLE;
+}
+
+/* Expired, and not yet taken */
+static void fire(__u32 i)
+{
+	arm_at(i, 1);
+	CHECK(WAIT_FOR(is_fired(i)), "timer %u is not expired: %llx", i,
+	      read64(&c.words[i]));
+}
+
+static void check_taken(__u32 i)
+{
+	__u64 time = now(c.clock);
+
+	if (!CHECK(i < c.nr && deadlines[i], "timer %u, which was not armed", i))
+		return;
+	CHECK(time >= deadlines[i], "timer %u early by %llu", i,
+	      deadlines[i] - time);
+	deadlines[i] = 0;
+}
+
+/* As many as are armed and have an end, each once, none early, and no other */
+static void take_all(__u32 want)
+{
+	__u32 got = 0, i;
+
+	while (got < want) {
+		if (shared_take(&c, &i, true)) {
+			check_taken(i);
+			got++;
+		} else if (!readable(c.fd, PATIENCE_MS)) {
+			break;
+		}
+	}
+	CHECK_EQ(got, want, "%u timers", c.nr);
+	CHECK(!shared_take(&c, &i, true), "one more: %u", i);
+	for (i = 0; i < c.nr; i++)
+		CHECK(!deadlines[i], "timer %u was not taken: %llx", i,
+		      read64(&c.words[i]));
+}
+
+/* ---- set-up ---- */
+
+static long try_setup(__u32 flags, __u32 nr, __u64 limit)
+{
+	struct twheel_setup setup = {
+		.size = sizeof(setup),
+		.flags = flags,
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+		.shared = nr,
+		.limit = limit,
+	};
+	int fd = wheel_open(O_NONBLOCK);
+	long ret = wheel_ioctl(fd, TWHEEL_IOC_SETUP, &setup);
+
+	/* what was refused left it as it was */
+	if (ret) {
+		CHECK_EQ(wheel_info(fd).shared, 0);
+		CHECK_EQ(wheel_info(fd).flags, 0);
+		CHECK_EQ(wheel_info(fd).shared_size, 0);
+		CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_BOOTTIME, MSEC, 0, 3), 0);
+		CHECK_EQ(wheel_info(fd).shared, 3);
+	} else {
+		CHECK_EQ(wheel_info(fd).flags, flags);
+		CHECK_EQ(wheel_info(fd).shared, nr);
+	}
+	close(fd);
+	return ret;
+}
+
+static void test_setup(void)
+{
+	const __u32 flag = TWHEEL_SETUP_SHARED, both = flag | TWHEEL_SETUP_COUNT;
+
+	CHECK_EQ(try_setup(flag, 0, 0), -EINVAL);
+	CHECK_EQ(try_setup(flag, TWHEEL_SHARED_MAX + 1, 0), -EINVAL);
+	CHECK_EQ(try_setup(flag, -1, 0), -EINVAL);
+	CHECK_EQ(try_setup(0, 1, 0), -EINVAL);
+	CHECK_EQ(try_setup(TWHEEL_SETUP_COUNT, 1, 0), -EINVAL);
+	CHECK_EQ(try_setup(both, 1, 0), -EINVAL);
+	CHECK_EQ(try_setup(both, 0, 0), -EINVAL);
+	CHECK_EQ(try_setup(flag, 1, 0), 0);
+	CHECK_EQ(try_setup(flag, 1, 1), 0);
+	CHECK_EQ(try_setup(flag, 1 << 16, 0), 0);
+	CHECK_EQ(try_setup(flag, 11, 10), -ENOSPC);
+	/* so many are too many for the limit, not for the interface */
+	CHECK_EQ(try_setup(flag, TWHEEL_SHARED_MAX, TWHEEL_SHARED_MAX - 1), -ENOSPC);
+}
+
+static void test_setup_twice(void)
+{
+	int fd = wheel_open(O_NONBLOCK);
+	__u64 id;
+
+	CHECK_EQ(shared_setup(fd, 1, 0, 0, 5), 0);
+	CHECK_EQ(shared_setup(fd, 1, 0, 0, 5), -EBUSY);
+	CHECK_EQ(wheel_setup(fd, 1, 0, 0, 0), -EBUSY);
+	CHECK_EQ(wheel_info(fd).shared, 5);
+	close(fd);
+	fd = wheel_open(O_NONBLOCK);
+	id = arm(fd, 0, HOUR, 0);
+	CHECK_EQ(shared_setup(fd, 1, 0, 0, 5), -EBUSY);
+	CHECK_EQ(cancel(fd, id), 0);
+	CHECK_EQ(shared_setup(fd, 1, 0, 0, 5), -EBUSY);
+	CHECK_EQ(wheel_info(fd).shared, 0);
+	close(fd);
+}
+
+static void test_info(void)
+{
+	struct twheel_info info;
+	int fd = wheel_open(O_NONBLOCK);
+
+	info = wheel_info(fd);
+	CHECK(info.features & TWHEEL_FEATURE_SHARED);
+	CHECK_EQ(info.shared, 0);
+	CHECK_EQ(info.shared_version, 0);
+	CHECK_EQ(info.shared_size, 0);
+	close(fd);
+
+	fresh(1000);
+	info = wheel_info(c.fd);
+	CHECK_EQ(info.flags, TWHEEL_SETUP_SHARED);
+	CHECK_EQ(info.shared, 1000);
+	CHECK_EQ(info.shared_version, TWHEEL_SHARED_VERSION);
+	CHECK_EQ(info.shared_size % PAGE, 0);
+	CHECK_EQ(info.pending, 0);
+	CHECK_EQ(info.ready, 0);
+	CHECK_EQ(info.next_expiry, 0);
+
+	arm_in(7, HOUR);
+	doorbell(&c);
+	info = wheel_info(c.fd);
+	CHECK_EQ(info.pending, 1);
+	CHECK(info.next_expiry && info.next_expiry <= deadlines[7] + 100 * MSEC,
+	      "next expiry %llu, deadline %llu", info.next_expiry, deadlines[7]);
+	fire(8);
+	fire(9);
+	info = wheel_info(c.fd);
+	CHECK_EQ(info.pending, 1);
+	CHECK_EQ(info.ready, 2);
+}
+
+/* Parts of the area, to be told from each other */
+struct part {
+	const char *name;
+	__u64 at;
+	__u64 size;
+};
+
+static void check_layout(__u32 nr)
+{
+	const struct twheel_shared *area = c.area;
+	const struct part parts[] = {
+		{ "head", 0, sizeof(*area) },
+		{ "words", area->words, nr * 8ULL },
+		{ "ring", area->ring, (area->ring_mask + 1ULL) * 4 },
+		{ "dirty", area->dirty, (nr + 63) / 64 * 8ULL },
+		{ "groups", area->groups, (nr + 16383) / 16384 * 8ULL },
+	};
+	size_t i, j;
+
+	CHECK_EQ(area->version, TWHEEL_SHARED_VERSION);
+	CHECK_EQ(area->nr, nr);
+	CHECK(!(area->ring_mask & (area->ring_mask + 1)), "%u", area->ring_mask);
+	CHECK(area->ring_mask + 1 >= nr, "%u of %u", area->ring_mask, nr);
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		CHECK_EQ(parts[i].at % 64, 0, "%s of %u", parts[i].name, nr);
+		CHECK(parts[i].at + parts[i].size <= c.size, "%s of %u",
+		      parts[i].name, nr);
+		for (j = 0; j < i; j++)
+			CHECK(parts[i].at >= parts[j].at + parts[j].size ||
+			      parts[j].at >= parts[i].at + parts[i].size,
+			      "%s and %s of %u", parts[i].name, parts[j].name, nr);
+	}
+}
+
+/* What the area has in it at first: nothing but what it must */
+static void check_initial(__u32 nr)
+{
+	static const struct twheel_shared none;
+	struct twheel_shared head = *c.area;
+	const char *p = (char *)c.area;
+	size_t i;
+
+	CHECK_EQ(head.next_wake, -1ULL);
+	for (i = 0; i < nr; i++)
+		CHECK_EQ(c.words[i], IDLE, "word %zu", i);
+	memset(&head, 0, offsetof(struct twheel_shared, __reserved));
+	head.next_wake = 0;
+	CHECK(!memcmp(&head, &none, sizeof(head)), "of %u", nr);
+	for (i = sizeof(head); i < c.size; i++)
+		if (i < c.area->words || i >= c.area->words + nr * 8ULL)
+			CHECK_EQ(p[i], 0, "byte %zu of %u timers", i, nr);
+}
+
+static const __u32 sizes[] = {
+	1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1000, 16383, 16384, 16385, MOST
+};
+
+static void test_layout(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		fresh(sizes[i]);
+		check_layout(sizes[i]);
+		check_initial(sizes[i]);
+	}
+}
+
+/* ---- every timer of every number of timers ---- */
+
+static void alone(__u32 i)
+{
+	if (i >= c.nr)
+		return;
+	arm_in(i, i % 2 ? 0 : MSEC);
+	take_all(1);
+	CHECK(is_idle(i), "timer %u", i);
+}
+
+static void test_numbers(void)
+{
+	static const __u32 corners[] = {
+		0, 1, 62, 63, 64, 65, 255, 256, 4095, 4096, 16383, 16384, 32768,
+		262144,
+	};
+	__u64 base, seed = 3;
+	size_t i, k;
+
+	for (k = 0; k < ARRAY_SIZE(sizes); k++) {
+		fresh(sizes[k]);
+		for (i = 0; i < ARRAY_SIZE(corners); i++)
+			alone(corners[i]);
+		alone(c.nr - 1);
+		base = now(c.clock);
+		for (i = 0; i < c.nr; i++)
+			CHECK_EQ(arm_at(i, base + random_next(&seed) %
+					   (400 * MSEC)), WAS_NOTHING);
+		take_all(c.nr);
+		CHECK_EQ(c.stale, 0);
+	}
+	CHECK_EQ(wheel_info(c.fd).pending, 0);
+}
+
+/* ---- moving ---- */
+
+/* A move to later is one exchange: no bell, nothing to take up, and not early */
+static void test_later(void)
+{
+	__u64 lead = 100 * MSEC, bells;
+
+	do {
+		fresh(100);
+		anchor(0, 20 * SEC);
+		lead *= 2;
+		arm_in(1, lead);
+		doorbell(&c);
+		bells = c.doorbells;
+	} while (arm_in(1, lead + 300 * MSEC) != WAS_ARMED);
+	CHECK_EQ(c.doorbells, bells);
+	CHECK_EQ(c.dirty[0], 0);
+	CHECK_EQ(c.groups[0], 0);
+	CHECK_EQ(shared_cancel(&c, 0), WAS_ARMED);
+	deadlines[0] = 0;
+	take_all(1);
+	CHECK_EQ(wheel_stats(c.fd).expired, 1);
+}
+
+/* Again and again, always before it is due, for many times what it was first */
+static void test_pushed_ahead(void)
+{
+	__u64 first, lead = 100 * MSEC;
+	unsigned int moves;
+
+	do {
+		fresh(10);
+		lead *= 2;
+		arm_in(5, lead);
+		first = deadlines[5];
+		moves = 0;
+		while (now(c.clock) < first + lead && arm_in(5, lead) == WAS_ARMED)
+			moves++;
+	} while (now(c.clock) < first + lead);
+	CHECK(moves > 10, "%u moves", moves);
+	take_all(1);
+}
+
+static void test_earlier(void)
+{
+	__u64 bells;
+
+	fresh(100);
+	arm_in(1, HOUR);
+	bells = c.doorbells;
+	CHECK_EQ(arm_in(1, 20 * MSEC), WAS_ARMED);
+	CHECK_EQ(c.doorbells, bells + 1);
+	take_all(1);
+	/* without the doorbell where the kernel wakes before it anyway */
+	anchor(0, 300 * MSEC);
+	arm_in(1, 4 * HOUR);
+	bells = c.doorbells;
+	arm_at(1, deadlines[0] + 300 * MSEC);
+	CHECK(c.doorbells == bells || now(c.clock) > deadlines[0]);
+	take_all(2);
+	/* earlier, and back, before the kernel took anything up */
+	anchor(0, 300 * MSEC);
+	for (bells = 1; bells < 20; bells++) {
+		arm_in(bells, 4 * HOUR);
+		arm_at(bells, deadlines[0] + 100 * MSEC);
+		arm_at(bells, deadlines[0] + 300 * MSEC);
+	}
+	take_all(20);
+}
+
+static void test_never(void)
+{
+	struct twheel_op op;
+	__u32 i;
+
+	fresh(10);
+	CHECK_EQ(arm_at(3, -1), WAS_NOTHING);
+	CHECK_EQ(read64(&c.words[3]), NEVER);
+	arm_at(4, NEVER - 1);
+	CHECK_EQ(read64(&c.words[4]), NEVER);
+	doorbell(&c);
+	CHECK_EQ(wheel_info(c.fd).pending, 2);
+	sleep_ns(20 * MSEC);
+	CHECK(!shared_take(&c, &i, true));
+	CHECK_EQ(drain(c.fd, &op, 1), 1);
+	CHECK(op.deadline >= NEVER, "%llx", op.deadline);
+	CHECK_EQ(op.flags, TWHEEL_ABS);
+	deadlines[3] = 0;
+	deadlines[4] = 0;
+	/* from there to now */
+	CHECK_EQ(arm_in(3, MSEC) == WAS_ARMED, op.user_data == 4);
+	CHECK_EQ(arm_in(4, MSEC) == WAS_ARMED, op.user_data == 3);
+	take_all(2);
+}
+
+/* ---- cancelling ---- */
+
+static void test_cancel_idle(void)
+{
+	fresh(100);
+	CHECK_EQ(shared_cancel(&c, 50), WAS_NOTHING);
+	CHECK_EQ(read64(&c.words[50]), IDLE);
+	fire(50);
+	take_all(1);
+	CHECK_EQ(shared_cancel(&c, 50), WAS_NOTHING);
+}
+
+static void test_cancel_dirty(void)
+{
+	__u64 bells, word;
+
+	fresh(100);
+	anchor(0, 30 * SEC);
+	bells = c.doorbells;
+	arm_in(70, HOUR);
+	CHECK_EQ(c.doorbells, bells, "nobody has told the kernel");
+	CHECK_EQ(c.dirty[1], 1 << 6);
+	CHECK_EQ(shared_cancel(&c, 70), WAS_ARMED);
+	CHECK_EQ(shared_cancel(&c, 70), WAS_NOTHING, "twice");
+	word = read64(&c.words[70]);
+	CHECK(!(word & (ARMED | IDLE | FIRED)), "%llx", word);
+	doorbell(&c);
+	CHECK_EQ(c.dirty[1], 0);
+	CHECK_EQ(read64(&c.words[70]), word | IDLE, "the kernel has nothing for it");
+	CHECK_EQ(wheel_info(c.fd).pending, 1);
+
+	/* armed again before that, to earlier and to later */
+	arm_in(71, 2 * HOUR);
+	arm_in(72, 2 * HOUR);
+	CHECK_EQ(shared_cancel(&c, 71), WAS_ARMED);
+	CHECK_EQ(shared_cancel(&c, 72), WAS_ARMED);
+	CHECK_EQ(arm_in(71, 3 * HOUR), WAS_NOTHING);
+	CHECK_EQ(arm_in(72, 20 * MSEC), WAS_NOTHING);
+	CHECK_EQ(shared_cancel(&c, 0), WAS_ARMED);
+	CHECK_EQ(arm_in(71, 20 * MSEC), WAS_ARMED);
+	deadlines[0] = 0;
+	deadlines[70] = 0;
+	take_all(2);
+}
+
+static void test_cancel_taken_up(void)
+{
+	__u64 lead = 100 * MSEC, bells;
+
+	do {
+		fresh(100);
+		lead *= 2;
+		arm_in(1, lead);
+		arm_in(2, lead);
+		doorbell(&c);
+		bells = c.doorbells;
+		CHECK(shared_cancel(&c, 1));
+		CHECK(shared_cancel(&c, 2));
+		/* the one is armed again, to later than the kernel knows */
+		CHECK_EQ(arm_in(2, lead + 300 * MSEC), WAS_NOTHING);
+	} while (now(c.clock) >= deadlines[1]);
+	CHECK_EQ(c.doorbells, bells);
+	CHECK_EQ(wheel_info(c.fd).pending, 2, "the kernel has not been told");
+	CHECK(WAIT_FOR(is_idle(1)), "settled when its time comes: %llx",
+	      read64(&c.words[1]));
+	CHECK(now(c.clock) >= deadlines[1]);
+	CHECK(!is_fired(1));
+	deadlines[1] = 0;
+	take_all(1);
+	CHECK_EQ(wheel_stats(c.fd).expired, 1);
+	CHECK_EQ(c.stale, 0);
+	/* and as good as new */
+	arm_in(1, 5 * MSEC);
+	take_all(1);
+}
+
+/* Moved to earlier and then cancelled, of which the kernel sees the end only */
+static void test_cancel_moved(void)
+{
+	__u64 lead = 100 * MSEC;
+
+	do {
+		fresh(10);
+		lead *= 2;
+		arm_in(1, HOUR);
+		doorbell(&c);
+		anchor(0, lead);
+		arm_at(1, deadlines[0] + 100 * MSEC);
+		CHECK_EQ(shared_cancel(&c, 1), WAS_ARMED);
+		doorbell(&c);
+		/* to later, but not as late as the kernel had it */
+		CHECK_EQ(arm_at(1, deadlines[0] + 200 * MSEC), WAS_NOTHING);
+	} while (now(c.clock) >= deadlines[0]);
+	take_all(2);
+}
+
+static void test_cancel_fired(void)
+{
+	__u32 i;
+	int k;
+
+	fresh(3);
+	fire(1);
+	CHECK_EQ(shared_waiting(&c), 1);
+	CHECK_EQ(shared_cancel(&c, 1), WAS_FIRED);
+	CHECK_EQ(shared_cancel(&c, 1), WAS_NOTHING);
+	CHECK(!shared_take(&c, &i, true), "after its cancel");
+	CHECK_EQ(c.stale, 1);
+	CHECK_EQ(shared_waiting(&c), 0);
+
+	/* its entry stays in the ring, and is there once */
+	for (k = 0; k < 200; k++) {
+		fire(1);
+		fire(2);
+		CHECK_EQ(shared_waiting(&c), 2);
+		CHECK_EQ(shared_cancel(&c, 1), WAS_FIRED);
+		CHECK_EQ(arm_in(2, HOUR), WAS_FIRED);
+	}
+	fire(1);
+	fire(2);
+	CHECK_EQ(shared_waiting(&c), 2);
+	take_all(2);
+	/* the entry is taken, so that there is a new one */
+	fire(1);
+	take_all(1);
+}
+
+static void test_withdrawn(void)
+{
+	fresh(10);
+	fire(4);
+	CHECK_EQ(arm_in(4, 50 * MSEC), WAS_FIRED);
+	take_all(1);
+	fire(5);
+	fire(4);
+	CHECK_EQ(arm_in(5, 50 * MSEC), WAS_FIRED);
+	take_all(2);
+}
+
+/* ---- taking by read(2) ---- */
+
+static void check_event(const struct twheel_event *ev)
+{
+	__u32 i = ev->user_data;
+
+	if (!CHECK(ev->user_data < c.nr, "%llu", ev->user_data))
+		return;
+	CHECK_EQ(ev->id, 0);
+	CHECK_EQ(ev->flags, TWHEEL_EVENT_SHARED);
+	CHECK_EQ(ev->overrun, 0);
+	CHECK_EQ(ev->__reserved, 0);
+	CHECK_EQ(ev->deadline | ARMED, deadlines[i] | ARMED, "timer %u", i);
+	CHECK(ev->expired >= ev->deadline, "timer %u: deadline %llu expired %llu",
+	      i, ev->deadline, ev->expired);
+	CHECK(ev->expired <= now(c.clock), "expired %llu", ev->expired);
+	check_taken(i);
+	CHECK(!is_fired(i));
+	CHECK(is_idle(i));
+}
+
+static void test_read(void)
+{
+	struct twheel_event ev[20];
+	__u32 i;
+	long n, k, got = 0;
+
+	fresh(2000);
+	CHECK_EQ(read_events(c.fd, ev, 1), -EAGAIN);
+	for (i = 0; i < c.nr; i++)
+		arm_in(i, i * 17 % 100 * MSEC);
+	while (got < c.nr && readable(c.fd, PATIENCE_MS)) {
+		n = read_events(c.fd, ev, 1 + got % ARRAY_SIZE(ev));
+		if (!CHECK(n > 0, "readable, but read gave %ld", n))
+			break;
+		for (k = 0; k < n; k++)
+			check_event(&ev[k]);
+		got += n;
+		/* with somebody beside it */
+		if (shared_take(&c, &i, false)) {
+			check_taken(i);
+			got++;
+		}
+	}
+	CHECK_EQ(got, c.nr);
+	CHECK_EQ(read_events(c.fd, ev, 1), -EAGAIN);
+	CHECK_EQ(readable(c.fd, 0), 0);
+	CHECK_EQ(shared_waiting(&c), 0);
+	CHECK_EQ(wheel_info(c.fd).ready, 0);
+}
+
+/* What can't be written is not taken, and comes in the same order afterwards */
+static void test_read_faults(void)
+{
+	struct twheel_event *edge = (struct twheel_event *)map_edge(1), ev[70];
+	__u32 i, order[70];
+	ssize_t ret;
+
+	fresh(100);
+	for (i = 0; i < 70; i++)
+		fire((i * 7 + 3) % 100);
+	for (i = 0; i < 70; i++)
+		order[i] = c.ring[(c.area->head + i) & c.area->ring_mask];
+	/* withdrawn ones in between are no matter */
+	shared_cancel(&c, order[1]);
+	shared_cancel(&c, order[40]);
+	ret = read(c.fd, edge, sizeof(*edge));
+	CHECK(ret < 0 && errno == EFAULT, "%zd", ret);
+	ret = read(c.fd, (char *)edge - sizeof(*edge) + 1, sizeof(*edge));
+	CHECK(ret < 0 && errno == EFAULT, "%zd", ret);
+	ret = read(c.fd, edge, sizeof(*edge) - 1);
+	CHECK(ret < 0 && errno == EINVAL, "%zd", ret);
+	CHECK(is_fired(order[0]), "it has not been taken");
+	ret = read(c.fd, edge - 5, 60 * sizeof(*edge));
+	CHECK_EQ(ret, 5 * sizeof(*edge));
+	memcpy(ev, edge - 5, 5 * sizeof(*edge));
+	CHECK_EQ(read_events(c.fd, ev + 5, 65), 63);
+	for (i = 0; i < 68; i++) {
+		__u32 at = i + (i >= 1) + (i >= 39);
+
+		CHECK_EQ(ev[i].user_data, order[at], "event %u", i);
+		check_event(&ev[i]);
+	}
+	CHECK_EQ(read_events(c.fd, ev, 1), -EAGAIN);
+	CHECK_EQ(wheel_stats(c.fd).delivered, 68);
+}
+
+/* ---- waiting ---- */
+
+static void reading_child(void)
+{
+	struct twheel_event ev;
+	ssize_t ret = read(c.fd, &ev, sizeof(ev));
+
+	if (CHECK_EQ(ret, sizeof(ev)))
+		CHECK_EQ(ev.user_data, 6);
+}
+
+static void test_blocking_read(void)
+{
+	pid_t pid;
+
+	fresh(10);
+	fcntl(c.fd, F_SETFL, fcntl(c.fd, F_GETFL) & ~O_NONBLOCK);
+	/* in the ring, but nothing to be read */
+	fire(3);
+	shared_cancel(&c, 3);
+	pid = tap_fork(reading_child);
+	CHECK(WAIT_FOR(blocked_in(pid, SYS_read)));
+	arm_in(6, 20 * MSEC);
+	tap_join(pid);
+	CHECK_EQ(shared_waiting(&c), 0);
+	/* with the doorbell for what was told before */
+	anchor(0, 30 * SEC);
+	pid = tap_fork(reading_child);
+	CHECK(WAIT_FOR(blocked_in(pid, SYS_read)));
+	arm_in(6, HOUR);
+	arm_in(6, 0);
+	tap_join(pid);
+}
+
+static void polling_child(void)
+{
+	CHECK(readable(c.fd, PATIENCE_MS));
+}
+
+static void test_blocking_poll(void)
+{
+	pid_t pid;
+
+	fresh(10);
+	CHECK_EQ(readable(c.fd, 0), 0);
+	pid = tap_fork(polling_child);
+	CHECK(WAIT_FOR(blocked_in(pid, SYS_poll)));
+	arm_in(6, 20 * MSEC);
+	tap_join(pid);
+	CHECK(readable(c.fd, 0));
+	take_all(1);
+	CHECK_EQ(readable(c.fd, 0), 0, "the kernel need not be told");
+}
+
+static void test_epoll(void)
+{
+	struct epoll_event level = { .events = EPOLLIN, .data.u32 = 1 };
+	struct epoll_event edge = { .events = EPOLLIN | EPOLLET, .data.u32 = 2 };
+	int ep[2], i;
+	struct epoll_event got;
+
+	fresh(10);
+	for (i = 0; i < 2; i++) {
+		ep[i] = epoll_create1(EPOLL_CLOEXEC);
+		if (epoll_ctl(ep[i], EPOLL_CTL_ADD, c.fd, i ? &edge : &level))
+			tap_bail("epoll_ctl: %s", strerror(errno));
+		CHECK_EQ(epoll_wait(ep[i], &got, 1, 0), 0);
+	}
+	for (i = 1; i <= 3; i++) {
+		arm_in(i, 10 * MSEC);
+		CHECK_EQ(epoll_wait(ep[1], &got, 1, PATIENCE_MS), 1, "edge %d", i);
+		CHECK_EQ(epoll_wait(ep[1], &got, 1, 0), 0, "edge %d", i);
+		CHECK_EQ(epoll_wait(ep[0], &got, 1, PATIENCE_MS), 1);
+		CHECK_EQ(epoll_wait(ep[0], &got, 1, 0), 1, "as long as it lasts");
+	}
+	take_all(3);
+	CHECK_EQ(epoll_wait(ep[0], &got, 1, 0), 0);
+	CHECK_EQ(epoll_wait(ep[1], &got, 1, 0), 0);
+	close(ep[0]);
+	close(ep[1]);
+}
+
+static void test_eventfd(void)
+{
+	int efd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	__u64 count;
+
+	fresh(10);
+	CHECK_EQ(wheel_eventfd(c.fd, efd), 0);
+	CHECK_EQ(readable(efd, 0), 0);
+	arm_in(1, 10 * MSEC);
+	CHECK(readable(efd, PATIENCE_MS));
+	CHECK_EQ(read(efd, &count, 8), 8);
+	arm_in(2, 10 * MSEC);
+	CHECK(readable(efd, PATIENCE_MS));
+	CHECK_EQ(wheel_eventfd(c.fd, -1), 0);
+	CHECK_EQ(read(efd, &count, 8), 8);
+	/* those that wait already are told of at once */
+	CHECK_EQ(wheel_eventfd(c.fd, efd), 0);
+	CHECK(readable(efd, 0));
+	take_all(2);
+	close(efd);
+}
+
+/* ---- draining ---- */
+
+/* Of four timers: idle, armed and known, armed and dirty, armed and cancelled */
+static void arm_kinds(__u32 nr)
+{
+	__u32 i;
+
+	for (i = 4; i < nr; i++)
+		if (i % 4 == 1)
+			arm_in(i, HOUR + i * SEC);
+	doorbell(&c);
+	anchor(0, 60 * SEC);
+	for (i = 4; i < nr; i++) {
+		if (i % 4 < 2)
+			continue;
+		arm_in(i, 2 * HOUR + i * SEC);
+		if (i % 4 == 2)
+			continue;
+		CHECK_EQ(shared_cancel(&c, i), WAS_ARMED);
+		deadlines[i] = 0;
+	}
+}
+
+static __u32 note_drained(const struct twheel_op *op)
+{
+	__u32 i = op->user_data;
+
+	CHECK_EQ(op->size, sizeof(*op));
+	CHECK_EQ(op->opcode, TWHEEL_OP_ARM);
+	CHECK_EQ(op->flags, TWHEEL_ABS);
+	CHECK_EQ(op->interval + op->slack + op->jitter, 0);
+	if (op->id)
+		return 0;
+	if (!CHECK(op->user_data < c.nr && deadlines[i], "timer %llu",
+		   op->user_data))
+		return 0;
+	CHECK_EQ(op->deadline | ARMED, deadlines[i] | ARMED, "timer %u", i);
+	CHECK((read64(&c.words[i]) & (IDLE | FIRED | ARMED)) == IDLE, "%llx",
+	      read64(&c.words[i]));
+	deadlines[i] = 0;
+	return 1;
+}
+
+static void test_drain(void)
+{
+	struct twheel_op *edge = (struct twheel_op *)map_edge(2), ops[50];
+	const __u32 nr = 5000;
+	__u32 ordinary = 0, shared = 0, i;
+	long n, k;
+
+	fresh(nr);
+	fire(3);
+	arm_kinds(nr);
+	for (i = 0; i < 100; i++)
+		arm(c.fd, 0, HOUR, i);
+	/* none is lost that can't be told of */
+	CHECK_EQ(drain(c.fd, edge, 10), -EFAULT);
+	n = drain(c.fd, edge - 20, 50);
+	CHECK_EQ(n, 20);
+	memcpy(ops, edge - 20, 20 * sizeof(*ops));
+	while (n > 0) {
+		for (k = 0; k < n; k++) {
+			if (note_drained(&ops[k]))
+				shared++;
+			else
+				ordinary++;
+		}
+		n = drain(c.fd, ops, ARRAY_SIZE(ops));
+	}
+	CHECK_EQ(n, 0);
+	CHECK_EQ(ordinary, 100);
+	CHECK_EQ(shared, 1 + 2 * ((nr - 4) / 4));
+	CHECK_EQ(wheel_info(c.fd).pending, 0);
+	CHECK_EQ(wheel_info(c.fd).next_expiry, 0);
+	CHECK_EQ(wheel_stats(c.fd).drained, shared + ordinary);
+	/* what had expired stays, and what was drained is as good as new */
+	take_all(1);
+	for (i = 0; i < nr; i++)
+		CHECK_EQ(arm_in(i, 100 * MSEC), WAS_NOTHING, "timer %u", i);
+	take_all(nr);
+}
+
+/* ---- beside ordinary timers ---- */
+
+static void test_beside(void)
+{
+	struct twheel_event ev[64];
+	static __u64 at[1000];
+	unsigned char seen[1000] = { 0 };
+	__u64 seed = 5, base;
+	long got = 0, n, k;
+	struct twheel_stats stats;
+	__u32 i;
+
+	fresh(1000);
+	base = now(c.clock);
+	for (i = 0; i < 1000; i++) {
+		at[i] = base + random_next(&seed) % (300 * MSEC);
+		arm(c.fd, TWHEEL_ABS, at[i], i);
+		arm_at(i, base + random_next(&seed) % (300 * MSEC));
+	}
+	while (got < 2000 && readable(c.fd, PATIENCE_MS)) {
+		n = read_events(c.fd, ev, ARRAY_SIZE(ev));
+		for (k = 0; k < n; k++) {
+			if (ev[k].flags & TWHEEL_EVENT_SHARED) {
+				check_event(&ev[k]);
+				continue;
+			}
+			i = ev[k].user_data % 1000;
+			seen[i]++;
+			CHECK_EQ(ev[k].deadline, at[i]);
+			CHECK(ev[k].expired >= at[i]);
+		}
+		got += n > 0 ? n : 0;
+	}
+	CHECK_EQ(got, 2000);
+	for (i = 0; i < 1000; i++)
+		CHECK_EQ(seen[i], 1, "ordinary timer %u", i);
+	take_all(0);
+	stats = wheel_stats(c.fd);
+	CHECK_EQ(stats.expired, 2000);
+	CHECK_EQ(stats.delivered, 2000);
+}
+
+/* ---- clocks and ticks ---- */
+
+#define EACH 40
+
+static struct client clients[12];
+static __u64 times[12][EACH];
+
+static void arm_each(__u32 k)
+{
+	struct client *one = &clients[k];
+	__u64 seed = k + 9, tick = wheel_info(one->fd).tick;
+	__u32 i;
+
+	for (i = 0; i < EACH; i++) {
+		times[k][i] = now(one->clock) + random_next(&seed) % (1200 * MSEC);
+		shared_arm(one, i, times[k][i]);
+		CHECK(read64(&one->area->next_wake) <= times[k][i] + tick ||
+		      now(one->clock) >= times[k][i], "clock %d", one->clock);
+	}
+}
+
+static __u32 take_each(__u32 k)
+{
+	struct client *one = &clients[k];
+	__u32 got = 0, i;
+
+	while (shared_take(one, &i, true)) {
+		__u64 time = now(one->clock);
+
+		CHECK(times[k][i] && time >= times[k][i],
+		      "clock %d at %llu, deadline %llu", one->clock, time,
+		      times[k][i]);
+		times[k][i] = 0;
+		got++;
+	}
+	return got;
+}
+
+static __u32 take_each_of_all(void)
+{
+	__u32 got = 0, k;
+
+	for (k = 0; k < 12; k++)
+		got += take_each(k);
+	return got;
+}
+
+static void test_clocks(void)
+{
+	static const __u32 clocks[] = { 0, 1, 7, 11 };
+	static const __u64 ticks[] = { USEC, 0, SEC };
+	__u32 got = 0, k;
+
+	for (k = 0; k < 12; k++) {
+		client_open(&clients[k], clocks[k % 4], ticks[k / 4], EACH);
+		arm_each(k);
+	}
+	CHECK(WAIT_FOR((got += take_each_of_all()) >= 12 * EACH), "%u", got);
+	CHECK_EQ(got, 12 * EACH);
+	for (k = 0; k < 12; k++)
+		client_close(&clients[k]);
+}
+
+/* ---- the end ---- */
+
+/* What the kernel has allocated in pages that it maps itself, in KiB */
+static long vmalloc_used(void)
+{
+	static char text[8192];
+	const char *at;
+
+	read_text("/proc/meminfo", text, sizeof(text));
+	at = strstr(text, "VmallocUsed:");
+	return at ? atol(at + strlen("VmallocUsed:")) : 0;
+}
+
+static void test_close(void)
+{
+	/* their words, the ring, and the kernel's own eight bytes for each */
+	const __u32 nr = 1 << 16, least = nr * (8 + 4 + 8) / 1024;
+	long before, more = 0;
+	__u32 i, k;
+
+	fresh(1);
+	before = vmalloc_used();
+	for (k = 0; k < 20; k++) {
+		fresh(nr);
+		more = vmalloc_used() - before;
+		for (i = 0; i < nr; i += nr / 500)
+			shared_arm(&c, i, i % 3 ? NEVER : 1);
+		if (k % 2)
+			doorbell(&c);
+	}
+	CHECK(more >= least && more < 2 * least, "%ld KiB, %u are needed", more, least);
+	fresh(1);
+	more = vmalloc_used() - before;
+	CHECK(more < least, "%ld KiB are still allocated", more);
+}
+
+int main(void)
+{
+	tap_start(100);
+	RUN(test_setup, "SETUP: what is taken and what is refused");
+	RUN(test_setup_twice, "SETUP twice, or after a timer");
+	RUN(test_info, "INFO");
+	RUN(test_layout, "where everything is, and what is there at first");
+	RUN(test_numbers, "every timer, of however many");
+	RUN(test_later, "moved to later: no call, and not early");
+	RUN(test_pushed_ahead, "pushed ahead again and again");
+	RUN(test_earlier, "moved to earlier");
+	RUN(test_never, "the latest deadline");
+	RUN(test_cancel_idle, "cancel: there is nothing");
+	RUN(test_cancel_dirty, "cancel before the kernel knew");
+	RUN(test_cancel_taken_up, "cancel when the kernel knows");
+	RUN(test_cancel_moved, "moved and cancelled before the kernel knew");
+	RUN(test_cancel_fired, "cancel after it expired, before it was taken");
+	RUN(test_withdrawn, "armed again after it expired, before it was taken");
+	RUN(test_read, "read(2) takes them as well");
+	RUN(test_read_faults, "read(2) to a bad address loses nothing");
+	RUN(test_blocking_read, "a read that waits");
+	RUN(test_blocking_poll, "a poll that waits");
+	RUN(test_epoll, "epoll, by level and by edge");
+	RUN(test_eventfd, "EVENTFD");
+	RUN(test_drain, "DRAIN");
+	RUN(test_beside, "beside ordinary timers");
+	RUN(test_clocks, "every clock, the shortest tick and the longest");
+	RUN(test_close, "closed with everything pending");
+	return tap_end();
+}

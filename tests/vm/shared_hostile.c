@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A program that writes at random over all that its wheel's shared timers share with
+ * the kernel, from two threads, and makes calls meanwhile. The kernel holds, every
+ * call comes back, and another user's wheel keeps its promises and is not late. Nor is
+ * there anything left of it afterwards.
+ */
+#include "shared.h"
+
+#include <grp.h>
+#include <pthread.h>
+#include <sched.h>
+
+#define HOSTILE 2101
+#define NEIGHBOUR 2102
+
+/* What the neighbour has, of either kind */
+#define TIMERS 500
+
+/* In a machine under load nobody is late by more, for whatever reason */
+#define LATE (10 * SEC)
+
+struct neighbour {
+	bool stop;
+	__u64 expired;
+	__u64 latest;
+};
+
+static struct neighbour *neighbour;
+static struct client c;
+static bool stop;
+static __u64 patience = 1;
+
+static bool stopped(const bool *p)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+static void become(uid_t uid)
+{
+	if (setgroups(0, NULL) || setresgid(uid, uid, uid) ||
+	    setresuid(uid, uid, uid))
+		tap_bail("setuid: %s", strerror(errno));
+}
+
+/* ---- who must notice nothing ---- */
+
+static __u64 at[2][TIMERS];	/* deadlines, of shared and of ordinary timers */
+
+static void rearm(int kind, __u32 i, __u64 *seed)
+{
+	__u64 r = random_next(seed);
+
+	at[kind][i] = now(CLOCK_MONOTONIC) + r % (50 * MSEC);
+	if (kind)
+		arm(c.fd, TWHEEL_ABS, at[kind][i], i);
+	else
+		CHECK_EQ(shared_arm(&c, i, at[kind][i]), WAS_NOTHING);
+	/* and some are moved, or end otherwise */
+	if (!kind && r >> 60 == 3 && shared_cancel(&c, i))
+		rearm(kind, i, seed);
+}
+
+static void note(int kind, __u32 i, __u64 *seed)
+{
+	__u64 time = now(CLOCK_MONOTONIC);
+
+	CHECK(time >= at[kind][i], "early by %llu", at[kind][i] - time);
+	if (time - at[kind][i] > neighbour->latest)
+		neighbour->latest = time - at[kind][i];
+	CHECK(time < at[kind][i] + patience * LATE, "late by %llu",
+	      time - at[kind][i]);
+	at[kind][i] = 0;
+	neighbour->expired++;
+	if (!stopped(&neighbour->stop))
+		rearm(kind, i, seed);
+}
+
+static void take_some(__u64 *seed)
+{
+	struct twheel_event ev[20];
+	long n, k;
+	__u32 i;
+
+	if (shared_take(&c, &i, false))
+		note(0, i, seed);
+	n = read_events(c.fd, ev, ARRAY_SIZE(ev));
+	for (k = 0; k < n; k++)
+		note(!(ev[k].flags & TWHEEL_EVENT_SHARED), ev[k].user_data % TIMERS,
+		     seed);
+}
+
+static bool any_left(void)
+{
+	static const __u64 none[2][TIMERS];
+
+	return memcmp(at, none, sizeof(at));
+}
+
+static void neighbour_child(void)
+{
+	struct twheel_info info;
+	__u64 seed = 11;
+	__u32 i, k;
+
+	become(NEIGHBOUR);
+	client_open(&c, TWHEEL_CLOCK_MONOTONIC, MSEC, TIMERS);
+	for (k = 0; k < 2; k++)
+		for (i = 0; i < TIMERS; i++)
+			rearm(k, i, &seed);
+	while (!stopped(&neighbour->stop)) {
+		CHECK(readable(c.fd, PATIENCE_MS), "nothing expires");
+		take_some(&seed);
+	}
+	while (any_left() && readable(c.fd, PATIENCE_MS))
+		take_some(&seed);
+	for (k = 0; k < 2; k++)
+		for (i = 0; i < TIMERS; i++)
+			CHECK(!at[k][i], "%s timer %u is lost, %llx",
+			      k ? "ordinary" : "shared", i, read64(&c.words[i]));
+	info = wheel_info(c.fd);
+	CHECK_EQ(info.ready, 0);
+	client_close(&c);
+}
+
+/* ---- who misbehaves ---- */
+
+/* Where it hurts most is written to most */
+static size_t some_place(__u64 r)
+{
+	static const size_t places[] = {
+		offsetof(struct twheel_shared, head),
+		offsetof(struct twheel_shared, tail),
+		offsetof(struct twheel_shared, next_wake),
+		sizeof(struct twheel_shared),	/* groups */
+	};
+
+	if (r % 4)
+		return places[r / 4 % ARRAY_SIZE(places)] / 8;
+	return r / 4 % 3 ? (r >> 8) % (c.size / 8) : (r >> 8) % 32;
+}
+
+/* Of anything; most mean something */
+static __u64 some_value(__u64 r)
+{
+	__u64 time = now(CLOCK_MONOTONIC);
+
+	switch (r % 8) {
+	case 0:
+		return r >> 3;
+	case 1:
+		return -1;
+	case 2:
+		return (r >> 32) % 70000;
+	case 3:
+		return (time + (r >> 40)) | ARMED;
+	case 4:
+		return ((time + (r >> 40)) | r << 62) & ~ARMED;
+	case 5:
+		return ARMED;
+	case 6:
+		return r >> (r >> 3 & 63);
+	default:
+		return 0;
+	}
+}
+
+static void *scribbler(void *arg)
+{
+	__u64 seed = 5 + (long)arg * 1000 + now(CLOCK_MONOTONIC);
+	__u64 *words = (__u64 *)c.area;
+
+	while (!stopped(&stop)) {
+		__u64 r = random_next(&seed);
+		__u64 *p = &words[some_place(r)];
+
+		switch (r >> 62) {
+		case 0:
+			__atomic_store_n((__u32 *)p, (__u32)some_value(r * 31),
+					 __ATOMIC_RELAXED);
+			break;
+		case 1:
+			__atomic_store_n(&c.words[(r >> 9) % c.nr],
+					 some_value(r * 31), __ATOMIC_RELAXED);
+			shared_push(&c, (r >> 9) % c.nr);
+			break;
+		default:
+			__atomic_store_n(p, some_value(r * 31), __ATOMIC_RELAXED);
+			break;
+		}
+	}
+	return NULL;
+}
+
+/* Any call; that each comes back is what is asked for */
+static void some_call(__u64 r)
+{
+	static struct twheel_event ev[200];
+	static struct twheel_op ops[100];
+	struct twheel_op op = op_arm(0, (r >> 8) % (5 * MSEC), 1);
+
+	switch (r % 8) {
+	case 0:
+	case 1:
+		CHECK_EQ(doorbell_ring(c.fd), 0);
+		break;
+	case 2:
+	case 3:
+		CHECK(read_events(c.fd, ev, 1 + (r >> 8) % 200) != 0);
+		break;
+	case 4:
+		CHECK(drain(c.fd, ops, (r >> 8) % 100) >= 0);
+		break;
+	case 5:
+		op_single(c.fd, &op);
+		break;
+	case 6:
+		readable(c.fd, r >> 8 & 1);
+		break;
+	default:
+		wheel_info(c.fd);
+		wheel_stats(c.fd);
+		break;
+	}
+}
+
+static void scribble(__u64 ns, bool ends)
+{
+	__u64 end = now(CLOCK_MONOTONIC) + ns, seed = end | 1;
+	pthread_t threads[2];
+	long i;
+
+	stop = false;
+	for (i = 0; i < 2; i++)
+		if (pthread_create(&threads[i], NULL, scribbler, (void *)i))
+			tap_bail("pthread_create failed");
+	while (now(CLOCK_MONOTONIC) < end || !ends)
+		some_call(random_next(&seed));
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	for (i = 0; i < 50; i++)
+		some_call(random_next(&seed));
+}
+
+static const struct {
+	__u32 nr;
+	__u64 tick;
+} kinds[] = { { 5000, 0 }, { 64, USEC }, { 1, MSEC }, { 40000, 0 } };
+
+static __u32 kind;
+
+static void closing_child(void)
+{
+	become(HOSTILE);
+	client_open(&c, TWHEEL_CLOCK_MONOTONIC, kinds[kind].tick, kinds[kind].nr);
+	scribble(500 * MSEC, true);
+	client_close(&c);
+}
+
+static void killed_child(void)
+{
+	become(HOSTILE);
+	client_open(&c, TWHEEL_CLOCK_MONOTONIC, kinds[kind].tick, kinds[kind].nr);
+	scribble(0, false);
+}
+
+static void kill_one(pid_t pid)
+{
+	int status;
+
+	sleep_ns(500 * MSEC);
+	kill(pid, SIGKILL);
+	if (waitpid(pid, &status, 0) != pid)
+		tap_bail("waitpid failed");
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "status %#x", status);
+}
+
+/* What the same user's next program has is as it should be */
+static void correct_child(void)
+{
+	__u32 seen[100] = { 0 }, got = 0, i;
+	__u64 base;
+
+	become(HOSTILE);
+	client_open(&c, TWHEEL_CLOCK_MONOTONIC, 0, 100);
+	CHECK_EQ(c.area->tail, 0);
+	CHECK_EQ(c.groups[0], 0);
+	base = now(CLOCK_MONOTONIC);
+	for (i = 0; i < 100; i++)
+		CHECK_EQ(shared_arm(&c, i, base + i * MSEC), WAS_NOTHING);
+	while (got < 100 && readable(c.fd, PATIENCE_MS))
+		while (shared_take(&c, &i, true)) {
+			CHECK(now(CLOCK_MONOTONIC) >= base + i * MSEC, "early");
+			seen[i]++;
+			got++;
+		}
+	for (i = 0; i < 100; i++)
+		CHECK_EQ(seen[i], 1, "timer %u", i);
+	client_close(&c);
+}
+
+static void rounds(void (*hostile)(void), bool killed)
+{
+	pid_t pid, beside;
+
+	memset(neighbour, 0, sizeof(*neighbour));
+	beside = tap_fork(neighbour_child);
+	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
+		pid = tap_fork(hostile);
+		if (killed)
+			kill_one(pid);
+		else
+			tap_join(pid);
+		tap_join(tap_fork(correct_child));
+	}
+	__atomic_store_n(&neighbour->stop, true, __ATOMIC_RELAXED);
+	tap_join(beside);
+	tap_diag("the neighbour's timers: %llu, the latest by %llu us",
+		 neighbour->expired, neighbour->latest / USEC);
+	CHECK(neighbour->expired > 2 * TIMERS, "%llu", neighbour->expired);
+}
+
+static void test_closed(void)
+{
+	rounds(closing_child, false);
+}
+
+static void test_killed(void)
+{
+	rounds(killed_child, true);
+}
+
+int main(void)
+{
+	struct stat st;
+
+	tap_start(100);
+	if (getenv("PATIENCE"))
+		patience = atoi(getenv("PATIENCE"));
+	neighbour = map_shared(sizeof(*neighbour));
+	/* the root of an initramfs may be closed to others */
+	if (stat(DEVICE, &st) || chmod(DEVICE, 0666) || chmod("/", 0755))
+		tap_bail("%s: %s", DEVICE, strerror(errno));
+	RUN(test_closed, "written over by a program that then closes it");
+	RUN(test_killed, "written over by a program that is killed meanwhile");
+	chmod(DEVICE, st.st_mode & 0777);
+	return tap_end();
+}

@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The area of shared timers as memory: all that a program can do to a mapping, each
+ * with its defined answer, and the timers go on.
+ */
+#include "shared.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#define N 4096			/* several pages of everything */
+
+static struct client c;
+
+static void fresh(void)
+{
+	if (c.fd > 0)
+		client_close(&c);
+	client_open(&c, TWHEEL_CLOCK_MONOTONIC, MSEC, N);
+}
+
+/* The negative error, or 0 and then unmapped again */
+static long try_map(int fd, size_t size, int prot, int flags, off_t offset)
+{
+	void *p = mmap(NULL, size, prot, flags, fd, offset);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	if (munmap(p, size))
+		tap_bail("munmap: %s", strerror(errno));
+	return 0;
+}
+
+static const int rw = PROT_READ | PROT_WRITE;
+
+static void must(int ret, const char *what)
+{
+	if (ret)
+		tap_bail("%s: %s", what, strerror(errno));
+}
+
+static void take_of(struct client *from, __u32 want)
+{
+	__u32 i;
+
+	CHECK(readable(c.fd, PATIENCE_MS), "timer %u", want);
+	if (CHECK(shared_take(from, &i, true), "timer %u", want))
+		CHECK_EQ(i, want);
+}
+
+static void take(__u32 want)
+{
+	take_of(&c, want);
+}
+
+static void read_one(__u32 want)
+{
+	struct twheel_event ev;
+
+	if (CHECK_EQ(collect(c.fd, &ev, 1), 1))
+		CHECK_EQ(ev.user_data, want);
+}
+
+/* It works, whatever was done to it */
+static void check_works(void)
+{
+	shared_arm(&c, 1, now(c.clock) + 5 * MSEC);
+	take(1);
+	shared_arm(&c, N - 1, now(c.clock) + 5 * MSEC);
+	read_one(N - 1);
+}
+
+static void test_arguments(void)
+{
+	size_t size;
+
+	fresh();
+	size = c.size;
+	CHECK(size >= 4 * PAGE, "%zu", size);
+	CHECK_EQ(try_map(c.fd, size, rw, MAP_SHARED, 0), 0);
+	CHECK_EQ(try_map(c.fd, size, rw, MAP_SHARED | MAP_POPULATE, 0), 0);
+	CHECK_EQ(try_map(c.fd, size, rw, MAP_SHARED_VALIDATE, 0), 0);
+	CHECK_EQ(try_map(c.fd, size, PROT_NONE, MAP_SHARED, 0), 0);
+	/* whole pages, as everywhere */
+	CHECK_EQ(try_map(c.fd, size - 1, rw, MAP_SHARED, 0), 0);
+	CHECK_EQ(try_map(c.fd, size + 1, rw, MAP_SHARED, 0), -EINVAL);
+	CHECK_EQ(try_map(c.fd, size - PAGE, rw, MAP_SHARED, 0), -EINVAL);
+	CHECK_EQ(try_map(c.fd, size + PAGE, rw, MAP_SHARED, 0), -EINVAL);
+	CHECK_EQ(try_map(c.fd, PAGE, rw, MAP_SHARED, 0), -EINVAL);
+	CHECK_EQ(try_map(c.fd, 2 * size, rw, MAP_SHARED, 0), -EINVAL);
+	CHECK_EQ(try_map(c.fd, size, rw, MAP_SHARED, PAGE), -EINVAL);
+	CHECK_EQ(try_map(c.fd, size - PAGE, rw, MAP_SHARED, PAGE), -EINVAL);
+	CHECK_EQ(try_map(c.fd, size, rw, MAP_SHARED, 1L << 40), -EINVAL);
+	CHECK_EQ(try_map(c.fd, size, rw, MAP_PRIVATE, 0), -EINVAL);
+	CHECK_EQ(try_map(c.fd, size, PROT_READ, MAP_PRIVATE, 0), -EINVAL);
+	CHECK_EQ(try_map(c.fd, size, rw | PROT_EXEC, MAP_SHARED, 0), -EACCES);
+	CHECK_EQ(try_map(c.fd, size, PROT_EXEC, MAP_SHARED, 0), -EACCES);
+	check_works();
+}
+
+static void test_nothing_to_map(void)
+{
+	int fd = wheel_open(O_NONBLOCK);
+
+	CHECK_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
+	CHECK_EQ(try_map(fd, PAGE, rw, MAP_PRIVATE, 0), -ENODEV);
+	/* before it is set up; and that is still to be done */
+	CHECK_EQ(shared_setup(fd, 1, 0, 0, 10), 0);
+	CHECK_EQ(try_map(fd, wheel_info(fd).shared_size, rw, MAP_SHARED, 0), 0);
+	close(fd);
+	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, 0);
+	CHECK_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
+	arm(fd, 0, HOUR, 0);
+	CHECK_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
+	close(fd);
+	fd = wheel_open(O_NONBLOCK);
+	CHECK_EQ(wheel_setup(fd, 1, 0, 0, TWHEEL_SETUP_COUNT), 0);
+	CHECK_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
+	close(fd);
+}
+
+/* Neither longer nor elsewhere, by any of the ways; shorter is as with munmap */
+static void test_mremap(void)
+{
+	char *other = map_pages(c.size / PAGE + 2, PROT_NONE);
+	const size_t size = c.size;
+	void *p;
+
+	fresh();
+	p = mremap(c.area, size, size + PAGE, 0);
+	CHECK(p == MAP_FAILED, "longer");
+	p = mremap(c.area, size, size + PAGE, MREMAP_MAYMOVE);
+	CHECK(p == MAP_FAILED, "longer, elsewhere");
+	p = mremap(c.area, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, other);
+	CHECK(p == MAP_FAILED, "elsewhere");
+	p = mremap(c.area, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, other);
+	CHECK(p == MAP_FAILED, "a part of it, elsewhere");
+	p = mremap(c.area, 0, size, MREMAP_MAYMOVE);
+	CHECK(p == MAP_FAILED, "once more");
+	p = mremap(c.area, size, size, MREMAP_MAYMOVE | MREMAP_DONTUNMAP);
+	CHECK(p == MAP_FAILED, "elsewhere and here");
+	check_works();
+	p = mremap(c.area, size, size - PAGE, 0);
+	CHECK(p == c.area, "shorter");
+	shared_arm(&c, 1, now(c.clock) + 5 * MSEC);
+	take(1);
+	p = mremap(c.area, size - PAGE, size, 0);
+	CHECK(p == MAP_FAILED, "as long as it was");
+}
+
+static bool touch_kills(char *p, bool writes)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		signal(SIGSEGV, SIG_DFL);
+		if (writes)
+			__atomic_store_n(p, 1, __ATOMIC_RELAXED);
+		else
+			__atomic_load_n(p, __ATOMIC_RELAXED);
+		_exit(0);
+	}
+	if (waitpid(pid, &status, 0) != pid)
+		tap_bail("waitpid failed");
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV;
+}
+
+/* What is not mapped any more expires like the rest */
+static void test_partial_munmap(void)
+{
+	char *end, *area;
+
+	fresh();
+	area = (char *)c.area;
+	end = area + c.size;
+	shared_arm(&c, N - 1, now(c.clock) + 20 * MSEC);
+	must(munmap(end - PAGE, PAGE), "munmap");
+	CHECK(touch_kills(end - PAGE, false));
+	read_one(N - 1);
+	shared_arm(&c, 1, now(c.clock) + 5 * MSEC);
+	take(1);
+	/* the head: all that is left is read(2) */
+	shared_arm(&c, 2, now(c.clock) + 20 * MSEC);
+	must(munmap(area, PAGE), "munmap");
+	read_one(2);
+	must(munmap(area + 2 * PAGE, PAGE), "munmap");
+	CHECK_EQ(wheel_info(c.fd).pending, 0);
+	/* mapped anew it is whole, and what was there is there */
+	must(munmap(area, c.size), "munmap");
+	client_map(&c, c.fd);
+	CHECK_EQ(c.area->version, TWHEEL_SHARED_VERSION);
+	CHECK_EQ(c.area->tail, 3);
+	CHECK_EQ(c.area->head, 3);
+	check_works();
+}
+
+static void arming_child(void)
+{
+	CHECK_EQ(shared_arm(&c, 5, now(c.clock) + 20 * MSEC), WAS_NOTHING);
+	CHECK_EQ(shared_arm(&c, 6, now(c.clock) + HOUR), WAS_NOTHING);
+	CHECK_EQ(shared_cancel(&c, 7), WAS_ARMED);
+}
+
+static void taking_child(void)
+{
+	take(8);
+}
+
+static void unmapping_child(void)
+{
+	must(munmap(c.area, c.size), "munmap");
+}
+
+static void test_fork(void)
+{
+	fresh();
+	shared_arm(&c, 7, now(c.clock) + HOUR);
+	tap_join(tap_fork(arming_child));
+	take(5);
+	/* what it armed outlives it */
+	CHECK_EQ(shared_arm(&c, 6, now(c.clock) + 10 * MSEC), WAS_ARMED);
+	take(6);
+	CHECK_EQ(shared_cancel(&c, 7), WAS_NOTHING);
+	shared_arm(&c, 8, now(c.clock) + 10 * MSEC);
+	tap_join(tap_fork(taking_child));
+	CHECK_EQ(shared_waiting(&c), 0);
+	tap_join(tap_fork(unmapping_child));
+	check_works();
+}
+
+/* What can't be written to by the program is still written by the kernel */
+static void test_mprotect(void)
+{
+	char *area;
+
+	fresh();
+	area = (char *)c.area;
+	CHECK_EQ(mprotect(area, c.size, rw | PROT_EXEC) ? -errno : 0, -EACCES);
+	CHECK_EQ(mprotect(area, PAGE, PROT_EXEC) ? -errno : 0, -EACCES);
+	shared_arm(&c, 3, now(c.clock) + 20 * MSEC);
+	must(mprotect(area, c.size, PROT_READ), "mprotect");
+	CHECK(touch_kills((char *)&c.area->head, true));
+	CHECK(readable(c.fd, PATIENCE_MS));
+	CHECK(read64(&c.words[3]) & FIRED, "%llx", read64(&c.words[3]));
+	must(mprotect(area, c.size, PROT_NONE), "mprotect");
+	CHECK(touch_kills((char *)&c.area->head, false));
+	must(mprotect(area + PAGE, PAGE, PROT_READ), "mprotect");
+	must(mprotect(area, c.size, rw), "mprotect");
+	take(3);
+	check_works();
+}
+
+static void test_twice(void)
+{
+	struct client d;
+
+	fresh();
+	client_map(&d, c.fd);
+	CHECK(d.area != c.area);
+	CHECK_EQ(shared_arm(&d, 9, now(c.clock) + HOUR), WAS_NOTHING);
+	CHECK_EQ(shared_arm(&c, 9, now(c.clock) + 5 * MSEC), WAS_ARMED);
+	take_of(&d, 9);
+	CHECK_EQ(shared_waiting(&c), 0);
+	CHECK_EQ(shared_arm(&d, 9, now(c.clock) + HOUR), WAS_NOTHING);
+	CHECK_EQ(shared_cancel(&c, 9), WAS_ARMED);
+	CHECK_EQ(shared_cancel(&d, 9), WAS_NOTHING);
+	must(munmap(d.area, d.size), "munmap");
+	check_works();
+}
+
+/* The mapping keeps the wheel when the descriptor is gone, and the other way round */
+static void test_close(void)
+{
+	__u32 i = 0;
+
+	fresh();
+	shared_arm(&c, 3, now(c.clock) + HOUR);
+	shared_arm(&c, 4, now(c.clock) + 50 * MSEC);
+	close(c.fd);
+	CHECK(WAIT_FOR(shared_take(&c, &i, true)));
+	CHECK_EQ(i, 4);
+	CHECK_EQ(shared_cancel(&c, 3), WAS_ARMED);
+	must(munmap(c.area, c.size), "munmap");
+
+	client_open(&c, TWHEEL_CLOCK_MONOTONIC, MSEC, N);
+	shared_arm(&c, 3, now(c.clock) + 30 * MSEC);
+	must(munmap(c.area, c.size), "munmap");
+	read_one(3);
+	client_map(&c, c.fd);
+	check_works();
+}
+
+/* A descriptor that can't write maps what can't be written, and does the rest */
+static void test_read_only(void)
+{
+	int fd = open(DEVICE, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct twheel_shared *area;
+	size_t size;
+
+	CHECK_EQ(shared_setup(fd, 1, 0, 0, 100), 0);
+	size = wheel_info(fd).shared_size;
+	CHECK_EQ(try_map(fd, size, rw, MAP_SHARED, 0), -EACCES);
+	area = shared_map_as(fd, size, PROT_READ, MAP_SHARED);
+	if (!CHECK(area != MAP_FAILED, "%s", strerror(errno)))
+		return;
+	CHECK_EQ(mprotect(area, size, rw) ? -errno : 0, -EACCES);
+	CHECK_EQ(area->nr, 100);
+	arm(fd, 0, 10 * MSEC, 1);
+	CHECK(readable(fd, PATIENCE_MS));
+	CHECK_EQ(doorbell_ring(fd), 0);
+	munmap(area, size);
+	close(fd);
+	/* one that is read-only beside one that is not */
+	fresh();
+	area = shared_map_as(c.fd, c.size, PROT_READ, MAP_SHARED);
+	CHECK(touch_kills((char *)&area->head, true));
+	shared_arm(&c, 1, 1);
+	CHECK(WAIT_FOR(__atomic_load_n(&area->tail, __ATOMIC_ACQUIRE) == 1));
+	munmap(area, c.size);
+	take(1);
+}
+
+/* ---- a descriptor that was passed ---- */
+
+static int sockets[2];
+
+static void send_fd(int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { "x", 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
+
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+	if (sendmsg(sockets[0], &msg, 0) != 1)
+		tap_bail("sendmsg: %s", strerror(errno));
+}
+
+static int receive_fd(void)
+{
+	char control[CMSG_SPACE(sizeof(int))], byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	int fd;
+
+	if (recvmsg(sockets[1], &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
+		tap_bail("recvmsg: %s", strerror(errno));
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	return fd;
+}
+
+static void receiving_child(void)
+{
+	struct client d;
+
+	client_map(&d, receive_fd());
+	CHECK_EQ(d.nr, 77);
+	CHECK_EQ(shared_arm(&d, 5, now(d.clock) + 20 * MSEC), WAS_NOTHING);
+	CHECK_EQ(shared_cancel(&d, 6), WAS_ARMED);
+}
+
+static void test_passed(void)
+{
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
+		tap_bail("socketpair: %s", strerror(errno));
+	/* begun before there is such a wheel, so that nothing is inherited */
+	pid = tap_fork(receiving_child);
+	client_close(&c);
+	client_open(&c, TWHEEL_CLOCK_MONOTONIC, MSEC, 77);
+	shared_arm(&c, 6, now(c.clock) + HOUR);
+	send_fd(c.fd);
+	tap_join(pid);
+	take(5);
+	CHECK_EQ(shared_cancel(&c, 6), WAS_NOTHING);
+	close(sockets[0]);
+	close(sockets[1]);
+}
+
+/* ---- memory management ---- */
+
+static void test_advice(void)
+{
+	static char text[1 << 16];
+	__u32 i;
+
+	fresh();
+	CHECK_EQ(mlock(c.area, c.size), 0);
+	CHECK_EQ(mlockall(MCL_CURRENT), 0);
+	check_works();
+	CHECK_EQ(munlockall(), 0);
+	for (i = 0; i < N; i += 64)
+		shared_arm(&c, i, now(c.clock) + HOUR + i);
+	/* given back to the kernel, which has it all the same */
+	madvise(c.area, c.size, MADV_DONTNEED);
+	madvise(c.area, c.size, MADV_REMOVE);
+	madvise(c.area, c.size, MADV_PAGEOUT);
+	madvise(c.area, c.size, MADV_COLD);
+	msync(c.area, c.size, MS_SYNC);
+	CHECK_EQ(c.area->nr, N);
+	for (i = 0; i < N; i += 64)
+		CHECK_EQ(shared_cancel(&c, i), WAS_ARMED, "timer %u", i);
+	read_text("/proc/self/smaps", text, sizeof(text));
+	check_works();
+}
+
+/* ---- calls whose arguments lie in the area itself ---- */
+
+/* Words of timers that are not used, on a page that nobody has touched yet */
+static char *scratch(size_t bytes)
+{
+	unsigned long at = (unsigned long)&c.words[N - 512 - bytes / 8];
+
+	return (char *)(at & ~63UL);
+}
+
+static void test_buffers(void)
+{
+	struct twheel_event *ev;
+	struct twheel_op *ops;
+	struct twheel_info *info;
+	__u32 i;
+
+	fresh();
+	for (i = 0; i < 20; i++)
+		shared_arm(&c, i, 1);
+	CHECK(WAIT_FOR(shared_waiting(&c) == 20));
+	ev = (struct twheel_event *)scratch(20 * sizeof(*ev));
+	CHECK_EQ(read_events(c.fd, ev, 20), 20);
+	for (i = 0; i < 20; i++) {
+		CHECK_EQ(ev[i].flags, TWHEEL_EVENT_SHARED);
+		CHECK(ev[i].user_data < 20, "%llu", ev[i].user_data);
+	}
+	CHECK_EQ(shared_waiting(&c), 0);
+
+	fresh();
+	ops = (struct twheel_op *)scratch(10 * sizeof(*ops));
+	for (i = 0; i < 10; i++)
+		ops[i] = op_arm(0, HOUR, i);
+	submit_all(c.fd, ops, 10);
+	CHECK_EQ(wheel_info(c.fd).pending, 10);
+	for (i = 0; i < 10; i++)
+		CHECK_EQ(cancel(c.fd, ops[i].id), 0);
+
+	fresh();
+	shared_arm(&c, 3, now(c.clock) + HOUR);
+	ops = (struct twheel_op *)scratch(10 * sizeof(*ops));
+	CHECK_EQ(drain(c.fd, ops, 10), 1);
+	CHECK_EQ(ops->user_data, 3);
+
+	fresh();
+	info = (struct twheel_info *)scratch(sizeof(*info));
+	info->size = sizeof(*info);
+	CHECK_EQ(wheel_ioctl(c.fd, TWHEEL_IOC_INFO, info), 0);
+	CHECK_EQ(info->shared, N);
+	check_works();
+}
+
+/* Over all that matters: wrong, but only to the program that does so */
+static void test_own_foot(void)
+{
+	struct iovec iov;
+	size_t ring;
+	__u32 i;
+
+	fresh();
+	ring = c.area->ring;
+	for (i = 0; i < 1000; i++)
+		shared_arm(&c, i, 1);
+	CHECK(WAIT_FOR(shared_waiting(&c) == 1000));
+	iov = (struct iovec){ c.area, 1000 * sizeof(struct twheel_event) };
+	readv(c.fd, &iov, 1);
+	iov = (struct iovec){ c.ring, c.size - ring };
+	readv(c.fd, &iov, 1);
+	drain(c.fd, (struct twheel_op *)c.area, 100);
+	doorbell_ring(c.fd);
+	/* a page of one wheel as the argument of another */
+	i = wheel_open(O_NONBLOCK);
+	wheel_ioctl(i, TWHEEL_IOC_STATS, c.words);
+	wheel_ioctl(i, TWHEEL_IOC_SUBMIT, c.area);
+	close(i);
+	fresh();
+	check_works();
+}
+
+int main(void)
+{
+	tap_start(60);
+	RUN(test_arguments, "what can be mapped, and how");
+	RUN(test_nothing_to_map, "wheels that have nothing to map");
+	RUN(test_mremap, "mremap");
+	RUN(test_partial_munmap, "munmap of a part");
+	RUN(test_fork, "fork");
+	RUN(test_mprotect, "mprotect");
+	RUN(test_twice, "mapped twice");
+	RUN(test_close, "closed while it is mapped, unmapped while it is open");
+	RUN(test_read_only, "read-only");
+	RUN(test_passed, "in a process that was passed the wheel");
+	RUN(test_advice, "mlock, madvise, msync");
+	RUN(test_buffers, "calls whose arguments lie in the area");
+	RUN(test_own_foot, "calls that write over the area's head");
+	return tap_end();
+}
