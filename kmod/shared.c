@@ -128,10 +128,10 @@ static void tw_ring_put(struct tw_shared *shared, u32 nr)
 }
 
 /**
- * struct tw_look - a look at timers of a block
+ * struct tw_look - what came of a look at timers of a block
  * @due: deadlines until then expire, in ns of the program's time
  * @stamp: the time that it is now, in ns of the host's
- * @first: of those that do not, the first, in ns of the host's time
+ * @next: when to look again, in ns of the host's time, or TW_NEVER
  * @known: timers that were known before
  * @lost: timers that are not known any more
  * @armed: timers that expire, and were not known before
@@ -141,7 +141,7 @@ static void tw_ring_put(struct tw_shared *shared, u32 nr)
 struct tw_look {
 	s64 due;
 	s64 stamp;
-	s64 first;
+	s64 next;
 	u32 known;
 	u32 lost;
 	u32 armed;
@@ -149,35 +149,28 @@ struct tw_look {
 	u32 cancelled;
 };
 
-/* What a word says when it is not simply pending: returns false to look again. */
-static bool tw_look_closer(struct twheel *tw, struct tw_look *look, u32 nr,
-			   u64 word)
+/* Is a timer pending, and not due? (A word that is idle is negative.) */
+static bool tw_word_later(s64 word, s64 due)
 {
+	return word & TWHEEL_WORD_ARMED && word > due;
+}
+
+/* A timer is due. Returns false if its word has changed. */
+static bool tw_look_fire(struct twheel *tw, struct tw_look *look, u32 nr, u64 word)
+{
+	s64 late = look->stamp - tw_word_deadline(tw, word);
 	struct tw_shared *shared = tw->shared;
 	u32 bit = BIT(nr % TW_BLOCK);
-	s64 deadline;
 
-	if (word & TW_WORD_STATES) {
-		look->lost |= bit;
-		return true;
-	}
-	if (!(word & TWHEEL_WORD_ARMED)) {
-		if (!tw_word_leave(&shared->words[nr], word))
-			return false;
-		look->cancelled += !!(look->known & bit);
-		look->lost |= bit;
-		return true;
-	}
-	if (tw_ring_full(shared) &&
+	if (unlikely(tw_ring_full(shared)) &&
 	    !tw_in_ring(shared, shared->marks[nr].position, nr)) {
 		/* Only for a program that broke the rules. */
-		look->first = min_t(s64, look->first, look->stamp + TW_FULL_NS);
+		look->next = min_t(s64, look->next, look->stamp + TW_FULL_NS);
 		return true;
 	}
 	if (!tw_word_fire(&shared->words[nr], word))
 		return false;
-	deadline = tw_word_deadline(tw, word);
-	shared->marks[nr].late = tw_late(max(look->stamp - deadline, 0LL));
+	shared->marks[nr].late = tw_late(max(late, 0LL));
 	tw_ring_put(shared, nr);
 	look->armed += !(look->known & bit);
 	look->fired++;
@@ -185,45 +178,74 @@ static bool tw_look_closer(struct twheel *tw, struct tw_look *look, u32 nr,
 	return true;
 }
 
-/* Look at a timer. */
-static void tw_look_at(struct twheel *tw, struct tw_look *look, u32 nr)
+/* A timer is not known any more, if its word says so. Returns false if that has changed. */
+static bool tw_look_leave(struct twheel *tw, struct tw_look *look, u32 nr, u64 word)
+{
+	u32 bit = BIT(nr % TW_BLOCK);
+
+	if (!(word & TW_WORD_STATES)) {
+		if (!tw_word_leave(&tw->shared->words[nr], word))
+			return false;
+		look->cancelled += !!(look->known & bit);
+	}
+	look->lost |= bit;
+	return true;
+}
+
+/* Look at a timer of which there is more to say than that it is pending. */
+static noinline void tw_look_closer(struct twheel *tw, struct tw_look *look, u32 nr)
 {
 	unsigned int tries;
+	bool done;
 
 	for (tries = 0; tries < TW_TRIES; tries++) {
 		u64 word = atomic64_read(&tw->shared->words[nr]);
 
-		if (tw_word_pending(word) && (s64)word > look->due) {
-			look->first = min(look->first, tw_word_deadline(tw, word));
+		if (tw_word_later(word, look->due)) {
+			look->next = min(look->next, tw_word_deadline(tw, word));
 			return;
 		}
-		if (tw_look_closer(tw, look, nr, word))
+		if (tw_word_pending(word))
+			done = tw_look_fire(tw, look, nr, word);
+		else
+			done = tw_look_leave(tw, look, nr, word);
+		if (done)
 			return;
 	}
-	look->first = min(look->first, look->stamp + 1);
+	look->next = min(look->next, look->stamp + 1);
 }
 
 /*
  * Look at timers of a block, one bit for each. Those that are found to be pending
  * are known from then on.
  *
- * Returns the first deadline of those that are, or TW_NEVER.
+ * Returns the first deadline of those that are, in ns of the host's time, or TW_NEVER.
  */
 static s64 tw_block_look(struct twheel *tw, struct tw_block *block, u32 bits,
 			 struct tw_step *step, s64 due)
 {
 	u32 base = (block - tw->shared->blocks) * TW_BLOCK;
+	const atomic64_t *words = &tw->shared->words[base];
+	s64 first = TW_NEVER, due_word = tw_clock_to_user(&tw->wheel.clock, due);
 	struct tw_look look = {
-		.due = tw_clock_to_user(&tw->wheel.clock, due),
+		.due = due_word,
 		.stamp = step->stamp,
-		.first = TW_NEVER,
+		.next = TW_NEVER,
 		.known = block->known,
 	};
 	u32 cost, left;
 
 	lockdep_assert_held(&tw->lock);
-	for (left = bits; left; left &= left - 1)
-		tw_look_at(tw, &look, base + __ffs(left));
+	for (left = bits; left; left &= left - 1) {
+		s64 word = atomic64_read(&words[__ffs(left)]);
+
+		if (likely(tw_word_later(word, due_word)))
+			first = min(first, word);
+		else
+			tw_look_closer(tw, &look, base + __ffs(left));
+	}
+	if (first != TW_NEVER)
+		look.next = min(look.next, tw_word_deadline(tw, first));
 
 	block->known = (look.known | bits) & ~look.lost;
 	tw->shared->pending += hweight32(block->known) - hweight32(look.known);
@@ -233,7 +255,7 @@ static s64 tw_block_look(struct twheel *tw, struct tw_block *block, u32 bits,
 	step->expired += look.fired;
 	cost = hweight32(bits) / TW_LOOKS + TW_FIRE_BUDGET * look.fired;
 	step->budget -= min(step->budget, cost);
-	return look.first;
+	return look.next;
 }
 
 /**
