@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 
 #include <twheel.h>
+#include <twheel_shared.h>
 
 /* Far enough away never to come, and a time that is over */
 #define NEVER HOUR
@@ -617,6 +618,201 @@ static void threads(void)
 	CHECK_EQ(info().pending + info().ready, 0);
 }
 
+#define SHARED 5000
+
+static struct twheel_area area;
+
+static void fresh_shared(void)
+{
+	struct twheel_setup setup = {
+		.size = sizeof(setup),
+		.flags = TWHEEL_SETUP_SHARED,
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+		.shared = SHARED,
+		.tick = MSEC,
+	};
+	int ret;
+
+	fresh(O_NONBLOCK);
+	ret = twheel_setup(tw, &setup);
+	if (ret)
+		tap_bail("twheel_setup: %s", strerror(-ret));
+	ret = twheel_shared_map(tw, &area);
+	if (ret)
+		tap_bail("twheel_shared_map: %s", strerror(-ret));
+}
+
+static __u64 in(__u64 ns)
+{
+	return now(CLOCK_MONOTONIC) + ns;
+}
+
+/* Take that timer, and no other, and not before its deadline */
+static void taken(unsigned int want, __u64 deadline)
+{
+	unsigned int n = SHARED;
+	bool got = WAIT_FOR(twheel_shared_take(&area, &n));
+
+	CHECK(got && now(CLOCK_MONOTONIC) >= deadline);
+	CHECK_EQ(n, want);
+}
+
+static void sharing(void)
+{
+	struct twheel_event event;
+	unsigned int n = 0;
+	__u64 deadline;
+
+	fresh(0);
+	CHECK_EQ(twheel_shared_map(tw, &area), -EINVAL);
+	fresh_shared();
+	CHECK_EQ(area.nr, SHARED);
+	CHECK_EQ(twheel_shared_take(&area, &n), 0);
+	CHECK_EQ(twheel_shared_cancel(&area, 7), TWHEEL_STATE_NONE);
+
+	deadline = in(30 * MSEC);
+	CHECK_EQ(twheel_shared_arm(&area, 7, deadline), TWHEEL_STATE_NONE);
+	CHECK_EQ(twheel_shared_arm(&area, SHARED - 1, in(NEVER)), TWHEEL_STATE_NONE);
+	CHECK(readable(twheel_fd(tw), PATIENCE_MS));
+	taken(7, deadline);
+	CHECK_EQ(twheel_shared_cancel(&area, 7), TWHEEL_STATE_NONE, "it was taken");
+
+	deadline = in(20 * MSEC);
+	CHECK_EQ(twheel_shared_arm(&area, SHARED - 1, deadline), TWHEEL_STATE_PENDING);
+	CHECK(readable(twheel_fd(tw), PATIENCE_MS));
+	CHECK_EQ(twheel_shared_take_alone(&area, &n), 1);
+	CHECK_EQ(n, SHARED - 1);
+
+	deadline = in(10 * MSEC);
+	CHECK_EQ(twheel_shared_arm(&area, 8, deadline), TWHEEL_STATE_NONE);
+	CHECK(readable(twheel_fd(tw), PATIENCE_MS));
+	CHECK_EQ(twheel_read(tw, &event, 1), 1);
+	CHECK_EQ(event.flags, TWHEEL_EVENT_SHARED);
+	CHECK_EQ(event.user_data, 8);
+	CHECK_EQ(event.deadline, deadline | TWHEEL_WORD_ARMED);
+	CHECK(event.expired >= event.deadline);
+	CHECK_EQ(twheel_shared_take(&area, &n), 0);
+	twheel_shared_unmap(&area);
+}
+
+static void withdrawing(void)
+{
+	unsigned int n;
+	__u64 deadline;
+
+	fresh_shared();
+	CHECK_EQ(twheel_shared_arm(&area, 1, PAST), TWHEEL_STATE_NONE);
+	CHECK_EQ(twheel_shared_arm(&area, 2, PAST), TWHEEL_STATE_NONE);
+	CHECK(readable(twheel_fd(tw), PATIENCE_MS));
+	CHECK_EQ(twheel_shared_cancel(&area, 1), TWHEEL_STATE_READY);
+	deadline = in(20 * MSEC);
+	CHECK_EQ(twheel_shared_arm(&area, 2, deadline), TWHEEL_STATE_READY);
+	taken(2, deadline);
+	CHECK_EQ(twheel_shared_arm(&area, 1, in(NEVER)), TWHEEL_STATE_NONE);
+	CHECK_EQ(twheel_shared_arm(&area, 1, in(2 * NEVER)), TWHEEL_STATE_PENDING);
+	CHECK_EQ(twheel_shared_arm(&area, 1, PAST), TWHEEL_STATE_PENDING);
+	taken(1, PAST);
+	CHECK_EQ(twheel_shared_arm(&area, 3, in(NEVER)), TWHEEL_STATE_NONE);
+	CHECK_EQ(twheel_shared_cancel(&area, 3), TWHEEL_STATE_PENDING);
+	CHECK_EQ(twheel_shared_arm(&area, 3, in(2 * NEVER)), TWHEEL_STATE_NONE);
+	CHECK_EQ(twheel_shared_take(&area, &n), 0);
+	twheel_shared_unmap(&area);
+}
+
+/* The descriptor was kept; who used the timers died in the middle of two steps */
+static void taking_over(void)
+{
+	unsigned int n = 0, other = 0;
+	struct twheel_area before;
+
+	fresh_shared();
+	before = area;
+	CHECK_EQ(twheel_shared_arm(&before, 1, PAST), TWHEEL_STATE_NONE);
+	CHECK(readable(twheel_fd(tw), PATIENCE_MS));
+	before.shared->head++;
+	before.words[2] = PAST;
+	twheel_shared_unmap(&before);
+
+	CHECK_EQ(twheel_shared_map(tw, &area), 0);
+	CHECK_EQ(twheel_shared_recover(&area), 0);
+	CHECK(WAIT_FOR(twheel_shared_take(&area, &n)));
+	CHECK(WAIT_FOR(twheel_shared_take(&area, &other)));
+	CHECK((n == 1 && other == 2) || (n == 2 && other == 1), "%u %u", n, other);
+	twheel_shared_unmap(&area);
+}
+
+#define OWNERS 2
+#define OWN_STEPS 20000
+
+static unsigned int shared_armed, shared_ended;
+static bool shared_over;
+
+static void *arm_and_cancel_shared(void *arg)
+{
+	unsigned long self = (unsigned long)arg;
+	unsigned int i, n, armed = 0, ended = 0;
+	__u64 state = seed + self;
+	int ret;
+
+	for (i = 0; i < OWN_STEPS; i++) {
+		n = random_next(&state) % (SHARED / OWNERS) * OWNERS + self;
+		if (random_next(&state) % 4) {
+			ret = twheel_shared_arm(&area, n,
+						in(random_next(&state) % (20 * MSEC)));
+			armed++;
+		} else {
+			ret = twheel_shared_cancel(&area, n);
+		}
+		CHECK(ret >= 0, "%d", ret);
+		ended += ret != TWHEEL_STATE_NONE;
+	}
+	__atomic_fetch_add(&shared_armed, armed, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&shared_ended, ended, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+static void *take_shared(void *arg)
+{
+	unsigned int n, ended = 0;
+
+	(void)arg;
+	while (!__atomic_load_n(&shared_over, __ATOMIC_SEQ_CST)) {
+		readable(twheel_fd(tw), 1);
+		while (twheel_shared_take(&area, &n))
+			ended++;
+		__atomic_fetch_add(&shared_ended, ended, __ATOMIC_SEQ_CST);
+		ended = 0;
+	}
+	return NULL;
+}
+
+/* Each arming has one end: withdrawn by the next, cancelled, or taken */
+static void shared_threads(void)
+{
+	pthread_t owner[OWNERS], taker[2];
+	unsigned long i;
+
+	fresh_shared();
+	for (i = 0; i < 2; i++)
+		if (pthread_create(&taker[i], NULL, take_shared, NULL))
+			tap_bail("pthread_create");
+	for (i = 0; i < OWNERS; i++)
+		if (pthread_create(&owner[i], NULL, arm_and_cancel_shared, (void *)i))
+			tap_bail("pthread_create");
+	for (i = 0; i < OWNERS; i++)
+		pthread_join(owner[i], NULL);
+	CHECK(shared_armed > OWN_STEPS);
+	CHECK(WAIT_FOR(__atomic_load_n(&shared_ended, __ATOMIC_SEQ_CST) == shared_armed),
+	      "%u of %u", shared_ended, shared_armed);
+	sleep_ns(50 * MSEC);
+	__atomic_store_n(&shared_over, true, __ATOMIC_SEQ_CST);
+	for (i = 0; i < 2; i++)
+		pthread_join(taker[i], NULL);
+	CHECK_EQ(shared_ended, shared_armed, "not more either");
+	CHECK_EQ(info().pending, 0);
+	twheel_shared_unmap(&area);
+}
+
 int main(void)
 {
 	tap_start(300);
@@ -641,5 +837,9 @@ int main(void)
 	RUN(signalled, "a signal ends the waiting");
 	RUN(soaking, "10,000 timers that cancel and arm each other");
 	RUN(threads, "four threads on one wheel");
+	RUN(sharing, "twheel_shared_map, _arm, _take");
+	RUN(withdrawing, "shared timers: states, and what is withdrawn");
+	RUN(taking_over, "twheel_shared_recover");
+	RUN(shared_threads, "shared timers: two threads arm, two take");
 	return tap_end();
 }

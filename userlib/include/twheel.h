@@ -77,8 +77,8 @@ int twheel_fd(const struct twheel *tw);
  * Once, and before the first timer.
  *
  * Return: 0; -%EINVAL, -%E2BIG; -%EOPNOTSUPP for a clock or tick that there
- * is not; -%ENOSPC for a limit above the module's; -%EBUSY when it is too
- * late; -%ENOMEM.
+ * is not; -%ENOSPC for a limit above the module's, or that has no room for the
+ * shared timers; -%EBUSY when it is too late; -%ENOMEM.
  */
 int twheel_setup(struct twheel *tw, const struct twheel_setup *setup);
 

@@ -1,0 +1,605 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shared timers without a kernel: what the library's header does to the shared
+ * memory, beside a small stand-in that does the kernel's side of twheel(7) in the
+ * plainest way. It looks when its next_wake has come or the doorbell rings, and at
+ * no other time, so that what should have rung and did not is found; time is a
+ * number that the tests set.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include <twheel.h>
+#include <twheel_shared.h>
+
+#include "../vm/tap.h"
+
+/* Two words of groups, of which the second is hardly used */
+#define NR 17000
+#define RING 32768
+#define WORDS ((NR + 63) / 64)
+#define GROUPS ((WORDS + 255) / 256)
+#ifndef STEPS
+#define STEPS 60000
+#endif
+
+#define FOREVER (~0ULL)
+
+static struct memory {
+	struct twheel_shared head;
+	__u64 groups[GROUPS];
+	__u64 dirty[WORDS];
+	__u32 ring[RING];
+	__u64 words[NR];
+} memory;
+
+/* The stand-in: where it has each timer, and where that was last in the ring */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool placed[NR];
+static __u64 place[NR];
+static __u32 position[NR];
+static __u32 tail;
+static __u64 now;
+static unsigned int doorbells;
+static __u32 used;
+
+static int doorbell_interrupted;
+static int doorbell_error;
+static int map_error;
+static __u32 layout_version;
+static __u32 shared_timers;
+
+static struct twheel *tw;
+static struct twheel_area area;
+
+#define load(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
+#define store(p, value) __atomic_store_n(p, value, __ATOMIC_SEQ_CST)
+#define exchange(p, value) __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST)
+
+static bool change(__u32 i, __u64 old, __u64 new)
+{
+	return __atomic_compare_exchange_n(&memory.words[i], &old, new, 0,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static void deliver(__u32 i)
+{
+	__u32 head = load(&memory.head.head);
+
+	if (position[i] - head < tail - head && memory.ring[position[i] % RING] == i)
+		return;
+	CHECK(tail - head < RING, "the ring is full");
+	position[i] = tail;
+	__atomic_store_n(&memory.ring[tail % RING], i, __ATOMIC_RELAXED);
+	store(&memory.head.tail, ++tail);
+}
+
+/* Settle a timer, or place it: true unless the program changed it meanwhile */
+static bool settle(__u32 i)
+{
+	__u64 word = load(&memory.words[i]);
+
+	placed[i] = false;
+	if (word & (TWHEEL_WORD_IDLE | TWHEEL_WORD_FIRED))
+		return true;
+	if (!(word & TWHEEL_WORD_ARMED))
+		return change(i, word, word | TWHEEL_WORD_IDLE);
+	if (word > load(&now)) {
+		placed[i] = true;
+		place[i] = word;
+		return true;
+	}
+	if (!change(i, word, (word & ~TWHEEL_WORD_ARMED) | TWHEEL_WORD_IDLE |
+			     TWHEEL_WORD_FIRED))
+		return false;
+	deliver(i);
+	return true;
+}
+
+static void take_up_one(__u32 i)
+{
+	__u64 word = load(&memory.words[i]);
+
+	if (placed[i] && word & TWHEEL_WORD_ARMED && word >= place[i])
+		return;
+	while (!settle(i))
+		;
+}
+
+static void take_up_words(unsigned int word, unsigned int end)
+{
+	__u64 dirty;
+
+	for (; word < end && word < WORDS; word++)
+		for (dirty = exchange(&memory.dirty[word], 0); dirty; dirty &= dirty - 1)
+			take_up_one(word * 64 + __builtin_ctzll(dirty));
+}
+
+/* True when there was something */
+static bool take_up(void)
+{
+	unsigned int i, word;
+	__u64 groups;
+	bool some = false;
+
+	for (i = 0; i < GROUPS; i++) {
+		groups = exchange(&memory.groups[i], 0);
+		for (some |= groups; groups; groups &= groups - 1) {
+			word = (i * 64 + __builtin_ctzll(groups)) * (TWHEEL_GROUP / 64);
+			take_up_words(word, word + TWHEEL_GROUP / 64);
+		}
+	}
+	return some;
+}
+
+static void kernel_runs(void)
+{
+	__u64 next;
+	__u32 i;
+
+	take_up();
+	do {
+		next = FOREVER;
+		for (i = 0; i < used; i++) {
+			while (placed[i] && place[i] <= load(&now) && !settle(i))
+				placed[i] = true;
+			if (placed[i] && place[i] < next)
+				next = place[i];
+		}
+		store(&memory.head.next_wake, next);
+	} while (take_up());
+}
+
+/* Time goes on, and the stand-in looks when it said that it would */
+static void until(__u64 time)
+{
+	pthread_mutex_lock(&lock);
+	while (load(&memory.head.next_wake) <= time) {
+		if (load(&memory.head.next_wake) > load(&now))
+			store(&now, load(&memory.head.next_wake));
+		kernel_runs();
+	}
+	/* Another thread may have been further */
+	if (time > load(&now))
+		store(&now, time);
+	pthread_mutex_unlock(&lock);
+}
+
+static int doorbell(const struct twheel_doorbell *arg)
+{
+	CHECK_EQ(arg->size, sizeof(*arg));
+	CHECK_EQ(arg->flags, 0);
+	if (doorbell_interrupted) {
+		doorbell_interrupted--;
+		return -EINTR;
+	}
+	if (doorbell_error)
+		return doorbell_error;
+	pthread_mutex_lock(&lock);
+	doorbells++;
+	kernel_runs();
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+int __wrap_ioctl(int fd, unsigned long cmd, ...)
+{
+	struct twheel_info *info;
+	va_list ap;
+	void *arg;
+	int ret = -ENOTTY;
+
+	(void)fd;
+	va_start(ap, cmd);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (cmd == TWHEEL_IOC_INFO) {
+		info = arg;
+		info->shared = shared_timers;
+		info->shared_version = layout_version;
+		info->shared_size = sizeof(memory);
+		ret = 0;
+	} else if (cmd == TWHEEL_IOC_DOORBELL) {
+		ret = doorbell(arg);
+	}
+	if (ret >= 0)
+		return ret;
+	errno = -ret;
+	return -1;
+}
+
+void *__wrap_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	CHECK(!addr);
+	CHECK_EQ(size, sizeof(memory));
+	CHECK_EQ(prot, PROT_READ | PROT_WRITE);
+	CHECK_EQ(flags, MAP_SHARED);
+	CHECK_EQ(fd, twheel_fd(tw));
+	CHECK_EQ(offset, 0);
+	errno = map_error;
+	return map_error ? MAP_FAILED : &memory;
+}
+
+int __wrap_munmap(void *addr, size_t size)
+{
+	CHECK(addr == &memory);
+	CHECK_EQ(size, sizeof(memory));
+	return 0;
+}
+
+static void fresh(void)
+{
+	unsigned int i;
+
+	memset(&memory, 0, sizeof(memory));
+	memory.head = (struct twheel_shared){
+		.version = TWHEEL_SHARED_VERSION,
+		.nr = NR,
+		.ring_mask = RING - 1,
+		.words = offsetof(struct memory, words),
+		.ring = offsetof(struct memory, ring),
+		.dirty = offsetof(struct memory, dirty),
+		.groups = offsetof(struct memory, groups),
+		.next_wake = FOREVER,
+	};
+	for (i = 0; i < NR; i++)
+		memory.words[i] = TWHEEL_WORD_IDLE;
+	memset(placed, 0, sizeof(placed));
+	memset(position, 0, sizeof(position));
+	tail = 0;
+	now = 1000;
+	used = NR;
+	doorbells = 0;
+	doorbell_interrupted = 0;
+	doorbell_error = 0;
+	map_error = 0;
+	layout_version = TWHEEL_SHARED_VERSION;
+	shared_timers = NR;
+	if (!tw && twheel_from_fd(open("/dev/null", O_RDWR), &tw))
+		tap_bail("twheel_from_fd");
+	if (twheel_shared_map(tw, &area))
+		tap_bail("twheel_shared_map");
+}
+
+static void mapping(void)
+{
+	struct twheel_area other;
+
+	fresh();
+	CHECK(area.words == memory.words);
+	CHECK_EQ(area.nr, NR);
+	twheel_shared_unmap(&area);
+	shared_timers = 0;
+	CHECK_EQ(twheel_shared_map(tw, &other), -EINVAL);
+	shared_timers = NR;
+	layout_version = TWHEEL_SHARED_VERSION + 1;
+	CHECK_EQ(twheel_shared_map(tw, &other), -EOPNOTSUPP);
+	layout_version = TWHEEL_SHARED_VERSION;
+	map_error = ENOMEM;
+	CHECK_EQ(twheel_shared_map(tw, &other), -ENOMEM);
+}
+
+static void ringing(void)
+{
+	fresh();
+	CHECK_EQ(twheel_shared_arm(&area, 7, 5000), TWHEEL_STATE_NONE);
+	CHECK_EQ(doorbells, 1, "the kernel slept for ever");
+	CHECK_EQ(twheel_shared_arm(&area, 8, 6000), TWHEEL_STATE_NONE);
+	CHECK_EQ(twheel_shared_arm(&area, NR - 1, 5000), TWHEEL_STATE_NONE);
+	CHECK_EQ(twheel_shared_arm(&area, 7, 9000), TWHEEL_STATE_PENDING);
+	CHECK_EQ(twheel_shared_arm(&area, 8, 5500), TWHEEL_STATE_PENDING);
+	CHECK_EQ(doorbells, 1, "it looks soon enough");
+	CHECK_EQ(twheel_shared_arm(&area, 8, 4000), TWHEEL_STATE_PENDING);
+	CHECK_EQ(doorbells, 2);
+
+	doorbell_interrupted = 3;
+	CHECK_EQ(twheel_shared_arm(&area, 8, 3000), TWHEEL_STATE_PENDING);
+	CHECK_EQ(doorbell_interrupted, 0);
+	CHECK_EQ(doorbells, 3, "a signal does not end it");
+	doorbell_error = -EBADF;
+	CHECK_EQ(twheel_shared_arm(&area, 8, 2000), -EBADF);
+}
+
+/* Another thread has stopped between two of its steps: we don't wait for it */
+static void others_halfway(void)
+{
+	unsigned int n = NR;
+
+	fresh();
+	CHECK_EQ(twheel_shared_arm(&area, 1, 2000), TWHEEL_STATE_NONE);
+	memory.dirty[1] = 1;
+	CHECK_EQ(twheel_shared_arm(&area, 66, 2500), TWHEEL_STATE_NONE);
+	until(2501);
+	CHECK_EQ(twheel_shared_take(&area, &n), 1);
+	CHECK_EQ(n, 1);
+	CHECK_EQ(twheel_shared_take(&area, &n), 1);
+	CHECK_EQ(n, 66);
+}
+
+/* A timer whose deadline came nearer and that was cancelled, before it is looked at */
+static void nearer_and_cancelled(void)
+{
+	unsigned int n = NR;
+
+	fresh();
+	CHECK_EQ(twheel_shared_arm(&area, 1, 2000), TWHEEL_STATE_NONE);
+	CHECK_EQ(twheel_shared_arm(&area, 2, 9000), TWHEEL_STATE_NONE);
+	until(1999);
+	CHECK_EQ(twheel_shared_arm(&area, 2, 4000), TWHEEL_STATE_PENDING);
+	CHECK_EQ(twheel_shared_cancel(&area, 2), TWHEEL_STATE_PENDING);
+	until(2001);
+	CHECK_EQ(twheel_shared_arm(&area, 2, 6000), TWHEEL_STATE_NONE);
+	until(6001);
+	CHECK_EQ(twheel_shared_take(&area, &n), 1);
+	CHECK_EQ(n, 1);
+	CHECK_EQ(twheel_shared_take(&area, &n), 1);
+	CHECK_EQ(n, 2);
+}
+
+/* One process died in the middle of its steps, another goes on */
+static void taken_over(void)
+{
+	unsigned int n = NR, other = NR;
+
+	fresh();
+	CHECK_EQ(twheel_shared_arm(&area, 1, 2000), TWHEEL_STATE_NONE);
+	CHECK_EQ(twheel_shared_arm(&area, 2, 2000), TWHEEL_STATE_NONE);
+	CHECK_EQ(twheel_shared_arm(&area, 3, 9000), TWHEEL_STATE_NONE);
+	CHECK_EQ(twheel_shared_cancel(&area, 3), TWHEEL_STATE_PENDING);
+	until(2001);
+	/* One taken but for the word, one not at all, one armed but for the bits */
+	memory.head.head++;
+	memory.words[NR - 1] = 2500 | TWHEEL_WORD_ARMED;
+	doorbell_interrupted = 1;
+	CHECK_EQ(twheel_shared_recover(&area), 0);
+	CHECK_EQ(twheel_shared_take(&area, &n), 1);
+	CHECK_EQ(twheel_shared_take(&area, &other), 1);
+	CHECK_EQ(n + other, 1 + 2);
+	CHECK(n != other);
+	CHECK_EQ(twheel_shared_take(&area, &n), 0, "%u", n);
+	until(2501);
+	CHECK_EQ(twheel_shared_take(&area, &n), 1);
+	CHECK_EQ(n, NR - 1);
+	until(10000);
+	CHECK_EQ(twheel_shared_take(&area, &n), 0, "%u", n);
+	doorbell_error = -EBADF;
+	CHECK_EQ(twheel_shared_recover(&area), -EBADF);
+}
+
+static void never(void)
+{
+	static const __u64 late[] = {
+		TWHEEL_WORD_NEVER, TWHEEL_WORD_NEVER + 1, INT64_MAX, UINT64_MAX
+	};
+	unsigned int i, n;
+
+	fresh();
+	for (i = 0; i < 4; i++)
+		CHECK_EQ(twheel_shared_arm(&area, i, late[i]), TWHEEL_STATE_NONE);
+	until(TWHEEL_WORD_NEVER / 4);
+	CHECK_EQ(twheel_shared_take(&area, &n), 0);
+	for (i = 0; i < 4; i++)
+		CHECK_EQ(twheel_shared_arm(&area, i, TWHEEL_WORD_NEVER / 2),
+			 TWHEEL_STATE_PENDING);
+	for (i = 0; i < 4; i++)
+		CHECK_EQ(twheel_shared_cancel(&area, i), TWHEEL_STATE_PENDING);
+}
+
+static __u64 seed = 88172645463325252ULL;
+
+static __u64 pick(__u64 *state, __u64 below)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state % below;
+}
+
+/* What the timers must be, by the promises alone */
+static struct {
+	int state;
+	__u64 deadline;
+} model[NR];
+
+static void model_until(__u64 time)
+{
+	unsigned int i;
+
+	until(time);
+	for (i = 0; i < NR; i++)
+		if (model[i].state == TWHEEL_STATE_PENDING &&
+		    (model[i].deadline | 1) <= time)
+			model[i].state = TWHEEL_STATE_READY;
+}
+
+static void model_take(bool alone)
+{
+	unsigned int i, n = NR;
+	int ret = alone ? twheel_shared_take_alone(&area, &n) :
+			  twheel_shared_take(&area, &n);
+
+	if (ret) {
+		if (CHECK(n < NR, "%u", n))
+			CHECK_EQ(model[n].state, TWHEEL_STATE_READY, "timer %u", n);
+		model[n].state = TWHEEL_STATE_NONE;
+		return;
+	}
+	for (i = 0; i < NR; i++)
+		CHECK(model[i].state != TWHEEL_STATE_READY, "timer %u is lost", i);
+}
+
+static void model_arm(unsigned int n, __u64 deadline)
+{
+	CHECK_EQ(twheel_shared_arm(&area, n, deadline), model[n].state, "timer %u", n);
+	/* What is due is ready as soon as the kernel has looked */
+	until(now);
+	model[n].state = (deadline | 1) <= now ? TWHEEL_STATE_READY :
+						 TWHEEL_STATE_PENDING;
+	model[n].deadline = deadline;
+}
+
+static void beside_model(void)
+{
+	unsigned int step, n;
+
+	fresh();
+	memset(model, 0, sizeof(model));
+	for (step = 0; step < STEPS; step++) {
+		/* Mostly few, so that each meets all that there is */
+		n = pick(&seed, 4) ? pick(&seed, 8) * 2400 : pick(&seed, NR);
+		switch (pick(&seed, 8)) {
+		case 0:
+			model_until(now + pick(&seed, 300));
+			break;
+		case 1:
+		case 2:
+			model_take(step & 1);
+			break;
+		case 3:
+			CHECK_EQ(twheel_shared_cancel(&area, n), model[n].state,
+				 "timer %u", n);
+			model[n].state = TWHEEL_STATE_NONE;
+			break;
+		default:
+			model_arm(n, now + pick(&seed, 2000) - pick(&seed, 100));
+		}
+		if (tap_bad)
+			tap_bail("step %u", step);
+	}
+	CHECK(doorbells > STEPS / 200 && doorbells < STEPS / 4, "%u doorbells", doorbells);
+}
+
+#define OWNERS 2
+#define THREADS_USE (4 * OWNERS)
+
+static __u64 armed, ended;
+static bool several;
+static bool over;
+
+static void *own(void *arg)
+{
+	__u64 self = (uintptr_t)arg, state = seed + self, arms = 0, ends = 0;
+	__u64 deadline[THREADS_USE] = { 0 }, time = 0;
+	unsigned int step, n;
+	bool late;
+	int ret;
+
+	for (step = 0; step < STEPS; step++) {
+		/* Not by a thread of its own, which may seldom have a processor */
+		if (!pick(&state, 4)) {
+			time = load(&now) + 10;
+			until(time);
+		}
+		/* What takes is here as well where it may be, for the same reason */
+		if (several)
+			while (twheel_shared_take(&area, &n))
+				ends++;
+		else if (!pick(&state, 256))
+			sched_yield();
+		n = pick(&state, THREADS_USE / OWNERS) * OWNERS + self;
+		late = deadline[n] < time;
+		if (pick(&state, 4)) {
+			deadline[n] = load(&now) + pick(&state, 50);
+			ret = twheel_shared_arm(&area, n, deadline[n]);
+			arms++;
+		} else {
+			ret = twheel_shared_cancel(&area, n);
+		}
+		if (!CHECK(ret >= 0, "%d", ret) ||
+		    !CHECK(ret != TWHEEL_STATE_PENDING || !late, "timer %u is lost", n))
+			break;
+		ends += ret != TWHEEL_STATE_NONE;
+	}
+	__atomic_fetch_add(&armed, arms, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&ended, ends, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void *take(void *arg)
+{
+	int (*fn)(const struct twheel_area *area, unsigned int *n) = several ?
+		twheel_shared_take : twheel_shared_take_alone;
+	unsigned int n;
+	__u64 ends = 0;
+	bool last;
+
+	(void)arg;
+	do {
+		last = load(&over);
+		while (fn(&area, &n)) {
+			CHECK(n < THREADS_USE, "%u", n);
+			ends++;
+		}
+		sched_yield();
+	} while (!last);
+	__atomic_fetch_add(&ended, ends, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static pthread_t thread(void *(*fn)(void *), uintptr_t arg)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, fn, (void *)arg))
+		tap_bail("pthread_create");
+	return t;
+}
+
+/* Each arming has one end: withdrawn by the next, cancelled, or taken */
+static void threads(void)
+{
+	pthread_t owner[OWNERS], taker;
+	unsigned int i;
+
+	fresh();
+	used = THREADS_USE;
+	armed = 0;
+	ended = 0;
+	over = false;
+	taker = thread(take, 0);
+	for (i = 0; i < OWNERS; i++)
+		owner[i] = thread(own, i);
+	for (i = 0; i < OWNERS; i++)
+		pthread_join(owner[i], NULL);
+	until(load(&now) + 1000);
+	store(&over, true);
+	pthread_join(taker, NULL);
+	CHECK(armed > STEPS);
+	CHECK_EQ(ended, armed);
+}
+
+static void many_take(void)
+{
+	several = true;
+	threads();
+}
+
+static void one_takes(void)
+{
+	several = false;
+	threads();
+}
+
+int main(void)
+{
+	tap_start(120);
+	RUN(mapping, "mapped, or an error");
+	RUN(ringing, "the doorbell rings when it has to, and only then");
+	RUN(others_halfway, "no thread relies on what another has only begun");
+	RUN(nearer_and_cancelled, "armed again after it was armed nearer and cancelled");
+	RUN(taken_over, "taken over from a process that died");
+	RUN(never, "deadlines that never come");
+	RUN(beside_model, "random operations beside a model");
+	RUN(many_take, "two threads arm, three take");
+	RUN(one_takes, "two threads arm, one takes");
+	twheel_close(tw);
+	return tap_end();
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Shared timers: the mapping, and what twheel_shared.h does seldom. */
+
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include "internal.h"
+#include "twheel_shared.h"
+
+static void *at(struct twheel_shared *shared, __u64 offset)
+{
+	return (char *)shared + offset;
+}
+
+int twheel_shared_map(struct twheel *tw, struct twheel_area *area)
+{
+	struct twheel_info info = { .size = sizeof(info) };
+	struct twheel_shared *shared;
+	int ret = twheel_info(tw, &info);
+
+	if (ret < 0)
+		return ret;
+	if (!info.shared)
+		return -EINVAL;
+	if (info.shared_version != TWHEEL_SHARED_VERSION)
+		return -EOPNOTSUPP;
+	shared = mmap(NULL, info.shared_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		      tw->fd, 0);
+	if (shared == MAP_FAILED)
+		return -errno;
+	*area = (struct twheel_area){
+		.shared = shared,
+		.words = at(shared, shared->words),
+		.ring = at(shared, shared->ring),
+		.dirty = at(shared, shared->dirty),
+		.groups = at(shared, shared->groups),
+		.ring_mask = shared->ring_mask,
+		.nr = shared->nr,
+		.fd = tw->fd,
+		.size = info.shared_size,
+	};
+	return 0;
+}
+
+void twheel_shared_unmap(struct twheel_area *area)
+{
+	munmap(area->shared, area->size);
+}
+
+static void mark(__u64 *words, unsigned long bit)
+{
+	__u64 mask = 1ULL << bit % 64;
+
+	words += bit / 64;
+	if (!(__atomic_load_n(words, __ATOMIC_SEQ_CST) & mask))
+		__atomic_fetch_or(words, mask, __ATOMIC_SEQ_CST);
+}
+
+static int ring_doorbell(int fd)
+{
+	struct twheel_doorbell doorbell = { .size = sizeof(doorbell) };
+	int ret;
+
+	/* Armed again, the timer would look as if the kernel knew of it */
+	do {
+		ret = result(ioctl(fd, TWHEEL_IOC_DOORBELL, &doorbell));
+	} while (ret == -EINTR);
+	return ret;
+}
+
+int twheel_internal_push(struct twheel_shared *shared, int fd, unsigned long n,
+			 __u64 word)
+{
+	mark(at(shared, shared->groups), n / TWHEEL_GROUP);
+	if (word >= __atomic_load_n(&shared->next_wake, __ATOMIC_SEQ_CST))
+		return 0;
+	return ring_doorbell(fd);
+}
+
+int twheel_shared_recover(const struct twheel_area *area)
+{
+	unsigned int n;
+
+	for (n = 0; n < area->nr; n++) {
+		__u64 *at = &area->words[n];
+		__u64 word = __atomic_load_n(at, __ATOMIC_SEQ_CST);
+
+		/* It expires again, as its entry may have left the ring */
+		if (word & TWHEEL_WORD_FIRED)
+			__atomic_exchange_n(at, (word & TWHEEL_WORD_NEVER) |
+					    TWHEEL_WORD_ARMED, __ATOMIC_SEQ_CST);
+		else if (word & TWHEEL_WORD_IDLE)
+			continue;
+		mark(area->dirty, n);
+		mark(area->groups, n / TWHEEL_GROUP);
+	}
+	return ring_doorbell(area->fd);
+}
