@@ -3,6 +3,7 @@
  * Time passes: the hrtimer and the worker turn a wheel, each run of theirs
  * within a budget, and readers are woken.
  */
+#include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
@@ -17,6 +18,15 @@
 unsigned int tw_budget = 256;
 
 struct workqueue_struct *tw_workqueue;
+
+/* Between pieces of work that can wait, in us */
+#define TW_PACE_US 100
+
+/* Time for each node until it is due, so that it can wait. (17 nodes are a piece.) */
+#define TW_AHEAD_NS 20000
+
+/* What a run left to be done: nothing, or some that can wait, or that cannot */
+enum tw_left { TW_NOTHING_LEFT, TW_LEFT_FOR_LATER, TW_LEFT };
 
 /**
  * tw_program() - set the timer for the next tick with something to do
@@ -73,38 +83,50 @@ static void tw_count_expired(struct twheel *tw, const struct tw_step *step)
 	trace_twheel_expire(tw, step->expired, lateness);
 }
 
-/* Take up shared timers. Those that were due already are as good as in time. */
-static void tw_run_shared(struct twheel *tw, struct tw_step *step, bool *wake)
+/*
+ * Take up shared timers. Those that were due already are as good as in time. Returns
+ * true if more are left.
+ */
+static bool tw_run_shared(struct twheel *tw, struct tw_step *step, bool *wake)
 {
 	/* The other half of the budget is for those that expire. */
 	u32 rest = step->budget / 2;
+	bool more;
 
 	step->budget -= rest;
-	tw_shared_take_up(tw, step);
+	more = tw_shared_take_up(tw, step);
 	step->budget += rest;
-	if (!step->expired)
-		return;
-	tw->stats.expired += step->expired;
-	tw->stats.lateness[0] += step->expired;
-	*wake = true;
+	if (step->expired) {
+		tw->stats.expired += step->expired;
+		tw->stats.lateness[0] += step->expired;
+		*wake = true;
+	}
+	return more;
 }
 
 /*
- * Do what there is to do by now, within the budget.
- *
- * Returns true when more is left.
+ * Is there time enough to do in small pieces what is left, all of it ahead of time?
+ * Then programs go first.
  */
-static bool tw_run(struct twheel *tw, bool *wake)
+static bool tw_has_time(const struct twheel *tw, const struct tw_step *step)
+{
+	u64 ahead = min_t(u64, step->ahead, U32_MAX) * tw->wheel.clock.tick;
+
+	return step->ahead && ahead > TW_AHEAD_NS * step->left;
+}
+
+/* Do what there is to do by now, within the budget. Returns what is left. */
+static enum tw_left tw_run(struct twheel *tw, bool *wake)
 {
 	ktime_t start = ktime_get();
 	u32 budget = READ_ONCE(tw_budget);
 	struct tw_step step = { .budget = budget };
-	bool more = true;
+	bool more = true, dirty = false;
 
 	lockdep_assert_held(&tw->lock);
 	step.stamp = tw_now(tw, &step.now);
 	if (tw->shared)
-		tw_run_shared(tw, &step, wake);
+		dirty = tw_run_shared(tw, &step, wake);
 	while (more && step.budget) {
 		more = tw_wheel_step(&tw->wheel, &step);
 		if (step.expired) {
@@ -112,17 +134,19 @@ static bool tw_run(struct twheel *tw, bool *wake)
 			*wake = true;
 		}
 	}
-	if (!tw->shared)
+	if (more || dirty || !tw->shared)
 		tw_program(tw, max(tw->wheel.next, step.now + 1));
-	else if (!more)
-		more = !tw_shared_sleep(tw, step.now);
+	else
+		dirty = !tw_shared_sleep(tw, step.now);
 
 	tw->stats.brought_down += step.moved;
 	tw->stats.largest_run = max_t(u64, tw->stats.largest_run,
 				      budget - step.budget);
 	tw->stats.longest_run = max_t(u64, tw->stats.longest_run,
 				      ktime_to_ns(ktime_sub(ktime_get(), start)));
-	return more && !tw->closing;
+	if (!(more || dirty) || tw->closing)
+		return TW_NOTHING_LEFT;
+	return !dirty && tw_has_time(tw, &step) ? TW_LEFT_FOR_LATER : TW_LEFT;
 }
 
 /*
@@ -154,7 +178,7 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	tw->stats.wakeups++;
 	if (!tw_set_back_meanwhile(tw)) {
 		if (tw_user_may_run(tw->user)) {
-			more = tw_run(tw, &wake);
+			more = tw_run(tw, &wake) != TW_NOTHING_LEFT;
 		} else {
 			tw_put_off(tw);
 			tw->stats.deferred++;
@@ -172,43 +196,55 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static bool tw_run_once(struct twheel *tw)
+static enum tw_left tw_run_once(struct twheel *tw)
 {
-	bool more, wake = false;
+	enum tw_left left;
+	bool wake = false;
 
 	spin_lock_bh(&tw->lock);
-	more = tw_run(tw, &wake);
+	left = tw_run(tw, &wake);
 	spin_unlock_bh(&tw->lock);
 	if (wake)
 		tw_wake(tw);
 	cond_resched();
-	return more;
+	return left;
 }
 
 void tw_work_fn(struct work_struct *work)
 {
 	struct twheel *tw = container_of(work, struct twheel, work);
 
-	while (tw_run_once(tw))
-		;
+	for (;;) {
+		switch (tw_run_once(tw)) {
+		case TW_NOTHING_LEFT:
+			return;
+		case TW_LEFT_FOR_LATER:
+			usleep_range(TW_PACE_US, 2 * TW_PACE_US);
+			break;
+		case TW_LEFT:
+			break;
+		}
+	}
 }
 
 /**
  * tw_catch_up() - do what there is to do by now
  * @tw: the wheel
  *
- * What is left when a signal comes is left to the worker.
+ * What can wait, and what is left when a signal comes, is left to the worker.
  *
  * Context: may sleep.
  */
 void tw_catch_up(struct twheel *tw)
 {
-	while (tw_run_once(tw)) {
-		if (signal_pending(current)) {
-			queue_work(tw_workqueue, &tw->work);
+	enum tw_left left;
+
+	do {
+		left = tw_run_once(tw);
+		if (left == TW_NOTHING_LEFT)
 			return;
-		}
-	}
+	} while (left == TW_LEFT && !signal_pending(current));
+	queue_work(tw_workqueue, &tw->work);
 }
 
 /**

@@ -27,11 +27,8 @@
 /* When to try again after the ring was full, in ns */
 #define TW_FULL_NS NSEC_PER_SEC
 
-/* Timers of a block that are looked at, for each unit of the budget */
+/* Timers of a block that are only looked at, for each unit of the budget */
 #define TW_LOOKS 8
-
-/* What an expiry counts against the budget */
-#define TW_FIRE_BUDGET 2
 
 /* Events that are copied at a time; they are on the stack. */
 #define TW_SHARED_EVENTS 16
@@ -155,6 +152,11 @@ static bool tw_word_later(s64 word, s64 due)
 	return word & TWHEEL_WORD_ARMED && word > due;
 }
 
+static bool tw_word_cancelled(u64 word)
+{
+	return !(word & (TW_WORD_STATES | TWHEEL_WORD_ARMED));
+}
+
 /* A timer is due. Returns false if its word has changed. */
 static bool tw_look_fire(struct twheel *tw, struct tw_look *look, u32 nr, u64 word)
 {
@@ -225,7 +227,7 @@ static s64 tw_block_look(struct twheel *tw, struct tw_block *block, u32 bits,
 			 struct tw_step *step, s64 due)
 {
 	u32 base = (block - tw->shared->blocks) * TW_BLOCK;
-	const atomic64_t *words = &tw->shared->words[base];
+	atomic64_t *words = &tw->shared->words[base];
 	s64 first = TW_NEVER, due_word = tw_clock_to_user(&tw->wheel.clock, due);
 	struct tw_look look = {
 		.due = due_word,
@@ -233,17 +235,24 @@ static s64 tw_block_look(struct twheel *tw, struct tw_block *block, u32 bits,
 		.next = TW_NEVER,
 		.known = block->known,
 	};
-	u32 cost, left;
+	u32 cost, left, cancelled = 0;
 
 	lockdep_assert_held(&tw->lock);
+	/* Else the compiler adds @base again for each. */
+	OPTIMIZER_HIDE_VAR(words);
 	for (left = bits; left; left &= left - 1) {
-		s64 word = atomic64_read(&words[__ffs(left)]);
+		unsigned int at = __ffs(left);
+		s64 word = atomic64_read(&words[at]);
 
 		if (likely(tw_word_later(word, due_word)))
 			first = min(first, word);
+		else if (tw_word_cancelled(word) && tw_word_leave(&words[at], word))
+			cancelled |= BIT(at);
 		else
-			tw_look_closer(tw, &look, base + __ffs(left));
+			tw_look_closer(tw, &look, base + at);
 	}
+	look.lost |= cancelled;
+	look.cancelled += hweight32(cancelled & look.known);
 	if (first != TW_NEVER)
 		look.next = min(look.next, tw_word_deadline(tw, first));
 
@@ -253,7 +262,7 @@ static s64 tw_block_look(struct twheel *tw, struct tw_block *block, u32 bits,
 	tw->stats.cancelled += look.cancelled;
 
 	step->expired += look.fired;
-	cost = hweight32(bits) / TW_LOOKS + TW_FIRE_BUDGET * look.fired;
+	cost = 1 + hweight32(bits) / TW_LOOKS + hweight32(look.lost) + look.fired;
 	step->budget -= min(step->budget, cost);
 	return look.next;
 }
@@ -385,8 +394,9 @@ static void tw_take_up_group(struct twheel *tw, u32 group, struct tw_step *step)
  * @step: the time, the budget, and what was made ready at once
  *
  * Context: holds @tw->lock.
+ * Return: true when more are left, as the budget is used up.
  */
-void tw_shared_take_up(struct twheel *tw, struct tw_step *step)
+bool tw_shared_take_up(struct twheel *tw, struct tw_step *step)
 {
 	struct tw_shared *shared = tw->shared;
 	u32 group;
@@ -394,7 +404,7 @@ void tw_shared_take_up(struct twheel *tw, struct tw_step *step)
 	lockdep_assert_held(&tw->lock);
 	if (tw_scan_over(shared)) {
 		if (shared->passes >= TW_PASSES || !tw_any_dirty(shared))
-			return;
+			return false;
 		shared->passes++;
 		shared->scan.next = 0;
 	}
@@ -405,6 +415,7 @@ void tw_shared_take_up(struct twheel *tw, struct tw_step *step)
 			break;
 		tw_take_up_group(tw, group, step);
 	}
+	return !tw_scan_over(shared);
 }
 
 /**
@@ -424,8 +435,6 @@ bool tw_shared_sleep(struct twheel *tw, s64 tick)
 	u64 before, wake = U64_MAX;
 
 	lockdep_assert_held(&tw->lock);
-	if (!tw_scan_over(shared))
-		return false;
 	/* A program that does not let it sleep is looked at once in a tick. */
 	if (shared->passes >= TW_PASSES)
 		next = tick + 1;

@@ -116,7 +116,7 @@ int tw_shared_mmap(struct tw_shared *shared, struct vm_area_struct *vma);
 /* shared.c: the kernel's side of the protocol */
 bool tw_shared_ask(struct tw_wheel *wheel, struct tw_node *node,
 		   struct tw_step *step, s64 due);
-void tw_shared_take_up(struct twheel *tw, struct tw_step *step);
+bool tw_shared_take_up(struct twheel *tw, struct tw_step *step);
 bool tw_shared_sleep(struct twheel *tw, s64 tick);
 u32 tw_shared_ready(const struct tw_shared *shared);
 ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to);

@@ -430,8 +430,9 @@ static void tw_expire(struct tw_wheel *wheel, struct tw_step *step)
 		tw_wheel_set_clk(wheel, wheel->clk + 1);
 }
 
-/* The slot to preload next, with the position after the present one. */
-static struct tw_slot *tw_preload_slot(const struct tw_wheel *wheel)
+/* The slot to preload next, with the position after the present one, if there is one. */
+static struct tw_slot *tw_preload_slot(const struct tw_wheel *wheel,
+				       struct tw_step *step)
 {
 	u32 levels = wheel->levels & ~1U;
 
@@ -443,8 +444,11 @@ static struct tw_slot *tw_preload_slot(const struct tw_wheel *wheel)
 		if (slot->count > TW_SMALL_SLOT)
 			return slot;
 		slot = tw_slot(wheel, l, position + 1);
-		if (slot->count > TW_SMALL_SLOT)
+		if (slot->count > TW_SMALL_SLOT) {
+			step->ahead = tw_position_start(l, position + 1) -
+				      step->now;
 			return slot;
+		}
 		levels &= ~(1U << l);
 	}
 	return NULL;
@@ -524,6 +528,7 @@ bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step)
 	s64 due;
 
 	step->expired = 0;
+	step->ahead = 0;
 	due = tw_first_due(wheel, &level);
 	if (due <= step->now) {
 		if (due > wheel->clk)
@@ -539,12 +544,13 @@ bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step)
 
 	if (step->now >= wheel->clk)
 		tw_wheel_set_clk(wheel, step->now + 1);
-	slot = tw_preload_slot(wheel);
+	slot = tw_preload_slot(wheel, step);
 	if (!slot) {
 		wheel->next = tw_wheel_next(wheel);
 		return false;
 	}
 	tw_bring_down(wheel, slot, step);
+	step->left = slot->count;
 	return true;
 }
 

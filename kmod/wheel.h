@@ -150,6 +150,9 @@ struct tw_wheel {
  * @budget: in, out: nodes and slots that may yet be touched
  * @tick: out: the tick whose nodes were made ready
  * @expired: out: how many nodes were made ready
+ * @ahead: out: in how many ticks a slot is due of which nodes were brought down ahead
+ *	of time; 0 if something was due
+ * @left: out: how many nodes it has yet
  * @moved: out: nodes that were put in other slots, summed up
  */
 struct tw_step {
@@ -157,6 +160,8 @@ struct tw_step {
 	s64 stamp;
 	u32 budget;
 	u32 expired;
+	u32 left;
+	s64 ahead;
 	s64 tick;
 	u64 moved;
 };
