@@ -19,10 +19,11 @@ unsigned int tw_budget = 256;
 
 struct workqueue_struct *tw_workqueue;
 
-/* Between pieces of work that can wait, in us */
-#define TW_PACE_US 100
+/* Of work that can wait, after so many runs a rest of so many us, or twice that */
+#define TW_PACE_RUNS 16
+#define TW_PACE_US 500
 
-/* Time for each node until it is due, so that it can wait. (17 nodes are a piece.) */
+/* Time for each node until it is due, so that it can wait. (A run is 17 at least.) */
 #define TW_AHEAD_NS 20000
 
 /* What a run left to be done: nothing, or some that can wait, or that cannot */
@@ -213,18 +214,14 @@ static enum tw_left tw_run_once(struct twheel *tw)
 void tw_work_fn(struct work_struct *work)
 {
 	struct twheel *tw = container_of(work, struct twheel, work);
+	unsigned int runs = 0;
+	enum tw_left left;
 
-	for (;;) {
-		switch (tw_run_once(tw)) {
-		case TW_NOTHING_LEFT:
-			return;
-		case TW_LEFT_FOR_LATER:
+	do {
+		left = tw_run_once(tw);
+		if (left == TW_LEFT_FOR_LATER && !(++runs % TW_PACE_RUNS))
 			usleep_range(TW_PACE_US, 2 * TW_PACE_US);
-			break;
-		case TW_LEFT:
-			break;
-		}
-	}
+	} while (left != TW_NOTHING_LEFT);
 }
 
 /**

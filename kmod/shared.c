@@ -374,8 +374,8 @@ static void tw_take_up_word(struct twheel *tw, u32 word, struct tw_step *step)
 	if (left < 64)
 		dirty &= BIT_ULL(left) - 1;
 	for (; dirty; dirty >>= TW_BLOCK, block++)
-		if ((u32)dirty)
-			tw_block_take_up(tw, block, dirty, step);
+		if (dirty & TW_BLOCK_BITS)
+			tw_block_take_up(tw, block, dirty & TW_BLOCK_BITS, step);
 }
 
 static void tw_take_up_group(struct twheel *tw, u32 group, struct tw_step *step)

@@ -27,10 +27,11 @@ struct twheel;
 struct vm_area_struct;
 
 /*
- * Timers of a block, which are half of a dirty word. With more of them, it costs more
+ * Timers of a block, which are a part of a dirty word. With more of them, it costs more
  * to look for the one that expires; with less, to turn the wheel.
  */
 #define TW_BLOCK 32
+#define TW_BLOCK_BITS ((1ULL << TW_BLOCK) - 1)
 
 /**
  * struct tw_block - a block of shared timers

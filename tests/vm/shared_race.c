@@ -480,6 +480,94 @@ static void test_drained(void)
 	CHECK(drained, "none was drained");
 }
 
+/* ---- armed, and cancelled, at the moment at which the kernel is at work ---- */
+
+#define TRIGGERS 32		/* so many that the kernel needs a while for them */
+#define LATER 200		/* a timer that it looks for elsewhere */
+
+static __u32 turn;		/* odd: the triggers are to be armed; even: they are */
+
+static void wait_turn(__u32 odd)
+{
+	while (read32(&turn) % 2 != odd && !stopped())
+		;
+}
+
+/* Each run of the kernel's is on this processor */
+static void *trigger(void *arg)
+{
+	__u64 deadline;
+	__u32 i;
+
+	pin(0);
+	for (;;) {
+		wait_turn(1);
+		if (stopped())
+			return arg;
+		deadline = now(CLOCK_MONOTONIC) + 500 * USEC;
+		for (i = 0; i < TRIGGERS; i++)
+			shared_arm(&c, i, deadline);
+		__atomic_add_fetch(&turn, 1, __ATOMIC_SEQ_CST);
+	}
+}
+
+static bool idle_soon(__u32 i)
+{
+	__u64 end = now(CLOCK_MONOTONIC) + PATIENCE_MS * MSEC;
+
+	while (!(read64(&c.words[i]) & IDLE))
+		if (now(CLOCK_MONOTONIC) > end)
+			return false;
+	return true;
+}
+
+/*
+ * Nothing else is armed that would wake it, and it may have been about to sleep. And
+ * what is cancelled while it expires is one or the other.
+ */
+static bool arm_after_trigger(__u64 r)
+{
+	__u32 i = 0, k;
+
+	__atomic_add_fetch(&turn, 1, __ATOMIC_SEQ_CST);
+	wait_turn(0);
+	if (!CHECK(idle_soon(0), "the trigger is lost"))
+		return false;
+	for (k = r % 64; k; k--)
+		read64(&c.words[0]);
+	shared_arm(&c, LATER, now(CLOCK_MONOTONIC) + (r >> 32) % (10 * USEC));
+	/* meanwhile it comes up from the other end */
+	for (k = TRIGGERS - 1; k; k--)
+		CHECK(shared_cancel(&c, k), "trigger %u was not there", k);
+	if (!CHECK(idle_soon(LATER), "lost")) {
+		print_lost(LATER);
+		return false;
+	}
+	for (k = 0; k < 2; k++)
+		CHECK(WAIT_FOR(shared_take(&c, &i, true)));
+	return CHECK(!shared_take(&c, &i, true), "timer %u, which was cancelled", i);
+}
+
+static void test_asleep(void)
+{
+	__u64 end = share_of_time(4), rounds = 0;
+	pthread_t thread;
+
+	nr = LATER + 1;
+	client_open(&c, TWHEEL_CLOCK_MONOTONIC, USEC, nr);
+	stop = false;
+	turn = 0;
+	start(&thread, trigger, 0);
+	pin(1);
+	do {
+		rounds++;
+	} while (arm_after_trigger(random_next(&seed)) && now(CLOCK_MONOTONIC) < end);
+	__atomic_store_n(&stop, true, __ATOMIC_SEQ_CST);
+	pthread_join(thread, NULL);
+	tap_diag("%llu rounds, the doorbell was rung %llu times", rounds, c.doorbells);
+	client_close(&c);
+}
+
 int main(void)
 {
 	const char *text = getenv("SEED");
@@ -490,5 +578,6 @@ int main(void)
 	RUN(test_read, "taken by read(2)");
 	RUN(test_both, "taken by both, and by those who arm");
 	RUN(test_drained, "taken and drained");
+	RUN(test_asleep, "armed and cancelled while the kernel looks elsewhere");
 	return tap_end();
 }
