@@ -12,7 +12,8 @@ DESTDIR ?=
 .PHONY: help
 help:
 	@echo 'make demo      a server with a million connections, in a virtual machine'
-	@echo '               (WORKLOAD=FILE: another day, see tests/demo/day.workload)'
+	@echo '               (WORKLOAD=FILE: another day, see tests/demo/day.workload;'
+	@echo '               MODE=shared: also with shared timers, both side by side)'
 	@echo 'make check     all tests (SUITES="host vm": only these)'
 	@echo 'make vm        a shell in a virtual machine with the module loaded'
 	@echo 'make modules   twheel.ko for the kernel of the virtual machine'
@@ -37,7 +38,7 @@ lib:
 	$(MAKE) -C userlib all PREFIX=$(PREFIX)
 
 demo:
-	@scripts/demo $(WORKLOAD)
+	@scripts/demo $(WORKLOAD) $(MODE)
 
 check:
 	@scripts/check $(SUITES)
@@ -100,6 +101,7 @@ build/tests/fuzz/calls: $(wildcard tests/fuzz/calls*.c) $(headers)
 	@mkdir -p $(@D)
 	$(program) -static -pthread -o $@ $(filter %.c,$^)
 
-build/tests/demo/demo: $(wildcard tests/demo/*.c) $(headers)
+build/tests/demo/demo: $(wildcard tests/demo/*.c) $(headers) \
+		userlib/src/wheel.c userlib/src/shared.c $(wildcard userlib/*/*.h)
 	@mkdir -p $(@D)
-	$(program) -static -o $@ $(filter %.c,$^)
+	$(program) -Iuserlib/include -static -Wl,--wrap=ioctl -o $@ $(filter %.c,$^)

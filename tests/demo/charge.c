@@ -20,8 +20,7 @@
 #include "charge.h"
 
 #define CGROUPS "/sys/fs/cgroup"
-#define GROUP CGROUPS "/twheel-demo"
-#define CURRENT GROUP "/memory.current"
+#define GROUP CGROUPS "/twheel-demo-%s"
 
 static int current_fd;
 
@@ -35,18 +34,23 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-void memory_cgroup_enter(void)
+void memory_cgroup_enter(const char *name)
 {
+	char group[64], procs[80], current[80];
+
+	snprintf(group, sizeof(group), GROUP, name);
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", group);
+	snprintf(current, sizeof(current), "%s/memory.current", group);
 	if (access(CGROUPS "/cgroup.controllers", F_OK) &&
 	    mount("none", CGROUPS, "cgroup2", 0, NULL))
 		die("can't mount cgroup v2 on %s: %s", CGROUPS, strerror(errno));
 	write_file(CGROUPS "/cgroup.subtree_control", "+memory");
-	if (mkdir(GROUP, 0755) && errno != EEXIST)
-		die("can't make the cgroup %s: %s", GROUP, strerror(errno));
-	write_file(GROUP "/cgroup.procs", "0");
-	current_fd = open(CURRENT, O_RDONLY);
+	if (mkdir(group, 0755) && errno != EEXIST)
+		die("can't make the cgroup %s: %s", group, strerror(errno));
+	write_file(procs, "0");
+	current_fd = open(current, O_RDONLY);
 	if (current_fd < 0)
-		die("can't open %s: %s", CURRENT, strerror(errno));
+		die("can't open %s: %s", current, strerror(errno));
 }
 
 __u64 memory_charged(void)
@@ -55,7 +59,7 @@ __u64 memory_charged(void)
 	ssize_t n = pread(current_fd, text, sizeof(text) - 1, 0);
 
 	if (n <= 0)
-		die("can't read %s", CURRENT);
+		die("can't read what the cgroup is charged");
 	text[n] = '\0';
 	return strtoull(text, NULL, 10);
 }

@@ -11,16 +11,12 @@
 #include <unistd.h>
 
 #include "demo.h"
+#include "format.h"
+#include "promises.h"
 #include "report.h"
 
 #define PROGRESS_WIDTH 40
 #define CHART_WIDTH 19
-
-/* Less than this for each timer can't be: user data and deadline alone need it. */
-#define LEAST_BYTES 16
-
-/* A cgroup is charged in advance, for some hundred kilobytes at a time. */
-#define LEAST_MEASURED 100000
 
 /* A redrawn line is nothing for a file, nor for a terminal without cursor. */
 static bool can_redraw(void)
@@ -28,45 +24,6 @@ static bool can_redraw(void)
 	const char *term = getenv("TERM");
 
 	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb");
-}
-
-/* 1234567 as "1,234,567"; good until the eighth call after it. */
-static const char *number(__u64 value)
-{
-	static char buffers[8][32];
-	static unsigned int next;
-	char *s = buffers[next++ % ARRAY_SIZE(buffers)] + 31;
-	unsigned int digits = 0;
-
-	*s = '\0';
-	do {
-		if (digits && digits % 3 == 0)
-			*--s = ',';
-		*--s = '0' + value % 10;
-		value /= 10;
-		digits++;
-	} while (value);
-	return s;
-}
-
-static const char *duration(__u64 ns)
-{
-	static char buffers[8][32];
-	static unsigned int next;
-	char *s = buffers[next++ % ARRAY_SIZE(buffers)];
-	static const struct {
-		const char *name;
-		__u64 ns;
-	} units[] = {
-		{ "s", SECOND }, { "ms", MS }, { "us", 1000 }, { "ns", 1 },
-	};
-	unsigned int i = 0;
-
-	while (i < ARRAY_SIZE(units) - 1 && ns < units[i].ns)
-		i++;
-	snprintf(s, 32, "%.*f %s", ns < 10 * units[i].ns && ns % units[i].ns,
-		 (double)ns / units[i].ns, units[i].name);
-	return s;
 }
 
 static void clock_of_day(const struct workload *w, __u64 played, char text[16])
@@ -97,7 +54,7 @@ static int bar(__u64 value, __u64 most, unsigned int width)
 	return width - (full + 7) / 8;
 }
 
-void report_start(const struct workload *w, const struct twheel_info *info)
+void report_start(const struct workload *w, __u64 tick)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	struct utsname uts;
@@ -108,7 +65,7 @@ void report_start(const struct workload *w, const struct twheel_info *info)
 	printf("%s: a day of %.4g h is played in %s\n", w->path,
 	       (double)w->day / (3600 * SECOND), duration(w->run));
 	printf("Linux %s, %ld processor%s, a tick of %s\n\n", uts.release,
-	       processors, processors == 1 ? "" : "s", duration(info->tick));
+	       processors, processors == 1 ? "" : "s", duration(tick));
 	fflush(stdout);
 }
 
@@ -195,7 +152,7 @@ static void show_lateness(const struct tally *t, const struct twheel_stats *stat
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		module[i] = sum(stats->lateness, from, rows[i].end);
-		program[i] = sum(t->lateness, from, rows[i].end);
+		program[i] = sum(t->ready.buckets, from, rows[i].end);
 		from = rows[i].end;
 		if (module[i] > most_module)
 			most_module = module[i];
@@ -218,12 +175,7 @@ static void show_lateness(const struct tally *t, const struct twheel_stats *stat
 		putchar('\n');
 	}
 	printf("  %-13s %10s %*s %10s\n", "at most", duration(stats->max_lateness),
-	       CHART_WIDTH, "", duration(t->max_lateness));
-}
-
-static bool is_measured(const struct tally *t)
-{
-	return t->memory_pending >= LEAST_MEASURED;
+	       CHART_WIDTH, "", duration(t->ready.most));
 }
 
 static void show_memory(const struct tally *t)
@@ -251,66 +203,26 @@ static void show_cost(const struct tally *t, const struct twheel_stats *stats)
 	printf("  %25sso much of the above may be the machine's own doing\n", "");
 }
 
-static unsigned int promise(const char *name, __u64 broken)
+unsigned int report_summary(const struct workload *w, const struct result *r)
 {
-	printf("  %-34s %10s   %s\n", name, number(broken),
-	       broken ? "BROKEN" : "kept");
-	return broken != 0;
-}
-
-/* The module's own counters must tell the same story. */
-static unsigned int show_counters(const struct tally *t,
-				  const struct twheel_info *info,
-				  const struct twheel_stats *stats)
-{
-	const struct {
-		const char *name;
-		__u64 module;
-		__u64 program;
-	} counters[] = {
-		{ "armed", stats->armed, t->armed },
-		{ "re-armed", stats->modified, t->rearmed },
-		{ "cancelled", stats->cancelled, t->cancelled },
-		{ "read", stats->delivered,
-		  t->expired + t->periods + t->twice + t->after_cancel },
-		{ "overruns", stats->overruns, t->overruns },
-		{ "left over", info->pending + info->ready, t->pending },
-	};
+	const struct tally *t = &r->tally;
+	struct promise promises[NR_PROMISES];
 	unsigned int broken = 0;
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(counters); i++)
-		broken += counters[i].module != counters[i].program;
-	promise("counted otherwise by the module", broken);
-	for (i = 0; i < ARRAY_SIZE(counters); i++)
-		if (counters[i].module != counters[i].program)
-			printf("    %s: the module counts %s, the program %s\n",
-			       counters[i].name, number(counters[i].module),
-			       number(counters[i].program));
-	return broken != 0;
-}
-
-unsigned int report_summary(const struct workload *w, const struct tally *t,
-			    const struct twheel_info *info,
-			    const struct twheel_stats *stats)
-{
-	unsigned int broken = 0;
-
 	show_timers(w, t);
-	show_lateness(t, stats);
-	show_cost(t, stats);
+	show_lateness(t, &r->stats);
+	show_cost(t, &r->stats);
 
 	printf("\nPromises\n");
-	broken += promise("early", t->early);
-	broken += promise("lost", t->lost);
-	broken += promise("read twice", t->twice);
-	broken += promise("read after they were cancelled", t->after_cancel);
-	broken += promise("alive, but not found by the module", t->refused);
-	if (is_measured(t))
-		broken += promise("not charged to the opener's cgroup",
-				  t->memory < t->memory_pending * LEAST_BYTES ?
-				  t->memory_pending : 0);
-	broken += show_counters(t, info, stats);
+	promises_check(r, promises);
+	for (i = 0; i < NR_PROMISES; i++) {
+		printf("  %-34s %10s   %s\n", promises[i].name,
+		       number(promises[i].broken),
+		       promises[i].broken ? "BROKEN" : "kept");
+		broken += promises[i].broken != 0;
+	}
+	promises_explain(r);
 
 	if (broken)
 		printf("\n%u of the promises above DID NOT HOLD, after %s.\n\n", broken,

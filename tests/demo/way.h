@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The two ways to arm, cancel and read the timers of the connections. Periodic
+ * timers are ordinary timers of the same wheel, whichever way the others are.
+ */
+#ifndef DEMO_WAY_H
+#define DEMO_WAY_H
+
+#include <linux/twheel.h>
+#include <linux/types.h>
+
+/**
+ * struct way - a way to use a wheel
+ * @name: for scripts
+ * @title: for people
+ * @set_up: sets up a wheel with room for timers of that many connections
+ * @submit: does operations on the timers that @whose names, and gives their results
+ * @take: gives some of the events that there are, 0 if there is none
+ */
+struct way {
+	const char *name;
+	const char *title;
+	void (*set_up)(int wheel, struct twheel_setup *setup, __u32 connections);
+	void (*submit)(int wheel, struct twheel_op *ops, const __u64 *whose,
+		       unsigned int nr);
+	unsigned int (*take)(int wheel, struct twheel_event *events,
+			     unsigned int room);
+};
+
+extern const struct way way_ioctl, way_shared;
+
+/* In the user data of a periodic timer, beside its index */
+#define PERIODIC_BIT 0x100000000ULL
+
+/* What was called, and what came without a call */
+struct calls {
+	__u64 submits;
+	__u64 doorbells;
+	__u64 reads;
+	__u64 waits;
+	__u64 taken;	/* events that were taken from memory */
+};
+
+extern struct calls calls;
+
+/*
+ * The library rings the doorbell by itself. To count that, the linker puts the
+ * second in place of ioctl(2), which is the first.
+ */
+int __real_ioctl(int fd, unsigned long request, void *arg);
+int __wrap_ioctl(int fd, unsigned long request, void *arg);
+
+/* The ordinary timers of any wheel */
+void submit_ordinary(int wheel, struct twheel_op *ops, const __u64 *whose,
+		     unsigned int nr);
+unsigned int read_ordinary(int wheel, struct twheel_event *events,
+			   unsigned int room);
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shared timers: connection n has timer n, which is armed, cancelled and taken in
+ * memory. What is handed on in batches here needs none; it is so that both ways are
+ * measured alike.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <twheel.h>
+#include <twheel_shared.h>
+
+#include "demo.h"
+#include "way.h"
+
+static struct twheel_area area;
+
+static void set_up(int wheel, struct twheel_setup *setup, __u32 connections)
+{
+	struct twheel *tw;
+	int ret;
+
+	setup->flags |= TWHEEL_SETUP_SHARED;
+	setup->shared = connections;
+	if (ioctl(wheel, TWHEEL_IOC_SETUP, setup))
+		die("can't set a wheel with shared timers up: %s", strerror(errno));
+	ret = twheel_from_fd(wheel, &tw);
+	if (!ret)
+		ret = twheel_shared_map(tw, &area);
+	if (ret)
+		die("can't map the shared timers: %s", strerror(-ret));
+}
+
+int __wrap_ioctl(int fd, unsigned long request, void *arg)
+{
+	calls.doorbells += request == TWHEEL_IOC_DOORBELL;
+	return __real_ioctl(fd, request, arg);
+}
+
+static void do_one(struct twheel_op *op, unsigned int n)
+{
+	int state = op->opcode == TWHEEL_OP_CANCEL ?
+		    twheel_shared_cancel(&area, n) :
+		    twheel_shared_arm(&area, n, op->deadline);
+
+	if (state < 0)
+		op->result = state;
+	else if (op->opcode == TWHEEL_OP_ARM)
+		op->result = state == TWHEEL_STATE_NONE ? 0 : -EEXIST;
+	else
+		op->result = state == TWHEEL_STATE_NONE ? -ENOENT : 0;
+	op->state = state;
+}
+
+static void submit(int wheel, struct twheel_op *ops, const __u64 *whose,
+		   unsigned int nr)
+{
+	unsigned int i;
+
+	/* They come apart from the others: at the begin and the end of the day. */
+	if (nr && whose[0] & PERIODIC_BIT) {
+		submit_ordinary(wheel, ops, whose, nr);
+		return;
+	}
+	for (i = 0; i < nr; i++)
+		do_one(&ops[i], whose[i]);
+}
+
+/* The wheel is readable: when it isn't for these, it is for ordinary timers. */
+static unsigned int take(int wheel, struct twheel_event *events, unsigned int room)
+{
+	unsigned int nr = 0;
+	unsigned int n;
+
+	while (nr < room && twheel_shared_take_alone(&area, &n))
+		events[nr++] = (struct twheel_event){
+			.user_data = n,
+			.deadline = (area.words[n] & TWHEEL_WORD_NEVER) |
+				    TWHEEL_WORD_ARMED,
+			.flags = TWHEEL_EVENT_SHARED,
+		};
+	calls.taken += nr;
+	return nr ? nr : read_ordinary(wheel, events, room);
+}
+
+const struct way way_shared = {
+	.name = "shared",
+	.title = "shared timers",
+	.set_up = set_up,
+	.submit = submit,
+	.take = take,
+};
