@@ -99,6 +99,10 @@ def batched(operation):
                 metric='instructions')
 
 
+def shared(operation, peer='twheel-shared', metric='instructions'):
+    return dict(suite='guest', peer=peer, operation=operation, metric=metric)
+
+
 def native(operation):
     return dict(suite='native', peer='wheel', operation=operation, timers=100000,
                 metric='instructions')
@@ -163,6 +167,18 @@ GOALS = [
      largest(suite='day', metric='memory_sway_percent')),
     *((8, f'a day of connections: {what}', '<=', 0, 'events', largest(suite='day', metric=what))
       for what in ('early', 'lost', 'twice')),
+    *((9, f'shared: {operation}', '<=', limit, 'instructions', largest(**shared(operation)))
+      for operation, limit in (('arm', 25), ('modify_later', 8), ('cancel', 8), ('take', 10))),
+    (9, 'shared: take, by an only taker', '<=', 10, 'instructions',
+     largest(**shared('take', peer='twheel-shared-owner'))),
+    (9, 'shared: system calls of connections', '<=', 1, 'in 10,000 operations',
+     largest(**shared('connection', metric='calls_per_10000'))),
+    *((9, f"shared: the kernel's part of a timer {when}", '<=', 60, 'instructions',
+       largest(**shared(operation, metric='kernel_instructions'), timers=1000000))
+      for operation, when in (('cancelled', 'that was cancelled'),
+                              ('cancelled_soon', 'that was, before its first deadline'))),
+    (9, 'shared: memory of a timer, pending or not', '<=', 48, 'bytes',
+     largest(suite='memory', peer='twheel-shared', operation='pending')),
 ]
 
 MET = {'<=': lambda figure, limit: figure <= limit, '>=': lambda figure, limit: figure >= limit}

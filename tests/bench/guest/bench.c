@@ -2,7 +2,7 @@
 /*
  * What is done with every kind of timer, in the same order, and counted.
  *
- * usage: PEER uniform|connections|memory TIMERS...
+ * usage: PEER uniform|connections|cancelled|memory TIMERS...
  */
 #define _GNU_SOURCE
 #include "bench.h"
@@ -35,7 +35,23 @@
 #define TIMEOUT (60 * SECOND)
 #define PUSHES 20
 #define PUSH_EVERY (5 * SECOND)
-#define EXPIRES_ONE_IN 20
+
+/**
+ * struct life - lives of connections
+ * @name: as printed
+ * @push_every: from one push of the timeout to the next
+ * @expires_one_in: one in so many is not cancelled, but expires; 0: none
+ */
+struct life {
+	const char *name;
+	uint64_t push_every;
+	unsigned int expires_one_in;
+};
+
+/* The usual one, and what its timer costs where it never expires, however long. */
+static const struct life usual = { "connection", PUSH_EVERY, 20 };
+static const struct life cancelled = { "cancelled", PUSH_EVERY, 0 };
+static const struct life short_lived = { "cancelled_soon", SECOND, 0 };
 
 uint64_t *handle;
 
@@ -45,6 +61,8 @@ static uint64_t *deadline;
 static bool *waiting;
 static size_t timers, left;
 static double base;
+/* Of the instructions that were measured: how many were a program's own calls. */
+static double submitting, collecting;
 
 uint64_t now(void)
 {
@@ -110,7 +128,8 @@ static void print(const char *suite, const char *workload, const char *operation
 		printf("\"workload\":\"%s\",", workload);
 	printf("\"peer\":\"%s\",\"operation\":\"%s\",\"timers\":%zu,\"batch\":%u,",
 	       peer->name, operation, timers, peer->batch);
-	printf("\"metric\":\"%s\",\"value\":%.1f}\n", metric, value);
+	printf("\"metric\":\"%s\",\"value\":%.*f}\n", metric,
+	       value < 10 ? 2 : 1, value);
 }
 
 static void shuffle(uint32_t *list, size_t n)
@@ -131,19 +150,24 @@ static unsigned int batch_at(size_t i, size_t n)
 	return n - i < BATCH ? n - i : BATCH;
 }
 
-/* Do an operation on up to BATCH timers; returns the instructions of all. */
-static uint64_t submit(enum operation op, const uint32_t *list, const uint64_t *time,
-		       bool absolute, unsigned int n, bool measured)
+static uint64_t clocked(void (*act)(unsigned int n), unsigned int n)
 {
-	uint64_t start, took;
+	uint64_t start = now();
+
+	act(n);
+	return now() - start;
+}
+
+/* Do an operation on up to BATCH timers; returns the instructions of all. */
+static int64_t submit(enum operation op, const uint32_t *list, const uint64_t *time,
+		      bool absolute, unsigned int n, bool measured)
+{
+	int64_t took;
 
 	peer->prepare(op, list, time, absolute, n);
-	start = now();
-	if (measured || !peer->rest)
-		peer->submit(n);
-	else
-		peer->rest(n);
-	took = now() - start;
+	took = clocked(measured || !peer->rest ? peer->submit : peer->rest, n);
+	if (measured && peer->submit_nothing)
+		took -= clocked(peer->submit_nothing, n);
 	peer->check(n);
 	return took;
 }
@@ -155,8 +179,9 @@ static uint64_t submit(enum operation op, const uint32_t *list, const uint64_t *
 static double run(enum operation op, const uint32_t *list, size_t n, uint64_t from,
 		  bool measured)
 {
-	uint64_t time[BATCH], took = 0;
+	uint64_t time[BATCH];
 	unsigned int batch, j;
+	int64_t took = 0;
 	size_t i;
 
 	for (i = 0; i < n; i += batch) {
@@ -188,9 +213,11 @@ static double each(void (*act)(size_t first, unsigned int n))
 	return (took + taken(SECOND)) / timers;
 }
 
-/* Once unmeasured, so that all memory is there. */
+/* Once unmeasured, so that all memory is there, where it is not from the start. */
 static void warm_up(void)
 {
+	if (peer->submit_nothing)
+		return;
 	run(ARM, order, timers, 100 * SECOND, false);
 	run(CANCEL, order, timers, 0, false);
 }
@@ -205,17 +232,21 @@ void note_expiry(size_t timer, uint64_t when)
 	left--;
 }
 
-static uint64_t collect(void)
+static int64_t collect(void)
 {
-	uint64_t start, took = 0;
+	int64_t took = 0;
+	uint64_t start;
 	unsigned int n;
 
 	do {
 		start = now();
 		n = peer->collect();
 		took += now() - start;
+		if (peer->collect_nothing)
+			took -= clocked(peer->collect_nothing, n);
 		peer->check_collected(n);
 	} while (n == BATCH);
+	collecting += took;
 	return took;
 }
 
@@ -324,11 +355,15 @@ static void expiry(void)
 	peer->open(timers, true);
 	each(peer->create);
 	warm_up();
+	collecting = 0;
 	for (i = 0; i < rounds; i++)
 		sum += expire();
 	each(peer->destroy);
 	peer->close();
 	print("guest", "uniform", "expire_read", "instructions", sum / rounds / timers);
+	if (peer->collect_nothing)
+		print("guest", "uniform", "take", "instructions",
+		      collecting / rounds / timers);
 }
 
 static void uniform(void)
@@ -342,7 +377,7 @@ static void uniform(void)
  * One operation for each connection, spread over the time until the next one;
  * returns the instructions, and those of what happened in between.
  */
-static double push_all(enum operation op, const uint32_t *list, size_t n)
+static double push_all(enum operation op, const uint32_t *list, size_t n, uint64_t every)
 {
 	uint64_t begin = now(), time[BATCH];
 	double cost = 0;
@@ -352,39 +387,32 @@ static double push_all(enum operation op, const uint32_t *list, size_t n)
 	for (i = 0; i < BATCH; i++)
 		time[i] = TIMEOUT;
 	for (i = 0; i < n; i += batch) {
-		uint64_t due = begin + PUSH_EVERY * i / n;
+		uint64_t due = begin + every * i / n;
+		int64_t took;
 
 		if (now() < due)
 			cost += taken(due - now());
 		batch = batch_at(i, n);
 		for (j = 0; j < batch; j++)
 			deadline[list[i + j]] = now() + TIMEOUT;
-		cost += submit(op, list + i, time, false, batch, true);
+		took = submit(op, list + i, time, false, batch, true);
+		submitting += took;
+		cost += took;
 	}
-	if (now() > begin + PUSH_EVERY)
+	if (now() > begin + every)
 		errx(1, "%s with %zu timers: slower than the connections", peer->name, n);
-	return cost + taken(begin + PUSH_EVERY - now());
+	return cost + taken(begin + every - now());
 }
 
-/* Every connection lives once; returns the instructions of a life. */
-static double lives(void)
+/* Those that are cancelled to the front; returns how many. */
+static size_t choose_cancelled(unsigned int expires_one_in)
 {
-	double cost;
-	uint64_t begin;
-	size_t i, n;
+	size_t i, n = 0;
 
-	cost = push_all(ARM, order, timers);
-	for (i = 0; i < PUSHES; i++) {
-		shuffle(order, timers);
-		begin = now();
-		cost += push_all(MODIFY, order, timers);
-	}
-
-	/* Those that are cancelled to the front. */
-	for (i = n = 0; i < timers; i++) {
+	for (i = 0; i < timers; i++) {
 		uint32_t timer = order[i];
 
-		if (timer % EXPIRES_ONE_IN) {
+		if (!expires_one_in || timer % expires_one_in) {
 			order[i] = order[n];
 			order[n++] = timer;
 		} else {
@@ -392,22 +420,80 @@ static double lives(void)
 			left++;
 		}
 	}
-	cost += push_all(CANCEL, order, n);
-	cost += collect_all(begin + TIMEOUT, now() + TIMEOUT);
+	return n;
+}
+
+/* Every connection lives once; returns the instructions of a life. */
+static double lives(const struct life *life)
+{
+	double cost;
+	uint64_t begin;
+	size_t i, n;
+
+	cost = push_all(ARM, order, timers, life->push_every);
+	for (i = 0; i < PUSHES; i++) {
+		shuffle(order, timers);
+		begin = now();
+		cost += push_all(MODIFY, order, timers, life->push_every);
+	}
+	n = choose_cancelled(life->expires_one_in);
+	cost += push_all(CANCEL, order, n, life->push_every);
+	if (left)
+		cost += collect_all(begin + TIMEOUT, now() + TIMEOUT);
+	else
+		cost += taken(TIMEOUT + SECOND);
 	return cost / timers;
 }
 
-static void connections(void)
+/* What of all that was the application's own, where it is not all system calls. */
+static void print_parts(const struct life *life, double cost, uint64_t calls,
+			uint64_t inside)
 {
+	double own = (submitting + collecting - inside) / timers;
+	double ops = timers * (PUSHES + 2.0);
+
+	if (life->expires_one_in)
+		ops -= timers / life->expires_one_in;
+	print("guest", "connections", life->name, "own_instructions", own);
+	print("guest", "connections", life->name, "kernel_instructions", cost - own);
+	print("guest", "connections", life->name, "calls_per_10000", calls * 10000 / ops);
+}
+
+static void connections_of(const struct life *life)
+{
+	uint64_t calls = 0, inside = 0;
 	double cost;
 
 	peer->open(timers, true);
 	each(peer->create);
 	warm_up();
-	cost = lives();
+	submitting = 0;
+	collecting = 0;
+	if (peer->calls) {
+		calls = *peer->calls;
+		inside = *peer->inside;
+	}
+	cost = lives(life);
+	if (peer->calls) {
+		calls = *peer->calls - calls;
+		inside = *peer->inside - inside;
+	}
 	each(peer->destroy);
 	peer->close();
-	print("guest", "connections", "connection", "instructions", cost);
+	print("guest", "connections", life->name, "instructions", cost);
+	if (peer->calls)
+		print_parts(life, cost, calls, inside);
+}
+
+static void connections(void)
+{
+	connections_of(&usual);
+}
+
+static void cancelled_connections(void)
+{
+	connections_of(&cancelled);
+	connections_of(&short_lived);
 }
 
 /* The sum of a field's values, where it stands alone at the start of a line. */
@@ -523,11 +609,13 @@ int bench(const struct peer *whom, int argc, char **argv)
 			measurement = uniform;
 		else if (!strcmp(argv[1], "connections"))
 			measurement = connections;
+		else if (!strcmp(argv[1], "cancelled"))
+			measurement = cancelled_connections;
 		else if (!strcmp(argv[1], "memory"))
 			measurement = memory;
 	}
 	if (!measurement)
-		errx(2, "usage: %s uniform|connections|memory TIMERS...", argv[0]);
+		errx(2, "usage: %s uniform|connections|cancelled|memory TIMERS...", argv[0]);
 
 	peer = whom;
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -30,11 +30,16 @@ enum operation { ARM, MODIFY, CANCEL };
  * @prepare: get up to %BATCH operations ready, with times in ns, absolute or
  *	relative; not measured
  * @submit: do what was prepared
+ * @submit_nothing: the same but for the operations: what of it is the program's own
+ *	and is taken off, where a few instructions count; else NULL
  * @rest: the same in the quickest way, for what is not measured; NULL: no other
  * @check: end the program if one of them failed; not measured
  * @collect: get up to %BATCH expiries, without waiting; returns how many
+ * @collect_nothing: the same but for the expiries, with @submit_nothing
  * @check_collected: tell note_expiry() of each; not measured
  * @close: give all back
+ * @calls: with @submit_nothing: how many system calls there were
+ * @inside: with @submit_nothing: instructions that they took
  */
 struct peer {
 	const char *name;
@@ -46,11 +51,15 @@ struct peer {
 	void (*prepare)(enum operation op, const uint32_t *timer,
 			const uint64_t *time, bool absolute, unsigned int n);
 	void (*submit)(unsigned int n);
+	void (*submit_nothing)(unsigned int n);
 	void (*rest)(unsigned int n);
 	void (*check)(unsigned int n);
 	unsigned int (*collect)(void);
+	void (*collect_nothing)(unsigned int n);
 	void (*check_collected)(unsigned int n);
 	void (*close)(void);
+	const uint64_t *calls;
+	const uint64_t *inside;
 };
 
 /* A word for each timer, for the peer. */

@@ -13,6 +13,7 @@
 
 #define GOAL 65000	/* instructions */
 #define THREADS 4
+#define GROUP 256	/* shared timers that a bit of the groups stands for */
 
 /* In the user data of the timers of the threads. */
 #define THREADS_OWN (1ULL << 32)
@@ -25,6 +26,7 @@
  * @align: the first is due at a multiple of this, in ticks
  * @range: from the first to the last, in ticks
  * @window: how long the threads are at it, in ns, half of it before the first
+ * @shared: they are shared timers, of which the kernel takes up all at once
  */
 struct scene {
 	const char *name;
@@ -33,16 +35,19 @@ struct scene {
 	__u64 align;
 	__u64 range;
 	__u64 window;
+	bool shared;
 };
 
 static const struct scene scenes[] = {
-	{ "one_tick", 1000000, 3 * SECOND, 1, 1, SECOND },
-	{ "one_slot", 1000000, 3 * SECOND, 64, 64, SECOND },
-	{ "many_pending", 10000000, 30 * SECOND, 1, HOUR / TICK, SECOND },
+	{ "one_tick", 1000000, 3 * SECOND, 1, 1, SECOND, false },
+	{ "one_slot", 1000000, 3 * SECOND, 64, 64, SECOND, false },
+	{ "many_pending", 10000000, 30 * SECOND, 1, HOUR / TICK, SECOND, false },
+	{ "one_tick_shared", 1000000, 3 * SECOND, 1, 1, SECOND, true },
+	{ "one_slot_shared", 1000000, 3 * SECOND, 64, 64, SECOND, true },
 };
 
 static const struct scene sanity = {
-	"four_threads", 100000, SECOND, 1, 250, 4 * SECOND
+	"four_threads", 100000, SECOND, 1, 250, 4 * SECOND, false
 };
 
 /* The longest sections, in ns; a tracer counts in whole us. */
@@ -269,6 +274,43 @@ static void check_bulk(const struct scene *scene)
 		       scene->name, scene->timers, bulk_read, left, bulk_wrong);
 }
 
+static void set_bits(__u64 *bits, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		__atomic_fetch_or(&bits[i / 64], 1ULL << i % 64, __ATOMIC_SEQ_CST);
+}
+
+/* Tell the kernel of the first, and leave the others to its next wake-up. */
+static void arm_all_shared(size_t n)
+{
+	struct twheel_doorbell doorbell = { .size = sizeof(doorbell) };
+	struct twheel_info info = { .size = sizeof(info) };
+	struct twheel_shared *area;
+	__u64 *words;
+	size_t i;
+
+	if (ioctl(wheel, TWHEEL_IOC_INFO, &info))
+		die("INFO: %s", strerror(errno));
+	area = mmap(NULL, info.shared_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		    wheel, 0);
+	if (area == MAP_FAILED)
+		die("mmap: %s", strerror(errno));
+	words = (void *)area + area->words;
+	for (i = 0; i < n; i++) {
+		__atomic_store_n(&words[i], deadlines[i] | TWHEEL_WORD_ARMED,
+				 __ATOMIC_SEQ_CST);
+		if (i && i < n - 1)
+			continue;
+		set_bits((void *)area + area->dirty, i + 1);
+		set_bits((void *)area + area->groups, i / GROUP + 1);
+		if (!i && ioctl(wheel, TWHEEL_IOC_DOORBELL, &doorbell))
+			die("DOORBELL: %s", strerror(errno));
+	}
+	munmap(area, info.shared_size);
+}
+
 static struct twheel_stats play(const struct scene *scene, const char *tracer,
 				struct longest *longest)
 {
@@ -280,13 +322,17 @@ static struct twheel_stats play(const struct scene *scene, const char *tracer,
 	bulk_read = 0;
 	bulk_wrong = 0;
 	own_read = 0;
-	wheel = wheel_open(TICK);
+	wheel = scene->shared ? wheel_open_shared(TICK, scene->timers) :
+				wheel_open(TICK);
 	first = ((now() + scene->lead) / TICK / scene->align + 1) * scene->align;
 	for (i = 0; i < scene->timers; i++)
-		deadlines[i] = (first + rnd(scene->range)) * TICK;
+		deadlines[i] = (first + rnd(scene->range)) * TICK - scene->shared;
 
 	tracer_start(tracer);
-	arm_all(wheel, deadlines, NULL, scene->timers);
+	if (scene->shared)
+		arm_all_shared(scene->timers);
+	else
+		arm_all(wheel, deadlines, NULL, scene->timers);
 	look(tracer, "arming", longest);
 	run_threads(scene, first * TICK - scene->window / 2);
 	look(tracer, "four threads", longest);
@@ -309,6 +355,9 @@ static void measure(const struct scene *scene)
 	       stats.largest_run);
 	result_goal(scene->name, scene->timers, "longest_run_instructions",
 		    stats.longest_run, GOAL);
+	if (scene->shared)
+		result(scene->name, scene->timers, "worst_lateness_ns",
+		       stats.max_lateness);
 	for (i = 0; i < ARRAY_SIZE(tracers); i++) {
 		struct longest longest = {};
 

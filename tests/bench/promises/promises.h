@@ -121,11 +121,13 @@ static inline void *allocate(size_t size)
 	return p;
 }
 
-static inline int wheel_open(__u64 tick)
+static inline int wheel_open_shared(__u64 tick, __u32 shared)
 {
 	struct twheel_setup setup = {
 		.size = sizeof(setup),
+		.flags = shared ? TWHEEL_SETUP_SHARED : 0,
 		.clock = clock_id,
+		.shared = shared,
 		.tick = tick,
 	};
 	int wheel = open("/dev/twheel", O_RDWR | O_NONBLOCK);
@@ -133,6 +135,11 @@ static inline int wheel_open(__u64 tick)
 	if (wheel < 0 || ioctl(wheel, TWHEEL_IOC_SETUP, &setup))
 		die("/dev/twheel: %s", strerror(errno));
 	return wheel;
+}
+
+static inline int wheel_open(__u64 tick)
+{
+	return wheel_open_shared(tick, 0);
 }
 
 static inline struct twheel_stats wheel_stats(int wheel)
