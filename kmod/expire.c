@@ -160,12 +160,15 @@ static bool tw_set_back_meanwhile(const struct twheel *tw)
 	return tw_clock_now(&tw->wheel.clock) < hrtimer_get_expires(&tw->timer);
 }
 
-/* The user's timers took all that they may just now: go on later. */
+/* The user's timers took all that they may just now: go on later, in this tick maybe. */
 static void tw_put_off(struct twheel *tw)
 {
 	s64 tick, then = tw_now(tw, &tick) + tw_user_delay(tw->user);
 
-	tw_program(tw, max(tw_clock_floor(&tw->wheel.clock, then), tick + 1));
+	if (tw->closing)
+		return;
+	tw->timer_tick = tick;
+	hrtimer_start(&tw->timer, then, HRTIMER_MODE_ABS_SOFT);
 }
 
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
