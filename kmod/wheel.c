@@ -328,11 +328,16 @@ static inline void tw_move(struct tw_wheel *wheel, struct tw_node *node,
 			return;
 		}
 	}
-	if (node->remote && !wheel->ask(wheel, node, step, 0)) {
-		wheel->pending--;
-		return;
+	tick = tw_node_tick(wheel, node);
+	/* The later it is asked, the fewer times; but not each in a tick of its own. */
+	if (node->remote && tick < wheel->level[0].reach) {
+		if (!wheel->ask(wheel, node, step, 0)) {
+			wheel->pending--;
+			return;
+		}
+		tick = tw_node_tick(wheel, node);
 	}
-	tw_put(wheel, node, tw_node_tick(wheel, node));
+	tw_put(wheel, node, tick);
 }
 
 /* Bring nodes of a slot to where they belong by now, as the budget allows. */

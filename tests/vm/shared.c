@@ -288,7 +288,7 @@ static void test_numbers(void)
 		base = now(c.clock);
 		for (i = 0; i < c.nr; i++)
 			CHECK_EQ(arm_at(i, base + random_next(&seed) %
-					   (400 * MSEC)), WAS_NOTHING);
+					   (100 * MSEC)), WAS_NOTHING);
 		take_all(c.nr);
 		CHECK_EQ(c.stale, 0);
 	}

@@ -128,7 +128,8 @@ static __u64 any_deadline(const struct wheel *w)
 		/* Where a slot of some level begins */
 		for (level = below(LEVELS); level && width < horizon; level--)
 			width <<= TURN_BITS;
-		return ceil_to(time + any_span(horizon), width) + below(3) - 1;
+		time = ceil_to(time + any_span(horizon), width) + below(3) - 1;
+		return time > KTIME_MAX ? KTIME_MAX : time;
 	default:
 		return time + any_span(horizon);
 	}

@@ -113,14 +113,16 @@ static void prepare(enum operation op, const uint32_t *timer, const uint64_t *ti
 
 /*
  * In functions of their own, so that the loops are plain ones. What state a timer was
- * in is of interest where one is cancelled: did that come in time?
+ * in is of interest where one is cancelled: did that come in time? (What is constant
+ * may be copied to where the compiler can keep it at hand.)
  */
 static __attribute__((noinline)) void arm(unsigned int n)
 {
+	const struct twheel_area own = area;
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		if (twheel_shared_arm(&area, subject[i], when[i]) < 0)
+		if (twheel_shared_arm(&own, subject[i], when[i]) < 0)
 			err(1, "arm");
 }
 
@@ -134,10 +136,11 @@ static __attribute__((noinline)) void arm_nothing(unsigned int n)
 
 static __attribute__((noinline)) void cancel(unsigned int n)
 {
+	const struct twheel_area own = area;
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		if (twheel_shared_cancel(&area, subject[i]) != TWHEEL_STATE_PENDING)
+		if (twheel_shared_cancel(&own, subject[i]) != TWHEEL_STATE_PENDING)
 			errx(1, "cancel: not pending");
 }
 
@@ -178,7 +181,6 @@ static void check(unsigned int n)
 	}
 }
 
-/* (What is constant may be copied to where the compiler can keep it at hand.) */
 static unsigned int collect(void)
 {
 	const struct twheel_area own = area;
