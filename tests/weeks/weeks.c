@@ -128,10 +128,10 @@ static __u64 any_deadline(const struct wheel *w)
 		/* Where a slot of some level begins */
 		for (level = below(LEVELS); level && width < horizon; level--)
 			width <<= TURN_BITS;
-		time = ceil_to(time + any_span(horizon), width) + below(3) - 1;
-		return time > KTIME_MAX ? KTIME_MAX : time;
+		time = ceil_to(time_sum(time, any_span(horizon)), width) + below(3) - 1;
+		return time_sum(time, 0);
 	default:
-		return time + any_span(horizon);
+		return time_sum(time, any_span(horizon));
 	}
 }
 
@@ -155,7 +155,7 @@ static struct twheel_op any_times(const struct wheel *w, const struct timer *t)
 
 	if (chance(3)) {
 		op.flags = 0;
-		op.deadline = any_span(horizon);
+		op.deadline = time_sum(any_span(horizon), 0);
 	}
 	if (chance(10))
 		op.interval = any_interval(w);
