@@ -384,9 +384,10 @@ static void attend(__u64 end)
 {
 	struct pollfd polls[ARRAY_SIZE(wheels)];
 	unsigned int i, turns = 20;
+	__u64 time;
 
-	while (turns-- && now(CLOCK_MONOTONIC) < end) {
-		__u64 left = end - now(CLOCK_MONOTONIC);
+	while (turns-- && (time = now(CLOCK_MONOTONIC)) < end) {
+		__u64 left = end - time;
 		struct timespec ts = { left / SEC, left % SEC };
 
 		for (i = 0; i < ARRAY_SIZE(wheels); i++)
