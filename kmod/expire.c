@@ -24,7 +24,7 @@ struct workqueue_struct *tw_workqueue;
 #define TW_PACE_US 500
 
 /* Time for each node until it is due, so that it can wait. (A run is 17 at least.) */
-#define TW_AHEAD_NS 20000
+#define TW_AHEAD_NS 20000ULL
 
 /* What a run left to be done: nothing, or some that can wait, or that cannot */
 enum tw_left { TW_NOTHING_LEFT, TW_LEFT_FOR_LATER, TW_LEFT };

@@ -14,14 +14,11 @@
 #define TW_SHARED_H
 
 #include <linux/atomic.h>
-#include <linux/compiler.h>
-#include <linux/list.h>
 #include <linux/types.h>
 #include <uapi/linux/twheel.h>
 
 #include "wheel.h"
 
-struct file;
 struct iov_iter;
 struct twheel;
 struct vm_area_struct;
