@@ -255,29 +255,6 @@ static void test_inherited(void)
 	must_unload();
 }
 
-static void send_fd(int to, int fd)
-{
-	union {
-		char room[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {};
-	struct iovec iov = { .iov_base = "", .iov_len = 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
-
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-	if (sendmsg(to, &msg, 0) != 1)
-		tap_bail("sendmsg: %s", strerror(errno));
-}
-
 /* On its way to another process, which never takes it */
 static void test_in_flight(void)
 {

@@ -7,9 +7,9 @@
  * ready and periodic timers, the fresh one was never touched, and one has shared
  * timers. After each bad call all have to say the same of themselves as before.
  */
-#include <sys/eventfd.h>
-
 #include "util.h"
+
+#include <sys/eventfd.h>
 
 #define PENDING 40
 #define READY 20

@@ -22,16 +22,6 @@ static int fd;
 static bool stop;
 static int disturbed;
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu % sysconf(_SC_NPROCESSORS_ONLN), &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		tap_bail("sched_setaffinity: %s", strerror(errno));
-}
-
 static void map_views(void)
 {
 	int memory = memfd_create("views", MFD_CLOEXEC);
@@ -53,7 +43,7 @@ static void *taker(void *arg)
 	__u64 seed = 17;
 
 	(void)arg;
-	pin(1);
+	pin_to(1);
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		__u64 r = random_next(&seed);
 		char *page = shaky + r % PAGES * PAGE;
@@ -73,7 +63,7 @@ static void *scribbler(void *arg)
 	__u64 seed = 23;
 
 	(void)arg;
-	pin(1);
+	pin_to(1);
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		__u64 r = random_next(&seed);
 
@@ -89,7 +79,7 @@ static void during(void *(*other)(void *), void (*fn)(void))
 	__u64 end = now(CLOCK_MONOTONIC) + ROUNDS_NS;
 	pthread_t thread;
 
-	pin(0);
+	pin_to(0);
 	stop = false;
 	disturbed = 0;
 	fd = wheel_open(O_NONBLOCK);
@@ -236,7 +226,7 @@ static void *resizer(void *arg)
 	__u64 seed = 31;
 
 	(void)arg;
-	pin(1);
+	pin_to(1);
 	memset(steady, 0, SIZE);
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
 		__atomic_store_n((__u32 *)steady,

@@ -48,17 +48,6 @@ static unsigned int times(void)
 	return text ? atoi(text) : 1;
 }
 
-/* Processors that have to wait for each other are slow when they are emulated */
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu % sysconf(_SC_NPROCESSORS_ONLN), &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		tap_bail("sched_setaffinity: %s", strerror(errno));
-}
-
 /* ---- the killed one ---- */
 
 static void die_later(void)
@@ -133,7 +122,7 @@ static bool apart;	/* on a processor of its own */
 
 static void killed_child(void)
 {
-	pin(apart);
+	pin_to(apart);
 	fault_in_some();
 	die_later();
 	deed();
@@ -414,7 +403,7 @@ int main(void)
 {
 	tap_start(110 * times());
 	hands = map_shared(sizeof(*hands));
-	pin(0);
+	pin_to(0);
 	RUN(test_read, "read: each event is in its hands or still there");
 	RUN(test_waiting, "read that waits: the same, and no period is lost");
 	RUN(test_count, "read of a count: nothing is counted twice or never");

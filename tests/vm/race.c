@@ -35,16 +35,6 @@ static __u64 load(__u64 *p)
 	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
 }
 
-static void pin(long cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu % sysconf(_SC_NPROCESSORS_ONLN), &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		tap_bail("sched_setaffinity: %s", strerror(errno));
-}
-
 static __u64 data_of(__u32 i)
 {
 	return i | (__u64)timers[i].modified << 32;
@@ -96,7 +86,7 @@ static void *armer(void *arg)
 	__u64 seed = 11;
 	__u32 i, n, k;
 
-	pin((long)arg);
+	pin_to((long)arg);
 	for (i = 0; i < nr; i += n) {
 		n = 1 + random_next(&seed) % ARRAY_SIZE(ops);
 		if (n > nr - i)
@@ -120,7 +110,7 @@ static void *canceller(void *arg)
 	__u64 seed = 22;
 	__u32 i;
 
-	pin((long)arg);
+	pin_to((long)arg);
 	while (!stopped()) {
 		struct timer *t = pick(&seed, &i);
 		long ret;
@@ -151,7 +141,7 @@ static void *modifier(void *arg)
 	__u64 seed = 33;
 	__u32 i;
 
-	pin((long)arg);
+	pin_to((long)arg);
 	while (!stopped()) {
 		struct timer *t = pick(&seed, &i);
 		struct twheel_op op;
@@ -198,7 +188,7 @@ static void *reader(void *arg)
 {
 	struct twheel_event ev[48];
 
-	pin((long)arg);
+	pin_to((long)arg);
 	while (!stopped()) {
 		__u64 began;
 		long n, i;
@@ -218,7 +208,7 @@ static void *drainer(void *arg)
 {
 	struct twheel_op ops[20];
 
-	pin((long)arg);
+	pin_to((long)arg);
 	while (!stopped()) {
 		long n = drain(fd, ops, ARRAY_SIZE(ops));
 		long i;
@@ -382,7 +372,7 @@ static void *holder(void *arg)
 	int mine = (long)arg >> 8, i, k;
 	__u64 seed = 1 + ((long)arg & 255);
 
-	pin((long)arg & 255);
+	pin_to((long)arg & 255);
 	for (i = 0; i < 20; i++) {
 		for (k = 0; k < 16; k++) {
 			ops[k] = op_arm(0, random_next(&seed) % (100 * USEC),

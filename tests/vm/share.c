@@ -186,44 +186,6 @@ static void test_fork(void)
 	CHECK_EQ(ev.user_data, 6);
 }
 
-static void send_fd(int sock, int which)
-{
-	char byte = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &which, sizeof(int));
-	if (sendmsg(sock, &msg, 0) != 1)
-		tap_bail("sendmsg: %s", strerror(errno));
-}
-
-static int receive_fd(int sock)
-{
-	char byte, control[CMSG_SPACE(sizeof(int))];
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	int which;
-
-	if (recvmsg(sock, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
-		tap_bail("recvmsg: %s", strerror(errno));
-	memcpy(&which, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
-	return which;
-}
-
 static int socks[2];
 
 static void passing_child(void)

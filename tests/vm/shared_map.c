@@ -325,49 +325,11 @@ static void test_read_only(void)
 
 static int sockets[2];
 
-static void send_fd(int fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec iov = { "x", 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
-
-	head->cmsg_level = SOL_SOCKET;
-	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(head), &fd, sizeof(fd));
-	if (sendmsg(sockets[0], &msg, 0) != 1)
-		tap_bail("sendmsg: %s", strerror(errno));
-}
-
-static int receive_fd(void)
-{
-	char control[CMSG_SPACE(sizeof(int))], byte;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	int fd;
-
-	if (recvmsg(sockets[1], &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
-		tap_bail("recvmsg: %s", strerror(errno));
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
-	return fd;
-}
-
 static void receiving_child(void)
 {
 	struct client d;
 
-	client_map(&d, receive_fd());
+	client_map(&d, receive_fd(sockets[1]));
 	CHECK_EQ(d.nr, 77);
 	CHECK_EQ(shared_arm(&d, 5, now(d.clock) + 20 * MSEC), WAS_NOTHING);
 	CHECK_EQ(shared_cancel(&d, 6), WAS_ARMED);
@@ -384,7 +346,7 @@ static void test_passed(void)
 	client_close(&c);
 	client_open(&c, TWHEEL_CLOCK_MONOTONIC, MSEC, 77);
 	shared_arm(&c, 6, now(c.clock) + HOUR);
-	send_fd(c.fd);
+	send_fd(sockets[0], c.fd);
 	tap_join(pid);
 	take(5);
 	CHECK_EQ(shared_cancel(&c, 6), WAS_NOTHING);

@@ -59,16 +59,6 @@ static bool stopped(void)
 	return __atomic_load_n(&stop, __ATOMIC_RELAXED);
 }
 
-static void pin(long cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu % sysconf(_SC_NPROCESSORS_ONLN), &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		tap_bail("sched_setaffinity: %s", strerror(errno));
-}
-
 static __u32 generation_of(__u64 deadline)
 {
 	return (deadline >> 1) % GENERATIONS;
@@ -229,7 +219,7 @@ static void *owner(void *arg)
 	__u64 state = seed * 77 + me + 1;
 	__u32 i, k;
 
-	pin(me);
+	pin_to(me);
 	for (k = 0; k < ops_of_each; k++) {
 		i = (random_next(&state) >> 20) % nr;
 		if (nr >= OWNERS)
@@ -292,7 +282,7 @@ static void *consumer(void *arg)
 	};
 	__u32 turn = 0;
 
-	pin((long)arg);
+	pin_to((long)arg);
 	while (!stopped()) {
 		bool reads = by & BY_READ && (!(by & BY_RING) || turn++ % 2);
 
@@ -309,7 +299,7 @@ static void *drainer(void *arg)
 	struct twheel_op ops[20];
 	long n, k;
 
-	pin((long)arg);
+	pin_to((long)arg);
 	while (!stopped()) {
 		n = drain(c.fd, ops, ARRAY_SIZE(ops));
 		if (!CHECK(n >= 0, "drain: %ld", n))
@@ -499,7 +489,7 @@ static void *trigger(void *arg)
 	__u64 deadline;
 	__u32 i;
 
-	pin(0);
+	pin_to(0);
 	for (;;) {
 		wait_turn(1);
 		if (stopped())
@@ -558,7 +548,7 @@ static void test_asleep(void)
 	stop = false;
 	turn = 0;
 	start(&thread, trigger, 0);
-	pin(1);
+	pin_to(1);
 	do {
 		rounds++;
 	} while (arm_after_trigger(random_next(&seed)) && now(CLOCK_MONOTONIC) < end);
