@@ -27,11 +27,18 @@
 /* When to try again after the ring was full, in ns */
 #define TW_FULL_NS NSEC_PER_SEC
 
-/* Timers of a block that are only looked at, for each unit of the budget */
+/* What a unit of the budget is good for: so many looks at timers of a block */
 #define TW_LOOKS 8
 
 /* Events that are copied at a time; they are on the stack. */
 #define TW_SHARED_EVENTS 16
+
+/*
+ * Words in a row that are looked at together, as most of the time they are alike: all
+ * pending, or all cancelled.
+ */
+#define TW_ROW 8
+#define TW_ROW_BITS ((1U << TW_ROW) - 1)
 
 /* No group of timers */
 #define TW_NO_GROUP U32_MAX
@@ -110,9 +117,9 @@ static bool tw_ring_full(const struct tw_shared *shared)
 static void tw_ring_put(struct tw_shared *shared, u32 nr)
 {
 	/*
-	 * Who takes an entry moves the head, and then changes the word. As the word
-	 * was changed here before, either it has fired for him, or his change came
-	 * before, and then the entry is seen to be taken.
+	 * Who takes entries moves the head past them, and then changes their words. As
+	 * the word was changed here before, either it has fired for him, or his change
+	 * came before, and then the entry is seen to be taken.
 	 */
 	if (tw_in_ring(shared, shared->marks[nr].position, nr))
 		return;
@@ -218,6 +225,66 @@ static noinline void tw_look_closer(struct twheel *tw, struct tw_look *look, u32
 }
 
 /*
+ * Are all of a row pending, and none of them due? Then @first is the first deadline, if
+ * it was not before.
+ */
+static bool tw_row_later(const atomic64_t *words, s64 due, s64 *first)
+{
+	s64 armed = TWHEEL_WORD_ARMED, row = *first;
+	unsigned int i;
+
+	if (!tw_word_later(atomic64_read(&words[0]), due))
+		return false;
+	for (i = 0; i < TW_ROW; i += 4) {
+		s64 a = atomic64_read(&words[i]), b = atomic64_read(&words[i + 1]);
+		s64 c = atomic64_read(&words[i + 2]), d = atomic64_read(&words[i + 3]);
+
+		armed &= a & b & c & d;
+		row = min(row, min(min(a, b), min(c, d)));
+	}
+	if (!armed || row <= due)
+		return false;
+	*first = row;
+	return true;
+}
+
+/* Leave those that are cancelled, from the beginning of a row on. Returns how many. */
+static unsigned int tw_row_leave(atomic64_t *words)
+{
+	unsigned int i;
+
+	for (i = 0; i < TW_ROW; i++) {
+		u64 word = atomic64_read(&words[i]);
+
+		if (!tw_word_cancelled(word) || !tw_word_leave(&words[i], word))
+			break;
+	}
+	return i;
+}
+
+/*
+ * Look at the rows of a block of which all timers are to be looked at. Returns those
+ * that are left to be looked at one by one.
+ */
+static u32 tw_look_rows(atomic64_t *words, u32 bits, s64 due, s64 *first, u32 *cancelled)
+{
+	u32 row, done, left = bits;
+
+	for (row = 0; row < TW_BLOCK; row += TW_ROW, bits >>= TW_ROW) {
+		if ((bits & TW_ROW_BITS) != TW_ROW_BITS)
+			continue;
+		if (tw_row_later(&words[row], due, first)) {
+			done = TW_ROW_BITS;
+		} else {
+			done = BIT(tw_row_leave(&words[row])) - 1;
+			*cancelled |= done << row;
+		}
+		left &= ~(done << row);
+	}
+	return left;
+}
+
+/*
  * Look at timers of a block, one bit for each. Those that are found to be pending
  * are known from then on.
  *
@@ -235,13 +302,15 @@ static s64 tw_block_look(struct twheel *tw, struct tw_block *block, u32 bits,
 		.next = TW_NEVER,
 		.known = block->known,
 	};
-	u32 cost, left, cancelled = 0;
+	u32 cost, cancelled = 0;
+	unsigned long left;
 
 	lockdep_assert_held(&tw->lock);
 	/* Else the compiler adds @base again for each. */
 	OPTIMIZER_HIDE_VAR(words);
-	for (left = bits; left; left &= left - 1) {
-		unsigned int at = __ffs(left);
+	left = tw_look_rows(words, bits, due_word, &first, &cancelled);
+	for (; left; left &= left - 1) {
+		unsigned long at = __ffs(left);
 		s64 word = atomic64_read(&words[at]);
 
 		if (likely(tw_word_later(word, due_word)))
@@ -262,7 +331,8 @@ static s64 tw_block_look(struct twheel *tw, struct tw_block *block, u32 bits,
 	tw->stats.cancelled += look.cancelled;
 
 	step->expired += look.fired;
-	cost = 1 + hweight32(bits) / TW_LOOKS + hweight32(look.lost) + look.fired;
+	cost = 1 + 2 * look.fired +
+	       (hweight32(bits) + 2 * hweight32(look.lost)) / TW_LOOKS;
 	step->budget -= min(step->budget, cost);
 	return look.next;
 }
