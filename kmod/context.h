@@ -133,6 +133,7 @@ unsigned int tw_do_plain(struct twheel *tw, struct tw_batch *batch,
 /* expire.c: time passes. (The budget is like the limits below.) */
 extern unsigned int tw_budget;
 extern struct workqueue_struct *tw_workqueue;
+extern struct workqueue_struct *tw_shared_workqueue;
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer);
 void tw_work_fn(struct work_struct *work);
 void tw_catch_up(struct twheel *tw);

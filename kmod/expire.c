@@ -18,6 +18,7 @@
 unsigned int tw_budget = 256;
 
 struct workqueue_struct *tw_workqueue;
+struct workqueue_struct *tw_shared_workqueue;
 
 /* Of work that can wait, after so many runs a rest of so many us, or twice that */
 #define TW_PACE_RUNS 16
@@ -171,6 +172,16 @@ static void tw_put_off(struct twheel *tw)
 	hrtimer_start(&tw->timer, then, HRTIMER_MODE_ABS_SOFT);
 }
 
+/*
+ * Have the worker go on. What many shared timers that expire take the kernel is much,
+ * and their program next to nothing: so that comes before nobody else's work, the
+ * program's own included.
+ */
+static void tw_leave_to_worker(struct twheel *tw)
+{
+	queue_work(tw->shared ? tw_shared_workqueue : tw_workqueue, &tw->work);
+}
+
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 {
 	struct twheel *tw = container_of(timer, struct twheel, timer);
@@ -191,7 +202,7 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	}
 	if (more) {
 		tw->stats.deferred++;
-		queue_work(tw_workqueue, &tw->work);
+		tw_leave_to_worker(tw);
 	}
 	spin_unlock(&tw->lock);
 	if (wake)
@@ -244,7 +255,7 @@ void tw_catch_up(struct twheel *tw)
 		if (left == TW_NOTHING_LEFT)
 			return;
 	} while (left == TW_LEFT && !signal_pending(current));
-	queue_work(tw_workqueue, &tw->work);
+	tw_leave_to_worker(tw);
 }
 
 /**

@@ -53,17 +53,23 @@ MODULE_PARM_DESC(budget,
 
 static int __init twheel_init(void)
 {
-	int ret;
+	int ret = -ENOMEM;
 
 	tw_workqueue = alloc_workqueue("twheel", WQ_UNBOUND | WQ_HIGHPRI, 0);
 	if (!tw_workqueue)
-		return -ENOMEM;
+		return ret;
+	tw_shared_workqueue = alloc_workqueue("twheel_shared", WQ_UNBOUND, 0);
+	if (!tw_shared_workqueue)
+		goto err_workqueue;
 	tw_debugfs_init();
 	ret = tw_chardev_init();
-	if (ret) {
-		tw_debugfs_exit();
-		destroy_workqueue(tw_workqueue);
-	}
+	if (!ret)
+		return 0;
+
+	tw_debugfs_exit();
+	destroy_workqueue(tw_shared_workqueue);
+err_workqueue:
+	destroy_workqueue(tw_workqueue);
 	return ret;
 }
 module_init(twheel_init);
@@ -72,6 +78,7 @@ static void __exit twheel_exit(void)
 {
 	tw_chardev_exit();
 	tw_debugfs_exit();
+	destroy_workqueue(tw_shared_workqueue);
 	destroy_workqueue(tw_workqueue);
 }
 module_exit(twheel_exit);
