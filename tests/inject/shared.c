@@ -73,7 +73,7 @@ static void test_doorbell(void)
 		CHECK_EXPLAINED(&f, ret);
 		if (ret)
 			CHECK_EQ(doorbell_ring(c.fd), 0);
-		for (i = 0; shared_take(&c, &got, true); i++)
+		for (i = 0; shared_take(&c, &got); i++)
 			CHECK_EQ(got, i);
 		CHECK_EQ(i, N);
 	}

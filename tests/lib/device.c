@@ -651,7 +651,7 @@ static __u64 in(__u64 ns)
 static void taken(unsigned int want, __u64 deadline)
 {
 	unsigned int n = SHARED;
-	bool got = WAIT_FOR(twheel_shared_take(&area, &n));
+	bool got = WAIT_FOR(twheel_shared_take(&area, &n, 1));
 
 	CHECK(got && now(CLOCK_MONOTONIC) >= deadline);
 	CHECK_EQ(n, want);
@@ -667,7 +667,7 @@ static void sharing(void)
 	CHECK_EQ(twheel_shared_map(tw, &area), -EINVAL);
 	fresh_shared();
 	CHECK_EQ(area.nr, SHARED);
-	CHECK_EQ(twheel_shared_take(&area, &n), 0);
+	CHECK_EQ(twheel_shared_take(&area, &n, 1), 0);
 	CHECK_EQ(twheel_shared_cancel(&area, 7), TWHEEL_STATE_NONE);
 
 	deadline = in(30 * MSEC);
@@ -680,7 +680,7 @@ static void sharing(void)
 	deadline = in(20 * MSEC);
 	CHECK_EQ(twheel_shared_arm(&area, SHARED - 1, deadline), TWHEEL_STATE_PENDING);
 	CHECK(readable(twheel_fd(tw), PATIENCE_MS));
-	CHECK_EQ(twheel_shared_take_alone(&area, &n), 1);
+	CHECK_EQ(twheel_shared_take(&area, &n, 1), 1);
 	CHECK_EQ(n, SHARED - 1);
 
 	deadline = in(10 * MSEC);
@@ -691,7 +691,7 @@ static void sharing(void)
 	CHECK_EQ(event.user_data, 8);
 	CHECK_EQ(event.deadline, deadline | TWHEEL_WORD_ARMED);
 	CHECK(event.expired >= event.deadline);
-	CHECK_EQ(twheel_shared_take(&area, &n), 0);
+	CHECK_EQ(twheel_shared_take(&area, &n, 1), 0);
 	twheel_shared_unmap(&area);
 }
 
@@ -715,29 +715,35 @@ static void withdrawing(void)
 	CHECK_EQ(twheel_shared_arm(&area, 3, in(NEVER)), TWHEEL_STATE_NONE);
 	CHECK_EQ(twheel_shared_cancel(&area, 3), TWHEEL_STATE_PENDING);
 	CHECK_EQ(twheel_shared_arm(&area, 3, in(2 * NEVER)), TWHEEL_STATE_NONE);
-	CHECK_EQ(twheel_shared_take(&area, &n), 0);
+	CHECK_EQ(twheel_shared_take(&area, &n, 1), 0);
 	twheel_shared_unmap(&area);
 }
 
 /* The descriptor was kept; who used the timers died in the middle of two steps */
 static void taking_over(void)
 {
-	unsigned int n = 0, other = 0;
+	unsigned int n, want, seen = 0;
 	struct twheel_area before;
 
 	fresh_shared();
 	before = area;
-	CHECK_EQ(twheel_shared_arm(&before, 1, PAST), TWHEEL_STATE_NONE);
-	CHECK(readable(twheel_fd(tw), PATIENCE_MS));
-	before.shared->head++;
-	before.words[2] = PAST;
+	for (n = 0; n < 5; n++)
+		CHECK_EQ(twheel_shared_arm(&before, n, PAST), TWHEEL_STATE_NONE);
+	CHECK(WAIT_FOR(info().ready == 5));
+	/* A batch of four, of which one is taken; and one not armed to the end */
+	before.words[before.ring[0]] &= ~TWHEEL_WORD_FIRED;
+	before.shared->head += 4;
+	before.words[5] = PAST;
 	twheel_shared_unmap(&before);
 
 	CHECK_EQ(twheel_shared_map(tw, &area), 0);
 	CHECK_EQ(twheel_shared_recover(&area), 0);
-	CHECK(WAIT_FOR(twheel_shared_take(&area, &n)));
-	CHECK(WAIT_FOR(twheel_shared_take(&area, &other)));
-	CHECK((n == 1 && other == 2) || (n == 2 && other == 1), "%u %u", n, other);
+	want = 0x3f & ~(1U << area.ring[0]);
+	while (seen != want && WAIT_FOR(twheel_shared_take(&area, &n, 1)))
+		if (CHECK(n < 6 && !(seen >> n & 1), "%u", n))
+			seen |= 1U << n;
+	CHECK_EQ(seen, want);
+	CHECK_EQ(twheel_shared_take(&area, &n, 1), 0, "%u", n);
 	twheel_shared_unmap(&area);
 }
 
@@ -773,13 +779,13 @@ static void *arm_and_cancel_shared(void *arg)
 
 static void *take_shared(void *arg)
 {
-	unsigned int n, ended = 0;
+	unsigned int timers[50], n, ended = 0;
 
 	(void)arg;
 	while (!__atomic_load_n(&shared_over, __ATOMIC_SEQ_CST)) {
 		readable(twheel_fd(tw), 1);
-		while (twheel_shared_take(&area, &n))
-			ended++;
+		while ((n = twheel_shared_take(&area, timers, 1 + ended % 50)))
+			ended += n;
 		__atomic_fetch_add(&shared_ended, ended, __ATOMIC_SEQ_CST);
 		ended = 0;
 	}

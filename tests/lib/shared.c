@@ -31,6 +31,9 @@
 #define STEPS 60000
 #endif
 
+/* Expiries that are taken together, at most */
+#define BATCH 64
+
 #define FOREVER (~0ULL)
 
 static struct memory {
@@ -72,13 +75,13 @@ static bool change(__u32 i, __u64 old, __u64 new)
 
 static void deliver(__u32 i)
 {
-	__u32 head = load(&memory.head.head);
+	__u32 head = load(&memory.head.head), mask = memory.head.ring_mask;
 
-	if (position[i] - head < tail - head && memory.ring[position[i] % RING] == i)
+	if (position[i] - head < tail - head && memory.ring[position[i] & mask] == i)
 		return;
-	CHECK(tail - head < RING, "the ring is full");
+	CHECK(tail - head <= mask, "the ring is full");
 	position[i] = tail;
-	__atomic_store_n(&memory.ring[tail % RING], i, __ATOMIC_RELAXED);
+	__atomic_store_n(&memory.ring[tail & mask], i, __ATOMIC_RELAXED);
 	store(&memory.head.tail, ++tail);
 }
 
@@ -249,12 +252,15 @@ static void fresh(void)
 		.dirty = offsetof(struct memory, dirty),
 		.groups = offsetof(struct memory, groups),
 		.next_wake = FOREVER,
+		/* Soon the ring begins again, and the count */
+		.tail = -BATCH * 20,
+		.head = -BATCH * 20,
 	};
 	for (i = 0; i < NR; i++)
 		memory.words[i] = TWHEEL_WORD_IDLE;
 	memset(placed, 0, sizeof(placed));
 	memset(position, 0, sizeof(position));
-	tail = 0;
+	tail = memory.head.tail;
 	now = 1000;
 	used = NR;
 	doorbells = 0;
@@ -285,6 +291,11 @@ static void mapping(void)
 	layout_version = TWHEEL_SHARED_VERSION;
 	map_error = ENOMEM;
 	CHECK_EQ(twheel_shared_map(tw, &other), -ENOMEM);
+}
+
+static bool takes_one(unsigned int *n)
+{
+	return twheel_shared_take(&area, n, 1);
 }
 
 static void ringing(void)
@@ -318,9 +329,9 @@ static void others_halfway(void)
 	memory.dirty[1] = 1;
 	CHECK_EQ(twheel_shared_arm(&area, 66, 2500), TWHEEL_STATE_NONE);
 	until(2501);
-	CHECK_EQ(twheel_shared_take(&area, &n), 1);
+	CHECK(takes_one(&n));
 	CHECK_EQ(n, 1);
-	CHECK_EQ(twheel_shared_take(&area, &n), 1);
+	CHECK(takes_one(&n));
 	CHECK_EQ(n, 66);
 }
 
@@ -338,38 +349,73 @@ static void nearer_and_cancelled(void)
 	until(2001);
 	CHECK_EQ(twheel_shared_arm(&area, 2, 6000), TWHEEL_STATE_NONE);
 	until(6001);
-	CHECK_EQ(twheel_shared_take(&area, &n), 1);
+	CHECK(takes_one(&n));
 	CHECK_EQ(n, 1);
-	CHECK_EQ(twheel_shared_take(&area, &n), 1);
+	CHECK(takes_one(&n));
 	CHECK_EQ(n, 2);
+}
+
+static __u32 entry(__u32 i)
+{
+	return memory.ring[(memory.head.head + i) & area.ring_mask];
+}
+
+static void batches(void)
+{
+	unsigned int timers[BATCH], i, want = 0;
+
+	fresh();
+	for (i = 0; i < 30; i++)
+		CHECK_EQ(twheel_shared_arm(&area, i, 2000), TWHEEL_STATE_NONE);
+	until(2001);
+	for (i = 0; i < 20; i++)
+		CHECK_EQ(twheel_shared_cancel(&area, entry(i)), TWHEEL_STATE_READY);
+	for (; i < 30; i++)
+		want |= 1U << entry(i);
+	CHECK_EQ(twheel_shared_take(&area, timers, 0), 0);
+	/* Eight and eight that were withdrawn, and four of eight */
+	CHECK_EQ(twheel_shared_take(&area, timers, 8), 4);
+	CHECK_EQ(tail - memory.head.head, 6);
+	CHECK_EQ(twheel_shared_take(&area, timers + 4, BATCH - 4), 6);
+	for (i = 0; i < 10; i++)
+		want ^= 1U << timers[i];
+	CHECK_EQ(want, 0);
+	CHECK(!takes_one(&i));
+	CHECK_EQ(memory.head.head, tail);
 }
 
 /* One process died in the middle of its steps, another goes on */
 static void taken_over(void)
 {
-	unsigned int n = NR, other = NR;
+	unsigned int timers[10], n, i, first, seen = 0;
 
 	fresh();
-	CHECK_EQ(twheel_shared_arm(&area, 1, 2000), TWHEEL_STATE_NONE);
-	CHECK_EQ(twheel_shared_arm(&area, 2, 2000), TWHEEL_STATE_NONE);
-	CHECK_EQ(twheel_shared_arm(&area, 3, 9000), TWHEEL_STATE_NONE);
-	CHECK_EQ(twheel_shared_cancel(&area, 3), TWHEEL_STATE_PENDING);
+	for (i = 1; i < 7; i++)
+		CHECK_EQ(twheel_shared_arm(&area, i, 2000), TWHEEL_STATE_NONE);
+	CHECK_EQ(twheel_shared_arm(&area, 7, 9000), TWHEEL_STATE_NONE);
+	CHECK_EQ(twheel_shared_cancel(&area, 7), TWHEEL_STATE_PENDING);
 	until(2001);
-	/* One taken but for the word, one not at all, one armed but for the bits */
-	memory.head.head++;
+	/*
+	 * In the middle of a batch of four: one taken, three but for the word. Two not
+	 * at all, and one armed but for the bits.
+	 */
+	first = entry(0);
+	memory.words[first] &= ~TWHEEL_WORD_FIRED;
+	memory.head.head += 4;
 	memory.words[NR - 1] = 2500 | TWHEEL_WORD_ARMED;
 	doorbell_interrupted = 1;
 	CHECK_EQ(twheel_shared_recover(&area), 0);
-	CHECK_EQ(twheel_shared_take(&area, &n), 1);
-	CHECK_EQ(twheel_shared_take(&area, &other), 1);
-	CHECK_EQ(n + other, 1 + 2);
-	CHECK(n != other);
-	CHECK_EQ(twheel_shared_take(&area, &n), 0, "%u", n);
+	n = twheel_shared_take(&area, timers, 10);
+	CHECK_EQ(n, 5);
+	for (i = 0; i < n; i++)
+		seen |= 1U << timers[i];
+	CHECK_EQ(seen, 0x7e & ~(1U << first));
+	CHECK(!takes_one(&n), "%u", n);
 	until(2501);
-	CHECK_EQ(twheel_shared_take(&area, &n), 1);
+	CHECK(takes_one(&n));
 	CHECK_EQ(n, NR - 1);
 	until(10000);
-	CHECK_EQ(twheel_shared_take(&area, &n), 0, "%u", n);
+	CHECK(!takes_one(&n), "%u", n);
 	doorbell_error = -EBADF;
 	CHECK_EQ(twheel_shared_recover(&area), -EBADF);
 }
@@ -385,7 +431,7 @@ static void never(void)
 	for (i = 0; i < 4; i++)
 		CHECK_EQ(twheel_shared_arm(&area, i, late[i]), TWHEEL_STATE_NONE);
 	until(TWHEEL_WORD_NEVER / 4);
-	CHECK_EQ(twheel_shared_take(&area, &n), 0);
+	CHECK(!takes_one(&n));
 	for (i = 0; i < 4; i++)
 		CHECK_EQ(twheel_shared_arm(&area, i, TWHEEL_WORD_NEVER / 2),
 			 TWHEEL_STATE_PENDING);
@@ -420,18 +466,21 @@ static void model_until(__u64 time)
 			model[i].state = TWHEEL_STATE_READY;
 }
 
-static void model_take(bool alone)
+static void model_take(unsigned int max)
 {
-	unsigned int i, n = NR;
-	int ret = alone ? twheel_shared_take_alone(&area, &n) :
-			  twheel_shared_take(&area, &n);
+	unsigned int timers[BATCH + 1], i, n;
 
-	if (ret) {
-		if (CHECK(n < NR, "%u", n))
-			CHECK_EQ(model[n].state, TWHEEL_STATE_READY, "timer %u", n);
-		model[n].state = TWHEEL_STATE_NONE;
-		return;
+	timers[max] = NR;
+	n = twheel_shared_take(&area, timers, max);
+	CHECK(n <= max && timers[max] == NR, "%u", n);
+	for (i = 0; i < n; i++) {
+		if (!CHECK(timers[i] < NR, "%u", timers[i]))
+			return;
+		CHECK_EQ(model[timers[i]].state, TWHEEL_STATE_READY, "timer %u", timers[i]);
+		model[timers[i]].state = TWHEEL_STATE_NONE;
 	}
+	if (n || !max)
+		return;
 	for (i = 0; i < NR; i++)
 		CHECK(model[i].state != TWHEEL_STATE_READY, "timer %u is lost", i);
 }
@@ -461,7 +510,7 @@ static void beside_model(void)
 			break;
 		case 1:
 		case 2:
-			model_take(step & 1);
+			model_take(pick(&seed, BATCH + 1));
 			break;
 		case 3:
 			CHECK_EQ(twheel_shared_cancel(&area, n), model[n].state,
@@ -484,6 +533,20 @@ static __u64 armed, ended;
 static bool several;
 static bool over;
 
+/* Until there is none: how many */
+static unsigned int take_all(__u64 *state)
+{
+	unsigned int timers[BATCH], n, i, all = 0;
+
+	do {
+		n = twheel_shared_take(&area, timers, 1 + pick(state, BATCH));
+		for (i = 0; i < n; i++)
+			CHECK(timers[i] < THREADS_USE, "%u", timers[i]);
+		all += n;
+	} while (n);
+	return all;
+}
+
 static void *own(void *arg)
 {
 	__u64 self = (uintptr_t)arg, state = seed + self, arms = 0, ends = 0;
@@ -500,8 +563,7 @@ static void *own(void *arg)
 		}
 		/* What takes is here as well where it may be, for the same reason */
 		if (several)
-			while (twheel_shared_take(&area, &n))
-				ends++;
+			ends += take_all(&state);
 		else if (!pick(&state, 256))
 			sched_yield();
 		n = pick(&state, THREADS_USE / OWNERS) * OWNERS + self;
@@ -525,19 +587,13 @@ static void *own(void *arg)
 
 static void *take(void *arg)
 {
-	int (*fn)(const struct twheel_area *area, unsigned int *n) = several ?
-		twheel_shared_take : twheel_shared_take_alone;
-	unsigned int n;
-	__u64 ends = 0;
+	__u64 ends = 0, state = seed;
 	bool last;
 
 	(void)arg;
 	do {
 		last = load(&over);
-		while (fn(&area, &n)) {
-			CHECK(n < THREADS_USE, "%u", n);
-			ends++;
-		}
+		ends += take_all(&state);
 		sched_yield();
 	} while (!last);
 	__atomic_fetch_add(&ended, ends, __ATOMIC_RELAXED);
@@ -561,6 +617,9 @@ static void threads(void)
 
 	fresh();
 	used = THREADS_USE;
+	/* So small that entries are written over all the time */
+	memory.head.ring_mask = THREADS_USE - 1;
+	area.ring_mask = THREADS_USE - 1;
 	armed = 0;
 	ended = 0;
 	over = false;
@@ -595,6 +654,7 @@ int main(void)
 	RUN(ringing, "the doorbell rings when it has to, and only then");
 	RUN(others_halfway, "no thread relies on what another has only begun");
 	RUN(nearer_and_cancelled, "armed again after it was armed nearer and cancelled");
+	RUN(batches, "many are taken at once, but for those that were withdrawn");
 	RUN(taken_over, "taken over from a process that died");
 	RUN(never, "deadlines that never come");
 	RUN(beside_model, "random operations beside a model");

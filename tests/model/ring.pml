@@ -2,7 +2,8 @@
 /*
  * The ring of shared timers that expired: the kernel puts a timer in when it
  * expires, unless it is there from an expiry that was withdrawn; the program takes
- * them out, with one thread or, with TWO, with several, of which read(2) can be one.
+ * them out, one or several at a time, with one thread or, with TWO, with several, of
+ * which read(2) can be one.
  * Here the kernel knows of each arming, and any armed timer may expire at any time:
  * who tells it is for shared.pml. Beside each step stands which function of
  * kmod/shared.c or of userlib/include/twheel_shared.h it is.
@@ -22,9 +23,9 @@
  *	kernel: load of head, then its entry's store	acquire (or control)
  *	kernel: entry, then tail			release
  *	program: load of head, then load of tail	acquire (with several)
- *	program: load of tail, then load of entry	acquire
- *	program: load of entry, then head		release (with several)
- *	program: head, then the look at the word	full
+ *	program: load of tail, then load of entries	acquire
+ *	program: load of entries, then head		release
+ *	program: head, then the looks at the words	full
  *
  * MUTANT_...: the model without one of the things that the code does for this.
  */
@@ -52,7 +53,7 @@ bool ring_stored[ENTRIES], tail_stored;
 byte ring_seen[ENTRIES] = EMPTY;
 byte tail_seen;
 
-/* The program's; a lone taker's store may be late too. */
+/* The program's, for which the same holds. */
 byte head;
 bool head_stored;
 byte head_seen;
@@ -177,103 +178,112 @@ end:	do
 	od
 }
 
-#ifdef TWO
-/* Moved by atomic operations only, so it is seen at once */
-#define HEAD head_seen
-#else
-#define HEAD head
-#endif
-
-inline load_entry()
+inline load_entries()
 {
-	i = ring_seen[AT(h)]
+	i[0] = ring_seen[AT(h)];
+	if
+	:: n == 2 -> i[1] = ring_seen[AT(h + 1)]
+	:: else
+	fi
 }
 
 /* Move the head, or go back if somebody else has. */
 inline move_head()
 {
-#if defined(TWO) && !defined(MUTANT_TWO_HEAD_BY_STORE)
-	if
-	:: atomic { head_seen == h -> head_seen = h + 1 }
-	:: atomic { head_seen != h -> h = 0; i = 0; old = 0; goto again }
-	fi;
-#elif defined(TWO)
-	head_seen = h + 1;
+#ifdef MUTANT_TWO_HEAD_BY_STORE
+	atomic { head = h + n; head_stored = true };
 #else
-	atomic { head = h + 1; head_stored = true };
+	if
+	:: atomic { head == h -> head = h + n; head_stored = true }
+	:: atomic { head != h -> goto again }
+	fi;
+#endif
 #ifndef MUTANT_HEAD_WITHOUT_BARRIER
 	!head_stored;
 #endif
-#endif
-	assert(h < tail)
+	assert(h + n <= tail)
 }
 
-inline look_at_word()
+inline look_at_word(k)
 {
-	assert(i < TIMERS);
+	assert(i[k] < TIMERS);
 #ifdef MUTANT_TAKE_BY_STORE
-	old = word[i];
+	old = word[i[k]];
 	atomic {
 #else
 	atomic {
-		old = word[i];
+		old = word[i[k]];
 #endif
 #ifdef MUTANT_WITHDRAWN_IS_TAKEN
 		old = FIRED;
 #endif
-		word[i] = old & ~FIRED;
+		word[i[k]] = old & ~FIRED;
 		if
 		:: old & FIRED ->
-			assert(owed[i]);
-			owed[i] = false
+			assert(owed[i[k]]);
+			owed[i[k]] = false
 		:: else
 		fi;
 		old = 0
 	}
 }
 
-/* twheel_shared_take_alone(); with TWO: twheel_shared_take(), tw_ring_take() */
+inline look_at_words()
+{
+	look_at_word(0);
+	if
+	:: n == 2 -> look_at_word(1)
+	:: else
+	fi
+}
+
+/* twheel_shared_take(), or tw_ring_take(), which takes one at a time */
 active [TAKERS] proctype taker()
 {
-	byte h, i, old;
+	byte h, n, i[2], old;
 
 again:
+	atomic { h = 0; n = 0; i[0] = 0; i[1] = 0 };
 #ifdef MUTANT_ENTRY_BEFORE_TAIL
-	h = HEAD;
-	load_entry();
+	h = head;
+	n = 2;
+	load_entries();
 #endif
 	/* poll(2) */
 end:	do
-	:: HEAD != tail_seen ->
+	:: head != tail_seen ->
 #ifdef MUTANT_TWO_TAIL_BEFORE_HEAD
 		old = tail_seen;
-		h = HEAD;
+		h = head;
 		if
-		:: h == old -> goto again
-		:: h != old -> old = 0
+		:: h == old -> old = 0; goto again
+		:: h != old -> old = 0; n = 1
 		fi;
 #else
-		h = HEAD;
+		h = head;
 		if
 		:: h == tail_seen -> goto again
-		:: h != tail_seen
+		:: h != tail_seen -> n = 1
+#ifdef MUTANT_BEYOND_TAIL
+		:: h != tail_seen -> n = 2
+#else
+		:: tail_seen - h > 1 -> n = 2
+#endif
 		fi;
 #endif
-#if !defined(MUTANT_ENTRY_BEFORE_TAIL) && !defined(MUTANT_TWO_ENTRY_AFTER_HEAD)
-		load_entry();
+#if !defined(MUTANT_ENTRY_BEFORE_TAIL) && !defined(MUTANT_ENTRY_AFTER_HEAD)
+		load_entries();
 #endif
 #ifdef MUTANT_LOOK_BEFORE_HEAD
-		look_at_word();
+		look_at_words();
 		move_head();
 #else
 		move_head();
-#ifdef MUTANT_TWO_ENTRY_AFTER_HEAD
-		load_entry();
+#ifdef MUTANT_ENTRY_AFTER_HEAD
+		load_entries();
 #endif
-		look_at_word();
+		look_at_words();
 #endif
-		h = 0;
-		i = 0;
 		goto again
 	od
 }

@@ -430,7 +430,7 @@ static void test_shared(void)
 	CHECK_EQ(readable(c.fd, 50), 0);
 	wall_shift(2 * HOUR);
 	for (got = 0; got < N && readable(c.fd, PATIENCE_MS); got++)
-		if (CHECK(shared_take(&c, &i, true)))
+		if (CHECK(shared_take(&c, &i)))
 			CHECK(now(CLOCK_REALTIME) >= deadlines[i], "timer %u", i);
 	CHECK_EQ(got, N);
 
@@ -444,12 +444,12 @@ static void test_shared(void)
 	deadlines[0] = now(CLOCK_REALTIME) + 20 * MSEC;
 	shared_arm(&c, 0, deadlines[0]);
 	CHECK(readable(c.fd, PATIENCE_MS));
-	CHECK(shared_take(&c, &i, true));
+	CHECK(shared_take(&c, &i));
 	CHECK_EQ(i, 0);
 	CHECK(now(CLOCK_REALTIME) >= deadlines[0]);
 	wall_shift(HOUR + 60 * SEC);
 	for (got = 1; got < N && readable(c.fd, PATIENCE_MS); got++)
-		if (CHECK(shared_take(&c, &i, true)))
+		if (CHECK(shared_take(&c, &i)))
 			CHECK(now(CLOCK_REALTIME) >= deadlines[i], "timer %u", i);
 	CHECK_EQ(got, N);
 	wall_restore();

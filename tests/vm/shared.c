@@ -74,18 +74,19 @@ static void check_taken(__u32 i)
 /* As many as are armed and have an end, each once, none early, and no other */
 static void take_all(__u32 want)
 {
-	__u32 got = 0, i;
+	struct expiry e[40];
+	__u32 got = 0, i, k, n;
 
 	while (got < want) {
-		if (shared_take(&c, &i, true)) {
-			check_taken(i);
-			got++;
-		} else if (!readable(c.fd, PATIENCE_MS)) {
+		n = shared_take_some(&c, e, 1 + got % ARRAY_SIZE(e));
+		for (k = 0; k < n; k++)
+			check_taken(e[k].timer);
+		got += n;
+		if (!n && !readable(c.fd, PATIENCE_MS))
 			break;
-		}
 	}
 	CHECK_EQ(got, want, "%u timers", c.nr);
-	CHECK(!shared_take(&c, &i, true), "one more: %u", i);
+	CHECK(!shared_take(&c, &i), "one more: %u", i);
 	for (i = 0; i < c.nr; i++)
 		CHECK(!deadlines[i], "timer %u was not taken: %llx", i,
 		      read64(&c.words[i]));
@@ -378,7 +379,7 @@ static void test_never(void)
 	doorbell(&c);
 	CHECK_EQ(wheel_info(c.fd).pending, 2);
 	sleep_ns(20 * MSEC);
-	CHECK(!shared_take(&c, &i, true));
+	CHECK(!shared_take(&c, &i));
 	CHECK_EQ(drain(c.fd, &op, 1), 1);
 	CHECK(op.deadline >= NEVER, "%llx", op.deadline);
 	CHECK_EQ(op.flags, TWHEEL_ABS);
@@ -496,7 +497,7 @@ static void test_cancel_fired(void)
 	CHECK_EQ(shared_waiting(&c), 1);
 	CHECK_EQ(shared_cancel(&c, 1), WAS_FIRED);
 	CHECK_EQ(shared_cancel(&c, 1), WAS_NOTHING);
-	CHECK(!shared_take(&c, &i, true), "after its cancel");
+	CHECK(!shared_take(&c, &i), "after its cancel");
 	CHECK_EQ(c.stale, 1);
 	CHECK_EQ(shared_waiting(&c), 0);
 
@@ -553,7 +554,8 @@ static void check_event(const struct twheel_event *ev)
 static void test_read(void)
 {
 	struct twheel_event ev[20];
-	__u32 i;
+	struct expiry e[5];
+	__u32 i, some;
 	long n, k, got = 0;
 
 	fresh(2000);
@@ -568,10 +570,10 @@ static void test_read(void)
 			check_event(&ev[k]);
 		got += n;
 		/* with somebody beside it */
-		if (shared_take(&c, &i, false)) {
-			check_taken(i);
-			got++;
-		}
+		some = shared_take_some(&c, e, 1 + got % ARRAY_SIZE(e));
+		for (i = 0; i < some; i++)
+			check_taken(e[i].timer);
+		got += some;
 	}
 	CHECK_EQ(got, c.nr);
 	CHECK_EQ(read_events(c.fd, ev, 1), -EAGAIN);
@@ -875,7 +877,7 @@ static __u32 take_each(__u32 k)
 	struct client *one = &clients[k];
 	__u32 got = 0, i;
 
-	while (shared_take(one, &i, true)) {
+	while (shared_take(one, &i)) {
 		__u64 time = now(one->clock);
 
 		CHECK(times[k][i] && time >= times[k][i],

@@ -29,6 +29,7 @@ enum was {
  * @area: where it is, and the parts of it
  * @doorbells: how often the doorbell was rung
  * @stale: entries of the ring whose expiry had been withdrawn
+ * @between: what to do between the steps of taking, or NULL
  */
 struct client {
 	int fd;
@@ -42,6 +43,17 @@ struct client {
 	__u32 nr;
 	__u64 doorbells;
 	__u64 stale;
+	void (*between)(void);
+};
+
+/**
+ * struct expiry - a shared timer that expired
+ * @timer: its number
+ * @deadline: its deadline
+ */
+struct expiry {
+	__u32 timer;
+	__u64 deadline;
 };
 
 static inline __u64 read64(const __u64 *p)
@@ -182,46 +194,65 @@ static inline enum was shared_cancel(struct client *c, __u32 i)
 	return WAS_NOTHING;
 }
 
-/*
- * The next timer that expired, and its deadline; false when there is none. Only one
- * that is the only one to take, whom no read(2) helps, may say that it is alone.
- */
-static inline bool shared_take_deadline(struct client *c, __u32 *index,
-					__u64 *deadline, bool alone)
+static inline void shared_between(const struct client *c)
 {
-	struct twheel_shared *area = c->area;
-
-	for (;;) {
-		__u32 head = read32(&area->head), i;
-		__u64 word;
-
-		if (head == __atomic_load_n(&area->tail, __ATOMIC_ACQUIRE))
-			return false;
-		i = read32(&c->ring[head & area->ring_mask]);
-		if (alone)
-			__atomic_store_n(&area->head, head + 1, __ATOMIC_SEQ_CST);
-		else if (!__atomic_compare_exchange_n(&area->head, &head, head + 1,
-						      false, __ATOMIC_SEQ_CST,
-						      __ATOMIC_RELAXED))
-			continue;
-		full_barrier();
-		if (!CHECK(i < c->nr, "entry %u of the ring is %u", head, i))
-			continue;
-		word = __atomic_fetch_and(&c->words[i], ~FIRED, __ATOMIC_SEQ_CST);
-		if (word & FIRED) {
-			*index = i;
-			*deadline = word & NEVER & ~ARMED;
-			return true;
-		}
-		__atomic_add_fetch(&c->stale, 1, __ATOMIC_RELAXED);
-	}
+	if (c->between)
+		c->between();
 }
 
-static inline bool shared_take(struct client *c, __u32 *index, bool alone)
+/* The timer of an entry that is ours; false when that was withdrawn */
+static inline bool shared_take_entry(struct client *c, struct expiry *e)
 {
-	__u64 deadline;
+	__u64 word;
 
-	return shared_take_deadline(c, index, &deadline, alone);
+	if (!CHECK(e->timer < c->nr, "an entry of the ring is %u", e->timer))
+		return false;
+	word = __atomic_fetch_and(&c->words[e->timer], ~FIRED, __ATOMIC_SEQ_CST);
+	e->deadline = word & NEVER & ~ARMED;
+	if (word & FIRED)
+		return true;
+	__atomic_add_fetch(&c->stale, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+/* Timers that expired, in the order of the ring: how many, 0 when there is none */
+static inline __u32 shared_take_some(struct client *c, struct expiry *e, __u32 most)
+{
+	struct twheel_shared *area = c->area;
+	__u32 got = 0;
+
+	while (!got) {
+		__u32 head = __atomic_load_n(&area->head, __ATOMIC_ACQUIRE);
+		__u32 nr = __atomic_load_n(&area->tail, __ATOMIC_ACQUIRE) - head, k;
+
+		if (nr > most)
+			nr = most;
+		if (!nr)
+			break;
+		for (k = 0; k < nr; k++)
+			e[k].timer = read32(&c->ring[(head + k) & area->ring_mask]);
+		shared_between(c);
+		if (!__atomic_compare_exchange_n(&area->head, &head, head + nr, false,
+						 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+			continue;
+		full_barrier();
+		for (k = 0; k < nr; k++) {
+			shared_between(c);
+			e[got] = e[k];
+			got += shared_take_entry(c, &e[got]);
+		}
+	}
+	return got;
+}
+
+static inline bool shared_take(struct client *c, __u32 *index)
+{
+	struct expiry e;
+
+	if (!shared_take_some(c, &e, 1))
+		return false;
+	*index = e.timer;
+	return true;
 }
 
 /* Entries of the ring that wait to be taken, withdrawn ones with them */

@@ -79,11 +79,12 @@ static void note(int kind, __u32 i, __u64 *seed)
 static void take_some(__u64 *seed)
 {
 	struct twheel_event ev[20];
+	struct expiry e[8];
 	long n, k;
-	__u32 i;
 
-	if (shared_take(&c, &i, false))
-		note(0, i, seed);
+	n = shared_take_some(&c, e, ARRAY_SIZE(e));
+	for (k = 0; k < n; k++)
+		note(0, e[k].timer, seed);
 	n = read_events(c.fd, ev, ARRAY_SIZE(ev));
 	for (k = 0; k < n; k++)
 		note(!(ev[k].flags & TWHEEL_EVENT_SHARED), ev[k].user_data % TIMERS,
@@ -290,7 +291,7 @@ static void correct_child(void)
 	for (i = 0; i < 100; i++)
 		CHECK_EQ(shared_arm(&c, i, base + i * MSEC), WAS_NOTHING);
 	while (got < 100 && readable(c.fd, PATIENCE_MS))
-		while (shared_take(&c, &i, true)) {
+		while (shared_take(&c, &i)) {
 			CHECK(now(CLOCK_MONOTONIC) >= base + i * MSEC, "early");
 			seen[i]++;
 			got++;

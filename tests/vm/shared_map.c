@@ -44,7 +44,7 @@ static void take_of(struct client *from, __u32 want)
 	__u32 i;
 
 	CHECK(readable(c.fd, PATIENCE_MS), "timer %u", want);
-	if (CHECK(shared_take(from, &i, true), "timer %u", want))
+	if (CHECK(shared_take(from, &i), "timer %u", want))
 		CHECK_EQ(i, want);
 }
 
@@ -278,7 +278,7 @@ static void test_close(void)
 	shared_arm(&c, 3, now(c.clock) + HOUR);
 	shared_arm(&c, 4, now(c.clock) + 50 * MSEC);
 	close(c.fd);
-	CHECK(WAIT_FOR(shared_take(&c, &i, true)));
+	CHECK(WAIT_FOR(shared_take(&c, &i)));
 	CHECK_EQ(i, 4);
 	CHECK_EQ(shared_cancel(&c, 3), WAS_ARMED);
 	must(munmap(c.area, c.size), "munmap");

@@ -6,7 +6,9 @@
  * cancelled by its owner, as it was told; taken, not early; or drained. None is lost,
  * though nobody rings the doorbell for those that are waited for.
  *
- * Environment: TIMES=N for N times as long, SEED=N for other numbers.
+ * Environment: TIMES=N for N times as long, SEED=N for other numbers. HOURS=N for the
+ * long form, in a machine in which waiting takes no time (scripts/vm -i): N hours of
+ * its time, most of them asleep, with timeouts of up to an hour. There nothing is late.
  */
 #include "shared.h"
 
@@ -16,6 +18,8 @@
 
 #define OWNERS 2
 #define MOST 1000
+#define MOST_IN_HOURS 20000
+#define BATCH 64		/* expiries that are taken together, at most */
 #define HISTORY 64
 
 /* A deadline's lowest bits tell which arming of its timer it is */
@@ -32,20 +36,23 @@ struct shadow {
 	__u32 generation;
 	__u32 owed;		/* armings that its owner found over: taken, or to be so */
 	__u32 taken;
+	__u64 since;		/* in the long form: when it was armed, or before */
 	__u64 history[HISTORY];
 };
 
-static struct shadow shadows[MOST];
+static struct shadow shadows[MOST_IN_HOURS];
 static struct client c;
 static __u32 nr;
+static __u64 tick;
 static __u64 seed;
+static __u64 hours;
 static bool stop;
 static int stop_fd;
 
 /* What is counted, in all */
-static __u64 armings, withdrawn, cancelled, taken, drained, unknown;
+static __u64 armings, withdrawn, cancelled, taken, together, drained, unknown;
 
-/* Who takes: one that takes from the ring, if nobody else does, is alone */
+/* Who takes */
 enum { BY_RING = 1, BY_READ = 2, BY_DRAIN = 4, BY_OWNERS = 8 };
 static unsigned int by;
 
@@ -118,6 +125,8 @@ static void own_arm(__u32 i, __u64 deadline)
 	deadline &= ~(2ULL * GENERATIONS - 1);
 	deadline |= s->generation % GENERATIONS << 1;
 	__atomic_store_n(history_of(i, deadline), deadline, __ATOMIC_SEQ_CST);
+	if (hours)
+		__atomic_store_n(&s->since, now(CLOCK_MONOTONIC), __ATOMIC_SEQ_CST);
 	was = shared_arm(&c, i, deadline);
 	resolve(i, was);
 	s->live = deadline;
@@ -129,7 +138,7 @@ static void own_cancel(__u32 i)
 	resolve(i, shared_cancel(&c, i));
 }
 
-static bool take_one(void);
+static bool take_some(__u32 most);
 
 static void print_lost(__u32 i)
 {
@@ -148,7 +157,7 @@ static void wait_for_it(__u32 i)
 {
 	__u64 live = shadows[i].live, end = now(CLOCK_MONOTONIC) + 10 * MSEC;
 
-	if (nr > 5 || !live || live > end)
+	if (nr > 5 || hours || !live || live > end)
 		return;
 	end += PATIENCE_MS * MSEC;
 	while (!(read64(&c.words[i]) & IDLE))
@@ -156,6 +165,100 @@ static void wait_for_it(__u32 i)
 			print_lost(i);
 			break;
 		}
+}
+
+/* ---- the long form ---- */
+
+/*
+ * The owners sleep, for up to half a minute, and both until the same times, which are
+ * known before; and much is armed to expire just then. So the kernel, those who arm
+ * and those who take are at work together.
+ */
+static __u64 meetings[1 << 16];
+static __u32 nr_meetings;
+
+/* Less than @most; as likely more than half of it as between that and a quarter ... */
+static __u64 any_length(__u64 most, unsigned int halves, __u64 r)
+{
+	return (r >> 8) % (most >> (r & 0xff) % halves);
+}
+
+static void plan_meetings(__u64 length)
+{
+	__u64 time = now(CLOCK_MONOTONIC) + MSEC, end = time + length;
+	__u64 state = seed * 131 + 7;
+	__u32 k;
+
+	for (k = 0; k < ARRAY_SIZE(meetings) && time < end; k++) {
+		meetings[k] = time;
+		time += any_length(30 * SEC, 24, random_next(&state));
+	}
+	nr_meetings = k;
+}
+
+static __u32 next_meeting(__u64 time)
+{
+	__u32 from = 0, to = nr_meetings;
+
+	while (from < to) {
+		__u32 middle = (from + to) / 2;
+
+		if (meetings[middle] > time)
+			to = middle;
+		else
+			from = middle + 1;
+	}
+	return from;
+}
+
+/* At one of the next meetings, or at any time within an hour */
+static __u64 in_hours(__u64 time, __u64 r)
+{
+	__u32 at = next_meeting(time) + any_length(64, 6, r);
+
+	if (r >> 63 || at >= nr_meetings)
+		return time + any_length(HOUR, 32, r);
+	return meetings[at] + (r >> 32) % (150 * USEC);
+}
+
+/* Where processors take turns, the other's comes when this one pauses */
+static void give_turn(void)
+{
+#ifdef __x86_64__
+	__builtin_ia32_pause();
+#endif
+}
+
+/*
+ * So late a timer may be taken, which is for all that others do meanwhile. One that
+ * nobody looked for, or was woken for, is later: what comes next is seconds away.
+ */
+#define LATE (100 * MSEC)
+
+static __u64 latest;
+
+static void check_late(__u32 i, __u64 deadline, __u64 time)
+{
+	__u64 due = (deadline + tick) / tick * tick, since = read64(&shadows[i].since);
+	__u64 late, most = read64(&latest);
+
+	/* it may have been due when it was armed */
+	due = due > since ? due : since;
+	late = time > due ? time - due : 0;
+	CHECK(late < LATE, "timer %u, due at %llu, late by %llu", i, due, late);
+	while (late > most)
+		if (__atomic_compare_exchange_n(&latest, &most, late, false,
+						__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			break;
+}
+
+/* ---- owners at work ---- */
+
+static __u64 any_deadline(__u64 time, __u64 r, __u64 *state)
+{
+	if (hours && r >> 31 & 1)
+		return in_hours(time, random_next(state));
+	return time + (r >> 32) % (6 * MSEC);
 }
 
 /* Some are due at once, most soon, some never */
@@ -186,14 +289,16 @@ static void random_op(__u32 i, __u64 *state)
 		own_arm(i, time + (r >> 40) % (20 * USEC));
 		break;
 	default:
-		own_arm(i, time + (r >> 32) % (6 * MSEC));
+		own_arm(i, any_deadline(time, r, state));
 		break;
 	}
+	if (hours && r >> 33 & 1)
+		give_turn();
 	/* a while in which the wheel may go to sleep */
 	if (nr <= 64 && (r >> 50) % 64 == 7)
 		sleep_ns(r >> 20 & 0x1fffff);
 	if (by & BY_OWNERS && r >> 60 == 1)
-		take_one();
+		take_some(1 + (r >> 30) % BATCH);
 	if (!(r >> 58 & 3))
 		wait_for_it(i);
 }
@@ -211,24 +316,59 @@ static void settle_far(__u32 i, __u64 *state)
 		own_arm(i, time + r % (2 * MSEC));
 }
 
+static void random_ops(__u32 ops, long me, __u64 *state)
+{
+	__u32 i, k;
+
+	for (k = 0; k < ops; k++) {
+		i = (random_next(state) >> 20) % nr;
+		if (nr >= OWNERS)
+			i = i / OWNERS * OWNERS + me;
+		else if (me)
+			break;
+		if (i < nr)
+			random_op(i, state);
+	}
+}
+
+/* Awake before that: who is woken at a time comes when the kernel's work is done */
+static void sleep_until(__u64 time)
+{
+	__u64 awake = time - 100 * USEC;
+	struct timespec ts = { awake / SEC, awake % SEC };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL))
+		;
+	while (now(CLOCK_MONOTONIC) < time)
+		give_turn();
+}
+
+/* Often one thing is all that is done: if it is lost, nothing makes up for it soon */
+static void meet(long me, __u64 *state)
+{
+	__u32 k;
+
+	for (k = 0; k < nr_meetings; k++) {
+		__u64 r = random_next(state);
+
+		sleep_until(meetings[k] + r % (200 * USEC));
+		random_ops(r >> 63 ? 1 : any_length(512, 9, r >> 20), me, state);
+	}
+}
+
 static __u32 ops_of_each;
 
 static void *owner(void *arg)
 {
 	long me = (long)arg;
 	__u64 state = seed * 77 + me + 1;
-	__u32 i, k;
+	__u32 i;
 
 	pin_to(me);
-	for (k = 0; k < ops_of_each; k++) {
-		i = (random_next(&state) >> 20) % nr;
-		if (nr >= OWNERS)
-			i = i / OWNERS * OWNERS + me;
-		else if (me)
-			break;
-		if (i < nr)
-			random_op(i, &state);
-	}
+	if (hours)
+		meet(me, &state);
+	else
+		random_ops(ops_of_each, me, &state);
 	for (i = me; i < nr; i += OWNERS)
 		settle_far(i, &state);
 	return NULL;
@@ -241,20 +381,33 @@ static void note(__u32 i, __u64 deadline)
 	__u64 time = now(CLOCK_MONOTONIC);
 
 	CHECK(time >= deadline, "timer %u early by %llu", i, deadline - time);
+	if (hours)
+		check_late(i, deadline, time);
 	end_arming(i, deadline, TAKEN, ENDED);
 	__atomic_add_fetch(&shadows[i].taken, 1, __ATOMIC_RELAXED);
 	count(&taken);
 }
 
-static bool take_one(void)
+/* So that much can happen between two steps, which else hardly ever does */
+static void stop_at_times(void)
 {
-	__u64 deadline;
-	__u32 i;
+	static __thread __u64 state = 1;
+	__u64 r = random_next(&state);
 
-	if (!shared_take_deadline(&c, &i, &deadline, by == BY_RING))
-		return false;
-	note(i, deadline);
-	return true;
+	if (r % 32 == 0)
+		sleep_ns((r >> 20) % (300 * USEC));
+}
+
+static bool take_some(__u32 most)
+{
+	struct expiry e[BATCH];
+	__u32 n = shared_take_some(&c, e, most), k;
+
+	for (k = 0; k < n; k++)
+		note(e[k].timer, e[k].deadline);
+	if (n > 1)
+		count(&together);
+	return n;
 }
 
 static bool read_some(void)
@@ -284,11 +437,12 @@ static void *consumer(void *arg)
 
 	pin_to((long)arg);
 	while (!stopped()) {
-		bool reads = by & BY_READ && (!(by & BY_RING) || turn++ % 2);
+		bool reads = by & BY_READ && (!(by & BY_RING) || turn % 2);
 
-		if (reads ? read_some() : take_one())
+		turn++;
+		if (reads ? read_some() : take_some(1 + turn * 11 / 2 % BATCH))
 			continue;
-		CHECK(poll(p, 2, PATIENCE_MS) > 0, "not woken, %u wait",
+		CHECK(poll(p, 2, hours ? -1 : PATIENCE_MS) > 0, "not woken, %u wait",
 		      shared_waiting(&c));
 	}
 	return NULL;
@@ -296,11 +450,14 @@ static void *consumer(void *arg)
 
 static void *drainer(void *arg)
 {
+	struct pollfd p = { .fd = stop_fd, .events = POLLIN };
 	struct twheel_op ops[20];
+	__u64 state = seed, time;
 	long n, k;
 
 	pin_to((long)arg);
 	while (!stopped()) {
+		time = now(CLOCK_MONOTONIC);
 		n = drain(c.fd, ops, ARRAY_SIZE(ops));
 		if (!CHECK(n >= 0, "drain: %ld", n))
 			break;
@@ -309,11 +466,13 @@ static void *drainer(void *arg)
 
 			if (!CHECK(!ops[k].id && i < nr, "timer %u", i))
 				continue;
+			if (hours)
+				check_late(i, ops[k].deadline, time);
 			end_arming(i, ops[k].deadline & ~ARMED, TAKEN, ENDED);
 			__atomic_add_fetch(&shadows[i].taken, 1, __ATOMIC_RELAXED);
 			count(&drained);
 		}
-		sleep_ns(3 * MSEC);
+		poll(&p, 1, hours ? any_length(1 << 17, 17, random_next(&state)) : 3);
 	}
 	return NULL;
 }
@@ -375,20 +534,39 @@ static void start(pthread_t *thread, void *(*fn)(void *), long cpu)
 		tap_bail("pthread_create failed");
 }
 
-static void one_round(__u64 tick, __u32 timers, __u32 ops)
+static void print_round(__u64 time)
+{
+	struct twheel_stats stats = wheel_stats(c.fd);
+
+	tap_diag("%u timers, tick %llu us, %llu s: expired %llu, late by %llu us at most",
+		 nr, tick / USEC, time / SEC, stats.expired, latest / USEC);
+	tap_diag("wake-ups %llu, brought down %llu, doorbell rung %llu times",
+		 stats.wakeups, stats.brought_down, c.doorbells);
+}
+
+/* The long form has so many */
+#define ROUNDS 24
+
+static void one_round(__u64 of_tick, __u32 timers, __u32 ops)
 {
 	__u64 before[] = { taken, withdrawn, drained }, start_over = over(), owed;
+	__u64 time = now(CLOCK_MONOTONIC);
 	pthread_t owners[OWNERS], consumers[2];
 	__u64 one = 1;
 	long i;
 
 	nr = timers;
+	tick = of_tick;
+	latest = 0;
 	ops_of_each = ops;
 	seed++;
 	memset(shadows, 0, nr * sizeof(*shadows));
 	stop = false;
 	stop_fd = eventfd(0, EFD_CLOEXEC);
+	if (hours)
+		plan_meetings(hours * HOUR / ROUNDS);
 	client_open(&c, TWHEEL_CLOCK_MONOTONIC, tick, nr);
+	c.between = stop_at_times;
 	start(&consumers[0], consumer, 1);
 	if (by != BY_RING)
 		start(&consumers[1], by & BY_DRAIN ? drainer : consumer, 0);
@@ -408,6 +586,8 @@ static void one_round(__u64 tick, __u32 timers, __u32 ops)
 		pthread_join(consumers[i], NULL);
 	CHECK_EQ(over() - start_over, owed);
 	check_round(before);
+	if (hours)
+		print_round(now(CLOCK_MONOTONIC) - time);
 	client_close(&c);
 	close(stop_fd);
 }
@@ -419,20 +599,13 @@ static __u64 share_of_time(unsigned int parts)
 	return now(CLOCK_MONOTONIC) + 5 * SEC * (times ? atoi(times) : 1) / parts;
 }
 
-static void run(unsigned int who)
+static void rounds(void)
 {
 	static const __u64 ticks[] = { USEC, MSEC, 4 * MSEC };
 	static const __u32 many[] = { 2, MOST, 1, 64, 5, 600 };
 	__u64 end = share_of_time(4);
 	__u32 k = 0;
 
-	by = who;
-	armings = 0;
-	withdrawn = 0;
-	cancelled = 0;
-	taken = 0;
-	drained = 0;
-	unknown = 0;
 	do {
 		__u32 timers = many[k % ARRAY_SIZE(many)];
 
@@ -441,11 +614,41 @@ static void run(unsigned int who)
 			  timers, 100 + timers * 6);
 		k++;
 	} while (now(CLOCK_MONOTONIC) < end || k < ARRAY_SIZE(many));
+}
+
+/* In each test, a number has another tick than in that before */
+static void long_rounds(void)
+{
+	static const __u64 ticks[] = { USEC, MSEC, 4 * MSEC, SEC };
+	static const __u32 many[] = { MOST_IN_HOURS, 64, 2, 5000, 5, MOST };
+	static __u32 tests;
+	__u32 k;
+
+	for (k = 0; k < ARRAY_SIZE(many); k++)
+		one_round(ticks[(k + tests) % ARRAY_SIZE(ticks)], many[k], 0);
+	tests++;
+}
+
+static void run(unsigned int who)
+{
+	by = who;
+	armings = 0;
+	withdrawn = 0;
+	cancelled = 0;
+	taken = 0;
+	together = 0;
+	drained = 0;
+	unknown = 0;
+	if (hours)
+		long_rounds();
+	else
+		rounds();
 	tap_diag("armed %llu, moved or cancelled before they expired %llu, after that %llu",
 		 armings, cancelled, withdrawn);
-	tap_diag("taken %llu, of them without a look %llu, drained %llu", taken,
-		 unknown, drained);
+	tap_diag("taken %llu, of them without a look %llu, drained %llu; together %llu times",
+		 taken, unknown, drained, together);
 	CHECK(taken && cancelled && withdrawn, "one of the ends did not happen");
+	CHECK(together || !(by & BY_RING), "none were taken together");
 	CHECK(unknown <= taken / 10, "most was not looked at");
 }
 
@@ -534,8 +737,8 @@ static bool arm_after_trigger(__u64 r)
 		return false;
 	}
 	for (k = 0; k < 2; k++)
-		CHECK(WAIT_FOR(shared_take(&c, &i, true)));
-	return CHECK(!shared_take(&c, &i, true), "timer %u, which was cancelled", i);
+		CHECK(WAIT_FOR(shared_take(&c, &i)));
+	return CHECK(!shared_take(&c, &i), "timer %u, which was cancelled", i);
 }
 
 static void test_asleep(void)
@@ -558,16 +761,23 @@ static void test_asleep(void)
 	client_close(&c);
 }
 
+static __u64 number_of(const char *variable, __u64 otherwise)
+{
+	const char *text = getenv(variable);
+
+	return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
 int main(void)
 {
-	const char *text = getenv("SEED");
-
-	tap_start(100 + 10 * (getenv("TIMES") ? atoi(getenv("TIMES")) : 1));
-	seed = text ? strtoull(text, NULL, 0) : 1;
+	seed = number_of("SEED", 1);
+	hours = number_of("HOURS", 0);
+	tap_start(100 + 10 * number_of("TIMES", 1) + 2 * hours * HOUR / SEC);
 	RUN(test_ring, "taken from the ring");
 	RUN(test_read, "taken by read(2)");
 	RUN(test_both, "taken by both, and by those who arm");
 	RUN(test_drained, "taken and drained");
-	RUN(test_asleep, "armed and cancelled while the kernel looks elsewhere");
+	if (!hours)
+		RUN(test_asleep, "armed and cancelled while the kernel looks elsewhere");
 	return tap_end();
 }

@@ -134,7 +134,7 @@ static void shared_absolute(__u32 clock)
 	for (i = 2; i < 4; i++) {
 		shared_arm(&c, i, i == 2 ? now(clock) - SEC : 1);
 		CHECK(readable(c.fd, PATIENCE_MS), "clock %u", clock);
-		CHECK(shared_take(&c, &i, true), "clock %u", clock);
+		CHECK(shared_take(&c, &i), "clock %u", clock);
 	}
 	deadline = now(clock) + HOUR;
 	shared_arm(&c, 4, deadline);

@@ -60,13 +60,14 @@ static void disconnected(unsigned int connection)
 static void run(struct twheel *tw, int ms)
 {
 	struct pollfd pfd = { .fd = twheel_fd(tw), .events = POLLIN };
-	unsigned int connection;
+	unsigned int connections[64], n, i;
 
 	if (poll(&pfd, 1, ms) != 1)
 		return;
-	while (twheel_shared_take(&timers, &connection)) {
-		is_open[connection] = false;
-		timed_out++;
+	while ((n = twheel_shared_take(&timers, connections, 64))) {
+		for (i = 0; i < n; i++)
+			is_open[connections[i]] = false;
+		timed_out += n;
 	}
 }
 

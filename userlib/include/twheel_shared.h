@@ -78,9 +78,9 @@ void twheel_shared_unmap(struct twheel_area *area);
  * @area: the timers, which nobody else arms, cancels or takes meanwhile
  *
  * A timer that it was about to arm when it died may be unknown to the kernel, and
- * an expiry that it was about to take may be lost. This has the kernel look at all
- * that are not idle. Whoever keeps the descriptor of a wheel, so that its timers
- * outlive a crash, calls this before using them.
+ * expiries that it was about to take may be lost. This has the kernel look at all
+ * that are not idle; what it had taken is over. Whoever keeps the descriptor of a
+ * wheel, so that its timers outlive a crash, calls this before using them.
  *
  * Return: 0; -%EBADF when the wheel was closed, or another error of ioctl(2).
  */
@@ -100,11 +100,10 @@ static inline int twheel_internal_marked(const __u64 *word, unsigned long bit)
 	return __builtin_expect(!!marked, 1);
 }
 
-/* Take the expiry of a timer, if it is there to be taken */
-static inline int twheel_internal_fired(const struct twheel_area *area, __u64 n)
+/* Take the expiry of the timer with that word, if it is there to be taken */
+static inline int twheel_internal_fired(__u64 *word)
 {
-	__u64 old = __atomic_fetch_and(&area->words[n], ~TWHEEL_WORD_FIRED,
-				       __ATOMIC_SEQ_CST);
+	__u64 old = __atomic_fetch_and(word, ~TWHEEL_WORD_FIRED, __ATOMIC_SEQ_CST);
 
 	return __builtin_expect(!!(old & TWHEEL_WORD_FIRED), 1);
 }
@@ -183,65 +182,64 @@ static inline int twheel_shared_cancel(const struct twheel_area *area,
 	return TWHEEL_STATE_NONE;
 }
 
-/**
- * twheel_shared_take - take the expiry of a shared timer
- * @area: the timers
- * @n: out: which
- *
- * An expiry can be withdrawn until it is taken. poll(2) and epoll(7) of the
- * wheel's descriptor say when there is one; take until there is none.
- *
- * Return: 1, or 0 when there is none.
- */
-static inline int twheel_shared_take(const struct twheel_area *area,
-				     unsigned int *n)
+/* Read entries of the ring; for nothing, if the head turns out to have moved */
+static inline void twheel_internal_entries(const __u32 *from, unsigned int *to,
+					   __u32 nr)
 {
-	for (;;) {
-		struct twheel_shared *shared = area->shared;
-		__u32 head = __atomic_load_n(&shared->head, __ATOMIC_ACQUIRE);
-		__u64 i;
+	__u32 i;
 
-		if (head == __atomic_load_n(&shared->tail, __ATOMIC_ACQUIRE))
-			return 0;
-		i = __atomic_load_n(&area->ring[head & area->ring_mask],
-				    __ATOMIC_RELAXED);
-		if (!__atomic_compare_exchange_n(&shared->head, &head, head + 1,
-						 0, __ATOMIC_RELEASE,
-						 __ATOMIC_RELAXED))
-			continue;
-		if (twheel_internal_fired(area, i)) {
-			*n = i;
-			return 1;
-		}
-	}
+	/* By itself no compiler does that where the loads are atomic */
+#pragma GCC unroll 8
+	for (i = 0; i < nr; i++)
+		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
 
 /**
- * twheel_shared_take_alone - the same, where one thread at a time takes
+ * twheel_shared_take - take expiries of shared timers
  * @area: the timers
- * @n: out: which
+ * @timers: out: which, in no particular order
+ * @max: room in @timers; with more of it, each costs less
  *
- * An atomic operation cheaper. Nobody else takes an expiry meanwhile, also not
- * with read(2).
+ * An expiry can be withdrawn until it is taken. poll(2) and epoll(7) of the
+ * wheel's descriptor say when there are any; take until there is none. (Less than
+ * @max may come while there are more.)
  *
- * Return: 1, or 0 when there is none.
+ * Return: how many, or 0 when there is none.
  */
-static inline int twheel_shared_take_alone(const struct twheel_area *area,
-					   unsigned int *n)
+static inline unsigned int twheel_shared_take(const struct twheel_area *area,
+					      unsigned int *timers,
+					      unsigned int max)
 {
-	for (;;) {
-		struct twheel_shared *shared = area->shared;
-		__u32 head = __atomic_load_n(&shared->head, __ATOMIC_RELAXED);
-		__u64 i;
+	struct twheel_shared *shared = area->shared;
+	__u64 *words = area->words;
 
-		if (head == __atomic_load_n(&shared->tail, __ATOMIC_ACQUIRE))
+	for (;;) {
+		__u32 head = __atomic_load_n(&shared->head, __ATOMIC_ACQUIRE);
+		__u32 nr = __atomic_load_n(&shared->tail, __ATOMIC_ACQUIRE) - head;
+		__u32 at = head & area->ring_mask;
+		unsigned int *each = timers, *end;
+
+		if (nr > max)
+			nr = max;
+		if (!nr)
 			return 0;
-		i = area->ring[head++ & area->ring_mask];
-		__atomic_store_n(&shared->head, head, __ATOMIC_RELEASE);
-		if (twheel_internal_fired(area, i)) {
-			*n = i;
-			return 1;
-		}
+		/* What goes on at the ring's start is for the next time */
+		if (nr > area->ring_mask + 1 - at)
+			nr = area->ring_mask + 1 - at;
+		twheel_internal_entries(&area->ring[at], timers, nr);
+		if (!__atomic_compare_exchange_n(&shared->head, &head, head + nr,
+						 0, __ATOMIC_RELEASE,
+						 __ATOMIC_RELAXED))
+			continue;
+		end = timers + nr;
+		do {
+			if (twheel_internal_fired(&words[*each]))
+				each++;
+			else
+				*each = *--end;
+		} while (each != end);
+		if (end != timers)
+			return end - timers;
 	}
 }
 

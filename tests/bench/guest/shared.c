@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Shared timers of /dev/twheel, which a program arms and cancels in memory; with
- * "owner" as the first argument in the way of a program whose one thread alone takes
- * the expiries.
- */
+/* Shared timers of /dev/twheel, which a program arms and cancels in memory. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -183,30 +179,12 @@ static void check(unsigned int n)
 
 static unsigned int collect(void)
 {
-	const struct twheel_area own = area;
-	unsigned int n = 0;
-
-	while (n < BATCH && twheel_shared_take(&own, &numbers[n]))
-		n++;
-	return n;
-}
-
-static unsigned int collect_alone(void)
-{
-	const struct twheel_area own = area;
-	unsigned int n = 0;
-
-	while (n < BATCH && twheel_shared_take_alone(&own, &numbers[n]))
-		n++;
-	return n;
+	return twheel_shared_take(&area, numbers, BATCH);
 }
 
 static void collect_nothing(unsigned int n)
 {
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		asm volatile("" : : "r"(&numbers[i]) : "memory");
+	(void)n;
 }
 
 static void check_collected(unsigned int n)
@@ -224,7 +202,7 @@ static void sh_close(void)
 
 int main(int argc, char **argv)
 {
-	struct peer shared = {
+	static const struct peer shared = {
 		.name = "twheel-shared",
 		.batch = 1,
 		.whole = SIZE_MAX,
@@ -243,11 +221,5 @@ int main(int argc, char **argv)
 		.inside = &inside,
 	};
 
-	if (argc > 1 && !strcmp(argv[1], "owner")) {
-		argc--;
-		argv++;
-		shared.name = "twheel-shared-owner";
-		shared.collect = collect_alone;
-	}
 	return bench(&shared, argc, argv);
 }
