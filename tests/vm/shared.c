@@ -296,6 +296,82 @@ static void test_numbers(void)
 	CHECK_EQ(wheel_info(c.fd).pending, 0);
 }
 
+/* ---- blocks ---- */
+
+/* The numbers of a block, which the kernel looks at together */
+#define BLOCK 32
+
+/* One of each block, each time at another place in it */
+static bool is_picked(__u32 i)
+{
+	return i % BLOCK == i / BLOCK % BLOCK;
+}
+
+/* Arm those to be due soon. Returns false if that took too long. */
+static bool arm_picked(__u64 soon)
+{
+	__u32 i;
+
+	for (i = 0; i < c.nr; i++)
+		if (is_picked(i))
+			arm_at(i, soon);
+	/* (What is due when it is taken up expires without a look at the others.) */
+	doorbell(&c);
+	return now(c.clock) < soon;
+}
+
+/* See them expire, long before the others are due. */
+static void expire_picked(__u64 others)
+{
+	__u64 lead = 100 * MSEC;
+	__u32 i, got = 0;
+
+	while (!arm_picked(now(c.clock) + lead))
+		lead *= 2;
+	while (got < c.nr / BLOCK && now(c.clock) < others)
+		if (shared_take(&c, &i)) {
+			CHECK(is_picked(i), "timer %u", i);
+			check_taken(i);
+			got++;
+		}
+	CHECK_EQ(got, c.nr / BLOCK, "the others are due at %llu", others);
+}
+
+/*
+ * Among timers that are pending, and among those that are cancelled, at each place in
+ * a block, the one that is due is found, and nothing else is changed.
+ */
+static void test_among_others(void)
+{
+	__u64 others;
+	__u32 i, left = 0;
+
+	fresh(10 * 8 * BLOCK);
+	others = now(c.clock) + 60 * SEC;
+	for (i = 0; i < c.nr; i++)
+		if (!is_picked(i))
+			arm_at(i, others + i);
+	expire_picked(others);
+	CHECK_EQ(wheel_info(c.fd).pending, c.nr - c.nr / BLOCK);
+
+	/* Of each 8, none to all from the first on, and one that stands by itself. */
+	for (i = 0; i < c.nr; i++) {
+		__u32 some = i / BLOCK / 8, single = (i / 8 + some) % 8;
+
+		if (is_picked(i))
+			continue;
+		if (i % 8 < some || i % 8 == single)
+			CHECK_EQ(shared_cancel(&c, i), WAS_ARMED);
+		else
+			left++;
+	}
+	expire_picked(others);
+	CHECK_EQ(wheel_info(c.fd).pending, left);
+	for (i = 0; i < c.nr; i++)
+		CHECK(is_idle(i) || read64(&c.words[i]) == ((others + i) | ARMED),
+		      "timer %u: %llx", i, read64(&c.words[i]));
+}
+
 /* ---- moving ---- */
 
 /* A move to later is one exchange: no bell, nothing to take up, and not early */
@@ -973,6 +1049,7 @@ int main(void)
 	RUN(test_info, "INFO");
 	RUN(test_layout, "where everything is, and what is there at first");
 	RUN(test_numbers, "every timer, of however many");
+	RUN(test_among_others, "the one that is due, at each place among others");
 	RUN(test_later, "moved to later: no call, and not early");
 	RUN(test_pushed_ahead, "pushed ahead again and again");
 	RUN(test_earlier, "moved to earlier");
