@@ -331,7 +331,7 @@ static s64 tw_block_look(struct twheel *tw, struct tw_block *block, u32 bits,
 	tw->stats.cancelled += look.cancelled;
 
 	step->expired += look.fired;
-	cost = 1 + 2 * look.fired +
+	cost = 2 + 2 * look.fired +
 	       (hweight32(bits) + 2 * hweight32(look.lost)) / TW_LOOKS;
 	step->budget -= min(step->budget, cost);
 	return look.next;
