@@ -101,6 +101,11 @@ build/tests/fuzz/calls: $(wildcard tests/fuzz/calls*.c) $(headers)
 	@mkdir -p $(@D)
 	$(program) -static -pthread -o $@ $(filter %.c,$^)
 
+build/tests/bench/promises/lateness: tests/bench/promises/lateness.c $(headers) \
+		userlib/src/wheel.c userlib/src/shared.c $(wildcard userlib/*/*.h)
+	@mkdir -p $(@D)
+	$(program) -Iuserlib/include -static -o $@ $(filter %.c,$^)
+
 build/tests/demo/demo: $(wildcard tests/demo/*.c) $(headers) \
 		userlib/src/wheel.c userlib/src/shared.c $(wildcard userlib/*/*.h)
 	@mkdir -p $(@D)

@@ -28,6 +28,9 @@
 /* Everything is done with a small number of timers as often as makes this many. */
 #define REPEAT 16384
 
+/* Full batches that are enough to know what one costs. */
+#define BATCHES 1024
+
 /* How far ahead timers are armed that are to expire. */
 #define LEAD SECOND
 
@@ -61,8 +64,12 @@ static uint64_t *deadline;
 static bool *waiting;
 static size_t timers, left;
 static double base;
-/* Of the instructions that were measured: how many were a program's own calls. */
+static uint64_t reading;	/* what it takes to look at the clock */
+/* Of the instructions that were measured: how many were a program's own. */
 static double submitting, collecting;
+/* What full batches took of a program's own. */
+static int64_t batches[BATCHES];
+static size_t nr_batches;
 
 uint64_t now(void)
 {
@@ -103,12 +110,21 @@ static uint64_t spin(uint64_t ns)
 static void calibrate(void)
 {
 	uint64_t start, spun;
+	int i;
 
 	/* What is left of whoever ran before. */
 	spin(2 * SECOND);
 	start = now();
 	spun = spin(64 * SECOND);
 	base = (double)(now() - start) / spun;
+
+	reading = UINT64_MAX;
+	for (i = 0; i < 100; i++) {
+		start = now();
+		spin(0);
+		spun = now() - start;
+		reading = spun < reading ? spun : reading;
+	}
 }
 
 /* Spin; returns the instructions that others took, beyond those without timers. */
@@ -117,7 +133,7 @@ static double taken(uint64_t ns)
 	uint64_t start = now();
 	uint64_t spun = spin(ns);
 
-	return (now() - start) / base - spun;
+	return (now() - start - reading) / base - spun;
 }
 
 static void print(const char *suite, const char *workload, const char *operation,
@@ -150,12 +166,56 @@ static unsigned int batch_at(size_t i, size_t n)
 	return n - i < BATCH ? n - i : BATCH;
 }
 
-static uint64_t clocked(void (*act)(unsigned int n), unsigned int n)
+static __attribute__((noinline)) uint64_t clocked(void (*act)(unsigned int n), unsigned int n)
 {
 	uint64_t start = now();
 
 	act(n);
 	return now() - start;
+}
+
+/*
+ * What a program does around @n operations: once for all of them, as is seen when
+ * there are none, and for each.
+ */
+static int64_t clocked_around(unsigned int n)
+{
+	return clocked(peer->submit, 0) + clocked(peer->submit_nothing, n) -
+	       clocked(peer->submit_nothing, 0);
+}
+
+/* Twice, as an interrupt that falls into it is not to be taken off. */
+static int64_t around(unsigned int n)
+{
+	int64_t first = clocked_around(n), second = clocked_around(n);
+
+	return first < second ? first : second;
+}
+
+static void note_batch(unsigned int n, int64_t took)
+{
+	if (n == BATCH && nr_batches < BATCHES)
+		batches[nr_batches++] = took;
+}
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * What @n cost of which the batches were noted, or @all where none was full: in the
+ * median, as an interrupt of the timer takes more than a batch does, is not the
+ * program's own, and falls into some of them.
+ */
+static double own(size_t n, double all)
+{
+	if (!nr_batches)
+		return all;
+	qsort(batches, nr_batches, sizeof(*batches), compare);
+	return (double)batches[nr_batches / 2] * n / BATCH;
 }
 
 /* Do an operation on up to BATCH timers; returns the instructions of all. */
@@ -167,7 +227,7 @@ static int64_t submit(enum operation op, const uint32_t *list, const uint64_t *t
 	peer->prepare(op, list, time, absolute, n);
 	took = clocked(measured || !peer->rest ? peer->submit : peer->rest, n);
 	if (measured && peer->submit_nothing)
-		took -= clocked(peer->submit_nothing, n);
+		took -= around(n);
 	peer->check(n);
 	return took;
 }
@@ -181,16 +241,20 @@ static double run(enum operation op, const uint32_t *list, size_t n, uint64_t fr
 {
 	uint64_t time[BATCH];
 	unsigned int batch, j;
-	int64_t took = 0;
+	int64_t took, all = 0;
 	size_t i;
 
+	nr_batches = 0;
 	for (i = 0; i < n; i += batch) {
 		batch = batch_at(i, n);
 		for (j = 0; j < batch; j++)
 			time[j] = from + rnd(from);
-		took += submit(op, list + i, time, false, batch, measured);
+		took = submit(op, list + i, time, false, batch, measured);
+		if (peer->submit_nothing)
+			note_batch(batch, took);
+		all += took;
 	}
-	return (double)took / n;
+	return own(n, all) / n;
 }
 
 /*
@@ -234,16 +298,18 @@ void note_expiry(size_t timer, uint64_t when)
 
 static int64_t collect(void)
 {
-	int64_t took = 0;
+	int64_t took = 0, batch;
 	uint64_t start;
 	unsigned int n;
 
 	do {
 		start = now();
 		n = peer->collect();
-		took += now() - start;
+		batch = now() - start;
 		if (peer->collect_nothing)
-			took -= clocked(peer->collect_nothing, n);
+			batch -= clocked(peer->collect_nothing, n);
+		note_batch(n, batch);
+		took += batch;
 		peer->check_collected(n);
 	} while (n == BATCH);
 	collecting += took;
@@ -356,6 +422,7 @@ static void expiry(void)
 	each(peer->create);
 	warm_up();
 	collecting = 0;
+	nr_batches = 0;
 	for (i = 0; i < rounds; i++)
 		sum += expire();
 	each(peer->destroy);
@@ -363,7 +430,7 @@ static void expiry(void)
 	print("guest", "uniform", "expire_read", "instructions", sum / rounds / timers);
 	if (peer->collect_nothing)
 		print("guest", "uniform", "take", "instructions",
-		      collecting / rounds / timers);
+		      own(1, collecting / rounds / timers));
 }
 
 static void uniform(void)
@@ -373,6 +440,11 @@ static void uniform(void)
 		expiry();
 }
 
+static uint64_t calls_took(void)
+{
+	return peer->inside ? *peer->inside : 0;
+}
+
 /*
  * One operation for each connection, spread over the time until the next one;
  * returns the instructions, and those of what happened in between.
@@ -380,28 +452,37 @@ static void uniform(void)
 static double push_all(enum operation op, const uint32_t *list, size_t n, uint64_t every)
 {
 	uint64_t begin = now(), time[BATCH];
-	double cost = 0;
+	double cost = 0, all = 0;
 	unsigned int batch, j;
 	size_t i;
 
+	nr_batches = 0;
 	for (i = 0; i < BATCH; i++)
 		time[i] = TIMEOUT;
 	for (i = 0; i < n; i += batch) {
-		uint64_t due = begin + every * i / n;
+		uint64_t due = begin + every * i / n, inside, end;
 		int64_t took;
 
 		if (now() < due)
 			cost += taken(due - now());
 		batch = batch_at(i, n);
+		end = now() + TIMEOUT;
 		for (j = 0; j < batch; j++)
-			deadline[list[i + j]] = now() + TIMEOUT;
+			deadline[list[i + j]] = end;
+		inside = calls_took();
 		took = submit(op, list + i, time, false, batch, true);
-		submitting += took;
 		cost += took;
+		took -= calls_took() - inside;
+		note_batch(batch, took);
+		all += took;
 	}
-	if (now() > begin + every)
+	/* The last batch may meet an interrupt. */
+	if (now() > begin + every + TICK)
 		errx(1, "%s with %zu timers: slower than the connections", peer->name, n);
-	return cost + taken(begin + every - now());
+	if (now() < begin + every)
+		cost += taken(begin + every - now());
+	submitting += own(n, all);
+	return cost;
 }
 
 /* Those that are cancelled to the front; returns how many. */
@@ -438,51 +519,48 @@ static double lives(const struct life *life)
 	}
 	n = choose_cancelled(life->expires_one_in);
 	cost += push_all(CANCEL, order, n, life->push_every);
+	collecting = 0;
+	nr_batches = 0;
 	if (left)
 		cost += collect_all(begin + TIMEOUT, now() + TIMEOUT);
 	else
 		cost += taken(TIMEOUT + SECOND);
+	collecting = own(timers - n, collecting);
 	return cost / timers;
 }
 
 /* What of all that was the application's own, where it is not all system calls. */
-static void print_parts(const struct life *life, double cost, uint64_t calls,
-			uint64_t inside)
+static void print_parts(const struct life *life, double cost, uint64_t calls)
 {
-	double own = (submitting + collecting - inside) / timers;
+	double part = (submitting + collecting) / timers;
 	double ops = timers * (PUSHES + 2.0);
 
 	if (life->expires_one_in)
 		ops -= timers / life->expires_one_in;
-	print("guest", "connections", life->name, "own_instructions", own);
-	print("guest", "connections", life->name, "kernel_instructions", cost - own);
+	print("guest", "connections", life->name, "own_instructions", part);
+	print("guest", "connections", life->name, "kernel_instructions", cost - part);
 	print("guest", "connections", life->name, "calls_per_10000", calls * 10000 / ops);
 }
 
 static void connections_of(const struct life *life)
 {
-	uint64_t calls = 0, inside = 0;
+	uint64_t calls = 0;
 	double cost;
 
 	peer->open(timers, true);
 	each(peer->create);
 	warm_up();
 	submitting = 0;
-	collecting = 0;
-	if (peer->calls) {
+	if (peer->calls)
 		calls = *peer->calls;
-		inside = *peer->inside;
-	}
 	cost = lives(life);
-	if (peer->calls) {
+	if (peer->calls)
 		calls = *peer->calls - calls;
-		inside = *peer->inside - inside;
-	}
 	each(peer->destroy);
 	peer->close();
 	print("guest", "connections", life->name, "instructions", cost);
 	if (peer->calls)
-		print_parts(life, cost, calls, inside);
+		print_parts(life, cost, calls);
 }
 
 static void connections(void)

@@ -30,12 +30,12 @@ enum operation { ARM, MODIFY, CANCEL };
  * @prepare: get up to %BATCH operations ready, with times in ns, absolute or
  *	relative; not measured
  * @submit: do what was prepared
- * @submit_nothing: the same but for the operations: what of it is the program's own
- *	and is taken off, where a few instructions count; else NULL
+ * @submit_nothing: the same but for the operations: where a few instructions count,
+ *	this loop is taken off, and what @submit does for none; else NULL
  * @rest: the same in the quickest way, for what is not measured; NULL: no other
  * @check: end the program if one of them failed; not measured
  * @collect: get up to %BATCH expiries, without waiting; returns how many
- * @collect_nothing: the same but for the expiries, with @submit_nothing
+ * @collect_nothing: nothing, with @submit_nothing: the call that is taken off
  * @check_collected: tell note_expiry() of each; not measured
  * @close: give all back
  * @calls: with @submit_nothing: how many system calls there were
