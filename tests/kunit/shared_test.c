@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit suite of shared timers: while the kernel looks at them a program does
+ * something, at each place where that may matter, and a model says what has to come
+ * of it.
+ *
+ * So shared.c is here a second time, where the program may act before each access to
+ * what they share. And the time is what the test says.
+ */
+#define tw_shared_ask test_shared_ask
+#define tw_shared_take_up test_shared_take_up
+#define tw_shared_sleep test_shared_sleep
+#define tw_shared_ready test_shared_ready
+#define tw_shared_read test_shared_read
+#define tw_shared_drain test_shared_drain
+#define tw_shared_undrain test_shared_undrain
+
+#include <kunit/test.h>
+#include <linux/prandom.h>
+#include <uapi/linux/twheel.h>
+
+#include "context.h"
+#include "shared.h"
+#include "take.h"
+#include "trace.h"
+
+static void meanwhile(void);
+
+/* (In its own macro, the name is that of the function.) */
+#define atomic64_read(at) (meanwhile(), atomic64_read(at))
+#define atomic64_set(at, word) (meanwhile(), atomic64_set(at, word))
+#define atomic64_xchg(at, word) (meanwhile(), atomic64_xchg(at, word))
+#define atomic64_try_cmpxchg(at, old, word) \
+	(meanwhile(), atomic64_try_cmpxchg(at, old, word))
+
+/* There is one thread, which needs no barriers. */
+static u32 load(const u32 *at)
+{
+	meanwhile();
+	return READ_ONCE(*at);
+}
+
+static void store(u32 *at, u32 word)
+{
+	meanwhile();
+	WRITE_ONCE(*at, word);
+}
+
+#undef smp_load_acquire
+#define smp_load_acquire load
+#undef smp_store_release
+#define smp_store_release store
+#undef smp_mb
+#define smp_mb meanwhile
+
+#include "kmod/shared.c"
+
+#undef atomic64_read
+#undef atomic64_set
+#undef atomic64_xchg
+#undef atomic64_try_cmpxchg
+
+#define NR 300
+#define TICK 1000
+#define LEAD (NR * 32 / TICK)
+
+/* A row of them, and where words of bits, and groups, begin and end */
+static const u32 timers[] = {
+	0, 8, 9, 10, 11, 12, 13, 14, 15, 31, 32, 63, 64, 255, 256, NR - 1,
+};
+
+/**
+ * struct program - a program that keeps to the protocol, and its books
+ * @tw: its wheel
+ * @rnd: what it does
+ * @now: the time, in ns
+ * @acts_in: in so many accesses of the kernel it acts; 0: it does not
+ * @calm: it only arms, and most timers are pending
+ * @restless: at each of them it tells of a timer
+ * @ring: the doorbell is to be rung
+ * @wrong: what was found to be wrong first
+ * @armed: the timers that have yet to expire, or that expired and are not taken
+ * @deadline: and when, as their words have it
+ */
+static struct program {
+	struct twheel *tw;
+	struct rnd_state rnd;
+	s64 now;
+	unsigned int acts_in;
+	bool calm;
+	bool restless;
+	bool ring;
+	const char *wrong;
+	bool armed[NR];
+	s64 deadline[NR];
+} program;
+
+static u32 random(u32 below)
+{
+	return prandom_u32_state(&program.rnd) % below;
+}
+
+static void must(bool good, const char *what)
+{
+	if (!good && !program.wrong)
+		program.wrong = what;
+}
+
+/* ---- the program ---- */
+
+static void tell(u32 nr)
+{
+	struct tw_shared *shared = program.tw->shared;
+
+	atomic64_or(BIT_ULL(nr % 64), &shared->dirty[nr / 64]);
+	atomic64_or(BIT_ULL(nr / TWHEEL_GROUP), &shared->groups[0]);
+}
+
+static void arm(u32 nr, s64 deadline)
+{
+	struct tw_shared *shared = program.tw->shared;
+	u64 word = min_t(u64, deadline, TWHEEL_WORD_NEVER) | TWHEEL_WORD_ARMED;
+	u64 old = atomic64_xchg(&shared->words[nr], word);
+
+	must(program.armed[nr] == (old & TWHEEL_WORD_FIRED ||
+				   (old & TWHEEL_WORD_ARMED && !(old & TWHEEL_WORD_IDLE))),
+	     "armed: it was, or was not");
+	program.armed[nr] = true;
+	program.deadline[nr] = word;
+	if (old <= word)
+		return;
+	tell(nr);
+	if (word < READ_ONCE(shared->area->next_wake))
+		program.ring = true;
+}
+
+static bool unset(u32 nr, u64 bit)
+{
+	return atomic64_fetch_andnot(bit, &program.tw->shared->words[nr]) & bit;
+}
+
+static void cancel(u32 nr)
+{
+	must(program.armed[nr] == (unset(nr, TWHEEL_WORD_ARMED) ||
+				   unset(nr, TWHEEL_WORD_FIRED)),
+	     "cancelled: it was, or was not");
+	program.armed[nr] = false;
+}
+
+static void take(void)
+{
+	struct tw_shared *shared = program.tw->shared;
+	u32 head = shared->area->head, nr;
+
+	if (head == shared->area->tail)
+		return;
+	nr = shared->ring[head & shared->ring_mask];
+	shared->area->head = head + 1;
+	if (!unset(nr, TWHEEL_WORD_FIRED))
+		return;
+	must(program.armed[nr], "expired: it was armed");
+	must(program.deadline[nr] <= program.now, "not early");
+	program.armed[nr] = false;
+}
+
+static s64 deadline(void)
+{
+	switch (random(10)) {
+	case 0:
+		return KTIME_MAX;
+	case 1:
+		return program.now - random(3 * TICK);
+	case 2:
+		/* The last that needs no doorbell */
+		return min_t(u64, program.tw->shared->area->next_wake, KTIME_MAX);
+	default:
+		return program.now + (U32_MAX >> random(30)) / (1 + random(3));
+	}
+}
+
+static void act(void)
+{
+	u32 nr = timers[random(ARRAY_SIZE(timers))];
+
+	if (program.calm)
+		return arm(nr, program.now + random(1 << 24));
+	switch (random(5)) {
+	case 0:
+		return cancel(nr);
+	case 1:
+	case 2:
+		return take();
+	default:
+		return arm(nr, deadline());
+	}
+}
+
+/* The kernel is about to look at something, or to change it. */
+static void meanwhile(void)
+{
+	if (program.restless)
+		tell(0);
+	if (program.acts_in && !--program.acts_in)
+		act();
+}
+
+/* ---- the kernel, and the time ---- */
+
+/* As tw_run() does it, again and again */
+static void run(struct kunit *test)
+{
+	struct twheel *tw = program.tw;
+	s64 tick = tw_clock_floor(&tw->wheel.clock, program.now);
+	bool more, dirty;
+	unsigned int runs = 0;
+
+	spin_lock_bh(&tw->lock);
+	tw->timer_tick = TW_NEVER;
+	do {
+		struct tw_step step = {
+			.now = tick,
+			.stamp = program.now,
+			.budget = 64,
+		};
+
+		dirty = tw_shared_take_up(tw, &step);
+		more = true;
+		while (more && step.budget)
+			more = tw_wheel_step(&tw->wheel, &step);
+		if (!more && !dirty)
+			dirty = !tw_shared_sleep(tw, tick);
+	} while ((more || dirty) && ++runs < 1000);
+	spin_unlock_bh(&tw->lock);
+	KUNIT_ASSERT_LT(test, runs, 1000);
+}
+
+/* Entries of the ring for a timer */
+static u32 in_ring(u32 nr)
+{
+	struct tw_shared *shared = program.tw->shared;
+	u32 at, found = 0;
+
+	for (at = shared->area->head; at != shared->area->tail; at++)
+		found += shared->ring[at & shared->ring_mask] == nr;
+	return found;
+}
+
+static bool known(u32 nr)
+{
+	return program.tw->shared->blocks[nr / TW_BLOCK].known >> nr % TW_BLOCK & 1;
+}
+
+/* What the program armed has expired by now, or else the kernel will look in time. */
+static void check(struct kunit *test)
+{
+	struct twheel *tw = program.tw;
+	const struct tw_clock *clock = &tw->wheel.clock;
+	u32 i, nr;
+
+	for (i = 0; i < ARRAY_SIZE(timers); i++) {
+		u64 word = atomic64_read(&tw->shared->words[nr = timers[i]]);
+		s64 expires = tw_clock_expires(clock, program.deadline[nr], 0);
+
+		must(in_ring(nr) <= 1, "once in the ring");
+		must(!(word & TWHEEL_WORD_IDLE) || !known(nr), "idle: not known");
+		if (!program.armed[nr])
+			must(!(word & TWHEEL_WORD_FIRED), "expired: it was armed");
+		else if (word & TWHEEL_WORD_FIRED)
+			must(in_ring(nr), "in the ring");
+		else if (program.deadline[nr] != (TWHEEL_WORD_NEVER | TWHEEL_WORD_ARMED))
+			must(expires > tw_clock_floor(clock, program.now) &&
+			     expires >= tw->timer_tick, "not late");
+	}
+	KUNIT_ASSERT_STREQ(test, program.wrong ?: "all is well", "all is well");
+}
+
+/* The kernel runs, and while it does the program may act, and so on. */
+static void run_and_check(struct kunit *test)
+{
+	do {
+		program.ring = false;
+		run(test);
+	} while (program.ring);
+	program.acts_in = 0;
+	check(test);
+}
+
+static void pass_time(struct kunit *test)
+{
+	struct twheel *tw = program.tw;
+	s64 wake = tw_clock_tick_ns(&tw->wheel.clock, tw->timer_tick);
+	s64 then = program.now + (U32_MAX >> random(30)) / 2;
+
+	if (wake > then) {
+		program.now = then;
+		return;
+	}
+	program.now = max_t(s64, program.now, wake) + random(TICK);
+	program.acts_in = random(80);
+	run_and_check(test);
+}
+
+static int begin(struct kunit *test)
+{
+	struct twheel_setup setup = {
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+		.flags = TWHEEL_SETUP_SHARED,
+		.tick = TICK,
+		.shared = NR,
+	};
+
+	/* What is set for a time after the test never comes. */
+	program = (struct program){
+		.now = ktime_get_ns() + 10 * 3600 * NSEC_PER_SEC,
+		.tw = tw_create(),
+	};
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, program.tw);
+	KUNIT_ASSERT_EQ(test, tw_setup(program.tw, &setup), 0);
+	program.tw->wheel.ask = tw_shared_ask;
+	prandom_seed_state(&program.rnd, 1);
+	return 0;
+}
+
+static void end(struct kunit *test)
+{
+	if (program.tw)
+		tw_destroy(program.tw);
+}
+
+/* ---- the cases ---- */
+
+static void program_acts_while_the_kernel_looks(struct kunit *test)
+{
+	unsigned int i, acts;
+
+	for (i = 0; i < 100000; i++) {
+		program.calm = i / 1000 % 2;
+		for (acts = random(4); acts; acts--) {
+			act();
+			if (program.ring) {
+				program.acts_in = random(80);
+				run_and_check(test);
+			}
+		}
+		pass_time(test);
+	}
+}
+
+/* The ring is full only for a program that moved its head where it was before. */
+static void full_ring_is_waited_for(struct kunit *test)
+{
+	struct tw_shared *shared = program.tw->shared;
+
+	shared->area->head = -(shared->ring_mask + 1);
+	arm(7, program.now - 1);
+	run(test);
+	KUNIT_EXPECT_EQ(test, shared->tail, 0);
+	shared->area->head = 0;
+	program.now += NSEC_PER_SEC + TICK;
+	KUNIT_EXPECT_LE(test, program.tw->timer_tick,
+			tw_clock_floor(&program.tw->wheel.clock, program.now));
+	run_and_check(test);
+	KUNIT_EXPECT_EQ(test, shared->tail, 1);
+}
+
+static void restless_program_is_looked_at_each_tick(struct kunit *test)
+{
+	struct twheel *tw = program.tw;
+
+	program.restless = true;
+	run(test);
+	KUNIT_EXPECT_EQ(test, tw->timer_tick,
+			tw_clock_floor(&tw->wheel.clock, program.now) + 1);
+}
+
+/* It wakes up before that by what it may take to look for dirty timers, if that is far. */
+static void wakes_ahead_of_what_is_far(struct kunit *test)
+{
+	struct twheel *tw = program.tw;
+	s64 tick = tw_clock_floor(&tw->wheel.clock, program.now);
+
+	KUNIT_EXPECT_EQ(test, tw->shared->lead, LEAD);
+	arm(0, (tick + 1000) * TICK);
+	run_and_check(test);
+	KUNIT_EXPECT_EQ(test, tw->timer_tick, tick + 1001 - LEAD);
+	KUNIT_EXPECT_EQ(test, tw->shared->area->next_wake, (tick + 1000) * TICK + 1);
+	arm(0, (tick + 2 * LEAD - 1) * TICK);
+	run_and_check(test);
+	KUNIT_EXPECT_EQ(test, tw->timer_tick, tick + 2 * LEAD);
+	KUNIT_EXPECT_EQ(test, tw->shared->area->next_wake,
+			(tick + 2 * LEAD - 1) * TICK + 1);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(program_acts_while_the_kernel_looks),
+	KUNIT_CASE(full_ring_is_waited_for),
+	KUNIT_CASE(restless_program_is_looked_at_each_tick),
+	KUNIT_CASE(wakes_ahead_of_what_is_far),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "twheel_shared",
+	.init = begin,
+	.exit = end,
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);
