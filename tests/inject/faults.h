@@ -9,8 +9,6 @@
 
 #include "../vm/util.h"
 
-#include <linux/capability.h>
-
 #define FAULTS "/sys/kernel/debug/"
 
 /* What can fail, each a bit */
@@ -78,21 +76,6 @@ static inline void fault_write(const char *dir, const char *file,
 		tap_bail("%s: %s", path, strerror(-err));
 }
 
-/* Root without leave to go over limits, as these shall be seen to be kept */
-static inline void drop_resource_cap(void)
-{
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct caps[2];
-
-	if (syscall(SYS_capget, &head, caps))
-		tap_bail("capget: %s", strerror(errno));
-	caps[0].effective &= ~(1U << CAP_SYS_RESOURCE);
-	if (syscall(SYS_capset, &head, caps))
-		tap_bail("capset: %s", strerror(errno));
-}
-
 static inline int fault_open(const char *dir, const char *file)
 {
 	char path[96];
@@ -128,7 +111,8 @@ static inline void faults_start(void)
 	fault_nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
 	if (fault_nth < 0)
 		tap_bail("fail-nth: %s", strerror(errno));
-	drop_resource_cap();
+	/* Limits shall be seen to be kept. */
+	drop_resource();
 	/* So that no fault hits this program when it touches its own memory. */
 	if (mlockall(MCL_CURRENT))
 		tap_bail("mlockall: %s", strerror(errno));

@@ -6,7 +6,6 @@
 #include "shared.h"
 
 #include <grp.h>
-#include <linux/capability.h>
 #include <linux/sched.h>
 
 #define ALICE 2001
@@ -49,22 +48,6 @@ static void become(uid_t uid)
 	if (setgroups(0, NULL) || setresgid(uid, uid, uid) ||
 	    setresuid(uid, uid, uid))
 		tap_bail("setuid: %s", strerror(errno));
-}
-
-/* Root, but without this one capability */
-static void drop_resource(void)
-{
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct data[2];
-
-	if (syscall(SYS_capget, &head, data))
-		tap_bail("capget: %s", strerror(errno));
-	data[0].effective &= ~(1U << CAP_SYS_RESOURCE);
-	data[0].permitted &= ~(1U << CAP_SYS_RESOURCE);
-	if (syscall(SYS_capset, &head, data))
-		tap_bail("capset: %s", strerror(errno));
 }
 
 /* Up to so many; gives how many it could, and why not more */

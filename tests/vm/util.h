@@ -25,6 +25,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include <linux/capability.h>
 #include <linux/twheel.h>
 
 #include "tap.h"
@@ -393,6 +394,22 @@ static inline void pin_to(long cpu)
 	CPU_SET(cpu % sysconf(_SC_NPROCESSORS_ONLN), &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
 		tap_bail("sched_setaffinity: %s", strerror(errno));
+}
+
+/* Root, but without leave to go over limits */
+static inline void drop_resource(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &head, data))
+		tap_bail("capget: %s", strerror(errno));
+	data[0].effective &= ~(1U << CAP_SYS_RESOURCE);
+	data[0].permitted &= ~(1U << CAP_SYS_RESOURCE);
+	if (syscall(SYS_capset, &head, data))
+		tap_bail("capset: %s", strerror(errno));
 }
 
 static inline void send_fd(int to, int fd)

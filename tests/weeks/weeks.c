@@ -10,7 +10,6 @@
 #include "books.h"
 #include "witness.h"
 
-#include <linux/capability.h>
 #include <sys/timex.h>
 
 #define DAY (24 * HOUR)
@@ -588,21 +587,6 @@ static void report(void)
 			 w->drained, w->delivered, w->overruns, w->worst);
 	}
 	tap_diag("%llu s after boot", now(CLOCK_BOOTTIME) / SEC);
-}
-
-/* Limits shall be those of users. */
-static void drop_resource(void)
-{
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct data[2];
-
-	if (syscall(SYS_capget, &head, data))
-		tap_bail("capget: %s", strerror(errno));
-	data[0].effective &= ~(1U << CAP_SYS_RESOURCE);
-	if (syscall(SYS_capset, &head, data))
-		tap_bail("capset: %s", strerror(errno));
 }
 
 static void begin(void)
