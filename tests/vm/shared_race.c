@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 
 #define OWNERS 2
 #define MOST 1000
@@ -221,12 +222,26 @@ static __u64 in_hours(__u64 time, __u64 r)
 	return meetings[at] + (r >> 32) % (150 * USEC);
 }
 
+static int turn_fd;
+
 /* Where processors take turns, the other's comes when this one pauses */
 static void give_turn(void)
 {
 #ifdef __x86_64__
 	__builtin_ia32_pause();
 #endif
+}
+
+/*
+ * Or when some timer is about to expire, in shorter and shorter turns until it does. So
+ * it comes at any instruction, by a timer that nobody waits for.
+ */
+static void give_turn_within(__u64 ns)
+{
+	struct itimerspec its = { .it_value.tv_nsec = 1 + ns };
+
+	if (timerfd_settime(turn_fd, 0, &its, NULL))
+		tap_bail("timerfd_settime: %s", strerror(errno));
 }
 
 /*
@@ -294,6 +309,8 @@ static void random_op(__u32 i, __u64 *state)
 	}
 	if (hours && r >> 33 & 1)
 		give_turn();
+	else if (hours)
+		give_turn_within((r >> 34) % (20 * USEC));
 	/* a while in which the wheel may go to sleep */
 	if (nr <= 64 && (r >> 50) % 64 == 7)
 		sleep_ns(r >> 20 & 0x1fffff);
@@ -772,6 +789,7 @@ int main(void)
 {
 	seed = number_of("SEED", 1);
 	hours = number_of("HOURS", 0);
+	turn_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	tap_start(100 + 10 * number_of("TIMES", 1) + 2 * hours * HOUR / SEC);
 	RUN(test_ring, "taken from the ring");
 	RUN(test_read, "taken by read(2)");
