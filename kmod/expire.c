@@ -173,9 +173,9 @@ static void tw_put_off(struct twheel *tw)
 }
 
 /*
- * Have the worker go on. What many shared timers that expire take the kernel is much,
- * and their program next to nothing: so that comes before nobody else's work, the
- * program's own included.
+ * Have the worker go on. To arm a shared timer costs its program next to nothing, and
+ * its expiry the kernel much: so the worker of a wheel that has such timers shares the
+ * processor with programs, its own among them, as any thread does.
  */
 static void tw_leave_to_worker(struct twheel *tw)
 {

@@ -53,19 +53,23 @@ MODULE_PARM_DESC(budget,
 
 static int __init twheel_init(void)
 {
-	int ret = -ENOMEM;
+	int ret;
 
 	tw_workqueue = alloc_workqueue("twheel", WQ_UNBOUND | WQ_HIGHPRI, 0);
 	if (!tw_workqueue)
-		return ret;
+		return -ENOMEM;
 	tw_shared_workqueue = alloc_workqueue("twheel_shared", WQ_UNBOUND, 0);
-	if (!tw_shared_workqueue)
+	if (!tw_shared_workqueue) {
+		ret = -ENOMEM;
 		goto err_workqueue;
+	}
 	tw_debugfs_init();
 	ret = tw_chardev_init();
-	if (!ret)
-		return 0;
+	if (ret)
+		goto err_debugfs;
+	return 0;
 
+err_debugfs:
 	tw_debugfs_exit();
 	destroy_workqueue(tw_shared_workqueue);
 err_workqueue:

@@ -27,9 +27,6 @@
 /* When to try again after the ring was full, in ns */
 #define TW_FULL_NS NSEC_PER_SEC
 
-/* What a unit of the budget is good for: so many looks at timers of a block */
-#define TW_LOOKS 8
-
 /* Events that are copied at a time; they are on the stack. */
 #define TW_SHARED_EVENTS 16
 
@@ -285,6 +282,19 @@ static u32 tw_look_rows(atomic64_t *words, u32 bits, s64 due, s64 *first, u32 *c
 }
 
 /*
+ * What a look at timers of a block takes of the budget, of which a unit is some 60
+ * instructions: 2, however few they are, and 2 for each that expires; 1 for some that
+ * are only looked at. To leave one is as much as 2 looks more.
+ */
+#define TW_LOOKS 8
+
+static u32 tw_look_cost(const struct tw_look *look, u32 bits)
+{
+	return 2 + 2 * look->fired +
+	       (hweight32(bits) + 2 * hweight32(look->lost)) / TW_LOOKS;
+}
+
+/*
  * Look at timers of a block, one bit for each. Those that are found to be pending
  * are known from then on.
  *
@@ -302,7 +312,7 @@ static s64 tw_block_look(struct twheel *tw, struct tw_block *block, u32 bits,
 		.next = TW_NEVER,
 		.known = block->known,
 	};
-	u32 cost, cancelled = 0;
+	u32 cancelled = 0;
 	unsigned long left;
 
 	lockdep_assert_held(&tw->lock);
@@ -331,9 +341,7 @@ static s64 tw_block_look(struct twheel *tw, struct tw_block *block, u32 bits,
 	tw->stats.cancelled += look.cancelled;
 
 	step->expired += look.fired;
-	cost = 2 + 2 * look.fired +
-	       (hweight32(bits) + 2 * hweight32(look.lost)) / TW_LOOKS;
-	step->budget -= min(step->budget, cost);
+	step->budget -= min(step->budget, tw_look_cost(&look, bits));
 	return look.next;
 }
 

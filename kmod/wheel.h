@@ -71,7 +71,10 @@
 #define TW_SMALL_SLOT 32
 #endif
 
-/* Where there are remote nodes, so much of the budget is set aside for each. */
+/*
+ * Where there are remote nodes, so much of the budget is set aside for each. (A block
+ * of shared timers takes 14 if none of them expires.)
+ */
 #define TW_ASK_BUDGET 16
 
 /**
