@@ -46,6 +46,8 @@ static void store(u32 *at, u32 word)
 	WRITE_ONCE(*at, word);
 }
 
+#undef READ_ONCE
+#define READ_ONCE(x) (meanwhile(), __READ_ONCE(x))
 #undef smp_load_acquire
 #define smp_load_acquire load
 #undef smp_store_release
@@ -55,6 +57,8 @@ static void store(u32 *at, u32 word)
 
 #include "kmod/shared.c"
 
+#undef READ_ONCE
+#define READ_ONCE(x) __READ_ONCE(x)
 #undef atomic64_read
 #undef atomic64_set
 #undef atomic64_xchg
@@ -323,7 +327,7 @@ static int begin(struct kunit *test)
 
 static void end(struct kunit *test)
 {
-	if (program.tw)
+	if (!IS_ERR_OR_NULL(program.tw))
 		tw_destroy(program.tw);
 }
 

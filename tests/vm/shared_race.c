@@ -609,11 +609,16 @@ static void one_round(__u64 of_tick, __u32 timers, __u32 ops)
 	close(stop_fd);
 }
 
+static __u64 number_of(const char *variable, __u64 otherwise)
+{
+	const char *text = getenv(variable);
+
+	return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
 static __u64 share_of_time(unsigned int parts)
 {
-	const char *times = getenv("TIMES");
-
-	return now(CLOCK_MONOTONIC) + 5 * SEC * (times ? atoi(times) : 1) / parts;
+	return now(CLOCK_MONOTONIC) + 5 * SEC * number_of("TIMES", 1) / parts;
 }
 
 static void rounds(void)
@@ -776,13 +781,6 @@ static void test_asleep(void)
 	pthread_join(thread, NULL);
 	tap_diag("%llu rounds, the doorbell was rung %llu times", rounds, c.doorbells);
 	client_close(&c);
-}
-
-static __u64 number_of(const char *variable, __u64 otherwise)
-{
-	const char *text = getenv(variable);
-
-	return text ? strtoull(text, NULL, 0) : otherwise;
 }
 
 int main(void)
