@@ -314,7 +314,8 @@ struct twheel_eventfd {
  * @brought_down: out: timers moved from one level of the wheel to another
  * @longest_run: out: longest single run of expiry work, in ns: the time for
  *	which a processor was held
- * @largest_run: out: most timers touched one by one in a single run
+ * @largest_run: out: most of the module's budget that a single run used; of
+ *	ordinary timers, how many it touched one by one
  * @max_lateness: out: the largest lateness, in ns
  * @lateness: out: expiries by lateness, which is the time from the tick at
  *	which a timer was due to when it was made ready: element 0 counts 0 ns,

@@ -239,7 +239,7 @@ static inline unsigned int twheel_shared_take(const struct twheel_area *area,
 				*each = *--end;
 		} while (each != end);
 		if (end != timers)
-			return end - timers;
+			return (unsigned int)(end - timers);
 	}
 }
 
