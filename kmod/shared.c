@@ -282,9 +282,9 @@ static u32 tw_look_rows(atomic64_t *words, u32 bits, s64 due, s64 *first, u32 *c
 }
 
 /*
- * What a look at timers of a block takes of the budget, of which a unit is some 60
- * instructions: 2, however few they are, and 2 for each that expires; 1 for some that
- * are only looked at. To leave one is as much as 2 looks more.
+ * What a look at timers of a block takes of the budget, of which a unit is 60 to 150
+ * instructions: 2, however few they are; 1 for so many looks at one of them; and 2 for
+ * each that expires. One that is not known any more counts as 2 looks more.
  */
 #define TW_LOOKS 8
 
