@@ -336,7 +336,7 @@ static bool tw_grow_table(struct twheel *tw)
 	struct tw_table *table = &tw->table;
 	/* Looked at again under the lock, as are the others below. */
 	u32 old = data_race(READ_ONCE(table->max_chunks));
-	u32 new = max(2 * old, 16U);
+	u32 new = max_t(u32, 2 * old, TW_FIRST_DIR);
 	struct tw_entry *dir;
 
 	if (new > TW_TABLE_MAX_CHUNKS)

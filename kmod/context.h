@@ -21,9 +21,6 @@
 struct mem_cgroup;
 struct tw_user;
 
-/* Operations, or expiries that are counted, under one hold of the lock */
-#define TW_BATCH 256
-
 /**
  * struct twheel - a wheel in use
  * @nr: number that tells it apart in traces

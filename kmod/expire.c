@@ -15,13 +15,12 @@
 #include "user.h"
 
 /* Nodes and slots that one run touches, see main.c. */
-unsigned int tw_budget = 256;
+unsigned int tw_budget = TW_BUDGET;
 
 struct workqueue_struct *tw_workqueue;
 struct workqueue_struct *tw_shared_workqueue;
 
-/* Of work that can wait, after so many runs a rest of so many us, or twice that */
-#define TW_PACE_RUNS 16
+/* Of work that can wait, after TW_PACE_RUNS a rest of so many us, or twice that */
 #define TW_PACE_US 500
 
 /* Time for each node until it is due, so that it can wait. (A run is 17 at least.) */

@@ -28,7 +28,7 @@ static const struct kernel_param_ops tw_limit_ops = {
 
 static int tw_param_set_budget(const char *val, const struct kernel_param *kp)
 {
-	return param_set_uint_minmax(val, kp, 16, 1U << 16);
+	return param_set_uint_minmax(val, kp, TW_BUDGET_MIN, 1U << 16);
 }
 
 static const struct kernel_param_ops tw_budget_ops = {

@@ -27,9 +27,6 @@
 /* When to try again after the ring was full, in ns */
 #define TW_FULL_NS NSEC_PER_SEC
 
-/* Events that are copied at a time; they are on the stack. */
-#define TW_SHARED_EVENTS 16
-
 /*
  * Words in a row that are looked at together, as most of the time they are alike: all
  * pending, or all cancelled.

@@ -17,17 +17,13 @@
 #include <linux/types.h>
 #include <uapi/linux/twheel.h>
 
+#include "sizes.h"
 #include "wheel.h"
 
 struct iov_iter;
 struct twheel;
 struct vm_area_struct;
 
-/*
- * Timers of a block, which are a part of a dirty word. With more of them, it costs more
- * to look for the one that expires; with less, to turn the wheel.
- */
-#define TW_BLOCK 32
 #define TW_BLOCK_BITS ((1ULL << TW_BLOCK) - 1)
 
 /**

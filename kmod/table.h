@@ -18,6 +18,8 @@
 #include <linux/stddef.h>
 #include <linux/types.h>
 
+#include "sizes.h"
+
 /* Length and alignment of a chunk: little is lost, and it can be had always. */
 #define TW_CHUNK_SIZE 32768
 
@@ -27,12 +29,6 @@
  */
 #define TW_CHUNK_SHIFT 10
 #define TW_CHUNK_MASK ((1U << TW_CHUNK_SHIFT) - 1)
-
-/* Empty chunks are given back only while this many nodes are left free. */
-#define TW_TABLE_KEEP 64
-
-/* The generation after which a chunk gives out no more. */
-#define TW_LAST_GEN U32_MAX
 
 /* Chunks that a table can number. */
 #define TW_TABLE_MAX_CHUNKS (1U << (32 - TW_CHUNK_SHIFT))
@@ -135,7 +131,9 @@ struct tw_chunk {
 };
 
 /* Nodes that fit into @size bytes of a chunk, its head included. */
-#define TW_CHUNK_CAP(size) ((size) / sizeof(struct tw_node) - 1)
+#define TW_CHUNK_CAP(size)						\
+	((size) / sizeof(struct tw_node) - 1 < TW_CHUNK_NODES ?		\
+	 (size) / sizeof(struct tw_node) - 1 : TW_CHUNK_NODES)
 
 /**
  * struct tw_entry - directory entry of a chunk

@@ -16,12 +16,6 @@
 #include "trace.h"
 #include "user.h"
 
-/* Events that are copied at a time; they are on the stack. */
-#define TW_EVENTS 24
-
-/* Timers that are drained at a time; pointers to them are on the stack. */
-#define TW_DRAINED 64
-
 /**
  * struct tw_take - what is being taken out under one hold of the lock
  * @now: the time that it is now, in ns, or 0 while nobody asked

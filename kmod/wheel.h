@@ -37,20 +37,9 @@
 #include <linux/types.h>
 
 #include "clock.h"
+#include "sizes.h"
 #include "table.h"
 
-/* The host tests also build this with narrower levels. */
-#ifndef TW_TURN_BITS
-#define TW_TURN_BITS 6
-#endif
-
-/*
- * The levels reach to KTIME_MAX in ticks of 1 us; what lies beyond, see
- * TW_TICK_MAX, is looked at when the end of their reach comes.
- */
-#ifndef TW_REACH_BITS
-#define TW_REACH_BITS 54
-#endif
 #define TW_REACH (1LL << TW_REACH_BITS)
 
 /* No tick: later than all. */
@@ -62,14 +51,6 @@
 #define TW_LEVELS ((TW_REACH_BITS + TW_TURN_BITS - 1) / TW_TURN_BITS)
 #define TW_SLOTS (TW_LEVELS * TW_LEVEL_SLOTS)
 #define TW_LEVEL_WORDS ((TW_LEVEL_SLOTS + 63) / 64)
-
-/*
- * A slot of this many nodes at most, a power of two, is small: it is brought down
- * together with its first expiry and causes no wake-up of its own.
- */
-#ifndef TW_SMALL_SLOT
-#define TW_SMALL_SLOT 32
-#endif
 
 /*
  * Where there are remote nodes, so much of the budget is set aside for each. (A block

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How large things are that could as well be larger or smaller: all constants of
+ * which nothing but speed and memory depends.
+ *
+ * With TW_SMALL_WORLD they are tiny. What happens only where one of them is
+ * reached then happens all the time, so that random tests come there.
+ */
+#ifndef TW_SIZES_H
+#define TW_SIZES_H
+
+#include <linux/limits.h>
+
+#ifndef TW_SMALL_WORLD
+
+/* Nodes of a chunk, less what its size leaves no room for */
+#define TW_CHUNK_NODES 1023
+
+/* The generation after which a chunk gives out no more. */
+#define TW_LAST_GEN U32_MAX
+
+/* Empty chunks are given back only while this many nodes are left free. */
+#define TW_TABLE_KEEP 64
+
+/* Length of a table's directory when it is needed first */
+#define TW_FIRST_DIR 16
+
+/* Operations, or expiries that are counted, under one hold of the lock */
+#define TW_BATCH 256
+
+/* Events, events of shared timers, and drained timers that are copied at a time */
+#define TW_EVENTS 24
+#define TW_SHARED_EVENTS 16
+#define TW_DRAINED 64
+
+/* Nodes and slots that one run touches: unless set otherwise, and at least */
+#define TW_BUDGET 256
+#define TW_BUDGET_MIN 16
+
+/* A level of the wheel has twice 2^this slots. (Host tests choose them, too.) */
+#ifndef TW_TURN_BITS
+#define TW_TURN_BITS 6
+#endif
+
+/*
+ * The levels reach to KTIME_MAX in ticks of 1 us; what lies beyond, see
+ * TW_TICK_MAX, is looked at when the end of their reach comes.
+ */
+#ifndef TW_REACH_BITS
+#define TW_REACH_BITS 54
+#endif
+
+/*
+ * A slot of this many nodes at most, a power of two, is small: it is brought down
+ * together with its first expiry and causes no wake-up of its own.
+ */
+#ifndef TW_SMALL_SLOT
+#define TW_SMALL_SLOT 32
+#endif
+
+/*
+ * Timers of a block, which are a part of a dirty word. With more of them, it costs more
+ * to look for the one that expires; with less, to turn the wheel.
+ */
+#define TW_BLOCK 32
+
+/* Of work that can wait, after so many runs a rest */
+#define TW_PACE_RUNS 16
+
+#else /* TW_SMALL_WORLD */
+
+#define TW_CHUNK_NODES 5
+#define TW_LAST_GEN 7
+#define TW_TABLE_KEEP 0
+#define TW_FIRST_DIR 2
+#define TW_BATCH 4
+#define TW_EVENTS 2
+#define TW_SHARED_EVENTS 2
+#define TW_DRAINED 2
+#define TW_BUDGET 8
+#define TW_BUDGET_MIN 2
+#ifndef TW_TURN_BITS
+#define TW_TURN_BITS 1
+#endif
+#ifndef TW_REACH_BITS
+#define TW_REACH_BITS 24
+#endif
+#ifndef TW_SMALL_SLOT
+#define TW_SMALL_SLOT 2
+#endif
+#define TW_BLOCK 8
+#define TW_PACE_RUNS 2
+
+#endif /* TW_SMALL_WORLD */
+
+#endif /* TW_SIZES_H */
