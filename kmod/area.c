@@ -62,20 +62,25 @@ static size_t tw_area_lay_out(struct twheel_shared *head, u32 nr)
 	return PAGE_ALIGN(size);
 }
 
-static bool tw_area_alloc(struct tw_shared *shared, u32 nr)
+static int tw_area_alloc(struct twheel *tw, struct tw_shared *shared, u32 nr)
 {
+	size_t blocks = array_size(DIV_ROUND_UP(nr, TW_BLOCK),
+				   sizeof(struct tw_block));
+	size_t marks = array_size(nr, sizeof(struct tw_mark));
 	struct twheel_shared head;
+	u64 bytes;
 	u32 i;
 
 	shared->size = tw_area_lay_out(&head, nr);
+	bytes = shared->size + PAGE_ALIGN(blocks) + PAGE_ALIGN(marks);
+	if (!tw_user_charge(tw->user, bytes))
+		return -ENOSPC;
+	shared->charged = bytes;
 	shared->area = __vmalloc(shared->size, TW_GFP | __GFP_ZERO);
-	shared->blocks = __vmalloc(array_size(DIV_ROUND_UP(nr, TW_BLOCK),
-					      sizeof(struct tw_block)),
-				   TW_GFP | __GFP_ZERO);
-	shared->marks = __vmalloc(array_size(nr, sizeof(struct tw_mark)),
-				  TW_GFP | __GFP_ZERO);
+	shared->blocks = __vmalloc(blocks, TW_GFP | __GFP_ZERO);
+	shared->marks = __vmalloc(marks, TW_GFP | __GFP_ZERO);
 	if (!shared->area || !shared->blocks || !shared->marks)
-		return false;
+		return -ENOMEM;
 	*shared->area = head;
 	shared->words = (void *)shared->area + head.words;
 	shared->ring = (void *)shared->area + head.ring;
@@ -89,7 +94,7 @@ static bool tw_area_alloc(struct tw_shared *shared, u32 nr)
 		if (!(i % PAGE_SIZE))
 			cond_resched();
 	}
-	return true;
+	return 0;
 }
 
 /**
@@ -99,13 +104,13 @@ static bool tw_area_alloc(struct tw_shared *shared, u32 nr)
  * @tick: length of a tick, in ns
  *
  * Context: may sleep.
- * Return: them, or an error pointer: -EOPNOTSUPP or -ENOMEM.
+ * Return: them, or an error pointer: -EOPNOTSUPP, -ENOSPC or -ENOMEM.
  */
 struct tw_shared *tw_shared_create(struct twheel *tw, u32 nr, u32 tick)
 {
 	struct tw_shared *shared;
 	struct mem_cgroup *old;
-	bool ok;
+	int ret;
 
 	if (!tw_shared_possible())
 		return ERR_PTR(-EOPNOTSUPP);
@@ -115,28 +120,30 @@ struct tw_shared *tw_shared_create(struct twheel *tw, u32 nr, u32 tick)
 	shared->nr = nr;
 	shared->lead = div_u64((u64)nr * TW_TAKE_UP_NS, tick);
 	old = set_active_memcg(tw->memcg);
-	ok = tw_area_alloc(shared, nr);
+	ret = tw_area_alloc(tw, shared, nr);
 	set_active_memcg(old);
-	if (!ok) {
-		tw_shared_destroy(shared);
-		return ERR_PTR(-ENOMEM);
+	if (ret) {
+		tw_shared_destroy(tw, shared);
+		return ERR_PTR(ret);
 	}
 	return shared;
 }
 
 /**
  * tw_shared_destroy() - end shared timers
+ * @tw: the wheel that they were for
  * @shared: them, or NULL; nobody maps or uses them any more
  *
  * Context: may sleep.
  */
-void tw_shared_destroy(struct tw_shared *shared)
+void tw_shared_destroy(struct twheel *tw, struct tw_shared *shared)
 {
 	if (!shared)
 		return;
 	vfree(shared->marks);
 	vfree(shared->blocks);
 	vfree(shared->area);
+	tw_user_uncharge(tw->user, shared->charged);
 	kfree(shared);
 }
 

@@ -2,6 +2,7 @@
 /*
  * The device /dev/twheel: open, ioctl, read, poll, mmap, fdinfo.
  */
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -20,8 +21,8 @@ static int tw_open(struct inode *inode, struct file *file)
 {
 	struct twheel *tw = tw_create();
 
-	if (!tw)
-		return -ENOMEM;
+	if (IS_ERR(tw))
+		return PTR_ERR(tw);
 	file->private_data = tw;
 	/* Nothing here waits unless it is to wait for a timer. */
 	file->f_mode |= FMODE_NOWAIT;

@@ -2,7 +2,7 @@
 /*
  * A wheel in use: its life, its memory and its settings. See context.h.
  */
-#include <linux/capability.h>
+#include <linux/err.h>
 #include <linux/gfp.h>
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
@@ -17,19 +17,17 @@
 /* The first chunk of a wheel has the slots behind its nodes. */
 #define TW_SLOTS_OFFSET (TW_CHUNK_SIZE - TW_SLOTS * sizeof(struct tw_slot))
 
-/* Where a SETUP may go beyond the module's limit, this is the end of it. */
-#define TW_MOST_TIMERS (1U << 30)
-
 static atomic64_t tw_next_nr;
 
 /**
  * tw_create() - make a wheel for the current task
  *
  * Context: may sleep.
- * Return: the wheel, or NULL without memory.
+ * Return: the wheel, or an error pointer: -ENOMEM or -ENOSPC.
  */
 struct twheel *tw_create(void)
 {
+	struct tw_user *user;
 	struct tw_clock clock;
 	struct twheel *tw;
 
@@ -43,15 +41,22 @@ struct twheel *tw_create(void)
 	/* See tw_place(). */
 	BUILD_BUG_ON(sizeof(struct tw_node) != 40 || TW_CHUNK_SIZE > 32768);
 	BUILD_BUG_ON(TW_SLOTS * TW_SLOT_UNITS > U16_MAX);
+	BUILD_BUG_ON(sizeof(struct tw_node) != TW_TIMER_BYTES);
 
-	tw = kzalloc(sizeof(*tw), TW_GFP);
-	if (!tw)
-		return NULL;
-	tw->user = tw_user_get();
-	if (!tw->user) {
-		kfree(tw);
-		return NULL;
+	user = tw_user_get();
+	if (IS_ERR(user))
+		return ERR_CAST(user);
+	if (!tw_user_charge(user, sizeof(*tw))) {
+		tw_user_put(user);
+		return ERR_PTR(-ENOSPC);
 	}
+	tw = kzalloc(sizeof(*tw), TW_GFP);
+	if (!tw) {
+		tw_user_uncharge(user, sizeof(*tw));
+		tw_user_put(user);
+		return ERR_PTR(-ENOMEM);
+	}
+	tw->user = user;
 	tw->memcg = get_mem_cgroup_from_mm(current->mm);
 	tw->nr = atomic64_inc_return(&tw_next_nr);
 	spin_lock_init(&tw->lock);
@@ -73,25 +78,27 @@ struct twheel *tw_create(void)
 
 /**
  * tw_free_spare() - free what tw_table_take_spare() gave
+ * @tw: the wheel
  * @spare: list of chunks, may be NULL
  *
  * Context: may sleep.
  */
-void tw_free_spare(struct tw_chunk *spare)
+void tw_free_spare(struct twheel *tw, struct tw_chunk *spare)
 {
 	while (spare) {
 		struct tw_chunk *next = spare->next;
 
 		kfree(spare);
+		tw_user_uncharge(tw->user, TW_CHUNK_SIZE);
 		spare = next;
 		cond_resched();
 	}
 }
 
-static void tw_free_table(struct tw_table *table)
+static void tw_free_table(struct twheel *tw)
 {
-	kvfree(tw_table_clear(table));
-	tw_free_spare(tw_table_take_spare(table));
+	kvfree(tw_table_clear(&tw->table));
+	tw_free_spare(tw, tw_table_take_spare(&tw->table));
 }
 
 /**
@@ -111,12 +118,10 @@ void tw_destroy(struct twheel *tw)
 	tw_debugfs_del(tw);
 	if (tw->eventfd)
 		eventfd_ctx_put(tw->eventfd);
-	tw_user_uncharge(tw->user, tw_timers(tw));
-	if (tw->shared)
-		tw_user_uncharge(tw->user, tw->shared->nr);
+	tw_shared_destroy(tw, tw->shared);
+	tw_free_table(tw);
+	tw_user_uncharge(tw->user, sizeof(*tw));
 	tw_user_put(tw->user);
-	tw_shared_destroy(tw->shared);
-	tw_free_table(&tw->table);
 	mem_cgroup_put(tw->memcg);
 	kfree(tw);
 }
@@ -183,21 +188,16 @@ static int tw_set_up(struct twheel *tw, const struct twheel_setup *setup,
 	return 0;
 }
 
-/* Shared timers, all of them charged for. Returns them or an error pointer. */
+/* Returns shared timers or an error pointer. */
 static struct tw_shared *tw_make_shared(struct twheel *tw,
 					const struct twheel_setup *setup)
 {
-	u32 nr = setup->shared, charged = tw_charge(tw, nr);
-	struct tw_shared *shared = ERR_PTR(-ENOSPC);
-
 	/* The wheel has slots only with the first chunk, which nobody else asks for. */
-	if (charged == nr)
-		shared = tw_reserve(tw, 1) ?
-			 tw_shared_create(tw, nr, setup->tick ?: TICK_NSEC) :
-			 ERR_PTR(-ENOMEM);
-	if (IS_ERR(shared))
-		tw_user_uncharge(tw->user, charged);
-	return shared;
+	int ret = tw_add_nodes(tw, 1);
+
+	if (ret)
+		return ERR_PTR(ret);
+	return tw_shared_create(tw, setup->shared, setup->tick ?: TICK_NSEC);
 }
 
 /**
@@ -217,8 +217,7 @@ int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
 	if (ret)
 		return ret;
 	if (setup->limit > TW_MOST_TIMERS ||
-	    (setup->limit > READ_ONCE(tw_max_timers) &&
-	     !capable(CAP_SYS_RESOURCE)))
+	    (setup->limit > READ_ONCE(tw_max_timers) && !tw_may_exceed_limits()))
 		return -ENOSPC;
 	if (setup->shared) {
 		shared = tw_make_shared(tw, setup);
@@ -229,10 +228,8 @@ int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
 	spin_lock_bh(&tw->lock);
 	ret = tw_set_up(tw, setup, shared);
 	spin_unlock_bh(&tw->lock);
-	if (ret && shared) {
-		tw_shared_destroy(shared);
-		tw_user_uncharge(tw->user, setup->shared);
-	}
+	if (ret)
+		tw_shared_destroy(tw, shared);
 	return ret;
 }
 
@@ -331,7 +328,7 @@ void tw_get_stats(struct twheel *tw, struct twheel_stats *stats)
 	stats->size = sizeof(*stats);
 }
 
-static bool tw_grow_table(struct twheel *tw)
+static int tw_grow_table(struct twheel *tw)
 {
 	struct tw_table *table = &tw->table;
 	/* Looked at again under the lock, as are the others below. */
@@ -340,28 +337,33 @@ static bool tw_grow_table(struct twheel *tw)
 	struct tw_entry *dir;
 
 	if (new > TW_TABLE_MAX_CHUNKS)
-		return false;
+		return -ENOMEM;
 	dir = kvmalloc_array(new, sizeof(*dir), TW_GFP);
 	if (!dir)
-		return false;
+		return -ENOMEM;
 	spin_lock_bh(&tw->lock);
 	if (table->max_chunks == old)
 		dir = tw_table_grow(table, dir, new);
 	spin_unlock_bh(&tw->lock);
 	kvfree(dir);
-	return true;
+	return 0;
 }
 
-static bool tw_add_chunk(struct twheel *tw)
+static int tw_add_chunk(struct twheel *tw)
 {
-	struct tw_chunk *chunk = kmalloc(TW_CHUNK_SIZE, TW_GFP);
 	struct tw_table *table = &tw->table;
+	struct tw_chunk *chunk;
 	/* So is this. */
 	bool first = data_race(READ_ONCE(table->nr_chunks)) == TW_FIRST_CHUNK;
 	bool still_first;
 
-	if (!chunk)
-		return false;
+	if (!tw_user_charge(tw->user, TW_CHUNK_SIZE))
+		return -ENOSPC;
+	chunk = kmalloc(TW_CHUNK_SIZE, TW_GFP);
+	if (!chunk) {
+		tw_user_uncharge(tw->user, TW_CHUNK_SIZE);
+		return -ENOMEM;
+	}
 	tw_chunk_format(chunk, TW_CHUNK_CAP(first ? TW_SLOTS_OFFSET :
 						    TW_CHUNK_SIZE));
 	spin_lock_bh(&tw->lock);
@@ -375,12 +377,15 @@ static bool tw_add_chunk(struct twheel *tw)
 		chunk = NULL;
 	}
 	spin_unlock_bh(&tw->lock);
-	kfree(chunk);
-	return true;
+	if (chunk) {
+		kfree(chunk);
+		tw_user_uncharge(tw->user, TW_CHUNK_SIZE);
+	}
+	return 0;
 }
 
 /**
- * tw_reserve() - get memory for nodes, so that none is needed under the lock
+ * tw_add_nodes() - get memory for nodes, as none can be had under the lock
  * @tw: the wheel
  * @nodes: how many free nodes there shall be
  *
@@ -389,25 +394,25 @@ static bool tw_add_chunk(struct twheel *tw)
  * as in tw_grow_table(), tw_add_chunk() and the caller.
  *
  * Context: may sleep.
- * Return: false without memory.
+ * Return: 0, -ENOMEM or, at the limit of the user, -ENOSPC.
  */
-bool tw_reserve(struct twheel *tw, unsigned int nodes)
+int tw_add_nodes(struct twheel *tw, unsigned int nodes)
 {
 	struct mem_cgroup *old;
-	bool ok = true;
+	int ret = 0;
 
 	/* The first chunk brings the slots. */
 	if (data_race(READ_ONCE(tw->table.free)) >= nodes)
-		return true;
+		return 0;
 	old = set_active_memcg(tw->memcg);
 	/* And these. */
-	while (ok && data_race(READ_ONCE(tw->table.free)) < nodes) {
+	while (!ret && data_race(READ_ONCE(tw->table.free)) < nodes) {
 		/* And this. */
 		if (data_race(tw_table_full(&tw->table)))
-			ok = tw_grow_table(tw);
+			ret = tw_grow_table(tw);
 		else
-			ok = tw_add_chunk(tw);
+			ret = tw_add_chunk(tw);
 	}
 	set_active_memcg(old);
-	return ok;
+	return ret;
 }

@@ -76,20 +76,16 @@ struct twheel {
 /**
  * struct tw_batch - what is common to operations under one hold of the lock
  * @now: the time that it is now, in ns, from tw_batch_time()
- * @granted: timers that the user may yet arm, besides @room
- * @room: timers that may be armed without looking at limits or memory
- * @asked: limits and memory were asked for what is to be done, and nothing has
- *	been used up since that was not counted then
- * @cancelled: &twheel_stats.cancelled before
+ * @room: timers that may be armed without looking at limits or memory: so many nodes are
+ *	reserved
+ * @error: why there are not as many nodes as there could be need of, or 0
  * @expired: timers that were ready at once
  */
 struct tw_batch {
 	s64 now;
-	u32 granted;
 	u32 room;
-	bool asked;
+	int error;
 	u32 expired;
-	u64 cancelled;
 };
 
 /* context.c: its life, its memory, its settings */
@@ -99,12 +95,11 @@ int tw_setup(struct twheel *tw, const struct twheel_setup *setup);
 int tw_set_eventfd(struct twheel *tw, int fd);
 void tw_get_info(struct twheel *tw, struct twheel_info *info);
 void tw_get_stats(struct twheel *tw, struct twheel_stats *stats);
-bool tw_reserve(struct twheel *tw, unsigned int nodes);
-void tw_free_spare(struct tw_chunk *spare);
+int tw_add_nodes(struct twheel *tw, unsigned int nodes);
+void tw_free_spare(struct twheel *tw, struct tw_chunk *spare);
 s64 tw_now(struct twheel *tw, s64 *tick);
 
 /* ops.c: what a program does to timers */
-u32 tw_charge(struct twheel *tw, u32 timers);
 void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int timers);
 void tw_batch_time(struct twheel *tw, struct tw_batch *batch);
 void tw_end(struct twheel *tw, struct tw_batch *batch);
@@ -127,7 +122,7 @@ static inline s64 tw_op_deadline(const struct twheel *tw,
 unsigned int tw_do_plain(struct twheel *tw, struct tw_batch *batch,
 			 struct twheel_op *ops, unsigned int nr);
 
-/* expire.c: time passes. (The budget is like the limits below.) */
+/* expire.c: time passes. (The budget is like the limits in user.h.) */
 extern unsigned int tw_budget;
 extern struct workqueue_struct *tw_workqueue;
 extern struct workqueue_struct *tw_shared_workqueue;
@@ -176,19 +171,10 @@ ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to);
 ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to);
 long tw_drain(struct twheel *tw, const struct twheel_drain *drain);
 
-/*
- * main.c: limits. They can be set at any time, without a lock, so each is read once
- * for one decision, which is by the old or by the new one.
- */
-extern unsigned int tw_max_timers;
-extern unsigned int tw_max_user_timers;
-
 /**
  * tw_free_timer() - end a timer that is on no list of the wheel
  * @tw: the wheel
  * @node: the timer
- *
- * The caller uncharges the user.
  *
  * Context: holds @tw->lock.
  */

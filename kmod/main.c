@@ -12,13 +12,15 @@
 #include "chardev.h"
 #include "context.h"
 #include "debugfs.h"
+#include "user.h"
 
 unsigned int tw_max_timers = 1U << 24;
-unsigned int tw_max_user_timers = 1U << 25;
+/* 0 until it is known how much memory there is */
+unsigned int tw_max_user_timers;
 
 static int tw_param_set_limit(const char *val, const struct kernel_param *kp)
 {
-	return param_set_uint_minmax(val, kp, 1, 1U << 30);
+	return param_set_uint_minmax(val, kp, 1, TW_MOST_TIMERS);
 }
 
 static const struct kernel_param_ops tw_limit_ops = {
@@ -44,7 +46,7 @@ MODULE_PARM_DESC(max_timers,
 module_param_cb(max_user_timers, &tw_limit_ops, &tw_max_user_timers, 0644);
 __MODULE_PARM_TYPE(max_user_timers, "uint");
 MODULE_PARM_DESC(max_user_timers,
-		 "Most timers in all wheels of one user; 1 to 1073741824, default 33554432");
+		 "Most memory of all wheels of one user, in timers of 40 bytes; 1 to 1073741824, default 4 % of the memory");
 
 module_param_cb(budget, &tw_budget_ops, &tw_budget, 0644);
 __MODULE_PARM_TYPE(budget, "uint");
@@ -63,6 +65,8 @@ static int __init twheel_init(void)
 		ret = -ENOMEM;
 		goto err_workqueue;
 	}
+	if (!tw_max_user_timers)
+		tw_max_user_timers = tw_user_default_limit();
 	tw_debugfs_init();
 	ret = tw_chardev_init();
 	if (ret)

@@ -2,7 +2,6 @@
 /*
  * What a program does to timers: arm, modify, cancel, query.
  */
-#include <linux/capability.h>
 #include <linux/math64.h>
 #include <linux/random.h>
 
@@ -42,26 +41,26 @@ static int tw_limit_hit(struct twheel *tw, u32 limit)
 	return -ENOSPC;
 }
 
-/* The operation can be done only when limits and memory have been asked. */
-#define TW_ASK 1
+/* The operation can be done only after tw_begin() has reserved nodes for it. */
+#define TW_RESERVE 1
 
-/* How many timers may be armed, for all that is known? */
+/* How many timers may be armed: these nodes can't be taken away from the batch. */
 static void tw_measure_room(struct twheel *tw, struct tw_batch *batch)
 {
-	u32 limit = tw->limit - min(tw->limit, tw_timers(tw));
+	u32 left = tw->limit - min(tw->limit, tw_timers(tw));
 
-	batch->granted += batch->room;
-	batch->room = min3(limit, batch->granted, tw->table.free);
-	batch->granted -= batch->room;
+	batch->room = min(left, tw->table.free);
+	tw_table_reserve(&tw->table, batch->room);
 }
 
-/* A node was taken that is no timer. (The one it is for may not yet be counted.) */
-static void tw_trim_room(struct twheel *tw, struct tw_batch *batch)
+/* There are no nodes: reserve some, or say why there are none. */
+static int tw_no_nodes(struct twheel *tw, const struct tw_batch *batch)
 {
-	u32 room = min(batch->room, tw->table.free);
-
-	batch->granted += batch->room - room;
-	batch->room = room;
+	if (!batch->error)
+		return TW_RESERVE;
+	if (batch->error == -ENOSPC)
+		return tw_limit_hit(tw, READ_ONCE(tw_max_user_timers));
+	return batch->error;
 }
 
 /* There is no room: look again, or say why. */
@@ -72,11 +71,7 @@ static int tw_make_room(struct twheel *tw, struct tw_batch *batch)
 		return 0;
 	if (tw_timers(tw) >= tw->limit)
 		return tw_limit_hit(tw, tw->limit);
-	if (!batch->asked)
-		return TW_ASK;
-	if (!batch->granted)
-		return tw_limit_hit(tw, READ_ONCE(tw_max_user_timers));
-	return -ENOMEM;
+	return tw_no_nodes(tw, batch);
 }
 
 /*
@@ -98,13 +93,12 @@ static int tw_set_period(struct twheel *tw, struct tw_batch *batch,
 	}
 	if (!(node->flags & TW_NODE_PERIODIC)) {
 		if (!tw->table.free)
-			return batch->asked ? -ENOMEM : TW_ASK;
+			return tw_no_nodes(tw, batch);
 		period = (void *)tw_table_alloc_hidden(&tw->table);
 		node->period = period;
 		node->flags |= TW_NODE_PERIODIC;
-		/* Nobody has counted this one. */
-		batch->asked = false;
-		tw_trim_room(tw, batch);
+		/* It may be one of those that are reserved. */
+		batch->room = min(batch->room, tw->table.free);
 	}
 	period->nominal = nominal;
 	period->interval = op->interval;
@@ -133,7 +127,6 @@ static int tw_arm(struct twheel *tw, struct tw_batch *batch,
 	ret = tw_set_period(tw, batch, node, op, nominal);
 	if (ret) {
 		tw_table_free(&tw->table, node);
-		batch->granted++;
 		return ret;
 	}
 	node->deadline = tw_time_add(nominal, tw_jitter(op->jitter));
@@ -271,41 +264,28 @@ bool tw_do_op(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op)
 			break;
 		}
 	}
-	if (ret == TW_ASK)
+	if (ret == TW_RESERVE)
 		return false;
 	op->result = ret;
 	return true;
 }
 
-/**
- * tw_charge() - the wheel is to hold more timers
- * @tw: the wheel
- * @timers: how many more
- *
- * Context: any process.
- * Return: how many of them its user may have.
+/*
+ * Take the lock, with so many free nodes if they can be had. Returns why not, or 0:
+ * what needs none can be done anyway.
  */
-u32 tw_charge(struct twheel *tw, u32 timers)
-{
-	u32 limit = READ_ONCE(tw_max_user_timers);
-	u32 granted = tw_user_charge(tw->user, timers, limit);
-
-	if (granted < timers && capable(CAP_SYS_RESOURCE))
-		granted += tw_user_charge(tw->user, timers - granted, U32_MAX);
-	return granted;
-}
-
-/* Take the lock, with memory for so many nodes if it can be had. */
-static void tw_lock_with_nodes(struct twheel *tw, unsigned int nodes)
+static int tw_lock_with_nodes(struct twheel *tw, unsigned int nodes)
 	__acquires(&tw->lock)
 {
 	for (;;) {
-		bool ok = !nodes || tw_reserve(tw, nodes);
+		int ret = nodes ? tw_add_nodes(tw, nodes) : 0;
 
 		spin_lock_bh(&tw->lock);
-		/* Without memory, those that need none can still be done. */
-		if (tw->table.free >= nodes || !ok)
-			return;
+		/* Unless other threads have taken them. */
+		if (tw->table.free >= nodes)
+			return 0;
+		if (ret)
+			return ret;
 		spin_unlock_bh(&tw->lock);
 	}
 }
@@ -316,20 +296,14 @@ static void tw_lock_with_nodes(struct twheel *tw, unsigned int nodes)
  * @batch: filled in
  * @timers: how many of them at most arm a timer; 0 if that need not be known yet
  *
- * What is not used is given back, but another thread of the user that comes
- * just now to the limit may be refused that much.
- *
  * Context: may sleep; returns with @tw->lock held.
  */
 void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int timers)
 	__acquires(&tw->lock)
 {
-	*batch = (struct tw_batch){ .asked = timers };
-	if (timers)
-		batch->granted = tw_charge(tw, timers);
+	*batch = (struct tw_batch){};
 	/* Each may want a second one, for its period. */
-	tw_lock_with_nodes(tw, 2 * timers);
-	batch->cancelled = tw->stats.cancelled;
+	batch->error = tw_lock_with_nodes(tw, 2 * timers);
 	if (timers)
 		tw_measure_room(tw, batch);
 }
@@ -360,7 +334,6 @@ void tw_end(struct twheel *tw, struct tw_batch *batch)
 	__releases(&tw->lock)
 {
 	struct tw_chunk *spare;
-	u32 freed;
 
 	if (tw->stats.armed)
 		tw->fixed = true;
@@ -369,14 +342,11 @@ void tw_end(struct twheel *tw, struct tw_batch *batch)
 		tw->stats.lateness[0] += batch->expired;
 	}
 	tw_program(tw, tw->wheel.next);
+	tw_table_reserve(&tw->table, 0);
 	spare = tw_table_take_spare(&tw->table);
-	freed = tw->stats.cancelled - batch->cancelled;
 	spin_unlock_bh(&tw->lock);
 
-	tw_free_spare(spare);
-	freed += batch->granted + batch->room;
-	if (freed)
-		tw_user_uncharge(tw->user, freed);
+	tw_free_spare(tw, spare);
 	if (batch->expired)
 		tw_wake(tw);
 }

@@ -66,6 +66,7 @@ struct tw_scan {
  * @dirty: a bit for each timer, in the area
  * @groups: a bit for each group of timers, in the area
  * @size: bytes of the area, whole pages
+ * @charged: bytes of all that is allocated, charged to the user
  * @nr: timers
  * @ring_mask: length of the ring less one
  * @nr_groups: groups, of which the last may be smaller
@@ -88,6 +89,7 @@ struct tw_shared {
 	atomic64_t *dirty;
 	atomic64_t *groups;
 	size_t size;
+	u64 charged;
 	u32 nr;
 	u32 ring_mask;
 	u32 nr_groups;
@@ -104,7 +106,7 @@ struct tw_shared {
 /* area.c: their memory */
 bool tw_shared_possible(void);
 struct tw_shared *tw_shared_create(struct twheel *tw, u32 nr, u32 tick);
-void tw_shared_destroy(struct tw_shared *shared);
+void tw_shared_destroy(struct twheel *tw, struct tw_shared *shared);
 int tw_shared_mmap(struct tw_shared *shared, struct vm_area_struct *vma);
 
 /* shared.c: the kernel's side of the protocol */

@@ -3,6 +3,7 @@
  * The timer table: nodes by id, in chunks. See table.h.
  */
 #include <linux/bug.h>
+#include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "table.h"
@@ -118,19 +119,18 @@ void tw_table_add(struct tw_table *table, struct tw_chunk *chunk)
 	tw_partial_add(table, chunk);
 }
 
-/* The next node of the chunk to be freed is to be seen to. */
+/* The next node of the chunk that is freed makes tw_table_put() say so. */
 static void tw_chunk_watch(struct tw_chunk *chunk)
 {
-	chunk->kept = chunk->used - 1;
+	chunk->kept = tw_chunk_used(chunk) - 1;
 	chunk->used = 1;
 }
 
-/* The chunk gives out no more nodes, as it has none or as it is worn out. */
-void tw_chunk_exhausted(struct tw_table *table, struct tw_chunk *chunk)
+/* A node was taken that was the last free one, or from a chunk that is worn out. */
+void tw_chunk_taken(struct tw_table *table, struct tw_chunk *chunk)
 {
-	table->free -= tw_chunk_cap(chunk) - chunk->used;
-	chunk->free = 0;
-	tw_partial_del(table, chunk);
+	if (!chunk->free)
+		tw_partial_del(table, chunk);
 	tw_chunk_watch(chunk);
 }
 
@@ -143,12 +143,17 @@ static void tw_chunk_empty(struct tw_table *table, struct tw_chunk *chunk)
 	if (nr == TW_FIRST_CHUNK)
 		return;
 	if (!tw_chunk_worn_out(chunk)) {
-		if (table->free - tw_chunk_cap(chunk) < TW_TABLE_KEEP)
+		u32 keep = max_t(u32, TW_TABLE_KEEP, table->reserved);
+
+		if (table->free - tw_chunk_cap(chunk) < keep)
 			return;
 		table->free -= tw_chunk_cap(chunk);
 		tw_partial_del(table, chunk);
 		entry->next = table->unused;
 		table->unused = nr;
+	} else if (chunk->free) {
+		/* These are yet to be had. */
+		return;
 	}
 	entry->chunk = &tw_no_chunk;
 	entry->gen = chunk->gen;
@@ -156,24 +161,23 @@ static void tw_chunk_empty(struct tw_table *table, struct tw_chunk *chunk)
 	table->spare = chunk;
 }
 
-/* A node was freed that was the last in use, or in a chunk that gave out none. */
+/* A node was freed that was the last in use, or in a chunk that is being watched. */
 void tw_chunk_freed(struct tw_table *table, struct tw_node *node)
 {
 	struct tw_chunk *chunk = tw_chunk_of(node);
-	bool exhausted = !node->free;
 
 	chunk->used = chunk->kept;
 	chunk->kept = 0;
 	if (tw_chunk_worn_out(chunk)) {
-		/* It goes on having none. */
+		/* It is not given out again. */
 		table->free--;
-		chunk->free = 0;
-	} else if (exhausted) {
+		chunk->free = node->free;
+	} else if (!node->free) {
 		tw_partial_add(table, chunk);
 	}
 	if (!chunk->used)
 		tw_chunk_empty(table, chunk);
-	else if (!chunk->free)
+	else if (tw_chunk_worn_out(chunk))
 		tw_chunk_watch(chunk);
 }
 

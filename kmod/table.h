@@ -30,6 +30,12 @@
 #define TW_CHUNK_SHIFT 10
 #define TW_CHUNK_MASK ((1U << TW_CHUNK_SHIFT) - 1)
 
+/*
+ * From this generation on a chunk is worn out: a node of it that is freed is not given
+ * out again. Those that are free by then can be, as generations are left for all.
+ */
+#define TW_WORN_GEN (TW_LAST_GEN - TW_CHUNK_NODES)
+
 /* Chunks that a table can number. */
 #define TW_TABLE_MAX_CHUNKS (1U << (32 - TW_CHUNK_SHIFT))
 
@@ -105,12 +111,12 @@ struct tw_period {
  * @prev: previous chunk with free nodes
  * @base: its number, shifted to where an index has it
  * @gen: last generation given out in it
- * @used: nodes in use, but for @kept: when it becomes 0 there is something to be
- *	seen to
+ * @used: nodes in use, but for @kept: when it becomes 0 the chunk may have to change
+ *	its place
  * @free: offset of its first free node, or 0
  * @end: the first place that it does not have
  * @no_gen: 0, where a node at place 0 would have its generation
- * @kept: in a chunk that gives out no nodes, nodes in use but for one
+ * @kept: in a chunk without free nodes or that is worn out, nodes in use but for one
  * @nodes: the nodes, from place 1 on
  */
 struct tw_chunk {
@@ -165,7 +171,9 @@ extern struct tw_chunk tw_no_chunk;
  * @max_chunks: length of the directory
  * @partial: first of the chunks that have free nodes
  * @unused: first of the numbers that have no chunk
- * @free: free nodes in chunks on @partial
+ * @free: free nodes in chunks on @partial. Each can be had: what is free stays so until
+ *	it is taken, or given back with its chunk
+ * @reserved: so many free nodes are not given back, see tw_table_reserve()
  * @spare: chunks that are to be given back
  */
 struct tw_table {
@@ -175,6 +183,7 @@ struct tw_table {
 	struct tw_chunk *partial;
 	u32 unused;
 	u32 free;
+	u32 reserved;
 	struct tw_chunk *spare;
 };
 
@@ -187,7 +196,7 @@ struct tw_chunk *tw_table_take_spare(struct tw_table *table);
 struct tw_entry *tw_table_clear(struct tw_table *table);
 
 /* The rare parts of tw_table_take() and tw_table_put() */
-void tw_chunk_exhausted(struct tw_table *table, struct tw_chunk *chunk);
+void tw_chunk_taken(struct tw_table *table, struct tw_chunk *chunk);
 void tw_chunk_freed(struct tw_table *table, struct tw_node *node);
 
 static inline struct tw_chunk *tw_chunk_of(const struct tw_node *node)
@@ -221,7 +230,7 @@ static inline u32 tw_chunk_used(const struct tw_chunk *chunk)
 
 static inline bool tw_chunk_worn_out(const struct tw_chunk *chunk)
 {
-	return chunk->gen == TW_LAST_GEN;
+	return chunk->gen >= TW_WORN_GEN;
 }
 
 /*
@@ -242,9 +251,22 @@ static inline struct tw_node *tw_table_take(struct tw_table *table, u32 step,
 	chunk->gen = gen;
 	*id = (u64)gen << 32 | chunk->base | tw_place(offset);
 	node->gen = step ? gen : 0;
-	if (unlikely(!next || gen == TW_LAST_GEN))
-		tw_chunk_exhausted(table, chunk);
+	if (unlikely(!next || gen >= TW_WORN_GEN))
+		tw_chunk_taken(table, chunk);
 	return node;
+}
+
+/**
+ * tw_table_reserve() - set free nodes aside
+ * @table: the table
+ * @nodes: how many, not more than are free; 0 to end it
+ *
+ * As long as not more than @nodes are taken, none of them can be missing, whatever is
+ * freed meanwhile and whichever chunks become empty.
+ */
+static inline void tw_table_reserve(struct tw_table *table, u32 nodes)
+{
+	table->reserved = nodes;
 }
 
 /**

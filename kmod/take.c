@@ -14,18 +14,15 @@
 #include "context.h"
 #include "take.h"
 #include "trace.h"
-#include "user.h"
 
 /**
  * struct tw_take - what is being taken out under one hold of the lock
  * @now: the time that it is now, in ns, or 0 while nobody asked
  * @tick: the wheel's tick that it is now
- * @freed: timers that are gone
  */
 struct tw_take {
 	s64 now;
 	s64 tick;
-	u32 freed;
 };
 
 /* Periods of a ready timer that went by after the one that made it ready. */
@@ -57,8 +54,7 @@ static void tw_next_period(struct twheel *tw, struct tw_node *node, u64 overrun)
 }
 
 /* The first ready timer was taken: it goes on, or it is gone. */
-static void tw_taken(struct twheel *tw, struct tw_take *take,
-		     struct tw_node *node, u64 overrun)
+static void tw_taken(struct twheel *tw, struct tw_node *node, u64 overrun)
 {
 	tw->stats.delivered++;
 	tw_wheel_pop_ready(&tw->wheel, node);
@@ -67,12 +63,11 @@ static void tw_taken(struct twheel *tw, struct tw_take *take,
 		return;
 	}
 	tw_table_free(&tw->table, node);
-	take->freed++;
 }
 
 /* The same, for as many as there are events. */
-static void tw_taken_all(struct twheel *tw, struct tw_take *take,
-			 const struct twheel_event *events, unsigned int nr)
+static void tw_taken_all(struct twheel *tw, const struct twheel_event *events,
+			 unsigned int nr)
 {
 	struct list_head *at = tw->wheel.ready.nodes.next;
 	const struct twheel_event *event;
@@ -92,28 +87,24 @@ static void tw_taken_all(struct twheel *tw, struct tw_take *take,
 		freed++;
 		if (tw_table_put(tw_chunk_of(node), node)) {
 			tw->table.free += freed;
-			take->freed += freed;
 			freed = 0;
 			tw_chunk_freed(&tw->table, node);
 		}
 	}
 	tw->table.free += freed;
-	take->freed += freed;
 	tw->stats.delivered += nr;
 	tw_wheel_cut_ready(&tw->wheel, at, nr);
 }
 
 /* Give back what is not needed after a batch, and set the timer. */
-static void tw_take_done(struct twheel *tw, const struct tw_take *take)
+static void tw_take_done(struct twheel *tw)
 	__releases(&tw->lock)
 {
 	struct tw_chunk *spare = tw_table_take_spare(&tw->table);
 
 	tw_program(tw, tw->wheel.next);
 	spin_unlock_bh(&tw->lock);
-	tw_free_spare(spare);
-	if (take->freed)
-		tw_user_uncharge(tw->user, take->freed);
+	tw_free_spare(tw, spare);
 }
 
 static void tw_fill_period(struct twheel *tw, struct tw_take *take,
@@ -189,9 +180,9 @@ static ssize_t tw_take_ready(struct twheel *tw, struct iov_iter *to)
 		}
 		copied = tw_copy_nofault(events, n * size, size, to);
 		taken = copied / size;
-		tw_taken_all(tw, &take, events, taken);
+		tw_taken_all(tw, events, taken);
 		trace_twheel_read(tw, taken);
-		tw_take_done(tw, &take);
+		tw_take_done(tw);
 
 		total += copied;
 		if (total && signal_pending(current))
@@ -244,10 +235,10 @@ static void tw_count(struct twheel *tw)
 			WRITE_ONCE(tw->counted, tw->counted + 1 + overrun);
 			/* Pairs with tw_readable(), which must not miss it. */
 			smp_wmb();
-			tw_taken(tw, &take, node, overrun);
+			tw_taken(tw, node, overrun);
 		}
 		more = tw->wheel.ready.count;
-		tw_take_done(tw, &take);
+		tw_take_done(tw);
 		cond_resched();
 	} while (more && !signal_pending(current));
 }
@@ -313,12 +304,12 @@ static unsigned int tw_drain_fill(struct twheel *tw, struct twheel_op *ops,
 	return n;
 }
 
-/* Timers that were taken out are gone, if that was told. Returns how many count. */
-static unsigned int tw_drain_done(struct twheel *tw, struct tw_node **nodes,
-				  const struct twheel_op *ops, unsigned int n,
-				  unsigned int told)
+/* Timers that were taken out are gone, if that was told. */
+static void tw_drain_done(struct twheel *tw, struct tw_node **nodes,
+			  const struct twheel_op *ops, unsigned int n,
+			  unsigned int told)
 {
-	unsigned int i, freed = 0;
+	unsigned int i;
 
 	for (i = 0; i < n; i++) {
 		if (!nodes[i]) {
@@ -326,12 +317,10 @@ static unsigned int tw_drain_done(struct twheel *tw, struct tw_node **nodes,
 				tw_shared_undrain(tw, &ops[i]);
 		} else if (i < told) {
 			tw_free_timer(tw, nodes[i]);
-			freed++;
 		} else {
 			tw_wheel_add(&tw->wheel, nodes[i]);
 		}
 	}
-	return freed;
 }
 
 static unsigned int tw_drain_copy(const struct twheel_drain *drain,
@@ -361,7 +350,6 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
 	void __user *to = u64_to_user_ptr(drain->ops);
 	unsigned int n, copied;
 	struct tw_node *nodes[TW_DRAINED];
-	struct tw_take take = {};
 	bool more;
 
 	for (;;) {
@@ -369,10 +357,10 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
 		n = tw_drain_fill(tw, ops, drain->op_size, nodes,
 				  min_t(u32, drain->nr - done, TW_DRAINED));
 		copied = tw_drain_copy(drain, done, ops, n);
-		take.freed = tw_drain_done(tw, nodes, ops, n, copied);
+		tw_drain_done(tw, nodes, ops, n, copied);
 		tw->stats.drained += copied;
 		more = tw->wheel.pending;
-		tw_take_done(tw, &take);
+		tw_take_done(tw);
 
 		if (copied || !more)
 			return copied;

@@ -3,8 +3,12 @@
  * What each user holds and takes. See user.h.
  */
 #include <linux/atomic.h>
+#include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/err.h>
 #include <linux/ktime.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
@@ -20,16 +24,19 @@
  */
 #define TW_WINDOW_SHIFT 18
 
-/* Most of a window that the timers of one user's wheels may keep a processor */
-#define TW_SHARE_NS ((1 << TW_WINDOW_SHIFT) / 8)
+/* Most of a window that the wheels of one user may keep a processor */
+#define TW_SHARE_NS ((1UL << TW_WINDOW_SHIFT) / 8)
+
+/* The part of the memory that a user may have, unless set otherwise */
+#define TW_LIMIT_PART 25
 
 /* Wheels of a user that may want a window each to have their turn */
 #define TW_WINDOW_WHEELS 64
 
 /**
- * struct tw_share - how long a user's timers kept a processor
- * @window: in which window
- * @ns: for how long
+ * struct tw_share - how long a user's wheels kept a processor
+ * @window: the last window in which one was to be turned
+ * @ns: for how long, by then, less the shares of the windows since
  */
 struct tw_share {
 	u64 window;
@@ -40,13 +47,13 @@ struct tw_share {
  * struct tw_user - a user who has wheels open
  * @uid: the user, in the initial user namespace; its index in tw_users
  * @wheels: open wheels, guarded by tw_users_lock
- * @timers: timers of these wheels
- * @shares: of each processor, used by its soft interrupts alone
+ * @bytes: memory of these wheels
+ * @shares: of each processor, used by that one alone, with bottom halves off
  */
 struct tw_user {
 	uid_t uid;
 	unsigned int wheels;
-	atomic64_t timers;
+	atomic64_t bytes;
 	struct tw_share __percpu *shares;
 };
 
@@ -75,15 +82,31 @@ static struct tw_user *tw_user_create(uid_t uid)
 	return user;
 }
 
+/*
+ * Who is accountable for what the current task does. Anybody may make a user namespace,
+ * and can be many users there: all of them are the one who made the outermost of them.
+ * Those that root made were given out by somebody who may.
+ */
+static kuid_t tw_accountable_uid(void)
+{
+	const struct user_namespace *ns = current_user_ns();
+	kuid_t uid = current_uid();
+
+	for (; ns != &init_user_ns; ns = ns->parent)
+		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
+			uid = ns->owner;
+	return uid;
+}
+
 /**
  * tw_user_get() - account of the current user, for a new wheel
  *
  * Context: may sleep.
- * Return: the account, or NULL without memory.
+ * Return: the account, or an error pointer: -ENOMEM.
  */
 struct tw_user *tw_user_get(void)
 {
-	uid_t uid = from_kuid(&init_user_ns, current_uid());
+	uid_t uid = from_kuid(&init_user_ns, tw_accountable_uid());
 	struct tw_user *user;
 
 	mutex_lock(&tw_users_lock);
@@ -93,11 +116,11 @@ struct tw_user *tw_user_get(void)
 	if (user)
 		user->wheels++;
 	mutex_unlock(&tw_users_lock);
-	return user;
+	return user ?: ERR_PTR(-ENOMEM);
 }
 
 /**
- * tw_user_put() - a wheel of the user is gone, and all its timers
+ * tw_user_put() - a wheel of the user is gone, and all its memory
  * @user: the account
  *
  * Context: may sleep.
@@ -106,7 +129,7 @@ void tw_user_put(struct tw_user *user)
 {
 	mutex_lock(&tw_users_lock);
 	if (!--user->wheels) {
-		WARN_ON_ONCE(atomic64_read(&user->timers));
+		WARN_ON_ONCE(atomic64_read(&user->bytes));
 		xa_erase(&tw_users, user->uid);
 		tw_user_free(user);
 	}
@@ -114,85 +137,115 @@ void tw_user_put(struct tw_user *user)
 }
 
 /**
- * tw_user_charge() - the user is to hold more timers
- * @user: the account
- * @nr: how many more
- * @limit: most that the user may hold
+ * tw_may_exceed_limits() - is the current task above the limits?
  *
- * Context: any.
- * Return: how many of them the user may have.
+ * To come to a limit is nothing that is to stand in the audit log.
+ *
+ * Context: any process.
+ * Return: true if so.
  */
-u32 tw_user_charge(struct tw_user *user, u32 nr, u32 limit)
+bool tw_may_exceed_limits(void)
 {
-	s64 held = atomic64_read(&user->timers);
-	s64 granted;
-
-	do {
-		granted = clamp_t(s64, (s64)limit - held, 0, nr);
-		if (!granted)
-			break;
-	} while (!atomic64_try_cmpxchg(&user->timers, &held, held + granted));
-	return granted;
+	return ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 }
 
 /**
- * tw_user_uncharge() - the user holds fewer timers
+ * tw_user_charge() - the user is to hold more memory
  * @user: the account
- * @nr: how many fewer
+ * @bytes: how much more
  *
- * Context: any.
+ * Memory is what is counted, not timers: a user could otherwise have many wheels that
+ * are large, with one timer left in each piece of them.
+ *
+ * Context: any process.
+ * Return: false if that is more than the user may have; then nothing is charged.
  */
-void tw_user_uncharge(struct tw_user *user, u32 nr)
+bool tw_user_charge(struct tw_user *user, u64 bytes)
 {
-	atomic64_sub(nr, &user->timers);
+	u64 limit = (u64)READ_ONCE(tw_max_user_timers) * TW_TIMER_BYTES;
+
+	if (atomic64_add_return(bytes, &user->bytes) <= limit ||
+	    tw_may_exceed_limits())
+		return true;
+	atomic64_sub(bytes, &user->bytes);
+	return false;
 }
 
 /**
- * tw_user_may_run() - may the timer of a wheel do what there is to do?
+ * tw_user_uncharge() - the user holds less memory
+ * @user: the account
+ * @bytes: how much less
+ *
+ * Context: any.
+ */
+void tw_user_uncharge(struct tw_user *user, u64 bytes)
+{
+	atomic64_sub(bytes, &user->bytes);
+}
+
+/**
+ * tw_user_default_limit() - what a user may have, unless set otherwise
+ *
+ * As with epoll's watches, a small part of the memory, which can't be swapped: 4 %.
+ *
+ * Context: any.
+ * Return: the limit, in timers.
+ */
+unsigned int tw_user_default_limit(void)
+{
+	struct sysinfo info;
+
+	si_meminfo(&info);
+	return clamp_t(u64, (u64)(info.totalram - info.totalhigh) * PAGE_SIZE /
+			    TW_LIMIT_PART / TW_TIMER_BYTES, 1, TW_MOST_TIMERS);
+}
+
+/**
+ * tw_user_may_run() - may the kernel turn a wheel, in its own time?
  * @user: the account
  *
  * However little each wheel has to do, a user can have so many of them that all
- * together would keep a processor in interrupts.
+ * together would keep a processor busy. What was taken beyond the share of one window
+ * is paid off in the next ones.
  *
- * Context: soft interrupt.
- * Return: false when the user's share of this processor's window is used up.
+ * Context: bottom halves are off.
+ * Return: false when the user's share of this processor's time is used up.
  */
 bool tw_user_may_run(struct tw_user *user)
 {
 	struct tw_share *share = this_cpu_ptr(user->shares);
 	u64 window = ktime_get() >> TW_WINDOW_SHIFT;
 
-	if (share->window != window) {
-		share->window = window;
-		share->ns = 0;
-	}
+	share->ns -= min(share->ns, (window - share->window) * TW_SHARE_NS);
+	share->window = window;
 	return share->ns < TW_SHARE_NS;
 }
 
 /**
- * tw_user_delay() - for how long to put off what a wheel's timer may not do
+ * tw_user_delay() - for how long to put off what the kernel may not do
  * @user: the account
  *
  * As with each wheel that asks in vain some time is lost, the more there are the
  * longer.
  *
- * Context: any.
+ * Context: bottom halves are off.
  * Return: the time in ns.
  */
-u64 tw_user_delay(const struct tw_user *user)
+u64 tw_user_delay(struct tw_user *user)
 {
 	/* Whatever the number is at this moment will do. */
 	u64 wheels = data_race(READ_ONCE(user->wheels));
+	u64 windows = this_cpu_ptr(user->shares)->ns / TW_SHARE_NS;
 
-	return (1 + wheels / TW_WINDOW_WHEELS) << TW_WINDOW_SHIFT;
+	return max(windows, 1 + wheels / TW_WINDOW_WHEELS) << TW_WINDOW_SHIFT;
 }
 
 /**
- * tw_user_ran() - the timer of a wheel has run
+ * tw_user_ran() - the kernel has turned a wheel
  * @user: the account
  * @ns: for how long
  *
- * Context: soft interrupt.
+ * Context: bottom halves are off.
  */
 void tw_user_ran(struct tw_user *user, u64 ns)
 {

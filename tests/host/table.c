@@ -27,12 +27,14 @@ enum node_state {
  * @memory: its memory, or NULL
  * @cap: nodes that it holds
  * @used: nodes in use
+ * @retired: nodes that were freed when it was worn out
  * @gen: the last generation that was seen from it
  */
 struct model_chunk {
 	struct tw_chunk *memory;
 	unsigned int cap;
 	unsigned int used;
+	unsigned int retired;
 	u32 gen;
 };
 
@@ -42,10 +44,12 @@ static enum node_state nodes[MOST_NODES];
 static u64 ids[MOST_NODES];
 static u32 used[MOST_NODES], nr_used;
 static u64 old_ids[OLD_IDS], nr_old;
+/* Nodes that were reserved, and of these the ones that were not taken yet */
+static u32 reserved, reserved_left;
 
 static bool worn_out(const struct model_chunk *chunk)
 {
-	return chunk->gen == U32_MAX;
+	return chunk->gen >= TW_WORN_GEN;
 }
 
 static u32 model_free(void)
@@ -54,8 +58,8 @@ static u32 model_free(void)
 	unsigned int i;
 
 	for (i = 0; i < MOST_CHUNKS; i++)
-		if (chunks[i].memory && !worn_out(&chunks[i]))
-			n += chunks[i].cap - chunks[i].used;
+		if (chunks[i].memory)
+			n += chunks[i].cap - chunks[i].used - chunks[i].retired;
 	return n;
 }
 
@@ -102,10 +106,12 @@ static void grow(void)
 
 static void add_chunk(unsigned int cap)
 {
-	size_t bytes = (cap + 1) * sizeof(struct tw_node);
+	size_t bytes;
 	unsigned int i;
 	void *memory;
 
+	cap = min_t(unsigned int, cap, MOST_CAP);
+	bytes = (cap + 1) * sizeof(struct tw_node);
 	while (tw_table_full(&table))
 		grow();
 	REQUIRE(!posix_memalign(&memory, TW_CHUNK_SIZE, bytes));
@@ -121,7 +127,15 @@ static void add_chunk(unsigned int cap)
 	chunks[i].memory = memory;
 	chunks[i].cap = cap;
 	chunks[i].used = 0;
+	chunks[i].retired = 0;
 	REQUIRE_EQ(table.free, model_free());
+}
+
+static void reserve(u32 n)
+{
+	reserved = n;
+	reserved_left = n;
+	tw_table_reserve(&table, n);
 }
 
 static bool may_add_chunk(void)
@@ -151,7 +165,6 @@ static u32 alloc(bool hidden)
 	REQUIRE(nr < MOST_CHUNKS);
 	chunk = &chunks[nr];
 	REQUIRE(chunk->memory);
-	REQUIRE(!worn_out(chunk));
 	REQUIRE((index & TW_CHUNK_MASK) >= 1);
 	REQUIRE((index & TW_CHUNK_MASK) <= chunk->cap);
 	REQUIRE(node == node_at(index));
@@ -160,6 +173,7 @@ static u32 alloc(bool hidden)
 	if (!hidden) {
 		/* Ever newer: so no id is given out twice. */
 		REQUIRE(id >> 32 > chunk->gen);
+		REQUIRE(id >> 32 <= TW_LAST_GEN);
 		chunk->gen = id >> 32;
 	}
 	/* All of it is the caller's but the generation. */
@@ -168,6 +182,7 @@ static u32 alloc(bool hidden)
 	ids[index] = id;
 	used[nr_used++] = index;
 	chunk->used++;
+	reserved_left -= !!reserved_left;
 	REQUIRE_EQ(table.free, model_free());
 	check_find(id);
 	return index;
@@ -199,18 +214,20 @@ static void free_at(u32 place)
 	u32 index = used[place];
 	u32 nr = index >> TW_CHUNK_SHIFT;
 	struct model_chunk *chunk = &chunks[nr];
-	bool give_back;
+	bool worn = worn_out(chunk), give_back;
 
 	used[place] = used[--nr_used];
 	nodes[index] = NODE_FREE;
 	chunk->used--;
+	chunk->retired += worn;
 	old_ids[nr_old++ % OLD_IDS] = ids[index];
 	/* The first stays for as long as the table. */
 	give_back = nr != TW_FIRST_CHUNK && !chunk->used &&
-		    (worn_out(chunk) ||
-		     model_free() - chunk->cap >= TW_TABLE_KEEP);
+		    (worn ? chunk->retired == chunk->cap :
+		     model_free() - chunk->cap >= max_t(u32, TW_TABLE_KEEP, reserved));
 	tw_table_free(&table, node_at(index));
 	take_spare(chunk, give_back);
+	REQUIRE(table.free >= reserved_left);
 	REQUIRE_EQ(table.free, model_free());
 	check_find(ids[index]);
 }
@@ -260,7 +277,7 @@ static void wear(void)
 	u32 nr = host_below(table.nr_chunks);
 
 	if (nr)
-		wear_to(nr, TW_LAST_GEN - 1 - host_below(4));
+		wear_to(nr, TW_WORN_GEN - 1 - host_below(min_t(u32, 4, TW_WORN_GEN)));
 }
 
 static void check_all(void)
@@ -279,6 +296,7 @@ static void begin(void)
 	memset(nodes, 0, sizeof(nodes));
 	nr_used = 0;
 	nr_old = 0;
+	reserve(0);
 }
 
 static void end(void)
@@ -287,6 +305,7 @@ static void end(void)
 	int expected = 0;
 	u32 i;
 
+	reserve(0);
 	while (nr_used)
 		free_at(host_below(nr_used));
 	check_all();
@@ -320,6 +339,8 @@ static void episode(void)
 			check_find(made_up_id());
 		if (host_chance(wear_in))
 			wear();
+		if (host_chance(50))
+			reserve(host_below(table.free + 1));
 		if (host_chance(2000))
 			check_all();
 		if (host_below(10) >= fill) {
@@ -371,36 +392,83 @@ static void every_made_up_id(void)
 
 static void worn_out_chunk(void)
 {
+	const unsigned int cap = min_t(u32, 10, MOST_CAP);
+
 	host_seed(0);
 	begin();
-	add_chunk(10);
+	add_chunk(cap);
 	alloc_all();
-	add_chunk(10);
-	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, 2);
-	wear_to(2, TW_LAST_GEN - 3);
+	add_chunk(cap);
+	REQUIRE_EQ(alloc(true) >> TW_CHUNK_SHIFT, 2);
+	wear_to(2, TW_WORN_GEN - 2);
 	alloc(true);
 	alloc(false);
+	REQUIRE(!worn_out(&chunks[2]));
+	free_at(nr_used - 1);
+	REQUIRE_EQ(table.free, cap - 2);
 	alloc(false);
-	free_at(nr_used - 2);
-	alloc(false);
-	/* Nodes are free, but there is no generation for them. */
+	/* What is free can be had, but what is freed now can't. */
 	REQUIRE(worn_out(&chunks[2]));
-	REQUIRE_EQ(table.free, 0);
+	REQUIRE_EQ(table.free, cap - 3);
+	free_at(nr_used - 1);
+	REQUIRE_EQ(table.free, cap - 3);
+	alloc_all();
 	free_at(nr_used - 1);
 	REQUIRE_EQ(table.free, 0);
 	check_all();
 
 	/* A new chunk does not disturb what is left of it, nor is it re-used. */
-	add_chunk(10);
+	add_chunk(cap);
 	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, 3);
 	check_all();
 	while (chunks[2].memory)
-		free_at(10);
+		free_at(cap);
 	check_all();
 	alloc_all();
-	add_chunk(10);
+	add_chunk(cap);
 	REQUIRE(!chunks[2].memory);
 	REQUIRE(chunks[4].memory);
+	end();
+}
+
+/* One that is empty and worn out stays as long as nodes of it can be had. */
+static void worn_out_chunk_is_used_up(void)
+{
+	unsigned int i;
+
+	host_seed(0);
+	begin();
+	add_chunk(1);
+	alloc_all();
+	add_chunk(4);
+	wear_to(2, TW_WORN_GEN - 1);
+	for (i = 4; i--; ) {
+		REQUIRE(chunks[2].memory);
+		alloc(false);
+		free_at(nr_used - 1);
+		REQUIRE_EQ(table.free, i);
+	}
+	REQUIRE(!chunks[2].memory);
+	end();
+}
+
+/* What is reserved is there, whichever chunk becomes empty. */
+static void reserved_nodes_stay(void)
+{
+	host_seed(0);
+	begin();
+	add_chunk(1);
+	add_chunk(5);
+	alloc_all();
+	add_chunk(4);
+	alloc(false);
+	add_chunk(5);
+	reserve(table.free);
+	/* The last of the chunk, which would go else if little is kept. */
+	free_at(nr_used - 1);
+	REQUIRE(chunks[3].memory);
+	while (reserved_left)
+		alloc(false);
 	end();
 }
 
@@ -409,16 +477,15 @@ static void worn_out_first_chunk(void)
 {
 	host_seed(0);
 	begin();
-	add_chunk(10);
-	wear_to(1, TW_LAST_GEN - 2);
-	alloc(false);
-	alloc(false);
+	add_chunk(3);
+	wear_to(1, TW_WORN_GEN - 1);
+	alloc_all();
 	REQUIRE_EQ(table.free, 0);
 	while (nr_used)
 		free_at(0);
 	REQUIRE(chunks[1].memory);
 	REQUIRE_EQ(table.free, 0);
-	add_chunk(10);
+	add_chunk(3);
 	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, 2);
 	end();
 }
@@ -471,12 +538,15 @@ static void longest_chunk(void)
 
 int main(void)
 {
-	host_plan(6);
+	host_plan(8);
 	host_test("random operations: the table and the model agree",
 		  random_operations);
 	host_test("every made-up id near those of a small table",
 		  every_made_up_id);
 	host_test("a chunk without generations left", worn_out_chunk);
+	host_test("a chunk that is worn out and empty is used up",
+		  worn_out_chunk_is_used_up);
+	host_test("reserved nodes stay", reserved_nodes_stay);
 	host_test("the first chunk without generations left",
 		  worn_out_first_chunk);
 	host_test("memory is given back, and numbers are used again",

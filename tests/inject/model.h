@@ -282,46 +282,17 @@ static inline void model_check(struct model *m)
 }
 
 /*
- * The user is charged for the timers that there are, and no others: with a limit
- * of one more, one more can be armed. To be called with no other wheel open.
- */
-static inline void model_check_charge(struct model *m)
-{
-	unsigned int held = model_count(m, PENDING) + model_count(m, READY);
-	struct twheel_op op = op_arm(TWHEEL_ABS, FAR, 0);
-	char before[24], limit[24];
-
-	read_text(PARAMETERS "max_user_timers", before, sizeof(before));
-	snprintf(limit, sizeof(limit), "%u", held + 1);
-	write_text(PARAMETERS "max_user_timers", limit);
-	if (CHECK_EQ(op_single(m->fd, &op), 0, "with a limit of %s", limit)) {
-		model_did(m, &op);
-		m->stats.limited++;
-		CHECK_EQ(op_single(m->fd, &op), -ENOSPC, "with a limit of %s",
-			 limit);
-		op = op_for(TWHEEL_OP_CANCEL, model.timers[m->nr - 1].op.id);
-		CHECK_EQ(op_single(m->fd, &op), 0);
-		model_did(m, &op);
-	} else {
-		m->stats.limited++;
-	}
-	write_text(PARAMETERS "max_user_timers", before);
-}
-
-/*
  * The end of a test: all is as it should be, and goes. What takes long is looked at
  * now and then. (The module warns of its own accord when a user without wheels is
- * charged for timers.)
+ * charged for memory.)
  */
 static inline void model_end(struct model *m)
 {
 	static unsigned int times;
 
 	model_check(m);
-	if (times++ % 8 == 0) {
+	if (times++ % 8 == 0)
 		model_check_fdinfo(m);
-		model_check_charge(m);
-	}
 	model_close(m);
 }
 

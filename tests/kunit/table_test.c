@@ -508,12 +508,13 @@ static void worn_out_chunk_is_left(struct kunit *test)
 
 	fixture_chunk(test, table, 1);
 	alloc_id(test, table);
-	chunk = fixture_chunk(test, table, 8);
-	chunk->gen = U32_MAX - ARRAY_SIZE(last);
+	chunk = fixture_chunk(test, table, ARRAY_SIZE(last));
+	chunk->gen = TW_WORN_GEN - 1;
 	last[0] = alloc_id(test, table);
+	KUNIT_EXPECT_EQ(test, table->free, 1);
 	last[1] = alloc_id(test, table);
-	KUNIT_EXPECT_EQ(test, last[0] >> 32, U32_MAX - 1);
-	KUNIT_EXPECT_EQ(test, last[1] >> 32, U32_MAX);
+	KUNIT_EXPECT_EQ(test, last[0] >> 32, TW_WORN_GEN);
+	KUNIT_EXPECT_EQ(test, last[1] >> 32, TW_WORN_GEN + 1);
 	KUNIT_EXPECT_EQ(test, table->free, 0);
 	KUNIT_EXPECT_NULL(test, table->partial);
 	KUNIT_EXPECT_NOT_NULL(test, find(table, last[0]));
@@ -533,12 +534,55 @@ static void worn_out_chunk_is_left(struct kunit *test)
 			TW_FIRST_CHUNK + 2);
 }
 
+/* A chunk that has the last generations has one for each node that is free. */
+static void worn_out_chunk_is_used_up(struct kunit *test)
+{
+	struct tw_table *table = new_table(test);
+	unsigned int i, cap = TW_CHUNK_NODES;
+	struct tw_chunk *chunk;
+
+	fixture_chunk(test, table, 1);
+	alloc_id(test, table);
+	cap = min_t(unsigned int, cap, CHUNK);
+	chunk = fixture_chunk(test, table, cap);
+	chunk->gen = TW_WORN_GEN - 1;
+	for (i = cap; i--; ) {
+		u64 id = alloc_id(test, table);
+
+		KUNIT_EXPECT_LE(test, id >> 32, TW_LAST_GEN);
+		free_id(test, table, id);
+		KUNIT_EXPECT_EQ(test, table->free, i);
+		KUNIT_EXPECT_PTR_EQ(test, tw_table_take_spare(table),
+				    i ? NULL : chunk);
+	}
+}
+
+/* Whichever chunk becomes empty, what is reserved can be had. */
+static void reserved_nodes_are_not_given_back(struct kunit *test)
+{
+	struct tw_table *table = new_table(test);
+	unsigned int i, nodes;
+	u64 id;
+
+	fixture_chunk(test, table, 1);
+	alloc_id(test, table);
+	fixture_chunk(test, table, TW_TABLE_KEEP + 2);
+	id = alloc_id(test, table);
+	fixture_chunk(test, table, CHUNK);
+	nodes = table->free;
+	tw_table_reserve(table, nodes);
+	free_id(test, table, id);
+	KUNIT_EXPECT_NULL(test, tw_table_take_spare(table));
+	for (i = 0; i < nodes; i++)
+		alloc_id(test, table);
+}
+
 static void first_chunk_stays_when_worn_out(struct kunit *test)
 {
 	struct tw_table *table = new_table(test);
-	struct tw_chunk *chunk = fixture_chunk(test, table, 8);
+	struct tw_chunk *chunk = fixture_chunk(test, table, 1);
 
-	chunk->gen = U32_MAX - 1;
+	chunk->gen = TW_WORN_GEN - 1;
 	free_id(test, table, alloc_id(test, table));
 	KUNIT_EXPECT_EQ(test, table->free, 0);
 	KUNIT_EXPECT_NULL(test, table->partial);
@@ -644,6 +688,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(some_free_nodes_are_kept, others_free_gen_params),
 	KUNIT_CASE(generation_outlives_the_memory),
 	KUNIT_CASE(worn_out_chunk_is_left),
+	KUNIT_CASE(worn_out_chunk_is_used_up),
+	KUNIT_CASE(reserved_nodes_are_not_given_back),
 	KUNIT_CASE(first_chunk_stays_when_worn_out),
 	KUNIT_CASE(directory_grows_around_live_nodes),
 	KUNIT_CASE_PARAM(random_use, seed_gen_params),

@@ -98,8 +98,11 @@ static void test_parameters(void)
 		      p->name);
 		snprintf(start, sizeof(start), "%s:", p->name);
 		parm = info_like("parm", start);
-		snprintf(range, sizeof(range), "; %u to %u, default %u", p->min,
-			 p->max, p->preset);
+		snprintf(range, sizeof(range), "; %u to %u, default ", p->min,
+			 p->max);
+		if (p->preset)
+			snprintf(range + strlen(range), sizeof(range) - strlen(range),
+				 "%u", p->preset);
 		CHECK(strstr(parm, range), "'%s' has no '%s'", parm, range);
 		CHECK(strstr(parm, "imers"), "'%s' has no unit", parm);
 	}

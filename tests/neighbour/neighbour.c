@@ -22,7 +22,7 @@
 /* The hostile user has so many processes, and in all of them so many of these */
 #define HOSTILES 2
 #define WHEELS 1000
-#define LIMIT 200000	/* timers, see run */
+#define LIMIT 200000	/* timers, whose memory is in run */
 
 /* Nobody at the keyboard minds waiting so long */
 #define ANSWER (100 * MSEC)

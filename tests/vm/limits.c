@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limits: of a wheel, and of all wheels of a user in all of its processes.
+ * Limits: of a wheel, and of the memory of all wheels of a user in all of its processes.
  * CAP_SYS_RESOURCE goes over the module's limits, and nobody else.
  */
 #include "shared.h"
@@ -207,39 +207,89 @@ static void test_wheel_limit(void)
 
 /* ---- one user ---- */
 
+/*
+ * The memory of a user's wheels is what counts, in pieces. To each wheel there come
+ * some more bytes, for which half a piece is plenty here.
+ */
+#define PIECE 32768L
+#define TIMER 40L
+
+/* How many timers the first piece of a wheel holds, and each further one */
+static long first, more;
+
+static void user_may_have(unsigned int pieces)
+{
+	char limit[32];
+
+	snprintf(limit, sizeof(limit), "%ld", (pieces * PIECE + PIECE / 2) / TIMER);
+	params("1000000", limit);
+}
+
+static void expect_full(int fd, long want)
+{
+	expect_armed(fd, want + 1, want);
+}
+
+static void measuring_child(void)
+{
+	long error;
+	int fd;
+
+	become(ALICE);
+	fd = wheel_open(O_NONBLOCK);
+	shared->armed[0] = arm_up_to(fd, 1000000, &error);
+	CHECK_EQ(error, -ENOSPC);
+}
+
+/* A timer takes 40 bytes where it is one of many. */
+static void test_memory(void)
+{
+	user_may_have(1);
+	tap_join(tap_fork(measuring_child));
+	first = shared->armed[0];
+	user_may_have(2);
+	tap_join(tap_fork(measuring_child));
+	more = shared->armed[0] - first;
+	CHECK(first > 0);
+	CHECK(more > 0);
+	CHECK(more <= PIECE / TIMER);
+	user_may_have(11);
+	tap_join(tap_fork(measuring_child));
+	CHECK_EQ(shared->armed[0], first + 10 * more);
+	params_restore();
+}
+
 static void first_child(void)
 {
 	int fd;
 
 	become(ALICE);
 	fd = wheel_open(O_NONBLOCK);
-	CHECK_EQ(wheel_info(fd).user_limit, 100);
-	shared->armed[0] = arm_up_to(fd, 60, &shared->error[0]);
+	CHECK_EQ(wheel_info(fd).user_limit, (4 * PIECE + PIECE / 2) / TIMER);
+	/* (The last of a piece would bring the next one.) */
+	expect_armed(fd, first + more - 1, first + more - 1);
 	step(1);
 	wait_step(2);
 }
 
 static void second_child(void)
 {
-	struct twheel_op op;
 	int fd, other;
 
 	become(ALICE);
 	fd = wheel_open(O_NONBLOCK);
 	other = wheel_open(O_NONBLOCK);
 	wait_step(1);
-	CHECK_EQ(arm_up_to(other, 15, &shared->error[1]), 15);
-	shared->armed[1] = arm_up_to(fd, 60, &shared->error[1]);
+	expect_armed(other, 1, 1);
+	expect_full(fd, first);
 	CHECK(wheel_stats(fd).limited >= 1);
-	/* one given back is one to take, on whichever wheel */
-	CHECK_EQ(drain(other, &op, 1), 1);
-	expect_armed(fd, 5, 1);
+	/* what is given back is there to take, on whichever wheel */
 	close(other);
-	expect_armed(fd, 50, 14);
+	expect_full(fd, more);
 	step(2);
-	/* the first one is gone, and its sixty with it */
+	/* the first one is gone, and its two pieces with it */
 	wait_step(3);
-	expect_armed(fd, 100, 60);
+	expect_full(fd, 2 * more);
 }
 
 static void stranger_child(void)
@@ -249,62 +299,99 @@ static void stranger_child(void)
 	become(BOB);
 	fd = wheel_open(O_NONBLOCK);
 	wait_step(1);
-	shared->armed[2] = arm_up_to(fd, 100, &shared->error[2]);
+	/* another user has as much */
+	expect_full(fd, first + 3 * more);
 }
 
 static void test_user_limit(void)
 {
-	pid_t first, second, stranger;
+	pid_t one, two, stranger;
 
 	memset(shared, 0, sizeof(*shared));
-	params("1000000", "100");
-	first = tap_fork(first_child);
-	second = tap_fork(second_child);
+	user_may_have(4);
+	one = tap_fork(first_child);
+	two = tap_fork(second_child);
 	stranger = tap_fork(stranger_child);
-	tap_join(first);
+	tap_join(one);
 	step(3);
-	tap_join(second);
+	tap_join(two);
 	tap_join(stranger);
-	CHECK_EQ(shared->armed[0], 60);
-	CHECK_EQ(shared->error[0], 0);
-	CHECK_EQ(shared->armed[1], 25);
-	CHECK_EQ(shared->error[1], -ENOSPC);
-	CHECK_EQ(shared->armed[2], 100, "another user has a hundred too");
-	CHECK_EQ(shared->error[2], 0);
 	params_restore();
 }
 
-/* Timers that end in each way are given back, all of them */
-static void giving_back_child(void)
+static void many_wheels_child(void)
 {
-	struct twheel_event ev[100];
-	struct twheel_op ops[100];
-	int fd, round, i;
+	int fd, n = 0;
 
 	become(ALICE);
-	for (round = 0; round < 5; round++) {
+	while ((fd = open(DEVICE, O_RDONLY)) >= 0)
+		n++;
+	CHECK_EQ(errno, ENOSPC);
+	shared->armed[0] = n;
+}
+
+/* An empty wheel takes memory, too: there is an end to them. */
+static void test_many_wheels(void)
+{
+	int fd;
+
+	user_may_have(1);
+	tap_join(tap_fork(many_wheels_child));
+	CHECK(shared->armed[0] >= 2);
+	CHECK(shared->armed[0] <= 3 * PIECE / 2 / 512);
+	/* CAP_SYS_RESOURCE goes over it */
+	fd = wheel_open(O_NONBLOCK);
+	close(fd);
+	params_restore();
+}
+
+/* Cancel or read so many timers of a wheel, or drain them: all of them are gone. */
+static void end_all(int fd, int how, struct twheel_op *ops, long nr)
+{
+	static struct twheel_event ev[4096];
+	long i;
+
+	switch (how) {
+	case 0:
+		for (i = 0; i < nr; i++)
+			CHECK_EQ(cancel(fd, ops[i].id), 0);
+		break;
+	case 1:
+		CHECK_EQ(read_events(fd, ev, nr), nr);
+		break;
+	default:
+		CHECK_EQ(drain(fd, ops, nr), nr);
+	}
+}
+
+/* Memory of timers that end in each way is given back, but for a wheel's first. */
+static void giving_back_child(void)
+{
+	static struct twheel_op ops[4096];
+	long i, nr = first + 3 * more;
+	int fd, other, how;
+
+	become(ALICE);
+	CHECK(nr <= 4096);
+	for (how = 0; how < 3; how++) {
 		fd = wheel_open(O_NONBLOCK);
-		for (i = 0; i < 100; i++) {
-			ops[i] = op_arm(TWHEEL_ABS, i < 50 ? 1 : KTIME_MAX, i);
-			ops[i].interval = i % 5 ? 0 : HOUR;
-		}
-		submit_all(fd, ops, 100);
-		expect_armed(fd, 1, 0);
-		for (i = 0; i < 10; i++)
-			CHECK_EQ(cancel(fd, ops[i].id), 0);
-		for (i = 60; i < 70; i++)
-			CHECK_EQ(cancel(fd, ops[i].id), 0);
-		/* eight of the forty are periodic and go on */
-		CHECK_EQ(read_events(fd, ev, 100), 40);
-		CHECK_EQ(drain(fd, ops, 20), 20);
-		expect_armed(fd, 100, 72);
+		other = wheel_open(O_NONBLOCK);
+		for (i = 0; i < nr; i++)
+			ops[i] = op_arm(TWHEEL_ABS, how == 1 ? 1 : KTIME_MAX, i);
+		submit_all(fd, ops, nr);
+		expect_armed(other, 1, 0);
+		end_all(fd, how, ops, nr);
+		/* a little is kept for what comes next */
+		expect_armed(other, first, first);
 		close(fd);
+		expect_full(other, 3 * more);
+		close(other);
 	}
 }
 
 static void test_giving_back(void)
 {
-	params("1000000", "100");
+	user_may_have(4);
 	tap_join(tap_fork(giving_back_child));
 	params_restore();
 }
@@ -315,12 +402,12 @@ static void weak_root_child(void)
 
 	drop_resource();
 	fd = wheel_open(O_NONBLOCK);
-	expect_armed(fd, 200, 100);
+	expect_full(fd, first);
 	CHECK_EQ(wheel_setup(wheel_open(0), TWHEEL_CLOCK_MONOTONIC, 0, 1000001,
 			     0), -ENOSPC);
 }
 
-/* An ARM that was refused got memory for it: SETUP keeps that, and is still allowed */
+/* SETUP is still allowed after an ARM that was refused */
 static void refused_child(void)
 {
 	__u64 deadline;
@@ -332,7 +419,7 @@ static void refused_child(void)
 	become(ALICE);
 	other = wheel_open(O_NONBLOCK);
 	fd = wheel_open(O_NONBLOCK);
-	expect_armed(other, 2, 1);
+	expect_armed(other, 1, 1);
 	CHECK_EQ(op_single(fd, &op), -ENOSPC);
 	ret = wheel_setup(fd, TWHEEL_CLOCK_BOOTTIME, MSEC, 0, 0);
 	CHECK_EQ(ret, 0);
@@ -348,12 +435,14 @@ static void refused_child(void)
 
 static void test_refused(void)
 {
-	params("1000000", "1");
+	user_may_have(1);
 	tap_join(tap_fork(refused_child));
 	params_restore();
 }
 
-/* Shared timers count from their set-up on, whatever is done with them */
+/* Shared timers take their memory at their set-up, whatever is done with them. */
+#define SHARED 2000	/* between two and three pieces, besides their wheel's first */
+
 static void shared_child(void)
 {
 	struct client client;
@@ -362,25 +451,22 @@ static void shared_child(void)
 	become(ALICE);
 	for (round = 0; round < 5; round++) {
 		fd = wheel_open(O_NONBLOCK);
-		CHECK_EQ(shared_setup(fd, 1, 0, 0, 101), -ENOSPC);
-		CHECK_EQ(shared_setup(fd, 1, 0, 0, 60), 0);
+		CHECK_EQ(shared_setup(fd, 1, 0, 0, 10 * SHARED), -ENOSPC);
+		CHECK_EQ(shared_setup(fd, 1, 0, 0, SHARED), 0);
 		other = wheel_open(O_NONBLOCK);
-		CHECK_EQ(shared_setup(other, 1, 0, 0, 41), -ENOSPC);
-		expect_armed(other, 100, 40);
-		expect_armed(fd, 1, 0);
+		CHECK_EQ(shared_setup(other, 1, 0, 0, SHARED), -ENOSPC);
 		close(other);
 		other = wheel_open(O_NONBLOCK);
-		CHECK_EQ(shared_setup(other, 1, 0, 0, 40), 0);
-		expect_armed(fd, 1, 0);
-		close(fd);
+		expect_full(other, first);
+		close(other);
 		/* they are there as long as they are mapped */
-		client_map(&client, other);
+		client_map(&client, fd);
 		shared_arm(&client, 0, HOUR);
-		close(other);
+		close(fd);
 		fd = wheel_open(O_NONBLOCK);
-		expect_armed(fd, 100, 60);
+		CHECK_EQ(shared_setup(fd, 1, 0, 0, SHARED), -ENOSPC);
 		munmap(client.area, client.size);
-		expect_armed(fd, 100, 40);
+		CHECK_EQ(shared_setup(fd, 1, 0, 0, SHARED), 0);
 		close(fd);
 	}
 }
@@ -407,7 +493,7 @@ static void test_shared(void)
 {
 	int fd;
 
-	params("1000000", "100");
+	user_may_have(4);
 	tap_join(tap_fork(shared_child));
 	params("20", "1000000");
 	tap_join(tap_fork(shared_wheel_child));
@@ -425,30 +511,101 @@ static void namespace_root_child(void)
 	become(ALICE);
 	if (syscall(SYS_unshare, CLONE_NEWUSER))
 		tap_bail("unshare: %s", strerror(errno));
-	expect_armed(wheel_open(O_NONBLOCK), 200, 100);
+	expect_full(wheel_open(O_NONBLOCK), first);
 }
 
 static void test_namespace_root(void)
 {
-	params("1000000", "100");
+	user_may_have(1);
 	tap_join(tap_fork(namespace_root_child));
+	params_restore();
+}
+
+/*
+ * Alice has a namespace with users of her own, as newuidmap(1) gives them out: all of
+ * them are Alice. In one that root made, each is somebody.
+ */
+static uid_t owner;
+static int sub_user;
+static bool sub_user_has_any;
+
+static void sub_user_child(void)
+{
+	int fd;
+
+	if (setresuid(sub_user, sub_user, sub_user))
+		tap_bail("setresuid: %s", strerror(errno));
+	fd = wheel_open(O_NONBLOCK);
+	expect_full(fd, sub_user_has_any ? first : 0);
+	if (sub_user == 1) {
+		step(3);
+		wait_step(4);
+	}
+}
+
+static void owner_child(void)
+{
+	pid_t one;
+
+	if (owner)
+		become(owner);
+	if (syscall(SYS_unshare, CLONE_NEWUSER))
+		tap_bail("unshare: %s", strerror(errno));
+	step(1);
+	wait_step(2);
+	sub_user = 1;
+	sub_user_has_any = true;
+	one = tap_fork(sub_user_child);
+	wait_step(3);
+	sub_user = 2;
+	sub_user_has_any = !owner;
+	tap_join(tap_fork(sub_user_child));
+	step(4);
+	tap_join(one);
+}
+
+static void expect_sub_users(uid_t uid)
+{
+	char path[64], map[64];
+	pid_t pid;
+	long ret;
+
+	memset(shared, 0, sizeof(*shared));
+	owner = uid;
+	pid = tap_fork(owner_child);
+	wait_step(1);
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+	snprintf(map, sizeof(map), "0 %u 1\n1 3001 2\n", uid);
+	ret = write_text(path, map);
+	if (ret)
+		tap_bail("%s: %s", path, strerror(-ret));
+	step(2);
+	tap_join(pid);
+}
+
+static void test_sub_users(void)
+{
+	user_may_have(1);
+	expect_sub_users(ALICE);
+	expect_sub_users(0);
 	params_restore();
 }
 
 static void full_root_child(void)
 {
 	drop_resource();
-	expect_armed(wheel_open(O_NONBLOCK), 10, 0);
+	CHECK_EQ(open(DEVICE, O_RDONLY), -1);
+	CHECK_EQ(errno, ENOSPC);
 }
 
 static void test_capability(void)
 {
 	int fd;
 
-	params("1000000", "100");
+	user_may_have(1);
 	tap_join(tap_fork(weak_root_child));
 	fd = wheel_open(O_NONBLOCK);
-	expect_armed(fd, 300, 300);
+	expect_armed(fd, first + more, first + more);
 	/* what went over the limit counts: there is none left without it */
 	tap_join(tap_fork(full_root_child));
 	close(fd);
@@ -464,9 +621,9 @@ static void passed_child(void)
 	int fd;
 
 	become(BOB);
-	expect_armed(passed, 200, 100);
+	expect_full(passed, first);
 	fd = wheel_open(O_NONBLOCK);
-	expect_armed(fd, 100, 100);
+	expect_full(fd, first);
 }
 
 static void opener_child(void)
@@ -478,7 +635,7 @@ static void opener_child(void)
 	step(1);
 	wait_step(2);
 	fd = wheel_open(O_NONBLOCK);
-	expect_armed(fd, 10, 0);
+	expect_armed(fd, 1, 0);
 }
 
 /* The descriptor of another process, as if it had been passed */
@@ -498,7 +655,7 @@ static void test_opener_pays(void)
 	pid_t opener;
 
 	memset(shared, 0, sizeof(*shared));
-	params("1000000", "100");
+	user_may_have(1);
 	opener = tap_fork(opener_child);
 	wait_step(1);
 	passed = take_fd(opener, shared->armed[0]);
@@ -525,12 +682,15 @@ int main(void)
 	RUN(test_periodic_limit, "periodic timers at the limit");
 	RUN(test_modify_at_limit, "MODIFY at the limit");
 	RUN(test_wheel_limit, "the module's limit for a wheel");
+	RUN(test_memory, "the memory of a user's timers");
 	RUN(test_user_limit, "the limit of a user, across processes");
+	RUN(test_many_wheels, "wheels without timers count, too");
 	RUN(test_refused, "SETUP after an ARM that was refused");
 	RUN(test_shared, "shared timers");
-	RUN(test_giving_back, "every end of a timer gives it back");
+	RUN(test_giving_back, "every end of timers gives back their memory");
 	RUN(test_capability, "CAP_SYS_RESOURCE goes over the limit of a user");
 	RUN(test_namespace_root, "root of a user namespace does not");
+	RUN(test_sub_users, "the users of a user's namespace are that user");
 	RUN(test_opener_pays, "a passed wheel counts for its opener");
 	chmod(DEVICE, st.st_mode & 0777);
 	return tap_end();

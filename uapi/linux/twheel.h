@@ -119,7 +119,9 @@
  * @tick_max: out: the longest tick that SETUP takes, in ns
  * @tick: out: this wheel's tick, in ns
  * @wheel_limit: out: most timers of any wheel (module parameter)
- * @user_limit: out: most timers of all wheels of one user (module parameter)
+ * @user_limit: out: most memory of all wheels of one user, in timers of 40 bytes
+ *	(module parameter). A wheel takes 2 KB, its timers pieces of 32 KB, shared
+ *	timers up to 30 bytes each
  * @limit: out: most timers of this wheel
  * @pending: out: timers of this wheel that are armed and not expired
  * @ready: out: timers of this wheel that are expired and not read

@@ -142,7 +142,7 @@ static void add_chunk(unsigned int cap, u32 left)
 	static const unsigned int caps[] = {
 		1, 7, 102, 409, TW_CHUNK_CAP(TW_CHUNK_SIZE),
 	};
-	u32 gen = TW_LAST_GEN - left;
+	u32 gen = TW_WORN_GEN - left;
 
 	pair_add_chunk(&pair, caps[cap % ARRAY_SIZE(caps)]);
 	/* As if it had given out many before */
