@@ -56,6 +56,8 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 						  sizeof(struct twheel_event)))
 		return -EINVAL;
 	for (;;) {
+		bool more = tw_assist(tw);
+
 		/* It may be set up while this waits: what is ready is a count then. */
 		if (tw_counts(tw))
 			ret = tw_take_count(tw, to);
@@ -67,6 +69,8 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		if (signal_pending(current))
 			return -ERESTARTSYS;
 		cond_resched();
+		if (more)
+			continue;
 		ret = wait_event_interruptible(tw->wait, tw_readable(tw));
 		if (ret)
 			return ret;
@@ -78,6 +82,7 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 	struct twheel *tw = file->private_data;
 
 	poll_wait(file, &tw->wait, wait);
+	tw_assist(tw);
 	return tw_readable(tw) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 

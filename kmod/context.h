@@ -43,6 +43,8 @@ struct tw_user;
  * @shared_nodes: nodes of shared timers in @wheel
  * @counted: in count mode, expiries taken from the wheel and not yet read
  * @fixed: the set-up can't be changed any more
+ * @deferred: what is due was deferred, as the user's share of the time is used up; read
+ *	without @lock, too
  * @closing: the timer and the worker must not be started any more
  * @stats: counters
  */
@@ -69,6 +71,7 @@ struct twheel {
 	u32 shared_nodes;
 	u64 counted;
 	bool fixed;
+	bool deferred;
 	bool closing;
 	struct twheel_stats stats;
 };
@@ -129,6 +132,7 @@ extern struct workqueue_struct *tw_shared_workqueue;
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer);
 void tw_work_fn(struct work_struct *work);
 void tw_catch_up(struct twheel *tw);
+bool tw_assist(struct twheel *tw);
 int tw_doorbell(struct twheel *tw);
 void tw_program(struct twheel *tw, s64 next);
 void tw_wake(struct twheel *tw);

@@ -125,6 +125,9 @@ static enum tw_left tw_run(struct twheel *tw, bool *wake)
 	bool more = true, dirty = false;
 
 	lockdep_assert_held(&tw->lock);
+	/* Its callback may have come and found the lock taken, see tw_timer_fn(). */
+	if (!hrtimer_is_queued(&tw->timer))
+		tw->timer_tick = TW_NEVER;
 	step.stamp = tw_now(tw, &step.now);
 	if (tw->shared)
 		dirty = tw_run_shared(tw, &step, wake);
@@ -145,8 +148,10 @@ static enum tw_left tw_run(struct twheel *tw, bool *wake)
 				      budget - step.budget);
 	tw->stats.longest_run = max_t(u64, tw->stats.longest_run,
 				      ktime_to_ns(ktime_sub(ktime_get(), start)));
-	if (!(more || dirty) || tw->closing)
+	if (!(more || dirty) || tw->closing) {
+		WRITE_ONCE(tw->deferred, false);
 		return TW_NOTHING_LEFT;
+	}
 	return !dirty && tw_has_time(tw, &step) ? TW_LEFT_FOR_LATER : TW_LEFT;
 }
 
@@ -160,25 +165,27 @@ static bool tw_set_back_meanwhile(const struct twheel *tw)
 	return tw_clock_now(&tw->wheel.clock) < hrtimer_get_expires(&tw->timer);
 }
 
-/* The user's timers took all that they may just now: go on later, in this tick maybe. */
-static void tw_put_off(struct twheel *tw)
+/* The user's wheels took all that they may just now: go on later, in this tick maybe. */
+static void tw_defer(struct twheel *tw)
 {
 	s64 tick, then = tw_now(tw, &tick) + tw_user_delay(tw->user);
 
+	lockdep_assert_held(&tw->lock);
+	tw->stats.deferred++;
 	if (tw->closing)
 		return;
+	WRITE_ONCE(tw->deferred, true);
 	tw->timer_tick = tick;
 	hrtimer_start(&tw->timer, then, HRTIMER_MODE_ABS_SOFT);
 }
 
 /*
- * Have the worker go on. To arm a shared timer costs its program next to nothing, and
- * its expiry the kernel much: so the worker of a wheel that has such timers shares the
- * processor with programs, its own among them, as any thread does.
+ * Have the worker go on. That of a wheel with shared timers has no higher priority:
+ * its programs may have more work for it than for themselves.
  */
-static void tw_leave_to_worker(struct twheel *tw)
+static void tw_queue_worker(struct twheel *tw)
 {
-	queue_work(tw->shared ? tw_shared_workqueue : tw_workqueue, &tw->work);
+	queue_work(tw_shared_of(tw) ? tw_shared_workqueue : tw_workqueue, &tw->work);
 }
 
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
@@ -187,21 +194,24 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	ktime_t start = ktime_get();
 	bool more = true, wake = false;
 
-	spin_lock(&tw->lock);
+	/* A program can have any number of threads that take it, one after the other. */
+	if (!spin_trylock(&tw->lock)) {
+		tw_queue_worker(tw);
+		return HRTIMER_NORESTART;
+	}
 	tw->timer_tick = TW_NEVER;
 	tw->stats.wakeups++;
 	if (!tw_set_back_meanwhile(tw)) {
 		if (tw_user_may_run(tw->user)) {
 			more = tw_run(tw, &wake) != TW_NOTHING_LEFT;
 		} else {
-			tw_put_off(tw);
-			tw->stats.deferred++;
+			tw_defer(tw);
 			more = false;
 		}
 	}
 	if (more) {
 		tw->stats.deferred++;
-		tw_leave_to_worker(tw);
+		tw_queue_worker(tw);
 	}
 	spin_unlock(&tw->lock);
 	if (wake)
@@ -224,6 +234,31 @@ static enum tw_left tw_run_once(struct twheel *tw)
 	return left;
 }
 
+/*
+ * The same in a wheel with shared timers. To make the kernel look at one costs its
+ * program no more than a store, so the time of that counts as the user's, and when the
+ * share of this processor is used up, the timer goes on later.
+ */
+static enum tw_left tw_run_shared_once(struct twheel *tw)
+{
+	enum tw_left left = TW_NOTHING_LEFT;
+	ktime_t start = ktime_get();
+	bool wake = false;
+
+	spin_lock_bh(&tw->lock);
+	if (tw_user_may_run(tw->user)) {
+		left = tw_run(tw, &wake);
+		tw_user_ran(tw->user, ktime_to_ns(ktime_sub(ktime_get(), start)));
+	} else {
+		tw_defer(tw);
+	}
+	spin_unlock_bh(&tw->lock);
+	if (wake)
+		tw_wake(tw);
+	cond_resched();
+	return left;
+}
+
 void tw_work_fn(struct work_struct *work)
 {
 	struct twheel *tw = container_of(work, struct twheel, work);
@@ -231,7 +266,7 @@ void tw_work_fn(struct work_struct *work)
 	enum tw_left left;
 
 	do {
-		left = tw_run_once(tw);
+		left = tw_shared_of(tw) ? tw_run_shared_once(tw) : tw_run_once(tw);
 		if (left == TW_LEFT_FOR_LATER && !(++runs % TW_PACE_RUNS))
 			usleep_range(TW_PACE_US, 2 * TW_PACE_US);
 	} while (left != TW_NOTHING_LEFT);
@@ -254,7 +289,24 @@ void tw_catch_up(struct twheel *tw)
 		if (left == TW_NOTHING_LEFT)
 			return;
 	} while (left == TW_LEFT && !signal_pending(current));
-	tw_leave_to_worker(tw);
+	tw_queue_worker(tw);
+}
+
+/**
+ * tw_assist() - do a piece of what was deferred, in the time of the current task
+ * @tw: the wheel
+ *
+ * Who wants to know what has expired need not wait for the user's share of the kernel's
+ * time.
+ *
+ * Context: any process.
+ * Return: true if some of it is left.
+ */
+bool tw_assist(struct twheel *tw)
+{
+	/* If it is deferred just now, that is as good as later. */
+	return data_race(READ_ONCE(tw->deferred)) &&
+	       tw_run_once(tw) != TW_NOTHING_LEFT;
 }
 
 /**
