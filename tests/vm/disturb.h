@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What disturbs a call: memory that ends or can't be written in the middle, a
+ * signal, and an operation that is to be refused.
+ */
+#ifndef DISTURB_H
+#define DISTURB_H
+
+#include "util.h"
+
+/* Memory for arrays, and never anything behind it */
+#define ROOM_PAGES 96
+
+/* A number below @n */
+static inline __u64 below(__u64 *seed, __u64 n)
+{
+	return (random_next(seed) >> 11) % n;
+}
+
+static inline bool one_in(__u64 *seed, __u64 n)
+{
+	return !below(seed, n);
+}
+
+static inline __u64 number_of(const char *name, __u64 preset)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoull(text, NULL, 0) : preset;
+}
+
+/* Memory of which some pages may be bad. It can be seen whole by way of @kept. */
+struct room {
+	int fd;
+	char *at;
+	char *kept;
+};
+
+static inline void room_init(struct room *room)
+{
+	room->fd = syscall(SYS_memfd_create, "room", 0);
+	if (room->fd < 0 || ftruncate(room->fd, ROOM_PAGES * PAGE))
+		tap_bail("memfd_create: %s", strerror(errno));
+	room->at = map_edge(ROOM_PAGES) - ROOM_PAGES * PAGE;
+	room->kept = mmap(NULL, ROOM_PAGES * PAGE, PROT_READ | PROT_WRITE,
+			  MAP_SHARED, room->fd, 0);
+	if (room->kept == MAP_FAILED ||
+	    mmap(room->at, ROOM_PAGES * PAGE, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, room->fd, 0) != room->at)
+		tap_bail("mmap: %s", strerror(errno));
+}
+
+enum fault { FAULT_NONE, FAULT_READ_ONLY, FAULT_HIDDEN, FAULT_UNMAPPED, FAULTS };
+
+static inline void room_spoil(struct room *room, enum fault fault, size_t page)
+{
+	char *at = room->at + page * PAGE;
+	int ret = 0;
+
+	if (fault == FAULT_UNMAPPED)
+		ret = munmap(at, PAGE);
+	else if (fault)
+		ret = mprotect(at, PAGE, fault == FAULT_HIDDEN ? PROT_NONE :
+								 PROT_READ);
+	if (ret)
+		tap_bail("mprotect or munmap: %s", strerror(errno));
+}
+
+static inline void room_mend(struct room *room, size_t page)
+{
+	char *at = room->at + page * PAGE;
+
+	if (mmap(at, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 room->fd, page * PAGE) != at)
+		tap_bail("mmap: %s", strerror(errno));
+}
+
+/* A signal that interrupts this thread after so many ns, once, or with 0 not at all */
+struct nuisance {
+	timer_t timer;
+};
+
+static inline void on_nuisance(int sig)
+{
+	(void)sig;
+}
+
+static inline void nuisance_init(struct nuisance *n)
+{
+	struct sigaction act = { .sa_handler = on_nuisance };
+	struct sigevent sev = {
+		.sigev_notify = SIGEV_THREAD_ID,
+		.sigev_signo = SIGUSR1,
+	};
+
+	sev._sigev_un._tid = syscall(SYS_gettid);
+	sigaction(SIGUSR1, &act, NULL);
+	if (timer_create(CLOCK_MONOTONIC, &sev, &n->timer))
+		tap_bail("timer_create: %s", strerror(errno));
+}
+
+static inline void nuisance_set(struct nuisance *n, __u64 ns)
+{
+	struct itimerspec its = { .it_value.tv_nsec = ns };
+
+	if (timer_settime(n->timer, 0, &its, NULL))
+		tap_bail("timer_settime: %s", strerror(errno));
+}
+
+/*
+ * Make an operation one that is refused for its own sake. Gives the error.
+ */
+static inline long op_spoil(__u64 *seed, struct twheel_op *op)
+{
+	bool times = op->opcode == TWHEEL_OP_ARM || op->opcode == TWHEEL_OP_MODIFY;
+	__u64 late = KTIME_MAX + 1 + below(seed, KTIME_MAX);
+
+	switch (below(seed, times ? 7 : 3)) {
+	case 0:
+		op->size = below(seed, sizeof(*op));
+		break;
+	case 1:
+		op->opcode = one_in(seed, 2) ? 0 : 5 + below(seed, 65531);
+		break;
+	case 2:
+		op->flags |= 2 << below(seed, 15);
+		break;
+	case 3:
+		op->slack = late;
+		break;
+	case 4:
+		op->interval = late;
+		break;
+	case 5:
+		op->interval = 1 + below(seed, SEC);
+		op->jitter = op->interval + 1;
+		break;
+	default:
+		op->deadline = one_in(seed, 2) ? ~0ULL : late;
+		break;
+	}
+	return -EINVAL;
+}
+
+#endif
