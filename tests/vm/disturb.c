@@ -17,6 +17,7 @@
 #define MOST_OPS 5000
 #define SEQUENCES 60
 #define STEPS 50
+#define SMALL_BATCHES 6000
 
 /* A batch, what is wrong with each of its operations, and how it lies in memory */
 struct batch {
@@ -497,6 +498,53 @@ static void test_small_chunks(void)
 				walk(timers, nr, &shapes[s]);
 }
 
+/* Leave each so many-th of the timers, so that each is alone in a small chunk. */
+static void thin_out(struct wheel *w, __u32 each, __u32 from)
+{
+	__u64 ids[64];
+	__u32 nr = w->nr_live, i;
+
+	for (i = 0; i < nr; i++)
+		ids[i] = w->timers[w->live[i]].id;
+	draw_batch(w, nr, "", "C");
+	for (i = 0; i < nr; i++)
+		if (i % each != from)
+			batch.ops[i].id = ids[i];
+		else
+			batch.ops[i].id = 0;
+	do_submit(w);
+}
+
+static const struct shape thin_shapes[] = {
+	{ "rCC", "A" }, { "rCC", "I" }, { "rC", "CA" }, { "CC", "A" }, { "rCC", "m" },
+	{ "rCm", "CA" }, { "rmC", "CA" }, { "A", "CI" }, { "rCCC", "J" },
+};
+
+/* Chunks of which a batch empties several, when it has reserved what is in them */
+static void test_thin_chunks(void)
+{
+	struct wheel *w = &wheels[0];
+	__u32 timers, from, nr;
+	size_t s;
+
+	for (timers = 10; timers <= 30; timers += 5) {
+		for (from = 0; from < 5; from++) {
+			for (s = 0; s < ARRAY_SIZE(thin_shapes); s++) {
+				snprintf(doing, sizeof(doing), "%u timers, each 5th, %s(%s)",
+					 timers, thin_shapes[s].head,
+					 thin_shapes[s].cycle);
+				model_open(w, 0);
+				fill(w, timers);
+				thin_out(w, 5, from);
+				for (nr = 3; nr < 6; nr++)
+					do_batch(w, nr, thin_shapes[s].head,
+						 thin_shapes[s].cycle);
+				finish(w, true);
+			}
+		}
+	}
+}
+
 /* Each with a whole batch, and some with one that is shorter or longer */
 static void test_chunks(void)
 {
@@ -763,6 +811,36 @@ static void random_batch(struct wheel *w)
 	do_submit(w);
 }
 
+/*
+ * Few timers, of which many come and go: where chunks and generations are few, they
+ * empty and wear out all the time, in any order.
+ */
+static void test_small_random(void)
+{
+	__u64 nr = SMALL_BATCHES * number_of("TIMES", 1), i;
+	struct wheel *w = &wheels[0];
+	char head[8], cycle[8];
+
+	seed = number_of("SEED", 1) * 2 + 1;
+	model_open(w, 0);
+	for (i = 0; i < nr && !tap_bad; i++) {
+		if (w->given > IDS / 4) {
+			finish(w, true);
+			model_open(w, 0);
+		}
+		random_letters(head, 4);
+		random_letters(cycle, 3);
+		if (w->nr_live > 5 * (i % 9))
+			strcpy(cycle, one_in(&seed, 3) ? "CCA" : "C");
+		else if (one_in(&seed, 3))
+			strcpy(cycle, one_in(&seed, 3) ? "I" : "A");
+		snprintf(doing, sizeof(doing), "small batch %llu, %s(%s)", i, head,
+			 cycle);
+		do_batch(w, 1 + below(&seed, 9), head, cycle);
+	}
+	finish(w, true);
+}
+
 static void random_step(struct wheel *w)
 {
 	__u32 offset = offsets[below(&seed, ARRAY_SIZE(offsets))];
@@ -826,6 +904,7 @@ int main(void)
 	seed = 12345;
 	RUN(test_reserve, "what a batch reserved is there, whatever it cancels");
 	RUN(test_small_chunks, "small batches around the ends of small chunks");
+	RUN(test_thin_chunks, "batches that empty several small chunks");
 	RUN(test_chunks, "batches around the ends of chunks");
 	RUN(test_directory, "batches where the directory grows");
 	RUN(test_batch_sizes, "batches of each size around those that are done at once");
@@ -834,6 +913,7 @@ int main(void)
 	RUN(test_faulty_batches, "arrays that are bad from each page on");
 	RUN(test_faulty_taking, "reading and draining to what is bad from each page on");
 	RUN(test_faulty_single, "operations that end where memory is bad");
+	RUN(test_small_random, "small random batches on few timers");
 	RUN(test_random, "random sequences");
 	return tap_end();
 }

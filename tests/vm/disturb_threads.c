@@ -111,7 +111,7 @@ static void some_times(struct thread *me, struct twheel_op *op)
 static __u32 some_timer(struct thread *me)
 {
 	__u32 nr = __atomic_load_n(&next_timer, __ATOMIC_RELAXED);
-	__u32 among = one_in(&me->seed, 4) ? nr : 300;
+	__u32 among = one_in(&me->seed, 4) ? nr : 1500;
 
 	if (nr > TIMERS)
 		nr = TIMERS;
