@@ -17,7 +17,7 @@
 
 /*
  * Ticks of a wheel run from 0 to this: far beyond KTIME_MAX in ticks of 1 us,
- * since a clock that is set back makes them grow.
+ * since a clock that is set back makes them grow, see tw_wheel_set_back().
  */
 #define TW_TICK_MAX ((1LL << 62) - 1)
 
@@ -27,7 +27,7 @@
  * @tick: length of a tick in ns
  * @mult: 2^(64 + @mult_shift) / @tick, rounded up, to divide by
  * @mult_shift: see @mult
- * @shift: tick of the wheel less tick of the host. It grows when the clock is
+ * @shift: tick of the wheel less tick of the host. It changes when the clock is
  *	set back, so that the wheel's time does not run backwards
  * @monotonic_offset: time namespace's monotonic time less the host's, in ns
  * @boottime_offset: time namespace's boot time less the host's, in ns

@@ -126,14 +126,23 @@ void tw_destroy(struct twheel *tw)
 	kfree(tw);
 }
 
+/* Rare, and apart so that what is common needs fewer registers */
+static noinline s64 tw_set_back(struct twheel *tw, s64 *tick, s64 now)
+{
+	s64 more = tw_wheel_set_back(&tw->wheel, *tick);
+
+	*tick += more;
+	if (tw->timer_tick != TW_NEVER)
+		tw->timer_tick += more;
+	return now;
+}
+
 /**
  * tw_now() - what time it is on a wheel
  * @tw: the wheel
  * @tick: out: the wheel's tick
  *
- * When the clock was set back, the wheel's time goes on from where it was. The
- * nodes in it then come up too early and are put where they belong, see
- * &tw_wheel.set_back.
+ * When the clock was set back, the wheel's time goes on from where it was.
  *
  * Context: holds @tw->lock.
  * Return: the host's time in ns.
@@ -141,18 +150,11 @@ void tw_destroy(struct twheel *tw)
 s64 tw_now(struct twheel *tw, s64 *tick)
 {
 	s64 now = tw_clock_now(&tw->wheel.clock);
-	s64 back;
 
 	lockdep_assert_held(&tw->lock);
 	*tick = tw_clock_floor(&tw->wheel.clock, now);
-	back = tw->wheel.clk - 1 - *tick;
-	if (unlikely(back > 0)) {
-		tw->wheel.clock.shift += back;
-		tw->wheel.set_back = true;
-		*tick += back;
-		if (tw->timer_tick != TW_NEVER)
-			tw->timer_tick += back;
-	}
+	if (unlikely(*tick < tw->wheel.clk - 1))
+		return tw_set_back(tw, tick, now);
 	return now;
 }
 

@@ -197,6 +197,14 @@ tw_cancel_run(struct twheel *tw, struct twheel_op *op,
 	return op;
 }
 
+/* Rare, and apart so that what is common needs fewer registers */
+static noinline unsigned int
+tw_do_set_back(struct twheel *tw, struct tw_batch *batch,
+	       struct twheel_op *ops, unsigned int nr)
+{
+	return tw_wheel_settle(&tw->wheel) ? tw_do_plain(tw, batch, ops, nr) : 0;
+}
+
 /**
  * tw_do_plain() - do operations where they are, as far as they are plain
  * @tw: the wheel
@@ -214,8 +222,8 @@ unsigned int tw_do_plain(struct twheel *tw, struct tw_batch *batch,
 	union tw_head head;
 
 	lockdep_assert_held(&tw->lock);
-	if (tw->wheel.set_back)
-		return 0;
+	if (unlikely(tw->wheel.set_back))
+		return tw_do_set_back(tw, batch, ops, nr);
 	do {
 		head.word = tw_head(op);
 		from = op;

@@ -76,6 +76,7 @@ void tw_wheel_init(struct tw_wheel *wheel, const struct tw_clock *clock, s64 now
 
 	memset(wheel, 0, sizeof(*wheel));
 	wheel->clock = *clock;
+	wheel->base = clock->shift + 1;
 	for (level = 0; level < TW_LEVELS; level++) {
 		wheel->level[level].shift = tw_level_shift(level);
 		wheel->level[level].slots = level * TW_LEVEL_SLOTS *
@@ -117,6 +118,56 @@ void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk)
 			break;
 		wheel->level[level].reach = reach;
 	}
+}
+
+/**
+ * tw_wheel_set_back() - the clock was set back
+ * @wheel: the wheel
+ * @now: the tick that it would be now, which lies before the wheel's time
+ *
+ * From now on, all that the host's clock shows is at other ticks of the wheel, so
+ * that the wheel's time goes on from where it was. These ticks grow with each time,
+ * but not without end: what is a whole span of all levels is taken off again.
+ *
+ * Return: how much is to be added to a tick of the host that the caller knows.
+ */
+s64 tw_wheel_set_back(struct tw_wheel *wheel, s64 now)
+{
+	s64 back = wheel->clk - 1 - now;
+	s64 spans = (wheel->clock.shift + back) & ~(TW_SPAN - 1);
+	unsigned int level;
+
+	wheel->clock.shift += back - spans;
+	wheel->base += back - spans;
+	wheel->clk -= spans;
+	if (wheel->next != TW_NEVER)
+		wheel->next -= spans;
+	for (level = 0; level < TW_LEVELS; level++)
+		wheel->level[level].reach -= spans;
+	wheel->inspect = wheel->level[0].reach;
+	wheel->set_back = true;
+	return back - spans;
+}
+
+/**
+ * tw_wheel_settle() - can nodes be added and moved as if the clock was never set back?
+ * @wheel: the wheel, to be asked when its @set_back is true
+ *
+ * A node that was made ready unseen before that is told from one that is pending by
+ * @done as it was then. So a node that expires before that time again has to be
+ * marked, which tw_wheel_add() does, as long as there may be such ready ones.
+ *
+ * Return: true if so. Then @set_back is false again.
+ */
+bool tw_wheel_settle(struct tw_wheel *wheel)
+{
+	s64 done = (wheel->clk - 1 - wheel->clock.shift) * wheel->clock.tick;
+
+	if (wheel->ready.count && done < wheel->done)
+		return false;
+	wheel->done = done;
+	wheel->set_back = false;
+	return true;
 }
 
 /* A slot, that of @tick, got its first node or one that makes it large. */
@@ -174,8 +225,8 @@ void tw_wheel_add(struct tw_wheel *wheel, struct tw_node *node)
 
 	node->flags &= TW_NODE_PERIODIC;
 	/* Whatever the caller did, the wheel stays sound. */
-	if (node->slack_shift || node->remote || wheel->set_back ||
-	    tick < wheel->clk)
+	if (node->slack_shift || node->remote ||
+	    node->deadline <= wheel->done)
 		node->flags |= TW_NODE_INSPECT;
 	tw_put(wheel, node, tick);
 	wheel->pending++;
@@ -259,7 +310,7 @@ void tw_wheel_del(struct tw_wheel *wheel, struct tw_node *node)
 void tw_wheel_mod(struct tw_wheel *wheel, struct tw_node *node, s64 deadline,
 		  unsigned int slack_shift)
 {
-	if (!slack_shift && !wheel->set_back &&
+	if (!slack_shift && deadline > wheel->done &&
 	    tw_wheel_mod_plain(wheel, node, deadline))
 		return;
 	tw_wheel_del(wheel, node);
@@ -321,8 +372,8 @@ static inline void tw_move(struct tw_wheel *wheel, struct tw_node *node,
 {
 	s64 tick;
 
-	if (likely(!node->special && !wheel->set_back)) {
-		tick = tw_clock_divide(&wheel->clock, node->deadline - 1) + 1;
+	if (likely(!node->special)) {
+		tick = tw_wheel_tick(wheel, node->deadline);
 		if (likely(tick < wheel->clk + TW_REACH)) {
 			tw_wheel_place(wheel, node, tick, false);
 			return;
@@ -426,7 +477,7 @@ static void tw_expire(struct tw_wheel *wheel, struct tw_step *step)
 
 	step->tick = wheel->clk;
 	step->budget--;
-	if (slot->inspect || wheel->set_back)
+	if (slot->inspect || wheel->clk < wheel->inspect)
 		tw_expire_seen(wheel, slot, step);
 	else
 		tw_expire_unseen(wheel, slot, step);

@@ -15,8 +15,15 @@
  * to be written to the nodes for that.
  *
  * Where that can't be said by the deadline alone, slots are not expired unseen,
- * but node by node, each with a stamp: when a node has slack, and when the clock
- * was set back.
+ * but node by node, each with a stamp: when a node has slack, and for a while when
+ * the clock was set back.
+ *
+ * When the clock is set back, the wheel's ticks go on, and all deadlines are that
+ * much further ahead. So nodes are in slots that come too early. On upper levels
+ * that does no harm, as nodes are put where they belong whenever they are brought
+ * down; and level 0 is all new two turns later. Nodes that were made ready before
+ * have deadlines that lie ahead again. Until they are read, new nodes with such
+ * deadlines are marked, so that they are not taken for ready.
  *
  * A node that is moved to later stays where it is, if that is not on level 0,
  * until the wheel comes to its slot and puts it where it belongs by then.
@@ -51,6 +58,9 @@
 #define TW_LEVELS ((TW_REACH_BITS + TW_TURN_BITS - 1) / TW_TURN_BITS)
 #define TW_SLOTS (TW_LEVELS * TW_LEVEL_SLOTS)
 #define TW_LEVEL_WORDS ((TW_LEVEL_SLOTS + 63) / 64)
+
+/* Ticks that are so far apart have the same slot on each level. A power of 2 */
+#define TW_SPAN ((s64)TW_LEVEL_SLOTS << ((TW_LEVELS - 1) * TW_TURN_BITS))
 
 /*
  * Where there are remote nodes, so much of the budget is set aside for each. (A block
@@ -92,12 +102,14 @@ struct tw_step;
  * struct tw_wheel - a wheel
  * @clock: makes ticks of deadlines
  * @slots: TW_SLOTS slots
- * @set_back: @clock was set back, so nodes may be where they came too early. No
- *	slot is expired unseen from then on
+ * @set_back: @done is later than the time that @clk begins at, as @clock was set
+ *	back. See tw_wheel_settle()
  * @clk: the tick that comes next. All before it are done
  * @done: the latest time that the tick before @clk began at, in ns: a node whose
  *	deadline is not after it is ready, if it may be expired unseen
  * @next: there is nothing to do before this tick
+ * @base: the first tick of the wheel after the host's time 0: one more than @clock
+ *	is shifted
  * @level: the levels
  * @ask: brings the deadline of a remote node up to date, takes from the step's budget
  *	what that takes, and says false when the node is not the wheel's any more. What
@@ -107,6 +119,8 @@ struct tw_step;
  * @levels: bit n is set when level n has an occupied slot
  * @ready: expired nodes, in the order of their ticks
  * @occupied: a bit for each slot
+ * @inspect: no slot of level 0 before this tick is to be expired unseen: it may hold
+ *	nodes that came there before @clock was set back
  *
  * Of the nodes that were made ready together unseen, only the first is stamped.
  */
@@ -119,12 +133,14 @@ struct tw_wheel {
 	s64 stamp;
 	u32 pending;
 	u32 levels;
+	s64 base;
 	bool set_back;
 	struct tw_level level[TW_LEVELS];
 	bool (*ask)(struct tw_wheel *wheel, struct tw_node *node,
 		    struct tw_step *step, s64 due);
 	struct tw_slot ready;
 	u64 occupied[TW_LEVELS][TW_LEVEL_WORDS];
+	s64 inspect;
 };
 
 /**
@@ -153,6 +169,8 @@ struct tw_step {
 void tw_wheel_init(struct tw_wheel *wheel, const struct tw_clock *clock, s64 now);
 void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_slot *slots);
 void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk);
+s64 tw_wheel_set_back(struct tw_wheel *wheel, s64 now);
+bool tw_wheel_settle(struct tw_wheel *wheel);
 void tw_wheel_add(struct tw_wheel *wheel, struct tw_node *node);
 void tw_wheel_add_ready(struct tw_wheel *wheel, struct tw_node *node, s64 stamp);
 void tw_wheel_del(struct tw_wheel *wheel, struct tw_node *node);
@@ -267,6 +285,13 @@ static inline void tw_slot_append(struct tw_slot *slot, struct tw_node *node)
 	slot->nodes.prev = &node->entry;
 }
 
+/* The tick at which a deadline expires that has no slack. */
+static __always_inline s64 tw_wheel_tick(const struct tw_wheel *wheel,
+					 s64 deadline)
+{
+	return tw_clock_divide(&wheel->clock, deadline - 1) + wheel->base;
+}
+
 /* Put a node into the slot of its tick. Unless @special, it is like most. */
 static __always_inline void tw_wheel_place(struct tw_wheel *wheel,
 					   struct tw_node *node, s64 tick,
@@ -297,15 +322,14 @@ static __always_inline void tw_wheel_place(struct tw_wheel *wheel,
 
 /**
  * tw_wheel_add_plain() - add a node that is on no list and like most
- * @wheel: the wheel, whose clock was not set back. The caller adds to its
- *	@pending
+ * @wheel: the wheel, see tw_wheel_settle(). The caller adds to its @pending
  * @node: the node; it has no slack and is not periodic. Its deadline is set, and
  *	lies after the time that the wheel was forwarded to last
  */
 static inline void tw_wheel_add_plain(struct tw_wheel *wheel,
 				      struct tw_node *node)
 {
-	s64 tick = tw_clock_divide(&wheel->clock, node->deadline - 1) + 1;
+	s64 tick = tw_wheel_tick(wheel, node->deadline);
 
 	/* (The wheels of some host tests reach less far than a deadline may.) */
 	if (TW_REACH_BITS < 54)
@@ -347,7 +371,7 @@ static inline bool tw_wheel_del_plain(struct tw_wheel *wheel,
 
 /**
  * tw_wheel_mod_plain() - change when a node expires that is pending and like most
- * @wheel: the wheel, whose clock was not set back
+ * @wheel: the wheel, see tw_wheel_settle()
  * @node: the node
  * @deadline: its new deadline, after the time that the wheel was forwarded to
  *	last

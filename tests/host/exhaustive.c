@@ -21,49 +21,57 @@
 /**
  * struct universe - what sequences are made of
  * @name: to tell it from the others
- * @start: tick at which the wheel begins
+ * @start: tick of the host at which the wheel begins
  * @settable: can the clock be set back?
  * @slack_shift: that timers may have, besides none
- * @ticks: those that timers are set to and that it becomes, then 0
+ * @shift: tick of the wheel less tick of the host
+ * @ticks: those of the wheel that timers are set to and that it becomes, then 0
  */
 struct universe {
 	const char *name;
 	s64 start;
 	bool settable;
 	unsigned int slack_shift;
+	s64 shift;
 	s64 ticks[MOST_TICKS];
 };
 
 static const struct universe universes[] = {
 #if TW_TURN_BITS == 1
-	{ "from 0", 0, false, 0, { 1, 2, 3, 4, 7, 8, 15, 16, 70 } },
-	{ "from an edge", 6, false, 0, { 7, 8, 9, 10, 14, 16, 24 } },
-	{ "with a clock that can be set", 0, true, 0, { 1, 2, 3, 4, 8, 16 } },
-	{ "with slack", 0, false, 2, { 1, 2, 4, 7, 15 } },
-	{ "with slack and a clock that can be set", 1, true, 1, { 2, 3, 6 } },
+	{ "from 0", 0, false, 0, 0, { 1, 2, 3, 4, 7, 8, 15, 16, 70 } },
+	{ "from an edge", 6, false, 0, 0, { 7, 8, 9, 10, 14, 16, 24 } },
+	{ "with a clock that can be set", 0, true, 0, 0, { 1, 2, 3, 4, 8, 16 } },
+	{ "with slack", 0, false, 2, 0, { 1, 2, 4, 7, 15 } },
+	{ "with slack and a clock that can be set", 1, true, 1, 0, { 2, 3, 6 } },
+	{ "with a clock that comes to a span", 2, true, 0, TW_SPAN - 1,
+	  { 66, 67, 68, 69, 72, 80 } },
 #elif TW_TURN_BITS == 2
-	{ "from 0", 0, false, 0, { 1, 3, 4, 8, 15, 16, 17, 64 } },
-	{ "from an edge", 62, false, 0, { 63, 64, 65, 71, 72, 80, 700 } },
-	{ "with a clock that can be set", 0, true, 0, { 1, 4, 8, 16, 64 } },
-	{ "with slack", 2, false, 3, { 3, 4, 7, 15, 31 } },
+	{ "from 0", 0, false, 0, 0, { 1, 3, 4, 8, 15, 16, 17, 64 } },
+	{ "from an edge", 62, false, 0, 0, { 63, 64, 65, 71, 72, 80, 700 } },
+	{ "with a clock that can be set", 0, true, 0, 0, { 1, 4, 8, 16, 64 } },
+	{ "with a clock that comes to a span", 3, true, 0, TW_SPAN - 1,
+	  { TW_SPAN + 3, TW_SPAN + 5, TW_SPAN + 8, TW_SPAN + 64 } },
+	{ "with slack", 2, false, 3, 0, { 3, 4, 7, 15, 31 } },
 #else
-	{ "at the edge of level 1", 0, false, 0, { 1, 0x3f, 0x40, 0x41, 0x80 } },
-	{ "at the edge of level 2", 0, false, 0,
+	{ "at the edge of level 1", 0, false, 0, 0, { 1, 0x3f, 0x40, 0x41, 0x80 } },
+	{ "at the edge of level 2", 0, false, 0, 0,
 	  { 1, 0xfff, 0x1000, 0x1001, 0x2000 } },
-	{ "at the edge of level 3", 0, false, 0,
+	{ "at the edge of level 3", 0, false, 0, 0,
 	  { 1, 0x3ffff, 0x40000, 0x40001, 0x80000 } },
-	{ "at the edge of level 4", 0, false, 0,
+	{ "at the edge of level 4", 0, false, 0, 0,
 	  { 1, 0xffffff, 0x1000000, 0x1000001, 0x2000000 } },
-	{ "at the edge of level 5", 0, false, 0,
+	{ "at the edge of level 5", 0, false, 0, 0,
 	  { 1, 0x3fffffff, 0x40000000, 0x40000001, 0x80000000 } },
-	{ "at the edge of level 6", 0, false, 0,
+	{ "at the edge of level 6", 0, false, 0, 0,
 	  { 1, 0xfffffffff, 0x1000000000, 0x1000000001, 0x2000000000 } },
-	{ "at the edge of level 7", 0, false, 0,
+	{ "at the edge of level 7", 0, false, 0, 0,
 	  { 1, 0x3ffffffffff, 0x40000000000, 0x40000000001, 0x80000000000 } },
-	{ "at the edge of level 8", 0, false, 0,
+	{ "at the edge of level 8", 0, false, 0, 0,
 	  { 1, 0xffffffffffff, 0x1000000000000, 0x1000000000001, 0x2000000000000 } },
-	{ "with a clock that can be set", 0, true, 0, { 63, 64, 128, 4096 } },
-	{ "with slack", 0, false, 7, { 1, 0x41, 0x80, 0x1001 } },
+	{ "with a clock that can be set", 0, true, 0, 0, { 63, 64, 128, 4096 } },
+	{ "with a clock that comes to a span", 1, true, 0, TW_SPAN - 1,
+	  { TW_SPAN + 63, TW_SPAN + 64, TW_SPAN + 128, TW_SPAN + 4096 } },
+	{ "with slack", 0, false, 7, 0, { 1, 0x41, 0x80, 0x1001 } },
 #endif
 };
 
@@ -225,7 +233,7 @@ static void explore(unsigned int left)
 static void every_sequence(void)
 {
 	pair_init(&pair, TICK_NS, universe->start * TICK_NS + 1,
-		  universe->settable, 0);
+		  universe->settable, universe->shift);
 	pair_add_chunk(&pair, PAIR_MOST);
 	explore(LENGTH);
 	pair_end(&pair);

@@ -13,9 +13,6 @@
 
 #define LEVEL_TICKS(level) (1LL << (level) * TW_TURN_BITS)
 
-/* Where clocks begin, at most, but for those that begin near their end */
-#define MIDDLE (1LL << 60)
-
 /*
  * Spans have so many bits at most: beyond the reach of the levels, but not so
  * far that it takes the wheel for ever to get there.
@@ -470,15 +467,15 @@ static s64 any_start(s64 end)
 }
 
 /* A clock that was set back has ticks that are far from the host's. */
-static s64 any_shift(s64 start)
+static s64 any_shift(void)
 {
 	switch (host_below(4)) {
 	case 0:
 		return 0;
 	case 1:
-		return TW_TICK_MAX - 1 - start - any_span(SPAN_BITS);
+		return TW_SPAN - 1 - any_span(SPAN_BITS) % TW_SPAN;
 	default:
-		return host_below(MIDDLE);
+		return host_below(TW_SPAN);
 	}
 }
 
@@ -514,7 +511,7 @@ static void begin_episode(void)
 	latest = min_t(__int128, KTIME_MAX, (__int128)tick << 53);
 	start = any_start(min(latest, LAST_NOW) / tick - 1);
 	pair_init(&pair, tick, start * tick + host_below(tick), settable,
-		  settable ? any_shift(start) : 0);
+		  settable ? any_shift() : 0);
 	for (i = 0; i < ARRAY_SIZE(clusters); i++)
 		clusters[i] = 0;
 }

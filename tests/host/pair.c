@@ -163,7 +163,6 @@ void pair_init(struct pair *p, u32 tick, s64 now, bool settable, s64 shift)
 	tw_table_init(&p->table);
 	tw_wheel_init(&p->wheel, &clock, pair_tick(p));
 	p->settable = settable;
-	p->wheel.set_back = shift;
 	tw_wheel_set_slots(&p->wheel, p->slots);
 	REQUIRE_EQ(p->wheel.clk, pair_tick(p) + 1);
 	traced = p;
@@ -341,10 +340,14 @@ static void agree(const struct pair *p)
 	REQUIRE_EQ(wheel->pending, p->nr_pending);
 	REQUIRE_EQ(wheel->ready.count, p->nr_ready);
 	REQUIRE(wheel->clk <= pair_tick(p) + 1);
+	REQUIRE(wheel->inspect <= wheel->clk + TW_LEVEL_SLOTS);
+	REQUIRE_EQ(wheel->clock.shift, p->shift);
 	REQUIRE(wheel->next <= pair_first(p));
 	REQUIRE(tw_wheel_next(wheel) <= pair_first(p));
 	if (!wheel->set_back)
 		REQUIRE_EQ(wheel->done, pair_done(p));
+	else
+		REQUIRE(wheel->done >= pair_done(p));
 	if (p->nr_pending) {
 		REQUIRE(first);
 		REQUIRE(p->timers[pair_index(first)].state == PAIR_PENDING);
@@ -419,10 +422,27 @@ static void set_fields(struct tw_node *node, const struct pair_want *want)
 		node->flags |= TW_NODE_PERIODIC;
 }
 
-static bool is_plain(const struct pair *p, const struct pair_want *want)
+/*
+ * Are there short ways, as in kmod/plain.c? What was ready when the clock was set
+ * back may stand in the way, and nothing else.
+ */
+static bool short_ways(struct pair *p)
+{
+	if (!p->wheel.set_back)
+		return true;
+	if (tw_wheel_settle(&p->wheel)) {
+		REQUIRE(!p->wheel.set_back);
+		REQUIRE_EQ(p->wheel.done, pair_done(p));
+		return true;
+	}
+	REQUIRE(p->wheel.ready.count);
+	return false;
+}
+
+static bool is_plain(struct pair *p, const struct pair_want *want)
 {
 	return !want->slack_shift && !want->periodic && !want->rare &&
-	       !p->wheel.set_back && want->deadline > pair_done(p);
+	       short_ways(p) && want->deadline > pair_done(p);
 }
 
 /* Only such timers have short ways out. */
@@ -431,7 +451,7 @@ static bool is_plain_pending(const struct pair *p, u32 index)
 	const struct pair_timer *timer = &p->timers[index];
 
 	return timer->state == PAIR_PENDING && !timer->want.slack_shift &&
-	       !timer->want.periodic && !p->wheel.set_back;
+	       !timer->want.periodic;
 }
 
 /**
@@ -499,7 +519,7 @@ void pair_mod(struct pair *p, u32 index, const struct pair_want *want)
 	model_add(p, index, want);
 	/* As kmod/ops.c does it */
 	if (!want->rare && !want->slack_shift && !want->periodic &&
-	    !p->wheel.set_back)
+	    short_ways(p))
 		done = tw_wheel_mod_plain(&p->wheel, node, want->deadline);
 	REQUIRE(!done || plain);
 	if (!done) {
@@ -546,7 +566,7 @@ void pair_cancel(struct pair *p, u32 index)
 	trace(p, pending ? "cancel" : "cancel ready", index, p->now);
 	check_fields(p, node_of(p, index));
 	model_del(p, index);
-	if (!p->wheel.set_back &&
+	if (short_ways(p) &&
 	    tw_wheel_del_plain(&p->wheel, node_of(p, index))) {
 		REQUIRE(plain);
 		p->wheel.pending--;
@@ -670,21 +690,19 @@ void pair_advance(struct pair *p, s64 now)
 }
 
 /**
- * pair_set_back() - set the clock back, as kmod/context.c has it in tw_now()
+ * pair_set_back() - set the clock back, as kmod/context.c does it in tw_now()
  * @p: the pair, which is settable
  * @now: the time that it becomes, in ns
  */
 void pair_set_back(struct pair *p, s64 now)
 {
-	s64 back;
-
 	trace(p, "set back", PAIR_NONE, now);
 	p->now = now;
-	back = p->wheel.clk - 1 - pair_tick(p);
-	if (back > 0) {
-		p->shift += back;
-		p->wheel.clock.shift += back;
-		p->wheel.set_back = true;
+	if (pair_tick(p) < p->wheel.clk - 1) {
+		p->shift += tw_wheel_set_back(&p->wheel, pair_tick(p));
+		/* However often that is done */
+		REQUIRE(p->shift >= 0 && p->shift < TW_SPAN);
+		REQUIRE_EQ(p->wheel.clk, pair_tick(p) + 1);
 	}
 	agree(p);
 }
@@ -730,7 +748,7 @@ static void take_expired(struct pair *p, const struct tw_step *step,
 		check_fields(p, node);
 		*stamped += !!(node->flags & TW_NODE_STAMPED);
 		/* That it is ready can't be said by its deadline. */
-		if (timer->want.slack_shift || p->wheel.set_back)
+		if (timer->want.slack_shift || step->tick < p->wheel.inspect)
 			REQUIRE(node->flags & TW_NODE_STAMPED);
 		node = after(&p->wheel.ready, node);
 	}
@@ -836,7 +854,7 @@ static void check_node(const struct pair *p, const struct tw_node *node,
 	/* It is looked at when it expires, or else before its slot's end. */
 	REQUIRE(p->wheel.next <= min(tick, end));
 	if (!level && (tick > end || timer->want.slack_shift))
-		REQUIRE(inspect || p->wheel.set_back);
+		REQUIRE(inspect || position < p->wheel.inspect);
 }
 
 static bool slot_is_empty(const struct tw_slot *slot)

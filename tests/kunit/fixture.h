@@ -36,7 +36,8 @@ struct tw_node *fixture_arm_slack(struct kunit *test, struct tw_wheel *wheel,
 struct tw_node *fixture_arm_ready(struct kunit *test, struct tw_wheel *wheel,
 				  s64 deadline, s64 stamp);
 void fixture_mod(struct tw_wheel *wheel, struct tw_node *node, s64 tick);
-void fixture_set_back(struct tw_wheel *wheel, s64 ticks);
+void fixture_set_back(struct kunit *test, struct tw_wheel *wheel, s64 ticks);
+void fixture_set_back_far(struct tw_wheel *wheel);
 u64 fixture_run(struct kunit *test, struct tw_wheel *wheel, s64 now);
 
 void fixture_check_list(struct kunit *test, const struct tw_slot *slot);

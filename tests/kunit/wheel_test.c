@@ -278,14 +278,14 @@ static void rearmed_node_expires_at_its_new_tick(struct kunit *test)
 	}
 }
 
-/* What a node may be: like most, with slack, periodic, of a settable clock. */
+/* What a node may be: like most, with slack, periodic, of a clock that is set back. */
 static const struct kind {
 	unsigned int slack_shift;
 	bool periodic;
-	bool settable;
+	bool set_back;
 } kinds[] = {
 	{ 0 }, { 1 }, { 4 }, { 0, .periodic = true }, { 3, .periodic = true },
-	{ 0, .settable = true }, { 2, .settable = true },
+	{ 0, .set_back = true }, { 2, .set_back = true },
 };
 
 static void set_periodic(struct tw_node *node, bool periodic)
@@ -315,7 +315,8 @@ static void change_kind(struct kunit *test, const struct change *change,
 	struct tw_node *node;
 	s64 tick;
 
-	wheel->set_back = from->settable;
+	if (from->set_back)
+		fixture_set_back_far(wheel);
 	fixture_arm(test, wheel, change->from);
 	node = arm_kind(test, wheel, change->from, from);
 	fixture_arm(test, wheel, change->from);
@@ -348,7 +349,7 @@ static void rearmed_node_may_be_of_another_kind(struct kunit *test)
 
 	for (from = 0; from < ARRAY_SIZE(kinds); from++)
 		for (to = 0; to < ARRAY_SIZE(kinds); to++)
-			if (kinds[from].settable == kinds[to].settable)
+			if (kinds[from].set_back == kinds[to].set_back)
 				change_kind(test, test->param_value,
 					    &kinds[from], &kinds[to]);
 }
@@ -381,7 +382,8 @@ static void short_ways_leave_others_alone(struct kunit *test)
 
 	for (i = 1; i < ARRAY_SIZE(kinds); i++) {
 		wheel = fixture_wheel(test, 100, 1);
-		wheel->set_back = kinds[i].settable;
+		if (kinds[i].set_back)
+			fixture_set_back_far(wheel);
 		check_not_plain(test, wheel, arm_kind(test, wheel, 500, &kinds[i]));
 	}
 
@@ -630,15 +632,15 @@ static void slot_is_handed_over_whole(struct kunit *test)
 	fixture_check_wheel(test, wheel);
 }
 
-/* When the clock may be set, nothing is said by a deadline alone. */
-static void settable_slot_is_expired_one_by_one(struct kunit *test)
+/* When the clock was set back, nothing is said by a deadline alone. */
+static void slot_set_back_is_expired_one_by_one(struct kunit *test)
 {
 	const struct load *load = test->param_value;
 	struct tw_wheel *wheel = fixture_wheel(test, 0, load->nodes);
 	u32 budget = max(load->budget, 2U);
 	unsigned int i;
 
-	wheel->set_back = true;
+	fixture_set_back_far(wheel);
 	for (i = 0; i < load->nodes; i++)
 		fixture_arm(test, wheel, load->expires);
 	KUNIT_EXPECT_EQ(test, run_in_steps(test, wheel, load->expires - 1,
@@ -915,13 +917,12 @@ static void clock_may_be_set_back(struct kunit *test)
 		s64 at = START + (ahead - 1) * back->quarters / 4;
 		struct tw_node *node[3];
 
-		wheel->set_back = true;
 		node[0] = fixture_arm(test, wheel, START + ahead);
 		node[1] = fixture_arm(test, wheel, START + ahead);
 		node[2] = fixture_arm_slack(test, wheel, START + ahead - 2, 3);
 		for (n = 0; n < 2; n++) {
 			fixture_run(test, wheel, at);
-			fixture_set_back(wheel, back->ticks);
+			fixture_set_back(test, wheel, back->ticks);
 			fixture_check_wheel(test, wheel);
 		}
 		/* So that one is put in by the new time, beside the others. */
@@ -941,9 +942,8 @@ static void wheel_asks_again_after_set_back(struct kunit *test)
 		s64 expires = START + edge(i / EDGES, i % EDGES);
 		unsigned int wakeups = 0;
 
-		wheel->set_back = true;
 		fixture_arm(test, wheel, expires);
-		fixture_set_back(wheel, back->ticks);
+		fixture_set_back(test, wheel, back->ticks);
 		while (wheel->pending) {
 			KUNIT_ASSERT_GE(test, wheel->next, wheel->clk);
 			KUNIT_ASSERT_LE(test, wheel->next, expires + back->ticks);
@@ -960,22 +960,30 @@ static void ready_node_stays_ready_after_set_back(struct kunit *test)
 	struct tw_wheel *wheel = fixture_wheel(test, START, 2);
 	struct tw_node *node[2];
 
-	wheel->set_back = true;
 	node[0] = fixture_arm(test, wheel, START + 10);
 	node[1] = fixture_arm(test, wheel, START + 10);
 	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, START + 10), 2);
-	fixture_set_back(wheel, back->ticks);
-	fixture_run(test, wheel, START + 11);
+	fixture_set_back(test, wheel, back->ticks);
+	fixture_run(test, wheel, START + 10);
 	KUNIT_EXPECT_TRUE(test, tw_is_ready(wheel, node[0]));
 	KUNIT_EXPECT_TRUE(test, tw_is_ready(wheel, node[1]));
 
 	/* Until it is changed. The same deadline lies ahead again. */
-	tw_wheel_mod(wheel, node[0], node[0]->deadline + FIXTURE_TICK, 0);
+	tw_wheel_mod(wheel, node[0], node[0]->deadline, 0);
 	KUNIT_EXPECT_FALSE(test, tw_is_ready(wheel, node[0]));
+	KUNIT_EXPECT_TRUE(test, tw_is_ready(wheel, node[1]));
 	KUNIT_EXPECT_EQ(test, wheel->ready.count, 1);
-	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, START + 10 + back->ticks),
+
+	/* As long as there is the other, that one has to be marked. */
+	KUNIT_EXPECT_FALSE(test, tw_wheel_settle(wheel));
+	tw_wheel_del(wheel, node[1]);
+	KUNIT_EXPECT_TRUE(test, tw_wheel_settle(wheel));
+	KUNIT_EXPECT_FALSE(test, wheel->set_back);
+	KUNIT_EXPECT_EQ(test, wheel->done, fixture_ns(wheel, START + 10));
+	KUNIT_EXPECT_FALSE(test, tw_is_ready(wheel, node[0]));
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, START + 9 + back->ticks),
 			0);
-	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, START + 11 + back->ticks),
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, START + 10 + back->ticks),
 			1);
 }
 
@@ -986,13 +994,13 @@ static void half_expired_slot_is_set_back(struct kunit *test)
 	struct tw_step step = { .now = START + 10, .budget = 33 };
 	unsigned int i;
 
-	wheel->set_back = true;
+	fixture_set_back_far(wheel);
 	for (i = 0; i < 100; i++)
 		fixture_arm(test, wheel, START + 10);
 	step.stamp = fixture_stamp(wheel, step.now);
 	KUNIT_ASSERT_TRUE(test, tw_wheel_step(wheel, &step));
 	KUNIT_ASSERT_EQ(test, step.expired, 32);
-	fixture_set_back(wheel, back->ticks);
+	fixture_set_back(test, wheel, back->ticks);
 	fixture_check_wheel(test, wheel);
 	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, START + 10), 0);
 	KUNIT_EXPECT_EQ(test, wheel->ready.count, 32);
@@ -1000,6 +1008,77 @@ static void half_expired_slot_is_set_back(struct kunit *test)
 			0);
 	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, START + 10 + back->ticks),
 			68);
+}
+
+/* What is ready and what is on level 0 goes by, and the wheel is as it was. */
+static void set_back_is_over_in_the_end(struct kunit *test)
+{
+	const struct set_back *back = test->param_value;
+	struct tw_wheel *wheel = fixture_wheel(test, START, 100);
+	struct tw_step step = { .budget = 1 };
+	unsigned int i;
+	s64 tick;
+
+	for (i = 0; i < 10; i++)
+		fixture_arm(test, wheel, START + 1 + i % 2);
+	KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, START + 1), 5);
+	fixture_set_back(test, wheel, back->ticks);
+	KUNIT_EXPECT_FALSE(test, tw_wheel_settle(wheel));
+	while (tw_first_ready(wheel))
+		tw_wheel_pop_ready(wheel, tw_first_ready(wheel));
+	KUNIT_EXPECT_TRUE(test, tw_wheel_settle(wheel));
+
+	tick = max(START + 2 + back->ticks, START + 2 + TW_LEVEL_SLOTS);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, tick), 5);
+	KUNIT_EXPECT_GE(test, wheel->clk, wheel->inspect);
+	while (tw_first_ready(wheel))
+		tw_wheel_pop_ready(wheel, tw_first_ready(wheel));
+	for (i = 0; i < 50; i++) {
+		struct tw_node *node = fixture_alloc(test, wheel);
+
+		node->deadline = fixture_deadline(wheel, tick + 1);
+		tw_wheel_add_plain(wheel, node);
+		wheel->pending++;
+	}
+	step.now = tick + 1;
+	step.stamp = fixture_stamp(wheel, step.now);
+	tw_wheel_step(wheel, &step);
+	KUNIT_EXPECT_EQ(test, step.expired, 50);
+	check_stamped(test, wheel, false);
+	fixture_check_wheel(test, wheel);
+}
+
+/* To the end of time and back, over and over: it could go on for ever. */
+static void set_back_by_centuries_over_and_over(struct kunit *test)
+{
+	s64 far = div_s64(KTIME_MAX, FIXTURE_TICK) / 4, expires;
+	struct tw_wheel *wheel = fixture_wheel(test, far, 2);
+	struct tw_node *node[2];
+	unsigned int turn, spans = 0;
+
+	node[0] = fixture_arm(test, wheel, 3 * far);
+	node[1] = fixture_arm_slack(test, wheel, 3 * far, 3);
+	for (turn = 0; turn < 1000; turn++) {
+		s64 now = wheel->clk - 1, added;
+
+		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, now + far), 0);
+		added = tw_wheel_set_back(wheel, now);
+		KUNIT_ASSERT_TRUE(test, added == far || added == far - TW_SPAN);
+		spans += added != far;
+		KUNIT_ASSERT_GE(test, wheel->clock.shift, 0);
+		KUNIT_ASSERT_LT(test, wheel->clock.shift, TW_SPAN);
+		KUNIT_ASSERT_EQ(test, wheel->clk - 1 - wheel->clock.shift, far);
+		KUNIT_ASSERT_TRUE(test, tw_wheel_settle(wheel));
+		fixture_check_wheel(test, wheel);
+		/* The wheel's levels are as if it had begun there. */
+		KUNIT_ASSERT_LE(test, wheel->clk, wheel->level[0].reach);
+		KUNIT_ASSERT_LE(test, wheel->level[0].reach,
+				wheel->clk + TW_LEVEL_SLOTS);
+	}
+	KUNIT_EXPECT_GT(test, spans, 10);
+	expires = fixture_tick(wheel, node[0]);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, expires - 1), 0);
+	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, expires + 8), 2);
 }
 
 static const struct seed {
@@ -1054,7 +1133,6 @@ static void random_use(struct kunit *test)
 
 	used = kunit_kcalloc(test, NODES, sizeof(*used), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, used);
-	wheel->set_back = param->settable;
 	prandom_seed_state(&rnd, param->seed);
 	for (i = 0; i < NODES; i++)
 		used[i].node = fixture_arm(test, wheel, now + 1 +
@@ -1068,8 +1146,8 @@ static void random_use(struct kunit *test)
 			continue;
 		now += random_below(&rnd, param->span / 16);
 		if (param->settable && round % 64 == 0)
-			fixture_set_back(wheel, random_below(&rnd,
-							     param->span / 8));
+			fixture_set_back(test, wheel,
+					 random_below(&rnd, param->span / 8));
 		if (now < wheel->clk)
 			continue;
 		fixture_run(test, wheel, now);
@@ -1100,7 +1178,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(empty_slot_leaves_no_bit, level_gen_params),
 	KUNIT_CASE(drained_one_by_one),
 	KUNIT_CASE_PARAM(slot_is_handed_over_whole, load_gen_params),
-	KUNIT_CASE_PARAM(settable_slot_is_expired_one_by_one, load_gen_params),
+	KUNIT_CASE_PARAM(slot_set_back_is_expired_one_by_one, load_gen_params),
 	KUNIT_CASE_PARAM(steps_keep_to_their_budget, load_gen_params),
 	KUNIT_CASE_PARAM(moved_nodes_are_put_where_they_belong, load_gen_params),
 	KUNIT_CASE_PARAM(moved_nodes_leave_a_whole_slot, load_gen_params),
@@ -1113,6 +1191,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(ready_node_stays_ready_after_set_back,
 			 set_back_gen_params),
 	KUNIT_CASE_PARAM(half_expired_slot_is_set_back, set_back_gen_params),
+	KUNIT_CASE_PARAM(set_back_is_over_in_the_end, set_back_gen_params),
+	KUNIT_CASE(set_back_by_centuries_over_and_over),
 	KUNIT_CASE_PARAM(random_use, seed_gen_params),
 	{}
 };

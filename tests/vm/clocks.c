@@ -290,6 +290,37 @@ static void test_years(void)
 	years(USEC);
 }
 
+/* To the end of the wall clock and back, more often than ticks have room for */
+static void test_centuries(void)
+{
+	const __u64 early = 1000000000 * SEC, late = 8000000000 * SEC;
+	int fd = wheel_new(TWHEEL_CLOCK_REALTIME, USEC), i;
+	__u64 deadlines[N];
+	struct twheel_op op;
+	__u64 id;
+
+	for (i = 0; i < 800; i++) {
+		wall_set(late);
+		id = arm(fd, 0, HOUR, 0);
+		CHECK_EQ(cancel(fd, id), 0);
+		wall_set(early);
+		id = arm(fd, 0, HOUR, 0);
+		CHECK_EQ(query(fd, id, &op), 0);
+		CHECK_EQ(op.state, TWHEEL_STATE_PENDING, "turn %d", i);
+		CHECK_EQ(cancel(fd, id), 0);
+	}
+	for (i = 0; i < N; i++) {
+		deadlines[i] = now(CLOCK_REALTIME) + 10 * MSEC + i * USEC;
+		arm(fd, TWHEEL_ABS, deadlines[i], i);
+	}
+	id = arm(fd, 0, HOUR, N);
+	collect_all(fd, N, deadlines);
+	CHECK_EQ(query(fd, id, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	close(fd);
+	wall_restore();
+}
+
 /* These clocks don't follow the wall clock, neither way */
 static void unaffected(__u32 clock)
 {
@@ -466,6 +497,7 @@ int main(void)
 	RUN(test_ready_stays, "set backwards: what is ready stays ready");
 	RUN(test_to_and_fro, "set to and fro all the time");
 	RUN(test_years, "set by years");
+	RUN(test_centuries, "set by centuries, to and fro, 800 times");
 	RUN(test_unaffected, "MONOTONIC and BOOTTIME don't care");
 	RUN(test_periodic, "periodic timers follow");
 	RUN(test_periodic_back, "periodic timers that were ready");

@@ -423,8 +423,9 @@ static void begin(struct input *in)
 		start = end - start;
 	if (kind & 2)
 		shift = take_span(in, SPAN_BITS);
+	shift %= TW_SPAN;
 	if (kind & 4)
-		shift = TW_TICK_MAX - 1 - start - shift;
+		shift = TW_SPAN - 1 - shift;
 	pair_init(&pair, tick, start * tick, kind & 7, kind & 6 ? shift : 0);
 	fuzz_abort_on_failure();
 	nr_used = 0;
