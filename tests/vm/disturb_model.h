@@ -203,7 +203,7 @@ static void check_told(const struct timer *t, const struct twheel_op *op)
 	    op->jitter != jitter || op->slack > t->slack ||
 	    op->user_data != t->user_data || op->state != t->state ||
 	    !within(op->deadline, t->lo, hi))
-		WRONG("told %llx: %u %llu %llu %llu %llu %llx; not %u %llu-%llu %llu %llu %llu %llx",
+		WRONG("told %llx %u %llu %llu %llu %llu %llx; not %u %llu-%llu %llu %llu %llu %llx",
 		      op->id, op->state, op->deadline, op->interval, op->slack,
 		      op->jitter, op->user_data, t->state, t->lo, hi,
 		      t->interval, t->slack, jitter, t->user_data);

@@ -49,6 +49,7 @@ static int wheels[WHEELS];
 static __u32 nr_wheels;
 static struct timer *timers;
 static __u32 next_timer;
+static __u32 recent[512], nr_recent;
 static __u64 moment;
 static bool limited;		/* some timers are refused for want of room */
 
@@ -107,15 +108,15 @@ static void some_times(struct thread *me, struct twheel_op *op)
 		op->jitter = below(seed, op->interval ? op->interval : MSEC);
 }
 
-/* One that was given out not long ago, by whomever */
+/* One that was armed not long ago, by whomever */
 static __u32 some_timer(struct thread *me)
 {
-	__u32 nr = __atomic_load_n(&next_timer, __ATOMIC_RELAXED);
-	__u32 among = one_in(&me->seed, 4) ? nr : 1500;
+	__u32 nr = __atomic_load_n(&nr_recent, __ATOMIC_RELAXED);
 
-	if (nr > TIMERS)
-		nr = TIMERS;
-	return nr ? nr - 1 - below(&me->seed, among < nr ? among : nr) : 0;
+	if (!nr)
+		return 0;
+	nr = nr < ARRAY_SIZE(recent) ? nr : ARRAY_SIZE(recent);
+	return __atomic_load_n(&recent[below(&me->seed, nr)], __ATOMIC_RELAXED);
 }
 
 static void draw_op(struct thread *me, __u32 i, __u32 wheel, bool arms)
@@ -150,10 +151,11 @@ static void draw_op(struct thread *me, __u32 i, __u32 wheel, bool arms)
 		me->errors[i] = op_spoil(&me->seed, op);
 }
 
-static void check_armed(struct thread *me, struct book *book, struct timer *t,
+static void check_armed(struct book *book, struct timer *t,
 			const struct twheel_op *out)
 {
-	(void)me;
+	__u32 i;
+
 	if (out->result == -ENOSPC) {
 		CHECK(limited, "arm: ENOSPC");
 		book->limited++;
@@ -161,6 +163,9 @@ static void check_armed(struct thread *me, struct book *book, struct timer *t,
 		book->armed++;
 		t->armed = true;
 		__atomic_store_n(&t->id, out->id, __ATOMIC_RELEASE);
+		i = __atomic_fetch_add(&nr_recent, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&recent[i % ARRAY_SIZE(recent)], t - timers,
+				 __ATOMIC_RELAXED);
 	}
 }
 
@@ -176,7 +181,7 @@ static void check_op(struct thread *me, __u32 i, __u32 wheel, __u64 began)
 		return;
 	}
 	if (op->opcode == TWHEEL_OP_ARM)
-		return check_armed(me, book, t, &out);
+		return check_armed(book, t, &out);
 	/* One that becomes periodic may want memory. */
 	if (out.result == -ENOSPC && op->interval && limited) {
 		book->limited++;
@@ -360,6 +365,7 @@ static void run_threads(__u32 nr, __u64 limit)
 	nr_wheels = nr;
 	limited = limit;
 	next_timer = 0;
+	nr_recent = 0;
 	memset(timers, 0, TIMERS * sizeof(*timers));
 	for (i = 0; i < nr; i++) {
 		wheels[i] = wheel_open(O_NONBLOCK);
