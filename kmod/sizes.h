@@ -69,8 +69,9 @@
 
 #else /* TW_SMALL_WORLD */
 
-#define TW_CHUNK_NODES 5
-#define TW_LAST_GEN 7
+/* More than a batch can have reserved, as above: else none becomes empty in one. */
+#define TW_CHUNK_NODES 9
+#define TW_LAST_GEN 15
 #define TW_TABLE_KEEP 0
 #define TW_FIRST_DIR 2
 #define TW_BATCH 4
