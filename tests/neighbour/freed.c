@@ -5,6 +5,7 @@
  * a program with as much memory of its own: what a wheel holds is freed in pieces.
  *
  * For a guest in which one instruction takes 1 ns (scripts/vm -i).
+ * module parameters: max_user_timers=33554432
  */
 #include "../vm/util.h"
 

@@ -9,6 +9,7 @@
  * the computer's load that is measured. Programs that only spin are there to see
  * what comes of the contest for the processor alone.
  *
+ * module parameters: max_user_timers=2000000
  * Environment: TIMES=N for N times as long.
  */
 #include "../vm/util.h"
@@ -22,7 +23,7 @@
 /* The hostile user has so many processes, and in all of them so many of these */
 #define HOSTILES 2
 #define WHEELS 1000
-#define LIMIT 200000	/* timers, whose memory is in run */
+#define LIMIT 200000	/* timers, some in wheels that take ten times their memory */
 
 /* Nobody at the keyboard minds waiting so long */
 #define ANSWER (100 * MSEC)

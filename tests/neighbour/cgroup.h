@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * For programs that measure who gets how much of a processor: control groups, a
+ * program that counts as fast as it can, and what others took from it.
+ */
+#ifndef CGROUP_H
+#define CGROUP_H
+
+#include "../vm/util.h"
+
+#include <dirent.h>
+
+#define CGROUP "/sys/fs/cgroup/"
+
+static inline void become(uid_t uid)
+{
+	if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+		tap_bail("setresuid: %s", strerror(errno));
+}
+
+/* The device for everybody; the root of an initramfs may be closed to others */
+static inline void open_to_all(void)
+{
+	struct stat st;
+
+	if (stat(DEVICE, &st) || chmod(DEVICE, 0666) || chmod("/", 0755))
+		tap_bail("%s: %s", DEVICE, strerror(errno));
+}
+
+static inline void cgroup_write(const char *group, const char *file,
+				const char *text)
+{
+	char path[128];
+	int err;
+
+	snprintf(path, sizeof(path), CGROUP "%s/%s", group, file);
+	err = write_text(path, text);
+	if (err)
+		tap_bail("%s: %s", path, strerror(-err));
+}
+
+static inline void cgroup_make(const char *group)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), CGROUP "%s", group);
+	if (mkdir(path, 0755) && errno != EEXIST)
+		tap_bail("%s: %s", path, strerror(errno));
+}
+
+static inline void cgroup_move(const char *group, pid_t pid)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", pid);
+	cgroup_write(group, "cgroup.procs", text);
+}
+
+/* For how long programs of the group have run, in ns */
+static inline __u64 cgroup_time(const char *group)
+{
+	char path[128], text[1024], *at;
+
+	snprintf(path, sizeof(path), CGROUP "%s/cpu.stat", group);
+	read_text(path, text, sizeof(text));
+	at = strstr(text, "usage_usec ");
+	if (!at)
+		tap_bail("%s has no usage", path);
+	return strtoull(at + strlen("usage_usec "), NULL, 10) * USEC;
+}
+
+/* For how long a process has run, in ns; 0 if it is gone */
+static inline __u64 process_time(const char *pid)
+{
+	char path[300], text[128] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/schedstat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = 0;
+	close(fd);
+	return strtoull(text, NULL, 10);
+}
+
+/* For how long threads of the kernel have run whose name begins so, in ns */
+static inline __u64 kernel_time(const char *name)
+{
+	char path[300], text[64];
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+	__u64 sum = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		read_text(path, text, sizeof(text));
+		if (!strncmp(text, name, strlen(name)))
+			sum += process_time(entry->d_name);
+	}
+	if (!dir)
+		tap_bail("/proc: %s", strerror(errno));
+	closedir(dir);
+	return sum;
+}
+
+/* A program that does nothing but count */
+static __u64 *counter;
+
+static inline void counting_child(void)
+{
+	for (;;)
+		__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+static inline __u64 counted(void)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+static inline void counter_init(void)
+{
+	counter = map_shared(PAGE);
+}
+
+#endif

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Hostile programs in a control group that has 1 % of the processor have the kernel
+ * work for them: another program keeps its share nevertheless, as what the kernel
+ * does for a wheel is counted against its user.
+ *
+ * The other program counts as fast as it can, in a group of its own. Of what it loses,
+ * the hostile group's own time is told apart. How much the kernel works elsewhere
+ * for each instruction that a hostile one spends is the gain that he has.
+ *
+ * For a guest in which one instruction takes 1 ns (scripts/vm -i).
+ * module parameters: max_user_timers=33554432
+ * Environment: TIMES=N for N times as long.
+ */
+#include "cgroup.h"
+#include "../vm/shared.h"
+
+#define MALLORY 1000
+#define PERIOD (20 * MSEC)
+#define BATCH 256
+
+/* Most of its throughput that another program may lose, in % */
+#define LOSS 15
+
+/* Hostile ones have so many of each */
+#define WHEELS 8
+#define TIMERS 1000000
+#define ORDINARY 2000
+
+/**
+ * struct scene - what the hostile program and the test know of each other
+ * @rounds: how often it has begun to do its deed
+ */
+struct scene {
+	__u64 rounds;
+};
+
+static struct scene *scene;
+static struct client clients[WHEELS];
+static struct twheel_op ops[ORDINARY];
+static struct twheel_event events[BATCH];
+static double alone;	/* what the other program counts in an ns */
+
+static __u64 duration(void)
+{
+	const char *text = getenv("TIMES");
+
+	return (text ? atoi(text) : 1) * SEC;
+}
+
+/* ---- hostile ones ---- */
+
+/* Wake the wheel all the time without its program */
+static void arm_alarms(int fd)
+{
+	__u64 at = now(CLOCK_MONOTONIC), end = at + duration() + 2 * SEC;
+	int n = 0;
+
+	if (end - at > ORDINARY * PERIOD)
+		end = at + ORDINARY * PERIOD;
+
+	for (; at < end; at += PERIOD)
+		ops[n++] = op_arm(TWHEEL_ABS, at, 0);
+	submit_all(fd, ops, n);
+}
+
+static void prepare_shared(void)
+{
+	int i;
+
+	for (i = 0; i < WHEELS; i++) {
+		client_open(&clients[i], TWHEEL_CLOCK_MONOTONIC, 0, TIMERS);
+		memset(clients[i].words, 0, TIMERS * sizeof(__u64));
+		arm_alarms(clients[i].fd);
+	}
+}
+
+static void all_dirty(struct client *c)
+{
+	memset(c->dirty, 0xff, (c->nr + 63) / 64 * sizeof(__u64));
+	memset(c->groups, 0xff, (c->nr + 256 * 64 - 1) / (256 * 64) * sizeof(__u64));
+}
+
+/* Every timer due, but no room for it in the ring */
+static void prepare_full(void)
+{
+	__u32 i, k;
+
+	prepare_shared();
+	for (i = 0; i < WHEELS; i++) {
+		for (k = 0; k < TIMERS; k++)
+			clients[i].words[k] = ARMED;
+		clients[i].area->head = -1 - clients[i].area->ring_mask;
+	}
+}
+
+static void dirty_deed(void)
+{
+	int i;
+
+	for (i = 0; i < WHEELS; i++)
+		all_dirty(&clients[i]);
+}
+
+static void doorbell_deed(void)
+{
+	int i;
+
+	dirty_deed();
+	for (i = 0; i < WHEELS; i++)
+		doorbell_ring(clients[i].fd);
+}
+
+static void read_deed(void)
+{
+	int i;
+
+	dirty_deed();
+	for (i = 0; i < WHEELS; i++)
+		read_events(clients[i].fd, events, 1);
+}
+
+static void poll_deed(void)
+{
+	int i;
+
+	dirty_deed();
+	for (i = 0; i < WHEELS; i++)
+		readable(clients[i].fd, 0);
+}
+
+/* Each timer of a wheel expires: all that they take is 8 bytes written */
+static void expire_deed(void)
+{
+	struct client *c = &clients[scene->rounds % WHEELS];
+	__u32 i;
+
+	for (i = 0; i < c->nr; i++)
+		c->words[i] = ARMED;
+	c->area->head = c->area->tail;
+	all_dirty(c);
+}
+
+static void prepare_ordinary(void)
+{
+	int i;
+
+	for (i = 0; i < WHEELS; i++)
+		clients[i].fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
+}
+
+static void arm_all(int fd, __u64 first, __u64 step)
+{
+	int i;
+
+	for (i = 0; i < ORDINARY; i++)
+		ops[i] = op_arm(TWHEEL_ABS, first + i * step, i);
+	submit(fd, ops, ORDINARY);
+}
+
+/*
+ * Many timers at the far end of an upper slot, in the hope that to bring them down
+ * costs more than to arm them
+ */
+static void cascade_deed(void)
+{
+	int i = scene->rounds % WHEELS;
+
+	close(clients[i].fd);
+	clients[i].fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
+	arm_all(clients[i].fd, now(CLOCK_MONOTONIC) + 50 * MSEC, 1);
+}
+
+/* All of them earlier and later, over and over */
+static void rearm_deed(void)
+{
+	int i = scene->rounds % WHEELS, k;
+
+	if (scene->rounds <= WHEELS) {
+		arm_all(clients[i].fd, now(CLOCK_MONOTONIC) + 100 * MSEC, USEC);
+		return;
+	}
+	for (k = 0; k < BATCH; k++) {
+		ops[k].opcode = TWHEEL_OP_MODIFY;
+		ops[k].flags = 0;
+		ops[k].deadline = (scene->rounds & 1 ? 1 : 100) * MSEC;
+	}
+	submit(clients[i].fd, ops, BATCH);
+}
+
+/* Each expires in a microsecond of its own */
+static void ticks_deed(void)
+{
+	int i = scene->rounds % WHEELS;
+
+	while (read_events(clients[i].fd, events, BATCH) > 0)
+		;
+	arm_all(clients[i].fd, now(CLOCK_MONOTONIC) + 10 * MSEC, USEC);
+}
+
+static void (*prepare)(void);
+static void (*deed)(void);
+
+static void hostile_child(void)
+{
+	__u64 at;
+
+	become(MALLORY);
+	prepare();
+	/* Until it is in its group */
+	raise(SIGSTOP);
+	for (at = now(CLOCK_MONOTONIC);; at += PERIOD) {
+		struct timespec ts = { at / SEC, at % SEC };
+
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+		scene->rounds++;
+		deed();
+	}
+}
+
+/* ---- together ---- */
+
+static pid_t start_hostile(void)
+{
+	pid_t pid = tap_fork(hostile_child);
+	int status;
+
+	waitpid(pid, &status, WUNTRACED);
+	if (!WIFSTOPPED(status))
+		tap_bail("the hostile program ended: %#x", status);
+	cgroup_move("confined", pid);
+	return pid;
+}
+
+static void finish(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+}
+
+/* Gives what the other program lost, as a part of what it has alone */
+static double measure(pid_t hostile)
+{
+	__u64 from, count, time, own, threads, others, spent;
+	pid_t other = tap_fork(counting_child);
+	double each, loss;
+
+	cgroup_move("other", other);
+	if (hostile)
+		kill(hostile, SIGCONT);
+	sleep_ns(100 * MSEC);
+	from = now(CLOCK_MONOTONIC);
+	count = counted();
+	own = cgroup_time("confined");
+	threads = kernel_time("kworker");
+	sleep_ns(duration());
+	time = now(CLOCK_MONOTONIC) - from;
+	count = counted() - count;
+	own = cgroup_time("confined") - own;
+	threads = kernel_time("kworker") - threads;
+	finish(other);
+
+	each = (double)count / time;
+	if (!hostile)
+		alone = each;
+	loss = 1 - each / alone;
+	spent = own ? own : 1;
+	others = loss * time > own ? loss * time - own : 0;
+	tap_diag("%s: %.1f %% lost; own time %.1f %%, kworkers %.1f %%; %llu rounds; gain %.1f",
+		 tap_name, 100 * loss, 100.0 * own / time,
+		 100.0 * threads / time, scene->rounds, (double)others / spent);
+	return loss;
+}
+
+static void test_alone(void)
+{
+	measure(0);
+}
+
+static void beside(void (*prepares)(void), void (*does)(void))
+{
+	pid_t hostile;
+	double loss;
+
+	memset(scene, 0, sizeof(*scene));
+	prepare = prepares;
+	deed = does;
+	hostile = start_hostile();
+	loss = measure(hostile);
+	finish(hostile);
+	CHECK(scene->rounds, "it did nothing");
+	CHECK(loss * 100 <= LOSS, "%.1f %% lost", loss * 100);
+}
+
+#define SCENE(name, prepare) \
+	static void test_##name(void) { beside(prepare, name##_deed); }
+
+static void test_full(void)
+{
+	beside(prepare_full, dirty_deed);
+}
+
+SCENE(dirty, prepare_shared)
+SCENE(doorbell, prepare_full)
+SCENE(read, prepare_full)
+SCENE(poll, prepare_full)
+SCENE(expire, prepare_shared)
+SCENE(cascade, prepare_ordinary)
+SCENE(rearm, prepare_ordinary)
+SCENE(ticks, prepare_ordinary)
+
+int main(void)
+{
+	tap_start(1000);
+	open_to_all();
+	scene = map_shared(sizeof(*scene));
+	counter_init();
+	cgroup_write("", "cgroup.subtree_control", "+cpu");
+	cgroup_make("other");
+	cgroup_make("confined");
+	cgroup_write("confined", "cpu.max", "1000 100000");
+
+	RUN(test_alone, "nobody");
+	RUN(test_dirty, "shared timers that are idle, and dirty");
+	RUN(test_full, "shared timers that are due, dirty, and find no room");
+	RUN(test_doorbell, "the same, and the doorbell");
+	RUN(test_read, "the same, and read");
+	RUN(test_poll, "the same, and poll");
+	RUN(test_expire, "shared timers that all expire");
+	RUN(test_cascade, "timers that are brought down");
+	RUN(test_rearm, "timers that are moved to and fro");
+	RUN(test_ticks, "timers in every microsecond");
+	return tap_end();
+}

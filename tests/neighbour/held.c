@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A hostile user tries to keep the processor: by interrupts, by long holds of a lock,
+ * and by calls that don't end when he is killed.
+ *
+ * For a guest in which one instruction takes 1 ns (scripts/vm -i).
+ * module parameters: max_user_timers=33554432
+ * Environment: TIMES=N for N times as long.
+ */
+#include "cgroup.h"
+#include "../vm/shared.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+
+#define MALLORY 1000
+
+/* Ten thousand wheels, as many as that need of processes */
+#define PROCESSES 5
+#define WHEELS 2000
+
+/*
+ * Beside what as many timerfds would do: how much more of the processor another program
+ * may lose, which is the user's share of it, and the interrupts of timers, both in %
+ */
+#define SHARE 12.5
+#define INTERRUPTS 130
+
+/* Threads that take a lock in turn, with as many operations as it allows */
+#define THREADS 8
+#define BATCH 256
+
+/* Most time for which somebody with a real-time priority waits, and of a run, in ns */
+#define BEAT (50 * USEC)
+#define LATE (250 * USEC)
+#define RUN_MOST (100 * USEC)
+
+/* A killed call is at it for so long, and may take so long to end, in ns */
+#define INSIDE (5 * MSEC)
+#define ENDED (25 * MSEC)
+
+/* A lot of timers, of which no call is through before it is killed */
+#define MANY 1000000
+
+/**
+ * struct shared - what processes know of each other
+ * @ready: those that have prepared what they will use
+ * @over: they are to end
+ * @inside: the call to be killed has begun
+ * @done: it ended by itself
+ * @beats: of the one with a real-time priority
+ * @latest: by which one of them came late, in ns
+ */
+struct shared {
+	int ready;
+	bool over;
+	bool inside;
+	bool done;
+	__u64 beats;
+	__u64 latest;
+};
+
+static struct shared *shared;
+static struct twheel_op ops[BATCH * THREADS];
+static struct twheel_event events[BATCH];
+static double alone;	/* what another program counts in an ns */
+
+static __u64 duration(void)
+{
+	const char *text = getenv("TIMES");
+
+	return (text ? atoi(text) : 1) * 500 * MSEC;
+}
+
+static bool is_set(const bool *flag)
+{
+	return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+}
+
+static void set(bool *flag)
+{
+	__atomic_store_n(flag, true, __ATOMIC_RELEASE);
+}
+
+static void is_ready(void)
+{
+	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELEASE);
+}
+
+static bool all_ready(int nr)
+{
+	return WAIT_FOR(__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE) == nr);
+}
+
+static void end(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+}
+
+/* ---- interrupts ---- */
+
+/* The sum of a line of numbers that begins so */
+static __u64 count_of(const char *path, const char *name)
+{
+	char text[8192], *at;
+
+	read_text(path, text, sizeof(text));
+	at = strstr(text, name);
+	if (!at)
+		tap_bail("%s has no %s", path, name);
+	return strtoull(at + strlen(name), NULL, 10);
+}
+
+static __u64 timer_interrupts(void)
+{
+	return count_of("/proc/interrupts", "LOC:");
+}
+
+/* With a period of a microsecond; the next begins when it is read, as with a timerfd */
+static int periodic_wheel(void)
+{
+	struct twheel_op op = op_arm(0, USEC, 0);
+	int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
+
+	op.interval = USEC;
+	arm_op(fd, op);
+	return fd;
+}
+
+static int periodic_timerfd(void)
+{
+	struct itimerspec every = { { 0, USEC }, { 0, USEC } };
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+
+	if (fd < 0 || timerfd_settime(fd, 0, &every, NULL))
+		tap_bail("timerfd: %s", strerror(errno));
+	return fd;
+}
+
+static int (*periodic)(void);
+
+static void interrupts_child(void)
+{
+	struct rlimit limit = { WHEELS + 100, WHEELS + 100 };
+	static int fds[WHEELS];
+	int i;
+
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		tap_bail("setrlimit: %s", strerror(errno));
+	become(MALLORY);
+	for (i = 0; i < WHEELS; i++)
+		fds[i] = periodic();
+	is_ready();
+	while (!is_set(&shared->over))
+		for (i = 0; i < WHEELS; i++)
+			if (read(fds[i], events, sizeof(events)) < 0 && errno != EAGAIN)
+				tap_bail("read: %s", strerror(errno));
+}
+
+/**
+ * struct measured - what a program saw
+ * @count: what it counted in an ns
+ * @interrupts: of timers, in a second
+ */
+struct measured {
+	double count;
+	__u64 interrupts;
+};
+
+static struct measured measure(const char *beside)
+{
+	pid_t other = tap_fork(counting_child);
+	__u64 from, count, time, loc, own;
+	struct measured m;
+
+	cgroup_move("other", other);
+	sleep_ns(50 * MSEC);
+	from = now(CLOCK_MONOTONIC);
+	count = counted();
+	loc = timer_interrupts();
+	own = cgroup_time("hostile");
+	sleep_ns(duration());
+	time = now(CLOCK_MONOTONIC) - from;
+	m.count = (double)(counted() - count) / time;
+	m.interrupts = (timer_interrupts() - loc) * SEC / time;
+	own = cgroup_time("hostile") - own;
+	end(other);
+	if (!alone)
+		alone = m.count;
+	tap_diag("beside %s: another program keeps %.1f %%, their own time is %.1f %%",
+		 beside, 100 * m.count / alone, 100.0 * own / time);
+	tap_diag("beside %s: %llu interrupts in a second", beside, m.interrupts);
+	return m;
+}
+
+static struct measured measure_beside(const char *what, int (*opens)(void))
+{
+	pid_t pids[PROCESSES];
+	struct measured m;
+	int i;
+
+	memset(shared, 0, sizeof(*shared));
+	periodic = opens;
+	for (i = 0; i < PROCESSES; i++) {
+		pids[i] = tap_fork(interrupts_child);
+		cgroup_move("hostile", pids[i]);
+	}
+	CHECK(all_ready(PROCESSES));
+	m = measure(what);
+	set(&shared->over);
+	for (i = 0; i < PROCESSES; i++)
+		tap_join(pids[i]);
+	return m;
+}
+
+static void test_interrupts(void)
+{
+	struct measured timerfds, wheels;
+
+	cgroup_write("", "cgroup.subtree_control", "+cpu");
+	cgroup_make("other");
+	cgroup_make("hostile");
+	measure("nobody");
+	timerfds = measure_beside("timerfds", periodic_timerfd);
+	wheels = measure_beside("wheels", periodic_wheel);
+	CHECK(wheels.count >= timerfds.count - SHARE / 100 * alone);
+	CHECK(100 * wheels.interrupts <= INTERRUPTS * timerfds.interrupts);
+}
+
+/* ---- holds of a lock ---- */
+
+static void beating_child(void)
+{
+	struct sched_param param = { .sched_priority = 50 };
+	__u64 at = now(CLOCK_MONOTONIC), late;
+
+	if (sched_setscheduler(0, SCHED_FIFO, &param))
+		tap_bail("sched_setscheduler: %s", strerror(errno));
+	while (!is_set(&shared->over)) {
+		struct timespec ts;
+
+		at += BEAT;
+		ts = (struct timespec){ at / SEC, at % SEC };
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+		late = now(CLOCK_MONOTONIC) - at;
+		if (late > shared->latest)
+			shared->latest = late;
+		shared->beats++;
+		at += late / BEAT * BEAT;
+	}
+}
+
+static int wheel;
+
+/* Each with operations of its own, some of which are refused */
+static void *holding_thread(void *arg)
+{
+	struct twheel_op *own = arg;
+	__u64 seed = 1 + (own - ops), i;
+
+	while (!is_set(&shared->over)) {
+		for (i = 0; i < BATCH; i++) {
+			own[i].opcode = 1 + random_next(&seed) % 3;
+			own[i].deadline = 0;
+			own[i].interval = 0;
+			own[i].user_data = 0;
+			if (own[i].opcode == TWHEEL_OP_CANCEL)
+				continue;
+			own[i].deadline = random_next(&seed) % (20 * MSEC);
+			if (random_next(&seed) % 2)
+				own[i].interval = MSEC;
+		}
+		submit(wheel, own, BATCH);
+		read_events(wheel, events, BATCH);
+	}
+	return NULL;
+}
+
+static void holding_child(void)
+{
+	pthread_t threads[THREADS];
+	int i;
+
+	become(MALLORY);
+	wheel = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
+	for (i = 0; i < BATCH * THREADS; i++)
+		ops[i] = op_arm(0, MSEC, 0);
+	is_ready();
+	for (i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i], NULL, holding_thread, &ops[i * BATCH]))
+			tap_bail("pthread_create");
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	tap_diag("%s: the longest run by the wheel's statistics took %llu ns", tap_name,
+		 wheel_stats(wheel).longest_run);
+	CHECK(wheel_stats(wheel).armed > 1000);
+	CHECK(wheel_stats(wheel).longest_run <= RUN_MOST);
+}
+
+static void test_holds(void)
+{
+	pid_t holding, beating;
+
+	memset(shared, 0, sizeof(*shared));
+	holding = tap_fork(holding_child);
+	CHECK(all_ready(1));
+	beating = tap_fork(beating_child);
+	sleep_ns(duration());
+	set(&shared->over);
+	tap_join(beating);
+	tap_join(holding);
+	tap_diag("%s: the latest of %llu beats came after %llu ns", tap_name,
+		 shared->beats, shared->latest);
+	CHECK(shared->beats > 100);
+	CHECK(shared->latest <= LATE, "%llu ns", shared->latest);
+}
+
+/* ---- calls that are killed ---- */
+
+static struct client client;
+static void *large;
+
+static void fill_wheel(__u64 deadline)
+{
+	int i, done;
+
+	for (done = 0; done < MANY; done += BATCH) {
+		for (i = 0; i < BATCH; i++)
+			ops[i] = op_arm(TWHEEL_ABS, deadline, i);
+		submit_all(wheel, ops, BATCH);
+	}
+}
+
+static void submit_call(void)
+{
+	/* The array is not as long, but nobody gets to its end. */
+	submit(wheel, large, INT_MAX);
+}
+
+static void read_call(void)
+{
+	if (read(wheel, large, 1UL << 30) < 0)
+		tap_diag("read: %s", strerror(errno));
+}
+
+static void drain_call(void)
+{
+	drain(wheel, large, INT_MAX);
+}
+
+static void doorbell_call(void)
+{
+	doorbell_ring(wheel);
+}
+
+static void shared_read_call(void)
+{
+	if (read(wheel, large, sizeof(struct twheel_event)) < 0)
+		tap_diag("read: %s", strerror(errno));
+}
+
+static void setup_call(void)
+{
+	shared_setup(wheel, TWHEEL_CLOCK_MONOTONIC, 0, 0, 4 * MANY);
+}
+
+static void (*call)(void);
+
+static void called_child(void)
+{
+	set(&shared->inside);
+	call();
+	set(&shared->done);
+	for (;;)
+		pause();
+}
+
+static void killed_in(void (*calls)(void), __u64 most)
+{
+	pid_t pid;
+	__u64 from, took;
+	int status;
+
+	call = calls;
+	shared->inside = false;
+	shared->done = false;
+	pid = tap_fork(called_child);
+	while (!is_set(&shared->inside))
+		sleep_ns(10 * USEC);
+	sleep_ns(INSIDE);
+	CHECK(!is_set(&shared->done), "it was through before");
+	from = now(CLOCK_MONOTONIC);
+	kill(pid, SIGKILL);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	took = now(CLOCK_MONOTONIC) - from;
+	CHECK(WIFSIGNALED(status) && !is_set(&shared->done));
+	tap_diag("%s: gone after %llu us", tap_name, took / USEC);
+	CHECK(took <= most, "%llu us", took / USEC);
+}
+
+static void map_large(void)
+{
+	large = mmap(NULL, 1UL << 30, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (large == MAP_FAILED)
+		tap_bail("mmap: %s", strerror(errno));
+}
+
+static void test_submit(void)
+{
+	struct twheel_op *op = large;
+	int i;
+
+	wheel = wheel_open(O_NONBLOCK);
+	for (i = 0; i < MANY; i++)
+		op[i] = op_for(TWHEEL_OP_CANCEL, 1 + i);
+	killed_in(submit_call, ENDED);
+	close(wheel);
+}
+
+static void test_read(void)
+{
+	wheel = wheel_open(O_NONBLOCK);
+	fill_wheel(1);
+	killed_in(read_call, ENDED);
+	close(wheel);
+}
+
+static void test_drain(void)
+{
+	wheel = wheel_open(O_NONBLOCK);
+	fill_wheel(HOUR * 1000);
+	killed_in(drain_call, ENDED);
+	close(wheel);
+}
+
+/* All timers due, no room for any, and all of them dirty again and again */
+static void spoil(void)
+{
+	__u32 i;
+
+	client_open(&client, TWHEEL_CLOCK_MONOTONIC, 0, MANY);
+	wheel = client.fd;
+	for (i = 0; i < MANY; i++)
+		client.words[i] = ARMED;
+	client.area->head = -1 - client.area->ring_mask;
+}
+
+static void dirtying_child(void)
+{
+	/* So that it is not this one that the killed one waits for */
+	if (nice(19) < 0)
+		tap_bail("nice: %s", strerror(errno));
+	for (;;) {
+		memset(client.dirty, 0xff, (MANY + 63) / 64 * sizeof(__u64));
+		memset(client.groups, 0xff, (MANY + 16383) / 16384 * sizeof(__u64));
+	}
+}
+
+static void test_doorbell(void)
+{
+	pid_t other;
+
+	spoil();
+	other = tap_fork(dirtying_child);
+	sleep_ns(10 * MSEC);
+	killed_in(doorbell_call, ENDED);
+	end(other);
+	client_close(&client);
+}
+
+/* It looks as if something were ready, and nothing is */
+static void spoiling_child(void)
+{
+	if (nice(19) < 0)
+		tap_bail("nice: %s", strerror(errno));
+	for (;;)
+		client.area->head = client.area->tail - client.area->ring_mask - 1;
+}
+
+static void test_shared_read(void)
+{
+	pid_t other;
+	__u32 i;
+
+	client_open(&client, TWHEEL_CLOCK_MONOTONIC, 0, MANY);
+	wheel = client.fd;
+	fcntl(wheel, F_SETFL, 0);
+	for (i = 0; i <= client.area->ring_mask; i++)
+		client.ring[i] = ~0U;
+	other = tap_fork(spoiling_child);
+	killed_in(shared_read_call, ENDED);
+	end(other);
+	client_close(&client);
+}
+
+/* Memory is had as a whole: so this takes as long as that */
+static void test_setup(void)
+{
+	wheel = wheel_open(0);
+	killed_in(setup_call, 8 * ENDED);
+	close(wheel);
+}
+
+int main(void)
+{
+	tap_start(1000);
+	open_to_all();
+	shared = map_shared(sizeof(*shared));
+	counter_init();
+	map_large();
+	RUN(test_interrupts, "ten thousand wheels with ticks of a microsecond");
+	RUN(test_holds, "threads with full batches against the timer");
+	RUN(test_submit, "SUBMIT of as many as can be said is killed");
+	RUN(test_read, "read of a gigabyte is killed");
+	RUN(test_drain, "DRAIN of all is killed");
+	RUN(test_doorbell, "a doorbell without end is killed");
+	RUN(test_shared_read, "a read without end is killed");
+	RUN(test_setup, "SETUP of millions of shared timers is killed");
+	return tap_end();
+}
