@@ -246,7 +246,7 @@ static enum tw_left tw_run_shared_once(struct twheel *tw)
 	bool wake = false;
 
 	spin_lock_bh(&tw->lock);
-	if (tw_user_may_run(tw->user)) {
+	if (tw_user_may_work(tw->user)) {
 		left = tw_run(tw, &wake);
 		tw_user_ran(tw->user, ktime_to_ns(ktime_sub(ktime_get(), start)));
 	} else {

@@ -27,6 +27,12 @@
 /* Most of a window that the wheels of one user may keep a processor */
 #define TW_SHARE_NS ((1UL << TW_WINDOW_SHIFT) / 8)
 
+/*
+ * A worker may take the shares of so many windows at once: to come back in each window
+ * would cost as much again, which nobody counts.
+ */
+#define TW_WORKER_NS (8 * TW_SHARE_NS)
+
 /* The part of the memory that a user may have, unless set otherwise */
 #define TW_LIMIT_PART 25
 
@@ -200,25 +206,43 @@ unsigned int tw_user_default_limit(void)
 			    TW_LIMIT_PART / TW_TIMER_BYTES, 1, TW_MOST_TIMERS);
 }
 
-/**
- * tw_user_may_run() - may the kernel turn a wheel, in its own time?
- * @user: the account
- *
- * However little each wheel has to do, a user can have so many of them that all
- * together would keep a processor busy. What was taken beyond the share of one window
- * is paid off in the next ones.
- *
- * Context: bottom halves are off.
- * Return: false when the user's share of this processor's time is used up.
- */
-bool tw_user_may_run(struct tw_user *user)
+/* For how long the user's wheels kept this processor, beyond what is paid off by now */
+static u64 tw_user_owes(struct tw_user *user)
 {
 	struct tw_share *share = this_cpu_ptr(user->shares);
 	u64 window = ktime_get() >> TW_WINDOW_SHIFT;
 
 	share->ns -= min(share->ns, (window - share->window) * TW_SHARE_NS);
 	share->window = window;
-	return share->ns < TW_SHARE_NS;
+	return share->ns;
+}
+
+/**
+ * tw_user_may_run() - may the timer of a wheel do what there is to do?
+ * @user: the account
+ *
+ * However little each wheel has to do, a user can have so many of them that all
+ * together would keep a processor busy. What was taken beyond the share of one window
+ * is paid off in the next ones.
+ *
+ * Context: soft interrupt.
+ * Return: false when the user's share of this processor's time is used up.
+ */
+bool tw_user_may_run(struct tw_user *user)
+{
+	return tw_user_owes(user) < TW_SHARE_NS;
+}
+
+/**
+ * tw_user_may_work() - may a worker do what there is to do?
+ * @user: the account
+ *
+ * Context: bottom halves are off.
+ * Return: false when the user's share of this processor's time is used up.
+ */
+bool tw_user_may_work(struct tw_user *user)
+{
+	return tw_user_owes(user) < TW_WORKER_NS;
 }
 
 /**

@@ -34,6 +34,7 @@ void tw_user_uncharge(struct tw_user *user, u64 bytes);
 bool tw_may_exceed_limits(void);
 unsigned int tw_user_default_limit(void);
 bool tw_user_may_run(struct tw_user *user);
+bool tw_user_may_work(struct tw_user *user);
 u64 tw_user_delay(struct tw_user *user);
 void tw_user_ran(struct tw_user *user, u64 ns);
 
