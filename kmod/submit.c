@@ -125,13 +125,31 @@ static bool tw_window_zero(const struct tw_window *win, unsigned int at,
 	return true;
 }
 
+/*
+ * What an operation hands out is @result, @state, and, of ARM, @id; of QUERY, also what
+ * comes after @id. Nothing else is written: what the program stores to it meanwhile
+ * stays.
+ */
+static void tw_window_put(const struct tw_window *win, unsigned int at,
+			  const struct twheel_op *op)
+{
+	const size_t outcome = offsetof(struct twheel_op, result);
+	const size_t rest = offsetof(struct twheel_op, deadline);
+	size_t end = offsetofend(struct twheel_op, state);
+
+	if (op->opcode == TWHEEL_OP_ARM)
+		end = offsetofend(struct twheel_op, id);
+	tw_window_write(win, at + outcome, &op->result, end - outcome);
+	if (op->opcode == TWHEEL_OP_QUERY && !op->result)
+		tw_window_write(win, at + rest, &op->deadline,
+				sizeof(*op) - rest);
+}
+
 /* Do an operation by way of a copy. Returns false if it has to wait for room. */
 static bool tw_do_copied(struct twheel *tw, struct tw_batch *batch,
 			 const struct tw_window *win, unsigned int nr)
 {
 	unsigned int at = win->offset + nr * win->op_size;
-	size_t from = offsetof(struct twheel_op, result);
-	size_t to = offsetofend(struct twheel_op, id);
 	struct twheel_op op;
 
 	tw_window_read(win, at, &op, sizeof(op));
@@ -144,9 +162,7 @@ static bool tw_do_copied(struct twheel *tw, struct tw_batch *batch,
 		op.size = sizeof(op);
 	if (!tw_do_op(tw, batch, &op))
 		return false;
-	if (op.opcode == TWHEEL_OP_QUERY && !op.result)
-		to = sizeof(op);
-	tw_window_write(win, at + from, (void *)&op + from, to - from);
+	tw_window_put(win, at, &op);
 	return true;
 }
 
@@ -253,19 +269,20 @@ static void tw_do_one(struct twheel *tw, struct twheel_op *op)
 	} while (!done);
 }
 
-/* What an operation hands out: all of it if it looks at a timer. */
+/* What an operation hands out, see tw_window_put(). */
 static int tw_put_op(const struct twheel_op *op, struct twheel_op __user *uop)
 {
-	if (unlikely(op->opcode == TWHEEL_OP_QUERY))
-		return copy_to_user(&uop->result, &op->result,
-				    sizeof(*op) -
-				    offsetof(struct twheel_op, result)) ?
-		       -EFAULT : 0;
+	const size_t rest = sizeof(*op) - offsetof(struct twheel_op, deadline);
+
+	if (unlikely(op->opcode == TWHEEL_OP_QUERY) &&
+	    copy_to_user(&uop->deadline, &op->deadline, rest))
+		return -EFAULT;
 	if (!user_write_access_begin(uop, sizeof(*uop)))
 		return -EFAULT;
 	unsafe_put_user(op->result, &uop->result, fault);
 	unsafe_put_user(op->state, &uop->state, fault);
-	unsafe_put_user(op->id, &uop->id, fault);
+	if (op->opcode == TWHEEL_OP_ARM)
+		unsafe_put_user(op->id, &uop->id, fault);
 	user_write_access_end();
 	return 0;
 fault:
@@ -275,15 +292,18 @@ fault:
 
 /*
  * Read an operation, and see that what it hands out can be written, by writing
- * what is there.
+ * what is there. (But for the most of QUERY, which changes nothing: so it can fail
+ * later.)
  */
 static int tw_get_op(struct twheel_op *op, struct twheel_op __user *uop,
-		     u32 usize)
+		     u32 usize, u16 opcode)
 {
 	if (unlikely(usize != sizeof(*op))) {
+		/* What it has more than this kernel knows is 0, or not. */
 		int ret = copy_struct_from_user(op, sizeof(*op), uop, usize);
 
-		return ret ?: tw_put_op(op, uop);
+		if (ret)
+			return ret;
 	}
 	if (!user_access_begin(uop, sizeof(*uop)))
 		return -EFAULT;
@@ -298,8 +318,9 @@ static int tw_get_op(struct twheel_op *op, struct twheel_op __user *uop,
 	unsafe_get_user(op->jitter, &uop->jitter, fault);
 	unsafe_get_user(op->user_data, &uop->user_data, fault);
 	unsafe_put_user(op->result, &uop->result, fault);
-	unsafe_put_user(op->id, &uop->id, fault);
-	unsafe_put_user(op->user_data, &uop->user_data, fault);
+	unsafe_put_user(op->state, &uop->state, fault);
+	if (opcode == TWHEEL_OP_ARM)
+		unsafe_put_user(op->id, &uop->id, fault);
 	user_access_end();
 	return 0;
 fault:
@@ -343,7 +364,7 @@ static noinline int tw_not_told(struct twheel *tw, const struct twheel_op *op)
 int tw_submit_one(struct twheel *tw, void __user *uarg, u32 usize, u16 opcode)
 {
 	struct twheel_op op;
-	int ret = tw_get_op(&op, uarg, usize);
+	int ret = tw_get_op(&op, uarg, usize, opcode);
 
 	if (ret)
 		return ret;

@@ -569,17 +569,18 @@ static void test_mmap(void)
  */
 static void test_edges(void)
 {
-	static const struct { unsigned int nr, size; bool out; } calls[] = {
-		{ TWHEEL_IOC_INFO, sizeof(struct twheel_info), true },
-		{ TWHEEL_IOC_SETUP, sizeof(struct twheel_setup), false },
-		{ TWHEEL_IOC_SUBMIT, sizeof(struct twheel_submit), false },
-		{ TWHEEL_IOC_ARM, sizeof(struct twheel_op), true },
-		{ TWHEEL_IOC_MODIFY, sizeof(struct twheel_op), true },
-		{ TWHEEL_IOC_CANCEL, sizeof(struct twheel_op), true },
-		{ TWHEEL_IOC_QUERY, sizeof(struct twheel_op), true },
-		{ TWHEEL_IOC_DRAIN, sizeof(struct twheel_drain), false },
-		{ TWHEEL_IOC_EVENTFD, sizeof(struct twheel_eventfd), false },
-		{ TWHEEL_IOC_STATS, sizeof(struct twheel_stats), true },
+	/* What is written ends at @out. */
+	static const struct { unsigned int nr, size, out; } calls[] = {
+		{ TWHEEL_IOC_INFO, sizeof(struct twheel_info), sizeof(struct twheel_info) },
+		{ TWHEEL_IOC_SETUP, sizeof(struct twheel_setup), 0 },
+		{ TWHEEL_IOC_SUBMIT, sizeof(struct twheel_submit), 0 },
+		{ TWHEEL_IOC_ARM, sizeof(struct twheel_op), 24 },
+		{ TWHEEL_IOC_MODIFY, sizeof(struct twheel_op), 16 },
+		{ TWHEEL_IOC_CANCEL, sizeof(struct twheel_op), 16 },
+		{ TWHEEL_IOC_QUERY, sizeof(struct twheel_op), sizeof(struct twheel_op) },
+		{ TWHEEL_IOC_DRAIN, sizeof(struct twheel_drain), 0 },
+		{ TWHEEL_IOC_EVENTFD, sizeof(struct twheel_eventfd), 0 },
+		{ TWHEEL_IOC_STATS, sizeof(struct twheel_stats), sizeof(struct twheel_stats) },
 	};
 	static const int prots[] = { PROT_NONE, PROT_READ };
 	unsigned int i, j, at;
@@ -593,7 +594,7 @@ static void test_edges(void)
 			for (at = 0; at < calls[i].size; at += 4) {
 				struct twheel_op *op = (void *)&arg;
 
-				if (prots[j] == PROT_READ && !calls[i].out)
+				if (prots[j] == PROT_READ && at >= calls[i].out)
 					continue;
 				memset(&arg, 0, sizeof(arg));
 				if (calls[i].nr == TWHEEL_IOC_ARM ||

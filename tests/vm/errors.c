@@ -1218,6 +1218,48 @@ static void test_submit_readonly(void)
 	}
 }
 
+/* What is not handed out is not written, nor what the program stores there undone. */
+static void test_inputs_are_left(void)
+{
+	static const struct { unsigned long cmd; __u16 opcode; size_t out; } calls[] = {
+		{ TWHEEL_IOC_ARM, TWHEEL_OP_ARM, offsetof(struct twheel_op, deadline) },
+		{ TWHEEL_IOC_MODIFY, TWHEEL_OP_MODIFY, offsetof(struct twheel_op, id) },
+		{ TWHEEL_IOC_CANCEL, TWHEEL_OP_CANCEL, offsetof(struct twheel_op, id) },
+	};
+	char *second = map_pages(2, PROT_READ | PROT_WRITE) + PAGE;
+	int fd = wheel_open(O_NONBLOCK);
+	size_t i, left;
+
+	for (i = 0; i < ARRAY_SIZE(calls); i++)
+		for (left = 8; left <= sizeof(struct twheel_op); left += 8) {
+			__u64 id = arm(fd, 0, HOUR, 1);
+			struct twheel_op op = op_arm(0, 2 * HOUR, 7);
+			long ret, want = left < calls[i].out ? -EFAULT : 0;
+			__u64 armed = wheel_stats(fd).armed;
+
+			op.id = calls[i].opcode == TWHEEL_OP_ARM ? 0 : id;
+			if (calls[i].opcode == TWHEEL_OP_CANCEL)
+				op = op_for(TWHEEL_OP_CANCEL, id);
+			op.opcode = 0;
+			mprotect(second, PAGE, PROT_READ | PROT_WRITE);
+			memcpy(second - left, &op, sizeof(op));
+			mprotect(second, PAGE, PROT_READ);
+			ret = wheel_ioctl(fd, calls[i].cmd, second - left);
+			bad(ret, want, "writable up to", left, calls[i].opcode);
+			CHECK_EQ(wheel_info(fd).pending,
+				 ret || calls[i].opcode == TWHEEL_OP_MODIFY ? 1 :
+				 calls[i].opcode == TWHEEL_OP_ARM ? 2 : 0,
+				 "opcode %u at %zu", calls[i].opcode, left);
+			CHECK_EQ(wheel_stats(fd).armed - armed,
+				 !ret && calls[i].opcode == TWHEEL_OP_ARM,
+				 "opcode %u at %zu", calls[i].opcode, left);
+			drain(fd, &op, 1);
+			drain(fd, &op, 1);
+		}
+	munmap(second - PAGE, 2 * PAGE);
+	close(fd);
+}
+
 static void test_drain_faults(void)
 {
 	const size_t size = sizeof(struct twheel_op);
@@ -1496,6 +1538,7 @@ int main(void)
 	RUN(test_mixed_batch, "a bad operation does not stop the others");
 	RUN(test_submit_faults, "SUBMIT of an array that ends too soon");
 	RUN(test_submit_readonly, "operations that can't report are not done");
+	RUN(test_inputs_are_left, "operations whose inputs can't be written are done");
 	RUN(test_drain_faults, "DRAIN into an array that ends too soon");
 	RUN(test_eventfd_fields, "every field of EVENTFD");
 	RUN(test_doorbell_fields, "every field of DOORBELL");

@@ -240,6 +240,123 @@ static void test_resized(void)
 	during(resizer, round_size);
 }
 
+/* ---- what the program stores to an operation meanwhile ---- */
+
+static int undone;
+
+/* To what the kernel only reads */
+static void *keeper(void *arg)
+{
+	struct twheel_op *ops = (struct twheel_op *)steady;
+	__u64 seed = 37;
+
+	(void)arg;
+	pin_to(1);
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		__u64 r = random_next(&seed), *p = &ops[r % 8].id;
+		int i;
+
+		if (r >> 32 & 1)
+			p = &ops[r % 8].user_data;
+		__atomic_store_n(p, r, __ATOMIC_RELAXED);
+		for (i = 0; i < (int)(r >> 40 & 255); i++)
+			asm volatile("" : : : "memory");
+		undone += __atomic_load_n(p, __ATOMIC_RELAXED) != r;
+	}
+	return NULL;
+}
+
+static void round_kept(void)
+{
+	static const unsigned long cmds[] = { TWHEEL_IOC_MODIFY, TWHEEL_IOC_CANCEL };
+	struct twheel_op *ops = (struct twheel_op *)shaky;
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		ops[i].size = sizeof(*ops);
+		ops[i].opcode = i % 2 ? TWHEEL_OP_MODIFY : TWHEEL_OP_CANCEL;
+		ops[i].slack = 1;
+	}
+	submit(fd, ops, 8);
+	for (i = 0; i < 8; i++) {
+		ops[i].opcode = 0;
+		wheel_ioctl(fd, cmds[i % 2], &ops[i]);
+	}
+}
+
+static void test_kept(void)
+{
+	memset(steady, 0, SIZE);
+	undone = 0;
+	during(keeper, round_kept);
+	CHECK_EQ(undone, 0, "times that the kernel wrote over it");
+}
+
+/* ---- a page that is hardly ever there ---- */
+
+static void *zapper(void *arg)
+{
+	(void)arg;
+	pin_to(1);
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		int i;
+
+		for (i = 0; i < 100; i++)
+			madvise(shaky, PAGE, MADV_DONTNEED);
+		mprotect(shaky, PAGE, PROT_NONE);
+		madvise(shaky, PAGE, MADV_DONTNEED);
+		mprotect(shaky, PAGE, PROT_READ | PROT_WRITE);
+	}
+	return NULL;
+}
+
+/* Each call has an end: this one goes on until all is there. */
+static void round_zapped(void)
+{
+	struct twheel_event *ev = (struct twheel_event *)steady;
+	long n, i, left;
+
+	arm_numbered(TWHEEL_ABS, 1);
+	for (left = 20; left; left -= n) {
+		n = counted(read_events(fd, (struct twheel_event *)shaky, left), left);
+		for (i = 0; i < n; i++)
+			CHECK_EQ(ev[i].user_data, 20 - left + i);
+	}
+	while (counted(read_events(fd, (struct twheel_event *)shaky, N), N))
+		;
+	for (left = wheel_info(fd).ready; left; left = wheel_info(fd).ready)
+		counted(read_events(fd, (struct twheel_event *)shaky, N), N);
+	arm_numbered(0, HOUR);
+	for (left = N; left; left -= n)
+		n = counted(drain(fd, (struct twheel_op *)shaky, 60), left);
+}
+
+static void test_zapped(void)
+{
+	during(zapper, round_zapped);
+}
+
+static void round_zapped_count(void)
+{
+	__u64 *count = (__u64 *)steady;
+	long ret;
+
+	if (!wheel_info(fd).flags)
+		CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0,
+				     TWHEEL_SETUP_COUNT), 0);
+	arm_numbered(TWHEEL_ABS, 1);
+	do {
+		ret = read(fd, shaky, 8);
+		CHECK(ret == 8 || (ret < 0 && errno == EFAULT), "%ld", ret);
+	} while (ret < 0);
+	CHECK_EQ(*count, N);
+}
+
+static void test_zapped_count(void)
+{
+	during(zapper, round_zapped_count);
+}
+
 int main(void)
 {
 	tap_start(90);
@@ -249,5 +366,8 @@ int main(void)
 	RUN(test_read, "read: no event is lost or read twice");
 	RUN(test_scribbled, "operations written over meanwhile");
 	RUN(test_resized, "sizes changed meanwhile");
+	RUN(test_kept, "what is stored meanwhile to what the kernel reads stays");
+	RUN(test_zapped, "a page that is hardly ever there: read and DRAIN");
+	RUN(test_zapped_count, "a page that is hardly ever there: count mode");
 	return tap_end();
 }

@@ -212,7 +212,8 @@ struct twheel_setup {
  * %TWHEEL_IOC_QUERY, and element of the array of %TWHEEL_IOC_SUBMIT and
  * %TWHEEL_IOC_DRAIN. MODIFY replaces all that ARM sets; a timer that had
  * expired and whose event was not read is pending again, and that event is
- * withdrawn. CANCEL takes @id alone: the fields after it must be 0.
+ * withdrawn. CANCEL takes @id alone: the fields after it must be 0. The kernel
+ * writes what is "out", and nothing else.
  */
 struct twheel_op {
 	__u32 size;
