@@ -639,6 +639,7 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to)
 	struct twheel_event events[TW_SHARED_EVENTS];
 	u32 first[TW_SHARED_EVENTS];
 	const size_t size = sizeof(events[0]);
+	bool faulted = false;
 	ssize_t total = 0;
 
 	while (iov_iter_count(to) >= size) {
@@ -648,6 +649,7 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to)
 		size_t copied;
 		u32 timer, last = 0;
 		u64 word;
+		int ret;
 
 		spin_lock_bh(&tw->lock);
 		for (n = 0; n < room; n++) {
@@ -672,10 +674,13 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to)
 		total += copied;
 		if (!n && tries)
 			return total ?: -EAGAIN;
-		if (signal_pending(current))
+		if ((total || !n) && signal_pending(current))
 			return total ?: -ERESTARTSYS;
-		if (taken < n && !tw_fault_in(to, n * size - copied, size))
-			return total ?: -EFAULT;
+		if (taken < n) {
+			ret = tw_fault_in(to, size, &faulted);
+			if (ret)
+				return total ?: ret;
+		}
 		cond_resched();
 	}
 	return total;

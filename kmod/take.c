@@ -25,6 +25,35 @@ struct tw_take {
 	s64 tick;
 };
 
+/**
+ * tw_fault_in() - after a copy without faults that was short: can more be copied now?
+ * @to: where to
+ * @unit: bytes of which all or nothing is copied
+ * @again: was that asked before? False at first
+ *
+ * A write is the only proof: a page that is there, and may be written to, does not
+ * take it if its tags are others than the pointer's (arm64), or if it is a shadow stack
+ * (x86). So zeros are written to where the next unit is to go, which is over what
+ * read(2) will say that it gave, or beyond it.
+ *
+ * Where another thread takes the memory away again each time, a signal is the end.
+ * (Not the first time, so that a page that is not there is no reason for EINTR.)
+ *
+ * Context: may sleep.
+ * Return: 0, -EFAULT or -ERESTARTSYS.
+ */
+int tw_fault_in(struct iov_iter *to, size_t unit, bool *again)
+{
+	size_t written;
+
+	if (*again && signal_pending(current))
+		return -ERESTARTSYS;
+	*again = true;
+	written = iov_iter_zero(unit, to);
+	iov_iter_revert(to, written);
+	return written == unit ? 0 : -EFAULT;
+}
+
 /* Periods of a ready timer that went by after the one that made it ready. */
 static u64 tw_overrun(struct twheel *tw, struct tw_take *take,
 		      const struct tw_node *node)
@@ -164,12 +193,14 @@ static ssize_t tw_take_ready(struct twheel *tw, struct iov_iter *to)
 {
 	struct twheel_event events[TW_EVENTS];
 	const size_t size = sizeof(events[0]);
+	bool faulted = false;
 	ssize_t total = 0;
 
 	while (iov_iter_count(to) >= size) {
 		struct tw_take take = {};
 		unsigned int n, taken;
 		size_t copied;
+		int ret;
 
 		n = min_t(size_t, iov_iter_count(to) / size, TW_EVENTS);
 		spin_lock_bh(&tw->lock);
@@ -187,8 +218,11 @@ static ssize_t tw_take_ready(struct twheel *tw, struct iov_iter *to)
 		total += copied;
 		if (total && signal_pending(current))
 			break;
-		if (taken < n && !tw_fault_in(to, n * size - copied, size))
-			return total ?: -EFAULT;
+		if (taken < n) {
+			ret = tw_fault_in(to, size, &faulted);
+			if (ret)
+				return total ?: ret;
+		}
 		cond_resched();
 	}
 	return total;
@@ -200,7 +234,7 @@ static ssize_t tw_take_ready(struct twheel *tw, struct iov_iter *to)
  * @to: where to copy them, with room for one at least
  *
  * Context: may sleep.
- * Return: bytes copied, -EAGAIN when nothing is ready, or -EFAULT.
+ * Return: bytes copied, -EAGAIN when nothing is ready, -EFAULT or -ERESTARTSYS.
  */
 ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to)
 {
@@ -249,15 +283,17 @@ static void tw_count(struct twheel *tw)
  * @to: where to copy it, with room for it
  *
  * Context: may sleep.
- * Return: bytes copied, -EAGAIN when nothing is ready, or -EFAULT.
+ * Return: bytes copied, -EAGAIN when nothing is ready, -EFAULT or -ERESTARTSYS.
  */
 ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to)
 {
 	const size_t size = sizeof(tw->counted);
+	bool faulted = false;
 
 	for (;;) {
 		size_t copied = 0;
 		u64 counted;
+		int ret;
 
 		tw_count(tw);
 		spin_lock_bh(&tw->lock);
@@ -271,8 +307,9 @@ ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to)
 			return copied;
 		if (!counted)
 			return -EAGAIN;
-		if (!tw_fault_in(to, size, size))
-			return -EFAULT;
+		ret = tw_fault_in(to, size, &faulted);
+		if (ret)
+			return ret;
 	}
 }
 
@@ -364,9 +401,12 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
 
 		if (copied || !more)
 			return copied;
-		/* Without any, those of the program that come first were gone. */
-		if (n && fault_in_writeable(to + (size_t)done * drain->op_size,
-					    drain->op_size))
+		/*
+		 * Without any, those of the program that come first were gone. Else
+		 * this is the way of tw_fault_in().
+		 */
+		if (n && clear_user(to + (size_t)done * drain->op_size,
+				    drain->op_size))
 			return -EFAULT;
 		if (signal_pending(current))
 			return -ERESTARTSYS;

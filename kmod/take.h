@@ -5,7 +5,6 @@
 #ifndef TW_TAKE_H
 #define TW_TAKE_H
 
-#include <linux/pagemap.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
@@ -46,10 +45,6 @@ static inline size_t tw_copy_nofault(const void *from, size_t bytes, size_t unit
 	return copied;
 }
 
-/* After a short copy: can more be copied now? */
-static inline bool tw_fault_in(struct iov_iter *to, size_t bytes, size_t unit)
-{
-	return bytes - fault_in_iov_iter_writeable(to, bytes) >= unit;
-}
+int tw_fault_in(struct iov_iter *to, size_t unit, bool *again);
 
 #endif /* TW_TAKE_H */

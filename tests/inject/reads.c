@@ -14,6 +14,7 @@
 #define BUFFER (2 * PAGE)
 
 static char *buffer;
+static bool *in_read;
 
 /* Lazy: the pages, and the table of them, come when the kernel writes to them */
 static void map_buffer(bool lazy)
@@ -273,9 +274,53 @@ static void test_edge(void)
 		}
 }
 
+/*
+ * Where no copy without faults ever succeeds, though the memory is there, a read goes on
+ * until a signal comes, which need not kill. (Before faults_start(), so that none of
+ * these faults is for this process.)
+ */
+static void endless_child(void)
+{
+	if (write_text("/proc/thread-self/make-it-fail", "1"))
+		tap_bail("make-it-fail: %s", strerror(errno));
+	*in_read = true;
+	syscall(SYS_read, model.fd, buffer, N * EVENT);
+}
+
+static void test_endless(void)
+{
+	const char *copies = fault_dirs[FAULT_KINDS - 1];
+	clockid_t clock;
+	__u64 start;
+	int status;
+	pid_t pid;
+
+	in_read = map_shared(sizeof(*in_read));
+	model_open(&model);
+	add_timers(&model);
+	map_buffer(false);
+	fault_write(copies, "times", "-1");
+	fault_write(copies, "task-filter", "Y");
+	fault_write(copies, "verbose", "0");
+	fault_write(copies, "probability", "100");
+	pid = tap_fork(endless_child);
+	if (clock_getcpuclockid(pid, &clock))
+		tap_bail("clock_getcpuclockid failed");
+	CHECK(WAIT_FOR(__atomic_load_n(in_read, __ATOMIC_ACQUIRE)));
+	start = now(clock);
+	CHECK(WAIT_FOR(now(clock) > start + 100 * MSEC), "it does not go on");
+	kill(pid, SIGSTOP);
+	CHECK(WAIT_FOR(waitpid(pid, &status, WUNTRACED | WNOHANG) == pid));
+	fault_write(copies, "probability", "0");
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	check_rest(&model);
+}
+
 int main(void)
 {
 	tap_start(PATIENCE_S);
+	RUN(test_endless, "copies that never succeed");
 	faults_start();
 	map_buffer(false);
 	RUN(test_read, "read");

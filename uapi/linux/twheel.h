@@ -34,8 +34,9 @@
  * ============= ============================================================
  *
  * read(2) adds %EAGAIN (nothing ready, and not to wait), %EINTR (a signal
- * came while waiting) and gives %EINVAL for a buffer without room for one
- * event.
+ * came while it waited, or tried to write to memory that is taken away again
+ * and again) and gives %EINVAL for a buffer without room for one event. What
+ * lies in the buffer behind the events that it gives may be written over.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
 #define _UAPI_LINUX_TWHEEL_H
