@@ -65,7 +65,10 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 			ret = tw_take_events(tw, to);
 		if (ret != -EAGAIN || nowait)
 			return ret;
-		/* With shared timers, a program can make it look as if there were some. */
+		/*
+		 * With shared timers, a program can make it look as if there were some:
+		 * once for each entry that the ring has had.
+		 */
 		if (signal_pending(current))
 			return -ERESTARTSYS;
 		cond_resched();

@@ -88,6 +88,31 @@ static bool tw_word_fire(atomic64_t *at, u64 word)
 			   (word & ~TWHEEL_WORD_ARMED) | TW_WORD_STATES);
 }
 
+/*
+ * How many entries of the ring are to be taken: none, if the program has spoilt it. So
+ * that each is taken once, and who takes them comes to an end, the head is not before
+ * what was @seen of it.
+ */
+static u32 tw_ring_used(const struct tw_shared *shared, u32 seen, u32 head)
+{
+	/* tw_shared_ready() looks at it without the lock. */
+	u32 tail = READ_ONCE(shared->tail);
+	u32 used = tail - head;
+
+	return used > tail - seen || used > shared->ring_mask + 1 ? 0 : used;
+}
+
+/* Often enough that not all numbers of entries come by between. */
+static void tw_ring_look(struct tw_shared *shared)
+{
+	u32 head = READ_ONCE(shared->area->head);
+
+	if (shared->tail - head > shared->tail - shared->seen)
+		return;
+	/* Pairs with tw_shared_ready(), which must not see a head before this. */
+	smp_store_release(&shared->seen, head);
+}
+
 /* Is the entry that was put at @position for this timer still to be taken? */
 static bool tw_in_ring(const struct tw_shared *shared, u32 position, u32 nr)
 {
@@ -477,6 +502,7 @@ bool tw_shared_take_up(struct twheel *tw, struct tw_step *step)
 	u32 group;
 
 	lockdep_assert_held(&tw->lock);
+	tw_ring_look(shared);
 	if (tw_scan_over(shared)) {
 		if (shared->passes >= TW_PASSES || !tw_any_dirty(shared))
 			return false;
@@ -545,9 +571,10 @@ bool tw_shared_sleep(struct twheel *tw, s64 tick)
  */
 u32 tw_shared_ready(const struct tw_shared *shared)
 {
-	u32 used = READ_ONCE(shared->tail) - READ_ONCE(shared->area->head);
+	/* Pairs with those who move it: a head that is loaded later is not before it. */
+	u32 seen = smp_load_acquire(&shared->seen);
 
-	return used > shared->ring_mask + 1 ? 0 : used;
+	return tw_ring_used(shared, seen, READ_ONCE(shared->area->head));
 }
 
 /*
@@ -561,12 +588,15 @@ static bool tw_ring_take(struct tw_shared *shared, u32 *position, u32 *timer,
 		u32 head = READ_ONCE(shared->area->head);
 		u32 nr;
 
-		if (shared->tail - head - 1 > shared->ring_mask)
+		if (!tw_ring_used(shared, shared->seen, head))
 			return false;
 		nr = READ_ONCE(shared->ring[head & shared->ring_mask]);
 		*position = head;
-		if (!try_cmpxchg(&shared->area->head, &head, head + 1) ||
-		    nr >= shared->nr)
+		if (!try_cmpxchg(&shared->area->head, &head, head + 1))
+			continue;
+		/* Pairs with tw_shared_ready(), which must not see a head before this. */
+		smp_store_release(&shared->seen, *position + 1);
+		if (nr >= shared->nr)
 			continue;
 		nr = array_index_nospec(nr, shared->nr);
 		*timer = nr;
@@ -590,20 +620,23 @@ static bool tw_word_untake(atomic64_t *at)
 
 /*
  * Put those back that were taken from the ring, the first at @position, the last
- * before @head.
+ * before @end. (Who finds the head before what was seen of it looks again when he is
+ * woken.)
  */
 static void tw_ring_untake(struct tw_shared *shared,
 			   const struct twheel_event *events, unsigned int nr,
-			   u32 position, u32 head)
+			   u32 position, u32 end)
 {
-	u32 i, timer, back = 0;
+	u32 i, timer, head = end, back = 0;
 
 	for (i = 0; i < nr; i++)
 		if (tw_word_untake(&shared->words[events[i].user_data]))
 			back |= BIT(i);
 	/* In order, unless somebody takes from it at this moment. */
+	WRITE_ONCE(shared->seen, position);
 	if (try_cmpxchg(&shared->area->head, &head, position))
 		return;
+	WRITE_ONCE(shared->seen, end);
 	for (i = 0; i < nr; i++) {
 		timer = events[i].user_data;
 		if (back & BIT(i) && !tw_ring_full(shared))

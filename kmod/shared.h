@@ -75,12 +75,14 @@ struct tw_scan {
  * @blocks: blocks of the timers
  * @marks: of each timer, its last expiry
  * @tail: expiries put into the ring
+ * @seen: the program's head, as it was when it was last looked at. It does not go back,
+ *	so one that is before that is none
  * @pending: timers that are known, in all blocks
  * @passes: times that dirty timers were looked for since the wheel last slept
  * @scan: how far that has got
  *
  * What comes before @blocks is set once, before the wheel has it. All else is guarded
- * by the lock of the wheel; but @tail is read without it.
+ * by the lock of the wheel; but @tail and @seen are read without it.
  */
 struct tw_shared {
 	struct twheel_shared *area;
@@ -98,6 +100,7 @@ struct tw_shared {
 	struct tw_block *blocks;
 	struct tw_mark *marks;
 	u32 tail;
+	u32 seen;
 	u32 pending;
 	u32 passes;
 	struct tw_scan scan;

@@ -367,6 +367,37 @@ static void full_ring_is_waited_for(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shared->tail, 1);
 }
 
+/* What the kernel has seen of the head does not grow so old that it looks new. */
+static void numbers_of_entries_begin_again(struct kunit *test)
+{
+	struct tw_shared *shared = program.tw->shared;
+	u32 i, at;
+
+	for (i = 0, at = 0; i < 3; i++, at += 0x55555555) {
+		shared->tail = at;
+		shared->area->tail = at;
+		shared->area->head = at;
+		run(test);
+		KUNIT_EXPECT_EQ(test, tw_shared_ready(shared), 0);
+	}
+	shared->tail = -1;
+	shared->area->tail = -1;
+	shared->area->head = -1;
+	for (i = 0; i < 3; i++)
+		arm(i, program.now - 1);
+	run(test);
+	KUNIT_EXPECT_EQ(test, shared->tail, 2);
+	KUNIT_EXPECT_EQ(test, tw_shared_ready(shared), 3);
+	shared->area->head = 0;
+	KUNIT_EXPECT_EQ(test, tw_shared_ready(shared), 2);
+	run(test);
+	shared->area->head = -1;
+	KUNIT_EXPECT_EQ(test, tw_shared_ready(shared), 0);
+	while (shared->area->head != shared->tail)
+		take();
+	run_and_check(test);
+}
+
 static void restless_program_is_looked_at_each_tick(struct kunit *test)
 {
 	struct twheel *tw = program.tw;
@@ -398,6 +429,7 @@ static void wakes_ahead_of_what_is_far(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(program_acts_while_the_kernel_looks),
 	KUNIT_CASE(full_ring_is_waited_for),
+	KUNIT_CASE(numbers_of_entries_begin_again),
 	KUNIT_CASE(restless_program_is_looked_at_each_tick),
 	KUNIT_CASE(wakes_ahead_of_what_is_far),
 	{}

@@ -332,6 +332,40 @@ static void test_killed(void)
 	rounds(killed_child, true);
 }
 
+/*
+ * A head that goes back shows nothing that is to be taken: neither has a reader to look
+ * at it again and again, nor is a poller woken by it.
+ */
+static void test_rewound(void)
+{
+	static const __u32 back[] = { 1, 2, 3, 64, 128, 0x80000000 };
+	struct twheel_event ev[64];
+	__u32 i, k, tail, index;
+
+	client_open(&c, TWHEEL_CLOCK_MONOTONIC, MSEC, 100);
+	for (i = 0; i < ARRAY_SIZE(back); i++) {
+		for (k = 0; k < 8; k++)
+			CHECK_EQ(shared_arm(&c, k, 1), WAS_NOTHING);
+		CHECK(WAIT_FOR(wheel_info(c.fd).ready == 8));
+		/* Taken by the program, or by the kernel */
+		if (i % 2)
+			CHECK_EQ(read_events(c.fd, ev, ARRAY_SIZE(ev)), 8);
+		else
+			while (shared_take(&c, &index))
+				;
+		CHECK_EQ(doorbell_ring(c.fd), 0);
+		tail = read32(&c.area->tail);
+		__atomic_store_n(&c.area->head, tail - back[i], __ATOMIC_SEQ_CST);
+		CHECK_EQ(readable(c.fd, 0), 0, "back by %u", back[i]);
+		CHECK_EQ(wheel_info(c.fd).ready, 0, "back by %u", back[i]);
+		CHECK_EQ(read_events(c.fd, ev, ARRAY_SIZE(ev)), -EAGAIN,
+			 "back by %u", back[i]);
+		CHECK_EQ(read32(&c.area->head), tail - back[i], "it is left alone");
+		__atomic_store_n(&c.area->head, tail, __ATOMIC_SEQ_CST);
+	}
+	client_close(&c);
+}
+
 int main(void)
 {
 	struct stat st;
@@ -345,6 +379,7 @@ int main(void)
 		tap_bail("%s: %s", DEVICE, strerror(errno));
 	RUN(test_closed, "written over by a program that then closes it");
 	RUN(test_killed, "written over by a program that is killed meanwhile");
+	RUN(test_rewound, "entries of the ring are taken once");
 	chmod(DEVICE, st.st_mode & 0777);
 	return tap_end();
 }

@@ -410,7 +410,8 @@ struct twheel_event {
  *	wheel's clock; all ones for never
  * @tail: by the kernel: number of expiries that it put into the ring
  * @__reserved_kernel: unused
- * @head: by the program: number of expiries that were taken from the ring
+ * @head: by the program: number of expiries that were taken from the ring. It does
+ *	not go back: as long as it is before where it was, there is nothing to take
  * @__reserved_program: unused
  *
  * What mmap(2) of a wheel with shared timers gives: &twheel_info.shared_size
