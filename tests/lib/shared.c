@@ -54,7 +54,6 @@ static __u64 now;
 static unsigned int doorbells;
 static __u32 used;
 
-static int doorbell_interrupted;
 static int doorbell_error;
 static int map_error;
 static __u32 layout_version;
@@ -180,10 +179,6 @@ static int doorbell(const struct twheel_doorbell *arg)
 {
 	CHECK_EQ(arg->size, sizeof(*arg));
 	CHECK_EQ(arg->flags, 0);
-	if (doorbell_interrupted) {
-		doorbell_interrupted--;
-		return -EINTR;
-	}
 	if (doorbell_error)
 		return doorbell_error;
 	pthread_mutex_lock(&lock);
@@ -264,7 +259,6 @@ static void fresh(void)
 	now = 1000;
 	used = NR;
 	doorbells = 0;
-	doorbell_interrupted = 0;
 	doorbell_error = 0;
 	map_error = 0;
 	layout_version = TWHEEL_SHARED_VERSION;
@@ -311,10 +305,6 @@ static void ringing(void)
 	CHECK_EQ(twheel_shared_arm(&area, 8, 4000), TWHEEL_STATE_PENDING);
 	CHECK_EQ(doorbells, 2);
 
-	doorbell_interrupted = 3;
-	CHECK_EQ(twheel_shared_arm(&area, 8, 3000), TWHEEL_STATE_PENDING);
-	CHECK_EQ(doorbell_interrupted, 0);
-	CHECK_EQ(doorbells, 3, "a signal does not end it");
 	doorbell_error = -EBADF;
 	CHECK_EQ(twheel_shared_arm(&area, 8, 2000), -EBADF);
 }

@@ -138,11 +138,8 @@ static inline long doorbell_ring(int fd)
 
 static inline void doorbell(struct client *c)
 {
-	long ret;
+	long ret = doorbell_ring(c->fd);
 
-	do {
-		ret = doorbell_ring(c->fd);
-	} while (ret == -EINTR);
 	if (ret)
 		tap_bail("ringing: %s", strerror(-ret));
 	__atomic_add_fetch(&c->doorbells, 1, __ATOMIC_RELAXED);

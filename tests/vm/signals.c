@@ -2,7 +2,7 @@
 /*
  * Signals that come while a read waits and in the middle of a large batch.
  */
-#include "util.h"
+#include "shared.h"
 
 #define N 100000
 
@@ -321,6 +321,37 @@ static void test_expiring(void)
 			break;
 }
 
+/* A doorbell that a signal interrupts has been rung: the kernel goes on by itself. */
+static void test_doorbell(void)
+{
+	int interrupted = 0, round;
+	struct client c;
+	__u32 i;
+
+	handle(0);
+	client_open(&c, TWHEEL_CLOCK_MONOTONIC, MSEC, N);
+	ticker_start();
+	for (round = 0; round < 50 && (interrupted < 3 || round < 3); round++) {
+		int before;
+
+		for (i = 0; i < N; i++) {
+			__atomic_store_n(&c.words[i], 1 | ARMED, __ATOMIC_SEQ_CST);
+			shared_push(&c, i);
+		}
+		before = __atomic_load_n(&signals, __ATOMIC_RELAXED);
+		CHECK_EQ(doorbell_ring(c.fd), 0);
+		interrupted += before != __atomic_load_n(&signals, __ATOMIC_RELAXED);
+		if (!CHECK(WAIT_FOR(shared_waiting(&c) == N), "%u of %u expired",
+			   shared_waiting(&c), N))
+			break;
+		__atomic_store_n(&c.area->head, read32(&c.area->tail),
+				 __ATOMIC_SEQ_CST);
+	}
+	ticker_stop();
+	CHECK(interrupted >= 3, "%d interruptions in %d rounds", interrupted, round);
+	client_close(&c);
+}
+
 static void endless_child(void)
 {
 	int i;
@@ -370,6 +401,7 @@ int main(void)
 	RUN(test_submit_restart, "SUBMIT in pieces with SA_RESTART");
 	RUN(test_drain, "DRAIN in pieces: each timer taken once");
 	RUN(test_expiring, "signals while timers expire");
+	RUN(test_doorbell, "a doorbell that is interrupted: all expire");
 	RUN(test_killed, "killed in the middle of a batch");
 	return tap_end();
 }

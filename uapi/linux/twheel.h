@@ -450,7 +450,7 @@ struct twheel_shared {
  *
  * Argument of %TWHEEL_IOC_DOORBELL, for a program that armed a shared timer to
  * expire before &twheel_shared.next_wake. %EINVAL for a wheel without shared
- * timers; %EINTR when a signal comes: then it has to be done again.
+ * timers. A signal does not matter: the kernel goes on by itself.
  */
 struct twheel_doorbell {
 	__u32 size;

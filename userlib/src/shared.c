@@ -60,13 +60,8 @@ static void mark(__u64 *words, unsigned long bit)
 static int ring_doorbell(int fd)
 {
 	struct twheel_doorbell doorbell = { .size = sizeof(doorbell) };
-	int ret;
 
-	/* Armed again, the timer would look as if the kernel knew of it */
-	do {
-		ret = result(ioctl(fd, TWHEEL_IOC_DOORBELL, &doorbell));
-	} while (ret == -EINTR);
-	return ret;
+	return result(ioctl(fd, TWHEEL_IOC_DOORBELL, &doorbell));
 }
 
 int twheel_internal_push(struct twheel_shared *shared, int fd, unsigned long n,
