@@ -62,6 +62,11 @@ static size_t tw_area_lay_out(struct twheel_shared *head, u32 nr)
 	return PAGE_ALIGN(size);
 }
 
+/*
+ * (What is said of __vmalloc(), that it does not support __GFP_RETRY_MAYFAIL, is because
+ * it gets page tables without it: 4 KB for 2 MB. The memory itself is got with it, also
+ * on 6.1, so that it is refused before the OOM killer comes for others.)
+ */
 static int tw_area_alloc(struct twheel *tw, struct tw_shared *shared, u32 nr)
 {
 	size_t blocks = array_size(DIV_ROUND_UP(nr, TW_BLOCK),

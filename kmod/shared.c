@@ -669,8 +669,8 @@ static void tw_shared_fill(struct twheel *tw, u32 nr, u64 word,
  */
 ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to)
 {
-	struct twheel_event events[TW_SHARED_EVENTS];
-	u32 first[TW_SHARED_EVENTS];
+	struct twheel_event events[TW_SHARED_EVENTS] __uninitialized;
+	u32 first[TW_SHARED_EVENTS] __uninitialized;
 	const size_t size = sizeof(events[0]);
 	bool faulted = false;
 	ssize_t total = 0;

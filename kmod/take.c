@@ -191,7 +191,7 @@ static unsigned int tw_fill_events(struct twheel *tw, struct tw_take *take,
 /* The same as tw_take_events(), without shared timers. */
 static ssize_t tw_take_ready(struct twheel *tw, struct iov_iter *to)
 {
-	struct twheel_event events[TW_EVENTS];
+	struct twheel_event events[TW_EVENTS] __uninitialized;
 	const size_t size = sizeof(events[0]);
 	bool faulted = false;
 	ssize_t total = 0;
@@ -386,7 +386,7 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
 {
 	void __user *to = u64_to_user_ptr(drain->ops);
 	unsigned int n, copied;
-	struct tw_node *nodes[TW_DRAINED];
+	struct tw_node *nodes[TW_DRAINED] __uninitialized;
 	bool more;
 
 	for (;;) {

@@ -226,6 +226,35 @@ static void test_order(void)
 	order(10 * MSEC, 2 * SEC);
 }
 
+/* The kernel's stack has something of its own where it makes up events. */
+static void test_every_byte(void)
+{
+	struct twheel_event ev[24];
+	struct twheel_info info;
+	unsigned int round, i;
+
+	fresh();
+	for (round = 0; round < 20; round++) {
+		arm_ready(ARRAY_SIZE(ev));
+		info = wheel_info(fd);
+		CHECK_EQ(info.ready, ARRAY_SIZE(ev));
+		/* calls that go deep */
+		CHECK(munmap(map_shared(PAGE), PAGE) == 0);
+		CHECK(access("/tests/nothing/of/that/kind", F_OK) != 0);
+		memset(ev, 0xff, sizeof(ev));
+		CHECK_EQ(raw_read(ev, (1 + round) * EV), (1 + round) * EV);
+		expect_rest(1 + round, ARRAY_SIZE(ev));
+		for (i = 0; i <= round; i++) {
+			CHECK(ev[i].id && ev[i].expired, "event %u", i);
+			CHECK_EQ(ev[i].user_data, i);
+			CHECK_EQ(ev[i].deadline, 1, "event %u", i);
+			CHECK_EQ(ev[i].overrun, 0, "event %u", i);
+			CHECK_EQ(ev[i].flags, 0, "event %u", i);
+			CHECK_EQ(ev[i].__reserved, 0, "event %u", i);
+		}
+	}
+}
+
 static void test_large(void)
 {
 	enum { N = 20000 };
@@ -661,6 +690,7 @@ int main(void)
 	RUN(test_too_small, "room for less than one event");
 	RUN(test_not_to_wait, "O_NONBLOCK and RWF_NOWAIT");
 	RUN(test_order, "events come in the order of their ticks");
+	RUN(test_every_byte, "every byte of an event is its own");
 	RUN(test_large, "twenty thousand events in one read");
 	RUN(test_fault, "a fault at every byte of the buffer");
 	RUN(test_fault_and_more, "what a fault put back comes first");
