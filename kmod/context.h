@@ -47,6 +47,7 @@ struct tw_user;
  *	without @lock, too
  * @closing: the timer and the worker must not be started any more
  * @stats: counters
+ * @check_saved: see tw_check_due()
  */
 struct twheel {
 	u64 nr;
@@ -74,6 +75,9 @@ struct twheel {
 	bool deferred;
 	bool closing;
 	struct twheel_stats stats;
+#ifdef TW_CHECK
+	u32 check_saved;
+#endif
 };
 
 /**
@@ -174,6 +178,13 @@ struct iov_iter;
 ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to);
 ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to);
 long tw_drain(struct twheel *tw, const struct twheel_drain *drain);
+
+/* check_context.c: invariants, see check.h */
+#ifdef TW_CHECK
+void tw_check(struct twheel *tw, s64 next, u32 room);
+#else
+static inline void tw_check(struct twheel *tw, s64 next, u32 room) {}
+#endif
 
 /**
  * tw_free_timer() - end a timer that is on no list of the wheel

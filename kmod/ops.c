@@ -343,6 +343,7 @@ void tw_end(struct twheel *tw, struct tw_batch *batch)
 	}
 	tw_program(tw, tw->wheel.next);
 	tw_table_reserve(&tw->table, 0);
+	tw_check(tw, tw->wheel.next, batch->room);
 	spare = tw_table_take_spare(&tw->table);
 	spin_unlock_bh(&tw->lock);
 

@@ -71,7 +71,9 @@
 
 /* More than a batch can have reserved, as above: else none becomes empty in one. */
 #define TW_CHUNK_NODES 9
+#ifndef TW_LAST_GEN
 #define TW_LAST_GEN 15
+#endif
 #define TW_TABLE_KEEP 0
 #define TW_FIRST_DIR 2
 #define TW_BATCH 4

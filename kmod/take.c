@@ -129,9 +129,11 @@ static void tw_taken_all(struct twheel *tw, const struct twheel_event *events,
 static void tw_take_done(struct twheel *tw)
 	__releases(&tw->lock)
 {
-	struct tw_chunk *spare = tw_table_take_spare(&tw->table);
+	struct tw_chunk *spare;
 
 	tw_program(tw, tw->wheel.next);
+	tw_check(tw, tw->wheel.next, 0);
+	spare = tw_table_take_spare(&tw->table);
 	spin_unlock_bh(&tw->lock);
 	tw_free_spare(tw, spare);
 }

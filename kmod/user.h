@@ -33,6 +33,7 @@ bool tw_user_charge(struct tw_user *user, u64 bytes);
 void tw_user_uncharge(struct tw_user *user, u64 bytes);
 bool tw_may_exceed_limits(void);
 unsigned int tw_user_default_limit(void);
+u64 tw_user_held(const struct tw_user *user);
 bool tw_user_may_run(struct tw_user *user);
 bool tw_user_may_work(struct tw_user *user);
 u64 tw_user_delay(struct tw_user *user);

@@ -223,6 +223,8 @@ static void explore(unsigned int left)
 	/* A wheel with many slots is looked through now and then only. */
 	if (TW_TURN_BITS < 6 || sequences % 64 == 0)
 		pair_check(&pair);
+	if (sequences % 4 == 0)
+		pair_check_invariants(&pair);
 	save(&snapshots[left]);
 	finish();
 	restore(&snapshots[left]);

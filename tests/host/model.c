@@ -527,6 +527,7 @@ static u64 episode(u64 seed)
 	ops = 10 + any_size(host_chance(10) ? 18 : 12);
 	for (i = 0; i < ops; i++) {
 		do_op(choose(weights, total_weight));
+		pair_check_invariants(&pair);
 		if (host_chance(check_every))
 			pair_check(&pair);
 	}

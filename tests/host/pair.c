@@ -7,6 +7,7 @@
 #include <string.h>
 #include <uapi/linux/twheel.h>
 
+#include "check.h"
 #include "host.h"
 #include "pair.h"
 
@@ -909,6 +910,20 @@ static void check_ready(const struct pair *p)
 		}
 		check_stamp(stamp, timer, error);
 	}
+}
+
+/**
+ * pair_check_invariants() - look at what must be so, if it is time to do it
+ * @p: the pair
+ */
+void pair_check_invariants(const struct pair *p)
+{
+	static u32 saved;
+
+	if (!tw_check_due(&saved, tw_check_things(&p->table, &p->wheel)))
+		return;
+	tw_check_table(&p->table);
+	tw_check_wheel(&p->wheel);
 }
 
 /**

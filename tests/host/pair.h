@@ -151,6 +151,7 @@ void pair_forward(struct pair *p);
 bool pair_step(struct pair *p, u32 budget);
 
 s64 pair_first(const struct pair *p);
+void pair_check_invariants(const struct pair *p);
 void pair_check(const struct pair *p);
 
 #endif /* PAIR_H */

@@ -6,15 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "host.h"
 #include "table.h"
 
+/* Where all is small, chunks are soon worn out, and there is soon nothing left to do. */
+#ifdef TW_SMALL_WORLD
+#define MOST_CHUNKS 256
+#define EPISODES 100
+#define OPERATIONS 2000
+#else
 #define MOST_CHUNKS 32
+#define EPISODES 200
+#define OPERATIONS 20000
+#endif
+
 #define MOST_NODES (MOST_CHUNKS << TW_CHUNK_SHIFT)
 #define MOST_CAP TW_CHUNK_CAP(TW_CHUNK_SIZE)
 #define OLD_IDS 1024U
-#define EPISODES 200
-#define OPERATIONS 20000
 
 enum node_state {
 	NODE_FREE,
@@ -79,6 +88,14 @@ static const struct tw_node *model_find(u64 id)
 	return NULL;
 }
 
+static void check_invariants(void)
+{
+	static u32 saved;
+
+	if (tw_check_due(&saved, table.nr_chunks + table.free + nr_used))
+		tw_check_table(&table);
+}
+
 static void check_find(u64 id)
 {
 	const struct tw_node *expected = model_find(id);
@@ -129,6 +146,7 @@ static void add_chunk(unsigned int cap)
 	chunks[i].used = 0;
 	chunks[i].retired = 0;
 	REQUIRE_EQ(table.free, model_free());
+	check_invariants();
 }
 
 static void reserve(u32 n)
@@ -184,6 +202,7 @@ static u32 alloc(bool hidden)
 	chunk->used++;
 	reserved_left -= !!reserved_left;
 	REQUIRE_EQ(table.free, model_free());
+	check_invariants();
 	check_find(id);
 	return index;
 }
@@ -226,9 +245,11 @@ static void free_at(u32 place)
 		    (worn ? chunk->retired == chunk->cap :
 		     model_free() - chunk->cap >= max_t(u32, TW_TABLE_KEEP, reserved));
 	tw_table_free(&table, node_at(index));
+	check_invariants();
 	take_spare(chunk, give_back);
 	REQUIRE(table.free >= reserved_left);
 	REQUIRE_EQ(table.free, model_free());
+	check_invariants();
 	check_find(ids[index]);
 }
 
@@ -390,6 +411,16 @@ static void every_made_up_id(void)
 	end();
 }
 
+/* The place in @used of a node of a chunk that is used */
+static u32 used_in(u32 nr)
+{
+	u32 place = 0;
+
+	while (used[place] >> TW_CHUNK_SHIFT != nr)
+		place++;
+	return place;
+}
+
 static void worn_out_chunk(void)
 {
 	const unsigned int cap = min_t(u32, 10, MOST_CAP);
@@ -497,7 +528,8 @@ static void memory_is_given_back(void)
 	host_seed(0);
 	begin();
 	for (i = 1; i < MOST_CHUNKS; i++) {
-		add_chunk(100 + i);
+		/* Some generations are left of each. */
+		add_chunk(min(100 + i, TW_LAST_GEN - 1));
 		alloc_all();
 	}
 	while (nr_used)

@@ -398,6 +398,7 @@ static void do_op(enum op op, struct input *in)
 		break;
 	case CHECK:
 		pair_check(&pair);
+		pair_check_invariants(&pair);
 		break;
 	default:
 		if (nr_used)

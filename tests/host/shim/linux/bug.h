@@ -17,4 +17,13 @@ void host_fail(const char *file, int line, const char *fmt, ...);
 	bad;								\
 })
 
+#define WARN_ONCE(cond, ...)						\
+({									\
+	bool wrong = (cond);						\
+									\
+	if (wrong)							\
+		host_fail(__FILE__, __LINE__, __VA_ARGS__);		\
+	wrong;								\
+})
+
 #endif /* SHIM_LINUX_BUG_H */
