@@ -50,32 +50,28 @@ static struct tw_chunk *add_chunk(void)
 }
 
 /*
- * The first chunk is full, the second is worn out and half full, so is the third but
- * for that, and the fourth is to be given back.
+ * The first chunk is full, the second is worn out and has a node in use, the third one
+ * in use and three that are free, and the fourth is to be given back. All but the second
+ * could be used on.
  */
 static void make_table(void)
 {
-	struct tw_node *node = NULL;
 	unsigned int i;
 
 	tw_table_init(&table);
 	tw_table_grow(&table, dir, ARRAY_SIZE(dir));
 	chunks[1] = add_chunk();
 	for (i = 0; i < CAP; i++)
-		alloc();
+		tw_table_alloc_hidden(&table);
 	chunks[2] = add_chunk();
-	for (i = 0; i < TW_LAST_GEN; i++) {
-		if (i >= CAP)
-			tw_table_free(&table, node);
-		node = alloc();
-	}
-	tw_table_free(&table, node);
-	tw_table_free(&table, &chunks[2]->nodes[1]);
+	for (i = 0; i < CAP; i++)
+		alloc();
+	for (i = 2; i <= CAP; i++)
+		tw_table_free(&table, &chunks[2]->nodes[i]);
 	chunks[3] = add_chunk();
 	alloc();
-	alloc();
 	chunks[4] = add_chunk();
-	tw_table_free(&table, alloc());
+	tw_table_free(&table, tw_table_alloc_hidden(&table));
 }
 
 static void make_wheel(void)
@@ -122,60 +118,49 @@ static const char *break_chunk(unsigned int nr)
 		first_free()->gen = 1;
 		return "!chunk->nodes[place].gen";
 	case 3:
-		first_free()->free = 0;
-		return "!left";
-	case 4:
 		first_free()->free = chunks[3]->free;
-		return "!offset";
+		return "left";
+	case 4:
+		first_free()->free = 0;
+		return "!left || tw_chunk_worn_out(chunk)";
 	case 5:
-		chunks[1]->nodes[1].gen = CAP + 1;
+		chunks[3]->nodes[1].gen = 2;
 		return "chunk->nodes[place].gen <= chunk->gen";
 	case 6:
-		chunks[2]->nodes[1].gen = 1;
+		chunks[2]->nodes[2].gen = 1;
+		chunks[2]->nodes[3].gen = 1;
 		return "live <= tw_chunk_used(chunk)";
 	case 7:
-		chunks[3]->gen = TW_LAST_GEN;
-		return "!tw_chunk_worn_out(chunk)";
+		chunks[3]->used = CAP + 1;
+		return "chunk->used <= tw_cap(chunk)";
 	case 8:
+		chunks[1]->kept = CAP;
+		return "chunk->kept <= tw_cap(chunk) - chunk->used";
+	case 9:
 		chunks[3]->kept = 1;
 		return "!chunk->kept";
-	case 9:
-		chunks[3]->used = CAP;
-		return "chunk->used < tw_cap(chunk)";
 	case 10:
-		chunks[2]->used = 0;
-		return "nr == TW_FIRST_CHUNK";
-	case 11:
-		chunks[1]->used = 0;
-		return "tw_chunk_worn_out(chunk)";
-	case 12:
-		chunks[1]->used = 0;
-		chunks[1]->gen = TW_LAST_GEN;
-		return "!chunk->kept";
-	case 13:
-		chunks[2]->used = 2;
-		return "chunk->used == 1";
-	case 14:
-		chunks[2]->kept = CAP;
-		return "chunk->kept < tw_cap(chunk)";
-	case 15:
 		chunks[1]->kept--;
-		return "tw_chunk_worn_out(chunk) || tw_chunk_used(chunk) == tw_cap(chunk)";
-	case 16:
+		chunks[1]->used++;
+		return "chunk->used == 1";
+	case 11:
+		chunks[2]->used = 0;
+		return "chunk->free || nr == TW_FIRST_CHUNK";
+	case 12:
 		chunks[1]->base = chunks[2]->base;
 		return "chunk->base == nr << TW_CHUNK_SHIFT";
-	case 17:
+	case 13:
 		chunks[3]->end = 1;
 		return "chunk->end > 1";
-	case 18:
+	case 14:
 		chunks[3]->end = U16_MAX;
 		return "chunk->end * sizeof(struct tw_node) <= TW_CHUNK_SIZE";
-	case 19:
+	case 15:
 		chunks[3]->no_gen = 1;
 		return "!chunk->no_gen";
-	case 20:
-		chunks[3]->gen = TW_LAST_GEN + 1;
-		return "chunk->gen <= TW_LAST_GEN";
+	case 16:
+		chunks[2]->gen = TW_LAST_GEN + 1;
+		return "chunk->gen <= TW_LAST_GEN - free";
 	}
 	return NULL;
 }
@@ -211,11 +196,11 @@ static const char *break_table(unsigned int nr)
 		return "table->dir[nr].chunk == &tw_no_chunk";
 	case 7:
 		dir[3].chunk = &tw_no_chunk;
-		dir[3].gen = TW_LAST_GEN;
+		dir[3].gen = TW_WORN_GEN;
 		table.unused = 3;
 		table.partial = NULL;
 		table.free = 0;
-		return "table->dir[nr].gen < TW_LAST_GEN";
+		return "table->dir[nr].gen < TW_WORN_GEN";
 	case 8:
 		table.unused = TW_NO_CHUNK;
 		return "!left";
@@ -264,7 +249,7 @@ static const char *break_wheel(unsigned int nr)
 		return "(wheel->levels >> level & 1) == tw_occupied(wheel, level)";
 	case 2:
 		wheel.done--;
-		return "wheel->done >= (wheel->clk - 1 - wheel->clock.shift) * wheel->clock.tick";
+		return "wheel->done == done || (wheel->set_back && wheel->done > done)";
 	case 3:
 		wheel.pending = 0;
 		return "!wheel->pending == !wheel->levels";
@@ -328,6 +313,9 @@ static const char *break_wheel(unsigned int nr)
 	case 20:
 		wheel.pending++;
 		return "wheel->pending == pending";
+	case 21:
+		wheel.base++;
+		return "wheel->base == wheel->clock.shift + 1";
 	}
 	return NULL;
 }

@@ -453,7 +453,7 @@ static void worn_out_chunk(void)
 	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, 3);
 	check_all();
 	while (chunks[2].memory)
-		free_at(cap);
+		free_at(used_in(2));
 	check_all();
 	alloc_all();
 	add_chunk(cap);
@@ -528,8 +528,8 @@ static void memory_is_given_back(void)
 	host_seed(0);
 	begin();
 	for (i = 1; i < MOST_CHUNKS; i++) {
-		/* Some generations are left of each. */
-		add_chunk(min(100 + i, TW_LAST_GEN - 1));
+		/* So that none is worn out */
+		add_chunk(min_t(u32, 100 + i, TW_WORN_GEN - 1));
 		alloc_all();
 	}
 	while (nr_used)
@@ -540,7 +540,7 @@ static void memory_is_given_back(void)
 
 	/* All numbers are used again before there is a new one. */
 	for (i = 2; i < MOST_CHUNKS; i++)
-		add_chunk(10);
+		add_chunk(min_t(u32, 10, MOST_CAP));
 	REQUIRE_EQ(table.nr_chunks, MOST_CHUNKS);
 	alloc_all();
 	end();
