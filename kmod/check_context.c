@@ -130,7 +130,7 @@ static bool tw_check_limits(const struct twheel *tw, u32 room)
 }
 
 /* The timer will come in time, or else the worker. */
-static bool tw_check_wakeup(const struct twheel *tw, s64 next)
+static bool tw_check_wakeup(struct twheel *tw, s64 next)
 {
 	return tw_so(tw->timer_tick <= next || tw->closing) &&
 	       tw_so(tw->timer_tick == TW_NEVER || hrtimer_active(&tw->timer) ||
