@@ -95,7 +95,6 @@ static bool tw_check_held(const struct twheel *tw)
 		if (!tw_check_nodes(tw, &tw->wheel.slots[i], &seen))
 			return false;
 	return tw_so(seen.remote == tw->shared_nodes) &&
-	       tw_so(seen.timers == tw_timers(tw)) &&
 	       /* Else nodes are lost. */
 	       tw_so(seen.timers + seen.periods == memory.used) &&
 	       tw_so(tw_user_held(tw->user) >= memory.bytes);
@@ -118,8 +117,7 @@ static bool tw_check_shared(const struct twheel *tw)
 	}
 	return tw_so(shared->pending == pending) && tw_so(tw->shared_nodes == nodes) &&
 	       tw_so(shared->ring_mask >= shared->nr - 1) &&
-	       tw_so(shared->scan.next <= DIV_ROUND_UP(shared->nr_groups, 64)) &&
-	       tw_so(shared->scan.next || !shared->scan.groups);
+	       tw_so(shared->scan.next <= DIV_ROUND_UP(shared->nr_groups, 64));
 }
 
 /* No more is held than was allowed, and what was set aside is there. */
