@@ -148,7 +148,7 @@ static enum tw_left tw_run(struct twheel *tw, bool *wake)
 				      budget - step.budget);
 	tw->stats.longest_run = max_t(u64, tw->stats.longest_run,
 				      ktime_to_ns(ktime_sub(ktime_get(), start)));
-	tw_check(tw, max(tw->wheel.next, step.now + 1), 0);
+	tw_check(tw, dirty ? TW_NEVER : max(tw->wheel.next, step.now + 1), 0);
 	if (!(more || dirty) || tw->closing) {
 		WRITE_ONCE(tw->deferred, false);
 		return TW_NOTHING_LEFT;

@@ -13,6 +13,12 @@
 
 #ifndef TW_SMALL_WORLD
 
+/*
+ * Length and alignment of a chunk: little is lost, and it can be had always. The first
+ * one has the slots of the wheel, too.
+ */
+#define TW_CHUNK_SIZE 32768
+
 /* Nodes of a chunk, less what its size leaves no room for */
 #define TW_CHUNK_NODES 1023
 
@@ -69,6 +75,7 @@
 
 #else /* TW_SMALL_WORLD */
 
+#define TW_CHUNK_SIZE 8192
 /* More than a batch can have reserved, as above: else none becomes empty in one. */
 #define TW_CHUNK_NODES 9
 #ifndef TW_LAST_GEN

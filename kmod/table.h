@@ -20,9 +20,6 @@
 
 #include "sizes.h"
 
-/* Length and alignment of a chunk: little is lost, and it can be had always. */
-#define TW_CHUNK_SIZE 32768
-
 /*
  * An index is the number of a chunk and the place of the node in it. The number 0
  * is of no chunk, and the place 0 of no node.

@@ -66,6 +66,10 @@ static void make_table(void)
 	chunks[2] = add_chunk();
 	for (i = 0; i < CAP; i++)
 		alloc();
+	while (!tw_chunk_worn_out(chunks[2])) {
+		tw_table_free(&table, &chunks[2]->nodes[CAP]);
+		alloc();
+	}
 	for (i = 2; i <= CAP; i++)
 		tw_table_free(&table, &chunks[2]->nodes[i]);
 	chunks[3] = add_chunk();

@@ -209,7 +209,8 @@ static bool room(void)
 	while (!pair.table.free) {
 		if (!pair_has_room(&pair))
 			return false;
-		pair_add_chunk(&pair, caps[host_below(ARRAY_SIZE(caps))]);
+		pair_add_chunk(&pair, min_t(u32, caps[host_below(ARRAY_SIZE(caps))],
+					    TW_CHUNK_CAP(TW_CHUNK_SIZE)));
 	}
 	return true;
 }

@@ -211,7 +211,7 @@ static void test_wheel_limit(void)
  * The memory of a user's wheels is what counts, in pieces. To each wheel there come
  * some more bytes, for which half a piece is plenty here.
  */
-#define PIECE 32768L
+#define PIECE (small_world() ? 8192L : 32768L)
 #define TIMER 40L
 
 /* How many timers the first piece of a wheel holds, and each further one */

@@ -299,7 +299,7 @@ static void test_numbers(void)
 /* ---- blocks ---- */
 
 /* The numbers of a block, which the kernel looks at together */
-#define BLOCK 32
+#define BLOCK (small_world() ? 8 : 32)
 
 /* One of each block, each time at another place in it */
 static bool is_picked(__u32 i)

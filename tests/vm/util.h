@@ -38,6 +38,14 @@
 #define MSEC 1000000ULL
 #define SEC 1000000000ULL
 #define HOUR (3600 * SEC)
+
+/* Is the module one of which all constants are tiny? See kmod/sizes.h. */
+static inline bool small_world(void)
+{
+	const char *world = getenv("WORLD");
+
+	return world && !strcmp(world, "small");
+}
 #define KTIME_MAX 0x7fffffffffffffffULL
 #define PAGE 4096UL
 
