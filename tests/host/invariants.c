@@ -309,8 +309,7 @@ static const char *break_wheel(unsigned int nr)
 		tw_wheel_del(&wheel, &nodes[PLAIN]);
 		tw_wheel_del(&wheel, &nodes[SLACK]);
 		wheel.next = 20;
-		return "!level || slot->count <= TW_SMALL_SLOT || "
-		       "wheel->next <= (position - 1) << shift";
+		return "!level || slot->count <= TW_SMALL_SLOT";
 	case 19:
 		nodes[READY].flags = 0;
 		nodes[READY].deadline = 20 * TICK;

@@ -38,6 +38,11 @@
 #define MSEC 1000000ULL
 #define SEC 1000000000ULL
 #define HOUR (3600 * SEC)
+#define KTIME_MAX 0x7fffffffffffffffULL
+#define PAGE 4096UL
+
+/* Nothing takes so long that works; a machine under load is slow, not dead */
+#define PATIENCE_MS 20000
 
 /* Is the module one of which all constants are tiny? See kmod/sizes.h. */
 static inline bool small_world(void)
@@ -46,11 +51,6 @@ static inline bool small_world(void)
 
 	return world && !strcmp(world, "small");
 }
-#define KTIME_MAX 0x7fffffffffffffffULL
-#define PAGE 4096UL
-
-/* Nothing takes so long that works; a machine under load is slow, not dead */
-#define PATIENCE_MS 20000
 
 static inline __u64 now(clockid_t clock)
 {
