@@ -17,6 +17,9 @@
 #include "submit.h"
 #include "validate.h"
 
+/* So many runs a reader does of what was deferred, before it sleeps as others do */
+#define TW_ASSIST_RUNS 1024
+
 static int tw_open(struct inode *inode, struct file *file)
 {
 	struct twheel *tw = tw_create();
@@ -50,13 +53,15 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	struct twheel *tw = file->private_data;
 	bool nowait = file->f_flags & O_NONBLOCK ||
 		      iocb->ki_flags & IOCB_NOWAIT;
+	unsigned int runs = 0;
 	ssize_t ret;
 
 	if (iov_iter_count(to) < (tw_counts(tw) ? sizeof(u64) :
 						  sizeof(struct twheel_event)))
 		return -EINVAL;
 	for (;;) {
-		bool more = tw_assist(tw);
+		/* Others can make it that there is always more. */
+		bool more = runs++ < TW_ASSIST_RUNS && tw_assist(tw);
 
 		/* It may be set up while this waits: what is ready is a count then. */
 		if (tw_counts(tw))

@@ -125,8 +125,11 @@ static enum tw_left tw_run(struct twheel *tw, bool *wake)
 	bool more = true, dirty = false;
 
 	lockdep_assert_held(&tw->lock);
-	/* Its callback may have come and found the lock taken, see tw_timer_fn(). */
-	if (!hrtimer_is_queued(&tw->timer))
+	/*
+	 * Its callback may have come and found the lock taken, see tw_timer_fn(). Or it
+	 * is deferred, which is beside the point for who does this in his own time.
+	 */
+	if (tw->deferred || !hrtimer_is_queued(&tw->timer))
 		tw->timer_tick = TW_NEVER;
 	step.stamp = tw_now(tw, &step.now);
 	if (tw->shared)
@@ -195,8 +198,13 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	ktime_t start = ktime_get();
 	bool more = true, wake = false;
 
-	/* A program can have any number of threads that take it, one after the other. */
-	if (!spin_trylock(&tw->lock)) {
+	/*
+	 * A program can have any number of threads that take it, one after the other.
+	 * (With PREEMPT_RT this waits as a thread, and has them hurry.)
+	 */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		spin_lock(&tw->lock);
+	} else if (!spin_trylock(&tw->lock)) {
 		tw_queue_worker(tw);
 		return HRTIMER_NORESTART;
 	}
@@ -236,26 +244,33 @@ static enum tw_left tw_run_once(struct twheel *tw)
 }
 
 /*
- * The same in a wheel with shared timers. To make the kernel look at one costs its
- * program no more than a store, so the time of that counts as the user's, and when the
- * share of this processor is used up, the timer goes on later.
+ * The same by the worker. What a plain wheel has to cascade was paid for when its timers
+ * were armed. But to make the kernel look at a shared timer costs its program no more
+ * than a store, and there may be very many to be woken: the time of that counts as the
+ * user's. When the share of this processor is used up, the timer goes on with shared
+ * timers later.
  */
-static enum tw_left tw_run_shared_once(struct twheel *tw)
+static enum tw_left tw_work_once(struct twheel *tw)
 {
+	bool shared = tw_shared_of(tw);
 	enum tw_left left = TW_NOTHING_LEFT;
-	ktime_t start = ktime_get();
 	bool wake = false;
+	ktime_t start;
 
 	spin_lock_bh(&tw->lock);
-	if (tw_user_may_work(tw->user)) {
+	start = ktime_get();
+	if (!shared || tw_user_may_work(tw->user))
 		left = tw_run(tw, &wake);
-		tw_user_ran(tw->user, ktime_to_ns(ktime_sub(ktime_get(), start)));
-	} else {
+	else
 		tw_defer(tw);
-	}
 	spin_unlock_bh(&tw->lock);
+	if (!shared)
+		start = ktime_get();
 	if (wake)
 		tw_wake(tw);
+	local_bh_disable();
+	tw_user_ran(tw->user, ktime_to_ns(ktime_sub(ktime_get(), start)));
+	local_bh_enable();
 	cond_resched();
 	return left;
 }
@@ -267,7 +282,7 @@ void tw_work_fn(struct work_struct *work)
 	enum tw_left left;
 
 	do {
-		left = tw_shared_of(tw) ? tw_run_shared_once(tw) : tw_run_once(tw);
+		left = tw_work_once(tw);
 		if (left == TW_LEFT_FOR_LATER && !(++runs % TW_PACE_RUNS))
 			usleep_range(TW_PACE_US, 2 * TW_PACE_US);
 	} while (left != TW_NOTHING_LEFT);

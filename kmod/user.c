@@ -7,6 +7,7 @@
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -32,6 +33,12 @@
  * would cost as much again, which nobody counts.
  */
 #define TW_WORKER_NS (8 * TW_SHARE_NS)
+
+/*
+ * Whatever takes longer was interrupted by others: by the host of a virtual machine, say.
+ * (With a hundred thousand to be woken it comes near to this.)
+ */
+#define TW_RAN_MOST_NS (10 * NSEC_PER_MSEC)
 
 /* The part of the memory that a user may have, unless set otherwise */
 #define TW_LIMIT_PART 25
@@ -214,10 +221,12 @@ void tw_user_uncharge(struct tw_user *user, u64 bytes)
 unsigned int tw_user_default_limit(void)
 {
 	struct sysinfo info;
+	u64 bytes;
 
 	si_meminfo(&info);
-	return clamp_t(u64, (u64)(info.totalram - info.totalhigh) * PAGE_SIZE /
-			    TW_LIMIT_PART / TW_TIMER_BYTES, 1, TW_MOST_TIMERS);
+	bytes = (u64)(info.totalram - info.totalhigh) * PAGE_SIZE;
+	return clamp_t(u64, div_u64(bytes, TW_LIMIT_PART * TW_TIMER_BYTES),
+		       1, TW_MOST_TIMERS);
 }
 
 /* For how long the user's wheels kept this processor, beyond what is paid off by now */
@@ -225,10 +234,12 @@ static u64 tw_user_owes(struct tw_user *user)
 {
 	struct tw_share *share = this_cpu_ptr(user->shares);
 	u64 window = ktime_get() >> TW_WINDOW_SHIFT;
+	u64 ns = share->ns;
 
-	share->ns -= min(share->ns, (window - share->window) * TW_SHARE_NS);
+	ns -= min(ns, (window - share->window) * TW_SHARE_NS);
 	share->window = window;
-	return share->ns;
+	share->ns = ns;
+	return ns;
 }
 
 /**
@@ -287,5 +298,5 @@ u64 tw_user_delay(struct tw_user *user)
  */
 void tw_user_ran(struct tw_user *user, u64 ns)
 {
-	this_cpu_ptr(user->shares)->ns += ns;
+	this_cpu_ptr(user->shares)->ns += min_t(u64, ns, TW_RAN_MOST_NS);
 }

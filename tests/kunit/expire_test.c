@@ -13,8 +13,11 @@
 /* (User-mode Linux has a user.h of its own.) */
 #include "kmod/user.h"
 
-/* For so long a wheel is put off whose user has few of them, in ns */
+/* For so long a wheel is deferred whose user has few of them, in ns */
 #define DELAY BIT(18)
+
+/* The share of a user in that */
+#define SHARE (DELAY / 8)
 
 /* What a node has to have until it is due, so that there is time, in ns */
 #define AHEAD 20000
@@ -72,10 +75,11 @@ static void sleep_until(s64 ns)
 	usleep_range(us, us + 1);
 }
 
-/* What is over its user's share does not wait for the next tick, be it ever so long. */
-static void put_off_by_less_than_a_tick(struct kunit *test)
+/* A timer comes when its user has taken so many shares of the time. */
+static void expect_deferred(struct kunit *test, unsigned int shares)
 {
 	struct twheel *tw = wheel_of(test, NSEC_PER_SEC);
+	s64 delay = shares * DELAY;
 	s64 due = (ktime_get_ns() / NSEC_PER_SEC + 2) * NSEC_PER_SEC;
 	s64 before, after, until;
 
@@ -86,7 +90,7 @@ static void put_off_by_less_than_a_tick(struct kunit *test)
 	while (ktime_get_ns() < due || ktime_get_ns() % DELAY > DELAY / 2)
 		udelay(5);
 	tw_user_may_run(tw->user);
-	tw_user_ran(tw->user, DELAY);
+	tw_user_ran(tw->user, shares * SHARE);
 	before = ktime_get_ns();
 	local_bh_enable();
 	after = ktime_get_ns();
@@ -94,10 +98,37 @@ static void put_off_by_less_than_a_tick(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, tw->stats.deferred, 1);
 	KUNIT_EXPECT_EQ(test, tw->stats.expired, 0);
-	KUNIT_EXPECT_GE(test, until, before + DELAY);
-	KUNIT_EXPECT_LE(test, until, after + DELAY);
-	sleep_until(after + 2 * DELAY);
+	KUNIT_EXPECT_GE(test, until, before + delay);
+	KUNIT_EXPECT_LE(test, until, after + delay);
+	sleep_until(after + delay + DELAY);
 	KUNIT_EXPECT_EQ(test, tw->stats.expired, 1);
+}
+
+/* What is over its user's share does not wait for the next tick, be it ever so long. */
+static void deferred_by_less_than_a_tick(struct kunit *test)
+{
+	expect_deferred(test, 1);
+}
+
+/* What was taken of later shares is paid off first. */
+static void deferred_until_shares_are_paid_off(struct kunit *test)
+{
+	expect_deferred(test, 20);
+}
+
+/* A worker may take eight shares, the timer one; both are the user's. */
+static void worker_may_take_eight_shares(struct kunit *test)
+{
+	struct tw_user *user = wheel_of(test, NSEC_PER_SEC)->user;
+
+	local_bh_disable();
+	KUNIT_EXPECT_TRUE(test, tw_user_may_run(user));
+	tw_user_ran(user, SHARE);
+	KUNIT_EXPECT_FALSE(test, tw_user_may_run(user));
+	KUNIT_EXPECT_TRUE(test, tw_user_may_work(user));
+	tw_user_ran(user, 7 * SHARE);
+	KUNIT_EXPECT_FALSE(test, tw_user_may_work(user));
+	local_bh_enable();
 }
 
 /*
@@ -146,7 +177,9 @@ static void timer_before_its_time_is_not_started(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(timer_before_its_time_is_not_started),
-	KUNIT_CASE(put_off_by_less_than_a_tick),
+	KUNIT_CASE(deferred_by_less_than_a_tick),
+	KUNIT_CASE(deferred_until_shares_are_paid_off),
+	KUNIT_CASE(worker_may_take_eight_shares),
 	KUNIT_CASE(large_slot_leaves_no_time),
 	{}
 };

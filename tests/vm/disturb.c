@@ -642,18 +642,6 @@ static void test_wheel_limit(void)
 }
 
 /*
- * In a small world (kmod/sizes.h), the wheel's first piece is soon worn out, and with it
- * all that the wheel may have.
- */
-static bool small_world(void)
-{
-	char budget[16];
-
-	read_text(PARAMETERS "budget", budget, sizeof(budget));
-	return atoi(budget) == 8;
-}
-
-/*
  * The user's limit is one of memory, which comes in pieces, so nobody says which timer
  * is the first that is refused. But what is done is done, what is refused is not, and
  * where a timer has ended one can be armed.
@@ -685,6 +673,7 @@ static void test_user_limit(void)
 			if (!w->limited)
 				WRONG("a limit of %u refused nothing", room_for[l]);
 			take_all(w);
+			/* A small first piece may be worn out by now. */
 			tight = !w->armed || small_world();
 			do_single(w, 'A', FAULT_NONE);
 			set_user_limit(0);
