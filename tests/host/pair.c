@@ -161,6 +161,10 @@ void pair_init(struct pair *p, u32 tick, s64 now, bool settable, s64 shift)
 	tw_clock_set(&clock, settable ? TWHEEL_CLOCK_REALTIME :
 					TWHEEL_CLOCK_MONOTONIC, tick);
 	clock.shift = shift;
+	/* Whatever was in the memory before */
+	memset(&p->table, 0xa5, sizeof(p->table));
+	memset(&p->wheel, 0xa5, sizeof(p->wheel));
+	memset(p->slots, 0xa5, sizeof(p->slots));
 	tw_table_init(&p->table);
 	tw_wheel_init(&p->wheel, &clock, pair_tick(p));
 	p->settable = settable;

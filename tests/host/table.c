@@ -174,8 +174,12 @@ static u32 alloc(bool hidden)
 		node = tw_table_alloc_hidden(&table);
 		id = tw_id(node);
 		REQUIRE_EQ(id >> 32, 0);
-	} else {
+	} else if (host_chance(2)) {
 		node = tw_table_alloc(&table, &id);
+		REQUIRE_EQ(tw_id(node), id);
+	} else {
+		node = tw_table_alloc_uncounted(&table, &id);
+		table.free--;
 		REQUIRE_EQ(tw_id(node), id);
 	}
 	index = id;
@@ -189,8 +193,8 @@ static u32 alloc(bool hidden)
 	REQUIRE(nodes[index] == NODE_FREE);
 
 	if (!hidden) {
-		/* Ever newer: so no id is given out twice. */
-		REQUIRE(id >> 32 > chunk->gen);
+		/* The next one: so no id is given out twice, and none is left out. */
+		REQUIRE_EQ(id >> 32, chunk->gen + 1);
 		REQUIRE(id >> 32 <= TW_LAST_GEN);
 		chunk->gen = id >> 32;
 	}
