@@ -53,7 +53,7 @@ install:
 	@DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) $(if $(KDIR),KDIR=$(KDIR)) scripts/install
 
 mutants:
-	tests/mutants/run
+	@tests/mutants/run; status=$$?; tests/mutants/generated && exit $$status
 
 matrix:
 	@scripts/deps matrix
