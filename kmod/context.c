@@ -16,6 +16,8 @@
 
 /* The first chunk of a wheel has the slots behind its nodes. */
 #define TW_SLOTS_OFFSET (TW_CHUNK_SIZE - TW_SLOTS * sizeof(struct tw_slot))
+#define TW_FIRST_CAP							\
+	min_t(u32, TW_SLOTS_OFFSET / sizeof(struct tw_node) - 1, TW_CHUNK_CAP)
 
 static atomic64_t tw_next_nr;
 
@@ -37,7 +39,7 @@ struct twheel *tw_create(void)
 	BUILD_BUG_ON(offsetof(struct tw_chunk, no_gen) !=
 		     offsetof(struct tw_node, gen));
 	BUILD_BUG_ON(sizeof(struct tw_chunk) != sizeof(struct tw_node));
-	BUILD_BUG_ON(TW_CHUNK_CAP(TW_CHUNK_SIZE) > TW_CHUNK_MASK);
+	BUILD_BUG_ON(TW_CHUNK_CAP > TW_CHUNK_MASK);
 	/* See tw_place(). */
 	BUILD_BUG_ON(sizeof(struct tw_node) != 40 || TW_CHUNK_SIZE > 32768);
 	BUILD_BUG_ON(TW_SLOTS * TW_SLOT_UNITS > U16_MAX);
@@ -366,8 +368,7 @@ static int tw_add_chunk(struct twheel *tw)
 		tw_user_uncharge(tw->user, TW_CHUNK_SIZE);
 		return -ENOMEM;
 	}
-	tw_chunk_format(chunk, TW_CHUNK_CAP(first ? TW_SLOTS_OFFSET :
-						    TW_CHUNK_SIZE));
+	tw_chunk_format(chunk, first ? TW_FIRST_CAP : TW_CHUNK_CAP);
 	spin_lock_bh(&tw->lock);
 	/* Unless another thread was faster: then the caller looks again. */
 	still_first = table->nr_chunks == TW_FIRST_CHUNK;
@@ -379,10 +380,9 @@ static int tw_add_chunk(struct twheel *tw)
 		chunk = NULL;
 	}
 	spin_unlock_bh(&tw->lock);
-	if (chunk) {
-		kfree(chunk);
+	if (chunk)
 		tw_user_uncharge(tw->user, TW_CHUNK_SIZE);
-	}
+	kfree(chunk);
 	return 0;
 }
 

@@ -51,7 +51,7 @@ struct tw_entry *tw_table_grow(struct tw_table *table, struct tw_entry *dir,
 /**
  * tw_chunk_format() - make memory ready for tw_table_add()
  * @chunk: the memory, aligned to TW_CHUNK_SIZE
- * @cap: nodes that it holds, 1 to TW_CHUNK_CAP(TW_CHUNK_SIZE)
+ * @cap: nodes that it holds, 1 to TW_CHUNK_CAP
  *
  * This is the long part of adding a chunk, and needs no lock.
  */

@@ -133,10 +133,10 @@ struct tw_chunk {
 	};
 };
 
-/* Nodes that fit into @size bytes of a chunk, its head included. */
-#define TW_CHUNK_CAP(size)						\
-	((size) / sizeof(struct tw_node) - 1 < TW_CHUNK_NODES ?		\
-	 (size) / sizeof(struct tw_node) - 1 : TW_CHUNK_NODES)
+/* Nodes that a chunk holds besides its head, if all of its memory is theirs */
+#define TW_CHUNK_CAP							\
+	(TW_CHUNK_SIZE / sizeof(struct tw_node) - 1 < TW_CHUNK_NODES ?	\
+	 TW_CHUNK_SIZE / sizeof(struct tw_node) - 1 : TW_CHUNK_NODES)
 
 /**
  * struct tw_entry - directory entry of a chunk

@@ -6,6 +6,7 @@
 #ifndef TW_USER_H
 #define TW_USER_H
 
+#include <linux/bits.h>
 #include <linux/gfp.h>
 #include <linux/types.h>
 
@@ -25,7 +26,7 @@ extern unsigned int tw_max_timers;
 extern unsigned int tw_max_user_timers;
 
 /* The end of what may be set */
-#define TW_MOST_TIMERS (1U << 30)
+#define TW_MOST_TIMERS BIT(30)
 
 struct tw_user *tw_user_get(void);
 void tw_user_put(struct tw_user *user);

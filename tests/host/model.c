@@ -202,7 +202,7 @@ static u32 any_used(void)
 
 static bool room(void)
 {
-	static const unsigned int caps[] = { 1, 7, 102, 409, TW_CHUNK_CAP(TW_CHUNK_SIZE) };
+	static const unsigned int caps[] = { 1, 7, 102, 409, TW_CHUNK_CAP };
 
 	if (nr_used >= most)
 		return false;
@@ -210,7 +210,7 @@ static bool room(void)
 		if (!pair_has_room(&pair))
 			return false;
 		pair_add_chunk(&pair, min_t(u32, caps[host_below(ARRAY_SIZE(caps))],
-					    TW_CHUNK_CAP(TW_CHUNK_SIZE)));
+					    TW_CHUNK_CAP));
 	}
 	return true;
 }

@@ -22,7 +22,7 @@
 #endif
 
 #define MOST_NODES (MOST_CHUNKS << TW_CHUNK_SHIFT)
-#define MOST_CAP TW_CHUNK_CAP(TW_CHUNK_SIZE)
+#define MOST_CAP TW_CHUNK_CAP
 #define OLD_IDS 1024U
 
 enum node_state {

@@ -76,7 +76,7 @@ struct tw_wheel *fixture_wheel(struct kunit *test, s64 now, unsigned int nodes)
 	while (f->table.free < nodes)
 		fixture_chunk(test, &f->table,
 			      min_t(u32, nodes - f->table.free,
-				    TW_CHUNK_CAP(TW_CHUNK_SIZE)));
+				    TW_CHUNK_CAP));
 	prandom_seed_state(&f->rnd, now + nodes);
 	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, FIXTURE_TICK);
 	tw_wheel_init(&f->wheel, &clock, now);

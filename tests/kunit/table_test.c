@@ -8,7 +8,7 @@
 #include "fixture.h"
 
 /* Most nodes of a chunk, and how far the indices of two chunks are apart */
-#define CHUNK TW_CHUNK_CAP(TW_CHUNK_SIZE)
+#define CHUNK TW_CHUNK_CAP
 #define NUMBERS (TW_CHUNK_MASK + 1)
 
 static struct tw_table *new_table(struct kunit *test)

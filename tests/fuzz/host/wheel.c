@@ -140,7 +140,7 @@ static struct pair_want take_want(struct input *in, s64 deadline)
 static void add_chunk(unsigned int cap, u32 left)
 {
 	static const unsigned int caps[] = {
-		1, 7, 102, 409, TW_CHUNK_CAP(TW_CHUNK_SIZE),
+		1, 7, 102, 409, TW_CHUNK_CAP,
 	};
 	u32 gen = TW_WORN_GEN - left;
 
