@@ -8,7 +8,7 @@
  *
  * Environment: TIMES=N for so many rounds.
  *
- * module parameters: max_user_timers=1300000
+ * module parameters: max_user_timers=1500000
  * most seconds: 300
  */
 #include "util.h"
@@ -205,7 +205,7 @@ static void round_killed(void)
 	pid_t witness;
 
 	memset(shared, 0, sizeof(*shared));
-	set_limit("1300000");
+	set_limit("1500000");
 	witness = tap_fork(witness_child);
 	CHECK(WAIT_FOR(number(COUNTERS, "open ") == 1));
 	before = free_memory();
@@ -225,7 +225,7 @@ static void round_killed(void)
 	CHECK(WAIT_FOR(before - free_memory() < KEPT),
 	      "of %lld kB, %lld are not back", before - with,
 	      before - free_memory());
-	set_limit("1000");
+	set_limit("3000");
 	set(&shared->checked);
 	tap_join(witness);
 }

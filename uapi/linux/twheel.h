@@ -270,7 +270,8 @@ struct twheel_submit {
  * number. Timers that are ready stay, for read(2).
  * Less than @nr with more pending are taken when a signal comes or when the
  * array can't be written further on; with none taken the call then fails
- * with %EINTR or %EFAULT.
+ * with %EINTR or %EFAULT. Elements behind those that it gives may be written
+ * over.
  */
 struct twheel_drain {
 	__u32 size;
