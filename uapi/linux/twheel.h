@@ -121,8 +121,9 @@
  * @tick: out: this wheel's tick, in ns
  * @wheel_limit: out: most timers of any wheel (module parameter)
  * @user_limit: out: most memory of all wheels of one user, in timers of 40 bytes
- *	(module parameter). A wheel takes 2 KB, its timers pieces of 32 KB, shared
- *	timers up to 30 bytes each
+ *	(module parameter). A wheel takes 2 KB, its timers pieces of 32 KB, of
+ *	which a periodic one takes twice as much; shared timers up to 30 bytes
+ *	each, in whole pages, and a piece
  * @limit: out: most timers of this wheel
  * @pending: out: timers of this wheel that are armed and not expired
  * @ready: out: timers of this wheel that are expired and not read
