@@ -45,7 +45,7 @@ struct model {
 };
 
 /* One at a time; here, as it is large */
-static struct model model;
+static struct model model __attribute__((unused));
 
 /* A new wheel */
 static inline void model_adopt(struct model *m, int fd)

@@ -393,7 +393,6 @@ static void taken_over(void)
 	memory.words[first] &= ~TWHEEL_WORD_FIRED;
 	memory.head.head += 4;
 	memory.words[NR - 1] = 2500 | TWHEEL_WORD_ARMED;
-	doorbell_interrupted = 1;
 	CHECK_EQ(twheel_shared_recover(&area), 0);
 	n = twheel_shared_take(&area, timers, 10);
 	CHECK_EQ(n, 5);
