@@ -41,14 +41,15 @@ bool tw_shared_possible(void)
 /* Lay out the area, in a head that is not yet in it. Returns its size. */
 static size_t tw_area_lay_out(struct twheel_shared *head, u32 nr)
 {
-	u32 groups = DIV_ROUND_UP(nr, TWHEEL_GROUP);
+	u32 groups = DIV_ROUND_UP(nr, TW_GROUP);
 	u32 ring = roundup_pow_of_two(nr);
 	size_t size = sizeof(*head);
 
 	*head = (struct twheel_shared){
-		.version = TWHEEL_SHARED_VERSION,
+		.size = sizeof(*head),
 		.nr = nr,
 		.ring_mask = ring - 1,
+		.group = TW_GROUP,
 		.next_wake = U64_MAX,
 	};
 	head->groups = size;
@@ -71,20 +72,20 @@ static int tw_area_alloc(struct twheel *tw, struct tw_shared *shared, u32 nr)
 {
 	size_t blocks = array_size(DIV_ROUND_UP(nr, TW_BLOCK),
 				   sizeof(struct tw_block));
-	size_t marks = array_size(nr, sizeof(struct tw_mark));
+	size_t positions = array_size(nr, sizeof(u32));
 	struct twheel_shared head;
 	u64 bytes;
 	u32 i;
 
 	shared->size = tw_area_lay_out(&head, nr);
-	bytes = shared->size + PAGE_ALIGN(blocks) + PAGE_ALIGN(marks);
+	bytes = shared->size + PAGE_ALIGN(blocks) + PAGE_ALIGN(positions);
 	if (!tw_user_charge(tw->user, bytes))
 		return -ENOSPC;
 	shared->charged = bytes;
 	shared->area = __vmalloc(shared->size, TW_GFP | __GFP_ZERO);
 	shared->blocks = __vmalloc(blocks, TW_GFP | __GFP_ZERO);
-	shared->marks = __vmalloc(marks, TW_GFP | __GFP_ZERO);
-	if (!shared->area || !shared->blocks || !shared->marks)
+	shared->positions = __vmalloc(positions, TW_GFP | __GFP_ZERO);
+	if (!shared->area || !shared->blocks || !shared->positions)
 		return -ENOMEM;
 	*shared->area = head;
 	shared->words = (void *)shared->area + head.words;
@@ -92,7 +93,7 @@ static int tw_area_alloc(struct twheel *tw, struct tw_shared *shared, u32 nr)
 	shared->dirty = (void *)shared->area + head.dirty;
 	shared->groups = (void *)shared->area + head.groups;
 	shared->ring_mask = head.ring_mask;
-	shared->nr_groups = DIV_ROUND_UP(nr, TWHEEL_GROUP);
+	shared->nr_groups = DIV_ROUND_UP(nr, TW_GROUP);
 	shared->scan.next = DIV_ROUND_UP(shared->nr_groups, 64);
 	for (i = 0; i < nr; i++) {
 		atomic64_set(&shared->words[i], TWHEEL_WORD_IDLE);
@@ -145,7 +146,7 @@ void tw_shared_destroy(struct twheel *tw, struct tw_shared *shared)
 {
 	if (!shared)
 		return;
-	vfree(shared->marks);
+	vfree(shared->positions);
 	vfree(shared->blocks);
 	vfree(shared->area);
 	tw_user_uncharge(tw->user, shared->charged);

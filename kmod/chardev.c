@@ -13,6 +13,7 @@
 #include <uapi/linux/twheel.h>
 
 #include "chardev.h"
+#include "compat.h"
 #include "context.h"
 #include "submit.h"
 #include "validate.h"
@@ -39,12 +40,12 @@ static int tw_release(struct inode *inode, struct file *file)
 }
 
 /*
- * Does read(2) give a count? (Without the lock: a SETUP at the same time comes
- * before or after, and each way of reading can stand the other one beside it.)
+ * What read(2) gives. (Without the lock: a SETUP at the same time comes before or
+ * after, and each way of reading can stand the other one beside it.)
  */
-static bool tw_counts(const struct twheel *tw)
+static u32 tw_unit(const struct twheel *tw)
 {
-	return READ_ONCE(tw->flags) & TWHEEL_SETUP_COUNT;
+	return READ_ONCE(tw->unit);
 }
 
 static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
@@ -56,18 +57,18 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	unsigned int runs = 0;
 	ssize_t ret;
 
-	if (iov_iter_count(to) < (tw_counts(tw) ? sizeof(u64) :
-						  sizeof(struct twheel_event)))
-		return -EINVAL;
 	for (;;) {
-		/* Others can make it that there is always more. */
-		bool more = runs++ < TW_ASSIST_RUNS && tw_assist(tw);
+		u32 unit = tw_unit(tw);
+		bool more;	/* Others can make it that there always is. */
 
-		/* It may be set up while this waits: what is ready is a count then. */
-		if (tw_counts(tw))
+		/* (It may be set up while this waits.) */
+		if (iov_iter_count(to) < unit)
+			return -EINVAL;
+		more = runs++ < TW_ASSIST_RUNS && tw_assist(tw);
+		if (unit == sizeof(u64))
 			ret = tw_take_count(tw, to);
 		else
-			ret = tw_take_events(tw, to);
+			ret = tw_take_events(tw, to, unit);
 		if (ret != -EAGAIN || nowait)
 			return ret;
 		/*
@@ -94,15 +95,30 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 	return tw_readable(tw) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
+/* The same as copy_from_user(), which takes longer for so little. */
+static __always_inline int tw_get_words(u64 *to, const u64 __user *from, u32 size)
+{
+	unsigned int i;
+
+	if (!user_read_access_begin(from, size))
+		return -EFAULT;
+	for (i = 0; i < size / sizeof(*to); i++)
+		unsafe_get_user(to[i], &from[i], fault);
+	user_read_access_end();
+	return 0;
+fault:
+	user_read_access_end();
+	return -EFAULT;
+}
+
 /* Take a structure in, as much of it as this kernel knows. */
 static __always_inline int tw_get_arg(void *arg, u32 size, void __user *uarg,
 				      u32 usize)
 {
 	int ret;
 
-	/* A constant length spares the kernel to check the bounds of @arg. */
 	if (likely(usize == size))
-		ret = copy_from_user(arg, uarg, size) ? -EFAULT : 0;
+		ret = tw_get_words(arg, uarg, size);
 	else
 		ret = copy_struct_from_user(arg, size, uarg, usize);
 	/* It may have been changed since it was read first. */
@@ -141,32 +157,12 @@ static long tw_ioctl_setup(struct twheel *tw, void __user *uarg, u32 usize)
 
 static long tw_ioctl_submit(struct twheel *tw, void __user *uarg, u32 usize)
 {
-	struct twheel_submit submit;
+	struct twheel_submit submit __uninitialized;
 	int ret = tw_get_arg(&submit, sizeof(submit), uarg, usize);
 
 	if (!ret)
 		ret = tw_check_array(submit.flags, submit.nr, submit.op_size);
-	return ret ?: tw_submit(tw, &submit);
-}
-
-static long tw_ioctl_arm(struct twheel *tw, void __user *uarg, u32 usize)
-{
-	return tw_submit_one(tw, uarg, usize, TWHEEL_OP_ARM);
-}
-
-static long tw_ioctl_modify(struct twheel *tw, void __user *uarg, u32 usize)
-{
-	return tw_submit_one(tw, uarg, usize, TWHEEL_OP_MODIFY);
-}
-
-static long tw_ioctl_cancel(struct twheel *tw, void __user *uarg, u32 usize)
-{
-	return tw_submit_one(tw, uarg, usize, TWHEEL_OP_CANCEL);
-}
-
-static long tw_ioctl_query(struct twheel *tw, void __user *uarg, u32 usize)
-{
-	return tw_submit_one(tw, uarg, usize, TWHEEL_OP_QUERY);
+	return ret ?: tw_submit(tw, submit.ops, submit.nr, submit.op_size);
 }
 
 static long tw_ioctl_drain(struct twheel *tw, void __user *uarg, u32 usize)
@@ -208,7 +204,7 @@ static long tw_ioctl_stats(struct twheel *tw, void __user *uarg, u32 usize)
 
 	if (ret)
 		return ret;
-	tw_get_stats(tw, &stats);
+	tw_get_stats(tw, &stats, NULL);
 	return tw_put_arg(uarg, &stats, sizeof(stats), usize);
 }
 
@@ -222,13 +218,9 @@ static const struct {
 } tw_ioctls[] = {
 #define TW_IOCTL(cmd, handler, type, last) \
 	[_IOC_NR(cmd)] = { handler, offsetofend(struct type, last) }
-	TW_IOCTL(TWHEEL_IOC_INFO, tw_ioctl_info, twheel_info, next_expiry),
-	TW_IOCTL(TWHEEL_IOC_SETUP, tw_ioctl_setup, twheel_setup, limit),
+	TW_IOCTL(TWHEEL_IOC_INFO, tw_ioctl_info, twheel_info, shared_size),
+	TW_IOCTL(TWHEEL_IOC_SETUP, tw_ioctl_setup, twheel_setup, __reserved),
 	TW_IOCTL(TWHEEL_IOC_SUBMIT, tw_ioctl_submit, twheel_submit, op_size),
-	TW_IOCTL(TWHEEL_IOC_ARM, tw_ioctl_arm, twheel_op, user_data),
-	TW_IOCTL(TWHEEL_IOC_MODIFY, tw_ioctl_modify, twheel_op, user_data),
-	TW_IOCTL(TWHEEL_IOC_CANCEL, tw_ioctl_cancel, twheel_op, user_data),
-	TW_IOCTL(TWHEEL_IOC_QUERY, tw_ioctl_query, twheel_op, user_data),
 	TW_IOCTL(TWHEEL_IOC_DRAIN, tw_ioctl_drain, twheel_drain, op_size),
 	TW_IOCTL(TWHEEL_IOC_EVENTFD, tw_ioctl_eventfd, twheel_eventfd,
 		 __reserved),
@@ -252,6 +244,23 @@ static long tw_ioctl(struct file *file, unsigned int cmd, unsigned long uaddr)
 	if (usize > PAGE_SIZE)
 		return -E2BIG;
 	return tw_ioctls[nr].fn(file->private_data, uarg, usize);
+}
+
+/* SUBMIT by way of io_uring, which says EINTR where a system call starts again. */
+static int tw_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	const struct twheel_uring_submit *submit = tw_uring_command(cmd);
+	u32 nr = READ_ONCE(submit->nr), op_size = READ_ONCE(submit->op_size);
+	long ret;
+
+	BUILD_BUG_ON(sizeof(*submit) > 16);
+	if (cmd->cmd_op != TWHEEL_IOC_SUBMIT)
+		return -EOPNOTSUPP;
+	ret = tw_check_array(0, nr, op_size);
+	if (!ret)
+		ret = tw_submit(cmd->file->private_data, READ_ONCE(submit->ops), nr,
+				op_size);
+	return tw_uring_result(cmd, ret == -ERESTARTSYS ? -EINTR : ret, issue_flags);
 }
 
 static int tw_mmap(struct file *file, struct vm_area_struct *vma)
@@ -285,6 +294,7 @@ static const struct file_operations tw_fops = {
 	.poll = tw_poll,
 	.unlocked_ioctl = tw_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
+	.uring_cmd = tw_uring_cmd,
 	.mmap = tw_mmap,
 	.show_fdinfo = tw_show_fdinfo,
 };

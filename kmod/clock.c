@@ -73,6 +73,17 @@ bool tw_clock_known(u32 id)
 	       id == TWHEEL_CLOCK_BOOTTIME || id == TWHEEL_CLOCK_TAI;
 }
 
+/**
+ * tw_clock_kernel_id() - the kernel's number of a clock
+ * @id: one that tw_clock_known()
+ *
+ * Return: the same as for clock_gettime(2).
+ */
+clockid_t tw_clock_kernel_id(u32 id)
+{
+	return id - (TWHEEL_CLOCK_MONOTONIC - CLOCK_MONOTONIC);
+}
+
 const char *tw_clock_name(u32 id)
 {
 	switch (id) {

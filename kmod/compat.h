@@ -9,6 +9,11 @@
 #include <linux/eventfd.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
+#ifdef TW_HAVE_URING_SQE
+#include <linux/io_uring/cmd.h>
+#else
+#include <linux/io_uring.h>
+#endif
 
 #ifndef TW_HAVE_HRTIMER_SETUP
 static inline void hrtimer_setup(struct hrtimer *timer,
@@ -37,6 +42,29 @@ static inline void tw_vm_flags_change(struct vm_area_struct *vma,
 #else
 	vma->vm_flags = (vma->vm_flags | set) & ~clear;
 #endif
+}
+
+/* The command itself: it may be in memory that the program can write to. */
+static inline const void *tw_uring_command(const struct io_uring_cmd *cmd)
+{
+#ifdef TW_HAVE_URING_SQE
+	return cmd->sqe->cmd;
+#else
+	return cmd->cmd;
+#endif
+}
+
+/* What a command gives. (6.1 takes no more than 0: with a count it never ends.) */
+static inline int tw_uring_result(struct io_uring_cmd *cmd, int ret,
+				  unsigned int issue_flags)
+{
+#ifndef TW_HAVE_URING_SQE
+	if (ret > 0) {
+		io_uring_cmd_done(cmd, ret, 0, issue_flags);
+		return -EIOCBQUEUED;
+	}
+#endif
+	return ret;
 }
 
 #endif /* TW_COMPAT_H */

@@ -19,6 +19,8 @@
 #define TW_FIRST_CAP							\
 	min_t(u32, TW_SLOTS_OFFSET / sizeof(struct tw_node) - 1, TW_CHUNK_CAP)
 
+#define TW_URING_FEATURE (IS_ENABLED(CONFIG_IO_URING) ? TWHEEL_FEATURE_URING : 0)
+
 static atomic64_t tw_next_nr;
 
 /**
@@ -69,6 +71,7 @@ struct twheel *tw_create(void)
 		      HRTIMER_MODE_ABS_SOFT);
 	tw->timer_tick = TW_NEVER;
 	tw->limit = READ_ONCE(tw_max_timers);
+	tw->unit = TWHEEL_EVENT_SIZE_FULL;
 
 	tw_clock_init(&clock);
 	tw_wheel_init(&tw->wheel, &clock,
@@ -174,9 +177,11 @@ static int tw_set_up(struct twheel *tw, const struct twheel_setup *setup,
 	if (setup->shared > limit)
 		return -ENOSPC;
 	tw->fixed = true;
-	WRITE_ONCE(tw->flags, setup->flags);
+	tw->flags = setup->flags;
 	tw->limit = limit - setup->shared;
-	hrtimer_setup(&tw->timer, tw_timer_fn, setup->clock,
+	WRITE_ONCE(tw->unit, setup->flags & TWHEEL_SETUP_COUNT ? sizeof(u64) :
+		   setup->event_size ?: TWHEEL_EVENT_SIZE_FULL);
+	hrtimer_setup(&tw->timer, tw_timer_fn, tw_clock_kernel_id(setup->clock),
 		      HRTIMER_MODE_ABS_SOFT);
 
 	clock = tw->wheel.clock;
@@ -285,11 +290,9 @@ void tw_get_info(struct twheel *tw, struct twheel_info *info)
 
 	*info = (struct twheel_info){
 		.size = sizeof(*info),
-		.version = TWHEEL_VERSION,
 		.features = TWHEEL_FEATURE_COUNT | TWHEEL_FEATURE_EVENTFD |
-			    TWHEEL_FEATURE_DRAIN |
+			    TWHEEL_FEATURE_DRAIN | TW_URING_FEATURE |
 			    (tw_shared_possible() ? TWHEEL_FEATURE_SHARED : 0),
-		.hz = HZ,
 		.tick_min = TWHEEL_TICK_MIN_NS,
 		.tick_max = TWHEEL_TICK_MAX_NS,
 		.wheel_limit = READ_ONCE(tw_max_timers),
@@ -299,6 +302,7 @@ void tw_get_info(struct twheel *tw, struct twheel_info *info)
 	info->clock = tw->wheel.clock.id;
 	info->tick = tw->wheel.clock.tick;
 	info->flags = tw->flags;
+	info->event_size = tw->unit;
 	info->limit = tw->limit;
 	info->pending = tw->wheel.pending;
 	info->ready = tw->wheel.ready.count;
@@ -311,7 +315,6 @@ void tw_get_info(struct twheel *tw, struct twheel_info *info)
 		info->pending += tw->shared->pending - tw->shared_nodes;
 		info->ready += tw_shared_ready(tw->shared);
 		info->shared = tw->shared->nr;
-		info->shared_version = TWHEEL_SHARED_VERSION;
 		info->shared_size = tw->shared->size;
 	}
 	spin_unlock_bh(&tw->lock);
@@ -321,13 +324,17 @@ void tw_get_info(struct twheel *tw, struct twheel_info *info)
  * tw_get_stats() - copy the counters of a wheel
  * @tw: the wheel
  * @stats: out
+ * @inner: out, or NULL
  *
  * Context: any process.
  */
-void tw_get_stats(struct twheel *tw, struct twheel_stats *stats)
+void tw_get_stats(struct twheel *tw, struct twheel_stats *stats,
+		  struct tw_inner *inner)
 {
 	spin_lock_bh(&tw->lock);
 	*stats = tw->stats;
+	if (inner)
+		*inner = tw->inner;
 	spin_unlock_bh(&tw->lock);
 	stats->size = sizeof(*stats);
 }

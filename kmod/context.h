@@ -22,6 +22,22 @@ struct mem_cgroup;
 struct tw_user;
 
 /**
+ * struct tw_inner - counters of what the wheel does inside, for debugfs
+ * @deferred: times that work was put off: what is over the budget of a run to a
+ *	worker, and what is over the user's share of a processor to a later time
+ * @cascaded: timers moved from one level of the wheel to another
+ * @longest_run: longest single run of expiry work, in ns: the time for which a
+ *	processor was held
+ * @largest_run: most of the budget that a single run used
+ */
+struct tw_inner {
+	u64 deferred;
+	u64 cascaded;
+	u64 longest_run;
+	u64 largest_run;
+};
+
+/**
  * struct twheel - a wheel in use
  * @nr: number that tells it apart in traces
  * @user: account of the opener
@@ -40,6 +56,7 @@ struct tw_user;
  * @timer_tick: tick that @timer is set for, or TW_NEVER
  * @limit: most timers that it may hold, besides shared ones
  * @flags: TWHEEL_SETUP_*
+ * @unit: bytes of an event, or in count mode of the count; read without @lock, too
  * @shared_nodes: nodes of shared timers in @wheel
  * @counted: in count mode, expiries taken from the wheel and not yet read
  * @fixed: the set-up can't be changed any more
@@ -47,6 +64,7 @@ struct tw_user;
  *	without @lock, too
  * @closing: the timer and the worker must not be started any more
  * @stats: counters
+ * @inner: more of them
  * @check_saved: see tw_check_due()
  */
 struct twheel {
@@ -69,12 +87,14 @@ struct twheel {
 	s64 timer_tick;
 	u32 limit;
 	u32 flags;
+	u32 unit;
 	u32 shared_nodes;
 	u64 counted;
 	bool fixed;
 	bool deferred;
 	bool closing;
 	struct twheel_stats stats;
+	struct tw_inner inner;
 #ifdef TW_CHECK
 	u32 check_saved;
 #endif
@@ -82,17 +102,26 @@ struct twheel {
 
 /**
  * struct tw_batch - what is common to operations under one hold of the lock
- * @now: the time that it is now, in ns, from tw_batch_time()
+ * @uops: where the program has them, or NULL if they are done where they are
+ * @copy: where the copy of them is that is worked on
+ * @now: the time that it is now, in ns
+ * @last: a timer that is armed for a later time than this is like most, see
+ *	tw_wheel_add_plain()
  * @room: timers that may be armed without looking at limits or memory: so many nodes are
  *	reserved
  * @error: why there are not as many nodes as there could be need of, or 0
  * @expired: timers that were ready at once
+ * @told: false if an operation was not done as it can't be told
  */
 struct tw_batch {
+	void __user *uops;
+	const void *copy;
 	s64 now;
+	s64 last;
 	u32 room;
 	int error;
 	u32 expired;
+	bool told;
 };
 
 /* context.c: its life, its memory, its settings */
@@ -101,33 +130,20 @@ void tw_destroy(struct twheel *tw);
 int tw_setup(struct twheel *tw, const struct twheel_setup *setup);
 int tw_set_eventfd(struct twheel *tw, int fd);
 void tw_get_info(struct twheel *tw, struct twheel_info *info);
-void tw_get_stats(struct twheel *tw, struct twheel_stats *stats);
+void tw_get_stats(struct twheel *tw, struct twheel_stats *stats,
+		  struct tw_inner *inner);
 int tw_add_nodes(struct twheel *tw, unsigned int nodes);
 void tw_free_spare(struct twheel *tw, struct tw_chunk *spare);
 s64 tw_now(struct twheel *tw, s64 *tick);
 
 /* ops.c: what a program does to timers */
-void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int timers);
-void tw_batch_time(struct twheel *tw, struct tw_batch *batch);
+void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int nodes);
+unsigned int tw_do_ops(struct twheel *tw, struct tw_batch *batch, void *ops,
+		       unsigned int nr, u32 size);
 void tw_end(struct twheel *tw, struct tw_batch *batch);
-bool tw_do_op(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op);
 void tw_fill_op(struct twheel *tw, const struct tw_node *node,
 		struct twheel_op *op);
 s64 tw_jitter(u64 jitter);
-
-/* When an operation wants its timer to expire, but for jitter: the host's time */
-static inline s64 tw_op_deadline(const struct twheel *tw,
-				 const struct tw_batch *batch,
-				 const struct twheel_op *op)
-{
-	if (op->flags & TWHEEL_ABS)
-		return tw_clock_to_host(&tw->wheel.clock, op->deadline);
-	return tw_time_add(batch->now, op->deadline);
-}
-
-/* plain.c: the same, of operations that are like most */
-unsigned int tw_do_plain(struct twheel *tw, struct tw_batch *batch,
-			 struct twheel_op *ops, unsigned int nr);
 
 /* expire.c: time passes. (The budget is like the limits in user.h.) */
 extern unsigned int tw_budget;
@@ -175,7 +191,7 @@ static inline u32 tw_timers(const struct twheel *tw)
 
 /* take.c: what a program takes out */
 struct iov_iter;
-ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to);
+ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to, u32 unit);
 ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to);
 long tw_drain(struct twheel *tw, const struct twheel_drain *drain);
 

@@ -14,62 +14,74 @@ static LIST_HEAD(tw_all);
 static DEFINE_MUTEX(tw_all_lock);
 /* Sums over the wheels that are closed, and their number. */
 static struct twheel_stats tw_closed_stats;
+static struct tw_inner tw_closed_inner;
 static u64 tw_closed;
 static struct dentry *tw_dir;
 
-static const struct {
+struct tw_counter {
 	const char *name;
 	size_t offset;
 	bool is_max;
-} tw_counters[] = {
-#define TW_SUM(field) { #field, offsetof(struct twheel_stats, field), false }
-#define TW_MAX(field) { #field, offsetof(struct twheel_stats, field), true }
-	TW_SUM(armed),
-	TW_SUM(modified),
-	TW_SUM(cancelled),
-	TW_SUM(expired),
-	TW_SUM(overruns),
-	TW_SUM(delivered),
-	TW_SUM(drained),
-	TW_SUM(limited),
-	TW_SUM(wakeups),
-	TW_SUM(deferred),
-	TW_SUM(brought_down),
-	TW_MAX(longest_run),
-	TW_MAX(largest_run),
-	TW_MAX(max_lateness),
 };
 
-static u64 *tw_counter(struct twheel_stats *stats, unsigned int i)
+#define TW_SUM(type, field) { #field, offsetof(struct type, field), false }
+#define TW_MAX(type, field) { #field, offsetof(struct type, field), true }
+static const struct tw_counter tw_counters[] = {
+	TW_SUM(twheel_stats, armed),
+	TW_SUM(twheel_stats, modified),
+	TW_SUM(twheel_stats, cancelled),
+	TW_SUM(twheel_stats, expired),
+	TW_SUM(twheel_stats, overruns),
+	TW_SUM(twheel_stats, delivered),
+	TW_SUM(twheel_stats, drained),
+	TW_SUM(twheel_stats, refused),
+	TW_SUM(twheel_stats, wakeups),
+	TW_MAX(twheel_stats, max_lateness),
+	{}
+};
+
+static const struct tw_counter tw_inner_counters[] = {
+	TW_SUM(tw_inner, deferred),
+	TW_SUM(tw_inner, cascaded),
+	TW_MAX(tw_inner, longest_run),
+	TW_MAX(tw_inner, largest_run),
+	{}
+};
+
+static void tw_add_counters(const struct tw_counter *counter, void *sums,
+			    const void *values)
 {
-	return (u64 *)((char *)stats + tw_counters[i].offset);
+	for (; counter->name; counter++) {
+		const u64 *value = values + counter->offset;
+		u64 *sum = sums + counter->offset;
+
+		*sum = counter->is_max ? max(*sum, *value) : *sum + *value;
+	}
 }
 
-static void tw_add_stats(struct twheel_stats *sum, struct twheel_stats *stats)
+static void tw_show_counters(struct seq_file *m, const struct tw_counter *counter,
+			     const void *values)
 {
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(tw_counters); i++) {
-		u64 *to = tw_counter(sum, i);
-		u64 value = *tw_counter(stats, i);
-
-		*to = tw_counters[i].is_max ? max(*to, value) : *to + value;
-	}
+	for (; counter->name; counter++)
+		seq_printf(m, "%s %llu\n", counter->name,
+			   *(const u64 *)(values + counter->offset));
 }
 
 static int counters_show(struct seq_file *m, void *unused)
 {
 	u64 open = 0, pending = 0, ready = 0;
 	struct twheel_stats sum, stats;
+	struct tw_inner inner_sum, inner;
 	struct twheel_info info;
 	struct twheel *tw;
-	unsigned int i;
 
 	mutex_lock(&tw_all_lock);
 	sum = tw_closed_stats;
+	inner_sum = tw_closed_inner;
 	list_for_each_entry(tw, &tw_all, all) {
-		tw_get_stats(tw, &stats);
-		tw_add_stats(&sum, &stats);
+		tw_get_stats(tw, &stats, &inner);
+		tw_add_counters(tw_counters, &sum, &stats);
+		tw_add_counters(tw_inner_counters, &inner_sum, &inner);
 		tw_get_info(tw, &info);
 		pending += info.pending;
 		ready += info.ready;
@@ -78,9 +90,8 @@ static int counters_show(struct seq_file *m, void *unused)
 	seq_printf(m, "open %llu\nopened %llu\npending %llu\nready %llu\n",
 		   open, tw_closed + open, pending, ready);
 	mutex_unlock(&tw_all_lock);
-	for (i = 0; i < ARRAY_SIZE(tw_counters); i++)
-		seq_printf(m, "%s %llu\n", tw_counters[i].name,
-			   *tw_counter(&sum, i));
+	tw_show_counters(m, tw_counters, &sum);
+	tw_show_counters(m, tw_inner_counters, &inner_sum);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(counters);
@@ -119,7 +130,8 @@ void tw_debugfs_del(struct twheel *tw)
 {
 	mutex_lock(&tw_all_lock);
 	list_del(&tw->all);
-	tw_add_stats(&tw_closed_stats, &tw->stats);
+	tw_add_counters(tw_counters, &tw_closed_stats, &tw->stats);
+	tw_add_counters(tw_inner_counters, &tw_closed_inner, &tw->inner);
 	tw_closed++;
 	mutex_unlock(&tw_all_lock);
 }

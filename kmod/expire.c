@@ -146,10 +146,10 @@ static enum tw_left tw_run(struct twheel *tw, bool *wake)
 	else
 		dirty = !tw_shared_sleep(tw, step.now);
 
-	tw->stats.brought_down += step.moved;
-	tw->stats.largest_run = max_t(u64, tw->stats.largest_run,
+	tw->inner.cascaded += step.moved;
+	tw->inner.largest_run = max_t(u64, tw->inner.largest_run,
 				      budget - step.budget);
-	tw->stats.longest_run = max_t(u64, tw->stats.longest_run,
+	tw->inner.longest_run = max_t(u64, tw->inner.longest_run,
 				      ktime_to_ns(ktime_sub(ktime_get(), start)));
 	tw_check(tw, dirty ? TW_NEVER : max(tw->wheel.next, step.now + 1), 0);
 	if (!(more || dirty) || tw->closing) {
@@ -175,7 +175,7 @@ static void tw_defer(struct twheel *tw)
 	s64 tick, then = tw_now(tw, &tick) + tw_user_delay(tw->user);
 
 	lockdep_assert_held(&tw->lock);
-	tw->stats.deferred++;
+	tw->inner.deferred++;
 	if (tw->closing)
 		return;
 	WRITE_ONCE(tw->deferred, true);
@@ -219,7 +219,7 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 		}
 	}
 	if (more) {
-		tw->stats.deferred++;
+		tw->inner.deferred++;
 		tw_queue_worker(tw);
 	}
 	spin_unlock(&tw->lock);

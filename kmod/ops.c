@@ -1,14 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a program does to timers: arm, modify, cancel, query.
+ *
+ * The operations may be in the program's memory, which can write to them at any
+ * time: so each of their fields is read once.
+ *
+ * What came of an operation is told before it is done, so that none is done that
+ * can't be told.
  */
 #include <linux/math64.h>
 #include <linux/random.h>
+#include <linux/uaccess.h>
 
 #include "context.h"
 #include "trace.h"
 #include "user.h"
 #include "validate.h"
+
+/* Of an operation, besides 0 and negative errors: it was not done, */
+#define TW_NO_NODES 1	/* as it needs nodes that tw_begin() has to reserve, */
+#define TW_NOT_TOLD 2	/* or as the program's memory can't be written to. */
+
+/**
+ * struct tw_want - what ARM and MODIFY ask for
+ * @deadline: the host's time in ns, but for jitter
+ * @user_data: handed back with each event
+ * @interval: period, or 0
+ * @slack: by how much it may be late
+ * @jitter: by how much it may be put off
+ */
+struct tw_want {
+	s64 deadline;
+	u64 user_data;
+	u64 interval;
+	u64 slack;
+	u64 jitter;
+};
 
 /**
  * tw_jitter() - by how much to put off one expiry
@@ -28,21 +55,12 @@ static u32 tw_state(const struct twheel *tw, const struct tw_node *node)
 					       TWHEEL_STATE_PENDING;
 }
 
-static u64 tw_user_data(const struct tw_node *node)
-{
-	return node->flags & TW_NODE_PERIODIC ? node->period->user_data :
-						node->user_data;
-}
-
 static int tw_limit_hit(struct twheel *tw, u32 limit)
 {
-	tw->stats.limited++;
+	tw->stats.refused++;
 	trace_twheel_limit(tw, limit);
 	return -ENOSPC;
 }
-
-/* The operation can be done only after tw_begin() has reserved nodes for it. */
-#define TW_RESERVE 1
 
 /* How many timers may be armed: these nodes can't be taken away from the batch. */
 static void tw_measure_room(struct twheel *tw, struct tw_batch *batch)
@@ -53,18 +71,18 @@ static void tw_measure_room(struct twheel *tw, struct tw_batch *batch)
 	tw_table_reserve(&tw->table, batch->room);
 }
 
-/* There are no nodes: reserve some, or say why there are none. */
+/* There are no nodes: have some reserved, or say why there are none. */
 static int tw_no_nodes(struct twheel *tw, const struct tw_batch *batch)
 {
 	if (!batch->error)
-		return TW_RESERVE;
+		return TW_NO_NODES;
 	if (batch->error == -ENOSPC)
 		return tw_limit_hit(tw, READ_ONCE(tw_max_user_timers));
 	return batch->error;
 }
 
 /* There is no room: look again, or say why. */
-static int tw_make_room(struct twheel *tw, struct tw_batch *batch)
+static noinline int tw_make_room(struct twheel *tw, struct tw_batch *batch)
 {
 	tw_measure_room(tw, batch);
 	if (batch->room)
@@ -75,118 +93,282 @@ static int tw_make_room(struct twheel *tw, struct tw_batch *batch)
 }
 
 /*
- * Make a timer periodic or not, as @op wants it, and have its user data where
- * it then is.
+ * Of an operation that was copied: write to the program's what there is to tell. The
+ * result comes last, so that what was not done has none.
  */
-static int tw_set_period(struct twheel *tw, struct tw_batch *batch,
-			 struct tw_node *node, const struct twheel_op *op,
-			 s64 nominal)
+static noinline bool tw_tell_user(const struct tw_batch *batch,
+				  const struct twheel_op *op, u32 size, u32 state,
+				  int result)
+{
+	const size_t rest = offsetof(struct twheel_op, deadline);
+	struct twheel_op __user *uop;
+
+	uop = batch->uops + ((const void *)op - batch->copy);
+	if (op->opcode == TWHEEL_OP_QUERY && !result &&
+	    copy_to_user(&uop->deadline, (void *)op + rest, size - rest))
+		return false;
+	if (!user_write_access_begin(uop, size))
+		return false;
+	if (op->opcode == TWHEEL_OP_ARM && !result)
+		unsafe_put_user(op->id, &uop->id, fault);
+	unsafe_put_user(state, &uop->state, fault);
+	unsafe_put_user(result, &uop->result, fault);
+	user_write_access_end();
+	return true;
+fault:
+	user_write_access_end();
+	return false;
+}
+
+/* Returns false if it can't be told. */
+static __always_inline bool tw_tell(const struct tw_batch *batch, struct twheel_op *op,
+				    u32 size, u32 state, int result)
+{
+	if (unlikely(batch->uops))
+		return tw_tell_user(batch, op, size, state, result);
+	WRITE_ONCE(op->state, state);
+	WRITE_ONCE(op->result, result);
+	return true;
+}
+
+/* Does an operation ask for more than a deadline? Few do. */
+static __always_inline bool tw_wants_more(const struct twheel_op *op, u32 size)
+{
+	return size == TWHEEL_OP_SIZE_FULL &&
+	       (READ_ONCE(op->interval) | READ_ONCE(op->slack) |
+		READ_ONCE(op->jitter) | READ_ONCE(op->__reserved));
+}
+
+static __always_inline int tw_read_want(const struct twheel *tw,
+					const struct tw_batch *batch,
+					const struct twheel_op *op, u32 size,
+					unsigned int flags, bool more,
+					struct tw_want *want)
+{
+	u64 when;
+
+	if (unlikely(flags & ~TWHEEL_ABS || size < TWHEEL_OP_SIZE_ONCE))
+		return -EINVAL;
+	when = READ_ONCE(op->deadline);
+	want->user_data = READ_ONCE(op->user_data);
+	if (unlikely(!tw_time_ok(when)))
+		return -EINVAL;
+	if (flags & TWHEEL_ABS)
+		want->deadline = tw_clock_to_host(&tw->wheel.clock, when);
+	else
+		want->deadline = tw_time_add(batch->now, when);
+	if (!more)
+		return 0;
+	want->interval = READ_ONCE(op->interval);
+	want->slack = READ_ONCE(op->slack);
+	want->jitter = READ_ONCE(op->jitter);
+	return READ_ONCE(op->__reserved) ? -EINVAL :
+	       tw_check_more(want->interval, want->slack, want->jitter);
+}
+
+/*
+ * Make a timer that is on no list, or is on its way to another, what is wanted; but for
+ * its deadline without jitter. If it is to be periodic, and is not, there is a free node.
+ */
+static void tw_set_more(struct twheel *tw, struct tw_batch *batch,
+			struct tw_node *node, const struct tw_want *want)
 {
 	struct tw_period *period = node->period;
 
-	if (!op->interval) {
+	if (!want->interval) {
 		if (node->flags & TW_NODE_PERIODIC)
 			tw_table_free(&tw->table, (struct tw_node *)period);
 		node->flags &= ~TW_NODE_PERIODIC;
-		node->user_data = op->user_data;
-		return 0;
+		node->user_data = want->user_data;
+		return;
 	}
 	if (!(node->flags & TW_NODE_PERIODIC)) {
-		if (!tw->table.free)
-			return tw_no_nodes(tw, batch);
 		period = (void *)tw_table_alloc_hidden(&tw->table);
 		node->period = period;
 		node->flags |= TW_NODE_PERIODIC;
 		/* It may be one of those that are reserved. */
 		batch->room = min(batch->room, tw->table.free);
 	}
-	period->nominal = nominal;
-	period->interval = op->interval;
-	period->jitter = op->jitter;
-	period->user_data = op->user_data;
-	return 0;
+	period->nominal = want->deadline;
+	period->interval = want->interval;
+	period->jitter = want->jitter;
+	period->user_data = want->user_data;
 }
 
-static int tw_arm(struct twheel *tw, struct tw_batch *batch,
-		  struct twheel_op *op)
+static __always_inline int __tw_arm(struct twheel *tw, struct tw_batch *batch,
+				    struct twheel_op *op, u32 size, unsigned int flags,
+				    bool more)
 {
+	struct tw_want want __uninitialized;
 	struct tw_node *node;
-	s64 nominal;
+	s64 deadline;
 	u64 id;
 	int ret;
 
-	if (!batch->room) {
+	ret = tw_read_want(tw, batch, op, size, flags, more, &want);
+	if (unlikely(ret))
+		return ret;
+	if (unlikely(!batch->room)) {
 		ret = tw_make_room(tw, batch);
 		if (ret)
 			return ret;
 	}
 	batch->room--;
 	node = tw_table_alloc(&tw->table, &id);
-	node->special = 0;
-	nominal = tw_op_deadline(tw, batch, op);
-	ret = tw_set_period(tw, batch, node, op, nominal);
-	if (ret) {
-		tw_table_free(&tw->table, node);
-		return ret;
+	if (more && want.interval && !tw->table.free) {
+		ret = tw_no_nodes(tw, batch);
+		goto undo;
 	}
-	node->deadline = tw_time_add(nominal, tw_jitter(op->jitter));
-	node->slack_shift = tw_clock_slack_shift(&tw->wheel.clock, op->slack);
-	if (node->deadline > batch->now) {
+	WRITE_ONCE(op->id, id);
+	if (!tw_tell(batch, op, size, TWHEEL_STATE_NONE, 0)) {
+		ret = TW_NOT_TOLD;
+		goto undo;
+	}
+	node->special = 0;
+	node->user_data = want.user_data;
+	deadline = want.deadline;
+	if (more) {
+		node->slack_shift = tw_clock_slack_shift(&tw->wheel.clock, want.slack);
+		tw_set_more(tw, batch, node, &want);
+		deadline = tw_time_add(deadline, tw_jitter(want.jitter));
+	}
+	node->deadline = deadline;
+	if (!more && likely(deadline > batch->last)) {
+		tw_wheel_add_plain(&tw->wheel, node);
+	} else if (deadline > batch->now) {
 		tw_wheel_add(&tw->wheel, node);
 	} else {
-		tw_wheel_add_ready(&tw->wheel, node, batch->now);
+		tw_wheel_add_ready(&tw->wheel, node);
 		batch->expired++;
 	}
 	tw->stats.armed++;
-	op->id = id;
 	trace_twheel_arm(tw, node);
 	return 0;
+undo:
+	tw_table_free(&tw->table, node);
+	return ret;
 }
 
-static int tw_modify(struct twheel *tw, struct tw_batch *batch,
-		     struct twheel_op *op)
+static noinline int tw_arm_more(struct twheel *tw, struct tw_batch *batch,
+				struct twheel_op *op, u32 size, unsigned int flags)
 {
+	return __tw_arm(tw, batch, op, size, flags, true);
+}
+
+static __always_inline int tw_arm(struct twheel *tw, struct tw_batch *batch,
+				  struct twheel_op *op, u32 size, unsigned int flags)
+{
+	if (unlikely(tw_wants_more(op, size)))
+		return tw_arm_more(tw, batch, op, size, flags);
+	return __tw_arm(tw, batch, op, size, flags, false);
+}
+
+/* MODIFY of a timer that is not like most, or that asks for more */
+static noinline int tw_modify_more(struct twheel *tw, struct tw_batch *batch,
+				   struct twheel_op *op, u32 size, unsigned int flags)
+{
+	bool more = tw_wants_more(op, size);
 	unsigned int slack_shift;
+	struct tw_want want = {};
 	struct tw_node *node;
 	s64 deadline;
-	u32 state;
 	int ret;
 
-	if (!tw_table_find(&tw->table, op->id, &node))
-		return -ENOENT;
-	state = tw_state(tw, node);
-	deadline = tw_op_deadline(tw, batch, op);
-	ret = tw_set_period(tw, batch, node, op, deadline);
+	ret = tw_read_want(tw, batch, op, size, flags, more, &want);
 	if (ret)
 		return ret;
-	deadline = tw_time_add(deadline, tw_jitter(op->jitter));
-	slack_shift = tw_clock_slack_shift(&tw->wheel.clock, op->slack);
+	if (!tw_table_find(&tw->table, READ_ONCE(op->id), &node))
+		return -ENOENT;
+	if (want.interval && !(node->flags & TW_NODE_PERIODIC) && !tw->table.free)
+		return tw_no_nodes(tw, batch);
+	if (!tw_tell(batch, op, size, tw_state(tw, node), 0))
+		return TW_NOT_TOLD;
+	tw_set_more(tw, batch, node, &want);
+	slack_shift = tw_clock_slack_shift(&tw->wheel.clock, want.slack);
+	deadline = tw_time_add(want.deadline, tw_jitter(want.jitter));
 	if (deadline > batch->now) {
 		tw_wheel_mod(&tw->wheel, node, deadline, slack_shift);
 	} else {
 		tw_wheel_del(&tw->wheel, node);
 		node->deadline = deadline;
 		node->slack_shift = slack_shift;
-		tw_wheel_add_ready(&tw->wheel, node, batch->now);
+		tw_wheel_add_ready(&tw->wheel, node);
 		batch->expired++;
 	}
-	op->state = state;
 	tw->stats.modified++;
 	trace_twheel_modify(tw, node);
 	return 0;
 }
 
-static int tw_cancel(struct twheel *tw, struct twheel_op *op)
+static __always_inline int tw_modify(struct twheel *tw, struct tw_batch *batch,
+				     struct twheel_op *op, u32 size, unsigned int flags)
 {
+	struct tw_want want __uninitialized;
 	struct tw_node *node;
+	int ret;
 
-	if (!tw_table_find(&tw->table, op->id, &node))
+	if (unlikely(tw_wants_more(op, size)))
+		return tw_modify_more(tw, batch, op, size, flags);
+	ret = tw_read_want(tw, batch, op, size, flags, false, &want);
+	if (unlikely(ret))
+		return ret;
+	if (!tw_table_find(&tw->table, READ_ONCE(op->id), &node))
 		return -ENOENT;
-	op->state = tw_state(tw, node);
+	if (unlikely(!tw_is_plain(&tw->wheel, node) || want.deadline <= batch->last))
+		return tw_modify_more(tw, batch, op, size, flags);
+	if (!tw_tell(batch, op, size, TWHEEL_STATE_PENDING, 0))
+		return TW_NOT_TOLD;
+	node->user_data = want.user_data;
+	tw_wheel_mod_plain(&tw->wheel, node, want.deadline);
+	tw->stats.modified++;
+	trace_twheel_modify(tw, node);
+	return 0;
+}
+
+static bool tw_rest_is_zero(const struct twheel_op *op, u32 size)
+{
+	u64 rest = op->deadline | op->user_data;
+
+	if (size > TWHEEL_OP_SIZE_ONCE)
+		rest |= op->interval | op->slack | op->jitter | op->__reserved;
+	return !rest;
+}
+
+/* CANCEL of a timer that is not like most */
+static noinline int tw_cancel_more(struct twheel *tw, struct tw_batch *batch,
+				   struct twheel_op *op, u32 size, struct tw_node *node)
+{
+	u32 state = tw_state(tw, node);
+	u64 id = tw_id(node);
+
+	if (!tw_tell(batch, op, size, state, 0))
+		return TW_NOT_TOLD;
 	tw_wheel_del(&tw->wheel, node);
 	tw_free_timer(tw, node);
 	tw->stats.cancelled++;
-	trace_twheel_cancel(tw, op->id, op->state);
+	trace_twheel_cancel(tw, id, state);
+	return 0;
+}
+
+static __always_inline int tw_cancel(struct twheel *tw, struct tw_batch *batch,
+				     struct twheel_op *op, u32 size, unsigned int flags)
+{
+	u64 id = READ_ONCE(op->id);
+	struct tw_node *node;
+
+	if (unlikely(flags) ||
+	    (size > TWHEEL_OP_SIZE_ID && unlikely(!tw_rest_is_zero(op, size))))
+		return -EINVAL;
+	if (!tw_table_find(&tw->table, id, &node))
+		return -ENOENT;
+	if (unlikely(!tw_is_plain(&tw->wheel, node)))
+		return tw_cancel_more(tw, batch, op, size, node);
+	if (!tw_tell(batch, op, size, TWHEEL_STATE_PENDING, 0))
+		return TW_NOT_TOLD;
+	tw_wheel_del_plain(&tw->wheel, node);
+	tw_table_free(&tw->table, node);
+	tw->stats.cancelled++;
+	trace_twheel_cancel(tw, id, TWHEEL_STATE_PENDING);
 	return 0;
 }
 
@@ -206,68 +388,106 @@ void tw_fill_op(struct twheel *tw, const struct tw_node *node,
 
 	lockdep_assert_held(&tw->lock);
 	*op = (struct twheel_op){
-		.size = sizeof(*op),
 		.opcode = TWHEEL_OP_ARM,
 		.flags = TWHEEL_ABS,
 		.state = tw_state(tw, node),
 		.id = tw_id(node),
+		.user_data = node->user_data,
 		.slack = tw_clock_slack(clock, node->slack_shift),
-		.user_data = tw_user_data(node),
 	};
 	if (node->flags & TW_NODE_PERIODIC) {
 		deadline = node->period->nominal;
+		op->user_data = node->period->user_data;
 		op->interval = node->period->interval;
 		op->jitter = node->period->jitter;
 	}
 	op->deadline = tw_clock_to_user(clock, deadline);
 }
 
-static int tw_query(struct twheel *tw, struct twheel_op *op)
+static int tw_query(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op,
+		    u32 size, unsigned int flags)
 {
+	const size_t rest = offsetof(struct twheel_op, deadline);
+	struct twheel_op found;
 	struct tw_node *node;
 
-	if (!tw_table_find(&tw->table, op->id, &node))
+	if (flags)
+		return -EINVAL;
+	if (!tw_table_find(&tw->table, READ_ONCE(op->id), &node))
 		return -ENOENT;
-	tw_fill_op(tw, node, op);
-	op->opcode = TWHEEL_OP_QUERY;
-	return 0;
+	tw_fill_op(tw, node, &found);
+	memcpy((void *)op + rest, (void *)&found + rest, size - rest);
+	return tw_tell(batch, op, size, found.state, 0) ? 0 : TW_NOT_TOLD;
 }
 
-/**
- * tw_do_op() - do an operation, whatever it is
- * @tw: the wheel
- * @batch: what tw_begin() filled in
- * @op: the operation, which nobody else can change meanwhile. Result, state and
- *	id are filled in, and the rest by QUERY
- *
- * Context: holds @tw->lock.
- * Return: false if it can be done only after a tw_begin() for one timer at least.
- */
-bool tw_do_op(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op)
+static __always_inline int tw_do_op(struct twheel *tw, struct tw_batch *batch,
+				    struct twheel_op *op, u32 size)
 {
-	int ret = tw_check_op(op);
+	unsigned int opcode = READ_ONCE(op->opcode);
+	unsigned int flags = READ_ONCE(op->flags);
 
-	op->state = TWHEEL_STATE_NONE;
-	if (!ret) {
-		switch (op->opcode) {
-		case TWHEEL_OP_ARM:
-			ret = tw_arm(tw, batch, op);
+	if (opcode == TWHEEL_OP_MODIFY)
+		return tw_modify(tw, batch, op, size, flags);
+	if (opcode == TWHEEL_OP_ARM)
+		return tw_arm(tw, batch, op, size, flags);
+	if (opcode == TWHEEL_OP_CANCEL)
+		return tw_cancel(tw, batch, op, size, flags);
+	if (opcode == TWHEEL_OP_QUERY)
+		return tw_query(tw, batch, op, size, flags);
+	return -EINVAL;
+}
+
+/* Once for each @size, as that is known then: what an operation has not costs nothing. */
+static __always_inline unsigned int tw_do_sized(struct twheel *tw, struct tw_batch *batch,
+						void *ops, unsigned int nr, u32 size)
+{
+	struct twheel_op *op = ops;
+	void *end = ops + nr * size;
+
+	for (; (void *)op < end; op = (void *)op + size) {
+		int ret = tw_do_op(tw, batch, op, size);
+
+		if (likely(!ret))
+			continue;
+		if (ret == TW_NO_NODES)
 			break;
-		case TWHEEL_OP_MODIFY:
-			ret = tw_modify(tw, batch, op);
-			break;
-		case TWHEEL_OP_CANCEL:
-			ret = tw_cancel(tw, op);
-			break;
-		case TWHEEL_OP_QUERY:
-			ret = tw_query(tw, op);
+		if (ret == TW_NOT_TOLD ||
+		    !tw_tell(batch, op, size, TWHEEL_STATE_NONE, ret)) {
+			/* Nor was it refused. */
+			tw->stats.refused -= ret == -ENOSPC;
+			batch->told = false;
 			break;
 		}
 	}
-	if (ret == TW_RESERVE)
-		return false;
-	op->result = ret;
-	return true;
+	return ((void *)op - ops) / size;
+}
+
+/**
+ * tw_do_ops() - do operations, each with its own result
+ * @tw: the wheel
+ * @batch: what tw_begin() filled in
+ * @ops: the operations, aligned to 8 bytes: in memory that can be written to but that
+ *	the program may write to, too; or a copy, as @batch says
+ * @nr: how many
+ * @size: length of each, one of TWHEEL_OP_SIZE_*
+ *
+ * Context: holds @tw->lock; with page faults disabled if @ops is a copy.
+ * Return: how many were done. If not all, @batch->told says why: false if the next one
+ * can't be told, else it can be done after a tw_begin() for one timer at least.
+ */
+unsigned int tw_do_ops(struct twheel *tw, struct tw_batch *batch, void *ops,
+		       unsigned int nr, u32 size)
+{
+	lockdep_assert_held(&tw->lock);
+	batch->told = true;
+	switch (size) {
+	case TWHEEL_OP_SIZE_ID:
+		return tw_do_sized(tw, batch, ops, nr, TWHEEL_OP_SIZE_ID);
+	case TWHEEL_OP_SIZE_ONCE:
+		return tw_do_sized(tw, batch, ops, nr, TWHEEL_OP_SIZE_ONCE);
+	default:
+		return tw_do_sized(tw, batch, ops, nr, TWHEEL_OP_SIZE_FULL);
+	}
 }
 
 /*
@@ -293,34 +513,26 @@ static int tw_lock_with_nodes(struct twheel *tw, unsigned int nodes)
 /**
  * tw_begin() - begin with operations
  * @tw: the wheel
- * @batch: filled in
- * @timers: how many of them at most arm a timer; 0 if that need not be known yet
+ * @batch: filled in, but for @uops and @copy
+ * @nodes: how many of them they may need; 0 if that need not be known yet
  *
  * Context: may sleep; returns with @tw->lock held.
  */
-void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int timers)
+void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int nodes)
 	__acquires(&tw->lock)
-{
-	*batch = (struct tw_batch){};
-	/* Each may want a second one, for its period. */
-	batch->error = tw_lock_with_nodes(tw, 2 * timers);
-	if (timers)
-		tw_measure_room(tw, batch);
-}
-
-/**
- * tw_batch_time() - what arms and modifies timers needs to know the time
- * @tw: the wheel
- * @batch: what tw_begin() filled in
- *
- * Context: holds @tw->lock.
- */
-void tw_batch_time(struct twheel *tw, struct tw_batch *batch)
 {
 	s64 tick;
 
+	batch->room = 0;
+	batch->expired = 0;
+	batch->error = tw_lock_with_nodes(tw, nodes);
+	if (nodes)
+		tw_measure_room(tw, batch);
 	batch->now = tw_now(tw, &tick);
+	if (unlikely(tw->wheel.set_back))
+		tw_wheel_settle(&tw->wheel);
 	tw_wheel_forward(&tw->wheel, tick);
+	batch->last = max(batch->now, tw->wheel.done);
 }
 
 /**

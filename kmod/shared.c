@@ -39,22 +39,6 @@
 
 #define TW_WORD_STATES (TWHEEL_WORD_IDLE | TWHEEL_WORD_FIRED)
 
-/*
- * A lateness is kept as 26 bits and a power of 2, rounded down: too early by 2^-25 of
- * it at most.
- */
-static u32 tw_late(u64 ns)
-{
-	unsigned int bits = fls64(ns), shift = bits > 26 ? bits - 26 : 0;
-
-	return ns >> shift << 6 | shift;
-}
-
-static u64 tw_late_ns(u32 late)
-{
-	return (u64)(late >> 6) << (late & 63);
-}
-
 /* The host's time at which a word that is armed expires: not early. */
 static s64 tw_word_deadline(const struct twheel *tw, u64 word)
 {
@@ -140,9 +124,9 @@ static void tw_ring_put(struct tw_shared *shared, u32 nr)
 	 * the word was changed here before, either it has fired for him, or his change
 	 * came before, and then the entry is seen to be taken.
 	 */
-	if (tw_in_ring(shared, shared->marks[nr].position, nr))
+	if (tw_in_ring(shared, shared->positions[nr], nr))
 		return;
-	shared->marks[nr].position = shared->tail;
+	shared->positions[nr] = shared->tail;
 	WRITE_ONCE(shared->ring[shared->tail & shared->ring_mask], nr);
 	/* tw_shared_ready() looks at it without the lock. */
 	WRITE_ONCE(shared->tail, shared->tail + 1);
@@ -186,19 +170,17 @@ static bool tw_word_cancelled(u64 word)
 /* A timer is due. Returns false if its word has changed. */
 static bool tw_look_fire(struct twheel *tw, struct tw_look *look, u32 nr, u64 word)
 {
-	s64 late = look->stamp - tw_word_deadline(tw, word);
 	struct tw_shared *shared = tw->shared;
 	u32 bit = BIT(nr % TW_BLOCK);
 
 	if (unlikely(tw_ring_full(shared)) &&
-	    !tw_in_ring(shared, shared->marks[nr].position, nr)) {
+	    !tw_in_ring(shared, shared->positions[nr], nr)) {
 		/* Only for a program that broke the rules. */
 		look->next = min_t(s64, look->next, look->stamp + TW_FULL_NS);
 		return true;
 	}
 	if (!tw_word_fire(&shared->words[nr], word))
 		return false;
-	shared->marks[nr].late = tw_late(max(late, 0LL));
 	tw_ring_put(shared, nr);
 	look->armed += !(look->known & bit);
 	look->fired++;
@@ -480,8 +462,8 @@ static void tw_take_up_word(struct twheel *tw, u32 word, struct tw_step *step)
 
 static void tw_take_up_group(struct twheel *tw, u32 group, struct tw_step *step)
 {
-	u32 word = group * (TWHEEL_GROUP / 64);
-	u32 end = min(word + TWHEEL_GROUP / 64, DIV_ROUND_UP(tw->shared->nr, 64));
+	u32 word = group * (TW_GROUP / 64);
+	u32 end = min(word + TW_GROUP / 64, DIV_ROUND_UP(tw->shared->nr, 64));
 
 	for (; word < end; word++)
 		tw_take_up_word(tw, word, step);
@@ -623,38 +605,32 @@ static bool tw_word_untake(atomic64_t *at)
  * before @end. (Who finds the head before what was seen of it looks again when he is
  * woken.)
  */
-static void tw_ring_untake(struct tw_shared *shared,
-			   const struct twheel_event *events, unsigned int nr,
-			   u32 position, u32 end)
+static void tw_ring_untake(struct tw_shared *shared, const u32 *timers,
+			   unsigned int nr, u32 position, u32 end)
 {
-	u32 i, timer, head = end, back = 0;
+	u32 i, head = end, back = 0;
 
 	for (i = 0; i < nr; i++)
-		if (tw_word_untake(&shared->words[events[i].user_data]))
+		if (tw_word_untake(&shared->words[timers[i]]))
 			back |= BIT(i);
 	/* In order, unless somebody takes from it at this moment. */
 	WRITE_ONCE(shared->seen, position);
 	if (try_cmpxchg(&shared->area->head, &head, position))
 		return;
 	WRITE_ONCE(shared->seen, end);
-	for (i = 0; i < nr; i++) {
-		timer = events[i].user_data;
+	for (i = 0; i < nr; i++)
 		if (back & BIT(i) && !tw_ring_full(shared))
-			tw_ring_put(shared, timer);
-	}
+			tw_ring_put(shared, timers[i]);
 }
 
 static void tw_shared_fill(struct twheel *tw, u32 nr, u64 word,
 			   struct twheel_event *event)
 {
 	s64 deadline = tw_word_deadline(tw, word & ~TW_WORD_STATES);
-	u64 late = tw_late_ns(tw->shared->marks[nr].late);
-	const struct tw_clock *clock = &tw->wheel.clock;
 
 	*event = (struct twheel_event){
 		.user_data = nr,
-		.deadline = tw_clock_to_user(clock, deadline),
-		.expired = tw_clock_to_user(clock, tw_time_add(deadline, late)),
+		.deadline = tw_clock_to_user(&tw->wheel.clock, deadline),
 		.flags = TWHEEL_EVENT_SHARED,
 	};
 }
@@ -663,40 +639,43 @@ static void tw_shared_fill(struct twheel *tw, u32 nr, u64 word,
  * tw_shared_read() - take out events of shared timers as long as there are any
  * @tw: the wheel, with shared timers
  * @to: where to copy them
+ * @unit: length of an event
  *
  * Context: may sleep.
  * Return: bytes copied, -EAGAIN when there are none, -EFAULT or -ERESTARTSYS.
  */
-ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to)
+ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
 {
-	struct twheel_event events[TW_SHARED_EVENTS] __uninitialized;
+	char events[TW_SHARED_EVENTS * sizeof(struct twheel_event)] __uninitialized;
 	u32 first[TW_SHARED_EVENTS] __uninitialized;
-	const size_t size = sizeof(events[0]);
+	u32 timers[TW_SHARED_EVENTS] __uninitialized;
 	bool faulted = false;
 	ssize_t total = 0;
 
-	while (iov_iter_count(to) >= size) {
-		unsigned int room = min_t(size_t, iov_iter_count(to) / size,
+	while (iov_iter_count(to) >= unit) {
+		unsigned int room = min_t(size_t, iov_iter_count(to) / unit,
 					  TW_SHARED_EVENTS);
 		unsigned int n, taken, tries = TW_BATCH;
+		struct twheel_event event;
 		size_t copied;
-		u32 timer, last = 0;
+		u32 last = 0;
 		u64 word;
 		int ret;
 
 		spin_lock_bh(&tw->lock);
 		for (n = 0; n < room; n++) {
-			if (!tw_ring_take(tw->shared, &first[n], &timer, &word,
+			if (!tw_ring_take(tw->shared, &first[n], &timers[n], &word,
 					  &tries))
 				break;
 			last = first[n] + 1;
-			tw_shared_fill(tw, timer, word, &events[n]);
+			tw_shared_fill(tw, timers[n], word, &event);
+			memcpy(events + n * unit, &event, unit);
 		}
-		copied = tw_copy_nofault(events, n * size, size, to);
-		taken = copied / size;
+		copied = tw_copy_nofault(events, n * unit, unit, to);
+		taken = copied / unit;
 		tw->stats.delivered += taken;
 		if (taken < n)
-			tw_ring_untake(tw->shared, events + taken, n - taken,
+			tw_ring_untake(tw->shared, timers + taken, n - taken,
 				       first[taken], last);
 		trace_twheel_read(tw, taken);
 		spin_unlock_bh(&tw->lock);
@@ -710,7 +689,7 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to)
 		if ((total || !n) && signal_pending(current))
 			return total ?: -ERESTARTSYS;
 		if (taken < n) {
-			ret = tw_fault_in(to, size, &faulted);
+			ret = tw_fault_in(to, unit, &faulted);
 			if (ret)
 				return total ?: ret;
 		}

@@ -38,16 +38,6 @@ struct tw_block {
 };
 
 /**
- * struct tw_mark - the last expiry of a shared timer
- * @position: of its entry in the ring
- * @late: how late it was made ready, see tw_late()
- */
-struct tw_mark {
-	u32 position;
-	u32 late;
-};
-
-/**
  * struct tw_scan - how far the looking for dirty timers has got
  * @next: next word of the groups
  * @groups: bits of the word before it that are left
@@ -73,7 +63,7 @@ struct tw_scan {
  * @lead: by how many ticks to look for dirty timers before what comes next, when
  *	that is far
  * @blocks: blocks of the timers
- * @marks: of each timer, its last expiry
+ * @positions: of each timer, where in the ring its last expiry is
  * @tail: expiries put into the ring
  * @seen: the program's head, as it was when it was last looked at. It does not go back,
  *	so one that is before that is none
@@ -98,7 +88,7 @@ struct tw_shared {
 	s64 lead;
 
 	struct tw_block *blocks;
-	struct tw_mark *marks;
+	u32 *positions;
 	u32 tail;
 	u32 seen;
 	u32 pending;
@@ -118,7 +108,7 @@ bool tw_shared_ask(struct tw_wheel *wheel, struct tw_node *node,
 bool tw_shared_take_up(struct twheel *tw, struct tw_step *step);
 bool tw_shared_sleep(struct twheel *tw, s64 tick);
 u32 tw_shared_ready(const struct tw_shared *shared);
-ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to);
+ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit);
 unsigned int tw_shared_drain(struct twheel *tw, struct tw_node *node,
 			     struct twheel_op *ops, unsigned int room);
 void tw_shared_undrain(struct twheel *tw, const struct twheel_op *op);

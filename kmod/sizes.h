@@ -34,8 +34,11 @@
 /* Operations, or expiries that are counted, under one hold of the lock */
 #define TW_BATCH 256
 
-/* Events, events of shared timers, and drained timers that are copied at a time */
-#define TW_EVENTS 24
+/* Operations that are copied: of more, the page that they are in is held. */
+#define TW_COPIED 8
+
+/* Bytes of events, events of shared timers, and drained timers that are copied at a time */
+#define TW_EVENT_BYTES 1024
 #define TW_SHARED_EVENTS 16
 #define TW_DRAINED 64
 
@@ -70,6 +73,9 @@
  */
 #define TW_BLOCK 32
 
+/* Shared timers that have a bit together where dirty ones are looked for: 64 at least */
+#define TW_GROUP 256
+
 /* Of work that can wait, after so many runs a rest */
 #define TW_PACE_RUNS 16
 
@@ -84,7 +90,8 @@
 #define TW_TABLE_KEEP 0
 #define TW_FIRST_DIR 2
 #define TW_BATCH 4
-#define TW_EVENTS 2
+#define TW_COPIED 2
+#define TW_EVENT_BYTES 64
 #define TW_SHARED_EVENTS 2
 #define TW_DRAINED 2
 #define TW_BUDGET 8
@@ -99,6 +106,7 @@
 #define TW_SMALL_SLOT 2
 #endif
 #define TW_BLOCK 8
+#define TW_GROUP 64
 #define TW_PACE_RUNS 2
 
 #endif /* TW_SMALL_WORLD */

@@ -1,380 +1,178 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations between a program's memory and the wheel.
+ * Arrays of operations between a program's memory and the wheel.
  *
- * An operation is done only when its result can be told. The pages of an array
- * are held while its operations are done, so results are simply written to
- * them; and what is most common is done right there, as copying would cost a
- * quarter of it.
+ * An operation is done only when its result can be told. Few of them are copied,
+ * and what there is to tell is written back one by one. For many, the page that they
+ * lie in is held, and they are done right there.
  */
 #include <linux/highmem.h>
 #include <linux/limits.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "context.h"
 #include "submit.h"
-#include "validate.h"
 
-/* Pages that are held at a time; two for an operation as long as a page. */
-#define TW_WINDOW_PAGES 5
-
-/**
- * struct tw_window - a part of a program's array, held in memory
- * @pages: its pages
- * @mapped: where the kernel sees them
- * @nr_pages: how many
- * @offset: of the first operation in the first page
- * @op_size: distance of the operations
- * @nr: operations that lie in it whole
- */
-struct tw_window {
-	struct page *pages[TW_WINDOW_PAGES];
-	void *mapped[TW_WINDOW_PAGES];
-	unsigned int nr_pages;
-	unsigned int offset;
-	u32 op_size;
-	unsigned int nr;
-};
-
-/* Hold so much of the array from @uops on as goes into a window. */
-static void tw_open_window(struct tw_window *win, unsigned long uops,
-			   unsigned int nr, u32 op_size)
+/* What a batch has to have reserved: each that arms a timer may want a period, too. */
+static unsigned int tw_nodes_for(const struct twheel_op *first, unsigned int nr,
+				 u32 size)
 {
-	unsigned int i, bytes;
-	int held;
-
-	win->offset = offset_in_page(uops);
-	win->op_size = op_size;
-	nr = min_t(unsigned int, nr,
-		   (TW_WINDOW_PAGES * PAGE_SIZE - win->offset) / op_size);
-	win->nr = min_t(unsigned int, nr, TW_BATCH);
-	bytes = win->offset + win->nr * op_size;
-	held = pin_user_pages_fast(uops - win->offset,
-				   DIV_ROUND_UP(bytes, PAGE_SIZE), FOLL_WRITE,
-				   win->pages);
-	win->nr_pages = max(held, 0);
-	bytes = win->nr_pages * PAGE_SIZE;
-	bytes -= min(bytes, win->offset);
-	win->nr = min(win->nr, bytes / op_size);
-	for (i = 0; i < win->nr_pages; i++)
-		win->mapped[i] = kmap_local_page(win->pages[i]);
+	/* Where the first arms no timer, others may not, either. */
+	if (READ_ONCE(first->opcode) != TWHEEL_OP_ARM)
+		return 0;
+	return size == TWHEEL_OP_SIZE_FULL ? 2 * nr : nr;
 }
 
-static void tw_close_window(struct tw_window *win)
+/* Do operations until all are done or one can't be told. Returns how many were done. */
+static __always_inline unsigned int
+tw_do_all(struct twheel *tw, struct tw_batch *batch, void *ops, unsigned int nr,
+	  u32 size)
 {
-	unsigned int i = win->nr_pages;
+	unsigned int done = 0, nodes = tw_nodes_for(ops, nr, size);
 
-	while (i--) {
-		kunmap_local(win->mapped[i]);
-		flush_dcache_page(win->pages[i]);
-	}
-	unpin_user_pages_dirty_lock(win->pages, win->nr_pages, true);
-}
-
-/* The bytes from @at on that lie in one page, @len of them at most. */
-static void *tw_window_piece(const struct tw_window *win, unsigned int at,
-			     size_t *len)
-{
-	*len = min_t(size_t, *len, PAGE_SIZE - offset_in_page(at));
-	return win->mapped[at >> PAGE_SHIFT] + offset_in_page(at);
-}
-
-static void tw_window_read(const struct tw_window *win, unsigned int at,
-			   void *to, size_t len)
-{
-	while (len) {
-		size_t piece = len;
-		void *from = tw_window_piece(win, at, &piece);
-
-		memcpy(to, from, piece);
-		to += piece;
-		at += piece;
-		len -= piece;
+	for (;;) {
+		tw_begin(tw, batch, nodes);
+		pagefault_disable();
+		done += tw_do_ops(tw, batch, ops + done * size, nr - done, size);
+		pagefault_enable();
+		tw_end(tw, batch);
+		if (done == nr || !batch->told)
+			return done;
+		nodes = 2 * (nr - done);
 	}
 }
 
-static void tw_window_write(const struct tw_window *win, unsigned int at,
-			    const void *from, size_t len)
+/* Read operations in, as far as they can be read. Returns how many that are. */
+static unsigned int tw_copy_ops(u64 *copy, void __user *uops, unsigned int nr, u32 size)
 {
-	while (len) {
-		size_t piece = len;
-		void *to = tw_window_piece(win, at, &piece);
+	unsigned int i, words = nr * size / sizeof(*copy);
+	u64 __user *from = uops;
 
-		memcpy(to, from, piece);
-		from += piece;
-		at += piece;
-		len -= piece;
+	/* Of these some may be beyond all addresses. */
+	if (!user_read_access_begin(from, nr * size)) {
+		words = size / sizeof(*copy);
+		if (!user_read_access_begin(from, size))
+			return 0;
 	}
-}
-
-static bool tw_window_zero(const struct tw_window *win, unsigned int at,
-			   size_t len)
-{
-	while (len) {
-		size_t piece = len;
-		void *from = tw_window_piece(win, at, &piece);
-
-		if (memchr_inv(from, 0, piece))
-			return false;
-		at += piece;
-		len -= piece;
-	}
-	return true;
+	/* (Of a length that is not constant, copy_from_user() checks more than it copies.) */
+	for (i = 0; i < words; i++)
+		unsafe_get_user(copy[i], &from[i], fault);
+fault:
+	user_read_access_end();
+	return i * sizeof(*copy) / size;
 }
 
 /*
- * What an operation hands out is @result, @state, and, of ARM, @id; of QUERY, also what
- * comes after @id. Nothing else is written: what the program stores to it meanwhile
- * stays.
+ * Can what there is to tell of an operation be written now? A write is the only proof,
+ * see tw_fault_in(). Its result stays as the program gave it.
  */
-static void tw_window_put(const struct tw_window *win, unsigned int at,
-			  const struct twheel_op *op)
+static int tw_fault_in_op(const struct twheel_op *op, struct twheel_op __user *uop,
+			  u32 size)
 {
-	const size_t outcome = offsetof(struct twheel_op, result);
-	const size_t rest = offsetof(struct twheel_op, deadline);
-	size_t end = offsetofend(struct twheel_op, state);
-
-	if (op->opcode == TWHEEL_OP_ARM)
-		end = offsetofend(struct twheel_op, id);
-	tw_window_write(win, at + outcome, &op->result, end - outcome);
-	if (op->opcode == TWHEEL_OP_QUERY && !op->result)
-		tw_window_write(win, at + rest, &op->deadline,
-				sizeof(*op) - rest);
+	if (signal_pending(current))
+		return -ERESTARTSYS;
+	if (op->opcode == TWHEEL_OP_ARM && put_user((u64)0, &uop->id))
+		return -EFAULT;
+	if (op->opcode == TWHEEL_OP_QUERY &&
+	    clear_user(&uop->deadline, size - offsetof(struct twheel_op, deadline)))
+		return -EFAULT;
+	if (put_user(op->state, &uop->state) || put_user(op->result, &uop->result))
+		return -EFAULT;
+	return 0;
 }
 
-/* Do an operation by way of a copy. Returns false if it has to wait for room. */
-static bool tw_do_copied(struct twheel *tw, struct tw_batch *batch,
-			 const struct tw_window *win, unsigned int nr)
+/*
+ * At most so many as there is room for. Returns how many were done of those that can be
+ * read, or -EFAULT or -ERESTARTSYS.
+ */
+static int tw_submit_copied(struct twheel *tw, void __user *uops, unsigned int nr,
+			    u32 size)
 {
-	unsigned int at = win->offset + nr * win->op_size;
-	struct twheel_op op;
-
-	tw_window_read(win, at, &op, sizeof(op));
-	/* From here on, the size says whether all of it is as it should be. */
-	if (op.size != win->op_size)
-		op.size = 0;
-	else if (!tw_window_zero(win, at + sizeof(op), win->op_size - sizeof(op)))
-		op.size = TW_SIZE_TOO_BIG;
-	else
-		op.size = sizeof(op);
-	if (!tw_do_op(tw, batch, &op))
-		return false;
-	tw_window_put(win, at, &op);
-	return true;
-}
-
-/* Operations from the number @nr on that lie in one page, for whole words */
-static unsigned int tw_in_page(const struct tw_window *win, unsigned int nr)
-{
-	unsigned int at = win->offset + nr * win->op_size;
-
-	if (win->op_size != sizeof(struct twheel_op) ||
-	    !IS_ALIGNED(at, sizeof(u64)))
-		return 0;
-	return min_t(unsigned int, win->nr - nr,
-		     (PAGE_SIZE - offset_in_page(at)) / sizeof(struct twheel_op));
-}
-
-/* Do operations until one has to wait for room. Returns the next to be done. */
-static unsigned int tw_do_window(struct twheel *tw, struct tw_batch *batch,
-				 const struct tw_window *win, unsigned int nr)
-{
-	while (nr < win->nr) {
-		unsigned int n = tw_in_page(win, nr);
-		size_t len = n * sizeof(struct twheel_op);
-		unsigned int at = win->offset + nr * win->op_size;
-
-		if (n)
-			n = tw_do_plain(tw, batch,
-					tw_window_piece(win, at, &len), n);
-		if (!n) {
-			if (!tw_do_copied(tw, batch, win, nr))
-				break;
-			n = 1;
-		}
-		nr += n;
-	}
-	return nr;
-}
-
-/* Returns how many operations were done: none if the first can't be written. */
-static unsigned int tw_submit_window(struct twheel *tw, unsigned long uops,
-				     unsigned int nr, u32 op_size)
-{
-	struct tw_window win;
-	struct tw_batch batch;
+	u64 copy[TW_COPIED * sizeof(struct twheel_op) / sizeof(u64)] __uninitialized;
+	struct tw_batch batch __uninitialized;
 	unsigned int done = 0;
-	u16 opcode = 0;
+	int ret;
 
-	tw_open_window(&win, uops, nr, op_size);
-	/* Where the first arms a timer, others may, too. */
-	if (win.nr)
-		tw_window_read(&win, win.offset + offsetof(struct twheel_op, opcode),
-			       &opcode, sizeof(opcode));
-	nr = opcode == TWHEEL_OP_ARM ? win.nr : 0;
-	while (done < win.nr) {
-		tw_begin(tw, &batch, nr);
-		tw_batch_time(tw, &batch);
-		done = tw_do_window(tw, &batch, &win, done);
-		tw_end(tw, &batch);
-		nr = win.nr - done;
+	nr = tw_copy_ops(copy, uops, nr, size);
+	if (!nr)
+		return -EFAULT;
+	for (;;) {
+		void *op = (void *)copy + done * size;
+
+		batch.uops = uops + done * size;
+		batch.copy = op;
+		done += tw_do_all(tw, &batch, op, nr - done, size);
+		if (done == nr)
+			return done;
+		ret = tw_fault_in_op((void *)copy + done * size, uops + done * size, size);
+		if (ret)
+			return done ?: ret;
+		cond_resched();
 	}
-	tw_close_window(&win);
-	return win.nr;
+}
+
+/* Operations from @uaddr on that lie in one page, for whole words, and in one batch */
+static unsigned int tw_in_page(unsigned long uaddr, unsigned int nr, u32 size)
+{
+	if (!IS_ALIGNED(uaddr, sizeof(u64)))
+		return 0;
+	return min3(nr, (unsigned int)(PAGE_SIZE - offset_in_page(uaddr)) / size,
+		    (unsigned int)TW_BATCH);
+}
+
+/* Returns how many were done, of those that lie in one page; none if they are few. */
+static unsigned int tw_submit_held(struct twheel *tw, unsigned long uaddr,
+				   unsigned int nr, u32 size)
+{
+	struct tw_batch batch __uninitialized;
+	struct page *page;
+	void *at;
+
+	nr = tw_in_page(uaddr, nr, size);
+	if (nr <= TW_COPIED)
+		return 0;
+	if (pin_user_pages_fast(uaddr & PAGE_MASK, 1, FOLL_WRITE, &page) != 1)
+		return 0;
+	at = kmap_local_page(page);
+	batch.uops = NULL;
+	tw_do_all(tw, &batch, at + offset_in_page(uaddr), nr, size);
+	kunmap_local(at);
+	flush_dcache_page(page);
+	unpin_user_pages_dirty_lock(&page, 1, true);
+	return nr;
 }
 
 /**
  * tw_submit() - do an array of operations of a program
  * @tw: the wheel
- * @submit: the array
+ * @ops: address of the array
+ * @nr: how many
+ * @size: length of each, one of TWHEEL_OP_SIZE_*
  *
  * Context: may sleep.
  * Return: how many were done, -EFAULT or -ERESTARTSYS.
  */
-long tw_submit(struct twheel *tw, const struct twheel_submit *submit)
+long tw_submit(struct twheel *tw, u64 ops, u32 nr, u32 size)
 {
-	unsigned long uops = (unsigned long)u64_to_user_ptr(submit->ops);
-	unsigned int n;
-	long done = 0;
+	void __user *uops = u64_to_user_ptr(ops);
+	u32 done = 0;
 
-	for (; done < submit->nr; done += n) {
-		if (signal_pending(current))
-			return done ?: -ERESTARTSYS;
-		n = tw_submit_window(tw, uops + done * submit->op_size,
-				     submit->nr - done, submit->op_size);
-		if (!n)
-			return done ?: -EFAULT;
+	while (done < nr) {
+		void __user *at = uops + (size_t)done * size;
+		int ret = 0;
+
+		if (nr - done > TW_COPIED)
+			ret = tw_submit_held(tw, (unsigned long)at, nr - done, size);
+		if (!ret)
+			ret = tw_submit_copied(tw, at, min_t(u32, nr - done, TW_COPIED), size);
+		if (ret < 0)
+			return done ?: ret;
+		done += ret;
+		if (done == nr || signal_pending(current))
+			break;
 		cond_resched();
 	}
 	return done;
-}
-
-static void tw_do_one(struct twheel *tw, struct twheel_op *op)
-{
-	unsigned int nr = op->opcode == TWHEEL_OP_ARM;
-	struct tw_batch batch;
-	bool done;
-
-	do {
-		tw_begin(tw, &batch, nr);
-		if (op->opcode != TWHEEL_OP_CANCEL)
-			tw_batch_time(tw, &batch);
-		done = tw_do_plain(tw, &batch, op, 1) ||
-		       tw_do_op(tw, &batch, op);
-		tw_end(tw, &batch);
-		nr = 1;
-	} while (!done);
-}
-
-/* What an operation hands out, see tw_window_put(). */
-static int tw_put_op(const struct twheel_op *op, struct twheel_op __user *uop)
-{
-	const size_t rest = sizeof(*op) - offsetof(struct twheel_op, deadline);
-
-	if (unlikely(op->opcode == TWHEEL_OP_QUERY) &&
-	    copy_to_user(&uop->deadline, &op->deadline, rest))
-		return -EFAULT;
-	if (!user_write_access_begin(uop, sizeof(*uop)))
-		return -EFAULT;
-	unsafe_put_user(op->result, &uop->result, fault);
-	unsafe_put_user(op->state, &uop->state, fault);
-	if (op->opcode == TWHEEL_OP_ARM)
-		unsafe_put_user(op->id, &uop->id, fault);
-	user_write_access_end();
-	return 0;
-fault:
-	user_write_access_end();
-	return -EFAULT;
-}
-
-/*
- * Read an operation, and see that what it hands out can be written, by writing
- * what is there. (But for the most of QUERY, which changes nothing: so it can fail
- * later.)
- */
-static int tw_get_op(struct twheel_op *op, struct twheel_op __user *uop,
-		     u32 usize, u16 opcode)
-{
-	if (unlikely(usize != sizeof(*op))) {
-		/* What it has more than this kernel knows is 0, or not. */
-		int ret = copy_struct_from_user(op, sizeof(*op), uop, usize);
-
-		if (ret)
-			return ret;
-	}
-	if (!user_access_begin(uop, sizeof(*uop)))
-		return -EFAULT;
-	unsafe_get_user(op->opcode, &uop->opcode, fault);
-	unsafe_get_user(op->flags, &uop->flags, fault);
-	unsafe_get_user(op->result, &uop->result, fault);
-	unsafe_get_user(op->state, &uop->state, fault);
-	unsafe_get_user(op->id, &uop->id, fault);
-	unsafe_get_user(op->deadline, &uop->deadline, fault);
-	unsafe_get_user(op->interval, &uop->interval, fault);
-	unsafe_get_user(op->slack, &uop->slack, fault);
-	unsafe_get_user(op->jitter, &uop->jitter, fault);
-	unsafe_get_user(op->user_data, &uop->user_data, fault);
-	unsafe_put_user(op->result, &uop->result, fault);
-	unsafe_put_user(op->state, &uop->state, fault);
-	if (opcode == TWHEEL_OP_ARM)
-		unsafe_put_user(op->id, &uop->id, fault);
-	user_access_end();
-	return 0;
-fault:
-	user_access_end();
-	return -EFAULT;
-}
-
-/*
- * An operation was done, but the program took its memory away. An error says that
- * nothing was done, so a timer that nobody knows of is not left; of one that was
- * changed, only the state before can't be told.
- */
-static noinline int tw_not_told(struct twheel *tw, const struct twheel_op *op)
-{
-	struct twheel_op undo = {
-		.size = sizeof(undo),
-		.opcode = TWHEEL_OP_CANCEL,
-		.id = op->id,
-	};
-
-	switch (op->opcode) {
-	case TWHEEL_OP_ARM:
-		tw_do_one(tw, &undo);
-		return -EFAULT;
-	case TWHEEL_OP_QUERY:
-		return -EFAULT;
-	}
-	return 0;
-}
-
-/**
- * tw_submit_one() - do one operation of a program
- * @tw: the wheel
- * @uarg: where the program has it
- * @usize: its size
- * @opcode: what it is
- *
- * Context: may sleep.
- * Return: 0 or the operation's error.
- */
-int tw_submit_one(struct twheel *tw, void __user *uarg, u32 usize, u16 opcode)
-{
-	struct twheel_op op;
-	int ret = tw_get_op(&op, uarg, usize, opcode);
-
-	if (ret)
-		return ret;
-	if (op.opcode)
-		return -EINVAL;
-	op.size = sizeof(op);
-	op.opcode = opcode;
-	tw_do_one(tw, &op);
-	if (op.result)
-		return op.result;
-	ret = tw_put_op(&op, uarg);
-	return unlikely(ret) ? tw_not_told(tw, &op) : 0;
 }

@@ -39,8 +39,7 @@
 /* tw_node.flags */
 #define TW_NODE_PERIODIC 0x80	/* goes on in the node @period */
 #define TW_NODE_INSPECT 0x40	/* is never expired unseen, see wheel.h */
-#define TW_NODE_STAMPED 0x20	/* is ready, and holds since when */
-#define TW_NODE_LATE_MASK 0x1f	/* the stamp's exponent, see wheel.h */
+#define TW_NODE_READY 0x20	/* is ready, whatever its deadline */
 
 /**
  * struct tw_node - one timer
@@ -50,7 +49,7 @@
  * @user_data: handed back with its event
  * @period: of a periodic timer, what it has besides, @user_data included
  * @gen: generation, the upper half of the id; 0 while there is no such timer
- * @slot: where the wheel put it; in a stamped node, a part of the stamp
+ * @slot: where the wheel put it
  * @slack_shift: may expire as late as the next multiple of 2^this ticks
  * @remote: stands for deadlines that are kept elsewhere, see wheel.h
  * @flags: TW_NODE_*
@@ -267,19 +266,6 @@ static inline void tw_table_reserve(struct tw_table *table, u32 nodes)
 }
 
 /**
- * tw_table_alloc_uncounted() - take a free node and give it a new id
- * @table: the table, with a free node. The caller takes it off @table->free
- * @id: out: the id
- *
- * Return: the node.
- */
-static inline struct tw_node *
-tw_table_alloc_uncounted(struct tw_table *table, u64 *id)
-{
-	return tw_table_take(table, 1, id);
-}
-
-/**
  * tw_table_alloc() - take a free node and give it a new id
  * @table: the table, with a free node
  * @id: out: the id
@@ -307,22 +293,6 @@ static inline struct tw_node *tw_table_alloc_hidden(struct tw_table *table)
 }
 
 /**
- * tw_table_put() - end a node and its id, but for the rare part
- * @chunk: its chunk
- * @node: a node in use
- *
- * Return: true if the caller has to add to &tw_table.free what it has not yet,
- * and then to call tw_chunk_freed().
- */
-static inline bool tw_table_put(struct tw_chunk *chunk, struct tw_node *node)
-{
-	node->gen = 0;
-	node->free = chunk->free;
-	chunk->free = (uintptr_t)node & (TW_CHUNK_SIZE - 1);
-	return unlikely(!--chunk->used);
-}
-
-/**
  * tw_table_free() - end a node and its id
  * @table: the table
  * @node: a node in use
@@ -331,38 +301,14 @@ static inline bool tw_table_put(struct tw_chunk *chunk, struct tw_node *node)
  */
 static inline void tw_table_free(struct tw_table *table, struct tw_node *node)
 {
+	struct tw_chunk *chunk = tw_chunk_of(node);
+
 	table->free++;
-	if (tw_table_put(tw_chunk_of(node), node))
+	node->gen = 0;
+	node->free = chunk->free;
+	chunk->free = (uintptr_t)node & (TW_CHUNK_SIZE - 1);
+	if (unlikely(!--chunk->used))
 		tw_chunk_freed(table, node);
-}
-
-/**
- * tw_table_find_in() - look up an id that came from a program
- * @table: the table
- * @id: any number
- * @chunk: out: the chunk that the timer is in
- * @node: out: the live timer that has this id
- *
- * Return: false if there is none.
- */
-static inline bool tw_table_find_in(const struct tw_table *table, u64 id,
-				    struct tw_chunk **chunk,
-				    struct tw_node **node)
-{
-	unsigned long nr = (u32)id >> TW_CHUNK_SHIFT;
-	unsigned long place = id & TW_CHUNK_MASK;
-	u32 gen = id >> 32;
-
-	if (unlikely(!gen))
-		return false;
-	/* What is beyond the end becomes 0, which no timer has. */
-	nr = array_index_nospec(nr, table->nr_chunks);
-	*chunk = table->dir[nr].chunk;
-	place = array_index_nospec(place, (*chunk)->end);
-	*node = &(*chunk)->nodes[place];
-	/* Else the compiler computes it again for each field. */
-	OPTIMIZER_HIDE_VAR(*node);
-	return (*node)->gen == gen;
 }
 
 /**
@@ -377,8 +323,20 @@ static inline bool tw_table_find(const struct tw_table *table, u64 id,
 				 struct tw_node **node)
 {
 	struct tw_chunk *chunk;
+	unsigned long nr = (u32)id >> TW_CHUNK_SHIFT;
+	unsigned long place = id & TW_CHUNK_MASK;
+	u32 gen = id >> 32;
 
-	return tw_table_find_in(table, id, &chunk, node);
+	if (unlikely(!gen))
+		return false;
+	/* What is beyond the end becomes 0, which no timer has. */
+	nr = array_index_nospec(nr, table->nr_chunks);
+	chunk = table->dir[nr].chunk;
+	place = array_index_nospec(place, chunk->end);
+	*node = &chunk->nodes[place];
+	/* Else the compiler computes it again for each field. */
+	OPTIMIZER_HIDE_VAR(*node);
+	return (*node)->gen == gen;
 }
 
 /**

@@ -94,33 +94,21 @@ static void tw_taken(struct twheel *tw, struct tw_node *node, u64 overrun)
 	tw_table_free(&tw->table, node);
 }
 
-/* The same, for as many as there are events. */
-static void tw_taken_all(struct twheel *tw, const struct twheel_event *events,
-			 unsigned int nr)
+/* The same, for the first @nr of them. */
+static void tw_taken_all(struct twheel *tw, struct tw_take *take, unsigned int nr)
 {
 	struct list_head *at = tw->wheel.ready.nodes.next;
-	const struct twheel_event *event;
-	u32 freed = 0;
+	unsigned int i;
 
-	for (event = events; event < events + nr; event++) {
+	for (i = 0; i < nr; i++) {
 		struct tw_node *node = list_entry(at, struct tw_node, entry);
 
 		at = at->next;
-		if (unlikely(node->flags)) {
-			tw_wheel_keep_stamp(&tw->wheel, node);
-			if (node->flags & TW_NODE_PERIODIC) {
-				tw_next_period(tw, node, event->overrun);
-				continue;
-			}
-		}
-		freed++;
-		if (tw_table_put(tw_chunk_of(node), node)) {
-			tw->table.free += freed;
-			freed = 0;
-			tw_chunk_freed(&tw->table, node);
-		}
+		if (unlikely(node->flags & TW_NODE_PERIODIC))
+			tw_next_period(tw, node, tw_overrun(tw, take, node));
+		else
+			tw_table_free(&tw->table, node);
 	}
-	tw->table.free += freed;
 	tw->stats.delivered += nr;
 	tw_wheel_cut_ready(&tw->wheel, at, nr);
 }
@@ -138,82 +126,63 @@ static void tw_take_done(struct twheel *tw)
 	tw_free_spare(tw, spare);
 }
 
-static void tw_fill_period(struct twheel *tw, struct tw_take *take,
-			   const struct tw_node *node,
-			   struct twheel_event *event)
-{
-	event->user_data = node->period->user_data;
-	event->overrun = tw_overrun(tw, take, node);
-	event->flags = TWHEEL_EVENT_PERIODIC;
-}
-
 /* (Field by field: what clears it before costs more than all the rest.) */
-static inline void tw_fill_event(struct twheel *tw, struct tw_take *take,
-				 const struct tw_node *node, s64 stamp,
-				 struct twheel_event *event)
+static __always_inline void tw_fill_event(struct twheel *tw, const struct tw_node *node,
+					  u64 overrun, struct twheel_event *event,
+					  u32 unit)
 {
-	const struct tw_clock *clock = &tw->wheel.clock;
-	s64 deadline = node->deadline;
+	bool periodic = node->flags & TW_NODE_PERIODIC;
 
-	/* A stamp is of the first of several, and rounded to its deadline. */
-	stamp = max(stamp, deadline);
-	if (unlikely(clock->offset)) {
-		deadline = tw_clock_to_user(clock, deadline);
-		stamp = tw_clock_to_user(clock, stamp);
-	}
+	event->user_data = periodic ? node->period->user_data : node->user_data;
 	event->id = tw_id(node);
-	event->deadline = deadline;
-	event->expired = stamp;
-	event->user_data = node->user_data;
-	event->overrun = 0;
-	event->flags = 0;
-	event->__reserved = 0;
-	if (unlikely(node->flags & TW_NODE_PERIODIC))
-		tw_fill_period(tw, take, node, event);
+	if (unit == TWHEEL_EVENT_SIZE_ID)
+		return;
+	event->deadline = tw_clock_to_user(&tw->wheel.clock, node->deadline);
+	event->overrun = min_t(u64, overrun, U32_MAX);
+	event->flags = periodic ? TWHEEL_EVENT_PERIODIC : 0;
 }
 
 static unsigned int tw_fill_events(struct twheel *tw, struct tw_take *take,
-				   struct twheel_event *events,
-				   unsigned int room)
+				   void *events, unsigned int room, u32 unit)
 {
-	s64 stamp = tw->wheel.stamp;
 	struct tw_node *node;
 	unsigned int n = 0;
 
 	list_for_each_entry(node, &tw->wheel.ready.nodes, entry) {
+		u64 overrun = 0;
+
 		if (n == room)
 			break;
-		if (node->flags & TW_NODE_STAMPED)
-			stamp = tw_stamp(node);
-		tw_fill_event(tw, take, node, stamp, &events[n++]);
+		if (unlikely(node->flags & TW_NODE_PERIODIC))
+			overrun = tw_overrun(tw, take, node);
+		tw_fill_event(tw, node, overrun, events + n++ * unit, unit);
 	}
 	return n;
 }
 
 /* The same as tw_take_events(), without shared timers. */
-static ssize_t tw_take_ready(struct twheel *tw, struct iov_iter *to)
+static ssize_t tw_take_ready(struct twheel *tw, struct iov_iter *to, u32 unit)
 {
-	struct twheel_event events[TW_EVENTS] __uninitialized;
-	const size_t size = sizeof(events[0]);
+	u64 events[TW_EVENT_BYTES / sizeof(u64)] __uninitialized;
 	bool faulted = false;
 	ssize_t total = 0;
 
-	while (iov_iter_count(to) >= size) {
+	while (iov_iter_count(to) >= unit) {
 		struct tw_take take = {};
 		unsigned int n, taken;
 		size_t copied;
 		int ret;
 
-		n = min_t(size_t, iov_iter_count(to) / size, TW_EVENTS);
+		n = min_t(size_t, iov_iter_count(to), TW_EVENT_BYTES) / unit;
 		spin_lock_bh(&tw->lock);
-		n = tw_fill_events(tw, &take, events, n);
+		n = tw_fill_events(tw, &take, events, n, unit);
 		if (!n) {
 			spin_unlock_bh(&tw->lock);
 			return total ?: -EAGAIN;
 		}
-		copied = tw_copy_nofault(events, n * size, size, to);
-		taken = copied / size;
-		tw_taken_all(tw, events, taken);
+		copied = tw_copy_nofault(events, n * unit, unit, to);
+		taken = copied / unit;
+		tw_taken_all(tw, &take, taken);
 		trace_twheel_read(tw, taken);
 		tw_take_done(tw);
 
@@ -221,7 +190,7 @@ static ssize_t tw_take_ready(struct twheel *tw, struct iov_iter *to)
 		if (total && signal_pending(current))
 			break;
 		if (taken < n) {
-			ret = tw_fault_in(to, size, &faulted);
+			ret = tw_fault_in(to, unit, &faulted);
 			if (ret)
 				return total ?: ret;
 		}
@@ -234,17 +203,18 @@ static ssize_t tw_take_ready(struct twheel *tw, struct iov_iter *to)
  * tw_take_events() - take out events as long as there are any
  * @tw: the wheel
  * @to: where to copy them, with room for one at least
+ * @unit: length of an event
  *
  * Context: may sleep.
  * Return: bytes copied, -EAGAIN when nothing is ready, -EFAULT or -ERESTARTSYS.
  */
-ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to)
+ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to, u32 unit)
 {
-	ssize_t done = tw_take_ready(tw, to), more;
+	ssize_t done = tw_take_ready(tw, to, unit), more;
 
 	if (likely(!tw_shared_of(tw)) || (done < 0 && done != -EAGAIN))
 		return done;
-	more = tw_shared_read(tw, to);
+	more = tw_shared_read(tw, to, unit);
 	if (done < 0)
 		return more;
 	return more < 0 ? done : done + more;
@@ -320,25 +290,23 @@ ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to)
  * Returns how many.
  */
 static unsigned int tw_drain_fill(struct twheel *tw, struct twheel_op *ops,
-				  u32 op_size, struct tw_node **nodes,
-				  unsigned int room)
+				  struct tw_node **nodes, unsigned int room)
 {
-	unsigned int tries = TW_BATCH, n = 0, end;
+	unsigned int tries = TW_BATCH, n = 0, taken;
 
 	while (n < room && tries--) {
 		nodes[n] = tw_wheel_first(&tw->wheel);
 		if (!nodes[n])
 			break;
 		if (nodes[n]->remote) {
-			end = n + tw_shared_drain(tw, nodes[n], &ops[n], room - n);
-			memset(&nodes[n], 0, (end - n) * sizeof(nodes[n]));
+			taken = tw_shared_drain(tw, nodes[n], &ops[n], room - n);
+			memset(&nodes[n], 0, taken * sizeof(nodes[n]));
+			n += taken;
 		} else {
 			tw_fill_op(tw, nodes[n], &ops[n]);
 			tw_wheel_del(&tw->wheel, nodes[n]);
-			end = n + 1;
+			n++;
 		}
-		while (n < end)
-			ops[n++].size = op_size;
 	}
 	return n;
 }
@@ -372,9 +340,7 @@ static unsigned int tw_drain_copy(const struct twheel_drain *drain,
 	to += (size_t)done * drain->op_size;
 	pagefault_disable();
 	for (i = 0; i < n; i++) {
-		if (copy_to_user(to, &ops[i], sizeof(ops[i])) ||
-		    clear_user(to + sizeof(ops[i]),
-			       drain->op_size - sizeof(ops[i])))
+		if (copy_to_user(to, &ops[i], drain->op_size))
 			break;
 		to += drain->op_size;
 	}
@@ -393,7 +359,7 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
 
 	for (;;) {
 		spin_lock_bh(&tw->lock);
-		n = tw_drain_fill(tw, ops, drain->op_size, nodes,
+		n = tw_drain_fill(tw, ops, nodes,
 				  min_t(u32, drain->nr - done, TW_DRAINED));
 		copied = tw_drain_copy(drain, done, ops, n);
 		tw_drain_done(tw, nodes, ops, n, copied);

@@ -5,7 +5,6 @@
  */
 #include <linux/errno.h>
 #include <linux/limits.h>
-#include <linux/mm.h>
 
 #include "clock.h"
 #include "validate.h"
@@ -23,12 +22,15 @@ int tw_check_setup(const struct twheel_setup *setup)
 	if (setup->flags & ~(TWHEEL_SETUP_COUNT | TWHEEL_SETUP_SHARED) ||
 	    (shared && setup->flags & TWHEEL_SETUP_COUNT))
 		return -EINVAL;
-	if (!shared != !setup->shared || setup->shared > TWHEEL_SHARED_MAX)
+	if (!shared != !setup->shared || setup->shared > TWHEEL_SHARED_MAX ||
+	    setup->__reserved)
 		return -EINVAL;
-	if (!tw_time_ok(setup->tick))
+	if (setup->event_size && (setup->flags & TWHEEL_SETUP_COUNT ||
+				  (setup->event_size != TWHEEL_EVENT_SIZE_ID &&
+				   setup->event_size != TWHEEL_EVENT_SIZE_FULL)))
 		return -EINVAL;
-	if (!tw_clock_known(setup->clock))
-		return -EOPNOTSUPP;
+	if (!tw_clock_known(setup->clock) || !tw_time_ok(setup->tick))
+		return -EINVAL;
 	if (setup->tick && (setup->tick < TWHEEL_TICK_MIN_NS ||
 			    setup->tick > TWHEEL_TICK_MAX_NS))
 		return -EOPNOTSUPP;
@@ -39,15 +41,14 @@ int tw_check_setup(const struct twheel_setup *setup)
  * tw_check_array() - check what goes with an array of operations
  * @flags: flags of the call
  * @nr: number of operations
- * @op_size: size of each
+ * @op_size: length of each
  *
- * Return: 0, -EINVAL or -E2BIG.
+ * Return: 0 or -EINVAL.
  */
 int tw_check_array(u32 flags, u32 nr, u32 op_size)
 {
-	if (flags || nr > INT_MAX || op_size < sizeof(struct twheel_op))
+	if (flags || nr > INT_MAX)
 		return -EINVAL;
-	if (op_size > PAGE_SIZE)
-		return -E2BIG;
-	return 0;
+	return op_size == TWHEEL_OP_SIZE_ID || op_size == TWHEEL_OP_SIZE_ONCE ||
+	       op_size == TWHEEL_OP_SIZE_FULL ? 0 : -EINVAL;
 }

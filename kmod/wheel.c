@@ -213,110 +213,16 @@ static void tw_put(struct tw_wheel *wheel, struct tw_node *node, s64 tick)
 					  wheel->clk + TW_REACH - 1), true);
 }
 
-/**
- * tw_wheel_add() - add a node that is on no list
- * @wheel: the wheel
- * @node: the node. Its deadline, its slack and whether it is periodic are set;
- *	the deadline lies after the wheel's time
- */
-void tw_wheel_add(struct tw_wheel *wheel, struct tw_node *node)
+/* A node that is not like most: see tw_wheel_add(). */
+void tw_wheel_add_special(struct tw_wheel *wheel, struct tw_node *node)
 {
-	s64 tick = tw_node_tick(wheel, node);
-
 	node->flags &= TW_NODE_PERIODIC;
 	/* Whatever the caller did, the wheel stays sound. */
 	if (node->slack_shift || node->remote ||
 	    node->deadline <= wheel->done)
 		node->flags |= TW_NODE_INSPECT;
-	tw_put(wheel, node, tick);
+	tw_put(wheel, node, tw_node_tick(wheel, node));
 	wheel->pending++;
-}
-
-/*
- * A stamp is kept as what it is more than the deadline, in the bits that a ready
- * node has no other use for: 16 bits and a power of 4, of which both are rounded
- * down to whole multiples. So it is too early by at most 2^-14 of the lateness,
- * but not before the deadline, and does not change when it is handed on.
- */
-static void tw_set_stamp(struct tw_node *node, s64 stamp)
-{
-	unsigned int shift = 0;
-
-	stamp = max(stamp, node->deadline);
-	while ((stamp >> shift) - (node->deadline >> shift) > U16_MAX)
-		shift += 2;
-	node->slot = (stamp >> shift) - (node->deadline >> shift);
-	node->flags = (node->flags & TW_NODE_PERIODIC) | TW_NODE_STAMPED |
-		      shift / 2;
-}
-
-/**
- * tw_wheel_add_ready() - add a node that is on no list and expires at once
- * @wheel: the wheel
- * @node: the node
- * @stamp: the time that it is now, in ns, not negative
- */
-void tw_wheel_add_ready(struct tw_wheel *wheel, struct tw_node *node, s64 stamp)
-{
-	tw_set_stamp(node, stamp);
-	tw_slot_append(&wheel->ready, node);
-	wheel->ready.count++;
-}
-
-/* Take out a node that is ready. */
-static void tw_ready_unlink(struct tw_wheel *wheel, struct tw_node *node)
-{
-	struct tw_node *next = list_next_entry(node, entry);
-
-	/* Those made ready together with it need to know when. */
-	if (node->flags & TW_NODE_STAMPED) {
-		if (node == tw_first_ready(wheel))
-			wheel->stamp = tw_stamp(node);
-		else if (&next->entry != &wheel->ready.nodes &&
-			 !(next->flags & TW_NODE_STAMPED))
-			tw_set_stamp(next, tw_stamp(node));
-	}
-	__list_del(node->entry.prev, node->entry.next);
-	wheel->ready.count--;
-}
-
-static void tw_pending_unlink(struct tw_wheel *wheel, struct tw_node *node)
-{
-	tw_slot_unlink(wheel, node);
-	wheel->pending--;
-}
-
-/**
- * tw_wheel_del() - take a node out, pending or ready
- * @wheel: the wheel
- * @node: the node
- */
-void tw_wheel_del(struct tw_wheel *wheel, struct tw_node *node)
-{
-	if (tw_is_ready(wheel, node))
-		tw_ready_unlink(wheel, node);
-	else
-		tw_pending_unlink(wheel, node);
-}
-
-/**
- * tw_wheel_mod() - change when a node expires, be it pending or ready
- * @wheel: the wheel
- * @node: the node
- * @deadline: its new deadline, after the time that the wheel was forwarded to
- *	last
- * @slack_shift: its new slack
- */
-void tw_wheel_mod(struct tw_wheel *wheel, struct tw_node *node, s64 deadline,
-		  unsigned int slack_shift)
-{
-	if (!slack_shift && deadline > wheel->done &&
-	    tw_wheel_mod_plain(wheel, node, deadline))
-		return;
-	tw_wheel_del(wheel, node);
-	node->deadline = deadline;
-	node->slack_shift = slack_shift;
-	tw_wheel_add(wheel, node);
 }
 
 static u64 tw_bits_from(const u64 *bits, unsigned int word, unsigned int from)
@@ -451,7 +357,7 @@ static void tw_expire_seen(struct tw_wheel *wheel, struct tw_slot *slot,
 			continue;
 		}
 		wheel->pending--;
-		tw_wheel_add_ready(wheel, node, step->stamp);
+		tw_wheel_add_ready(wheel, node);
 		step->expired++;
 	}
 	if (!slot->count)
@@ -462,7 +368,6 @@ static void tw_expire_seen(struct tw_wheel *wheel, struct tw_slot *slot,
 static void tw_expire_unseen(struct tw_wheel *wheel, struct tw_slot *slot,
 			     struct tw_step *step)
 {
-	tw_set_stamp(tw_slot_head(slot), step->stamp);
 	list_splice_tail_init(&slot->nodes, &wheel->ready.nodes);
 	wheel->ready.count += slot->count;
 	wheel->pending -= slot->count;

@@ -15,7 +15,7 @@
  * to be written to the nodes for that.
  *
  * Where that can't be said by the deadline alone, slots are not expired unseen,
- * but node by node, each with a stamp: when a node has slack, and for a while when
+ * but node by node, each with a flag: when a node has slack, and for a while when
  * the clock was set back.
  *
  * When the clock is set back, the wheel's ticks go on, and all deadlines are that
@@ -114,15 +114,12 @@ struct tw_step;
  * @ask: brings the deadline of a remote node up to date, takes from the step's budget
  *	what that takes, and says false when the node is not the wheel's any more. What
  *	is due by the given time, in ns, expires. NULL where there are no such nodes
- * @stamp: when those at the head of @ready were made ready
  * @pending: nodes in slots
  * @levels: bit n is set when level n has an occupied slot
  * @ready: expired nodes, in the order of their ticks
  * @occupied: a bit for each slot
  * @inspect: no slot of level 0 before this tick is to be expired unseen: it may hold
  *	nodes that came there before @clock was set back
- *
- * Of the nodes that were made ready together unseen, only the first is stamped.
  */
 struct tw_wheel {
 	struct tw_clock clock;
@@ -130,7 +127,6 @@ struct tw_wheel {
 	s64 clk;
 	s64 done;
 	s64 next;
-	s64 stamp;
 	u32 pending;
 	u32 levels;
 	s64 base;
@@ -171,16 +167,12 @@ void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_slot *slots);
 void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk);
 s64 tw_wheel_set_back(struct tw_wheel *wheel, s64 now);
 bool tw_wheel_settle(struct tw_wheel *wheel);
-void tw_wheel_add(struct tw_wheel *wheel, struct tw_node *node);
-void tw_wheel_add_ready(struct tw_wheel *wheel, struct tw_node *node, s64 stamp);
-void tw_wheel_del(struct tw_wheel *wheel, struct tw_node *node);
-void tw_wheel_mod(struct tw_wheel *wheel, struct tw_node *node, s64 deadline,
-		  unsigned int slack_shift);
 bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step);
 s64 tw_wheel_next(const struct tw_wheel *wheel);
 struct tw_node *tw_wheel_first(const struct tw_wheel *wheel);
 
 /* The rare parts of what follows. */
+void tw_wheel_add_special(struct tw_wheel *wheel, struct tw_node *node);
 void tw_slot_empty(struct tw_wheel *wheel, struct tw_slot *slot);
 void tw_slot_grown(struct tw_wheel *wheel, struct tw_slot *slot, s64 tick);
 
@@ -200,22 +192,9 @@ static inline struct tw_slot *tw_slot_at(const struct tw_wheel *wheel,
 static inline bool tw_is_ready(const struct tw_wheel *wheel,
 			       const struct tw_node *node)
 {
-	if (likely(!(node->flags & (TW_NODE_INSPECT | TW_NODE_STAMPED))))
+	if (likely(!(node->flags & (TW_NODE_INSPECT | TW_NODE_READY))))
 		return node->deadline <= wheel->done;
-	return node->flags & TW_NODE_STAMPED;
-}
-
-/**
- * tw_stamp() - when a stamped node was made ready
- * @node: the node
- *
- * Return: the time, in ns, see tw_set_stamp().
- */
-static inline s64 tw_stamp(const struct tw_node *node)
-{
-	unsigned int shift = 2 * (node->flags & TW_NODE_LATE_MASK);
-
-	return ((node->deadline >> shift) + node->slot) << shift;
+	return node->flags & TW_NODE_READY;
 }
 
 static inline struct tw_node *tw_first_ready(struct tw_wheel *wheel)
@@ -224,19 +203,11 @@ static inline struct tw_node *tw_first_ready(struct tw_wheel *wheel)
 					entry);
 }
 
-/* Those after a node that is taken out have to know when they were made ready. */
-static inline void tw_wheel_keep_stamp(struct tw_wheel *wheel,
-				       const struct tw_node *node)
-{
-	if (node->flags & TW_NODE_STAMPED)
-		wheel->stamp = tw_stamp(node);
-}
-
 /**
  * tw_wheel_cut_ready() - take the first ready nodes out
  * @wheel: the wheel
  * @rest: what comes after them
- * @nr: how many they are; tw_wheel_keep_stamp() was called for each
+ * @nr: how many they are
  */
 static inline void tw_wheel_cut_ready(struct tw_wheel *wheel,
 				      struct list_head *rest, unsigned int nr)
@@ -256,7 +227,6 @@ static inline void tw_wheel_cut_ready(struct tw_wheel *wheel,
 static inline void tw_wheel_pop_ready(struct tw_wheel *wheel,
 				      struct tw_node *node)
 {
-	tw_wheel_keep_stamp(wheel, node);
 	tw_wheel_cut_ready(wheel, node->entry.next, 1);
 }
 
@@ -322,9 +292,10 @@ static __always_inline void tw_wheel_place(struct tw_wheel *wheel,
 
 /**
  * tw_wheel_add_plain() - add a node that is on no list and like most
- * @wheel: the wheel, see tw_wheel_settle(). The caller adds to its @pending
+ * @wheel: the wheel
  * @node: the node; it has no slack and is not periodic. Its deadline is set, and
- *	lies after the time that the wheel was forwarded to last
+ *	lies after the time that the wheel was forwarded to last, and after
+ *	@wheel->done
  */
 static inline void tw_wheel_add_plain(struct tw_wheel *wheel,
 				      struct tw_node *node)
@@ -335,6 +306,33 @@ static inline void tw_wheel_add_plain(struct tw_wheel *wheel,
 	if (TW_REACH_BITS < 54)
 		tick = min(tick, wheel->clk + TW_REACH - 1);
 	tw_wheel_place(wheel, node, tick, false);
+	wheel->pending++;
+}
+
+/**
+ * tw_wheel_add() - add a node that is on no list
+ * @wheel: the wheel
+ * @node: the node. Its deadline, its slack and whether it is periodic are set;
+ *	the deadline lies after the time that the wheel was forwarded to last
+ */
+static inline void tw_wheel_add(struct tw_wheel *wheel, struct tw_node *node)
+{
+	if (node->special || node->deadline <= wheel->done)
+		tw_wheel_add_special(wheel, node);
+	else
+		tw_wheel_add_plain(wheel, node);
+}
+
+/**
+ * tw_wheel_add_ready() - add a node that is on no list and expires at once
+ * @wheel: the wheel
+ * @node: the node
+ */
+static inline void tw_wheel_add_ready(struct tw_wheel *wheel, struct tw_node *node)
+{
+	node->flags = (node->flags & TW_NODE_PERIODIC) | TW_NODE_READY;
+	tw_slot_append(&wheel->ready, node);
+	wheel->ready.count++;
 }
 
 static inline void tw_slot_unlink(struct tw_wheel *wheel, struct tw_node *node)
@@ -346,53 +344,76 @@ static inline void tw_slot_unlink(struct tw_wheel *wheel, struct tw_node *node)
 		tw_slot_empty(wheel, slot);
 }
 
-/* Is the node pending, and like most: no slack, not periodic? */
+/**
+ * tw_wheel_del() - take a node out, pending or ready
+ * @wheel: the wheel
+ * @node: the node
+ */
+static inline void tw_wheel_del(struct tw_wheel *wheel, struct tw_node *node)
+{
+	if (likely(!tw_is_ready(wheel, node))) {
+		tw_slot_unlink(wheel, node);
+		wheel->pending--;
+		return;
+	}
+	__list_del(node->entry.prev, node->entry.next);
+	wheel->ready.count--;
+}
+
+/**
+ * tw_is_plain() - is a node pending and like most: no slack, not periodic?
+ * @wheel: the wheel
+ * @node: a node of it
+ *
+ * Return: true if so.
+ */
 static inline bool tw_is_plain(const struct tw_wheel *wheel,
 			       const struct tw_node *node)
 {
 	return likely(!node->special && node->deadline > wheel->done);
 }
 
-/**
- * tw_wheel_del_plain() - take a node out that is pending and like most
- * @wheel: the wheel. The caller takes it off @wheel->pending
- * @node: the node
- *
- * Return: true, or false if it is not such a node: then nothing was done.
- */
-static inline bool tw_wheel_del_plain(struct tw_wheel *wheel,
-				      struct tw_node *node)
+/* tw_wheel_del() of a node that tw_is_plain() */
+static inline void tw_wheel_del_plain(struct tw_wheel *wheel, struct tw_node *node)
 {
-	if (!tw_is_plain(wheel, node))
-		return false;
 	tw_slot_unlink(wheel, node);
-	return true;
+	wheel->pending--;
+}
+
+/* tw_wheel_mod() of a node that tw_is_plain(), to one without slack after &tw_wheel.done */
+static inline void tw_wheel_mod_plain(struct tw_wheel *wheel, struct tw_node *node,
+				      s64 deadline)
+{
+	/* The wheel will find it where it is, and place it then. */
+	if (deadline < node->deadline ||
+	    node->slot < TW_LEVEL_SLOTS * TW_SLOT_UNITS) {
+		tw_wheel_del_plain(wheel, node);
+		node->deadline = deadline;
+		tw_wheel_add_plain(wheel, node);
+		return;
+	}
+	node->deadline = deadline;
 }
 
 /**
- * tw_wheel_mod_plain() - change when a node expires that is pending and like most
- * @wheel: the wheel, see tw_wheel_settle()
+ * tw_wheel_mod() - change when a node expires, be it pending or ready
+ * @wheel: the wheel
  * @node: the node
  * @deadline: its new deadline, after the time that the wheel was forwarded to
  *	last
- *
- * Return: true, or false if it is not such a node: then nothing was done.
+ * @slack_shift: its new slack
  */
-static inline bool tw_wheel_mod_plain(struct tw_wheel *wheel,
-				      struct tw_node *node, s64 deadline)
+static inline void tw_wheel_mod(struct tw_wheel *wheel, struct tw_node *node,
+				s64 deadline, unsigned int slack_shift)
 {
-	if (!tw_is_plain(wheel, node))
-		return false;
-	if (likely(deadline >= node->deadline &&
-		   node->slot >= TW_LEVEL_SLOTS * TW_SLOT_UNITS)) {
-		/* The wheel will find it where it is, and place it then. */
-		node->deadline = deadline;
-		return true;
+	if (!slack_shift && tw_is_plain(wheel, node) && deadline > wheel->done) {
+		tw_wheel_mod_plain(wheel, node, deadline);
+		return;
 	}
-	tw_slot_unlink(wheel, node);
+	tw_wheel_del(wheel, node);
 	node->deadline = deadline;
-	tw_wheel_add_plain(wheel, node);
-	return true;
+	node->slack_shift = slack_shift;
+	tw_wheel_add(wheel, node);
 }
 
 #endif /* TW_WHEEL_H */

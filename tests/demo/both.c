@@ -84,10 +84,13 @@ static void show_cost(const struct result *l, const struct result *r)
 	bytes(left, &l->tally);
 	bytes(right, &r->tally);
 	row("bytes a timer", left, right);
-	row("longest hold", duration(l->stats.longest_run),
-	    duration(r->stats.longest_run));
-	row("most timers touched in one run", number(l->stats.largest_run),
-	    number(r->stats.largest_run));
+	/* The counters never begin again, so the second day can't be told apart */
+	if (l->holds.known && r->holds.known) {
+		row("longest hold until then", duration(l->holds.longest_run),
+		    duration(r->holds.longest_run));
+		row("most timers touched in one run until then",
+		    number(l->holds.largest_run), number(r->holds.largest_run));
+	}
 	row("this machine stood still without timers",
 	    duration(l->tally.machine_stop), duration(r->tally.machine_stop));
 }

@@ -27,6 +27,7 @@
 
 #include "demo.h"
 #include "charge.h"
+#include "holds.h"
 #include "promises.h"
 #include "report.h"
 #include "way.h"
@@ -365,7 +366,6 @@ static struct twheel_op *add_op(struct demo *d, unsigned int opcode, __u64 id,
 	d->whose[d->nr_ops] = user_data;
 	op = &d->ops[d->nr_ops++];
 	*op = (struct twheel_op){
-		.size = sizeof(*op),
 		.opcode = opcode,
 		.id = id,
 	};
@@ -474,21 +474,14 @@ static void add_lateness(struct lateness *l, __u64 late)
 		l->most = late;
 }
 
-/*
- * The program's own deadline counts here, not the one in the event. (An event that
- * was not read, but taken from memory, has no time at which it became ready.)
- */
+/* The program's own deadline counts here, not the one in the event. */
 static void note_lateness(struct demo *d, const struct twheel_event *event,
 			  __u64 deadline, __u64 read_at)
 {
-	__u64 ready_at = event->expired ? event->expired : read_at;
-
-	if (event->deadline < deadline || ready_at < deadline ||
-	    read_at < deadline) {
+	if (event->deadline < deadline || read_at < deadline) {
 		d->tally.early++;
 		return;
 	}
-	add_lateness(&d->tally.ready, ready_at - deadline);
 	add_lateness(&d->tally.read, read_at - deadline);
 }
 
@@ -662,6 +655,7 @@ static void read_counters(struct demo *d, struct result *result)
 		    ioctl(d->wheel, TWHEEL_IOC_STATS, stats))
 			die("can't read the wheel's counters: %s", strerror(errno));
 	} while (cancelled != stats->cancelled);
+	holds_read(&result->holds);
 }
 
 static void end_day(struct demo *d)

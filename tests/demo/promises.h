@@ -9,6 +9,7 @@
 #include <linux/twheel.h>
 #include <linux/types.h>
 
+#include "holds.h"
 #include "way.h"
 
 /* As in &struct twheel_stats */
@@ -41,7 +42,6 @@ struct tally {
 	__u64 after_cancel;
 	__u64 refused;	/* live timers that the module didn't know */
 
-	struct lateness ready;	/* from deadline to expiry */
 	struct lateness read;	/* from deadline until the program had it */
 	__u64 machine_stop;	/* longest stop of a busy loop without timers */
 	__u64 elapsed;
@@ -56,6 +56,7 @@ struct result {
 	struct tally tally;
 	struct twheel_info info;
 	struct twheel_stats stats;
+	struct holds holds;
 };
 
 struct promise {

@@ -152,7 +152,7 @@ static void show_lateness(const struct tally *t, const struct twheel_stats *stat
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		module[i] = sum(stats->lateness, from, rows[i].end);
-		program[i] = sum(t->ready.buckets, from, rows[i].end);
+		program[i] = sum(t->read.buckets, from, rows[i].end);
 		from = rows[i].end;
 		if (module[i] > most_module)
 			most_module = module[i];
@@ -165,7 +165,7 @@ static void show_lateness(const struct tally *t, const struct twheel_stats *stat
 		}
 	}
 
-	printf("\nHow late            from its tick to ready         from its deadline to ready\n");
+	printf("\nHow late            from its tick to ready         from its deadline to read\n");
 	printf("                    (counted by the module)        (by the program's own books)\n");
 	for (i = first; i <= last; i++) {
 		printf("  %-13s %10s ", rows[i].name, number(module[i]));
@@ -175,7 +175,7 @@ static void show_lateness(const struct tally *t, const struct twheel_stats *stat
 		putchar('\n');
 	}
 	printf("  %-13s %10s %*s %10s\n", "at most", duration(stats->max_lateness),
-	       CHART_WIDTH, "", duration(t->ready.most));
+	       CHART_WIDTH, "", duration(t->read.most));
 }
 
 static void show_memory(const struct tally *t)
@@ -190,14 +190,23 @@ static void show_memory(const struct tally *t)
 	printf("  %25s%s timers were pending\n", "", number(t->memory_pending));
 }
 
-static void show_cost(const struct tally *t, const struct twheel_stats *stats)
+static void show_holds(const struct holds *holds)
+{
+	if (!holds->known) {
+		printf("  longest hold   unknown   the kernel's debugfs is not there\n");
+		return;
+	}
+	printf("  longest hold   %7s   for which the module kept a processor, by the clock;\n",
+	       duration(holds->longest_run));
+	printf("  %25sno run touched more than %s timers\n", "",
+	       number(holds->largest_run));
+}
+
+static void show_cost(const struct tally *t, const struct holds *holds)
 {
 	printf("\nCost\n");
 	show_memory(t);
-	printf("  longest hold   %7s   for which the module kept a processor, by the clock;\n",
-	       duration(stats->longest_run));
-	printf("  %25sno run touched more than %s timers\n", "",
-	       number(stats->largest_run));
+	show_holds(holds);
 	printf("  this machine   %7s   for which a busy loop without any timers stood still:\n",
 	       duration(t->machine_stop));
 	printf("  %25sso much of the above may be the machine's own doing\n", "");
@@ -212,7 +221,7 @@ unsigned int report_summary(const struct workload *w, const struct result *r)
 
 	show_timers(w, t);
 	show_lateness(t, &r->stats);
-	show_cost(t, &r->stats);
+	show_cost(t, &r->holds);
 
 	printf("\nPromises\n");
 	promises_check(r, promises);

@@ -226,24 +226,30 @@ static void run_process(void)
 /* Wheels of all kinds; those of the model are set up once. */
 static void open_wheels(__u64 *seed)
 {
-	static const __u32 clocks[] = {
-		TWHEEL_CLOCK_MONOTONIC, TWHEEL_CLOCK_REALTIME,
-		TWHEEL_CLOCK_BOOTTIME, TWHEEL_CLOCK_TAI,
+	static const clockid_t clocks[] = {
+		CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI,
 	};
 	static const __u64 ticks[] = { 0, 1000, 10000, MSEC, 1234567, 10 * MSEC };
+	static const __u32 sizes[] = { 0, TWHEEL_EVENT_SIZE_ID, TWHEEL_EVENT_SIZE_FULL };
 	int w;
 
 	for (w = 0; w < WHEELS; w++) {
-		__u64 limit = one_in(seed, 4) ? 8 + below(seed, 100) : 0;
-		__u32 clock = clocks[below(seed, ARRAY_SIZE(clocks))];
-		__u32 flags = w == WHEEL_COUNT ? TWHEEL_SETUP_COUNT : 0;
+		clockid_t clock = clocks[below(seed, ARRAY_SIZE(clocks))];
+		struct twheel_setup setup = {
+			.size = sizeof(setup),
+			.flags = w == WHEEL_COUNT ? TWHEEL_SETUP_COUNT : 0,
+			.clock = wheel_clock(clock),
+			.event_size = sizes[below(seed, ARRAY_SIZE(sizes))],
+			.tick = ticks[below(seed, ARRAY_SIZE(ticks))],
+			.limit = one_in(seed, 4) ? 8 + below(seed, 100) : 0,
+		};
 		struct twheel_info info;
 		long ret;
 
+		if (setup.flags & TWHEEL_SETUP_COUNT)
+			setup.event_size = 0;
 		wheels[w] = wheel_open(0);
-		ret = wheel_setup(wheels[w], clock,
-				  ticks[below(seed, ARRAY_SIZE(ticks))], limit,
-				  flags);
+		ret = wheel_ioctl(wheels[w], TWHEEL_IOC_SETUP, &setup);
 		if (ret)
 			broken("setup gave %ld", ret);
 		if (w >= MODELS)
@@ -251,9 +257,14 @@ static void open_wheels(__u64 *seed)
 		info = wheel_info(wheels[w]);
 		model_reset(&shared->models[w]);
 		shared->models[w].clock = clock;
-		shared->models[w].flags = flags;
+		shared->models[w].flags = setup.flags;
+		shared->models[w].event_size = info.event_size;
 		shared->models[w].tick = info.tick;
 		shared->models[w].limit = info.limit;
+		if (info.event_size != (setup.flags ? 8 : setup.event_size ?:
+					TWHEEL_EVENT_SIZE_FULL))
+			broken("events of %u bytes are of %u", setup.event_size,
+			       info.event_size);
 	}
 }
 

@@ -70,14 +70,24 @@ struct timer {
 	struct version versions[VERSIONS];
 };
 
+/* A drained timer of which only the id was told, and the moments around that */
+struct drained {
+	__u64 id, begin, end;
+};
+
 struct model {
-	__u32 clock, flags;
+	__u32 clock;		/* of clock_gettime(2) */
+	__u32 flags;
+	__u32 event_size;
 	__u64 tick, limit;
 	__u32 nr;		/* of the timers */
 	__u32 periodic;		/* of them, ever */
+	__u32 untold;		/* an event had more overruns than can be told */
 	/* what the wheel's counters must say */
-	__u64 armed, modified, cancelled, drained, limited, events, overruns;
+	__u64 armed, modified, cancelled, drained, refused, events, overruns;
 	__u64 counted;		/* sum of what was read in count mode */
+	__u32 nr_drained;	/* of the ids */
+	struct drained ids[TIMERS];
 	struct timer timers[TIMERS];
 };
 
@@ -137,18 +147,20 @@ struct attempt {
 	struct version *version;
 	__u64 id;		/* of the timer as it was asked for */
 	__u64 begin;
+	__u32 op_size;		/* how much of the operation there is */
 	long error;		/* that it must give, or 0 */
 };
 
 void model_reset(struct model *m);
-void model_try(struct model *m, __u64 *seed, __u32 pick, struct attempt *try,
-	       struct twheel_op *op);
+void model_try(struct model *m, __u64 *seed, __u32 pick, __u32 op_size,
+	       struct attempt *try, struct twheel_op *op);
 void model_spoil(__u64 *seed, struct attempt *try, struct twheel_op *op);
 void model_result(struct model *m, struct attempt *try,
 		  const struct twheel_op *op, long result);
 void model_undone(struct attempt *try);
-void model_event(struct model *m, const struct twheel_event *event, __u64 begin);
-void model_drained(struct model *m, const struct twheel_op *op, __u64 begin);
+void model_read(struct model *m, const char *from, long bytes, __u64 begin);
+void model_drained(struct model *m, const struct twheel_op *op, __u32 op_size,
+		   __u64 begin);
 void model_finish(int w);
 
 /* calls_memory.c */
@@ -181,9 +193,8 @@ void call_make(struct call *call);
 const char *call_name(const struct call *call);
 
 /* calls_uring.c */
-void uring_read(struct model *m, int fd, __u64 *seed,
-		void (*tell)(struct model *m, const char *from, long bytes,
-			     __u64 begin));
+void uring_read(struct model *m, int fd, __u64 *seed);
+bool uring_submit(int fd, const struct twheel_submit *arg, long *ret);
 void uring_leave(int fd, void *place, __u64 *seed);
 
 /* calls_guide.c */

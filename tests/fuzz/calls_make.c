@@ -43,80 +43,6 @@ static void check_contract(const char *what, long ret)
 		broken("%s gave %ld", what, ret);
 }
 
-static struct attempt some_attempt(struct making *mk, struct twheel_op *op)
-{
-	struct attempt try;
-
-	model_try(mk->model, &mk->seed, mk->call->pick, &try, op);
-	if (one_in(&mk->seed, 12))
-		model_spoil(&mk->seed, &try, op);
-	return try;
-}
-
-/* An operation by its own ioctl, from memory that is as it may */
-static void make_one(struct making *mk)
-{
-	static const unsigned long cmds[] = {
-		TWHEEL_IOC_ARM, TWHEEL_IOC_ARM, TWHEEL_IOC_MODIFY,
-		TWHEEL_IOC_CANCEL, TWHEEL_IOC_QUERY,
-	};
-	size_t tail = one_in(&mk->seed, 6) ? below(&mk->seed, 200) : 0;
-	size_t size = sizeof(struct twheel_op) + tail;
-	struct piece piece = memory_piece(&mk->seed, mk->call->shape, size);
-	struct twheel_op op, out;
-	struct attempt try = some_attempt(mk, &op);
-	__u16 opcode = op.opcode;
-	long ret;
-
-	if (opcode < ARRAY_SIZE(cmds))
-		op.opcode = 0;
-	if (op.size == sizeof(op))
-		op.size = size;
-	if (piece.kept) {
-		memset(piece.kept, 0, size);
-		memcpy(piece.kept, &op, sizeof(op));
-		if (tail && op.size == size && one_in(&mk->seed, 4)) {
-			piece.kept[size - 1] = 1;
-			/* (Both are wrong, and nobody says which counts.) */
-			if (try.error != -EINVAL)
-				try.error = -E2BIG;
-			tail = 0;
-		}
-	}
-	memory_hide(&piece);
-	ret = wheel_ioctl(mk->fd, opcode < ARRAY_SIZE(cmds) ? cmds[opcode] :
-						TWHEEL_IOC_ARM, piece.at);
-	memory_show(&piece);
-	if (piece.usable < size && ret == -EFAULT) {
-		model_undone(&try);
-		return;
-	}
-	/* (What need only be read may be all that can't be written.) */
-	if (piece.usable < sizeof(op) && !piece.readable && !ret)
-		broken("opcode %u: done with %zu bytes", opcode, piece.usable);
-	out = op;
-	if (piece.kept && (piece.readable || piece.usable >= sizeof(op)))
-		memcpy(&out, piece.kept, sizeof(out));
-	out.opcode = opcode;
-	if (ret == -E2BIG && size > sizeof(op) && !tail)
-		ret = try.error;
-	model_result(mk->model, &try, &out, ret);
-	memory_check(&piece);
-}
-
-/* What must not be changed by an operation that was done */
-static void check_inputs(const struct twheel_op *was, const struct twheel_op *is)
-{
-	if (was->opcode == TWHEEL_OP_QUERY && !is->result)
-		return;
-	if (was->size != is->size || was->opcode != is->opcode ||
-	    was->flags != is->flags || was->deadline != is->deadline ||
-	    was->interval != is->interval || was->slack != is->slack ||
-	    was->jitter != is->jitter || was->user_data != is->user_data ||
-	    (was->opcode != TWHEEL_OP_ARM && was->id != is->id))
-		broken("opcode %u: its input was changed", was->opcode);
-}
-
 /* An array of operations while it is done */
 struct array {
 	struct twheel_op ops[MOST];
@@ -130,32 +56,37 @@ static void fill_array(struct making *mk, struct array *a)
 	__u32 i;
 
 	for (i = 0; i < a->nr; i++) {
-		struct twheel_op *op = &a->ops[i];
-
-		a->tries[i] = some_attempt(mk, op);
-		op->result = 77;
-		if (op->size == sizeof(*op))
-			op->size = a->op_size;
-		if (!a->piece.kept)
-			continue;
-		memset(a->piece.kept + i * a->op_size, 0, a->op_size);
-		memcpy(a->piece.kept + i * a->op_size, op, sizeof(*op));
-		if (a->op_size > sizeof(*op) && !a->tries[i].error &&
-		    one_in(&mk->seed, 30)) {
-			a->piece.kept[(i + 1) * a->op_size - 1] = 1;
-			a->tries[i].error = -E2BIG;
-		}
+		model_try(mk->model, &mk->seed, mk->call->pick, a->op_size,
+			  &a->tries[i], &a->ops[i]);
+		if (one_in(&mk->seed, 12))
+			model_spoil(&mk->seed, &a->tries[i], &a->ops[i]);
+		if (a->piece.kept)
+			memcpy(a->piece.kept + i * a->op_size, &a->ops[i],
+			       a->op_size);
 	}
+}
+
+/* What must not be changed by an operation that was done */
+static void check_inputs(const struct twheel_op *was, const struct twheel_op *is,
+			 __u32 op_size)
+{
+	size_t inputs = op_size - TWHEEL_OP_SIZE_ID;
+
+	if (was->opcode != is->opcode || was->flags != is->flags ||
+	    (was->opcode != TWHEEL_OP_ARM && was->id != is->id) ||
+	    ((was->opcode != TWHEEL_OP_QUERY || is->result) &&
+	     memcmp(&was->deadline, &is->deadline, inputs)))
+		broken("opcode %u: its input was changed", was->opcode);
 }
 
 static void check_array(struct making *mk, struct array *a, __u32 done)
 {
-	struct twheel_op op;
+	struct twheel_op op = { 0 };
 	__u32 i;
 
 	for (i = 0; i < done; i++) {
-		memcpy(&op, a->piece.kept + i * a->op_size, sizeof(op));
-		check_inputs(&a->ops[i], &op);
+		memcpy(&op, a->piece.kept + i * a->op_size, a->op_size);
+		check_inputs(&a->ops[i], &op, a->op_size);
 		op.opcode = a->ops[i].opcode;
 		model_result(mk->model, &a->tries[i], &op, op.result);
 	}
@@ -163,8 +94,13 @@ static void check_array(struct making *mk, struct array *a, __u32 done)
 		model_undone(&a->tries[i]);
 		if ((i + 1) * a->op_size > a->piece.usable)
 			continue;
-		memcpy(&op, a->piece.kept + i * a->op_size, sizeof(op));
-		if (memcmp(&op, &a->ops[i], sizeof(op)))
+		/* That of the next may have been tried. */
+		if (i == done && a->ops[i].opcode == TWHEEL_OP_ARM)
+			memcpy(a->piece.kept + i * a->op_size + offsetof(struct twheel_op, id),
+			       &a->ops[i].id, sizeof(a->ops[i].id));
+		if (i == done && a->ops[i].opcode == TWHEEL_OP_QUERY)
+			continue;
+		if (memcmp(a->piece.kept + i * a->op_size, &a->ops[i], a->op_size))
 			broken("operation %u was changed, of %u that were done", i,
 			       done);
 	}
@@ -172,11 +108,12 @@ static void check_array(struct making *mk, struct array *a, __u32 done)
 
 static __u32 some_op_size(struct making *mk)
 {
-	static const __u16 sizes[] = { 65, 72, 100, 128, 256, 1000, 4096 };
+	static const __u32 sizes[] = {
+		TWHEEL_OP_SIZE_ID, TWHEEL_OP_SIZE_ONCE, TWHEEL_OP_SIZE_ONCE,
+		TWHEEL_OP_SIZE_FULL, TWHEEL_OP_SIZE_FULL,
+	};
 
-	if (one_in(&mk->seed, 4))
-		return sizes[below(&mk->seed, ARRAY_SIZE(sizes))];
-	return sizeof(struct twheel_op);
+	return sizes[below(&mk->seed, ARRAY_SIZE(sizes))];
 }
 
 static __u32 some_number(struct making *mk, __u32 size)
@@ -191,15 +128,16 @@ static __u32 some_number(struct making *mk, __u32 size)
 	return nr < most ? nr : most;
 }
 
-static void make_submit(struct making *mk)
+/* An array that lies as it may, by one of the two ways there are */
+static void submit_some(struct making *mk, __u32 op_size, __u32 nr)
 {
 	static __thread struct array a;
 	struct twheel_submit arg;
 	__u32 since = interruptions(), most;
 	long ret;
 
-	a.op_size = some_op_size(mk);
-	a.nr = some_number(mk, a.op_size);
+	a.op_size = op_size;
+	a.nr = nr;
 	a.piece = memory_piece(&mk->seed, mk->call->shape, a.nr * a.op_size);
 	fill_array(mk, &a);
 	arg = (struct twheel_submit){
@@ -209,11 +147,16 @@ static void make_submit(struct making *mk)
 		.op_size = a.op_size,
 	};
 	memory_hide(&a.piece);
-	ret = wheel_ioctl(mk->fd, TWHEEL_IOC_SUBMIT, &arg);
+	if (!one_in(&mk->seed, 8) || !uring_submit(mk->fd, &arg, &ret))
+		ret = wheel_ioctl(mk->fd, TWHEEL_IOC_SUBMIT, &arg);
 	memory_show(&a.piece);
 	most = a.piece.usable / a.op_size;
 	if (most > a.nr)
 		most = a.nr;
+	/* One more when it can be read, and what is told of it can be written. */
+	if (most < a.nr && ret == most + 1L && a.piece.readable &&
+	    most * a.op_size + sizeof(__u64) <= a.piece.usable)
+		most++;
 	if (ret < 0 && ret != -EINTR && (ret != -EFAULT || most))
 		broken("submit of %u, %u usable, gave %ld", a.nr, most, ret);
 	else if (ret == -EFAULT ? !a.nr : ret < most && !notified(since))
@@ -223,6 +166,18 @@ static void make_submit(struct making *mk)
 	else
 		check_array(mk, &a, ret > 0 ? ret : 0);
 	memory_check(&a.piece);
+}
+
+static void make_submit(struct making *mk)
+{
+	__u32 op_size = some_op_size(mk);
+
+	submit_some(mk, op_size, some_number(mk, op_size));
+}
+
+static void make_one(struct making *mk)
+{
+	submit_some(mk, some_op_size(mk), 1);
 }
 
 static void make_drain(struct making *mk)
@@ -251,12 +206,10 @@ static void make_drain(struct making *mk)
 	    (ret == -EINTR && !interrupted(since)))
 		return broken("drain of %u, %u usable, gave %ld", nr, most, ret);
 	for (i = 0; i < ret; i++) {
-		struct twheel_op op;
+		struct twheel_op op = { 0 };
 
-		memcpy(&op, piece.kept + i * op_size, sizeof(op));
-		if (op.size != op_size)
-			broken("drained: size %u, not %u", op.size, op_size);
-		model_drained(mk->model, &op, begin);
+		memcpy(&op, piece.kept + i * op_size, op_size);
+		model_drained(mk->model, &op, op_size, begin);
 	}
 	memory_check(&piece);
 }
@@ -294,7 +247,7 @@ static void check_read(struct making *mk, const struct piece *piece, long ret,
 		       bool stopped)
 {
 	bool count = mk->model->flags & TWHEEL_SETUP_COUNT;
-	size_t unit = count ? sizeof(__u64) : sizeof(struct twheel_event);
+	size_t unit = mk->model->event_size;
 
 	if (!piece->size && (!ret || ret == -EINVAL || ret == -EFAULT))
 		return;
@@ -307,26 +260,6 @@ static void check_read(struct making *mk, const struct piece *piece, long ret,
 			 ret > (long)piece->usable || (count && ret != sizeof(__u64))))
 		broken("read of %zu, %zu usable, gave %ld", piece->size,
 		       piece->usable, ret);
-}
-
-/* What was read, told to the model */
-static void tell_read(struct model *m, const char *from, long bytes, __u64 begin)
-{
-	struct twheel_event event;
-	__u64 count;
-	long i;
-
-	if (bytes > 0 && m->flags & TWHEEL_SETUP_COUNT) {
-		memcpy(&count, from, sizeof(count));
-		if (!count)
-			broken("read a count of 0");
-		__atomic_add_fetch(&m->counted, count, __ATOMIC_RELAXED);
-		return;
-	}
-	for (i = 0; i < bytes && !halted(); i += sizeof(event)) {
-		memcpy(&event, from + i, sizeof(event));
-		model_event(m, &event, begin);
-	}
 }
 
 static void make_read(struct making *mk)
@@ -343,7 +276,7 @@ static void make_read(struct making *mk)
 	ret = some_read(mk, &piece);
 	memory_show(&piece);
 	check_read(mk, &piece, ret, interrupted(since));
-	tell_read(mk->model, piece.kept, ret, begin);
+	model_read(mk->model, piece.kept, ret, begin);
 	memory_check(&piece);
 }
 
@@ -389,16 +322,13 @@ static void make_poll(struct making *mk)
 	}
 }
 
-/* A structure that is longer or shorter than known, of which @least was published
- * first. Returns what that must give.
- */
-static long some_size(struct making *mk, struct piece *piece, __u32 least,
-		      __u32 size)
+/* A structure that is longer or shorter than known. Returns what that must give. */
+static long some_size(struct making *mk, struct piece *piece, __u32 size)
 {
 	__u32 want = size, tail;
 
 	if (one_in(&mk->seed, 2))
-		want = below(&mk->seed, 3) ? least + below(&mk->seed, 100) :
+		want = below(&mk->seed, 3) ? size + below(&mk->seed, 100) :
 					     below(&mk->seed, PAGE + 100);
 	*piece = memory_piece(&mk->seed, mk->call->shape,
 			      want < size ? size : want);
@@ -408,11 +338,11 @@ static long some_size(struct making *mk, struct piece *piece, __u32 least,
 	if (one_in(&mk->seed, 2))
 		memset(piece->kept, 0xff, size);
 	memcpy(piece->kept, &want, sizeof(want));
-	if (want < least)
+	if (want < size)
 		return -EINVAL;
 	if (want > PAGE)
 		return -E2BIG;
-	if (want <= size || !one_in(&mk->seed, 4))
+	if (want == size || !one_in(&mk->seed, 4))
 		return 0;
 	tail = want - size;
 	piece->kept[size + below(&mk->seed, tail)] = 1;
@@ -423,12 +353,13 @@ static void check_info(struct making *mk, const struct twheel_info *info)
 {
 	struct model *m = mk->model;
 
-	if (info->version != TWHEEL_VERSION || info->__reserved ||
-	    info->clock != m->clock || info->tick != m->tick ||
-	    info->flags != m->flags || info->limit != m->limit)
-		broken("info: version %u, clock %u, tick %llu, flags %x, limit %llu",
-		       info->version, info->clock, info->tick, info->flags,
-		       info->limit);
+	if (info->size != sizeof(*info) || info->__reserved || info->shared ||
+	    info->clock != wheel_clock(m->clock) || info->tick != m->tick ||
+	    info->flags != m->flags || info->limit != m->limit ||
+	    info->event_size != m->event_size)
+		broken("info: size %u, clock %x, tick %llu, flags %x, limit %llu, events of %u",
+		       info->size, info->clock, info->tick, info->flags,
+		       info->limit, info->event_size);
 	if (info->pending + info->ready > m->limit ||
 	    !info->pending != !info->next_expiry)
 		broken("info: %llu pending, %llu ready, limit %llu, next at %llu",
@@ -439,10 +370,9 @@ static void look_info(struct making *mk, bool stats)
 {
 	__u32 size = stats ? sizeof(struct twheel_stats) :
 			     sizeof(struct twheel_info);
-	__u32 least = stats ? size : offsetof(struct twheel_info, shared);
 	struct twheel_info info;
 	struct piece piece;
-	long want = some_size(mk, &piece, least, size), ret;
+	long want = some_size(mk, &piece, size), ret;
 
 	memory_hide(&piece);
 	ret = wheel_ioctl(mk->fd, stats ? TWHEEL_IOC_STATS : TWHEEL_IOC_INFO,
@@ -450,7 +380,7 @@ static void look_info(struct making *mk, bool stats)
 	memory_show(&piece);
 	if (ret == -EFAULT && piece.usable < piece.size)
 		return;
-	if (ret != want || (!ret && piece.usable < least && !piece.readable))
+	if (ret != want || (!ret && piece.usable < size && !piece.readable))
 		return broken("%s of %zu, %zu usable, gave %ld instead of %ld",
 			      stats ? "stats" : "info", piece.size, piece.usable,
 			      ret, want);
@@ -458,6 +388,7 @@ static void look_info(struct making *mk, bool stats)
 	if (ret || stats)
 		return;
 	memcpy(&info, piece.kept, sizeof(info));
+	info.size = sizeof(info);
 	check_info(mk, &info);
 }
 
@@ -520,10 +451,33 @@ static void make_eventfd(struct making *mk)
 		broken("reading the eventfd gave %s", strerror(errno));
 }
 
+/* What no wheel can be set up as, or else what this one can't be any more */
+static bool spoil_setup(__u64 *seed, struct twheel_setup *setup)
+{
+	switch (below(seed, 6)) {
+	case 0:
+		setup->tick = KTIME_MAX + 1;
+		return true;
+	case 1:
+		setup->clock = one_in(seed, 2) ? 0 : CLOCK_MONOTONIC;
+		return true;
+	case 2:
+		setup->event_size = 1 + below(seed, TWHEEL_EVENT_SIZE_ID - 1);
+		return true;
+	case 3:
+		setup->__reserved = 1U << below(seed, 32);
+		return true;
+	}
+	return false;
+}
+
 /* What must be refused, whatever the wheel holds */
 static void make_refused(struct making *mk)
 {
-	struct twheel_setup setup = { .size = sizeof(setup), .clock = 1 };
+	struct twheel_setup setup = {
+		.size = sizeof(setup),
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+	};
 	struct twheel_submit sub = {
 		.size = sizeof(sub),
 		.ops = (unsigned long)&setup,
@@ -538,7 +492,7 @@ static void make_refused(struct making *mk)
 
 	switch (below(&mk->seed, 10)) {
 	case 0:
-		cmd = _IO(TWHEEL_IOC_TYPE, 11 + below(&mk->seed, 245));
+		cmd = _IO(TWHEEL_IOC_TYPE, 7 + below(&mk->seed, 249));
 		want = -ENOTTY;
 		break;
 	case 1:
@@ -557,11 +511,12 @@ static void make_refused(struct making *mk)
 		sub.nr = 1U << 31 | random_next(&mk->seed);
 		break;
 	case 5:
-		sub.op_size = below(&mk->seed, sizeof(struct twheel_op));
+		sub.op_size = 1 + below(&mk->seed, TWHEEL_OP_SIZE_ID - 1) +
+			      below(&mk->seed, 5) * TWHEEL_OP_SIZE_ID;
 		break;
 	case 6:
-		sub.op_size = PAGE + 1 + below(&mk->seed, PAGE);
-		want = -E2BIG;
+		sub.op_size = one_in(&mk->seed, 2) ? 0 :
+			      TWHEEL_OP_SIZE_FULL + 1 + chaos_value(&mk->seed) % INT_MAX;
 		break;
 	case 7:
 		sub.nr = 0;
@@ -570,8 +525,7 @@ static void make_refused(struct making *mk)
 	case 8:
 		cmd = TWHEEL_IOC_SETUP;
 		arg = &setup;
-		setup.tick = one_in(&mk->seed, 2) ? KTIME_MAX + 1 : 0;
-		want = setup.tick ? -EINVAL : -EBUSY;
+		want = spoil_setup(&mk->seed, &setup) ? -EINVAL : -EBUSY;
 		break;
 	case 9:
 		cmd = TWHEEL_IOC_DOORBELL;
@@ -693,7 +647,7 @@ static void make_forked(struct making *mk)
 
 static void make_uring(struct making *mk)
 {
-	uring_read(mk->model, mk->fd, &mk->seed, tell_read);
+	uring_read(mk->model, mk->fd, &mk->seed);
 }
 
 static void make_signal(struct making *mk)
@@ -719,14 +673,19 @@ static void make_settings(struct making *mk)
 static bool setup_may_give(const struct twheel_setup *s, long ret)
 {
 	bool has = s->flags == TWHEEL_SETUP_SHARED;
+	bool bad_clock = s->clock != TWHEEL_CLOCK_REALTIME &&
+			 s->clock != TWHEEL_CLOCK_MONOTONIC &&
+			 s->clock != TWHEEL_CLOCK_BOOTTIME &&
+			 s->clock != TWHEEL_CLOCK_TAI;
+	bool bad_events = s->event_size &&
+			  (s->flags == TWHEEL_SETUP_COUNT ||
+			   (s->event_size != TWHEEL_EVENT_SIZE_ID &&
+			    s->event_size != TWHEEL_EVENT_SIZE_FULL));
 	bool bad = s->flags > TWHEEL_SETUP_SHARED || !has != !s->shared ||
-		   s->shared > TWHEEL_SHARED_MAX || s->tick > KTIME_MAX;
-	bool unknown = (s->clock != TWHEEL_CLOCK_REALTIME &&
-			s->clock != TWHEEL_CLOCK_MONOTONIC &&
-			s->clock != TWHEEL_CLOCK_BOOTTIME &&
-			s->clock != TWHEEL_CLOCK_TAI) ||
-		       (s->tick && (s->tick < TWHEEL_TICK_MIN_NS ||
-				    s->tick > TWHEEL_TICK_MAX_NS));
+		   s->shared > TWHEEL_SHARED_MAX || s->tick > KTIME_MAX ||
+		   s->__reserved || bad_clock || bad_events;
+	bool unknown = s->tick && (s->tick < TWHEEL_TICK_MIN_NS ||
+				   s->tick > TWHEEL_TICK_MAX_NS);
 	bool large = s->limit > 1U << 30 || (s->limit && s->shared > s->limit);
 
 	if (!bad && !unknown && !large)
@@ -737,11 +696,15 @@ static bool setup_may_give(const struct twheel_setup *s, long ret)
 
 static struct twheel_setup some_setup(__u64 *seed)
 {
-	static const __u32 clocks[] = { 0, 1, 7, 11, 2, 8, 9, -1 };
+	static const __u32 clocks[] = {
+		TWHEEL_CLOCK_MONOTONIC, TWHEEL_CLOCK_REALTIME, TWHEEL_CLOCK_BOOTTIME,
+		TWHEEL_CLOCK_TAI, 0, CLOCK_MONOTONIC, 0x102, -1,
+	};
 	struct twheel_setup s = {
 		.size = sizeof(s),
 		.flags = one_in(seed, 3),
 		.clock = clocks[below(seed, one_in(seed, 6) ? 8 : 4)],
+		.event_size = below(seed, 3) * TWHEEL_EVENT_SIZE_ID,
 		.tick = one_in(seed, 4) ? below(seed, 2 * SEC) :
 					  below(seed, 100) * 1000 * MSEC / 100,
 		.limit = one_in(seed, 4) ? random_next(seed) : below(seed, 100),
@@ -751,6 +714,10 @@ static struct twheel_setup some_setup(__u64 *seed)
 		s.flags = chaos_value(seed);
 	if (one_in(seed, 20))
 		s.tick = KTIME_MAX + below(seed, 3);
+	if (one_in(seed, 20))
+		s.event_size = chaos_value(seed);
+	if (one_in(seed, 20))
+		s.__reserved = chaos_value(seed);
 	if (one_in(seed, 3)) {
 		s.flags = TWHEEL_SETUP_SHARED;
 		s.shared = one_in(seed, 9) ? chaos_value(seed) : below(seed, 9000);
@@ -777,9 +744,9 @@ static void make_fresh(struct making *mk)
 		return broken("open: %s", strerror(errno));
 	ret = wheel_ioctl(fd, TWHEEL_IOC_SETUP, &setup);
 	if (!setup_may_give(&setup, ret))
-		broken("setup with flags %x, clock %u, shared %u, tick %llu, limit %llu gave %ld",
-		       setup.flags, setup.clock, setup.shared, setup.tick,
-		       setup.limit, ret);
+		broken("setup: flags %x clock %x events %u shared %u tick %llu limit %llu gave %ld",
+		       setup.flags, setup.clock, setup.event_size, setup.shared,
+		       setup.tick, setup.limit, ret);
 	for (i = 0; i < 64; i++) {
 		ops[i] = op_arm(0, below(&mk->seed, 6 * MSEC), i);
 		if (i % 8 == 7)
@@ -818,9 +785,7 @@ static __u32 some_likely_size(__u64 *seed, int nr)
 {
 	static const __u32 sizes[] = {
 		sizeof(struct twheel_info), sizeof(struct twheel_setup),
-		sizeof(struct twheel_submit), sizeof(struct twheel_op),
-		sizeof(struct twheel_op), sizeof(struct twheel_op),
-		sizeof(struct twheel_op), sizeof(struct twheel_drain),
+		sizeof(struct twheel_submit), sizeof(struct twheel_drain),
 		sizeof(struct twheel_eventfd), sizeof(struct twheel_stats),
 		sizeof(struct twheel_doorbell),
 	};
@@ -833,7 +798,7 @@ static __u32 some_likely_size(__u64 *seed, int nr)
 /* Any ioctl with anything */
 static void chaos_ioctl(struct making *mk)
 {
-	int nr = below(&mk->seed, 11);
+	int nr = below(&mk->seed, 7);
 	__u32 size = some_likely_size(&mk->seed, nr);
 	char *place = chaos_place(&mk->seed), *p = chaos_alias(place);
 

@@ -233,7 +233,6 @@ void *chaos_alias(void *place)
 static __u64 some_head(__u64 *seed)
 {
 	struct twheel_op op = {
-		.size = sizeof(op),
 		.opcode = below(seed, 6),
 		.flags = one_in(seed, 4),
 	};
@@ -268,19 +267,22 @@ static void chaos_write(__u64 *seed)
 
 static void chaos_ops(__u64 *seed)
 {
+	static const size_t sizes[] = {
+		TWHEEL_OP_SIZE_ID, TWHEEL_OP_SIZE_ONCE, TWHEEL_OP_SIZE_FULL,
+	};
+	size_t size = sizes[below(seed, ARRAY_SIZE(sizes))];
 	size_t n = 1 + below(seed, 16), i;
-	size_t at = below(seed, CHAOS_PAGES * PAGE - n * sizeof(struct twheel_op));
+	size_t at = below(seed, CHAOS_PAGES * PAGE - n * size);
 
 	for (i = 0; i < n; i++) {
 		struct twheel_op op = {
-			.size = sizeof(op),
 			.opcode = 1 + below(seed, 3),
 			.deadline = below(seed, 30 * MSEC),
 			.interval = one_in(seed, 6) ? below(seed, 9 * MSEC) : 0,
 			.jitter = one_in(seed, 9) ? below(seed, MSEC) : 0,
 		};
 
-		memcpy(alias + (at & ~7UL) + i * sizeof(op), &op, sizeof(op));
+		memcpy(alias + (at & ~7UL) + i * size, &op, size);
 	}
 }
 

@@ -56,7 +56,9 @@ static __u64 some_delay(__u64 *seed)
 	}
 }
 
-static void some_times(struct model *m, __u64 *seed, struct twheel_op *op)
+/* What a shorter operation has no room for is 0. */
+static void some_times(struct model *m, __u64 *seed, __u32 op_size,
+		       struct twheel_op *op)
 {
 	op->deadline = some_delay(seed);
 	if (one_in(seed, 3)) {
@@ -66,6 +68,8 @@ static void some_times(struct model *m, __u64 *seed, struct twheel_op *op)
 		if (one_in(seed, 4))
 			op->deadline = below(seed, now(m->clock));
 	}
+	if (op_size < TWHEEL_OP_SIZE_FULL)
+		return;
 	if (one_in(seed, 4))
 		op->slack = one_in(seed, 4) ? some_delay(seed) :
 					      below(seed, 3 * MSEC);
@@ -121,7 +125,8 @@ static void try_version(struct model *m, struct attempt *try,
 
 	if (nr >= VERSIONS) {
 		/* No more is known of it than that it is there. */
-		*op = op_for(TWHEEL_OP_QUERY, try->id);
+		op->opcode = TWHEEL_OP_QUERY;
+		op->flags = 0;
 		return;
 	}
 	v->flags = op->flags;
@@ -136,22 +141,27 @@ static void try_version(struct model *m, struct attempt *try,
 	__atomic_store_n(&v->state, VERSION_TRIED, __ATOMIC_RELEASE);
 }
 
-/* An operation that the contract allows, on a timer of the model */
-void model_try(struct model *m, __u64 *seed, __u32 pick, struct attempt *try,
-	       struct twheel_op *op)
+/* Of what an operation only hands out, nothing is known before. */
+static void some_rests(__u64 *seed, struct twheel_op *op)
 {
-	__u64 what = below(seed, 10);
-
-	*try = (struct attempt){ .begin = moment() };
-	*op = op_for(TWHEEL_OP_QUERY, 0);
-	if (what < 5)
-		try->timer = new_timer(m);
-	if (try->timer) {
-		op->opcode = TWHEEL_OP_ARM;
-		some_times(m, seed, op);
-		try_version(m, try, op);
+	op->state = random_next(seed);
+	op->result = random_next(seed);
+	if (op->opcode == TWHEEL_OP_ARM)
+		op->id = one_in(seed, 2) ? random_next(seed) : 0;
+	if (op->opcode != TWHEEL_OP_QUERY || one_in(seed, 2))
 		return;
-	}
+	op->deadline = random_next(seed);
+	op->user_data = random_next(seed);
+	op->interval = random_next(seed);
+	op->slack = random_next(seed);
+	op->jitter = random_next(seed);
+	op->__reserved = random_next(seed);
+}
+
+/* A timer that was there, or a number of none */
+static void try_known(struct model *m, __u64 *seed, __u32 pick,
+		      struct attempt *try, struct twheel_op *op)
+{
 	try->timer = some_timer(m, seed, pick);
 	if (try->timer)
 		try->id = __atomic_load_n(&try->timer->id, __ATOMIC_ACQUIRE);
@@ -162,51 +172,81 @@ void model_try(struct model *m, __u64 *seed, __u32 pick, struct attempt *try,
 	} else {
 		op->id = try->id;
 	}
-	if (what < 7) {
+}
+
+/* An operation of that length on a timer of the model; one that it allows, if any */
+void model_try(struct model *m, __u64 *seed, __u32 pick, __u32 op_size,
+	       struct attempt *try, struct twheel_op *op)
+{
+	__u64 what = below(seed, 10);
+
+	*try = (struct attempt){ .begin = moment(), .op_size = op_size };
+	*op = op_for(TWHEEL_OP_QUERY, 0);
+	/* (What has no deadline arms nothing, so not too many of them.) */
+	if (what < (op_size < TWHEEL_OP_SIZE_ONCE ? 1 : 5))
+		try->timer = new_timer(m);
+	if (try->timer)
+		op->opcode = TWHEEL_OP_ARM;
+	else
+		try_known(m, seed, pick, try, op);
+	if (op->opcode != TWHEEL_OP_ARM && what < 7)
 		op->opcode = TWHEEL_OP_CANCEL;
-	} else if (what < 9) {
+	else if (op->opcode != TWHEEL_OP_ARM && what < 9)
 		op->opcode = TWHEEL_OP_MODIFY;
-		some_times(m, seed, op);
+	if (op->opcode <= TWHEEL_OP_MODIFY) {
+		some_times(m, seed, op_size, op);
 		op->user_data = SPOILT;
 		if (try->timer)
 			try_version(m, try, op);
 	}
+	/* "ARM and MODIFY need a @deadline" */
+	if (op->opcode <= TWHEEL_OP_MODIFY && op_size < TWHEEL_OP_SIZE_ONCE)
+		try->error = -EINVAL;
+	some_rests(seed, op);
+}
+
+/* Something in a field that must be 0; there is one in each length */
+static void spoil_zero(__u64 *seed, struct attempt *try, struct twheel_op *op)
+{
+	__u32 fields = (try->op_size - TWHEEL_OP_SIZE_ID) / sizeof(__u64);
+
+	if (op->opcode == TWHEEL_OP_CANCEL && fields)
+		(&op->deadline)[below(seed, fields)] = 1ULL << below(seed, 64);
+	else if (op->opcode <= TWHEEL_OP_MODIFY && fields > 2)
+		op->__reserved = 1ULL << below(seed, 64);
+	else
+		op->flags |= 1 << (1 + below(seed, 7));
 }
 
 /* Make it one that must fail */
 void model_spoil(__u64 *seed, struct attempt *try, struct twheel_op *op)
 {
 	__u64 late = KTIME_MAX + 1 + below(seed, KTIME_MAX);
-	bool times = op->opcode == TWHEEL_OP_ARM || op->opcode == TWHEEL_OP_MODIFY;
+	bool times = op->opcode <= TWHEEL_OP_MODIFY;
+	int ways = !times || try->op_size < TWHEEL_OP_SIZE_ONCE ? 3 :
+		   try->op_size < TWHEEL_OP_SIZE_FULL ? 4 : 7;
 
 	try->error = -EINVAL;
-	switch (below(seed, times ? 8 : 4)) {
+	switch (below(seed, ways)) {
 	case 0:
-		op->size = below(seed, sizeof(*op));
+		op->opcode = one_in(seed, 4) ? 0 : 5 + below(seed, 251);
 		break;
 	case 1:
-		/* (The ioctls for one timer want 0 here.) */
-		op->opcode = 5 + below(seed, 65531);
+		op->flags |= 1 << (1 + below(seed, 7));
 		break;
 	case 2:
-		op->flags |= 1 << (1 + below(seed, 15));
+		spoil_zero(seed, try, op);
 		break;
 	case 3:
-		if (op->opcode == TWHEEL_OP_CANCEL)
-			(&op->deadline)[below(seed, 5)] = 1 + below(seed, 99);
-		else
-			op->size = below(seed, sizeof(*op));
-		break;
-	case 4:
 		op->deadline = late;
 		break;
-	case 5:
+	case 4:
 		op->slack = late;
 		break;
-	case 6:
+	case 5:
 		op->interval = late;
 		break;
-	case 7:
+	case 6:
 		op->interval = 1 + below(seed, SEC);
 		op->jitter = op->interval + 1 + below(seed, SEC);
 		break;
@@ -275,12 +315,18 @@ static void check_deadline(struct model *m, const struct timer *t,
 		       how, deadline, t->id, least, v->interval);
 }
 
-/* An operation that tells of a timer: a query's, or a drained one */
+/* An operation that tells of a timer, as far as it is long: a query's, or a drained one */
 static void check_told(struct model *m, struct timer *t, struct version *v,
-		       const struct twheel_op *op, __u64 begin, const char *how)
+		       const struct twheel_op *op, __u32 op_size, __u64 begin,
+		       const char *how)
 {
 	check_alive(t, begin, how);
 	check_version(t, v, begin, how);
+	if (op_size < TWHEEL_OP_SIZE_FULL)
+		return check_deadline(m, t, v, op->deadline,
+				      v->interval ? 0 : v->jitter, how);
+	if (op->__reserved)
+		broken("%s: reserved %llx", how, op->__reserved);
 	if (op->interval != v->interval ||
 	    op->jitter != (v->interval ? v->jitter : 0) || op->slack > v->slack)
 		broken("%s: timer %llx: interval %llu jitter %llu slack %llu, not %llu %llu %llu",
@@ -297,7 +343,7 @@ static void tell_armed(struct model *m, struct attempt *try,
 	if (result == -ENOSPC) {
 		if (m->nr < m->limit)
 			broken("arm: ENOSPC with %u timers of %llu", m->nr, m->limit);
-		bump(m->limited);
+		bump(m->refused);
 		return;
 	}
 	if (result)
@@ -323,12 +369,17 @@ static void tell_queried(struct model *m, struct attempt *try,
 			 const struct twheel_op *op)
 {
 	struct version *v = NULL;
-	struct timer *t = timer_of(m, op->user_data, &v);
+	struct timer *t;
 
+	if (op->state != TWHEEL_STATE_PENDING && op->state != TWHEEL_STATE_READY)
+		broken("query: state %u", op->state);
+	if (try->op_size < TWHEEL_OP_SIZE_ONCE)
+		return;
+	t = timer_of(m, op->user_data, &v);
 	if (t != try->timer)
 		return broken("query of %llx gave user data %llx", try->id,
 			      op->user_data);
-	check_told(m, t, v, op, try->begin, "query");
+	check_told(m, t, v, op, try->op_size, try->begin, "query");
 }
 
 /* There was no such timer at some moment up to now. */
@@ -390,58 +441,140 @@ void model_undone(struct attempt *try)
 		try->version->state = VERSION_FAILED;
 }
 
-/* An event that was read */
-void model_event(struct model *m, const struct twheel_event *e, __u64 begin)
+/* The earliest deadline that this version can have */
+static __u64 least_deadline(const struct version *v)
+{
+	__u64 before = v->flags & TWHEEL_ABS ? 0 : v->before;
+
+	return v->deadline < KTIME_MAX - before ? before + v->deadline : KTIME_MAX;
+}
+
+/* What a short event does not tell: how late it is, and how often */
+static void check_whole_event(struct model *m, struct timer *t, struct version *v,
+			      const struct twheel_event *e, __u64 time)
+{
+	if (e->deadline > time)
+		broken("timer %llx, deadline %llu, read %llu: early", e->id,
+		       e->deadline, time);
+	if (e->flags != (v->interval ? TWHEEL_EVENT_PERIODIC : 0) ||
+	    (e->overrun && !v->interval))
+		broken("event of timer %llx: flags %x, overrun %u", e->id, e->flags,
+		       e->overrun);
+	check_deadline(m, t, v, e->deadline, v->jitter, "event");
+	__atomic_add_fetch(&m->overruns, e->overrun, __ATOMIC_RELAXED);
+	if (e->overrun == ~0U)
+		m->untold = 1;
+}
+
+/* An event that was read. Returns whether its timer goes on. */
+static bool tell_event(struct model *m, const struct twheel_event *e, __u64 begin)
 {
 	__u64 time = now(m->clock);
 	struct version *v;
 	struct timer *t = timer_of(m, e->user_data, &v);
 
-	if (!t)
-		return broken("event %llx with user data %llx", e->id, e->user_data);
-	if (e->deadline > e->expired || e->expired > time)
-		broken("timer %llx, deadline %llu, expired %llu, read %llu: early",
-		       e->id, e->deadline, e->expired, time);
-	if (e->flags != (v->interval ? TWHEEL_EVENT_PERIODIC : 0) ||
-	    e->__reserved || (e->overrun && !v->interval))
-		broken("event of timer %llx: flags %x, overrun %llu", e->id,
-		       e->flags, e->overrun);
+	if (!t) {
+		broken("event %llx with user data %llx", e->id, e->user_data);
+		return false;
+	}
 	check_alive(t, begin, "event");
 	check_version(t, v, begin, "event");
-	check_deadline(m, t, v, e->deadline, v->jitter, "event");
+	if (least_deadline(v) > time)
+		broken("timer %llx, deadline %llu at least, read %llu: early", e->id,
+		       least_deadline(v), time);
+	if (m->event_size == sizeof(*e))
+		check_whole_event(m, t, v, e, time);
 	if ((t->id && t->id != e->id) || (t->seen && t->seen != e->id))
 		broken("event of timer %llx has id %llx", t->id ? t->id : t->seen,
 		       e->id);
 	t->seen = e->id;
 	bump(m->events);
-	__atomic_add_fetch(&m->overruns, e->overrun, __ATOMIC_RELAXED);
 	if (v->interval)
-		return;
+		return true;
 	if (bump(t->reads) > 1)
 		broken("timer %llx was read twice", e->id);
 	end_timer(t, begin);
+	return false;
+}
+
+/* What was read, by a call that began then */
+void model_read(struct model *m, const char *from, long bytes, __u64 begin)
+{
+	struct twheel_event event = { 0 };
+	__u64 count;
+	long i;
+
+	if (bytes > 0 && m->flags & TWHEEL_SETUP_COUNT) {
+		memcpy(&count, from, sizeof(count));
+		if (!count)
+			broken("read a count of 0");
+		__atomic_add_fetch(&m->counted, count, __ATOMIC_RELAXED);
+		return;
+	}
+	for (i = 0; i < bytes && !halted(); i += m->event_size) {
+		memcpy(&event, from + i, m->event_size);
+		tell_event(m, &event, begin);
+	}
+}
+
+/* It was taken out, by a call between two moments. */
+static void drain_timer(struct model *m, struct timer *t, __u64 id, __u64 begin,
+			__u64 end)
+{
+	if (t->id && t->id != id)
+		broken("timer %llx was drained as %llx", t->id, id);
+	bump(m->drained);
+	if (bump(t->drains) > 1)
+		broken("timer %llx was drained twice", id);
+	t->ending = begin;
+	__atomic_store_n(&t->ended, end, __ATOMIC_SEQ_CST);
+}
+
+/* Whose id it is may not be known as yet: that is seen in the end. */
+static void keep_drained(struct model *m, __u64 id, __u64 begin)
+{
+	__u32 i = __atomic_fetch_add(&m->nr_drained, 1, __ATOMIC_RELAXED);
+
+	if (i >= TIMERS)
+		return broken("more were drained than there are");
+	m->ids[i] = (struct drained){ id, begin, moment() };
 }
 
 /* A timer that was taken out by DRAIN */
-void model_drained(struct model *m, const struct twheel_op *op, __u64 begin)
+void model_drained(struct model *m, const struct twheel_op *op, __u32 op_size,
+		   __u64 begin)
 {
 	struct version *v;
-	struct timer *t = timer_of(m, op->user_data, &v);
+	struct timer *t;
 
-	if (!t)
-		return broken("drained %llx with user data %llx", op->id,
-			      op->user_data);
 	if (op->opcode != TWHEEL_OP_ARM || op->flags != TWHEEL_ABS || op->result ||
 	    op->state != TWHEEL_STATE_PENDING)
 		broken("drained: opcode %u, flags %x, result %d, state %u",
 		       op->opcode, op->flags, op->result, op->state);
-	check_told(m, t, v, op, begin, "drained");
-	if (t->id && t->id != op->id)
-		broken("timer %llx was drained as %llx", t->id, op->id);
-	bump(m->drained);
-	if (bump(t->drains) > 1)
-		broken("timer %llx was drained twice", op->id);
-	end_timer(t, begin);
+	if (op_size < TWHEEL_OP_SIZE_ONCE)
+		return keep_drained(m, op->id, begin);
+	t = timer_of(m, op->user_data, &v);
+	if (!t)
+		return broken("drained %llx with user data %llx", op->id,
+			      op->user_data);
+	check_told(m, t, v, op, op_size, begin, "drained");
+	drain_timer(m, t, op->id, begin, moment());
+}
+
+/* All is over, and each id is known. */
+static void settle_drained(struct model *m)
+{
+	__u32 i, k;
+
+	for (i = 0; i < m->nr_drained && !halted(); i++) {
+		const struct drained *d = &m->ids[i];
+
+		for (k = 0; k < m->nr && m->timers[k].id != d->id; k++)
+			;
+		if (!d->id || k == m->nr)
+			return broken("drained %llx, which there is not", d->id);
+		drain_timer(m, &m->timers[k], d->id, d->begin, d->end);
+	}
 }
 
 /* A timer that goes on would come back before it can be drained. */
@@ -456,7 +589,7 @@ static void end_periodic(int w, const struct twheel_event *e)
 	struct twheel_op op = op_for(TWHEEL_OP_CANCEL, e->id);
 	long ret;
 
-	if (!(e->flags & TWHEEL_EVENT_PERIODIC) || !try.timer || try.timer->ended)
+	if (!try.timer || try.timer->ended)
 		return;
 	ret = op_single(wheels[w], &op);
 	if (ret)
@@ -468,23 +601,26 @@ static void end_periodic(int w, const struct twheel_event *e)
 static bool read_out(int w)
 {
 	struct model *m = &shared->models[w];
-	struct twheel_event ev[64];
+	static char buf[64 * sizeof(struct twheel_event)];
+	struct twheel_event events[64 * 2] = { 0 };
+	bool goes_on[64 * 2];
 	__u64 begin = moment();
 	long n, i;
 
-	if (m->flags & TWHEEL_SETUP_COUNT) {
-		__u64 count = 0;
-
-		n = read(wheels[w], &count, sizeof(count));
-		m->counted += count;
+	n = read(wheels[w], buf, sizeof(buf));
+	if (n <= 0 || m->flags & TWHEEL_SETUP_COUNT) {
+		model_read(m, buf, n, begin);
 		return n > 0;
 	}
-	n = read(wheels[w], ev, sizeof(ev)) / (long)sizeof(ev[0]);
+	n /= m->event_size;
+	for (i = 0; i < n; i++) {
+		memcpy(&events[i], buf + i * m->event_size, m->event_size);
+		goes_on[i] = tell_event(m, &events[i], begin);
+	}
 	for (i = 0; i < n; i++)
-		model_event(m, &ev[i], begin);
-	for (i = 0; i < n; i++)
-		end_periodic(w, &ev[i]);
-	return n > 0;
+		if (goes_on[i])
+			end_periodic(w, &events[i]);
+	return true;
 }
 
 static bool drain_out(int w)
@@ -497,7 +633,7 @@ static bool drain_out(int w)
 	if (n < 0)
 		broken("drain gave %ld", n);
 	for (i = 0; i < n; i++)
-		model_drained(m, &ops[i], begin);
+		model_drained(m, &ops[i], sizeof(ops[i]), begin);
 	return n > 0;
 }
 
@@ -597,7 +733,7 @@ static void check_counters(int w)
 	check_counter("modified", s.modified, m->modified);
 	check_counter("cancelled", s.cancelled, m->cancelled);
 	check_counter("drained", s.drained, m->drained);
-	check_counter("limited", s.limited, m->limited);
+	check_counter("refused", s.refused, m->refused);
 	if (m->flags & TWHEEL_SETUP_COUNT) {
 		check_counter("delivered + overruns", s.delivered + s.overruns,
 			      m->counted);
@@ -606,7 +742,11 @@ static void check_counters(int w)
 				      m->armed - m->cancelled - m->drained);
 	} else {
 		check_counter("delivered", s.delivered, m->events);
-		check_counter("overruns", s.overruns, m->overruns);
+		if (m->event_size == sizeof(struct twheel_event) && !m->untold)
+			check_counter("overruns", s.overruns, m->overruns);
+		else if (m->event_size == sizeof(struct twheel_event) &&
+			 s.overruns < m->overruns)
+			broken("%llu overruns, %llu told", s.overruns, m->overruns);
 	}
 	if (s.expired < s.delivered)
 		broken("%llu delivered of %llu expired", s.delivered, s.expired);
@@ -651,8 +791,9 @@ void model_finish(int w)
 	if (readable(wheels[w], 0))
 		broken("poll says that an empty wheel is ready");
 	check_lively(w);
-	check_counters(w);
 	check_ids(m);
+	settle_drained(m);
+	check_counters(w);
 	for (i = 0; i < m->nr && !halted(); i++)
 		check_timer(m, &m->timers[i]);
 }

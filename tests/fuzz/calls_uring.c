@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reading a wheel by io_uring, where the kernel has it: waited for, or taken back,
- * or left to the end of the ring. By the plain system calls, a ring to each use.
+ * A wheel by io_uring, where the kernel has it: operations, and reads that are waited
+ * for, or taken back, or left to the end of the ring. By the plain system calls, a
+ * ring to each use.
  */
 #include "calls.h"
 
 #include <linux/io_uring.h>
 
-enum { READ = 1, CANCEL };
+enum { READ = 1, CANCEL, SUBMIT };
 
 struct ring {
 	int fd;
@@ -104,9 +105,7 @@ static struct io_uring_sqe read_into(int fd, void *to, __u32 size)
 }
 
 /* Read; if nothing comes soon, take the request back, and see which was first */
-void uring_read(struct model *m, int fd, __u64 *seed,
-		void (*tell)(struct model *m, const char *from, long bytes,
-			     __u64 begin))
+void uring_read(struct model *m, int fd, __u64 *seed)
 {
 	static __thread char buf[8 * sizeof(struct twheel_event)];
 	__u64 begin = moment(), data, end;
@@ -135,10 +134,45 @@ void uring_read(struct model *m, int fd, __u64 *seed,
 	}
 	ring_close(&r);
 	if (result > 0)
-		tell(m, buf, result, begin);
+		model_read(m, buf, result, begin);
 	else if (result != -ECANCELED && result != -EAGAIN && result != -EINTR &&
 		 result != -EINVAL)
 		broken("a read by io_uring gave %d", result);
+}
+
+static struct io_uring_sqe submit_of(int fd, const struct twheel_submit *arg)
+{
+	struct twheel_uring_submit cmd = {
+		.ops = arg->ops,
+		.nr = arg->nr,
+		.op_size = arg->op_size,
+	};
+	struct io_uring_sqe sqe = {
+		.opcode = IORING_OP_URING_CMD,
+		.fd = fd,
+		.cmd_op = TWHEEL_IOC_SUBMIT,
+		.user_data = SUBMIT,
+	};
+
+	memcpy(sqe.cmd, &cmd, sizeof(cmd));
+	return sqe;
+}
+
+/* SUBMIT, and what it gave; false where it can't be had in this way */
+bool uring_submit(int fd, const struct twheel_submit *arg, long *ret)
+{
+	struct ring r;
+	__s32 res = 0;
+
+	if (!(wheel_info(fd).features & TWHEEL_FEATURE_URING) || !ring_open(&r))
+		return false;
+	expect_notice();
+	ring_submit(&r, submit_of(fd, arg));
+	if (!WAIT_FOR(ring_next(&r, 100, &res) == SUBMIT || halted()))
+		broken("a submit by io_uring does not end");
+	ring_close(&r);
+	*ret = res;
+	return true;
 }
 
 /* A read into any place, and the ring is closed while it may wait */
@@ -150,7 +184,14 @@ void uring_leave(int fd, void *place, __u64 *seed)
 	if (!ring_open(&r))
 		return;
 	expect_notice();
-	ring_submit(&r, read_into(fd, place, below(seed, 4000)));
+	if (one_in(seed, 2))
+		ring_submit(&r, read_into(fd, place, below(seed, 4000)));
+	else
+		ring_submit(&r, submit_of(fd, &(struct twheel_submit){
+			.ops = (unsigned long)place,
+			.nr = below(seed, 200),
+			.op_size = TWHEEL_OP_SIZE_ID << below(seed, 4),
+		}));
 	if (one_in(seed, 2))
 		ring_next(&r, 1, &res);
 	ring_close(&r);

@@ -221,10 +221,14 @@ static void clocks(void)
 	/* A wall clock that was set to before 1970 */
 	host_tai = -5;
 	REQUIRE_EQ(tw_clock_now(&clock), 0);
-	for (id = 0; id < 64; id++)
-		REQUIRE_EQ(tw_clock_known(id),
-			   id == 0 || id == 1 || id == 7 || id == 11);
+	for (id = 0; id < 0x1000; id++)
+		REQUIRE_EQ(tw_clock_known(id), id == 0x100 || id == 0x101 ||
+			   id == 0x107 || id == 0x10b);
 	REQUIRE(!tw_clock_known(U32_MAX));
+	REQUIRE_EQ(tw_clock_kernel_id(TWHEEL_CLOCK_REALTIME), 0);
+	REQUIRE_EQ(tw_clock_kernel_id(TWHEEL_CLOCK_MONOTONIC), 1);
+	REQUIRE_EQ(tw_clock_kernel_id(TWHEEL_CLOCK_BOOTTIME), 7);
+	REQUIRE_EQ(tw_clock_kernel_id(TWHEEL_CLOCK_TAI), 11);
 }
 
 int main(void)

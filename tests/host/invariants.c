@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <uapi/linux/twheel.h>
 
 #include "check.h"
 #include "host.h"
@@ -84,7 +85,7 @@ static void make_wheel(void)
 	unsigned int i;
 
 	tw_clock_init(&clock);
-	tw_clock_set(&clock, 1, TICK);
+	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, TICK);
 	tw_wheel_init(&wheel, &clock, 8);
 	tw_wheel_set_slots(&wheel, slots);
 	memset(nodes, 0, sizeof(nodes));
@@ -94,7 +95,7 @@ static void make_wheel(void)
 		if (i < READY)
 			tw_wheel_add(&wheel, &nodes[i]);
 		else
-			tw_wheel_add_ready(&wheel, &nodes[i], 8 * TICK);
+			tw_wheel_add_ready(&wheel, &nodes[i]);
 	}
 }
 
@@ -281,7 +282,7 @@ static const char *break_wheel(unsigned int nr)
 		nodes[PLAIN].slot++;
 		return "tw_slot_at(wheel, node->slot) == slot";
 	case 11:
-		nodes[PLAIN].flags |= TW_NODE_STAMPED;
+		nodes[PLAIN].flags |= TW_NODE_READY;
 		return "!tw_is_ready(wheel, node)";
 	case 12:
 		nodes[LARGE].deadline = 20 * TICK;

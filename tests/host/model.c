@@ -173,7 +173,6 @@ static struct pair_want any_want(s64 deadline)
 		.deadline = deadline,
 		.slack_shift = any_slack(),
 		.periodic = periodic_in && host_chance(periodic_in),
-		.rare = host_chance(8),
 	};
 }
 

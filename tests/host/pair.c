@@ -50,8 +50,7 @@ static void print_trace(void)
 		printf(" %lld", t->what);
 		if (t->want.slack_shift)
 			printf(" slack 2^%u", t->want.slack_shift);
-		printf("%s%s\n", t->want.periodic ? " periodic" : "",
-		       t->want.rare ? " rare" : "");
+		printf("%s\n", t->want.periodic ? " periodic" : "");
 	}
 	printf("# wheel: tick %lld clk %lld next %lld levels %#x pending %u ready %u\n",
 	       pair_tick(traced), wheel->clk, wheel->next, wheel->levels,
@@ -261,48 +260,16 @@ static void model_add(struct pair *p, u32 index, const struct pair_want *want)
 	p->nr_pending++;
 }
 
-/* By how much too early a stamp may be: 2^-14 of its lateness, which has 16 bits */
-static s64 stamp_error(s64 stamp, s64 deadline)
-{
-	__int128 late = (__int128)stamp - deadline;
-
-	return late > U16_MAX ? 4 * late / (U16_MAX - 1) : 0;
-}
-
-static void model_add_ready(struct pair *p, u32 index, s64 stamp)
+static void model_add_ready(struct pair *p, u32 index, s64 time)
 {
 	struct pair_timer *timer = &p->timers[index];
 
 	REQUIRE(timer->state == PAIR_FREE);
 	/* Never early */
-	REQUIRE(stamp >= timer->want.deadline);
+	REQUIRE(time >= timer->want.deadline);
 	timer->state = PAIR_READY;
-	timer->stamp = stamp;
-	timer->error = stamp_error(stamp, timer->want.deadline);
-	timer->step = p->step;
 	timer->nr = ++p->last;
 	p->nr_ready++;
-}
-
-/* A timer leaves the ready list: how exact are the stamps that are left? */
-static void model_unlink_ready(struct pair *p, u32 index)
-{
-	const struct tw_node *node = node_of(p, index);
-	const struct pair_timer *timer = &p->timers[index];
-	const struct tw_node *next = after(&p->wheel.ready, node);
-	struct pair_timer *heir;
-
-	p->nr_ready--;
-	if (!(node->flags & TW_NODE_STAMPED))
-		return;
-	if (index == pair_first_ready(p)) {
-		p->error = timer->error;
-		return;
-	}
-	heir = next ? &p->timers[pair_index(next)] : NULL;
-	if (heir && heir->step == timer->step)
-		heir->error = max(timer->error,
-				  stamp_error(heir->stamp, heir->want.deadline));
 }
 
 /* Before the wheel does it */
@@ -313,7 +280,7 @@ static void model_del(struct pair *p, u32 index)
 
 	REQUIRE(timer->state != PAIR_FREE);
 	if (timer->state == PAIR_READY) {
-		model_unlink_ready(p, index);
+		p->nr_ready--;
 	} else {
 		place = sorted_place(p, timer->due, index);
 		p->nr_pending--;
@@ -427,36 +394,17 @@ static void set_fields(struct tw_node *node, const struct pair_want *want)
 		node->flags |= TW_NODE_PERIODIC;
 }
 
-/*
- * Are there short ways, as in kmod/plain.c? What was ready when the clock was set
- * back may stand in the way, and nothing else.
- */
-static bool short_ways(struct pair *p)
+/* As kmod/ops.c does it: what was ready when the clock was set back may be in the way. */
+static void settle(struct pair *p)
 {
 	if (!p->wheel.set_back)
-		return true;
+		return;
 	if (tw_wheel_settle(&p->wheel)) {
 		REQUIRE(!p->wheel.set_back);
 		REQUIRE_EQ(p->wheel.done, pair_done(p));
-		return true;
+	} else {
+		REQUIRE(p->wheel.ready.count);
 	}
-	REQUIRE(p->wheel.ready.count);
-	return false;
-}
-
-static bool is_plain(struct pair *p, const struct pair_want *want)
-{
-	return !want->slack_shift && !want->periodic && !want->rare &&
-	       short_ways(p) && want->deadline > pair_done(p);
-}
-
-/* Only such timers have short ways out. */
-static bool is_plain_pending(const struct pair *p, u32 index)
-{
-	const struct pair_timer *timer = &p->timers[index];
-
-	return timer->state == PAIR_PENDING && !timer->want.slack_shift &&
-	       !timer->want.periodic;
 }
 
 /**
@@ -473,14 +421,9 @@ u32 pair_add(struct pair *p, const struct pair_want *want)
 
 	trace_want(p, "add", index, want);
 	model_add(p, index, want);
-	if (is_plain(p, want)) {
-		node->deadline = want->deadline;
-		tw_wheel_add_plain(&p->wheel, node);
-		p->wheel.pending++;
-	} else {
-		set_fields(node, want);
-		tw_wheel_add(&p->wheel, node);
-	}
+	settle(p);
+	set_fields(node, want);
+	tw_wheel_add(&p->wheel, node);
 	agree_on(p, index);
 	return index;
 }
@@ -497,11 +440,10 @@ u32 pair_add_ready(struct pair *p, const struct pair_want *want)
 	u32 index = alloc(p);
 
 	trace_want(p, "add ready", index, want);
-	p->step++;
 	p->timers[index].want = *want;
 	model_add_ready(p, index, p->now);
 	set_fields(node_of(p, index), want);
-	tw_wheel_add_ready(&p->wheel, node_of(p, index), p->now);
+	tw_wheel_add_ready(&p->wheel, node_of(p, index));
 	agree_on(p, index);
 	return index;
 }
@@ -515,25 +457,16 @@ u32 pair_add_ready(struct pair *p, const struct pair_want *want)
 void pair_mod(struct pair *p, u32 index, const struct pair_want *want)
 {
 	struct tw_node *node = node_of(p, index);
-	bool plain = is_plain_pending(p, index);
-	bool done = false;
 
 	REQUIRE(want->deadline > pair_done(p));
 	trace_want(p, "mod", index, want);
 	model_del(p, index);
 	model_add(p, index, want);
-	/* As kmod/ops.c does it */
-	if (!want->rare && !want->slack_shift && !want->periodic &&
-	    short_ways(p))
-		done = tw_wheel_mod_plain(&p->wheel, node, want->deadline);
-	REQUIRE(!done || plain);
-	if (!done) {
-		node->flags &= ~TW_NODE_PERIODIC;
-		if (want->periodic)
-			node->flags |= TW_NODE_PERIODIC;
-		tw_wheel_mod(&p->wheel, node, want->deadline,
-			     want->slack_shift);
-	}
+	settle(p);
+	node->flags &= ~TW_NODE_PERIODIC;
+	if (want->periodic)
+		node->flags |= TW_NODE_PERIODIC;
+	tw_wheel_mod(&p->wheel, node, want->deadline, want->slack_shift);
 	agree_on(p, index);
 }
 
@@ -550,11 +483,10 @@ void pair_expire(struct pair *p, u32 index, s64 deadline)
 	trace(p, "expire", index, deadline);
 	model_del(p, index);
 	tw_wheel_del(&p->wheel, node);
-	p->step++;
 	p->timers[index].want.deadline = deadline;
 	model_add_ready(p, index, p->now);
 	node->deadline = deadline;
-	tw_wheel_add_ready(&p->wheel, node, p->now);
+	tw_wheel_add_ready(&p->wheel, node);
 	agree_on(p, index);
 }
 
@@ -566,35 +498,15 @@ void pair_expire(struct pair *p, u32 index, s64 deadline)
 void pair_cancel(struct pair *p, u32 index)
 {
 	bool pending = p->timers[index].state == PAIR_PENDING;
-	bool plain = is_plain_pending(p, index);
 
 	trace(p, pending ? "cancel" : "cancel ready", index, p->now);
 	check_fields(p, node_of(p, index));
 	model_del(p, index);
-	if (short_ways(p) &&
-	    tw_wheel_del_plain(&p->wheel, node_of(p, index))) {
-		REQUIRE(plain);
-		p->wheel.pending--;
-	} else {
-		tw_wheel_del(&p->wheel, node_of(p, index));
-	}
+	settle(p);
+	tw_wheel_del(&p->wheel, node_of(p, index));
 	if (pending && !p->nr_pending)
 		REQUIRE_EQ(p->wheel.next, TW_NEVER);
 	end(p, index);
-}
-
-static void check_stamp(s64 stamp, const struct pair_timer *timer, s64 error)
-{
-	REQUIRE(stamp <= timer->stamp);
-	REQUIRE(timer->stamp - stamp <= error);
-}
-
-/* The stamp of a node that has one */
-static void check_own_stamp(const struct tw_node *node,
-			    const struct pair_timer *timer)
-{
-	check_stamp(tw_stamp(node), timer, timer->error);
-	REQUIRE(tw_stamp(node) >= node->deadline);
 }
 
 /* Read the event of the first ready timer, as kmod/take.c does. */
@@ -606,10 +518,6 @@ static u32 take(struct pair *p)
 
 	REQUIRE(timer->state == PAIR_READY);
 	check_fields(p, node);
-	if (node->flags & TW_NODE_STAMPED)
-		check_own_stamp(node, timer);
-	else
-		check_stamp(p->wheel.stamp, timer, p->error);
 	model_del(p, index);
 	tw_wheel_pop_ready(&p->wheel, node);
 	return index;
@@ -730,13 +638,12 @@ void pair_forward(struct pair *p)
 
 /* Those that a step put at the end of the ready list, after @last */
 static void take_expired(struct pair *p, const struct tw_step *step,
-			 const struct tw_node *last, unsigned int *stamped)
+			 const struct tw_node *last, unsigned int *seen)
 {
 	const struct tw_node *node = after(&p->wheel.ready, last);
 	u32 n;
 
-	*stamped = 0;
-	p->step++;
+	*seen = 0;
 	REQUIRE(!step->expired || step->tick <= step->now);
 	for (n = 0; n < step->expired; n++) {
 		struct pair_timer *timer;
@@ -751,14 +658,13 @@ static void take_expired(struct pair *p, const struct tw_step *step,
 		model_del(p, index);
 		model_add_ready(p, index, step->stamp);
 		check_fields(p, node);
-		*stamped += !!(node->flags & TW_NODE_STAMPED);
+		*seen += !!(node->flags & TW_NODE_READY);
 		/* That it is ready can't be said by its deadline. */
 		if (timer->want.slack_shift || step->tick < p->wheel.inspect)
-			REQUIRE(node->flags & TW_NODE_STAMPED);
+			REQUIRE(node->flags & TW_NODE_READY);
 		node = after(&p->wheel.ready, node);
 	}
 	REQUIRE(!node);
-	REQUIRE(*stamped || !step->expired);
 }
 
 static const struct tw_slot *slot_at(const struct pair *p, unsigned int level,
@@ -803,7 +709,7 @@ bool pair_step(struct pair *p, u32 budget)
 	};
 	struct tw_slot *ready = &p->wheel.ready;
 	const struct tw_node *last = NULL;
-	unsigned int stamped;
+	unsigned int seen;
 	bool more;
 
 	if (p->nr_ready)
@@ -812,12 +718,12 @@ bool pair_step(struct pair *p, u32 budget)
 	more = tw_wheel_step(&p->wheel, &step);
 	REQUIRE(step.budget <= budget);
 	REQUIRE(step.moved <= budget - step.budget);
-	take_expired(p, &step, last, &stamped);
+	take_expired(p, &step, last, &seen);
 	/* A slot that is expired unseen costs nothing but itself. */
-	if (step.moved || stamped > 1)
+	if (step.moved || seen)
 		REQUIRE(step.moved + step.expired <= budget - step.budget);
-	if (stamped > 1)
-		REQUIRE_EQ(stamped, step.expired);
+	if (seen)
+		REQUIRE_EQ(seen, step.expired);
 	/* With room for a slot and a node, something gets done. */
 	REQUIRE(!more || budget < 2 || step.moved || step.expired);
 	REQUIRE(more || (!step.moved && !step.expired));
@@ -895,8 +801,6 @@ static void check_slot(const struct pair *p, unsigned int level,
 static void check_ready(const struct pair *p)
 {
 	const struct tw_node *node;
-	s64 stamp = p->wheel.stamp;
-	s64 error = p->error;
 	u64 nr = 0;
 
 	check_links(&p->wheel.ready);
@@ -907,12 +811,6 @@ static void check_ready(const struct pair *p)
 		check_fields(p, node);
 		REQUIRE(timer->nr > nr);
 		nr = timer->nr;
-		if (node->flags & TW_NODE_STAMPED) {
-			check_own_stamp(node, timer);
-			stamp = tw_stamp(node);
-			error = timer->error;
-		}
-		check_stamp(stamp, timer, error);
 	}
 }
 

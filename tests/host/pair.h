@@ -33,13 +33,11 @@ enum pair_state {
  * @deadline: in ns of the host
  * @slack_shift: it may wait for a multiple of 2^this ticks
  * @periodic: is it to be marked as periodic?
- * @rare: is it to be added the long way, even if it is like most?
  */
 struct pair_want {
 	s64 deadline;
 	unsigned int slack_shift;
 	bool periodic;
-	bool rare;
 };
 
 /**
@@ -47,9 +45,6 @@ struct pair_want {
  * @state: what has become of it
  * @want: what was asked for
  * @due: when it expires, in ticks of the host
- * @stamp: when it was made ready, in ns
- * @error: by how much its stamp may be too early
- * @step: what is the same for all that were made ready together
  * @nr: number in the order in which timers were made ready
  * @id: its id
  */
@@ -57,9 +52,6 @@ struct pair_timer {
 	enum pair_state state;
 	struct pair_want want;
 	s64 due;
-	s64 stamp;
-	s64 error;
-	u64 step;
 	u64 nr;
 	u64 id;
 };
@@ -83,9 +75,7 @@ struct pair_due {
  * @now: the time that it is now, in ns of the host
  * @shift: tick of the wheel less tick of the host
  * @tick: length of a tick in ns
- * @error: by how much the wheel's own stamp may be too early
  * @last: number of the timer that was made ready last
- * @step: of the timers that were made ready last
  * @nr_pending: length of @sorted
  * @nr_ready: how many timers are ready
  * @nr_traced: operations so far
@@ -100,9 +90,7 @@ struct pair {
 	s64 now;
 	s64 shift;
 	u32 tick;
-	s64 error;
 	u64 last;
-	u64 step;
 	u32 nr_pending;
 	u32 nr_ready;
 	u64 nr_traced;

@@ -70,12 +70,6 @@ static s64 deadline_of(s64 tick, u32 index)
 	return (tick - wheel.clock.shift) * TICK_NS - index % TICK_NS;
 }
 
-static void add_plain(struct tw_node *node)
-{
-	tw_wheel_add_plain(&wheel, node);
-	wheel.pending++;
-}
-
 static u32 add(s64 expires)
 {
 	u32 index = nr_due++;
@@ -84,13 +78,11 @@ static u32 add(s64 expires)
 	REQUIRE(index < ARRAY_SIZE(nodes));
 	due[index] = expires;
 	node->deadline = deadline_of(expires, index);
-	node->slack_shift = 0;
-	node->flags = 0;
+	node->special = 0;
 	tw_wheel_forward(&wheel, now);
-	if (wheel.set_back && !tw_wheel_settle(&wheel))
-		REQUIRE(BLOCKS(tw_wheel_add(&wheel, node)) < OP_BLOCKS);
-	else
-		REQUIRE(BLOCKS(add_plain(node)) < OP_BLOCKS);
+	if (wheel.set_back)
+		tw_wheel_settle(&wheel);
+	REQUIRE(BLOCKS(tw_wheel_add(&wheel, node)) < OP_BLOCKS);
 	return index;
 }
 

@@ -174,12 +174,8 @@ static u32 alloc(bool hidden)
 		node = tw_table_alloc_hidden(&table);
 		id = tw_id(node);
 		REQUIRE_EQ(id >> 32, 0);
-	} else if (host_chance(2)) {
-		node = tw_table_alloc(&table, &id);
-		REQUIRE_EQ(tw_id(node), id);
 	} else {
-		node = tw_table_alloc_uncounted(&table, &id);
-		table.free--;
+		node = tw_table_alloc(&table, &id);
 		REQUIRE_EQ(tw_id(node), id);
 	}
 	index = id;

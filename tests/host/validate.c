@@ -11,106 +11,56 @@
 #include "validate.h"
 
 static const u64 values[] = {
-	0, 1, 1000, KTIME_MAX - 1, KTIME_MAX, (u64)KTIME_MAX + 1, U64_MAX,
+	0, 1, 2, 1000, 1001, KTIME_MAX - 1, KTIME_MAX, (u64)KTIME_MAX + 1, U64_MAX,
 };
 
 #define NR_VALUES ARRAY_SIZE(values)
 
-static int expected_of_op(const struct twheel_op *op)
+static void more(void)
 {
-	bool times_ok = op->deadline <= KTIME_MAX && op->interval <= KTIME_MAX &&
-			op->slack <= KTIME_MAX && op->jitter <= KTIME_MAX;
-	bool in_period = !op->interval || op->jitter <= op->interval;
-	bool nothing = !op->deadline && !op->interval && !op->slack &&
-		       !op->jitter && !op->user_data;
-	bool ok = false;
+	unsigned int i, k, n;
 
-	if (op->opcode == TWHEEL_OP_ARM || op->opcode == TWHEEL_OP_MODIFY)
-		ok = times_ok && in_period && (op->flags & ~TWHEEL_ABS) == 0;
-	else if (op->opcode == TWHEEL_OP_CANCEL)
-		ok = nothing && !op->flags;
-	else if (op->opcode == TWHEEL_OP_QUERY)
-		ok = !op->flags;
-	return ok ? 0 : -EINVAL;
-}
+	for (i = 0; i < NR_VALUES; i++)
+		for (k = 0; k < NR_VALUES; k++)
+			for (n = 0; n < NR_VALUES; n++) {
+				u64 interval = values[i], slack = values[k];
+				u64 jitter = values[n];
+				bool times_ok = interval <= KTIME_MAX &&
+						slack <= KTIME_MAX &&
+						jitter <= KTIME_MAX;
+				bool in_period = !interval || jitter <= interval;
 
-static u64 value(unsigned int *n)
-{
-	u64 v = values[*n % NR_VALUES];
-
-	*n /= NR_VALUES;
-	return v;
-}
-
-static void one_op(u16 opcode, u16 flags)
-{
-	unsigned int i, n, end = 1;
-
-	for (i = 0; i < 5; i++)
-		end *= NR_VALUES;
-	for (i = 0; i < end; i++) {
-		struct twheel_op op = {
-			.size = sizeof(op),
-			.opcode = opcode,
-			.flags = flags,
-		};
-
-		n = i;
-		op.deadline = value(&n);
-		op.interval = value(&n);
-		op.slack = value(&n);
-		op.jitter = value(&n);
-		op.user_data = value(&n);
-		REQUIRE_EQ(tw_check_op(&op), expected_of_op(&op));
-		REQUIRE_EQ(tw_op_plain(&op),
-			   !op.interval && !op.slack && !op.jitter);
-	}
-}
-
-static void ops(void)
-{
-	u16 opcode;
-	unsigned int bit;
-
-	for (opcode = 0; opcode < 8; opcode++) {
-		one_op(opcode, 0);
-		for (bit = 0; bit < 16; bit++)
-			one_op(opcode, 1U << bit);
-		one_op(opcode, 3);
-	}
-	one_op(1U << 15 | TWHEEL_OP_ARM, 0);
-	one_op(U16_MAX, 0);
-}
-
-static void sizes(void)
-{
-	struct twheel_op op = { .opcode = TWHEEL_OP_ARM };
-	u32 size;
-
-	for (size = 0; size < 4096; size++) {
-		op.size = size;
-		REQUIRE_EQ(tw_check_op(&op),
-			   size == sizeof(op) ? 0 : -EINVAL);
-	}
-	op.size = TW_SIZE_TOO_BIG;
-	REQUIRE_EQ(tw_check_op(&op), -E2BIG);
+				REQUIRE_EQ(tw_check_more(interval, slack, jitter),
+					   times_ok && in_period ? 0 : -EINVAL);
+				REQUIRE_EQ(tw_time_ok(slack), slack <= KTIME_MAX);
+			}
 }
 
 static int expected_of_setup(const struct twheel_setup *setup)
 {
 	u32 clock = setup->clock;
-
 	bool shared = setup->flags == TWHEEL_SETUP_SHARED;
 
 	if (setup->flags > TWHEEL_SETUP_SHARED || setup->tick > KTIME_MAX ||
-	    shared != !!setup->shared || setup->shared > 16777216)
+	    shared != !!setup->shared || setup->shared > 16777216 ||
+	    setup->__reserved)
 		return -EINVAL;
 	if (clock != TWHEEL_CLOCK_REALTIME && clock != TWHEEL_CLOCK_MONOTONIC &&
 	    clock != TWHEEL_CLOCK_BOOTTIME && clock != TWHEEL_CLOCK_TAI)
-		return -EOPNOTSUPP;
+		return -EINVAL;
+	if (setup->event_size != 0 &&
+	    (setup->flags == TWHEEL_SETUP_COUNT ||
+	     (setup->event_size != 16 && setup->event_size != 32)))
+		return -EINVAL;
 	if (setup->tick && (setup->tick < 1000 || setup->tick > 1000000000))
 		return -EOPNOTSUPP;
 	return 0;
+}
+
+/* A clock's number of clock_gettime(2) is none of a wheel's. */
+static u32 nth_clock(unsigned int n)
+{
+	return n < 33 ? n : n < 66 ? 0x100 + n - 33 : 1U << (n - 66) % 32;
 }
 
 static void setups(void)
@@ -126,13 +76,12 @@ static void setups(void)
 	};
 	unsigned int clock, flag, many, i;
 
-	for (clock = 0; clock < 66; clock++)
+	for (clock = 0; clock < 98; clock++)
 		for (flag = 0; flag < 34; flag++)
 			for (many = 0; many < ARRAY_SIZE(shared); many++)
 				for (i = 0; i < ARRAY_SIZE(ticks); i++) {
 					struct twheel_setup setup = {
-						.clock = clock < 33 ? clock :
-							 1U << (clock - 33) % 32,
+						.clock = nth_clock(clock),
 						.flags = flag == 33 ? 3 : 1ULL << flag,
 						.shared = shared[many],
 						.tick = ticks[i],
@@ -143,11 +92,31 @@ static void setups(void)
 				}
 }
 
+static void event_sizes(void)
+{
+	struct twheel_setup setup = { .clock = TWHEEL_CLOCK_MONOTONIC };
+	unsigned int flags, bit;
+	u32 size;
+
+	for (flags = 0; flags < 2; flags++)
+		for (size = 0; size < 4096 + 32; size++) {
+			setup.flags = flags;
+			setup.event_size = size < 4096 ? size : 1U << (size - 4096);
+			REQUIRE_EQ(tw_check_setup(&setup),
+				   expected_of_setup(&setup));
+		}
+	setup = (struct twheel_setup){ .clock = TWHEEL_CLOCK_MONOTONIC };
+	for (bit = 0; bit < 32; bit++) {
+		setup.__reserved = 1U << bit;
+		REQUIRE_EQ(tw_check_setup(&setup), -EINVAL);
+	}
+}
+
 static int expected_of_array(u32 flags, u32 nr, u32 op_size)
 {
-	if (flags || nr >= 1U << 31 || op_size < sizeof(struct twheel_op))
+	if (flags || nr >= 1U << 31)
 		return -EINVAL;
-	return op_size > PAGE_SIZE ? -E2BIG : 0;
+	return op_size == 16 || op_size == 32 || op_size == 64 ? 0 : -EINVAL;
 }
 
 static void arrays(void)
@@ -176,9 +145,9 @@ static void arrays(void)
 int main(void)
 {
 	host_plan(4);
-	host_test("operations", ops);
-	host_test("sizes of operations", sizes);
+	host_test("what few operations ask for", more);
 	host_test("set-ups", setups);
+	host_test("lengths of events", event_sizes);
 	host_test("arrays of operations", arrays);
 	return host_end();
 }

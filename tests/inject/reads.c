@@ -11,6 +11,9 @@
 #define N 60
 
 #define EVENT sizeof(struct twheel_event)
+
+/* Lengths of an event */
+static const __u32 event_sizes[] = { TWHEEL_EVENT_SIZE_FULL, TWHEEL_EVENT_SIZE_ID };
 #define BUFFER (2 * PAGE)
 
 static char *buffer;
@@ -36,6 +39,19 @@ static void map_buffer(bool lazy)
 		tap_bail("mmap: %s", strerror(errno));
 }
 
+/* A new wheel with events of that length */
+static void open_sized(struct model *m, __u32 event_size)
+{
+	struct twheel_setup setup = {
+		.size = sizeof(setup),
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+		.event_size = event_size,
+	};
+
+	model_open(m);
+	CHECK_EQ(wheel_ioctl(m->fd, TWHEEL_IOC_SETUP, &setup), 0);
+}
+
 /* Ready ones in order of their deadlines, and others */
 static void add_timers(struct model *m)
 {
@@ -51,26 +67,26 @@ static void add_timers(struct model *m)
 }
 
 /* What was read: whole events, the first of those that were ready. */
-static void check_read(struct model *m, const char *from, long ret)
+static void check_read(struct model *m, const char *from, long ret, __u32 size)
 {
-	struct twheel_event ev;
+	struct twheel_event ev = {};
 	long at;
 
 	if (ret < 0)
 		return;
-	CHECK_EQ(ret % EVENT, 0);
-	for (at = 0; at < ret; at += EVENT) {
+	CHECK_EQ(ret % size, 0);
+	for (at = 0; at < ret; at += size) {
 		struct timer *first = model_first(m, READY);
 
-		memcpy(&ev, from + at, EVENT);
+		memcpy(&ev, from + at, size);
 		if (first)
 			CHECK_EQ(ev.id, first->op.id, "out of order");
-		model_event(m, &ev);
+		model_event(m, &ev, size);
 	}
 }
 
 /* Read the rest without a fault */
-static void check_rest(struct model *m)
+static void check_rest(struct model *m, __u32 size)
 {
 	unsigned int left = model_count(m, READY);
 	long ret;
@@ -78,38 +94,44 @@ static void check_rest(struct model *m)
 	model_check(m);
 	map_buffer(false);
 	ret = NEG(read(m->fd, buffer, BUFFER));
-	CHECK_EQ(ret, left ? (long)(left * EVENT) : -EAGAIN);
-	check_read(m, buffer, ret);
+	CHECK_EQ(ret, left ? (long)(left * size) : -EAGAIN);
+	check_read(m, buffer, ret, size);
 	CHECK_EQ(NEG(read(m->fd, buffer, BUFFER)), -EAGAIN);
 	model_end(m);
 }
 
+static void read_faults(__u32 event, size_t size, bool lazy)
+{
+	struct faults f = { .lazy = lazy };
+
+	while (faults_next(&f, COPY | (lazy ? PAGES : 0), lazy)) {
+		long ret;
+
+		open_sized(&model, event);
+		add_timers(&model);
+		map_buffer(lazy);
+		ret = WITH_FAULT(&f, NEG(read(model.fd, buffer, size)));
+		CHECK_EXPLAINED(&f, ret);
+		/* A copy that fails once is done again. */
+		if (!f.kind || f.kind == COPY)
+			CHECK_EQ(ret, size / event * event, "fault %u", f.n);
+		check_read(&model, buffer, ret, event);
+		check_rest(&model, event);
+	}
+}
+
 static void test_read(void)
 {
-	static const size_t sizes[] = { N * EVENT, N * EVENT / 2 + 5, EVENT };
-	unsigned int i, lazy;
+	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(sizes); i++)
-		for (lazy = 0; lazy < 2; lazy++) {
-			struct faults f = { .lazy = lazy };
+	for (i = 0; i < ARRAY_SIZE(event_sizes); i++) {
+		const size_t event = event_sizes[i];
+		const size_t sizes[] = { N * event, N * event / 2 + 5, event };
+		unsigned int k;
 
-			while (faults_next(&f, COPY | (lazy ? PAGES : 0), lazy)) {
-				long ret;
-
-				model_open(&model);
-				add_timers(&model);
-				map_buffer(lazy);
-				ret = WITH_FAULT(&f, NEG(read(model.fd, buffer,
-							      sizes[i])));
-				CHECK_EXPLAINED(&f, ret);
-				/* A copy that fails once is done again. */
-				if (!f.kind || f.kind == COPY)
-					CHECK_EQ(ret, sizes[i] / EVENT * EVENT,
-						 "fault %u", f.n);
-				check_read(&model, buffer, ret);
-				check_rest(&model);
-			}
-		}
+		for (k = 0; k < 2 * ARRAY_SIZE(sizes); k++)
+			read_faults(event, sizes[k / 2], k % 2);
+	}
 }
 
 /* Odd parts, more of them than the kernel has room for on its stack */
@@ -136,8 +158,8 @@ static void test_readv(void)
 		ret = WITH_FAULT(&f, NEG(readv(model.fd, parts,
 					       ARRAY_SIZE(parts))));
 		CHECK_EXPLAINED(&f, ret);
-		check_read(&model, buffer, ret);
-		check_rest(&model);
+		check_read(&model, buffer, ret, EVENT);
+		check_rest(&model, EVENT);
 	}
 	CHECK(at > EVENT);
 }
@@ -159,7 +181,7 @@ static void test_wait(void)
 		CHECK(now(CLOCK_MONOTONIC) >= op.deadline, "early");
 		CHECK_EQ(ret, EVENT);
 		CHECK(ev.id == op.id && ev.user_data == f.n &&
-		      ev.deadline == op.deadline && ev.expired >= op.deadline);
+		      ev.deadline == op.deadline);
 		CHECK_EQ(wheel_stats(model.fd).delivered, 1);
 		CHECK_EQ(cancel(model.fd, op.id), -ENOENT);
 		model_close(&model);
@@ -189,11 +211,10 @@ static void count_events(struct model *m)
 			.id = t->op.id,
 			.user_data = t->op.user_data,
 			.deadline = t->op.deadline,
-			.expired = t->op.deadline,
 			.flags = t->op.interval ? TWHEEL_EVENT_PERIODIC : 0,
 		};
 
-		model_event(m, &ev);
+		model_event(m, &ev, sizeof(ev));
 	}
 }
 
@@ -209,7 +230,7 @@ static void test_count(void)
 			long ret;
 
 			model_open(&model);
-			CHECK_EQ(wheel_setup(model.fd, 1, 0, 0,
+			CHECK_EQ(wheel_setup(model.fd, TWHEEL_CLOCK_MONOTONIC, 0, 0,
 					     TWHEEL_SETUP_COUNT), 0);
 			add_timers(&model);
 			map_buffer(lazy);
@@ -240,7 +261,7 @@ static void test_no_memory(void)
 	ret = NEG(read(model.fd, buffer, BUFFER));
 	memory_fails(false);
 	CHECK_EQ(ret, N * EVENT);
-	check_read(&model, buffer, ret);
+	check_read(&model, buffer, ret, EVENT);
 	model_end(&model);
 
 	model_open(&model);
@@ -253,25 +274,32 @@ static void test_no_memory(void)
 }
 
 /* Every end that a buffer can have: bytes that can't be written from there on */
+static void read_edges(__u32 event, int prot)
+{
+	unsigned int room;
+
+	for (room = 0; room < 3 * event; room += 8) {
+		long want = room / event * event, ret;
+
+		open_sized(&model, event);
+		add_timers(&model);
+		map_buffer(false);
+		mprotect(buffer + PAGE, PAGE, prot);
+		ret = NEG(read(model.fd, buffer + PAGE - room, N * event));
+		CHECK_EQ(ret, want ? want : -EFAULT, "room for %u", room);
+		check_read(&model, buffer + PAGE - room, ret, event);
+		check_rest(&model, event);
+	}
+}
+
 static void test_edge(void)
 {
-	static const int prots[] = { PROT_NONE, PROT_READ };
-	unsigned int i, room;
+	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(prots); i++)
-		for (room = 0; room < 3 * EVENT; room += 8) {
-			long want = room / EVENT * EVENT, ret;
-
-			model_open(&model);
-			add_timers(&model);
-			map_buffer(false);
-			mprotect(buffer + PAGE, PAGE, prots[i]);
-			ret = NEG(read(model.fd, buffer + PAGE - room,
-				       N * EVENT));
-			CHECK_EQ(ret, want ? want : -EFAULT, "room for %u", room);
-			check_read(&model, buffer + PAGE - room, ret);
-			check_rest(&model);
-		}
+	for (i = 0; i < ARRAY_SIZE(event_sizes); i++) {
+		read_edges(event_sizes[i], PROT_NONE);
+		read_edges(event_sizes[i], PROT_READ);
+	}
 }
 
 /*
@@ -314,7 +342,7 @@ static void test_endless(void)
 	fault_write(copies, "probability", "0");
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-	check_rest(&model);
+	check_rest(&model, EVENT);
 }
 
 int main(void)

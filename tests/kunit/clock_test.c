@@ -241,12 +241,13 @@ static void neighbours_share_a_tick(struct kunit *test)
 
 static const struct known {
 	u32 id;
+	clockid_t kernel_id;
 	const char *name;
 } known[] = {
-	{ TWHEEL_CLOCK_REALTIME, "realtime" },
-	{ TWHEEL_CLOCK_MONOTONIC, "monotonic" },
-	{ TWHEEL_CLOCK_BOOTTIME, "boottime" },
-	{ TWHEEL_CLOCK_TAI, "tai" },
+	{ TWHEEL_CLOCK_REALTIME, CLOCK_REALTIME, "realtime" },
+	{ TWHEEL_CLOCK_MONOTONIC, CLOCK_MONOTONIC, "monotonic" },
+	{ TWHEEL_CLOCK_BOOTTIME, CLOCK_BOOTTIME, "boottime" },
+	{ TWHEEL_CLOCK_TAI, CLOCK_TAI, "tai" },
 };
 
 static void describe_known(const struct known *clock, char *desc)
@@ -280,6 +281,7 @@ static void clock_tells_its_time(struct kunit *test)
 	tw_clock_set(&clock, param->id, 0);
 	KUNIT_EXPECT_TRUE(test, tw_clock_known(param->id));
 	KUNIT_EXPECT_STREQ(test, tw_clock_name(clock.id), param->name);
+	KUNIT_EXPECT_EQ(test, tw_clock_kernel_id(param->id), param->kernel_id);
 	KUNIT_EXPECT_EQ(test, clock.tick, TICK_NSEC);
 
 	before = now_of(param->id);
@@ -294,7 +296,7 @@ static void no_other_clock_is_known(struct kunit *test)
 	unsigned int known_ids = 0;
 	u32 id;
 
-	for (id = 0; id < 100; id++)
+	for (id = 0; id < 1000; id++)
 		known_ids += tw_clock_known(id);
 	KUNIT_EXPECT_EQ(test, known_ids, ARRAY_SIZE(known));
 	KUNIT_EXPECT_FALSE(test, tw_clock_known(U32_MAX));

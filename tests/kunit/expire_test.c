@@ -47,21 +47,19 @@ static void arm(struct kunit *test, struct twheel *tw, u32 nr, s64 deadline)
 	u32 n, left;
 
 	for (left = nr; left; left -= n) {
-		struct tw_batch batch;
+		struct tw_batch batch = {};
 		u32 i;
 
 		n = min_t(u32, left, TW_BATCH);
 		tw_begin(tw, &batch, n);
-		tw_batch_time(tw, &batch);
 		for (i = 0; i < n; i++) {
 			struct twheel_op op = {
-				.size = sizeof(op),
 				.opcode = TWHEEL_OP_ARM,
 				.flags = TWHEEL_ABS,
 				.deadline = deadline,
 			};
 
-			tw_do_op(tw, &batch, &op);
+			tw_do_ops(tw, &batch, &op, 1, TWHEEL_OP_SIZE_ONCE);
 		}
 		tw_end(tw, &batch);
 	}
@@ -96,7 +94,7 @@ static void expect_deferred(struct kunit *test, unsigned int shares)
 	after = ktime_get_ns();
 	until = hrtimer_get_expires_ns(&tw->timer);
 
-	KUNIT_EXPECT_EQ(test, tw->stats.deferred, 1);
+	KUNIT_EXPECT_EQ(test, tw->inner.deferred, 1);
 	KUNIT_EXPECT_EQ(test, tw->stats.expired, 0);
 	KUNIT_EXPECT_GE(test, until, before + delay);
 	KUNIT_EXPECT_LE(test, until, after + delay);
@@ -146,11 +144,11 @@ static void large_slot_leaves_no_time(struct kunit *test)
 
 	arm(test, tw, all, start);
 	sleep_until(start - turn + 100 * NSEC_PER_USEC);
-	left = all - tw->stats.brought_down;
+	left = all - tw->inner.cascaded;
 	KUNIT_EXPECT_LE(test, left, may_wait);
 	KUNIT_EXPECT_GT(test, left, may_wait - 16 * tw_budget);
 	sleep_until(start);
-	KUNIT_EXPECT_EQ(test, tw->stats.brought_down, all);
+	KUNIT_EXPECT_EQ(test, tw->inner.cascaded, all);
 }
 
 /*

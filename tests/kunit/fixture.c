@@ -149,10 +149,29 @@ s64 fixture_tick(const struct tw_wheel *wheel, const struct tw_node *node)
 	return div64_s64(tick + wide - 1, wide) * wide + wheel->clock.shift;
 }
 
-/* With what fixture_run() stamps that runs at a tick: some time in it */
+/* The time at which fixture_run() runs at a tick: some time in it */
 s64 fixture_stamp(const struct tw_wheel *wheel, s64 tick)
 {
 	return fixture_ns(wheel, tick) + FIXTURE_TICK / 2;
+}
+
+/**
+ * fixture_arm_at() - add a new node that is like most
+ * @test: the test
+ * @wheel: the wheel
+ * @deadline: its deadline, in ns
+ *
+ * Return: the node.
+ */
+struct tw_node *fixture_arm_at(struct kunit *test, struct tw_wheel *wheel,
+			       s64 deadline)
+{
+	struct tw_node *node = fixture_alloc(test, wheel);
+
+	node->deadline = deadline;
+	node->special = 0;
+	tw_wheel_add(wheel, node);
+	return node;
 }
 
 /**
@@ -161,21 +180,11 @@ s64 fixture_stamp(const struct tw_wheel *wheel, s64 tick)
  * @wheel: the wheel
  * @tick: at which it expires
  *
- * There are two ways to do that, one of them not while the clock is set back.
- *
  * Return: the node.
  */
 struct tw_node *fixture_arm(struct kunit *test, struct tw_wheel *wheel, s64 tick)
 {
-	struct tw_node *node;
-
-	if (wheel->set_back || prandom_u32_state(&fixture_of(wheel)->rnd) % 2)
-		return fixture_arm_slack(test, wheel, tick, 0);
-	node = fixture_alloc(test, wheel);
-	node->deadline = fixture_deadline(wheel, tick);
-	tw_wheel_add_plain(wheel, node);
-	wheel->pending++;
-	return node;
+	return fixture_arm_at(test, wheel, fixture_deadline(wheel, tick));
 }
 
 /**
@@ -204,19 +213,18 @@ struct tw_node *fixture_arm_slack(struct kunit *test, struct tw_wheel *wheel,
  * @test: the test
  * @wheel: the wheel
  * @deadline: its deadline, in ns
- * @stamp: the time that it is now, in ns
  *
  * Return: the node.
  */
 struct tw_node *fixture_arm_ready(struct kunit *test, struct tw_wheel *wheel,
-				  s64 deadline, s64 stamp)
+				  s64 deadline)
 {
 	struct tw_node *node = fixture_alloc(test, wheel);
 
 	node->deadline = deadline;
 	node->slack_shift = 0;
 	node->flags = 0;
-	tw_wheel_add_ready(wheel, node, stamp);
+	tw_wheel_add_ready(wheel, node);
 	return node;
 }
 

@@ -31,10 +31,12 @@ s64 fixture_tick(const struct tw_wheel *wheel, const struct tw_node *node);
 s64 fixture_stamp(const struct tw_wheel *wheel, s64 tick);
 
 struct tw_node *fixture_arm(struct kunit *test, struct tw_wheel *wheel, s64 tick);
+struct tw_node *fixture_arm_at(struct kunit *test, struct tw_wheel *wheel,
+			       s64 deadline);
 struct tw_node *fixture_arm_slack(struct kunit *test, struct tw_wheel *wheel,
 				  s64 tick, unsigned int slack_shift);
 struct tw_node *fixture_arm_ready(struct kunit *test, struct tw_wheel *wheel,
-				  s64 deadline, s64 stamp);
+				  s64 deadline);
 void fixture_mod(struct tw_wheel *wheel, struct tw_node *node, s64 tick);
 void fixture_set_back(struct kunit *test, struct tw_wheel *wheel, s64 ticks);
 void fixture_set_back_far(struct tw_wheel *wheel);

@@ -117,7 +117,7 @@ static void tell(u32 nr)
 	struct tw_shared *shared = program.tw->shared;
 
 	atomic64_or(BIT_ULL(nr % 64), &shared->dirty[nr / 64]);
-	atomic64_or(BIT_ULL(nr / TWHEEL_GROUP), &shared->groups[0]);
+	atomic64_or(BIT_ULL(nr / TW_GROUP), &shared->groups[0]);
 }
 
 static void arm(u32 nr, s64 deadline)

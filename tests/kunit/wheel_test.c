@@ -125,11 +125,9 @@ static void last_tick_can_be_reached(struct kunit *test)
 static void never_does_not_come(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 0, 2);
-	struct tw_node *node = fixture_alloc(test, wheel);
+	struct tw_node *node;
 
-	node->deadline = KTIME_MAX;
-	tw_wheel_add_plain(wheel, node);
-	wheel->pending++;
+	fixture_arm_at(test, wheel, KTIME_MAX);
 	node = fixture_arm_slack(test, wheel, 1, 0);
 	tw_wheel_mod(wheel, node, KTIME_MAX, 50);
 	fixture_check_wheel(test, wheel);
@@ -150,12 +148,8 @@ static void deadlines_inside_a_tick_share_it(struct kunit *test)
 		s64 end = fixture_ns(wheel, expires);
 		struct tw_node *node;
 
-		for (n = 0; n <= FIXTURE_TICK; n++) {
-			node = fixture_alloc(test, wheel);
-			node->deadline = end - n;
-			tw_wheel_add_plain(wheel, node);
-			wheel->pending++;
-		}
+		for (n = 0; n <= FIXTURE_TICK; n++)
+			node = fixture_arm_at(test, wheel, end - n);
 		/* The last of them is of the tick before. */
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires - 2), 0);
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires - 1), 1);
@@ -354,78 +348,6 @@ static void rearmed_node_may_be_of_another_kind(struct kunit *test)
 					    &kinds[from], &kinds[to]);
 }
 
-/* The short ways do nothing to what is not for them, and say so. */
-static void check_not_plain(struct kunit *test, struct tw_wheel *wheel,
-			    struct tw_node *node)
-{
-	struct tw_wheel *was;
-	struct tw_node node_was = *node;
-
-	was = kunit_kmalloc(test, sizeof(*was), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, was);
-	memcpy(was, wheel, sizeof(*was));
-	KUNIT_EXPECT_FALSE(test, tw_wheel_del_plain(wheel, node));
-	KUNIT_EXPECT_FALSE(test, tw_wheel_mod_plain(wheel, node,
-						    fixture_ns(wheel, 900)));
-	KUNIT_EXPECT_FALSE(test, tw_wheel_mod_plain(wheel, node,
-						    fixture_ns(wheel, 110)));
-	KUNIT_EXPECT_EQ(test, memcmp(was, wheel, sizeof(*was)), 0);
-	KUNIT_EXPECT_EQ(test, memcmp(&node_was, node, sizeof(*node)), 0);
-	fixture_check_wheel(test, wheel);
-}
-
-static void short_ways_leave_others_alone(struct kunit *test)
-{
-	struct tw_wheel *wheel;
-	struct tw_node *node[3];
-	unsigned int i;
-
-	for (i = 1; i < ARRAY_SIZE(kinds); i++) {
-		wheel = fixture_wheel(test, 100, 1);
-		if (kinds[i].set_back)
-			fixture_set_back_far(wheel);
-		check_not_plain(test, wheel, arm_kind(test, wheel, 500, &kinds[i]));
-	}
-
-	/* What is ready, be it stamped or not, or ready at once. */
-	wheel = fixture_wheel(test, 100, 3);
-	for (i = 0; i < 2; i++)
-		node[i] = fixture_arm(test, wheel, 105);
-	KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, 105), 2);
-	node[2] = fixture_arm_ready(test, wheel, fixture_ns(wheel, 106),
-				    fixture_ns(wheel, 107));
-	for (i = 0; i < 3; i++)
-		check_not_plain(test, wheel, node[i]);
-}
-
-static void short_ways_do_what_long_ones_do(struct kunit *test)
-{
-	const struct change *change = test->param_value;
-	struct tw_wheel *wheel = fixture_wheel(test, 0, 1);
-	struct tw_node *node = fixture_alloc(test, wheel);
-	bool pending = change->from > change->at;
-	s64 deadline;
-
-	node->deadline = fixture_deadline(wheel, change->from);
-	tw_wheel_add_plain(wheel, node);
-	wheel->pending++;
-	fixture_check_wheel(test, wheel);
-	KUNIT_EXPECT_EQ(test, wheel->pending, 1);
-	fixture_run(test, wheel, change->at);
-	deadline = fixture_deadline(wheel, change->to);
-	KUNIT_ASSERT_EQ(test, tw_wheel_mod_plain(wheel, node, deadline), pending);
-	if (!pending)
-		return;
-	fixture_check_wheel(test, wheel);
-	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, change->to - 1), 0);
-	KUNIT_EXPECT_TRUE(test, tw_wheel_del_plain(wheel, node));
-	wheel->pending--;
-	fixture_check_wheel(test, wheel);
-	KUNIT_EXPECT_EQ(test, wheel->pending, 0);
-	KUNIT_EXPECT_EQ(test, wheel->next, TW_NEVER);
-	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, change->to), 0);
-}
-
 static void pushed_ahead_again_and_again(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 0, 1);
@@ -597,17 +519,13 @@ static u64 run_in_steps(struct kunit *test, struct tw_wheel *wheel, s64 now,
 	return expired;
 }
 
-/* Only the first is written to. */
-static void check_stamped(struct kunit *test, const struct tw_wheel *wheel,
-			  bool all)
+/* What is handed over as a whole is not written to. */
+static void check_flags(struct kunit *test, const struct tw_wheel *wheel, u8 flags)
 {
 	const struct tw_node *node;
-	bool stamped = true;
 
-	list_for_each_entry(node, &wheel->ready.nodes, entry) {
-		KUNIT_ASSERT_EQ(test, node->flags, stamped ? TW_NODE_STAMPED : 0);
-		stamped = all;
-	}
+	list_for_each_entry(node, &wheel->ready.nodes, entry)
+		KUNIT_ASSERT_EQ(test, node->flags, flags);
 }
 
 static void slot_is_handed_over_whole(struct kunit *test)
@@ -628,7 +546,7 @@ static void slot_is_handed_over_whole(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, step.budget, 0);
 	KUNIT_EXPECT_EQ(test, step.moved, 0);
 	KUNIT_EXPECT_EQ(test, wheel->ready.count, load->nodes);
-	check_stamped(test, wheel, false);
+	check_flags(test, wheel, 0);
 	fixture_check_wheel(test, wheel);
 }
 
@@ -647,7 +565,7 @@ static void slot_set_back_is_expired_one_by_one(struct kunit *test)
 					   budget), 0);
 	KUNIT_EXPECT_EQ(test, run_in_steps(test, wheel, load->expires, budget),
 			load->nodes);
-	check_stamped(test, wheel, true);
+	check_flags(test, wheel, TW_NODE_READY);
 }
 
 /* Each step does at least one piece, and never more than it may. */
@@ -843,9 +761,9 @@ static void slack_node_is_never_expired_unseen(struct kunit *test)
 			fixture_check_wheel(test, wheel);
 			KUNIT_ASSERT_LE(test, step.expired, 4);
 			KUNIT_ASSERT_EQ(test, tw_is_ready(wheel, slack),
-					!!(slack->flags & TW_NODE_STAMPED));
+					!!(slack->flags & TW_NODE_READY));
 		} while (wheel->pending);
-		check_stamped(test, wheel, true);
+		check_flags(test, wheel, TW_NODE_READY);
 
 		/* Of that, the slot knows nothing more when it is used again. */
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, ticks[t]), 0);
@@ -1033,18 +951,13 @@ static void set_back_is_over_in_the_end(struct kunit *test)
 	KUNIT_EXPECT_GE(test, wheel->clk, wheel->inspect);
 	while (tw_first_ready(wheel))
 		tw_wheel_pop_ready(wheel, tw_first_ready(wheel));
-	for (i = 0; i < 50; i++) {
-		struct tw_node *node = fixture_alloc(test, wheel);
-
-		node->deadline = fixture_deadline(wheel, tick + 1);
-		tw_wheel_add_plain(wheel, node);
-		wheel->pending++;
-	}
+	for (i = 0; i < 50; i++)
+		fixture_arm(test, wheel, tick + 1);
 	step.now = tick + 1;
 	step.stamp = fixture_stamp(wheel, step.now);
 	tw_wheel_step(wheel, &step);
 	KUNIT_EXPECT_EQ(test, step.expired, 50);
-	check_stamped(test, wheel, false);
+	check_flags(test, wheel, 0);
 	fixture_check_wheel(test, wheel);
 }
 
@@ -1170,8 +1083,6 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(idle_time_is_skipped),
 	KUNIT_CASE_PARAM(rearmed_node_expires_at_its_new_tick, change_gen_params),
 	KUNIT_CASE_PARAM(rearmed_node_may_be_of_another_kind, change_gen_params),
-	KUNIT_CASE(short_ways_leave_others_alone),
-	KUNIT_CASE_PARAM(short_ways_do_what_long_ones_do, change_gen_params),
 	KUNIT_CASE(pushed_ahead_again_and_again),
 	KUNIT_CASE_PARAM(pushed_ahead_and_forwarded, level_gen_params),
 	KUNIT_CASE_PARAM(deleted_node_does_not_expire, place_gen_params),

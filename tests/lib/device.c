@@ -9,7 +9,9 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 
 #include <twheel.h>
 #include <twheel_shared.h>
@@ -30,7 +32,7 @@ static void fresh(int flags)
 		tap_bail("twheel_open: %s", strerror(-ret));
 }
 
-static __u64 armed(__u16 flags, __u64 deadline, __u64 user_data)
+static __u64 armed(__u8 flags, __u64 deadline, __u64 user_data)
 {
 	struct twheel_op op = twheel_op_arm(flags, deadline, 0, user_data);
 
@@ -93,8 +95,9 @@ static void looking(void)
 	armed(0, NEVER, 0);
 	armed(TWHEEL_ABS, PAST, 0);
 	i = info();
-	CHECK_EQ(i.version, TWHEEL_VERSION);
+	CHECK(i.features & TWHEEL_FEATURE_DRAIN);
 	CHECK_EQ(i.clock, TWHEEL_CLOCK_MONOTONIC);
+	CHECK_EQ(i.event_size, TWHEEL_EVENT_SIZE_FULL);
 	CHECK_EQ(i.pending, 1);
 	CHECK_EQ(i.ready, 1);
 	CHECK(i.next_expiry > now(CLOCK_MONOTONIC));
@@ -111,8 +114,10 @@ static void setting_up(void)
 	struct twheel_op op = twheel_op_arm(0, NEVER, 0, 0);
 
 	fresh(0);
-	setup.clock = 5;
-	CHECK_EQ(twheel_setup(tw, &setup), -EOPNOTSUPP);
+	setup.clock = CLOCK_BOOTTIME;
+	CHECK_EQ(twheel_setup(tw, &setup), -EINVAL, "not a clock of clock_gettime()");
+	setup.clock = 0;
+	CHECK_EQ(twheel_setup(tw, &setup), -EINVAL, "it is always said");
 	setup.clock = TWHEEL_CLOCK_BOOTTIME;
 	CHECK_EQ(twheel_setup(tw, &setup), 0);
 	CHECK_EQ(twheel_setup(tw, &setup), -EBUSY);
@@ -183,7 +188,37 @@ static void reading(void)
 	armed(0, 20 * MSEC, 44);
 	CHECK_EQ(twheel_read(tw, event, 4), 1, "it waits");
 	CHECK_EQ(event[0].user_data, 44);
-	CHECK(event[0].expired >= event[0].deadline);
+	CHECK(now(CLOCK_MONOTONIC) >= event[0].deadline);
+}
+
+static void short_events(void)
+{
+	struct twheel_setup setup = {
+		.size = sizeof(setup),
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+		.event_size = TWHEEL_EVENT_SIZE_ID,
+	};
+	struct twheel_event event[4];
+	__u64 id[3];
+	int i;
+
+	fresh(O_NONBLOCK);
+	CHECK_EQ(twheel_setup(tw, &setup), 0);
+	CHECK_EQ(info().event_size, TWHEEL_EVENT_SIZE_ID);
+	CHECK_EQ(twheel_read(tw, event, 4), -EAGAIN);
+	CHECK_EQ(twheel_read(tw, event, 0), -EINVAL);
+	for (i = 0; i < 3; i++)
+		id[i] = armed(TWHEEL_ABS, PAST, 42 + i);
+	memset(event, 0xff, sizeof(event));
+	CHECK_EQ(twheel_read(tw, event, 2), 2);
+	CHECK_EQ(twheel_read(tw, event + 2, 2), 1);
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(event[i].id, id[i]);
+		CHECK_EQ(event[i].user_data, 42 + i);
+		CHECK_EQ(event[i].deadline, 0, "not told");
+		CHECK_EQ(event[i].flags, 0);
+	}
+	CHECK_EQ(twheel_run_once(tw, 0), -EINVAL);
 }
 
 static void counting(void)
@@ -205,8 +240,9 @@ static void counting(void)
 	CHECK_EQ(count, 2);
 	armed(TWHEEL_ABS, PAST, 0);
 	CHECK_EQ(twheel_read(tw, &event, 1), -EINVAL);
-	armed(TWHEEL_ABS, PAST, 0);
 	CHECK_EQ(twheel_run_once(tw, 0), -EINVAL);
+	CHECK_EQ(twheel_read_count(tw, &count), 0);
+	CHECK_EQ(count, 1, "not lost");
 }
 
 static void submitting(void)
@@ -234,8 +270,10 @@ static void submitting(void)
 	CHECK_EQ(ops[2].result, 0);
 	CHECK_EQ(info().pending, 1);
 	CHECK_EQ(twheel_submit(tw, ops, UINT_MAX), -EINVAL);
-	ops[0].size = 1;
-	CHECK_EQ(twheel_submit(tw, ops, 1), -EINVAL);
+	ops[0] = twheel_op_query(77);
+	ops[0].flags = 0xff;
+	CHECK_EQ(twheel_submit(tw, ops, 1), 1);
+	CHECK_EQ(ops[0].result, -EINVAL);
 }
 
 static void draining(void)
@@ -276,6 +314,41 @@ static void eventfds(void)
 	armed(TWHEEL_ABS, PAST, 0);
 	CHECK_EQ(eventfd_read(efd, &count), -1, "not any more");
 	close(efd);
+}
+
+static void set_clock_ahead(__u64 ns)
+{
+	__u64 time = now(CLOCK_REALTIME) + ns;
+	struct timespec ts = { time / SEC, time % SEC };
+
+	CHECK_EQ(clock_settime(CLOCK_REALTIME, &ts), 0);
+}
+
+/* As twheel(4) advises: the same lines */
+static void clock_that_is_set(void)
+{
+	struct itimerspec never = { .it_value.tv_sec = LONG_MAX };
+	int clock = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = clock };
+	int i, epoll = epoll_create1(EPOLL_CLOEXEC);
+	__u64 count;
+
+	fresh(O_NONBLOCK);
+	timerfd_settime(clock, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
+	epoll_ctl(epoll, EPOLL_CTL_ADD, clock, &event);
+	event.data.fd = twheel_fd(tw);
+	epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_fd(tw), &event);
+	CHECK_EQ(epoll_wait(epoll, &event, 1, 0), 0);
+	for (i = 0; i < 2; i++) {
+		set_clock_ahead(HOUR);
+		CHECK_EQ(epoll_wait(epoll, &event, 1, PATIENCE_MS), 1);
+		CHECK_EQ(event.data.fd, clock);
+		CHECK_EQ(read(clock, &count, sizeof(count)), -1);
+		CHECK_EQ(errno, ECANCELED);
+		CHECK_EQ(epoll_wait(epoll, &event, 1, 0), 0);
+	}
+	close(epoll);
+	close(clock);
 }
 
 static void counters(void)
@@ -344,6 +417,37 @@ static void batches(void)
 	CHECK_EQ(info().pending, 0, "dropped");
 }
 
+/* Shorter and longer operations in one batch: each arrives as it was added */
+static void mixed_batch(void)
+{
+	struct twheel_batch *batch;
+	struct twheel_op op;
+	int i;
+
+	fresh(0);
+	results = 0;
+	if (!CHECK_EQ(twheel_batch_new(tw, 256, done, ids, &batch), 0))
+		return;
+	op = twheel_op_cancel(armed(0, NEVER, 0));
+	CHECK_EQ(twheel_batch_add(batch, &op), 0);
+	for (i = 1; i < 4; i++) {
+		op = twheel_op_arm(0, NEVER, i == 3 ? HOUR : 0, i);
+		op.slack = i == 3 ? SEC : 0;
+		CHECK_EQ(twheel_batch_add(batch, &op), 0);
+	}
+	CHECK_EQ(twheel_batch_flush(batch), 0);
+	CHECK_EQ(results, 4);
+	CHECK_EQ(info().pending, 3);
+	for (i = 1; i < 4; i++) {
+		op = twheel_op_query(ids[i]);
+		CHECK_EQ(twheel_query(tw, &op), 0);
+		CHECK_EQ(op.user_data, i);
+		CHECK_EQ(op.interval, i == 3 ? HOUR : 0);
+		CHECK(i == 3 ? op.slack : !op.slack);
+	}
+	twheel_batch_free(batch);
+}
+
 /* A timer that counts its calls, and what it is to do */
 struct subject {
 	struct twheel_timer timer;
@@ -360,7 +464,7 @@ static void call(struct twheel *wheel, struct twheel_timer *timer,
 
 	CHECK(wheel == tw);
 	CHECK(&s->timer == timer);
-	CHECK(event->expired >= event->deadline);
+	CHECK(now(CLOCK_MONOTONIC) >= event->deadline);
 	CHECK_EQ(timer->id, event->flags & TWHEEL_EVENT_PERIODIC ? event->id : 0);
 	s->called++;
 	s->overrun += event->overrun;
@@ -393,7 +497,7 @@ static void call_and_run(struct twheel *wheel, struct twheel_timer *timer,
 	s->ret = twheel_run_once(wheel, 0);
 }
 
-static void start(struct subject *s, __u16 flags, __u64 deadline, __u64 interval,
+static void start(struct subject *s, __u8 flags, __u64 deadline, __u64 interval,
 		  void (*fn)(struct twheel *wheel, struct twheel_timer *timer,
 			     const struct twheel_event *event))
 {
@@ -554,7 +658,7 @@ static void soak_call(struct twheel *wheel, struct twheel_timer *timer,
 	long i = random_next(&seed) % TIMERS;
 	int ret;
 
-	CHECK(event->expired >= event->deadline);
+	CHECK(now(CLOCK_MONOTONIC) >= event->deadline);
 	CHECK_EQ(soak[self].armed, 1, "called without being armed");
 	soak[self].armed = 0;
 	soak[self].ended++;
@@ -690,7 +794,7 @@ static void sharing(void)
 	CHECK_EQ(event.flags, TWHEEL_EVENT_SHARED);
 	CHECK_EQ(event.user_data, 8);
 	CHECK_EQ(event.deadline, deadline | TWHEEL_WORD_ARMED);
-	CHECK(event.expired >= event.deadline);
+	CHECK(now(CLOCK_MONOTONIC) >= event.deadline);
 	CHECK_EQ(twheel_shared_take(&area, &n, 1), 0);
 	twheel_shared_unmap(&area);
 }
@@ -828,12 +932,15 @@ int main(void)
 	RUN(setting_up, "twheel_setup");
 	RUN(one_timer, "twheel_arm, _modify, _query, _cancel");
 	RUN(reading, "twheel_read");
+	RUN(short_events, "twheel_read of short events");
 	RUN(counting, "twheel_read_count");
 	RUN(submitting, "twheel_submit");
 	RUN(draining, "twheel_drain");
 	RUN(eventfds, "twheel_set_eventfd");
+	RUN(clock_that_is_set, "a timerfd beside the wheel tells that the clock was set");
 	RUN(counters, "twheel_stats");
 	RUN(batches, "a batch");
+	RUN(mixed_batch, "a batch of operations of different lengths");
 	RUN(callback, "a callback");
 	RUN(periodic_callback, "a periodic callback");
 	RUN(cancel_within, "a callback cancels a timer that was read with it");

@@ -35,7 +35,8 @@ static unsigned int polls;
 static unsigned int submit_most;
 static __u32 submit_op_size;
 static unsigned int submits;
-static bool count_mode;
+static unsigned int signals;
+static __u32 event_size;
 
 static void withdraw(__u64 id)
 {
@@ -47,22 +48,24 @@ static void withdraw(__u64 id)
 	queued = kept;
 }
 
-static int operation(__u16 opcode, struct twheel_op *op)
+static int operation(struct twheel_op *op)
 {
-	if (opcode == TWHEEL_OP_ARM) {
+	if (op->opcode == TWHEEL_OP_ARM) {
 		if (op->id)
 			return -EINVAL;
 		op->id = ++last_id;
 	} else if (op->id >= MAX || !timers[op->id].live) {
 		return -ENOENT;
 	}
-	if (opcode == TWHEEL_OP_QUERY) {
+	if (op->opcode == TWHEEL_OP_QUERY) {
 		op->user_data = timers[op->id].user_data;
 		return 0;
 	}
+	if (op->opcode == TWHEEL_OP_CANCEL && (op->deadline || op->user_data))
+		return -EINVAL;
 	withdraw(op->id);
 	timers[op->id] = (struct fake_timer){
-		.live = opcode != TWHEEL_OP_CANCEL,
+		.live = op->opcode != TWHEEL_OP_CANCEL,
 		.periodic = op->interval,
 		.user_data = op->user_data,
 	};
@@ -71,34 +74,43 @@ static int operation(__u16 opcode, struct twheel_op *op)
 
 static int submit(struct twheel_submit *submit)
 {
-	struct twheel_op *ops = (void *)(uintptr_t)submit->ops;
+	char *at = (void *)(uintptr_t)submit->ops;
 	unsigned int i;
 
 	submits++;
 	submit_op_size = submit->op_size;
-	for (i = 0; i < submit->nr && i < submit_most; i++)
-		ops[i].result = operation(ops[i].opcode, &ops[i]);
+	if (signals) {
+		signals--;
+		return -EINTR;
+	}
+	for (i = 0; i < submit->nr && i < submit_most; i++, at += submit->op_size) {
+		struct twheel_op op = { 0 };
+
+		memcpy(&op, at, submit->op_size);
+		op.result = operation(&op);
+		memcpy(at, &op, submit->op_size);
+	}
 	return i ? (int)i : -EINTR;
 }
 
 static int request(unsigned long request, void *arg)
 {
-	struct twheel_op *op = arg;
+	struct twheel_info *info = arg;
+	struct twheel_setup *setup = arg;
 
 	if (ioctl_error)
 		return ioctl_error;
 	switch (request) {
 	case TWHEEL_IOC_INFO:
+		info->event_size = event_size;
+		return 0;
+	case TWHEEL_IOC_SETUP:
+		event_size = setup->flags & TWHEEL_SETUP_COUNT ? sizeof(__u64) :
+			     setup->event_size ? setup->event_size :
+			     TWHEEL_EVENT_SIZE_FULL;
 		return 0;
 	case TWHEEL_IOC_SUBMIT:
 		return submit(arg);
-	case TWHEEL_IOC_ARM:
-	case TWHEEL_IOC_MODIFY:
-	case TWHEEL_IOC_CANCEL:
-	case TWHEEL_IOC_QUERY:
-		/* These take no opcode, and are in its order */
-		return op->opcode ? -EINVAL :
-		       operation(TWHEEL_OP_ARM + request - TWHEEL_IOC_ARM, op);
 	}
 	return -ENOTTY;
 }
@@ -118,30 +130,36 @@ int __wrap_ioctl(int fd, unsigned long cmd, ...)
 	return -1;
 }
 
-ssize_t __wrap_preadv2(int fd, const struct iovec *iov, int nr, off_t pos,
-		       int flags)
+ssize_t __wrap_read(int fd, void *buf, size_t size)
 {
-	unsigned int i, n = iov->iov_len / sizeof(queue[0]);
+	unsigned int i, n = size / event_size;
 
 	(void)fd;
-	CHECK_EQ(nr, 1);
-	CHECK_EQ(pos, -1);
-	CHECK_EQ(flags, RWF_NOWAIT);
-	if (count_mode)
-		return sizeof(__u64);
+	/* Nobody reads a count here: it would be lost */
+	CHECK(event_size != sizeof(__u64));
 	if (!queued) {
 		errno = EAGAIN;
 		return -1;
 	}
 	if (n > queued)
 		n = queued;
-	memcpy(iov->iov_base, queue, n * sizeof(queue[0]));
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
+		memcpy((char *)buf + i * event_size, &queue[i], event_size);
 		if (!timers[queue[i].id].periodic)
 			timers[queue[i].id].live = false;
+	}
 	queued -= n;
 	memmove(queue, queue + n, queued * sizeof(queue[0]));
-	return n * sizeof(queue[0]);
+	return n * event_size;
+}
+
+ssize_t __wrap_preadv2(int fd, const struct iovec *iov, int nr, off_t pos,
+		       int flags)
+{
+	CHECK_EQ(nr, 1);
+	CHECK_EQ(pos, -1);
+	CHECK_EQ(flags, RWF_NOWAIT);
+	return __wrap_read(fd, iov->iov_base, iov->iov_len);
 }
 
 int __wrap_poll(struct pollfd *fds, nfds_t nr, int timeout)
@@ -169,7 +187,8 @@ static struct twheel *fresh(void)
 	ioctl_error = 0;
 	poll_error = 0;
 	submit_most = MAX;
-	count_mode = false;
+	signals = 0;
+	event_size = TWHEEL_EVENT_SIZE_FULL;
 	/* Closed by the library at the end, so it has to be a descriptor */
 	if (twheel_from_fd(open("/dev/null", O_RDWR), &tw))
 		tap_bail("twheel_from_fd");
@@ -182,6 +201,7 @@ static void expire(const struct twheel_timer *timer)
 	queue[queued++] = (struct twheel_event){
 		.id = timer->id,
 		.user_data = timers[timer->id].user_data,
+		.deadline = 1,
 		.flags = timers[timer->id].periodic ? TWHEEL_EVENT_PERIODIC : 0,
 	};
 }
@@ -517,9 +537,73 @@ static void waiting(void)
 	CHECK_EQ(polls, 1);
 	poll_error = EINTR;
 	CHECK_EQ(twheel_run_once(tw, 10), -EINTR);
-	count_mode = true;
+	twheel_close(tw);
+}
+
+static struct twheel *fresh_with(__u32 flags, __u32 size)
+{
+	struct twheel_setup setup = {
+		.size = sizeof(setup),
+		.flags = flags,
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+		.event_size = size,
+	};
+	struct twheel *tw = fresh();
+
+	CHECK_EQ(twheel_setup(tw, &setup), 0);
+	return tw;
+}
+
+static void other_events(void)
+{
+	struct twheel *tw = fresh_with(TWHEEL_SETUP_COUNT, 0);
+	struct twheel_event event;
+
+	CHECK_EQ(twheel_read(tw, &event, 1), -EINVAL, "and the count is there");
 	CHECK_EQ(twheel_run_once(tw, 10), -EINVAL);
 	twheel_close(tw);
+	tw = fresh_with(0, TWHEEL_EVENT_SIZE_ID);
+	CHECK_EQ(twheel_run_once(tw, 10), -EINVAL, "which of them are periodic?");
+	twheel_close(tw);
+}
+
+static void events_of(struct twheel *tw, __u64 deadline)
+{
+	struct twheel_event events[4];
+	struct twheel_op op;
+	__u64 i;
+
+	for (i = 0; i < 6; i++) {
+		op = twheel_op_arm(0, 1, 0, 100 + i);
+		CHECK_EQ(twheel_arm(tw, &op), 0);
+		expire(&(struct twheel_timer){ .id = op.id });
+	}
+	memset(events, 0xff, sizeof(events));
+	CHECK_EQ(twheel_read(tw, events, 4), 4);
+	for (i = 0; i < 4; i++) {
+		CHECK_EQ(events[i].user_data, 100 + i);
+		CHECK_EQ(events[i].id, 1 + i);
+		CHECK_EQ(events[i].deadline, deadline);
+		CHECK_EQ(events[i].overrun, 0);
+		CHECK_EQ(events[i].flags, 0);
+	}
+	CHECK_EQ(twheel_read(tw, events, 4), 2);
+	CHECK_EQ(events[1].user_data, 105);
+	CHECK_EQ(twheel_read(tw, events, 4), -EAGAIN);
+	twheel_close(tw);
+}
+
+static void reading(void)
+{
+	struct twheel *tw, *other;
+
+	events_of(fresh(), 1);
+	events_of(fresh_with(0, TWHEEL_EVENT_SIZE_ID), 0);
+	/* Set up before the library had it */
+	tw = fresh_with(0, TWHEEL_EVENT_SIZE_ID);
+	CHECK_EQ(twheel_from_fd(dup(twheel_fd(tw)), &other), 0);
+	twheel_close(tw);
+	events_of(other, 0);
 }
 
 static void many(void)
@@ -564,20 +648,47 @@ static void single(void)
 	CHECK_EQ(timers[1].user_data, 8);
 	CHECK_EQ(twheel_cancel(tw, op.id), 0);
 	CHECK_EQ(twheel_cancel(tw, op.id), -ENOENT);
+	signals = 2;
+	op = twheel_op_arm(0, 1, 0, 9);
+	CHECK_EQ(twheel_arm(tw, &op), 0, "whatever signals there were");
+	CHECK_EQ(signals, 0);
 	twheel_close(tw);
 	twheel_close(NULL);
 }
 
-static void newer_program(void)
+static void sizes(void)
 {
 	struct twheel *tw = fresh();
-	struct twheel_op ops[2] = { twheel_op_arm(0, 1, 0, 0) };
+	struct twheel_op op = twheel_op_arm(0, 1, 0, 7);
 
-	/* As if the program had been built with a larger operation */
-	ops[0].size = 2 * sizeof(ops[0]);
-	submit_op_size = 0;
-	CHECK_EQ(twheel_submit(tw, ops, 1), 1);
-	CHECK_EQ(submit_op_size, 2 * sizeof(ops[0]));
+	CHECK_EQ(twheel_arm(tw, &op), 0);
+	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_ONCE);
+	op = twheel_op_modify(op.id, 0, 1, 5, 8);
+	CHECK_EQ(twheel_modify(tw, &op), 0);
+	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL);
+	CHECK(timers[1].periodic);
+	op = twheel_op_modify(op.id, 0, 1, 0, 8);
+	CHECK_EQ(twheel_modify(tw, &op), 0);
+	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_ONCE);
+	CHECK(!timers[1].periodic);
+	op.slack = 1;
+	CHECK_EQ(twheel_modify(tw, &op), 0);
+	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL);
+	op.slack = 0;
+	op.jitter = 1;
+	CHECK_EQ(twheel_modify(tw, &op), 0);
+	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL);
+	op.jitter = 0;
+	op.__reserved = 1;
+	CHECK_EQ(twheel_modify(tw, &op), 0);
+	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL, "the kernel has to see it");
+	op = twheel_op_query(op.id);
+	CHECK_EQ(twheel_query(tw, &op), 0);
+	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL);
+	CHECK_EQ(twheel_cancel(tw, op.id), 0);
+	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_ID);
+	CHECK_EQ(twheel_submit(tw, &op, 1), 1);
+	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL, "the distance in an array");
 	twheel_close(tw);
 }
 
@@ -639,12 +750,63 @@ static void batch(void)
 
 	op = twheel_op_cancel(77);
 	CHECK_EQ(twheel_batch_add(r.batch, &op), 0);
-	op.size--;
-	CHECK_EQ(twheel_batch_add(r.batch, &op), -EINVAL);
 	CHECK_EQ(twheel_batch_flush(r.batch), 0);
 	CHECK_EQ(r.op[5].result, -ENOENT);
 	twheel_batch_free(r.batch);
 	twheel_batch_free(NULL);
+	twheel_close(tw);
+}
+
+/* A longer operation after shorter ones lengthens these, until the next batch */
+static void batch_sizes(void)
+{
+	struct twheel *tw = fresh();
+	struct record r = { 0 };
+	struct twheel_op op;
+	unsigned int i;
+
+	CHECK_EQ(twheel_batch_new(tw, 8, record, &r, &r.batch), 0);
+	for (i = 0; i < 3; i++)
+		add(&r, i, 0);
+	CHECK_EQ(twheel_batch_flush(r.batch), 0);
+	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_ONCE);
+	for (i = 1; i <= 2; i++) {
+		op = twheel_op_cancel(i);
+		CHECK_EQ(twheel_batch_add(r.batch, &op), 0);
+	}
+	CHECK_EQ(twheel_batch_flush(r.batch), 0);
+	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_ID);
+
+	op = twheel_op_cancel(3);
+	CHECK_EQ(twheel_batch_add(r.batch, &op), 0);
+	op = twheel_op_cancel(77);
+	CHECK_EQ(twheel_batch_add(r.batch, &op), 0);
+	op = twheel_op_arm(0, 9, 0, 5);
+	CHECK_EQ(twheel_batch_add(r.batch, &op), 0);
+	op = twheel_op_arm(0, 8, 4, 6);
+	CHECK_EQ(twheel_batch_add(r.batch, &op), 0);
+	submit_most = 3;
+	CHECK_EQ(twheel_batch_flush(r.batch), 0, "in two parts");
+	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL);
+	CHECK_EQ(r.nr, 9);
+	for (i = 3; i < 6; i++)
+		CHECK_EQ(r.op[i].opcode, TWHEEL_OP_CANCEL);
+	CHECK_EQ(r.op[5].id, 3);
+	CHECK_EQ(r.op[5].result, 0);
+	CHECK_EQ(r.op[6].result, -ENOENT);
+	CHECK_EQ(r.op[7].user_data, 5);
+	CHECK_EQ(r.op[7].deadline, 9);
+	CHECK_EQ(r.op[7].interval, 0);
+	CHECK_EQ(r.op[8].user_data, 6);
+	CHECK_EQ(r.op[8].interval, 4);
+	CHECK(!timers[3].live && timers[4].live && timers[5].periodic);
+
+	op = twheel_op_cancel(4);
+	op.user_data = 1;
+	CHECK_EQ(twheel_batch_add(r.batch, &op), 0);
+	CHECK_EQ(twheel_batch_flush(r.batch), 0);
+	CHECK_EQ(r.op[9].result, -EINVAL, "nothing is cut off");
+	twheel_batch_free(r.batch);
 	twheel_close(tw);
 }
 
@@ -698,9 +860,12 @@ int main(void)
 	RUN(withdrawn_is_not_timeout, "a withdrawn event is no end of waiting");
 	RUN(waiting, "waiting and its errors");
 	RUN(many, "more events than one read takes");
+	RUN(other_events, "a count or short events are nothing for callbacks");
+	RUN(reading, "whole and short events");
 	RUN(single, "operations on one timer");
-	RUN(newer_program, "the size of operations is the caller's");
+	RUN(sizes, "operations are as short as they can be");
 	RUN(batch, "a batch");
+	RUN(batch_sizes, "a batch of operations of different lengths");
 	RUN(batch_interrupted, "a batch and signals");
 	RUN(no_wheel, "what is no wheel is not taken");
 	return tap_end();

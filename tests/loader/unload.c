@@ -159,7 +159,7 @@ static void test_working(void)
 		fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, 100 * MSEC);
 		for (k = 0; k < 50; k++)
 			arm_slack(fd, 1000, 20 * MSEC, 0, 100 * MSEC);
-		CHECK(WAIT_FOR(wheel_stats(fd).deferred));
+		CHECK(WAIT_FOR(module_counter("deferred")));
 		caught += wheel_info(fd).pending > 1000;
 		close(fd);
 		CHECK_EQ(unload(), 0);

@@ -71,7 +71,7 @@ static int timer_cpu(void)
  */
 static bool go_once(__u64 delay)
 {
-	int fd = wheel_new(CLOCK_MONOTONIC, MSEC);
+	int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, MSEC);
 	struct twheel_event ev;
 	bool moved = false;
 	__u64 due;
@@ -277,9 +277,9 @@ static void work(void)
 	pthread_t threads[ARMERS + 1];
 	unsigned long i;
 	unsigned int times;
-	struct twheel_stats stats;
+	__u64 deferred = module_counter("deferred");
 
-	wheel = wheel_new(CLOCK_MONOTONIC, MSEC);
+	wheel = wheel_new(TWHEEL_CLOCK_MONOTONIC, MSEC);
 	for (i = 0; i < ARMERS; i++)
 		pthread_create(&threads[i], NULL, armer, (void *)i);
 	pthread_create(&threads[i], NULL, reader, NULL);
@@ -292,10 +292,10 @@ static void work(void)
 	CHECK_EQ(wheel_info(wheel).pending, 0);
 	CHECK_EQ(wheel_info(wheel).ready, 0);
 	CHECK_EQ(read_in_all + cancelled[0] + cancelled[1], armed[0] + armed[1]);
-	stats = wheel_stats(wheel);
-	CHECK(stats.deferred, "the worker had nothing to do");
+	deferred = module_counter("deferred") - deferred;
+	CHECK(deferred, "the worker had nothing to do");
 	tap_diag("%u times, %llu timers, %llu read, %llu runs of the worker",
-		 times, armed[0] + armed[1], read_in_all, stats.deferred);
+		 times, armed[0] + armed[1], read_in_all, deferred);
 	close(wheel);
 }
 

@@ -80,7 +80,7 @@ static inline void load_arm(struct load *l, __u64 span)
 	struct twheel_op *ops = calloc(l->nr, sizeof(*ops));
 	__u32 i;
 
-	l->fd = wheel_new(l->clock, l->tick);
+	l->fd = wheel_new(wheel_clock(l->clock), l->tick);
 	l->plan = calloc(l->nr, sizeof(*l->plan));
 	if (!ops || !l->plan)
 		tap_bail("no memory");
@@ -101,18 +101,31 @@ static inline void load_arm(struct load *l, __u64 span)
 	free(ops);
 }
 
+/* More than can be told, the next deadline tells. */
+static inline __u64 load_overrun(struct load *l, const struct plan *p,
+				 const struct twheel_event *ev)
+{
+	struct twheel_op op;
+
+	if (ev->overrun != ~0U)
+		return ev->overrun;
+	CHECK_EQ(query(l->fd, p->id, &op), 0);
+	CHECK_EQ((op.deadline - p->deadline) % p->interval, 0);
+	return (op.deadline - p->deadline) / p->interval - 1;
+}
+
 static inline void load_period(struct load *l, struct plan *p,
 			       const struct twheel_event *ev, __u64 before,
 			       __u64 after)
 {
 	__u64 least = before > p->deadline ?
 		      (before - p->deadline) / p->interval : 0;
+	__u64 overrun = load_overrun(l, p, ev);
 
-	CHECK(ev->overrun >= least &&
-	      ev->overrun <= (after - p->deadline) / p->interval,
+	CHECK(overrun >= least && overrun <= (after - p->deadline) / p->interval,
 	      "%s: overrun %llu of period %llu, due %llu, read at %llu to %llu",
-	      l->name, ev->overrun, p->interval, p->deadline, before, after);
-	p->deadline += (ev->overrun + 1) * p->interval;
+	      l->name, overrun, p->interval, p->deadline, before, after);
+	p->deadline += (overrun + 1) * p->interval;
 	l->periods++;
 }
 
@@ -128,9 +141,6 @@ static inline void load_event(struct load *l, const struct twheel_event *ev,
 		return;
 	CHECK_EQ(ev->deadline, p->deadline, "%s: timer %llu", l->name,
 		 ev->user_data);
-	CHECK(ev->expired >= p->deadline && ev->expired <= after,
-	      "%s: due %llu, expired %llu, now %llu", l->name, p->deadline,
-	      ev->expired, after);
 	CHECK(after >= load_tick(l, p->deadline) * l->tick,
 	      "%s: early: due %llu, now %llu", l->name, p->deadline, after);
 	CHECK_EQ(ev->flags, p->interval ? TWHEEL_EVENT_PERIODIC : 0);
@@ -228,8 +238,9 @@ static inline void load_no_storm(struct load *l, __u64 from, __u64 to, __u64 gap
 
 	CHECK(stats.wakeups <= most, "%s: %llu interrupts, %llu are plenty",
 	      l->name, stats.wakeups, most);
-	CHECK(stats.largest_run <= 256, "%s: %llu timers in a run", l->name,
-	      stats.largest_run);
+	/* (Of any wheel until now) */
+	CHECK(module_counter("largest_run") <= 256, "%s: %llu timers in a run", l->name,
+	      module_counter("largest_run"));
 	tap_diag("%s: ahead by %llu ms: %llu interrupts (limit %llu), %llu overruns",
 		 l->name, gap / MSEC, stats.wakeups, most, stats.overruns);
 }

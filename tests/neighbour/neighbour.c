@@ -86,7 +86,7 @@ static void note(struct books *books, const struct twheel_event *ev, __u64 time)
 {
 	__u64 due = (ev->deadline + books->tick - 1) / books->tick * books->tick;
 
-	books->early += time < ev->deadline || ev->expired < ev->deadline;
+	books->early += time < ev->deadline;
 	books->wrong += ev->user_data >= TIMERS ||
 			deadlines[ev->user_data] != ev->deadline;
 	/* What was armed too late for its tick is ready at once. */

@@ -107,23 +107,30 @@ static inline void nuisance_set(struct nuisance *n, __u64 ns)
 		tap_bail("timer_settime: %s", strerror(errno));
 }
 
-/*
- * Make an operation one that is refused for its own sake. Gives the error.
- */
-static inline long op_spoil(__u64 *seed, struct twheel_op *op)
+static inline bool has_times(const struct twheel_op *op)
 {
-	bool times = op->opcode == TWHEEL_OP_ARM || op->opcode == TWHEEL_OP_MODIFY;
+	return op->opcode == TWHEEL_OP_ARM || op->opcode == TWHEEL_OP_MODIFY;
+}
+
+/* Make an operation one that is refused for its own sake, if all of it is told */
+static inline void op_spoil(__u64 *seed, struct twheel_op *op)
+{
 	__u64 late = KTIME_MAX + 1 + below(seed, KTIME_MAX);
 
-	switch (below(seed, times ? 7 : 3)) {
+	switch (below(seed, has_times(op) ? 7 : 3)) {
 	case 0:
-		op->size = below(seed, sizeof(*op));
+		if (op->opcode == TWHEEL_OP_QUERY)
+			op->flags = TWHEEL_ABS;
+		else if (has_times(op) || one_in(seed, 2))
+			op->__reserved = 1ULL << below(seed, 64);
+		else
+			op->user_data = 1ULL << below(seed, 64);
 		break;
 	case 1:
-		op->opcode = one_in(seed, 2) ? 0 : 5 + below(seed, 65531);
+		op->opcode = one_in(seed, 2) ? 0 : 5 + below(seed, 251);
 		break;
 	case 2:
-		op->flags |= 2 << below(seed, 15);
+		op->flags |= 2 << below(seed, 7);
 		break;
 	case 3:
 		op->slack = late;
@@ -139,7 +146,38 @@ static inline long op_spoil(__u64 *seed, struct twheel_op *op)
 		op->deadline = one_in(seed, 2) ? ~0ULL : late;
 		break;
 	}
-	return -EINVAL;
+}
+
+/* What is told of an operation that has so many bytes: the rest is 0 */
+static inline void op_cut(struct twheel_op *op, __u32 op_size)
+{
+	memset((char *)op + op_size, 0, sizeof(*op) - op_size);
+}
+
+static inline long times_error(const struct twheel_op *op, __u32 op_size)
+{
+	if (op_size < TWHEEL_OP_SIZE_ONCE || op->__reserved ||
+	    op->deadline > KTIME_MAX || op->interval > KTIME_MAX ||
+	    op->slack > KTIME_MAX || op->jitter > KTIME_MAX ||
+	    (op->interval && op->jitter > op->interval))
+		return -EINVAL;
+	return 0;
+}
+
+/* What is wrong in itself with an operation that was cut to that size? */
+static inline long op_error(const struct twheel_op *op, __u32 op_size)
+{
+	if (!op->opcode || op->opcode > TWHEEL_OP_QUERY)
+		return -EINVAL;
+	if (has_times(op))
+		return op->flags & ~TWHEEL_ABS ? -EINVAL : times_error(op, op_size);
+	if (op->flags)
+		return -EINVAL;
+	if (op->opcode == TWHEEL_OP_CANCEL &&
+	    (op->deadline | op->user_data | op->interval | op->slack | op->jitter |
+	     op->__reserved))
+		return -EINVAL;
+	return 0;
 }
 
 #endif

@@ -36,7 +36,7 @@ static void check_drained(const struct twheel_op *op,
 		least += before;
 		most += after;
 	}
-	CHECK_EQ(op->size, sizeof(*op));
+	CHECK_EQ(op->__reserved, 0);
 	CHECK_EQ(op->opcode, TWHEEL_OP_ARM);
 	CHECK_EQ(op->flags, TWHEEL_ABS);
 	CHECK_EQ(op->result, 0);
@@ -140,7 +140,7 @@ static void test_handed_over(void)
 	for (i = 0; i < n; i++) {
 		seen[ev[i].user_data % N]++;
 		CHECK_EQ(ev[i].deadline, deadlines[ev[i].user_data % N]);
-		CHECK(ev[i].expired >= ev[i].deadline, "early");
+		CHECK(now(CLOCK_MONOTONIC) >= ev[i].deadline, "early");
 	}
 	for (i = 0; i < N; i++)
 		CHECK_EQ(seen[i], 1, "timer %ld", i);
@@ -194,37 +194,55 @@ static void test_far(void)
 	CHECK_EQ(sum, (1ULL << 62) - 1);
 }
 
-/* Elements that are larger than this kernel knows */
-static void test_larger(void)
+/* The beginning of each: one that can be armed again, and one that can't */
+static void prefixes(__u32 size)
 {
-	unsigned char out[4 * 80];
+	unsigned char out[5 * sizeof(struct twheel_op)];
+	struct twheel_op op = { 0 };
 	struct twheel_drain arg = {
 		.size = sizeof(arg),
 		.ops = (unsigned long)out,
 		.nr = 4,
-		.op_size = 80,
+		.op_size = size,
 	};
-	struct twheel_op op;
-	__u64 sum = 0;
-	int i, k;
+	__u64 base = now(CLOCK_MONOTONIC) + HOUR, ids[4];
+	__u32 i, k, seen = 0;
 
 	fresh();
 	for (i = 0; i < 4; i++)
-		arm(fd, 0, HOUR, i);
+		ids[i] = arm(fd, TWHEEL_ABS, base + i, i);
 	memset(out, 0xee, sizeof(out));
-	CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &arg), 4);
+	CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &arg), 4, "size %u", size);
 	for (i = 0; i < 4; i++) {
-		memcpy(&op, out + i * 80, sizeof(op));
-		CHECK_EQ(op.size, 80, "each has the distance as its size");
-		sum += op.user_data;
-		for (k = 64; k < 80; k++)
-			CHECK_EQ(out[i * 80 + k], 0, "rest of %d", i);
+		memcpy(&op, out + i * size, size);
+		CHECK_EQ(op.opcode, TWHEEL_OP_ARM, "size %u", size);
+		CHECK_EQ(op.flags, TWHEEL_ABS, "size %u", size);
+		CHECK_EQ(op.state, TWHEEL_STATE_PENDING, "size %u", size);
+		CHECK_EQ(op.result, 0, "size %u", size);
+		for (k = 0; k < 4; k++)
+			if (op.id == ids[k])
+				seen |= 1U << k;
+		CHECK(size < 32 || (op.user_data < 4 && op.id == ids[op.user_data] &&
+				    op.deadline == base + op.user_data),
+		      "size %u", size);
 	}
-	CHECK_EQ(sum, 6);
+	CHECK_EQ(seen, 15, "size %u", size);
+	CHECK_EQ(out[4 * size], 0xee, "behind them, size %u", size);
 	CHECK_EQ(wheel_info(fd).pending, 0);
-	/* so they can be submitted as they are */
-	CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_SUBMIT, &arg), 4);
-	CHECK_EQ(wheel_info(fd).pending, 4);
+	/* so they can be submitted as they are, if they have all that ARM needs */
+	CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_SUBMIT, &arg), 4, "size %u", size);
+	CHECK_EQ(wheel_info(fd).pending, size < 32 ? 0 : 4, "size %u", size);
+	for (i = 0; i < 4; i++) {
+		memcpy(&op, out + i * size, size);
+		CHECK_EQ(op.result, size < 32 ? -EINVAL : 0, "size %u", size);
+	}
+}
+
+static void test_prefixes(void)
+{
+	prefixes(TWHEEL_OP_SIZE_ID);
+	prefixes(TWHEEL_OP_SIZE_ONCE);
+	prefixes(TWHEEL_OP_SIZE_FULL);
 }
 
 int main(void)
@@ -235,6 +253,6 @@ int main(void)
 	RUN(test_handed_over, "handed over to another wheel");
 	RUN(test_afterwards, "the wheel afterwards");
 	RUN(test_far, "from every level");
-	RUN(test_larger, "elements larger than the kernel knows");
+	RUN(test_prefixes, "operations of each length");
 	return tap_end();
 }

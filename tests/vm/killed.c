@@ -211,15 +211,18 @@ static void empty_hands(void)
 	memset(hands, 0xff, sizeof(*hands));
 }
 
-/* An event that is not all there was never given */
+/* An event that is not all there was never given: see empty_hands() */
+#define NEVER_GIVEN 0xffffffffU
+
 static size_t look_at_events(void)
 {
 	size_t i, n = 0;
 
-	while (n < N && !hands->events[n].__reserved)
+	while (n < N && hands->events[n].flags != NEVER_GIVEN)
 		note_event(&hands->events[n++]);
 	for (i = n; i < N; i++)
-		CHECK(hands->events[i].__reserved, "a gap before event %zu", i);
+		CHECK(hands->events[i].flags == NEVER_GIVEN,
+		      "a gap before event %zu", i);
 	return n;
 }
 

@@ -31,10 +31,9 @@ static void no_drift(__u64 tick, __u64 interval, int periods)
 		CHECK_EQ(ev.user_data, 77);
 		CHECK_EQ(ev.flags, TWHEEL_EVENT_PERIODIC);
 		CHECK_EQ(ev.deadline, want, "period %d", i);
-		CHECK(ev.expired >= ev.deadline, "period %d early", i);
 		CHECK(now(CLOCK_MONOTONIC) >=
 		      ev.deadline + ev.overrun * interval,
-		      "period %d: %llu overruns are too many", i, ev.overrun);
+		      "period %d: early, or %u overruns are too many", i, ev.overrun);
 		want = ev.deadline + (ev.overrun + 1) * interval;
 		if (i % 10 == 9)
 			sleep_ns(3 * interval + interval / 3);
@@ -69,8 +68,7 @@ static void test_overrun(void)
 		least = (before - ev.deadline) / (5 * MSEC);
 		most = (after - ev.deadline) / (5 * MSEC);
 		CHECK(ev.overrun >= least && ev.overrun <= most,
-		      "overrun %llu, not %llu to %llu", ev.overrun, least,
-		      most);
+		      "overrun %u, not %llu to %llu", ev.overrun, least, most);
 	}
 }
 
@@ -91,7 +89,7 @@ static void test_queues_once(void)
 	CHECK_EQ(wheel_info(fd).pending, 0);
 	CHECK_EQ(wheel_stats(fd).expired, 1);
 	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK(ev.overrun >= 100000 - 1000, "overrun %llu", ev.overrun);
+	CHECK(ev.overrun >= 100000 - 1000, "overrun %u", ev.overrun);
 	/* in one look, as it may be ready meanwhile */
 	info = wheel_info(fd);
 	CHECK_EQ(info.pending + info.ready, 1);
@@ -241,7 +239,7 @@ static void test_jitter(void)
 	CHECK_EQ(collect(fd, ev, 200), 200);
 	for (i = 0; i < 200; i++) {
 		spread_add(&s, ev[i].deadline - deadline, 100 * MSEC);
-		CHECK(ev[i].expired >= ev[i].deadline, "early");
+		CHECK(now(CLOCK_MONOTONIC) >= ev[i].deadline, "early");
 	}
 	spread_check(&s, 100 * MSEC);
 }
@@ -267,7 +265,7 @@ static void test_jitter_periodic(void)
 			return;
 		spread_add(&s, ev.deadline % interval, jitter);
 		CHECK(ev.deadline >= first, "period %d", i);
-		CHECK(ev.expired >= ev.deadline, "early");
+		CHECK(now(CLOCK_MONOTONIC) >= ev.deadline, "early");
 		first = ev.deadline / interval * interval + interval;
 	}
 	spread_check(&s, jitter);
@@ -300,7 +298,7 @@ static __u64 wakeups(__u64 slack)
 	}
 	CHECK_EQ(collect(fd, ev, NEIGHBOURS), NEIGHBOURS);
 	for (i = 0; i < NEIGHBOURS; i++) {
-		CHECK(ev[i].expired >= ev[i].deadline, "early");
+		CHECK(now(CLOCK_MONOTONIC) >= ev[i].deadline, "early");
 		CHECK_EQ(ev[i].deadline,
 			 from + ev[i].user_data * 10 * MSEC);
 	}

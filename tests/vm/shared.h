@@ -27,6 +27,8 @@ enum was {
  * @clock: its clock
  * @size: bytes of the area
  * @area: where it is, and the parts of it
+ * @nr: shared timers
+ * @group: so many of them have a bit in @groups together
  * @doorbells: how often the doorbell was rung
  * @stale: entries of the ring whose expiry had been withdrawn
  * @between: what to do between the steps of taking, or NULL
@@ -41,6 +43,7 @@ struct client {
 	__u64 *dirty;
 	__u64 *groups;
 	__u32 nr;
+	__u32 group;
 	__u64 doorbells;
 	__u64 stale;
 	void (*between)(void);
@@ -102,7 +105,7 @@ static inline void client_map(struct client *c, int fd)
 		tap_bail("mmap of %llu: %s", info.shared_size, strerror(errno));
 	*c = (struct client){
 		.fd = fd,
-		.clock = info.clock,
+		.clock = clock_of(info.clock),
 		.size = info.shared_size,
 		.area = (struct twheel_shared *)area,
 		.nr = info.shared,
@@ -111,6 +114,7 @@ static inline void client_map(struct client *c, int fd)
 	c->ring = (__u32 *)(area + c->area->ring);
 	c->dirty = (__u64 *)(area + c->area->dirty);
 	c->groups = (__u64 *)(area + c->area->groups);
+	c->group = c->area->group;
 }
 
 static inline void client_open(struct client *c, __u32 clock, __u64 tick, __u32 nr)
@@ -159,7 +163,8 @@ static inline void shared_push(struct client *c, __u32 i)
 {
 	__atomic_fetch_or(&c->dirty[i / 64], 1ULL << i % 64, __ATOMIC_SEQ_CST);
 	full_barrier();
-	mark(&c->groups[i / 256 / 64], i / 256 % 64);
+	i /= c->group;
+	mark(&c->groups[i / 64], i % 64);
 }
 
 static inline __u64 shared_word(__u64 deadline)

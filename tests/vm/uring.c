@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A wheel in io_uring: poll and read, without a worker thread. By the plain
- * system calls, so that nothing but the kernel is between.
+ * A wheel in io_uring: poll, read and SUBMIT, without a worker thread. By the
+ * plain system calls, so that nothing but the kernel is between.
  */
 #include "util.h"
 
@@ -38,13 +38,14 @@ static void *ring_map(size_t size, off_t offset)
 	return p;
 }
 
-static void ring_open(void)
+/* False if there is no io_uring here */
+static bool ring_open(void)
 {
 	struct io_uring_params *p = &ring.p;
 
 	ring.fd = syscall(SYS_io_uring_setup, ENTRIES, p);
 	if (ring.fd < 0)
-		tap_bail("io_uring_setup: %s", strerror(errno));
+		return false;
 	ring.sq = ring_map(p->sq_off.array + p->sq_entries * 4,
 			   IORING_OFF_SQ_RING);
 	ring.cq = ring_map(p->cq_off.cqes +
@@ -52,6 +53,7 @@ static void ring_open(void)
 			   IORING_OFF_CQ_RING);
 	ring.sqes = ring_map(p->sq_entries * sizeof(*ring.sqes),
 			     IORING_OFF_SQES);
+	return true;
 }
 
 static __u32 *sq_word(__u32 offset)
@@ -64,7 +66,7 @@ static __u32 *cq_word(__u32 offset)
 	return (__u32 *)(ring.cq + offset);
 }
 
-static void ring_submit(struct io_uring_sqe sqe)
+static void ring_queue(struct io_uring_sqe sqe)
 {
 	__u32 tail = *sq_word(ring.p.sq_off.tail);
 	__u32 at = tail & *sq_word(ring.p.sq_off.ring_mask);
@@ -73,7 +75,17 @@ static void ring_submit(struct io_uring_sqe sqe)
 	sq_word(ring.p.sq_off.array)[at] = at;
 	__atomic_store_n(sq_word(ring.p.sq_off.tail), tail + 1,
 			 __ATOMIC_RELEASE);
-	CHECK_EQ(syscall(SYS_io_uring_enter, ring.fd, 1, 0, 0, NULL, 0), 1);
+}
+
+static void ring_enter(__u32 nr)
+{
+	CHECK_EQ(syscall(SYS_io_uring_enter, ring.fd, nr, 0, 0, NULL, 0), nr);
+}
+
+static void ring_submit(struct io_uring_sqe sqe)
+{
+	ring_queue(sqe);
+	ring_enter(1);
 }
 
 static bool ring_done(void)
@@ -313,10 +325,248 @@ static void test_no_worker(void)
 	CHECK_EQ(workers(), 0, "io_uring made a thread for a wheel");
 }
 
+/* ---- SUBMIT ---- */
+
+static struct io_uring_sqe sqe_command(int wheel, __u32 command, const void *ops,
+				       __u32 nr, __u32 op_size, __u64 user_data)
+{
+	const struct twheel_uring_submit submit = {
+		.ops = (unsigned long)ops,
+		.nr = nr,
+		.op_size = op_size,
+	};
+	struct io_uring_sqe sqe = {
+		.opcode = IORING_OP_URING_CMD,
+		.fd = wheel,
+		.cmd_op = command,
+		.user_data = user_data,
+	};
+
+	memcpy((char *)&sqe + offsetof(struct io_uring_sqe, cmd), &submit,
+	       sizeof(submit));
+	return sqe;
+}
+
+static struct io_uring_sqe sqe_submit(const void *ops, __u32 nr, __u32 op_size,
+				      __u64 user_data)
+{
+	return sqe_command(fd, TWHEEL_IOC_SUBMIT, ops, nr, op_size, user_data);
+}
+
+/* Several wheels, and several lengths of operations, in one call */
+static void test_submit(void)
+{
+	struct twheel_op a[2], b[3], c[2];
+	int other = wheel_open(O_NONBLOCK), i;
+	struct twheel_event ev[4];
+	__u64 id;
+
+	fresh(O_NONBLOCK);
+	CHECK(wheel_info(fd).features & TWHEEL_FEATURE_URING);
+	id = arm(other, 0, HOUR, 1);
+	/* two of 32 bytes in the room of one */
+	a[0] = op_arm(TWHEEL_ABS, 1, 10);
+	a[1] = op_arm(TWHEEL_ABS, 1, 11);
+	memcpy((char *)a + 32, &a[1], 32);
+	for (i = 0; i < 3; i++) {
+		b[i] = op_arm(0, HOUR, 20 + i);
+		b[i].interval = HOUR;
+	}
+	c[0] = op_for(TWHEEL_OP_CANCEL, id);
+	ring_queue(sqe_submit(a, 2, 32, 1));
+	ring_queue(sqe_command(other, TWHEEL_IOC_SUBMIT, b, 3, 64, 2));
+	ring_queue(sqe_command(other, TWHEEL_IOC_SUBMIT, c, 1, 16, 3));
+	ring_enter(3);
+	expect(1, 2);
+	expect(2, 3);
+	expect(3, 1);
+	CHECK_EQ(a[0].result, 0);
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(b[i].result, 0);
+	CHECK_EQ(c[0].result, 0);
+	CHECK_EQ(c[0].state, TWHEEL_STATE_PENDING);
+	CHECK_EQ(read_events(fd, ev, 4), 2);
+	CHECK_EQ(ev[0].user_data, 10);
+	CHECK_EQ(ev[0].id, a[0].id);
+	CHECK_EQ(ev[1].user_data, 11);
+	CHECK_EQ(wheel_info(other).pending, 3);
+	CHECK_EQ(cancel(other, b[2].id), 0);
+	CHECK_EQ(cancel(other, id), -ENOENT);
+	close(other);
+}
+
+/* What the ioctl would give, EINTR aside */
+static void test_submit_errors(void)
+{
+	static const __u32 sizes[] = { 0, 1, 15, 17, 24, 48, 63, 65, 128, -1 };
+	const size_t size = sizeof(struct twheel_op);
+	struct twheel_op ops[4], *edge = (struct twheel_op *)map_edge(1);
+	size_t i;
+
+	fresh(O_NONBLOCK);
+	for (i = 0; i < 4; i++)
+		ops[i] = op_arm(0, HOUR, i);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		ring_submit(sqe_submit(ops, 1, sizes[i], i));
+		expect(i, -EINVAL);
+		ring_submit(sqe_submit(ops, 0, sizes[i], i));
+		expect(i, -EINVAL);
+	}
+	ring_submit(sqe_submit(ops, 0x80000000, size, 20));
+	expect(20, -EINVAL);
+	ring_submit(sqe_submit(NULL, 0, size, 21));
+	expect(21, 0);
+	ring_submit(sqe_submit(NULL, 1, size, 22));
+	expect(22, -EFAULT);
+	ring_submit(sqe_submit((void *)0xffff888000000000, 500, size, 23));
+	expect(23, -EFAULT);
+	CHECK_EQ(wheel_info(fd).pending, 0);
+	memcpy(edge - 2, ops, 2 * size);
+	ring_submit(sqe_submit(edge - 2, 4, size, 24));
+	expect(24, 2);
+	CHECK_EQ(wheel_info(fd).pending, 2);
+	/* a bad one has its own error, and counts */
+	ops[0] = op_for(TWHEEL_OP_CANCEL, edge[-1].id);
+	ops[1] = op_for(TWHEEL_OP_CANCEL, 1);
+	ops[2] = op_for(99, 0);
+	ring_submit(sqe_submit(ops, 3, size, 25));
+	expect(25, 3);
+	CHECK_EQ(ops[0].result, 0);
+	CHECK_EQ(ops[1].result, -ENOENT);
+	CHECK_EQ(ops[2].result, -EINVAL);
+	CHECK_EQ(wheel_info(fd).pending, 1);
+	munmap((char *)edge - PAGE, 2 * PAGE);
+}
+
+/* No other command is known, and none does anything */
+static void test_unknown_commands(void)
+{
+	static const __u32 commands[] = {
+		0, 1, 2, TWHEEL_IOC_INFO, TWHEEL_IOC_SETUP, TWHEEL_IOC_DRAIN,
+		TWHEEL_IOC_EVENTFD, TWHEEL_IOC_STATS, TWHEEL_IOC_DOORBELL,
+		TWHEEL_IOC_SUBMIT | 1U << 30, TWHEEL_IOC_SUBMIT + 0x100, -1,
+	};
+	struct twheel_op op;
+	struct done cqe;
+	size_t i;
+
+	fresh(O_NONBLOCK);
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
+		op = op_arm(0, HOUR, 0);
+		ring_submit(sqe_command(fd, commands[i], &op, 1, sizeof(op), i));
+		cqe = ring_next();
+		CHECK(cqe.res == -EOPNOTSUPP || cqe.res == -ENOTTY,
+		      "command %#x gave %d", commands[i], cqe.res);
+		CHECK_EQ(op.id, 0);
+	}
+	CHECK_EQ(wheel_info(fd).pending, 0);
+	CHECK_EQ(wheel_stats(fd).armed, 0);
+}
+
+static void test_submit_many(void)
+{
+	enum { MANY = 5000 };
+	static struct twheel_op ops[MANY];
+	int i;
+
+	fresh(O_NONBLOCK);
+	for (i = 0; i < MANY; i++)
+		ops[i] = op_arm(0, HOUR, i);
+	ring_submit(sqe_submit(ops, MANY, sizeof(*ops), 1));
+	expect(1, MANY);
+	for (i = 0; i < MANY; i++) {
+		CHECK_EQ(ops[i].result, 0, "operation %d", i);
+		ops[i] = op_for(TWHEEL_OP_CANCEL, ops[i].id);
+	}
+	CHECK_EQ(wheel_info(fd).pending, MANY);
+	ring_submit(sqe_submit(ops, MANY, sizeof(*ops), 2));
+	expect(2, MANY);
+	CHECK_EQ(wheel_info(fd).pending, 0);
+}
+
+/* In a worker of io_uring's, which is who is made to do it there */
+static void test_submit_async(void)
+{
+	struct twheel_op ops[300];
+	struct io_uring_sqe sqe;
+	int i;
+
+	fresh(O_NONBLOCK);
+	for (i = 0; i < 300; i++)
+		ops[i] = op_arm(0, HOUR, i);
+	sqe = sqe_submit(ops, 300, sizeof(*ops), 1);
+	sqe.flags = IOSQE_ASYNC;
+	ring_submit(sqe);
+	expect(1, 300);
+	sqe = sqe_submit(ops, 3, sizeof(*ops), 2);
+	sqe.flags = IOSQE_ASYNC;
+	ring_submit(sqe);
+	expect(2, 3);
+	CHECK_EQ(wheel_info(fd).pending, 303);
+	sqe = sqe_submit((void *)8, 3, sizeof(*ops), 3);
+	sqe.flags = IOSQE_ASYNC;
+	ring_submit(sqe);
+	expect(3, -EFAULT);
+}
+
+/* It was done, so what is linked to it is done next */
+static void test_submit_linked(void)
+{
+	struct twheel_op ops[2] = { op_arm(TWHEEL_ABS, 1, 5), op_arm(0, HOUR, 6) };
+	struct twheel_event ev[2];
+	struct io_uring_sqe sqe;
+
+	fresh(O_NONBLOCK);
+	sqe = sqe_submit(ops, 2, sizeof(*ops), 1);
+	sqe.flags = IOSQE_IO_LINK;
+	ring_queue(sqe);
+	ring_queue(sqe_read(ev, sizeof(ev), 2));
+	ring_enter(2);
+	expect(1, 2);
+	expect(2, sizeof(ev[0]));
+	CHECK_EQ(ev[0].user_data, 5);
+	/* and is not when it failed */
+	sqe = sqe_submit(NULL, 2, sizeof(*ops), 3);
+	sqe.flags = IOSQE_IO_LINK;
+	ring_queue(sqe);
+	ring_queue(sqe_submit(ops, 2, sizeof(*ops), 4));
+	ring_enter(2);
+	expect(3, -EFAULT);
+	expect(4, -ECANCELED);
+	CHECK_EQ(wheel_info(fd).pending, 1);
+}
+
+/* ---- no io_uring ---- */
+
+static int why_not;
+
+static void test_none(void)
+{
+	int wheel = wheel_open(O_NONBLOCK);
+
+	/* one that is only forbidden is there */
+	if (why_not != EPERM)
+		CHECK(!(wheel_info(wheel).features & TWHEEL_FEATURE_URING));
+	close(wheel);
+}
+
+static void test_off(void)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "io_uring_setup: %s", strerror(why_not));
+	tap_skip(text);
+}
+
 int main(void)
 {
 	tap_start(60);
-	ring_open();
+	if (!ring_open()) {
+		why_not = errno;
+		RUN(test_none, "the module says what there is");
+		RUN(test_off, "a wheel in io_uring");
+		return tap_end();
+	}
 	RUN(test_poll, "poll");
 	RUN(test_poll_multi, "poll, multishot");
 	RUN(test_read, "read");
@@ -324,6 +574,12 @@ int main(void)
 	RUN(test_reads, "eight reads at once get one event each");
 	RUN(test_cancel, "a cancelled read takes no event along");
 	RUN(test_close, "a wheel closed under a waiting read");
+	RUN(test_submit, "SUBMIT to two wheels in one call");
+	RUN(test_submit_errors, "SUBMIT: errors, and arrays that end too soon");
+	RUN(test_unknown_commands, "commands that there are not");
+	RUN(test_submit_many, "SUBMIT of 5,000 operations");
+	RUN(test_submit_linked, "SUBMIT, and what is linked to it");
 	RUN(test_no_worker, "all that without a worker thread");
+	RUN(test_submit_async, "SUBMIT in a worker thread");
 	return tap_end();
 }

@@ -87,6 +87,22 @@ static inline int wheel_open(int flags)
 	return fd;
 }
 
+/* A clock of clock_gettime(2) as a wheel's, and the other way round */
+static inline __u32 wheel_clock(clockid_t clock)
+{
+	return clock + 0x100;
+}
+
+static inline clockid_t clock_of(__u32 clock)
+{
+	return clock - 0x100;
+}
+
+static inline __u64 wheel_now(__u32 clock)
+{
+	return now(clock_of(clock));
+}
+
 /* All wrappers below give 0 (or a count), or the negative error */
 static inline long wheel_ioctl(int fd, unsigned long cmd, void *arg)
 {
@@ -140,11 +156,10 @@ static inline struct twheel_stats wheel_stats(int fd)
 	return stats;
 }
 
-static inline struct twheel_op op_arm(__u16 flags, __u64 deadline,
+static inline struct twheel_op op_arm(__u8 flags, __u64 deadline,
 				      __u64 user_data)
 {
 	return (struct twheel_op){
-		.size = sizeof(struct twheel_op),
 		.opcode = TWHEEL_OP_ARM,
 		.flags = flags,
 		.deadline = deadline,
@@ -152,43 +167,43 @@ static inline struct twheel_op op_arm(__u16 flags, __u64 deadline,
 	};
 }
 
-static inline struct twheel_op op_for(__u16 opcode, __u64 id)
+static inline struct twheel_op op_for(__u8 opcode, __u64 id)
 {
 	return (struct twheel_op){
-		.size = sizeof(struct twheel_op),
 		.opcode = opcode,
 		.id = id,
 	};
 }
 
-/* One operation by the ioctl of its own */
-static inline long op_single(int fd, struct twheel_op *op)
-{
-	static const unsigned long cmds[] = {
-		[TWHEEL_OP_ARM] = TWHEEL_IOC_ARM,
-		[TWHEEL_OP_MODIFY] = TWHEEL_IOC_MODIFY,
-		[TWHEEL_OP_CANCEL] = TWHEEL_IOC_CANCEL,
-		[TWHEEL_OP_QUERY] = TWHEEL_IOC_QUERY,
-	};
-	__u16 opcode = op->opcode;
-	long ret;
-
-	op->opcode = 0;
-	ret = wheel_ioctl(fd, cmds[opcode], op);
-	op->opcode = opcode;
-	return ret;
-}
-
-static inline long submit(int fd, struct twheel_op *ops, __u32 nr)
+/* @ops: elements of that length */
+static inline long submit_sized(int fd, void *ops, __u32 nr, __u32 op_size)
 {
 	struct twheel_submit arg = {
 		.size = sizeof(arg),
 		.ops = (unsigned long)ops,
 		.nr = nr,
-		.op_size = sizeof(*ops),
+		.op_size = op_size,
 	};
 
 	return wheel_ioctl(fd, TWHEEL_IOC_SUBMIT, &arg);
+}
+
+static inline long submit(int fd, struct twheel_op *ops, __u32 nr)
+{
+	return submit_sized(fd, ops, nr, sizeof(*ops));
+}
+
+/* One operation, or so much of its beginning: its result */
+static inline long op_prefix(int fd, struct twheel_op *op, __u32 op_size)
+{
+	long ret = submit_sized(fd, op, 1, op_size);
+
+	return ret == 1 ? op->result : ret;
+}
+
+static inline long op_single(int fd, struct twheel_op *op)
+{
+	return op_prefix(fd, op, sizeof(*op));
 }
 
 static inline long drain(int fd, struct twheel_op *ops, __u32 nr)
@@ -221,7 +236,7 @@ static inline __u64 arm_op(int fd, struct twheel_op op)
 	return op.id;
 }
 
-static inline __u64 arm(int fd, __u16 flags, __u64 deadline, __u64 user_data)
+static inline __u64 arm(int fd, __u8 flags, __u64 deadline, __u64 user_data)
 {
 	return arm_op(fd, op_arm(flags, deadline, user_data));
 }
@@ -264,7 +279,7 @@ static inline long cancel(int fd, __u64 id)
 {
 	struct twheel_op op = op_for(TWHEEL_OP_CANCEL, id);
 
-	return op_single(fd, &op);
+	return op_prefix(fd, &op, TWHEEL_OP_SIZE_ID);
 }
 
 static inline long query(int fd, __u64 id, struct twheel_op *op)
@@ -364,6 +379,20 @@ static inline int write_text(const char *path, const char *text)
 		err = -errno;
 	close(fd);
 	return err;
+}
+
+/* What the module counts over all wheels: a sum, or the most of any */
+static inline __u64 module_counter(const char *name)
+{
+	char text[4096], key[64], *p;
+
+	read_text("/sys/kernel/debug/twheel/counters", text + 1, sizeof(text) - 1);
+	text[0] = '\n';
+	snprintf(key, sizeof(key), "\n%s ", name);
+	p = strstr(text, key);
+	if (!p)
+		tap_bail("no counter %s", name);
+	return strtoull(p + strlen(key), NULL, 10);
 }
 
 /* Is that thread of this process asleep in that system call? */

@@ -55,8 +55,8 @@ struct timer {
  * @overruns: periods that went by
  * @set_to: where the clock was set to last; what was due before is late
  * @excused: those that were ready when the clock was set and are not read yet
- * @last: when the last event was made ready
- * @worst: the largest lateness of an event on time
+ * @last: before which none of the events that were read was ready
+ * @late: expiries that were late, as the clock was set
  * @live: timers that are armed
  * @timers: the timers
  */
@@ -76,7 +76,7 @@ struct wheel {
 	__u64 set_to;
 	__u64 excused;
 	__u64 last;
-	__u64 worst;
+	__u64 late;
 	unsigned int live;
 	struct timer timers[TIMERS];
 };
@@ -179,37 +179,41 @@ static inline void check_overrun(const struct timer *t, __u64 overrun,
 	      t->interval, to);
 }
 
+/* More than can be told, the next deadline tells. */
+static inline __u64 full_overrun(const struct wheel *w, const struct timer *t,
+				 const struct twheel_event *event)
+{
+	struct twheel_op op;
+
+	if (event->overrun != ~0U)
+		return event->overrun;
+	CHECK_EQ(query(w->fd, t->id, &op), 0);
+	CHECK((op.deadline - t->nominal) % t->interval == 0 || op.deadline == KTIME_MAX,
+	      "%s: deadline %llu, nominal %llu interval %llu", w->name, op.deadline,
+	      t->nominal, t->interval);
+	return (op.deadline - t->nominal) / t->interval - 1;
+}
+
 static inline void next_period(struct wheel *w, struct timer *t, __u64 overrun)
 {
 	w->overruns += overrun;
 	t->nominal = time_sum(t->nominal, (overrun + 1) * t->interval);
 }
 
-static inline void check_lateness(struct wheel *w, const struct timer *t,
-				  const struct twheel_event *event)
+/* In the order of their ticks, as far as one was ready for certain before another */
+static inline void check_order(struct wheel *w, const struct timer *t,
+			       const struct twheel_event *event)
 {
-	__u64 on_time = ready_by(w, t, event->deadline);
-	__u64 late;
+	__u64 least = event->deadline;
 
-	CHECK(event->expired >= event->deadline, "%s: expired %llu deadline %llu",
-	      w->name, event->expired, event->deadline);
-	late = event->expired > on_time ? event->expired - on_time : 0;
-	CHECK(late <= PROMPT,
-	      "%s: %llu ns late, deadline %llu slack %llu interval %llu",
-	      w->name, late, event->deadline, t->slack, t->interval);
-	if (late > w->worst)
-		w->worst = late;
-}
-
-/* In the order of their ticks. But times are rounded, also those of others. */
-static inline void check_order(struct wheel *w, const struct twheel_event *event)
-{
-	__u64 rounding = (event->expired - event->deadline + w->tick) >> 14;
-
-	CHECK(sum(event->expired, rounding + 1) >= w->last,
-	      "%s: expired %llu, the one before %llu", w->name, event->expired,
-	      w->last);
-	w->last = event->expired;
+	/* What was over when it was armed did not wait for the next tick. */
+	if (least > t->since)
+		least = ceil_to(least, w->tick);
+	CHECK(sum(ready_by(w, t, event->deadline), PROMPT) >= w->last,
+	      "%s: deadline %llu slack %llu, another of %llu before", w->name,
+	      event->deadline, t->slack, w->last);
+	if (least > w->last)
+		w->last = least;
 }
 
 /* An event that was read between @from and @to */
@@ -226,16 +230,17 @@ static inline void enter_event(struct wheel *w, const struct twheel_event *event
 	      event->deadline <= time_sum(t->nominal, t->jitter),
 	      "%s: deadline %llu, nominal %llu jitter %llu", w->name,
 	      event->deadline, t->nominal, t->jitter);
-	check_lateness(w, t, event);
-	check_order(w, event);
+	check_order(w, t, event);
 	if (w->excused && !--w->excused)
 		w->last = 0;
 	w->delivered++;
 	CHECK_EQ(event->flags, t->interval ? TWHEEL_EVENT_PERIODIC : 0);
 	if (t->interval) {
-		check_overrun(t, event->overrun, from, to);
+		__u64 overrun = full_overrun(w, t, event);
+
+		check_overrun(t, overrun, from, to);
 		t->since = to;
-		next_period(w, t, event->overrun);
+		next_period(w, t, overrun);
 	} else {
 		CHECK_EQ(event->overrun, 0);
 		forget(w, t);
@@ -295,6 +300,18 @@ static inline bool is_edge(const struct wheel *w, __u64 time)
 	return false;
 }
 
+/* By the wheel's own count, which knows powers of two */
+static inline __u64 late_expiries(const struct wheel *w)
+{
+	struct twheel_stats stats = wheel_stats(w->fd);
+	unsigned int i = 64 - __builtin_clzll(PROMPT);
+	__u64 late = 0;
+
+	while (++i < TWHEEL_LATENESS_BUCKETS)
+		late += stats.lateness[i];
+	return late;
+}
+
 static inline void check_stats(const struct wheel *w)
 {
 	struct twheel_stats stats = wheel_stats(w->fd);
@@ -307,6 +324,8 @@ static inline void check_stats(const struct wheel *w)
 	CHECK_EQ(stats.drained, w->drained, "%s", w->name);
 	CHECK_EQ(stats.delivered, w->delivered, "%s", w->name);
 	CHECK_EQ(stats.overruns, w->overruns, "%s", w->name);
+	CHECK_EQ(late_expiries(w), w->late, "%s: %llu ns at most", w->name,
+		 stats.max_lateness);
 	CHECK_EQ(stats.expired, w->delivered + w->withdrawn + info.ready, "%s",
 		 w->name);
 	CHECK_EQ(info.pending + info.ready, w->live, "%s", w->name);

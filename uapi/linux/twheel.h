@@ -8,9 +8,13 @@
  *
  * Rules for every structure:
  *
- * - It starts with @size, the size of the structure as the caller knows it.
- *   A later kernel takes a smaller, older one; an older kernel takes a larger
+ * - An argument of an ioctl, and the head of the shared area, starts with @size,
+ *   the size of the structure as the caller, or for the area the kernel, knows it.
+ *   A later kernel takes a smaller, older argument; an older kernel takes a larger
  *   one as long as all that it does not know is zero.
+ * - An element of an array is the beginning of one layout, and the size of all
+ *   elements stands beside the array: an operation is 16, 32 or 64 bytes long,
+ *   an event 16 or 32. What an operation is too short for is zero.
  * - Reserved fields and unknown flags must be zero.
  * - All times are nanoseconds of the wheel's clock, from 0 to 2^63 - 1
  *   (KTIME_MAX). Sums saturate there. In a time namespace, that is the clock
@@ -44,27 +48,23 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/** TWHEEL_VERSION: version of this interface, see &struct twheel_info */
-#define TWHEEL_VERSION 1
-
 /** TWHEEL_TICK_MIN_NS: the shortest tick, in ns */
 #define TWHEEL_TICK_MIN_NS 1000
 /** TWHEEL_TICK_MAX_NS: the longest tick, in ns */
 #define TWHEEL_TICK_MAX_NS 1000000000
 
 /*
- * Clocks of a wheel. The numbers are those of clock_gettime(2), repeated here
- * because <linux/time.h> and the C library's <time.h> can't be included
- * together.
+ * Clocks of a wheel: the numbers of clock_gettime(2) and 0x100, so that 0 is no
+ * clock, and no number of clock_gettime(2) is taken for another's.
  */
 /** TWHEEL_CLOCK_REALTIME: the wall clock; timers follow it when it is set */
-#define TWHEEL_CLOCK_REALTIME 0
-/** TWHEEL_CLOCK_MONOTONIC: time since boot without suspend; the default */
-#define TWHEEL_CLOCK_MONOTONIC 1
+#define TWHEEL_CLOCK_REALTIME 0x100
+/** TWHEEL_CLOCK_MONOTONIC: time since boot without suspend */
+#define TWHEEL_CLOCK_MONOTONIC 0x101
 /** TWHEEL_CLOCK_BOOTTIME: time since boot with suspend */
-#define TWHEEL_CLOCK_BOOTTIME 7
+#define TWHEEL_CLOCK_BOOTTIME 0x107
 /** TWHEEL_CLOCK_TAI: international atomic time */
-#define TWHEEL_CLOCK_TAI 11
+#define TWHEEL_CLOCK_TAI 0x10b
 
 /** TWHEEL_SETUP_COUNT: read(2) gives a count, as an eventfd does, no events */
 #define TWHEEL_SETUP_COUNT (1U << 0)
@@ -79,6 +79,8 @@
 #define TWHEEL_FEATURE_DRAIN (1U << 2)
 /** TWHEEL_FEATURE_SHARED: %TWHEEL_SETUP_SHARED is understood */
 #define TWHEEL_FEATURE_SHARED (1U << 3)
+/** TWHEEL_FEATURE_URING: io_uring takes &struct twheel_uring_submit */
+#define TWHEEL_FEATURE_URING (1U << 4)
 
 /** TWHEEL_OP_ARM: start a new timer; its id is handed back */
 #define TWHEEL_OP_ARM 1
@@ -88,6 +90,18 @@
 #define TWHEEL_OP_CANCEL 3
 /** TWHEEL_OP_QUERY: look at a live timer */
 #define TWHEEL_OP_QUERY 4
+
+/** TWHEEL_OP_SIZE_ID: length of an operation that ends with its id */
+#define TWHEEL_OP_SIZE_ID 16
+/** TWHEEL_OP_SIZE_ONCE: length of one that ends with its user data */
+#define TWHEEL_OP_SIZE_ONCE 32
+/** TWHEEL_OP_SIZE_FULL: length of a whole one */
+#define TWHEEL_OP_SIZE_FULL 64
+
+/** TWHEEL_EVENT_SIZE_ID: length of an event that ends with its id */
+#define TWHEEL_EVENT_SIZE_ID 16
+/** TWHEEL_EVENT_SIZE_FULL: length of a whole one */
+#define TWHEEL_EVENT_SIZE_FULL 32
 
 /** TWHEEL_ABS: @deadline is a time of the wheel's clock, not a delay */
 #define TWHEEL_ABS (1U << 0)
@@ -110,12 +124,8 @@
 /**
  * struct twheel_info - what this kernel and this wheel can do and hold
  * @size: in: sizeof(struct twheel_info)
- * @version: out: version of the interface, %TWHEEL_VERSION
- * @features: out: TWHEEL_FEATURE_* bits
- * @hz: out: jiffies a second, whose length is the default tick
  * @clock: out: this wheel's clock, TWHEEL_CLOCK_*
- * @flags: out: TWHEEL_SETUP_* flags of this wheel
- * @__reserved: out: 0
+ * @features: out: TWHEEL_FEATURE_* bits
  * @tick_min: out: the shortest tick that SETUP takes, in ns
  * @tick_max: out: the longest tick that SETUP takes, in ns
  * @tick: out: this wheel's tick, in ns
@@ -129,10 +139,12 @@
  * @ready: out: timers of this wheel that are expired and not read
  * @next_expiry: out: no pending timer expires before this time; 0 without
  *	pending timers
+ * @flags: out: TWHEEL_SETUP_* flags of this wheel
+ * @event_size: out: length of the events that read(2) gives, in bytes; 8 in count
+ *	mode
  * @shared: out: shared timers of this wheel
- * @shared_version: out: layout of the area that they are in,
- *	%TWHEEL_SHARED_VERSION; 0 without shared timers
- * @shared_size: out: bytes of that area, to be mapped as a whole
+ * @__reserved: out: 0
+ * @shared_size: out: bytes of the area that they are in, to be mapped as a whole
  *
  * Argument of %TWHEEL_IOC_INFO. Fields that are only handed out are ignored
  * on the way in. Of shared timers, @pending counts those that the kernel has
@@ -140,12 +152,8 @@
  */
 struct twheel_info {
 	__u32 size;
-	__u32 version;
-	__aligned_u64 features;
-	__u32 hz;
 	__u32 clock;
-	__u32 flags;
-	__u32 __reserved;
+	__aligned_u64 features;
 	__aligned_u64 tick_min;
 	__aligned_u64 tick_max;
 	__aligned_u64 tick;
@@ -155,8 +163,10 @@ struct twheel_info {
 	__aligned_u64 pending;
 	__aligned_u64 ready;
 	__aligned_u64 next_expiry;
+	__u32 flags;
+	__u32 event_size;
 	__u32 shared;
-	__u32 shared_version;
+	__u32 __reserved;
 	__aligned_u64 shared_size;
 };
 
@@ -164,16 +174,20 @@ struct twheel_info {
  * struct twheel_setup - what a wheel shall be
  * @size: in: sizeof(struct twheel_setup)
  * @flags: in: TWHEEL_SETUP_*
- * @clock: in: TWHEEL_CLOCK_*; %EOPNOTSUPP for any other
- * @shared: in: with %TWHEEL_SETUP_SHARED, how many shared timers, 1 to
- *	%TWHEEL_SHARED_MAX; else 0. They count as held, from now on and for good:
- *	%ENOSPC if @limit or the user's limit has no room for them, %EOPNOTSUPP
- *	where the kernel has none
+ * @clock: in: TWHEEL_CLOCK_*, which is always said; %EINVAL for any other
+ * @event_size: in: length of the events that read(2) gives:
+ *	%TWHEEL_EVENT_SIZE_ID, %TWHEEL_EVENT_SIZE_FULL, or 0 for the latter; 0 with
+ *	%TWHEEL_SETUP_COUNT
  * @tick: in: length of a tick in ns, %TWHEEL_TICK_MIN_NS to
  *	%TWHEEL_TICK_MAX_NS, or 0 for one jiffy; %EOPNOTSUPP for any other
  * @limit: in: most timers that this wheel may hold, pending and ready, or 0
  *	for the module's limit; %ENOSPC for more than the module's limit without
  *	%CAP_SYS_RESOURCE
+ * @shared: in: with %TWHEEL_SETUP_SHARED, how many shared timers, 1 to
+ *	%TWHEEL_SHARED_MAX; else 0. They count as held, from now on and for good:
+ *	%ENOSPC if @limit or the user's limit has no room for them, %EOPNOTSUPP
+ *	where the kernel has none
+ * @__reserved: in: 0
  *
  * Argument of %TWHEEL_IOC_SETUP: once, and before the first timer, else
  * %EBUSY. %TWHEEL_SETUP_COUNT and %TWHEEL_SETUP_SHARED exclude each other
@@ -183,24 +197,25 @@ struct twheel_setup {
 	__u32 size;
 	__u32 flags;
 	__u32 clock;
-	__u32 shared;
+	__u32 event_size;
 	__aligned_u64 tick;
 	__aligned_u64 limit;
+	__u32 shared;
+	__u32 __reserved;
 };
 
 /**
  * struct twheel_op - one operation on one timer
- * @size: in: sizeof(struct twheel_op)
- * @opcode: in: TWHEEL_OP_*; 0 in the ioctls for one timer, which say it
- *	themselves
+ * @opcode: in: TWHEEL_OP_*
  * @flags: in: %TWHEEL_ABS or 0; 0 for CANCEL and QUERY
- * @result: out: 0, or a negative error of this operation (SUBMIT only)
  * @state: out: TWHEEL_STATE_* in which the operation found the timer
+ * @result: out: 0, or a negative error of this operation
  * @id: ARM: out; else in: the timer. Never 0; %ENOENT for one that is used up
  *	or was never given out
  * @deadline: ARM, MODIFY: in: when to expire: the delay from now, or with
  *	%TWHEEL_ABS the time. Rounded up to the next tick; a time in the past is
  *	ready at once. QUERY: out: the time
+ * @user_data: ARM, MODIFY: in: handed back with each event. QUERY: out
  * @interval: ARM, MODIFY: in: period of a periodic timer, or 0 for one that
  *	expires once. The next period begins when the event is read; what was
  *	missed is counted. QUERY: out
@@ -208,27 +223,31 @@ struct twheel_setup {
  *	neighbours share a wake-up. QUERY: out: as much of it as the wheel uses
  * @jitter: ARM, MODIFY: in: each expiry is put off by a fresh random part of
  *	this. Not more than @interval in a periodic timer (%EINVAL). QUERY: out
- * @user_data: ARM, MODIFY: in: handed back with each event. QUERY: out
+ * @__reserved: in: 0. QUERY: out: 0
  *
- * Argument of %TWHEEL_IOC_ARM, %TWHEEL_IOC_MODIFY, %TWHEEL_IOC_CANCEL and
- * %TWHEEL_IOC_QUERY, and element of the array of %TWHEEL_IOC_SUBMIT and
- * %TWHEEL_IOC_DRAIN. MODIFY replaces all that ARM sets; a timer that had
- * expired and whose event was not read is pending again, and that event is
- * withdrawn. CANCEL takes @id alone: the fields after it must be 0. The kernel
- * writes what is "out", and nothing else.
+ * Element of the arrays of %TWHEEL_IOC_SUBMIT and %TWHEEL_IOC_DRAIN, which may hold
+ * the beginning of it only: %TWHEEL_OP_SIZE_ID is enough for CANCEL, and for QUERY of
+ * nothing but @state; %TWHEEL_OP_SIZE_ONCE for ARM and MODIFY of a timer that expires
+ * once. What is missing is 0; ARM and MODIFY need a @deadline (%EINVAL).
+ *
+ * MODIFY replaces all that ARM sets; a timer that had expired and whose event was not
+ * read is pending again, and that event is withdrawn. CANCEL takes @id alone: the
+ * fields after it must be 0. The kernel writes what is "out", and nothing else.
  */
 struct twheel_op {
-	__u32 size;
-	__u16 opcode;
-	__u16 flags;
+	__u8 opcode;
+	__u8 flags;
+	__u16 state;
 	__s32 result;
-	__u32 state;
 	__aligned_u64 id;
+
 	__aligned_u64 deadline;
+	__aligned_u64 user_data;
+
 	__aligned_u64 interval;
 	__aligned_u64 slack;
 	__aligned_u64 jitter;
-	__aligned_u64 user_data;
+	__aligned_u64 __reserved;
 };
 
 /**
@@ -237,20 +256,36 @@ struct twheel_op {
  * @flags: in: 0
  * @ops: in: address of an array of &struct twheel_op, read and written
  * @nr: in: number of elements, 0 to 2^31 - 1
- * @op_size: in: sizeof(struct twheel_op), the distance of the elements, which
- *	each of them repeats in its own @size
+ * @op_size: in: length of each: %TWHEEL_OP_SIZE_ID, %TWHEEL_OP_SIZE_ONCE or
+ *	%TWHEEL_OP_SIZE_FULL; else %EINVAL
  *
  * Argument of %TWHEEL_IOC_SUBMIT, which returns how many operations were
  * done, in order, from the first. A bad operation has its error in its own
  * result, counts as done, and does not stop the others. Less than @nr are
  * done when a signal comes or when the array can't be read and written
- * further on; with none done the call fails with %EINTR or %EFAULT. Elements
- * of which none lies in two pages, as in an array that is aligned to 64 bytes,
- * cost the least.
+ * further on; with none done the call fails with %EINTR or %EFAULT. An array that
+ * is aligned to @op_size costs the least.
  */
 struct twheel_submit {
 	__u32 size;
 	__u32 flags;
+	__aligned_u64 ops;
+	__u32 nr;
+	__u32 op_size;
+};
+
+/**
+ * struct twheel_uring_submit - the same by way of io_uring
+ * @ops: in: as in &struct twheel_submit
+ * @nr: in: as there
+ * @op_size: in: as there
+ *
+ * The command (&io_uring_sqe.cmd) of %IORING_OP_URING_CMD with
+ * &io_uring_sqe.cmd_op %TWHEEL_IOC_SUBMIT, for several wheels in one
+ * io_uring_enter(2). &io_uring_cqe.res is what the ioctl would return, or the
+ * negative error. %TWHEEL_FEATURE_URING says that there is it.
+ */
+struct twheel_uring_submit {
 	__aligned_u64 ops;
 	__u32 nr;
 	__u32 op_size;
@@ -262,7 +297,8 @@ struct twheel_submit {
  * @flags: in: 0
  * @ops: in: address of an array of &struct twheel_op, written only
  * @nr: in: number of elements, 0 to 2^31 - 1
- * @op_size: in: sizeof(struct twheel_op)
+ * @op_size: in: length of each, as in &struct twheel_submit; %TWHEEL_OP_SIZE_FULL
+ *	tells everything
  *
  * Argument of %TWHEEL_IOC_DRAIN, which returns how many timers were taken
  * out: 0 when none is pending. They come in no particular order, each as the
@@ -312,23 +348,15 @@ struct twheel_eventfd {
  * @overruns: out: periods that went by before their timer's event was read
  * @delivered: out: events read (in count mode: expiries counted)
  * @drained: out: timers drained
- * @limited: out: times that a limit refused a timer
+ * @refused: out: times that a limit refused a timer
  * @wakeups: out: times that the hrtimer ran
- * @deferred: out: times that work was put off: what is over the budget of a
- *	run to a worker, and what is over the user's share of a processor to a
- *	later time
- * @brought_down: out: timers moved from one level of the wheel to another
- * @longest_run: out: longest single run of expiry work, in ns: the time for
- *	which a processor was held
- * @largest_run: out: most of the module's budget that a single run used; of
- *	ordinary timers, how many it touched one by one
  * @max_lateness: out: the largest lateness, in ns
  * @lateness: out: expiries by lateness, which is the time from the tick at
  *	which a timer was due to when it was made ready: element 0 counts 0 ns,
  *	element i counts 2^(i-1) to 2^i - 1 ns
  *
  * Argument of %TWHEEL_IOC_STATS. Fields that are only handed out are ignored
- * on the way in.
+ * on the way in. (How the module works inside is in debugfs and in tracepoints.)
  */
 struct twheel_stats {
 	__u32 size;
@@ -340,43 +368,35 @@ struct twheel_stats {
 	__aligned_u64 overruns;
 	__aligned_u64 delivered;
 	__aligned_u64 drained;
-	__aligned_u64 limited;
+	__aligned_u64 refused;
 	__aligned_u64 wakeups;
-	__aligned_u64 deferred;
-	__aligned_u64 brought_down;
-	__aligned_u64 longest_run;
-	__aligned_u64 largest_run;
 	__aligned_u64 max_lateness;
 	__aligned_u64 lateness[TWHEEL_LATENESS_BUCKETS];
 };
 
 /**
  * struct twheel_event - what read(2) gives, one for each expired timer
- * @id: the timer; used up with this event, unless it is periodic
- * @user_data: as given when it was armed or last modified
+ * @user_data: as given when it was armed or last modified; the number of a shared
+ *	timer
+ * @id: the timer; used up with this event, unless it is periodic. 0 for a shared
+ *	timer
  * @deadline: when it was to expire, its jitter included
- * @expired: when the wheel made it ready: not before @deadline, and to 16 binary
- *	digits of the time since then, rounded down
- * @overrun: periods that went by since, before this read; 0 if not periodic
+ * @overrun: periods that went by since, before this read; 0 if not periodic. Not
+ *	more than 2^32 - 1 are told
  * @flags: TWHEEL_EVENT_*
- * @__reserved: 0
  *
- * Events come in the order of their ticks. read(2) gives whole events only.
- * In count mode it gives 8 bytes instead: the number of expiries, overruns
- * included, since the last read.
+ * Events come in the order of their ticks. read(2) gives whole events only, or the
+ * beginning of each, see &twheel_setup.event_size. In count mode it gives 8 bytes
+ * instead: the number of expiries, overruns included, since the last read.
  */
 struct twheel_event {
-	__aligned_u64 id;
 	__aligned_u64 user_data;
-	__aligned_u64 deadline;
-	__aligned_u64 expired;
-	__aligned_u64 overrun;
-	__u32 flags;
-	__u32 __reserved;
-};
+	__aligned_u64 id;
 
-/** TWHEEL_SHARED_VERSION: layout of &struct twheel_shared */
-#define TWHEEL_SHARED_VERSION 1
+	__aligned_u64 deadline;
+	__u32 overrun;
+	__u32 flags;
+};
 
 /** TWHEEL_SHARED_MAX: most shared timers of a wheel */
 #define TWHEEL_SHARED_MAX (1U << 24)
@@ -394,19 +414,17 @@ struct twheel_event {
 /** TWHEEL_WORD_NEVER: the latest deadline, in ns; stands for all after it */
 #define TWHEEL_WORD_NEVER 0x3fffffffffffffffULL
 
-/** TWHEEL_GROUP: shared timers that have a bit together, see twheel(7) */
-#define TWHEEL_GROUP 256
-
 /**
  * struct twheel_shared - head of the area that a program and the kernel share
- * @version: %TWHEEL_SHARED_VERSION
+ * @size: bytes of this head that the kernel knows
  * @nr: shared timers, numbered from 0
+ * @features: 0: bits of what else the kernel does with the area
  * @ring_mask: entries of the ring, less one; they are a power of two
- * @__reserved0: 0
+ * @group: timers that have a bit in @groups together, a power of two, 64 at least
  * @words: where the words of the timers are: a 64-bit word for each
  * @ring: where the ring of expired timers is: 32-bit numbers
  * @dirty: where a bit for each timer is, in 64-bit words
- * @groups: where a bit for each %TWHEEL_GROUP timers is, in 64-bit words
+ * @groups: where a bit for each @group timers is, in 64-bit words
  * @__reserved: 0
  * @next_wake: by the kernel: when it looks for dirty timers again, in ns of the
  *	wheel's clock; all ones for never
@@ -427,15 +445,16 @@ struct twheel_event {
  * else.
  */
 struct twheel_shared {
-	__u32 version;
+	__u32 size;
 	__u32 nr;
+	__aligned_u64 features;
 	__u32 ring_mask;
-	__u32 __reserved0;
+	__u32 group;
 	__aligned_u64 words;
 	__aligned_u64 ring;
 	__aligned_u64 dirty;
 	__aligned_u64 groups;
-	__aligned_u64 __reserved[2];
+	__aligned_u64 __reserved;
 
 	__aligned_u64 next_wake;
 	__u32 tail;
@@ -468,21 +487,13 @@ struct twheel_doorbell {
 #define TWHEEL_IOC_SETUP _IO(TWHEEL_IOC_TYPE, 0x01)
 /** TWHEEL_IOC_SUBMIT: &struct twheel_submit */
 #define TWHEEL_IOC_SUBMIT _IO(TWHEEL_IOC_TYPE, 0x02)
-/** TWHEEL_IOC_ARM: &struct twheel_op, %TWHEEL_OP_ARM */
-#define TWHEEL_IOC_ARM _IO(TWHEEL_IOC_TYPE, 0x03)
-/** TWHEEL_IOC_MODIFY: &struct twheel_op, %TWHEEL_OP_MODIFY */
-#define TWHEEL_IOC_MODIFY _IO(TWHEEL_IOC_TYPE, 0x04)
-/** TWHEEL_IOC_CANCEL: &struct twheel_op, %TWHEEL_OP_CANCEL */
-#define TWHEEL_IOC_CANCEL _IO(TWHEEL_IOC_TYPE, 0x05)
-/** TWHEEL_IOC_QUERY: &struct twheel_op, %TWHEEL_OP_QUERY */
-#define TWHEEL_IOC_QUERY _IO(TWHEEL_IOC_TYPE, 0x06)
 /** TWHEEL_IOC_DRAIN: &struct twheel_drain */
-#define TWHEEL_IOC_DRAIN _IO(TWHEEL_IOC_TYPE, 0x07)
+#define TWHEEL_IOC_DRAIN _IO(TWHEEL_IOC_TYPE, 0x03)
 /** TWHEEL_IOC_EVENTFD: &struct twheel_eventfd */
-#define TWHEEL_IOC_EVENTFD _IO(TWHEEL_IOC_TYPE, 0x08)
+#define TWHEEL_IOC_EVENTFD _IO(TWHEEL_IOC_TYPE, 0x04)
 /** TWHEEL_IOC_STATS: &struct twheel_stats */
-#define TWHEEL_IOC_STATS _IO(TWHEEL_IOC_TYPE, 0x09)
+#define TWHEEL_IOC_STATS _IO(TWHEEL_IOC_TYPE, 0x05)
 /** TWHEEL_IOC_DOORBELL: &struct twheel_doorbell */
-#define TWHEEL_IOC_DOORBELL _IO(TWHEEL_IOC_TYPE, 0x0A)
+#define TWHEEL_IOC_DOORBELL _IO(TWHEEL_IOC_TYPE, 0x06)
 
 #endif /* _UAPI_LINUX_TWHEEL_H */

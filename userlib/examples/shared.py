@@ -16,7 +16,8 @@ import struct
 import sys
 import time
 
-SETUP, INFO, DOORBELL = 0xF701, 0xF700, 0xF70A
+SETUP, INFO, DOORBELL = 0xF701, 0xF700, 0xF706
+MONOTONIC = 0x100 + time.CLOCK_MONOTONIC
 ARMED, FIRED, NEVER = 1 << 0, 1 << 62, (1 << 62) - 1
 NONE, PENDING, READY = range(3)
 SEQ_CST = 5
@@ -43,18 +44,16 @@ _compare_exchange = _atomic("compare_exchange_4", ctypes.c_bool, POINTER,
 class Timers:
     """A wheel with shared timers, numbered from 0."""
 
-    def __init__(self, nr, clock=time.CLOCK_MONOTONIC):
+    def __init__(self, nr, clock=MONOTONIC):
         self.fd = os.open("/dev/twheel", os.O_RDWR | os.O_CLOEXEC)
-        fcntl.ioctl(self.fd, SETUP, struct.pack("=4I2Q", 32, 2, clock, nr, 0, 0))
-        info = bytearray(struct.pack("=I116x", 120))
+        fcntl.ioctl(self.fd, SETUP, struct.pack("=4I2Q2I", 40, 2, clock, 0, 0, 0, nr, 0))
+        info = bytearray(struct.pack("=I108x", 112))
         fcntl.ioctl(self.fd, INFO, info)
-        version, size = struct.unpack_from("=IQ", info, 108)
-        if version != 1:
-            raise OSError("another layout")
+        size, = struct.unpack_from("=Q", info, 104)
         self.map = mmap.mmap(self.fd, size, mmap.MAP_SHARED)
         self.area = ctypes.addressof(ctypes.c_char.from_buffer(self.map))
-        self.ring_mask, words, ring, dirty, groups = \
-            struct.unpack_from("=I4x4Q", self.map, 8)
+        self.ring_mask, self.group, words, ring, dirty, groups = \
+            struct.unpack_from("=2I4Q", self.map, 16)
         self.words, self.ring = self.area + words, self.area + ring
         self.dirty, self.groups = self.area + dirty, self.area + groups
         self.next_wake, self.tail = self.area + 64, self.area + 72
@@ -66,7 +65,8 @@ class Timers:
         old = _exchange(self.words + 8 * n, new)
         if old > new:
             _or(self.dirty + n // 64 * 8, 1 << n % 64)
-            group, bit = self.groups + n // 16384 * 8, n // 256 % 64
+            group, bit = divmod(n // self.group, 64)
+            group = self.groups + group * 8
             if not _load64(group) >> bit & 1:
                 _or(group, 1 << bit)
             if new < _load64(self.next_wake):

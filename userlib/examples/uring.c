@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The events of a wheel read through io_uring: the read waits in the ring, and
- * completes when timers have expired. Needs liburing.
+ * Two wheels through io_uring: the timers of both are armed by one system call,
+ * and the reads wait in the ring until timers have expired. Needs liburing.
  */
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,11 @@
 #include <twheel.h>
 
 #define MS 1000000ULL
+#define WHEELS 2
 #define TIMERS 3
+
+static struct twheel *wheels[WHEELS];
+static struct twheel_op ops[WHEELS][TIMERS];
 
 static int must(int ret, const char *what)
 {
@@ -23,46 +28,90 @@ static int must(int ret, const char *what)
 	return ret;
 }
 
-/* Gives how many events were read */
-static int read_events(struct io_uring *ring, int fd,
-		       struct twheel_event *events, unsigned int nr)
+/* Wait for an entry that was submitted, and give what its call would return */
+static int complete(struct io_uring *ring, int *wheel, const char *what)
+{
+	struct io_uring_cqe *cqe;
+	int ret;
+
+	must(io_uring_wait_cqe(ring, &cqe), "io_uring_wait_cqe");
+	*wheel = cqe->user_data;
+	ret = must(cqe->res, what);
+	io_uring_cqe_seen(ring, cqe);
+	return ret;
+}
+
+static void queue_submit(struct io_uring *ring, int wheel)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
-	struct io_uring_cqe *cqe;
-	int bytes;
+	struct twheel_uring_submit submit = {
+		.ops = (uintptr_t)ops[wheel],
+		.nr = TIMERS,
+		.op_size = sizeof(ops[wheel][0]),
+	};
 
-	io_uring_prep_read(sqe, fd, events, nr * sizeof(*events), 0);
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, twheel_fd(wheels[wheel]), NULL, 0, 0);
+	sqe->cmd_op = TWHEEL_IOC_SUBMIT;
+	memcpy(sqe->cmd, &submit, sizeof(submit));
+	sqe->user_data = wheel;
+}
+
+static void arm_all(struct io_uring *ring)
+{
+	struct twheel_info info = { .size = sizeof(info) };
+	int wheel;
+
+	for (wheel = 0; wheel < WHEELS; wheel++)
+		for (int i = 0; i < TIMERS; i++)
+			ops[wheel][i] = twheel_op_arm(0, (i + 1) * 30 * MS, 0, i);
+
+	must(twheel_info(wheels[0], &info), "twheel_info");
+	if (!(info.features & TWHEEL_FEATURE_URING)) {
+		for (wheel = 0; wheel < WHEELS; wheel++)
+			must(twheel_submit(wheels[wheel], ops[wheel], TIMERS), "submit");
+		return;
+	}
+	for (wheel = 0; wheel < WHEELS; wheel++)
+		queue_submit(ring, wheel);
 	must(io_uring_submit(ring), "io_uring_submit");
-	must(io_uring_wait_cqe(ring, &cqe), "io_uring_wait_cqe");
-	bytes = must(cqe->res, "read");
-	io_uring_cqe_seen(ring, cqe);
-	return bytes / sizeof(*events);
+	for (int i = 0; i < WHEELS; i++)
+		if (complete(ring, &wheel, "submit") != TIMERS)
+			exit(1);
+}
+
+static void queue_read(struct io_uring *ring, int wheel, struct twheel_event *events)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+	io_uring_prep_read(sqe, twheel_fd(wheels[wheel]), events,
+			   TIMERS * sizeof(*events), 0);
+	sqe->user_data = wheel;
+	must(io_uring_submit(ring), "io_uring_submit");
 }
 
 int main(void)
 {
-	struct twheel_event events[TIMERS];
+	struct twheel_event events[WHEELS][TIMERS];
 	struct io_uring ring;
-	struct twheel *tw;
-	int expired = 0;
+	int expired = 0, wheel, nr;
 
-	must(twheel_open(0, &tw), "twheel_open");
+	for (wheel = 0; wheel < WHEELS; wheel++)
+		must(twheel_open(0, &wheels[wheel]), "twheel_open");
 	must(io_uring_queue_init(4, &ring, 0), "io_uring_queue_init");
-	for (int i = 0; i < TIMERS; i++) {
-		struct twheel_op op = twheel_op_arm(0, (i + 1) * 30 * MS, 0, i);
+	arm_all(&ring);
 
-		must(twheel_arm(tw, &op), "twheel_arm");
-	}
-
-	while (expired < TIMERS) {
-		int nr = read_events(&ring, twheel_fd(tw), events, TIMERS);
-
+	for (wheel = 0; wheel < WHEELS; wheel++)
+		queue_read(&ring, wheel, events[wheel]);
+	while (expired < WHEELS * TIMERS) {
+		nr = complete(&ring, &wheel, "read") / (int)sizeof(events[0][0]);
 		for (int i = 0; i < nr; i++)
-			printf("timer %llu expired\n",
-			       (unsigned long long)events[i].user_data);
+			printf("timer %llu of wheel %d expired\n",
+			       (unsigned long long)events[wheel][i].user_data, wheel);
 		expired += nr;
+		queue_read(&ring, wheel, events[wheel]);
 	}
 	io_uring_queue_exit(&ring);
-	twheel_close(tw);
+	for (wheel = 0; wheel < WHEELS; wheel++)
+		twheel_close(wheels[wheel]);
 	return 0;
 }

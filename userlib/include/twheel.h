@@ -11,7 +11,8 @@
  * for. None is safe to call in a signal handler.
  *
  * Structures of <linux/twheel.h> are passed on as they are: the caller sets
- * @size in those that have one.
+ * @size in those that have one. Operations and events are whole ones in the
+ * program's memory, 64 and 32 bytes, however short the library passes them on.
  */
 #ifndef TWHEEL_H
 #define TWHEEL_H
@@ -72,13 +73,15 @@ int twheel_fd(const struct twheel *tw);
 /**
  * twheel_setup - choose clock, tick, limit and mode
  * @tw: the wheel
- * @setup: what it shall be. Note that a clock of 0 is the wall clock.
+ * @setup: what it shall be. The clock is always said: TWHEEL_CLOCK_*, which are
+ *	not the numbers of clock_gettime().
  *
- * Once, and before the first timer.
+ * Once, before the first timer, and before another thread uses @tw.
  *
- * Return: 0; -%EINVAL, -%E2BIG; -%EOPNOTSUPP for a clock or tick that there
- * is not; -%ENOSPC for a limit above the module's, or that has no room for the
- * shared timers; -%EBUSY when it is too late; -%ENOMEM.
+ * Return: 0; -%EINVAL, also for a clock of 0 and any other that there is not;
+ * -%E2BIG; -%EOPNOTSUPP for a tick that there is not; -%ENOSPC for a limit above
+ * the module's, or that has no room for the shared timers; -%EBUSY when it is too
+ * late; -%ENOMEM.
  */
 int twheel_setup(struct twheel *tw, const struct twheel_setup *setup);
 
@@ -111,12 +114,11 @@ int twheel_stats(struct twheel *tw, struct twheel_stats *stats);
  *
  * Return: the operation.
  */
-static inline struct twheel_op twheel_op_arm(__u16 flags, __u64 deadline,
+static inline struct twheel_op twheel_op_arm(__u8 flags, __u64 deadline,
 					     __u64 interval, __u64 user_data)
 {
 	struct twheel_op op = {
-		sizeof(struct twheel_op), TWHEEL_OP_ARM, flags, 0, 0,
-		0, deadline, interval, 0, 0, user_data
+		TWHEEL_OP_ARM, flags, 0, 0, 0, deadline, user_data, interval, 0, 0, 0
 	};
 
 	return op;
@@ -134,13 +136,12 @@ static inline struct twheel_op twheel_op_arm(__u16 flags, __u64 deadline,
  *
  * Return: the operation.
  */
-static inline struct twheel_op twheel_op_modify(__u64 id, __u16 flags,
+static inline struct twheel_op twheel_op_modify(__u64 id, __u8 flags,
 						__u64 deadline, __u64 interval,
 						__u64 user_data)
 {
 	struct twheel_op op = {
-		sizeof(struct twheel_op), TWHEEL_OP_MODIFY, flags, 0, 0,
-		id, deadline, interval, 0, 0, user_data
+		TWHEEL_OP_MODIFY, flags, 0, 0, id, deadline, user_data, interval, 0, 0, 0
 	};
 
 	return op;
@@ -155,8 +156,7 @@ static inline struct twheel_op twheel_op_modify(__u64 id, __u16 flags,
 static inline struct twheel_op twheel_op_cancel(__u64 id)
 {
 	struct twheel_op op = {
-		sizeof(struct twheel_op), TWHEEL_OP_CANCEL, 0, 0, 0,
-		id, 0, 0, 0, 0, 0
+		TWHEEL_OP_CANCEL, 0, 0, 0, id, 0, 0, 0, 0, 0, 0
 	};
 
 	return op;
@@ -171,8 +171,7 @@ static inline struct twheel_op twheel_op_cancel(__u64 id)
 static inline struct twheel_op twheel_op_query(__u64 id)
 {
 	struct twheel_op op = {
-		sizeof(struct twheel_op), TWHEEL_OP_QUERY, 0, 0, 0,
-		id, 0, 0, 0, 0, 0
+		TWHEEL_OP_QUERY, 0, 0, 0, id, 0, 0, 0, 0, 0, 0
 	};
 
 	return op;
@@ -183,8 +182,8 @@ static inline struct twheel_op twheel_op_query(__u64 id)
  * @tw: the wheel
  * @op: in: what twheel_op_arm() gives; out: id and state
  *
- * Return: 0; -%EINVAL for another operation or a bad time or flag; -%E2BIG;
- * -%ENOSPC when a limit is reached; -%ENOMEM.
+ * Return: 0; -%EINVAL for another operation or a bad time or flag; -%ENOSPC when
+ * a limit is reached; -%ENOMEM.
  */
 int twheel_arm(struct twheel *tw, struct twheel_op *op);
 
@@ -194,7 +193,7 @@ int twheel_arm(struct twheel *tw, struct twheel_op *op);
  * @op: in: what twheel_op_modify() gives; out: state
  *
  * Return: 0; -%ENOENT when there is no such timer any more; -%EINVAL for
- * another operation or a bad time or flag; -%E2BIG.
+ * another operation or a bad time or flag.
  */
 int twheel_modify(struct twheel *tw, struct twheel_op *op);
 
@@ -215,19 +214,20 @@ int twheel_cancel(struct twheel *tw, __u64 id);
  * @op: in: what twheel_op_query() gives; out: times, user data and state
  *
  * Return: 0; -%ENOENT when there is no such timer any more; -%EINVAL for
- * another operation; -%E2BIG.
+ * another operation.
  */
 int twheel_query(struct twheel *tw, struct twheel_op *op);
 
 /**
  * twheel_submit - many operations in one system call
  * @tw: the wheel
- * @ops: array of operations; out: the result, id and state of each
+ * @ops: array of operations, which costs the least when it is aligned to 64 bytes;
+ *	out: the result, id and state of each
  * @nr: number of elements, 0 to 2^31 - 1
  *
  * Return: how many were done, in order, from the first: less than @nr when a
  * signal came. An operation that failed counts as done, with its error in its
- * result. With none done -%EINTR or -%EFAULT; -%EINVAL; -%E2BIG; -%ENOMEM.
+ * result. With none done -%EINTR or -%EFAULT; -%EINVAL; -%ENOMEM.
  */
 int twheel_submit(struct twheel *tw, struct twheel_op *ops, unsigned int nr);
 
@@ -258,7 +258,8 @@ int twheel_set_eventfd(struct twheel *tw, int fd);
  * @events: out: the events
  * @nr: room in @events
  *
- * Waits for the first one, unless the wheel was opened with O_NONBLOCK.
+ * Waits for the first one, unless the wheel was opened with O_NONBLOCK. Of a wheel
+ * with short events (%TWHEEL_EVENT_SIZE_ID), what these have not is 0.
  *
  * Return: how many, at least 1; -%EAGAIN when there are none and it does not
  * wait; -%EINTR when a signal came first; -%EINVAL when @nr is 0 or the wheel
@@ -303,9 +304,8 @@ int twheel_batch_new(struct twheel *tw, unsigned int capacity,
  *
  * A full batch is submitted first.
  *
- * Return: 0; -%EINVAL for a wrong size; -%EBUSY when called by @done; when the
- * batch was full, an error of twheel_batch_flush(). With an error the operation
- * was not put in.
+ * Return: 0; -%EBUSY when called by @done; when the batch was full, an error of
+ * twheel_batch_flush(). With an error the operation was not put in.
  */
 int twheel_batch_add(struct twheel_batch *batch, const struct twheel_op *op);
 
@@ -386,7 +386,7 @@ twheel_timer_init(struct twheel_timer *timer,
  * reached, -%ENOMEM: then the timer is as it was.
  */
 int twheel_timer_arm(struct twheel *tw, struct twheel_timer *timer,
-		     __u16 flags, __u64 deadline, __u64 interval);
+		     __u8 flags, __u64 deadline, __u64 interval);
 
 /**
  * twheel_timer_cancel - stop a timer
@@ -401,14 +401,15 @@ int twheel_timer_cancel(struct twheel *tw, struct twheel_timer *timer);
 
 /**
  * twheel_run_once - wait for expired timers and call their callbacks
- * @tw: the wheel, not in count mode, with &struct twheel_timer only
+ * @tw: the wheel, with whole events, with &struct twheel_timer only
  * @timeout_ms: longest wait in ms, 0 not to wait, -1 without end
  *
  * Reads once, and so calls a limited number of callbacks. Waits for no longer
  * than that even if the descriptor has no O_NONBLOCK. A callback may call it.
  *
  * Return: how many callbacks were called, 0 when the time was over; -%EINTR
- * when a signal came first; -%EINVAL when the wheel is in count mode.
+ * when a signal came first; -%EINVAL when the wheel is in count mode or has short
+ * events.
  */
 int twheel_run_once(struct twheel *tw, int timeout_ms);
 

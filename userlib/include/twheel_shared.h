@@ -31,10 +31,11 @@ struct twheel;
  * @words: a word for each timer: its deadline and its state
  * @ring: numbers of timers that expired
  * @dirty: a bit for each timer that the kernel has to look at
- * @groups: a bit for each %TWHEEL_GROUP timers of which one is dirty
+ * @groups: a bit for each group of timers of which one is dirty
  * @size: bytes of the area
  * @ring_mask: entries of @ring, less one
  * @nr: how many timers, numbered from 0
+ * @group_shift: what a timer's number is shifted by to give its group's
  * @fd: the wheel's descriptor
  *
  * Filled by twheel_shared_map(), constant after that, and free to be copied.
@@ -48,6 +49,7 @@ struct twheel_area {
 	__u64 size;
 	__u32 ring_mask;
 	__u32 nr;
+	__u32 group_shift;
 	int fd;
 };
 
@@ -59,9 +61,8 @@ struct twheel_area {
  * The same timers may be mapped any number of times, by any process that has the
  * wheel's descriptor: they are as they were left.
  *
- * Return: 0; -%EINVAL when the wheel has no shared timers; -%EOPNOTSUPP when
- * they are in a layout that this library does not know; -%ENOMEM; another error
- * of mmap(2).
+ * Return: 0; -%EINVAL when the wheel has no shared timers; -%ENOMEM; another
+ * error of mmap(2).
  */
 int twheel_shared_map(struct twheel *tw, struct twheel_area *area);
 
@@ -90,7 +91,7 @@ int twheel_shared_recover(const struct twheel_area *area);
  * What is to do at times when a timer's dirty bit was set, out of the way of the
  * rest. Not for programs, as all that is called internal.
  */
-int twheel_internal_push(struct twheel_shared *shared, int fd, unsigned long n,
+int twheel_internal_push(struct twheel_shared *shared, int fd, unsigned long group,
 			 __u64 word);
 
 static inline int twheel_internal_marked(const __u64 *word, unsigned long bit)
@@ -145,11 +146,11 @@ static inline int twheel_shared_arm(const struct twheel_area *area,
 	/* Set from below; what is set above by others already is the same to us */
 	__atomic_fetch_or(&area->dirty[i / 64], 1ULL << i % 64, __ATOMIC_SEQ_CST);
 	shared = area->shared;
-	group = i / TWHEEL_GROUP;
+	group = i >> area->group_shift;
 	if (!twheel_internal_marked(&area->groups[group / 64], group % 64) ||
 	    __builtin_expect(word < __atomic_load_n(&shared->next_wake,
 						    __ATOMIC_SEQ_CST), 0)) {
-		ret = twheel_internal_push(shared, area->fd, i, word);
+		ret = twheel_internal_push(shared, area->fd, group, word);
 		if (ret < 0)
 			return ret;
 	}

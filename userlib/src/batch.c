@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Batches: operations are kept until there are enough for a system call. */
+/*
+ * Batches: operations are kept until there are enough for a system call, all in
+ * as few bytes as the longest of them needs.
+ */
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,8 +16,9 @@ struct twheel_batch {
 	void *arg;
 	unsigned int capacity;
 	unsigned int nr;
+	unsigned int op_size;
 	bool flushing;
-	struct twheel_op ops[];
+	char ops[] __attribute__((aligned(TWHEEL_OP_SIZE_FULL)));
 };
 
 int twheel_batch_new(struct twheel *tw, unsigned int capacity,
@@ -26,10 +30,10 @@ int twheel_batch_new(struct twheel *tw, unsigned int capacity,
 
 	if (!capacity || !done)
 		return -EINVAL;
-	if (__builtin_mul_overflow(capacity, sizeof(batch->ops[0]), &size) ||
+	if (__builtin_mul_overflow(capacity, (size_t)TWHEEL_OP_SIZE_FULL, &size) ||
 	    __builtin_add_overflow(size, sizeof(*batch), &size))
 		return -ENOMEM;
-	batch = malloc(size);
+	batch = aligned_alloc(__alignof__(struct twheel_batch), size);
 	if (!batch)
 		return -ENOMEM;
 	*batch = (struct twheel_batch){
@@ -37,9 +41,23 @@ int twheel_batch_new(struct twheel *tw, unsigned int capacity,
 		.done = done,
 		.arg = arg,
 		.capacity = capacity,
+		.op_size = TWHEEL_OP_SIZE_ID,
 	};
 	*batchp = batch;
 	return 0;
+}
+
+static char *op_at(struct twheel_batch *batch, unsigned int i)
+{
+	return batch->ops + (size_t)i * batch->op_size;
+}
+
+static struct twheel_op whole_op(struct twheel_batch *batch, unsigned int i)
+{
+	struct twheel_op op = { 0 };
+
+	memcpy(&op, op_at(batch, i), batch->op_size);
+	return op;
 }
 
 int twheel_batch_flush(struct twheel_batch *batch)
@@ -47,27 +65,43 @@ int twheel_batch_flush(struct twheel_batch *batch)
 	if (batch->flushing)
 		return -EBUSY;
 	while (batch->nr) {
-		int i, nr = twheel_submit(batch->tw, batch->ops, batch->nr);
+		int i, nr = submit_ops(batch->tw, batch->ops, batch->nr, batch->op_size);
 
 		if (nr < 0)
 			return nr;
 		batch->flushing = true;
-		for (i = 0; i < nr; i++)
-			batch->done(&batch->ops[i], batch->arg);
+		for (i = 0; i < nr; i++) {
+			struct twheel_op op = whole_op(batch, i);
+
+			batch->done(&op, batch->arg);
+		}
 		batch->flushing = false;
 		batch->nr -= nr;
-		memmove(batch->ops, batch->ops + nr,
-			batch->nr * sizeof(batch->ops[0]));
+		memmove(batch->ops, op_at(batch, nr),
+			(size_t)batch->nr * batch->op_size);
 	}
+	batch->op_size = TWHEEL_OP_SIZE_ID;
 	return 0;
+}
+
+/* The last is moved first, as there is room behind it only */
+static void lengthen(struct twheel_batch *batch, unsigned int op_size)
+{
+	unsigned int i;
+
+	for (i = batch->nr; i--; ) {
+		struct twheel_op op = whole_op(batch, i);
+
+		memcpy(batch->ops + (size_t)i * op_size, &op, op_size);
+	}
+	batch->op_size = op_size;
 }
 
 int twheel_batch_add(struct twheel_batch *batch, const struct twheel_op *op)
 {
+	unsigned int op_size = short_size(op);
 	int ret;
 
-	if (op->size != sizeof(*op))
-		return -EINVAL;
 	if (batch->flushing)
 		return -EBUSY;
 	if (batch->nr == batch->capacity) {
@@ -75,7 +109,9 @@ int twheel_batch_add(struct twheel_batch *batch, const struct twheel_op *op)
 		if (ret)
 			return ret;
 	}
-	batch->ops[batch->nr++] = *op;
+	if (op_size > batch->op_size)
+		lengthen(batch, op_size);
+	memcpy(op_at(batch, batch->nr++), op, batch->op_size);
 	return 0;
 }
 

@@ -4,14 +4,17 @@
 #define TWHEEL_INTERNAL_H
 
 #include <errno.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
 
 #include "twheel.h"
 
-/* Events that one run of the loop reads: 3 KiB, few enough to stay in cache */
+/* Events that one run of the loop reads: 2 KiB, few enough to stay in cache */
 #define LOOP_EVENTS 64
 
 struct twheel {
 	int fd;
+	__u32 event_size;
 
 	/* Of loop.c: events that were read, from @next to @end not dealt with */
 	unsigned int next;
@@ -24,14 +27,28 @@ static inline int result(int ret)
 	return ret < 0 ? -errno : ret;
 }
 
-/* What reading gave, in events. A count of expiries is no whole event. */
-static inline int whole_events(long bytes)
+/* In how few bytes that operation says all that it does; what asks is told all */
+static inline unsigned int short_size(const struct twheel_op *op)
 {
-	if (bytes < 0)
-		return -errno;
-	if (bytes % (long)sizeof(struct twheel_event))
-		return -EINVAL;
-	return bytes / (long)sizeof(struct twheel_event);
+	if (op->opcode == TWHEEL_OP_QUERY ||
+	    op->interval | op->slack | op->jitter | op->__reserved)
+		return TWHEEL_OP_SIZE_FULL;
+	if (op->opcode != TWHEEL_OP_CANCEL || op->deadline | op->user_data)
+		return TWHEEL_OP_SIZE_ONCE;
+	return TWHEEL_OP_SIZE_ID;
+}
+
+static inline int submit_ops(struct twheel *tw, void *ops, unsigned int nr,
+			     unsigned int op_size)
+{
+	struct twheel_submit submit = {
+		.size = sizeof(submit),
+		.ops = (uintptr_t)ops,
+		.nr = nr,
+		.op_size = op_size,
+	};
+
+	return result(ioctl(tw->fd, TWHEEL_IOC_SUBMIT, &submit));
 }
 
 #endif

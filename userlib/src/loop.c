@@ -23,7 +23,7 @@ static void withdraw(struct twheel_timer *timer)
 }
 
 int twheel_timer_arm(struct twheel *tw, struct twheel_timer *timer,
-		     __u16 flags, __u64 deadline, __u64 interval)
+		     __u8 flags, __u64 deadline, __u64 interval)
 {
 	struct twheel_op op = twheel_op_modify(timer->id, flags, deadline,
 					       interval, (uintptr_t)timer);
@@ -61,8 +61,9 @@ int twheel_timer_cancel(struct twheel *tw, struct twheel_timer *timer)
 static int read_no_wait(struct twheel *tw)
 {
 	struct iovec room = { tw->events, sizeof(tw->events) };
+	int bytes = result(preadv2(tw->fd, &room, 1, -1, RWF_NOWAIT));
 
-	return whole_events(preadv2(tw->fd, &room, 1, -1, RWF_NOWAIT));
+	return bytes < 0 ? bytes : bytes / (int)sizeof(tw->events[0]);
 }
 
 static int fill(struct twheel *tw, int timeout_ms)
@@ -107,6 +108,9 @@ int twheel_run_once(struct twheel *tw, int timeout_ms)
 {
 	int called = 0;
 
+	/* A count is nothing for it, nor events that don't say whether to go on */
+	if (tw->event_size != TWHEEL_EVENT_SIZE_FULL)
+		return -EINVAL;
 	do {
 		/* A callback that runs the loop goes on with what was read */
 		if (tw->next == tw->end) {

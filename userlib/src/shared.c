@@ -23,8 +23,6 @@ int twheel_shared_map(struct twheel *tw, struct twheel_area *area)
 		return ret;
 	if (!info.shared)
 		return -EINVAL;
-	if (info.shared_version != TWHEEL_SHARED_VERSION)
-		return -EOPNOTSUPP;
 	shared = mmap(NULL, info.shared_size, PROT_READ | PROT_WRITE, MAP_SHARED,
 		      tw->fd, 0);
 	if (shared == MAP_FAILED)
@@ -36,6 +34,7 @@ int twheel_shared_map(struct twheel *tw, struct twheel_area *area)
 		.dirty = at(shared, shared->dirty),
 		.groups = at(shared, shared->groups),
 		.ring_mask = shared->ring_mask,
+		.group_shift = __builtin_ctz(shared->group),
 		.nr = shared->nr,
 		.fd = tw->fd,
 		.size = info.shared_size,
@@ -64,10 +63,10 @@ static int ring_doorbell(int fd)
 	return result(ioctl(fd, TWHEEL_IOC_DOORBELL, &doorbell));
 }
 
-int twheel_internal_push(struct twheel_shared *shared, int fd, unsigned long n,
+int twheel_internal_push(struct twheel_shared *shared, int fd, unsigned long group,
 			 __u64 word)
 {
-	mark(at(shared, shared->groups), n / TWHEEL_GROUP);
+	mark(at(shared, shared->groups), group);
 	if (word >= __atomic_load_n(&shared->next_wake, __ATOMIC_SEQ_CST))
 		return 0;
 	return ring_doorbell(fd);
@@ -88,7 +87,7 @@ int twheel_shared_recover(const struct twheel_area *area)
 		else if (word & TWHEEL_WORD_IDLE)
 			continue;
 		mark(area->dirty, n);
-		mark(area->groups, n / TWHEEL_GROUP);
+		mark(area->groups, n >> area->group_shift);
 	}
 	return ring_doorbell(area->fd);
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ int twheel_from_fd(int fd, struct twheel **twp)
 	if (!tw)
 		return -ENOMEM;
 	tw->fd = fd;
+	tw->event_size = info.event_size;
 	*twp = tw;
 	return 0;
 }
@@ -56,7 +58,14 @@ int twheel_fd(const struct twheel *tw)
 
 int twheel_setup(struct twheel *tw, const struct twheel_setup *setup)
 {
-	return result(ioctl(tw->fd, TWHEEL_IOC_SETUP, setup));
+	struct twheel_info info = { .size = sizeof(info) };
+	int ret = result(ioctl(tw->fd, TWHEEL_IOC_SETUP, setup));
+
+	if (!ret)
+		ret = twheel_info(tw, &info);
+	if (!ret)
+		tw->event_size = info.event_size;
+	return ret;
 }
 
 int twheel_info(struct twheel *tw, struct twheel_info *info)
@@ -69,53 +78,44 @@ int twheel_stats(struct twheel *tw, struct twheel_stats *stats)
 	return result(ioctl(tw->fd, TWHEEL_IOC_STATS, stats));
 }
 
-/* The ioctls for one timer want no opcode; the caller may want to see it again */
-static int one(struct twheel *tw, unsigned long request, __u16 opcode,
-	       struct twheel_op *op)
+static int one(struct twheel *tw, __u8 opcode, struct twheel_op *op)
 {
 	int ret;
 
 	if (op->opcode != opcode)
 		return -EINVAL;
-	op->opcode = 0;
-	ret = result(ioctl(tw->fd, request, op));
-	op->opcode = opcode;
-	return ret;
+	/* A signal that came before it was done is no reason not to do it */
+	do {
+		ret = submit_ops(tw, op, 1, short_size(op));
+	} while (ret == -EINTR);
+	return ret < 0 ? ret : op->result;
 }
 
 int twheel_arm(struct twheel *tw, struct twheel_op *op)
 {
-	return one(tw, TWHEEL_IOC_ARM, TWHEEL_OP_ARM, op);
+	return one(tw, TWHEEL_OP_ARM, op);
 }
 
 int twheel_modify(struct twheel *tw, struct twheel_op *op)
 {
-	return one(tw, TWHEEL_IOC_MODIFY, TWHEEL_OP_MODIFY, op);
+	return one(tw, TWHEEL_OP_MODIFY, op);
 }
 
 int twheel_cancel(struct twheel *tw, __u64 id)
 {
 	struct twheel_op op = twheel_op_cancel(id);
 
-	return one(tw, TWHEEL_IOC_CANCEL, TWHEEL_OP_CANCEL, &op);
+	return one(tw, TWHEEL_OP_CANCEL, &op);
 }
 
 int twheel_query(struct twheel *tw, struct twheel_op *op)
 {
-	return one(tw, TWHEEL_IOC_QUERY, TWHEEL_OP_QUERY, op);
+	return one(tw, TWHEEL_OP_QUERY, op);
 }
 
 int twheel_submit(struct twheel *tw, struct twheel_op *ops, unsigned int nr)
 {
-	struct twheel_submit submit = {
-		.size = sizeof(submit),
-		.ops = (uintptr_t)ops,
-		.nr = nr,
-		/* The distance is the caller's, whose header may be another */
-		.op_size = nr ? ops->size : sizeof(*ops),
-	};
-
-	return result(ioctl(tw->fd, TWHEEL_IOC_SUBMIT, &submit));
+	return submit_ops(tw, ops, nr, sizeof(*ops));
 }
 
 int twheel_drain(struct twheel *tw, struct twheel_op *ops, unsigned int nr)
@@ -137,10 +137,36 @@ int twheel_set_eventfd(struct twheel *tw, int fd)
 	return result(ioctl(tw->fd, TWHEEL_IOC_EVENTFD, &eventfd));
 }
 
+/* Short events are read to where the first of them will be; the last moves first */
+static void lengthen(struct twheel_event *events, unsigned int nr)
+{
+	const char *from = (const char *)events;
+	__u64 words[TWHEEL_EVENT_SIZE_ID / sizeof(__u64)];
+
+	while (nr--) {
+		memcpy(words, from + nr * sizeof(words), sizeof(words));
+		events[nr] = (struct twheel_event){
+			.user_data = words[0],
+			.id = words[1],
+		};
+	}
+}
+
 int twheel_read(struct twheel *tw, struct twheel_event *events,
 		unsigned int nr)
 {
-	return whole_events(read(tw->fd, events, (size_t)nr * sizeof(*events)));
+	size_t size = tw->event_size;
+	ssize_t bytes;
+
+	/* Not a count, which would be lost */
+	if (size != TWHEEL_EVENT_SIZE_ID && size != TWHEEL_EVENT_SIZE_FULL)
+		return -EINVAL;
+	bytes = read(tw->fd, events, nr * size);
+	if (bytes < 0)
+		return -errno;
+	if (size == TWHEEL_EVENT_SIZE_ID)
+		lengthen(events, bytes / size);
+	return bytes / size;
 }
 
 int twheel_read_count(struct twheel *tw, __u64 *count)

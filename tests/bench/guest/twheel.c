@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers of /dev/twheel: operations in batches and events in full buffers, or
- * with "single" as the first argument one operation in a call.
+ * Timers of /dev/twheel: operations in batches, each as long as a program needs it,
+ * and events in full buffers.
+ *
+ * usage: twheel [single|batch OPERATIONS] [periodic] ...: in a call not 256
+ *        operations, but one, or so many; timers that expire again and again
  */
 #include "bench.h"
 
@@ -19,20 +22,45 @@ static int wheel;
 static bool settled = true;
 static enum operation operation;
 static const uint32_t *subject;
-/* Aligned to their size, so that none lies in two pages. */
-static struct twheel_op ops[BATCH] __attribute__((aligned(sizeof(struct twheel_op))));
+static uint64_t interval;
+/* Operations of op_size bytes, aligned to that, so that none lies in two pages. */
+static char ops[BATCH * TWHEEL_OP_SIZE_FULL] __attribute__((aligned(TWHEEL_OP_SIZE_FULL)));
+static uint32_t op_size;
+static unsigned int in_a_call = BATCH;
 static struct twheel_event events[BATCH];
+
+/* A period in which nothing that is measured ends. */
+#define PERIOD (1000000 * SECOND)
 
 static void tw_close(void)
 {
 	close(wheel);
 }
 
-static const uint16_t opcodes[] = {
+static const uint8_t opcodes[] = {
 	[ARM] = TWHEEL_OP_ARM,
 	[MODIFY] = TWHEEL_OP_MODIFY,
 	[CANCEL] = TWHEEL_OP_CANCEL,
 };
+
+/* The shortest that says it. */
+static uint32_t size_of(enum operation op)
+{
+	if (op == CANCEL)
+		return TWHEEL_OP_SIZE_ID;
+	return interval ? TWHEEL_OP_SIZE_FULL : TWHEEL_OP_SIZE_ONCE;
+}
+
+static void set_op(unsigned int i, struct twheel_op op)
+{
+	memcpy(ops + i * op_size, &op, op_size);
+}
+
+/* The beginning of an operation, with what all have. */
+static const struct twheel_op *op_at(unsigned int i)
+{
+	return (const struct twheel_op *)(ops + i * op_size);
+}
 
 static void prepare(enum operation op, const uint32_t *timer, const uint64_t *time,
 		    bool absolute, unsigned int n)
@@ -41,31 +69,48 @@ static void prepare(enum operation op, const uint32_t *timer, const uint64_t *ti
 
 	operation = op;
 	subject = timer;
+	op_size = size_of(op);
 	for (i = 0; i < n; i++) {
-		memset(&ops[i], 0, sizeof(ops[i]));
-		ops[i].size = sizeof(ops[i]);
-		ops[i].opcode = opcodes[op];
+		struct twheel_op one = { .opcode = opcodes[op] };
+
 		if (op != ARM)
-			ops[i].id = handle[timer[i]];
-		if (op == CANCEL)
-			continue;
-		ops[i].flags = absolute ? TWHEEL_ABS : 0;
-		ops[i].deadline = time[i];
-		ops[i].user_data = timer[i];
+			one.id = handle[timer[i]];
+		if (op != CANCEL) {
+			one.flags = absolute ? TWHEEL_ABS : 0;
+			one.deadline = time[i];
+			one.user_data = timer[i];
+			one.interval = interval;
+		}
+		set_op(i, one);
 	}
 }
 
-static void submit(unsigned int n)
+static void submit_from(unsigned int first, unsigned int n)
 {
 	struct twheel_submit submit = {
 		.size = sizeof(submit),
-		.ops = (uintptr_t)ops,
+		.ops = (uintptr_t)(ops + first * op_size),
 		.nr = n,
-		.op_size = sizeof(ops[0]),
+		.op_size = op_size,
 	};
 
 	if (ioctl(wheel, TWHEEL_IOC_SUBMIT, &submit) != (int)n)
 		err(1, "submit");
+}
+
+static void submit(unsigned int n)
+{
+	submit_from(0, n);
+}
+
+static void submit_few(unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i + in_a_call <= n; i += in_a_call)
+		submit_from(i, in_a_call);
+	if (i < n)
+		submit_from(i, n - i);
 }
 
 /*
@@ -82,24 +127,25 @@ static void settle(size_t timers)
 		err(1, "calloc");
 	for (i = 0; i < timers; i += n) {
 		n = timers - i < BATCH ? timers - i : BATCH;
+		op_size = size_of(ARM);
 		for (j = 0; j < n; j++)
-			ops[j] = (struct twheel_op){
-				.size = sizeof(ops[0]),
+			set_op(j, (struct twheel_op){
 				.opcode = TWHEEL_OP_ARM,
 				.deadline = 1000000 * SECOND,
-			};
+				.interval = interval,
+			});
 		submit(n);
 		for (j = 0; j < n; j++)
-			ids[i + j] = ops[j].id;
+			ids[i + j] = op_at(j)->id;
 	}
 	for (i = 0; i < timers; i += n) {
 		n = timers - i < BATCH ? timers - i : BATCH;
+		op_size = size_of(CANCEL);
 		for (j = 0; j < n; j++)
-			ops[j] = (struct twheel_op){
-				.size = sizeof(ops[0]),
+			set_op(j, (struct twheel_op){
 				.opcode = TWHEEL_OP_CANCEL,
 				.id = ids[i + j],
-			};
+			});
 		if (n > 1)
 			submit(n - 1);
 	}
@@ -116,32 +162,18 @@ static void tw_open(size_t timers, bool deliver)
 		settle(timers);
 }
 
-static void submit_single(unsigned int n)
-{
-	static const unsigned int ioctls[] = {
-		[ARM] = TWHEEL_IOC_ARM,
-		[MODIFY] = TWHEEL_IOC_MODIFY,
-		[CANCEL] = TWHEEL_IOC_CANCEL,
-	};
-	unsigned int i, cmd = ioctls[operation];
-
-	for (i = 0; i < n; i++) {
-		ops[i].opcode = 0;
-		if (ioctl(wheel, cmd, &ops[i]))
-			err(1, "ioctl");
-	}
-}
-
 static void check(unsigned int n)
 {
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		if (ops[i].result)
-			errx(1, "operation %d: %s", operation, strerror(-ops[i].result));
+		const struct twheel_op *op = op_at(i);
+
+		if (op->result)
+			errx(1, "operation %d: %s", operation, strerror(-op->result));
 		if (operation == ARM)
-			handle[subject[i]] = ops[i].id;
-		else if (ops[i].state != TWHEEL_STATE_PENDING)
+			handle[subject[i]] = op->id;
+		else if (op->state != TWHEEL_STATE_PENDING)
 			errx(1, "operation %d: not pending", operation);
 	}
 }
@@ -160,10 +192,21 @@ static unsigned int collect(void)
 
 static void check_collected(unsigned int n)
 {
+	uint64_t by = now();
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		note_expiry(events[i].user_data, events[i].expired);
+		note_expiry(events[i].user_data, by);
+	if (!interval || !n)
+		return;
+	/* They would go on, and the next time there are others */
+	op_size = size_of(CANCEL);
+	for (i = 0; i < n; i++)
+		set_op(i, (struct twheel_op){
+			.opcode = TWHEEL_OP_CANCEL,
+			.id = events[i].id,
+		});
+	submit(n);
 }
 
 int main(int argc, char **argv)
@@ -181,15 +224,30 @@ int main(int argc, char **argv)
 		.close = tw_close,
 	};
 
-	settled = argc < 2 || strcmp(argv[1], "memory");
 	if (argc > 1 && !strcmp(argv[1], "single")) {
+		in_a_call = 1;
 		argc--;
 		argv++;
-		twheel.batch = 1;
+	} else if (argc > 2 && !strcmp(argv[1], "batch")) {
+		in_a_call = strtoul(argv[2], NULL, 0);
+		if (!in_a_call || in_a_call > BATCH)
+			errx(2, "a batch has 1 to %d operations", BATCH);
+		argc -= 2;
+		argv += 2;
+	}
+	if (argc > 1 && !strcmp(argv[1], "periodic")) {
+		interval = PERIOD;
+		twheel.name = "twheel-periodic";
+		argc--;
+		argv++;
+	}
+	if (in_a_call < BATCH) {
+		twheel.batch = in_a_call;
 		twheel.whole = 100000;
-		twheel.submit = submit_single;
+		twheel.submit = submit_few;
 		twheel.rest = submit;
 		twheel.collect = NULL;
 	}
+	settled = argc < 2 || strcmp(argv[1], "memory");
 	return bench(&twheel, argc, argv);
 }

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <uapi/linux/twheel.h>
 
 #include "wheel.h"
 
@@ -32,22 +33,17 @@ static void prepare(struct timer *t)
 static inline void arm(struct timer *t)
 {
 	t->node.deadline = t->deadline;
-	tw_wheel_add_plain(&wheel, &t->node);
-	wheel.pending++;
+	tw_wheel_add(&wheel, &t->node);
 }
 
 static inline void modify(struct timer *t)
 {
-	if (!tw_wheel_mod_plain(&wheel, &t->node, t->deadline))
-		tw_wheel_mod(&wheel, &t->node, t->deadline, 0);
+	tw_wheel_mod(&wheel, &t->node, t->deadline, 0);
 }
 
 static inline void cancel(struct timer *t)
 {
-	if (tw_wheel_del_plain(&wheel, &t->node))
-		wheel.pending--;
-	else
-		tw_wheel_del(&wheel, &t->node);
+	tw_wheel_del(&wheel, &t->node);
 }
 
 static inline void arm_connection(struct timer *t)
@@ -103,7 +99,7 @@ static void open_peer(size_t n)
 {
 	struct tw_clock clock = { 0 };
 
-	tw_clock_set(&clock, 1, MS);
+	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, MS);
 	tw_wheel_init(&wheel, &clock, tw_clock_floor(&clock, now));
 	tw_wheel_set_slots(&wheel, slots);
 	create_timers(n);

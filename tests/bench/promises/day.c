@@ -144,7 +144,7 @@ static void expired(const struct twheel_event *event, __u64 step)
 		tally.twice++;
 		return;
 	}
-	if (event->expired < con->deadline || now() < con->deadline)
+	if (now() < con->deadline)
 		tally.early++;
 	tally.expiries++;
 	con->deadline = 0;

@@ -126,7 +126,8 @@ static inline int wheel_open_shared(__u64 tick, __u32 shared)
 	struct twheel_setup setup = {
 		.size = sizeof(setup),
 		.flags = shared ? TWHEEL_SETUP_SHARED : 0,
-		.clock = clock_id,
+		/* (The numbers of the clocks of a wheel begin there) */
+		.clock = TWHEEL_CLOCK_REALTIME + clock_id,
 		.shared = shared,
 		.tick = tick,
 	};
@@ -151,6 +152,30 @@ static inline struct twheel_stats wheel_stats(int wheel)
 	return stats;
 }
 
+/* What the module counts of how it works, of all wheels since it was loaded. */
+static inline __u64 counter(const char *name)
+{
+	static const char path[] = "/sys/kernel/debug/twheel/counters";
+	FILE *f = fopen(path, "r");
+	char line[128], is[64];
+	__u64 value;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%63s %llu", is, &value) == 2 && !strcmp(is, name)) {
+			fclose(f);
+			return value;
+		}
+	}
+	die("%s has no '%s'", path, name);
+}
+
+/* For counters that begin again: that of the longest run is the largest ever. */
+static inline void reload_module(void)
+{
+	if (system("modprobe -r twheel && modprobe twheel"))
+		die("can't reload the module");
+}
+
 /* Timers that are in a wheel, pending and ready. */
 static inline __u64 wheel_timers(int wheel)
 {
@@ -164,7 +189,6 @@ static inline __u64 wheel_timers(int wheel)
 static inline struct twheel_op op_arm(__u64 deadline, __u64 user_data)
 {
 	return (struct twheel_op){
-		.size = sizeof(struct twheel_op),
 		.opcode = TWHEEL_OP_ARM,
 		.flags = TWHEEL_ABS,
 		.deadline = deadline,
@@ -185,7 +209,6 @@ static inline struct twheel_op op_modify(__u64 id, __u64 deadline,
 static inline struct twheel_op op_cancel(__u64 id)
 {
 	return (struct twheel_op){
-		.size = sizeof(struct twheel_op),
 		.opcode = TWHEEL_OP_CANCEL,
 		.id = id,
 	};

@@ -105,7 +105,7 @@ int fuzz_one_input(const u8 *data, size_t size)
 	host_real = take_number(&in);
 	host_tai = take_number(&in);
 	tw_clock_init(&clock);
-	id = take_number(&in);
+	id = 0x100 ^ take_number(&in);
 	tick = take_number(&in) % (TWHEEL_TICK_MAX_NS + 1);
 	tick = max_t(u32, tick, TWHEEL_TICK_MIN_NS);
 	if (tw_clock_known(id))

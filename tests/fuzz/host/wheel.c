@@ -133,7 +133,6 @@ static struct pair_want take_want(struct input *in, s64 deadline)
 		.deadline = deadline,
 		.slack_shift = how & 4 ? take_choice(in, SPAN_BITS) : 0,
 		.periodic = how & 1,
-		.rare = how & 2,
 	};
 }
 

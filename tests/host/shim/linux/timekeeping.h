@@ -5,6 +5,9 @@
 
 #include <linux/ktime.h>
 
+/* As in time.h, which has a function clock() as well */
+#define CLOCK_MONOTONIC 1
+
 extern ktime_t host_monotonic, host_boottime, host_real, host_tai;
 
 static inline ktime_t ktime_get(void)
