@@ -7,10 +7,12 @@
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 
 #include "compat.h"
 #include "context.h"
 #include "debugfs.h"
+#include "turns.h"
 #include "user.h"
 #include "validate.h"
 
@@ -70,6 +72,7 @@ struct twheel *tw_create(void)
 	hrtimer_setup(&tw->timer, tw_timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_SOFT);
 	tw->timer_tick = TW_NEVER;
+	INIT_LIST_HEAD(&tw->turn);
 	tw->limit = READ_ONCE(tw_max_timers);
 	tw->unit = TWHEEL_EVENT_SIZE_FULL;
 
@@ -116,8 +119,10 @@ void tw_destroy(struct twheel *tw)
 {
 	spin_lock_bh(&tw->lock);
 	tw->closing = true;
+	tw_share_leave(tw);
 	spin_unlock_bh(&tw->lock);
 	hrtimer_cancel(&tw->timer);
+	wait_var_event(&tw->turns, !atomic_read(&tw->turns));
 	cancel_work_sync(&tw->work);
 
 	tw_debugfs_del(tw);

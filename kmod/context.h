@@ -5,6 +5,7 @@
 #ifndef TW_CONTEXT_H
 #define TW_CONTEXT_H
 
+#include <linux/atomic.h>
 #include <linux/eventfd.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
@@ -19,6 +20,7 @@
 #include "wheel.h"
 
 struct mem_cgroup;
+struct tw_share;
 struct tw_user;
 
 /**
@@ -46,6 +48,8 @@ struct tw_inner {
  * @wait: readers and pollers
  * @work: goes on with work over the budget
  * @timer: set for the next tick at which there is something to do
+ * @turn: entry in the queue of @waits_for, guarded by its lock
+ * @turns: turns that it has got from a queue, and that are not over
  * @eventfd_lock: guards @eventfd
  * @eventfd: signalled when timers become ready, or NULL
  * @shared: shared timers, or NULL. Set once, under @lock, and released; guarded by
@@ -60,7 +64,7 @@ struct tw_inner {
  * @shared_nodes: nodes of shared timers in @wheel
  * @counted: in count mode, expiries taken from the wheel and not yet read
  * @fixed: the set-up can't be changed any more
- * @deferred: what is due was deferred, as the user's share of the time is used up; read
+ * @waits_for: what is due was deferred until there is time in this share, or NULL; read
  *	without @lock, too
  * @closing: the timer and the worker must not be started any more
  * @stats: counters
@@ -75,6 +79,8 @@ struct twheel {
 	wait_queue_head_t wait;
 	struct work_struct work;
 	struct hrtimer timer;
+	struct list_head turn;
+	atomic_t turns;
 
 	spinlock_t eventfd_lock;	/* guards the next field */
 	struct eventfd_ctx *eventfd;
@@ -91,8 +97,8 @@ struct twheel {
 	u32 shared_nodes;
 	u64 counted;
 	bool fixed;
-	bool deferred;
 	bool closing;
+	struct tw_share *waits_for;
 	struct twheel_stats stats;
 	struct tw_inner inner;
 #ifdef TW_CHECK
@@ -150,6 +156,7 @@ extern unsigned int tw_budget;
 extern struct workqueue_struct *tw_workqueue;
 extern struct workqueue_struct *tw_shared_workqueue;
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer);
+enum hrtimer_restart tw_turns_fn(struct hrtimer *timer);
 void tw_work_fn(struct work_struct *work);
 void tw_catch_up(struct twheel *tw);
 bool tw_assist(struct twheel *tw);

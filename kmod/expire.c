@@ -8,10 +8,12 @@
 #include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/wait_bit.h>
 
 #include "compat.h"
 #include "context.h"
 #include "trace.h"
+#include "turns.h"
 #include "user.h"
 
 /* Nodes and slots that one run touches, see main.c. */
@@ -116,10 +118,9 @@ static bool tw_has_time(const struct twheel *tw, const struct tw_step *step)
 	return step->ahead && ahead > TW_AHEAD_NS * step->left;
 }
 
-/* Do what there is to do by now, within the budget. Returns what is left. */
-static enum tw_left tw_run(struct twheel *tw, bool *wake)
+/* Do what there is to do by now, @start, within the budget. Returns what is left. */
+static enum tw_left tw_run(struct twheel *tw, ktime_t start, bool *wake)
 {
-	ktime_t start = ktime_get();
 	u32 budget = READ_ONCE(tw_budget);
 	struct tw_step step = { .budget = budget };
 	bool more = true, dirty = false;
@@ -127,10 +128,11 @@ static enum tw_left tw_run(struct twheel *tw, bool *wake)
 	lockdep_assert_held(&tw->lock);
 	/*
 	 * Its callback may have come and found the lock taken, see tw_timer_fn(). Or it
-	 * is deferred, which is beside the point for who does this in his own time.
+	 * is deferred, and this is its turn, or done in somebody's own time.
 	 */
-	if (tw->deferred || !hrtimer_is_queued(&tw->timer))
+	if (tw->waits_for || !hrtimer_is_queued(&tw->timer))
 		tw->timer_tick = TW_NEVER;
+	tw_share_leave(tw);
 	step.stamp = tw_now(tw, &step.now);
 	if (tw->shared)
 		dirty = tw_run_shared(tw, &step, wake);
@@ -152,10 +154,8 @@ static enum tw_left tw_run(struct twheel *tw, bool *wake)
 	tw->inner.longest_run = max_t(u64, tw->inner.longest_run,
 				      ktime_to_ns(ktime_sub(ktime_get(), start)));
 	tw_check(tw, dirty ? TW_NEVER : max(tw->wheel.next, step.now + 1), 0);
-	if (!(more || dirty) || tw->closing) {
-		WRITE_ONCE(tw->deferred, false);
+	if (!(more || dirty) || tw->closing)
 		return TW_NOTHING_LEFT;
-	}
 	return !dirty && tw_has_time(tw, &step) ? TW_LEFT_FOR_LATER : TW_LEFT;
 }
 
@@ -169,18 +169,19 @@ static bool tw_set_back_meanwhile(const struct twheel *tw)
 	return tw_clock_now(&tw->wheel.clock) < hrtimer_get_expires(&tw->timer);
 }
 
-/* The user's wheels took all that they may just now: go on later, in this tick maybe. */
-static void tw_defer(struct twheel *tw)
+/* The user's wheels took all that they may just now: go on in turn with them. */
+static void tw_defer(struct twheel *tw, struct tw_share *share, ktime_t now)
 {
-	s64 tick, then = tw_now(tw, &tick) + tw_user_delay(tw->user);
-
 	lockdep_assert_held(&tw->lock);
 	tw->inner.deferred++;
 	if (tw->closing)
 		return;
-	WRITE_ONCE(tw->deferred, true);
-	tw->timer_tick = tick;
-	hrtimer_start(&tw->timer, then, HRTIMER_MODE_ABS_SOFT);
+	if (hrtimer_is_queued(&tw->timer))
+		hrtimer_try_to_cancel(&tw->timer);
+	/* Its turn comes before any tick. */
+	tw->timer_tick = S64_MIN;
+	tw_share_leave(tw);
+	tw_share_wait(share, tw, now);
 }
 
 /*
@@ -192,40 +193,87 @@ static void tw_queue_worker(struct twheel *tw)
 	queue_work(tw_shared_of(tw) ? tw_shared_workqueue : tw_workqueue, &tw->work);
 }
 
+/* What is over the budget is for the worker. */
+static void tw_hand_over(struct twheel *tw)
+{
+	lockdep_assert_held(&tw->lock);
+	tw->inner.deferred++;
+	tw_queue_worker(tw);
+}
+
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 {
 	struct twheel *tw = container_of(timer, struct twheel, timer);
+	struct tw_share *share = this_cpu_ptr(tw->user->shares);
 	ktime_t start = ktime_get();
-	bool more = true, wake = false;
+	bool wake = false;
 
 	/*
-	 * A program can have any number of threads that take it, one after the other.
-	 * (With PREEMPT_RT this waits as a thread, and has them hurry.)
+	 * A program can have any number of threads that take it, one after the other: then
+	 * all is left to the worker. (With PREEMPT_RT this waits as a thread, and has them
+	 * hurry: what there is to do starts then.)
 	 */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
 		spin_lock(&tw->lock);
+		start = ktime_get();
 	} else if (!spin_trylock(&tw->lock)) {
 		tw_queue_worker(tw);
 		return HRTIMER_NORESTART;
 	}
 	tw->timer_tick = TW_NEVER;
 	tw->stats.wakeups++;
-	if (!tw_set_back_meanwhile(tw)) {
-		if (tw_user_may_run(tw->user)) {
-			more = tw_run(tw, &wake) != TW_NOTHING_LEFT;
-		} else {
-			tw_defer(tw);
-			more = false;
-		}
-	}
-	if (more) {
-		tw->inner.deferred++;
-		tw_queue_worker(tw);
-	}
+	if (tw_set_back_meanwhile(tw))
+		tw_hand_over(tw);
+	else if (!tw_share_may_run(share, start))
+		tw_defer(tw, share, start);
+	else if (tw_run(tw, start, &wake) != TW_NOTHING_LEFT)
+		tw_hand_over(tw);
 	spin_unlock(&tw->lock);
 	if (wake)
 		tw_wake(tw);
-	tw_user_ran(tw->user, ktime_to_ns(ktime_sub(ktime_get(), start)));
+	tw_share_ran(share, ktime_to_ns(ktime_sub(ktime_get(), start)));
+	return HRTIMER_NORESTART;
+}
+
+/* A wheel that waited has its turn: one run. */
+static void tw_take_turn(struct twheel *tw, ktime_t *start)
+{
+	bool wake = false;
+
+	/* As in tw_timer_fn() */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		spin_lock(&tw->lock);
+		*start = ktime_get();
+	} else if (!spin_trylock(&tw->lock)) {
+		tw_queue_worker(tw);
+		return;
+	}
+	if (tw_run(tw, *start, &wake) != TW_NOTHING_LEFT)
+		tw_hand_over(tw);
+	spin_unlock(&tw->lock);
+	if (wake)
+		tw_wake(tw);
+}
+
+/* Only now may it be freed. */
+static void tw_turn_over(struct twheel *tw)
+{
+	if (atomic_dec_and_test(&tw->turns))
+		wake_up_var(&tw->turns);
+}
+
+enum hrtimer_restart tw_turns_fn(struct hrtimer *timer)
+{
+	struct tw_share *share = container_of(timer, struct tw_share, timer);
+	ktime_t now = ktime_get(), before = now;
+	struct twheel *tw;
+
+	while ((tw = tw_share_next(share, now, ktime_to_ns(ktime_sub(now, before))))) {
+		before = now;
+		tw_take_turn(tw, &before);
+		tw_turn_over(tw);
+		now = ktime_get();
+	}
 	return HRTIMER_NORESTART;
 }
 
@@ -235,7 +283,7 @@ static enum tw_left tw_run_once(struct twheel *tw)
 	bool wake = false;
 
 	spin_lock_bh(&tw->lock);
-	left = tw_run(tw, &wake);
+	left = tw_run(tw, ktime_get(), &wake);
 	spin_unlock_bh(&tw->lock);
 	if (wake)
 		tw_wake(tw);
@@ -254,22 +302,24 @@ static enum tw_left tw_work_once(struct twheel *tw)
 {
 	bool shared = tw_shared_of(tw);
 	enum tw_left left = TW_NOTHING_LEFT;
+	struct tw_share *share;
 	bool wake = false;
 	ktime_t start;
 
 	spin_lock_bh(&tw->lock);
+	share = this_cpu_ptr(tw->user->shares);
 	start = ktime_get();
-	if (!shared || tw_user_may_work(tw->user))
-		left = tw_run(tw, &wake);
+	if (!shared || tw_share_may_work(share, start))
+		left = tw_run(tw, start, &wake);
 	else
-		tw_defer(tw);
+		tw_defer(tw, share, start);
 	spin_unlock_bh(&tw->lock);
 	if (!shared)
 		start = ktime_get();
 	if (wake)
 		tw_wake(tw);
 	local_bh_disable();
-	tw_user_ran(tw->user, ktime_to_ns(ktime_sub(ktime_get(), start)));
+	tw_share_ran(share, ktime_to_ns(ktime_sub(ktime_get(), start)));
 	local_bh_enable();
 	cond_resched();
 	return left;
@@ -320,9 +370,23 @@ void tw_catch_up(struct twheel *tw)
  */
 bool tw_assist(struct twheel *tw)
 {
+	bool wake = false, more = false;
+	ktime_t now;
+
 	/* If it is deferred just now, that is as good as later. */
-	return data_race(READ_ONCE(tw->deferred)) &&
-	       tw_run_once(tw) != TW_NOTHING_LEFT;
+	if (!data_race(READ_ONCE(tw->waits_for)))
+		return false;
+	spin_lock_bh(&tw->lock);
+	now = ktime_get();
+	if (tw->waits_for)
+		more = tw_run(tw, now, &wake) != TW_NOTHING_LEFT;
+	if (more)
+		tw_defer(tw, this_cpu_ptr(tw->user->shares), now);
+	spin_unlock_bh(&tw->lock);
+	if (wake)
+		tw_wake(tw);
+	cond_resched();
+	return more;
 }
 
 /**

@@ -6,8 +6,10 @@
 #ifndef TW_USER_H
 #define TW_USER_H
 
+#include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/gfp.h>
+#include <linux/rbtree.h>
 #include <linux/types.h>
 
 /* A program at the limit of its cgroup shall get an error, not be killed. */
@@ -16,7 +18,23 @@
 /* What a timer takes, in bytes: the unit of the limit of a user */
 #define TW_TIMER_BYTES 40
 
-struct tw_user;
+struct tw_share;
+
+/**
+ * struct tw_user - a user who has wheels open
+ * @uid: the user, in the initial user namespace
+ * @node: entry in the tree of all users, guarded by its lock
+ * @wheels: open wheels, guarded by that lock, too
+ * @bytes: memory of these wheels
+ * @shares: of each processor
+ */
+struct tw_user {
+	uid_t uid;
+	unsigned int wheels;
+	struct rb_node node;
+	atomic64_t bytes;
+	struct tw_share __percpu *shares;
+};
 
 /*
  * main.c: limits. They can be set at any time, without a lock, so each is read once
@@ -35,9 +53,5 @@ void tw_user_uncharge(struct tw_user *user, u64 bytes);
 bool tw_may_exceed_limits(void);
 unsigned int tw_user_default_limit(void);
 u64 tw_user_held(const struct tw_user *user);
-bool tw_user_may_run(struct tw_user *user);
-bool tw_user_may_work(struct tw_user *user);
-u64 tw_user_delay(struct tw_user *user);
-void tw_user_ran(struct tw_user *user, u64 ns);
 
 #endif /* TW_USER_H */

@@ -12,12 +12,13 @@
 #include "context.h"
 /* (User-mode Linux has a user.h of its own.) */
 #include "kmod/user.h"
+#include "turns.h"
 
-/* For so long a wheel is deferred whose user has few of them, in ns */
-#define DELAY BIT(18)
+/* A window in which a processor is shared out, in ns */
+#define WINDOW BIT(18)
 
 /* The share of a user in that */
-#define SHARE (DELAY / 8)
+#define SHARE (WINDOW / 8)
 
 /* What a node has to have until it is due, so that there is time, in ns */
 #define AHEAD 20000
@@ -73,33 +74,55 @@ static void sleep_until(s64 ns)
 	usleep_range(us, us + 1);
 }
 
+static struct tw_share *share_of(struct twheel *tw)
+{
+	return this_cpu_ptr(tw->user->shares);
+}
+
+/* Wait for a time in the first half of a window. */
+static void spin_until(s64 ns)
+{
+	while (ktime_get_ns() < ns || ktime_get_ns() % WINDOW > WINDOW / 2)
+		udelay(5);
+}
+
+/* The user has taken so many shares, and owes nothing else. */
+static void take_shares(struct twheel *tw, unsigned int shares)
+{
+	tw_share_may_run(share_of(tw), ktime_get());
+	tw_share_ran(share_of(tw), shares * SHARE);
+}
+
+/* When is the first window in which this wheel's user has something left? */
+static s64 window_after(s64 ns, unsigned int shares)
+{
+	return (ns / WINDOW + shares) * WINDOW;
+}
+
 /* A timer comes when its user has taken so many shares of the time. */
 static void expect_deferred(struct kunit *test, unsigned int shares)
 {
 	struct twheel *tw = wheel_of(test, NSEC_PER_SEC);
-	s64 delay = shares * DELAY;
 	s64 due = (ktime_get_ns() / NSEC_PER_SEC + 2) * NSEC_PER_SEC;
-	s64 before, after, until;
+	s64 before, until;
 
 	arm(test, tw, 1, due);
 	sleep_until(due - NSEC_PER_MSEC);
 	/* Its timer comes, but can't run before the share of this window is used up. */
 	local_bh_disable();
-	while (ktime_get_ns() < due || ktime_get_ns() % DELAY > DELAY / 2)
-		udelay(5);
-	tw_user_may_run(tw->user);
-	tw_user_ran(tw->user, shares * SHARE);
+	spin_until(due);
+	take_shares(tw, shares);
 	before = ktime_get_ns();
 	local_bh_enable();
-	after = ktime_get_ns();
-	until = hrtimer_get_expires_ns(&tw->timer);
+	until = hrtimer_get_expires_ns(&share_of(tw)->timer);
 
 	KUNIT_EXPECT_EQ(test, tw->inner.deferred, 1);
 	KUNIT_EXPECT_EQ(test, tw->stats.expired, 0);
-	KUNIT_EXPECT_GE(test, until, before + delay);
-	KUNIT_EXPECT_LE(test, until, after + delay);
-	sleep_until(after + delay + DELAY);
+	KUNIT_EXPECT_PTR_EQ(test, tw->waits_for, share_of(tw));
+	KUNIT_EXPECT_EQ(test, until, window_after(before, shares));
+	sleep_until(until + WINDOW);
 	KUNIT_EXPECT_EQ(test, tw->stats.expired, 1);
+	KUNIT_EXPECT_NULL(test, tw->waits_for);
 }
 
 /* What is over its user's share does not wait for the next tick, be it ever so long. */
@@ -117,16 +140,98 @@ static void deferred_until_shares_are_paid_off(struct kunit *test)
 /* A worker may take eight shares, the timer one; both are the user's. */
 static void worker_may_take_eight_shares(struct kunit *test)
 {
-	struct tw_user *user = wheel_of(test, NSEC_PER_SEC)->user;
+	struct tw_share *share = share_of(wheel_of(test, NSEC_PER_SEC));
 
 	local_bh_disable();
-	KUNIT_EXPECT_TRUE(test, tw_user_may_run(user));
-	tw_user_ran(user, SHARE);
-	KUNIT_EXPECT_FALSE(test, tw_user_may_run(user));
-	KUNIT_EXPECT_TRUE(test, tw_user_may_work(user));
-	tw_user_ran(user, 7 * SHARE);
-	KUNIT_EXPECT_FALSE(test, tw_user_may_work(user));
+	KUNIT_EXPECT_TRUE(test, tw_share_may_run(share, ktime_get()));
+	tw_share_ran(share, SHARE);
+	KUNIT_EXPECT_FALSE(test, tw_share_may_run(share, ktime_get()));
+	KUNIT_EXPECT_TRUE(test, tw_share_may_work(share, ktime_get()));
+	tw_share_ran(share, 7 * SHARE);
+	KUNIT_EXPECT_FALSE(test, tw_share_may_work(share, ktime_get()));
 	local_bh_enable();
+}
+
+/* Wheels of one user, of which each has one timer, all due at the same time */
+#define WHEELS 3
+
+static void have_all_wait(struct kunit *test, struct twheel **tw)
+{
+	s64 due = (ktime_get_ns() / NSEC_PER_SEC + 2) * NSEC_PER_SEC;
+	unsigned int i;
+
+	for (i = 0; i < WHEELS; i++) {
+		tw[i] = wheel_of(test, NSEC_PER_SEC);
+		test->priv = NULL;
+		arm(test, tw[i], 1, due);
+	}
+	sleep_until(due - NSEC_PER_MSEC);
+	local_bh_disable();
+	spin_until(due);
+	take_shares(tw[0], 4);
+	local_bh_enable();
+	for (i = 0; i < WHEELS; i++)
+		KUNIT_EXPECT_PTR_EQ(test, tw[i]->waits_for, share_of(tw[0]));
+}
+
+static void end_all(struct twheel **tw)
+{
+	unsigned int i;
+
+	for (i = 0; i < WHEELS; i++)
+		if (tw[i])
+			tw_destroy(tw[i]);
+}
+
+/* As @i is the next in turn, it waits no more. */
+static void expect_turn(struct kunit *test, struct twheel *tw)
+{
+	struct tw_share *share = share_of(tw);
+	ktime_t later = ktime_add_ns(ktime_get(), 4 * WINDOW);
+
+	KUNIT_EXPECT_PTR_EQ(test, tw_share_next(share, later, SHARE / 4), tw);
+	KUNIT_EXPECT_EQ(test, atomic_read(&tw->turns), 1);
+	atomic_dec(&tw->turns);
+}
+
+/* Who waits has its turn in the order in which they came, until the share is used up. */
+static void turns_come_in_order(struct kunit *test)
+{
+	struct twheel *tw[WHEELS];
+	struct tw_share *share;
+	unsigned int i;
+	ktime_t later;
+
+	have_all_wait(test, tw);
+	share = share_of(tw[0]);
+	local_bh_disable();
+	KUNIT_EXPECT_NULL(test, tw_share_next(share, ktime_get(), 0));
+	/* There is time again, but others were there before. */
+	later = ktime_add_ns(ktime_get(), 4 * WINDOW);
+	KUNIT_EXPECT_FALSE(test, tw_share_may_run(share, later));
+	for (i = 0; i < WHEELS; i++)
+		expect_turn(test, tw[i]);
+	KUNIT_EXPECT_NULL(test, tw_share_next(share, ktime_get(), 0));
+	local_bh_enable();
+	end_all(tw);
+}
+
+/* Who wants to know does what was deferred; and one that is closed waits no more. */
+static void who_leaves_has_no_turn(struct kunit *test)
+{
+	struct twheel *tw[WHEELS];
+
+	have_all_wait(test, tw);
+	KUNIT_EXPECT_FALSE(test, tw_assist(tw[0]));
+	KUNIT_EXPECT_EQ(test, tw[0]->stats.expired, 1);
+	KUNIT_EXPECT_NULL(test, tw[0]->waits_for);
+	tw_destroy(tw[1]);
+	tw[1] = NULL;
+	local_bh_disable();
+	expect_turn(test, tw[2]);
+	KUNIT_EXPECT_NULL(test, tw_share_next(share_of(tw[0]), ktime_get(), 0));
+	local_bh_enable();
+	end_all(tw);
 }
 
 /*
@@ -178,6 +283,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(deferred_by_less_than_a_tick),
 	KUNIT_CASE(deferred_until_shares_are_paid_off),
 	KUNIT_CASE(worker_may_take_eight_shares),
+	KUNIT_CASE(turns_come_in_order),
+	KUNIT_CASE(who_leaves_has_no_turn),
 	KUNIT_CASE(large_slot_leaves_no_time),
 	{}
 };

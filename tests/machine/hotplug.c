@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A processor is taken away and given back, again and again: while the wheel's
- * hrtimer is on it, and while threads on both arm, cancel and read.
+ * hrtimer is on it, while wheels wait for their turn there, and while threads on both
+ * arm, cancel and read.
  *
  * most seconds: 300
  */
@@ -110,6 +111,78 @@ static void go_with_timer(void)
 	CHECK(moved, "it was never tried");
 	tap_diag("the hrtimer moved to another processor %u times in %u rounds",
 		 moved, i);
+}
+
+/* So many wheels that they have to wait for their turns */
+#define MANY 900
+
+static int many[MANY];
+
+static void open_many(__u64 due)
+{
+	int i;
+
+	for (i = 0; i < MANY; i++) {
+		many[i] = wheel_new(TWHEEL_CLOCK_MONOTONIC, MSEC);
+		arm(many[i], TWHEEL_ABS, due, i);
+	}
+}
+
+/* How many of those that are due wait: this asks without doing their work */
+static unsigned int still_deferred(void)
+{
+	unsigned int n = 0;
+	int i;
+
+	for (i = 0; i < MANY; i++)
+		n += !!wheel_info(many[i]).pending;
+	return n;
+}
+
+static void close_many(void)
+{
+	int i;
+
+	if (!WAIT_FOR(!still_deferred()))
+		CHECK_EQ(still_deferred(), 0, "they have no turn");
+	for (i = 0; i < MANY; i++) {
+		struct twheel_event ev;
+
+		CHECK(collect(many[i], &ev, 1) && ev.user_data == (__u64)i);
+		close(many[i]);
+	}
+}
+
+/*
+ * The processor begins to go so long before their timers are due. True when some still
+ * waited for their turn on it.
+ */
+static bool go_with_queue_once(__u64 lead)
+{
+	__u64 due = now(CLOCK_MONOTONIC) + SEC;
+	unsigned int waited;
+
+	pin_to_second();
+	open_many(due);
+	pin(0);
+	if (now(CLOCK_MONOTONIC) < due - lead)
+		sleep_ns(due - lead - now(CLOCK_MONOTONIC));
+	plug(false);
+	/* Two ticks after they were due */
+	waited = now(CLOCK_MONOTONIC) > due + 2 * MSEC ? still_deferred() : 0;
+	close_many();
+	plug(true);
+	return waited;
+}
+
+static void go_with_queue(void)
+{
+	unsigned int i, waited = 0;
+
+	for (i = 0; i < MOST_ROUNDS && waited < ROUNDS; i++)
+		waited += go_with_queue_once(i * 4 * MSEC);
+	CHECK(waited, "it was never tried");
+	tap_diag("wheels waited when it was gone %u times in %u rounds", waited, i);
 }
 
 /* A timer that one armer has at a time */
@@ -308,6 +381,7 @@ int main(void)
 		seconds = 60;
 	tap_start(280);
 	RUN(go_with_timer, "a processor goes that has the wheel's hrtimer");
+	RUN(go_with_queue, "a processor goes on which wheels wait for their turn");
 	RUN(work, "a processor goes and comes under load");
 	return tap_end();
 }

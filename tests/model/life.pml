@@ -5,7 +5,7 @@
  * which function of kmod/ it is.
  *
  * One process to each that may be at work on a wheel at the same time: the
- * hrtimer's callback, the worker, readers, a program that arms, changes and
+ * hrtimer's callback, the queue's that gives turns, the worker, readers, a program that arms, changes and
  * cancels, one that drains, and the last close. They take turns in all ways that
  * there are, but that what is done under one hold of tw->lock is one step: that
  * the lock can do this is for locks.pml to say, and what is looked at without it
@@ -62,6 +62,8 @@ byte now;
 bool enqueued, timer_running;
 byte expires;
 bool work_pending, work_running, work_cancelling;
+bool waiting, deferred;		/* in the queue; tw->waits_for */
+bool turn;			/* tw->turns */
 bool asleep[2];
 bool killed;
 
@@ -199,6 +201,10 @@ inline tw_run()
 {
 	atomic {
 		assert(lock == _pid && alive);
+		/* tw_share_leave() */
+		timer_tick = (deferred -> NEVER : timer_tick);
+		waiting = false;
+		deferred = false;
 		left = BUDGET;
 		wake = false;
 		do
@@ -250,6 +256,19 @@ end:	do
 		timer_tick = NEVER;
 		if
 		:: tw_run()
+		:: /* tw_defer() */
+		   more = false; wake = false;
+		   if
+#ifdef MUTANT_RUDE_DEFER_WHEN_CLOSING
+		   :: true ->
+#else
+		   :: !closing ->
+#endif
+			timer_tick = 0;
+			deferred = true;
+			waiting = true
+		   :: else
+		   fi
 #ifdef RUDE
 		:: /* tw_set_back_meanwhile() */
 		   more = true; wake = false
@@ -270,6 +289,41 @@ end:	do
 		wake = false
 	   };
 	   timer_running = false
+	od
+}
+
+/* The soft interrupt of a queue's hrtimer: tw_turns_fn() */
+proctype turns()
+{
+	byte left, until;
+	bool wake, more;
+
+end:	do
+	:: atomic {
+		/* tw_share_next() */
+		waiting -> waiting = false;
+		turn = true
+	   }
+	   atomic {
+		/* tw_take_turn() */
+		tw_lock();
+		tw_run();
+		if
+		:: more -> work_pending = !work_cancelling
+		:: !more
+		fi;
+		more = false;
+		tw_unlock();
+		if
+#ifndef MUTANT_TURN_WAKES_NOBODY
+		:: wake -> tw_wake()
+#endif
+		:: else
+		fi;
+		wake = false
+	   };
+	   /* tw_turn_over() */
+	   turn = false
 	od
 }
 
@@ -542,6 +596,9 @@ proctype release()
 	atomic {
 		tw_lock();
 		closing = true;
+#ifndef MUTANT_RUDE_WAITS_WHEN_CLOSED
+		waiting = false;
+#endif
 		tw_unlock()
 	}
 #endif
@@ -555,6 +612,9 @@ proctype release()
 	enqueued = enqueued && timer_running;
 #else
 	atomic { !timer_running -> enqueued = false };
+#endif
+#ifndef MUTANT_RUDE_TURN_NOT_AWAITED
+	!turn;
 #endif
 #ifndef MUTANT_RUDE_WORKER_FIRST
 	/* cancel_work_sync() */
@@ -578,6 +638,7 @@ init {
 	atomic {
 		run clock();
 		run timer();
+		run turns();
 		run worker();
 		run reader(0);
 #ifndef RUDE

@@ -5,7 +5,7 @@
  * task has switched them off. Beside each step stands which function of kmod/ it
  * is. What must hold: no deadlock, and two rules that keep it so:
  *
- *	tw_all_lock, then tw->lock
+ *	tw_all_lock, then tw->lock, then that of a share
  *	eventfd_lock and that of the queue: without tw->lock
  *
  * MUTANT_...: the model without one of the things that the code does for this.
@@ -17,7 +17,7 @@
 #define OTHER 3		/* a task on another processor */
 #define CLOSER 4	/* another */
 
-byte wheel_lock, eventfd_lock, queue_lock, all_lock;
+byte wheel_lock, share_lock, eventfd_lock, queue_lock, all_lock;
 byte bh_off;		/* soft interrupts are off on the first processor */
 bool in_softirq;
 
@@ -60,7 +60,15 @@ inline tw_wake()
 #endif
 }
 
-/* tw_begin() to tw_end(), tw_take_events(), tw_set_eventfd() */
+/* tw_share_wait(), tw_share_leave() */
+inline share()
+{
+	assert(wheel_lock == me);
+	take(share_lock);
+	release(share_lock)
+}
+
+/* tw_begin() to tw_end(), tw_take_events(), tw_set_eventfd(), tw_assist() */
 active proctype task() provided (!in_softirq)
 {
 	byte me = TASK, n;
@@ -73,6 +81,7 @@ active proctype task() provided (!in_softirq)
 		release(wheel_lock);
 #else
 		take_bh(wheel_lock);
+		share();
 #ifdef MUTANT_WAKE_UNDER_LOCK
 		tw_wake();
 #endif
@@ -83,7 +92,7 @@ active proctype task() provided (!in_softirq)
 	od
 }
 
-/* tw_timer_fn() */
+/* tw_timer_fn(), tw_turns_fn() */
 active proctype softirq()
 {
 	byte me = SOFTIRQ, n;
@@ -91,7 +100,16 @@ active proctype softirq()
 	do
 	:: n < 2 ->
 		atomic { !bh_off -> in_softirq = true; n++ };
+		/* tw_share_next() */
+		take(share_lock);
+#ifndef MUTANT_TURN_UNDER_LOCK
+		release(share_lock);
+#endif
 		take(wheel_lock);
+#ifdef MUTANT_TURN_UNDER_LOCK
+		release(share_lock);
+#endif
+		share();
 		release(wheel_lock);
 		tw_wake();
 		in_softirq = false
@@ -123,6 +141,7 @@ active proctype closer()
 	byte me = CLOSER;
 
 	take(wheel_lock);
+	share();
 #ifndef MUTANT_COUNTERS_UNDER_LOCK
 	release(wheel_lock);
 #endif

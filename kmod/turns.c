@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * For how long the wheels of a user may keep each processor, and those that wait for
+ * their turn on it. See turns.h.
+ */
+#include <linux/atomic.h>
+#include <linux/cpumask.h>
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+
+#include "compat.h"
+#include "context.h"
+#include "turns.h"
+#include "user.h"
+
+/*
+ * A processor's time is shared out in windows of 2^this ns. They are short, so that the
+ * kernel does not find soft interrupts that never end, and leaves them to a thread.
+ */
+#define TW_WINDOW_SHIFT 18
+
+/* Most of a window that the wheels of one user may keep a processor */
+#define TW_SHARE_NS ((1UL << TW_WINDOW_SHIFT) / 8)
+
+/*
+ * A worker may take the shares of so many windows at once: to come back in each window
+ * would cost as much again, which nobody counts.
+ */
+#define TW_WORKER_NS (8 * TW_SHARE_NS)
+
+/*
+ * Whatever takes longer was interrupted by others: by the host of a virtual machine, say.
+ * (With a hundred thousand to be woken it comes near to this.)
+ */
+#define TW_RAN_MOST_NS (10 * NSEC_PER_MSEC)
+
+/**
+ * tw_shares_create() - a share of each processor, for a new user
+ *
+ * Context: may sleep.
+ * Return: the shares, or NULL.
+ */
+struct tw_share __percpu *tw_shares_create(void)
+{
+	struct tw_share __percpu *shares;
+	int cpu;
+
+	shares = alloc_percpu_gfp(struct tw_share, TW_GFP);
+	if (!shares)
+		return NULL;
+	for_each_possible_cpu(cpu) {
+		struct tw_share *share = per_cpu_ptr(shares, cpu);
+
+		spin_lock_init(&share->lock);
+		INIT_LIST_HEAD(&share->waiting);
+		hrtimer_setup(&share->timer, tw_turns_fn, CLOCK_MONOTONIC,
+			      HRTIMER_MODE_ABS_PINNED_SOFT);
+	}
+	return shares;
+}
+
+/**
+ * tw_shares_destroy() - the user has no wheels any more
+ * @shares: the shares, in which none waits
+ *
+ * Context: may sleep.
+ */
+void tw_shares_destroy(struct tw_share __percpu *shares)
+{
+	int cpu;
+
+	/* A timer may be set for wheels that did not wait for it. */
+	for_each_possible_cpu(cpu)
+		hrtimer_cancel(&per_cpu_ptr(shares, cpu)->timer);
+	free_percpu(shares);
+}
+
+/* For how long wheels kept the processor, beyond what is paid off by now */
+static u64 tw_share_owes(struct tw_share *share, ktime_t now)
+{
+	u64 window = now >> TW_WINDOW_SHIFT;
+
+	lockdep_assert_held(&share->lock);
+	/* Who took the time before others may have got the lock after them. */
+	if (window > share->window) {
+		share->ns -= min(share->ns, (window - share->window) * TW_SHARE_NS);
+		share->window = window;
+	}
+	return share->ns;
+}
+
+static void tw_share_add(struct tw_share *share, u64 ns)
+{
+	lockdep_assert_held(&share->lock);
+	share->ns += min_t(u64, ns, TW_RAN_MOST_NS);
+}
+
+/**
+ * tw_share_may_run() - may the timer of a wheel do what there is to do?
+ * @share: of the processor that it would keep
+ * @now: by ktime_get()
+ *
+ * However little each wheel has to do, a user can have so many of them that all
+ * together would keep a processor busy. What was taken beyond the share of one window
+ * is paid off in the next ones.
+ *
+ * Context: bottom halves are off.
+ * Return: false when the share is used up, or others wait.
+ */
+bool tw_share_may_run(struct tw_share *share, ktime_t now)
+{
+	bool may;
+
+	spin_lock(&share->lock);
+	may = tw_share_owes(share, now) < TW_SHARE_NS && list_empty(&share->waiting);
+	spin_unlock(&share->lock);
+	return may;
+}
+
+/**
+ * tw_share_may_work() - may a worker do what there is to do?
+ * @share: of the processor that it would keep
+ * @now: by ktime_get()
+ *
+ * Context: bottom halves are off.
+ * Return: false when the share is used up.
+ */
+bool tw_share_may_work(struct tw_share *share, ktime_t now)
+{
+	bool may;
+
+	spin_lock(&share->lock);
+	may = tw_share_owes(share, now) < TW_WORKER_NS;
+	spin_unlock(&share->lock);
+	return may;
+}
+
+/**
+ * tw_share_ran() - the kernel has turned a wheel
+ * @share: of the processor that it kept
+ * @ns: for how long
+ *
+ * Context: bottom halves are off.
+ */
+void tw_share_ran(struct tw_share *share, u64 ns)
+{
+	spin_lock(&share->lock);
+	tw_share_add(share, ns);
+	spin_unlock(&share->lock);
+}
+
+/* Come back in the first window that has a share left. */
+static void tw_share_start(struct tw_share *share, ktime_t now)
+{
+	u64 windows = max(1ULL, tw_share_owes(share, now) / TW_SHARE_NS);
+
+	hrtimer_start(&share->timer, (share->window + windows) << TW_WINDOW_SHIFT,
+		      HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+/**
+ * tw_share_wait() - have a wheel wait for its turn
+ * @share: of this processor
+ * @tw: the wheel, which waits nowhere
+ * @now: by ktime_get()
+ *
+ * Context: holds @tw->lock.
+ */
+void tw_share_wait(struct tw_share *share, struct twheel *tw, ktime_t now)
+{
+	lockdep_assert_held(&tw->lock);
+	spin_lock(&share->lock);
+	list_add_tail(&tw->turn, &share->waiting);
+	WRITE_ONCE(tw->waits_for, share);
+	/* If it is about to come, it has yet to look who waits. */
+	if (!hrtimer_is_queued(&share->timer))
+		tw_share_start(share, now);
+	spin_unlock(&share->lock);
+}
+
+/**
+ * tw_share_leave() - a wheel needs no turn, or has it
+ * @tw: the wheel
+ *
+ * Context: holds @tw->lock.
+ */
+void tw_share_leave(struct twheel *tw)
+{
+	struct tw_share *share = tw->waits_for;
+
+	lockdep_assert_held(&tw->lock);
+	if (!share)
+		return;
+	spin_lock(&share->lock);
+	list_del_init(&tw->turn);
+	spin_unlock(&share->lock);
+	WRITE_ONCE(tw->waits_for, NULL);
+}
+
+/**
+ * tw_share_next() - whose turn is it?
+ * @share: the share
+ * @now: by ktime_get()
+ * @ran: for how long the wheel before ran
+ *
+ * The wheel stays until its turn is over, see tw_turn_over(), although its lock is not
+ * held.
+ *
+ * Context: soft interrupt.
+ * Return: the wheel that waits for longest, or NULL if none waits, or the share is used
+ * up: then the timer comes again.
+ */
+struct twheel *tw_share_next(struct tw_share *share, ktime_t now, u64 ran)
+{
+	struct twheel *tw = NULL;
+
+	spin_lock(&share->lock);
+	tw_share_add(share, ran);
+	if (list_empty(&share->waiting))
+		goto out;
+	if (tw_share_owes(share, now) >= TW_SHARE_NS) {
+		tw_share_start(share, now);
+		goto out;
+	}
+	tw = list_first_entry(&share->waiting, struct twheel, turn);
+	list_del_init(&tw->turn);
+	atomic_inc(&tw->turns);
+out:
+	spin_unlock(&share->lock);
+	return tw;
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Many wheels of one user: together they want less of a processor than the user may have,
+ * and none of them is late for long; or all want it at the same moment, which is more than
+ * he may have for a while, and each has its turn as soon as there is time for it.
+ *
+ * For a guest in which one instruction takes 1 ns (scripts/vm -i).
+ * module parameters: max_user_timers=33554432
+ */
+#include "cgroup.h"
+
+#include <sys/epoll.h>
+#include <sys/resource.h>
+
+#define ALICE 1000
+#define WHEELS 4000
+
+static int wheels[WHEELS];
+
+static void allow_descriptors(void)
+{
+	struct rlimit limit = { WHEELS + 100, WHEELS + 100 };
+
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		tap_bail("RLIMIT_NOFILE: %s", strerror(errno));
+}
+
+static void open_wheels(int nr)
+{
+	int i;
+
+	for (i = 0; i < nr; i++)
+		wheels[i] = wheel_new(TWHEEL_CLOCK_MONOTONIC, 0);
+}
+
+static void close_wheels(int nr)
+{
+	int i;
+
+	for (i = 0; i < nr; i++)
+		close(wheels[i]);
+}
+
+/* ---- a thousand timers in each of a thousand, at any time ---- */
+
+#define BUSY 1000
+#define TIMERS 1000
+#define SPREAD (23 * SEC)
+#define LATEST (5 * MSEC)
+
+static void arm_spread(__u64 from)
+{
+	static struct twheel_op ops[TIMERS];
+	__u64 seed = 7;
+	int i, k;
+
+	for (i = 0; i < BUSY; i++) {
+		for (k = 0; k < TIMERS; k++)
+			ops[k] = op_arm(TWHEEL_ABS, from + random_next(&seed) % SPREAD, k);
+		submit_all(wheels[i], ops, TIMERS);
+	}
+}
+
+static __u64 idle_time(void)
+{
+	char text[64];
+	double idle;
+
+	read_text("/proc/uptime", text, sizeof(text));
+	if (sscanf(text, "%*f %lf", &idle) != 1)
+		tap_bail("/proc/uptime: %s", text);
+	return idle * SEC;
+}
+
+/* The part of the time that the processor has something to do */
+static double load_from(__u64 start)
+{
+	__u64 idle, time;
+
+	sleep_ns(start - now(CLOCK_MONOTONIC));
+	start = now(CLOCK_MONOTONIC);
+	idle = idle_time();
+	sleep_ns(SPREAD);
+	time = now(CLOCK_MONOTONIC) - start;
+	return 1 - (double)(idle_time() - idle) / time;
+}
+
+static void check_wheels(int nr, __u64 timers, double load)
+{
+	__u64 expired = 0, latest = 0;
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		struct twheel_stats stats = wheel_stats(wheels[i]);
+
+		expired += stats.expired;
+		if (stats.max_lateness > latest)
+			latest = stats.max_lateness;
+	}
+	tap_diag("%s: load %.1f %%, latest %llu us", tap_name, 100 * load,
+		 latest / USEC);
+	CHECK_EQ(expired, timers);
+	CHECK(latest <= LATEST, "%llu us", latest / USEC);
+}
+
+static void spread_child(void)
+{
+	__u64 from;
+	double load;
+
+	become(ALICE);
+	open_wheels(BUSY);
+	from = now(CLOCK_MONOTONIC) + 2 * SEC;
+	arm_spread(from);
+	load = load_from(from);
+	sleep_ns(100 * MSEC);
+	check_wheels(BUSY, BUSY * TIMERS, load);
+	CHECK(load > .08 && load < .12, "this was to be a load of 10 %%");
+	close_wheels(BUSY);
+}
+
+static void test_spread(void)
+{
+	tap_join(tap_fork(spread_child));
+}
+
+/* ---- one timer in each of very many, all due together ---- */
+
+#define EVENTS 64
+
+/* All together want so much time, and may have an eighth of a processor. */
+#define TOGETHER (250 * MSEC)
+
+static __u64 wait_for_all(int ep, __u64 due)
+{
+	struct epoll_event events[EVENTS];
+	struct twheel_event event;
+	int left = WHEELS, i, n;
+
+	while (left) {
+		n = epoll_wait(ep, events, EVENTS, PATIENCE_MS);
+		if (!CHECK(n > 0, "%d are not ready", left))
+			break;
+		for (i = 0; i < n; i++)
+			left -= read_events(wheels[events[i].data.u32], &event, 1) == 1;
+	}
+	return now(CLOCK_MONOTONIC) - due;
+}
+
+static void together_child(void)
+{
+	int ep = epoll_create1(EPOLL_CLOEXEC), i;
+	__u64 due = now(CLOCK_MONOTONIC) + 2 * SEC, took;
+
+	become(ALICE);
+	open_wheels(WHEELS);
+	for (i = 0; i < WHEELS; i++) {
+		struct epoll_event event = { EPOLLIN, { .u32 = i } };
+
+		arm(wheels[i], TWHEEL_ABS, due, i);
+		if (epoll_ctl(ep, EPOLL_CTL_ADD, wheels[i], &event))
+			tap_bail("epoll_ctl: %s", strerror(errno));
+	}
+	took = wait_for_all(ep, due);
+	tap_diag("%s: the last is read after %llu us", tap_name, took / USEC);
+	CHECK(took <= TOGETHER, "%llu us", took / USEC);
+	close_wheels(WHEELS);
+}
+
+static void test_together(void)
+{
+	tap_join(tap_fork(together_child));
+}
+
+int main(void)
+{
+	tap_start(1000);
+	open_to_all();
+	allow_descriptors();
+	RUN(test_spread, "a thousand wheels of a thousand timers, at a load of 10 %");
+	RUN(test_together, "thousands of wheels with one timer, due together");
+	return tap_end();
+}

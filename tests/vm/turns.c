@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * More wheels of one user than he may have turned: while they wait for their turns, on
+ * two processors, they are closed, read, polled, armed anew and emptied by others. Of
+ * those that are left each has its turn.
+ *
+ * Environment: TIMES=N for N times as long.
+ */
+#include "util.h"
+
+#include <poll.h>
+#include <pthread.h>
+
+#define THREADS 4
+#define WHEELS 240
+#define TIMERS 50	/* of a wheel, each in a tick of its own */
+
+/* What becomes of a wheel before its turn: of each of these as many */
+enum fate { IS_LEFT, IS_CLOSED, IS_READ, IS_POLLED, IS_EMPTIED, IS_ARMED, FATES };
+
+/**
+ * struct job - what one thread does
+ * @nr: which it is
+ * @rounds: how often
+ * @lead: so long it takes to arm all, about
+ */
+struct job {
+	pthread_t thread;
+	unsigned int nr;
+	unsigned int rounds;
+	__u64 lead;
+};
+
+static void read_all(int fd, __u64 want)
+{
+	struct twheel_event ev[TIMERS + 1];
+
+	if (want)
+		CHECK_EQ(collect(fd, ev, want), want);
+	CHECK_EQ(read_events(fd, ev, 1), -EAGAIN);
+}
+
+static void meet_fate(int fd, enum fate fate)
+{
+	struct twheel_op ops[TIMERS];
+	long ret;
+
+	switch (fate) {
+	case IS_READ:
+		read_all(fd, TIMERS);
+		break;
+	case IS_POLLED:
+		readable(fd, 0);
+		read_all(fd, TIMERS);
+		break;
+	case IS_EMPTIED:
+		ret = drain(fd, ops, TIMERS);
+		if (CHECK(ret >= 0 && ret <= TIMERS, "drain gave %ld", ret))
+			read_all(fd, TIMERS - ret);
+		arm(fd, 0, USEC, TIMERS);
+		read_all(fd, 1);
+		break;
+	case IS_ARMED:
+		arm(fd, 0, 1, TIMERS);
+		read_all(fd, TIMERS + 1);
+		break;
+	default:
+		break;
+	}
+}
+
+static int open_wheel(__u64 due)
+{
+	int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC), k;
+	struct twheel_op ops[TIMERS];
+
+	for (k = 0; k < TIMERS; k++)
+		ops[k] = op_arm(TWHEEL_ABS, due + k * USEC, k);
+	submit_all(fd, ops, TIMERS);
+	return fd;
+}
+
+static void play_round(struct job *job)
+{
+	__u64 due = now(CLOCK_MONOTONIC) + job->lead;
+	int fds[WHEELS], i;
+
+	for (i = 0; i < WHEELS; i++)
+		fds[i] = open_wheel(due);
+	if (now(CLOCK_MONOTONIC) > due && job->lead < SEC)
+		job->lead *= 2;
+	while (now(CLOCK_MONOTONIC) < due)
+		;
+	/* Those that come last in the queue first */
+	for (i = WHEELS - 1; i >= 0; i--) {
+		meet_fate(fds[i], i % FATES);
+		if (i % FATES == IS_CLOSED)
+			close(fds[i]);
+	}
+	for (i = 0; i < WHEELS; i += FATES)
+		CHECK(WAIT_FOR(wheel_info(fds[i]).ready == TIMERS), "it has no turn");
+	for (i = 0; i < WHEELS; i++)
+		if (i % FATES != IS_CLOSED)
+			close(fds[i]);
+}
+
+static void *play(void *arg)
+{
+	struct job *job = arg;
+	unsigned int i;
+
+	pin_to(job->nr % 2);
+	for (i = 0; i < job->rounds; i++)
+		play_round(job);
+	return NULL;
+}
+
+static void turns(void)
+{
+	const char *text = getenv("TIMES");
+	struct job jobs[THREADS] = {};
+	__u64 deferred = module_counter("deferred");
+	unsigned int i;
+
+	for (i = 0; i < THREADS; i++) {
+		jobs[i].nr = i;
+		jobs[i].lead = 50 * MSEC;
+		jobs[i].rounds = 20 * (text ? atoi(text) : 1);
+		pthread_create(&jobs[i].thread, NULL, play, &jobs[i]);
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(jobs[i].thread, NULL);
+	deferred = module_counter("deferred") - deferred;
+	CHECK(deferred, "none was deferred");
+	tap_diag("%llu times deferred, %u wheels", deferred,
+		 THREADS * jobs[0].rounds * WHEELS);
+}
+
+int main(void)
+{
+	tap_start(100);
+	RUN(turns, "who waits for its turn may be closed, read, polled, emptied, armed");
+	return tap_end();
+}
