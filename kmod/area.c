@@ -63,6 +63,29 @@ static size_t tw_area_lay_out(struct twheel_shared *head, u32 nr)
 	return PAGE_ALIGN(size);
 }
 
+static size_t tw_private_size(u32 nr)
+{
+	return TW_ENTRY_ALL_SLOTS * sizeof(struct tw_entry_slot) +
+	       ((size_t)tw_entries_blocks(nr) << TW_ENTRY_BLOCK_BITS) * sizeof(u32) +
+	       nr * sizeof(struct tw_timer);
+}
+
+static void tw_private_lay_out(struct tw_shared *shared, u32 nr)
+{
+	struct tw_entries *wheel = &shared->wheel;
+
+	/* Blocks are lines of the cache: slots are as long as some, and so are blocks. */
+	BUILD_BUG_ON(TW_ENTRY_ALL_SLOTS * sizeof(struct tw_entry_slot) % TW_AREA_ALIGN);
+	BUILD_BUG_ON(TW_ENTRY_ALL_SLOTS > 1U << TW_ENTRY_SLOT_BITS);
+	BUILD_BUG_ON(TWHEEL_SHARED_MAX / TW_BLOCK_ENTRIES + TW_ENTRY_ALL_SLOTS >=
+		     1U << (32 - max(TW_ENTRY_SLOT_BITS, TW_ENTRY_BLOCK_BITS)));
+	wheel->slots = shared->private;
+	wheel->cells = (u32 *)&wheel->slots[TW_ENTRY_ALL_SLOTS];
+	wheel->timers = (struct tw_timer *)
+		&wheel->cells[(size_t)tw_entries_blocks(nr) << TW_ENTRY_BLOCK_BITS];
+	tw_entries_init(wheel);
+}
+
 /*
  * (What is said of __vmalloc(), that it does not support __GFP_RETRY_MAYFAIL, is because
  * it gets page tables without it: 4 KB for 2 MB. The memory itself is got with it, also
@@ -70,23 +93,20 @@ static size_t tw_area_lay_out(struct twheel_shared *head, u32 nr)
  */
 static int tw_area_alloc(struct twheel *tw, struct tw_shared *shared, u32 nr)
 {
-	size_t blocks = array_size(DIV_ROUND_UP(nr, TW_BLOCK),
-				   sizeof(struct tw_block));
-	size_t positions = array_size(nr, sizeof(u32));
 	struct twheel_shared head;
 	u64 bytes;
 	u32 i;
 
 	shared->size = tw_area_lay_out(&head, nr);
-	bytes = shared->size + PAGE_ALIGN(blocks) + PAGE_ALIGN(positions);
+	bytes = shared->size + PAGE_ALIGN(tw_private_size(nr));
 	if (!tw_user_charge(tw->user, bytes))
 		return -ENOSPC;
 	shared->charged = bytes;
 	shared->area = __vmalloc(shared->size, TW_GFP | __GFP_ZERO);
-	shared->blocks = __vmalloc(blocks, TW_GFP | __GFP_ZERO);
-	shared->positions = __vmalloc(positions, TW_GFP | __GFP_ZERO);
-	if (!shared->area || !shared->blocks || !shared->positions)
+	shared->private = __vmalloc(tw_private_size(nr), TW_GFP);
+	if (!shared->area || !shared->private)
 		return -ENOMEM;
+	tw_private_lay_out(shared, nr);
 	*shared->area = head;
 	shared->words = (void *)shared->area + head.words;
 	shared->ring = (void *)shared->area + head.ring;
@@ -97,6 +117,8 @@ static int tw_area_alloc(struct twheel *tw, struct tw_shared *shared, u32 nr)
 	shared->scan.next = DIV_ROUND_UP(shared->nr_groups, 64);
 	for (i = 0; i < nr; i++) {
 		atomic64_set(&shared->words[i], TWHEEL_WORD_IDLE);
+		/* Where it will not be for long, so that it is not looked for there */
+		shared->wheel.timers[i] = (struct tw_timer){ .position = -1 };
 		if (!(i % PAGE_SIZE))
 			cond_resched();
 	}
@@ -146,8 +168,7 @@ void tw_shared_destroy(struct twheel *tw, struct tw_shared *shared)
 {
 	if (!shared)
 		return;
-	vfree(shared->positions);
-	vfree(shared->blocks);
+	vfree(shared->private);
 	vfree(shared->area);
 	tw_user_uncharge(tw->user, shared->charged);
 	kfree(shared);

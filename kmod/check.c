@@ -235,7 +235,7 @@ static bool tw_check_pending(const struct tw_wheel *wheel, const struct tw_slot 
 	s64 tick = tw_clock_expires(&wheel->clock, node->deadline,
 				    node->slack_shift);
 	/* What was late already came as early as could be. */
-	s64 due = max(tick, wheel->clk + node->remote);
+	s64 due = max(tick, wheel->clk);
 
 	return tw_so(tw_slot_at(wheel, node->slot) == slot) &&
 	       tw_so(!tw_is_ready(wheel, node)) &&

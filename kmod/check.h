@@ -9,6 +9,7 @@
 #ifndef TW_CHECK_H
 #define TW_CHECK_H
 
+#include "entries.h"
 #include "table.h"
 #include "wheel.h"
 
@@ -25,6 +26,7 @@
 
 bool tw_check_table(const struct tw_table *table);
 bool tw_check_wheel(const struct tw_wheel *wheel);
+bool tw_check_entries(const struct tw_entries *wheel, u32 nr);
 bool tw_check_levels(const struct tw_wheel *wheel);
 u32 tw_check_things(const struct tw_table *table, const struct tw_wheel *wheel);
 

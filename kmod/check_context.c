@@ -13,24 +13,7 @@
 struct tw_seen {
 	u32 timers;
 	u32 periods;
-	u32 remote;
 };
-
-static u32 tw_blocks(const struct tw_shared *shared)
-{
-	return DIV_ROUND_UP(shared->nr, TW_BLOCK);
-}
-
-/* A block of shared timers has its node in the wheel as long as some are known. */
-static bool tw_check_remote(const struct twheel *tw, const struct tw_node *node)
-{
-	const struct tw_block *block = container_of(node, struct tw_block, node);
-
-	return tw_so(tw->shared) &&
-	       tw_so(block >= tw->shared->blocks &&
-		     block < tw->shared->blocks + tw_blocks(tw->shared)) &&
-	       tw_so(block->known);
-}
 
 /* A timer has an id by which it is found, and its period has none. */
 static bool tw_check_timer(const struct twheel *tw, const struct tw_node *node)
@@ -47,12 +30,6 @@ static bool tw_check_nodes(const struct twheel *tw, const struct tw_slot *slot,
 	const struct tw_node *node;
 
 	list_for_each_entry(node, &slot->nodes, entry) {
-		if (node->remote) {
-			if (!tw_check_remote(tw, node))
-				return false;
-			seen->remote++;
-			continue;
-		}
 		if (!tw_check_timer(tw, node))
 			return false;
 		seen->timers++;
@@ -96,28 +73,15 @@ static bool tw_check_held(const struct twheel *tw)
 	for (i = 0; tw->wheel.slots && i < TW_SLOTS; i++)
 		if (!tw_check_nodes(tw, &tw->wheel.slots[i], &seen))
 			return false;
-	return tw_so(seen.remote == tw->shared_nodes) &&
-	       /* Else nodes are lost. */
-	       tw_so(seen.timers + seen.periods == memory.used) &&
+	/* Else nodes are lost. */
+	return tw_so(seen.timers + seen.periods == memory.used) &&
 	       tw_so(tw_user_held(tw->user) >= memory.bytes);
 }
 
 /* (What is in the area is the program's.) */
-static bool tw_check_shared(const struct twheel *tw)
+static bool tw_check_shared(const struct tw_shared *shared)
 {
-	const struct tw_shared *shared = tw->shared;
-	u32 nr, pending = 0, nodes = 0;
-
-	for (nr = 0; nr < tw_blocks(shared); nr++) {
-		u32 known = shared->blocks[nr].known;
-		u32 left = shared->nr - nr * TW_BLOCK;
-
-		if (!tw_so(left >= TW_BLOCK || !(known >> left)))
-			return false;
-		pending += hweight32(known);
-		nodes += !!known;
-	}
-	return tw_so(shared->pending == pending) && tw_so(tw->shared_nodes == nodes) &&
+	return tw_check_entries(&shared->wheel, shared->nr) &&
 	       tw_so(shared->ring_mask >= shared->nr - 1);
 }
 
@@ -150,12 +114,12 @@ void tw_check(struct twheel *tw, s64 next, u32 room)
 
 	lockdep_assert_held(&tw->lock);
 	if (tw->shared)
-		things += tw->shared->nr / TW_BLOCK;
+		things += tw->shared->nr + TW_ENTRY_ALL_SLOTS;
 	if (!tw_check_limits(tw, room) || !tw_check_wakeup(tw, next) ||
 	    !tw_check_levels(&tw->wheel) ||
 	    !tw_check_due(&tw->check_saved, things))
 		return;
 	if (tw_check_table(&tw->table) && tw_check_wheel(&tw->wheel) &&
 	    tw_check_held(tw) && tw->shared)
-		tw_check_shared(tw);
+		tw_check_shared(tw->shared);
 }

@@ -194,24 +194,11 @@ static int tw_set_up(struct twheel *tw, const struct twheel_setup *setup,
 	slots = tw->wheel.slots;
 	tw_wheel_init(&tw->wheel, &clock,
 		      tw_clock_floor(&clock, tw_clock_now(&clock)));
-	tw->wheel.ask = shared ? tw_shared_ask : NULL;
 	if (slots)
 		tw_wheel_set_slots(&tw->wheel, slots);
 	/* Pairs with tw_shared_of(). */
 	smp_store_release(&tw->shared, shared);
 	return 0;
-}
-
-/* Returns shared timers or an error pointer. */
-static struct tw_shared *tw_make_shared(struct twheel *tw,
-					const struct twheel_setup *setup)
-{
-	/* The wheel has slots only with the first chunk, which nobody else asks for. */
-	int ret = tw_add_nodes(tw, 1);
-
-	if (ret)
-		return ERR_PTR(ret);
-	return tw_shared_create(tw, setup->shared, setup->tick ?: TICK_NSEC);
 }
 
 /**
@@ -234,7 +221,7 @@ int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
 	    (setup->limit > READ_ONCE(tw_max_timers) && !tw_may_exceed_limits()))
 		return -ENOSPC;
 	if (setup->shared) {
-		shared = tw_make_shared(tw, setup);
+		shared = tw_shared_create(tw, setup->shared, setup->tick ?: TICK_NSEC);
 		if (IS_ERR(shared))
 			return PTR_ERR(shared);
 	}
@@ -309,15 +296,14 @@ void tw_get_info(struct twheel *tw, struct twheel_info *info)
 	info->flags = tw->flags;
 	info->event_size = tw->unit;
 	info->limit = tw->limit;
-	info->pending = tw->wheel.pending;
+	info->pending = tw_pending(tw);
 	info->ready = tw->wheel.ready.count;
-	if (tw->wheel.pending) {
-		next = tw_clock_tick_ns(&tw->wheel.clock, tw->wheel.next);
+	if (info->pending) {
+		next = tw_clock_tick_ns(&tw->wheel.clock, tw_next(tw));
 		info->next_expiry = tw_clock_to_user(&tw->wheel.clock, next);
 	}
 	if (tw->shared) {
 		info->limit += tw->shared->nr;
-		info->pending += tw->shared->pending - tw->shared_nodes;
 		info->ready += tw_shared_ready(tw->shared);
 		info->shared = tw->shared->nr;
 		info->shared_size = tw->shared->size;

@@ -61,7 +61,6 @@ struct tw_inner {
  * @limit: most timers that it may hold, besides shared ones
  * @flags: TWHEEL_SETUP_*
  * @unit: bytes of an event, or in count mode of the count; read without @lock, too
- * @shared_nodes: nodes of shared timers in @wheel
  * @counted: in count mode, expiries taken from the wheel and not yet read
  * @fixed: the set-up can't be changed any more
  * @waits_for: what is due was deferred until there is time in this share, or NULL; read
@@ -94,7 +93,6 @@ struct twheel {
 	u32 limit;
 	u32 flags;
 	u32 unit;
-	u32 shared_nodes;
 	u64 counted;
 	bool fixed;
 	bool closing;
@@ -193,7 +191,19 @@ static inline bool tw_readable(const struct twheel *tw)
 /* Timers that a wheel holds, besides shared ones */
 static inline u32 tw_timers(const struct twheel *tw)
 {
-	return tw->wheel.pending + tw->wheel.ready.count - tw->shared_nodes;
+	return tw->wheel.pending + tw->wheel.ready.count;
+}
+
+/* Timers that are pending, as far as the kernel knows, with shared ones */
+static inline u32 tw_pending(const struct twheel *tw)
+{
+	return tw->wheel.pending + (tw->shared ? tw->shared->wheel.pending : 0);
+}
+
+/* The tick before which there is nothing to do, or TW_NEVER */
+static inline s64 tw_next(const struct twheel *tw)
+{
+	return tw->shared ? min(tw->wheel.next, tw_shared_next(tw)) : tw->wheel.next;
 }
 
 /* take.c: what a program takes out */

@@ -87,27 +87,6 @@ static void tw_count_expired(struct twheel *tw, const struct tw_step *step)
 }
 
 /*
- * Take up shared timers. Those that were due already are as good as in time. Returns
- * true if more are left.
- */
-static bool tw_run_shared(struct twheel *tw, struct tw_step *step, bool *wake)
-{
-	/* The other half of the budget is for those that expire. */
-	u32 rest = step->budget / 2;
-	bool more;
-
-	step->budget -= rest;
-	more = tw_shared_take_up(tw, step);
-	step->budget += rest;
-	if (step->expired) {
-		tw->stats.expired += step->expired;
-		tw->stats.lateness[0] += step->expired;
-		*wake = true;
-	}
-	return more;
-}
-
-/*
  * Is there time enough to do in small pieces what is left, all of it ahead of time?
  * Then programs go first.
  */
@@ -118,11 +97,46 @@ static bool tw_has_time(const struct twheel *tw, const struct tw_step *step)
 	return step->ahead && ahead > TW_AHEAD_NS * step->left;
 }
 
+static enum tw_left tw_left_of(const struct twheel *tw, const struct tw_step *step,
+			       bool more)
+{
+	if (!more)
+		return TW_NOTHING_LEFT;
+	return tw_has_time(tw, step) ? TW_LEFT_FOR_LATER : TW_LEFT;
+}
+
+/*
+ * Take up shared timers, and turn their wheel. Those that were due already when they were
+ * taken up are as good as in time.
+ */
+static enum tw_left tw_run_shared(struct twheel *tw, struct tw_step *step, bool *wake)
+{
+	/* What others have to do has its part of the budget, and so has each of these. */
+	u32 rest = tw->wheel.next <= step->now ? step->budget / 2 : 1;
+	u32 due = (step->budget - rest) / 2;
+	bool dirty, more = true;
+
+	step->budget -= rest + due;
+	dirty = tw_shared_take_up(tw, step);
+	step->budget += due;
+	tw->stats.expired += step->expired;
+	tw->stats.lateness[0] += step->expired;
+	while (more && step->budget) {
+		more = tw_shared_turn(tw, step);
+		if (step->expired)
+			tw_count_expired(tw, step);
+	}
+	step->budget += rest;
+	*wake = tw_shared_tell(tw->shared, false);
+	return dirty ? TW_LEFT : tw_left_of(tw, step, more);
+}
+
 /* Do what there is to do by now, @start, within the budget. Returns what is left. */
 static enum tw_left tw_run(struct twheel *tw, ktime_t start, bool *wake)
 {
 	u32 budget = READ_ONCE(tw_budget);
 	struct tw_step step = { .budget = budget };
+	enum tw_left left = TW_NOTHING_LEFT;
 	bool more = true, dirty = false;
 
 	lockdep_assert_held(&tw->lock);
@@ -135,7 +149,7 @@ static enum tw_left tw_run(struct twheel *tw, ktime_t start, bool *wake)
 	tw_share_leave(tw);
 	step.stamp = tw_now(tw, &step.now);
 	if (tw->shared)
-		dirty = tw_run_shared(tw, &step, wake);
+		left = tw_run_shared(tw, &step, wake);
 	while (more && step.budget) {
 		more = tw_wheel_step(&tw->wheel, &step);
 		if (step.expired) {
@@ -143,20 +157,22 @@ static enum tw_left tw_run(struct twheel *tw, ktime_t start, bool *wake)
 			*wake = true;
 		}
 	}
-	if (more || dirty || !tw->shared)
-		tw_program(tw, max(tw->wheel.next, step.now + 1));
+	left = max(left, tw_left_of(tw, &step, more));
+	/* Who assists may leave something dirty, which is not in any wheel yet. */
+	if (left != TW_NOTHING_LEFT || !tw->shared)
+		tw_program(tw, left == TW_LEFT ? step.now + 1 :
+						 max(tw_next(tw), step.now + 1));
 	else
 		dirty = !tw_shared_sleep(tw, step.now);
+	left = dirty ? TW_LEFT : left;
 
 	tw->inner.cascaded += step.moved;
 	tw->inner.largest_run = max_t(u64, tw->inner.largest_run,
 				      budget - step.budget);
 	tw->inner.longest_run = max_t(u64, tw->inner.longest_run,
 				      ktime_to_ns(ktime_sub(ktime_get(), start)));
-	tw_check(tw, dirty ? TW_NEVER : max(tw->wheel.next, step.now + 1), 0);
-	if (!(more || dirty) || tw->closing)
-		return TW_NOTHING_LEFT;
-	return !dirty && tw_has_time(tw, &step) ? TW_LEFT_FOR_LATER : TW_LEFT;
+	tw_check(tw, dirty ? TW_NEVER : max(tw_next(tw), step.now + 1), 0);
+	return tw->closing ? TW_NOTHING_LEFT : left;
 }
 
 /*
@@ -170,9 +186,10 @@ static bool tw_set_back_meanwhile(const struct twheel *tw)
 }
 
 /* The user's wheels took all that they may just now: go on in turn with them. */
-static void tw_defer(struct twheel *tw, struct tw_share *share, ktime_t now)
+static void tw_defer(struct twheel *tw, struct tw_share *share, ktime_t now, bool *wake)
 {
 	lockdep_assert_held(&tw->lock);
+	*wake |= tw->shared && tw_shared_tell(tw->shared, true);
 	tw->inner.deferred++;
 	if (tw->closing)
 		return;
@@ -225,7 +242,7 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	if (tw_set_back_meanwhile(tw))
 		tw_hand_over(tw);
 	else if (!tw_share_may_run(share, start))
-		tw_defer(tw, share, start);
+		tw_defer(tw, share, start, &wake);
 	else if (tw_run(tw, start, &wake) != TW_NOTHING_LEFT)
 		tw_hand_over(tw);
 	spin_unlock(&tw->lock);
@@ -312,7 +329,7 @@ static enum tw_left tw_work_once(struct twheel *tw)
 	if (!shared || tw_share_may_work(share, start))
 		left = tw_run(tw, start, &wake);
 	else
-		tw_defer(tw, share, start);
+		tw_defer(tw, share, start, &wake);
 	spin_unlock_bh(&tw->lock);
 	if (!shared)
 		start = ktime_get();
@@ -381,7 +398,7 @@ bool tw_assist(struct twheel *tw)
 	if (tw->waits_for)
 		more = tw_run(tw, now, &wake) != TW_NOTHING_LEFT;
 	if (more)
-		tw_defer(tw, this_cpu_ptr(tw->user->shares), now);
+		tw_defer(tw, this_cpu_ptr(tw->user->shares), now, &wake);
 	spin_unlock_bh(&tw->lock);
 	if (wake)
 		tw_wake(tw);

@@ -11,6 +11,7 @@
 #include <linux/atomic.h>
 #include <linux/bitops.h>
 #include <linux/nospec.h>
+#include <linux/prefetch.h>
 #include <linux/sched/signal.h>
 
 #include "context.h"
@@ -27,26 +28,23 @@
 /* When to try again after the ring was full, in ns */
 #define TW_FULL_NS NSEC_PER_SEC
 
-/*
- * Words in a row that are looked at together, as most of the time they are alike: all
- * pending, or all cancelled.
- */
-#define TW_ROW 8
-#define TW_ROW_BITS ((1U << TW_ROW) - 1)
+/* While a slot expires, readers are told of so many at least. */
+#define TW_TELL 4096
 
-/* No group of timers */
+/* No group of timers, and no timer */
 #define TW_NO_GROUP U32_MAX
+#define TW_NO_TIMER U32_MAX
 
 #define TW_WORD_STATES (TWHEEL_WORD_IDLE | TWHEEL_WORD_FIRED)
 
 /* The host's time at which a word that is armed expires: not early. */
-static s64 tw_word_deadline(const struct twheel *tw, u64 word)
+static noinline s64 tw_word_deadline(const struct tw_clock *clock, u64 word)
 {
 	u64 ns = word | TWHEEL_WORD_ARMED;
 
 	if (ns >= TWHEEL_WORD_NEVER)
 		return KTIME_MAX;
-	return max_t(s64, tw_clock_to_host(&tw->wheel.clock, ns), 1);
+	return max_t(s64, tw_clock_to_host(clock, ns), 1);
 }
 
 static bool tw_word_pending(u64 word)
@@ -97,69 +95,130 @@ static void tw_ring_look(struct tw_shared *shared)
 	smp_store_release(&shared->seen, head);
 }
 
-/* Is the entry that was put at @position for this timer still to be taken? */
-static bool tw_in_ring(const struct tw_shared *shared, u32 position, u32 nr)
-{
-	u32 head = READ_ONCE(shared->area->head);
+/**
+ * struct tw_look - what a look at timers takes and what came of it
+ * @shared: the timers
+ * @words: their words
+ * @clock: the clock of their deadlines
+ * @due: deadlines until then expire, in ns of the program's time
+ * @now: the tick of the host that it is now
+ * @head: of the ring, as it was once
+ * @tail: of the ring, with what expires
+ * @fired: timers that expired
+ * @armed: timers that were not known, and are armed
+ * @cancelled: timers that were known, and are cancelled
+ */
+struct tw_look {
+	struct tw_shared *shared;
+	atomic64_t *words;
+	const struct tw_clock *clock;
+	s64 due;
+	s64 now;
+	u32 head;
+	u32 tail;
+	u32 fired;
+	u32 armed;
+	u32 cancelled;
+};
 
-	return position - head < shared->tail - head &&
+/* Before the first timer is looked at. What expires is what is due at @due. */
+static void tw_look_begin(struct twheel *tw, struct tw_look *look, s64 tick, s64 due)
+{
+	struct tw_shared *shared = tw->shared;
+
+	lockdep_assert_held(&tw->lock);
+	*look = (struct tw_look){
+		.shared = shared,
+		.words = shared->words,
+		.clock = &tw->wheel.clock,
+		.due = tw_clock_to_user(&tw->wheel.clock, due),
+		.now = tick - tw->wheel.clock.shift,
+		/* Pairs with the program's, after it read the entry that is overwritten. */
+		.head = smp_load_acquire(&shared->area->head),
+		.tail = shared->tail,
+	};
+}
+
+/* After the last: programs see what expired. Returns how much that is. */
+static u32 tw_look_end(struct twheel *tw, struct tw_look *look)
+{
+	struct tw_shared *shared = look->shared;
+
+	tw->stats.armed += look->armed;
+	tw->stats.cancelled += look->cancelled;
+	shared->untold += look->fired;
+	if (look->tail != shared->tail) {
+		/* tw_shared_ready() looks at it without the lock. */
+		WRITE_ONCE(shared->tail, look->tail);
+		/* The entries are seen before they are counted. */
+		smp_store_release(&shared->area->tail, look->tail);
+	}
+	return look->fired;
+}
+
+static __always_inline bool tw_look_ring_full(struct tw_look *look)
+{
+	if (likely(look->tail - look->head <= look->shared->ring_mask))
+		return false;
+	/* As above */
+	look->head = smp_load_acquire(&look->shared->area->head);
+	return look->tail - look->head > look->shared->ring_mask;
+}
+
+/*
+ * Is the entry that was put at @position for this timer still to be taken?
+ *
+ * Who takes entries moves the head past them, and then changes their words. So after a
+ * word was changed here, either it has fired for him, or his change came before, and then
+ * the entry is seen to be taken.
+ */
+static noinline bool tw_look_in_ring(struct tw_look *look, u32 nr, u32 position)
+{
+	const struct tw_shared *shared = look->shared;
+
+	/* As above */
+	look->head = smp_load_acquire(&shared->area->head);
+	return position - look->head < look->tail - look->head &&
 	       READ_ONCE(shared->ring[position & shared->ring_mask]) == nr;
 }
 
-static bool tw_ring_full(const struct tw_shared *shared)
+/* The same at less cost: what is before an old head is before a new one. */
+static __always_inline bool tw_look_is_put(struct tw_look *look, u32 nr)
 {
-	/* Pairs with the program's, after it read the entry that is overwritten. */
-	return shared->tail - smp_load_acquire(&shared->area->head) >
-	       shared->ring_mask;
+	u32 position = look->shared->wheel.timers[nr].position;
+
+	return unlikely(position - look->head < look->tail - look->head) &&
+	       tw_look_in_ring(look, nr, position);
 }
 
 /*
  * Put a timer that has expired into the ring, unless it is there from an earlier
  * expiry that was withdrawn. (So no number is there twice, and the ring has room.)
  */
-static void tw_ring_put(struct tw_shared *shared, u32 nr)
+static __always_inline void tw_look_put(struct tw_look *look, u32 nr)
 {
-	/*
-	 * Who takes entries moves the head past them, and then changes their words. As
-	 * the word was changed here before, either it has fired for him, or his change
-	 * came before, and then the entry is seen to be taken.
-	 */
-	if (tw_in_ring(shared, shared->positions[nr], nr))
-		return;
-	shared->positions[nr] = shared->tail;
-	WRITE_ONCE(shared->ring[shared->tail & shared->ring_mask], nr);
-	/* tw_shared_ready() looks at it without the lock. */
-	WRITE_ONCE(shared->tail, shared->tail + 1);
-	/* The entry is seen before it is counted. */
-	smp_store_release(&shared->area->tail, shared->tail);
-}
+	struct tw_shared *shared = look->shared;
+	u32 tail = look->tail;
 
-/**
- * struct tw_look - what came of a look at timers of a block
- * @due: deadlines until then expire, in ns of the program's time
- * @stamp: the time that it is now, in ns of the host's
- * @next: when to look again, in ns of the host's time, or TW_NEVER
- * @known: timers that were known before
- * @lost: timers that are not known any more
- * @armed: timers that expire, and were not known before
- * @fired: timers that expire
- * @cancelled: timers that were known and are cancelled
- */
-struct tw_look {
-	s64 due;
-	s64 stamp;
-	s64 next;
-	u32 known;
-	u32 lost;
-	u32 armed;
-	u32 fired;
-	u32 cancelled;
-};
+	if (tw_look_is_put(look, nr))
+		return;
+	shared->wheel.timers[nr].position = tail;
+	WRITE_ONCE(shared->ring[tail & shared->ring_mask], nr);
+	look->tail = tail + 1;
+}
 
 /* Is a timer pending, and not due? (A word that is idle is negative.) */
 static bool tw_word_later(s64 word, s64 due)
 {
 	return word & TWHEEL_WORD_ARMED && word > due;
+}
+
+/* The tick of the host at which a word expires that is armed, and not idle */
+static __always_inline s64 tw_word_tick(const struct tw_clock *clock, s64 word)
+{
+	if (unlikely(word >= (s64)TWHEEL_WORD_NEVER || clock->offset))
+		word = tw_word_deadline(clock, word);
+	return tw_clock_divide(clock, word - 1) + 1;
 }
 
 static bool tw_word_cancelled(u64 word)
@@ -168,231 +227,93 @@ static bool tw_word_cancelled(u64 word)
 }
 
 /* A timer is due. Returns false if its word has changed. */
-static bool tw_look_fire(struct twheel *tw, struct tw_look *look, u32 nr, u64 word)
+static __always_inline bool tw_look_fire(struct tw_look *look, u32 nr, u64 word)
 {
-	struct tw_shared *shared = tw->shared;
-	u32 bit = BIT(nr % TW_BLOCK);
-
-	if (unlikely(tw_ring_full(shared)) &&
-	    !tw_in_ring(shared, shared->positions[nr], nr)) {
-		/* Only for a program that broke the rules. */
-		look->next = min_t(s64, look->next, look->stamp + TW_FULL_NS);
+	/* Only for a program that broke the rules. */
+	if (unlikely(tw_look_ring_full(look)) && !tw_look_is_put(look, nr)) {
+		tw_entries_add(&look->shared->wheel, nr, look->now + 1 +
+			       div_u64(TW_FULL_NS, look->clock->tick));
 		return true;
 	}
-	if (!tw_word_fire(&shared->words[nr], word))
+	if (!tw_word_fire(&look->words[nr], word))
 		return false;
-	tw_ring_put(shared, nr);
-	look->armed += !(look->known & bit);
+	tw_look_put(look, nr);
 	look->fired++;
-	look->lost |= bit;
 	return true;
 }
 
-/* A timer is not known any more, if its word says so. Returns false if that has changed. */
-static bool tw_look_leave(struct twheel *tw, struct tw_look *look, u32 nr, u64 word)
+/*
+ * Look at a timer that is not in the wheel, and put it there if it is pending. Where its
+ * word changes whenever it is looked at, it is looked at again in the next tick.
+ *
+ * Returns true if it was cancelled, and is not known any more.
+ */
+static noinline bool tw_look_closer(struct tw_look *look, u32 nr)
 {
-	u32 bit = BIT(nr % TW_BLOCK);
-
-	if (!(word & TW_WORD_STATES)) {
-		if (!tw_word_leave(&tw->shared->words[nr], word))
-			return false;
-		look->cancelled += !!(look->known & bit);
-	}
-	look->lost |= bit;
-	return true;
-}
-
-/* Look at a timer of which there is more to say than that it is pending. */
-static noinline void tw_look_closer(struct twheel *tw, struct tw_look *look, u32 nr)
-{
+	struct tw_entries *wheel = &look->shared->wheel;
 	unsigned int tries;
-	bool done;
 
 	for (tries = 0; tries < TW_TRIES; tries++) {
-		u64 word = atomic64_read(&tw->shared->words[nr]);
+		s64 word = atomic64_read(&look->words[nr]);
 
 		if (tw_word_later(word, look->due)) {
-			look->next = min(look->next, tw_word_deadline(tw, word));
-			return;
+			tw_entries_add(wheel, nr, tw_word_tick(look->clock, word));
+			return false;
 		}
-		if (tw_word_pending(word))
-			done = tw_look_fire(tw, look, nr, word);
-		else
-			done = tw_look_leave(tw, look, nr, word);
-		if (done)
-			return;
-	}
-	look->next = min(look->next, look->stamp + 1);
-}
-
-/*
- * Are all of a row pending, and none of them due? Then @first is the first deadline, if
- * it was not before.
- */
-static bool tw_row_later(const atomic64_t *words, s64 due, s64 *first)
-{
-	s64 armed = TWHEEL_WORD_ARMED, row = *first;
-	unsigned int i;
-
-	if (!tw_word_later(atomic64_read(&words[0]), due))
-		return false;
-	for (i = 0; i < TW_ROW; i += 4) {
-		s64 a = atomic64_read(&words[i]), b = atomic64_read(&words[i + 1]);
-		s64 c = atomic64_read(&words[i + 2]), d = atomic64_read(&words[i + 3]);
-
-		armed &= a & b & c & d;
-		row = min(row, min(min(a, b), min(c, d)));
-	}
-	if (!armed || row <= due)
-		return false;
-	*first = row;
-	return true;
-}
-
-/* Leave those that are cancelled, from the beginning of a row on. Returns how many. */
-static unsigned int tw_row_leave(atomic64_t *words)
-{
-	unsigned int i;
-
-	for (i = 0; i < TW_ROW; i++) {
-		u64 word = atomic64_read(&words[i]);
-
-		if (!tw_word_cancelled(word) || !tw_word_leave(&words[i], word))
-			break;
-	}
-	return i;
-}
-
-/*
- * Look at the rows of a block of which all timers are to be looked at. Returns those
- * that are left to be looked at one by one.
- */
-static u32 tw_look_rows(atomic64_t *words, u32 bits, s64 due, s64 *first, u32 *cancelled)
-{
-	u32 row, done, left = bits;
-
-	for (row = 0; row < TW_BLOCK; row += TW_ROW, bits >>= TW_ROW) {
-		if ((bits & TW_ROW_BITS) != TW_ROW_BITS)
-			continue;
-		if (tw_row_later(&words[row], due, first)) {
-			done = TW_ROW_BITS;
-		} else {
-			done = BIT(tw_row_leave(&words[row])) - 1;
-			*cancelled |= done << row;
+		if (word & TW_WORD_STATES)
+			return false;
+		if (word & TWHEEL_WORD_ARMED) {
+			if (tw_look_fire(look, nr, word))
+				return false;
+		} else if (tw_word_leave(&look->words[nr], word)) {
+			return true;
 		}
-		left &= ~(done << row);
 	}
-	return left;
-}
-
-/*
- * What a look at timers of a block takes of the budget, of which a unit is 60 to 150
- * instructions: 2, however few they are; 1 for so many looks at one of them; and 2 for
- * each that expires. One that is not known any more counts as 2 looks more.
- */
-#define TW_LOOKS 8
-
-static u32 tw_look_cost(const struct tw_look *look, u32 bits)
-{
-	return 2 + 2 * look->fired +
-	       (hweight32(bits) + 2 * hweight32(look->lost)) / TW_LOOKS;
-}
-
-/*
- * Look at timers of a block, one bit for each. Those that are found to be pending
- * are known from then on.
- *
- * Returns the first deadline of those that are, in ns of the host's time, or TW_NEVER.
- */
-static s64 tw_block_look(struct twheel *tw, struct tw_block *block, u32 bits,
-			 struct tw_step *step, s64 due)
-{
-	u32 base = (block - tw->shared->blocks) * TW_BLOCK;
-	atomic64_t *words = &tw->shared->words[base];
-	s64 first = TW_NEVER, due_word = tw_clock_to_user(&tw->wheel.clock, due);
-	struct tw_look look = {
-		.due = due_word,
-		.stamp = step->stamp,
-		.next = TW_NEVER,
-		.known = block->known,
-	};
-	u32 cancelled = 0;
-	unsigned long left;
-
-	lockdep_assert_held(&tw->lock);
-	/* Else the compiler adds @base again for each. */
-	OPTIMIZER_HIDE_VAR(words);
-	left = tw_look_rows(words, bits, due_word, &first, &cancelled);
-	for (; left; left &= left - 1) {
-		unsigned long at = __ffs(left);
-		s64 word = atomic64_read(&words[at]);
-
-		if (likely(tw_word_later(word, due_word)))
-			first = min(first, word);
-		else if (tw_word_cancelled(word) && tw_word_leave(&words[at], word))
-			cancelled |= BIT(at);
-		else
-			tw_look_closer(tw, &look, base + at);
-	}
-	look.lost |= cancelled;
-	look.cancelled += hweight32(cancelled & look.known);
-	if (first != TW_NEVER)
-		look.next = min(look.next, tw_word_deadline(tw, first));
-
-	block->known = (look.known | bits) & ~look.lost;
-	tw->shared->pending += hweight32(block->known) - hweight32(look.known);
-	tw->stats.armed += look.armed + hweight32(block->known & ~look.known);
-	tw->stats.cancelled += look.cancelled;
-
-	step->expired += look.fired;
-	step->budget -= min(step->budget, tw_look_cost(&look, bits));
-	return look.next;
-}
-
-/**
- * tw_shared_ask() - what became of a block of shared timers?
- * @wheel: the wheel
- * @node: the block's node, which is on no list
- * @step: the step that the wheel takes
- * @due: what is due by then expires
- *
- * See &tw_wheel.ask.
- *
- * Context: holds the lock of the wheel.
- * Return: true, or false if none of them is pending.
- */
-bool tw_shared_ask(struct tw_wheel *wheel, struct tw_node *node,
-		   struct tw_step *step, s64 due)
-{
-	struct twheel *tw = container_of(wheel, struct twheel, wheel);
-	struct tw_block *block = container_of(node, struct tw_block, node);
-
-	node->deadline = tw_block_look(tw, block, block->known, step, due);
-	if (block->known)
-		return true;
-	tw->shared_nodes--;
+	tw_entries_add(wheel, nr, look->now + 1);
 	return false;
 }
 
-/* Timers of a block, which has a node in the wheel if it was known, are dirty. */
-static void tw_block_take_up(struct twheel *tw, struct tw_block *block, u32 bits,
-			     struct tw_step *step)
+/*
+ * The same, of timers that were just taken out of the wheel. (What is used for each is at
+ * hand.)
+ */
+static void tw_look_at_all(struct tw_look *look, const u32 *numbers, unsigned int nr)
 {
-	struct tw_node *node = &block->node;
-	bool placed = block->known;
-	s64 first = tw_block_look(tw, block, bits, step, step->stamp);
+	struct tw_entries *wheel = &look->shared->wheel;
+	const struct tw_clock *clock = look->clock;
+	atomic64_t *words = look->words;
+	const u32 *at, *end = numbers + nr;
+	s64 due = look->due;
 
-	if (placed && (!block->known || first < node->deadline)) {
-		tw_wheel_del(&tw->wheel, node);
-		tw->shared_nodes--;
-		placed = false;
+	for (at = numbers; at < end; at++)
+		prefetchw(&words[*at]);
+	for (at = numbers; at < end; at++) {
+		s64 word = atomic64_read(&words[*at]);
+
+		if (tw_word_later(word, due))
+			tw_entries_add(wheel, *at, tw_word_tick(clock, word));
+		else if (tw_word_pending(word) && tw_look_fire(look, *at, word))
+			continue;
+		else if (tw_word_cancelled(word) && tw_word_leave(&words[*at], word))
+			look->cancelled++;
+		else
+			look->cancelled += tw_look_closer(look, *at);
 	}
-	if (placed || !block->known)
-		return;
-	node->deadline = first;
-	node->remote = 1;
-	tw_wheel_add(&tw->wheel, node);
-	tw->shared_nodes++;
+}
+
+/* The same, of one that is dirty */
+static void tw_look_at_dirty(struct tw_look *look, u32 nr)
+{
+	struct tw_entries *wheel = &look->shared->wheel;
+	u32 fired = look->fired;
+
+	if (tw_entries_has(wheel, nr)) {
+		tw_entries_del(wheel, nr);
+		look->cancelled += tw_look_closer(look, nr);
+	} else {
+		tw_look_closer(look, nr);
+		look->armed += look->fired - fired + tw_entries_has(wheel, nr);
+	}
 }
 
 static u64 tw_take_bits(atomic64_t *from)
@@ -418,8 +339,10 @@ static bool tw_any_dirty(const struct tw_shared *shared)
 
 static bool tw_scan_over(const struct tw_shared *shared)
 {
-	return !shared->scan.groups &&
-	       shared->scan.next == tw_group_words(shared);
+	const struct tw_scan *scan = &shared->scan;
+
+	return !scan->timers && scan->word == scan->end && !scan->groups &&
+	       scan->next == tw_group_words(shared);
 }
 
 /*
@@ -446,28 +369,58 @@ static u32 tw_next_group(struct tw_shared *shared)
 	}
 }
 
-static void tw_take_up_word(struct twheel *tw, u32 word, struct tw_step *step)
+/* The next word with dirty timers. Returns the first of these, or TW_NO_TIMER. */
+static u32 tw_next_dirty(struct tw_shared *shared, struct tw_step *step)
 {
-	struct tw_shared *shared = tw->shared;
-	struct tw_block *block = &shared->blocks[word * (64 / TW_BLOCK)];
-	u64 dirty = tw_take_bits(&shared->dirty[word]);
-	u32 left = shared->nr - word * 64;
+	struct tw_scan *scan = &shared->scan;
+	u32 group, left;
 
-	if (left < 64)
-		dirty &= BIT_ULL(left) - 1;
-	for (; dirty; dirty >>= TW_BLOCK, block++)
-		if (dirty & TW_BLOCK_BITS)
-			tw_block_take_up(tw, block, dirty & TW_BLOCK_BITS, step);
+	while (!scan->timers) {
+		if (scan->word < scan->end) {
+			left = shared->nr - scan->word * 64;
+			scan->timers = tw_take_bits(&shared->dirty[scan->word++]);
+			if (left < 64)
+				scan->timers &= BIT_ULL(left) - 1;
+			continue;
+		}
+		if (!step->budget)
+			return TW_NO_TIMER;
+		group = tw_next_group(shared);
+		if (group == TW_NO_GROUP)
+			return TW_NO_TIMER;
+		step->budget--;
+		scan->word = group * (TW_GROUP / 64);
+		scan->end = min(scan->word + TW_GROUP / 64,
+				DIV_ROUND_UP(shared->nr, 64));
+	}
+	return (scan->word - 1) * 64;
 }
 
-static void tw_take_up_group(struct twheel *tw, u32 group, struct tw_step *step)
+/* Take up dirty timers of a word. Most are armed, and were not known. */
+static void tw_take_up_word(struct tw_look *look, u32 first, struct tw_step *step)
 {
-	u32 word = group * (TW_GROUP / 64);
-	u32 end = min(word + TW_GROUP / 64, DIV_ROUND_UP(tw->shared->nr, 64));
+	struct tw_scan *scan = &look->shared->scan;
+	struct tw_entries *wheel = &look->shared->wheel;
+	const struct tw_clock *clock = look->clock;
+	atomic64_t *words = look->words + first;
+	u32 armed = 0, looks = 0, most = min(step->budget, 64U) * TW_LOOKS;
+	u64 left = scan->timers;
+	s64 due = look->due;
 
-	for (; word < end; word++)
-		tw_take_up_word(tw, word, step);
-	step->budget -= min(step->budget, 1U);
+	for (; left && looks < most; left &= left - 1, looks++) {
+		unsigned long at = __ffs64(left);
+		s64 word = atomic64_read(&words[at]);
+
+		if (tw_word_later(word, due) && !tw_entries_has(wheel, first + at)) {
+			tw_entries_add(wheel, first + at, tw_word_tick(clock, word));
+			armed++;
+		} else {
+			tw_look_at_dirty(look, first + at);
+		}
+	}
+	scan->timers = left;
+	step->budget -= DIV_ROUND_UP(looks, TW_LOOKS);
+	look->armed += armed;
 }
 
 /**
@@ -481,7 +434,8 @@ static void tw_take_up_group(struct twheel *tw, u32 group, struct tw_step *step)
 bool tw_shared_take_up(struct twheel *tw, struct tw_step *step)
 {
 	struct tw_shared *shared = tw->shared;
-	u32 group;
+	struct tw_look look __uninitialized;
+	u32 first;
 
 	lockdep_assert_held(&tw->lock);
 	tw_ring_look(shared);
@@ -491,14 +445,92 @@ bool tw_shared_take_up(struct twheel *tw, struct tw_step *step)
 		shared->passes++;
 		shared->scan.next = 0;
 	}
-	tw_wheel_forward(&tw->wheel, step->now);
+	tw_look_begin(tw, &look, step->now, step->stamp);
+	tw_entries_forward(&shared->wheel, look.now);
 	while (step->budget) {
-		group = tw_next_group(shared);
-		if (group == TW_NO_GROUP)
+		first = tw_next_dirty(shared, step);
+		if (first == TW_NO_TIMER)
 			break;
-		tw_take_up_group(tw, group, step);
+		tw_take_up_word(&look, first, step);
 	}
+	step->expired = tw_look_end(tw, &look);
 	return !tw_scan_over(shared);
+}
+
+/**
+ * tw_shared_turn() - do the next piece of what there is to do by now
+ * @tw: the wheel, with shared timers
+ * @step: what it may do and did, as for tw_wheel_step()
+ *
+ * Context: holds @tw->lock.
+ * Return: true when there may be more to do.
+ */
+bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
+{
+	struct tw_entries *wheel = &tw->shared->wheel;
+	s64 shift = tw->wheel.clock.shift;
+	u32 numbers[TW_BLOCK_ENTRIES] __uninitialized;
+	struct tw_look look __uninitialized;
+	struct tw_turn turn __uninitialized;
+	unsigned int n;
+
+	step->expired = 0;
+	step->ahead = 0;
+	step->left = 0;
+	tw->shared->expiring = false;
+	if (!tw_entries_turn(wheel, step->now - shift, &turn))
+		return false;
+	step->tick = turn.tick + shift;
+	tw_look_begin(tw, &look, step->now,
+		      turn.tick ? tw_clock_tick_ns(&tw->wheel.clock, step->tick) : 0);
+	do {
+		n = min_t(u32, step->budget, TW_BLOCK_ENTRIES) * TW_LOOKS;
+		n = tw_entries_take(wheel, turn.slot, numbers, n);
+		tw_look_at_all(&look, numbers, n);
+		step->budget -= DIV_ROUND_UP(n, TW_LOOKS);
+		step->moved += turn.tick ? 0 : n;
+	} while (turn.slot->count && step->budget);
+	/* (A slot counts as well, but where it is all that can be done.) */
+	step->budget -= min(step->budget, 1U);
+	step->expired = tw_look_end(tw, &look);
+	step->ahead = turn.ahead;
+	step->left = turn.slot->count;
+	tw->shared->expiring = turn.tick && step->left;
+	return true;
+}
+
+/**
+ * tw_shared_tell() - are readers to be told of what expired?
+ * @shared: the timers
+ * @now: it may be long before the next time
+ *
+ * Who is woken takes all there is and sleeps again. So he is woken once for a slot, or
+ * some times if that is very large.
+ *
+ * Context: holds the lock of the wheel.
+ * Return: true if so, which is to be done then.
+ */
+bool tw_shared_tell(struct tw_shared *shared, bool now)
+{
+	if (!shared->untold ||
+	    (!now && shared->expiring && shared->untold < TW_TELL))
+		return false;
+	shared->untold = 0;
+	return true;
+}
+
+/**
+ * tw_shared_next() - when is there something to do for shared timers again?
+ * @tw: the wheel, with shared timers
+ *
+ * Context: holds @tw->lock.
+ * Return: a tick before which there is nothing to do, or TW_NEVER.
+ */
+s64 tw_shared_next(const struct twheel *tw)
+{
+	s64 next = tw_entries_next(&tw->shared->wheel);
+
+	return next == TW_NEVER ? TW_NEVER : next + tw->wheel.clock.shift;
 }
 
 /**
@@ -514,7 +546,7 @@ bool tw_shared_take_up(struct twheel *tw, struct tw_step *step)
 bool tw_shared_sleep(struct twheel *tw, s64 tick)
 {
 	struct tw_shared *shared = tw->shared;
-	s64 next = max(tw->wheel.next, tick + 1);
+	s64 next = max(tw_next(tw), tick + 1);
 	u64 before, wake = U64_MAX;
 
 	lockdep_assert_held(&tw->lock);
@@ -605,10 +637,12 @@ static bool tw_word_untake(atomic64_t *at)
  * before @end. (Who finds the head before what was seen of it looks again when he is
  * woken.)
  */
-static void tw_ring_untake(struct tw_shared *shared, const u32 *timers,
-			   unsigned int nr, u32 position, u32 end)
+static void tw_ring_untake(struct twheel *tw, const u32 *timers, unsigned int nr,
+			   u32 position, u32 end)
 {
+	struct tw_shared *shared = tw->shared;
 	u32 i, head = end, back = 0;
+	struct tw_look look;
 
 	for (i = 0; i < nr; i++)
 		if (tw_word_untake(&shared->words[timers[i]]))
@@ -618,19 +652,22 @@ static void tw_ring_untake(struct tw_shared *shared, const u32 *timers,
 	if (try_cmpxchg(&shared->area->head, &head, position))
 		return;
 	WRITE_ONCE(shared->seen, end);
+	tw_look_begin(tw, &look, 0, 0);
 	for (i = 0; i < nr; i++)
-		if (back & BIT(i) && !tw_ring_full(shared))
-			tw_ring_put(shared, timers[i]);
+		if (back & BIT(i) && !tw_look_ring_full(&look))
+			tw_look_put(&look, timers[i]);
+	tw_look_end(tw, &look);
 }
 
 static void tw_shared_fill(struct twheel *tw, u32 nr, u64 word,
 			   struct twheel_event *event)
 {
-	s64 deadline = tw_word_deadline(tw, word & ~TW_WORD_STATES);
+	const struct tw_clock *clock = &tw->wheel.clock;
+	s64 deadline = tw_word_deadline(clock, word & ~TW_WORD_STATES);
 
 	*event = (struct twheel_event){
 		.user_data = nr,
-		.deadline = tw_clock_to_user(&tw->wheel.clock, deadline),
+		.deadline = tw_clock_to_user(clock, deadline),
 		.flags = TWHEEL_EVENT_SHARED,
 	};
 }
@@ -675,7 +712,7 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
 		taken = copied / unit;
 		tw->stats.delivered += taken;
 		if (taken < n)
-			tw_ring_untake(tw->shared, timers + taken, n - taken,
+			tw_ring_untake(tw, timers + taken, n - taken,
 				       first[taken], last);
 		trace_twheel_read(tw, taken);
 		spin_unlock_bh(&tw->lock);
@@ -700,37 +737,35 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
 
 /**
  * tw_shared_drain() - take shared timers out
- * @tw: the wheel
- * @node: the node of their block, which is in the wheel
+ * @tw: the wheel, in which some are
  * @ops: out: the operations that would arm them
  * @room: for how many
  *
- * The node is gone when no timer is left. Else it goes behind all others of its slot,
- * as its program may not leave them alone.
+ * Those that were cancelled are not told, nor those whose words change just now.
  *
  * Context: holds @tw->lock.
  * Return: how many were taken out.
  */
-unsigned int tw_shared_drain(struct twheel *tw, struct tw_node *node,
-			     struct twheel_op *ops, unsigned int room)
+unsigned int tw_shared_drain(struct twheel *tw, struct twheel_op *ops,
+			     unsigned int room)
 {
-	struct tw_block *block = container_of(node, struct tw_block, node);
 	struct tw_shared *shared = tw->shared;
-	u32 first = (block - shared->blocks) * TW_BLOCK;
-	unsigned int n = 0;
-	u32 left;
+	struct tw_entries *wheel = &shared->wheel;
+	u32 numbers[TW_BLOCK_ENTRIES] __uninitialized;
+	unsigned int i, taken, n = 0;
 
 	lockdep_assert_held(&tw->lock);
-	for (left = block->known; left && n < room; left &= left - 1) {
-		u32 nr = first + __ffs(left);
+	taken = tw_entries_take(wheel, tw_entries_any(wheel), numbers, room);
+	for (i = 0; i < taken; i++) {
+		u32 nr = numbers[i];
 		u64 word = atomic64_read(&shared->words[nr]);
 
 		if (!(word & TW_WORD_STATES) &&
 		    !tw_word_set(&shared->words[nr], word,
-				 (word & ~TWHEEL_WORD_ARMED) | TWHEEL_WORD_IDLE))
+				 (word & ~TWHEEL_WORD_ARMED) | TWHEEL_WORD_IDLE)) {
+			tw_entries_add(wheel, nr, 0);
 			continue;
-		block->known &= ~BIT(nr % TW_BLOCK);
-		shared->pending--;
+		}
 		if (!tw_word_pending(word))
 			continue;
 		ops[n++] = (struct twheel_op){
@@ -741,11 +776,6 @@ unsigned int tw_shared_drain(struct twheel *tw, struct tw_node *node,
 			.user_data = nr,
 		};
 	}
-	tw_wheel_del(&tw->wheel, node);
-	if (block->known)
-		tw_wheel_add(&tw->wheel, node);
-	else
-		tw->shared_nodes--;
 	return n;
 }
 
@@ -758,7 +788,6 @@ unsigned int tw_shared_drain(struct twheel *tw, struct tw_node *node,
  */
 void tw_shared_undrain(struct twheel *tw, const struct twheel_op *op)
 {
-	struct tw_step step = { .budget = TW_BATCH };
 	struct tw_shared *shared = tw->shared;
 	u32 nr = op->user_data;
 	u64 word = atomic64_read(&shared->words[nr]);
@@ -768,7 +797,6 @@ void tw_shared_undrain(struct twheel *tw, const struct twheel_op *op)
 	if (!(word & TWHEEL_WORD_IDLE) ||
 	    !tw_word_set(&shared->words[nr], word, op->deadline))
 		return;
-	/* (As long ago as can be, so that nothing expires here.) */
-	tw_block_take_up(tw, &shared->blocks[nr / TW_BLOCK],
-			 BIT(nr % TW_BLOCK), &step);
+	/* As soon as can be, and not here. */
+	tw_entries_add(&shared->wheel, nr, 0);
 }

@@ -4,11 +4,10 @@
  * kernel share, so that to move or to cancel one is an atomic operation on its word
  * and no system call. See &struct twheel_shared, and twheel(7) for the protocol.
  *
- * A block of them has one remote node in the wheel, see wheel.h, at the first of their
- * deadlines that the kernel knows of, or before. So what the wheel does costs each of
- * them little, and their words are looked at in a row. Where a timer has to be looked
- * at before that, the program has set a bit for it, and the kernel takes it up: at each
- * of its runs, and when it is told to.
+ * Each of them has an entry in a wheel of their own, see entries.h, at the deadline that
+ * the kernel knows of, or before: when the wheel comes there, the kernel looks at the word.
+ * Where a timer has to be looked at before that, the program has set a bit for it, and the
+ * kernel takes it up: at each of its runs, and when it is told to.
  */
 #ifndef TW_SHARED_H
 #define TW_SHARED_H
@@ -17,34 +16,27 @@
 #include <linux/types.h>
 #include <uapi/linux/twheel.h>
 
-#include "sizes.h"
-#include "wheel.h"
+#include "entries.h"
 
 struct iov_iter;
+struct tw_step;
 struct twheel;
 struct vm_area_struct;
-
-#define TW_BLOCK_BITS ((1ULL << TW_BLOCK) - 1)
-
-/**
- * struct tw_block - a block of shared timers
- * @node: their node, which is in the wheel while @known is not 0
- * @known: those that the wheel will look at in time, from the lowest bit on. A timer
- *	that is not among them is idle, or dirty
- */
-struct tw_block {
-	struct tw_node node;
-	u32 known;
-};
 
 /**
  * struct tw_scan - how far the looking for dirty timers has got
  * @next: next word of the groups
  * @groups: bits of the word before it that are left
+ * @word: next word of timers
+ * @end: the end of the words of the group that it is in
+ * @timers: bits of the word before it that are left
  */
 struct tw_scan {
 	u32 next;
 	u64 groups;
+	u32 word;
+	u32 end;
+	u64 timers;
 };
 
 /**
@@ -62,16 +54,18 @@ struct tw_scan {
  * @nr_groups: groups, of which the last may be smaller
  * @lead: by how many ticks to look for dirty timers before what comes next, when
  *	that is far
- * @blocks: blocks of the timers
- * @positions: of each timer, where in the ring its last expiry is
+ * @private: memory of the wheel
+ * @wheel: the timers that the kernel knows; an entry's position is that of its last
+ *	expiry in the ring. A timer that is not in it is idle, or dirty
  * @tail: expiries put into the ring
  * @seen: the program's head, as it was when it was last looked at. It does not go back,
  *	so one that is before that is none
- * @pending: timers that are known, in all blocks
+ * @untold: expiries of which readers were not told yet
+ * @expiring: a slot was left that has expired in part
  * @passes: times that dirty timers were looked for since the wheel last slept
  * @scan: how far that has got
  *
- * What comes before @blocks is set once, before the wheel has it. All else is guarded
+ * What comes before @wheel is set once, before the wheel has it. All else is guarded
  * by the lock of the wheel; but @tail and @seen are read without it.
  */
 struct tw_shared {
@@ -86,12 +80,13 @@ struct tw_shared {
 	u32 ring_mask;
 	u32 nr_groups;
 	s64 lead;
+	void *private;
 
-	struct tw_block *blocks;
-	u32 *positions;
+	struct tw_entries wheel;
 	u32 tail;
 	u32 seen;
-	u32 pending;
+	u32 untold;
+	bool expiring;
 	u32 passes;
 	struct tw_scan scan;
 };
@@ -103,14 +98,15 @@ void tw_shared_destroy(struct twheel *tw, struct tw_shared *shared);
 int tw_shared_mmap(struct tw_shared *shared, struct vm_area_struct *vma);
 
 /* shared.c: the kernel's side of the protocol */
-bool tw_shared_ask(struct tw_wheel *wheel, struct tw_node *node,
-		   struct tw_step *step, s64 due);
 bool tw_shared_take_up(struct twheel *tw, struct tw_step *step);
+bool tw_shared_turn(struct twheel *tw, struct tw_step *step);
+bool tw_shared_tell(struct tw_shared *shared, bool now);
 bool tw_shared_sleep(struct twheel *tw, s64 tick);
+s64 tw_shared_next(const struct twheel *tw);
 u32 tw_shared_ready(const struct tw_shared *shared);
 ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit);
-unsigned int tw_shared_drain(struct twheel *tw, struct tw_node *node,
-			     struct twheel_op *ops, unsigned int room);
+unsigned int tw_shared_drain(struct twheel *tw, struct twheel_op *ops,
+			     unsigned int room);
 void tw_shared_undrain(struct twheel *tw, const struct twheel_op *op);
 
 #endif /* TW_SHARED_H */

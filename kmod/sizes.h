@@ -68,10 +68,26 @@
 #endif
 
 /*
- * Timers of a block, which are a part of a dirty word. With more of them, it costs more
- * to look for the one that expires; with less, to turn the wheel.
+ * The wheel of shared timers, see entries.h: a level has twice 2^this slots, and there are
+ * so many levels. What lies beyond them is looked at when their end comes: in more than an
+ * hour, if a tick is 1 us.
  */
-#define TW_BLOCK 32
+#ifndef TW_ENTRY_TURN_BITS
+#define TW_ENTRY_TURN_BITS 8
+#endif
+#ifndef TW_ENTRY_LEVELS
+#define TW_ENTRY_LEVELS 4
+#endif
+
+/*
+ * The entries of a slot are in blocks of 2^this words of 32 bits: a cache line. The first
+ * word has the number of the next block, and in so many bits that of the slot.
+ */
+#define TW_ENTRY_BLOCK_BITS 4
+#define TW_ENTRY_SLOT_BITS 11
+
+/* Looks at shared timers that are as much work as a node */
+#define TW_LOOKS 2
 
 /* Shared timers that have a bit together where dirty ones are looked for: 64 at least */
 #define TW_GROUP 256
@@ -95,7 +111,7 @@
 #define TW_SHARED_EVENTS 2
 #define TW_DRAINED 2
 #define TW_BUDGET 8
-#define TW_BUDGET_MIN 2
+#define TW_BUDGET_MIN 4
 #ifndef TW_TURN_BITS
 #define TW_TURN_BITS 1
 #endif
@@ -105,8 +121,16 @@
 #ifndef TW_SMALL_SLOT
 #define TW_SMALL_SLOT 2
 #endif
-#define TW_BLOCK 8
 #define TW_GROUP 64
+#ifndef TW_ENTRY_TURN_BITS
+#define TW_ENTRY_TURN_BITS 1
+#endif
+#ifndef TW_ENTRY_LEVELS
+#define TW_ENTRY_LEVELS 24
+#endif
+#define TW_ENTRY_BLOCK_BITS 2
+#define TW_ENTRY_SLOT_BITS 7
+#define TW_LOOKS 1
 #define TW_PACE_RUNS 2
 
 #endif /* TW_SMALL_WORLD */

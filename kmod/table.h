@@ -51,9 +51,8 @@
  * @gen: generation, the upper half of the id; 0 while there is no such timer
  * @slot: where the wheel put it
  * @slack_shift: may expire as late as the next multiple of 2^this ticks
- * @remote: stands for deadlines that are kept elsewhere, see wheel.h
  * @flags: TW_NODE_*
- * @special: all three, 0 in most nodes
+ * @special: both, 0 in most nodes
  * @place: @slot and @special
  */
 struct tw_node {
@@ -72,8 +71,7 @@ struct tw_node {
 			u16 slot;
 			union {
 				struct {
-					u8 slack_shift : 7;
-					u8 remote : 1;
+					u8 slack_shift;
 					u8 flags;
 				};
 				u16 special;

@@ -119,8 +119,8 @@ static void tw_take_done(struct twheel *tw)
 {
 	struct tw_chunk *spare;
 
-	tw_program(tw, tw->wheel.next);
-	tw_check(tw, tw->wheel.next, 0);
+	tw_program(tw, tw_next(tw));
+	tw_check(tw, tw_next(tw), 0);
 	spare = tw_table_take_spare(&tw->table);
 	spin_unlock_bh(&tw->lock);
 	tw_free_spare(tw, spare);
@@ -286,28 +286,22 @@ ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to)
 }
 
 /*
- * Take pending timers out, but leave their nodes; a shared one has none of its own.
- * Returns how many.
+ * Take pending timers out, but leave their nodes, which shared ones have not. Returns
+ * how many.
  */
 static unsigned int tw_drain_fill(struct twheel *tw, struct twheel_op *ops,
 				  struct tw_node **nodes, unsigned int room)
 {
-	unsigned int tries = TW_BATCH, n = 0, taken;
+	unsigned int tries = TW_BATCH, n = 0;
 
-	while (n < room && tries--) {
+	for (; n < room && tw->wheel.pending; n++) {
 		nodes[n] = tw_wheel_first(&tw->wheel);
-		if (!nodes[n])
-			break;
-		if (nodes[n]->remote) {
-			taken = tw_shared_drain(tw, nodes[n], &ops[n], room - n);
-			memset(&nodes[n], 0, taken * sizeof(nodes[n]));
-			n += taken;
-		} else {
-			tw_fill_op(tw, nodes[n], &ops[n]);
-			tw_wheel_del(&tw->wheel, nodes[n]);
-			n++;
-		}
+		tw_fill_op(tw, nodes[n], &ops[n]);
+		tw_wheel_del(&tw->wheel, nodes[n]);
 	}
+	memset(&nodes[n], 0, (room - n) * sizeof(nodes[n]));
+	while (n < room && tw_pending(tw) && tries--)
+		n += tw_shared_drain(tw, &ops[n], room - n);
 	return n;
 }
 
@@ -364,7 +358,7 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
 		copied = tw_drain_copy(drain, done, ops, n);
 		tw_drain_done(tw, nodes, ops, n, copied);
 		tw->stats.drained += copied;
-		more = tw->wheel.pending;
+		more = tw_pending(tw);
 		tw_take_done(tw);
 
 		if (copied || !more)

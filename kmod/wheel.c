@@ -218,8 +218,7 @@ void tw_wheel_add_special(struct tw_wheel *wheel, struct tw_node *node)
 {
 	node->flags &= TW_NODE_PERIODIC;
 	/* Whatever the caller did, the wheel stays sound. */
-	if (node->slack_shift || node->remote ||
-	    node->deadline <= wheel->done)
+	if (node->slack_shift || node->deadline <= wheel->done)
 		node->flags |= TW_NODE_INSPECT;
 	tw_put(wheel, node, tw_node_tick(wheel, node));
 	wheel->pending++;
@@ -273,8 +272,7 @@ static s64 tw_first_due(const struct tw_wheel *wheel, unsigned int *level)
 }
 
 /* Put a node of a slot to where it belongs by now. */
-static inline void tw_move(struct tw_wheel *wheel, struct tw_node *node,
-			   struct tw_step *step)
+static inline void tw_move(struct tw_wheel *wheel, struct tw_node *node)
 {
 	s64 tick;
 
@@ -285,16 +283,7 @@ static inline void tw_move(struct tw_wheel *wheel, struct tw_node *node,
 			return;
 		}
 	}
-	tick = tw_node_tick(wheel, node);
-	/* The later it is asked, the fewer times; but not each in a tick of its own. */
-	if (node->remote && tick < wheel->level[0].reach) {
-		if (!wheel->ask(wheel, node, step, 0)) {
-			wheel->pending--;
-			return;
-		}
-		tick = tw_node_tick(wheel, node);
-	}
-	tw_put(wheel, node, tick);
+	tw_put(wheel, node, tw_node_tick(wheel, node));
 }
 
 /* Bring nodes of a slot to where they belong by now, as the budget allows. */
@@ -302,38 +291,21 @@ static void tw_bring_down(struct tw_wheel *wheel, struct tw_slot *slot,
 			  struct tw_step *step)
 {
 	struct list_head *at = slot->nodes.next;
-	/* A remote node may take some more of it. */
-	u32 most = wheel->ask ? 1 + step->budget / TW_ASK_BUDGET :
-				step->budget - 1;
-	u32 i, nr = min(slot->count, most);
+	u32 i, nr = min(slot->count, step->budget - 1);
 
 	for (i = 0; i < nr; i++) {
 		struct tw_node *node = list_entry(at, struct tw_node, entry);
 
 		at = at->next;
-		tw_move(wheel, node, step);
+		tw_move(wheel, node);
 	}
 	slot->nodes.next = at;
 	at->prev = &slot->nodes;
 	slot->count -= nr;
 	if (!slot->count)
 		tw_slot_empty(wheel, slot);
-	step->budget -= min(step->budget, 1 + nr);
+	step->budget -= 1 + nr;
 	step->moved += nr;
-}
-
-/* The tick of a remote node is here, for all that the wheel knows. */
-static void tw_expire_remote(struct tw_wheel *wheel, struct tw_node *node,
-			     struct tw_step *step)
-{
-	s64 due = tw_clock_tick_ns(&wheel->clock, wheel->clk);
-
-	if (!wheel->ask(wheel, node, step, due)) {
-		wheel->pending--;
-		return;
-	}
-	tw_put(wheel, node, max(tw_node_tick(wheel, node), wheel->clk + 1));
-	step->moved++;
 }
 
 /* Expire a slot one by one: it has nodes that are not to expire yet. */
@@ -347,10 +319,6 @@ static void tw_expire_seen(struct tw_wheel *wheel, struct tw_slot *slot,
 		step->budget--;
 		__list_del(&slot->nodes, node->entry.next);
 		slot->count--;
-		if (node->remote) {
-			tw_expire_remote(wheel, node, step);
-			continue;
-		}
 		if (tick > wheel->clk) {
 			tw_put(wheel, node, tick);
 			step->moved++;

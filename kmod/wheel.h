@@ -28,10 +28,6 @@
  * A node that is moved to later stays where it is, if that is not on level 0,
  * until the wheel comes to its slot and puts it where it belongs by then.
  *
- * A remote node stands for deadlines that are kept elsewhere and may change without
- * the wheel: it is where the first of them was. Whenever the wheel comes to such a
- * node, it asks what has become of them.
- *
  * Pure: no locks, no time sources, no allocation. The caller serialises all
  * calls on a wheel.
  */
@@ -61,12 +57,6 @@
 
 /* Ticks that are so far apart have the same slot on each level. A power of 2 */
 #define TW_SPAN ((s64)TW_LEVEL_SLOTS << ((TW_LEVELS - 1) * TW_TURN_BITS))
-
-/*
- * Where there are remote nodes, so much of the budget is set aside for each. (A block
- * of shared timers takes 14 if none of them expires.)
- */
-#define TW_ASK_BUDGET 16
 
 /**
  * struct tw_slot - list of nodes
@@ -111,9 +101,6 @@ struct tw_step;
  * @base: the first tick of the wheel after the host's time 0: one more than @clock
  *	is shifted
  * @level: the levels
- * @ask: brings the deadline of a remote node up to date, takes from the step's budget
- *	what that takes, and says false when the node is not the wheel's any more. What
- *	is due by the given time, in ns, expires. NULL where there are no such nodes
  * @pending: nodes in slots
  * @levels: bit n is set when level n has an occupied slot
  * @ready: expired nodes, in the order of their ticks
@@ -132,8 +119,6 @@ struct tw_wheel {
 	s64 base;
 	bool set_back;
 	struct tw_level level[TW_LEVELS];
-	bool (*ask)(struct tw_wheel *wheel, struct tw_node *node,
-		    struct tw_step *step, s64 due);
 	struct tw_slot ready;
 	u64 occupied[TW_LEVELS][TW_LEVEL_WORDS];
 	s64 inspect;

@@ -368,7 +368,6 @@ static u32 alloc(struct pair *p)
 	node->user_data = ~id;
 	node->flags = ~0;
 	node->slack_shift = 0x7f;
-	node->remote = 0;
 	node->slot = ~0;
 	return index;
 }

@@ -100,7 +100,6 @@ struct tw_node *fixture_alloc(struct kunit *test, struct tw_wheel *wheel)
 	KUNIT_ASSERT_NE(test, f->table.free, 0);
 	node = tw_table_alloc(&f->table, &id);
 	node->slack_shift = FIXTURE_DIRT & 0x7f;
-	node->remote = 0;
 	node->flags = FIXTURE_DIRT;
 	return node;
 }

@@ -7,8 +7,10 @@
  * So shared.c is here a second time, where the program may act before each access to
  * what they share. And the time is what the test says.
  */
-#define tw_shared_ask test_shared_ask
 #define tw_shared_take_up test_shared_take_up
+#define tw_shared_turn test_shared_turn
+#define tw_shared_tell test_shared_tell
+#define tw_shared_next test_shared_next
 #define tw_shared_sleep test_shared_sleep
 #define tw_shared_ready test_shared_ready
 #define tw_shared_read test_shared_read
@@ -68,7 +70,7 @@ static void store(u32 *at, u32 word)
 #define TICK 1000
 #define LEAD (NR * 32 / TICK)
 
-/* A row of them, and where words of bits, and groups, begin and end */
+/* Some in a row, and where words of bits, and groups, begin and end */
 static const u32 timers[] = {
 	0, 8, 9, 10, 11, 12, 13, 14, 15, 31, 32, 63, 64, 255, 256, NR - 1,
 };
@@ -230,7 +232,9 @@ static void run(struct kunit *test)
 		dirty = tw_shared_take_up(tw, &step);
 		more = true;
 		while (more && step.budget)
-			more = tw_wheel_step(&tw->wheel, &step);
+			more = tw_shared_turn(tw, &step);
+		/* Where there is nothing, but the time goes on. */
+		KUNIT_ASSERT_FALSE(test, tw_wheel_step(&tw->wheel, &step));
 		if (!more && !dirty)
 			dirty = !tw_shared_sleep(tw, tick);
 	} while ((more || dirty) && ++runs < 1000);
@@ -251,7 +255,7 @@ static u32 in_ring(u32 nr)
 
 static bool known(u32 nr)
 {
-	return program.tw->shared->blocks[nr / TW_BLOCK].known >> nr % TW_BLOCK & 1;
+	return tw_entries_has(&program.tw->shared->wheel, nr);
 }
 
 /* What the program armed has expired by now, or else the kernel will look in time. */
@@ -320,7 +324,6 @@ static int begin(struct kunit *test)
 	};
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, program.tw);
 	KUNIT_ASSERT_EQ(test, tw_setup(program.tw, &setup), 0);
-	program.tw->wheel.ask = tw_shared_ask;
 	prandom_seed_state(&program.rnd, 1);
 	return 0;
 }

@@ -12,7 +12,7 @@
  * are at rest, it is looked at whether all is right.
  *
  * What must hold when all are at rest, or have nothing left to do: no timer is armed
- * whose deadline is past; each that is not idle is known, and its block's node at its
+ * whose deadline is past; each that is not idle is known, and the node at its
  * deadline or before, or it is dirty; and the kernel wakes up by then. And at any
  * time: none expires early; an expiry is taken once, and not after a cancel that
  * succeeded or after the timer was armed again; arm and cancel tell truly what they
@@ -21,7 +21,12 @@
  * Each thread has a timer of its own, as one at a time may change one; and the first
  * may stop wherever it is, until nobody else has anything to do: that must be of no
  * harm but to its own timer. With ALONE only the second does anything, but more.
- * With APART the timers are in two groups (and still in one block).
+ * With APART the timers are in two groups.
+ *
+ * The kernel has an entry for each timer. Here is one node for both, at the first of
+ * their deadlines, at which both are looked at: so one is looked at more often, at
+ * moments at which it may be by the deadlines of the other. What it is like with an
+ * entry of its own is seen with ALONE.
  *
  * What has to come before what, and the weakest order that does it:
  *
@@ -79,7 +84,7 @@ byte next_wake_seen = OTHER;
 
 /* The kernel's own: struct twheel, struct tw_shared */
 byte now = START;
-byte node = NEVER;		/* when it comes to the block of both timers */
+byte node = NEVER;		/* when it comes to both timers */
 byte known;			/* a bit for each timer that it looks at then */
 byte scan;			/* bits of groups that are left */
 byte timer = OTHER;
@@ -244,7 +249,7 @@ end:	do
 	od
 }
 
-/* What tw_look_at() finds: w is IDLE when there is nothing to change */
+/* What tw_look_at_all() finds: w is IDLE when there is nothing to change */
 inline load_word(i)
 {
 #ifdef MUTANT_WORD_BEFORE_DIRTY
@@ -270,7 +275,7 @@ inline load_word(i)
 	fi
 }
 
-/* tw_look_at(), tw_look_closer() */
+/* tw_look_at_all(), tw_look_closer() */
 inline look_at(i)
 {
 	if
@@ -389,7 +394,7 @@ again:
 #ifdef APART
 	      :: take_up(GROUP(1))
 #endif
-	      /* tw_shared_ask() */
+	      /* tw_shared_turn() */
 	      :: atomic {
 			REST && node <= now ->
 #ifdef MUTANT_ALONE_FIRE_BY_NODE
@@ -399,7 +404,7 @@ again:
 			node = NEVER
 		 }
 	      fi;
-	      /* tw_block_look(), tw_block_take_up() */
+	      /* tw_look_at_all(), tw_look_at_dirty(), tw_entries_add() */
 	      look_at(0);
 	      look_at(1);
 	      atomic {

@@ -30,8 +30,10 @@ HOST = {
     'table-small': ('table.c host.c table.c check.c', '-DTW_SMALL_WORLD'),
     'validate': ('validate.c host.c validate.c clock.c', ''),
     'clock': ('clock.c host.c clock.c', ''),
+    'entries': ('entries.c host.c entries.c check_entries.c', ''),
+    'entries-small': ('entries.c host.c entries.c check_entries.c', '-DTW_SMALL_WORLD'),
 }
-PURE = {'wheel', 'table', 'clock', 'validate', 'check'}
+PURE = {'wheel', 'table', 'clock', 'validate', 'check', 'entries', 'check_entries'}
 # Which of them know a source, the quickest first, and how much they do
 SHORT = [('narrow', 200000), ('wide', 200000), ('small', 200000)]
 LONG = [('narrow', 2000000), ('wide', 2000000)]
@@ -40,6 +42,7 @@ KNOWN = {
     'table': [('table', 0), ('table-small', 0), *SHORT],
     'clock': [('validate', 0), ('narrow', 300000), ('clock', 0), *LONG],
     'validate': [('validate', 0)],
+    'entries': [('entries-small', 0), ('entries', 0)],
 }
 
 

@@ -439,11 +439,8 @@ static void test_refused(void)
 	params_restore();
 }
 
-/*
- * Shared timers take their memory at their set-up, whatever is done with them: these
- * more than 1.5 pieces and less than 2.5, besides the first of their wheel.
- */
-#define SHARED 2700
+/* Shared timers take their memory at their set-up, whatever is done with them. */
+#define SHARED 700	/* about three pieces */
 
 static void shared_child(void)
 {

@@ -300,8 +300,8 @@ static void test_numbers(void)
 
 /* ---- blocks ---- */
 
-/* The numbers of a block, which the kernel looks at together */
-#define BLOCK (small_world() ? 8 : 32)
+/* So many that are next to each other are looked at in turn. */
+#define BLOCK 32
 
 /* One of each block, each time at another place in it */
 static bool is_picked(__u32 i)
@@ -368,9 +368,12 @@ static void test_among_others(void)
 			left++;
 	}
 	expire_picked(others);
-	CHECK_EQ(wheel_info(c.fd).pending, left);
+	/* (Of the others it is seen when they would expire that they are cancelled.) */
+	CHECK(wheel_info(c.fd).pending >= left, "%llu",
+	      wheel_info(c.fd).pending);
 	for (i = 0; i < c.nr; i++)
-		CHECK(is_idle(i) || read64(&c.words[i]) == ((others + i) | ARMED),
+		CHECK(is_idle(i) || read64(&c.words[i]) == ((others + i) | ARMED) ||
+		      read64(&c.words[i]) == ((others + i) & ~ARMED),
 		      "timer %u: %llx", i, read64(&c.words[i]));
 }
 

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The wheel of shared timers: levels, slots, blocks of numbers. See entries.h.
+ */
+#include <linux/bitops.h>
+#include <linux/prefetch.h>
+#include <linux/string.h>
+
+#include "entries.h"
+
+/* Ticks that are so far apart have the same slot on each level. A power of 2 */
+#define TW_ENTRY_SPAN \
+	((s64)TW_ENTRY_SLOTS << (TW_ENTRY_LEVELS - 1) * TW_ENTRY_TURN_BITS)
+
+static inline unsigned int tw_shift_of(unsigned int level)
+{
+	return level * TW_ENTRY_TURN_BITS;
+}
+
+/* The position that holds @tick, counted in slots of @level from tick 0. */
+static inline s64 tw_position_of(unsigned int level, s64 tick)
+{
+	return tick >> tw_shift_of(level);
+}
+
+static inline s64 tw_start_of(unsigned int level, s64 position)
+{
+	return position << tw_shift_of(level);
+}
+
+static inline struct tw_entry_slot *tw_slot_of(const struct tw_entries *wheel,
+					       unsigned int level, s64 position)
+{
+	return &wheel->slots[level * TW_ENTRY_SLOTS + (position & TW_ENTRY_SLOTS_MASK)];
+}
+
+static inline u32 tw_block_of(u32 place)
+{
+	return place >> TW_ENTRY_BLOCK_BITS;
+}
+
+static inline u32 *tw_block_head(const struct tw_entries *wheel, u32 block)
+{
+	return &wheel->cells[block << TW_ENTRY_BLOCK_BITS];
+}
+
+/**
+ * tw_entries_blocks() - how many blocks does a wheel take?
+ * @nr: timers
+ *
+ * All that are full, one that is not for each slot with entries, and the one that
+ * is none.
+ *
+ * Return: the number.
+ */
+u32 tw_entries_blocks(u32 nr)
+{
+	return nr / TW_BLOCK_ENTRIES + min(nr, TW_ENTRY_ALL_SLOTS) + 1;
+}
+
+/* The wheel's time is @clk, to which there is nothing to do. */
+static void tw_entries_set_clk(struct tw_entries *wheel, s64 clk)
+{
+	unsigned int level;
+
+	wheel->clk = clk;
+	for (level = 0; level < TW_ENTRY_LEVELS; level++) {
+		s64 turn = tw_position_of(level + 1, clk);
+		s64 reach = tw_start_of(level + 1, turn + 2);
+
+		/* Higher levels turn only when lower ones do. */
+		if (wheel->reach[level] == reach)
+			break;
+		wheel->reach[level] = reach;
+	}
+}
+
+/**
+ * tw_entries_init() - make an empty wheel
+ * @wheel: the wheel, with its slots, with room for its cells, and with entries that
+ *	are in no slot
+ *
+ * It is the tick 0. Whatever it really is, it is soon there while it is empty.
+ */
+void tw_entries_init(struct tw_entries *wheel)
+{
+	unsigned int i;
+
+	for (i = 0; i < TW_ENTRY_ALL_SLOTS; i++)
+		wheel->slots[i] = (struct tw_entry_slot){
+			.first = S64_MAX,
+			.top = TW_ENTRY_EMPTY,
+		};
+	memset(wheel->occupied, 0, sizeof(wheel->occupied));
+	memset(wheel->reach, 0, sizeof(wheel->reach));
+	wheel->shift = 0;
+	wheel->next = S64_MAX;
+	wheel->pending = 0;
+	wheel->levels = 0;
+	wheel->free = 0;
+	wheel->fresh = 1;
+	tw_entries_set_clk(wheel, 1);
+}
+
+/*
+ * The clock was set back: it is @now, which lies before the wheel's time, and that goes
+ * on. So the wheel's ticks grow with each time, but not without end: what is a whole span
+ * of all levels is taken off again.
+ */
+static void tw_entries_set_back(struct tw_entries *wheel, s64 now)
+{
+	s64 shift = wheel->clk - 1 - now;
+	s64 spans = shift & ~(TW_ENTRY_SPAN - 1);
+	unsigned int i;
+
+	wheel->shift = shift - spans;
+	wheel->clk -= spans;
+	if (wheel->next != S64_MAX)
+		wheel->next -= spans;
+	for (i = 0; i < TW_ENTRY_LEVELS; i++)
+		wheel->reach[i] -= spans;
+	for (i = 0; i < TW_ENTRY_ALL_SLOTS; i++)
+		if (wheel->slots[i].count)
+			wheel->slots[i].first -= spans;
+}
+
+/* The tick of the wheel that it is now */
+static s64 tw_entries_now(struct tw_entries *wheel, s64 now)
+{
+	if (unlikely(now + wheel->shift < wheel->clk - 1))
+		tw_entries_set_back(wheel, now);
+	return now + wheel->shift;
+}
+
+/**
+ * tw_entries_forward() - let time pass in which there is nothing to do
+ * @wheel: the wheel
+ * @now: the tick that it is now
+ *
+ * Does nothing when there is something to do: that is for tw_entries_turn().
+ * The nearer the wheel's time, the lower is the level at which an entry starts.
+ */
+void tw_entries_forward(struct tw_entries *wheel, s64 now)
+{
+	now = tw_entries_now(wheel, now);
+	if (now >= wheel->clk && now < wheel->next)
+		tw_entries_set_clk(wheel, now + 1);
+}
+
+/**
+ * tw_entries_grow() - put an empty block on top of a slot
+ * @wheel: the wheel
+ * @slot: the slot, of which all blocks are full
+ * @tick: of the wheel, at which the entry expires that comes next
+ *
+ * Return: the top of the slot: the block's head.
+ */
+u32 tw_entries_grow(struct tw_entries *wheel, struct tw_entry_slot *slot, s64 tick)
+{
+	unsigned int nr = slot - wheel->slots;
+	unsigned int level = nr / TW_ENTRY_SLOTS, at = nr % TW_ENTRY_SLOTS;
+	u32 block = wheel->free;
+
+	if (block)
+		wheel->free = *tw_block_head(wheel, block);
+	else
+		block = wheel->fresh++;
+	*tw_block_head(wheel, block) = tw_block_of(slot->top) << TW_ENTRY_SLOT_BITS | nr;
+	if (!slot->count) {
+		wheel->occupied[level][at / 64] |= 1ULL << (at % 64);
+		wheel->levels |= 1U << level;
+	} else if (slot->count == TW_ENTRY_SMALL && level) {
+		wheel->next = min(wheel->next,
+				  tw_start_of(level, tw_position_of(level, tick) - 1));
+	}
+	return block << TW_ENTRY_BLOCK_BITS;
+}
+
+/* The last entry of a slot is gone. */
+static void tw_entries_emptied(struct tw_entries *wheel, struct tw_entry_slot *slot)
+{
+	unsigned int nr = slot - wheel->slots;
+	unsigned int level = nr / TW_ENTRY_SLOTS, at = nr % TW_ENTRY_SLOTS;
+	u64 left = 0;
+	unsigned int i;
+
+	slot->first = S64_MAX;
+	wheel->occupied[level][at / 64] &= ~(1ULL << (at % 64));
+	for (i = 0; i < TW_ENTRY_WORDS; i++)
+		left |= wheel->occupied[level][i];
+	if (left)
+		return;
+	wheel->levels &= ~(1U << level);
+	if (!wheel->levels)
+		wheel->next = S64_MAX;
+}
+
+/* The topmost block of a slot is empty. */
+static void tw_entries_shrink(struct tw_entries *wheel, struct tw_entry_slot *slot)
+{
+	u32 block = tw_block_of(slot->top);
+	u32 *head = tw_block_head(wheel, block);
+
+	slot->top = *head >> TW_ENTRY_SLOT_BITS << TW_ENTRY_BLOCK_BITS | TW_BLOCK_MASK;
+	*head = wheel->free;
+	wheel->free = block;
+	if (!slot->count)
+		tw_entries_emptied(wheel, slot);
+}
+
+/**
+ * tw_entries_take() - take entries out of a slot
+ * @wheel: the wheel
+ * @slot: the slot, with entries
+ * @numbers: out: their numbers
+ * @room: for how many; no more than TW_BLOCK_ENTRIES are taken
+ *
+ * Return: how many.
+ */
+unsigned int tw_entries_take(struct tw_entries *wheel, struct tw_entry_slot *slot,
+			     u32 *numbers, unsigned int room)
+{
+	unsigned int i, n = min(room, slot->top & TW_BLOCK_MASK);
+	const u32 *cells = &wheel->cells[slot->top - n + 1];
+
+	for (i = 0; i < n; i++) {
+		numbers[i] = cells[i];
+		wheel->timers[cells[i]].place = 0;
+	}
+	slot->top -= n;
+	slot->count -= n;
+	wheel->pending -= n;
+	if (!(slot->top & TW_BLOCK_MASK)) {
+		tw_entries_shrink(wheel, slot);
+		prefetch(tw_block_head(wheel, tw_block_of(slot->top)));
+	}
+	return n;
+}
+
+/**
+ * tw_entries_del() - take a timer out
+ * @wheel: the wheel
+ * @nr: the timer's number; it is in a slot
+ */
+void tw_entries_del(struct tw_entries *wheel, u32 nr)
+{
+	u32 place = wheel->timers[nr].place;
+	u32 head = *tw_block_head(wheel, tw_block_of(place));
+	struct tw_entry_slot *slot =
+		&wheel->slots[head & ((1U << TW_ENTRY_SLOT_BITS) - 1)];
+	u32 last = wheel->cells[slot->top];
+
+	wheel->cells[place] = last;
+	wheel->timers[last].place = place;
+	wheel->timers[nr].place = 0;
+	slot->top--;
+	slot->count--;
+	wheel->pending--;
+	if (!(slot->top & TW_BLOCK_MASK))
+		tw_entries_shrink(wheel, slot);
+}
+
+/*
+ * The first occupied position of @level that does not come before @from. The
+ * level's slots are a ring in which @from is the oldest that can be occupied.
+ */
+static s64 tw_entries_find(const struct tw_entries *wheel, unsigned int level, s64 from)
+{
+	const u64 *bits = wheel->occupied[level];
+	unsigned int start = from & TW_ENTRY_SLOTS_MASK;
+	unsigned int word = start / 64;
+	u64 found = bits[word] & (~0ULL << (start % 64));
+	unsigned int i, nr;
+
+	for (i = 0; !found && i < TW_ENTRY_WORDS; i++) {
+		word = (word + 1) % TW_ENTRY_WORDS;
+		found = bits[word];
+	}
+	if (!found)
+		return S64_MAX;
+	nr = word * 64 + __ffs64(found);
+	return from + ((nr - start) & TW_ENTRY_SLOTS_MASK);
+}
+
+/* The first tick in any slot, and of those that share it the highest level. */
+static s64 tw_entries_due(const struct tw_entries *wheel, unsigned int *level)
+{
+	u32 levels = wheel->levels;
+	s64 first = S64_MAX;
+
+	while (levels) {
+		unsigned int l = fls(levels) - 1;
+		s64 position = tw_entries_find(wheel, l, tw_position_of(l, wheel->clk));
+		s64 start = tw_start_of(l, position);
+
+		if (start < first) {
+			first = start;
+			*level = l;
+		}
+		levels &= ~(1U << l);
+	}
+	return first;
+}
+
+/* Is a large slot to be cascaded ahead of time: the one after the present one? */
+static bool tw_entries_preload(const struct tw_entries *wheel, s64 now,
+			       struct tw_turn *turn)
+{
+	u32 levels = wheel->levels & ~1U;
+
+	while (levels) {
+		unsigned int l = fls(levels) - 1;
+		s64 position = tw_position_of(l, wheel->clk);
+
+		/* It begins just now if it is the present one. */
+		turn->slot = tw_slot_of(wheel, l, position);
+		if (turn->slot->count <= TW_ENTRY_SMALL)
+			turn->slot = tw_slot_of(wheel, l, ++position);
+		if (turn->slot->count > TW_ENTRY_SMALL) {
+			turn->ahead = tw_start_of(l, position) - now;
+			return true;
+		}
+		levels &= ~(1U << l);
+	}
+	return false;
+}
+
+/* When the wheel has to look at @level for the first time. */
+static s64 tw_level_wakes(const struct tw_entries *wheel, unsigned int level)
+{
+	s64 position = tw_entries_find(wheel, level, tw_position_of(level, wheel->clk));
+	const struct tw_entry_slot *slot = tw_slot_of(wheel, level, position);
+	s64 next;
+
+	if (!level)
+		return position;
+	if (slot->count > TW_ENTRY_SMALL)
+		return tw_start_of(level, position - 1);
+	next = slot->first;
+	/* The slot after it may want to be preloaded meanwhile. */
+	slot = tw_slot_of(wheel, level, position + 1);
+	if (slot->count > TW_ENTRY_SMALL)
+		next = min(next, tw_start_of(level, position));
+	return next;
+}
+
+static s64 tw_entries_wakes(const struct tw_entries *wheel)
+{
+	u32 levels = wheel->levels;
+	s64 next = S64_MAX;
+
+	while (levels) {
+		unsigned int l = fls(levels) - 1;
+
+		next = min(next, tw_level_wakes(wheel, l));
+		levels &= ~(1U << l);
+	}
+	return next;
+}
+
+/**
+ * tw_entries_turn() - what is there to do by now?
+ * @wheel: the wheel
+ * @now: the tick that it is now
+ * @turn: out: a slot with entries, all of which are to be taken, and put back if they do
+ *	not expire, before this is asked again
+ *
+ * What is due comes before what is only preloaded. (A part of a slot may be left for
+ * the next time.)
+ *
+ * Return: true, or false when there is nothing to do. Then the wheel's time is the
+ * tick after @now.
+ */
+bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn)
+{
+	unsigned int level = 0;
+	s64 due;
+
+	now = tw_entries_now(wheel, now);
+	if (now < wheel->next) {
+		if (now >= wheel->clk)
+			tw_entries_set_clk(wheel, now + 1);
+		return false;
+	}
+	due = tw_entries_due(wheel, &level);
+	turn->tick = 0;
+	if (due <= now) {
+		if (due > wheel->clk)
+			tw_entries_set_clk(wheel, due);
+		if (!level)
+			turn->tick = due - wheel->shift;
+		turn->ahead = 0;
+		turn->slot = tw_slot_of(wheel, level, tw_position_of(level, due));
+		return true;
+	}
+	if (now >= wheel->clk)
+		tw_entries_set_clk(wheel, now + 1);
+	if (tw_entries_preload(wheel, now, turn))
+		return true;
+	wheel->next = tw_entries_wakes(wheel);
+	return false;
+}
+
+/**
+ * tw_entries_any() - a slot with entries
+ * @wheel: the wheel
+ *
+ * Return: a slot, the earliest of its level, or NULL.
+ */
+struct tw_entry_slot *tw_entries_any(const struct tw_entries *wheel)
+{
+	unsigned int level;
+	s64 position;
+
+	if (!wheel->levels)
+		return NULL;
+	level = fls(wheel->levels) - 1;
+	position = tw_entries_find(wheel, level, tw_position_of(level, wheel->clk));
+	return tw_slot_of(wheel, level, position);
+}

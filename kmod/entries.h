@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The wheel of shared timers: of timers that have a number and nothing else here.
+ *
+ * Its levels are those of wheel.h: slots, each level as wide as two turns of the one
+ * below, so that a slot can be cascaded while the one before it still runs; and a slot
+ * of many entries is cascaded ahead of time in pieces.
+ *
+ * A slot is a stack of numbers. It consists of blocks of a cache line each, of which
+ * only the topmost is not full. So blocks for all timers, and one more for each slot,
+ * are enough for ever, and nothing is allocated later. An entry that is taken out from
+ * the middle is replaced by the topmost one. Whoever works at a slot gets its numbers
+ * by the block, can have all their words fetched at once, and puts those back that are
+ * still pending: the wheel does not know when they expire.
+ *
+ * Ticks are the host's. The wheel's own go on when the clock is set back. Then entries
+ * come too early, and are put back.
+ *
+ * Pure: no locks, no time sources, no allocation. The caller serialises all
+ * calls on a wheel.
+ */
+#ifndef TW_ENTRIES_H
+#define TW_ENTRIES_H
+
+#include <linux/minmax.h>
+#include <linux/types.h>
+
+#include "sizes.h"
+
+#define TW_ENTRY_SLOTS (2U << TW_ENTRY_TURN_BITS)
+#define TW_ENTRY_SLOTS_MASK (TW_ENTRY_SLOTS - 1)
+#define TW_ENTRY_ALL_SLOTS (TW_ENTRY_LEVELS * TW_ENTRY_SLOTS)
+#define TW_ENTRY_WORDS ((TW_ENTRY_SLOTS + 63) / 64)
+#define TW_ENTRY_REACH (1LL << (TW_ENTRY_LEVELS * TW_ENTRY_TURN_BITS))
+
+/* Where in its block a cell is. The first is the block's head, all others are entries. */
+#define TW_BLOCK_MASK ((1U << TW_ENTRY_BLOCK_BITS) - 1)
+#define TW_BLOCK_ENTRIES TW_BLOCK_MASK
+
+/*
+ * A slot of so many entries at most is small: it is cascaded together with its first
+ * expiry and causes no wake-up of its own.
+ */
+#define TW_ENTRY_SMALL (2 * TW_BLOCK_ENTRIES)
+
+/* The top of an empty slot: as if that was in a full block with the number 0 */
+#define TW_ENTRY_EMPTY TW_BLOCK_MASK
+
+/**
+ * struct tw_timer - a timer
+ * @place: of its number among the cells, or 0 if it is in no slot
+ * @position: for the caller
+ */
+struct tw_timer {
+	u32 place;
+	u32 position;
+};
+
+/**
+ * struct tw_entry_slot - stack of numbers
+ * @first: no entry expires before that: a tick of the wheel, or S64_MAX
+ * @top: place of the topmost one
+ * @count: how many
+ */
+struct tw_entry_slot {
+	s64 first;
+	u32 top;
+	u32 count;
+};
+
+/**
+ * struct tw_entries - a wheel
+ * @timers: the timers, by their numbers
+ * @cells: blocks of cells
+ * @slots: TW_ENTRY_ALL_SLOTS slots
+ * @shift: tick of the wheel less tick of the host
+ * @clk: the tick that comes next. All before it are done
+ * @next: there is nothing to do before this tick
+ * @reach: of each level, the first tick that it can't hold
+ * @pending: entries in slots
+ * @levels: bit n is set when level n has an occupied slot
+ * @free: first of a list of free blocks, or 0
+ * @fresh: this block and all after it were never used
+ * @occupied: a bit for each slot
+ */
+struct tw_entries {
+	struct tw_timer *timers;
+	u32 *cells;
+	struct tw_entry_slot *slots;
+	s64 shift;
+	s64 clk;
+	s64 next;
+	s64 reach[TW_ENTRY_LEVELS];
+	u32 pending;
+	u32 levels;
+	u32 free;
+	u32 fresh;
+	u64 occupied[TW_ENTRY_LEVELS][TW_ENTRY_WORDS];
+};
+
+/**
+ * struct tw_turn - what there is to do
+ * @slot: the slot of which entries are to be taken
+ * @tick: what expires until then expires now; or 0 if the slot is cascaded
+ * @ahead: in how many ticks that is due; 0 if it is due by now
+ */
+struct tw_turn {
+	struct tw_entry_slot *slot;
+	s64 tick;
+	s64 ahead;
+};
+
+u32 tw_entries_blocks(u32 nr);
+void tw_entries_init(struct tw_entries *wheel);
+void tw_entries_forward(struct tw_entries *wheel, s64 now);
+bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn);
+unsigned int tw_entries_take(struct tw_entries *wheel, struct tw_entry_slot *slot,
+			     u32 *numbers, unsigned int room);
+void tw_entries_del(struct tw_entries *wheel, u32 nr);
+struct tw_entry_slot *tw_entries_any(const struct tw_entries *wheel);
+
+/* The rare part of what follows. */
+u32 tw_entries_grow(struct tw_entries *wheel, struct tw_entry_slot *slot, s64 tick);
+
+/**
+ * tw_entries_next() - when is there something to do again?
+ * @wheel: the wheel
+ *
+ * Return: a tick of the host before which there is nothing to do, or S64_MAX.
+ */
+static inline s64 tw_entries_next(const struct tw_entries *wheel)
+{
+	return wheel->next == S64_MAX ? S64_MAX : wheel->next - wheel->shift;
+}
+
+/* Is a timer in the wheel? */
+static inline bool tw_entries_has(const struct tw_entries *wheel, u32 nr)
+{
+	return wheel->timers[nr].place;
+}
+
+/**
+ * tw_entries_add() - put a timer into the wheel
+ * @wheel: the wheel
+ * @nr: the timer's number; it is in no slot
+ * @tick: when it expires, from 0 on: as soon as can be if that is over
+ */
+static __always_inline void tw_entries_add(struct tw_entries *wheel, u32 nr, s64 tick)
+{
+	struct tw_entry_slot *slot;
+	unsigned int level = 0;
+	u32 top;
+
+	tick += wheel->shift;
+	if (unlikely((u64)(tick - wheel->clk) >= TW_ENTRY_REACH))
+		tick = tick < wheel->clk ? wheel->clk : wheel->clk + TW_ENTRY_REACH - 1;
+	while (tick >= wheel->reach[level])
+		level++;
+	slot = &wheel->slots[level * TW_ENTRY_SLOTS +
+			     (tick >> level * TW_ENTRY_TURN_BITS & TW_ENTRY_SLOTS_MASK)];
+	top = slot->top;
+	if (unlikely((top & TW_BLOCK_MASK) == TW_BLOCK_MASK))
+		top = tw_entries_grow(wheel, slot, tick);
+	slot->top = ++top;
+	slot->count++;
+	if (tick < slot->first)
+		slot->first = tick;
+	if (tick < wheel->next)
+		wheel->next = tick;
+	wheel->cells[top] = nr;
+	wheel->timers[nr].place = top;
+	wheel->pending++;
+}
+
+#endif /* TW_ENTRIES_H */

@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The wheel of shared timers against a model, which knows of each timer when it has to
+ * expire. It is driven as kmod/shared.c drives it: who is moved to later, or cancelled,
+ * stays where he is until the wheel comes there.
+ *
+ * SEED=N: begin with that episode.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "entries.h"
+#include "host.h"
+
+#define MOST 3000U
+#define EPISODES 300
+#define OPERATIONS 3000
+#define MILLION 1000000U
+
+/* A tick of a timer that has none */
+#define NONE S64_MAX
+
+/* What is far is somewhat beyond the reach of the levels. */
+#define FAR_BITS (TW_ENTRY_LEVELS * TW_ENTRY_TURN_BITS + 2)
+
+static struct tw_entries wheel;
+static struct tw_timer timers[MILLION];
+static u32 *cells;
+static struct tw_entry_slot slots[TW_ENTRY_ALL_SLOTS];
+
+/* When each expires, be it in the wheel or not, or NONE */
+static s64 due[MILLION];
+static u32 nr;
+static s64 now;
+static u64 wakeups, taken;
+/* Most entries that were taken from one slot while it was due to be cascaded */
+static u32 late;
+
+static void begin(u32 count)
+{
+	u32 i;
+
+	nr = count;
+	free(cells);
+	/* Not a cell more, so that the sanitizer sees it. */
+	cells = malloc(sizeof(u32) * tw_entries_blocks(nr) << TW_ENTRY_BLOCK_BITS);
+	REQUIRE(cells);
+	memset(timers, 0, nr * sizeof(*timers));
+	for (i = 0; i < nr; i++)
+		due[i] = NONE;
+	wheel = (struct tw_entries){
+		.timers = timers,
+		.cells = cells,
+		.slots = slots,
+	};
+	tw_entries_init(&wheel);
+	wakeups = 0;
+	taken = 0;
+	late = 0;
+}
+
+static void check(void)
+{
+	REQUIRE(tw_check_entries(&wheel, nr));
+}
+
+/* What kmod/shared.c does with a timer that is dirty */
+static void arm(u32 timer, s64 tick)
+{
+	tw_entries_forward(&wheel, now);
+	if (tw_entries_has(&wheel, timer))
+		tw_entries_del(&wheel, timer);
+	due[timer] = NONE;
+	if (tick <= now)
+		return;
+	due[timer] = tick;
+	tw_entries_add(&wheel, timer, tick);
+}
+
+/* Of those that were taken, what is not due is put back. */
+static void settle(const u32 *numbers, unsigned int n, s64 tick)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		u32 timer = numbers[i];
+
+		REQUIRE(timer < nr);
+		REQUIRE(!tw_entries_has(&wheel, timer));
+		if (due[timer] == NONE)
+			continue;
+		if (due[timer] > tick)
+			tw_entries_add(&wheel, timer, due[timer]);
+		else
+			due[timer] = NONE;
+	}
+}
+
+/* Returns true if there may be more to do. */
+static bool run(unsigned int budget)
+{
+	u32 numbers[TW_BLOCK_ENTRIES];
+	struct tw_turn turn;
+	unsigned int n;
+
+	while (budget) {
+		if (!tw_entries_turn(&wheel, now, &turn))
+			return false;
+		REQUIRE(turn.slot->count);
+		REQUIRE(turn.tick <= now);
+		REQUIRE(turn.ahead >= 0);
+		if (!turn.tick && !turn.ahead)
+			late = max(late, turn.slot->count);
+		do {
+			n = tw_entries_take(&wheel, turn.slot, numbers, budget);
+			REQUIRE(n && n <= budget);
+			settle(numbers, n, turn.tick);
+			budget -= n;
+			taken += n;
+		} while (budget && turn.slot->count);
+	}
+	return true;
+}
+
+/* All that is due has expired, and the wheel will look at all else in time. */
+static void check_done(void)
+{
+	s64 next = tw_entries_next(&wheel), first = NONE;
+	u32 i, pending = 0;
+
+	for (i = 0; i < nr; i++) {
+		first = min(first, due[i]);
+		if (due[i] == NONE)
+			continue;
+		REQUIRE(tw_entries_has(&wheel, i));
+		pending++;
+	}
+	REQUIRE(first > now);
+	REQUIRE(next > now);
+	REQUIRE(next <= first);
+	REQUIRE(wheel.pending >= pending);
+	REQUIRE(wheel.pending || next == S64_MAX);
+}
+
+static void finish(void)
+{
+	unsigned int steps = 0;
+
+	while (run(1 + host_below(100)))
+		REQUIRE(++steps < 1000000);
+	check();
+	check_done();
+}
+
+/* The time goes on to where the wheel wants to be woken. */
+static bool wake(void)
+{
+	s64 next = tw_entries_next(&wheel);
+
+	if (next == S64_MAX)
+		return false;
+	now = max(now, next);
+	wakeups++;
+	while (run(256))
+		;
+	return true;
+}
+
+/* (What is very far takes the wheel for ever where it reaches not far.) */
+static s64 any_size(unsigned int bits)
+{
+	bits = min(bits, FAR_BITS + 4U);
+	return host_random() >> (64 - bits) >> host_below(bits);
+}
+
+static s64 any_tick(void)
+{
+	static s64 crowded;
+
+	switch (host_below(8)) {
+	case 0:
+		return max(now - any_size(10), 0LL);
+	case 1:
+		crowded = now + any_size(16);
+		return crowded;
+	case 2:
+	case 3:
+		return max(crowded + (s64)host_below(3), 0LL);
+	case 4:
+		return now + any_size(FAR_BITS);
+	default:
+		return now + any_size(TW_ENTRY_TURN_BITS * 3 + 2);
+	}
+}
+
+static void drain(unsigned int room)
+{
+	struct tw_entry_slot *slot = tw_entries_any(&wheel);
+	u32 numbers[TW_BLOCK_ENTRIES];
+	unsigned int i, n;
+
+	REQUIRE(!slot == !wheel.pending);
+	if (!slot)
+		return;
+	n = tw_entries_take(&wheel, slot, numbers, room);
+	REQUIRE(n && n <= room);
+	for (i = 0; i < n; i++)
+		due[numbers[i]] = NONE;
+}
+
+static void operation(unsigned int crowd)
+{
+	u32 timer = host_below(nr);
+	unsigned int i;
+	s64 tick;
+
+	switch (host_below(16)) {
+	case 0:
+		tick = any_tick();
+		for (i = 0; i < crowd; i++)
+			arm(host_below(nr), tick + (i & 1));
+		break;
+	case 1:
+	case 2:
+		/* To later, or not at all: the wheel is not told. */
+		if (due[timer] != NONE)
+			due[timer] += any_size(30);
+		break;
+	case 3:
+		due[timer] = NONE;
+		break;
+	case 4:
+		now += any_size(TW_ENTRY_TURN_BITS * 2);
+		finish();
+		break;
+	case 5:
+		now += any_size(20);
+		run(1 + host_below(50));
+		break;
+	case 6:
+		if (host_chance(4)) {
+			now -= min(now, any_size(30));
+			finish();
+		}
+		break;
+	case 7:
+		if (host_chance(4))
+			now += any_size(FAR_BITS);
+		finish();
+		break;
+	case 8:
+		if (host_chance(8))
+			drain(1 + host_below(2 * TW_BLOCK_ENTRIES));
+		break;
+	case 9:
+		run(1);
+		break;
+	case 10:
+		wake();
+		check_done();
+		break;
+	default:
+		arm(timer, any_tick());
+	}
+}
+
+static void episode(u64 seed)
+{
+	unsigned int i, crowd, every;
+
+	host_seed(seed);
+	begin(1 + host_below(host_chance(4) ? 5 : MOST));
+	crowd = host_below(host_chance(4) ? MOST : 100);
+	every = 1 + host_below(20);
+	now = host_chance(2) ? host_below(1LL << 50) : 0;
+	for (i = 0; i < OPERATIONS; i++) {
+		operation(crowd);
+		if (!(i % every))
+			check();
+	}
+	finish();
+	while (tw_entries_any(&wheel))
+		drain(TW_BLOCK_ENTRIES);
+	check();
+}
+
+static void as_the_model(void)
+{
+	u64 i, seed = host_first_seed();
+
+	host_note("seed %llu", seed);
+	for (i = 0; i < EPISODES; i++)
+		episode(seed + i);
+}
+
+/* The clock is set back so often that the wheel's ticks begin again. */
+static void set_back_for_ever(void)
+{
+	unsigned int i;
+
+	begin(100);
+	for (i = 0; i < 200; i++) {
+		now = (1LL << FAR_BITS) + host_below(1000);
+		arm(host_below(nr), now + any_size(20));
+		finish();
+		now = host_below(1000);
+		arm(host_below(nr), now + any_size(20));
+		finish();
+		REQUIRE(wheel.shift < 1LL << (FAR_BITS + 1));
+	}
+}
+
+static void silence(void)
+{
+	unsigned int bits;
+
+	begin(1);
+	now = 12345;
+	finish();
+	REQUIRE_EQ(tw_entries_next(&wheel), S64_MAX);
+	for (bits = 0; bits < TW_ENTRY_LEVELS * TW_ENTRY_TURN_BITS; bits++) {
+		wakeups = 0;
+		arm(0, now + (1LL << bits));
+		finish();
+		while (wake())
+			;
+		REQUIRE_EQ(due[0], NONE);
+		REQUIRE_EQ(wakeups, 1);
+	}
+	arm(0, now + 1000);
+	due[0] = NONE;
+	wakeups = 0;
+	while (wake())
+		;
+	REQUIRE_EQ(wakeups, 1);
+}
+
+/* Nobody waits until a large slot was cascaded: that was done before. */
+static void in_time(void)
+{
+	s64 span = 1LL << min(3 * TW_ENTRY_TURN_BITS + 1,
+			      TW_ENTRY_LEVELS * TW_ENTRY_TURN_BITS - 1);
+	u32 i;
+
+	begin(MILLION / 50);
+	now = 1000;
+	for (i = 0; i < nr; i++)
+		arm(i, now + 1 + host_below(span));
+	while (run(256))
+		;
+	while (wake())
+		if (!(wakeups % 64))
+			check_done();
+	for (i = 0; i < nr; i++)
+		REQUIRE_EQ(due[i], NONE);
+	REQUIRE(late <= TW_ENTRY_SMALL);
+	REQUIRE(taken <= nr * (u64)TW_ENTRY_LEVELS);
+}
+
+/* All in one tick far ahead, and a budget: it is a million times the work of one. */
+static void million_at_once(void)
+{
+	s64 tick = 1000 + min(TW_ENTRY_REACH / 2, 3000000LL);
+	unsigned int runs = 0;
+	u32 i;
+
+	begin(MILLION);
+	now = 1000;
+	for (i = 0; i < nr; i++)
+		arm(i, tick);
+	check();
+	now = tick;
+	while (run(256))
+		runs++;
+	check();
+	REQUIRE_EQ(wheel.pending, 0);
+	REQUIRE(runs <= (TW_ENTRY_LEVELS + 1) * (MILLION / 240));
+}
+
+/* ---- that each of the invariants is looked at ---- */
+
+#define WRONG 60U
+
+/* In more than one block of a slot of level 1, in one of level 0, and free blocks */
+static void make_some(void)
+{
+	u32 i;
+
+	begin(WRONG);
+	now = 0;
+	for (i = 0; i < WRONG - 1; i++)
+		arm(i, i < WRONG - 3 ? 2 * TW_ENTRY_SLOTS : 1);
+	for (i = WRONG - 4; i > WRONG - 17; i--)
+		tw_entries_del(&wheel, i);
+}
+
+static struct tw_entry_slot *slot_of(u32 timer)
+{
+	u32 block = timers[timer].place >> TW_ENTRY_BLOCK_BITS;
+
+	return &slots[cells[block << TW_ENTRY_BLOCK_BITS] &
+		      ((1U << TW_ENTRY_SLOT_BITS) - 1)];
+}
+
+static u32 *head_of(u32 timer)
+{
+	return &cells[timers[timer].place & ~TW_BLOCK_MASK];
+}
+
+/* Make one thing wrong. Returns what has to be said. */
+static const char *break_one(unsigned int thing)
+{
+	u32 upper = 0, lower = WRONG - 2;
+
+	switch (thing) {
+	case 0:
+		wheel.reach[1]++;
+		return "wheel->reach[level] == ((wheel->clk >> turn) + 2) << turn";
+	case 1:
+		slot_of(lower)->count = 0;
+		return "occupied == !!slot->count";
+	case 2:
+		slots[7].first = 7;
+		return "slot->first == S64_MAX";
+	case 3:
+		slot_of(upper)->first = 1;
+		return "slot->first >= start && slot->first <= end";
+	case 4:
+		wheel.next = 2;
+		return "wheel->next <= slot->first";
+	case 5:
+		tw_entries_del(&wheel, lower);
+		tw_entries_del(&wheel, lower - 1);
+		wheel.next = slot_of(upper)->first;
+		return "wheel->next <= (position - 1) << shift";
+	case 6:
+		*head_of(lower) += 1 << TW_ENTRY_SLOT_BITS;
+		return "place == TW_ENTRY_EMPTY";
+	case 7:
+		(*head_of(lower))++;
+		return "(tw_head(wheel, block) & TW_SLOT_MASK) == slot";
+	case 8:
+		slot_of(lower)->count++;
+		return "block && block < wheel->fresh";
+	case 9:
+		cells[timers[lower].place] = WRONG;
+		return "wheel->cells[place] < nr";
+	case 10:
+		timers[lower].place--;
+		return "wheel->timers[wheel->cells[place]].place == place";
+	case 11:
+		wheel.levels ^= 1U << (TW_ENTRY_LEVELS - 1);
+		return "wheel->levels == found.levels";
+	case 12:
+		wheel.pending++;
+		return "wheel->pending == found.entries";
+	case 13:
+		wheel.free = wheel.fresh;
+		return "block < wheel->fresh";
+	case 14:
+		wheel.free = 0;
+		return "!left";
+	case 15:
+		cells[wheel.free << TW_ENTRY_BLOCK_BITS] = wheel.free;
+		return "!block";
+	case 16:
+		timers[WRONG - 1].place = 1;
+		return "places == wheel->pending";
+	case 17:
+		begin(WRONG);
+		wheel.next = 1;
+		return "wheel->pending || wheel->next == S64_MAX";
+	case 18:
+		wheel.fresh = tw_entries_blocks(WRONG) + 1;
+		return "wheel->fresh <= tw_entries_blocks(nr)";
+	default:
+		return NULL;
+	}
+}
+
+static void look(char *said, size_t size)
+{
+	size_t length;
+	FILE *from;
+	int ends[2];
+
+	fflush(stdout);
+	REQUIRE(!pipe(ends));
+	if (!fork()) {
+		dup2(ends[1], STDOUT_FILENO);
+		tw_check_entries(&wheel, nr);
+		_exit(0);
+	}
+	close(ends[1]);
+	from = fdopen(ends[0], "r");
+	length = fread(said, 1, size - 1, from);
+	said[length] = 0;
+	fclose(from);
+	REQUIRE(wait(NULL) > 0);
+}
+
+static void each_is_looked_at(void)
+{
+	char said[512], text[160];
+	const char *wrong;
+	unsigned int thing;
+
+	for (thing = 0;; thing++) {
+		make_some();
+		look(said, sizeof(said));
+		if (*said)
+			host_fail(__FILE__, __LINE__, "thing %u: %s", thing, said);
+		wrong = break_one(thing);
+		if (!wrong)
+			break;
+		look(said, sizeof(said));
+		snprintf(text, sizeof(text), "%s\n", wrong);
+		if (!strstr(said, text))
+			host_fail(__FILE__, __LINE__, "not '%s', but: %s", text, said);
+	}
+	host_note("%u things", thing);
+}
+
+int main(void)
+{
+	host_plan(6);
+	host_test("timers expire as the model says", as_the_model);
+	host_test("the clock is set back for ever", set_back_for_ever);
+	host_test("a lone timer wakes once", silence);
+	host_test("large slots are cascaded in time", in_time);
+	host_test("a million at once", million_at_once);
+	host_test("what is wrong is said", each_is_looked_at);
+	return host_end();
+}
