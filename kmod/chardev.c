@@ -3,6 +3,7 @@
  * The device /dev/twheel: open, ioctl, read, poll, mmap, fdinfo.
  */
 #include <linux/err.h>
+#include <linux/fault-inject-usercopy.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -20,6 +21,9 @@
 
 /* So many runs a reader does of what was deferred, before it sleeps as others do */
 #define TW_ASSIST_RUNS 1024
+
+/* So many operations at most are done while a ring of io_uring is locked */
+#define TW_URING_INLINE 65536
 
 static int tw_open(struct inode *inode, struct file *file)
 {
@@ -100,7 +104,7 @@ static __always_inline int tw_get_words(u64 *to, const u64 __user *from, u32 siz
 {
 	unsigned int i;
 
-	if (!user_read_access_begin(from, size))
+	if (should_fail_usercopy() || !user_read_access_begin(from, size))
 		return -EFAULT;
 	for (i = 0; i < size / sizeof(*to); i++)
 		unsafe_get_user(to[i], &from[i], fault);
@@ -246,7 +250,11 @@ static long tw_ioctl(struct file *file, unsigned int cmd, unsigned long uaddr)
 	return tw_ioctls[nr].fn(file->private_data, uarg, usize);
 }
 
-/* SUBMIT by way of io_uring, which says EINTR where a system call starts again. */
+/*
+ * SUBMIT by way of io_uring, which says EINTR where a system call starts again. It calls
+ * with the ring locked, and who waits for that can't be killed: so what takes long is left
+ * to a worker of its.
+ */
 static int tw_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	const struct twheel_uring_submit *submit = tw_uring_command(cmd);
@@ -257,6 +265,8 @@ static int tw_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	if (cmd->cmd_op != TWHEEL_IOC_SUBMIT)
 		return -EOPNOTSUPP;
 	ret = tw_check_array(0, nr, op_size);
+	if (!ret && nr > TW_URING_INLINE && issue_flags & IO_URING_F_NONBLOCK)
+		return -EAGAIN;
 	if (!ret)
 		ret = tw_submit(cmd->file->private_data, READ_ONCE(submit->ops), nr,
 				op_size);

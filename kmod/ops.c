@@ -8,6 +8,7 @@
  * What came of an operation is told before it is done, so that none is done that
  * can't be told.
  */
+#include <linux/fault-inject-usercopy.h>
 #include <linux/math64.h>
 #include <linux/random.h>
 #include <linux/uaccess.h>
@@ -107,7 +108,7 @@ static noinline bool tw_tell_user(const struct tw_batch *batch,
 	if (op->opcode == TWHEEL_OP_QUERY && !result &&
 	    copy_to_user(&uop->deadline, (void *)op + rest, size - rest))
 		return false;
-	if (!user_write_access_begin(uop, size))
+	if (should_fail_usercopy() || !user_write_access_begin(uop, size))
 		return false;
 	if (op->opcode == TWHEEL_OP_ARM && !result)
 		unsafe_put_user(op->id, &uop->id, fault);

@@ -6,6 +6,7 @@
  * and what there is to tell is written back one by one. For many, the page that they
  * lie in is held, and they are done right there.
  */
+#include <linux/fault-inject-usercopy.h>
 #include <linux/highmem.h>
 #include <linux/limits.h>
 #include <linux/mm.h>
@@ -50,6 +51,8 @@ static unsigned int tw_copy_ops(u64 *copy, void __user *uops, unsigned int nr, u
 	unsigned int i, words = nr * size / sizeof(*copy);
 	u64 __user *from = uops;
 
+	if (should_fail_usercopy())
+		return 0;
 	/* Of these some may be beyond all addresses. */
 	if (!user_read_access_begin(from, nr * size)) {
 		words = size / sizeof(*copy);

@@ -53,7 +53,6 @@
  * @slack_shift: may expire as late as the next multiple of 2^this ticks
  * @flags: TW_NODE_*
  * @special: both, 0 in most nodes
- * @place: @slot and @special
  */
 struct tw_node {
 	union {
@@ -66,18 +65,13 @@ struct tw_node {
 		struct tw_period *period;
 	};
 	u32 gen;
+	u16 slot;
 	union {
 		struct {
-			u16 slot;
-			union {
-				struct {
-					u8 slack_shift;
-					u8 flags;
-				};
-				u16 special;
-			};
+			u8 slack_shift;
+			u8 flags;
 		};
-		u32 place;
+		u16 special;
 	};
 };
 

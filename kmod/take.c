@@ -292,7 +292,8 @@ ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to)
 static unsigned int tw_drain_fill(struct twheel *tw, struct twheel_op *ops,
 				  struct tw_node **nodes, unsigned int room)
 {
-	unsigned int tries = TW_BATCH, n = 0;
+	/* (Of those that are not told, each takes out a block.) */
+	unsigned int tries = TW_BATCH / (TW_BLOCK_ENTRIES + 1), n = 0;
 
 	for (; n < room && tw->wheel.pending; n++) {
 		nodes[n] = tw_wheel_first(&tw->wheel);

@@ -261,10 +261,7 @@ static __always_inline void tw_wheel_place(struct tw_wheel *wheel,
 	at = ((unsigned long)tick >> level->shift) & TW_LEVEL_MASK;
 	at = level->slots + at * TW_SLOT_UNITS;
 	slot = tw_slot_at(wheel, at);
-	if (special)
-		node->slot = at;
-	else
-		node->place = at;
+	node->slot = at;
 	if (special && (node->flags & TW_NODE_INSPECT))
 		slot->inspect = 1;
 	tw_slot_append(slot, node);

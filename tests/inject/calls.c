@@ -666,7 +666,7 @@ static __u64 shake_seed = 1;
 #define UNTOLD 77
 
 /* So many of each kind are to be done, and so many not */
-#define SHAKEN 30
+#define SHAKEN 3
 
 /* How long to wait before it is taken away, in turns of a loop; 0: not now */
 static unsigned int shake_after;

@@ -164,7 +164,7 @@ static void begin(void)
 	middle = 0;
 	late = 0;
 	parted = 0;
-	span = 500 * USEC;
+	span = 100 * USEC;
 }
 
 static void end(unsigned int kills)

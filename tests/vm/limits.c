@@ -488,6 +488,34 @@ static void shared_wheel_child(void)
 	expect_armed(fd, 1, 0);
 }
 
+/* So much as the header says is enough. */
+static void shared_bytes_child(void)
+{
+	int fd;
+
+	become(ALICE);
+	fd = wheel_open(O_NONBLOCK);
+	CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, shared->armed[0]), 0, "%ld",
+		 shared->armed[0]);
+	close(fd);
+}
+
+static void test_shared_bytes(void)
+{
+	static const __u32 nrs[] = { 1, 15, 255, 256, 257, 2047, 2048, 2049, 65535, 65536,
+				     65537, 100000 };
+	char limit[32];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(nrs); i++) {
+		shared->armed[0] = nrs[i];
+		snprintf(limit, sizeof(limit), "%ld", (2048 + nrs[i] * 30 + 180 * 1024) / TIMER);
+		params("1000000", limit);
+		tap_join(tap_fork(shared_bytes_child));
+	}
+	params_restore();
+}
+
 static void test_shared(void)
 {
 	int fd;
@@ -689,6 +717,7 @@ int main(void)
 	RUN(test_many_wheels, "wheels without timers count, too");
 	RUN(test_refused, "SETUP after an ARM that was refused");
 	RUN(test_shared, "shared timers");
+	RUN(test_shared_bytes, "the memory of shared timers");
 	RUN(test_giving_back, "every end of timers gives back their memory");
 	RUN(test_capability, "CAP_SYS_RESOURCE goes over the limit of a user");
 	RUN(test_namespace_root, "root of a user namespace does not");

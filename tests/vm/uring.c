@@ -1,114 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A wheel in io_uring: poll, read and SUBMIT, without a worker thread. By the
- * plain system calls, so that nothing but the kernel is between.
+ * A wheel in io_uring: poll, read and SUBMIT, without a worker thread.
  */
-#include "util.h"
+#include "uring.h"
 
 #include <dirent.h>
-#include <linux/io_uring.h>
 #include <sys/uio.h>
 
-#define ENTRIES 16
-
-struct ring {
-	int fd;
-	char *sq, *cq;
-	struct io_uring_params p;
-	struct io_uring_sqe *sqes;
-};
-
-/* What a completion says, without the array at its end */
-struct done {
-	__u64 user_data;
-	__s32 res;
-	__u32 flags;
-};
-
-static struct ring ring;
 static int fd;
-
-static void *ring_map(size_t size, off_t offset)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd,
-		       offset);
-
-	if (p == MAP_FAILED)
-		tap_bail("mmap of the ring: %s", strerror(errno));
-	return p;
-}
-
-/* False if there is no io_uring here */
-static bool ring_open(void)
-{
-	struct io_uring_params *p = &ring.p;
-
-	ring.fd = syscall(SYS_io_uring_setup, ENTRIES, p);
-	if (ring.fd < 0)
-		return false;
-	ring.sq = ring_map(p->sq_off.array + p->sq_entries * 4,
-			   IORING_OFF_SQ_RING);
-	ring.cq = ring_map(p->cq_off.cqes +
-			   p->cq_entries * sizeof(struct io_uring_cqe),
-			   IORING_OFF_CQ_RING);
-	ring.sqes = ring_map(p->sq_entries * sizeof(*ring.sqes),
-			     IORING_OFF_SQES);
-	return true;
-}
-
-static __u32 *sq_word(__u32 offset)
-{
-	return (__u32 *)(ring.sq + offset);
-}
-
-static __u32 *cq_word(__u32 offset)
-{
-	return (__u32 *)(ring.cq + offset);
-}
-
-static void ring_queue(struct io_uring_sqe sqe)
-{
-	__u32 tail = *sq_word(ring.p.sq_off.tail);
-	__u32 at = tail & *sq_word(ring.p.sq_off.ring_mask);
-
-	ring.sqes[at] = sqe;
-	sq_word(ring.p.sq_off.array)[at] = at;
-	__atomic_store_n(sq_word(ring.p.sq_off.tail), tail + 1,
-			 __ATOMIC_RELEASE);
-}
-
-static void ring_enter(__u32 nr)
-{
-	CHECK_EQ(syscall(SYS_io_uring_enter, ring.fd, nr, 0, 0, NULL, 0), nr);
-}
-
-static void ring_submit(struct io_uring_sqe sqe)
-{
-	ring_queue(sqe);
-	ring_enter(1);
-}
-
-static bool ring_done(void)
-{
-	return __atomic_load_n(cq_word(ring.p.cq_off.tail), __ATOMIC_ACQUIRE) !=
-	       *cq_word(ring.p.cq_off.head);
-}
-
-/* The next completion, waiting for it */
-static struct done ring_next(void)
-{
-	struct io_uring_cqe *cqes = (void *)(ring.cq + ring.p.cq_off.cqes);
-	struct done done = { .res = -ETIME };
-	__u32 head = *cq_word(ring.p.cq_off.head);
-
-	if (!readable(ring.fd, PATIENCE_MS) || !CHECK(ring_done()))
-		return done;
-	memcpy(&done, &cqes[head & *cq_word(ring.p.cq_off.ring_mask)],
-	       sizeof(done));
-	__atomic_store_n(cq_word(ring.p.cq_off.head), head + 1,
-			 __ATOMIC_RELEASE);
-	return done;
-}
 
 static int workers(void)
 {
@@ -327,26 +226,6 @@ static void test_no_worker(void)
 
 /* ---- SUBMIT ---- */
 
-static struct io_uring_sqe sqe_command(int wheel, __u32 command, const void *ops,
-				       __u32 nr, __u32 op_size, __u64 user_data)
-{
-	const struct twheel_uring_submit submit = {
-		.ops = (unsigned long)ops,
-		.nr = nr,
-		.op_size = op_size,
-	};
-	struct io_uring_sqe sqe = {
-		.opcode = IORING_OP_URING_CMD,
-		.fd = wheel,
-		.cmd_op = command,
-		.user_data = user_data,
-	};
-
-	memcpy((char *)&sqe + offsetof(struct io_uring_sqe, cmd), &submit,
-	       sizeof(submit));
-	return sqe;
-}
-
 static struct io_uring_sqe sqe_submit(const void *ops, __u32 nr, __u32 op_size,
 				      __u64 user_data)
 {
@@ -561,7 +440,7 @@ static void test_off(void)
 int main(void)
 {
 	tap_start(60);
-	if (!ring_open()) {
+	if (!ring_open(0)) {
 		why_not = errno;
 		RUN(test_none, "the module says what there is");
 		RUN(test_off, "a wheel in io_uring");

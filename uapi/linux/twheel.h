@@ -133,7 +133,7 @@
  * @user_limit: out: most memory of all wheels of one user, in timers of 40 bytes
  *	(module parameter). A wheel takes 2 KB, its timers pieces of 32 KB, of
  *	which a periodic one takes twice as much; shared timers up to 30 bytes
- *	each, in whole pages, and a piece
+ *	each, in whole pages, and 50 to 180 KB
  * @limit: out: most timers of this wheel
  * @pending: out: timers of this wheel that are armed and not expired
  * @ready: out: timers of this wheel that are expired and not read
