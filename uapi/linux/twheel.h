@@ -263,8 +263,10 @@ struct twheel_op {
  * done, in order, from the first. A bad operation has its error in its own
  * result, counts as done, and does not stop the others. Less than @nr are
  * done when a signal comes or when the array can't be read and written
- * further on; with none done the call fails with %EINTR or %EFAULT. An array that
- * is aligned to @op_size costs the least.
+ * further on; with none done the call fails with %EINTR or %EFAULT. (To a thread
+ * that uses io_uring, its work for that looks like a signal.) Of an operation that
+ * was not done, @result and what is "in" stay as they were. An array that is aligned
+ * to @op_size costs the least.
  */
 struct twheel_submit {
 	__u32 size;
