@@ -142,7 +142,8 @@ static noinline s64 tw_set_back(struct twheel *tw, s64 *tick, s64 now)
 	s64 more = tw_wheel_set_back(&tw->wheel, *tick);
 
 	*tick += more;
-	if (tw->timer_tick != TW_NEVER)
+	/* (While it waits for its turn, that is no tick.) */
+	if (tw->timer_tick != TW_NEVER && !tw->waits_for)
 		tw->timer_tick += more;
 	return now;
 }

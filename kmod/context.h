@@ -106,8 +106,9 @@ struct twheel {
 
 /**
  * struct tw_batch - what is common to operations under one hold of the lock
- * @uops: where the program has them, or NULL if they are done where they are
- * @copy: where the copy of them is that is worked on
+ * @uops: where the program has them, which can be at any address, 0 included
+ * @copy: where the copy of them is that is worked on, or NULL if they are done where
+ *	they are
  * @now: the time that it is now, in ns
  * @last: a timer that is armed for a later time than this is like most, see
  *	tw_wheel_add_plain()

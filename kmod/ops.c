@@ -125,7 +125,7 @@ fault:
 static __always_inline bool tw_tell(const struct tw_batch *batch, struct twheel_op *op,
 				    u32 size, u32 state, int result)
 {
-	if (unlikely(batch->uops))
+	if (unlikely(batch->copy))
 		return tw_tell_user(batch, op, size, state, result);
 	WRITE_ONCE(op->state, state);
 	WRITE_ONCE(op->result, result);

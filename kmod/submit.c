@@ -101,12 +101,10 @@ static int tw_submit_copied(struct twheel *tw, void __user *uops, unsigned int n
 	nr = tw_copy_ops(copy, uops, nr, size);
 	if (!nr)
 		return -EFAULT;
+	batch.uops = uops;
+	batch.copy = copy;
 	for (;;) {
-		void *op = (void *)copy + done * size;
-
-		batch.uops = uops + done * size;
-		batch.copy = op;
-		done += tw_do_all(tw, &batch, op, nr - done, size);
+		done += tw_do_all(tw, &batch, (void *)copy + done * size, nr - done, size);
 		if (done == nr)
 			return done;
 		ret = tw_fault_in_op((void *)copy + done * size, uops + done * size, size);
@@ -139,7 +137,7 @@ static unsigned int tw_submit_held(struct twheel *tw, unsigned long uaddr,
 	if (pin_user_pages_fast(uaddr & PAGE_MASK, 1, FOLL_WRITE, &page) != 1)
 		return 0;
 	at = kmap_local_page(page);
-	batch.uops = NULL;
+	batch.copy = NULL;
 	tw_do_all(tw, &batch, at + offset_in_page(uaddr), nr, size);
 	kunmap_local(at);
 	flush_dcache_page(page);

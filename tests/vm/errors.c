@@ -1326,6 +1326,35 @@ static void test_drain_faults(void)
 		drain_faults(op_sizes[i]);
 }
 
+/* ---- the address 0 ---- */
+
+/* It is an address like any other for who may map it: what was done is told there. */
+static void test_null(void)
+{
+	struct twheel_op *ops = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	struct twheel_submit arg = {
+		.size = sizeof(arg),
+		.nr = 2,
+		.op_size = sizeof(*ops),
+	};
+	int fd = wheel_open(O_NONBLOCK);
+
+	if (ops == MAP_FAILED)
+		tap_bail("mmap of the page 0: %s", strerror(errno));
+	/* (What the compiler knows of NULL does not matter then.) */
+	__asm__ volatile("" : "+r" (ops));
+	ops[0] = op_arm(0, HOUR, 1);
+	ops[1] = op_for(TWHEEL_OP_CANCEL, 12345);
+	ops[1].result = 1;
+	CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_SUBMIT, &arg), 2);
+	CHECK_EQ(ops[1].result, -ENOENT);
+	CHECK(ops[0].id, "no id was told");
+	CHECK_EQ(cancel(fd, ops[0].id), 0);
+	munmap(ops, PAGE);
+	close(fd);
+}
+
 /* ---- the end of all addresses ---- */
 
 /*
@@ -1584,6 +1613,7 @@ int main(void)
 	RUN(test_sizes, "every size of every structure");
 	RUN(test_newer, "a program that knows more");
 	RUN(test_addresses, "every address of every structure");
+	RUN(test_null, "operations at the address 0");
 	RUN(test_top, "structures at the end of all addresses");
 	RUN(test_setup_fields, "every field of SETUP");
 	RUN(test_setup_twice, "SETUP twice, or after a timer");
