@@ -207,10 +207,11 @@ static void test_wheel_limit(void)
 /* ---- one user ---- */
 
 /*
- * The memory of a user's wheels is what counts, in pieces. To each wheel there come
- * some more bytes, for which half a piece is plenty here.
+ * The memory of a user's wheels is what counts, in pieces, and 2 KB for each wheel, of
+ * which there are up to three here: together less than a piece.
  */
 #define PIECE (small_world() ? 8192L : 32768L)
+#define WHEELS (small_world() ? 6144L : 16384L)
 #define TIMER 40L
 
 /* How many timers the first piece of a wheel holds, and each further one */
@@ -220,7 +221,7 @@ static void user_may_have(unsigned int pieces)
 {
 	char limit[32];
 
-	snprintf(limit, sizeof(limit), "%ld", (pieces * PIECE + PIECE / 2) / TIMER);
+	snprintf(limit, sizeof(limit), "%ld", (pieces * PIECE + WHEELS) / TIMER);
 	params("1000000", limit);
 }
 
@@ -264,7 +265,7 @@ static void first_child(void)
 
 	become(ALICE);
 	fd = wheel_open(O_NONBLOCK);
-	CHECK_EQ(wheel_info(fd).user_limit, (4 * PIECE + PIECE / 2) / TIMER);
+	CHECK_EQ(wheel_info(fd).user_limit, (4 * PIECE + WHEELS) / TIMER);
 	/* (The last of a piece would bring the next one.) */
 	expect_armed(fd, first + more - 1, first + more - 1);
 	step(1);
@@ -337,7 +338,7 @@ static void test_many_wheels(void)
 	user_may_have(1);
 	tap_join(tap_fork(many_wheels_child));
 	CHECK(shared->armed[0] >= 2);
-	CHECK(shared->armed[0] <= 3 * PIECE / 2 / 512);
+	CHECK(shared->armed[0] <= (PIECE + WHEELS) / 512);
 	/* CAP_SYS_RESOURCE goes over it */
 	fd = wheel_open(O_NONBLOCK);
 	close(fd);
