@@ -132,10 +132,15 @@ static __always_inline int tw_get_arg(void *arg, u32 size, void __user *uarg,
 
 /*
  * Hand out the start of a structure, as much of it as the program knows. It may ask
- * again with the same one, so its size stays.
+ * again with the same one, so its size stays. Nothing else of it is an argument, but what
+ * this kernel does not know may be one.
  */
 static int tw_put_arg(void __user *to, void *arg, u32 size, u32 usize)
 {
+	int ret = usize > size ? check_zeroed_user(to + size, usize - size) : 1;
+
+	if (ret <= 0)
+		return ret ?: -E2BIG;
 	*(u32 *)arg = usize;
 	return copy_to_user(to, arg, min(size, usize)) ? -EFAULT : 0;
 }
@@ -143,10 +148,7 @@ static int tw_put_arg(void __user *to, void *arg, u32 size, u32 usize)
 static long tw_ioctl_info(struct twheel *tw, void __user *uarg, u32 usize)
 {
 	struct twheel_info info;
-	int ret = tw_get_arg(&info, sizeof(info), uarg, usize);
 
-	if (ret)
-		return ret;
 	tw_get_info(tw, &info);
 	return tw_put_arg(uarg, &info, sizeof(info), usize);
 }
@@ -204,10 +206,7 @@ static long tw_ioctl_doorbell(struct twheel *tw, void __user *uarg, u32 usize)
 static long tw_ioctl_stats(struct twheel *tw, void __user *uarg, u32 usize)
 {
 	struct twheel_stats stats;
-	int ret = tw_get_arg(&stats, sizeof(stats), uarg, usize);
 
-	if (ret)
-		return ret;
 	tw_get_stats(tw, &stats, NULL);
 	return tw_put_arg(uarg, &stats, sizeof(stats), usize);
 }

@@ -137,7 +137,7 @@ static void test_info(void)
 	for (i = 0; i < ARRAY_SIZE(calls); i++) {
 		struct faults f = {};
 
-		while (faults_next(&f, COPY, 2)) {
+		while (faults_next(&f, COPY, 1)) {
 			long ret;
 
 			memset(&arg, 0, sizeof(arg));
@@ -580,11 +580,13 @@ static void test_edges(void)
 	/* What is written ends at @out. */
 	static const struct { unsigned int nr, size, out; } calls[] = {
 		{ TWHEEL_IOC_INFO, sizeof(struct twheel_info), sizeof(struct twheel_info) },
+		{ TWHEEL_IOC_INFO, LONGER(twheel_info), sizeof(struct twheel_info) },
 		{ TWHEEL_IOC_SETUP, sizeof(struct twheel_setup), 0 },
 		{ TWHEEL_IOC_SUBMIT, sizeof(struct twheel_submit), 0 },
 		{ TWHEEL_IOC_DRAIN, sizeof(struct twheel_drain), 0 },
 		{ TWHEEL_IOC_EVENTFD, sizeof(struct twheel_eventfd), 0 },
 		{ TWHEEL_IOC_STATS, sizeof(struct twheel_stats), sizeof(struct twheel_stats) },
+		{ TWHEEL_IOC_STATS, LONGER(twheel_stats), sizeof(struct twheel_stats) },
 	};
 	static const int prots[] = { PROT_NONE, PROT_READ };
 	unsigned int i, j, at;
