@@ -355,7 +355,8 @@ struct twheel_eventfd {
  * @max_lateness: out: the largest lateness, in ns
  * @lateness: out: expiries by lateness, which is the time from the tick at
  *	which a timer was due to when it was made ready: element 0 counts 0 ns,
- *	element i counts 2^(i-1) to 2^i - 1 ns
+ *	element i counts 2^(i-1) to 2^i - 1 ns. 0 ns of one that was due when it
+ *	was armed, or, shared, when the kernel took it up
  *
  * Argument of %TWHEEL_IOC_STATS. Fields that are only handed out are ignored
  * on the way in. (How the module works inside is in debugfs and in tracepoints.)

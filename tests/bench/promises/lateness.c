@@ -6,7 +6,7 @@
  * here, about as a real one does.
  *
  * A timer is late twice: when it is made ready, by the module's own histogram, and when
- * the program has it, by a look at the clock.
+ * the program has it, by a look at the clock. (Of shared timers, only the latter is told.)
  */
 #include <poll.h>
 #include <twheel.h>
@@ -79,9 +79,11 @@ static const struct scene {
 
 /* What came of one scene, and how late the program had the timers. */
 struct tally {
+	bool shared;
 	__u64 expected;
 	__u64 had;		/* read or taken */
 	__u64 early;
+	__u64 before_tick;	/* and yet not early */
 	__u64 wrong;		/* not armed, or had twice */
 	__u64 worst;		/* in ticks */
 	__u64 lateness[TWHEEL_LATENESS_BUCKETS];
@@ -109,23 +111,29 @@ static unsigned int bits(__u64 value)
 	return value ? 64 - __builtin_clzll(value) : 0;
 }
 
-/* A program has a timer. */
+/*
+ * A program has a timer. One that is shared may be dirty until its deadline is over. Then
+ * it is ready at once, as all are that are armed for the past: and so, perhaps, before the
+ * tick that its deadline is rounded up to.
+ */
 static void had(struct tally *tally, __u64 timer, __u64 by)
 {
-	__u64 due, late;
+	__u64 deadline, due, late;
 
 	tally->had++;
 	if (timer >= TIMERS || !deadlines[timer]) {
 		tally->wrong++;
 		return;
 	}
-	due = due_tick(deadlines[timer], TICK) * TICK;
+	deadline = deadlines[timer];
 	deadlines[timer] = 0;
-	if (by < due) {
+	due = due_tick(deadline, TICK) * TICK;
+	if (by < (tally->shared ? deadline : due)) {
 		tally->early++;
 		return;
 	}
-	late = by - due;
+	tally->before_tick += by < due;
+	late = by > due ? by - due : 0;
 	tally->lateness[bits(late)]++;
 	if (late / TICK > tally->worst)
 		tally->worst = late / TICK;
@@ -194,29 +202,40 @@ static double in_own_tick(const struct tally *tally, const __u64 *lateness)
 	return 100.0 * own / tally->expected;
 }
 
-/* When they were ready. */
-static void report_ready(const struct scene *scene, const struct tally *tally,
-			 const struct twheel_stats *stats)
+static void report_lateness(const struct scene *scene, const char *who, double own,
+			    __u64 worst, bool goal)
 {
-	double own = in_own_tick(tally, stats->lateness);
-	__u64 worst = stats->max_lateness / TICK;
+	char metric[64];
 
-	result(scene->name, TIMERS, "in_own_tick_percent", own);
-	if (scene->goal && own < 99.9)
+	snprintf(metric, sizeof(metric), "%sin_own_tick_percent", who);
+	result(scene->name, TIMERS, metric, own);
+	if (goal && own < 99.9)
 		say("GOAL MISSED: %s: %.3f %% in their own tick, the goal is 99.9",
 		    scene->name, own);
-	if (scene->goal)
-		result_goal(scene->name, TIMERS, "worst_ticks", worst, 1);
+	snprintf(metric, sizeof(metric), "%sworst_ticks", who);
+	if (goal)
+		result_goal(scene->name, TIMERS, metric, worst, 1);
 	else
-		result(scene->name, TIMERS, "worst_ticks", worst);
+		result(scene->name, TIMERS, metric, worst);
 }
 
-/* When the program had them. */
-static void report_program(const struct scene *scene, const struct tally *tally)
+/*
+ * When they were ready, and when the program had them. Of shared timers the module can't
+ * say: those whose deadline was over when it took them up count as in time.
+ */
+static void report_times(const struct scene *scene, const struct tally *tally,
+			 const struct twheel_stats *stats)
 {
-	result(scene->name, TIMERS, "program_in_own_tick_percent",
-	       in_own_tick(tally, tally->lateness));
-	result(scene->name, TIMERS, "program_worst_ticks", tally->worst);
+	if (!tally->shared)
+		report_lateness(scene, "", in_own_tick(tally, stats->lateness),
+				stats->max_lateness / TICK, scene->goal);
+	if (scene->reader == READS_LATER)
+		return;
+	report_lateness(scene, "program_", in_own_tick(tally, tally->lateness), tally->worst,
+			scene->goal && tally->shared);
+	if (tally->shared)
+		result(scene->name, TIMERS, "program_before_tick_percent",
+		       100.0 * tally->before_tick / tally->expected);
 }
 
 /* Nobody has a timer before it is ready, by the histograms of both. */
@@ -244,9 +263,7 @@ static void report(const struct scene *scene, const struct tally *tally,
 {
 	result(scene->name, TIMERS, "longest_run_instructions",
 	       counter("longest_run"));
-	report_ready(scene, tally, stats);
-	if (scene->reader != READS_LATER)
-		report_program(scene, tally);
+	report_times(scene, tally, stats);
 	if (tally->early || tally->wrong || tally->had != tally->expected)
 		broken("%s: of %llu timers %llu expired, %llu early, %llu twice",
 		       scene->name, tally->expected, tally->had, tally->early,
@@ -385,6 +402,7 @@ static void play(const struct scene *scene)
 {
 	bool connections = scene->kind == CONNECTIONS;
 	struct tally tally = {
+		.shared = scene->kind >= SHARED,
 		.expected = connections ? TIMERS / EXPIRES_ONE_IN : TIMERS,
 	};
 	struct twheel_stats stats;
