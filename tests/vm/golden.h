@@ -30,37 +30,17 @@ struct golden {
 	unsigned int was_at;
 };
 
-static void golden_number(void (*each)(const struct golden *),
-			  const char *name, unsigned long long is,
-			  unsigned long long was)
-{
-	const struct golden g = { name, GOLDEN_NUMBER, is, was, NULL, 0 };
+#define GOLDEN(...) do {						\
+	const struct golden golden = { __VA_ARGS__ };			\
+									\
+	each(&golden); } while (0)
 
-	each(&g);
-}
-
-static void golden_struct(void (*each)(const struct golden *),
-			  const char *name, const void *at, unsigned int is,
-			  unsigned int was)
-{
-	const struct golden g = { name, GOLDEN_STRUCT, is, was, at, 0 };
-
-	each(&g);
-}
-
-static void golden_field(void (*each)(const struct golden *), const char *name,
-			 const void *at, unsigned int is, unsigned int was_at,
-			 unsigned int was)
-{
-	const struct golden g = { name, GOLDEN_FIELD, is, was, at, was_at };
-
-	each(&g);
-}
-
-#define NUMBER(name, value) golden_number(each, #name, name, value)
-#define STRUCT(name, size) golden_struct(each, #name, &(name), sizeof(name), size)
+#define NUMBER(name, value) \
+	GOLDEN(#name, GOLDEN_NUMBER, name, value, NULL, 0)
+#define STRUCT(name, size) \
+	GOLDEN(#name, GOLDEN_STRUCT, sizeof(name), size, (const char *)&(name), 0)
 #define FIELD(name, at, size) \
-	golden_field(each, #name, &(name), sizeof(name), at, size)
+	GOLDEN(#name, GOLDEN_FIELD, sizeof(name), size, (const char *)&(name), at)
 
 /* All of it, one by one */
 static void golden_each(void (*each)(const struct golden *))
