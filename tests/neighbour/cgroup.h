@@ -6,26 +6,11 @@
 #ifndef CGROUP_H
 #define CGROUP_H
 
-#include "../vm/util.h"
+#include "../vm/users.h"
 
 #include <dirent.h>
 
 #define CGROUP "/sys/fs/cgroup/"
-
-static inline void become(uid_t uid)
-{
-	if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
-		tap_bail("setresuid: %s", strerror(errno));
-}
-
-/* The device for everybody; the root of an initramfs may be closed to others */
-static inline void open_to_all(void)
-{
-	struct stat st;
-
-	if (stat(DEVICE, &st) || chmod(DEVICE, 0666) || chmod("/", 0755))
-		tap_bail("%s: %s", DEVICE, strerror(errno));
-}
 
 static inline void cgroup_write(const char *group, const char *file,
 				const char *text)

@@ -43,9 +43,7 @@ static double alone;	/* what the other program counts in an ns */
 
 static __u64 duration(void)
 {
-	const char *text = getenv("TIMES");
-
-	return (text ? atoi(text) : 1) * SEC;
+	return number_of("TIMES", 1) * SEC;
 }
 
 /* ---- hostile ones ---- */

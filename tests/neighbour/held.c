@@ -70,9 +70,7 @@ static double alone;	/* what another program counts in an ns */
 
 static __u64 duration(void)
 {
-	const char *text = getenv("TIMES");
-
-	return (text ? atoi(text) : 1) * 500 * MSEC;
+	return number_of("TIMES", 1) * 500 * MSEC;
 }
 
 static bool is_set(const bool *flag)

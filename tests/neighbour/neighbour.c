@@ -12,7 +12,7 @@
  * module parameters: max_user_timers=2000000
  * Environment: TIMES=N for N times as long.
  */
-#include "../vm/util.h"
+#include "../vm/users.h"
 
 #define ALICE 2001
 #define BOB 2002
@@ -49,15 +49,7 @@ static struct books alone;
 
 static __u64 duration(void)
 {
-	const char *text = getenv("TIMES");
-
-	return (text ? atoi(text) : 1) * 400 * MSEC;
-}
-
-static void become(uid_t uid)
-{
-	if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
-		tap_bail("setresuid: %s", strerror(errno));
+	return number_of("TIMES", 1) * 400 * MSEC;
 }
 
 static bool over(void)
@@ -387,13 +379,9 @@ SCENE(opens)
 
 int main(void)
 {
-	struct stat st;
-
 	tap_start(1000);
 	shared = map_shared(sizeof(*shared));
-	/* the root of an initramfs may be closed to others */
-	if (stat(DEVICE, &st) || chmod(DEVICE, 0666) || chmod("/", 0755))
-		tap_bail("%s: %s", DEVICE, strerror(errno));
+	open_to_all();
 	RUN(test_nobody, "nobody");
 	RUN(test_spinning, "programs that spin");
 	RUN(test_periods, "a thousand wheels with the shortest periods");

@@ -44,9 +44,7 @@ static int number;	/* of this process among those of a test */
 
 static __u64 duration(void)
 {
-	const char *text = getenv("TIMES");
-
-	return (text ? atoi(text) : 1) * 400 * MSEC;
+	return number_of("TIMES", 1) * 400 * MSEC;
 }
 
 static bool is_set(const bool *flag)

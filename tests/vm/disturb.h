@@ -22,13 +22,6 @@ static inline bool one_in(__u64 *seed, __u64 n)
 	return !below(seed, n);
 }
 
-static inline __u64 number_of(const char *name, __u64 preset)
-{
-	const char *text = getenv(name);
-
-	return text ? strtoull(text, NULL, 0) : preset;
-}
-
 /* Memory of which some pages may be bad. It can be seen whole by way of @kept. */
 struct room {
 	int fd;

@@ -41,13 +41,6 @@ static __u64 next_period[PERIODIC];
 /* How the kills of a test came out */
 static unsigned int early, middle, late, parted;
 
-static unsigned int times(void)
-{
-	const char *text = getenv("TIMES");
-
-	return text ? atoi(text) : 1;
-}
-
 /* ---- the killed one ---- */
 
 static void die_later(void)
@@ -250,7 +243,7 @@ static void arm_numbered(__u16 flags, __u64 first, __u64 spread)
 /* All are ready; every third time somebody else reads, too */
 static void test_read(void)
 {
-	unsigned int kills = 150 * times(), i;
+	unsigned int kills = 150 * number_of("TIMES", 1), i;
 
 	begin();
 	fd = wheel_open(O_NONBLOCK);
@@ -279,7 +272,7 @@ static void test_read(void)
 /* They become ready meanwhile, and it sleeps in between; some are periodic */
 static void test_waiting(void)
 {
-	unsigned int kills = 50 * times(), i;
+	unsigned int kills = 50 * number_of("TIMES", 1), i;
 
 	begin();
 	fd = wheel_open(0);
@@ -313,7 +306,7 @@ static void test_waiting(void)
 
 static void test_count(void)
 {
-	unsigned int kills = 40 * times(), i;
+	unsigned int kills = 40 * number_of("TIMES", 1), i;
 	__u64 count;
 
 	begin();
@@ -347,7 +340,7 @@ static bool drained(size_t n)
 
 static void test_drain(void)
 {
-	unsigned int kills = 40 * times(), i;
+	unsigned int kills = 40 * number_of("TIMES", 1), i;
 	struct twheel_op ops[50];
 
 	begin();
@@ -375,7 +368,7 @@ static void test_drain(void)
 /* What it armed, and nothing else, has an id in its array */
 static void test_submit(void)
 {
-	unsigned int kills = 40 * times(), i;
+	unsigned int kills = 40 * number_of("TIMES", 1), i;
 
 	begin();
 	fd = wheel_open(O_NONBLOCK);
@@ -408,7 +401,7 @@ static void test_submit(void)
 
 int main(void)
 {
-	tap_start(110 * times());
+	tap_start(110 * number_of("TIMES", 1));
 	hands = map_shared(sizeof(*hands));
 	pin_to(0);
 	RUN(test_read, "read: each event is in its hands or still there");

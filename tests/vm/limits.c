@@ -4,8 +4,8 @@
  * CAP_SYS_RESOURCE goes over the module's limits, and nobody else.
  */
 #include "shared.h"
+#include "users.h"
 
-#include <grp.h>
 #include <linux/sched.h>
 
 #define ALICE 2001
@@ -41,13 +41,6 @@ static void params(const char *wheel, const char *user)
 static void params_restore(void)
 {
 	params(wheel_param, user_param);
-}
-
-static void become(uid_t uid)
-{
-	if (setgroups(0, NULL) || setresgid(uid, uid, uid) ||
-	    setresuid(uid, uid, uid))
-		tap_bail("setuid: %s", strerror(errno));
 }
 
 /* Up to so many; gives how many it could, and why not more */
@@ -699,16 +692,14 @@ static void test_opener_pays(void)
 
 int main(void)
 {
-	struct stat st;
+	mode_t mode;
 
 	tap_start(60);
 	shared = map_shared(sizeof(*shared));
 	read_text(PARAMETERS "max_timers", wheel_param, sizeof(wheel_param));
 	read_text(PARAMETERS "max_user_timers", user_param,
 		  sizeof(user_param));
-	/* the root of an initramfs may be closed to others */
-	if (stat(DEVICE, &st) || chmod(DEVICE, 0666) || chmod("/", 0755))
-		tap_bail("%s: %s", DEVICE, strerror(errno));
+	mode = open_to_all();
 	RUN(test_setup_limit, "the limit that a wheel was set up with");
 	RUN(test_periodic_limit, "periodic timers at the limit");
 	RUN(test_modify_at_limit, "MODIFY at the limit");
@@ -724,6 +715,6 @@ int main(void)
 	RUN(test_namespace_root, "root of a user namespace does not");
 	RUN(test_sub_users, "the users of a user's namespace are that user");
 	RUN(test_opener_pays, "a passed wheel counts for its opener");
-	chmod(DEVICE, st.st_mode & 0777);
+	chmod(DEVICE, mode);
 	return tap_end();
 }

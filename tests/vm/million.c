@@ -11,7 +11,7 @@
  * module parameters: max_user_timers=1500000
  * most seconds: 300
  */
-#include "util.h"
+#include "users.h"
 
 #define ALICE 2001
 #define WHEELS 200
@@ -35,19 +35,6 @@ static struct shared *shared;
 static int wheels[WHEELS];
 static struct twheel_op ops[BATCH];
 static __u64 seed = 3;
-
-static unsigned int times(void)
-{
-	const char *text = getenv("TIMES");
-
-	return text ? atoi(text) : 1;
-}
-
-static void become_alice(void)
-{
-	if (setresgid(ALICE, ALICE, ALICE) || setresuid(ALICE, ALICE, ALICE))
-		tap_bail("setresuid: %s", strerror(errno));
-}
 
 static void set_limit(const char *limit)
 {
@@ -154,7 +141,7 @@ static void worker_child(void)
 
 static void owner_child(void)
 {
-	become_alice();
+	become(ALICE);
 	arm_all();
 	shared->pids[READER] = tap_fork(reader_child);
 	shared->pids[WORKER] = tap_fork(worker_child);
@@ -171,7 +158,7 @@ static void witness_child(void)
 	long ret = 0;
 	int fd, i;
 
-	become_alice();
+	become(ALICE);
 	fd = wheel_open(O_NONBLOCK);
 	while (!there(&shared->checked))
 		sleep_ns(MSEC);
@@ -238,23 +225,21 @@ static void test_killed(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < times() && !tap_bad; i++)
+	for (i = 0; i < number_of("TIMES", 1) && !tap_bad; i++)
 		round_killed();
 }
 
 int main(void)
 {
-	struct stat st;
+	mode_t mode;
 
-	tap_start(280 * times());
+	tap_start(280 * number_of("TIMES", 1));
 	shared = map_shared(sizeof(*shared));
 	/* those whose parent was killed are this one's */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
 		tap_bail("prctl: %s", strerror(errno));
-	/* the root of an initramfs may be closed to others */
-	if (stat(DEVICE, &st) || chmod(DEVICE, 0666) || chmod("/", 0755))
-		tap_bail("%s: %s", DEVICE, strerror(errno));
+	mode = open_to_all();
 	RUN(test_killed, "a million timers and their users are killed");
-	chmod(DEVICE, st.st_mode & 0777);
+	chmod(DEVICE, mode);
 	return tap_end();
 }

@@ -6,8 +6,8 @@
  * there anything left of it afterwards.
  */
 #include "shared.h"
+#include "users.h"
 
-#include <grp.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -34,13 +34,6 @@ static __u64 patience = 1;
 static bool stopped(const bool *p)
 {
 	return __atomic_load_n(p, __ATOMIC_RELAXED);
-}
-
-static void become(uid_t uid)
-{
-	if (setgroups(0, NULL) || setresgid(uid, uid, uid) ||
-	    setresuid(uid, uid, uid))
-		tap_bail("setuid: %s", strerror(errno));
 }
 
 /* ---- who must notice nothing ---- */
@@ -368,18 +361,15 @@ static void test_rewound(void)
 
 int main(void)
 {
-	struct stat st;
+	mode_t mode;
 
 	tap_start(100);
-	if (getenv("PATIENCE"))
-		patience = atoi(getenv("PATIENCE"));
+	patience = number_of("PATIENCE", patience);
 	neighbour = map_shared(sizeof(*neighbour));
-	/* the root of an initramfs may be closed to others */
-	if (stat(DEVICE, &st) || chmod(DEVICE, 0666) || chmod("/", 0755))
-		tap_bail("%s: %s", DEVICE, strerror(errno));
+	mode = open_to_all();
 	RUN(test_closed, "written over by a program that then closes it");
 	RUN(test_killed, "written over by a program that is killed meanwhile");
 	RUN(test_rewound, "entries of the ring are taken once");
-	chmod(DEVICE, st.st_mode & 0777);
+	chmod(DEVICE, mode);
 	return tap_end();
 }

@@ -609,13 +609,6 @@ static void one_round(__u64 of_tick, __u32 timers, __u32 ops)
 	close(stop_fd);
 }
 
-static __u64 number_of(const char *variable, __u64 otherwise)
-{
-	const char *text = getenv(variable);
-
-	return text ? strtoull(text, NULL, 0) : otherwise;
-}
-
 static __u64 share_of_time(unsigned int parts)
 {
 	return now(CLOCK_MONOTONIC) + 5 * SEC * number_of("TIMES", 1) / parts;

@@ -70,13 +70,6 @@ static __u64 rnd_wide(unsigned int bits)
 	return rnd(2ULL << rnd(bits));
 }
 
-static __u64 number(const char *name, __u64 preset)
-{
-	const char *text = getenv(name);
-
-	return text ? strtoull(text, NULL, 0) : preset;
-}
-
 /* The first tick that a timer may expire at */
 static __u64 earliest(const struct wheel *w, const struct timer *t)
 {
@@ -456,7 +449,7 @@ static void check_wakeups(__u64 cascaded)
 
 static void test_steps(void)
 {
-	__u64 steps = STEPS * number("TIMES", 1), first = seed;
+	__u64 steps = STEPS * number_of("TIMES", 1), first = seed;
 	struct wheel *w, *end = wheels + ARRAY_SIZE(wheels);
 	__u64 cascaded = module_counter("cascaded");
 
@@ -484,8 +477,8 @@ static void test_steps(void)
 
 int main(void)
 {
-	seed = number("SEED", 1);
-	tap_start(110 * number("TIMES", 1));
+	seed = number_of("SEED", 1);
+	tap_start(110 * number_of("TIMES", 1));
 	RUN(test_steps, "the wall clock is stepped at random");
 	return tap_end();
 }

@@ -61,10 +61,8 @@ static void (*body)(void);
 
 static void child(void)
 {
-	const char *patience = getenv("PATIENCE");
-
 	signal(SIGALRM, SIG_DFL);
-	alarm(SECONDS * (patience ? atoi(patience) : 1));
+	alarm(SECONDS * number_of("PATIENCE", 1));
 	body();
 }
 

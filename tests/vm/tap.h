@@ -88,17 +88,23 @@ static inline void tap_timeout(int sig)
 	_exit(1);
 }
 
+/* What the environment says, or else @preset */
+static inline unsigned long long number_of(const char *name, unsigned long long preset)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoull(text, NULL, 0) : preset;
+}
+
 /*
  * A program that hangs ends after so many seconds and says in which test. The
  * environment's PATIENCE is for machines that are so many times as slow.
  */
 static inline void tap_start(unsigned int seconds)
 {
-	const char *patience = getenv("PATIENCE");
-
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGALRM, tap_timeout);
-	alarm(seconds * (patience ? atoi(patience) : 1));
+	alarm(seconds * number_of("PATIENCE", 1));
 	printf("TAP version 13\n");
 }
 

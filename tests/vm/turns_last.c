@@ -7,52 +7,37 @@
  * Environment: TIMES=N for N times as long.
  */
 #include "shared.h"
-
-#include <grp.h>
+#include "turns.h"
+#include "users.h"
 
 #define PROCESSES 4
 #define PLAIN 60
 #define SHARED 12
-#define TIMERS 40	/* of a wheel, each in a tick of its own */
-#define LEAD (5 * MSEC)
+#define SHARED_TIMERS 600
 
-static unsigned int rounds;
 static unsigned int child_nr;
-
-static int plain_wheel(__u64 due)
-{
-	int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC), k;
-	struct twheel_op ops[TIMERS];
-
-	for (k = 0; k < TIMERS; k++)
-		ops[k] = op_arm(TWHEEL_ABS, due + k * USEC, k);
-	submit_all(fd, ops, TIMERS);
-	return fd;
-}
+static __u64 lead = 5 * MSEC;	/* so long it takes to arm all, about */
 
 static void shared_wheel(struct client *c, __u64 due)
 {
 	__u32 k;
 
-	client_open(c, TWHEEL_CLOCK_MONOTONIC, USEC, 600);
-	for (k = 0; k < 600; k++)
+	client_open(c, TWHEEL_CLOCK_MONOTONIC, USEC, SHARED_TIMERS);
+	for (k = 0; k < SHARED_TIMERS; k++)
 		shared_arm(c, k, due + k * USEC);
 }
 
 static void play_round(__u64 *seed)
 {
-	__u64 due = now(CLOCK_MONOTONIC) + LEAD, r;
+	__u64 due = now(CLOCK_MONOTONIC) + lead;
 	struct client c[SHARED];
 	int fds[PLAIN], i;
 
 	for (i = 0; i < PLAIN; i++)
-		fds[i] = plain_wheel(due);
+		fds[i] = open_wheel(due);
 	for (i = 0; i < SHARED; i++)
 		shared_wheel(&c[i], due);
-	r = random_next(seed);
-	due += r % (2 * MSEC);
-	while (now(CLOCK_MONOTONIC) < due)
-		;
+	spin_until(due + random_next(seed) % (2 * MSEC), &lead);
 	for (i = 0; i < SHARED; i++) {
 		struct twheel_event ev[64];
 		struct twheel_op ops[64];
@@ -82,41 +67,36 @@ static void play_round(__u64 *seed)
 
 static void play(void)
 {
+	unsigned int i, rounds = 15 * number_of("TIMES", 1);
 	__u64 seed = child_nr + 1;
-	unsigned int i;
 
-	if (setgroups(0, NULL) || setresgid(3000 + child_nr, 3000 + child_nr, 3000 + child_nr) ||
-	    setresuid(3000 + child_nr, 3000 + child_nr, 3000 + child_nr))
-		tap_bail("setuid: %s", strerror(errno));
+	become(3000 + child_nr);
 	for (i = 0; i < rounds; i++)
 		play_round(&seed);
 }
 
-static void turns(void)
+static void play_all(void)
 {
-	const char *text = getenv("TIMES");
-	__u64 deferred = module_counter("deferred");
 	pid_t pids[PROCESSES];
 
-	rounds = 40 * (text ? atoi(text) : 1);
 	for (child_nr = 0; child_nr < PROCESSES; child_nr++)
 		pids[child_nr] = tap_fork(play);
 	for (child_nr = 0; child_nr < PROCESSES; child_nr++)
 		tap_join(pids[child_nr]);
-	deferred = module_counter("deferred") - deferred;
-	CHECK(deferred, "none was deferred");
-	tap_diag("%llu times deferred", deferred);
+}
+
+static void turns(void)
+{
+	expect_deferred(play_all);
 }
 
 int main(void)
 {
-	struct stat st;
+	mode_t mode;
 
 	tap_start(100);
-	/* the root of an initramfs may be closed to others */
-	if (stat(DEVICE, &st) || chmod(DEVICE, 0666) || chmod("/", 0755))
-		tap_bail("%s: %s", DEVICE, strerror(errno));
+	mode = open_to_all();
 	RUN(turns, "a user who closes all while they wait");
-	chmod(DEVICE, st.st_mode & 0777);
+	chmod(DEVICE, mode);
 	return tap_end();
 }
