@@ -45,7 +45,7 @@ static void close_wheels(int nr)
 
 #define BUSY 1000
 #define TIMERS 1000
-#define SPREAD (23 * SEC)
+#define SPREAD (25 * SEC)
 #define LATEST (11 * MSEC / 2)
 
 static void arm_spread(__u64 from)
