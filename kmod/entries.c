@@ -167,7 +167,7 @@ u32 tw_entries_grow(struct tw_entries *wheel, struct tw_entry_slot *slot, s64 ti
 		block = wheel->fresh++;
 	*tw_block_head(wheel, block) = tw_block_of(slot->top) << TW_ENTRY_SLOT_BITS | nr;
 	if (!slot->count) {
-		wheel->occupied[level][at / 64] |= 1ULL << (at % 64);
+		tw_bit_set(wheel->occupied[level], at);
 		wheel->levels |= 1U << level;
 	} else if (slot->count == TW_ENTRY_SMALL && level) {
 		wheel->next = min(wheel->next,
@@ -180,15 +180,11 @@ u32 tw_entries_grow(struct tw_entries *wheel, struct tw_entry_slot *slot, s64 ti
 static void tw_entries_emptied(struct tw_entries *wheel, struct tw_entry_slot *slot)
 {
 	unsigned int nr = slot - wheel->slots;
-	unsigned int level = nr / TW_ENTRY_SLOTS, at = nr % TW_ENTRY_SLOTS;
-	u64 left = 0;
-	unsigned int i;
+	unsigned int level = nr / TW_ENTRY_SLOTS;
 
 	slot->first = S64_MAX;
-	wheel->occupied[level][at / 64] &= ~(1ULL << (at % 64));
-	for (i = 0; i < TW_ENTRY_WORDS; i++)
-		left |= wheel->occupied[level][i];
-	if (left)
+	tw_bit_clear(wheel->occupied[level], nr % TW_ENTRY_SLOTS);
+	if (!tw_bits_empty(wheel->occupied[level], TW_ENTRY_SLOTS))
 		return;
 	wheel->levels &= ~(1U << level);
 	if (!wheel->levels)
@@ -260,26 +256,10 @@ void tw_entries_del(struct tw_entries *wheel, u32 nr)
 		tw_entries_shrink(wheel, slot);
 }
 
-/*
- * The first occupied position of @level that does not come before @from. The
- * level's slots are a ring in which @from is the oldest that can be occupied.
- */
+/* The first occupied position of @level that does not come before @from. */
 static s64 tw_entries_find(const struct tw_entries *wheel, unsigned int level, s64 from)
 {
-	const u64 *bits = wheel->occupied[level];
-	unsigned int start = from & TW_ENTRY_SLOTS_MASK;
-	unsigned int word = start / 64;
-	u64 found = bits[word] & (~0ULL << (start % 64));
-	unsigned int i, nr;
-
-	for (i = 0; !found && i < TW_ENTRY_WORDS; i++) {
-		word = (word + 1) % TW_ENTRY_WORDS;
-		found = bits[word];
-	}
-	if (!found)
-		return S64_MAX;
-	nr = word * 64 + __ffs64(found);
-	return from + ((nr - start) & TW_ENTRY_SLOTS_MASK);
+	return tw_bits_find(wheel->occupied[level], TW_ENTRY_SLOTS, from);
 }
 
 /* The first tick in any slot, and of those that share it the highest level. */

@@ -25,12 +25,13 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
+#include "levels.h"
 #include "sizes.h"
 
 #define TW_ENTRY_SLOTS (2U << TW_ENTRY_TURN_BITS)
 #define TW_ENTRY_SLOTS_MASK (TW_ENTRY_SLOTS - 1)
 #define TW_ENTRY_ALL_SLOTS (TW_ENTRY_LEVELS * TW_ENTRY_SLOTS)
-#define TW_ENTRY_WORDS ((TW_ENTRY_SLOTS + 63) / 64)
+#define TW_ENTRY_WORDS TW_BITS_WORDS(TW_ENTRY_SLOTS)
 #define TW_ENTRY_REACH (1LL << (TW_ENTRY_LEVELS * TW_ENTRY_TURN_BITS))
 
 /* Where in its block a cell is. The first is the block's head, all others are entries. */

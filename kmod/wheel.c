@@ -2,7 +2,6 @@
 /*
  * The cascading timer wheel: levels, slots, bitmaps. See wheel.h.
  */
-#include <linux/bug.h>
 #include <linux/string.h>
 
 #include "wheel.h"
@@ -28,26 +27,6 @@ static inline struct tw_slot *tw_slot(const struct tw_wheel *wheel,
 {
 	return &wheel->slots[level * TW_LEVEL_SLOTS +
 			     (position & TW_LEVEL_MASK)];
-}
-
-static inline void tw_bit_set(u64 *bits, unsigned int nr)
-{
-	bits[nr / 64] |= 1ULL << (nr % 64);
-}
-
-static inline void tw_bit_clear(u64 *bits, unsigned int nr)
-{
-	bits[nr / 64] &= ~(1ULL << (nr % 64));
-}
-
-static inline bool tw_bits_empty(const u64 *bits)
-{
-	u64 all = 0;
-	unsigned int i;
-
-	for (i = 0; i < TW_LEVEL_WORDS; i++)
-		all |= bits[i];
-	return !all;
 }
 
 static void tw_slot_init(struct tw_slot *slot)
@@ -193,7 +172,7 @@ void tw_slot_empty(struct tw_wheel *wheel, struct tw_slot *slot)
 
 	slot->inspect = 0;
 	tw_bit_clear(wheel->occupied[level], nr % TW_LEVEL_SLOTS);
-	if (!tw_bits_empty(wheel->occupied[level]))
+	if (!tw_bits_empty(wheel->occupied[level], TW_LEVEL_SLOTS))
 		return;
 	wheel->levels &= ~(1U << level);
 	if (!wheel->levels)
@@ -224,31 +203,10 @@ void tw_wheel_add_special(struct tw_wheel *wheel, struct tw_node *node)
 	wheel->pending++;
 }
 
-static u64 tw_bits_from(const u64 *bits, unsigned int word, unsigned int from)
-{
-	return bits[word] & (~0ULL << from);
-}
-
-/*
- * The first occupied position of @level that does not come before @from. The
- * level's slots are a ring in which @from is the oldest that can be occupied.
- */
+/* The first occupied position of @level that does not come before @from. */
 static s64 tw_find(const struct tw_wheel *wheel, unsigned int level, s64 from)
 {
-	const u64 *bits = wheel->occupied[level];
-	unsigned int start = from & TW_LEVEL_MASK;
-	unsigned int word = start / 64;
-	u64 found = tw_bits_from(bits, word, start % 64);
-	unsigned int i, nr;
-
-	for (i = 0; !found && i < TW_LEVEL_WORDS; i++) {
-		word = (word + 1) % TW_LEVEL_WORDS;
-		found = bits[word];
-	}
-	if (!found)
-		return TW_NEVER;
-	nr = word * 64 + __ffs64(found);
-	return from + ((nr - start) & TW_LEVEL_MASK);
+	return tw_bits_find(wheel->occupied[level], TW_LEVEL_SLOTS, from);
 }
 
 /* The first tick in any slot, and of those that share it the highest level. */

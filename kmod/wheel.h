@@ -40,6 +40,7 @@
 #include <linux/types.h>
 
 #include "clock.h"
+#include "levels.h"
 #include "sizes.h"
 #include "table.h"
 
@@ -53,7 +54,7 @@
 #define TW_LEVEL_MASK (TW_LEVEL_SLOTS - 1)
 #define TW_LEVELS ((TW_REACH_BITS + TW_TURN_BITS - 1) / TW_TURN_BITS)
 #define TW_SLOTS (TW_LEVELS * TW_LEVEL_SLOTS)
-#define TW_LEVEL_WORDS ((TW_LEVEL_SLOTS + 63) / 64)
+#define TW_LEVEL_WORDS TW_BITS_WORDS(TW_LEVEL_SLOTS)
 
 /* Ticks that are so far apart have the same slot on each level. A power of 2 */
 #define TW_SPAN ((s64)TW_LEVEL_SLOTS << ((TW_LEVELS - 1) * TW_TURN_BITS))
