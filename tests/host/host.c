@@ -137,6 +137,33 @@ void host_test(const char *name, void (*test)(void))
 }
 
 /**
+ * host_said() - what is printed, in a process of its own
+ * @look: prints it
+ * @said: out: the text
+ * @size: room for it
+ */
+void host_said(void (*look)(void), char *said, size_t size)
+{
+	size_t length;
+	FILE *from;
+	int ends[2];
+
+	fflush(stdout);
+	REQUIRE(!pipe(ends));
+	if (!fork()) {
+		dup2(ends[1], STDOUT_FILENO);
+		look();
+		_exit(0);
+	}
+	close(ends[1]);
+	from = fdopen(ends[0], "r");
+	length = fread(said, 1, size - 1, from);
+	said[length] = 0;
+	fclose(from);
+	REQUIRE(wait(NULL) > 0);
+}
+
+/**
  * host_end() - the tests are over
  *
  * Return: what main() returns.

@@ -42,6 +42,7 @@ void host_note(const char *fmt, ...);
 void host_plan(unsigned int tests);
 void host_test(const char *name, void (*test)(void));
 int host_end(void);
+void host_said(void (*look)(void), char *said, size_t size);
 
 u64 host_first_seed(void);
 void host_seed(u64 seed);
