@@ -28,8 +28,21 @@ struct workqueue_struct *tw_shared_workqueue;
 /* Time for each node until it is due, so that it can wait. (A run is 17 at least.) */
 #define TW_AHEAD_NS 20000ULL
 
+/* A run that looks at no more than one slot in so many nodes is paid for. */
+#define TW_PAID_NODES 8
+
 /* What a run left to be done: nothing, or some that can wait, or that cannot */
 enum tw_left { TW_NOTHING_LEFT, TW_LEFT_FOR_LATER, TW_LEFT };
+
+/**
+ * struct tw_did - what a run did
+ * @wake: there is something ready: tw_wake() is to be called
+ * @paid: the time was paid for when the timers were armed
+ */
+struct tw_did {
+	bool wake;
+	bool paid;
+};
 
 /**
  * tw_program() - set the timer for the next tick with something to do
@@ -131,13 +144,25 @@ static enum tw_left tw_run_shared(struct twheel *tw, struct tw_step *step, bool 
 	return dirty ? TW_LEFT : tw_left_of(tw, step, more);
 }
 
+/*
+ * To bring nodes down, or to look at those of a slot, costs less than it did to arm them,
+ * and be it on each level. But there may be a slot to each, which costs far more.
+ */
+static bool tw_was_paid(const struct twheel *tw, u32 budget, u32 slots,
+			enum tw_left left)
+{
+	return !tw->shared && left != TW_NOTHING_LEFT &&
+	       slots * TW_PAID_NODES <= budget;
+}
+
 /* Do what there is to do by now, @start, within the budget. Returns what is left. */
-static enum tw_left tw_run(struct twheel *tw, ktime_t start, bool *wake)
+static enum tw_left tw_run(struct twheel *tw, ktime_t start, struct tw_did *did)
 {
 	u32 budget = READ_ONCE(tw_budget);
 	struct tw_step step = { .budget = budget };
 	enum tw_left left = TW_NOTHING_LEFT;
 	bool more = true, dirty = false;
+	u32 slots = 0;
 
 	lockdep_assert_held(&tw->lock);
 	/*
@@ -149,15 +174,16 @@ static enum tw_left tw_run(struct twheel *tw, ktime_t start, bool *wake)
 	tw_share_leave(tw);
 	step.stamp = tw_now(tw, &step.now);
 	if (tw->shared)
-		left = tw_run_shared(tw, &step, wake);
-	while (more && step.budget) {
+		left = tw_run_shared(tw, &step, &did->wake);
+	for (; more && step.budget; slots++) {
 		more = tw_wheel_step(&tw->wheel, &step);
 		if (step.expired) {
 			tw_count_expired(tw, &step);
-			*wake = true;
+			did->wake = true;
 		}
 	}
 	left = max(left, tw_left_of(tw, &step, more));
+	did->paid = tw_was_paid(tw, budget, slots, left);
 	/* Who assists may leave something dirty, which is not in any wheel yet. */
 	if (left != TW_NOTHING_LEFT || !tw->shared)
 		tw_program(tw, left == TW_LEFT ? step.now + 1 :
@@ -186,10 +212,11 @@ static bool tw_set_back_meanwhile(const struct twheel *tw)
 }
 
 /* The user's wheels took all that they may just now: go on in turn with them. */
-static void tw_defer(struct twheel *tw, struct tw_share *share, ktime_t now, bool *wake)
+static void tw_defer(struct twheel *tw, struct tw_share *share, ktime_t now,
+		     struct tw_did *did)
 {
 	lockdep_assert_held(&tw->lock);
-	*wake |= tw->shared && tw_shared_tell(tw->shared, true);
+	did->wake |= tw->shared && tw_shared_tell(tw->shared, true);
 	tw->inner.deferred++;
 	if (tw->closing)
 		return;
@@ -218,36 +245,57 @@ static void tw_hand_over(struct twheel *tw)
 	tw_queue_worker(tw);
 }
 
+/*
+ * When a run that was to begin then began: to wait for the lock keeps the processor, too.
+ * But with PREEMPT_RT it is a thread that waits, and has others hurry.
+ */
+static ktime_t tw_locked_since(ktime_t start)
+{
+	return IS_ENABLED(CONFIG_PREEMPT_RT) ? ktime_get() : start;
+}
+
+/* One run, of which the worker does what is left. */
+static void tw_run_or_hand_over(struct twheel *tw, ktime_t start, struct tw_did *did)
+{
+	if (tw_run(tw, start, did) != TW_NOTHING_LEFT)
+		tw_hand_over(tw);
+}
+
+/*
+ * A program can have any number of threads that take the lock, one after the other: then
+ * all is left to the worker. (With PREEMPT_RT there is a thread to wait.)
+ */
+static void tw_timer_run(struct twheel *tw, struct tw_share *share, ktime_t *start)
+{
+	struct tw_did did = {};
+
+	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		spin_lock(&tw->lock);
+	} else if (!spin_trylock(&tw->lock)) {
+		tw_queue_worker(tw);
+		return;
+	}
+	*start = tw_locked_since(*start);
+	tw->timer_tick = TW_NEVER;
+	tw->stats.wakeups++;
+	if (tw_set_back_meanwhile(tw))
+		tw_hand_over(tw);
+	else if (!tw_share_may_run(share, *start))
+		tw_defer(tw, share, *start, &did);
+	else
+		tw_run_or_hand_over(tw, *start, &did);
+	spin_unlock(&tw->lock);
+	if (did.wake)
+		tw_wake(tw);
+}
+
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 {
 	struct twheel *tw = container_of(timer, struct twheel, timer);
 	struct tw_share *share = this_cpu_ptr(tw->user->shares);
 	ktime_t start = ktime_get();
-	bool wake = false;
 
-	/*
-	 * A program can have any number of threads that take it, one after the other: then
-	 * all is left to the worker. (With PREEMPT_RT this waits as a thread, and has them
-	 * hurry: what there is to do starts then.)
-	 */
-	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
-		spin_lock(&tw->lock);
-		start = ktime_get();
-	} else if (!spin_trylock(&tw->lock)) {
-		tw_queue_worker(tw);
-		return HRTIMER_NORESTART;
-	}
-	tw->timer_tick = TW_NEVER;
-	tw->stats.wakeups++;
-	if (tw_set_back_meanwhile(tw))
-		tw_hand_over(tw);
-	else if (!tw_share_may_run(share, start))
-		tw_defer(tw, share, start, &wake);
-	else if (tw_run(tw, start, &wake) != TW_NOTHING_LEFT)
-		tw_hand_over(tw);
-	spin_unlock(&tw->lock);
-	if (wake)
-		tw_wake(tw);
+	tw_timer_run(tw, share, &start);
 	tw_share_ran(share, ktime_to_ns(ktime_sub(ktime_get(), start)));
 	return HRTIMER_NORESTART;
 }
@@ -255,20 +303,19 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 /* A wheel that waited has its turn: one run. */
 static void tw_take_turn(struct twheel *tw, ktime_t *start)
 {
-	bool wake = false;
+	struct tw_did did = {};
 
-	/* As in tw_timer_fn() */
+	/* As in tw_timer_run() */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
 		spin_lock(&tw->lock);
-		*start = ktime_get();
 	} else if (!spin_trylock(&tw->lock)) {
 		tw_queue_worker(tw);
 		return;
 	}
-	if (tw_run(tw, *start, &wake) != TW_NOTHING_LEFT)
-		tw_hand_over(tw);
+	*start = tw_locked_since(*start);
+	tw_run_or_hand_over(tw, *start, &did);
 	spin_unlock(&tw->lock);
-	if (wake)
+	if (did.wake)
 		tw_wake(tw);
 }
 
@@ -296,44 +343,44 @@ enum hrtimer_restart tw_turns_fn(struct hrtimer *timer)
 
 static enum tw_left tw_run_once(struct twheel *tw)
 {
+	struct tw_did did = {};
 	enum tw_left left;
-	bool wake = false;
 
 	spin_lock_bh(&tw->lock);
-	left = tw_run(tw, ktime_get(), &wake);
+	left = tw_run(tw, ktime_get(), &did);
 	spin_unlock_bh(&tw->lock);
-	if (wake)
+	if (did.wake)
 		tw_wake(tw);
 	cond_resched();
 	return left;
 }
 
 /*
- * The same by the worker. What a plain wheel has to cascade was paid for when its timers
- * were armed. But to make the kernel look at a shared timer costs its program no more
- * than a store, and there may be very many to be woken: the time of that counts as the
- * user's. When the share of this processor is used up, the timer goes on with shared
- * timers later.
+ * The same by the worker, whose time counts as the user's, also that in which it waits for
+ * the lock, but for what was paid. When the share of this processor is used up, the wheel
+ * waits for its turn.
  */
 static enum tw_left tw_work_once(struct twheel *tw)
 {
-	bool shared = tw_shared_of(tw);
 	enum tw_left left = TW_NOTHING_LEFT;
+	struct tw_did did = {};
 	struct tw_share *share;
-	bool wake = false;
 	ktime_t start;
 
-	spin_lock_bh(&tw->lock);
+	local_bh_disable();
 	share = this_cpu_ptr(tw->user->shares);
 	start = ktime_get();
-	if (!shared || tw_share_may_work(share, start))
-		left = tw_run(tw, start, &wake);
+	spin_lock(&tw->lock);
+	start = tw_locked_since(start);
+	if (tw_share_may_work(share, start))
+		left = tw_run(tw, start, &did);
 	else
-		tw_defer(tw, share, start, &wake);
-	spin_unlock_bh(&tw->lock);
-	if (!shared)
+		tw_defer(tw, share, start, &did);
+	spin_unlock(&tw->lock);
+	local_bh_enable();
+	if (did.paid)
 		start = ktime_get();
-	if (wake)
+	if (did.wake)
 		tw_wake(tw);
 	local_bh_disable();
 	tw_share_ran(share, ktime_to_ns(ktime_sub(ktime_get(), start)));
@@ -387,7 +434,8 @@ void tw_catch_up(struct twheel *tw)
  */
 bool tw_assist(struct twheel *tw)
 {
-	bool wake = false, more = false;
+	struct tw_did did = {};
+	bool more = false;
 	ktime_t now;
 
 	/* If it is deferred just now, that is as good as later. */
@@ -396,11 +444,11 @@ bool tw_assist(struct twheel *tw)
 	spin_lock_bh(&tw->lock);
 	now = ktime_get();
 	if (tw->waits_for)
-		more = tw_run(tw, now, &wake) != TW_NOTHING_LEFT;
+		more = tw_run(tw, now, &did) != TW_NOTHING_LEFT;
 	if (more)
-		tw_defer(tw, this_cpu_ptr(tw->user->shares), now, &wake);
+		tw_defer(tw, this_cpu_ptr(tw->user->shares), now, &did);
 	spin_unlock_bh(&tw->lock);
-	if (wake)
+	if (did.wake)
 		tw_wake(tw);
 	cond_resched();
 	return more;

@@ -152,6 +152,27 @@ static void worker_may_take_eight_shares(struct kunit *test)
 	local_bh_enable();
 }
 
+/* A worker, to whom a timer left a wheel, does nothing either when the shares are used up. */
+static void worker_has_no_more_shares(struct kunit *test)
+{
+	struct twheel *tw = wheel_of(test, NSEC_PER_SEC);
+	s64 due = (ktime_get_ns() / NSEC_PER_SEC + 2) * NSEC_PER_SEC;
+	s64 until;
+
+	arm(test, tw, 1, due);
+	hrtimer_cancel(&tw->timer);
+	sleep_until(due);
+	local_bh_disable();
+	take_shares(tw, 20);
+	until = window_after(ktime_get_ns(), 20);
+	local_bh_enable();
+	tw_work_fn(&tw->work);
+	KUNIT_EXPECT_EQ(test, tw->stats.expired, 0);
+	KUNIT_EXPECT_PTR_EQ(test, tw->waits_for, share_of(tw));
+	sleep_until(until + WINDOW);
+	KUNIT_EXPECT_EQ(test, tw->stats.expired, 1);
+}
+
 /* Wheels of one user, of which each has one timer, all due at the same time */
 #define WHEELS 3
 
@@ -283,6 +304,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(deferred_by_less_than_a_tick),
 	KUNIT_CASE(deferred_until_shares_are_paid_off),
 	KUNIT_CASE(worker_may_take_eight_shares),
+	KUNIT_CASE(worker_has_no_more_shares),
 	KUNIT_CASE(turns_come_in_order),
 	KUNIT_CASE(who_leaves_has_no_turn),
 	KUNIT_CASE(large_slot_leaves_no_time),

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A hostile user has the kernel's workers turn his wheels: another program keeps its
+ * share of the processor nevertheless, and another user's wheels have a worker in time.
+ *
+ * For a guest in which one instruction takes 1 ns (scripts/vm -i).
+ * processors: 2
+ * module parameters: max_user_timers=33554432
+ * Environment: TIMES=N for N times as long.
+ */
+#include "cgroup.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+
+#define MALLORY 1000
+#define ALICE 1001
+#define BATCH 256
+
+/* The processor on which timers are armed, and that of the threads that take the lock */
+#define OTHERS 0
+#define HOLDERS 1
+
+/*
+ * Most of their throughput that other programs may lose beyond what the user's own take,
+ * in %: his share, and a little for what it takes to begin and to end such work
+ */
+#define LOSS 15
+
+static __u64 duration(void)
+{
+	const char *text = getenv("TIMES");
+
+	return (text ? atoi(text) : 1) * 500 * MSEC;
+}
+
+static void stay_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		tap_bail("sched_setaffinity: %s", strerror(errno));
+}
+
+static void end(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+}
+
+/* ---- who takes the lock whenever the timer comes ---- */
+
+#define THREADS 2
+#define LEAD (600 * MSEC)
+
+static bool *armed;
+static bool holds;
+
+/* Operations that are refused: the lock is taken for nothing else. */
+static void *holding_thread(void *arg)
+{
+	struct twheel_op ops[BATCH];
+	int fd = *(int *)arg, i;
+
+	stay_on(HOLDERS);
+	for (i = 0; i < BATCH; i++)
+		ops[i] = op_for(TWHEEL_OP_CANCEL, 1);
+	for (;;)
+		submit_sized(fd, ops, BATCH, sizeof(*ops));
+	return NULL;
+}
+
+/* A timer in each microsecond of the time in which the other program is measured */
+static void arm_ticks(int fd)
+{
+	__u64 at = now(CLOCK_MONOTONIC) + LEAD, last = at + 2 * duration();
+	struct twheel_op ops[BATCH];
+	int i;
+
+	while (at < last) {
+		for (i = 0; i < BATCH; i++, at += USEC)
+			ops[i] = op_arm(TWHEEL_ABS, at, 0);
+		submit_all(fd, ops, BATCH);
+	}
+}
+
+static void contending_child(void)
+{
+	int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC), i;
+	pthread_t thread;
+
+	become(MALLORY);
+	stay_on(OTHERS);
+	arm_ticks(fd);
+	__atomic_store_n(armed, true, __ATOMIC_RELEASE);
+	for (i = 0; holds && i < THREADS; i++)
+		if (pthread_create(&thread, NULL, holding_thread, &fd))
+			tap_bail("pthread_create");
+	for (;;)
+		pause();
+}
+
+static int processor;
+
+static void pinned_child(void)
+{
+	stay_on(processor);
+	for (;;)
+		__atomic_add_fetch(&counter[8 * processor], 1, __ATOMIC_RELAXED);
+}
+
+static __u64 counted_on_both(void)
+{
+	return __atomic_load_n(&counter[0], __ATOMIC_RELAXED) +
+	       __atomic_load_n(&counter[8], __ATOMIC_RELAXED);
+}
+
+/**
+ * struct measured - what became of the processors' time, as parts of one
+ * @others: what other programs had, as counts in an ns
+ * @own: what the user's own programs took
+ */
+struct measured {
+	double others;
+	double own;
+};
+
+static struct measured alone;
+
+static struct measured measure(void)
+{
+	__u64 from, count, time, threads, own;
+	struct measured m;
+	pid_t other[2];
+
+	for (processor = 0; processor < 2; processor++)
+		other[processor] = tap_fork(pinned_child);
+	sleep_ns(LEAD + 50 * MSEC);
+	from = now(CLOCK_MONOTONIC);
+	count = counted_on_both();
+	threads = kernel_time("kworker");
+	own = cgroup_time("hostile");
+	sleep_ns(duration());
+	time = now(CLOCK_MONOTONIC) - from;
+	m.others = (double)(counted_on_both() - count) / time;
+	m.own = (double)(cgroup_time("hostile") - own) / time;
+	threads = kernel_time("kworker") - threads;
+	end(other[0]);
+	end(other[1]);
+	tap_diag("%s: own time %.1f %% of a processor, kworkers %.1f %%", tap_name,
+		 100 * m.own, 100.0 * threads / time);
+	return m;
+}
+
+static void beside(bool with_holders)
+{
+	struct measured m;
+	double loss;
+	pid_t pid;
+
+	holds = with_holders;
+	*armed = false;
+	pid = tap_fork(contending_child);
+	cgroup_move("hostile", pid);
+	CHECK(WAIT_FOR(__atomic_load_n(armed, __ATOMIC_ACQUIRE)));
+	m = measure();
+	end(pid);
+	loss = 100 * (1 - m.others / alone.others - m.own / 2);
+	tap_diag("%s: %.1f %% lost besides", tap_name, loss);
+	CHECK(loss <= LOSS, "%.1f %%", loss);
+}
+
+static void test_alone(void)
+{
+	alone = measure();
+}
+
+static void test_ticks(void)
+{
+	beside(false);
+}
+
+static void test_contended(void)
+{
+	beside(true);
+}
+
+/* ---- who has more wheels with work than there are workers ---- */
+
+/* Of the hostile user, in each wheel; and of the other, all in one slot */
+#define WHEELS 1000
+#define TIMERS 5000
+#define SERVED 1000000
+
+/* The other's tick, and a slot of the second level of that wheel */
+#define TICK (4 * MSEC)
+#define SLOT (64 * TICK)
+
+/**
+ * struct crowd - what the processes know of each other
+ * @due: when the slot is due
+ * @ready: the hostile one has armed its timers
+ * @late: the latest timer of the other's wheel, in ns
+ */
+struct crowd {
+	__u64 due;
+	bool ready;
+	__u64 late;
+};
+
+static struct crowd *crowd;
+
+static void arm_many(int fd, int nr, __u64 at, __u64 step)
+{
+	struct twheel_op ops[BATCH];
+	int i, n;
+
+	for (; nr; nr -= n) {
+		n = nr < BATCH ? nr : BATCH;
+		for (i = 0; i < n; i++, at += step)
+			ops[i] = op_arm(TWHEEL_ABS, at, 0);
+		submit_all(fd, ops, n);
+	}
+}
+
+/* Each timer in a tick of its own, which is most work for the kernel */
+static void crowd_child(void)
+{
+	__u64 step = 2 * SLOT / TIMERS;
+	int i;
+
+	become(MALLORY);
+	for (i = 0; i < WHEELS; i++)
+		arm_many(wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC), TIMERS,
+			 crowd->due - 2 * SLOT + i * step / WHEELS, step);
+	__atomic_store_n(&crowd->ready, true, __ATOMIC_RELEASE);
+	for (;;)
+		pause();
+}
+
+static void served_child(void)
+{
+	int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, TICK);
+	struct twheel_stats stats;
+
+	become(ALICE);
+	arm_many(fd, SERVED, crowd->due, 0);
+	CHECK(now(CLOCK_MONOTONIC) < crowd->due - 2 * SLOT, "it took too long");
+	sleep_ns(crowd->due - now(CLOCK_MONOTONIC));
+	CHECK(WAIT_FOR(wheel_stats(fd).expired == SERVED));
+	stats = wheel_stats(fd);
+	crowd->late = stats.max_lateness;
+}
+
+static void allow_descriptors(void)
+{
+	struct rlimit limit = { WHEELS + 100, WHEELS + 100 };
+
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		tap_bail("RLIMIT_NOFILE: %s", strerror(errno));
+}
+
+static void serve_beside(bool crowded)
+{
+	pid_t pid = 0;
+
+	crowd->ready = false;
+	crowd->due = (now(CLOCK_MONOTONIC) + 4 * SEC) / SLOT * SLOT;
+	if (crowded) {
+		pid = tap_fork(crowd_child);
+		CHECK(WAIT_FOR(__atomic_load_n(&crowd->ready, __ATOMIC_ACQUIRE)));
+	}
+	tap_join(tap_fork(served_child));
+	if (pid)
+		end(pid);
+	tap_diag("%s: late by %llu us", tap_name, crowd->late / USEC);
+	CHECK(crowd->late <= TICK);
+}
+
+static void test_served(void)
+{
+	serve_beside(false);
+}
+
+static void test_crowd(void)
+{
+	serve_beside(true);
+}
+
+int main(void)
+{
+	tap_start(1000);
+	open_to_all();
+	allow_descriptors();
+	counter_init();
+	cgroup_write("", "cgroup.subtree_control", "+cpu");
+	cgroup_make("hostile");
+	armed = map_shared(PAGE);
+	crowd = map_shared(PAGE);
+	RUN(test_alone, "nobody");
+	RUN(test_ticks, "timers in every microsecond");
+	RUN(test_contended, "the same, in a wheel that is locked when its timer comes");
+	RUN(test_served, "a million timers in a slot");
+	RUN(test_crowd, "the same, beside a thousand wheels of another user");
+	return tap_end();
+}
