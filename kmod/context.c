@@ -68,7 +68,7 @@ struct twheel *tw_create(void)
 	spin_lock_init(&tw->lock);
 	spin_lock_init(&tw->eventfd_lock);
 	init_waitqueue_head(&tw->wait);
-	INIT_WORK(&tw->work, tw_work_fn);
+	INIT_DELAYED_WORK(&tw->work, tw_work_fn);
 	hrtimer_setup(&tw->timer, tw_timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_SOFT);
 	tw->timer_tick = TW_NEVER;
@@ -123,7 +123,7 @@ void tw_destroy(struct twheel *tw)
 	spin_unlock_bh(&tw->lock);
 	hrtimer_cancel(&tw->timer);
 	wait_var_event(&tw->turns, !atomic_read(&tw->turns));
-	cancel_work_sync(&tw->work);
+	cancel_delayed_work_sync(&tw->work);
 
 	tw_debugfs_del(tw);
 	if (tw->eventfd)

@@ -76,7 +76,7 @@ struct twheel {
 	struct mem_cgroup *memcg;
 	struct list_head all;
 	wait_queue_head_t wait;
-	struct work_struct work;
+	struct delayed_work work;
 	struct hrtimer timer;
 	struct list_head turn;
 	atomic_t turns;

@@ -3,7 +3,6 @@
  * Time passes: the hrtimer and the worker turn a wheel, each run of theirs
  * within a budget, and readers are woken.
  */
-#include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
@@ -22,10 +21,10 @@ unsigned int tw_budget = TW_BUDGET;
 struct workqueue_struct *tw_workqueue;
 struct workqueue_struct *tw_shared_workqueue;
 
-/* Of work that can wait, after TW_PACE_RUNS a rest of so many us, or twice that */
-#define TW_PACE_US 500
+/* A rest of a worker, in jiffies */
+#define TW_PACE_JIFFIES 1
 
-/* Time for each node until it is due, so that it can wait. (A run is 17 at least.) */
+/* Time for each node until it is due, so that it can wait */
 #define TW_AHEAD_NS 20000ULL
 
 /* A run that looks at no more than one slot in so many nodes is paid for. */
@@ -232,17 +231,26 @@ static void tw_defer(struct twheel *tw, struct tw_share *share, ktime_t now,
  * Have the worker go on. That of a wheel with shared timers has no higher priority:
  * its programs may have more work for it than for themselves.
  */
-static void tw_queue_worker(struct twheel *tw)
+static struct workqueue_struct *tw_workqueue_of(const struct twheel *tw)
 {
-	queue_work(tw_shared_of(tw) ? tw_shared_workqueue : tw_workqueue, &tw->work);
+	return tw_shared_of(tw) ? tw_shared_workqueue : tw_workqueue;
+}
+
+static void tw_queue_worker(struct twheel *tw, enum tw_left left)
+{
+	/* It may rest just now. */
+	if (left == TW_LEFT)
+		mod_delayed_work(tw_workqueue_of(tw), &tw->work, 0);
+	else
+		queue_delayed_work(tw_workqueue_of(tw), &tw->work, 0);
 }
 
 /* What is over the budget is for the worker. */
-static void tw_hand_over(struct twheel *tw)
+static void tw_hand_over(struct twheel *tw, enum tw_left left)
 {
 	lockdep_assert_held(&tw->lock);
 	tw->inner.deferred++;
-	tw_queue_worker(tw);
+	tw_queue_worker(tw, left);
 }
 
 /*
@@ -257,8 +265,10 @@ static ktime_t tw_locked_since(ktime_t start)
 /* One run, of which the worker does what is left. */
 static void tw_run_or_hand_over(struct twheel *tw, ktime_t start, struct tw_did *did)
 {
-	if (tw_run(tw, start, did) != TW_NOTHING_LEFT)
-		tw_hand_over(tw);
+	enum tw_left left = tw_run(tw, start, did);
+
+	if (left != TW_NOTHING_LEFT)
+		tw_hand_over(tw, left);
 }
 
 /*
@@ -272,14 +282,14 @@ static void tw_timer_run(struct twheel *tw, struct tw_share *share, ktime_t *sta
 	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
 		spin_lock(&tw->lock);
 	} else if (!spin_trylock(&tw->lock)) {
-		tw_queue_worker(tw);
+		tw_queue_worker(tw, TW_LEFT);
 		return;
 	}
 	*start = tw_locked_since(*start);
 	tw->timer_tick = TW_NEVER;
 	tw->stats.wakeups++;
 	if (tw_set_back_meanwhile(tw))
-		tw_hand_over(tw);
+		tw_hand_over(tw, TW_LEFT);
 	else if (!tw_share_may_run(share, *start))
 		tw_defer(tw, share, *start, &did);
 	else
@@ -309,7 +319,7 @@ static void tw_take_turn(struct twheel *tw, ktime_t *start)
 	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
 		spin_lock(&tw->lock);
 	} else if (!spin_trylock(&tw->lock)) {
-		tw_queue_worker(tw);
+		tw_queue_worker(tw, TW_LEFT);
 		return;
 	}
 	*start = tw_locked_since(*start);
@@ -389,17 +399,23 @@ static enum tw_left tw_work_once(struct twheel *tw)
 	return left;
 }
 
+/*
+ * All users' workers are so many at most: so none rests, or goes on for long, while others
+ * wait for their turn.
+ */
 void tw_work_fn(struct work_struct *work)
 {
-	struct twheel *tw = container_of(work, struct twheel, work);
+	struct twheel *tw = container_of(to_delayed_work(work), struct twheel, work);
 	unsigned int runs = 0;
 	enum tw_left left;
 
 	do {
 		left = tw_work_once(tw);
-		if (left == TW_LEFT_FOR_LATER && !(++runs % TW_PACE_RUNS))
-			usleep_range(TW_PACE_US, 2 * TW_PACE_US);
-	} while (left != TW_NOTHING_LEFT);
+	} while (left != TW_NOTHING_LEFT && ++runs < TW_PACE_RUNS);
+	if (left == TW_NOTHING_LEFT)
+		return;
+	queue_delayed_work(tw_workqueue_of(tw), &tw->work,
+			   left == TW_LEFT ? 0 : TW_PACE_JIFFIES);
 }
 
 /**
@@ -419,7 +435,7 @@ void tw_catch_up(struct twheel *tw)
 		if (left == TW_NOTHING_LEFT)
 			return;
 	} while (left == TW_LEFT && !signal_pending(current));
-	tw_queue_worker(tw);
+	tw_queue_worker(tw, left);
 }
 
 /**

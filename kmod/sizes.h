@@ -92,7 +92,7 @@
 /* Shared timers that have a bit together where dirty ones are looked for: 64 at least */
 #define TW_GROUP 256
 
-/* Of work that can wait, after so many runs a rest */
+/* Runs after which a worker leaves its place to others, and rests if its work can wait */
 #define TW_PACE_RUNS 16
 
 #else /* TW_SMALL_WORLD */

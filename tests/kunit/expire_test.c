@@ -166,7 +166,7 @@ static void worker_has_no_more_shares(struct kunit *test)
 	take_shares(tw, 20);
 	until = window_after(ktime_get_ns(), 20);
 	local_bh_enable();
-	tw_work_fn(&tw->work);
+	tw_work_fn(&tw->work.work);
 	KUNIT_EXPECT_EQ(test, tw->stats.expired, 0);
 	KUNIT_EXPECT_PTR_EQ(test, tw->waits_for, share_of(tw));
 	sleep_until(until + WINDOW);
@@ -273,6 +273,8 @@ static void large_slot_leaves_no_time(struct kunit *test)
 	left = all - tw->inner.cascaded;
 	KUNIT_EXPECT_LE(test, left, may_wait);
 	KUNIT_EXPECT_GT(test, left, may_wait - 16 * tw_budget);
+	/* Meanwhile it is nobody's work. */
+	KUNIT_EXPECT_EQ(test, work_busy(&tw->work.work), WORK_BUSY_PENDING);
 	sleep_until(start);
 	KUNIT_EXPECT_EQ(test, tw->inner.cascaded, all);
 }
