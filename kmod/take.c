@@ -7,7 +7,9 @@
  * read: a bad buffer loses nothing, and a cancel that races with a read finds
  * the timer either there or gone.
  */
+#include <linux/limits.h>
 #include <linux/math64.h>
+#include <linux/overflow.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -232,13 +234,16 @@ static void tw_count(struct twheel *tw)
 
 		spin_lock_bh(&tw->lock);
 		for (n = 0; n < TW_BATCH; n++) {
-			u64 overrun;
+			u64 overrun, sum;
 
 			node = tw_first_ready(&tw->wheel);
 			if (!node)
 				break;
 			overrun = tw_overrun(tw, &take, node);
-			WRITE_ONCE(tw->counted, tw->counted + 1 + overrun);
+			/* (A few timers with a period of 1 ns, due since 1970, suffice.) */
+			if (check_add_overflow(tw->counted, 1 + overrun, &sum))
+				sum = U64_MAX;
+			WRITE_ONCE(tw->counted, sum);
 			/* Pairs with tw_readable(), which must not miss it. */
 			smp_wmb();
 			tw_taken(tw, node, overrun);

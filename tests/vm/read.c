@@ -711,6 +711,21 @@ static void test_count_set_up_while_waiting(void)
 	}
 }
 
+/* More than fit into the count: it stays the largest, and does not begin again at 0. */
+static void test_count_full(void)
+{
+	/* Each of them since 1970 */
+	__u64 each = now(CLOCK_REALTIME), nr = ~0ULL / each + 1, count, i;
+
+	fresh_count();
+	for (i = 0; i < nr; i++)
+		arm_periodic(fd, 1, 1, i);
+	CHECK_EQ(read_count(&count), 8);
+	CHECK_EQ(count, ~0ULL);
+	CHECK(WAIT_FOR(read_count(&count) == 8), "the next periods");
+	CHECK(count < each, "%llu", count);
+}
+
 static void test_count_many(void)
 {
 	enum { N = 20000 };
@@ -832,5 +847,6 @@ int main(void)
 	RUN(test_count_set_up_while_waiting,
 	    "count mode: set up while a reader waits");
 	RUN(test_count_many, "count mode: twenty thousand at once");
+	RUN(test_count_full, "count mode: more than can be counted");
 	return tap_end();
 }
