@@ -12,103 +12,123 @@
 /* What a look at all chunks of a table finds */
 struct tw_found {
 	u32 partial;
+	u32 empty;
 	u32 unused;
 	u32 free;
 };
 
-static u32 tw_cap(const struct tw_chunk *chunk)
+static bool tw_is_all(u64 free)
 {
-	return chunk->end - 1;
+	return free == TW_WORD_ALL;
 }
 
-/*
- * What is on the list is free, and each of them once: as many as are not used, or less
- * if it is worn out. They are added to @free.
- */
-static bool tw_check_free(const struct tw_chunk *chunk, u32 *free)
+static bool tw_is_empty(const struct tw_chunk *chunk)
 {
-	u32 left = tw_cap(chunk) - tw_chunk_used(chunk);
-	u32 offset, place;
+	return chunk->all == TW_WORDS_ALL;
+}
 
-	for (offset = chunk->free; offset; offset = chunk->nodes[place].free) {
-		place = tw_place(offset);
-		if (!tw_so(place * sizeof(struct tw_node) == offset) ||
-		    !tw_so(place && place < chunk->end) ||
-		    !tw_so(!chunk->nodes[place].gen) || !tw_so(left))
+/* Bits say which words have free nodes, and which have nothing else. */
+static bool tw_check_words(const struct tw_chunk *chunk)
+{
+	unsigned int i;
+
+	for (i = 0; i < TW_WORDS; i++)
+		if (!tw_so(!(chunk->free[i] & ~TW_WORD_ALL)) ||
+		    !tw_so((chunk->some >> i & 1) == !!chunk->free[i]) ||
+		    !tw_so((chunk->all >> i & 1) == tw_is_all(chunk->free[i])))
 			return false;
-		left--;
-		++*free;
-	}
-	return tw_so(!left || tw_chunk_worn_out(chunk));
+	return tw_so(!(chunk->some & ~TW_WORDS_ALL));
 }
 
-/* Generations are of the chunk, and no more nodes have one than are used. */
-static bool tw_check_gens(const struct tw_chunk *chunk)
+static bool tw_is_free(const struct tw_table *table, const struct tw_chunk *chunk,
+		       u32 place)
 {
-	u32 place, live = 0;
+	u64 free = chunk->free[tw_word(place)];
+	u32 word = chunk->nr << TW_CHUNK_SHIFT | (place & ~(TW_WORD_NODES - 1));
 
-	for (place = 1; place < chunk->end; place++) {
-		if (!tw_so(chunk->nodes[place].gen <= chunk->gen))
+	if (table->first == word)
+		free |= table->word;
+	return free >> place % TW_WORD_NODES & 1;
+}
+
+/* What is free has no timer, and generations are as far as they can have come. */
+static bool tw_check_gens(const struct tw_table *table, const struct tw_chunk *chunk,
+			  bool ids)
+{
+	u32 place;
+
+	for (place = 0; ids && place < TW_CHUNK_NODES; place++) {
+		u32 gen = chunk->nodes[place].gen;
+
+		if (!tw_so(!(gen & 1) || !tw_is_free(table, chunk, place)) ||
+		    !tw_so(gen <= chunk->bound || chunk->bound == TW_LAST_GEN - 1))
 			return false;
-		live += !!chunk->nodes[place].gen;
 	}
-	return tw_so(live <= tw_chunk_used(chunk));
+	return tw_so(chunk->gen <= chunk->bound) && tw_so(!(chunk->bound & 1));
 }
 
-/* Used nodes are counted so that those that have to be seen to are. */
-static bool tw_check_used(const struct tw_chunk *chunk, u32 nr)
+static bool tw_check_chunk(const struct tw_table *table, const struct tw_chunk *chunk,
+			   u32 nr, bool ids)
 {
-	if (!tw_so(chunk->used <= tw_cap(chunk)) ||
-	    !tw_so(chunk->kept <= tw_cap(chunk) - chunk->used))
-		return false;
-	if (chunk->free && !tw_chunk_worn_out(chunk))
-		return tw_so(!chunk->kept);
-	if (tw_chunk_used(chunk))
-		return tw_so(chunk->used == 1);
-	/* Else it would have been given back. */
-	return tw_so(chunk->free || nr == TW_FIRST_CHUNK);
+	return tw_so(chunk->nr == nr) && tw_so(tw_table_nodes(table, nr) == chunk->nodes) &&
+	       tw_check_words(chunk) && tw_check_gens(table, chunk, ids);
 }
 
-static bool tw_check_chunk(const struct tw_chunk *chunk, u32 nr, u32 *free)
+static bool tw_check_dir(const struct tw_table *table, bool ids,
+			 struct tw_found *found)
 {
-	return tw_so(chunk->base == nr << TW_CHUNK_SHIFT) &&
-	       tw_so(chunk->end > 1) &&
-	       tw_so(chunk->end * sizeof(struct tw_node) <= TW_CHUNK_SIZE) &&
-	       tw_so(!chunk->no_gen) &&
-	       tw_check_used(chunk, nr) && tw_check_free(chunk, free) &&
-	       tw_check_gens(chunk);
-}
-
-static bool tw_check_dir(const struct tw_table *table, struct tw_found *found)
-{
+	unsigned int i;
 	u32 nr;
 
 	for (nr = TW_FIRST_CHUNK; nr < table->nr_chunks; nr++) {
-		const struct tw_chunk *chunk = table->dir[nr].chunk;
-		u32 free = 0;
+		const struct tw_chunk *chunk = table->chunks[nr];
 
-		if (chunk == &tw_no_chunk) {
-			found->unused += table->dir[nr].gen < TW_WORN_GEN;
+		if (!chunk) {
+			if (!tw_so(tw_table_nodes(table, nr) == tw_zero_nodes))
+				return false;
+			found->unused += table->unused[nr].gen < TW_LAST_GEN - 1;
 			continue;
 		}
-		if (!tw_check_chunk(chunk, nr, &free) ||
-		    /* There is a generation for each that is free. */
-		    !tw_so(chunk->gen <= TW_LAST_GEN - free))
+		if (!tw_check_chunk(table, chunk, nr, ids))
 			return false;
-		found->partial += !!free;
-		found->free += free;
+		if (tw_is_empty(chunk))
+			found->empty++;
+		else if (chunk->some)
+			found->partial++;
+		for (i = 0; i < TW_WORDS; i++)
+			found->free += hweight64(chunk->free[i]);
 	}
 	return true;
 }
 
-/* All chunks with free nodes are on the list, and no others. */
-static bool tw_check_partial(const struct tw_table *table, u32 left)
+/* The nodes that are handed out now are of a word, and free, and only here. */
+static bool tw_check_word(const struct tw_table *table)
 {
-	const struct tw_chunk *chunk = table->partial, *prev = NULL;
+	const struct tw_chunk *chunk;
+
+	if (!table->word)
+		return true;
+	if (!tw_so(table->first >> TW_CHUNK_SHIFT < table->nr_chunks))
+		return false;
+	chunk = tw_chunk_of(table, table->first);
+	return tw_so(chunk) && tw_so(!(table->first % TW_WORD_NODES)) &&
+	       tw_so(table->nodes == tw_node_at(table, table->first)) &&
+	       tw_so(table->gen == chunk->gen) &&
+	       tw_so(!(table->word & ~TW_WORD_ALL)) &&
+	       tw_so(!(table->word & chunk->free[tw_word(table->first)]));
+}
+
+/* All chunks that are empty, or of which nodes are free, are on their list. */
+static bool tw_check_chunks(const struct tw_table *table,
+			    const struct tw_chunk *chunk, bool empty, u32 left)
+{
+	const struct tw_chunk *prev = NULL;
 
 	for (; chunk && left; left--) {
-		if (!tw_so(table->dir[chunk->base >> TW_CHUNK_SHIFT].chunk == chunk) ||
-		    !tw_so(chunk->free) || !tw_so(chunk->prev == prev))
+		if (!tw_so(chunk->nr < table->nr_chunks) ||
+		    !tw_so(table->chunks[chunk->nr] == chunk) ||
+		    !tw_so(chunk->some) || !tw_so(chunk->prev == prev) ||
+		    !tw_so(tw_is_empty(chunk) == empty))
 			return false;
 		prev = chunk;
 		chunk = chunk->next;
@@ -119,48 +139,37 @@ static bool tw_check_partial(const struct tw_table *table, u32 left)
 /* All numbers without chunk that are not used up are on the list, and no others. */
 static bool tw_check_unused(const struct tw_table *table, u32 left)
 {
-	u32 nr = table->unused;
+	u32 nr = table->first_unused;
 
-	for (; nr != TW_NO_CHUNK && left; left--) {
-		if (!tw_so(nr > TW_FIRST_CHUNK && nr < table->nr_chunks) ||
-		    !tw_so(table->dir[nr].chunk == &tw_no_chunk) ||
-		    !tw_so(table->dir[nr].gen < TW_WORN_GEN))
+	for (; nr && left; left--) {
+		if (!tw_so(nr < table->nr_chunks) ||
+		    !tw_so(!table->chunks[nr]) ||
+		    !tw_so(table->unused[nr].gen < TW_LAST_GEN - 1))
 			return false;
-		nr = table->dir[nr].next;
+		nr = table->unused[nr].next;
 	}
-	return tw_so(!left) && tw_so(nr == TW_NO_CHUNK);
-}
-
-/* Chunks that are to be given back are not used any more. */
-static bool tw_check_spare(const struct tw_table *table)
-{
-	const struct tw_chunk *chunk;
-
-	for (chunk = table->spare; chunk; chunk = chunk->next)
-		if (!tw_so(!tw_chunk_used(chunk)) ||
-		    !tw_so(table->dir[chunk->base >> TW_CHUNK_SHIFT].chunk != chunk))
-			return false;
-	return true;
+	return tw_so(!left) && tw_so(!nr);
 }
 
 /**
  * tw_check_table() - is a table as it must be?
  * @table: the table
+ * @ids: are its nodes timers, which have ids?
  *
  * Return: true if so.
  */
-bool tw_check_table(const struct tw_table *table)
+bool tw_check_table(const struct tw_table *table, bool ids)
 {
-	struct tw_found found = {};
+	struct tw_found found = { .free = hweight64(table->word) };
 
-	return tw_so(tw_no_chunk.end == 1) && tw_so(!tw_no_chunk.no_gen) &&
-	       tw_so(table->dir[0].chunk == &tw_no_chunk) &&
+	return tw_so(tw_table_nodes(table, 0) == tw_zero_nodes) &&
 	       tw_so(table->nr_chunks >= TW_FIRST_CHUNK) &&
 	       tw_so(table->nr_chunks <= table->max_chunks) &&
-	       tw_check_dir(table, &found) &&
+	       tw_check_word(table) && tw_check_dir(table, ids, &found) &&
 	       tw_so(table->free == found.free) &&
-	       tw_check_partial(table, found.partial) &&
-	       tw_check_unused(table, found.unused) && tw_check_spare(table);
+	       tw_check_chunks(table, table->partial, false, found.partial) &&
+	       tw_check_chunks(table, table->empty, true, found.empty) &&
+	       tw_check_unused(table, found.unused);
 }
 
 /**
@@ -213,53 +222,73 @@ bool tw_check_levels(const struct tw_wheel *wheel)
 	       tw_so(wheel->slots || !wheel->pending);
 }
 
-/* A list is linked, and has so many nodes as are counted. */
-static bool tw_check_list(const struct tw_slot *slot)
-{
-	const struct list_head *at = &slot->nodes;
-	u32 left;
-
-	for (left = slot->count; left; left--) {
-		if (!tw_so(at->next != &slot->nodes) ||
-		    !tw_so(at->next->prev == at))
-			return false;
-		at = at->next;
-	}
-	return tw_so(at->next == &slot->nodes) && tw_so(slot->nodes.prev == at);
-}
-
 /* A node is found in time where it is: in the slot of the ticks @start to @end. */
-static bool tw_check_pending(const struct tw_wheel *wheel, const struct tw_slot *slot,
+static bool tw_check_pending(const struct tw_wheel *wheel, unsigned int slot,
 			     const struct tw_node *node, s64 start, s64 end)
 {
 	s64 tick = tw_clock_expires(&wheel->clock, node->deadline,
-				    node->slack_shift);
+				    node->flags & TW_NODE_SLACK);
 	/* What was late already came as early as could be. */
 	s64 due = max(tick, wheel->clk);
 
-	return tw_so(tw_slot_at(wheel, node->slot) == slot) &&
-	       tw_so(!tw_is_ready(wheel, node)) &&
+	return tw_so(node->slot == slot) && tw_so(!tw_is_ready(wheel, node)) &&
 	       tw_so(start <= due) && tw_so(wheel->next <= min(due, end)) &&
 	       /* Only what is due and can be told to be ready is expired unseen. */
-	       tw_so(start < end || slot->inspect || start < wheel->inspect ||
+	       tw_so(start < end || wheel->slots->slot[slot].inspect ||
+		     start < wheel->inspect ||
 		     (due <= end && !(node->flags & TW_NODE_INSPECT)));
+}
+
+/* A list is linked, and of its stripe. What is in it is taken off @left. */
+static bool tw_check_list(const struct tw_wheel *wheel, const struct tw_list *list,
+			  unsigned int stripe, unsigned int mask, u32 *left)
+{
+	u32 index = list->first, prev = 0;
+
+	for (; index && *left; --*left) {
+		const struct tw_node *node;
+
+		if (!tw_so(index >> TW_CHUNK_SHIFT < wheel->table->nr_chunks))
+			return false;
+		node = tw_node_at(wheel->table, index);
+		if (!tw_so((index & mask) == stripe) || !tw_so(node->prev == prev))
+			return false;
+		prev = index;
+		index = node->next;
+	}
+	return tw_so(!index) && tw_so(list->last == prev);
+}
+
+/* Lists are linked, and have as many nodes in all as are counted. */
+static bool tw_check_lists(const struct tw_wheel *wheel, const struct tw_list *lists,
+			   unsigned int mask, u32 count)
+{
+	unsigned int i;
+
+	for (i = 0; i <= mask; i++)
+		if (!tw_check_list(wheel, &lists[i], i, mask, &count))
+			return false;
+	return tw_so(!count);
 }
 
 static bool tw_check_slot(const struct tw_wheel *wheel, unsigned int level,
 			  unsigned int nr)
 {
-	const struct tw_slot *slot = &wheel->slots[level * TW_LEVEL_SLOTS + nr];
+	unsigned int i, mask, at = level * TW_LEVEL_SLOTS + nr;
+	const struct tw_slot *slot = &wheel->slots->slot[at];
+	const struct tw_list *lists = tw_slot_lists(wheel, at, &mask);
 	bool occupied = wheel->occupied[level][nr / 64] >> (nr % 64) & 1;
 	unsigned int shift = wheel->level[level].shift;
 	s64 position = wheel->clk >> shift;
 	s64 start, end;
-	const struct tw_node *node;
+	u32 index;
 
 	/* Those that are behind the wheel's time are of its next turn. */
 	position += (nr - position) & TW_LEVEL_MASK;
 	start = position << shift;
 	end = ((position + 1) << shift) - 1;
-	if (!tw_so(occupied == !!slot->count) || !tw_check_list(slot))
+	if (!tw_so(occupied == !!slot->count) ||
+	    !tw_check_lists(wheel, lists, mask, slot->count))
 		return false;
 	if (!occupied)
 		return tw_so(!slot->inspect);
@@ -267,22 +296,41 @@ static bool tw_check_slot(const struct tw_wheel *wheel, unsigned int level,
 	    !tw_so(!level || slot->count <= TW_SMALL_SLOT ||
 		   wheel->next <= (position - 1) << shift))
 		return false;
-	list_for_each_entry(node, &slot->nodes, entry)
-		if (!tw_check_pending(wheel, slot, node, start, end))
-			return false;
+	for (i = 0; i <= mask; i++) {
+		const struct tw_node *node;
+
+		for (index = lists[i].first; index; index = node->next) {
+			node = tw_node_at(wheel->table, index);
+			if (!tw_check_pending(wheel, at, node, start, end))
+				return false;
+		}
+	}
 	return true;
 }
 
 static bool tw_check_ready(const struct tw_wheel *wheel)
 {
+	const struct tw_ready *ready = &wheel->ready;
+	u32 index, left = ready->count;
 	const struct tw_node *node;
+	unsigned int i;
 
-	if (!tw_check_list(&wheel->ready))
+	if (!tw_so(ready->count || !ready->until) || !tw_so(!(ready->round >> TW_READY_LISTS)))
 		return false;
-	list_for_each_entry(node, &wheel->ready.nodes, entry)
-		if (!tw_so(tw_is_ready(wheel, node)))
+	for (i = 0; i < TW_READY_LISTS; i++) {
+		bool at_once = i == TW_AT_ONCE;
+
+		if (!tw_check_list(wheel, &ready->list[i], at_once ? 0 : i - 1,
+				   at_once ? 0 : TW_STRIPES - 1, &left))
 			return false;
-	return true;
+		for (index = ready->list[i].first; index; index = node->next) {
+			node = tw_node_at(wheel->table, index);
+			if (!tw_so(tw_is_ready(wheel, node)) ||
+			    !tw_so(!(node->flags & TW_NODE_AT_ONCE) == !at_once))
+				return false;
+		}
+	}
+	return tw_so(!left);
 }
 
 /**
@@ -302,7 +350,7 @@ bool tw_check_wheel(const struct tw_wheel *wheel)
 		for (nr = 0; nr < TW_LEVEL_SLOTS; nr++) {
 			if (!tw_check_slot(wheel, level, nr))
 				return false;
-			pending += wheel->slots[level * TW_LEVEL_SLOTS + nr].count;
+			pending += wheel->slots->slot[level * TW_LEVEL_SLOTS + nr].count;
 		}
 	}
 	return tw_so(wheel->pending == pending);

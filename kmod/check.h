@@ -24,7 +24,7 @@
 /* True if @cond is. */
 #define tw_so(cond) (!WARN_ONCE(!(cond), "not so: %s\n", #cond))
 
-bool tw_check_table(const struct tw_table *table);
+bool tw_check_table(const struct tw_table *table, bool ids);
 bool tw_check_wheel(const struct tw_wheel *wheel);
 bool tw_check_entries(const struct tw_entries *wheel, u32 nr);
 bool tw_check_levels(const struct tw_wheel *wheel);

@@ -15,22 +15,17 @@ struct tw_seen {
 	u32 periods;
 };
 
-/* A timer has an id by which it is found, and its period has none. */
-static bool tw_check_timer(const struct twheel *tw, const struct tw_node *node)
-{
-	struct tw_node *found;
-
-	return tw_so(tw_table_find(&tw->table, tw_id(node), &found)) &&
-	       tw_so(!(node->flags & TW_NODE_PERIODIC) || !node->period->gen);
-}
-
-static bool tw_check_nodes(const struct twheel *tw, const struct tw_slot *slot,
-			   struct tw_seen *seen)
+/* A timer has an id by which it is found. */
+static bool tw_check_list(const struct twheel *tw, const struct tw_list *list,
+			  struct tw_seen *seen)
 {
 	const struct tw_node *node;
+	struct tw_node *found;
+	u32 index, at;
 
-	list_for_each_entry(node, &slot->nodes, entry) {
-		if (!tw_check_timer(tw, node))
+	for (index = list->first; index; index = node->next) {
+		node = tw_node_at(&tw->table, index);
+		if (!tw_so(tw_table_find(&tw->table, tw_id(node, index), &found, &at)))
 			return false;
 		seen->timers++;
 		seen->periods += !!(node->flags & TW_NODE_PERIODIC);
@@ -38,44 +33,44 @@ static bool tw_check_nodes(const struct twheel *tw, const struct tw_slot *slot,
 	return true;
 }
 
-/* What a look at all chunks finds */
-struct tw_memory {
-	u32 used;
-	u64 bytes;
-};
-
-static struct tw_memory tw_memory(const struct twheel *tw)
+/* Bytes of a table's chunks and directory, and nodes of them that are used */
+static u64 tw_memory(const struct tw_table *table, u32 *used)
 {
-	struct tw_memory memory = { .bytes = sizeof(*tw) };
-	const struct tw_chunk *chunk;
+	u64 bytes = table->max_chunks > TW_FIRST_CHUNK ?
+		    TW_DIR_BYTES((u64)table->max_chunks) : 0;
 	u32 nr;
 
-	for (nr = TW_FIRST_CHUNK; nr < tw->table.nr_chunks; nr++) {
-		chunk = tw->table.dir[nr].chunk;
-		memory.used += tw_chunk_used(chunk);
-		memory.bytes += chunk == &tw_no_chunk ? 0 : TW_CHUNK_SIZE;
+	*used = -table->free;
+	for (nr = TW_FIRST_CHUNK; nr < table->nr_chunks; nr++) {
+		if (!table->chunks[nr])
+			continue;
+		*used += TW_CHUNK_NODES;
+		bytes += TW_CHUNK_BYTES + sizeof(struct tw_chunk);
 	}
-	for (chunk = tw->table.spare; chunk; chunk = chunk->next)
-		memory.bytes += TW_CHUNK_SIZE;
-	if (tw->shared)
-		memory.bytes += tw->shared->charged;
-	return memory;
+	return bytes;
 }
 
 static bool tw_check_held(const struct twheel *tw)
 {
-	struct tw_memory memory = tw_memory(tw);
+	u64 bytes = sizeof(*tw) + (tw->wheel.slots ? sizeof(*tw->wheel.slots) : 0);
 	struct tw_seen seen = {};
+	u32 timers, periods;
 	unsigned int i;
 
-	if (!tw_check_nodes(tw, &tw->wheel.ready, &seen))
-		return false;
-	for (i = 0; tw->wheel.slots && i < TW_SLOTS; i++)
-		if (!tw_check_nodes(tw, &tw->wheel.slots[i], &seen))
+	bytes += tw_memory(&tw->table, &timers);
+	bytes += tw_memory(&tw->periods, &periods);
+	if (tw->shared)
+		bytes += tw->shared->charged;
+	for (i = 0; i < TW_READY_LISTS; i++)
+		if (!tw_check_list(tw, &tw->wheel.ready.list[i], &seen))
 			return false;
-	/* Else nodes are lost. */
-	return tw_so(seen.timers + seen.periods == memory.used) &&
-	       tw_so(tw_user_held(tw->user) >= memory.bytes);
+	for (i = 0; tw->wheel.slots && i < TW_LISTS; i++)
+		if (!tw_check_list(tw, &tw->wheel.slots->list[i], &seen))
+			return false;
+	/* Else nodes are lost. (One that is used up counts as used.) */
+	return tw_so(seen.timers == timers || (seen.timers < timers && TW_LAST_GEN < U32_MAX)) &&
+	       tw_so(seen.periods == periods) &&
+	       tw_so(tw_user_held(tw->user) >= bytes);
 }
 
 /* (What is in the area is the program's.) */
@@ -119,7 +114,8 @@ void tw_check(struct twheel *tw, s64 next, u32 room)
 	    !tw_check_levels(&tw->wheel) ||
 	    !tw_check_due(&tw->check_saved, things))
 		return;
-	if (tw_check_table(&tw->table) && tw_check_wheel(&tw->wheel) &&
+	if (tw_check_table(&tw->table, true) && tw_check_table(&tw->periods, false) &&
+	    tw_check_wheel(&tw->wheel) &&
 	    tw_check_held(tw) && tw->shared)
 		tw_check_shared(tw->shared);
 }

@@ -7,6 +7,7 @@
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include <linux/wait_bit.h>
 
 #include "compat.h"
@@ -16,10 +17,9 @@
 #include "user.h"
 #include "validate.h"
 
-/* The first chunk of a wheel has the slots behind its nodes. */
-#define TW_SLOTS_OFFSET (TW_CHUNK_SIZE - TW_SLOTS * sizeof(struct tw_slot))
-#define TW_FIRST_CAP							\
-	min_t(u32, TW_SLOTS_OFFSET / sizeof(struct tw_node) - 1, TW_CHUNK_CAP)
+/* What a chunk costs its user */
+#define TW_CHUNK_CHARGE (TW_CHUNK_BYTES + sizeof(struct tw_chunk))
+#define TW_SLOTS_CHARGE PAGE_ALIGN(sizeof(struct tw_slots))
 
 #define TW_URING_FEATURE (IS_ENABLED(CONFIG_IO_URING) ? TWHEEL_FEATURE_URING : 0)
 
@@ -37,17 +37,9 @@ struct twheel *tw_create(void)
 	struct tw_clock clock;
 	struct twheel *tw;
 
-	BUILD_BUG_ON(sizeof(struct tw_period) > sizeof(struct tw_node));
-	BUILD_BUG_ON(offsetof(struct tw_period, gen) !=
-		     offsetof(struct tw_node, gen));
-	BUILD_BUG_ON(offsetof(struct tw_chunk, no_gen) !=
-		     offsetof(struct tw_node, gen));
-	BUILD_BUG_ON(sizeof(struct tw_chunk) != sizeof(struct tw_node));
-	BUILD_BUG_ON(TW_CHUNK_CAP > TW_CHUNK_MASK);
-	/* See tw_place(). */
-	BUILD_BUG_ON(sizeof(struct tw_node) != 40 || TW_CHUNK_SIZE > 32768);
-	BUILD_BUG_ON(TW_SLOTS * TW_SLOT_UNITS > U16_MAX);
-	BUILD_BUG_ON(sizeof(struct tw_node) != TW_TIMER_BYTES);
+	BUILD_BUG_ON(sizeof(struct tw_node) != 32);
+	BUILD_BUG_ON(sizeof(struct tw_period) != sizeof(struct tw_node));
+	BUILD_BUG_ON(TW_SLOTS > U16_MAX);
 
 	user = tw_user_get();
 	if (IS_ERR(user))
@@ -77,9 +69,10 @@ struct twheel *tw_create(void)
 	tw->unit = TWHEEL_EVENT_SIZE_FULL;
 
 	tw_clock_init(&clock);
-	tw_wheel_init(&tw->wheel, &clock,
-		      tw_clock_floor(&clock, tw_clock_now(&clock)));
 	tw_table_init(&tw->table);
+	tw_table_init(&tw->periods);
+	tw_wheel_init(&tw->wheel, &tw->table, &clock,
+		      tw_clock_floor(&clock, tw_clock_now(&clock)));
 	tw_debugfs_add(tw);
 	return tw;
 }
@@ -96,17 +89,49 @@ void tw_free_spare(struct twheel *tw, struct tw_chunk *spare)
 	while (spare) {
 		struct tw_chunk *next = spare->next;
 
+		kfree(spare->nodes);
 		kfree(spare);
-		tw_user_uncharge(tw->user, TW_CHUNK_SIZE);
+		tw_user_uncharge(tw->user, TW_CHUNK_CHARGE);
 		spare = next;
 		cond_resched();
 	}
 }
 
-static void tw_free_table(struct twheel *tw)
+/* Free a directory for so many chunks, or none. */
+static void tw_free_dir(struct twheel *tw, void *dir, u32 max_chunks)
 {
-	kvfree(tw_table_clear(&tw->table));
-	tw_free_spare(tw, tw_table_take_spare(&tw->table));
+	if (!dir)
+		return;
+	kvfree(dir);
+	tw_user_uncharge(tw->user, TW_DIR_BYTES((u64)max_chunks));
+}
+
+static void tw_free_table(struct twheel *tw, struct tw_table *table)
+{
+	u32 max_chunks = table->max_chunks;
+	void *dir;
+
+	tw_free_spare(tw, tw_table_clear(table, &dir));
+	tw_free_dir(tw, dir, max_chunks);
+}
+
+/* Not by kmalloc(), which takes half as much again for this length. */
+static struct tw_slots *tw_slots_alloc(void)
+{
+	struct tw_slots *slots = alloc_pages_exact(sizeof(*slots), TW_GFP | __GFP_ZERO);
+
+	return slots ?: __vmalloc(sizeof(*slots), TW_GFP | __GFP_ZERO);
+}
+
+static void tw_slots_free(struct twheel *tw, struct tw_slots *slots)
+{
+	if (!slots)
+		return;
+	if (is_vmalloc_addr(slots))
+		vfree(slots);
+	else
+		free_pages_exact(slots, sizeof(*slots));
+	tw_user_uncharge(tw->user, TW_SLOTS_CHARGE);
 }
 
 /**
@@ -129,7 +154,9 @@ void tw_destroy(struct twheel *tw)
 	if (tw->eventfd)
 		eventfd_ctx_put(tw->eventfd);
 	tw_shared_destroy(tw, tw->shared);
-	tw_free_table(tw);
+	tw_free_table(tw, &tw->table);
+	tw_free_table(tw, &tw->periods);
+	tw_slots_free(tw, tw->wheel.slots);
 	tw_user_uncharge(tw->user, sizeof(*tw));
 	tw_user_put(tw->user);
 	mem_cgroup_put(tw->memcg);
@@ -174,7 +201,7 @@ static int tw_set_up(struct twheel *tw, const struct twheel_setup *setup,
 		     struct tw_shared *shared)
 {
 	u32 limit = setup->limit ?: tw->limit;
-	struct tw_slot *slots;
+	struct tw_slots *slots;
 	struct tw_clock clock;
 
 	lockdep_assert_held(&tw->lock);
@@ -193,7 +220,7 @@ static int tw_set_up(struct twheel *tw, const struct twheel_setup *setup,
 	clock = tw->wheel.clock;
 	tw_clock_set(&clock, setup->clock, setup->tick);
 	slots = tw->wheel.slots;
-	tw_wheel_init(&tw->wheel, &clock,
+	tw_wheel_init(&tw->wheel, &tw->table, &clock,
 		      tw_clock_floor(&clock, tw_clock_now(&clock)));
 	if (slots)
 		tw_wheel_set_slots(&tw->wheel, slots);
@@ -331,63 +358,89 @@ void tw_get_stats(struct twheel *tw, struct twheel_stats *stats,
 	stats->size = sizeof(*stats);
 }
 
-static int tw_grow_table(struct twheel *tw)
+static int tw_grow_table(struct twheel *tw, struct tw_table *table)
 {
-	struct tw_table *table = &tw->table;
 	/* Looked at again under the lock, as are the others below. */
 	u32 old = data_race(READ_ONCE(table->max_chunks));
-	u32 new = max_t(u32, 2 * old, TW_FIRST_DIR);
-	struct tw_entry *dir;
+	u32 new = max_t(u32, 2 * old, TW_FIRST_DIR), freed;
+	void *dir;
 
 	if (new > TW_TABLE_MAX_CHUNKS)
 		return -ENOMEM;
-	dir = kvmalloc_array(new, sizeof(*dir), TW_GFP);
-	if (!dir)
+	if (!tw_user_charge(tw->user, TW_DIR_BYTES((u64)new)))
+		return -ENOSPC;
+	dir = kvmalloc(TW_DIR_BYTES((size_t)new), TW_GFP);
+	if (!dir) {
+		tw_user_uncharge(tw->user, TW_DIR_BYTES((u64)new));
 		return -ENOMEM;
+	}
 	spin_lock_bh(&tw->lock);
-	if (table->max_chunks == old)
+	/* Unless another thread was faster: then it is this one that is not needed. */
+	freed = new;
+	if (table->max_chunks == old) {
 		dir = tw_table_grow(table, dir, new);
+		freed = old;
+	}
 	spin_unlock_bh(&tw->lock);
-	kvfree(dir);
+	tw_free_dir(tw, dir, freed);
 	return 0;
 }
 
-static int tw_add_chunk(struct twheel *tw)
+static int tw_add_chunk(struct twheel *tw, struct tw_table *table)
 {
-	struct tw_table *table = &tw->table;
 	struct tw_chunk *chunk;
-	/* So is this. */
-	bool first = data_race(READ_ONCE(table->nr_chunks)) == TW_FIRST_CHUNK;
-	bool still_first;
+	struct tw_node *nodes;
+	int ret = -ENOMEM;
 
-	if (!tw_user_charge(tw->user, TW_CHUNK_SIZE))
+	if (!tw_user_charge(tw->user, TW_CHUNK_CHARGE))
 		return -ENOSPC;
-	chunk = kmalloc(TW_CHUNK_SIZE, TW_GFP);
-	if (!chunk) {
-		tw_user_uncharge(tw->user, TW_CHUNK_SIZE);
-		return -ENOMEM;
-	}
-	tw_chunk_format(chunk, first ? TW_FIRST_CAP : TW_CHUNK_CAP);
+	chunk = kmalloc(sizeof(*chunk), TW_GFP);
+	nodes = kzalloc(TW_CHUNK_BYTES, TW_GFP);
+	if (!chunk || !nodes)
+		goto free;
+	ret = 0;
 	spin_lock_bh(&tw->lock);
 	/* Unless another thread was faster: then the caller looks again. */
-	still_first = table->nr_chunks == TW_FIRST_CHUNK;
-	if (first == still_first && !tw_table_full(table)) {
-		tw_table_add(table, chunk);
-		if (first)
-			tw_wheel_set_slots(&tw->wheel,
-					   (void *)chunk + TW_SLOTS_OFFSET);
+	if (!tw_table_full(table)) {
+		tw_table_add(table, chunk, nodes);
 		chunk = NULL;
 	}
 	spin_unlock_bh(&tw->lock);
-	if (chunk)
-		tw_user_uncharge(tw->user, TW_CHUNK_SIZE);
+	if (!chunk)
+		return 0;
+free:
 	kfree(chunk);
+	kfree(nodes);
+	tw_user_uncharge(tw->user, TW_CHUNK_CHARGE);
+	return ret;
+}
+
+/* The slots are had when the first node is. */
+static int tw_add_slots(struct twheel *tw)
+{
+	struct tw_slots *slots;
+
+	if (!tw_user_charge(tw->user, TW_SLOTS_CHARGE))
+		return -ENOSPC;
+	slots = tw_slots_alloc();
+	if (!slots) {
+		tw_user_uncharge(tw->user, TW_SLOTS_CHARGE);
+		return -ENOMEM;
+	}
+	spin_lock_bh(&tw->lock);
+	if (!tw->wheel.slots) {
+		tw_wheel_set_slots(&tw->wheel, slots);
+		slots = NULL;
+	}
+	spin_unlock_bh(&tw->lock);
+	tw_slots_free(tw, slots);
 	return 0;
 }
 
 /**
  * tw_add_nodes() - get memory for nodes, as none can be had under the lock
  * @tw: the wheel
+ * @table: its table, or that of its periods
  * @nodes: how many free nodes there shall be
  *
  * Other threads may take them at once. So the table is looked at without the lock:
@@ -397,22 +450,25 @@ static int tw_add_chunk(struct twheel *tw)
  * Context: may sleep.
  * Return: 0, -ENOMEM or, at the limit of the user, -ENOSPC.
  */
-int tw_add_nodes(struct twheel *tw, unsigned int nodes)
+int tw_add_nodes(struct twheel *tw, struct tw_table *table, unsigned int nodes)
 {
 	struct mem_cgroup *old;
 	int ret = 0;
 
-	/* The first chunk brings the slots. */
-	if (data_race(READ_ONCE(tw->table.free)) >= nodes)
+	/* There are slots, if there ever were nodes. */
+	if (data_race(READ_ONCE(table->free)) >= nodes)
 		return 0;
 	old = set_active_memcg(tw->memcg);
+	/* So are these. */
+	if (!data_race(READ_ONCE(tw->wheel.slots)))
+		ret = tw_add_slots(tw);
 	/* And these. */
-	while (!ret && data_race(READ_ONCE(tw->table.free)) < nodes) {
+	while (!ret && data_race(READ_ONCE(table->free)) < nodes) {
 		/* And this. */
-		if (data_race(tw_table_full(&tw->table)))
-			ret = tw_grow_table(tw);
+		if (data_race(tw_table_full(table)))
+			ret = tw_grow_table(tw, table);
 		else
-			ret = tw_add_chunk(tw);
+			ret = tw_add_chunk(tw, table);
 	}
 	set_active_memcg(old);
 	return ret;

@@ -57,6 +57,7 @@ struct tw_inner {
  * @lock: guards all that follows
  * @wheel: the wheel itself
  * @table: its nodes
+ * @periods: what periodic timers have besides
  * @timer_tick: tick that @timer is set for, or TW_NEVER
  * @limit: most timers that it may hold, besides shared ones
  * @flags: TWHEEL_SETUP_*
@@ -89,6 +90,7 @@ struct twheel {
 	spinlock_t lock ____cacheline_aligned;
 	struct tw_wheel wheel;
 	struct tw_table table;
+	struct tw_table periods;
 	s64 timer_tick;
 	u32 limit;
 	u32 flags;
@@ -110,10 +112,9 @@ struct twheel {
  * @copy: where the copy of them is that is worked on, or NULL if they are done where
  *	they are
  * @now: the time that it is now, in ns
- * @last: a timer that is armed for a later time than this is like most, see
- *	tw_wheel_add_plain()
  * @room: timers that may be armed without looking at limits or memory: so many nodes are
  *	reserved
+ * @no_period: an operation was not done as it needs what a periodic timer has besides
  * @error: why there are not as many nodes as there could be need of, or 0
  * @expired: timers that were ready at once
  * @told: false if an operation was not done as it can't be told
@@ -122,8 +123,8 @@ struct tw_batch {
 	void __user *uops;
 	const void *copy;
 	s64 now;
-	s64 last;
 	u32 room;
+	bool no_period;
 	int error;
 	u32 expired;
 	bool told;
@@ -137,16 +138,17 @@ int tw_set_eventfd(struct twheel *tw, int fd);
 void tw_get_info(struct twheel *tw, struct twheel_info *info);
 void tw_get_stats(struct twheel *tw, struct twheel_stats *stats,
 		  struct tw_inner *inner);
-int tw_add_nodes(struct twheel *tw, unsigned int nodes);
+int tw_add_nodes(struct twheel *tw, struct tw_table *table, unsigned int nodes);
 void tw_free_spare(struct twheel *tw, struct tw_chunk *spare);
 s64 tw_now(struct twheel *tw, s64 *tick);
 
 /* ops.c: what a program does to timers */
-void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int nodes);
+void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int nodes,
+	      unsigned int periods);
 unsigned int tw_do_ops(struct twheel *tw, struct tw_batch *batch, void *ops,
 		       unsigned int nr, u32 size);
 void tw_end(struct twheel *tw, struct tw_batch *batch);
-void tw_fill_op(struct twheel *tw, const struct tw_node *node,
+void tw_fill_op(struct twheel *tw, const struct tw_node *node, u32 index,
 		struct twheel_op *op);
 s64 tw_jitter(u64 jitter);
 
@@ -220,19 +222,27 @@ void tw_check(struct twheel *tw, s64 next, u32 room);
 static inline void tw_check(struct twheel *tw, s64 next, u32 room) {}
 #endif
 
+/* What a periodic timer has besides */
+static inline struct tw_period *tw_period_of(const struct twheel *tw,
+					     const struct tw_node *node)
+{
+	return tw_period_at(&tw->periods, node->period);
+}
+
 /**
  * tw_free_timer() - end a timer that is on no list of the wheel
  * @tw: the wheel
  * @node: the timer
+ * @index: its index
  *
  * Context: holds @tw->lock.
  */
-static inline void tw_free_timer(struct twheel *tw, struct tw_node *node)
+static inline void tw_free_timer(struct twheel *tw, struct tw_node *node, u32 index)
 {
 	lockdep_assert_held(&tw->lock);
 	if (unlikely(node->flags & TW_NODE_PERIODIC))
-		tw_table_free(&tw->table, (struct tw_node *)node->period);
-	tw_table_free(&tw->table, node);
+		tw_table_put(&tw->periods, node->period);
+	tw_node_end(&tw->table, node, index);
 }
 
 #endif /* TW_CONTEXT_H */

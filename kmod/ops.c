@@ -13,6 +13,7 @@
 #include <linux/random.h>
 #include <linux/uaccess.h>
 
+#include "ahead.h"
 #include "context.h"
 #include "trace.h"
 #include "user.h"
@@ -80,6 +81,13 @@ static int tw_no_nodes(struct twheel *tw, const struct tw_batch *batch)
 	if (batch->error == -ENOSPC)
 		return tw_limit_hit(tw, READ_ONCE(tw_max_user_timers));
 	return batch->error;
+}
+
+/* The same, of what a periodic timer has besides. */
+static int tw_no_period(struct twheel *tw, struct tw_batch *batch)
+{
+	batch->no_period = true;
+	return tw_no_nodes(tw, batch);
 }
 
 /* There is no room: look again, or say why. */
@@ -169,27 +177,25 @@ static __always_inline int tw_read_want(const struct twheel *tw,
 
 /*
  * Make a timer that is on no list, or is on its way to another, what is wanted; but for
- * its deadline without jitter. If it is to be periodic, and is not, there is a free node.
+ * its deadline without jitter. If it is to be periodic, and is not, there is a free period.
  */
-static void tw_set_more(struct twheel *tw, struct tw_batch *batch,
-			struct tw_node *node, const struct tw_want *want)
+static void tw_set_more(struct twheel *tw, struct tw_node *node,
+			const struct tw_want *want)
 {
-	struct tw_period *period = node->period;
+	struct tw_period *period;
 
 	if (!want->interval) {
 		if (node->flags & TW_NODE_PERIODIC)
-			tw_table_free(&tw->table, (struct tw_node *)period);
+			tw_table_put(&tw->periods, node->period);
 		node->flags &= ~TW_NODE_PERIODIC;
 		node->user_data = want->user_data;
 		return;
 	}
 	if (!(node->flags & TW_NODE_PERIODIC)) {
-		period = (void *)tw_table_alloc_hidden(&tw->table);
-		node->period = period;
+		node->period = tw_table_take(&tw->periods);
 		node->flags |= TW_NODE_PERIODIC;
-		/* It may be one of those that are reserved. */
-		batch->room = min(batch->room, tw->table.free);
 	}
+	period = tw_period_of(tw, node);
 	period->nominal = want->deadline;
 	period->interval = want->interval;
 	period->jitter = want->jitter;
@@ -203,7 +209,7 @@ static __always_inline int __tw_arm(struct twheel *tw, struct tw_batch *batch,
 	struct tw_want want __uninitialized;
 	struct tw_node *node;
 	s64 deadline;
-	u64 id;
+	u32 index;
 	int ret;
 
 	ret = tw_read_want(tw, batch, op, size, flags, more, &want);
@@ -214,40 +220,33 @@ static __always_inline int __tw_arm(struct twheel *tw, struct tw_batch *batch,
 		if (ret)
 			return ret;
 	}
+	if (more && want.interval && !tw->periods.free)
+		return tw_no_period(tw, batch);
 	batch->room--;
-	node = tw_table_alloc(&tw->table, &id);
-	if (more && want.interval && !tw->table.free) {
-		ret = tw_no_nodes(tw, batch);
-		goto undo;
-	}
-	WRITE_ONCE(op->id, id);
+	node = tw_node_begin(&tw->table, &index);
+	WRITE_ONCE(op->id, tw_id(node, index));
 	if (!tw_tell(batch, op, size, TWHEEL_STATE_NONE, 0)) {
-		ret = TW_NOT_TOLD;
-		goto undo;
+		tw_node_end(&tw->table, node, index);
+		return TW_NOT_TOLD;
 	}
-	node->special = 0;
+	node->flags = 0;
 	node->user_data = want.user_data;
 	deadline = want.deadline;
 	if (more) {
-		node->slack_shift = tw_clock_slack_shift(&tw->wheel.clock, want.slack);
-		tw_set_more(tw, batch, node, &want);
+		node->flags = tw_clock_slack_shift(&tw->wheel.clock, want.slack);
+		tw_set_more(tw, node, &want);
 		deadline = tw_time_add(deadline, tw_jitter(want.jitter));
 	}
 	node->deadline = deadline;
-	if (!more && likely(deadline > batch->last)) {
-		tw_wheel_add_plain(&tw->wheel, node);
-	} else if (deadline > batch->now) {
-		tw_wheel_add(&tw->wheel, node);
+	if (likely(deadline > batch->now)) {
+		tw_wheel_add(&tw->wheel, node, index);
 	} else {
-		tw_wheel_add_ready(&tw->wheel, node);
+		tw_wheel_add_ready(&tw->wheel, node, index);
 		batch->expired++;
 	}
 	tw->stats.armed++;
-	trace_twheel_arm(tw, node);
+	trace_twheel_arm(tw, node, index);
 	return 0;
-undo:
-	tw_table_free(&tw->table, node);
-	return ret;
 }
 
 static noinline int tw_arm_more(struct twheel *tw, struct tw_batch *batch,
@@ -273,39 +272,40 @@ static noinline int tw_modify_more(struct twheel *tw, struct tw_batch *batch,
 	struct tw_want want = {};
 	struct tw_node *node;
 	s64 deadline;
+	u32 index;
 	int ret;
 
 	ret = tw_read_want(tw, batch, op, size, flags, more, &want);
 	if (ret)
 		return ret;
-	if (!tw_table_find(&tw->table, READ_ONCE(op->id), &node))
+	if (!tw_table_find(&tw->table, READ_ONCE(op->id), &node, &index))
 		return -ENOENT;
-	if (want.interval && !(node->flags & TW_NODE_PERIODIC) && !tw->table.free)
-		return tw_no_nodes(tw, batch);
+	if (want.interval && !(node->flags & TW_NODE_PERIODIC) && !tw->periods.free)
+		return tw_no_period(tw, batch);
 	if (!tw_tell(batch, op, size, tw_state(tw, node), 0))
 		return TW_NOT_TOLD;
-	tw_set_more(tw, batch, node, &want);
+	tw_set_more(tw, node, &want);
 	slack_shift = tw_clock_slack_shift(&tw->wheel.clock, want.slack);
 	deadline = tw_time_add(want.deadline, tw_jitter(want.jitter));
 	if (deadline > batch->now) {
-		tw_wheel_mod(&tw->wheel, node, deadline, slack_shift);
+		tw_wheel_mod(&tw->wheel, node, index, deadline, slack_shift);
 	} else {
-		tw_wheel_del(&tw->wheel, node);
+		tw_wheel_del(&tw->wheel, node, index);
 		node->deadline = deadline;
-		node->slack_shift = slack_shift;
-		tw_wheel_add_ready(&tw->wheel, node);
+		node->flags = (node->flags & TW_NODE_PERIODIC) | slack_shift;
+		tw_wheel_add_ready(&tw->wheel, node, index);
 		batch->expired++;
 	}
 	tw->stats.modified++;
-	trace_twheel_modify(tw, node);
+	trace_twheel_modify(tw, node, index);
 	return 0;
 }
 
 static __always_inline int tw_modify(struct twheel *tw, struct tw_batch *batch,
-				     struct twheel_op *op, u32 size, unsigned int flags)
+				     struct twheel_op *op, u32 size, unsigned int flags,
+				     struct tw_node *node, u32 index)
 {
 	struct tw_want want __uninitialized;
-	struct tw_node *node;
 	int ret;
 
 	if (unlikely(tw_wants_more(op, size)))
@@ -313,16 +313,17 @@ static __always_inline int tw_modify(struct twheel *tw, struct tw_batch *batch,
 	ret = tw_read_want(tw, batch, op, size, flags, false, &want);
 	if (unlikely(ret))
 		return ret;
-	if (!tw_table_find(&tw->table, READ_ONCE(op->id), &node))
+	if (!node)
 		return -ENOENT;
-	if (unlikely(!tw_is_plain(&tw->wheel, node) || want.deadline <= batch->last))
+	if (unlikely(!tw_is_plain(&tw->wheel, node) || want.deadline <= batch->now ||
+		     want.deadline <= tw->wheel.done))
 		return tw_modify_more(tw, batch, op, size, flags);
 	if (!tw_tell(batch, op, size, TWHEEL_STATE_PENDING, 0))
 		return TW_NOT_TOLD;
 	node->user_data = want.user_data;
-	tw_wheel_mod_plain(&tw->wheel, node, want.deadline);
+	tw_wheel_mod_plain(&tw->wheel, node, index, want.deadline);
 	tw->stats.modified++;
-	trace_twheel_modify(tw, node);
+	trace_twheel_modify(tw, node, index);
 	return 0;
 }
 
@@ -337,37 +338,39 @@ static bool tw_rest_is_zero(const struct twheel_op *op, u32 size)
 
 /* CANCEL of a timer that is not like most */
 static noinline int tw_cancel_more(struct twheel *tw, struct tw_batch *batch,
-				   struct twheel_op *op, u32 size, struct tw_node *node)
+				   struct twheel_op *op, u32 size,
+				   struct tw_node *node, u32 index)
 {
 	u32 state = tw_state(tw, node);
-	u64 id = tw_id(node);
+	u64 id = tw_id(node, index);
 
 	if (!tw_tell(batch, op, size, state, 0))
 		return TW_NOT_TOLD;
-	tw_wheel_del(&tw->wheel, node);
-	tw_free_timer(tw, node);
+	tw_wheel_del(&tw->wheel, node, index);
+	tw_free_timer(tw, node, index);
 	tw->stats.cancelled++;
 	trace_twheel_cancel(tw, id, state);
 	return 0;
 }
 
 static __always_inline int tw_cancel(struct twheel *tw, struct tw_batch *batch,
-				     struct twheel_op *op, u32 size, unsigned int flags)
+				     struct twheel_op *op, u32 size, unsigned int flags,
+				     struct tw_node *node, u32 index)
 {
-	u64 id = READ_ONCE(op->id);
-	struct tw_node *node;
+	u64 id;
 
 	if (unlikely(flags) ||
 	    (size > TWHEEL_OP_SIZE_ID && unlikely(!tw_rest_is_zero(op, size))))
 		return -EINVAL;
-	if (!tw_table_find(&tw->table, id, &node))
+	if (!node)
 		return -ENOENT;
 	if (unlikely(!tw_is_plain(&tw->wheel, node)))
-		return tw_cancel_more(tw, batch, op, size, node);
+		return tw_cancel_more(tw, batch, op, size, node, index);
 	if (!tw_tell(batch, op, size, TWHEEL_STATE_PENDING, 0))
 		return TW_NOT_TOLD;
-	tw_wheel_del_plain(&tw->wheel, node);
-	tw_table_free(&tw->table, node);
+	id = tw_id(node, index);
+	tw_wheel_del_plain(&tw->wheel, node, index);
+	tw_node_end(&tw->table, node, index);
 	tw->stats.cancelled++;
 	trace_twheel_cancel(tw, id, TWHEEL_STATE_PENDING);
 	return 0;
@@ -377,11 +380,12 @@ static __always_inline int tw_cancel(struct twheel *tw, struct tw_batch *batch,
  * tw_fill_op() - the operation that would arm a timer again
  * @tw: the wheel
  * @node: the timer
+ * @index: its index
  * @op: out
  *
  * Context: holds @tw->lock.
  */
-void tw_fill_op(struct twheel *tw, const struct tw_node *node,
+void tw_fill_op(struct twheel *tw, const struct tw_node *node, u32 index,
 		struct twheel_op *op)
 {
 	const struct tw_clock *clock = &tw->wheel.clock;
@@ -392,15 +396,17 @@ void tw_fill_op(struct twheel *tw, const struct tw_node *node,
 		.opcode = TWHEEL_OP_ARM,
 		.flags = TWHEEL_ABS,
 		.state = tw_state(tw, node),
-		.id = tw_id(node),
+		.id = tw_id(node, index),
 		.user_data = node->user_data,
-		.slack = tw_clock_slack(clock, node->slack_shift),
+		.slack = tw_clock_slack(clock, node->flags & TW_NODE_SLACK),
 	};
 	if (node->flags & TW_NODE_PERIODIC) {
-		deadline = node->period->nominal;
-		op->user_data = node->period->user_data;
-		op->interval = node->period->interval;
-		op->jitter = node->period->jitter;
+		const struct tw_period *period = tw_period_of(tw, node);
+
+		deadline = period->nominal;
+		op->user_data = period->user_data;
+		op->interval = period->interval;
+		op->jitter = period->jitter;
 	}
 	op->deadline = tw_clock_to_user(clock, deadline);
 }
@@ -411,43 +417,90 @@ static int tw_query(struct twheel *tw, struct tw_batch *batch, struct twheel_op 
 	const size_t rest = offsetof(struct twheel_op, deadline);
 	struct twheel_op found;
 	struct tw_node *node;
+	u32 index;
 
 	if (flags)
 		return -EINVAL;
-	if (!tw_table_find(&tw->table, READ_ONCE(op->id), &node))
+	if (!tw_table_find(&tw->table, READ_ONCE(op->id), &node, &index))
 		return -ENOENT;
-	tw_fill_op(tw, node, &found);
+	tw_fill_op(tw, node, index, &found);
 	memcpy((void *)op + rest, (void *)&found + rest, size - rest);
 	return tw_tell(batch, op, size, found.state, 0) ? 0 : TW_NOT_TOLD;
 }
 
+/* The timer of operation number @n, or NULL. (@ahead is NULL if nothing was fetched.) */
+static __always_inline struct tw_node *tw_timer(struct twheel *tw,
+						const struct tw_ahead *ahead,
+						unsigned int n,
+						const struct twheel_op *op, u32 *index)
+{
+	struct tw_node *node;
+
+	if (ahead)
+		return tw_ahead_get(ahead, n, &node, index) ? node : NULL;
+	return tw_table_find(&tw->table, READ_ONCE(op->id), &node, index) ? node : NULL;
+}
+
 static __always_inline int tw_do_op(struct twheel *tw, struct tw_batch *batch,
+				    const struct tw_ahead *ahead, unsigned int n,
 				    struct twheel_op *op, u32 size)
 {
 	unsigned int opcode = READ_ONCE(op->opcode);
 	unsigned int flags = READ_ONCE(op->flags);
+	struct tw_node *node;
+	u32 index;
 
-	if (opcode == TWHEEL_OP_MODIFY)
-		return tw_modify(tw, batch, op, size, flags);
+	if (opcode == TWHEEL_OP_MODIFY) {
+		node = tw_timer(tw, ahead, n, op, &index);
+		return tw_modify(tw, batch, op, size, flags, node, index);
+	}
 	if (opcode == TWHEEL_OP_ARM)
 		return tw_arm(tw, batch, op, size, flags);
-	if (opcode == TWHEEL_OP_CANCEL)
-		return tw_cancel(tw, batch, op, size, flags);
+	if (opcode == TWHEEL_OP_CANCEL) {
+		node = tw_timer(tw, ahead, n, op, &index);
+		return tw_cancel(tw, batch, op, size, flags, node, index);
+	}
 	if (opcode == TWHEEL_OP_QUERY)
 		return tw_query(tw, batch, op, size, flags);
 	return -EINVAL;
+}
+
+/*
+ * Have what operations will need fetched ahead, if the first is of a timer that there is
+ * already, and it pays. Returns false if not.
+ */
+static bool tw_look_ahead(const struct twheel *tw, const struct tw_batch *batch,
+			  struct tw_ahead *ahead, const struct twheel_op *ops,
+			  unsigned int nr, u32 size)
+{
+	unsigned int opcode = READ_ONCE(ops->opcode);
+	unsigned int flags = READ_ONCE(ops->flags);
+	bool modify = opcode == TWHEEL_OP_MODIFY && size >= TWHEEL_OP_SIZE_ONCE;
+
+	if (nr < TW_AHEAD_LEAST || tw->table.nr_chunks < TW_AHEAD_CHUNKS ||
+	    (opcode != TWHEEL_OP_CANCEL && !modify))
+		return false;
+	tw_ahead_init(ahead, &tw->table, &ops->id, modify ? &ops->deadline : NULL,
+		      flags & TWHEEL_ABS ? 0 : batch->now, size, nr);
+	return true;
 }
 
 /* Once for each @size, as that is known then: what an operation has not costs nothing. */
 static __always_inline unsigned int tw_do_sized(struct twheel *tw, struct tw_batch *batch,
 						void *ops, unsigned int nr, u32 size)
 {
+	struct tw_ahead fetched __uninitialized, *ahead = NULL;
 	struct twheel_op *op = ops;
-	void *end = ops + nr * size;
+	unsigned int n;
 
-	for (; (void *)op < end; op = (void *)op + size) {
-		int ret = tw_do_op(tw, batch, op, size);
+	if (tw_look_ahead(tw, batch, &fetched, op, nr, size))
+		ahead = &fetched;
+	for (n = 0; n < nr; n++, op = (void *)op + size) {
+		int ret;
 
+		if (ahead)
+			tw_ahead(ahead, n);
+		ret = tw_do_op(tw, batch, ahead, n, op, size);
 		if (likely(!ret))
 			continue;
 		if (ret == TW_NO_NODES)
@@ -460,7 +513,7 @@ static __always_inline unsigned int tw_do_sized(struct twheel *tw, struct tw_bat
 			break;
 		}
 	}
-	return ((void *)op - ops) / size;
+	return n;
 }
 
 /**
@@ -495,15 +548,18 @@ unsigned int tw_do_ops(struct twheel *tw, struct tw_batch *batch, void *ops,
  * Take the lock, with so many free nodes if they can be had. Returns why not, or 0:
  * what needs none can be done anyway.
  */
-static int tw_lock_with_nodes(struct twheel *tw, unsigned int nodes)
+static int tw_lock_with_nodes(struct twheel *tw, unsigned int nodes,
+			      unsigned int periods)
 	__acquires(&tw->lock)
 {
 	for (;;) {
-		int ret = nodes ? tw_add_nodes(tw, nodes) : 0;
+		int ret = nodes ? tw_add_nodes(tw, &tw->table, nodes) : 0;
 
+		if (!ret && periods)
+			ret = tw_add_nodes(tw, &tw->periods, periods);
 		spin_lock_bh(&tw->lock);
 		/* Unless other threads have taken them. */
-		if (tw->table.free >= nodes)
+		if (tw->table.free >= nodes && tw->periods.free >= periods)
 			return 0;
 		if (ret)
 			return ret;
@@ -516,24 +572,26 @@ static int tw_lock_with_nodes(struct twheel *tw, unsigned int nodes)
  * @tw: the wheel
  * @batch: filled in, but for @uops and @copy
  * @nodes: how many of them they may need; 0 if that need not be known yet
+ * @periods: likewise, of what periodic timers have besides
  *
  * Context: may sleep; returns with @tw->lock held.
  */
-void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int nodes)
+void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int nodes,
+	      unsigned int periods)
 	__acquires(&tw->lock)
 {
 	s64 tick;
 
 	batch->room = 0;
 	batch->expired = 0;
-	batch->error = tw_lock_with_nodes(tw, nodes);
+	batch->no_period = false;
+	batch->error = tw_lock_with_nodes(tw, nodes, periods);
 	if (nodes)
 		tw_measure_room(tw, batch);
 	batch->now = tw_now(tw, &tick);
 	if (unlikely(tw->wheel.set_back))
 		tw_wheel_settle(&tw->wheel);
 	tw_wheel_forward(&tw->wheel, tick);
-	batch->last = max(batch->now, tw->wheel.done);
 }
 
 /**
@@ -546,7 +604,7 @@ void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int nodes)
 void tw_end(struct twheel *tw, struct tw_batch *batch)
 	__releases(&tw->lock)
 {
-	struct tw_chunk *spare;
+	struct tw_chunk *spare, *periods;
 
 	if (tw->stats.armed)
 		tw->fixed = true;
@@ -558,9 +616,11 @@ void tw_end(struct twheel *tw, struct tw_batch *batch)
 	tw_table_reserve(&tw->table, 0);
 	tw_check(tw, tw->wheel.next, batch->room);
 	spare = tw_table_take_spare(&tw->table);
+	periods = tw_table_take_spare(&tw->periods);
 	spin_unlock_bh(&tw->lock);
 
 	tw_free_spare(tw, spare);
+	tw_free_spare(tw, periods);
 	if (batch->expired)
 		tw_wake(tw);
 }

@@ -13,20 +13,14 @@
 
 #ifndef TW_SMALL_WORLD
 
-/*
- * Length and alignment of a chunk: little is lost, and it can be had always. The first
- * one has the slots of the wheel, too.
- */
-#define TW_CHUNK_SIZE 32768
+/* A chunk has 2^this nodes: as much memory as can be had always */
+#define TW_CHUNK_SHIFT 9
 
-/* Nodes of a chunk, less what its size leaves no room for */
-#define TW_CHUNK_NODES 1023
-
-/* The generation after which a chunk gives out no more. */
+/* The last generation of a node, 2^n - 1: then it is not given out again. */
 #define TW_LAST_GEN U32_MAX
 
 /* Empty chunks are given back only while this many nodes are left free. */
-#define TW_TABLE_KEEP 64
+#define TW_TABLE_KEEP 256
 
 /* Length of a table's directory when it is needed first */
 #define TW_FIRST_DIR 16
@@ -58,6 +52,27 @@
 #ifndef TW_REACH_BITS
 #define TW_REACH_BITS 54
 #endif
+
+/*
+ * The lowest levels have 2^this lists a slot, so that as many nodes can be on their way
+ * from memory at a time. (More don't make it faster; for higher levels, they cost more
+ * memory than they save time.)
+ */
+#define TW_STRIPE_BITS 3
+#define TW_STRIPED_LEVELS 3
+
+/*
+ * Nodes of operations to come are fetched so many operations ahead, and their
+ * neighbours, which they name, so many, in steps of so many. The first is a power of
+ * two. (Half as many lose a third of what that gains.)
+ */
+#define TW_AHEAD 64
+#define TW_AHEAD_LINKS 32
+#define TW_AHEAD_STEP 8
+
+/* Of less operations, or in a table that caches hold anyway, nothing is fetched ahead. */
+#define TW_AHEAD_LEAST 4
+#define TW_AHEAD_CHUNKS 256
 
 /*
  * A slot of this many nodes at most, a power of two, is small: it is brought down
@@ -97,9 +112,8 @@
 
 #else /* TW_SMALL_WORLD */
 
-#define TW_CHUNK_SIZE 8192
-/* More than a batch can have reserved, as above: else none becomes empty in one. */
-#define TW_CHUNK_NODES 9
+/* No less than a batch can have reserved */
+#define TW_CHUNK_SHIFT 3
 #ifndef TW_LAST_GEN
 #define TW_LAST_GEN 15
 #endif
@@ -118,6 +132,13 @@
 #ifndef TW_REACH_BITS
 #define TW_REACH_BITS 24
 #endif
+#define TW_STRIPE_BITS 1
+#define TW_STRIPED_LEVELS 2
+#define TW_AHEAD 4
+#define TW_AHEAD_LINKS 2
+#define TW_AHEAD_STEP 1
+#define TW_AHEAD_LEAST 2
+#define TW_AHEAD_CHUNKS 3
 #ifndef TW_SMALL_SLOT
 #define TW_SMALL_SLOT 2
 #endif

@@ -16,14 +16,10 @@
 #include "context.h"
 #include "submit.h"
 
-/* What a batch has to have reserved: each that arms a timer may want a period, too. */
-static unsigned int tw_nodes_for(const struct twheel_op *first, unsigned int nr,
-				 u32 size)
+/* What a batch has to have reserved: where the first arms no timer, others may not. */
+static unsigned int tw_nodes_for(const struct twheel_op *first, unsigned int nr)
 {
-	/* Where the first arms no timer, others may not, either. */
-	if (READ_ONCE(first->opcode) != TWHEEL_OP_ARM)
-		return 0;
-	return size == TWHEEL_OP_SIZE_FULL ? 2 * nr : nr;
+	return READ_ONCE(first->opcode) == TWHEEL_OP_ARM ? nr : 0;
 }
 
 /* Do operations until all are done or one can't be told. Returns how many were done. */
@@ -31,17 +27,20 @@ static __always_inline unsigned int
 tw_do_all(struct twheel *tw, struct tw_batch *batch, void *ops, unsigned int nr,
 	  u32 size)
 {
-	unsigned int done = 0, nodes = tw_nodes_for(ops, nr, size);
+	unsigned int done = 0, nodes = tw_nodes_for(ops, nr), periods = 0;
 
 	for (;;) {
-		tw_begin(tw, batch, nodes);
+		tw_begin(tw, batch, nodes, periods);
 		pagefault_disable();
 		done += tw_do_ops(tw, batch, ops + done * size, nr - done, size);
 		pagefault_enable();
 		tw_end(tw, batch);
 		if (done == nr || !batch->told)
 			return done;
-		nodes = 2 * (nr - done);
+		if (batch->no_period)
+			periods = nr - done;
+		else
+			nodes = nr - done;
 	}
 }
 

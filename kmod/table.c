@@ -2,29 +2,34 @@
 /*
  * The timer table: nodes by id, in chunks. See table.h.
  */
-#include <linux/bug.h>
-#include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "table.h"
 
-struct tw_chunk tw_no_chunk = { .end = 1 };
+const struct tw_node tw_zero_nodes[TW_CHUNK_NODES];
 
-/* The directory of a table without chunks */
-static struct tw_entry tw_no_dir[] = {{ .chunk = &tw_no_chunk }};
+/* The directory of a table without chunks. (What is there is never written to.) */
+static unsigned long tw_no_dir[] = { (unsigned long)tw_zero_nodes };
+static struct tw_chunk *tw_no_chunks[1];
+static struct tw_unused tw_no_unused[1];
 
+/**
+ * tw_table_init() - make an empty table
+ * @table: the table
+ */
 void tw_table_init(struct tw_table *table)
 {
 	*table = (struct tw_table){
 		.dir = tw_no_dir,
+		.chunks = tw_no_chunks,
+		.unused = tw_no_unused,
 		.nr_chunks = TW_FIRST_CHUNK,
 		.max_chunks = TW_FIRST_CHUNK,
-		.unused = TW_NO_CHUNK,
 	};
 }
 
 /* A directory that is not used any more, if somebody has to free it */
-static struct tw_entry *tw_old_dir(struct tw_entry *dir)
+static void *tw_old_dir(unsigned long *dir)
 {
 	return dir == tw_no_dir ? NULL : dir;
 }
@@ -32,66 +37,49 @@ static struct tw_entry *tw_old_dir(struct tw_entry *dir)
 /**
  * tw_table_grow() - give the table a longer directory
  * @table: the table
- * @dir: memory for the new directory
+ * @dir: TW_DIR_BYTES() of memory for the new directory
  * @max_chunks: its length, more than before
  *
  * Return: the old directory's memory, which is the caller's again, or NULL.
  */
-struct tw_entry *tw_table_grow(struct tw_table *table, struct tw_entry *dir,
-			       u32 max_chunks)
+void *tw_table_grow(struct tw_table *table, void *dir, u32 max_chunks)
 {
-	struct tw_entry *old = table->dir;
+	u32 nr = table->nr_chunks;
+	unsigned long *old = table->dir;
+	struct tw_chunk **chunks = dir + max_chunks * sizeof(*old);
+	struct tw_unused *unused = (void *)&chunks[max_chunks];
 
-	memcpy(dir, old, table->nr_chunks * sizeof(*dir));
+	memcpy(dir, old, nr * sizeof(*old));
+	memcpy(chunks, table->chunks, nr * sizeof(*chunks));
+	memcpy(unused, table->unused, nr * sizeof(*unused));
 	table->dir = dir;
+	table->chunks = chunks;
+	table->unused = unused;
 	table->max_chunks = max_chunks;
 	return tw_old_dir(old);
 }
 
-/**
- * tw_chunk_format() - make memory ready for tw_table_add()
- * @chunk: the memory, aligned to TW_CHUNK_SIZE
- * @cap: nodes that it holds, 1 to TW_CHUNK_CAP
- *
- * This is the long part of adding a chunk, and needs no lock.
- */
-void tw_chunk_format(struct tw_chunk *chunk, unsigned int cap)
+/* From now on, indices of a chunk are those of these nodes. */
+static void tw_dir_set(struct tw_table *table, u32 nr, const struct tw_node *nodes)
 {
-	unsigned int place;
-
-	*chunk = (struct tw_chunk){
-		.free = sizeof(struct tw_node),
-		.end = cap + 1,
-	};
-	for (place = 1; place <= cap; place++) {
-		struct tw_node *node = &chunk->nodes[place];
-
-		node->gen = 0;
-		node->free = (place + 1) * sizeof(*node);
-	}
-	chunk->nodes[cap].free = 0;
+	table->dir[nr] = (unsigned long)nodes - ((unsigned long)nr << TW_DIR_SHIFT);
 }
 
-static unsigned int tw_chunk_cap(const struct tw_chunk *chunk)
+static void tw_list_chunk(struct tw_chunk **list, struct tw_chunk *chunk)
 {
-	return chunk->end - 1;
-}
-
-static void tw_partial_add(struct tw_table *table, struct tw_chunk *chunk)
-{
-	chunk->next = table->partial;
+	chunk->next = *list;
 	chunk->prev = NULL;
-	if (table->partial)
-		table->partial->prev = chunk;
-	table->partial = chunk;
+	if (*list)
+		(*list)->prev = chunk;
+	*list = chunk;
 }
 
-static void tw_partial_del(struct tw_table *table, struct tw_chunk *chunk)
+static void tw_unlist_chunk(struct tw_chunk **list, struct tw_chunk *chunk)
 {
 	if (chunk->prev)
 		chunk->prev->next = chunk->next;
 	else
-		table->partial = chunk->next;
+		*list = chunk->next;
 	if (chunk->next)
 		chunk->next->prev = chunk->prev;
 }
@@ -99,123 +87,149 @@ static void tw_partial_del(struct tw_table *table, struct tw_chunk *chunk)
 /**
  * tw_table_add() - add a chunk of free nodes
  * @table: the table, not tw_table_full()
- * @chunk: the chunk, after tw_chunk_format()
- *
- * The chunk that is added first stays for as long as the table.
+ * @chunk: memory for what is known of it
+ * @nodes: TW_CHUNK_BYTES of memory for its nodes, all 0
  */
-void tw_table_add(struct tw_table *table, struct tw_chunk *chunk)
+void tw_table_add(struct tw_table *table, struct tw_chunk *chunk,
+		  struct tw_node *nodes)
 {
-	u32 nr = table->unused;
+	u32 nr = table->first_unused;
 
-	if (nr != TW_NO_CHUNK) {
-		table->unused = table->dir[nr].next;
-		chunk->gen = table->dir[nr].gen;
+	*chunk = (struct tw_chunk){
+		.some = TW_WORDS_ALL,
+		.all = TW_WORDS_ALL,
+		.nodes = nodes,
+	};
+	memset(chunk->free, 0xff, sizeof(chunk->free));
+	chunk->free[0] = TW_WORD_ALL;
+	if (nr) {
+		table->first_unused = table->unused[nr].next;
+		chunk->gen = table->unused[nr].gen;
+		chunk->bound = chunk->gen;
 	} else {
 		nr = table->nr_chunks++;
 	}
-	chunk->base = nr << TW_CHUNK_SHIFT;
-	table->dir[nr].chunk = chunk;
-	table->free += tw_chunk_cap(chunk);
-	tw_partial_add(table, chunk);
+	chunk->nr = nr;
+	tw_dir_set(table, nr, nodes);
+	table->chunks[nr] = chunk;
+	table->free += TW_CHUNK_NODES;
+	tw_list_chunk(&table->empty, chunk);
 }
 
-/* The next node of the chunk that is freed makes tw_table_put() say so. */
-static void tw_chunk_watch(struct tw_chunk *chunk)
+/* The chunk has free nodes, the first ones in this word. */
+static void tw_chunk_some(struct tw_table *table, struct tw_chunk *chunk,
+			  unsigned int word)
 {
-	chunk->kept = tw_chunk_used(chunk) - 1;
-	chunk->used = 1;
+	if (!chunk->some)
+		tw_list_chunk(&table->partial, chunk);
+	chunk->some |= 1U << word;
 }
 
-/* A node was taken that was the last free one, or from a chunk that is worn out. */
-void tw_chunk_taken(struct tw_table *table, struct tw_chunk *chunk)
-{
-	if (!chunk->free)
-		tw_partial_del(table, chunk);
-	tw_chunk_watch(chunk);
-}
-
-/* Nothing in the chunk is used: let it go, but keep its number. */
-static void tw_chunk_empty(struct tw_table *table, struct tw_chunk *chunk)
-{
-	u32 nr = chunk->base >> TW_CHUNK_SHIFT;
-	struct tw_entry *entry = &table->dir[nr];
-
-	if (nr == TW_FIRST_CHUNK)
-		return;
-	if (!tw_chunk_worn_out(chunk)) {
-		u32 keep = max_t(u32, TW_TABLE_KEEP, table->reserved);
-
-		if (table->free - tw_chunk_cap(chunk) < keep)
-			return;
-		table->free -= tw_chunk_cap(chunk);
-		tw_partial_del(table, chunk);
-		entry->next = table->unused;
-		table->unused = nr;
-	} else if (chunk->free) {
-		/* These are yet to be had. */
-		return;
-	}
-	entry->chunk = &tw_no_chunk;
-	entry->gen = chunk->gen;
-	chunk->next = table->spare;
-	table->spare = chunk;
-}
-
-/* A node was freed that was the last in use, or in a chunk that is being watched. */
-void tw_chunk_freed(struct tw_table *table, struct tw_node *node)
-{
-	struct tw_chunk *chunk = tw_chunk_of(node);
-
-	chunk->used = chunk->kept;
-	chunk->kept = 0;
-	if (tw_chunk_worn_out(chunk)) {
-		/* It is not given out again. */
-		table->free--;
-		chunk->free = node->free;
-	} else if (!node->free) {
-		tw_partial_add(table, chunk);
-	}
-	if (!chunk->used)
-		tw_chunk_empty(table, chunk);
-	else if (tw_chunk_worn_out(chunk))
-		tw_chunk_watch(chunk);
-}
-
-/**
- * tw_table_take_spare() - chunks that became empty
- * @table: the table
- *
- * Return: a list of them, for the caller to free, or NULL.
+/*
+ * Have nodes to hand out: there are free ones. (Those of empty chunks come last, so that
+ * there is something to be given back.)
  */
-struct tw_chunk *tw_table_take_spare(struct tw_table *table)
+void tw_table_refill(struct tw_table *table)
 {
-	struct tw_chunk *spare = table->spare;
+	bool empty = !table->partial;
+	struct tw_chunk **list = empty ? &table->empty : &table->partial;
+	struct tw_chunk *chunk = *list;
+	unsigned int word = __ffs(chunk->some);
 
-	table->spare = NULL;
+	table->word = chunk->free[word];
+	table->first = chunk->nr << TW_CHUNK_SHIFT | word * TW_WORD_NODES;
+	table->nodes = &chunk->nodes[word * TW_WORD_NODES];
+	table->gen = chunk->gen;
+	/* Each of them comes to the second next generation at most. */
+	chunk->bound += chunk->bound < TW_LAST_GEN - 1 ? 2 : 0;
+	chunk->free[word] = 0;
+	chunk->all &= ~(1U << word);
+	chunk->some &= ~(1U << word);
+	if (empty || !chunk->some)
+		tw_unlist_chunk(list, chunk);
+	if (empty && chunk->some)
+		tw_list_chunk(&table->partial, chunk);
+}
+
+/* If what is not yet handed out of a word is all that a chunk wants to be empty, take it back. */
+static void tw_table_unfill(struct tw_table *table)
+{
+	struct tw_chunk *chunk = tw_chunk_of(table, table->first);
+	unsigned int word = tw_word(table->first);
+
+	if (!table->word || (chunk->all | 1U << word) != TW_WORDS_ALL ||
+	    (chunk->free[word] | table->word) != TW_WORD_ALL)
+		return;
+	chunk->free[word] = TW_WORD_ALL;
+	table->word = 0;
+	tw_word_put(table, chunk, word);
+}
+
+/* Nodes of a word are free that were not. */
+void tw_word_put(struct tw_table *table, struct tw_chunk *chunk, unsigned int word)
+{
+	tw_chunk_some(table, chunk, word);
+	if (chunk->free[word] == TW_WORD_ALL)
+		chunk->all |= 1U << word;
+	if (chunk->all == TW_WORDS_ALL) {
+		tw_unlist_chunk(&table->partial, chunk);
+		tw_list_chunk(&table->empty, chunk);
+	}
+}
+
+/* Let go an empty chunk, but keep its number, if that has generations left. */
+static void tw_table_drop(struct tw_table *table, struct tw_chunk *chunk)
+{
+	struct tw_unused *unused = &table->unused[chunk->nr];
+
+	tw_unlist_chunk(&table->empty, chunk);
+	table->free -= TW_CHUNK_NODES;
+	tw_dir_set(table, chunk->nr, tw_zero_nodes);
+	table->chunks[chunk->nr] = NULL;
+	unused->gen = chunk->bound;
+	if (unused->gen >= TW_LAST_GEN - 1)
+		return;
+	unused->next = table->first_unused;
+	table->first_unused = chunk->nr;
+}
+
+/* Take out empty chunks, as long as enough nodes are left. */
+struct tw_chunk *tw_table_drop_empty(struct tw_table *table)
+{
+	u32 keep = max_t(u32, TW_TABLE_KEEP, table->reserved);
+	struct tw_chunk *chunk, *spare = NULL;
+
+	tw_table_unfill(table);
+	while (table->empty && table->free - TW_CHUNK_NODES >= keep) {
+		chunk = table->empty;
+		tw_table_drop(table, chunk);
+		chunk->next = spare;
+		spare = chunk;
+	}
 	return spare;
 }
 
 /**
  * tw_table_clear() - end a table and everything in it
  * @table: the table
+ * @dir: out: the directory's memory, for the caller to free, or NULL
  *
- * All chunks are spare then, see tw_table_take_spare().
- *
- * Return: the directory's memory, for the caller to free, or NULL.
+ * Return: a list of all chunks, for the caller to free with their nodes, or NULL.
  */
-struct tw_entry *tw_table_clear(struct tw_table *table)
+struct tw_chunk *tw_table_clear(struct tw_table *table, void **dir)
 {
-	struct tw_entry *dir = table->dir;
-	struct tw_chunk *spare = table->spare;
+	struct tw_chunk *spare = NULL;
 	u32 nr;
 
 	for (nr = TW_FIRST_CHUNK; nr < table->nr_chunks; nr++) {
-		if (dir[nr].chunk == &tw_no_chunk)
-			continue;
-		dir[nr].chunk->next = spare;
-		spare = dir[nr].chunk;
+		struct tw_chunk *chunk = table->chunks[nr];
+
+		if (chunk) {
+			chunk->next = spare;
+			spare = chunk;
+		}
 	}
+	*dir = tw_old_dir(table->dir);
 	tw_table_init(table);
-	table->spare = spare;
-	return tw_old_dir(dir);
+	return spare;
 }

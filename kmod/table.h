@@ -3,245 +3,318 @@
  * The timer table: nodes by id, in chunks.
  *
  * An id that a program holds is a generation and an index, so that whatever a
- * program makes up can be checked against the table. Nodes come from chunks of
- * memory that the caller adds and gets back when they are empty. A chunk is
- * aligned to its size, so a node finds the head of its chunk by its address.
+ * program makes up can be checked against the table. An index is the number of a
+ * chunk and the place of the node in it. Chunks of memory are added by the caller,
+ * who gets them back when they are empty. They hold nothing but nodes: what the table
+ * knows of a chunk stands apart, and free nodes are found there, by a bitmap, so that
+ * a node is not touched before it is used.
+ *
+ * A node counts its generations by itself: an odd one while there is such a timer, an
+ * even one while it is free. When they are used up, it is not given out again, and
+ * nothing else happens. When a chunk is given back, its number keeps a generation that
+ * none of its nodes has come beyond, and whatever has that number next goes on from
+ * there. So an id is never given out twice.
+ *
+ * Free nodes are handed out a word of the bitmap at a time: the table takes all that
+ * are free in it, and looks for another word when it has none left.
  *
  * Pure: no locks, no allocation. The caller serialises all calls on a table.
  */
 #ifndef TW_TABLE_H
 #define TW_TABLE_H
 
+#include <linux/bitops.h>
 #include <linux/compiler.h>
-#include <linux/list.h>
+#include <linux/minmax.h>
 #include <linux/nospec.h>
-#include <linux/stddef.h>
+#include <linux/prefetch.h>
 #include <linux/types.h>
 
 #include "sizes.h"
 
-/*
- * An index is the number of a chunk and the place of the node in it. The number 0
- * is of no chunk, and the place 0 of no node.
- */
-#define TW_CHUNK_SHIFT 10
-#define TW_CHUNK_MASK ((1U << TW_CHUNK_SHIFT) - 1)
+#define TW_CHUNK_NODES (1U << TW_CHUNK_SHIFT)
+#define TW_CHUNK_MASK (TW_CHUNK_NODES - 1)
 
-/*
- * From this generation on a chunk is worn out: a node of it that is freed is not given
- * out again. Those that are free by then can be, as generations are left for all.
- */
-#define TW_WORN_GEN (TW_LAST_GEN - TW_CHUNK_NODES)
-
-/* Chunks that a table can number. */
+/* Chunks that a table can number. The number 0 is of no chunk, so 0 is no index. */
 #define TW_TABLE_MAX_CHUNKS (1U << (32 - TW_CHUNK_SHIFT))
 
+/* The number of the chunk that is added first */
+#define TW_FIRST_CHUNK 1
+
+/* A node is 2^this bytes long, and a chunk 2^the other. */
+#define TW_NODE_SHIFT 5
+#define TW_DIR_SHIFT (TW_CHUNK_SHIFT + TW_NODE_SHIFT)
+
+/* Free nodes are looked for in so many at a time. */
+#define TW_WORD_NODES (TW_CHUNK_NODES < 64 ? TW_CHUNK_NODES : 64)
+#define TW_WORDS (TW_CHUNK_NODES / TW_WORD_NODES)
+#define TW_WORD_ALL (~0ULL >> (64 - TW_WORD_NODES))
+#define TW_WORDS_ALL ((1U << TW_WORDS) - 1)
+
 /* tw_node.flags */
-#define TW_NODE_PERIODIC 0x80	/* goes on in the node @period */
-#define TW_NODE_INSPECT 0x40	/* is never expired unseen, see wheel.h */
-#define TW_NODE_READY 0x20	/* is ready, whatever its deadline */
+#define TW_NODE_PERIODIC 0x8000	/* goes on, and has a unit of another table */
+#define TW_NODE_INSPECT 0x4000	/* is never expired unseen, see wheel.h */
+#define TW_NODE_READY 0x2000	/* is ready, whatever its deadline says */
+#define TW_NODE_AT_ONCE 0x1000	/* was ready when it came, and waits for no other */
+#define TW_NODE_SLACK 0x003f	/* may expire at the next multiple of 2^this ticks */
+
+/* What decides where a node is */
+#define TW_NODE_SPECIAL (TW_NODE_INSPECT | TW_NODE_READY | TW_NODE_AT_ONCE | TW_NODE_SLACK)
 
 /**
  * struct tw_node - one timer
- * @entry: place in the list that it is on
- * @free: in a free node, offset of the next free node in the chunk, or 0
+ * @prev: index of the one before it in its list, or 0
+ * @next: index of the one after it in its list, or 0
  * @deadline: time of the clock at which it is to expire, in ns
  * @user_data: handed back with its event
- * @period: of a periodic timer, what it has besides, @user_data included
- * @gen: generation, the upper half of the id; 0 while there is no such timer
- * @slot: where the wheel put it
- * @slack_shift: may expire as late as the next multiple of 2^this ticks
- * @flags: TW_NODE_*
- * @special: both, 0 in most nodes
+ * @period: of a periodic timer, index of what it has besides, @user_data included
+ * @gen: generation, the upper half of the id: odd while there is such a timer
+ * @slot: number of the slot that it is in
+ * @flags: TW_NODE_*, of which the caller sets TW_NODE_PERIODIC and TW_NODE_SLACK
  */
 struct tw_node {
-	union {
-		struct list_head entry;
-		u32 free;
-	};
+	u32 prev;
+	u32 next;
 	s64 deadline;
 	union {
 		u64 user_data;
-		struct tw_period *period;
+		u32 period;
 	};
 	u32 gen;
 	u16 slot;
-	union {
-		struct {
-			u8 slack_shift;
-			u8 flags;
-		};
-		u16 special;
-	};
+	u16 flags;
 };
 
 /**
- * struct tw_period - the second node of a periodic timer
+ * struct tw_period - what a periodic timer has besides, in a table of its own
  * @nominal: deadline of the present period without jitter, in ns
  * @interval: length of a period, in ns
  * @jitter: most by which a period is put off, in ns
  * @user_data: handed back with each event
- * @gen: 0, so that no id finds it
- * @unused: makes it as long as &struct tw_node
+ *
+ * It is as long as a &struct tw_node and has no generation: so no id finds it.
  */
 struct tw_period {
 	u64 nominal;
 	u64 interval;
 	u64 jitter;
 	u64 user_data;
-	u32 gen;
-	u32 unused;
 };
 
+/* Memory of a chunk */
+#define TW_CHUNK_BYTES (TW_CHUNK_NODES * sizeof(struct tw_node))
+
 /**
- * struct tw_chunk - a chunk of nodes
- * @next: next chunk with free nodes, or next one to be given back
- * @prev: previous chunk with free nodes
- * @base: its number, shifted to where an index has it
- * @gen: last generation given out in it
- * @used: nodes in use, but for @kept: when it becomes 0 the chunk may have to change
- *	its place
- * @free: offset of its first free node, or 0
- * @end: the first place that it does not have
- * @no_gen: 0, where a node at place 0 would have its generation
- * @kept: in a chunk without free nodes or that is worn out, nodes in use but for one
- * @nodes: the nodes, from place 1 on
+ * struct tw_chunk - what the table knows of a chunk
+ * @free: a bit for each free node
+ * @some: a bit for each word of @free that has any
+ * @all: a bit for each word of @free that has all
+ * @gen: nodes whose generation is less go on from this, an even number
+ * @bound: no node has come beyond this generation, an even number
+ * @nr: its number
+ * @next: next chunk with free nodes, next empty one, or next one to be given back
+ * @prev: previous chunk with free nodes, or previous empty one
+ * @nodes: its nodes
  */
 struct tw_chunk {
-	union {
-		struct {
-			struct tw_chunk *next;
-			struct tw_chunk *prev;
-			u32 base;
-			u32 gen;
-			u32 used;
-			u16 free;
-			u16 end;
-			u32 no_gen;
-			u32 kept;
-		};
-		DECLARE_FLEX_ARRAY(struct tw_node, nodes);
-	};
+	u64 free[TW_WORDS];
+	u32 some;
+	u32 all;
+	u32 gen;
+	u32 bound;
+	u32 nr;
+	struct tw_chunk *next;
+	struct tw_chunk *prev;
+	struct tw_node *nodes;
 };
 
-/* Nodes that a chunk holds besides its head, if all of its memory is theirs */
-#define TW_CHUNK_CAP							\
-	(TW_CHUNK_SIZE / sizeof(struct tw_node) - 1 < TW_CHUNK_NODES ?	\
-	 TW_CHUNK_SIZE / sizeof(struct tw_node) - 1 : TW_CHUNK_NODES)
-
 /**
- * struct tw_entry - directory entry of a chunk
- * @chunk: the chunk, or &tw_no_chunk for a number that has none
- * @gen: of a number without chunk, the last generation given out. It outlives
- *	the chunk, so that an id is never given out twice; when it is used up, so
- *	is the number
- * @next: of a number without chunk, the next one
+ * struct tw_unused - what is kept of a number that has no chunk
+ * @gen: the generation from which the next one goes on
+ * @next: the next such number, or 0
  */
-struct tw_entry {
-	struct tw_chunk *chunk;
+struct tw_unused {
 	u32 gen;
 	u32 next;
 };
 
-/* A chunk without nodes, so that looking up needs no case for what there is not */
-extern struct tw_chunk tw_no_chunk;
+/* Memory of a directory for so many chunks, 0 included: three arrays */
+#define TW_DIR_BYTES(max) \
+	((max) * (sizeof(unsigned long) + sizeof(struct tw_chunk *) + \
+		  sizeof(struct tw_unused)))
 
-/* The number of the chunk that is added first */
-#define TW_FIRST_CHUNK 1
-
-/* No number of a chunk */
-#define TW_NO_CHUNK U32_MAX
+/* Nodes that are never used, so that looking up needs no case for what there is not */
+extern const struct tw_node tw_zero_nodes[TW_CHUNK_NODES];
 
 /**
  * struct tw_table - all nodes of a wheel
- * @dir: directory, @nr_chunks in use of @max_chunks
+ * @dir: by the number of the chunk, the address of its nodes, or of tw_zero_nodes, less
+ *	what the index of the first adds: so no index has to be taken apart
+ * @chunks: by the number, the chunk, or NULL
+ * @unused: by the number, what is kept of those that have no chunk
  * @nr_chunks: chunk numbers given out so far, 0 included
  * @max_chunks: length of the directory
- * @partial: first of the chunks that have free nodes
- * @unused: first of the numbers that have no chunk
- * @free: free nodes in chunks on @partial. Each can be had: what is free stays so until
- *	it is taken, or given back with its chunk
+ * @partial: chunks of which some nodes are free
+ * @empty: chunks of which all nodes are free
+ * @first_unused: first of the numbers that have no chunk, or 0
+ * @word: of the free nodes that are handed out now, a bit for each that is left
+ * @first: index of that of bit 0
+ * @gen: nodes of them whose generation is less go on from this
+ * @nodes: that of bit 0
+ * @free: free nodes, each of which can be had
  * @reserved: so many free nodes are not given back, see tw_table_reserve()
- * @spare: chunks that are to be given back
  */
 struct tw_table {
-	struct tw_entry *dir;
+	unsigned long *dir;
+	struct tw_chunk **chunks;
+	struct tw_unused *unused;
 	u32 nr_chunks;
 	u32 max_chunks;
 	struct tw_chunk *partial;
-	u32 unused;
+	struct tw_chunk *empty;
+	u64 word;
+	u32 first;
+	u32 gen;
+	struct tw_node *nodes;
+	u32 first_unused;
 	u32 free;
 	u32 reserved;
-	struct tw_chunk *spare;
 };
 
 void tw_table_init(struct tw_table *table);
-struct tw_entry *tw_table_grow(struct tw_table *table, struct tw_entry *dir,
-			       u32 max_chunks);
-void tw_chunk_format(struct tw_chunk *chunk, unsigned int cap);
-void tw_table_add(struct tw_table *table, struct tw_chunk *chunk);
-struct tw_chunk *tw_table_take_spare(struct tw_table *table);
-struct tw_entry *tw_table_clear(struct tw_table *table);
+void *tw_table_grow(struct tw_table *table, void *dir, u32 max_chunks);
+void tw_table_add(struct tw_table *table, struct tw_chunk *chunk,
+		  struct tw_node *nodes);
+struct tw_chunk *tw_table_clear(struct tw_table *table, void **dir);
 
-/* The rare parts of tw_table_take() and tw_table_put() */
-void tw_chunk_taken(struct tw_table *table, struct tw_chunk *chunk);
-void tw_chunk_freed(struct tw_table *table, struct tw_node *node);
+/* The rare parts of tw_table_take(), tw_table_put() and tw_table_take_spare() */
+void tw_table_refill(struct tw_table *table);
+void tw_word_put(struct tw_table *table, struct tw_chunk *chunk, unsigned int word);
+struct tw_chunk *tw_table_drop_empty(struct tw_table *table);
 
-static inline struct tw_chunk *tw_chunk_of(const struct tw_node *node)
+static __always_inline struct tw_node *tw_dir_at(const unsigned long *dir, u32 index)
 {
-	return (struct tw_chunk *)((uintptr_t)node & ~(TW_CHUNK_SIZE - 1UL));
+	return (struct tw_node *)(dir[index >> TW_CHUNK_SHIFT] +
+				  ((unsigned long)index << TW_NODE_SHIFT));
 }
 
-/* The quotient by the length of a node: exact for each offset, and short. */
-static inline u32 tw_place(u32 offset)
+/**
+ * tw_node_at() - the node of an index
+ * @table: the table
+ * @index: an index that came from the table, or 0
+ *
+ * Return: the node; for 0, one that may be fetched but not used.
+ */
+static __always_inline struct tw_node *tw_node_at(const struct tw_table *table,
+						  u32 index)
 {
-	return offset * 52429U >> 21;
+	return tw_dir_at(table->dir, index);
+}
+
+/* Nodes of the chunk of a number, or tw_zero_nodes */
+static inline struct tw_node *tw_table_nodes(const struct tw_table *table, u32 nr)
+{
+	return tw_node_at(table, nr << TW_CHUNK_SHIFT);
+}
+
+/**
+ * tw_period_at() - what the periodic timer of an index has besides
+ * @table: the table of such
+ * @index: an index that came from tw_table_take()
+ *
+ * Return: that.
+ */
+static inline struct tw_period *tw_period_at(const struct tw_table *table,
+					     u32 index)
+{
+	return (struct tw_period *)tw_node_at(table, index);
 }
 
 /**
  * tw_id() - the id of a timer
  * @node: the timer
+ * @index: its index
  *
  * Return: its id.
  */
-static inline u64 tw_id(const struct tw_node *node)
+static inline u64 tw_id(const struct tw_node *node, u32 index)
 {
-	u32 offset = (uintptr_t)node & (TW_CHUNK_SIZE - 1);
-
-	return (u64)node->gen << 32 | tw_chunk_of(node)->base | tw_place(offset);
+	return (u64)node->gen << 32 | index;
 }
 
-static inline u32 tw_chunk_used(const struct tw_chunk *chunk)
+static inline struct tw_chunk *tw_chunk_of(const struct tw_table *table, u32 index)
 {
-	return chunk->used + chunk->kept;
+	return table->chunks[index >> TW_CHUNK_SHIFT];
 }
 
-static inline bool tw_chunk_worn_out(const struct tw_chunk *chunk)
+/* The word that has the bit of a node */
+static inline unsigned int tw_word(u32 index)
 {
-	return chunk->gen >= TW_WORN_GEN;
+	return (index & TW_CHUNK_MASK) / TW_WORD_NODES;
 }
 
-/*
- * Take a free node, of the next generation or of none. The caller takes it off
- * &tw_table.free.
+/* The place of the next free node among those that are handed out now */
+static __always_inline unsigned int tw_table_next(struct tw_table *table)
+{
+	u64 word;
+
+	if (unlikely(!table->word))
+		tw_table_refill(table);
+	word = table->word;
+	table->word = word & (word - 1);
+	table->free--;
+	return __ffs64(word);
+}
+
+/**
+ * tw_table_take() - take a free node, as mere memory
+ * @table: the table, with a free node
+ *
+ * Return: its index.
  */
-static inline struct tw_node *tw_table_take(struct tw_table *table, u32 step,
-					    u64 *id)
+static inline u32 tw_table_take(struct tw_table *table)
 {
-	struct tw_chunk *chunk = table->partial;
-	u32 offset = chunk->free;
-	struct tw_node *node = (void *)chunk + offset;
-	u32 next = node->free;
-	u32 gen = chunk->gen + step;
+	unsigned int place = tw_table_next(table);
 
-	chunk->free = next;
-	chunk->used++;
-	chunk->gen = gen;
-	*id = (u64)gen << 32 | chunk->base | tw_place(offset);
-	node->gen = step ? gen : 0;
-	if (unlikely(!next || gen >= TW_WORN_GEN))
-		tw_chunk_taken(table, chunk);
+	return table->first + place;
+}
+
+/**
+ * tw_node_begin() - take a free node, and begin the life of a timer
+ * @table: the table, with a free node
+ * @index: out: the timer's index
+ *
+ * Return: its node. All but the generation is as whoever had it before left it.
+ */
+static __always_inline struct tw_node *tw_node_begin(struct tw_table *table,
+						     u32 *index)
+{
+	unsigned int place = tw_table_next(table);
+	struct tw_node *node = table->nodes + place;
+
+	*index = table->first + place;
+	node->gen = max(node->gen, table->gen) + 1;
 	return node;
+}
+
+/**
+ * tw_table_put() - give back a node as mere memory
+ * @table: the table
+ * @index: an index that came from tw_table_take()
+ *
+ * Its chunk stays until tw_table_take_spare().
+ */
+static inline void tw_table_put(struct tw_table *table, u32 index)
+{
+	struct tw_chunk *chunk = tw_chunk_of(table, index);
+	unsigned int word = tw_word(index);
+	u64 was = chunk->free[word];
+	u64 free = was | 1ULL << index % TW_WORD_NODES;
+
+	chunk->free[word] = free;
+	table->free++;
+	if (unlikely(!was || free == TW_WORD_ALL))
+		tw_word_put(table, chunk, word);
 }
 
 /**
@@ -258,49 +331,56 @@ static inline void tw_table_reserve(struct tw_table *table, u32 nodes)
 }
 
 /**
- * tw_table_alloc() - take a free node and give it a new id
- * @table: the table, with a free node
- * @id: out: the id
+ * tw_table_take_spare() - take out empty chunks that are not needed
+ * @table: the table
  *
- * Return: the node.
+ * Return: a list of them, for the caller to free with their nodes, or NULL.
  */
-static inline struct tw_node *tw_table_alloc(struct tw_table *table, u64 *id)
+static inline struct tw_chunk *tw_table_take_spare(struct tw_table *table)
 {
-	table->free--;
-	return tw_table_take(table, 1, id);
+	return likely(table->free < TW_CHUNK_NODES + TW_TABLE_KEEP) ?
+	       NULL : tw_table_drop_empty(table);
 }
 
 /**
- * tw_table_alloc_hidden() - take a free node that no id finds
- * @table: the table, with a free node
- *
- * Return: the node.
- */
-static inline struct tw_node *tw_table_alloc_hidden(struct tw_table *table)
-{
-	u64 id;
-
-	table->free--;
-	return tw_table_take(table, 0, &id);
-}
-
-/**
- * tw_table_free() - end a node and its id
+ * tw_node_end() - end the life of a timer, and give back its node
  * @table: the table
  * @node: a node in use
- *
- * May leave memory for tw_table_take_spare().
+ * @index: its index
  */
-static inline void tw_table_free(struct tw_table *table, struct tw_node *node)
+static inline void tw_node_end(struct tw_table *table, struct tw_node *node,
+			       u32 index)
 {
-	struct tw_chunk *chunk = tw_chunk_of(node);
+	/* An odd one, of which the last has all bits set. */
+	node->gen = (node->gen + 1) & TW_LAST_GEN;
+	/* If it is used up, its bit stays clear. */
+	if (likely(node->gen))
+		tw_table_put(table, index);
+}
 
-	table->free++;
-	node->gen = 0;
-	node->free = chunk->free;
-	chunk->free = (uintptr_t)node & (TW_CHUNK_SIZE - 1);
-	if (unlikely(!--chunk->used))
-		tw_chunk_freed(table, node);
+/**
+ * tw_table_look() - where a timer with this id would be
+ * @table: the table
+ * @id: any number, from a program
+ * @index: out: the timer's index; 0 if there is no such index, whatever the processor
+ *	guesses
+ *
+ * Return: a node that can be read, whether or not there is one of this id.
+ */
+static __always_inline struct tw_node *
+tw_table_look(const struct tw_table *table, u64 id, u32 *index)
+{
+	u32 at = id;
+
+	at &= array_index_mask_nospec(at >> TW_CHUNK_SHIFT, table->nr_chunks);
+	*index = at;
+	return tw_node_at(table, at);
+}
+
+/* Is it live, and of this generation, which a program said? */
+static __always_inline bool tw_node_is(const struct tw_node *node, u32 gen)
+{
+	return likely(node->gen == gen && (gen & 1));
 }
 
 /**
@@ -308,27 +388,15 @@ static inline void tw_table_free(struct tw_table *table, struct tw_node *node)
  * @table: the table
  * @id: any number
  * @node: out: the live timer that has this id
+ * @index: out: its index
  *
  * Return: false if there is none.
  */
-static inline bool tw_table_find(const struct tw_table *table, u64 id,
-				 struct tw_node **node)
+static __always_inline bool tw_table_find(const struct tw_table *table, u64 id,
+					  struct tw_node **node, u32 *index)
 {
-	struct tw_chunk *chunk;
-	unsigned long nr = (u32)id >> TW_CHUNK_SHIFT;
-	unsigned long place = id & TW_CHUNK_MASK;
-	u32 gen = id >> 32;
-
-	if (unlikely(!gen))
-		return false;
-	/* What is beyond the end becomes 0, which no timer has. */
-	nr = array_index_nospec(nr, table->nr_chunks);
-	chunk = table->dir[nr].chunk;
-	place = array_index_nospec(place, chunk->end);
-	*node = &chunk->nodes[place];
-	/* Else the compiler computes it again for each field. */
-	OPTIMIZER_HIDE_VAR(*node);
-	return (*node)->gen == gen;
+	*node = tw_table_look(table, id, index);
+	return tw_node_is(*node, id >> 32);
 }
 
 /**
@@ -339,8 +407,7 @@ static inline bool tw_table_find(const struct tw_table *table, u64 id,
  */
 static inline bool tw_table_full(const struct tw_table *table)
 {
-	return table->unused == TW_NO_CHUNK &&
-	       table->nr_chunks == table->max_chunks;
+	return !table->first_unused && table->nr_chunks == table->max_chunks;
 }
 
 #endif /* TW_TABLE_H */

@@ -17,15 +17,43 @@
 #include "take.h"
 #include "trace.h"
 
+/* Ready timers that are taken out under one hold of the lock */
+#define TW_TAKEN (TW_EVENT_BYTES / TWHEEL_EVENT_SIZE_ID)
+
 /**
  * struct tw_take - what is being taken out under one hold of the lock
  * @now: the time that it is now, in ns, or 0 while nobody asked
  * @tick: the wheel's tick that it is now
+ * @reader: is behind the last of them
+ * @indices: of the timers
  */
 struct tw_take {
 	s64 now;
 	s64 tick;
+	struct tw_reader reader;
+	u32 indices[TW_TAKEN];
 };
+
+static __always_inline void tw_take_begin(struct twheel *tw, struct tw_take *take)
+{
+	take->now = 0;
+	tw_reader_init(&tw->wheel, &take->reader);
+}
+
+/* Returns the next timer to be taken, or NULL. */
+static __always_inline struct tw_node *tw_take_next(struct twheel *tw, struct tw_take *take)
+{
+	return tw_reader_next(&tw->wheel, &take->reader,
+			      &take->indices[take->reader.nr]);
+}
+
+/* Only so many of them: walk a shorter way. */
+static noinline void tw_take_less(struct twheel *tw, struct tw_take *take, unsigned int nr)
+{
+	tw_reader_init(&tw->wheel, &take->reader);
+	while (take->reader.nr < nr)
+		tw_take_next(tw, take);
+}
 
 /**
  * tw_fault_in() - after a copy without faults that was short: can more be copied now?
@@ -60,10 +88,11 @@ int tw_fault_in(struct iov_iter *to, size_t unit, bool *again)
 static u64 tw_overrun(struct twheel *tw, struct tw_take *take,
 		      const struct tw_node *node)
 {
-	const struct tw_period *period = node->period;
+	const struct tw_period *period;
 
 	if (!(node->flags & TW_NODE_PERIODIC))
 		return 0;
+	period = tw_period_of(tw, node);
 	if (!take->now)
 		take->now = tw_now(tw, &take->tick);
 	if (take->now < period->nominal)
@@ -72,93 +101,99 @@ static u64 tw_overrun(struct twheel *tw, struct tw_take *take,
 }
 
 /* The period of a timer that was read is over: the next begins. */
-static void tw_next_period(struct twheel *tw, struct tw_node *node, u64 overrun)
+static void tw_next_period(struct twheel *tw, struct tw_node *node, u32 index,
+			   u64 overrun)
 {
-	struct tw_period *period = node->period;
+	struct tw_period *period = tw_period_of(tw, node);
 
 	tw->stats.overruns += overrun;
 	period->nominal = min_t(u64, KTIME_MAX, period->nominal +
 				(overrun + 1) * period->interval);
 	node->deadline = tw_time_add(period->nominal,
 				     tw_jitter(period->jitter));
-	tw_wheel_add(&tw->wheel, node);
+	tw_wheel_add(&tw->wheel, node, index);
 }
 
-/* The first ready timer was taken: it goes on, or it is gone. */
-static void tw_taken(struct twheel *tw, struct tw_node *node, u64 overrun)
+/* The first @nr of them were taken: each goes on, or is gone. */
+static void tw_taken(struct twheel *tw, struct tw_take *take, unsigned int nr)
 {
-	tw->stats.delivered++;
-	tw_wheel_pop_ready(&tw->wheel, node);
-	if (node->flags & TW_NODE_PERIODIC) {
-		tw_next_period(tw, node, overrun);
-		return;
-	}
-	tw_table_free(&tw->table, node);
-}
-
-/* The same, for the first @nr of them. */
-static void tw_taken_all(struct twheel *tw, struct tw_take *take, unsigned int nr)
-{
-	struct list_head *at = tw->wheel.ready.nodes.next;
 	unsigned int i;
 
+	if (unlikely(take->reader.nr != nr))
+		tw_take_less(tw, take, nr);
+	tw_reader_cut(&tw->wheel, &take->reader);
 	for (i = 0; i < nr; i++) {
-		struct tw_node *node = list_entry(at, struct tw_node, entry);
+		u32 index = take->indices[i];
+		struct tw_node *node = tw_node_at(&tw->table, index);
 
-		at = at->next;
 		if (unlikely(node->flags & TW_NODE_PERIODIC))
-			tw_next_period(tw, node, tw_overrun(tw, take, node));
+			tw_next_period(tw, node, index, tw_overrun(tw, take, node));
 		else
-			tw_table_free(&tw->table, node);
+			tw_node_end(&tw->table, node, index);
 	}
 	tw->stats.delivered += nr;
-	tw_wheel_cut_ready(&tw->wheel, at, nr);
 }
 
 /* Give back what is not needed after a batch, and set the timer. */
 static void tw_take_done(struct twheel *tw)
 	__releases(&tw->lock)
 {
-	struct tw_chunk *spare;
+	struct tw_chunk *spare, *periods;
 
 	tw_program(tw, tw_next(tw));
 	tw_check(tw, tw_next(tw), 0);
 	spare = tw_table_take_spare(&tw->table);
+	periods = tw_table_take_spare(&tw->periods);
 	spin_unlock_bh(&tw->lock);
 	tw_free_spare(tw, spare);
+	tw_free_spare(tw, periods);
+}
+
+/* What an event of a periodic timer has besides */
+static void tw_fill_period(struct twheel *tw, struct tw_take *take,
+			   const struct tw_node *node, struct twheel_event *event, u32 unit)
+{
+	event->user_data = tw_period_of(tw, node)->user_data;
+	if (unit == TWHEEL_EVENT_SIZE_ID)
+		return;
+	event->overrun = min_t(u64, tw_overrun(tw, take, node), U32_MAX);
+	event->flags = TWHEEL_EVENT_PERIODIC;
 }
 
 /* (Field by field: what clears it before costs more than all the rest.) */
-static __always_inline void tw_fill_event(struct twheel *tw, const struct tw_node *node,
-					  u64 overrun, struct twheel_event *event,
-					  u32 unit)
+static __always_inline void tw_fill_event(struct twheel *tw, struct tw_take *take,
+					  const struct tw_node *node, u32 index,
+					  struct twheel_event *event, u32 unit)
 {
-	bool periodic = node->flags & TW_NODE_PERIODIC;
-
-	event->user_data = periodic ? node->period->user_data : node->user_data;
-	event->id = tw_id(node);
-	if (unit == TWHEEL_EVENT_SIZE_ID)
-		return;
-	event->deadline = tw_clock_to_user(&tw->wheel.clock, node->deadline);
-	event->overrun = min_t(u64, overrun, U32_MAX);
-	event->flags = periodic ? TWHEEL_EVENT_PERIODIC : 0;
+	event->user_data = node->user_data;
+	event->id = tw_id(node, index);
+	if (unit > TWHEEL_EVENT_SIZE_ID) {
+		event->deadline = tw_clock_to_user(&tw->wheel.clock, node->deadline);
+		event->overrun = 0;
+		event->flags = 0;
+	}
+	if (unlikely(node->flags & TW_NODE_PERIODIC))
+		tw_fill_period(tw, take, node, event, unit);
 }
 
 static unsigned int tw_fill_events(struct twheel *tw, struct tw_take *take,
 				   void *events, unsigned int room, u32 unit)
 {
+	/* (A copy, as of that the compiler knows that nobody else has it.) */
+	struct tw_reader reader __uninitialized;
 	struct tw_node *node;
-	unsigned int n = 0;
+	unsigned int n;
 
-	list_for_each_entry(node, &tw->wheel.ready.nodes, entry) {
-		u64 overrun = 0;
-
-		if (n == room)
+	tw_take_begin(tw, take);
+	reader = take->reader;
+	for (n = 0; n < room; n++) {
+		node = tw_reader_next(&tw->wheel, &reader, &take->indices[n]);
+		if (!node)
 			break;
-		if (unlikely(node->flags & TW_NODE_PERIODIC))
-			overrun = tw_overrun(tw, take, node);
-		tw_fill_event(tw, node, overrun, events + n++ * unit, unit);
+		tw_fill_event(tw, take, node, take->indices[n], events, unit);
+		events += unit;
 	}
+	take->reader = reader;
 	return n;
 }
 
@@ -166,11 +201,11 @@ static unsigned int tw_fill_events(struct twheel *tw, struct tw_take *take,
 static ssize_t tw_take_ready(struct twheel *tw, struct iov_iter *to, u32 unit)
 {
 	u64 events[TW_EVENT_BYTES / sizeof(u64)] __uninitialized;
+	struct tw_take take __uninitialized;
 	bool faulted = false;
 	ssize_t total = 0;
 
 	while (iov_iter_count(to) >= unit) {
-		struct tw_take take = {};
 		unsigned int n, taken;
 		size_t copied;
 		int ret;
@@ -184,7 +219,7 @@ static ssize_t tw_take_ready(struct twheel *tw, struct iov_iter *to, u32 unit)
 		}
 		copied = tw_copy_nofault(events, n * unit, unit, to);
 		taken = copied / unit;
-		tw_taken_all(tw, &take, taken);
+		tw_taken(tw, &take, taken);
 		trace_twheel_read(tw, taken);
 		tw_take_done(tw);
 
@@ -225,29 +260,30 @@ ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to, u32 unit)
 /* Turn what is ready into a number. It stays with the wheel until it is read. */
 static void tw_count(struct twheel *tw)
 {
+	struct tw_take take __uninitialized;
 	bool more;
 
 	do {
-		struct tw_take take = {};
 		struct tw_node *node;
 		unsigned int n;
+		u64 counted;
 
 		spin_lock_bh(&tw->lock);
-		for (n = 0; n < TW_BATCH; n++) {
-			u64 overrun, sum;
-
-			node = tw_first_ready(&tw->wheel);
+		counted = tw->counted;
+		tw_take_begin(tw, &take);
+		for (n = 0; n < TW_TAKEN; n++) {
+			node = tw_take_next(tw, &take);
 			if (!node)
 				break;
-			overrun = tw_overrun(tw, &take, node);
 			/* (A few timers with a period of 1 ns, due since 1970, suffice.) */
-			if (check_add_overflow(tw->counted, 1 + overrun, &sum))
-				sum = U64_MAX;
-			WRITE_ONCE(tw->counted, sum);
-			/* Pairs with tw_readable(), which must not miss it. */
-			smp_wmb();
-			tw_taken(tw, node, overrun);
+			if (check_add_overflow(counted, 1 + tw_overrun(tw, &take, node),
+					       &counted))
+				counted = U64_MAX;
 		}
+		WRITE_ONCE(tw->counted, counted);
+		/* Pairs with tw_readable(), which must not miss it. */
+		smp_wmb();
+		tw_taken(tw, &take, n);
 		more = tw->wheel.ready.count;
 		tw_take_done(tw);
 		cond_resched();
@@ -295,37 +331,40 @@ ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to)
  * how many.
  */
 static unsigned int tw_drain_fill(struct twheel *tw, struct twheel_op *ops,
-				  struct tw_node **nodes, unsigned int room)
+				  u32 *indices, unsigned int room)
 {
 	/* (Of those that are not told, each takes out a block.) */
 	unsigned int tries = TW_BATCH / (TW_BLOCK_ENTRIES + 1), n = 0;
+	struct tw_node *node;
 
 	for (; n < room && tw->wheel.pending; n++) {
-		nodes[n] = tw_wheel_first(&tw->wheel);
-		tw_fill_op(tw, nodes[n], &ops[n]);
-		tw_wheel_del(&tw->wheel, nodes[n]);
+		node = tw_wheel_first(&tw->wheel, &indices[n]);
+		tw_fill_op(tw, node, indices[n], &ops[n]);
+		tw_wheel_del(&tw->wheel, node, indices[n]);
 	}
-	memset(&nodes[n], 0, (room - n) * sizeof(nodes[n]));
+	memset(&indices[n], 0, (room - n) * sizeof(indices[n]));
 	while (n < room && tw_pending(tw) && tries--)
 		n += tw_shared_drain(tw, &ops[n], room - n);
 	return n;
 }
 
 /* Timers that were taken out are gone, if that was told. */
-static void tw_drain_done(struct twheel *tw, struct tw_node **nodes,
+static void tw_drain_done(struct twheel *tw, const u32 *indices,
 			  const struct twheel_op *ops, unsigned int n,
 			  unsigned int told)
 {
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		if (!nodes[i]) {
+		struct tw_node *node = tw_node_at(&tw->table, indices[i]);
+
+		if (!indices[i]) {
 			if (i >= told)
 				tw_shared_undrain(tw, &ops[i]);
 		} else if (i < told) {
-			tw_free_timer(tw, nodes[i]);
+			tw_free_timer(tw, node, indices[i]);
 		} else {
-			tw_wheel_add(&tw->wheel, nodes[i]);
+			tw_wheel_add(&tw->wheel, node, indices[i]);
 		}
 	}
 }
@@ -354,15 +393,15 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
 {
 	void __user *to = u64_to_user_ptr(drain->ops);
 	unsigned int n, copied;
-	struct tw_node *nodes[TW_DRAINED] __uninitialized;
+	u32 indices[TW_DRAINED] __uninitialized;
 	bool more;
 
 	for (;;) {
 		spin_lock_bh(&tw->lock);
-		n = tw_drain_fill(tw, ops, nodes,
+		n = tw_drain_fill(tw, ops, indices,
 				  min_t(u32, drain->nr - done, TW_DRAINED));
 		copied = tw_drain_copy(drain, done, ops, n);
-		tw_drain_done(tw, nodes, ops, n, copied);
+		tw_drain_done(tw, indices, ops, n, copied);
 		tw->stats.drained += copied;
 		more = tw_pending(tw);
 		tw_take_done(tw);

@@ -13,8 +13,8 @@
 #include "context.h"
 
 DECLARE_EVENT_CLASS(twheel_times,
-	TP_PROTO(const struct twheel *tw, const struct tw_node *node),
-	TP_ARGS(tw, node),
+	TP_PROTO(const struct twheel *tw, const struct tw_node *node, u32 index),
+	TP_ARGS(tw, node, index),
 	TP_STRUCT__entry(
 		__field(u64, wheel)
 		__field(u64, id)
@@ -24,11 +24,11 @@ DECLARE_EVENT_CLASS(twheel_times,
 	),
 	TP_fast_assign(
 		__entry->wheel = tw->nr;
-		__entry->id = tw_id(node);
+		__entry->id = tw_id(node, index);
 		__entry->deadline = node->deadline;
 		if (node->flags & TW_NODE_PERIODIC) {
-			__entry->interval = node->period->interval;
-			__entry->user_data = node->period->user_data;
+			__entry->interval = tw_period_of(tw, node)->interval;
+			__entry->user_data = tw_period_of(tw, node)->user_data;
 		} else {
 			__entry->interval = 0;
 			__entry->user_data = node->user_data;
@@ -40,13 +40,13 @@ DECLARE_EVENT_CLASS(twheel_times,
 );
 
 DEFINE_EVENT(twheel_times, twheel_arm,
-	TP_PROTO(const struct twheel *tw, const struct tw_node *node),
-	TP_ARGS(tw, node)
+	TP_PROTO(const struct twheel *tw, const struct tw_node *node, u32 index),
+	TP_ARGS(tw, node, index)
 );
 
 DEFINE_EVENT(twheel_times, twheel_modify,
-	TP_PROTO(const struct twheel *tw, const struct tw_node *node),
-	TP_ARGS(tw, node)
+	TP_PROTO(const struct twheel *tw, const struct tw_node *node, u32 index),
+	TP_ARGS(tw, node, index)
 );
 
 TRACE_EVENT(twheel_cancel,

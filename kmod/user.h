@@ -15,7 +15,7 @@
 /* A program at the limit of its cgroup shall get an error, not be killed. */
 #define TW_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-/* What a timer takes, in bytes: the unit of the limit of a user */
+/* The unit of the limit of a user, in bytes: about what a timer takes */
 #define TW_TIMER_BYTES 40
 
 struct tw_share;

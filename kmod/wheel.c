@@ -22,62 +22,62 @@ static inline s64 tw_position_start(unsigned int level, s64 position)
 	return position << tw_level_shift(level);
 }
 
-static inline struct tw_slot *tw_slot(const struct tw_wheel *wheel,
-				      unsigned int level, s64 position)
+/* The number of the slot of @position */
+static inline unsigned int tw_slot_nr(unsigned int level, s64 position)
 {
-	return &wheel->slots[level * TW_LEVEL_SLOTS +
-			     (position & TW_LEVEL_MASK)];
+	return level * TW_LEVEL_SLOTS + (position & TW_LEVEL_MASK);
 }
 
-static void tw_slot_init(struct tw_slot *slot)
+static inline u32 tw_count(const struct tw_wheel *wheel, unsigned int slot)
 {
-	INIT_LIST_HEAD(&slot->nodes);
-	slot->count = 0;
-	slot->inspect = 0;
-}
-
-static inline struct tw_node *tw_slot_head(const struct tw_slot *slot)
-{
-	return list_first_entry(&slot->nodes, struct tw_node, entry);
+	return wheel->slots->slot[slot].count;
 }
 
 /**
  * tw_wheel_init() - make an empty wheel
  * @wheel: the wheel
+ * @table: the table of its nodes
  * @clock: the clock of its deadlines
  * @now: the tick that it is now
  *
  * tw_wheel_set_slots() has to follow before the first node is added.
  */
-void tw_wheel_init(struct tw_wheel *wheel, const struct tw_clock *clock, s64 now)
+void tw_wheel_init(struct tw_wheel *wheel, struct tw_table *table,
+		   const struct tw_clock *clock, s64 now)
 {
-	unsigned int level;
+	unsigned int i;
 
 	memset(wheel, 0, sizeof(*wheel));
+	wheel->table = table;
 	wheel->clock = *clock;
 	wheel->base = clock->shift + 1;
-	for (level = 0; level < TW_LEVELS; level++) {
-		wheel->level[level].shift = tw_level_shift(level);
-		wheel->level[level].slots = level * TW_LEVEL_SLOTS *
-					     TW_SLOT_UNITS;
+	for (i = 0; i < TW_LEVELS; i++) {
+		struct tw_level *level = &wheel->level[i];
+
+		level->shift = tw_level_shift(i);
+		level->slots = i * TW_LEVEL_SLOTS;
+		level->stripe_bits = i < TW_STRIPED_LEVELS ? TW_STRIPE_BITS : 0;
+		level->stripe_mask = (1U << level->stripe_bits) - 1;
 	}
 	tw_wheel_set_clk(wheel, now + 1);
 	wheel->next = TW_NEVER;
-	tw_slot_init(&wheel->ready);
 }
 
 /**
  * tw_wheel_set_slots() - give the wheel its slots
  * @wheel: the wheel
- * @slots: TW_SLOTS of them
+ * @slots: memory for them, all 0
  */
-void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_slot *slots)
+void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_slots *slots)
 {
+	struct tw_list *lists = slots->list;
 	unsigned int i;
 
-	for (i = 0; i < TW_SLOTS; i++)
-		tw_slot_init(&slots[i]);
 	wheel->slots = slots;
+	for (i = 0; i < TW_LEVELS; i++) {
+		wheel->level[i].lists = lists;
+		lists += TW_LEVEL_SLOTS << wheel->level[i].stripe_bits;
+	}
 }
 
 /* The wheel's time is @clk, to which there is nothing to do. */
@@ -150,28 +150,27 @@ bool tw_wheel_settle(struct tw_wheel *wheel)
 }
 
 /* A slot, that of @tick, got its first node or one that makes it large. */
-void tw_slot_grown(struct tw_wheel *wheel, struct tw_slot *slot, s64 tick)
+void tw_slot_grown(struct tw_wheel *wheel, unsigned int slot, s64 tick)
 {
-	unsigned int nr = slot - wheel->slots;
-	unsigned int level = nr / TW_LEVEL_SLOTS;
+	unsigned int level = slot / TW_LEVEL_SLOTS;
 	s64 before = tw_position(level, tick) - 1;
+	u32 count = tw_count(wheel, slot);
 
-	if (slot->count == 1) {
-		tw_bit_set(wheel->occupied[level], nr % TW_LEVEL_SLOTS);
+	if (count == 1) {
+		tw_bit_set(wheel->occupied[level], slot % TW_LEVEL_SLOTS);
 		wheel->levels |= 1U << level;
-	} else if (slot->count == TW_SMALL_SLOT + 1 && level) {
+	} else if (count == TW_SMALL_SLOT + 1 && level) {
 		wheel->next = min(wheel->next, tw_position_start(level, before));
 	}
 }
 
 /* The last node of a slot is gone. */
-void tw_slot_empty(struct tw_wheel *wheel, struct tw_slot *slot)
+void tw_slot_empty(struct tw_wheel *wheel, unsigned int slot)
 {
-	unsigned int nr = slot - wheel->slots;
-	unsigned int level = nr / TW_LEVEL_SLOTS;
+	unsigned int level = slot / TW_LEVEL_SLOTS;
 
-	slot->inspect = 0;
-	tw_bit_clear(wheel->occupied[level], nr % TW_LEVEL_SLOTS);
+	wheel->slots->slot[slot].inspect = 0;
+	tw_bit_clear(wheel->occupied[level], slot % TW_LEVEL_SLOTS);
 	if (!tw_bits_empty(wheel->occupied[level], TW_LEVEL_SLOTS))
 		return;
 	wheel->levels &= ~(1U << level);
@@ -182,25 +181,126 @@ void tw_slot_empty(struct tw_wheel *wheel, struct tw_slot *slot)
 /* Where a node belongs by now */
 static s64 tw_node_tick(const struct tw_wheel *wheel, const struct tw_node *node)
 {
-	return tw_clock_expires(&wheel->clock, node->deadline, node->slack_shift);
+	return tw_clock_expires(&wheel->clock, node->deadline,
+				node->flags & TW_NODE_SLACK);
 }
 
 /* Put a node to @tick, or to what comes next to that. */
-static void tw_put(struct tw_wheel *wheel, struct tw_node *node, s64 tick)
+static void tw_put(struct tw_wheel *wheel, struct tw_node *node, u32 index, s64 tick)
 {
-	tw_wheel_place(wheel, node, clamp(tick, wheel->clk,
-					  wheel->clk + TW_REACH - 1), true);
+	tick = clamp(tick, wheel->clk, wheel->clk + TW_REACH - 1);
+	tw_wheel_place(wheel, node, index, tick);
+	if (node->flags & TW_NODE_INSPECT)
+		wheel->slots->slot[node->slot].inspect = 1;
 }
 
-/* A node that is not like most: see tw_wheel_add(). */
-void tw_wheel_add_special(struct tw_wheel *wheel, struct tw_node *node)
+/* Put a node into a slot that is not like most. */
+void tw_wheel_place_special(struct tw_wheel *wheel, struct tw_node *node, u32 index)
 {
-	node->flags &= TW_NODE_PERIODIC;
-	/* Whatever the caller did, the wheel stays sound. */
-	if (node->slack_shift || node->deadline <= wheel->done)
+	s64 tick = tw_node_tick(wheel, node);
+
+	node->flags &= TW_NODE_PERIODIC | TW_NODE_SLACK;
+	if (node->flags & TW_NODE_SLACK || node->deadline <= wheel->done)
 		node->flags |= TW_NODE_INSPECT;
-	tw_put(wheel, node, tw_node_tick(wheel, node));
+	tw_put(wheel, node, index, tick);
+}
+
+/* Change when a node expires that is not like most, or is ready, or is to be so. */
+void tw_wheel_mod_special(struct tw_wheel *wheel, struct tw_node *node, u32 index,
+			  s64 deadline, unsigned int slack_shift)
+{
+	tw_wheel_del(wheel, node, index);
+	node->deadline = deadline;
+	node->flags = (node->flags & TW_NODE_PERIODIC) | slack_shift;
 	wheel->pending++;
+	tw_wheel_place_special(wheel, node, index);
+}
+
+/**
+ * tw_wheel_add_ready() - add a node that is on no list and expires at once
+ * @wheel: the wheel
+ * @node: the node
+ * @index: its index
+ */
+void tw_wheel_add_ready(struct tw_wheel *wheel, struct tw_node *node, u32 index)
+{
+	node->flags &= ~TW_NODE_INSPECT;
+	node->flags |= TW_NODE_READY | TW_NODE_AT_ONCE;
+	tw_list_append(wheel->table->dir, &wheel->ready.list[TW_AT_ONCE], node, index);
+	wheel->ready.count++;
+}
+
+/* The list begins with @first now. */
+static void tw_list_cut(const struct tw_wheel *wheel, struct tw_list *list, u32 first)
+{
+	list->first = first;
+	if (first)
+		tw_wheel_node(wheel, first)->prev = 0;
+	else
+		list->last = 0;
+}
+
+/* Nodes are not ready any more. */
+static void tw_ready_less(struct tw_wheel *wheel, u32 nr)
+{
+	wheel->ready.count -= nr;
+	if (!wheel->ready.count)
+		wheel->ready.until = 0;
+}
+
+/* Take out a node that is ready. */
+void tw_ready_unlink(struct tw_wheel *wheel, struct tw_node *node, u32 index)
+{
+	struct tw_list *list = &wheel->ready.list[node->flags & TW_NODE_AT_ONCE ?
+						  TW_AT_ONCE : TW_READY_STRIPE(index)];
+
+	if (node->prev)
+		tw_wheel_node(wheel, node->prev)->next = node->next;
+	else
+		list->first = node->next;
+	if (node->next)
+		tw_wheel_node(wheel, node->next)->prev = node->prev;
+	else
+		list->last = node->prev;
+	tw_ready_less(wheel, 1);
+}
+
+/* All of the stripes that can be read was: on to what expired next. */
+void tw_reader_next_tick(const struct tw_wheel *wheel, struct tw_reader *reader)
+{
+	u32 stripes = reader->left & TW_READY_STRIPES;
+	s64 first = TW_NEVER, tick;
+
+	reader->live = reader->left;
+	if (!stripes)
+		return;
+	for (; stripes; stripes &= stripes - 1) {
+		u32 at = reader->at[__ffs(stripes)];
+
+		first = min(first, tw_wheel_node(wheel, at)->deadline);
+	}
+	tick = tw_clock_expires(&wheel->clock, first, 0);
+	reader->until = max(first, tw_clock_tick_ns(&wheel->clock, tick));
+}
+
+/**
+ * tw_reader_cut() - take out the nodes that a reader came to
+ * @wheel: the wheel
+ * @reader: where it is
+ *
+ * They are on no list then.
+ */
+void tw_reader_cut(struct tw_wheel *wheel, const struct tw_reader *reader)
+{
+	unsigned int i;
+
+	for (i = 0; i < TW_READY_LISTS; i++)
+		if (reader->at[i] != wheel->ready.list[i].first)
+			tw_list_cut(wheel, &wheel->ready.list[i], reader->at[i]);
+	wheel->ready.until = reader->until;
+	wheel->ready.live = reader->live;
+	wheel->ready.round = reader->round;
+	tw_ready_less(wheel, reader->nr);
 }
 
 /* The first occupied position of @level that does not come before @from. */
@@ -230,125 +330,184 @@ static s64 tw_first_due(const struct tw_wheel *wheel, unsigned int *level)
 }
 
 /* Put a node of a slot to where it belongs by now. */
-static inline void tw_move(struct tw_wheel *wheel, struct tw_node *node)
+static __always_inline void tw_move(struct tw_wheel *wheel, struct tw_node *node, u32 index)
 {
-	s64 tick;
-
-	if (likely(!node->special)) {
-		tick = tw_wheel_tick(wheel, node->deadline);
-		if (likely(tick < wheel->clk + TW_REACH)) {
-			tw_wheel_place(wheel, node, tick, false);
-			return;
-		}
-	}
-	tw_put(wheel, node, tw_node_tick(wheel, node));
+	if (likely(!(node->flags & TW_NODE_SPECIAL)))
+		tw_wheel_place_plain(wheel, node, index);
+	else
+		tw_put(wheel, node, index, tw_node_tick(wheel, node));
 }
 
 /* Bring nodes of a slot to where they belong by now, as the budget allows. */
-static void tw_bring_down(struct tw_wheel *wheel, struct tw_slot *slot,
+static void tw_bring_down(struct tw_wheel *wheel, unsigned int slot,
 			  struct tw_step *step)
 {
-	struct list_head *at = slot->nodes.next;
-	u32 i, nr = min(slot->count, step->budget - 1);
+	u32 nr = min(tw_count(wheel, slot), step->budget - 1);
+	unsigned int i, left, mask;
+	struct tw_list *lists = tw_slot_lists(wheel, slot, &mask);
+	const unsigned long *dir = wheel->table->dir;
+	u32 at[TW_STRIPES];
 
-	for (i = 0; i < nr; i++) {
-		struct tw_node *node = list_entry(at, struct tw_node, entry);
-
-		at = at->next;
-		tw_move(wheel, node);
+	for (i = 0; i <= mask; i++) {
+		at[i] = lists[i].first;
+		prefetchw(tw_dir_at(dir, at[i]));
 	}
-	slot->nodes.next = at;
-	at->prev = &slot->nodes;
-	slot->count -= nr;
-	if (!slot->count)
+	for (i = 0, left = nr; left; i = (i + 1) & mask) {
+		u32 index = at[i];
+		struct tw_node *node;
+
+		if (!index)
+			continue;
+		node = tw_dir_at(dir, index);
+		at[i] = node->next;
+		prefetchw(tw_dir_at(dir, node->next));
+		tw_move(wheel, node, index);
+		left--;
+	}
+	for (i = 0; i <= mask; i++)
+		tw_list_cut(wheel, &lists[i], at[i]);
+	wheel->slots->slot[slot].count -= nr;
+	if (!tw_count(wheel, slot))
 		tw_slot_empty(wheel, slot);
 	step->budget -= 1 + nr;
 	step->moved += nr;
 }
 
-/* Expire a slot one by one: it has nodes that are not to expire yet. */
-static void tw_expire_seen(struct tw_wheel *wheel, struct tw_slot *slot,
+/* Expire a node of a slot, the first of a list, or put it to where it belongs. */
+static void tw_expire_node(struct tw_wheel *wheel, struct tw_node *node, u32 index,
 			   struct tw_step *step)
 {
-	while (slot->count && step->budget) {
-		struct tw_node *node = tw_slot_head(slot);
-		s64 tick = tw_node_tick(wheel, node);
+	s64 tick = tw_node_tick(wheel, node);
 
-		step->budget--;
-		__list_del(&slot->nodes, node->entry.next);
-		slot->count--;
-		if (tick > wheel->clk) {
-			tw_put(wheel, node, tick);
-			step->moved++;
-			continue;
-		}
-		wheel->pending--;
-		tw_wheel_add_ready(wheel, node);
-		step->expired++;
+	if (tick > wheel->clk) {
+		tw_put(wheel, node, index, tick);
+		step->moved++;
+		return;
 	}
-	if (!slot->count)
+	node->flags &= ~TW_NODE_INSPECT;
+	node->flags |= TW_NODE_READY;
+	tw_list_append(wheel->table->dir, &wheel->ready.list[TW_READY_STRIPE(index)], node,
+		       index);
+	wheel->ready.count++;
+	wheel->pending--;
+	step->expired++;
+}
+
+/* Expire a slot one by one: it has nodes that are not to expire yet. */
+static void tw_expire_seen(struct tw_wheel *wheel, unsigned int slot,
+			   struct tw_step *step)
+{
+	unsigned int i, mask;
+	struct tw_list *lists = tw_slot_lists(wheel, slot, &mask);
+
+	for (i = 0; i <= mask; i++) {
+		u32 index;
+
+		while ((index = lists[i].first) && step->budget) {
+			struct tw_node *node = tw_wheel_node(wheel, index);
+
+			tw_list_cut(wheel, &lists[i], node->next);
+			wheel->slots->slot[slot].count--;
+			step->budget--;
+			tw_expire_node(wheel, node, index, step);
+		}
+	}
+	if (!tw_count(wheel, slot))
 		tw_slot_empty(wheel, slot);
 }
 
+/* Put a list at the end of another, and leave it empty. */
+static void tw_list_splice(const struct tw_wheel *wheel, struct tw_list *list,
+			   struct tw_list *to)
+{
+	if (!list->first)
+		return;
+	if (to->last) {
+		tw_wheel_node(wheel, to->last)->next = list->first;
+		tw_wheel_node(wheel, list->first)->prev = to->last;
+	} else {
+		to->first = list->first;
+	}
+	to->last = list->last;
+	*list = (struct tw_list){};
+}
+
 /* Expire a slot whole. */
-static void tw_expire_unseen(struct tw_wheel *wheel, struct tw_slot *slot,
+static void tw_expire_unseen(struct tw_wheel *wheel, unsigned int slot,
 			     struct tw_step *step)
 {
-	list_splice_tail_init(&slot->nodes, &wheel->ready.nodes);
-	wheel->ready.count += slot->count;
-	wheel->pending -= slot->count;
-	step->expired = slot->count;
-	slot->count = 0;
+	u32 count = tw_count(wheel, slot);
+	unsigned int i, mask;
+	struct tw_list *lists = tw_slot_lists(wheel, slot, &mask);
+
+	for (i = 0; i < TW_STRIPES; i++)
+		tw_list_splice(wheel, &lists[i],
+			       &wheel->ready.list[TW_READY_STRIPE(i)]);
+	wheel->ready.count += count;
+	wheel->pending -= count;
+	step->expired = count;
+	wheel->slots->slot[slot].count = 0;
 	tw_slot_empty(wheel, slot);
 }
 
 static void tw_expire(struct tw_wheel *wheel, struct tw_step *step)
 {
-	struct tw_slot *slot = tw_slot(wheel, 0, wheel->clk);
+	unsigned int slot = tw_slot_nr(0, wheel->clk);
 
 	step->tick = wheel->clk;
 	step->budget--;
-	if (slot->inspect || wheel->clk < wheel->inspect)
+	if (wheel->slots->slot[slot].inspect || wheel->clk < wheel->inspect)
 		tw_expire_seen(wheel, slot, step);
 	else
 		tw_expire_unseen(wheel, slot, step);
 	/* Only now are all its nodes ready. */
-	if (!slot->count)
+	if (!tw_count(wheel, slot))
 		tw_wheel_set_clk(wheel, wheel->clk + 1);
 }
 
-/* The slot to preload next, with the position after the present one, if there is one. */
-static struct tw_slot *tw_preload_slot(const struct tw_wheel *wheel,
-				       struct tw_step *step)
+/*
+ * Look for a slot to be preloaded, at the present position or the one after it.
+ * Returns false if there is none.
+ */
+static bool tw_preload_slot(const struct tw_wheel *wheel, struct tw_step *step,
+			    unsigned int *slot)
 {
 	u32 levels = wheel->levels & ~1U;
 
 	while (levels) {
 		unsigned int l = fls(levels) - 1;
 		s64 position = tw_position(l, wheel->clk);
-		struct tw_slot *slot = tw_slot(wheel, l, position);
 
-		if (slot->count > TW_SMALL_SLOT)
-			return slot;
-		slot = tw_slot(wheel, l, position + 1);
-		if (slot->count > TW_SMALL_SLOT) {
+		*slot = tw_slot_nr(l, position);
+		if (tw_count(wheel, *slot) > TW_SMALL_SLOT)
+			return true;
+		*slot = tw_slot_nr(l, position + 1);
+		if (tw_count(wheel, *slot) > TW_SMALL_SLOT) {
 			step->ahead = tw_position_start(l, position + 1) -
 				      step->now;
-			return slot;
+			return true;
 		}
 		levels &= ~(1U << l);
 	}
-	return NULL;
+	return false;
 }
 
 /* The earliest that one of the few nodes of a slot expires. */
-static s64 tw_slot_next(const struct tw_wheel *wheel, const struct tw_slot *slot)
+static s64 tw_slot_next(const struct tw_wheel *wheel, unsigned int slot)
 {
-	const struct tw_node *node;
+	unsigned int i, mask;
+	const struct tw_list *lists = tw_slot_lists(wheel, slot, &mask);
 	s64 first = TW_NEVER;
 
-	list_for_each_entry(node, &slot->nodes, entry)
-		first = min(first, tw_node_tick(wheel, node));
+	for (i = 0; i <= mask; i++) {
+		const struct tw_node *node;
+		u32 index;
+
+		for (index = lists[i].first; index; index = node->next) {
+			node = tw_wheel_node(wheel, index);
+			first = min(first, tw_node_tick(wheel, node));
+		}
+	}
 	return first;
 }
 
@@ -356,12 +515,12 @@ static s64 tw_slot_next(const struct tw_wheel *wheel, const struct tw_slot *slot
 static s64 tw_level_next(const struct tw_wheel *wheel, unsigned int level)
 {
 	s64 position = tw_find(wheel, level, tw_position(level, wheel->clk));
-	const struct tw_slot *slot = tw_slot(wheel, level, position);
+	unsigned int slot = tw_slot_nr(level, position);
 	s64 next;
 
 	if (!level)
 		return position;
-	if (slot->count > TW_SMALL_SLOT)
+	if (tw_count(wheel, slot) > TW_SMALL_SLOT)
 		return tw_position_start(level, position - 1);
 	/*
 	 * Nodes that were moved to later may expire after the slot's end, by
@@ -370,8 +529,8 @@ static s64 tw_level_next(const struct tw_wheel *wheel, unsigned int level)
 	next = min(tw_slot_next(wheel, slot),
 		   tw_position_start(level, position + 1) - 1);
 	/* The slot after it may want to be preloaded meanwhile. */
-	slot = tw_slot(wheel, level, position + 1);
-	if (slot->count > TW_SMALL_SLOT)
+	slot = tw_slot_nr(level, position + 1);
+	if (tw_count(wheel, slot) > TW_SMALL_SLOT)
 		next = min(next, tw_position_start(level, position));
 	return next;
 }
@@ -411,7 +570,7 @@ s64 tw_wheel_next(const struct tw_wheel *wheel)
 bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step)
 {
 	unsigned int level = 0;
-	struct tw_slot *slot;
+	unsigned int slot;
 	s64 due;
 
 	step->expired = 0;
@@ -421,8 +580,8 @@ bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step)
 		if (due > wheel->clk)
 			tw_wheel_set_clk(wheel, due);
 		if (level)
-			tw_bring_down(wheel, tw_slot(wheel, level,
-						     tw_position(level, due)),
+			tw_bring_down(wheel, tw_slot_nr(level,
+							tw_position(level, due)),
 				      step);
 		else
 			tw_expire(wheel, step);
@@ -431,30 +590,35 @@ bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step)
 
 	if (step->now >= wheel->clk)
 		tw_wheel_set_clk(wheel, step->now + 1);
-	slot = tw_preload_slot(wheel, step);
-	if (!slot) {
+	if (!tw_preload_slot(wheel, step, &slot)) {
 		wheel->next = tw_wheel_next(wheel);
 		return false;
 	}
 	tw_bring_down(wheel, slot, step);
-	step->left = slot->count;
+	step->left = tw_count(wheel, slot);
 	return true;
 }
 
 /**
  * tw_wheel_first() - any pending node
  * @wheel: the wheel
+ * @index: out: its index
  *
  * Return: a pending node, of the earliest of its level, or NULL.
  */
-struct tw_node *tw_wheel_first(const struct tw_wheel *wheel)
+struct tw_node *tw_wheel_first(const struct tw_wheel *wheel, u32 *index)
 {
-	unsigned int level;
+	const struct tw_list *list;
+	unsigned int level, mask;
 	s64 position;
 
 	if (!wheel->levels)
 		return NULL;
 	level = fls(wheel->levels) - 1;
 	position = tw_find(wheel, level, tw_position(level, wheel->clk));
-	return tw_slot_head(tw_slot(wheel, level, position));
+	list = tw_slot_lists(wheel, tw_slot_nr(level, position), &mask);
+	while (!list->first)
+		list++;
+	*index = list->first;
+	return tw_wheel_node(wheel, *index);
 }

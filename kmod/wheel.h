@@ -10,13 +10,15 @@
  * That is done in pieces, ahead of time when the slot is large (preloading),
  * so that neither the size of the pieces nor their sum makes anybody late.
  *
- * A slot of level 0 that is due is spliced to the list of ready nodes whole. A
- * node is ready if its deadline is not after the wheel's time, so nothing needs
- * to be written to the nodes for that.
+ * On the lowest levels a slot is several lists, its stripes, and a node is in that of
+ * its index. Who walks a slot takes them in turn, so that several nodes are on their
+ * way from memory at a time. Of a slot of level 0 that is due, each stripe is put at
+ * the end of the same stripe of what is ready. A node is ready if its deadline is not
+ * after the wheel's time, so nothing needs to be written to the nodes for that.
  *
- * Where that can't be said by the deadline alone, slots are not expired unseen,
- * but node by node, each with a flag: when a node has slack, and for a while when
- * the clock was set back.
+ * Where that can't be said by the deadline alone, slots are not expired unseen, but
+ * node by node, each of which is marked as ready: when a node has slack, and for a
+ * while when the clock was set back.
  *
  * When the clock is set back, the wheel's ticks go on, and all deadlines are that
  * much further ahead. So nodes are in slots that come too early. On upper levels
@@ -35,8 +37,8 @@
 #define TW_WHEEL_H
 
 #include <linux/bitops.h>
-#include <linux/list.h>
 #include <linux/minmax.h>
+#include <linux/prefetch.h>
 #include <linux/types.h>
 
 #include "clock.h"
@@ -59,82 +61,132 @@
 /* Ticks that are so far apart have the same slot on each level. A power of 2 */
 #define TW_SPAN ((s64)TW_LEVEL_SLOTS << ((TW_LEVELS - 1) * TW_TURN_BITS))
 
+#define TW_STRIPES (1U << TW_STRIPE_BITS)
+#define TW_STRIPED_SLOTS (TW_STRIPED_LEVELS * TW_LEVEL_SLOTS)
+#define TW_LISTS (TW_STRIPED_SLOTS * TW_STRIPES + TW_SLOTS - TW_STRIPED_SLOTS)
+
 /**
- * struct tw_slot - list of nodes
- * @nodes: the nodes
- * @count: how many
+ * struct tw_list - list of nodes
+ * @first: index of the first, or 0
+ * @last: index of the last, or 0
+ */
+struct tw_list {
+	u32 first;
+	u32 last;
+};
+
+/**
+ * struct tw_slot - what is known of a slot
+ * @count: nodes in it
  * @inspect: at level 0, not to be expired unseen, if not 0
  */
 struct tw_slot {
-	struct list_head nodes;
 	u32 count;
 	u32 inspect;
 };
 
-/* &tw_node.slot counts in units of this: so a slot is found without a product. */
-#define TW_SLOT_UNIT sizeof(u64)
-#define TW_SLOT_UNITS (sizeof(struct tw_slot) / TW_SLOT_UNIT)
+/**
+ * struct tw_slots - all slots
+ * @slot: the slots
+ * @list: their lists, TW_STRIPES for each of a striped level, then one for each
+ */
+struct tw_slots {
+	struct tw_slot slot[TW_SLOTS];
+	struct tw_list list[TW_LISTS];
+};
 
 /**
  * struct tw_level - what a level holds
  * @reach: the first tick that it can't hold
+ * @lists: where its lists begin
+ * @slots: number of its first slot
  * @shift: its slots are 2^this ticks wide
- * @slots: where its slots begin, as in &tw_node.slot
+ * @stripe_bits: they have 2^this lists each
+ * @stripe_mask: one less than that
  */
 struct tw_level {
 	s64 reach;
-	u32 shift;
+	struct tw_list *lists;
 	u32 slots;
+	u32 shift;
+	u32 stripe_bits;
+	u32 stripe_mask;
 };
 
-struct tw_step;
+/*
+ * Lists of what is ready: one of those that were ready when they came, so they stay in
+ * order, and one for each stripe.
+ */
+#define TW_AT_ONCE 0
+#define TW_READY_STRIPE(index) (1 + (index) % TW_STRIPES)
+#define TW_READY_LISTS (1 + TW_STRIPES)
+#define TW_READY_STRIPES (~(1U << TW_AT_ONCE))
+
+/**
+ * struct tw_ready - nodes that have expired
+ * @list: the nodes
+ * @until: as long as there is any in a stripe, only those with a deadline that is not
+ *	after this, in ns, can be read; no others before all these of the stripes were
+ * @count: how many nodes
+ * @live: a bit for each list that may have one that can be read
+ * @round: a bit for each list that is yet to give a node, before any gives two
+ */
+struct tw_ready {
+	struct tw_list list[TW_READY_LISTS];
+	s64 until;
+	u32 count;
+	u32 live;
+	u32 round;
+};
 
 /**
  * struct tw_wheel - a wheel
+ * @table: the table of its nodes
  * @clock: makes ticks of deadlines
- * @slots: TW_SLOTS slots
- * @set_back: @done is later than the time that @clk begins at, as @clock was set
- *	back. See tw_wheel_settle()
+ * @slots: its slots
  * @clk: the tick that comes next. All before it are done
  * @done: the latest time that the tick before @clk began at, in ns: a node whose
  *	deadline is not after it is ready, if it may be expired unseen
  * @next: there is nothing to do before this tick
  * @base: the first tick of the wheel after the host's time 0: one more than @clock
  *	is shifted
- * @level: the levels
  * @pending: nodes in slots
  * @levels: bit n is set when level n has an occupied slot
- * @ready: expired nodes, in the order of their ticks
+ * @level: the levels
+ * @ready: expired nodes
  * @occupied: a bit for each slot
  * @inspect: no slot of level 0 before this tick is to be expired unseen: it may hold
  *	nodes that came there before @clock was set back
+ * @set_back: @done is later than the time that @clk begins at, as @clock was set
+ *	back. See tw_wheel_settle()
  */
 struct tw_wheel {
+	struct tw_table *table;
 	struct tw_clock clock;
-	struct tw_slot *slots;
+	struct tw_slots *slots;
 	s64 clk;
 	s64 done;
 	s64 next;
+	s64 base;
 	u32 pending;
 	u32 levels;
-	s64 base;
-	bool set_back;
 	struct tw_level level[TW_LEVELS];
-	struct tw_slot ready;
+	struct tw_ready ready;
 	u64 occupied[TW_LEVELS][TW_LEVEL_WORDS];
 	s64 inspect;
+	bool set_back;
 };
 
 /**
  * struct tw_step - what a step of the wheel shall do, and did
  * @now: in: the tick that it is now
- * @stamp: in: the time that it is now, in ns, not negative
+ * @stamp: in: the time that it is now, in ns; for whoever else takes part in the step
  * @budget: in, out: nodes and slots that may yet be touched
- * @tick: out: the tick whose nodes were made ready
  * @expired: out: how many nodes were made ready
+ * @left: out: how many nodes the slot that was brought down has yet
  * @ahead: out: in how many ticks a slot is due of which nodes were brought down ahead
  *	of time; 0 if something was due
- * @left: out: how many nodes it has yet
+ * @tick: out: the tick whose nodes were made ready
  * @moved: out: nodes that were put in other slots, summed up
  */
 struct tw_step {
@@ -148,25 +200,45 @@ struct tw_step {
 	u64 moved;
 };
 
-void tw_wheel_init(struct tw_wheel *wheel, const struct tw_clock *clock, s64 now);
-void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_slot *slots);
+/**
+ * struct tw_reader - a walk along nodes that are ready, in the order of their ticks
+ * @at: index of the next node of each list, or 0
+ * @left: a bit for each list that has any
+ * @live: of these, a bit for each list that may have one that can be read
+ * @round: as in &struct tw_ready
+ * @nr: nodes that it came to so far
+ * @until: as in &struct tw_ready
+ * @dir: that of the table
+ */
+struct tw_reader {
+	u32 at[TW_READY_LISTS];
+	u32 left;
+	u32 live;
+	u32 round;
+	u32 nr;
+	s64 until;
+	const unsigned long *dir;
+};
+
+void tw_wheel_init(struct tw_wheel *wheel, struct tw_table *table,
+		   const struct tw_clock *clock, s64 now);
+void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_slots *slots);
 void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk);
 s64 tw_wheel_set_back(struct tw_wheel *wheel, s64 now);
 bool tw_wheel_settle(struct tw_wheel *wheel);
+void tw_wheel_add_ready(struct tw_wheel *wheel, struct tw_node *node, u32 index);
 bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step);
 s64 tw_wheel_next(const struct tw_wheel *wheel);
-struct tw_node *tw_wheel_first(const struct tw_wheel *wheel);
+struct tw_node *tw_wheel_first(const struct tw_wheel *wheel, u32 *index);
 
 /* The rare parts of what follows. */
-void tw_wheel_add_special(struct tw_wheel *wheel, struct tw_node *node);
-void tw_slot_empty(struct tw_wheel *wheel, struct tw_slot *slot);
-void tw_slot_grown(struct tw_wheel *wheel, struct tw_slot *slot, s64 tick);
-
-static inline struct tw_slot *tw_slot_at(const struct tw_wheel *wheel,
-					 unsigned long slot)
-{
-	return (void *)wheel->slots + slot * TW_SLOT_UNIT;
-}
+void tw_slot_empty(struct tw_wheel *wheel, unsigned int slot);
+void tw_slot_grown(struct tw_wheel *wheel, unsigned int slot, s64 tick);
+void tw_wheel_place_special(struct tw_wheel *wheel, struct tw_node *node, u32 index);
+void tw_ready_unlink(struct tw_wheel *wheel, struct tw_node *node, u32 index);
+void tw_wheel_mod_special(struct tw_wheel *wheel, struct tw_node *node, u32 index,
+			  s64 deadline, unsigned int slack_shift);
+void tw_reader_next_tick(const struct tw_wheel *wheel, struct tw_reader *reader);
 
 /**
  * tw_is_ready() - has a node expired?
@@ -183,37 +255,58 @@ static inline bool tw_is_ready(const struct tw_wheel *wheel,
 	return node->flags & TW_NODE_READY;
 }
 
-static inline struct tw_node *tw_first_ready(struct tw_wheel *wheel)
-{
-	return list_first_entry_or_null(&wheel->ready.nodes, struct tw_node,
-					entry);
-}
-
 /**
- * tw_wheel_cut_ready() - take the first ready nodes out
+ * tw_is_plain() - is a node as most are?
  * @wheel: the wheel
- * @rest: what comes after them
- * @nr: how many they are
- */
-static inline void tw_wheel_cut_ready(struct tw_wheel *wheel,
-				      struct list_head *rest, unsigned int nr)
-{
-	wheel->ready.nodes.next = rest;
-	rest->prev = &wheel->ready.nodes;
-	wheel->ready.count -= nr;
-}
-
-/**
- * tw_wheel_pop_ready() - take the first ready node out
- * @wheel: the wheel
- * @node: its first ready node
+ * @node: a node of it
  *
- * The same as tw_wheel_del() of it.
+ * Return: true if it is pending, and is not periodic, and has no slack or whatever else
+ * there is to be seen to.
  */
-static inline void tw_wheel_pop_ready(struct tw_wheel *wheel,
-				      struct tw_node *node)
+static __always_inline bool tw_is_plain(const struct tw_wheel *wheel,
+					const struct tw_node *node)
 {
-	tw_wheel_cut_ready(wheel, node->entry.next, 1);
+	return likely(!node->flags && node->deadline > wheel->done);
+}
+
+/* The lists of a slot, of which there are so many more than one */
+static inline struct tw_list *tw_slot_lists(const struct tw_wheel *wheel,
+					    unsigned int slot,
+					    unsigned int *stripe_mask)
+{
+	const struct tw_level *level = &wheel->level[slot / TW_LEVEL_SLOTS];
+
+	*stripe_mask = level->stripe_mask;
+	return level->lists + (slot % TW_LEVEL_SLOTS << level->stripe_bits);
+}
+
+static inline struct tw_list *tw_slot_list(const struct tw_wheel *wheel,
+					   unsigned int slot, u32 index)
+{
+	unsigned int stripe_mask;
+	struct tw_list *lists = tw_slot_lists(wheel, slot, &stripe_mask);
+
+	return lists + (index & stripe_mask);
+}
+
+static inline struct tw_node *tw_wheel_node(const struct tw_wheel *wheel, u32 index)
+{
+	return tw_node_at(wheel->table, index);
+}
+
+static __always_inline void tw_list_append(const unsigned long *dir,
+					   struct tw_list *list,
+					   struct tw_node *node, u32 index)
+{
+	u32 last = list->last;
+
+	node->prev = last;
+	node->next = 0;
+	list->last = index;
+	if (likely(last))
+		tw_dir_at(dir, last)->next = index;
+	else
+		list->first = index;
 }
 
 /**
@@ -230,17 +323,6 @@ static inline void tw_wheel_forward(struct tw_wheel *wheel, s64 now)
 		tw_wheel_set_clk(wheel, now + 1);
 }
 
-/* (Not list_add_tail(), which some kernels check with a call.) */
-static inline void tw_slot_append(struct tw_slot *slot, struct tw_node *node)
-{
-	struct list_head *last = slot->nodes.prev;
-
-	node->entry.next = &slot->nodes;
-	node->entry.prev = last;
-	last->next = &node->entry;
-	slot->nodes.prev = &node->entry;
-}
-
 /* The tick at which a deadline expires that has no slack. */
 static __always_inline s64 tw_wheel_tick(const struct tw_wheel *wheel,
 					 s64 deadline)
@@ -248,155 +330,229 @@ static __always_inline s64 tw_wheel_tick(const struct tw_wheel *wheel,
 	return tw_clock_divide(&wheel->clock, deadline - 1) + wheel->base;
 }
 
-/* Put a node into the slot of its tick. Unless @special, it is like most. */
+/* Put a node into the slot of its tick. */
 static __always_inline void tw_wheel_place(struct tw_wheel *wheel,
-					   struct tw_node *node, s64 tick,
-					   bool special)
+					   struct tw_node *node, u32 index, s64 tick)
 {
 	const struct tw_level *level = wheel->level;
-	struct tw_slot *slot;
-	unsigned long at;
+	unsigned long position;
+	unsigned int slot;
 
 	while (tick >= level->reach)
 		level++;
-	at = ((unsigned long)tick >> level->shift) & TW_LEVEL_MASK;
-	at = level->slots + at * TW_SLOT_UNITS;
-	slot = tw_slot_at(wheel, at);
-	node->slot = at;
-	if (special && (node->flags & TW_NODE_INSPECT))
-		slot->inspect = 1;
-	tw_slot_append(slot, node);
+	position = (unsigned long)tick >> level->shift & TW_LEVEL_MASK;
+	slot = level->slots + position;
+	node->slot = slot;
+	tw_list_append(wheel->table->dir,
+		       level->lists + (position << level->stripe_bits) +
+		       (index & level->stripe_mask), node, index);
 	if (tick < wheel->next)
 		wheel->next = tick;
 	/* The first, and the first that is too many for a small slot. */
-	if (unlikely(!(slot->count++ % TW_SMALL_SLOT)))
+	if (unlikely(!(wheel->slots->slot[slot].count++ % TW_SMALL_SLOT)))
 		tw_slot_grown(wheel, slot, tick);
 }
 
-/**
- * tw_wheel_add_plain() - add a node that is on no list and like most
- * @wheel: the wheel
- * @node: the node; it has no slack and is not periodic. Its deadline is set, and
- *	lies after the time that the wheel was forwarded to last, and after
- *	@wheel->done
- */
-static inline void tw_wheel_add_plain(struct tw_wheel *wheel,
-				      struct tw_node *node)
+/* Put a node into a slot that is like most, and has a deadline to come. */
+static __always_inline void tw_wheel_place_plain(struct tw_wheel *wheel,
+						 struct tw_node *node, u32 index)
 {
 	s64 tick = tw_wheel_tick(wheel, node->deadline);
 
 	/* (The wheels of some host tests reach less far than a deadline may.) */
 	if (TW_REACH_BITS < 54)
 		tick = min(tick, wheel->clk + TW_REACH - 1);
-	tw_wheel_place(wheel, node, tick, false);
-	wheel->pending++;
+	tw_wheel_place(wheel, node, index, tick);
 }
 
 /**
  * tw_wheel_add() - add a node that is on no list
  * @wheel: the wheel
- * @node: the node. Its deadline, its slack and whether it is periodic are set;
- *	the deadline lies after the time that the wheel was forwarded to last
+ * @node: the node. Its deadline, its slack and its flags are set, of which only
+ *	whether it is periodic matters
+ * @index: its index
+ *
+ * What has a deadline that is not after the wheel's time is for tw_wheel_add_ready(). (But
+ * the wheel stays sound.)
  */
-static inline void tw_wheel_add(struct tw_wheel *wheel, struct tw_node *node)
+static __always_inline void tw_wheel_add(struct tw_wheel *wheel,
+					 struct tw_node *node, u32 index)
 {
-	if (node->special || node->deadline <= wheel->done)
-		tw_wheel_add_special(wheel, node);
+	wheel->pending++;
+	if (likely(!(node->flags & TW_NODE_SPECIAL) && node->deadline > wheel->done))
+		tw_wheel_place_plain(wheel, node, index);
 	else
-		tw_wheel_add_plain(wheel, node);
+		tw_wheel_place_special(wheel, node, index);
+}
+
+/* Take a node out of its slot. */
+static __always_inline void tw_slot_unlink(struct tw_wheel *wheel,
+					   struct tw_node *node, u32 index)
+{
+	const unsigned long *dir = wheel->table->dir;
+	unsigned int slot = node->slot;
+	u32 prev = node->prev, next = node->next;
+
+	if (likely(prev))
+		tw_dir_at(dir, prev)->next = next;
+	else
+		tw_slot_list(wheel, slot, index)->first = next;
+	if (likely(next))
+		tw_dir_at(dir, next)->prev = prev;
+	else
+		tw_slot_list(wheel, slot, index)->last = prev;
+	if (unlikely(!--wheel->slots->slot[slot].count))
+		tw_slot_empty(wheel, slot);
 }
 
 /**
- * tw_wheel_add_ready() - add a node that is on no list and expires at once
+ * tw_wheel_del_plain() - take out a node that is plain
  * @wheel: the wheel
- * @node: the node
+ * @node: the node, for which tw_is_plain() is true
+ * @index: its index
  */
-static inline void tw_wheel_add_ready(struct tw_wheel *wheel, struct tw_node *node)
+static __always_inline void tw_wheel_del_plain(struct tw_wheel *wheel,
+					       struct tw_node *node, u32 index)
 {
-	node->flags = (node->flags & TW_NODE_PERIODIC) | TW_NODE_READY;
-	tw_slot_append(&wheel->ready, node);
-	wheel->ready.count++;
-}
-
-static inline void tw_slot_unlink(struct tw_wheel *wheel, struct tw_node *node)
-{
-	struct tw_slot *slot = tw_slot_at(wheel, node->slot);
-
-	__list_del(node->entry.prev, node->entry.next);
-	if (unlikely(!--slot->count))
-		tw_slot_empty(wheel, slot);
+	wheel->pending--;
+	tw_slot_unlink(wheel, node, index);
 }
 
 /**
  * tw_wheel_del() - take a node out, pending or ready
  * @wheel: the wheel
  * @node: the node
+ * @index: its index
  */
-static inline void tw_wheel_del(struct tw_wheel *wheel, struct tw_node *node)
+static inline void tw_wheel_del(struct tw_wheel *wheel, struct tw_node *node, u32 index)
 {
-	if (likely(!tw_is_ready(wheel, node))) {
-		tw_slot_unlink(wheel, node);
-		wheel->pending--;
-		return;
-	}
-	__list_del(node->entry.prev, node->entry.next);
-	wheel->ready.count--;
+	if (unlikely(tw_is_ready(wheel, node)))
+		tw_ready_unlink(wheel, node, index);
+	else
+		tw_wheel_del_plain(wheel, node, index);
+}
+
+/* Is it enough to change the deadline of a node that is pending and like most? */
+static __always_inline bool tw_wheel_stays(const struct tw_node *node, s64 deadline)
+{
+	/* The wheel will find it where it is, and place it then. */
+	return deadline >= node->deadline && node->slot >= TW_LEVEL_SLOTS;
 }
 
 /**
- * tw_is_plain() - is a node pending and like most: no slack, not periodic?
+ * tw_wheel_mod_plain() - change when a node expires that is plain and remains so
  * @wheel: the wheel
- * @node: a node of it
- *
- * Return: true if so.
+ * @node: the node, for which tw_is_plain() is true
+ * @index: its index
+ * @deadline: its new deadline, after the wheel's @done
  */
-static inline bool tw_is_plain(const struct tw_wheel *wheel,
-			       const struct tw_node *node)
+static __always_inline void tw_wheel_mod_plain(struct tw_wheel *wheel,
+					       struct tw_node *node, u32 index,
+					       s64 deadline)
 {
-	return likely(!node->special && node->deadline > wheel->done);
-}
-
-/* tw_wheel_del() of a node that tw_is_plain() */
-static inline void tw_wheel_del_plain(struct tw_wheel *wheel, struct tw_node *node)
-{
-	tw_slot_unlink(wheel, node);
-	wheel->pending--;
-}
-
-/* tw_wheel_mod() of a node that tw_is_plain(), to one without slack after &tw_wheel.done */
-static inline void tw_wheel_mod_plain(struct tw_wheel *wheel, struct tw_node *node,
-				      s64 deadline)
-{
-	/* The wheel will find it where it is, and place it then. */
-	if (deadline < node->deadline ||
-	    node->slot < TW_LEVEL_SLOTS * TW_SLOT_UNITS) {
-		tw_wheel_del_plain(wheel, node);
+	if (likely(tw_wheel_stays(node, deadline))) {
 		node->deadline = deadline;
-		tw_wheel_add_plain(wheel, node);
 		return;
 	}
+	tw_slot_unlink(wheel, node, index);
 	node->deadline = deadline;
+	tw_wheel_place_plain(wheel, node, index);
 }
 
 /**
  * tw_wheel_mod() - change when a node expires, be it pending or ready
  * @wheel: the wheel
  * @node: the node
+ * @index: its index
  * @deadline: its new deadline, after the time that the wheel was forwarded to
  *	last
  * @slack_shift: its new slack
  */
-static inline void tw_wheel_mod(struct tw_wheel *wheel, struct tw_node *node,
+static inline void tw_wheel_mod(struct tw_wheel *wheel, struct tw_node *node, u32 index,
 				s64 deadline, unsigned int slack_shift)
 {
-	if (!slack_shift && tw_is_plain(wheel, node) && deadline > wheel->done) {
-		tw_wheel_mod_plain(wheel, node, deadline);
-		return;
-	}
-	tw_wheel_del(wheel, node);
-	node->deadline = deadline;
-	node->slack_shift = slack_shift;
-	tw_wheel_add(wheel, node);
+	/* (If it is pending, and is to be so: the earlier of the two is looked at.) */
+	if (unlikely(node->flags & TW_NODE_SPECIAL || slack_shift ||
+		     min(node->deadline, deadline) <= wheel->done))
+		tw_wheel_mod_special(wheel, node, index, deadline, slack_shift);
+	else
+		tw_wheel_mod_plain(wheel, node, index, deadline);
 }
+
+/**
+ * tw_reader_init() - begin to walk along nodes that are ready
+ * @wheel: the wheel
+ * @reader: filled in. It holds as long as the wheel is not changed, but for what was
+ *	taken out by tw_reader_cut(); to walk the same way again, init it again
+ */
+static inline void tw_reader_init(const struct tw_wheel *wheel,
+				  struct tw_reader *reader)
+{
+	unsigned int i;
+
+	reader->dir = wheel->table->dir;
+	reader->left = 0;
+	for (i = 0; i < TW_READY_LISTS; i++) {
+		u32 first = wheel->ready.list[i].first;
+
+		reader->at[i] = first;
+		reader->left |= !!first << i;
+		prefetchw(tw_dir_at(reader->dir, first));
+	}
+	reader->live = reader->left & wheel->ready.live;
+	reader->round = reader->live & wheel->ready.round;
+	reader->nr = 0;
+	reader->until = wheel->ready.until;
+}
+
+/**
+ * tw_reader_next() - walk on
+ * @wheel: the wheel
+ * @reader: where it is
+ * @index: out: the index of the node
+ *
+ * The lists give a node each in turn, of what expired at one tick. Those that were ready
+ * when they came have a turn as the others do, but don't keep them from going on to the
+ * next tick: otherwise a program that arms such ones again and again would.
+ *
+ * Return: the next node, or NULL at the end.
+ */
+static __always_inline struct tw_node *
+tw_reader_next(const struct tw_wheel *wheel, struct tw_reader *reader, u32 *index)
+{
+	for (;;) {
+		unsigned long list;
+		struct tw_node *node;
+		u32 next;
+
+		while (unlikely(!reader->round)) {
+			if (!reader->left)
+				return NULL;
+			if (!(reader->live & TW_READY_STRIPES))
+				tw_reader_next_tick(wheel, reader);
+			reader->round = reader->live;
+		}
+		list = __ffs(reader->round);
+		reader->round &= reader->round - 1;
+		*index = reader->at[list];
+		node = tw_dir_at(reader->dir, *index);
+		if (unlikely(node->deadline > reader->until) &&
+		    reader->left & TW_READY_STRIPES) {
+			reader->live &= ~(1U << list);
+			continue;
+		}
+		next = node->next;
+		prefetchw(tw_dir_at(reader->dir, next));
+		reader->at[list] = next;
+		if (unlikely(!next)) {
+			reader->left &= ~(1U << list);
+			reader->live &= ~(1U << list);
+		}
+		reader->nr++;
+		return node;
+	}
+}
+
+void tw_reader_cut(struct tw_wheel *wheel, const struct tw_reader *reader);
 
 #endif /* TW_WHEEL_H */

@@ -75,12 +75,11 @@ static const struct universe universes[] = {
 #endif
 };
 
-#define CHUNK_BYTES ((PAIR_MOST + 1) * sizeof(struct tw_node))
-
 /* All that an operation can change */
 struct snapshot {
 	struct pair pair;
-	u8 chunk[CHUNK_BYTES];
+	struct tw_chunk chunk;
+	struct tw_node nodes[PAIR_MOST];
 };
 
 static struct pair pair;
@@ -91,13 +90,15 @@ static u64 sequences;
 static void save(struct snapshot *s)
 {
 	s->pair = pair;
-	memcpy(s->chunk, pair.table.dir[TW_FIRST_CHUNK].chunk, sizeof(s->chunk));
+	s->chunk = *pair.table.chunks[TW_FIRST_CHUNK];
+	memcpy(s->nodes, s->chunk.nodes, sizeof(s->nodes));
 }
 
 static void restore(const struct snapshot *s)
 {
 	pair = s->pair;
-	memcpy(pair.table.dir[TW_FIRST_CHUNK].chunk, s->chunk, sizeof(s->chunk));
+	*pair.table.chunks[TW_FIRST_CHUNK] = s->chunk;
+	memcpy(s->chunk.nodes, s->nodes, sizeof(s->nodes));
 }
 
 /* Let time pass as in the module, and read all. */
@@ -239,7 +240,7 @@ static void every_sequence(void)
 {
 	pair_init(&pair, TICK_NS, universe->start * TICK_NS + 1,
 		  universe->settable, universe->shift);
-	pair_add_chunk(&pair, PAIR_MOST);
+	pair_add_chunk(&pair);
 	explore(LENGTH);
 	pair_end(&pair);
 	host_note("%llu sequences", sequences);

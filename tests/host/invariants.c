@@ -11,8 +11,7 @@
 #include "check.h"
 #include "host.h"
 
-#define CAP 4
-#define CHUNKS 4
+#define CHUNKS 6
 #define TICK 10
 
 /* Nodes of the wheel: their ticks, those that are ready, and what some are */
@@ -23,58 +22,64 @@ static const s64 ticks[] = { 10, 9, 40, 41, 42, 1, 2 };
 #define LARGE 2
 #define READY 5
 
+/* Chunks of the table, each the only one of its kind */
+enum { NONE, FULL, PARTIAL, OPEN, EMPTY, UNUSED };
+
 static struct tw_table table;
-static struct tw_entry dir[CHUNKS + 1];
-static struct tw_chunk *chunks[CHUNKS + 1];
+static struct tw_chunk *chunks[CHUNKS];
 static struct tw_wheel wheel;
-static struct tw_slot slots[TW_SLOTS];
-static struct tw_node nodes[ARRAY_SIZE(ticks)];
+static struct tw_slots slots;
+static struct tw_table wheel_table;
+static struct tw_node *nodes[ARRAY_SIZE(ticks)];
+static u32 indices[ARRAY_SIZE(ticks)];
 
-static struct tw_node *alloc(void)
+static u32 alloc(void)
 {
-	u64 id;
+	u32 index;
 
-	return tw_table_alloc(&table, &id);
+	tw_node_begin(&table, &index);
+	return index;
 }
 
-static struct tw_chunk *add_chunk(void)
+static void end(u32 index)
 {
-	void *chunk;
+	tw_node_end(&table, tw_node_at(&table, index), index);
+}
 
-	REQUIRE(!posix_memalign(&chunk, TW_CHUNK_SIZE,
-				(CAP + 1) * sizeof(struct tw_node)));
-	tw_chunk_format(chunk, CAP);
-	tw_table_add(&table, chunk);
+static struct tw_chunk *add_chunk(struct tw_table *table)
+{
+	struct tw_chunk *chunk = malloc(sizeof(*chunk));
+
+	tw_table_add(table, chunk, calloc(1, TW_CHUNK_BYTES));
 	return chunk;
 }
 
 /*
- * The first chunk is full, the second is worn out and has a node in use, the third one
- * in use and three that are free, and the fourth is to be given back. All but the second
- * could be used on.
+ * The first chunk is full, of the second some nodes are free, those of the third are
+ * handed out, the fourth is empty, and the fifth was given back.
  */
 static void make_table(void)
 {
 	unsigned int i;
 
 	tw_table_init(&table);
-	tw_table_grow(&table, dir, ARRAY_SIZE(dir));
-	chunks[1] = add_chunk();
-	for (i = 0; i < CAP; i++)
-		tw_table_alloc_hidden(&table);
-	chunks[2] = add_chunk();
-	for (i = 0; i < CAP; i++)
-		alloc();
-	while (!tw_chunk_worn_out(chunks[2])) {
-		tw_table_free(&table, &chunks[2]->nodes[CAP]);
-		alloc();
+	tw_table_grow(&table, calloc(1, TW_DIR_BYTES(CHUNKS)), CHUNKS);
+	for (i = FULL; i <= PARTIAL; i++) {
+		chunks[i] = add_chunk(&table);
+		while (table.free)
+			alloc();
 	}
-	for (i = 2; i <= CAP; i++)
-		tw_table_free(&table, &chunks[2]->nodes[i]);
-	chunks[3] = add_chunk();
+	chunks[OPEN] = add_chunk(&table);
 	alloc();
-	chunks[4] = add_chunk();
-	tw_table_free(&table, tw_table_alloc_hidden(&table));
+	chunks[EMPTY] = add_chunk(&table);
+	chunks[UNUSED] = add_chunk(&table);
+	/* (The empty one that was added last goes.) */
+	tw_table_reserve(&table, TW_CHUNK_NODES);
+	tw_table_take_spare(&table);
+	tw_table_reserve(&table, 0);
+	alloc();
+	end(PARTIAL << TW_CHUNK_SHIFT | 2);
+	end(PARTIAL << TW_CHUNK_SHIFT | 3);
 }
 
 static void make_wheel(void)
@@ -84,86 +89,65 @@ static void make_wheel(void)
 
 	tw_clock_init(&clock);
 	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, TICK);
-	tw_wheel_init(&wheel, &clock, 8);
-	tw_wheel_set_slots(&wheel, slots);
-	memset(nodes, 0, sizeof(nodes));
+	tw_table_init(&wheel_table);
+	tw_table_grow(&wheel_table, calloc(1, TW_DIR_BYTES(2)), 2);
+	add_chunk(&wheel_table);
+	memset(&slots, 0, sizeof(slots));
+	tw_wheel_init(&wheel, &wheel_table, &clock, 8);
+	tw_wheel_set_slots(&wheel, &slots);
 	for (i = 0; i < ARRAY_SIZE(nodes); i++) {
-		nodes[i].deadline = ticks[i] * TICK;
-		nodes[i].slack_shift = i == SLACK;
+		nodes[i] = tw_node_begin(&wheel_table, &indices[i]);
+		nodes[i]->deadline = ticks[i] * TICK;
+		nodes[i]->flags = i == SLACK;
 		if (i < READY)
-			tw_wheel_add(&wheel, &nodes[i]);
+			tw_wheel_add(&wheel, nodes[i], indices[i]);
 		else
-			tw_wheel_add_ready(&wheel, &nodes[i]);
+			tw_wheel_add_ready(&wheel, nodes[i], indices[i]);
 	}
 }
 
 static struct tw_slot *slot_of(unsigned int node)
 {
-	return tw_slot_at(&wheel, nodes[node].slot);
+	return &slots.slot[nodes[node]->slot];
 }
 
-static struct tw_node *first_free(void)
-{
-	return (void *)chunks[3] + chunks[3]->free;
-}
-
-/* Make one thing of a free list or of a chunk wrong. Returns what has to be said. */
+/* Make one thing of a chunk wrong. Returns what has to be said. */
 static const char *break_chunk(unsigned int nr)
 {
 	switch (nr) {
 	case 0:
-		first_free()->free++;
-		return "place * sizeof(struct tw_node) == offset";
+		chunks[PARTIAL]->free[0] |= 1ULL << 32;
+		return "!(chunk->free[i] & ~TW_WORD_ALL)";
 	case 1:
-		first_free()->free = (CAP + 1) * sizeof(struct tw_node);
-		return "place && place < chunk->end";
+		chunks[FULL]->some = 1;
+		return "(chunk->some >> i & 1) == !!chunk->free[i]";
 	case 2:
-		first_free()->gen = 1;
-		return "!chunk->nodes[place].gen";
+		chunks[EMPTY]->all = 0;
+		return "(chunk->all >> i & 1) == tw_is_all(chunk->free[i])";
 	case 3:
-		first_free()->free = chunks[3]->free;
-		return "left";
+		chunks[EMPTY]->some |= 2;
+		return "!(chunk->some & ~TW_WORDS_ALL)";
 	case 4:
-		first_free()->free = 0;
-		return "!left || tw_chunk_worn_out(chunk)";
+		chunks[PARTIAL]->nodes[2].gen = 1;
+		return "!(gen & 1) || !tw_is_free(table, chunk, place)";
 	case 5:
-		chunks[3]->nodes[1].gen = 2;
-		return "chunk->nodes[place].gen <= chunk->gen";
+		table.nodes[table.word ? __ffs64(table.word) : 0].gen = 1;
+		return "!(gen & 1) || !tw_is_free(table, chunk, place)";
 	case 6:
-		chunks[2]->nodes[2].gen = 1;
-		chunks[2]->nodes[3].gen = 1;
-		return "live <= tw_chunk_used(chunk)";
+		chunks[FULL]->nodes[1].gen = 5;
+		return "gen <= chunk->bound || chunk->bound == TW_LAST_GEN - 1";
 	case 7:
-		chunks[3]->used = CAP + 1;
-		return "chunk->used <= tw_cap(chunk)";
+		chunks[FULL]->gen = 8;
+		return "chunk->gen <= chunk->bound";
 	case 8:
-		chunks[1]->kept = CAP;
-		return "chunk->kept <= tw_cap(chunk) - chunk->used";
+		chunks[FULL]->bound++;
+		return "!(chunk->bound & 1)";
 	case 9:
-		chunks[3]->kept = 1;
-		return "!chunk->kept";
+		chunks[FULL]->nr = EMPTY;
+		return "chunk->nr == nr";
 	case 10:
-		chunks[1]->kept--;
-		chunks[1]->used++;
-		return "chunk->used == 1";
-	case 11:
-		chunks[2]->used = 0;
-		return "chunk->free || nr == TW_FIRST_CHUNK";
-	case 12:
-		chunks[1]->base = chunks[2]->base;
-		return "chunk->base == nr << TW_CHUNK_SHIFT";
-	case 13:
-		chunks[3]->end = 1;
-		return "chunk->end > 1";
-	case 14:
-		chunks[3]->end = U16_MAX;
-		return "chunk->end * sizeof(struct tw_node) <= TW_CHUNK_SIZE";
-	case 15:
-		chunks[3]->no_gen = 1;
-		return "!chunk->no_gen";
-	case 16:
-		chunks[2]->gen = TW_LAST_GEN + 1;
-		return "chunk->gen <= TW_LAST_GEN - free";
+		table.dir[FULL] = table.dir[EMPTY];
+		return "tw_table_nodes(table, nr) == chunk->nodes";
 	}
 	return NULL;
 }
@@ -172,68 +156,81 @@ static const char *break_chunk(unsigned int nr)
 static const char *break_table(unsigned int nr)
 {
 	static struct tw_chunk stranger;
-	unsigned int place;
 
 	switch (nr) {
 	case 0:
-		stranger = *chunks[3];
-		table.partial = &stranger;
-		return "table->dir[chunk->base >> TW_CHUNK_SHIFT].chunk == chunk";
+		table.dir[UNUSED] = table.dir[FULL];
+		return "tw_table_nodes(table, nr) == tw_zero_nodes";
 	case 1:
-		table.partial = chunks[1];
-		return "chunk->free";
+		table.first = 9 << TW_CHUNK_SHIFT;
+		return "table->first >> TW_CHUNK_SHIFT < table->nr_chunks";
 	case 2:
-		chunks[3]->prev = chunks[1];
-		return "chunk->prev == prev";
+		table.first = UNUSED << TW_CHUNK_SHIFT;
+		return "chunk";
 	case 3:
-		table.partial = NULL;
-		return "!left";
+		table.first++;
+		return "!(table->first % TW_WORD_NODES)";
 	case 4:
-		chunks[3]->next = chunks[1];
-		return "!chunk";
+		table.nodes++;
+		return "table->nodes == tw_node_at(table, table->first)";
 	case 5:
-		table.unused = CHUNKS + 1;
-		return "nr > TW_FIRST_CHUNK && nr < table->nr_chunks";
+		table.gen = 2;
+		return "table->gen == chunk->gen";
 	case 6:
-		table.unused = 3;
-		return "table->dir[nr].chunk == &tw_no_chunk";
+		table.word |= 1ULL << 32;
+		return "!(table->word & ~TW_WORD_ALL)";
 	case 7:
-		dir[3].chunk = &tw_no_chunk;
-		dir[3].gen = TW_WORN_GEN;
-		table.unused = 3;
-		table.partial = NULL;
-		table.free = 0;
-		return "table->dir[nr].gen < TW_WORN_GEN";
+		chunks[OPEN]->free[0] = table.word;
+		return "!(table->word & chunk->free[tw_word(table->first)])";
 	case 8:
-		table.unused = TW_NO_CHUNK;
-		return "!left";
+		stranger = *chunks[PARTIAL];
+		stranger.nr = CHUNKS;
+		table.partial = &stranger;
+		return "chunk->nr < table->nr_chunks";
 	case 9:
-		dir[4].next = 4;
-		return "nr == TW_NO_CHUNK";
+		stranger = *chunks[PARTIAL];
+		table.partial = &stranger;
+		return "table->chunks[chunk->nr] == chunk";
 	case 10:
-		chunks[4]->used = 1;
-		return "!tw_chunk_used(chunk)";
+		chunks[FULL]->prev = NULL;
+		table.partial = chunks[FULL];
+		return "chunk->some";
 	case 11:
-		for (place = 1; place <= CAP; place++)
-			tw_table_free(&table, &chunks[1]->nodes[place]);
-		table.spare = chunks[1];
-		return "table->dir[chunk->base >> TW_CHUNK_SHIFT].chunk != chunk";
+		chunks[PARTIAL]->prev = chunks[FULL];
+		return "chunk->prev == prev";
 	case 12:
-		tw_no_chunk.end = 2;
-		return "tw_no_chunk.end == 1";
+		table.partial = chunks[EMPTY];
+		return "tw_is_empty(chunk) == empty";
 	case 13:
-		tw_no_chunk.no_gen = 1;
-		return "!tw_no_chunk.no_gen";
+		table.partial = NULL;
+		return "!left";
 	case 14:
-		dir[0].chunk = chunks[1];
-		return "table->dir[0].chunk == &tw_no_chunk";
+		chunks[EMPTY]->next = chunks[FULL];
+		return "!chunk";
 	case 15:
-		table.nr_chunks = 0;
-		return "table->nr_chunks >= TW_FIRST_CHUNK";
+		table.first_unused = CHUNKS;
+		return "nr < table->nr_chunks";
 	case 16:
+		table.first_unused = EMPTY;
+		return "!table->chunks[nr]";
+	case 17:
+		table.unused[UNUSED].gen = TW_LAST_GEN - 1;
+		table.first_unused = 0;
 		table.max_chunks = 1;
 		return "table->nr_chunks <= table->max_chunks";
-	case 17:
+	case 18:
+		table.first_unused = 0;
+		return "!left";
+	case 19:
+		table.unused[UNUSED].next = UNUSED;
+		return "!nr";
+	case 20:
+		table.dir[0] = table.dir[FULL];
+		return "tw_table_nodes(table, 0) == tw_zero_nodes";
+	case 21:
+		table.nr_chunks = 0;
+		return "table->nr_chunks >= TW_FIRST_CHUNK";
+	case 22:
 		table.free--;
 		return "table->free == found.free";
 	}
@@ -243,6 +240,8 @@ static const char *break_table(unsigned int nr)
 /* The same, of a wheel */
 static const char *break_wheel(unsigned int nr)
 {
+	unsigned int stripe;
+
 	switch (nr) {
 	case 0:
 		wheel.level[2].reach++;
@@ -257,8 +256,12 @@ static const char *break_wheel(unsigned int nr)
 		wheel.pending = 0;
 		return "!wheel->pending == !wheel->levels";
 	case 4:
-		while (wheel.pending)
-			tw_wheel_del(&wheel, tw_wheel_first(&wheel));
+		while (wheel.pending) {
+			u32 index;
+			struct tw_node *node = tw_wheel_first(&wheel, &index);
+
+			tw_wheel_del(&wheel, node, index);
+		}
 		wheel.next = 20;
 		return "wheel->pending || wheel->next == TW_NEVER";
 	case 5:
@@ -266,52 +269,52 @@ static const char *break_wheel(unsigned int nr)
 		return "wheel->slots || !wheel->pending";
 	case 6:
 		wheel.ready.count++;
-		return "at->next != &slot->nodes";
+		return "!left";
 	case 7:
-		nodes[READY].entry.prev = &nodes[PLAIN].entry;
-		return "at->next->prev == at";
+		nodes[READY]->prev = indices[PLAIN];
+		return "node->prev == prev";
 	case 8:
 		wheel.ready.count--;
-		return "at->next == &slot->nodes";
+		return "!index";
 	case 9:
-		wheel.ready.nodes.prev = &nodes[READY].entry;
-		return "slot->nodes.prev == at";
+		wheel.ready.list[TW_AT_ONCE].last = 0;
+		return "list->last == prev";
 	case 10:
-		nodes[PLAIN].slot++;
-		return "tw_slot_at(wheel, node->slot) == slot";
+		nodes[PLAIN]->slot++;
+		return "node->slot == slot";
 	case 11:
-		nodes[PLAIN].flags |= TW_NODE_READY;
+		nodes[PLAIN]->flags |= TW_NODE_READY;
 		return "!tw_is_ready(wheel, node)";
 	case 12:
-		nodes[LARGE].deadline = 20 * TICK;
+		nodes[LARGE]->deadline = 20 * TICK;
 		return "start <= due";
 	case 13:
 		wheel.next = 11;
 		return "wheel->next <= min(due, end)";
 	case 14:
 		slot_of(SLACK)->inspect = 0;
-		return "start < end || slot->inspect";
+		return "start < end || wheel->slots->slot[slot].inspect";
 	case 15:
 		wheel.occupied[4][0] |= 8;
 		return "occupied == !!slot->count";
 	case 16:
-		slots[0].inspect = 1;
+		slots.slot[0].inspect = 1;
 		return "!slot->inspect";
 	case 17:
-		tw_wheel_del(&wheel, &nodes[PLAIN]);
-		nodes[PLAIN].deadline = 12 * TICK;
+		tw_wheel_del(&wheel, nodes[PLAIN], indices[PLAIN]);
+		nodes[PLAIN]->deadline = 12 * TICK;
 		wheel.level[0].reach++;
-		tw_wheel_add(&wheel, &nodes[PLAIN]);
+		tw_wheel_add(&wheel, nodes[PLAIN], indices[PLAIN]);
 		wheel.level[0].reach--;
 		return "start < wheel->level[level].reach";
 	case 18:
-		tw_wheel_del(&wheel, &nodes[PLAIN]);
-		tw_wheel_del(&wheel, &nodes[SLACK]);
+		tw_wheel_del(&wheel, nodes[PLAIN], indices[PLAIN]);
+		tw_wheel_del(&wheel, nodes[SLACK], indices[SLACK]);
 		wheel.next = 20;
 		return "!level || slot->count <= TW_SMALL_SLOT";
 	case 19:
-		nodes[READY].flags = 0;
-		nodes[READY].deadline = 20 * TICK;
+		nodes[READY]->flags = 0;
+		nodes[READY]->deadline = 20 * TICK;
 		return "tw_is_ready(wheel, node)";
 	case 20:
 		wheel.pending++;
@@ -319,13 +322,35 @@ static const char *break_wheel(unsigned int nr)
 	case 21:
 		wheel.base++;
 		return "wheel->base == wheel->clock.shift + 1";
+	case 22:
+		nodes[READY]->next = 9 << TW_CHUNK_SHIFT;
+		wheel.ready.count = U32_MAX;
+		return "index >> TW_CHUNK_SHIFT < wheel->table->nr_chunks";
+	case 23:
+		stripe = !(indices[READY] % TW_STRIPES);
+		wheel.ready.list[TW_READY_STRIPE(stripe)] = wheel.ready.list[TW_AT_ONCE];
+		wheel.ready.list[TW_AT_ONCE] = (struct tw_list){};
+		return "(index & mask) == stripe";
+	case 24:
+		while (wheel.ready.count)
+			tw_wheel_del(&wheel, nodes[READY + wheel.ready.count - 1],
+				     indices[READY + wheel.ready.count - 1]);
+		wheel.ready.until = 1;
+		return "ready->count || !ready->until";
+	case 25:
+		nodes[READY]->flags &= ~TW_NODE_AT_ONCE;
+		nodes[READY]->flags |= TW_NODE_READY;
+		return "!(node->flags & TW_NODE_AT_ONCE) == !at_once";
+	case 26:
+		wheel.ready.round = 1 << TW_READY_LISTS;
+		return "!(ready->round >> TW_READY_LISTS)";
 	}
 	return NULL;
 }
 
 static void look(void)
 {
-	tw_check_table(&table);
+	tw_check_table(&table, true);
 	tw_check_wheel(&wheel);
 }
 
@@ -337,8 +362,6 @@ static void every(const char *(*break_one)(unsigned int nr))
 	for (nr = 0;; nr++) {
 		const char *wrong;
 
-		tw_no_chunk = (struct tw_chunk){ .end = 1 };
-		memset(dir, 0, sizeof(dir));
 		make_table();
 		make_wheel();
 		host_said(look, said, sizeof(said));

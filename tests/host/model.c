@@ -201,15 +201,12 @@ static u32 any_used(void)
 
 static bool room(void)
 {
-	static const unsigned int caps[] = { 1, 7, 102, 409, TW_CHUNK_CAP };
-
 	if (nr_used >= most)
 		return false;
 	while (!pair.table.free) {
 		if (!pair_has_room(&pair))
 			return false;
-		pair_add_chunk(&pair, min_t(u32, caps[host_below(ARRAY_SIZE(caps))],
-					    TW_CHUNK_CAP));
+		pair_add_chunk(&pair);
 	}
 	return true;
 }
@@ -344,7 +341,7 @@ static void read_one(void)
 
 static void drain_one(void)
 {
-	forget(pair_index(tw_wheel_first(&pair.wheel)));
+	forget(pair_first_pending(&pair));
 	pair_drain(&pair);
 }
 

@@ -50,7 +50,8 @@ static void print_trace(void)
 		printf(" %lld", t->what);
 		if (t->want.slack_shift)
 			printf(" slack 2^%u", t->want.slack_shift);
-		printf("%s\n", t->want.periodic ? " periodic" : "");
+		printf("%s%s\n", t->want.periodic ? " periodic" : "",
+		       t->want.rare ? " rare" : "");
 	}
 	printf("# wheel: tick %lld clk %lld next %lld levels %#x pending %u ready %u\n",
 	       pair_tick(traced), wheel->clk, wheel->next, wheel->levels,
@@ -80,24 +81,22 @@ static void trace_want(struct pair *p, const char *name, u32 index,
 }
 
 /* Here, indices begin with 0. */
-#define FIRST_INDEX ((TW_FIRST_CHUNK << TW_CHUNK_SHIFT) + 1)
+#define FIRST_INDEX (TW_FIRST_CHUNK << TW_CHUNK_SHIFT)
 
 static struct tw_node *node_of(const struct pair *p, u32 index)
 {
-	index += FIRST_INDEX;
-	return &p->table.dir[index >> TW_CHUNK_SHIFT].chunk->nodes[index & TW_CHUNK_MASK];
+	return tw_node_at(&p->table, index + FIRST_INDEX);
 }
 
 /**
  * pair_index() - which timer is it?
- * @node: its node
+ * @index: its index in the table
  *
- * Return: its index.
+ * Return: its index here.
  */
-u32 pair_index(const struct tw_node *node)
+u32 pair_index(u32 index)
 {
-	u32 index = (u32)tw_id(node) - FIRST_INDEX;
-
+	index -= FIRST_INDEX;
 	REQUIRE(index < PAIR_MOST);
 	return index;
 }
@@ -108,21 +107,27 @@ u32 pair_index(const struct tw_node *node)
  *
  * Return: its index, or PAIR_NONE.
  */
-u32 pair_first_ready(struct pair *p)
+u32 pair_first_ready(const struct pair *p)
 {
-	const struct tw_node *node = tw_first_ready(&p->wheel);
+	struct tw_reader reader;
+	u32 index;
 
-	return node ? pair_index(node) : PAIR_NONE;
+	tw_reader_init(&p->wheel, &reader);
+	return tw_reader_next(&p->wheel, &reader, &index) ? pair_index(index) :
+							    PAIR_NONE;
 }
 
-/* The node after it in a list, or NULL */
-static const struct tw_node *after(const struct tw_slot *slot,
-				   const struct tw_node *node)
+/**
+ * pair_first_pending() - a timer that is pending, as the wheel says
+ * @p: the pair
+ *
+ * Return: its index, or PAIR_NONE.
+ */
+u32 pair_first_pending(const struct pair *p)
 {
-	struct list_head *next = node ? node->entry.next : slot->nodes.next;
+	u32 index;
 
-	return next == &slot->nodes ? NULL :
-	       list_entry(next, struct tw_node, entry);
+	return tw_wheel_first(&p->wheel, &index) ? pair_index(index) : PAIR_NONE;
 }
 
 static s64 tick_of(const struct pair *p, s64 due)
@@ -163,23 +168,22 @@ void pair_init(struct pair *p, u32 tick, s64 now, bool settable, s64 shift)
 	/* Whatever was in the memory before */
 	memset(&p->table, 0xa5, sizeof(p->table));
 	memset(&p->wheel, 0xa5, sizeof(p->wheel));
-	memset(p->slots, 0xa5, sizeof(p->slots));
 	tw_table_init(&p->table);
-	tw_wheel_init(&p->wheel, &clock, pair_tick(p));
+	tw_wheel_init(&p->wheel, &p->table, &clock, pair_tick(p));
 	p->settable = settable;
-	tw_wheel_set_slots(&p->wheel, p->slots);
+	p->ordered = true;
+	tw_wheel_set_slots(&p->wheel, &p->slots);
 	REQUIRE_EQ(p->wheel.clk, pair_tick(p) + 1);
 	traced = p;
 	host_print_trace = print_trace;
 }
 
-static void free_spare(struct pair *p)
+static void free_chunks(struct tw_chunk *spare)
 {
-	struct tw_chunk *spare = tw_table_take_spare(&p->table);
-
 	while (spare) {
 		struct tw_chunk *next = spare->next;
 
+		free(spare->nodes);
 		free(spare);
 		spare = next;
 	}
@@ -191,9 +195,10 @@ static void free_spare(struct pair *p)
  */
 void pair_end(struct pair *p)
 {
-	free_spare(p);
-	free(tw_table_clear(&p->table));
-	free_spare(p);
+	void *dir;
+
+	free_chunks(tw_table_clear(&p->table, &dir));
+	free(dir);
 	host_print_trace = NULL;
 }
 
@@ -205,27 +210,22 @@ void pair_end(struct pair *p)
  */
 bool pair_has_room(const struct pair *p)
 {
-	return p->table.unused != TW_NO_CHUNK ||
+	return p->table.first_unused ||
 	       p->table.nr_chunks < TW_FIRST_CHUNK + PAIR_MOST_CHUNKS;
 }
 
 /**
  * pair_add_chunk() - make room for more timers
  * @p: the pair, which has room
- * @cap: for how many
  */
-void pair_add_chunk(struct pair *p, unsigned int cap)
+void pair_add_chunk(struct pair *p)
 {
 	u32 more = p->table.max_chunks + 1;
-	void *chunk;
 
-	REQUIRE(!posix_memalign(&chunk, TW_CHUNK_SIZE, (cap + 1) * sizeof(struct tw_node)));
 	if (tw_table_full(&p->table))
-		free(tw_table_grow(&p->table, malloc(more *
-						     sizeof(struct tw_entry)),
-				   more));
-	tw_chunk_format(chunk, cap);
-	tw_table_add(&p->table, chunk);
+		free(tw_table_grow(&p->table, malloc(TW_DIR_BYTES(more)), more));
+	tw_table_add(&p->table, malloc(sizeof(struct tw_chunk)),
+		     calloc(1, TW_CHUNK_BYTES));
 }
 
 /* Where in the sorted array an entry is, or would be. */
@@ -260,16 +260,29 @@ static void model_add(struct pair *p, u32 index, const struct pair_want *want)
 	p->nr_pending++;
 }
 
-static void model_add_ready(struct pair *p, u32 index, s64 time)
+/* It was made ready at @tick of the wheel, or at once, when there was no such tick. */
+static void model_add_ready(struct pair *p, u32 index, s64 tick)
 {
 	struct pair_timer *timer = &p->timers[index];
+	s64 own = due_of(p, &timer->want) + p->shift;
 
 	REQUIRE(timer->state == PAIR_FREE);
 	/* Never early */
-	REQUIRE(time >= timer->want.deadline);
+	REQUIRE(p->now >= timer->want.deadline);
 	timer->state = PAIR_READY;
-	timer->nr = ++p->last;
+	timer->tick = tick;
+	timer->in_order = tick != TW_NEVER && !timer->want.slack_shift &&
+			  pair_ns(p, own) >= timer->want.deadline &&
+			  pair_ns(p, tick) - timer->want.deadline < p->tick;
 	p->nr_ready++;
+}
+
+static void model_unlink_ready(struct pair *p)
+{
+	if (--p->nr_ready)
+		return;
+	p->read = 0;
+	p->ordered = true;
 }
 
 /* Before the wheel does it */
@@ -280,7 +293,7 @@ static void model_del(struct pair *p, u32 index)
 
 	REQUIRE(timer->state != PAIR_FREE);
 	if (timer->state == PAIR_READY) {
-		p->nr_ready--;
+		model_unlink_ready(p);
 	} else {
 		place = sorted_place(p, timer->due, index);
 		p->nr_pending--;
@@ -307,7 +320,6 @@ s64 pair_first(const struct pair *p)
 static void agree(const struct pair *p)
 {
 	const struct tw_wheel *wheel = &p->wheel;
-	const struct tw_node *first = tw_wheel_first(wheel);
 
 	REQUIRE_EQ(wheel->pending, p->nr_pending);
 	REQUIRE_EQ(wheel->ready.count, p->nr_ready);
@@ -321,26 +333,24 @@ static void agree(const struct pair *p)
 	else
 		REQUIRE(wheel->done >= pair_done(p));
 	if (p->nr_pending) {
-		REQUIRE(first);
-		REQUIRE(p->timers[pair_index(first)].state == PAIR_PENDING);
+		REQUIRE(p->timers[pair_first_pending(p)].state == PAIR_PENDING);
 	} else {
-		REQUIRE(!first);
+		REQUIRE_EQ(pair_first_pending(p), PAIR_NONE);
 		REQUIRE_EQ(tw_wheel_next(wheel), TW_NEVER);
 		REQUIRE_EQ(wheel->levels, 0);
 	}
 }
 
 /* What of a node has to stay as it is, wherever it is */
-static void check_fields(const struct pair *p, const struct tw_node *node)
+static void check_fields(const struct pair *p, u32 index)
 {
-	u32 index = pair_index(node);
+	const struct tw_node *node = node_of(p, index);
 	const struct pair_timer *timer = &p->timers[index];
 
-	REQUIRE(node == node_of(p, index));
-	REQUIRE_EQ(tw_id(node), timer->id);
+	REQUIRE_EQ(tw_id(node, index + FIRST_INDEX), timer->id);
 	REQUIRE_EQ(node->user_data, ~timer->id);
 	REQUIRE_EQ(node->deadline, timer->want.deadline);
-	REQUIRE_EQ((u32)node->slack_shift, timer->want.slack_shift);
+	REQUIRE_EQ(node->flags & TW_NODE_SLACK, timer->want.slack_shift);
 	REQUIRE_EQ(!!(node->flags & TW_NODE_PERIODIC), timer->want.periodic);
 	REQUIRE(timer->state != PAIR_FREE);
 	REQUIRE_EQ(tw_is_ready(&p->wheel, node), timer->state == PAIR_READY);
@@ -348,27 +358,29 @@ static void check_fields(const struct pair *p, const struct tw_node *node)
 
 static void agree_on(const struct pair *p, u32 index)
 {
-	check_fields(p, node_of(p, index));
+	check_fields(p, index);
 	agree(p);
 }
 
 static u32 alloc(struct pair *p)
 {
 	struct tw_node *node, *found;
+	u32 index, at;
 	u64 id;
-	u32 index;
 
-	node = tw_table_alloc(&p->table, &id);
-	index = pair_index(node);
+	node = tw_node_begin(&p->table, &at);
+	id = tw_id(node, at);
+	index = pair_index(at);
 	REQUIRE(node == node_of(p, index));
-	REQUIRE_EQ(tw_id(node), id);
-	REQUIRE(tw_table_find(&p->table, id, &found) && found == node);
+	REQUIRE(tw_table_find(&p->table, id, &found, &at) && found == node);
+	REQUIRE_EQ(at, index + FIRST_INDEX);
 	p->timers[index].id = id;
 	/* Whatever it was before, as in kmod/ops.c */
 	node->user_data = ~id;
 	node->flags = ~0;
-	node->slack_shift = 0x7f;
 	node->slot = ~0;
+	node->prev = ~0;
+	node->next = ~0;
 	return index;
 }
 
@@ -376,10 +388,11 @@ static u32 alloc(struct pair *p)
 static void end(struct pair *p, u32 index)
 {
 	struct tw_node *found;
+	u32 at;
 
-	tw_table_free(&p->table, node_of(p, index));
-	REQUIRE(!tw_table_find(&p->table, p->timers[index].id, &found));
-	free_spare(p);
+	tw_node_end(&p->table, node_of(p, index), index + FIRST_INDEX);
+	REQUIRE(!tw_table_find(&p->table, p->timers[index].id, &found, &at));
+	free_chunks(tw_table_take_spare(&p->table));
 	agree(p);
 }
 
@@ -387,16 +400,16 @@ static void end(struct pair *p, u32 index)
 static void set_fields(struct tw_node *node, const struct pair_want *want)
 {
 	node->deadline = want->deadline;
-	node->slack_shift = want->slack_shift;
-	node->flags &= ~TW_NODE_PERIODIC;
-	if (want->periodic)
-		node->flags |= TW_NODE_PERIODIC;
+	node->flags = want->slack_shift | (want->periodic ? TW_NODE_PERIODIC : 0);
 }
 
-/* As kmod/ops.c does it: what was ready when the clock was set back may be in the way. */
-static void settle(struct pair *p)
+/*
+ * As kmod/ops.c does it before operations. What was ready when the clock was set back
+ * may stand in the way, and nothing else.
+ */
+static void settle(struct pair *p, const struct pair_want *want)
 {
-	if (!p->wheel.set_back)
+	if (want->rare || !p->wheel.set_back)
 		return;
 	if (tw_wheel_settle(&p->wheel)) {
 		REQUIRE(!p->wheel.set_back);
@@ -404,6 +417,21 @@ static void settle(struct pair *p)
 	} else {
 		REQUIRE(p->wheel.ready.count);
 	}
+}
+
+static void wheel_add(struct pair *p, u32 index)
+{
+	tw_wheel_add(&p->wheel, node_of(p, index), index + FIRST_INDEX);
+}
+
+static void wheel_add_ready(struct pair *p, u32 index)
+{
+	tw_wheel_add_ready(&p->wheel, node_of(p, index), index + FIRST_INDEX);
+}
+
+static void wheel_del(struct pair *p, u32 index)
+{
+	tw_wheel_del(&p->wheel, node_of(p, index), index + FIRST_INDEX);
 }
 
 /**
@@ -416,13 +444,12 @@ static void settle(struct pair *p)
 u32 pair_add(struct pair *p, const struct pair_want *want)
 {
 	u32 index = alloc(p);
-	struct tw_node *node = node_of(p, index);
 
 	trace_want(p, "add", index, want);
+	settle(p, want);
 	model_add(p, index, want);
-	settle(p);
-	set_fields(node, want);
-	tw_wheel_add(&p->wheel, node);
+	set_fields(node_of(p, index), want);
+	wheel_add(p, index);
 	agree_on(p, index);
 	return index;
 }
@@ -440,9 +467,9 @@ u32 pair_add_ready(struct pair *p, const struct pair_want *want)
 
 	trace_want(p, "add ready", index, want);
 	p->timers[index].want = *want;
-	model_add_ready(p, index, p->now);
+	model_add_ready(p, index, TW_NEVER);
 	set_fields(node_of(p, index), want);
-	tw_wheel_add_ready(&p->wheel, node_of(p, index));
+	wheel_add_ready(p, index);
 	agree_on(p, index);
 	return index;
 }
@@ -459,13 +486,15 @@ void pair_mod(struct pair *p, u32 index, const struct pair_want *want)
 
 	REQUIRE(want->deadline > pair_done(p));
 	trace_want(p, "mod", index, want);
+	settle(p, want);
 	model_del(p, index);
 	model_add(p, index, want);
-	settle(p);
+	/* As kmod/ops.c does it */
 	node->flags &= ~TW_NODE_PERIODIC;
 	if (want->periodic)
 		node->flags |= TW_NODE_PERIODIC;
-	tw_wheel_mod(&p->wheel, node, want->deadline, want->slack_shift);
+	tw_wheel_mod(&p->wheel, node, index + FIRST_INDEX, want->deadline,
+		     want->slack_shift);
 	agree_on(p, index);
 }
 
@@ -477,15 +506,13 @@ void pair_mod(struct pair *p, u32 index, const struct pair_want *want)
  */
 void pair_expire(struct pair *p, u32 index, s64 deadline)
 {
-	struct tw_node *node = node_of(p, index);
-
 	trace(p, "expire", index, deadline);
 	model_del(p, index);
-	tw_wheel_del(&p->wheel, node);
+	wheel_del(p, index);
 	p->timers[index].want.deadline = deadline;
-	model_add_ready(p, index, p->now);
-	node->deadline = deadline;
-	tw_wheel_add_ready(&p->wheel, node);
+	model_add_ready(p, index, TW_NEVER);
+	node_of(p, index)->deadline = deadline;
+	wheel_add_ready(p, index);
 	agree_on(p, index);
 }
 
@@ -499,26 +526,37 @@ void pair_cancel(struct pair *p, u32 index)
 	bool pending = p->timers[index].state == PAIR_PENDING;
 
 	trace(p, pending ? "cancel" : "cancel ready", index, p->now);
-	check_fields(p, node_of(p, index));
+	check_fields(p, index);
 	model_del(p, index);
-	settle(p);
-	tw_wheel_del(&p->wheel, node_of(p, index));
+	wheel_del(p, index);
 	if (pending && !p->nr_pending)
 		REQUIRE_EQ(p->wheel.next, TW_NEVER);
 	end(p, index);
 }
 
+/* An event is not read before those of earlier ticks. */
+static void check_order(struct pair *p, const struct pair_timer *timer)
+{
+	if (!timer->in_order || !p->ordered)
+		return;
+	REQUIRE(timer->tick >= p->read);
+	p->read = timer->tick;
+}
+
 /* Read the event of the first ready timer, as kmod/take.c does. */
 static u32 take(struct pair *p)
 {
-	struct tw_node *node = tw_first_ready(&p->wheel);
-	u32 index = pair_index(node);
-	const struct pair_timer *timer = &p->timers[index];
+	struct tw_reader reader;
+	u32 index;
 
-	REQUIRE(timer->state == PAIR_READY);
-	check_fields(p, node);
+	tw_reader_init(&p->wheel, &reader);
+	REQUIRE(tw_reader_next(&p->wheel, &reader, &index));
+	index = pair_index(index);
+	REQUIRE(p->timers[index].state == PAIR_READY);
+	check_fields(p, index);
+	check_order(p, &p->timers[index]);
 	model_del(p, index);
-	tw_wheel_pop_ready(&p->wheel, node);
+	tw_reader_cut(&p->wheel, &reader);
 	return index;
 }
 
@@ -549,19 +587,18 @@ void pair_read_periodic(struct pair *p, s64 deadline)
 	want.deadline = deadline;
 	model_add(p, index, &want);
 	node_of(p, index)->deadline = deadline;
-	tw_wheel_add(&p->wheel, node_of(p, index));
+	wheel_add(p, index);
 	agree_on(p, index);
 }
 
 static u32 drain(struct pair *p, const char *name)
 {
-	struct tw_node *node = tw_wheel_first(&p->wheel);
-	u32 index = pair_index(node);
+	u32 index = pair_first_pending(p);
 
 	trace(p, name, index, p->now);
 	REQUIRE(p->timers[index].state == PAIR_PENDING);
 	model_del(p, index);
-	tw_wheel_del(&p->wheel, node);
+	wheel_del(p, index);
 	return index;
 }
 
@@ -584,7 +621,7 @@ void pair_undrain(struct pair *p)
 	struct pair_want want = p->timers[index].want;
 
 	model_add(p, index, &want);
-	tw_wheel_add(&p->wheel, node_of(p, index));
+	wheel_add(p, index);
 	agree_on(p, index);
 }
 
@@ -615,6 +652,7 @@ void pair_set_back(struct pair *p, s64 now)
 		/* However often that is done */
 		REQUIRE(p->shift >= 0 && p->shift < TW_SPAN);
 		REQUIRE_EQ(p->wheel.clk, pair_tick(p) + 1);
+		p->ordered = !p->nr_ready;
 	}
 	agree(p);
 }
@@ -635,41 +673,49 @@ void pair_forward(struct pair *p)
 	agree(p);
 }
 
-/* Those that a step put at the end of the ready list, after @last */
+/* Those that a step put at the ends of the ready lists, after @last */
 static void take_expired(struct pair *p, const struct tw_step *step,
-			 const struct tw_node *last, unsigned int *seen)
+			 const struct tw_list *last, unsigned int *marked)
 {
-	const struct tw_node *node = after(&p->wheel.ready, last);
-	u32 n;
+	u32 n = 0, index;
+	unsigned int i;
 
-	*seen = 0;
+	*marked = 0;
 	REQUIRE(!step->expired || step->tick <= step->now);
-	for (n = 0; n < step->expired; n++) {
-		struct pair_timer *timer;
-		u32 index;
+	for (i = 0; i < TW_READY_LISTS; i++) {
+		const struct tw_node *node;
 
-		REQUIRE(node);
-		index = pair_index(node);
-		timer = &p->timers[index];
-		REQUIRE(timer->state == PAIR_PENDING);
-		REQUIRE_EQ(tick_of(p, timer->due), step->tick);
-		REQUIRE_EQ(pair_first(p), step->tick);
-		model_del(p, index);
-		model_add_ready(p, index, step->stamp);
-		check_fields(p, node);
-		*seen += !!(node->flags & TW_NODE_READY);
-		/* That it is ready can't be said by its deadline. */
-		if (timer->want.slack_shift || step->tick < p->wheel.inspect)
-			REQUIRE(node->flags & TW_NODE_READY);
-		node = after(&p->wheel.ready, node);
+		index = last[i].last ? tw_node_at(&p->table, last[i].last)->next :
+				       p->wheel.ready.list[i].first;
+		for (; index; index = node->next, n++) {
+			u32 at = pair_index(index);
+			struct pair_timer *timer = &p->timers[at];
+
+			node = tw_node_at(&p->table, index);
+			REQUIRE(timer->state == PAIR_PENDING);
+			REQUIRE_EQ(tick_of(p, timer->due), step->tick);
+			REQUIRE_EQ(pair_first(p), step->tick);
+			model_del(p, at);
+			model_add_ready(p, at, step->tick);
+			check_fields(p, at);
+			*marked += !!(node->flags & TW_NODE_READY);
+			/* That it is ready can't be said by its deadline. */
+			if (timer->want.slack_shift || step->tick < p->wheel.inspect)
+				REQUIRE(node->flags & TW_NODE_READY);
+		}
 	}
-	REQUIRE(!node);
+	REQUIRE_EQ(n, step->expired);
+	REQUIRE(!*marked || *marked == n);
 }
 
-static const struct tw_slot *slot_at(const struct pair *p, unsigned int level,
-				     s64 position)
+static unsigned int slot_at(unsigned int level, s64 position)
 {
-	return &p->slots[level * TW_LEVEL_SLOTS + position % TW_LEVEL_SLOTS];
+	return level * TW_LEVEL_SLOTS + position % TW_LEVEL_SLOTS;
+}
+
+static u32 count_at(const struct pair *p, unsigned int level, s64 position)
+{
+	return p->slots.slot[slot_at(level, position)].count;
 }
 
 /* There is nothing more to do, the wheel says. */
@@ -686,9 +732,8 @@ static void agree_when_idle(const struct pair *p)
 	for (level = 1; level < TW_LEVELS; level++) {
 		s64 position = wheel->clk >> level * TW_TURN_BITS;
 
-		REQUIRE(slot_at(p, level, position)->count <= TW_SMALL_SLOT);
-		REQUIRE(slot_at(p, level, position + 1)->count <=
-			TW_SMALL_SLOT);
+		REQUIRE(count_at(p, level, position) <= TW_SMALL_SLOT);
+		REQUIRE(count_at(p, level, position + 1) <= TW_SMALL_SLOT);
 	}
 }
 
@@ -703,26 +748,21 @@ bool pair_step(struct pair *p, u32 budget)
 {
 	struct tw_step step = {
 		.now = pair_tick(p),
-		.stamp = p->now,
 		.budget = budget,
 	};
-	struct tw_slot *ready = &p->wheel.ready;
-	const struct tw_node *last = NULL;
-	unsigned int seen;
+	struct tw_list last[TW_READY_LISTS];
+	unsigned int marked;
 	bool more;
 
-	if (p->nr_ready)
-		last = list_entry(ready->nodes.prev, struct tw_node, entry);
+	memcpy(last, p->wheel.ready.list, sizeof(last));
 	trace(p, "step with budget", PAIR_NONE, budget);
 	more = tw_wheel_step(&p->wheel, &step);
 	REQUIRE(step.budget <= budget);
 	REQUIRE(step.moved <= budget - step.budget);
-	take_expired(p, &step, last, &seen);
+	take_expired(p, &step, last, &marked);
 	/* A slot that is expired unseen costs nothing but itself. */
-	if (step.moved || seen)
-		REQUIRE(step.moved + step.expired <= budget - step.budget);
-	if (seen)
-		REQUIRE_EQ(seen, step.expired);
+	if (step.moved || marked)
+		REQUIRE(step.moved + marked <= budget - step.budget);
 	/* With room for a slot and a node, something gets done. */
 	REQUIRE(!more || budget < 2 || step.moved || step.expired);
 	REQUIRE(more || (!step.moved && !step.expired));
@@ -732,34 +772,37 @@ bool pair_step(struct pair *p, u32 budget)
 	return more;
 }
 
-static void check_links(const struct tw_slot *slot)
+/* A list is linked, and of its stripe. Returns how many there are. */
+static u32 check_links(const struct pair *p, const struct tw_list *list,
+		       unsigned int stripe, unsigned int mask)
 {
-	const struct list_head *prev = &slot->nodes;
-	u32 n;
+	u32 index, prev = 0, n = 0;
 
-	for (n = 0; n < slot->count; n++) {
-		REQUIRE(prev->next != &slot->nodes);
-		REQUIRE(prev->next->prev == prev);
-		prev = prev->next;
+	for (index = list->first; index; n++) {
+		const struct tw_node *node = node_of(p, pair_index(index));
+
+		REQUIRE_EQ(index & mask, stripe);
+		REQUIRE_EQ(node->prev, prev);
+		REQUIRE(n < PAIR_MOST);
+		prev = index;
+		index = node->next;
 	}
-	REQUIRE(prev->next == &slot->nodes);
-	REQUIRE(slot->nodes.prev == prev);
+	REQUIRE_EQ(list->last, prev);
+	return n;
 }
 
-static void check_node(const struct pair *p, const struct tw_node *node,
-		       unsigned int level, s64 position, bool inspect)
+static void check_node(const struct pair *p, u32 index, unsigned int level,
+		       s64 position, bool inspect)
 {
 	s64 width = 1LL << level * TW_TURN_BITS;
 	s64 end = (position + 1) * width - 1;
-	const struct pair_timer *timer;
+	const struct pair_timer *timer = &p->timers[index];
 	s64 tick;
 
-	check_fields(p, node);
-	timer = &p->timers[pair_index(node)];
+	check_fields(p, index);
 	REQUIRE(timer->state == PAIR_PENDING);
 	tick = tick_of(p, timer->due);
-	REQUIRE(tw_slot_at(&p->wheel, node->slot) ==
-		slot_at(p, level, position));
+	REQUIRE_EQ(node_of(p, index)->slot, slot_at(level, position));
 	REQUIRE(tick >= position * width);
 	/* It is looked at when it expires, or else before its slot's end. */
 	REQUIRE(p->wheel.next <= min(tick, end));
@@ -767,50 +810,50 @@ static void check_node(const struct pair *p, const struct tw_node *node,
 		REQUIRE(inspect || position < p->wheel.inspect);
 }
 
-static bool slot_is_empty(const struct tw_slot *slot)
-{
-	return slot->nodes.next == &slot->nodes &&
-	       slot->nodes.prev == &slot->nodes && !slot->count &&
-	       !slot->inspect;
-}
-
 static void check_slot(const struct pair *p, unsigned int level,
 		       unsigned int nr)
 {
-	const struct tw_slot *slot = &p->slots[level * TW_LEVEL_SLOTS + nr];
+	const struct tw_slot *slot = &p->slots.slot[slot_at(level, nr)];
 	bool occupied = p->wheel.occupied[level][nr / 64] >> (nr % 64) & 1;
 	s64 oldest = p->wheel.clk >> level * TW_TURN_BITS;
 	s64 position = oldest + (nr + TW_LEVEL_SLOTS - oldest % TW_LEVEL_SLOTS) %
 				TW_LEVEL_SLOTS;
-	const struct tw_node *node;
+	unsigned int i, mask;
+	const struct tw_list *lists = tw_slot_lists(&p->wheel, slot_at(level, nr), &mask);
+	u32 index, count = 0;
 
-	if (!occupied) {
-		REQUIRE(slot_is_empty(slot));
-		return;
-	}
-	REQUIRE(slot->count);
-	check_links(slot);
+	for (i = 0; i <= mask; i++)
+		count += check_links(p, &lists[i], i, mask);
+	REQUIRE_EQ(count, slot->count);
+	REQUIRE_EQ(occupied, !!count);
+	REQUIRE(occupied || !slot->inspect);
 	if (level && slot->count > TW_SMALL_SLOT)
 		REQUIRE(p->wheel.next <=
 			(position - 1) << level * TW_TURN_BITS);
-	list_for_each_entry(node, &slot->nodes, entry)
-		check_node(p, node, level, position, slot->inspect);
+	for (i = 0; i <= mask; i++)
+		for (index = lists[i].first; index;
+		     index = tw_node_at(&p->table, index)->next)
+			check_node(p, pair_index(index), level, position, slot->inspect);
 }
 
 static void check_ready(const struct pair *p)
 {
-	const struct tw_node *node;
-	u64 nr = 0;
+	u32 index, count = 0;
+	unsigned int i;
 
-	check_links(&p->wheel.ready);
-	list_for_each_entry(node, &p->wheel.ready.nodes, entry) {
-		const struct pair_timer *timer = &p->timers[pair_index(node)];
+	for (i = 0; i < TW_READY_LISTS; i++) {
+		const struct tw_list *list = &p->wheel.ready.list[i];
+		bool at_once = i == TW_AT_ONCE;
 
-		REQUIRE(timer->state == PAIR_READY);
-		check_fields(p, node);
-		REQUIRE(timer->nr > nr);
-		nr = timer->nr;
+		count += check_links(p, list, at_once ? 0 : i - 1,
+				     at_once ? 0 : TW_STRIPES - 1);
+		for (index = list->first; index;
+		     index = tw_node_at(&p->table, index)->next) {
+			REQUIRE(p->timers[pair_index(index)].state == PAIR_READY);
+			check_fields(p, pair_index(index));
+		}
 	}
+	REQUIRE_EQ(count, p->nr_ready);
 }
 
 /**
@@ -823,7 +866,7 @@ void pair_check_invariants(const struct pair *p)
 
 	if (!tw_check_due(&saved, tw_check_things(&p->table, &p->wheel)))
 		return;
-	tw_check_table(&p->table);
+	tw_check_table(&p->table, true);
 	tw_check_wheel(&p->wheel);
 }
 
@@ -841,7 +884,7 @@ void pair_check(const struct pair *p)
 
 		for (nr = 0; nr < TW_LEVEL_SLOTS; nr++) {
 			check_slot(p, level, nr);
-			count += p->slots[level * TW_LEVEL_SLOTS + nr].count;
+			count += count_at(p, level, nr);
 		}
 		REQUIRE_EQ(p->wheel.levels >> level & 1, !!count);
 		pending += count;

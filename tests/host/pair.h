@@ -33,11 +33,13 @@ enum pair_state {
  * @deadline: in ns of the host
  * @slack_shift: it may wait for a multiple of 2^this ticks
  * @periodic: is it to be marked as periodic?
+ * @rare: is the wheel not to be asked to settle before?
  */
 struct pair_want {
 	s64 deadline;
 	unsigned int slack_shift;
 	bool periodic;
+	bool rare;
 };
 
 /**
@@ -45,14 +47,16 @@ struct pair_want {
  * @state: what has become of it
  * @want: what was asked for
  * @due: when it expires, in ticks of the host
- * @nr: number in the order in which timers were made ready
+ * @tick: when it is ready, the wheel's tick at which it was made so
+ * @in_order: its event does not come before that of an earlier tick
  * @id: its id
  */
 struct pair_timer {
 	enum pair_state state;
 	struct pair_want want;
 	s64 due;
-	u64 nr;
+	s64 tick;
+	bool in_order;
 	u64 id;
 };
 
@@ -75,7 +79,8 @@ struct pair_due {
  * @now: the time that it is now, in ns of the host
  * @shift: tick of the wheel less tick of the host
  * @tick: length of a tick in ns
- * @last: number of the timer that was made ready last
+ * @read: the latest tick of which an event was read, while there were ready timers
+ * @ordered: the clock was not set back while there were ready timers
  * @nr_pending: length of @sorted
  * @nr_ready: how many timers are ready
  * @nr_traced: operations so far
@@ -86,11 +91,12 @@ struct pair {
 	struct tw_wheel wheel;
 	bool settable;
 	struct tw_table table;
-	struct tw_slot slots[TW_SLOTS];
+	struct tw_slots slots;
 	s64 now;
 	s64 shift;
 	u32 tick;
-	u64 last;
+	s64 read;
+	bool ordered;
 	u32 nr_pending;
 	u32 nr_ready;
 	u64 nr_traced;
@@ -119,10 +125,11 @@ static inline s64 pair_done(const struct pair *p)
 
 void pair_init(struct pair *p, u32 tick, s64 now, bool settable, s64 shift);
 void pair_end(struct pair *p);
-void pair_add_chunk(struct pair *p, unsigned int cap);
+void pair_add_chunk(struct pair *p);
 bool pair_has_room(const struct pair *p);
-u32 pair_index(const struct tw_node *node);
-u32 pair_first_ready(struct pair *p);
+u32 pair_index(u32 index);
+u32 pair_first_ready(const struct pair *p);
+u32 pair_first_pending(const struct pair *p);
 
 u32 pair_add(struct pair *p, const struct pair_want *want);
 u32 pair_add_ready(struct pair *p, const struct pair_want *want);

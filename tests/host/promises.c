@@ -7,6 +7,7 @@
  * whatever is done, not what the wheel says it does.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <uapi/linux/twheel.h>
 
 #include "host.h"
@@ -33,10 +34,17 @@
 #define OP_BLOCKS 100
 
 static struct tw_wheel wheel;
-static struct tw_slot slots[TW_SLOTS];
-static struct tw_node nodes[MILLION + (1 << TW_CHUNK_SHIFT)];
+static struct tw_slots slots;
+
+/* Nodes are used in the order of their indices, and not given back. */
+#define FIRST_INDEX TW_CHUNK_NODES
+#define CHUNKS (MILLION / TW_CHUNK_NODES + 3)
+
+static struct tw_table table;
+static struct tw_node *nodes;
+static unsigned long dir[CHUNKS];
 /* At which tick a node expires, in the order in which they were added */
-static s64 due[ARRAY_SIZE(nodes)];
+static s64 due[(CHUNKS - 1) * TW_CHUNK_NODES];
 static s64 now;
 static u64 expired, moved, wakeups;
 static u32 nr_due;
@@ -52,6 +60,7 @@ static u32 nr_due;
 static void begin(s64 start)
 {
 	struct tw_clock clock;
+	u32 i;
 
 	now = start;
 	nr_due = 0;
@@ -60,8 +69,21 @@ static void begin(s64 start)
 	wakeups = 0;
 	tw_clock_init(&clock);
 	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, TICK_NS);
-	tw_wheel_init(&wheel, &clock, now);
-	tw_wheel_set_slots(&wheel, slots);
+	memset(&slots, 0, sizeof(slots));
+	/* A table that is no more than nodes by index */
+	if (!nodes)
+		nodes = calloc(CHUNKS, TW_CHUNK_BYTES);
+	for (i = 0; i < CHUNKS; i++)
+		dir[i] = (unsigned long)nodes;
+	tw_table_init(&table);
+	table.dir = dir;
+	tw_wheel_init(&wheel, &table, &clock, now);
+	tw_wheel_set_slots(&wheel, &slots);
+}
+
+static struct tw_node *node_of(u32 number)
+{
+	return tw_node_at(&table, FIRST_INDEX + number);
 }
 
 /* What is to expire at a tick: at its start, or later than the one before it */
@@ -73,16 +95,17 @@ static s64 deadline_of(s64 tick, u32 index)
 static u32 add(s64 expires)
 {
 	u32 index = nr_due++;
-	struct tw_node *node = &nodes[index];
+	struct tw_node *node;
 
-	REQUIRE(index < ARRAY_SIZE(nodes));
+	REQUIRE(index < ARRAY_SIZE(due));
+	node = node_of(index);
 	due[index] = expires;
 	node->deadline = deadline_of(expires, index);
-	node->special = 0;
+	node->flags = 0;
 	tw_wheel_forward(&wheel, now);
 	if (wheel.set_back)
 		tw_wheel_settle(&wheel);
-	REQUIRE(BLOCKS(tw_wheel_add(&wheel, node)) < OP_BLOCKS);
+	REQUIRE(BLOCKS(tw_wheel_add(&wheel, node, FIRST_INDEX + index)) < OP_BLOCKS);
 	return index;
 }
 
@@ -92,28 +115,29 @@ static void mod(u32 index, s64 expires)
 
 	due[index] = expires;
 	tw_wheel_forward(&wheel, now);
-	REQUIRE(BLOCKS(tw_wheel_mod(&wheel, &nodes[index], deadline, 0)) <
-		OP_BLOCKS);
+	REQUIRE(BLOCKS(tw_wheel_mod(&wheel, node_of(index), FIRST_INDEX + index,
+				    deadline, 0)) < OP_BLOCKS);
 }
 
 static void del(u32 index)
 {
-	REQUIRE(BLOCKS(tw_wheel_del(&wheel, &nodes[index])) < OP_BLOCKS);
+	REQUIRE(BLOCKS(tw_wheel_del(&wheel, node_of(index), FIRST_INDEX + index)) <
+		OP_BLOCKS);
 }
 
 /* Those after @last were made ready: is it the right tick? */
-static void check_expired(const struct tw_step *step,
-			  const struct list_head *last)
+static void check_expired(const struct tw_step *step, const struct tw_list *last)
 {
-	u32 n;
+	unsigned int i;
+	u32 n = 0, index;
 
-	for (n = 0; n < step->expired; n++) {
-		last = last->next;
-		REQUIRE(last != &wheel.ready.nodes);
-		REQUIRE_EQ(due[list_entry(last, struct tw_node, entry) - nodes],
-			   step->tick);
+	for (i = 0; i < TW_READY_LISTS; i++) {
+		index = last[i].last ? tw_node_at(&table, last[i].last)->next :
+				       wheel.ready.list[i].first;
+		for (; index; index = tw_node_at(&table, index)->next, n++)
+			REQUIRE_EQ(due[index - FIRST_INDEX], step->tick);
 	}
-	REQUIRE(last->next == &wheel.ready.nodes);
+	REQUIRE_EQ(n, step->expired);
 	expired += n;
 }
 
@@ -122,16 +146,18 @@ static bool run(void)
 {
 	struct tw_step step = {
 		.now = now,
-		.stamp = (now - wheel.clock.shift) * TICK_NS,
 		.budget = BUDGET,
 	};
 	bool more;
 
 	do {
-		const struct list_head *last = wheel.ready.nodes.prev;
+		struct tw_list last[TW_READY_LISTS];
 		u32 budget = step.budget;
 		u64 had_moved = step.moved;
-		u64 work = BLOCKS(more = tw_wheel_step(&wheel, &step));
+		u64 work;
+
+		memcpy(last, wheel.ready.list, sizeof(last));
+		work = BLOCKS(more = tw_wheel_step(&wheel, &step));
 
 		/* With room for a slot and a node, something gets done. */
 		REQUIRE(!more || budget < 2 || step.expired ||
@@ -313,7 +339,8 @@ static void many_timers(void)
 
 static void a_million_in_one_tick(void)
 {
-	struct tw_step step = { .stamp = 1010 * TICK_NS, .budget = BUDGET };
+	const struct tw_list none[TW_READY_LISTS] = {};
+	struct tw_step step = { .budget = BUDGET };
 	u64 work;
 	u32 i;
 
@@ -326,7 +353,7 @@ static void a_million_in_one_tick(void)
 	REQUIRE_EQ(step.expired, MILLION);
 	REQUIRE_EQ(step.budget, BUDGET - 1);
 	REQUIRE(work < CALL_BLOCKS);
-	check_expired(&step, &wheel.ready.nodes);
+	check_expired(&step, none);
 	REQUIRE(!tw_wheel_step(&wheel, &step));
 }
 
@@ -473,9 +500,42 @@ static void constant_operations(void)
 	REQUIRE_EQ(wheel.next, TW_NEVER);
 }
 
+/* Read the event of one timer, as a program does that has room for one. */
+static u32 read_one(void)
+{
+	struct tw_reader reader;
+	u32 index;
+
+	tw_reader_init(&wheel, &reader);
+	REQUIRE(tw_reader_next(&wheel, &reader, &index));
+	tw_reader_cut(&wheel, &reader);
+	return index - FIRST_INDEX;
+}
+
+/* A program that arms a timer for now whenever such a one was read, and reads one at a time */
+static void armed_for_now(void)
+{
+	const u32 nr = 1000;
+	u32 left = nr, reads = 0;
+
+	begin(0);
+	while (nr_due < nr)
+		add(1 + nr_due % 10);
+	run_until_empty();
+	tw_wheel_add_ready(&wheel, node_of(nr), FIRST_INDEX + nr);
+	while (left) {
+		u32 number = read_one();
+
+		REQUIRE(++reads <= 2 * nr + 30);
+		left -= number < nr;
+		if (number == nr)
+			tw_wheel_add_ready(&wheel, node_of(nr), FIRST_INDEX + nr);
+	}
+}
+
 int main(void)
 {
-	host_plan(14);
+	host_plan(15);
 	host_test("a lone timer an hour away: two wake-ups at most",
 		  an_hour_away);
 	host_test("a lone timer any time away: two wake-ups at most",
@@ -502,5 +562,6 @@ int main(void)
 		  slots_full_of_few);
 	host_test("add, mod and del take constant time",
 		  constant_operations);
+	host_test("what is armed for now keeps nobody waiting", armed_for_now);
 	return host_end();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The timer table against a model: ids, made-up ids, chunks that come and go
- * and wear out, a directory that grows.
+ * The timer table against a model: ids, made-up ids, chunks that come and go,
+ * generations that are used up, a directory that grows.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,109 +10,101 @@
 #include "host.h"
 #include "table.h"
 
-/* Where all is small, chunks are soon worn out, and there is soon nothing left to do. */
+/* Where all is small, numbers are soon used up, and there is soon nothing left to do. */
 #ifdef TW_SMALL_WORLD
 #define MOST_CHUNKS 256
 #define EPISODES 100
 #define OPERATIONS 2000
 #else
-#define MOST_CHUNKS 32
+#define MOST_CHUNKS 16
 #define EPISODES 200
 #define OPERATIONS 20000
 #endif
 
 #define MOST_NODES (MOST_CHUNKS << TW_CHUNK_SHIFT)
-#define MOST_CAP TW_CHUNK_CAP
 #define OLD_IDS 1024U
 
 enum node_state {
 	NODE_FREE,
 	NODE_USED,
-	NODE_HIDDEN,
+	NODE_PLAIN,
+	NODE_RETIRED,
 };
 
 /**
  * struct model_chunk - what the model knows of a chunk
- * @memory: its memory, or NULL
- * @cap: nodes that it holds
+ * @chunk: the chunk, or NULL
  * @used: nodes in use
- * @retired: nodes that were freed when it was worn out
- * @gen: the last generation that was seen from it
+ * @retired: nodes that have no generation left
  */
 struct model_chunk {
-	struct tw_chunk *memory;
-	unsigned int cap;
+	struct tw_chunk *chunk;
 	unsigned int used;
 	unsigned int retired;
-	u32 gen;
 };
 
 static struct tw_table table;
 static struct model_chunk chunks[MOST_CHUNKS];
 static enum node_state nodes[MOST_NODES];
-static u64 ids[MOST_NODES];
+/* The last generation that each index was seen with, whatever chunk was there */
+static u32 gens[MOST_NODES];
 static u32 used[MOST_NODES], nr_used;
 static u64 old_ids[OLD_IDS], nr_old;
 /* Nodes that were reserved, and of these the ones that were not taken yet */
 static u32 reserved, reserved_left;
 
-static bool worn_out(const struct model_chunk *chunk)
-{
-	return chunk->gen >= TW_WORN_GEN;
-}
-
 static u32 model_free(void)
 {
-	u32 n = 0;
 	unsigned int i;
+	u32 n = 0;
 
 	for (i = 0; i < MOST_CHUNKS; i++)
-		if (chunks[i].memory)
-			n += chunks[i].cap - chunks[i].used - chunks[i].retired;
+		if (chunks[i].chunk)
+			n += TW_CHUNK_NODES - chunks[i].used - chunks[i].retired;
 	return n;
 }
 
-/* Where the node of an index is, which there has to be */
-static struct tw_node *node_at(u32 index)
+static u64 id_of(u32 index)
 {
-	return &chunks[index >> TW_CHUNK_SHIFT].memory->nodes[index & TW_CHUNK_MASK];
+	return (u64)gens[index] << 32 | index;
 }
 
-static const struct tw_node *model_find(u64 id)
+static bool is_live(u64 id)
 {
 	u32 index = id;
 
-	if (index < MOST_NODES && nodes[index] == NODE_USED &&
-	    ids[index] == id)
-		return node_at(index);
-	return NULL;
+	return index < MOST_NODES && nodes[index] == NODE_USED && id_of(index) == id;
 }
 
 static void check_invariants(void)
 {
 	static u32 saved;
 
-	if (tw_check_due(&saved, table.nr_chunks + table.free + nr_used))
-		tw_check_table(&table);
+	if (tw_check_due(&saved, table.nr_chunks * TW_CHUNK_NODES))
+		tw_check_table(&table, true);
 }
 
 static void check_find(u64 id)
 {
-	const struct tw_node *expected = model_find(id);
 	struct tw_node *found;
+	u32 index;
 
-	REQUIRE_EQ(tw_table_find(&table, id, &found), !!expected);
-	REQUIRE(!expected || found == expected);
+	REQUIRE_EQ(tw_table_find(&table, id, &found, &index), is_live(id));
+	if (!is_live(id))
+		return;
+	REQUIRE_EQ(index, (u32)id);
+	REQUIRE(found == tw_node_at(&table, index));
+	REQUIRE_EQ(tw_id(found, index), id);
 }
 
 static void grow(void)
 {
 	u32 more = table.max_chunks + 1 + host_below(4);
-	struct tw_entry *directory = malloc(more * sizeof(*directory));
-	struct tw_entry *was = table.dir;
+	void *directory = malloc(TW_DIR_BYTES(more));
+	void *was = table.dir;
 
 	/* Whatever was in the memory before */
-	memset(directory, 0xa5, more * sizeof(*directory));
+	memset(directory, 0xa5, TW_DIR_BYTES(more));
 	/* The first one is nobody's to be freed. */
 	if (table.max_chunks == TW_FIRST_CHUNK)
 		was = NULL;
@@ -121,30 +113,19 @@ static void grow(void)
 	free(was);
 }
 
-static void add_chunk(unsigned int cap)
+static void add_chunk(void)
 {
-	size_t bytes;
-	unsigned int i;
-	void *memory;
+	struct tw_chunk *chunk = malloc(sizeof(*chunk));
+	struct tw_node *memory = calloc(1, TW_CHUNK_BYTES);
 
-	cap = min_t(unsigned int, cap, MOST_CAP);
-	bytes = (cap + 1) * sizeof(struct tw_node);
+	memset(chunk, 0xa5, sizeof(*chunk));
 	while (tw_table_full(&table))
 		grow();
-	REQUIRE(!posix_memalign(&memory, TW_CHUNK_SIZE, bytes));
-	memset(memory, 0xa5, bytes);
-	tw_chunk_format(memory, cap);
-	tw_table_add(&table, memory);
-	for (i = 0; i < table.nr_chunks; i++)
-		if (table.dir[i].chunk == memory)
-			break;
-	REQUIRE(i < table.nr_chunks);
-	REQUIRE(!chunks[i].memory);
-	REQUIRE(!worn_out(&chunks[i]));
-	chunks[i].memory = memory;
-	chunks[i].cap = cap;
-	chunks[i].used = 0;
-	chunks[i].retired = 0;
+	tw_table_add(&table, chunk, memory);
+	REQUIRE(chunk->nr < MOST_CHUNKS);
+	REQUIRE(tw_table_nodes(&table, chunk->nr) == memory);
+	REQUIRE(!chunks[chunk->nr].chunk);
+	chunks[chunk->nr] = (struct model_chunk){ .chunk = chunk };
 	REQUIRE_EQ(table.free, model_free());
 	check_invariants();
 }
@@ -158,52 +139,45 @@ static void reserve(u32 n)
 
 static bool may_add_chunk(void)
 {
-	return table.unused != TW_NO_CHUNK || table.nr_chunks < MOST_CHUNKS;
+	return table.first_unused || table.nr_chunks < MOST_CHUNKS;
 }
 
 /* Takes a node, of which there has to be one. */
-static u32 alloc(bool hidden)
+static u32 alloc(bool plain)
 {
-	struct model_chunk *chunk;
 	struct tw_node *node;
-	u32 index, nr;
-	u64 id;
+	u32 index, gen;
 
 	REQUIRE(table.free);
-	if (hidden) {
-		node = tw_table_alloc_hidden(&table);
-		id = tw_id(node);
-		REQUIRE_EQ(id >> 32, 0);
+	if (plain) {
+		index = tw_table_take(&table);
+		node = tw_node_at(&table, index);
 	} else {
-		node = tw_table_alloc(&table, &id);
-		REQUIRE_EQ(tw_id(node), id);
+		node = tw_node_begin(&table, &index);
+		REQUIRE(node == tw_node_at(&table, index));
 	}
-	index = id;
-	nr = index >> TW_CHUNK_SHIFT;
-	REQUIRE(nr < MOST_CHUNKS);
-	chunk = &chunks[nr];
-	REQUIRE(chunk->memory);
-	REQUIRE((index & TW_CHUNK_MASK) >= 1);
-	REQUIRE((index & TW_CHUNK_MASK) <= chunk->cap);
-	REQUIRE(node == node_at(index));
+	REQUIRE(index < MOST_NODES && index >= TW_CHUNK_NODES);
+	REQUIRE(chunks[index >> TW_CHUNK_SHIFT].chunk);
+	REQUIRE(node == &chunks[index >> TW_CHUNK_SHIFT].chunk->nodes[index & TW_CHUNK_MASK]);
 	REQUIRE(nodes[index] == NODE_FREE);
-
-	if (!hidden) {
-		/* The next one: so no id is given out twice, and none is left out. */
-		REQUIRE_EQ(id >> 32, chunk->gen + 1);
-		REQUIRE(id >> 32 <= TW_LAST_GEN);
-		chunk->gen = id >> 32;
+	gen = node->gen;
+	if (!plain) {
+		/* So no id is given out twice. */
+		REQUIRE(gen > gens[index]);
+		REQUIRE(gen & 1);
+		REQUIRE(gen <= TW_LAST_GEN);
+		gens[index] = gen;
 	}
 	/* All of it is the caller's but the generation. */
-	memset(node, 0x5a, offsetof(struct tw_node, gen));
-	nodes[index] = hidden ? NODE_HIDDEN : NODE_USED;
-	ids[index] = id;
+	memset(node, 0x5a, sizeof(*node));
+	node->gen = gen;
+	nodes[index] = plain ? NODE_PLAIN : NODE_USED;
 	used[nr_used++] = index;
-	chunk->used++;
+	chunks[index >> TW_CHUNK_SHIFT].used++;
 	reserved_left -= !!reserved_left;
 	REQUIRE_EQ(table.free, model_free());
 	check_invariants();
-	check_find(id);
+	check_find(id_of(index));
 	return index;
 }
 
@@ -213,49 +187,61 @@ static void alloc_all(void)
 		alloc(false);
 }
 
-/* Takes the memory that the table gives back, which has to be that of @chunk. */
-static void take_spare(struct model_chunk *chunk, bool expected)
+/* The batch is over: what is empty and not needed is given back, and nothing else. */
+static void give_back(void)
 {
-	struct tw_chunk *spare = tw_table_take_spare(&table);
+	u32 keep = max_t(u32, TW_TABLE_KEEP, reserved);
+	struct tw_chunk *spare = tw_table_take_spare(&table), *next;
+	u32 i, empty = 0;
 
-	REQUIRE_EQ(!!spare, expected);
-	REQUIRE(!tw_table_take_spare(&table));
-	if (!spare)
-		return;
-	REQUIRE(spare == chunk->memory);
-	REQUIRE(!spare->next);
-	free(spare);
-	chunk->memory = NULL;
+	for (; spare; spare = next) {
+		struct model_chunk *chunk = &chunks[spare->nr];
+
+		next = spare->next;
+		REQUIRE(chunk->chunk == spare);
+		REQUIRE(!chunk->used && !chunk->retired);
+		REQUIRE(tw_table_nodes(&table, spare->nr) == tw_zero_nodes);
+		chunk->chunk = NULL;
+		free(spare->nodes);
+		free(spare);
+	}
+	REQUIRE_EQ(table.free, model_free());
+	REQUIRE(table.free >= reserved_left);
+	for (i = 0; i < MOST_CHUNKS; i++)
+		empty += chunks[i].chunk && !chunks[i].used && !chunks[i].retired;
+	REQUIRE(!empty || table.free < TW_CHUNK_NODES + keep);
+	check_invariants();
 }
 
 static void free_at(u32 place)
 {
 	u32 index = used[place];
-	u32 nr = index >> TW_CHUNK_SHIFT;
-	struct model_chunk *chunk = &chunks[nr];
-	bool worn = worn_out(chunk), give_back;
+	struct model_chunk *chunk = &chunks[index >> TW_CHUNK_SHIFT];
+	struct tw_node *node = tw_node_at(&table, index);
 
 	used[place] = used[--nr_used];
-	nodes[index] = NODE_FREE;
 	chunk->used--;
-	chunk->retired += worn;
-	old_ids[nr_old++ % OLD_IDS] = ids[index];
-	/* The first stays for as long as the table. */
-	give_back = nr != TW_FIRST_CHUNK && !chunk->used &&
-		    (worn ? chunk->retired == chunk->cap :
-		     model_free() - chunk->cap >= max_t(u32, TW_TABLE_KEEP, reserved));
-	tw_table_free(&table, node_at(index));
-	check_invariants();
-	take_spare(chunk, give_back);
-	REQUIRE(table.free >= reserved_left);
+	if (nodes[index] == NODE_PLAIN) {
+		tw_table_put(&table, index);
+		nodes[index] = NODE_FREE;
+	} else {
+		bool last = gens[index] == TW_LAST_GEN;
+
+		old_ids[nr_old++ % OLD_IDS] = id_of(index);
+		tw_node_end(&table, node, index);
+		nodes[index] = last ? NODE_RETIRED : NODE_FREE;
+		chunk->retired += last;
+	}
 	REQUIRE_EQ(table.free, model_free());
+	/* Whatever is freed, nothing is given back. */
+	REQUIRE(table.free >= reserved_left);
 	check_invariants();
-	check_find(ids[index]);
+	check_find(id_of(index));
 }
 
 static u64 made_up_id(void)
 {
-	u64 id = nr_used ? ids[used[host_below(nr_used)]] : 0;
+	u64 id = nr_used ? id_of(used[host_below(nr_used)]) : 0;
 	u32 index = id;
 
 	switch (host_below(9)) {
@@ -281,24 +267,30 @@ static u64 made_up_id(void)
 	}
 }
 
-/* Let so many generations of a number be given out as if they had been. */
+/* Let so many generations of a chunk be given out as if they had been. */
 static void wear_to(u32 nr, u32 gen)
 {
-	struct tw_chunk *chunk = table.dir[nr].chunk;
-	u32 *now = chunk != &tw_no_chunk ? &chunk->gen : &table.dir[nr].gen;
+	struct tw_chunk *chunk = table.chunks[nr];
 
-	if (*now < gen) {
-		*now = gen;
-		chunks[nr].gen = gen;
+	gen &= ~1U;
+	if (chunk && chunk->gen < gen) {
+		chunk->gen = gen;
+		chunk->bound = max(chunk->bound, gen);
+		if (table.word && tw_chunk_of(&table, table.first) == chunk) {
+			table.gen = gen;
+			chunk->bound = max(chunk->bound, min(gen + 2, TW_LAST_GEN - 1));
+		}
+	} else if (!chunk && table.unused[nr].gen < gen) {
+		table.unused[nr].gen = gen;
 	}
 }
 
 static void wear(void)
 {
-	u32 nr = host_below(table.nr_chunks);
+	u32 nr = TW_FIRST_CHUNK + host_below(table.nr_chunks);
 
-	if (nr)
-		wear_to(nr, TW_WORN_GEN - 1 - host_below(min_t(u32, 4, TW_WORN_GEN)));
+	if (nr < table.nr_chunks)
+		wear_to(nr, TW_LAST_GEN - 3 - host_below(min_t(u32, 8, TW_LAST_GEN - 3)));
 }
 
 static void check_all(void)
@@ -307,7 +299,8 @@ static void check_all(void)
 
 	REQUIRE_EQ(table.free, model_free());
 	for (i = 0; i < nr_used; i++)
-		check_find(ids[used[i]]);
+		check_find(id_of(used[i]));
+	tw_check_table(&table, true);
 }
 
 static void begin(void)
@@ -315,6 +308,7 @@ static void begin(void)
 	tw_table_init(&table);
 	memset(chunks, 0, sizeof(chunks));
 	memset(nodes, 0, sizeof(nodes));
+	memset(gens, 0, sizeof(gens));
 	nr_used = 0;
 	nr_old = 0;
 	reserve(0);
@@ -324,32 +318,33 @@ static void end(void)
 {
 	struct tw_chunk *spare, *next;
 	int expected = 0;
+	void *dir;
 	u32 i;
 
 	reserve(0);
 	while (nr_used)
 		free_at(host_below(nr_used));
 	check_all();
-	for (i = 0; i < MOST_CHUNKS; i++) {
-		REQUIRE(!chunks[i].memory ||
-			chunks[i].memory == table.dir[i].chunk);
-		expected += !!chunks[i].memory;
-	}
-	free(tw_table_clear(&table));
-	for (spare = tw_table_take_spare(&table); spare; spare = next) {
+	give_back();
+	for (i = 0; i < MOST_CHUNKS; i++)
+		expected += !!chunks[i].chunk;
+	for (spare = tw_table_clear(&table, &dir); spare; spare = next) {
 		next = spare->next;
+		REQUIRE(chunks[spare->nr].chunk == spare);
+		free(spare->nodes);
 		free(spare);
 		expected--;
 	}
+	free(dir);
 	REQUIRE_EQ(expected, 0);
 	REQUIRE_EQ(table.free, 0);
 }
 
 static void episode(void)
 {
-	unsigned int most_cap = 1 + (host_below(MOST_CAP) >> host_below(10));
 	unsigned int fill = 1 + host_below(9);
 	unsigned int wear_in = host_chance(2) ? 100 : 100000;
+	unsigned int give_back_in = 1 + host_below(100);
 	unsigned int i;
 
 	begin();
@@ -362,6 +357,8 @@ static void episode(void)
 			wear();
 		if (host_chance(50))
 			reserve(host_below(table.free + 1));
+		if (host_chance(give_back_in))
+			give_back();
 		if (host_chance(2000))
 			check_all();
 		if (host_below(10) >= fill) {
@@ -370,7 +367,7 @@ static void episode(void)
 		} else if (table.free) {
 			alloc(host_chance(5));
 		} else if (may_add_chunk()) {
-			add_chunk(1 + host_below(most_cap));
+			add_chunk();
 		}
 	}
 	end();
@@ -396,9 +393,8 @@ static void every_made_up_id(void)
 
 	host_seed(0);
 	begin();
-	add_chunk(3);
-	add_chunk(102);
-	add_chunk(1);
+	add_chunk();
+	add_chunk();
 	for (index = 0; index < 400; index++) {
 		if (nr_used > 50)
 			free_at(host_below(nr_used));
@@ -411,161 +407,143 @@ static void every_made_up_id(void)
 	end();
 }
 
-/* The place in @used of a node of a chunk that is used */
-static u32 used_in(u32 nr)
+/* The place in @used of a node that is used */
+static u32 place_of(u32 index)
 {
 	u32 place = 0;
 
-	while (used[place] >> TW_CHUNK_SHIFT != nr)
+	while (used[place] != index)
 		place++;
 	return place;
 }
 
-static void worn_out_chunk(void)
+/* A node without generations left is not given out again; its neighbours are. */
+static void used_up_node(void)
 {
-	const unsigned int cap = min_t(u32, 10, MOST_CAP);
+	unsigned int lives = 1;
+	u32 index;
 
 	host_seed(0);
 	begin();
-	add_chunk(cap);
+	add_chunk();
+	wear_to(TW_FIRST_CHUNK, TW_LAST_GEN - 5);
+	index = alloc(false);
 	alloc_all();
-	add_chunk(cap);
-	REQUIRE_EQ(alloc(true) >> TW_CHUNK_SHIFT, 2);
-	wear_to(2, TW_WORN_GEN - 2);
-	alloc(true);
-	alloc(false);
-	REQUIRE(!worn_out(&chunks[2]));
-	free_at(nr_used - 1);
-	REQUIRE_EQ(table.free, cap - 2);
-	alloc(false);
-	/* What is free can be had, but what is freed now can't. */
-	REQUIRE(worn_out(&chunks[2]));
-	REQUIRE_EQ(table.free, cap - 3);
-	free_at(nr_used - 1);
-	REQUIRE_EQ(table.free, cap - 3);
-	alloc_all();
-	free_at(nr_used - 1);
-	REQUIRE_EQ(table.free, 0);
+	for (;;) {
+		free_at(place_of(index));
+		if (!table.free)
+			break;
+		REQUIRE_EQ(alloc(false), index);
+		lives++;
+	}
+	REQUIRE_EQ(lives, 3);
+	REQUIRE_EQ(gens[index], TW_LAST_GEN);
+	REQUIRE_EQ(nr_used, TW_CHUNK_NODES - 1);
+	while (nr_used)
+		free_at(0);
+	REQUIRE_EQ(table.free, TW_CHUNK_NODES - 1);
 	check_all();
 
-	/* A new chunk does not disturb what is left of it, nor is it re-used. */
-	add_chunk(cap);
-	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, 3);
+	/* It is not given back, lest it be told from a new one. */
+	add_chunk();
+	give_back();
+	REQUIRE(chunks[TW_FIRST_CHUNK].chunk);
+	while (chunks[TW_FIRST_CHUNK].retired < TW_CHUNK_NODES) {
+		alloc(false);
+		free_at(0);
+	}
 	check_all();
-	while (chunks[2].memory)
-		free_at(used_in(2));
-	check_all();
-	alloc_all();
-	add_chunk(cap);
-	REQUIRE(!chunks[2].memory);
-	REQUIRE(chunks[4].memory);
 	end();
 }
 
-/* One that is empty and worn out stays as long as nodes of it can be had. */
-static void worn_out_chunk_is_used_up(void)
+/* A chunk is given back with all generations given out: its number is not used again. */
+static void used_up_number(void)
 {
-	unsigned int i;
+	const u32 nr = TW_FIRST_CHUNK + 1;
 
 	host_seed(0);
 	begin();
-	add_chunk(1);
+	add_chunk();
 	alloc_all();
-	add_chunk(4);
-	wear_to(2, TW_WORN_GEN - 1);
-	for (i = 4; i--; ) {
-		REQUIRE(chunks[2].memory);
-		alloc(false);
-		free_at(nr_used - 1);
-		REQUIRE_EQ(table.free, i);
-	}
-	REQUIRE(!chunks[2].memory);
+	add_chunk();
+	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, nr);
+	wear_to(nr, TW_LAST_GEN - 1);
+	free_at(nr_used - 1);
+	/* There is enough without it, so it goes. */
+	add_chunk();
+	give_back();
+	REQUIRE(!chunks[nr].chunk);
+	add_chunk();
+	REQUIRE(!chunks[nr].chunk);
 	end();
 }
 
 /* What is reserved is there, whichever chunk becomes empty. */
 static void reserved_nodes_stay(void)
 {
+	unsigned int i;
+
 	host_seed(0);
 	begin();
-	add_chunk(1);
-	add_chunk(5);
-	alloc_all();
-	add_chunk(4);
-	alloc(false);
-	add_chunk(5);
-	reserve(table.free);
-	/* The last of the chunk, which would go else if little is kept. */
-	free_at(nr_used - 1);
-	REQUIRE(chunks[3].memory);
+	for (i = 0; i < 3; i++) {
+		add_chunk();
+		alloc_all();
+	}
+	while (nr_used)
+		free_at(0);
+	reserve(2 * TW_CHUNK_NODES);
+	give_back();
+	REQUIRE(table.free >= 2 * TW_CHUNK_NODES);
 	while (reserved_left)
 		alloc(false);
 	end();
 }
 
-/* It stays, but there is nothing to be had from it. */
-static void worn_out_first_chunk(void)
-{
-	host_seed(0);
-	begin();
-	add_chunk(3);
-	wear_to(1, TW_WORN_GEN - 1);
-	alloc_all();
-	REQUIRE_EQ(table.free, 0);
-	while (nr_used)
-		free_at(0);
-	REQUIRE(chunks[1].memory);
-	REQUIRE_EQ(table.free, 0);
-	add_chunk(3);
-	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, 2);
-	end();
-}
-
 static void memory_is_given_back(void)
 {
-	unsigned int i;
+	unsigned int i, left = 0;
 
 	host_seed(0);
 	begin();
-	for (i = 1; i < MOST_CHUNKS; i++) {
-		/* So that none is worn out */
-		add_chunk(min_t(u32, 100 + i, TW_WORN_GEN - 1));
+	for (i = TW_FIRST_CHUNK; i < MOST_CHUNKS; i++) {
+		add_chunk();
 		alloc_all();
 	}
 	while (nr_used)
 		free_at(host_below(nr_used));
-	REQUIRE(chunks[1].memory);
-	for (i = 2; i < MOST_CHUNKS; i++)
-		REQUIRE(!chunks[i].memory);
+	give_back();
+	for (i = TW_FIRST_CHUNK; i < MOST_CHUNKS; i++)
+		left += !!chunks[i].chunk;
+	REQUIRE_EQ(left, (TW_TABLE_KEEP + TW_CHUNK_NODES - 1) / TW_CHUNK_NODES);
 
 	/* All numbers are used again before there is a new one. */
-	for (i = 2; i < MOST_CHUNKS; i++)
-		add_chunk(min_t(u32, 10, MOST_CAP));
+	for (i = TW_FIRST_CHUNK + left; i < MOST_CHUNKS; i++)
+		add_chunk();
 	REQUIRE_EQ(table.nr_chunks, MOST_CHUNKS);
 	alloc_all();
 	end();
 }
 
-/* A chunk as long as can be is no longer than its memory, nor its numbers. */
-static void longest_chunk(void)
+/* Chunks are filled up before empty ones are used, so that these can be given back. */
+static void empty_chunks_come_last(void)
 {
-	unsigned int i;
-
-	REQUIRE((MOST_CAP + 1) * sizeof(struct tw_node) <= TW_CHUNK_SIZE);
-	REQUIRE_EQ(sizeof(struct tw_chunk), sizeof(struct tw_node));
-	REQUIRE_EQ(MOST_CAP >> TW_CHUNK_SHIFT, 0);
-	REQUIRE_EQ(sizeof(struct tw_period), sizeof(struct tw_node));
-	REQUIRE_EQ(offsetof(struct tw_period, gen),
-		   offsetof(struct tw_node, gen));
 	host_seed(0);
 	begin();
-	for (i = 0; i < 3; i++) {
-		add_chunk(MOST_CAP);
-		alloc_all();
-	}
-	REQUIRE_EQ(nr_used, 3 * MOST_CAP);
-	check_all();
+	add_chunk();
+	alloc_all();
+	free_at(0);
+	add_chunk();
+	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, TW_FIRST_CHUNK);
+	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, TW_FIRST_CHUNK + 1);
 	end();
+}
+
+static void sizes(void)
+{
+	REQUIRE_EQ(sizeof(struct tw_node), 32);
+	REQUIRE_EQ(sizeof(struct tw_period), sizeof(struct tw_node));
+	REQUIRE(TW_LAST_GEN & 1);
+	REQUIRE_EQ(TW_CHUNK_NODES % TW_WORD_NODES, 0);
 }
 
 int main(void)
@@ -575,14 +553,12 @@ int main(void)
 		  random_operations);
 	host_test("every made-up id near those of a small table",
 		  every_made_up_id);
-	host_test("a chunk without generations left", worn_out_chunk);
-	host_test("a chunk that is worn out and empty is used up",
-		  worn_out_chunk_is_used_up);
+	host_test("a node without generations left", used_up_node);
+	host_test("a number without generations left", used_up_number);
 	host_test("reserved nodes stay", reserved_nodes_stay);
-	host_test("the first chunk without generations left",
-		  worn_out_first_chunk);
 	host_test("memory is given back, and numbers are used again",
 		  memory_is_given_back);
-	host_test("chunks as long as can be", longest_chunk);
+	host_test("empty chunks come last", empty_chunks_come_last);
+	host_test("sizes", sizes);
 	return host_end();
 }

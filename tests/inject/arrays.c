@@ -355,12 +355,13 @@ static void test_submit_growing(void)
 {
 	const struct layout *l = &layouts[0];
 	const unsigned int nr = 250;
-	unsigned int i, failed = 0;
+	unsigned int i, rounds = 0, failed = 0;
 	struct faults all = {};
 
 	model_open(&model);
-	while (model.nr < 14000) {
-		struct faults f = {};
+	while (model.nr < 16000) {
+		/* Begin further on each time: see test_further_arms() of calls.c. */
+		struct faults f = { .n = rounds++ % 6, .kind = COPY };
 
 		while (faults_next(&f, 0, 0)) {
 			make_plain(NULL, nr, l->op_size);
@@ -384,8 +385,8 @@ static void test_submit_growing(void)
 	}
 	tap_diag("%u slabs, %u pages, %u copies; %u operations refused",
 		 all.hits[0], all.hits[1], all.hits[2], failed);
-	/* 16 chunks and two directories */
-	CHECK(all.hits[0] >= 2 && all.hits[1] >= 16 && failed);
+	/* Some of what 16 chunks and two directories need */
+	CHECK(all.hits[0] >= 4 && all.hits[1] >= 4 && failed);
 	model_end(&model);
 }
 

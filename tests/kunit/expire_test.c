@@ -52,7 +52,7 @@ static void arm(struct kunit *test, struct twheel *tw, u32 nr, s64 deadline)
 		u32 i;
 
 		n = min_t(u32, left, TW_BATCH);
-		tw_begin(tw, &batch, n);
+		tw_begin(tw, &batch, n, 0);
 		for (i = 0; i < n; i++) {
 			struct twheel_op op = {
 				.opcode = TWHEEL_OP_ARM,

@@ -24,35 +24,64 @@ static struct fixture *fixture_of(struct tw_wheel *wheel)
 	return container_of(wheel, struct fixture, wheel);
 }
 
+static void *dirty_memory(struct kunit *test, size_t bytes)
+{
+	void *memory = kunit_kmalloc(test, bytes, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, memory);
+	return memset(memory, FIXTURE_DIRT, bytes);
+}
+
+/**
+ * fixture_room() - see to it that a table has room for another chunk
+ * @test: the test, with which the memory goes
+ * @table: the table
+ */
+void fixture_room(struct kunit *test, struct tw_table *table)
+{
+	u32 more = table->max_chunks + 1;
+
+	if (tw_table_full(table))
+		tw_table_grow(table, dirty_memory(test, TW_DIR_BYTES(more)), more);
+}
+
 /**
  * fixture_chunk() - give a table a chunk of free nodes
  * @test: the test, with which the memory goes
  * @table: the table
- * @cap: nodes that it holds
  *
  * Return: the chunk.
  */
-struct tw_chunk *fixture_chunk(struct kunit *test, struct tw_table *table,
-			       unsigned int cap)
+struct tw_chunk *fixture_chunk(struct kunit *test, struct tw_table *table)
 {
+	struct tw_node *nodes = kunit_kzalloc(test, TW_CHUNK_BYTES, GFP_KERNEL);
 	struct tw_chunk *chunk;
 
-	if (tw_table_full(table)) {
-		u32 max = table->max_chunks + 1;
-		struct tw_entry *dir;
-
-		dir = kunit_kmalloc_array(test, max, sizeof(*dir), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, dir);
-		memset(dir, FIXTURE_DIRT, max * sizeof(*dir));
-		tw_table_grow(table, dir, max);
-	}
-	chunk = kunit_kmalloc(test, TW_CHUNK_SIZE, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, chunk);
-	KUNIT_ASSERT_TRUE(test, IS_ALIGNED((uintptr_t)chunk, TW_CHUNK_SIZE));
-	memset(chunk, FIXTURE_DIRT, TW_CHUNK_SIZE);
-	tw_chunk_format(chunk, cap);
-	tw_table_add(table, chunk);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, nodes);
+	fixture_room(test, table);
+	chunk = dirty_memory(test, sizeof(*chunk));
+	tw_table_add(table, chunk, nodes);
 	return chunk;
+}
+
+/**
+ * fixture_free_chunks() - free what tw_table_take_spare() gave
+ * @test: the test
+ * @spare: the chunks
+ *
+ * Return: how many they were.
+ */
+unsigned int fixture_free_chunks(struct kunit *test, struct tw_chunk *spare)
+{
+	struct tw_chunk *next;
+	unsigned int n;
+
+	for (n = 0; spare; spare = next, n++) {
+		next = spare->next;
+		kunit_kfree(test, spare->nodes);
+		kunit_kfree(test, spare);
+	}
+	return n;
 }
 
 /**
@@ -65,21 +94,17 @@ struct tw_chunk *fixture_chunk(struct kunit *test, struct tw_table *table,
  */
 struct tw_wheel *fixture_wheel(struct kunit *test, s64 now, unsigned int nodes)
 {
-	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
-	struct tw_slot *slots = kunit_kmalloc_array(test, TW_SLOTS,
-						    sizeof(*slots), GFP_KERNEL);
+	struct fixture *f = dirty_memory(test, sizeof(*f));
+	struct tw_slots *slots = kunit_kzalloc(test, sizeof(*slots), GFP_KERNEL);
 	struct tw_clock clock = {};
 
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, f);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, slots);
 	tw_table_init(&f->table);
 	while (f->table.free < nodes)
-		fixture_chunk(test, &f->table,
-			      min_t(u32, nodes - f->table.free,
-				    TW_CHUNK_CAP));
+		fixture_chunk(test, &f->table);
 	prandom_seed_state(&f->rnd, now + nodes);
 	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, FIXTURE_TICK);
-	tw_wheel_init(&f->wheel, &clock, now);
+	tw_wheel_init(&f->wheel, &f->table, &clock, now);
 	tw_wheel_set_slots(&f->wheel, slots);
 	return &f->wheel;
 }
@@ -93,21 +118,36 @@ struct tw_wheel *fixture_wheel(struct kunit *test, s64 now, unsigned int nodes)
  */
 struct tw_node *fixture_alloc(struct kunit *test, struct tw_wheel *wheel)
 {
-	struct fixture *f = fixture_of(wheel);
 	struct tw_node *node;
-	u64 id;
+	u32 index, gen;
 
-	KUNIT_ASSERT_NE(test, f->table.free, 0);
-	node = tw_table_alloc(&f->table, &id);
-	node->slack_shift = FIXTURE_DIRT & 0x7f;
-	node->flags = FIXTURE_DIRT;
+	KUNIT_ASSERT_NE(test, wheel->table->free, 0);
+	node = tw_node_begin(wheel->table, &index);
+	gen = node->gen;
+	memset(node, FIXTURE_DIRT, sizeof(*node));
+	node->gen = gen;
 	return node;
+}
+
+/* The index of a node, by its address: so tests need not keep both. */
+u32 fixture_index(const struct tw_wheel *wheel, const struct tw_node *node)
+{
+	const struct tw_table *table = wheel->table;
+	u32 nr;
+
+	for (nr = TW_FIRST_CHUNK; nr < table->nr_chunks; nr++) {
+		const struct tw_node *nodes = tw_table_nodes(table, nr);
+
+		if (node >= nodes && node < nodes + TW_CHUNK_NODES)
+			return nr << TW_CHUNK_SHIFT | (node - nodes);
+	}
+	return 0;
 }
 
 /* Give back a node that is on no list. */
 void fixture_free(struct tw_wheel *wheel, struct tw_node *node)
 {
-	tw_table_free(&fixture_of(wheel)->table, node);
+	tw_node_end(wheel->table, node, fixture_index(wheel, node));
 }
 
 /* When a tick of the wheel begins, in ns */
@@ -141,17 +181,25 @@ s64 fixture_deadline(struct tw_wheel *wheel, s64 tick)
 /* The tick at which a node has to expire, by plain division */
 s64 fixture_tick(const struct tw_wheel *wheel, const struct tw_node *node)
 {
-	s64 wide = 1LL << node->slack_shift;
+	s64 wide = 1LL << (node->flags & TW_NODE_SLACK);
 	s64 tick = div64_s64(node->deadline, FIXTURE_TICK);
 
 	tick += tick * FIXTURE_TICK < node->deadline;
 	return div64_s64(tick + wide - 1, wide) * wide + wheel->clock.shift;
 }
 
-/* The time at which fixture_run() runs at a tick: some time in it */
-s64 fixture_stamp(const struct tw_wheel *wheel, s64 tick)
+/**
+ * fixture_add() - add a node
+ * @wheel: the wheel
+ * @node: a node that is on no list
+ * @deadline: its deadline, in ns
+ * @flags: its slack, and whether it is periodic
+ */
+void fixture_add(struct tw_wheel *wheel, struct tw_node *node, s64 deadline, u16 flags)
 {
-	return fixture_ns(wheel, tick) + FIXTURE_TICK / 2;
+	node->deadline = deadline;
+	node->flags = flags;
+	tw_wheel_add(wheel, node, fixture_index(wheel, node));
 }
 
 /**
@@ -167,9 +215,7 @@ struct tw_node *fixture_arm_at(struct kunit *test, struct tw_wheel *wheel,
 {
 	struct tw_node *node = fixture_alloc(test, wheel);
 
-	node->deadline = deadline;
-	node->special = 0;
-	tw_wheel_add(wheel, node);
+	fixture_add(wheel, node, deadline, 0);
 	return node;
 }
 
@@ -200,10 +246,7 @@ struct tw_node *fixture_arm_slack(struct kunit *test, struct tw_wheel *wheel,
 {
 	struct tw_node *node = fixture_alloc(test, wheel);
 
-	node->deadline = fixture_deadline(wheel, tick);
-	node->slack_shift = slack_shift;
-	node->flags = 0;
-	tw_wheel_add(wheel, node);
+	fixture_add(wheel, node, fixture_deadline(wheel, tick), slack_shift);
 	return node;
 }
 
@@ -221,16 +264,59 @@ struct tw_node *fixture_arm_ready(struct kunit *test, struct tw_wheel *wheel,
 	struct tw_node *node = fixture_alloc(test, wheel);
 
 	node->deadline = deadline;
-	node->slack_shift = 0;
 	node->flags = 0;
-	tw_wheel_add_ready(wheel, node);
+	tw_wheel_add_ready(wheel, node, fixture_index(wheel, node));
 	return node;
+}
+
+/* Change when a node expires, and its slack. */
+void fixture_mod_at(struct tw_wheel *wheel, struct tw_node *node, s64 deadline,
+		    unsigned int slack_shift)
+{
+	tw_wheel_mod(wheel, node, fixture_index(wheel, node), deadline, slack_shift);
 }
 
 /* Change a node to expire at a tick, without slack. */
 void fixture_mod(struct tw_wheel *wheel, struct tw_node *node, s64 tick)
 {
-	tw_wheel_mod(wheel, node, fixture_deadline(wheel, tick), 0);
+	fixture_mod_at(wheel, node, fixture_deadline(wheel, tick), 0);
+}
+
+/* Take a node out, pending or ready. */
+void fixture_del(struct tw_wheel *wheel, struct tw_node *node)
+{
+	tw_wheel_del(wheel, node, fixture_index(wheel, node));
+}
+
+/* Any pending node, or NULL */
+struct tw_node *fixture_first(const struct tw_wheel *wheel)
+{
+	u32 index;
+
+	return tw_wheel_first(wheel, &index);
+}
+
+/* The node that is read next, or NULL */
+struct tw_node *fixture_first_ready(const struct tw_wheel *wheel)
+{
+	struct tw_reader reader;
+	u32 index;
+
+	tw_reader_init(wheel, &reader);
+	return tw_reader_next(wheel, &reader, &index);
+}
+
+/* Take out the node that is read next, if there is one, and say which it was. */
+struct tw_node *fixture_read(struct tw_wheel *wheel)
+{
+	struct tw_reader reader;
+	struct tw_node *node;
+	u32 index;
+
+	tw_reader_init(wheel, &reader);
+	node = tw_reader_next(wheel, &reader, &index);
+	tw_reader_cut(wheel, &reader);
+	return node;
 }
 
 /**
@@ -265,13 +351,13 @@ void fixture_set_back_far(struct tw_wheel *wheel)
  * fixture_run() - let it become a time, and do all that there is to do
  * @test: the test
  * @wheel: the wheel
- * @now: the tick that it becomes; see also fixture_stamp()
+ * @now: the tick that it becomes
  *
  * Return: how many nodes became ready.
  */
 u64 fixture_run(struct kunit *test, struct tw_wheel *wheel, s64 now)
 {
-	struct tw_step step = { .now = now, .stamp = fixture_stamp(wheel, now) };
+	struct tw_step step = { .now = now };
 	unsigned int steps = 0;
 	u64 expired = 0;
 	bool more;
@@ -288,24 +374,25 @@ u64 fixture_run(struct kunit *test, struct tw_wheel *wheel, s64 now)
 	return expired;
 }
 
-/**
- * fixture_check_list() - check that a list hangs together
- * @test: the test
- * @slot: the list
- */
-void fixture_check_list(struct kunit *test, const struct tw_slot *slot)
+/* Check that a list hangs together, and is of its stripe. Returns its length. */
+static u32 check_list(struct kunit *test, const struct tw_wheel *wheel,
+		      const struct tw_list *list, unsigned int stripe,
+		      unsigned int stripe_mask)
 {
-	const struct list_head *prev = &slot->nodes, *entry = prev->next;
-	u32 count = 0;
+	u32 index, prev = 0, count = 0;
 
-	while (entry != &slot->nodes && count <= slot->count) {
-		KUNIT_ASSERT_PTR_EQ(test, entry->prev, prev);
-		prev = entry;
-		entry = entry->next;
-		count++;
+	for (index = list->first; index; count++) {
+		const struct tw_node *node = tw_node_at(wheel->table, index);
+
+		KUNIT_ASSERT_EQ(test, index & stripe_mask, stripe);
+		KUNIT_ASSERT_EQ(test, node->prev, prev);
+		/* Where links go in a circle */
+		KUNIT_ASSERT_LT(test, count, wheel->table->nr_chunks << TW_CHUNK_SHIFT);
+		prev = index;
+		index = node->next;
 	}
-	KUNIT_ASSERT_EQ(test, count, slot->count);
-	KUNIT_ASSERT_PTR_EQ(test, slot->nodes.prev, prev);
+	KUNIT_ASSERT_EQ(test, list->last, prev);
+	return count;
 }
 
 static void check_pending(struct kunit *test, const struct tw_wheel *wheel,
@@ -313,8 +400,7 @@ static void check_pending(struct kunit *test, const struct tw_wheel *wheel,
 {
 	s64 tick = fixture_tick(wheel, node);
 
-	KUNIT_ASSERT_PTR_EQ(test, tw_slot_at(wheel, node->slot),
-			    &wheel->slots[nr]);
+	KUNIT_ASSERT_EQ(test, node->slot, nr);
 	KUNIT_ASSERT_FALSE(test, tw_is_ready(wheel, node));
 	KUNIT_ASSERT_LE(test, wheel->next, tick);
 	if (nr >= TW_LEVEL_SLOTS)
@@ -325,19 +411,56 @@ static void check_pending(struct kunit *test, const struct tw_wheel *wheel,
 		KUNIT_ASSERT_EQ(test, tick & TW_LEVEL_MASK, nr);
 	}
 	/* What is expired unseen can do with that. */
-	if (!wheel->slots[nr].inspect) {
+	if (!wheel->slots->slot[nr].inspect)
 		KUNIT_ASSERT_EQ(test, node->flags & ~TW_NODE_PERIODIC, 0);
-		KUNIT_ASSERT_EQ(test, (u32)node->slack_shift, 0);
-	}
 }
 
-static void check_ready(struct kunit *test, const struct tw_wheel *wheel)
+/**
+ * fixture_check_ready() - check that the lists of what is ready hang together
+ * @test: the test
+ * @wheel: the wheel
+ */
+void fixture_check_ready(struct kunit *test, const struct tw_wheel *wheel)
 {
-	const struct tw_node *node;
+	u32 index, count = 0;
+	unsigned int i;
 
-	fixture_check_list(test, &wheel->ready);
-	list_for_each_entry(node, &wheel->ready.nodes, entry)
-		KUNIT_ASSERT_TRUE(test, tw_is_ready(wheel, node));
+	for (i = 0; i < TW_READY_LISTS; i++) {
+		const struct tw_list *list = &wheel->ready.list[i];
+		bool at_once = i == TW_AT_ONCE;
+
+		count += check_list(test, wheel, list, at_once ? 0 : i - 1,
+				    at_once ? 0 : TW_STRIPES - 1);
+		for (index = list->first; index;
+		     index = tw_node_at(wheel->table, index)->next)
+			KUNIT_ASSERT_TRUE(test, tw_is_ready(wheel, tw_node_at(wheel->table,
+									      index)));
+	}
+	KUNIT_ASSERT_EQ(test, count, wheel->ready.count);
+	if (!count)
+		KUNIT_ASSERT_EQ(test, wheel->ready.until, 0);
+}
+
+/* Check a slot. Returns how many nodes are in it. */
+static u32 check_slot(struct kunit *test, const struct tw_wheel *wheel,
+		      unsigned int slot, s64 next)
+{
+	unsigned int i, stripe_mask;
+	const struct tw_list *lists = tw_slot_lists(wheel, slot, &stripe_mask);
+	u32 index, count = 0;
+
+	for (i = 0; i <= stripe_mask; i++) {
+		count += check_list(test, wheel, &lists[i], i, stripe_mask);
+		for (index = lists[i].first; index;
+		     index = tw_node_at(wheel->table, index)->next) {
+			const struct tw_node *node = tw_node_at(wheel->table, index);
+
+			check_pending(test, wheel, slot, node);
+			KUNIT_ASSERT_LE(test, next, fixture_tick(wheel, node));
+		}
+	}
+	KUNIT_ASSERT_EQ(test, count, wheel->slots->slot[slot].count);
+	return count;
 }
 
 /**
@@ -351,31 +474,23 @@ static void check_ready(struct kunit *test, const struct tw_wheel *wheel)
 void fixture_check_wheel(struct kunit *test, const struct tw_wheel *wheel)
 {
 	s64 next = tw_wheel_next(wheel);
-	const struct tw_node *node;
 	unsigned int slot;
 	u32 pending = 0;
 	u32 levels = 0;
 
 	for (slot = 0; slot < TW_SLOTS; slot++) {
-		const struct tw_slot *list = &wheel->slots[slot];
 		unsigned int level = slot / TW_LEVEL_SLOTS;
 		unsigned int nr = slot % TW_LEVEL_SLOTS;
 		bool bit = wheel->occupied[level][nr / 64] >> (nr % 64) & 1;
+		u32 count = check_slot(test, wheel, slot, next);
 
-		if (bit != !!list->count)
-			KUNIT_FAIL(test, "slot %u: bit %d, but %u nodes", slot,
-				   bit, list->count);
-		fixture_check_list(test, list);
-		if (!list->count)
-			continue;
-		levels |= 1U << level;
-		pending += list->count;
-		list_for_each_entry(node, &list->nodes, entry) {
-			check_pending(test, wheel, slot, node);
-			KUNIT_ASSERT_LE(test, next, fixture_tick(wheel, node));
-		}
+		if (bit != !!count)
+			KUNIT_FAIL(test, "slot %u: bit %d, but %u nodes", slot, bit, count);
+		if (count)
+			levels |= 1U << level;
+		pending += count;
 	}
 	KUNIT_EXPECT_EQ(test, levels, wheel->levels);
 	KUNIT_EXPECT_EQ(test, pending, wheel->pending);
-	check_ready(test, wheel);
+	fixture_check_ready(test, wheel);
 }

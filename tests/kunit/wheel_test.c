@@ -51,7 +51,7 @@ static void expires_at_its_tick(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, wheel->pending, 1);
 		KUNIT_ASSERT_EQ(test, wheel->next, expires);
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires), 1);
-		KUNIT_ASSERT_PTR_EQ(test, tw_first_ready(wheel), node);
+		KUNIT_ASSERT_PTR_EQ(test, fixture_first_ready(wheel), node);
 		KUNIT_ASSERT_EQ(test, wheel->pending, 0);
 		KUNIT_ASSERT_EQ(test, wheel->next, TW_NEVER);
 	}
@@ -129,7 +129,7 @@ static void never_does_not_come(struct kunit *test)
 
 	fixture_arm_at(test, wheel, KTIME_MAX);
 	node = fixture_arm_slack(test, wheel, 1, 0);
-	tw_wheel_mod(wheel, node, KTIME_MAX, 50);
+	fixture_mod_at(wheel, node, KTIME_MAX, 50);
 	fixture_check_wheel(test, wheel);
 	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, FIXTURE_LAST), 0);
 	KUNIT_EXPECT_EQ(test, wheel->pending, 2);
@@ -153,7 +153,7 @@ static void deadlines_inside_a_tick_share_it(struct kunit *test)
 		/* The last of them is of the tick before. */
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires - 2), 0);
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires - 1), 1);
-		KUNIT_ASSERT_PTR_EQ(test, tw_first_ready(wheel), node);
+		KUNIT_ASSERT_PTR_EQ(test, fixture_first_ready(wheel), node);
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires),
 				FIXTURE_TICK);
 	}
@@ -172,12 +172,12 @@ static void late_wheel_expires_in_order(struct kunit *test)
 		fixture_arm(test, wheel, ticks[i]);
 	KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, 9999999),
 			ARRAY_SIZE(ticks));
-	while ((node = tw_first_ready(wheel))) {
+	while ((node = fixture_first_ready(wheel))) {
 		s64 tick = fixture_tick(wheel, node);
 
 		KUNIT_ASSERT_GE(test, tick, last);
 		last = tick;
-		tw_wheel_del(wheel, node);
+		fixture_del(wheel, node);
 	}
 	KUNIT_EXPECT_EQ(test, wheel->ready.count, 0);
 }
@@ -188,7 +188,7 @@ static void idle_time_is_skipped(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, wheel->clk, 6);
 	KUNIT_EXPECT_EQ(test, tw_wheel_next(wheel), TW_NEVER);
-	KUNIT_EXPECT_NULL(test, tw_wheel_first(wheel));
+	KUNIT_EXPECT_NULL(test, fixture_first(wheel));
 	tw_wheel_forward(wheel, 1000000);
 	KUNIT_EXPECT_EQ(test, wheel->clk, 1000001);
 	KUNIT_EXPECT_EQ(test, wheel->done, 1000000LL * FIXTURE_TICK);
@@ -272,13 +272,18 @@ static void rearmed_node_expires_at_its_new_tick(struct kunit *test)
 	}
 }
 
-/* What a node may be: like most, with slack, periodic, of a clock that is set back. */
+/*
+ * What a node may be: like most, with slack, periodic, marked as it was before, of a clock
+ * that is set back.
+ */
 static const struct kind {
 	unsigned int slack_shift;
 	bool periodic;
+	bool marked;
 	bool set_back;
 } kinds[] = {
 	{ 0 }, { 1 }, { 4 }, { 0, .periodic = true }, { 3, .periodic = true },
+	{ 0, .marked = true }, { 2, .periodic = true, .marked = true },
 	{ 0, .set_back = true }, { 2, .set_back = true },
 };
 
@@ -289,16 +294,17 @@ static void set_periodic(struct tw_node *node, bool periodic)
 		node->flags |= TW_NODE_PERIODIC;
 }
 
+/* What the wheel marks nodes with: of one that is added, this does not matter. */
+#define MARKS (TW_NODE_INSPECT | TW_NODE_READY | TW_NODE_AT_ONCE)
+
 static struct tw_node *arm_kind(struct kunit *test, struct tw_wheel *wheel,
 				s64 tick, const struct kind *kind)
 {
 	struct tw_node *node = fixture_alloc(test, wheel);
 
-	node->deadline = fixture_deadline(wheel, tick);
-	node->slack_shift = kind->slack_shift;
-	node->flags = 0;
-	set_periodic(node, kind->periodic);
-	tw_wheel_add(wheel, node);
+	fixture_add(wheel, node, fixture_deadline(wheel, tick),
+		    kind->slack_shift | (kind->periodic ? TW_NODE_PERIODIC : 0) |
+		    (kind->marked ? MARKS : 0));
 	return node;
 }
 
@@ -319,20 +325,20 @@ static void change_kind(struct kunit *test, const struct change *change,
 			fixture_tick(wheel, node) <= change->at);
 
 	set_periodic(node, to->periodic);
-	tw_wheel_mod(wheel, node, fixture_deadline(wheel, change->to),
-		     to->slack_shift);
+	fixture_mod_at(wheel, node, fixture_deadline(wheel, change->to),
+		       to->slack_shift);
 	fixture_check_wheel(test, wheel);
 	tick = fixture_tick(wheel, node);
 	KUNIT_ASSERT_GE(test, tick, change->to);
 	fixture_run(test, wheel, tick - 1);
 	KUNIT_ASSERT_FALSE(test, tw_is_ready(wheel, node));
-	KUNIT_ASSERT_EQ(test, (u32)node->slack_shift, to->slack_shift);
+	KUNIT_ASSERT_EQ(test, node->flags & TW_NODE_SLACK, to->slack_shift);
 	fixture_run(test, wheel, tick);
 	KUNIT_ASSERT_TRUE(test, tw_is_ready(wheel, node));
 	KUNIT_ASSERT_EQ(test, !!(node->flags & TW_NODE_PERIODIC), to->periodic);
-	KUNIT_ASSERT_EQ(test, (u32)node->slack_shift, to->slack_shift);
+	KUNIT_ASSERT_EQ(test, node->flags & TW_NODE_SLACK, to->slack_shift);
 
-	tw_wheel_del(wheel, node);
+	fixture_del(wheel, node);
 	fixture_check_wheel(test, wheel);
 	KUNIT_ASSERT_EQ(test, wheel->pending + wheel->ready.count, 2);
 }
@@ -403,6 +409,20 @@ static void describe_place(const unsigned int *place, char *desc)
 
 KUNIT_ARRAY_PARAM(place, places, describe_place);
 
+/* Does a reader come to it? */
+static bool is_read(const struct tw_wheel *wheel, const struct tw_node *node)
+{
+	struct tw_reader reader;
+	struct tw_node *at;
+	u32 index;
+
+	tw_reader_init(wheel, &reader);
+	do
+		at = tw_reader_next(wheel, &reader, &index);
+	while (at && at != node);
+	return at;
+}
+
 static void deleted_node_does_not_expire(struct kunit *test)
 {
 	static const s64 ticks[] = { 1, TW_TURN, 100, 5000, 5000000 };
@@ -415,15 +435,13 @@ static void deleted_node_does_not_expire(struct kunit *test)
 
 		for (i = 0; i < ARRAY_SIZE(node); i++)
 			node[i] = fixture_arm(test, wheel, ticks[t]);
-		tw_wheel_del(wheel, node[place]);
+		fixture_del(wheel, node[place]);
 		KUNIT_ASSERT_EQ(test, wheel->pending, 2);
 		fixture_check_wheel(test, wheel);
 
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, ticks[t]), 2);
-		KUNIT_ASSERT_PTR_EQ(test, wheel->ready.nodes.next,
-				    &node[!place]->entry);
-		KUNIT_ASSERT_PTR_EQ(test, wheel->ready.nodes.prev,
-				    &node[place == 2 ? 1 : 2]->entry);
+		for (i = 0; i < ARRAY_SIZE(node); i++)
+			KUNIT_ASSERT_EQ(test, is_read(wheel, node[i]), i != place);
 	}
 }
 
@@ -439,9 +457,9 @@ static void empty_slot_leaves_no_bit(struct kunit *test)
 		struct tw_node *moved = fixture_arm(test, wheel, expires);
 
 		fixture_mod(wheel, moved, expires + 1);
-		tw_wheel_del(wheel, node);
+		fixture_del(wheel, node);
 		KUNIT_ASSERT_EQ(test, wheel->pending, 1);
-		tw_wheel_del(wheel, moved);
+		fixture_del(wheel, moved);
 		KUNIT_ASSERT_EQ(test, wheel->pending, 0);
 		KUNIT_ASSERT_EQ(test, wheel->next, TW_NEVER);
 		KUNIT_ASSERT_EQ(test, tw_wheel_next(wheel), TW_NEVER);
@@ -449,8 +467,8 @@ static void empty_slot_leaves_no_bit(struct kunit *test)
 		KUNIT_ASSERT_NULL(test, memchr_inv(wheel->occupied, 0,
 						   sizeof(wheel->occupied)));
 		for (slot = 0; slot < TW_SLOTS; slot++)
-			KUNIT_ASSERT_EQ(test, wheel->slots[slot].inspect, 0);
-		KUNIT_ASSERT_NULL(test, tw_wheel_first(wheel));
+			KUNIT_ASSERT_EQ(test, wheel->slots->slot[slot].inspect, 0);
+		KUNIT_ASSERT_NULL(test, fixture_first(wheel));
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires + 1), 0);
 	}
 }
@@ -464,14 +482,14 @@ static void drained_one_by_one(struct kunit *test)
 	for (i = 0; i < nodes; i++)
 		fixture_arm(test, wheel, edge(i / EDGES, i % EDGES));
 	for (; i; i--) {
-		struct tw_node *node = tw_wheel_first(wheel);
+		struct tw_node *node = fixture_first(wheel);
 
 		KUNIT_ASSERT_NOT_NULL(test, node);
 		KUNIT_ASSERT_FALSE(test, tw_is_ready(wheel, node));
-		tw_wheel_del(wheel, node);
+		fixture_del(wheel, node);
 		fixture_check_wheel(test, wheel);
 	}
-	KUNIT_EXPECT_NULL(test, tw_wheel_first(wheel));
+	KUNIT_EXPECT_NULL(test, fixture_first(wheel));
 	KUNIT_EXPECT_EQ(test, wheel->pending, 0);
 }
 
@@ -500,7 +518,7 @@ KUNIT_ARRAY_PARAM(load, loads, describe_load);
 static u64 run_in_steps(struct kunit *test, struct tw_wheel *wheel, s64 now,
 			u32 budget)
 {
-	struct tw_step step = { .now = now, .stamp = fixture_stamp(wheel, now) };
+	struct tw_step step = { .now = now };
 	u64 expired = 0;
 	unsigned int steps = 0;
 	bool more;
@@ -520,12 +538,16 @@ static u64 run_in_steps(struct kunit *test, struct tw_wheel *wheel, s64 now,
 }
 
 /* What is handed over as a whole is not written to. */
-static void check_flags(struct kunit *test, const struct tw_wheel *wheel, u8 flags)
+static void check_flags(struct kunit *test, const struct tw_wheel *wheel, u16 flags)
 {
-	const struct tw_node *node;
+	struct tw_reader reader;
+	struct tw_node *node;
+	u32 index;
 
-	list_for_each_entry(node, &wheel->ready.nodes, entry)
-		KUNIT_ASSERT_EQ(test, node->flags, flags);
+	tw_reader_init(wheel, &reader);
+	while ((node = tw_reader_next(wheel, &reader, &index)))
+		KUNIT_ASSERT_EQ(test, node->flags & ~TW_NODE_SLACK, flags);
+	KUNIT_ASSERT_EQ(test, reader.nr, wheel->ready.count);
 }
 
 static void slot_is_handed_over_whole(struct kunit *test)
@@ -536,7 +558,6 @@ static void slot_is_handed_over_whole(struct kunit *test)
 	unsigned int i;
 
 	/* All at one tick, to which the wheel has come down before. */
-	step.stamp = fixture_stamp(wheel, step.now);
 	tw_wheel_forward(wheel, load->expires - 1);
 	for (i = 0; i < load->nodes; i++)
 		fixture_arm(test, wheel, load->expires);
@@ -628,7 +649,6 @@ static void moved_nodes_leave_a_whole_slot(struct kunit *test)
 	struct tw_step step = { .now = load->expires };
 	unsigned int moved = (load->nodes + 2) / 3;
 
-	step.stamp = fixture_stamp(wheel, step.now);
 	tw_wheel_forward(wheel, load->expires - 1);
 	arm_and_move(test, wheel, load);
 	step.budget = 1;
@@ -653,7 +673,6 @@ static void half_expired_slot_takes_changes(struct kunit *test)
 		node[i] = fixture_arm(test, wheel, 10);
 	/* Now the slot is not handed over whole. */
 	node[99] = fixture_arm_slack(test, wheel, 10, 1);
-	step.stamp = fixture_stamp(wheel, 10);
 	KUNIT_ASSERT_TRUE(test, tw_wheel_step(wheel, &step));
 	fixture_check_wheel(test, wheel);
 	KUNIT_ASSERT_GT(test, step.expired, 0);
@@ -666,8 +685,8 @@ static void half_expired_slot_takes_changes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ready, wheel->ready.count);
 	KUNIT_EXPECT_EQ(test, ready, step.expired);
 
-	tw_wheel_del(wheel, node[0]);
-	tw_wheel_del(wheel, node[98]);
+	fixture_del(wheel, node[0]);
+	fixture_del(wheel, node[98]);
 	fixture_mod(wheel, node[1], 15);
 	fixture_mod(wheel, node[97], 15);
 	fixture_check_wheel(test, wheel);
@@ -718,8 +737,8 @@ static void slack_node_past_its_deadline_takes_changes(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, 100), 0);
 	fixture_mod(wheel, exact, 110);
-	tw_wheel_mod(wheel, later, fixture_deadline(wheel, 129), 7);
-	tw_wheel_del(wheel, gone);
+	fixture_mod_at(wheel, later, fixture_deadline(wheel, 129), 7);
+	fixture_del(wheel, gone);
 	fixture_check_wheel(test, wheel);
 	KUNIT_EXPECT_EQ(test, wheel->pending, 3);
 	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, 109), 0);
@@ -754,7 +773,6 @@ static void slack_node_is_never_expired_unseen(struct kunit *test)
 			else
 				fixture_arm(test, wheel, ticks[t]);
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, ticks[t] - 1), 0);
-		step.stamp = fixture_stamp(wheel, ticks[t]);
 		do {
 			step.budget = 5;
 			KUNIT_ASSERT_TRUE(test, tw_wheel_step(wheel, &step));
@@ -887,14 +905,14 @@ static void ready_node_stays_ready_after_set_back(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tw_is_ready(wheel, node[1]));
 
 	/* Until it is changed. The same deadline lies ahead again. */
-	tw_wheel_mod(wheel, node[0], node[0]->deadline, 0);
+	fixture_mod_at(wheel, node[0], node[0]->deadline, 0);
 	KUNIT_EXPECT_FALSE(test, tw_is_ready(wheel, node[0]));
 	KUNIT_EXPECT_TRUE(test, tw_is_ready(wheel, node[1]));
 	KUNIT_EXPECT_EQ(test, wheel->ready.count, 1);
 
 	/* As long as there is the other, that one has to be marked. */
 	KUNIT_EXPECT_FALSE(test, tw_wheel_settle(wheel));
-	tw_wheel_del(wheel, node[1]);
+	fixture_del(wheel, node[1]);
 	KUNIT_EXPECT_TRUE(test, tw_wheel_settle(wheel));
 	KUNIT_EXPECT_FALSE(test, wheel->set_back);
 	KUNIT_EXPECT_EQ(test, wheel->done, fixture_ns(wheel, START + 10));
@@ -915,7 +933,6 @@ static void half_expired_slot_is_set_back(struct kunit *test)
 	fixture_set_back_far(wheel);
 	for (i = 0; i < 100; i++)
 		fixture_arm(test, wheel, START + 10);
-	step.stamp = fixture_stamp(wheel, step.now);
 	KUNIT_ASSERT_TRUE(test, tw_wheel_step(wheel, &step));
 	KUNIT_ASSERT_EQ(test, step.expired, 32);
 	fixture_set_back(test, wheel, back->ticks);
@@ -942,19 +959,18 @@ static void set_back_is_over_in_the_end(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, START + 1), 5);
 	fixture_set_back(test, wheel, back->ticks);
 	KUNIT_EXPECT_FALSE(test, tw_wheel_settle(wheel));
-	while (tw_first_ready(wheel))
-		tw_wheel_pop_ready(wheel, tw_first_ready(wheel));
+	while (fixture_read(wheel))
+		;
 	KUNIT_EXPECT_TRUE(test, tw_wheel_settle(wheel));
 
 	tick = max(START + 2 + back->ticks, START + 2 + TW_LEVEL_SLOTS);
 	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, tick), 5);
 	KUNIT_EXPECT_GE(test, wheel->clk, wheel->inspect);
-	while (tw_first_ready(wheel))
-		tw_wheel_pop_ready(wheel, tw_first_ready(wheel));
+	while (fixture_read(wheel))
+		;
 	for (i = 0; i < 50; i++)
 		fixture_arm(test, wheel, tick + 1);
 	step.now = tick + 1;
-	step.stamp = fixture_stamp(wheel, step.now);
 	tw_wheel_step(wheel, &step);
 	KUNIT_EXPECT_EQ(test, step.expired, 50);
 	check_flags(test, wheel, 0);
@@ -1027,8 +1043,8 @@ static void random_mod(struct tw_wheel *wheel, struct tw_node *node, s64 tick,
 
 	if (random % 4 == 0)
 		set_periodic(node, random & 4);
-	tw_wheel_mod(wheel, node, fixture_deadline(wheel, tick),
-		     random % 3 ? 0 : random % 5);
+	fixture_mod_at(wheel, node, fixture_deadline(wheel, tick),
+		       random % 3 ? 0 : random % 5);
 }
 
 /* What became ready must have been due; and all that was due is ready. */

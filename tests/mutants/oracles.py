@@ -26,6 +26,9 @@ HOST = {
     'small': ('model.c ' + WHEEL, SMALL),
     'promises': ('promises.c work.c host.c wheel.c table.c clock.c',
                  '-fsanitize-coverage=trace-pc'),
+    'ahead': ('ahead.c host.c wheel.c table.c clock.c ahead.c', ''),
+    'ahead-small': ('ahead.c host.c wheel.c table.c clock.c ahead.c',
+                    '-DTW_SMALL_WORLD -DTW_LAST_GEN=U32_MAX'),
     'table': ('table.c host.c table.c check.c', ''),
     'table-small': ('table.c host.c table.c check.c', '-DTW_SMALL_WORLD'),
     'validate': ('validate.c host.c validate.c clock.c', ''),
@@ -33,13 +36,14 @@ HOST = {
     'entries': ('entries.c host.c entries.c check_entries.c', ''),
     'entries-small': ('entries.c host.c entries.c check_entries.c', '-DTW_SMALL_WORLD'),
 }
-PURE = {'wheel', 'table', 'clock', 'validate', 'check', 'entries', 'check_entries'}
+PURE = {'wheel', 'table', 'ahead', 'clock', 'validate', 'check', 'entries', 'check_entries'}
 # Which of them know a source, the quickest first, and how much they do
 SHORT = [('narrow', 200000), ('wide', 200000), ('small', 200000)]
 LONG = [('narrow', 2000000), ('wide', 2000000)]
 KNOWN = {
     'wheel': [*SHORT, ('promises', 0), *LONG],
-    'table': [('table', 0), ('table-small', 0), *SHORT],
+    'table': [('table', 0), ('table-small', 0), *SHORT, ('ahead', 0)],
+    'ahead': [('ahead-small', 0), ('ahead', 0)],
     'clock': [('validate', 0), ('narrow', 300000), ('clock', 0), *LONG],
     'validate': [('validate', 0)],
     'entries': [('entries-small', 0), ('entries', 0)],

@@ -20,7 +20,7 @@
 
 /* Ten thousand wheels, as many as that need of processes */
 #define PROCESSES 5
-#define WHEELS 2000
+#define WHEELS 1000
 
 /*
  * Beside what as many timerfds would do: how much more of the processor another program
@@ -512,7 +512,7 @@ int main(void)
 	shared = map_shared(sizeof(*shared));
 	counter_init();
 	map_large();
-	RUN(test_interrupts, "ten thousand wheels with ticks of a microsecond");
+	RUN(test_interrupts, "five thousand wheels with ticks of a microsecond");
 	RUN(test_holds, "threads with full batches against the timer");
 	RUN(test_submit, "SUBMIT of as many as can be said is killed");
 	RUN(test_read, "read of a gigabyte is killed");

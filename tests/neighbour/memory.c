@@ -16,16 +16,16 @@
 /* Most that all his wheels may take by default, in % of memory */
 #define DEFAULT 6
 
-/* For what each way takes beyond the limit, the limit is set: timers, bytes of each */
+/* For what each way takes beyond the limit, the limit is set: units, bytes of each */
 #define LIMIT 200000
-#define NODE 40
+#define UNIT 40
 
-/* Most that he may take where the limit is set, in % of so many timers' memory */
+/* Most that he may take where the limit is set, in % of so much memory */
 #define OVER 130
 #define SLACK (2 << 20)
 
-/* Timers of which one keeps a piece of memory */
-#define CHUNK 818
+/* Timers of which one keeps a chunk of memory */
+#define CHUNK 1024
 
 /* He has so many processes, each with so many descriptors */
 #define PROCESSES 10
@@ -191,7 +191,7 @@ static void cancel_but_some(int fd, const __u64 *ids, __u64 nr)
 	}
 }
 
-/* Of each piece of memory one timer is left */
+/* Of each chunk of memory one timer is left */
 static void fragments_deed(void)
 {
 	__u64 *ids = calloc(LIMIT, sizeof(*ids)), held = 1;
@@ -373,7 +373,7 @@ static void test_one_shared(void)
 /* With the limit set */
 static void check_limited(void (*does)(void))
 {
-	__u64 taken, most = LIMIT * NODE / 100ULL * OVER + SLACK;
+	__u64 taken, most = LIMIT * UNIT / 100ULL * OVER + SLACK;
 	char old[16], new[16];
 
 	read_text(PARAMETERS "max_user_timers", old, sizeof(old));
@@ -409,7 +409,7 @@ int main(void)
 	shared = map_shared(sizeof(*shared));
 	tap_diag("the default limit of a user: %llu timers, %llu KB of %llu KB",
 		 (unsigned long long)wheel_info(wheel_open(0)).user_limit,
-		 wheel_info(wheel_open(0)).user_limit * NODE >> 10,
+		 wheel_info(wheel_open(0)).user_limit * UNIT >> 10,
 		 memory_of("MemTotal:") >> 10);
 	RUN(test_periodic, "periodic timers up to a limit");
 	RUN(test_fragments, "a timer of each chunk, over and over");

@@ -14,7 +14,8 @@
 #define MALLORY 1000
 #define SUBORDINATE 100000	/* the first of his, in the initial namespace */
 #define UIDS 16
-#define LIMIT 200000	/* timers, with the memory of the wheels; see above */
+#define LIMIT (200000 * 40)	/* bytes, with the memory of the wheels; see above */
+#define NODE 32
 #define TICKS 10000
 #define STEP 1000
 
@@ -180,7 +181,7 @@ static void nested_child(void)
 /* Has somebody the limit, but for what is less than a piece of memory for each wheel? */
 static bool is_limit(__u64 held)
 {
-	return held <= LIMIT && held > LIMIT / 100 * 90;
+	return held * NODE <= LIMIT && held * NODE > LIMIT / 100 * 90;
 }
 
 static __u64 sum_held(int nr)
@@ -206,7 +207,7 @@ static void test_timers(void)
 	pid = in_namespace(MALLORY, all_hold_child);
 	CHECK(all_ready(UIDS));
 	tap_diag("%s: %d uids hold %llu timers, the limit is %d", tap_name, UIDS,
-		 sum_held(UIDS), LIMIT);
+		 sum_held(UIDS), LIMIT / NODE);
 	CHECK(is_limit(sum_held(UIDS)));
 	set(&shared->over);
 	tap_join(pid);

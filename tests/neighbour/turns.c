@@ -46,7 +46,7 @@ static void close_wheels(int nr)
 #define BUSY 1000
 #define TIMERS 1000
 #define SPREAD (23 * SEC)
-#define LATEST (11 * MSEC / 2)
+#define LATEST (8 * MSEC)
 
 /*
  * Where a timer is two slots of level 2 away or more, it is in such a slot, which all wheels

@@ -36,17 +36,17 @@ static struct batch batch;
 static __u64 seed;
 
 /*
- * Around these something begins or ends: batches, chunks and their first, what is
- * kept, events and drained timers at a time, a page and the pages that are held,
- * in the small world and in the large one.
+ * Around these something begins or ends: batches, chunks, what is kept, nodes that are
+ * handed out together, events and drained timers at a time, a page and the page that is
+ * held, in the small world and in the large one.
  */
 static const __u32 batch_sizes[] = { 1, 2, 4, 5, 8, 16, 24, 64, 128, 256, 320, 512 };
 static const __u32 fills[] = {
-	5, 60, 64, 127, 127 + 64, 127 + 818, 127 + 2 * 818,
+	5, 60, 64, 128, 1024, 1024 + 256, 2 * 1024,
 };
 
 /* Where the directory of the table is to grow */
-static const __u32 large_fills[] = { 127 + 14 * 818 };
+static const __u32 large_fills[] = { 15 * 1024 };
 
 static const __u32 op_sizes[] = { 64, 32, 16 };
 static const __u32 offsets[] = { 0, 64, PAGE - 64, 32, PAGE - 32, 8, 1 };

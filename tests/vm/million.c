@@ -165,7 +165,7 @@ static void witness_child(void)
 	for (i = 0; i < BATCH; i++)
 		ops[i] = op_arm(0, HOUR, i);
 	submit_all(fd, ops, BATCH);
-	/* Memory is charged in pieces of 818 timers. */
+	/* Memory is charged in pieces of 1,024 timers. */
 	op = op_arm(0, HOUR, 0);
 	for (i = 0; i < 2 * BATCH && !ret; i++)
 		ret = op_single(fd, &op);

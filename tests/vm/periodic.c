@@ -122,6 +122,22 @@ static void test_shortest_and_longest(void)
 	CHECK_EQ(cancel(fd, id), 0);
 }
 
+/* More periods than can be told */
+static void test_most_overruns(void)
+{
+	struct twheel_event ev;
+	__u64 before;
+
+	close(fd);
+	fd = wheel_new(TWHEEL_CLOCK_REALTIME, 0);
+	before = now(CLOCK_REALTIME);
+	arm_periodic(fd, 1, 1, 0);
+	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	CHECK_EQ(ev.overrun, ~0U);
+	CHECK(wheel_stats(fd).overruns >= before - 1, "%llu counted in %llu ns",
+	      wheel_stats(fd).overruns, before);
+}
+
 /* Cancelled in each state it can be in */
 static void test_cancel(void)
 {
@@ -364,6 +380,7 @@ int main(void)
 	RUN(test_overrun, "overruns are the periods that went by");
 	RUN(test_queues_once, "an unread timer does not queue twice");
 	RUN(test_shortest_and_longest, "the shortest and the longest period");
+	RUN(test_most_overruns, "overruns are told up to 2^32 - 1, and counted beyond");
 	RUN(test_cancel, "cancel in every state");
 	RUN(test_modify, "MODIFY to periodic and back");
 	RUN(test_jitter, "jitter");

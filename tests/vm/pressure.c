@@ -213,17 +213,55 @@ static void unchanged(int fd, const struct twheel_op *was)
 	CHECK_EQ(op.user_data, was->user_data);
 }
 
+/* What periodic timers have besides is there as long as one of them is. */
+static void periodic_singles(int fd, struct twheel_op op)
+{
+	struct twheel_op is = op;
+	struct twheel_event ev;
+
+	op.opcode = TWHEEL_OP_MODIFY;
+	op.deadline = now(CLOCK_MONOTONIC) + 10 * MSEC;
+	CHECK_EQ(op_single(fd, &op), 0);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.user_data, op.user_data);
+	CHECK(now(CLOCK_MONOTONIC) >= op.deadline, "early");
+	/* it goes on, or not, or does again */
+	is.deadline = op.deadline + (ev.overrun + 1) * op.interval;
+	unchanged(fd, &is);
+	op.interval = 0;
+	op.deadline = is.deadline;
+	CHECK_EQ(op_single(fd, &op), 0);
+	unchanged(fd, &op);
+	op.interval = is.interval;
+	CHECK_EQ(op_single(fd, &op), 0);
+	unchanged(fd, &op);
+	/* it ends, and its place is another's */
+	CHECK_EQ(cancel(fd, op.id), 0);
+	op.id = arm_periodic(fd, 1, HOUR, 5);
+	CHECK_EQ(collect(fd, &ev, 1), 1);
+	CHECK_EQ(ev.user_data, 5);
+	CHECK_EQ(cancel(fd, op.id), 0);
+	CHECK_EQ(drain(fd, &op, 1), 1);
+	CHECK_EQ(op.interval, HOUR);
+	CHECK_EQ(wheel_info(fd).pending, 0);
+}
+
 /* One by one, and what can be done with no memory to be had */
 static void singles_child(void)
 {
 	__u64 from = now(CLOCK_MONOTONIC);
-	struct twheel_op op, first;
+	struct twheel_op op, first, beating;
 	struct twheel_event ev;
-	int fd, second, i;
+	int fd, second, third, i;
 	__u64 id;
 
 	become_hungry();
 	second = wheel_open(O_NONBLOCK);
+	third = wheel_open(O_NONBLOCK);
+	arm_periodic(third, from + HOUR, HOUR, 1);
+	beating = op_arm(TWHEEL_ABS, from + HOUR, 2);
+	beating.interval = HOUR;
+	beating.id = arm_op(third, beating);
 	fd = eat();
 	first = op_arm(TWHEEL_ABS, from + HOUR, 77);
 	CHECK_EQ(drain(fd, &op, 1), 1);
@@ -238,7 +276,7 @@ static void singles_child(void)
 	}
 	CHECK_EQ(wheel_info(second).pending, 0);
 
-	/* a period needs a second node */
+	/* a period needs memory besides */
 	op = first;
 	op.opcode = TWHEEL_OP_MODIFY;
 	op.interval = SEC;
@@ -260,13 +298,14 @@ static void singles_child(void)
 	CHECK_EQ(cancel(fd, id), 0);
 	id = arm(fd, 0, HOUR, 0);
 	fill_up(fd);
-	/* two places are room for a periodic one */
+	/* where there is no period, two places are no room for a periodic one */
 	CHECK_EQ(cancel(fd, id), 0);
 	CHECK_EQ(drain(fd, &op, 1), 1);
-	id = arm_periodic(fd, 1, HOUR, 5);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, 5);
-	CHECK_EQ(cancel(fd, id), 0);
+	op = op_arm(0, HOUR, 5);
+	op.interval = HOUR;
+	CHECK_EQ(op_single(fd, &op), -ENOMEM);
+	CHECK_EQ(op.id, 0);
+	periodic_singles(third, beating);
 
 	/* what one wheel gives back, the other may have */
 	close(fd);

@@ -200,15 +200,17 @@ static inline void next_period(struct wheel *w, struct timer *t, __u64 overrun)
 	t->nominal = time_sum(t->nominal, (overrun + 1) * t->interval);
 }
 
-/* In the order of their ticks, as far as one was ready for certain before another */
+/*
+ * In the order of the ticks of their deadlines, as far as one was ready for certain before
+ * another. (What was over when it was armed comes in between.)
+ */
 static inline void check_order(struct wheel *w, const struct timer *t,
 			       const struct twheel_event *event)
 {
-	__u64 least = event->deadline;
+	__u64 least = ceil_to(event->deadline, w->tick);
 
-	/* What was over when it was armed did not wait for the next tick. */
-	if (least > t->since)
-		least = ceil_to(least, w->tick);
+	if (event->deadline <= sum(t->since, PROMPT))
+		return;
 	CHECK(sum(ready_by(w, t, event->deadline), PROMPT) >= w->last,
 	      "%s: deadline %llu slack %llu, another of %llu before", w->name,
 	      event->deadline, t->slack, w->last);

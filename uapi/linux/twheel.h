@@ -131,9 +131,10 @@
  * @tick: out: this wheel's tick, in ns
  * @wheel_limit: out: most timers of any wheel (module parameter)
  * @user_limit: out: most memory of all wheels of one user, in timers of 40 bytes
- *	(module parameter). A wheel takes 2 KB, its timers pieces of 32 KB, of
- *	which a periodic one takes twice as much; shared timers up to 30 bytes
- *	each, in whole pages, and 50 to 180 KB
+ *	(module parameter). A wheel takes 2 KB, and 40 KB more from its first timer
+ *	on; its timers pieces of 32 KB, for 1,024 of them; what periodic ones have
+ *	besides, as large pieces of its own; shared timers up to 29 bytes each and
+ *	160 KB
  * @limit: out: most timers of this wheel
  * @pending: out: timers of this wheel that are armed and not expired
  * @ready: out: timers of this wheel that are expired and not read
@@ -388,7 +389,9 @@ struct twheel_stats {
  *	more than 2^32 - 1 are told
  * @flags: TWHEEL_EVENT_*
  *
- * Events come in the order of their ticks. read(2) gives whole events only, or the
+ * Of what is ready, events come in the order of the ticks of their deadlines, to which
+ * slack does not count; those that were armed for a time that was over come in between,
+ * in the order in which they were armed. read(2) gives whole events only, or the
  * beginning of each, see &twheel_setup.event_size. In count mode it gives 8 bytes
  * instead: the number of expiries, overruns included, since the last read.
  */

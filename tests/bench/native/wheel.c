@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The wheel alone, in a program: kmod/wheel.c as it is, with a tick of 1 ms, and
- * nodes that are the program's own. An expiry counts when it is delivered in its
- * own tick, however far time jumps.
+ * The wheel alone, in a program: kmod/wheel.c and kmod/table.c as they are, with a tick
+ * of 1 ms. Each timer has a node as long as it lives, and is found by it; nothing is
+ * fetched ahead, as operations come one by one. An expiry counts when it is delivered
+ * in its own tick, however far time jumps.
  */
 #include <linux/bug.h>
 #include <linux/ktime.h>
@@ -10,19 +11,33 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <uapi/linux/twheel.h>
 
 #include "wheel.h"
 
-#define TIMER struct tw_node node
+#define TIMER u32 index
 #include "peer.h"
 
 static struct tw_wheel wheel;
-static struct tw_slot slots[TW_SLOTS];
+static struct tw_table table;
+static struct tw_slots slots;
+
+/* Memory of the table */
+static u32 chunks;
+static struct tw_chunk *chunk;
+static struct tw_node *nodes;
+static void *dir;
+
+static inline struct tw_node *node_of(const struct timer *t)
+{
+	return tw_node_at(&table, t->index);
+}
 
 static void create(struct timer *t)
 {
-	(void)t;
+	t->index = tw_table_take(&table);
+	node_of(t)->user_data = (uintptr_t)t;
 }
 
 static void prepare(struct timer *t)
@@ -32,18 +47,21 @@ static void prepare(struct timer *t)
 
 static inline void arm(struct timer *t)
 {
-	t->node.deadline = t->deadline;
-	tw_wheel_add(&wheel, &t->node);
+	struct tw_node *node = node_of(t);
+
+	node->deadline = t->deadline;
+	node->flags = 0;
+	tw_wheel_add(&wheel, node, t->index);
 }
 
 static inline void modify(struct timer *t)
 {
-	tw_wheel_mod(&wheel, &t->node, t->deadline, 0);
+	tw_wheel_mod(&wheel, node_of(t), t->index, t->deadline, 0);
 }
 
 static inline void cancel(struct timer *t)
 {
-	tw_wheel_del(&wheel, &t->node);
+	tw_wheel_del(&wheel, node_of(t), t->index);
 }
 
 static inline void arm_connection(struct timer *t)
@@ -65,16 +83,19 @@ static void jump(uint64_t until)
 static void deliver(s64 tick)
 {
 	s64 when = tick * wheel.clock.tick;
+	struct tw_reader reader;
 	struct tw_node *node;
+	u32 index;
 
-	while ((node = tw_first_ready(&wheel))) {
-		struct timer *t = (struct timer *)node;
+	tw_reader_init(&wheel, &reader);
+	while ((node = tw_reader_next(&wheel, &reader, &index))) {
+		struct timer *t = (struct timer *)(uintptr_t)node->user_data;
 
-		tw_wheel_pop_ready(&wheel, node);
 		if (unlikely(when - t->deadline >= wheel.clock.tick))
 			errx(1, "%s: a timer expired in a wrong tick", PEER.name);
 		expired(t, when);
 	}
+	tw_reader_cut(&wheel, &reader);
 }
 
 static void turn(void (*callback)(void))
@@ -95,19 +116,38 @@ static void turn(void (*callback)(void))
 		callback();
 }
 
+static void open_table(size_t n)
+{
+	u32 i;
+
+	chunks = n / TW_CHUNK_NODES + 1;
+	chunk = array(chunks, sizeof(*chunk));
+	nodes = array(chunks, TW_CHUNK_BYTES);
+	dir = array(TW_DIR_BYTES(chunks + TW_FIRST_CHUNK), 1);
+	tw_table_init(&table);
+	tw_table_grow(&table, dir, chunks + TW_FIRST_CHUNK);
+	for (i = 0; i < chunks; i++)
+		tw_table_add(&table, &chunk[i], &nodes[i * TW_CHUNK_NODES]);
+}
+
 static void open_peer(size_t n)
 {
 	struct tw_clock clock = { 0 };
 
 	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, MS);
-	tw_wheel_init(&wheel, &clock, tw_clock_floor(&clock, now));
-	tw_wheel_set_slots(&wheel, slots);
+	open_table(n);
+	memset(&slots, 0, sizeof(slots));
+	tw_wheel_init(&wheel, &table, &clock, tw_clock_floor(&clock, now));
+	tw_wheel_set_slots(&wheel, &slots);
 	create_timers(n);
 }
 
 static void close_peer(void)
 {
 	destroy_timers();
+	array_free(chunk, chunks, sizeof(*chunk));
+	array_free(nodes, chunks, TW_CHUNK_BYTES);
+	array_free(dir, TW_DIR_BYTES(chunks + TW_FIRST_CHUNK), 1);
 }
 
 const struct peer PEER = {

@@ -49,8 +49,8 @@ enum op {
 	SET_BACK,
 	FIND,
 	CHUNK,
-	HIDE,
-	UNHIDE,
+	TAKE,
+	PUT,
 	CHECK,
 	OPS,
 };
@@ -60,8 +60,8 @@ static s64 latest;
 static u32 used[MOST], nr_used;
 static u64 ended[ENDED];
 static unsigned int nr_ended;
-static struct tw_node *hidden[8];
-static unsigned int nr_hidden;
+static u32 taken[8];
+static unsigned int nr_taken;
 
 static s64 take_span(struct input *in, unsigned int bits)
 {
@@ -136,17 +136,22 @@ static struct pair_want take_want(struct input *in, s64 deadline)
 	};
 }
 
-static void add_chunk(unsigned int cap, u32 left)
+/* As if it had given out so many generations before that few are left */
+static void wear(struct tw_chunk *chunk, u32 left)
 {
-	static const unsigned int caps[] = {
-		1, 7, 102, 409, TW_CHUNK_CAP,
-	};
-	u32 gen = TW_WORN_GEN - left;
+	u32 gen = (TW_LAST_GEN - left) & ~1U;
 
-	pair_add_chunk(&pair, caps[cap % ARRAY_SIZE(caps)]);
-	/* As if it had given out many before */
-	if (left && gen > pair.table.partial->gen)
-		pair.table.partial->gen = gen;
+	if (gen <= chunk->gen)
+		return;
+	chunk->gen = gen;
+	chunk->bound = gen;
+}
+
+static void add_chunk(u32 left)
+{
+	pair_add_chunk(&pair);
+	if (left)
+		wear(pair.table.empty, left);
 }
 
 static bool room(void)
@@ -156,7 +161,7 @@ static bool room(void)
 	while (!pair.table.free) {
 		if (!pair_has_room(&pair))
 			return false;
-		add_chunk(pair.nr_traced, 0);
+		add_chunk(0);
 	}
 	return true;
 }
@@ -252,7 +257,7 @@ static void read_one(void)
 
 static void drain_one(void)
 {
-	forget(pair_index(tw_wheel_first(&pair.wheel)));
+	forget(pair_first_pending(&pair));
 	pair_drain(&pair);
 }
 
@@ -297,13 +302,15 @@ static void finish(u32 budget)
 static void look_up(u64 id)
 {
 	struct tw_node *node;
-	u32 i = 0;
+	u32 i = 0, index;
 
 	while (i < nr_used && pair.timers[used[i]].id != id)
 		i++;
-	REQUIRE_EQ(tw_table_find(&pair.table, id, &node), i < nr_used);
-	if (i < nr_used)
-		REQUIRE_EQ(pair_index(node), used[i]);
+	REQUIRE_EQ(tw_table_find(&pair.table, id, &node, &index), i < nr_used);
+	if (i == nr_used)
+		return;
+	REQUIRE_EQ(pair_index(index), used[i]);
+	REQUIRE(node == tw_node_at(&pair.table, index));
 }
 
 static void find(struct input *in)
@@ -316,27 +323,27 @@ static void find(struct input *in)
 	look_up(id ^ take_number(in) << 32);
 }
 
-static void hide(void)
+/* Mere memory, which has no id */
+static void take(void)
 {
-	struct tw_node *node;
+	u32 index;
 
-	if (nr_hidden == ARRAY_SIZE(hidden) || !room())
+	if (nr_taken == ARRAY_SIZE(taken) || !room())
 		return;
-	node = tw_table_alloc_hidden(&pair.table);
-	REQUIRE(!node->gen);
-	hidden[nr_hidden++] = node;
+	index = tw_table_take(&pair.table);
+	REQUIRE(!(tw_node_at(&pair.table, index)->gen & 1));
+	look_up(tw_id(tw_node_at(&pair.table, index), index));
+	taken[nr_taken++] = index;
 }
 
-static void unhide(void)
+static void put(void)
 {
-	if (nr_hidden)
-		tw_table_free(&pair.table, hidden[--nr_hidden]);
+	if (nr_taken)
+		tw_table_put(&pair.table, taken[--nr_taken]);
 }
 
 static void do_op(enum op op, struct input *in)
 {
-	unsigned int cap;
-
 	switch (op) {
 	case ADD:
 		add(in);
@@ -385,15 +392,14 @@ static void do_op(enum op op, struct input *in)
 		find(in);
 		break;
 	case CHUNK:
-		cap = take_byte(in);
 		if (pair_has_room(&pair))
-			add_chunk(cap, take_byte(in));
+			add_chunk(take_byte(in));
 		break;
-	case HIDE:
-		hide();
+	case TAKE:
+		take();
 		break;
-	case UNHIDE:
-		unhide();
+	case PUT:
+		put();
 		break;
 	case CHECK:
 		pair_check(&pair);
@@ -430,7 +436,7 @@ static void begin(struct input *in)
 	fuzz_abort_on_failure();
 	nr_used = 0;
 	nr_ended = 0;
-	nr_hidden = 0;
+	nr_taken = 0;
 }
 
 /* Let all that is left expire as the module would: nothing may be lost. */
@@ -457,8 +463,8 @@ static void end(void)
 	REQUIRE_EQ(pair.wheel.next, TW_NEVER);
 	for (i = 0; i < min(nr_ended, ENDED); i++)
 		look_up(ended[i]);
-	while (nr_hidden)
-		unhide();
+	while (nr_taken)
+		put();
 	pair_check(&pair);
 	pair_end(&pair);
 }

@@ -8,4 +8,6 @@
 
 #define OPTIMIZER_HIDE_VAR(var) asm("" : "+r" (var))
 
+#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
+
 #endif /* SHIM_LINUX_COMPILER_H */

@@ -9,4 +9,10 @@
 	_i < (size) ? _i : 0;			\
 })
 
+static inline unsigned long array_index_mask_nospec(unsigned long index,
+						    unsigned long size)
+{
+	return -(unsigned long)(index < size);
+}
+
 #endif /* SHIM_LINUX_NOSPEC_H */

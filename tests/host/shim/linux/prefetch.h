@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory that will be needed, for a program. */
+/* What the processor is told to fetch, for a program. */
 #ifndef SHIM_LINUX_PREFETCH_H
 #define SHIM_LINUX_PREFETCH_H
 
-#define prefetch(at) __builtin_prefetch(at)
-#define prefetchw(at) __builtin_prefetch(at, 1)
+/* (To gcc, a function that does nothing else would do nothing.) */
+static inline void prefetchw(const void *what)
+{
+	__builtin_prefetch(what, 1);
+	asm volatile("" : : "r" (what));
+}
+
+static inline void prefetch(const void *what)
+{
+	__builtin_prefetch(what);
+	asm volatile("" : : "r" (what));
+}
 
 #endif /* SHIM_LINUX_PREFETCH_H */

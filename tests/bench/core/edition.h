@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A wheel that is measured: what each of them, in a shared object of its own, shows to
+ * main.c. Calls are of a batch each, so that what is between costs nothing.
+ */
+#ifndef EDITION_H
+#define EDITION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Length of a tick, in ns */
+#define TICK_NS 4000000LL
+
+/* Operations in a batch, and events that are taken out at a time */
+#define BATCH 256
+#define EVENTS 24
+
+/**
+ * struct bench_op - an operation, as long as the short one of the module
+ * @id: in, of arm() out: the timer
+ * @deadline: in ns
+ * @user_data: handed back with its event
+ * @unused: what an operation of the module has besides
+ */
+struct bench_op {
+	uint64_t id;
+	int64_t deadline;
+	uint64_t user_data;
+	uint64_t unused;
+};
+
+/**
+ * struct bench_event - an event
+ * @user_data: of the timer
+ * @id: likewise
+ * @deadline: likewise
+ * @overrun: 0
+ * @flags: 0
+ */
+struct bench_event {
+	uint64_t user_data;
+	uint64_t id;
+	int64_t deadline;
+	uint32_t overrun;
+	uint32_t flags;
+};
+
+/**
+ * struct edition - a wheel
+ * @name: its name
+ * @open: make it, for so many timers, at the time 0
+ * @arm: arm timers
+ * @modify: give them other deadlines
+ * @cancel: end them
+ * @expire: it is so late now, in ns: let expire what is due, take out all of it, and
+ *	return how much that was
+ * @close: give its memory back
+ *
+ * All memory comes from @alloc, which is main.c's: huge pages, and zeros.
+ */
+struct edition {
+	const char *name;
+	void (*open)(size_t timers);
+	void (*arm)(struct bench_op *ops, unsigned int nr);
+	void (*modify)(struct bench_op *ops, unsigned int nr);
+	void (*cancel)(struct bench_op *ops, unsigned int nr);
+	size_t (*expire)(int64_t now);
+	void (*close)(void);
+	void *(*alloc)(size_t bytes, size_t align);
+};
+
+/* Where an event goes to, which nobody reads */
+extern struct bench_event bench_events[EVENTS];
+
+#ifdef __cplusplus
+extern "C"
+#endif
+__attribute__((visibility("default"))) struct edition *bench_edition(void);
+
+#endif /* EDITION_H */

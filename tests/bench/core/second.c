@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The core of this tree, used as kmod/ops.c and kmod/take.c use it.
+ */
+#include <uapi/linux/twheel.h>
+
+#include "ahead.h"
+#include "edition.h"
+#include "shim.h"
+
+#ifndef NAME
+#define NAME "second"
+#endif
+
+#define KMALLOC_BYTES 192
+
+static struct tw_wheel wheel;
+static struct tw_table table;
+static struct edition second;
+
+static void open_wheel(size_t timers)
+{
+	u32 chunks = timers / TW_CHUNK_NODES + 2;
+	struct tw_clock clock = {};
+	struct tw_chunk *chunk;
+	u32 i;
+
+	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, TICK_NS);
+	tw_table_init(&table);
+	tw_table_grow(&table, second.alloc(TW_DIR_BYTES(chunks), 64), chunks);
+	/* (As far apart as kmalloc() puts them) */
+	chunk = second.alloc(chunks * KMALLOC_BYTES, 64);
+	for (i = 1; i < chunks; i++)
+		tw_table_add(&table, (void *)chunk + i * KMALLOC_BYTES,
+			     second.alloc(TW_CHUNK_BYTES, TW_CHUNK_BYTES));
+	tw_wheel_init(&wheel, &table, &clock, 0);
+	tw_wheel_set_slots(&wheel, second.alloc(sizeof(struct tw_slots), 64));
+}
+
+static void arm(struct bench_op *op, unsigned int nr)
+{
+	const struct bench_op *end = op + nr;
+
+	for (; op < end; op++) {
+		u32 index;
+		struct tw_node *node = tw_node_begin(&table, &index);
+
+		op->id = tw_id(node, index);
+		node->deadline = op->deadline;
+		node->user_data = op->user_data;
+		node->flags = 0;
+		tw_wheel_add(&wheel, node, index);
+	}
+}
+
+static void modify(struct bench_op *ops, unsigned int nr)
+{
+	struct tw_ahead ahead;
+	struct tw_node *node;
+	unsigned int n;
+	u32 index;
+
+	tw_ahead_init(&ahead, &table, (u64 *)&ops->id, (u64 *)&ops->deadline, 0,
+		      sizeof(*ops), nr);
+	for (n = 0; n < nr; n++) {
+		tw_ahead(&ahead, n);
+		if (!tw_ahead_get(&ahead, n, &node, &index))
+			bench_fail("there is no such timer");
+		tw_wheel_mod(&wheel, node, index, ops[n].deadline, 0);
+		node->user_data = ops[n].user_data;
+	}
+}
+
+static void cancel(struct bench_op *ops, unsigned int nr)
+{
+	struct tw_ahead ahead;
+	struct tw_node *node;
+	unsigned int n;
+	u32 index;
+
+	tw_ahead_init(&ahead, &table, (u64 *)&ops->id, NULL, 0, sizeof(*ops), nr);
+	for (n = 0; n < nr; n++) {
+		tw_ahead(&ahead, n);
+		if (!tw_ahead_get(&ahead, n, &node, &index))
+			bench_fail("there is no such timer");
+		tw_wheel_del(&wheel, node, index);
+		tw_node_end(&table, node, index);
+	}
+}
+
+static unsigned int take(void)
+{
+	struct tw_reader reader;
+	struct tw_node *node;
+	unsigned int n = 0, i;
+	u32 index;
+
+	tw_reader_init(&wheel, &reader);
+	while (n < EVENTS && (node = tw_reader_next(&wheel, &reader, &index))) {
+		bench_events[n++] = (struct bench_event){
+			.user_data = node->user_data,
+			.id = tw_id(node, index),
+			.deadline = node->deadline,
+		};
+	}
+	tw_reader_cut(&wheel, &reader);
+	for (i = 0; i < n; i++) {
+		index = bench_events[i].id;
+		tw_node_end(&table, tw_node_at(&table, index), index);
+	}
+	return n;
+}
+
+static size_t expire(int64_t now)
+{
+	struct tw_step step = {
+		.now = tw_clock_floor(&wheel.clock, now),
+		.budget = U32_MAX,
+	};
+	size_t expired = 0, n;
+
+	if (step.now < wheel.next)
+		return 0;
+	while (tw_wheel_step(&wheel, &step))
+		step.budget = 256;
+	do {
+		n = take();
+		expired += n;
+	} while (n);
+	return expired;
+}
+
+static void close_wheel(void)
+{
+	void *dir;
+
+	tw_table_clear(&table, &dir);
+}
+
+static struct edition second = {
+	.name = NAME,
+	.open = open_wheel,
+	.arm = arm,
+	.modify = modify,
+	.cancel = cancel,
+	.expire = expire,
+	.close = close_wheel,
+};
+
+struct edition *bench_edition(void)
+{
+	return &second;
+}
