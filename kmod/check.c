@@ -261,12 +261,13 @@ static bool tw_check_list(const struct tw_wheel *wheel, const struct tw_list *li
 
 /* Lists are linked, and have as many nodes in all as are counted. */
 static bool tw_check_lists(const struct tw_wheel *wheel, const struct tw_list *lists,
-			   unsigned int mask, u32 count)
+			   unsigned int mask, u32 count, u32 stripes)
 {
 	unsigned int i;
 
 	for (i = 0; i <= mask; i++)
-		if (!tw_check_list(wheel, &lists[i], i, mask, &count))
+		if (!tw_so(!lists[i].first || stripes >> i & 1) ||
+		    !tw_check_list(wheel, &lists[i], i, mask, &count))
 			return false;
 	return tw_so(!count);
 }
@@ -280,21 +281,22 @@ static bool tw_check_slot(const struct tw_wheel *wheel, unsigned int level,
 	bool occupied = wheel->occupied[level][nr / 64] >> (nr % 64) & 1;
 	unsigned int shift = wheel->level[level].shift;
 	s64 position = wheel->clk >> shift;
-	s64 start, end;
+	s64 start, end, preload;
 	u32 index;
 
 	/* Those that are behind the wheel's time are of its next turn. */
 	position += (nr - position) & TW_LEVEL_MASK;
 	start = position << shift;
 	end = ((position + 1) << shift) - 1;
+	preload = start - (1LL << shift) + wheel->phase % max(1LL << shift >> 2, 1LL);
 	if (!tw_so(occupied == !!slot->count) ||
-	    !tw_check_lists(wheel, lists, mask, slot->count))
+	    !tw_check_lists(wheel, lists, mask, slot->count, slot->stripes))
 		return false;
 	if (!occupied)
 		return tw_so(!slot->inspect);
 	if (!tw_so(start < wheel->level[level].reach) ||
 	    !tw_so(!level || slot->count <= TW_SMALL_SLOT ||
-		   wheel->next <= (position - 1) << shift))
+		   wheel->next <= preload))
 		return false;
 	for (i = 0; i <= mask; i++) {
 		const struct tw_node *node;
@@ -320,7 +322,8 @@ static bool tw_check_ready(const struct tw_wheel *wheel)
 	for (i = 0; i < TW_READY_LISTS; i++) {
 		bool at_once = i == TW_AT_ONCE;
 
-		if (!tw_check_list(wheel, &ready->list[i], at_once ? 0 : i - 1,
+		if (!tw_so(!ready->list[i].first || ready->lists >> i & 1) ||
+		    !tw_check_list(wheel, &ready->list[i], at_once ? 0 : i - 1,
 				   at_once ? 0 : TW_STRIPES - 1, &left))
 			return false;
 		for (index = ready->list[i].first; index; index = node->next) {

@@ -72,7 +72,7 @@ struct twheel *tw_create(void)
 	tw_table_init(&tw->table);
 	tw_table_init(&tw->periods);
 	tw_wheel_init(&tw->wheel, &tw->table, &clock,
-		      tw_clock_floor(&clock, tw_clock_now(&clock)));
+		      tw_clock_floor(&clock, tw_clock_now(&clock)), tw->nr);
 	tw_debugfs_add(tw);
 	return tw;
 }
@@ -221,7 +221,7 @@ static int tw_set_up(struct twheel *tw, const struct twheel_setup *setup,
 	tw_clock_set(&clock, setup->clock, setup->tick);
 	slots = tw->wheel.slots;
 	tw_wheel_init(&tw->wheel, &tw->table, &clock,
-		      tw_clock_floor(&clock, tw_clock_now(&clock)));
+		      tw_clock_floor(&clock, tw_clock_now(&clock)), tw->nr);
 	if (slots)
 		tw_wheel_set_slots(&tw->wheel, slots);
 	/* Pairs with tw_shared_of(). */

@@ -39,11 +39,12 @@ static inline u32 tw_count(const struct tw_wheel *wheel, unsigned int slot)
  * @table: the table of its nodes
  * @clock: the clock of its deadlines
  * @now: the tick that it is now
+ * @phase: any number, best one that wheels of the same machine don't share: see wheel.h
  *
  * tw_wheel_set_slots() has to follow before the first node is added.
  */
 void tw_wheel_init(struct tw_wheel *wheel, struct tw_table *table,
-		   const struct tw_clock *clock, s64 now)
+		   const struct tw_clock *clock, s64 now, u32 phase)
 {
 	unsigned int i;
 
@@ -51,6 +52,7 @@ void tw_wheel_init(struct tw_wheel *wheel, struct tw_table *table,
 	wheel->table = table;
 	wheel->clock = *clock;
 	wheel->base = clock->shift + 1;
+	wheel->phase = phase;
 	for (i = 0; i < TW_LEVELS; i++) {
 		struct tw_level *level = &wheel->level[i];
 
@@ -149,18 +151,26 @@ bool tw_wheel_settle(struct tw_wheel *wheel)
 	return true;
 }
 
+/* When to begin to preload the slot of @position, if it is large */
+static s64 tw_preload_from(const struct tw_wheel *wheel, unsigned int level, s64 position)
+{
+	u64 quarter = ((1ULL << tw_level_shift(level)) - 1) / 4;
+
+	return tw_position_start(level, position - 1) + (wheel->phase & quarter);
+}
+
 /* A slot, that of @tick, got its first node or one that makes it large. */
 void tw_slot_grown(struct tw_wheel *wheel, unsigned int slot, s64 tick)
 {
 	unsigned int level = slot / TW_LEVEL_SLOTS;
-	s64 before = tw_position(level, tick) - 1;
+	s64 position = tw_position(level, tick);
 	u32 count = tw_count(wheel, slot);
 
 	if (count == 1) {
 		tw_bit_set(wheel->occupied[level], slot % TW_LEVEL_SLOTS);
 		wheel->levels |= 1U << level;
 	} else if (count == TW_SMALL_SLOT + 1 && level) {
-		wheel->next = min(wheel->next, tw_position_start(level, before));
+		wheel->next = min(wheel->next, tw_preload_from(wheel, level, position));
 	}
 }
 
@@ -170,6 +180,7 @@ void tw_slot_empty(struct tw_wheel *wheel, unsigned int slot)
 	unsigned int level = slot / TW_LEVEL_SLOTS;
 
 	wheel->slots->slot[slot].inspect = 0;
+	wheel->slots->slot[slot].stripes = 0;
 	tw_bit_clear(wheel->occupied[level], slot % TW_LEVEL_SLOTS);
 	if (!tw_bits_empty(wheel->occupied[level], TW_LEVEL_SLOTS))
 		return;
@@ -216,6 +227,15 @@ void tw_wheel_mod_special(struct tw_wheel *wheel, struct tw_node *node, u32 inde
 	tw_wheel_place_special(wheel, node, index);
 }
 
+/* Put a node, which is on no list, at the end of one of what is ready. */
+static void tw_ready_append(struct tw_wheel *wheel, unsigned int list,
+			    struct tw_node *node, u32 index)
+{
+	tw_list_append(wheel->table->dir, &wheel->ready.list[list], node, index);
+	wheel->ready.lists |= 1U << list;
+	wheel->ready.count++;
+}
+
 /**
  * tw_wheel_add_ready() - add a node that is on no list and expires at once
  * @wheel: the wheel
@@ -226,8 +246,7 @@ void tw_wheel_add_ready(struct tw_wheel *wheel, struct tw_node *node, u32 index)
 {
 	node->flags &= ~TW_NODE_INSPECT;
 	node->flags |= TW_NODE_READY | TW_NODE_AT_ONCE;
-	tw_list_append(wheel->table->dir, &wheel->ready.list[TW_AT_ONCE], node, index);
-	wheel->ready.count++;
+	tw_ready_append(wheel, TW_AT_ONCE, node, index);
 }
 
 /* The list begins with @first now. */
@@ -292,11 +311,15 @@ void tw_reader_next_tick(const struct tw_wheel *wheel, struct tw_reader *reader)
  */
 void tw_reader_cut(struct tw_wheel *wheel, const struct tw_reader *reader)
 {
-	unsigned int i;
+	u32 lists;
 
-	for (i = 0; i < TW_READY_LISTS; i++)
+	for (lists = wheel->ready.lists; lists; lists &= lists - 1) {
+		unsigned int i = __ffs(lists);
+
 		if (reader->at[i] != wheel->ready.list[i].first)
 			tw_list_cut(wheel, &wheel->ready.list[i], reader->at[i]);
+	}
+	wheel->ready.lists = reader->left;
 	wheel->ready.until = reader->until;
 	wheel->ready.live = reader->live;
 	wheel->ready.round = reader->round;
@@ -345,10 +368,12 @@ static void tw_bring_down(struct tw_wheel *wheel, unsigned int slot,
 	u32 nr = min(tw_count(wheel, slot), step->budget - 1);
 	unsigned int i, left, mask;
 	struct tw_list *lists = tw_slot_lists(wheel, slot, &mask);
+	u32 all = wheel->slots->slot[slot].stripes, stripes;
 	const unsigned long *dir = wheel->table->dir;
-	u32 at[TW_STRIPES];
+	u32 at[TW_STRIPES] = {};
 
-	for (i = 0; i <= mask; i++) {
+	for (stripes = all; stripes; stripes &= stripes - 1) {
+		i = __ffs(stripes);
 		at[i] = lists[i].first;
 		prefetchw(tw_dir_at(dir, at[i]));
 	}
@@ -364,8 +389,10 @@ static void tw_bring_down(struct tw_wheel *wheel, unsigned int slot,
 		tw_move(wheel, node, index);
 		left--;
 	}
-	for (i = 0; i <= mask; i++)
+	for (stripes = all; stripes; stripes &= stripes - 1) {
+		i = __ffs(stripes);
 		tw_list_cut(wheel, &lists[i], at[i]);
+	}
 	wheel->slots->slot[slot].count -= nr;
 	if (!tw_count(wheel, slot))
 		tw_slot_empty(wheel, slot);
@@ -386,9 +413,7 @@ static void tw_expire_node(struct tw_wheel *wheel, struct tw_node *node, u32 ind
 	}
 	node->flags &= ~TW_NODE_INSPECT;
 	node->flags |= TW_NODE_READY;
-	tw_list_append(wheel->table->dir, &wheel->ready.list[TW_READY_STRIPE(index)], node,
-		       index);
-	wheel->ready.count++;
+	tw_ready_append(wheel, TW_READY_STRIPE(index), node, index);
 	wheel->pending--;
 	step->expired++;
 }
@@ -437,12 +462,16 @@ static void tw_expire_unseen(struct tw_wheel *wheel, unsigned int slot,
 			     struct tw_step *step)
 {
 	u32 count = tw_count(wheel, slot);
-	unsigned int i, mask;
+	u32 stripes = wheel->slots->slot[slot].stripes;
+	unsigned int mask;
 	struct tw_list *lists = tw_slot_lists(wheel, slot, &mask);
 
-	for (i = 0; i < TW_STRIPES; i++)
-		tw_list_splice(wheel, &lists[i],
-			       &wheel->ready.list[TW_READY_STRIPE(i)]);
+	wheel->ready.lists |= stripes << TW_READY_STRIPE(0);
+	for (; stripes; stripes &= stripes - 1) {
+		unsigned int i = __ffs(stripes);
+
+		tw_list_splice(wheel, &lists[i], &wheel->ready.list[TW_READY_STRIPE(i)]);
+	}
 	wheel->ready.count += count;
 	wheel->pending -= count;
 	step->expired = count;
@@ -466,7 +495,7 @@ static void tw_expire(struct tw_wheel *wheel, struct tw_step *step)
 }
 
 /*
- * Look for a slot to be preloaded, at the present position or the one after it.
+ * Look for a slot to be preloaded by now, at the present position or the one after it.
  * Returns false if there is none.
  */
 static bool tw_preload_slot(const struct tw_wheel *wheel, struct tw_step *step,
@@ -482,7 +511,8 @@ static bool tw_preload_slot(const struct tw_wheel *wheel, struct tw_step *step,
 		if (tw_count(wheel, *slot) > TW_SMALL_SLOT)
 			return true;
 		*slot = tw_slot_nr(l, position + 1);
-		if (tw_count(wheel, *slot) > TW_SMALL_SLOT) {
+		if (tw_count(wheel, *slot) > TW_SMALL_SLOT &&
+		    step->now >= tw_preload_from(wheel, l, position + 1)) {
 			step->ahead = tw_position_start(l, position + 1) -
 				      step->now;
 			return true;
@@ -495,15 +525,16 @@ static bool tw_preload_slot(const struct tw_wheel *wheel, struct tw_step *step,
 /* The earliest that one of the few nodes of a slot expires. */
 static s64 tw_slot_next(const struct tw_wheel *wheel, unsigned int slot)
 {
-	unsigned int i, mask;
+	u32 stripes = wheel->slots->slot[slot].stripes;
+	unsigned int mask;
 	const struct tw_list *lists = tw_slot_lists(wheel, slot, &mask);
 	s64 first = TW_NEVER;
 
-	for (i = 0; i <= mask; i++) {
+	for (; stripes; stripes &= stripes - 1) {
 		const struct tw_node *node;
 		u32 index;
 
-		for (index = lists[i].first; index; index = node->next) {
+		for (index = lists[__ffs(stripes)].first; index; index = node->next) {
 			node = tw_wheel_node(wheel, index);
 			first = min(first, tw_node_tick(wheel, node));
 		}
@@ -511,27 +542,28 @@ static s64 tw_slot_next(const struct tw_wheel *wheel, unsigned int slot)
 	return first;
 }
 
-/* When the wheel has to look at @level for the first time. */
-static s64 tw_level_next(const struct tw_wheel *wheel, unsigned int level)
+/* When the wheel has to look at @level for the first time, if that is before @next. */
+static s64 tw_level_next(const struct tw_wheel *wheel, unsigned int level, s64 next)
 {
 	s64 position = tw_find(wheel, level, tw_position(level, wheel->clk));
 	unsigned int slot = tw_slot_nr(level, position);
-	s64 next;
 
 	if (!level)
 		return position;
 	if (tw_count(wheel, slot) > TW_SMALL_SLOT)
-		return tw_position_start(level, position - 1);
+		return min(next, tw_preload_from(wheel, level, position));
 	/*
 	 * Nodes that were moved to later may expire after the slot's end, by
 	 * which it has to be empty.
 	 */
-	next = min(tw_slot_next(wheel, slot),
-		   tw_position_start(level, position + 1) - 1);
+	if (tw_position_start(level, position) < next) {
+		next = min(next, tw_position_start(level, position + 1) - 1);
+		next = min(next, tw_slot_next(wheel, slot));
+	}
 	/* The slot after it may want to be preloaded meanwhile. */
 	slot = tw_slot_nr(level, position + 1);
 	if (tw_count(wheel, slot) > TW_SMALL_SLOT)
-		next = min(next, tw_position_start(level, position));
+		next = min(next, tw_preload_from(wheel, level, position + 1));
 	return next;
 }
 
@@ -544,15 +576,11 @@ static s64 tw_level_next(const struct tw_wheel *wheel, unsigned int level)
  */
 s64 tw_wheel_next(const struct tw_wheel *wheel)
 {
-	u32 levels = wheel->levels;
 	s64 next = TW_NEVER;
+	u32 levels;
 
-	while (levels) {
-		unsigned int l = fls(levels) - 1;
-
-		next = min(next, tw_level_next(wheel, l));
-		levels &= ~(1U << l);
-	}
+	for (levels = wheel->levels; levels; levels &= levels - 1)
+		next = tw_level_next(wheel, __ffs(levels), next);
 	return next;
 }
 
@@ -585,7 +613,11 @@ bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step)
 				      step);
 		else
 			tw_expire(wheel, step);
-		return true;
+		if (wheel->clk <= step->now)
+			return true;
+		/* What was in time mostly was all: that spares to look for more. */
+		wheel->next = tw_wheel_next(wheel);
+		return wheel->next <= step->now;
 	}
 
 	if (step->now >= wheel->clk)

@@ -8,7 +8,9 @@
  * to the lowest level at which its tick is in one of them. So a wide slot can
  * be brought down to the level below while the slot before it still runs.
  * That is done in pieces, ahead of time when the slot is large (preloading),
- * so that neither the size of the pieces nor their sum makes anybody late.
+ * so that neither the size of the pieces nor their sum makes anybody late. Wheels begin
+ * with that at different times, each at its own in the first quarter of the slot before,
+ * so that a thousand wheels don't all have a slot to preload at the same tick.
  *
  * On the lowest levels a slot is several lists, its stripes, and a node is in that of
  * its index. Who walks a slot takes them in turn, so that several nodes are on their
@@ -79,10 +81,12 @@ struct tw_list {
  * struct tw_slot - what is known of a slot
  * @count: nodes in it
  * @inspect: at level 0, not to be expired unseen, if not 0
+ * @stripes: a bit for each of its lists that is not empty, and for some that are
  */
 struct tw_slot {
 	u32 count;
-	u32 inspect;
+	u16 inspect;
+	u16 stripes;
 };
 
 /**
@@ -128,6 +132,7 @@ struct tw_level {
  * @until: as long as there is any in a stripe, only those with a deadline that is not
  *	after this, in ns, can be read; no others before all these of the stripes were
  * @count: how many nodes
+ * @lists: a bit for each list that is not empty, and for some that are
  * @live: a bit for each list that may have one that can be read
  * @round: a bit for each list that is yet to give a node, before any gives two
  */
@@ -135,6 +140,7 @@ struct tw_ready {
 	struct tw_list list[TW_READY_LISTS];
 	s64 until;
 	u32 count;
+	u32 lists;
 	u32 live;
 	u32 round;
 };
@@ -150,6 +156,7 @@ struct tw_ready {
  * @next: there is nothing to do before this tick
  * @base: the first tick of the wheel after the host's time 0: one more than @clock
  *	is shifted
+ * @phase: where in a slot's width this wheel begins to preload the next
  * @pending: nodes in slots
  * @levels: bit n is set when level n has an occupied slot
  * @level: the levels
@@ -168,6 +175,7 @@ struct tw_wheel {
 	s64 done;
 	s64 next;
 	s64 base;
+	u32 phase;
 	u32 pending;
 	u32 levels;
 	struct tw_level level[TW_LEVELS];
@@ -202,7 +210,7 @@ struct tw_step {
 
 /**
  * struct tw_reader - a walk along nodes that are ready, in the order of their ticks
- * @at: index of the next node of each list, or 0
+ * @at: index of the next node of each list that had any, or 0
  * @left: a bit for each list that has any
  * @live: of these, a bit for each list that may have one that can be read
  * @round: as in &struct tw_ready
@@ -221,7 +229,7 @@ struct tw_reader {
 };
 
 void tw_wheel_init(struct tw_wheel *wheel, struct tw_table *table,
-		   const struct tw_clock *clock, s64 now);
+		   const struct tw_clock *clock, s64 now, u32 phase);
 void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_slots *slots);
 void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk);
 s64 tw_wheel_set_back(struct tw_wheel *wheel, s64 now);
@@ -294,7 +302,8 @@ static inline struct tw_node *tw_wheel_node(const struct tw_wheel *wheel, u32 in
 	return tw_node_at(wheel->table, index);
 }
 
-static __always_inline void tw_list_append(const unsigned long *dir,
+/* Returns true if it is the first of the list. */
+static __always_inline bool tw_list_append(const unsigned long *dir,
 					   struct tw_list *list,
 					   struct tw_node *node, u32 index)
 {
@@ -307,6 +316,7 @@ static __always_inline void tw_list_append(const unsigned long *dir,
 		tw_dir_at(dir, last)->next = index;
 	else
 		list->first = index;
+	return unlikely(!last);
 }
 
 /**
@@ -336,16 +346,18 @@ static __always_inline void tw_wheel_place(struct tw_wheel *wheel,
 {
 	const struct tw_level *level = wheel->level;
 	unsigned long position;
-	unsigned int slot;
+	unsigned int slot, stripe;
 
 	while (tick >= level->reach)
 		level++;
 	position = (unsigned long)tick >> level->shift & TW_LEVEL_MASK;
 	slot = level->slots + position;
 	node->slot = slot;
-	tw_list_append(wheel->table->dir,
-		       level->lists + (position << level->stripe_bits) +
-		       (index & level->stripe_mask), node, index);
+	stripe = index & level->stripe_mask;
+	if (tw_list_append(wheel->table->dir,
+			   level->lists + (position << level->stripe_bits) + stripe,
+			   node, index))
+		wheel->slots->slot[slot].stripes |= 1U << stripe;
 	if (tick < wheel->next)
 		wheel->next = tick;
 	/* The first, and the first that is too many for a small slot. */
@@ -488,11 +500,12 @@ static inline void tw_wheel_mod(struct tw_wheel *wheel, struct tw_node *node, u3
 static inline void tw_reader_init(const struct tw_wheel *wheel,
 				  struct tw_reader *reader)
 {
-	unsigned int i;
+	u32 lists;
 
 	reader->dir = wheel->table->dir;
 	reader->left = 0;
-	for (i = 0; i < TW_READY_LISTS; i++) {
+	for (lists = wheel->ready.lists; lists; lists &= lists - 1) {
+		unsigned int i = __ffs(lists);
 		u32 first = wheel->ready.list[i].first;
 
 		reader->at[i] = first;

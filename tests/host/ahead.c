@@ -154,7 +154,7 @@ static void begin(void)
 
 	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, TICK_NS);
 	tw_table_init(&table);
-	tw_wheel_init(&wheel, &table, &clock, 0);
+	tw_wheel_init(&wheel, &table, &clock, 0, 0);
 	tw_wheel_set_slots(&wheel, &slots);
 }
 

@@ -93,7 +93,7 @@ static void make_wheel(void)
 	tw_table_grow(&wheel_table, calloc(1, TW_DIR_BYTES(2)), 2);
 	add_chunk(&wheel_table);
 	memset(&slots, 0, sizeof(slots));
-	tw_wheel_init(&wheel, &wheel_table, &clock, 8);
+	tw_wheel_init(&wheel, &wheel_table, &clock, 8, 0);
 	tw_wheel_set_slots(&wheel, &slots);
 	for (i = 0; i < ARRAY_SIZE(nodes); i++) {
 		nodes[i] = tw_node_begin(&wheel_table, &indices[i]);
@@ -330,6 +330,7 @@ static const char *break_wheel(unsigned int nr)
 		stripe = !(indices[READY] % TW_STRIPES);
 		wheel.ready.list[TW_READY_STRIPE(stripe)] = wheel.ready.list[TW_AT_ONCE];
 		wheel.ready.list[TW_AT_ONCE] = (struct tw_list){};
+		wheel.ready.lists = ~0;
 		return "(index & mask) == stripe";
 	case 24:
 		while (wheel.ready.count)
@@ -344,6 +345,12 @@ static const char *break_wheel(unsigned int nr)
 	case 26:
 		wheel.ready.round = 1 << TW_READY_LISTS;
 		return "!(ready->round >> TW_READY_LISTS)";
+	case 27:
+		slot_of(PLAIN)->stripes = 0;
+		return "!lists[i].first || stripes >> i & 1";
+	case 28:
+		wheel.ready.lists = 0;
+		return "!ready->list[i].first || ready->lists >> i & 1";
 	}
 	return NULL;
 }

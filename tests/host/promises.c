@@ -48,6 +48,8 @@ static s64 due[(CHUNKS - 1) * TW_CHUNK_NODES];
 static s64 now;
 static u64 expired, moved, wakeups;
 static u32 nr_due;
+/* Of the wheel that is begun next */
+static u32 phase;
 
 #define BLOCKS(call)							\
 ({									\
@@ -77,7 +79,7 @@ static void begin(s64 start)
 		dir[i] = (unsigned long)nodes;
 	tw_table_init(&table);
 	table.dir = dir;
-	tw_wheel_init(&wheel, &table, &clock, now);
+	tw_wheel_init(&wheel, &table, &clock, now, phase);
 	tw_wheel_set_slots(&wheel, &slots);
 }
 
@@ -315,6 +317,7 @@ static void many_timers(void)
 		unsigned int bits = 8 + host_below(30);
 		u64 preloads = 0;
 
+		phase = host_random();
 		begin(any_span(53));
 		timers = any_span(17);
 		while (nr_due < timers)
@@ -335,6 +338,28 @@ static void many_timers(void)
 		REQUIRE(wakeups <= ticks + preloads);
 		REQUIRE(preloads <= moved / TW_SMALL_SLOT);
 		}
+}
+
+/* Each wheel begins to preload at a tick of its own, early while the slot before runs. */
+static void not_in_step(void)
+{
+	static bool taken[TW_TURN * TW_TURN / 4];
+	const s64 slot = 5 * TW_TURN * TW_TURN;
+	unsigned int i;
+	s64 late;
+
+	for (phase = 1000; phase < 1000 + ARRAY_SIZE(taken); phase++) {
+		begin(slot - 2 * TW_TURN * TW_TURN - 10);
+		for (i = 0; i <= TW_SMALL_SLOT; i++)
+			add(slot + i);
+		wake_up();
+		late = now - (slot - TW_TURN * TW_TURN);
+		REQUIRE(late >= 0 && late < ARRAY_SIZE(taken));
+		REQUIRE(!taken[late]);
+		taken[late] = true;
+		REQUIRE(moved > 0 && !expired);
+	}
+	phase = 0;
 }
 
 static void a_million_in_one_tick(void)
@@ -367,7 +392,8 @@ static u32 due_by_now(s64 from, u32 ticks)
 
 /*
  * A million timers in one slot of @level, and the worker gets as little time as
- * can be: so many runs a tick. Preloading begins so early that it is enough.
+ * can be: so many runs a tick. Preloading begins so early that it is enough, also in
+ * the wheel that begins last.
  */
 static void a_million_in_one_slot(unsigned int level, unsigned int runs)
 {
@@ -375,7 +401,10 @@ static void a_million_in_one_slot(unsigned int level, unsigned int runs)
 	s64 from = 1000LL * ticks;
 	bool more = false;
 
+	/* The latest */
+	phase = U32_MAX;
 	begin(5);
+	phase = 0;
 	for (i = 0; i < MILLION; i++)
 		add(from + i % ticks);
 	now = wheel.next - 1;
@@ -535,7 +564,7 @@ static void armed_for_now(void)
 
 int main(void)
 {
-	host_plan(15);
+	host_plan(16);
 	host_test("a lone timer an hour away: two wake-ups at most",
 		  an_hour_away);
 	host_test("a lone timer any time away: two wake-ups at most",
@@ -546,6 +575,7 @@ int main(void)
 	host_test("few timers: no wake-up without an expiry", few_timers);
 	host_test("many timers: no more wake-ups than ticks and large slots",
 		  many_timers);
+	host_test("large slots: each wheel preloads at a time of its own", not_in_step);
 	host_test("a million timers in one tick: one step in constant time",
 		  a_million_in_one_tick);
 	host_test("a million timers in a slot of level 1: in budget, in time",

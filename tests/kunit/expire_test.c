@@ -268,6 +268,7 @@ static void large_slot_leaves_no_time(struct kunit *test)
 	s64 start = (ktime_get_ns() / turn + 4) * turn;
 	u64 left;
 
+	tw->wheel.phase = 0;
 	arm(test, tw, all, start);
 	sleep_until(start - turn + 100 * NSEC_PER_USEC);
 	left = all - tw->inner.cascaded;

@@ -104,7 +104,7 @@ struct tw_wheel *fixture_wheel(struct kunit *test, s64 now, unsigned int nodes)
 		fixture_chunk(test, &f->table);
 	prandom_seed_state(&f->rnd, now + nodes);
 	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, FIXTURE_TICK);
-	tw_wheel_init(&f->wheel, &f->table, &clock, now);
+	tw_wheel_init(&f->wheel, &f->table, &clock, now, 0);
 	tw_wheel_set_slots(&f->wheel, slots);
 	return &f->wheel;
 }

@@ -33,7 +33,7 @@ static void open_wheel(size_t timers)
 	for (i = 1; i < chunks; i++)
 		tw_table_add(&table, (void *)chunk + i * KMALLOC_BYTES,
 			     second.alloc(TW_CHUNK_BYTES, TW_CHUNK_BYTES));
-	tw_wheel_init(&wheel, &table, &clock, 0);
+	tw_wheel_init(&wheel, &table, &clock, 0, 0);
 	tw_wheel_set_slots(&wheel, second.alloc(sizeof(struct tw_slots), 64));
 }
 

@@ -137,7 +137,7 @@ static void open_peer(size_t n)
 	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, MS);
 	open_table(n);
 	memset(&slots, 0, sizeof(slots));
-	tw_wheel_init(&wheel, &table, &clock, tw_clock_floor(&clock, now));
+	tw_wheel_init(&wheel, &table, &clock, tw_clock_floor(&clock, now), 0);
 	tw_wheel_set_slots(&wheel, &slots);
 	create_timers(n);
 }
