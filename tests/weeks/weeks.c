@@ -333,7 +333,7 @@ static void add_burst(struct wheel *w)
 	for (i = 0; i < BATCH; i++) {
 		t = any_timer(w, false);
 		if (t)
-			add_op(t, op_arm(TWHEEL_ABS, start + below(width),
+			add_op(t, op_arm(TWHEEL_ABS, time_sum(start, below(width)),
 					 any_user_data(w, t)));
 	}
 }
@@ -528,7 +528,12 @@ static void step_to(__u64 time)
 		/* What is ready stays so, also when the clock is set back. */
 		w->excused = wheel_info(w->fd).ready;
 	}
+	/*
+	 * The timers come at the end of the first sleep, together with this program, which
+	 * is not preempted. The second does not end before the workers are done.
+	 */
 	sleep_ns(2 * PROMPT);
+	sleep_ns(PROMPT);
 	read_all();
 	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
 		struct wheel *w = &wheels[i];
