@@ -367,8 +367,9 @@ static enum tw_left tw_run_once(struct twheel *tw)
 
 /*
  * The same by the worker, whose time counts as the user's, also that in which it waits for
- * the lock, but for what was paid. When the share of this processor is used up, the wheel
- * waits for its turn.
+ * the lock, but for what was paid. Soft interrupts and other tasks, whose time it is not,
+ * wait meanwhile. When the share of this processor is used up, the wheel waits for its
+ * turn.
  */
 static enum tw_left tw_work_once(struct twheel *tw)
 {
@@ -387,12 +388,10 @@ static enum tw_left tw_work_once(struct twheel *tw)
 	else
 		tw_defer(tw, share, start, &did);
 	spin_unlock(&tw->lock);
-	local_bh_enable();
 	if (did.paid)
 		start = ktime_get();
 	if (did.wake)
 		tw_wake(tw);
-	local_bh_disable();
 	tw_share_ran(share, ktime_to_ns(ktime_sub(ktime_get(), start)));
 	local_bh_enable();
 	cond_resched();

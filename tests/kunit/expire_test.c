@@ -6,6 +6,7 @@
 #include <kunit/test.h>
 #include <linux/bits.h>
 #include <linux/delay.h>
+#include <linux/interrupt.h>
 #include <linux/ktime.h>
 #include <uapi/linux/twheel.h>
 
@@ -173,6 +174,26 @@ static void worker_has_no_more_shares(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tw->stats.expired, 1);
 }
 
+static void soft_interrupt(struct tasklet_struct *tasklet)
+{
+	mdelay(5);
+}
+
+static DECLARE_TASKLET(somebody_else, soft_interrupt);
+
+/* What comes as soon as a worker lets soft interrupts in is not its user's time. */
+static void worker_owes_nothing_for_others(struct kunit *test)
+{
+	struct twheel *tw = wheel_of(test, NSEC_PER_SEC);
+	s64 before = ktime_get_ns();
+
+	tasklet_schedule(&somebody_else);
+	tw_work_fn(&tw->work.work);
+	KUNIT_EXPECT_GE(test, ktime_get_ns() - before, 5 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_LT(test, share_of(tw)->ns, SHARE);
+	tasklet_kill(&somebody_else);
+}
+
 /* Wheels of one user, of which each has one timer, all due at the same time */
 #define WHEELS 3
 
@@ -308,6 +329,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(deferred_until_shares_are_paid_off),
 	KUNIT_CASE(worker_may_take_eight_shares),
 	KUNIT_CASE(worker_has_no_more_shares),
+	KUNIT_CASE(worker_owes_nothing_for_others),
 	KUNIT_CASE(turns_come_in_order),
 	KUNIT_CASE(who_leaves_has_no_turn),
 	KUNIT_CASE(large_slot_leaves_no_time),
