@@ -61,6 +61,7 @@ struct twheel *tw_create(void)
 	spin_lock_init(&tw->eventfd_lock);
 	init_waitqueue_head(&tw->wait);
 	INIT_DELAYED_WORK(&tw->work, tw_work_fn);
+	INIT_LIST_HEAD(&tw->wanted);
 	hrtimer_setup(&tw->timer, tw_timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_SOFT);
 	tw->timer_tick = TW_NEVER;
@@ -143,12 +144,12 @@ static void tw_slots_free(struct twheel *tw, struct tw_slots *slots)
 void tw_destroy(struct twheel *tw)
 {
 	spin_lock_bh(&tw->lock);
-	tw->closing = true;
+	WRITE_ONCE(tw->closing, true);
 	tw_share_leave(tw);
 	spin_unlock_bh(&tw->lock);
 	hrtimer_cancel(&tw->timer);
 	wait_var_event(&tw->turns, !atomic_read(&tw->turns));
-	cancel_delayed_work_sync(&tw->work);
+	tw_place_leave(tw);
 
 	tw_debugfs_del(tw);
 	if (tw->eventfd)

@@ -50,6 +50,8 @@ struct tw_inner {
  * @timer: set for the next tick at which there is something to do
  * @turn: entry in the queue of @waits_for, guarded by its lock
  * @turns: turns that it has got from a queue, and that are not over
+ * @place: it has one of its user's places with the workers, guarded by the user's lock
+ * @wanted: entry in the queue of those who wait for one, likewise
  * @eventfd_lock: guards @eventfd
  * @eventfd: signalled when timers become ready, or NULL
  * @shared: shared timers, or NULL. Set once, under @lock, and released; guarded by
@@ -66,7 +68,8 @@ struct tw_inner {
  * @fixed: the set-up can't be changed any more
  * @waits_for: what is due was deferred until there is time in this share, or NULL; read
  *	without @lock, too
- * @closing: the timer and the worker must not be started any more
+ * @closing: the timer and the worker must not be started any more; read without @lock,
+ *	too
  * @stats: counters
  * @inner: more of them
  * @check_saved: see tw_check_due()
@@ -81,6 +84,8 @@ struct twheel {
 	struct hrtimer timer;
 	struct list_head turn;
 	atomic_t turns;
+	bool place;
+	struct list_head wanted;
 
 	spinlock_t eventfd_lock;	/* guards the next field */
 	struct eventfd_ctx *eventfd;
@@ -170,6 +175,15 @@ static inline struct tw_shared *tw_shared_of(const struct twheel *tw)
 {
 	/* Pairs with tw_setup(), which made them. */
 	return smp_load_acquire(&tw->shared);
+}
+
+/*
+ * Where its worker is. That of a wheel with shared timers has no higher priority: its
+ * programs may have more work for it than for themselves.
+ */
+static inline struct workqueue_struct *tw_workqueue_of(const struct twheel *tw)
+{
+	return tw_shared_of(tw) ? tw_shared_workqueue : tw_workqueue;
 }
 
 /*

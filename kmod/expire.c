@@ -227,15 +227,7 @@ static void tw_defer(struct twheel *tw, struct tw_share *share, ktime_t now,
 	tw_share_wait(share, tw, now);
 }
 
-/*
- * Have the worker go on. That of a wheel with shared timers has no higher priority:
- * its programs may have more work for it than for themselves.
- */
-static struct workqueue_struct *tw_workqueue_of(const struct twheel *tw)
-{
-	return tw_shared_of(tw) ? tw_shared_workqueue : tw_workqueue;
-}
-
+/* Have the worker go on. */
 static void tw_queue_worker(struct twheel *tw, enum tw_left left)
 {
 	/* It may rest just now. */
@@ -408,9 +400,12 @@ void tw_work_fn(struct work_struct *work)
 	unsigned int runs = 0;
 	enum tw_left left;
 
+	if (!tw_place_take(tw))
+		return;
 	do {
 		left = tw_work_once(tw);
 	} while (left != TW_NOTHING_LEFT && ++runs < TW_PACE_RUNS);
+	tw_place_give(tw);
 	if (left == TW_NOTHING_LEFT)
 		return;
 	queue_delayed_work(tw_workqueue_of(tw), &tw->work,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * For how long the wheels of a user may keep each processor, and those that wait for
- * their turn on it. See turns.h.
+ * their turn on it; and how many of them workers turn at a time. See turns.h.
  */
 #include <linux/atomic.h>
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
+#include <linux/workqueue.h>
 
 #include "compat.h"
 #include "context.h"
@@ -228,4 +229,81 @@ struct twheel *tw_share_next(struct tw_share *share, ktime_t now, u64 ran)
 out:
 	spin_unlock(&share->lock);
 	return tw;
+}
+
+/* So that there is a processor for a worker of another user */
+static unsigned int tw_most_places(void)
+{
+	return max(1U, num_online_cpus() / 2);
+}
+
+/**
+ * tw_place_take() - may a worker turn this wheel?
+ * @tw: the wheel
+ *
+ * What was paid for counts for nobody, and there may be a slot of many timers in each of
+ * a user's wheels: these have as many workers, with their higher priority, as all others
+ * together. So only some of them are turned at a time.
+ *
+ * Context: the wheel's worker.
+ * Return: false if it has to wait. Then the worker is queued when there is a place.
+ */
+bool tw_place_take(struct twheel *tw)
+{
+	struct tw_user *user = tw->user;
+	bool place;
+
+	spin_lock(&user->lock);
+	if (!tw->place && user->places < tw_most_places()) {
+		tw->place = true;
+		user->places++;
+	}
+	place = tw->place;
+	/* One that is closed is not to come back, see tw_place_leave(). */
+	if (!place && list_empty(&tw->wanted) && !READ_ONCE(tw->closing))
+		list_add_tail(&tw->wanted, &user->waiting);
+	spin_unlock(&user->lock);
+	return place;
+}
+
+/**
+ * tw_place_give() - leave the place to the wheel that waits for longest
+ * @tw: the wheel, which has a place
+ *
+ * Context: any process.
+ */
+void tw_place_give(struct twheel *tw)
+{
+	struct tw_user *user = tw->user;
+	struct twheel *next;
+
+	spin_lock(&user->lock);
+	tw->place = false;
+	next = list_first_entry_or_null(&user->waiting, struct twheel, wanted);
+	if (next) {
+		next->place = true;
+		/* Under the lock, or it might be gone. */
+		mod_delayed_work(tw_workqueue_of(next), &next->work, 0);
+		list_del_init(&next->wanted);
+	} else {
+		user->places--;
+	}
+	spin_unlock(&user->lock);
+}
+
+/**
+ * tw_place_leave() - end the worker of a wheel, and want no place any more
+ * @tw: the wheel, which is closing
+ *
+ * Context: may sleep.
+ */
+void tw_place_leave(struct twheel *tw)
+{
+	spin_lock(&tw->user->lock);
+	list_del_init(&tw->wanted);
+	spin_unlock(&tw->user->lock);
+	cancel_delayed_work_sync(&tw->work);
+	/* It was given one, and its worker did not come to it. */
+	if (tw->place)
+		tw_place_give(tw);
 }

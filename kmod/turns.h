@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * For how long the wheels of a user may keep each processor, and those that wait for
- * their turn on it.
+ * their turn on it; and how many of them workers turn at a time.
  */
 #ifndef TW_TURNS_H
 #define TW_TURNS_H
@@ -43,5 +43,8 @@ void tw_share_ran(struct tw_share *share, u64 ns);
 void tw_share_wait(struct tw_share *share, struct twheel *tw, ktime_t now);
 void tw_share_leave(struct twheel *tw);
 struct twheel *tw_share_next(struct tw_share *share, ktime_t now, u64 ran);
+bool tw_place_take(struct twheel *tw);
+void tw_place_give(struct twheel *tw);
+void tw_place_leave(struct twheel *tw);
 
 #endif /* TW_TURNS_H */

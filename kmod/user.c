@@ -6,12 +6,14 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/err.h>
+#include <linux/list.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 
@@ -38,6 +40,8 @@ static struct tw_user *tw_user_create(uid_t uid)
 	if (!user)
 		return NULL;
 	user->uid = uid;
+	spin_lock_init(&user->lock);
+	INIT_LIST_HEAD(&user->waiting);
 	user->shares = tw_shares_create();
 	if (!user->shares) {
 		kfree(user);
@@ -142,7 +146,7 @@ void tw_user_put(struct tw_user *user)
 	mutex_unlock(&tw_users_lock);
 	if (!last)
 		return;
-	WARN_ON_ONCE(atomic64_read(&user->bytes));
+	WARN_ON_ONCE(atomic64_read(&user->bytes) || user->places);
 	tw_user_free(user);
 }
 

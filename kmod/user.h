@@ -9,7 +9,9 @@
 #include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/gfp.h>
+#include <linux/list.h>
 #include <linux/rbtree.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 
 /* A program at the limit of its cgroup shall get an error, not be killed. */
@@ -27,6 +29,9 @@ struct tw_share;
  * @wheels: open wheels, guarded by that lock, too
  * @bytes: memory of these wheels
  * @shares: of each processor
+ * @lock: guards all that follows
+ * @places: wheels that have one of the user's places with the workers
+ * @waiting: wheels that wait for one, each behind those that came before
  */
 struct tw_user {
 	uid_t uid;
@@ -34,6 +39,11 @@ struct tw_user {
 	struct rb_node node;
 	atomic64_t bytes;
 	struct tw_share __percpu *shares;
+
+	/* guards all that follows */
+	spinlock_t lock;
+	unsigned int places;
+	struct list_head waiting;
 };
 
 /*

@@ -276,6 +276,40 @@ static void who_leaves_has_no_turn(struct kunit *test)
 	end_all(tw);
 }
 
+/* Wheels of a user that workers turn at a time; there is one processor here */
+#define PLACES 1
+
+/* Then it is the turn of who waits. */
+static void places_go_to_who_waits(struct kunit *test)
+{
+	struct twheel *tw[PLACES + 3];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(tw); i++) {
+		tw[i] = wheel_of(test, NSEC_PER_SEC);
+		test->priv = NULL;
+		KUNIT_EXPECT_EQ(test, tw_place_take(tw[i]), i < PLACES);
+	}
+	/* Who is closed waits no more, and is not to begin it. */
+	tw_destroy(tw[PLACES]);
+	list_del_init(&tw[PLACES + 1]->wanted);
+	tw[PLACES + 1]->closing = true;
+	KUNIT_EXPECT_FALSE(test, tw_place_take(tw[PLACES + 1]));
+	KUNIT_EXPECT_TRUE(test, list_empty(&tw[PLACES + 1]->wanted));
+
+	tw_place_give(tw[0]);
+	KUNIT_EXPECT_FALSE(test, tw[0]->place);
+	KUNIT_EXPECT_TRUE(test, tw[PLACES + 2]->place);
+	KUNIT_EXPECT_EQ(test, work_busy(&tw[PLACES + 2]->work.work), WORK_BUSY_PENDING);
+	KUNIT_EXPECT_EQ(test, tw[0]->user->places, PLACES);
+	/* Nor does one that is closed keep it. */
+	tw_destroy(tw[PLACES + 2]);
+	KUNIT_EXPECT_EQ(test, tw[0]->user->places, PLACES - 1);
+	for (i = 0; i < PLACES; i++)
+		tw_destroy(tw[i]);
+	tw_destroy(tw[PLACES + 1]);
+}
+
 /*
  * A slot that is due after 64 ticks leaves no time until so many nodes are left; the
  * worker rests only then, and a run or so may have been before it does. There are more
@@ -332,6 +366,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(worker_owes_nothing_for_others),
 	KUNIT_CASE(turns_come_in_order),
 	KUNIT_CASE(who_leaves_has_no_turn),
+	KUNIT_CASE(places_go_to_who_waits),
 	KUNIT_CASE(large_slot_leaves_no_time),
 	{}
 };

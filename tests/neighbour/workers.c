@@ -228,15 +228,37 @@ static void arm_many(int fd, int nr, __u64 at, __u64 step)
 }
 
 /* Each timer in a tick of its own, which is most work for the kernel */
-static void crowd_child(void)
+static void arm_apart(void)
 {
 	__u64 step = 2 * SLOT / TIMERS;
 	int i;
 
-	become(MALLORY);
 	for (i = 0; i < WHEELS; i++)
 		arm_many(wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC), TIMERS,
 			 crowd->due - 2 * SLOT + i * step / WHEELS, step);
+}
+
+/*
+ * All timers of a wheel in one tick, so that nothing that the kernel does for them counts
+ * as the user's time. Their slot of the third level is a quarter of the other's, and is
+ * brought down from when that of the other is: there is not time enough for rests.
+ */
+static void arm_together(void)
+{
+	const __u64 quarter = SLOT / 4;
+	int i;
+
+	for (i = 0; i < WHEELS; i++)
+		arm_many(wheel_new(TWHEEL_CLOCK_MONOTONIC, quarter / 4096), TIMERS,
+			 crowd->due - 3 * quarter + quarter / 4, 0);
+}
+
+static void (*arm_crowd)(void);
+
+static void crowd_child(void)
+{
+	become(MALLORY);
+	arm_crowd();
 	__atomic_store_n(&crowd->ready, true, __ATOMIC_RELEASE);
 	for (;;)
 		pause();
@@ -264,13 +286,14 @@ static void allow_descriptors(void)
 		tap_bail("RLIMIT_NOFILE: %s", strerror(errno));
 }
 
-static void serve_beside(bool crowded)
+static void serve_beside(void (*arm)(void))
 {
 	pid_t pid = 0;
 
 	crowd->ready = false;
 	crowd->due = (now(CLOCK_MONOTONIC) + 4 * SEC) / SLOT * SLOT;
-	if (crowded) {
+	if (arm) {
+		arm_crowd = arm;
 		pid = tap_fork(crowd_child);
 		CHECK(WAIT_FOR(__atomic_load_n(&crowd->ready, __ATOMIC_ACQUIRE)));
 	}
@@ -283,12 +306,17 @@ static void serve_beside(bool crowded)
 
 static void test_served(void)
 {
-	serve_beside(false);
+	serve_beside(NULL);
 }
 
 static void test_crowd(void)
 {
-	serve_beside(true);
+	serve_beside(arm_apart);
+}
+
+static void test_crowd_paid(void)
+{
+	serve_beside(arm_together);
 }
 
 int main(void)
@@ -306,5 +334,6 @@ int main(void)
 	RUN(test_contended, "the same, in a wheel that is locked when its timer comes");
 	RUN(test_served, "a million timers in a slot");
 	RUN(test_crowd, "the same, beside a thousand wheels of another user");
+	RUN(test_crowd_paid, "the same, whose timers are all in one slot each");
 	return tap_end();
 }
