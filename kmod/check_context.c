@@ -80,11 +80,11 @@ static bool tw_check_shared(const struct tw_shared *shared)
 	       tw_so(shared->ring_mask >= shared->nr - 1);
 }
 
-/* No more is held than was allowed, and what was set aside is there. */
+/* No more is held than was allowed, and what may be armed has its nodes. */
 static bool tw_check_limits(const struct twheel *tw, u32 room)
 {
 	return tw_so(tw_timers(tw) <= tw->limit) &&
-	       tw_so(tw->table.free >= room) && tw_so(!tw->table.reserved);
+	       tw_so(tw->table.free >= room);
 }
 
 /* The timer will come in time, or else the worker. */

@@ -118,7 +118,7 @@ struct twheel {
  *	they are
  * @now: the time that it is now, in ns
  * @room: timers that may be armed without looking at limits or memory: so many nodes are
- *	reserved
+ *	free, and remain so
  * @no_period: an operation was not done as it needs what a periodic timer has besides
  * @error: why there are not as many nodes as there could be need of, or 0
  * @expired: timers that were ready at once

@@ -20,7 +20,7 @@
 #include "validate.h"
 
 /* Of an operation, besides 0 and negative errors: it was not done, */
-#define TW_NO_NODES 1	/* as it needs nodes that tw_begin() has to reserve, */
+#define TW_NO_NODES 1	/* as it needs nodes that tw_begin() has to make free, */
 #define TW_NOT_TOLD 2	/* or as the program's memory can't be written to. */
 
 /**
@@ -64,16 +64,15 @@ static int tw_limit_hit(struct twheel *tw, u32 limit)
 	return -ENOSPC;
 }
 
-/* How many timers may be armed: these nodes can't be taken away from the batch. */
+/* How many timers may be armed: nothing is given back until the batch ends. */
 static void tw_measure_room(struct twheel *tw, struct tw_batch *batch)
 {
 	u32 left = tw->limit - min(tw->limit, tw_timers(tw));
 
 	batch->room = min(left, tw->table.free);
-	tw_table_reserve(&tw->table, batch->room);
 }
 
-/* There are no nodes: have some reserved, or say why there are none. */
+/* There are no nodes: have some made, or say why there are none. */
 static int tw_no_nodes(struct twheel *tw, const struct tw_batch *batch)
 {
 	if (!batch->error)
@@ -613,7 +612,6 @@ void tw_end(struct twheel *tw, struct tw_batch *batch)
 		tw->stats.lateness[0] += batch->expired;
 	}
 	tw_program(tw, tw->wheel.next);
-	tw_table_reserve(&tw->table, 0);
 	tw_check(tw, tw->wheel.next, batch->room);
 	spare = tw_table_take_spare(&tw->table);
 	periods = tw_table_take_spare(&tw->periods);

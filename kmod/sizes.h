@@ -112,7 +112,7 @@
 
 #else /* TW_SMALL_WORLD */
 
-/* No less than a batch can have reserved */
+/* No less than a batch can want */
 #define TW_CHUNK_SHIFT 3
 #ifndef TW_LAST_GEN
 #define TW_LAST_GEN 15

@@ -16,7 +16,7 @@
 #include "context.h"
 #include "submit.h"
 
-/* What a batch has to have reserved: where the first arms no timer, others may not. */
+/* What a batch has to have free: where the first arms no timer, others may not. */
 static unsigned int tw_nodes_for(const struct twheel_op *first, unsigned int nr)
 {
 	return READ_ONCE(first->opcode) == TWHEEL_OP_ARM ? nr : 0;

@@ -196,11 +196,10 @@ static void tw_table_drop(struct tw_table *table, struct tw_chunk *chunk)
 /* Take out empty chunks, as long as enough nodes are left. */
 struct tw_chunk *tw_table_drop_empty(struct tw_table *table)
 {
-	u32 keep = max_t(u32, TW_TABLE_KEEP, table->reserved);
 	struct tw_chunk *chunk, *spare = NULL;
 
 	tw_table_unfill(table);
-	while (table->empty && table->free - TW_CHUNK_NODES >= keep) {
+	while (table->empty && table->free - TW_CHUNK_NODES >= TW_TABLE_KEEP) {
 		chunk = table->empty;
 		tw_table_drop(table, chunk);
 		chunk->next = spare;

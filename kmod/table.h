@@ -161,8 +161,8 @@ extern const struct tw_node tw_zero_nodes[TW_CHUNK_NODES];
  * @first: index of that of bit 0
  * @gen: nodes of them whose generation is less go on from this
  * @nodes: that of bit 0
- * @free: free nodes, each of which can be had
- * @reserved: so many free nodes are not given back, see tw_table_reserve()
+ * @free: free nodes, each of which can be had: but for who takes them, only
+ *	tw_table_take_spare() makes them fewer
  */
 struct tw_table {
 	unsigned long *dir;
@@ -178,7 +178,6 @@ struct tw_table {
 	struct tw_node *nodes;
 	u32 first_unused;
 	u32 free;
-	u32 reserved;
 };
 
 void tw_table_init(struct tw_table *table);
@@ -315,19 +314,6 @@ static inline void tw_table_put(struct tw_table *table, u32 index)
 	table->free++;
 	if (unlikely(!was || free == TW_WORD_ALL))
 		tw_word_put(table, chunk, word);
-}
-
-/**
- * tw_table_reserve() - set free nodes aside
- * @table: the table
- * @nodes: how many, not more than are free; 0 to end it
- *
- * As long as not more than @nodes are taken, none of them can be missing, whatever is
- * freed meanwhile and whichever chunks become empty.
- */
-static inline void tw_table_reserve(struct tw_table *table, u32 nodes)
-{
-	table->reserved = nodes;
 }
 
 /**

@@ -50,8 +50,6 @@ static enum node_state nodes[MOST_NODES];
 static u32 gens[MOST_NODES];
 static u32 used[MOST_NODES], nr_used;
 static u64 old_ids[OLD_IDS], nr_old;
-/* Nodes that were reserved, and of these the ones that were not taken yet */
-static u32 reserved, reserved_left;
 
 static u32 model_free(void)
 {
@@ -130,13 +128,6 @@ static void add_chunk(void)
 	check_invariants();
 }
 
-static void reserve(u32 n)
-{
-	reserved = n;
-	reserved_left = n;
-	tw_table_reserve(&table, n);
-}
-
 static bool may_add_chunk(void)
 {
 	return table.first_unused || table.nr_chunks < MOST_CHUNKS;
@@ -174,7 +165,6 @@ static u32 alloc(bool plain)
 	nodes[index] = plain ? NODE_PLAIN : NODE_USED;
 	used[nr_used++] = index;
 	chunks[index >> TW_CHUNK_SHIFT].used++;
-	reserved_left -= !!reserved_left;
 	REQUIRE_EQ(table.free, model_free());
 	check_invariants();
 	check_find(id_of(index));
@@ -190,7 +180,6 @@ static void alloc_all(void)
 /* The batch is over: what is empty and not needed is given back, and nothing else. */
 static void give_back(void)
 {
-	u32 keep = max_t(u32, TW_TABLE_KEEP, reserved);
 	struct tw_chunk *spare = tw_table_take_spare(&table), *next;
 	u32 i, empty = 0;
 
@@ -206,10 +195,9 @@ static void give_back(void)
 		free(spare);
 	}
 	REQUIRE_EQ(table.free, model_free());
-	REQUIRE(table.free >= reserved_left);
 	for (i = 0; i < MOST_CHUNKS; i++)
 		empty += chunks[i].chunk && !chunks[i].used && !chunks[i].retired;
-	REQUIRE(!empty || table.free < TW_CHUNK_NODES + keep);
+	REQUIRE(!empty || table.free < TW_CHUNK_NODES + TW_TABLE_KEEP);
 	check_invariants();
 }
 
@@ -218,6 +206,7 @@ static void free_at(u32 place)
 	u32 index = used[place];
 	struct model_chunk *chunk = &chunks[index >> TW_CHUNK_SHIFT];
 	struct tw_node *node = tw_node_at(&table, index);
+	u32 free = table.free;
 
 	used[place] = used[--nr_used];
 	chunk->used--;
@@ -233,8 +222,8 @@ static void free_at(u32 place)
 		chunk->retired += last;
 	}
 	REQUIRE_EQ(table.free, model_free());
-	/* Whatever is freed, nothing is given back. */
-	REQUIRE(table.free >= reserved_left);
+	/* Whatever is freed, no node is lost to who counts on it. */
+	REQUIRE(table.free >= free);
 	check_invariants();
 	check_find(id_of(index));
 }
@@ -311,7 +300,6 @@ static void begin(void)
 	memset(gens, 0, sizeof(gens));
 	nr_used = 0;
 	nr_old = 0;
-	reserve(0);
 }
 
 static void end(void)
@@ -321,7 +309,6 @@ static void end(void)
 	void *dir;
 	u32 i;
 
-	reserve(0);
 	while (nr_used)
 		free_at(host_below(nr_used));
 	check_all();
@@ -355,8 +342,6 @@ static void episode(void)
 			check_find(made_up_id());
 		if (host_chance(wear_in))
 			wear();
-		if (host_chance(50))
-			reserve(host_below(table.free + 1));
 		if (host_chance(give_back_in))
 			give_back();
 		if (host_chance(2000))
@@ -478,27 +463,6 @@ static void used_up_number(void)
 	end();
 }
 
-/* What is reserved is there, whichever chunk becomes empty. */
-static void reserved_nodes_stay(void)
-{
-	unsigned int i;
-
-	host_seed(0);
-	begin();
-	for (i = 0; i < 3; i++) {
-		add_chunk();
-		alloc_all();
-	}
-	while (nr_used)
-		free_at(0);
-	reserve(2 * TW_CHUNK_NODES);
-	give_back();
-	REQUIRE(table.free >= 2 * TW_CHUNK_NODES);
-	while (reserved_left)
-		alloc(false);
-	end();
-}
-
 static void memory_is_given_back(void)
 {
 	unsigned int i, left = 0;
@@ -548,14 +512,13 @@ static void sizes(void)
 
 int main(void)
 {
-	host_plan(8);
+	host_plan(7);
 	host_test("random operations: the table and the model agree",
 		  random_operations);
 	host_test("every made-up id near those of a small table",
 		  every_made_up_id);
 	host_test("a node without generations left", used_up_node);
 	host_test("a number without generations left", used_up_number);
-	host_test("reserved nodes stay", reserved_nodes_stay);
 	host_test("memory is given back, and numbers are used again",
 		  memory_is_given_back);
 	host_test("empty chunks come last", empty_chunks_come_last);

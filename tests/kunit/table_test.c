@@ -614,43 +614,6 @@ static void used_up_number_is_left(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, table->chunks[TW_FIRST_CHUNK + 1]);
 }
 
-/* Whichever chunk becomes empty, what is reserved can be had. */
-static void reserved_nodes_are_not_given_back(struct kunit *test)
-{
-	struct tw_table *table = new_table(test);
-	struct tw_chunk *chunks[3];
-	unsigned int i, nodes;
-
-	for (i = 0; i < ARRAY_SIZE(chunks); i++) {
-		chunks[i] = fixture_chunk(test, table);
-		alloc_all(test, table);
-	}
-	free_chunk(test, table, chunks[0]);
-	free_id(test, table, tw_id(chunks[2]->nodes, chunks[2]->nr * CHUNK));
-	nodes = table->free;
-	tw_table_reserve(table, nodes);
-	KUNIT_EXPECT_NULL(test, tw_table_take_spare(table));
-	free_chunk(test, table, chunks[1]);
-	KUNIT_EXPECT_EQ(test, fixture_free_chunks(test, tw_table_take_spare(table)), 1);
-	KUNIT_ASSERT_EQ(test, table->free, nodes);
-	for (i = 0; i < nodes; i++)
-		alloc_id(test, table);
-	KUNIT_EXPECT_EQ(test, table->free, 0);
-}
-
-static void reservation_ends(struct kunit *test)
-{
-	struct tw_table *table = new_table(test);
-
-	fixture_chunk(test, table);
-	fixture_chunk(test, table);
-	tw_table_reserve(table, CHUNK + 1);
-	KUNIT_EXPECT_NULL(test, tw_table_take_spare(table));
-	tw_table_reserve(table, 0);
-	KUNIT_EXPECT_NOT_NULL(test, tw_table_take_spare(table));
-	KUNIT_EXPECT_EQ(test, table->free, CHUNK);
-}
-
 static void directory_grows_around_live_nodes(struct kunit *test)
 {
 	struct tw_table *table = new_table(test);
@@ -778,8 +741,6 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(used_up_node_is_left),
 	KUNIT_CASE(used_up_chunk_is_left),
 	KUNIT_CASE(used_up_number_is_left),
-	KUNIT_CASE(reserved_nodes_are_not_given_back),
-	KUNIT_CASE(reservation_ends),
 	KUNIT_CASE(directory_grows_around_live_nodes),
 	KUNIT_CASE(table_is_cleared),
 	KUNIT_CASE_PARAM(random_use, seed_gen_params),
