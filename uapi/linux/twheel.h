@@ -389,9 +389,9 @@ struct twheel_stats {
  *	more than 2^32 - 1 are told
  * @flags: TWHEEL_EVENT_*
  *
- * Of what is ready, events come in the order of the ticks of their deadlines, to which
- * slack does not count; those that were armed for a time that was over come in between,
- * in the order in which they were armed. read(2) gives whole events only, or the
+ * Of what is ready, events come in the order of the ticks of their deadlines. Those of
+ * timers with slack come in between; so do those that were armed for a time that was
+ * over, in the order in which they were armed. read(2) gives whole events only, or the
  * beginning of each, see &twheel_setup.event_size. In count mode it gives 8 bytes
  * instead: the number of expiries, overruns included, since the last read.
  */
