@@ -257,6 +257,8 @@ bool tw_place_take(struct twheel *tw)
 	if (!tw->place && user->places < tw_most_places()) {
 		tw->place = true;
 		user->places++;
+		/* It may have waited, while there were fewer processors. */
+		list_del_init(&tw->wanted);
 	}
 	place = tw->place;
 	/* One that is closed is not to come back, see tw_place_leave(). */

@@ -357,6 +357,31 @@ static void timer_before_its_time_is_not_started(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hrtimer_get_expires_ns(&tw->timer), due);
 }
 
+/* Processors come while it waits, so that it finds a place by itself. */
+static void place_is_not_given_twice(struct kunit *test)
+{
+	struct twheel *tw[PLACES + 1];
+	struct tw_user *user;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(tw); i++) {
+		tw[i] = wheel_of(test, NSEC_PER_SEC);
+		test->priv = NULL;
+		KUNIT_EXPECT_EQ(test, tw_place_take(tw[i]), i < PLACES);
+	}
+	user = tw[0]->user;
+	/* As if there was one more */
+	user->places--;
+	KUNIT_EXPECT_TRUE(test, tw_place_take(tw[PLACES]));
+	user->places++;
+	KUNIT_EXPECT_TRUE(test, list_empty(&tw[PLACES]->wanted));
+	for (i = 0; i < ARRAY_SIZE(tw); i++)
+		tw_place_give(tw[i]);
+	KUNIT_EXPECT_EQ(test, user->places, 0);
+	for (i = 0; i < ARRAY_SIZE(tw); i++)
+		tw_destroy(tw[i]);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(timer_before_its_time_is_not_started),
 	KUNIT_CASE(deferred_by_less_than_a_tick),
@@ -367,6 +392,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(turns_come_in_order),
 	KUNIT_CASE(who_leaves_has_no_turn),
 	KUNIT_CASE(places_go_to_who_waits),
+	KUNIT_CASE(place_is_not_given_twice),
 	KUNIT_CASE(large_slot_leaves_no_time),
 	{}
 };
