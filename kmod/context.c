@@ -116,10 +116,14 @@ static void tw_free_table(struct twheel *tw, struct tw_table *table)
 	tw_free_dir(tw, dir, max_chunks);
 }
 
-/* Not by kmalloc(), which takes half as much again for this length. */
+/*
+ * Not by kmalloc(), which takes half as much again for this length. Pages that lie side by
+ * side are better, but not worth moving others out of the way.
+ */
 static struct tw_slots *tw_slots_alloc(void)
 {
-	struct tw_slots *slots = alloc_pages_exact(sizeof(*slots), TW_GFP | __GFP_ZERO);
+	const gfp_t gfp = (TW_GFP & ~__GFP_RETRY_MAYFAIL) | __GFP_NORETRY | __GFP_ZERO;
+	struct tw_slots *slots = alloc_pages_exact(sizeof(*slots), gfp);
 
 	return slots ?: __vmalloc(sizeof(*slots), TW_GFP | __GFP_ZERO);
 }
