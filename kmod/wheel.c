@@ -127,6 +127,8 @@ s64 tw_wheel_set_back(struct tw_wheel *wheel, s64 now)
 		wheel->level[level].reach -= spans;
 	wheel->inspect = wheel->level[0].reach;
 	wheel->set_back = true;
+	if (wheel->ready.count)
+		wheel->ready.until = TW_NEVER;
 	return back - spans;
 }
 
@@ -148,6 +150,7 @@ bool tw_wheel_settle(struct tw_wheel *wheel)
 		return false;
 	wheel->done = done;
 	wheel->set_back = false;
+	wheel->ready.until = 0;
 	return true;
 }
 

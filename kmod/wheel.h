@@ -130,7 +130,9 @@ struct tw_level {
  * struct tw_ready - nodes that have expired
  * @list: the nodes
  * @until: as long as there is any in a stripe, only those with a deadline that is not
- *	after this, in ns, can be read; no others before all these of the stripes were
+ *	after this, in ns, can be read; no others before all these of the stripes were.
+ *	TW_NEVER if there are nodes that were ready when the clock was set back: their
+ *	deadlines lie ahead, so all lists give nodes in turn, whatever their ticks
  * @count: how many nodes
  * @lists: a bit for each list that is not empty, and for some that are
  * @live: a bit for each list that may have one that can be read
@@ -513,6 +515,8 @@ static inline void tw_reader_init(const struct tw_wheel *wheel,
 		prefetchw(tw_dir_at(reader->dir, first));
 	}
 	reader->live = reader->left & wheel->ready.live;
+	if (unlikely(wheel->ready.until == TW_NEVER))
+		reader->live = reader->left;
 	reader->round = reader->live & wheel->ready.round;
 	reader->nr = 0;
 	reader->until = wheel->ready.until;

@@ -562,9 +562,58 @@ static void armed_for_now(void)
 	}
 }
 
+static void step_to(s64 tick)
+{
+	struct tw_step step = { .now = tick };
+
+	now = tick;
+	do
+		step.budget = BUDGET;
+	while (tw_wheel_step(&wheel, &step));
+}
+
+/* Its deadline is the start of a tick. */
+static void add_at(u32 number, s64 tick)
+{
+	struct tw_node *node = node_of(number);
+
+	node->flags = 0;
+	node->deadline = deadline_of(tick, 0);
+	tw_wheel_add(&wheel, node, FIRST_INDEX + number);
+}
+
+/*
+ * What was ready when the clock was set back has deadlines that lie ahead, and behind
+ * each of it in its stripe there is one that expired after that. In another stripe one
+ * comes again and again, and a program reads one at a time.
+ */
+static void ready_when_set_back(void)
+{
+	u32 i, left = 2 * (TW_STRIPES - 1), reads = 0;
+
+	begin(10000);
+	for (i = 1; i < TW_STRIPES; i++)
+		add_at(i, 10010);
+	step_to(10010);
+	now = 9000 + tw_wheel_set_back(&wheel, 9000);
+	add_at(0, now + 1);
+	for (i = 1; i < TW_STRIPES; i++)
+		add_at(TW_STRIPES + i, now + 1);
+	step_to(now + 1);
+	while (left) {
+		u32 number = read_one();
+
+		REQUIRE(++reads <= 3 * TW_STRIPES);
+		left -= !!number;
+		if (!number)
+			add_at(number, now + 1);
+		step_to(now + 1);
+	}
+}
+
 int main(void)
 {
-	host_plan(16);
+	host_plan(17);
 	host_test("a lone timer an hour away: two wake-ups at most",
 		  an_hour_away);
 	host_test("a lone timer any time away: two wake-ups at most",
@@ -593,5 +642,7 @@ int main(void)
 	host_test("add, mod and del take constant time",
 		  constant_operations);
 	host_test("what is armed for now keeps nobody waiting", armed_for_now);
+	host_test("what was ready when the clock was set back waits for no other",
+		  ready_when_set_back);
 	return host_end();
 }

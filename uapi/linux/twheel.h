@@ -391,9 +391,11 @@ struct twheel_stats {
  *
  * Of what is ready, events come in the order of the ticks of their deadlines. Those of
  * timers with slack come in between; so do those that were armed for a time that was
- * over, in the order in which they were armed. read(2) gives whole events only, or the
- * beginning of each, see &twheel_setup.event_size. In count mode it gives 8 bytes
- * instead: the number of expiries, overruns included, since the last read.
+ * over, in the order in which they were armed. When the clock was set back while any
+ * was ready, they come in turn, whatever their ticks, until none is. read(2) gives
+ * whole events only, or the beginning of each, see &twheel_setup.event_size. In count
+ * mode it gives 8 bytes instead: the number of expiries, overruns included, since the
+ * last read.
  */
 struct twheel_event {
 	__aligned_u64 user_data;
