@@ -18,7 +18,7 @@
 
 #define MALLORY 1000
 
-/* Ten thousand wheels, as many as that need of processes */
+/* Five thousand wheels, in as many processes as that needs */
 #define PROCESSES 5
 #define WHEELS 1000
 
