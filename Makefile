@@ -101,12 +101,15 @@ build/tests/fuzz/calls: $(wildcard tests/fuzz/calls*.c) $(headers)
 	@mkdir -p $(@D)
 	$(program) -static -pthread -o $@ $(filter %.c,$^)
 
-build/tests/bench/promises/lateness: tests/bench/promises/lateness.c $(headers) \
-		userlib/src/wheel.c userlib/src/shared.c $(wildcard userlib/*/*.h)
-	@mkdir -p $(@D)
-	$(program) -Iuserlib/include -static -o $@ $(filter %.c,$^)
+library := build/userlib/libtwheel.a
+$(library): $(wildcard userlib/*/*.[ch] userlib/*/*/*.[ch] kmod/*.[ch]) uapi/linux/twheel.h \
+		userlib/Makefile userlib/libtwheel.map
+	$(MAKE) -s -C userlib ../$@
 
-build/tests/demo/demo: $(wildcard tests/demo/*.c) $(headers) \
-		userlib/src/wheel.c userlib/src/shared.c $(wildcard userlib/*/*.h)
+build/tests/bench/promises/lateness: tests/bench/promises/lateness.c $(headers) $(library)
 	@mkdir -p $(@D)
-	$(program) -Iuserlib/include -static -Wl,--wrap=ioctl -o $@ $(filter %.c,$^)
+	$(program) -Iuserlib/include -static -o $@ $(filter %.c %.a,$^)
+
+build/tests/demo/demo: $(wildcard tests/demo/*.c) $(headers) $(library)
+	@mkdir -p $(@D)
+	$(program) -Iuserlib/include -static -Wl,--wrap=ioctl -o $@ $(filter %.c %.a,$^)

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1-or-later
 /*
  * Checks of what a program asks for. See validate.h; the rules stand in
  * uapi/linux/twheel.h.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1-or-later */
 /*
  * Checks of what a program asks for. Pure: they look at nothing but their
  * arguments, so that they can be tested and fuzzed by themselves.

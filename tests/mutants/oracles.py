@@ -73,7 +73,7 @@ def compile_host(sources, flags, include, made):
     os.makedirs(made, exist_ok=True)
     for source in sources:
         objects.append(f'{made}/{source.replace("/", "-")[:-1]}o')
-        jobs.append(f'gcc -std=gnu11 -O1{ERRORS} -D_GNU_SOURCE -DTW_CHECK -I{TOP}/tests/host/shim '
+        jobs.append(f'gcc -std=gnu11 -O1{ERRORS} -D_GNU_SOURCE -DTW_CHECK -I{TOP}/tests/host/shim -I{TOP}/userlib/shim '
                     f'-I{TOP}/tests/host -I{include} -I{include}/kmod {flags} '
                     f'-c -o {objects[-1]} {source if source[0] == "/" else include + "/" + source}')
     for job in jobs:

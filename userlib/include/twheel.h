@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * libtwheel: timers of /dev/twheel from C and C++.
+ * libtwheel: timers of /dev/twheel from C and C++, or of the program's own where
+ * there is no such device.
  *
  * Every function gives 0 or a count, or a negative error number. errno says
  * nothing after a call. All times are nanoseconds of the wheel's clock. What the
@@ -23,22 +24,31 @@
 extern "C" {
 #endif
 
-/** struct twheel - a wheel: a descriptor of /dev/twheel and a loop's state */
+/** struct twheel - a wheel: its descriptor and a loop's state */
 struct twheel;
 
 /** struct twheel_batch - operations that wait to be submitted together */
 struct twheel_batch;
 
+/** TWHEEL_KERNEL: the wheel is in the kernel: /dev/twheel, and nothing else */
+#define TWHEEL_KERNEL (1 << 30)
+/** TWHEEL_USER: the wheel is in the program itself */
+#define TWHEEL_USER (1 << 29)
+
 /**
  * twheel_open - open a new wheel
- * @flags: 0, or O_NONBLOCK (<fcntl.h>) for reads that don't wait
+ * @flags: O_NONBLOCK (<fcntl.h>) for reads that don't wait; %TWHEEL_KERNEL or
+ *	%TWHEEL_USER for one of the two only
  * @twp: out: the wheel
  *
- * The descriptor is closed on execve(2). The wheel works at once, with
- * %TWHEEL_CLOCK_MONOTONIC and one jiffy a tick; see twheel_setup().
+ * Where there is no /dev/twheel that may be opened, the wheel is in the program
+ * itself; libtwheel(3) says what that can't do. The descriptor is closed on
+ * execve(2). The wheel works at once, with %TWHEEL_CLOCK_MONOTONIC and one jiffy a
+ * tick; see twheel_setup().
  *
- * Return: 0; -%ENOENT when there is no /dev/twheel, as the module is not
- * loaded; -%EINVAL for other flags; -%ENOMEM; another error of open(2).
+ * Return: 0; with %TWHEEL_KERNEL, -%ENOENT when there is no /dev/twheel, as the module
+ * is not loaded; -%EINVAL for other flags, and for what the environment's
+ * TWHEEL_BACKEND may not be; -%ENOMEM; another error of open(2).
  */
 int twheel_open(int flags, struct twheel **twp);
 
@@ -69,6 +79,14 @@ void twheel_close(struct twheel *tw);
  * Return: the descriptor.
  */
 int twheel_fd(const struct twheel *tw);
+
+/**
+ * twheel_backend - where the wheel is
+ * @tw: the wheel
+ *
+ * Return: %TWHEEL_KERNEL or %TWHEEL_USER.
+ */
+int twheel_backend(const struct twheel *tw);
 
 /**
  * twheel_setup - choose clock, tick, limit and mode

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the library's own files share: the wheel, and how errors are given. */
+/* What the library's own files share: the wheel, its two backends, and how errors are given. */
 #ifndef TWHEEL_INTERNAL_H
 #define TWHEEL_INTERNAL_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
+#include <sys/types.h>
 
 #include "twheel.h"
+#include "user/user.h"
 
 /* Events that one run of the loop reads: 2 KiB, few enough to stay in cache */
 #define LOOP_EVENTS 64
@@ -15,6 +18,8 @@
 struct twheel {
 	int fd;
 	__u32 event_size;
+	/* The wheel itself, if it is in the program: else the kernel has it */
+	struct user_wheel *user;
 
 	/* Of loop.c: events that were read, from @next to @end not dealt with */
 	unsigned int next;
@@ -48,7 +53,12 @@ static inline int submit_ops(struct twheel *tw, void *ops, unsigned int nr,
 		.op_size = op_size,
 	};
 
+	if (tw->user)
+		return user_submit(tw->user, ops, nr, op_size);
 	return result(ioctl(tw->fd, TWHEEL_IOC_SUBMIT, &submit));
 }
+
+/* Bytes of events or of a count. @nowait: whether or not the descriptor waits */
+ssize_t read_bytes(struct twheel *tw, void *to, size_t bytes, bool nowait);
 
 #endif

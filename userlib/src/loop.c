@@ -10,7 +10,7 @@
 #include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
+#include <time.h>
 
 #include "internal.h"
 
@@ -57,25 +57,45 @@ int twheel_timer_cancel(struct twheel *tw, struct twheel_timer *timer)
 	return ret;
 }
 
-/* O_NONBLOCK is the user's affair, and another process may have changed it */
 static int read_no_wait(struct twheel *tw)
 {
-	struct iovec room = { tw->events, sizeof(tw->events) };
-	int bytes = result(preadv2(tw->fd, &room, 1, -1, RWF_NOWAIT));
+	ssize_t bytes = read_bytes(tw, tw->events, sizeof(tw->events), true);
 
-	return bytes < 0 ? bytes : bytes / (int)sizeof(tw->events[0]);
+	return bytes < 0 ? bytes : bytes / (ssize_t)sizeof(tw->events[0]);
+}
+
+static __s64 now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+}
+
+/* A wheel in the program itself may be woken when nothing has expired: go on then */
+static int wait_and_read(struct twheel *tw, int timeout_ms)
+{
+	struct pollfd pfd = { .fd = tw->fd, .events = POLLIN };
+	__s64 end = timeout_ms > 0 ? now_ms() + timeout_ms : 0;
+	int ret;
+
+	do {
+		ret = result(poll(&pfd, 1, timeout_ms));
+		if (ret <= 0)
+			return ret;
+		ret = read_no_wait(tw);
+		if (timeout_ms > 0)
+			timeout_ms = end > now_ms() ? end - now_ms() : 0;
+	} while (ret == -EAGAIN && timeout_ms);
+	return ret;
 }
 
 static int fill(struct twheel *tw, int timeout_ms)
 {
-	struct pollfd pfd = { .fd = tw->fd, .events = POLLIN };
 	int i, nr = read_no_wait(tw);
 
-	if (nr == -EAGAIN && timeout_ms) {
-		nr = result(poll(&pfd, 1, timeout_ms));
-		if (nr > 0)
-			nr = read_no_wait(tw);
-	}
+	if (nr == -EAGAIN && timeout_ms)
+		nr = wait_and_read(tw, timeout_ms);
 	if (nr <= 0)
 		return nr == -EAGAIN ? 0 : nr;
 

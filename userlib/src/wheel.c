@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The wheel: its descriptor, and a function for each thing that it can do. */
+/*
+ * The wheel: its descriptor, and a function for each thing that it can do. Each asks
+ * the kernel, or the wheel in the program itself, see user/.
+ */
 
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "internal.h"
 
 #define DEVICE "/dev/twheel"
+
+#define BACKENDS (TWHEEL_KERNEL | TWHEEL_USER)
 
 int twheel_from_fd(int fd, struct twheel **twp)
 {
@@ -28,13 +34,11 @@ int twheel_from_fd(int fd, struct twheel **twp)
 	return 0;
 }
 
-int twheel_open(int flags, struct twheel **twp)
+static int open_kernel(int flags, struct twheel **twp)
 {
-	int fd, ret;
+	int fd = open(DEVICE, O_RDWR | O_CLOEXEC | flags);
+	int ret;
 
-	if (flags & ~O_NONBLOCK)
-		return -EINVAL;
-	fd = open(DEVICE, O_RDWR | O_CLOEXEC | flags);
 	if (fd < 0)
 		return -errno;
 	ret = twheel_from_fd(fd, twp);
@@ -43,11 +47,73 @@ int twheel_open(int flags, struct twheel **twp)
 	return ret;
 }
 
+static int open_user(int flags, struct twheel **twp)
+{
+	struct twheel *tw = calloc(1, sizeof(*tw));
+	int ret;
+
+	if (!tw)
+		return -ENOMEM;
+	ret = user_open(flags, &tw->user);
+	if (ret) {
+		free(tw);
+		return ret;
+	}
+	tw->fd = user_fd(tw->user);
+	tw->event_size = TWHEEL_EVENT_SIZE_FULL;
+	*twp = tw;
+	return 0;
+}
+
+/* There is no device, or none for this user. What else is wrong, the caller shall know */
+static bool no_device(int error)
+{
+	return error == -ENOENT || error == -ENXIO || error == -ENODEV ||
+	       error == -EACCES || error == -EPERM;
+}
+
+/* TWHEEL_KERNEL, TWHEEL_USER, 0 for no choice, or a negative error */
+static int chosen_by_environment(void)
+{
+	const char *name = secure_getenv("TWHEEL_BACKEND");
+
+	if (!name || !*name)
+		return 0;
+	if (!strcmp(name, "kernel"))
+		return TWHEEL_KERNEL;
+	return strcmp(name, "user") ? -EINVAL : TWHEEL_USER;
+}
+
+int twheel_open(int flags, struct twheel **twp)
+{
+	int backend = flags & BACKENDS, ret;
+
+	flags &= ~BACKENDS;
+	if (flags & ~O_NONBLOCK || backend == BACKENDS)
+		return -EINVAL;
+	if (!backend)
+		backend = chosen_by_environment();
+	if (backend < 0)
+		return backend;
+	if (backend == TWHEEL_USER)
+		return open_user(flags, twp);
+	ret = open_kernel(flags, twp);
+	return !backend && no_device(ret) ? open_user(flags, twp) : ret;
+}
+
+int twheel_backend(const struct twheel *tw)
+{
+	return tw->user ? TWHEEL_USER : TWHEEL_KERNEL;
+}
+
 void twheel_close(struct twheel *tw)
 {
 	if (!tw)
 		return;
-	close(tw->fd);
+	if (tw->user)
+		user_close(tw->user);
+	else
+		close(tw->fd);
 	free(tw);
 }
 
@@ -59,8 +125,12 @@ int twheel_fd(const struct twheel *tw)
 int twheel_setup(struct twheel *tw, const struct twheel_setup *setup)
 {
 	struct twheel_info info = { .size = sizeof(info) };
-	int ret = result(ioctl(tw->fd, TWHEEL_IOC_SETUP, setup));
+	int ret;
 
+	if (tw->user)
+		ret = user_setup(tw->user, setup);
+	else
+		ret = result(ioctl(tw->fd, TWHEEL_IOC_SETUP, setup));
 	if (!ret)
 		ret = twheel_info(tw, &info);
 	if (!ret)
@@ -70,11 +140,15 @@ int twheel_setup(struct twheel *tw, const struct twheel_setup *setup)
 
 int twheel_info(struct twheel *tw, struct twheel_info *info)
 {
+	if (tw->user)
+		return user_info(tw->user, info);
 	return result(ioctl(tw->fd, TWHEEL_IOC_INFO, info));
 }
 
 int twheel_stats(struct twheel *tw, struct twheel_stats *stats)
 {
+	if (tw->user)
+		return user_stats(tw->user, stats);
 	return result(ioctl(tw->fd, TWHEEL_IOC_STATS, stats));
 }
 
@@ -127,6 +201,8 @@ int twheel_drain(struct twheel *tw, struct twheel_op *ops, unsigned int nr)
 		.op_size = sizeof(*ops),
 	};
 
+	if (tw->user)
+		return user_drain(tw->user, ops, nr);
 	return result(ioctl(tw->fd, TWHEEL_IOC_DRAIN, &drain));
 }
 
@@ -134,7 +210,23 @@ int twheel_set_eventfd(struct twheel *tw, int fd)
 {
 	struct twheel_eventfd eventfd = { .size = sizeof(eventfd), .fd = fd };
 
+	/* Nobody runs who could signal it */
+	if (tw->user)
+		return -EOPNOTSUPP;
 	return result(ioctl(tw->fd, TWHEEL_IOC_EVENTFD, &eventfd));
+}
+
+/* O_NONBLOCK is the user's affair, and another process may have changed it */
+ssize_t read_bytes(struct twheel *tw, void *to, size_t bytes, bool nowait)
+{
+	struct iovec room = { to, bytes };
+	ssize_t ret;
+
+	if (tw->user)
+		return user_read(tw->user, to, bytes, nowait);
+	ret = nowait ? preadv2(tw->fd, &room, 1, -1, RWF_NOWAIT) :
+		       read(tw->fd, to, bytes);
+	return ret < 0 ? -errno : ret;
 }
 
 /* Short events are read to where the first of them will be; the last moves first */
@@ -161,9 +253,9 @@ int twheel_read(struct twheel *tw, struct twheel_event *events,
 	/* Not a count, which would be lost */
 	if (size != TWHEEL_EVENT_SIZE_ID && size != TWHEEL_EVENT_SIZE_FULL)
 		return -EINVAL;
-	bytes = read(tw->fd, events, nr * size);
+	bytes = read_bytes(tw, events, nr * size, false);
 	if (bytes < 0)
-		return -errno;
+		return bytes;
 	if (size == TWHEEL_EVENT_SIZE_ID)
 		lengthen(events, bytes / size);
 	return bytes / size;
@@ -171,5 +263,7 @@ int twheel_read(struct twheel *tw, struct twheel_event *events,
 
 int twheel_read_count(struct twheel *tw, __u64 *count)
 {
-	return read(tw->fd, count, sizeof(*count)) < 0 ? -errno : 0;
+	ssize_t bytes = read_bytes(tw, count, sizeof(*count), false);
+
+	return bytes < 0 ? bytes : 0;
 }

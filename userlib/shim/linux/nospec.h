@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What keeps speculation within bounds: for a program, the bounds alone. */
 #ifndef SHIM_LINUX_NOSPEC_H
 #define SHIM_LINUX_NOSPEC_H

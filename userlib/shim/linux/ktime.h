@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Time in nanoseconds, for a program. */
 #ifndef SHIM_LINUX_KTIME_H
 #define SHIM_LINUX_KTIME_H

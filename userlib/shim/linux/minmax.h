@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Least and greatest, for a program. */
 #ifndef SHIM_LINUX_MINMAX_H
 #define SHIM_LINUX_MINMAX_H

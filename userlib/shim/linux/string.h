@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Memory functions, for a program. */
 #ifndef SHIM_LINUX_STRING_H
 #define SHIM_LINUX_STRING_H

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A wheel in the program itself: its life, its memory and its settings. See
+ * context.h.
+ */
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "context.h"
+#include "validate.h"
+
+/* Most timers of a wheel, unless set otherwise, and the end of what may be set */
+#define USER_LIMIT (1U << 24)
+#define USER_MOST_TIMERS (1U << 30)
+
+/* More than this no structure is taken for */
+#define PAGE 4096
+
+int user_open(int flags, struct user_wheel **uwp)
+{
+	struct user_wheel *uw = calloc(1, sizeof(*uw));
+	struct tw_clock clock;
+	int ret;
+
+	if (!uw)
+		return -ENOMEM;
+	ret = user_open_fds(uw, flags);
+	if (ret) {
+		user_close_fds(uw);
+		free(uw);
+		return ret;
+	}
+	pthread_mutex_init(&uw->lock, NULL);
+	uw->limit = USER_LIMIT;
+	uw->unit = TWHEEL_EVENT_SIZE_FULL;
+	/* Without any, as early after boot, they are still as good as jitter needs */
+	if (getrandom(&uw->random, sizeof(uw->random), GRND_NONBLOCK) < 0)
+		uw->random = (uintptr_t)uw;
+
+	tw_clock_init(&clock);
+	tw_table_init(&uw->table);
+	tw_table_init(&uw->periods);
+	tw_wheel_init(&uw->wheel, &uw->table, &clock,
+		      tw_clock_floor(&clock, tw_clock_now(&clock)), uw->random);
+	*uwp = uw;
+	return 0;
+}
+
+static void free_chunks(struct tw_chunk *chunk)
+{
+	while (chunk) {
+		struct tw_chunk *next = chunk->next;
+
+		free(chunk->nodes);
+		free(chunk);
+		chunk = next;
+	}
+}
+
+/* Give back what is empty. */
+void user_free_spare(struct user_wheel *uw)
+{
+	free_chunks(tw_table_take_spare(&uw->table));
+	free_chunks(tw_table_take_spare(&uw->periods));
+}
+
+static void free_table(struct tw_table *table)
+{
+	void *dir;
+
+	free_chunks(tw_table_clear(table, &dir));
+	free(dir);
+}
+
+/* (In a child after fork(2), the mutex may be held by who is not there.) */
+void user_close(struct user_wheel *uw)
+{
+	user_close_fds(uw);
+	free_table(&uw->table);
+	free_table(&uw->periods);
+	free(uw->wheel.slots);
+	free(uw);
+}
+
+int user_fd(const struct user_wheel *uw)
+{
+	return uw->epoll;
+}
+
+static int add_slots(struct user_wheel *uw)
+{
+	struct tw_slots *slots = calloc(1, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	tw_wheel_set_slots(&uw->wheel, slots);
+	return 0;
+}
+
+static int grow_table(struct tw_table *table)
+{
+	u32 max_chunks = max_t(u32, 2 * table->max_chunks, TW_FIRST_DIR);
+	void *dir;
+
+	if (max_chunks > TW_TABLE_MAX_CHUNKS)
+		return -ENOMEM;
+	dir = malloc(TW_DIR_BYTES((size_t)max_chunks));
+	if (!dir)
+		return -ENOMEM;
+	free(tw_table_grow(table, dir, max_chunks));
+	return 0;
+}
+
+static int add_chunk(struct tw_table *table)
+{
+	struct tw_chunk *chunk = malloc(sizeof(*chunk));
+	/* Two nodes to a cache line */
+	struct tw_node *nodes = aligned_alloc(64, TW_CHUNK_BYTES);
+
+	if (!chunk || !nodes) {
+		free(chunk);
+		free(nodes);
+		return -ENOMEM;
+	}
+	memset(nodes, 0, TW_CHUNK_BYTES);
+	tw_table_add(table, chunk, nodes);
+	return 0;
+}
+
+/**
+ * user_add_nodes() - get memory for nodes, as there are no free ones
+ * @uw: the wheel, locked
+ * @table: its table, or that of its periods
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int user_add_nodes(struct user_wheel *uw, struct tw_table *table)
+{
+	int ret = 0;
+
+	if (!uw->wheel.slots)
+		ret = add_slots(uw);
+	if (!ret && tw_table_full(table))
+		ret = grow_table(table);
+	return ret ?: add_chunk(table);
+}
+
+/*
+ * Is that a structure, of which its first version had all that this library knows?
+ * Of a longer one, all that it does not know must be 0.
+ */
+static int check_size(const void *arg, u32 known)
+{
+	const char *bytes = arg;
+	u32 size = *(const u32 *)arg, i;
+
+	if (size < known)
+		return -EINVAL;
+	if (size > PAGE)
+		return -E2BIG;
+	for (i = known; i < size; i++)
+		if (bytes[i])
+			return -E2BIG;
+	return 0;
+}
+
+static int set_up(struct user_wheel *uw, const struct twheel_setup *setup)
+{
+	struct tw_clock clock = uw->wheel.clock;
+	int ret;
+
+	if (uw->fixed)
+		return -EBUSY;
+	tw_clock_set(&clock, setup->clock, setup->tick);
+	ret = user_set_clock(uw, &clock);
+	if (ret)
+		return ret;
+	uw->fixed = true;
+	uw->flags = setup->flags;
+	uw->limit = setup->limit ?: uw->limit;
+	uw->unit = setup->flags & TWHEEL_SETUP_COUNT ? sizeof(u64) :
+		   setup->event_size ?: TWHEEL_EVENT_SIZE_FULL;
+	return 0;
+}
+
+int user_setup(struct user_wheel *uw, const struct twheel_setup *setup)
+{
+	int ret = check_size(setup, sizeof(*setup)) ?: tw_check_setup(setup);
+	s64 now;
+
+	if (ret)
+		return ret;
+	if (setup->shared)
+		return -ENODEV;
+	if (setup->limit > USER_MOST_TIMERS)
+		return -ENOSPC;
+	ret = user_begin(uw, &now);
+	if (ret)
+		return ret;
+	ret = set_up(uw, setup);
+	user_end(uw, now);
+	return ret;
+}
+
+int user_info(struct user_wheel *uw, struct twheel_info *info)
+{
+	const struct tw_clock *clock = &uw->wheel.clock;
+	u32 size = info->size;
+	s64 now;
+	int ret;
+
+	ret = check_size(info, sizeof(*info)) ?: user_begin(uw, &now);
+	if (ret)
+		return ret;
+	*info = (struct twheel_info){
+		.size = size,
+		.clock = clock->id,
+		.features = TWHEEL_FEATURE_COUNT | TWHEEL_FEATURE_DRAIN,
+		.tick_min = TWHEEL_TICK_MIN_NS,
+		.tick_max = TWHEEL_TICK_MAX_NS,
+		.tick = clock->tick,
+		.wheel_limit = USER_LIMIT,
+		.user_limit = USER_MOST_TIMERS,
+		.limit = uw->limit,
+		.pending = uw->wheel.pending,
+		.ready = uw->wheel.ready.count,
+		.flags = uw->flags,
+		.event_size = uw->unit,
+	};
+	if (info->pending)
+		info->next_expiry = tw_clock_tick_ns(clock, uw->wheel.next);
+	user_end(uw, now);
+	return 0;
+}
+
+int user_stats(struct user_wheel *uw, struct twheel_stats *stats)
+{
+	u32 size = stats->size;
+	s64 now;
+	int ret;
+
+	ret = check_size(stats, sizeof(*stats)) ?: user_begin(uw, &now);
+	if (ret)
+		return ret;
+	*stats = uw->stats;
+	stats->size = size;
+	user_end(uw, now);
+	return 0;
+}

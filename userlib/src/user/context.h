@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A wheel in the program itself, as its own files see it: the module's wheel and
+ * table, under a mutex.
+ *
+ * Nobody runs for time to pass. Every call first does what is due by then. The
+ * descriptor that programs poll is an epoll's, with two others in it: a timerfd,
+ * which is set for the next tick at which there is something to do, and an eventfd,
+ * which is readable while expired timers are not read. So whoever polls is woken
+ * when he has to call, and is not while nothing is due. When all that there was to
+ * do was to cascade, or what was due is cancelled, he is woken for nothing.
+ */
+#ifndef TWHEEL_USER_CONTEXT_H
+#define TWHEEL_USER_CONTEXT_H
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "user.h"
+#include "wheel.h"
+
+/* The timerfd is not set, or is to be set anew */
+#define USER_TIMER_OFF S64_MAX
+#define USER_TIMER_OLD S64_MIN
+
+/**
+ * struct user_wheel - a wheel in the program itself
+ * @epoll: the descriptor that programs know: an epoll that has the next two
+ * @timer: the timerfd
+ * @ready: the eventfd
+ * @forks: how often the process that opened it had come out of fork(2) by then
+ * @lock: guards all that follows
+ * @wheel: the wheel itself
+ * @table: its nodes
+ * @periods: what periodic timers have besides
+ * @timer_ns: time that @timer is set for, USER_TIMER_OFF or USER_TIMER_OLD
+ * @told: @ready is readable
+ * @fixed: the set-up can't be changed any more
+ * @limit: most timers that it may hold
+ * @flags: TWHEEL_SETUP_*
+ * @unit: bytes of an event, or in count mode of the count
+ * @random: state of the random numbers that jitter is made of
+ * @stats: counters
+ */
+struct user_wheel {
+	int epoll;
+	int timer;
+	int ready;
+	unsigned int forks;
+	pthread_mutex_t lock;
+	struct tw_wheel wheel;
+	struct tw_table table;
+	struct tw_table periods;
+	s64 timer_ns;
+	bool told;
+	bool fixed;
+	u32 limit;
+	u32 flags;
+	u32 unit;
+	u64 random;
+	struct twheel_stats stats;
+};
+
+/* context.c: its life and its memory */
+int user_add_nodes(struct user_wheel *uw, struct tw_table *table);
+void user_free_spare(struct user_wheel *uw);
+
+/* time.c: time passes, and whoever polls hears of it */
+int user_open_fds(struct user_wheel *uw, int flags);
+void user_close_fds(struct user_wheel *uw);
+int user_set_clock(struct user_wheel *uw, const struct tw_clock *clock);
+int user_begin(struct user_wheel *uw, s64 *now);
+void user_end(struct user_wheel *uw, s64 now);
+int user_wait(struct user_wheel *uw);
+
+/* ops.c: what a program does to timers */
+s64 user_jitter(struct user_wheel *uw, u64 jitter);
+void user_fill_op(struct user_wheel *uw, const struct tw_node *node, u32 index,
+		  struct twheel_op *op);
+
+/* Timers that a wheel holds */
+static inline u32 user_timers(const struct user_wheel *uw)
+{
+	return uw->wheel.pending + uw->wheel.ready.count;
+}
+
+/* What a periodic timer has besides */
+static inline struct tw_period *user_period_of(const struct user_wheel *uw,
+					       const struct tw_node *node)
+{
+	return tw_period_at(&uw->periods, node->period);
+}
+
+/* End a timer that is on no list of the wheel */
+static inline void user_free_timer(struct user_wheel *uw, struct tw_node *node, u32 index)
+{
+	if (node->flags & TW_NODE_PERIODIC)
+		tw_table_put(&uw->periods, node->period);
+	tw_node_end(&uw->table, node, index);
+}
+
+#endif

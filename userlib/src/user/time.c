@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Time passes in a wheel of the program itself: each call turns the wheel, and
+ * the descriptors say when the next call is due. See context.h.
+ */
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "context.h"
+
+#include <linux/timekeeping.h>
+
+#define SEC 1000000000LL
+
+/* How often this process, or those before it, came out of fork(2) */
+static unsigned int forks;
+
+static void forked(void)
+{
+	forks++;
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
+
+static int watch(struct user_wheel *uw, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(uw->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+/*
+ * The timerfd for a clock. There is none for TAI, which is the wall clock and whole
+ * seconds.
+ */
+static int open_timer(u32 clock)
+{
+	return timerfd_create(clock == TWHEEL_CLOCK_TAI ? CLOCK_REALTIME :
+			      tw_clock_kernel_id(clock),
+			      TFD_CLOEXEC | TFD_NONBLOCK);
+}
+
+/* Returns 0 or a negative error; then user_close_fds() is still to be called. */
+int user_open_fds(struct user_wheel *uw, int flags)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
+	uw->forks = forks;
+	uw->timer_ns = USER_TIMER_OFF;
+	uw->epoll = epoll_create1(EPOLL_CLOEXEC);
+	uw->timer = open_timer(TWHEEL_CLOCK_MONOTONIC);
+	uw->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (uw->epoll < 0 || uw->timer < 0 || uw->ready < 0)
+		return -errno;
+	if (watch(uw, uw->timer) || watch(uw, uw->ready))
+		return -errno;
+	if (flags & O_NONBLOCK && fcntl(uw->epoll, F_SETFL, O_NONBLOCK))
+		return -errno;
+	return 0;
+}
+
+static void close_if_open(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void user_close_fds(struct user_wheel *uw)
+{
+	close_if_open(uw->epoll);
+	close_if_open(uw->timer);
+	close_if_open(uw->ready);
+}
+
+/* An empty wheel gets another clock. Returns 0 or a negative error. */
+int user_set_clock(struct user_wheel *uw, const struct tw_clock *clock)
+{
+	struct tw_slots *slots = uw->wheel.slots;
+	int timer = open_timer(clock->id);
+
+	if (timer < 0)
+		return -errno;
+	if (watch(uw, timer)) {
+		int error = errno;
+
+		close(timer);
+		return -error;
+	}
+	close(uw->timer);
+	uw->timer = timer;
+	uw->timer_ns = USER_TIMER_OFF;
+	tw_wheel_init(&uw->wheel, &uw->table, clock,
+		      tw_clock_floor(clock, tw_clock_now(clock)), uw->random);
+	if (slots)
+		tw_wheel_set_slots(&uw->wheel, slots);
+	return 0;
+}
+
+/* By how many ns TAI is ahead of the wall clock, which may be set meanwhile */
+static s64 tai_offset(void)
+{
+	s64 before, tai;
+
+	do {
+		before = ktime_get_real();
+		tai = ktime_get_clocktai();
+	} while ((u64)(ktime_get_real() - before) > SEC / 4);
+	return (tai - before + SEC / 2) / SEC * SEC;
+}
+
+/*
+ * The timerfd follows a clock that is set. What it does not know of is TAI: so it
+ * tells when the wall clock is set, as is done for a leap second.
+ */
+static void set_timer(struct user_wheel *uw, s64 ns)
+{
+	struct itimerspec when = { 0 };
+	bool tai = uw->wheel.clock.id == TWHEEL_CLOCK_TAI;
+	int ret;
+
+	do {
+		s64 at = max_t(s64, tai ? ns - tai_offset() : ns, 1);
+
+		if (ns != USER_TIMER_OFF)
+			when.it_value = (struct timespec){ at / SEC, at % SEC };
+		ret = timerfd_settime(uw->timer, TFD_TIMER_ABSTIME |
+				      (tai ? TFD_TIMER_CANCEL_ON_SET : 0), &when, NULL);
+	} while (ret && errno == ECANCELED);
+	uw->timer_ns = ns;
+}
+
+static s64 user_now(struct user_wheel *uw, s64 *tick)
+{
+	struct tw_wheel *wheel = &uw->wheel;
+	s64 now = tw_clock_now(&wheel->clock);
+
+	*tick = tw_clock_floor(&wheel->clock, now);
+	if (unlikely(*tick < wheel->clk - 1))
+		*tick += tw_wheel_set_back(wheel, *tick);
+	return now;
+}
+
+static void count_expired(struct user_wheel *uw, const struct tw_step *step)
+{
+	struct twheel_stats *stats = &uw->stats;
+	u64 lateness = step->stamp - tw_clock_tick_ns(&uw->wheel.clock, step->tick);
+
+	stats->expired += step->expired;
+	stats->lateness[fls64(lateness)] += step->expired;
+	stats->max_lateness = max_t(u64, stats->max_lateness, lateness);
+}
+
+/* Do all that is due. */
+static void turn(struct user_wheel *uw, s64 now, s64 tick)
+{
+	struct tw_step step = { .now = tick, .stamp = now };
+	bool more;
+
+	if (unlikely(uw->wheel.set_back))
+		tw_wheel_settle(&uw->wheel);
+	tw_wheel_forward(&uw->wheel, tick);
+	uw->stats.wakeups += uw->timer_ns <= now;
+	if (likely(tick < uw->wheel.next))
+		return;
+	do {
+		step.budget = U32_MAX;
+		more = tw_wheel_step(&uw->wheel, &step);
+		if (step.expired)
+			count_expired(uw, &step);
+	} while (more);
+}
+
+/**
+ * user_begin() - begin with a call
+ * @uw: the wheel
+ * @now: out: the time that it is now, in ns
+ *
+ * Takes @uw->lock, unless it fails. It fails in a child after fork(2): that shares the
+ * descriptors with its parent, but not the timers, nor who unlocks the lock.
+ *
+ * Return: 0 or -EBADF.
+ */
+int user_begin(struct user_wheel *uw, s64 *now)
+{
+	s64 tick;
+
+	if (unlikely(uw->forks != forks))
+		return -EBADF;
+	pthread_mutex_lock(&uw->lock);
+	*now = user_now(uw, &tick);
+	turn(uw, *now, tick);
+	return 0;
+}
+
+/* Set the timerfd. As in the kernel, one that is too early is left alone. */
+static void program(struct user_wheel *uw, s64 now)
+{
+	s64 next = USER_TIMER_OFF;
+
+	if (uw->wheel.next != TW_NEVER)
+		next = tw_clock_tick_ns(&uw->wheel.clock, uw->wheel.next);
+	if (next == uw->timer_ns && next > now)
+		return;
+	if (uw->timer_ns > now && uw->timer_ns < next && next != USER_TIMER_OFF)
+		return;
+	set_timer(uw, next);
+}
+
+/* Have the eventfd readable while something is ready. */
+static void tell(struct user_wheel *uw)
+{
+	bool ready = uw->wheel.ready.count;
+	eventfd_t count;
+
+	if (ready == uw->told)
+		return;
+	uw->told = ready;
+	if (ready)
+		eventfd_write(uw->ready, 1);
+	else
+		eventfd_read(uw->ready, &count);
+}
+
+/**
+ * user_end() - end with a call
+ * @uw: the wheel
+ * @now: what user_begin() gave
+ *
+ * Releases @uw->lock.
+ */
+void user_end(struct user_wheel *uw, s64 now)
+{
+	program(uw, now);
+	tell(uw);
+	pthread_mutex_unlock(&uw->lock);
+}
+
+/* Wait until a call is due. Of those who wait, epoll wakes one. */
+int user_wait(struct user_wheel *uw)
+{
+	struct epoll_event event;
+
+	return epoll_wait(uw->epoll, &event, 1, -1) < 0 ? -errno : 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A wheel in the program itself: what the library does where there is no
+ * /dev/twheel. Each function gives what the system call in its place would,
+ * or a negative error.
+ */
+#ifndef TWHEEL_USER_H
+#define TWHEEL_USER_H
+
+#include <linux/twheel.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct user_wheel;
+
+int user_open(int flags, struct user_wheel **uwp);
+void user_close(struct user_wheel *uw);
+int user_fd(const struct user_wheel *uw);
+int user_setup(struct user_wheel *uw, const struct twheel_setup *setup);
+int user_info(struct user_wheel *uw, struct twheel_info *info);
+int user_stats(struct user_wheel *uw, struct twheel_stats *stats);
+int user_submit(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size);
+int user_drain(struct user_wheel *uw, struct twheel_op *ops, __u32 nr);
+ssize_t user_read(struct user_wheel *uw, void *to, size_t bytes, bool nowait);
+
+#endif
