@@ -588,6 +588,8 @@ static void set_user_limit(__u32 limit)
 	char text[32];
 	long ret;
 
+	if (!has_module())
+		return;
 	snprintf(text, sizeof(text), "%u", limit ? limit : 1U << 30);
 	ret = write_text(USER_PARAMETER, text);
 	if (ret)

@@ -43,7 +43,10 @@ static inline void room_init(struct room *room)
 		tap_bail("mmap: %s", strerror(errno));
 }
 
-enum fault { FAULT_NONE, FAULT_READ_ONLY, FAULT_HIDDEN, FAULT_UNMAPPED, FAULTS };
+enum fault { FAULT_NONE, FAULT_READ_ONLY, FAULT_HIDDEN, FAULT_UNMAPPED, FAULT_KINDS };
+
+/* The environment's FAULTS=1 is for what need not stand bad addresses */
+#define FAULTS number_of("FAULTS", FAULT_KINDS)
 
 static inline void room_spoil(struct room *room, enum fault fault, size_t page)
 {

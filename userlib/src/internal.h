@@ -58,6 +58,21 @@ static inline int submit_ops(struct twheel *tw, void *ops, unsigned int nr,
 	return result(ioctl(tw->fd, TWHEEL_IOC_SUBMIT, &submit));
 }
 
+static inline int drain_ops(struct twheel *tw, void *ops, unsigned int nr,
+			    unsigned int op_size)
+{
+	struct twheel_drain drain = {
+		.size = sizeof(drain),
+		.ops = (uintptr_t)ops,
+		.nr = nr,
+		.op_size = op_size,
+	};
+
+	if (tw->user)
+		return user_drain(tw->user, ops, nr, op_size);
+	return result(ioctl(tw->fd, TWHEEL_IOC_DRAIN, &drain));
+}
+
 /* Bytes of events or of a count. @nowait: whether or not the descriptor waits */
 ssize_t read_bytes(struct twheel *tw, void *to, size_t bytes, bool nowait);
 

@@ -194,16 +194,7 @@ int twheel_submit(struct twheel *tw, struct twheel_op *ops, unsigned int nr)
 
 int twheel_drain(struct twheel *tw, struct twheel_op *ops, unsigned int nr)
 {
-	struct twheel_drain drain = {
-		.size = sizeof(drain),
-		.ops = (uintptr_t)ops,
-		.nr = nr,
-		.op_size = sizeof(*ops),
-	};
-
-	if (tw->user)
-		return user_drain(tw->user, ops, nr);
-	return result(ioctl(tw->fd, TWHEEL_IOC_DRAIN, &drain));
+	return drain_ops(tw, ops, nr, sizeof(*ops));
 }
 
 int twheel_set_eventfd(struct twheel *tw, int fd)

@@ -34,7 +34,7 @@
  * @table: its nodes
  * @periods: what periodic timers have besides
  * @timer_ns: time that @timer is set for, USER_TIMER_OFF or USER_TIMER_OLD
- * @told: @ready is readable
+ * @told: expiries by the time that @ready was signalled last; 0 if it is not readable
  * @fixed: the set-up can't be changed any more
  * @limit: most timers that it may hold
  * @flags: TWHEEL_SETUP_*
@@ -52,7 +52,7 @@ struct user_wheel {
 	struct tw_table table;
 	struct tw_table periods;
 	s64 timer_ns;
-	bool told;
+	u64 told;
 	bool fixed;
 	u32 limit;
 	u32 flags;

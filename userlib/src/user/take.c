@@ -5,7 +5,7 @@
  */
 
 #include <fcntl.h>
-#include <linux/math64.h>
+#include <string.h>
 
 #include "context.h"
 #include "validate.h"
@@ -178,18 +178,20 @@ ssize_t user_read(struct user_wheel *uw, void *to, size_t bytes, bool nowait)
 	return ret;
 }
 
-int user_drain(struct user_wheel *uw, struct twheel_op *ops, __u32 nr)
+int user_drain(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size)
 {
 	struct tw_node *node;
+	struct twheel_op op;
 	u32 n = 0, index;
 	s64 now;
 	int ret;
 
-	ret = tw_check_array(0, nr, sizeof(*ops)) ?: user_begin(uw, &now);
+	ret = tw_check_array(0, nr, op_size) ?: user_begin(uw, &now);
 	if (ret)
 		return ret;
 	while (n < nr && (node = tw_wheel_first(&uw->wheel, &index))) {
-		user_fill_op(uw, node, index, &ops[n++]);
+		user_fill_op(uw, node, index, &op);
+		memcpy(ops + (size_t)n++ * op_size, &op, op_size);
 		tw_wheel_del(&uw->wheel, node, index);
 		user_free_timer(uw, node, index);
 	}

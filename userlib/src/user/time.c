@@ -214,16 +214,19 @@ static void program(struct user_wheel *uw, s64 now)
 	set_timer(uw, next);
 }
 
-/* Have the eventfd readable while something is ready. */
+/*
+ * Have the eventfd readable while something is ready. What becomes so while something
+ * else is left unread is told as well, for those who wait for edges.
+ */
 static void tell(struct user_wheel *uw)
 {
-	bool ready = uw->wheel.ready.count;
+	u64 told = uw->wheel.ready.count ? uw->stats.expired : 0;
 	eventfd_t count;
 
-	if (ready == uw->told)
+	if (told == uw->told)
 		return;
-	uw->told = ready;
-	if (ready)
+	uw->told = told;
+	if (told)
 		eventfd_write(uw->ready, 1);
 	else
 		eventfd_read(uw->ready, &count);
