@@ -293,13 +293,16 @@ static void do_drain(struct thread *me, __u32 wheel)
 static void *work(void *arg)
 {
 	struct thread *me = arg;
-	__u32 i, batches = BATCHES * number_of("TIMES", 1);
+	__u32 i, wheel, batches = BATCHES * number_of("TIMES", 1);
 
 	pin_to(me->nr);
 	nuisance_init(&me->nuisance);
 	/* What is known of timers is of one round. */
-	for (i = 0; i < batches && next_timer < TIMERS - THREADS * MOST_OPS; i++) {
-		__u32 wheel = below(&me->seed, nr_wheels);
+	for (i = 0; i < batches; i++) {
+		if (__atomic_load_n(&next_timer, __ATOMIC_RELAXED) >=
+		    TIMERS - THREADS * MOST_OPS)
+			break;
+		wheel = below(&me->seed, nr_wheels);
 
 		switch (below(&me->seed, 10)) {
 		case 0:

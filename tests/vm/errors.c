@@ -1605,8 +1605,8 @@ int main(void)
 	tap_start(120);
 	edge = map_edge(3);
 	readonly = map_pages(1, PROT_READ);
-	/* far from where mmap puts anything */
-	unmapped = (char *)0x600000000000;
+	/* far from where mmap puts anything, and sanitizers */
+	unmapped = (char *)0x480000000000;
 	if (!msync(unmapped, PAGE, MS_ASYNC) || errno != ENOMEM)
 		tap_bail("there is something at %p", unmapped);
 	arg = map_pages(3, PROT_READ | PROT_WRITE);

@@ -174,8 +174,9 @@ static void note(const struct twheel_event *ev, __u64 began)
 	if (!t)
 		return;
 	__atomic_add_fetch(&t->reads, 1, __ATOMIC_RELAXED);
-	t->read_id = ev->id;
-	t->last_modified = ev->user_data >> 32;
+	/* Two periods may be noted by two readers */
+	__atomic_store_n(&t->read_id, ev->id, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->last_modified, ev->user_data >> 32, __ATOMIC_RELAXED);
 	ended = load(&t->ended);
 	CHECK(!ended || ended > began,
 	      "timer %zd was read after it was cancelled or drained",
@@ -221,8 +222,9 @@ static void *drainer(void *arg)
 			if (!t)
 				continue;
 			t->drained++;
-			t->read_id = ops[i].id;
-			t->last_modified = ops[i].user_data >> 32;
+			__atomic_store_n(&t->read_id, ops[i].id, __ATOMIC_RELAXED);
+			__atomic_store_n(&t->last_modified, ops[i].user_data >> 32,
+					 __ATOMIC_RELAXED);
 			__atomic_store_n(&t->ended,
 					 __atomic_add_fetch(&moment, 1,
 							    __ATOMIC_SEQ_CST),

@@ -8,8 +8,8 @@
  * operations, events and errors mean stands in <linux/twheel.h> and twheel(4).
  *
  * Functions that take only a &struct twheel may be called by any number of
- * threads at once, and in a child after fork(2). The others say what they ask
- * for. None is safe to call in a signal handler.
+ * threads at once, and, of a wheel in the kernel, in a child after fork(2). The
+ * others say what they ask for. None is safe to call in a signal handler.
  *
  * Structures of <linux/twheel.h> are passed on as they are: the caller sets
  * @size in those that have one. Operations and events are whole ones in the
@@ -98,8 +98,8 @@ int twheel_backend(const struct twheel *tw);
  *
  * Return: 0; -%EINVAL, also for a clock of 0 and any other that there is not;
  * -%E2BIG; -%EOPNOTSUPP for a tick that there is not; -%ENOSPC for a limit above
- * the module's, or that has no room for the shared timers; -%EBUSY when it is too
- * late; -%ENOMEM.
+ * the module's, or that has no room for the shared timers; -%ENODEV for shared timers
+ * of a wheel in the program itself; -%EBUSY when it is too late; -%ENOMEM.
  */
 int twheel_setup(struct twheel *tw, const struct twheel_setup *setup);
 
@@ -266,7 +266,8 @@ int twheel_drain(struct twheel *tw, struct twheel_op *ops, unsigned int nr);
  * @fd: the eventfd, or -1 to end that. It may be closed after the call.
  *
  * Return: 0; -%EBADF or -%EINVAL for what is no eventfd; -%EBUSY when one is
- * set; -%ENOENT when there is none to end.
+ * set; -%ENOENT when there is none to end; -%EOPNOTSUPP of a wheel in the program
+ * itself, where nobody runs who could signal it.
  */
 int twheel_set_eventfd(struct twheel *tw, int fd);
 

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a wheel in the program itself can't do, as the table of libtwheel(3) says, and
+ * which of the two a program gets. With a device or without one.
+ */
+
+#include "../vm/util.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include <twheel.h>
+#include <twheel_shared.h>
+
+static struct twheel *tw;
+
+static void fresh(int flags)
+{
+	int ret;
+
+	twheel_close(tw);
+	tw = NULL;
+	ret = twheel_open(TWHEEL_USER | flags, &tw);
+	if (ret)
+		tap_bail("twheel_open: %s", strerror(-ret));
+}
+
+static __u64 armed(__u8 flags, __u64 deadline)
+{
+	struct twheel_op op = twheel_op_arm(flags, deadline, 0, 0);
+
+	CHECK_EQ(twheel_arm(tw, &op), 0);
+	return op.id;
+}
+
+/* What twheel_open() gives with these flags and that environment: a backend or an error */
+static int given(int flags, const char *environment)
+{
+	int ret;
+
+	setenv("TWHEEL_BACKEND", environment, 1);
+	twheel_close(tw);
+	tw = NULL;
+	ret = twheel_open(flags, &tw);
+	unsetenv("TWHEEL_BACKEND");
+	return ret ?: twheel_backend(tw);
+}
+
+static void test_choice(void)
+{
+	int kernel = access(DEVICE, R_OK | W_OK) ? -errno : TWHEEL_KERNEL;
+	int best = kernel < 0 ? TWHEEL_USER : TWHEEL_KERNEL;
+
+	CHECK_EQ(given(0, ""), best);
+	CHECK_EQ(given(O_NONBLOCK, ""), best);
+	CHECK_EQ(given(TWHEEL_USER, ""), TWHEEL_USER);
+	CHECK_EQ(given(TWHEEL_KERNEL, ""), kernel);
+	CHECK_EQ(given(0, "user"), TWHEEL_USER);
+	CHECK_EQ(given(0, "kernel"), kernel);
+	CHECK_EQ(given(TWHEEL_USER, "kernel"), TWHEEL_USER, "flags come first");
+	CHECK_EQ(given(TWHEEL_KERNEL, "user"), kernel, "flags come first");
+	CHECK_EQ(given(0, "User"), -EINVAL);
+	CHECK_EQ(given(TWHEEL_KERNEL | TWHEEL_USER, ""), -EINVAL);
+	CHECK_EQ(given(TWHEEL_USER | O_APPEND, ""), -EINVAL);
+}
+
+static void test_descriptor(void)
+{
+	struct twheel *other;
+	char room[32];
+
+	fresh(O_NONBLOCK);
+	armed(TWHEEL_ABS, 1);
+	CHECK(readable(twheel_fd(tw), 0));
+	CHECK_EQ(read(twheel_fd(tw), room, sizeof(room)), -1);
+	CHECK_EQ(errno, EINVAL, "read(2)");
+	CHECK(ioctl(twheel_fd(tw), TWHEEL_IOC_INFO, room) == -1 &&
+	      (errno == ENOTTY || errno == EINVAL), "ioctl(2): %d", errno);
+	errno = -twheel_from_fd(twheel_fd(tw), &other);
+	CHECK(errno == ENOTTY || errno == EINVAL, "twheel_from_fd(): %d", errno);
+	CHECK_EQ(fcntl(twheel_fd(tw), F_GETFD), FD_CLOEXEC, "gone after execve(2)");
+}
+
+static void in_child(void)
+{
+	struct twheel_info info = { .size = sizeof(info) };
+	struct twheel_stats stats = { .size = sizeof(stats) };
+	struct twheel_setup setup = {
+		.size = sizeof(setup), .clock = TWHEEL_CLOCK_MONOTONIC,
+	};
+	struct twheel_op op = twheel_op_arm(0, HOUR, 0, 0);
+	struct twheel_event event;
+
+	CHECK_EQ(twheel_arm(tw, &op), -EBADF);
+	CHECK_EQ(twheel_submit(tw, &op, 1), -EBADF);
+	CHECK_EQ(twheel_drain(tw, &op, 1), -EBADF);
+	CHECK_EQ(twheel_read(tw, &event, 1), -EBADF);
+	CHECK_EQ(twheel_run_once(tw, 0), -EBADF);
+	CHECK_EQ(twheel_setup(tw, &setup), -EBADF);
+	CHECK_EQ(twheel_info(tw, &info), -EBADF);
+	CHECK_EQ(twheel_stats(tw, &stats), -EBADF);
+	twheel_close(tw);
+	tw = NULL;
+	fresh(O_NONBLOCK);
+	armed(TWHEEL_ABS, 1);
+	CHECK_EQ(twheel_read(tw, &event, 1), 1, "one of its own");
+	twheel_close(tw);
+}
+
+static bool over;
+
+static void *arm_and_cancel(void *arg)
+{
+	(void)arg;
+	while (!__atomic_load_n(&over, __ATOMIC_RELAXED))
+		CHECK_EQ(twheel_cancel(tw, armed(0, HOUR)), 0);
+	return NULL;
+}
+
+/* Whatever other threads do meanwhile; and the parent's wheel goes on */
+static void test_fork(void)
+{
+	struct twheel_event event;
+	pthread_t thread;
+	__u64 id;
+	int i;
+
+	fresh(0);
+	id = armed(0, 50 * MSEC);
+	over = false;
+	if (pthread_create(&thread, NULL, arm_and_cancel, NULL))
+		tap_bail("pthread_create");
+	for (i = 0; i < 20; i++)
+		tap_join(tap_fork(in_child));
+	CHECK_EQ(twheel_read(tw, &event, 1), 1);
+	CHECK_EQ(event.id, id);
+	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+}
+
+static void test_not_there(void)
+{
+	struct twheel_info info = { .size = sizeof(info) };
+	struct twheel_setup setup = {
+		.size = sizeof(setup),
+		.flags = TWHEEL_SETUP_SHARED,
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+		.shared = 1,
+	};
+	struct twheel_area area;
+
+	fresh(0);
+	CHECK_EQ(twheel_info(tw, &info), 0);
+	CHECK_EQ(info.features, TWHEEL_FEATURE_COUNT | TWHEEL_FEATURE_DRAIN);
+	CHECK_EQ(twheel_setup(tw, &setup), -ENODEV);
+	CHECK_EQ(twheel_shared_map(tw, &area), -EINVAL);
+	CHECK_EQ(twheel_set_eventfd(tw, -1), -EOPNOTSUPP);
+	CHECK_EQ(twheel_set_eventfd(tw, 0), -EOPNOTSUPP);
+	setup.flags = 0;
+	setup.shared = 0;
+	setup.limit = info.user_limit + 1;
+	CHECK_EQ(twheel_setup(tw, &setup), -ENOSPC);
+	setup.limit = info.user_limit;
+	CHECK_EQ(twheel_setup(tw, &setup), 0);
+}
+
+/* Woken for a timer that was cancelled, beside one that was not: there is nothing, once */
+static void test_for_nothing(void)
+{
+	struct twheel_event event;
+	__u64 start, id;
+
+	fresh(O_NONBLOCK);
+	armed(0, HOUR);
+	start = now(CLOCK_MONOTONIC);
+	id = armed(0, 20 * MSEC);
+	CHECK_EQ(twheel_cancel(tw, id), 0);
+	if (readable(twheel_fd(tw), 100))
+		CHECK(now(CLOCK_MONOTONIC) >= start + 20 * MSEC);
+	CHECK_EQ(twheel_read(tw, &event, 1), -EAGAIN);
+	CHECK(!readable(twheel_fd(tw), 0), "not again");
+	/* Who waits by way of the library does not notice */
+	start = now(CLOCK_MONOTONIC);
+	id = armed(0, 20 * MSEC);
+	CHECK_EQ(twheel_cancel(tw, id), 0);
+	CHECK_EQ(twheel_run_once(tw, 100), 0);
+	CHECK(now(CLOCK_MONOTONIC) >= start + 99 * MSEC);
+	/* The last one that is cancelled wakes nobody */
+	fresh(O_NONBLOCK);
+	id = armed(0, 20 * MSEC);
+	CHECK_EQ(twheel_cancel(tw, id), 0);
+	CHECK(!readable(twheel_fd(tw), 60));
+}
+
+static int handled;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	handled++;
+}
+
+static void *interrupt(void *arg)
+{
+	pid_t *reader = arg;
+
+	while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
+		syscall(SYS_tgkill, getpid(), *reader, SIGUSR1);
+		sleep_ns(10 * MSEC);
+	}
+	return NULL;
+}
+
+static void test_restart(void)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	struct twheel_event event;
+	pid_t reader = gettid();
+	pthread_t thread;
+
+	fresh(0);
+	armed(0, HOUR);
+	over = false;
+	sigaction(SIGUSR1, &action, NULL);
+	if (pthread_create(&thread, NULL, interrupt, &reader))
+		tap_bail("pthread_create");
+	CHECK_EQ(twheel_read(tw, &event, 1), -EINTR);
+	CHECK(handled);
+	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+}
+
+int main(void)
+{
+	tap_start(60);
+	RUN(test_choice, "which of the two a program gets");
+	RUN(test_descriptor, "the descriptor, by itself");
+	RUN(test_fork, "fork");
+	RUN(test_not_there, "shared timers, eventfd, limits");
+	RUN(test_for_nothing, "readable for nothing");
+	RUN(test_restart, "a reader that waits, and SA_RESTART");
+	twheel_close(tw);
+	return tap_end();
+}
