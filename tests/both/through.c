@@ -30,7 +30,16 @@ static long told(long ret)
 
 static struct twheel *wheel_of(int fd)
 {
-	return fd >= 0 && fd < MOST_FDS ? wheels[fd] : NULL;
+	if (fd < 0 || fd >= MOST_FDS)
+		return NULL;
+	return __atomic_load_n(&wheels[fd], __ATOMIC_ACQUIRE);
+}
+
+static void set_wheel(int fd, struct twheel *tw)
+{
+	if (fd >= MOST_FDS)
+		abort();
+	__atomic_store_n(&wheels[fd], tw, __ATOMIC_RELEASE);
 }
 
 int through_open(const char *path, int flags, ...)
@@ -47,9 +56,7 @@ int through_open(const char *path, int flags, ...)
 	ret = twheel_open(flags & O_NONBLOCK, &tw);
 	if (ret)
 		return told(ret);
-	if (twheel_fd(tw) >= MOST_FDS)
-		abort();
-	wheels[twheel_fd(tw)] = tw;
+	set_wheel(twheel_fd(tw), tw);
 	return twheel_fd(tw);
 }
 
@@ -58,7 +65,7 @@ int through_dup(int fd)
 	int copy = dup(fd);
 
 	if (wheel_of(fd) && copy >= 0)
-		wheels[copy] = wheels[fd];
+		set_wheel(copy, wheel_of(fd));
 	return copy;
 }
 
@@ -67,7 +74,7 @@ static bool used(const struct twheel *tw)
 	int fd;
 
 	for (fd = 0; fd < MOST_FDS; fd++)
-		if (wheels[fd] == tw)
+		if (wheel_of(fd) == tw)
 			return true;
 	return false;
 }
@@ -77,16 +84,17 @@ int through_close(int fd)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct twheel *tw = wheel_of(fd);
-	bool last;
+	bool last, own;
 
 	if (!tw)
 		return close(fd);
-	if (fd != twheel_fd(tw))
-		close(fd);
 	pthread_mutex_lock(&lock);
-	wheels[fd] = NULL;
+	own = fd == twheel_fd(tw);
+	set_wheel(fd, NULL);
 	last = !used(tw);
 	pthread_mutex_unlock(&lock);
+	if (!own)
+		close(fd);
 	if (last)
 		twheel_close(tw);
 	return 0;
@@ -172,6 +180,8 @@ ssize_t through_preadv2(int fd, const struct iovec *parts, int nr, off_t at, int
 				 flags & RWF_NOWAIT));
 }
 
+/* Whatever call it is: there may be less than six, which is no matter to the kernel */
+__attribute__((no_sanitize("address")))
 long through_syscall(long nr, ...)
 {
 	struct twheel *tw;
