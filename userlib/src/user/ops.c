@@ -303,7 +303,7 @@ static void look_ahead(struct user_batch *batch, const struct twheel_op *first, 
 
 int user_submit(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size)
 {
-	struct user_batch batch = { .uw = uw, .size = op_size };
+	struct user_batch batch;	/* Which is long: nothing clears it */
 	char *at = ops;
 	u32 n;
 	int ret;
@@ -314,6 +314,8 @@ int user_submit(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size)
 	ret = user_begin(uw, &batch.now);
 	if (ret)
 		return ret;
+	batch.uw = uw;
+	batch.size = op_size;
 	look_ahead(&batch, ops, nr);
 	for (n = 0; n < nr; n++, at += op_size) {
 		struct twheel_op *op = (struct twheel_op *)at;
