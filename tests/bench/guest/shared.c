@@ -74,7 +74,7 @@ static void create(size_t first, unsigned int n)
 	(void)n;
 	if (first)
 		return;
-	ret = twheel_open(O_NONBLOCK, &wheel);
+	ret = twheel_open(TWHEEL_KERNEL | O_NONBLOCK, &wheel);
 	if (!ret)
 		ret = twheel_setup(wheel, &setup);
 	if (!ret)
