@@ -230,6 +230,41 @@ static void test_restart(void)
 	pthread_join(thread, NULL);
 }
 
+static void *use_all(void *arg)
+{
+	struct twheel_event event[4];
+
+	(void)arg;
+	for (;;) {
+		armed(TWHEEL_ABS, 1);
+		armed(0, MSEC);
+		twheel_read(tw, event, 1);
+		pthread_testcancel();
+	}
+	return NULL;
+}
+
+/* Wherever it is: in a read that waits, or in any other function */
+static void test_cancelled_thread(void)
+{
+	struct twheel_event event;
+	pthread_t thread;
+	void *ret;
+	int i;
+
+	for (i = 0; i < 200; i++) {
+		fresh(0);
+		if (pthread_create(&thread, NULL, use_all, NULL))
+			tap_bail("pthread_create");
+		sleep_ns(i % 10 * 100 * USEC);
+		pthread_cancel(thread);
+		pthread_join(thread, &ret);
+		CHECK(ret == PTHREAD_CANCELED);
+		armed(TWHEEL_ABS, 1);
+		CHECK_EQ(twheel_read(tw, &event, 1), 1);
+	}
+}
+
 int main(void)
 {
 	tap_start(60);
@@ -239,6 +274,7 @@ int main(void)
 	RUN(test_not_there, "shared timers, eventfd, limits");
 	RUN(test_for_nothing, "readable for nothing");
 	RUN(test_restart, "a reader that waits, and SA_RESTART");
+	RUN(test_cancelled_thread, "a thread that is cancelled");
 	twheel_close(tw);
 	return tap_end();
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -214,6 +215,21 @@ static void program(struct user_wheel *uw, s64 now)
 	set_timer(uw, next);
 }
 
+/* Not eventfd_write(3): a thread that has the lock must not be cancelled there. */
+static void signal_ready(struct user_wheel *uw)
+{
+	u64 one = 1;
+
+	syscall(SYS_write, uw->ready, &one, sizeof(one));
+}
+
+static void clear_ready(struct user_wheel *uw)
+{
+	u64 count;
+
+	syscall(SYS_read, uw->ready, &count, sizeof(count));
+}
+
 /*
  * Have the eventfd readable while something is ready. What becomes so while something
  * else is left unread is told as well, for those who wait for edges.
@@ -221,15 +237,14 @@ static void program(struct user_wheel *uw, s64 now)
 static void tell(struct user_wheel *uw)
 {
 	u64 told = uw->wheel.ready.count ? uw->stats.expired : 0;
-	eventfd_t count;
 
 	if (told == uw->told)
 		return;
 	uw->told = told;
 	if (told)
-		eventfd_write(uw->ready, 1);
+		signal_ready(uw);
 	else
-		eventfd_read(uw->ready, &count);
+		clear_ready(uw);
 }
 
 /**

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A wheel in the program itself, and each allocation failing in turn: what needed it
+ * gives ENOMEM, and all else is as it was. Linked with --wrap.
+ */
+
+#include "../vm/util.h"
+
+#include <twheel.h>
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t nr, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t nr, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+/* Which one from now on fails, if not 0; and how many came */
+static unsigned int failing, came;
+
+static bool fails(void)
+{
+	return ++came == failing;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t nr, size_t size)
+{
+	return fails() ? NULL : __real_calloc(nr, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+	return fails() ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+#define TIMERS 20000
+
+static struct twheel *tw;
+static struct twheel_op ops[TIMERS];
+static unsigned int armed, refused;
+
+static void tell(int ret)
+{
+	if (ret == -ENOMEM)
+		refused++;
+	else
+		CHECK_EQ(ret, 0);
+}
+
+static void arm_one(__u64 interval)
+{
+	struct twheel_op op = twheel_op_arm(0, HOUR, interval, 0);
+	int ret = twheel_arm(tw, &op);
+
+	tell(ret);
+	armed += !ret;
+	if (ret || interval)
+		return;
+	/* It stays what it was, if it can't become periodic */
+	op = twheel_op_modify(op.id, 0, HOUR, HOUR, 0);
+	tell(twheel_modify(tw, &op));
+}
+
+/* More than the first directory has room for */
+static void arm_many(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < TIMERS; i++)
+		ops[i] = twheel_op_arm(0, HOUR, i % 2 ? HOUR : 0, i);
+	CHECK_EQ(twheel_submit(tw, ops, TIMERS), TIMERS);
+	for (i = 0; i < TIMERS; i++) {
+		tell(ops[i].result);
+		armed += !ops[i].result;
+	}
+}
+
+static void test_fail(void)
+{
+	struct twheel_info info = { .size = sizeof(info) };
+	int ret;
+
+	failing = 0;
+	do {
+		failing++;
+		came = 0;
+		refused = 0;
+		armed = 0;
+		ret = twheel_open(TWHEEL_USER, &tw);
+		if (ret) {
+			CHECK_EQ(ret, -ENOMEM);
+			refused++;
+			continue;
+		}
+		arm_one(0);
+		arm_one(HOUR);
+		arm_many();
+		CHECK_EQ(twheel_info(tw, &info), 0);
+		CHECK_EQ(info.pending, armed);
+		CHECK(refused <= 1);
+		CHECK(armed >= TIMERS + 2 - refused);
+		CHECK_EQ(twheel_drain(tw, ops, TIMERS), (int)(armed < TIMERS ? armed : TIMERS));
+		twheel_close(tw);
+	} while (refused && !tap_bad);
+	CHECK(failing > 40, "%u", failing);
+	tap_diag("%u allocations", failing - 1);
+}
+
+int main(void)
+{
+	tap_start(120);
+	RUN(test_fail, "each allocation fails in turn");
+	return tap_end();
+}
