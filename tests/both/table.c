@@ -109,11 +109,23 @@ static void in_child(void)
 
 static bool over;
 
+#define MANY 4096
+
+/* So many that memory comes and goes */
 static void *arm_and_cancel(void *arg)
 {
+	static struct twheel_op ops[MANY];
+	unsigned int i;
+
 	(void)arg;
-	while (!__atomic_load_n(&over, __ATOMIC_RELAXED))
-		CHECK_EQ(twheel_cancel(tw, armed(0, HOUR)), 0);
+	while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
+		for (i = 0; i < MANY; i++)
+			ops[i] = twheel_op_arm(0, HOUR, 0, 0);
+		CHECK_EQ(twheel_submit(tw, ops, MANY), MANY);
+		for (i = 0; i < MANY; i++)
+			ops[i] = twheel_op_cancel(ops[i].id);
+		CHECK_EQ(twheel_submit(tw, ops, MANY), MANY);
+	}
 	return NULL;
 }
 
@@ -130,7 +142,7 @@ static void test_fork(void)
 	over = false;
 	if (pthread_create(&thread, NULL, arm_and_cancel, NULL))
 		tap_bail("pthread_create");
-	for (i = 0; i < 20; i++)
+	for (i = 0; i < 100; i++)
 		tap_join(tap_fork(in_child));
 	CHECK_EQ(twheel_read(tw, &event, 1), 1);
 	CHECK_EQ(event.id, id);

@@ -75,10 +75,17 @@ static void free_table(struct tw_table *table)
 	free(dir);
 }
 
-/* (In a child after fork(2), the mutex may be held by who is not there.) */
 void user_close(struct user_wheel *uw)
 {
 	user_close_fds(uw);
+	/*
+	 * In a child after fork(2), which a thread that is not there may have been in the
+	 * midst of changing: then it is lost.
+	 */
+	if (pthread_mutex_trylock(&uw->lock))
+		return;
+	pthread_mutex_unlock(&uw->lock);
+	pthread_mutex_destroy(&uw->lock);
 	free_table(&uw->table);
 	free_table(&uw->periods);
 	free(uw->wheel.slots);

@@ -17,8 +17,9 @@
 
 #define SEC 1000000000LL
 
-/* How often this process, or those before it, came out of fork(2) */
+/* How often this process, or those before it, came out of fork(2), if that can be told */
 static unsigned int forks;
+static int forks_error;
 
 static void forked(void)
 {
@@ -27,7 +28,7 @@ static void forked(void)
 
 static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, forked);
+	forks_error = -pthread_atfork(NULL, NULL, forked);
 }
 
 static int watch(struct user_wheel *uw, int fd)
@@ -61,6 +62,8 @@ int user_open_fds(struct user_wheel *uw, int flags)
 	uw->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (uw->epoll < 0 || uw->timer < 0 || uw->ready < 0)
 		return -errno;
+	if (forks_error)
+		return forks_error;
 	if (watch(uw, uw->timer) || watch(uw, uw->ready))
 		return -errno;
 	if (flags & O_NONBLOCK && fcntl(uw->epoll, F_SETFL, O_NONBLOCK))
@@ -81,6 +84,12 @@ void user_close_fds(struct user_wheel *uw)
 	close_if_open(uw->ready);
 }
 
+/* Not close(2): a thread that has the lock must not be cancelled there. */
+static void close_timer(int timer)
+{
+	syscall(SYS_close, timer);
+}
+
 /* An empty wheel gets another clock. Returns 0 or a negative error. */
 int user_set_clock(struct user_wheel *uw, const struct tw_clock *clock)
 {
@@ -92,10 +101,10 @@ int user_set_clock(struct user_wheel *uw, const struct tw_clock *clock)
 	if (watch(uw, timer)) {
 		int error = errno;
 
-		close(timer);
+		close_timer(timer);
 		return -error;
 	}
-	close(uw->timer);
+	close_timer(uw->timer);
 	uw->timer = timer;
 	uw->timer_ns = USER_TIMER_OFF;
 	tw_wheel_init(&uw->wheel, &uw->table, clock,
