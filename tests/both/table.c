@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a wheel in the program itself can't do, as the table of libtwheel(3) says, and
- * which of the two a program gets. With a device or without one.
+ * which of the two a program gets. With a device or without one. Linked with --wrap.
  */
 
 #include "../vm/util.h"
 
 #include <pthread.h>
 #include <stdint.h>
+#include <sys/timerfd.h>
 
 #include <twheel.h>
 #include <twheel_shared.h>
@@ -179,6 +180,7 @@ static void test_not_there(void)
 /* Woken for a timer that was cancelled, beside one that was not: there is nothing, once */
 static void test_for_nothing(void)
 {
+	struct twheel_stats stats = { .size = sizeof(stats) };
 	struct twheel_event event;
 	__u64 start, id;
 
@@ -197,11 +199,41 @@ static void test_for_nothing(void)
 	CHECK_EQ(twheel_cancel(tw, id), 0);
 	CHECK_EQ(twheel_run_once(tw, 100), 0);
 	CHECK(now(CLOCK_MONOTONIC) >= start + 99 * MSEC);
-	/* The last one that is cancelled wakes nobody */
+	/* The same after the last one; then all is silent */
 	fresh(O_NONBLOCK);
 	id = armed(0, 20 * MSEC);
 	CHECK_EQ(twheel_cancel(tw, id), 0);
-	CHECK(!readable(twheel_fd(tw), 60));
+	readable(twheel_fd(tw), 60);
+	CHECK_EQ(twheel_read(tw, &event, 1), -EAGAIN);
+	CHECK(!readable(twheel_fd(tw), 60), "not again");
+	CHECK_EQ(twheel_stats(tw, &stats), 0);
+	CHECK_EQ(stats.wakeups, 1);
+}
+
+/* How often the library has set its timerfd */
+static unsigned int settings;
+
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to,
+			   struct itimerspec *was)
+{
+	settings++;
+	return syscall(SYS_timerfd_settime, fd, flags, to, was);
+}
+
+/* A timer that is cancelled costs no system call each time, be it the only one or not */
+static void test_cheap(void)
+{
+	int i;
+
+	fresh(0);
+	settings = 0;
+	for (i = 0; i < 1000; i++)
+		CHECK_EQ(twheel_cancel(tw, armed(0, HOUR)), 0);
+	CHECK_EQ(settings, 1);
+	armed(0, HOUR / 2);
+	for (i = 0; i < 1000; i++)
+		CHECK_EQ(twheel_cancel(tw, armed(0, HOUR)), 0);
+	CHECK_EQ(settings, 2);
 }
 
 static int handled;
@@ -285,6 +317,7 @@ int main(void)
 	RUN(test_fork, "fork");
 	RUN(test_not_there, "shared timers, eventfd, limits");
 	RUN(test_for_nothing, "readable for nothing");
+	RUN(test_cheap, "one timer, armed and cancelled again and again");
 	RUN(test_restart, "a reader that waits, and SA_RESTART");
 	RUN(test_cancelled_thread, "a thread that is cancelled");
 	twheel_close(tw);

@@ -158,6 +158,8 @@ static int one(struct twheel *tw, __u8 opcode, struct twheel_op *op)
 
 	if (op->opcode != opcode)
 		return -EINVAL;
+	if (tw->user)
+		return user_do(tw->user, op);
 	/* A signal that came before it was done is no reason not to do it */
 	do {
 		ret = submit_ops(tw, op, 1, short_size(op));

@@ -6,6 +6,8 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+#define noinline __attribute__((__noinline__))
+
 #define OPTIMIZER_HIDE_VAR(var) asm("" : "+r" (var))
 
 #define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))

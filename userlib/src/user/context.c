@@ -49,7 +49,7 @@ int user_open(int flags, struct user_wheel **uwp)
 	return 0;
 }
 
-static void free_chunks(struct tw_chunk *chunk)
+void user_free_chunks(struct tw_chunk *chunk)
 {
 	while (chunk) {
 		struct tw_chunk *next = chunk->next;
@@ -60,18 +60,11 @@ static void free_chunks(struct tw_chunk *chunk)
 	}
 }
 
-/* Give back what is empty. */
-void user_free_spare(struct user_wheel *uw)
-{
-	free_chunks(tw_table_take_spare(&uw->table));
-	free_chunks(tw_table_take_spare(&uw->periods));
-}
-
 static void free_table(struct tw_table *table)
 {
 	void *dir;
 
-	free_chunks(tw_table_clear(table, &dir));
+	user_free_chunks(tw_table_clear(table, &dir));
 	free(dir);
 }
 

@@ -8,7 +8,9 @@
  * which is set for the next tick at which there is something to do, and an eventfd,
  * which is readable while expired timers are not read. So whoever polls is woken
  * when he has to call, and is not while nothing is due. When all that there was to
- * do was to cascade, or what was due is cancelled, he is woken for nothing.
+ * do was to cascade, or what was due is cancelled, he is woken for nothing. (To cascade,
+ * seldom: of the polls that 10 timers took that expire within 8 s none was for nothing,
+ * of 1,000 timers 5 in 778, of 100,000 none. Only a thread of its own could spare them.)
  */
 #ifndef TWHEEL_USER_CONTEXT_H
 #define TWHEEL_USER_CONTEXT_H
@@ -34,6 +36,7 @@
  * @table: its nodes
  * @periods: what periodic timers have besides
  * @timer_ns: time that @timer is set for, USER_TIMER_OFF or USER_TIMER_OLD
+ * @timer_tick: the wheel's tick that this is, or TW_NEVER
  * @told: expiries by the time that @ready was signalled last; 0 if it is not readable
  * @fixed: the set-up can't be changed any more
  * @limit: most timers that it may hold
@@ -52,6 +55,7 @@ struct user_wheel {
 	struct tw_table table;
 	struct tw_table periods;
 	s64 timer_ns;
+	s64 timer_tick;
 	u64 told;
 	bool fixed;
 	u32 limit;
@@ -63,7 +67,7 @@ struct user_wheel {
 
 /* context.c: its life and its memory */
 int user_add_nodes(struct user_wheel *uw, struct tw_table *table);
-void user_free_spare(struct user_wheel *uw);
+void user_free_chunks(struct tw_chunk *chunk);
 
 /* time.c: time passes, and whoever polls hears of it */
 int user_open_fds(struct user_wheel *uw, int flags);
@@ -77,6 +81,13 @@ int user_wait(struct user_wheel *uw);
 s64 user_jitter(struct user_wheel *uw, u64 jitter);
 void user_fill_op(struct user_wheel *uw, const struct tw_node *node, u32 index,
 		  struct twheel_op *op);
+
+/* Give back what is empty. */
+static inline void user_free_spare(struct user_wheel *uw)
+{
+	user_free_chunks(tw_table_take_spare(&uw->table));
+	user_free_chunks(tw_table_take_spare(&uw->periods));
+}
 
 /* Timers that a wheel holds */
 static inline u32 user_timers(const struct user_wheel *uw)

@@ -15,13 +15,13 @@
  * @uw: the wheel, locked
  * @now: the time that it is now, in ns
  * @size: length of each
- * @ahead: what they will need, fetched ahead
+ * @ahead: what they will need, fetched ahead; NULL if nothing is
  */
 struct user_batch {
 	struct user_wheel *uw;
 	s64 now;
 	u32 size;
-	struct tw_ahead ahead;
+	struct tw_ahead *ahead;
 };
 
 /**
@@ -81,7 +81,7 @@ static int have_node(struct user_batch *batch, struct tw_table *table)
 {
 	if (likely(table->free))
 		return 0;
-	batch->ahead.nr = 0;
+	batch->ahead = NULL;
 	return user_add_nodes(batch->uw, table);
 }
 
@@ -149,6 +149,7 @@ static int arm(struct user_batch *batch, struct twheel_op *op)
 	else
 		add_ready(uw, node, index);
 	uw->stats.armed++;
+	uw->fixed = true;
 	op->id = tw_id(node, index);
 	return 0;
 }
@@ -260,8 +261,8 @@ static struct tw_node *timer_of(struct user_batch *batch, unsigned int n,
 {
 	struct tw_node *node;
 
-	if (batch->ahead.nr)
-		return tw_ahead_get(&batch->ahead, n, &node, index) ? node : NULL;
+	if (batch->ahead)
+		return tw_ahead_get(batch->ahead, n, &node, index) ? node : NULL;
 	return tw_table_find(&batch->uw->table, op->id, &node, index) ? node : NULL;
 }
 
@@ -286,24 +287,50 @@ static int do_op(struct user_batch *batch, unsigned int n, struct twheel_op *op)
 	}
 }
 
-/* If the first is of a timer that there is already, and it pays */
-static void look_ahead(struct user_batch *batch, const struct twheel_op *first, u32 nr)
+/*
+ * Have what operations will need fetched ahead, if the first is of a timer that there is
+ * already, and it pays. Returns NULL if not.
+ */
+static struct tw_ahead *look_ahead(const struct user_batch *batch, struct tw_ahead *ahead,
+				   const struct twheel_op *first, u32 nr)
 {
 	bool modify = first->opcode == TWHEEL_OP_MODIFY &&
 		      batch->size >= TWHEEL_OP_SIZE_ONCE;
 
 	if (nr < TW_AHEAD_LEAST || batch->uw->table.nr_chunks < TW_AHEAD_CHUNKS ||
 	    (first->opcode != TWHEEL_OP_CANCEL && !modify))
-		nr = 0;
-	tw_ahead_init(&batch->ahead, &batch->uw->table, &first->id,
+		return NULL;
+	tw_ahead_init(ahead, &batch->uw->table, &first->id,
 		      modify ? &first->deadline : NULL,
 		      modify && first->flags & TWHEEL_ABS ? 0 : batch->now,
 		      batch->size, nr);
+	return ahead;
+}
+
+static void finish(const struct user_batch *batch)
+{
+	user_free_spare(batch->uw);
+	user_end(batch->uw, batch->now);
+}
+
+/* A single operation, and a whole one: not short, as nothing is copied */
+int user_do(struct user_wheel *uw, struct twheel_op *op)
+{
+	struct user_batch batch = { .uw = uw, .size = sizeof(*op) };
+	int ret = user_begin(uw, &batch.now);
+
+	if (ret)
+		return ret;
+	ret = do_op(&batch, 0, op);
+	op->result = ret;
+	finish(&batch);
+	return ret;
 }
 
 int user_submit(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size)
 {
-	struct user_batch batch;	/* Which is long: nothing clears it */
+	struct tw_ahead ahead;	/* Which is long: nothing clears it */
+	struct user_batch batch;
 	char *at = ops;
 	u32 n;
 	int ret;
@@ -316,15 +343,14 @@ int user_submit(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size)
 		return ret;
 	batch.uw = uw;
 	batch.size = op_size;
-	look_ahead(&batch, ops, nr);
+	batch.ahead = look_ahead(&batch, &ahead, ops, nr);
 	for (n = 0; n < nr; n++, at += op_size) {
 		struct twheel_op *op = (struct twheel_op *)at;
 
-		tw_ahead(&batch.ahead, n);
+		if (batch.ahead)
+			tw_ahead(batch.ahead, n);
 		op->result = do_op(&batch, n, op);
 	}
-	uw->fixed |= uw->stats.armed;
-	user_free_spare(uw);
-	user_end(uw, batch.now);
+	finish(&batch);
 	return nr;
 }

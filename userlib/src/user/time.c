@@ -57,6 +57,7 @@ int user_open_fds(struct user_wheel *uw, int flags)
 	pthread_once(&once, watch_forks);
 	uw->forks = forks;
 	uw->timer_ns = USER_TIMER_OFF;
+	uw->timer_tick = TW_NEVER;
 	uw->epoll = epoll_create1(EPOLL_CLOEXEC);
 	uw->timer = open_timer(TWHEEL_CLOCK_MONOTONIC);
 	uw->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -107,6 +108,7 @@ int user_set_clock(struct user_wheel *uw, const struct tw_clock *clock)
 	close_timer(uw->timer);
 	uw->timer = timer;
 	uw->timer_ns = USER_TIMER_OFF;
+	uw->timer_tick = TW_NEVER;
 	tw_wheel_init(&uw->wheel, &uw->table, clock,
 		      tw_clock_floor(clock, tw_clock_now(clock)), uw->random);
 	if (slots)
@@ -130,11 +132,15 @@ static s64 tai_offset(void)
  * The timerfd follows a clock that is set. What it does not know of is TAI: so it
  * tells when the wall clock is set, as is done for a leap second.
  */
-static void set_timer(struct user_wheel *uw, s64 ns)
+static noinline void set_timer(struct user_wheel *uw, s64 tick)
 {
 	struct itimerspec when = { 0 };
 	bool tai = uw->wheel.clock.id == TWHEEL_CLOCK_TAI;
+	s64 ns = USER_TIMER_OFF;
 	int ret;
+
+	if (tick != TW_NEVER)
+		ns = tw_clock_tick_ns(&uw->wheel.clock, tick);
 
 	do {
 		s64 at = max_t(s64, tai ? ns - tai_offset() : ns, 1);
@@ -145,6 +151,7 @@ static void set_timer(struct user_wheel *uw, s64 ns)
 				      (tai ? TFD_TIMER_CANCEL_ON_SET : 0), &when, NULL);
 	} while (ret && errno == ECANCELED);
 	uw->timer_ns = ns;
+	uw->timer_tick = tick;
 }
 
 static s64 user_now(struct user_wheel *uw, s64 *tick)
@@ -153,8 +160,11 @@ static s64 user_now(struct user_wheel *uw, s64 *tick)
 	s64 now = tw_clock_now(&wheel->clock);
 
 	*tick = tw_clock_floor(&wheel->clock, now);
-	if (unlikely(*tick < wheel->clk - 1))
+	if (unlikely(*tick < wheel->clk - 1)) {
 		*tick += tw_wheel_set_back(wheel, *tick);
+		/* No tick is any more what it was. */
+		uw->timer_tick = TW_NEVER;
+	}
 	return now;
 }
 
@@ -169,17 +179,11 @@ static void count_expired(struct user_wheel *uw, const struct tw_step *step)
 }
 
 /* Do all that is due. */
-static void turn(struct user_wheel *uw, s64 now, s64 tick)
+static noinline void turn(struct user_wheel *uw, s64 now, s64 tick)
 {
 	struct tw_step step = { .now = tick, .stamp = now };
 	bool more;
 
-	if (unlikely(uw->wheel.set_back))
-		tw_wheel_settle(&uw->wheel);
-	tw_wheel_forward(&uw->wheel, tick);
-	uw->stats.wakeups += uw->timer_ns <= now;
-	if (likely(tick < uw->wheel.next))
-		return;
 	do {
 		step.budget = U32_MAX;
 		more = tw_wheel_step(&uw->wheel, &step);
@@ -206,22 +210,24 @@ int user_begin(struct user_wheel *uw, s64 *now)
 		return -EBADF;
 	pthread_mutex_lock(&uw->lock);
 	*now = user_now(uw, &tick);
-	turn(uw, *now, tick);
+	if (unlikely(uw->wheel.set_back))
+		tw_wheel_settle(&uw->wheel);
+	tw_wheel_forward(&uw->wheel, tick);
+	uw->stats.wakeups += uw->timer_ns <= *now;
+	if (unlikely(tick >= uw->wheel.next))
+		turn(uw, *now, tick);
 	return 0;
 }
 
-/* Set the timerfd. As in the kernel, one that is too early is left alone. */
+/*
+ * Set the timerfd. As in the kernel, one that is too early is left alone; here also when
+ * no timer is pending any more, since a program that has a single one, and cancels it most
+ * times, would make two system calls each time.
+ */
 static void program(struct user_wheel *uw, s64 now)
 {
-	s64 next = USER_TIMER_OFF;
-
-	if (uw->wheel.next != TW_NEVER)
-		next = tw_clock_tick_ns(&uw->wheel.clock, uw->wheel.next);
-	if (next == uw->timer_ns && next > now)
-		return;
-	if (uw->timer_ns > now && uw->timer_ns < next && next != USER_TIMER_OFF)
-		return;
-	set_timer(uw, next);
+	if (uw->wheel.next < uw->timer_tick || now >= uw->timer_ns)
+		set_timer(uw, uw->wheel.next);
 }
 
 /* Not eventfd_write(3): a thread that has the lock must not be cancelled there. */
@@ -243,12 +249,8 @@ static void clear_ready(struct user_wheel *uw)
  * Have the eventfd readable while something is ready. What becomes so while something
  * else is left unread is told as well, for those who wait for edges.
  */
-static void tell(struct user_wheel *uw)
+static noinline void tell(struct user_wheel *uw, u64 told)
 {
-	u64 told = uw->wheel.ready.count ? uw->stats.expired : 0;
-
-	if (told == uw->told)
-		return;
 	uw->told = told;
 	if (told)
 		signal_ready(uw);
@@ -265,8 +267,11 @@ static void tell(struct user_wheel *uw)
  */
 void user_end(struct user_wheel *uw, s64 now)
 {
+	u64 told = uw->wheel.ready.count ? uw->stats.expired : 0;
+
 	program(uw, now);
-	tell(uw);
+	if (unlikely(told != uw->told))
+		tell(uw, told);
 	pthread_mutex_unlock(&uw->lock);
 }
 
