@@ -130,12 +130,12 @@ static void draw_op(struct thread *me, __u32 i, __u32 wheel, bool arms)
 		if (me->timers[i] >= TIMERS)
 			tap_bail("more timers than there are");
 		op->opcode = TWHEEL_OP_ARM;
-		timers[me->timers[i]].wheel = wheel;
+		__atomic_store_n(&timers[me->timers[i]].wheel, wheel, __ATOMIC_RELAXED);
 	} else {
 		me->timers[i] = some_timer(me);
 		op->id = __atomic_load_n(&timers[me->timers[i]].id,
 					 __ATOMIC_ACQUIRE);
-		if (timers[me->timers[i]].wheel != wheel)
+		if (__atomic_load_n(&timers[me->timers[i]].wheel, __ATOMIC_RELAXED) != wheel)
 			op->id = 0;
 		if (what < 7)
 			op->opcode = TWHEEL_OP_CANCEL;
