@@ -104,6 +104,14 @@ int twheel_backend(const struct twheel *tw);
 int twheel_setup(struct twheel *tw, const struct twheel_setup *setup);
 
 /**
+ * twheel_now - the time that it is
+ * @tw: the wheel
+ *
+ * Return: the time of the wheel's clock, in ns.
+ */
+__u64 twheel_now(const struct twheel *tw);
+
+/**
  * twheel_info - what the kernel and this wheel can do and hold
  * @tw: the wheel
  * @info: in: its size; out: the rest

@@ -18,6 +18,7 @@
 struct twheel {
 	int fd;
 	__u32 event_size;
+	__u32 clock;
 	/* The wheel itself, if it is in the program: else the kernel has it */
 	struct user_wheel *user;
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -30,6 +31,7 @@ int twheel_from_fd(int fd, struct twheel **twp)
 		return -ENOMEM;
 	tw->fd = fd;
 	tw->event_size = info.event_size;
+	tw->clock = info.clock;
 	*twp = tw;
 	return 0;
 }
@@ -61,6 +63,7 @@ static int open_user(int flags, struct twheel **twp)
 	}
 	tw->fd = user_fd(tw->user);
 	tw->event_size = TWHEEL_EVENT_SIZE_FULL;
+	tw->clock = TWHEEL_CLOCK_MONOTONIC;
 	*twp = tw;
 	return 0;
 }
@@ -133,9 +136,20 @@ int twheel_setup(struct twheel *tw, const struct twheel_setup *setup)
 		ret = result(ioctl(tw->fd, TWHEEL_IOC_SETUP, setup));
 	if (!ret)
 		ret = twheel_info(tw, &info);
-	if (!ret)
-		tw->event_size = info.event_size;
-	return ret;
+	if (ret)
+		return ret;
+	tw->event_size = info.event_size;
+	tw->clock = info.clock;
+	return 0;
+}
+
+/* Its clocks are those of clock_gettime(2), with other numbers */
+__u64 twheel_now(const struct twheel *tw)
+{
+	struct timespec ts;
+
+	clock_gettime(tw->clock - TWHEEL_CLOCK_MONOTONIC + CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
 int twheel_info(struct twheel *tw, struct twheel_info *info)

@@ -18,17 +18,26 @@
 #define SEC 1000000000LL
 
 /* How often this process, or those before it, came out of fork(2), if that can be told */
-static unsigned int forks;
+unsigned int user_forks;
 static int forks_error;
 
 static void forked(void)
 {
-	forks++;
+	user_forks++;
 }
 
 static void watch_forks(void)
 {
 	forks_error = -pthread_atfork(NULL, NULL, forked);
+}
+
+/* user_forks counts from now on. Returns 0 or a negative error. */
+int user_watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
+	return forks_error;
 }
 
 static int watch(struct user_wheel *uw, int fd)
@@ -52,10 +61,9 @@ static int open_timer(u32 clock)
 /* Returns 0 or a negative error; then user_close_fds() is still to be called. */
 int user_open_fds(struct user_wheel *uw, int flags)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int ret = user_watch_forks();
 
-	pthread_once(&once, watch_forks);
-	uw->forks = forks;
+	uw->forks = user_forks;
 	uw->timer_ns = USER_TIMER_OFF;
 	uw->timer_tick = TW_NEVER;
 	uw->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -63,8 +71,8 @@ int user_open_fds(struct user_wheel *uw, int flags)
 	uw->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (uw->epoll < 0 || uw->timer < 0 || uw->ready < 0)
 		return -errno;
-	if (forks_error)
-		return forks_error;
+	if (ret)
+		return ret;
 	if (watch(uw, uw->timer) || watch(uw, uw->ready))
 		return -errno;
 	if (flags & O_NONBLOCK && fcntl(uw->epoll, F_SETFL, O_NONBLOCK))
@@ -206,7 +214,7 @@ int user_begin(struct user_wheel *uw, s64 *now)
 {
 	s64 tick;
 
-	if (unlikely(uw->forks != forks))
+	if (unlikely(uw->forks != user_forks))
 		return -EBADF;
 	pthread_mutex_lock(&uw->lock);
 	*now = user_now(uw, &tick);

@@ -13,6 +13,10 @@
 
 struct user_wheel;
 
+/* How often this process came out of fork(2), once somebody asked to watch */
+extern unsigned int user_forks;
+
+int user_watch_forks(void);
 int user_open(int flags, struct user_wheel **uwp);
 void user_close(struct user_wheel *uw);
 int user_fd(const struct user_wheel *uw);

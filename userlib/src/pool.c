@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Pools: their life. What is done to tasks is in pool_task.c, workers in pool_run.c.
+ *
+ * A pool has one lock, and under it are all changes of a task's state and all calls on
+ * the wheel, but nothing of the caller's:
+ *
+ *	idle    --start-->           armed	its timer is in the wheel
+ *	armed   --event read-->      running	by one worker, or idle: taken
+ *	running --reset, period-->   armed	(a reset says when, and waits for the run's end)
+ *	running --run is over-->     idle
+ *	armed   --cancel-->          idle	at once; of one that runs it is only noted
+ *	armed   --stop-->            left	drained; idle when it is handed over
+ *
+ * Timers expire once, and their user data is the task's address. That is safe as an
+ * event is read and its task made running under one hold of the lock: whoever finds a
+ * task armed finds its timer in the wheel, pending or ready, and a cancel there means
+ * that no event of it is ever read. So there is no event of a task that is gone, in
+ * anybody's hand, and each race has one winner, who has the lock. Events are read one
+ * by one: what is due and not begun stays in the wheel, where all can still reach it,
+ * and where any worker gets it.
+ *
+ * Who makes a task running, or takes it out to call its end, is the only one who may
+ * call its functions, and makes a note of that (struct pool_call) until he has done it:
+ * so others can wait for him without looking at the task, which may be gone by then.
+ *
+ * Workers wait in one epoll, in which the wheel is with EPOLLONESHOT. One of them is
+ * woken; he reads an event, and then has the wheel watched again, by which another one
+ * is woken if there is more: none for nothing, whatever is in his way. (With the lock
+ * to a leader there are twice as many wake-ups; EPOLLEXCLUSIVE can't be had for an
+ * epoll, which the descriptor of a wheel in the program is.) The end of the pool is an
+ * eventfd, which wakes all.
+ */
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "pool.h"
+
+/* More workers are nobody's wish */
+#define MOST_THREADS 4096
+
+/* Tasks that are taken out together */
+#define TAKEN_OUT 64
+
+/* Tasks that a stop has taken out: which are to be run still, and which not */
+struct pool_out {
+	struct twheel_task *kept;
+	struct twheel_task *left;
+};
+
+/* Fails in a child after fork(2), which has neither workers nor who unlocks the lock. */
+int pool_lock(struct twheel_pool *pool)
+{
+	if (pool->forks != user_forks)
+		return -EBADF;
+	pthread_mutex_lock(&pool->lock);
+	return 0;
+}
+
+/* After a function of the caller's, which must not bring a child back here. */
+void pool_relock(struct twheel_pool *pool)
+{
+	if (pool_lock(pool))
+		_exit(EXIT_FAILURE);
+}
+
+/* Returns 0, and then the task is armed; or a negative error. */
+int pool_arm(struct twheel_pool *pool, struct twheel_task *task, __u32 flags, __u64 when)
+{
+	struct twheel_op op = twheel_op_arm(flags & TWHEEL_ABS, when, 0, (uintptr_t)task);
+	int ret = twheel_arm(pool->tw, &op);
+
+	if (ret)
+		return ret;
+	task->id = op.id;
+	task->state = TASK_ARMED;
+	task->flags &= ~TASK_RESET;
+	return 0;
+}
+
+void pool_begin_call(struct twheel_pool *pool, struct pool_call *call,
+		     const struct twheel_task *task)
+{
+	*call = (struct pool_call){
+		.next = pool->calls,
+		.at = &pool->calls,
+		.task = task,
+		.thread = pthread_self(),
+		.nr = ++pool->nr_calls,
+	};
+	if (call->next)
+		call->next->at = &call->next;
+	pool->calls = call;
+}
+
+void pool_end_call(struct twheel_pool *pool, struct pool_call *call)
+{
+	*call->at = call->next;
+	if (call->next)
+		call->next->at = call->at;
+	pthread_cond_broadcast(&pool->changed);
+}
+
+/* If nothing will be run any more, all who wait for that shall know */
+void pool_tell_over(struct twheel_pool *pool)
+{
+	if (!pool_is_over(pool))
+		return;
+	eventfd_write(pool->over, 1);
+	pthread_cond_broadcast(&pool->changed);
+}
+
+/*
+ * A task leaves the pool: its end is called, without the lock, which is held before and
+ * afterwards. The caller has made a note of the call.
+ */
+void pool_end_task(struct twheel_pool *pool, struct twheel_task *task, int why)
+{
+	void (*end)(struct twheel_task *task, int why) = task->end;
+
+	if (task->state == TASK_LEFT)
+		pool->left--;
+	else
+		pool->tasks--;
+	task->state = TASK_IDLE;
+	pool_tell_over(pool);
+	if (!end)
+		return;
+	pool_unlock(pool);
+	end(task, why);
+	pool_relock(pool);
+}
+
+static int check_options(const struct twheel_pool_options *options)
+{
+	const char *bytes = (const char *)options;
+	__u32 i;
+
+	if (options->size < sizeof(*options))
+		return -EINVAL;
+	for (i = sizeof(*options); i < options->size; i++)
+		if (bytes[i])
+			return -E2BIG;
+	if (options->flags & ~(TWHEEL_KERNEL | TWHEEL_USER) || options->__reserved ||
+	    options->threads > MOST_THREADS)
+		return -EINVAL;
+	return 0;
+}
+
+static int open_wheel(struct twheel_pool *pool, const struct twheel_pool_options *options)
+{
+	struct twheel_setup setup = {
+		.size = sizeof(setup),
+		.clock = options->clock ?: TWHEEL_CLOCK_MONOTONIC,
+		.tick = options->tick,
+		.limit = options->capacity,
+	};
+	int ret = twheel_open(options->flags | O_NONBLOCK, &pool->tw);
+
+	return ret ?: twheel_setup(pool->tw, &setup);
+}
+
+static int watch(struct twheel_pool *pool, int fd, __u32 events)
+{
+	struct epoll_event event = { .events = events };
+
+	return result(epoll_ctl(pool->epoll, EPOLL_CTL_ADD, fd, &event));
+}
+
+static int open_all(struct twheel_pool *pool, const struct twheel_pool_options *options)
+{
+	int ret = user_watch_forks() ?: open_wheel(pool, options);
+
+	if (ret)
+		return ret;
+	pool->forks = user_forks;
+	pool->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (pool->epoll < 0)
+		return -errno;
+	pool->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (pool->over < 0)
+		return -errno;
+	return watch(pool, pool->over, EPOLLIN) ?:
+	       watch(pool, twheel_fd(pool->tw), EPOLLIN | EPOLLONESHOT);
+}
+
+static void free_all(struct twheel_pool *pool)
+{
+	twheel_close(pool->tw);
+	if (pool->epoll >= 0)
+		close(pool->epoll);
+	if (pool->over >= 0)
+		close(pool->over);
+	free(pool);
+}
+
+/* Signals are for the threads of the program */
+static int spawn_own(struct twheel_pool *pool)
+{
+	sigset_t all, before;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&pool->own[pool->nr_own], NULL, pool_work, pool);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!ret)
+		pool->nr_own++;
+	return -ret;
+}
+
+static int spawn_all(struct twheel_pool *pool, const struct twheel_pool_options *options)
+{
+	__u32 i;
+	int ret = 0;
+
+	for (i = 0; i < pool->threads && !ret; i++) {
+		/* Before it can be over */
+		pthread_mutex_lock(&pool->lock);
+		pool->inside++;
+		pool_unlock(pool);
+		if (options->spawn)
+			ret = options->spawn(pool_work, pool, options->arg);
+		else
+			ret = spawn_own(pool);
+	}
+	if (!ret)
+		return 0;
+	pthread_mutex_lock(&pool->lock);
+	pool->inside--;
+	pool_unlock(pool);
+	return ret;
+}
+
+int twheel_pool_new(const struct twheel_pool_options *options, struct twheel_pool **poolp)
+{
+	struct twheel_pool *pool;
+	int ret = check_options(options);
+
+	if (ret)
+		return ret;
+	pool = calloc(1, sizeof(*pool) + options->threads * sizeof(pool->own[0]));
+	if (!pool)
+		return -ENOMEM;
+	pool->epoll = -1;
+	pool->over = -1;
+	pool->threads = options->threads;
+	pool->capacity = options->capacity ?: UINT32_MAX;
+	ret = open_all(pool, options);
+	if (ret) {
+		free_all(pool);
+		return ret;
+	}
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->changed, NULL);
+	ret = spawn_all(pool, options);
+	if (ret)
+		twheel_pool_free(pool);
+	else
+		*poolp = pool;
+	return ret;
+}
+
+int twheel_pool_fd(const struct twheel_pool *pool)
+{
+	return pool->threads ? -EINVAL : twheel_fd(pool->tw);
+}
+
+static void put_out(struct twheel_pool *pool, struct pool_out *out, __u64 user_data,
+		    __u64 deadline)
+{
+	struct twheel_task *task = pool_task_of(user_data);
+	struct twheel_task **to = pool_keeps(pool, task) ? &out->kept : &out->left;
+
+	task->deadline = deadline;
+	task->link = *to;
+	*to = task;
+}
+
+/* A signal, or want of memory for a moment, is no reason to leave any there */
+static bool goes_on(int ret)
+{
+	return ret > 0 || ret == -EINTR || ret == -ENOMEM;
+}
+
+/* Take all tasks that are armed out of the wheel. */
+static void take_out(struct twheel_pool *pool, struct pool_out *out)
+{
+	struct twheel_event events[TAKEN_OUT];
+	struct twheel_op ops[TAKEN_OUT];
+	int i, nr;
+
+	do {
+		nr = twheel_drain(pool->tw, ops, TAKEN_OUT);
+		for (i = 0; i < nr; i++)
+			put_out(pool, out, ops[i].user_data, ops[i].deadline);
+	} while (goes_on(nr));
+	do {
+		nr = twheel_read(pool->tw, events, TAKEN_OUT);
+		for (i = 0; i < nr; i++)
+			put_out(pool, out, events[i].user_data, events[i].deadline);
+	} while (goes_on(nr));
+}
+
+/*
+ * All under one hold of the lock: those that are still to be run go back. If there is
+ * no memory for that, they are not.
+ */
+static struct twheel_task *dismiss(struct twheel_pool *pool)
+{
+	struct pool_out out = { NULL, NULL };
+	struct twheel_task *task, *next;
+
+	take_out(pool, &out);
+	for (task = out.kept; task; task = next) {
+		next = task->link;
+		if (pool_arm(pool, task, TWHEEL_ABS, task->deadline)) {
+			task->link = out.left;
+			out.left = task;
+		}
+	}
+	for (task = out.left; task; task = task->link) {
+		task->state = TASK_LEFT;
+		pool->tasks--;
+		pool->left++;
+	}
+	return out.left;
+}
+
+static void hand_over(struct twheel_pool *pool, struct twheel_task *task,
+		      void (*left)(struct twheel_task *task, void *arg), void *arg)
+{
+	struct twheel_task *next;
+	struct pool_call call;
+
+	for (; task; task = next) {
+		next = task->link;
+		pool_begin_call(pool, &call, task);
+		if (left) {
+			task->state = TASK_IDLE;
+			pool->left--;
+			pool_unlock(pool);
+			left(task, arg);
+			pool_relock(pool);
+		} else {
+			pool_end_task(pool, task, -ESHUTDOWN);
+		}
+		pool_end_call(pool, &call);
+	}
+}
+
+static bool calls_itself(const struct twheel_pool *pool)
+{
+	const struct pool_call *call;
+
+	for (call = pool->calls; call; call = call->next)
+		if (pthread_equal(call->thread, pthread_self()))
+			return true;
+	return false;
+}
+
+static bool is_quiet(const struct twheel_pool *pool)
+{
+	return pool_is_over(pool) && !pool->inside && !pool->left && !pool->calls;
+}
+
+static int stop(struct twheel_pool *pool, __u32 flags,
+		void (*left)(struct twheel_task *task, void *arg), void *arg)
+{
+	int ret = pool_lock(pool);
+
+	if (ret)
+		return ret;
+	pool->keep = pool->stopping ? pool->keep & flags : flags;
+	pool->stopping = true;
+	hand_over(pool, dismiss(pool), left, arg);
+	pool_tell_over(pool);
+	if (calls_itself(pool))
+		ret = -EDEADLK;
+	while (!ret && !is_quiet(pool))
+		pthread_cond_wait(&pool->changed, &pool->lock);
+	pool_unlock(pool);
+	return ret;
+}
+
+/* A thread that is cancelled must not leave with the lock. */
+int twheel_pool_stop(struct twheel_pool *pool, __u32 flags,
+		     void (*left)(struct twheel_task *task, void *arg), void *arg)
+{
+	int ret, state;
+
+	if (flags & ~(TWHEEL_RUN_ONCE | TWHEEL_RUN_PERIODIC))
+		return -EINVAL;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	ret = stop(pool, flags, left, arg);
+	pthread_setcancelstate(state, NULL);
+	return ret;
+}
+
+int twheel_pool_free(struct twheel_pool *pool)
+{
+	__u32 i;
+	int ret;
+
+	if (!pool)
+		return 0;
+	ret = twheel_pool_stop(pool, 0, NULL, NULL);
+	if (ret == -EDEADLK)
+		return ret;
+	/* A child after fork(2) has neither threads nor a lock that could be trusted */
+	if (!ret) {
+		for (i = 0; i < pool->nr_own; i++)
+			pthread_join(pool->own[i], NULL);
+		pthread_cond_destroy(&pool->changed);
+		pthread_mutex_destroy(&pool->lock);
+	}
+	free_all(pool);
+	return 0;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the files of pools share. How a pool works stands in pool.c. */
+#ifndef TWHEEL_POOL_INTERNAL_H
+#define TWHEEL_POOL_INTERNAL_H
+
+#include <pthread.h>
+
+#include "internal.h"
+#include "twheel_pool.h"
+
+/* States of a task, changed under the pool's lock only */
+enum pool_state {
+	TASK_IDLE,	/* In no pool */
+	TASK_ARMED,	/* In the wheel: pending, or ready */
+	TASK_RUNNING,	/* In the hand of a worker */
+	TASK_LEFT,	/* In the hand of who stops the pool */
+};
+
+/* In a task's flags: what happened to it while it ran */
+#define TASK_CANCELLED (1U << 30)
+#define TASK_RESET (1U << 31)
+
+/* Latest time */
+#define POOL_NEVER 0x7fffffffffffffffULL
+
+/**
+ * struct pool_call - functions of a task that are being called, on the caller's stack
+ * @next: the next one of the pool
+ * @at: what points to this one
+ * @task: whose
+ * @thread: by whom
+ * @nr: how many calls there were before, from 1
+ */
+struct pool_call {
+	struct pool_call *next;
+	struct pool_call **at;
+	const struct twheel_task *task;
+	pthread_t thread;
+	__u64 nr;
+};
+
+/**
+ * struct twheel_pool - a pool
+ * @tw: the wheel, which does not wait
+ * @epoll: what workers wait for: @tw for one of them at a time, and @over
+ * @over: eventfd, readable when nothing will be run any more
+ * @forks: how often the process had come out of fork(2) when it was made
+ * @threads: workers that there were to be
+ * @capacity: most tasks
+ * @lock: guards what follows, the tasks, and reading of @tw
+ * @changed: for those who wait for a call to be over, or for the end of the pool
+ * @tasks: tasks that are armed or running
+ * @left: tasks that are being handed over
+ * @inside: workers, and threads that take
+ * @stopping: no task is started any more
+ * @keep: TWHEEL_RUN_*: which are still run
+ * @calls: those that are being made
+ * @nr_calls: how many there were
+ * @nr_own: how many of @own there are
+ * @own: threads that are to be joined
+ */
+struct twheel_pool {
+	struct twheel *tw;
+	int epoll;
+	int over;
+	unsigned int forks;
+	__u32 threads;
+	__u32 capacity;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	__u32 tasks;
+	__u32 left;
+	__u32 inside;
+	bool stopping;
+	__u32 keep;
+	struct pool_call *calls;
+	__u64 nr_calls;
+	__u32 nr_own;
+	pthread_t own[];
+};
+
+/* pool.c */
+int pool_lock(struct twheel_pool *pool);
+void pool_relock(struct twheel_pool *pool);
+int pool_arm(struct twheel_pool *pool, struct twheel_task *task, __u32 flags, __u64 when);
+void pool_begin_call(struct twheel_pool *pool, struct pool_call *call,
+		     const struct twheel_task *task);
+void pool_end_call(struct twheel_pool *pool, struct pool_call *call);
+void pool_tell_over(struct twheel_pool *pool);
+void pool_end_task(struct twheel_pool *pool, struct twheel_task *task, int why);
+
+/* pool_run.c */
+void *pool_work(void *arg);
+
+static inline void pool_unlock(struct twheel_pool *pool)
+{
+	pthread_mutex_unlock(&pool->lock);
+}
+
+static inline bool pool_is_over(const struct twheel_pool *pool)
+{
+	return pool->stopping && !pool->tasks;
+}
+
+/* Is the task to be run again, for all that the pool says? */
+static inline bool pool_keeps(const struct twheel_pool *pool, const struct twheel_task *task)
+{
+	return !pool->stopping ||
+	       pool->keep & (task->period ? TWHEEL_RUN_PERIODIC : TWHEEL_RUN_ONCE);
+}
+
+static inline struct twheel_task *pool_task_of(__u64 user_data)
+{
+	return (struct twheel_task *)(uintptr_t)user_data;
+}
+
+/* What is earlier than all times that there are is now, or the first of them */
+static inline __u64 pool_time(__s64 when)
+{
+	return when < 0 ? 0 : when;
+}
+
+static inline __u64 pool_add(__u64 time, __u64 delay)
+{
+	return delay > POOL_NEVER - time ? POOL_NEVER : time + delay;
+}
+
+#endif

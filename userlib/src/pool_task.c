@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What is done to the tasks of a pool by whoever has them: see pool.c. */
+
+#include <stddef.h>
+
+#include "pool.h"
+
+static int check_times(const struct twheel_pool *pool, __u32 flags, __u64 period)
+{
+	const __u32 both = TWHEEL_FIXED_DELAY | TWHEEL_CATCH_UP;
+
+	if (flags & ~(TWHEEL_ABS | both) || (flags & both) == both)
+		return -EINVAL;
+	return period && !pool->threads ? -EINVAL : 0;
+}
+
+static int start(struct twheel_pool *pool, struct twheel_task *task, __u32 flags, __s64 when,
+		 __u64 period)
+{
+	int ret;
+
+	if (task->state != TASK_IDLE)
+		return -EBUSY;
+	if (pool->stopping)
+		return -ESHUTDOWN;
+	if (pool->tasks >= pool->capacity)
+		return -ENOSPC;
+	ret = pool_arm(pool, task, flags, pool_time(when));
+	if (ret)
+		return ret;
+	task->flags = flags;
+	task->period = period;
+	/* Others may look at it, to find the lock */
+	__atomic_store_n(&task->pool, pool, __ATOMIC_RELAXED);
+	pool->tasks++;
+	return 0;
+}
+
+int twheel_task_start(struct twheel_pool *pool, struct twheel_task *task, __u32 flags,
+		      __s64 when, __u64 period)
+{
+	int ret = check_times(pool, flags, period);
+
+	if (!ret && pool->threads && !task->run)
+		ret = -EINVAL;
+	if (!ret)
+		ret = pool_lock(pool);
+	if (ret)
+		return ret;
+	ret = start(pool, task, flags, when, period);
+	pool_unlock(pool);
+	return ret;
+}
+
+static int lock_of(struct twheel_task *task, struct twheel_pool **poolp)
+{
+	*poolp = __atomic_load_n(&task->pool, __ATOMIC_RELAXED);
+	return *poolp ? pool_lock(*poolp) : -ENOENT;
+}
+
+static int reset_armed(struct twheel_pool *pool, struct twheel_task *task, __u32 flags,
+		       __u64 when)
+{
+	struct twheel_op op = twheel_op_modify(task->id, flags & TWHEEL_ABS, when, 0,
+					       (uintptr_t)task);
+
+	return twheel_modify(pool->tw, &op);
+}
+
+/* Who runs it will arm it. */
+static int reset_running(struct twheel_pool *pool, struct twheel_task *task, __u32 flags,
+			 __u64 when)
+{
+	if (task->flags & TASK_CANCELLED)
+		return -ENOENT;
+	task->deadline = flags & TWHEEL_ABS ? when : pool_add(twheel_now(pool->tw), when);
+	return 0;
+}
+
+static int reset(struct twheel_pool *pool, struct twheel_task *task, __u32 flags, __s64 when,
+		 __u64 period)
+{
+	int ret = -ENOENT;
+
+	if (task->state == TASK_ARMED) {
+		ret = reset_armed(pool, task, flags, pool_time(when));
+	} else if (task->state == TASK_RUNNING) {
+		ret = reset_running(pool, task, flags, pool_time(when));
+		flags |= TASK_RESET;
+	}
+	if (ret)
+		return ret;
+	task->flags = flags;
+	task->period = period;
+	return 0;
+}
+
+int twheel_task_reset(struct twheel_task *task, __u32 flags, __s64 when, __u64 period)
+{
+	struct twheel_pool *pool;
+	int ret = lock_of(task, &pool);
+
+	if (ret)
+		return ret;
+	ret = check_times(pool, flags, period) ?: reset(pool, task, flags, when, period);
+	pool_unlock(pool);
+	return ret;
+}
+
+int twheel_task_run_now(struct twheel_task *task)
+{
+	struct twheel_pool *pool;
+	int ret = lock_of(task, &pool);
+
+	if (ret)
+		return ret;
+	ret = reset(pool, task, task->flags & (TWHEEL_FIXED_DELAY | TWHEEL_CATCH_UP), 0,
+		    task->period);
+	pool_unlock(pool);
+	return ret;
+}
+
+/* With 0 it is not in the wheel any more, but its end was not called yet. */
+static int cancel(struct twheel_pool *pool, struct twheel_task *task)
+{
+	switch (task->state) {
+	case TASK_ARMED:
+		return twheel_cancel(pool->tw, task->id);
+	case TASK_RUNNING:
+		task->flags |= TASK_CANCELLED;
+		/* fallthrough */
+	case TASK_LEFT:
+		return -EINPROGRESS;
+	default:
+		return -ENOENT;
+	}
+}
+
+static void cancelled(struct twheel_pool *pool, struct twheel_task *task)
+{
+	struct pool_call call;
+
+	pool_begin_call(pool, &call, task);
+	pool_end_task(pool, task, -ECANCELED);
+	pool_end_call(pool, &call);
+}
+
+int twheel_task_cancel(struct twheel_task *task)
+{
+	struct twheel_pool *pool;
+	int ret = lock_of(task, &pool);
+
+	if (ret)
+		return ret;
+	ret = cancel(pool, task);
+	if (!ret)
+		cancelled(pool, task);
+	pool_unlock(pool);
+	return ret;
+}
+
+/* Of those calls that were begun by then */
+static bool is_called(const struct twheel_pool *pool, const struct twheel_task *task, __u64 nr)
+{
+	const struct pool_call *call;
+
+	for (call = pool->calls; call; call = call->next)
+		if (call->task == task && call->nr <= nr)
+			return true;
+	return false;
+}
+
+/* Would it wait for itself? It does who hands over one task, and waits for another. */
+static bool is_within(const struct twheel_pool *pool, const struct twheel_task *task, bool left)
+{
+	const struct pool_call *call;
+
+	for (call = pool->calls; call; call = call->next)
+		if (pthread_equal(call->thread, pthread_self()) &&
+		    (left || call->task == task))
+			return true;
+	return false;
+}
+
+/* The task may be gone while it waits. */
+static int wait_for(struct twheel_pool *pool, const struct twheel_task *task, bool left)
+{
+	__u64 nr = pool->nr_calls;
+
+	if (is_within(pool, task, left))
+		return -EDEADLK;
+	while (is_called(pool, task, nr) || (left && pool->left))
+		pthread_cond_wait(&pool->changed, &pool->lock);
+	return 0;
+}
+
+static int cancel_wait(struct twheel_pool *pool, struct twheel_task *task)
+{
+	int ret = cancel(pool, task), waited;
+
+	if (!ret) {
+		cancelled(pool, task);
+		return 0;
+	}
+	waited = wait_for(pool, task, task->state == TASK_LEFT);
+	if (waited)
+		return waited;
+	return ret == -EINPROGRESS ? 0 : ret;
+}
+
+/* A thread that is cancelled must not leave with the lock. */
+int twheel_task_cancel_wait(struct twheel_task *task)
+{
+	struct twheel_pool *pool;
+	int ret = lock_of(task, &pool), state;
+
+	if (ret)
+		return ret;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	ret = cancel_wait(pool, task);
+	pool_unlock(pool);
+	pthread_setcancelstate(state, NULL);
+	return ret;
+}
