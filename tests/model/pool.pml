@@ -65,7 +65,7 @@ byte running[TASKS], ending[TASKS];
 bool gone[TASKS];		/* the memory is the caller's */
 bool spent[TASKS];		/* not to be run again */
 bool owed[TASKS];		/* to be run */
-byte started[TASKS];
+byte started[TASKS];		/* 0, and then which start it was, of three */
 bool to_end[TASKS];		/* its end is to come */
 byte inner = INNER;
 
@@ -88,6 +88,14 @@ end:	do
 
 /* pool_begin_call(), pool_end_call() */
 inline begin_call(t) { calls[me] = calls[me] | 1 << t }
+inline begin_call_if(condition, t)
+{
+	if
+	:: condition -> begin_call(t)
+	:: else
+	fi
+}
+
 inline end_call(t)
 {
 	d_step {
@@ -118,27 +126,34 @@ inline tell_over()
 inline end_task(t, hand)
 {
 	atomic {
-	touch(t);
+		touch(t);
 #ifndef MUTANT_IDLE_AFTER_END
 		if
 		:: state[t] == LEFT -> left--
 		:: else -> tasks--
 		fi;
 		state[t] = IDLE;
+		periodic[t] = false;
+		cancelled[t] = false;
+		reset[t] = false;
 #endif
 #ifndef MUTANT_ONLY_STOP_TELLS
-	tell_over();
+		tell_over();
 #endif
-	release()
+		release()
 	};
-	atomic { ending[t]++; assert(to_end[t]); to_end[t] = false; gone[t] = true;
-		 owed[t] = false };
+	atomic {
+		ending[t]++;
+		assert(to_end[t]);
+		to_end[t] = false;
+		gone[t] = true;
+		owed[t] = false
+	};
 	if
 	:: TASKS == 1 && inner && !hand -> inner--; start(t, false)
 	:: true
 	fi;
-	ending[t]--;
-	acquire();
+	atomic { !lock -> lock = true; ending[t]-- };
 #ifdef MUTANT_IDLE_AFTER_END
 	touch(t);
 	tasks--;
@@ -166,7 +181,7 @@ inline start(t, with_period)
 			tasks++;
 			assert(!to_end[t]);
 			to_end[t] = true;
-			started[t]++;
+			started[t] = 1 + started[t] % 3;
 			gone[t] = false;
 			spent[t] = false;
 			owed[t] = true
@@ -228,22 +243,19 @@ inline cancel(t)
 /* twheel_task_cancel() */
 inline do_cancel(t)
 {
-	acquire();
-	cancel(t);
+	atomic { !lock -> lock = true; cancel(t); begin_call_if(ret == 0, t) };
 	if
-	:: ret == 0 -> begin_call(t); end_task(t, true); end_call(t)
-	:: else
-	fi;
-	release()
+	:: ret == 0 -> end_task(t, true); atomic { end_call(t); release() }
+	:: else -> atomic { release(); ret = 0 }
+	fi
 }
 
 /* twheel_task_cancel_wait() */
 inline do_cancel_wait(t)
 {
-	acquire();
-	cancel(t);
+	atomic { !lock -> lock = true; cancel(t); begin_call_if(ret == 0, t) };
 	if
-	:: ret == 0 -> begin_call(t); end_task(t, true); end_call(t)
+	:: ret == 0 -> end_task(t, true); end_call(t)
 	:: ret != 0 && (calls[me] & 1 << t || (state[t] == LEFT && calls[me]))
 	:: ret != 0 && !(calls[me] & 1 << t || (state[t] == LEFT && calls[me])) ->
 		d_step {
@@ -264,7 +276,12 @@ inline do_cancel_wait(t)
 		od;
 		awaited[me] = 0;
 		/* Unless it was started again since */
-		assert(started[t] != life || (!running[t] && !ending[t]))
+		atomic {
+			assert(started[t] != life || (!running[t] && !ending[t]));
+			target[me] = 0;
+			life = 0;
+			was_left = false
+		}
 	fi;
 	release()
 }
@@ -505,18 +522,12 @@ proctype worker(byte me)
 		if
 		:: t < TASKS ->
 			body(t);
-			atomic { running[t]-- };
-			acquire();
-			atomic { arm_again(t) };
+			atomic { !lock -> lock = true; running[t]--; arm_again(t) };
 			if
 			:: why == 0 -> end_task(t, false)
 			:: else
 			fi;
-			end_call(t);
-			t = 0;
-			why = 0;
-			ret = 0;
-			another = 0
+			atomic { end_call(t); t = 0; why = 0; ret = 0; another = 0 }
 		:: t == TASKS ->
 			t = 0;
 			/* wait_due() */

@@ -1,0 +1,972 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Tasks and pools: each sentence of twheel_pool(3), with whichever backend there is. */
+
+#include "../vm/util.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include <twheel_pool.h>
+
+#define TICK (100 * USEC)
+
+/* A task that can be watched, and that waits in its run while @held */
+struct thing {
+	struct twheel_task task;
+	int runs, ends, why, inside, held, waiting;
+	__u64 first, last, begun, over, missed;
+	__s64 gives, next_gives;
+	int asked;
+	void (*within)(struct thing *thing);
+	void (*within_end)(struct thing *thing);
+	int got;
+};
+
+static struct twheel_pool *pool;
+static struct thing things[1000];
+
+#define LOAD(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
+#define STORE(x, v) __atomic_store_n(&(x), v, __ATOMIC_RELEASE)
+#define ADD(x) __atomic_add_fetch(&(x), 1, __ATOMIC_ACQ_REL)
+
+static int run(struct twheel_task *task, const struct twheel_run *why)
+{
+	struct thing *thing = task->arg;
+
+	CHECK_EQ(__atomic_fetch_add(&thing->inside, 1, __ATOMIC_ACQ_REL), 0, "beside itself");
+	thing->begun = now(CLOCK_MONOTONIC);
+	CHECK(thing->begun >= why->deadline, "early");
+	if (!thing->runs)
+		thing->first = why->deadline;
+	if (thing->runs && thing->over)
+		CHECK(why->deadline >= thing->last, "backwards");
+	thing->last = why->deadline;
+	thing->missed += why->missed;
+	if (LOAD(thing->held)) {
+		STORE(thing->waiting, 1);
+		WAIT_FOR(!LOAD(thing->held));
+		STORE(thing->waiting, 0);
+	}
+	if (thing->within)
+		thing->within(thing);
+	thing->over = now(CLOCK_MONOTONIC);
+	__atomic_sub_fetch(&thing->inside, 1, __ATOMIC_ACQ_REL);
+	ADD(thing->runs);
+	return thing->gives;
+}
+
+static __s64 next(struct twheel_task *task, __u64 time, __u64 period)
+{
+	struct thing *thing = task->arg;
+
+	CHECK(time >= thing->over && time <= now(CLOCK_MONOTONIC));
+	thing->asked++;
+	return thing->next_gives ?: (__s64)period * 2;
+}
+
+static void end(struct twheel_task *task, int why)
+{
+	struct thing *thing = task->arg;
+
+	thing->why = why;
+	if (thing->within_end)
+		thing->within_end(thing);
+	ADD(thing->ends);
+}
+
+static struct thing *fresh(int n)
+{
+	struct thing *thing = &things[n];
+
+	*thing = (struct thing){ .task = { .run = run, .end = end, .arg = thing } };
+	return thing;
+}
+
+static int made(__u32 threads, __u32 capacity)
+{
+	struct twheel_pool_options options = {
+		.size = sizeof(options), .threads = threads, .capacity = capacity,
+		.tick = TICK,
+	};
+
+	return twheel_pool_new(&options, &pool);
+}
+
+static void new_pool(__u32 threads, __u32 capacity)
+{
+	int ret = made(threads, capacity);
+
+	if (ret)
+		tap_bail("twheel_pool_new: %s", strerror(-ret));
+}
+
+static void free_pool(void)
+{
+	CHECK_EQ(twheel_pool_free(pool), 0);
+	pool = NULL;
+}
+
+static int start(struct thing *thing, __s64 when, __u64 period)
+{
+	return twheel_task_start(pool, &thing->task, 0, when, period);
+}
+
+#define ENDED(thing, reason) ({						\
+	CHECK(WAIT_FOR(LOAD((thing)->ends)));				\
+	CHECK_EQ((thing)->ends, 1);					\
+	CHECK_EQ((thing)->why, reason); })
+
+/* A pool of one worker, who is in the run of this task until it is let go */
+static struct thing *hold(int n)
+{
+	struct thing *thing = fresh(n);
+
+	thing->held = 1;
+	CHECK_EQ(start(thing, 0, 0), 0);
+	CHECK(WAIT_FOR(LOAD(thing->waiting)));
+	return thing;
+}
+
+static void let_go(struct thing *thing)
+{
+	STORE(thing->held, 0);
+	ENDED(thing, 0);
+}
+
+static void test_options(void)
+{
+	struct twheel_pool_options options = { .size = sizeof(options), .threads = 1 };
+	struct { struct twheel_pool_options options; __u64 more; } longer = {
+		.options = { .size = sizeof(longer) },
+	};
+	struct twheel_pool_options bad;
+
+	CHECK_EQ(twheel_pool_new(&options, &pool), 0);
+	free_pool();
+	CHECK_EQ(twheel_pool_new(&longer.options, &pool), 0);
+	free_pool();
+	longer.more = 1;
+	CHECK_EQ(twheel_pool_new(&longer.options, &pool), -E2BIG);
+	bad = options;
+	bad.size--;
+	CHECK_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
+	bad = options;
+	bad.flags = 1;
+	CHECK_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
+	bad.flags = TWHEEL_KERNEL | TWHEEL_USER;
+	CHECK_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
+	bad = options;
+	bad.threads = 4097;
+	CHECK_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
+	bad = options;
+	bad.clock = 1;
+	CHECK_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
+	bad = options;
+	bad.__reserved = 1;
+	CHECK_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
+	bad = options;
+	bad.tick = 1;
+	CHECK_EQ(twheel_pool_new(&bad, &pool), -EOPNOTSUPP);
+	CHECK_EQ(twheel_pool_free(NULL), 0);
+}
+
+static void test_once(void)
+{
+	const __s64 delays[] = { 0, -1, INT64_MIN, 1, MSEC, 20 * MSEC };
+	__u64 before;
+	unsigned int i;
+
+	new_pool(2, 0);
+	for (i = 0; i < ARRAY_SIZE(delays); i++) {
+		struct thing *thing = fresh(i);
+
+		before = now(CLOCK_MONOTONIC);
+		CHECK_EQ(start(thing, delays[i], 0), 0);
+		ENDED(thing, 0);
+		CHECK_EQ(thing->runs, 1);
+		CHECK(thing->first >= before + (delays[i] > 0 ? delays[i] : 0));
+		CHECK(thing->first <= thing->begun);
+		CHECK_EQ(thing->missed, 0);
+		CHECK_EQ(twheel_task_cancel(&thing->task), -ENOENT);
+		CHECK_EQ(twheel_task_reset(&thing->task, 0, 0, 0), -ENOENT);
+		CHECK_EQ(twheel_task_run_now(&thing->task), -ENOENT);
+	}
+	before = now(CLOCK_MONOTONIC) + 5 * MSEC;
+	fresh(0);
+	CHECK_EQ(twheel_task_start(pool, &things[0].task, TWHEEL_ABS, before, 0), 0);
+	ENDED(&things[0], 0);
+	CHECK_EQ(things[0].first, before);
+	free_pool();
+}
+
+static void test_huge(void)
+{
+	struct thing *thing = fresh(0);
+
+	new_pool(1, 0);
+	CHECK_EQ(start(thing, INT64_MAX, UINT64_MAX), 0);
+	CHECK_EQ(twheel_task_cancel(&thing->task), 0);
+	ENDED(thing, -ECANCELED);
+	thing = fresh(1);
+	CHECK_EQ(start(thing, 0, UINT64_MAX), 0);
+	CHECK(WAIT_FOR(LOAD(thing->runs)));
+	CHECK(WAIT_FOR(twheel_task_cancel(&thing->task) == 0));
+	CHECK_EQ(thing->runs, 1);
+	thing = fresh(2);
+	thing->task.next = next;
+	thing->next_gives = INT64_MAX;
+	CHECK_EQ(twheel_task_start(pool, &thing->task, TWHEEL_FIXED_DELAY, 0, UINT64_MAX), 0);
+	CHECK(WAIT_FOR(LOAD(thing->runs)));
+	CHECK(WAIT_FOR(twheel_task_cancel(&thing->task) == 0));
+	CHECK_EQ(thing->runs, 1);
+	free_pool();
+}
+
+/* Each deadline is so many periods after the first one, to the ns */
+static void test_rate(void)
+{
+	struct thing *thing = fresh(0);
+
+	new_pool(2, 0);
+	CHECK_EQ(start(thing, MSEC, MSEC), 0);
+	CHECK(WAIT_FOR(LOAD(thing->runs) >= 50));
+	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	CHECK_EQ((thing->last - thing->first) % MSEC, 0);
+	CHECK((thing->last - thing->first) / MSEC <= (__u64)thing->runs - 1 + thing->missed);
+	CHECK((thing->last - thing->first) / MSEC >= (__u64)thing->runs - 1);
+	ENDED(thing, -ECANCELED);
+	free_pool();
+}
+
+/* It was held for many periods: they come as one run that knows, or as so many runs */
+static void test_missed(void)
+{
+	struct thing *rate, *each;
+
+	new_pool(2, 0);
+	rate = fresh(0);
+	each = fresh(1);
+	rate->held = 1;
+	each->held = 1;
+	CHECK_EQ(start(rate, 0, MSEC), 0);
+	CHECK_EQ(twheel_task_start(pool, &each->task, TWHEEL_CATCH_UP, 0, MSEC), 0);
+	CHECK(WAIT_FOR(LOAD(rate->waiting) && LOAD(each->waiting)));
+	sleep_ns(30 * MSEC);
+	STORE(rate->held, 0);
+	STORE(each->held, 0);
+	CHECK(WAIT_FOR(LOAD(rate->runs) >= 3));
+	CHECK(WAIT_FOR(LOAD(each->runs) >= 30));
+	CHECK_EQ(twheel_task_cancel_wait(&rate->task), 0);
+	CHECK_EQ(twheel_task_cancel_wait(&each->task), 0);
+	CHECK(rate->missed >= 28, "%llu", rate->missed);
+	CHECK_EQ((rate->last - rate->first) % MSEC, 0);
+	CHECK((rate->last - rate->first) / MSEC <= (__u64)rate->runs - 1 + rate->missed);
+	CHECK_EQ(each->missed, 0);
+	CHECK_EQ((each->last - each->first) / MSEC, each->runs - 1, "each has a run");
+	free_pool();
+}
+
+static void gap(struct thing *thing)
+{
+	if (thing->over)
+		CHECK(thing->begun >= thing->over + 2 * MSEC);
+	sleep_ns(MSEC);
+}
+
+static void test_fixed_delay(void)
+{
+	struct thing *thing = fresh(0);
+
+	new_pool(2, 0);
+	thing->within = gap;
+	CHECK_EQ(twheel_task_start(pool, &thing->task, TWHEEL_FIXED_DELAY, 0, 2 * MSEC), 0);
+	CHECK(WAIT_FOR(LOAD(thing->runs) >= 10));
+	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	CHECK_EQ(thing->missed, 0);
+	free_pool();
+}
+
+static void test_next(void)
+{
+	struct thing *thing = fresh(0);
+
+	new_pool(2, 0);
+	thing->task.next = next;
+	thing->within = gap;		/* It gives twice the period */
+	CHECK_EQ(start(thing, 0, MSEC), 0);
+	CHECK(WAIT_FOR(LOAD(thing->runs) >= 10));
+	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	CHECK(thing->asked == thing->runs || thing->asked == thing->runs - 1);
+	thing = fresh(0);
+	thing->task.next = next;
+	thing->next_gives = -EIO;
+	CHECK_EQ(start(thing, 0, MSEC), 0);
+	ENDED(thing, -EIO);
+	CHECK_EQ(thing->runs, 1);
+	/* One that has no period is not asked */
+	thing = fresh(0);
+	thing->task.next = next;
+	CHECK_EQ(start(thing, 0, 0), 0);
+	ENDED(thing, 0);
+	CHECK_EQ(thing->asked, 0);
+	free_pool();
+}
+
+/* A task that fails ends, and no other one with it; slow ones keep one worker each */
+static void test_others(void)
+{
+	struct thing *bad = fresh(0), *good = fresh(1), *slow;
+
+	new_pool(2, 0);
+	bad->gives = -EPROTO;
+	CHECK_EQ(start(bad, 0, MSEC), 0);
+	ENDED(bad, -EPROTO);
+	CHECK_EQ(bad->runs, 1);
+	slow = hold(2);
+	CHECK_EQ(start(good, 0, MSEC), 0);
+	CHECK(WAIT_FOR(LOAD(good->runs) >= 20));
+	let_go(slow);
+	CHECK_EQ(twheel_task_cancel_wait(&good->task), 0);
+	free_pool();
+}
+
+static void test_reset(void)
+{
+	struct thing *thing = fresh(0), *held;
+	__u64 before;
+
+	new_pool(1, 0);
+	CHECK_EQ(start(thing, HOUR, 0), 0);
+	CHECK_EQ(twheel_task_reset(&thing->task, 8, 0, 0), -EINVAL);
+	before = now(CLOCK_MONOTONIC);
+	CHECK_EQ(twheel_task_reset(&thing->task, 0, 5 * MSEC, 0), 0);
+	ENDED(thing, 0);
+	CHECK(thing->begun >= before + 5 * MSEC);
+	/* One that is due, but nobody had time */
+	held = hold(1);
+	thing = fresh(0);
+	CHECK_EQ(start(thing, 0, 0), 0);
+	CHECK_EQ(twheel_task_reset(&thing->task, 0, HOUR, 0), 0);
+	/* And one that runs has another run */
+	CHECK_EQ(twheel_task_reset(&held->task, TWHEEL_ABS, now(CLOCK_MONOTONIC), 0), 0);
+	STORE(held->held, 0);
+	ENDED(held, 0);
+	CHECK_EQ(held->runs, 2);
+	CHECK_EQ(thing->runs, 0);
+	CHECK_EQ(twheel_task_run_now(&thing->task), 0);
+	ENDED(thing, 0);
+	CHECK_EQ(thing->runs, 1);
+	/* A period goes on from where it was run */
+	thing = fresh(0);
+	CHECK_EQ(start(thing, HOUR, 5 * MSEC), 0);
+	before = now(CLOCK_MONOTONIC);
+	CHECK_EQ(twheel_task_run_now(&thing->task), 0);
+	CHECK(WAIT_FOR(LOAD(thing->runs) >= 2));
+	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	CHECK(thing->first >= before && thing->last >= thing->first + 5 * MSEC);
+	/* No period any more */
+	held = hold(1);
+	CHECK_EQ(twheel_task_reset(&held->task, 0, 0, MSEC), 0);
+	CHECK_EQ(twheel_task_reset(&held->task, 0, 0, 0), 0);
+	STORE(held->held, 0);
+	ENDED(held, 0);
+	CHECK_EQ(held->runs, 2);
+	free_pool();
+}
+
+static void test_cancel(void)
+{
+	struct thing *thing = fresh(0), *held;
+
+	CHECK_EQ(twheel_task_cancel(&thing->task), -ENOENT, "never started");
+	CHECK_EQ(twheel_task_cancel_wait(&thing->task), -ENOENT);
+	new_pool(1, 0);
+	CHECK_EQ(start(thing, HOUR, 0), 0);
+	CHECK_EQ(twheel_task_cancel(&thing->task), 0);
+	ENDED(thing, -ECANCELED);
+	held = hold(1);
+	thing = fresh(0);
+	CHECK_EQ(start(thing, 0, 0), 0);
+	CHECK_EQ(twheel_task_cancel(&thing->task), 0, "due, but not begun");
+	ENDED(thing, -ECANCELED);
+	CHECK_EQ(twheel_task_cancel(&held->task), -EINPROGRESS);
+	CHECK_EQ(twheel_task_reset(&held->task, 0, 0, 0), -ENOENT, "cancelled");
+	CHECK_EQ(twheel_task_run_now(&held->task), -ENOENT);
+	CHECK_EQ(held->ends, 0);
+	let_go(held);
+	/* A reset while it runs is cancelled with it */
+	held = hold(1);
+	CHECK_EQ(twheel_task_run_now(&held->task), 0);
+	CHECK_EQ(twheel_task_cancel(&held->task), -EINPROGRESS);
+	STORE(held->held, 0);
+	ENDED(held, -ECANCELED);
+	CHECK_EQ(held->runs, 1);
+	/* So is a period, and it is not asked for a further one */
+	held = fresh(1);
+	held->held = 1;
+	held->task.next = next;
+	CHECK_EQ(start(held, 0, MSEC), 0);
+	CHECK(WAIT_FOR(LOAD(held->waiting)));
+	CHECK_EQ(twheel_task_cancel(&held->task), -EINPROGRESS);
+	STORE(held->held, 0);
+	ENDED(held, -ECANCELED);
+	CHECK_EQ(held->runs, 1);
+	CHECK_EQ(held->asked, 0);
+	CHECK_EQ(thing->runs, 0);
+	free_pool();
+}
+
+static void within_reset(struct thing *thing)
+{
+	if (thing->runs < 4)
+		CHECK_EQ(twheel_task_reset(&thing->task, 0, MSEC, 0), 0);
+}
+
+static void within_cancel(struct thing *thing)
+{
+	CHECK_EQ(twheel_task_cancel(&thing->task), -EINPROGRESS);
+}
+
+static void within_wait(struct thing *thing)
+{
+	CHECK_EQ(twheel_task_cancel_wait(&thing->task), -EDEADLK);
+}
+
+static void within_start(struct thing *thing)
+{
+	CHECK_EQ(start(thing, 0, 0), -EBUSY);
+}
+
+static void within_stop(struct thing *thing)
+{
+	(void)thing;
+	CHECK_EQ(twheel_pool_stop(pool, 0, NULL, NULL), -EDEADLK);
+	CHECK_EQ(twheel_pool_free(pool), -EDEADLK);
+}
+
+static void end_again(struct thing *thing)
+{
+	CHECK_EQ(twheel_task_cancel(&thing->task), -ENOENT);
+	CHECK_EQ(twheel_task_reset(&thing->task, 0, 0, 0), -ENOENT);
+	if (thing->got++ < 4)
+		CHECK_EQ(start(thing, 0, 0), 0);
+}
+
+static __s64 next_resets(struct twheel_task *task, __u64 time, __u64 period)
+{
+	struct thing *thing = task->arg;
+
+	(void)time;
+	(void)period;
+	if (thing->asked++)
+		return -EINTR;
+	CHECK_EQ(twheel_task_reset(task, 0, 0, MSEC), 0);
+	return HOUR;
+}
+
+static __s64 next_cancels(struct twheel_task *task, __u64 time, __u64 period)
+{
+	(void)time;
+	CHECK_EQ(twheel_task_cancel(task), -EINPROGRESS);
+	return period;
+}
+
+static void test_within(void)
+{
+	struct thing *thing = fresh(0);
+
+	new_pool(2, 0);
+	thing->within = within_reset;
+	CHECK_EQ(start(thing, 0, 0), 0);
+	ENDED(thing, 0);
+	CHECK_EQ(thing->runs, 5);
+	thing = fresh(0);
+	thing->within = within_cancel;
+	CHECK_EQ(start(thing, 0, MSEC), 0);
+	ENDED(thing, -ECANCELED);
+	thing = fresh(0);
+	thing->within = within_wait;
+	CHECK_EQ(start(thing, 0, MSEC), 0);
+	ENDED(thing, -ECANCELED);
+	thing = fresh(0);
+	thing->within = within_start;
+	CHECK_EQ(start(thing, 0, 0), 0);
+	ENDED(thing, 0);
+	thing = fresh(0);
+	thing->within_end = end_again;
+	CHECK_EQ(start(thing, 0, 0), 0);
+	CHECK(WAIT_FOR(LOAD(thing->ends) == 5));
+	CHECK_EQ(thing->runs, 5);
+	thing = fresh(0);
+	thing->task.next = next_resets;
+	CHECK_EQ(start(thing, 0, MSEC), 0);
+	ENDED(thing, -EINTR);
+	CHECK_EQ(thing->runs, 2);
+	thing = fresh(0);
+	thing->task.next = next_cancels;
+	CHECK_EQ(start(thing, 0, MSEC), 0);
+	ENDED(thing, -ECANCELED);
+	thing = fresh(0);
+	thing->within = within_stop;
+	CHECK_EQ(start(thing, 0, MSEC), 0);
+	ENDED(thing, -ESHUTDOWN);
+	CHECK_EQ(start(fresh(1), 0, 0), -ESHUTDOWN);
+	free_pool();
+}
+
+static void linger(struct thing *thing)
+{
+	STORE(thing->waiting, 2);
+	sleep_ns(20 * MSEC);
+	thing->got = 1;
+}
+
+static void test_cancel_wait(void)
+{
+	struct thing *thing = fresh(0);
+
+	new_pool(2, 0);
+	CHECK_EQ(start(thing, HOUR, 0), 0);
+	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	ENDED(thing, -ECANCELED);
+	/* Through the run and the end */
+	thing = fresh(0);
+	thing->within = linger;
+	thing->within_end = linger;
+	CHECK_EQ(start(thing, 0, MSEC), 0);
+	CHECK(WAIT_FOR(LOAD(thing->waiting)));
+	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	CHECK_EQ(thing->ends, 1);
+	/* Through the end of what has ended */
+	thing = fresh(0);
+	thing->within_end = linger;
+	CHECK_EQ(start(thing, 0, 0), 0);
+	CHECK(WAIT_FOR(LOAD(thing->waiting)));
+	CHECK_EQ(twheel_task_cancel_wait(&thing->task), -ENOENT);
+	CHECK_EQ(thing->ends, 1);
+	free_pool();
+}
+
+static void test_start(void)
+{
+	struct thing *thing = fresh(0);
+
+	new_pool(1, 0);
+	CHECK_EQ(start(thing, HOUR, 0), 0);
+	CHECK_EQ(start(thing, HOUR, 0), -EBUSY);
+	CHECK_EQ(twheel_task_cancel(&thing->task), 0);
+	CHECK_EQ(twheel_task_start(pool, &thing->task, 8, 0, 0), -EINVAL);
+	CHECK_EQ(twheel_task_start(pool, &thing->task, TWHEEL_FIXED_DELAY | TWHEEL_CATCH_UP,
+				   0, 1), -EINVAL);
+	thing->task.run = NULL;
+	CHECK_EQ(start(thing, 0, 0), -EINVAL);
+	free_pool();
+	new_pool(0, 0);
+	CHECK_EQ(start(thing, 0, 1), -EINVAL, "a period without workers");
+	CHECK_EQ(start(thing, 0, 0), 0);
+	free_pool();
+	CHECK_EQ(thing->why, -ESHUTDOWN);
+}
+
+static void test_capacity(void)
+{
+	struct thing *held;
+	int i;
+
+	new_pool(1, 3);
+	held = hold(0);
+	CHECK_EQ(start(fresh(1), HOUR, 0), 0);
+	for (i = 0; i < 10000; i++) {
+		fresh(2);
+		if (!CHECK_EQ(start(&things[2], HOUR, 0), 0) ||
+		    !CHECK_EQ(start(fresh(3), HOUR, 0), -ENOSPC) ||
+		    !CHECK_EQ(twheel_task_cancel(&things[2].task), 0))
+			break;
+	}
+	CHECK_EQ(start(fresh(2), HOUR, 0), 0);
+	/* It has its place while it runs, also for the next time */
+	CHECK_EQ(twheel_task_reset(&held->task, 0, HOUR, 0), 0);
+	STORE(held->held, 0);
+	CHECK(WAIT_FOR(LOAD(held->runs)));
+	CHECK_EQ(start(fresh(3), HOUR, 0), -ENOSPC);
+	CHECK_EQ(twheel_task_cancel_wait(&held->task), 0);
+	held->within_end = end_again;
+	held->ends = 0;
+	held->got = 4;
+	CHECK_EQ(start(held, 0, 0), 0);
+	CHECK(WAIT_FOR(LOAD(held->ends) == 1));
+	free_pool();
+}
+
+static int handed;
+
+static void count_left(struct twheel_task *task, void *arg)
+{
+	struct thing *thing = task->arg;
+
+	CHECK(arg == &handed);
+	CHECK_EQ(ADD(thing->got), 1);
+	CHECK_EQ(twheel_task_cancel(task), -ENOENT);
+	CHECK_EQ(twheel_task_cancel_wait(task), -EDEADLK);
+	handed++;
+}
+
+static void test_stop(void)
+{
+	struct thing *held, *periodic;
+	int i;
+
+	new_pool(1, 0);
+	held = hold(0);
+	CHECK_EQ(twheel_task_run_now(&held->task), 0);
+	for (i = 1; i < 1000; i++)
+		CHECK_EQ(start(fresh(i), i % 2 ? 0 : HOUR, i % 3 ? 0 : MSEC), 0);
+	handed = 0;
+	STORE(held->held, 0);
+	CHECK_EQ(twheel_pool_stop(pool, 4, NULL, NULL), -EINVAL);
+	CHECK_EQ(twheel_pool_stop(pool, 0, count_left, &handed), 0);
+	for (i = 1; i < 1000; i++) {
+		struct thing *thing = &things[i];
+
+		CHECK_EQ(thing->got + thing->ends, 1, "%d", i);
+		CHECK(!thing->got || i % 3 == 0 || !thing->runs, "%d", i);
+	}
+	CHECK(handed >= 499);
+	CHECK_EQ(held->ends, 1);
+	CHECK_EQ(start(fresh(1), 0, 0), -ESHUTDOWN);
+	CHECK_EQ(twheel_pool_stop(pool, 0, count_left, &handed), 0, "once more");
+	free_pool();
+	/* Without a function for what is left, each has its end */
+	new_pool(1, 0);
+	for (i = 0; i < 100; i++)
+		CHECK_EQ(start(fresh(i), HOUR, 0), 0);
+	CHECK_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
+	for (i = 0; i < 100; i++)
+		ENDED(&things[i], -ESHUTDOWN);
+	free_pool();
+	/* What was said to be run still is */
+	new_pool(2, 0);
+	periodic = fresh(100);
+	CHECK_EQ(start(periodic, HOUR, HOUR), 0);
+	for (i = 0; i < 100; i++)
+		CHECK_EQ(start(fresh(i), i * MSEC / 2, 0), 0);
+	CHECK_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE, NULL, NULL), 0);
+	for (i = 0; i < 100; i++) {
+		ENDED(&things[i], 0);
+		CHECK_EQ(things[i].runs, 1);
+	}
+	ENDED(periodic, -ESHUTDOWN);
+	free_pool();
+}
+
+static void *stop_periodic(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(twheel_pool_stop(pool, TWHEEL_RUN_PERIODIC, NULL, NULL), 0);
+	return NULL;
+}
+
+static void test_stop_twice(void)
+{
+	struct thing *once = fresh(0), *periodic = fresh(1);
+	pthread_t thread;
+
+	new_pool(2, 0);
+	CHECK_EQ(start(once, HOUR, 0), 0);
+	CHECK_EQ(start(periodic, 0, MSEC), 0);
+	pthread_create(&thread, NULL, stop_periodic, NULL);
+	ENDED(once, -ESHUTDOWN);
+	CHECK(WAIT_FOR(LOAD(periodic->runs) > 20));
+	CHECK_EQ(start(fresh(2), 0, 0), -ESHUTDOWN);
+	CHECK_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE, NULL, NULL), 0);
+	ENDED(periodic, -ESHUTDOWN);
+	pthread_join(thread, NULL);
+	free_pool();
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static bool over;
+
+static void *interrupt(void *arg)
+{
+	while (!LOAD(over)) {
+		syscall(SYS_tgkill, getpid(), *(pid_t *)arg, SIGUSR1);
+		sleep_ns(5 * MSEC);
+	}
+	return NULL;
+}
+
+static void test_take(void)
+{
+	struct twheel_task *tasks[1000];
+	pid_t self = gettid();
+	pthread_t thread;
+	__u64 before;
+	int i;
+
+	new_pool(0, 0);
+	CHECK_EQ(twheel_pool_take(pool, tasks, 0, 0), -EINVAL);
+	CHECK_EQ(twheel_pool_take(pool, tasks, 1, 0), 0);
+	before = now(CLOCK_MONOTONIC);
+	CHECK_EQ(twheel_pool_take(pool, tasks, 1, 5 * MSEC), 0);
+	CHECK(now(CLOCK_MONOTONIC) >= before + 5 * MSEC);
+	CHECK_EQ(start(fresh(0), 5 * MSEC, 0), 0);
+	CHECK(!readable(twheel_pool_fd(pool), 0));
+	CHECK_EQ(twheel_pool_take(pool, tasks, 10, -1), 1);
+	CHECK(tasks[0] == &things[0].task && now(CLOCK_MONOTONIC) >= before + 10 * MSEC);
+	CHECK_EQ(start(&things[0], 0, 0), 0, "in no pool any more");
+	CHECK(readable(twheel_pool_fd(pool), 1000));
+	CHECK_EQ(twheel_task_cancel(&things[0].task), 0);
+	/* The earliest first, also within a tick; no more than there is room for */
+	before = now(CLOCK_MONOTONIC) + 20 * MSEC;
+	for (i = 0; i < 1000; i++)
+		CHECK_EQ(twheel_task_start(pool, &fresh(i)->task, TWHEEL_ABS,
+					   before + i * 7919 % 1000 * USEC, 0), 0);
+	CHECK(WAIT_FOR(now(CLOCK_MONOTONIC) > before + 3 * MSEC));
+	CHECK_EQ(twheel_pool_take(pool, tasks, 10, -1), 10);
+	CHECK_EQ(twheel_pool_take(pool, tasks, 1000, -1), 990);
+	for (i = 1; i < 990; i++)
+		CHECK(tasks[i - 1]->deadline <= tasks[i]->deadline);
+	CHECK_EQ(things[0].ends, 0, "taken");
+	/* Cancelled in time, and run at once */
+	CHECK_EQ(start(fresh(0), 0, 0), 0);
+	CHECK_EQ(twheel_task_cancel(&things[0].task), 0);
+	CHECK_EQ(start(fresh(1), HOUR, 0), 0);
+	CHECK_EQ(twheel_task_run_now(&things[1].task), 0);
+	CHECK_EQ(twheel_pool_take(pool, tasks, 10, -1), 1);
+	CHECK(tasks[0] == &things[1].task);
+	/* A signal, and then the end */
+	over = false;
+	signal(SIGUSR1, on_signal);
+	pthread_create(&thread, NULL, interrupt, &self);
+	CHECK_EQ(twheel_pool_take(pool, tasks, 1, -1), -EINTR);
+	STORE(over, true);
+	pthread_join(thread, NULL);
+	CHECK_EQ(start(fresh(0), 0, 0), 0);
+	CHECK_EQ(twheel_pool_take(pool, tasks, 1, -1), 1, "nothing is left behind");
+	CHECK_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
+	CHECK_EQ(twheel_pool_take(pool, tasks, 1, -1), -ESHUTDOWN);
+	free_pool();
+	new_pool(1, 0);
+	CHECK_EQ(twheel_pool_take(pool, tasks, 1, 0), -EINVAL);
+	CHECK_EQ(twheel_pool_fd(pool), -EINVAL);
+	free_pool();
+}
+
+static int taken;
+
+static void *taker(void *arg)
+{
+	struct twheel_task *tasks[3];
+	int i, nr;
+
+	(void)arg;
+	while ((nr = twheel_pool_take(pool, tasks, 3, -1)) > 0) {
+		for (i = 0; i < nr; i++)
+			CHECK_EQ(ADD(((struct thing *)tasks[i]->arg)->got), 1);
+		__atomic_add_fetch(&taken, nr, __ATOMIC_ACQ_REL);
+	}
+	CHECK_EQ(nr, -ESHUTDOWN);
+	return NULL;
+}
+
+static void test_takers(void)
+{
+	pthread_t threads[8];
+	int i;
+
+	new_pool(0, 0);
+	taken = 0;
+	for (i = 0; i < 8; i++)
+		pthread_create(&threads[i], NULL, taker, NULL);
+	for (i = 0; i < 990; i++)
+		CHECK_EQ(start(fresh(i), i % 20 * MSEC, 0), 0);
+	CHECK(WAIT_FOR(LOAD(taken) == 990));
+	/* Those that wait go on when there is an end; what was kept can be taken still */
+	for (i = 0; i < 100; i++)
+		CHECK_EQ(start(fresh(i), 10 * MSEC, 0), 0);
+	CHECK_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE, NULL, NULL), 0);
+	CHECK_EQ(taken, 1090);
+	for (i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	free_pool();
+}
+
+static void in_child(void)
+{
+	struct twheel_task *task;
+	struct twheel_pool *parents = pool;
+
+	CHECK_EQ(start(fresh(1), 0, 0), -EBADF);
+	CHECK_EQ(twheel_task_cancel(&things[0].task), -EBADF);
+	CHECK_EQ(twheel_task_cancel_wait(&things[0].task), -EBADF);
+	CHECK_EQ(twheel_task_reset(&things[0].task, 0, 0, 0), -EBADF);
+	CHECK_EQ(twheel_task_run_now(&things[0].task), -EBADF);
+	CHECK_EQ(twheel_pool_stop(pool, 0, NULL, NULL), -EBADF);
+	new_pool(0, 0);
+	CHECK_EQ(start(fresh(1), 0, 0), 0);
+	CHECK_EQ(twheel_pool_take(pool, &task, 1, -1), 1, "one of its own");
+	free_pool();
+	CHECK_EQ(twheel_pool_free(parents), 0);
+}
+
+static void fork_within(struct thing *thing)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		return;
+	waitpid(child, &status, 0);
+	CHECK(WIFEXITED(status));
+	thing->got = WEXITSTATUS(status);
+}
+
+static void test_fork(void)
+{
+	struct thing *thing = fresh(0), *other;
+	int i;
+
+	new_pool(2, 0);
+	CHECK_EQ(start(thing, MSEC, MSEC), 0);
+	for (i = 0; i < 10; i++)
+		tap_join(tap_fork(in_child));
+	i = LOAD(thing->runs);
+	CHECK(WAIT_FOR(LOAD(thing->runs) > i + 10), "the parent's goes on");
+	other = fresh(2);
+	other->within = fork_within;
+	CHECK_EQ(start(other, 0, 0), 0);
+	ENDED(other, 0);
+	CHECK_EQ(other->got, EXIT_FAILURE, "a child that comes back from a run");
+	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	free_pool();
+}
+
+static pthread_t spawned[4];
+static int nr_spawned;
+
+static int spawn(void *(*fn)(void *worker), void *worker, void *arg)
+{
+	CHECK(arg == &nr_spawned);
+	if (nr_spawned == 3)
+		return -EUSERS;
+	return -pthread_create(&spawned[nr_spawned++], NULL, fn, worker);
+}
+
+static void test_spawn(void)
+{
+	struct twheel_pool_options options = {
+		.size = sizeof(options), .threads = 3, .spawn = spawn, .arg = &nr_spawned,
+	};
+	struct thing *thing = fresh(0);
+	int i;
+
+	CHECK_EQ(twheel_pool_new(&options, &pool), 0);
+	CHECK_EQ(nr_spawned, 3);
+	CHECK_EQ(start(thing, 0, 0), 0);
+	ENDED(thing, 0);
+	free_pool();
+	for (i = 0; i < 3; i++)
+		pthread_join(spawned[i], NULL);
+	nr_spawned = 0;
+	options.threads = 4;
+	CHECK_EQ(twheel_pool_new(&options, &pool), -EUSERS);
+	for (i = 0; i < 3; i++)
+		pthread_join(spawned[i], NULL);
+}
+
+static void *take_for_ever(void *arg)
+{
+	struct twheel_task *task;
+
+	(void)arg;
+	for (;;) {
+		twheel_pool_take(pool, &task, 1, MSEC);
+		pthread_testcancel();
+	}
+	return NULL;
+}
+
+static void test_cancelled_thread(void)
+{
+	struct twheel_task *task;
+	pthread_t thread;
+	int i;
+
+	new_pool(0, 0);
+	for (i = 0; i < 50; i++) {
+		pthread_create(&thread, NULL, take_for_ever, NULL);
+		CHECK_EQ(start(fresh(i), i * 50 * USEC, 0), 0);
+		pthread_cancel(thread);
+		pthread_join(thread, NULL);
+	}
+	CHECK_EQ(start(fresh(50), 0, 0), 0);
+	CHECK(twheel_pool_take(pool, &task, 1, -1) == 1);
+	free_pool();
+}
+
+/* How often threads of this process but this one have gone to sleep */
+static long sleeps(void)
+{
+	struct rusage all, own;
+
+	getrusage(RUSAGE_SELF, &all);
+	getrusage(RUSAGE_THREAD, &own);
+	return all.ru_nvcsw - own.ru_nvcsw;
+}
+
+/* Of many that wait, one is woken. (Three tries: others use this machine as well.) */
+static void test_herd(void)
+{
+	long before, switches = 0;
+	int try, i, n = 1000;
+
+	new_pool(8, 0);
+	for (try = 0; try < 3; try++) {
+		sleep_ns(20 * MSEC);
+		before = sleeps();
+		for (i = 0; i < n; i++)
+			CHECK_EQ(start(fresh(i), 10 * MSEC + i * MSEC, 0), 0);
+		for (i = 0; i < n; i++)
+			CHECK(WAIT_FOR(LOAD(things[i].ends)));
+		switches = sleeps() - before;
+		tap_diag("%ld switches of %d expiries", switches, n);
+		if (switches <= 1.2 * n)
+			break;
+	}
+	CHECK(switches <= 1.2 * n);
+	free_pool();
+}
+
+int main(void)
+{
+	tap_start(120);
+	RUN(test_options, "options");
+	RUN(test_once, "once, not early; what is over is due now");
+	RUN(test_huge, "huge delays and periods");
+	RUN(test_rate, "a fixed rate does not drift");
+	RUN(test_missed, "missed periods");
+	RUN(test_fixed_delay, "a fixed delay");
+	RUN(test_next, "a task that says when next");
+	RUN(test_others, "tasks that fail or are slow stop no other");
+	RUN(test_reset, "reset and run_now");
+	RUN(test_cancel, "cancel");
+	RUN(test_within, "all that from within a run, next, end");
+	RUN(test_cancel_wait, "cancel_wait");
+	RUN(test_start, "start");
+	RUN(test_capacity, "capacity, and places that are free at once");
+	RUN(test_stop, "stop hands over each exactly once");
+	RUN(test_stop_twice, "a stop that runs some still, and one that does not");
+	RUN(test_take, "a delay queue");
+	RUN(test_takers, "many takers");
+	RUN(test_fork, "fork");
+	RUN(test_spawn, "threads that the caller makes");
+	RUN(test_cancelled_thread, "a thread that is cancelled");
+	RUN(test_herd, "one worker is woken for an expiry");
+	return tap_end();
+}

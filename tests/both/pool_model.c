@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pools beside a model, at random: a delay queue, of which all is known but what time it
+ * is; and workers among threads that start, reset, cancel and wait, where each task
+ * counts what happens to it. SEED and STEPS in the environment.
+ */
+
+#include "../vm/util.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include <twheel_pool.h>
+
+#define TICK (20 * USEC)
+#define TASKS 256
+
+/* Millions of steps cost a wheel in the program little, and a virtual machine much */
+#define STEPS 2000000
+
+static struct twheel_pool *pool;
+static __u64 steps;
+
+/* (splitmix64) */
+static __u64 random_of(__u64 *state)
+{
+	__u64 z = *state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+static void new_pool(__u32 threads, __u32 capacity)
+{
+	struct twheel_pool_options options = {
+		.size = sizeof(options), .threads = threads, .capacity = capacity,
+		.tick = TICK,
+	};
+	int ret = twheel_pool_new(&options, &pool);
+
+	if (ret)
+		tap_bail("twheel_pool_new: %s", strerror(-ret));
+}
+
+/* What the model knows of a task: it is due somewhere from @after to @before */
+struct queued {
+	struct twheel_task task;
+	bool in;
+	__u64 after;
+	__u64 before;
+	int ended;
+};
+
+static struct queued queue[TASKS];
+static unsigned int queued;
+static bool stopped;
+
+#define CAPACITY (TASKS * 3 / 4)
+
+static void ended(struct twheel_task *task, int why)
+{
+	struct queued *entry = task->arg;
+
+	CHECK_EQ(why, stopped ? -ESHUTDOWN : -ECANCELED);
+	entry->ended++;
+}
+
+static void set(struct queued *entry, __u64 before, __s64 when, bool absolute)
+{
+	__u64 after = now(CLOCK_MONOTONIC);
+
+	entry->in = true;
+	entry->after = absolute ? (__u64)when : before + when;
+	entry->before = absolute ? (__u64)when : after + when;
+}
+
+static void start_one(struct queued *entry, __s64 delay, bool absolute)
+{
+	__u64 before = now(CLOCK_MONOTONIC);
+	__s64 when = absolute ? (__s64)before + delay : delay;
+	int ret = twheel_task_start(pool, &entry->task, absolute ? TWHEEL_ABS : 0, when, 0);
+
+	if (entry->in) {
+		CHECK_EQ(ret, -EBUSY);
+		return;
+	}
+	if (queued == CAPACITY) {
+		CHECK_EQ(ret, -ENOSPC);
+		return;
+	}
+	if (!CHECK_EQ(ret, 0))
+		return;
+	queued++;
+	set(entry, before, when, absolute);
+}
+
+static void reset_one(struct queued *entry, __s64 delay, bool absolute)
+{
+	__u64 before = now(CLOCK_MONOTONIC);
+	__s64 when = absolute ? (__s64)before + delay : delay;
+	int ret = twheel_task_reset(&entry->task, absolute ? TWHEEL_ABS : 0, when, 0);
+
+	CHECK_EQ(ret, entry->in ? 0 : -ENOENT);
+	if (entry->in)
+		set(entry, before, when, absolute);
+}
+
+static void cancel_one(struct queued *entry, bool wait)
+{
+	int was = entry->ended;
+	int ret = wait ? twheel_task_cancel_wait(&entry->task) :
+			 twheel_task_cancel(&entry->task);
+
+	CHECK_EQ(ret, entry->in ? 0 : -ENOENT);
+	CHECK_EQ(entry->ended, was + entry->in);
+	queued -= entry->in;
+	entry->in = false;
+}
+
+/* All that is due, if there is room; nothing before its time, and the earliest first */
+static void take_some(unsigned int max)
+{
+	__u64 before = now(CLOCK_MONOTONIC), after, last = 0;
+	struct twheel_task *tasks[TASKS];
+	int i, nr = twheel_pool_take(pool, tasks, max, 0);
+
+	after = now(CLOCK_MONOTONIC);
+	if (!CHECK(nr >= 0, "%d", nr))
+		return;
+	for (i = 0; i < nr; i++) {
+		struct queued *entry = tasks[i]->arg;
+
+		CHECK(entry->in);
+		CHECK(entry->after <= after, "early");
+		CHECK(tasks[i]->deadline >= entry->after && tasks[i]->deadline <= entry->before);
+		CHECK(tasks[i]->deadline >= last);
+		last = tasks[i]->deadline;
+		entry->in = false;
+	}
+	queued -= nr;
+	if (nr == (int)max)
+		return;
+	for (i = 0; i < TASKS; i++)
+		CHECK(!queue[i].in || queue[i].before + 2 * TICK > before, "not taken");
+}
+
+static void test_queue(void)
+{
+	__u64 state = number_of("SEED", 1), n;
+	int i;
+
+	new_pool(0, CAPACITY);
+	for (i = 0; i < TASKS; i++)
+		queue[i] = (struct queued){ .task = { .end = ended, .arg = &queue[i] } };
+	for (n = 0; n < steps && !tap_bad; n++) {
+		__u64 r = random_of(&state);
+		struct queued *entry = &queue[r >> 8 & (TASKS - 1)];
+		__s64 delay = r >> 32 & ((1U << (r >> 16 & 31)) - 1);
+
+		switch (r & 15) {
+		case 0 ... 4:
+			start_one(entry, delay, r & 128);
+			break;
+		case 5 ... 8:
+			reset_one(entry, delay, r & 128);
+			break;
+		case 9 ... 12:
+			cancel_one(entry, r & 128);
+			break;
+		case 13:
+			CHECK_EQ(twheel_task_run_now(&entry->task), entry->in ? 0 : -ENOENT);
+			if (entry->in)
+				set(entry, 0, now(CLOCK_MONOTONIC), true);
+			if (entry->in)
+				entry->after = 0;
+			break;
+		default:
+			take_some(1 + (r >> 40 & (TASKS - 1)));
+		}
+	}
+	stopped = true;
+	CHECK_EQ(twheel_pool_free(pool), 0);
+}
+
+/* What a task among threads counts. Started and reset by any, it is nobody's. */
+struct busy {
+	struct twheel_task task;
+	unsigned int inside, started, ended, runs;
+	unsigned int cancelled;		/* cancels that gave 0 */
+	unsigned int ends_cancelled;
+	__u64 seed;
+};
+
+#define THREADS 3
+#define BUSY 16
+
+static struct busy busy[BUSY];
+
+#define ADD(x) __atomic_add_fetch(&(x), 1, __ATOMIC_ACQ_REL)
+#define LOAD(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
+
+static void disturb(struct busy *entry, __u64 r)
+{
+	__s64 delay = (r >> 32 & 0xffff) << (r & 0x700 ? 0 : 12);
+	__u64 period = r & 64 ? r >> 48 : 0;
+	int ret;
+
+	switch (r & 7) {
+	case 0:
+	case 1:
+		ret = twheel_task_start(pool, &entry->task, r >> 6 & 6 ? 0 : TWHEEL_CATCH_UP,
+					delay, period * 4);
+		CHECK(!ret || ret == -EBUSY, "%d", ret);
+		if (!ret)
+			ADD(entry->started);
+		break;
+	case 2:
+	case 3:
+		ret = twheel_task_reset(&entry->task, r & 128 ? TWHEEL_FIXED_DELAY : 0, delay,
+					period * 4);
+		CHECK(!ret || ret == -ENOENT, "%d", ret);
+		break;
+	case 4:
+		ret = twheel_task_run_now(&entry->task);
+		CHECK(!ret || ret == -ENOENT, "%d", ret);
+		break;
+	default:
+		ret = twheel_task_cancel(&entry->task);
+		CHECK(!ret || ret == -ENOENT || ret == -EINPROGRESS, "%d", ret);
+		if (!ret)
+			ADD(entry->cancelled);
+	}
+}
+
+static int run_busy(struct twheel_task *task, const struct twheel_run *run)
+{
+	struct busy *entry = task->arg;
+	__u64 r;
+
+	CHECK_EQ(__atomic_fetch_add(&entry->inside, 1, __ATOMIC_ACQ_REL), 0, "beside itself");
+	CHECK(now(CLOCK_MONOTONIC) >= run->deadline, "early");
+	r = random_of(&entry->seed);
+	ADD(entry->runs);
+	if (r % 4 == 0)
+		disturb(entry, r >> 8);
+	if (r % 16 == 1)
+		disturb(&busy[r >> 8 & (BUSY - 1)], r >> 16);
+	__atomic_sub_fetch(&entry->inside, 1, __ATOMIC_ACQ_REL);
+	return r % 64 == 2 ? -EIO : 0;
+}
+
+static __s64 next_busy(struct twheel_task *task, __u64 time, __u64 period)
+{
+	(void)task;
+	return period ? time % period : 0;
+}
+
+static void end_busy(struct twheel_task *task, int why)
+{
+	struct busy *entry = task->arg;
+
+	CHECK(!why || why == -EIO || why == -ECANCELED || why == -ESHUTDOWN, "%d", why);
+	if (why == -ECANCELED)
+		ADD(entry->ends_cancelled);
+	ADD(entry->ended);
+}
+
+static void *disturb_all(void *arg)
+{
+	__u64 state = (uintptr_t)arg, n;
+
+	for (n = 0; n < steps / 4 && !tap_bad; n++) {
+		__u64 r = random_of(&state);
+		struct busy *entry = &busy[r >> 8 & (BUSY - 1)];
+
+		if (r % 64)
+			disturb(entry, r >> 16);
+		else
+			twheel_task_cancel_wait(&entry->task);
+	}
+	return NULL;
+}
+
+static int left_over;
+
+static void count_left(struct twheel_task *task, void *arg)
+{
+	struct busy *entry = task->arg;
+
+	(void)arg;
+	left_over++;
+	ADD(entry->ended);
+}
+
+static void test_workers(void)
+{
+	__u64 seed = number_of("SEED", 1);
+	pthread_t threads[THREADS];
+	__u64 runs = 0, started = 0;
+	int i;
+
+	new_pool(3, 0);
+	for (i = 0; i < BUSY; i++)
+		busy[i] = (struct busy){
+			.task = { run_busy, i % 4 ? NULL : next_busy, end_busy, &busy[i],
+				  NULL, NULL, 0, 0, 0, 0, 0 },
+			.seed = seed + i,
+		};
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, disturb_all,
+			       (void *)(uintptr_t)(seed * THREADS + i));
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	CHECK_EQ(twheel_pool_stop(pool, 0, count_left, NULL), 0);
+	for (i = 0; i < BUSY; i++) {
+		/* Those that a run has started, it has counted as well */
+		CHECK_EQ(busy[i].ended, busy[i].started, "task %d", i);
+		CHECK(busy[i].ends_cancelled >= busy[i].cancelled, "task %d", i);
+		CHECK_EQ(busy[i].inside, 0);
+		runs += busy[i].runs;
+		started += busy[i].started;
+	}
+	tap_diag("%llu starts, %llu runs, %d left over", started, runs, left_over);
+	CHECK(runs && started);
+	CHECK_EQ(twheel_pool_free(pool), 0);
+}
+
+int main(void)
+{
+	struct twheel *tw;
+
+	steps = STEPS;
+	if (!twheel_open(0, &tw)) {
+		if (twheel_backend(tw) == TWHEEL_KERNEL)
+			steps /= 20;
+		twheel_close(tw);
+	}
+	steps = number_of("STEPS", steps);
+	tap_start(250);
+	RUN(test_queue, "a delay queue beside a model");
+	RUN(test_workers, "workers among threads");
+	return tap_end();
+}
