@@ -112,10 +112,14 @@ static int start(struct thing *thing, __s64 when, __u64 period)
 	return twheel_task_start(pool, &thing->task, 0, when, period);
 }
 
-#define ENDED(thing, reason) ({						\
-	CHECK(WAIT_FOR(LOAD((thing)->ends)));				\
-	CHECK_EQ((thing)->ends, 1);					\
-	CHECK_EQ((thing)->why, reason); })
+static void check_end(const struct thing *thing, int why, int line)
+{
+	CHECK(WAIT_FOR(LOAD(thing->ends)), "of line %d", line);
+	CHECK_EQ(thing->ends, 1, "of line %d", line);
+	CHECK_EQ(thing->why, why, "of line %d", line);
+}
+
+#define ENDED(thing, why) check_end(thing, why, __LINE__)
 
 /* A pool of one worker, who is in the run of this task until it is let go */
 static struct thing *hold(int n)

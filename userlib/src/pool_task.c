@@ -123,17 +123,11 @@ int twheel_task_run_now(struct twheel_task *task)
 /* With 0 it is not in the wheel any more, but its end was not called yet. */
 static int cancel(struct twheel_pool *pool, struct twheel_task *task)
 {
-	switch (task->state) {
-	case TASK_ARMED:
+	if (task->state == TASK_ARMED)
 		return twheel_cancel(pool->tw, task->id);
-	case TASK_RUNNING:
+	if (task->state == TASK_RUNNING)
 		task->flags |= TASK_CANCELLED;
-		/* fallthrough */
-	case TASK_LEFT:
-		return -EINPROGRESS;
-	default:
-		return -ENOENT;
-	}
+	return task->state == TASK_IDLE ? -ENOENT : -EINPROGRESS;
 }
 
 static void cancelled(struct twheel_pool *pool, struct twheel_task *task)
