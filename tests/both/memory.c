@@ -6,7 +6,7 @@
 
 #include "../vm/util.h"
 
-#include <twheel.h>
+#include <twheel_pool.h>
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t nr, size_t size);
@@ -111,9 +111,49 @@ static void test_fail(void)
 	tap_diag("%u allocations", failing - 1);
 }
 
+static int run_nothing(struct twheel_task *task, const struct twheel_run *run)
+{
+	(void)task;
+	(void)run;
+	return 0;
+}
+
+/* A task that found no place is in no pool, and a pool is there or not */
+static void test_pool(void)
+{
+	struct twheel_pool_options options = {
+		.size = sizeof(options), .flags = TWHEEL_USER, .threads = 2,
+	};
+	struct twheel_task tasks[3] = {
+		{ .run = run_nothing }, { .run = run_nothing }, { .run = run_nothing },
+	};
+	struct twheel_pool *pool;
+	int ret, i;
+
+	failing = 0;
+	do {
+		failing++;
+		came = 0;
+		refused = 0;
+		ret = twheel_pool_new(&options, &pool);
+		tell(ret);
+		if (ret)
+			continue;
+		for (i = 0; i < 3; i++) {
+			ret = twheel_task_start(pool, &tasks[i], 0, HOUR, 0);
+			tell(ret);
+			CHECK_EQ(twheel_task_cancel(&tasks[i]), ret ? -ENOENT : 0);
+		}
+		CHECK(refused <= 1);
+		CHECK_EQ(twheel_pool_free(pool), 0);
+	} while (refused && !tap_bad);
+	CHECK(failing > 5, "%u", failing);
+}
+
 int main(void)
 {
 	tap_start(120);
 	RUN(test_fail, "each allocation fails in turn");
+	RUN(test_pool, "each allocation of a pool fails in turn");
 	return tap_end();
 }

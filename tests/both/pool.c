@@ -795,9 +795,9 @@ static void test_takers(void)
 	for (i = 0; i < 100; i++)
 		CHECK_EQ(start(fresh(i), 10 * MSEC, 0), 0);
 	CHECK_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE, NULL, NULL), 0);
-	CHECK_EQ(taken, 1090);
 	for (i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);
+	CHECK_EQ(taken, 1090);
 	free_pool();
 }
 

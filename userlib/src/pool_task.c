@@ -130,10 +130,15 @@ static int cancel(struct twheel_pool *pool, struct twheel_task *task)
 	return task->state == TASK_IDLE ? -ENOENT : -EINPROGRESS;
 }
 
+/* Without an end there is nothing to wait for. */
 static void cancelled(struct twheel_pool *pool, struct twheel_task *task)
 {
 	struct pool_call call;
 
+	if (!task->end) {
+		pool_end_task(pool, task, -ECANCELED);
+		return;
+	}
 	pool_begin_call(pool, &call, task);
 	pool_end_task(pool, task, -ECANCELED);
 	pool_end_call(pool, &call);
