@@ -147,7 +147,7 @@ inline end_task(t, hand)
 		assert(to_end[t]);
 		to_end[t] = false;
 		gone[t] = true;
-		owed[t] = false
+		assert(!owed[t])
 	};
 	if
 	:: TASKS == 1 && inner && !hand -> inner--; start(t, false)
@@ -363,7 +363,7 @@ inline do_stop(keeping)
 		:: i < TASKS ->
 			if
 			:: kept & 1 << i -> timer[i] = PENDING
-			:: else
+			:: else -> assert(state[i] != ARMED)
 			fi;
 			if
 			:: state[i] == RUNNING && !keeps(i) -> owed[i] = false
@@ -421,8 +421,8 @@ inline body(t)
 		:: do_reset(t, false)
 		:: do_cancel(t)
 		:: do_cancel_wait(t)
-#endif
 		:: do_stop(false)
+#endif
 		fi
 	:: true
 	fi
