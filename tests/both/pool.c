@@ -896,6 +896,21 @@ static void *take_for_ever(void *arg)
 	return NULL;
 }
 
+static void linger_a_little(struct thing *thing)
+{
+	STORE(thing->waiting, 1);
+	sleep_ns(MSEC);
+}
+
+static void *cancel_one(void *arg)
+{
+	struct thing *thing = arg;
+
+	CHECK_EQ(twheel_task_cancel(&thing->task), 0);
+	pthread_testcancel();
+	return NULL;
+}
+
 static void test_cancelled_thread(void)
 {
 	struct twheel_task *task;
@@ -911,6 +926,19 @@ static void test_cancelled_thread(void)
 	}
 	CHECK_EQ(start(fresh(50), 0, 0), 0);
 	CHECK(twheel_pool_take(pool, &task, 1, -1) == 1);
+	/* In an end that it calls itself */
+	for (i = 0; i < 50; i++) {
+		struct thing *thing = fresh(i);
+
+		thing->within_end = linger_a_little;
+		CHECK_EQ(start(thing, HOUR, 0), 0);
+		pthread_create(&thread, NULL, cancel_one, thing);
+		CHECK(WAIT_FOR(LOAD(thing->waiting)));
+		pthread_cancel(thread);
+		pthread_join(thread, NULL);
+		ENDED(thing, -ECANCELED);
+	}
+	CHECK_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
 	free_pool();
 }
 

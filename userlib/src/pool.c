@@ -32,13 +32,14 @@
  * eventfd, which wakes all.
  */
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "pool.h"
@@ -108,12 +109,17 @@ void pool_end_call(struct twheel_pool *pool, struct pool_call *call)
 	pthread_cond_broadcast(&pool->changed);
 }
 
-/* If nothing will be run any more, all who wait for that shall know */
+/*
+ * If nothing will be run any more, all who wait for that shall know. (Not
+ * eventfd_write(3): a thread that has the lock must not be cancelled there.)
+ */
 void pool_tell_over(struct twheel_pool *pool)
 {
+	__u64 one = 1;
+
 	if (!pool_is_over(pool))
 		return;
-	eventfd_write(pool->over, 1);
+	syscall(SYS_write, pool->over, &one, sizeof(one));
 	pthread_cond_broadcast(&pool->changed);
 }
 

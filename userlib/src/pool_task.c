@@ -130,18 +130,24 @@ static int cancel(struct twheel_pool *pool, struct twheel_task *task)
 	return task->state == TASK_IDLE ? -ENOENT : -EINPROGRESS;
 }
 
-/* Without an end there is nothing to wait for. */
+/*
+ * Without an end there is nothing to wait for. A thread that is cancelled in there must
+ * not leave its note behind.
+ */
 static void cancelled(struct twheel_pool *pool, struct twheel_task *task)
 {
 	struct pool_call call;
+	int state;
 
 	if (!task->end) {
 		pool_end_task(pool, task, -ECANCELED);
 		return;
 	}
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	pool_begin_call(pool, &call, task);
 	pool_end_task(pool, task, -ECANCELED);
 	pool_end_call(pool, &call);
+	pthread_setcancelstate(state, NULL);
 }
 
 int twheel_task_cancel(struct twheel_task *task)
