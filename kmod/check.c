@@ -214,9 +214,9 @@ bool tw_check_levels(const struct tw_wheel *wheel)
 		    !tw_so((wheel->levels >> level & 1) == tw_occupied(wheel, level)))
 			return false;
 	}
-	done = (wheel->clk - 1 - wheel->clock.shift) * wheel->clock.tick;
+	done = (wheel->clk - 1 - wheel->clock.tick_offset) * wheel->clock.tick;
 	return tw_so(wheel->done == done || (wheel->set_back && wheel->done > done)) &&
-	       tw_so(wheel->base == wheel->clock.shift + 1) &&
+	       tw_so(wheel->base == wheel->clock.tick_offset + 1) &&
 	       tw_so(!wheel->pending == !wheel->levels) &&
 	       tw_so(wheel->pending || wheel->next == TW_NEVER) &&
 	       tw_so(wheel->slots || !wheel->pending);

@@ -48,7 +48,7 @@ static void tw_clock_set_mult(struct tw_clock *clock)
 	u64 high = div_u64_rem(1ULL << 63, clock->tick, &rest);
 
 	clock->mult = (high << n) + div_u64((u64)rest << n, clock->tick) + 1;
-	clock->mult_shift = n - 1;
+	clock->shift = n - 1;
 }
 
 /**
@@ -62,7 +62,7 @@ void tw_clock_set(struct tw_clock *clock, u32 id, u32 tick)
 	clock->id = id;
 	clock->tick = tick ?: TICK_NSEC;
 	tw_clock_set_mult(clock);
-	clock->shift = 0;
+	clock->tick_offset = 0;
 	clock->offset = id == TWHEEL_CLOCK_MONOTONIC ? clock->monotonic_offset :
 			id == TWHEEL_CLOCK_BOOTTIME ? clock->boottime_offset : 0;
 }
@@ -134,7 +134,7 @@ s64 tw_clock_now(const struct tw_clock *clock)
  */
 s64 tw_clock_tick_ns(const struct tw_clock *clock, s64 tick)
 {
-	tick -= clock->shift;
+	tick -= clock->tick_offset;
 	if (tick <= 0)
 		return 0;
 	if (tick > div_u64(KTIME_MAX, clock->tick))

@@ -25,9 +25,9 @@
  * struct tw_clock - clock of a wheel
  * @id: TWHEEL_CLOCK_*
  * @tick: length of a tick in ns
- * @mult: 2^(64 + @mult_shift) / @tick, rounded up, to divide by
- * @mult_shift: see @mult
- * @shift: tick of the wheel less tick of the host. It changes when the clock is
+ * @mult: 2^(64 + @shift) / @tick, rounded up, to divide by
+ * @shift: see @mult
+ * @tick_offset: tick of the wheel less tick of the host. It changes when the clock is
  *	set back, so that the wheel's time does not run backwards
  * @monotonic_offset: time namespace's monotonic time less the host's, in ns
  * @boottime_offset: time namespace's boot time less the host's, in ns
@@ -37,8 +37,8 @@ struct tw_clock {
 	u32 id;
 	u32 tick;
 	u64 mult;
-	u32 mult_shift;
-	s64 shift;
+	u32 shift;
+	s64 tick_offset;
 	s64 monotonic_offset;
 	s64 boottime_offset;
 	s64 offset;
@@ -103,7 +103,7 @@ static inline u64 tw_clock_to_user(const struct tw_clock *clock, s64 ns)
 /* Whole ticks in a time of less than 2^63 ns. Exact, see clock.c. */
 static inline u64 tw_clock_divide(const struct tw_clock *clock, u64 ns)
 {
-	return mul_u64_u64_shr(ns, clock->mult, 64) >> clock->mult_shift;
+	return mul_u64_u64_shr(ns, clock->mult, 64) >> clock->shift;
 }
 
 /**
@@ -115,7 +115,7 @@ static inline u64 tw_clock_divide(const struct tw_clock *clock, u64 ns)
  */
 static inline s64 tw_clock_floor(const struct tw_clock *clock, s64 ns)
 {
-	return tw_clock_divide(clock, ns) + clock->shift;
+	return tw_clock_divide(clock, ns) + clock->tick_offset;
 }
 
 /**
@@ -131,11 +131,11 @@ static inline s64 tw_clock_expires(const struct tw_clock *clock, s64 ns,
 {
 	u64 tick = tw_clock_divide(clock, ns - 1) + 1;
 
-	if (unlikely(slack_shift | clock->shift)) {
+	if (unlikely(slack_shift | clock->tick_offset)) {
 		u64 mask = (1ULL << slack_shift) - 1;
 
 		tick = (tick + mask) & ~mask;
-		tick = min_t(s64, tick + clock->shift, TW_TICK_MAX);
+		tick = min_t(s64, tick + clock->tick_offset, TW_TICK_MAX);
 	}
 	return tick;
 }

@@ -93,7 +93,7 @@ void tw_entries_init(struct tw_entries *wheel)
 		};
 	memset(wheel->occupied, 0, sizeof(wheel->occupied));
 	memset(wheel->reach, 0, sizeof(wheel->reach));
-	wheel->shift = 0;
+	wheel->tick_offset = 0;
 	wheel->next = S64_MAX;
 	wheel->pending = 0;
 	wheel->levels = 0;
@@ -113,7 +113,7 @@ static void tw_entries_set_back(struct tw_entries *wheel, s64 now)
 	s64 spans = shift & ~(TW_ENTRY_SPAN - 1);
 	unsigned int i;
 
-	wheel->shift = shift - spans;
+	wheel->tick_offset = shift - spans;
 	wheel->clk -= spans;
 	if (wheel->next != S64_MAX)
 		wheel->next -= spans;
@@ -127,9 +127,9 @@ static void tw_entries_set_back(struct tw_entries *wheel, s64 now)
 /* The tick of the wheel that it is now */
 static s64 tw_entries_now(struct tw_entries *wheel, s64 now)
 {
-	if (unlikely(now + wheel->shift < wheel->clk - 1))
+	if (unlikely(now + wheel->tick_offset < wheel->clk - 1))
 		tw_entries_set_back(wheel, now);
-	return now + wheel->shift;
+	return now + wheel->tick_offset;
 }
 
 /**
@@ -368,7 +368,7 @@ bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn)
 		if (due > wheel->clk)
 			tw_entries_set_clk(wheel, due);
 		if (!level)
-			turn->tick = due - wheel->shift;
+			turn->tick = due - wheel->tick_offset;
 		turn->ahead = 0;
 		turn->slot = tw_slot_of(wheel, level, tw_position_of(level, due));
 		return true;

@@ -74,7 +74,7 @@ struct tw_entry_slot {
  * @timers: the timers, by their numbers
  * @cells: blocks of cells
  * @slots: TW_ENTRY_ALL_SLOTS slots
- * @shift: tick of the wheel less tick of the host
+ * @tick_offset: tick of the wheel less tick of the host
  * @clk: the tick that comes next. All before it are done
  * @next: there is nothing to do before this tick
  * @reach: of each level, the first tick that it can't hold
@@ -88,7 +88,7 @@ struct tw_entries {
 	struct tw_timer *timers;
 	u32 *cells;
 	struct tw_entry_slot *slots;
-	s64 shift;
+	s64 tick_offset;
 	s64 clk;
 	s64 next;
 	s64 reach[TW_ENTRY_LEVELS];
@@ -131,7 +131,7 @@ u32 tw_entries_grow(struct tw_entries *wheel, struct tw_entry_slot *slot, s64 ti
  */
 static inline s64 tw_entries_next(const struct tw_entries *wheel)
 {
-	return wheel->next == S64_MAX ? S64_MAX : wheel->next - wheel->shift;
+	return wheel->next == S64_MAX ? S64_MAX : wheel->next - wheel->tick_offset;
 }
 
 /* Is a timer in the wheel? */
@@ -152,7 +152,7 @@ static __always_inline void tw_entries_add(struct tw_entries *wheel, u32 nr, s64
 	unsigned int level = 0;
 	u32 top;
 
-	tick += wheel->shift;
+	tick += wheel->tick_offset;
 	if (unlikely((u64)(tick - wheel->clk) >= TW_ENTRY_REACH))
 		tick = tick < wheel->clk ? wheel->clk : wheel->clk + TW_ENTRY_REACH - 1;
 	while (tick >= wheel->reach[level])

@@ -132,7 +132,7 @@ static void tw_look_begin(struct twheel *tw, struct tw_look *look, s64 tick, s64
 		.words = shared->words,
 		.clock = &tw->wheel.clock,
 		.due = tw_clock_to_user(&tw->wheel.clock, due),
-		.now = tick - tw->wheel.clock.shift,
+		.now = tick - tw->wheel.clock.tick_offset,
 		/* Pairs with the program's, after it read the entry that is overwritten. */
 		.head = smp_load_acquire(&shared->area->head),
 		.tail = shared->tail,
@@ -468,7 +468,7 @@ bool tw_shared_take_up(struct twheel *tw, struct tw_step *step)
 bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
 {
 	struct tw_entries *wheel = &tw->shared->wheel;
-	s64 shift = tw->wheel.clock.shift;
+	s64 tick_offset = tw->wheel.clock.tick_offset;
 	u32 numbers[TW_BLOCK_ENTRIES] __uninitialized;
 	struct tw_look look __uninitialized;
 	struct tw_turn turn __uninitialized;
@@ -478,9 +478,9 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
 	step->ahead = 0;
 	step->left = 0;
 	tw->shared->expiring = false;
-	if (!tw_entries_turn(wheel, step->now - shift, &turn))
+	if (!tw_entries_turn(wheel, step->now - tick_offset, &turn))
 		return false;
-	step->tick = turn.tick + shift;
+	step->tick = turn.tick + tick_offset;
 	tw_look_begin(tw, &look, step->now,
 		      turn.tick ? tw_clock_tick_ns(&tw->wheel.clock, step->tick) : 0);
 	do {
@@ -530,7 +530,7 @@ s64 tw_shared_next(const struct twheel *tw)
 {
 	s64 next = tw_entries_next(&tw->shared->wheel);
 
-	return next == TW_NEVER ? TW_NEVER : next + tw->wheel.clock.shift;
+	return next == TW_NEVER ? TW_NEVER : next + tw->wheel.clock.tick_offset;
 }
 
 /**

@@ -51,7 +51,7 @@ void tw_wheel_init(struct tw_wheel *wheel, struct tw_table *table,
 	memset(wheel, 0, sizeof(*wheel));
 	wheel->table = table;
 	wheel->clock = *clock;
-	wheel->base = clock->shift + 1;
+	wheel->base = clock->tick_offset + 1;
 	wheel->phase = phase;
 	for (i = 0; i < TW_LEVELS; i++) {
 		struct tw_level *level = &wheel->level[i];
@@ -88,7 +88,7 @@ void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk)
 	unsigned int level;
 
 	wheel->clk = clk;
-	wheel->done = max(wheel->done, (clk - 1 - wheel->clock.shift) *
+	wheel->done = max(wheel->done, (clk - 1 - wheel->clock.tick_offset) *
 				       wheel->clock.tick);
 	for (level = 0; level < TW_LEVELS; level++) {
 		s64 turn = tw_position(level + 1, clk);
@@ -115,10 +115,10 @@ void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk)
 s64 tw_wheel_set_back(struct tw_wheel *wheel, s64 now)
 {
 	s64 back = wheel->clk - 1 - now;
-	s64 spans = (wheel->clock.shift + back) & ~(TW_SPAN - 1);
+	s64 spans = (wheel->clock.tick_offset + back) & ~(TW_SPAN - 1);
 	unsigned int level;
 
-	wheel->clock.shift += back - spans;
+	wheel->clock.tick_offset += back - spans;
 	wheel->base += back - spans;
 	wheel->clk -= spans;
 	if (wheel->next != TW_NEVER)
@@ -144,7 +144,7 @@ s64 tw_wheel_set_back(struct tw_wheel *wheel, s64 now)
  */
 bool tw_wheel_settle(struct tw_wheel *wheel)
 {
-	s64 done = (wheel->clk - 1 - wheel->clock.shift) * wheel->clock.tick;
+	s64 done = (wheel->clk - 1 - wheel->clock.tick_offset) * wheel->clock.tick;
 
 	if (wheel->ready.count && done < wheel->done)
 		return false;

@@ -37,7 +37,7 @@ static struct tw_clock any_clock(void)
 	tw_clock_init(&clock);
 	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, any_tick_length());
 	if (host_chance(2))
-		clock.shift = any_time() >> 10;
+		clock.tick_offset = any_time() >> 10;
 	return clock;
 }
 
@@ -65,8 +65,8 @@ static void ticks(void)
 		s64 expires = tw_clock_expires(&clock, ns, 0);
 		__int128 exact = (ns + (__int128)clock.tick - 1) / clock.tick;
 
-		REQUIRE_EQ(floor - clock.shift, ns / clock.tick);
-		REQUIRE_EQ(expires - clock.shift, exact);
+		REQUIRE_EQ(floor - clock.tick_offset, ns / clock.tick);
+		REQUIRE_EQ(expires - clock.tick_offset, exact);
 		/* Never early, and not a tick late */
 		REQUIRE(tw_clock_tick_ns(&clock, expires) >= ns);
 		REQUIRE(tw_clock_tick_ns(&clock, expires - 1) < ns);
@@ -130,7 +130,7 @@ static void tick_starts(void)
 	for (i = 0; i < TIMES; i++) {
 		struct tw_clock clock = any_clock();
 		s64 tick = any_time() >> 1;
-		__int128 exact = (__int128)(tick - clock.shift) * clock.tick;
+		__int128 exact = (__int128)(tick - clock.tick_offset) * clock.tick;
 
 		REQUIRE_EQ(tw_clock_tick_ns(&clock, tick),
 			   max(0, min(exact, KTIME_MAX)));
@@ -158,7 +158,7 @@ static void slack(void)
 			   (coarse - 1) * clock.tick);
 		REQUIRE(expires >= exact);
 		REQUIRE(expires - exact < (s64)coarse);
-		REQUIRE(!((expires - clock.shift) % coarse));
+		REQUIRE(!((expires - clock.tick_offset) % coarse));
 	}
 }
 

@@ -308,7 +308,7 @@ static void set_back_for_ever(void)
 		now = host_below(1000);
 		arm(host_below(nr), now + any_size(20));
 		finish();
-		REQUIRE(wheel.shift < 1LL << (FAR_BITS + 1));
+		REQUIRE(wheel.tick_offset < 1LL << (FAR_BITS + 1));
 	}
 }
 

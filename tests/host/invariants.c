@@ -321,7 +321,7 @@ static const char *break_wheel(unsigned int nr)
 		return "wheel->pending == pending";
 	case 21:
 		wheel.base++;
-		return "wheel->base == wheel->clock.shift + 1";
+		return "wheel->base == wheel->clock.tick_offset + 1";
 	case 22:
 		nodes[READY]->next = 9 << TW_CHUNK_SHIFT;
 		wheel.ready.count = U32_MAX;

@@ -164,7 +164,7 @@ void pair_init(struct pair *p, u32 tick, s64 now, bool settable, s64 shift)
 	tw_clock_init(&clock);
 	tw_clock_set(&clock, settable ? TWHEEL_CLOCK_REALTIME :
 					TWHEEL_CLOCK_MONOTONIC, tick);
-	clock.shift = shift;
+	clock.tick_offset = shift;
 	/* Whatever was in the memory before */
 	memset(&p->table, 0xa5, sizeof(p->table));
 	memset(&p->wheel, 0xa5, sizeof(p->wheel));
@@ -325,7 +325,7 @@ static void agree(const struct pair *p)
 	REQUIRE_EQ(wheel->ready.count, p->nr_ready);
 	REQUIRE(wheel->clk <= pair_tick(p) + 1);
 	REQUIRE(wheel->inspect <= wheel->clk + TW_LEVEL_SLOTS);
-	REQUIRE_EQ(wheel->clock.shift, p->shift);
+	REQUIRE_EQ(wheel->clock.tick_offset, p->shift);
 	REQUIRE(wheel->next <= pair_first(p));
 	REQUIRE(tw_wheel_next(wheel) <= pair_first(p));
 	if (!wheel->set_back)

@@ -91,7 +91,7 @@ static struct tw_node *node_of(u32 number)
 /* What is to expire at a tick: at its start, or later than the one before it */
 static s64 deadline_of(s64 tick, u32 index)
 {
-	return (tick - wheel.clock.shift) * TICK_NS - index % TICK_NS;
+	return (tick - wheel.clock.tick_offset) * TICK_NS - index % TICK_NS;
 }
 
 static u32 add(s64 expires)

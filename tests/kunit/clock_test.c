@@ -174,7 +174,7 @@ static void wheel_runs_on_when_the_clock_is_set_back(struct kunit *test)
 
 	edge_times(clock.tick, times);
 	for (s = 0; s < ARRAY_SIZE(shifts); s++) {
-		shifted.shift = shifts[s];
+		shifted.tick_offset = shifts[s];
 		for (i = 0; i < TIMES; i++) {
 			s64 down = tw_clock_floor(&clock, times[i]);
 			s64 up = tw_clock_expires(&clock, times[i], 0);
@@ -190,7 +190,7 @@ static void wheel_runs_on_when_the_clock_is_set_back(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, tw_clock_tick_ns(&shifted, 0), 0);
 		KUNIT_ASSERT_EQ(test, tw_clock_tick_ns(&shifted, shifts[s]), 0);
 	}
-	shifted.shift = TW_TICK_MAX;
+	shifted.tick_offset = TW_TICK_MAX;
 	KUNIT_EXPECT_EQ(test, tw_clock_expires(&shifted, KTIME_MAX, 0),
 			TW_TICK_MAX);
 }
@@ -311,7 +311,7 @@ static void new_clock_is_monotonic(struct kunit *test)
 	tw_clock_init(&clock);
 	KUNIT_EXPECT_EQ(test, clock.id, TWHEEL_CLOCK_MONOTONIC);
 	KUNIT_EXPECT_EQ(test, clock.tick, TICK_NSEC);
-	KUNIT_EXPECT_EQ(test, clock.shift, 0);
+	KUNIT_EXPECT_EQ(test, clock.tick_offset, 0);
 	/* The test lives in no time namespace. */
 	KUNIT_EXPECT_EQ(test, clock.offset, 0);
 }

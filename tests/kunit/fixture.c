@@ -153,7 +153,7 @@ void fixture_free(struct tw_wheel *wheel, struct tw_node *node)
 /* When a tick of the wheel begins, in ns */
 s64 fixture_ns(const struct tw_wheel *wheel, s64 tick)
 {
-	return (tick - wheel->clock.shift) * FIXTURE_TICK;
+	return (tick - wheel->clock.tick_offset) * FIXTURE_TICK;
 }
 
 /**
@@ -185,7 +185,7 @@ s64 fixture_tick(const struct tw_wheel *wheel, const struct tw_node *node)
 	s64 tick = div64_s64(node->deadline, FIXTURE_TICK);
 
 	tick += tick * FIXTURE_TICK < node->deadline;
-	return div64_s64(tick + wide - 1, wide) * wide + wheel->clock.shift;
+	return div64_s64(tick + wide - 1, wide) * wide + wheel->clock.tick_offset;
 }
 
 /**

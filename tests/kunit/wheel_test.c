@@ -996,9 +996,9 @@ static void set_back_by_centuries_over_and_over(struct kunit *test)
 		added = tw_wheel_set_back(wheel, now);
 		KUNIT_ASSERT_TRUE(test, added == far || added == far - TW_SPAN);
 		spans += added != far;
-		KUNIT_ASSERT_GE(test, wheel->clock.shift, 0);
-		KUNIT_ASSERT_LT(test, wheel->clock.shift, TW_SPAN);
-		KUNIT_ASSERT_EQ(test, wheel->clk - 1 - wheel->clock.shift, far);
+		KUNIT_ASSERT_GE(test, wheel->clock.tick_offset, 0);
+		KUNIT_ASSERT_LT(test, wheel->clock.tick_offset, TW_SPAN);
+		KUNIT_ASSERT_EQ(test, wheel->clk - 1 - wheel->clock.tick_offset, far);
 		KUNIT_ASSERT_TRUE(test, tw_wheel_settle(wheel));
 		fixture_check_wheel(test, wheel);
 		/* The wheel's levels are as if it had begun there. */

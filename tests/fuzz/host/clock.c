@@ -50,16 +50,16 @@ static s64 expires(const struct tw_clock *clock, s64 ns, unsigned int n)
 	__int128 tick = ((__int128)ns + clock->tick - 1) / clock->tick;
 
 	tick = (tick + coarse - 1) / coarse * coarse;
-	return min(tick + clock->shift, (__int128)TW_TICK_MAX);
+	return min(tick + clock->tick_offset, (__int128)TW_TICK_MAX);
 }
 
 static void check_ticks(const struct tw_clock *clock, s64 ns, s64 tick)
 {
 	unsigned int n;
 
-	REQUIRE_EQ(tw_clock_floor(clock, ns), ns / clock->tick + clock->shift);
+	REQUIRE_EQ(tw_clock_floor(clock, ns), ns / clock->tick + clock->tick_offset);
 	REQUIRE_EQ(tw_clock_tick_ns(clock, tick),
-		   between(0, ((__int128)tick - clock->shift) * clock->tick, KTIME_MAX));
+		   between(0, ((__int128)tick - clock->tick_offset) * clock->tick, KTIME_MAX));
 	for (n = 0; n < 54; n++)
 		if (ns)
 			REQUIRE_EQ(tw_clock_expires(clock, ns, n),
@@ -112,7 +112,7 @@ int fuzz_one_input(const u8 *data, size_t size)
 		tw_clock_set(&clock, id, take_byte(&in) ? tick : 0);
 	REQUIRE(tw_clock_name(clock.id));
 	check_now(&clock);
-	clock.shift = take_number(&in) & (TW_TICK_MAX >> 1);
+	clock.tick_offset = take_number(&in) & (TW_TICK_MAX >> 1);
 	while (in.at < in.end) {
 		s64 a = take_time(&in);
 		s64 b = take_time(&in);
