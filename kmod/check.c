@@ -189,7 +189,7 @@ static bool tw_occupied(const struct tw_wheel *wheel, unsigned int level)
 {
 	unsigned int i;
 
-	for (i = 0; i < TW_LEVEL_WORDS; i++)
+	for (i = 0; i < TW_LVL_WORDS; i++)
 		if (wheel->occupied[level][i])
 			return true;
 	return false;
@@ -206,9 +206,9 @@ bool tw_check_levels(const struct tw_wheel *wheel)
 	unsigned int level;
 	s64 done;
 
-	for (level = 0; level < TW_LEVELS; level++) {
+	for (level = 0; level < TW_LVL_DEPTH; level++) {
 		const struct tw_level *l = &wheel->level[level];
-		unsigned int turn = l->shift + TW_TURN_BITS;
+		unsigned int turn = l->shift + TW_LVL_CLK_SHIFT;
 
 		if (!tw_so(l->reach == ((wheel->clk >> turn) + 2) << turn) ||
 		    !tw_so((wheel->levels >> level & 1) == tw_occupied(wheel, level)))
@@ -275,7 +275,7 @@ static bool tw_check_lists(const struct tw_wheel *wheel, const struct tw_list *l
 static bool tw_check_slot(const struct tw_wheel *wheel, unsigned int level,
 			  unsigned int nr)
 {
-	unsigned int i, mask, at = level * TW_LEVEL_SLOTS + nr;
+	unsigned int i, mask, at = level * TW_LVL_SIZE + nr;
 	const struct tw_slot *slot = &wheel->slots->slot[at];
 	const struct tw_list *lists = tw_slot_lists(wheel, at, &mask);
 	bool occupied = wheel->occupied[level][nr / 64] >> (nr % 64) & 1;
@@ -285,7 +285,7 @@ static bool tw_check_slot(const struct tw_wheel *wheel, unsigned int level,
 	u32 index;
 
 	/* Those that are behind the wheel's time are of its next turn. */
-	position += (nr - position) & TW_LEVEL_MASK;
+	position += (nr - position) & TW_LVL_MASK;
 	start = position << shift;
 	end = ((position + 1) << shift) - 1;
 	preload = start - (1LL << shift) + wheel->phase % max(1LL << shift >> 2, 1LL);
@@ -349,11 +349,11 @@ bool tw_check_wheel(const struct tw_wheel *wheel)
 
 	if (!tw_check_levels(wheel) || !tw_check_ready(wheel))
 		return false;
-	for (level = 0; wheel->slots && level < TW_LEVELS; level++) {
-		for (nr = 0; nr < TW_LEVEL_SLOTS; nr++) {
+	for (level = 0; wheel->slots && level < TW_LVL_DEPTH; level++) {
+		for (nr = 0; nr < TW_LVL_SIZE; nr++) {
 			if (!tw_check_slot(wheel, level, nr))
 				return false;
-			pending += wheel->slots->slot[level * TW_LEVEL_SLOTS + nr].count;
+			pending += wheel->slots->slot[level * TW_LVL_SIZE + nr].count;
 		}
 	}
 	return tw_so(wheel->pending == pending);

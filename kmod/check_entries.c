@@ -54,13 +54,13 @@ static bool tw_check_stack(const struct tw_entries *wheel, unsigned int slot, u3
 static bool tw_check_when(const struct tw_entries *wheel, unsigned int level,
 			  unsigned int nr)
 {
-	const struct tw_entry_slot *slot = &wheel->slots[level * TW_ENTRY_SLOTS + nr];
-	unsigned int shift = level * TW_ENTRY_TURN_BITS;
+	const struct tw_entry_slot *slot = &wheel->slots[level * TW_ENTRY_LVL_SIZE + nr];
+	unsigned int shift = level * TW_ENTRY_LVL_CLK_SHIFT;
 	s64 position = wheel->clk >> shift;
 	s64 start, end;
 
 	/* Those that are behind the wheel's time are of its next turn. */
-	position += (nr - position) & TW_ENTRY_SLOTS_MASK;
+	position += (nr - position) & TW_ENTRY_LVL_MASK;
 	start = position << shift;
 	end = ((position + 1) << shift) - 1;
 	return tw_so(start < wheel->reach[level]) &&
@@ -73,7 +73,7 @@ static bool tw_check_when(const struct tw_entries *wheel, unsigned int level,
 static bool tw_check_entry_slot(const struct tw_entries *wheel, unsigned int level,
 				unsigned int nr)
 {
-	const struct tw_entry_slot *slot = &wheel->slots[level * TW_ENTRY_SLOTS + nr];
+	const struct tw_entry_slot *slot = &wheel->slots[level * TW_ENTRY_LVL_SIZE + nr];
 	bool occupied = wheel->occupied[level][nr / 64] >> (nr % 64) & 1;
 
 	if (!tw_so(occupied == !!slot->count))
@@ -85,7 +85,7 @@ static bool tw_check_entry_slot(const struct tw_entries *wheel, unsigned int lev
 
 static bool tw_check_reach(const struct tw_entries *wheel, unsigned int level)
 {
-	unsigned int turn = (level + 1) * TW_ENTRY_TURN_BITS;
+	unsigned int turn = (level + 1) * TW_ENTRY_LVL_CLK_SHIFT;
 
 	return tw_so(wheel->reach[level] == ((wheel->clk >> turn) + 2) << turn);
 }
@@ -125,11 +125,11 @@ bool tw_check_entries(const struct tw_entries *wheel, u32 nr)
 	struct tw_found_entries found = {};
 	unsigned int level, i;
 
-	for (level = 0; level < TW_ENTRY_LEVELS; level++) {
+	for (level = 0; level < TW_ENTRY_LVL_DEPTH; level++) {
 		if (!tw_check_reach(wheel, level))
 			return false;
-		for (i = 0; i < TW_ENTRY_SLOTS; i++) {
-			unsigned int slot = level * TW_ENTRY_SLOTS + i;
+		for (i = 0; i < TW_ENTRY_LVL_SIZE; i++) {
+			unsigned int slot = level * TW_ENTRY_LVL_SIZE + i;
 
 			if (!tw_check_entry_slot(wheel, level, i) ||
 			    !tw_check_stack(wheel, slot, nr, &found))

@@ -10,11 +10,11 @@
 
 /* Ticks that are so far apart have the same slot on each level. A power of 2 */
 #define TW_ENTRY_SPAN \
-	((s64)TW_ENTRY_SLOTS << (TW_ENTRY_LEVELS - 1) * TW_ENTRY_TURN_BITS)
+	((s64)TW_ENTRY_LVL_SIZE << (TW_ENTRY_LVL_DEPTH - 1) * TW_ENTRY_LVL_CLK_SHIFT)
 
 static inline unsigned int tw_shift_of(unsigned int level)
 {
-	return level * TW_ENTRY_TURN_BITS;
+	return level * TW_ENTRY_LVL_CLK_SHIFT;
 }
 
 /* The position that holds @tick, counted in slots of @level from tick 0. */
@@ -31,7 +31,7 @@ static inline s64 tw_start_of(unsigned int level, s64 position)
 static inline struct tw_entry_slot *tw_slot_of(const struct tw_entries *wheel,
 					       unsigned int level, s64 position)
 {
-	return &wheel->slots[level * TW_ENTRY_SLOTS + (position & TW_ENTRY_SLOTS_MASK)];
+	return &wheel->slots[level * TW_ENTRY_LVL_SIZE + (position & TW_ENTRY_LVL_MASK)];
 }
 
 static inline u32 tw_block_of(u32 place)
@@ -64,7 +64,7 @@ static void tw_entries_set_clk(struct tw_entries *wheel, s64 clk)
 	unsigned int level;
 
 	wheel->clk = clk;
-	for (level = 0; level < TW_ENTRY_LEVELS; level++) {
+	for (level = 0; level < TW_ENTRY_LVL_DEPTH; level++) {
 		s64 turn = tw_position_of(level + 1, clk);
 		s64 reach = tw_start_of(level + 1, turn + 2);
 
@@ -117,7 +117,7 @@ static void tw_entries_set_back(struct tw_entries *wheel, s64 now)
 	wheel->clk -= spans;
 	if (wheel->next != S64_MAX)
 		wheel->next -= spans;
-	for (i = 0; i < TW_ENTRY_LEVELS; i++)
+	for (i = 0; i < TW_ENTRY_LVL_DEPTH; i++)
 		wheel->reach[i] -= spans;
 	for (i = 0; i < TW_ENTRY_ALL_SLOTS; i++)
 		if (wheel->slots[i].count)
@@ -158,7 +158,7 @@ void tw_entries_forward(struct tw_entries *wheel, s64 now)
 u32 tw_entries_grow(struct tw_entries *wheel, struct tw_entry_slot *slot, s64 tick)
 {
 	unsigned int nr = slot - wheel->slots;
-	unsigned int level = nr / TW_ENTRY_SLOTS, at = nr % TW_ENTRY_SLOTS;
+	unsigned int level = nr / TW_ENTRY_LVL_SIZE, at = nr % TW_ENTRY_LVL_SIZE;
 	u32 block = wheel->free;
 
 	if (block)
@@ -180,11 +180,11 @@ u32 tw_entries_grow(struct tw_entries *wheel, struct tw_entry_slot *slot, s64 ti
 static void tw_entries_emptied(struct tw_entries *wheel, struct tw_entry_slot *slot)
 {
 	unsigned int nr = slot - wheel->slots;
-	unsigned int level = nr / TW_ENTRY_SLOTS;
+	unsigned int level = nr / TW_ENTRY_LVL_SIZE;
 
 	slot->first = S64_MAX;
-	tw_bit_clear(wheel->occupied[level], nr % TW_ENTRY_SLOTS);
-	if (!tw_bits_empty(wheel->occupied[level], TW_ENTRY_SLOTS))
+	tw_bit_clear(wheel->occupied[level], nr % TW_ENTRY_LVL_SIZE);
+	if (!tw_bits_empty(wheel->occupied[level], TW_ENTRY_LVL_SIZE))
 		return;
 	wheel->levels &= ~(1U << level);
 	if (!wheel->levels)
@@ -259,7 +259,7 @@ void tw_entries_del(struct tw_entries *wheel, u32 nr)
 /* The first occupied position of @level that does not come before @from. */
 static s64 tw_entries_find(const struct tw_entries *wheel, unsigned int level, s64 from)
 {
-	return tw_bits_find(wheel->occupied[level], TW_ENTRY_SLOTS, from);
+	return tw_bits_find(wheel->occupied[level], TW_ENTRY_LVL_SIZE, from);
 }
 
 /* The first tick in any slot, and of those that share it the highest level. */

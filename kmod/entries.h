@@ -28,11 +28,11 @@
 #include "levels.h"
 #include "sizes.h"
 
-#define TW_ENTRY_SLOTS (2U << TW_ENTRY_TURN_BITS)
-#define TW_ENTRY_SLOTS_MASK (TW_ENTRY_SLOTS - 1)
-#define TW_ENTRY_ALL_SLOTS (TW_ENTRY_LEVELS * TW_ENTRY_SLOTS)
-#define TW_ENTRY_WORDS TW_BITS_WORDS(TW_ENTRY_SLOTS)
-#define TW_ENTRY_REACH (1LL << (TW_ENTRY_LEVELS * TW_ENTRY_TURN_BITS))
+#define TW_ENTRY_LVL_SIZE (2U << TW_ENTRY_LVL_CLK_SHIFT)
+#define TW_ENTRY_LVL_MASK (TW_ENTRY_LVL_SIZE - 1)
+#define TW_ENTRY_ALL_SLOTS (TW_ENTRY_LVL_DEPTH * TW_ENTRY_LVL_SIZE)
+#define TW_ENTRY_LVL_WORDS TW_BITS_WORDS(TW_ENTRY_LVL_SIZE)
+#define TW_ENTRY_REACH (1LL << (TW_ENTRY_LVL_DEPTH * TW_ENTRY_LVL_CLK_SHIFT))
 
 /* Where in its block a cell is. The first is the block's head, all others are entries. */
 #define TW_BLOCK_MASK ((1U << TW_ENTRY_BLOCK_BITS) - 1)
@@ -91,12 +91,12 @@ struct tw_entries {
 	s64 tick_offset;
 	s64 clk;
 	s64 next;
-	s64 reach[TW_ENTRY_LEVELS];
+	s64 reach[TW_ENTRY_LVL_DEPTH];
 	u32 pending;
 	u32 levels;
 	u32 free;
 	u32 fresh;
-	u64 occupied[TW_ENTRY_LEVELS][TW_ENTRY_WORDS];
+	u64 occupied[TW_ENTRY_LVL_DEPTH][TW_ENTRY_LVL_WORDS];
 };
 
 /**
@@ -157,8 +157,8 @@ static __always_inline void tw_entries_add(struct tw_entries *wheel, u32 nr, s64
 		tick = tick < wheel->clk ? wheel->clk : wheel->clk + TW_ENTRY_REACH - 1;
 	while (tick >= wheel->reach[level])
 		level++;
-	slot = &wheel->slots[level * TW_ENTRY_SLOTS +
-			     (tick >> level * TW_ENTRY_TURN_BITS & TW_ENTRY_SLOTS_MASK)];
+	slot = &wheel->slots[level * TW_ENTRY_LVL_SIZE +
+			     (tick >> level * TW_ENTRY_LVL_CLK_SHIFT & TW_ENTRY_LVL_MASK)];
 	top = slot->top;
 	if (unlikely((top & TW_BLOCK_MASK) == TW_BLOCK_MASK))
 		top = tw_entries_grow(wheel, slot, tick);

@@ -41,8 +41,8 @@
 #define TW_BUDGET_MIN 16
 
 /* A level of the wheel has twice 2^this slots. (Host tests choose them, too.) */
-#ifndef TW_TURN_BITS
-#define TW_TURN_BITS 6
+#ifndef TW_LVL_CLK_SHIFT
+#define TW_LVL_CLK_SHIFT 6
 #endif
 
 /*
@@ -87,11 +87,11 @@
  * so many levels. What lies beyond them is looked at when their end comes: in more than an
  * hour, if a tick is 1 us.
  */
-#ifndef TW_ENTRY_TURN_BITS
-#define TW_ENTRY_TURN_BITS 8
+#ifndef TW_ENTRY_LVL_CLK_SHIFT
+#define TW_ENTRY_LVL_CLK_SHIFT 8
 #endif
-#ifndef TW_ENTRY_LEVELS
-#define TW_ENTRY_LEVELS 4
+#ifndef TW_ENTRY_LVL_DEPTH
+#define TW_ENTRY_LVL_DEPTH 4
 #endif
 
 /*
@@ -126,8 +126,8 @@
 #define TW_DRAINED 2
 #define TW_BUDGET 8
 #define TW_BUDGET_MIN 4
-#ifndef TW_TURN_BITS
-#define TW_TURN_BITS 1
+#ifndef TW_LVL_CLK_SHIFT
+#define TW_LVL_CLK_SHIFT 1
 #endif
 #ifndef TW_REACH_BITS
 #define TW_REACH_BITS 24
@@ -143,11 +143,11 @@
 #define TW_SMALL_SLOT 2
 #endif
 #define TW_GROUP 64
-#ifndef TW_ENTRY_TURN_BITS
-#define TW_ENTRY_TURN_BITS 1
+#ifndef TW_ENTRY_LVL_CLK_SHIFT
+#define TW_ENTRY_LVL_CLK_SHIFT 1
 #endif
-#ifndef TW_ENTRY_LEVELS
-#define TW_ENTRY_LEVELS 24
+#ifndef TW_ENTRY_LVL_DEPTH
+#define TW_ENTRY_LVL_DEPTH 24
 #endif
 #define TW_ENTRY_BLOCK_BITS 2
 #define TW_ENTRY_SLOT_BITS 7

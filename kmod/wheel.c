@@ -8,7 +8,7 @@
 
 static inline unsigned int tw_level_shift(unsigned int level)
 {
-	return level * TW_TURN_BITS;
+	return level * TW_LVL_CLK_SHIFT;
 }
 
 /* The position that holds @tick, counted in slots of @level from tick 0. */
@@ -25,7 +25,7 @@ static inline s64 tw_position_start(unsigned int level, s64 position)
 /* The number of the slot of @position */
 static inline unsigned int tw_slot_nr(unsigned int level, s64 position)
 {
-	return level * TW_LEVEL_SLOTS + (position & TW_LEVEL_MASK);
+	return level * TW_LVL_SIZE + (position & TW_LVL_MASK);
 }
 
 static inline u32 tw_count(const struct tw_wheel *wheel, unsigned int slot)
@@ -53,11 +53,11 @@ void tw_wheel_init(struct tw_wheel *wheel, struct tw_table *table,
 	wheel->clock = *clock;
 	wheel->base = clock->tick_offset + 1;
 	wheel->phase = phase;
-	for (i = 0; i < TW_LEVELS; i++) {
+	for (i = 0; i < TW_LVL_DEPTH; i++) {
 		struct tw_level *level = &wheel->level[i];
 
 		level->shift = tw_level_shift(i);
-		level->slots = i * TW_LEVEL_SLOTS;
+		level->slots = i * TW_LVL_SIZE;
 		level->stripe_bits = i < TW_STRIPED_LEVELS ? TW_STRIPE_BITS : 0;
 		level->stripe_mask = (1U << level->stripe_bits) - 1;
 	}
@@ -76,9 +76,9 @@ void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_slots *slots)
 	unsigned int i;
 
 	wheel->slots = slots;
-	for (i = 0; i < TW_LEVELS; i++) {
+	for (i = 0; i < TW_LVL_DEPTH; i++) {
 		wheel->level[i].lists = lists;
-		lists += TW_LEVEL_SLOTS << wheel->level[i].stripe_bits;
+		lists += TW_LVL_SIZE << wheel->level[i].stripe_bits;
 	}
 }
 
@@ -90,7 +90,7 @@ void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk)
 	wheel->clk = clk;
 	wheel->done = max(wheel->done, (clk - 1 - wheel->clock.tick_offset) *
 				       wheel->clock.tick);
-	for (level = 0; level < TW_LEVELS; level++) {
+	for (level = 0; level < TW_LVL_DEPTH; level++) {
 		s64 turn = tw_position(level + 1, clk);
 		s64 reach = tw_position_start(level + 1, turn + 2);
 
@@ -123,7 +123,7 @@ s64 tw_wheel_set_back(struct tw_wheel *wheel, s64 now)
 	wheel->clk -= spans;
 	if (wheel->next != TW_NEVER)
 		wheel->next -= spans;
-	for (level = 0; level < TW_LEVELS; level++)
+	for (level = 0; level < TW_LVL_DEPTH; level++)
 		wheel->level[level].reach -= spans;
 	wheel->inspect = wheel->level[0].reach;
 	wheel->set_back = true;
@@ -165,12 +165,12 @@ static s64 tw_preload_from(const struct tw_wheel *wheel, unsigned int level, s64
 /* A slot, that of @tick, got its first node or one that makes it large. */
 void tw_slot_grown(struct tw_wheel *wheel, unsigned int slot, s64 tick)
 {
-	unsigned int level = slot / TW_LEVEL_SLOTS;
+	unsigned int level = slot / TW_LVL_SIZE;
 	s64 position = tw_position(level, tick);
 	u32 count = tw_count(wheel, slot);
 
 	if (count == 1) {
-		tw_bit_set(wheel->occupied[level], slot % TW_LEVEL_SLOTS);
+		tw_bit_set(wheel->occupied[level], slot % TW_LVL_SIZE);
 		wheel->levels |= 1U << level;
 	} else if (count == TW_SMALL_SLOT + 1 && level) {
 		wheel->next = min(wheel->next, tw_preload_from(wheel, level, position));
@@ -180,12 +180,12 @@ void tw_slot_grown(struct tw_wheel *wheel, unsigned int slot, s64 tick)
 /* The last node of a slot is gone. */
 void tw_slot_empty(struct tw_wheel *wheel, unsigned int slot)
 {
-	unsigned int level = slot / TW_LEVEL_SLOTS;
+	unsigned int level = slot / TW_LVL_SIZE;
 
 	wheel->slots->slot[slot].inspect = 0;
 	wheel->slots->slot[slot].stripes = 0;
-	tw_bit_clear(wheel->occupied[level], slot % TW_LEVEL_SLOTS);
-	if (!tw_bits_empty(wheel->occupied[level], TW_LEVEL_SLOTS))
+	tw_bit_clear(wheel->occupied[level], slot % TW_LVL_SIZE);
+	if (!tw_bits_empty(wheel->occupied[level], TW_LVL_SIZE))
 		return;
 	wheel->levels &= ~(1U << level);
 	if (!wheel->levels)
@@ -332,7 +332,7 @@ void tw_reader_cut(struct tw_wheel *wheel, const struct tw_reader *reader)
 /* The first occupied position of @level that does not come before @from. */
 static s64 tw_find(const struct tw_wheel *wheel, unsigned int level, s64 from)
 {
-	return tw_bits_find(wheel->occupied[level], TW_LEVEL_SLOTS, from);
+	return tw_bits_find(wheel->occupied[level], TW_LVL_SIZE, from);
 }
 
 /* The first tick in any slot, and of those that share it the highest level. */

@@ -3,7 +3,7 @@
  * The cascading timer wheel.
  *
  * Levels of slots, each slot a list of nodes (see table.h). Level 0 has a slot
- * for each tick, and each further level slots that are TW_TURN times as wide.
+ * for each tick, and each further level slots that are TW_LVL_CLK_DIV times as wide.
  * Each level has room for two turns, the present one and the next: a node goes
  * to the lowest level at which its tick is in one of them. So a wide slot can
  * be brought down to the level below while the slot before it still runs.
@@ -53,18 +53,18 @@
 /* No tick: later than all. */
 #define TW_NEVER S64_MAX
 
-#define TW_TURN (1U << TW_TURN_BITS)
-#define TW_LEVEL_SLOTS (2 * TW_TURN)
-#define TW_LEVEL_MASK (TW_LEVEL_SLOTS - 1)
-#define TW_LEVELS ((TW_REACH_BITS + TW_TURN_BITS - 1) / TW_TURN_BITS)
-#define TW_SLOTS (TW_LEVELS * TW_LEVEL_SLOTS)
-#define TW_LEVEL_WORDS TW_BITS_WORDS(TW_LEVEL_SLOTS)
+#define TW_LVL_CLK_DIV (1U << TW_LVL_CLK_SHIFT)
+#define TW_LVL_SIZE (2 * TW_LVL_CLK_DIV)
+#define TW_LVL_MASK (TW_LVL_SIZE - 1)
+#define TW_LVL_DEPTH ((TW_REACH_BITS + TW_LVL_CLK_SHIFT - 1) / TW_LVL_CLK_SHIFT)
+#define TW_SLOTS (TW_LVL_DEPTH * TW_LVL_SIZE)
+#define TW_LVL_WORDS TW_BITS_WORDS(TW_LVL_SIZE)
 
 /* Ticks that are so far apart have the same slot on each level. A power of 2 */
-#define TW_SPAN ((s64)TW_LEVEL_SLOTS << ((TW_LEVELS - 1) * TW_TURN_BITS))
+#define TW_SPAN ((s64)TW_LVL_SIZE << ((TW_LVL_DEPTH - 1) * TW_LVL_CLK_SHIFT))
 
 #define TW_STRIPES (1U << TW_STRIPE_BITS)
-#define TW_STRIPED_SLOTS (TW_STRIPED_LEVELS * TW_LEVEL_SLOTS)
+#define TW_STRIPED_SLOTS (TW_STRIPED_LEVELS * TW_LVL_SIZE)
 #define TW_LISTS (TW_STRIPED_SLOTS * TW_STRIPES + TW_SLOTS - TW_STRIPED_SLOTS)
 
 /**
@@ -180,9 +180,9 @@ struct tw_wheel {
 	u32 phase;
 	u32 pending;
 	u32 levels;
-	struct tw_level level[TW_LEVELS];
+	struct tw_level level[TW_LVL_DEPTH];
 	struct tw_ready ready;
-	u64 occupied[TW_LEVELS][TW_LEVEL_WORDS];
+	u64 occupied[TW_LVL_DEPTH][TW_LVL_WORDS];
 	s64 inspect;
 	bool set_back;
 };
@@ -284,10 +284,10 @@ static inline struct tw_list *tw_slot_lists(const struct tw_wheel *wheel,
 					    unsigned int slot,
 					    unsigned int *stripe_mask)
 {
-	const struct tw_level *level = &wheel->level[slot / TW_LEVEL_SLOTS];
+	const struct tw_level *level = &wheel->level[slot / TW_LVL_SIZE];
 
 	*stripe_mask = level->stripe_mask;
-	return level->lists + (slot % TW_LEVEL_SLOTS << level->stripe_bits);
+	return level->lists + (slot % TW_LVL_SIZE << level->stripe_bits);
 }
 
 static inline struct tw_list *tw_slot_list(const struct tw_wheel *wheel,
@@ -352,7 +352,7 @@ static __always_inline void tw_wheel_place(struct tw_wheel *wheel,
 
 	while (tick >= level->reach)
 		level++;
-	position = (unsigned long)tick >> level->shift & TW_LEVEL_MASK;
+	position = (unsigned long)tick >> level->shift & TW_LVL_MASK;
 	slot = level->slots + position;
 	node->slot = slot;
 	stripe = index & level->stripe_mask;
@@ -450,7 +450,7 @@ static inline void tw_wheel_del(struct tw_wheel *wheel, struct tw_node *node, u3
 static __always_inline bool tw_wheel_stays(const struct tw_node *node, s64 deadline)
 {
 	/* The wheel will find it where it is, and place it then. */
-	return deadline >= node->deadline && node->slot >= TW_LEVEL_SLOTS;
+	return deadline >= node->deadline && node->slot >= TW_LVL_SIZE;
 }
 
 /**

@@ -23,7 +23,7 @@
 #define NONE S64_MAX
 
 /* What is far is somewhat beyond the reach of the levels. */
-#define FAR_BITS (TW_ENTRY_LEVELS * TW_ENTRY_TURN_BITS + 2)
+#define FAR_BITS (TW_ENTRY_LVL_DEPTH * TW_ENTRY_LVL_CLK_SHIFT + 2)
 
 static struct tw_entries wheel;
 static struct tw_timer timers[MILLION];
@@ -191,7 +191,7 @@ static s64 any_tick(void)
 	case 4:
 		return now + any_size(FAR_BITS);
 	default:
-		return now + any_size(TW_ENTRY_TURN_BITS * 3 + 2);
+		return now + any_size(TW_ENTRY_LVL_CLK_SHIFT * 3 + 2);
 	}
 }
 
@@ -232,7 +232,7 @@ static void operation(unsigned int crowd)
 		due[timer] = NONE;
 		break;
 	case 4:
-		now += any_size(TW_ENTRY_TURN_BITS * 2);
+		now += any_size(TW_ENTRY_LVL_CLK_SHIFT * 2);
 		finish();
 		break;
 	case 5:
@@ -320,7 +320,7 @@ static void silence(void)
 	now = 12345;
 	finish();
 	REQUIRE_EQ(tw_entries_next(&wheel), S64_MAX);
-	for (bits = 0; bits < TW_ENTRY_LEVELS * TW_ENTRY_TURN_BITS; bits++) {
+	for (bits = 0; bits < TW_ENTRY_LVL_DEPTH * TW_ENTRY_LVL_CLK_SHIFT; bits++) {
 		wakeups = 0;
 		arm(0, now + (1LL << bits));
 		finish();
@@ -340,8 +340,8 @@ static void silence(void)
 /* Nobody waits until a large slot was cascaded: that was done before. */
 static void in_time(void)
 {
-	s64 span = 1LL << min(3 * TW_ENTRY_TURN_BITS + 1,
-			      TW_ENTRY_LEVELS * TW_ENTRY_TURN_BITS - 1);
+	s64 span = 1LL << min(3 * TW_ENTRY_LVL_CLK_SHIFT + 1,
+			      TW_ENTRY_LVL_DEPTH * TW_ENTRY_LVL_CLK_SHIFT - 1);
 	u32 i;
 
 	begin(MILLION / 50);
@@ -356,7 +356,7 @@ static void in_time(void)
 	for (i = 0; i < nr; i++)
 		REQUIRE_EQ(due[i], NONE);
 	REQUIRE(late <= TW_ENTRY_SMALL);
-	REQUIRE(taken <= nr * (u64)TW_ENTRY_LEVELS);
+	REQUIRE(taken <= nr * (u64)TW_ENTRY_LVL_DEPTH);
 }
 
 /* All in one tick far ahead, and a budget: it is a million times the work of one. */
@@ -376,7 +376,7 @@ static void million_at_once(void)
 		runs++;
 	check();
 	REQUIRE_EQ(wheel.pending, 0);
-	REQUIRE(runs <= (TW_ENTRY_LEVELS + 1) * (MILLION / 240));
+	REQUIRE(runs <= (TW_ENTRY_LVL_DEPTH + 1) * (MILLION / 240));
 }
 
 /* ---- that each of the invariants is looked at ---- */
@@ -391,7 +391,7 @@ static void make_some(void)
 	begin(WRONG);
 	now = 0;
 	for (i = 0; i < WRONG - 1; i++)
-		arm(i, i < WRONG - 3 ? 2 * TW_ENTRY_SLOTS : 1);
+		arm(i, i < WRONG - 3 ? 2 * TW_ENTRY_LVL_SIZE : 1);
 	for (i = WRONG - 4; i > WRONG - 17; i--)
 		tw_entries_del(&wheel, i);
 }
@@ -451,7 +451,7 @@ static const char *break_one(unsigned int thing)
 		timers[lower].place--;
 		return "wheel->timers[wheel->cells[place]].place == place";
 	case 11:
-		wheel.levels ^= 1U << (TW_ENTRY_LEVELS - 1);
+		wheel.levels ^= 1U << (TW_ENTRY_LVL_DEPTH - 1);
 		return "wheel->levels == found.levels";
 	case 12:
 		wheel.pending++;

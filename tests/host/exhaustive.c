@@ -37,7 +37,7 @@ struct universe {
 };
 
 static const struct universe universes[] = {
-#if TW_TURN_BITS == 1
+#if TW_LVL_CLK_SHIFT == 1
 	{ "from 0", 0, false, 0, 0, { 1, 2, 3, 4, 7, 8, 15, 16, 70 } },
 	{ "from an edge", 6, false, 0, 0, { 7, 8, 9, 10, 14, 16, 24 } },
 	{ "with a clock that can be set", 0, true, 0, 0, { 1, 2, 3, 4, 8, 16 } },
@@ -45,7 +45,7 @@ static const struct universe universes[] = {
 	{ "with slack and a clock that can be set", 1, true, 1, 0, { 2, 3, 6 } },
 	{ "with a clock that comes to a span", 2, true, 0, TW_SPAN - 1,
 	  { 4, 8, 66, 67, 72, 80 } },
-#elif TW_TURN_BITS == 2
+#elif TW_LVL_CLK_SHIFT == 2
 	{ "from 0", 0, false, 0, 0, { 1, 3, 4, 8, 15, 16, 17, 64 } },
 	{ "from an edge", 62, false, 0, 0, { 63, 64, 65, 71, 72, 80, 700 } },
 	{ "with a clock that can be set", 0, true, 0, 0, { 1, 4, 8, 16, 64 } },
@@ -213,7 +213,7 @@ static void without_tick(unsigned int left)
 	then(left);
 
 	set_back(left, 1);
-	set_back(left, 3 * TW_TURN);
+	set_back(left, 3 * TW_LVL_CLK_DIV);
 }
 
 static void explore(unsigned int left)
@@ -222,7 +222,7 @@ static void explore(unsigned int left)
 
 	sequences++;
 	/* A wheel with many slots is looked through now and then only. */
-	if (TW_TURN_BITS < 6 || sequences % 64 == 0)
+	if (TW_LVL_CLK_SHIFT < 6 || sequences % 64 == 0)
 		pair_check(&pair);
 	if (sequences % 4 == 0)
 		pair_check_invariants(&pair);

@@ -11,7 +11,7 @@
 #include "host.h"
 #include "pair.h"
 
-#define LEVEL_TICKS(level) (1LL << (level) * TW_TURN_BITS)
+#define LEVEL_TICKS(level) (1LL << (level) * TW_LVL_CLK_SHIFT)
 
 /*
  * Spans have so many bits at most: beyond the reach of the levels, but not so
@@ -106,8 +106,8 @@ static s64 any_span(unsigned int bits)
 /* Near a place where a slot of some level begins that is not far ahead */
 static s64 near_edge(void)
 {
-	s64 width = LEVEL_TICKS(host_below(min(TW_LEVELS, 60 / TW_TURN_BITS)));
-	s64 ahead = host_below(2 * TW_LEVEL_SLOTS);
+	s64 width = LEVEL_TICKS(host_below(min(TW_LVL_DEPTH, 60 / TW_LVL_CLK_SHIFT)));
+	s64 ahead = host_below(2 * TW_LVL_SIZE);
 
 	return (pair_tick(&pair) / width + ahead) * width +
 	       (s64)host_below(5) - 2;
@@ -122,7 +122,7 @@ static s64 any_tick(void)
 	case NEAR:
 		return now + 1 + host_below(4);
 	case DENSE:
-		return now + 1 + host_below(3 * TW_TURN);
+		return now + 1 + host_below(3 * TW_LVL_CLK_DIV);
 	case EDGE:
 		return near_edge();
 	case FAR:
@@ -130,8 +130,8 @@ static s64 any_tick(void)
 	case CLUSTER:
 		cluster = &clusters[host_below(ARRAY_SIZE(clusters))];
 		if (*cluster <= now)
-			*cluster = now + 1 + any_span(5 * TW_TURN_BITS);
-		return *cluster + host_below(host_chance(2) ? 1 : TW_TURN);
+			*cluster = now + 1 + any_span(5 * TW_LVL_CLK_SHIFT);
+		return *cluster + host_below(host_chance(2) ? 1 : TW_LVL_CLK_DIV);
 	default:
 		return now - host_below(3);
 	}
@@ -164,7 +164,7 @@ static unsigned int any_slack(void)
 {
 	if (!slack_in || !host_chance(slack_in))
 		return 0;
-	return host_below(host_chance(4) ? SPAN_BITS : 2 * TW_TURN_BITS + 1);
+	return host_below(host_chance(4) ? SPAN_BITS : 2 * TW_LVL_CLK_SHIFT + 1);
 }
 
 static struct pair_want any_want(s64 deadline)
@@ -247,7 +247,7 @@ static void mod(u32 index, s64 deadline)
 
 static s64 any_distance(void)
 {
-	u64 ticks = any_span(3 * TW_TURN_BITS);
+	u64 ticks = any_span(3 * TW_LVL_CLK_SHIFT);
 
 	return host_chance(4) ? host_below(pair.tick) :
 				ticks * pair.tick + host_below(pair.tick);
@@ -278,7 +278,7 @@ static void advance(void)
 		to = now + host_below(4);
 		break;
 	case 1:
-		to = now + host_below(2 * TW_TURN);
+		to = now + host_below(2 * TW_LVL_CLK_DIV);
 		break;
 	case 2:
 		to = pair.wheel.next;

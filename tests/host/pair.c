@@ -324,7 +324,7 @@ static void agree(const struct pair *p)
 	REQUIRE_EQ(wheel->pending, p->nr_pending);
 	REQUIRE_EQ(wheel->ready.count, p->nr_ready);
 	REQUIRE(wheel->clk <= pair_tick(p) + 1);
-	REQUIRE(wheel->inspect <= wheel->clk + TW_LEVEL_SLOTS);
+	REQUIRE(wheel->inspect <= wheel->clk + TW_LVL_SIZE);
 	REQUIRE_EQ(wheel->clock.tick_offset, p->shift);
 	REQUIRE(wheel->next <= pair_first(p));
 	REQUIRE(tw_wheel_next(wheel) <= pair_first(p));
@@ -710,7 +710,7 @@ static void take_expired(struct pair *p, const struct tw_step *step,
 
 static unsigned int slot_at(unsigned int level, s64 position)
 {
-	return level * TW_LEVEL_SLOTS + position % TW_LEVEL_SLOTS;
+	return level * TW_LVL_SIZE + position % TW_LVL_SIZE;
 }
 
 static u32 count_at(const struct pair *p, unsigned int level, s64 position)
@@ -721,7 +721,7 @@ static u32 count_at(const struct pair *p, unsigned int level, s64 position)
 /* In the first quarter of the slot before, where the wheel's phase says */
 static s64 preload_from(const struct pair *p, unsigned int level, s64 position)
 {
-	s64 width = 1LL << level * TW_TURN_BITS;
+	s64 width = 1LL << level * TW_LVL_CLK_SHIFT;
 
 	return (position - 1) * width + (width < 4 ? 0 : p->wheel.phase % (width / 4));
 }
@@ -737,8 +737,8 @@ static void agree_when_idle(const struct pair *p)
 	REQUIRE(wheel->next > pair_tick(p));
 	REQUIRE_EQ(wheel->next, tw_wheel_next(wheel));
 	/* What is due next, and what is to be preloaded by now, was brought down. */
-	for (level = 1; level < TW_LEVELS; level++) {
-		s64 position = wheel->clk >> level * TW_TURN_BITS;
+	for (level = 1; level < TW_LVL_DEPTH; level++) {
+		s64 position = wheel->clk >> level * TW_LVL_CLK_SHIFT;
 
 		REQUIRE(count_at(p, level, position) <= TW_SMALL_SLOT);
 		REQUIRE(count_at(p, level, position + 1) <= TW_SMALL_SLOT ||
@@ -802,7 +802,7 @@ static u32 check_links(const struct pair *p, const struct tw_list *list,
 static void check_node(const struct pair *p, u32 index, unsigned int level,
 		       s64 position, bool inspect)
 {
-	s64 width = 1LL << level * TW_TURN_BITS;
+	s64 width = 1LL << level * TW_LVL_CLK_SHIFT;
 	s64 end = (position + 1) * width - 1;
 	const struct pair_timer *timer = &p->timers[index];
 	s64 tick;
@@ -823,9 +823,9 @@ static void check_slot(const struct pair *p, unsigned int level,
 {
 	const struct tw_slot *slot = &p->slots.slot[slot_at(level, nr)];
 	bool occupied = p->wheel.occupied[level][nr / 64] >> (nr % 64) & 1;
-	s64 oldest = p->wheel.clk >> level * TW_TURN_BITS;
-	s64 position = oldest + (nr + TW_LEVEL_SLOTS - oldest % TW_LEVEL_SLOTS) %
-				TW_LEVEL_SLOTS;
+	s64 oldest = p->wheel.clk >> level * TW_LVL_CLK_SHIFT;
+	s64 position = oldest + (nr + TW_LVL_SIZE - oldest % TW_LVL_SIZE) %
+				TW_LVL_SIZE;
 	unsigned int i, mask;
 	const struct tw_list *lists = tw_slot_lists(&p->wheel, slot_at(level, nr), &mask);
 	u32 index, count = 0;
@@ -886,10 +886,10 @@ void pair_check(const struct pair *p)
 	unsigned int level, nr;
 	u32 pending = 0;
 
-	for (level = 0; level < TW_LEVELS; level++) {
+	for (level = 0; level < TW_LVL_DEPTH; level++) {
 		u32 count = 0;
 
-		for (nr = 0; nr < TW_LEVEL_SLOTS; nr++) {
+		for (nr = 0; nr < TW_LVL_SIZE; nr++) {
 			check_slot(p, level, nr);
 			count += count_at(p, level, nr);
 		}

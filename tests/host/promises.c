@@ -206,7 +206,7 @@ static void lone_timer(s64 start, s64 expires)
 	run_until_empty();
 	REQUIRE_EQ(now, expires);
 	REQUIRE(wakeups <= 2);
-	REQUIRE(moved < TW_LEVELS);
+	REQUIRE(moved < TW_LVL_DEPTH);
 }
 
 static void an_hour_away(void)
@@ -333,7 +333,7 @@ static void many_timers(void)
 		}
 		REQUIRE_EQ(expired, nr_due);
 		/* A timer goes down a level at a time at most. */
-		REQUIRE(moved <= (u64)TW_LEVELS * nr_due);
+		REQUIRE(moved <= (u64)TW_LVL_DEPTH * nr_due);
 		ticks = occupied_ticks();
 		REQUIRE(wakeups <= ticks + preloads);
 		REQUIRE(preloads <= moved / TW_SMALL_SLOT);
@@ -343,17 +343,17 @@ static void many_timers(void)
 /* Each wheel begins to preload at a tick of its own, early while the slot before runs. */
 static void not_in_step(void)
 {
-	static bool taken[TW_TURN * TW_TURN / 4];
-	const s64 slot = 5 * TW_TURN * TW_TURN;
+	static bool taken[TW_LVL_CLK_DIV * TW_LVL_CLK_DIV / 4];
+	const s64 slot = 5 * TW_LVL_CLK_DIV * TW_LVL_CLK_DIV;
 	unsigned int i;
 	s64 late;
 
 	for (phase = 1000; phase < 1000 + ARRAY_SIZE(taken); phase++) {
-		begin(slot - 2 * TW_TURN * TW_TURN - 10);
+		begin(slot - 2 * TW_LVL_CLK_DIV * TW_LVL_CLK_DIV - 10);
 		for (i = 0; i <= TW_SMALL_SLOT; i++)
 			add(slot + i);
 		wake_up();
-		late = now - (slot - TW_TURN * TW_TURN);
+		late = now - (slot - TW_LVL_CLK_DIV * TW_LVL_CLK_DIV);
 		REQUIRE(late >= 0 && late < ARRAY_SIZE(taken));
 		REQUIRE(!taken[late]);
 		taken[late] = true;
@@ -397,7 +397,7 @@ static u32 due_by_now(s64 from, u32 ticks)
  */
 static void a_million_in_one_slot(unsigned int level, unsigned int runs)
 {
-	u32 i, ticks = 1U << level * TW_TURN_BITS;
+	u32 i, ticks = 1U << level * TW_LVL_CLK_SHIFT;
 	s64 from = 1000LL * ticks;
 	bool more = false;
 
@@ -416,7 +416,7 @@ static void a_million_in_one_slot(unsigned int level, unsigned int runs)
 		REQUIRE_EQ(expired, due_by_now(from, ticks));
 	}
 	REQUIRE_EQ(expired, MILLION);
-	REQUIRE(moved <= (u64)TW_LEVELS * MILLION);
+	REQUIRE(moved <= (u64)TW_LVL_DEPTH * MILLION);
 }
 
 static void slot_of_level_1(void)
@@ -485,7 +485,7 @@ static void a_million_on_a_clock_set_back(void)
 	REQUIRE(runs >= MILLION / 2 / BUDGET);
 
 	runs = 0;
-	now += TW_LEVEL_SLOTS;
+	now += TW_LVL_SIZE;
 	for (i = 0; i < MILLION / 2; i++)
 		add(now + 1);
 	now++;
@@ -503,9 +503,9 @@ static void slots_full_of_few(void)
 	u64 work;
 
 	begin(0);
-	for (level = 0; level < TW_LEVELS; level++) {
-		width = 1LL << level * TW_TURN_BITS;
-		for (i = 0; i < TW_TURN * TW_SMALL_SLOT; i++)
+	for (level = 0; level < TW_LVL_DEPTH; level++) {
+		width = 1LL << level * TW_LVL_CLK_SHIFT;
+		for (i = 0; i < TW_LVL_CLK_DIV * TW_SMALL_SLOT; i++)
 			add((2 + i / TW_SMALL_SLOT) * width + i);
 	}
 	work = BLOCKS(tw_wheel_next(&wheel));

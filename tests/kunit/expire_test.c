@@ -317,7 +317,7 @@ static void places_go_to_who_waits(struct kunit *test)
  */
 static void large_slot_leaves_no_time(struct kunit *test)
 {
-	const s64 tick = 16 * NSEC_PER_MSEC, turn = TW_TURN * tick;
+	const s64 tick = 16 * NSEC_PER_MSEC, turn = TW_LVL_CLK_DIV * tick;
 	const u64 all = 265000, may_wait = turn / AHEAD;
 	struct twheel *tw = wheel_of(test, tick);
 	s64 start = (ktime_get_ns() / turn + 4) * turn;

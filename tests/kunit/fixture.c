@@ -403,12 +403,12 @@ static void check_pending(struct kunit *test, const struct tw_wheel *wheel,
 	KUNIT_ASSERT_EQ(test, node->slot, nr);
 	KUNIT_ASSERT_FALSE(test, tw_is_ready(wheel, node));
 	KUNIT_ASSERT_LE(test, wheel->next, tick);
-	if (nr >= TW_LEVEL_SLOTS)
+	if (nr >= TW_LVL_SIZE)
 		return;
 	if (wheel->clk >= wheel->inspect) {
 		KUNIT_ASSERT_GE(test, tick, wheel->clk);
-		KUNIT_ASSERT_LT(test, tick, wheel->clk + TW_LEVEL_SLOTS);
-		KUNIT_ASSERT_EQ(test, tick & TW_LEVEL_MASK, nr);
+		KUNIT_ASSERT_LT(test, tick, wheel->clk + TW_LVL_SIZE);
+		KUNIT_ASSERT_EQ(test, tick & TW_LVL_MASK, nr);
 	}
 	/* What is expired unseen can do with that. */
 	if (!wheel->slots->slot[nr].inspect)
@@ -479,8 +479,8 @@ void fixture_check_wheel(struct kunit *test, const struct tw_wheel *wheel)
 	u32 levels = 0;
 
 	for (slot = 0; slot < TW_SLOTS; slot++) {
-		unsigned int level = slot / TW_LEVEL_SLOTS;
-		unsigned int nr = slot % TW_LEVEL_SLOTS;
+		unsigned int level = slot / TW_LVL_SIZE;
+		unsigned int nr = slot % TW_LVL_SIZE;
 		bool bit = wheel->occupied[level][nr / 64] >> (nr % 64) & 1;
 		u32 count = check_slot(test, wheel, slot, next);
 

@@ -9,8 +9,8 @@
 
 /* Where a wheel may stand when a node comes: at edges of slots and turns. */
 static const s64 starts[] = {
-	0, 1, TW_TURN - 2, TW_TURN - 1, TW_TURN, 12345,
-	TW_TURN * TW_TURN - 1, 1LL << 30, (1LL << 40) - 1,
+	0, 1, TW_LVL_CLK_DIV - 2, TW_LVL_CLK_DIV - 1, TW_LVL_CLK_DIV, 12345,
+	TW_LVL_CLK_DIV * TW_LVL_CLK_DIV - 1, 1LL << 30, (1LL << 40) - 1,
 };
 
 /* How far ahead the node is: at the edges of each level's reach, in ticks. */
@@ -18,9 +18,9 @@ static const s64 starts[] = {
 
 static s64 edge(unsigned int level, unsigned int nr)
 {
-	const s64 width = 1LL << (level * TW_TURN_BITS);
+	const s64 width = 1LL << (level * TW_LVL_CLK_SHIFT);
 	const s64 edges[EDGES] = { width - 1, width, width + 1, 2 * width - 1,
-				   2 * width, (TW_TURN - 1) * width + 1 };
+				   2 * width, (TW_LVL_CLK_DIV - 1) * width + 1 };
 
 	/* Time ends within the reach of the last level. */
 	return clamp_t(s64, edges[nr], 1, FIXTURE_LAST - (1LL << 41));
@@ -104,7 +104,7 @@ static void crowd_expires_at_its_ticks(struct kunit *test)
 					crowd / 3 : 0);
 			thirds += !!n;
 			/* It may come down level by level, in two slots. */
-			KUNIT_ASSERT_LE(test, ++wakeups, 3 + 2 * TW_LEVELS);
+			KUNIT_ASSERT_LE(test, ++wakeups, 3 + 2 * TW_LVL_DEPTH);
 		}
 		KUNIT_ASSERT_EQ(test, thirds, 3);
 	}
@@ -218,8 +218,8 @@ static const struct change {
 	{ "to the tick before", 50, 49, 0 },
 	{ "at the last moment", 50, 51, 49 },
 	{ "at the last moment and far", 50, 5000000, 49 },
-	{ "a turn of level 0 on", 50, 50 + TW_TURN, 0 },
-	{ "two turns of level 0 on", 50, 50 + 2 * TW_TURN, 0 },
+	{ "a turn of level 0 on", 50, 50 + TW_LVL_CLK_DIV, 0 },
+	{ "two turns of level 0 on", 50, 50 + 2 * TW_LVL_CLK_DIV, 0 },
 	{ "to another level", 50, 5000, 0 },
 	{ "from another level", 5000, 50, 0 },
 	{ "from afar to the next tick", 5000000, 1, 0 },
@@ -373,7 +373,7 @@ static void pushed_ahead_again_and_again(struct kunit *test)
 static void pushed_ahead_and_forwarded(struct kunit *test)
 {
 	unsigned int level = *(const unsigned int *)test->param_value;
-	const s64 pushes[] = { 1, TW_TURN, 3 * TW_TURN * TW_TURN, 1LL << 36 };
+	const s64 pushes[] = { 1, TW_LVL_CLK_DIV, 3 * TW_LVL_CLK_DIV * TW_LVL_CLK_DIV, 1LL << 36 };
 	unsigned int i;
 
 	for (i = 0; i < EDGES * ARRAY_SIZE(pushes); i++) {
@@ -392,7 +392,7 @@ static void pushed_ahead_and_forwarded(struct kunit *test)
 			fixture_check_wheel(test, wheel);
 			KUNIT_ASSERT_EQ(test, wheel->clk, wheel->next);
 			fixture_run(test, wheel, wheel->next);
-			KUNIT_ASSERT_LE(test, ++wakeups, 2 * TW_LEVELS);
+			KUNIT_ASSERT_LE(test, ++wakeups, 2 * TW_LVL_DEPTH);
 		}
 		KUNIT_ASSERT_EQ(test, wheel->clk, expires + 1);
 	}
@@ -425,7 +425,7 @@ static bool is_read(const struct tw_wheel *wheel, const struct tw_node *node)
 
 static void deleted_node_does_not_expire(struct kunit *test)
 {
-	static const s64 ticks[] = { 1, TW_TURN, 100, 5000, 5000000 };
+	static const s64 ticks[] = { 1, TW_LVL_CLK_DIV, 100, 5000, 5000000 };
 	unsigned int place = *(const unsigned int *)test->param_value;
 	unsigned int t, i;
 
@@ -755,7 +755,7 @@ static void slack_node_past_its_deadline_takes_changes(struct kunit *test)
 /* One node with slack in a slot, and none of it is expired unseen. */
 static void slack_node_is_never_expired_unseen(struct kunit *test)
 {
-	static const s64 ticks[] = { 8, TW_TURN, 5000, 5000000 };
+	static const s64 ticks[] = { 8, TW_LVL_CLK_DIV, 5000, 5000000 };
 	unsigned int place = *(const unsigned int *)test->param_value;
 	const unsigned int nodes = 3 * TW_SMALL_SLOT;
 	unsigned int slack_at = place * (nodes - 1) / 2;
@@ -787,10 +787,10 @@ static void slack_node_is_never_expired_unseen(struct kunit *test)
 
 		/* Of that, the slot knows nothing more when it is used again. */
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, ticks[t]), 0);
-		tw_wheel_forward(wheel, ticks[t] + TW_LEVEL_SLOTS - 1);
-		fixture_arm(test, wheel, ticks[t] + TW_LEVEL_SLOTS);
-		fixture_arm(test, wheel, ticks[t] + TW_LEVEL_SLOTS);
-		step.now = ticks[t] + TW_LEVEL_SLOTS;
+		tw_wheel_forward(wheel, ticks[t] + TW_LVL_SIZE - 1);
+		fixture_arm(test, wheel, ticks[t] + TW_LVL_SIZE);
+		fixture_arm(test, wheel, ticks[t] + TW_LVL_SIZE);
+		step.now = ticks[t] + TW_LVL_SIZE;
 		step.budget = 1;
 		tw_wheel_step(wheel, &step);
 		KUNIT_ASSERT_EQ(test, step.expired, 2);
@@ -806,8 +806,8 @@ static const struct set_back {
 	{ "a tick, at once", 1, 0 },
 	{ "a tick, on the way", 1, 2 },
 	{ "a tick, at the last moment", 1, 4 },
-	{ "a turn, on the way", TW_TURN, 2 },
-	{ "two turns, at the last moment", 2 * TW_TURN, 4 },
+	{ "a turn, on the way", TW_LVL_CLK_DIV, 2 },
+	{ "two turns, at the last moment", 2 * TW_LVL_CLK_DIV, 4 },
 	{ "far, at once", 1LL << 36, 0 },
 	{ "far, on the way", 1LL << 36, 3 },
 	{ "far, at the last moment", (1LL << 36) + 1, 4 },
@@ -886,7 +886,7 @@ static void wheel_asks_again_after_set_back(struct kunit *test)
 			KUNIT_ASSERT_GE(test, wheel->next, wheel->clk);
 			KUNIT_ASSERT_LE(test, wheel->next, expires + back->ticks);
 			fixture_run(test, wheel, wheel->next);
-			KUNIT_ASSERT_LE(test, ++wakeups, 2 * TW_LEVELS);
+			KUNIT_ASSERT_LE(test, ++wakeups, 2 * TW_LVL_DEPTH);
 		}
 		KUNIT_ASSERT_EQ(test, wheel->clk, expires + back->ticks + 1);
 	}
@@ -965,7 +965,7 @@ static void set_back_is_over_in_the_end(struct kunit *test)
 		;
 	KUNIT_EXPECT_TRUE(test, tw_wheel_settle(wheel));
 
-	tick = max(START + 2 + back->ticks, START + 2 + TW_LEVEL_SLOTS);
+	tick = max(START + 2 + back->ticks, START + 2 + TW_LVL_SIZE);
 	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, tick), 5);
 	KUNIT_EXPECT_GE(test, wheel->clk, wheel->inspect);
 	while (fixture_read(wheel))
@@ -1004,7 +1004,7 @@ static void set_back_by_centuries_over_and_over(struct kunit *test)
 		/* The wheel's levels are as if it had begun there. */
 		KUNIT_ASSERT_LE(test, wheel->clk, wheel->level[0].reach);
 		KUNIT_ASSERT_LE(test, wheel->level[0].reach,
-				wheel->clk + TW_LEVEL_SLOTS);
+				wheel->clk + TW_LVL_SIZE);
 	}
 	KUNIT_EXPECT_GT(test, spans, 10);
 	expires = fixture_tick(wheel, node[0]);
@@ -1017,9 +1017,9 @@ static const struct seed {
 	s64 span;
 	bool settable;
 } seeds[] = {
-	{ 1, TW_TURN }, { 2, 3 * TW_TURN }, { 3, TW_TURN * TW_TURN },
-	{ 4, 1LL << 20 }, { 5, 1LL << 40 }, { 6, TW_TURN, true },
-	{ 7, 3 * TW_TURN, true }, { 8, TW_TURN * TW_TURN, true },
+	{ 1, TW_LVL_CLK_DIV }, { 2, 3 * TW_LVL_CLK_DIV }, { 3, TW_LVL_CLK_DIV * TW_LVL_CLK_DIV },
+	{ 4, 1LL << 20 }, { 5, 1LL << 40 }, { 6, TW_LVL_CLK_DIV, true },
+	{ 7, 3 * TW_LVL_CLK_DIV, true }, { 8, TW_LVL_CLK_DIV * TW_LVL_CLK_DIV, true },
 	{ 9, 1LL << 20, true }, { 10, 1LL << 40, true },
 };
 

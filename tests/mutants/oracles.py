@@ -15,7 +15,7 @@ from build import ERRORS, DoesNotBuild, Module, read, write
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-NARROW = '-DOPERATIONS=0 -DTW_TURN_BITS=1 -DTW_SMALL_SLOT=1 -DTW_REACH_BITS=5'
+NARROW = '-DOPERATIONS=0 -DTW_LVL_CLK_SHIFT=1 -DTW_SMALL_SLOT=1 -DTW_REACH_BITS=5'
 SMALL = '-DOPERATIONS=0 -DTW_SMALL_WORLD -DTW_LAST_GEN=U32_MAX -DPAIR_MOST=65536'
 WHEEL = 'pair.c host.c wheel.c table.c clock.c check.c'
 WIDE = '-DOPERATIONS=0'

@@ -11,7 +11,7 @@
 #include "input.h"
 #include "pair.h"
 
-#define LEVEL_TICKS(level) (1LL << (level) * TW_TURN_BITS)
+#define LEVEL_TICKS(level) (1LL << (level) * TW_LVL_CLK_SHIFT)
 
 /*
  * Spans have so many bits at most: beyond the reach of the levels, but not so
@@ -81,7 +81,7 @@ static s64 take_tick(struct input *in)
 		return now + 1 + take_span(in, SPAN_BITS);
 	case 2:
 		/* Near a place where a slot begins */
-		width = LEVEL_TICKS(take_choice(in, min(TW_LEVELS, 60 / TW_TURN_BITS)));
+		width = LEVEL_TICKS(take_choice(in, min(TW_LVL_DEPTH, 60 / TW_LVL_CLK_SHIFT)));
 		position = now / width + take_byte(in);
 		return position * width + take_choice(in, 5) - 2;
 	case 3:
@@ -202,7 +202,7 @@ static void add_many(struct input *in)
 	s64 deadline = take_deadline(in, first_deadline_added());
 	struct pair_want want = take_want(in, deadline);
 	unsigned int n = 1 + take_choice(in, MOST_AT_ONCE);
-	u64 apart = take_number(in) % (2ULL * TW_TURN * pair.tick);
+	u64 apart = take_number(in) % (2ULL * TW_LVL_CLK_DIV * pair.tick);
 
 	while (n-- && room()) {
 		remember(pair_add(&pair, &want));
