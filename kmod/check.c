@@ -204,7 +204,7 @@ static bool tw_occupied(const struct tw_wheel *wheel, unsigned int level)
 bool tw_check_levels(const struct tw_wheel *wheel)
 {
 	unsigned int level;
-	s64 done;
+	s64 done_ns;
 
 	for (level = 0; level < TW_LVL_DEPTH; level++) {
 		const struct tw_level *l = &wheel->level[level];
@@ -214,8 +214,8 @@ bool tw_check_levels(const struct tw_wheel *wheel)
 		    !tw_so((wheel->levels >> level & 1) == tw_occupied(wheel, level)))
 			return false;
 	}
-	done = (wheel->clk - 1 - wheel->clock.tick_offset) * wheel->clock.tick;
-	return tw_so(wheel->done == done || (wheel->set_back && wheel->done > done)) &&
+	done_ns = (wheel->clk - 1 - wheel->clock.tick_offset) * wheel->clock.tick;
+	return tw_so(wheel->done_ns == done_ns || (wheel->set_back && wheel->done_ns > done_ns)) &&
 	       tw_so(wheel->base == wheel->clock.tick_offset + 1) &&
 	       tw_so(!wheel->pending == !wheel->levels) &&
 	       tw_so(wheel->pending || wheel->next == TW_NEVER) &&

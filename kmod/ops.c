@@ -315,7 +315,7 @@ static __always_inline int tw_modify(struct twheel *tw, struct tw_batch *batch,
 	if (!node)
 		return -ENOENT;
 	if (unlikely(!tw_is_plain(&tw->wheel, node) || want.deadline <= batch->now ||
-		     want.deadline <= tw->wheel.done))
+		     want.deadline <= tw->wheel.done_ns))
 		return tw_modify_more(tw, batch, op, size, flags);
 	if (!tw_tell(batch, op, size, TWHEEL_STATE_PENDING, 0))
 		return TW_NOT_TOLD;

@@ -88,8 +88,8 @@ void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk)
 	unsigned int level;
 
 	wheel->clk = clk;
-	wheel->done = max(wheel->done, (clk - 1 - wheel->clock.tick_offset) *
-				       wheel->clock.tick);
+	wheel->done_ns = max(wheel->done_ns, (clk - 1 - wheel->clock.tick_offset) *
+					     wheel->clock.tick);
 	for (level = 0; level < TW_LVL_DEPTH; level++) {
 		s64 turn = tw_position(level + 1, clk);
 		s64 reach = tw_position_start(level + 1, turn + 2);
@@ -137,18 +137,18 @@ s64 tw_wheel_set_back(struct tw_wheel *wheel, s64 now)
  * @wheel: the wheel, to be asked when its @set_back is true
  *
  * A node that was made ready unseen before that is told from one that is pending by
- * @done as it was then. So a node that expires before that time again has to be
+ * @done_ns as it was then. So a node that expires before that time again has to be
  * marked, which tw_wheel_add() does, as long as there may be such ready ones.
  *
  * Return: true if so. Then @set_back is false again.
  */
 bool tw_wheel_settle(struct tw_wheel *wheel)
 {
-	s64 done = (wheel->clk - 1 - wheel->clock.tick_offset) * wheel->clock.tick;
+	s64 done_ns = (wheel->clk - 1 - wheel->clock.tick_offset) * wheel->clock.tick;
 
-	if (wheel->ready.count && done < wheel->done)
+	if (wheel->ready.count && done_ns < wheel->done_ns)
 		return false;
-	wheel->done = done;
+	wheel->done_ns = done_ns;
 	wheel->set_back = false;
 	wheel->ready.until = 0;
 	return true;
@@ -214,7 +214,7 @@ void tw_wheel_place_special(struct tw_wheel *wheel, struct tw_node *node, u32 in
 	s64 tick = tw_node_tick(wheel, node);
 
 	node->flags &= TW_NODE_PERIODIC | TW_NODE_SLACK;
-	if (node->flags & TW_NODE_SLACK || node->deadline <= wheel->done)
+	if (node->flags & TW_NODE_SLACK || node->deadline <= wheel->done_ns)
 		node->flags |= TW_NODE_INSPECT;
 	tw_put(wheel, node, index, tick);
 }

@@ -153,7 +153,7 @@ struct tw_ready {
  * @clock: makes ticks of deadlines
  * @slots: its slots
  * @clk: the tick that comes next. All before it are done
- * @done: the latest time that the tick before @clk began at, in ns: a node whose
+ * @done_ns: the latest time that the tick before @clk began at, in ns: a node whose
  *	deadline is not after it is ready, if it may be expired unseen
  * @next: there is nothing to do before this tick
  * @base: the first tick of the wheel after the host's time 0: one more than @clock
@@ -166,7 +166,7 @@ struct tw_ready {
  * @occupied: a bit for each slot
  * @inspect: no slot of level 0 before this tick is to be expired unseen: it may hold
  *	nodes that came there before @clock was set back
- * @set_back: @done is later than the time that @clk begins at, as @clock was set
+ * @set_back: @done_ns is later than the time that @clk begins at, as @clock was set
  *	back. See tw_wheel_settle()
  */
 struct tw_wheel {
@@ -174,7 +174,7 @@ struct tw_wheel {
 	struct tw_clock clock;
 	struct tw_slots *slots;
 	s64 clk;
-	s64 done;
+	s64 done_ns;
 	s64 next;
 	s64 base;
 	u32 phase;
@@ -261,7 +261,7 @@ static inline bool tw_is_ready(const struct tw_wheel *wheel,
 			       const struct tw_node *node)
 {
 	if (likely(!(node->flags & (TW_NODE_INSPECT | TW_NODE_READY))))
-		return node->deadline <= wheel->done;
+		return node->deadline <= wheel->done_ns;
 	return node->flags & TW_NODE_READY;
 }
 
@@ -276,7 +276,7 @@ static inline bool tw_is_ready(const struct tw_wheel *wheel,
 static __always_inline bool tw_is_plain(const struct tw_wheel *wheel,
 					const struct tw_node *node)
 {
-	return likely(!node->flags && node->deadline > wheel->done);
+	return likely(!node->flags && node->deadline > wheel->done_ns);
 }
 
 /* The lists of a slot, of which there are so many more than one */
@@ -393,7 +393,7 @@ static __always_inline void tw_wheel_add(struct tw_wheel *wheel,
 					 struct tw_node *node, u32 index)
 {
 	wheel->pending++;
-	if (likely(!(node->flags & TW_NODE_SPECIAL) && node->deadline > wheel->done))
+	if (likely(!(node->flags & TW_NODE_SPECIAL) && node->deadline > wheel->done_ns))
 		tw_wheel_place_plain(wheel, node, index);
 	else
 		tw_wheel_place_special(wheel, node, index);
@@ -458,7 +458,7 @@ static __always_inline bool tw_wheel_stays(const struct tw_node *node, s64 deadl
  * @wheel: the wheel
  * @node: the node, for which tw_is_plain() is true
  * @index: its index
- * @deadline: its new deadline, after the wheel's @done
+ * @deadline: its new deadline, after the wheel's @done_ns
  */
 static __always_inline void tw_wheel_mod_plain(struct tw_wheel *wheel,
 					       struct tw_node *node, u32 index,
@@ -487,7 +487,7 @@ static inline void tw_wheel_mod(struct tw_wheel *wheel, struct tw_node *node, u3
 {
 	/* (If it is pending, and is to be so: the earlier of the two is looked at.) */
 	if (unlikely(node->flags & TW_NODE_SPECIAL || slack_shift ||
-		     min(node->deadline, deadline) <= wheel->done))
+		     min(node->deadline, deadline) <= wheel->done_ns))
 		tw_wheel_mod_special(wheel, node, index, deadline, slack_shift);
 	else
 		tw_wheel_mod_plain(wheel, node, index, deadline);

@@ -250,8 +250,8 @@ static const char *break_wheel(unsigned int nr)
 		wheel.levels ^= 2;
 		return "(wheel->levels >> level & 1) == tw_occupied(wheel, level)";
 	case 2:
-		wheel.done--;
-		return "wheel->done == done || (wheel->set_back && wheel->done > done)";
+		wheel.done_ns--;
+		return "wheel->done_ns == done_ns || (wheel->set_back && wheel->done_ns > done_ns)";
 	case 3:
 		wheel.pending = 0;
 		return "!wheel->pending == !wheel->levels";

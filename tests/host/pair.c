@@ -329,9 +329,9 @@ static void agree(const struct pair *p)
 	REQUIRE(wheel->next <= pair_first(p));
 	REQUIRE(tw_wheel_next(wheel) <= pair_first(p));
 	if (!wheel->set_back)
-		REQUIRE_EQ(wheel->done, pair_done(p));
+		REQUIRE_EQ(wheel->done_ns, pair_done(p));
 	else
-		REQUIRE(wheel->done >= pair_done(p));
+		REQUIRE(wheel->done_ns >= pair_done(p));
 	if (p->nr_pending) {
 		REQUIRE(p->timers[pair_first_pending(p)].state == PAIR_PENDING);
 	} else {
@@ -413,7 +413,7 @@ static void settle(struct pair *p, const struct pair_want *want)
 		return;
 	if (tw_wheel_settle(&p->wheel)) {
 		REQUIRE(!p->wheel.set_back);
-		REQUIRE_EQ(p->wheel.done, pair_done(p));
+		REQUIRE_EQ(p->wheel.done_ns, pair_done(p));
 	} else {
 		REQUIRE(p->wheel.ready.count);
 	}

@@ -343,7 +343,7 @@ void fixture_set_back(struct kunit *test, struct tw_wheel *wheel, s64 ticks)
 void fixture_set_back_far(struct tw_wheel *wheel)
 {
 	wheel->set_back = true;
-	wheel->done = KTIME_MAX;
+	wheel->done_ns = KTIME_MAX;
 	wheel->inspect = TW_NEVER;
 }
 

@@ -191,7 +191,7 @@ static void idle_time_is_skipped(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, fixture_first(wheel));
 	tw_wheel_forward(wheel, 1000000);
 	KUNIT_EXPECT_EQ(test, wheel->clk, 1000001);
-	KUNIT_EXPECT_EQ(test, wheel->done, 1000000LL * FIXTURE_TICK);
+	KUNIT_EXPECT_EQ(test, wheel->done_ns, 1000000LL * FIXTURE_TICK);
 	tw_wheel_forward(wheel, 999);
 	KUNIT_EXPECT_EQ(test, wheel->clk, 1000001);
 
@@ -718,7 +718,7 @@ static void slack_node_waits_for_its_multiple(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, tick), 0);
 			KUNIT_ASSERT_EQ(test, fixture_run(test, wheel,
 							  expires - 1), 0);
-			KUNIT_ASSERT_LE(test, node->deadline, wheel->done);
+			KUNIT_ASSERT_LE(test, node->deadline, wheel->done_ns);
 			KUNIT_ASSERT_FALSE(test, tw_is_ready(wheel, node));
 		}
 		KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, expires), 1);
@@ -917,7 +917,7 @@ static void ready_node_stays_ready_after_set_back(struct kunit *test)
 	fixture_del(wheel, node[1]);
 	KUNIT_EXPECT_TRUE(test, tw_wheel_settle(wheel));
 	KUNIT_EXPECT_FALSE(test, wheel->set_back);
-	KUNIT_EXPECT_EQ(test, wheel->done, fixture_ns(wheel, START + 10));
+	KUNIT_EXPECT_EQ(test, wheel->done_ns, fixture_ns(wheel, START + 10));
 	KUNIT_EXPECT_FALSE(test, tw_is_ready(wheel, node[0]));
 	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, START + 9 + back->ticks),
 			0);
