@@ -167,7 +167,7 @@ void tw_work_fn(struct work_struct *work);
 void tw_catch_up(struct twheel *tw);
 bool tw_assist(struct twheel *tw);
 int tw_doorbell(struct twheel *tw);
-void tw_program(struct twheel *tw, s64 next);
+void tw_reprogram_timer(struct twheel *tw, s64 next);
 void tw_wake(struct twheel *tw);
 
 /* Shared timers, without the lock: once there are some, they are there for good. */

@@ -44,7 +44,7 @@ struct tw_did {
 };
 
 /**
- * tw_program() - set the timer for the next tick with something to do
+ * tw_reprogram_timer() - set the timer for the next tick with something to do
  * @tw: the wheel
  * @next: that tick, or TW_NEVER
  *
@@ -52,7 +52,7 @@ struct tw_did {
  *
  * Context: holds @tw->lock.
  */
-void tw_program(struct twheel *tw, s64 next)
+void tw_reprogram_timer(struct twheel *tw, s64 next)
 {
 	lockdep_assert_held(&tw->lock);
 	/* (Programs that share timers may count on its waking up, see shared.c.) */
@@ -185,8 +185,8 @@ static enum tw_left tw_run(struct twheel *tw, ktime_t start, struct tw_did *did)
 	did->paid = tw_was_paid(tw, budget, slots, left);
 	/* Who assists may leave something dirty, which is not in any wheel yet. */
 	if (left != TW_NOTHING_LEFT || !tw->shared)
-		tw_program(tw, left == TW_LEFT ? step.now + 1 :
-						 max(tw_next(tw), step.now + 1));
+		tw_reprogram_timer(tw, left == TW_LEFT ? step.now + 1 :
+							 max(tw_next(tw), step.now + 1));
 	else
 		dirty = !tw_shared_sleep(tw, step.now);
 	left = dirty ? TW_LEFT : left;

@@ -611,7 +611,7 @@ void tw_end(struct twheel *tw, struct tw_batch *batch)
 		tw->stats.expired += batch->expired;
 		tw->stats.lateness[0] += batch->expired;
 	}
-	tw_program(tw, tw->wheel.next);
+	tw_reprogram_timer(tw, tw->wheel.next);
 	tw_check(tw, tw->wheel.next, batch->room);
 	spare = tw_table_take_spare(&tw->table);
 	periods = tw_table_take_spare(&tw->periods);

@@ -570,7 +570,7 @@ bool tw_shared_sleep(struct twheel *tw, s64 tick)
 	/* So that what is dirty by then is in the wheel in time. */
 	if (next != TW_NEVER && next - tick > 2 * shared->lead)
 		next -= shared->lead;
-	tw_program(tw, next);
+	tw_reprogram_timer(tw, next);
 	return true;
 }
 

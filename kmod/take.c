@@ -140,7 +140,7 @@ static void tw_take_done(struct twheel *tw)
 {
 	struct tw_chunk *spare, *periods;
 
-	tw_program(tw, tw_next(tw));
+	tw_reprogram_timer(tw, tw_next(tw));
 	tw_check(tw, tw_next(tw), 0);
 	spare = tw_table_take_spare(&tw->table);
 	periods = tw_table_take_spare(&tw->periods);

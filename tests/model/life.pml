@@ -103,8 +103,8 @@ inline hrtimer_start(when)
 	expires = when;
 }
 
-/* tw_program() */
-inline tw_program(when)
+/* tw_reprogram_timer() */
+inline tw_reprogram_timer(when)
 {
 	d_step {
 		assert(lock == _pid && alive);
@@ -226,7 +226,7 @@ inline tw_run()
 		until = (next <= now -> now + 1 : next);
 		left = 0
 	}
-	tw_program(until);
+	tw_reprogram_timer(until);
 	until = 0
 }
 
@@ -444,7 +444,7 @@ proctype reader(byte me)
 		:: else -> break
 		od;
 		/* tw_take_done() */
-		tw_program(next);
+		tw_reprogram_timer(next);
 		tw_unlock();
 		i = 0;
 		copied = 0;
@@ -499,7 +499,7 @@ inline drain()
 		:: i == m -> break
 		od;
 		/* tw_take_done() */
-		tw_program(next);
+		tw_reprogram_timer(next);
 		tw_unlock();
 		m = 0; copied = 0; taken[0] = 0; taken[1] = 0
 	}
@@ -546,7 +546,7 @@ inline operation()
 		fi;
 		/* tw_end() */
 #ifndef MUTANT_END_PROGRAMS_NOTHING
-		tw_program(next);
+		tw_reprogram_timer(next);
 #endif
 		tw_unlock();
 #ifndef MUTANT_END_WAKES_NOBODY

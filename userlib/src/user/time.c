@@ -232,7 +232,7 @@ int user_begin(struct user_wheel *uw, s64 *now)
  * no timer is pending any more, since a program that has a single one, and cancels it most
  * times, would make two system calls each time.
  */
-static void program(struct user_wheel *uw, s64 now)
+static void reprogram_timer(struct user_wheel *uw, s64 now)
 {
 	if (uw->wheel.next < uw->timer_tick || now >= uw->timer_ns)
 		set_timer(uw, uw->wheel.next);
@@ -277,7 +277,7 @@ void user_end(struct user_wheel *uw, s64 now)
 {
 	u64 told = uw->wheel.ready.count ? uw->stats.expired : 0;
 
-	program(uw, now);
+	reprogram_timer(uw, now);
 	if (unlikely(told != uw->told))
 		tell(uw, told);
 	pthread_mutex_unlock(&uw->lock);
