@@ -144,7 +144,7 @@ static enum tw_left tw_run_shared(struct twheel *tw, struct tw_step *step, bool 
 }
 
 /*
- * To bring nodes down, or to look at those of a slot, costs less than it did to arm them,
+ * To cascade nodes, or to look at those of a slot, costs less than it did to arm them,
  * and be it on each level. But there may be a slot to each, which costs far more.
  */
 static bool tw_was_paid(const struct twheel *tw, u32 budget, u32 slots,

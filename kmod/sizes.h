@@ -75,7 +75,7 @@
 #define TW_AHEAD_CHUNKS 256
 
 /*
- * A slot of this many nodes at most, a power of two, is small: it is brought down
+ * A slot of this many nodes at most, a power of two, is small: it is cascaded
  * together with its first expiry and causes no wake-up of its own.
  */
 #ifndef TW_SMALL_SLOT

@@ -364,9 +364,9 @@ static __always_inline void tw_move(struct tw_wheel *wheel, struct tw_node *node
 		tw_put(wheel, node, index, tw_node_tick(wheel, node));
 }
 
-/* Bring nodes of a slot to where they belong by now, as the budget allows. */
-static void tw_bring_down(struct tw_wheel *wheel, unsigned int slot,
-			  struct tw_step *step)
+/* Cascade nodes of a slot to where they belong by now, as the budget allows. */
+static void tw_cascade(struct tw_wheel *wheel, unsigned int slot,
+		       struct tw_step *step)
 {
 	u32 nr = min(tw_count(wheel, slot), step->budget - 1);
 	unsigned int i, left, mask;
@@ -611,9 +611,7 @@ bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step)
 		if (due > wheel->clk)
 			tw_wheel_set_clk(wheel, due);
 		if (level)
-			tw_bring_down(wheel, tw_slot_nr(level,
-							tw_position(level, due)),
-				      step);
+			tw_cascade(wheel, tw_slot_nr(level, tw_position(level, due)), step);
 		else
 			tw_expire(wheel, step);
 		if (wheel->clk <= step->now)
@@ -629,7 +627,7 @@ bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step)
 		wheel->next = tw_wheel_next(wheel);
 		return false;
 	}
-	tw_bring_down(wheel, slot, step);
+	tw_cascade(wheel, slot, step);
 	step->left = tw_count(wheel, slot);
 	return true;
 }

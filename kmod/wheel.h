@@ -6,7 +6,7 @@
  * for each tick, and each further level slots that are TW_LVL_CLK_DIV times as wide.
  * Each level has room for two turns, the present one and the next: a node goes
  * to the lowest level at which its tick is in one of them. So a wide slot can
- * be brought down to the level below while the slot before it still runs.
+ * be cascaded to the level below while the slot before it still runs.
  * That is done in pieces, ahead of time when the slot is large (preloading),
  * so that neither the size of the pieces nor their sum makes anybody late. Wheels begin
  * with that at different times, each at its own in the first quarter of the slot before,
@@ -193,8 +193,8 @@ struct tw_wheel {
  * @stamp: in: the time that it is now, in ns; for whoever else takes part in the step
  * @budget: in, out: nodes and slots that may yet be touched
  * @expired: out: how many nodes were made ready
- * @left: out: how many nodes the slot that was brought down has yet
- * @ahead: out: in how many ticks a slot is due of which nodes were brought down ahead
+ * @left: out: how many nodes the slot that was cascaded has yet
+ * @ahead: out: in how many ticks a slot is due of which nodes were cascaded ahead
  *	of time; 0 if something was due
  * @tick: out: the tick whose nodes were made ready
  * @moved: out: nodes that were put in other slots, summed up

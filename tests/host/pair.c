@@ -736,7 +736,7 @@ static void agree_when_idle(const struct pair *p)
 	REQUIRE(pair_first(p) > pair_tick(p));
 	REQUIRE(wheel->next > pair_tick(p));
 	REQUIRE_EQ(wheel->next, tw_wheel_next(wheel));
-	/* What is due next, and what is to be preloaded by now, was brought down. */
+	/* What is due next, and what is to be preloaded by now, was cascaded. */
 	for (level = 1; level < TW_LVL_DEPTH; level++) {
 		s64 position = wheel->clk >> level * TW_LVL_CLK_SHIFT;
 

@@ -306,7 +306,7 @@ static void few_timers(void)
 		}
 }
 
-/* Each further wake-up brings down a large slot, or what is left of it. */
+/* Each further wake-up cascades a large slot, or what is left of it. */
 static void many_timers(void)
 {
 	u32 timers, ticks;

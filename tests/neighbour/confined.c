@@ -157,7 +157,7 @@ static void arm_all(int fd, __u64 first, __u64 step)
 }
 
 /*
- * Many timers at the far end of an upper slot, in the hope that to bring them down
+ * Many timers at the far end of an upper slot, in the hope that to cascade them
  * costs more than to arm them
  */
 static void cascade_deed(void)
@@ -327,7 +327,7 @@ int main(void)
 	RUN(test_read, "the same, and read");
 	RUN(test_poll, "the same, and poll");
 	RUN(test_expire, "shared timers that all expire");
-	RUN(test_cascade, "timers that are brought down");
+	RUN(test_cascade, "timers that are cascaded");
 	RUN(test_rearm, "timers that are moved to and fro");
 	RUN(test_ticks, "timers in every microsecond");
 	return tap_end();

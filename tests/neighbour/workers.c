@@ -241,7 +241,7 @@ static void arm_apart(void)
 /*
  * All timers of a wheel in one tick, so that nothing that the kernel does for them counts
  * as the user's time. Their slot of the third level is a quarter of the other's, and is
- * brought down from when that of the other is: there is not time enough for rests.
+ * cascaded from when that of the other is: there is not time enough for rests.
  */
 static void arm_together(void)
 {

@@ -296,7 +296,7 @@ static void test_jitter_periodic(void)
 #define SLACK (400 * MSEC)
 #define SHARED_TICK (256 * MSEC)	/* up to which that slack lets them wait */
 
-/* Where slots of more than two are large, each is brought down by wake-ups of its own. */
+/* Where slots of more than two are large, each is cascaded by wake-ups of its own. */
 static int neighbours(void)
 {
 	return small_world() ? 2 : MOST_NEIGHBOURS;

@@ -3,7 +3,7 @@
  * Lone timers that show which levels of a wheel turned over.
  *
  * Such a timer is armed before the end of a turn of its level for a tick after it,
- * in which it has to be brought down through every level below, or be late.
+ * in which it has to be cascaded through every level below, or be late.
  */
 #ifndef WITNESS_H
 #define WITNESS_H
