@@ -22,8 +22,8 @@
 /* What one side writes is in other cache lines than what the other does. */
 #define TW_AREA_ALIGN 64
 
-/* What it may take to take up a dirty timer, in ns: generous */
-#define TW_TAKE_UP_NS 32
+/* What scanning a dirty timer may take, in ns: generous */
+#define TW_SCAN_NS 32
 
 /**
  * tw_shared_possible() - can there be shared timers?
@@ -146,7 +146,7 @@ struct tw_shared *tw_shared_create(struct twheel *tw, u32 nr, u32 tick)
 	if (!shared)
 		return ERR_PTR(-ENOMEM);
 	shared->nr = nr;
-	shared->lead = div_u64((u64)nr * TW_TAKE_UP_NS, tick);
+	shared->lead = div_u64((u64)nr * TW_SCAN_NS, tick);
 	old = set_active_memcg(tw->memcg);
 	ret = tw_area_alloc(tw, shared, nr);
 	set_active_memcg(old);

@@ -118,8 +118,8 @@ static enum tw_left tw_left_of(const struct twheel *tw, const struct tw_step *st
 }
 
 /*
- * Take up shared timers, and turn their wheel. Those that were due already when they were
- * taken up are as good as in time.
+ * Scan for dirty timers, and turn the wheel of shared ones. Those that were due already
+ * when the scan found them are as good as in time.
  */
 static enum tw_left tw_run_shared(struct twheel *tw, struct tw_step *step, bool *wake)
 {
@@ -129,7 +129,7 @@ static enum tw_left tw_run_shared(struct twheel *tw, struct tw_step *step, bool 
 	bool dirty, more = true;
 
 	step->budget -= rest + due;
-	dirty = tw_shared_take_up(tw, step);
+	dirty = tw_shared_scan_dirty(tw, step);
 	step->budget += due;
 	tw->stats.expired += step->expired;
 	tw->stats.lateness[0] += step->expired;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's side of shared timers: it takes up what is dirty, settles what has
+ * The kernel's side of shared timers: it scans for what is dirty, settles what has
  * come to its tick, and puts what expired into the ring. See shared.h.
  *
  * A program that keeps to the protocol and one that does not are the same here but
@@ -22,7 +22,7 @@
 /* How often to look at a word that changes whenever it is looked at */
 #define TW_TRIES 4
 
-/* How often to look for dirty timers before the wheel sleeps for a tick */
+/* How often to scan for dirty timers before the wheel sleeps for a tick */
 #define TW_PASSES 4
 
 /* When to try again after the ring was full, in ns */
@@ -337,7 +337,7 @@ static bool tw_any_dirty(const struct tw_shared *shared)
 	return false;
 }
 
-static bool tw_scan_over(const struct tw_shared *shared)
+static bool tw_scan_finished(const struct tw_shared *shared)
 {
 	const struct tw_scan *scan = &shared->scan;
 
@@ -396,8 +396,8 @@ static u32 tw_next_dirty(struct tw_shared *shared, struct tw_step *step)
 	return (scan->word - 1) * 64;
 }
 
-/* Take up dirty timers of a word. Most are armed, and were not known. */
-static void tw_take_up_word(struct tw_look *look, u32 first, struct tw_step *step)
+/* Scan dirty timers of a word. Most are armed, and were not known. */
+static void tw_scan_word(struct tw_look *look, u32 first, struct tw_step *step)
 {
 	struct tw_scan *scan = &look->shared->scan;
 	struct tw_entries *wheel = &look->shared->wheel;
@@ -424,14 +424,14 @@ static void tw_take_up_word(struct tw_look *look, u32 first, struct tw_step *ste
 }
 
 /**
- * tw_shared_take_up() - take up timers that are dirty
+ * tw_shared_scan_dirty() - scan for timers that are dirty
  * @tw: the wheel, with shared timers
  * @step: the time, the budget, and what was made ready at once
  *
  * Context: holds @tw->lock.
  * Return: true when more are left, as the budget is used up.
  */
-bool tw_shared_take_up(struct twheel *tw, struct tw_step *step)
+bool tw_shared_scan_dirty(struct twheel *tw, struct tw_step *step)
 {
 	struct tw_shared *shared = tw->shared;
 	struct tw_look look __uninitialized;
@@ -439,7 +439,7 @@ bool tw_shared_take_up(struct twheel *tw, struct tw_step *step)
 
 	lockdep_assert_held(&tw->lock);
 	tw_ring_look(shared);
-	if (tw_scan_over(shared)) {
+	if (tw_scan_finished(shared)) {
 		if (shared->passes >= TW_PASSES || !tw_any_dirty(shared))
 			return false;
 		shared->passes++;
@@ -451,10 +451,10 @@ bool tw_shared_take_up(struct twheel *tw, struct tw_step *step)
 		first = tw_next_dirty(shared, step);
 		if (first == TW_NO_TIMER)
 			break;
-		tw_take_up_word(&look, first, step);
+		tw_scan_word(&look, first, step);
 	}
 	step->expired = tw_look_end(tw, &look);
-	return !tw_scan_over(shared);
+	return !tw_scan_finished(shared);
 }
 
 /**

@@ -7,7 +7,7 @@
  * Each of them has an entry in a wheel of their own, see entries.h, at the deadline that
  * the kernel knows of, or before: when the wheel comes there, the kernel looks at the word.
  * Where a timer has to be looked at before that, the program has set a bit for it, and the
- * kernel takes it up: at each of its runs, and when it is told to.
+ * kernel scans these bits: at each of its runs, and when it is told to.
  */
 #ifndef TW_SHARED_H
 #define TW_SHARED_H
@@ -24,7 +24,7 @@ struct twheel;
 struct vm_area_struct;
 
 /**
- * struct tw_scan - how far the looking for dirty timers has got
+ * struct tw_scan - how far the scan for dirty timers has got
  * @next: next word of the groups
  * @groups: bits of the word before it that are left
  * @word: next word of timers
@@ -52,7 +52,7 @@ struct tw_scan {
  * @nr: timers
  * @ring_mask: length of the ring less one
  * @nr_groups: groups, of which the last may be smaller
- * @lead: by how many ticks to look for dirty timers before what comes next, when
+ * @lead: by how many ticks to scan for dirty timers before what comes next, when
  *	that is far
  * @private: memory of the wheel
  * @wheel: the timers that the kernel knows; an entry's position is that of its last
@@ -62,7 +62,7 @@ struct tw_scan {
  *	so one that is before that is none
  * @untold: expiries of which readers were not told yet
  * @expiring: a slot was left that has expired in part
- * @passes: times that dirty timers were looked for since the wheel last slept
+ * @passes: times that dirty timers were scanned for since the wheel last slept
  * @scan: how far that has got
  *
  * What comes before @wheel is set once, before the wheel has it. All else is guarded
@@ -98,7 +98,7 @@ void tw_shared_destroy(struct twheel *tw, struct tw_shared *shared);
 int tw_shared_mmap(struct tw_shared *shared, struct vm_area_struct *vma);
 
 /* shared.c: the kernel's side of the protocol */
-bool tw_shared_take_up(struct twheel *tw, struct tw_step *step);
+bool tw_shared_scan_dirty(struct twheel *tw, struct tw_step *step);
 bool tw_shared_turn(struct twheel *tw, struct tw_step *step);
 bool tw_shared_tell(struct tw_shared *shared, bool now);
 bool tw_shared_sleep(struct twheel *tw, s64 tick);

@@ -104,7 +104,7 @@
 /* Looks at shared timers that are as much work as a node */
 #define TW_LOOKS 2
 
-/* Shared timers that have a bit together where dirty ones are looked for: 64 at least */
+/* Shared timers that have a bit together where dirty ones are scanned for: 64 at least */
 #define TW_GROUP 256
 
 /* Runs after which a worker leaves its place to others, and rests if its work can wait */

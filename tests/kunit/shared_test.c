@@ -7,7 +7,7 @@
  * So shared.c is here a second time, where the program may act before each access to
  * what they share. And the time is what the test says.
  */
-#define tw_shared_take_up test_shared_take_up
+#define tw_shared_scan_dirty test_shared_scan_dirty
 #define tw_shared_turn test_shared_turn
 #define tw_shared_tell test_shared_tell
 #define tw_shared_next test_shared_next
@@ -229,7 +229,7 @@ static void run(struct kunit *test)
 			.budget = 64,
 		};
 
-		dirty = tw_shared_take_up(tw, &step);
+		dirty = tw_shared_scan_dirty(tw, &step);
 		more = true;
 		while (more && step.budget)
 			more = tw_shared_turn(tw, &step);
@@ -411,7 +411,7 @@ static void restless_program_is_looked_at_each_tick(struct kunit *test)
 			tw_clock_floor(&tw->wheel.clock, program.now) + 1);
 }
 
-/* It wakes up before that by what it may take to look for dirty timers, if that is far. */
+/* It wakes up before that by what it may take to scan for dirty timers, if that is far. */
 static void wakes_ahead_of_what_is_far(struct kunit *test)
 {
 	struct twheel *tw = program.tw;

@@ -318,7 +318,7 @@ inline look_at(i)
 	fi
 }
 
-/* tw_take_up_word(): the timers of @group */
+/* tw_scan_word(): the timers of @group */
 inline take_up(group)
 {
 	atomic {
@@ -368,7 +368,7 @@ active proctype kernel()
 end:	do
 	:: atomic { rung || now >= timer -> rung = false; running = true };
 again:
-	   /* tw_shared_take_up(), tw_next_group() */
+	   /* tw_shared_scan_dirty(), tw_next_group() */
 	   if
 	   :: atomic {
 		!scan && groups ->

@@ -317,7 +317,7 @@ static bool arm_picked(__u64 soon)
 	for (i = 0; i < c.nr; i++)
 		if (is_picked(i))
 			arm_at(i, soon);
-	/* (What is due when it is taken up expires without a look at the others.) */
+	/* (What is due when a scan finds it expires without a look at the others.) */
 	doorbell(&c);
 	return now(c.clock) < soon;
 }
@@ -379,7 +379,7 @@ static void test_among_others(void)
 
 /* ---- moving ---- */
 
-/* A move to later is one exchange: no bell, nothing to take up, and not early */
+/* A move to later is one exchange: no bell, nothing to scan, and not early */
 static void test_later(void)
 {
 	__u64 lead = 100 * MSEC, bells;

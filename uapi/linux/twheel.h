@@ -148,8 +148,8 @@
  * @shared_size: out: bytes of the area that they are in, to be mapped as a whole
  *
  * Argument of %TWHEEL_IOC_INFO. Fields that are only handed out are ignored
- * on the way in. Of shared timers, @pending counts those that the kernel has
- * taken up, and @next_expiry knows of no others.
+ * on the way in. Of shared timers, @pending counts those that a scan of
+ * the kernel has found, and @next_expiry knows of no others.
  */
 struct twheel_info {
 	__u32 size;
@@ -357,7 +357,7 @@ struct twheel_eventfd {
  * @lateness: out: expiries by lateness, which is the time from the tick at
  *	which a timer was due to when it was made ready: element 0 counts 0 ns,
  *	element i counts 2^(i-1) to 2^i - 1 ns. 0 ns of one that was due when it
- *	was armed, or, shared, when the kernel took it up
+ *	was armed, or, shared, when the kernel's scan found it
  *
  * Argument of %TWHEEL_IOC_STATS. Fields that are only handed out are ignored
  * on the way in. (How the module works inside is in debugfs and in tracepoints.)
@@ -434,7 +434,7 @@ struct twheel_event {
  * @dirty: where a bit for each timer is, in 64-bit words
  * @groups: where a bit for each @group timers is, in 64-bit words
  * @__reserved: 0
- * @next_wake: by the kernel: when it looks for dirty timers again, in ns of the
+ * @next_wake: by the kernel: when it scans for dirty timers again, in ns of the
  *	wheel's clock; all ones for never
  * @tail: by the kernel: number of expiries that it put into the ring
  * @__reserved_kernel: unused

@@ -25,7 +25,7 @@
  * @align: the first is due at a multiple of this, in ticks
  * @range: from the first to the last, in ticks
  * @window: how long the threads are at it, in ns, half of it before the first
- * @shared: they are shared timers, of which the kernel takes up all at once
+ * @shared: they are shared timers, all of which the kernel scans at once
  */
 struct scene {
 	const char *name;

@@ -221,7 +221,7 @@ static void report_lateness(const struct scene *scene, const char *who, double o
 
 /*
  * When they were ready, and when the program had them. Of shared timers the module can't
- * say: those whose deadline was over when it took them up count as in time.
+ * say: those whose deadline was over when a scan found them count as in time.
  */
 static void report_times(const struct scene *scene, const struct tally *tally,
 			 const struct twheel_stats *stats)
