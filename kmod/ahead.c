@@ -21,7 +21,7 @@ static void tw_ahead_find(struct tw_ahead *ahead)
 	for (; op < end; op++) {
 		u64 id = READ_ONCE(*(const u64 *)from);
 
-		op->node = tw_table_look(table, id, &op->index);
+		op->node = tw_table_peek(table, id, &op->index);
 		op->gen = id >> 32;
 		prefetchw(op->node);
 		from += ahead->stride;

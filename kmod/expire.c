@@ -465,7 +465,7 @@ bool tw_assist(struct twheel *tw)
 }
 
 /**
- * tw_doorbell() - look at the shared timers
+ * tw_doorbell() - scan for dirty timers, and inspect those that are due
  * @tw: the wheel
  *
  * Context: may sleep.

@@ -468,9 +468,9 @@ static __always_inline int tw_do_op(struct twheel *tw, struct tw_batch *batch,
  * Have what operations will need fetched ahead, if the first is of a timer that there is
  * already, and it pays. Returns false if not.
  */
-static bool tw_look_ahead(const struct twheel *tw, const struct tw_batch *batch,
-			  struct tw_ahead *ahead, const struct twheel_op *ops,
-			  unsigned int nr, u32 size)
+static bool tw_ahead_begin(const struct twheel *tw, const struct tw_batch *batch,
+			   struct tw_ahead *ahead, const struct twheel_op *ops,
+			   unsigned int nr, u32 size)
 {
 	unsigned int opcode = READ_ONCE(ops->opcode);
 	unsigned int flags = READ_ONCE(ops->flags);
@@ -492,7 +492,7 @@ static __always_inline unsigned int tw_do_sized(struct twheel *tw, struct tw_bat
 	struct twheel_op *op = ops;
 	unsigned int n;
 
-	if (tw_look_ahead(tw, batch, &fetched, op, nr, size))
+	if (tw_ahead_begin(tw, batch, &fetched, op, nr, size))
 		ahead = &fetched;
 	for (n = 0; n < nr; n++, op = (void *)op + size) {
 		int ret;

@@ -6,7 +6,7 @@
  * A program that keeps to the protocol and one that does not are the same here but
  * for what they get. So each word is read once, each loop that could go on because
  * the program writes has an end, and nothing is ever lost but by the program: when in
- * doubt, a timer is looked at again in the next tick.
+ * doubt, a timer is inspected again in the next tick.
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
@@ -19,7 +19,7 @@
 #include "take.h"
 #include "trace.h"
 
-/* How often to look at a word that changes whenever it is looked at */
+/* How often to inspect a word that changes whenever it is inspected */
 #define TW_TRIES 4
 
 /* How often to scan for dirty timers before the wheel sleeps for a tick */
@@ -85,7 +85,7 @@ static u32 tw_ring_used(const struct tw_shared *shared, u32 seen, u32 head)
 }
 
 /* Often enough that not all numbers of entries come by between. */
-static void tw_ring_look(struct tw_shared *shared)
+static void tw_ring_update_seen(struct tw_shared *shared)
 {
 	u32 head = READ_ONCE(shared->area->head);
 
@@ -96,7 +96,7 @@ static void tw_ring_look(struct tw_shared *shared)
 }
 
 /**
- * struct tw_look - what a look at timers takes and what came of it
+ * struct tw_inspect - an inspection of timers: what it needs, and what came of it
  * @shared: the timers
  * @words: their words
  * @clock: the clock of their deadlines
@@ -108,7 +108,7 @@ static void tw_ring_look(struct tw_shared *shared)
  * @armed: timers that were not known, and are armed
  * @cancelled: timers that were known, and are cancelled
  */
-struct tw_look {
+struct tw_inspect {
 	struct tw_shared *shared;
 	atomic64_t *words;
 	const struct tw_clock *clock;
@@ -121,13 +121,13 @@ struct tw_look {
 	u32 cancelled;
 };
 
-/* Before the first timer is looked at. What expires is what is due at @due. */
-static void tw_look_begin(struct twheel *tw, struct tw_look *look, s64 tick, s64 due)
+/* Before the first timer is inspected. What expires is what is due at @due. */
+static void tw_inspect_begin(struct twheel *tw, struct tw_inspect *inspect, s64 tick, s64 due)
 {
 	struct tw_shared *shared = tw->shared;
 
 	lockdep_assert_held(&tw->lock);
-	*look = (struct tw_look){
+	*inspect = (struct tw_inspect){
 		.shared = shared,
 		.words = shared->words,
 		.clock = &tw->wheel.clock,
@@ -140,29 +140,29 @@ static void tw_look_begin(struct twheel *tw, struct tw_look *look, s64 tick, s64
 }
 
 /* After the last: programs see what expired. Returns how much that is. */
-static u32 tw_look_end(struct twheel *tw, struct tw_look *look)
+static u32 tw_inspect_end(struct twheel *tw, struct tw_inspect *inspect)
 {
-	struct tw_shared *shared = look->shared;
+	struct tw_shared *shared = inspect->shared;
 
-	tw->stats.armed += look->armed;
-	tw->stats.cancelled += look->cancelled;
-	shared->untold += look->fired;
-	if (look->tail != shared->tail) {
+	tw->stats.armed += inspect->armed;
+	tw->stats.cancelled += inspect->cancelled;
+	shared->untold += inspect->fired;
+	if (inspect->tail != shared->tail) {
 		/* tw_shared_ready() looks at it without the lock. */
-		WRITE_ONCE(shared->tail, look->tail);
+		WRITE_ONCE(shared->tail, inspect->tail);
 		/* The entries are seen before they are counted. */
-		smp_store_release(&shared->area->tail, look->tail);
+		smp_store_release(&shared->area->tail, inspect->tail);
 	}
-	return look->fired;
+	return inspect->fired;
 }
 
-static __always_inline bool tw_look_ring_full(struct tw_look *look)
+static __always_inline bool tw_inspect_ring_full(struct tw_inspect *inspect)
 {
-	if (likely(look->tail - look->head <= look->shared->ring_mask))
+	if (likely(inspect->tail - inspect->head <= inspect->shared->ring_mask))
 		return false;
 	/* As above */
-	look->head = smp_load_acquire(&look->shared->area->head);
-	return look->tail - look->head > look->shared->ring_mask;
+	inspect->head = smp_load_acquire(&inspect->shared->area->head);
+	return inspect->tail - inspect->head > inspect->shared->ring_mask;
 }
 
 /*
@@ -172,39 +172,39 @@ static __always_inline bool tw_look_ring_full(struct tw_look *look)
  * word was changed here, either it has fired for him, or his change came before, and then
  * the entry is seen to be taken.
  */
-static noinline bool tw_look_in_ring(struct tw_look *look, u32 nr, u32 position)
+static noinline bool tw_inspect_in_ring(struct tw_inspect *inspect, u32 nr, u32 position)
 {
-	const struct tw_shared *shared = look->shared;
+	const struct tw_shared *shared = inspect->shared;
 
 	/* As above */
-	look->head = smp_load_acquire(&shared->area->head);
-	return position - look->head < look->tail - look->head &&
+	inspect->head = smp_load_acquire(&shared->area->head);
+	return position - inspect->head < inspect->tail - inspect->head &&
 	       READ_ONCE(shared->ring[position & shared->ring_mask]) == nr;
 }
 
 /* The same at less cost: what is before an old head is before a new one. */
-static __always_inline bool tw_look_is_put(struct tw_look *look, u32 nr)
+static __always_inline bool tw_inspect_is_put(struct tw_inspect *inspect, u32 nr)
 {
-	u32 position = look->shared->wheel.timers[nr].position;
+	u32 position = inspect->shared->wheel.timers[nr].position;
 
-	return unlikely(position - look->head < look->tail - look->head) &&
-	       tw_look_in_ring(look, nr, position);
+	return unlikely(position - inspect->head < inspect->tail - inspect->head) &&
+	       tw_inspect_in_ring(inspect, nr, position);
 }
 
 /*
  * Put a timer that has expired into the ring, unless it is there from an earlier
  * expiry that was withdrawn. (So no number is there twice, and the ring has room.)
  */
-static __always_inline void tw_look_put(struct tw_look *look, u32 nr)
+static __always_inline void tw_inspect_put(struct tw_inspect *inspect, u32 nr)
 {
-	struct tw_shared *shared = look->shared;
-	u32 tail = look->tail;
+	struct tw_shared *shared = inspect->shared;
+	u32 tail = inspect->tail;
 
-	if (tw_look_is_put(look, nr))
+	if (tw_inspect_is_put(inspect, nr))
 		return;
 	shared->wheel.timers[nr].position = tail;
 	WRITE_ONCE(shared->ring[tail & shared->ring_mask], nr);
-	look->tail = tail + 1;
+	inspect->tail = tail + 1;
 }
 
 /* Is a timer pending, and not due? (A word that is idle is negative.) */
@@ -227,49 +227,49 @@ static bool tw_word_cancelled(u64 word)
 }
 
 /* A timer is due. Returns false if its word has changed. */
-static __always_inline bool tw_look_fire(struct tw_look *look, u32 nr, u64 word)
+static __always_inline bool tw_inspect_fire(struct tw_inspect *inspect, u32 nr, u64 word)
 {
 	/* Only for a program that broke the rules. */
-	if (unlikely(tw_look_ring_full(look)) && !tw_look_is_put(look, nr)) {
-		tw_entries_add(&look->shared->wheel, nr, look->now + 1 +
-			       div_u64(TW_FULL_NS, look->clock->tick));
+	if (unlikely(tw_inspect_ring_full(inspect)) && !tw_inspect_is_put(inspect, nr)) {
+		tw_entries_add(&inspect->shared->wheel, nr, inspect->now + 1 +
+			       div_u64(TW_FULL_NS, inspect->clock->tick));
 		return true;
 	}
-	if (!tw_word_fire(&look->words[nr], word))
+	if (!tw_word_fire(&inspect->words[nr], word))
 		return false;
-	tw_look_put(look, nr);
-	look->fired++;
+	tw_inspect_put(inspect, nr);
+	inspect->fired++;
 	return true;
 }
 
 /*
- * Look at a timer that is not in the wheel, and put it there if it is pending. Where its
- * word changes whenever it is looked at, it is looked at again in the next tick.
+ * Inspect a timer that is not in the wheel, and put it there if it is pending. Where its
+ * word changes whenever it is inspected, it is inspected again in the next tick.
  *
  * Returns true if it was cancelled, and is not known any more.
  */
-static noinline bool tw_look_closer(struct tw_look *look, u32 nr)
+static noinline bool tw_inspect_slow(struct tw_inspect *inspect, u32 nr)
 {
-	struct tw_entries *wheel = &look->shared->wheel;
+	struct tw_entries *wheel = &inspect->shared->wheel;
 	unsigned int tries;
 
 	for (tries = 0; tries < TW_TRIES; tries++) {
-		s64 word = atomic64_read(&look->words[nr]);
+		s64 word = atomic64_read(&inspect->words[nr]);
 
-		if (tw_word_later(word, look->due)) {
-			tw_entries_add(wheel, nr, tw_word_tick(look->clock, word));
+		if (tw_word_later(word, inspect->due)) {
+			tw_entries_add(wheel, nr, tw_word_tick(inspect->clock, word));
 			return false;
 		}
 		if (word & TW_WORD_STATES)
 			return false;
 		if (word & TWHEEL_WORD_ARMED) {
-			if (tw_look_fire(look, nr, word))
+			if (tw_inspect_fire(inspect, nr, word))
 				return false;
-		} else if (tw_word_leave(&look->words[nr], word)) {
+		} else if (tw_word_leave(&inspect->words[nr], word)) {
 			return true;
 		}
 	}
-	tw_entries_add(wheel, nr, look->now + 1);
+	tw_entries_add(wheel, nr, inspect->now + 1);
 	return false;
 }
 
@@ -277,13 +277,13 @@ static noinline bool tw_look_closer(struct tw_look *look, u32 nr)
  * The same, of timers that were just taken out of the wheel. (What is used for each is at
  * hand.)
  */
-static void tw_look_at_all(struct tw_look *look, const u32 *numbers, unsigned int nr)
+static void tw_inspect_all(struct tw_inspect *inspect, const u32 *numbers, unsigned int nr)
 {
-	struct tw_entries *wheel = &look->shared->wheel;
-	const struct tw_clock *clock = look->clock;
-	atomic64_t *words = look->words;
+	struct tw_entries *wheel = &inspect->shared->wheel;
+	const struct tw_clock *clock = inspect->clock;
+	atomic64_t *words = inspect->words;
 	const u32 *at, *end = numbers + nr;
-	s64 due = look->due;
+	s64 due = inspect->due;
 
 	for (at = numbers; at < end; at++)
 		prefetchw(&words[*at]);
@@ -292,27 +292,27 @@ static void tw_look_at_all(struct tw_look *look, const u32 *numbers, unsigned in
 
 		if (tw_word_later(word, due))
 			tw_entries_add(wheel, *at, tw_word_tick(clock, word));
-		else if (tw_word_pending(word) && tw_look_fire(look, *at, word))
+		else if (tw_word_pending(word) && tw_inspect_fire(inspect, *at, word))
 			continue;
 		else if (tw_word_cancelled(word) && tw_word_leave(&words[*at], word))
-			look->cancelled++;
+			inspect->cancelled++;
 		else
-			look->cancelled += tw_look_closer(look, *at);
+			inspect->cancelled += tw_inspect_slow(inspect, *at);
 	}
 }
 
 /* The same, of one that is dirty */
-static void tw_look_at_dirty(struct tw_look *look, u32 nr)
+static void tw_inspect_dirty(struct tw_inspect *inspect, u32 nr)
 {
-	struct tw_entries *wheel = &look->shared->wheel;
-	u32 fired = look->fired;
+	struct tw_entries *wheel = &inspect->shared->wheel;
+	u32 fired = inspect->fired;
 
 	if (tw_entries_has(wheel, nr)) {
 		tw_entries_del(wheel, nr);
-		look->cancelled += tw_look_closer(look, nr);
+		inspect->cancelled += tw_inspect_slow(inspect, nr);
 	} else {
-		tw_look_closer(look, nr);
-		look->armed += look->fired - fired + tw_entries_has(wheel, nr);
+		tw_inspect_slow(inspect, nr);
+		inspect->armed += inspect->fired - fired + tw_entries_has(wheel, nr);
 	}
 }
 
@@ -397,17 +397,17 @@ static u32 tw_next_dirty(struct tw_shared *shared, struct tw_step *step)
 }
 
 /* Scan dirty timers of a word. Most are armed, and were not known. */
-static void tw_scan_word(struct tw_look *look, u32 first, struct tw_step *step)
+static void tw_scan_word(struct tw_inspect *inspect, u32 first, struct tw_step *step)
 {
-	struct tw_scan *scan = &look->shared->scan;
-	struct tw_entries *wheel = &look->shared->wheel;
-	const struct tw_clock *clock = look->clock;
-	atomic64_t *words = look->words + first;
-	u32 armed = 0, looks = 0, most = min(step->budget, 64U) * TW_LOOKS;
+	struct tw_scan *scan = &inspect->shared->scan;
+	struct tw_entries *wheel = &inspect->shared->wheel;
+	const struct tw_clock *clock = inspect->clock;
+	atomic64_t *words = inspect->words + first;
+	u32 armed = 0, inspected = 0, most = min(step->budget, 64U) * TW_INSPECT_PER_NODE;
 	u64 left = scan->timers;
-	s64 due = look->due;
+	s64 due = inspect->due;
 
-	for (; left && looks < most; left &= left - 1, looks++) {
+	for (; left && inspected < most; left &= left - 1, inspected++) {
 		unsigned long at = __ffs64(left);
 		s64 word = atomic64_read(&words[at]);
 
@@ -415,12 +415,12 @@ static void tw_scan_word(struct tw_look *look, u32 first, struct tw_step *step)
 			tw_entries_add(wheel, first + at, tw_word_tick(clock, word));
 			armed++;
 		} else {
-			tw_look_at_dirty(look, first + at);
+			tw_inspect_dirty(inspect, first + at);
 		}
 	}
 	scan->timers = left;
-	step->budget -= DIV_ROUND_UP(looks, TW_LOOKS);
-	look->armed += armed;
+	step->budget -= DIV_ROUND_UP(inspected, TW_INSPECT_PER_NODE);
+	inspect->armed += armed;
 }
 
 /**
@@ -434,26 +434,26 @@ static void tw_scan_word(struct tw_look *look, u32 first, struct tw_step *step)
 bool tw_shared_scan_dirty(struct twheel *tw, struct tw_step *step)
 {
 	struct tw_shared *shared = tw->shared;
-	struct tw_look look __uninitialized;
+	struct tw_inspect inspect __uninitialized;
 	u32 first;
 
 	lockdep_assert_held(&tw->lock);
-	tw_ring_look(shared);
+	tw_ring_update_seen(shared);
 	if (tw_scan_finished(shared)) {
 		if (shared->passes >= TW_PASSES || !tw_any_dirty(shared))
 			return false;
 		shared->passes++;
 		shared->scan.next = 0;
 	}
-	tw_look_begin(tw, &look, step->now, step->stamp);
-	tw_entries_forward(&shared->wheel, look.now);
+	tw_inspect_begin(tw, &inspect, step->now, step->stamp);
+	tw_entries_forward(&shared->wheel, inspect.now);
 	while (step->budget) {
 		first = tw_next_dirty(shared, step);
 		if (first == TW_NO_TIMER)
 			break;
-		tw_scan_word(&look, first, step);
+		tw_scan_word(&inspect, first, step);
 	}
-	step->expired = tw_look_end(tw, &look);
+	step->expired = tw_inspect_end(tw, &inspect);
 	return !tw_scan_finished(shared);
 }
 
@@ -470,7 +470,7 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
 	struct tw_entries *wheel = &tw->shared->wheel;
 	s64 tick_offset = tw->wheel.clock.tick_offset;
 	u32 numbers[TW_BLOCK_ENTRIES] __uninitialized;
-	struct tw_look look __uninitialized;
+	struct tw_inspect inspect __uninitialized;
 	struct tw_turn turn __uninitialized;
 	unsigned int n;
 
@@ -481,18 +481,18 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
 	if (!tw_entries_turn(wheel, step->now - tick_offset, &turn))
 		return false;
 	step->tick = turn.tick + tick_offset;
-	tw_look_begin(tw, &look, step->now,
-		      turn.tick ? tw_clock_tick_ns(&tw->wheel.clock, step->tick) : 0);
+	tw_inspect_begin(tw, &inspect, step->now,
+			 turn.tick ? tw_clock_tick_ns(&tw->wheel.clock, step->tick) : 0);
 	do {
-		n = min_t(u32, step->budget, TW_BLOCK_ENTRIES) * TW_LOOKS;
+		n = min_t(u32, step->budget, TW_BLOCK_ENTRIES) * TW_INSPECT_PER_NODE;
 		n = tw_entries_take(wheel, turn.slot, numbers, n);
-		tw_look_at_all(&look, numbers, n);
-		step->budget -= DIV_ROUND_UP(n, TW_LOOKS);
+		tw_inspect_all(&inspect, numbers, n);
+		step->budget -= DIV_ROUND_UP(n, TW_INSPECT_PER_NODE);
 		step->moved += turn.tick ? 0 : n;
 	} while (turn.slot->count && step->budget);
 	/* (A slot counts as well, but where it is all that can be done.) */
 	step->budget -= min(step->budget, 1U);
-	step->expired = tw_look_end(tw, &look);
+	step->expired = tw_inspect_end(tw, &inspect);
 	step->ahead = turn.ahead;
 	step->left = turn.slot->count;
 	tw->shared->expiring = turn.tick && step->left;
@@ -550,10 +550,10 @@ bool tw_shared_sleep(struct twheel *tw, s64 tick)
 	u64 before, wake = U64_MAX;
 
 	lockdep_assert_held(&tw->lock);
-	/* A program that does not let it sleep is looked at once in a tick. */
+	/* A program that does not let it sleep is scanned for once in a tick. */
 	if (shared->passes >= TW_PASSES)
 		next = tick + 1;
-	/* What expires at that tick is looked at in time, so the one before counts. */
+	/* What expires at that tick is inspected in time, so the one before counts. */
 	if (next != TW_NEVER) {
 		before = tw_clock_tick_ns(&tw->wheel.clock, next - 1);
 		wake = tw_clock_to_user(&tw->wheel.clock, tw_time_add(before, 1));
@@ -642,7 +642,7 @@ static void tw_ring_untake(struct twheel *tw, const u32 *timers, unsigned int nr
 {
 	struct tw_shared *shared = tw->shared;
 	u32 i, head = end, back = 0;
-	struct tw_look look;
+	struct tw_inspect inspect;
 
 	for (i = 0; i < nr; i++)
 		if (tw_word_untake(&shared->words[timers[i]]))
@@ -652,11 +652,11 @@ static void tw_ring_untake(struct twheel *tw, const u32 *timers, unsigned int nr
 	if (try_cmpxchg(&shared->area->head, &head, position))
 		return;
 	WRITE_ONCE(shared->seen, end);
-	tw_look_begin(tw, &look, 0, 0);
+	tw_inspect_begin(tw, &inspect, 0, 0);
 	for (i = 0; i < nr; i++)
-		if (back & BIT(i) && !tw_look_ring_full(&look))
-			tw_look_put(&look, timers[i]);
-	tw_look_end(tw, &look);
+		if (back & BIT(i) && !tw_inspect_ring_full(&inspect))
+			tw_inspect_put(&inspect, timers[i]);
+	tw_inspect_end(tw, &inspect);
 }
 
 static void tw_shared_fill(struct twheel *tw, u32 nr, u64 word,

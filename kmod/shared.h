@@ -5,8 +5,8 @@
  * and no system call. See &struct twheel_shared, and twheel(7) for the protocol.
  *
  * Each of them has an entry in a wheel of their own, see entries.h, at the deadline that
- * the kernel knows of, or before: when the wheel comes there, the kernel looks at the word.
- * Where a timer has to be looked at before that, the program has set a bit for it, and the
+ * the kernel knows of, or before: when the wheel comes there, the kernel inspects the word.
+ * Where a timer has to be inspected before that, the program has set a bit for it, and the
  * kernel scans these bits: at each of its runs, and when it is told to.
  */
 #ifndef TW_SHARED_H

@@ -101,8 +101,8 @@
 #define TW_ENTRY_BLOCK_BITS 4
 #define TW_ENTRY_SLOT_BITS 11
 
-/* Looks at shared timers that are as much work as a node */
-#define TW_LOOKS 2
+/* Inspecting so many shared timers is as much work as a node */
+#define TW_INSPECT_PER_NODE 2
 
 /* Shared timers that have a bit together where dirty ones are scanned for: 64 at least */
 #define TW_GROUP 256
@@ -151,7 +151,7 @@
 #endif
 #define TW_ENTRY_BLOCK_BITS 2
 #define TW_ENTRY_SLOT_BITS 7
-#define TW_LOOKS 1
+#define TW_INSPECT_PER_NODE 1
 #define TW_PACE_RUNS 2
 
 #endif /* TW_SMALL_WORLD */

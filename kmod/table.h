@@ -345,7 +345,7 @@ static inline void tw_node_end(struct tw_table *table, struct tw_node *node,
 }
 
 /**
- * tw_table_look() - where a timer with this id would be
+ * tw_table_peek() - where a timer with this id would be
  * @table: the table
  * @id: any number, from a program
  * @index: out: the timer's index; 0 if there is no such index, whatever the processor
@@ -354,7 +354,7 @@ static inline void tw_node_end(struct tw_table *table, struct tw_node *node,
  * Return: a node that can be read, whether or not there is one of this id.
  */
 static __always_inline struct tw_node *
-tw_table_look(const struct tw_table *table, u64 id, u32 *index)
+tw_table_peek(const struct tw_table *table, u64 id, u32 *index)
 {
 	u32 at = id;
 
@@ -381,7 +381,7 @@ static __always_inline bool tw_node_is(const struct tw_node *node, u32 gen)
 static __always_inline bool tw_table_find(const struct tw_table *table, u64 id,
 					  struct tw_node **node, u32 *index)
 {
-	*node = tw_table_look(table, id, index);
+	*node = tw_table_peek(table, id, index);
 	return tw_node_is(*node, id >> 32);
 }
 

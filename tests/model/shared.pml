@@ -249,7 +249,7 @@ end:	do
 	od
 }
 
-/* What tw_look_at_all() finds: w is IDLE when there is nothing to change */
+/* What tw_inspect_all() finds: w is IDLE when there is nothing to change */
 inline load_word(i)
 {
 #ifdef MUTANT_WORD_BEFORE_DIRTY
@@ -275,7 +275,7 @@ inline load_word(i)
 	fi
 }
 
-/* tw_look_at_all(), tw_look_closer() */
+/* tw_inspect_all(), tw_inspect_slow() */
 inline look_at(i)
 {
 	if
@@ -404,7 +404,7 @@ again:
 			node = NEVER
 		 }
 	      fi;
-	      /* tw_look_at_all(), tw_look_at_dirty(), tw_entries_add() */
+	      /* tw_inspect_all(), tw_inspect_dirty(), tw_entries_add() */
 	      look_at(0);
 	      look_at(1);
 	      atomic {

@@ -317,7 +317,7 @@ static bool arm_picked(__u64 soon)
 	for (i = 0; i < c.nr; i++)
 		if (is_picked(i))
 			arm_at(i, soon);
-	/* (What is due when a scan finds it expires without a look at the others.) */
+	/* (What is due when a scan finds it expires without an inspection of the others.) */
 	doorbell(&c);
 	return now(c.clock) < soon;
 }
