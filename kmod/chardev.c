@@ -19,7 +19,7 @@
 #include "submit.h"
 #include "validate.h"
 
-/* So many runs a reader does of what was deferred, before it sleeps as others do */
+/* So many runs a reader does of what was throttled, before it sleeps as others do */
 #define TW_ASSIST_RUNS 1024
 
 /* So many operations at most are done while a ring of io_uring is locked */

@@ -25,7 +25,7 @@ struct tw_user;
 
 /**
  * struct tw_inner - counters of what the wheel does inside, for debugfs
- * @deferred: times that work was put off: what is over the budget of a run to a
+ * @deferred: times that work was deferred: what is over the budget of a run to a
  *	worker, and what is over the user's share of a processor to a later time
  * @cascaded: timers moved from one level of the wheel to another
  * @longest_run: longest single run of expiry work, in ns: the time for which a
@@ -66,7 +66,7 @@ struct tw_inner {
  * @unit: bytes of an event, or in count mode of the count; read without @lock, too
  * @counted: in count mode, expiries taken from the wheel and not yet read
  * @fixed: the set-up can't be changed any more
- * @waits_for: what is due was deferred until there is time in this share, or NULL; read
+ * @waits_for: what is due is throttled until there is time in this share, or NULL; read
  *	without @lock, too
  * @closing: the timer and the worker must not be started any more; read without @lock,
  *	too

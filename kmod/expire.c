@@ -166,7 +166,7 @@ static enum tw_left tw_run(struct twheel *tw, ktime_t start, struct tw_did *did)
 	lockdep_assert_held(&tw->lock);
 	/*
 	 * Its callback may have come and found the lock taken, see tw_timer_fn(). Or it
-	 * is deferred, and this is its turn, or done in somebody's own time.
+	 * is throttled, and this is its turn, or done in somebody's own time.
 	 */
 	if (tw->waits_for || !hrtimer_is_queued(&tw->timer))
 		tw->timer_tick = TW_NEVER;
@@ -211,8 +211,8 @@ static bool tw_set_back_meanwhile(const struct twheel *tw)
 }
 
 /* The user's wheels took all that they may just now: go on in turn with them. */
-static void tw_defer(struct twheel *tw, struct tw_share *share, ktime_t now,
-		     struct tw_did *did)
+static void tw_throttle(struct twheel *tw, struct tw_share *share, ktime_t now,
+			struct tw_did *did)
 {
 	lockdep_assert_held(&tw->lock);
 	did->wake |= tw->shared && tw_shared_tell(tw->shared, true);
@@ -237,8 +237,8 @@ static void tw_queue_worker(struct twheel *tw, enum tw_left left)
 		queue_delayed_work(tw_workqueue_of(tw), &tw->work, 0);
 }
 
-/* What is over the budget is for the worker. */
-static void tw_hand_over(struct twheel *tw, enum tw_left left)
+/* What is over the budget is deferred to the worker. */
+static void tw_defer_to_worker(struct twheel *tw, enum tw_left left)
 {
 	lockdep_assert_held(&tw->lock);
 	tw->inner.deferred++;
@@ -255,17 +255,17 @@ static ktime_t tw_locked_since(ktime_t start)
 }
 
 /* One run, of which the worker does what is left. */
-static void tw_run_or_hand_over(struct twheel *tw, ktime_t start, struct tw_did *did)
+static void tw_run_or_defer(struct twheel *tw, ktime_t start, struct tw_did *did)
 {
 	enum tw_left left = tw_run(tw, start, did);
 
 	if (left != TW_NOTHING_LEFT)
-		tw_hand_over(tw, left);
+		tw_defer_to_worker(tw, left);
 }
 
 /*
  * A program can have any number of threads that take the lock, one after the other: then
- * all is left to the worker. (With PREEMPT_RT there is a thread to wait.)
+ * all is deferred to the worker. (With PREEMPT_RT there is a thread to wait.)
  */
 static void tw_timer_run(struct twheel *tw, struct tw_share *share, ktime_t *start)
 {
@@ -281,11 +281,11 @@ static void tw_timer_run(struct twheel *tw, struct tw_share *share, ktime_t *sta
 	tw->timer_tick = TW_NEVER;
 	tw->stats.wakeups++;
 	if (tw_set_back_meanwhile(tw))
-		tw_hand_over(tw, TW_LEFT);
+		tw_defer_to_worker(tw, TW_LEFT);
 	else if (!tw_share_may_run(share, *start))
-		tw_defer(tw, share, *start, &did);
+		tw_throttle(tw, share, *start, &did);
 	else
-		tw_run_or_hand_over(tw, *start, &did);
+		tw_run_or_defer(tw, *start, &did);
 	spin_unlock(&tw->lock);
 	if (did.wake)
 		tw_wake(tw);
@@ -315,7 +315,7 @@ static void tw_take_turn(struct twheel *tw, ktime_t *start)
 		return;
 	}
 	*start = tw_locked_since(*start);
-	tw_run_or_hand_over(tw, *start, &did);
+	tw_run_or_defer(tw, *start, &did);
 	spin_unlock(&tw->lock);
 	if (did.wake)
 		tw_wake(tw);
@@ -378,7 +378,7 @@ static enum tw_left tw_work_once(struct twheel *tw)
 	if (tw_share_may_work(share, start))
 		left = tw_run(tw, start, &did);
 	else
-		tw_defer(tw, share, start, &did);
+		tw_throttle(tw, share, start, &did);
 	spin_unlock(&tw->lock);
 	if (did.paid)
 		start = ktime_get();
@@ -416,7 +416,7 @@ void tw_work_fn(struct work_struct *work)
  * tw_catch_up() - do what there is to do by now
  * @tw: the wheel
  *
- * What can wait, and what is left when a signal comes, is left to the worker.
+ * What can wait, and what is left when a signal comes, is deferred to the worker.
  *
  * Context: may sleep.
  */
@@ -433,7 +433,7 @@ void tw_catch_up(struct twheel *tw)
 }
 
 /**
- * tw_assist() - do a piece of what was deferred, in the time of the current task
+ * tw_assist() - do a piece of what was throttled, in the time of the current task
  * @tw: the wheel
  *
  * Who wants to know what has expired need not wait for the user's share of the kernel's
@@ -448,7 +448,7 @@ bool tw_assist(struct twheel *tw)
 	bool more = false;
 	ktime_t now;
 
-	/* If it is deferred just now, that is as good as later. */
+	/* If it is throttled just now, that is as good as later. */
 	if (!data_race(READ_ONCE(tw->waits_for)))
 		return false;
 	spin_lock_bh(&tw->lock);
@@ -456,7 +456,7 @@ bool tw_assist(struct twheel *tw)
 	if (tw->waits_for)
 		more = tw_run(tw, now, &did) != TW_NOTHING_LEFT;
 	if (more)
-		tw_defer(tw, this_cpu_ptr(tw->user->shares), now, &did);
+		tw_throttle(tw, this_cpu_ptr(tw->user->shares), now, &did);
 	spin_unlock_bh(&tw->lock);
 	if (did.wake)
 		tw_wake(tw);

@@ -256,7 +256,7 @@ end:	do
 		timer_tick = NEVER;
 		if
 		:: tw_run()
-		:: /* tw_defer() */
+		:: /* tw_throttle() */
 		   more = false; wake = false;
 		   if
 #ifdef MUTANT_RUDE_DEFER_WHEN_CLOSING
