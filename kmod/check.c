@@ -233,7 +233,7 @@ static bool tw_check_pending(const struct tw_wheel *wheel, unsigned int slot,
 
 	return tw_so(node->slot == slot) && tw_so(!tw_is_ready(wheel, node)) &&
 	       tw_so(start <= due) && tw_so(wheel->next <= min(due, end)) &&
-	       /* Only what is due and can be told to be ready is expired unseen. */
+	       /* Only what is due and can be told to be ready is expired whole. */
 	       tw_so(start < end || wheel->slots->slot[slot].inspect ||
 		     start < wheel->inspect ||
 		     (due <= end && !(node->flags & TW_NODE_INSPECT)));

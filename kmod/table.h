@@ -53,7 +53,7 @@
 
 /* tw_node.flags */
 #define TW_NODE_PERIODIC 0x8000	/* goes on, and has a unit of another table */
-#define TW_NODE_INSPECT 0x4000	/* is never expired unseen, see wheel.h */
+#define TW_NODE_INSPECT 0x4000	/* its slot is not expired whole, see wheel.h */
 #define TW_NODE_READY 0x2000	/* is ready, whatever its deadline says */
 #define TW_NODE_AT_ONCE 0x1000	/* was ready when it came, and waits for no other */
 #define TW_NODE_SLACK 0x003f	/* may expire at the next multiple of 2^this ticks */

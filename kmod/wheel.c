@@ -136,7 +136,7 @@ s64 tw_wheel_set_back(struct tw_wheel *wheel, s64 now)
  * tw_wheel_settle() - can nodes be added and moved as if the clock was never set back?
  * @wheel: the wheel, to be asked when its @set_back is true
  *
- * A node that was made ready unseen before that is told from one that is pending by
+ * A node that was made ready with its slot before that is told from one that is pending by
  * @done_ns as it was then. So a node that expires before that time again has to be
  * marked, which tw_wheel_add() does, as long as there may be such ready ones.
  *
@@ -422,8 +422,8 @@ static void tw_expire_node(struct tw_wheel *wheel, struct tw_node *node, u32 ind
 }
 
 /* Expire a slot one by one: it has nodes that are not to expire yet. */
-static void tw_expire_seen(struct tw_wheel *wheel, unsigned int slot,
-			   struct tw_step *step)
+static void tw_expire_nodes(struct tw_wheel *wheel, unsigned int slot,
+			    struct tw_step *step)
 {
 	unsigned int i, mask;
 	struct tw_list *lists = tw_slot_lists(wheel, slot, &mask);
@@ -461,8 +461,8 @@ static void tw_list_splice(const struct tw_wheel *wheel, struct tw_list *list,
 }
 
 /* Expire a slot whole. */
-static void tw_expire_unseen(struct tw_wheel *wheel, unsigned int slot,
-			     struct tw_step *step)
+static void tw_expire_slot(struct tw_wheel *wheel, unsigned int slot,
+			   struct tw_step *step)
 {
 	u32 count = tw_count(wheel, slot);
 	u32 stripes = wheel->slots->slot[slot].stripes;
@@ -489,9 +489,9 @@ static void tw_expire(struct tw_wheel *wheel, struct tw_step *step)
 	step->tick = wheel->clk;
 	step->budget--;
 	if (wheel->slots->slot[slot].inspect || wheel->clk < wheel->inspect)
-		tw_expire_seen(wheel, slot, step);
+		tw_expire_nodes(wheel, slot, step);
 	else
-		tw_expire_unseen(wheel, slot, step);
+		tw_expire_slot(wheel, slot, step);
 	/* Only now are all its nodes ready. */
 	if (!tw_count(wheel, slot))
 		tw_wheel_set_clk(wheel, wheel->clk + 1);

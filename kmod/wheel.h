@@ -18,7 +18,7 @@
  * the end of the same stripe of what is ready. A node is ready if its deadline is not
  * after the wheel's time, so nothing needs to be written to the nodes for that.
  *
- * Where that can't be said by the deadline alone, slots are not expired unseen, but
+ * Where that can't be said by the deadline alone, slots are not expired whole, but
  * node by node, each of which is marked as ready: when a node has slack, and for a
  * while when the clock was set back.
  *
@@ -80,7 +80,7 @@ struct tw_list {
 /**
  * struct tw_slot - what is known of a slot
  * @count: nodes in it
- * @inspect: at level 0, not to be expired unseen, if not 0
+ * @inspect: at level 0, not to be expired whole, if not 0
  * @stripes: a bit for each of its lists that is not empty, and for some that are
  */
 struct tw_slot {
@@ -154,7 +154,7 @@ struct tw_ready {
  * @slots: its slots
  * @clk: the tick that comes next. All before it are done
  * @done_ns: the latest time that the tick before @clk began at, in ns: a node whose
- *	deadline is not after it is ready, if it may be expired unseen
+ *	deadline is not after it is ready, if its slot may be expired whole
  * @next: there is nothing to do before this tick
  * @base: the first tick of the wheel after the host's time 0: one more than @clock
  *	is shifted
@@ -164,7 +164,7 @@ struct tw_ready {
  * @level: the levels
  * @ready: expired nodes
  * @occupied: a bit for each slot
- * @inspect: no slot of level 0 before this tick is to be expired unseen: it may hold
+ * @inspect: no slot of level 0 before this tick is to be expired whole: it may hold
  *	nodes that came there before @clock was set back
  * @set_back: @done_ns is later than the time that @clk begins at, as @clock was set
  *	back. See tw_wheel_settle()

@@ -769,7 +769,7 @@ bool pair_step(struct pair *p, u32 budget)
 	REQUIRE(step.budget <= budget);
 	REQUIRE(step.moved <= budget - step.budget);
 	take_expired(p, &step, last, &marked);
-	/* A slot that is expired unseen costs nothing but itself. */
+	/* A slot that is expired whole costs nothing but itself. */
 	if (step.moved || marked)
 		REQUIRE(step.moved + marked <= budget - step.budget);
 	/* With room for a slot and a node, something gets done. */

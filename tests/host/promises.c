@@ -457,7 +457,7 @@ static void a_million_pushed_ahead(void)
 /*
  * What level 0 has when a clock is set back is looked at one by one. What is added
  * then can be added the short way at once, and what is added when level 0 has turned
- * is expired unseen again.
+ * is expired whole again.
  */
 static void a_million_on_a_clock_set_back(void)
 {

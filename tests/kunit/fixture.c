@@ -410,7 +410,7 @@ static void check_pending(struct kunit *test, const struct tw_wheel *wheel,
 		KUNIT_ASSERT_LT(test, tick, wheel->clk + TW_LVL_SIZE);
 		KUNIT_ASSERT_EQ(test, tick & TW_LVL_MASK, nr);
 	}
-	/* What is expired unseen can do with that. */
+	/* What is expired whole can do with that. */
 	if (!wheel->slots->slot[nr].inspect)
 		KUNIT_ASSERT_EQ(test, node->flags & ~TW_NODE_PERIODIC, 0);
 }

@@ -752,8 +752,8 @@ static void slack_node_past_its_deadline_takes_changes(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tw_is_ready(wheel, later));
 }
 
-/* One node with slack in a slot, and none of it is expired unseen. */
-static void slack_node_is_never_expired_unseen(struct kunit *test)
+/* One node with slack in a slot, and none of it is expired whole. */
+static void slack_node_slot_never_expires_whole(struct kunit *test)
 {
 	static const s64 ticks[] = { 8, TW_LVL_CLK_DIV, 5000, 5000000 };
 	unsigned int place = *(const unsigned int *)test->param_value;
@@ -1114,7 +1114,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(half_expired_slot_takes_changes),
 	KUNIT_CASE_PARAM(slack_node_waits_for_its_multiple, level_gen_params),
 	KUNIT_CASE(slack_node_past_its_deadline_takes_changes),
-	KUNIT_CASE_PARAM(slack_node_is_never_expired_unseen, place_gen_params),
+	KUNIT_CASE_PARAM(slack_node_slot_never_expires_whole, place_gen_params),
 	KUNIT_CASE_PARAM(clock_may_be_set_back, set_back_gen_params),
 	KUNIT_CASE_PARAM(wheel_asks_again_after_set_back, set_back_gen_params),
 	KUNIT_CASE_PARAM(ready_node_stays_ready_after_set_back,

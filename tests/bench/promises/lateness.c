@@ -272,7 +272,7 @@ static void report(const struct scene *scene, const struct tally *tally,
 		check_stats(scene, tally, stats);
 }
 
-/* Move one timer to later, so that its tick can't be handed over unseen. */
+/* Move one timer to later, so that its tick can't be handed over whole. */
 static void push_one(int wheel, __u64 first_tick)
 {
 	struct twheel_op op;
