@@ -118,7 +118,7 @@ static int tw_area_alloc(struct twheel *tw, struct tw_shared *shared, u32 nr)
 	for (i = 0; i < nr; i++) {
 		atomic64_set(&shared->words[i], TWHEEL_WORD_IDLE);
 		/* Where it will not be for long, so that it is not looked for there */
-		shared->wheel.timers[i] = (struct tw_timer){ .position = -1 };
+		shared->wheel.timers[i] = (struct tw_timer){ .last_expiry = -1 };
 		if (!(i % PAGE_SIZE))
 			cond_resched();
 	}

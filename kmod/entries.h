@@ -50,11 +50,11 @@
 /**
  * struct tw_timer - a timer
  * @place: of its number among the cells, or 0 if it is in no slot
- * @position: for the caller
+ * @last_expiry: for the caller: its position in the ring
  */
 struct tw_timer {
 	u32 place;
-	u32 position;
+	u32 last_expiry;
 };
 
 /**

@@ -58,8 +58,8 @@ static bool tw_word_set(atomic64_t *at, s64 old, s64 new)
 	return atomic64_try_cmpxchg(at, &old, new);
 }
 
-/* A cancelled timer is not known any more: its next arming is to be told. */
-static bool tw_word_leave(atomic64_t *at, u64 word)
+/* A cancelled timer is not tracked any more: its next arming has to make it dirty. */
+static bool tw_word_untrack(atomic64_t *at, u64 word)
 {
 	return tw_word_set(at, word, word | TWHEEL_WORD_IDLE);
 }
@@ -105,8 +105,8 @@ static void tw_ring_update_seen(struct tw_shared *shared)
  * @head: of the ring, as it was once
  * @tail: of the ring, with what expires
  * @fired: timers that expired
- * @armed: timers that were not known, and are armed
- * @cancelled: timers that were known, and are cancelled
+ * @armed: timers that were not tracked, and are armed
+ * @cancelled: timers that were tracked, and are cancelled
  */
 struct tw_inspect {
 	struct tw_shared *shared;
@@ -185,7 +185,7 @@ static noinline bool tw_inspect_in_ring(struct tw_inspect *inspect, u32 nr, u32 
 /* The same at less cost: what is before an old head is before a new one. */
 static __always_inline bool tw_inspect_is_put(struct tw_inspect *inspect, u32 nr)
 {
-	u32 position = inspect->shared->wheel.timers[nr].position;
+	u32 position = inspect->shared->wheel.timers[nr].last_expiry;
 
 	return unlikely(position - inspect->head < inspect->tail - inspect->head) &&
 	       tw_inspect_in_ring(inspect, nr, position);
@@ -202,7 +202,7 @@ static __always_inline void tw_inspect_put(struct tw_inspect *inspect, u32 nr)
 
 	if (tw_inspect_is_put(inspect, nr))
 		return;
-	shared->wheel.timers[nr].position = tail;
+	shared->wheel.timers[nr].last_expiry = tail;
 	WRITE_ONCE(shared->ring[tail & shared->ring_mask], nr);
 	inspect->tail = tail + 1;
 }
@@ -246,7 +246,7 @@ static __always_inline bool tw_inspect_fire(struct tw_inspect *inspect, u32 nr, 
  * Inspect a timer that is not in the wheel, and put it there if it is pending. Where its
  * word changes whenever it is inspected, it is inspected again in the next tick.
  *
- * Returns true if it was cancelled, and is not known any more.
+ * Returns true if it was cancelled, and is not tracked any more.
  */
 static noinline bool tw_inspect_slow(struct tw_inspect *inspect, u32 nr)
 {
@@ -265,7 +265,7 @@ static noinline bool tw_inspect_slow(struct tw_inspect *inspect, u32 nr)
 		if (word & TWHEEL_WORD_ARMED) {
 			if (tw_inspect_fire(inspect, nr, word))
 				return false;
-		} else if (tw_word_leave(&inspect->words[nr], word)) {
+		} else if (tw_word_untrack(&inspect->words[nr], word)) {
 			return true;
 		}
 	}
@@ -294,7 +294,7 @@ static void tw_inspect_all(struct tw_inspect *inspect, const u32 *numbers, unsig
 			tw_entries_add(wheel, *at, tw_word_tick(clock, word));
 		else if (tw_word_pending(word) && tw_inspect_fire(inspect, *at, word))
 			continue;
-		else if (tw_word_cancelled(word) && tw_word_leave(&words[*at], word))
+		else if (tw_word_cancelled(word) && tw_word_untrack(&words[*at], word))
 			inspect->cancelled++;
 		else
 			inspect->cancelled += tw_inspect_slow(inspect, *at);
@@ -396,7 +396,7 @@ static u32 tw_next_dirty(struct tw_shared *shared, struct tw_step *step)
 	return (scan->word - 1) * 64;
 }
 
-/* Scan dirty timers of a word. Most are armed, and were not known. */
+/* Scan dirty timers of a word. Most are armed, and were not tracked. */
 static void tw_scan_word(struct tw_inspect *inspect, u32 first, struct tw_step *step)
 {
 	struct tw_scan *scan = &inspect->shared->scan;

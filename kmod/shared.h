@@ -55,8 +55,8 @@ struct tw_scan {
  * @lead: by how many ticks to scan for dirty timers before what comes next, when
  *	that is far
  * @private: memory of the wheel
- * @wheel: the timers that the kernel knows; an entry's position is that of its last
- *	expiry in the ring. A timer that is not in it is idle, or dirty
+ * @wheel: the timers that the kernel tracks; an entry's @last_expiry is its position in
+ *	the ring. A timer that is not in it is idle, or dirty
  * @tail: expiries put into the ring
  * @seen: the program's head, as it was when it was last looked at. It does not go back,
  *	so one that is before that is none

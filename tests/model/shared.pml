@@ -282,7 +282,7 @@ inline look_at(i)
 	:: atomic { bits & (1 << i) -> load_word(i) };
 		do
 		:: w == IDLE -> break
-		/* tw_word_leave() */
+		/* tw_word_untrack() */
 #ifdef MUTANT_ALONE_LEAVE_BY_STORE
 		:: !(w & (IDLE | ARMED)) ->
 			word[i] = w | IDLE;
