@@ -122,7 +122,7 @@ struct twheel {
  * @no_period: an operation was not done as it needs what a periodic timer has besides
  * @error: why there are not as many nodes as there could be need of, or 0
  * @expired: timers that were ready at once
- * @told: false if an operation was not done as it can't be told
+ * @written: false if an operation was not done as its result can't be written
  */
 struct tw_batch {
 	void __user *uops;
@@ -132,7 +132,7 @@ struct tw_batch {
 	bool no_period;
 	int error;
 	u32 expired;
-	bool told;
+	bool written;
 };
 
 /* context.c: its life, its memory, its settings */

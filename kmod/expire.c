@@ -69,7 +69,7 @@ void tw_reprogram_timer(struct twheel *tw, s64 next)
 }
 
 /**
- * tw_wake() - tell readers and pollers that timers are ready
+ * tw_wake() - notify readers and pollers that timers are ready
  * @tw: the wheel
  *
  * Context: any but hard interrupts; without @tw->lock, as there may be many.
@@ -139,7 +139,7 @@ static enum tw_left tw_run_shared(struct twheel *tw, struct tw_step *step, bool 
 			tw_count_expired(tw, step);
 	}
 	step->budget += rest;
-	*wake = tw_shared_tell(tw->shared, false);
+	*wake = tw_shared_must_notify(tw->shared, false);
 	return dirty ? TW_LEFT : tw_left_of(tw, step, more);
 }
 
@@ -215,7 +215,7 @@ static void tw_throttle(struct twheel *tw, struct tw_share *share, ktime_t now,
 			struct tw_did *did)
 {
 	lockdep_assert_held(&tw->lock);
-	did->wake |= tw->shared && tw_shared_tell(tw->shared, true);
+	did->wake |= tw->shared && tw_shared_must_notify(tw->shared, true);
 	tw->inner.deferred++;
 	if (tw->closing)
 		return;

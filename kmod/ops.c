@@ -5,8 +5,8 @@
  * The operations may be in the program's memory, which can write to them at any
  * time: so each of their fields is read once.
  *
- * What came of an operation is told before it is done, so that none is done that
- * can't be told.
+ * The result of an operation is written before it is done, so that none is done whose
+ * result can't be written.
  */
 #include <linux/fault-inject-usercopy.h>
 #include <linux/math64.h>
@@ -21,7 +21,7 @@
 
 /* Of an operation, besides 0 and negative errors: it was not done, */
 #define TW_NO_NODES 1	/* as it needs nodes that tw_begin() has to make free, */
-#define TW_NOT_TOLD 2	/* or as the program's memory can't be written to. */
+#define TW_NOT_WRITTEN 2	/* or as the program's memory can't be written to. */
 
 /**
  * struct tw_want - what ARM and MODIFY ask for
@@ -101,12 +101,12 @@ static noinline int tw_make_room(struct twheel *tw, struct tw_batch *batch)
 }
 
 /*
- * Of an operation that was copied: write to the program's what there is to tell. The
+ * Of an operation that was copied: write to the program's what it has to get back. The
  * result comes last, so that what was not done has none.
  */
-static noinline bool tw_tell_user(const struct tw_batch *batch,
-				  const struct twheel_op *op, u32 size, u32 state,
-				  int result)
+static noinline bool tw_copy_result(const struct tw_batch *batch,
+				    const struct twheel_op *op, u32 size, u32 state,
+				    int result)
 {
 	const size_t rest = offsetof(struct twheel_op, deadline);
 	struct twheel_op __user *uop;
@@ -128,12 +128,12 @@ fault:
 	return false;
 }
 
-/* Returns false if it can't be told. */
-static __always_inline bool tw_tell(const struct tw_batch *batch, struct twheel_op *op,
-				    u32 size, u32 state, int result)
+/* Returns false if it can't be written. */
+static __always_inline bool tw_write_result(const struct tw_batch *batch, struct twheel_op *op,
+					    u32 size, u32 state, int result)
 {
 	if (unlikely(batch->copy))
-		return tw_tell_user(batch, op, size, state, result);
+		return tw_copy_result(batch, op, size, state, result);
 	WRITE_ONCE(op->state, state);
 	WRITE_ONCE(op->result, result);
 	return true;
@@ -224,9 +224,9 @@ static __always_inline int __tw_arm(struct twheel *tw, struct tw_batch *batch,
 	batch->room--;
 	node = tw_node_begin(&tw->table, &index);
 	WRITE_ONCE(op->id, tw_id(node, index));
-	if (!tw_tell(batch, op, size, TWHEEL_STATE_NONE, 0)) {
+	if (!tw_write_result(batch, op, size, TWHEEL_STATE_NONE, 0)) {
 		tw_node_end(&tw->table, node, index);
-		return TW_NOT_TOLD;
+		return TW_NOT_WRITTEN;
 	}
 	node->flags = 0;
 	node->user_data = want.user_data;
@@ -281,8 +281,8 @@ static noinline int tw_modify_more(struct twheel *tw, struct tw_batch *batch,
 		return -ENOENT;
 	if (want.interval && !(node->flags & TW_NODE_PERIODIC) && !tw->periods.free)
 		return tw_no_period(tw, batch);
-	if (!tw_tell(batch, op, size, tw_state(tw, node), 0))
-		return TW_NOT_TOLD;
+	if (!tw_write_result(batch, op, size, tw_state(tw, node), 0))
+		return TW_NOT_WRITTEN;
 	tw_set_more(tw, node, &want);
 	slack_shift = tw_clock_slack_shift(&tw->wheel.clock, want.slack);
 	deadline = tw_time_add(want.deadline, tw_jitter(want.jitter));
@@ -317,8 +317,8 @@ static __always_inline int tw_modify(struct twheel *tw, struct tw_batch *batch,
 	if (unlikely(!tw_is_plain(&tw->wheel, node) || want.deadline <= batch->now ||
 		     want.deadline <= tw->wheel.done_ns))
 		return tw_modify_more(tw, batch, op, size, flags);
-	if (!tw_tell(batch, op, size, TWHEEL_STATE_PENDING, 0))
-		return TW_NOT_TOLD;
+	if (!tw_write_result(batch, op, size, TWHEEL_STATE_PENDING, 0))
+		return TW_NOT_WRITTEN;
 	node->user_data = want.user_data;
 	tw_wheel_mod_plain(&tw->wheel, node, index, want.deadline);
 	tw->stats.modified++;
@@ -343,8 +343,8 @@ static noinline int tw_cancel_more(struct twheel *tw, struct tw_batch *batch,
 	u32 state = tw_state(tw, node);
 	u64 id = tw_id(node, index);
 
-	if (!tw_tell(batch, op, size, state, 0))
-		return TW_NOT_TOLD;
+	if (!tw_write_result(batch, op, size, state, 0))
+		return TW_NOT_WRITTEN;
 	tw_wheel_del(&tw->wheel, node, index);
 	tw_free_timer(tw, node, index);
 	tw->stats.cancelled++;
@@ -365,8 +365,8 @@ static __always_inline int tw_cancel(struct twheel *tw, struct tw_batch *batch,
 		return -ENOENT;
 	if (unlikely(!tw_is_plain(&tw->wheel, node)))
 		return tw_cancel_more(tw, batch, op, size, node, index);
-	if (!tw_tell(batch, op, size, TWHEEL_STATE_PENDING, 0))
-		return TW_NOT_TOLD;
+	if (!tw_write_result(batch, op, size, TWHEEL_STATE_PENDING, 0))
+		return TW_NOT_WRITTEN;
 	id = tw_id(node, index);
 	tw_wheel_del_plain(&tw->wheel, node, index);
 	tw_node_end(&tw->table, node, index);
@@ -424,7 +424,7 @@ static int tw_query(struct twheel *tw, struct tw_batch *batch, struct twheel_op 
 		return -ENOENT;
 	tw_fill_op(tw, node, index, &found);
 	memcpy((void *)op + rest, (void *)&found + rest, size - rest);
-	return tw_tell(batch, op, size, found.state, 0) ? 0 : TW_NOT_TOLD;
+	return tw_write_result(batch, op, size, found.state, 0) ? 0 : TW_NOT_WRITTEN;
 }
 
 /* The timer of operation number @n, or NULL. (@ahead is NULL if nothing was fetched.) */
@@ -504,11 +504,11 @@ static __always_inline unsigned int tw_do_sized(struct twheel *tw, struct tw_bat
 			continue;
 		if (ret == TW_NO_NODES)
 			break;
-		if (ret == TW_NOT_TOLD ||
-		    !tw_tell(batch, op, size, TWHEEL_STATE_NONE, ret)) {
+		if (ret == TW_NOT_WRITTEN ||
+		    !tw_write_result(batch, op, size, TWHEEL_STATE_NONE, ret)) {
 			/* Nor was it refused. */
 			tw->stats.refused -= ret == -ENOSPC;
-			batch->told = false;
+			batch->written = false;
 			break;
 		}
 	}
@@ -525,14 +525,15 @@ static __always_inline unsigned int tw_do_sized(struct twheel *tw, struct tw_bat
  * @size: length of each, one of TWHEEL_OP_SIZE_*
  *
  * Context: holds @tw->lock; with page faults disabled if @ops is a copy.
- * Return: how many were done. If not all, @batch->told says why: false if the next one
- * can't be told, else it can be done after a tw_begin() for one timer at least.
+ * Return: how many were done. If not all, @batch->written says why: false if the result
+ * of the next one can't be written, else it can be done after a tw_begin() for one timer
+ * at least.
  */
 unsigned int tw_do_ops(struct twheel *tw, struct tw_batch *batch, void *ops,
 		       unsigned int nr, u32 size)
 {
 	lockdep_assert_held(&tw->lock);
-	batch->told = true;
+	batch->written = true;
 	switch (size) {
 	case TWHEEL_OP_SIZE_ID:
 		return tw_do_sized(tw, batch, ops, nr, TWHEEL_OP_SIZE_ID);

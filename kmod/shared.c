@@ -28,8 +28,8 @@
 /* When to try again after the ring was full, in ns */
 #define TW_FULL_NS NSEC_PER_SEC
 
-/* While a slot expires, readers are told of so many at least. */
-#define TW_TELL 4096
+/* While a slot expires, readers are notified of so many at least. */
+#define TW_NOTIFY 4096
 
 /* No group of timers, and no timer */
 #define TW_NO_GROUP U32_MAX
@@ -146,7 +146,7 @@ static u32 tw_inspect_end(struct twheel *tw, struct tw_inspect *inspect)
 
 	tw->stats.armed += inspect->armed;
 	tw->stats.cancelled += inspect->cancelled;
-	shared->untold += inspect->fired;
+	shared->unnotified += inspect->fired;
 	if (inspect->tail != shared->tail) {
 		/* tw_shared_ready() looks at it without the lock. */
 		WRITE_ONCE(shared->tail, inspect->tail);
@@ -500,7 +500,7 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
 }
 
 /**
- * tw_shared_tell() - are readers to be told of what expired?
+ * tw_shared_must_notify() - are readers to be notified of what expired?
  * @shared: the timers
  * @now: it may be long before the next time
  *
@@ -510,12 +510,12 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
  * Context: holds the lock of the wheel.
  * Return: true if so, which is to be done then.
  */
-bool tw_shared_tell(struct tw_shared *shared, bool now)
+bool tw_shared_must_notify(struct tw_shared *shared, bool now)
 {
-	if (!shared->untold ||
-	    (!now && shared->expiring && shared->untold < TW_TELL))
+	if (!shared->unnotified ||
+	    (!now && shared->expiring && shared->unnotified < TW_NOTIFY))
 		return false;
-	shared->untold = 0;
+	shared->unnotified = 0;
 	return true;
 }
 
@@ -534,7 +534,7 @@ s64 tw_shared_next(const struct twheel *tw)
 }
 
 /**
- * tw_shared_sleep() - set the timer, and tell programs when it will be
+ * tw_shared_sleep() - set the timer, and publish when it will be
  * @tw: the wheel, with shared timers, and with nothing left to do by now
  * @tick: the tick that it is now
  *
@@ -623,7 +623,7 @@ static bool tw_ring_take(struct tw_shared *shared, u32 *position, u32 *timer,
 	return false;
 }
 
-/* It could not be told: it has not been taken, unless it was armed meanwhile. */
+/* It could not be reported: it has not been taken, unless it was armed meanwhile. */
 static bool tw_word_untake(atomic64_t *at)
 {
 	u64 word = atomic64_read(at);
@@ -741,7 +741,7 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
  * @ops: out: the operations that would arm them
  * @room: for how many
  *
- * Those that were cancelled are not told, nor those whose words change just now.
+ * Those that were cancelled are not reported, nor those whose words change just now.
  *
  * Context: holds @tw->lock.
  * Return: how many were taken out.
@@ -780,7 +780,7 @@ unsigned int tw_shared_drain(struct twheel *tw, struct twheel_op *ops,
 }
 
 /**
- * tw_shared_undrain() - a shared timer that was taken out could not be told
+ * tw_shared_undrain() - a shared timer that was taken out could not be reported
  * @tw: the wheel
  * @op: what tw_shared_drain() made of it
  *
@@ -793,7 +793,7 @@ void tw_shared_undrain(struct twheel *tw, const struct twheel_op *op)
 	u64 word = atomic64_read(&shared->words[nr]);
 
 	lockdep_assert_held(&tw->lock);
-	/* Unless the program has armed it meanwhile, which it then has told. */
+	/* Unless the program has armed it meanwhile, which makes it dirty. */
 	if (!(word & TWHEEL_WORD_IDLE) ||
 	    !tw_word_set(&shared->words[nr], word, op->deadline))
 		return;

@@ -60,7 +60,7 @@ struct tw_scan {
  * @tail: expiries put into the ring
  * @seen: the program's head, as it was when it was last looked at. It does not go back,
  *	so one that is before that is none
- * @untold: expiries of which readers were not told yet
+ * @unnotified: expiries of which readers were not notified yet
  * @expiring: a slot was left that has expired in part
  * @passes: times that dirty timers were scanned for since the wheel last slept
  * @scan: how far that has got
@@ -85,7 +85,7 @@ struct tw_shared {
 	struct tw_entries wheel;
 	u32 tail;
 	u32 seen;
-	u32 untold;
+	u32 unnotified;
 	bool expiring;
 	u32 passes;
 	struct tw_scan scan;
@@ -100,7 +100,7 @@ int tw_shared_mmap(struct tw_shared *shared, struct vm_area_struct *vma);
 /* shared.c: the kernel's side of the protocol */
 bool tw_shared_scan_dirty(struct twheel *tw, struct tw_step *step);
 bool tw_shared_turn(struct twheel *tw, struct tw_step *step);
-bool tw_shared_tell(struct tw_shared *shared, bool now);
+bool tw_shared_must_notify(struct tw_shared *shared, bool now);
 bool tw_shared_sleep(struct twheel *tw, s64 tick);
 s64 tw_shared_next(const struct twheel *tw);
 u32 tw_shared_ready(const struct tw_shared *shared);

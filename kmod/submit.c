@@ -2,9 +2,9 @@
 /*
  * Arrays of operations between a program's memory and the wheel.
  *
- * An operation is done only when its result can be told. Few of them are copied,
- * and what there is to tell is written back one by one. For many, the page that they
- * lie in is held, and they are done right there.
+ * An operation is done only when its result can be written. A few are copied, and
+ * their results are written back one by one. For many, the page that they lie in is
+ * pinned, and they are done right there.
  */
 #include <linux/fault-inject-usercopy.h>
 #include <linux/highmem.h>
@@ -22,7 +22,7 @@ static unsigned int tw_nodes_for(const struct twheel_op *first, unsigned int nr)
 	return READ_ONCE(first->opcode) == TWHEEL_OP_ARM ? nr : 0;
 }
 
-/* Do operations until all are done or one can't be told. Returns how many were done. */
+/* Do operations until all are done or a result can't be written. Returns the number. */
 static __always_inline unsigned int
 tw_do_all(struct twheel *tw, struct tw_batch *batch, void *ops, unsigned int nr,
 	  u32 size)
@@ -35,7 +35,7 @@ tw_do_all(struct twheel *tw, struct tw_batch *batch, void *ops, unsigned int nr,
 		done += tw_do_ops(tw, batch, ops + done * size, nr - done, size);
 		pagefault_enable();
 		tw_end(tw, batch);
-		if (done == nr || !batch->told)
+		if (done == nr || !batch->written)
 			return done;
 		if (batch->no_period)
 			periods = nr - done;
@@ -67,7 +67,7 @@ fault:
 }
 
 /*
- * Can what there is to tell of an operation be written now? A write is the only proof,
+ * Can the result of an operation be written now? A write is the only proof,
  * see tw_fault_in(). Its result stays as the program gave it.
  */
 static int tw_fault_in_op(const struct twheel_op *op, struct twheel_op __user *uop,

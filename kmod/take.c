@@ -333,7 +333,7 @@ ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to)
 static unsigned int tw_drain_fill(struct twheel *tw, struct twheel_op *ops,
 				  u32 *indices, unsigned int room)
 {
-	/* (Of those that are not told, each takes out a block.) */
+	/* (Of those that are not reported, each takes out a block.) */
 	unsigned int tries = TW_BATCH / (TW_BLOCK_ENTRIES + 1), n = 0;
 	struct tw_node *node;
 
@@ -348,10 +348,10 @@ static unsigned int tw_drain_fill(struct twheel *tw, struct twheel_op *ops,
 	return n;
 }
 
-/* Timers that were taken out are gone, if that was told. */
+/* Timers that were taken out are gone, if they were reported. */
 static void tw_drain_done(struct twheel *tw, const u32 *indices,
 			  const struct twheel_op *ops, unsigned int n,
-			  unsigned int told)
+			  unsigned int reported)
 {
 	unsigned int i;
 
@@ -359,9 +359,9 @@ static void tw_drain_done(struct twheel *tw, const u32 *indices,
 		struct tw_node *node = tw_node_at(&tw->table, indices[i]);
 
 		if (!indices[i]) {
-			if (i >= told)
+			if (i >= reported)
 				tw_shared_undrain(tw, &ops[i]);
-		} else if (i < told) {
+		} else if (i < reported) {
 			tw_free_timer(tw, node, indices[i]);
 		} else {
 			tw_wheel_add(&tw->wheel, node, indices[i]);

@@ -9,7 +9,7 @@
  */
 #define tw_shared_scan_dirty test_shared_scan_dirty
 #define tw_shared_turn test_shared_turn
-#define tw_shared_tell test_shared_tell
+#define tw_shared_must_notify test_shared_must_notify
 #define tw_shared_next test_shared_next
 #define tw_shared_sleep test_shared_sleep
 #define tw_shared_ready test_shared_ready

@@ -37,7 +37,7 @@
  * @periods: what periodic timers have besides
  * @timer_ns: time that @timer is set for, USER_TIMER_OFF or USER_TIMER_OLD
  * @timer_tick: the wheel's tick that this is, or TW_NEVER
- * @told: expiries by the time that @ready was signalled last; 0 if it is not readable
+ * @notified: expiries by the time that @ready was signalled last; 0 if it is not readable
  * @fixed: the set-up can't be changed any more
  * @limit: most timers that it may hold
  * @flags: TWHEEL_SETUP_*
@@ -56,7 +56,7 @@ struct user_wheel {
 	struct tw_table periods;
 	s64 timer_ns;
 	s64 timer_tick;
-	u64 told;
+	u64 notified;
 	bool fixed;
 	u32 limit;
 	u32 flags;

@@ -17,7 +17,7 @@
 
 #define SEC 1000000000LL
 
-/* How often this process, or those before it, came out of fork(2), if that can be told */
+/* How often this process, or those before it, came out of fork(2), if that can be known */
 unsigned int user_forks;
 static int forks_error;
 
@@ -138,7 +138,7 @@ static s64 tai_offset(void)
 
 /*
  * The timerfd follows a clock that is set. What it does not know of is TAI: so it
- * tells when the wall clock is set, as is done for a leap second.
+ * says when the wall clock is set, as is done for a leap second.
  */
 static noinline void set_timer(struct user_wheel *uw, s64 tick)
 {
@@ -255,12 +255,12 @@ static void clear_ready(struct user_wheel *uw)
 
 /*
  * Have the eventfd readable while something is ready. What becomes so while something
- * else is left unread is told as well, for those who wait for edges.
+ * else is left unread is signalled as well, for those who wait for edges.
  */
-static noinline void tell(struct user_wheel *uw, u64 told)
+static noinline void notify(struct user_wheel *uw, u64 notified)
 {
-	uw->told = told;
-	if (told)
+	uw->notified = notified;
+	if (notified)
 		signal_ready(uw);
 	else
 		clear_ready(uw);
@@ -275,11 +275,11 @@ static noinline void tell(struct user_wheel *uw, u64 told)
  */
 void user_end(struct user_wheel *uw, s64 now)
 {
-	u64 told = uw->wheel.ready.count ? uw->stats.expired : 0;
+	u64 notified = uw->wheel.ready.count ? uw->stats.expired : 0;
 
 	reprogram_timer(uw, now);
-	if (unlikely(told != uw->told))
-		tell(uw, told);
+	if (unlikely(notified != uw->notified))
+		notify(uw, notified);
 	pthread_mutex_unlock(&uw->lock);
 }
 
