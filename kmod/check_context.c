@@ -81,10 +81,10 @@ static bool tw_check_shared(const struct tw_shared *shared)
 }
 
 /* No more is held than was allowed, and what may be armed has its nodes. */
-static bool tw_check_limits(const struct twheel *tw, u32 room)
+static bool tw_check_limits(const struct twheel *tw, u32 quota)
 {
 	return tw_so(tw_timers(tw) <= tw->limit) &&
-	       tw_so(tw->table.free >= room);
+	       tw_so(tw->table.free >= quota);
 }
 
 /* The timer will come in time, or else the worker. */
@@ -100,18 +100,18 @@ static bool tw_check_wakeup(struct twheel *tw, s64 next)
  * tw_check() - is a wheel in use as it must be?
  * @tw: the wheel, between two operations
  * @next: the tick for which its timer has to be set at the latest, or TW_NEVER
- * @room: so many nodes are free at least
+ * @quota: so many nodes are free at least
  *
  * Context: holds @tw->lock.
  */
-void tw_check(struct twheel *tw, s64 next, u32 room)
+void tw_check(struct twheel *tw, s64 next, u32 quota)
 {
 	u32 things = tw_check_things(&tw->table, &tw->wheel);
 
 	lockdep_assert_held(&tw->lock);
 	if (tw->shared)
 		things += tw->shared->nr + TW_ENTRY_ALL_SLOTS;
-	if (!tw_check_limits(tw, room) || !tw_check_wakeup(tw, next) ||
+	if (!tw_check_limits(tw, quota) || !tw_check_wakeup(tw, next) ||
 	    !tw_check_levels(&tw->wheel) ||
 	    !tw_check_due(&tw->check_saved, things))
 		return;

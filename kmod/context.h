@@ -117,7 +117,7 @@ struct twheel {
  * @copy: where the copy of them is that is worked on, or NULL if they are done where
  *	they are
  * @now: the time that it is now, in ns
- * @room: timers that may be armed without looking at limits or memory: so many nodes are
+ * @quota: timers that may be armed without looking at limits or memory: so many nodes are
  *	free, and remain so
  * @no_period: an operation was not done as it needs what a periodic timer has besides
  * @error: why there are not as many nodes as there could be need of, or 0
@@ -128,7 +128,7 @@ struct tw_batch {
 	void __user *uops;
 	const void *copy;
 	s64 now;
-	u32 room;
+	u32 quota;
 	bool no_period;
 	int error;
 	u32 expired;
@@ -231,9 +231,9 @@ long tw_drain(struct twheel *tw, const struct twheel_drain *drain);
 
 /* check_context.c: invariants, see check.h */
 #ifdef TW_CHECK
-void tw_check(struct twheel *tw, s64 next, u32 room);
+void tw_check(struct twheel *tw, s64 next, u32 quota);
 #else
-static inline void tw_check(struct twheel *tw, s64 next, u32 room) {}
+static inline void tw_check(struct twheel *tw, s64 next, u32 quota) {}
 #endif
 
 /* What a periodic timer has besides */

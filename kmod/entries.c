@@ -209,14 +209,14 @@ static void tw_entries_shrink(struct tw_entries *wheel, struct tw_entry_slot *sl
  * @wheel: the wheel
  * @slot: the slot, with entries
  * @numbers: out: their numbers
- * @room: for how many; no more than TW_BLOCK_ENTRIES are taken
+ * @max_nr: how many at most; never more than TW_BLOCK_ENTRIES are detached
  *
  * Return: how many.
  */
 unsigned int tw_entries_take(struct tw_entries *wheel, struct tw_entry_slot *slot,
-			     u32 *numbers, unsigned int room)
+			     u32 *numbers, unsigned int max_nr)
 {
-	unsigned int i, n = min(room, slot->top & TW_BLOCK_MASK);
+	unsigned int i, n = min(max_nr, slot->top & TW_BLOCK_MASK);
 	const u32 *cells = &wheel->cells[slot->top - n + 1];
 
 	for (i = 0; i < n; i++) {

@@ -116,7 +116,7 @@ void tw_entries_init(struct tw_entries *wheel);
 void tw_entries_forward(struct tw_entries *wheel, s64 now);
 bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn);
 unsigned int tw_entries_take(struct tw_entries *wheel, struct tw_entry_slot *slot,
-			     u32 *numbers, unsigned int room);
+			     u32 *numbers, unsigned int max_nr);
 void tw_entries_del(struct tw_entries *wheel, u32 nr);
 struct tw_entry_slot *tw_entries_any(const struct tw_entries *wheel);
 

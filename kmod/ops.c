@@ -65,11 +65,11 @@ static int tw_limit_hit(struct twheel *tw, u32 limit)
 }
 
 /* How many timers may be armed: nothing is given back until the batch ends. */
-static void tw_measure_room(struct twheel *tw, struct tw_batch *batch)
+static void tw_set_quota(struct twheel *tw, struct tw_batch *batch)
 {
 	u32 left = tw->limit - min(tw->limit, tw_timers(tw));
 
-	batch->room = min(left, tw->table.free);
+	batch->quota = min(left, tw->table.free);
 }
 
 /* There are no nodes: have some made, or say why there are none. */
@@ -89,11 +89,11 @@ static int tw_no_period(struct twheel *tw, struct tw_batch *batch)
 	return tw_no_nodes(tw, batch);
 }
 
-/* There is no room: look again, or say why. */
-static noinline int tw_make_room(struct twheel *tw, struct tw_batch *batch)
+/* The quota is used up: renew it, or return why not. */
+static noinline int tw_renew_quota(struct twheel *tw, struct tw_batch *batch)
 {
-	tw_measure_room(tw, batch);
-	if (batch->room)
+	tw_set_quota(tw, batch);
+	if (batch->quota)
 		return 0;
 	if (tw_timers(tw) >= tw->limit)
 		return tw_limit_hit(tw, tw->limit);
@@ -214,14 +214,14 @@ static __always_inline int __tw_arm(struct twheel *tw, struct tw_batch *batch,
 	ret = tw_read_want(tw, batch, op, size, flags, more, &want);
 	if (unlikely(ret))
 		return ret;
-	if (unlikely(!batch->room)) {
-		ret = tw_make_room(tw, batch);
+	if (unlikely(!batch->quota)) {
+		ret = tw_renew_quota(tw, batch);
 		if (ret)
 			return ret;
 	}
 	if (more && want.interval && !tw->periods.free)
 		return tw_no_period(tw, batch);
-	batch->room--;
+	batch->quota--;
 	node = tw_node_begin(&tw->table, &index);
 	WRITE_ONCE(op->id, tw_id(node, index));
 	if (!tw_write_result(batch, op, size, TWHEEL_STATE_NONE, 0)) {
@@ -582,12 +582,12 @@ void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int nodes,
 {
 	s64 tick;
 
-	batch->room = 0;
+	batch->quota = 0;
 	batch->expired = 0;
 	batch->no_period = false;
 	batch->error = tw_lock_with_nodes(tw, nodes, periods);
 	if (nodes)
-		tw_measure_room(tw, batch);
+		tw_set_quota(tw, batch);
 	batch->now = tw_now(tw, &tick);
 	if (unlikely(tw->wheel.set_back))
 		tw_wheel_settle(&tw->wheel);
@@ -613,7 +613,7 @@ void tw_end(struct twheel *tw, struct tw_batch *batch)
 		tw->stats.lateness[0] += batch->expired;
 	}
 	tw_reprogram_timer(tw, tw->wheel.next);
-	tw_check(tw, tw->wheel.next, batch->room);
+	tw_check(tw, tw->wheel.next, batch->quota);
 	spare = tw_table_take_spare(&tw->table);
 	periods = tw_table_take_spare(&tw->periods);
 	spin_unlock_bh(&tw->lock);

@@ -690,8 +690,8 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
 	ssize_t total = 0;
 
 	while (iov_iter_count(to) >= unit) {
-		unsigned int room = min_t(size_t, iov_iter_count(to) / unit,
-					  TW_SHARED_EVENTS);
+		unsigned int max_nr = min_t(size_t, iov_iter_count(to) / unit,
+					    TW_SHARED_EVENTS);
 		unsigned int n, taken, tries = TW_BATCH;
 		struct twheel_event event;
 		size_t copied;
@@ -700,7 +700,7 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
 		int ret;
 
 		spin_lock_bh(&tw->lock);
-		for (n = 0; n < room; n++) {
+		for (n = 0; n < max_nr; n++) {
 			if (!tw_ring_take(tw->shared, &first[n], &timers[n], &word,
 					  &tries))
 				break;
@@ -739,7 +739,7 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
  * tw_shared_drain() - take shared timers out
  * @tw: the wheel, in which some are
  * @ops: out: the operations that would arm them
- * @room: for how many
+ * @max_nr: how many at most
  *
  * Those that were cancelled are not reported, nor those whose words change just now.
  *
@@ -747,7 +747,7 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
  * Return: how many were taken out.
  */
 unsigned int tw_shared_drain(struct twheel *tw, struct twheel_op *ops,
-			     unsigned int room)
+			     unsigned int max_nr)
 {
 	struct tw_shared *shared = tw->shared;
 	struct tw_entries *wheel = &shared->wheel;
@@ -755,7 +755,7 @@ unsigned int tw_shared_drain(struct twheel *tw, struct twheel_op *ops,
 	unsigned int i, taken, n = 0;
 
 	lockdep_assert_held(&tw->lock);
-	taken = tw_entries_take(wheel, tw_entries_any(wheel), numbers, room);
+	taken = tw_entries_take(wheel, tw_entries_any(wheel), numbers, max_nr);
 	for (i = 0; i < taken; i++) {
 		u32 nr = numbers[i];
 		u64 word = atomic64_read(&shared->words[nr]);

@@ -177,7 +177,7 @@ static __always_inline void tw_fill_event(struct twheel *tw, struct tw_take *tak
 }
 
 static unsigned int tw_fill_events(struct twheel *tw, struct tw_take *take,
-				   void *events, unsigned int room, u32 unit)
+				   void *events, unsigned int max_nr, u32 unit)
 {
 	/* (A copy, as of that the compiler knows that nobody else has it.) */
 	struct tw_reader reader __uninitialized;
@@ -186,7 +186,7 @@ static unsigned int tw_fill_events(struct twheel *tw, struct tw_take *take,
 
 	tw_take_begin(tw, take);
 	reader = take->reader;
-	for (n = 0; n < room; n++) {
+	for (n = 0; n < max_nr; n++) {
 		node = tw_reader_next(&tw->wheel, &reader, &take->indices[n]);
 		if (!node)
 			break;
@@ -331,20 +331,20 @@ ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to)
  * how many.
  */
 static unsigned int tw_drain_fill(struct twheel *tw, struct twheel_op *ops,
-				  u32 *indices, unsigned int room)
+				  u32 *indices, unsigned int max_nr)
 {
 	/* (Of those that are not reported, each takes out a block.) */
 	unsigned int tries = TW_BATCH / (TW_BLOCK_ENTRIES + 1), n = 0;
 	struct tw_node *node;
 
-	for (; n < room && tw->wheel.pending; n++) {
+	for (; n < max_nr && tw->wheel.pending; n++) {
 		node = tw_wheel_first(&tw->wheel, &indices[n]);
 		tw_fill_op(tw, node, indices[n], &ops[n]);
 		tw_wheel_del(&tw->wheel, node, indices[n]);
 	}
-	memset(&indices[n], 0, (room - n) * sizeof(indices[n]));
-	while (n < room && tw_pending(tw) && tries--)
-		n += tw_shared_drain(tw, &ops[n], room - n);
+	memset(&indices[n], 0, (max_nr - n) * sizeof(indices[n]));
+	while (n < max_nr && tw_pending(tw) && tries--)
+		n += tw_shared_drain(tw, &ops[n], max_nr - n);
 	return n;
 }
 
