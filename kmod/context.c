@@ -107,7 +107,7 @@ static void tw_free_dir(struct twheel *tw, void *dir, u32 max_chunks)
 	tw_user_uncharge(tw->user, TW_DIR_BYTES((u64)max_chunks));
 }
 
-static void tw_free_table(struct twheel *tw, struct tw_table *table)
+static void tw_table_destroy(struct twheel *tw, struct tw_table *table)
 {
 	u32 max_chunks = table->max_chunks;
 	void *dir;
@@ -159,8 +159,8 @@ void tw_destroy(struct twheel *tw)
 	if (tw->eventfd)
 		eventfd_ctx_put(tw->eventfd);
 	tw_shared_destroy(tw, tw->shared);
-	tw_free_table(tw, &tw->table);
-	tw_free_table(tw, &tw->periods);
+	tw_table_destroy(tw, &tw->table);
+	tw_table_destroy(tw, &tw->periods);
 	tw_slots_free(tw, tw->wheel.slots);
 	tw_user_uncharge(tw->user, sizeof(*tw));
 	tw_user_put(tw->user);

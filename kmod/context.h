@@ -255,7 +255,7 @@ static inline void tw_free_timer(struct twheel *tw, struct tw_node *node, u32 in
 {
 	lockdep_assert_held(&tw->lock);
 	if (unlikely(node->flags & TW_NODE_PERIODIC))
-		tw_table_put(&tw->periods, node->period);
+		tw_table_free(&tw->periods, node->period);
 	tw_node_end(&tw->table, node, index);
 }
 

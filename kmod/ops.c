@@ -185,13 +185,13 @@ static void tw_set_more(struct twheel *tw, struct tw_node *node,
 
 	if (!want->interval) {
 		if (node->flags & TW_NODE_PERIODIC)
-			tw_table_put(&tw->periods, node->period);
+			tw_table_free(&tw->periods, node->period);
 		node->flags &= ~TW_NODE_PERIODIC;
 		node->user_data = want->user_data;
 		return;
 	}
 	if (!(node->flags & TW_NODE_PERIODIC)) {
-		node->period = tw_table_take(&tw->periods);
+		node->period = tw_table_alloc(&tw->periods);
 		node->flags |= TW_NODE_PERIODIC;
 	}
 	period = tw_period_of(tw, node);

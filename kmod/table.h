@@ -186,7 +186,7 @@ void tw_table_add(struct tw_table *table, struct tw_chunk *chunk,
 		  struct tw_node *nodes);
 struct tw_chunk *tw_table_clear(struct tw_table *table, void **dir);
 
-/* The rare parts of tw_table_take(), tw_table_put() and tw_table_take_spare() */
+/* The rare parts of tw_table_alloc(), tw_table_free() and tw_table_take_spare() */
 void tw_table_refill(struct tw_table *table);
 void tw_word_put(struct tw_table *table, struct tw_chunk *chunk, unsigned int word);
 struct tw_chunk *tw_table_drop_empty(struct tw_table *table);
@@ -219,7 +219,7 @@ static inline struct tw_node *tw_table_nodes(const struct tw_table *table, u32 n
 /**
  * tw_period_at() - what the periodic timer of an index has besides
  * @table: the table of such
- * @index: an index that came from tw_table_take()
+ * @index: an index that came from tw_table_alloc()
  *
  * Return: that.
  */
@@ -266,12 +266,12 @@ static __always_inline unsigned int tw_table_next(struct tw_table *table)
 }
 
 /**
- * tw_table_take() - take a free node, as mere memory
+ * tw_table_alloc() - allocate a node, as mere memory
  * @table: the table, with a free node
  *
  * Return: its index.
  */
-static inline u32 tw_table_take(struct tw_table *table)
+static inline u32 tw_table_alloc(struct tw_table *table)
 {
 	unsigned int place = tw_table_next(table);
 
@@ -279,7 +279,7 @@ static inline u32 tw_table_take(struct tw_table *table)
 }
 
 /**
- * tw_node_begin() - take a free node, and begin the life of a timer
+ * tw_node_begin() - allocate a node, and begin the life of a timer
  * @table: the table, with a free node
  * @index: out: the timer's index
  *
@@ -297,13 +297,13 @@ static __always_inline struct tw_node *tw_node_begin(struct tw_table *table,
 }
 
 /**
- * tw_table_put() - give back a node as mere memory
+ * tw_table_free() - free a node that is mere memory
  * @table: the table
- * @index: an index that came from tw_table_take()
+ * @index: an index that came from tw_table_alloc()
  *
  * Its chunk stays until tw_table_take_spare().
  */
-static inline void tw_table_put(struct tw_table *table, u32 index)
+static inline void tw_table_free(struct tw_table *table, u32 index)
 {
 	struct tw_chunk *chunk = tw_chunk_of(table, index);
 	unsigned int word = tw_word(index);
@@ -329,7 +329,7 @@ static inline struct tw_chunk *tw_table_take_spare(struct tw_table *table)
 }
 
 /**
- * tw_node_end() - end the life of a timer, and give back its node
+ * tw_node_end() - end the life of a timer, and free its node
  * @table: the table
  * @node: a node in use
  * @index: its index
@@ -341,7 +341,7 @@ static inline void tw_node_end(struct tw_table *table, struct tw_node *node,
 	node->gen = (node->gen + 1) & TW_LAST_GEN;
 	/* If it is used up, its bit stays clear. */
 	if (likely(node->gen))
-		tw_table_put(table, index);
+		tw_table_free(table, index);
 }
 
 /**

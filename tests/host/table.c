@@ -141,7 +141,7 @@ static u32 alloc(bool plain)
 
 	REQUIRE(table.free);
 	if (plain) {
-		index = tw_table_take(&table);
+		index = tw_table_alloc(&table);
 		node = tw_node_at(&table, index);
 	} else {
 		node = tw_node_begin(&table, &index);
@@ -211,7 +211,7 @@ static void free_at(u32 place)
 	used[place] = used[--nr_used];
 	chunk->used--;
 	if (nodes[index] == NODE_PLAIN) {
-		tw_table_put(&table, index);
+		tw_table_free(&table, index);
 		nodes[index] = NODE_FREE;
 	} else {
 		bool last = gens[index] == TW_LAST_GEN;

@@ -336,7 +336,7 @@ static void index_alone_finds_nothing(struct kunit *test)
 	for (i = 0; i < 10; i++)
 		alloc_id(test, table);
 	for (i = 0; i < 10; i++)
-		tw_table_take(table);
+		tw_table_alloc(table);
 	for (i = 0; i < 10; i++)
 		free_id(test, table, alloc_id(test, table));
 	for (gen = 0; gen <= 4; gen += 2)
@@ -356,7 +356,7 @@ static void mere_memory_is_had_once(struct kunit *test)
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, indices);
 	fixture_chunk(test, table);
 	for (i = 0; i < nodes; i++) {
-		indices[i] = tw_table_take(table);
+		indices[i] = tw_table_alloc(table);
 		KUNIT_ASSERT_EQ(test, indices[i] >> TW_CHUNK_SHIFT, TW_FIRST_CHUNK);
 		period = tw_period_at(table, indices[i]);
 		memset(period, FIXTURE_DIRT, sizeof(*period));
@@ -366,17 +366,17 @@ static void mere_memory_is_had_once(struct kunit *test)
 	for (i = 0; i < nodes; i++) {
 		period = tw_period_at(table, indices[i]);
 		KUNIT_ASSERT_EQ(test, period->user_data, i);
-		tw_table_put(table, indices[i]);
+		tw_table_free(table, indices[i]);
 	}
 	check_free(test, table);
 	KUNIT_EXPECT_EQ(test, table->free, CHUNK);
 
 	/* And it can be had again, or given back. */
 	for (i = 0; i < CHUNK; i++)
-		tw_table_take(table);
+		tw_table_alloc(table);
 	KUNIT_EXPECT_EQ(test, table->free, 0);
 	for (i = 0; i < CHUNK; i++)
-		tw_table_put(table, TW_FIRST_CHUNK * CHUNK + i);
+		tw_table_free(table, TW_FIRST_CHUNK * CHUNK + i);
 	fixture_chunk(test, table);
 	KUNIT_EXPECT_EQ(test, fixture_free_chunks(test, tw_table_take_spare(table)), 1);
 }

@@ -36,7 +36,7 @@ static inline struct tw_node *node_of(const struct timer *t)
 
 static void create(struct timer *t)
 {
-	t->index = tw_table_take(&table);
+	t->index = tw_table_alloc(&table);
 	node_of(t)->user_data = (uintptr_t)t;
 }
 

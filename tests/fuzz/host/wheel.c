@@ -330,7 +330,7 @@ static void take(void)
 
 	if (nr_taken == ARRAY_SIZE(taken) || !room())
 		return;
-	index = tw_table_take(&pair.table);
+	index = tw_table_alloc(&pair.table);
 	REQUIRE(!(tw_node_at(&pair.table, index)->gen & 1));
 	look_up(tw_id(tw_node_at(&pair.table, index), index));
 	taken[nr_taken++] = index;
@@ -339,7 +339,7 @@ static void take(void)
 static void put(void)
 {
 	if (nr_taken)
-		tw_table_put(&pair.table, taken[--nr_taken]);
+		tw_table_free(&pair.table, taken[--nr_taken]);
 }
 
 static void do_op(enum op op, struct input *in)

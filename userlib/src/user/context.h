@@ -106,7 +106,7 @@ static inline struct tw_period *user_period_of(const struct user_wheel *uw,
 static inline void user_free_timer(struct user_wheel *uw, struct tw_node *node, u32 index)
 {
 	if (node->flags & TW_NODE_PERIODIC)
-		tw_table_put(&uw->periods, node->period);
+		tw_table_free(&uw->periods, node->period);
 	tw_node_end(&uw->table, node, index);
 }
 

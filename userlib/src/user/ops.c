@@ -96,13 +96,13 @@ static void set_data(struct user_wheel *uw, struct tw_node *node,
 
 	if (!want->interval) {
 		if (node->flags & TW_NODE_PERIODIC)
-			tw_table_put(&uw->periods, node->period);
+			tw_table_free(&uw->periods, node->period);
 		node->flags &= ~TW_NODE_PERIODIC;
 		node->user_data = user_data;
 		return;
 	}
 	if (!(node->flags & TW_NODE_PERIODIC)) {
-		node->period = tw_table_take(&uw->periods);
+		node->period = tw_table_alloc(&uw->periods);
 		node->flags |= TW_NODE_PERIODIC;
 	}
 	period = user_period_of(uw, node);
