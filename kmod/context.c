@@ -79,7 +79,7 @@ struct twheel *tw_create(void)
 }
 
 /**
- * tw_free_spare() - free what tw_table_take_spare() gave
+ * tw_free_spare() - free what tw_table_detach_spare() gave
  * @tw: the wheel
  * @spare: list of chunks, may be NULL
  *

@@ -205,7 +205,7 @@ static void tw_entries_shrink(struct tw_entries *wheel, struct tw_entry_slot *sl
 }
 
 /**
- * tw_entries_take() - take entries out of a slot
+ * tw_entries_detach() - detach entries from a slot
  * @wheel: the wheel
  * @slot: the slot, with entries
  * @numbers: out: their numbers
@@ -213,8 +213,8 @@ static void tw_entries_shrink(struct tw_entries *wheel, struct tw_entry_slot *sl
  *
  * Return: how many.
  */
-unsigned int tw_entries_take(struct tw_entries *wheel, struct tw_entry_slot *slot,
-			     u32 *numbers, unsigned int max_nr)
+unsigned int tw_entries_detach(struct tw_entries *wheel, struct tw_entry_slot *slot,
+			       u32 *numbers, unsigned int max_nr)
 {
 	unsigned int i, n = min(max_nr, slot->top & TW_BLOCK_MASK);
 	const u32 *cells = &wheel->cells[slot->top - n + 1];
@@ -342,7 +342,7 @@ static s64 tw_entries_wakes(const struct tw_entries *wheel)
  * tw_entries_turn() - what is there to do by now?
  * @wheel: the wheel
  * @now: the tick that it is now
- * @turn: out: a slot with entries, all of which are to be taken, and put back if they do
+ * @turn: out: a slot with entries, all of which are to be detached, and put back if they do
  *	not expire, before this is asked again
  *
  * What is due comes before what is only preloaded. (A part of a slot may be left for

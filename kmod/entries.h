@@ -101,7 +101,7 @@ struct tw_entries {
 
 /**
  * struct tw_turn - what there is to do
- * @slot: the slot of which entries are to be taken
+ * @slot: the slot of which entries are to be detached
  * @tick: what expires until then expires now; or 0 if the slot is cascaded
  * @ahead: in how many ticks that is due; 0 if it is due by now
  */
@@ -115,8 +115,8 @@ u32 tw_entries_blocks(u32 nr);
 void tw_entries_init(struct tw_entries *wheel);
 void tw_entries_forward(struct tw_entries *wheel, s64 now);
 bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn);
-unsigned int tw_entries_take(struct tw_entries *wheel, struct tw_entry_slot *slot,
-			     u32 *numbers, unsigned int max_nr);
+unsigned int tw_entries_detach(struct tw_entries *wheel, struct tw_entry_slot *slot,
+			       u32 *numbers, unsigned int max_nr);
 void tw_entries_del(struct tw_entries *wheel, u32 nr);
 struct tw_entry_slot *tw_entries_any(const struct tw_entries *wheel);
 

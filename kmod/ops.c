@@ -614,8 +614,8 @@ void tw_end(struct twheel *tw, struct tw_batch *batch)
 	}
 	tw_reprogram_timer(tw, tw->wheel.next);
 	tw_check(tw, tw->wheel.next, batch->quota);
-	spare = tw_table_take_spare(&tw->table);
-	periods = tw_table_take_spare(&tw->periods);
+	spare = tw_table_detach_spare(&tw->table);
+	periods = tw_table_detach_spare(&tw->periods);
 	spin_unlock_bh(&tw->lock);
 
 	tw_free_spare(tw, spare);

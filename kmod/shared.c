@@ -485,7 +485,7 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
 			 turn.tick ? tw_clock_tick_ns(&tw->wheel.clock, step->tick) : 0);
 	do {
 		n = min_t(u32, step->budget, TW_BLOCK_ENTRIES) * TW_INSPECT_PER_NODE;
-		n = tw_entries_take(wheel, turn.slot, numbers, n);
+		n = tw_entries_detach(wheel, turn.slot, numbers, n);
 		tw_inspect_all(&inspect, numbers, n);
 		step->budget -= DIV_ROUND_UP(n, TW_INSPECT_PER_NODE);
 		step->moved += turn.tick ? 0 : n;
@@ -755,7 +755,7 @@ unsigned int tw_shared_drain(struct twheel *tw, struct twheel_op *ops,
 	unsigned int i, taken, n = 0;
 
 	lockdep_assert_held(&tw->lock);
-	taken = tw_entries_take(wheel, tw_entries_any(wheel), numbers, max_nr);
+	taken = tw_entries_detach(wheel, tw_entries_any(wheel), numbers, max_nr);
 	for (i = 0; i < taken; i++) {
 		u32 nr = numbers[i];
 		u64 word = atomic64_read(&shared->words[nr]);

@@ -162,7 +162,7 @@ extern const struct tw_node tw_zero_nodes[TW_CHUNK_NODES];
  * @gen: nodes of them whose generation is less go on from this
  * @nodes: that of bit 0
  * @free: free nodes, each of which can be had: but for who takes them, only
- *	tw_table_take_spare() makes them fewer
+ *	tw_table_detach_spare() makes them fewer
  */
 struct tw_table {
 	unsigned long *dir;
@@ -186,7 +186,7 @@ void tw_table_add(struct tw_table *table, struct tw_chunk *chunk,
 		  struct tw_node *nodes);
 struct tw_chunk *tw_table_clear(struct tw_table *table, void **dir);
 
-/* The rare parts of tw_table_alloc(), tw_table_free() and tw_table_take_spare() */
+/* The rare parts of tw_table_alloc(), tw_table_free() and tw_table_detach_spare() */
 void tw_table_refill(struct tw_table *table);
 void tw_word_put(struct tw_table *table, struct tw_chunk *chunk, unsigned int word);
 struct tw_chunk *tw_table_drop_empty(struct tw_table *table);
@@ -301,7 +301,7 @@ static __always_inline struct tw_node *tw_node_begin(struct tw_table *table,
  * @table: the table
  * @index: an index that came from tw_table_alloc()
  *
- * Its chunk stays until tw_table_take_spare().
+ * Its chunk stays until tw_table_detach_spare().
  */
 static inline void tw_table_free(struct tw_table *table, u32 index)
 {
@@ -317,12 +317,12 @@ static inline void tw_table_free(struct tw_table *table, u32 index)
 }
 
 /**
- * tw_table_take_spare() - take out empty chunks that are not needed
+ * tw_table_detach_spare() - detach empty chunks that are not needed
  * @table: the table
  *
  * Return: a list of them, for the caller to free with their nodes, or NULL.
  */
-static inline struct tw_chunk *tw_table_take_spare(struct tw_table *table)
+static inline struct tw_chunk *tw_table_detach_spare(struct tw_table *table)
 {
 	return likely(table->free < TW_CHUNK_NODES + TW_TABLE_KEEP) ?
 	       NULL : tw_table_drop_empty(table);

@@ -142,8 +142,8 @@ static void tw_take_done(struct twheel *tw)
 
 	tw_reprogram_timer(tw, tw_next(tw));
 	tw_check(tw, tw_next(tw), 0);
-	spare = tw_table_take_spare(&tw->table);
-	periods = tw_table_take_spare(&tw->periods);
+	spare = tw_table_detach_spare(&tw->table);
+	periods = tw_table_detach_spare(&tw->periods);
 	spin_unlock_bh(&tw->lock);
 	tw_free_spare(tw, spare);
 	tw_free_spare(tw, periods);

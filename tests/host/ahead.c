@@ -52,7 +52,7 @@ static void add_chunk(void)
 
 static void give_back(void)
 {
-	struct tw_chunk *spare = tw_table_take_spare(&table), *next;
+	struct tw_chunk *spare = tw_table_detach_spare(&table), *next;
 
 	for (; spare; spare = next) {
 		next = spare->next;

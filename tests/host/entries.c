@@ -114,7 +114,7 @@ static bool run(unsigned int budget)
 		if (!turn.tick && !turn.ahead)
 			late = max(late, turn.slot->count);
 		do {
-			n = tw_entries_take(&wheel, turn.slot, numbers, budget);
+			n = tw_entries_detach(&wheel, turn.slot, numbers, budget);
 			REQUIRE(n && n <= budget);
 			settle(numbers, n, turn.tick);
 			budget -= n;
@@ -204,7 +204,7 @@ static void drain(unsigned int room)
 	REQUIRE(!slot == !wheel.pending);
 	if (!slot)
 		return;
-	n = tw_entries_take(&wheel, slot, numbers, room);
+	n = tw_entries_detach(&wheel, slot, numbers, room);
 	REQUIRE(n && n <= room);
 	for (i = 0; i < n; i++)
 		due[numbers[i]] = NONE;

@@ -74,7 +74,7 @@ static void make_table(void)
 	add_chunk(&table);
 	chunks[UNUSED] = add_chunk(&table);
 	/* All that are empty go, and the first comes again. */
-	tw_table_take_spare(&table);
+	tw_table_detach_spare(&table);
 	chunks[EMPTY] = add_chunk(&table);
 	REQUIRE_EQ(chunks[EMPTY]->nr, EMPTY);
 	alloc();

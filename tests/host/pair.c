@@ -392,7 +392,7 @@ static void end(struct pair *p, u32 index)
 
 	tw_node_end(&p->table, node_of(p, index), index + FIRST_INDEX);
 	REQUIRE(!tw_table_find(&p->table, p->timers[index].id, &found, &at));
-	free_chunks(tw_table_take_spare(&p->table));
+	free_chunks(tw_table_detach_spare(&p->table));
 	agree(p);
 }
 

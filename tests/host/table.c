@@ -180,7 +180,7 @@ static void alloc_all(void)
 /* The batch is over: what is empty and not needed is given back, and nothing else. */
 static void give_back(void)
 {
-	struct tw_chunk *spare = tw_table_take_spare(&table), *next;
+	struct tw_chunk *spare = tw_table_detach_spare(&table), *next;
 	u32 i, empty = 0;
 
 	for (; spare; spare = next) {

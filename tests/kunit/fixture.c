@@ -65,7 +65,7 @@ struct tw_chunk *fixture_chunk(struct kunit *test, struct tw_table *table)
 }
 
 /**
- * fixture_free_chunks() - free what tw_table_take_spare() gave
+ * fixture_free_chunks() - free what tw_table_detach_spare() gave
  * @test: the test
  * @spare: the chunks
  *

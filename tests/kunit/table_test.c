@@ -106,7 +106,7 @@ static void empty_table_gives_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, table->free, 0);
 	for (i = 0; i < ARRAY_SIZE(ids); i++)
 		KUNIT_EXPECT_NULL(test, find(table, ids[i]));
-	KUNIT_EXPECT_NULL(test, tw_table_take_spare(table));
+	KUNIT_EXPECT_NULL(test, tw_table_detach_spare(table));
 	KUNIT_EXPECT_TRUE(test, tw_table_full(table));
 	KUNIT_EXPECT_NULL(test, tw_table_clear(table, &dir));
 	KUNIT_EXPECT_NULL(test, dir);
@@ -315,7 +315,7 @@ static void made_up_id_finds_nothing(struct kunit *test)
 	}
 	free_chunk(test, table, chunks[1]);
 	free_chunk(test, table, chunks[2]);
-	KUNIT_ASSERT_EQ(test, fixture_free_chunks(test, tw_table_take_spare(table)), 1);
+	KUNIT_ASSERT_EQ(test, fixture_free_chunks(test, tw_table_detach_spare(table)), 1);
 	live = alloc_id(test, table);
 	KUNIT_ASSERT_EQ(test, live, 3ULL << 32 | 2 * CHUNK);
 
@@ -378,7 +378,7 @@ static void mere_memory_is_had_once(struct kunit *test)
 	for (i = 0; i < CHUNK; i++)
 		tw_table_free(table, TW_FIRST_CHUNK * CHUNK + i);
 	fixture_chunk(test, table);
-	KUNIT_EXPECT_EQ(test, fixture_free_chunks(test, tw_table_take_spare(table)), 1);
+	KUNIT_EXPECT_EQ(test, fixture_free_chunks(test, tw_table_detach_spare(table)), 1);
 }
 
 /* Whatever was in it, the last chunk stays: who comes next has it at once. */
@@ -393,7 +393,7 @@ static void last_free_nodes_are_kept(struct kunit *test)
 		alloc_id(test, table);
 	for (i = 0; i < nodes; i++)
 		free_id(test, table, 1ULL << 32 | (TW_FIRST_CHUNK * CHUNK + i));
-	KUNIT_EXPECT_NULL(test, tw_table_take_spare(table));
+	KUNIT_EXPECT_NULL(test, tw_table_detach_spare(table));
 	KUNIT_EXPECT_EQ(test, table->free, CHUNK);
 	for (i = 0; i < ARRAY_SIZE(indices); i++)
 		tw_node_begin(table, &indices[i]);
@@ -413,7 +413,7 @@ static void empty_chunks_are_given_back(struct kunit *test)
 	}
 	for (i = 0; i < ARRAY_SIZE(chunks); i++)
 		free_chunk(test, table, chunks[i]);
-	for (spare = tw_table_take_spare(table); spare; spare = spare->next, n++) {
+	for (spare = tw_table_detach_spare(table); spare; spare = spare->next, n++) {
 		for (i = 0; i < ARRAY_SIZE(chunks) && chunks[i] != spare; i++)
 			;
 		KUNIT_ASSERT_LT(test, i, ARRAY_SIZE(chunks));
@@ -424,7 +424,7 @@ static void empty_chunks_are_given_back(struct kunit *test)
 	/* One is left, as some free nodes are. */
 	KUNIT_EXPECT_EQ(test, n, ARRAY_SIZE(chunks) - 1);
 	KUNIT_EXPECT_EQ(test, table->free, CHUNK);
-	KUNIT_EXPECT_NULL(test, tw_table_take_spare(table));
+	KUNIT_EXPECT_NULL(test, tw_table_detach_spare(table));
 
 	/* Their numbers are used again before new ones. */
 	for (i = 0; i < n; i++) {
@@ -463,14 +463,14 @@ static void some_free_nodes_are_kept(struct kunit *test)
 	for (i = 0; i < others; i++)
 		free_id(test, table, tw_id(&first->nodes[i], first->nr * CHUNK + i));
 	/* As long as one of its nodes is used, it stays anyway. */
-	KUNIT_EXPECT_NULL(test, tw_table_take_spare(table));
+	KUNIT_EXPECT_NULL(test, tw_table_detach_spare(table));
 
 	free_id(test, table, last);
 	if (others >= TW_TABLE_KEEP) {
-		KUNIT_EXPECT_PTR_EQ(test, tw_table_take_spare(table), second);
+		KUNIT_EXPECT_PTR_EQ(test, tw_table_detach_spare(table), second);
 		KUNIT_EXPECT_EQ(test, table->free, others);
 	} else {
-		KUNIT_EXPECT_NULL(test, tw_table_take_spare(table));
+		KUNIT_EXPECT_NULL(test, tw_table_detach_spare(table));
 		KUNIT_EXPECT_EQ(test, table->free, others + CHUNK);
 	}
 	check_free(test, table);
@@ -515,10 +515,10 @@ static void generation_outlives_the_memory(struct kunit *test)
 		/* Enough free nodes for the second chunk to be given back */
 		for (i = 0; i < TW_TABLE_KEEP; i++)
 			free_id(test, table, tw_id(&first->nodes[i], CHUNK + i));
-		KUNIT_ASSERT_NULL(test, tw_table_take_spare(table));
+		KUNIT_ASSERT_NULL(test, tw_table_detach_spare(table));
 		for (i = 0; i < ARRAY_SIZE(old); i++)
 			free_id(test, table, old[i]);
-		KUNIT_ASSERT_EQ(test, fixture_free_chunks(test, tw_table_take_spare(table)),
+		KUNIT_ASSERT_EQ(test, fixture_free_chunks(test, tw_table_detach_spare(table)),
 				1);
 		for (i = 0; i < ARRAY_SIZE(old); i++)
 			KUNIT_ASSERT_NULL(test, find(table, old[i]));
@@ -563,7 +563,7 @@ static void used_up_node_is_left(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, table->free, CHUNK - 1);
 	check_free(test, table);
 	fixture_chunk(test, table);
-	KUNIT_EXPECT_EQ(test, fixture_free_chunks(test, tw_table_take_spare(table)), 1);
+	KUNIT_EXPECT_EQ(test, fixture_free_chunks(test, tw_table_detach_spare(table)), 1);
 	KUNIT_EXPECT_PTR_EQ(test, table->chunks[TW_FIRST_CHUNK], chunk);
 	KUNIT_EXPECT_EQ(test, table->free, CHUNK - 1);
 }
@@ -582,7 +582,7 @@ static void used_up_chunk_is_left(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, id >> 32, TW_LAST_GEN);
 		free_id(test, table, id);
 		KUNIT_ASSERT_EQ(test, table->free, i);
-		KUNIT_ASSERT_NULL(test, tw_table_take_spare(table));
+		KUNIT_ASSERT_NULL(test, tw_table_detach_spare(table));
 	}
 	KUNIT_EXPECT_NULL(test, table->partial);
 	KUNIT_EXPECT_NULL(test, table->empty);
@@ -608,7 +608,7 @@ static void used_up_number_is_left(struct kunit *test)
 		chunks[1]->nodes[i].gen = TW_LAST_GEN - 2;
 	wear(chunks[1], TW_LAST_GEN - 1);
 	free_chunk(test, table, chunks[1]);
-	KUNIT_EXPECT_PTR_EQ(test, tw_table_take_spare(table), chunks[1]);
+	KUNIT_EXPECT_PTR_EQ(test, tw_table_detach_spare(table), chunks[1]);
 	fixture_chunk(test, table);
 	KUNIT_EXPECT_EQ(test, table->nr_chunks, TW_FIRST_CHUNK + 4);
 	KUNIT_EXPECT_NULL(test, table->chunks[TW_FIRST_CHUNK + 1]);
@@ -646,7 +646,7 @@ static void table_is_cleared(struct kunit *test)
 			alloc_all(test, table);
 	}
 	free_chunk(test, table, chunks[1]);
-	KUNIT_ASSERT_EQ(test, fixture_free_chunks(test, tw_table_take_spare(table)), 2);
+	KUNIT_ASSERT_EQ(test, fixture_free_chunks(test, tw_table_detach_spare(table)), 2);
 	id = alloc_id(test, table);
 	dir = table->dir;
 	KUNIT_EXPECT_EQ(test, fixture_free_chunks(test, tw_table_clear(table, &dir)), 3);
@@ -706,7 +706,7 @@ static void random_use(struct kunit *test)
 			}
 			live[n++] = alloc_id(test, table);
 		}
-		chunks -= fixture_free_chunks(test, tw_table_take_spare(table));
+		chunks -= fixture_free_chunks(test, tw_table_detach_spare(table));
 		KUNIT_ASSERT_EQ(test, table->free, chunks * CHUNK - n);
 		if (round % 100 == 0) {
 			KUNIT_ASSERT_EQ(test, used(table), n);

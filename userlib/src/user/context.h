@@ -85,8 +85,8 @@ void user_fill_op(struct user_wheel *uw, const struct tw_node *node, u32 index,
 /* Give back what is empty. */
 static inline void user_free_spare(struct user_wheel *uw)
 {
-	user_free_chunks(tw_table_take_spare(&uw->table));
-	user_free_chunks(tw_table_take_spare(&uw->periods));
+	user_free_chunks(tw_table_detach_spare(&uw->table));
+	user_free_chunks(tw_table_detach_spare(&uw->periods));
 }
 
 /* Timers that a wheel holds */
