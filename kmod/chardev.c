@@ -70,9 +70,9 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 			return -EINVAL;
 		more = runs++ < TW_ASSIST_RUNS && tw_assist(tw);
 		if (unit == sizeof(u64))
-			ret = tw_take_count(tw, to);
+			ret = tw_read_count(tw, to);
 		else
-			ret = tw_take_events(tw, to, unit);
+			ret = tw_read_events(tw, to, unit);
 		if (ret != -EAGAIN || nowait)
 			return ret;
 		/*

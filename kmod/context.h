@@ -223,10 +223,10 @@ static inline s64 tw_next(const struct twheel *tw)
 	return tw->shared ? min(tw->wheel.next, tw_shared_next(tw)) : tw->wheel.next;
 }
 
-/* take.c: what a program takes out */
+/* read.c: read and drain */
 struct iov_iter;
-ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to, u32 unit);
-ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to);
+ssize_t tw_read_events(struct twheel *tw, struct iov_iter *to, u32 unit);
+ssize_t tw_read_count(struct twheel *tw, struct iov_iter *to);
 long tw_drain(struct twheel *tw, const struct twheel_drain *drain);
 
 /* check_context.c: invariants, see check.h */

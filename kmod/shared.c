@@ -16,7 +16,7 @@
 
 #include "context.h"
 #include "shared.h"
-#include "take.h"
+#include "read.h"
 #include "trace.h"
 
 /* How often to inspect a word that changes whenever it is inspected */
@@ -673,7 +673,7 @@ static void tw_shared_fill(struct twheel *tw, u32 nr, u64 word,
 }
 
 /**
- * tw_shared_read() - take out events of shared timers as long as there are any
+ * tw_shared_read() - read events of shared timers as long as there are any
  * @tw: the wheel, with shared timers
  * @to: where to copy them
  * @unit: length of an event
@@ -692,7 +692,7 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
 	while (iov_iter_count(to) >= unit) {
 		unsigned int max_nr = min_t(size_t, iov_iter_count(to) / unit,
 					    TW_SHARED_EVENTS);
-		unsigned int n, taken, tries = TW_BATCH;
+		unsigned int n, delivered, tries = TW_BATCH;
 		struct twheel_event event;
 		size_t copied;
 		u32 last = 0;
@@ -709,15 +709,15 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
 			memcpy(events + n * unit, &event, unit);
 		}
 		copied = tw_copy_nofault(events, n * unit, unit, to);
-		taken = copied / unit;
-		tw->stats.delivered += taken;
-		if (taken < n)
-			tw_ring_untake(tw, timers + taken, n - taken,
-				       first[taken], last);
-		trace_twheel_read(tw, taken);
+		delivered = copied / unit;
+		tw->stats.delivered += delivered;
+		if (delivered < n)
+			tw_ring_untake(tw, timers + delivered, n - delivered,
+				       first[delivered], last);
+		trace_twheel_read(tw, delivered);
 		spin_unlock_bh(&tw->lock);
 		/* Others may have found nothing meanwhile. */
-		if (taken < n)
+		if (delivered < n)
 			tw_wake(tw);
 
 		total += copied;
@@ -725,7 +725,7 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
 			return total ?: -EAGAIN;
 		if ((total || !n) && signal_pending(current))
 			return total ?: -ERESTARTSYS;
-		if (taken < n) {
+		if (delivered < n) {
 			ret = tw_fault_in(to, unit, &faulted);
 			if (ret)
 				return total ?: ret;
@@ -752,11 +752,11 @@ unsigned int tw_shared_drain(struct twheel *tw, struct twheel_op *ops,
 	struct tw_shared *shared = tw->shared;
 	struct tw_entries *wheel = &shared->wheel;
 	u32 numbers[TW_BLOCK_ENTRIES] __uninitialized;
-	unsigned int i, taken, n = 0;
+	unsigned int i, detached, n = 0;
 
 	lockdep_assert_held(&tw->lock);
-	taken = tw_entries_detach(wheel, tw_entries_any(wheel), numbers, max_nr);
-	for (i = 0; i < taken; i++) {
+	detached = tw_entries_detach(wheel, tw_entries_any(wheel), numbers, max_nr);
+	for (i = 0; i < detached; i++) {
 		u32 nr = numbers[i];
 		u64 word = atomic64_read(&shared->words[nr]);
 

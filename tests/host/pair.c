@@ -543,7 +543,7 @@ static void check_order(struct pair *p, const struct pair_timer *timer)
 	p->read = timer->tick;
 }
 
-/* Read the event of the first ready timer, as kmod/take.c does. */
+/* Read the event of the first ready timer, as kmod/read.c does. */
 static u32 take(struct pair *p)
 {
 	struct tw_reader reader;

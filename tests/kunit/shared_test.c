@@ -23,7 +23,7 @@
 
 #include "context.h"
 #include "shared.h"
-#include "take.h"
+#include "read.h"
 #include "trace.h"
 
 static void meanwhile(void);

@@ -385,8 +385,8 @@ inline withdraw(i)
 	to_read[i] = false
 }
 
-/* tw_taken(): the timer goes on, or it is gone */
-inline tw_taken(i)
+/* tw_read_commit(): the timer goes on, or it is gone */
+inline tw_read_commit(i)
 {
 	assert(state[i] == READY);
 	ready??eval(i);
@@ -397,7 +397,7 @@ inline tw_taken(i)
 	fi
 }
 
-/* read(2): tw_read_iter(), tw_take_events() */
+/* read(2): tw_read_iter(), tw_read_events() */
 proctype reader(byte me)
 {
 	byte i, n, copied;
@@ -437,13 +437,13 @@ proctype reader(byte me)
 #endif
 		do
 #ifdef MUTANT_TAKE_UNCOPIED
-		:: i < n -> tw_taken(event[i]); i++
+		:: i < n -> tw_read_commit(event[i]); i++
 #else
-		:: i < copied -> tw_taken(event[i]); i++
+		:: i < copied -> tw_read_commit(event[i]); i++
 #endif
 		:: else -> break
 		od;
-		/* tw_take_done() */
+		/* tw_finish_batch() */
 		tw_reprogram_timer(next);
 		tw_unlock();
 		i = 0;
@@ -498,7 +498,7 @@ inline drain()
 #endif
 		:: i == m -> break
 		od;
-		/* tw_take_done() */
+		/* tw_finish_batch() */
 		tw_reprogram_timer(next);
 		tw_unlock();
 		m = 0; copied = 0; taken[0] = 0; taken[1] = 0

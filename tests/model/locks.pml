@@ -68,7 +68,7 @@ inline share()
 	release(share_lock)
 }
 
-/* tw_begin() to tw_end(), tw_take_events(), tw_set_eventfd(), tw_assist() */
+/* tw_begin() to tw_end(), tw_read_events(), tw_set_eventfd(), tw_assist() */
 active proctype task() provided (!in_softirq)
 {
 	byte me = TASK, n;

@@ -101,7 +101,7 @@ active proctype setup()
 	fi
 }
 
-/* read(2) in count mode: tw_take_count(), once, maybe to a bad address */
+/* read(2) in count mode: tw_read_count(), once, maybe to a bad address */
 active proctype counting()
 {
 	if
@@ -141,7 +141,7 @@ active proctype reader()
 #ifndef MUTANT_MODE_ONCE
 	   count = count_mode;
 #endif
-	   /* tw_take_count(), tw_take_events() */
+	   /* tw_read_count(), tw_read_events() */
 	   if
 	   :: atomic { !locked && count && (ready || counted) ->
 		ready = 0; counted = 0; break }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The core of this tree, used as kmod/ops.c and kmod/take.c use it.
+ * The core of this tree, used as kmod/ops.c and kmod/read.c use it.
  */
 #include <uapi/linux/twheel.h>
 

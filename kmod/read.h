@@ -2,8 +2,8 @@
 /*
  * Copying of what is taken out of a wheel, under its lock.
  */
-#ifndef TW_TAKE_H
-#define TW_TAKE_H
+#ifndef TW_READ_H
+#define TW_READ_H
 
 #include <linux/uaccess.h>
 #include <linux/uio.h>
@@ -47,4 +47,4 @@ static inline size_t tw_copy_nofault(const void *from, size_t bytes, size_t unit
 
 int tw_fault_in(struct iov_iter *to, size_t unit, bool *again);
 
-#endif /* TW_TAKE_H */
+#endif /* TW_READ_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What a program takes out of a wheel that it has itself: events, counts, drained
+ * What a program reads from a wheel that it has itself: events, counts, and drained
  * timers.
  */
 
@@ -10,18 +10,18 @@
 #include "context.h"
 #include "validate.h"
 
-/* Ready timers that are taken out together */
-#define TAKEN 64
+/* Ready timers that are read together */
+#define READ_BATCH 64
 
 /**
- * struct user_take - ready timers that are being taken out
+ * struct read_batch - ready timers that are being read
  * @indices: which
  * @overruns: periods of each that went by after the one that made it ready
  * @reader: is behind the last of them
  */
-struct user_take {
-	u32 indices[TAKEN];
-	u64 overruns[TAKEN];
+struct read_batch {
+	u32 indices[READ_BATCH];
+	u64 overruns[READ_BATCH];
 	struct tw_reader reader;
 };
 
@@ -49,21 +49,21 @@ static void next_period(struct user_wheel *uw, struct tw_node *node, u32 index,
 }
 
 /* Each goes on, or is gone. */
-static void taken(struct user_wheel *uw, const struct user_take *take)
+static void commit_read(struct user_wheel *uw, const struct read_batch *batch)
 {
 	unsigned int i;
 
-	tw_reader_cut(&uw->wheel, &take->reader);
-	for (i = 0; i < take->reader.nr; i++) {
-		u32 index = take->indices[i];
+	tw_reader_cut(&uw->wheel, &batch->reader);
+	for (i = 0; i < batch->reader.nr; i++) {
+		u32 index = batch->indices[i];
 		struct tw_node *node = tw_node_at(&uw->table, index);
 
 		if (node->flags & TW_NODE_PERIODIC)
-			next_period(uw, node, index, take->overruns[i]);
+			next_period(uw, node, index, batch->overruns[i]);
 		else
 			tw_node_end(&uw->table, node, index);
 	}
-	uw->stats.delivered += take->reader.nr;
+	uw->stats.delivered += batch->reader.nr;
 }
 
 static void fill_event(const struct user_wheel *uw, const struct tw_node *node, u32 index,
@@ -86,68 +86,68 @@ static void fill_event(const struct user_wheel *uw, const struct tw_node *node, 
  * to @count. (A few timers with a period of 1 ns, due since 1970, are more than that
  * holds.)
  */
-static unsigned int take_some(struct user_wheel *uw, s64 now, char *to, unsigned int max,
+static unsigned int read_some(struct user_wheel *uw, s64 now, char *to, unsigned int max,
 			      u64 *count)
 {
-	struct user_take take;
+	struct read_batch batch;
 
-	tw_reader_init(&uw->wheel, &take.reader);
-	while (take.reader.nr < max) {
-		unsigned int n = take.reader.nr;
-		struct tw_node *node = tw_reader_next(&uw->wheel, &take.reader,
-						      &take.indices[n]);
+	tw_reader_init(&uw->wheel, &batch.reader);
+	while (batch.reader.nr < max) {
+		unsigned int n = batch.reader.nr;
+		struct tw_node *node = tw_reader_next(&uw->wheel, &batch.reader,
+						      &batch.indices[n]);
 
 		if (!node)
 			break;
-		take.overruns[n] = overrun_of(uw, node, now);
-		if (__builtin_add_overflow(*count, 1 + take.overruns[n], count))
+		batch.overruns[n] = overrun_of(uw, node, now);
+		if (__builtin_add_overflow(*count, 1 + batch.overruns[n], count))
 			*count = U64_MAX;
 		if (to)
-			fill_event(uw, node, take.indices[n], take.overruns[n],
+			fill_event(uw, node, batch.indices[n], batch.overruns[n],
 				   (struct twheel_event *)(to + n * uw->unit));
 	}
-	taken(uw, &take);
-	return take.reader.nr;
+	commit_read(uw, &batch);
+	return batch.reader.nr;
 }
 
-static ssize_t take_events(struct user_wheel *uw, s64 now, char *to, size_t room)
+static ssize_t read_events(struct user_wheel *uw, s64 now, char *to, size_t max_nr)
 {
 	size_t total = 0;
 	unsigned int nr;
 	u64 count = 0;
 
 	do {
-		nr = take_some(uw, now, to + total * uw->unit,
-			       min_t(size_t, room - total, TAKEN), &count);
+		nr = read_some(uw, now, to + total * uw->unit,
+			       min_t(size_t, max_nr - total, READ_BATCH), &count);
 		total += nr;
-	} while (nr == TAKEN && total < room);
+	} while (nr == READ_BATCH && total < max_nr);
 	return total ? (ssize_t)(total * uw->unit) : -EAGAIN;
 }
 
-static ssize_t take_count(struct user_wheel *uw, s64 now, u64 *to)
+static ssize_t read_count(struct user_wheel *uw, s64 now, u64 *to)
 {
 	u64 count = 0;
 	unsigned int nr;
 
 	do {
-		nr = take_some(uw, now, NULL, TAKEN, &count);
-	} while (nr == TAKEN);
+		nr = read_some(uw, now, NULL, READ_BATCH, &count);
+	} while (nr == READ_BATCH);
 	if (!count)
 		return -EAGAIN;
 	*to = count;
 	return sizeof(*to);
 }
 
-static ssize_t take(struct user_wheel *uw, s64 now, void *to, size_t bytes)
+static ssize_t read_ready(struct user_wheel *uw, s64 now, void *to, size_t bytes)
 {
 	ssize_t ret;
 
 	if (bytes < uw->unit)
 		return -EINVAL;
 	if (uw->flags & TWHEEL_SETUP_COUNT)
-		ret = take_count(uw, now, to);
+		ret = read_count(uw, now, to);
 	else
-		ret = take_events(uw, now, to, bytes / uw->unit);
+		ret = read_events(uw, now, to, bytes / uw->unit);
 	/*
 	 * Whoever was woken for nothing is not to be woken for that again: the clock
 	 * may have been set back since.
@@ -168,7 +168,7 @@ ssize_t user_read(struct user_wheel *uw, void *to, size_t bytes, bool nowait)
 		ret = user_begin(uw, &now);
 		if (ret)
 			return ret;
-		ret = take(uw, now, to, bytes);
+		ret = read_ready(uw, now, to, bytes);
 		user_free_spare(uw);
 		user_end(uw, now);
 		if (ret != -EAGAIN || nowait || fcntl(uw->epoll, F_GETFL) & O_NONBLOCK)

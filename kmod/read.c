@@ -14,45 +14,45 @@
 #include <linux/slab.h>
 
 #include "context.h"
-#include "take.h"
+#include "read.h"
 #include "trace.h"
 
-/* Ready timers that are taken out under one hold of the lock */
-#define TW_TAKEN (TW_EVENT_BYTES / TWHEEL_EVENT_SIZE_ID)
+/* Ready timers that are read under one hold of the lock */
+#define TW_READ_BATCH (TW_EVENT_BYTES / TWHEEL_EVENT_SIZE_ID)
 
 /**
- * struct tw_take - what is being taken out under one hold of the lock
+ * struct tw_read - what is being read under one hold of the lock
  * @now: the time that it is now, in ns, or 0 while nobody asked
  * @tick: the wheel's tick that it is now
  * @reader: is behind the last of them
  * @indices: of the timers
  */
-struct tw_take {
+struct tw_read {
 	s64 now;
 	s64 tick;
 	struct tw_reader reader;
-	u32 indices[TW_TAKEN];
+	u32 indices[TW_READ_BATCH];
 };
 
-static __always_inline void tw_take_begin(struct twheel *tw, struct tw_take *take)
+static __always_inline void tw_read_begin(struct twheel *tw, struct tw_read *read)
 {
-	take->now = 0;
-	tw_reader_init(&tw->wheel, &take->reader);
+	read->now = 0;
+	tw_reader_init(&tw->wheel, &read->reader);
 }
 
-/* Returns the next timer to be taken, or NULL. */
-static __always_inline struct tw_node *tw_take_next(struct twheel *tw, struct tw_take *take)
+/* Returns the next timer to be read, or NULL. */
+static __always_inline struct tw_node *tw_read_next(struct twheel *tw, struct tw_read *read)
 {
-	return tw_reader_next(&tw->wheel, &take->reader,
-			      &take->indices[take->reader.nr]);
+	return tw_reader_next(&tw->wheel, &read->reader,
+			      &read->indices[read->reader.nr]);
 }
 
 /* Only so many of them: walk a shorter way. */
-static noinline void tw_take_less(struct twheel *tw, struct tw_take *take, unsigned int nr)
+static noinline void tw_read_less(struct twheel *tw, struct tw_read *read, unsigned int nr)
 {
-	tw_reader_init(&tw->wheel, &take->reader);
-	while (take->reader.nr < nr)
-		tw_take_next(tw, take);
+	tw_reader_init(&tw->wheel, &read->reader);
+	while (read->reader.nr < nr)
+		tw_read_next(tw, read);
 }
 
 /**
@@ -85,7 +85,7 @@ int tw_fault_in(struct iov_iter *to, size_t unit, bool *again)
 }
 
 /* Periods of a ready timer that went by after the one that made it ready. */
-static u64 tw_overrun(struct twheel *tw, struct tw_take *take,
+static u64 tw_overrun(struct twheel *tw, struct tw_read *read,
 		      const struct tw_node *node)
 {
 	const struct tw_period *period;
@@ -93,11 +93,11 @@ static u64 tw_overrun(struct twheel *tw, struct tw_take *take,
 	if (!(node->flags & TW_NODE_PERIODIC))
 		return 0;
 	period = tw_period_of(tw, node);
-	if (!take->now)
-		take->now = tw_now(tw, &take->tick);
-	if (take->now < period->nominal)
+	if (!read->now)
+		read->now = tw_now(tw, &read->tick);
+	if (read->now < period->nominal)
 		return 0;
-	return div64_u64(take->now - period->nominal, period->interval);
+	return div64_u64(read->now - period->nominal, period->interval);
 }
 
 /* The period of a timer that was read is over: the next begins. */
@@ -114,20 +114,20 @@ static void tw_next_period(struct twheel *tw, struct tw_node *node, u32 index,
 	tw_wheel_add(&tw->wheel, node, index);
 }
 
-/* The first @nr of them were taken: each goes on, or is gone. */
-static void tw_taken(struct twheel *tw, struct tw_take *take, unsigned int nr)
+/* The first @nr of them were read: each goes on, or is gone. */
+static void tw_read_commit(struct twheel *tw, struct tw_read *read, unsigned int nr)
 {
 	unsigned int i;
 
-	if (unlikely(take->reader.nr != nr))
-		tw_take_less(tw, take, nr);
-	tw_reader_cut(&tw->wheel, &take->reader);
+	if (unlikely(read->reader.nr != nr))
+		tw_read_less(tw, read, nr);
+	tw_reader_cut(&tw->wheel, &read->reader);
 	for (i = 0; i < nr; i++) {
-		u32 index = take->indices[i];
+		u32 index = read->indices[i];
 		struct tw_node *node = tw_node_at(&tw->table, index);
 
 		if (unlikely(node->flags & TW_NODE_PERIODIC))
-			tw_next_period(tw, node, index, tw_overrun(tw, take, node));
+			tw_next_period(tw, node, index, tw_overrun(tw, read, node));
 		else
 			tw_node_end(&tw->table, node, index);
 	}
@@ -135,7 +135,7 @@ static void tw_taken(struct twheel *tw, struct tw_take *take, unsigned int nr)
 }
 
 /* Give back what is not needed after a batch, and set the timer. */
-static void tw_take_done(struct twheel *tw)
+static void tw_finish_batch(struct twheel *tw)
 	__releases(&tw->lock)
 {
 	struct tw_chunk *spare, *periods;
@@ -150,18 +150,18 @@ static void tw_take_done(struct twheel *tw)
 }
 
 /* What an event of a periodic timer has besides */
-static void tw_fill_period(struct twheel *tw, struct tw_take *take,
+static void tw_fill_period(struct twheel *tw, struct tw_read *read,
 			   const struct tw_node *node, struct twheel_event *event, u32 unit)
 {
 	event->user_data = tw_period_of(tw, node)->user_data;
 	if (unit == TWHEEL_EVENT_SIZE_ID)
 		return;
-	event->overrun = min_t(u64, tw_overrun(tw, take, node), U32_MAX);
+	event->overrun = min_t(u64, tw_overrun(tw, read, node), U32_MAX);
 	event->flags = TWHEEL_EVENT_PERIODIC;
 }
 
 /* (Field by field: what clears it before costs more than all the rest.) */
-static __always_inline void tw_fill_event(struct twheel *tw, struct tw_take *take,
+static __always_inline void tw_fill_event(struct twheel *tw, struct tw_read *read,
 					  const struct tw_node *node, u32 index,
 					  struct twheel_event *event, u32 unit)
 {
@@ -173,10 +173,10 @@ static __always_inline void tw_fill_event(struct twheel *tw, struct tw_take *tak
 		event->flags = 0;
 	}
 	if (unlikely(node->flags & TW_NODE_PERIODIC))
-		tw_fill_period(tw, take, node, event, unit);
+		tw_fill_period(tw, read, node, event, unit);
 }
 
-static unsigned int tw_fill_events(struct twheel *tw, struct tw_take *take,
+static unsigned int tw_fill_events(struct twheel *tw, struct tw_read *read,
 				   void *events, unsigned int max_nr, u32 unit)
 {
 	/* (A copy, as of that the compiler knows that nobody else has it.) */
@@ -184,49 +184,49 @@ static unsigned int tw_fill_events(struct twheel *tw, struct tw_take *take,
 	struct tw_node *node;
 	unsigned int n;
 
-	tw_take_begin(tw, take);
-	reader = take->reader;
+	tw_read_begin(tw, read);
+	reader = read->reader;
 	for (n = 0; n < max_nr; n++) {
-		node = tw_reader_next(&tw->wheel, &reader, &take->indices[n]);
+		node = tw_reader_next(&tw->wheel, &reader, &read->indices[n]);
 		if (!node)
 			break;
-		tw_fill_event(tw, take, node, take->indices[n], events, unit);
+		tw_fill_event(tw, read, node, read->indices[n], events, unit);
 		events += unit;
 	}
-	take->reader = reader;
+	read->reader = reader;
 	return n;
 }
 
-/* The same as tw_take_events(), without shared timers. */
-static ssize_t tw_take_ready(struct twheel *tw, struct iov_iter *to, u32 unit)
+/* The same as tw_read_events(), without shared timers. */
+static ssize_t tw_read_ready(struct twheel *tw, struct iov_iter *to, u32 unit)
 {
 	u64 events[TW_EVENT_BYTES / sizeof(u64)] __uninitialized;
-	struct tw_take take __uninitialized;
+	struct tw_read read __uninitialized;
 	bool faulted = false;
 	ssize_t total = 0;
 
 	while (iov_iter_count(to) >= unit) {
-		unsigned int n, taken;
+		unsigned int n, delivered;
 		size_t copied;
 		int ret;
 
 		n = min_t(size_t, iov_iter_count(to), TW_EVENT_BYTES) / unit;
 		spin_lock_bh(&tw->lock);
-		n = tw_fill_events(tw, &take, events, n, unit);
+		n = tw_fill_events(tw, &read, events, n, unit);
 		if (!n) {
 			spin_unlock_bh(&tw->lock);
 			return total ?: -EAGAIN;
 		}
 		copied = tw_copy_nofault(events, n * unit, unit, to);
-		taken = copied / unit;
-		tw_taken(tw, &take, taken);
-		trace_twheel_read(tw, taken);
-		tw_take_done(tw);
+		delivered = copied / unit;
+		tw_read_commit(tw, &read, delivered);
+		trace_twheel_read(tw, delivered);
+		tw_finish_batch(tw);
 
 		total += copied;
 		if (total && signal_pending(current))
 			break;
-		if (taken < n) {
+		if (delivered < n) {
 			ret = tw_fault_in(to, unit, &faulted);
 			if (ret)
 				return total ?: ret;
@@ -237,7 +237,7 @@ static ssize_t tw_take_ready(struct twheel *tw, struct iov_iter *to, u32 unit)
 }
 
 /**
- * tw_take_events() - take out events as long as there are any
+ * tw_read_events() - read events as long as there are any
  * @tw: the wheel
  * @to: where to copy them, with room for one at least
  * @unit: length of an event
@@ -245,9 +245,9 @@ static ssize_t tw_take_ready(struct twheel *tw, struct iov_iter *to, u32 unit)
  * Context: may sleep.
  * Return: bytes copied, -EAGAIN when nothing is ready, -EFAULT or -ERESTARTSYS.
  */
-ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to, u32 unit)
+ssize_t tw_read_events(struct twheel *tw, struct iov_iter *to, u32 unit)
 {
-	ssize_t done = tw_take_ready(tw, to, unit), more;
+	ssize_t done = tw_read_ready(tw, to, unit), more;
 
 	if (likely(!tw_shared_of(tw)) || (done < 0 && done != -EAGAIN))
 		return done;
@@ -260,7 +260,7 @@ ssize_t tw_take_events(struct twheel *tw, struct iov_iter *to, u32 unit)
 /* Turn what is ready into a number. It stays with the wheel until it is read. */
 static void tw_count(struct twheel *tw)
 {
-	struct tw_take take __uninitialized;
+	struct tw_read read __uninitialized;
 	bool more;
 
 	do {
@@ -270,35 +270,35 @@ static void tw_count(struct twheel *tw)
 
 		spin_lock_bh(&tw->lock);
 		counted = tw->counted;
-		tw_take_begin(tw, &take);
-		for (n = 0; n < TW_TAKEN; n++) {
-			node = tw_take_next(tw, &take);
+		tw_read_begin(tw, &read);
+		for (n = 0; n < TW_READ_BATCH; n++) {
+			node = tw_read_next(tw, &read);
 			if (!node)
 				break;
 			/* (A few timers with a period of 1 ns, due since 1970, suffice.) */
-			if (check_add_overflow(counted, 1 + tw_overrun(tw, &take, node),
+			if (check_add_overflow(counted, 1 + tw_overrun(tw, &read, node),
 					       &counted))
 				counted = U64_MAX;
 		}
 		WRITE_ONCE(tw->counted, counted);
 		/* Pairs with tw_readable(), which must not miss it. */
 		smp_wmb();
-		tw_taken(tw, &take, n);
+		tw_read_commit(tw, &read, n);
 		more = tw->wheel.ready.count;
-		tw_take_done(tw);
+		tw_finish_batch(tw);
 		cond_resched();
 	} while (more && !signal_pending(current));
 }
 
 /**
- * tw_take_count() - take out the number of expiries since the last time
+ * tw_read_count() - read the number of expiries since the last time
  * @tw: the wheel
  * @to: where to copy it, with room for it
  *
  * Context: may sleep.
  * Return: bytes copied, -EAGAIN when nothing is ready, -EFAULT or -ERESTARTSYS.
  */
-ssize_t tw_take_count(struct twheel *tw, struct iov_iter *to)
+ssize_t tw_read_count(struct twheel *tw, struct iov_iter *to)
 {
 	const size_t size = sizeof(tw->counted);
 	bool faulted = false;
@@ -404,7 +404,7 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
 		tw_drain_done(tw, indices, ops, n, copied);
 		tw->stats.drained += copied;
 		more = tw_pending(tw);
-		tw_take_done(tw);
+		tw_finish_batch(tw);
 
 		if (copied || !more)
 			return copied;
