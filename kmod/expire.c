@@ -303,7 +303,7 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 }
 
 /* A wheel that waited has its turn: one run. */
-static void tw_take_turn(struct twheel *tw, ktime_t *start)
+static void tw_run_turn(struct twheel *tw, ktime_t *start)
 {
 	struct tw_did did = {};
 
@@ -336,7 +336,7 @@ enum hrtimer_restart tw_turns_fn(struct hrtimer *timer)
 
 	while ((tw = tw_share_next(share, now, ktime_to_ns(ktime_sub(now, before))))) {
 		before = now;
-		tw_take_turn(tw, &before);
+		tw_run_turn(tw, &before);
 		tw_turn_over(tw);
 		now = ktime_get();
 	}

@@ -316,7 +316,7 @@ static void tw_inspect_dirty(struct tw_inspect *inspect, u32 nr)
 	}
 }
 
-static u64 tw_take_bits(atomic64_t *from)
+static u64 tw_fetch_clear_bits(atomic64_t *from)
 {
 	/* Most are 0, which is for less to be had. */
 	return atomic64_read(from) ? atomic64_xchg(from, 0) : 0;
@@ -365,7 +365,7 @@ static u32 tw_next_group(struct tw_shared *shared)
 		}
 		if (scan->next == tw_group_words(shared))
 			return TW_NO_GROUP;
-		scan->groups = tw_take_bits(&shared->groups[scan->next++]);
+		scan->groups = tw_fetch_clear_bits(&shared->groups[scan->next++]);
 	}
 }
 
@@ -378,7 +378,7 @@ static u32 tw_next_dirty(struct tw_shared *shared, struct tw_step *step)
 	while (!scan->timers) {
 		if (scan->word < scan->end) {
 			left = shared->nr - scan->word * 64;
-			scan->timers = tw_take_bits(&shared->dirty[scan->word++]);
+			scan->timers = tw_fetch_clear_bits(&shared->dirty[scan->word++]);
 			if (left < 64)
 				scan->timers &= BIT_ULL(left) - 1;
 			continue;

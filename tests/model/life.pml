@@ -305,7 +305,7 @@ end:	do
 		turn = true
 	   }
 	   atomic {
-		/* tw_take_turn() */
+		/* tw_run_turn() */
 		tw_lock();
 		tw_run();
 		if
