@@ -4,9 +4,9 @@
  *
  * Plays a workload file against /dev/twheel, as an event loop would: one
  * thread that does what is due on the connections, in batches, and reads what
- * has expired. It keeps books of its own on every single timer, with the
+ * has expired. It keeps an oracle of its own on every single timer, with the
  * deadline that it set and the clock that it reads, and so does not have to
- * believe the module anything. The books are the same whichever way the timers of
+ * believe the module anything. The oracle is the same whichever way the timers of
  * the connections are armed: see way.h.
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Finds out whether the promises were kept: by the program's books, and by the
+ * Finds out whether the promises were kept: by the program's oracle, and by the
  * module's counters, which must tell the same story.
  */
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the program's books have, and whether the promises were kept by them.
+ * What the program's oracle has, and whether the promises were kept by it.
  */
 #ifndef DEMO_PROMISES_H
 #define DEMO_PROMISES_H

@@ -166,7 +166,7 @@ static void show_lateness(const struct tally *t, const struct twheel_stats *stat
 	}
 
 	printf("\nHow late            from its tick to ready         from its deadline to read\n");
-	printf("                    (counted by the module)        (by the program's own books)\n");
+	printf("                    (counted by the module)        (by the program's oracle)\n");
 	for (i = first; i <= last; i++) {
 		printf("  %-13s %10s ", rows[i].name, number(module[i]));
 		left = bar(module[i], most_module, CHART_WIDTH);

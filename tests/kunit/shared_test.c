@@ -76,7 +76,7 @@ static const u32 timers[] = {
 };
 
 /**
- * struct program - a program that keeps to the protocol, and its books
+ * struct program - a program that keeps to the protocol, and its oracle
  * @tw: its wheel
  * @rnd: what it does
  * @now: the time, in ns

@@ -29,7 +29,7 @@
 #define ANSWER (100 * MSEC)
 
 /* What a program has seen */
-struct books {
+struct record {
 	__u64 events, early, wrong;
 	__u64 tick;
 	__u64 late;	/* the 99.9th percentile, in ns */
@@ -41,11 +41,11 @@ struct shared {
 	__u64 deeds;		/* what hostile programs have done */
 	__u64 answers;
 	__u64 slowest;		/* to answer, in ns */
-	struct books books;
+	struct record record;
 };
 
 static struct shared *shared;
-static struct books alone;
+static struct record alone;
 
 static __u64 duration(void)
 {
@@ -74,15 +74,15 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void note(struct books *books, const struct twheel_event *ev, __u64 time)
+static void note(struct record *record, const struct twheel_event *ev, __u64 time)
 {
-	__u64 due = (ev->deadline + books->tick - 1) / books->tick * books->tick;
+	__u64 due = (ev->deadline + record->tick - 1) / record->tick * record->tick;
 
-	books->early += time < ev->deadline;
-	books->wrong += ev->user_data >= TIMERS ||
+	record->early += time < ev->deadline;
+	record->wrong += ev->user_data >= TIMERS ||
 			deadlines[ev->user_data] != ev->deadline;
 	/* What was armed too late for its tick is ready at once. */
-	lateness[books->events++ % ARRAY_SIZE(lateness)] =
+	lateness[record->events++ % ARRAY_SIZE(lateness)] =
 		time > due ? time - due : 0;
 }
 
@@ -117,7 +117,7 @@ static struct twheel_op draw(__u64 i)
 }
 
 /* Each event is a timeout of a connection, which gets another at once */
-static void serve(int fd, struct books *books)
+static void serve(int fd, struct record *record)
 {
 	__u64 end = now(CLOCK_MONOTONIC) + duration(), time;
 	static struct twheel_event ev[TIMERS];
@@ -133,7 +133,7 @@ static void serve(int fd, struct books *books)
 		if (!CHECK(n > 0, "read gave %ld", n))
 			return;
 		for (i = 0; i < n; i++) {
-			note(books, &ev[i], time);
+			note(record, &ev[i], time);
 			again[i] = draw(ev[i].user_data % TIMERS);
 		}
 		submit_all(fd, again, n);
@@ -142,23 +142,23 @@ static void serve(int fd, struct books *books)
 
 static void served_child(void)
 {
-	struct books *books = &shared->books;
+	struct record *record = &shared->record;
 	struct twheel_stats stats;
 	struct twheel_info info;
 	int fd;
 
 	become(ALICE);
 	fd = wheel_open(0);
-	books->tick = wheel_info(fd).tick;
-	serve(fd, books);
+	record->tick = wheel_info(fd).tick;
+	serve(fd, record);
 	stats = wheel_stats(fd);
 	info = wheel_info(fd);
 	__atomic_store_n(&shared->over, true, __ATOMIC_RELEASE);
 	CHECK_EQ(info.pending + info.ready, TIMERS);
-	CHECK(books->events < ARRAY_SIZE(lateness), "too many to note");
-	qsort(lateness, books->events, sizeof(lateness[0]), compare);
-	books->late = lateness[books->events - 1 - books->events / 1000];
-	books->ready = wheel_percentile(&stats);
+	CHECK(record->events < ARRAY_SIZE(lateness), "too many to note");
+	qsort(lateness, record->events, sizeof(lateness[0]), compare);
+	record->late = lateness[record->events - 1 - record->events / 1000];
+	record->ready = wheel_percentile(&stats);
 }
 
 /* Somebody at the keyboard: each of their commands is a new process */
@@ -309,11 +309,11 @@ static void spinning_child(void)
 
 static void tell(void)
 {
-	const struct books *books = &shared->books;
+	const struct record *record = &shared->record;
 
 	tap_diag("%s: of %llu events 99.9 %% ready within %llu us, read within %llu us",
-		 tap_name, books->events, books->ready / USEC,
-		 books->late / USEC);
+		 tap_name, record->events, record->ready / USEC,
+		 record->late / USEC);
 	tap_diag("%s: the slowest of %llu answers took %llu us", tap_name,
 		 shared->answers, shared->slowest / USEC);
 }
@@ -322,20 +322,20 @@ static void tell(void)
  * In a short time one wake-up that the scheduler leaves to its next tick is more
  * than 0.1 %.
  */
-static void check(const struct books *books)
+static void check(const struct record *record)
 {
-	__u64 grace = books->tick;
+	__u64 grace = record->tick;
 
-	CHECK_EQ(books->early, 0);
-	CHECK_EQ(books->wrong, 0);
-	CHECK(books->events > 100, "%llu events", books->events);
-	CHECK(books->ready <= class_end(alone.ready + grace),
-	      "%llu us, and alone %llu", books->ready / USEC,
+	CHECK_EQ(record->early, 0);
+	CHECK_EQ(record->wrong, 0);
+	CHECK(record->events > 100, "%llu events", record->events);
+	CHECK(record->ready <= class_end(alone.ready + grace),
+	      "%llu us, and alone %llu", record->ready / USEC,
 	      alone.ready / USEC);
-	if (duration() < 1000 * books->tick)
+	if (duration() < 1000 * record->tick)
 		grace *= 2;
-	CHECK(books->late <= alone.late + grace, "%llu us, and alone %llu",
-	      books->late / USEC, alone.late / USEC);
+	CHECK(record->late <= alone.late + grace, "%llu us, and alone %llu",
+	      record->late / USEC, alone.late / USEC);
 	CHECK(shared->answers && shared->slowest < ANSWER, "%llu us",
 	      shared->slowest / USEC);
 }
@@ -358,8 +358,8 @@ static void beside(void (*hostile)(void))
 		tap_join(pids[i]);
 	tell();
 	if (!hostile)
-		alone = shared->books;
-	check(&shared->books);
+		alone = shared->record;
+	check(&shared->record);
 }
 
 #define SCENE(name) \

@@ -2,9 +2,9 @@
 /*
  * What disturb.c does by one thread, by several at once, on one wheel and on several
  * of one user: batches that mix accepted and refused operations, in memory that is bad
- * in the middle, with signals. Each thread keeps books. In the end each timer that was
+ * in the middle, with signals. Each thread keeps an oracle. In the end each timer that was
  * armed was read, cancelled or drained, once, and nothing of it came afterwards; all
- * that the wheels count agrees with the books, and nothing is left.
+ * that the wheels count agrees with the oracles, and nothing is left.
  *
  * Environment: TIMES=N for N times as much, SEED=N for another.
  */
@@ -28,7 +28,7 @@ struct timer {
 };
 
 /* What a thread did to a wheel */
-struct book {
+struct oracle {
 	__u64 armed, modified, cancelled, drained, delivered, refused;
 };
 
@@ -41,7 +41,7 @@ struct thread {
 	struct twheel_op ops[MOST_OPS];
 	__u32 op_size;
 	__u32 timers[MOST_OPS];
-	struct book books[WHEELS];
+	struct oracle oracles[WHEELS];
 };
 
 static struct thread threads[THREADS];
@@ -151,16 +151,16 @@ static void draw_op(struct thread *me, __u32 i, __u32 wheel, bool arms)
 	op_cut(op, me->op_size);
 }
 
-static void check_armed(struct book *book, struct timer *t,
+static void check_armed(struct oracle *oracle, struct timer *t,
 			const struct twheel_op *out)
 {
 	__u32 i;
 
 	if (out->result == -ENOSPC) {
 		CHECK(limited, "arm: ENOSPC");
-		book->refused++;
+		oracle->refused++;
 	} else if (CHECK_EQ(out->result, 0, "arm")) {
-		book->armed++;
+		oracle->armed++;
 		t->armed = true;
 		__atomic_store_n(&t->id, out->id, __ATOMIC_RELEASE);
 		i = __atomic_fetch_add(&nr_recent, 1, __ATOMIC_RELAXED);
@@ -176,7 +176,7 @@ static char *op_at(struct thread *me, __u32 i)
 
 static void check_op(struct thread *me, __u32 i, __u32 wheel, __u64 began)
 {
-	struct book *book = &me->books[wheel];
+	struct oracle *oracle = &me->oracles[wheel];
 	struct timer *t = &timers[me->timers[i]];
 	struct twheel_op *op = &me->ops[i], out;
 	long error = op_error(op, me->op_size);
@@ -187,10 +187,10 @@ static void check_op(struct thread *me, __u32 i, __u32 wheel, __u64 began)
 		return;
 	}
 	if (op->opcode == TWHEEL_OP_ARM)
-		return check_armed(book, t, &out);
+		return check_armed(oracle, t, &out);
 	/* One that becomes periodic may want memory. */
 	if (out.result == -ENOSPC && op->interval && limited) {
-		book->refused++;
+		oracle->refused++;
 		return;
 	}
 	if (!CHECK(!out.result || out.result == -ENOENT, "opcode %u gave %d",
@@ -199,10 +199,10 @@ static void check_op(struct thread *me, __u32 i, __u32 wheel, __u64 began)
 	if (!CHECK(op->id, "opcode %u on id 0 was done", op->opcode))
 		return;
 	if (op->opcode == TWHEEL_OP_CANCEL) {
-		book->cancelled++;
+		oracle->cancelled++;
 		timer_end(t, "cancelled");
 	} else if (op->opcode == TWHEEL_OP_MODIFY) {
-		book->modified++;
+		oracle->modified++;
 	} else if (me->op_size > TWHEEL_OP_SIZE_ID) {
 		timer_told(out.user_data, op->id, wheel, began, "found");
 	}
@@ -259,7 +259,7 @@ static void do_read(struct thread *me, __u32 wheel)
 		struct timer *t;
 
 		memcpy(&event, me->room.kept + PAGE / 2 + i, sizeof(event));
-		me->books[wheel].delivered++;
+		me->oracles[wheel].delivered++;
 		t = timer_told(event.user_data, event.id, wheel, began, "read");
 		CHECK(now(CLOCK_MONOTONIC) >= event.deadline, "early");
 		if (t && !(event.flags & TWHEEL_EVENT_PERIODIC))
@@ -283,7 +283,7 @@ static void do_drain(struct thread *me, __u32 wheel)
 		struct timer *t;
 
 		memcpy(&op, me->room.kept + PAGE / 2 + i * sizeof(op), sizeof(op));
-		me->books[wheel].drained++;
+		me->oracles[wheel].drained++;
 		t = timer_told(op.user_data, op.id, wheel, began, "drained");
 		if (t)
 			timer_end(t, "drained");
@@ -345,18 +345,18 @@ static void take_rest(__u32 wheel)
 static void check_books(__u32 wheel)
 {
 	struct twheel_stats stats = wheel_stats(wheels[wheel]);
-	struct book sum = { 0 };
+	struct oracle sum = { 0 };
 	__u32 i;
 
 	for (i = 0; i < THREADS; i++) {
-		const struct book *book = &threads[i].books[wheel];
+		const struct oracle *oracle = &threads[i].oracles[wheel];
 
-		sum.armed += book->armed;
-		sum.modified += book->modified;
-		sum.cancelled += book->cancelled;
-		sum.drained += book->drained;
-		sum.delivered += book->delivered;
-		sum.refused += book->refused;
+		sum.armed += oracle->armed;
+		sum.modified += oracle->modified;
+		sum.cancelled += oracle->cancelled;
+		sum.drained += oracle->drained;
+		sum.delivered += oracle->delivered;
+		sum.refused += oracle->refused;
 	}
 	CHECK_EQ(stats.armed, sum.armed);
 	CHECK_EQ(stats.modified, sum.modified);
@@ -386,7 +386,7 @@ static void run_threads(__u32 nr, __u64 limit)
 			tap_bail("setup with limit %llu", limit);
 	}
 	for (i = 0; i < THREADS; i++) {
-		memset(threads[i].books, 0, sizeof(threads[i].books));
+		memset(threads[i].oracles, 0, sizeof(threads[i].oracles));
 		threads[i].nr = i;
 		threads[i].seed = (number_of("SEED", 1) * THREADS + i) * 2 + 1 +
 				  1000000 * rounds;

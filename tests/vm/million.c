@@ -152,7 +152,7 @@ static void owner_child(void)
 /* ---- and another program of the same user ---- */
 
 /* Its wheel keeps the user's account, so that what is charged there is seen */
-static void witness_child(void)
+static void holder_child(void)
 {
 	struct twheel_op op;
 	long ret = 0;
@@ -185,7 +185,7 @@ static void kill_all(void)
 			tap_bail("waitpid: %s", strerror(errno));
 		CHECK(WIFSIGNALED(status), "status %#x", status);
 	}
-	/* The witness's is left. */
+	/* The holder's is left. */
 	CHECK(WAIT_FOR(number(COUNTERS, "open ") == 1));
 	tap_diag("gone after %llu ms", (now(CLOCK_MONOTONIC) - from) / MSEC);
 }
@@ -193,11 +193,11 @@ static void kill_all(void)
 static void round_killed(void)
 {
 	long long before, with;
-	pid_t witness;
+	pid_t holder;
 
 	memset(shared, 0, sizeof(*shared));
 	set_limit("1500000");
-	witness = tap_fork(witness_child);
+	holder = tap_fork(holder_child);
 	CHECK(WAIT_FOR(number(COUNTERS, "open ") == 1));
 	before = free_memory();
 	shared->pids[OWNER] = tap_fork(owner_child);
@@ -218,7 +218,7 @@ static void round_killed(void)
 	      before - free_memory());
 	set_limit("3000");
 	set(&shared->checked);
-	tap_join(witness);
+	tap_join(holder);
 }
 
 static void test_killed(void)

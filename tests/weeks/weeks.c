@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * So many DAYS (of the environment), simulated, of wheels of all clocks, with all that
- * can be done to a timer, and books kept of it (books.h). Then the wall clock is
+ * can be done to a timer, and an oracle kept of it (oracle.h). Then the wall clock is
  * set to far ends, and all goes on.
  *
  * The wall clock begins where within the first days all levels of a wheel turn
  * over together, and soon after 32 bits of seconds come to their end.
  */
-#include "books.h"
-#include "witness.h"
+#include "oracle.h"
+#include "cascade_probe.h"
 
 #include <sys/timex.h>
 
@@ -492,7 +492,7 @@ static void test_days(void)
 
 static void test_turns(void)
 {
-	witness_check(&witnesses, 7);
+	cascade_probe_check(&cascade_probes, 7);
 }
 
 static void test_memory(void)
@@ -559,13 +559,13 @@ static void test_top_level(void)
 
 	horizon = 100 * 365 * DAY;
 	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		struct witness_set far = {};
+		struct cascade_probe_set far = {};
 
-		witness_add(&far, clocks[i], COMMON_TICK, 8);
+		cascade_probe_add(&far, clocks[i], COMMON_TICK, 8);
 		/* (Atomic time is some seconds ahead.) */
 		step_to(far.list[0].deadline - 60 * SEC);
 		play(80 * SEC);
-		witness_check(&far, 8);
+		cascade_probe_check(&far, 8);
 	}
 }
 
@@ -626,10 +626,10 @@ static void begin(void)
 			tap_bail("setup of %s: %s", w->name, strerror(-ret));
 		w->tick = wheel_info(w->fd).tick;
 	}
-	witness_add_all(&witnesses, CLOCK_MONOTONIC, USEC, days * DAY);
-	witness_add_all(&witnesses, CLOCK_BOOTTIME, 10 * MSEC, days * DAY);
-	witness_add_all(&witnesses, CLOCK_REALTIME, COMMON_TICK, days * DAY);
-	witness_add_all(&witnesses, CLOCK_TAI, COMMON_TICK, days * DAY);
+	cascade_probe_add_all(&cascade_probes, CLOCK_MONOTONIC, USEC, days * DAY);
+	cascade_probe_add_all(&cascade_probes, CLOCK_BOOTTIME, 10 * MSEC, days * DAY);
+	cascade_probe_add_all(&cascade_probes, CLOCK_REALTIME, COMMON_TICK, days * DAY);
+	cascade_probe_add_all(&cascade_probes, CLOCK_TAI, COMMON_TICK, days * DAY);
 }
 
 int main(void)
@@ -641,7 +641,7 @@ int main(void)
 	horizon = days * DAY / 2;
 	tap_start(0);
 	begin();
-	RUN(test_days, "all that can be done to timers, as the books say");
+	RUN(test_days, "all that can be done to timers, as the oracle says");
 	RUN(test_turns, "every level that can turned over, and its timers came on time");
 	RUN(test_memory, "with all timers gone, no more memory than before");
 	RUN(test_2106, "32 bits of unsigned seconds come to their end");

@@ -3,7 +3,7 @@
  * A day, simulated, of a server with 100,000 connections at all times. Each has a
  * timeout that is pushed ahead 20 times. Then 95 of 100 are closed, which cancels
  * the timeout, and 5 are never heard of again, until it expires; and a new one takes
- * the place. The books are kept here, so that the module need not be believed.
+ * the place. The oracle is kept here, so that the module need not be believed.
  */
 #include <sys/mount.h>
 #include <sys/stat.h>

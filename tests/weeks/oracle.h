@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What each timer of a wheel shall do, and did: books that are kept beside the
+ * What each timer of a wheel shall do, and did: an oracle that is kept beside the
  * module, so that it need not be believed.
  *
  * For a machine in which work takes no time: so it can be asked when exactly
  * something happened.
  */
-#ifndef BOOKS_H
-#define BOOKS_H
+#ifndef ORACLE_H
+#define ORACLE_H
 
 #include "../vm/util.h"
 
@@ -18,13 +18,13 @@
 #define PROMPT (5 * USEC)
 
 /**
- * struct timer - a timer in the books
+ * struct timer - a timer in the oracle
  * @id: its id; 0: not armed
  * @nominal: when it expires next, but for its jitter
  * @interval: as armed
  * @slack: likewise
  * @jitter: likewise
- * @user_data: likewise, with its place in the books in its last digits
+ * @user_data: likewise, with its place in the oracle in its last digits
  * @since: when the wheel had it in hand last; what was due before is late
  * @busy: an operation on it is on its way
  */
@@ -40,7 +40,7 @@ struct timer {
 };
 
 /**
- * struct wheel - a wheel and its books
+ * struct wheel - a wheel and its oracle
  * @name: of the clock
  * @clock: the clock
  * @tick: in ns

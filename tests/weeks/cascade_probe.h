@@ -5,8 +5,8 @@
  * Such a timer is armed before the end of a turn of its level for a tick after it,
  * in which it has to be cascaded through every level below, or be late.
  */
-#ifndef WITNESS_H
-#define WITNESS_H
+#ifndef CASCADE_PROBE_H
+#define CASCADE_PROBE_H
 
 #include "../vm/util.h"
 
@@ -14,7 +14,7 @@
 #define TURN_BITS 6
 #define LEVELS 9
 
-struct witness {
+struct cascade_probe {
 	int fd;
 	clockid_t clock;
 	__u64 tick;
@@ -22,12 +22,12 @@ struct witness {
 	__u64 deadline;
 };
 
-struct witness_set {
-	struct witness list[4 * LEVELS];
+struct cascade_probe_set {
+	struct cascade_probe list[4 * LEVELS];
 	unsigned int nr;
 };
 
-static struct witness_set witnesses;
+static struct cascade_probe_set cascade_probes;
 
 static inline __u64 slot_ticks(unsigned int level)
 {
@@ -39,7 +39,7 @@ static inline __u64 slot_ticks(unsigned int level)
  * below, and likewise for each level below that; in the level's next turn, if there
  * is one.
  */
-static inline __u64 witness_tick(__u64 from, unsigned int level)
+static inline __u64 cascade_probe_tick(__u64 from, unsigned int level)
 {
 	__u64 slot = slot_ticks(level);
 	__u64 tick = (from / (slot << TURN_BITS) + 1) * (slot << TURN_BITS);
@@ -54,39 +54,39 @@ static inline __u64 witness_tick(__u64 from, unsigned int level)
 	return tick;
 }
 
-static inline __u64 witness_deadline(clockid_t clock, __u64 tick,
-				     unsigned int level)
+static inline __u64 cascade_probe_deadline(clockid_t clock, __u64 tick,
+					   unsigned int level)
 {
-	return witness_tick(now(clock) / tick, level) * tick;
+	return cascade_probe_tick(now(clock) / tick, level) * tick;
 }
 
-static inline void witness_add(struct witness_set *set, clockid_t clock,
-			       __u64 tick, unsigned int level)
+static inline void cascade_probe_add(struct cascade_probe_set *set, clockid_t clock,
+				     __u64 tick, unsigned int level)
 {
-	struct witness *w = &set->list[set->nr++];
+	struct cascade_probe *w = &set->list[set->nr++];
 
-	*w = (struct witness){
+	*w = (struct cascade_probe){
 		.fd = wheel_new(wheel_clock(clock), tick),
 		.clock = clock,
 		.tick = tick,
 		.level = level,
-		.deadline = witness_deadline(clock, tick, level),
+		.deadline = cascade_probe_deadline(clock, tick, level),
 	};
 	arm(w->fd, TWHEEL_ABS, w->deadline, level);
 }
 
 /* For each level that comes to the end of its turn in time */
-static inline void witness_add_all(struct witness_set *set, clockid_t clock,
-				   __u64 tick, __u64 length)
+static inline void cascade_probe_add_all(struct cascade_probe_set *set, clockid_t clock,
+					 __u64 tick, __u64 length)
 {
 	unsigned int level;
 
 	for (level = 1; level < LEVELS - 1; level++)
-		if (witness_deadline(clock, tick, level) < now(clock) + length)
-			witness_add(set, clock, tick, level);
+		if (cascade_probe_deadline(clock, tick, level) < now(clock) + length)
+			cascade_probe_add(set, clock, tick, level);
 }
 
-static inline void witness_check_one(const struct witness *w)
+static inline void cascade_probe_check_one(const struct cascade_probe *w)
 {
 	struct twheel_stats stats = wheel_stats(w->fd);
 	struct twheel_event event;
@@ -103,13 +103,13 @@ static inline void witness_check_one(const struct witness *w)
 }
 
 /* All of them, of which the highest is of a level of @most */
-static inline void witness_check(const struct witness_set *set,
-				 unsigned int most)
+static inline void cascade_probe_check(const struct cascade_probe_set *set,
+				       unsigned int most)
 {
 	unsigned int i, highest = 0;
 
 	for (i = 0; i < set->nr; i++) {
-		witness_check_one(&set->list[i]);
+		cascade_probe_check_one(&set->list[i]);
 		if (set->list[i].level > highest)
 			highest = set->list[i].level;
 	}
