@@ -6,8 +6,8 @@
  * thread that does what is due on the connections, in batches, and reads what
  * has expired. It keeps an oracle of its own on every single timer, with the
  * deadline that it set and the clock that it reads, and so does not have to
- * believe the module anything. The oracle is the same whichever way the timers of
- * the connections are armed: see way.h.
+ * believe the module anything. The oracle is the same with whichever backend the timers of
+ * the connections are armed: see backend.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,11 +26,11 @@
 #include <unistd.h>
 
 #include "demo.h"
-#include "charge.h"
+#include "memcg.h"
 #include "holds.h"
 #include "promises.h"
 #include "report.h"
-#include "way.h"
+#include "backend.h"
 #include "workload.h"
 
 #define DEVICE "/dev/twheel"
@@ -73,7 +73,7 @@ struct periodic_timer {
 
 struct demo {
 	const struct workload *w;
-	const struct way *way;
+	const struct backend *backend;
 	int wheel;
 	int epoll;
 	__u64 random;
@@ -244,7 +244,7 @@ static void open_wheel(struct demo *d)
 	if (timers > most)
 		die("%llu timers, but the module allows %llu (see modinfo twheel)", timers,
 		    most);
-	d->way->set_up(d->wheel, &setup, d->w->nr_connections);
+	d->backend->set_up(d->wheel, &setup, d->w->nr_connections);
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (d->epoll < 0 ||
 	    epoll_ctl(d->epoll, EPOLL_CTL_ADD, d->wheel, &event))
@@ -348,7 +348,7 @@ static void submit(struct demo *d)
 	__u64 from = clock_ns();
 	unsigned int i;
 
-	d->way->submit(d->wheel, d->ops, d->whose, d->nr_ops);
+	d->backend->submit(d->wheel, d->ops, d->whose, d->nr_ops);
 	d->tally.change_time += clock_ns() - from;
 	for (i = 0; i < d->nr_ops; i++)
 		done(d, &d->ops[i], d->whose[i]);
@@ -542,7 +542,7 @@ static void note_event(struct demo *d, const struct twheel_event *event,
 static unsigned int read_batch(struct demo *d)
 {
 	__u64 from = clock_ns();
-	unsigned int n = d->way->take(d->wheel, d->events, BATCH);
+	unsigned int n = d->backend->take(d->wheel, d->events, BATCH);
 	__u64 read_at = clock_ns();
 	unsigned int i;
 
@@ -676,15 +676,15 @@ static void end_day(struct demo *d)
 	report_progress(d->w, &d->tally, d->end, d->end);
 }
 
-static void play(const struct workload *w, const struct way *way,
+static void play(const struct workload *w, const struct backend *backend,
 		 struct result *result)
 {
 	static struct demo d;
 
 	d.w = w;
-	d.way = way;
+	d.backend = backend;
 	d.random = w->seed;
-	memory_cgroup_enter(way->name);
+	memory_cgroup_enter(backend->name);
 	plan_day(&d);
 	d.periodic = allocate(w->nr_timers * sizeof(*d.periodic));
 	d.memory_before = memory_charged();
@@ -694,12 +694,12 @@ static void play(const struct workload *w, const struct way *way,
 	end_day(&d);
 	read_counters(&d, result);
 	watch_machine(&d);
-	result->way = way;
+	result->backend = backend;
 	result->tally = d.tally;
 }
 
 /* In a process of its own, whose memory is gone when it ends. */
-static void play_apart(const struct workload *w, const struct way *way,
+static void play_apart(const struct workload *w, const struct backend *backend,
 		       struct result *result)
 {
 	pid_t child;
@@ -710,7 +710,7 @@ static void play_apart(const struct workload *w, const struct way *way,
 	if (child < 0)
 		die("can't start a process: %s", strerror(errno));
 	if (!child) {
-		play(w, way, result);
+		play(w, backend, result);
 		exit(0);
 	}
 	if (waitpid(child, &status, 0) != child)
@@ -725,12 +725,12 @@ static void play_apart(const struct workload *w, const struct way *way,
 
 int main(int argc, char **argv)
 {
-	bool both = argc == 3 && !strcmp(argv[2], "shared");
+	bool compare = argc == 3 && !strcmp(argv[2], "shared");
 	struct workload w;
 	struct result *results;
 	unsigned int broken;
 
-	if (argc != 2 && !both && (argc != 3 || strcmp(argv[2], "ioctl")))
+	if (argc != 2 && !compare && (argc != 3 || strcmp(argv[2], "ioctl")))
 		die("it is run with a workload file: %s FILE [ioctl|shared]",
 		    argc ? argv[0] : "demo");
 	workload_read(&w, argv[1]);
@@ -741,14 +741,14 @@ int main(int argc, char **argv)
 	if (results == MAP_FAILED)
 		die("no memory: %s", strerror(errno));
 	report_start(&w, TICK);
-	if (!both) {
-		play_apart(&w, &way_ioctl, results);
+	if (!compare) {
+		play_apart(&w, &backend_ioctl, results);
 		broken = report_summary(&w, results);
 	} else {
-		report_way(&way_ioctl);
-		play_apart(&w, &way_ioctl, &results[0]);
-		report_way(&way_shared);
-		play_apart(&w, &way_shared, &results[1]);
+		report_backend(&backend_ioctl);
+		play_apart(&w, &backend_ioctl, &results[0]);
+		report_backend(&backend_shared);
+		play_apart(&w, &backend_shared, &results[1]);
 		broken = report_both(&results[0], &results[1]);
 	}
 	return broken ? EXIT_PROMISE_BROKEN : 0;

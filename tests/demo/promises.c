@@ -26,7 +26,7 @@ static __u64 expiries(const struct tally *t)
 	return t->expired + t->twice + t->after_cancel;
 }
 
-/* What both ways have */
+/* What both backends have */
 static unsigned int count_common(const struct result *r, struct counter *c)
 {
 	const struct twheel_stats *stats = &r->stats;
@@ -80,7 +80,7 @@ static unsigned int count(const struct result *r, struct counter *counters)
 {
 	unsigned int nr = count_common(r, counters);
 
-	if (r->way == &way_shared)
+	if (r->backend == &backend_shared)
 		return nr + count_shared(r, counters + nr);
 	return nr + count_ordinary(r, counters + nr);
 }
@@ -105,7 +105,7 @@ void promises_explain(const struct result *r)
 	for (i = 0; i < nr; i++)
 		if (counters[i].module != counters[i].program)
 			printf("    %s, %s: the module counts %s, the program %s\n",
-			       r->way->name, counters[i].name,
+			       r->backend->name, counters[i].name,
 			       number(counters[i].module),
 			       number(counters[i].program));
 }

@@ -10,7 +10,7 @@
 #include <linux/types.h>
 
 #include "holds.h"
-#include "way.h"
+#include "backend.h"
 
 /* As in &struct twheel_stats */
 struct lateness {
@@ -52,7 +52,7 @@ struct tally {
 };
 
 struct result {
-	const struct way *way;
+	const struct backend *backend;
 	struct tally tally;
 	struct twheel_info info;
 	struct twheel_stats stats;

@@ -13,8 +13,8 @@
 /* @tick is the wheel's, in ns. */
 void report_start(const struct workload *w, __u64 tick);
 
-/* Says which way comes now, where there are two. */
-void report_way(const struct way *way);
+/* Says which backend comes now, where there are two. */
+void report_backend(const struct backend *backend);
 
 /* Draws the bar; @now and @end are as played. Not more often than it should. */
 void report_progress(const struct workload *w, const struct tally *t,
@@ -23,7 +23,7 @@ void report_progress(const struct workload *w, const struct tally *t,
 /* Draws the summary. Returns how many promises did not hold. */
 unsigned int report_summary(const struct workload *w, const struct result *r);
 
-/* Draws both ways beside each other. Returns how many promises did not hold. */
+/* Draws both backends beside each other. Returns how many promises did not hold. */
 unsigned int report_both(const struct result *ordinary, const struct result *shared);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Draws the two ways beside each other, for a terminal of 80 columns.
+ * Draws the two backends beside each other, for a terminal of 80 columns.
  */
 #include <stdio.h>
 
@@ -141,9 +141,9 @@ static unsigned int show_promises(const struct result *l, const struct result *r
 	return broken;
 }
 
-void report_way(const struct way *way)
+void report_backend(const struct backend *backend)
 {
-	printf("The timers of the connections: %s\n", way->title);
+	printf("The timers of the connections: %s\n", backend->title);
 }
 
 unsigned int report_both(const struct result *ordinary, const struct result *shared)
@@ -151,7 +151,7 @@ unsigned int report_both(const struct result *ordinary, const struct result *sha
 	unsigned int broken;
 
 	printf("\n");
-	row("", ordinary->way->title, shared->way->title);
+	row("", ordinary->backend->title, shared->backend->title);
 	show_timers(&ordinary->tally, &shared->tally);
 	show_calls(&ordinary->tally.calls, &shared->tally.calls);
 	show_cost(ordinary, shared);
@@ -160,6 +160,6 @@ unsigned int report_both(const struct result *ordinary, const struct result *sha
 	if (broken)
 		printf("\n%u of the promises above DID NOT HOLD.\n\n", broken);
 	else
-		printf("\nAll promises were kept, both ways.\n\n");
+		printf("\nAll promises were kept, with both backends.\n\n");
 	return broken;
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "demo.h"
-#include "way.h"
+#include "backend.h"
 
 struct calls calls;
 
@@ -53,7 +53,7 @@ unsigned int read_ordinary(int wheel, struct twheel_event *events,
 	return size / sizeof(*events);
 }
 
-const struct way way_ioctl = {
+const struct backend backend_ioctl = {
 	.name = "ioctl",
 	.title = "ioctl, batches",
 	.set_up = set_up,

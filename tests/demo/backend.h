@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The two ways to arm, cancel and read the timers of the connections. Periodic
- * timers are ordinary timers of the same wheel, whichever way the others are.
+ * The two backends that arm, cancel and read the timers of the connections. Periodic
+ * timers are ordinary timers of the same wheel, whichever backend the others have.
  */
-#ifndef DEMO_WAY_H
-#define DEMO_WAY_H
+#ifndef DEMO_BACKEND_H
+#define DEMO_BACKEND_H
 
 #include <linux/twheel.h>
 #include <linux/types.h>
 
 /**
- * struct way - a way to use a wheel
+ * struct backend - a backend: how the timers of connections are kept
  * @name: for scripts
  * @title: for people
  * @set_up: sets up a wheel with room for timers of that many connections
  * @submit: does operations on the timers that @whose names, and gives their results
  * @take: gives some of the events that there are, 0 if there is none
  */
-struct way {
+struct backend {
 	const char *name;
 	const char *title;
 	void (*set_up)(int wheel, struct twheel_setup *setup, __u32 connections);
@@ -27,7 +27,7 @@ struct way {
 			     unsigned int room);
 };
 
-extern const struct way way_ioctl, way_shared;
+extern const struct backend backend_ioctl, backend_shared;
 
 /* In the user data of a periodic timer, beside its index */
 #define PERIODIC_BIT 0x100000000ULL

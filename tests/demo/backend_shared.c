@@ -2,7 +2,7 @@
 /*
  * Shared timers: connection n has timer n, which is armed, cancelled and taken in
  * memory. Arming and cancelling need no batches; that they come in some here is so
- * that both ways are measured alike.
+ * that both backends are measured alike.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include <twheel_shared.h>
 
 #include "demo.h"
-#include "way.h"
+#include "backend.h"
 
 static struct twheel_area area;
 
@@ -85,7 +85,7 @@ static unsigned int take(int wheel, struct twheel_event *events, unsigned int ro
 	return nr ? nr : read_ordinary(wheel, events, room);
 }
 
-const struct way way_shared = {
+const struct backend backend_shared = {
 	.name = "shared",
 	.title = "shared timers",
 	.set_up = set_up,

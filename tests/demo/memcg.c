@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "demo.h"
-#include "charge.h"
+#include "memcg.h"
 
 #define CGROUPS "/sys/fs/cgroup"
 #define GROUP CGROUPS "/twheel-demo-%s"

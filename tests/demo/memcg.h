@@ -2,8 +2,8 @@
 /*
  * How much memory the program makes the kernel use.
  */
-#ifndef DEMO_CHARGE_H
-#define DEMO_CHARGE_H
+#ifndef DEMO_MEMCG_H
+#define DEMO_MEMCG_H
 
 #include <linux/types.h>
 
