@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1-or-later
 /*
- * What the operations of a batch will need, fetched ahead of time. See ahead.h.
+ * Prefetching for a batch of operations. See ahead.h.
  */
 #include "ahead.h"
 
@@ -71,7 +71,7 @@ static void tw_ahead_link_mod(struct tw_ahead *ahead)
 	ahead->linked += TW_AHEAD_STEP;
 }
 
-/* The rare part of tw_ahead(). (In the beginning, it fetches all that is nearer, too.) */
+/* The rare part of tw_ahead(). At the start of a batch it also fetches all that is nearer. */
 void tw_ahead_step(struct tw_ahead *ahead, unsigned int n)
 {
 	while (ahead->found < min(ahead->nr, n + TW_AHEAD))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1-or-later */
 /*
- * What the operations of a batch will need, fetched from memory ahead of time.
+ * Prefetching for a batch of operations.
  *
- * At a million timers in any order, an operation is little more than waiting for its
- * node and the neighbours that this names. A batch knows its ids beforehand. So nodes
- * are looked for and fetched some operations ahead, and what they name less far ahead:
+ * With a million timers in random order, an operation mostly waits for memory: first for
+ * its node, and then for the neighbours that the node names. A batch knows all its ids
+ * from the start. So the node of an operation is prefetched TW_AHEAD operations before
+ * its turn, and the neighbours TW_AHEAD_LINKS operations before it:
  *
  *	tw_ahead_init(&ahead, table, &ops[0].id, NULL, 0, sizeof(ops[0]), nr);
  *	for (n = 0; n < nr; n++) {
@@ -13,9 +14,10 @@
  *			...
  *	}
  *
- * Each id is read once, so it does no harm if a program changes it meanwhile; and
- * whether a node is that of the id is looked at when its operation is done, as those
- * before it may have ended it. No chunk may be added or given back meanwhile.
+ * A program may change an id meanwhile. That does no harm, as each id is read once. The
+ * generation of a node is compared with that of the id only when the operation's turn
+ * comes, since an earlier operation of the batch may have ended the timer. No chunk may
+ * be added or detached during a batch.
  */
 #ifndef TW_AHEAD_H
 #define TW_AHEAD_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The memory of shared timers: the area that a program maps, and what is private.
- * See shared.h.
+ * The memory of shared timers: the area that a program maps, with the words and the ring,
+ * and the kernel's private memory for their wheel. See shared.h.
  */
 #include <linux/align.h>
 #include <linux/log2.h>
@@ -87,9 +87,9 @@ static void tw_private_lay_out(struct tw_shared *shared, u32 nr)
 }
 
 /*
- * (What is said of __vmalloc(), that it does not support __GFP_RETRY_MAYFAIL, is because
- * it gets page tables without it: 4 KB for 2 MB. The memory itself is got with it, also
- * on 6.1, so that it is refused before the OOM killer comes for others.)
+ * __vmalloc() is documented not to support __GFP_RETRY_MAYFAIL. That is so for its page
+ * tables only, 4 KB for 2 MB. It allocates the memory itself with that flag, also on 6.1,
+ * so an allocation fails before the OOM killer kills others.
  */
 static int tw_area_alloc(struct twheel *tw, struct tw_shared *shared, u32 nr)
 {
@@ -117,7 +117,7 @@ static int tw_area_alloc(struct twheel *tw, struct tw_shared *shared, u32 nr)
 	shared->scan.next = DIV_ROUND_UP(shared->nr_groups, 64);
 	for (i = 0; i < nr; i++) {
 		atomic64_set(&shared->words[i], TWHEEL_WORD_IDLE);
-		/* Where it will not be for long, so that it is not looked for there */
+		/* A position that the ring will not come to for long */
 		shared->wheel.timers[i] = (struct tw_timer){ .last_expiry = -1 };
 		if (!(i % PAGE_SIZE))
 			cond_resched();
@@ -192,7 +192,7 @@ static int tw_area_mremap(struct vm_area_struct *vma)
 	return -EINVAL;
 }
 
-/* (The mapping has the file, and that has the timers.) */
+/* A mapping holds the file, and so the timers. */
 static const struct vm_operations_struct tw_area_ops = {
 	.fault = tw_area_fault,
 	.mremap = tw_area_mremap,

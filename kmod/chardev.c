@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device /dev/twheel: open, ioctl, read, poll, mmap, fdinfo.
+ * The device /dev/twheel: open, ioctl, read, poll, mmap, io_uring and fdinfo. Arguments
+ * are copied and checked here, and the work is done elsewhere.
  */
 #include <linux/err.h>
 #include <linux/fault-inject-usercopy.h>

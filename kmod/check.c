@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Invariants of table and wheel. See check.h.
+ * Invariants of the table and the wheel. See check.h.
  *
- * Each function returns true if all is as it must be, and what comes later relies on
- * what came before: it does not follow a link that was found to be wrong.
+ * Each function returns true if all it checks holds. Later checks rely on earlier ones: a
+ * link that was found broken is not followed.
  */
 #include <linux/bug.h>
 
 #include "check.h"
 
-/* What a look at all chunks of a table finds */
+/* Counts over all chunks of a table */
 struct tw_found {
 	u32 partial;
 	u32 empty;
@@ -173,7 +173,7 @@ bool tw_check_table(const struct tw_table *table, bool ids)
 }
 
 /**
- * tw_check_things() - how much is there to be looked at?
+ * tw_check_things() - how large is a full check?
  * @table: the table of a wheel
  * @wheel: the wheel
  *
@@ -196,7 +196,7 @@ static bool tw_occupied(const struct tw_wheel *wheel, unsigned int level)
 }
 
 /**
- * tw_check_levels() - is that of a wheel as it must be which is soon looked at?
+ * tw_check_levels() - do the invariants hold that are quickly checked?
  * @wheel: the wheel
  *
  * Return: true if so.
@@ -233,7 +233,7 @@ static bool tw_check_pending(const struct tw_wheel *wheel, unsigned int slot,
 
 	return tw_so(node->slot == slot) && tw_so(!tw_is_ready(wheel, node)) &&
 	       tw_so(start <= due) && tw_so(wheel->next <= min(due, end)) &&
-	       /* Only what is due and can be told to be ready is expired whole. */
+	       /* A slot may expire whole only if all its nodes are due and have no flag. */
 	       tw_so(start < end || wheel->slots->slot[slot].inspect ||
 		     start < wheel->inspect ||
 		     (due <= end && !(node->flags & TW_NODE_INSPECT)));

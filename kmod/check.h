@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Invariants of table and wheel, compiled in with TW_CHECK only: what must be so
- * between any two operations, whatever programs do. When something is not, it is
- * said with a warning, for which tests look.
+ * Invariants: what must hold between any two operations, whatever a program does. They are
+ * compiled in with TW_CHECK only. A broken one gives a warning, which the tests find in
+ * the log.
  *
- * The part that is pure: of a wheel in use, see context.h.
+ * check.c has those of the table and the wheel, check_entries.c those of the wheel of
+ * shared timers. Both are pure. check_context.c has those of a wheel in use.
  */
 #ifndef TW_CHECK_H
 #define TW_CHECK_H
@@ -16,8 +17,8 @@
 #ifdef TW_CHECK
 
 /*
- * To look at all there is takes as long as there is much. So it is done only once
- * in so many times that each time costs a look at this many things.
+ * A full check takes time in proportion to the wheel. So it is done seldom: often enough to
+ * cost as much as this many chunks, nodes and slots each time.
  */
 #define TW_CHECK_THINGS 256
 
@@ -31,9 +32,9 @@ bool tw_check_levels(const struct tw_wheel *wheel);
 u32 tw_check_things(const struct tw_table *table, const struct tw_wheel *wheel);
 
 /**
- * tw_check_due() - is it time to look at all there is?
- * @saved: what was saved by not looking at it, 0 in the beginning
- * @things: how many things there are
+ * tw_check_due() - is it time for a full check?
+ * @saved: the cost that was saved since the last one; 0 at first
+ * @things: number of chunks, nodes and slots to check
  *
  * Return: true if so.
  */

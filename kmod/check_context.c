@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Invariants of a wheel in use: what it holds, and what is charged for it. See
+ * Invariants of a wheel in use: its timers, its limits, its memory and its hrtimer. See
  * check.h.
  */
 #include <linux/bug.h>
@@ -9,7 +9,7 @@
 #include "context.h"
 #include "user.h"
 
-/* What a look at all nodes that are on a list finds */
+/* Counts over all nodes that are on a list */
 struct tw_seen {
 	u32 timers;
 	u32 periods;
@@ -67,13 +67,13 @@ static bool tw_check_held(const struct twheel *tw)
 	for (i = 0; tw->wheel.slots && i < TW_LISTS; i++)
 		if (!tw_check_list(tw, &tw->wheel.slots->list[i], &seen))
 			return false;
-	/* Else nodes are lost. (One that is used up counts as used.) */
+	/* Otherwise nodes are lost. A node without generations left counts as used. */
 	return tw_so(seen.timers == timers || (seen.timers < timers && TW_LAST_GEN < U32_MAX)) &&
 	       tw_so(seen.periods == periods) &&
 	       tw_so(tw_user_held(tw->user) >= bytes);
 }
 
-/* (What is in the area is the program's.) */
+/* Only private memory is checked: a program may write anything to the area. */
 static bool tw_check_shared(const struct tw_shared *shared)
 {
 	return tw_check_entries(&shared->wheel, shared->nr) &&

@@ -8,7 +8,7 @@
 
 #define TW_SLOT_MASK ((1U << TW_ENTRY_SLOT_BITS) - 1)
 
-/* What a look at all slots finds */
+/* Counts over all slots */
 struct tw_found_entries {
 	u32 entries;
 	u32 blocks;

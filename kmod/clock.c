@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1-or-later
 /*
- * The clock of a wheel: ticks from nanoseconds and back. See clock.h.
+ * The clock of a wheel: reading it, and dividing by the length of a tick. See clock.h.
  */
 #include <linux/jiffies.h>
 #include <linux/log2.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1-or-later */
 /*
- * The clock of a wheel: which one it is, ticks from nanoseconds and back, and
- * the time namespace that its opener lives in.
+ * The clock of a wheel: which clock it is, how ns are made ticks and ticks ns, and the time
+ * namespace of its opener.
  *
- * Three kinds of time: the program's, in ns, which differs from the host's in a
- * time namespace; the host's, in ns; and the wheel's, in ticks, which unlike the
- * host's never runs backwards.
+ * There are three kinds of time. A program's time, in ns, differs from the host's in a time
+ * namespace. The host's time, in ns, is that of the kernel's clock. The wheel's time, in
+ * ticks, never runs backwards, while a clock that is set back does.
  */
 #ifndef TW_CLOCK_H
 #define TW_CLOCK_H

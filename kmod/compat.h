@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between the kernels that this builds for. Written as on the
- * newest; Kbuild looks into the headers for what there is.
+ * Differences between the kernels that this builds for. All other code is written for the
+ * newest kernel; Kbuild searches the kernel's headers for each feature.
  */
 #ifndef TW_COMPAT_H
 #define TW_COMPAT_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A wheel in use: its life, its memory and its settings. See context.h.
+ * A wheel in use: it is created and destroyed here, gets memory for its nodes, and is
+ * asked for its settings and counters. See context.h.
  */
 #include <linux/err.h>
 #include <linux/gfp.h>
@@ -117,8 +118,8 @@ static void tw_table_destroy(struct twheel *tw, struct tw_table *table)
 }
 
 /*
- * Not by kmalloc(), which takes half as much again for this length. Pages that lie side by
- * side are better, but not worth moving others out of the way.
+ * kmalloc() would round this size up, by half as much again. Contiguous pages are better, but
+ * not worth compaction.
  */
 static struct tw_slots *tw_slots_alloc(void)
 {
@@ -168,13 +169,13 @@ void tw_destroy(struct twheel *tw)
 	kfree(tw);
 }
 
-/* Rare, and apart so that what is common needs fewer registers */
+/* The clock was set back. Not inlined, as it is rare and costs tw_now() registers. */
 static noinline s64 tw_set_back(struct twheel *tw, s64 *tick, s64 now)
 {
 	s64 more = tw_wheel_set_back(&tw->wheel, *tick);
 
 	*tick += more;
-	/* (While it waits for its turn, that is no tick.) */
+	/* While the wheel is throttled, @timer_tick is no tick. */
 	if (tw->timer_tick != TW_NEVER && !tw->waits_for)
 		tw->timer_tick += more;
 	return now;
@@ -365,7 +366,7 @@ void tw_get_stats(struct twheel *tw, struct twheel_stats *stats,
 
 static int tw_grow_table(struct twheel *tw, struct tw_table *table)
 {
-	/* Looked at again under the lock, as are the others below. */
+	/* A guess: it is compared again under the lock. */
 	u32 old = data_race(READ_ONCE(table->max_chunks));
 	u32 new = max_t(u32, 2 * old, TW_FIRST_DIR), freed;
 	void *dir;
@@ -405,7 +406,7 @@ static int tw_add_chunk(struct twheel *tw, struct tw_table *table)
 		goto free;
 	ret = 0;
 	spin_lock_bh(&tw->lock);
-	/* Unless another thread was faster: then the caller looks again. */
+	/* Another thread may have used the last entry: then the caller tries again. */
 	if (!tw_table_full(table)) {
 		tw_table_add(table, chunk, nodes);
 		chunk = NULL;
@@ -420,7 +421,7 @@ free:
 	return ret;
 }
 
-/* The slots are had when the first node is. */
+/* Slots are allocated together with the first nodes. */
 static int tw_add_slots(struct twheel *tw)
 {
 	struct tw_slots *slots;
@@ -443,14 +444,15 @@ static int tw_add_slots(struct twheel *tw)
 }
 
 /**
- * tw_add_nodes() - get memory for nodes, as none can be had under the lock
+ * tw_add_nodes() - allocate memory for nodes
  * @tw: the wheel
  * @table: its table, or that of its periods
  * @nodes: how many free nodes there shall be
  *
- * Other threads may take them at once. So the table is looked at without the lock:
- * what is wrong by the time that it is acted upon is found out under the lock, here
- * as in tw_grow_table(), tw_add_chunk() and the caller.
+ * Called without the lock, under which nothing can be allocated. So every field that is
+ * read here may be out of date, and the nodes may be gone as soon as they are there. That
+ * is harmless: tw_grow_table() and tw_add_chunk() check again under the lock before they
+ * change the table, and the caller counts the nodes again once it has the lock.
  *
  * Context: may sleep.
  * Return: 0, -ENOMEM or, at the limit of the user, -ENOSPC.
@@ -460,16 +462,16 @@ int tw_add_nodes(struct twheel *tw, struct tw_table *table, unsigned int nodes)
 	struct mem_cgroup *old;
 	int ret = 0;
 
-	/* There are slots, if there ever were nodes. */
+	/* May be out of date, as said above. Where there are nodes, there are slots. */
 	if (data_race(READ_ONCE(table->free)) >= nodes)
 		return 0;
 	old = set_active_memcg(tw->memcg);
-	/* So are these. */
+	/* May be out of date: tw_add_slots() checks it again. */
 	if (!data_race(READ_ONCE(tw->wheel.slots)))
 		ret = tw_add_slots(tw);
-	/* And these. */
+	/* May be out of date: the caller checks it again. */
 	while (!ret && data_race(READ_ONCE(table->free)) < nodes) {
-		/* And this. */
+		/* May be out of date: tw_add_chunk() checks it again. */
 		if (data_race(tw_table_full(table)))
 			ret = tw_grow_table(tw, table);
 		else

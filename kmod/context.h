@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A wheel in use: what one open of /dev/twheel gives.
+ * A wheel in use: &struct twheel, which each open of /dev/twheel creates.
+ *
+ * It joins the pure parts (the wheel, its table of nodes and its clock) with what the
+ * kernel needs around them: a lock, an hrtimer, a worker, readers that wait, the limits
+ * and the account of the user. The functions on it are in four files:
+ *
+ *	context.c	create and destroy, memory for nodes, settings
+ *	ops.c		what a program does to timers
+ *	expire.c	what happens as time passes
+ *	read.c		events, counts and drained timers go to the program
  */
 #ifndef TW_CONTEXT_H
 #define TW_CONTEXT_H
@@ -25,8 +34,8 @@ struct tw_user;
 
 /**
  * struct tw_inner - counters of what the wheel does inside, for debugfs
- * @deferred: times that work was deferred: what is over the budget of a run to a
- *	worker, and what is over the user's share of a processor to a later time
+ * @deferred: times that work was deferred: to a worker, as a run had reached its budget,
+ *	or to a later time, as the user had used up his share of a processor
  * @cascaded: timers moved from one level of the wheel to another
  * @longest_run: longest single run of expiry work, in ns: the time for which a
  *	processor was held
@@ -113,16 +122,16 @@ struct twheel {
 
 /**
  * struct tw_batch - what is common to operations under one hold of the lock
- * @uops: where the program has them, which can be at any address, 0 included
- * @copy: where the copy of them is that is worked on, or NULL if they are done where
- *	they are
- * @now: the time that it is now, in ns
- * @quota: timers that may be armed without looking at limits or memory: so many nodes are
- *	free, and remain so
- * @no_period: an operation was not done as it needs what a periodic timer has besides
- * @error: why there are not as many nodes as there could be need of, or 0
- * @expired: timers that were ready at once
- * @written: false if an operation was not done as its result can't be written
+ * @uops: the operations in the program's memory. Any address is possible, 0 included
+ * @copy: the copy of them that is worked on, or NULL if there is none: then they are done
+ *	in the program's memory, which is pinned
+ * @now: the present time in ns
+ * @quota: so many timers can be armed without a check of limits or memory, as that many
+ *	nodes are free, and remain so
+ * @no_period: an operation was not done, as no &struct tw_period was free
+ * @error: why nodes could not be allocated, or 0
+ * @expired: number of timers that were due when they were armed
+ * @written: false if an operation was not done, as its result can't be written
  */
 struct tw_batch {
 	void __user *uops;
@@ -178,8 +187,8 @@ static inline struct tw_shared *tw_shared_of(const struct twheel *tw)
 }
 
 /*
- * Where its worker is. That of a wheel with shared timers has no higher priority: its
- * programs may have more work for it than for themselves.
+ * The workqueue of a wheel. With shared timers it has no higher priority than programs:
+ * they can make work for the kernel with less work of their own.
  */
 static inline struct workqueue_struct *tw_workqueue_of(const struct twheel *tw)
 {
@@ -187,19 +196,30 @@ static inline struct workqueue_struct *tw_workqueue_of(const struct twheel *tw)
 }
 
 /*
- * Without the lock: who waits is woken after the change that he waits for, and
- * looks again; who reads takes the lock, and may then find nothing.
+ * Is there anything to read? Without the lock, as a reader that goes to sleep can't miss
+ * the wake-up:
+ *
+ *	reader					expiry, see expire.c
+ *	------					------
+ *	add itself to @wait			ready.count++ or tail = ...
+ *	smp_mb(), in set_current_state()	smp_mb(), in wq_has_sleeper()
+ *	tw_readable(): nothing?			is anybody on @wait?
+ *	sleep					wake them
+ *
+ * One of the two sees what the other did: the reader finds the timer, or the expiry finds
+ * the reader. A reader that was woken takes the lock, and may still find that another one
+ * was faster.
  */
 static inline bool tw_readable(const struct twheel *tw)
 {
 	const struct tw_shared *shared = tw_shared_of(tw);
 
-	/* Of any value that it had, this is as good as the next. */
+	/* An old value is as good as a new one: the table above holds for both. */
 	if (data_race(READ_ONCE(tw->wheel.ready.count)))
 		return true;
-	/* Pairs with tw_count(): what it took from one is in the other before. */
+	/* Pairs with tw_count(), which adds to @counted before it empties the list. */
 	smp_rmb();
-	/* As above */
+	/* An old value does no harm here either. */
 	if (data_race(READ_ONCE(tw->counted)))
 		return true;
 	return shared && tw_shared_ready(shared);

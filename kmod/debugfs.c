@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counters of the whole module, in debugfs: twheel/counters is the sum over all
- * wheels, those that are closed included. See debugfs.h.
+ * The file twheel/counters in debugfs: the sums of the counters of all wheels, also of
+ * those that are closed.
  */
 #include <linux/debugfs.h>
 #include <linux/mutex.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters of the whole module, in debugfs.
+ * The file twheel/counters in debugfs: counters of the whole module.
  */
 #ifndef TW_DEBUGFS_H
 #define TW_DEBUGFS_H

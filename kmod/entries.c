@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The wheel of shared timers: levels, slots, blocks of numbers. See entries.h.
+ * The wheel of shared timers: how it finds the next slot, and keeps blocks of numbers. See
+ * entries.h.
  */
 #include <linux/bitops.h>
 #include <linux/prefetch.h>

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The wheel of shared timers: of timers that have a number and nothing else here.
+ * The wheel of shared timers: it keeps timers that are nothing but a number here.
  *
- * Its levels are those of wheel.h: slots, each level as wide as two turns of the one
- * below, so that a slot can be cascaded while the one before it still runs; and a slot
- * of many entries is cascaded ahead of time in pieces.
+ * Its levels are those of wheel.h: TW_ENTRY_LVL_DEPTH levels of TW_ENTRY_LVL_SIZE slots,
+ * two turns each, so that a slot can cascade while the slot before it still runs. A slot
+ * with many entries cascades ahead of time and in pieces.
  *
- * A slot is a stack of numbers. It consists of blocks of a cache line each, of which
- * only the topmost is not full. So blocks for all timers, and one more for each slot,
- * are enough for ever, and nothing is allocated later. An entry that is taken out from
- * the middle is replaced by the topmost one. Whoever works at a slot gets its numbers
- * by the block, can have all their words fetched at once, and puts those back that are
- * still pending: the wheel does not know when they expire.
+ * A slot is a stack of numbers, in blocks of a cache line each. All blocks of a slot but
+ * the topmost are full. So a fixed number of blocks is enough, see tw_entries_blocks(),
+ * and nothing is allocated later. An entry that is deleted from the middle is replaced by
+ * the topmost one.
  *
- * Ticks are the host's. The wheel's own go on when the clock is set back. Then entries
- * come too early, and are put back.
+ * The wheel does not know when its entries expire: that is in the words of the shared
+ * area. tw_entries_turn() finds a slot that is due. The caller detaches its numbers, a
+ * block at a time, prefetches and inspects their words, and adds those again that are
+ * still pending.
  *
- * Pure: no locks, no time sources, no allocation. The caller serialises all
- * calls on a wheel.
+ * Callers count in ticks of the host. The wheel's own ticks go on when the clock is set
+ * back. Then entries come too early, and are added again.
+ *
+ * Pure: no locks, no time sources, no allocation. The caller serialises all calls on a
+ * wheel.
  */
 #ifndef TW_ENTRIES_H
 #define TW_ENTRIES_H

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Time passes: the hrtimer and the worker turn a wheel, each run of theirs
- * within a budget, and readers are woken.
+ * Time passes: timers expire, and readers are woken.
+ *
+ * tw_run() does what is due, but no more than its budget allows. It is called from four
+ * places:
+ *
+ * - the hrtimer of a wheel, which is set for the next tick with something to do;
+ * - the worker, to which a run defers what is over its budget;
+ * - the timer of a user's share of a processor, for wheels that wait for their turn, see
+ *   turns.h: a wheel is throttled when its user has used up the share;
+ * - a program that reads a throttled wheel, rings the doorbell or drains shared timers, in
+ *   its own time.
  */
 #include <linux/ktime.h>
 #include <linux/poll.h>
@@ -24,13 +33,13 @@ struct workqueue_struct *tw_shared_workqueue;
 /* A rest of a worker, in jiffies */
 #define TW_PACE_JIFFIES 1
 
-/* Time for each node until it is due, so that it can wait */
+/* A slot that cascades ahead of time can wait if each of its nodes has so much time left. */
 #define TW_AHEAD_NS 20000ULL
 
-/* A run that looks at no more than one slot in so many nodes is paid for. */
+/* A run with so many nodes to a slot was paid for when they were armed, see tw_was_paid(). */
 #define TW_PAID_NODES 8
 
-/* What a run left to be done: nothing, or some that can wait, or that cannot */
+/* What a run has left undone: nothing, work that can wait, or work that is due */
 enum tw_left { TW_NOTHING_LEFT, TW_LEFT_FOR_LATER, TW_LEFT };
 
 /**
@@ -55,7 +64,7 @@ struct tw_did {
 void tw_reprogram_timer(struct twheel *tw, s64 next)
 {
 	lockdep_assert_held(&tw->lock);
-	/* (Programs that share timers may count on its waking up, see shared.c.) */
+	/* Programs that share timers rely on the published wake-up, see shared.c. */
 	if (next == TW_NEVER && tw->timer_tick != TW_NEVER && !tw->shared) {
 		/* A callback that runs already will find nothing to do. */
 		hrtimer_try_to_cancel(&tw->timer);
@@ -98,10 +107,7 @@ static void tw_count_expired(struct twheel *tw, const struct tw_step *step)
 	trace_twheel_expire(tw, step->expired, lateness);
 }
 
-/*
- * Is there time enough to do in small pieces what is left, all of it ahead of time?
- * Then programs go first.
- */
+/* Is all that is left ahead of time, and time enough for it? Then programs go first. */
 static bool tw_has_time(const struct twheel *tw, const struct tw_step *step)
 {
 	u64 ahead = min_t(u64, step->ahead, U32_MAX) * tw->wheel.clock.tick;
@@ -123,7 +129,7 @@ static enum tw_left tw_left_of(const struct twheel *tw, const struct tw_step *st
  */
 static enum tw_left tw_run_shared(struct twheel *tw, struct tw_step *step, bool *wake)
 {
-	/* What others have to do has its part of the budget, and so has each of these. */
+	/* A part of the budget each: for ordinary timers, for due shared ones, for the scan. */
 	u32 rest = tw->wheel.next <= step->now ? step->budget / 2 : 1;
 	u32 due = (step->budget - rest) / 2;
 	bool dirty, more = true;
@@ -144,8 +150,9 @@ static enum tw_left tw_run_shared(struct twheel *tw, struct tw_step *step, bool 
 }
 
 /*
- * To cascade nodes, or to look at those of a slot, costs less than it did to arm them,
- * and be it on each level. But there may be a slot to each, which costs far more.
+ * Was the time of this run paid for, by the program that armed the timers? Cascading a
+ * node costs less than arming it did, even if it cascades on every level. But that does
+ * not hold when every slot has one node only, as a slot costs far more than a node.
  */
 static bool tw_was_paid(const struct twheel *tw, u32 budget, u32 slots,
 			enum tw_left left)
@@ -183,7 +190,7 @@ static enum tw_left tw_run(struct twheel *tw, ktime_t start, struct tw_did *did)
 	}
 	left = max(left, tw_left_of(tw, &step, more));
 	did->paid = tw_was_paid(tw, budget, slots, left);
-	/* Who assists may leave something dirty, which is not in any wheel yet. */
+	/* tw_assist() may leave dirty timers, which are in no wheel yet. */
 	if (left != TW_NOTHING_LEFT || !tw->shared)
 		tw_reprogram_timer(tw, left == TW_LEFT ? step.now + 1 :
 							 max(tw_next(tw), step.now + 1));
@@ -210,7 +217,7 @@ static bool tw_set_back_meanwhile(const struct twheel *tw)
 	return tw_clock_now(&tw->wheel.clock) < hrtimer_get_expires(&tw->timer);
 }
 
-/* The user's wheels took all that they may just now: go on in turn with them. */
+/* The user's share of this processor is used up: the wheel waits for its turn. */
 static void tw_throttle(struct twheel *tw, struct tw_share *share, ktime_t now,
 			struct tw_did *did)
 {
@@ -227,7 +234,6 @@ static void tw_throttle(struct twheel *tw, struct tw_share *share, ktime_t now,
 	tw_share_wait(share, tw, now);
 }
 
-/* Have the worker go on. */
 static void tw_queue_worker(struct twheel *tw, enum tw_left left)
 {
 	/* It may rest just now. */
@@ -237,7 +243,7 @@ static void tw_queue_worker(struct twheel *tw, enum tw_left left)
 		queue_delayed_work(tw_workqueue_of(tw), &tw->work, 0);
 }
 
-/* What is over the budget is deferred to the worker. */
+/* The budget of a run is used up: the worker does the rest. */
 static void tw_defer_to_worker(struct twheel *tw, enum tw_left left)
 {
 	lockdep_assert_held(&tw->lock);
@@ -246,15 +252,15 @@ static void tw_defer_to_worker(struct twheel *tw, enum tw_left left)
 }
 
 /*
- * When a run that was to begin then began: to wait for the lock keeps the processor, too.
- * But with PREEMPT_RT it is a thread that waits, and has others hurry.
+ * The time from which a run counts. Spinning for the lock keeps the processor, so it counts
+ * from @start. With PREEMPT_RT the lock sleeps, and the wait does not count.
  */
 static ktime_t tw_locked_since(ktime_t start)
 {
 	return IS_ENABLED(CONFIG_PREEMPT_RT) ? ktime_get() : start;
 }
 
-/* One run, of which the worker does what is left. */
+/* One run. What it leaves undone is deferred to the worker. */
 static void tw_run_or_defer(struct twheel *tw, ktime_t start, struct tw_did *did)
 {
 	enum tw_left left = tw_run(tw, start, did);
@@ -264,8 +270,9 @@ static void tw_run_or_defer(struct twheel *tw, ktime_t start, struct tw_did *did
 }
 
 /*
- * A program can have any number of threads that take the lock, one after the other: then
- * all is deferred to the worker. (With PREEMPT_RT there is a thread to wait.)
+ * The hrtimer of a wheel came. Many threads of a program may hold the lock one after the
+ * other, and a soft interrupt must not wait for them. So if the lock is taken, all work is
+ * deferred to the worker. With PREEMPT_RT this is a thread, which may wait.
  */
 static void tw_timer_run(struct twheel *tw, struct tw_share *share, ktime_t *start)
 {
@@ -358,10 +365,9 @@ static enum tw_left tw_run_once(struct twheel *tw)
 }
 
 /*
- * The same by the worker, whose time counts as the user's, also that in which it waits for
- * the lock, but for what was paid. Soft interrupts and other tasks, whose time it is not,
- * wait meanwhile. When the share of this processor is used up, the wheel waits for its
- * turn.
+ * One run of the worker. Its time is charged to the user's share of this processor, and so
+ * is the wait for the lock, unless the run was paid for. If the share is used up, the
+ * wheel is throttled instead.
  */
 static enum tw_left tw_work_once(struct twheel *tw)
 {
@@ -391,8 +397,8 @@ static enum tw_left tw_work_once(struct twheel *tw)
 }
 
 /*
- * All users' workers are so many at most: so none rests, or goes on for long, while others
- * wait for their turn.
+ * The workers of all users share a limited number of threads. So a worker gives its thread
+ * back after some runs, and does not sleep in it.
  */
 void tw_work_fn(struct work_struct *work)
 {
@@ -436,8 +442,8 @@ void tw_catch_up(struct twheel *tw)
  * tw_assist() - do a piece of what was throttled, in the time of the current task
  * @tw: the wheel
  *
- * Who wants to know what has expired need not wait for the user's share of the kernel's
- * time.
+ * A program that reads a throttled wheel does the work in its own time, and need not wait
+ * for the wheel's turn.
  *
  * Context: any process.
  * Return: true if some of it is left.

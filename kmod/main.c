@@ -2,7 +2,7 @@
 /*
  * twheel: one file descriptor holding millions of timers.
  *
- * The module: its parameters, its start and its end.
+ * Here the module is loaded and unloaded, and has its parameters.
  */
 #include <linux/init.h>
 #include <linux/module.h>

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a program does to timers: arm, modify, cancel, query.
+ * The operations of SUBMIT: arm, modify, cancel and query a timer.
  *
- * The operations may be in the program's memory, which can write to them at any
- * time: so each of their fields is read once.
+ * A batch goes tw_begin(), tw_do_ops(), tw_end(). tw_begin() allocates nodes, takes the
+ * lock and reads the clock, once for all operations. tw_end() sets the hrtimer, drops the
+ * lock, and frees what is not needed any more.
  *
- * The result of an operation is written before it is done, so that none is done whose
- * result can't be written.
+ * Operations may lie in the program's own memory. The program can write there at any
+ * time, so each field is read once.
+ *
+ * The result of an operation is written before the operation is done. So there is no
+ * operation that was done and whose result could not be written.
+ *
+ * Most timers are plain, see tw_is_plain(). Each operation but QUERY has a fast path for
+ * them, and a function with "more" in its name for all others.
  */
 #include <linux/fault-inject-usercopy.h>
 #include <linux/math64.h>
@@ -19,9 +26,9 @@
 #include "user.h"
 #include "validate.h"
 
-/* Of an operation, besides 0 and negative errors: it was not done, */
-#define TW_NO_NODES 1	/* as it needs nodes that tw_begin() has to make free, */
-#define TW_NOT_WRITTEN 2	/* or as the program's memory can't be written to. */
+/* An operation returns 0, a negative error, or one of these if it was not done. */
+#define TW_NO_NODES 1		/* tw_begin() has to allocate nodes first */
+#define TW_NOT_WRITTEN 2	/* its result can't be written */
 
 /**
  * struct tw_want - what ARM and MODIFY ask for
@@ -64,7 +71,7 @@ static int tw_limit_hit(struct twheel *tw, u32 limit)
 	return -ENOSPC;
 }
 
-/* How many timers may be armed: nothing is given back until the batch ends. */
+/* Allow the batch to arm as many timers as there are free nodes: none is freed before its end. */
 static void tw_set_quota(struct twheel *tw, struct tw_batch *batch)
 {
 	u32 left = tw->limit - min(tw->limit, tw_timers(tw));
@@ -72,7 +79,7 @@ static void tw_set_quota(struct twheel *tw, struct tw_batch *batch)
 	batch->quota = min(left, tw->table.free);
 }
 
-/* There are no nodes: have some made, or say why there are none. */
+/* No node is free: have tw_begin() allocate some, or return why it could not. */
 static int tw_no_nodes(struct twheel *tw, const struct tw_batch *batch)
 {
 	if (!batch->error)
@@ -82,14 +89,14 @@ static int tw_no_nodes(struct twheel *tw, const struct tw_batch *batch)
 	return batch->error;
 }
 
-/* The same, of what a periodic timer has besides. */
+/* The same for &struct tw_period. */
 static int tw_no_period(struct twheel *tw, struct tw_batch *batch)
 {
 	batch->no_period = true;
 	return tw_no_nodes(tw, batch);
 }
 
-/* The quota is used up: renew it, or return why not. */
+/* The quota is used up: renew it, or return why that is not possible. */
 static noinline int tw_renew_quota(struct twheel *tw, struct tw_batch *batch)
 {
 	tw_set_quota(tw, batch);
@@ -101,8 +108,8 @@ static noinline int tw_renew_quota(struct twheel *tw, struct tw_batch *batch)
 }
 
 /*
- * Of an operation that was copied: write to the program's what it has to get back. The
- * result comes last, so that what was not done has none.
+ * Write the result of an operation that was copied to the program's memory. @result comes
+ * last, so that an operation that fails half way has none.
  */
 static noinline bool tw_copy_result(const struct tw_batch *batch,
 				    const struct twheel_op *op, u32 size, u32 state,
@@ -175,8 +182,8 @@ static __always_inline int tw_read_want(const struct twheel *tw,
 }
 
 /*
- * Make a timer that is on no list, or is on its way to another, what is wanted; but for
- * its deadline without jitter. If it is to be periodic, and is not, there is a free period.
+ * Set all of a timer but its deadline and slack. The timer is on no list, or leaves its
+ * list next. If it becomes periodic here, the caller has seen that a period is free.
  */
 static void tw_set_more(struct twheel *tw, struct tw_node *node,
 			const struct tw_want *want)
@@ -262,7 +269,7 @@ static __always_inline int tw_arm(struct twheel *tw, struct tw_batch *batch,
 	return __tw_arm(tw, batch, op, size, flags, false);
 }
 
-/* MODIFY of a timer that is not like most, or that asks for more */
+/* MODIFY, if the timer is not plain or will not be */
 static noinline int tw_modify_more(struct twheel *tw, struct tw_batch *batch,
 				   struct twheel_op *op, u32 size, unsigned int flags)
 {
@@ -335,7 +342,7 @@ static bool tw_rest_is_zero(const struct twheel_op *op, u32 size)
 	return !rest;
 }
 
-/* CANCEL of a timer that is not like most */
+/* CANCEL, if the timer is not plain */
 static noinline int tw_cancel_more(struct twheel *tw, struct tw_batch *batch,
 				   struct twheel_op *op, u32 size,
 				   struct tw_node *node, u32 index)
@@ -427,7 +434,7 @@ static int tw_query(struct twheel *tw, struct tw_batch *batch, struct twheel_op 
 	return tw_write_result(batch, op, size, found.state, 0) ? 0 : TW_NOT_WRITTEN;
 }
 
-/* The timer of operation number @n, or NULL. (@ahead is NULL if nothing was fetched.) */
+/* The timer of operation number @n, or NULL. @ahead is NULL if nothing was prefetched. */
 static __always_inline struct tw_node *tw_timer(struct twheel *tw,
 						const struct tw_ahead *ahead,
 						unsigned int n,
@@ -465,8 +472,8 @@ static __always_inline int tw_do_op(struct twheel *tw, struct tw_batch *batch,
 }
 
 /*
- * Have what operations will need fetched ahead, if the first is of a timer that there is
- * already, and it pays. Returns false if not.
+ * Begin to prefetch for a batch. Returns false where that does not pay, or where the
+ * first operation makes a new timer, which is no reason to wait for memory.
  */
 static bool tw_ahead_begin(const struct twheel *tw, const struct tw_batch *batch,
 			   struct tw_ahead *ahead, const struct twheel_op *ops,
@@ -484,7 +491,7 @@ static bool tw_ahead_begin(const struct twheel *tw, const struct tw_batch *batch
 	return true;
 }
 
-/* Once for each @size, as that is known then: what an operation has not costs nothing. */
+/* Inlined for each @size, so that fields that an operation does not have cost nothing. */
 static __always_inline unsigned int tw_do_sized(struct twheel *tw, struct tw_batch *batch,
 						void *ops, unsigned int nr, u32 size)
 {
@@ -545,8 +552,8 @@ unsigned int tw_do_ops(struct twheel *tw, struct tw_batch *batch, void *ops,
 }
 
 /*
- * Take the lock, with so many free nodes if they can be had. Returns why not, or 0:
- * what needs none can be done anyway.
+ * Take the lock when so many nodes are free. Returns an error if they could not be
+ * allocated. The lock is held then, too, for operations that need no node.
  */
 static int tw_lock_with_nodes(struct twheel *tw, unsigned int nodes,
 			      unsigned int periods)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a program takes out of a wheel: events, counts, drained timers.
+ * Reading a wheel: events, counts, and timers that are drained.
  *
- * All is copied under the lock, in batches and with page faults disabled, and
- * is taken out only once it was copied. So there is no state between ready and
- * read: a bad buffer loses nothing, and a cancel that races with a read finds
- * the timer either there or gone.
+ * Events are copied to the program in batches, under the lock, with page faults disabled.
+ * A timer leaves the wheel only after its event was copied. So there is no state between
+ * ready and read: a bad buffer loses nothing, and a cancel that races with a read finds
+ * the timer either there or gone. If a copy was short, the lock is dropped, the memory is
+ * faulted in, and the rest is tried again, see tw_fault_in().
  */
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -66,8 +67,8 @@ static noinline void tw_read_less(struct twheel *tw, struct tw_read *read, unsig
  * (x86). So zeros are written to where the next unit is to go, which is over what
  * read(2) will say that it gave, or beyond it.
  *
- * Where another thread takes the memory away again each time, a signal is the end.
- * (Not the first time, so that a page that is not there is no reason for EINTR.)
+ * Another thread may unmap the memory again each time. A signal ends that, but not at the
+ * first attempt, so that a page that is merely not there does not lead to EINTR.
  *
  * Context: may sleep.
  * Return: 0, -EFAULT or -ERESTARTSYS.
@@ -160,7 +161,7 @@ static void tw_fill_period(struct twheel *tw, struct tw_read *read,
 	event->flags = TWHEEL_EVENT_PERIODIC;
 }
 
-/* (Field by field: what clears it before costs more than all the rest.) */
+/* Field by field, as clearing the event first would cost more than all the rest. */
 static __always_inline void tw_fill_event(struct twheel *tw, struct tw_read *read,
 					  const struct tw_node *node, u32 index,
 					  struct twheel_event *event, u32 unit)
@@ -179,7 +180,7 @@ static __always_inline void tw_fill_event(struct twheel *tw, struct tw_read *rea
 static unsigned int tw_fill_events(struct twheel *tw, struct tw_read *read,
 				   void *events, unsigned int max_nr, u32 unit)
 {
-	/* (A copy, as of that the compiler knows that nobody else has it.) */
+	/* A local copy, which the compiler can keep in registers. */
 	struct tw_reader reader __uninitialized;
 	struct tw_node *node;
 	unsigned int n;
@@ -275,7 +276,7 @@ static void tw_count(struct twheel *tw)
 			node = tw_read_next(tw, &read);
 			if (!node)
 				break;
-			/* (A few timers with a period of 1 ns, due since 1970, suffice.) */
+			/* A few timers with a period of 1 ns, due since 1970, suffice. */
 			if (check_add_overflow(counted, 1 + tw_overrun(tw, &read, node),
 					       &counted))
 				counted = U64_MAX;
@@ -327,13 +328,13 @@ ssize_t tw_read_count(struct twheel *tw, struct iov_iter *to)
 }
 
 /*
- * Take pending timers out, but leave their nodes, which shared ones have not. Returns
- * how many.
+ * Take pending timers off the wheel. Their nodes stay allocated until tw_drain_done(); a
+ * shared timer has none, and its index is 0. Returns the number of timers.
  */
 static unsigned int tw_drain_fill(struct twheel *tw, struct twheel_op *ops,
 				  u32 *indices, unsigned int max_nr)
 {
-	/* (Of those that are not reported, each takes out a block.) */
+	/* Each call may detach a whole block and report none of it. */
 	unsigned int tries = TW_BATCH / (TW_BLOCK_ENTRIES + 1), n = 0;
 	struct tw_node *node;
 
@@ -409,8 +410,8 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
 		if (copied || !more)
 			return copied;
 		/*
-		 * Without any, those of the program that come first were gone. Else
-		 * this is the way of tw_fault_in().
+		 * Without any timer, all in the block were cancelled: try again. With
+		 * some, their memory could not be written to: as in tw_fault_in().
 		 */
 		if (n && clear_user(to + (size_t)done * drain->op_size,
 				    drain->op_size))

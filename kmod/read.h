@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Copying of what is taken out of a wheel, under its lock.
+ * Copying events to a program while the lock of the wheel is held.
  */
 #ifndef TW_READ_H
 #define TW_READ_H

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's side of shared timers: it scans for what is dirty, settles what has
- * come to its tick, and puts what expired into the ring. See shared.h.
+ * The kernel's side of shared timers: it scans for dirty timers, inspects timers that are
+ * due, and puts those that expired into the ring. See shared.h.
  *
- * A program that keeps to the protocol and one that does not are the same here but
- * for what they get. So each word is read once, each loop that could go on because
- * the program writes has an end, and nothing is ever lost but by the program: when in
- * doubt, a timer is inspected again in the next tick.
+ * Nothing in the shared area is trusted, so a program that breaks the protocol and one
+ * that keeps to it take the same path here. Each word is read once. Each loop that a
+ * program could keep going by writing to the area has an end. No timer is lost but by the
+ * program's own doing: in doubt, a timer is inspected again in the next tick.
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
@@ -71,9 +71,9 @@ static bool tw_word_fire(atomic64_t *at, u64 word)
 }
 
 /*
- * How many entries of the ring are to be taken: none, if the program has spoilt it. So
- * that each is taken once, and who takes them comes to an end, the head is not before
- * what was @seen of it.
+ * The number of entries in the ring, or 0 if the program has spoilt its head. The head must
+ * not be before @seen, which is where it was last. So each entry is taken once, and a
+ * loop that takes them comes to an end.
  */
 static u32 tw_ring_used(const struct tw_shared *shared, u32 seen, u32 head)
 {
@@ -84,7 +84,7 @@ static u32 tw_ring_used(const struct tw_shared *shared, u32 seen, u32 head)
 	return used > tail - seen || used > shared->ring_mask + 1 ? 0 : used;
 }
 
-/* Often enough that not all numbers of entries come by between. */
+/* Follow the head: often enough that its 32 bits do not wrap around in between. */
 static void tw_ring_update_seen(struct tw_shared *shared)
 {
 	u32 head = READ_ONCE(shared->area->head);
@@ -168,9 +168,9 @@ static __always_inline bool tw_inspect_ring_full(struct tw_inspect *inspect)
 /*
  * Is the entry that was put at @position for this timer still to be taken?
  *
- * Who takes entries moves the head past them, and then changes their words. So after a
- * word was changed here, either it has fired for him, or his change came before, and then
- * the entry is seen to be taken.
+ * A reader of the ring first moves the head past an entry and then changes the word. So
+ * after the word was changed here, either the reader will find it fired, or its change
+ * came before, and then the new head is visible here.
  */
 static noinline bool tw_inspect_in_ring(struct tw_inspect *inspect, u32 nr, u32 position)
 {
@@ -192,8 +192,8 @@ static __always_inline bool tw_inspect_is_put(struct tw_inspect *inspect, u32 nr
 }
 
 /*
- * Put a timer that has expired into the ring, unless it is there from an earlier
- * expiry that was withdrawn. (So no number is there twice, and the ring has room.)
+ * Put a timer that has expired into the ring, unless it is still there from an earlier
+ * expiry that was withdrawn. So no timer is there twice, and the ring can't overflow.
  */
 static __always_inline void tw_inspect_put(struct tw_inspect *inspect, u32 nr)
 {
@@ -273,10 +273,7 @@ static noinline bool tw_inspect_slow(struct tw_inspect *inspect, u32 nr)
 	return false;
 }
 
-/*
- * The same, of timers that were just taken out of the wheel. (What is used for each is at
- * hand.)
- */
+/* The same for timers that were just detached from the wheel */
 static void tw_inspect_all(struct tw_inspect *inspect, const u32 *numbers, unsigned int nr)
 {
 	struct tw_entries *wheel = &inspect->shared->wheel;
@@ -318,7 +315,7 @@ static void tw_inspect_dirty(struct tw_inspect *inspect, u32 nr)
 
 static u64 tw_fetch_clear_bits(atomic64_t *from)
 {
-	/* Most are 0, which is for less to be had. */
+	/* Most are 0, and a load costs less than an exchange. */
 	return atomic64_read(from) ? atomic64_xchg(from, 0) : 0;
 }
 
@@ -490,7 +487,7 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
 		step->budget -= DIV_ROUND_UP(n, TW_INSPECT_PER_NODE);
 		step->moved += turn.tick ? 0 : n;
 	} while (turn.slot->count && step->budget);
-	/* (A slot counts as well, but where it is all that can be done.) */
+	/* A slot costs one as well, unless nothing is left of the budget. */
 	step->budget -= min(step->budget, 1U);
 	step->expired = tw_inspect_end(tw, &inspect);
 	step->ahead = turn.ahead;
@@ -504,8 +501,8 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
  * @shared: the timers
  * @now: it may be long before the next time
  *
- * Who is woken takes all there is and sleeps again. So he is woken once for a slot, or
- * some times if that is very large.
+ * A reader that is woken reads all there is and sleeps again. So it is woken once for a
+ * slot, or a few times for a very large one.
  *
  * Context: holds the lock of the wheel.
  * Return: true if so, which is to be done then.
@@ -633,9 +630,9 @@ static bool tw_word_untake(atomic64_t *at)
 }
 
 /*
- * Put those back that were taken from the ring, the first at @position, the last
- * before @end. (Who finds the head before what was seen of it looks again when he is
- * woken.)
+ * Put entries back that were taken from the ring, the first at @position, the last before
+ * @end. A reader that finds the head before @seen meanwhile sees an empty ring. It is
+ * woken afterwards, and tries again.
  */
 static void tw_ring_untake(struct twheel *tw, const u32 *timers, unsigned int nr,
 			   u32 position, u32 end)

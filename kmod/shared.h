@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Shared timers: their deadlines are words in memory that the program and the
- * kernel share, so that to move or to cancel one is an atomic operation on its word
- * and no system call. See &struct twheel_shared, and twheel(7) for the protocol.
+ * Shared timers: their deadlines are words in memory that the program and the kernel
+ * share. So to move or to cancel a timer is an atomic operation on its word, and no system
+ * call. See &struct twheel_shared, and twheel(7) for the protocol.
  *
- * Each of them has an entry in a wheel of their own, see entries.h, at the deadline that
- * the kernel knows of, or before: when the wheel comes there, the kernel inspects the word.
- * Where a timer has to be inspected before that, the program has set a bit for it, and the
- * kernel scans these bits: at each of its runs, and when it is told to.
+ * The kernel tracks a timer by an entry in a wheel of its own, see entries.h. The entry is
+ * at the deadline that the kernel found in the word last, or before it. When the wheel
+ * comes to the entry, the kernel inspects the word: the timer may be due, moved to later,
+ * or cancelled.
+ *
+ * A program that arms a timer which is not tracked, or moves one to an earlier time, sets
+ * a bit for it: the timer is dirty. The kernel scans these bits at each of its runs, and
+ * when a program rings the doorbell.
  */
 #ifndef TW_SHARED_H
 #define TW_SHARED_H

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1-or-later */
 /*
- * How large things are that could as well be larger or smaller: all constants of
- * which nothing but speed and memory depends.
+ * Sizes that could as well be larger or smaller: only speed and memory depend on them.
  *
- * With TW_SMALL_WORLD they are tiny. What happens only where one of them is
- * reached then happens all the time, so that random tests come there.
+ * With TW_SMALL_WORLD they are tiny. Then what happens only at the end of one of them
+ * happens all the time, so random tests come there.
  */
 #ifndef TW_SIZES_H
 #define TW_SIZES_H

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arrays of operations between a program's memory and the wheel.
+ * SUBMIT: arrays of operations, from a program's memory to ops.c and back.
  *
- * An operation is done only when its result can be written. A few are copied, and
- * their results are written back one by one. For many, the page that they lie in is
- * pinned, and they are done right there.
+ * Up to TW_COPIED operations are copied to the stack, and their results are written back
+ * one by one. For more of them, the page that they lie in is pinned, and they are done
+ * in place. Either way an operation is done only if its result can be written.
  */
 #include <linux/fault-inject-usercopy.h>
 #include <linux/highmem.h>
@@ -16,7 +16,7 @@
 #include "context.h"
 #include "submit.h"
 
-/* What a batch has to have free: where the first arms no timer, others may not. */
+/* Free nodes that a batch needs. A batch that does not begin with ARM may have no other. */
 static unsigned int tw_nodes_for(const struct twheel_op *first, unsigned int nr)
 {
 	return READ_ONCE(first->opcode) == TWHEEL_OP_ARM ? nr : 0;
@@ -58,7 +58,7 @@ static unsigned int tw_copy_ops(u64 *copy, void __user *uops, unsigned int nr, u
 		if (!user_read_access_begin(from, size))
 			return 0;
 	}
-	/* (Of a length that is not constant, copy_from_user() checks more than it copies.) */
+	/* Word by word, as copy_from_user() costs more for a length that is not constant. */
 	for (i = 0; i < words; i++)
 		unsafe_get_user(copy[i], &from[i], fault);
 fault:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Arrays of operations between a program's memory and the wheel.
+ * SUBMIT: arrays of operations, from a program's memory to ops.c and back.
  */
 #ifndef TW_SUBMIT_H
 #define TW_SUBMIT_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1-or-later
 /*
- * The timer table: nodes by id, in chunks. See table.h.
+ * The timer table: its directory, and its lists of chunks. See table.h.
  */
 #include <linux/string.h>
 
@@ -8,7 +8,7 @@
 
 const struct tw_node tw_zero_nodes[TW_CHUNK_NODES];
 
-/* The directory of a table without chunks. (What is there is never written to.) */
+/* The directory of a table without chunks. Nothing writes to it. */
 static unsigned long tw_no_dir[] = { (unsigned long)tw_zero_nodes };
 static struct tw_chunk *tw_no_chunks[1];
 static struct tw_unused tw_no_unused[1];
@@ -126,8 +126,8 @@ static void tw_chunk_some(struct tw_table *table, struct tw_chunk *chunk,
 }
 
 /*
- * Have nodes to hand out: there are free ones. (Those of empty chunks come last, so that
- * there is something to be given back.)
+ * The word that nodes are allocated from is used up: take another one. Partly used chunks
+ * come first, so that empty chunks stay empty and can be handed back.
  */
 void tw_table_refill(struct tw_table *table)
 {
@@ -140,7 +140,7 @@ void tw_table_refill(struct tw_table *table)
 	table->first = chunk->nr << TW_CHUNK_SHIFT | word * TW_WORD_NODES;
 	table->nodes = &chunk->nodes[word * TW_WORD_NODES];
 	table->gen = chunk->gen;
-	/* Each of them comes to the second next generation at most. */
+	/* A life takes two generations, and no node lives twice before the next refill. */
 	chunk->bound += chunk->bound < TW_LAST_GEN - 1 ? 2 : 0;
 	chunk->free[word] = 0;
 	chunk->all &= ~(1U << word);
@@ -151,7 +151,7 @@ void tw_table_refill(struct tw_table *table)
 		tw_list_chunk(&table->partial, chunk);
 }
 
-/* If what is not yet handed out of a word is all that a chunk wants to be empty, take it back. */
+/* Put the rest of the word that nodes are allocated from back, if its chunk is empty then. */
 static void tw_table_unfill(struct tw_table *table)
 {
 	struct tw_chunk *chunk = tw_chunk_of(table, table->first);

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1-or-later */
 /*
- * The timer table: nodes by id, in chunks.
+ * The timer table: allocates nodes, and finds the node of an id.
  *
- * An id that a program holds is a generation and an index, so that whatever a
- * program makes up can be checked against the table. An index is the number of a
- * chunk and the place of the node in it. Chunks of memory are added by the caller,
- * who gets them back when they are empty. They hold nothing but nodes: what the table
- * knows of a chunk stands apart, and free nodes are found there, by a bitmap, so that
- * a node is not touched before it is used.
+ * A node is a timer. Nodes are in chunks of TW_CHUNK_NODES. The caller allocates chunks
+ * and adds them to the table, and the table hands empty chunks back. An index names a
+ * node: the number of its chunk, and its place in the chunk. An id, which a program
+ * holds, is an index with a generation, so that any number that a program makes up can be
+ * checked.
  *
- * A node counts its generations by itself: an odd one while there is such a timer, an
- * even one while it is free. When they are used up, it is not given out again, and
- * nothing else happens. When a chunk is given back, its number keeps a generation that
- * none of its nodes has come beyond, and whatever has that number next goes on from
- * there. So an id is never given out twice.
+ * A chunk holds nothing but nodes. What the table keeps about a chunk stands apart, in
+ * &struct tw_chunk, with a bitmap of its free nodes. So a node is not touched before it
+ * is used.
  *
- * Free nodes are handed out a word of the bitmap at a time: the table takes all that
- * are free in it, and looks for another word when it has none left.
+ * Each node counts its generations: an odd number while it is a live timer, an even one
+ * while it is free. A node that has used up its generations is not allocated again. When
+ * a chunk is handed back, the table keeps a generation for the chunk's number that is not
+ * below that of any of its nodes. The next chunk with this number goes on from there. So
+ * an id is never given out twice.
+ *
+ * Allocation takes a whole word of a bitmap at a time: all nodes that are free in it are
+ * reserved for the allocations that follow, until the word is used up.
  *
  * Pure: no locks, no allocation. The caller serialises all calls on a table.
  */
@@ -105,12 +108,12 @@ struct tw_period {
 #define TW_CHUNK_BYTES (TW_CHUNK_NODES * sizeof(struct tw_node))
 
 /**
- * struct tw_chunk - what the table knows of a chunk
+ * struct tw_chunk - what the table keeps about a chunk
  * @free: a bit for each free node
  * @some: a bit for each word of @free that has any
  * @all: a bit for each word of @free that has all
- * @gen: nodes whose generation is less go on from this, an even number
- * @bound: no node has come beyond this generation, an even number
+ * @gen: an even number: a node with a lower generation goes on from here
+ * @bound: an even number: no node has a higher generation
  * @nr: its number
  * @next: next chunk with free nodes, next empty one, or next one to be given back
  * @prev: previous chunk with free nodes, or previous empty one
@@ -129,8 +132,8 @@ struct tw_chunk {
 };
 
 /**
- * struct tw_unused - what is kept of a number that has no chunk
- * @gen: the generation from which the next one goes on
+ * struct tw_unused - a number of a chunk that was handed back
+ * @gen: the generation from which the next chunk with this number goes on
  * @next: the next such number, or 0
  */
 struct tw_unused {
@@ -143,13 +146,14 @@ struct tw_unused {
 	((max) * (sizeof(unsigned long) + sizeof(struct tw_chunk *) + \
 		  sizeof(struct tw_unused)))
 
-/* Nodes that are never used, so that looking up needs no case for what there is not */
+/* Nodes of chunks that are not there: a look-up reads them, and finds no live timer. */
 extern const struct tw_node tw_zero_nodes[TW_CHUNK_NODES];
 
 /**
  * struct tw_table - all nodes of a wheel
- * @dir: by the number of the chunk, the address of its nodes, or of tw_zero_nodes, less
- *	what the index of the first adds: so no index has to be taken apart
+ * @dir: for each chunk number, the address of its nodes, or of tw_zero_nodes, from which
+ *	the offset of the first node's index is subtracted: so tw_dir_at() adds the
+ *	whole index
  * @chunks: by the number, the chunk, or NULL
  * @unused: by the number, what is kept of those that have no chunk
  * @nr_chunks: chunk numbers given out so far, 0 included
@@ -157,11 +161,11 @@ extern const struct tw_node tw_zero_nodes[TW_CHUNK_NODES];
  * @partial: chunks of which some nodes are free
  * @empty: chunks of which all nodes are free
  * @first_unused: first of the numbers that have no chunk, or 0
- * @word: of the free nodes that are handed out now, a bit for each that is left
- * @first: index of that of bit 0
- * @gen: nodes of them whose generation is less go on from this
- * @nodes: that of bit 0
- * @free: free nodes, each of which can be had: but for who takes them, only
+ * @word: the word that nodes are allocated from: a bit for each node that is left
+ * @first: index of the node of bit 0
+ * @gen: &tw_chunk.gen of its chunk
+ * @nodes: the node of bit 0
+ * @free: free nodes, each of which can be had. Besides allocation, only
  *	tw_table_detach_spare() makes them fewer
  */
 struct tw_table {

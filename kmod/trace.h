@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints. All times are the host's, in ns.
+ * Tracepoints: what happened to which timer. All times are the host's, in ns.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM twheel

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For how long the wheels of a user may keep each processor, and those that wait for
- * their turn on it; and how many of them workers turn at a time. See turns.h.
+ * Shares, turns and places: accounting of the time, and the queues. See turns.h.
  */
 #include <linux/atomic.h>
 #include <linux/cpumask.h>

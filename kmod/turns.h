@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For how long the wheels of a user may keep each processor, and those that wait for
- * their turn on it; and how many of them workers turn at a time.
+ * A user's share of a processor's time, the wheels that wait for their turn, and the places
+ * of a user's workers.
+ *
+ * Wheels run in soft interrupts and in workers, whose time the scheduler does not charge
+ * to the user. So it is charged here: on each processor, the wheels of one user together
+ * get a part of each short window of time. When that share is used up, a wheel is
+ * throttled: it is put at the end of a queue. The timer of the share runs the wheels in
+ * that queue, one after the other, as soon as there is time again.
+ *
+ * Cascading is not charged. So that it does not fill the processors either, workers run
+ * only so many wheels of a user at a time: each of these has a place, and the others wait
+ * for one.
  */
 #ifndef TW_TURNS_H
 #define TW_TURNS_H
@@ -17,13 +27,12 @@ struct twheel;
 
 /**
  * struct tw_share - a user's share of a processor's time
- * @timer: gives those that wait their turns, when there is time again; is set while
- *	there are some
- * @lock: guards all that follows; may be taken under that of a wheel
- * @window: the last window in which a wheel was to be turned
- * @ns: for how long wheels kept the processor, by then, less the shares of the windows
- *	since
- * @waiting: wheels that wait for their turn, each behind those that came before
+ * @timer: runs waiting wheels when there is time again. Set while some wait
+ * @lock: guards all that follows; may be taken under the lock of a wheel
+ * @window: the number of the window of time in which a wheel ran last
+ * @ns: the time that wheels owe in that window: how long they ran, less the shares of all
+ *	windows since
+ * @waiting: wheels that wait for their turn, in the order in which they came
  */
 struct tw_share {
 	struct hrtimer timer;

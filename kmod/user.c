@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What each user holds and takes. See user.h.
+ * The account of a user: who pays for a wheel, and how much memory is allowed. See user.h.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>

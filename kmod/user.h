@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What each user holds and takes: memory of all wheels that a user opened, and the time
- * of processors.
+ * The account of a user: the memory of all wheels that the user opened, and its shares of
+ * the time of processors, see turns.h.
  */
 #ifndef TW_USER_H
 #define TW_USER_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1-or-later
 /*
- * Checks of what a program asks for. See validate.h; the rules stand in
+ * Checks of the arguments of a program. See validate.h; the rules are in
  * uapi/linux/twheel.h.
  */
 #include <linux/errno.h>

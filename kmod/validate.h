@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1-or-later */
 /*
- * Checks of what a program asks for. Pure: they look at nothing but their
- * arguments, so that they can be tested and fuzzed by themselves.
+ * Checks of the arguments of a program. Pure: they read nothing but their parameters, so
+ * they can be tested and fuzzed by themselves.
  */
 #ifndef TW_VALIDATE_H
 #define TW_VALIDATE_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1-or-later
 /*
- * The cascading timer wheel: levels, slots, bitmaps. See wheel.h.
+ * The cascading timer wheel: how it finds the next slot, cascades, expires and follows a
+ * clock that is set back. See wheel.h.
  */
 #include <linux/string.h>
 
@@ -136,9 +137,9 @@ s64 tw_wheel_set_back(struct tw_wheel *wheel, s64 now)
  * tw_wheel_settle() - can nodes be added and moved as if the clock was never set back?
  * @wheel: the wheel, to be asked when its @set_back is true
  *
- * A node that was made ready with its slot before that is told from one that is pending by
- * @done_ns as it was then. So a node that expires before that time again has to be
- * marked, which tw_wheel_add() does, as long as there may be such ready ones.
+ * Nodes that expired before the clock was set back count as ready by the old @done_ns. As
+ * long as some of them are not read, @done_ns can't go back. A node that is added then
+ * with a deadline before it gets TW_NODE_INSPECT from tw_wheel_add().
  *
  * Return: true if so. Then @set_back is false again.
  */
@@ -208,7 +209,7 @@ static void tw_put(struct tw_wheel *wheel, struct tw_node *node, u32 index, s64 
 		wheel->slots->slot[node->slot].inspect = 1;
 }
 
-/* Put a node into a slot that is not like most. */
+/* The slow path of tw_wheel_add(): the node has slack, or a deadline before @done_ns. */
 void tw_wheel_place_special(struct tw_wheel *wheel, struct tw_node *node, u32 index)
 {
 	s64 tick = tw_node_tick(wheel, node);
@@ -219,7 +220,7 @@ void tw_wheel_place_special(struct tw_wheel *wheel, struct tw_node *node, u32 in
 	tw_put(wheel, node, index, tick);
 }
 
-/* Change when a node expires that is not like most, or is ready, or is to be so. */
+/* The slow path of tw_wheel_mod(): the node has flags, or is ready, or gets slack. */
 void tw_wheel_mod_special(struct tw_wheel *wheel, struct tw_node *node, u32 index,
 			  s64 deadline, unsigned int slack_shift)
 {
@@ -287,7 +288,7 @@ void tw_ready_unlink(struct tw_wheel *wheel, struct tw_node *node, u32 index)
 	tw_ready_less(wheel, 1);
 }
 
-/* All of the stripes that can be read was: on to what expired next. */
+/* All ready nodes up to @reader->until were read: find the tick that comes after it. */
 void tw_reader_next_tick(const struct tw_wheel *wheel, struct tw_reader *reader)
 {
 	u32 stripes = reader->left & TW_READY_STRIPES;
@@ -421,7 +422,7 @@ static void tw_expire_node(struct tw_wheel *wheel, struct tw_node *node, u32 ind
 	step->expired++;
 }
 
-/* Expire a slot one by one: it has nodes that are not to expire yet. */
+/* Expire a slot node by node: some of them may have to wait for a later tick. */
 static void tw_expire_nodes(struct tw_wheel *wheel, unsigned int slot,
 			    struct tw_step *step)
 {
@@ -460,7 +461,7 @@ static void tw_list_splice(const struct tw_wheel *wheel, struct tw_list *list,
 	*list = (struct tw_list){};
 }
 
-/* Expire a slot whole. */
+/* Expire a slot whole: in constant time, however many nodes it has. */
 static void tw_expire_slot(struct tw_wheel *wheel, unsigned int slot,
 			   struct tw_step *step)
 {
@@ -545,7 +546,7 @@ static s64 tw_slot_next(const struct tw_wheel *wheel, unsigned int slot)
 	return first;
 }
 
-/* When the wheel has to look at @level for the first time, if that is before @next. */
+/* The tick at which @level first has something to do, or @next if that is earlier. */
 static s64 tw_level_next(const struct tw_wheel *wheel, unsigned int level, s64 next)
 {
 	s64 position = tw_find(wheel, level, tw_position(level, wheel->clk));
@@ -563,7 +564,7 @@ static s64 tw_level_next(const struct tw_wheel *wheel, unsigned int level, s64 n
 		next = min(next, tw_position_start(level, position + 1) - 1);
 		next = min(next, tw_slot_next(wheel, slot));
 	}
-	/* The slot after it may want to be preloaded meanwhile. */
+	/* The slot after it may be large, and then it is preloaded meanwhile. */
 	slot = tw_slot_nr(level, position + 1);
 	if (tw_count(wheel, slot) > TW_SMALL_SLOT)
 		next = min(next, tw_preload_from(wheel, level, position + 1));

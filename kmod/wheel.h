@@ -1,39 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1-or-later */
 /*
- * The cascading timer wheel.
+ * The cascading timer wheel: it keeps timers by the tick at which they expire.
  *
- * Levels of slots, each slot a list of nodes (see table.h). Level 0 has a slot
- * for each tick, and each further level slots that are TW_LVL_CLK_DIV times as wide.
- * Each level has room for two turns, the present one and the next: a node goes
- * to the lowest level at which its tick is in one of them. So a wide slot can
- * be cascaded to the level below while the slot before it still runs.
- * That is done in pieces, ahead of time when the slot is large (preloading),
- * so that neither the size of the pieces nor their sum makes anybody late. Wheels begin
- * with that at different times, each at its own in the first quarter of the slot before,
- * so that a thousand wheels don't all have a slot to preload at the same tick.
+ * A wheel has levels of slots, and a slot is a list of nodes, see table.h. On level 0 a
+ * slot is one tick wide. On each further level it is TW_LVL_CLK_DIV times as wide:
  *
- * On the lowest levels a slot is several lists, its stripes, and a node is in that of
- * its index. Who walks a slot takes them in turn, so that several nodes are on their
- * way from memory at a time. Of a slot of level 0 that is due, each stripe is put at
- * the end of the same stripe of what is ready. A node is ready if its deadline is not
- * after the wheel's time, so nothing needs to be written to the nodes for that.
+ * Level  Granularity  Range       Range with ticks of
+ *        (ticks)      (ticks)     4 ms         1 us
+ *   0    1            2^6         256 ms       64 us
+ *   1    2^6          2^12        16 s         4 ms
+ *   2    2^12         2^18        17 min       262 ms
+ *   3    2^18         2^24        18 h         16 s
+ *   4    2^24         2^30        49 days      17 min
+ *   5    2^30         2^36        8 years      19 h
+ *   6    2^36         2^42        557 years    50 days
+ *   7    2^42         2^48                     8 years
+ *   8    2^48         2^54                     571 years
  *
- * Where that can't be said by the deadline alone, slots are not expired whole, but
- * node by node, each of which is marked as ready: when a node has slack, and for a
- * while when the clock was set back.
+ * The range is what a level holds at least. It has TW_LVL_SIZE slots: one turn of
+ * TW_LVL_CLK_DIV slots that runs at present, and the next one. A node is put on the
+ * lowest level on which its tick lies in one of the two.
  *
- * When the clock is set back, the wheel's ticks go on, and all deadlines are that
- * much further ahead. So nodes are in slots that come too early. On upper levels
- * that does no harm, as nodes are put where they belong whenever they are brought
- * down; and level 0 is all new two turns later. Nodes that were made ready before
- * have deadlines that lie ahead again. Until they are read, new nodes with such
- * deadlines are marked, so that they are not taken for ready.
+ * How a node travels: It waits in a wide slot. When the wheel's time comes to that slot,
+ * the slot cascades: each of its nodes is put on a lower level, by what its deadline is
+ * then. A node comes to level 0 at last. When its tick comes, its slot expires, and the
+ * node is on a list of nodes that are ready. There it stays until it is read.
  *
- * A node that is moved to later stays where it is, if that is not on level 0,
- * until the wheel comes to its slot and puts it where it belongs by then.
+ * Preloading: As each level has room for the next turn, a slot can cascade while the slot
+ * before it still runs. A large slot does that ahead of time and in pieces. Each piece
+ * keeps to a budget, and all of them together make no timer late. Each wheel begins at a
+ * time of its own (@phase), in the first quarter of the slot before. So a thousand wheels
+ * do not have a slot to preload at the same tick.
  *
- * Pure: no locks, no time sources, no allocation. The caller serialises all
- * calls on a wheel.
+ * Moving to later: A node that gets a later deadline stays where it is, unless it is on
+ * level 0. The wheel finds the new deadline when the slot cascades.
+ *
+ * Stripes: On the lowest levels, a slot is several lists, and a node's index says which
+ * of them it is on. A walk along a slot takes a node of each list in turn, so that
+ * several nodes are on their way from memory at a time. A slot that expires is spliced to
+ * the lists of ready nodes, stripe by stripe, without touching its nodes.
+ *
+ * How ready nodes are told from pending ones: A node is ready if its deadline is not
+ * after the wheel's time (@done_ns), so nothing has to be written to a node that expires.
+ * That does not hold for a node with slack, and not for some time after the clock was set
+ * back. Then a slot does not expire as a whole: each of its nodes is inspected, and each
+ * that expires gets the flag TW_NODE_READY.
+ *
+ * When the clock is set back: The wheel's ticks go on, and all deadlines are that much
+ * further ahead, so nodes are in slots that come too early. Cascading puts them right on
+ * the upper levels, and after two turns all nodes of level 0 are new. Nodes that were
+ * ready before have deadlines that lie ahead again. Until they are read, nodes that are
+ * added with such deadlines get the flag TW_NODE_INSPECT, so that they count as pending.
+ *
+ * Pure: no locks, no time sources, no allocation. The caller serialises all calls on a
+ * wheel.
  */
 #ifndef TW_WHEEL_H
 #define TW_WHEEL_H
@@ -78,9 +98,10 @@ struct tw_list {
 };
 
 /**
- * struct tw_slot - what is known of a slot
- * @count: nodes in it
- * @inspect: at level 0, not to be expired whole, if not 0
+ * struct tw_slot - a slot, but for its lists
+ * @count: number of nodes in it
+ * @inspect: if not 0, a slot of level 0 that must not expire whole: each of its nodes is
+ *	inspected
  * @stripes: a bit for each of its lists that is not empty, and for some that are
  */
 struct tw_slot {
@@ -100,8 +121,8 @@ struct tw_slots {
 };
 
 /**
- * struct tw_level - what a level holds
- * @reach: the first tick that it can't hold
+ * struct tw_level - a level
+ * @reach: the first tick that is beyond its two turns
  * @lists: where its lists begin
  * @slots: number of its first slot
  * @shift: its slots are 2^this ticks wide
@@ -118,8 +139,8 @@ struct tw_level {
 };
 
 /*
- * Lists of what is ready: one of those that were ready when they came, so they stay in
- * order, and one for each stripe.
+ * The lists of ready nodes: one for each stripe, and TW_AT_ONCE for nodes that were due
+ * when they were added. The latter stay in the order in which they came.
  */
 #define TW_AT_ONCE 0
 #define TW_READY_STRIPE(index) (1 + (index) % TW_STRIPES)
@@ -129,10 +150,10 @@ struct tw_level {
 /**
  * struct tw_ready - nodes that have expired
  * @list: the nodes
- * @until: as long as there is any in a stripe, only those with a deadline that is not
- *	after this, in ns, can be read; no others before all these of the stripes were.
- *	TW_NEVER if there are nodes that were ready when the clock was set back: their
- *	deadlines lie ahead, so all lists give nodes in turn, whatever their ticks
+ * @until: a time in ns. From the stripes, nodes with deadlines up to it are read first,
+ *	so that events come in the order of their ticks. TW_NEVER: nodes were ready when the
+ *	clock was set back, so their deadlines are in the future, and all lists are read in
+ *	turn
  * @count: how many nodes
  * @lists: a bit for each list that is not empty, and for some that are
  * @live: a bit for each list that may have one that can be read
@@ -152,9 +173,9 @@ struct tw_ready {
  * @table: the table of its nodes
  * @clock: makes ticks of deadlines
  * @slots: its slots
- * @clk: the tick that comes next. All before it are done
- * @done_ns: the latest time that the tick before @clk began at, in ns: a node whose
- *	deadline is not after it is ready, if its slot may be expired whole
+ * @clk: the tick that comes next. All ticks before it are done
+ * @done_ns: the time in ns at which the tick before @clk began. A node without
+ *	TW_NODE_INSPECT is ready if its deadline is not after this
  * @next: there is nothing to do before this tick
  * @base: the first tick of the wheel after the host's time 0: one more than @clock
  *	is shifted
@@ -164,10 +185,10 @@ struct tw_ready {
  * @level: the levels
  * @ready: expired nodes
  * @occupied: a bit for each slot
- * @inspect: no slot of level 0 before this tick is to be expired whole: it may hold
- *	nodes that came there before @clock was set back
- * @set_back: @done_ns is later than the time that @clk begins at, as @clock was set
- *	back. See tw_wheel_settle()
+ * @inspect: no slot of level 0 before this tick may expire whole: it may hold nodes that
+ *	came there before @clock was set back
+ * @set_back: @clock was set back, and so @done_ns is later than @clk says. See
+ *	tw_wheel_settle()
  */
 struct tw_wheel {
 	struct tw_table *table;
@@ -188,14 +209,13 @@ struct tw_wheel {
 };
 
 /**
- * struct tw_step - what a step of the wheel shall do, and did
- * @now: in: the tick that it is now
- * @stamp: in: the time that it is now, in ns; for whoever else takes part in the step
+ * struct tw_step - one step of the wheel: its arguments and its results
+ * @now: in: the present tick
+ * @stamp: in: the present time in ns, which the wheel itself does not need
  * @budget: in, out: nodes and slots that may yet be touched
  * @expired: out: how many nodes were made ready
- * @left: out: how many nodes the slot that was cascaded has yet
- * @ahead: out: in how many ticks a slot is due of which nodes were cascaded ahead
- *	of time; 0 if something was due
+ * @left: out: how many nodes are left in the slot that cascades
+ * @ahead: out: in how many ticks that slot is due, if it cascades ahead of time; else 0
  * @tick: out: the tick whose nodes were made ready
  * @moved: out: nodes that were put in other slots, summed up
  */
@@ -266,12 +286,12 @@ static inline bool tw_is_ready(const struct tw_wheel *wheel,
 }
 
 /**
- * tw_is_plain() - is a node as most are?
+ * tw_is_plain() - can a node take the fast path?
  * @wheel: the wheel
  * @node: a node of it
  *
- * Return: true if it is pending, and is not periodic, and has no slack or whatever else
- * there is to be seen to.
+ * Return: true if it is pending and has no flags. A periodic node has some, and so has a
+ * node with slack, and one that has to be inspected.
  */
 static __always_inline bool tw_is_plain(const struct tw_wheel *wheel,
 					const struct tw_node *node)
@@ -373,7 +393,7 @@ static __always_inline void tw_wheel_place_plain(struct tw_wheel *wheel,
 {
 	s64 tick = tw_wheel_tick(wheel, node->deadline);
 
-	/* (The wheels of some host tests reach less far than a deadline may.) */
+	/* The wheels of some host tests reach less far than a deadline may. */
 	if (TW_REACH_BITS < 54)
 		tick = min(tick, wheel->clk + TW_REACH - 1);
 	tw_wheel_place(wheel, node, index, tick);
@@ -386,8 +406,8 @@ static __always_inline void tw_wheel_place_plain(struct tw_wheel *wheel,
  *	whether it is periodic matters
  * @index: its index
  *
- * What has a deadline that is not after the wheel's time is for tw_wheel_add_ready(). (But
- * the wheel stays sound.)
+ * A node whose deadline is not after the wheel's time should go to tw_wheel_add_ready().
+ * If it comes here nevertheless, it expires at the next tick.
  */
 static __always_inline void tw_wheel_add(struct tw_wheel *wheel,
 					 struct tw_node *node, u32 index)
@@ -485,7 +505,7 @@ static __always_inline void tw_wheel_mod_plain(struct tw_wheel *wheel,
 static inline void tw_wheel_mod(struct tw_wheel *wheel, struct tw_node *node, u32 index,
 				s64 deadline, unsigned int slack_shift)
 {
-	/* (If it is pending, and is to be so: the earlier of the two is looked at.) */
+	/* The fast path is for nodes that are pending by the old and the new deadline. */
 	if (unlikely(node->flags & TW_NODE_SPECIAL || slack_shift ||
 		     min(node->deadline, deadline) <= wheel->done_ns))
 		tw_wheel_mod_special(wheel, node, index, deadline, slack_shift);
