@@ -14,7 +14,7 @@ help:
 	@echo 'make demo      a server with a million connections, in a virtual machine'
 	@echo '               (WORKLOAD=FILE: another day, see tests/demo/day.workload;'
 	@echo '               MODE=shared: also with shared timers, both side by side)'
-	@echo 'make check     all tests (SUITES="host vm": only these)'
+	@echo 'make check     all tests (SUITES="unit vm": only these)'
 	@echo 'make vm        a shell in a virtual machine with the module loaded'
 	@echo 'make modules   twheel.ko for the kernel of the virtual machine'
 	@echo '               (KDIR=HEADERS: for the kernel of these headers instead)'
@@ -60,11 +60,11 @@ matrix:
 	@tests/matrix/run -a
 
 torture:
-	@scripts/deps fuzz inject machine neighbour sanitize weeks
+	@scripts/deps fuzz fault_injection platform isolation sanitize soak
 	@scripts/torture
 
 coverage:
-	@scripts/deps inject kunit loader
+	@scripts/deps fault_injection kunit loader
 	@scripts/coverage
 
 bench:

@@ -39,7 +39,7 @@
 #define TW_BUDGET 256
 #define TW_BUDGET_MIN 16
 
-/* A level of the wheel has twice 2^this slots. (Host tests choose them, too.) */
+/* A level of the wheel has twice 2^this slots. (Unit tests choose them, too.) */
 #ifndef TW_LVL_CLK_SHIFT
 #define TW_LVL_CLK_SHIFT 6
 #endif

@@ -393,7 +393,7 @@ static __always_inline void tw_wheel_place_plain(struct tw_wheel *wheel,
 {
 	s64 tick = tw_wheel_tick(wheel, node->deadline);
 
-	/* The wheels of some host tests reach less far than a deadline may. */
+	/* The wheels of some unit tests reach less far than a deadline may. */
 	if (TW_REACH_BITS < 54)
 		tick = min(tick, wheel->clk + TW_REACH - 1);
 	tw_wheel_place(wheel, node, index, tick);

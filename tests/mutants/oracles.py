@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What looks at a mutant: programs of tests/host; programs of tests/vm in user-mode
+# What looks at a mutant: programs of tests/unit; programs of tests/vm in user-mode
 # Linux; and what that cannot do, by the suites' own scripts. Each says what failed, or
 # None.
 
@@ -68,13 +68,13 @@ def run(command, seconds, **more):
 
 
 def compile_host(sources, flags, include, made):
-    """Compile sources of tests/host and of the module; the objects."""
+    """Compile sources of tests/unit and of the module; the objects."""
     jobs, objects = [], []
     os.makedirs(made, exist_ok=True)
     for source in sources:
         objects.append(f'{made}/{source.replace("/", "-")[:-1]}o')
-        jobs.append(f'gcc -std=gnu11 -O1{ERRORS} -D_GNU_SOURCE -DTW_CHECK -I{TOP}/tests/host/shim -I{TOP}/userlib/shim '
-                    f'-I{TOP}/tests/host -I{include} -I{include}/kmod {flags} '
+        jobs.append(f'gcc -std=gnu11 -O1{ERRORS} -D_GNU_SOURCE -DTW_CHECK -I{TOP}/tests/unit/shim -I{TOP}/userlib/shim '
+                    f'-I{TOP}/tests/unit -I{include} -I{include}/kmod {flags} '
                     f'-c -o {objects[-1]} {source if source[0] == "/" else include + "/" + source}')
     for job in jobs:
         if subprocess.run(job.split(), stdin=subprocess.DEVNULL, check=False,
@@ -84,11 +84,11 @@ def compile_host(sources, flags, include, made):
 
 
 def host_sources(name):
-    """Those of tests/host, and those of the module."""
+    """Those of tests/unit, and those of the module."""
     words = HOST[name][0].split()
     pure = [word for at, word in enumerate(words) if word[:-2] in PURE and at]
     others = [word for at, word in enumerate(words) if word[:-2] not in PURE or not at]
-    return [f'{TOP}/tests/host/{word}' for word in others], ['kmod/' + word for word in pure]
+    return [f'{TOP}/tests/unit/{word}' for word in others], ['kmod/' + word for word in pure]
 
 
 class Host:
@@ -123,7 +123,7 @@ class Host:
                          stderr=subprocess.DEVNULL,
                          env=dict(os.environ, SEED='1', OPERATIONS=str(operations)))
             if status != 0:
-                return f'host {name}: ' + (f'status {status}' if status else 'no end')
+                return f'unit {name}: ' + (f'status {status}' if status else 'no end')
         return None
 
 

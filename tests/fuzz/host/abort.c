@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A check of tests/host that fails ends the process by a signal, by which the
+ * A check of tests/unit that fails ends the process by a signal, by which the
  * fuzzer knows that it has found something.
  */
 #include <stdio.h>

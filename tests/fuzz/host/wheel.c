@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The fuzzer's bytes as operations on a wheel and its table, and on the
- * reference model of tests/host: after each of them the two must agree.
+ * reference model of tests/unit: after each of them the two must agree.
  *
  * An input is a head, which says what kind of wheel it is, and operations, each
  * a byte with its arguments. Any bytes are operations: one that the module would

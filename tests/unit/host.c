@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the host tests share. See host.h.
+ * What the unit tests share. See host.h.
  */
 #include <linux/math64.h>
 #include <linux/time_namespace.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the host tests share: TAP, checks that show what led to their failure,
+ * What the unit tests share: TAP, checks that show what led to their failure,
  * and random numbers that can be had again.
  */
 #ifndef HOST_H
