@@ -106,7 +106,7 @@ $(library): $(wildcard userlib/*/*.[ch] userlib/*/*/*.[ch] kmod/*.[ch]) uapi/lin
 		userlib/Makefile userlib/libtwheel.map
 	$(MAKE) -s -C userlib ../$@
 
-build/tests/bench/promises/lateness: tests/bench/promises/lateness.c $(headers) $(library)
+build/tests/bench/guarantees/lateness: tests/bench/guarantees/lateness.c $(headers) $(library)
 	@mkdir -p $(@D)
 	$(program) -Iuserlib/include -static -o $@ $(filter %.c %.a,$^)
 

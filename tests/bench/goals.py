@@ -74,7 +74,7 @@ def given_back(rows):
 
 def beyond_need(rows):
     """Interrupts beyond the occupied ticks and the preloads, where most."""
-    rows = select(rows, suite='silence')
+    rows = select(rows, suite='idle_wakeups')
     found = []
     for row in select(rows, metric='occupied_ticks'):
         same = select(rows, operation=row['operation'], timers=row['timers'])
@@ -138,9 +138,9 @@ GOALS = [
     (4, "longest run, by the module's statistics", '<=', 65000, 'instructions',
      largest(suite='*', metric='longest_run_instructions')),
     (4, 'longest hold, by the tracer preemptoff', '<=', 65000, 'instructions',
-     largest(suite='hold', metric='preemptoff_instructions')),
+     largest(suite='max_latency', metric='preemptoff_instructions')),
     (4, 'longest hold, by the tracer irqsoff', '<=', 65000, 'instructions',
-     largest(suite='hold', metric='irqsoff_instructions')),
+     largest(suite='max_latency', metric='irqsoff_instructions')),
     (5, 'in their own tick, of those in an upper slot', '>=', 99.9, '%',
      smallest(suite='lateness', operation='slot_*', metric='in_own_tick_percent')),
     (5, 'the latest of those in an upper slot', '<=', 1, 'ticks late',
@@ -163,9 +163,9 @@ GOALS = [
                           ('slot_of_64_ticks', 'those in a slot of 64 ticks'),
                           ('one_tick', 'those due in one tick'))),
     (6, 'a day of an empty wheel', '<=', 0, 'interrupts',
-     largest(suite='silence', operation='empty_day', metric='interrupts')),
+     largest(suite='idle_wakeups', operation='empty_day', metric='interrupts')),
     (6, 'a lone timer, an hour away', '<=', 2, 'interrupts',
-     largest(suite='silence', operation='lone_hour', metric='interrupts')),
+     largest(suite='idle_wakeups', operation='lone_hour', metric='interrupts')),
     (6, 'beyond occupied ticks and preloads', '<=', 0, 'interrupts', beyond_need),
     (7, 'two wheels on two processors, to one', '>=', 1.9, 'times the work', speedup),
     (7, 'an open wheel', '<=', 4096, 'bytes',

@@ -9,7 +9,7 @@
  */
 #include <pthread.h>
 
-#include "promises.h"
+#include "guarantees.h"
 
 #define GOAL 65000	/* instructions */
 #define THREADS 4
@@ -375,7 +375,7 @@ int main(int argc, char **argv)
 	bool threads_only = argc > 1 && !strcmp(argv[1], "threads");
 	size_t i, most = 0;
 
-	suite = "hold";
+	suite = "max_latency";
 	for (i = 0; i < ARRAY_SIZE(scenes); i++)
 		if (scenes[i].timers > most)
 			most = scenes[i].timers;

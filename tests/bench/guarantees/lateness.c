@@ -12,7 +12,7 @@
 #include <twheel.h>
 #include <twheel_shared.h>
 
-#include "promises.h"
+#include "guarantees.h"
 
 /*
  * A power of two, as near to a jiffy as there is one: so the histogram, whose elements

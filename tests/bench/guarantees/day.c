@@ -8,7 +8,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#include "promises.h"
+#include "guarantees.h"
 
 #define CONNECTIONS 100000U
 #define PUSHES 20

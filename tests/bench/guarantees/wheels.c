@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
-#include "promises.h"
+#include "guarantees.h"
 
 #define WHEELS 10000
 /* Many short rounds: in some of them nobody else wants the processors. */

@@ -4,8 +4,8 @@
  * JSON, and goals. For a guest in which one instruction takes 1 ns (scripts/vm -i),
  * unless a program says otherwise.
  */
-#ifndef PROMISES_H
-#define PROMISES_H
+#ifndef GUARANTEES_H
+#define GUARANTEES_H
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * How often a wheel interrupts: the callbacks of its hrtimer, counted by the
  * kernel's own tracepoint.
  */
-#include "promises.h"
+#include "guarantees.h"
 
 #define MOST_TIMERS 1000000UL
 
@@ -215,7 +215,7 @@ int main(void)
 {
 	size_t i;
 
-	suite = "silence";
+	suite = "idle_wakeups";
 	deadlines = allocate(MOST_TIMERS * sizeof(*deadlines));
 	ids = allocate(MOST_TIMERS * sizeof(*ids));
 	/* Those that were pushed have two. */
