@@ -164,7 +164,7 @@ static void every_tick_begins_somewhere(struct kunit *test)
 }
 
 /* After the clock was set back, the wheel's ticks are ahead of the host's. */
-static void wheel_runs_on_when_the_clock_is_set_back(struct kunit *test)
+static void clock_set_back_ticks_go_on(struct kunit *test)
 {
 	struct tw_clock clock = clock_of(*(const u32 *)test->param_value);
 	struct tw_clock shifted = clock;
@@ -271,7 +271,7 @@ static s64 now_of(u32 id)
 	}
 }
 
-static void clock_tells_its_time(struct kunit *test)
+static void clock_read_matches_kernel(struct kunit *test)
 {
 	const struct known *param = test->param_value;
 	struct tw_clock clock;
@@ -291,7 +291,7 @@ static void clock_tells_its_time(struct kunit *test)
 	KUNIT_EXPECT_LE(test, now, after);
 }
 
-static void no_other_clock_is_known(struct kunit *test)
+static void unknown_clock_refused(struct kunit *test)
 {
 	unsigned int known_ids = 0;
 	u32 id;
@@ -358,7 +358,7 @@ static void namespace_has_its_own_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tw_clock_to_user(&clock, param->host), param->back);
 }
 
-static void host_before_the_namespace_is_0(struct kunit *test)
+static void host_time_before_namespace_0(struct kunit *test)
 {
 	struct tw_clock clock = clock_of(0);
 
@@ -368,7 +368,7 @@ static void host_before_the_namespace_is_0(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tw_clock_to_user(&clock, 101), 1);
 }
 
-static void host_after_the_namespace_is_never(struct kunit *test)
+static void host_time_after_namespace_never(struct kunit *test)
 {
 	struct tw_clock clock = clock_of(0);
 
@@ -424,16 +424,15 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(division_is_exact_around_powers_of_2),
 	KUNIT_CASE(division_is_exact_for_any_tick),
 	KUNIT_CASE_PARAM(every_tick_begins_somewhere, tick_gen_params),
-	KUNIT_CASE_PARAM(wheel_runs_on_when_the_clock_is_set_back,
-			 tick_gen_params),
+	KUNIT_CASE_PARAM(clock_set_back_ticks_go_on, tick_gen_params),
 	KUNIT_CASE_PARAM(slack_is_used_as_far_as_it_goes, tick_gen_params),
 	KUNIT_CASE(neighbours_share_a_tick),
-	KUNIT_CASE_PARAM(clock_tells_its_time, known_gen_params),
-	KUNIT_CASE(no_other_clock_is_known),
+	KUNIT_CASE_PARAM(clock_read_matches_kernel, known_gen_params),
+	KUNIT_CASE(unknown_clock_refused),
 	KUNIT_CASE(new_clock_is_monotonic),
 	KUNIT_CASE_PARAM(namespace_has_its_own_time, ns_gen_params),
-	KUNIT_CASE(host_before_the_namespace_is_0),
-	KUNIT_CASE(host_after_the_namespace_is_never),
+	KUNIT_CASE(host_time_before_namespace_0),
+	KUNIT_CASE(host_time_after_namespace_never),
 	KUNIT_CASE_PARAM(offset_goes_with_the_clock, known_gen_params),
 	KUNIT_CASE_PARAM(sums_saturate, sum_gen_params),
 	{}

@@ -127,19 +127,19 @@ static void expect_deferred(struct kunit *test, unsigned int shares)
 }
 
 /* What is over its user's share does not wait for the next tick, be it ever so long. */
-static void deferred_by_less_than_a_tick(struct kunit *test)
+static void throttled_wheel_runs_within_a_tick(struct kunit *test)
 {
 	expect_deferred(test, 1);
 }
 
 /* What was taken of later shares is paid off first. */
-static void deferred_until_shares_are_paid_off(struct kunit *test)
+static void throttled_wheel_waits_until_paid_off(struct kunit *test)
 {
 	expect_deferred(test, 20);
 }
 
 /* A worker may take eight shares, the timer one; both are the user's. */
-static void worker_may_take_eight_shares(struct kunit *test)
+static void worker_share_is_eight(struct kunit *test)
 {
 	struct tw_share *share = share_of(wheel_of(test, NSEC_PER_SEC));
 
@@ -154,7 +154,7 @@ static void worker_may_take_eight_shares(struct kunit *test)
 }
 
 /* A worker, to whom a timer left a wheel, does nothing either when the shares are used up. */
-static void worker_has_no_more_shares(struct kunit *test)
+static void worker_without_share_throttled(struct kunit *test)
 {
 	struct twheel *tw = wheel_of(test, NSEC_PER_SEC);
 	s64 due = (ktime_get_ns() / NSEC_PER_SEC + 2) * NSEC_PER_SEC;
@@ -182,7 +182,7 @@ static void soft_interrupt(struct tasklet_struct *tasklet)
 static DECLARE_TASKLET(somebody_else, soft_interrupt);
 
 /* What comes as soon as a worker lets soft interrupts in is not its user's time. */
-static void worker_owes_nothing_for_others(struct kunit *test)
+static void worker_not_charged_for_others(struct kunit *test)
 {
 	struct twheel *tw = wheel_of(test, NSEC_PER_SEC);
 	s64 before = ktime_get_ns();
@@ -237,7 +237,7 @@ static void expect_turn(struct kunit *test, struct twheel *tw)
 }
 
 /* Who waits has its turn in the order in which they came, until the share is used up. */
-static void turns_come_in_order(struct kunit *test)
+static void waiting_wheels_run_in_order(struct kunit *test)
 {
 	struct twheel *tw[WHEELS];
 	struct tw_share *share;
@@ -259,7 +259,7 @@ static void turns_come_in_order(struct kunit *test)
 }
 
 /* Who wants to know does what was deferred; and one that is closed waits no more. */
-static void who_leaves_has_no_turn(struct kunit *test)
+static void wheel_assisted_or_closed_leaves_queue(struct kunit *test)
 {
 	struct twheel *tw[WHEELS];
 
@@ -280,7 +280,7 @@ static void who_leaves_has_no_turn(struct kunit *test)
 #define PLACES 1
 
 /* Then it is the turn of who waits. */
-static void places_go_to_who_waits(struct kunit *test)
+static void place_put_waiting_wheel_gets_it(struct kunit *test)
 {
 	struct twheel *tw[PLACES + 3];
 	unsigned int i;
@@ -315,7 +315,7 @@ static void places_go_to_who_waits(struct kunit *test)
  * worker rests only then, and a run or so may have been before it does. There are more
  * than 2^32 / AHEAD of them.
  */
-static void large_slot_leaves_no_time(struct kunit *test)
+static void large_slot_close_by_not_paced(struct kunit *test)
 {
 	const s64 tick = 16 * NSEC_PER_MSEC, turn = TW_LVL_CLK_DIV * tick;
 	const u64 all = 265000, may_wait = turn / AHEAD;
@@ -339,7 +339,7 @@ static void large_slot_leaves_no_time(struct kunit *test)
  * The clock was set back after the kernel took the time by which a timer has expired: so
  * it comes before its time. To start it then would be for it to come at once, again.
  */
-static void timer_before_its_time_is_not_started(struct kunit *test)
+static void timer_early_not_restarted(struct kunit *test)
 {
 	struct twheel *tw = wheel_of(test, NSEC_PER_MSEC);
 	s64 due = (ktime_get_ns() / NSEC_PER_SEC + 2) * NSEC_PER_SEC;
@@ -358,7 +358,7 @@ static void timer_before_its_time_is_not_started(struct kunit *test)
 }
 
 /* Processors come while it waits, so that it finds a place by itself. */
-static void place_is_not_given_twice(struct kunit *test)
+static void processor_added_place_got_once(struct kunit *test)
 {
 	struct twheel *tw[PLACES + 1];
 	struct tw_user *user;
@@ -383,17 +383,17 @@ static void place_is_not_given_twice(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE(timer_before_its_time_is_not_started),
-	KUNIT_CASE(deferred_by_less_than_a_tick),
-	KUNIT_CASE(deferred_until_shares_are_paid_off),
-	KUNIT_CASE(worker_may_take_eight_shares),
-	KUNIT_CASE(worker_has_no_more_shares),
-	KUNIT_CASE(worker_owes_nothing_for_others),
-	KUNIT_CASE(turns_come_in_order),
-	KUNIT_CASE(who_leaves_has_no_turn),
-	KUNIT_CASE(places_go_to_who_waits),
-	KUNIT_CASE(place_is_not_given_twice),
-	KUNIT_CASE(large_slot_leaves_no_time),
+	KUNIT_CASE(timer_early_not_restarted),
+	KUNIT_CASE(throttled_wheel_runs_within_a_tick),
+	KUNIT_CASE(throttled_wheel_waits_until_paid_off),
+	KUNIT_CASE(worker_share_is_eight),
+	KUNIT_CASE(worker_without_share_throttled),
+	KUNIT_CASE(worker_not_charged_for_others),
+	KUNIT_CASE(waiting_wheels_run_in_order),
+	KUNIT_CASE(wheel_assisted_or_closed_leaves_queue),
+	KUNIT_CASE(place_put_waiting_wheel_gets_it),
+	KUNIT_CASE(processor_added_place_got_once),
+	KUNIT_CASE(large_slot_close_by_not_paced),
 	{}
 };
 

@@ -133,7 +133,7 @@ static void describe_deadline(const s64 *deadline, char *desc)
 
 KUNIT_ARRAY_PARAM(deadline, deadlines, describe_deadline);
 
-static void ready_at_once_leaves_the_rest_alone(struct kunit *test)
+static void ready_at_once_rest_untouched(struct kunit *test)
 {
 	s64 deadline = *(const s64 *)test->param_value;
 	struct tw_wheel *wheel = fixture_wheel(test, 0, 2);
@@ -160,7 +160,7 @@ static void ready_at_once_leaves_the_rest_alone(struct kunit *test)
 }
 
 /* Whatever their deadlines, none of them waits for another. */
-static void all_that_is_ready_at_once_is_read(struct kunit *test)
+static void ready_at_once_all_read(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 0, 2 * MOST * MOST);
 	unsigned int at_a_time, i;
@@ -181,7 +181,7 @@ static void all_that_is_ready_at_once_is_read(struct kunit *test)
 }
 
 /* There are two ways to take out the first one. */
-static void first_one_is_taken_out(struct kunit *test)
+static void first_ready_deleted_others_stay(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 0, 2 * MOST);
 	struct model model = {};
@@ -305,7 +305,7 @@ static void take_out(struct kunit *test, struct tw_wheel *wheel,
 	}
 }
 
-static void others_stay_ready(struct kunit *test)
+static void ready_node_deleted_others_stay(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 100, MOST);
 	unsigned int i;
@@ -348,7 +348,7 @@ static void rearmed_node_is_withdrawn(struct kunit *test)
 			rearm_ready(test, sizes, at, lates[i]);
 }
 
-static void node_may_be_ready_at_once(struct kunit *test)
+static void node_overdue_ready_at_once(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 100, 3);
 	struct tw_node *soon, *later, *now;
@@ -367,7 +367,7 @@ static void node_may_be_ready_at_once(struct kunit *test)
 	check(test, wheel, &model);
 }
 
-static void ready_at_once_between_two_slots(struct kunit *test)
+static void ready_at_once_takes_turns_with_slots(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 100, 5);
 	struct model model = {};
@@ -390,7 +390,7 @@ static void ready_at_once_between_two_slots(struct kunit *test)
 }
 
 /* Who has begun to read a tick goes on with it, before what becomes ready meanwhile. */
-static void tick_is_read_to_its_end(struct kunit *test)
+static void reader_in_a_tick_finishes_it(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 100, MOST);
 	struct model model = {};
@@ -409,15 +409,15 @@ static void tick_is_read_to_its_end(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE_PARAM(ready_at_once_leaves_the_rest_alone, deadline_gen_params),
-	KUNIT_CASE(all_that_is_ready_at_once_is_read),
-	KUNIT_CASE(first_one_is_taken_out),
+	KUNIT_CASE_PARAM(ready_at_once_rest_untouched, deadline_gen_params),
+	KUNIT_CASE(ready_at_once_all_read),
+	KUNIT_CASE(first_ready_deleted_others_stay),
 	KUNIT_CASE_PARAM(slots_come_in_order, sizes_gen_params),
-	KUNIT_CASE_PARAM(others_stay_ready, sizes_gen_params),
+	KUNIT_CASE_PARAM(ready_node_deleted_others_stay, sizes_gen_params),
 	KUNIT_CASE_PARAM(rearmed_node_is_withdrawn, sizes_gen_params),
-	KUNIT_CASE(node_may_be_ready_at_once),
-	KUNIT_CASE(ready_at_once_between_two_slots),
-	KUNIT_CASE(tick_is_read_to_its_end),
+	KUNIT_CASE(node_overdue_ready_at_once),
+	KUNIT_CASE(ready_at_once_takes_turns_with_slots),
+	KUNIT_CASE(reader_in_a_tick_finishes_it),
 	{}
 };
 

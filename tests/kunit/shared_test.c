@@ -336,7 +336,7 @@ static void end(struct kunit *test)
 
 /* ---- the cases ---- */
 
-static void program_acts_while_the_kernel_looks(struct kunit *test)
+static void word_changed_during_inspection_settled(struct kunit *test)
 {
 	unsigned int i, acts;
 
@@ -354,7 +354,7 @@ static void program_acts_while_the_kernel_looks(struct kunit *test)
 }
 
 /* The ring is full only for a program that moved its head where it was before. */
-static void full_ring_is_waited_for(struct kunit *test)
+static void full_ring_expiry_retried(struct kunit *test)
 {
 	struct tw_shared *shared = program.tw->shared;
 
@@ -371,7 +371,7 @@ static void full_ring_is_waited_for(struct kunit *test)
 }
 
 /* What the kernel has seen of the head does not grow so old that it looks new. */
-static void numbers_of_entries_begin_again(struct kunit *test)
+static void ring_numbers_wrap_nothing_lost(struct kunit *test)
 {
 	struct tw_shared *shared = program.tw->shared;
 	u32 i, at;
@@ -401,7 +401,7 @@ static void numbers_of_entries_begin_again(struct kunit *test)
 	run_and_check(test);
 }
 
-static void restless_program_is_looked_at_each_tick(struct kunit *test)
+static void restless_program_scanned_once_a_tick(struct kunit *test)
 {
 	struct twheel *tw = program.tw;
 
@@ -412,7 +412,7 @@ static void restless_program_is_looked_at_each_tick(struct kunit *test)
 }
 
 /* It wakes up before that by what it may take to scan for dirty timers, if that is far. */
-static void wakes_ahead_of_what_is_far(struct kunit *test)
+static void far_expiry_scanned_ahead(struct kunit *test)
 {
 	struct twheel *tw = program.tw;
 	s64 tick = tw_clock_floor(&tw->wheel.clock, program.now);
@@ -430,11 +430,11 @@ static void wakes_ahead_of_what_is_far(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE(program_acts_while_the_kernel_looks),
-	KUNIT_CASE(full_ring_is_waited_for),
-	KUNIT_CASE(numbers_of_entries_begin_again),
-	KUNIT_CASE(restless_program_is_looked_at_each_tick),
-	KUNIT_CASE(wakes_ahead_of_what_is_far),
+	KUNIT_CASE(word_changed_during_inspection_settled),
+	KUNIT_CASE(full_ring_expiry_retried),
+	KUNIT_CASE(ring_numbers_wrap_nothing_lost),
+	KUNIT_CASE(restless_program_scanned_once_a_tick),
+	KUNIT_CASE(far_expiry_scanned_ahead),
 	{}
 };
 

@@ -96,7 +96,7 @@ static void check_free(struct kunit *test, const struct tw_table *table)
 	KUNIT_ASSERT_EQ(test, table->free, sum);
 }
 
-static void empty_table_gives_nothing(struct kunit *test)
+static void empty_table_finds_nothing(struct kunit *test)
 {
 	static const u64 ids[] = { 0, 1, 1ULL << 32, CHUNK | 1ULL << 32, U64_MAX };
 	struct tw_table *table = new_table(test);
@@ -197,7 +197,7 @@ static void chunk_keeps_to_its_nodes(struct kunit *test)
 }
 
 /* A node is not touched before it is used, and then only its generation is. */
-static void free_nodes_are_not_touched(struct kunit *test)
+static void free_nodes_untouched(struct kunit *test)
 {
 	unsigned int nodes = *(const unsigned int *)test->param_value, i;
 	struct tw_table *table = new_table(test);
@@ -243,7 +243,7 @@ static void index_leads_to_its_node(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tw_node_at(table, 0) == tw_zero_nodes);
 }
 
-static void id_is_never_given_twice(struct kunit *test)
+static void id_reused_never(struct kunit *test)
 {
 	struct tw_table *table = new_table(test);
 	u64 first, id, last = 0;
@@ -326,7 +326,7 @@ static void made_up_id_finds_nothing(struct kunit *test)
 }
 
 /* Nodes with a timer, mere memory, nodes whose timer ended, and some never used */
-static void index_alone_finds_nothing(struct kunit *test)
+static void index_without_generation_finds_nothing(struct kunit *test)
 {
 	struct tw_table *table = new_table(test);
 	unsigned int i;
@@ -345,7 +345,7 @@ static void index_alone_finds_nothing(struct kunit *test)
 }
 
 /* What a periodic timer has besides is of a table that knows no ids: all of it is used. */
-static void mere_memory_is_had_once(struct kunit *test)
+static void memory_node_allocated_once(struct kunit *test)
 {
 	unsigned int nodes = *(const unsigned int *)test->param_value, i;
 	struct tw_table *table = new_table(test);
@@ -382,7 +382,7 @@ static void mere_memory_is_had_once(struct kunit *test)
 }
 
 /* Whatever was in it, the last chunk stays: who comes next has it at once. */
-static void last_free_nodes_are_kept(struct kunit *test)
+static void last_chunk_kept(struct kunit *test)
 {
 	unsigned int nodes = *(const unsigned int *)test->param_value, i;
 	struct tw_table *table = new_table(test);
@@ -401,7 +401,7 @@ static void last_free_nodes_are_kept(struct kunit *test)
 }
 
 /* Several at once are a list. */
-static void empty_chunks_are_given_back(struct kunit *test)
+static void empty_chunks_handed_back(struct kunit *test)
 {
 	struct tw_table *table = new_table(test);
 	struct tw_chunk *chunks[6], *spare;
@@ -448,7 +448,7 @@ static void describe_others_free(const unsigned int *others, char *desc)
 
 KUNIT_ARRAY_PARAM(others_free, others_free, describe_others_free);
 
-static void some_free_nodes_are_kept(struct kunit *test)
+static void spare_nodes_kept(struct kunit *test)
 {
 	unsigned int others = *(const unsigned int *)test->param_value;
 	struct tw_table *table = new_table(test);
@@ -479,7 +479,7 @@ static void some_free_nodes_are_kept(struct kunit *test)
 }
 
 /* Nodes are taken from chunks that are in use, so that there are empty ones. */
-static void empty_chunks_come_last(struct kunit *test)
+static void empty_chunks_used_last(struct kunit *test)
 {
 	struct tw_table *table = new_table(test);
 	u64 id;
@@ -494,7 +494,7 @@ static void empty_chunks_come_last(struct kunit *test)
 			TW_FIRST_CHUNK + 1);
 }
 
-static void generation_outlives_the_memory(struct kunit *test)
+static void chunk_freed_generation_kept(struct kunit *test)
 {
 	struct tw_table *table = new_table(test);
 	struct tw_chunk *first = fixture_chunk(test, table);
@@ -534,7 +534,7 @@ static void wear(struct tw_chunk *chunk, u32 gen)
 }
 
 /* A node whose generations are used up is not given out again; its neighbours are. */
-static void used_up_node_is_left(struct kunit *test)
+static void node_used_up_not_reused(struct kunit *test)
 {
 	struct tw_table *table = new_table(test);
 	struct tw_chunk *chunk = fixture_chunk(test, table);
@@ -569,7 +569,7 @@ static void used_up_node_is_left(struct kunit *test)
 }
 
 /* In a chunk that has the last generations, there is one for each node. */
-static void used_up_chunk_is_left(struct kunit *test)
+static void chunk_used_up_not_reused(struct kunit *test)
 {
 	struct tw_table *table = new_table(test);
 	struct tw_chunk *chunk = fixture_chunk(test, table);
@@ -593,7 +593,7 @@ static void used_up_chunk_is_left(struct kunit *test)
 }
 
 /* If some of a chunk's nodes have come to the last generation, so has its number. */
-static void used_up_number_is_left(struct kunit *test)
+static void number_used_up_not_reused(struct kunit *test)
 {
 	struct tw_table *table = new_table(test);
 	struct tw_chunk *chunks[3];
@@ -724,23 +724,23 @@ static void random_use(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE(empty_table_gives_nothing),
+	KUNIT_CASE(empty_table_finds_nothing),
 	KUNIT_CASE_PARAM(chunk_gives_each_node_once, part_gen_params),
 	KUNIT_CASE_PARAM(chunk_keeps_to_its_nodes, part_gen_params),
-	KUNIT_CASE_PARAM(free_nodes_are_not_touched, part_gen_params),
+	KUNIT_CASE_PARAM(free_nodes_untouched, part_gen_params),
 	KUNIT_CASE(index_leads_to_its_node),
-	KUNIT_CASE(id_is_never_given_twice),
+	KUNIT_CASE(id_reused_never),
 	KUNIT_CASE_PARAM(made_up_id_finds_nothing, made_up_gen_params),
-	KUNIT_CASE(index_alone_finds_nothing),
-	KUNIT_CASE_PARAM(mere_memory_is_had_once, part_gen_params),
-	KUNIT_CASE_PARAM(last_free_nodes_are_kept, part_gen_params),
-	KUNIT_CASE(empty_chunks_are_given_back),
-	KUNIT_CASE_PARAM(some_free_nodes_are_kept, others_free_gen_params),
-	KUNIT_CASE(empty_chunks_come_last),
-	KUNIT_CASE(generation_outlives_the_memory),
-	KUNIT_CASE(used_up_node_is_left),
-	KUNIT_CASE(used_up_chunk_is_left),
-	KUNIT_CASE(used_up_number_is_left),
+	KUNIT_CASE(index_without_generation_finds_nothing),
+	KUNIT_CASE_PARAM(memory_node_allocated_once, part_gen_params),
+	KUNIT_CASE_PARAM(last_chunk_kept, part_gen_params),
+	KUNIT_CASE(empty_chunks_handed_back),
+	KUNIT_CASE_PARAM(spare_nodes_kept, others_free_gen_params),
+	KUNIT_CASE(empty_chunks_used_last),
+	KUNIT_CASE(chunk_freed_generation_kept),
+	KUNIT_CASE(node_used_up_not_reused),
+	KUNIT_CASE(chunk_used_up_not_reused),
+	KUNIT_CASE(number_used_up_not_reused),
 	KUNIT_CASE(directory_grows_around_live_nodes),
 	KUNIT_CASE(table_is_cleared),
 	KUNIT_CASE_PARAM(random_use, seed_gen_params),

@@ -110,7 +110,7 @@ static void crowd_expires_at_its_ticks(struct kunit *test)
 	}
 }
 
-static void last_tick_can_be_reached(struct kunit *test)
+static void last_tick_reached(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 0, 2);
 
@@ -122,7 +122,7 @@ static void last_tick_can_be_reached(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fixture_run(test, wheel, FIXTURE_LAST), 1);
 }
 
-static void never_does_not_come(struct kunit *test)
+static void never_deadline_does_not_expire(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 0, 2);
 	struct tw_node *node;
@@ -182,7 +182,7 @@ static void late_wheel_expires_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wheel->ready.count, 0);
 }
 
-static void idle_time_is_skipped(struct kunit *test)
+static void wheel_idle_skips_time(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 5, 1);
 
@@ -354,7 +354,7 @@ static void rearmed_node_may_be_of_another_kind(struct kunit *test)
 					    &kinds[from], &kinds[to]);
 }
 
-static void pushed_ahead_again_and_again(struct kunit *test)
+static void node_pushed_ahead_stays_pending(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 0, 1);
 	struct tw_node *node = fixture_arm(test, wheel, 100);
@@ -370,7 +370,7 @@ static void pushed_ahead_again_and_again(struct kunit *test)
 }
 
 /* Time is let pass up to where there is something to do, and no further. */
-static void pushed_ahead_and_forwarded(struct kunit *test)
+static void wheel_forwarded_stops_at_next(struct kunit *test)
 {
 	unsigned int level = *(const unsigned int *)test->param_value;
 	const s64 pushes[] = { 1, TW_LVL_CLK_DIV, 3 * TW_LVL_CLK_DIV * TW_LVL_CLK_DIV, 1LL << 36 };
@@ -473,7 +473,7 @@ static void empty_slot_leaves_no_bit(struct kunit *test)
 	}
 }
 
-static void drained_one_by_one(struct kunit *test)
+static void wheel_drained_one_by_one_empty(struct kunit *test)
 {
 	const unsigned int nodes = ARRAY_SIZE(levels) * EDGES;
 	struct tw_wheel *wheel = fixture_wheel(test, 0, nodes);
@@ -550,7 +550,7 @@ static void check_flags(struct kunit *test, const struct tw_wheel *wheel, u16 fl
 	KUNIT_ASSERT_EQ(test, reader.nr, wheel->ready.count);
 }
 
-static void slot_is_handed_over_whole(struct kunit *test)
+static void slot_due_expires_whole(struct kunit *test)
 {
 	const struct load *load = test->param_value;
 	struct tw_wheel *wheel = fixture_wheel(test, 0, load->nodes);
@@ -572,7 +572,7 @@ static void slot_is_handed_over_whole(struct kunit *test)
 }
 
 /* When the clock was set back, nothing is said by a deadline alone. */
-static void slot_set_back_is_expired_one_by_one(struct kunit *test)
+static void slot_after_set_back_expires_by_node(struct kunit *test)
 {
 	const struct load *load = test->param_value;
 	struct tw_wheel *wheel = fixture_wheel(test, 0, load->nodes);
@@ -623,7 +623,7 @@ static void arm_and_move(struct kunit *test, struct tw_wheel *wheel,
 }
 
 /* From a wide slot it takes steps to bring each to its own tick. */
-static void moved_nodes_are_put_where_they_belong(struct kunit *test)
+static void moved_nodes_cascade_to_their_tick(struct kunit *test)
 {
 	const struct load *load = test->param_value;
 	struct tw_wheel *wheel = fixture_wheel(test, 0, load->nodes);
@@ -642,7 +642,7 @@ static void moved_nodes_are_put_where_they_belong(struct kunit *test)
 }
 
 /* On level 0 they leave the others at once, and both come as wholes. */
-static void moved_nodes_leave_a_whole_slot(struct kunit *test)
+static void moved_nodes_leave_slot_whole(struct kunit *test)
 {
 	const struct load *load = test->param_value;
 	struct tw_wheel *wheel = fixture_wheel(test, 0, load->nodes);
@@ -662,7 +662,7 @@ static void moved_nodes_leave_a_whole_slot(struct kunit *test)
 	fixture_check_wheel(test, wheel);
 }
 
-static void half_expired_slot_takes_changes(struct kunit *test)
+static void half_expired_slot_accepts_changes(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 0, 100);
 	struct tw_step step = { .now = 10, .budget = 33 };
@@ -727,7 +727,7 @@ static void slack_node_waits_for_its_multiple(struct kunit *test)
 }
 
 /* And so it can be changed and taken out of where it is, which is no ready list. */
-static void slack_node_past_its_deadline_takes_changes(struct kunit *test)
+static void slack_node_overdue_accepts_changes(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 0, 4);
 	struct tw_node *later = fixture_arm_slack(test, wheel, 65, 7);
@@ -843,7 +843,7 @@ static void check_expiries(struct kunit *test, struct tw_wheel *wheel,
 	}
 }
 
-static void clock_may_be_set_back(struct kunit *test)
+static void clock_set_back_deadlines_kept(struct kunit *test)
 {
 	const struct set_back *back = test->param_value;
 	unsigned int i, n;
@@ -870,7 +870,7 @@ static void clock_may_be_set_back(struct kunit *test)
 }
 
 /* A wheel that is run when it asks for it finds out that it asked too early. */
-static void wheel_asks_again_after_set_back(struct kunit *test)
+static void wheel_woken_early_after_set_back_asks_again(struct kunit *test)
 {
 	const struct set_back *back = test->param_value;
 	unsigned int i;
@@ -925,7 +925,7 @@ static void ready_node_stays_ready_after_set_back(struct kunit *test)
 			1);
 }
 
-static void half_expired_slot_is_set_back(struct kunit *test)
+static void half_expired_slot_set_back_kept(struct kunit *test)
 {
 	const struct set_back *back = test->param_value;
 	struct tw_wheel *wheel = fixture_wheel(test, START, 100);
@@ -948,7 +948,7 @@ static void half_expired_slot_is_set_back(struct kunit *test)
 }
 
 /* What is ready and what is on level 0 goes by, and the wheel is as it was. */
-static void set_back_is_over_in_the_end(struct kunit *test)
+static void set_back_ends(struct kunit *test)
 {
 	const struct set_back *back = test->param_value;
 	struct tw_wheel *wheel = fixture_wheel(test, START, 100);
@@ -980,7 +980,7 @@ static void set_back_is_over_in_the_end(struct kunit *test)
 }
 
 /* To the end of time and back, over and over: it could go on for ever. */
-static void set_back_by_centuries_over_and_over(struct kunit *test)
+static void clock_set_back_repeatedly_ticks_bounded(struct kunit *test)
 {
 	s64 far = div_s64(KTIME_MAX, FIXTURE_TICK) / 4, expires;
 	struct tw_wheel *wheel = fixture_wheel(test, far, 2);
@@ -1095,33 +1095,33 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(lone_node_wakes_twice_at_most, level_gen_params),
 	KUNIT_CASE_PARAM(crowd_expires_at_its_ticks, level_gen_params),
 	KUNIT_CASE_PARAM(deadlines_inside_a_tick_share_it, level_gen_params),
-	KUNIT_CASE(last_tick_can_be_reached),
-	KUNIT_CASE(never_does_not_come),
+	KUNIT_CASE(last_tick_reached),
+	KUNIT_CASE(never_deadline_does_not_expire),
 	KUNIT_CASE(late_wheel_expires_in_order),
-	KUNIT_CASE(idle_time_is_skipped),
+	KUNIT_CASE(wheel_idle_skips_time),
 	KUNIT_CASE_PARAM(rearmed_node_expires_at_its_new_tick, change_gen_params),
 	KUNIT_CASE_PARAM(rearmed_node_may_be_of_another_kind, change_gen_params),
-	KUNIT_CASE(pushed_ahead_again_and_again),
-	KUNIT_CASE_PARAM(pushed_ahead_and_forwarded, level_gen_params),
+	KUNIT_CASE(node_pushed_ahead_stays_pending),
+	KUNIT_CASE_PARAM(wheel_forwarded_stops_at_next, level_gen_params),
 	KUNIT_CASE_PARAM(deleted_node_does_not_expire, place_gen_params),
 	KUNIT_CASE_PARAM(empty_slot_leaves_no_bit, level_gen_params),
-	KUNIT_CASE(drained_one_by_one),
-	KUNIT_CASE_PARAM(slot_is_handed_over_whole, load_gen_params),
-	KUNIT_CASE_PARAM(slot_set_back_is_expired_one_by_one, load_gen_params),
+	KUNIT_CASE(wheel_drained_one_by_one_empty),
+	KUNIT_CASE_PARAM(slot_due_expires_whole, load_gen_params),
+	KUNIT_CASE_PARAM(slot_after_set_back_expires_by_node, load_gen_params),
 	KUNIT_CASE_PARAM(steps_keep_to_their_budget, load_gen_params),
-	KUNIT_CASE_PARAM(moved_nodes_are_put_where_they_belong, load_gen_params),
-	KUNIT_CASE_PARAM(moved_nodes_leave_a_whole_slot, load_gen_params),
-	KUNIT_CASE(half_expired_slot_takes_changes),
+	KUNIT_CASE_PARAM(moved_nodes_cascade_to_their_tick, load_gen_params),
+	KUNIT_CASE_PARAM(moved_nodes_leave_slot_whole, load_gen_params),
+	KUNIT_CASE(half_expired_slot_accepts_changes),
 	KUNIT_CASE_PARAM(slack_node_waits_for_its_multiple, level_gen_params),
-	KUNIT_CASE(slack_node_past_its_deadline_takes_changes),
+	KUNIT_CASE(slack_node_overdue_accepts_changes),
 	KUNIT_CASE_PARAM(slack_node_slot_never_expires_whole, place_gen_params),
-	KUNIT_CASE_PARAM(clock_may_be_set_back, set_back_gen_params),
-	KUNIT_CASE_PARAM(wheel_asks_again_after_set_back, set_back_gen_params),
+	KUNIT_CASE_PARAM(clock_set_back_deadlines_kept, set_back_gen_params),
+	KUNIT_CASE_PARAM(wheel_woken_early_after_set_back_asks_again, set_back_gen_params),
 	KUNIT_CASE_PARAM(ready_node_stays_ready_after_set_back,
 			 set_back_gen_params),
-	KUNIT_CASE_PARAM(half_expired_slot_is_set_back, set_back_gen_params),
-	KUNIT_CASE_PARAM(set_back_is_over_in_the_end, set_back_gen_params),
-	KUNIT_CASE(set_back_by_centuries_over_and_over),
+	KUNIT_CASE_PARAM(half_expired_slot_set_back_kept, set_back_gen_params),
+	KUNIT_CASE_PARAM(set_back_ends, set_back_gen_params),
+	KUNIT_CASE(clock_set_back_repeatedly_ticks_bounded),
 	KUNIT_CASE_PARAM(random_use, seed_gen_params),
 	{}
 };
