@@ -64,9 +64,9 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 
 	for (;;) {
 		u32 unit = tw_unit(tw);
-		bool more;	/* Others can make it that there always is. */
+		bool more;	/* Other threads can keep this true for ever. */
 
-		/* (It may be set up while this waits.) */
+		/* The wheel may be set up while this waits, with another size of events. */
 		if (iov_iter_count(to) < unit)
 			return -EINVAL;
 		more = runs++ < TW_ASSIST_RUNS && tw_assist(tw);
@@ -77,8 +77,8 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		if (ret != -EAGAIN || nowait)
 			return ret;
 		/*
-		 * With shared timers, a program can make it look as if there were some:
-		 * once for each entry that the ring has had.
+		 * With shared timers, a program can move the head so that the ring looks
+		 * as if it had entries: once for each entry that was ever in it.
 		 */
 		if (signal_pending(current))
 			return -ERESTARTSYS;
@@ -116,7 +116,7 @@ fault:
 	return -EFAULT;
 }
 
-/* Take a structure in, as much of it as this kernel knows. */
+/* Copy a structure from a program, as much of it as this kernel knows. */
 static __always_inline int tw_get_arg(void *arg, u32 size, void __user *uarg,
 				      u32 usize)
 {
@@ -251,9 +251,9 @@ static long tw_ioctl(struct file *file, unsigned int cmd, unsigned long uaddr)
 }
 
 /*
- * SUBMIT by way of io_uring, which says EINTR where a system call starts again. It calls
- * with the ring locked, and who waits for that can't be killed: so what takes long is left
- * to a worker of its.
+ * SUBMIT by way of io_uring. It has no restart of system calls, so a signal gives EINTR. It
+ * calls with the ring locked, and a task that waits for that lock can't be killed. So a
+ * long array is refused with EAGAIN, and a worker of io_uring does it.
  */
 static int tw_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {

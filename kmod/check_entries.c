@@ -103,7 +103,7 @@ static bool tw_check_free_blocks(const struct tw_entries *wheel, u32 left)
 	return tw_so(!left) && tw_so(!block);
 }
 
-/* Who has no place is in no slot. */
+/* The timers that have a place are as many as the entries. */
 static bool tw_check_places(const struct tw_entries *wheel, u32 nr)
 {
 	u32 i, places = 0;

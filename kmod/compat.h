@@ -54,7 +54,7 @@ static inline const void *tw_uring_command(const struct io_uring_cmd *cmd)
 #endif
 }
 
-/* What a command gives. (6.1 takes no more than 0: with a count it never ends.) */
+/* The result of a command. 6.1 does not complete a command that returns more than 0. */
 static inline int tw_uring_result(struct io_uring_cmd *cmd, int ret,
 				  unsigned int issue_flags)
 {

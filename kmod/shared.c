@@ -207,7 +207,7 @@ static __always_inline void tw_inspect_put(struct tw_inspect *inspect, u32 nr)
 	inspect->tail = tail + 1;
 }
 
-/* Is a timer pending, and not due? (A word that is idle is negative.) */
+/* Is a timer pending, and not due? An idle word is negative, and so is not later. */
 static bool tw_word_later(s64 word, s64 due)
 {
 	return word & TWHEEL_WORD_ARMED && word > due;
@@ -582,7 +582,7 @@ bool tw_shared_sleep(struct twheel *tw, s64 tick)
  */
 u32 tw_shared_ready(const struct tw_shared *shared)
 {
-	/* Pairs with those who move it: a head that is loaded later is not before it. */
+	/* Pairs with the stores of @seen: a head that is loaded after it is not before it. */
 	u32 seen = smp_load_acquire(&shared->seen);
 
 	return tw_ring_used(shared, seen, READ_ONCE(shared->area->head));

@@ -39,7 +39,7 @@
 #define TW_BUDGET 256
 #define TW_BUDGET_MIN 16
 
-/* A level of the wheel has twice 2^this slots. (Unit tests choose them, too.) */
+/* A level is 2^this times as coarse as the one below. Unit tests set it, too. */
 #ifndef TW_LVL_CLK_SHIFT
 #define TW_LVL_CLK_SHIFT 6
 #endif
@@ -61,15 +61,15 @@
 #define TW_STRIPED_LEVELS 3
 
 /*
- * Nodes of operations to come are fetched so many operations ahead, and their
- * neighbours, which they name, so many, in steps of so many. The first is a power of
- * two. (Half as many lose a third of what that gains.)
+ * A node is prefetched TW_AHEAD operations before its turn, a power of two, and its
+ * neighbours TW_AHEAD_LINKS before it, in steps of TW_AHEAD_STEP operations. Half of these
+ * distances lose a third of the gain.
  */
 #define TW_AHEAD 64
 #define TW_AHEAD_LINKS 32
 #define TW_AHEAD_STEP 8
 
-/* Of less operations, or in a table that caches hold anyway, nothing is fetched ahead. */
+/* Prefetching pays from so many operations on, and in a table of so many chunks. */
 #define TW_AHEAD_LEAST 4
 #define TW_AHEAD_CHUNKS 256
 

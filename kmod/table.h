@@ -287,7 +287,7 @@ static inline u32 tw_table_alloc(struct tw_table *table)
  * @table: the table, with a free node
  * @index: out: the timer's index
  *
- * Return: its node. All but the generation is as whoever had it before left it.
+ * Return: its node. All fields but the generation are as the last timer left them.
  */
 static __always_inline struct tw_node *tw_node_begin(struct tw_table *table,
 						     u32 *index)

@@ -23,14 +23,14 @@
 #define TW_SHARE_NS ((1UL << TW_WINDOW_SHIFT) / 8)
 
 /*
- * A worker may take the shares of so many windows at once: to come back in each window
- * would cost as much again, which nobody counts.
+ * A worker may use the shares of eight windows at once: coming back in each window would
+ * cost as much again, and that time is not charged to anybody.
  */
 #define TW_WORKER_NS (8 * TW_SHARE_NS)
 
 /*
- * Whatever takes longer was interrupted by others: by the host of a virtual machine, say.
- * (With a hundred thousand to be woken it comes near to this.)
+ * A run that takes longer was interrupted, for instance by the host of a virtual machine,
+ * and is charged no more than this. A run that wakes 100,000 tasks comes near to it.
  */
 #define TW_RAN_MOST_NS (10 * NSEC_PER_MSEC)
 
@@ -81,7 +81,7 @@ static u64 tw_share_owes(struct tw_share *share, ktime_t now)
 	u64 window = now >> TW_WINDOW_SHIFT;
 
 	lockdep_assert_held(&share->lock);
-	/* Who took the time before others may have got the lock after them. */
+	/* @now may be old: another caller may have read the clock later and locked earlier. */
 	if (window > share->window) {
 		share->ns -= min(share->ns, (window - share->window) * TW_SHARE_NS);
 		share->window = window;
@@ -172,7 +172,7 @@ void tw_share_wait(struct tw_share *share, struct twheel *tw, ktime_t now)
 	spin_lock(&share->lock);
 	list_add_tail(&tw->turn, &share->waiting);
 	WRITE_ONCE(tw->waits_for, share);
-	/* If it is about to come, it has yet to look who waits. */
+	/* A timer whose callback is about to run finds this wheel in the queue. */
 	if (!hrtimer_is_queued(&share->timer))
 		tw_share_start(share, now);
 	spin_unlock(&share->lock);

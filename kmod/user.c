@@ -90,9 +90,9 @@ static struct tw_user *tw_user_add_wheel(uid_t uid, struct tw_user *new)
 }
 
 /*
- * Who is accountable for what the current task does. Anybody may make a user namespace,
- * and can be many users there: all of them are the one who made the outermost of them.
- * Those that root made were given out by somebody who may.
+ * The user that is charged for the current task. Anybody may make a user namespace, and can
+ * have many uids in it. All of these count as the user who made the outermost namespace,
+ * unless root made it: then an administrator gave out the uids, and each counts by itself.
  */
 static kuid_t tw_accountable_uid(void)
 {
