@@ -93,7 +93,7 @@ static bool tw_check_wakeup(struct twheel *tw, s64 next)
 	return tw_so(tw->timer_tick <= next || tw->closing) &&
 	       tw_so(tw->timer_tick == TW_NEVER || hrtimer_active(&tw->timer) ||
 		     tw->waits_for || work_busy(&tw->work.work) ||
-		     !list_empty_careful(&tw->wanted));
+		     !list_empty_careful(&tw->place_wait));
 }
 
 /**

@@ -62,7 +62,7 @@ struct twheel *tw_create(void)
 	spin_lock_init(&tw->eventfd_lock);
 	init_waitqueue_head(&tw->wait);
 	INIT_DELAYED_WORK(&tw->work, tw_work_fn);
-	INIT_LIST_HEAD(&tw->wanted);
+	INIT_LIST_HEAD(&tw->place_wait);
 	hrtimer_setup(&tw->timer, tw_timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_SOFT);
 	tw->timer_tick = TW_NEVER;

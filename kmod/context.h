@@ -59,8 +59,8 @@ struct tw_inner {
  * @timer: set for the next tick at which there is something to do
  * @turn: entry in the queue of @waits_for, guarded by its lock
  * @turns: turns that it has got from a queue, and that are not over
- * @place: it has one of its user's places with the workers, guarded by the user's lock
- * @wanted: entry in the queue of those who wait for one, likewise
+ * @place: it has one of its user's places, see turns.h; guarded by the user's lock
+ * @place_wait: entry in the queue of wheels that wait for a place, guarded by that lock, too
  * @eventfd_lock: guards @eventfd
  * @eventfd: signalled when timers become ready, or NULL
  * @shared: shared timers, or NULL. Set once, under @lock, and released; guarded by
@@ -94,7 +94,7 @@ struct twheel {
 	struct list_head turn;
 	atomic_t turns;
 	bool place;
-	struct list_head wanted;
+	struct list_head place_wait;
 
 	spinlock_t eventfd_lock;	/* guards the next field */
 	struct eventfd_ctx *eventfd;

@@ -406,12 +406,12 @@ void tw_work_fn(struct work_struct *work)
 	unsigned int runs = 0;
 	enum tw_left left;
 
-	if (!tw_place_take(tw))
+	if (!tw_place_get(tw))
 		return;
 	do {
 		left = tw_work_once(tw);
 	} while (left != TW_NOTHING_LEFT && ++runs < TW_PACE_RUNS);
-	tw_place_give(tw);
+	tw_place_put(tw);
 	if (left == TW_NOTHING_LEFT)
 		return;
 	queue_delayed_work(tw_workqueue_of(tw), &tw->work,

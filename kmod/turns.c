@@ -230,24 +230,25 @@ out:
 	return tw;
 }
 
-/* So that there is a processor for a worker of another user */
+/* Places of a user. Half of the processors are left to workers of other users. */
 static unsigned int tw_most_places(void)
 {
 	return max(1U, num_online_cpus() / 2);
 }
 
 /**
- * tw_place_take() - may a worker turn this wheel?
+ * tw_place_get() - get a place for a wheel, so that its worker may run
  * @tw: the wheel
  *
- * What was paid for counts for nobody, and there may be a slot of many timers in each of
- * a user's wheels: these have as many workers, with their higher priority, as all others
- * together. So only some of them are turned at a time.
+ * Work that was paid for is charged to nobody, and each wheel of a user may have a large
+ * slot to cascade. Without places, so many workers, which have a higher priority than
+ * programs, would keep all processors from other users.
  *
  * Context: the wheel's worker.
- * Return: false if it has to wait. Then the worker is queued when there is a place.
+ * Return: false if there is none. Then the wheel waits, and its worker is queued when it
+ * is given a place.
  */
-bool tw_place_take(struct twheel *tw)
+bool tw_place_get(struct twheel *tw)
 {
 	struct tw_user *user = tw->user;
 	bool place;
@@ -257,35 +258,35 @@ bool tw_place_take(struct twheel *tw)
 		tw->place = true;
 		user->places++;
 		/* It may have waited, while there were fewer processors. */
-		list_del_init(&tw->wanted);
+		list_del_init(&tw->place_wait);
 	}
 	place = tw->place;
-	/* One that is closed is not to come back, see tw_place_leave(). */
-	if (!place && list_empty(&tw->wanted) && !READ_ONCE(tw->closing))
-		list_add_tail(&tw->wanted, &user->waiting);
+	/* A wheel that is closing must not wait again, see tw_place_leave(). */
+	if (!place && list_empty(&tw->place_wait) && !READ_ONCE(tw->closing))
+		list_add_tail(&tw->place_wait, &user->waiting);
 	spin_unlock(&user->lock);
 	return place;
 }
 
 /**
- * tw_place_give() - leave the place to the wheel that waits for longest
+ * tw_place_put() - put the place of a wheel: the wheel that waits for longest gets it
  * @tw: the wheel, which has a place
  *
  * Context: any process.
  */
-void tw_place_give(struct twheel *tw)
+void tw_place_put(struct twheel *tw)
 {
 	struct tw_user *user = tw->user;
 	struct twheel *next;
 
 	spin_lock(&user->lock);
 	tw->place = false;
-	next = list_first_entry_or_null(&user->waiting, struct twheel, wanted);
+	next = list_first_entry_or_null(&user->waiting, struct twheel, place_wait);
 	if (next) {
 		next->place = true;
-		/* Under the lock, or it might be gone. */
+		/* Under the lock, as the wheel may be freed once it does not wait. */
 		mod_delayed_work(tw_workqueue_of(next), &next->work, 0);
-		list_del_init(&next->wanted);
+		list_del_init(&next->place_wait);
 	} else {
 		user->places--;
 	}
@@ -293,7 +294,7 @@ void tw_place_give(struct twheel *tw)
 }
 
 /**
- * tw_place_leave() - end the worker of a wheel, and want no place any more
+ * tw_place_leave() - end the worker of a wheel, and its wait for a place
  * @tw: the wheel, which is closing
  *
  * Context: may sleep.
@@ -301,10 +302,10 @@ void tw_place_give(struct twheel *tw)
 void tw_place_leave(struct twheel *tw)
 {
 	spin_lock(&tw->user->lock);
-	list_del_init(&tw->wanted);
+	list_del_init(&tw->place_wait);
 	spin_unlock(&tw->user->lock);
 	cancel_delayed_work_sync(&tw->work);
-	/* It was given one, and its worker did not come to it. */
+	/* It got a place while it waited, and its worker did not run. */
 	if (tw->place)
-		tw_place_give(tw);
+		tw_place_put(tw);
 }

@@ -52,8 +52,8 @@ void tw_share_ran(struct tw_share *share, u64 ns);
 void tw_share_wait(struct tw_share *share, struct twheel *tw, ktime_t now);
 void tw_share_leave(struct twheel *tw);
 struct twheel *tw_share_next(struct tw_share *share, ktime_t now, u64 ran);
-bool tw_place_take(struct twheel *tw);
-void tw_place_give(struct twheel *tw);
+bool tw_place_get(struct twheel *tw);
+void tw_place_put(struct twheel *tw);
 void tw_place_leave(struct twheel *tw);
 
 #endif /* TW_TURNS_H */

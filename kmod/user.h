@@ -30,8 +30,8 @@ struct tw_share;
  * @bytes: memory of these wheels
  * @shares: of each processor
  * @lock: guards all that follows
- * @places: wheels that have one of the user's places with the workers
- * @waiting: wheels that wait for one, each behind those that came before
+ * @places: number of wheels that have a place, see turns.h
+ * @waiting: wheels that wait for a place, in the order in which they came
  */
 struct tw_user {
 	uid_t uid;

@@ -288,16 +288,16 @@ static void place_put_waiting_wheel_gets_it(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(tw); i++) {
 		tw[i] = wheel_of(test, NSEC_PER_SEC);
 		test->priv = NULL;
-		KUNIT_EXPECT_EQ(test, tw_place_take(tw[i]), i < PLACES);
+		KUNIT_EXPECT_EQ(test, tw_place_get(tw[i]), i < PLACES);
 	}
 	/* Who is closed waits no more, and is not to begin it. */
 	tw_destroy(tw[PLACES]);
-	list_del_init(&tw[PLACES + 1]->wanted);
+	list_del_init(&tw[PLACES + 1]->place_wait);
 	tw[PLACES + 1]->closing = true;
-	KUNIT_EXPECT_FALSE(test, tw_place_take(tw[PLACES + 1]));
-	KUNIT_EXPECT_TRUE(test, list_empty(&tw[PLACES + 1]->wanted));
+	KUNIT_EXPECT_FALSE(test, tw_place_get(tw[PLACES + 1]));
+	KUNIT_EXPECT_TRUE(test, list_empty(&tw[PLACES + 1]->place_wait));
 
-	tw_place_give(tw[0]);
+	tw_place_put(tw[0]);
 	KUNIT_EXPECT_FALSE(test, tw[0]->place);
 	KUNIT_EXPECT_TRUE(test, tw[PLACES + 2]->place);
 	KUNIT_EXPECT_EQ(test, work_busy(&tw[PLACES + 2]->work.work), WORK_BUSY_PENDING);
@@ -367,16 +367,16 @@ static void processor_added_place_got_once(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(tw); i++) {
 		tw[i] = wheel_of(test, NSEC_PER_SEC);
 		test->priv = NULL;
-		KUNIT_EXPECT_EQ(test, tw_place_take(tw[i]), i < PLACES);
+		KUNIT_EXPECT_EQ(test, tw_place_get(tw[i]), i < PLACES);
 	}
 	user = tw[0]->user;
 	/* As if there was one more */
 	user->places--;
-	KUNIT_EXPECT_TRUE(test, tw_place_take(tw[PLACES]));
+	KUNIT_EXPECT_TRUE(test, tw_place_get(tw[PLACES]));
 	user->places++;
-	KUNIT_EXPECT_TRUE(test, list_empty(&tw[PLACES]->wanted));
+	KUNIT_EXPECT_TRUE(test, list_empty(&tw[PLACES]->place_wait));
 	for (i = 0; i < ARRAY_SIZE(tw); i++)
-		tw_place_give(tw[i]);
+		tw_place_put(tw[i]);
 	KUNIT_EXPECT_EQ(test, user->places, 0);
 	for (i = 0; i < ARRAY_SIZE(tw); i++)
 		tw_destroy(tw[i]);
