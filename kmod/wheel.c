@@ -155,8 +155,8 @@ bool tw_wheel_settle(struct tw_wheel *wheel)
 	return true;
 }
 
-/* When to begin to preload the slot of @position, if it is large */
-static s64 tw_preload_from(const struct tw_wheel *wheel, unsigned int level, s64 position)
+/* The tick at which the slot of @position begins to be preloaded, if it is large */
+static s64 tw_preload_start(const struct tw_wheel *wheel, unsigned int level, s64 position)
 {
 	u64 quarter = ((1ULL << tw_level_shift(level)) - 1) / 4;
 
@@ -174,7 +174,7 @@ void tw_slot_grown(struct tw_wheel *wheel, unsigned int slot, s64 tick)
 		tw_bit_set(wheel->occupied[level], slot % TW_LVL_SIZE);
 		wheel->levels |= 1U << level;
 	} else if (count == TW_SMALL_SLOT + 1 && level) {
-		wheel->next = min(wheel->next, tw_preload_from(wheel, level, position));
+		wheel->next = min(wheel->next, tw_preload_start(wheel, level, position));
 	}
 }
 
@@ -516,7 +516,7 @@ static bool tw_preload_slot(const struct tw_wheel *wheel, struct tw_step *step,
 			return true;
 		*slot = tw_slot_nr(l, position + 1);
 		if (tw_count(wheel, *slot) > TW_SMALL_SLOT &&
-		    step->now >= tw_preload_from(wheel, l, position + 1)) {
+		    step->now >= tw_preload_start(wheel, l, position + 1)) {
 			step->ahead = tw_position_start(l, position + 1) -
 				      step->now;
 			return true;
@@ -555,7 +555,7 @@ static s64 tw_level_next(const struct tw_wheel *wheel, unsigned int level, s64 n
 	if (!level)
 		return position;
 	if (tw_count(wheel, slot) > TW_SMALL_SLOT)
-		return min(next, tw_preload_from(wheel, level, position));
+		return min(next, tw_preload_start(wheel, level, position));
 	/*
 	 * Nodes that were moved to later may expire after the slot's end, by
 	 * which it has to be empty.
@@ -567,7 +567,7 @@ static s64 tw_level_next(const struct tw_wheel *wheel, unsigned int level, s64 n
 	/* The slot after it may be large, and then it is preloaded meanwhile. */
 	slot = tw_slot_nr(level, position + 1);
 	if (tw_count(wheel, slot) > TW_SMALL_SLOT)
-		next = min(next, tw_preload_from(wheel, level, position + 1));
+		next = min(next, tw_preload_start(wheel, level, position + 1));
 	return next;
 }
 
@@ -617,7 +617,7 @@ bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step)
 			tw_expire(wheel, step);
 		if (wheel->clk <= step->now)
 			return true;
-		/* What was in time mostly was all: that spares to look for more. */
+		/* If it was in time, it mostly was all. That spares a search for more. */
 		wheel->next = tw_wheel_next(wheel);
 		return wheel->next <= step->now;
 	}

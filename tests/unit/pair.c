@@ -719,7 +719,7 @@ static u32 count_at(const struct pair *p, unsigned int level, s64 position)
 }
 
 /* In the first quarter of the slot before, where the wheel's phase says */
-static s64 preload_from(const struct pair *p, unsigned int level, s64 position)
+static s64 preload_start(const struct pair *p, unsigned int level, s64 position)
 {
 	s64 width = 1LL << level * TW_LVL_CLK_SHIFT;
 
@@ -742,7 +742,7 @@ static void agree_when_idle(const struct pair *p)
 
 		REQUIRE(count_at(p, level, position) <= TW_SMALL_SLOT);
 		REQUIRE(count_at(p, level, position + 1) <= TW_SMALL_SLOT ||
-			preload_from(p, level, position + 1) > pair_tick(p));
+			preload_start(p, level, position + 1) > pair_tick(p));
 	}
 }
 
@@ -836,7 +836,7 @@ static void check_slot(const struct pair *p, unsigned int level,
 	REQUIRE_EQ(occupied, !!count);
 	REQUIRE(occupied || !slot->inspect);
 	if (level && slot->count > TW_SMALL_SLOT)
-		REQUIRE(p->wheel.next <= preload_from(p, level, position));
+		REQUIRE(p->wheel.next <= preload_start(p, level, position));
 	for (i = 0; i <= mask; i++)
 		for (index = lists[i].first; index;
 		     index = tw_node_at(&p->table, index)->next)
