@@ -44,7 +44,7 @@ static struct twheel *tw;
 static struct twheel_op ops[TIMERS];
 static unsigned int armed, refused;
 
-static void tell(int ret)
+static void count_refused(int ret)
 {
 	if (ret == -ENOMEM)
 		refused++;
@@ -57,13 +57,13 @@ static void arm_one(__u64 interval)
 	struct twheel_op op = twheel_op_arm(0, HOUR, interval, 0);
 	int ret = twheel_arm(tw, &op);
 
-	tell(ret);
+	count_refused(ret);
 	armed += !ret;
 	if (ret || interval)
 		return;
 	/* It stays what it was, if it can't become periodic */
 	op = twheel_op_modify(op.id, 0, HOUR, HOUR, 0);
-	tell(twheel_modify(tw, &op));
+	count_refused(twheel_modify(tw, &op));
 }
 
 /* More than the first directory has room for */
@@ -75,7 +75,7 @@ static void arm_many(void)
 		ops[i] = twheel_op_arm(0, HOUR, i % 2 ? HOUR : 0, i);
 	CHECK_EQ(twheel_submit(tw, ops, TIMERS), TIMERS);
 	for (i = 0; i < TIMERS; i++) {
-		tell(ops[i].result);
+		count_refused(ops[i].result);
 		armed += !ops[i].result;
 	}
 }
@@ -136,12 +136,12 @@ static void test_pool(void)
 		came = 0;
 		refused = 0;
 		ret = twheel_pool_new(&options, &pool);
-		tell(ret);
+		count_refused(ret);
 		if (ret)
 			continue;
 		for (i = 0; i < 3; i++) {
 			ret = twheel_task_start(pool, &tasks[i], 0, HOUR, 0);
-			tell(ret);
+			count_refused(ret);
 			CHECK_EQ(twheel_task_cancel(&tasks[i]), ret ? -ENOENT : 0);
 		}
 		CHECK(refused <= 1);

@@ -20,7 +20,7 @@
 /* The wheel of each descriptor */
 static struct twheel *wheels[MOST_FDS];
 
-static long told(long ret)
+static long with_errno(long ret)
 {
 	if (ret >= 0)
 		return ret;
@@ -55,7 +55,7 @@ int through_open(const char *path, int flags, ...)
 		return open(path, flags, mode);
 	ret = twheel_open(flags & O_NONBLOCK, &tw);
 	if (ret)
-		return told(ret);
+		return with_errno(ret);
 	set_wheel(twheel_fd(tw), tw);
 	return twheel_fd(tw);
 }
@@ -167,7 +167,7 @@ ssize_t through_read(int fd, void *to, size_t bytes)
 	at = aligned(tw, to, bytes);
 	ret = read_bytes(tw, at, bytes, false);
 	back(to, at, bytes);
-	return told(ret);
+	return with_errno(ret);
 }
 
 ssize_t through_preadv2(int fd, const struct iovec *parts, int nr, off_t at, int flags)
@@ -176,8 +176,8 @@ ssize_t through_preadv2(int fd, const struct iovec *parts, int nr, off_t at, int
 
 	if (!tw || nr != 1 || at != -1)
 		return preadv2(fd, parts, nr, at, flags);
-	return told(read_bytes(tw, parts->iov_base, parts->iov_len,
-				 flags & RWF_NOWAIT));
+	return with_errno(read_bytes(tw, parts->iov_base, parts->iov_len,
+				     flags & RWF_NOWAIT));
 }
 
 /* Whatever call it is: there may be less than six, which is no matter to the kernel */
@@ -197,7 +197,7 @@ long through_syscall(long nr, ...)
 	if (tw && nr == SYS_read)
 		return through_read(arg[0], (void *)arg[1], arg[2]);
 	if (tw && nr == SYS_ioctl)
-		return told(call(tw, arg[1], (void *)arg[2]));
+		return with_errno(call(tw, arg[1], (void *)arg[2]));
 	return syscall(nr, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 }
 
