@@ -617,7 +617,7 @@ bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step)
 			tw_expire(wheel, step);
 		if (wheel->clk <= step->now)
 			return true;
-		/* If it was in time, it mostly was all. That spares a search for more. */
+		/* Mostly nothing else is due. Then the caller need not come again. */
 		wheel->next = tw_wheel_next(wheel);
 		return wheel->next <= step->now;
 	}

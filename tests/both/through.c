@@ -218,7 +218,7 @@ static bool for_nothing(const struct pollfd *p)
 	return p->revents && tw && !twheel_info(tw, &info) && !info.ready;
 }
 
-/* What is readable for nothing, as a wheel in the program itself may be, is not told */
+/* A wheel in the program itself may be readable for nothing: that is not reported */
 int through_poll(struct pollfd *fds, nfds_t nr, int timeout)
 {
 	long long end = now_ms() + timeout;

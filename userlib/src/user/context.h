@@ -3,14 +3,16 @@
  * A wheel in the program itself, as its own files see it: the module's wheel and
  * table, under a mutex.
  *
- * Nobody runs for time to pass. Every call first does what is due by then. The
- * descriptor that programs poll is an epoll's, with two others in it: a timerfd,
- * which is set for the next tick at which there is something to do, and an eventfd,
- * which is readable while expired timers are not read. So whoever polls is woken
- * when he has to call, and is not while nothing is due. When all that there was to
- * do was to cascade, or what was due is cancelled, he is woken for nothing. (To cascade,
- * seldom: of the polls that 10 timers took that expire within 8 s none was for nothing,
- * of 1,000 timers 5 in 778, of 100,000 none. Only a thread of its own could spare them.)
+ * No thread and no interrupt turns the wheel: every call first does what is due by then.
+ * The descriptor that programs poll is an epoll's, with two others in it: a timerfd, which
+ * is set for the next tick at which there is something to do, and an eventfd, which is
+ * readable while expired timers are not read. So a program that polls is woken when it has
+ * to call, and is not while nothing is due.
+ *
+ * It is woken for nothing when a slot only had to cascade, or when the timer that was due
+ * has been cancelled. Cascades do so seldom: of the polls for timers that expire within
+ * 8 s, none with 10 timers, 5 in 778 with 1,000, none with 100,000. Only a thread of the
+ * library's own could spare them.
  */
 #ifndef TWHEEL_USER_CONTEXT_H
 #define TWHEEL_USER_CONTEXT_H
@@ -69,7 +71,7 @@ struct user_wheel {
 int user_add_nodes(struct user_wheel *uw, struct tw_table *table);
 void user_free_chunks(struct tw_chunk *chunk);
 
-/* time.c: time passes, and whoever polls hears of it */
+/* time.c: time passes, and programs that poll are woken */
 int user_open_fds(struct user_wheel *uw, int flags);
 void user_close_fds(struct user_wheel *uw);
 int user_set_clock(struct user_wheel *uw, const struct tw_clock *clock);
@@ -82,7 +84,7 @@ s64 user_jitter(struct user_wheel *uw, u64 jitter);
 void user_fill_op(struct user_wheel *uw, const struct tw_node *node, u32 index,
 		  struct twheel_op *op);
 
-/* Give back what is empty. */
+/* Free chunks that are empty. */
 static inline void user_free_spare(struct user_wheel *uw)
 {
 	user_free_chunks(tw_table_detach_spare(&uw->table));

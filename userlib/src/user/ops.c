@@ -86,8 +86,8 @@ static int have_node(struct user_batch *batch, struct tw_table *table)
 }
 
 /*
- * Make a timer what is wanted, but for its deadline. If it is to be periodic, and is
- * not, there is a free period.
+ * Give a timer all that @want asks for, but for its deadline. The caller has seen to it that
+ * a period is free, if the timer needs one.
  */
 static void set_data(struct user_wheel *uw, struct tw_node *node,
 		     const struct user_want *want, u64 user_data)

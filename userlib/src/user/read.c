@@ -35,7 +35,7 @@ static u64 overrun_of(const struct user_wheel *uw, const struct tw_node *node, s
 	return now < period->nominal ? 0 : (now - period->nominal) / period->interval;
 }
 
-/* The period of a timer that was read is over: the next begins. */
+/* The period of a timer that was read is over, and the next begins. */
 static void next_period(struct user_wheel *uw, struct tw_node *node, u32 index,
 			u64 overrun)
 {
@@ -83,8 +83,8 @@ static void fill_event(const struct user_wheel *uw, const struct tw_node *node, 
 
 /*
  * At most @max, as events if @to is not NULL. Their number, overruns included, is added
- * to @count. (A few timers with a period of 1 ns, due since 1970, are more than that
- * holds.)
+ * to @count, which stays at its maximum: a few timers with a period of 1 ns that are due
+ * since 1970 would exceed it.
  */
 static unsigned int read_some(struct user_wheel *uw, s64 now, char *to, unsigned int max,
 			      u64 *count)
@@ -149,8 +149,8 @@ static ssize_t read_ready(struct user_wheel *uw, s64 now, void *to, size_t bytes
 	else
 		ret = read_events(uw, now, to, bytes / uw->unit);
 	/*
-	 * Whoever was woken for nothing is not to be woken for that again: the clock
-	 * may have been set back since.
+	 * The timerfd may have come too early, as the clock has been set back since. It is
+	 * set anew, so that it does not wake the program for nothing again.
 	 */
 	if (ret == -EAGAIN && (uw->wheel.clock.id == TWHEEL_CLOCK_REALTIME ||
 			       uw->wheel.clock.id == TWHEEL_CLOCK_TAI))

@@ -137,8 +137,8 @@ static s64 tai_offset(void)
 }
 
 /*
- * The timerfd follows a clock that is set. What it does not know of is TAI: so it
- * says when the wall clock is set, as is done for a leap second.
+ * A timerfd follows its clock when that is set, but there is none for TAI. So that of the
+ * wall clock is used, which becomes readable when the clock is set, as for a leap second.
  */
 static noinline void set_timer(struct user_wheel *uw, s64 tick)
 {
@@ -170,7 +170,7 @@ static s64 user_now(struct user_wheel *uw, s64 *tick)
 	*tick = tw_clock_floor(&wheel->clock, now);
 	if (unlikely(*tick < wheel->clk - 1)) {
 		*tick += tw_wheel_set_back(wheel, *tick);
-		/* No tick is any more what it was. */
+		/* The ticks of the wheel are other times now. */
 		uw->timer_tick = TW_NEVER;
 	}
 	return now;
@@ -228,9 +228,9 @@ int user_begin(struct user_wheel *uw, s64 *now)
 }
 
 /*
- * Set the timerfd. As in the kernel, one that is too early is left alone; here also when
- * no timer is pending any more, since a program that has a single one, and cancels it most
- * times, would make two system calls each time.
+ * Set the timerfd. As in the kernel, it is left alone if it is too early. Here that is also
+ * so if no timer is pending any more: a program with a single timer that is mostly cancelled
+ * would make two system calls each time otherwise.
  */
 static void reprogram_timer(struct user_wheel *uw, s64 now)
 {
@@ -254,8 +254,8 @@ static void clear_ready(struct user_wheel *uw)
 }
 
 /*
- * Have the eventfd readable while something is ready. What becomes so while something
- * else is left unread is signalled as well, for those who wait for edges.
+ * Keep the eventfd readable while a timer is ready. A further timer that becomes ready
+ * signals it again, for programs that poll for edges.
  */
 static noinline void notify(struct user_wheel *uw, u64 notified)
 {
@@ -283,7 +283,7 @@ void user_end(struct user_wheel *uw, s64 now)
 	pthread_mutex_unlock(&uw->lock);
 }
 
-/* Wait until a call is due. Of those who wait, epoll wakes one. */
+/* Wait until a call is due. Of several threads that wait, epoll wakes one. */
 int user_wait(struct user_wheel *uw)
 {
 	struct epoll_event event;
