@@ -942,6 +942,59 @@ static void test_cancelled_thread(void)
 	free_pool();
 }
 
+/* One that its end starts in another pool, while it is cancelled */
+#define MOVED 300
+
+static struct twheel_pool *other_pool;
+static struct thing *moving;
+
+static void move(struct thing *thing)
+{
+	if (thing->why)
+		return;
+	STORE(moving, thing);
+	CHECK_EQ(twheel_task_start(other_pool, &thing->task, 0, HOUR, 0), 0);
+}
+
+static void *cancel_moving(void *arg)
+{
+	struct thing *thing;
+
+	(void)arg;
+	while ((thing = LOAD(moving)) != &things[MOVED])
+		twheel_task_cancel(&thing->task);
+	return NULL;
+}
+
+static void test_other_pool(void)
+{
+	pthread_t thread;
+	int i, round;
+
+	for (round = 0; round < 20; round++) {
+		new_pool(1, 0);
+		other_pool = pool;
+		new_pool(1, 0);
+		/* The ids that it could have here, which nobody cancels */
+		for (i = 0; i < MOVED; i++)
+			CHECK_EQ(start(fresh(500 + i), HOUR, 0), 0);
+		for (i = 0; i < MOVED; i++)
+			fresh(i)->within_end = move;
+		moving = &things[0];
+		pthread_create(&thread, NULL, cancel_moving, NULL);
+		for (i = 0; i < MOVED; i++) {
+			CHECK_EQ(start(&things[i], 0, 0), 0);
+			CHECK(WAIT_FOR(LOAD(things[i].ends)));
+		}
+		STORE(moving, &things[MOVED]);
+		pthread_join(thread, NULL);
+		for (i = 0; i < MOVED; i++)
+			CHECK_EQ(twheel_task_cancel(&things[500 + i].task), 0);
+		free_pool();
+		CHECK_EQ(twheel_pool_free(other_pool), 0);
+	}
+}
+
 /* How often threads of this process but this one have gone to sleep */
 static long sleeps(void)
 {
@@ -999,6 +1052,7 @@ int main(void)
 	RUN(test_fork, "fork");
 	RUN(test_spawn, "threads that the caller makes");
 	RUN(test_cancelled_thread, "a thread that is cancelled");
+	RUN(test_other_pool, "an end that starts its task in another pool");
 	RUN(test_herd, "one worker is woken for an expiry");
 	return tap_end();
 }

@@ -20,6 +20,10 @@
  * by one: what is due and not begun stays in the wheel, where all can still reach it,
  * and where any worker gets it.
  *
+ * A task that is idle may be started in another pool, which has another lock. So it gets
+ * its pool before its state, and who wants to know both reads them the other way round,
+ * under that pool's lock: see lock_of().
+ *
  * Who makes a task running, or takes it out to call its end, is the only one who may
  * call its functions, and makes a note of that (struct pool_call) until he has done it:
  * so others can wait for him without looking at the task, which may be gone by then.
@@ -81,8 +85,9 @@ int pool_arm(struct twheel_pool *pool, struct twheel_task *task, __u32 flags, __
 	if (ret)
 		return ret;
 	task->id = op.id;
-	task->state = TASK_ARMED;
 	task->flags &= ~TASK_RESET;
+	__atomic_store_n(&task->pool, pool, __ATOMIC_RELAXED);
+	pool_set_state(task, TASK_ARMED);
 	return 0;
 }
 
@@ -135,7 +140,7 @@ void pool_end_task(struct twheel_pool *pool, struct twheel_task *task, int why)
 		pool->left--;
 	else
 		pool->tasks--;
-	task->state = TASK_IDLE;
+	pool_set_state(task, TASK_IDLE);
 	pool_tell_over(pool);
 	if (!end)
 		return;
@@ -333,7 +338,7 @@ static struct twheel_task *dismiss(struct twheel_pool *pool)
 		}
 	}
 	for (task = out.left; task; task = task->link) {
-		task->state = TASK_LEFT;
+		pool_set_state(task, TASK_LEFT);
 		pool->tasks--;
 		pool->left++;
 	}
@@ -350,7 +355,7 @@ static void hand_over(struct twheel_pool *pool, struct twheel_task *task,
 		next = task->link;
 		pool_begin_call(pool, &call, task);
 		if (left) {
-			task->state = TASK_IDLE;
+			pool_set_state(task, TASK_IDLE);
 			pool->left--;
 			pool_unlock(pool);
 			left(task, arg);

@@ -8,7 +8,7 @@
 #include "internal.h"
 #include "twheel_pool.h"
 
-/* States of a task, changed under the pool's lock only */
+/* States of a task, changed under the lock of its pool only */
 enum pool_state {
 	TASK_IDLE,	/* In no pool */
 	TASK_ARMED,	/* In the wheel: pending, or ready */
@@ -95,6 +95,17 @@ void *pool_work(void *arg);
 static inline void pool_unlock(struct twheel_pool *pool)
 {
 	pthread_mutex_unlock(&pool->lock);
+}
+
+/* Those with the lock of another pool may look at it, too */
+static inline enum pool_state pool_state(const struct twheel_task *task)
+{
+	return __atomic_load_n(&task->state, __ATOMIC_ACQUIRE);
+}
+
+static inline void pool_set_state(struct twheel_task *task, enum pool_state state)
+{
+	__atomic_store_n(&task->state, state, __ATOMIC_RELEASE);
 }
 
 static inline bool pool_is_over(const struct twheel_pool *pool)

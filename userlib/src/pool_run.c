@@ -49,7 +49,7 @@ static struct twheel_task *begin_run(struct twheel_pool *pool, struct pool_call 
 	if (twheel_read(pool->tw, &event, 1) != 1)
 		return NULL;
 	task = pool_task_of(event.user_data);
-	task->state = TASK_RUNNING;
+	pool_set_state(task, TASK_RUNNING);
 	task->deadline = event.deadline;
 	run->deadline = event.deadline;
 	run->missed = missed_by(task, task->period ? twheel_now(pool->tw) : 0);
@@ -160,7 +160,7 @@ static int take_due(struct twheel_pool *pool, struct twheel_task **tasks, unsign
 			struct twheel_task *task = pool_task_of(events[i].user_data);
 
 			task->deadline = events[i].deadline;
-			task->state = TASK_IDLE;
+			pool_set_state(task, TASK_IDLE);
 			tasks[total++] = task;
 		}
 	} while (nr == TAKEN && total < max);

@@ -19,7 +19,7 @@ static int start(struct twheel_pool *pool, struct twheel_task *task, __u32 flags
 {
 	int ret;
 
-	if (task->state != TASK_IDLE)
+	if (pool_state(task) != TASK_IDLE)
 		return -EBUSY;
 	if (pool->stopping)
 		return -ESHUTDOWN;
@@ -30,8 +30,6 @@ static int start(struct twheel_pool *pool, struct twheel_task *task, __u32 flags
 		return ret;
 	task->flags = flags;
 	task->period = period;
-	/* Others may look at it, to find the lock */
-	__atomic_store_n(&task->pool, pool, __ATOMIC_RELAXED);
 	pool->tasks++;
 	return 0;
 }
@@ -52,10 +50,31 @@ int twheel_task_start(struct twheel_pool *pool, struct twheel_task *task, __u32 
 	return ret;
 }
 
+/*
+ * The state that a task is in, with the lock of its pool; or a negative error. Its end
+ * may start it in another pool before the lock is had, or, as long as it is idle, even
+ * after that: a state of that pool is not seen without the pool, which was stored before.
+ * Any state but idle stays true until the lock is released.
+ */
 static int lock_of(struct twheel_task *task, struct twheel_pool **poolp)
 {
-	*poolp = __atomic_load_n(&task->pool, __ATOMIC_RELAXED);
-	return *poolp ? pool_lock(*poolp) : -ENOENT;
+	struct twheel_pool *pool = __atomic_load_n(&task->pool, __ATOMIC_RELAXED), *seen;
+	int ret, state;
+
+	while (pool) {
+		ret = pool_lock(pool);
+		if (ret)
+			return ret;
+		state = pool_state(task);
+		seen = __atomic_load_n(&task->pool, __ATOMIC_RELAXED);
+		if (seen == pool) {
+			*poolp = pool;
+			return state;
+		}
+		pool_unlock(pool);
+		pool = seen;
+	}
+	return -ENOENT;
 }
 
 static int reset_armed(struct twheel_pool *pool, struct twheel_task *task, __u32 flags,
@@ -77,14 +96,14 @@ static int reset_running(struct twheel_pool *pool, struct twheel_task *task, __u
 	return 0;
 }
 
-static int reset(struct twheel_pool *pool, struct twheel_task *task, __u32 flags, __s64 when,
-		 __u64 period)
+static int reset(struct twheel_pool *pool, struct twheel_task *task, int state, __u32 flags,
+		 __s64 when, __u64 period)
 {
 	int ret = -ENOENT;
 
-	if (task->state == TASK_ARMED) {
+	if (state == TASK_ARMED) {
 		ret = reset_armed(pool, task, flags, pool_time(when));
-	} else if (task->state == TASK_RUNNING) {
+	} else if (state == TASK_RUNNING) {
 		ret = reset_running(pool, task, flags, pool_time(when));
 		flags |= TASK_RESET;
 	}
@@ -98,36 +117,38 @@ static int reset(struct twheel_pool *pool, struct twheel_task *task, __u32 flags
 int twheel_task_reset(struct twheel_task *task, __u32 flags, __s64 when, __u64 period)
 {
 	struct twheel_pool *pool;
-	int ret = lock_of(task, &pool);
+	int state = lock_of(task, &pool), ret;
 
-	if (ret)
-		return ret;
-	ret = check_times(pool, flags, period) ?: reset(pool, task, flags, when, period);
+	if (state < 0)
+		return state;
+	ret = check_times(pool, flags, period) ?:
+	      reset(pool, task, state, flags, when, period);
 	pool_unlock(pool);
 	return ret;
 }
 
 int twheel_task_run_now(struct twheel_task *task)
 {
+	const __u32 kept = TWHEEL_FIXED_DELAY | TWHEEL_CATCH_UP;
 	struct twheel_pool *pool;
-	int ret = lock_of(task, &pool);
+	int state = lock_of(task, &pool), ret = -ENOENT;
 
-	if (ret)
-		return ret;
-	ret = reset(pool, task, task->flags & (TWHEEL_FIXED_DELAY | TWHEEL_CATCH_UP), 0,
-		    task->period);
+	if (state < 0)
+		return state;
+	if (state != TASK_IDLE)
+		ret = reset(pool, task, state, task->flags & kept, 0, task->period);
 	pool_unlock(pool);
 	return ret;
 }
 
 /* With 0 it is not in the wheel any more, but its end was not called yet. */
-static int cancel(struct twheel_pool *pool, struct twheel_task *task)
+static int cancel(struct twheel_pool *pool, struct twheel_task *task, int state)
 {
-	if (task->state == TASK_ARMED)
+	if (state == TASK_ARMED)
 		return twheel_cancel(pool->tw, task->id);
-	if (task->state == TASK_RUNNING)
+	if (state == TASK_RUNNING)
 		task->flags |= TASK_CANCELLED;
-	return task->state == TASK_IDLE ? -ENOENT : -EINPROGRESS;
+	return state == TASK_IDLE ? -ENOENT : -EINPROGRESS;
 }
 
 /*
@@ -153,11 +174,11 @@ static void cancelled(struct twheel_pool *pool, struct twheel_task *task)
 int twheel_task_cancel(struct twheel_task *task)
 {
 	struct twheel_pool *pool;
-	int ret = lock_of(task, &pool);
+	int state = lock_of(task, &pool), ret;
 
-	if (ret)
-		return ret;
-	ret = cancel(pool, task);
+	if (state < 0)
+		return state;
+	ret = cancel(pool, task, state);
 	if (!ret)
 		cancelled(pool, task);
 	pool_unlock(pool);
@@ -199,15 +220,15 @@ static int wait_for(struct twheel_pool *pool, const struct twheel_task *task, bo
 	return 0;
 }
 
-static int cancel_wait(struct twheel_pool *pool, struct twheel_task *task)
+static int cancel_wait(struct twheel_pool *pool, struct twheel_task *task, int state)
 {
-	int ret = cancel(pool, task), waited;
+	int ret = cancel(pool, task, state), waited;
 
 	if (!ret) {
 		cancelled(pool, task);
 		return 0;
 	}
-	waited = wait_for(pool, task, task->state == TASK_LEFT);
+	waited = wait_for(pool, task, state == TASK_LEFT);
 	if (waited)
 		return waited;
 	return ret == -EINPROGRESS ? 0 : ret;
@@ -217,13 +238,13 @@ static int cancel_wait(struct twheel_pool *pool, struct twheel_task *task)
 int twheel_task_cancel_wait(struct twheel_task *task)
 {
 	struct twheel_pool *pool;
-	int ret = lock_of(task, &pool), state;
+	int state = lock_of(task, &pool), ret, before;
 
-	if (ret)
-		return ret;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	ret = cancel_wait(pool, task);
+	if (state < 0)
+		return state;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	ret = cancel_wait(pool, task, state);
 	pool_unlock(pool);
-	pthread_setcancelstate(state, NULL);
+	pthread_setcancelstate(before, NULL);
 	return ret;
 }
