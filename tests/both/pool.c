@@ -689,6 +689,61 @@ static void test_stop_twice(void)
 	free_pool();
 }
 
+static void *stop_all(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
+	return NULL;
+}
+
+/* Which end a stop calls first is its affair; this one lets nobody by */
+static void wait_in_end(struct thing *thing)
+{
+	STORE(thing->waiting, 1);
+	WAIT_FOR(!LOAD(thing->held));
+	sleep_ns(5 * MSEC);
+	STORE(thing->waiting, 0);
+}
+
+static void *wait_for_left(void *arg)
+{
+	struct thing *thing = arg;
+	int ret = twheel_task_cancel_wait(&thing->task);
+
+	CHECK(!ret || ret == -ENOENT, "%d", ret);
+	CHECK_EQ(LOAD(thing->ends), 1, "it was not waited for");
+	CHECK(!LOAD(thing->waiting));
+	ADD(thing->got);
+	return NULL;
+}
+
+static void test_wait_for_left(void)
+{
+	pthread_t stopper, waiters[3];
+	int i;
+
+	new_pool(1, 0);
+	for (i = 0; i < 3; i++) {
+		fresh(i)->within_end = wait_in_end;
+		things[i].held = 1;
+		CHECK_EQ(start(&things[i], HOUR, 0), 0);
+	}
+	pthread_create(&stopper, NULL, stop_all, NULL);
+	CHECK(WAIT_FOR(LOAD(things[0].waiting) + LOAD(things[1].waiting) +
+		       LOAD(things[2].waiting) == 1));
+	for (i = 0; i < 3; i++)
+		pthread_create(&waiters[i], NULL, wait_for_left, &things[i]);
+	sleep_ns(20 * MSEC);
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(LOAD(things[i].got), 0);
+	for (i = 0; i < 3; i++)
+		STORE(things[i].held, 0);
+	for (i = 0; i < 3; i++)
+		pthread_join(waiters[i], NULL);
+	pthread_join(stopper, NULL);
+	free_pool();
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -1047,6 +1102,7 @@ int main(void)
 	RUN(test_capacity, "capacity, and places that are free at once");
 	RUN(test_stop, "stop hands over each exactly once");
 	RUN(test_stop_twice, "a stop that runs some still, and one that does not");
+	RUN(test_wait_for_left, "cancel_wait of those that a stop hands over");
 	RUN(test_take, "a delay queue");
 	RUN(test_takers, "many takers");
 	RUN(test_fork, "fork");

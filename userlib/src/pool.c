@@ -26,7 +26,8 @@
  *
  * Who makes a task running, or takes it out to call its end, is the only one who may
  * call its functions, and makes a note of that (struct pool_call) until he has done it:
- * so others can wait for him without looking at the task, which may be gone by then.
+ * so others can wait for him without looking at the task, which may be gone by then. Of
+ * all the tasks that a stop hands over there is one note, with the one that it is at.
  *
  * Workers wait in one epoll, in which the wheel is with EPOLLONESHOT. One of them is
  * woken; he reads an event, and then has the wheel watched again, by which another one
@@ -136,9 +137,7 @@ void pool_end_task(struct twheel_pool *pool, struct twheel_task *task, int why)
 {
 	void (*end)(struct twheel_task *task, int why) = task->end;
 
-	if (task->state == TASK_LEFT)
-		pool->left--;
-	else
+	if (task->state != TASK_LEFT)
 		pool->tasks--;
 	pool_set_state(task, TASK_IDLE);
 	pool_tell_over(pool);
@@ -340,31 +339,36 @@ static struct twheel_task *dismiss(struct twheel_pool *pool)
 	for (task = out.left; task; task = task->link) {
 		pool_set_state(task, TASK_LEFT);
 		pool->tasks--;
-		pool->left++;
 	}
 	return out.left;
 }
 
+/* One call for all: who waits for one of them does not know who was handed over before */
 static void hand_over(struct twheel_pool *pool, struct twheel_task *task,
 		      void (*left)(struct twheel_task *task, void *arg), void *arg)
 {
 	struct twheel_task *next;
 	struct pool_call call;
 
+	if (!task)
+		return;
+	pool_begin_call(pool, &call, task);
+	call.left = true;
 	for (; task; task = next) {
 		next = task->link;
-		pool_begin_call(pool, &call, task);
+		call.task = task;
 		if (left) {
 			pool_set_state(task, TASK_IDLE);
-			pool->left--;
 			pool_unlock(pool);
 			left(task, arg);
 			pool_relock(pool);
 		} else {
 			pool_end_task(pool, task, -ESHUTDOWN);
 		}
-		pool_end_call(pool, &call);
+		/* Who waits for this one only */
+		pthread_cond_broadcast(&pool->changed);
 	}
+	pool_end_call(pool, &call);
 }
 
 static bool calls_itself(const struct twheel_pool *pool)
@@ -379,7 +383,7 @@ static bool calls_itself(const struct twheel_pool *pool)
 
 static bool is_quiet(const struct twheel_pool *pool)
 {
-	return pool_is_over(pool) && !pool->inside && !pool->left && !pool->calls;
+	return pool_is_over(pool) && !pool->inside && !pool->calls;
 }
 
 static int stop(struct twheel_pool *pool, __u32 flags,

@@ -24,10 +24,11 @@ enum pool_state {
 #define POOL_NEVER 0x7fffffffffffffffULL
 
 /**
- * struct pool_call - functions of a task that are being called, on the caller's stack
+ * struct pool_call - functions of tasks that are being called, on the caller's stack
  * @next: the next one of the pool
  * @at: what points to this one
- * @task: whose
+ * @task: whose, now
+ * @left: is it handed over, and then others?
  * @thread: by whom
  * @nr: how many calls there were before, from 1
  */
@@ -35,6 +36,7 @@ struct pool_call {
 	struct pool_call *next;
 	struct pool_call **at;
 	const struct twheel_task *task;
+	bool left;
 	pthread_t thread;
 	__u64 nr;
 };
@@ -50,7 +52,6 @@ struct pool_call {
  * @lock: guards what follows, the tasks, and reading of @tw
  * @changed: for those who wait for a call to be over, or for the end of the pool
  * @tasks: tasks that are armed or running
- * @left: tasks that are being handed over
  * @inside: workers, and threads that take
  * @stopping: no task is started any more
  * @keep: TWHEEL_RUN_*: which are still run
@@ -69,7 +70,6 @@ struct twheel_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	__u32 tasks;
-	__u32 left;
 	__u32 inside;
 	bool stopping;
 	__u32 keep;

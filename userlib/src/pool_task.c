@@ -185,13 +185,14 @@ int twheel_task_cancel(struct twheel_task *task)
 	return ret;
 }
 
-/* Of those calls that were begun by then */
-static bool is_called(const struct twheel_pool *pool, const struct twheel_task *task, __u64 nr)
+/* Of those calls that were begun by then. One that is left may be in any that hand over. */
+static bool is_called(const struct twheel_pool *pool, const struct twheel_task *task, bool left,
+		      __u64 nr)
 {
 	const struct pool_call *call;
 
 	for (call = pool->calls; call; call = call->next)
-		if (call->task == task && call->nr <= nr)
+		if (call->nr <= nr && (call->task == task || (left && call->left)))
 			return true;
 	return false;
 }
@@ -215,7 +216,7 @@ static int wait_for(struct twheel_pool *pool, const struct twheel_task *task, bo
 
 	if (is_within(pool, task, left))
 		return -EDEADLK;
-	while (is_called(pool, task, nr) || (left && pool->left))
+	while (is_called(pool, task, left, nr))
 		pthread_cond_wait(&pool->changed, &pool->lock);
 	return 0;
 }
