@@ -744,6 +744,35 @@ static void test_wait_for_left(void)
 	free_pool();
 }
 
+/* A run that waits for one that another thread is handing over */
+static void within_wait_left(struct thing *thing)
+{
+	WAIT_FOR(LOAD(things[0].waiting) + LOAD(things[1].waiting) == 1);
+	thing = &things[LOAD(things[0].waiting)];
+	STORE(things[0].held, 0);
+	STORE(things[1].held, 0);
+	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	CHECK_EQ(LOAD(thing->ends), 1);
+}
+
+static void test_run_waits_for_left(void)
+{
+	int i;
+
+	new_pool(1, 0);
+	for (i = 0; i < 2; i++) {
+		fresh(i)->within_end = wait_in_end;
+		things[i].held = 1;
+		CHECK_EQ(start(&things[i], HOUR, 0), 0);
+	}
+	fresh(2)->within = within_wait_left;
+	CHECK_EQ(start(&things[2], 0, 0), 0);
+	CHECK(WAIT_FOR(LOAD(things[2].inside)));
+	CHECK_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
+	ENDED(&things[2], 0);
+	free_pool();
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -1103,6 +1132,7 @@ int main(void)
 	RUN(test_stop, "stop hands over each exactly once");
 	RUN(test_stop_twice, "a stop that runs some still, and one that does not");
 	RUN(test_wait_for_left, "cancel_wait of those that a stop hands over");
+	RUN(test_run_waits_for_left, "a run waits for one that another thread hands over");
 	RUN(test_take, "a delay queue");
 	RUN(test_takers, "many takers");
 	RUN(test_fork, "fork");

@@ -204,7 +204,7 @@ static bool is_within(const struct twheel_pool *pool, const struct twheel_task *
 
 	for (call = pool->calls; call; call = call->next)
 		if (pthread_equal(call->thread, pthread_self()) &&
-		    (left || call->task == task))
+		    (call->task == task || (left && call->left)))
 			return true;
 	return false;
 }
