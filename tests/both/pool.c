@@ -192,7 +192,7 @@ static void test_once(void)
 		CHECK(thing->first >= before + (delays[i] > 0 ? delays[i] : 0));
 		CHECK(thing->first <= thing->begun);
 		CHECK_EQ(thing->missed, 0);
-		CHECK_EQ(twheel_task_cancel(&thing->task), -ENOENT);
+		CHECK(WAIT_FOR(twheel_task_cancel(&thing->task) == -ENOENT));
 		CHECK_EQ(twheel_task_reset(&thing->task, 0, 0, 0), -ENOENT);
 		CHECK_EQ(twheel_task_run_now(&thing->task), -ENOENT);
 	}
@@ -547,8 +547,10 @@ static void test_cancel_wait(void)
 	thing->within_end = linger;
 	CHECK_EQ(start(thing, 0, 0), 0);
 	CHECK(WAIT_FOR(LOAD(thing->waiting)));
+	CHECK_EQ(twheel_task_cancel(&thing->task), -EINPROGRESS, "not the caller's yet");
 	CHECK_EQ(twheel_task_cancel_wait(&thing->task), -ENOENT);
 	CHECK_EQ(thing->ends, 1);
+	CHECK_EQ(twheel_task_cancel(&thing->task), -ENOENT);
 	free_pool();
 }
 

@@ -202,8 +202,9 @@ int twheel_task_run_now(struct twheel_task *task);
  *
  * After 0 it is not run, its end was called, and its memory is the caller's.
  *
- * Return: 0; -%EINPROGRESS while it runs: then there is no further run, and its end is
- * still to be called; -%ENOENT when it is in no pool.
+ * Return: 0; -%EINPROGRESS while it runs, is handed over or another thread calls its end:
+ * then there is no further run, and its memory is not the caller's yet; -%ENOENT when it
+ * is in no pool.
  */
 int twheel_task_cancel(struct twheel_task *task);
 

@@ -171,20 +171,6 @@ static void cancelled(struct twheel_pool *pool, struct twheel_task *task)
 	pthread_setcancelstate(state, NULL);
 }
 
-int twheel_task_cancel(struct twheel_task *task)
-{
-	struct twheel_pool *pool;
-	int state = lock_of(task, &pool), ret;
-
-	if (state < 0)
-		return state;
-	ret = cancel(pool, task, state);
-	if (!ret)
-		cancelled(pool, task);
-	pool_unlock(pool);
-	return ret;
-}
-
 /* Of those calls that were begun by then. One that is left may be in any that hand over. */
 static bool is_called(const struct twheel_pool *pool, const struct twheel_task *task, bool left,
 		      __u64 nr)
@@ -195,6 +181,41 @@ static bool is_called(const struct twheel_pool *pool, const struct twheel_task *
 		if (call->nr <= nr && (call->task == task || (left && call->left)))
 			return true;
 	return false;
+}
+
+/*
+ * Do others call what is the last of it? Not for who does so too: that may have started
+ * it again, and then be in the end of a later life.
+ */
+static bool is_ending(const struct twheel_pool *pool, const struct twheel_task *task)
+{
+	const struct pool_call *call;
+	bool ending = false;
+
+	for (call = pool->calls; call; call = call->next) {
+		if (call->task != task)
+			continue;
+		if (pthread_equal(call->thread, pthread_self()))
+			return false;
+		ending = true;
+	}
+	return ending;
+}
+
+int twheel_task_cancel(struct twheel_task *task)
+{
+	struct twheel_pool *pool;
+	int state = lock_of(task, &pool), ret;
+
+	if (state < 0)
+		return state;
+	ret = cancel(pool, task, state);
+	if (!ret)
+		cancelled(pool, task);
+	else if (ret == -ENOENT && is_ending(pool, task))
+		ret = -EINPROGRESS;
+	pool_unlock(pool);
+	return ret;
 }
 
 /* Would it wait for itself? It does who hands over one task, and waits for another. */
