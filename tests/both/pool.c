@@ -673,6 +673,38 @@ static void *stop_periodic(void *arg)
 	return NULL;
 }
 
+static void within_stopping(struct thing *thing)
+{
+	WAIT_FOR(start(&things[1], HOUR, 0) == -ESHUTDOWN ||
+		 twheel_task_cancel(&things[1].task));
+	thing->got = twheel_task_reset(&thing->task, 0, 0, 0);
+	CHECK_EQ(twheel_task_reset(&thing->task, 0, 0, MSEC), -ENOENT);
+	CHECK_EQ(twheel_task_run_now(&thing->task), thing->got);
+	thing->within = NULL;
+}
+
+/* What a stop does not keep is not run again, and a reset says so */
+static void test_reset_while_stopping(void)
+{
+	const __u32 flags[] = { 0, TWHEEL_RUN_ONCE };
+	struct thing *thing;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		new_pool(1, 0);
+		fresh(1);
+		thing = fresh(0);
+		thing->within = within_stopping;
+		CHECK_EQ(start(thing, 0, 0), 0);
+		CHECK(WAIT_FOR(LOAD(thing->inside)));
+		CHECK_EQ(twheel_pool_stop(pool, flags[i], NULL, NULL), 0);
+		CHECK_EQ(thing->got, flags[i] ? 0 : -ENOENT);
+		CHECK_EQ(thing->runs, flags[i] ? 2 : 1);
+		ENDED(thing, 0);
+		free_pool();
+	}
+}
+
 static void test_stop_twice(void)
 {
 	struct thing *once = fresh(0), *periodic = fresh(1);
@@ -1132,6 +1164,7 @@ int main(void)
 	RUN(test_start, "start");
 	RUN(test_capacity, "capacity, and places that are free at once");
 	RUN(test_stop, "stop hands over each exactly once");
+	RUN(test_reset_while_stopping, "a reset while a stop waits");
 	RUN(test_stop_twice, "a stop that runs some still, and one that does not");
 	RUN(test_wait_for_left, "cancel_wait of those that a stop hands over");
 	RUN(test_run_waits_for_left, "a run waits for one that another thread hands over");

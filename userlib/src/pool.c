@@ -287,7 +287,7 @@ static void put_out(struct twheel_pool *pool, struct pool_out *out, __u64 user_d
 		    __u64 deadline)
 {
 	struct twheel_task *task = pool_task_of(user_data);
-	struct twheel_task **to = pool_keeps(pool, task) ? &out->kept : &out->left;
+	struct twheel_task **to = pool_keeps(pool, task->period) ? &out->kept : &out->left;
 
 	task->deadline = deadline;
 	task->link = *to;

@@ -113,11 +113,11 @@ static inline bool pool_is_over(const struct twheel_pool *pool)
 	return pool->stopping && !pool->tasks;
 }
 
-/* Is the task to be run again, for all that the pool says? */
-static inline bool pool_keeps(const struct twheel_pool *pool, const struct twheel_task *task)
+/* Is a task with that period to be run again, for all that the pool says? */
+static inline bool pool_keeps(const struct twheel_pool *pool, __u64 period)
 {
 	return !pool->stopping ||
-	       pool->keep & (task->period ? TWHEEL_RUN_PERIODIC : TWHEEL_RUN_ONCE);
+	       pool->keep & (period ? TWHEEL_RUN_PERIODIC : TWHEEL_RUN_ONCE);
 }
 
 static inline struct twheel_task *pool_task_of(__u64 user_data)

@@ -61,7 +61,7 @@ static struct twheel_task *begin_run(struct twheel_pool *pool, struct pool_call 
 static bool asks_for_next(const struct twheel_pool *pool, const struct twheel_task *task)
 {
 	return task->period && task->next && !(task->flags & (TASK_CANCELLED | TASK_RESET)) &&
-	       pool_keeps(pool, task);
+	       pool_keeps(pool, task->period);
 }
 
 /*
@@ -102,7 +102,7 @@ static int arm_again(struct twheel_pool *pool, struct twheel_task *task, int ret
 		return 0;
 	if (task->flags & TASK_CANCELLED)
 		return -ECANCELED;
-	if (!pool_keeps(pool, task))
+	if (!pool_keeps(pool, task->period))
 		return -ESHUTDOWN;
 	return pool_arm(pool, task, TWHEEL_ABS, task->deadline) ?: 1;
 }

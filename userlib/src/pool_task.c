@@ -86,11 +86,11 @@ static int reset_armed(struct twheel_pool *pool, struct twheel_task *task, __u32
 	return twheel_modify(pool->tw, &op);
 }
 
-/* Who runs it will arm it. */
+/* Who runs it will arm it, if nothing has been said against that. */
 static int reset_running(struct twheel_pool *pool, struct twheel_task *task, __u32 flags,
-			 __u64 when)
+			 __u64 when, __u64 period)
 {
-	if (task->flags & TASK_CANCELLED)
+	if (task->flags & TASK_CANCELLED || !pool_keeps(pool, period))
 		return -ENOENT;
 	task->deadline = flags & TWHEEL_ABS ? when : pool_add(twheel_now(pool->tw), when);
 	return 0;
@@ -104,7 +104,7 @@ static int reset(struct twheel_pool *pool, struct twheel_task *task, int state, 
 	if (state == TASK_ARMED) {
 		ret = reset_armed(pool, task, flags, pool_time(when));
 	} else if (state == TASK_RUNNING) {
-		ret = reset_running(pool, task, flags, pool_time(when));
+		ret = reset_running(pool, task, flags, pool_time(when), period);
 		flags |= TASK_RESET;
 	}
 	if (ret)
