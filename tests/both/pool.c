@@ -152,6 +152,12 @@ static void test_options(void)
 	free_pool();
 	longer.more = 1;
 	CHECK_EQ(twheel_pool_new(&longer.options, &pool), -E2BIG);
+	/* What lies behind is not looked at */
+	longer.more = 0;
+	longer.options.size = 4097;
+	CHECK_EQ(twheel_pool_new(&longer.options, &pool), -E2BIG);
+	longer.options.size = UINT32_MAX;
+	CHECK_EQ(twheel_pool_new(&longer.options, &pool), -E2BIG);
 	bad = options;
 	bad.size--;
 	CHECK_EQ(twheel_pool_new(&bad, &pool), -EINVAL);

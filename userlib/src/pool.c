@@ -52,6 +52,9 @@
 /* More workers are nobody's wish */
 #define MOST_THREADS 4096
 
+/* Longer options than that nobody means, as of structures that the kernel is given */
+#define MOST_OPTIONS 4096
+
 /* Tasks that are taken out together */
 #define TAKEN_OUT 64
 
@@ -155,6 +158,8 @@ static int check_options(const struct twheel_pool_options *options)
 
 	if (options->size < sizeof(*options))
 		return -EINVAL;
+	if (options->size > MOST_OPTIONS)
+		return -E2BIG;
 	for (i = sizeof(*options); i < options->size; i++)
 		if (bytes[i])
 			return -E2BIG;
