@@ -400,7 +400,9 @@ static int stop(struct twheel_pool *pool, __u32 flags,
 		return ret;
 	pool->keep = pool->stopping ? pool->keep & flags : flags;
 	pool->stopping = true;
-	hand_over(pool, dismiss(pool), left, arg);
+	/* With all to be kept, there is nothing to take out */
+	if (pool->keep != (TWHEEL_RUN_ONCE | TWHEEL_RUN_PERIODIC))
+		hand_over(pool, dismiss(pool), left, arg);
 	pool_tell_over(pool);
 	if (calls_itself(pool))
 		ret = -EDEADLK;
