@@ -145,6 +145,13 @@ void *pool_work(void *arg)
 	return NULL;
 }
 
+static int by_deadline(const void *a, const void *b)
+{
+	const struct twheel_task *const *x = a, *const *y = b;
+
+	return ((*x)->deadline > (*y)->deadline) - ((*x)->deadline < (*y)->deadline);
+}
+
 /* As many as are due, but no more than @max; or an error, if there is nothing to come */
 static int take_due(struct twheel_pool *pool, struct twheel_task **tasks, unsigned int max)
 {
@@ -164,6 +171,9 @@ static int take_due(struct twheel_pool *pool, struct twheel_task **tasks, unsign
 			tasks[total++] = task;
 		}
 	} while (nr == TAKEN && total < max);
+	/* In one slot of the wheel they come as they like */
+	if (total > 1)
+		qsort(tasks, total, sizeof(tasks[0]), by_deadline);
 	pool->tasks -= total;
 	pool_tell_over(pool);
 	return total;
@@ -216,13 +226,6 @@ static int take(struct twheel_pool *pool, struct twheel_task **tasks, unsigned i
 	return ret;
 }
 
-static int by_deadline(const void *a, const void *b)
-{
-	const struct twheel_task *const *x = a, *const *y = b;
-
-	return ((*x)->deadline > (*y)->deadline) - ((*x)->deadline < (*y)->deadline);
-}
-
 /* A thread that is cancelled must not leave with the lock. */
 int twheel_pool_take(struct twheel_pool *pool, struct twheel_task **tasks, unsigned int max,
 		     __s64 timeout)
@@ -241,8 +244,5 @@ int twheel_pool_take(struct twheel_pool *pool, struct twheel_task **tasks, unsig
 	ret = take(pool, tasks, max, end);
 	pool_unlock(pool);
 	pthread_setcancelstate(state, NULL);
-	/* In one slot of the wheel they come as they like */
-	if (ret > 1)
-		qsort(tasks, ret, sizeof(tasks[0]), by_deadline);
 	return ret;
 }
