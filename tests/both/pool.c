@@ -850,6 +850,10 @@ static void test_take(void)
 	CHECK_EQ(start(&things[0], 0, 0), 0, "in no pool any more");
 	CHECK(readable(twheel_pool_fd(pool), 1000));
 	CHECK_EQ(twheel_task_cancel(&things[0].task), 0);
+	/* Whatever others make of the descriptor */
+	CHECK_EQ(fcntl(twheel_pool_fd(pool), F_SETFL, 0), 0);
+	CHECK_EQ(twheel_pool_take(pool, tasks, 1, 0), 0);
+	CHECK_EQ(twheel_pool_take(pool, tasks, 1, MSEC), 0);
 	/* The earliest first, also within a tick; no more than there is room for */
 	before = now(CLOCK_MONOTONIC) + 20 * MSEC;
 	for (i = 0; i < 1000; i++)

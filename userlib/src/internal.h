@@ -76,5 +76,6 @@ static inline int drain_ops(struct twheel *tw, void *ops, unsigned int nr,
 
 /* Bytes of events or of a count. @nowait: whether or not the descriptor waits */
 ssize_t read_bytes(struct twheel *tw, void *to, size_t bytes, bool nowait);
+int read_events(struct twheel *tw, struct twheel_event *events, unsigned int nr, bool nowait);
 
 #endif

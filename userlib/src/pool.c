@@ -318,7 +318,7 @@ static void take_out(struct twheel_pool *pool, struct pool_out *out)
 			put_out(pool, out, ops[i].user_data, ops[i].deadline);
 	} while (goes_on(nr));
 	do {
-		nr = twheel_read(pool->tw, events, TAKEN_OUT);
+		nr = read_events(pool->tw, events, TAKEN_OUT, true);
 		for (i = 0; i < nr; i++)
 			put_out(pool, out, events[i].user_data, events[i].deadline);
 	} while (goes_on(nr));

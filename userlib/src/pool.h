@@ -43,7 +43,7 @@ struct pool_call {
 
 /**
  * struct twheel_pool - a pool
- * @tw: the wheel, which does not wait
+ * @tw: the wheel, which is read without waiting
  * @epoll: what workers wait for: @tw for one of them at a time, and @over
  * @over: eventfd, readable when nothing will be run any more
  * @forks: how often the process had come out of fork(2) when it was made

@@ -46,7 +46,7 @@ static struct twheel_task *begin_run(struct twheel_pool *pool, struct pool_call 
 	struct twheel_event event;
 	struct twheel_task *task;
 
-	if (twheel_read(pool->tw, &event, 1) != 1)
+	if (read_events(pool->tw, &event, 1, true) != 1)
 		return NULL;
 	task = pool_task_of(event.user_data);
 	pool_set_state(task, TASK_RUNNING);
@@ -162,7 +162,8 @@ static int take_due(struct twheel_pool *pool, struct twheel_task **tasks, unsign
 	if (pool_is_over(pool))
 		return -ESHUTDOWN;
 	do {
-		nr = twheel_read(pool->tw, events, max - total < TAKEN ? max - total : TAKEN);
+		nr = max - total < TAKEN ? max - total : TAKEN;
+		nr = read_events(pool->tw, events, nr, true);
 		for (i = 0; i < nr; i++) {
 			struct twheel_task *task = pool_task_of(events[i].user_data);
 

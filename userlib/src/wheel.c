@@ -251,8 +251,7 @@ static void lengthen(struct twheel_event *events, unsigned int nr)
 	}
 }
 
-int twheel_read(struct twheel *tw, struct twheel_event *events,
-		unsigned int nr)
+int read_events(struct twheel *tw, struct twheel_event *events, unsigned int nr, bool nowait)
 {
 	size_t size = tw->event_size;
 	ssize_t bytes;
@@ -260,12 +259,18 @@ int twheel_read(struct twheel *tw, struct twheel_event *events,
 	/* Not a count, which would be lost */
 	if (size != TWHEEL_EVENT_SIZE_ID && size != TWHEEL_EVENT_SIZE_FULL)
 		return -EINVAL;
-	bytes = read_bytes(tw, events, nr * size, false);
+	bytes = read_bytes(tw, events, nr * size, nowait);
 	if (bytes < 0)
 		return bytes;
 	if (size == TWHEEL_EVENT_SIZE_ID)
 		lengthen(events, bytes / size);
 	return bytes / size;
+}
+
+int twheel_read(struct twheel *tw, struct twheel_event *events,
+		unsigned int nr)
+{
+	return read_events(tw, events, nr, false);
 }
 
 int twheel_read_count(struct twheel *tw, __u64 *count)
