@@ -1071,6 +1071,41 @@ static void test_cancelled_thread(void)
 	free_pool();
 }
 
+/* With a cancellation that is due all the while */
+static void *make_and_free(void *arg)
+{
+	struct twheel *tw;
+
+	(void)arg;
+	pthread_cancel(pthread_self());
+	if (CHECK_EQ(twheel_open(0, &tw), 0))
+		twheel_close(tw);
+	if (CHECK_EQ(made(2, 0), 0))
+		CHECK_EQ(twheel_pool_free(pool), 0);
+	handed = 1;
+	pthread_testcancel();
+	return NULL;
+}
+
+static void test_cancelled_maker(void)
+{
+	int fd = dup(0), i;
+	pthread_t thread;
+	void *ret;
+
+	close(fd);
+	for (i = 0; i < 5; i++) {
+		handed = 0;
+		pthread_create(&thread, NULL, make_and_free, NULL);
+		pthread_join(thread, &ret);
+		CHECK(ret == PTHREAD_CANCELED);
+		CHECK(handed, "cancelled within");
+	}
+	i = dup(0);
+	CHECK_EQ(i, fd, "descriptors are left");
+	close(i);
+}
+
 /* One that its end starts in another pool, while it is cancelled */
 #define MOVED 300
 
@@ -1184,6 +1219,7 @@ int main(void)
 	RUN(test_fork, "fork");
 	RUN(test_spawn, "threads that the caller makes");
 	RUN(test_cancelled_thread, "a thread that is cancelled");
+	RUN(test_cancelled_maker, "a thread that is cancelled while it makes and frees one");
 	RUN(test_other_pool, "an end that starts its task in another pool");
 	RUN(test_herd, "one worker is woken for an expiry");
 	return tap_end();

@@ -254,35 +254,6 @@ static int spawn_all(struct twheel_pool *pool, const struct twheel_pool_options 
 	return ret;
 }
 
-int twheel_pool_new(const struct twheel_pool_options *options, struct twheel_pool **poolp)
-{
-	struct twheel_pool *pool;
-	int ret = check_options(options);
-
-	if (ret)
-		return ret;
-	pool = calloc(1, sizeof(*pool) + options->threads * sizeof(pool->own[0]));
-	if (!pool)
-		return -ENOMEM;
-	pool->epoll = -1;
-	pool->over = -1;
-	pool->threads = options->threads;
-	pool->capacity = options->capacity ?: UINT32_MAX;
-	ret = open_all(pool, options);
-	if (ret) {
-		free_all(pool);
-		return ret;
-	}
-	pthread_mutex_init(&pool->lock, NULL);
-	pthread_cond_init(&pool->changed, NULL);
-	ret = spawn_all(pool, options);
-	if (ret)
-		twheel_pool_free(pool);
-	else
-		*poolp = pool;
-	return ret;
-}
-
 int twheel_pool_fd(const struct twheel_pool *pool)
 {
 	return pool->threads ? -EINVAL : twheel_fd(pool->tw);
@@ -426,14 +397,11 @@ int twheel_pool_stop(struct twheel_pool *pool, __u32 flags,
 	return ret;
 }
 
-int twheel_pool_free(struct twheel_pool *pool)
+static int free_pool(struct twheel_pool *pool)
 {
+	int ret = twheel_pool_stop(pool, 0, NULL, NULL);
 	__u32 i;
-	int ret;
 
-	if (!pool)
-		return 0;
-	ret = twheel_pool_stop(pool, 0, NULL, NULL);
 	if (ret == -EDEADLK)
 		return ret;
 	/* A child after fork(2) has neither threads nor a lock that could be trusted */
@@ -445,4 +413,57 @@ int twheel_pool_free(struct twheel_pool *pool)
 	}
 	free_all(pool);
 	return 0;
+}
+
+/* A thread that is cancelled must not leave a part of it behind. */
+int twheel_pool_free(struct twheel_pool *pool)
+{
+	int ret, state;
+
+	if (!pool)
+		return 0;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	ret = free_pool(pool);
+	pthread_setcancelstate(state, NULL);
+	return ret;
+}
+
+static int new_pool(const struct twheel_pool_options *options, struct twheel_pool **poolp)
+{
+	struct twheel_pool *pool;
+	int ret = check_options(options);
+
+	if (ret)
+		return ret;
+	pool = calloc(1, sizeof(*pool) + options->threads * sizeof(pool->own[0]));
+	if (!pool)
+		return -ENOMEM;
+	pool->epoll = -1;
+	pool->over = -1;
+	pool->threads = options->threads;
+	pool->capacity = options->capacity ?: UINT32_MAX;
+	ret = open_all(pool, options);
+	if (ret) {
+		free_all(pool);
+		return ret;
+	}
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->changed, NULL);
+	ret = spawn_all(pool, options);
+	if (ret)
+		free_pool(pool);
+	else
+		*poolp = pool;
+	return ret;
+}
+
+/* As twheel_pool_free() */
+int twheel_pool_new(const struct twheel_pool_options *options, struct twheel_pool **poolp)
+{
+	int ret, state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	ret = new_pool(options, poolp);
+	pthread_setcancelstate(state, NULL);
+	return ret;
 }

@@ -5,6 +5,7 @@
  */
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +88,7 @@ static int chosen_by_environment(void)
 	return strcmp(name, "user") ? -EINVAL : TWHEEL_USER;
 }
 
-int twheel_open(int flags, struct twheel **twp)
+static int open_either(int flags, struct twheel **twp)
 {
 	int backend = flags & BACKENDS, ret;
 
@@ -104,6 +105,17 @@ int twheel_open(int flags, struct twheel **twp)
 	return !backend && no_device(ret) ? open_user(flags, twp) : ret;
 }
 
+/* A thread that is cancelled must leave nothing open. */
+int twheel_open(int flags, struct twheel **twp)
+{
+	int ret, state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	ret = open_either(flags, twp);
+	pthread_setcancelstate(state, NULL);
+	return ret;
+}
+
 int twheel_backend(const struct twheel *tw)
 {
 	return tw->user ? TWHEEL_USER : TWHEEL_KERNEL;
@@ -111,12 +123,16 @@ int twheel_backend(const struct twheel *tw)
 
 void twheel_close(struct twheel *tw)
 {
+	int state;
+
 	if (!tw)
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	if (tw->user)
 		user_close(tw->user);
 	else
 		close(tw->fd);
+	pthread_setcancelstate(state, NULL);
 	free(tw);
 }
 
