@@ -4,6 +4,7 @@
  * and two take them out, no message before its time.
  */
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,9 +28,9 @@ static void *consume(void *arg)
 	long taken = 0;
 	int nr;
 
-	/* Until it was stopped, and there is no more */
-	while ((nr = twheel_pool_take(pool, due, 8, -1)) > 0) {
-		while (nr--) {
+	/* Until it was stopped, and there is no more; not only until it is suspended */
+	while ((nr = twheel_pool_take(pool, due, 8, -1)) > 0 || nr == -EINTR) {
+		while (nr-- > 0) {
 			struct message *message = due[nr]->arg;
 
 			taken += message->number > 0;

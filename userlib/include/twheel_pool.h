@@ -136,8 +136,9 @@ int twheel_pool_fd(const struct twheel_pool *pool);
  * @max: room in @tasks, at least 1
  * @timeout: longest wait in ns, 0 not to wait, less than 0 for without end
  *
- * Return: how many, 0 when the time was over; -%EINTR when a signal came first;
- * -%ESHUTDOWN when the pool was stopped and has none left; -%EINVAL.
+ * Return: how many, 0 when the time was over; -%EINTR when a signal came first, or the
+ * process was stopped and continued; -%ESHUTDOWN when the pool was stopped and has none
+ * left; -%EINVAL.
  */
 int twheel_pool_take(struct twheel_pool *pool, struct twheel_task **tasks, unsigned int max,
 		     __s64 timeout);
