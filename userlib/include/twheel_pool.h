@@ -9,7 +9,8 @@
  *
  * All functions may be called by any thread, from within a run too, unless they say
  * something else; none in a signal handler. No function of the caller's is called
- * under a lock of the pool. In a child after fork(2) all give -%EBADF, but for
+ * under a lock of the pool, and they must return: not leave by pthread_exit(3),
+ * longjmp(3) or an exception. In a child after fork(2) all give -%EBADF, but for
  * twheel_pool_free().
  */
 #ifndef TWHEEL_POOL_H
@@ -201,7 +202,8 @@ int twheel_task_run_now(struct twheel_task *task);
  * twheel_task_cancel - take a task out of its pool
  * @task: the task
  *
- * After 0 it is not run, its end was called, and its memory is the caller's.
+ * After 0 it is not run, its end was called, and its memory is the caller's. No end may
+ * free the task meanwhile.
  *
  * Return: 0; -%EINPROGRESS while it runs, is handed over or another thread calls its end:
  * then there is no further run, and its memory is not the caller's yet; -%ENOENT when it
@@ -217,7 +219,8 @@ int twheel_task_cancel(struct twheel_task *task);
  * end frees, or starts again, is not for this call.
  *
  * Return: 0; -%ENOENT when it was in no pool; -%EDEADLK from within a function that is
- * called for the task: then there is no further run.
+ * called for the task, or for one that is handed over with it: then there is no further
+ * run.
  */
 int twheel_task_cancel_wait(struct twheel_task *task);
 
