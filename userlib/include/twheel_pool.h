@@ -98,6 +98,7 @@ struct twheel_task {
 	__u64 period;
 	__u32 state;
 	__u32 flags;
+	__u64 __reserved[4];
 };
 
 /**
