@@ -215,7 +215,7 @@ int __wrap_ioctl(int fd, unsigned long cmd, ...)
 	return -1;
 }
 
-void *__wrap_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
+void *__wrap_mmap64(void *addr, size_t size, int prot, int flags, int fd, off64_t offset)
 {
 	CHECK(!addr);
 	CHECK_EQ(size, sizeof(memory));

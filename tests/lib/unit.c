@@ -153,8 +153,8 @@ ssize_t __wrap_read(int fd, void *buf, size_t size)
 	return n * event_size;
 }
 
-ssize_t __wrap_preadv2(int fd, const struct iovec *iov, int nr, off_t pos,
-		       int flags)
+ssize_t __wrap_preadv64v2(int fd, const struct iovec *iov, int nr, off64_t pos,
+			  int flags)
 {
 	CHECK_EQ(nr, 1);
 	CHECK_EQ(pos, -1);
