@@ -53,7 +53,7 @@ bool over;
 
 /* struct twheel_pool. Of calls, a bit for each task that a thread is in. */
 bool lock;
-byte tasks, left;
+byte tasks;
 byte inside = 2;
 bool stopping, keep;
 byte calls[THREADS];
@@ -129,7 +129,7 @@ inline end_task(t, hand)
 		touch(t);
 #ifndef MUTANT_IDLE_AFTER_END
 		if
-		:: state[t] == LEFT -> left--
+		:: state[t] == LEFT
 		:: else -> tasks--
 		fi;
 		state[t] = IDLE;
@@ -256,13 +256,12 @@ inline do_cancel_wait(t)
 	atomic { !lock -> lock = true; cancel(t); begin_call_if(ret == 0, t) };
 	if
 	:: ret == 0 -> end_task(t, true); end_call(t)
-	:: ret != 0 && (calls[me] & 1 << t || (state[t] == LEFT && calls[me]))
-	:: ret != 0 && !(calls[me] & 1 << t || (state[t] == LEFT && calls[me])) ->
+	:: ret != 0 && calls[me] & 1 << t
+	:: ret != 0 && !(calls[me] & 1 << t) ->
 		d_step {
 			target[me] = t;
 			awaited[me] = (calls[0] >> t & 1) | (calls[1] >> t & 1) << 1 |
 				      (calls[OTHER] >> t & 1) << OTHER;
-			was_left = state[t] == LEFT;
 			life = started[t]
 		};
 		do
@@ -270,17 +269,17 @@ inline do_cancel_wait(t)
 		:: state[t] == IDLE -> touch(t); break
 		:: else -> release(); state[t] == IDLE; acquire()
 #else
-		:: !awaited[me] && !(was_left && left) -> break
-		:: else -> release(); !awaited[me] && !(was_left && left); acquire()
+		:: !awaited[me] -> break
+		:: else -> release(); !awaited[me]; acquire()
 #endif
 		od;
 		awaited[me] = 0;
 		/* Unless it was started again since */
 		atomic {
-			assert(started[t] != life || (!running[t] && !ending[t]));
+			assert(started[t] != life ||
+			       (!running[t] && !ending[t] && !to_end[t]));
 			target[me] = 0;
-			life = 0;
-			was_left = false
+			life = 0
 		}
 	fi;
 	release()
@@ -292,7 +291,7 @@ inline put_out(t)
 	assert(state[t] == ARMED);
 	if
 	:: keeps(t) -> kept = kept | 1 << t
-	:: else -> state[t] = LEFT; tasks--; left++; spent[t] = true; owed[t] = false;
+	:: else -> state[t] = LEFT; tasks--; spent[t] = true; owed[t] = false;
 		   mine = mine | 1 << t
 	fi
 }
@@ -329,11 +328,11 @@ inline read_all()
 	}
 }
 
+/* All that are handed over are noted when they were taken out */
 inline hand_over(t)
 {
 	if
 	:: mine & 1 << t ->
-		begin_call(t);
 		end_task(t, true);
 		end_call(t);
 		mine = mine & ~(1 << t)
@@ -376,6 +375,7 @@ inline do_stop(keeping)
 			i++
 		:: else -> i = 0; break
 		od;
+		calls[me] = calls[me] | mine;
 		kept = 0
 	};
 	hand_over(0);
@@ -391,13 +391,13 @@ inline do_stop(keeping)
 #endif
 		do
 #ifdef MUTANT_STOP_FORGETS_CALLS
-		:: is_over && !left -> break
-		:: else -> release(); is_over && !left; acquire()
+		:: is_over -> break
+		:: else -> release(); is_over; acquire()
 #else
-		:: is_over && !inside && !left && !calls[0] && !calls[1] && !calls[OTHER] ->
+		:: is_over && !inside && !calls[0] && !calls[1] && !calls[OTHER] ->
 			break
 		:: else -> release();
-			is_over && !inside && !left && !calls[0] && !calls[1] &&
+			is_over && !inside && !calls[0] && !calls[1] &&
 				!calls[OTHER];
 			acquire()
 #endif
@@ -485,7 +485,7 @@ inline begin_run()
 proctype worker(byte me)
 {
 	byte t, another, i, ret, why, kept, mine, life;
-	bool woken, was_left;
+	bool woken;
 
 	acquire();
 	do
@@ -545,7 +545,6 @@ end_asleep:		if
 proctype other(byte me)
 {
 	byte n, i, ret, kept, mine, life;
-	bool was_left;
 
 #ifdef TWO
 	start(0, false);
