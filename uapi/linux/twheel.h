@@ -233,7 +233,8 @@ struct twheel_setup {
  *
  * MODIFY replaces all that ARM sets; a timer that had expired and whose event was not
  * read is pending again, and that event is withdrawn. CANCEL takes @id alone: the
- * fields after it must be 0. The kernel writes what is "out", and nothing else.
+ * fields after it must be 0. The kernel writes what is "out", and nothing else. Where
+ * @result is an error, what is "out" after it has no meaning.
  */
 struct twheel_op {
 	__u8 opcode;
