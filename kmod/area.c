@@ -70,7 +70,7 @@ static size_t tw_private_size(u32 nr)
 	       nr * sizeof(struct tw_timer);
 }
 
-static void tw_private_lay_out(struct tw_shared *shared, u32 nr)
+static void tw_private_lay_out(struct tw_shared *shared, u32 nr, u32 phase)
 {
 	struct tw_entries *wheel = &shared->wheel;
 
@@ -83,7 +83,7 @@ static void tw_private_lay_out(struct tw_shared *shared, u32 nr)
 	wheel->cells = (u32 *)&wheel->slots[TW_ENTRY_ALL_SLOTS];
 	wheel->timers = (struct tw_timer *)
 		&wheel->cells[(size_t)tw_entries_blocks(nr) << TW_ENTRY_BLOCK_BITS];
-	tw_entries_init(wheel);
+	tw_entries_init(wheel, phase);
 }
 
 /*
@@ -106,7 +106,7 @@ static int tw_area_alloc(struct twheel *tw, struct tw_shared *shared, u32 nr)
 	shared->private = __vmalloc(tw_private_size(nr), TW_GFP);
 	if (!shared->area || !shared->private)
 		return -ENOMEM;
-	tw_private_lay_out(shared, nr);
+	tw_private_lay_out(shared, nr, tw->nr);
 	*shared->area = head;
 	shared->words = (void *)shared->area + head.words;
 	shared->ring = (void *)shared->area + head.ring;

@@ -57,17 +57,18 @@ static bool tw_check_when(const struct tw_entries *wheel, unsigned int level,
 	const struct tw_entry_slot *slot = &wheel->slots[level * TW_ENTRY_LVL_SIZE + nr];
 	unsigned int shift = level * TW_ENTRY_LVL_CLK_SHIFT;
 	s64 position = wheel->clk >> shift;
-	s64 start, end;
+	s64 start, end, preload;
 
 	/* Those that are behind the wheel's time are of its next turn. */
 	position += (nr - position) & TW_ENTRY_LVL_MASK;
 	start = position << shift;
 	end = ((position + 1) << shift) - 1;
+	preload = start - (1LL << shift) + wheel->phase % max(1LL << shift >> 2, 1LL);
 	return tw_so(start < wheel->reach[level]) &&
 	       tw_so(slot->first >= start && slot->first <= end) &&
 	       tw_so(wheel->next <= slot->first) &&
 	       tw_so(!level || slot->count <= TW_ENTRY_SMALL ||
-		     wheel->next <= (position - 1) << shift);
+		     wheel->next <= preload);
 }
 
 static bool tw_check_entry_slot(const struct tw_entries *wheel, unsigned int level,

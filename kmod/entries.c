@@ -45,6 +45,14 @@ static inline u32 *tw_block_head(const struct tw_entries *wheel, u32 block)
 	return &wheel->cells[block << TW_ENTRY_BLOCK_BITS];
 }
 
+/* The tick at which the slot of @position begins to be preloaded, if it is large */
+static s64 tw_preload_start(const struct tw_entries *wheel, unsigned int level, s64 position)
+{
+	u64 quarter = ((1ULL << tw_shift_of(level)) - 1) / 4;
+
+	return tw_start_of(level, position - 1) + (wheel->phase & quarter);
+}
+
 /**
  * tw_entries_blocks() - how many blocks does a wheel take?
  * @nr: timers
@@ -80,10 +88,11 @@ static void tw_entries_set_clk(struct tw_entries *wheel, s64 clk)
  * tw_entries_init() - make an empty wheel
  * @wheel: the wheel, with its slots, with room for its cells, and with entries that
  *	are in no slot
+ * @phase: any number, best one that wheels of the same machine don't share: see wheel.h
  *
  * It is the tick 0. Whatever it really is, it is soon there while it is empty.
  */
-void tw_entries_init(struct tw_entries *wheel)
+void tw_entries_init(struct tw_entries *wheel, u32 phase)
 {
 	unsigned int i;
 
@@ -100,6 +109,7 @@ void tw_entries_init(struct tw_entries *wheel)
 	wheel->levels = 0;
 	wheel->free = 0;
 	wheel->fresh = 1;
+	wheel->phase = phase;
 	tw_entries_set_clk(wheel, 1);
 }
 
@@ -172,7 +182,7 @@ u32 tw_entries_grow(struct tw_entries *wheel, struct tw_entry_slot *slot, s64 ti
 		wheel->levels |= 1U << level;
 	} else if (slot->count == TW_ENTRY_SMALL && level) {
 		wheel->next = min(wheel->next,
-				  tw_start_of(level, tw_position_of(level, tick) - 1));
+				  tw_preload_start(wheel, level, tw_position_of(level, tick)));
 	}
 	return block << TW_ENTRY_BLOCK_BITS;
 }
@@ -295,7 +305,8 @@ static bool tw_entries_preload(const struct tw_entries *wheel, s64 now,
 
 		/* It begins just now if it is the present one. */
 		turn->slot = tw_slot_of(wheel, l, position);
-		if (turn->slot->count <= TW_ENTRY_SMALL)
+		if (turn->slot->count <= TW_ENTRY_SMALL &&
+		    now >= tw_preload_start(wheel, l, position + 1))
 			turn->slot = tw_slot_of(wheel, l, ++position);
 		if (turn->slot->count > TW_ENTRY_SMALL) {
 			turn->ahead = tw_start_of(l, position) - now;
@@ -316,12 +327,12 @@ static s64 tw_level_wakes(const struct tw_entries *wheel, unsigned int level)
 	if (!level)
 		return position;
 	if (slot->count > TW_ENTRY_SMALL)
-		return tw_start_of(level, position - 1);
+		return tw_preload_start(wheel, level, position);
 	next = slot->first;
 	/* The slot after it may want to be preloaded meanwhile. */
 	slot = tw_slot_of(wheel, level, position + 1);
 	if (slot->count > TW_ENTRY_SMALL)
-		next = min(next, tw_start_of(level, position));
+		next = min(next, tw_preload_start(wheel, level, position + 1));
 	return next;
 }
 

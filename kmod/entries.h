@@ -4,7 +4,8 @@
  *
  * Its levels are those of wheel.h: TW_ENTRY_LVL_DEPTH levels of TW_ENTRY_LVL_SIZE slots,
  * two turns each, so that a slot can cascade while the slot before it still runs. A slot
- * with many entries cascades ahead of time and in pieces.
+ * with many entries cascades ahead of time and in pieces, and each wheel begins with that
+ * at a tick of its own, as those of wheel.h do.
  *
  * A slot is a stack of numbers, in blocks of a cache line each. All blocks of a slot but
  * the topmost are full. So a fixed number of blocks is enough, see tw_entries_blocks(),
@@ -85,6 +86,7 @@ struct tw_entry_slot {
  * @levels: bit n is set when level n has an occupied slot
  * @free: first of a list of free blocks, or 0
  * @fresh: this block and all after it were never used
+ * @phase: where in a slot's width this wheel begins to preload the next
  * @occupied: a bit for each slot
  */
 struct tw_entries {
@@ -99,6 +101,7 @@ struct tw_entries {
 	u32 levels;
 	u32 free;
 	u32 fresh;
+	u32 phase;
 	u64 occupied[TW_ENTRY_LVL_DEPTH][TW_ENTRY_LVL_WORDS];
 };
 
@@ -115,7 +118,7 @@ struct tw_turn {
 };
 
 u32 tw_entries_blocks(u32 nr);
-void tw_entries_init(struct tw_entries *wheel);
+void tw_entries_init(struct tw_entries *wheel, u32 phase);
 void tw_entries_forward(struct tw_entries *wheel, s64 now);
 bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn);
 unsigned int tw_entries_detach(struct tw_entries *wheel, struct tw_entry_slot *slot,

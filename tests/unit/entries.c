@@ -33,6 +33,7 @@ static struct tw_entry_slot slots[TW_ENTRY_ALL_SLOTS];
 /* When each expires, be it in the wheel or not, or NONE */
 static s64 due[MILLION];
 static u32 nr;
+static u32 phase;
 static s64 now;
 static u64 wakeups, taken;
 /* Most entries that were taken from one slot while it was due to be cascaded */
@@ -55,7 +56,7 @@ static void begin(u32 count)
 		.cells = cells,
 		.slots = slots,
 	};
-	tw_entries_init(&wheel);
+	tw_entries_init(&wheel, phase);
 	wakeups = 0;
 	taken = 0;
 	late = 0;
@@ -271,6 +272,7 @@ static void episode(u64 seed)
 	unsigned int i, crowd, every;
 
 	host_seed(seed);
+	phase = host_random();
 	begin(1 + host_below(host_chance(4) ? 5 : MOST));
 	crowd = host_below(host_chance(4) ? MOST : 100);
 	every = 1 + host_below(20);
@@ -359,6 +361,28 @@ static void in_time(void)
 	REQUIRE(taken <= nr * (u64)TW_ENTRY_LVL_DEPTH);
 }
 
+/* Each wheel begins to preload at a tick of its own, early while the slot before runs. */
+static void not_in_step(void)
+{
+	const s64 width = 1LL << min(8, (TW_ENTRY_LVL_DEPTH - 1) * TW_ENTRY_LVL_CLK_SHIFT);
+	bool used[64] = {};
+	s64 begins;
+	u32 i;
+
+	for (phase = 1000; phase < 1000 + width / 4; phase++) {
+		begin(TW_ENTRY_SMALL + 1);
+		now = 5 * width + 10;
+		for (i = 0; i < nr; i++)
+			arm(i, 7 * width);
+		REQUIRE(wake());
+		begins = now - 6 * width;
+		REQUIRE(begins >= 0 && begins < width / 4);
+		REQUIRE(!used[begins]);
+		used[begins] = true;
+		REQUIRE(taken && wheel.pending == nr);
+	}
+}
+
 /* All in one tick far ahead, and a budget: it is a million times the work of one. */
 static void million_at_once(void)
 {
@@ -434,7 +458,7 @@ static const char *break_one(unsigned int thing)
 		tw_entries_del(&wheel, lower);
 		tw_entries_del(&wheel, lower - 1);
 		wheel.next = slot_of(upper)->first;
-		return "wheel->next <= (position - 1) << shift";
+		return "wheel->next <= preload";
 	case 6:
 		*head_of(lower) += 1 << TW_ENTRY_SLOT_BITS;
 		return "place == TW_ENTRY_EMPTY";
@@ -509,11 +533,12 @@ static void each_is_looked_at(void)
 
 int main(void)
 {
-	host_plan(6);
+	host_plan(7);
 	host_test("timers expire as the model says", as_the_model);
 	host_test("the clock is set back for ever", set_back_for_ever);
 	host_test("a lone timer wakes once", silence);
 	host_test("large slots are cascaded in time", in_time);
+	host_test("large slots: each wheel preloads at a time of its own", not_in_step);
 	host_test("a million at once", million_at_once);
 	host_test("what is wrong is said", each_is_looked_at);
 	return host_end();
