@@ -165,8 +165,8 @@ static void backwards(__u32 clock, __u64 tick)
 
 	middle = wheel_now(clock) + 500 * SEC;
 	id = arm(fd, TWHEEL_ABS, middle, 1000);
-	/* new ones go by the new time */
-	soon = wheel_now(clock) + 200 * MSEC;
+	/* new ones go by the new time, also one that is further ahead than the old ones were */
+	soon = wheel_now(clock) + lead + 200 * MSEC;
 	arm(fd, TWHEEL_ABS, soon, 2000);
 	CHECK_EQ(collect(fd, &ev, 1), 1);
 	CHECK_EQ(ev.user_data, 2000);
