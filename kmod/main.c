@@ -55,18 +55,16 @@ MODULE_PARM_DESC(budget,
 
 static int __init twheel_init(void)
 {
-	int ret;
+	int ret = -ENOMEM;
 
+	if (!tw_max_user_timers)
+		tw_max_user_timers = tw_user_default_limit();
 	tw_workqueue = alloc_workqueue("twheel", WQ_UNBOUND | WQ_HIGHPRI, 0);
 	if (!tw_workqueue)
 		return -ENOMEM;
 	tw_shared_workqueue = alloc_workqueue("twheel_shared", WQ_UNBOUND, 0);
-	if (!tw_shared_workqueue) {
-		ret = -ENOMEM;
+	if (!tw_shared_workqueue)
 		goto err_workqueue;
-	}
-	if (!tw_max_user_timers)
-		tw_max_user_timers = tw_user_default_limit();
 	tw_debugfs_init();
 	ret = tw_chardev_init();
 	if (ret)
