@@ -342,29 +342,39 @@ static bool tw_rest_is_zero(const struct twheel_op *op, u32 size)
 	return !rest;
 }
 
-/* CANCEL, if the timer is not plain */
+static __always_inline int __tw_cancel(struct twheel *tw, struct tw_batch *batch,
+				       struct twheel_op *op, u32 size,
+				       struct tw_node *node, u32 index, bool more)
+{
+	u32 state = more ? tw_state(tw, node) : TWHEEL_STATE_PENDING;
+	u64 id;
+
+	if (!tw_write_result(batch, op, size, state, 0))
+		return TW_NOT_WRITTEN;
+	id = tw_id(node, index);
+	if (more) {
+		tw_wheel_del(&tw->wheel, node, index);
+		tw_free_timer(tw, node, index);
+	} else {
+		tw_wheel_del_plain(&tw->wheel, node, index);
+		tw_node_end(&tw->table, node, index);
+	}
+	tw->stats.cancelled++;
+	trace_twheel_cancel(tw, id, state);
+	return 0;
+}
+
 static noinline int tw_cancel_more(struct twheel *tw, struct tw_batch *batch,
 				   struct twheel_op *op, u32 size,
 				   struct tw_node *node, u32 index)
 {
-	u32 state = tw_state(tw, node);
-	u64 id = tw_id(node, index);
-
-	if (!tw_write_result(batch, op, size, state, 0))
-		return TW_NOT_WRITTEN;
-	tw_wheel_del(&tw->wheel, node, index);
-	tw_free_timer(tw, node, index);
-	tw->stats.cancelled++;
-	trace_twheel_cancel(tw, id, state);
-	return 0;
+	return __tw_cancel(tw, batch, op, size, node, index, true);
 }
 
 static __always_inline int tw_cancel(struct twheel *tw, struct tw_batch *batch,
 				     struct twheel_op *op, u32 size, unsigned int flags,
 				     struct tw_node *node, u32 index)
 {
-	u64 id;
-
 	if (unlikely(flags) ||
 	    (size > TWHEEL_OP_SIZE_ID && unlikely(!tw_rest_is_zero(op, size))))
 		return -EINVAL;
@@ -372,14 +382,7 @@ static __always_inline int tw_cancel(struct twheel *tw, struct tw_batch *batch,
 		return -ENOENT;
 	if (unlikely(!tw_is_plain(&tw->wheel, node)))
 		return tw_cancel_more(tw, batch, op, size, node, index);
-	if (!tw_write_result(batch, op, size, TWHEEL_STATE_PENDING, 0))
-		return TW_NOT_WRITTEN;
-	id = tw_id(node, index);
-	tw_wheel_del_plain(&tw->wheel, node, index);
-	tw_node_end(&tw->table, node, index);
-	tw->stats.cancelled++;
-	trace_twheel_cancel(tw, id, TWHEEL_STATE_PENDING);
-	return 0;
+	return __tw_cancel(tw, batch, op, size, node, index, false);
 }
 
 /**
