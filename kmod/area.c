@@ -14,10 +14,10 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "account.h"
 #include "compat.h"
 #include "context.h"
 #include "shared.h"
-#include "user.h"
 
 /* What one side writes is in other cache lines than what the other does. */
 #define TW_AREA_ALIGN 64

@@ -5,9 +5,9 @@
  */
 #include <linux/bug.h>
 
+#include "account.h"
 #include "check.h"
 #include "context.h"
-#include "user.h"
 
 /* Counts over all nodes that are on a list */
 struct tw_seen {

@@ -11,6 +11,7 @@
 #include <linux/vmalloc.h>
 #include <linux/wait_bit.h>
 
+#include "account.h"
 #include "compat.h"
 #include "context.h"
 #include "debugfs.h"

@@ -166,7 +166,7 @@ void tw_fill_op(struct twheel *tw, const struct tw_node *node, u32 index,
 		struct twheel_op *op);
 s64 tw_jitter(u64 jitter);
 
-/* expire.c: time passes. The budget is a parameter, read like the limits in user.h. */
+/* expire.c: time passes. The budget is a parameter, read like the limits in account.h. */
 extern unsigned int tw_budget;
 extern struct workqueue_struct *tw_workqueue;
 extern struct workqueue_struct *tw_shared_workqueue;

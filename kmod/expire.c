@@ -18,11 +18,11 @@
 #include <linux/sched/signal.h>
 #include <linux/wait_bit.h>
 
+#include "account.h"
 #include "compat.h"
 #include "context.h"
 #include "trace.h"
 #include "turns.h"
-#include "user.h"
 
 /* Nodes and slots that one run touches, see main.c. */
 unsigned int tw_budget = TW_BUDGET;

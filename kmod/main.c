@@ -9,14 +9,10 @@
 #include <linux/moduleparam.h>
 #include <linux/workqueue.h>
 
+#include "account.h"
 #include "chardev.h"
 #include "context.h"
 #include "debugfs.h"
-#include "user.h"
-
-unsigned int tw_max_timers = 1U << 24;
-/* 0 until it is known how much memory there is */
-unsigned int tw_max_user_timers;
 
 static int tw_param_set_limit(const char *val, const struct kernel_param *kp)
 {

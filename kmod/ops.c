@@ -20,10 +20,10 @@
 #include <linux/random.h>
 #include <linux/uaccess.h>
 
+#include "account.h"
 #include "ahead.h"
 #include "context.h"
 #include "trace.h"
-#include "user.h"
 #include "validate.h"
 
 /* An operation returns 0, a negative error, or one of these if it was not done. */

@@ -8,10 +8,10 @@
 #include <linux/minmax.h>
 #include <linux/workqueue.h>
 
+#include "account.h"
 #include "compat.h"
 #include "context.h"
 #include "turns.h"
-#include "user.h"
 
 /*
  * A processor's time is shared out in windows of 2^this ns. They are short, so that the
@@ -33,47 +33,6 @@
  * and is charged no more than this. A run that wakes 100,000 tasks comes near to it.
  */
 #define TW_RAN_MOST_NS (10 * NSEC_PER_MSEC)
-
-/**
- * tw_shares_create() - a share of each processor, for a new user
- *
- * Context: may sleep.
- * Return: the shares, or NULL.
- */
-struct tw_share __percpu *tw_shares_create(void)
-{
-	struct tw_share __percpu *shares;
-	int cpu;
-
-	shares = alloc_percpu_gfp(struct tw_share, TW_GFP);
-	if (!shares)
-		return NULL;
-	for_each_possible_cpu(cpu) {
-		struct tw_share *share = per_cpu_ptr(shares, cpu);
-
-		spin_lock_init(&share->lock);
-		INIT_LIST_HEAD(&share->waiting);
-		hrtimer_setup(&share->timer, tw_turns_fn, CLOCK_MONOTONIC,
-			      HRTIMER_MODE_ABS_PINNED_SOFT);
-	}
-	return shares;
-}
-
-/**
- * tw_shares_destroy() - the user has no wheels any more
- * @shares: the shares, in which none waits
- *
- * Context: may sleep.
- */
-void tw_shares_destroy(struct tw_share __percpu *shares)
-{
-	int cpu;
-
-	/* A timer may be set for wheels that did not wait for it. */
-	for_each_possible_cpu(cpu)
-		hrtimer_cancel(&per_cpu_ptr(shares, cpu)->timer);
-	free_percpu(shares);
-}
 
 /* For how long wheels kept the processor, beyond what is paid off by now */
 static u64 tw_share_owes(struct tw_share *share, ktime_t now)

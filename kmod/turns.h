@@ -19,7 +19,6 @@
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
-#include <linux/percpu.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
@@ -44,8 +43,6 @@ struct tw_share {
 	struct list_head waiting;
 };
 
-struct tw_share __percpu *tw_shares_create(void);
-void tw_shares_destroy(struct tw_share __percpu *shares);
 bool tw_share_may_run(struct tw_share *share, ktime_t now);
 bool tw_share_may_work(struct tw_share *share, ktime_t now);
 void tw_share_ran(struct tw_share *share, u64 ns);

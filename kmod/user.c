@@ -1,31 +1,61 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The account of a user: who pays for a wheel, and how much memory is allowed. See user.h.
+ * Users who have wheels open: who pays for a wheel, from the first that a user opens to
+ * the last that is closed. See account.h.
  */
 #include <linux/atomic.h>
-#include <linux/capability.h>
+#include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/list.h>
-#include <linux/math64.h>
-#include <linux/minmax.h>
-#include <linux/mm.h>
 #include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/rbtree.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 
+#include "account.h"
+#include "compat.h"
+#include "context.h"
 #include "turns.h"
 #include "user.h"
-
-/* The part of the memory that a user may have, unless set otherwise */
-#define TW_LIMIT_PART 25
 
 /* All users who have wheels open, by their uid */
 static struct rb_root tw_users = RB_ROOT;
 static DEFINE_MUTEX(tw_users_lock);
+
+/* A share of each processor, for a new user. Returns NULL if there is no memory. */
+static struct tw_share __percpu *tw_shares_create(void)
+{
+	struct tw_share __percpu *shares;
+	int cpu;
+
+	shares = alloc_percpu_gfp(struct tw_share, TW_GFP);
+	if (!shares)
+		return NULL;
+	for_each_possible_cpu(cpu) {
+		struct tw_share *share = per_cpu_ptr(shares, cpu);
+
+		spin_lock_init(&share->lock);
+		INIT_LIST_HEAD(&share->waiting);
+		hrtimer_setup(&share->timer, tw_turns_fn, CLOCK_MONOTONIC,
+			      HRTIMER_MODE_ABS_PINNED_SOFT);
+	}
+	return shares;
+}
+
+/* The user has no wheels any more, and so none waits. */
+static void tw_shares_destroy(struct tw_share __percpu *shares)
+{
+	int cpu;
+
+	/* A timer may be set for wheels that did not wait for it. */
+	for_each_possible_cpu(cpu)
+		hrtimer_cancel(&per_cpu_ptr(shares, cpu)->timer);
+	free_percpu(shares);
+}
 
 static void tw_user_free(struct tw_user *user)
 {
@@ -148,84 +178,4 @@ void tw_user_put(struct tw_user *user)
 		return;
 	WARN_ON_ONCE(atomic64_read(&user->bytes) || user->places);
 	tw_user_free(user);
-}
-
-/**
- * tw_may_exceed_limits() - is the current task above the limits?
- *
- * To come to a limit is nothing that is to stand in the audit log.
- *
- * Context: any process.
- * Return: true if so.
- */
-bool tw_may_exceed_limits(void)
-{
-	return ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
-}
-
-/**
- * tw_user_charge() - the user is to hold more memory
- * @user: the account
- * @bytes: how much more
- *
- * Memory is what is counted, not timers: a user could otherwise have many wheels that
- * are large, with one timer left in each piece of them.
- *
- * Context: any process.
- * Return: false if that is more than the user may have; then nothing is charged.
- */
-bool tw_user_charge(struct tw_user *user, u64 bytes)
-{
-	u64 limit = (u64)READ_ONCE(tw_max_user_timers) * TW_TIMER_BYTES;
-
-	if (atomic64_add_return(bytes, &user->bytes) <= limit ||
-	    tw_may_exceed_limits())
-		return true;
-	atomic64_sub(bytes, &user->bytes);
-	return false;
-}
-
-#ifdef TW_CHECK
-/**
- * tw_user_held() - how much memory is the user charged for?
- * @user: the account
- *
- * Context: any.
- * Return: how much, in bytes.
- */
-u64 tw_user_held(const struct tw_user *user)
-{
-	return atomic64_read(&user->bytes);
-}
-#endif
-
-/**
- * tw_user_uncharge() - the user holds less memory
- * @user: the account
- * @bytes: how much less
- *
- * Context: any.
- */
-void tw_user_uncharge(struct tw_user *user, u64 bytes)
-{
-	atomic64_sub(bytes, &user->bytes);
-}
-
-/**
- * tw_user_default_limit() - what a user may have, unless set otherwise
- *
- * As with epoll's watches, a small part of the memory, which can't be swapped: 4 %.
- *
- * Context: any.
- * Return: the limit, in timers.
- */
-unsigned int tw_user_default_limit(void)
-{
-	struct sysinfo info;
-	u64 bytes;
-
-	si_meminfo(&info);
-	bytes = (u64)(info.totalram - info.totalhigh) * PAGE_SIZE;
-	return clamp_t(u64, div_u64(bytes, TW_LIMIT_PART * TW_TIMER_BYTES),
-		       1, TW_MOST_TIMERS);
 }

@@ -1,67 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The account of a user: the memory of all wheels that the user opened, and its shares of
- * the time of processors, see turns.h.
+ * Users who have wheels open.
  */
 #ifndef TW_USER_H
 #define TW_USER_H
 
-#include <linux/atomic.h>
-#include <linux/bits.h>
-#include <linux/gfp.h>
-#include <linux/list.h>
-#include <linux/rbtree.h>
-#include <linux/spinlock.h>
-#include <linux/types.h>
-
-/* A program at the limit of its cgroup shall get an error, not be killed. */
-#define TW_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
-
-/* The unit of the limit of a user, in bytes: about what a timer takes */
-#define TW_TIMER_BYTES 40
-
-struct tw_share;
-
-/**
- * struct tw_user - a user who has wheels open
- * @uid: the user, in the initial user namespace
- * @node: entry in the tree of all users, guarded by its lock
- * @wheels: open wheels, guarded by that lock, too
- * @bytes: memory of these wheels
- * @shares: of each processor
- * @lock: guards all that follows
- * @places: number of wheels that have a place, see turns.h
- * @waiting: wheels that wait for a place, in the order in which they came
- */
-struct tw_user {
-	uid_t uid;
-	unsigned int wheels;
-	struct rb_node node;
-	atomic64_t bytes;
-	struct tw_share __percpu *shares;
-
-	/* guards all that follows */
-	spinlock_t lock;
-	unsigned int places;
-	struct list_head waiting;
-};
-
-/*
- * main.c: limits. They can be set at any time, without a lock, so each is read once
- * for one decision, which is by the old or by the new one.
- */
-extern unsigned int tw_max_timers;
-extern unsigned int tw_max_user_timers;
-
-/* The end of what may be set */
-#define TW_MOST_TIMERS BIT(30)
+struct tw_user;
 
 struct tw_user *tw_user_get(void);
 void tw_user_put(struct tw_user *user);
-bool tw_user_charge(struct tw_user *user, u64 bytes);
-void tw_user_uncharge(struct tw_user *user, u64 bytes);
-bool tw_may_exceed_limits(void);
-unsigned int tw_user_default_limit(void);
-u64 tw_user_held(const struct tw_user *user);
 
 #endif /* TW_USER_H */

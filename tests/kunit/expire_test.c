@@ -10,9 +10,8 @@
 #include <linux/ktime.h>
 #include <uapi/linux/twheel.h>
 
+#include "account.h"
 #include "context.h"
-/* (User-mode Linux has a user.h of its own.) */
-#include "kmod/user.h"
 #include "turns.h"
 
 /* A window in which a processor is shared out, in ns */
