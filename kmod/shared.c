@@ -15,8 +15,8 @@
 #include <linux/sched/signal.h>
 
 #include "context.h"
+#include "copy.h"
 #include "shared.h"
-#include "read.h"
 #include "trace.h"
 
 /* How often to inspect a word that changes whenever it is inspected */

@@ -22,8 +22,8 @@
 #include <uapi/linux/twheel.h>
 
 #include "context.h"
+#include "copy.h"
 #include "shared.h"
-#include "read.h"
 #include "trace.h"
 
 static void meanwhile(void);

@@ -2,8 +2,8 @@
 /*
  * Copying events to a program while the lock of the wheel is held.
  */
-#ifndef TW_READ_H
-#define TW_READ_H
+#ifndef TW_COPY_H
+#define TW_COPY_H
 
 #include <linux/uaccess.h>
 #include <linux/uio.h>
@@ -47,4 +47,4 @@ static inline size_t tw_copy_nofault(const void *from, size_t bytes, size_t unit
 
 int tw_fault_in(struct iov_iter *to, size_t unit, bool *again);
 
-#endif /* TW_READ_H */
+#endif /* TW_COPY_H */
