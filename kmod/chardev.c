@@ -17,6 +17,7 @@
 #include "chardev.h"
 #include "compat.h"
 #include "context.h"
+#include "stats.h"
 #include "submit.h"
 #include "validate.h"
 

@@ -14,7 +14,7 @@
 #include "account.h"
 #include "compat.h"
 #include "context.h"
-#include "debugfs.h"
+#include "stats.h"
 #include "turns.h"
 #include "user.h"
 #include "validate.h"
@@ -22,8 +22,6 @@
 /* What a chunk costs its user */
 #define TW_CHUNK_CHARGE (TW_CHUNK_BYTES + sizeof(struct tw_chunk))
 #define TW_SLOTS_CHARGE PAGE_ALIGN(sizeof(struct tw_slots))
-
-#define TW_URING_FEATURE (IS_ENABLED(CONFIG_IO_URING) ? TWHEEL_FEATURE_URING : 0)
 
 static atomic64_t tw_next_nr;
 
@@ -76,7 +74,7 @@ struct twheel *tw_create(void)
 	tw_table_init(&tw->periods);
 	tw_wheel_init(&tw->wheel, &tw->table, &clock,
 		      tw_clock_floor(&clock, tw_clock_now(&clock)), tw->nr);
-	tw_debugfs_add(tw);
+	tw_stats_add(tw);
 	return tw;
 }
 
@@ -157,7 +155,7 @@ void tw_destroy(struct twheel *tw)
 	wait_var_event(&tw->turns, !atomic_read(&tw->turns));
 	tw_place_leave(tw);
 
-	tw_debugfs_del(tw);
+	tw_stats_del(tw);
 	if (tw->eventfd)
 		eventfd_ctx_put(tw->eventfd);
 	tw_shared_destroy(tw, tw->shared);
@@ -302,67 +300,6 @@ int tw_set_eventfd(struct twheel *tw, int fd)
 	if (!ret && tw_readable(tw))
 		tw_wake(tw);
 	return ret;
-}
-
-/**
- * tw_get_info() - fill in what a wheel can do and holds
- * @tw: the wheel
- * @info: out
- *
- * Context: any process.
- */
-void tw_get_info(struct twheel *tw, struct twheel_info *info)
-{
-	s64 next;
-
-	*info = (struct twheel_info){
-		.size = sizeof(*info),
-		.features = TWHEEL_FEATURE_COUNT | TWHEEL_FEATURE_EVENTFD |
-			    TWHEEL_FEATURE_DRAIN | TW_URING_FEATURE |
-			    (tw_shared_possible() ? TWHEEL_FEATURE_SHARED : 0),
-		.tick_min = TWHEEL_TICK_MIN_NS,
-		.tick_max = TWHEEL_TICK_MAX_NS,
-		.wheel_limit = READ_ONCE(tw_max_timers),
-		.user_limit = READ_ONCE(tw_max_user_timers),
-	};
-	spin_lock_bh(&tw->lock);
-	info->clock = tw->wheel.clock.id;
-	info->tick = tw->wheel.clock.tick;
-	info->flags = tw->flags;
-	info->event_size = tw->unit;
-	info->limit = tw->limit;
-	info->pending = tw_pending(tw);
-	info->ready = tw->wheel.ready.count;
-	if (info->pending) {
-		next = tw_clock_tick_ns(&tw->wheel.clock, tw_next(tw));
-		info->next_expiry = tw_clock_to_user(&tw->wheel.clock, next);
-	}
-	if (tw->shared) {
-		info->limit += tw->shared->nr;
-		info->ready += tw_shared_ready(tw->shared);
-		info->shared = tw->shared->nr;
-		info->shared_size = tw->shared->size;
-	}
-	spin_unlock_bh(&tw->lock);
-}
-
-/**
- * tw_get_stats() - copy the counters of a wheel
- * @tw: the wheel
- * @stats: out
- * @inner: out, or NULL
- *
- * Context: any process.
- */
-void tw_get_stats(struct twheel *tw, struct twheel_stats *stats,
-		  struct tw_inner *inner)
-{
-	spin_lock_bh(&tw->lock);
-	*stats = tw->stats;
-	if (inner)
-		*inner = tw->inner;
-	spin_unlock_bh(&tw->lock);
-	stats->size = sizeof(*stats);
 }
 
 static int tw_grow_table(struct twheel *tw, struct tw_table *table)

@@ -149,9 +149,6 @@ struct twheel *tw_create(void);
 void tw_destroy(struct twheel *tw);
 int tw_setup(struct twheel *tw, const struct twheel_setup *setup);
 int tw_set_eventfd(struct twheel *tw, int fd);
-void tw_get_info(struct twheel *tw, struct twheel_info *info);
-void tw_get_stats(struct twheel *tw, struct twheel_stats *stats,
-		  struct tw_inner *inner);
 int tw_add_nodes(struct twheel *tw, struct tw_table *table, unsigned int nodes);
 void tw_free_spare(struct twheel *tw, struct tw_chunk *spare);
 s64 tw_now(struct twheel *tw, s64 *tick);

@@ -12,7 +12,7 @@
 #include "account.h"
 #include "chardev.h"
 #include "context.h"
-#include "debugfs.h"
+#include "stats.h"
 
 static int tw_param_set_limit(const char *val, const struct kernel_param *kp)
 {
@@ -61,14 +61,14 @@ static int __init twheel_init(void)
 	tw_shared_workqueue = alloc_workqueue("twheel_shared", WQ_UNBOUND, 0);
 	if (!tw_shared_workqueue)
 		goto err_workqueue;
-	tw_debugfs_init();
+	tw_stats_init();
 	ret = tw_chardev_init();
 	if (ret)
-		goto err_debugfs;
+		goto err_stats;
 	return 0;
 
-err_debugfs:
-	tw_debugfs_exit();
+err_stats:
+	tw_stats_exit();
 	destroy_workqueue(tw_shared_workqueue);
 err_workqueue:
 	destroy_workqueue(tw_workqueue);
@@ -79,7 +79,7 @@ module_init(twheel_init);
 static void __exit twheel_exit(void)
 {
 	tw_chardev_exit();
-	tw_debugfs_exit();
+	tw_stats_exit();
 	destroy_workqueue(tw_shared_workqueue);
 	destroy_workqueue(tw_workqueue);
 }

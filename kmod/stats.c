@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The file twheel/counters in debugfs: the sums of the counters of all wheels, also of
- * those that are closed.
+ * What a wheel holds and has counted; and the file twheel/counters in debugfs: the sums of
+ * the counters of all wheels, also of those that are closed. See stats.h.
  */
+#include <linux/build_bug.h>
 #include <linux/debugfs.h>
 #include <linux/mutex.h>
 #include <linux/seq_file.h>
 
+#include "account.h"
 #include "context.h"
-#include "debugfs.h"
+#include "shared.h"
+#include "stats.h"
+
+#define TW_URING_FEATURE (IS_ENABLED(CONFIG_IO_URING) ? TWHEEL_FEATURE_URING : 0)
 
 static LIST_HEAD(tw_all);
 static DEFINE_MUTEX(tw_all_lock);
@@ -17,6 +22,67 @@ static struct twheel_stats tw_closed_stats;
 static struct tw_inner tw_closed_inner;
 static u64 tw_closed;
 static struct dentry *tw_dir;
+
+/**
+ * tw_get_info() - fill in what a wheel can do and holds
+ * @tw: the wheel
+ * @info: out
+ *
+ * Context: any process.
+ */
+void tw_get_info(struct twheel *tw, struct twheel_info *info)
+{
+	s64 next;
+
+	*info = (struct twheel_info){
+		.size = sizeof(*info),
+		.features = TWHEEL_FEATURE_COUNT | TWHEEL_FEATURE_EVENTFD |
+			    TWHEEL_FEATURE_DRAIN | TW_URING_FEATURE |
+			    (tw_shared_possible() ? TWHEEL_FEATURE_SHARED : 0),
+		.tick_min = TWHEEL_TICK_MIN_NS,
+		.tick_max = TWHEEL_TICK_MAX_NS,
+		.wheel_limit = READ_ONCE(tw_max_timers),
+		.user_limit = READ_ONCE(tw_max_user_timers),
+	};
+	spin_lock_bh(&tw->lock);
+	info->clock = tw->wheel.clock.id;
+	info->tick = tw->wheel.clock.tick;
+	info->flags = tw->flags;
+	info->event_size = tw->unit;
+	info->limit = tw->limit;
+	info->pending = tw_pending(tw);
+	info->ready = tw->wheel.ready.count;
+	if (info->pending) {
+		next = tw_clock_tick_ns(&tw->wheel.clock, tw_next(tw));
+		info->next_expiry = tw_clock_to_user(&tw->wheel.clock, next);
+	}
+	if (tw->shared) {
+		info->limit += tw->shared->nr;
+		info->ready += tw_shared_ready(tw->shared);
+		info->shared = tw->shared->nr;
+		info->shared_size = tw->shared->size;
+	}
+	spin_unlock_bh(&tw->lock);
+}
+
+/**
+ * tw_get_stats() - copy the counters of a wheel
+ * @tw: the wheel
+ * @stats: out
+ * @inner: out, or NULL
+ *
+ * Context: any process.
+ */
+void tw_get_stats(struct twheel *tw, struct twheel_stats *stats,
+		  struct tw_inner *inner)
+{
+	spin_lock_bh(&tw->lock);
+	*stats = tw->stats;
+	if (inner)
+		*inner = tw->inner;
+	spin_unlock_bh(&tw->lock);
+	stats->size = sizeof(*stats);
+}
 
 struct tw_counter {
 	const char *name;
@@ -47,6 +113,12 @@ static const struct tw_counter tw_inner_counters[] = {
 	TW_MAX(tw_inner, largest_run),
 	{}
 };
+
+/* A counter that is missing above would be missing in the file. */
+static_assert(ARRAY_SIZE(tw_counters) - 1 ==
+	      (sizeof(struct twheel_stats) - offsetof(struct twheel_stats, armed) -
+	       sizeof_field(struct twheel_stats, lateness)) / sizeof(u64));
+static_assert(ARRAY_SIZE(tw_inner_counters) - 1 == sizeof(struct tw_inner) / sizeof(u64));
 
 static void tw_add_counters(const struct tw_counter *counter, void *sums,
 			    const void *values)
@@ -96,24 +168,24 @@ static int counters_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(counters);
 
-void tw_debugfs_init(void)
+void tw_stats_init(void)
 {
 	tw_dir = debugfs_create_dir("twheel", NULL);
 	debugfs_create_file("counters", 0400, tw_dir, NULL, &counters_fops);
 }
 
-void tw_debugfs_exit(void)
+void tw_stats_exit(void)
 {
 	debugfs_remove(tw_dir);
 }
 
 /**
- * tw_debugfs_add() - count a new wheel
+ * tw_stats_add() - count a new wheel
  * @tw: the wheel
  *
  * Context: may sleep.
  */
-void tw_debugfs_add(struct twheel *tw)
+void tw_stats_add(struct twheel *tw)
 {
 	mutex_lock(&tw_all_lock);
 	list_add(&tw->all, &tw_all);
@@ -121,12 +193,12 @@ void tw_debugfs_add(struct twheel *tw)
 }
 
 /**
- * tw_debugfs_del() - keep the counters of a wheel that goes
+ * tw_stats_del() - keep the counters of a wheel that goes
  * @tw: the wheel
  *
  * Context: may sleep.
  */
-void tw_debugfs_del(struct twheel *tw)
+void tw_stats_del(struct twheel *tw)
 {
 	mutex_lock(&tw_all_lock);
 	list_del(&tw->all);
