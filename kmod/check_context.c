@@ -8,6 +8,7 @@
 #include "account.h"
 #include "check.h"
 #include "context.h"
+#include "shared.h"
 
 /* Counts over all nodes that are on a list */
 struct tw_seen {

@@ -1,81 +1,101 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A wheel in use: it is created and destroyed here, gets memory for its nodes, and is
- * asked for its settings and counters. See context.h.
+ * The state of a wheel in use: what time it is, when its timer comes, who is woken, and the
+ * memory for its nodes. See context.h.
  */
-#include <linux/err.h>
 #include <linux/gfp.h>
 #include <linux/memcontrol.h>
+#include <linux/poll.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
-#include <linux/wait_bit.h>
 
 #include "account.h"
 #include "compat.h"
 #include "context.h"
-#include "stats.h"
-#include "turns.h"
-#include "user.h"
-#include "validate.h"
 
 /* What a chunk costs its user */
 #define TW_CHUNK_CHARGE (TW_CHUNK_BYTES + sizeof(struct tw_chunk))
 #define TW_SLOTS_CHARGE PAGE_ALIGN(sizeof(struct tw_slots))
 
-static atomic64_t tw_next_nr;
+struct workqueue_struct *tw_workqueue;
+struct workqueue_struct *tw_shared_workqueue;
+
+/* The clock was set back. Not inlined, as it is rare and costs tw_now() registers. */
+static noinline s64 tw_set_back(struct twheel *tw, s64 *tick, s64 now)
+{
+	s64 more = tw_wheel_set_back(&tw->wheel, *tick);
+
+	*tick += more;
+	/* While the wheel is throttled, @timer_tick is no tick. */
+	if (tw->timer_tick != TW_NEVER && !tw->waits_for)
+		tw->timer_tick += more;
+	return now;
+}
 
 /**
- * tw_create() - make a wheel for the current task
+ * tw_now() - what time it is on a wheel
+ * @tw: the wheel
+ * @tick: out: the wheel's tick
  *
- * Context: may sleep.
- * Return: the wheel, or an error pointer: -ENOMEM or -ENOSPC.
+ * When the clock was set back, the wheel's time goes on from where it was.
+ *
+ * Context: holds @tw->lock.
+ * Return: the host's time in ns.
  */
-struct twheel *tw_create(void)
+s64 tw_now(struct twheel *tw, s64 *tick)
 {
-	struct tw_user *user;
-	struct tw_clock clock;
-	struct twheel *tw;
+	s64 now = tw_clock_now(&tw->wheel.clock);
 
-	BUILD_BUG_ON(sizeof(struct tw_node) != 32);
-	BUILD_BUG_ON(sizeof(struct tw_period) != sizeof(struct tw_node));
-	BUILD_BUG_ON(TW_SLOTS > U16_MAX);
+	lockdep_assert_held(&tw->lock);
+	*tick = tw_clock_floor(&tw->wheel.clock, now);
+	if (unlikely(*tick < tw->wheel.clk - 1))
+		return tw_set_back(tw, tick, now);
+	return now;
+}
 
-	user = tw_user_get();
-	if (IS_ERR(user))
-		return ERR_CAST(user);
-	if (!tw_user_charge(user, sizeof(*tw))) {
-		tw_user_put(user);
-		return ERR_PTR(-ENOSPC);
+/**
+ * tw_reprogram_timer() - set the timer for the next tick with something to do
+ * @tw: the wheel
+ * @next: that tick, or TW_NEVER
+ *
+ * Leaves a timer alone that is set for an earlier tick.
+ *
+ * Context: holds @tw->lock.
+ */
+void tw_reprogram_timer(struct twheel *tw, s64 next)
+{
+	lockdep_assert_held(&tw->lock);
+	/* Programs that share timers rely on the published wake-up, see shared.c. */
+	if (next == TW_NEVER && tw->timer_tick != TW_NEVER && !tw->shared) {
+		/* A callback that runs already will find nothing to do. */
+		hrtimer_try_to_cancel(&tw->timer);
+		tw->timer_tick = TW_NEVER;
 	}
-	tw = kzalloc(sizeof(*tw), TW_GFP);
-	if (!tw) {
-		tw_user_uncharge(user, sizeof(*tw));
-		tw_user_put(user);
-		return ERR_PTR(-ENOMEM);
-	}
-	tw->user = user;
-	tw->memcg = get_mem_cgroup_from_mm(current->mm);
-	tw->nr = atomic64_inc_return(&tw_next_nr);
-	spin_lock_init(&tw->lock);
-	spin_lock_init(&tw->eventfd_lock);
-	init_waitqueue_head(&tw->wait);
-	INIT_DELAYED_WORK(&tw->work, tw_work_fn);
-	INIT_LIST_HEAD(&tw->place_wait);
-	hrtimer_setup(&tw->timer, tw_timer_fn, CLOCK_MONOTONIC,
+	if (next >= tw->timer_tick || tw->closing)
+		return;
+	tw->timer_tick = next;
+	hrtimer_start(&tw->timer, tw_clock_tick_ns(&tw->wheel.clock, next),
 		      HRTIMER_MODE_ABS_SOFT);
-	tw->timer_tick = TW_NEVER;
-	INIT_LIST_HEAD(&tw->turn);
-	tw->limit = READ_ONCE(tw_max_timers);
-	tw->unit = TWHEEL_EVENT_SIZE_FULL;
+}
 
-	tw_clock_init(&clock);
-	tw_table_init(&tw->table);
-	tw_table_init(&tw->periods);
-	tw_wheel_init(&tw->wheel, &tw->table, &clock,
-		      tw_clock_floor(&clock, tw_clock_now(&clock)), tw->nr);
-	tw_stats_add(tw);
-	return tw;
+/**
+ * tw_wake() - notify readers and pollers that timers are ready
+ * @tw: the wheel
+ *
+ * Context: any but hard interrupts; without @tw->lock, as there may be many.
+ */
+void tw_wake(struct twheel *tw)
+{
+	if (wq_has_sleeper(&tw->wait))
+		wake_up_poll(&tw->wait, EPOLLIN | EPOLLRDNORM);
+	/* Only to spare the lock: one that is set just now looks by itself. */
+	if (!data_race(READ_ONCE(tw->eventfd)))
+		return;
+	spin_lock_bh(&tw->eventfd_lock);
+	if (tw->eventfd)
+		tw_eventfd_signal(tw->eventfd);
+	spin_unlock_bh(&tw->eventfd_lock);
 }
 
 /**
@@ -140,166 +160,16 @@ static void tw_slots_free(struct twheel *tw, struct tw_slots *slots)
 }
 
 /**
- * tw_destroy() - end a wheel and everything in it
+ * tw_free_nodes() - free all memory of nodes, and the slots
  * @tw: the wheel, which nobody uses any more
  *
  * Context: may sleep.
  */
-void tw_destroy(struct twheel *tw)
+void tw_free_nodes(struct twheel *tw)
 {
-	spin_lock_bh(&tw->lock);
-	WRITE_ONCE(tw->closing, true);
-	tw_share_leave(tw);
-	spin_unlock_bh(&tw->lock);
-	hrtimer_cancel(&tw->timer);
-	wait_var_event(&tw->turns, !atomic_read(&tw->turns));
-	tw_place_leave(tw);
-
-	tw_stats_del(tw);
-	if (tw->eventfd)
-		eventfd_ctx_put(tw->eventfd);
-	tw_shared_destroy(tw, tw->shared);
 	tw_table_destroy(tw, &tw->table);
 	tw_table_destroy(tw, &tw->periods);
 	tw_slots_free(tw, tw->wheel.slots);
-	tw_user_uncharge(tw->user, sizeof(*tw));
-	tw_user_put(tw->user);
-	mem_cgroup_put(tw->memcg);
-	kfree(tw);
-}
-
-/* The clock was set back. Not inlined, as it is rare and costs tw_now() registers. */
-static noinline s64 tw_set_back(struct twheel *tw, s64 *tick, s64 now)
-{
-	s64 more = tw_wheel_set_back(&tw->wheel, *tick);
-
-	*tick += more;
-	/* While the wheel is throttled, @timer_tick is no tick. */
-	if (tw->timer_tick != TW_NEVER && !tw->waits_for)
-		tw->timer_tick += more;
-	return now;
-}
-
-/**
- * tw_now() - what time it is on a wheel
- * @tw: the wheel
- * @tick: out: the wheel's tick
- *
- * When the clock was set back, the wheel's time goes on from where it was.
- *
- * Context: holds @tw->lock.
- * Return: the host's time in ns.
- */
-s64 tw_now(struct twheel *tw, s64 *tick)
-{
-	s64 now = tw_clock_now(&tw->wheel.clock);
-
-	lockdep_assert_held(&tw->lock);
-	*tick = tw_clock_floor(&tw->wheel.clock, now);
-	if (unlikely(*tick < tw->wheel.clk - 1))
-		return tw_set_back(tw, tick, now);
-	return now;
-}
-
-/* Choose clock, tick, limit and mode, and give it shared timers or NULL. */
-static int tw_set_up(struct twheel *tw, const struct twheel_setup *setup,
-		     struct tw_shared *shared)
-{
-	u32 limit = setup->limit ?: tw->limit;
-	struct tw_slots *slots;
-	struct tw_clock clock;
-
-	lockdep_assert_held(&tw->lock);
-	if (tw->fixed)
-		return -EBUSY;
-	if (setup->shared > limit)
-		return -ENOSPC;
-	tw->fixed = true;
-	tw->flags = setup->flags;
-	tw->limit = limit - setup->shared;
-	WRITE_ONCE(tw->unit, setup->flags & TWHEEL_SETUP_COUNT ? sizeof(u64) :
-		   setup->event_size ?: TWHEEL_EVENT_SIZE_FULL);
-	hrtimer_setup(&tw->timer, tw_timer_fn, tw_clock_kernel_id(setup->clock),
-		      HRTIMER_MODE_ABS_SOFT);
-
-	clock = tw->wheel.clock;
-	tw_clock_set(&clock, setup->clock, setup->tick);
-	slots = tw->wheel.slots;
-	tw_wheel_init(&tw->wheel, &tw->table, &clock,
-		      tw_clock_floor(&clock, tw_clock_now(&clock)), tw->nr);
-	if (slots)
-		tw_wheel_set_slots(&tw->wheel, slots);
-	/* Pairs with tw_shared_of(). */
-	smp_store_release(&tw->shared, shared);
-	return 0;
-}
-
-/**
- * tw_setup() - choose clock, tick, limit and mode
- * @tw: the wheel
- * @setup: what to choose
- *
- * Context: may sleep.
- * Return: 0, -EINVAL, -EOPNOTSUPP, -ENOSPC, -ENOMEM or -EBUSY.
- */
-int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
-{
-	struct tw_shared *shared = NULL;
-	int ret;
-
-	ret = tw_check_setup(setup);
-	if (ret)
-		return ret;
-	if (setup->limit > TW_MOST_TIMERS ||
-	    (setup->limit > READ_ONCE(tw_max_timers) && !tw_may_exceed_limits()))
-		return -ENOSPC;
-	if (setup->shared) {
-		shared = tw_shared_create(tw, setup->shared, setup->tick ?: TICK_NSEC);
-		if (IS_ERR(shared))
-			return PTR_ERR(shared);
-	}
-
-	spin_lock_bh(&tw->lock);
-	ret = tw_set_up(tw, setup, shared);
-	spin_unlock_bh(&tw->lock);
-	if (ret)
-		tw_shared_destroy(tw, shared);
-	return ret;
-}
-
-/**
- * tw_set_eventfd() - set or end the eventfd to signal
- * @tw: the wheel
- * @fd: the eventfd, or -1
- *
- * Context: may sleep.
- * Return: 0, -EBADF, -EINVAL, -EBUSY or -ENOENT.
- */
-int tw_set_eventfd(struct twheel *tw, int fd)
-{
-	struct eventfd_ctx *ctx = NULL;
-	int ret = 0;
-
-	if (fd != -1) {
-		ctx = eventfd_ctx_fdget(fd);
-		if (IS_ERR(ctx))
-			return PTR_ERR(ctx);
-	}
-	spin_lock_bh(&tw->eventfd_lock);
-	if (ctx && tw->eventfd)
-		ret = -EBUSY;
-	else if (!ctx && !tw->eventfd)
-		ret = -ENOENT;
-	else
-		swap(ctx, tw->eventfd);
-	spin_unlock_bh(&tw->eventfd_lock);
-	if (ctx)
-		eventfd_ctx_put(ctx);
-	/* Either this sees what became ready, or tw_wake() sees the eventfd. */
-	smp_mb();
-	if (!ret && tw_readable(tw))
-		tw_wake(tw);
-	return ret;
 }
 
 static int tw_grow_table(struct twheel *tw, struct tw_table *table)

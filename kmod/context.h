@@ -4,12 +4,14 @@
  *
  * It joins the pure parts (the wheel, its table of nodes and its clock) with what the
  * kernel needs around them: a lock, an hrtimer, a worker, readers that wait, the limits
- * and the account of the user. The functions on it are in four files:
+ * and the account of the user. What is here and in context.c, all other files work with:
  *
- *	context.c	create and destroy, memory for nodes, settings
+ *	life.c		create, set up, destroy
  *	ops.c		what a program does to timers
- *	expire.c	what happens as time passes
  *	read.c		events, counts and drained timers go to the program
+ *	expire.c	what happens as time passes
+ *	shared.c	the same for shared timers
+ *	stats.c		what it holds, and has counted
  */
 #ifndef TW_CONTEXT_H
 #define TW_CONTEXT_H
@@ -24,12 +26,12 @@
 #include <uapi/linux/twheel.h>
 
 #include "clock.h"
-#include "shared.h"
 #include "table.h"
 #include "wheel.h"
 
 struct mem_cgroup;
 struct tw_share;
+struct tw_shared;
 struct tw_user;
 
 /**
@@ -120,61 +122,16 @@ struct twheel {
 #endif
 };
 
-/**
- * struct tw_batch - what is common to operations under one hold of the lock
- * @uops: the operations in the program's memory. Any address is possible, 0 included
- * @copy: the copy of them that is worked on, or NULL if there is none: then they are done
- *	in the program's memory, which is pinned
- * @now: the present time in ns
- * @quota: so many timers can be armed without a check of limits or memory, as that many
- *	nodes are free, and remain so
- * @no_period: an operation was not done, as no &struct tw_period was free
- * @error: why nodes could not be allocated, or 0
- * @expired: number of timers that were due when they were armed
- * @written: false if an operation was not done, as its result can't be written
- */
-struct tw_batch {
-	void __user *uops;
-	const void *copy;
-	s64 now;
-	u32 quota;
-	bool no_period;
-	int error;
-	u32 expired;
-	bool written;
-};
-
-/* context.c: its life, its memory, its settings */
-struct twheel *tw_create(void);
-void tw_destroy(struct twheel *tw);
-int tw_setup(struct twheel *tw, const struct twheel_setup *setup);
-int tw_set_eventfd(struct twheel *tw, int fd);
-int tw_add_nodes(struct twheel *tw, struct tw_table *table, unsigned int nodes);
-void tw_free_spare(struct twheel *tw, struct tw_chunk *spare);
-s64 tw_now(struct twheel *tw, s64 *tick);
-
-/* ops.c: what a program does to timers */
-void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int nodes,
-	      unsigned int periods);
-unsigned int tw_do_ops(struct twheel *tw, struct tw_batch *batch, void *ops,
-		       unsigned int nr, u32 size);
-void tw_end(struct twheel *tw, struct tw_batch *batch);
-void tw_fill_op(struct twheel *tw, const struct tw_node *node, u32 index,
-		struct twheel_op *op);
-s64 tw_jitter(u64 jitter);
-
-/* expire.c: time passes. The budget is a parameter, read like the limits in account.h. */
-extern unsigned int tw_budget;
+/* main.c makes them, and ends them. */
 extern struct workqueue_struct *tw_workqueue;
 extern struct workqueue_struct *tw_shared_workqueue;
-enum hrtimer_restart tw_timer_fn(struct hrtimer *timer);
-enum hrtimer_restart tw_turns_fn(struct hrtimer *timer);
-void tw_work_fn(struct work_struct *work);
-void tw_catch_up(struct twheel *tw);
-bool tw_assist(struct twheel *tw);
-int tw_doorbell(struct twheel *tw);
+
+s64 tw_now(struct twheel *tw, s64 *tick);
 void tw_reprogram_timer(struct twheel *tw, s64 next);
 void tw_wake(struct twheel *tw);
+int tw_add_nodes(struct twheel *tw, struct tw_table *table, unsigned int nodes);
+void tw_free_spare(struct twheel *tw, struct tw_chunk *spare);
+void tw_free_nodes(struct twheel *tw);
 
 /* Shared timers, without the lock: once there are some, they are there for good. */
 static inline struct tw_shared *tw_shared_of(const struct twheel *tw)
@@ -192,59 +149,11 @@ static inline struct workqueue_struct *tw_workqueue_of(const struct twheel *tw)
 	return tw_shared_of(tw) ? tw_shared_workqueue : tw_workqueue;
 }
 
-/*
- * Is there anything to read? Without the lock, as a reader that goes to sleep can't miss
- * the wake-up:
- *
- *	reader					expiry, see expire.c
- *	------					------
- *	add itself to @wait			ready.count++ or tail = ...
- *	smp_mb(), in set_current_state()	smp_mb(), in wq_has_sleeper()
- *	tw_readable(): nothing?			is anybody on @wait?
- *	sleep					wake them
- *
- * One of the two sees what the other did: the reader finds the timer, or the expiry finds
- * the reader. A reader that was woken takes the lock, and may still find that another one
- * was faster.
- */
-static inline bool tw_readable(const struct twheel *tw)
-{
-	const struct tw_shared *shared = tw_shared_of(tw);
-
-	/* An old value is as good as a new one: the table above holds for both. */
-	if (data_race(READ_ONCE(tw->wheel.ready.count)))
-		return true;
-	/* Pairs with tw_count(), which adds to @counted before it empties the list. */
-	smp_rmb();
-	/* An old value does no harm here either. */
-	if (data_race(READ_ONCE(tw->counted)))
-		return true;
-	return shared && tw_shared_ready(shared);
-}
-
 /* Timers that a wheel holds, besides shared ones */
 static inline u32 tw_timers(const struct twheel *tw)
 {
 	return tw->wheel.pending + tw->wheel.ready.count;
 }
-
-/* Timers that are pending, as far as the kernel knows, with shared ones */
-static inline u32 tw_pending(const struct twheel *tw)
-{
-	return tw->wheel.pending + (tw->shared ? tw->shared->wheel.pending : 0);
-}
-
-/* The tick before which there is nothing to do, or TW_NEVER */
-static inline s64 tw_next(const struct twheel *tw)
-{
-	return tw->shared ? min(tw->wheel.next, tw_shared_next(tw)) : tw->wheel.next;
-}
-
-/* read.c: read and drain */
-struct iov_iter;
-ssize_t tw_read_events(struct twheel *tw, struct iov_iter *to, u32 unit);
-ssize_t tw_read_count(struct twheel *tw, struct iov_iter *to);
-long tw_drain(struct twheel *tw, const struct twheel_drain *drain);
 
 /* check_context.c: invariants, see check.h */
 #ifdef TW_CHECK

@@ -21,14 +21,13 @@
 #include "account.h"
 #include "compat.h"
 #include "context.h"
+#include "expire.h"
+#include "shared.h"
 #include "trace.h"
 #include "turns.h"
 
 /* Nodes and slots that one run touches, see main.c. */
 unsigned int tw_budget = TW_BUDGET;
-
-struct workqueue_struct *tw_workqueue;
-struct workqueue_struct *tw_shared_workqueue;
 
 /* A rest of a worker, in jiffies */
 #define TW_PACE_JIFFIES 1
@@ -51,50 +50,6 @@ struct tw_did {
 	bool wake;
 	bool paid;
 };
-
-/**
- * tw_reprogram_timer() - set the timer for the next tick with something to do
- * @tw: the wheel
- * @next: that tick, or TW_NEVER
- *
- * Leaves a timer alone that is set for an earlier tick.
- *
- * Context: holds @tw->lock.
- */
-void tw_reprogram_timer(struct twheel *tw, s64 next)
-{
-	lockdep_assert_held(&tw->lock);
-	/* Programs that share timers rely on the published wake-up, see shared.c. */
-	if (next == TW_NEVER && tw->timer_tick != TW_NEVER && !tw->shared) {
-		/* A callback that runs already will find nothing to do. */
-		hrtimer_try_to_cancel(&tw->timer);
-		tw->timer_tick = TW_NEVER;
-	}
-	if (next >= tw->timer_tick || tw->closing)
-		return;
-	tw->timer_tick = next;
-	hrtimer_start(&tw->timer, tw_clock_tick_ns(&tw->wheel.clock, next),
-		      HRTIMER_MODE_ABS_SOFT);
-}
-
-/**
- * tw_wake() - notify readers and pollers that timers are ready
- * @tw: the wheel
- *
- * Context: any but hard interrupts; without @tw->lock, as there may be many.
- */
-void tw_wake(struct twheel *tw)
-{
-	if (wq_has_sleeper(&tw->wait))
-		wake_up_poll(&tw->wait, EPOLLIN | EPOLLRDNORM);
-	/* Only to spare the lock: one that is set just now looks by itself. */
-	if (!data_race(READ_ONCE(tw->eventfd)))
-		return;
-	spin_lock_bh(&tw->eventfd_lock);
-	if (tw->eventfd)
-		tw_eventfd_signal(tw->eventfd);
-	spin_unlock_bh(&tw->eventfd_lock);
-}
 
 /* Count what a step made ready. */
 static void tw_count_expired(struct twheel *tw, const struct tw_step *step)

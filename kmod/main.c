@@ -12,6 +12,7 @@
 #include "account.h"
 #include "chardev.h"
 #include "context.h"
+#include "expire.h"
 #include "stats.h"
 
 static int tw_param_set_limit(const char *val, const struct kernel_param *kp)

@@ -23,6 +23,7 @@
 #include "account.h"
 #include "ahead.h"
 #include "context.h"
+#include "ops.h"
 #include "trace.h"
 #include "validate.h"
 

@@ -16,6 +16,10 @@
 
 #include "context.h"
 #include "copy.h"
+#include "expire.h"
+#include "ops.h"
+#include "read.h"
+#include "shared.h"
 #include "trace.h"
 
 /* Ready timers that are read under one hold of the lock */

@@ -20,11 +20,10 @@
 #include <linux/types.h>
 #include <uapi/linux/twheel.h>
 
+#include "context.h"
 #include "entries.h"
 
 struct iov_iter;
-struct tw_step;
-struct twheel;
 struct vm_area_struct;
 
 /**
@@ -112,5 +111,47 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit);
 unsigned int tw_shared_drain(struct twheel *tw, struct twheel_op *ops,
 			     unsigned int max_nr);
 void tw_shared_undrain(struct twheel *tw, const struct twheel_op *op);
+
+/*
+ * Is there anything to read? Without the lock, as a reader that goes to sleep can't miss
+ * the wake-up:
+ *
+ *	reader					expiry, see expire.c
+ *	------					------
+ *	add itself to @wait			ready.count++ or tail = ...
+ *	smp_mb(), in set_current_state()	smp_mb(), in wq_has_sleeper()
+ *	tw_readable(): nothing?			is anybody on @wait?
+ *	sleep					wake them
+ *
+ * One of the two sees what the other did: the reader finds the timer, or the expiry finds
+ * the reader. A reader that was woken takes the lock, and may still find that another one
+ * was faster.
+ */
+static inline bool tw_readable(const struct twheel *tw)
+{
+	const struct tw_shared *shared = tw_shared_of(tw);
+
+	/* An old value is as good as a new one: the table above holds for both. */
+	if (data_race(READ_ONCE(tw->wheel.ready.count)))
+		return true;
+	/* Pairs with tw_count(), which adds to @counted before it empties the list. */
+	smp_rmb();
+	/* An old value does no harm here either. */
+	if (data_race(READ_ONCE(tw->counted)))
+		return true;
+	return shared && tw_shared_ready(shared);
+}
+
+/* Timers that are pending, as far as the kernel knows, with shared ones */
+static inline u32 tw_pending(const struct twheel *tw)
+{
+	return tw->wheel.pending + (tw->shared ? tw->shared->wheel.pending : 0);
+}
+
+/* The tick before which there is nothing to do, or TW_NEVER */
+static inline s64 tw_next(const struct twheel *tw)
+{
+	return tw->shared ? min(tw->wheel.next, tw_shared_next(tw)) : tw->wheel.next;
+}
 
 #endif /* TW_SHARED_H */

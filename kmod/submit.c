@@ -14,6 +14,7 @@
 #include <linux/uaccess.h>
 
 #include "context.h"
+#include "ops.h"
 #include "submit.h"
 
 /* Free nodes that a batch needs. A batch that does not begin with ARM may have no other. */

@@ -18,7 +18,7 @@
 
 #include "account.h"
 #include "compat.h"
-#include "context.h"
+#include "expire.h"
 #include "turns.h"
 #include "user.h"
 

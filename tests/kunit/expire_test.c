@@ -12,6 +12,9 @@
 
 #include "account.h"
 #include "context.h"
+#include "expire.h"
+#include "life.h"
+#include "ops.h"
 #include "turns.h"
 
 /* A window in which a processor is shared out, in ns */

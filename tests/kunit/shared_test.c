@@ -23,6 +23,7 @@
 
 #include "context.h"
 #include "copy.h"
+#include "life.h"
 #include "shared.h"
 #include "trace.h"
 

@@ -145,7 +145,7 @@ active proctype closer()
 #ifndef MUTANT_COUNTERS_UNDER_LOCK
 	release(wheel_lock);
 #endif
-	/* tw_debugfs_del() */
+	/* tw_stats_del() */
 	take(all_lock);
 	release(all_lock);
 #ifdef MUTANT_COUNTERS_UNDER_LOCK

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * What a program does to the timers of a wheel that it has itself: arm, modify,
- * cancel, query.
+ * cancel, query. To a program it is the same as with the module, so what changes here
+ * changes in kmod/ops.c, too; tests/both compares them.
  */
 
 #include <string.h>
