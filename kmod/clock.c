@@ -12,6 +12,44 @@
 
 #include "clock.h"
 
+/* A clock that is read by itself, without an offset of the kernel's */
+#define TW_MONOTONIC (-1)
+
+/**
+ * struct tw_clock_kind - a clock that a wheel can have
+ * @id: TWHEEL_CLOCK_*
+ * @base: which of the kernel's offsets it has, TK_OFFS_* or TW_MONOTONIC
+ * @name: its name, in fdinfo
+ * @shift: the field of &struct tw_clock with its offset in a time namespace; 0 if none
+ */
+struct tw_clock_kind {
+	u32 id;
+	int base;
+	const char *name;
+	size_t shift;
+};
+
+/* All that is known of a clock is in its row. */
+static const struct tw_clock_kind tw_clock_kinds[] = {
+	{ TWHEEL_CLOCK_REALTIME, TK_OFFS_REAL, "realtime", 0 },
+	{ TWHEEL_CLOCK_MONOTONIC, TW_MONOTONIC, "monotonic",
+	  offsetof(struct tw_clock, monotonic_offset) },
+	{ TWHEEL_CLOCK_BOOTTIME, TK_OFFS_BOOT, "boottime",
+	  offsetof(struct tw_clock, boottime_offset) },
+	{ TWHEEL_CLOCK_TAI, TK_OFFS_TAI, "tai", 0 },
+	{}
+};
+
+static const struct tw_clock_kind *tw_clock_kind(u32 id)
+{
+	const struct tw_clock_kind *kind;
+
+	for (kind = tw_clock_kinds; kind->name; kind++)
+		if (kind->id == id)
+			return kind;
+	return NULL;
+}
+
 static void tw_clock_read_offsets(struct tw_clock *clock)
 {
 	struct timespec64 ts = {};
@@ -59,18 +97,19 @@ static void tw_clock_set_mult(struct tw_clock *clock)
  */
 void tw_clock_set(struct tw_clock *clock, u32 id, u32 tick)
 {
+	const struct tw_clock_kind *kind = tw_clock_kind(id);
+
 	clock->id = id;
+	clock->base = kind->base;
 	clock->tick = tick ?: TICK_NSEC;
 	tw_clock_set_mult(clock);
 	clock->tick_offset = 0;
-	clock->offset = id == TWHEEL_CLOCK_MONOTONIC ? clock->monotonic_offset :
-			id == TWHEEL_CLOCK_BOOTTIME ? clock->boottime_offset : 0;
+	clock->offset = kind->shift ? *(s64 *)((void *)clock + kind->shift) : 0;
 }
 
 bool tw_clock_known(u32 id)
 {
-	return id == TWHEEL_CLOCK_REALTIME || id == TWHEEL_CLOCK_MONOTONIC ||
-	       id == TWHEEL_CLOCK_BOOTTIME || id == TWHEEL_CLOCK_TAI;
+	return tw_clock_kind(id);
 }
 
 /**
@@ -84,18 +123,15 @@ clockid_t tw_clock_kernel_id(u32 id)
 	return id - (TWHEEL_CLOCK_MONOTONIC - CLOCK_MONOTONIC);
 }
 
+/**
+ * tw_clock_name() - the name of a clock
+ * @id: one that tw_clock_known()
+ *
+ * Return: the name.
+ */
 const char *tw_clock_name(u32 id)
 {
-	switch (id) {
-	case TWHEEL_CLOCK_REALTIME:
-		return "realtime";
-	case TWHEEL_CLOCK_BOOTTIME:
-		return "boottime";
-	case TWHEEL_CLOCK_TAI:
-		return "tai";
-	default:
-		return "monotonic";
-	}
+	return tw_clock_kind(id)->name;
 }
 
 /**
@@ -106,22 +142,9 @@ const char *tw_clock_name(u32 id)
  */
 s64 tw_clock_now(const struct tw_clock *clock)
 {
-	ktime_t now;
+	ktime_t now = clock->base == TW_MONOTONIC ? ktime_get() :
+						    ktime_get_with_offset(clock->base);
 
-	switch (clock->id) {
-	case TWHEEL_CLOCK_REALTIME:
-		now = ktime_get_real();
-		break;
-	case TWHEEL_CLOCK_BOOTTIME:
-		now = ktime_get_boottime();
-		break;
-	case TWHEEL_CLOCK_TAI:
-		now = ktime_get_clocktai();
-		break;
-	default:
-		now = ktime_get();
-		break;
-	}
 	return max_t(s64, now, 0);
 }
 

@@ -27,6 +27,7 @@
  * @tick: length of a tick in ns
  * @mult: 2^(64 + @shift) / @tick, rounded up, to divide by
  * @shift: see @mult
+ * @base: how the kernel reads it, see clock.c
  * @tick_offset: tick of the wheel less tick of the host. It changes when the clock is
  *	set back, so that the wheel's time does not run backwards
  * @monotonic_offset: time namespace's monotonic time less the host's, in ns
@@ -38,6 +39,7 @@ struct tw_clock {
 	u32 tick;
 	u64 mult;
 	u32 shift;
+	int base;
 	s64 tick_offset;
 	s64 monotonic_offset;
 	s64 boottime_offset;

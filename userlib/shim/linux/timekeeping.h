@@ -18,9 +18,16 @@ static inline ktime_t ktime_get(void)
 	return shim_time(CLOCK_MONOTONIC);
 }
 
-static inline ktime_t ktime_get_boottime(void)
+/* What the kernel adds to its monotonic clock, by the number of the clock that it makes */
+enum tk_offsets {
+	TK_OFFS_REAL = CLOCK_REALTIME,
+	TK_OFFS_BOOT = CLOCK_BOOTTIME,
+	TK_OFFS_TAI = CLOCK_TAI,
+};
+
+static inline ktime_t ktime_get_with_offset(enum tk_offsets offset)
 {
-	return shim_time(CLOCK_BOOTTIME);
+	return shim_time(offset);
 }
 
 static inline ktime_t ktime_get_real(void)

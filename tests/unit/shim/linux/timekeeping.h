@@ -15,6 +15,14 @@ static inline ktime_t ktime_get(void)
 	return host_monotonic;
 }
 
+enum tk_offsets { TK_OFFS_REAL, TK_OFFS_BOOT, TK_OFFS_TAI };
+
+static inline ktime_t ktime_get_with_offset(enum tk_offsets offset)
+{
+	return offset == TK_OFFS_REAL ? host_real :
+	       offset == TK_OFFS_BOOT ? host_boottime : host_tai;
+}
+
 static inline ktime_t ktime_get_boottime(void)
 {
 	return host_boottime;
