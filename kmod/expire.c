@@ -354,19 +354,25 @@ static enum tw_left tw_work_once(struct twheel *tw)
 /*
  * The workers of all users share a limited number of threads. So a worker gives its thread
  * back after some runs, and does not sleep in it.
+ *
+ * With shared timers a wheel needs no place: all its time is charged, see tw_was_paid(), and
+ * its share limits it. If it had one, it could lose the processor to any program while
+ * other wheels wait for the place, as its workqueue has no higher priority.
  */
 void tw_work_fn(struct work_struct *work)
 {
 	struct twheel *tw = container_of(to_delayed_work(work), struct twheel, work);
+	bool charged = tw_shared_of(tw);
 	unsigned int runs = 0;
 	enum tw_left left;
 
-	if (!tw_place_get(tw))
+	if (!charged && !tw_place_get(tw))
 		return;
 	do {
 		left = tw_work_once(tw);
 	} while (left != TW_NOTHING_LEFT && ++runs < TW_PACE_RUNS);
-	tw_place_put(tw);
+	if (!charged)
+		tw_place_put(tw);
 	if (left == TW_NOTHING_LEFT)
 		return;
 	queue_delayed_work(tw_workqueue_of(tw), &tw->work,

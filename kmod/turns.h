@@ -9,9 +9,9 @@
  * throttled: it is put at the end of a queue. The timer of the share runs the wheels in
  * that queue, one after the other, as soon as there is time again.
  *
- * Cascading is not charged. So that it does not fill the processors either, workers run
- * only so many wheels of a user at a time: each of these has a place, and the others wait
- * for one.
+ * Cascading is not charged where no timers are shared. So that it does not fill the
+ * processors either, workers run only so many of these wheels of a user at a time: each has
+ * a place, and the others wait for one.
  */
 #ifndef TW_TURNS_H
 #define TW_TURNS_H

@@ -384,6 +384,36 @@ static void processor_added_place_got_once(struct kunit *test)
 		tw_destroy(tw[i]);
 }
 
+/* Its worker runs while another wheel has the place, and does not take it from others. */
+static void shared_wheel_needs_no_place(struct kunit *test)
+{
+	struct twheel_setup setup = {
+		.flags = TWHEEL_SETUP_SHARED,
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+		.tick = NSEC_PER_MSEC,
+		.shared = 1,
+	};
+	struct twheel *other = wheel_of(test, NSEC_PER_SEC), *tw = tw_create();
+	s64 due = (ktime_get_ns() / NSEC_PER_SEC + 1) * NSEC_PER_SEC;
+
+	test->priv = NULL;
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, tw);
+	KUNIT_ASSERT_EQ(test, tw_setup(tw, &setup), 0);
+	arm(test, tw, 1, due);
+	hrtimer_cancel(&tw->timer);
+	KUNIT_EXPECT_TRUE(test, tw_place_get(other));
+	sleep_until(due + NSEC_PER_MSEC);
+	tw_work_fn(&tw->work.work);
+	KUNIT_EXPECT_EQ(test, tw->stats.expired, 1);
+	KUNIT_EXPECT_TRUE(test, list_empty(&tw->place_wait));
+	KUNIT_EXPECT_FALSE(test, tw->place);
+	KUNIT_EXPECT_TRUE(test, other->place);
+	tw_place_put(other);
+	KUNIT_EXPECT_EQ(test, tw->user->places, 0);
+	tw_destroy(tw);
+	tw_destroy(other);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(timer_early_not_restarted),
 	KUNIT_CASE(throttled_wheel_runs_within_a_tick),
@@ -395,6 +425,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(wheel_assisted_or_closed_leaves_queue),
 	KUNIT_CASE(place_put_waiting_wheel_gets_it),
 	KUNIT_CASE(processor_added_place_got_once),
+	KUNIT_CASE(shared_wheel_needs_no_place),
 	KUNIT_CASE(large_slot_close_by_not_paced),
 	{}
 };
