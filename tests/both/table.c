@@ -210,6 +210,42 @@ static void test_for_nothing(void)
 	CHECK_EQ(stats.wakeups, 1);
 }
 
+/* It is the next call that sees what time it is */
+static void test_cancel_due(void)
+{
+	struct twheel_stats stats = { .size = sizeof(stats) };
+	struct twheel_event event;
+	__u64 id, other;
+
+	fresh(O_NONBLOCK);
+	id = armed(0, 10 * MSEC);
+	other = armed(0, 10 * MSEC);
+	CHECK(readable(twheel_fd(tw), 10000));
+	CHECK_EQ(twheel_cancel(tw, id), 0);
+	CHECK_EQ(twheel_cancel(tw, id), -ENOENT);
+	CHECK(readable(twheel_fd(tw), 0), "the other one is due");
+	CHECK_EQ(twheel_read(tw, &event, 1), 1);
+	CHECK_EQ(event.id, other);
+	CHECK(!readable(twheel_fd(tw), 0));
+	/* The only one */
+	id = armed(0, 10 * MSEC);
+	CHECK(readable(twheel_fd(tw), 10000));
+	CHECK_EQ(twheel_cancel(tw, id), 0);
+	CHECK_EQ(twheel_read(tw, &event, 1), -EAGAIN);
+	CHECK(!readable(twheel_fd(tw), 0));
+	/* One that is known to have expired */
+	id = armed(0, 10 * MSEC);
+	CHECK(readable(twheel_fd(tw), 10000));
+	CHECK_EQ(twheel_stats(tw, &stats), 0);
+	CHECK_EQ(stats.expired, 2);
+	CHECK_EQ(twheel_cancel(tw, id), 0);
+	CHECK(!readable(twheel_fd(tw), 0));
+	CHECK_EQ(twheel_read(tw, &event, 1), -EAGAIN);
+	CHECK_EQ(twheel_stats(tw, &stats), 0);
+	CHECK_EQ(stats.cancelled, 3);
+	CHECK_EQ(stats.delivered, 1);
+}
+
 /* How often the library has set its timerfd */
 static unsigned int settings;
 
@@ -317,6 +353,7 @@ int main(void)
 	RUN(test_fork, "fork");
 	RUN(test_not_there, "shared timers, eventfd, limits");
 	RUN(test_for_nothing, "readable for nothing");
+	RUN(test_cancel_due, "a timer that is due is cancelled");
 	RUN(test_cheap, "one timer, armed and cancelled again and again");
 	RUN(test_restart, "a reader that waits, and SA_RESTART");
 	RUN(test_cancelled_thread, "a thread that is cancelled");

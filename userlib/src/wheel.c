@@ -182,19 +182,22 @@ int twheel_stats(struct twheel *tw, struct twheel_stats *stats)
 	return result(ioctl(tw->fd, TWHEEL_IOC_STATS, stats));
 }
 
-static int one(struct twheel *tw, __u8 opcode, struct twheel_op *op)
+static int submit_one(struct twheel *tw, struct twheel_op *op)
 {
 	int ret;
 
-	if (op->opcode != opcode)
-		return -EINVAL;
-	if (tw->user)
-		return user_do(tw->user, op);
 	/* A signal that came before it was done is no reason not to do it */
 	do {
 		ret = submit_ops(tw, op, 1, short_size(op));
 	} while (ret == -EINTR);
 	return ret < 0 ? ret : op->result;
+}
+
+static int one(struct twheel *tw, __u8 opcode, struct twheel_op *op)
+{
+	if (op->opcode != opcode)
+		return -EINVAL;
+	return tw->user ? user_do(tw->user, op) : submit_one(tw, op);
 }
 
 int twheel_arm(struct twheel *tw, struct twheel_op *op)
@@ -209,9 +212,12 @@ int twheel_modify(struct twheel *tw, struct twheel_op *op)
 
 int twheel_cancel(struct twheel *tw, __u64 id)
 {
-	struct twheel_op op = twheel_op_cancel(id);
+	struct twheel_op op;
 
-	return one(tw, TWHEEL_OP_CANCEL, &op);
+	if (tw->user)
+		return user_cancel(tw->user, id);
+	op = twheel_op_cancel(id);
+	return submit_one(tw, &op);
 }
 
 int twheel_query(struct twheel *tw, struct twheel_op *op)

@@ -3,7 +3,8 @@
  * A wheel in the program itself, as its own files see it: the module's wheel and
  * table, under a mutex.
  *
- * No thread and no interrupt turns the wheel: every call first does what is due by then.
+ * No thread and no interrupt turns the wheel: every call first does what is due by then,
+ * but for a cancel.
  * The descriptor that programs poll is an epoll's, with two others in it: a timerfd, which
  * is set for the next tick at which there is something to do, and an eventfd, which is
  * readable while expired timers are not read. So a program that polls is woken when it has
@@ -75,6 +76,8 @@ void user_free_chunks(struct tw_chunk *chunk);
 int user_open_fds(struct user_wheel *uw, int flags);
 void user_close_fds(struct user_wheel *uw);
 int user_set_clock(struct user_wheel *uw, const struct tw_clock *clock);
+int user_lock(struct user_wheel *uw);
+void user_unlock(struct user_wheel *uw);
 int user_begin(struct user_wheel *uw, s64 *now);
 void user_end(struct user_wheel *uw, s64 now);
 int user_wait(struct user_wheel *uw);
@@ -85,10 +88,12 @@ void user_fill_op(struct user_wheel *uw, const struct tw_node *node, u32 index,
 		  struct twheel_op *op);
 
 /* Free chunks that are empty. */
-static inline void user_free_spare(struct user_wheel *uw)
+static inline void user_free_spare(struct tw_table *table)
 {
-	user_free_chunks(tw_table_detach_spare(&uw->table));
-	user_free_chunks(tw_table_detach_spare(&uw->periods));
+	struct tw_chunk *chunk = tw_table_detach_spare(table);
+
+	if (unlikely(chunk))
+		user_free_chunks(chunk);
 }
 
 /* Timers that a wheel holds */

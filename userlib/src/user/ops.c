@@ -57,8 +57,9 @@ static u16 state_of(const struct user_wheel *uw, const struct tw_node *node)
 	return tw_is_ready(&uw->wheel, node) ? TWHEEL_STATE_READY : TWHEEL_STATE_PENDING;
 }
 
-static int read_want(const struct user_batch *batch, const struct twheel_op *op,
-		     struct user_want *want)
+static __always_inline int read_want(const struct user_batch *batch,
+				     const struct twheel_op *op,
+				     struct user_want *want)
 {
 	if (op->flags & ~TWHEEL_ABS || batch->size < TWHEEL_OP_SIZE_ONCE ||
 	    !tw_time_ok(op->deadline))
@@ -201,19 +202,22 @@ static bool rest_is_zero(const struct twheel_op *op, u32 size)
 	return !rest;
 }
 
+static void take_out(struct user_wheel *uw, struct tw_node *node, u32 index)
+{
+	tw_wheel_del(&uw->wheel, node, index);
+	user_free_timer(uw, node, index);
+	uw->stats.cancelled++;
+}
+
 static int cancel(struct user_batch *batch, struct twheel_op *op, struct tw_node *node,
 		  u32 index)
 {
-	struct user_wheel *uw = batch->uw;
-
 	if (op->flags || !rest_is_zero(op, batch->size))
 		return -EINVAL;
 	if (!node)
 		return -ENOENT;
-	op->state = state_of(uw, node);
-	tw_wheel_del(&uw->wheel, node, index);
-	user_free_timer(uw, node, index);
-	uw->stats.cancelled++;
+	op->state = state_of(batch->uw, node);
+	take_out(batch->uw, node, index);
 	return 0;
 }
 
@@ -308,12 +312,6 @@ static struct tw_ahead *look_ahead(const struct user_batch *batch, struct tw_ahe
 	return ahead;
 }
 
-static void finish(const struct user_batch *batch)
-{
-	user_free_spare(batch->uw);
-	user_end(batch->uw, batch->now);
-}
-
 /* A single operation, and a whole one: not short, as nothing is copied */
 int user_do(struct user_wheel *uw, struct twheel_op *op)
 {
@@ -324,7 +322,27 @@ int user_do(struct user_wheel *uw, struct twheel_op *op)
 		return ret;
 	ret = do_op(&batch, 0, op);
 	op->result = ret;
-	finish(&batch);
+	user_end(uw, batch.now);
+	return ret;
+}
+
+/*
+ * Nobody is told whether it was ready: so it is left to the next call to see what time it
+ * is, which would be half of the cost.
+ */
+int user_cancel(struct user_wheel *uw, __u64 id)
+{
+	struct tw_node *node;
+	u32 index;
+	int ret = user_lock(uw);
+
+	if (ret)
+		return ret;
+	if (tw_table_find(&uw->table, id, &node, &index))
+		take_out(uw, node, index);
+	else
+		ret = -ENOENT;
+	user_unlock(uw);
 	return ret;
 }
 
@@ -352,6 +370,6 @@ int user_submit(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size)
 			tw_ahead(batch.ahead, n);
 		op->result = do_op(&batch, n, op);
 	}
-	finish(&batch);
+	user_end(uw, batch.now);
 	return nr;
 }

@@ -169,7 +169,6 @@ ssize_t user_read(struct user_wheel *uw, void *to, size_t bytes, bool nowait)
 		if (ret)
 			return ret;
 		ret = read_ready(uw, now, to, bytes);
-		user_free_spare(uw);
 		user_end(uw, now);
 		if (ret != -EAGAIN || nowait || fcntl(uw->epoll, F_GETFL) & O_NONBLOCK)
 			return ret;
@@ -196,7 +195,6 @@ int user_drain(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size)
 		user_free_timer(uw, node, index);
 	}
 	uw->stats.drained += n;
-	user_free_spare(uw);
 	user_end(uw, now);
 	return n;
 }

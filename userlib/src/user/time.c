@@ -201,22 +201,38 @@ static noinline void turn(struct user_wheel *uw, s64 now, s64 tick)
 }
 
 /**
+ * user_lock() - begin with a call for which time does not pass
+ * @uw: the wheel
+ *
+ * It fails in a child after fork(2): that shares the descriptors with its parent, but not
+ * the timers, nor who unlocks the lock.
+ *
+ * Return: 0 or -EBADF.
+ */
+int user_lock(struct user_wheel *uw)
+{
+	if (unlikely(uw->forks != user_forks))
+		return -EBADF;
+	pthread_mutex_lock(&uw->lock);
+	return 0;
+}
+
+/**
  * user_begin() - begin with a call
  * @uw: the wheel
  * @now: out: the time that it is now, in ns
  *
- * Takes @uw->lock, unless it fails. It fails in a child after fork(2): that shares the
- * descriptors with its parent, but not the timers, nor who unlocks the lock.
+ * Takes @uw->lock, unless it fails.
  *
- * Return: 0 or -EBADF.
+ * Return: as of user_lock().
  */
 int user_begin(struct user_wheel *uw, s64 *now)
 {
+	int ret = user_lock(uw);
 	s64 tick;
 
-	if (unlikely(uw->forks != user_forks))
-		return -EBADF;
-	pthread_mutex_lock(&uw->lock);
+	if (unlikely(ret))
+		return ret;
 	*now = user_now(uw, &tick);
 	if (unlikely(uw->wheel.set_back))
 		tw_wheel_settle(&uw->wheel);
@@ -267,20 +283,29 @@ static noinline void notify(struct user_wheel *uw, u64 notified)
 }
 
 /**
- * user_end() - end with a call
+ * user_unlock() - end with a call that user_lock() began
  * @uw: the wheel
- * @now: what user_begin() gave
- *
- * Releases @uw->lock.
  */
-void user_end(struct user_wheel *uw, s64 now)
+void user_unlock(struct user_wheel *uw)
 {
 	u64 notified = uw->wheel.ready.count ? uw->stats.expired : 0;
 
-	reprogram_timer(uw, now);
 	if (unlikely(notified != uw->notified))
 		notify(uw, notified);
+	user_free_spare(&uw->table);
+	user_free_spare(&uw->periods);
 	pthread_mutex_unlock(&uw->lock);
+}
+
+/**
+ * user_end() - end with a call that user_begin() began
+ * @uw: the wheel
+ * @now: what that gave
+ */
+void user_end(struct user_wheel *uw, s64 now)
+{
+	reprogram_timer(uw, now);
+	user_unlock(uw);
 }
 
 /* Wait until a call is due. Of several threads that wait, epoll wakes one. */

@@ -25,6 +25,7 @@ int user_info(struct user_wheel *uw, struct twheel_info *info);
 int user_stats(struct user_wheel *uw, struct twheel_stats *stats);
 int user_submit(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size);
 int user_do(struct user_wheel *uw, struct twheel_op *op);
+int user_cancel(struct user_wheel *uw, __u64 id);
 int user_drain(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size);
 ssize_t user_read(struct user_wheel *uw, void *to, size_t bytes, bool nowait);
 
