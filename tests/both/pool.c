@@ -960,15 +960,33 @@ static void fork_within(struct thing *thing)
 	thing->got = WEXITSTATUS(status);
 }
 
+/* So many that memory comes and goes, whatever a child may find of it */
+static void *start_and_cancel(void *arg)
+{
+	int *over = arg, i;
+
+	while (!LOAD(*over)) {
+		for (i = 100; i < 1000; i++)
+			CHECK_EQ(start(fresh(i), HOUR, 0), 0);
+		for (i = 100; i < 1000; i++)
+			CHECK_EQ(twheel_task_cancel(&things[i].task), 0);
+	}
+	return NULL;
+}
+
 static void test_fork(void)
 {
 	struct thing *thing = fresh(0), *other;
-	int i;
+	pthread_t thread;
+	int i, over = 0;
 
 	new_pool(2, 0);
 	CHECK_EQ(start(thing, MSEC, MSEC), 0);
-	for (i = 0; i < 10; i++)
+	pthread_create(&thread, NULL, start_and_cancel, &over);
+	for (i = 0; i < 50; i++)
 		tap_join(tap_fork(in_child));
+	STORE(over, 1);
+	pthread_join(thread, NULL);
 	i = LOAD(thing->runs);
 	CHECK(WAIT_FOR(LOAD(thing->runs) > i + 10), "the parent's goes on");
 	other = fresh(2);

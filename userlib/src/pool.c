@@ -206,14 +206,13 @@ static int open_all(struct twheel_pool *pool, const struct twheel_pool_options *
 	       watch(pool, twheel_fd(pool->tw), EPOLLIN | EPOLLONESHOT);
 }
 
-static void free_all(struct twheel_pool *pool)
+static void close_all(struct twheel_pool *pool)
 {
 	twheel_close(pool->tw);
 	if (pool->epoll >= 0)
 		close(pool->epoll);
 	if (pool->over >= 0)
 		close(pool->over);
-	free(pool);
 }
 
 /* Signals are for the threads of the program */
@@ -405,13 +404,14 @@ static int free_pool(struct twheel_pool *pool)
 	if (ret == -EDEADLK)
 		return ret;
 	/* A child after fork(2) has neither threads nor a lock that could be trusted */
+	for (i = 0; !ret && i < pool->nr_own; i++)
+		pthread_join(pool->own[i], NULL);
+	close_all(pool);
 	if (!ret) {
-		for (i = 0; i < pool->nr_own; i++)
-			pthread_join(pool->own[i], NULL);
 		pthread_cond_destroy(&pool->changed);
 		pthread_mutex_destroy(&pool->lock);
 	}
-	free_all(pool);
+	free(pool);
 	return 0;
 }
 
@@ -444,11 +444,15 @@ static int new_pool(const struct twheel_pool_options *options, struct twheel_poo
 	pool->capacity = options->capacity ?: UINT32_MAX;
 	ret = open_all(pool, options);
 	if (ret) {
-		free_all(pool);
+		close_all(pool);
+		free(pool);
 		return ret;
 	}
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->changed, NULL);
+	/* One lock is enough */
+	if (pool->tw->user)
+		user_set_outer(pool->tw->user, &pool->lock);
 	ret = spawn_all(pool, options);
 	if (ret)
 		free_pool(pool);

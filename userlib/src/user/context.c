@@ -68,16 +68,24 @@ static void free_table(struct tw_table *table)
 	free(dir);
 }
 
+/* From now on all who call hold that lock, but for user_close(). */
+void user_set_outer(struct user_wheel *uw, pthread_mutex_t *outer)
+{
+	uw->outer = outer;
+}
+
 void user_close(struct user_wheel *uw)
 {
+	pthread_mutex_t *lock = uw->outer ?: &uw->lock;
+
 	user_close_fds(uw);
 	/*
 	 * In a child after fork(2), which a thread that is not there may have been in the
 	 * midst of changing: then it is lost.
 	 */
-	if (pthread_mutex_trylock(&uw->lock))
+	if (pthread_mutex_trylock(lock))
 		return;
-	pthread_mutex_unlock(&uw->lock);
+	pthread_mutex_unlock(lock);
 	pthread_mutex_destroy(&uw->lock);
 	free_table(&uw->table);
 	free_table(&uw->periods);

@@ -34,7 +34,8 @@
  * @timer: the timerfd
  * @ready: the eventfd
  * @forks: how often the process that opened it had come out of fork(2) by then
- * @lock: guards all that follows
+ * @lock: guards all that follows, unless there is @outer
+ * @outer: a lock that all who call hold already, or NULL
  * @wheel: the wheel itself
  * @table: its nodes
  * @periods: what periodic timers have besides
@@ -54,6 +55,7 @@ struct user_wheel {
 	int ready;
 	unsigned int forks;
 	pthread_mutex_t lock;
+	pthread_mutex_t *outer;
 	struct tw_wheel wheel;
 	struct tw_table table;
 	struct tw_table periods;

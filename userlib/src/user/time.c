@@ -213,7 +213,8 @@ int user_lock(struct user_wheel *uw)
 {
 	if (unlikely(uw->forks != user_forks))
 		return -EBADF;
-	pthread_mutex_lock(&uw->lock);
+	if (!uw->outer)
+		pthread_mutex_lock(&uw->lock);
 	return 0;
 }
 
@@ -294,7 +295,8 @@ void user_unlock(struct user_wheel *uw)
 		notify(uw, notified);
 	user_free_spare(&uw->table);
 	user_free_spare(&uw->periods);
-	pthread_mutex_unlock(&uw->lock);
+	if (!uw->outer)
+		pthread_mutex_unlock(&uw->lock);
 }
 
 /**

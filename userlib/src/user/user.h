@@ -8,6 +8,7 @@
 #define TWHEEL_USER_H
 
 #include <linux/twheel.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -18,6 +19,7 @@ extern unsigned int user_forks;
 
 int user_watch_forks(void);
 int user_open(int flags, struct user_wheel **uwp);
+void user_set_outer(struct user_wheel *uw, pthread_mutex_t *outer);
 void user_close(struct user_wheel *uw);
 int user_fd(const struct user_wheel *uw);
 int user_setup(struct user_wheel *uw, const struct twheel_setup *setup);
