@@ -69,7 +69,7 @@ int pool_lock(struct twheel_pool *pool)
 {
 	if (pool->forks != user_forks)
 		return -EBADF;
-	pthread_mutex_lock(&pool->lock);
+	user_mutex_lock(&pool->lock);
 	return 0;
 }
 

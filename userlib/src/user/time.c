@@ -214,7 +214,7 @@ int user_lock(struct user_wheel *uw)
 	if (unlikely(uw->forks != user_forks))
 		return -EBADF;
 	if (!uw->outer)
-		pthread_mutex_lock(&uw->lock);
+		user_mutex_lock(&uw->lock);
 	return 0;
 }
 

@@ -18,6 +18,7 @@ struct user_wheel;
 extern unsigned int user_forks;
 
 int user_watch_forks(void);
+void user_mutex_lock(pthread_mutex_t *lock);
 int user_open(int flags, struct user_wheel **uwp);
 void user_set_outer(struct user_wheel *uw, pthread_mutex_t *outer);
 void user_close(struct user_wheel *uw);
