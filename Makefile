@@ -12,6 +12,7 @@ DESTDIR ?=
 .PHONY: help
 help:
 	@echo 'make demo      a server with a million connections, in a virtual machine'
+	@echo '               (BACKEND=user: on this machine itself, without the module)'
 	@echo '               (WORKLOAD=FILE: another day, see tests/demo/day.workload;'
 	@echo '               MODE=shared: also with shared timers, both side by side)'
 	@echo 'make check     all tests (SUITES="unit vm": only these)'
@@ -38,7 +39,7 @@ lib:
 	$(MAKE) -C userlib all PREFIX=$(PREFIX)
 
 demo:
-	@scripts/demo $(WORKLOAD) $(MODE)
+	@scripts/demo $(WORKLOAD) '$(MODE)' '$(BACKEND)'
 
 check:
 	@scripts/check $(SUITES)

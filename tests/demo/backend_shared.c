@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <twheel.h>
 #include <twheel_shared.h>
 
@@ -15,18 +14,16 @@
 
 static struct twheel_area area;
 
-static void set_up(int wheel, struct twheel_setup *setup, __u32 connections)
+static void set_up(struct twheel *wheel, struct twheel_setup *setup, __u32 connections)
 {
-	struct twheel *tw;
 	int ret;
 
 	setup->flags |= TWHEEL_SETUP_SHARED;
 	setup->shared = connections;
-	if (ioctl(wheel, TWHEEL_IOC_SETUP, setup))
-		die("can't set a wheel with shared timers up: %s", strerror(errno));
-	ret = twheel_from_fd(wheel, &tw);
-	if (!ret)
-		ret = twheel_shared_map(tw, &area);
+	ret = twheel_setup(wheel, setup);
+	if (ret)
+		die("can't set a wheel with shared timers up: %s", strerror(-ret));
+	ret = twheel_shared_map(wheel, &area);
 	if (ret)
 		die("can't map the shared timers: %s", strerror(-ret));
 }
@@ -52,7 +49,7 @@ static void do_one(struct twheel_op *op, unsigned int n)
 	op->state = state;
 }
 
-static void submit(int wheel, struct twheel_op *ops, const __u64 *whose,
+static void submit(struct twheel *wheel, struct twheel_op *ops, const __u64 *whose,
 		   unsigned int nr)
 {
 	unsigned int i;
@@ -67,7 +64,7 @@ static void submit(int wheel, struct twheel_op *ops, const __u64 *whose,
 }
 
 /* The wheel is readable: when it isn't for these, it is for ordinary timers. */
-static unsigned int take(int wheel, struct twheel_event *events, unsigned int room)
+static unsigned int take(struct twheel *wheel, struct twheel_event *events, unsigned int room)
 {
 	unsigned int timers[256];
 	unsigned int most = sizeof(timers) / sizeof(*timers);
@@ -88,6 +85,7 @@ static unsigned int take(int wheel, struct twheel_event *events, unsigned int ro
 const struct backend backend_shared = {
 	.name = "shared",
 	.title = "shared timers",
+	.where = TWHEEL_KERNEL,
 	.set_up = set_up,
 	.submit = submit,
 	.take = take,

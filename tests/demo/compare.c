@@ -119,7 +119,7 @@ static void show_lateness(const struct result *l, const struct result *r)
 	row("half had been read after", within(left, 50), within(right, 50));
 	row("99 % had been read after", within(left, 99), within(right, 99));
 	row("all had been read after", duration(left->most), duration(right->most));
-	row("at most, by the module's own count",
+	row("at most, by the wheel's own count",
 	    duration(l->stats.max_lateness), duration(r->stats.max_lateness));
 }
 

@@ -2,16 +2,15 @@
 /*
  * A day's work of a busy server, with all its timers in one wheel.
  *
- * Plays a workload file against /dev/twheel, as an event loop would: one
+ * Plays a workload file against a wheel, as an event loop would: one
  * thread that does what is due on the connections, in batches, and reads what
  * has expired. It keeps an oracle of its own on every single timer, with the
  * deadline that it set and the clock that it reads, and so does not have to
- * believe the module anything. The oracle is the same with whichever backend the timers of
+ * believe the wheel anything. The oracle is the same with whichever backend the timers of
  * the connections are armed: see backend.h.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/twheel.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <twheel.h>
 #include <unistd.h>
 
 #include "demo.h"
@@ -74,7 +73,7 @@ struct periodic_timer {
 struct demo {
 	const struct workload *w;
 	const struct backend *backend;
-	int wheel;
+	struct twheel *wheel;
 	int epoll;
 	__u64 random;
 
@@ -215,14 +214,16 @@ static void plan_day(struct demo *d)
 	munmap(arrives, w->nr_connections * sizeof(*arrives));
 }
 
-static int open_device(void)
+static struct twheel *open_new(const struct backend *backend)
 {
-	int fd = open(DEVICE, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	struct twheel *wheel;
+	int ret = twheel_open(O_NONBLOCK | backend->where, &wheel);
 
-	if (fd < 0)
-		die("can't open %s: %s%s", DEVICE, strerror(errno),
-		    errno == ENOENT ? "; load the module: modprobe twheel" : "");
-	return fd;
+	if (ret)
+		die("can't open %s: %s%s",
+		    backend->where == TWHEEL_KERNEL ? DEVICE : "a wheel", strerror(-ret),
+		    ret == -ENOENT ? "; load the module: modprobe twheel" : "");
+	return wheel;
 }
 
 static void open_wheel(struct demo *d)
@@ -236,18 +237,20 @@ static void open_wheel(struct demo *d)
 	};
 	struct twheel_info info = { .size = sizeof(info) };
 	struct epoll_event event = { .events = EPOLLIN };
+	int ret;
 
-	d->wheel = open_device();
-	if (ioctl(d->wheel, TWHEEL_IOC_INFO, &info))
-		die("can't ask the wheel for its limits: %s", strerror(errno));
+	d->wheel = open_new(d->backend);
+	ret = twheel_info(d->wheel, &info);
+	if (ret)
+		die("can't ask the wheel for its limits: %s", strerror(-ret));
 	most = info.limit < info.user_limit ? info.limit : info.user_limit;
 	if (timers > most)
-		die("%llu timers, but the module allows %llu (see modinfo twheel)", timers,
-		    most);
+		die("%llu timers, but the wheel allows %llu (of the module: see modinfo twheel)",
+		    timers, most);
 	d->backend->set_up(d->wheel, &setup, d->w->nr_connections);
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (d->epoll < 0 ||
-	    epoll_ctl(d->epoll, EPOLL_CTL_ADD, d->wheel, &event))
+	    epoll_ctl(d->epoll, EPOLL_CTL_ADD, twheel_fd(d->wheel), &event))
 		die("can't watch the wheel with epoll: %s", strerror(errno));
 }
 
@@ -585,7 +588,7 @@ static void show_progress(struct demo *d)
 		return;
 	d->next_progress = now + PROGRESS_EVERY;
 	if (t->pending > t->memory_pending) {
-		__u64 memory = memory_charged();
+		__u64 memory = memory_used();
 
 		t->memory = memory > d->memory_before ? memory - d->memory_before : 0;
 		t->memory_pending = t->pending;
@@ -646,16 +649,20 @@ static void read_counters(struct demo *d, struct result *result)
 {
 	struct twheel_stats *stats = &result->stats;
 	__u64 cancelled;
+	int ret;
 
 	result->info = (struct twheel_info){ .size = sizeof(result->info) };
 	*stats = (struct twheel_stats){ .size = sizeof(*stats) };
 	do {
 		cancelled = stats->cancelled;
-		if (ioctl(d->wheel, TWHEEL_IOC_INFO, &result->info) ||
-		    ioctl(d->wheel, TWHEEL_IOC_STATS, stats))
-			die("can't read the wheel's counters: %s", strerror(errno));
+		ret = twheel_info(d->wheel, &result->info);
+		if (!ret)
+			ret = twheel_stats(d->wheel, stats);
+		if (ret)
+			die("can't read the wheel's counters: %s", strerror(-ret));
 	} while (cancelled != stats->cancelled);
-	holds_read(&result->holds);
+	if (d->backend->where == TWHEEL_KERNEL)
+		holds_read(&result->holds);
 }
 
 static void end_day(struct demo *d)
@@ -684,10 +691,13 @@ static void play(const struct workload *w, const struct backend *backend,
 	d.w = w;
 	d.backend = backend;
 	d.random = w->seed;
-	memory_cgroup_enter(backend->name);
+	if (backend->where == TWHEEL_KERNEL)
+		memory_cgroup_enter(backend->name);
+	else
+		memory_own_watch();
 	plan_day(&d);
 	d.periodic = allocate(w->nr_timers * sizeof(*d.periodic));
-	d.memory_before = memory_charged();
+	d.memory_before = memory_used();
 	open_wheel(&d);
 	watch_machine(&d);
 	play_day(&d);
@@ -725,28 +735,30 @@ static void play_apart(const struct workload *w, const struct backend *backend,
 
 int main(int argc, char **argv)
 {
-	bool compare = argc == 3 && !strcmp(argv[2], "shared");
+	const char *mode = argc == 3 ? argv[2] : "ioctl";
+	bool compare = !strcmp(mode, "shared");
+	const struct backend *first = strcmp(mode, "user") ? &backend_ioctl : &backend_user;
 	struct workload w;
 	struct result *results;
 	unsigned int broken;
 
-	if (argc != 2 && !compare && (argc != 3 || strcmp(argv[2], "ioctl")))
-		die("it is run with a workload file: %s FILE [ioctl|shared]",
+	if (argc < 2 || argc > 3 || (!compare && strcmp(mode, first->name)))
+		die("it is run with a workload file: %s FILE [ioctl|shared|user]",
 		    argc ? argv[0] : "demo");
 	workload_read(&w, argv[1]);
 	/* Before anything is changed on a machine that has no module. */
-	close(open_device());
+	twheel_close(open_new(first));
 	results = mmap(NULL, 2 * sizeof(*results), PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (results == MAP_FAILED)
 		die("no memory: %s", strerror(errno));
 	report_start(&w, TICK);
 	if (!compare) {
-		play_apart(&w, &backend_ioctl, results);
+		play_apart(&w, first, results);
 		broken = report_summary(&w, results);
 	} else {
-		report_backend(&backend_ioctl);
-		play_apart(&w, &backend_ioctl, &results[0]);
+		report_backend(first);
+		play_apart(&w, first, &results[0]);
 		report_backend(&backend_shared);
 		play_apart(&w, &backend_shared, &results[1]);
 		broken = report_both(&results[0], &results[1]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Measures kernel memory with a memory cgroup.
+ * Measures what a wheel takes: kernel memory with a memory cgroup, and that of a wheel in
+ * the program itself by what the program has of the machine's.
  *
  * The module promises to charge its timers to the cgroup of whoever opens the
  * wheel. So that is the scale to put them on: it is exact to a few hundred
@@ -23,6 +24,7 @@
 #define GROUP CGROUPS "/twheel-demo-%s"
 
 static int current_fd;
+static int resident_fd = -1;
 
 static void write_file(const char *path, const char *text)
 {
@@ -53,13 +55,30 @@ void memory_cgroup_enter(const char *name)
 		die("can't open %s: %s", current, strerror(errno));
 }
 
-__u64 memory_charged(void)
+void memory_own_watch(void)
 {
-	char text[32];
-	ssize_t n = pread(current_fd, text, sizeof(text) - 1, 0);
+	resident_fd = open("/proc/self/statm", O_RDONLY);
+	if (resident_fd < 0)
+		die("can't open /proc/self/statm: %s", strerror(errno));
+}
+
+/* The number that comes after @words others */
+static __u64 read_number(int fd, unsigned int words)
+{
+	char text[128], *at = text;
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
 
 	if (n <= 0)
-		die("can't read what the cgroup is charged");
+		die("can't read how much memory is used");
 	text[n] = '\0';
-	return strtoull(text, NULL, 10);
+	while (words--)
+		strtoull(at, &at, 10);
+	return strtoull(at, NULL, 10);
+}
+
+__u64 memory_used(void)
+{
+	if (resident_fd >= 0)
+		return read_number(resident_fd, 1) * sysconf(_SC_PAGESIZE);
+	return read_number(current_fd, 0);
 }

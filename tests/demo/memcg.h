@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How much memory the program makes the kernel use.
+ * How much memory the wheel takes.
  */
 #ifndef DEMO_MEMCG_H
 #define DEMO_MEMCG_H
@@ -10,7 +10,13 @@
 /* Moves the program into a memory cgroup of its own, which has that name in it. */
 void memory_cgroup_enter(const char *name);
 
-/* Bytes charged to that cgroup: the program's own and the kernel's for it. */
-__u64 memory_charged(void);
+/* Watches the program's own memory instead, for which nobody has to be root. */
+void memory_own_watch(void);
+
+/*
+ * Bytes charged to that cgroup: the program's own and the kernel's for it. Or those of the
+ * program's memory that are there.
+ */
+__u64 memory_used(void);
 
 #endif

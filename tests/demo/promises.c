@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Finds out whether the promises were kept: by the program's oracle, and by the
- * module's counters, which must tell the same story.
+ * wheel's counters, which must tell the same story.
  */
 #include <stdio.h>
 
@@ -16,7 +16,7 @@
 
 struct counter {
 	const char *name;
-	__u64 module;
+	__u64 wheel;
 	__u64 program;
 };
 
@@ -92,7 +92,7 @@ static unsigned int counted_otherwise(const struct result *r)
 	unsigned int broken = 0;
 
 	while (nr--)
-		broken += counters[nr].module != counters[nr].program;
+		broken += counters[nr].wheel != counters[nr].program;
 	return broken;
 }
 
@@ -103,10 +103,10 @@ void promises_explain(const struct result *r)
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
-		if (counters[i].module != counters[i].program)
-			printf("    %s, %s: the module counts %s, the program %s\n",
+		if (counters[i].wheel != counters[i].program)
+			printf("    %s, %s: the wheel counts %s, the program %s\n",
 			       r->backend->name, counters[i].name,
-			       number(counters[i].module),
+			       number(counters[i].wheel),
 			       number(counters[i].program));
 }
 
@@ -124,14 +124,16 @@ static __u64 not_charged(const struct tally *t)
 void promises_check(const struct result *r, struct promise promises[NR_PROMISES])
 {
 	const struct tally *t = &r->tally;
+	bool in_kernel = r->backend->where == TWHEEL_KERNEL;
 	const struct promise all[NR_PROMISES] = {
 		{ "early", t->early },
 		{ "lost", t->lost },
 		{ "read twice", t->twice },
 		{ "read after they were cancelled", t->after_cancel },
 		{ "alive, but not found", t->refused },
-		{ "not charged to the opener's cgroup", not_charged(t) },
-		{ "counted otherwise by the module", counted_otherwise(r) },
+		{ in_kernel ? "not charged to the opener's cgroup" :
+			      "not found in the program's memory", not_charged(t) },
+		{ "counted otherwise by the wheel", counted_otherwise(r) },
 	};
 	unsigned int i;
 

@@ -18,7 +18,7 @@ struct lateness {
 	__u64 most;
 };
 
-/* What the program counted itself, without asking the module. */
+/* What the program counted itself, without asking the wheel. */
 struct tally {
 	__u64 armed;
 	__u64 rearmed;
@@ -40,7 +40,7 @@ struct tally {
 	__u64 lost;
 	__u64 twice;
 	__u64 after_cancel;
-	__u64 refused;	/* live timers that the module didn't know */
+	__u64 refused;	/* live timers that the wheel didn't know */
 
 	struct lateness read;	/* from deadline until the program had it */
 	__u64 machine_stop;	/* longest stop of a busy loop without timers */
@@ -68,7 +68,7 @@ struct promise {
 
 void promises_check(const struct result *r, struct promise promises[NR_PROMISES]);
 
-/* Says in what the module counts otherwise, if it does. */
+/* Says in what the wheel counts otherwise, if it does. */
 void promises_explain(const struct result *r);
 
 /* Were there so many timers that their memory could be measured? */

@@ -143,22 +143,22 @@ static void show_lateness(const struct tally *t, const struct twheel_stats *stat
 		{ "17 - 67 ms", 27 }, { "67 - 270 ms", 29 },
 		{ "270 ms - 1 s", 31 }, { "over 1 s", TWHEEL_LATENESS_BUCKETS },
 	};
-	__u64 module[ARRAY_SIZE(rows)], program[ARRAY_SIZE(rows)];
-	__u64 most_module = 0, most_program = 0;
+	__u64 wheel[ARRAY_SIZE(rows)], program[ARRAY_SIZE(rows)];
+	__u64 most_wheel = 0, most_program = 0;
 	unsigned int first = ARRAY_SIZE(rows), last = 0;
 	unsigned int from = 0;
 	unsigned int i;
 	int left;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		module[i] = sum(stats->lateness, from, rows[i].end);
+		wheel[i] = sum(stats->lateness, from, rows[i].end);
 		program[i] = sum(t->read.buckets, from, rows[i].end);
 		from = rows[i].end;
-		if (module[i] > most_module)
-			most_module = module[i];
+		if (wheel[i] > most_wheel)
+			most_wheel = wheel[i];
 		if (program[i] > most_program)
 			most_program = program[i];
-		if (module[i] || program[i]) {
+		if (wheel[i] || program[i]) {
 			last = i;
 			if (first > i)
 				first = i;
@@ -166,10 +166,10 @@ static void show_lateness(const struct tally *t, const struct twheel_stats *stat
 	}
 
 	printf("\nHow late            from its tick to ready         from its deadline to read\n");
-	printf("                    (counted by the module)        (by the program's oracle)\n");
+	printf("                    (counted by the wheel)         (by the program's oracle)\n");
 	for (i = first; i <= last; i++) {
-		printf("  %-13s %10s ", rows[i].name, number(module[i]));
-		left = bar(module[i], most_module, CHART_WIDTH);
+		printf("  %-13s %10s ", rows[i].name, number(wheel[i]));
+		left = bar(wheel[i], most_wheel, CHART_WIDTH);
 		printf("%*s %10s ", left, "", number(program[i]));
 		bar(program[i], most_program, CHART_WIDTH);
 		putchar('\n');
@@ -178,15 +178,16 @@ static void show_lateness(const struct tally *t, const struct twheel_stats *stat
 	       CHART_WIDTH, "", duration(t->read.most));
 }
 
-static void show_memory(const struct tally *t)
+static void show_memory(const struct tally *t, bool in_kernel)
 {
 	if (!is_measured(t)) {
 		printf("  bytes a timer  unknown   that takes %s timers at once\n",
 		       number(LEAST_MEASURED));
 		return;
 	}
-	printf("  bytes a timer  %7.1f   %.1f MB charged to the program's cgroup, while\n",
-	       (double)t->memory / t->memory_pending, t->memory / 1e6);
+	printf("  bytes a timer  %7.1f   %.1f MB %s, while\n",
+	       (double)t->memory / t->memory_pending, t->memory / 1e6,
+	       in_kernel ? "charged to the program's cgroup" : "more of the program's memory");
 	printf("  %25s%s timers were pending\n", "", number(t->memory_pending));
 }
 
@@ -202,11 +203,15 @@ static void show_holds(const struct holds *holds)
 	       number(holds->largest_run));
 }
 
-static void show_cost(const struct tally *t, const struct holds *holds)
+static void show_cost(const struct result *r)
 {
+	const struct tally *t = &r->tally;
+	bool in_kernel = r->backend->where == TWHEEL_KERNEL;
+
 	printf("\nCost\n");
-	show_memory(t);
-	show_holds(holds);
+	show_memory(t, in_kernel);
+	if (in_kernel)
+		show_holds(&r->holds);
 	printf("  this machine   %7s   for which a busy loop without any timers stood still:\n",
 	       duration(t->machine_stop));
 	printf("  %25sso much of the above may be the machine's own doing\n", "");
@@ -221,7 +226,7 @@ unsigned int report_summary(const struct workload *w, const struct result *r)
 
 	show_timers(w, t);
 	show_lateness(t, &r->stats);
-	show_cost(t, &r->holds);
+	show_cost(r);
 
 	printf("\nPromises\n");
 	promises_check(r, promises);
