@@ -107,9 +107,10 @@ $(library): $(wildcard userlib/*/*.[ch] userlib/*/*/*.[ch] kmod/*.[ch]) uapi/lin
 		userlib/Makefile userlib/libtwheel.map
 	$(MAKE) -s -C userlib ../$@
 
-build/tests/bench/guarantees/lateness: tests/bench/guarantees/lateness.c $(headers) $(library)
+with_library := $(addprefix build/tests/bench/,guarantees/lateness pools/pools)
+$(with_library): build/%: %.c $(headers) $(library)
 	@mkdir -p $(@D)
-	$(program) -Iuserlib/include -static -o $@ $(filter %.c %.a,$^)
+	$(program) -Iuserlib/include -static -pthread -o $@ $(filter %.c %.a,$^)
 
 build/tests/demo/demo: $(wildcard tests/demo/*.c) $(headers) $(library)
 	@mkdir -p $(@D)

@@ -3,13 +3,18 @@
  * Timers of the Java world, for jvm.c: Netty's HashedWheelTimer, and the JDK's
  * ScheduledThreadPoolExecutor and DelayQueue.
  *
- * usage: Peers netty|jdk-executor|jdk-delayqueue TIMERS
+ * usage: Peers netty|jdk-executor|jdk-delayqueue TIMERS [THREADS]
  *
  * It answers each line of its input, "uniform" or "connections", with a line of
  * ns, one number for each operation. These are of the threads that do it: that of
  * the caller, that of Netty, for which the caller only leaves things in a queue, and
- * for the expiry that of the timers. What the collector of garbage does meanwhile is
- * not counted.
+ * for the expiry those of the timers, of which there are THREADS (1; of a queue, who
+ * take). What the collector of garbage does meanwhile is not counted.
+ *
+ * For tests/bench/pools, it answers "memory" with the bytes for each timer, all objects
+ * counted but what holds the tasks; "pairs N" with the ns by the clock for arm and cancel,
+ * by N threads, beside all timers; and "rate" with the number of timers that expired,
+ * 1 ms apart.
  *
  * Time is real here. Timers that are to expire in a jump of time are armed anew,
  * and their thread is held up by a timer before them, until all are due.
@@ -22,13 +27,19 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.SplittableRandom;
+import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.DelayQueue;
 import java.util.concurrent.Delayed;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
 
 final class Peers {
 	static final long MS = 1_000_000L;
@@ -43,6 +54,9 @@ final class Peers {
 	/* The compiler has seen enough after so many operations. */
 	static final int WARM_UP = 20;
 	static final int WARM_UP_TIMERS = 2000;
+
+	/* What a pair of operations is measured with. */
+	static final int PAIRS = 100_000;
 
 	static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 	static final SplittableRandom RANDOM = new SplittableRandom(1);
@@ -85,6 +99,15 @@ final class Peers {
 			return 0;
 		}
 
+		/* Arm and cancel a timer that is not one of the others. */
+		void pair() {
+			fail("has no pairs");
+		}
+
+		/* Let threads take what expires, if nobody does yet. */
+		void startTakers() {
+		}
+
 		/* So many operations that look at every timer are enough. */
 		int sample(int timers) {
 			return timers;
@@ -123,12 +146,13 @@ final class Peers {
 	}
 
 	static Peer peer;
+	static int threads = 1;
 	static int count;
 	static int[] order;
 	static Task[] tasks;
 
 	/* Timers to expire yet, and the time by which all of them are due. */
-	static int left;
+	static final AtomicInteger LEFT = new AtomicInteger();
 	static volatile long due;
 
 	static void fail(String how) {
@@ -145,7 +169,7 @@ final class Peers {
 			if (!waitedFor || deadline > due)
 				fail("a timer expired early, unasked or twice");
 			waitedFor = false;
-			if (--left == 0)
+			if (LEFT.decrementAndGet() == 0)
 				peer.finish();
 		}
 	}
@@ -204,6 +228,11 @@ final class Peers {
 		}
 
 		@Override
+		void pair() {
+			timer.newTimeout(t -> { }, 150, TimeUnit.SECONDS).cancel();
+		}
+
+		@Override
 		long lead(int timers) {
 			return 100 * MS + timers * 3000L;
 		}
@@ -237,8 +266,16 @@ final class Peers {
 	}
 
 	static final class Executor extends Peer {
+		final List<Thread> workers = new ArrayList<>();
 		final ScheduledThreadPoolExecutor executor =
-			new ScheduledThreadPoolExecutor(1);
+			new ScheduledThreadPoolExecutor(threads, this::newWorker);
+
+		private Thread newWorker(Runnable r) {
+			Thread worker = new Thread(r);
+
+			workers.add(worker);
+			return worker;
+		}
 
 		@Override
 		void create(int timers) {
@@ -273,10 +310,33 @@ final class Peers {
 		}
 
 		@Override
+		void pair() {
+			executor.schedule(() -> { }, 150, TimeUnit.SECONDS).cancel(false);
+		}
+
+		@Override
 		void hold(long delay) throws InterruptedException {
 			newLatches();
-			executor.schedule(this::holdUp, 0, TimeUnit.NANOSECONDS);
+			held = new CountDownLatch(threads);
+			for (int i = 0; i < threads; i++)
+				executor.schedule(this::holdUp, 0, TimeUnit.NANOSECONDS);
 			held.await();
+		}
+
+		private long worked() {
+			long sum = 0;
+
+			for (Thread worker : workers)
+				sum += THREADS.getThreadCpuTime(worker.getId());
+			return sum;
+		}
+
+		@Override
+		long release() throws InterruptedException {
+			long before = worked();
+
+			super.release();
+			return worked() - before;
 		}
 	}
 
@@ -342,11 +402,45 @@ final class Peers {
 		}
 
 		@Override
-		long release() {
-			began = THREADS.getCurrentThreadCpuTime();
-			while (left > 0)
-				queue.poll().expired();
-			return took;
+		void startTakers() {
+			for (int i = 0; i < threads; i++) {
+				Thread taker = new Thread(this::take);
+
+				taker.setDaemon(true);
+				taker.start();
+			}
+		}
+
+		private void take() {
+			try {
+				for (;;)
+					queue.take().expired();
+			} catch (InterruptedException e) {
+				throw new IllegalStateException(e);
+			}
+		}
+
+		private void pollAll(LongAdder sum) {
+			long from = THREADS.getCurrentThreadCpuTime();
+			DelayTask task;
+
+			while ((task = queue.poll()) != null)
+				task.expired();
+			sum.add(THREADS.getCurrentThreadCpuTime() - from);
+		}
+
+		@Override
+		long release() throws InterruptedException {
+			LongAdder sum = new LongAdder();
+			Thread[] takers = new Thread[threads];
+
+			for (int i = 0; i < threads; i++) {
+				takers[i] = new Thread(() -> pollAll(sum));
+				takers[i].start();
+			}
+			for (Thread taker : takers)
+				taker.join();
+			return sum.sum();
 		}
 	}
 
@@ -385,6 +479,8 @@ final class Peers {
 	}
 
 	static long arm(long from, long range) throws InterruptedException {
+		for (int i = 0; i < count; i++)
+			order[i] = i;
 		return each(count, i -> peer.arm(i, from + RANDOM.nextLong(range)));
 	}
 
@@ -406,7 +502,7 @@ final class Peers {
 		long lead = peer.lead(count);
 		long range = peer.range(count);
 
-		left = count - from;
+		LEFT.set(count - from);
 		peer.hold(lead);
 		for (int i = from; i < count; i++) {
 			tasks[order[i]].waitedFor = true;
@@ -445,6 +541,74 @@ final class Peers {
 		return new long[] { took + expire(cancelled) };
 	}
 
+	static long used() {
+		System.gc();
+		return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
+	}
+
+	static double memory() throws InterruptedException {
+		long before;
+		long bytes;
+
+		/* These are counted, as others have them in the program's own. */
+		tasks = null;
+		before = used();
+		peer.create(count);
+		arm(100 * SECOND, 100 * SECOND);
+		bytes = used() - before;
+		sample(count, i -> peer.cancel(i));
+		peer.cancelRest(peer.sample(count));
+		/* Each task's place in an array is the program's own. */
+		return (double) bytes / count - 4;
+	}
+
+	static void somePairs(CyclicBarrier barrier) {
+		try {
+			barrier.await();
+		} catch (InterruptedException | BrokenBarrierException e) {
+			throw new IllegalStateException(e);
+		}
+		for (int i = 0; i < PAIRS; i++)
+			peer.pair();
+	}
+
+	static double pairs(int by) throws InterruptedException {
+		CyclicBarrier barrier = new CyclicBarrier(by + 1);
+		Thread[] callers = new Thread[by];
+		long from;
+
+		arm(100 * SECOND, 100 * SECOND);
+		for (int i = 0; i < by; i++) {
+			callers[i] = new Thread(() -> somePairs(barrier));
+			callers[i].start();
+		}
+		from = System.nanoTime();
+		try {
+			barrier.await();
+		} catch (BrokenBarrierException e) {
+			throw new IllegalStateException(e);
+		}
+		for (Thread caller : callers)
+			caller.join();
+		from = System.nanoTime() - from;
+		sample(count, i -> peer.cancel(i));
+		return (double) from / PAIRS / by;
+	}
+
+	/* One a ms. */
+	static int rate() throws InterruptedException {
+		peer.newLatches();
+		due = Long.MAX_VALUE;
+		LEFT.set(count);
+		for (int i = 0; i < count; i++) {
+			tasks[i].waitedFor = true;
+			peer.arm(i, 100 * MS + i * MS);
+		}
+		peer.startTakers();
+		peer.finished.await();
+		return count;
+	}
+
 	static void setUp(String name, int timers)
 			throws InterruptedException {
 		count = timers;
@@ -456,12 +620,18 @@ final class Peers {
 		peer.create(count);
 	}
 
-	static void answer(long[] numbers) {
-		StringBuilder line = new StringBuilder();
+	static String answer(String line) throws InterruptedException {
+		StringBuilder text = new StringBuilder();
 
-		for (long number : numbers)
-			line.append(number).append(' ');
-		System.out.println(line);
+		if (line.equals("memory"))
+			return String.valueOf(memory());
+		if (line.equals("rate"))
+			return String.valueOf(rate());
+		if (line.startsWith("pairs "))
+			return String.valueOf(pairs(Integer.parseInt(line.substring(6))));
+		for (long number : line.equals("uniform") ? uniform() : connections())
+			text.append(number).append(' ');
+		return text.toString();
 	}
 
 	public static void main(String[] args)
@@ -470,6 +640,8 @@ final class Peers {
 			new BufferedReader(new InputStreamReader(System.in));
 		String line;
 
+		if (args.length > 2)
+			threads = Integer.parseInt(args[2]);
 		setUp(args[0], WARM_UP_TIMERS);
 		for (int i = 0; i < WARM_UP; i++) {
 			uniform();
@@ -477,7 +649,7 @@ final class Peers {
 		}
 		setUp(args[0], Integer.parseInt(args[1]));
 		while ((line = in.readLine()) != null)
-			answer(line.equals("uniform") ? uniform() : connections());
+			System.out.println(answer(line));
 		System.exit(0);
 	}
 }

@@ -19,6 +19,7 @@ enum operation {
 /**
  * struct peer - a kind of timer
  * @name: as printed
+ * @bytes: of a timer, where the program has it
  * @open: make ready for @timers
  * @uniform: do each operation on all of them; NULL: it can't
  * @connections: let each be the timeout of a connection
@@ -26,6 +27,7 @@ enum operation {
  */
 struct peer {
 	const char *name;
+	size_t bytes;
 	void (*open)(size_t timers);
 	void (*uniform)(void);
 	void (*connections)(void);

@@ -89,6 +89,7 @@ static void close_peer(void)
 
 const struct peer peer = {
 	.name = "libev",
+	.bytes = sizeof(ev_timer),
 	.open = open_peer,
 	.uniform = uniform,
 	.connections = connections,

@@ -110,6 +110,7 @@ const struct peer peer = {
 	.name = "libevent",
 	.uniform = uniform,
 #endif
+	.bytes = sizeof(struct event),
 	.open = open_peer,
 	.connections = connections,
 	.close = close_peer,

@@ -81,6 +81,7 @@ static void close_peer(void)
 
 const struct peer peer = {
 	.name = "libuv",
+	.bytes = sizeof(uv_timer_t),
 	.open = open_peer,
 	.uniform = uniform,
 	.connections = connections,

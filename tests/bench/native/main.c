@@ -5,7 +5,7 @@
  * which is the wall-clock's without what others on the machine took: nothing here
  * waits.)
  *
- * usage: PEER [-c] [-r ROUNDS] [-w uniform|connections] TIMERS
+ * usage: PEER [-a] [-c] [-r ROUNDS] [-w uniform|connections] TIMERS
  *
  * Time stands still unless the program moves it: clock_gettime() is its own, for
  * the libraries as well, and says what was set. So what expires, and when, is the
@@ -15,9 +15,12 @@
  *
  * With -c the peer works alone, once, for callgrind, which is told when an
  * operation begins and ends; tests/bench/native/run puts its figures together.
- * With -w only this workload.
+ * With -w only this workload. With -a the peer works alone when a line of the input
+ * says so, for tests/bench/pools: "uniform", of which it gives the ns of each operation,
+ * or "memory", of which it gives the bytes for each timer.
  */
 #include <err.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -267,14 +270,44 @@ static void count_alone(void)
 	peer.close();
 }
 
+static size_t allocated(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+static void answer(void)
+{
+	size_t before = allocated();
+	enum operation op;
+	char line[32];
+
+	peer.open(timers);
+	while (fgets(line, sizeof(line), stdin)) {
+		memset(spent, 0, sizeof(spent));
+		peer.uniform();
+		if (!strcmp(line, "memory\n"))
+			printf("%.1f", peer.bytes + (double)(allocated() - before) / timers);
+		else
+			for (op = ARM; op <= EXPIRE_READ; op++)
+				printf("%.0f ", spent[op]);
+		putchar('\n');
+		fflush(stdout);
+	}
+	peer.close();
+}
+
 int main(int argc, char **argv)
 {
-	bool alone = false;
+	bool alone = false, asked = false;
 	size_t i;
 	int c;
 
-	while ((c = getopt(argc, argv, "cr:w:")) != -1) {
-		if (c == 'c')
+	while ((c = getopt(argc, argv, "acr:w:")) != -1) {
+		if (c == 'a')
+			asked = true;
+		else if (c == 'c')
 			alone = true;
 		else if (c == 'r')
 			rounds = strtoul(optarg, NULL, 0);
@@ -284,12 +317,14 @@ int main(int argc, char **argv)
 			exit(2);
 	}
 	if (optind + 1 != argc || rounds < 1 || rounds > MOST_ROUNDS)
-		errx(2, "usage: %s [-c] [-r ROUNDS] [-w uniform|connections] TIMERS", argv[0]);
+		errx(2, "usage: %s [-a] [-c] [-r ROUNDS] [-w uniform|connections] TIMERS", argv[0]);
 	timers = strtoul(argv[optind], NULL, 0);
 	order = array(timers, sizeof(*order));
 	for (i = 0; i < timers; i++)
 		order[i] = i;
-	if (alone)
+	if (asked)
+		answer();
+	else if (alone)
 		count_alone();
 	else
 		compare_with_wheel();
