@@ -186,6 +186,14 @@ GOALS = [
                               ('cancelled_soon', 'that was, before its first deadline'))),
     (9, 'shared: memory of a timer, pending or not', '<=', 48, 'bytes',
      largest(suite='memory', peer='twheel-shared', operation='pending')),
+    (10, 'start and cancel of a task, by one thread', '<=', 200, 'instructions',
+     largest(suite='pools', peer='pool', operation='start_cancel')),
+    (10, 'the same by four threads: the JDK takes, where least', '>=', 10, 'times our time',
+     smallest(suite='pools', peer='jdk-executor-*', operation='start_cancel_4_threads')),
+    (10, 'an expiry with 8 workers', '<=', 1.2, 'switches',
+     largest(suite='pools', peer='pool-8', metric='switches')),
+    (10, 'memory of a task', '<=', 128, 'bytes',
+     largest(suite='pools', peer='pool-1', operation='memory', timers=1000000)),
 ]
 
 MET = {'<=': lambda figure, limit: figure <= limit, '>=': lambda figure, limit: figure >= limit}

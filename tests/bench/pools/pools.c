@@ -94,7 +94,7 @@ static void draw(__u64 from, __u64 range)
 		delays[i] = from + rnd(range);
 }
 
-static void ran(struct twheel_task *task, __u64 deadline)
+static void note_run(struct twheel_task *task, __u64 deadline)
 {
 	if (!task->arg || deadline > due)
 		errx(1, "a task ran early, unasked or twice");
@@ -105,7 +105,7 @@ static void ran(struct twheel_task *task, __u64 deadline)
 
 static int run(struct twheel_task *task, const struct twheel_run *run)
 {
-	ran(task, run->deadline);
+	note_run(task, run->deadline);
 	return 0;
 }
 
@@ -198,7 +198,7 @@ static void take_all(void)
 		if (n < 0)
 			errx(1, "take: %s", strerror(-n));
 		while (n--)
-			ran(taken[n], 0);
+			note_run(taken[n], 0);
 	}
 }
 
@@ -206,7 +206,7 @@ static __u64 expire(void)
 {
 	struct twheel_task holders[MOST_THREADS] = { 0 };
 	__u64 range = count * TICK / DENSITY, from, took;
-	unsigned int i;
+	size_t i;
 
 	for (i = 0; i < workers; i++) {
 		holders[i].run = hold_up;
@@ -224,9 +224,11 @@ static __u64 expire(void)
 		take_all();
 	sem_wait(&finished);
 	took = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - from;
-	/* The holders are on the stack */
+	/* Nobody is in a run any more: those on the stack go, the others are started again */
 	for (i = 0; i < workers; i++)
 		twheel_task_cancel_wait(&holders[i]);
+	for (i = 0; i < count; i++)
+		twheel_task_cancel_wait(&tasks[i]);
 	return took;
 }
 
@@ -280,7 +282,7 @@ static void pairs(unsigned int threads)
 	__u64 from;
 
 	if (!threads || threads > MOST_THREADS)
-		errx(1, "pairs: %u threads", threads);
+		errx(1, "%u threads", threads);
 	start_all(start, 100 * SECOND, 100 * SECOND);
 	pthread_barrier_init(&barrier, NULL, threads + 1);
 	for (i = 0; i < threads; i++)
@@ -299,7 +301,7 @@ static void *take_one_by_one(void *arg)
 
 	(void)arg;
 	while (twheel_pool_take(pool, &task, 1, -1) == 1)
-		ran(task, 0);
+		note_run(task, 0);
 	return NULL;
 }
 
