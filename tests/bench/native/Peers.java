@@ -13,7 +13,7 @@
  *
  * For tests/bench/pools, it answers "memory" with the bytes for each timer, all objects
  * counted but what holds the tasks; "pairs N" with the ns by the clock for arm and cancel,
- * by N threads, beside all timers; and "rate" with the number of timers that expired,
+ * by N threads, beside all timers, and those of processor time; and "rate" with the number of timers that expired,
  * 1 ms apart.
  *
  * Time is real here. Timers that are to expire in a jump of time are armed anew,
@@ -56,7 +56,7 @@ final class Peers {
 	static final int WARM_UP_TIMERS = 2000;
 
 	/* What a pair of operations is measured with. */
-	static final int PAIRS = 100_000;
+	static final int PAIRS = 200_000;
 
 	static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 	static final SplittableRandom RANDOM = new SplittableRandom(1);
@@ -562,24 +562,29 @@ final class Peers {
 		return (double) bytes / count - 4;
 	}
 
-	static void somePairs(CyclicBarrier barrier) {
+	static void somePairs(CyclicBarrier barrier, LongAdder used) {
+		long from;
+
 		try {
 			barrier.await();
 		} catch (InterruptedException | BrokenBarrierException e) {
 			throw new IllegalStateException(e);
 		}
+		from = THREADS.getCurrentThreadCpuTime();
 		for (int i = 0; i < PAIRS; i++)
 			peer.pair();
+		used.add(THREADS.getCurrentThreadCpuTime() - from);
 	}
 
-	static double pairs(int by) throws InterruptedException {
+	static String pairs(int by) throws InterruptedException {
+		LongAdder used = new LongAdder();
 		CyclicBarrier barrier = new CyclicBarrier(by + 1);
 		Thread[] callers = new Thread[by];
 		long from;
 
 		arm(100 * SECOND, 100 * SECOND);
 		for (int i = 0; i < by; i++) {
-			callers[i] = new Thread(() -> somePairs(barrier));
+			callers[i] = new Thread(() -> somePairs(barrier, used));
 			callers[i].start();
 		}
 		from = System.nanoTime();
@@ -592,7 +597,7 @@ final class Peers {
 			caller.join();
 		from = System.nanoTime() - from;
 		sample(count, i -> peer.cancel(i));
-		return (double) from / PAIRS / by;
+		return (double) from / PAIRS / by + " " + (double) used.sum() / PAIRS / by;
 	}
 
 	/* One a ms. */
@@ -628,7 +633,7 @@ final class Peers {
 		if (line.equals("rate"))
 			return String.valueOf(rate());
 		if (line.startsWith("pairs "))
-			return String.valueOf(pairs(Integer.parseInt(line.substring(6))));
+			return pairs(Integer.parseInt(line.substring(6)));
 		for (long number : line.equals("uniform") ? uniform() : connections())
 			text.append(number).append(' ');
 		return text.toString();

@@ -8,7 +8,8 @@
  *
  *	uniform	ns for all tasks to start, reset later, reset earlier, cancel, run
  *	memory	bytes a task, of the library and the task itself
- *	pairs N	ns by the clock for start and cancel, by N threads, beside all tasks
+ *	pairs N	ns by the clock for start and cancel, by N threads, beside all tasks; and ns
+ *		of processor time
  *	rate	tasks that were run, 1 ms apart
  *
  * The ns of "uniform" are of all threads. Tasks that are to run are started while the
@@ -37,7 +38,7 @@
 #define DENSITY 256
 
 /* What a pair of operations is measured with */
-#define PAIRS 100000
+#define PAIRS 200000
 #define MOST_THREADS 64
 
 #define TAKERS 8
@@ -279,7 +280,7 @@ static void pairs(unsigned int threads)
 	pthread_t thread[MOST_THREADS];
 	pthread_barrier_t barrier;
 	unsigned int i;
-	__u64 from;
+	__u64 from, used;
 
 	if (!threads || threads > MOST_THREADS)
 		errx(1, "%u threads", threads);
@@ -287,11 +288,14 @@ static void pairs(unsigned int threads)
 	pthread_barrier_init(&barrier, NULL, threads + 1);
 	for (i = 0; i < threads; i++)
 		check(-pthread_create(&thread[i], NULL, start_and_cancel, &barrier), "thread");
+	used = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	from = clock_ns(CLOCK_MONOTONIC);
 	pthread_barrier_wait(&barrier);
 	for (i = 0; i < threads; i++)
 		pthread_join(thread[i], NULL);
-	printf("%.1f\n", (double)(clock_ns(CLOCK_MONOTONIC) - from) / PAIRS / threads);
+	from = clock_ns(CLOCK_MONOTONIC) - from;
+	used = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - used;
+	printf("%.1f %.1f\n", (double)from / PAIRS / threads, (double)used / PAIRS / threads);
 	cancel_all();
 }
 
