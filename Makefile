@@ -4,7 +4,7 @@
 # in scripts/; what is built is in build/.
 
 KERNEL ?= 6.1-cloud
-WORKLOAD ?= tests/demo/day.workload
+WORKLOAD ?= demo/day.workload
 PREFIX ?= /usr/local
 DESTDIR ?=
 
@@ -13,7 +13,7 @@ DESTDIR ?=
 help:
 	@echo 'make demo      a server with a million connections, in a virtual machine'
 	@echo '               (BACKEND=user: on this machine itself, without the module)'
-	@echo '               (WORKLOAD=FILE: another day, see tests/demo/day.workload;'
+	@echo '               (WORKLOAD=FILE: another day, see demo/day.workload;'
 	@echo '               MODE=shared: also with shared timers, both side by side)'
 	@echo 'make check     all tests (SUITES="unit vm": only these)'
 	@echo 'make vm        a shell in a virtual machine with the module loaded'
@@ -69,10 +69,10 @@ coverage:
 	@scripts/coverage
 
 bench:
-	@tests/bench/run
+	@bench/run
 
 bench-quick:
-	@tests/bench/run -q
+	@bench/run -q
 
 clean:
 	rm -rf build
@@ -84,7 +84,7 @@ OUT ?= build
 CC32 ?= $(CC) -m32 -isystem /usr/include/$(shell $(CC) -print-multiarch)
 options = -std=gnu11 -O2 -g -Wall -Wextra -Werror -Iuapi
 program = $(CC) $(options)
-headers = uapi/linux/twheel.h $(wildcard tests/*/*.h tests/*/*/*.h)
+headers = uapi/linux/twheel.h $(wildcard bench/guarantees/*.h demo/*.h tests/*/*.h tests/*/*/*.h)
 
 $(OUT)/tests/%32: tests/%32.c $(headers)
 	@mkdir -p $(@D)
@@ -98,6 +98,10 @@ $(OUT)/tests/%: tests/%.c $(headers)
 	@mkdir -p $(@D)
 	$(program) -static -pthread -o $@ $<
 
+build/bench/guarantees/%: bench/guarantees/%.c $(headers)
+	@mkdir -p $(@D)
+	$(program) -static -pthread -o $@ $<
+
 build/tests/fuzz/calls: $(wildcard tests/fuzz/calls*.c) $(headers)
 	@mkdir -p $(@D)
 	$(program) -static -pthread -o $@ $(filter %.c,$^)
@@ -107,11 +111,11 @@ $(library): $(wildcard userlib/*/*.[ch] userlib/*/*/*.[ch] kmod/*.[ch]) uapi/lin
 		userlib/Makefile userlib/libtwheel.map
 	$(MAKE) -s -C userlib ../$@
 
-with_library := $(addprefix build/tests/bench/,guarantees/lateness pools/pools)
+with_library := $(addprefix build/bench/,guarantees/lateness pools/pools)
 $(with_library): build/%: %.c $(headers) $(library)
 	@mkdir -p $(@D)
 	$(program) -Iuserlib/include -static -pthread -o $@ $(filter %.c %.a,$^)
 
-build/tests/demo/demo: $(wildcard tests/demo/*.c) $(headers) $(library)
+build/demo/demo: $(wildcard demo/*.c) $(headers) $(library)
 	@mkdir -p $(@D)
 	$(program) -Iuserlib/include -static -Wl,--wrap=ioctl -o $@ $(filter %.c %.a,$^)

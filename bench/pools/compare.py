@@ -14,9 +14,9 @@ import statistics
 import subprocess
 import sys
 
-TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../..')
+TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), '../..')
 BUILD = os.path.join(TOP, 'build/bench/native')
-POOLS = os.path.join(TOP, 'build/tests/bench/pools/pools')
+POOLS = os.path.join(TOP, 'build/bench/pools/pools')
 JAVA = ['java', '-Xms2g', '-Xmx2g', '-cp', f'{BUILD}:/usr/share/java/netty-common.jar', 'Peers']
 
 OPERATIONS = ('start', 'reset_later', 'reset_earlier', 'cancel', 'run')

@@ -14,9 +14,9 @@
  * descriptor is ever ready, and nobody pays for asking.
  *
  * With -c the peer works alone, once, for callgrind, which is told when an
- * operation begins and ends; tests/bench/native/run puts its figures together.
+ * operation begins and ends; bench/native/run puts its figures together.
  * With -w only this workload. With -a the peer works alone when a line of the input
- * says so, for tests/bench/pools: "uniform", of which it gives the ns of each operation,
+ * says so, for bench/pools: "uniform", of which it gives the ns of each operation,
  * or "memory", of which it gives the bytes for each timer.
  */
 #include <err.h>

@@ -392,7 +392,7 @@ static void parse_line(struct parser *p, char *line)
 			return;
 		}
 	}
-	wrong(p, "no line begins with '%s'; see tests/demo/README.md for those that do",
+	wrong(p, "no line begins with '%s'; see demo/README.md for those that do",
 	      p->words[0]);
 }
 

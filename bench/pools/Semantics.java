@@ -2,7 +2,7 @@
 /*
  * What timers of the Java world do in the cases of docs/pools.md: a line for each.
  *
- * make -C tests/bench/native ../../../build/bench/native/Semantics.class
+ * make -C bench/native ../../build/bench/native/Semantics.class
  * java -cp build/bench/native:/usr/share/java/netty-common.jar Semantics
  */
 import io.netty.util.HashedWheelTimer;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A pool of libtwheel, for compare.py: it does what a line of its input says, and
- * answers with a line of numbers, as the peers do (tests/bench/native, -a; Peers.java).
+ * answers with a line of numbers, as the peers do (bench/native, -a; Peers.java).
  *
  * usage: pools WORKERS TASKS
  *        pools -c TASKS: count start and cancel under callgrind, without and with a pool

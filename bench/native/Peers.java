@@ -11,7 +11,7 @@
  * for the expiry those of the timers, of which there are THREADS (1; of a queue, who
  * take). What the collector of garbage does meanwhile is not counted.
  *
- * For tests/bench/pools, it answers "memory" with the bytes for each timer, all objects
+ * For bench/pools, it answers "memory" with the bytes for each timer, all objects
  * counted but what holds the tasks; "pairs N" with the ns by the clock for arm and cancel,
  * by N threads, beside all timers, and those of processor time; and "rate" with the number of timers that expired,
  * 1 ms apart.
