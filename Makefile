@@ -19,7 +19,7 @@ help:
 	@echo 'make vm        a shell in a virtual machine with the module loaded'
 	@echo 'make modules   twheel.ko for the kernel of the virtual machine'
 	@echo '               (KDIR=HEADERS: for the kernel of these headers instead)'
-	@echo 'make matrix    the tests on every kernel that scripts/kernel lists'
+	@echo 'make matrix    the tests on every kernel that scripts/kernel/get lists'
 	@echo '               (modules and vm take KERNEL=NAME as well, 6.1-cloud if not said)'
 	@echo 'make torture   the long tests: sanitizers, fault injection, fuzzing, faults of the machine'
 	@echo 'make coverage  which lines of the module all tests together reach'
