@@ -79,7 +79,7 @@ clean:
 
 # Programs for the virtual machine: static; the 32-bit ones without the C
 # library, of which Debian has none in that size; shared where libkmod is needed,
-# which is never static. (scripts/programs makes those for other processors.)
+# which is never static. (tests/harness/programs makes them for other processors.)
 OUT ?= build
 CC32 ?= $(CC) -m32 -isystem /usr/include/$(shell $(CC) -print-multiarch)
 options = -std=gnu11 -O2 -g -Wall -Wextra -Werror -Iuapi

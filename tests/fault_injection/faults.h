@@ -53,14 +53,6 @@ static int fault_nth;
 static int fault_odds[FAULT_KINDS];
 static long fault_total[FAULT_KINDS];
 
-/* Is there no time for all of it? */
-static inline bool quick(void)
-{
-	const char *text = getenv("QUICK");
-
-	return text && *text;
-}
-
 /* A program that takes too long is stopped from outside */
 #define PATIENCE_S 2400
 

@@ -374,10 +374,7 @@ static void work(void)
 
 int main(void)
 {
-	char words[4096];
-
-	read_text("/proc/cmdline", words, sizeof(words));
-	if (strstr(words, "twheel.all"))
+	if (!quick())
 		seconds = 60;
 	tap_start(280);
 	RUN(go_with_timer, "a processor goes that has the wheel's hrtimer");

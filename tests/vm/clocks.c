@@ -3,6 +3,8 @@
  * The wall clock is set forwards and backwards while timers wait: those on
  * REALTIME and TAI follow it, those on MONOTONIC and BOOTTIME don't, and none
  * is early.
+ *
+ * also in: both-clocks
  */
 #include "shared.h"
 

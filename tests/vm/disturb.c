@@ -8,6 +8,8 @@
  * First come walks along those numbers, always the same, and then random sequences.
  * Environment: TIMES=N for N times as many of these, SEED=N for those from that number
  * on. What fails says the number of its sequence.
+ *
+ * also in: both
  */
 #include "disturb_model.h"
 

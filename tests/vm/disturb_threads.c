@@ -7,6 +7,8 @@
  * that the wheels count agrees with the oracles, and nothing is left.
  *
  * Environment: TIMES=N for N times as much, SEED=N for another.
+ *
+ * also in: both both-threads
  */
 #include "disturb.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * DRAIN: what is pending is taken out, and can be armed again elsewhere.
+ *
+ * also in: both kunit small
  */
 #include "util.h"
 

@@ -2,6 +2,8 @@
 /*
  * Never early: a million expiries, on every clock and with ticks from the
  * shortest to the longest. How late they are is no matter here.
+ *
+ * also in: both small-a
  */
 #include "util.h"
 

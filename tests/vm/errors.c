@@ -6,6 +6,8 @@
  * Three wheels are there all the time: the main one is planted with pending,
  * ready and periodic timers, the fresh one was never touched, and one has shared
  * timers. After each bad call all have to say the same of themselves as before.
+ *
+ * also in: both kunit small
  */
 #include "util.h"
 

@@ -2,6 +2,8 @@
 /*
  * The interface's numbers, sizes and offsets against the published ones, and
  * what the module says of itself against the same.
+ *
+ * also in: kunit
  */
 #include "util.h"
 

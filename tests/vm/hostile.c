@@ -6,6 +6,8 @@
  *
  * The memory is there twice: in the view that the calls get pages come and go,
  * in the other one all stays and can be looked at.
+ *
+ * also in: sanitize small
  */
 #include "util.h"
 

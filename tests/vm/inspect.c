@@ -3,6 +3,8 @@
  * What a wheel says of itself: INFO, STATS, QUERY, fdinfo; what MODIFY and
  * CANCEL say of timers; that an idle wheel is silent and a crowded one does
  * not hold the processor.
+ *
+ * also in: both
  */
 #include "util.h"
 

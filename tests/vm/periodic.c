@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Periodic timers, jitter and slack.
+ *
+ * also in: both kunit sanitize small
  */
 #include "util.h"
 

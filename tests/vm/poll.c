@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A wheel in poll, select and epoll, and an eventfd that it signals.
+ *
+ * also in: both both-threads small-a
  */
 #include "util.h"
 

@@ -3,7 +3,10 @@
  * Arm, modify, cancel, read, drain and close from threads on two processors
  * at once: every armed timer ends in exactly one of read, cancelled, drained
  * and closed, and nothing of it is read after it was cancelled or drained.
+ *
  * Environment: TIMES=N for N times as many timers, where they are fewer as all is slow.
+ *
+ * also in: both both-threads kcsan sanitize small
  */
 #include "util.h"
 

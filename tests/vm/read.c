@@ -2,6 +2,8 @@
 /*
  * read(2) of a wheel: whole events in order, bad and odd buffers, waiting, and
  * count mode.
+ *
+ * also in: both both-threads small
  */
 #include "util.h"
 

@@ -2,6 +2,8 @@
 /*
  * One wheel in several hands: threads, processes, copies of the descriptor,
  * and how it ends with the last of them.
+ *
+ * also in: both both-threads sanitize small
  */
 #include "util.h"
 

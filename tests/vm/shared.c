@@ -3,6 +3,8 @@
  * Shared timers, one promise after the other: what SETUP and INFO say of them, how
  * the area is laid out, and what arming, moving, cancelling and taking do in every
  * state that a timer can be in.
+ *
+ * also in: small
  */
 #include "shared.h"
 

@@ -4,6 +4,8 @@
  * the kernel, from two threads, and makes calls meanwhile. The kernel holds, every
  * call comes back, and another user's wheel keeps its promises and is not late. Nor is
  * there anything left of it afterwards.
+ *
+ * also in: sanitize small
  */
 #include "shared.h"
 #include "users.h"

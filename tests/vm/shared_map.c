@@ -2,6 +2,8 @@
 /*
  * The area of shared timers as memory: all that a program can do to a mapping, each
  * with its defined answer, and the timers go on.
+ *
+ * also in: sanitize small
  */
 #include "shared.h"
 

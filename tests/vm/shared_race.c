@@ -9,6 +9,8 @@
  * Environment: TIMES=N for N times as long, SEED=N for other numbers. HOURS=N for the
  * long form, in a machine in which waiting takes no time (scripts/vm -i): N hours of
  * its time, most of them asleep, with timeouts of up to an hour. There nothing is late.
+ *
+ * also in: kcsan small-a
  */
 #include "shared.h"
 

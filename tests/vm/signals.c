@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Signals that come while a read waits and in the middle of a large batch.
+ *
+ * also in: both sanitize small-a
  */
 #include "shared.h"
 

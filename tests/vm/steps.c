@@ -9,6 +9,8 @@
  * meanwhile. MONOTONIC and BOOTTIME are under the same model: they don't jump.
  *
  * Environment: TIMES=N for N times as many steps, SEED=N for others.
+ *
+ * also in: both-clocks
  */
 #include "util.h"
 

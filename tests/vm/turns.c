@@ -5,6 +5,8 @@
  * those that are left each has its turn.
  *
  * Environment: TIMES=N for N times as long.
+ *
+ * also in: small-a
  */
 #include "turns.h"
 

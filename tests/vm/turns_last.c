@@ -5,6 +5,8 @@
  * workers run: from several processes, each again and again.
  *
  * Environment: TIMES=N for N times as long.
+ *
+ * also in: sanitize small
  */
 #include "shared.h"
 #include "turns.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A wheel in io_uring: poll, read and SUBMIT, without a worker thread.
+ *
+ * also in: kunit small-a
  */
 #include "uring.h"
 

@@ -2,6 +2,8 @@
 /*
  * SUBMIT by rings of io_uring of each kind, with what they may be asked besides; and by
  * commands that are so long that others, who have the same ring, would wait for them.
+ *
+ * also in: small-a
  */
 #include "uring.h"
 

@@ -52,6 +52,14 @@ static inline bool small_world(void)
 	return world && !strcmp(world, "small");
 }
 
+/* Is there no time for all of it? */
+static inline bool quick(void)
+{
+	const char *all = getenv("ALL");
+
+	return !all || !*all;
+}
+
 static inline __u64 now(clockid_t clock)
 {
 	struct timespec ts;
