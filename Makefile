@@ -82,7 +82,7 @@ clean:
 # which is never static. (tests/harness/programs makes them for other processors.)
 OUT ?= build
 CC32 ?= $(CC) -m32 -isystem /usr/include/$(shell $(CC) -print-multiarch)
-options = -std=gnu11 -O2 -g -Wall -Wextra -Werror -Iuapi
+options = -std=gnu11 -O2 -g -Wall -Wextra -Werror -Iuapi -Itests/harness
 program = $(CC) $(options)
 headers = uapi/linux/twheel.h $(wildcard bench/guarantees/*.h demo/*.h tests/*/*.h tests/*/*/*.h)
 

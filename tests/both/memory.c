@@ -4,7 +4,7 @@
  * gives ENOMEM, and all else is as it was. Linked with --wrap.
  */
 
-#include "../vm/util.h"
+#include "device.h"
 
 #include <twheel_pool.h>
 

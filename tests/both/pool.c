@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Tasks and pools: each sentence of twheel_pool(3), with whichever backend there is. */
 
-#include "../vm/util.h"
+#include "device.h"
 
 #include <pthread.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  * counts what happens to it. SEED and STEPS in the environment.
  */
 
-#include "../vm/util.h"
+#include "device.h"
 
 #include <pthread.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
  * which of the two a program gets. With a device or without one. Linked with --wrap.
  */
 
-#include "../vm/util.h"
+#include "device.h"
 
 #include <pthread.h>
 #include <stdint.h>

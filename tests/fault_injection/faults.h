@@ -7,7 +7,7 @@
 #ifndef FAULTS_H
 #define FAULTS_H
 
-#include "../vm/util.h"
+#include "device.h"
 
 #define FAULTS "/sys/kernel/debug/"
 

@@ -5,7 +5,7 @@
  */
 #include "faults.h"
 
-#include "../vm/shared.h"
+#include "shared.h"
 
 /* More than are read, or drained, at a time, several times */
 #define N 200

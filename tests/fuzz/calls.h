@@ -6,7 +6,7 @@
 #ifndef CALLS_H
 #define CALLS_H
 
-#include "../vm/util.h"
+#include "device.h"
 
 #include <pthread.h>
 

@@ -6,7 +6,7 @@
 #ifndef CGROUP_H
 #define CGROUP_H
 
-#include "../vm/users.h"
+#include "users.h"
 
 #include <dirent.h>
 

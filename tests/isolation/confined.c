@@ -13,7 +13,7 @@
  * Environment: TIMES=N for N times as long.
  */
 #include "cgroup.h"
-#include "../vm/shared.h"
+#include "shared.h"
 
 #define MALLORY 1000
 #define PERIOD (20 * MSEC)

@@ -7,7 +7,7 @@
  * For a guest in which one instruction takes 1 ns (scripts/vm -i).
  * module parameters: max_user_timers=33554432
  */
-#include "../vm/util.h"
+#include "device.h"
 
 #include <sched.h>
 

@@ -8,7 +8,7 @@
  * Environment: TIMES=N for N times as long.
  */
 #include "cgroup.h"
-#include "../vm/shared.h"
+#include "shared.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -12,7 +12,7 @@
  * module parameters: max_user_timers=2000000
  * Environment: TIMES=N for N times as long.
  */
-#include "../vm/users.h"
+#include "users.h"
 
 #define ALICE 2001
 #define BOB 2002

@@ -7,7 +7,7 @@
  * For a guest with 512 MB (see run).
  */
 #include "cgroup.h"
-#include "../vm/shared.h"
+#include "shared.h"
 
 #include <sys/resource.h>
 

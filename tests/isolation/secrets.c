@@ -9,7 +9,7 @@
  * would hide what the module forgets to clear.
  */
 #include "cgroup.h"
-#include "../vm/shared.h"
+#include "shared.h"
 
 #include <sys/xattr.h>
 

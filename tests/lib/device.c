@@ -5,7 +5,7 @@
  * may. What the module promises itself is tested in tests/vm.
  */
 
-#include "../vm/util.h"
+#include "device.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -20,7 +20,7 @@
 #include <twheel.h>
 #include <twheel_shared.h>
 
-#include "../vm/tap.h"
+#include "tap.h"
 
 /* Two words of groups, of which the second is hardly used; five of small groups */
 #define NR 17000

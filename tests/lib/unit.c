@@ -16,7 +16,7 @@
 
 #include <twheel.h>
 
-#include "../vm/tap.h"
+#include "tap.h"
 
 #define MAX 256
 

@@ -9,7 +9,7 @@
 #define LOADER_H
 
 /* First, as it says what the C library shall offer */
-#include "../vm/util.h"
+#include "device.h"
 
 #include <libkmod.h>
 #include <sys/utsname.h>

@@ -7,7 +7,7 @@
 #ifndef LOAD_H
 #define LOAD_H
 
-#include "../vm/util.h"
+#include "device.h"
 
 #define TIMERS 6000
 #define PERIODIC 24

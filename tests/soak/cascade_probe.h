@@ -8,7 +8,7 @@
 #ifndef CASCADE_PROBE_H
 #define CASCADE_PROBE_H
 
-#include "../vm/util.h"
+#include "device.h"
 
 /* As the module has them: 64 slots are a turn. */
 #define TURN_BITS 6

@@ -9,7 +9,7 @@
 #ifndef ORACLE_H
 #define ORACLE_H
 
-#include "../vm/util.h"
+#include "device.h"
 
 /* In a wheel; a power of two */
 #define TIMERS 1024U

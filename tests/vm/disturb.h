@@ -6,7 +6,7 @@
 #ifndef DISTURB_H
 #define DISTURB_H
 
-#include "util.h"
+#include "device.h"
 
 /* Memory for arrays, and never anything behind it */
 #define ROOM_PAGES 96

@@ -4,7 +4,7 @@
  *
  * also in: both kunit small
  */
-#include "util.h"
+#include "device.h"
 
 #define N 500
 

@@ -5,7 +5,7 @@
  *
  * also in: both small-a
  */
-#include "util.h"
+#include "device.h"
 
 #define WHEELS 5
 #define EACH 53000

@@ -9,7 +9,7 @@
  *
  * also in: both kunit small
  */
-#include "util.h"
+#include "device.h"
 
 #include <sys/eventfd.h>
 

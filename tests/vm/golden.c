@@ -5,7 +5,7 @@
  *
  * also in: kunit
  */
-#include "util.h"
+#include "device.h"
 
 #include "golden.h"
 

@@ -9,7 +9,7 @@
  *
  * also in: sanitize small
  */
-#include "util.h"
+#include "device.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -6,7 +6,7 @@
  *
  * also in: both
  */
-#include "util.h"
+#include "device.h"
 
 static int fd;
 

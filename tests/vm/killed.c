@@ -11,7 +11,7 @@
  *
  * Environment: TIMES=N for N times as many kills.
  */
-#include "util.h"
+#include "device.h"
 
 #include <sched.h>
 

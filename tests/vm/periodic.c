@@ -4,7 +4,7 @@
  *
  * also in: both kunit sanitize small
  */
-#include "util.h"
+#include "device.h"
 
 static int fd;
 

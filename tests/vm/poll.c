@@ -4,7 +4,7 @@
  *
  * also in: both both-threads small-a
  */
-#include "util.h"
+#include "device.h"
 
 #include <pthread.h>
 #include <sys/epoll.h>

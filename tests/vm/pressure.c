@@ -6,7 +6,7 @@
  *
  * A killed program is found out by its parent, and by the kernel's log.
  */
-#include "util.h"
+#include "device.h"
 
 #include <sys/mount.h>
 

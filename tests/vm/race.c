@@ -8,7 +8,7 @@
  *
  * also in: both both-threads kcsan sanitize small
  */
-#include "util.h"
+#include "device.h"
 
 #include <pthread.h>
 #include <sched.h>

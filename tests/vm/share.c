@@ -5,7 +5,7 @@
  *
  * also in: both both-threads sanitize small
  */
-#include "util.h"
+#include "device.h"
 
 #include <pthread.h>
 #include <sys/socket.h>

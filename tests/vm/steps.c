@@ -12,7 +12,7 @@
  *
  * also in: both-clocks
  */
-#include "util.h"
+#include "device.h"
 
 #include <sys/timex.h>
 

@@ -6,7 +6,7 @@
 #ifndef TURNS_H
 #define TURNS_H
 
-#include "util.h"
+#include "device.h"
 
 #define TIMERS 50	/* of a wheel, each in a tick of its own */
 

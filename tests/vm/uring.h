@@ -6,7 +6,7 @@
 #ifndef URING_H
 #define URING_H
 
-#include "util.h"
+#include "device.h"
 
 #include <linux/io_uring.h>
 

@@ -7,7 +7,7 @@
 #ifndef SHARED_H
 #define SHARED_H
 
-#include "util.h"
+#include "device.h"
 
 #define ARMED TWHEEL_WORD_ARMED
 #define IDLE TWHEEL_WORD_IDLE

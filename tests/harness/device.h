@@ -6,8 +6,8 @@
  * The programs don't use the library, so that a mistake there can't hide one
  * in the module.
  */
-#ifndef UTIL_H
-#define UTIL_H
+#ifndef DEVICE_H
+#define DEVICE_H
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -5,7 +5,7 @@
 #ifndef USERS_H
 #define USERS_H
 
-#include "util.h"
+#include "device.h"
 
 #include <grp.h>
 
