@@ -34,13 +34,13 @@ static int run(struct twheel_task *task, const struct twheel_run *why)
 {
 	struct thing *thing = task->arg;
 
-	CHECK_EQ(__atomic_fetch_add(&thing->inside, 1, __ATOMIC_ACQ_REL), 0, "beside itself");
+	EXPECT_EQ(__atomic_fetch_add(&thing->inside, 1, __ATOMIC_ACQ_REL), 0, "beside itself");
 	thing->begun = now(CLOCK_MONOTONIC);
-	CHECK(thing->begun >= why->deadline, "early");
+	EXPECT_TRUE(thing->begun >= why->deadline, "early");
 	if (!thing->runs)
 		thing->first = why->deadline;
 	if (thing->runs && thing->over)
-		CHECK(why->deadline >= thing->last, "backwards");
+		EXPECT_TRUE(why->deadline >= thing->last, "backwards");
 	thing->last = why->deadline;
 	thing->missed += why->missed;
 	if (LOAD(thing->held)) {
@@ -60,7 +60,7 @@ static __s64 next(struct twheel_task *task, __u64 time, __u64 period)
 {
 	struct thing *thing = task->arg;
 
-	CHECK(time >= thing->over && time <= now(CLOCK_MONOTONIC));
+	EXPECT_TRUE(time >= thing->over && time <= now(CLOCK_MONOTONIC));
 	thing->asked++;
 	return thing->next_gives ?: (__s64)period * 2;
 }
@@ -103,7 +103,7 @@ static void new_pool(__u32 threads, __u32 capacity)
 
 static void free_pool(void)
 {
-	CHECK_EQ(twheel_pool_free(pool), 0);
+	EXPECT_EQ(twheel_pool_free(pool), 0);
 	pool = NULL;
 }
 
@@ -114,9 +114,9 @@ static int start(struct thing *thing, __s64 when, __u64 period)
 
 static void check_end(const struct thing *thing, int why, int line)
 {
-	CHECK(WAIT_FOR(LOAD(thing->ends)), "of line %d", line);
-	CHECK_EQ(thing->ends, 1, "of line %d", line);
-	CHECK_EQ(thing->why, why, "of line %d", line);
+	EXPECT_TRUE(WAIT_FOR(LOAD(thing->ends)), "of line %d", line);
+	EXPECT_EQ(thing->ends, 1, "of line %d", line);
+	EXPECT_EQ(thing->why, why, "of line %d", line);
 }
 
 #define ENDED(thing, why) check_end(thing, why, __LINE__)
@@ -127,8 +127,8 @@ static struct thing *hold(int n)
 	struct thing *thing = fresh(n);
 
 	thing->held = 1;
-	CHECK_EQ(start(thing, 0, 0), 0);
-	CHECK(WAIT_FOR(LOAD(thing->waiting)));
+	EXPECT_EQ(start(thing, 0, 0), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(thing->waiting)));
 	return thing;
 }
 
@@ -147,39 +147,39 @@ static void test_options(void)
 	static union { struct twheel_pool_options options; char bytes[8192]; } longest;
 	struct twheel_pool_options bad;
 
-	CHECK_EQ(twheel_pool_new(&options, &pool), 0);
+	EXPECT_EQ(twheel_pool_new(&options, &pool), 0);
 	free_pool();
-	CHECK_EQ(twheel_pool_new(&longer.options, &pool), 0);
+	EXPECT_EQ(twheel_pool_new(&longer.options, &pool), 0);
 	free_pool();
 	longer.more = 1;
-	CHECK_EQ(twheel_pool_new(&longer.options, &pool), -E2BIG);
+	EXPECT_EQ(twheel_pool_new(&longer.options, &pool), -E2BIG);
 	memset(&longest, 0, sizeof(longest));
 	longest.options.size = 4096;
-	CHECK_EQ(twheel_pool_new(&longest.options, &pool), 0);
+	EXPECT_EQ(twheel_pool_new(&longest.options, &pool), 0);
 	free_pool();
 	longest.options.size++;
-	CHECK_EQ(twheel_pool_new(&longest.options, &pool), -E2BIG);
+	EXPECT_EQ(twheel_pool_new(&longest.options, &pool), -E2BIG);
 	bad = options;
 	bad.size--;
-	CHECK_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
+	EXPECT_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
 	bad = options;
 	bad.flags = 1;
-	CHECK_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
+	EXPECT_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
 	bad.flags = TWHEEL_KERNEL | TWHEEL_USER;
-	CHECK_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
+	EXPECT_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
 	bad = options;
 	bad.threads = 4097;
-	CHECK_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
+	EXPECT_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
 	bad = options;
 	bad.clock = 1;
-	CHECK_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
+	EXPECT_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
 	bad = options;
 	bad.__reserved = 1;
-	CHECK_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
+	EXPECT_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
 	bad = options;
 	bad.tick = 1;
-	CHECK_EQ(twheel_pool_new(&bad, &pool), -EOPNOTSUPP);
-	CHECK_EQ(twheel_pool_free(NULL), 0);
+	EXPECT_EQ(twheel_pool_new(&bad, &pool), -EOPNOTSUPP);
+	EXPECT_EQ(twheel_pool_free(NULL), 0);
 }
 
 static void test_once(void)
@@ -193,21 +193,21 @@ static void test_once(void)
 		struct thing *thing = fresh(i);
 
 		before = now(CLOCK_MONOTONIC);
-		CHECK_EQ(start(thing, delays[i], 0), 0);
+		EXPECT_EQ(start(thing, delays[i], 0), 0);
 		ENDED(thing, 0);
-		CHECK_EQ(thing->runs, 1);
-		CHECK(thing->first >= before + (delays[i] > 0 ? delays[i] : 0));
-		CHECK(thing->first <= thing->begun);
-		CHECK_EQ(thing->missed, 0);
-		CHECK(WAIT_FOR(twheel_task_cancel(&thing->task) == -ENOENT));
-		CHECK_EQ(twheel_task_reset(&thing->task, 0, 0, 0), -ENOENT);
-		CHECK_EQ(twheel_task_run_now(&thing->task), -ENOENT);
+		EXPECT_EQ(thing->runs, 1);
+		EXPECT_TRUE(thing->first >= before + (delays[i] > 0 ? delays[i] : 0));
+		EXPECT_TRUE(thing->first <= thing->begun);
+		EXPECT_EQ(thing->missed, 0);
+		EXPECT_TRUE(WAIT_FOR(twheel_task_cancel(&thing->task) == -ENOENT));
+		EXPECT_EQ(twheel_task_reset(&thing->task, 0, 0, 0), -ENOENT);
+		EXPECT_EQ(twheel_task_run_now(&thing->task), -ENOENT);
 	}
 	before = now(CLOCK_MONOTONIC) + 5 * MSEC;
 	fresh(0);
-	CHECK_EQ(twheel_task_start(pool, &things[0].task, TWHEEL_ABS, before, 0), 0);
+	EXPECT_EQ(twheel_task_start(pool, &things[0].task, TWHEEL_ABS, before, 0), 0);
 	ENDED(&things[0], 0);
-	CHECK_EQ(things[0].first, before);
+	EXPECT_EQ(things[0].first, before);
 	free_pool();
 }
 
@@ -216,21 +216,21 @@ static void test_huge(void)
 	struct thing *thing = fresh(0);
 
 	new_pool(1, 0);
-	CHECK_EQ(start(thing, INT64_MAX, UINT64_MAX), 0);
-	CHECK_EQ(twheel_task_cancel(&thing->task), 0);
+	EXPECT_EQ(start(thing, INT64_MAX, UINT64_MAX), 0);
+	EXPECT_EQ(twheel_task_cancel(&thing->task), 0);
 	ENDED(thing, -ECANCELED);
 	thing = fresh(1);
-	CHECK_EQ(start(thing, 0, UINT64_MAX), 0);
-	CHECK(WAIT_FOR(LOAD(thing->runs)));
-	CHECK(WAIT_FOR(twheel_task_cancel(&thing->task) == 0));
-	CHECK_EQ(thing->runs, 1);
+	EXPECT_EQ(start(thing, 0, UINT64_MAX), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs)));
+	EXPECT_TRUE(WAIT_FOR(twheel_task_cancel(&thing->task) == 0));
+	EXPECT_EQ(thing->runs, 1);
 	thing = fresh(2);
 	thing->task.next = next;
 	thing->next_gives = INT64_MAX;
-	CHECK_EQ(twheel_task_start(pool, &thing->task, TWHEEL_FIXED_DELAY, 0, UINT64_MAX), 0);
-	CHECK(WAIT_FOR(LOAD(thing->runs)));
-	CHECK(WAIT_FOR(twheel_task_cancel(&thing->task) == 0));
-	CHECK_EQ(thing->runs, 1);
+	EXPECT_EQ(twheel_task_start(pool, &thing->task, TWHEEL_FIXED_DELAY, 0, UINT64_MAX), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs)));
+	EXPECT_TRUE(WAIT_FOR(twheel_task_cancel(&thing->task) == 0));
+	EXPECT_EQ(thing->runs, 1);
 	free_pool();
 }
 
@@ -240,12 +240,12 @@ static void test_rate(void)
 	struct thing *thing = fresh(0);
 
 	new_pool(2, 0);
-	CHECK_EQ(start(thing, MSEC, MSEC), 0);
-	CHECK(WAIT_FOR(LOAD(thing->runs) >= 50));
-	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
-	CHECK_EQ((thing->last - thing->first) % MSEC, 0);
-	CHECK((thing->last - thing->first) / MSEC <= (__u64)thing->runs - 1 + thing->missed);
-	CHECK((thing->last - thing->first) / MSEC >= (__u64)thing->runs - 1);
+	EXPECT_EQ(start(thing, MSEC, MSEC), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs) >= 50));
+	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	EXPECT_EQ((thing->last - thing->first) % MSEC, 0);
+	EXPECT_TRUE((thing->last - thing->first) / MSEC <= (__u64)thing->runs - 1 + thing->missed);
+	EXPECT_TRUE((thing->last - thing->first) / MSEC >= (__u64)thing->runs - 1);
 	ENDED(thing, -ECANCELED);
 	free_pool();
 }
@@ -260,28 +260,28 @@ static void test_missed(void)
 	each = fresh(1);
 	rate->held = 1;
 	each->held = 1;
-	CHECK_EQ(start(rate, 0, MSEC), 0);
-	CHECK_EQ(twheel_task_start(pool, &each->task, TWHEEL_CATCH_UP, 0, MSEC), 0);
-	CHECK(WAIT_FOR(LOAD(rate->waiting) && LOAD(each->waiting)));
+	EXPECT_EQ(start(rate, 0, MSEC), 0);
+	EXPECT_EQ(twheel_task_start(pool, &each->task, TWHEEL_CATCH_UP, 0, MSEC), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(rate->waiting) && LOAD(each->waiting)));
 	sleep_ns(30 * MSEC);
 	STORE(rate->held, 0);
 	STORE(each->held, 0);
-	CHECK(WAIT_FOR(LOAD(rate->runs) >= 3));
-	CHECK(WAIT_FOR(LOAD(each->runs) >= 30));
-	CHECK_EQ(twheel_task_cancel_wait(&rate->task), 0);
-	CHECK_EQ(twheel_task_cancel_wait(&each->task), 0);
-	CHECK(rate->missed >= 28, "%llu", rate->missed);
-	CHECK_EQ((rate->last - rate->first) % MSEC, 0);
-	CHECK((rate->last - rate->first) / MSEC <= (__u64)rate->runs - 1 + rate->missed);
-	CHECK_EQ(each->missed, 0);
-	CHECK_EQ((each->last - each->first) / MSEC, each->runs - 1, "each has a run");
+	EXPECT_TRUE(WAIT_FOR(LOAD(rate->runs) >= 3));
+	EXPECT_TRUE(WAIT_FOR(LOAD(each->runs) >= 30));
+	EXPECT_EQ(twheel_task_cancel_wait(&rate->task), 0);
+	EXPECT_EQ(twheel_task_cancel_wait(&each->task), 0);
+	EXPECT_TRUE(rate->missed >= 28, "%llu", rate->missed);
+	EXPECT_EQ((rate->last - rate->first) % MSEC, 0);
+	EXPECT_TRUE((rate->last - rate->first) / MSEC <= (__u64)rate->runs - 1 + rate->missed);
+	EXPECT_EQ(each->missed, 0);
+	EXPECT_EQ((each->last - each->first) / MSEC, each->runs - 1, "each has a run");
 	free_pool();
 }
 
 static void gap(struct thing *thing)
 {
 	if (thing->over)
-		CHECK(thing->begun >= thing->over + 2 * MSEC);
+		EXPECT_TRUE(thing->begun >= thing->over + 2 * MSEC);
 	sleep_ns(MSEC);
 }
 
@@ -291,10 +291,10 @@ static void test_fixed_delay(void)
 
 	new_pool(2, 0);
 	thing->within = gap;
-	CHECK_EQ(twheel_task_start(pool, &thing->task, TWHEEL_FIXED_DELAY, 0, 2 * MSEC), 0);
-	CHECK(WAIT_FOR(LOAD(thing->runs) >= 10));
-	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
-	CHECK_EQ(thing->missed, 0);
+	EXPECT_EQ(twheel_task_start(pool, &thing->task, TWHEEL_FIXED_DELAY, 0, 2 * MSEC), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs) >= 10));
+	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	EXPECT_EQ(thing->missed, 0);
 	free_pool();
 }
 
@@ -305,22 +305,22 @@ static void test_next(void)
 	new_pool(2, 0);
 	thing->task.next = next;
 	thing->within = gap;		/* It gives twice the period */
-	CHECK_EQ(start(thing, 0, MSEC), 0);
-	CHECK(WAIT_FOR(LOAD(thing->runs) >= 10));
-	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
-	CHECK(thing->asked == thing->runs || thing->asked == thing->runs - 1);
+	EXPECT_EQ(start(thing, 0, MSEC), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs) >= 10));
+	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	EXPECT_TRUE(thing->asked == thing->runs || thing->asked == thing->runs - 1);
 	thing = fresh(0);
 	thing->task.next = next;
 	thing->next_gives = -EIO;
-	CHECK_EQ(start(thing, 0, MSEC), 0);
+	EXPECT_EQ(start(thing, 0, MSEC), 0);
 	ENDED(thing, -EIO);
-	CHECK_EQ(thing->runs, 1);
+	EXPECT_EQ(thing->runs, 1);
 	/* One that has no period is not asked */
 	thing = fresh(0);
 	thing->task.next = next;
-	CHECK_EQ(start(thing, 0, 0), 0);
+	EXPECT_EQ(start(thing, 0, 0), 0);
 	ENDED(thing, 0);
-	CHECK_EQ(thing->asked, 0);
+	EXPECT_EQ(thing->asked, 0);
 	free_pool();
 }
 
@@ -331,14 +331,14 @@ static void test_others(void)
 
 	new_pool(2, 0);
 	bad->gives = -EPROTO;
-	CHECK_EQ(start(bad, 0, MSEC), 0);
+	EXPECT_EQ(start(bad, 0, MSEC), 0);
 	ENDED(bad, -EPROTO);
-	CHECK_EQ(bad->runs, 1);
+	EXPECT_EQ(bad->runs, 1);
 	slow = hold(2);
-	CHECK_EQ(start(good, 0, MSEC), 0);
-	CHECK(WAIT_FOR(LOAD(good->runs) >= 20));
+	EXPECT_EQ(start(good, 0, MSEC), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(good->runs) >= 20));
 	let_go(slow);
-	CHECK_EQ(twheel_task_cancel_wait(&good->task), 0);
+	EXPECT_EQ(twheel_task_cancel_wait(&good->task), 0);
 	free_pool();
 }
 
@@ -348,41 +348,41 @@ static void test_reset(void)
 	__u64 before;
 
 	new_pool(1, 0);
-	CHECK_EQ(start(thing, HOUR, 0), 0);
-	CHECK_EQ(twheel_task_reset(&thing->task, 8, 0, 0), -EINVAL);
+	EXPECT_EQ(start(thing, HOUR, 0), 0);
+	EXPECT_EQ(twheel_task_reset(&thing->task, 8, 0, 0), -EINVAL);
 	before = now(CLOCK_MONOTONIC);
-	CHECK_EQ(twheel_task_reset(&thing->task, 0, 5 * MSEC, 0), 0);
+	EXPECT_EQ(twheel_task_reset(&thing->task, 0, 5 * MSEC, 0), 0);
 	ENDED(thing, 0);
-	CHECK(thing->begun >= before + 5 * MSEC);
+	EXPECT_TRUE(thing->begun >= before + 5 * MSEC);
 	/* One that is due, but nobody had time */
 	held = hold(1);
 	thing = fresh(0);
-	CHECK_EQ(start(thing, 0, 0), 0);
-	CHECK_EQ(twheel_task_reset(&thing->task, 0, HOUR, 0), 0);
+	EXPECT_EQ(start(thing, 0, 0), 0);
+	EXPECT_EQ(twheel_task_reset(&thing->task, 0, HOUR, 0), 0);
 	/* And one that runs has another run */
-	CHECK_EQ(twheel_task_reset(&held->task, TWHEEL_ABS, now(CLOCK_MONOTONIC), 0), 0);
+	EXPECT_EQ(twheel_task_reset(&held->task, TWHEEL_ABS, now(CLOCK_MONOTONIC), 0), 0);
 	STORE(held->held, 0);
 	ENDED(held, 0);
-	CHECK_EQ(held->runs, 2);
-	CHECK_EQ(thing->runs, 0);
-	CHECK_EQ(twheel_task_run_now(&thing->task), 0);
+	EXPECT_EQ(held->runs, 2);
+	EXPECT_EQ(thing->runs, 0);
+	EXPECT_EQ(twheel_task_run_now(&thing->task), 0);
 	ENDED(thing, 0);
-	CHECK_EQ(thing->runs, 1);
+	EXPECT_EQ(thing->runs, 1);
 	/* A period goes on from where it was run */
 	thing = fresh(0);
-	CHECK_EQ(start(thing, HOUR, 5 * MSEC), 0);
+	EXPECT_EQ(start(thing, HOUR, 5 * MSEC), 0);
 	before = now(CLOCK_MONOTONIC);
-	CHECK_EQ(twheel_task_run_now(&thing->task), 0);
-	CHECK(WAIT_FOR(LOAD(thing->runs) >= 2));
-	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
-	CHECK(thing->first >= before && thing->last >= thing->first + 5 * MSEC);
+	EXPECT_EQ(twheel_task_run_now(&thing->task), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs) >= 2));
+	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	EXPECT_TRUE(thing->first >= before && thing->last >= thing->first + 5 * MSEC);
 	/* No period any more */
 	held = hold(1);
-	CHECK_EQ(twheel_task_reset(&held->task, 0, 0, MSEC), 0);
-	CHECK_EQ(twheel_task_reset(&held->task, 0, 0, 0), 0);
+	EXPECT_EQ(twheel_task_reset(&held->task, 0, 0, MSEC), 0);
+	EXPECT_EQ(twheel_task_reset(&held->task, 0, 0, 0), 0);
 	STORE(held->held, 0);
 	ENDED(held, 0);
-	CHECK_EQ(held->runs, 2);
+	EXPECT_EQ(held->runs, 2);
 	free_pool();
 }
 
@@ -390,78 +390,78 @@ static void test_cancel(void)
 {
 	struct thing *thing = fresh(0), *held;
 
-	CHECK_EQ(twheel_task_cancel(&thing->task), -ENOENT, "never started");
-	CHECK_EQ(twheel_task_cancel_wait(&thing->task), -ENOENT);
+	EXPECT_EQ(twheel_task_cancel(&thing->task), -ENOENT, "never started");
+	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), -ENOENT);
 	new_pool(1, 0);
-	CHECK_EQ(start(thing, HOUR, 0), 0);
-	CHECK_EQ(twheel_task_cancel(&thing->task), 0);
+	EXPECT_EQ(start(thing, HOUR, 0), 0);
+	EXPECT_EQ(twheel_task_cancel(&thing->task), 0);
 	ENDED(thing, -ECANCELED);
 	held = hold(1);
 	thing = fresh(0);
-	CHECK_EQ(start(thing, 0, 0), 0);
-	CHECK_EQ(twheel_task_cancel(&thing->task), 0, "due, but not begun");
+	EXPECT_EQ(start(thing, 0, 0), 0);
+	EXPECT_EQ(twheel_task_cancel(&thing->task), 0, "due, but not begun");
 	ENDED(thing, -ECANCELED);
-	CHECK_EQ(twheel_task_cancel(&held->task), -EINPROGRESS);
-	CHECK_EQ(twheel_task_reset(&held->task, 0, 0, 0), -ENOENT, "cancelled");
-	CHECK_EQ(twheel_task_run_now(&held->task), -ENOENT);
-	CHECK_EQ(held->ends, 0);
+	EXPECT_EQ(twheel_task_cancel(&held->task), -EINPROGRESS);
+	EXPECT_EQ(twheel_task_reset(&held->task, 0, 0, 0), -ENOENT, "cancelled");
+	EXPECT_EQ(twheel_task_run_now(&held->task), -ENOENT);
+	EXPECT_EQ(held->ends, 0);
 	let_go(held);
 	/* A reset while it runs is cancelled with it */
 	held = hold(1);
-	CHECK_EQ(twheel_task_run_now(&held->task), 0);
-	CHECK_EQ(twheel_task_cancel(&held->task), -EINPROGRESS);
+	EXPECT_EQ(twheel_task_run_now(&held->task), 0);
+	EXPECT_EQ(twheel_task_cancel(&held->task), -EINPROGRESS);
 	STORE(held->held, 0);
 	ENDED(held, -ECANCELED);
-	CHECK_EQ(held->runs, 1);
+	EXPECT_EQ(held->runs, 1);
 	/* So is a period, and it is not asked for a further one */
 	held = fresh(1);
 	held->held = 1;
 	held->task.next = next;
-	CHECK_EQ(start(held, 0, MSEC), 0);
-	CHECK(WAIT_FOR(LOAD(held->waiting)));
-	CHECK_EQ(twheel_task_cancel(&held->task), -EINPROGRESS);
+	EXPECT_EQ(start(held, 0, MSEC), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(held->waiting)));
+	EXPECT_EQ(twheel_task_cancel(&held->task), -EINPROGRESS);
 	STORE(held->held, 0);
 	ENDED(held, -ECANCELED);
-	CHECK_EQ(held->runs, 1);
-	CHECK_EQ(held->asked, 0);
-	CHECK_EQ(thing->runs, 0);
+	EXPECT_EQ(held->runs, 1);
+	EXPECT_EQ(held->asked, 0);
+	EXPECT_EQ(thing->runs, 0);
 	free_pool();
 }
 
 static void within_reset(struct thing *thing)
 {
 	if (thing->runs < 4)
-		CHECK_EQ(twheel_task_reset(&thing->task, 0, MSEC, 0), 0);
+		EXPECT_EQ(twheel_task_reset(&thing->task, 0, MSEC, 0), 0);
 }
 
 static void within_cancel(struct thing *thing)
 {
-	CHECK_EQ(twheel_task_cancel(&thing->task), -EINPROGRESS);
+	EXPECT_EQ(twheel_task_cancel(&thing->task), -EINPROGRESS);
 }
 
 static void within_wait(struct thing *thing)
 {
-	CHECK_EQ(twheel_task_cancel_wait(&thing->task), -EDEADLK);
+	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), -EDEADLK);
 }
 
 static void within_start(struct thing *thing)
 {
-	CHECK_EQ(start(thing, 0, 0), -EBUSY);
+	EXPECT_EQ(start(thing, 0, 0), -EBUSY);
 }
 
 static void within_stop(struct thing *thing)
 {
 	(void)thing;
-	CHECK_EQ(twheel_pool_stop(pool, 0, NULL, NULL), -EDEADLK);
-	CHECK_EQ(twheel_pool_free(pool), -EDEADLK);
+	EXPECT_EQ(twheel_pool_stop(pool, 0, NULL, NULL), -EDEADLK);
+	EXPECT_EQ(twheel_pool_free(pool), -EDEADLK);
 }
 
 static void end_again(struct thing *thing)
 {
-	CHECK_EQ(twheel_task_cancel(&thing->task), -ENOENT);
-	CHECK_EQ(twheel_task_reset(&thing->task, 0, 0, 0), -ENOENT);
+	EXPECT_EQ(twheel_task_cancel(&thing->task), -ENOENT);
+	EXPECT_EQ(twheel_task_reset(&thing->task, 0, 0, 0), -ENOENT);
 	if (thing->got++ < 4)
-		CHECK_EQ(start(thing, 0, 0), 0);
+		EXPECT_EQ(start(thing, 0, 0), 0);
 }
 
 static __s64 next_resets(struct twheel_task *task, __u64 time, __u64 period)
@@ -472,14 +472,14 @@ static __s64 next_resets(struct twheel_task *task, __u64 time, __u64 period)
 	(void)period;
 	if (thing->asked++)
 		return -EINTR;
-	CHECK_EQ(twheel_task_reset(task, 0, 0, MSEC), 0);
+	EXPECT_EQ(twheel_task_reset(task, 0, 0, MSEC), 0);
 	return HOUR;
 }
 
 static __s64 next_cancels(struct twheel_task *task, __u64 time, __u64 period)
 {
 	(void)time;
-	CHECK_EQ(twheel_task_cancel(task), -EINPROGRESS);
+	EXPECT_EQ(twheel_task_cancel(task), -EINPROGRESS);
 	return period;
 }
 
@@ -489,40 +489,40 @@ static void test_within(void)
 
 	new_pool(2, 0);
 	thing->within = within_reset;
-	CHECK_EQ(start(thing, 0, 0), 0);
+	EXPECT_EQ(start(thing, 0, 0), 0);
 	ENDED(thing, 0);
-	CHECK_EQ(thing->runs, 5);
+	EXPECT_EQ(thing->runs, 5);
 	thing = fresh(0);
 	thing->within = within_cancel;
-	CHECK_EQ(start(thing, 0, MSEC), 0);
+	EXPECT_EQ(start(thing, 0, MSEC), 0);
 	ENDED(thing, -ECANCELED);
 	thing = fresh(0);
 	thing->within = within_wait;
-	CHECK_EQ(start(thing, 0, MSEC), 0);
+	EXPECT_EQ(start(thing, 0, MSEC), 0);
 	ENDED(thing, -ECANCELED);
 	thing = fresh(0);
 	thing->within = within_start;
-	CHECK_EQ(start(thing, 0, 0), 0);
+	EXPECT_EQ(start(thing, 0, 0), 0);
 	ENDED(thing, 0);
 	thing = fresh(0);
 	thing->within_end = end_again;
-	CHECK_EQ(start(thing, 0, 0), 0);
-	CHECK(WAIT_FOR(LOAD(thing->ends) == 5));
-	CHECK_EQ(thing->runs, 5);
+	EXPECT_EQ(start(thing, 0, 0), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(thing->ends) == 5));
+	EXPECT_EQ(thing->runs, 5);
 	thing = fresh(0);
 	thing->task.next = next_resets;
-	CHECK_EQ(start(thing, 0, MSEC), 0);
+	EXPECT_EQ(start(thing, 0, MSEC), 0);
 	ENDED(thing, -EINTR);
-	CHECK_EQ(thing->runs, 2);
+	EXPECT_EQ(thing->runs, 2);
 	thing = fresh(0);
 	thing->task.next = next_cancels;
-	CHECK_EQ(start(thing, 0, MSEC), 0);
+	EXPECT_EQ(start(thing, 0, MSEC), 0);
 	ENDED(thing, -ECANCELED);
 	thing = fresh(0);
 	thing->within = within_stop;
-	CHECK_EQ(start(thing, 0, MSEC), 0);
+	EXPECT_EQ(start(thing, 0, MSEC), 0);
 	ENDED(thing, -ESHUTDOWN);
-	CHECK_EQ(start(fresh(1), 0, 0), -ESHUTDOWN);
+	EXPECT_EQ(start(fresh(1), 0, 0), -ESHUTDOWN);
 	free_pool();
 }
 
@@ -538,26 +538,26 @@ static void test_cancel_wait(void)
 	struct thing *thing = fresh(0);
 
 	new_pool(2, 0);
-	CHECK_EQ(start(thing, HOUR, 0), 0);
-	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	EXPECT_EQ(start(thing, HOUR, 0), 0);
+	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
 	ENDED(thing, -ECANCELED);
 	/* Through the run and the end */
 	thing = fresh(0);
 	thing->within = linger;
 	thing->within_end = linger;
-	CHECK_EQ(start(thing, 0, MSEC), 0);
-	CHECK(WAIT_FOR(LOAD(thing->waiting)));
-	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
-	CHECK_EQ(thing->ends, 1);
+	EXPECT_EQ(start(thing, 0, MSEC), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(thing->waiting)));
+	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	EXPECT_EQ(thing->ends, 1);
 	/* Through the end of what has ended */
 	thing = fresh(0);
 	thing->within_end = linger;
-	CHECK_EQ(start(thing, 0, 0), 0);
-	CHECK(WAIT_FOR(LOAD(thing->waiting)));
-	CHECK_EQ(twheel_task_cancel(&thing->task), -EINPROGRESS, "not the caller's yet");
-	CHECK_EQ(twheel_task_cancel_wait(&thing->task), -ENOENT);
-	CHECK_EQ(thing->ends, 1);
-	CHECK_EQ(twheel_task_cancel(&thing->task), -ENOENT);
+	EXPECT_EQ(start(thing, 0, 0), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(thing->waiting)));
+	EXPECT_EQ(twheel_task_cancel(&thing->task), -EINPROGRESS, "not the caller's yet");
+	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), -ENOENT);
+	EXPECT_EQ(thing->ends, 1);
+	EXPECT_EQ(twheel_task_cancel(&thing->task), -ENOENT);
 	free_pool();
 }
 
@@ -566,20 +566,20 @@ static void test_start(void)
 	struct thing *thing = fresh(0);
 
 	new_pool(1, 0);
-	CHECK_EQ(start(thing, HOUR, 0), 0);
-	CHECK_EQ(start(thing, HOUR, 0), -EBUSY);
-	CHECK_EQ(twheel_task_cancel(&thing->task), 0);
-	CHECK_EQ(twheel_task_start(pool, &thing->task, 8, 0, 0), -EINVAL);
-	CHECK_EQ(twheel_task_start(pool, &thing->task, TWHEEL_FIXED_DELAY | TWHEEL_CATCH_UP,
-				   0, 1), -EINVAL);
+	EXPECT_EQ(start(thing, HOUR, 0), 0);
+	EXPECT_EQ(start(thing, HOUR, 0), -EBUSY);
+	EXPECT_EQ(twheel_task_cancel(&thing->task), 0);
+	EXPECT_EQ(twheel_task_start(pool, &thing->task, 8, 0, 0), -EINVAL);
+	EXPECT_EQ(twheel_task_start(pool, &thing->task, TWHEEL_FIXED_DELAY | TWHEEL_CATCH_UP,
+				    0, 1), -EINVAL);
 	thing->task.run = NULL;
-	CHECK_EQ(start(thing, 0, 0), -EINVAL);
+	EXPECT_EQ(start(thing, 0, 0), -EINVAL);
 	free_pool();
 	new_pool(0, 0);
-	CHECK_EQ(start(thing, 0, 1), -EINVAL, "a period without workers");
-	CHECK_EQ(start(thing, 0, 0), 0);
+	EXPECT_EQ(start(thing, 0, 1), -EINVAL, "a period without workers");
+	EXPECT_EQ(start(thing, 0, 0), 0);
 	free_pool();
-	CHECK_EQ(thing->why, -ESHUTDOWN);
+	EXPECT_EQ(thing->why, -ESHUTDOWN);
 }
 
 static void test_capacity(void)
@@ -589,26 +589,26 @@ static void test_capacity(void)
 
 	new_pool(1, 3);
 	held = hold(0);
-	CHECK_EQ(start(fresh(1), HOUR, 0), 0);
+	EXPECT_EQ(start(fresh(1), HOUR, 0), 0);
 	for (i = 0; i < 10000; i++) {
 		fresh(2);
-		if (!CHECK_EQ(start(&things[2], HOUR, 0), 0) ||
-		    !CHECK_EQ(start(fresh(3), HOUR, 0), -ENOSPC) ||
-		    !CHECK_EQ(twheel_task_cancel(&things[2].task), 0))
+		if (!EXPECT_EQ(start(&things[2], HOUR, 0), 0) ||
+		    !EXPECT_EQ(start(fresh(3), HOUR, 0), -ENOSPC) ||
+		    !EXPECT_EQ(twheel_task_cancel(&things[2].task), 0))
 			break;
 	}
-	CHECK_EQ(start(fresh(2), HOUR, 0), 0);
+	EXPECT_EQ(start(fresh(2), HOUR, 0), 0);
 	/* It has its place while it runs, also for the next time */
-	CHECK_EQ(twheel_task_reset(&held->task, 0, HOUR, 0), 0);
+	EXPECT_EQ(twheel_task_reset(&held->task, 0, HOUR, 0), 0);
 	STORE(held->held, 0);
-	CHECK(WAIT_FOR(LOAD(held->runs)));
-	CHECK_EQ(start(fresh(3), HOUR, 0), -ENOSPC);
-	CHECK_EQ(twheel_task_cancel_wait(&held->task), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(held->runs)));
+	EXPECT_EQ(start(fresh(3), HOUR, 0), -ENOSPC);
+	EXPECT_EQ(twheel_task_cancel_wait(&held->task), 0);
 	held->within_end = end_again;
 	held->ends = 0;
 	held->got = 4;
-	CHECK_EQ(start(held, 0, 0), 0);
-	CHECK(WAIT_FOR(LOAD(held->ends) == 1));
+	EXPECT_EQ(start(held, 0, 0), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(held->ends) == 1));
 	free_pool();
 }
 
@@ -618,10 +618,10 @@ static void count_left(struct twheel_task *task, void *arg)
 {
 	struct thing *thing = task->arg;
 
-	CHECK(arg == &handed);
-	CHECK_EQ(ADD(thing->got), 1);
-	CHECK_EQ(twheel_task_cancel(task), -ENOENT);
-	CHECK_EQ(twheel_task_cancel_wait(task), -EDEADLK);
+	EXPECT_TRUE(arg == &handed);
+	EXPECT_EQ(ADD(thing->got), 1);
+	EXPECT_EQ(twheel_task_cancel(task), -ENOENT);
+	EXPECT_EQ(twheel_task_cancel_wait(task), -EDEADLK);
 	handed++;
 }
 
@@ -632,42 +632,42 @@ static void test_stop(void)
 
 	new_pool(1, 0);
 	held = hold(0);
-	CHECK_EQ(twheel_task_run_now(&held->task), 0);
+	EXPECT_EQ(twheel_task_run_now(&held->task), 0);
 	for (i = 1; i < 1000; i++)
-		CHECK_EQ(start(fresh(i), i % 2 ? 0 : HOUR, i % 3 ? 0 : MSEC), 0);
+		EXPECT_EQ(start(fresh(i), i % 2 ? 0 : HOUR, i % 3 ? 0 : MSEC), 0);
 	handed = 0;
 	STORE(held->held, 0);
-	CHECK_EQ(twheel_pool_stop(pool, 4, NULL, NULL), -EINVAL);
-	CHECK_EQ(twheel_pool_stop(pool, 0, count_left, &handed), 0);
+	EXPECT_EQ(twheel_pool_stop(pool, 4, NULL, NULL), -EINVAL);
+	EXPECT_EQ(twheel_pool_stop(pool, 0, count_left, &handed), 0);
 	for (i = 1; i < 1000; i++) {
 		struct thing *thing = &things[i];
 
-		CHECK_EQ(thing->got + thing->ends, 1, "%d", i);
-		CHECK(!thing->got || i % 3 == 0 || !thing->runs, "%d", i);
+		EXPECT_EQ(thing->got + thing->ends, 1, "%d", i);
+		EXPECT_TRUE(!thing->got || i % 3 == 0 || !thing->runs, "%d", i);
 	}
-	CHECK(handed >= 499);
-	CHECK_EQ(held->ends, 1);
-	CHECK_EQ(start(fresh(1), 0, 0), -ESHUTDOWN);
-	CHECK_EQ(twheel_pool_stop(pool, 0, count_left, &handed), 0, "once more");
+	EXPECT_TRUE(handed >= 499);
+	EXPECT_EQ(held->ends, 1);
+	EXPECT_EQ(start(fresh(1), 0, 0), -ESHUTDOWN);
+	EXPECT_EQ(twheel_pool_stop(pool, 0, count_left, &handed), 0, "once more");
 	free_pool();
 	/* Without a function for what is left, each has its end */
 	new_pool(1, 0);
 	for (i = 0; i < 100; i++)
-		CHECK_EQ(start(fresh(i), HOUR, 0), 0);
-	CHECK_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
+		EXPECT_EQ(start(fresh(i), HOUR, 0), 0);
+	EXPECT_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
 	for (i = 0; i < 100; i++)
 		ENDED(&things[i], -ESHUTDOWN);
 	free_pool();
 	/* What was said to be run still is */
 	new_pool(2, 0);
 	periodic = fresh(100);
-	CHECK_EQ(start(periodic, HOUR, HOUR), 0);
+	EXPECT_EQ(start(periodic, HOUR, HOUR), 0);
 	for (i = 0; i < 100; i++)
-		CHECK_EQ(start(fresh(i), i * MSEC / 2, 0), 0);
-	CHECK_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE, NULL, NULL), 0);
+		EXPECT_EQ(start(fresh(i), i * MSEC / 2, 0), 0);
+	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE, NULL, NULL), 0);
 	for (i = 0; i < 100; i++) {
 		ENDED(&things[i], 0);
-		CHECK_EQ(things[i].runs, 1);
+		EXPECT_EQ(things[i].runs, 1);
 	}
 	ENDED(periodic, -ESHUTDOWN);
 	free_pool();
@@ -676,7 +676,7 @@ static void test_stop(void)
 static void *stop_periodic(void *arg)
 {
 	(void)arg;
-	CHECK_EQ(twheel_pool_stop(pool, TWHEEL_RUN_PERIODIC, NULL, NULL), 0);
+	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_RUN_PERIODIC, NULL, NULL), 0);
 	return NULL;
 }
 
@@ -685,8 +685,8 @@ static void within_stopping(struct thing *thing)
 	WAIT_FOR(start(&things[1], HOUR, 0) == -ESHUTDOWN ||
 		 twheel_task_cancel(&things[1].task));
 	thing->got = twheel_task_reset(&thing->task, 0, 0, 0);
-	CHECK_EQ(twheel_task_reset(&thing->task, 0, 0, MSEC), -ENOENT);
-	CHECK_EQ(twheel_task_run_now(&thing->task), thing->got);
+	EXPECT_EQ(twheel_task_reset(&thing->task, 0, 0, MSEC), -ENOENT);
+	EXPECT_EQ(twheel_task_run_now(&thing->task), thing->got);
 	thing->within = NULL;
 }
 
@@ -702,11 +702,11 @@ static void test_reset_while_stopping(void)
 		fresh(1);
 		thing = fresh(0);
 		thing->within = within_stopping;
-		CHECK_EQ(start(thing, 0, 0), 0);
-		CHECK(WAIT_FOR(LOAD(thing->inside)));
-		CHECK_EQ(twheel_pool_stop(pool, flags[i], NULL, NULL), 0);
-		CHECK_EQ(thing->got, flags[i] ? 0 : -ENOENT);
-		CHECK_EQ(thing->runs, flags[i] ? 2 : 1);
+		EXPECT_EQ(start(thing, 0, 0), 0);
+		EXPECT_TRUE(WAIT_FOR(LOAD(thing->inside)));
+		EXPECT_EQ(twheel_pool_stop(pool, flags[i], NULL, NULL), 0);
+		EXPECT_EQ(thing->got, flags[i] ? 0 : -ENOENT);
+		EXPECT_EQ(thing->runs, flags[i] ? 2 : 1);
 		ENDED(thing, 0);
 		free_pool();
 	}
@@ -718,13 +718,13 @@ static void test_stop_twice(void)
 	pthread_t thread;
 
 	new_pool(2, 0);
-	CHECK_EQ(start(once, HOUR, 0), 0);
-	CHECK_EQ(start(periodic, 0, MSEC), 0);
+	EXPECT_EQ(start(once, HOUR, 0), 0);
+	EXPECT_EQ(start(periodic, 0, MSEC), 0);
 	pthread_create(&thread, NULL, stop_periodic, NULL);
 	ENDED(once, -ESHUTDOWN);
-	CHECK(WAIT_FOR(LOAD(periodic->runs) > 20));
-	CHECK_EQ(start(fresh(2), 0, 0), -ESHUTDOWN);
-	CHECK_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE, NULL, NULL), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(periodic->runs) > 20));
+	EXPECT_EQ(start(fresh(2), 0, 0), -ESHUTDOWN);
+	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE, NULL, NULL), 0);
 	ENDED(periodic, -ESHUTDOWN);
 	pthread_join(thread, NULL);
 	free_pool();
@@ -733,7 +733,7 @@ static void test_stop_twice(void)
 static void *stop_all(void *arg)
 {
 	(void)arg;
-	CHECK_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
+	EXPECT_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
 	return NULL;
 }
 
@@ -751,9 +751,9 @@ static void *wait_for_left(void *arg)
 	struct thing *thing = arg;
 	int ret = twheel_task_cancel_wait(&thing->task);
 
-	CHECK(!ret || ret == -ENOENT, "%d", ret);
-	CHECK_EQ(LOAD(thing->ends), 1, "it was not waited for");
-	CHECK(!LOAD(thing->waiting));
+	EXPECT_TRUE(!ret || ret == -ENOENT, "%d", ret);
+	EXPECT_EQ(LOAD(thing->ends), 1, "it was not waited for");
+	EXPECT_TRUE(!LOAD(thing->waiting));
 	ADD(thing->got);
 	return NULL;
 }
@@ -767,16 +767,16 @@ static void test_wait_for_left(void)
 	for (i = 0; i < 3; i++) {
 		fresh(i)->within_end = wait_in_end;
 		things[i].held = 1;
-		CHECK_EQ(start(&things[i], HOUR, 0), 0);
+		EXPECT_EQ(start(&things[i], HOUR, 0), 0);
 	}
 	pthread_create(&stopper, NULL, stop_all, NULL);
-	CHECK(WAIT_FOR(LOAD(things[0].waiting) + LOAD(things[1].waiting) +
-		       LOAD(things[2].waiting) == 1));
+	EXPECT_TRUE(WAIT_FOR(LOAD(things[0].waiting) + LOAD(things[1].waiting) +
+			     LOAD(things[2].waiting) == 1));
 	for (i = 0; i < 3; i++)
 		pthread_create(&waiters[i], NULL, wait_for_left, &things[i]);
 	sleep_ns(20 * MSEC);
 	for (i = 0; i < 3; i++)
-		CHECK_EQ(LOAD(things[i].got), 0);
+		EXPECT_EQ(LOAD(things[i].got), 0);
 	for (i = 0; i < 3; i++)
 		STORE(things[i].held, 0);
 	for (i = 0; i < 3; i++)
@@ -792,8 +792,8 @@ static void within_wait_left(struct thing *thing)
 	thing = &things[LOAD(things[0].waiting)];
 	STORE(things[0].held, 0);
 	STORE(things[1].held, 0);
-	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
-	CHECK_EQ(LOAD(thing->ends), 1);
+	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	EXPECT_EQ(LOAD(thing->ends), 1);
 }
 
 static void test_run_waits_for_left(void)
@@ -804,12 +804,12 @@ static void test_run_waits_for_left(void)
 	for (i = 0; i < 2; i++) {
 		fresh(i)->within_end = wait_in_end;
 		things[i].held = 1;
-		CHECK_EQ(start(&things[i], HOUR, 0), 0);
+		EXPECT_EQ(start(&things[i], HOUR, 0), 0);
 	}
 	fresh(2)->within = within_wait_left;
-	CHECK_EQ(start(&things[2], 0, 0), 0);
-	CHECK(WAIT_FOR(LOAD(things[2].inside)));
-	CHECK_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
+	EXPECT_EQ(start(&things[2], 0, 0), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(things[2].inside)));
+	EXPECT_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
 	ENDED(&things[2], 0);
 	free_pool();
 }
@@ -839,55 +839,55 @@ static void test_take(void)
 	int i;
 
 	new_pool(0, 0);
-	CHECK_EQ(twheel_pool_take(pool, tasks, 0, 0), -EINVAL);
-	CHECK_EQ(twheel_pool_take(pool, tasks, 1, 0), 0);
+	EXPECT_EQ(twheel_pool_take(pool, tasks, 0, 0), -EINVAL);
+	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, 0), 0);
 	before = now(CLOCK_MONOTONIC);
-	CHECK_EQ(twheel_pool_take(pool, tasks, 1, 5 * MSEC), 0);
-	CHECK(now(CLOCK_MONOTONIC) >= before + 5 * MSEC);
-	CHECK_EQ(start(fresh(0), 5 * MSEC, 0), 0);
-	CHECK(!readable(twheel_pool_fd(pool), 0));
-	CHECK_EQ(twheel_pool_take(pool, tasks, 10, -1), 1);
-	CHECK(tasks[0] == &things[0].task && now(CLOCK_MONOTONIC) >= before + 10 * MSEC);
-	CHECK_EQ(start(&things[0], 0, 0), 0, "in no pool any more");
-	CHECK(readable(twheel_pool_fd(pool), 1000));
-	CHECK_EQ(twheel_task_cancel(&things[0].task), 0);
+	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, 5 * MSEC), 0);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= before + 5 * MSEC);
+	EXPECT_EQ(start(fresh(0), 5 * MSEC, 0), 0);
+	EXPECT_TRUE(!readable(twheel_pool_fd(pool), 0));
+	EXPECT_EQ(twheel_pool_take(pool, tasks, 10, -1), 1);
+	EXPECT_TRUE(tasks[0] == &things[0].task && now(CLOCK_MONOTONIC) >= before + 10 * MSEC);
+	EXPECT_EQ(start(&things[0], 0, 0), 0, "in no pool any more");
+	EXPECT_TRUE(readable(twheel_pool_fd(pool), 1000));
+	EXPECT_EQ(twheel_task_cancel(&things[0].task), 0);
 	/* Whatever others make of the descriptor */
-	CHECK_EQ(fcntl(twheel_pool_fd(pool), F_SETFL, 0), 0);
-	CHECK_EQ(twheel_pool_take(pool, tasks, 1, 0), 0);
-	CHECK_EQ(twheel_pool_take(pool, tasks, 1, MSEC), 0);
+	EXPECT_EQ(fcntl(twheel_pool_fd(pool), F_SETFL, 0), 0);
+	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, 0), 0);
+	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, MSEC), 0);
 	/* The earliest first, also within a tick; no more than there is room for */
 	before = now(CLOCK_MONOTONIC) + 20 * MSEC;
 	for (i = 0; i < 1000; i++)
-		CHECK_EQ(twheel_task_start(pool, &fresh(i)->task, TWHEEL_ABS,
-					   before + i * 7919 % 1000 * USEC, 0), 0);
-	CHECK(WAIT_FOR(now(CLOCK_MONOTONIC) > before + 3 * MSEC));
-	CHECK_EQ(twheel_pool_take(pool, tasks, 10, -1), 10);
-	CHECK_EQ(twheel_pool_take(pool, tasks, 1000, -1), 990);
+		EXPECT_EQ(twheel_task_start(pool, &fresh(i)->task, TWHEEL_ABS,
+					    before + i * 7919 % 1000 * USEC, 0), 0);
+	EXPECT_TRUE(WAIT_FOR(now(CLOCK_MONOTONIC) > before + 3 * MSEC));
+	EXPECT_EQ(twheel_pool_take(pool, tasks, 10, -1), 10);
+	EXPECT_EQ(twheel_pool_take(pool, tasks, 1000, -1), 990);
 	for (i = 1; i < 990; i++)
-		CHECK(tasks[i - 1]->deadline <= tasks[i]->deadline);
-	CHECK_EQ(things[0].ends, 0, "taken");
+		EXPECT_TRUE(tasks[i - 1]->deadline <= tasks[i]->deadline);
+	EXPECT_EQ(things[0].ends, 0, "taken");
 	/* Cancelled in time, and run at once */
-	CHECK_EQ(start(fresh(0), 0, 0), 0);
-	CHECK_EQ(twheel_task_cancel(&things[0].task), 0);
-	CHECK_EQ(start(fresh(1), HOUR, 0), 0);
-	CHECK_EQ(twheel_task_run_now(&things[1].task), 0);
-	CHECK_EQ(twheel_pool_take(pool, tasks, 10, -1), 1);
-	CHECK(tasks[0] == &things[1].task);
+	EXPECT_EQ(start(fresh(0), 0, 0), 0);
+	EXPECT_EQ(twheel_task_cancel(&things[0].task), 0);
+	EXPECT_EQ(start(fresh(1), HOUR, 0), 0);
+	EXPECT_EQ(twheel_task_run_now(&things[1].task), 0);
+	EXPECT_EQ(twheel_pool_take(pool, tasks, 10, -1), 1);
+	EXPECT_TRUE(tasks[0] == &things[1].task);
 	/* A signal, and then the end */
 	over = false;
 	signal(SIGUSR1, on_signal);
 	pthread_create(&thread, NULL, interrupt, &self);
-	CHECK_EQ(twheel_pool_take(pool, tasks, 1, -1), -EINTR);
+	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, -1), -EINTR);
 	STORE(over, true);
 	pthread_join(thread, NULL);
-	CHECK_EQ(start(fresh(0), 0, 0), 0);
-	CHECK_EQ(twheel_pool_take(pool, tasks, 1, -1), 1, "nothing is left behind");
-	CHECK_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
-	CHECK_EQ(twheel_pool_take(pool, tasks, 1, -1), -ESHUTDOWN);
+	EXPECT_EQ(start(fresh(0), 0, 0), 0);
+	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, -1), 1, "nothing is left behind");
+	EXPECT_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
+	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, -1), -ESHUTDOWN);
 	free_pool();
 	new_pool(1, 0);
-	CHECK_EQ(twheel_pool_take(pool, tasks, 1, 0), -EINVAL);
-	CHECK_EQ(twheel_pool_fd(pool), -EINVAL);
+	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, 0), -EINVAL);
+	EXPECT_EQ(twheel_pool_fd(pool), -EINVAL);
 	free_pool();
 }
 
@@ -901,10 +901,10 @@ static void *taker(void *arg)
 	(void)arg;
 	while ((nr = twheel_pool_take(pool, tasks, 3, -1)) > 0) {
 		for (i = 0; i < nr; i++)
-			CHECK_EQ(ADD(((struct thing *)tasks[i]->arg)->got), 1);
+			EXPECT_EQ(ADD(((struct thing *)tasks[i]->arg)->got), 1);
 		__atomic_add_fetch(&taken, nr, __ATOMIC_ACQ_REL);
 	}
-	CHECK_EQ(nr, -ESHUTDOWN);
+	EXPECT_EQ(nr, -ESHUTDOWN);
 	return NULL;
 }
 
@@ -918,15 +918,15 @@ static void test_takers(void)
 	for (i = 0; i < 8; i++)
 		pthread_create(&threads[i], NULL, taker, NULL);
 	for (i = 0; i < 990; i++)
-		CHECK_EQ(start(fresh(i), i % 20 * MSEC, 0), 0);
-	CHECK(WAIT_FOR(LOAD(taken) == 990));
+		EXPECT_EQ(start(fresh(i), i % 20 * MSEC, 0), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(taken) == 990));
 	/* Those that wait go on when there is an end; what was kept can be taken still */
 	for (i = 0; i < 100; i++)
-		CHECK_EQ(start(fresh(i), 10 * MSEC, 0), 0);
-	CHECK_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE, NULL, NULL), 0);
+		EXPECT_EQ(start(fresh(i), 10 * MSEC, 0), 0);
+	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE, NULL, NULL), 0);
 	for (i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);
-	CHECK_EQ(taken, 1090);
+	EXPECT_EQ(taken, 1090);
 	free_pool();
 }
 
@@ -935,17 +935,17 @@ static void in_child(void)
 	struct twheel_task *task;
 	struct twheel_pool *parents = pool;
 
-	CHECK_EQ(start(fresh(1), 0, 0), -EBADF);
-	CHECK_EQ(twheel_task_cancel(&things[0].task), -EBADF);
-	CHECK_EQ(twheel_task_cancel_wait(&things[0].task), -EBADF);
-	CHECK_EQ(twheel_task_reset(&things[0].task, 0, 0, 0), -EBADF);
-	CHECK_EQ(twheel_task_run_now(&things[0].task), -EBADF);
-	CHECK_EQ(twheel_pool_stop(pool, 0, NULL, NULL), -EBADF);
+	EXPECT_EQ(start(fresh(1), 0, 0), -EBADF);
+	EXPECT_EQ(twheel_task_cancel(&things[0].task), -EBADF);
+	EXPECT_EQ(twheel_task_cancel_wait(&things[0].task), -EBADF);
+	EXPECT_EQ(twheel_task_reset(&things[0].task, 0, 0, 0), -EBADF);
+	EXPECT_EQ(twheel_task_run_now(&things[0].task), -EBADF);
+	EXPECT_EQ(twheel_pool_stop(pool, 0, NULL, NULL), -EBADF);
 	new_pool(0, 0);
-	CHECK_EQ(start(fresh(1), 0, 0), 0);
-	CHECK_EQ(twheel_pool_take(pool, &task, 1, -1), 1, "one of its own");
+	EXPECT_EQ(start(fresh(1), 0, 0), 0);
+	EXPECT_EQ(twheel_pool_take(pool, &task, 1, -1), 1, "one of its own");
 	free_pool();
-	CHECK_EQ(twheel_pool_free(parents), 0);
+	EXPECT_EQ(twheel_pool_free(parents), 0);
 }
 
 static void fork_within(struct thing *thing)
@@ -956,7 +956,7 @@ static void fork_within(struct thing *thing)
 	if (!child)
 		return;
 	waitpid(child, &status, 0);
-	CHECK(WIFEXITED(status));
+	EXPECT_TRUE(WIFEXITED(status));
 	thing->got = WEXITSTATUS(status);
 }
 
@@ -967,9 +967,9 @@ static void *start_and_cancel(void *arg)
 
 	while (!LOAD(*over)) {
 		for (i = 100; i < 1000; i++)
-			CHECK_EQ(start(fresh(i), HOUR, 0), 0);
+			EXPECT_EQ(start(fresh(i), HOUR, 0), 0);
 		for (i = 100; i < 1000; i++)
-			CHECK_EQ(twheel_task_cancel(&things[i].task), 0);
+			EXPECT_EQ(twheel_task_cancel(&things[i].task), 0);
 	}
 	return NULL;
 }
@@ -981,20 +981,20 @@ static void test_fork(void)
 	int i, over = 0;
 
 	new_pool(2, 0);
-	CHECK_EQ(start(thing, MSEC, MSEC), 0);
+	EXPECT_EQ(start(thing, MSEC, MSEC), 0);
 	pthread_create(&thread, NULL, start_and_cancel, &over);
 	for (i = 0; i < 50; i++)
 		tap_join(tap_fork(in_child));
 	STORE(over, 1);
 	pthread_join(thread, NULL);
 	i = LOAD(thing->runs);
-	CHECK(WAIT_FOR(LOAD(thing->runs) > i + 10), "the parent's goes on");
+	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs) > i + 10), "the parent's goes on");
 	other = fresh(2);
 	other->within = fork_within;
-	CHECK_EQ(start(other, 0, 0), 0);
+	EXPECT_EQ(start(other, 0, 0), 0);
 	ENDED(other, 0);
-	CHECK_EQ(other->got, EXIT_FAILURE, "a child that comes back from a run");
-	CHECK_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	EXPECT_EQ(other->got, EXIT_FAILURE, "a child that comes back from a run");
+	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
 	free_pool();
 }
 
@@ -1003,7 +1003,7 @@ static int nr_spawned;
 
 static int spawn(void *(*fn)(void *worker), void *worker, void *arg)
 {
-	CHECK(arg == &nr_spawned);
+	EXPECT_TRUE(arg == &nr_spawned);
 	if (nr_spawned == 3)
 		return -EUSERS;
 	return -pthread_create(&spawned[nr_spawned++], NULL, fn, worker);
@@ -1017,16 +1017,16 @@ static void test_spawn(void)
 	struct thing *thing = fresh(0);
 	int i;
 
-	CHECK_EQ(twheel_pool_new(&options, &pool), 0);
-	CHECK_EQ(nr_spawned, 3);
-	CHECK_EQ(start(thing, 0, 0), 0);
+	EXPECT_EQ(twheel_pool_new(&options, &pool), 0);
+	EXPECT_EQ(nr_spawned, 3);
+	EXPECT_EQ(start(thing, 0, 0), 0);
 	ENDED(thing, 0);
 	free_pool();
 	for (i = 0; i < 3; i++)
 		pthread_join(spawned[i], NULL);
 	nr_spawned = 0;
 	options.threads = 4;
-	CHECK_EQ(twheel_pool_new(&options, &pool), -EUSERS);
+	EXPECT_EQ(twheel_pool_new(&options, &pool), -EUSERS);
 	for (i = 0; i < 3; i++)
 		pthread_join(spawned[i], NULL);
 }
@@ -1053,7 +1053,7 @@ static void *cancel_one(void *arg)
 {
 	struct thing *thing = arg;
 
-	CHECK_EQ(twheel_task_cancel(&thing->task), 0);
+	EXPECT_EQ(twheel_task_cancel(&thing->task), 0);
 	pthread_testcancel();
 	return NULL;
 }
@@ -1067,25 +1067,25 @@ static void test_cancelled_thread(void)
 	new_pool(0, 0);
 	for (i = 0; i < 50; i++) {
 		pthread_create(&thread, NULL, take_for_ever, NULL);
-		CHECK_EQ(start(fresh(i), i * 50 * USEC, 0), 0);
+		EXPECT_EQ(start(fresh(i), i * 50 * USEC, 0), 0);
 		pthread_cancel(thread);
 		pthread_join(thread, NULL);
 	}
-	CHECK_EQ(start(fresh(50), 0, 0), 0);
-	CHECK(twheel_pool_take(pool, &task, 1, -1) == 1);
+	EXPECT_EQ(start(fresh(50), 0, 0), 0);
+	EXPECT_TRUE(twheel_pool_take(pool, &task, 1, -1) == 1);
 	/* In an end that it calls itself */
 	for (i = 0; i < 50; i++) {
 		struct thing *thing = fresh(i);
 
 		thing->within_end = linger_a_little;
-		CHECK_EQ(start(thing, HOUR, 0), 0);
+		EXPECT_EQ(start(thing, HOUR, 0), 0);
 		pthread_create(&thread, NULL, cancel_one, thing);
-		CHECK(WAIT_FOR(LOAD(thing->waiting)));
+		EXPECT_TRUE(WAIT_FOR(LOAD(thing->waiting)));
 		pthread_cancel(thread);
 		pthread_join(thread, NULL);
 		ENDED(thing, -ECANCELED);
 	}
-	CHECK_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
+	EXPECT_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
 	free_pool();
 }
 
@@ -1096,10 +1096,10 @@ static void *make_and_free(void *arg)
 
 	(void)arg;
 	pthread_cancel(pthread_self());
-	if (CHECK_EQ(twheel_open(0, &tw), 0))
+	if (EXPECT_EQ(twheel_open(0, &tw), 0))
 		twheel_close(tw);
-	if (CHECK_EQ(made(2, 0), 0))
-		CHECK_EQ(twheel_pool_free(pool), 0);
+	if (EXPECT_EQ(made(2, 0), 0))
+		EXPECT_EQ(twheel_pool_free(pool), 0);
 	handed = 1;
 	pthread_testcancel();
 	return NULL;
@@ -1116,11 +1116,11 @@ static void test_cancelled_maker(void)
 		handed = 0;
 		pthread_create(&thread, NULL, make_and_free, NULL);
 		pthread_join(thread, &ret);
-		CHECK(ret == PTHREAD_CANCELED);
-		CHECK(handed, "cancelled within");
+		EXPECT_TRUE(ret == PTHREAD_CANCELED);
+		EXPECT_TRUE(handed, "cancelled within");
 	}
 	i = dup(0);
-	CHECK_EQ(i, fd, "descriptors are left");
+	EXPECT_EQ(i, fd, "descriptors are left");
 	close(i);
 }
 
@@ -1135,7 +1135,7 @@ static void move(struct thing *thing)
 	if (thing->why)
 		return;
 	STORE(moving, thing);
-	CHECK_EQ(twheel_task_start(other_pool, &thing->task, 0, HOUR, 0), 0);
+	EXPECT_EQ(twheel_task_start(other_pool, &thing->task, 0, HOUR, 0), 0);
 }
 
 static void *cancel_moving(void *arg)
@@ -1159,21 +1159,21 @@ static void test_other_pool(void)
 		new_pool(1, 0);
 		/* The ids that it could have here, which nobody cancels */
 		for (i = 0; i < MOVED; i++)
-			CHECK_EQ(start(fresh(500 + i), HOUR, 0), 0);
+			EXPECT_EQ(start(fresh(500 + i), HOUR, 0), 0);
 		for (i = 0; i < MOVED; i++)
 			fresh(i)->within_end = move;
 		moving = &things[0];
 		pthread_create(&thread, NULL, cancel_moving, NULL);
 		for (i = 0; i < MOVED; i++) {
-			CHECK_EQ(start(&things[i], 0, 0), 0);
-			CHECK(WAIT_FOR(LOAD(things[i].ends)));
+			EXPECT_EQ(start(&things[i], 0, 0), 0);
+			EXPECT_TRUE(WAIT_FOR(LOAD(things[i].ends)));
 		}
 		STORE(moving, &things[MOVED]);
 		pthread_join(thread, NULL);
 		for (i = 0; i < MOVED; i++)
-			CHECK_EQ(twheel_task_cancel(&things[500 + i].task), 0);
+			EXPECT_EQ(twheel_task_cancel(&things[500 + i].task), 0);
 		free_pool();
-		CHECK_EQ(twheel_pool_free(other_pool), 0);
+		EXPECT_EQ(twheel_pool_free(other_pool), 0);
 	}
 }
 
@@ -1198,15 +1198,15 @@ static void test_herd(void)
 		sleep_ns(20 * MSEC);
 		before = sleeps();
 		for (i = 0; i < n; i++)
-			CHECK_EQ(start(fresh(i), 10 * MSEC + i * MSEC, 0), 0);
+			EXPECT_EQ(start(fresh(i), 10 * MSEC + i * MSEC, 0), 0);
 		for (i = 0; i < n; i++)
-			CHECK(WAIT_FOR(LOAD(things[i].ends)));
+			EXPECT_TRUE(WAIT_FOR(LOAD(things[i].ends)));
 		switches = sleeps() - before;
 		tap_diag("%ld switches of %d expiries", switches, n);
 		if (switches <= 1.2 * n)
 			break;
 	}
-	CHECK(switches <= 1.2 * n);
+	EXPECT_TRUE(switches <= 1.2 * n);
 	free_pool();
 }
 

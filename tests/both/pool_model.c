@@ -63,7 +63,7 @@ static void ended(struct twheel_task *task, int why)
 {
 	struct queued *entry = task->arg;
 
-	CHECK_EQ(why, stopped ? -ESHUTDOWN : -ECANCELED);
+	EXPECT_EQ(why, stopped ? -ESHUTDOWN : -ECANCELED);
 	entry->ended++;
 }
 
@@ -83,14 +83,14 @@ static void start_one(struct queued *entry, __s64 delay, bool absolute)
 	int ret = twheel_task_start(pool, &entry->task, absolute ? TWHEEL_ABS : 0, when, 0);
 
 	if (entry->in) {
-		CHECK_EQ(ret, -EBUSY);
+		EXPECT_EQ(ret, -EBUSY);
 		return;
 	}
 	if (queued == CAPACITY) {
-		CHECK_EQ(ret, -ENOSPC);
+		EXPECT_EQ(ret, -ENOSPC);
 		return;
 	}
-	if (!CHECK_EQ(ret, 0))
+	if (!EXPECT_EQ(ret, 0))
 		return;
 	queued++;
 	set(entry, before, when, absolute);
@@ -102,7 +102,7 @@ static void reset_one(struct queued *entry, __s64 delay, bool absolute)
 	__s64 when = absolute ? (__s64)before + delay : delay;
 	int ret = twheel_task_reset(&entry->task, absolute ? TWHEEL_ABS : 0, when, 0);
 
-	CHECK_EQ(ret, entry->in ? 0 : -ENOENT);
+	EXPECT_EQ(ret, entry->in ? 0 : -ENOENT);
 	if (entry->in)
 		set(entry, before, when, absolute);
 }
@@ -113,8 +113,8 @@ static void cancel_one(struct queued *entry, bool wait)
 	int ret = wait ? twheel_task_cancel_wait(&entry->task) :
 			 twheel_task_cancel(&entry->task);
 
-	CHECK_EQ(ret, entry->in ? 0 : -ENOENT);
-	CHECK_EQ(entry->ended, was + entry->in);
+	EXPECT_EQ(ret, entry->in ? 0 : -ENOENT);
+	EXPECT_EQ(entry->ended, was + entry->in);
 	queued -= entry->in;
 	entry->in = false;
 }
@@ -127,14 +127,15 @@ static int take(unsigned int max, __s64 timeout)
 	int i, nr = twheel_pool_take(pool, tasks, max, timeout);
 
 	after = now(CLOCK_MONOTONIC);
-	CHECK(nr >= 0, "%d", nr);
+	EXPECT_TRUE(nr >= 0, "%d", nr);
 	for (i = 0; i < nr; i++) {
 		struct queued *entry = tasks[i]->arg;
 
-		CHECK(entry->in);
-		CHECK(entry->after <= after, "early");
-		CHECK(tasks[i]->deadline >= entry->after && tasks[i]->deadline <= entry->before);
-		CHECK(tasks[i]->deadline >= last);
+		EXPECT_TRUE(entry->in);
+		EXPECT_TRUE(entry->after <= after, "early");
+		EXPECT_TRUE(tasks[i]->deadline >= entry->after &&
+			    tasks[i]->deadline <= entry->before);
+		EXPECT_TRUE(tasks[i]->deadline >= last);
 		last = tasks[i]->deadline;
 		entry->in = false;
 		queued--;
@@ -162,9 +163,9 @@ static void take_some(unsigned int max)
 
 	if (take(max, 0) == (int)max)
 		return;
-	CHECK(in_kernel || !overdue(before), "not taken");
+	EXPECT_TRUE(in_kernel || !overdue(before), "not taken");
 	while (overdue(before))
-		if (!CHECK(take(TASKS, PATIENCE_MS * MSEC) > 0, "not taken"))
+		if (!EXPECT_TRUE(take(TASKS, PATIENCE_MS * MSEC) > 0, "not taken"))
 			return;
 }
 
@@ -192,7 +193,7 @@ static void test_queue(void)
 			cancel_one(entry, r & 128);
 			break;
 		case 13:
-			CHECK_EQ(twheel_task_run_now(&entry->task), entry->in ? 0 : -ENOENT);
+			EXPECT_EQ(twheel_task_run_now(&entry->task), entry->in ? 0 : -ENOENT);
 			if (entry->in)
 				set(entry, 0, now(CLOCK_MONOTONIC), true);
 			if (entry->in)
@@ -203,7 +204,7 @@ static void test_queue(void)
 		}
 	}
 	stopped = true;
-	CHECK_EQ(twheel_pool_free(pool), 0);
+	EXPECT_EQ(twheel_pool_free(pool), 0);
 }
 
 /* What a task among threads counts. Started and reset by any, it is nobody's. */
@@ -234,7 +235,7 @@ static void disturb(struct busy *entry, __u64 r)
 	case 1:
 		ret = twheel_task_start(pool, &entry->task, r >> 6 & 6 ? 0 : TWHEEL_CATCH_UP,
 					delay, period * 4);
-		CHECK(!ret || ret == -EBUSY, "%d", ret);
+		EXPECT_TRUE(!ret || ret == -EBUSY, "%d", ret);
 		if (!ret)
 			ADD(entry->started);
 		break;
@@ -242,15 +243,15 @@ static void disturb(struct busy *entry, __u64 r)
 	case 3:
 		ret = twheel_task_reset(&entry->task, r & 128 ? TWHEEL_FIXED_DELAY : 0, delay,
 					period * 4);
-		CHECK(!ret || ret == -ENOENT, "%d", ret);
+		EXPECT_TRUE(!ret || ret == -ENOENT, "%d", ret);
 		break;
 	case 4:
 		ret = twheel_task_run_now(&entry->task);
-		CHECK(!ret || ret == -ENOENT, "%d", ret);
+		EXPECT_TRUE(!ret || ret == -ENOENT, "%d", ret);
 		break;
 	default:
 		ret = twheel_task_cancel(&entry->task);
-		CHECK(!ret || ret == -ENOENT || ret == -EINPROGRESS, "%d", ret);
+		EXPECT_TRUE(!ret || ret == -ENOENT || ret == -EINPROGRESS, "%d", ret);
 		if (!ret)
 			ADD(entry->cancelled);
 	}
@@ -261,8 +262,8 @@ static int run_busy(struct twheel_task *task, const struct twheel_run *run)
 	struct busy *entry = task->arg;
 	__u64 r;
 
-	CHECK_EQ(__atomic_fetch_add(&entry->inside, 1, __ATOMIC_ACQ_REL), 0, "beside itself");
-	CHECK(now(CLOCK_MONOTONIC) >= run->deadline, "early");
+	EXPECT_EQ(__atomic_fetch_add(&entry->inside, 1, __ATOMIC_ACQ_REL), 0, "beside itself");
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= run->deadline, "early");
 	r = random_of(&entry->seed);
 	ADD(entry->runs);
 	if (r % 4 == 0)
@@ -283,7 +284,7 @@ static void end_busy(struct twheel_task *task, int why)
 {
 	struct busy *entry = task->arg;
 
-	CHECK(!why || why == -EIO || why == -ECANCELED || why == -ESHUTDOWN, "%d", why);
+	EXPECT_TRUE(!why || why == -EIO || why == -ECANCELED || why == -ESHUTDOWN, "%d", why);
 	if (why == -ECANCELED)
 		ADD(entry->ends_cancelled);
 	ADD(entry->ended);
@@ -335,18 +336,18 @@ static void test_workers(void)
 			       (void *)(uintptr_t)(seed * THREADS + i));
 	for (i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	CHECK_EQ(twheel_pool_stop(pool, 0, count_left, NULL), 0);
+	EXPECT_EQ(twheel_pool_stop(pool, 0, count_left, NULL), 0);
 	for (i = 0; i < BUSY; i++) {
 		/* Those that a run has started, it has counted as well */
-		CHECK_EQ(busy[i].ended, busy[i].started, "task %d", i);
-		CHECK(busy[i].ends_cancelled >= busy[i].cancelled, "task %d", i);
-		CHECK_EQ(busy[i].inside, 0);
+		EXPECT_EQ(busy[i].ended, busy[i].started, "task %d", i);
+		EXPECT_TRUE(busy[i].ends_cancelled >= busy[i].cancelled, "task %d", i);
+		EXPECT_EQ(busy[i].inside, 0);
 		runs += busy[i].runs;
 		started += busy[i].started;
 	}
 	tap_diag("%llu starts, %llu runs, %d left over", started, runs, left_over);
-	CHECK(runs && started);
-	CHECK_EQ(twheel_pool_free(pool), 0);
+	EXPECT_TRUE(runs && started);
+	EXPECT_EQ(twheel_pool_free(pool), 0);
 }
 
 int main(void)

@@ -30,7 +30,7 @@ static __u64 armed(__u8 flags, __u64 deadline)
 {
 	struct twheel_op op = twheel_op_arm(flags, deadline, 0, 0);
 
-	CHECK_EQ(twheel_arm(tw, &op), 0);
+	EXPECT_EQ(twheel_arm(tw, &op), 0);
 	return op.id;
 }
 
@@ -52,17 +52,17 @@ static void test_choice(void)
 	int kernel = access(DEVICE, R_OK | W_OK) ? -errno : TWHEEL_KERNEL;
 	int best = kernel < 0 ? TWHEEL_USER : TWHEEL_KERNEL;
 
-	CHECK_EQ(given(0, ""), best);
-	CHECK_EQ(given(O_NONBLOCK, ""), best);
-	CHECK_EQ(given(TWHEEL_USER, ""), TWHEEL_USER);
-	CHECK_EQ(given(TWHEEL_KERNEL, ""), kernel);
-	CHECK_EQ(given(0, "user"), TWHEEL_USER);
-	CHECK_EQ(given(0, "kernel"), kernel);
-	CHECK_EQ(given(TWHEEL_USER, "kernel"), TWHEEL_USER, "flags come first");
-	CHECK_EQ(given(TWHEEL_KERNEL, "user"), kernel, "flags come first");
-	CHECK_EQ(given(0, "User"), -EINVAL);
-	CHECK_EQ(given(TWHEEL_KERNEL | TWHEEL_USER, ""), -EINVAL);
-	CHECK_EQ(given(TWHEEL_USER | O_APPEND, ""), -EINVAL);
+	EXPECT_EQ(given(0, ""), best);
+	EXPECT_EQ(given(O_NONBLOCK, ""), best);
+	EXPECT_EQ(given(TWHEEL_USER, ""), TWHEEL_USER);
+	EXPECT_EQ(given(TWHEEL_KERNEL, ""), kernel);
+	EXPECT_EQ(given(0, "user"), TWHEEL_USER);
+	EXPECT_EQ(given(0, "kernel"), kernel);
+	EXPECT_EQ(given(TWHEEL_USER, "kernel"), TWHEEL_USER, "flags come first");
+	EXPECT_EQ(given(TWHEEL_KERNEL, "user"), kernel, "flags come first");
+	EXPECT_EQ(given(0, "User"), -EINVAL);
+	EXPECT_EQ(given(TWHEEL_KERNEL | TWHEEL_USER, ""), -EINVAL);
+	EXPECT_EQ(given(TWHEEL_USER | O_APPEND, ""), -EINVAL);
 }
 
 static void test_descriptor(void)
@@ -72,14 +72,14 @@ static void test_descriptor(void)
 
 	fresh(O_NONBLOCK);
 	armed(TWHEEL_ABS, 1);
-	CHECK(readable(twheel_fd(tw), 0));
-	CHECK_EQ(read(twheel_fd(tw), room, sizeof(room)), -1);
-	CHECK_EQ(errno, EINVAL, "read(2)");
-	CHECK(ioctl(twheel_fd(tw), TWHEEL_IOC_INFO, room) == -1 &&
-	      (errno == ENOTTY || errno == EINVAL), "ioctl(2): %d", errno);
+	EXPECT_TRUE(readable(twheel_fd(tw), 0));
+	EXPECT_EQ(read(twheel_fd(tw), room, sizeof(room)), -1);
+	EXPECT_EQ(errno, EINVAL, "read(2)");
+	EXPECT_TRUE(ioctl(twheel_fd(tw), TWHEEL_IOC_INFO, room) == -1 &&
+		    (errno == ENOTTY || errno == EINVAL), "ioctl(2): %d", errno);
 	errno = -twheel_from_fd(twheel_fd(tw), &other);
-	CHECK(errno == ENOTTY || errno == EINVAL, "twheel_from_fd(): %d", errno);
-	CHECK_EQ(fcntl(twheel_fd(tw), F_GETFD), FD_CLOEXEC, "gone after execve(2)");
+	EXPECT_TRUE(errno == ENOTTY || errno == EINVAL, "twheel_from_fd(): %d", errno);
+	EXPECT_EQ(fcntl(twheel_fd(tw), F_GETFD), FD_CLOEXEC, "gone after execve(2)");
 }
 
 static void in_child(void)
@@ -92,19 +92,19 @@ static void in_child(void)
 	struct twheel_op op = twheel_op_arm(0, HOUR, 0, 0);
 	struct twheel_event event;
 
-	CHECK_EQ(twheel_arm(tw, &op), -EBADF);
-	CHECK_EQ(twheel_submit(tw, &op, 1), -EBADF);
-	CHECK_EQ(twheel_drain(tw, &op, 1), -EBADF);
-	CHECK_EQ(twheel_read(tw, &event, 1), -EBADF);
-	CHECK_EQ(twheel_run_once(tw, 0), -EBADF);
-	CHECK_EQ(twheel_setup(tw, &setup), -EBADF);
-	CHECK_EQ(twheel_info(tw, &info), -EBADF);
-	CHECK_EQ(twheel_stats(tw, &stats), -EBADF);
+	EXPECT_EQ(twheel_arm(tw, &op), -EBADF);
+	EXPECT_EQ(twheel_submit(tw, &op, 1), -EBADF);
+	EXPECT_EQ(twheel_drain(tw, &op, 1), -EBADF);
+	EXPECT_EQ(twheel_read(tw, &event, 1), -EBADF);
+	EXPECT_EQ(twheel_run_once(tw, 0), -EBADF);
+	EXPECT_EQ(twheel_setup(tw, &setup), -EBADF);
+	EXPECT_EQ(twheel_info(tw, &info), -EBADF);
+	EXPECT_EQ(twheel_stats(tw, &stats), -EBADF);
 	twheel_close(tw);
 	tw = NULL;
 	fresh(O_NONBLOCK);
 	armed(TWHEEL_ABS, 1);
-	CHECK_EQ(twheel_read(tw, &event, 1), 1, "one of its own");
+	EXPECT_EQ(twheel_read(tw, &event, 1), 1, "one of its own");
 	twheel_close(tw);
 }
 
@@ -122,10 +122,10 @@ static void *arm_and_cancel(void *arg)
 	while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
 		for (i = 0; i < MANY; i++)
 			ops[i] = twheel_op_arm(0, HOUR, 0, 0);
-		CHECK_EQ(twheel_submit(tw, ops, MANY), MANY);
+		EXPECT_EQ(twheel_submit(tw, ops, MANY), MANY);
 		for (i = 0; i < MANY; i++)
 			ops[i] = twheel_op_cancel(ops[i].id);
-		CHECK_EQ(twheel_submit(tw, ops, MANY), MANY);
+		EXPECT_EQ(twheel_submit(tw, ops, MANY), MANY);
 	}
 	return NULL;
 }
@@ -145,8 +145,8 @@ static void test_fork(void)
 		tap_bail("pthread_create");
 	for (i = 0; i < 100; i++)
 		tap_join(tap_fork(in_child));
-	CHECK_EQ(twheel_read(tw, &event, 1), 1);
-	CHECK_EQ(event.id, id);
+	EXPECT_EQ(twheel_read(tw, &event, 1), 1);
+	EXPECT_EQ(event.id, id);
 	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 }
@@ -163,18 +163,18 @@ static void test_not_there(void)
 	struct twheel_area area;
 
 	fresh(0);
-	CHECK_EQ(twheel_info(tw, &info), 0);
-	CHECK_EQ(info.features, TWHEEL_FEATURE_COUNT | TWHEEL_FEATURE_DRAIN);
-	CHECK_EQ(twheel_setup(tw, &setup), -ENODEV);
-	CHECK_EQ(twheel_shared_map(tw, &area), -EINVAL);
-	CHECK_EQ(twheel_set_eventfd(tw, -1), -EOPNOTSUPP);
-	CHECK_EQ(twheel_set_eventfd(tw, 0), -EOPNOTSUPP);
+	EXPECT_EQ(twheel_info(tw, &info), 0);
+	EXPECT_EQ(info.features, TWHEEL_FEATURE_COUNT | TWHEEL_FEATURE_DRAIN);
+	EXPECT_EQ(twheel_setup(tw, &setup), -ENODEV);
+	EXPECT_EQ(twheel_shared_map(tw, &area), -EINVAL);
+	EXPECT_EQ(twheel_set_eventfd(tw, -1), -EOPNOTSUPP);
+	EXPECT_EQ(twheel_set_eventfd(tw, 0), -EOPNOTSUPP);
 	setup.flags = 0;
 	setup.shared = 0;
 	setup.limit = info.user_limit + 1;
-	CHECK_EQ(twheel_setup(tw, &setup), -ENOSPC);
+	EXPECT_EQ(twheel_setup(tw, &setup), -ENOSPC);
 	setup.limit = info.user_limit;
-	CHECK_EQ(twheel_setup(tw, &setup), 0);
+	EXPECT_EQ(twheel_setup(tw, &setup), 0);
 }
 
 /* Woken for a timer that was cancelled, beside one that was not: there is nothing, once */
@@ -188,26 +188,26 @@ static void test_for_nothing(void)
 	armed(0, HOUR);
 	start = now(CLOCK_MONOTONIC);
 	id = armed(0, 20 * MSEC);
-	CHECK_EQ(twheel_cancel(tw, id), 0);
+	EXPECT_EQ(twheel_cancel(tw, id), 0);
 	if (readable(twheel_fd(tw), 100))
-		CHECK(now(CLOCK_MONOTONIC) >= start + 20 * MSEC);
-	CHECK_EQ(twheel_read(tw, &event, 1), -EAGAIN);
-	CHECK(!readable(twheel_fd(tw), 0), "not again");
+		EXPECT_TRUE(now(CLOCK_MONOTONIC) >= start + 20 * MSEC);
+	EXPECT_EQ(twheel_read(tw, &event, 1), -EAGAIN);
+	EXPECT_TRUE(!readable(twheel_fd(tw), 0), "not again");
 	/* Who waits by way of the library does not notice */
 	start = now(CLOCK_MONOTONIC);
 	id = armed(0, 20 * MSEC);
-	CHECK_EQ(twheel_cancel(tw, id), 0);
-	CHECK_EQ(twheel_run_once(tw, 100), 0);
-	CHECK(now(CLOCK_MONOTONIC) >= start + 99 * MSEC);
+	EXPECT_EQ(twheel_cancel(tw, id), 0);
+	EXPECT_EQ(twheel_run_once(tw, 100), 0);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= start + 99 * MSEC);
 	/* The same after the last one; then all is silent */
 	fresh(O_NONBLOCK);
 	id = armed(0, 20 * MSEC);
-	CHECK_EQ(twheel_cancel(tw, id), 0);
+	EXPECT_EQ(twheel_cancel(tw, id), 0);
 	readable(twheel_fd(tw), 60);
-	CHECK_EQ(twheel_read(tw, &event, 1), -EAGAIN);
-	CHECK(!readable(twheel_fd(tw), 60), "not again");
-	CHECK_EQ(twheel_stats(tw, &stats), 0);
-	CHECK_EQ(stats.wakeups, 1);
+	EXPECT_EQ(twheel_read(tw, &event, 1), -EAGAIN);
+	EXPECT_TRUE(!readable(twheel_fd(tw), 60), "not again");
+	EXPECT_EQ(twheel_stats(tw, &stats), 0);
+	EXPECT_EQ(stats.wakeups, 1);
 }
 
 /* It is the next call that sees what time it is */
@@ -220,30 +220,30 @@ static void test_cancel_due(void)
 	fresh(O_NONBLOCK);
 	id = armed(0, 10 * MSEC);
 	other = armed(0, 10 * MSEC);
-	CHECK(readable(twheel_fd(tw), 10000));
-	CHECK_EQ(twheel_cancel(tw, id), 0);
-	CHECK_EQ(twheel_cancel(tw, id), -ENOENT);
-	CHECK(readable(twheel_fd(tw), 0), "the other one is due");
-	CHECK_EQ(twheel_read(tw, &event, 1), 1);
-	CHECK_EQ(event.id, other);
-	CHECK(!readable(twheel_fd(tw), 0));
+	EXPECT_TRUE(readable(twheel_fd(tw), 10000));
+	EXPECT_EQ(twheel_cancel(tw, id), 0);
+	EXPECT_EQ(twheel_cancel(tw, id), -ENOENT);
+	EXPECT_TRUE(readable(twheel_fd(tw), 0), "the other one is due");
+	EXPECT_EQ(twheel_read(tw, &event, 1), 1);
+	EXPECT_EQ(event.id, other);
+	EXPECT_TRUE(!readable(twheel_fd(tw), 0));
 	/* The only one */
 	id = armed(0, 10 * MSEC);
-	CHECK(readable(twheel_fd(tw), 10000));
-	CHECK_EQ(twheel_cancel(tw, id), 0);
-	CHECK_EQ(twheel_read(tw, &event, 1), -EAGAIN);
-	CHECK(!readable(twheel_fd(tw), 0));
+	EXPECT_TRUE(readable(twheel_fd(tw), 10000));
+	EXPECT_EQ(twheel_cancel(tw, id), 0);
+	EXPECT_EQ(twheel_read(tw, &event, 1), -EAGAIN);
+	EXPECT_TRUE(!readable(twheel_fd(tw), 0));
 	/* One that is known to have expired */
 	id = armed(0, 10 * MSEC);
-	CHECK(readable(twheel_fd(tw), 10000));
-	CHECK_EQ(twheel_stats(tw, &stats), 0);
-	CHECK_EQ(stats.expired, 2);
-	CHECK_EQ(twheel_cancel(tw, id), 0);
-	CHECK(!readable(twheel_fd(tw), 0));
-	CHECK_EQ(twheel_read(tw, &event, 1), -EAGAIN);
-	CHECK_EQ(twheel_stats(tw, &stats), 0);
-	CHECK_EQ(stats.cancelled, 3);
-	CHECK_EQ(stats.delivered, 1);
+	EXPECT_TRUE(readable(twheel_fd(tw), 10000));
+	EXPECT_EQ(twheel_stats(tw, &stats), 0);
+	EXPECT_EQ(stats.expired, 2);
+	EXPECT_EQ(twheel_cancel(tw, id), 0);
+	EXPECT_TRUE(!readable(twheel_fd(tw), 0));
+	EXPECT_EQ(twheel_read(tw, &event, 1), -EAGAIN);
+	EXPECT_EQ(twheel_stats(tw, &stats), 0);
+	EXPECT_EQ(stats.cancelled, 3);
+	EXPECT_EQ(stats.delivered, 1);
 }
 
 /* How often the library has set its timerfd */
@@ -264,12 +264,12 @@ static void test_cheap(void)
 	fresh(0);
 	settings = 0;
 	for (i = 0; i < 1000; i++)
-		CHECK_EQ(twheel_cancel(tw, armed(0, HOUR)), 0);
-	CHECK_EQ(settings, 1);
+		EXPECT_EQ(twheel_cancel(tw, armed(0, HOUR)), 0);
+	EXPECT_EQ(settings, 1);
 	armed(0, HOUR / 2);
 	for (i = 0; i < 1000; i++)
-		CHECK_EQ(twheel_cancel(tw, armed(0, HOUR)), 0);
-	CHECK_EQ(settings, 2);
+		EXPECT_EQ(twheel_cancel(tw, armed(0, HOUR)), 0);
+	EXPECT_EQ(settings, 2);
 }
 
 static int handled;
@@ -304,8 +304,8 @@ static void test_restart(void)
 	sigaction(SIGUSR1, &action, NULL);
 	if (pthread_create(&thread, NULL, interrupt, &reader))
 		tap_bail("pthread_create");
-	CHECK_EQ(twheel_read(tw, &event, 1), -EINTR);
-	CHECK(handled);
+	EXPECT_EQ(twheel_read(tw, &event, 1), -EINTR);
+	EXPECT_TRUE(handled);
 	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 }
@@ -339,9 +339,9 @@ static void test_cancelled_thread(void)
 		sleep_ns(i % 10 * 100 * USEC);
 		pthread_cancel(thread);
 		pthread_join(thread, &ret);
-		CHECK(ret == PTHREAD_CANCELED);
+		EXPECT_TRUE(ret == PTHREAD_CANCELED);
 		armed(TWHEEL_ABS, 1);
-		CHECK_EQ(twheel_read(tw, &event, 1), 1);
+		EXPECT_EQ(twheel_read(tw, &event, 1), 1);
 	}
 }
 

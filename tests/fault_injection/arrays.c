@@ -237,8 +237,8 @@ static void check_tried(const struct layout *l, unsigned int nr)
 		op.id = was.id;
 	if (was.opcode == TWHEEL_OP_QUERY)
 		memcpy(&op.deadline, &was.deadline, sizeof(op) - TWHEEL_OP_SIZE_ID);
-	CHECK(!memcmp(&op, &was, sizeof(op)), "%s: operation %u was not done, but changed",
-	      l->name, nr);
+	EXPECT_TRUE(!memcmp(&op, &was, sizeof(op)), "%s: operation %u was not done, but changed",
+		    l->name, nr);
 }
 
 /*
@@ -258,7 +258,7 @@ static void check_submitted(struct model *m, const struct layout *l,
 		if (fault && !want && wants_memory(&ops[i]) &&
 		    op.result == -ENOMEM)
 			want = -ENOMEM;
-		if (CHECK_EQ(op.result, want, "%s, operation %u", l->name, i) &&
+		if (EXPECT_EQ(op.result, want, "%s, operation %u", l->name, i) &&
 		    !want)
 			model_did(m, &op, l->op_size);
 	}
@@ -267,8 +267,8 @@ static void check_submitted(struct model *m, const struct layout *l,
 	for (; i < nr; i++) {
 		struct twheel_op op = get_op(l, i);
 
-		CHECK(!memcmp(&op, &ops[i], sizeof(op)),
-		      "%s: operation %u was not done, but touched", l->name, i);
+		EXPECT_TRUE(!memcmp(&op, &ops[i], sizeof(op)),
+			    "%s: operation %u was not done, but touched", l->name, i);
 	}
 }
 
@@ -298,14 +298,14 @@ static void submit_faults(const struct layout *l,
 		mark_untouched(nr);
 		put_ops(l, ops, nr);
 		done = WITH_FAULT(&f, submit_room(&model, l, 0, nr));
-		CHECK_EXPLAINED(&f, done);
+		EXPECT_EXPLAINED(&f, done);
 		if (!f.kind)
-			CHECK_EQ(done, nr);
+			EXPECT_EQ(done, nr);
 		if (f.kind && done >= 0 && done < nr)
 			f.refused++;
 		done = done < 0 ? 0 : done;
 		check_submitted(&model, l, 0, done, nr, f.kind);
-		CHECK_EQ(submit_room(&model, l, done, nr - done), nr - done);
+		EXPECT_EQ(submit_room(&model, l, done, nr - done), nr - done);
 		check_submitted(&model, l, done, nr - done, nr, false);
 		model_end(&model);
 	}
@@ -375,8 +375,8 @@ static void test_submit_growing(void)
 					model_arm(&model, &op);
 					continue;
 				}
-				CHECK(f.kind && op.result == -ENOMEM, "%d",
-				      op.result);
+				EXPECT_TRUE(f.kind && op.result == -ENOMEM, "%d",
+					    op.result);
 				failed++;
 			}
 		}
@@ -386,7 +386,7 @@ static void test_submit_growing(void)
 	tap_diag("%u slabs, %u pages, %u copies; %u operations refused",
 		 all.hits[0], all.hits[1], all.hits[2], failed);
 	/* Some of what 16 chunks and two directories need */
-	CHECK(all.hits[0] >= 4 && all.hits[1] >= 4 && failed);
+	EXPECT_TRUE(all.hits[0] >= 4 && all.hits[1] >= 4 && failed);
 	model_end(&model);
 }
 
@@ -407,17 +407,17 @@ static void test_no_memory(void)
 	memory_fails(true);
 	done = submit_room(&model, l, 0, nr);
 	memory_fails(false);
-	CHECK_EQ(done, nr);
+	EXPECT_EQ(done, nr);
 	for (i = 0; i < nr; i++)
 		refused += get_op(l, i).result == -ENOMEM;
-	CHECK(refused, "there was memory");
+	EXPECT_TRUE(refused, "there was memory");
 	check_submitted(&model, l, 0, nr, nr, true);
 	model_check(&model);
 
 	memory_fails(true);
 	done = drain_room(&model, l, nr);
 	memory_fails(false);
-	CHECK_EQ(done, -ENOMEM);
+	EXPECT_EQ(done, -ENOMEM);
 	model_end(&model);
 	tap_diag("%u of %u operations refused", refused, nr);
 }
@@ -465,15 +465,15 @@ static void test_drain(void)
 			put_ops(l, ops, nr);
 			pending = model_count(&model, PENDING);
 			done = WITH_FAULT(&f, drain_room(&model, l, nr));
-			CHECK_EXPLAINED(&f, done);
+			EXPECT_EXPLAINED(&f, done);
 			if (!f.kind)
-				CHECK_EQ(done, pending);
+				EXPECT_EQ(done, pending);
 			check_drained(&model, l, done);
 			model_check(&model);
 			pending = model_count(&model, PENDING);
 			put_ops(l, ops, nr);
 			done = drain_room(&model, l, nr);
-			CHECK_EQ(done, pending);
+			EXPECT_EQ(done, pending);
 			check_drained(&model, l, done);
 			model_end(&model);
 		}
@@ -531,11 +531,11 @@ static void submit_spoilt(const struct layout *l, unsigned int nr,
 	if (bad == READ_ONLY && done == good + 1L &&
 	    place_of(l, good) + sizeof(__u64) <= room + page * PAGE)
 		good++;
-	CHECK_EQ(done, good ? (long)good : -EFAULT, "%s, page %u, bad as %d", l->name,
-		 page, bad);
+	EXPECT_EQ(done, good ? (long)good : -EFAULT, "%s, page %u, bad as %d", l->name,
+		  page, bad);
 	check_submitted(&model, l, 0, good, nr, false);
 	model_check(&model);
-	CHECK_EQ(submit_room(&model, l, good, nr - good), nr - good);
+	EXPECT_EQ(submit_room(&model, l, good, nr - good), nr - good);
 	check_submitted(&model, l, good, nr - good, nr, false);
 	model_end(&model);
 }
@@ -554,11 +554,11 @@ static void drain_spoilt(const struct layout *l, unsigned int nr,
 	good = before_page(l, page, pending);
 	done = drain_room(&model, l, nr);
 	mend(page, bad);
-	CHECK_EQ(done, good ? (long)good : -EFAULT, "%s, page %u, bad as %d", l->name,
-		 page, bad);
+	EXPECT_EQ(done, good ? (long)good : -EFAULT, "%s, page %u, bad as %d", l->name,
+		  page, bad);
 	check_drained(&model, l, good);
 	model_check(&model);
-	CHECK_EQ(drain_room(&model, l, nr), pending - good);
+	EXPECT_EQ(drain_room(&model, l, nr), pending - good);
 	check_drained(&model, l, pending - good);
 	model_end(&model);
 }
@@ -605,7 +605,7 @@ static void random_submit(struct faults *f, __u64 *seed)
 	put_ops(l, ops, nr);
 	f->lazy = l->lazy;
 	done = WITH_FAULT(f, submit_room(&model, l, 0, nr));
-	CHECK_EXPLAINED(f, done);
+	EXPECT_EXPLAINED(f, done);
 	check_submitted(&model, l, 0, done < 0 ? 0 : done, nr, f->kind);
 }
 
@@ -619,7 +619,7 @@ static void random_drain(struct faults *f, __u64 *seed)
 	put_ops(l, ops, nr);
 	f->lazy = l->lazy;
 	done = WITH_FAULT(f, drain_room(&model, l, nr));
-	CHECK_EXPLAINED(f, done);
+	EXPECT_EXPLAINED(f, done);
 	check_drained(&model, l, done);
 }
 
@@ -631,8 +631,8 @@ static void random_read(struct faults *f, __u64 *seed)
 					  room * sizeof(*events))));
 	size_t i;
 
-	CHECK(got > 0 || got == (model_count(&model, READY) ? -EFAULT : -EAGAIN),
-	      "read gave %ld", got);
+	EXPECT_TRUE(got > 0 || got == (model_count(&model, READY) ? -EFAULT : -EAGAIN),
+		    "read gave %ld", got);
 	for (i = 0; got > 0 && i < got / sizeof(*events); i++)
 		model_event(&model, &events[i], sizeof(events[i]));
 }
@@ -661,7 +661,7 @@ static void test_random(void)
 		kinds[f.kind]++;
 		if (i % 10 == 0 || tap_bad)
 			model_check(&model);
-		if (CHECK(!tap_bad, "round %u", i) && model.nr < 1500)
+		if (EXPECT_TRUE(!tap_bad, "round %u", i) && model.nr < 1500)
 			continue;
 		model_end(&model);
 		if (tap_bad)
@@ -670,7 +670,7 @@ static void test_random(void)
 	}
 	model_end(&model);
 	tap_diag("%u rounds, in %u no fault", rounds, kinds[0]);
-	CHECK(kinds[SLAB] && kinds[PAGES] && kinds[COPY]);
+	EXPECT_TRUE(kinds[SLAB] && kinds[PAGES] && kinds[COPY]);
 }
 
 int main(void)

@@ -42,7 +42,7 @@ static void test_open(void)
 		long fd = WITH_FAULT(&f, NEG(open(DEVICE, O_RDWR | O_NONBLOCK)));
 
 		check_open_wheels(fd >= 0);
-		if (!CHECK_EXPLAINED(&f, fd) || fd < 0)
+		if (!EXPECT_EXPLAINED(&f, fd) || fd < 0)
 			continue;
 		model_adopt(&model, fd);
 		model_end(&model);
@@ -64,9 +64,9 @@ static void test_open_memory_ends(void)
 		check_open_wheels(fd >= 0);
 	}
 	set_user(0);
-	if (!CHECK(fd >= 0, "%ld with %u bytes", fd, bytes))
+	if (!EXPECT_TRUE(fd >= 0, "%ld with %u bytes", fd, bytes))
 		return;
-	CHECK(bytes > sizeof(struct twheel_stats), "%u", bytes);
+	EXPECT_TRUE(bytes > sizeof(struct twheel_stats), "%u", bytes);
 	model_adopt(&model, fd);
 	model_end(&model);
 }
@@ -82,8 +82,8 @@ static void test_close(void)
 		for (i = 0; i < ARRAY_SIZE(ops); i++)
 			ops[i] = op_arm(TWHEEL_ABS, i % 2 ? 1 : FAR, i);
 		submit_all(model.fd, ops, ARRAY_SIZE(ops));
-		CHECK_EQ(WITH_FAULT(&f, NEG(close(model.fd))), 0);
-		CHECK_EQ(fcntl(model.fd, F_GETFD), -1);
+		EXPECT_EQ(WITH_FAULT(&f, NEG(close(model.fd))), 0);
+		EXPECT_EQ(fcntl(model.fd, F_GETFD), -1);
 		test_nothing_left();
 	}
 }
@@ -144,11 +144,11 @@ static void test_info(void)
 			arg.size = calls[i].size;
 			ret = WITH_FAULT(&f, wheel_ioctl(model.fd, calls[i].cmd,
 							 &arg));
-			CHECK_EXPLAINED(&f, ret);
+			EXPECT_EXPLAINED(&f, ret);
 			if (!ret && calls[i].cmd == TWHEEL_IOC_INFO)
-				CHECK_EQ(arg.info.ready, 2);
+				EXPECT_EQ(arg.info.ready, 2);
 			else if (!ret)
-				CHECK_EQ(arg.stats.armed, TIMERS);
+				EXPECT_EQ(arg.stats.armed, TIMERS);
 			model_check(&model);
 		}
 	}
@@ -179,13 +179,13 @@ static void test_setup(void)
 			model_open(&model);
 			ret = WITH_FAULT(&f, wheel_ioctl(model.fd,
 							 TWHEEL_IOC_SETUP, &arg));
-			CHECK_EXPLAINED(&f, ret);
+			EXPECT_EXPLAINED(&f, ret);
 			info = wheel_info(model.fd);
-			CHECK_EQ(info.clock, ret ? TWHEEL_CLOCK_MONOTONIC :
-						   TWHEEL_CLOCK_BOOTTIME);
-			CHECK_EQ(info.limit == 77, !ret);
-			CHECK_EQ(wheel_ioctl(model.fd, TWHEEL_IOC_SETUP, &arg),
-				 ret ? 0 : -EBUSY);
+			EXPECT_EQ(info.clock, ret ? TWHEEL_CLOCK_MONOTONIC :
+						    TWHEEL_CLOCK_BOOTTIME);
+			EXPECT_EQ(info.limit == 77, !ret);
+			EXPECT_EQ(wheel_ioctl(model.fd, TWHEEL_IOC_SETUP, &arg),
+				  ret ? 0 : -EBUSY);
 			model_end(&model);
 		}
 	}
@@ -210,22 +210,22 @@ static void test_eventfd(void)
 		set.fd = efd;
 		ret = WITH_FAULT(&f, wheel_ioctl(model.fd, TWHEEL_IOC_EVENTFD,
 						 &set));
-		CHECK_EXPLAINED(&f, ret);
+		EXPECT_EXPLAINED(&f, ret);
 		/* What is ready already signals it at once. */
-		CHECK_EQ(eventfd_count(efd), ret ? 0 : 1);
-		CHECK_EQ(wheel_eventfd(model.fd, -1), ret ? -ENOENT : 0);
+		EXPECT_EQ(eventfd_count(efd), ret ? 0 : 1);
+		EXPECT_EQ(wheel_eventfd(model.fd, -1), ret ? -ENOENT : 0);
 	}
 
 	while (faults_next(&g, COPY, 1)) {
-		CHECK_EQ(wheel_eventfd(model.fd, efd), 0);
+		EXPECT_EQ(wheel_eventfd(model.fd, efd), 0);
 		eventfd_count(efd);
 		set.fd = -1;
 		ret = WITH_FAULT(&g, wheel_ioctl(model.fd, TWHEEL_IOC_EVENTFD,
 						 &set));
-		CHECK_EXPLAINED(&g, ret);
+		EXPECT_EXPLAINED(&g, ret);
 		scene_add(&model, OVER);
-		CHECK_EQ(eventfd_count(efd), ret ? 1 : 0);
-		CHECK_EQ(wheel_eventfd(model.fd, -1), ret ? 0 : -ENOENT);
+		EXPECT_EQ(eventfd_count(efd), ret ? 1 : 0);
+		EXPECT_EQ(wheel_eventfd(model.fd, -1), ret ? 0 : -ENOENT);
 	}
 	model_end(&model);
 	close(efd);
@@ -240,7 +240,7 @@ static long faulty_op(struct faults *f, struct model *m, struct twheel_op *op,
 	memset(&arg, 0, sizeof(arg));
 	memcpy(&arg, op, size);
 	ret = WITH_FAULT(f, op_prefix(m->fd, &arg.op, size));
-	CHECK_EXPLAINED(f, ret);
+	EXPECT_EXPLAINED(f, ret);
 	*op = arg.op;
 	if (!ret)
 		model_did(m, op, size);
@@ -278,8 +278,8 @@ static void test_first_arm(void)
 				ret = faulty_op(&f, &model, &op, op_sizes[i]);
 				model_check_counts(&model);
 				/* A wheel without a timer can be set up. */
-				CHECK_EQ(wheel_setup(model.fd, TWHEEL_CLOCK_MONOTONIC,
-						     0, 0, 0), ret ? 0 : -EBUSY);
+				EXPECT_EQ(wheel_setup(model.fd, TWHEEL_CLOCK_MONOTONIC,
+						      0, 0, 0), ret ? 0 : -EBUSY);
 				model_end(&model);
 			}
 		}
@@ -299,7 +299,7 @@ static void fill_table(struct model *m)
 		if (!ret)
 			model_did(m, &op, sizeof(op));
 	} while (!ret);
-	CHECK_EQ(ret, -ENOMEM);
+	EXPECT_EQ(ret, -ENOMEM);
 }
 
 /*
@@ -325,7 +325,7 @@ static void test_further_arms(void)
 			/* Memory that can be had is not needed for the rest. */
 			op = op_for(TWHEEL_OP_QUERY, model.timers[0].op.id);
 			if (model.nr)
-				CHECK_EQ(op_single(model.fd, &op), 0);
+				EXPECT_EQ(op_single(model.fd, &op), 0);
 		}
 		for (j = 0; j < FAULT_KINDS; j++)
 			all.hits[j] += f.hits[j];
@@ -333,7 +333,7 @@ static void test_further_arms(void)
 	}
 	tap_diag("%u slab, %u pages; %u refused", all.hits[0], all.hits[1],
 		 all.refused);
-	CHECK(all.hits[0] >= 3 && all.hits[1] >= 3 && all.refused >= 6);
+	EXPECT_TRUE(all.hits[0] >= 3 && all.hits[1] >= 3 && all.refused >= 6);
 	model_end(&model);
 }
 
@@ -419,7 +419,7 @@ static void test_no_such_timer(void)
 
 			arg.op = op_for(opcode, model.timers[0].op.id + 1000000);
 			ret = WITH_FAULT(&f, op_single(model.fd, &arg.op));
-			CHECK(ret == -ENOENT || (f.kind && ret == -EFAULT), "%ld", ret);
+			EXPECT_TRUE(ret == -ENOENT || (f.kind && ret == -EFAULT), "%ld", ret);
 			model_check(&model);
 		}
 	}
@@ -440,8 +440,8 @@ static void test_poll(void)
 		for (i = 0; i < ARRAY_SIZE(p); i++)
 			p[i] = (struct pollfd){ .fd = model.fd, .events = POLLIN };
 		ret = WITH_FAULT(&f, NEG(poll(p, ARRAY_SIZE(p), 0)));
-		if (CHECK_EXPLAINED(&f, ret) && ret >= 0)
-			CHECK_EQ(ret, ARRAY_SIZE(p));
+		if (EXPECT_EXPLAINED(&f, ret) && ret >= 0)
+			EXPECT_EQ(ret, ARRAY_SIZE(p));
 		model_check(&model);
 	}
 
@@ -454,8 +454,8 @@ static void test_poll(void)
 		FD_SET(model.fd, &set);
 		ret = WITH_FAULT(&g, NEG(select(model.fd + 1, &set, NULL, NULL,
 						&none)));
-		if (CHECK_EXPLAINED(&g, ret) && ret >= 0)
-			CHECK(ret == 1 && FD_ISSET(model.fd, &set));
+		if (EXPECT_EXPLAINED(&g, ret) && ret >= 0)
+			EXPECT_TRUE(ret == 1 && FD_ISSET(model.fd, &set));
 	}
 	model_end(&model);
 }
@@ -474,12 +474,12 @@ static void test_poll_waiting(void)
 		for (i = 0; i < ARRAY_SIZE(p); i++)
 			p[i] = (struct pollfd){ .fd = model.fd, .events = POLLIN };
 		ret = WITH_FAULT(&f, NEG(poll(p, ARRAY_SIZE(p), 1)));
-		if (CHECK_EXPLAINED(&f, ret))
-			CHECK(ret <= 0);
+		if (EXPECT_EXPLAINED(&f, ret))
+			EXPECT_TRUE(ret <= 0);
 		/* Nobody is left in the wheel's queue: this would find out. */
 		scene_add(&model, OVER);
-		CHECK(readable(model.fd, 0));
-		CHECK_EQ(cancel(model.fd, model.timers[model.nr - 1].op.id), 0);
+		EXPECT_TRUE(readable(model.fd, 0));
+		EXPECT_EQ(cancel(model.fd, model.timers[model.nr - 1].op.id), 0);
 		model.timers[model.nr - 1].state = GONE;
 		model.stats.cancelled++;
 	}
@@ -497,18 +497,18 @@ static void test_epoll(void)
 		long ret = WITH_FAULT(&f, NEG(epoll_ctl(ep, EPOLL_CTL_ADD,
 							model.fd, &event)));
 
-		CHECK_EXPLAINED(&f, ret);
-		CHECK_EQ(epoll_wait(ep, &got, 1, 0), !ret);
-		CHECK_EQ(NEG(epoll_ctl(ep, EPOLL_CTL_DEL, model.fd, NULL)),
-			 ret ? -ENOENT : 0);
+		EXPECT_EXPLAINED(&f, ret);
+		EXPECT_EQ(epoll_wait(ep, &got, 1, 0), !ret);
+		EXPECT_EQ(NEG(epoll_ctl(ep, EPOLL_CTL_DEL, model.fd, NULL)),
+			  ret ? -ENOENT : 0);
 	}
 
-	CHECK_EQ(epoll_ctl(ep, EPOLL_CTL_ADD, model.fd, &event), 0);
+	EXPECT_EQ(epoll_ctl(ep, EPOLL_CTL_ADD, model.fd, &event), 0);
 	while (faults_next(&g, 0, 0)) {
 		long ret = WITH_FAULT(&g, NEG(epoll_wait(ep, &got, 1, 0)));
 
-		if (CHECK_EXPLAINED(&g, ret) && ret >= 0)
-			CHECK_EQ(ret, 1);
+		if (EXPECT_EXPLAINED(&g, ret) && ret >= 0)
+			EXPECT_EQ(ret, 1);
 	}
 	model_end(&model);
 	close(ep);
@@ -544,13 +544,13 @@ static void test_files(void)
 		static char want[2048], text[2048];
 		struct faults f = {};
 
-		CHECK(read_file(paths[i], want, sizeof(want)) > 0);
+		EXPECT_TRUE(read_file(paths[i], want, sizeof(want)) > 0);
 		while (faults_next(&f, SLAB | COPY, 3)) {
 			long ret = WITH_FAULT(&f, read_file(paths[i], text,
 							    sizeof(text)));
 
-			if (CHECK_EXPLAINED(&f, ret) && ret >= 0)
-				CHECK(!strcmp(text, want), "%.200s", text);
+			if (EXPECT_EXPLAINED(&f, ret) && ret >= 0)
+				EXPECT_TRUE(!strcmp(text, want), "%.200s", text);
 			model_check(&model);
 		}
 	}
@@ -569,7 +569,7 @@ static void test_mmap(void)
 		ret = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, model.fd, 0) ==
 		      MAP_FAILED ? -errno : 0;
 		faults_done(&f, ret);
-		CHECK(ret == -ENODEV || (f.kind && ret == -ENOMEM), "%ld", ret);
+		EXPECT_TRUE(ret == -ENODEV || (f.kind && ret == -ENOMEM), "%ld", ret);
 	}
 	model_end(&model);
 }
@@ -608,9 +608,9 @@ static void test_edges(void)
 				mprotect(edge, PAGE, PROT_READ | PROT_WRITE);
 				memcpy(edge - at, &arg, calls[i].size);
 				mprotect(edge, PAGE, prots[j]);
-				CHECK_EQ(wheel_ioctl(model.fd, calls[i].nr,
-						     edge - at), -EFAULT,
-					 "ioctl %u at %u", i, at);
+				EXPECT_EQ(wheel_ioctl(model.fd, calls[i].nr,
+						      edge - at), -EFAULT,
+					  "ioctl %u at %u", i, at);
 			}
 			model_check(&model);
 			munmap(edge - PAGE, 2 * PAGE);
@@ -630,8 +630,8 @@ static void op_edges(char *edge, const struct twheel_op *op, __u32 size, int pro
 		mprotect(edge, PAGE, PROT_READ | PROT_WRITE);
 		memcpy(edge - at, op, size);
 		mprotect(edge, PAGE, prot);
-		CHECK_EQ(submit_sized(model.fd, edge - at, 1, size), -EFAULT,
-			 "opcode %u of %u bytes at %u", op->opcode, size, at);
+		EXPECT_EQ(submit_sized(model.fd, edge - at, 1, size), -EFAULT,
+			  "opcode %u of %u bytes at %u", op->opcode, size, at);
 	}
 }
 
@@ -774,11 +774,11 @@ static void test_withdrawn(void)
 		steady->state = UNTOLD;
 		steady->result = UNTOLD;
 		ret = shaken_op(&model);
-		if (!CHECK(ret == 1 || ret == -EFAULT, "%ld", ret))
+		if (!EXPECT_TRUE(ret == 1 || ret == -EFAULT, "%ld", ret))
 			break;
 		if (ret == 1) {
-			CHECK_EQ(steady->result, 0, "opcode %u", op.opcode);
-			CHECK(steady->state != UNTOLD, "opcode %u", op.opcode);
+			EXPECT_EQ(steady->result, 0, "opcode %u", op.opcode);
+			EXPECT_TRUE(steady->state != UNTOLD, "opcode %u", op.opcode);
 			op.id = steady->id;
 			op.state = steady->state;
 			model_did(&model, &op, sizeof(op));
@@ -795,7 +795,7 @@ static void test_withdrawn(void)
 	tap_diag("%u operations: ARM %u of %u, MODIFY %u of %u, CANCEL %u of %u not done",
 		 i, refused[1], refused[1] + done[1], refused[2], refused[2] + done[2],
 		 refused[3], refused[3] + done[3]);
-	CHECK(shaken_enough(done, refused));
+	EXPECT_TRUE(shaken_enough(done, refused));
 	model_end(&model);
 }
 

@@ -202,7 +202,7 @@ static inline bool faults_next(struct faults *f, unsigned int kinds,
 				 tap_name, f->hits[0], f->hits[1], f->hits[2],
 				 f->refused);
 		if (!again || f->turns == MOST_TURNS)
-			return CHECK(!again, "too few of the faults %#x", kinds) &&
+			return EXPECT_TRUE(!again, "too few of the faults %#x", kinds) &&
 			       false;
 		f->turns++;
 		f->refused = 0;
@@ -251,12 +251,12 @@ static inline bool fault_explains(const struct faults *f, long ret)
 	return f->kind && (ret == -ENOMEM || (f->lazy && ret == -EFAULT));
 }
 
-#define CHECK_EXPLAINED(f, ret) ({					\
+#define EXPECT_EXPLAINED(f, ret) ({					\
 	const struct faults *why = (f);					\
 	long err = (ret);						\
 									\
-	CHECK(fault_explains(why, err), "error %ld, fault %u, kind %#x", \
-	      -err, why->n, why->kind); })
+	EXPECT_TRUE(fault_explains(why, err), "error %ld, fault %u, kind %#x", \
+		    -err, why->n, why->kind); })
 
 /* For as long as this is on, this thread gets no memory at all. */
 static inline void memory_fails(bool on)

@@ -44,19 +44,19 @@ static void check_loaded(bool fault)
 {
 	char text[16];
 
-	CHECK(exists(MODULE));
-	CHECK(fault || exists(FAULTS "twheel/counters"));
-	CHECK(fault || exists(PARAMETERS "budget"));
-	CHECK(fault || exists(DEVICE));
+	EXPECT_TRUE(exists(MODULE));
+	EXPECT_TRUE(fault || exists(FAULTS "twheel/counters"));
+	EXPECT_TRUE(fault || exists(PARAMETERS "budget"));
+	EXPECT_TRUE(fault || exists(DEVICE));
 	if (exists(PARAMETERS "budget")) {
 		read_text(PARAMETERS "budget", text, sizeof(text));
-		CHECK_EQ(atoi(text), 300);
+		EXPECT_EQ(atoi(text), 300);
 	}
 	if (exists(DEVICE)) {
 		int fd = wheel_open(O_NONBLOCK);
 
 		arm_past(fd, 1);
-		CHECK(readable(fd, 0));
+		EXPECT_TRUE(readable(fd, 0));
 		arm(fd, 0, HOUR, 1);
 		close(fd);
 	}
@@ -66,15 +66,15 @@ static void check_unloaded(void)
 {
 	char text[4096];
 
-	CHECK(WAIT_FOR(!exists(MODULE)));
-	CHECK(WAIT_FOR(!exists(DEVICE)));
-	CHECK(!exists(FAULTS "twheel"));
-	CHECK(!exists("/sys/class/misc/twheel"));
-	CHECK(!exists("/sys/kernel/tracing/events/twheel"));
+	EXPECT_TRUE(WAIT_FOR(!exists(MODULE)));
+	EXPECT_TRUE(WAIT_FOR(!exists(DEVICE)));
+	EXPECT_TRUE(!exists(FAULTS "twheel"));
+	EXPECT_TRUE(!exists("/sys/class/misc/twheel"));
+	EXPECT_TRUE(!exists("/sys/kernel/tracing/events/twheel"));
 	read_text("/proc/modules", text, sizeof(text));
-	CHECK(!strstr(text, "twheel"), "%.200s", text);
+	EXPECT_TRUE(!strstr(text, "twheel"), "%.200s", text);
 	read_text("/proc/misc", text, sizeof(text));
-	CHECK(!strstr(text, "twheel"), "%.200s", text);
+	EXPECT_TRUE(!strstr(text, "twheel"), "%.200s", text);
 }
 
 /* How many places are there that can fail? */
@@ -83,10 +83,10 @@ static unsigned int count_places(void)
 	long left;
 
 	fault_arm(PLENTY);
-	CHECK_EQ(load(), 0);
+	EXPECT_EQ(load(), 0);
 	left = fault_distance();
-	CHECK_EQ(pwrite(fault_nth, "0", 1, 0), 1);
-	CHECK_EQ(unload(), 0);
+	EXPECT_EQ(pwrite(fault_nth, "0", 1, 0), 1);
+	EXPECT_EQ(unload(), 0);
 	return PLENTY - left;
 }
 
@@ -101,13 +101,13 @@ static void test_load(void)
 		long ret = WITH_FAULT(&f, load());
 
 		if (ret)
-			CHECK(ret == -ENOMEM || ret == -EFAULT, "%ld at %u, %#x",
-			      -ret, f.n, f.kind);
+			EXPECT_TRUE(ret == -ENOMEM || ret == -EFAULT, "%ld at %u, %#x",
+				    -ret, f.n, f.kind);
 		if (!f.kind)
-			CHECK_EQ(ret, 0);
+			EXPECT_EQ(ret, 0);
 		if (!ret) {
 			check_loaded(f.kind);
-			CHECK_EQ(unload(), 0);
+			EXPECT_EQ(unload(), 0);
 		}
 		check_unloaded();
 		if (f.kind)
@@ -123,12 +123,12 @@ static void test_unload(void)
 	while (faults_next(&f, COPY, 1)) {
 		long ret;
 
-		CHECK_EQ(load(), 0);
+		EXPECT_EQ(load(), 0);
 		ret = WITH_FAULT(&f, unload());
 		if (ret) {
-			CHECK_EXPLAINED(&f, ret);
+			EXPECT_EXPLAINED(&f, ret);
 			check_loaded(false);
-			CHECK_EQ(unload(), 0);
+			EXPECT_EQ(unload(), 0);
 		}
 		check_unloaded();
 	}
@@ -139,11 +139,11 @@ int main(void)
 	tap_start(PATIENCE_S);
 	faults_start();
 	open_module();
-	CHECK_EQ(unload(), 0);
+	EXPECT_EQ(unload(), 0);
 	check_unloaded();
 	RUN(test_load, "load");
 	RUN(test_unload, "unload");
-	CHECK_EQ(load(), 0);
+	EXPECT_EQ(load(), 0);
 	RUN(test_nothing_left, "no wheel and no timer is left");
 	return tap_end();
 }

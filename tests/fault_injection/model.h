@@ -62,7 +62,7 @@ static inline void model_open(struct model *m)
 
 static inline void model_close(struct model *m)
 {
-	CHECK_EQ(NEG(close(m->fd)), 0);
+	EXPECT_EQ(NEG(close(m->fd)), 0);
 }
 
 static inline struct timer *model_find(struct model *m, __u64 id)
@@ -108,7 +108,7 @@ static inline void model_arm(struct model *m, const struct twheel_op *op)
 
 	if (m->nr == MODEL_TIMERS)
 		tap_bail("the model is full");
-	CHECK(op->id, "an id of 0");
+	EXPECT_TRUE(op->id, "an id of 0");
 	*t = (struct timer){ .op = *op, .state = model_begins(op) };
 	m->nr++;
 	m->stats.armed++;
@@ -143,24 +143,24 @@ static inline void model_compare(struct timer *t, const struct twheel_op *op,
 {
 	const struct twheel_op *want = &t->op;
 
-	CHECK_EQ(op->state, t->state == READY ? TWHEEL_STATE_READY :
-						TWHEEL_STATE_PENDING,
-		 "timer %#llx", want->id);
-	CHECK_EQ(op->id, want->id);
+	EXPECT_EQ(op->state, t->state == READY ? TWHEEL_STATE_READY :
+						 TWHEEL_STATE_PENDING,
+		  "timer %#llx", want->id);
+	EXPECT_EQ(op->id, want->id);
 	if (op_size < TWHEEL_OP_SIZE_ONCE)
 		return;
-	CHECK(op->deadline == want->deadline && op->user_data == want->user_data,
-	      "timer %#llx: deadline %llu user data %llu", want->id, op->deadline,
-	      op->user_data);
+	EXPECT_TRUE(op->deadline == want->deadline && op->user_data == want->user_data,
+		    "timer %#llx: deadline %llu user data %llu", want->id, op->deadline,
+		    op->user_data);
 	if (op_size < TWHEEL_OP_SIZE_FULL)
 		return;
-	CHECK(op->interval == want->interval && !op->__reserved,
-	      "timer %#llx: interval %llu reserved %llu", want->id, op->interval,
-	      op->__reserved);
+	EXPECT_TRUE(op->interval == want->interval && !op->__reserved,
+		    "timer %#llx: interval %llu reserved %llu", want->id, op->interval,
+		    op->__reserved);
 	if (want->interval)
-		CHECK_EQ(op->jitter, want->jitter);
-	CHECK(op->slack <= want->slack, "slack %llu", op->slack);
-	CHECK(!t->slack_seen || op->slack == want->slack, "slack changed");
+		EXPECT_EQ(op->jitter, want->jitter);
+	EXPECT_TRUE(op->slack <= want->slack, "slack %llu", op->slack);
+	EXPECT_TRUE(!t->slack_seen || op->slack == want->slack, "slack changed");
 	t->op.slack = op->slack;
 	t->slack_seen = true;
 }
@@ -176,10 +176,10 @@ static inline void model_did(struct model *m, const struct twheel_op *op,
 		return;
 	}
 	t = model_find(m, op->id);
-	if (!CHECK(t && t->state != GONE, "timer %#llx is gone", op->id))
+	if (!EXPECT_TRUE(t && t->state != GONE, "timer %#llx is gone", op->id))
 		return;
-	CHECK_EQ(op->state, t->state == READY ? TWHEEL_STATE_READY :
-						TWHEEL_STATE_PENDING);
+	EXPECT_EQ(op->state, t->state == READY ? TWHEEL_STATE_READY :
+						 TWHEEL_STATE_PENDING);
 	switch (op->opcode) {
 	case TWHEEL_OP_MODIFY:
 		*t = (struct timer){ .op = *op, .state = model_begins(op) };
@@ -203,21 +203,21 @@ static inline void model_event(struct model *m, const struct twheel_event *ev,
 	bool whole = event_size == sizeof(*ev);
 	struct timer *t = model_find(m, ev->id);
 
-	if (!CHECK(t && t->state == READY, "an event of the timer %#llx, %s",
-		   ev->id, t ? "which is not ready" : "which nobody armed"))
+	if (!EXPECT_TRUE(t && t->state == READY, "an event of the timer %#llx, %s",
+			 ev->id, t ? "which is not ready" : "which nobody armed"))
 		return;
-	CHECK_EQ(ev->user_data, t->op.user_data);
-	CHECK(now(CLOCK_MONOTONIC) >= t->op.deadline, "early");
+	EXPECT_EQ(ev->user_data, t->op.user_data);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= t->op.deadline, "early");
 	if (whole)
-		CHECK(ev->deadline >= t->op.deadline &&
-		      ev->deadline - t->op.deadline <= t->op.jitter &&
-		      now(CLOCK_MONOTONIC) >= ev->deadline, "deadline %llu",
-		      ev->deadline);
+		EXPECT_TRUE(ev->deadline >= t->op.deadline &&
+			    ev->deadline - t->op.deadline <= t->op.jitter &&
+			    now(CLOCK_MONOTONIC) >= ev->deadline, "deadline %llu",
+			    ev->deadline);
 	m->stats.delivered++;
 	m->stats.overruns += ev->overrun;
 	if (t->op.interval) {
 		if (whole)
-			CHECK_EQ(ev->flags, TWHEEL_EVENT_PERIODIC);
+			EXPECT_EQ(ev->flags, TWHEEL_EVENT_PERIODIC);
 		t->op.deadline += (ev->overrun + 1ULL) * t->op.interval;
 		t->state = PENDING;
 	} else {
@@ -231,10 +231,10 @@ static inline void model_drained(struct model *m, const struct twheel_op *op,
 {
 	struct timer *t = model_find(m, op->id);
 
-	if (!CHECK(t && t->state == PENDING, "timer %#llx drained", op->id))
+	if (!EXPECT_TRUE(t && t->state == PENDING, "timer %#llx drained", op->id))
 		return;
-	CHECK_EQ(op->opcode, TWHEEL_OP_ARM);
-	CHECK_EQ(op->flags, TWHEEL_ABS);
+	EXPECT_EQ(op->opcode, TWHEEL_OP_ARM);
+	EXPECT_EQ(op->flags, TWHEEL_ABS);
 	model_compare(t, op, op_size);
 	t->state = GONE;
 	m->stats.drained++;
@@ -249,7 +249,7 @@ static inline void model_check_fdinfo(const struct model *m)
 	read_text(path, text, sizeof(text));
 	snprintf(want, sizeof(want), "\npending:\t%llu\nready:\t%llu\nlimit:\t%llu\n",
 		 info.pending, info.ready, info.limit);
-	CHECK(strstr(text, want), "fdinfo: %.200s", text);
+	EXPECT_TRUE(strstr(text, want), "fdinfo: %.200s", text);
 }
 
 /* Numbers only: for when there are so many that asking for each takes long */
@@ -258,17 +258,17 @@ static inline void model_check_counts(const struct model *m)
 	struct twheel_info info = wheel_info(m->fd);
 	struct twheel_stats stats = wheel_stats(m->fd);
 
-	CHECK_EQ(info.pending, model_count(m, PENDING));
-	CHECK_EQ(info.ready, model_count(m, READY));
-	CHECK_EQ(readable(m->fd, 0), info.ready > 0);
-	CHECK_EQ(stats.armed, m->stats.armed);
-	CHECK_EQ(stats.modified, m->stats.modified);
-	CHECK_EQ(stats.cancelled, m->stats.cancelled);
-	CHECK_EQ(stats.expired, m->stats.expired);
-	CHECK_EQ(stats.delivered, m->stats.delivered);
-	CHECK_EQ(stats.overruns, m->stats.overruns);
-	CHECK_EQ(stats.drained, m->stats.drained);
-	CHECK_EQ(stats.refused, m->stats.refused);
+	EXPECT_EQ(info.pending, model_count(m, PENDING));
+	EXPECT_EQ(info.ready, model_count(m, READY));
+	EXPECT_EQ(readable(m->fd, 0), info.ready > 0);
+	EXPECT_EQ(stats.armed, m->stats.armed);
+	EXPECT_EQ(stats.modified, m->stats.modified);
+	EXPECT_EQ(stats.cancelled, m->stats.cancelled);
+	EXPECT_EQ(stats.expired, m->stats.expired);
+	EXPECT_EQ(stats.delivered, m->stats.delivered);
+	EXPECT_EQ(stats.overruns, m->stats.overruns);
+	EXPECT_EQ(stats.drained, m->stats.drained);
+	EXPECT_EQ(stats.refused, m->stats.refused);
 }
 
 /* Everything that the wheel says of itself and of each timer */
@@ -282,15 +282,15 @@ static inline void model_check(struct model *m)
 		n = m->nr - at < MODEL_BATCH ? m->nr - at : MODEL_BATCH;
 		for (i = 0; i < n; i++)
 			ops[i] = op_for(TWHEEL_OP_QUERY, m->timers[at + i].op.id);
-		CHECK_EQ(submit(m->fd, ops, n), n);
+		EXPECT_EQ(submit(m->fd, ops, n), n);
 		for (i = 0; i < n; i++) {
 			struct timer *t = &m->timers[at + i];
 
 			if (t->state == GONE)
-				CHECK_EQ(ops[i].result, -ENOENT, "timer %#llx",
-					 t->op.id);
-			else if (CHECK_EQ(ops[i].result, 0, "timer %#llx",
-					  t->op.id))
+				EXPECT_EQ(ops[i].result, -ENOENT, "timer %#llx",
+					  t->op.id);
+			else if (EXPECT_EQ(ops[i].result, 0, "timer %#llx",
+					   t->op.id))
 				model_compare(t, &ops[i], sizeof(ops[i]));
 		}
 	}
@@ -318,8 +318,8 @@ static inline void check_open_wheels(int open)
 	int got = -1;
 
 	read_text(FAULTS "twheel/counters", text, sizeof(text));
-	CHECK(sscanf(text, "open %d", &got) == 1 && got == open, "%.200s", text);
-	CHECK(strstr(text, "\npending 0\nready 0\n"), "%.200s", text);
+	EXPECT_TRUE(sscanf(text, "open %d", &got) == 1 && got == open, "%.200s", text);
+	EXPECT_TRUE(strstr(text, "\npending 0\nready 0\n"), "%.200s", text);
 }
 
 static inline void test_nothing_left(void)

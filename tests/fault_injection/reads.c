@@ -49,7 +49,7 @@ static void open_sized(struct model *m, __u32 event_size)
 	};
 
 	model_open(m);
-	CHECK_EQ(wheel_ioctl(m->fd, TWHEEL_IOC_SETUP, &setup), 0);
+	EXPECT_EQ(wheel_ioctl(m->fd, TWHEEL_IOC_SETUP, &setup), 0);
 }
 
 /* Ready ones in order of their deadlines, and others */
@@ -74,13 +74,13 @@ static void check_read(struct model *m, const char *from, long ret, __u32 size)
 
 	if (ret < 0)
 		return;
-	CHECK_EQ(ret % size, 0);
+	EXPECT_EQ(ret % size, 0);
 	for (at = 0; at < ret; at += size) {
 		struct timer *first = model_first(m, READY);
 
 		memcpy(&ev, from + at, size);
 		if (first)
-			CHECK_EQ(ev.id, first->op.id, "out of order");
+			EXPECT_EQ(ev.id, first->op.id, "out of order");
 		model_event(m, &ev, size);
 	}
 }
@@ -94,9 +94,9 @@ static void check_rest(struct model *m, __u32 size)
 	model_check(m);
 	map_buffer(false);
 	ret = NEG(read(m->fd, buffer, BUFFER));
-	CHECK_EQ(ret, left ? (long)(left * size) : -EAGAIN);
+	EXPECT_EQ(ret, left ? (long)(left * size) : -EAGAIN);
 	check_read(m, buffer, ret, size);
-	CHECK_EQ(NEG(read(m->fd, buffer, BUFFER)), -EAGAIN);
+	EXPECT_EQ(NEG(read(m->fd, buffer, BUFFER)), -EAGAIN);
 	model_end(m);
 }
 
@@ -111,10 +111,10 @@ static void read_faults(__u32 event, size_t size, bool lazy)
 		add_timers(&model);
 		map_buffer(lazy);
 		ret = WITH_FAULT(&f, NEG(read(model.fd, buffer, size)));
-		CHECK_EXPLAINED(&f, ret);
+		EXPECT_EXPLAINED(&f, ret);
 		/* A copy that fails once is done again. */
 		if (!f.kind || f.kind == COPY)
-			CHECK_EQ(ret, size / event * event, "fault %u", f.n);
+			EXPECT_EQ(ret, size / event * event, "fault %u", f.n);
 		check_read(&model, buffer, ret, event);
 		check_rest(&model, event);
 	}
@@ -157,11 +157,11 @@ static void test_readv(void)
 		}
 		ret = WITH_FAULT(&f, NEG(readv(model.fd, parts,
 					       ARRAY_SIZE(parts))));
-		CHECK_EXPLAINED(&f, ret);
+		EXPECT_EXPLAINED(&f, ret);
 		check_read(&model, buffer, ret, EVENT);
 		check_rest(&model, EVENT);
 	}
-	CHECK(at > EVENT);
+	EXPECT_TRUE(at > EVENT);
 }
 
 /* Timers that expire while it waits */
@@ -178,12 +178,12 @@ static void test_wait(void)
 		op = op_arm(TWHEEL_ABS, now(CLOCK_MONOTONIC) + 3 * MSEC, f.n);
 		op.id = arm_op(model.fd, op);
 		ret = WITH_FAULT(&f, NEG(read(model.fd, &ev, EVENT)));
-		CHECK(now(CLOCK_MONOTONIC) >= op.deadline, "early");
-		CHECK_EQ(ret, EVENT);
-		CHECK(ev.id == op.id && ev.user_data == f.n &&
-		      ev.deadline == op.deadline);
-		CHECK_EQ(wheel_stats(model.fd).delivered, 1);
-		CHECK_EQ(cancel(model.fd, op.id), -ENOENT);
+		EXPECT_TRUE(now(CLOCK_MONOTONIC) >= op.deadline, "early");
+		EXPECT_EQ(ret, EVENT);
+		EXPECT_TRUE(ev.id == op.id && ev.user_data == f.n &&
+			    ev.deadline == op.deadline);
+		EXPECT_EQ(wheel_stats(model.fd).delivered, 1);
+		EXPECT_EQ(cancel(model.fd, op.id), -ENOENT);
 		model_close(&model);
 	}
 }
@@ -194,9 +194,9 @@ static void test_nothing_ready(void)
 
 	while (faults_next(&f, 0, 0)) {
 		model_open(&model);
-		CHECK_EQ(WITH_FAULT(&f, NEG(read(model.fd, buffer, EVENT))),
-			 -EAGAIN);
-		CHECK_EQ(NEG(read(model.fd, buffer, EVENT - 1)), -EINVAL);
+		EXPECT_EQ(WITH_FAULT(&f, NEG(read(model.fd, buffer, EVENT))),
+			  -EAGAIN);
+		EXPECT_EQ(NEG(read(model.fd, buffer, EVENT - 1)), -EINVAL);
 		model_end(&model);
 	}
 }
@@ -230,20 +230,20 @@ static void test_count(void)
 			long ret;
 
 			model_open(&model);
-			CHECK_EQ(wheel_setup(model.fd, TWHEEL_CLOCK_MONOTONIC, 0, 0,
-					     TWHEEL_SETUP_COUNT), 0);
+			EXPECT_EQ(wheel_setup(model.fd, TWHEEL_CLOCK_MONOTONIC, 0, 0,
+					      TWHEEL_SETUP_COUNT), 0);
 			add_timers(&model);
 			map_buffer(lazy);
 			ret = WITH_FAULT(&f, NEG(read(model.fd, buffer, 20)));
-			if (CHECK_EXPLAINED(&f, ret) && ret < 0) {
-				CHECK(readable(model.fd, 0));
+			if (EXPECT_EXPLAINED(&f, ret) && ret < 0) {
+				EXPECT_TRUE(readable(model.fd, 0));
 				ret = NEG(read(model.fd, buffer, 8));
 			}
-			CHECK_EQ(ret, sizeof(count));
+			EXPECT_EQ(ret, sizeof(count));
 			memcpy(&count, buffer, sizeof(count));
-			CHECK_EQ(count, N);
+			EXPECT_EQ(count, N);
 			count_events(&model);
-			CHECK_EQ(NEG(read(model.fd, buffer, 8)), -EAGAIN);
+			EXPECT_EQ(NEG(read(model.fd, buffer, 8)), -EAGAIN);
 			model_end(&model);
 		}
 	}
@@ -260,7 +260,7 @@ static void test_no_memory(void)
 	memory_fails(true);
 	ret = NEG(read(model.fd, buffer, BUFFER));
 	memory_fails(false);
-	CHECK_EQ(ret, N * EVENT);
+	EXPECT_EQ(ret, N * EVENT);
 	check_read(&model, buffer, ret, EVENT);
 	model_end(&model);
 
@@ -269,7 +269,7 @@ static void test_no_memory(void)
 	memory_fails(true);
 	ret = NEG(close(model.fd));
 	memory_fails(false);
-	CHECK_EQ(ret, 0);
+	EXPECT_EQ(ret, 0);
 	test_nothing_left();
 }
 
@@ -286,7 +286,7 @@ static void read_edges(__u32 event, int prot)
 		map_buffer(false);
 		mprotect(buffer + PAGE, PAGE, prot);
 		ret = NEG(read(model.fd, buffer + PAGE - room, N * event));
-		CHECK_EQ(ret, want ? want : -EFAULT, "room for %u", room);
+		EXPECT_EQ(ret, want ? want : -EFAULT, "room for %u", room);
 		check_read(&model, buffer + PAGE - room, ret, event);
 		check_rest(&model, event);
 	}
@@ -334,11 +334,11 @@ static void test_endless(void)
 	pid = tap_fork(endless_child);
 	if (clock_getcpuclockid(pid, &clock))
 		tap_bail("clock_getcpuclockid failed");
-	CHECK(WAIT_FOR(__atomic_load_n(in_read, __ATOMIC_ACQUIRE)));
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(in_read, __ATOMIC_ACQUIRE)));
 	start = now(clock);
-	CHECK(WAIT_FOR(now(clock) > start + 100 * MSEC), "it does not go on");
+	EXPECT_TRUE(WAIT_FOR(now(clock) > start + 100 * MSEC), "it does not go on");
 	kill(pid, SIGSTOP);
-	CHECK(WAIT_FOR(waitpid(pid, &status, WUNTRACED | WNOHANG) == pid));
+	EXPECT_TRUE(WAIT_FOR(waitpid(pid, &status, WUNTRACED | WNOHANG) == pid));
 	fault_write(copies, "probability", "0");
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);

@@ -23,13 +23,13 @@ static void test_setup(void)
 
 		fd = wheel_open(O_NONBLOCK);
 		ret = WITH_FAULT(&f, shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, N));
-		CHECK_EXPLAINED(&f, ret);
-		CHECK_EQ(wheel_info(fd).shared, ret ? 0 : N);
+		EXPECT_EXPLAINED(&f, ret);
+		EXPECT_EQ(wheel_info(fd).shared, ret ? 0 : N);
 		if (ret)
-			CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, N), 0);
+			EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, N), 0);
 		client_map(&c, fd);
 		shared_arm(&c, N - 1, 1);
-		CHECK_EQ(shared_waiting(&c), 1);
+		EXPECT_EQ(shared_waiting(&c), 1);
 		client_close(&c);
 	}
 }
@@ -47,9 +47,9 @@ static void test_map(void)
 		area = shared_map_as(c.fd, c.size, PROT_READ | PROT_WRITE, MAP_SHARED);
 		ret = area == MAP_FAILED ? -errno : 0;
 		faults_done(&f, ret);
-		CHECK_EXPLAINED(&f, ret);
+		EXPECT_EXPLAINED(&f, ret);
 		if (!ret) {
-			CHECK(!memcmp(area, c.area, sizeof(*c.area)), "another area");
+			EXPECT_TRUE(!memcmp(area, c.area, sizeof(*c.area)), "another area");
 			munmap(area, c.size);
 		}
 	}
@@ -70,12 +70,12 @@ static void test_doorbell(void)
 			shared_push(&c, i);
 		}
 		ret = WITH_FAULT(&f, doorbell_ring(c.fd));
-		CHECK_EXPLAINED(&f, ret);
+		EXPECT_EXPLAINED(&f, ret);
 		if (ret)
-			CHECK_EQ(doorbell_ring(c.fd), 0);
+			EXPECT_EQ(doorbell_ring(c.fd), 0);
 		for (i = 0; shared_take(&c, &got); i++)
-			CHECK_EQ(got, i);
-		CHECK_EQ(i, N);
+			EXPECT_EQ(got, i);
+		EXPECT_EQ(i, N);
 	}
 	client_close(&c);
 }
@@ -87,7 +87,7 @@ static void arm_all(__u64 deadline)
 	client_open(&c, TWHEEL_CLOCK_MONOTONIC, 0, N);
 	for (i = 0; i < N; i++)
 		shared_arm(&c, i, deadline);
-	CHECK_EQ(doorbell_ring(c.fd), 0);
+	EXPECT_EQ(doorbell_ring(c.fd), 0);
 }
 
 /* What was read, and then all that is left: each once, in order */
@@ -101,13 +101,13 @@ static void test_read(void)
 
 		arm_all(1);
 		ret = WITH_FAULT(&f, NEG(read(c.fd, events, N / 2 * sizeof(*events))));
-		CHECK_EXPLAINED(&f, ret);
+		EXPECT_EXPLAINED(&f, ret);
 		n = ret < 0 ? 0 : ret / (long)sizeof(*events);
 		ret = NEG(read(c.fd, events + n, (N - n) * sizeof(*events)));
-		CHECK_EQ(ret, (N - n) * (long)sizeof(*events));
+		EXPECT_EQ(ret, (N - n) * (long)sizeof(*events));
 		for (i = 0; i < N; i++)
-			CHECK_EQ(events[i].user_data, i);
-		CHECK_EQ(NEG(read(c.fd, events, sizeof(*events))), -EAGAIN);
+			EXPECT_EQ(events[i].user_data, i);
+		EXPECT_EQ(NEG(read(c.fd, events, sizeof(*events))), -EAGAIN);
 		client_close(&c);
 	}
 }
@@ -123,16 +123,16 @@ static void test_drain(void)
 
 		arm_all(now(CLOCK_MONOTONIC) + HOUR);
 		ret = WITH_FAULT(&f, drain(c.fd, ops, N / 2));
-		CHECK_EXPLAINED(&f, ret);
+		EXPECT_EXPLAINED(&f, ret);
 		n = ret < 0 ? 0 : ret;
-		CHECK_EQ(wheel_info(c.fd).pending, N - n);
-		CHECK_EQ(drain(c.fd, ops + n, N - n), N - n);
+		EXPECT_EQ(wheel_info(c.fd).pending, N - n);
+		EXPECT_EQ(drain(c.fd, ops + n, N - n), N - n);
 		for (i = 0; i < N; i++) {
-			CHECK(ops[i].user_data < N && !seen[ops[i].user_data],
-			      "%llu", ops[i].user_data);
+			EXPECT_TRUE(ops[i].user_data < N && !seen[ops[i].user_data],
+				    "%llu", ops[i].user_data);
 			seen[ops[i].user_data % N] = true;
 		}
-		CHECK_EQ(drain(c.fd, ops, N), 0);
+		EXPECT_EQ(drain(c.fd, ops, N), 0);
 		client_close(&c);
 	}
 }

@@ -240,7 +240,7 @@ static inline __u64 arm_op(int fd, struct twheel_op op)
 
 	if (ret)
 		tap_bail("arm: %s", strerror(-ret));
-	CHECK(op.id, "id of a new timer");
+	EXPECT_TRUE(op.id, "id of a new timer");
 	return op.id;
 }
 
@@ -303,7 +303,7 @@ static inline long read_events(int fd, struct twheel_event *ev, size_t max)
 
 	if (ret < 0)
 		return -errno;
-	CHECK_EQ(ret % sizeof(*ev), 0, "read gave %zd bytes", ret);
+	EXPECT_EQ(ret % sizeof(*ev), 0, "read gave %zd bytes", ret);
 	return ret / sizeof(*ev);
 }
 
@@ -326,12 +326,12 @@ static inline size_t collect(int fd, struct twheel_event *ev, size_t want)
 	while (got < want && readable(fd, PATIENCE_MS)) {
 		long ret = read_events(fd, ev + got, want - got);
 
-		if (!CHECK(ret > 0 || ret == -EAGAIN, "read gave %ld", ret))
+		if (!EXPECT_TRUE(ret > 0 || ret == -EAGAIN, "read gave %ld", ret))
 			break;
 		if (ret > 0)
 			got += ret;
 	}
-	CHECK_EQ(got, want, "events");
+	EXPECT_EQ(got, want, "events");
 	return got;
 }
 

@@ -207,7 +207,7 @@ static inline bool shared_take_entry(struct client *c, struct expiry *e)
 {
 	__u64 word;
 
-	if (!CHECK(e->timer < c->nr, "an entry of the ring is %u", e->timer))
+	if (!EXPECT_TRUE(e->timer < c->nr, "an entry of the ring is %u", e->timer))
 		return false;
 	word = __atomic_fetch_and(&c->words[e->timer], ~FIRED, __ATOMIC_SEQ_CST);
 	e->deadline = word & NEVER & ~ARMED;

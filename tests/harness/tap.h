@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * TAP for the test programs: a test is a function without arguments, and
- * passes when none of its checks failed.
+ * passes when all was as expected.
  */
 #ifndef TAP_H
 #define TAP_H
@@ -51,8 +51,11 @@ static inline bool tap_complain(void)
 	       TAP_MAX_DIAG;
 }
 
-/* A printf format with its arguments may follow, to say what was tried */
-#define CHECK(cond, ...) ({						\
+/*
+ * As in the kernel's kselftest_harness.h, a test goes on after these. A printf format with
+ * its arguments may follow, to say what was tried.
+ */
+#define EXPECT_TRUE(cond, ...) ({					\
 	bool tap_good = (cond);						\
 									\
 	if (!tap_good && tap_complain()) {				\
@@ -64,7 +67,7 @@ static inline bool tap_complain(void)
 	}								\
 	tap_good; })
 
-#define CHECK_EQ(got, want, ...) ({					\
+#define EXPECT_EQ(got, want, ...) ({					\
 	long long tap_got = (got), tap_want = (want);			\
 	bool tap_same = tap_got == tap_want;				\
 									\
@@ -188,8 +191,8 @@ static inline void tap_join(pid_t pid)
 
 	if (waitpid(pid, &status, 0) != pid)
 		tap_bail("waitpid failed");
-	CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "child's status %#x",
-	      status);
+	EXPECT_TRUE(WIFEXITED(status) && !WEXITSTATUS(status), "child's status %#x",
+		    status);
 }
 
 #endif

@@ -209,7 +209,7 @@ static struct measured measure_beside(const char *what, int (*opens)(void))
 		pids[i] = tap_fork(interrupts_child);
 		cgroup_move("hostile", pids[i]);
 	}
-	CHECK(all_ready(PROCESSES));
+	EXPECT_TRUE(all_ready(PROCESSES));
 	m = measure(what);
 	set(&shared->over);
 	for (i = 0; i < PROCESSES; i++)
@@ -227,8 +227,8 @@ static void test_interrupts(void)
 	measure("nobody");
 	timerfds = measure_beside("timerfds", periodic_timerfd);
 	wheels = measure_beside("wheels", periodic_wheel);
-	CHECK(wheels.count >= timerfds.count - SHARE / 100 * alone);
-	CHECK(100 * wheels.interrupts <= INTERRUPTS * timerfds.interrupts);
+	EXPECT_TRUE(wheels.count >= timerfds.count - SHARE / 100 * alone);
+	EXPECT_TRUE(100 * wheels.interrupts <= INTERRUPTS * timerfds.interrupts);
 }
 
 /* ---- holds of a lock ---- */
@@ -295,7 +295,7 @@ static void holding_child(void)
 			tap_bail("pthread_create");
 	for (i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	CHECK(wheel_stats(wheel).armed > 1000);
+	EXPECT_TRUE(wheel_stats(wheel).armed > 1000);
 }
 
 static void test_holds(void)
@@ -304,7 +304,7 @@ static void test_holds(void)
 
 	memset(shared, 0, sizeof(*shared));
 	holding = tap_fork(holding_child);
-	CHECK(all_ready(1));
+	EXPECT_TRUE(all_ready(1));
 	beating = tap_fork(beating_child);
 	sleep_ns(duration());
 	set(&shared->over);
@@ -313,9 +313,9 @@ static void test_holds(void)
 	tap_diag("%s: the latest of %llu beats came after %llu ns; the longest run took %llu ns",
 		 tap_name, shared->beats, shared->latest, module_counter("longest_run"));
 	/* (Of the wheels of all tests until now) */
-	CHECK(module_counter("longest_run") <= RUN_MOST);
-	CHECK(shared->beats > 100);
-	CHECK(shared->latest <= LATE, "%llu ns", shared->latest);
+	EXPECT_TRUE(module_counter("longest_run") <= RUN_MOST);
+	EXPECT_TRUE(shared->beats > 100);
+	EXPECT_TRUE(shared->latest <= LATE, "%llu ns", shared->latest);
 }
 
 /* ---- calls that are killed ---- */
@@ -391,14 +391,14 @@ static void killed_in(void (*calls)(void), __u64 most)
 	while (!is_set(&shared->inside))
 		sleep_ns(10 * USEC);
 	sleep_ns(INSIDE);
-	CHECK(!is_set(&shared->done), "it was through before");
+	EXPECT_TRUE(!is_set(&shared->done), "it was through before");
 	from = now(CLOCK_MONOTONIC);
 	kill(pid, SIGKILL);
-	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(waitpid(pid, &status, 0), pid);
 	took = now(CLOCK_MONOTONIC) - from;
-	CHECK(WIFSIGNALED(status) && !is_set(&shared->done));
+	EXPECT_TRUE(WIFSIGNALED(status) && !is_set(&shared->done));
 	tap_diag("%s: gone after %llu us", tap_name, took / USEC);
-	CHECK(took <= most, "%llu us", took / USEC);
+	EXPECT_TRUE(took <= most, "%llu us", took / USEC);
 }
 
 static void map_large(void)

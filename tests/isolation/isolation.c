@@ -130,7 +130,7 @@ static void serve(int fd, struct record *record)
 	do {
 		n = read_events(fd, ev, TIMERS);
 		time = now(CLOCK_MONOTONIC);
-		if (!CHECK(n > 0, "read gave %ld", n))
+		if (!EXPECT_TRUE(n > 0, "read gave %ld", n))
 			return;
 		for (i = 0; i < n; i++) {
 			note(record, &ev[i], time);
@@ -154,8 +154,8 @@ static void served_child(void)
 	stats = wheel_stats(fd);
 	info = wheel_info(fd);
 	__atomic_store_n(&shared->over, true, __ATOMIC_RELEASE);
-	CHECK_EQ(info.pending + info.ready, TIMERS);
-	CHECK(record->events < ARRAY_SIZE(lateness), "too many to note");
+	EXPECT_EQ(info.pending + info.ready, TIMERS);
+	EXPECT_TRUE(record->events < ARRAY_SIZE(lateness), "too many to note");
 	qsort(lateness, record->events, sizeof(lateness[0]), compare);
 	record->late = lateness[record->events - 1 - record->events / 1000];
 	record->ready = wheel_percentile(&stats);
@@ -171,7 +171,7 @@ static void answering_child(void)
 
 		if (!pid)
 			_exit(0);
-		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+		EXPECT_TRUE(pid > 0 && waitpid(pid, &status, 0) == pid);
 		took = now(CLOCK_MONOTONIC) - from;
 		if (took > shared->slowest)
 			shared->slowest = took;
@@ -326,18 +326,18 @@ static void check(const struct record *record)
 {
 	__u64 grace = record->tick;
 
-	CHECK_EQ(record->early, 0);
-	CHECK_EQ(record->wrong, 0);
-	CHECK(record->events > 100, "%llu events", record->events);
-	CHECK(record->ready <= class_end(alone.ready + grace),
-	      "%llu us, and alone %llu", record->ready / USEC,
-	      alone.ready / USEC);
+	EXPECT_EQ(record->early, 0);
+	EXPECT_EQ(record->wrong, 0);
+	EXPECT_TRUE(record->events > 100, "%llu events", record->events);
+	EXPECT_TRUE(record->ready <= class_end(alone.ready + grace),
+		    "%llu us, and alone %llu", record->ready / USEC,
+		    alone.ready / USEC);
 	if (duration() < 1000 * record->tick)
 		grace *= 2;
-	CHECK(record->late <= alone.late + grace, "%llu us, and alone %llu",
-	      record->late / USEC, alone.late / USEC);
-	CHECK(shared->answers && shared->slowest < ANSWER, "%llu us",
-	      shared->slowest / USEC);
+	EXPECT_TRUE(record->late <= alone.late + grace, "%llu us, and alone %llu",
+		    record->late / USEC, alone.late / USEC);
+	EXPECT_TRUE(shared->answers && shared->slowest < ANSWER, "%llu us",
+		    shared->slowest / USEC);
 }
 
 static void beside(void (*hostile)(void))

@@ -43,12 +43,12 @@ static void check_untouched(int fd, const __u64 *ids, __u64 first)
 	int i;
 
 	for (i = 0; i < TIMERS; i++) {
-		CHECK_EQ(query(fd, ids[i], &op), 0);
-		CHECK_EQ(op.deadline, HOUR * 1000 + i * SEC);
-		CHECK_EQ(op.user_data, first + i);
+		EXPECT_EQ(query(fd, ids[i], &op), 0);
+		EXPECT_EQ(op.deadline, HOUR * 1000 + i * SEC);
+		EXPECT_EQ(op.user_data, first + i);
 	}
-	CHECK_EQ(wheel_info(fd).pending, TIMERS);
-	CHECK_EQ(wheel_info(fd).ready, 0);
+	EXPECT_EQ(wheel_info(fd).pending, TIMERS);
+	EXPECT_EQ(wheel_info(fd).ready, 0);
 }
 
 /* Tries all operations with an id on an empty wheel. Gives how many were refused */
@@ -63,7 +63,7 @@ static int try_id(int fd, __u64 id)
 
 	tries[1].opcode = TWHEEL_OP_MODIFY;
 	tries[1].id = id;
-	CHECK_EQ(submit(fd, tries, 3), 3);
+	EXPECT_EQ(submit(fd, tries, 3), 3);
 	for (i = 0; i < 3; i++)
 		refused += tries[i].result == -ENOENT;
 	return refused;
@@ -97,16 +97,16 @@ static void ids_child(void)
 		tried += 3;
 	}
 	tap_diag("%s: %llu of %llu operations found no timer", tap_name, refused, tried);
-	CHECK_EQ(refused, tried);
-	CHECK_EQ(wheel_info(fd).pending + wheel_info(fd).ready, 0);
+	EXPECT_EQ(refused, tried);
+	EXPECT_EQ(wheel_info(fd).pending + wheel_info(fd).ready, 0);
 	/* What is used up in a wheel of one's own stays so. */
 	arm_some(fd, ours, 0);
 	for (i = 0; i < TIMERS; i++)
-		CHECK_EQ(cancel(fd, ours[i]), 0);
+		EXPECT_EQ(cancel(fd, ours[i]), 0);
 	arm_some(fd, theirs, 0);
 	for (refused = 0, i = 0; i < TIMERS; i++)
 		refused += try_id(fd, ours[i]);
-	CHECK_EQ(refused, 3 * TIMERS);
+	EXPECT_EQ(refused, 3 * TIMERS);
 	check_untouched(fd, theirs, 0);
 }
 
@@ -128,8 +128,8 @@ static void events_child(void)
 	become(MALLORY);
 	for (i = 0; i < 100; i++) {
 		fd = wheel_open(O_NONBLOCK);
-		CHECK_EQ(read_events(fd, &ev, 1), -EAGAIN);
-		CHECK(!readable(fd, 0));
+		EXPECT_EQ(read_events(fd, &ev, 1), -EAGAIN);
+		EXPECT_TRUE(!readable(fd, 0));
 		close(fd);
 	}
 }
@@ -143,7 +143,7 @@ static void test_events(void)
 	for (i = 0; i < TIMERS; i++)
 		arm_past(their_wheel, i);
 	tap_join(tap_fork(events_child));
-	CHECK_EQ(collect(their_wheel, ev, TIMERS), TIMERS);
+	EXPECT_EQ(collect(their_wheel, ev, TIMERS), TIMERS);
 	close(their_wheel);
 }
 
@@ -179,8 +179,8 @@ static void check_no_secret(const void *buf, size_t size)
 	size_t i;
 
 	for (i = 0; i < size / sizeof(*p); i++)
-		if (!CHECK(p[i] != SECRET && (p[i] >> 47 != 0x1ffff || p[i] == ~0ULL),
-			   "%#llx at %zu", p[i], i * sizeof(*p)))
+		if (!EXPECT_TRUE(p[i] != SECRET && (p[i] >> 47 != 0x1ffff || p[i] == ~0ULL),
+				 "%#llx at %zu", p[i], i * sizeof(*p)))
 			return;
 }
 
@@ -190,8 +190,8 @@ static void check_same(const void *got, const void *want, size_t size, const cha
 	size_t i;
 
 	for (i = 0; i < size; i++)
-		if (!CHECK(a[i] == b[i], "%s: byte %zu is %#x, not %#x", what, i, a[i],
-			   b[i]))
+		if (!EXPECT_TRUE(a[i] == b[i], "%s: byte %zu is %#x, not %#x", what, i, a[i],
+				 b[i]))
 			return;
 }
 
@@ -201,7 +201,7 @@ static void check_untold(const void *buf, size_t size, const char *what)
 	size_t i;
 
 	for (i = 0; i < size; i++)
-		if (!CHECK(p[i] == PATTERN, "%s: byte %zu is %#x", what, i, p[i]))
+		if (!EXPECT_TRUE(p[i] == PATTERN, "%s: byte %zu is %#x", what, i, p[i]))
 			return;
 }
 
@@ -215,7 +215,7 @@ static void test_read(void)
 		ids[i] = arm(fd, TWHEEL_ABS, 1 + i, ~i);
 	spray();
 	fill(ev, sizeof(ev));
-	CHECK_EQ(read_events(fd, ev, 40), 30);
+	EXPECT_EQ(read_events(fd, ev, 40), 30);
 	for (i = 0; i < 30; i++) {
 		want = (struct twheel_event){
 			.id = ids[i],
@@ -240,7 +240,7 @@ static void test_read_shared(void)
 	doorbell(&c);
 	spray();
 	fill(ev, sizeof(ev));
-	CHECK_EQ(read_events(c.fd, ev, 40), 20);
+	EXPECT_EQ(read_events(c.fd, ev, 40), 20);
 	for (i = 0; i < 20; i++) {
 		want = (struct twheel_event){
 			.user_data = i,
@@ -265,15 +265,15 @@ static void test_read_short(void)
 	int fd = wheel_open(O_NONBLOCK), i;
 	__u64 ids[30];
 
-	CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
+	EXPECT_EQ(wheel_ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
 	for (i = 0; i < 30; i++)
 		ids[i] = arm(fd, TWHEEL_ABS, 1 + i, ~i);
 	spray();
 	fill(ev, sizeof(ev));
-	CHECK_EQ(read(fd, ev, sizeof(ev)), 30 * sizeof(ev[0]));
+	EXPECT_EQ(read(fd, ev, sizeof(ev)), 30 * sizeof(ev[0]));
 	for (i = 0; i < 30; i++)
-		CHECK(ev[i][0] == ~(__u64)i && ev[i][1] == ids[i], "event %d: %#llx %#llx",
-		      i, ev[i][0], ev[i][1]);
+		EXPECT_TRUE(ev[i][0] == ~(__u64)i && ev[i][1] == ids[i], "event %d: %#llx %#llx",
+			    i, ev[i][0], ev[i][1]);
 	check_untold(&ev[30], 10 * sizeof(ev[0]), "after the events");
 	close(fd);
 }
@@ -287,20 +287,20 @@ static void test_query(void)
 
 	spray();
 	fill(op, sizeof(op));
-	CHECK_EQ(query(fd, id, op), 0);
+	EXPECT_EQ(query(fd, id, op), 0);
 	want = op_arm(op->flags, HOUR * 1000, 77);
 	want.opcode = TWHEEL_OP_QUERY;
 	want.flags = op->flags;
 	want.id = id;
 	want.state = TWHEEL_STATE_PENDING;
-	CHECK(!(op->flags & ~TWHEEL_ABS));
+	EXPECT_TRUE(!(op->flags & ~TWHEEL_ABS));
 	check_same(op, &want, sizeof(want), "what is asked");
 	check_untold(&op[1], sizeof(op[1]), "after it");
 	for (size = TWHEEL_OP_SIZE_ID; size < sizeof(*op); size *= 2) {
 		fill(op, sizeof(op));
 		*op = op_for(TWHEEL_OP_QUERY, id);
 		fill((char *)op + size, sizeof(*op) - size);
-		CHECK_EQ(op_prefix(fd, op, size), 0);
+		EXPECT_EQ(op_prefix(fd, op, size), 0);
 		check_same(op, &want, size, "the beginning");
 		check_untold((char *)op + size, sizeof(op) - size, "after that");
 	}
@@ -323,14 +323,14 @@ static void drain_into(__u32 op_size)
 		ids[i] = arm(fd, TWHEEL_ABS, HOUR * 1000 + i * SEC, i);
 	spray();
 	fill(buf, sizeof(buf));
-	CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &arg), 100);
+	EXPECT_EQ(wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &arg), 100);
 	for (i = 0; i < 100; i++) {
 		struct twheel_op op = {}, want;
 
 		memcpy(&op, &buf[i * op_size], op_size);
 		for (nr = 0; nr < 100 && ids[nr] != op.id; nr++)
 			;
-		if (!CHECK(nr < 100, "id %#llx", op.id))
+		if (!EXPECT_TRUE(nr < 100, "id %#llx", op.id))
 			break;
 		want = op_arm(TWHEEL_ABS, HOUR * 1000 + nr * SEC, nr);
 		want.id = ids[nr];
@@ -357,15 +357,15 @@ static void test_submit(void)
 	for (i = 0; i < 20; i++)
 		buf[i] = op_for(i % 5, 1000 + i);
 	fill(&buf[19], sizeof(buf[19]));
-	CHECK_EQ(submit(fd, buf, 19), 19);
+	EXPECT_EQ(submit(fd, buf, 19), 19);
 	for (i = 0; i < 19; i++) {
 		want = op_for(i % 5, 1000 + i);
 		want.result = buf[i].result;
 		if (i % 5 == TWHEEL_OP_ARM && !buf[i].result)
 			want.id = buf[i].id;
 		want.state = buf[i].state;
-		CHECK(buf[i].result <= 0 && buf[i].result > -134);
-		CHECK(buf[i].state <= TWHEEL_STATE_READY);
+		EXPECT_TRUE(buf[i].result <= 0 && buf[i].result > -134);
+		EXPECT_TRUE(buf[i].state <= TWHEEL_STATE_READY);
 		check_same(&buf[i], &want, sizeof(want), "operation");
 	}
 	check_untold(&buf[19], sizeof(buf[19]), "after all");
@@ -392,7 +392,7 @@ static void test_larger(void)
 		memset(buf, 0, PAGE);
 		fill(buf + PAGE, 64);
 		memcpy(buf, &size, sizeof(size));
-		CHECK_EQ(wheel_ioctl(fd, calls[i].cmd, buf), 0);
+		EXPECT_EQ(wheel_ioctl(fd, calls[i].cmd, buf), 0);
 		check_no_secret(buf, PAGE);
 		check_same(buf + calls[i].size, zero, PAGE - calls[i].size, "the rest");
 		check_untold(buf + PAGE, 64, "after it");
@@ -421,8 +421,8 @@ static void test_area(void)
 		head->next_wake = ~0ULL;
 		for (k = 0; k < sizes[i]; k++)
 			memcpy(want + head->words + 8 * k, &(__u64){ IDLE }, 8);
-		CHECK(head->size == sizeof(*head) && head->nr == sizes[i]);
-		CHECK(!head->features && head->words + 8ULL * sizes[i] <= c.size);
+		EXPECT_TRUE(head->size == sizeof(*head) && head->nr == sizes[i]);
+		EXPECT_TRUE(!head->features && head->words + 8ULL * sizes[i] <= c.size);
 		check_same(c.area, want, c.size, "the area");
 		check_no_secret(c.area, c.size);
 		free(want);
@@ -439,7 +439,7 @@ static void test_fdinfo(void)
 	memset(text, 0, sizeof(text));
 	read_text(path, text, sizeof(text));
 	check_no_secret(text, sizeof(text));
-	CHECK(!strstr(text, "0x") && !strstr(text, "ffff"), "%.200s", text);
+	EXPECT_TRUE(!strstr(text, "0x") && !strstr(text, "ffff"), "%.200s", text);
 	close(fd);
 }
 

@@ -36,8 +36,8 @@ static __u64 armed(__u8 flags, __u64 deadline, __u64 user_data)
 {
 	struct twheel_op op = twheel_op_arm(flags, deadline, 0, user_data);
 
-	CHECK_EQ(twheel_arm(tw, &op), 0);
-	CHECK(op.id);
+	EXPECT_EQ(twheel_arm(tw, &op), 0);
+	EXPECT_TRUE(op.id);
 	return op.id;
 }
 
@@ -45,7 +45,7 @@ static struct twheel_info info(void)
 {
 	struct twheel_info info = { .size = sizeof(info) };
 
-	CHECK_EQ(twheel_info(tw, &info), 0);
+	EXPECT_EQ(twheel_info(tw, &info), 0);
 	return info;
 }
 
@@ -54,11 +54,11 @@ static void opening(void)
 	struct twheel *other;
 
 	fresh(0);
-	CHECK_EQ(fcntl(twheel_fd(tw), F_GETFD), FD_CLOEXEC);
-	CHECK_EQ(fcntl(twheel_fd(tw), F_GETFL) & O_NONBLOCK, 0);
+	EXPECT_EQ(fcntl(twheel_fd(tw), F_GETFD), FD_CLOEXEC);
+	EXPECT_EQ(fcntl(twheel_fd(tw), F_GETFL) & O_NONBLOCK, 0);
 	fresh(O_NONBLOCK);
-	CHECK_EQ(fcntl(twheel_fd(tw), F_GETFL) & O_NONBLOCK, O_NONBLOCK);
-	CHECK_EQ(twheel_open(O_CREAT, &other), -EINVAL);
+	EXPECT_EQ(fcntl(twheel_fd(tw), F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+	EXPECT_EQ(twheel_open(O_CREAT, &other), -EINVAL);
 }
 
 static void adopting(void)
@@ -70,18 +70,18 @@ static void adopting(void)
 	fresh(0);
 	armed(0, NEVER, 0);
 	fd = fcntl(twheel_fd(tw), F_DUPFD_CLOEXEC, 0);
-	CHECK_EQ(twheel_from_fd(fd, &other), 0);
-	CHECK_EQ(twheel_fd(other), fd);
+	EXPECT_EQ(twheel_from_fd(fd, &other), 0);
+	EXPECT_EQ(twheel_fd(other), fd);
 	twheel_close(tw);
 	tw = other;
-	CHECK_EQ(info().pending, 1, "the same wheel");
+	EXPECT_EQ(info().pending, 1, "the same wheel");
 	twheel_close(tw);
 	tw = NULL;
-	CHECK_EQ(fcntl(fd, F_GETFD), -1, "closed");
+	EXPECT_EQ(fcntl(fd, F_GETFD), -1, "closed");
 
-	CHECK_EQ(twheel_from_fd(null, &other), -ENOTTY);
-	CHECK_EQ(fcntl(null, F_GETFD), FD_CLOEXEC, "still open");
-	CHECK_EQ(twheel_from_fd(-1, &other), -EBADF);
+	EXPECT_EQ(twheel_from_fd(null, &other), -ENOTTY);
+	EXPECT_EQ(fcntl(null, F_GETFD), FD_CLOEXEC, "still open");
+	EXPECT_EQ(twheel_from_fd(-1, &other), -EBADF);
 	close(null);
 }
 
@@ -91,16 +91,16 @@ static void looking(void)
 	struct twheel_info i;
 
 	fresh(0);
-	CHECK_EQ(twheel_info(tw, &small), -EINVAL);
+	EXPECT_EQ(twheel_info(tw, &small), -EINVAL);
 	armed(0, NEVER, 0);
 	armed(TWHEEL_ABS, PAST, 0);
 	i = info();
-	CHECK(i.features & TWHEEL_FEATURE_DRAIN);
-	CHECK_EQ(i.clock, TWHEEL_CLOCK_MONOTONIC);
-	CHECK_EQ(i.event_size, TWHEEL_EVENT_SIZE_FULL);
-	CHECK_EQ(i.pending, 1);
-	CHECK_EQ(i.ready, 1);
-	CHECK(i.next_expiry > now(CLOCK_MONOTONIC));
+	EXPECT_TRUE(i.features & TWHEEL_FEATURE_DRAIN);
+	EXPECT_EQ(i.clock, TWHEEL_CLOCK_MONOTONIC);
+	EXPECT_EQ(i.event_size, TWHEEL_EVENT_SIZE_FULL);
+	EXPECT_EQ(i.pending, 1);
+	EXPECT_EQ(i.ready, 1);
+	EXPECT_TRUE(i.next_expiry > now(CLOCK_MONOTONIC));
 }
 
 static void setting_up(void)
@@ -115,18 +115,18 @@ static void setting_up(void)
 
 	fresh(0);
 	setup.clock = CLOCK_BOOTTIME;
-	CHECK_EQ(twheel_setup(tw, &setup), -EINVAL, "not a clock of clock_gettime()");
+	EXPECT_EQ(twheel_setup(tw, &setup), -EINVAL, "not a clock of clock_gettime()");
 	setup.clock = 0;
-	CHECK_EQ(twheel_setup(tw, &setup), -EINVAL, "it is always said");
+	EXPECT_EQ(twheel_setup(tw, &setup), -EINVAL, "it is always said");
 	setup.clock = TWHEEL_CLOCK_BOOTTIME;
-	CHECK_EQ(twheel_setup(tw, &setup), 0);
-	CHECK_EQ(twheel_setup(tw, &setup), -EBUSY);
-	CHECK_EQ(info().clock, TWHEEL_CLOCK_BOOTTIME);
-	CHECK_EQ(info().tick, 100 * USEC);
-	CHECK_EQ(info().limit, 1);
-	CHECK_EQ(twheel_arm(tw, &op), 0);
+	EXPECT_EQ(twheel_setup(tw, &setup), 0);
+	EXPECT_EQ(twheel_setup(tw, &setup), -EBUSY);
+	EXPECT_EQ(info().clock, TWHEEL_CLOCK_BOOTTIME);
+	EXPECT_EQ(info().tick, 100 * USEC);
+	EXPECT_EQ(info().limit, 1);
+	EXPECT_EQ(twheel_arm(tw, &op), 0);
 	op = twheel_op_arm(0, NEVER, 0, 0);
-	CHECK_EQ(twheel_arm(tw, &op), -ENOSPC);
+	EXPECT_EQ(twheel_arm(tw, &op), -ENOSPC);
 }
 
 static void one_timer(void)
@@ -137,35 +137,35 @@ static void one_timer(void)
 
 	fresh(O_NONBLOCK);
 	op.deadline += now(CLOCK_MONOTONIC);
-	CHECK_EQ(twheel_arm(tw, &op), 0);
+	EXPECT_EQ(twheel_arm(tw, &op), 0);
 	id = op.id;
-	CHECK_EQ(op.opcode, TWHEEL_OP_ARM);
-	CHECK_EQ(op.state, TWHEEL_STATE_NONE);
+	EXPECT_EQ(op.opcode, TWHEEL_OP_ARM);
+	EXPECT_EQ(op.state, TWHEEL_STATE_NONE);
 
 	query = twheel_op_query(id);
-	CHECK_EQ(twheel_query(tw, &query), 0);
-	CHECK_EQ(query.state, TWHEEL_STATE_PENDING);
-	CHECK(query.deadline >= op.deadline);
-	CHECK_EQ(query.interval, 1);
-	CHECK_EQ(query.user_data, 42);
+	EXPECT_EQ(twheel_query(tw, &query), 0);
+	EXPECT_EQ(query.state, TWHEEL_STATE_PENDING);
+	EXPECT_TRUE(query.deadline >= op.deadline);
+	EXPECT_EQ(query.interval, 1);
+	EXPECT_EQ(query.user_data, 42);
 
 	op = twheel_op_modify(id, TWHEEL_ABS, PAST, 0, 43);
-	CHECK_EQ(twheel_modify(tw, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
-	CHECK_EQ(op.id, id);
+	EXPECT_EQ(twheel_modify(tw, &op), 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
+	EXPECT_EQ(op.id, id);
 	query = twheel_op_query(id);
-	CHECK_EQ(twheel_query(tw, &query), 0);
-	CHECK_EQ(query.state, TWHEEL_STATE_READY);
-	CHECK_EQ(query.user_data, 43);
+	EXPECT_EQ(twheel_query(tw, &query), 0);
+	EXPECT_EQ(query.state, TWHEEL_STATE_READY);
+	EXPECT_EQ(query.user_data, 43);
 
-	CHECK_EQ(twheel_cancel(tw, id), 0);
-	CHECK_EQ(twheel_cancel(tw, id), -ENOENT);
-	CHECK_EQ(twheel_modify(tw, &op), -ENOENT);
+	EXPECT_EQ(twheel_cancel(tw, id), 0);
+	EXPECT_EQ(twheel_cancel(tw, id), -ENOENT);
+	EXPECT_EQ(twheel_modify(tw, &op), -ENOENT);
 	query = twheel_op_query(id);
-	CHECK_EQ(twheel_query(tw, &query), -ENOENT);
-	CHECK_EQ(twheel_arm(tw, &query), -EINVAL, "another operation");
+	EXPECT_EQ(twheel_query(tw, &query), -ENOENT);
+	EXPECT_EQ(twheel_arm(tw, &query), -EINVAL, "another operation");
 	op = twheel_op_arm(0, KTIME_MAX + 1, 0, 0);
-	CHECK_EQ(twheel_arm(tw, &op), -EINVAL);
+	EXPECT_EQ(twheel_arm(tw, &op), -EINVAL);
 }
 
 static void reading(void)
@@ -174,21 +174,21 @@ static void reading(void)
 	__u64 count, id;
 
 	fresh(O_NONBLOCK);
-	CHECK_EQ(twheel_read(tw, event, 4), -EAGAIN);
-	CHECK_EQ(twheel_read(tw, event, 0), -EINVAL);
+	EXPECT_EQ(twheel_read(tw, event, 4), -EAGAIN);
+	EXPECT_EQ(twheel_read(tw, event, 0), -EINVAL);
 	id = armed(TWHEEL_ABS, PAST, 42);
 	armed(TWHEEL_ABS, PAST, 43);
-	CHECK_EQ(twheel_read_count(tw, &count), -EINVAL, "not in count mode");
-	CHECK_EQ(twheel_read(tw, event, 4), 2);
-	CHECK_EQ(event[0].id, id);
-	CHECK_EQ(event[0].user_data, 42);
-	CHECK_EQ(event[1].user_data, 43);
+	EXPECT_EQ(twheel_read_count(tw, &count), -EINVAL, "not in count mode");
+	EXPECT_EQ(twheel_read(tw, event, 4), 2);
+	EXPECT_EQ(event[0].id, id);
+	EXPECT_EQ(event[0].user_data, 42);
+	EXPECT_EQ(event[1].user_data, 43);
 
 	fresh(0);
 	armed(0, 20 * MSEC, 44);
-	CHECK_EQ(twheel_read(tw, event, 4), 1, "it waits");
-	CHECK_EQ(event[0].user_data, 44);
-	CHECK(now(CLOCK_MONOTONIC) >= event[0].deadline);
+	EXPECT_EQ(twheel_read(tw, event, 4), 1, "it waits");
+	EXPECT_EQ(event[0].user_data, 44);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= event[0].deadline);
 }
 
 static void short_events(void)
@@ -203,22 +203,22 @@ static void short_events(void)
 	int i;
 
 	fresh(O_NONBLOCK);
-	CHECK_EQ(twheel_setup(tw, &setup), 0);
-	CHECK_EQ(info().event_size, TWHEEL_EVENT_SIZE_ID);
-	CHECK_EQ(twheel_read(tw, event, 4), -EAGAIN);
-	CHECK_EQ(twheel_read(tw, event, 0), -EINVAL);
+	EXPECT_EQ(twheel_setup(tw, &setup), 0);
+	EXPECT_EQ(info().event_size, TWHEEL_EVENT_SIZE_ID);
+	EXPECT_EQ(twheel_read(tw, event, 4), -EAGAIN);
+	EXPECT_EQ(twheel_read(tw, event, 0), -EINVAL);
 	for (i = 0; i < 3; i++)
 		id[i] = armed(TWHEEL_ABS, PAST, 42 + i);
 	memset(event, 0xff, sizeof(event));
-	CHECK_EQ(twheel_read(tw, event, 2), 2);
-	CHECK_EQ(twheel_read(tw, event + 2, 2), 1);
+	EXPECT_EQ(twheel_read(tw, event, 2), 2);
+	EXPECT_EQ(twheel_read(tw, event + 2, 2), 1);
 	for (i = 0; i < 3; i++) {
-		CHECK_EQ(event[i].id, id[i]);
-		CHECK_EQ(event[i].user_data, 42 + i);
-		CHECK_EQ(event[i].deadline, 0, "not told");
-		CHECK_EQ(event[i].flags, 0);
+		EXPECT_EQ(event[i].id, id[i]);
+		EXPECT_EQ(event[i].user_data, 42 + i);
+		EXPECT_EQ(event[i].deadline, 0, "not told");
+		EXPECT_EQ(event[i].flags, 0);
 	}
-	CHECK_EQ(twheel_run_once(tw, 0), -EINVAL);
+	EXPECT_EQ(twheel_run_once(tw, 0), -EINVAL);
 }
 
 static void counting(void)
@@ -232,17 +232,17 @@ static void counting(void)
 	__u64 count = 0;
 
 	fresh(O_NONBLOCK);
-	CHECK_EQ(twheel_setup(tw, &setup), 0);
-	CHECK_EQ(twheel_read_count(tw, &count), -EAGAIN);
+	EXPECT_EQ(twheel_setup(tw, &setup), 0);
+	EXPECT_EQ(twheel_read_count(tw, &count), -EAGAIN);
 	armed(TWHEEL_ABS, PAST, 0);
 	armed(TWHEEL_ABS, PAST, 0);
-	CHECK_EQ(twheel_read_count(tw, &count), 0);
-	CHECK_EQ(count, 2);
+	EXPECT_EQ(twheel_read_count(tw, &count), 0);
+	EXPECT_EQ(count, 2);
 	armed(TWHEEL_ABS, PAST, 0);
-	CHECK_EQ(twheel_read(tw, &event, 1), -EINVAL);
-	CHECK_EQ(twheel_run_once(tw, 0), -EINVAL);
-	CHECK_EQ(twheel_read_count(tw, &count), 0);
-	CHECK_EQ(count, 1, "not lost");
+	EXPECT_EQ(twheel_read(tw, &event, 1), -EINVAL);
+	EXPECT_EQ(twheel_run_once(tw, 0), -EINVAL);
+	EXPECT_EQ(twheel_read_count(tw, &count), 0);
+	EXPECT_EQ(count, 1, "not lost");
 }
 
 static void submitting(void)
@@ -250,30 +250,30 @@ static void submitting(void)
 	struct twheel_op ops[4];
 
 	fresh(0);
-	CHECK_EQ(twheel_submit(tw, ops, 0), 0);
+	EXPECT_EQ(twheel_submit(tw, ops, 0), 0);
 	ops[0] = twheel_op_arm(0, NEVER, 0, 0);
 	ops[1] = twheel_op_arm(0, KTIME_MAX + 1, 0, 1);
 	ops[2] = twheel_op_cancel(77);
 	ops[3] = twheel_op_arm(0, NEVER, 0, 3);
-	CHECK_EQ(twheel_submit(tw, ops, 4), 4);
-	CHECK_EQ(ops[0].result, 0);
-	CHECK_EQ(ops[1].result, -EINVAL);
-	CHECK_EQ(ops[2].result, -ENOENT);
-	CHECK_EQ(ops[3].result, 0);
-	CHECK_EQ(info().pending, 2);
+	EXPECT_EQ(twheel_submit(tw, ops, 4), 4);
+	EXPECT_EQ(ops[0].result, 0);
+	EXPECT_EQ(ops[1].result, -EINVAL);
+	EXPECT_EQ(ops[2].result, -ENOENT);
+	EXPECT_EQ(ops[3].result, 0);
+	EXPECT_EQ(info().pending, 2);
 	ops[0] = twheel_op_modify(ops[0].id, 0, NEVER, 0, 0);
 	ops[1] = twheel_op_query(ops[3].id);
 	ops[2] = twheel_op_cancel(ops[3].id);
-	CHECK_EQ(twheel_submit(tw, ops, 3), 3);
-	CHECK_EQ(ops[0].result, 0);
-	CHECK_EQ(ops[1].user_data, 3);
-	CHECK_EQ(ops[2].result, 0);
-	CHECK_EQ(info().pending, 1);
-	CHECK_EQ(twheel_submit(tw, ops, UINT_MAX), -EINVAL);
+	EXPECT_EQ(twheel_submit(tw, ops, 3), 3);
+	EXPECT_EQ(ops[0].result, 0);
+	EXPECT_EQ(ops[1].user_data, 3);
+	EXPECT_EQ(ops[2].result, 0);
+	EXPECT_EQ(info().pending, 1);
+	EXPECT_EQ(twheel_submit(tw, ops, UINT_MAX), -EINVAL);
 	ops[0] = twheel_op_query(77);
 	ops[0].flags = 0xff;
-	CHECK_EQ(twheel_submit(tw, ops, 1), 1);
-	CHECK_EQ(ops[0].result, -EINVAL);
+	EXPECT_EQ(twheel_submit(tw, ops, 1), 1);
+	EXPECT_EQ(ops[0].result, -EINVAL);
 }
 
 static void draining(void)
@@ -284,14 +284,14 @@ static void draining(void)
 	fresh(0);
 	id = armed(TWHEEL_ABS, deadline, 42);
 	armed(TWHEEL_ABS, PAST, 43);
-	CHECK_EQ(twheel_drain(tw, ops, 4), 1, "not what is ready");
-	CHECK_EQ(ops[0].id, id);
-	CHECK_EQ(ops[0].user_data, 42);
-	CHECK(ops[0].deadline >= deadline);
-	CHECK_EQ(twheel_drain(tw, ops, 4), 0);
-	CHECK_EQ(twheel_submit(tw, ops, 1), 1);
-	CHECK_EQ(ops[0].result, 0);
-	CHECK_EQ(info().pending, 1, "armed again");
+	EXPECT_EQ(twheel_drain(tw, ops, 4), 1, "not what is ready");
+	EXPECT_EQ(ops[0].id, id);
+	EXPECT_EQ(ops[0].user_data, 42);
+	EXPECT_TRUE(ops[0].deadline >= deadline);
+	EXPECT_EQ(twheel_drain(tw, ops, 4), 0);
+	EXPECT_EQ(twheel_submit(tw, ops, 1), 1);
+	EXPECT_EQ(ops[0].result, 0);
+	EXPECT_EQ(info().pending, 1, "armed again");
 }
 
 static void eventfds(void)
@@ -302,17 +302,17 @@ static void eventfds(void)
 
 	fresh(0);
 	wheel = twheel_fd(tw);
-	CHECK_EQ(twheel_set_eventfd(tw, -1), -ENOENT);
-	CHECK_EQ(twheel_set_eventfd(tw, INT_MAX), -EBADF);
-	CHECK_EQ(twheel_set_eventfd(tw, wheel), -EINVAL);
-	CHECK_EQ(twheel_set_eventfd(tw, efd), 0);
-	CHECK_EQ(twheel_set_eventfd(tw, efd), -EBUSY);
+	EXPECT_EQ(twheel_set_eventfd(tw, -1), -ENOENT);
+	EXPECT_EQ(twheel_set_eventfd(tw, INT_MAX), -EBADF);
+	EXPECT_EQ(twheel_set_eventfd(tw, wheel), -EINVAL);
+	EXPECT_EQ(twheel_set_eventfd(tw, efd), 0);
+	EXPECT_EQ(twheel_set_eventfd(tw, efd), -EBUSY);
 	armed(0, 20 * MSEC, 0);
-	CHECK(readable(efd, PATIENCE_MS));
-	CHECK_EQ(eventfd_read(efd, &count), 0);
-	CHECK_EQ(twheel_set_eventfd(tw, -1), 0);
+	EXPECT_TRUE(readable(efd, PATIENCE_MS));
+	EXPECT_EQ(eventfd_read(efd, &count), 0);
+	EXPECT_EQ(twheel_set_eventfd(tw, -1), 0);
 	armed(TWHEEL_ABS, PAST, 0);
-	CHECK_EQ(eventfd_read(efd, &count), -1, "not any more");
+	EXPECT_EQ(eventfd_read(efd, &count), -1, "not any more");
 	close(efd);
 }
 
@@ -321,7 +321,7 @@ static void set_clock_ahead(__u64 ns)
 	__u64 time = now(CLOCK_REALTIME) + ns;
 	struct timespec ts = { time / SEC, time % SEC };
 
-	CHECK_EQ(clock_settime(CLOCK_REALTIME, &ts), 0);
+	EXPECT_EQ(clock_settime(CLOCK_REALTIME, &ts), 0);
 }
 
 /* As twheel(4) advises: the same lines */
@@ -338,14 +338,14 @@ static void clock_that_is_set(void)
 	epoll_ctl(epoll, EPOLL_CTL_ADD, clock, &event);
 	event.data.fd = twheel_fd(tw);
 	epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_fd(tw), &event);
-	CHECK_EQ(epoll_wait(epoll, &event, 1, 0), 0);
+	EXPECT_EQ(epoll_wait(epoll, &event, 1, 0), 0);
 	for (i = 0; i < 2; i++) {
 		set_clock_ahead(HOUR);
-		CHECK_EQ(epoll_wait(epoll, &event, 1, PATIENCE_MS), 1);
-		CHECK_EQ(event.data.fd, clock);
-		CHECK_EQ(read(clock, &count, sizeof(count)), -1);
-		CHECK_EQ(errno, ECANCELED);
-		CHECK_EQ(epoll_wait(epoll, &event, 1, 0), 0);
+		EXPECT_EQ(epoll_wait(epoll, &event, 1, PATIENCE_MS), 1);
+		EXPECT_EQ(event.data.fd, clock);
+		EXPECT_EQ(read(clock, &count, sizeof(count)), -1);
+		EXPECT_EQ(errno, ECANCELED);
+		EXPECT_EQ(epoll_wait(epoll, &event, 1, 0), 0);
 	}
 	close(epoll);
 	close(clock);
@@ -358,15 +358,15 @@ static void counters(void)
 	struct twheel_event event;
 
 	fresh(0);
-	CHECK_EQ(twheel_stats(tw, &small), -EINVAL);
+	EXPECT_EQ(twheel_stats(tw, &small), -EINVAL);
 	armed(TWHEEL_ABS, PAST, 0);
-	CHECK_EQ(twheel_cancel(tw, armed(0, NEVER, 0)), 0);
-	CHECK_EQ(twheel_read(tw, &event, 1), 1);
-	CHECK_EQ(twheel_stats(tw, &stats), 0);
-	CHECK_EQ(stats.armed, 2);
-	CHECK_EQ(stats.cancelled, 1);
-	CHECK_EQ(stats.expired, 1);
-	CHECK_EQ(stats.delivered, 1);
+	EXPECT_EQ(twheel_cancel(tw, armed(0, NEVER, 0)), 0);
+	EXPECT_EQ(twheel_read(tw, &event, 1), 1);
+	EXPECT_EQ(twheel_stats(tw, &stats), 0);
+	EXPECT_EQ(stats.armed, 2);
+	EXPECT_EQ(stats.cancelled, 1);
+	EXPECT_EQ(stats.expired, 1);
+	EXPECT_EQ(stats.delivered, 1);
 }
 
 #define BATCHED 1000
@@ -376,10 +376,10 @@ static int results;
 
 static void done(const struct twheel_op *op, void *arg)
 {
-	CHECK(arg == ids);
-	CHECK_EQ(op->result, 0);
+	EXPECT_TRUE(arg == ids);
+	EXPECT_EQ(op->result, 0);
 	if (op->opcode == TWHEEL_OP_ARM) {
-		CHECK_EQ(op->user_data, results, "in order");
+		EXPECT_EQ(op->user_data, results, "in order");
 		ids[op->user_data] = op->id;
 	}
 	results++;
@@ -393,28 +393,28 @@ static void batches(void)
 
 	fresh(0);
 	results = 0;
-	CHECK_EQ(twheel_batch_new(tw, 0, done, ids, &batch), -EINVAL);
-	if (!CHECK_EQ(twheel_batch_new(tw, 256, done, ids, &batch), 0))
+	EXPECT_EQ(twheel_batch_new(tw, 0, done, ids, &batch), -EINVAL);
+	if (!EXPECT_EQ(twheel_batch_new(tw, 256, done, ids, &batch), 0))
 		return;
 	for (i = 0; i < BATCHED; i++) {
 		op = twheel_op_arm(0, NEVER, 0, i);
-		CHECK_EQ(twheel_batch_add(batch, &op), 0);
+		EXPECT_EQ(twheel_batch_add(batch, &op), 0);
 	}
-	CHECK_EQ(results, 3 * 256, "the full ones");
-	CHECK_EQ(twheel_batch_flush(batch), 0);
-	CHECK_EQ(results, BATCHED);
-	CHECK_EQ(info().pending, BATCHED);
+	EXPECT_EQ(results, 3 * 256, "the full ones");
+	EXPECT_EQ(twheel_batch_flush(batch), 0);
+	EXPECT_EQ(results, BATCHED);
+	EXPECT_EQ(info().pending, BATCHED);
 	for (i = 0; i < BATCHED; i++) {
 		op = twheel_op_cancel(ids[i]);
-		CHECK_EQ(twheel_batch_add(batch, &op), 0);
+		EXPECT_EQ(twheel_batch_add(batch, &op), 0);
 	}
-	CHECK_EQ(twheel_batch_flush(batch), 0);
-	CHECK_EQ(results, 2 * BATCHED);
-	CHECK_EQ(info().pending, 0);
+	EXPECT_EQ(twheel_batch_flush(batch), 0);
+	EXPECT_EQ(results, 2 * BATCHED);
+	EXPECT_EQ(info().pending, 0);
 	op = twheel_op_arm(0, NEVER, 0, 0);
-	CHECK_EQ(twheel_batch_add(batch, &op), 0);
+	EXPECT_EQ(twheel_batch_add(batch, &op), 0);
 	twheel_batch_free(batch);
-	CHECK_EQ(info().pending, 0, "dropped");
+	EXPECT_EQ(info().pending, 0, "dropped");
 }
 
 /* Shorter and longer operations in one batch: each arrives as it was added */
@@ -426,24 +426,24 @@ static void mixed_batch(void)
 
 	fresh(0);
 	results = 0;
-	if (!CHECK_EQ(twheel_batch_new(tw, 256, done, ids, &batch), 0))
+	if (!EXPECT_EQ(twheel_batch_new(tw, 256, done, ids, &batch), 0))
 		return;
 	op = twheel_op_cancel(armed(0, NEVER, 0));
-	CHECK_EQ(twheel_batch_add(batch, &op), 0);
+	EXPECT_EQ(twheel_batch_add(batch, &op), 0);
 	for (i = 1; i < 4; i++) {
 		op = twheel_op_arm(0, NEVER, i == 3 ? HOUR : 0, i);
 		op.slack = i == 3 ? SEC : 0;
-		CHECK_EQ(twheel_batch_add(batch, &op), 0);
+		EXPECT_EQ(twheel_batch_add(batch, &op), 0);
 	}
-	CHECK_EQ(twheel_batch_flush(batch), 0);
-	CHECK_EQ(results, 4);
-	CHECK_EQ(info().pending, 3);
+	EXPECT_EQ(twheel_batch_flush(batch), 0);
+	EXPECT_EQ(results, 4);
+	EXPECT_EQ(info().pending, 3);
 	for (i = 1; i < 4; i++) {
 		op = twheel_op_query(ids[i]);
-		CHECK_EQ(twheel_query(tw, &op), 0);
-		CHECK_EQ(op.user_data, i);
-		CHECK_EQ(op.interval, i == 3 ? HOUR : 0);
-		CHECK(i == 3 ? op.slack : !op.slack);
+		EXPECT_EQ(twheel_query(tw, &op), 0);
+		EXPECT_EQ(op.user_data, i);
+		EXPECT_EQ(op.interval, i == 3 ? HOUR : 0);
+		EXPECT_TRUE(i == 3 ? op.slack : !op.slack);
 	}
 	twheel_batch_free(batch);
 }
@@ -462,10 +462,10 @@ static void call(struct twheel *wheel, struct twheel_timer *timer,
 {
 	struct subject *s = timer->arg;
 
-	CHECK(wheel == tw);
-	CHECK(&s->timer == timer);
-	CHECK(now(CLOCK_MONOTONIC) >= event->deadline);
-	CHECK_EQ(timer->id, event->flags & TWHEEL_EVENT_PERIODIC ? event->id : 0);
+	EXPECT_TRUE(wheel == tw);
+	EXPECT_TRUE(&s->timer == timer);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= event->deadline);
+	EXPECT_EQ(timer->id, event->flags & TWHEEL_EVENT_PERIODIC ? event->id : 0);
 	s->called++;
 	s->overrun += event->overrun;
 }
@@ -503,8 +503,8 @@ static void start(struct subject *s, __u8 flags, __u64 deadline, __u64 interval,
 {
 	memset(s, 0, sizeof(*s));
 	twheel_timer_init(&s->timer, fn, s);
-	CHECK_EQ(twheel_timer_arm(tw, &s->timer, flags, deadline, interval), 0);
-	CHECK(s->timer.id);
+	EXPECT_EQ(twheel_timer_arm(tw, &s->timer, flags, deadline, interval), 0);
+	EXPECT_TRUE(s->timer.id);
 }
 
 static void callback(void)
@@ -512,16 +512,16 @@ static void callback(void)
 	struct subject s;
 
 	fresh(0);
-	CHECK_EQ(twheel_run_once(tw, 0), 0, "a descriptor that waits");
-	CHECK_EQ(twheel_run_once(tw, 10), 0);
+	EXPECT_EQ(twheel_run_once(tw, 0), 0, "a descriptor that waits");
+	EXPECT_EQ(twheel_run_once(tw, 10), 0);
 	start(&s, 0, 20 * MSEC, 0, call);
-	CHECK_EQ(twheel_run_once(tw, -1), 1);
-	CHECK_EQ(s.called, 1);
-	CHECK_EQ(twheel_timer_cancel(tw, &s.timer), -ENOENT);
-	CHECK_EQ(twheel_timer_arm(tw, &s.timer, 0, 20 * MSEC, 0), 0);
-	CHECK_EQ(twheel_run_once(tw, PATIENCE_MS), 1);
-	CHECK_EQ(s.called, 2);
-	CHECK_EQ(twheel_timer_arm(tw, &s.timer, 0, KTIME_MAX + 1, 0), -EINVAL);
+	EXPECT_EQ(twheel_run_once(tw, -1), 1);
+	EXPECT_EQ(s.called, 1);
+	EXPECT_EQ(twheel_timer_cancel(tw, &s.timer), -ENOENT);
+	EXPECT_EQ(twheel_timer_arm(tw, &s.timer, 0, 20 * MSEC, 0), 0);
+	EXPECT_EQ(twheel_run_once(tw, PATIENCE_MS), 1);
+	EXPECT_EQ(s.called, 2);
+	EXPECT_EQ(twheel_timer_arm(tw, &s.timer, 0, KTIME_MAX + 1, 0), -EINVAL);
 }
 
 static void periodic_callback(void)
@@ -532,12 +532,12 @@ static void periodic_callback(void)
 	fresh(0);
 	start(&s, TWHEEL_ABS, begin + 10 * MSEC, 10 * MSEC, call);
 	while (s.called < 5)
-		if (!CHECK_EQ(twheel_run_once(tw, PATIENCE_MS), 1))
+		if (!EXPECT_EQ(twheel_run_once(tw, PATIENCE_MS), 1))
 			break;
-	CHECK(now(CLOCK_MONOTONIC) >= begin + (s.called + s.overrun) * 10 * MSEC);
-	CHECK_EQ(twheel_timer_cancel(tw, &s.timer), 0);
-	CHECK_EQ(info().pending + info().ready, 0);
-	CHECK_EQ(twheel_run_once(tw, 0), 0);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= begin + (s.called + s.overrun) * 10 * MSEC);
+	EXPECT_EQ(twheel_timer_cancel(tw, &s.timer), 0);
+	EXPECT_EQ(info().pending + info().ready, 0);
+	EXPECT_EQ(twheel_run_once(tw, 0), 0);
 }
 
 /* All three are read together: the first to be called stops the second */
@@ -553,15 +553,15 @@ static void cancel_within(void)
 		start(&c, TWHEEL_ABS, PAST, 0, call_and_cancel);
 		a.other = &b;
 		c.other = &a;
-		CHECK_EQ(twheel_run_once(tw, 0), 2);
-		CHECK_EQ(a.called, 1);
-		CHECK_EQ(a.ret, 0);
-		CHECK_EQ(b.called, 0);
-		CHECK_EQ(b.timer.id, 0);
-		CHECK_EQ(c.called, 1);
-		CHECK_EQ(c.ret, -ENOENT, "was called already");
-		CHECK_EQ(info().pending + info().ready, 0);
-		CHECK_EQ(twheel_timer_cancel(tw, &b.timer), -ENOENT);
+		EXPECT_EQ(twheel_run_once(tw, 0), 2);
+		EXPECT_EQ(a.called, 1);
+		EXPECT_EQ(a.ret, 0);
+		EXPECT_EQ(b.called, 0);
+		EXPECT_EQ(b.timer.id, 0);
+		EXPECT_EQ(c.called, 1);
+		EXPECT_EQ(c.ret, -ENOENT, "was called already");
+		EXPECT_EQ(info().pending + info().ready, 0);
+		EXPECT_EQ(twheel_timer_cancel(tw, &b.timer), -ENOENT);
 	}
 }
 
@@ -572,9 +572,9 @@ static void cancel_itself(void)
 	fresh(0);
 	start(&s, TWHEEL_ABS, PAST, MSEC, call_and_cancel);
 	s.other = &s;
-	CHECK_EQ(twheel_run_once(tw, 0), 1);
-	CHECK_EQ(s.ret, 0);
-	CHECK_EQ(info().pending + info().ready, 0);
+	EXPECT_EQ(twheel_run_once(tw, 0), 1);
+	EXPECT_EQ(s.ret, 0);
+	EXPECT_EQ(info().pending + info().ready, 0);
 }
 
 static void arm_within(void)
@@ -585,14 +585,14 @@ static void arm_within(void)
 	start(&a, TWHEEL_ABS, PAST, 0, call_and_arm);
 	start(&b, TWHEEL_ABS, PAST, 0, call);
 	a.other = &b;
-	CHECK_EQ(twheel_run_once(tw, 0), 1);
-	CHECK_EQ(a.ret, 0);
-	CHECK_EQ(b.called, 0, "withdrawn");
-	CHECK_EQ(info().pending, 1);
-	CHECK_EQ(twheel_timer_arm(tw, &b.timer, TWHEEL_ABS, PAST, 0), 0);
-	CHECK_EQ(info().pending, 0, "one timer, not two");
-	CHECK_EQ(twheel_run_once(tw, 0), 1);
-	CHECK_EQ(b.called, 1);
+	EXPECT_EQ(twheel_run_once(tw, 0), 1);
+	EXPECT_EQ(a.ret, 0);
+	EXPECT_EQ(b.called, 0, "withdrawn");
+	EXPECT_EQ(info().pending, 1);
+	EXPECT_EQ(twheel_timer_arm(tw, &b.timer, TWHEEL_ABS, PAST, 0), 0);
+	EXPECT_EQ(info().pending, 0, "one timer, not two");
+	EXPECT_EQ(twheel_run_once(tw, 0), 1);
+	EXPECT_EQ(b.called, 1);
 }
 
 static void run_within(void)
@@ -603,12 +603,12 @@ static void run_within(void)
 	fresh(0);
 	for (i = 0; i < 3; i++)
 		start(&s[i], TWHEEL_ABS, PAST, 0, call_and_run);
-	CHECK_EQ(twheel_run_once(tw, 0), 1);
+	EXPECT_EQ(twheel_run_once(tw, 0), 1);
 	for (i = 0; i < 3; i++)
-		CHECK_EQ(s[i].called, 1);
-	CHECK_EQ(s[0].ret, 1);
-	CHECK_EQ(s[1].ret, 1);
-	CHECK_EQ(s[2].ret, 0);
+		EXPECT_EQ(s[i].called, 1);
+	EXPECT_EQ(s[0].ret, 1);
+	EXPECT_EQ(s[1].ret, 1);
+	EXPECT_EQ(s[2].ret, 0);
 }
 
 static void ignore(int sig)
@@ -633,7 +633,7 @@ static void signalled(void)
 			sleep_ns(10 * MSEC);
 		_exit(1);
 	}
-	CHECK_EQ(twheel_run_once(tw, -1), -EINTR);
+	EXPECT_EQ(twheel_run_once(tw, -1), -EINTR);
 	kill(child, SIGKILL);
 	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
@@ -658,22 +658,22 @@ static void soak_call(struct twheel *wheel, struct twheel_timer *timer,
 	long i = random_next(&seed) % TIMERS;
 	int ret;
 
-	CHECK(now(CLOCK_MONOTONIC) >= event->deadline);
-	CHECK_EQ(soak[self].armed, 1, "called without being armed");
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= event->deadline);
+	EXPECT_EQ(soak[self].armed, 1, "called without being armed");
 	soak[self].armed = 0;
 	soak[self].ended++;
 
 	ret = twheel_timer_cancel(wheel, &soak[i].timer);
-	CHECK_EQ(ret, soak[i].armed ? 0 : -ENOENT);
+	EXPECT_EQ(ret, soak[i].armed ? 0 : -ENOENT);
 	if (!ret) {
 		soak[i].armed = 0;
 		soak[i].ended++;
 	}
 	i = random_next(&seed) % TIMERS;
 	if (soak[i].armed)
-		CHECK_EQ(twheel_timer_arm(wheel, &soak[i].timer, 0,
-					  random_next(&seed) % (50 * MSEC), 0),
-			 0);
+		EXPECT_EQ(twheel_timer_arm(wheel, &soak[i].timer, 0,
+					   random_next(&seed) % (50 * MSEC), 0),
+			  0);
 }
 
 static void soaking(void)
@@ -683,19 +683,19 @@ static void soaking(void)
 	fresh(0);
 	for (i = 0; i < TIMERS; i++) {
 		twheel_timer_init(&soak[i].timer, soak_call, (void *)(long)i);
-		CHECK_EQ(twheel_timer_arm(tw, &soak[i].timer, 0,
-					  random_next(&seed) % (200 * MSEC), 0),
-			 0);
+		EXPECT_EQ(twheel_timer_arm(tw, &soak[i].timer, 0,
+					   random_next(&seed) % (200 * MSEC), 0),
+			  0);
 		soak[i].armed = 1;
 	}
 	while (info().pending + info().ready) {
 		ret = twheel_run_once(tw, PATIENCE_MS);
-		if (!CHECK(ret > 0, "%d", ret))
+		if (!EXPECT_TRUE(ret > 0, "%d", ret))
 			break;
 	}
-	CHECK_EQ(twheel_run_once(tw, 0), 0);
+	EXPECT_EQ(twheel_run_once(tw, 0), 0);
 	for (i = 0; i < TIMERS; i++)
-		CHECK_EQ(soak[i].ended, 1, "timer %d", i);
+		EXPECT_EQ(soak[i].ended, 1, "timer %d", i);
 }
 
 static void *arm_and_cancel(void *arg)
@@ -704,7 +704,7 @@ static void *arm_and_cancel(void *arg)
 
 	(void)arg;
 	for (i = 0; i < 10000; i++)
-		CHECK_EQ(twheel_cancel(tw, armed(0, NEVER, i)), 0);
+		EXPECT_EQ(twheel_cancel(tw, armed(0, NEVER, i)), 0);
 	return NULL;
 }
 
@@ -719,7 +719,7 @@ static void threads(void)
 			tap_bail("pthread_create");
 	for (i = 0; i < 4; i++)
 		pthread_join(thread[i], NULL);
-	CHECK_EQ(info().pending + info().ready, 0);
+	EXPECT_EQ(info().pending + info().ready, 0);
 }
 
 #define SHARED 5000
@@ -757,8 +757,8 @@ static void taken(unsigned int want, __u64 deadline)
 	unsigned int n = SHARED;
 	bool got = WAIT_FOR(twheel_shared_take(&area, &n, 1));
 
-	CHECK(got && now(CLOCK_MONOTONIC) >= deadline);
-	CHECK_EQ(n, want);
+	EXPECT_TRUE(got && now(CLOCK_MONOTONIC) >= deadline);
+	EXPECT_EQ(n, want);
 }
 
 static void sharing(void)
@@ -768,34 +768,34 @@ static void sharing(void)
 	__u64 deadline;
 
 	fresh(0);
-	CHECK_EQ(twheel_shared_map(tw, &area), -EINVAL);
+	EXPECT_EQ(twheel_shared_map(tw, &area), -EINVAL);
 	fresh_shared();
-	CHECK_EQ(area.nr, SHARED);
-	CHECK_EQ(twheel_shared_take(&area, &n, 1), 0);
-	CHECK_EQ(twheel_shared_cancel(&area, 7), TWHEEL_STATE_NONE);
+	EXPECT_EQ(area.nr, SHARED);
+	EXPECT_EQ(twheel_shared_take(&area, &n, 1), 0);
+	EXPECT_EQ(twheel_shared_cancel(&area, 7), TWHEEL_STATE_NONE);
 
 	deadline = in(30 * MSEC);
-	CHECK_EQ(twheel_shared_arm(&area, 7, deadline), TWHEEL_STATE_NONE);
-	CHECK_EQ(twheel_shared_arm(&area, SHARED - 1, in(NEVER)), TWHEEL_STATE_NONE);
-	CHECK(readable(twheel_fd(tw), PATIENCE_MS));
+	EXPECT_EQ(twheel_shared_arm(&area, 7, deadline), TWHEEL_STATE_NONE);
+	EXPECT_EQ(twheel_shared_arm(&area, SHARED - 1, in(NEVER)), TWHEEL_STATE_NONE);
+	EXPECT_TRUE(readable(twheel_fd(tw), PATIENCE_MS));
 	taken(7, deadline);
-	CHECK_EQ(twheel_shared_cancel(&area, 7), TWHEEL_STATE_NONE, "it was taken");
+	EXPECT_EQ(twheel_shared_cancel(&area, 7), TWHEEL_STATE_NONE, "it was taken");
 
 	deadline = in(20 * MSEC);
-	CHECK_EQ(twheel_shared_arm(&area, SHARED - 1, deadline), TWHEEL_STATE_PENDING);
-	CHECK(readable(twheel_fd(tw), PATIENCE_MS));
-	CHECK_EQ(twheel_shared_take(&area, &n, 1), 1);
-	CHECK_EQ(n, SHARED - 1);
+	EXPECT_EQ(twheel_shared_arm(&area, SHARED - 1, deadline), TWHEEL_STATE_PENDING);
+	EXPECT_TRUE(readable(twheel_fd(tw), PATIENCE_MS));
+	EXPECT_EQ(twheel_shared_take(&area, &n, 1), 1);
+	EXPECT_EQ(n, SHARED - 1);
 
 	deadline = in(10 * MSEC);
-	CHECK_EQ(twheel_shared_arm(&area, 8, deadline), TWHEEL_STATE_NONE);
-	CHECK(readable(twheel_fd(tw), PATIENCE_MS));
-	CHECK_EQ(twheel_read(tw, &event, 1), 1);
-	CHECK_EQ(event.flags, TWHEEL_EVENT_SHARED);
-	CHECK_EQ(event.user_data, 8);
-	CHECK_EQ(event.deadline, deadline | TWHEEL_WORD_ARMED);
-	CHECK(now(CLOCK_MONOTONIC) >= event.deadline);
-	CHECK_EQ(twheel_shared_take(&area, &n, 1), 0);
+	EXPECT_EQ(twheel_shared_arm(&area, 8, deadline), TWHEEL_STATE_NONE);
+	EXPECT_TRUE(readable(twheel_fd(tw), PATIENCE_MS));
+	EXPECT_EQ(twheel_read(tw, &event, 1), 1);
+	EXPECT_EQ(event.flags, TWHEEL_EVENT_SHARED);
+	EXPECT_EQ(event.user_data, 8);
+	EXPECT_EQ(event.deadline, deadline | TWHEEL_WORD_ARMED);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= event.deadline);
+	EXPECT_EQ(twheel_shared_take(&area, &n, 1), 0);
 	twheel_shared_unmap(&area);
 }
 
@@ -805,21 +805,21 @@ static void withdrawing(void)
 	__u64 deadline;
 
 	fresh_shared();
-	CHECK_EQ(twheel_shared_arm(&area, 1, PAST), TWHEEL_STATE_NONE);
-	CHECK_EQ(twheel_shared_arm(&area, 2, PAST), TWHEEL_STATE_NONE);
-	CHECK(readable(twheel_fd(tw), PATIENCE_MS));
-	CHECK_EQ(twheel_shared_cancel(&area, 1), TWHEEL_STATE_READY);
+	EXPECT_EQ(twheel_shared_arm(&area, 1, PAST), TWHEEL_STATE_NONE);
+	EXPECT_EQ(twheel_shared_arm(&area, 2, PAST), TWHEEL_STATE_NONE);
+	EXPECT_TRUE(readable(twheel_fd(tw), PATIENCE_MS));
+	EXPECT_EQ(twheel_shared_cancel(&area, 1), TWHEEL_STATE_READY);
 	deadline = in(20 * MSEC);
-	CHECK_EQ(twheel_shared_arm(&area, 2, deadline), TWHEEL_STATE_READY);
+	EXPECT_EQ(twheel_shared_arm(&area, 2, deadline), TWHEEL_STATE_READY);
 	taken(2, deadline);
-	CHECK_EQ(twheel_shared_arm(&area, 1, in(NEVER)), TWHEEL_STATE_NONE);
-	CHECK_EQ(twheel_shared_arm(&area, 1, in(2 * NEVER)), TWHEEL_STATE_PENDING);
-	CHECK_EQ(twheel_shared_arm(&area, 1, PAST), TWHEEL_STATE_PENDING);
+	EXPECT_EQ(twheel_shared_arm(&area, 1, in(NEVER)), TWHEEL_STATE_NONE);
+	EXPECT_EQ(twheel_shared_arm(&area, 1, in(2 * NEVER)), TWHEEL_STATE_PENDING);
+	EXPECT_EQ(twheel_shared_arm(&area, 1, PAST), TWHEEL_STATE_PENDING);
 	taken(1, PAST);
-	CHECK_EQ(twheel_shared_arm(&area, 3, in(NEVER)), TWHEEL_STATE_NONE);
-	CHECK_EQ(twheel_shared_cancel(&area, 3), TWHEEL_STATE_PENDING);
-	CHECK_EQ(twheel_shared_arm(&area, 3, in(2 * NEVER)), TWHEEL_STATE_NONE);
-	CHECK_EQ(twheel_shared_take(&area, &n, 1), 0);
+	EXPECT_EQ(twheel_shared_arm(&area, 3, in(NEVER)), TWHEEL_STATE_NONE);
+	EXPECT_EQ(twheel_shared_cancel(&area, 3), TWHEEL_STATE_PENDING);
+	EXPECT_EQ(twheel_shared_arm(&area, 3, in(2 * NEVER)), TWHEEL_STATE_NONE);
+	EXPECT_EQ(twheel_shared_take(&area, &n, 1), 0);
 	twheel_shared_unmap(&area);
 }
 
@@ -832,22 +832,22 @@ static void taking_over(void)
 	fresh_shared();
 	before = area;
 	for (n = 0; n < 5; n++)
-		CHECK_EQ(twheel_shared_arm(&before, n, PAST), TWHEEL_STATE_NONE);
-	CHECK(WAIT_FOR(info().ready == 5));
+		EXPECT_EQ(twheel_shared_arm(&before, n, PAST), TWHEEL_STATE_NONE);
+	EXPECT_TRUE(WAIT_FOR(info().ready == 5));
 	/* A batch of four, of which one is taken; and one not armed to the end */
 	before.words[before.ring[0]] &= ~TWHEEL_WORD_FIRED;
 	before.shared->head += 4;
 	before.words[5] = PAST;
 	twheel_shared_unmap(&before);
 
-	CHECK_EQ(twheel_shared_map(tw, &area), 0);
-	CHECK_EQ(twheel_shared_recover(&area), 0);
+	EXPECT_EQ(twheel_shared_map(tw, &area), 0);
+	EXPECT_EQ(twheel_shared_recover(&area), 0);
 	want = 0x3f & ~(1U << area.ring[0]);
 	while (seen != want && WAIT_FOR(twheel_shared_take(&area, &n, 1)))
-		if (CHECK(n < 6 && !(seen >> n & 1), "%u", n))
+		if (EXPECT_TRUE(n < 6 && !(seen >> n & 1), "%u", n))
 			seen |= 1U << n;
-	CHECK_EQ(seen, want);
-	CHECK_EQ(twheel_shared_take(&area, &n, 1), 0, "%u", n);
+	EXPECT_EQ(seen, want);
+	EXPECT_EQ(twheel_shared_take(&area, &n, 1), 0, "%u", n);
 	twheel_shared_unmap(&area);
 }
 
@@ -873,7 +873,7 @@ static void *arm_and_cancel_shared(void *arg)
 		} else {
 			ret = twheel_shared_cancel(&area, n);
 		}
-		CHECK(ret >= 0, "%d", ret);
+		EXPECT_TRUE(ret >= 0, "%d", ret);
 		ended += ret != TWHEEL_STATE_NONE;
 	}
 	__atomic_fetch_add(&shared_armed, armed, __ATOMIC_SEQ_CST);
@@ -911,15 +911,15 @@ static void shared_threads(void)
 			tap_bail("pthread_create");
 	for (i = 0; i < OWNERS; i++)
 		pthread_join(owner[i], NULL);
-	CHECK(shared_armed > OWN_STEPS);
-	CHECK(WAIT_FOR(__atomic_load_n(&shared_ended, __ATOMIC_SEQ_CST) == shared_armed),
-	      "%u of %u", shared_ended, shared_armed);
+	EXPECT_TRUE(shared_armed > OWN_STEPS);
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&shared_ended, __ATOMIC_SEQ_CST) == shared_armed),
+		    "%u of %u", shared_ended, shared_armed);
 	sleep_ns(50 * MSEC);
 	__atomic_store_n(&shared_over, true, __ATOMIC_SEQ_CST);
 	for (i = 0; i < 2; i++)
 		pthread_join(taker[i], NULL);
-	CHECK_EQ(shared_ended, shared_armed, "not more either");
-	CHECK_EQ(info().pending, 0);
+	EXPECT_EQ(shared_ended, shared_armed, "not more either");
+	EXPECT_EQ(info().pending, 0);
 	twheel_shared_unmap(&area);
 }
 

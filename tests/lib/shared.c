@@ -80,7 +80,7 @@ static void deliver(__u32 i)
 
 	if (position[i] - head < tail - head && memory.ring[position[i] & mask] == i)
 		return;
-	CHECK(tail - head <= mask, "the ring is full");
+	EXPECT_TRUE(tail - head <= mask, "the ring is full");
 	position[i] = tail;
 	__atomic_store_n(&memory.ring[tail & mask], i, __ATOMIC_RELAXED);
 	store(&memory.head.tail, ++tail);
@@ -179,8 +179,8 @@ static void until(__u64 time)
 
 static int doorbell(const struct twheel_doorbell *arg)
 {
-	CHECK_EQ(arg->size, sizeof(*arg));
-	CHECK_EQ(arg->flags, 0);
+	EXPECT_EQ(arg->size, sizeof(*arg));
+	EXPECT_EQ(arg->flags, 0);
 	if (doorbell_error)
 		return doorbell_error;
 	pthread_mutex_lock(&lock);
@@ -217,20 +217,20 @@ int __wrap_ioctl(int fd, unsigned long cmd, ...)
 
 void *__wrap_mmap64(void *addr, size_t size, int prot, int flags, int fd, off64_t offset)
 {
-	CHECK(!addr);
-	CHECK_EQ(size, sizeof(memory));
-	CHECK_EQ(prot, PROT_READ | PROT_WRITE);
-	CHECK_EQ(flags, MAP_SHARED);
-	CHECK_EQ(fd, twheel_fd(tw));
-	CHECK_EQ(offset, 0);
+	EXPECT_TRUE(!addr);
+	EXPECT_EQ(size, sizeof(memory));
+	EXPECT_EQ(prot, PROT_READ | PROT_WRITE);
+	EXPECT_EQ(flags, MAP_SHARED);
+	EXPECT_EQ(fd, twheel_fd(tw));
+	EXPECT_EQ(offset, 0);
 	errno = map_error;
 	return map_error ? MAP_FAILED : &memory;
 }
 
 int __wrap_munmap(void *addr, size_t size)
 {
-	CHECK(addr == &memory);
-	CHECK_EQ(size, sizeof(memory));
+	EXPECT_TRUE(addr == &memory);
+	EXPECT_EQ(size, sizeof(memory));
 	return 0;
 }
 
@@ -275,14 +275,14 @@ static void mapping(void)
 	struct twheel_area other;
 
 	fresh();
-	CHECK(area.words == memory.words);
-	CHECK_EQ(area.nr, NR);
+	EXPECT_TRUE(area.words == memory.words);
+	EXPECT_EQ(area.nr, NR);
 	twheel_shared_unmap(&area);
 	shared_timers = 0;
-	CHECK_EQ(twheel_shared_map(tw, &other), -EINVAL);
+	EXPECT_EQ(twheel_shared_map(tw, &other), -EINVAL);
 	shared_timers = NR;
 	map_error = ENOMEM;
-	CHECK_EQ(twheel_shared_map(tw, &other), -ENOMEM);
+	EXPECT_EQ(twheel_shared_map(tw, &other), -ENOMEM);
 }
 
 static bool takes_one(unsigned int *n)
@@ -293,18 +293,18 @@ static bool takes_one(unsigned int *n)
 static void ringing(void)
 {
 	fresh();
-	CHECK_EQ(twheel_shared_arm(&area, 7, 5000), TWHEEL_STATE_NONE);
-	CHECK_EQ(doorbells, 1, "the kernel slept for ever");
-	CHECK_EQ(twheel_shared_arm(&area, 8, 6000), TWHEEL_STATE_NONE);
-	CHECK_EQ(twheel_shared_arm(&area, NR - 1, 5000), TWHEEL_STATE_NONE);
-	CHECK_EQ(twheel_shared_arm(&area, 7, 9000), TWHEEL_STATE_PENDING);
-	CHECK_EQ(twheel_shared_arm(&area, 8, 5500), TWHEEL_STATE_PENDING);
-	CHECK_EQ(doorbells, 1, "it looks soon enough");
-	CHECK_EQ(twheel_shared_arm(&area, 8, 4000), TWHEEL_STATE_PENDING);
-	CHECK_EQ(doorbells, 2);
+	EXPECT_EQ(twheel_shared_arm(&area, 7, 5000), TWHEEL_STATE_NONE);
+	EXPECT_EQ(doorbells, 1, "the kernel slept for ever");
+	EXPECT_EQ(twheel_shared_arm(&area, 8, 6000), TWHEEL_STATE_NONE);
+	EXPECT_EQ(twheel_shared_arm(&area, NR - 1, 5000), TWHEEL_STATE_NONE);
+	EXPECT_EQ(twheel_shared_arm(&area, 7, 9000), TWHEEL_STATE_PENDING);
+	EXPECT_EQ(twheel_shared_arm(&area, 8, 5500), TWHEEL_STATE_PENDING);
+	EXPECT_EQ(doorbells, 1, "it looks soon enough");
+	EXPECT_EQ(twheel_shared_arm(&area, 8, 4000), TWHEEL_STATE_PENDING);
+	EXPECT_EQ(doorbells, 2);
 
 	doorbell_error = -EBADF;
-	CHECK_EQ(twheel_shared_arm(&area, 8, 2000), -EBADF);
+	EXPECT_EQ(twheel_shared_arm(&area, 8, 2000), -EBADF);
 }
 
 /* Another thread has stopped between two of its steps: we don't wait for it */
@@ -313,14 +313,14 @@ static void others_halfway(void)
 	unsigned int n = NR;
 
 	fresh();
-	CHECK_EQ(twheel_shared_arm(&area, 1, 2000), TWHEEL_STATE_NONE);
+	EXPECT_EQ(twheel_shared_arm(&area, 1, 2000), TWHEEL_STATE_NONE);
 	memory.dirty[1] = 1;
-	CHECK_EQ(twheel_shared_arm(&area, 66, 2500), TWHEEL_STATE_NONE);
+	EXPECT_EQ(twheel_shared_arm(&area, 66, 2500), TWHEEL_STATE_NONE);
 	until(2501);
-	CHECK(takes_one(&n));
-	CHECK_EQ(n, 1);
-	CHECK(takes_one(&n));
-	CHECK_EQ(n, 66);
+	EXPECT_TRUE(takes_one(&n));
+	EXPECT_EQ(n, 1);
+	EXPECT_TRUE(takes_one(&n));
+	EXPECT_EQ(n, 66);
 }
 
 /* A timer whose deadline came nearer and that was cancelled, before it is looked at */
@@ -329,18 +329,18 @@ static void nearer_and_cancelled(void)
 	unsigned int n = NR;
 
 	fresh();
-	CHECK_EQ(twheel_shared_arm(&area, 1, 2000), TWHEEL_STATE_NONE);
-	CHECK_EQ(twheel_shared_arm(&area, 2, 9000), TWHEEL_STATE_NONE);
+	EXPECT_EQ(twheel_shared_arm(&area, 1, 2000), TWHEEL_STATE_NONE);
+	EXPECT_EQ(twheel_shared_arm(&area, 2, 9000), TWHEEL_STATE_NONE);
 	until(1999);
-	CHECK_EQ(twheel_shared_arm(&area, 2, 4000), TWHEEL_STATE_PENDING);
-	CHECK_EQ(twheel_shared_cancel(&area, 2), TWHEEL_STATE_PENDING);
+	EXPECT_EQ(twheel_shared_arm(&area, 2, 4000), TWHEEL_STATE_PENDING);
+	EXPECT_EQ(twheel_shared_cancel(&area, 2), TWHEEL_STATE_PENDING);
 	until(2001);
-	CHECK_EQ(twheel_shared_arm(&area, 2, 6000), TWHEEL_STATE_NONE);
+	EXPECT_EQ(twheel_shared_arm(&area, 2, 6000), TWHEEL_STATE_NONE);
 	until(6001);
-	CHECK(takes_one(&n));
-	CHECK_EQ(n, 1);
-	CHECK(takes_one(&n));
-	CHECK_EQ(n, 2);
+	EXPECT_TRUE(takes_one(&n));
+	EXPECT_EQ(n, 1);
+	EXPECT_TRUE(takes_one(&n));
+	EXPECT_EQ(n, 2);
 }
 
 static __u32 entry(__u32 i)
@@ -354,22 +354,22 @@ static void batches(void)
 
 	fresh();
 	for (i = 0; i < 30; i++)
-		CHECK_EQ(twheel_shared_arm(&area, i, 2000), TWHEEL_STATE_NONE);
+		EXPECT_EQ(twheel_shared_arm(&area, i, 2000), TWHEEL_STATE_NONE);
 	until(2001);
 	for (i = 0; i < 20; i++)
-		CHECK_EQ(twheel_shared_cancel(&area, entry(i)), TWHEEL_STATE_READY);
+		EXPECT_EQ(twheel_shared_cancel(&area, entry(i)), TWHEEL_STATE_READY);
 	for (; i < 30; i++)
 		want |= 1U << entry(i);
-	CHECK_EQ(twheel_shared_take(&area, timers, 0), 0);
+	EXPECT_EQ(twheel_shared_take(&area, timers, 0), 0);
 	/* Eight and eight that were withdrawn, and four of eight */
-	CHECK_EQ(twheel_shared_take(&area, timers, 8), 4);
-	CHECK_EQ(tail - memory.head.head, 6);
-	CHECK_EQ(twheel_shared_take(&area, timers + 4, BATCH - 4), 6);
+	EXPECT_EQ(twheel_shared_take(&area, timers, 8), 4);
+	EXPECT_EQ(tail - memory.head.head, 6);
+	EXPECT_EQ(twheel_shared_take(&area, timers + 4, BATCH - 4), 6);
 	for (i = 0; i < 10; i++)
 		want ^= 1U << timers[i];
-	CHECK_EQ(want, 0);
-	CHECK(!takes_one(&i));
-	CHECK_EQ(memory.head.head, tail);
+	EXPECT_EQ(want, 0);
+	EXPECT_TRUE(!takes_one(&i));
+	EXPECT_EQ(memory.head.head, tail);
 }
 
 /* One process died in the middle of its steps, another goes on */
@@ -379,9 +379,9 @@ static void taken_over(void)
 
 	fresh();
 	for (i = 1; i < 7; i++)
-		CHECK_EQ(twheel_shared_arm(&area, i, 2000), TWHEEL_STATE_NONE);
-	CHECK_EQ(twheel_shared_arm(&area, 7, 9000), TWHEEL_STATE_NONE);
-	CHECK_EQ(twheel_shared_cancel(&area, 7), TWHEEL_STATE_PENDING);
+		EXPECT_EQ(twheel_shared_arm(&area, i, 2000), TWHEEL_STATE_NONE);
+	EXPECT_EQ(twheel_shared_arm(&area, 7, 9000), TWHEEL_STATE_NONE);
+	EXPECT_EQ(twheel_shared_cancel(&area, 7), TWHEEL_STATE_PENDING);
 	until(2001);
 	/*
 	 * In the middle of a batch of four: one taken, three but for the word. Two not
@@ -391,20 +391,20 @@ static void taken_over(void)
 	memory.words[first] &= ~TWHEEL_WORD_FIRED;
 	memory.head.head += 4;
 	memory.words[NR - 1] = 2500 | TWHEEL_WORD_ARMED;
-	CHECK_EQ(twheel_shared_recover(&area), 0);
+	EXPECT_EQ(twheel_shared_recover(&area), 0);
 	n = twheel_shared_take(&area, timers, 10);
-	CHECK_EQ(n, 5);
+	EXPECT_EQ(n, 5);
 	for (i = 0; i < n; i++)
 		seen |= 1U << timers[i];
-	CHECK_EQ(seen, 0x7e & ~(1U << first));
-	CHECK(!takes_one(&n), "%u", n);
+	EXPECT_EQ(seen, 0x7e & ~(1U << first));
+	EXPECT_TRUE(!takes_one(&n), "%u", n);
 	until(2501);
-	CHECK(takes_one(&n));
-	CHECK_EQ(n, NR - 1);
+	EXPECT_TRUE(takes_one(&n));
+	EXPECT_EQ(n, NR - 1);
 	until(10000);
-	CHECK(!takes_one(&n), "%u", n);
+	EXPECT_TRUE(!takes_one(&n), "%u", n);
 	doorbell_error = -EBADF;
-	CHECK_EQ(twheel_shared_recover(&area), -EBADF);
+	EXPECT_EQ(twheel_shared_recover(&area), -EBADF);
 }
 
 static void never(void)
@@ -416,14 +416,14 @@ static void never(void)
 
 	fresh();
 	for (i = 0; i < 4; i++)
-		CHECK_EQ(twheel_shared_arm(&area, i, late[i]), TWHEEL_STATE_NONE);
+		EXPECT_EQ(twheel_shared_arm(&area, i, late[i]), TWHEEL_STATE_NONE);
 	until(TWHEEL_WORD_NEVER / 4);
-	CHECK(!takes_one(&n));
+	EXPECT_TRUE(!takes_one(&n));
 	for (i = 0; i < 4; i++)
-		CHECK_EQ(twheel_shared_arm(&area, i, TWHEEL_WORD_NEVER / 2),
-			 TWHEEL_STATE_PENDING);
+		EXPECT_EQ(twheel_shared_arm(&area, i, TWHEEL_WORD_NEVER / 2),
+			  TWHEEL_STATE_PENDING);
 	for (i = 0; i < 4; i++)
-		CHECK_EQ(twheel_shared_cancel(&area, i), TWHEEL_STATE_PENDING);
+		EXPECT_EQ(twheel_shared_cancel(&area, i), TWHEEL_STATE_PENDING);
 }
 
 static __u64 seed = 88172645463325252ULL;
@@ -459,22 +459,22 @@ static void model_take(unsigned int max)
 
 	timers[max] = NR;
 	n = twheel_shared_take(&area, timers, max);
-	CHECK(n <= max && timers[max] == NR, "%u", n);
+	EXPECT_TRUE(n <= max && timers[max] == NR, "%u", n);
 	for (i = 0; i < n; i++) {
-		if (!CHECK(timers[i] < NR, "%u", timers[i]))
+		if (!EXPECT_TRUE(timers[i] < NR, "%u", timers[i]))
 			return;
-		CHECK_EQ(model[timers[i]].state, TWHEEL_STATE_READY, "timer %u", timers[i]);
+		EXPECT_EQ(model[timers[i]].state, TWHEEL_STATE_READY, "timer %u", timers[i]);
 		model[timers[i]].state = TWHEEL_STATE_NONE;
 	}
 	if (n || !max)
 		return;
 	for (i = 0; i < NR; i++)
-		CHECK(model[i].state != TWHEEL_STATE_READY, "timer %u is lost", i);
+		EXPECT_TRUE(model[i].state != TWHEEL_STATE_READY, "timer %u is lost", i);
 }
 
 static void model_arm(unsigned int n, __u64 deadline)
 {
-	CHECK_EQ(twheel_shared_arm(&area, n, deadline), model[n].state, "timer %u", n);
+	EXPECT_EQ(twheel_shared_arm(&area, n, deadline), model[n].state, "timer %u", n);
 	/* What is due is ready as soon as the kernel has looked */
 	until(now);
 	model[n].state = (deadline | 1) <= now ? TWHEEL_STATE_READY :
@@ -500,8 +500,8 @@ static void beside_model(void)
 			model_take(pick(&seed, BATCH + 1));
 			break;
 		case 3:
-			CHECK_EQ(twheel_shared_cancel(&area, n), model[n].state,
-				 "timer %u", n);
+			EXPECT_EQ(twheel_shared_cancel(&area, n), model[n].state,
+				  "timer %u", n);
 			model[n].state = TWHEEL_STATE_NONE;
 			break;
 		default:
@@ -510,7 +510,7 @@ static void beside_model(void)
 		if (tap_bad)
 			tap_bail("step %u", step);
 	}
-	CHECK(doorbells > STEPS / 200 && doorbells < STEPS / 4, "%u doorbells", doorbells);
+	EXPECT_TRUE(doorbells > STEPS / 200 && doorbells < STEPS / 4, "%u doorbells", doorbells);
 }
 
 /* What the kernel says about groups is what counts */
@@ -539,7 +539,7 @@ static unsigned int take_all(__u64 *state)
 	do {
 		n = twheel_shared_take(&area, timers, 1 + pick(state, BATCH));
 		for (i = 0; i < n; i++)
-			CHECK(timers[i] < THREADS_USE, "%u", timers[i]);
+			EXPECT_TRUE(timers[i] < THREADS_USE, "%u", timers[i]);
 		all += n;
 	} while (n);
 	return all;
@@ -573,8 +573,8 @@ static void *own(void *arg)
 		} else {
 			ret = twheel_shared_cancel(&area, n);
 		}
-		if (!CHECK(ret >= 0, "%d", ret) ||
-		    !CHECK(ret != TWHEEL_STATE_PENDING || !late, "timer %u is lost", n))
+		if (!EXPECT_TRUE(ret >= 0, "%d", ret) ||
+		    !EXPECT_TRUE(ret != TWHEEL_STATE_PENDING || !late, "timer %u is lost", n))
 			break;
 		ends += ret != TWHEEL_STATE_NONE;
 	}
@@ -629,8 +629,8 @@ static void threads(void)
 	until(load(&now) + 1000);
 	store(&over, true);
 	pthread_join(taker, NULL);
-	CHECK(armed > STEPS);
-	CHECK_EQ(ended, armed);
+	EXPECT_TRUE(armed > STEPS);
+	EXPECT_EQ(ended, armed);
 }
 
 static void many_take(void)

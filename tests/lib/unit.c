@@ -136,7 +136,7 @@ ssize_t __wrap_read(int fd, void *buf, size_t size)
 
 	(void)fd;
 	/* Nobody reads a count here: it would be lost */
-	CHECK(event_size != sizeof(__u64));
+	EXPECT_TRUE(event_size != sizeof(__u64));
 	if (!queued) {
 		errno = EAGAIN;
 		return -1;
@@ -156,9 +156,9 @@ ssize_t __wrap_read(int fd, void *buf, size_t size)
 ssize_t __wrap_preadv64v2(int fd, const struct iovec *iov, int nr, off64_t pos,
 			  int flags)
 {
-	CHECK_EQ(nr, 1);
-	CHECK_EQ(pos, -1);
-	CHECK_EQ(flags, RWF_NOWAIT);
+	EXPECT_EQ(nr, 1);
+	EXPECT_EQ(pos, -1);
+	EXPECT_EQ(flags, RWF_NOWAIT);
 	return __wrap_read(fd, iov->iov_base, iov->iov_len);
 }
 
@@ -224,8 +224,8 @@ static struct subject *subject(struct twheel *tw, __u64 interval,
 	struct subject *s = calloc(1, sizeof(*s));
 
 	twheel_timer_init(&s->timer, fn, s);
-	CHECK_EQ(twheel_timer_arm(tw, &s->timer, 0, 1, interval), 0);
-	CHECK(s->timer.id);
+	EXPECT_EQ(twheel_timer_arm(tw, &s->timer, 0, 1, interval), 0);
+	EXPECT_TRUE(s->timer.id);
 	return s;
 }
 
@@ -289,9 +289,9 @@ static void check_event(struct twheel *tw, struct twheel_timer *timer,
 
 	(void)tw;
 	s->called++;
-	CHECK(timer->arg == s);
-	CHECK_EQ(timer->id, 0);
-	CHECK_EQ(event->id, 1);
+	EXPECT_TRUE(timer->arg == s);
+	EXPECT_EQ(timer->id, 0);
+	EXPECT_EQ(event->id, 1);
 }
 
 static void one_shot(void)
@@ -300,10 +300,10 @@ static void one_shot(void)
 	struct subject *s = subject(tw, 0, check_event);
 
 	expire(&s->timer);
-	CHECK_EQ(twheel_run_once(tw, -1), 1);
-	CHECK_EQ(s->called, 1);
-	CHECK_EQ(polls, 0, "nothing to wait for");
-	CHECK_EQ(twheel_timer_cancel(tw, &s->timer), -ENOENT);
+	EXPECT_EQ(twheel_run_once(tw, -1), 1);
+	EXPECT_EQ(s->called, 1);
+	EXPECT_EQ(polls, 0, "nothing to wait for");
+	EXPECT_EQ(twheel_timer_cancel(tw, &s->timer), -ENOENT);
 	free(s);
 	twheel_close(tw);
 }
@@ -316,13 +316,13 @@ static void periodic(void)
 
 	for (i = 1; i <= 3; i++) {
 		expire(&s->timer);
-		CHECK_EQ(twheel_run_once(tw, 0), 1);
-		CHECK_EQ(s->called, i);
-		CHECK_EQ(s->timer.id, 1);
+		EXPECT_EQ(twheel_run_once(tw, 0), 1);
+		EXPECT_EQ(s->called, i);
+		EXPECT_EQ(s->timer.id, 1);
 	}
-	CHECK_EQ(twheel_timer_cancel(tw, &s->timer), 0);
-	CHECK_EQ(s->timer.id, 0);
-	CHECK(!timers[1].live);
+	EXPECT_EQ(twheel_timer_cancel(tw, &s->timer), 0);
+	EXPECT_EQ(s->timer.id, 0);
+	EXPECT_TRUE(!timers[1].live);
 	free(s);
 	twheel_close(tw);
 }
@@ -338,9 +338,9 @@ static void cancel_read_already(void)
 	expire(&a->timer);
 	expire(&b->timer);
 	expire(&c->timer);
-	CHECK_EQ(twheel_run_once(tw, 0), 2);
-	CHECK_EQ(a->ret, 0);
-	CHECK_EQ(c->called, 1);
+	EXPECT_EQ(twheel_run_once(tw, 0), 2);
+	EXPECT_EQ(a->ret, 0);
+	EXPECT_EQ(c->called, 1);
 	free(a);
 	free(c);
 	twheel_close(tw);
@@ -355,11 +355,11 @@ static void cancel_read_periodic(void)
 	a->other = b;
 	expire(&a->timer);
 	expire(&b->timer);
-	CHECK_EQ(twheel_run_once(tw, 0), 1);
-	CHECK_EQ(a->ret, 0);
-	CHECK_EQ(b->called, 0);
-	CHECK(!timers[2].live, "it goes on in the kernel");
-	CHECK_EQ(twheel_timer_cancel(tw, &b->timer), -ENOENT);
+	EXPECT_EQ(twheel_run_once(tw, 0), 1);
+	EXPECT_EQ(a->ret, 0);
+	EXPECT_EQ(b->called, 0);
+	EXPECT_TRUE(!timers[2].live, "it goes on in the kernel");
+	EXPECT_EQ(twheel_timer_cancel(tw, &b->timer), -ENOENT);
 	free(a);
 	free(b);
 	twheel_close(tw);
@@ -374,9 +374,9 @@ static void cancel_called_already(void)
 	b->other = a;
 	expire(&a->timer);
 	expire(&b->timer);
-	CHECK_EQ(twheel_run_once(tw, 0), 2);
-	CHECK_EQ(a->called, 1);
-	CHECK_EQ(b->ret, -ENOENT);
+	EXPECT_EQ(twheel_run_once(tw, 0), 2);
+	EXPECT_EQ(a->called, 1);
+	EXPECT_EQ(b->ret, -ENOENT);
 	free(a);
 	free(b);
 	twheel_close(tw);
@@ -388,10 +388,10 @@ static void cancel_fails(void)
 	struct subject *s = subject(tw, 0, only_count);
 
 	ioctl_error = -EFAULT;
-	CHECK_EQ(twheel_timer_cancel(tw, &s->timer), -EFAULT);
-	CHECK_EQ(s->timer.id, 1, "still armed");
+	EXPECT_EQ(twheel_timer_cancel(tw, &s->timer), -EFAULT);
+	EXPECT_EQ(s->timer.id, 1, "still armed");
 	ioctl_error = 0;
-	CHECK_EQ(twheel_timer_cancel(tw, &s->timer), 0);
+	EXPECT_EQ(twheel_timer_cancel(tw, &s->timer), 0);
 	free(s);
 	twheel_close(tw);
 }
@@ -403,32 +403,32 @@ static void arm_again(void)
 	struct subject *b = subject(tw, 0, only_count);
 	struct subject *c = subject(tw, 1, only_count);
 
-	CHECK_EQ(twheel_timer_arm(tw, &a->timer, 0, 2, 0), 0);
-	CHECK_EQ(a->timer.id, 1, "modified, not armed a second time");
+	EXPECT_EQ(twheel_timer_arm(tw, &a->timer, 0, 2, 0), 0);
+	EXPECT_EQ(a->timer.id, 1, "modified, not armed a second time");
 
 	a->other = b;
 	expire(&a->timer);
 	expire(&b->timer);
-	CHECK_EQ(twheel_run_once(tw, 0), 1);
-	CHECK_EQ(a->ret, 0);
-	CHECK_EQ(b->called, 0, "the expiry before was withdrawn");
-	CHECK_EQ(b->timer.id, 4);
+	EXPECT_EQ(twheel_run_once(tw, 0), 1);
+	EXPECT_EQ(a->ret, 0);
+	EXPECT_EQ(b->called, 0, "the expiry before was withdrawn");
+	EXPECT_EQ(b->timer.id, 4);
 	expire(&b->timer);
-	CHECK_EQ(twheel_run_once(tw, 0), 1);
-	CHECK_EQ(b->called, 1);
+	EXPECT_EQ(twheel_run_once(tw, 0), 1);
+	EXPECT_EQ(b->called, 1);
 
-	CHECK_EQ(twheel_timer_arm(tw, &a->timer, 0, 1, 0), 0);
+	EXPECT_EQ(twheel_timer_arm(tw, &a->timer, 0, 1, 0), 0);
 	a->other = c;
 	expire(&a->timer);
 	expire(&c->timer);
-	CHECK_EQ(twheel_run_once(tw, 0), 1);
-	CHECK_EQ(c->called, 0, "nor this one, of a periodic timer");
-	CHECK_EQ(c->timer.id, 3);
+	EXPECT_EQ(twheel_run_once(tw, 0), 1);
+	EXPECT_EQ(c->called, 0, "nor this one, of a periodic timer");
+	EXPECT_EQ(c->timer.id, 3);
 
 	/* Somebody else took the event of it: there is nothing to modify */
 	timers[3].live = false;
-	CHECK_EQ(twheel_timer_arm(tw, &c->timer, 0, 1, 0), 0);
-	CHECK_EQ(c->timer.id, last_id);
+	EXPECT_EQ(twheel_timer_arm(tw, &c->timer, 0, 1, 0), 0);
+	EXPECT_EQ(c->timer.id, last_id);
 	free(a);
 	free(b);
 	free(c);
@@ -452,10 +452,10 @@ static void arm_fails(void)
 	a->other = b;
 	expire(&a->timer);
 	expire(&b->timer);
-	CHECK_EQ(twheel_run_once(tw, 0), 2);
-	CHECK_EQ(a->ret, -ENOSPC);
-	CHECK_EQ(b->called, 1, "the expiry before stays");
-	CHECK_EQ(b->timer.id, 0);
+	EXPECT_EQ(twheel_run_once(tw, 0), 2);
+	EXPECT_EQ(a->ret, -ENOSPC);
+	EXPECT_EQ(b->called, 1, "the expiry before stays");
+	EXPECT_EQ(b->timer.id, 0);
 	free(a);
 	free(b);
 	twheel_close(tw);
@@ -467,7 +467,7 @@ static void frees_itself(void)
 	struct subject *s = subject(tw, 0, free_itself);
 
 	expire(&s->timer);
-	CHECK_EQ(twheel_run_once(tw, 0), 1);
+	EXPECT_EQ(twheel_run_once(tw, 0), 1);
 	twheel_close(tw);
 }
 
@@ -481,13 +481,13 @@ static void loop_in_loop(void)
 	expire(&a->timer);
 	expire(&b->timer);
 	expire(&c->timer);
-	CHECK_EQ(twheel_run_once(tw, 0), 1, "the others were called within");
-	CHECK_EQ(a->called, 1);
-	CHECK_EQ(b->called, 1);
-	CHECK_EQ(c->called, 1);
-	CHECK_EQ(a->ret, 1);
-	CHECK_EQ(b->ret, 1);
-	CHECK_EQ(twheel_run_once(tw, 0), 0);
+	EXPECT_EQ(twheel_run_once(tw, 0), 1, "the others were called within");
+	EXPECT_EQ(a->called, 1);
+	EXPECT_EQ(b->called, 1);
+	EXPECT_EQ(c->called, 1);
+	EXPECT_EQ(a->ret, 1);
+	EXPECT_EQ(b->ret, 1);
+	EXPECT_EQ(twheel_run_once(tw, 0), 0);
 	free(a);
 	free(b);
 	free(c);
@@ -500,7 +500,7 @@ static void cancel_then_loop(struct twheel *tw, struct twheel_timer *timer,
 	struct subject *s = subject_of(timer);
 
 	cancel_other(tw, timer, event);
-	CHECK_EQ(s->ret, 0);
+	EXPECT_EQ(s->ret, 0);
 	/* Becomes ready while what was read is worthless: it has to be found */
 	expire(&s->other->other->timer);
 	s->ret = twheel_run_once(tw, 0);
@@ -517,10 +517,10 @@ static void withdrawn_is_not_timeout(void)
 	b->other = c;
 	expire(&a->timer);
 	expire(&b->timer);
-	CHECK_EQ(twheel_run_once(tw, 0), 1);
-	CHECK_EQ(a->ret, 1);
-	CHECK_EQ(b->called, 0);
-	CHECK_EQ(c->called, 1);
+	EXPECT_EQ(twheel_run_once(tw, 0), 1);
+	EXPECT_EQ(a->ret, 1);
+	EXPECT_EQ(b->called, 0);
+	EXPECT_EQ(c->called, 1);
 	free(a);
 	free(b);
 	free(c);
@@ -531,12 +531,12 @@ static void waiting(void)
 {
 	struct twheel *tw = fresh();
 
-	CHECK_EQ(twheel_run_once(tw, 0), 0);
-	CHECK_EQ(polls, 0, "not to wait");
-	CHECK_EQ(twheel_run_once(tw, 10), 0);
-	CHECK_EQ(polls, 1);
+	EXPECT_EQ(twheel_run_once(tw, 0), 0);
+	EXPECT_EQ(polls, 0, "not to wait");
+	EXPECT_EQ(twheel_run_once(tw, 10), 0);
+	EXPECT_EQ(polls, 1);
 	poll_error = EINTR;
-	CHECK_EQ(twheel_run_once(tw, 10), -EINTR);
+	EXPECT_EQ(twheel_run_once(tw, 10), -EINTR);
 	twheel_close(tw);
 }
 
@@ -550,7 +550,7 @@ static struct twheel *fresh_with(__u32 flags, __u32 size)
 	};
 	struct twheel *tw = fresh();
 
-	CHECK_EQ(twheel_setup(tw, &setup), 0);
+	EXPECT_EQ(twheel_setup(tw, &setup), 0);
 	return tw;
 }
 
@@ -559,11 +559,11 @@ static void other_events(void)
 	struct twheel *tw = fresh_with(TWHEEL_SETUP_COUNT, 0);
 	struct twheel_event event;
 
-	CHECK_EQ(twheel_read(tw, &event, 1), -EINVAL, "and the count is there");
-	CHECK_EQ(twheel_run_once(tw, 10), -EINVAL);
+	EXPECT_EQ(twheel_read(tw, &event, 1), -EINVAL, "and the count is there");
+	EXPECT_EQ(twheel_run_once(tw, 10), -EINVAL);
 	twheel_close(tw);
 	tw = fresh_with(0, TWHEEL_EVENT_SIZE_ID);
-	CHECK_EQ(twheel_run_once(tw, 10), -EINVAL, "which of them are periodic?");
+	EXPECT_EQ(twheel_run_once(tw, 10), -EINVAL, "which of them are periodic?");
 	twheel_close(tw);
 }
 
@@ -575,21 +575,21 @@ static void events_of(struct twheel *tw, __u64 deadline)
 
 	for (i = 0; i < 6; i++) {
 		op = twheel_op_arm(0, 1, 0, 100 + i);
-		CHECK_EQ(twheel_arm(tw, &op), 0);
+		EXPECT_EQ(twheel_arm(tw, &op), 0);
 		expire(&(struct twheel_timer){ .id = op.id });
 	}
 	memset(events, 0xff, sizeof(events));
-	CHECK_EQ(twheel_read(tw, events, 4), 4);
+	EXPECT_EQ(twheel_read(tw, events, 4), 4);
 	for (i = 0; i < 4; i++) {
-		CHECK_EQ(events[i].user_data, 100 + i);
-		CHECK_EQ(events[i].id, 1 + i);
-		CHECK_EQ(events[i].deadline, deadline);
-		CHECK_EQ(events[i].overrun, 0);
-		CHECK_EQ(events[i].flags, 0);
+		EXPECT_EQ(events[i].user_data, 100 + i);
+		EXPECT_EQ(events[i].id, 1 + i);
+		EXPECT_EQ(events[i].deadline, deadline);
+		EXPECT_EQ(events[i].overrun, 0);
+		EXPECT_EQ(events[i].flags, 0);
 	}
-	CHECK_EQ(twheel_read(tw, events, 4), 2);
-	CHECK_EQ(events[1].user_data, 105);
-	CHECK_EQ(twheel_read(tw, events, 4), -EAGAIN);
+	EXPECT_EQ(twheel_read(tw, events, 4), 2);
+	EXPECT_EQ(events[1].user_data, 105);
+	EXPECT_EQ(twheel_read(tw, events, 4), -EAGAIN);
 	twheel_close(tw);
 }
 
@@ -601,7 +601,7 @@ static void reading(void)
 	events_of(fresh_with(0, TWHEEL_EVENT_SIZE_ID), 0);
 	/* Set up before the library had it */
 	tw = fresh_with(0, TWHEEL_EVENT_SIZE_ID);
-	CHECK_EQ(twheel_from_fd(dup(twheel_fd(tw)), &other), 0);
+	EXPECT_EQ(twheel_from_fd(dup(twheel_fd(tw)), &other), 0);
 	twheel_close(tw);
 	events_of(other, 0);
 }
@@ -620,11 +620,11 @@ static void many(void)
 		called += ret;
 		runs++;
 	}
-	CHECK_EQ(ret, 0);
-	CHECK_EQ(called, 200);
-	CHECK(runs > 1, "a limited number of callbacks in each run");
+	EXPECT_EQ(ret, 0);
+	EXPECT_EQ(called, 200);
+	EXPECT_TRUE(runs > 1, "a limited number of callbacks in each run");
 	for (i = 0; i < 200; i++) {
-		CHECK_EQ(s[i]->called, 1);
+		EXPECT_EQ(s[i]->called, 1);
 		free(s[i]);
 	}
 	twheel_close(tw);
@@ -635,23 +635,23 @@ static void single(void)
 	struct twheel *tw = fresh();
 	struct twheel_op op = twheel_op_arm(0, 1, 0, 7), query;
 
-	CHECK_EQ(twheel_arm(tw, &op), 0);
-	CHECK_EQ(op.id, 1);
-	CHECK_EQ(op.opcode, TWHEEL_OP_ARM, "as it was given");
-	CHECK_EQ(twheel_modify(tw, &op), -EINVAL, "another operation");
+	EXPECT_EQ(twheel_arm(tw, &op), 0);
+	EXPECT_EQ(op.id, 1);
+	EXPECT_EQ(op.opcode, TWHEEL_OP_ARM, "as it was given");
+	EXPECT_EQ(twheel_modify(tw, &op), -EINVAL, "another operation");
 	query = twheel_op_query(op.id);
-	CHECK_EQ(twheel_arm(tw, &query), -EINVAL, "another operation");
-	CHECK_EQ(twheel_query(tw, &query), 0);
-	CHECK_EQ(query.user_data, 7);
+	EXPECT_EQ(twheel_arm(tw, &query), -EINVAL, "another operation");
+	EXPECT_EQ(twheel_query(tw, &query), 0);
+	EXPECT_EQ(query.user_data, 7);
 	op = twheel_op_modify(op.id, 0, 1, 0, 8);
-	CHECK_EQ(twheel_modify(tw, &op), 0);
-	CHECK_EQ(timers[1].user_data, 8);
-	CHECK_EQ(twheel_cancel(tw, op.id), 0);
-	CHECK_EQ(twheel_cancel(tw, op.id), -ENOENT);
+	EXPECT_EQ(twheel_modify(tw, &op), 0);
+	EXPECT_EQ(timers[1].user_data, 8);
+	EXPECT_EQ(twheel_cancel(tw, op.id), 0);
+	EXPECT_EQ(twheel_cancel(tw, op.id), -ENOENT);
 	signals = 2;
 	op = twheel_op_arm(0, 1, 0, 9);
-	CHECK_EQ(twheel_arm(tw, &op), 0, "whatever signals there were");
-	CHECK_EQ(signals, 0);
+	EXPECT_EQ(twheel_arm(tw, &op), 0, "whatever signals there were");
+	EXPECT_EQ(signals, 0);
 	twheel_close(tw);
 	twheel_close(NULL);
 }
@@ -661,34 +661,34 @@ static void sizes(void)
 	struct twheel *tw = fresh();
 	struct twheel_op op = twheel_op_arm(0, 1, 0, 7);
 
-	CHECK_EQ(twheel_arm(tw, &op), 0);
-	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_ONCE);
+	EXPECT_EQ(twheel_arm(tw, &op), 0);
+	EXPECT_EQ(submit_op_size, TWHEEL_OP_SIZE_ONCE);
 	op = twheel_op_modify(op.id, 0, 1, 5, 8);
-	CHECK_EQ(twheel_modify(tw, &op), 0);
-	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL);
-	CHECK(timers[1].periodic);
+	EXPECT_EQ(twheel_modify(tw, &op), 0);
+	EXPECT_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL);
+	EXPECT_TRUE(timers[1].periodic);
 	op = twheel_op_modify(op.id, 0, 1, 0, 8);
-	CHECK_EQ(twheel_modify(tw, &op), 0);
-	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_ONCE);
-	CHECK(!timers[1].periodic);
+	EXPECT_EQ(twheel_modify(tw, &op), 0);
+	EXPECT_EQ(submit_op_size, TWHEEL_OP_SIZE_ONCE);
+	EXPECT_TRUE(!timers[1].periodic);
 	op.slack = 1;
-	CHECK_EQ(twheel_modify(tw, &op), 0);
-	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL);
+	EXPECT_EQ(twheel_modify(tw, &op), 0);
+	EXPECT_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL);
 	op.slack = 0;
 	op.jitter = 1;
-	CHECK_EQ(twheel_modify(tw, &op), 0);
-	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL);
+	EXPECT_EQ(twheel_modify(tw, &op), 0);
+	EXPECT_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL);
 	op.jitter = 0;
 	op.__reserved = 1;
-	CHECK_EQ(twheel_modify(tw, &op), 0);
-	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL, "the kernel has to see it");
+	EXPECT_EQ(twheel_modify(tw, &op), 0);
+	EXPECT_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL, "the kernel has to see it");
 	op = twheel_op_query(op.id);
-	CHECK_EQ(twheel_query(tw, &op), 0);
-	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL);
-	CHECK_EQ(twheel_cancel(tw, op.id), 0);
-	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_ID);
-	CHECK_EQ(twheel_submit(tw, &op, 1), 1);
-	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL, "the distance in an array");
+	EXPECT_EQ(twheel_query(tw, &op), 0);
+	EXPECT_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL);
+	EXPECT_EQ(twheel_cancel(tw, op.id), 0);
+	EXPECT_EQ(submit_op_size, TWHEEL_OP_SIZE_ID);
+	EXPECT_EQ(twheel_submit(tw, &op, 1), 1);
+	EXPECT_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL, "the distance in an array");
 	twheel_close(tw);
 }
 
@@ -703,8 +703,8 @@ static void record(const struct twheel_op *op, void *arg)
 {
 	struct record *record = arg;
 
-	CHECK_EQ(twheel_batch_add(record->batch, op), -EBUSY);
-	CHECK_EQ(twheel_batch_flush(record->batch), -EBUSY);
+	EXPECT_EQ(twheel_batch_add(record->batch, op), -EBUSY);
+	EXPECT_EQ(twheel_batch_flush(record->batch), -EBUSY);
 	record->op[record->nr++] = *op;
 }
 
@@ -712,18 +712,18 @@ static void add(struct record *record, __u64 user_data, int want)
 {
 	struct twheel_op op = twheel_op_arm(0, 1, 0, user_data);
 
-	CHECK_EQ(twheel_batch_add(record->batch, &op), want);
+	EXPECT_EQ(twheel_batch_add(record->batch, &op), want);
 }
 
 static void check_record(const struct record *record, unsigned int nr)
 {
 	unsigned int i;
 
-	CHECK_EQ(record->nr, nr);
+	EXPECT_EQ(record->nr, nr);
 	for (i = 0; i < record->nr; i++) {
-		CHECK_EQ(record->op[i].user_data, i, "in order");
-		CHECK_EQ(record->op[i].id, i + 1);
-		CHECK_EQ(record->op[i].result, 0);
+		EXPECT_EQ(record->op[i].user_data, i, "in order");
+		EXPECT_EQ(record->op[i].id, i + 1);
+		EXPECT_EQ(record->op[i].result, 0);
 	}
 }
 
@@ -734,24 +734,24 @@ static void batch(void)
 	struct twheel_op op;
 	unsigned int i;
 
-	CHECK_EQ(twheel_batch_new(tw, 0, record, &r, &r.batch), -EINVAL);
-	CHECK_EQ(twheel_batch_new(tw, 4, NULL, &r, &r.batch), -EINVAL);
-	CHECK_EQ(twheel_batch_new(tw, 4, record, &r, &r.batch), 0);
+	EXPECT_EQ(twheel_batch_new(tw, 0, record, &r, &r.batch), -EINVAL);
+	EXPECT_EQ(twheel_batch_new(tw, 4, NULL, &r, &r.batch), -EINVAL);
+	EXPECT_EQ(twheel_batch_new(tw, 4, record, &r, &r.batch), 0);
 	for (i = 0; i < 4; i++)
 		add(&r, i, 0);
-	CHECK_EQ(submits, 0);
+	EXPECT_EQ(submits, 0);
 	add(&r, 4, 0);
-	CHECK_EQ(submits, 1, "it was full");
+	EXPECT_EQ(submits, 1, "it was full");
 	check_record(&r, 4);
-	CHECK_EQ(twheel_batch_flush(r.batch), 0);
-	CHECK_EQ(twheel_batch_flush(r.batch), 0);
-	CHECK_EQ(submits, 2, "nothing waited");
+	EXPECT_EQ(twheel_batch_flush(r.batch), 0);
+	EXPECT_EQ(twheel_batch_flush(r.batch), 0);
+	EXPECT_EQ(submits, 2, "nothing waited");
 	check_record(&r, 5);
 
 	op = twheel_op_cancel(77);
-	CHECK_EQ(twheel_batch_add(r.batch, &op), 0);
-	CHECK_EQ(twheel_batch_flush(r.batch), 0);
-	CHECK_EQ(r.op[5].result, -ENOENT);
+	EXPECT_EQ(twheel_batch_add(r.batch, &op), 0);
+	EXPECT_EQ(twheel_batch_flush(r.batch), 0);
+	EXPECT_EQ(r.op[5].result, -ENOENT);
 	twheel_batch_free(r.batch);
 	twheel_batch_free(NULL);
 	twheel_close(tw);
@@ -765,47 +765,47 @@ static void batch_sizes(void)
 	struct twheel_op op;
 	unsigned int i;
 
-	CHECK_EQ(twheel_batch_new(tw, 8, record, &r, &r.batch), 0);
+	EXPECT_EQ(twheel_batch_new(tw, 8, record, &r, &r.batch), 0);
 	for (i = 0; i < 3; i++)
 		add(&r, i, 0);
-	CHECK_EQ(twheel_batch_flush(r.batch), 0);
-	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_ONCE);
+	EXPECT_EQ(twheel_batch_flush(r.batch), 0);
+	EXPECT_EQ(submit_op_size, TWHEEL_OP_SIZE_ONCE);
 	for (i = 1; i <= 2; i++) {
 		op = twheel_op_cancel(i);
-		CHECK_EQ(twheel_batch_add(r.batch, &op), 0);
+		EXPECT_EQ(twheel_batch_add(r.batch, &op), 0);
 	}
-	CHECK_EQ(twheel_batch_flush(r.batch), 0);
-	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_ID);
+	EXPECT_EQ(twheel_batch_flush(r.batch), 0);
+	EXPECT_EQ(submit_op_size, TWHEEL_OP_SIZE_ID);
 
 	op = twheel_op_cancel(3);
-	CHECK_EQ(twheel_batch_add(r.batch, &op), 0);
+	EXPECT_EQ(twheel_batch_add(r.batch, &op), 0);
 	op = twheel_op_cancel(77);
-	CHECK_EQ(twheel_batch_add(r.batch, &op), 0);
+	EXPECT_EQ(twheel_batch_add(r.batch, &op), 0);
 	op = twheel_op_arm(0, 9, 0, 5);
-	CHECK_EQ(twheel_batch_add(r.batch, &op), 0);
+	EXPECT_EQ(twheel_batch_add(r.batch, &op), 0);
 	op = twheel_op_arm(0, 8, 4, 6);
-	CHECK_EQ(twheel_batch_add(r.batch, &op), 0);
+	EXPECT_EQ(twheel_batch_add(r.batch, &op), 0);
 	submit_most = 3;
-	CHECK_EQ(twheel_batch_flush(r.batch), 0, "in two parts");
-	CHECK_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL);
-	CHECK_EQ(r.nr, 9);
+	EXPECT_EQ(twheel_batch_flush(r.batch), 0, "in two parts");
+	EXPECT_EQ(submit_op_size, TWHEEL_OP_SIZE_FULL);
+	EXPECT_EQ(r.nr, 9);
 	for (i = 3; i < 6; i++)
-		CHECK_EQ(r.op[i].opcode, TWHEEL_OP_CANCEL);
-	CHECK_EQ(r.op[5].id, 3);
-	CHECK_EQ(r.op[5].result, 0);
-	CHECK_EQ(r.op[6].result, -ENOENT);
-	CHECK_EQ(r.op[7].user_data, 5);
-	CHECK_EQ(r.op[7].deadline, 9);
-	CHECK_EQ(r.op[7].interval, 0);
-	CHECK_EQ(r.op[8].user_data, 6);
-	CHECK_EQ(r.op[8].interval, 4);
-	CHECK(!timers[3].live && timers[4].live && timers[5].periodic);
+		EXPECT_EQ(r.op[i].opcode, TWHEEL_OP_CANCEL);
+	EXPECT_EQ(r.op[5].id, 3);
+	EXPECT_EQ(r.op[5].result, 0);
+	EXPECT_EQ(r.op[6].result, -ENOENT);
+	EXPECT_EQ(r.op[7].user_data, 5);
+	EXPECT_EQ(r.op[7].deadline, 9);
+	EXPECT_EQ(r.op[7].interval, 0);
+	EXPECT_EQ(r.op[8].user_data, 6);
+	EXPECT_EQ(r.op[8].interval, 4);
+	EXPECT_TRUE(!timers[3].live && timers[4].live && timers[5].periodic);
 
 	op = twheel_op_cancel(4);
 	op.user_data = 1;
-	CHECK_EQ(twheel_batch_add(r.batch, &op), 0);
-	CHECK_EQ(twheel_batch_flush(r.batch), 0);
-	CHECK_EQ(r.op[9].result, -EINVAL, "nothing is cut off");
+	EXPECT_EQ(twheel_batch_add(r.batch, &op), 0);
+	EXPECT_EQ(twheel_batch_flush(r.batch), 0);
+	EXPECT_EQ(r.op[9].result, -EINVAL, "nothing is cut off");
 	twheel_batch_free(r.batch);
 	twheel_close(tw);
 }
@@ -816,16 +816,16 @@ static void batch_interrupted(void)
 	struct record r = { 0 };
 	unsigned int i;
 
-	CHECK_EQ(twheel_batch_new(tw, 8, record, &r, &r.batch), 0);
+	EXPECT_EQ(twheel_batch_new(tw, 8, record, &r, &r.batch), 0);
 	for (i = 0; i < 8; i++)
 		add(&r, i, 0);
 	submit_most = 0;
-	CHECK_EQ(twheel_batch_flush(r.batch), -EINTR);
+	EXPECT_EQ(twheel_batch_flush(r.batch), -EINTR);
 	add(&r, 8, -EINTR);
 	check_record(&r, 0);
 
 	submit_most = 3;
-	CHECK_EQ(twheel_batch_flush(r.batch), 0, "in three parts");
+	EXPECT_EQ(twheel_batch_flush(r.batch), 0, "in three parts");
 	check_record(&r, 8);
 	twheel_batch_free(r.batch);
 	twheel_close(tw);
@@ -836,11 +836,11 @@ static void no_wheel(void)
 	struct twheel *tw = fresh(), *other = NULL;
 
 	ioctl_error = -ENOTTY;
-	CHECK_EQ(twheel_from_fd(twheel_fd(tw), &other), -ENOTTY);
-	CHECK(!other);
-	CHECK(fcntl(twheel_fd(tw), F_GETFD) >= 0, "the caller's still");
-	CHECK_EQ(twheel_open(O_CREAT, &other), -EINVAL);
-	CHECK(!other);
+	EXPECT_EQ(twheel_from_fd(twheel_fd(tw), &other), -ENOTTY);
+	EXPECT_TRUE(!other);
+	EXPECT_TRUE(fcntl(twheel_fd(tw), F_GETFD) >= 0, "the caller's still");
+	EXPECT_EQ(twheel_open(O_CREAT, &other), -EINVAL);
+	EXPECT_TRUE(!other);
 	twheel_close(tw);
 }
 

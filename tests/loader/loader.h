@@ -162,32 +162,32 @@ static inline void check_loaded(void)
 {
 	size_t i;
 
-	CHECK_EQ(module_state(NAME), KMOD_MODULE_LIVE);
+	EXPECT_EQ(module_state(NAME), KMOD_MODULE_LIVE);
 	for (i = 0; i < ARRAY_SIZE(places); i++)
-		CHECK(exists(places[i]), "%s", places[i]);
+		EXPECT_TRUE(exists(places[i]), "%s", places[i]);
 	for (i = 0; i < ARRAY_SIZE(listings); i++)
-		CHECK(mentions(listings[i].path, listings[i].text), "%s",
-		      listings[i].path);
+		EXPECT_TRUE(mentions(listings[i].path, listings[i].text), "%s",
+			    listings[i].path);
 }
 
 static inline void check_gone(void)
 {
 	size_t i;
 
-	CHECK_EQ(module_state(NAME), -ENOENT);
+	EXPECT_EQ(module_state(NAME), -ENOENT);
 	for (i = 0; i < ARRAY_SIZE(places); i++)
-		CHECK(!exists(places[i]), "%s", places[i]);
+		EXPECT_TRUE(!exists(places[i]), "%s", places[i]);
 	for (i = 0; i < ARRAY_SIZE(listings); i++)
-		CHECK(!mentions(listings[i].path, listings[i].text), "%s",
-		      listings[i].path);
-	CHECK(!mentions("/proc/timer_list", "tw_timer_fn"));
+		EXPECT_TRUE(!mentions(listings[i].path, listings[i].text), "%s",
+			    listings[i].path);
+	EXPECT_TRUE(!mentions("/proc/timer_list", "tw_timer_fn"));
 }
 
 /* The end of a test */
 static inline void must_unload(void)
 {
-	CHECK_EQ(users(NAME), 0);
-	CHECK_EQ(unload(), 0);
+	EXPECT_EQ(users(NAME), 0);
+	EXPECT_EQ(unload(), 0);
 	check_gone();
 }
 

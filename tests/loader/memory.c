@@ -194,7 +194,7 @@ static void use_pending(void)
 				 op_for(TWHEEL_OP_MODIFY, id);
 	}
 	submit_all(fd, ops, 300);
-	CHECK_EQ(drain(fd, ops, 200), 200);
+	EXPECT_EQ(drain(fd, ops, 200), 200);
 	close(fd);
 }
 
@@ -220,13 +220,13 @@ static void use_counted(void)
 	int fd = wheel_open(O_NONBLOCK), efd = eventfd(0, EFD_NONBLOCK);
 	__u64 count = 0;
 
-	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_BOOTTIME, 0, 0,
-			     TWHEEL_SETUP_COUNT), 0);
-	CHECK_EQ(wheel_eventfd(fd, efd), 0);
+	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_BOOTTIME, 0, 0,
+			      TWHEEL_SETUP_COUNT), 0);
+	EXPECT_EQ(wheel_eventfd(fd, efd), 0);
 	arm_past(fd, 0);
 	arm_past(fd, 0);
-	CHECK_EQ(read(fd, &count, sizeof(count)), sizeof(count));
-	CHECK_EQ(count, 2);
+	EXPECT_EQ(read(fd, &count, sizeof(count)), sizeof(count));
+	EXPECT_EQ(count, 2);
 	arm_past(fd, 0);
 	close(fd);
 	close(efd);
@@ -239,7 +239,7 @@ static void round_trip(void)
 	use_ready(TWHEEL_CLOCK_MONOTONIC);
 	use_ready(TWHEEL_CLOCK_REALTIME);
 	use_counted();
-	CHECK(mentions(COUNTERS, "open 0\n"), "a wheel is left");
+	EXPECT_TRUE(mentions(COUNTERS, "open 0\n"), "a wheel is left");
 	if (unload())
 		tap_bail("unload");
 }
@@ -252,7 +252,7 @@ static void check_not_grown(const char *what)
 	bool same = WAIT_FOR((get_usage(&after),
 			      !grown(&before, &after, false)));
 
-	if (!CHECK(same, "%s", what))
+	if (!EXPECT_TRUE(same, "%s", what))
 		grown(&before, &after, true);
 }
 
@@ -267,8 +267,8 @@ static void test_measure(void)
 	for (i = 0; i < ARRAY_SIZE(fds); i++)
 		fds[i] = wheel_open(0);
 	get_usage(&after);
-	CHECK(grown(&before, &after, false), "%zu wheels were not seen",
-	      ARRAY_SIZE(fds));
+	EXPECT_TRUE(grown(&before, &after, false), "%zu wheels were not seen",
+		    ARRAY_SIZE(fds));
 	for (i = 0; i < ARRAY_SIZE(fds); i++)
 		close(fds[i]);
 	check_not_grown("what is closed is still seen");

@@ -67,9 +67,9 @@ static void check_presets(const struct parameter *but)
 
 	for (i = 0; i < ARRAY_SIZE(parameters); i++)
 		if (&parameters[i] != but)
-			CHECK_EQ(parameter_value(parameters[i].name),
-				 preset(&parameters[i]), "%s",
-				 parameters[i].name);
+			EXPECT_EQ(parameter_value(parameters[i].name),
+				  preset(&parameters[i]), "%s",
+				  parameters[i].name);
 }
 
 static void test_presets(void)
@@ -87,11 +87,11 @@ static void check_good(const struct parameter *p, const char *fmt,
 	int n = snprintf(options, sizeof(options), "%s=", p->name);
 
 	snprintf(options + n, sizeof(options) - n, fmt, value);
-	if (!CHECK_EQ(load(options), 0, "%s", options))
+	if (!EXPECT_EQ(load(options), 0, "%s", options))
 		return;
-	CHECK_EQ(parameter_value(p->name), value, "%s", options);
+	EXPECT_EQ(parameter_value(p->name), value, "%s", options);
 	check_presets(p);
-	CHECK_EQ(unload(), 0);
+	EXPECT_EQ(unload(), 0);
 }
 
 static void test_good(void)
@@ -139,11 +139,11 @@ static void check_bad(const struct parameter *p, const char *value, int error)
 
 	snprintf(options, sizeof(options), "%s=%.32s", p->name, value);
 	new_log();
-	if (!CHECK_EQ(load(options), error, "%s", options))
+	if (!EXPECT_EQ(load(options), error, "%s", options))
 		unload();
 	/* The other half of the message is the kernel's matter. */
-	CHECK(strstr(new_log(), p->name), "the log does not say what was wrong");
-	CHECK(!exists(MODULE) && !exists(DEVICE), "%s", options);
+	EXPECT_TRUE(strstr(new_log(), p->name), "the log does not say what was wrong");
+	EXPECT_TRUE(!exists(MODULE) && !exists(DEVICE), "%s", options);
 }
 
 static void test_bad(void)
@@ -164,15 +164,15 @@ static void test_no_value(void)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(parameters); i++)
-		CHECK_EQ(load(parameters[i].name), -EINVAL, "%s",
-			 parameters[i].name);
+		EXPECT_EQ(load(parameters[i].name), -EINVAL, "%s",
+			  parameters[i].name);
 	check_gone();
 }
 
 /* One bad one among good ones; and nothing of the good ones is left over */
 static void test_bad_among_good(void)
 {
-	CHECK_EQ(load("max_timers=5 budget=0 max_user_timers=6"), -EINVAL);
+	EXPECT_EQ(load("max_timers=5 budget=0 max_user_timers=6"), -EINVAL);
 	check_gone();
 	must_load("");
 	check_presets(NULL);
@@ -182,12 +182,12 @@ static void test_bad_among_good(void)
 static void test_together(void)
 {
 	must_load("budget=17 max_timers=18 max_user_timers=19");
-	CHECK_EQ(parameter_value("budget"), 17);
-	CHECK_EQ(parameter_value("max_timers"), 18);
-	CHECK_EQ(parameter_value("max_user_timers"), 19);
+	EXPECT_EQ(parameter_value("budget"), 17);
+	EXPECT_EQ(parameter_value("max_timers"), 18);
+	EXPECT_EQ(parameter_value("max_user_timers"), 19);
 	must_unload();
 	must_load("budget=20 budget=30");
-	CHECK_EQ(parameter_value("budget"), 30);
+	EXPECT_EQ(parameter_value("budget"), 30);
 	must_unload();
 }
 
@@ -196,9 +196,9 @@ static void test_unknown(void)
 	new_log();
 	must_load("no_such_thing=1 budget=40 nor_this");
 	check_loaded();
-	CHECK_EQ(parameter_value("budget"), 40);
-	CHECK_EQ(parameter_value("no_such_thing"), -1);
-	CHECK(strstr(new_log(), "no_such_thing"), "nobody was told");
+	EXPECT_EQ(parameter_value("budget"), 40);
+	EXPECT_EQ(parameter_value("no_such_thing"), -1);
+	EXPECT_TRUE(strstr(new_log(), "no_such_thing"), "nobody was told");
 	must_unload();
 }
 
@@ -216,8 +216,8 @@ static void check_written(const struct parameter *p, const char *fmt,
 	char text[32];
 
 	snprintf(text, sizeof(text), fmt, value);
-	CHECK_EQ(set_parameter(p, text), 0, "%s=%s", p->name, text);
-	CHECK_EQ(parameter_value(p->name), value, "%s=%s", p->name, text);
+	EXPECT_EQ(set_parameter(p, text), 0, "%s=%s", p->name, text);
+	EXPECT_EQ(parameter_value(p->name), value, "%s=%s", p->name, text);
 }
 
 static void test_writing(void)
@@ -231,8 +231,8 @@ static void test_writing(void)
 		const struct parameter *p = &parameters[i];
 
 		snprintf(path, sizeof(path), PARAMETERS "%s", p->name);
-		CHECK(!stat(path, &st) && st.st_mode == (S_IFREG | 0644) &&
-		      !st.st_uid, "%s: mode %o", path, st.st_mode);
+		EXPECT_TRUE(!stat(path, &st) && st.st_mode == (S_IFREG | 0644) &&
+			    !st.st_uid, "%s: mode %o", path, st.st_mode);
 
 		check_written(p, "%u", p->min);
 		check_written(p, "%u\n", p->max);
@@ -242,10 +242,10 @@ static void test_writing(void)
 			const char *bad = bad_values[k].text;
 
 			/* Nothing to write is no write. */
-			CHECK_EQ(set_parameter(p, *bad ? bad : "\n"),
-				 bad_values[k].error, "%s=%s", p->name, bad);
-			CHECK_EQ(parameter_value(p->name), p->min + 1,
-				 "%s=%s", p->name, bad);
+			EXPECT_EQ(set_parameter(p, *bad ? bad : "\n"),
+				  bad_values[k].error, "%s=%s", p->name, bad);
+			EXPECT_EQ(parameter_value(p->name), p->min + 1,
+				  "%s=%s", p->name, bad);
 		}
 	}
 	must_unload();
@@ -262,8 +262,8 @@ static void write_as_somebody(void)
 	if (setresuid(1000, 1000, 1000))
 		tap_bail("setresuid: %s", strerror(errno));
 	for (i = 0; i < ARRAY_SIZE(parameters); i++)
-		CHECK_EQ(set_parameter(&parameters[i], "100"), -EACCES, "%s",
-			 parameters[i].name);
+		EXPECT_EQ(set_parameter(&parameters[i], "100"), -EACCES, "%s",
+			  parameters[i].name);
 	check_presets(NULL);
 }
 
@@ -284,7 +284,7 @@ static unsigned int room(int fd, unsigned int most)
 	for (n = 0; n < most; n++)
 		if (op_single(fd, &op))
 			break;
-	CHECK_EQ(op_single(fd, &op), -ENOSPC, "after %u timers", n);
+	EXPECT_EQ(op_single(fd, &op), -ENOSPC, "after %u timers", n);
 	return n;
 }
 
@@ -296,20 +296,20 @@ static void test_limits(void)
 	must_load("max_timers=5 max_user_timers=7777");
 	old = wheel_open(0);
 	info = wheel_info(old);
-	CHECK_EQ(info.wheel_limit, 5);
-	CHECK_EQ(info.limit, 5);
-	CHECK_EQ(info.user_limit, 7777);
-	CHECK_EQ(room(old, 100), 5);
+	EXPECT_EQ(info.wheel_limit, 5);
+	EXPECT_EQ(info.limit, 5);
+	EXPECT_EQ(info.user_limit, 7777);
+	EXPECT_EQ(room(old, 100), 5);
 
-	CHECK_EQ(set_parameter(&parameters[0], "9"), 0);
-	CHECK_EQ(set_parameter(&parameters[1], "8888"), 0);
+	EXPECT_EQ(set_parameter(&parameters[0], "9"), 0);
+	EXPECT_EQ(set_parameter(&parameters[1], "8888"), 0);
 	info = wheel_info(old);
-	CHECK_EQ(info.wheel_limit, 9);
-	CHECK_EQ(info.limit, 5, "that of a wheel is fixed");
-	CHECK_EQ(info.user_limit, 8888);
+	EXPECT_EQ(info.wheel_limit, 9);
+	EXPECT_EQ(info.limit, 5, "that of a wheel is fixed");
+	EXPECT_EQ(info.user_limit, 8888);
 	new = wheel_open(0);
-	CHECK_EQ(wheel_info(new).limit, 9);
-	CHECK_EQ(room(new, 100), 9);
+	EXPECT_EQ(wheel_info(new).limit, 9);
+	EXPECT_EQ(room(new, 100), 9);
 	close(old);
 	close(new);
 	must_unload();
@@ -326,7 +326,7 @@ static void expire_thousand(void)
 	for (i = 0; i < ARRAY_SIZE(ops); i++)
 		ops[i] = op_arm(TWHEEL_ABS, deadline, i);
 	submit_all(fd, ops, ARRAY_SIZE(ops));
-	CHECK(WAIT_FOR(wheel_info(fd).ready == ARRAY_SIZE(ops)));
+	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == ARRAY_SIZE(ops)));
 	close(fd);
 }
 
@@ -336,13 +336,13 @@ static void test_budget(void)
 
 	must_load("budget=16");
 	expire_thousand();
-	CHECK(module_counter("largest_run") <= 16, "%llu", module_counter("largest_run"));
+	EXPECT_TRUE(module_counter("largest_run") <= 16, "%llu", module_counter("largest_run"));
 	deferred = module_counter("deferred");
-	CHECK(deferred, "nothing was deferred");
-	CHECK_EQ(set_parameter(&parameters[2], "65536"), 0);
+	EXPECT_TRUE(deferred, "nothing was deferred");
+	EXPECT_EQ(set_parameter(&parameters[2], "65536"), 0);
 	expire_thousand();
-	CHECK(module_counter("largest_run") > 16, "%llu", module_counter("largest_run"));
-	CHECK_EQ(module_counter("deferred"), deferred);
+	EXPECT_TRUE(module_counter("largest_run") > 16, "%llu", module_counter("largest_run"));
+	EXPECT_EQ(module_counter("deferred"), deferred);
 	must_unload();
 }
 

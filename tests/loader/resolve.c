@@ -54,7 +54,7 @@ static void remove_module(const char *name, int want)
 
 	if (kmod_module_new_from_name(kmod, name, &mod))
 		tap_bail("kmod_module_new_from_name");
-	CHECK_EQ(kmod_module_remove_module(mod, 0), want, "%s", name);
+	EXPECT_EQ(kmod_module_remove_module(mod, 0), want, "%s", name);
 	kmod_module_unref(mod);
 }
 
@@ -95,9 +95,9 @@ static void make_tree(void)
 
 static void index_tree(void)
 {
-	CHECK_EQ(command(out, sizeof(out), "depmod -b " TREE " %s", release()),
-		 0, "%s", out);
-	CHECK(!*out, "depmod says: %s", out);
+	EXPECT_EQ(command(out, sizeof(out), "depmod -b " TREE " %s", release()),
+		  0, "%s", out);
+	EXPECT_TRUE(!*out, "depmod says: %s", out);
 }
 
 static void test_depmod(void)
@@ -106,30 +106,30 @@ static void test_depmod(void)
 
 	index_tree();
 	line = tree_line("modules.dep", "extra/" NAME ".ko:");
-	CHECK(!strcmp(line, "extra/" NAME ".ko:"), "'%s'", line);
+	EXPECT_TRUE(!strcmp(line, "extra/" NAME ".ko:"), "'%s'", line);
 	line = tree_line("modules.dep", "extra/loader_user.ko:");
-	CHECK(!strcmp(line, "extra/loader_user.ko: extra/loader_base.ko"),
-	      "'%s'", line);
+	EXPECT_TRUE(!strcmp(line, "extra/loader_user.ko: extra/loader_base.ko"),
+		    "'%s'", line);
 	line = tree_line("modules.softdep", "softdep loader_user");
-	CHECK(!strcmp(line, "softdep loader_user pre: " NAME), "'%s'", line);
-	CHECK(*tree_line("modules.symbols", "alias symbol:loader_base_answer"),
-	      "what is looked for next can be found");
+	EXPECT_TRUE(!strcmp(line, "softdep loader_user pre: " NAME), "'%s'", line);
+	EXPECT_TRUE(*tree_line("modules.symbols", "alias symbol:loader_base_answer"),
+		    "what is looked for next can be found");
 	snprintf(out, sizeof(out), "%s/modules.symbols", tree_modules);
-	CHECK(!mentions(out, NAME), "a symbol of twheel");
+	EXPECT_TRUE(!mentions(out, NAME), "a symbol of twheel");
 	snprintf(out, sizeof(out), "%s/modules.alias", tree_modules);
-	CHECK(!mentions(out, NAME), "an alias of twheel");
+	EXPECT_TRUE(!mentions(out, NAME), "an alias of twheel");
 	snprintf(out, sizeof(out), "%s/modules.devname", tree_modules);
-	CHECK(!mentions(out, NAME), "a device name of twheel");
+	EXPECT_TRUE(!mentions(out, NAME), "a device name of twheel");
 }
 
 static void test_by_name(void)
 {
-	CHECK_EQ(probe("", NAME, 0, NULL), 0);
+	EXPECT_EQ(probe("", NAME, 0, NULL), 0);
 	check_loaded();
-	CHECK_EQ(probe("", NAME, 0, NULL), 0, "is there already");
-	CHECK_EQ(probe("", NAME, KMOD_PROBE_FAIL_ON_LOADED, NULL), -EEXIST);
+	EXPECT_EQ(probe("", NAME, 0, NULL), 0, "is there already");
+	EXPECT_EQ(probe("", NAME, KMOD_PROBE_FAIL_ON_LOADED, NULL), -EEXIST);
 	must_unload();
-	CHECK_EQ(probe("", NAME, 0, "budget=0"), -EINVAL);
+	EXPECT_EQ(probe("", NAME, 0, "budget=0"), -EINVAL);
 	check_gone();
 }
 
@@ -139,15 +139,15 @@ static void test_dependencies(void)
 	struct kmod_list *holders;
 	int fd;
 
-	CHECK_EQ(probe("", "loader_user", 0, NULL), 0);
+	EXPECT_EQ(probe("", "loader_user", 0, NULL), 0);
 	check_loaded();
-	CHECK(loaded("loader_base") && loaded("loader_user"), "not all");
-	CHECK_EQ(users("loader_base"), 1);
-	CHECK_EQ(users(NAME), 0);
+	EXPECT_TRUE(loaded("loader_base") && loaded("loader_user"), "not all");
+	EXPECT_EQ(users("loader_base"), 1);
+	EXPECT_EQ(users(NAME), 0);
 	if (kmod_module_new_from_name(kmod, "loader_base", &base))
 		tap_bail("kmod_module_new_from_name");
 	holders = kmod_module_get_holders(base);
-	CHECK(holders, "nobody holds it");
+	EXPECT_TRUE(holders, "nobody holds it");
 	kmod_module_unref_list(holders);
 	kmod_module_unref(base);
 
@@ -156,7 +156,7 @@ static void test_dependencies(void)
 	remove_module("loader_user", 0);
 	remove_module("loader_base", 0);
 	check_loaded();
-	CHECK_EQ(users(NAME), 1);
+	EXPECT_EQ(users(NAME), 1);
 	close(fd);
 	must_unload();
 }
@@ -166,22 +166,22 @@ static void test_modprobe(void)
 	int fd;
 
 	configure("");
-	CHECK_EQ(command(out, sizeof(out), MODPROBE "loader_user"), 0, "%s",
-		 out);
+	EXPECT_EQ(command(out, sizeof(out), MODPROBE "loader_user"), 0, "%s",
+		  out);
 	check_loaded();
-	CHECK(loaded("loader_base") && loaded("loader_user"), "not all");
-	CHECK_EQ(command(out, sizeof(out), MODPROBE NAME), 0, "%s", out);
-	CHECK_EQ(command(out, sizeof(out), MODPROBE "--first-time " NAME), 1);
+	EXPECT_TRUE(loaded("loader_base") && loaded("loader_user"), "not all");
+	EXPECT_EQ(command(out, sizeof(out), MODPROBE NAME), 0, "%s", out);
+	EXPECT_EQ(command(out, sizeof(out), MODPROBE "--first-time " NAME), 1);
 
 	fd = wheel_open(0);
-	CHECK_EQ(command(out, sizeof(out), MODPROBE "-r " NAME), 1);
-	CHECK(strstr(out, "in use"), "%s", out);
-	CHECK_EQ(command(out, sizeof(out), "rmmod " NAME), 1);
-	CHECK(strstr(out, "in use"), "%s", out);
+	EXPECT_EQ(command(out, sizeof(out), MODPROBE "-r " NAME), 1);
+	EXPECT_TRUE(strstr(out, "in use"), "%s", out);
+	EXPECT_EQ(command(out, sizeof(out), "rmmod " NAME), 1);
+	EXPECT_TRUE(strstr(out, "in use"), "%s", out);
 	close(fd);
-	CHECK_EQ(command(out, sizeof(out), MODPROBE "-r loader_user"), 0, "%s",
-		 out);
-	CHECK(!loaded("loader_user") && !loaded("loader_base"), "not all");
+	EXPECT_EQ(command(out, sizeof(out), MODPROBE "-r loader_user"), 0, "%s",
+		  out);
+	EXPECT_TRUE(!loaded("loader_user") && !loaded("loader_base"), "not all");
 	check_gone();
 }
 
@@ -189,31 +189,31 @@ static void test_options(void)
 {
 	static const char config[] = "options " NAME " max_timers=7 budget=99";
 
-	CHECK_EQ(probe(config, NAME, 0, NULL), 0);
-	CHECK_EQ(parameter_value("max_timers"), 7);
-	CHECK_EQ(parameter_value("budget"), 99);
+	EXPECT_EQ(probe(config, NAME, 0, NULL), 0);
+	EXPECT_EQ(parameter_value("max_timers"), 7);
+	EXPECT_EQ(parameter_value("budget"), 99);
 	must_unload();
 	/* What is asked for at hand goes before what is configured. */
-	CHECK_EQ(probe(config, NAME, 0, "max_timers=8"), 0);
-	CHECK_EQ(parameter_value("max_timers"), 8);
-	CHECK_EQ(parameter_value("budget"), 99);
+	EXPECT_EQ(probe(config, NAME, 0, "max_timers=8"), 0);
+	EXPECT_EQ(parameter_value("max_timers"), 8);
+	EXPECT_EQ(parameter_value("budget"), 99);
 	must_unload();
 	/* As a dependency it gets them too. */
-	CHECK_EQ(command(out, sizeof(out), MODPROBE "loader_user"), 0, "%s",
-		 out);
-	CHECK_EQ(parameter_value("max_timers"), 7);
-	CHECK_EQ(command(out, sizeof(out), MODPROBE "-r loader_user"), 0, "%s",
-		 out);
+	EXPECT_EQ(command(out, sizeof(out), MODPROBE "loader_user"), 0, "%s",
+		  out);
+	EXPECT_EQ(parameter_value("max_timers"), 7);
+	EXPECT_EQ(command(out, sizeof(out), MODPROBE "-r loader_user"), 0, "%s",
+		  out);
 	check_gone();
 
-	CHECK_EQ(probe("options " NAME " max_timers=0", NAME, 0, NULL),
-		 -EINVAL);
+	EXPECT_EQ(probe("options " NAME " max_timers=0", NAME, 0, NULL),
+		  -EINVAL);
 	check_gone();
 }
 
 static void test_alias(void)
 {
-	CHECK_EQ(probe("alias wheels " NAME, "wheels", 0, NULL), 0);
+	EXPECT_EQ(probe("alias wheels " NAME, "wheels", 0, NULL), 0);
 	check_loaded();
 	must_unload();
 }
@@ -222,11 +222,11 @@ static void test_blacklist(void)
 {
 	static const char config[] = "blacklist " NAME;
 
-	CHECK_EQ(probe(config, NAME, KMOD_PROBE_APPLY_BLACKLIST, NULL),
-		 KMOD_PROBE_APPLY_BLACKLIST);
+	EXPECT_EQ(probe(config, NAME, KMOD_PROBE_APPLY_BLACKLIST, NULL),
+		  KMOD_PROBE_APPLY_BLACKLIST);
 	check_gone();
 	/* Who names it wants it. */
-	CHECK_EQ(probe(config, NAME, 0, NULL), 0);
+	EXPECT_EQ(probe(config, NAME, 0, NULL), 0);
 	must_unload();
 }
 
@@ -235,14 +235,14 @@ static void test_softdep(void)
 	static const char config[] = "softdep " NAME " pre: loader_base";
 
 	configure(config);
-	CHECK_EQ(command(out, sizeof(out), MODPROBE "--show-depends " NAME), 0,
-		 "%s", out);
-	CHECK(strstr(out, "loader_base.ko") && strstr(out, NAME ".ko") &&
-	      strstr(out, "loader_base.ko") < strstr(out, NAME ".ko"), "%s",
-	      out);
-	CHECK_EQ(probe(config, NAME, 0, NULL), 0);
+	EXPECT_EQ(command(out, sizeof(out), MODPROBE "--show-depends " NAME), 0,
+		  "%s", out);
+	EXPECT_TRUE(strstr(out, "loader_base.ko") && strstr(out, NAME ".ko") &&
+		    strstr(out, "loader_base.ko") < strstr(out, NAME ".ko"), "%s",
+		    out);
+	EXPECT_EQ(probe(config, NAME, 0, NULL), 0);
 	check_loaded();
-	CHECK(loaded("loader_base"), "not loaded before it");
+	EXPECT_TRUE(loaded("loader_base"), "not loaded before it");
 	must_unload();
 	remove_module("loader_base", 0);
 }
@@ -250,10 +250,10 @@ static void test_softdep(void)
 static void test_install_command(void)
 {
 	configure("install " NAME " echo instead");
-	CHECK_EQ(command(out, sizeof(out), MODPROBE NAME), 0, "%s", out);
-	CHECK(strstr(out, "instead"), "%s", out);
+	EXPECT_EQ(command(out, sizeof(out), MODPROBE NAME), 0, "%s", out);
+	EXPECT_TRUE(strstr(out, "instead"), "%s", out);
 	check_gone();
-	CHECK_EQ(command(out, sizeof(out), MODPROBE "-i " NAME), 0, "%s", out);
+	EXPECT_EQ(command(out, sizeof(out), MODPROBE "-i " NAME), 0, "%s", out);
 	check_loaded();
 	must_unload();
 }
@@ -263,25 +263,25 @@ static void test_update(void)
 {
 	const char *line;
 
-	CHECK_EQ(command(out, sizeof(out),
-			 "cp %s/extra/" NAME ".ko %s/updates/dkms",
-			 tree_modules, tree_modules), 0, "%s", out);
+	EXPECT_EQ(command(out, sizeof(out),
+			  "cp %s/extra/" NAME ".ko %s/updates/dkms",
+			  tree_modules, tree_modules), 0, "%s", out);
 	index_tree();
 	line = tree_line("modules.dep", "updates/dkms/" NAME ".ko:");
-	CHECK(*line, "not the one of DKMS");
-	CHECK(!*tree_line("modules.dep", "extra/" NAME ".ko:"), "both");
-	CHECK_EQ(probe("", NAME, 0, NULL), 0);
+	EXPECT_TRUE(*line, "not the one of DKMS");
+	EXPECT_TRUE(!*tree_line("modules.dep", "extra/" NAME ".ko:"), "both");
+	EXPECT_EQ(probe("", NAME, 0, NULL), 0);
 	must_unload();
 }
 
 static void test_removed(void)
 {
-	CHECK_EQ(command(out, sizeof(out), "rm %s/*/" NAME ".ko %s/*/*/" NAME
-			 ".ko", tree_modules, tree_modules), 0, "%s", out);
+	EXPECT_EQ(command(out, sizeof(out), "rm %s/*/" NAME ".ko %s/*/*/" NAME
+			  ".ko", tree_modules, tree_modules), 0, "%s", out);
 	index_tree();
 	configure("");
-	CHECK_EQ(command(out, sizeof(out), MODPROBE NAME), 1);
-	CHECK(strstr(out, "not found"), "%s", out);
+	EXPECT_EQ(command(out, sizeof(out), MODPROBE NAME), 1);
+	EXPECT_TRUE(strstr(out, "not found"), "%s", out);
 	check_gone();
 }
 

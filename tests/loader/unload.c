@@ -14,16 +14,16 @@
 /* In use by so many, and the wheel works as if nobody had asked to unload */
 static void check_refused(int fd, int want)
 {
-	CHECK_EQ(users(NAME), want);
-	CHECK_EQ(unload(), -EAGAIN);
-	CHECK_EQ(users(NAME), want);
+	EXPECT_EQ(users(NAME), want);
+	EXPECT_EQ(unload(), -EAGAIN);
+	EXPECT_EQ(users(NAME), want);
 	check_loaded();
 	if (fd >= 0) {
 		struct twheel_event ev;
 		__u64 id = arm_past(fd, 42);
 
 		if (collect(fd, &ev, 1))
-			CHECK(ev.id == id && ev.user_data == 42, "wrong event");
+			EXPECT_TRUE(ev.id == id && ev.user_data == 42, "wrong event");
 	}
 }
 
@@ -33,12 +33,12 @@ static void test_twice(void)
 
 	must_load("budget=99");
 	fd = wheel_open(0);
-	CHECK_EQ(load("budget=77"), -EEXIST);
+	EXPECT_EQ(load("budget=77"), -EEXIST);
 	check_refused(fd, 1);
-	CHECK_EQ(parameter_value("budget"), 99);
+	EXPECT_EQ(parameter_value("budget"), 99);
 	close(fd);
 	must_unload();
-	CHECK_EQ(unload(), -ENOENT);
+	EXPECT_EQ(unload(), -ENOENT);
 	must_load("");
 	check_loaded();
 	must_unload();
@@ -46,9 +46,9 @@ static void test_twice(void)
 
 static void test_not_loaded(void)
 {
-	CHECK_EQ(unload(), -ENOENT);
-	CHECK_EQ(open(DEVICE, O_RDWR | O_CLOEXEC), -1);
-	CHECK_EQ(errno, ENOENT);
+	EXPECT_EQ(unload(), -ENOENT);
+	EXPECT_EQ(open(DEVICE, O_RDWR | O_CLOEXEC), -1);
+	EXPECT_EQ(errno, ENOENT);
 }
 
 static void test_open(void)
@@ -56,7 +56,7 @@ static void test_open(void)
 	int a, b, c;
 
 	must_load("");
-	CHECK_EQ(users(NAME), 0);
+	EXPECT_EQ(users(NAME), 0);
 	a = wheel_open(0);
 	check_refused(a, 1);
 	b = wheel_open(0);
@@ -103,8 +103,8 @@ static void test_pending(void)
 	for (i = 0; i < ARRAY_SIZE(deadlines); i++)
 		arm_many(fd, 1000, deadlines[i], 0);
 	arm_many(fd, 1000, 300 * MSEC, 300 * MSEC);
-	CHECK(mentions("/proc/timer_list", "tw_timer_fn"),
-	      "what check_gone() looks for");
+	EXPECT_TRUE(mentions("/proc/timer_list", "tw_timer_fn"),
+		    "what check_gone() looks for");
 	check_refused(-1, 1);
 	close(fd);
 	must_unload();
@@ -118,9 +118,9 @@ static void test_ready(void)
 	fd = wheel_open(0);
 	arm_many(fd, 1000, MSEC, 0);
 	arm_many(fd, 1000, MSEC, MSEC);
-	CHECK(WAIT_FOR(wheel_info(fd).ready == 2000));
+	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == 2000));
 	check_refused(-1, 1);
-	CHECK_EQ(wheel_info(fd).ready, 2000);
+	EXPECT_EQ(wheel_info(fd).ready, 2000);
 	close(fd);
 	must_unload();
 }
@@ -138,10 +138,10 @@ static void test_expiring(void)
 			arm_many(fd, 100, k * 20 * USEC, 0);
 			arm_many(fd, 100, 100 * USEC, 50 * USEC);
 			if (k % 2)
-				CHECK(readable(fd, PATIENCE_MS));
+				EXPECT_TRUE(readable(fd, PATIENCE_MS));
 			close(fd);
 		}
-		CHECK_EQ(unload(), 0);
+		EXPECT_EQ(unload(), 0);
 	}
 	check_gone();
 }
@@ -159,12 +159,12 @@ static void test_working(void)
 		fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, 100 * MSEC);
 		for (k = 0; k < 50; k++)
 			arm_slack(fd, 1000, 20 * MSEC, 0, 100 * MSEC);
-		CHECK(WAIT_FOR(module_counter("deferred")));
+		EXPECT_TRUE(WAIT_FOR(module_counter("deferred")));
 		caught += wheel_info(fd).pending > 1000;
 		close(fd);
-		CHECK_EQ(unload(), 0);
+		EXPECT_EQ(unload(), 0);
 	}
-	CHECK_EQ(caught, 3, "of %u tries", tries);
+	EXPECT_EQ(caught, 3, "of %u tries", tries);
 	check_gone();
 }
 
@@ -187,8 +187,8 @@ static pthread_t start_reader(ssize_t *result)
 	reader_tid = 0;
 	if (pthread_create(&thread, NULL, reader, result))
 		tap_bail("pthread_create");
-	CHECK(WAIT_FOR(__atomic_load_n(&reader_tid, __ATOMIC_ACQUIRE) &&
-		       blocked_in(reader_tid, SYS_read)));
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&reader_tid, __ATOMIC_ACQUIRE) &&
+			     blocked_in(reader_tid, SYS_read)));
 	return thread;
 }
 
@@ -204,9 +204,9 @@ static void test_reader(void)
 	check_refused(-1, 1);
 	arm(shared_fd, 0, 200 * MSEC, 0);
 	close(shared_fd);
-	CHECK_EQ(unload(), -EAGAIN);
+	EXPECT_EQ(unload(), -EAGAIN);
 	pthread_join(thread, NULL);
-	CHECK_EQ(result, sizeof(struct twheel_event));
+	EXPECT_EQ(result, sizeof(struct twheel_event));
 	must_unload();
 }
 
@@ -225,7 +225,7 @@ static void test_killed_reader(void)
 	shared_fd = wheel_open(0);
 	pid = tap_fork(block_in_read);
 	close(shared_fd);
-	CHECK(WAIT_FOR(blocked_in(pid, SYS_read)));
+	EXPECT_TRUE(WAIT_FOR(blocked_in(pid, SYS_read)));
 	check_refused(-1, 1);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -246,7 +246,7 @@ static void test_inherited(void)
 	fd = wheel_open(0);
 	arm(fd, 0, HOUR, 0);
 	pid = tap_fork(wait_for_signal);
-	CHECK(WAIT_FOR(blocked_in(pid, SYS_clock_nanosleep)));
+	EXPECT_TRUE(WAIT_FOR(blocked_in(pid, SYS_clock_nanosleep)));
 	check_refused(fd, 1);
 	close(fd);
 	check_refused(-1, 1);
@@ -270,7 +270,7 @@ static void test_in_flight(void)
 	check_refused(-1, 1);
 	close(pair[0]);
 	close(pair[1]);
-	CHECK(WAIT_FOR(!users(NAME)));
+	EXPECT_TRUE(WAIT_FOR(!users(NAME)));
 	must_unload();
 }
 
@@ -295,19 +295,19 @@ static void test_watched(void)
 	must_load("");
 	shared_fd = epoll_create1(0);
 	fd = wheel_open(0);
-	CHECK_EQ(wheel_eventfd(fd, efd), 0);
-	CHECK_EQ(epoll_ctl(shared_fd, EPOLL_CTL_ADD, fd, &ev), 0);
+	EXPECT_EQ(wheel_eventfd(fd, efd), 0);
+	EXPECT_EQ(epoll_ctl(shared_fd, EPOLL_CTL_ADD, fd, &ev), 0);
 	reader_tid = 0;
 	if (pthread_create(&thread, NULL, poller, &result))
 		tap_bail("pthread_create");
-	CHECK(WAIT_FOR(__atomic_load_n(&reader_tid, __ATOMIC_ACQUIRE)));
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&reader_tid, __ATOMIC_ACQUIRE)));
 	check_refused(-1, 1);
 	close(fd);
 	must_unload();
 	pthread_join(thread, NULL);
-	CHECK_EQ(result, 0);
+	EXPECT_EQ(result, 0);
 	close(shared_fd);
-	CHECK_EQ(read(efd, &count, sizeof(count)), -1);
+	EXPECT_EQ(read(efd, &count, sizeof(count)), -1);
 	close(efd);
 }
 
@@ -319,18 +319,18 @@ static void test_its_files(void)
 
 	must_load("");
 	counters = open(COUNTERS, O_RDONLY | O_CLOEXEC);
-	CHECK(counters >= 0);
-	CHECK_EQ(unload(), -EAGAIN);
+	EXPECT_TRUE(counters >= 0);
+	EXPECT_EQ(unload(), -EAGAIN);
 	check_loaded();
-	CHECK(read(counters, text, sizeof(text) - 1) > 0);
-	CHECK(!strncmp(text, "open 0\n", 7), "%s", text);
+	EXPECT_TRUE(read(counters, text, sizeof(text) - 1) > 0);
+	EXPECT_TRUE(!strncmp(text, "open 0\n", 7), "%s", text);
 	close(counters);
 
 	parameter = open(PARAMETERS "budget", O_RDONLY | O_CLOEXEC);
-	CHECK(parameter >= 0);
+	EXPECT_TRUE(parameter >= 0);
 	must_unload();
-	CHECK_EQ(read(parameter, text, sizeof(text)), -1);
-	CHECK_EQ(errno, ENODEV);
+	EXPECT_EQ(read(parameter, text, sizeof(text)), -1);
+	EXPECT_EQ(errno, ENODEV);
 	close(parameter);
 }
 
@@ -343,7 +343,7 @@ static void test_traced(void)
 
 	must_load("");
 	snprintf(path, sizeof(path), "%sevents/" NAME "/enable", tracing);
-	CHECK_EQ(write_text(path, "1"), 0);
+	EXPECT_EQ(write_text(path, "1"), 0);
 	fd = wheel_open(0);
 	arm_many(fd, 100, HOUR, 0);
 	check_refused(fd, 1);
@@ -352,11 +352,11 @@ static void test_traced(void)
 
 	snprintf(path, sizeof(path), "%strace", tracing);
 	/* The buffer is emptied when a module that wrote to it goes. */
-	CHECK(!mentions(path, "twheel_arm:"));
+	EXPECT_TRUE(!mentions(path, "twheel_arm:"));
 	must_load("");
 	fd = wheel_open(0);
 	arm_many(fd, 100, HOUR, 0);
-	CHECK(!mentions(path, "twheel_arm:"), "still on");
+	EXPECT_TRUE(!mentions(path, "twheel_arm:"), "still on");
 	close(fd);
 	must_unload();
 }
@@ -370,8 +370,8 @@ static void *opener(void *opened)
 		int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 
 		if (fd < 0) {
-			CHECK(errno == ENOENT || errno == ENODEV ||
-			      errno == ENXIO, "open: %s", strerror(errno));
+			EXPECT_TRUE(errno == ENOENT || errno == ENODEV ||
+				    errno == ENXIO, "open: %s", strerror(errno));
 			sched_yield();
 			continue;
 		}
@@ -394,9 +394,9 @@ static void test_race(void)
 	while (unloaded < 10 && now(CLOCK_MONOTONIC) < end) {
 		int ret = load("");
 
-		CHECK(!ret || ret == -EEXIST, "load: %s", strerror(-ret));
+		EXPECT_TRUE(!ret || ret == -EEXIST, "load: %s", strerror(-ret));
 		ret = unload();
-		CHECK(!ret || ret == -EAGAIN, "unload: %s", strerror(-ret));
+		EXPECT_TRUE(!ret || ret == -EAGAIN, "unload: %s", strerror(-ret));
 		if (ret)
 			refused++;
 		else
@@ -407,10 +407,10 @@ static void test_race(void)
 	tap_diag("unloaded %lu times, refused %lu, opened %lu", unloaded,
 		 refused, opened);
 	/* Whoever has it open refuses it; a slow machine is seldom in between. */
-	CHECK(unloaded > 1);
-	CHECK(opened);
+	EXPECT_TRUE(unloaded > 1);
+	EXPECT_TRUE(opened);
 	if (module_state(NAME) == KMOD_MODULE_LIVE)
-		CHECK_EQ(unload(), 0);
+		EXPECT_EQ(unload(), 0);
 	check_gone();
 }
 

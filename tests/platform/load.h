@@ -109,8 +109,8 @@ static inline __u64 load_overrun(struct load *l, const struct plan *p,
 
 	if (ev->overrun != ~0U)
 		return ev->overrun;
-	CHECK_EQ(query(l->fd, p->id, &op), 0);
-	CHECK_EQ((op.deadline - p->deadline) % p->interval, 0);
+	EXPECT_EQ(query(l->fd, p->id, &op), 0);
+	EXPECT_EQ((op.deadline - p->deadline) % p->interval, 0);
 	return (op.deadline - p->deadline) / p->interval - 1;
 }
 
@@ -122,9 +122,9 @@ static inline void load_period(struct load *l, struct plan *p,
 		      (before - p->deadline) / p->interval : 0;
 	__u64 overrun = load_overrun(l, p, ev);
 
-	CHECK(overrun >= least && overrun <= (after - p->deadline) / p->interval,
-	      "%s: overrun %llu of period %llu, due %llu, read at %llu to %llu",
-	      l->name, overrun, p->interval, p->deadline, before, after);
+	EXPECT_TRUE(overrun >= least && overrun <= (after - p->deadline) / p->interval,
+		    "%s: overrun %llu of period %llu, due %llu, read at %llu to %llu",
+		    l->name, overrun, p->interval, p->deadline, before, after);
 	p->deadline += (overrun + 1) * p->interval;
 	l->periods++;
 }
@@ -135,26 +135,26 @@ static inline void load_event(struct load *l, const struct twheel_event *ev,
 {
 	struct plan *p = &l->plan[ev->user_data];
 
-	if (!CHECK(ev->user_data < l->nr && ev->id == p->id && !p->done,
-		   "%s: event %llx of timer %llu", l->name, ev->id,
-		   ev->user_data))
+	if (!EXPECT_TRUE(ev->user_data < l->nr && ev->id == p->id && !p->done,
+			 "%s: event %llx of timer %llu", l->name, ev->id,
+			 ev->user_data))
 		return;
-	CHECK_EQ(ev->deadline, p->deadline, "%s: timer %llu", l->name,
-		 ev->user_data);
-	CHECK(after >= load_tick(l, p->deadline) * l->tick,
-	      "%s: early: due %llu, now %llu", l->name, p->deadline, after);
-	CHECK_EQ(ev->flags, p->interval ? TWHEEL_EVENT_PERIODIC : 0);
+	EXPECT_EQ(ev->deadline, p->deadline, "%s: timer %llu", l->name,
+		  ev->user_data);
+	EXPECT_TRUE(after >= load_tick(l, p->deadline) * l->tick,
+		    "%s: early: due %llu, now %llu", l->name, p->deadline, after);
+	EXPECT_EQ(ev->flags, p->interval ? TWHEEL_EVENT_PERIODIC : 0);
 	/* What was armed too late is ready in the order in which it was armed. */
 	if (!p->slack && p->deadline > l->armed_until) {
 		__u64 tick = load_tick(l, p->deadline);
 
-		CHECK(tick >= l->last_tick, "%s: out of order: %llu after %llu",
-		      l->name, tick, l->last_tick);
+		EXPECT_TRUE(tick >= l->last_tick, "%s: out of order: %llu after %llu",
+			    l->name, tick, l->last_tick);
 		l->last_tick = tick;
 	}
 	if (p->interval)
 		return load_period(l, p, ev, before, after);
-	CHECK_EQ(ev->overrun, 0);
+	EXPECT_EQ(ev->overrun, 0);
 	p->done = true;
 }
 
@@ -168,7 +168,7 @@ static inline void load_read(struct load *l)
 
 		n = read_events(l->fd, ev, ARRAY_SIZE(ev));
 		after = now(l->clock);
-		if (!CHECK(n > 0 || n == -EAGAIN, "read gave %ld", n))
+		if (!EXPECT_TRUE(n > 0 || n == -EAGAIN, "read gave %ld", n))
 			return;
 		for (i = 0; i < n; i++)
 			load_event(l, &ev[i], before, after);
@@ -190,9 +190,9 @@ static inline void load_settle(struct load *l)
 	__u64 t = now(l->clock);
 
 	if (l->nr == 1 && load_due(l, &l->plan[0], t))
-		CHECK(readable(l->fd, PATIENCE_MS), "%s: lost", l->name);
+		EXPECT_TRUE(readable(l->fd, PATIENCE_MS), "%s: lost", l->name);
 	if (!WAIT_FOR((load_read(l), !load_missing(l, t))))
-		CHECK_EQ(load_missing(l, t), 0, "%s: lost", l->name);
+		EXPECT_EQ(load_missing(l, t), 0, "%s: lost", l->name);
 }
 
 static inline int load_compare(const void *a, const void *b)
@@ -236,11 +236,11 @@ static inline void load_no_storm(struct load *l, __u64 from, __u64 to, __u64 gap
 	__u64 most = load_ticks(l, from, to, end) + elapsed / (64 * l->tick) +
 		     (to - from - gap) / l->tick + l->periods + FEW;
 
-	CHECK(stats.wakeups <= most, "%s: %llu interrupts, %llu are plenty",
-	      l->name, stats.wakeups, most);
+	EXPECT_TRUE(stats.wakeups <= most, "%s: %llu interrupts, %llu are plenty",
+		    l->name, stats.wakeups, most);
 	/* (Of any wheel until now) */
-	CHECK(module_counter("largest_run") <= 256, "%s: %llu timers in a run", l->name,
-	      module_counter("largest_run"));
+	EXPECT_TRUE(module_counter("largest_run") <= 256, "%s: %llu timers in a run", l->name,
+		    module_counter("largest_run"));
 	tap_diag("%s: ahead by %llu ms: %llu interrupts (limit %llu), %llu overruns",
 		 l->name, gap / MSEC, stats.wakeups, most, stats.overruns);
 }
@@ -253,14 +253,14 @@ static inline void load_drain(struct load *l)
 
 	do {
 		n = drain(l->fd, ops, ARRAY_SIZE(ops));
-		if (!CHECK(n >= 0, "drain gave %ld", n))
+		if (!EXPECT_TRUE(n >= 0, "drain gave %ld", n))
 			return;
 		for (i = 0; i < n; i++) {
 			struct plan *p = &l->plan[ops[i].user_data];
 
-			CHECK(ops[i].user_data < l->nr && ops[i].id == p->id &&
-			      !p->done, "%s: %llx drained", l->name, ops[i].id);
-			CHECK_EQ(ops[i].deadline, p->deadline, "%s", l->name);
+			EXPECT_TRUE(ops[i].user_data < l->nr && ops[i].id == p->id &&
+				    !p->done, "%s: %llx drained", l->name, ops[i].id);
+			EXPECT_EQ(ops[i].deadline, p->deadline, "%s", l->name);
 			p->done = true;
 		}
 	} while (n);
@@ -275,7 +275,7 @@ static inline void load_end(struct load *l)
 	load_read(l);
 	for (i = 0; i < l->nr; i++)
 		lost += !l->plan[i].done && !l->plan[i].interval;
-	CHECK_EQ(lost, 0, "%s", l->name);
+	EXPECT_EQ(lost, 0, "%s", l->name);
 	close(l->fd);
 	free(l->plan);
 }

@@ -46,8 +46,8 @@ static void hour(void)
 	machine_file(LOST, "0");
 	fault_times(f.to);
 	gap = f.to[CLOCK_MONOTONIC] - f.from[CLOCK_MONOTONIC];
-	CHECK(gap > HOUR - 2 * SEC && gap < HOUR + 10 * SEC, "%llu ms",
-	      gap / MSEC);
+	EXPECT_TRUE(gap > HOUR - 2 * SEC && gap < HOUR + 10 * SEC, "%llu ms",
+		    gap / MSEC);
 	f.gap[CLOCK_MONOTONIC] = gap;
 	f.gap[CLOCK_BOOTTIME] = gap;
 	f.gap[CLOCK_REALTIME] = gap;

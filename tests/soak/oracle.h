@@ -154,9 +154,9 @@ static inline struct timer *find_timer(struct wheel *w, __u64 user_data,
 {
 	struct timer *t = &w->timers[user_data % TIMERS];
 
-	CHECK(t->id && t->id == id && t->user_data == user_data,
-	      "%s: id %#llx user_data %#llx: twice, or after its end", w->name,
-	      id, user_data);
+	EXPECT_TRUE(t->id && t->id == id && t->user_data == user_data,
+		    "%s: id %#llx user_data %#llx: twice, or after its end", w->name,
+		    id, user_data);
 	return t->id == id ? t : NULL;
 }
 
@@ -170,13 +170,13 @@ static inline void forget(struct wheel *w, struct timer *t)
 static inline void check_overrun(const struct timer *t, __u64 overrun,
 				 __u64 from, __u64 to)
 {
-	CHECK(overrun >= (from - t->nominal) / t->interval ||
-	      from < t->nominal, "%llu, nominal %llu interval %llu from %llu",
-	      overrun, t->nominal, t->interval, from);
-	CHECK(overrun <= (to > t->nominal ?
-			  (to - t->nominal) / t->interval : 0),
-	      "%llu, nominal %llu interval %llu to %llu", overrun, t->nominal,
-	      t->interval, to);
+	EXPECT_TRUE(overrun >= (from - t->nominal) / t->interval ||
+		    from < t->nominal, "%llu, nominal %llu interval %llu from %llu",
+		    overrun, t->nominal, t->interval, from);
+	EXPECT_TRUE(overrun <= (to > t->nominal ?
+				(to - t->nominal) / t->interval : 0),
+		    "%llu, nominal %llu interval %llu to %llu", overrun, t->nominal,
+		    t->interval, to);
 }
 
 /* More than can be told, the next deadline tells. */
@@ -187,10 +187,10 @@ static inline __u64 full_overrun(const struct wheel *w, const struct timer *t,
 
 	if (event->overrun != ~0U)
 		return event->overrun;
-	CHECK_EQ(query(w->fd, t->id, &op), 0);
-	CHECK((op.deadline - t->nominal) % t->interval == 0 || op.deadline == KTIME_MAX,
-	      "%s: deadline %llu, nominal %llu interval %llu", w->name, op.deadline,
-	      t->nominal, t->interval);
+	EXPECT_EQ(query(w->fd, t->id, &op), 0);
+	EXPECT_TRUE((op.deadline - t->nominal) % t->interval == 0 || op.deadline == KTIME_MAX,
+		    "%s: deadline %llu, nominal %llu interval %llu", w->name, op.deadline,
+		    t->nominal, t->interval);
 	return (op.deadline - t->nominal) / t->interval - 1;
 }
 
@@ -211,9 +211,9 @@ static inline void check_order(struct wheel *w, const struct timer *t,
 
 	if (event->deadline <= sum(t->since, PROMPT))
 		return;
-	CHECK(sum(ready_by(w, t, event->deadline), PROMPT) >= w->last,
-	      "%s: deadline %llu slack %llu, another of %llu before", w->name,
-	      event->deadline, t->slack, w->last);
+	EXPECT_TRUE(sum(ready_by(w, t, event->deadline), PROMPT) >= w->last,
+		    "%s: deadline %llu slack %llu, another of %llu before", w->name,
+		    event->deadline, t->slack, w->last);
 	if (least > w->last)
 		w->last = least;
 }
@@ -226,17 +226,17 @@ static inline void enter_event(struct wheel *w, const struct twheel_event *event
 
 	if (!t)
 		return;
-	CHECK(to >= event->deadline || w->excused, "%s: early by %llu ns",
-	      w->name, event->deadline - to);
-	CHECK(event->deadline >= t->nominal &&
-	      event->deadline <= time_sum(t->nominal, t->jitter),
-	      "%s: deadline %llu, nominal %llu jitter %llu", w->name,
-	      event->deadline, t->nominal, t->jitter);
+	EXPECT_TRUE(to >= event->deadline || w->excused, "%s: early by %llu ns",
+		    w->name, event->deadline - to);
+	EXPECT_TRUE(event->deadline >= t->nominal &&
+		    event->deadline <= time_sum(t->nominal, t->jitter),
+		    "%s: deadline %llu, nominal %llu jitter %llu", w->name,
+		    event->deadline, t->nominal, t->jitter);
 	check_order(w, t, event);
 	if (w->excused && !--w->excused)
 		w->last = 0;
 	w->delivered++;
-	CHECK_EQ(event->flags, t->interval ? TWHEEL_EVENT_PERIODIC : 0);
+	EXPECT_EQ(event->flags, t->interval ? TWHEEL_EVENT_PERIODIC : 0);
 	if (t->interval) {
 		__u64 overrun = full_overrun(w, t, event);
 
@@ -244,7 +244,7 @@ static inline void enter_event(struct wheel *w, const struct twheel_event *event
 		t->since = to;
 		next_period(w, t, overrun);
 	} else {
-		CHECK_EQ(event->overrun, 0);
+		EXPECT_EQ(event->overrun, 0);
 		forget(w, t);
 	}
 }
@@ -259,9 +259,9 @@ static inline void check_none_lost(const struct wheel *w, __u64 time)
 		__u64 most = time_sum(t->nominal, t->jitter);
 
 		if (t->id)
-			CHECK(sum(ready_by(w, t, most), PROMPT) > time,
-			      "%s: id %#llx lost, due %llu now %llu interval %llu",
-			      w->name, t->id, due(w, t), time, t->interval);
+			EXPECT_TRUE(sum(ready_by(w, t, most), PROMPT) > time,
+				    "%s: id %#llx lost, due %llu now %llu interval %llu",
+				    w->name, t->id, due(w, t), time, t->interval);
 	}
 }
 
@@ -320,26 +320,26 @@ static inline void check_stats(const struct wheel *w)
 	struct twheel_info info = wheel_info(w->fd);
 	unsigned int i;
 
-	CHECK_EQ(stats.armed, w->armed, "%s", w->name);
-	CHECK_EQ(stats.modified, w->modified, "%s", w->name);
-	CHECK_EQ(stats.cancelled, w->cancelled, "%s", w->name);
-	CHECK_EQ(stats.drained, w->drained, "%s", w->name);
-	CHECK_EQ(stats.delivered, w->delivered, "%s", w->name);
-	CHECK_EQ(stats.overruns, w->overruns, "%s", w->name);
-	CHECK_EQ(late_expiries(w), w->late, "%s: %llu ns at most", w->name,
-		 stats.max_lateness);
-	CHECK_EQ(stats.expired, w->delivered + w->withdrawn + info.ready, "%s",
-		 w->name);
-	CHECK_EQ(info.pending + info.ready, w->live, "%s", w->name);
-	CHECK(info.pending ? info.next_expiry : !info.next_expiry, "%s: %llu",
-	      w->name, info.next_expiry);
+	EXPECT_EQ(stats.armed, w->armed, "%s", w->name);
+	EXPECT_EQ(stats.modified, w->modified, "%s", w->name);
+	EXPECT_EQ(stats.cancelled, w->cancelled, "%s", w->name);
+	EXPECT_EQ(stats.drained, w->drained, "%s", w->name);
+	EXPECT_EQ(stats.delivered, w->delivered, "%s", w->name);
+	EXPECT_EQ(stats.overruns, w->overruns, "%s", w->name);
+	EXPECT_EQ(late_expiries(w), w->late, "%s: %llu ns at most", w->name,
+		  stats.max_lateness);
+	EXPECT_EQ(stats.expired, w->delivered + w->withdrawn + info.ready, "%s",
+		  w->name);
+	EXPECT_EQ(info.pending + info.ready, w->live, "%s", w->name);
+	EXPECT_TRUE(info.pending ? info.next_expiry : !info.next_expiry, "%s: %llu",
+		    w->name, info.next_expiry);
 	if (info.ready)
 		return;
 	for (i = 0; i < TIMERS; i++)
 		if (w->timers[i].id)
-			CHECK(info.next_expiry <= due(w, &w->timers[i]),
-			      "%s: next %llu, but due %llu", w->name,
-			      info.next_expiry, due(w, &w->timers[i]));
+			EXPECT_TRUE(info.next_expiry <= due(w, &w->timers[i]),
+				    "%s: next %llu, but due %llu", w->name,
+				    info.next_expiry, due(w, &w->timers[i]));
 }
 
 #endif

@@ -122,8 +122,8 @@ static void eq(long long got, long long want, const char *what)
 	text("\n");
 }
 
-#define CHECK_EQ(got, want) eq(got, want, #got)
-#define CHECK(cond) eq(!!(cond), 1, #cond)
+#define EXPECT_EQ(got, want) eq(got, want, #got)
+#define EXPECT_TRUE(cond) eq(!!(cond), 1, #cond)
 
 static void run(void (*test)(void), const char *name)
 {
@@ -146,7 +146,7 @@ static int wheel_open(void)
 {
 	int fd = call(__NR_open, (long)"/dev/twheel", O_RDWR | O_NONBLOCK, 0);
 
-	CHECK(fd >= 0);
+	EXPECT_TRUE(fd >= 0);
 	return fd;
 }
 
@@ -157,7 +157,7 @@ static long long now(void)
 		long long nsec;
 	} ts = { 0 };
 
-	CHECK_EQ(call(__NR_clock_gettime64, CLOCK_MONOTONIC, (long)&ts, 0), 0);
+	EXPECT_EQ(call(__NR_clock_gettime64, CLOCK_MONOTONIC, (long)&ts, 0), 0);
 	return ts.sec * SEC + ts.nsec;
 }
 
@@ -192,7 +192,7 @@ static long do_op(int fd, struct twheel_op *op, __u8 opcode, __u32 op_size)
 	};
 
 	op->opcode = opcode;
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), 1);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), 1);
 	return op->result;
 }
 
@@ -209,7 +209,7 @@ static void compare(const struct golden *g)
 
 static void test_layout(void)
 {
-	CHECK_EQ(sizeof(void *), 4);
+	EXPECT_EQ(sizeof(void *), 4);
 	golden_each(compare);
 }
 
@@ -218,10 +218,10 @@ static void test_info(void)
 	struct twheel_info info = { .size = sizeof(info) };
 	int fd = wheel_open();
 
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_INFO, &info), 0);
-	CHECK_EQ(info.clock, TWHEEL_CLOCK_MONOTONIC);
-	CHECK_EQ(info.event_size, sizeof(struct twheel_event));
-	CHECK_EQ(info.pending, 0);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_INFO, &info), 0);
+	EXPECT_EQ(info.clock, TWHEEL_CLOCK_MONOTONIC);
+	EXPECT_EQ(info.event_size, sizeof(struct twheel_event));
+	EXPECT_EQ(info.pending, 0);
 	call(__NR_close, fd, 0, 0);
 }
 
@@ -237,13 +237,13 @@ static void test_setup(void)
 	struct twheel_info info = { .size = sizeof(info) };
 	int fd = wheel_open();
 
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SETUP, &setup), -EBUSY);
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_INFO, &info), 0);
-	CHECK_EQ(info.clock, TWHEEL_CLOCK_BOOTTIME);
-	CHECK_EQ(info.tick, MSEC);
-	CHECK_EQ(info.limit, 3);
-	CHECK_EQ(info.event_size, 16);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_SETUP, &setup), -EBUSY);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_INFO, &info), 0);
+	EXPECT_EQ(info.clock, TWHEEL_CLOCK_BOOTTIME);
+	EXPECT_EQ(info.tick, MSEC);
+	EXPECT_EQ(info.limit, 3);
+	EXPECT_EQ(info.event_size, 16);
 	call(__NR_close, fd, 0, 0);
 }
 
@@ -254,32 +254,32 @@ static void test_single(void)
 	int fd = wheel_open();
 	__u64 deadline;
 
-	CHECK_EQ(call(__NR_read, fd, (long)&ev, sizeof(ev)), -EAGAIN);
+	EXPECT_EQ(call(__NR_read, fd, (long)&ev, sizeof(ev)), -EAGAIN);
 	deadline = now() + 20 * MSEC;
 	op.deadline = deadline;
-	CHECK_EQ(do_op(fd, &op, TWHEEL_OP_ARM, 32), 0);
-	CHECK(op.id);
-	CHECK(readable(fd, 20000));
-	CHECK_EQ(call(__NR_read, fd, (long)&ev, sizeof(ev) - 1), -EINVAL);
-	CHECK_EQ(call(__NR_read, fd, (long)&ev, sizeof(ev)), sizeof(ev));
-	CHECK_EQ(ev.id, op.id);
-	CHECK_EQ(ev.user_data, 0xfedcba9876543210);
-	CHECK_EQ(ev.deadline, deadline);
-	CHECK((__u64)now() >= deadline);
+	EXPECT_EQ(do_op(fd, &op, TWHEEL_OP_ARM, 32), 0);
+	EXPECT_TRUE(op.id);
+	EXPECT_TRUE(readable(fd, 20000));
+	EXPECT_EQ(call(__NR_read, fd, (long)&ev, sizeof(ev) - 1), -EINVAL);
+	EXPECT_EQ(call(__NR_read, fd, (long)&ev, sizeof(ev)), sizeof(ev));
+	EXPECT_EQ(ev.id, op.id);
+	EXPECT_EQ(ev.user_data, 0xfedcba9876543210);
+	EXPECT_EQ(ev.deadline, deadline);
+	EXPECT_TRUE((__u64)now() >= deadline);
 
 	op.flags = 0;
 	op.deadline = HOUR;
-	CHECK_EQ(do_op(fd, &op, TWHEEL_OP_ARM, 64), 0);
+	EXPECT_EQ(do_op(fd, &op, TWHEEL_OP_ARM, 64), 0);
 	op.deadline = 2 * HOUR;
-	CHECK_EQ(do_op(fd, &op, TWHEEL_OP_MODIFY, 32), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	EXPECT_EQ(do_op(fd, &op, TWHEEL_OP_MODIFY, 32), 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
 	op.deadline = 0;
-	CHECK_EQ(do_op(fd, &op, TWHEEL_OP_QUERY, 64), 0);
-	CHECK(op.deadline > (__u64)HOUR);
-	CHECK_EQ(op.user_data, 0xfedcba9876543210);
-	CHECK_EQ(do_op(fd, &op, TWHEEL_OP_CANCEL, 64), -EINVAL);
-	CHECK_EQ(do_op(fd, &op, TWHEEL_OP_CANCEL, 16), 0);
-	CHECK_EQ(do_op(fd, &op, TWHEEL_OP_CANCEL, 16), -ENOENT);
+	EXPECT_EQ(do_op(fd, &op, TWHEEL_OP_QUERY, 64), 0);
+	EXPECT_TRUE(op.deadline > (__u64)HOUR);
+	EXPECT_EQ(op.user_data, 0xfedcba9876543210);
+	EXPECT_EQ(do_op(fd, &op, TWHEEL_OP_CANCEL, 64), -EINVAL);
+	EXPECT_EQ(do_op(fd, &op, TWHEEL_OP_CANCEL, 16), 0);
+	EXPECT_EQ(do_op(fd, &op, TWHEEL_OP_CANCEL, 16), -ENOENT);
 	call(__NR_close, fd, 0, 0);
 }
 
@@ -309,22 +309,22 @@ static void test_batch(void)
 		ops[i] = op_arm(TWHEEL_ABS, i & 1 ? 1 : HOUR * 1000, i);
 		ops[i].result = -1;
 	}
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), 100);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), 100);
 	for (i = 0; i < 100; i++)
-		CHECK_EQ(ops[i].result, 0);
+		EXPECT_EQ(ops[i].result, 0);
 	n = call(__NR_read, fd, (long)events, sizeof(events));
-	CHECK_EQ(n, 50 * sizeof(events[0]));
+	EXPECT_EQ(n, 50 * sizeof(events[0]));
 	for (i = 0; i < 50; i++)
-		CHECK_EQ(events[i].user_data, 2 * i + 1);
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_DRAIN, &drain), 50);
+		EXPECT_EQ(events[i].user_data, 2 * i + 1);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_DRAIN, &drain), 50);
 	for (i = 0; i < 50; i++) {
-		CHECK_EQ(out[i].deadline, HOUR * 1000);
-		CHECK_EQ(out[i].opcode, TWHEEL_OP_ARM);
+		EXPECT_EQ(out[i].deadline, HOUR * 1000);
+		EXPECT_EQ(out[i].opcode, TWHEEL_OP_ARM);
 	}
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_STATS, &stats), 0);
-	CHECK_EQ(stats.armed, 100);
-	CHECK_EQ(stats.delivered, 50);
-	CHECK_EQ(stats.drained, 50);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_STATS, &stats), 0);
+	EXPECT_EQ(stats.armed, 100);
+	EXPECT_EQ(stats.delivered, 50);
+	EXPECT_EQ(stats.drained, 50);
 	call(__NR_close, fd, 0, 0);
 }
 
@@ -341,16 +341,16 @@ static void test_addresses(void)
 	int fd = wheel_open();
 
 	ops[0] = op_arm(0, HOUR, 0);
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), -EFAULT);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), -EFAULT);
 	submit.ops = (unsigned long)ops | 0xffffffff00000000;
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), -EFAULT);
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, NULL), -EFAULT);
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, (void *)-8), -EFAULT);
-	CHECK_EQ(do_ioctl(fd, _IO(TWHEEL_IOC_TYPE, 7), &info), -ENOTTY);
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_INFO, &info), 0);
-	CHECK_EQ(info.pending, 0);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), -EFAULT);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, NULL), -EFAULT);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, (void *)-8), -EFAULT);
+	EXPECT_EQ(do_ioctl(fd, _IO(TWHEEL_IOC_TYPE, 7), &info), -ENOTTY);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_INFO, &info), 0);
+	EXPECT_EQ(info.pending, 0);
 	submit.ops = (unsigned long)ops;
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), 1);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_SUBMIT, &submit), 1);
 	call(__NR_close, fd, 0, 0);
 }
 
@@ -361,13 +361,13 @@ static void test_eventfd(void)
 	int fd = wheel_open();
 	__u64 n = 0;
 
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_EVENTFD, &e), -ENOENT);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_EVENTFD, &e), -ENOENT);
 	e.fd = call(__NR_eventfd2, 0, O_NONBLOCK, 0);
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_EVENTFD, &e), 0);
-	CHECK_EQ(do_op(fd, &op, TWHEEL_OP_ARM, 32), 0);
-	CHECK(readable(e.fd, 20000));
-	CHECK_EQ(call(__NR_read, e.fd, (long)&n, 8), 8);
-	CHECK_EQ(n, 1);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_EVENTFD, &e), 0);
+	EXPECT_EQ(do_op(fd, &op, TWHEEL_OP_ARM, 32), 0);
+	EXPECT_TRUE(readable(e.fd, 20000));
+	EXPECT_EQ(call(__NR_read, e.fd, (long)&n, 8), 8);
+	EXPECT_EQ(n, 1);
 	call(__NR_close, e.fd, 0, 0);
 	call(__NR_close, fd, 0, 0);
 }
@@ -383,12 +383,12 @@ static void test_count(void)
 	int fd = wheel_open(), i;
 	__u64 n = 0;
 
-	CHECK_EQ(do_ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
 	for (i = 0; i < 3; i++)
-		CHECK_EQ(do_op(fd, &op, TWHEEL_OP_ARM, 32), 0);
-	CHECK_EQ(call(__NR_read, fd, (long)&n, 4), -EINVAL);
-	CHECK_EQ(call(__NR_read, fd, (long)&n, 8), 8);
-	CHECK_EQ(n, 3);
+		EXPECT_EQ(do_op(fd, &op, TWHEEL_OP_ARM, 32), 0);
+	EXPECT_EQ(call(__NR_read, fd, (long)&n, 4), -EINVAL);
+	EXPECT_EQ(call(__NR_read, fd, (long)&n, 8), 8);
+	EXPECT_EQ(n, 3);
 	call(__NR_close, fd, 0, 0);
 }
 

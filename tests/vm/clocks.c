@@ -43,9 +43,9 @@ static void wall_restore(void)
 /* An event that was read, and by its clock it was no later than @time */
 static void check_event(const struct twheel_event *ev, __u64 deadline, __u64 time)
 {
-	CHECK_EQ(ev->deadline, deadline, "timer %llu", ev->user_data);
-	CHECK(time >= ev->deadline, "timer %llu early by %llu", ev->user_data,
-	      ev->deadline - time);
+	EXPECT_EQ(ev->deadline, deadline, "timer %llu", ev->user_data);
+	EXPECT_TRUE(time >= ev->deadline, "timer %llu early by %llu", ev->user_data,
+		    ev->deadline - time);
 }
 
 /* Each of the timers 0 to n - 1 once */
@@ -58,13 +58,13 @@ static void collect_all(int fd, size_t n, const __u64 *deadlines)
 	__u64 time = wheel_now(clock);
 
 	for (i = 0; i < got; i++) {
-		if (!CHECK(ev[i].user_data < n, "%llu", ev[i].user_data))
+		if (!EXPECT_TRUE(ev[i].user_data < n, "%llu", ev[i].user_data))
 			continue;
 		seen[ev[i].user_data]++;
 		check_event(&ev[i], deadlines[ev[i].user_data], time);
 	}
 	for (i = 0; i < n; i++)
-		CHECK_EQ(seen[i], 1, "events of timer %zu", i);
+		EXPECT_EQ(seen[i], 1, "events of timer %zu", i);
 	free(ev);
 	free(seen);
 }
@@ -81,13 +81,13 @@ static void forwards(__u32 clock, __u64 tick)
 		arm(fd, TWHEEL_ABS, deadlines[i], i);
 	}
 	id = arm(fd, TWHEEL_ABS, wheel_now(clock) + 5000 * SEC, N);
-	CHECK_EQ(readable(fd, 20), 0);
+	EXPECT_EQ(readable(fd, 20), 0);
 	wall_shift(2000 * SEC);
 	collect_all(fd, N, deadlines);
-	CHECK_EQ(query(fd, id, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_PENDING, "this one is not due yet");
-	CHECK_EQ(wheel_info(fd).pending, 1);
-	CHECK_EQ(wheel_info(fd).ready, 0);
+	EXPECT_EQ(query(fd, id, &op), 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_PENDING, "this one is not due yet");
+	EXPECT_EQ(wheel_info(fd).pending, 1);
+	EXPECT_EQ(wheel_info(fd).ready, 0);
 	close(fd);
 	wall_restore();
 }
@@ -104,7 +104,7 @@ static int forward_fd;
 
 static void forward_child(void)
 {
-	CHECK(WAIT_FOR(blocked_in(getppid(), SYS_read)));
+	EXPECT_TRUE(WAIT_FOR(blocked_in(getppid(), SYS_read)));
 	wall_shift(2 * HOUR);
 }
 
@@ -120,7 +120,7 @@ static void test_forwards_wakes(void)
 		tap_bail("fcntl: %s", strerror(errno));
 	arm(forward_fd, TWHEEL_ABS, deadline, 0);
 	pid = tap_fork(forward_child);
-	CHECK_EQ(read_events(forward_fd, &ev, 1), 1);
+	EXPECT_EQ(read_events(forward_fd, &ev, 1), 1);
 	check_event(&ev, deadline, now(CLOCK_REALTIME));
 	tap_join(pid);
 	close(forward_fd);
@@ -143,7 +143,7 @@ static int wheel_set_back(__u32 clock, __u64 tick, __u64 *deadlines,
 		/* it shall have run, so that it is ahead of what comes */
 		first = wheel_now(clock) + 10 * MSEC;
 		arm(fd, TWHEEL_ABS, first, 0);
-		CHECK_EQ(collect(fd, &ev, 1), 1);
+		EXPECT_EQ(collect(fd, &ev, 1), 1);
 		check_event(&ev, first, wheel_now(clock));
 		for (i = 0; i < N; i++) {
 			deadlines[i] = wheel_now(clock) + *lead + i * 3 * MSEC;
@@ -170,25 +170,25 @@ static void backwards(__u32 clock, __u64 tick)
 	/* new ones go by the new time, also one that is further ahead than the old ones were */
 	soon = wheel_now(clock) + lead + 200 * MSEC;
 	arm(fd, TWHEEL_ABS, soon, 2000);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, 2000);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, 2000);
 	check_event(&ev, soon, wheel_now(clock));
 	soon = wheel_now(clock) + 200 * MSEC;
 	arm(fd, 0, 200 * MSEC, 3000);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, 3000);
-	CHECK(ev.deadline >= soon, "deadline %llu of %llu", ev.deadline, soon);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, 3000);
+	EXPECT_TRUE(ev.deadline >= soon, "deadline %llu of %llu", ev.deadline, soon);
 	check_event(&ev, ev.deadline, wheel_now(clock));
 	/* by the old time the old ones are due by then */
 	sleep_ns(lead);
-	CHECK_EQ(readable(fd, 0), 0, "the others wait for the wall clock");
-	CHECK_EQ(wheel_info(fd).pending, N + 1);
-	CHECK_EQ(wheel_info(fd).ready, 0);
-	CHECK(wheel_info(fd).next_expiry <= middle + wheel_info(fd).tick,
-	      "%llu, a timer at %llu", wheel_info(fd).next_expiry, middle);
-	CHECK_EQ(query(fd, id, &op), 0);
-	CHECK_EQ(op.deadline, middle);
-	CHECK_EQ(cancel(fd, id), 0);
+	EXPECT_EQ(readable(fd, 0), 0, "the others wait for the wall clock");
+	EXPECT_EQ(wheel_info(fd).pending, N + 1);
+	EXPECT_EQ(wheel_info(fd).ready, 0);
+	EXPECT_TRUE(wheel_info(fd).next_expiry <= middle + wheel_info(fd).tick,
+		    "%llu, a timer at %llu", wheel_info(fd).next_expiry, middle);
+	EXPECT_EQ(query(fd, id, &op), 0);
+	EXPECT_EQ(op.deadline, middle);
+	EXPECT_EQ(cancel(fd, id), 0);
 	wall_restore();
 	collect_all(fd, N, deadlines);
 	close(fd);
@@ -211,12 +211,12 @@ static void test_ready_stays(void)
 
 	arm(fd, TWHEEL_ABS, deadline, 0);
 	id = arm(fd, TWHEEL_ABS, deadline, 1);
-	CHECK(WAIT_FOR(wheel_info(fd).ready == 2));
+	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == 2));
 	time = now(CLOCK_REALTIME);
 	wall_shift(-1000 * (__s64)SEC);
-	CHECK_EQ(wheel_info(fd).ready, 2);
-	CHECK_EQ(cancel(fd, id), 0);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(wheel_info(fd).ready, 2);
+	EXPECT_EQ(cancel(fd, id), 0);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
 	check_event(&ev, deadline, time);
 	close(fd);
 	wall_restore();
@@ -276,7 +276,7 @@ static void test_to_and_fro(void)
 	for (i = 0; i < n; i++)
 		seen[ev[i].user_data % M]++;
 	for (i = 0; i < M; i++)
-		CHECK_EQ(seen[i], 1, "events of timer %zu", i);
+		EXPECT_EQ(seen[i], 1, "events of timer %zu", i);
 	close(fd);
 	wall_restore();
 }
@@ -298,13 +298,13 @@ static void years(__u64 tick)
 		arm(fd, TWHEEL_ABS, deadlines[i], i);
 	}
 	wall_shift(-(__s64)year);
-	CHECK_EQ(readable(fd, 50), 0);
+	EXPECT_EQ(readable(fd, 50), 0);
 	wall_shift(4 * year);
 	collect_all(fd, M, deadlines);
 	wall_shift(-3 * (__s64)year);
 	soon = now(CLOCK_REALTIME) + 100 * MSEC;
 	arm(fd, TWHEEL_ABS, soon, 0);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
 	check_event(&ev, soon, now(CLOCK_REALTIME));
 	close(fd);
 	wall_restore();
@@ -328,12 +328,12 @@ static void test_centuries(void)
 	for (i = 0; i < 800; i++) {
 		wall_set(late);
 		id = arm(fd, 0, HOUR, 0);
-		CHECK_EQ(cancel(fd, id), 0);
+		EXPECT_EQ(cancel(fd, id), 0);
 		wall_set(early);
 		id = arm(fd, 0, HOUR, 0);
-		CHECK_EQ(query(fd, id, &op), 0);
-		CHECK_EQ(op.state, TWHEEL_STATE_PENDING, "turn %d", i);
-		CHECK_EQ(cancel(fd, id), 0);
+		EXPECT_EQ(query(fd, id, &op), 0);
+		EXPECT_EQ(op.state, TWHEEL_STATE_PENDING, "turn %d", i);
+		EXPECT_EQ(cancel(fd, id), 0);
 	}
 	for (i = 0; i < N; i++) {
 		deadlines[i] = now(CLOCK_REALTIME) + 10 * MSEC + i * USEC;
@@ -341,8 +341,8 @@ static void test_centuries(void)
 	}
 	id = arm(fd, 0, HOUR, N);
 	collect_all(fd, N, deadlines);
-	CHECK_EQ(query(fd, id, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	EXPECT_EQ(query(fd, id, &op), 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
 	close(fd);
 	wall_restore();
 }
@@ -361,12 +361,12 @@ static void unaffected(__u32 clock)
 		arm(fd, TWHEEL_ABS, deadlines[i], i);
 	}
 	wall_shift(2 * HOUR);
-	CHECK(wheel_info(fd).ready == 0 || wheel_now(clock) >= deadlines[0],
-	      "the set clock made timers ready");
+	EXPECT_TRUE(wheel_info(fd).ready == 0 || wheel_now(clock) >= deadlines[0],
+		    "the set clock made timers ready");
 	wall_shift(-4 * (__s64)HOUR);
 	collect_all(fd, 20, deadlines);
-	CHECK_EQ(query(fd, id, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	EXPECT_EQ(query(fd, id, &op), 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
 	close(fd);
 	wall_restore();
 }
@@ -386,25 +386,25 @@ static void test_periodic(void)
 	struct twheel_op op;
 
 	id = arm_periodic(fd, first, 100 * SEC, 0);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.deadline, first);
-	CHECK_EQ(ev.overrun, 0);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.deadline, first);
+	EXPECT_EQ(ev.overrun, 0);
 	wall_shift(1050 * SEC);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.deadline, first + 100 * SEC);
-	CHECK_EQ(ev.overrun, 9);
-	CHECK_EQ(query(fd, id, &op), 0);
-	CHECK_EQ(op.deadline, first + 1100 * SEC);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.deadline, first + 100 * SEC);
+	EXPECT_EQ(ev.overrun, 9);
+	EXPECT_EQ(query(fd, id, &op), 0);
+	EXPECT_EQ(op.deadline, first + 1100 * SEC);
 	wall_shift(-5000 * (__s64)SEC);
-	CHECK_EQ(readable(fd, 200), 0);
-	CHECK_EQ(query(fd, id, &op), 0);
-	CHECK_EQ(op.deadline, first + 1100 * SEC);
+	EXPECT_EQ(readable(fd, 200), 0);
+	EXPECT_EQ(query(fd, id, &op), 0);
+	EXPECT_EQ(op.deadline, first + 1100 * SEC);
 	wall_restore();
-	CHECK_EQ(readable(fd, 20), 0);
+	EXPECT_EQ(readable(fd, 20), 0);
 	wall_shift(1100 * SEC);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.deadline, first + 1100 * SEC);
-	CHECK_EQ(ev.overrun, 0);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.deadline, first + 1100 * SEC);
+	EXPECT_EQ(ev.overrun, 0);
 	close(fd);
 	wall_restore();
 }
@@ -418,14 +418,14 @@ static void test_periodic_back(void)
 	struct twheel_op op;
 
 	id = arm_periodic(fd, first, SEC, 0);
-	CHECK(WAIT_FOR(wheel_info(fd).ready));
+	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready));
 	wall_shift(-1000 * (__s64)SEC);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.deadline, first);
-	CHECK_EQ(ev.overrun, 0);
-	CHECK_EQ(query(fd, id, &op), 0);
-	CHECK_EQ(op.deadline, first + SEC);
-	CHECK_EQ(readable(fd, 100), 0);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.deadline, first);
+	EXPECT_EQ(ev.overrun, 0);
+	EXPECT_EQ(query(fd, id, &op), 0);
+	EXPECT_EQ(op.deadline, first + SEC);
+	EXPECT_EQ(readable(fd, 100), 0);
 	close(fd);
 	wall_restore();
 }
@@ -454,9 +454,9 @@ static void test_tai_offset(void)
 	arm(fd, TWHEEL_ABS, deadline, 0);
 	arm(other, TWHEEL_ABS, now(CLOCK_REALTIME) + 300 * SEC, 0);
 	tai_set(tx.tai + 370);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
 	check_event(&ev, deadline, now(CLOCK_TAI));
-	CHECK_EQ(readable(other, 20), 0);
+	EXPECT_EQ(readable(other, 20), 0);
 	/* one that waits when TAI goes back again */
 	for (;;) {
 		arm(fd, 0, lead, 0);
@@ -464,10 +464,10 @@ static void test_tai_offset(void)
 		if (!wheel_info(fd).ready)
 			break;
 		tai_set(tx.tai + 370);
-		CHECK_EQ(collect(fd, &ev, 1), 1);
+		EXPECT_EQ(collect(fd, &ev, 1), 1);
 		lead *= 2;
 	}
-	CHECK_EQ(readable(fd, lead / MSEC + 100), 0, "TAI went back");
+	EXPECT_EQ(readable(fd, lead / MSEC + 100), 0, "TAI went back");
 	close(fd);
 	close(other);
 }
@@ -484,12 +484,12 @@ static void test_shared(void)
 		deadlines[i] = now(CLOCK_REALTIME) + HOUR + i * SEC;
 		shared_arm(&c, i, deadlines[i]);
 	}
-	CHECK_EQ(readable(c.fd, 50), 0);
+	EXPECT_EQ(readable(c.fd, 50), 0);
 	wall_shift(2 * HOUR);
 	for (got = 0; got < N && readable(c.fd, PATIENCE_MS); got++)
-		if (CHECK(shared_take(&c, &i)))
-			CHECK(now(CLOCK_REALTIME) >= deadlines[i], "timer %u", i);
-	CHECK_EQ(got, N);
+		if (EXPECT_TRUE(shared_take(&c, &i)))
+			EXPECT_TRUE(now(CLOCK_REALTIME) >= deadlines[i], "timer %u", i);
+	EXPECT_EQ(got, N);
 
 	/* set back: what was near is far, and what was past is to come */
 	for (i = 1; i < N; i++) {
@@ -497,18 +497,18 @@ static void test_shared(void)
 		shared_arm(&c, i, deadlines[i]);
 	}
 	wall_shift(-(__s64)HOUR);
-	CHECK_EQ(readable(c.fd, 100), 0);
+	EXPECT_EQ(readable(c.fd, 100), 0);
 	deadlines[0] = now(CLOCK_REALTIME) + 20 * MSEC;
 	shared_arm(&c, 0, deadlines[0]);
-	CHECK(readable(c.fd, PATIENCE_MS));
-	CHECK(shared_take(&c, &i));
-	CHECK_EQ(i, 0);
-	CHECK(now(CLOCK_REALTIME) >= deadlines[0]);
+	EXPECT_TRUE(readable(c.fd, PATIENCE_MS));
+	EXPECT_TRUE(shared_take(&c, &i));
+	EXPECT_EQ(i, 0);
+	EXPECT_TRUE(now(CLOCK_REALTIME) >= deadlines[0]);
 	wall_shift(HOUR + 60 * SEC);
 	for (got = 1; got < N && readable(c.fd, PATIENCE_MS); got++)
-		if (CHECK(shared_take(&c, &i)))
-			CHECK(now(CLOCK_REALTIME) >= deadlines[i], "timer %u", i);
-	CHECK_EQ(got, N);
+		if (EXPECT_TRUE(shared_take(&c, &i)))
+			EXPECT_TRUE(now(CLOCK_REALTIME) >= deadlines[i], "timer %u", i);
+	EXPECT_EQ(got, N);
 	wall_restore();
 	client_close(&c);
 }

@@ -64,8 +64,8 @@ static void timer_end(struct timer *t, const char *how)
 {
 	__u32 ends = __atomic_add_fetch(&t->ends, 1, __ATOMIC_RELAXED);
 
-	CHECK(ends == 1, "timer %zd was %s, and it had ended before", t - timers,
-	      how);
+	EXPECT_TRUE(ends == 1, "timer %zd was %s, and it had ended before", t - timers,
+		    how);
 	__atomic_store_n(&t->ended, next_moment(), __ATOMIC_SEQ_CST);
 }
 
@@ -77,15 +77,15 @@ static struct timer *timer_told(__u64 user_data, __u64 id, __u32 wheel, __u64 be
 	struct timer *t = &timers[i];
 	__u64 known, ended;
 
-	if (!CHECK(user_data >> 32 == MARK && i < TIMERS, "%s: user data %llx", how,
-		   user_data))
+	if (!EXPECT_TRUE(user_data >> 32 == MARK && i < TIMERS, "%s: user data %llx", how,
+			 user_data))
 		return NULL;
 	known = __atomic_load_n(&t->id, __ATOMIC_ACQUIRE);
 	ended = __atomic_load_n(&t->ended, __ATOMIC_SEQ_CST);
-	CHECK(!known || known == id, "%s: id %llx of timer %u, which is %llx", how,
-	      id, i, known);
-	CHECK(t->wheel == wheel, "%s: timer %u is of another wheel", how, i);
-	CHECK(!ended || ended > began, "timer %u was %s after it had ended", i, how);
+	EXPECT_TRUE(!known || known == id, "%s: id %llx of timer %u, which is %llx", how,
+		    id, i, known);
+	EXPECT_TRUE(t->wheel == wheel, "%s: timer %u is of another wheel", how, i);
+	EXPECT_TRUE(!ended || ended > began, "timer %u was %s after it had ended", i, how);
 	return t;
 }
 
@@ -159,9 +159,9 @@ static void check_armed(struct oracle *oracle, struct timer *t,
 	__u32 i;
 
 	if (out->result == -ENOSPC) {
-		CHECK(limited, "arm: ENOSPC");
+		EXPECT_TRUE(limited, "arm: ENOSPC");
 		oracle->refused++;
-	} else if (CHECK_EQ(out->result, 0, "arm")) {
+	} else if (EXPECT_EQ(out->result, 0, "arm")) {
 		oracle->armed++;
 		t->armed = true;
 		__atomic_store_n(&t->id, out->id, __ATOMIC_RELEASE);
@@ -185,7 +185,7 @@ static void check_op(struct thread *me, __u32 i, __u32 wheel, __u64 began)
 
 	memcpy(&out, op_at(me, i), me->op_size);
 	if (error) {
-		CHECK_EQ(out.result, error, "opcode %u", op->opcode);
+		EXPECT_EQ(out.result, error, "opcode %u", op->opcode);
 		return;
 	}
 	if (op->opcode == TWHEEL_OP_ARM)
@@ -195,10 +195,10 @@ static void check_op(struct thread *me, __u32 i, __u32 wheel, __u64 began)
 		oracle->refused++;
 		return;
 	}
-	if (!CHECK(!out.result || out.result == -ENOENT, "opcode %u gave %d",
-		   op->opcode, out.result) || out.result)
+	if (!EXPECT_TRUE(!out.result || out.result == -ENOENT, "opcode %u gave %d",
+			 op->opcode, out.result) || out.result)
 		return;
-	if (!CHECK(op->id, "opcode %u on id 0 was done", op->opcode))
+	if (!EXPECT_TRUE(op->id, "opcode %u on id 0 was done", op->opcode))
 		return;
 	if (op->opcode == TWHEEL_OP_CANCEL) {
 		oracle->cancelled++;
@@ -233,8 +233,8 @@ static void do_submit(struct thread *me, __u32 wheel)
 	ret = submit_sized(wheels[wheel], me->room.at + PAGE / 2, nr, me->op_size);
 	nuisance_set(&me->nuisance, 0);
 	room_mend(&me->room, page);
-	CHECK((ret >= 0 && ret <= nr) || ret == -EINTR, "submit of %u gave %ld", nr,
-	      ret);
+	EXPECT_TRUE((ret >= 0 && ret <= nr) || ret == -EINTR, "submit of %u gave %ld", nr,
+		    ret);
 	for (i = 0; ret > 0 && i < ret; i++)
 		check_op(me, i, wheel, began);
 }
@@ -255,15 +255,15 @@ static void do_read(struct thread *me, __u32 wheel)
 	ret = ret < 0 ? -errno : ret;
 	nuisance_set(&me->nuisance, 0);
 	room_mend(&me->room, 1);
-	CHECK((ret > 0 && !(ret % sizeof(event))) || ret == -EAGAIN || ret == -EINTR,
-	      "read gave %ld", ret);
+	EXPECT_TRUE((ret > 0 && !(ret % sizeof(event))) || ret == -EAGAIN || ret == -EINTR,
+		    "read gave %ld", ret);
 	for (i = 0; i < ret; i += sizeof(event)) {
 		struct timer *t;
 
 		memcpy(&event, me->room.kept + PAGE / 2 + i, sizeof(event));
 		me->oracles[wheel].delivered++;
 		t = timer_told(event.user_data, event.id, wheel, began, "read");
-		CHECK(now(CLOCK_MONOTONIC) >= event.deadline, "early");
+		EXPECT_TRUE(now(CLOCK_MONOTONIC) >= event.deadline, "early");
 		if (t && !(event.flags & TWHEEL_EVENT_PERIODIC))
 			timer_end(t, "read");
 	}
@@ -280,7 +280,7 @@ static void do_drain(struct thread *me, __u32 wheel)
 	room_spoil(&me->room, fault, 1);
 	ret = drain(wheels[wheel], (void *)(me->room.at + PAGE / 2), nr);
 	room_mend(&me->room, 1);
-	CHECK(ret >= 0, "drain gave %ld", ret);
+	EXPECT_TRUE(ret >= 0, "drain gave %ld", ret);
 	for (i = 0; i < ret; i++) {
 		struct timer *t;
 
@@ -339,9 +339,9 @@ static void take_rest(__u32 wheel)
 		info = wheel_info(wheels[wheel]);
 	} while ((info.pending || info.ready) && now(CLOCK_MONOTONIC) < end);
 	timer_delete(me->nuisance.timer);
-	CHECK_EQ(info.pending, 0);
-	CHECK_EQ(info.ready, 0);
-	CHECK(!readable(wheels[wheel], 0));
+	EXPECT_EQ(info.pending, 0);
+	EXPECT_EQ(info.ready, 0);
+	EXPECT_TRUE(!readable(wheels[wheel], 0));
 }
 
 static void check_books(__u32 wheel)
@@ -360,12 +360,12 @@ static void check_books(__u32 wheel)
 		sum.delivered += oracle->delivered;
 		sum.refused += oracle->refused;
 	}
-	CHECK_EQ(stats.armed, sum.armed);
-	CHECK_EQ(stats.modified, sum.modified);
-	CHECK_EQ(stats.cancelled, sum.cancelled);
-	CHECK_EQ(stats.drained, sum.drained);
-	CHECK_EQ(stats.delivered, sum.delivered);
-	CHECK_EQ(stats.refused, sum.refused);
+	EXPECT_EQ(stats.armed, sum.armed);
+	EXPECT_EQ(stats.modified, sum.modified);
+	EXPECT_EQ(stats.cancelled, sum.cancelled);
+	EXPECT_EQ(stats.drained, sum.drained);
+	EXPECT_EQ(stats.delivered, sum.delivered);
+	EXPECT_EQ(stats.refused, sum.refused);
 	tap_diag("%u: armed %llu modified %llu cancelled %llu drained %llu read %llu refused %llu",
 		 wheel, sum.armed, sum.modified, sum.cancelled, sum.drained,
 		 sum.delivered, sum.refused);
@@ -403,7 +403,7 @@ static void run_threads(__u32 nr, __u64 limit)
 		close(wheels[i]);
 	}
 	for (i = 0; i < next_timer; i++)
-		CHECK_EQ(timers[i].ends, timers[i].armed, "ends of timer %u", i);
+		EXPECT_EQ(timers[i].ends, timers[i].armed, "ends of timer %u", i);
 	rounds++;
 }
 
@@ -441,7 +441,7 @@ static __u32 most_timers(void)
 
 		ret = op_single(fd, &op);
 	} while (!ret && ++nr < 100000);
-	CHECK_EQ(ret, -ENOSPC, "arm");
+	EXPECT_EQ(ret, -ENOSPC, "arm");
 	close(fd);
 	return nr;
 }
@@ -454,7 +454,7 @@ static void test_user_limit(void)
 	set_user_limit("4000");
 	before = most_timers();
 	run_threads(WHEELS, 100000);
-	CHECK_EQ(most_timers(), before);
+	EXPECT_EQ(most_timers(), before);
 	set_user_limit("1000000000");
 }
 

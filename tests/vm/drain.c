@@ -38,18 +38,18 @@ static void check_drained(const struct twheel_op *op,
 		least += before;
 		most += after;
 	}
-	CHECK_EQ(op->__reserved, 0);
-	CHECK_EQ(op->opcode, TWHEEL_OP_ARM);
-	CHECK_EQ(op->flags, TWHEEL_ABS);
-	CHECK_EQ(op->result, 0);
-	CHECK_EQ(op->id, armed->id);
-	CHECK_EQ(op->interval, armed->interval);
-	CHECK(op->slack <= armed->slack, "%llu of %llu", op->slack,
-	      armed->slack);
-	CHECK(op->jitter <= armed->jitter);
-	CHECK(op->deadline >= least && op->deadline <= most,
-	      "timer %llu: deadline %llu, not %llu to %llu", op->user_data,
-	      op->deadline, least, most);
+	EXPECT_EQ(op->__reserved, 0);
+	EXPECT_EQ(op->opcode, TWHEEL_OP_ARM);
+	EXPECT_EQ(op->flags, TWHEEL_ABS);
+	EXPECT_EQ(op->result, 0);
+	EXPECT_EQ(op->id, armed->id);
+	EXPECT_EQ(op->interval, armed->interval);
+	EXPECT_TRUE(op->slack <= armed->slack, "%llu of %llu", op->slack,
+		    armed->slack);
+	EXPECT_TRUE(op->jitter <= armed->jitter);
+	EXPECT_TRUE(op->deadline >= least && op->deadline <= most,
+		    "timer %llu: deadline %llu, not %llu to %llu", op->user_data,
+		    op->deadline, least, most);
 }
 
 static void test_contents(void)
@@ -71,23 +71,23 @@ static void test_contents(void)
 	memset(out, 0xff, sizeof(out));
 	while ((got = drain(fd, out + n, N - n < 70 ? N - n : 70)) > 0) {
 		n += got;
-		CHECK_EQ(wheel_info(fd).pending, N - n);
+		EXPECT_EQ(wheel_info(fd).pending, N - n);
 		if (n == N)
 			break;
 	}
-	CHECK_EQ(n, N);
+	EXPECT_EQ(n, N);
 	for (i = 0; i < n; i++) {
-		if (!CHECK(out[i].user_data < N, "%llu", out[i].user_data))
+		if (!EXPECT_TRUE(out[i].user_data < N, "%llu", out[i].user_data))
 			continue;
 		seen[out[i].user_data]++;
 		check_drained(&out[i], &armed[out[i].user_data], before, after);
-		CHECK_EQ(cancel(fd, out[i].id), -ENOENT, "used up");
+		EXPECT_EQ(cancel(fd, out[i].id), -ENOENT, "used up");
 	}
 	for (i = 0; i < N; i++)
-		CHECK_EQ(seen[i], 1, "timer %d", i);
-	CHECK_EQ(drain(fd, out, N), 0, "nothing is pending");
-	CHECK_EQ(wheel_info(fd).ready, 10, "what is ready stays");
-	CHECK_EQ(wheel_stats(fd).drained, N);
+		EXPECT_EQ(seen[i], 1, "timer %d", i);
+	EXPECT_EQ(drain(fd, out, N), 0, "nothing is pending");
+	EXPECT_EQ(wheel_info(fd).ready, 10, "what is ready stays");
+	EXPECT_EQ(wheel_stats(fd).drained, N);
 }
 
 static void test_how_many(void)
@@ -97,20 +97,20 @@ static void test_how_many(void)
 	int i;
 
 	fresh();
-	CHECK_EQ(drain(fd, out, 0), 0);
-	CHECK_EQ(drain(fd, out, N), 0);
+	EXPECT_EQ(drain(fd, out, 0), 0);
+	EXPECT_EQ(drain(fd, out, N), 0);
 	for (i = 0; i < 10; i++)
 		arm(fd, 0, HOUR, i);
-	CHECK_EQ(drain(fd, out, 0), 0);
-	CHECK_EQ(wheel_info(fd).pending, 10);
+	EXPECT_EQ(drain(fd, out, 0), 0);
+	EXPECT_EQ(wheel_info(fd).pending, 10);
 	memset(out, 0xee, sizeof(out));
 	untouched = out[N - 1];
-	CHECK_EQ(drain(fd, out, 3), 3);
-	CHECK(!memcmp(&out[3], &untouched, sizeof(untouched)),
-	      "more was written than taken");
-	CHECK_EQ(drain(fd, out, N), 7);
-	CHECK(!memcmp(&out[7], &untouched, sizeof(untouched)),
-	      "more was written than taken");
+	EXPECT_EQ(drain(fd, out, 3), 3);
+	EXPECT_TRUE(!memcmp(&out[3], &untouched, sizeof(untouched)),
+		    "more was written than taken");
+	EXPECT_EQ(drain(fd, out, N), 7);
+	EXPECT_TRUE(!memcmp(&out[7], &untouched, sizeof(untouched)),
+		    "more was written than taken");
 }
 
 /* A hand-over: drained here, armed there, each runs once at its own time */
@@ -135,20 +135,20 @@ static void test_handed_over(void)
 		}
 		n = drain(fd, out, N);
 	} while (now(CLOCK_MONOTONIC) >= base);
-	CHECK_EQ(n, N);
+	EXPECT_EQ(n, N);
 	submit_all(other, out, n);
-	CHECK_EQ(wheel_info(other).pending, n);
-	CHECK_EQ(collect(other, ev, n), n);
+	EXPECT_EQ(wheel_info(other).pending, n);
+	EXPECT_EQ(collect(other, ev, n), n);
 	for (i = 0; i < n; i++) {
 		seen[ev[i].user_data % N]++;
-		CHECK_EQ(ev[i].deadline, deadlines[ev[i].user_data % N]);
-		CHECK(now(CLOCK_MONOTONIC) >= ev[i].deadline, "early");
+		EXPECT_EQ(ev[i].deadline, deadlines[ev[i].user_data % N]);
+		EXPECT_TRUE(now(CLOCK_MONOTONIC) >= ev[i].deadline, "early");
 	}
 	for (i = 0; i < N; i++)
-		CHECK_EQ(seen[i], 1, "timer %ld", i);
-	CHECK_EQ(readable(fd, 0), 0, "nothing is left here");
-	CHECK_EQ(wheel_info(fd).pending, 0);
-	CHECK_EQ(wheel_stats(fd).expired, 0);
+		EXPECT_EQ(seen[i], 1, "timer %ld", i);
+	EXPECT_EQ(readable(fd, 0), 0, "nothing is left here");
+	EXPECT_EQ(wheel_info(fd).pending, 0);
+	EXPECT_EQ(wheel_stats(fd).expired, 0);
 	close(other);
 }
 
@@ -168,15 +168,15 @@ static void test_afterwards(void)
 		arm(fd, 0, HOUR, 2);
 		n = drain(fd, out, 8);
 	} while (now(CLOCK_MONOTONIC) >= start + lead);
-	CHECK_EQ(n, 2);
+	EXPECT_EQ(n, 2);
 	wakeups = wheel_stats(fd).wakeups;
-	CHECK_EQ(readable(fd, lead / MSEC + 200), 0);
-	CHECK(wheel_stats(fd).wakeups <= wakeups + 1, "%llu wake-ups, then %llu",
-	      wakeups, wheel_stats(fd).wakeups);
-	CHECK_EQ(wheel_info(fd).next_expiry, 0);
+	EXPECT_EQ(readable(fd, lead / MSEC + 200), 0);
+	EXPECT_TRUE(wheel_stats(fd).wakeups <= wakeups + 1, "%llu wake-ups, then %llu",
+		    wakeups, wheel_stats(fd).wakeups);
+	EXPECT_EQ(wheel_info(fd).next_expiry, 0);
 	arm(fd, 0, 10 * MSEC, 3);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, 3);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, 3);
 }
 
 /* Taken from every level of the wheel, however far away */
@@ -190,10 +190,10 @@ static void test_far(void)
 	for (i = 0; i < 62; i++)
 		arm(fd, 0, HOUR + (1ULL << i), 1ULL << i);
 	n = drain(fd, out, 64);
-	CHECK_EQ(n, 62);
+	EXPECT_EQ(n, 62);
 	for (i = 0; i < n; i++)
 		sum += out[i].user_data;
-	CHECK_EQ(sum, (1ULL << 62) - 1);
+	EXPECT_EQ(sum, (1ULL << 62) - 1);
 }
 
 /* The beginning of each: one that can be armed again, and one that can't */
@@ -214,29 +214,29 @@ static void prefixes(__u32 size)
 	for (i = 0; i < 4; i++)
 		ids[i] = arm(fd, TWHEEL_ABS, base + i, i);
 	memset(out, 0xee, sizeof(out));
-	CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &arg), 4, "size %u", size);
+	EXPECT_EQ(wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &arg), 4, "size %u", size);
 	for (i = 0; i < 4; i++) {
 		memcpy(&op, out + i * size, size);
-		CHECK_EQ(op.opcode, TWHEEL_OP_ARM, "size %u", size);
-		CHECK_EQ(op.flags, TWHEEL_ABS, "size %u", size);
-		CHECK_EQ(op.state, TWHEEL_STATE_PENDING, "size %u", size);
-		CHECK_EQ(op.result, 0, "size %u", size);
+		EXPECT_EQ(op.opcode, TWHEEL_OP_ARM, "size %u", size);
+		EXPECT_EQ(op.flags, TWHEEL_ABS, "size %u", size);
+		EXPECT_EQ(op.state, TWHEEL_STATE_PENDING, "size %u", size);
+		EXPECT_EQ(op.result, 0, "size %u", size);
 		for (k = 0; k < 4; k++)
 			if (op.id == ids[k])
 				seen |= 1U << k;
-		CHECK(size < 32 || (op.user_data < 4 && op.id == ids[op.user_data] &&
-				    op.deadline == base + op.user_data),
-		      "size %u", size);
+		EXPECT_TRUE(size < 32 || (op.user_data < 4 && op.id == ids[op.user_data] &&
+					  op.deadline == base + op.user_data),
+			    "size %u", size);
 	}
-	CHECK_EQ(seen, 15, "size %u", size);
-	CHECK_EQ(out[4 * size], 0xee, "behind them, size %u", size);
-	CHECK_EQ(wheel_info(fd).pending, 0);
+	EXPECT_EQ(seen, 15, "size %u", size);
+	EXPECT_EQ(out[4 * size], 0xee, "behind them, size %u", size);
+	EXPECT_EQ(wheel_info(fd).pending, 0);
 	/* so they can be submitted as they are, if they have all that ARM needs */
-	CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_SUBMIT, &arg), 4, "size %u", size);
-	CHECK_EQ(wheel_info(fd).pending, size < 32 ? 0 : 4, "size %u", size);
+	EXPECT_EQ(wheel_ioctl(fd, TWHEEL_IOC_SUBMIT, &arg), 4, "size %u", size);
+	EXPECT_EQ(wheel_info(fd).pending, size < 32 ? 0 : 4, "size %u", size);
 	for (i = 0; i < 4; i++) {
 		memcpy(&op, out + i * size, size);
-		CHECK_EQ(op.result, size < 32 ? -EINVAL : 0, "size %u", size);
+		EXPECT_EQ(op.result, size < 32 ? -EINVAL : 0, "size %u", size);
 	}
 }
 

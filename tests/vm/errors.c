@@ -66,16 +66,16 @@ static void unchanged(const char *what, __u64 a, __u64 b)
 	x = (const __u64 *)&baseline;
 	y = (const __u64 *)&s;
 	for (i = 0; i < sizeof(s) / sizeof(*x); i++)
-		CHECK(x[i] == y[i],
-		      "%s %llx %llx changed word %zu of INFO and STATS from %llu to %llu",
-		      what, a, b, i, x[i], y[i]);
+		EXPECT_TRUE(x[i] == y[i],
+			    "%s %llx %llx changed word %zu of INFO and STATS from %llu to %llu",
+			    what, a, b, i, x[i], y[i]);
 	baseline = s;
 }
 
 /* A bad call: what it gave, what it was to give; a and b say which it was */
 static void bad(long got, long want, const char *what, __u64 a, __u64 b)
 {
-	CHECK_EQ(got, want, "%s %llx %llx", what, a, b);
+	EXPECT_EQ(got, want, "%s %llx %llx", what, a, b);
 	unchanged(what, a, b);
 }
 
@@ -164,7 +164,7 @@ static void fill_eventfd(void *p)
 static void undo_eventfd(void *p)
 {
 	(void)p;
-	CHECK_EQ(wheel_eventfd(main_fd, -1), 0);
+	EXPECT_EQ(wheel_eventfd(main_fd, -1), 0);
 }
 
 static const struct call calls[] = {
@@ -199,7 +199,7 @@ static long do_call(const struct call *c, void *p)
 /* SUBMIT's good call has one operation, and gives 1 */
 static void good(const struct call *c, long got, void *p, __u64 a)
 {
-	if (CHECK_EQ(got, c->cmd == TWHEEL_IOC_SUBMIT, "%s %llx", c->name, a))
+	if (EXPECT_EQ(got, c->cmd == TWHEEL_IOC_SUBMIT, "%s %llx", c->name, a))
 		c->undo(p);
 	rebase();
 }
@@ -258,10 +258,10 @@ static void test_newer(void)
 		arg[size] = 0x6e;
 		bad(wheel_ioctl(shared_fd, TWHEEL_IOC_INFO, arg), 0, "INFO", size, 0);
 		info.size = size;
-		CHECK(!memcmp(arg, &info, sizeof(info)), "size %u", size);
+		EXPECT_TRUE(!memcmp(arg, &info, sizeof(info)), "size %u", size);
 		for (i = sizeof(info); i < size; i++)
-			CHECK_EQ(arg[i], 0, "size %u, byte %u", size, i);
-		CHECK_EQ(arg[size], 0x6e, "size %u", size);
+			EXPECT_EQ(arg[i], 0, "size %u, byte %u", size, i);
+		EXPECT_EQ(arg[size], 0x6e, "size %u", size);
 	}
 }
 
@@ -449,12 +449,12 @@ static void setup_event_sizes(void)
 		s.event_size = i % 3 * 16;
 		s.flags = i < 3 ? 0 : TWHEEL_SETUP_SHARED;
 		s.shared = i < 3 ? 0 : 9;
-		CHECK_EQ(setup_as(s), 0, "event size %u", s.event_size);
-		CHECK_EQ(wheel_info(fresh_fd).event_size, i % 3 == 1 ? 16 : 32);
+		EXPECT_EQ(setup_as(s), 0, "event size %u", s.event_size);
+		EXPECT_EQ(wheel_info(fresh_fd).event_size, i % 3 == 1 ? 16 : 32);
 		undo_setup(NULL);
 	}
-	CHECK_EQ(setup(TWHEEL_SETUP_COUNT, MONOTONIC, 0, 0), 0);
-	CHECK_EQ(wheel_info(fresh_fd).event_size, 8);
+	EXPECT_EQ(setup(TWHEEL_SETUP_COUNT, MONOTONIC, 0, 0), 0);
+	EXPECT_EQ(wheel_info(fresh_fd).event_size, 8);
 	undo_setup(NULL);
 	rebase();
 }
@@ -473,9 +473,9 @@ static void setup_ticks(void)
 		    ticks[i], 0);
 	/* no time at all, and no tick that is done: the header has both */
 	ret = setup(0, MONOTONIC, 0, KTIME_MAX + 1);
-	CHECK(ret == -EINVAL || ret == -EOPNOTSUPP, "tick: got %ld", ret);
+	EXPECT_TRUE(ret == -EINVAL || ret == -EOPNOTSUPP, "tick: got %ld", ret);
 	ret = setup(0, MONOTONIC, 0, -1);
-	CHECK(ret == -EINVAL || ret == -EOPNOTSUPP, "tick: got %ld", ret);
+	EXPECT_TRUE(ret == -EINVAL || ret == -EOPNOTSUPP, "tick: got %ld", ret);
 	unchanged("tick", -1, 0);
 }
 
@@ -494,16 +494,16 @@ static void test_setup_fields(void)
 		bad(setup(TWHEEL_SETUP_SHARED, MONOTONIC, many[i], 0), -EINVAL,
 		    "shared", many[i], 0);
 
-	CHECK_EQ(setup(0, BOOTTIME, 0, 1000), 0, "good after all the bad ones");
-	CHECK_EQ(wheel_info(fresh_fd).clock, BOOTTIME);
-	CHECK_EQ(wheel_info(fresh_fd).tick, 1000);
+	EXPECT_EQ(setup(0, BOOTTIME, 0, 1000), 0, "good after all the bad ones");
+	EXPECT_EQ(wheel_info(fresh_fd).clock, BOOTTIME);
+	EXPECT_EQ(wheel_info(fresh_fd).tick, 1000);
 	undo_setup(NULL);
-	CHECK_EQ(setup(TWHEEL_SETUP_SHARED, MONOTONIC, 1, 0), 0);
-	CHECK_EQ(wheel_info(fresh_fd).shared, 1);
+	EXPECT_EQ(setup(TWHEEL_SETUP_SHARED, MONOTONIC, 1, 0), 0);
+	EXPECT_EQ(wheel_info(fresh_fd).shared, 1);
 	undo_setup(NULL);
-	CHECK_EQ(setup(0, TWHEEL_CLOCK_REALTIME, 0, SEC), 0);
-	CHECK_EQ(wheel_info(fresh_fd).clock, TWHEEL_CLOCK_REALTIME);
-	CHECK_EQ(wheel_info(fresh_fd).tick, SEC);
+	EXPECT_EQ(setup(0, TWHEEL_CLOCK_REALTIME, 0, SEC), 0);
+	EXPECT_EQ(wheel_info(fresh_fd).clock, TWHEEL_CLOCK_REALTIME);
+	EXPECT_EQ(wheel_info(fresh_fd).tick, SEC);
 	undo_setup(NULL);
 	rebase();
 }
@@ -514,7 +514,7 @@ static void test_setup_twice(void)
 
 	bad(wheel_setup(main_fd, MONOTONIC, 0, 0, 0), -EBUSY, "after timers", 0,
 	    0);
-	CHECK_EQ(setup(0, MONOTONIC, 0, 0), 0);
+	EXPECT_EQ(setup(0, MONOTONIC, 0, 0), 0);
 	rebase();
 	bad(setup(0, MONOTONIC, 0, 0), -EBUSY, "twice, the same", 0, 0);
 	bad(setup(0, BOOTTIME, 0, 0), -EBUSY, "twice, another clock", 0, 0);
@@ -524,7 +524,7 @@ static void test_setup_twice(void)
 	id = arm(fresh_fd, 0, HOUR, 0);
 	rebase();
 	bad(setup(0, MONOTONIC, 0, 0), -EBUSY, "with a timer", 0, 0);
-	CHECK_EQ(cancel(fresh_fd, id), 0);
+	EXPECT_EQ(cancel(fresh_fd, id), 0);
 	rebase();
 	bad(setup(0, MONOTONIC, 0, 0), -EBUSY, "after a timer", 0, 0);
 	undo_setup(NULL);
@@ -543,9 +543,9 @@ static void untouched(struct twheel_op op, struct twheel_op given)
 {
 	op.result = given.result;
 	op.state = given.state;
-	CHECK(!memcmp(&op, &given, sizeof(op)),
-	      "a bad operation was written over: opcode %u id %llx, was %u %llx",
-	      op.opcode, op.id, given.opcode, given.id);
+	EXPECT_TRUE(!memcmp(&op, &given, sizeof(op)),
+		    "a bad operation was written over: opcode %u id %llx, was %u %llx",
+		    op.opcode, op.id, given.opcode, given.id);
 }
 
 /* What of @op is behind its length is in memory behind it */
@@ -554,7 +554,7 @@ static long do_op(struct twheel_op op)
 	struct twheel_op given = op;
 
 	op.result = 0x5a5a5a5a;
-	CHECK_EQ(submit_sized(main_fd, &op, 1, op_size), 1, "SUBMIT");
+	EXPECT_EQ(submit_sized(main_fd, &op, 1, op_size), 1, "SUBMIT");
 	if (op.result)
 		untouched(op, given);
 	return op.result;
@@ -656,8 +656,8 @@ static void op_extra(void)
 				bad_op(op, -EINVAL, "rest of CANCEL", at << 8 | i);
 				continue;
 			}
-			CHECK_EQ(do_op(op), 0, "size %u, %zu behind it", op_size,
-				 at);
+			EXPECT_EQ(do_op(op), 0, "size %u, %zu behind it", op_size,
+				  at);
 			victim_new();
 			rebase();
 		}
@@ -727,12 +727,12 @@ static void test_behind_it(void)
 	op.jitter = -1;
 	op.__reserved = -1;
 	for (i = 0; i < 2; i++) {
-		CHECK_EQ(op_prefix(main_fd, &op, TWHEEL_OP_SIZE_ONCE), 0);
-		CHECK_EQ(op.interval & op.slack & op.jitter & op.__reserved, -1);
-		CHECK_EQ(query(main_fd, op.id, &told), 0);
-		CHECK_EQ(told.user_data, 5 + i);
-		CHECK_EQ(told.interval | told.slack | told.jitter | told.__reserved,
-			 0);
+		EXPECT_EQ(op_prefix(main_fd, &op, TWHEEL_OP_SIZE_ONCE), 0);
+		EXPECT_EQ(op.interval & op.slack & op.jitter & op.__reserved, -1);
+		EXPECT_EQ(query(main_fd, op.id, &told), 0);
+		EXPECT_EQ(told.user_data, 5 + i);
+		EXPECT_EQ(told.interval | told.slack | told.jitter | told.__reserved,
+			  0);
 		op.opcode = TWHEEL_OP_MODIFY;
 		op.user_data++;
 	}
@@ -741,14 +741,14 @@ static void test_behind_it(void)
 	op.slack = 0;
 	op.jitter = 0;
 	op.__reserved = 0;
-	CHECK_EQ(op_single(main_fd, &op), 0);
-	CHECK_EQ(query(main_fd, op.id, &told), 0);
-	CHECK_EQ(told.interval, HOUR);
-	CHECK_EQ(op_prefix(main_fd, &op, TWHEEL_OP_SIZE_ONCE), 0);
-	CHECK_EQ(query(main_fd, op.id, &told), 0);
-	CHECK_EQ(told.interval, 0);
-	CHECK_EQ(op_prefix(main_fd, &op, TWHEEL_OP_SIZE_ID), -EINVAL);
-	CHECK_EQ(cancel(main_fd, op.id), 0);
+	EXPECT_EQ(op_single(main_fd, &op), 0);
+	EXPECT_EQ(query(main_fd, op.id, &told), 0);
+	EXPECT_EQ(told.interval, HOUR);
+	EXPECT_EQ(op_prefix(main_fd, &op, TWHEEL_OP_SIZE_ONCE), 0);
+	EXPECT_EQ(query(main_fd, op.id, &told), 0);
+	EXPECT_EQ(told.interval, 0);
+	EXPECT_EQ(op_prefix(main_fd, &op, TWHEEL_OP_SIZE_ID), -EINVAL);
+	EXPECT_EQ(cancel(main_fd, op.id), 0);
 	rebase();
 }
 
@@ -778,30 +778,30 @@ static void test_ignored(void)
 	memset(&info, 0xff, sizeof(info));
 	info.size = sizeof(info);
 	bad(wheel_ioctl(main_fd, TWHEEL_IOC_INFO, &info), 0, "INFO", 0, 0);
-	CHECK_EQ(info.__reserved, 0);
+	EXPECT_EQ(info.__reserved, 0);
 	memset(&stats, 0xff, sizeof(stats));
 	stats.size = sizeof(stats);
 	bad(wheel_ioctl(main_fd, TWHEEL_IOC_STATS, &stats), 0, "STATS", 0, 0);
-	CHECK_EQ(stats.__reserved, 0);
+	EXPECT_EQ(stats.__reserved, 0);
 
 	memset(&op, 0xff, sizeof(op));
 	op.opcode = TWHEEL_OP_QUERY;
 	op.flags = 0;
 	op.id = planted[2];
 	bad(op_single(main_fd, &op), 0, "QUERY", 0, 0);
-	CHECK_EQ(op.deadline, start + HOUR + 2 * SEC);
-	CHECK_EQ(op.user_data, 2);
-	CHECK_EQ(op.interval | op.slack | op.jitter | op.__reserved, 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	EXPECT_EQ(op.deadline, start + HOUR + 2 * SEC);
+	EXPECT_EQ(op.user_data, 2);
+	EXPECT_EQ(op.interval | op.slack | op.jitter | op.__reserved, 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
 
 	op = op_arm(0, HOUR, 3);
 	op.id = planted[2];
 	op.result = -1;
 	op.state = 77;
-	CHECK_EQ(op_single(main_fd, &op), 0, "ARM");
-	CHECK(op.id != planted[2], "ARM gives an id of its own");
-	CHECK_EQ(op.state, TWHEEL_STATE_NONE);
-	CHECK_EQ(cancel(main_fd, op.id), 0);
+	EXPECT_EQ(op_single(main_fd, &op), 0, "ARM");
+	EXPECT_TRUE(op.id != planted[2], "ARM gives an id of its own");
+	EXPECT_EQ(op.state, TWHEEL_STATE_NONE);
+	EXPECT_EQ(cancel(main_fd, op.id), 0);
 	rebase();
 }
 
@@ -818,16 +818,16 @@ static void test_largest_times(void)
 			op.slack = KTIME_MAX;
 		if (i & 8)
 			op.jitter = KTIME_MAX;
-		CHECK_EQ(op_single(main_fd, &op), 0, "ARM %d", i);
-		CHECK_EQ(query(main_fd, op.id, &op), 0, "QUERY %d", i);
-		CHECK_EQ(op.state, TWHEEL_STATE_PENDING, "%d", i);
-		CHECK_EQ(op.deadline, KTIME_MAX, "sum saturates, %d", i);
+		EXPECT_EQ(op_single(main_fd, &op), 0, "ARM %d", i);
+		EXPECT_EQ(query(main_fd, op.id, &op), 0, "QUERY %d", i);
+		EXPECT_EQ(op.state, TWHEEL_STATE_PENDING, "%d", i);
+		EXPECT_EQ(op.deadline, KTIME_MAX, "sum saturates, %d", i);
 		op.opcode = TWHEEL_OP_MODIFY;
 		op.flags = i & 1 ? TWHEEL_ABS : 0;
-		CHECK_EQ(op_single(main_fd, &op), 0, "MODIFY %d", i);
-		CHECK_EQ(query(main_fd, op.id, &op), 0, "QUERY %d", i);
-		CHECK_EQ(op.deadline, KTIME_MAX, "sum saturates, %d", i);
-		CHECK_EQ(cancel(main_fd, op.id), 0, "CANCEL %d", i);
+		EXPECT_EQ(op_single(main_fd, &op), 0, "MODIFY %d", i);
+		EXPECT_EQ(query(main_fd, op.id, &op), 0, "QUERY %d", i);
+		EXPECT_EQ(op.deadline, KTIME_MAX, "sum saturates, %d", i);
+		EXPECT_EQ(cancel(main_fd, op.id), 0, "CANCEL %d", i);
 	}
 	rebase();
 }
@@ -844,13 +844,13 @@ static void test_last_period(void)
 	for (i = 0; i < 16; i++) {
 		__u64 id = arm_op(empty_fd, last);
 
-		CHECK_EQ(read_events(empty_fd, &ev, 1), 1);
-		CHECK_EQ(ev.overrun, 0);
-		CHECK_EQ(query(empty_fd, id, &op), 0);
-		CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
-		CHECK_EQ(op.deadline, KTIME_MAX);
-		CHECK(wheel_info(empty_fd).next_expiry > start + HOUR);
-		CHECK_EQ(cancel(empty_fd, id), 0);
+		EXPECT_EQ(read_events(empty_fd, &ev, 1), 1);
+		EXPECT_EQ(ev.overrun, 0);
+		EXPECT_EQ(query(empty_fd, id, &op), 0);
+		EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
+		EXPECT_EQ(op.deadline, KTIME_MAX);
+		EXPECT_TRUE(wheel_info(empty_fd).next_expiry > start + HOUR);
+		EXPECT_EQ(cancel(empty_fd, id), 0);
 	}
 }
 
@@ -946,20 +946,20 @@ static void test_used_up_ids(void)
 
 	for (i = 0; i < 100; i++) {
 		old[n] = arm(fresh_fd, 0, HOUR, i);
-		CHECK_EQ(cancel(fresh_fd, old[n++]), 0);
+		EXPECT_EQ(cancel(fresh_fd, old[n++]), 0);
 		old[n] = arm_past(fresh_fd, i);
-		CHECK_EQ(read_events(fresh_fd, &ev, 1), 1);
-		CHECK_EQ(ev.id, old[n++]);
+		EXPECT_EQ(read_events(fresh_fd, &ev, 1), 1);
+		EXPECT_EQ(ev.id, old[n++]);
 		old[n] = arm(fresh_fd, 0, HOUR, i);
-		CHECK_EQ(drain(fresh_fd, &op, 1), 1);
-		CHECK_EQ(op.id, old[n++]);
+		EXPECT_EQ(drain(fresh_fd, &op, 1), 1);
+		EXPECT_EQ(op.id, old[n++]);
 	}
 	/* the place of one of them is taken again */
 	last = arm(fresh_fd, 0, HOUR, 0xabc);
 	for (i = 0; i < n; i++) {
-		CHECK(old[i] != last, "id %zu given twice", i);
+		EXPECT_TRUE(old[i] != last, "id %zu given twice", i);
 		for (j = 0; j < i; j++)
-			CHECK(old[i] != old[j], "id %zu given twice", i);
+			EXPECT_TRUE(old[i] != old[j], "id %zu given twice", i);
 	}
 	rebase();
 	for (i = 0; i < n; i++) {
@@ -972,8 +972,8 @@ static void test_used_up_ids(void)
 	}
 	for (i = 0; i < 64; i++)
 		bad(cancel(fresh_fd, last ^ 1ULL << i), -ENOENT, "bit", i, 0);
-	CHECK_EQ(query(fresh_fd, last, &op), 0);
-	CHECK_EQ(op.user_data, 0xabc);
+	EXPECT_EQ(query(fresh_fd, last, &op), 0);
+	EXPECT_EQ(op.user_data, 0xabc);
 	undo_setup(NULL);
 	rebase();
 }
@@ -1080,16 +1080,16 @@ static void query_prefix(__u32 size)
 {
 	struct twheel_op whole, op, before;
 
-	CHECK_EQ(query(main_fd, planted[3], &whole), 0);
+	EXPECT_EQ(query(main_fd, planted[3], &whole), 0);
 	memset(&op, 0xee, sizeof(op));
 	op.opcode = TWHEEL_OP_QUERY;
 	op.flags = 0;
 	op.id = planted[3];
 	before = op;
 	bad(op_prefix(main_fd, &op, size), 0, "QUERY", size, 0);
-	CHECK(!memcmp(&op, &whole, size), "size %u", size);
-	CHECK(!memcmp((char *)&op + size, (char *)&before + size,
-		      sizeof(op) - size), "behind it, size %u", size);
+	EXPECT_TRUE(!memcmp(&op, &whole, size), "size %u", size);
+	EXPECT_TRUE(!memcmp((char *)&op + size, (char *)&before + size,
+			    sizeof(op) - size), "behind it, size %u", size);
 }
 
 /* A bad one among three, close behind each other, at any address */
@@ -1106,10 +1106,10 @@ static void packed(__u32 size, char *p)
 	for (i = 0; i < 3; i++) {
 		memset(&op, 0, sizeof(op));
 		memcpy(&op, p + i * size, size);
-		CHECK_EQ(op.result, i == 1 ? -ENOENT : 0, "size %u, %d", size, i);
-		CHECK_EQ(op.state, i == 1 ? TWHEEL_STATE_NONE : TWHEEL_STATE_PENDING);
+		EXPECT_EQ(op.result, i == 1 ? -ENOENT : 0, "size %u, %d", size, i);
+		EXPECT_EQ(op.state, i == 1 ? TWHEEL_STATE_NONE : TWHEEL_STATE_PENDING);
 		if (size > 16 && i != 1)
-			CHECK_EQ(op.user_data, 3 + i, "size %u", size);
+			EXPECT_EQ(op.user_data, 3 + i, "size %u", size);
 	}
 }
 
@@ -1129,15 +1129,15 @@ static void test_query_again(void)
 {
 	struct twheel_op op = op_for(TWHEEL_OP_QUERY, planted[3]), first;
 
-	CHECK_EQ(op_single(main_fd, &op), 0);
-	CHECK_EQ(op.flags, 0);
+	EXPECT_EQ(op_single(main_fd, &op), 0);
+	EXPECT_EQ(op.flags, 0);
 	first = op;
-	CHECK_EQ(op_single(main_fd, &op), 0, "a second time");
-	CHECK(!memcmp(&op, &first, sizeof(op)));
-	CHECK_EQ(submit(main_fd, &op, 1), 1);
-	CHECK_EQ(submit(main_fd, &op, 1), 1);
-	CHECK_EQ(op.result, 0, "a second time in SUBMIT");
-	CHECK_EQ(op.opcode, TWHEEL_OP_QUERY);
+	EXPECT_EQ(op_single(main_fd, &op), 0, "a second time");
+	EXPECT_TRUE(!memcmp(&op, &first, sizeof(op)));
+	EXPECT_EQ(submit(main_fd, &op, 1), 1);
+	EXPECT_EQ(submit(main_fd, &op, 1), 1);
+	EXPECT_EQ(op.result, 0, "a second time in SUBMIT");
+	EXPECT_EQ(op.opcode, TWHEEL_OP_QUERY);
 }
 
 /* A bad one does not stop the others, and gets its own error */
@@ -1162,11 +1162,11 @@ static void test_mixed_batch(void)
 			want[i] = -EINVAL;
 		}
 	}
-	CHECK_EQ(submit(main_fd, ops, 64), 64);
+	EXPECT_EQ(submit(main_fd, ops, 64), 64);
 	for (i = 0; i < 64; i++)
-		CHECK_EQ(ops[i].result, want[i], "operation %d", i);
+		EXPECT_EQ(ops[i].result, want[i], "operation %d", i);
 	for (i = 0; i < 64; i += 4)
-		CHECK_EQ(cancel(main_fd, ops[i].id), 0, "operation %d", i);
+		EXPECT_EQ(cancel(main_fd, ops[i].id), 0, "operation %d", i);
 	rebase();
 }
 
@@ -1187,12 +1187,12 @@ static void undo_array(const char *p, size_t size, long done)
 	struct twheel_op op;
 	long i;
 
-	CHECK_EQ(wheel_info(main_fd).pending,
-		 baseline.info[0].pending + done);
+	EXPECT_EQ(wheel_info(main_fd).pending,
+		  baseline.info[0].pending + done);
 	for (i = 0; i < done; i++) {
 		memcpy(&op, p + i * size, size);
-		CHECK_EQ(op.result, 0, "operation %ld of %ld", i, done);
-		CHECK_EQ(cancel(main_fd, op.id), 0, "operation %ld", i);
+		EXPECT_EQ(op.result, 0, "operation %ld of %ld", i, done);
+		EXPECT_EQ(cancel(main_fd, op.id), 0, "operation %ld", i);
 	}
 	rebase();
 }
@@ -1205,10 +1205,10 @@ static void submit_cut(const char *copy, size_t size, size_t left)
 	long want = whole ? whole : -EFAULT;
 
 	memcpy(p, copy, left);
-	CHECK_EQ(submit_raw(0, p, whole + 1, size), want, "%zu there", left);
+	EXPECT_EQ(submit_raw(0, p, whole + 1, size), want, "%zu there", left);
 	undo_array(p, size, whole);
 	memcpy(p, copy, left);
-	CHECK_EQ(submit_raw(0, p, 0x7fffffff, size), want, "%zu there", left);
+	EXPECT_EQ(submit_raw(0, p, 0x7fffffff, size), want, "%zu there", left);
 	undo_array(p, size, whole);
 }
 
@@ -1228,14 +1228,14 @@ static void submit_cut_writing(const char *copy, size_t size, size_t left)
 	mprotect(second, PAGE, PROT_READ);
 	done = submit_raw(0, p, 4, size);
 	if (done < 0) {
-		CHECK_EQ(done, -EFAULT, "%zu writable", left);
+		EXPECT_EQ(done, -EFAULT, "%zu writable", left);
 		done = 0;
 	}
-	CHECK(done == whole || (left % size >= out && done == whole + 1),
-	      "size %zu, %zu writable: %ld done", size, left, done);
+	EXPECT_TRUE(done == whole || (left % size >= out && done == whole + 1),
+		    "size %zu, %zu writable: %ld done", size, left, done);
 	undo_array(p, size, done);
-	CHECK(!memcmp(second, copy + left, 4 * size - left),
-	      "size %zu, %zu writable: the rest is as before", size, left);
+	EXPECT_TRUE(!memcmp(second, copy + left, 4 * size - left),
+		    "size %zu, %zu writable: the rest is as before", size, left);
 	munmap(second - PAGE, 2 * PAGE);
 }
 
@@ -1297,28 +1297,28 @@ static void drain_faults(size_t size)
 		long want = left / size ? (long)(left / size) : -EFAULT;
 
 		d.ops = (unsigned long)(edge - left);
-		CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &d), want,
-			 "size %zu, %zu bytes there", size, left);
+		EXPECT_EQ(wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &d), want,
+			  "size %zu, %zu bytes there", size, left);
 		if (want < 0)
 			want = 0;
-		CHECK_EQ(wheel_info(fd).pending, 4 - want, "%zu", left);
+		EXPECT_EQ(wheel_info(fd).pending, 4 - want, "%zu", left);
 		memcpy(ops, edge - left, want * size);
 		if (size > TWHEEL_OP_SIZE_ID && want)
-			CHECK_EQ(submit_sized(fd, ops, want, size), want);
+			EXPECT_EQ(submit_sized(fd, ops, want, size), want);
 		for (i = 0; size == TWHEEL_OP_SIZE_ID && i < (size_t)want; i++)
 			arm(fd, 0, HOUR, 0);
 		d.ops = (unsigned long)readonly_put(ops, 1);
-		CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &d), -EFAULT);
-		CHECK_EQ(wheel_info(fd).pending, 4);
+		EXPECT_EQ(wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &d), -EFAULT);
+		EXPECT_EQ(wheel_info(fd).pending, 4);
 	}
 	d.ops = (unsigned long)ops;
-	CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &d), 4);
+	EXPECT_EQ(wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &d), 4);
 	for (i = left = 0; i < 4 && size > TWHEEL_OP_SIZE_ID; i++)
 		left += ((struct twheel_op *)(ops + i * size))->user_data;
-	CHECK_EQ(left, size > TWHEEL_OP_SIZE_ID ? 6 : 0);
-	CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &d), 0);
+	EXPECT_EQ(left, size > TWHEEL_OP_SIZE_ID ? 6 : 0);
+	EXPECT_EQ(wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &d), 0);
 	/* with nothing to hand out nothing is wrong with the array */
-	CHECK_EQ(wheel_info(fd).pending, 0);
+	EXPECT_EQ(wheel_info(fd).pending, 0);
 	close(fd);
 }
 
@@ -1351,10 +1351,10 @@ static void test_null(void)
 	ops[0] = op_arm(0, HOUR, 1);
 	ops[1] = op_for(TWHEEL_OP_CANCEL, 12345);
 	ops[1].result = 1;
-	CHECK_EQ(wheel_ioctl(fd, TWHEEL_IOC_SUBMIT, &arg), 2);
-	CHECK_EQ(ops[1].result, -ENOENT);
-	CHECK(ops[0].id, "no id was told");
-	CHECK_EQ(cancel(fd, ops[0].id), 0);
+	EXPECT_EQ(wheel_ioctl(fd, TWHEEL_IOC_SUBMIT, &arg), 2);
+	EXPECT_EQ(ops[1].result, -ENOENT);
+	EXPECT_TRUE(ops[0].id, "no id was told");
+	EXPECT_EQ(cancel(fd, ops[0].id), 0);
 	munmap(ops, PAGE);
 	close(fd);
 }
@@ -1430,9 +1430,9 @@ static void test_eventfd_fields(void)
 	bad(set_eventfd(0, pipes[0], 0), -EINVAL, "pipe", 0, 0);
 	bad(set_eventfd(0, main_fd, 0), -EINVAL, "the wheel", 0, 0);
 	bad(set_eventfd(0, -1, 0), -ENOENT, "none to end", 0, 0);
-	CHECK_EQ(set_eventfd(0, efd, 0), 0);
+	EXPECT_EQ(set_eventfd(0, efd, 0), 0);
 	bad(set_eventfd(0, efd, 0), -EBUSY, "twice", 0, 0);
-	CHECK_EQ(set_eventfd(0, -1, 0), 0);
+	EXPECT_EQ(set_eventfd(0, -1, 0), 0);
 	bad(set_eventfd(0, -1, 0), -ENOENT, "ended already", 0, 0);
 	close(null);
 	close(pipes[0]);
@@ -1480,13 +1480,13 @@ static void test_doorbell_fields(void)
 {
 	int i;
 
-	CHECK_EQ(doorbell(shared_fd, 0), 0);
+	EXPECT_EQ(doorbell(shared_fd, 0), 0);
 	for (i = 0; i < 32; i++)
 		bad(doorbell(shared_fd, 1U << i), -EINVAL, "flag", i, 0);
 	bad(doorbell(main_fd, 0), -EINVAL, "no shared timers", 0, 0);
 	bad(doorbell(fresh_fd, 0), -EINVAL, "not set up", 0, 0);
 	/* and it is as it was: it can still be set up */
-	CHECK_EQ(setup(0, BOOTTIME, 0, 1000), 0);
+	EXPECT_EQ(setup(0, BOOTTIME, 0, 1000), 0);
 	undo_setup(NULL);
 	rebase();
 }
@@ -1516,31 +1516,31 @@ static void test_nothing_lost(void)
 	long i, n;
 
 	for (i = 0; i < PENDING; i++) {
-		CHECK_EQ(query(main_fd, planted[i], &op), 0, "timer %ld", i);
-		CHECK_EQ(op.state, TWHEEL_STATE_PENDING, "timer %ld", i);
-		CHECK_EQ(op.user_data, i, "timer %ld", i);
-		CHECK_EQ(op.deadline, start + HOUR + i * SEC, "timer %ld", i);
-		CHECK_EQ(op.interval, i % 4 == 3 ? HOUR : 0, "timer %ld", i);
+		EXPECT_EQ(query(main_fd, planted[i], &op), 0, "timer %ld", i);
+		EXPECT_EQ(op.state, TWHEEL_STATE_PENDING, "timer %ld", i);
+		EXPECT_EQ(op.user_data, i, "timer %ld", i);
+		EXPECT_EQ(op.deadline, start + HOUR + i * SEC, "timer %ld", i);
+		EXPECT_EQ(op.interval, i % 4 == 3 ? HOUR : 0, "timer %ld", i);
 		op.opcode = TWHEEL_OP_MODIFY;
 		op.flags = TWHEEL_ABS;
 		op.deadline = 1;
-		CHECK_EQ(op_single(main_fd, &op), 0, "timer %ld", i);
+		EXPECT_EQ(op_single(main_fd, &op), 0, "timer %ld", i);
 	}
-	CHECK_EQ(cancel(main_fd, victim), 0);
+	EXPECT_EQ(cancel(main_fd, victim), 0);
 	n = read_events(main_fd, ev, ARRAY_SIZE(ev));
-	CHECK_EQ(n, PENDING + READY, "events");
+	EXPECT_EQ(n, PENDING + READY, "events");
 	for (i = 0; i < n; i++) {
 		__u64 data = ev[i].user_data;
 
-		if (!CHECK(data < PENDING + READY, "user data %llu", data))
+		if (!EXPECT_TRUE(data < PENDING + READY, "user data %llu", data))
 			continue;
 		seen[data]++;
-		CHECK_EQ(ev[i].id, data < PENDING ? planted[data] :
-			 ready_ids[data - PENDING]);
+		EXPECT_EQ(ev[i].id, data < PENDING ? planted[data] :
+			  ready_ids[data - PENDING]);
 	}
 	for (i = 0; i < PENDING + READY; i++)
-		CHECK_EQ(seen[i], 1, "events of timer %ld", i);
-	CHECK_EQ(read_events(main_fd, ev, 1), -EAGAIN);
+		EXPECT_EQ(seen[i], 1, "events of timer %ld", i);
+	EXPECT_EQ(read_events(main_fd, ev, 1), -EAGAIN);
 }
 
 static void plant(void)
@@ -1552,7 +1552,7 @@ static void plant(void)
 	fresh_fd = wheel_open(O_NONBLOCK);
 	empty_fd = wheel_open(O_NONBLOCK);
 	if (has_module())
-		CHECK_EQ(setup(TWHEEL_SETUP_SHARED, MONOTONIC, 100, 0), 0);
+		EXPECT_EQ(setup(TWHEEL_SETUP_SHARED, MONOTONIC, 100, 0), 0);
 	shared_fd = fresh_fd;
 	fresh_fd = wheel_open(O_NONBLOCK);
 	start = now(CLOCK_MONOTONIC);
@@ -1566,7 +1566,7 @@ static void plant(void)
 	for (i = 0; i < PENDING; i++)
 		arm(empty_fd, 0, HOUR, i);
 	for (i = 0; i < PENDING; i++)
-		CHECK_EQ(drain(empty_fd, &op, 1), 1);
+		EXPECT_EQ(drain(empty_fd, &op, 1), 1);
 	victim_new();
 	rebase();
 }
@@ -1595,12 +1595,12 @@ static void test_while_busy(void)
 	restless = false;
 	n = collect(main_fd, ev, READY + BUSY);
 	for (i = 0; i < n; i++)
-		if (CHECK(ev[i].user_data < sizeof(seen), "user data"))
+		if (EXPECT_TRUE(ev[i].user_data < sizeof(seen), "user data"))
 			seen[ev[i].user_data]++;
 	for (i = 0; i < sizeof(seen); i++)
-		CHECK_EQ(seen[i], i >= PENDING, "events of timer %zu", i);
-	CHECK_EQ(read_events(main_fd, ev, 1), -EAGAIN);
-	CHECK_EQ(wheel_info(main_fd).pending, PENDING + 1);
+		EXPECT_EQ(seen[i], i >= PENDING, "events of timer %zu", i);
+	EXPECT_EQ(read_events(main_fd, ev, 1), -EAGAIN);
+	EXPECT_EQ(wheel_info(main_fd).pending, PENDING + 1);
 }
 
 int main(void)

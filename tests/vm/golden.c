@@ -14,11 +14,11 @@ static size_t end;		/* of its last field */
 
 static void compare(const struct golden *g)
 {
-	CHECK_EQ(g->is, g->was, "%s", g->name);
+	EXPECT_EQ(g->is, g->was, "%s", g->name);
 	if (g->kind == GOLDEN_STRUCT)
 		outer = *g;
 	if (g->kind == GOLDEN_FIELD)
-		CHECK_EQ(g->is_at - outer.is_at, g->was_at, "%s", g->name);
+		EXPECT_EQ(g->is_at - outer.is_at, g->was_at, "%s", g->name);
 }
 
 static void test_header(void)
@@ -29,12 +29,12 @@ static void test_header(void)
 static void compare_end(const struct golden *g)
 {
 	if (g->kind == GOLDEN_STRUCT) {
-		CHECK_EQ(end, outer.is, "end of %s", outer.name);
+		EXPECT_EQ(end, outer.is, "end of %s", outer.name);
 		outer = *g;
 		end = 0;
 	}
 	if (g->kind == GOLDEN_FIELD) {
-		CHECK_EQ(g->is_at - outer.is_at, end, "%s", g->name);
+		EXPECT_EQ(g->is_at - outer.is_at, end, "%s", g->name);
 		end += g->is;
 	}
 }
@@ -44,7 +44,7 @@ static void test_no_padding(void)
 {
 	outer = (struct golden){ .name = "the start" };
 	golden_each(compare_end);
-	CHECK_EQ(end, outer.is, "end of %s", outer.name);
+	EXPECT_EQ(end, outer.is, "end of %s", outer.name);
 }
 
 static void test_info(void)
@@ -52,14 +52,14 @@ static void test_info(void)
 	int fd = wheel_open(0);
 	struct twheel_info info = wheel_info(fd);
 
-	CHECK_EQ(info.features & 15, 15);
-	CHECK_EQ(info.tick_min, 1000);
-	CHECK_EQ(info.tick_max, 1000000000);
-	CHECK_EQ(info.clock, 0x101);
-	CHECK_EQ(info.flags, 0);
-	CHECK_EQ(info.event_size, 32);
+	EXPECT_EQ(info.features & 15, 15);
+	EXPECT_EQ(info.tick_min, 1000);
+	EXPECT_EQ(info.tick_max, 1000000000);
+	EXPECT_EQ(info.clock, 0x101);
+	EXPECT_EQ(info.flags, 0);
+	EXPECT_EQ(info.event_size, 32);
 	/* a jiffy of a kernel of 100 to 1,000 Hz */
-	CHECK(info.tick >= MSEC && info.tick <= 10 * MSEC, "tick %llu", info.tick);
+	EXPECT_TRUE(info.tick >= MSEC && info.tick <= 10 * MSEC, "tick %llu", info.tick);
 	close(fd);
 }
 
@@ -70,9 +70,9 @@ static void test_device(void)
 
 	if (fstat(fd, &st))
 		tap_bail("fstat: %s", strerror(errno));
-	CHECK(S_ISCHR(st.st_mode), "mode %o", st.st_mode);
-	CHECK_EQ(st.st_mode & 07777, 0600);
-	CHECK_EQ(st.st_uid, 0);
+	EXPECT_TRUE(S_ISCHR(st.st_mode), "mode %o", st.st_mode);
+	EXPECT_EQ(st.st_mode & 07777, 0600);
+	EXPECT_EQ(st.st_uid, 0);
 	close(fd);
 }
 

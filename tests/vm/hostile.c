@@ -101,8 +101,8 @@ static void during(void *(*other)(void *), void (*fn)(void))
 static long counted(long ret, long most)
 {
 	disturbed += ret < most;
-	CHECK(ret == -EFAULT || ret == -EAGAIN || (ret >= 0 && ret <= most),
-	      "got %ld", ret);
+	EXPECT_TRUE(ret == -EFAULT || ret == -EAGAIN || (ret >= 0 && ret <= most),
+		    "got %ld", ret);
 	return ret > 0 ? ret : 0;
 }
 
@@ -151,13 +151,13 @@ static void round_arm(void)
 		put_op(i, op_arm(0, HOUR, i));
 	n = submit_shaky();
 	for (i = 0; i < n; i++) {
-		CHECK_EQ(get_op(i).result, 0, "operation %ld of %ld", i, n);
+		EXPECT_EQ(get_op(i).result, 0, "operation %ld of %ld", i, n);
 		ops[i] = op_for(TWHEEL_OP_CANCEL, get_op(i).id);
 	}
-	CHECK_EQ(wheel_info(fd).pending, n, "what the program doesn't know of");
+	EXPECT_EQ(wheel_info(fd).pending, n, "what the program doesn't know of");
 	if (n)
 		submit_all(fd, ops, n);
-	CHECK_EQ(wheel_info(fd).pending, 0);
+	EXPECT_EQ(wheel_info(fd).pending, 0);
 }
 
 static void each_shape(void (*fn)(void), __u32 least_size)
@@ -166,8 +166,8 @@ static void each_shape(void (*fn)(void), __u32 least_size)
 		if (shape->size < least_size)
 			continue;
 		during(taker, fn);
-		CHECK(disturbed, "never disturbed: %u of %u", shape->nr,
-		      shape->size);
+		EXPECT_TRUE(disturbed, "never disturbed: %u of %u", shape->nr,
+			    shape->size);
 	}
 }
 
@@ -204,13 +204,13 @@ static void round_change(__u8 opcode)
 		struct twheel_op op;
 		long ret = query(fd, ops[i].id, &op);
 
-		CHECK_EQ(get_op(i).result, done ? 0 : UNTOLD, "operation %ld of %ld",
-			 i, n);
-		CHECK_EQ(ret, done && opcode == TWHEEL_OP_CANCEL ? -ENOENT : 0,
-			 "timer %ld, %ld were done", i, n);
+		EXPECT_EQ(get_op(i).result, done ? 0 : UNTOLD, "operation %ld of %ld",
+			  i, n);
+		EXPECT_EQ(ret, done && opcode == TWHEEL_OP_CANCEL ? -ENOENT : 0,
+			  "timer %ld, %ld were done", i, n);
 		if (!ret)
-			CHECK_EQ(op.user_data, done ? 1000 + i : i,
-				 "timer %ld, %ld were done", i, n);
+			EXPECT_EQ(op.user_data, done ? 1000 + i : i,
+				  "timer %ld, %ld were done", i, n);
 	}
 	while (drain(fd, ops, N) > 0)
 		;
@@ -257,17 +257,17 @@ static void round_drain(void)
 		n = counted(drain(fd, (struct twheel_op *)shaky, N), left);
 		for (i = 0; i < n; i++)
 			seen[out[i].user_data % N]++;
-		if (!CHECK_EQ(wheel_info(fd).pending, left - n))
+		if (!EXPECT_EQ(wheel_info(fd).pending, left - n))
 			break;
 	}
 	for (i = 0; i < N; i++)
-		CHECK_EQ(seen[i], 1, "timer %ld", i);
+		EXPECT_EQ(seen[i], 1, "timer %ld", i);
 }
 
 static void test_drain(void)
 {
 	during(taker, round_drain);
-	CHECK(disturbed, "never disturbed");
+	EXPECT_TRUE(disturbed, "never disturbed");
 }
 
 static void round_read(void)
@@ -280,8 +280,8 @@ static void round_read(void)
 		n = counted(read_events(fd, (struct twheel_event *)shaky, N),
 			    left);
 		for (i = 0; i < n; i++)
-			CHECK_EQ(ev[i].user_data, N - left + i, "event %ld", i);
-		if (!CHECK_EQ(wheel_info(fd).ready, left - n))
+			EXPECT_EQ(ev[i].user_data, N - left + i, "event %ld", i);
+		if (!EXPECT_EQ(wheel_info(fd).ready, left - n))
 			break;
 	}
 }
@@ -289,7 +289,7 @@ static void round_read(void)
 static void test_read(void)
 {
 	during(taker, round_read);
-	CHECK(disturbed, "never disturbed");
+	EXPECT_TRUE(disturbed, "never disturbed");
 }
 
 /* Whatever comes out of it, the kernel takes each word once and believes it */
@@ -298,8 +298,8 @@ static void round_scribbled(void)
 	__u32 size;
 
 	for (size = 16; size <= sizeof(struct twheel_op); size *= 2) {
-		CHECK_EQ(submit_sized(fd, shaky, SIZE / size, size), SIZE / size);
-		CHECK_EQ(submit_sized(fd, shaky + PAGE - size, 3, size), 3);
+		EXPECT_EQ(submit_sized(fd, shaky, SIZE / size, size), SIZE / size);
+		EXPECT_EQ(submit_sized(fd, shaky + PAGE - size, 3, size), 3);
 	}
 	drain(fd, (struct twheel_op *)shaky, N);
 	read_events(fd, (struct twheel_event *)shaky, N);
@@ -322,9 +322,9 @@ static void round_size(void)
 	for (i = 0; i < ARRAY_SIZE(cmds); i++) {
 		long ret = wheel_ioctl(fd, cmds[i], shaky);
 
-		CHECK(ret >= 0 || ret == -EINVAL || ret == -E2BIG ||
-		      ret == -EFAULT,
-		      "ioctl %#lx gave %ld", cmds[i], ret);
+		EXPECT_TRUE(ret >= 0 || ret == -EINVAL || ret == -E2BIG ||
+			    ret == -EFAULT,
+			    "ioctl %#lx gave %ld", cmds[i], ret);
 	}
 }
 
@@ -396,7 +396,7 @@ static void test_kept(void)
 	memset(steady, 0, SIZE);
 	undone = 0;
 	during(keeper, round_kept);
-	CHECK_EQ(undone, 0, "times that the kernel wrote over it");
+	EXPECT_EQ(undone, 0, "times that the kernel wrote over it");
 }
 
 /* ---- a page that is hardly ever there ---- */
@@ -427,7 +427,7 @@ static void round_zapped(void)
 	for (left = 20; left; left -= n) {
 		n = counted(read_events(fd, (struct twheel_event *)shaky, left), left);
 		for (i = 0; i < n; i++)
-			CHECK_EQ(ev[i].user_data, 20 - left + i);
+			EXPECT_EQ(ev[i].user_data, 20 - left + i);
 	}
 	while (counted(read_events(fd, (struct twheel_event *)shaky, N), N))
 		;
@@ -449,14 +449,14 @@ static void round_zapped_count(void)
 	long ret;
 
 	if (!wheel_info(fd).flags)
-		CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0,
-				     TWHEEL_SETUP_COUNT), 0);
+		EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0,
+				      TWHEEL_SETUP_COUNT), 0);
 	arm_numbered(TWHEEL_ABS, 1);
 	do {
 		ret = read(fd, shaky, 8);
-		CHECK(ret == 8 || (ret < 0 && errno == EFAULT), "%ld", ret);
+		EXPECT_TRUE(ret == 8 || (ret < 0 && errno == EFAULT), "%ld", ret);
 	} while (ret < 0);
-	CHECK_EQ(*count, N);
+	EXPECT_EQ(*count, N);
 }
 
 static void test_zapped_count(void)

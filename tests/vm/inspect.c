@@ -25,37 +25,37 @@ static void test_info(void)
 	int bare = wheel_open(O_NONBLOCK);
 
 	info = wheel_info(bare);
-	CHECK_EQ(info.clock, TWHEEL_CLOCK_MONOTONIC);
-	CHECK_EQ(info.event_size, sizeof(ev));
-	CHECK_EQ(info.limit, info.wheel_limit);
-	CHECK_EQ(info.pending, 0);
-	CHECK_EQ(info.ready, 0);
-	CHECK_EQ(info.next_expiry, 0);
-	CHECK_EQ(wheel_setup(bare, TWHEEL_CLOCK_TAI, 12345, 99,
-			     TWHEEL_SETUP_COUNT), 0);
+	EXPECT_EQ(info.clock, TWHEEL_CLOCK_MONOTONIC);
+	EXPECT_EQ(info.event_size, sizeof(ev));
+	EXPECT_EQ(info.limit, info.wheel_limit);
+	EXPECT_EQ(info.pending, 0);
+	EXPECT_EQ(info.ready, 0);
+	EXPECT_EQ(info.next_expiry, 0);
+	EXPECT_EQ(wheel_setup(bare, TWHEEL_CLOCK_TAI, 12345, 99,
+			      TWHEEL_SETUP_COUNT), 0);
 	info = wheel_info(bare);
-	CHECK_EQ(info.clock, TWHEEL_CLOCK_TAI);
-	CHECK_EQ(info.tick, 12345);
-	CHECK_EQ(info.limit, 99);
-	CHECK_EQ(info.flags, TWHEEL_SETUP_COUNT);
-	CHECK_EQ(info.event_size, 8);
+	EXPECT_EQ(info.clock, TWHEEL_CLOCK_TAI);
+	EXPECT_EQ(info.tick, 12345);
+	EXPECT_EQ(info.limit, 99);
+	EXPECT_EQ(info.flags, TWHEEL_SETUP_COUNT);
+	EXPECT_EQ(info.event_size, 8);
 	close(bare);
 
 	fresh(MSEC);
 	arm(fd, 0, 2 * HOUR, 0);
-	CHECK(wheel_info(fd).next_expiry <=
-	      now(CLOCK_MONOTONIC) + 2 * HOUR + MSEC);
-	CHECK(wheel_info(fd).next_expiry + SEC >= now(CLOCK_MONOTONIC));
+	EXPECT_TRUE(wheel_info(fd).next_expiry <=
+		    now(CLOCK_MONOTONIC) + 2 * HOUR + MSEC);
+	EXPECT_TRUE(wheel_info(fd).next_expiry + SEC >= now(CLOCK_MONOTONIC));
 	soon = now(CLOCK_MONOTONIC) + 60 * SEC;
 	id = arm(fd, TWHEEL_ABS, soon, 1);
-	CHECK(wheel_info(fd).next_expiry <= soon + MSEC);
-	CHECK_EQ(wheel_info(fd).pending, 2);
-	CHECK_EQ(cancel(fd, id), 0);
+	EXPECT_TRUE(wheel_info(fd).next_expiry <= soon + MSEC);
+	EXPECT_EQ(wheel_info(fd).pending, 2);
+	EXPECT_EQ(cancel(fd, id), 0);
 	arm_past(fd, 2);
-	CHECK_EQ(wheel_info(fd).pending, 1);
-	CHECK_EQ(wheel_info(fd).ready, 1);
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(wheel_info(fd).ready, 0);
+	EXPECT_EQ(wheel_info(fd).pending, 1);
+	EXPECT_EQ(wheel_info(fd).ready, 1);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(wheel_info(fd).ready, 0);
 }
 
 /*
@@ -79,16 +79,16 @@ static void test_next_expiry(void)
 		time = now(CLOCK_MONOTONIC);
 		for (i = 0; i < got && info.pending && !info.ready; i++) {
 			bounded++;
-			CHECK(time >= info.next_expiry &&
-			      ev[i].deadline + 100 * USEC > info.next_expiry,
-			      "deadline %llu read %llu bound %llu", ev[i].deadline,
-			      time, info.next_expiry);
+			EXPECT_TRUE(time >= info.next_expiry &&
+				    ev[i].deadline + 100 * USEC > info.next_expiry,
+				    "deadline %llu read %llu bound %llu", ev[i].deadline,
+				    time, info.next_expiry);
 		}
 		n += got;
 		info = wheel_info(fd);
 	}
-	CHECK_EQ(n, M);
-	CHECK(bounded > 10, "only %d expiries were looked at", bounded);
+	EXPECT_EQ(n, M);
+	EXPECT_TRUE(bounded > 10, "only %d expiries were looked at", bounded);
 }
 
 static void test_query(void)
@@ -102,22 +102,22 @@ static void test_query(void)
 	arm_it.slack = 0;
 	arm_it.id = arm_op(fd, arm_it);
 	memset(&op, 0, sizeof(op));
-	CHECK_EQ(query(fd, arm_it.id, &op), 0);
-	CHECK_EQ(op.id, arm_it.id);
-	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
-	CHECK_EQ(op.deadline, deadline);
-	CHECK_EQ(op.interval, 5 * HOUR);
-	CHECK_EQ(op.slack, 0);
-	CHECK_EQ(op.jitter, 0);
-	CHECK_EQ(op.user_data, 0xabcdef);
+	EXPECT_EQ(query(fd, arm_it.id, &op), 0);
+	EXPECT_EQ(op.id, arm_it.id);
+	EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
+	EXPECT_EQ(op.deadline, deadline);
+	EXPECT_EQ(op.interval, 5 * HOUR);
+	EXPECT_EQ(op.slack, 0);
+	EXPECT_EQ(op.jitter, 0);
+	EXPECT_EQ(op.user_data, 0xabcdef);
 
 	arm_it = op_arm(TWHEEL_ABS, 1234567, 9);
 	arm_it.id = arm_op(fd, arm_it);
-	CHECK_EQ(query(fd, arm_it.id, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_READY);
-	CHECK_EQ(op.deadline, 1234567);
-	CHECK_EQ(op.user_data, 9);
-	CHECK_EQ(op.interval, 0);
+	EXPECT_EQ(query(fd, arm_it.id, &op), 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_READY);
+	EXPECT_EQ(op.deadline, 1234567);
+	EXPECT_EQ(op.user_data, 9);
+	EXPECT_EQ(op.interval, 0);
 }
 
 static void test_modify(void)
@@ -137,30 +137,30 @@ static void test_modify(void)
 		op = op_arm(TWHEEL_ABS, base + by[i] * HOUR, 100 + i);
 		op.opcode = TWHEEL_OP_MODIFY;
 		op.id = id;
-		CHECK_EQ(op_single(fd, &op), 0);
-		CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
-		CHECK_EQ(query(fd, id, &op), 0);
-		CHECK_EQ(op.deadline, base + by[i] * HOUR);
-		CHECK_EQ(op.user_data, 100 + i);
-		CHECK(wheel_info(fd).next_expiry <= op.deadline + MSEC);
+		EXPECT_EQ(op_single(fd, &op), 0);
+		EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
+		EXPECT_EQ(query(fd, id, &op), 0);
+		EXPECT_EQ(op.deadline, base + by[i] * HOUR);
+		EXPECT_EQ(op.user_data, 100 + i);
+		EXPECT_TRUE(wheel_info(fd).next_expiry <= op.deadline + MSEC);
 	}
 	op = op_arm(0, 20 * MSEC, 7);
 	op.opcode = TWHEEL_OP_MODIFY;
 	op.id = id;
-	CHECK_EQ(op_single(fd, &op), 0);
-	CHECK(WAIT_FOR(wheel_info(fd).ready == 1));
+	EXPECT_EQ(op_single(fd, &op), 0);
+	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == 1));
 	/* ready, and put off again: the event is withdrawn */
 	op = op_arm(0, 20 * MSEC, 8);
 	op.opcode = TWHEEL_OP_MODIFY;
 	op.id = id;
-	CHECK_EQ(op_single(fd, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_READY);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, 8);
-	CHECK(now(CLOCK_MONOTONIC) >= ev.deadline, "early");
-	CHECK_EQ(read_events(fd, &ev, 1), -EAGAIN);
-	CHECK_EQ(wheel_stats(fd).modified, 7);
-	CHECK_EQ(wheel_stats(fd).armed, 1);
+	EXPECT_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_READY);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, 8);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= ev.deadline, "early");
+	EXPECT_EQ(read_events(fd, &ev, 1), -EAGAIN);
+	EXPECT_EQ(wheel_stats(fd).modified, 7);
+	EXPECT_EQ(wheel_stats(fd).armed, 1);
 }
 
 static void test_cancel(void)
@@ -173,18 +173,18 @@ static void test_cancel(void)
 	fresh(MSEC);
 	for (i = 0; i < 10; i++)
 		ids[i] = arm(fd, 0, i < 5 ? 0 : HOUR, i);
-	CHECK(WAIT_FOR(wheel_info(fd).ready == 5));
+	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == 5));
 	for (i = 1; i < 10; i += 2) {
 		op = op_for(TWHEEL_OP_CANCEL, ids[i]);
-		CHECK_EQ(op_single(fd, &op), 0, "timer %d", i);
-		CHECK_EQ(op.state, i < 5 ? TWHEEL_STATE_READY :
-			 TWHEEL_STATE_PENDING, "timer %d", i);
-		CHECK_EQ(op_single(fd, &op), -ENOENT, "timer %d again", i);
+		EXPECT_EQ(op_single(fd, &op), 0, "timer %d", i);
+		EXPECT_EQ(op.state, i < 5 ? TWHEEL_STATE_READY :
+			  TWHEEL_STATE_PENDING, "timer %d", i);
+		EXPECT_EQ(op_single(fd, &op), -ENOENT, "timer %d again", i);
 	}
-	CHECK_EQ(read_events(fd, ev, 20), 3);
+	EXPECT_EQ(read_events(fd, ev, 20), 3);
 	for (i = 0; i < 3; i++)
-		CHECK_EQ(ev[i].user_data, 2 * i);
-	CHECK_EQ(wheel_info(fd).pending, 2);
+		EXPECT_EQ(ev[i].user_data, 2 * i);
+	EXPECT_EQ(wheel_info(fd).pending, 2);
 }
 
 static __u64 histogram(const struct twheel_stats *s)
@@ -212,38 +212,38 @@ static void test_stats(void)
 
 	fresh(MSEC);
 	s = wheel_stats(fd);
-	CHECK_EQ(s.armed | s.modified | s.cancelled | s.expired | s.overruns |
-		 s.delivered | s.drained | s.refused | s.wakeups |
-		 s.max_lateness | histogram(&s), 0, "a new wheel");
+	EXPECT_EQ(s.armed | s.modified | s.cancelled | s.expired | s.overruns |
+		  s.delivered | s.drained | s.refused | s.wakeups |
+		  s.max_lateness | histogram(&s), 0, "a new wheel");
 	for (i = 0; i < 100; i++)
 		id = arm(fd, 0, i % 10 * 3 * MSEC, i);
-	CHECK_EQ(wheel_stats(fd).armed, 100);
-	CHECK_EQ(collect(fd, ev, 60), 60);
-	CHECK(WAIT_FOR(wheel_info(fd).ready == 40));
+	EXPECT_EQ(wheel_stats(fd).armed, 100);
+	EXPECT_EQ(collect(fd, ev, 60), 60);
+	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == 40));
 	s = wheel_stats(fd);
-	CHECK_EQ(s.expired, 100);
-	CHECK_EQ(s.delivered, 60);
-	CHECK_EQ(histogram(&s), 100, "lateness");
-	CHECK_EQ(s.lateness[63], 0);
-	CHECK(s.lateness[bucket(s.max_lateness)], "max_lateness %llu",
-	      s.max_lateness);
+	EXPECT_EQ(s.expired, 100);
+	EXPECT_EQ(s.delivered, 60);
+	EXPECT_EQ(histogram(&s), 100, "lateness");
+	EXPECT_EQ(s.lateness[63], 0);
+	EXPECT_TRUE(s.lateness[bucket(s.max_lateness)], "max_lateness %llu",
+		    s.max_lateness);
 	for (i = bucket(s.max_lateness) + 1; i < TWHEEL_LATENESS_BUCKETS; i++)
-		CHECK_EQ(s.lateness[i], 0, "later than the latest");
-	CHECK(s.wakeups >= 1 && s.wakeups <= 100, "%llu", s.wakeups);
-	CHECK(module_counter("longest_run") > 0);
+		EXPECT_EQ(s.lateness[i], 0, "later than the latest");
+	EXPECT_TRUE(s.wakeups >= 1 && s.wakeups <= 100, "%llu", s.wakeups);
+	EXPECT_TRUE(module_counter("longest_run") > 0);
 
 	op = op_arm(0, HOUR, 0);
 	op.opcode = TWHEEL_OP_MODIFY;
 	op.id = id;
-	CHECK_EQ(op_single(fd, &op), 0);
-	CHECK_EQ(drain(fd, &op, 1), 1);
-	CHECK_EQ(cancel(fd, arm(fd, 0, HOUR, 0)), 0);
+	EXPECT_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(drain(fd, &op, 1), 1);
+	EXPECT_EQ(cancel(fd, arm(fd, 0, HOUR, 0)), 0);
 	s = wheel_stats(fd);
-	CHECK_EQ(s.modified, 1);
-	CHECK_EQ(s.drained, 1);
-	CHECK_EQ(s.cancelled, 1);
-	CHECK_EQ(s.armed, 101);
-	CHECK_EQ(s.overruns, 0);
+	EXPECT_EQ(s.modified, 1);
+	EXPECT_EQ(s.drained, 1);
+	EXPECT_EQ(s.cancelled, 1);
+	EXPECT_EQ(s.armed, 101);
+	EXPECT_EQ(s.overruns, 0);
 }
 
 /* The value of a key, or NULL: "key:\tvalue" on a line of its own */
@@ -266,8 +266,8 @@ static void check_key(const char *text, const char *key, const char *want)
 {
 	const char *got = find_key(text, key);
 
-	CHECK(got && !strcmp(got, want), "%s: got %s want %s", key,
-	      got ? got : "nothing", want);
+	EXPECT_TRUE(got && !strcmp(got, want), "%s: got %s want %s", key,
+		    got ? got : "nothing", want);
 }
 
 static void check_number(const char *text, const char *key, __u64 want)
@@ -295,7 +295,7 @@ static void test_fdinfo(void)
 	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
 		int wheel = wheel_open(O_NONBLOCK);
 
-		CHECK_EQ(wheel_setup(wheel, clocks[i].id, 2 * MSEC, 1000, 0), 0);
+		EXPECT_EQ(wheel_setup(wheel, clocks[i].id, 2 * MSEC, 1000, 0), 0);
 		arm(wheel, 0, HOUR, 0);
 		arm(wheel, 0, 2 * HOUR, 0);
 		arm_past(wheel, 0);
@@ -323,16 +323,16 @@ static void read_trace(void)
 
 	while ((n = read(file, trace + len, sizeof(trace) - 1 - len)) > 0)
 		len += n;
-	CHECK(!n, "%s", strerror(errno));
+	EXPECT_TRUE(!n, "%s", strerror(errno));
 	trace[len] = 0;
 	close(file);
 }
 
-#define CHECK_TRACED(...) ({						\
+#define EXPECT_TRACED(...) ({						\
 	char trace_line[256];						\
 									\
 	snprintf(trace_line, sizeof(trace_line), "twheel_" __VA_ARGS__); \
-	CHECK(strstr(trace, trace_line), "%.200s", trace_line); })
+	EXPECT_TRUE(strstr(trace, trace_line), "%.200s", trace_line); })
 
 static void test_trace(void)
 {
@@ -342,37 +342,37 @@ static void test_trace(void)
 	const char *first;
 
 	close(open(TRACING "trace", O_WRONLY | O_TRUNC | O_CLOEXEC));
-	CHECK_EQ(write_text(TRACING "events/twheel/enable", "1"), 0);
+	EXPECT_EQ(write_text(TRACING "events/twheel/enable", "1"), 0);
 	close(fd);
 	fd = wheel_open(O_NONBLOCK);
-	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 1, 0), 0);
+	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 1, 0), 0);
 	op.interval = 5 * HOUR;
 	op.id = arm_op(fd, op);
 	id = op.id;
-	CHECK_EQ(op_single(fd, &op), -ENOSPC);
+	EXPECT_EQ(op_single(fd, &op), -ENOSPC);
 	op = op_arm(TWHEEL_ABS, base + SEC, 0x123);
 	op.opcode = TWHEEL_OP_MODIFY;
 	op.id = id;
-	CHECK_EQ(op_single(fd, &op), 0);
-	CHECK_EQ(cancel(fd, id), 0);
+	EXPECT_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(cancel(fd, id), 0);
 	arm(fd, 0, 5 * MSEC, 0);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(write_text(TRACING "events/twheel/enable", "0"), 0);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(write_text(TRACING "events/twheel/enable", "0"), 0);
 
 	read_trace();
 	first = strstr(trace, "twheel_arm: ");
-	CHECK(first && sscanf(first, "twheel_arm: wheel=%llu", &wheel) == 1);
-	CHECK_TRACED("arm: wheel=%llu id=%#llx deadline=%llu interval=%llu user_data=0xabcdef\n",
-		     wheel, id, base, 5 * HOUR);
-	CHECK_TRACED("limit: wheel=%llu limit=1\n", wheel);
-	CHECK_TRACED("modify: wheel=%llu id=%#llx deadline=%llu interval=0 user_data=0x123\n",
-		     wheel, id, base + SEC);
-	CHECK_TRACED("cancel: wheel=%llu id=%#llx state=%u\n", wheel, id,
-		     TWHEEL_STATE_PENDING);
-	CHECK_TRACED("arm: wheel=%llu id=%#llx deadline=%llu interval=0 user_data=0x0\n",
-		     wheel, ev.id, ev.deadline);
-	CHECK_TRACED("expire: wheel=%llu timers=1 lateness=", wheel);
-	CHECK_TRACED("read: wheel=%llu events=1\n", wheel);
+	EXPECT_TRUE(first && sscanf(first, "twheel_arm: wheel=%llu", &wheel) == 1);
+	EXPECT_TRACED("arm: wheel=%llu id=%#llx deadline=%llu interval=%llu user_data=0xabcdef\n",
+		      wheel, id, base, 5 * HOUR);
+	EXPECT_TRACED("limit: wheel=%llu limit=1\n", wheel);
+	EXPECT_TRACED("modify: wheel=%llu id=%#llx deadline=%llu interval=0 user_data=0x123\n",
+		      wheel, id, base + SEC);
+	EXPECT_TRACED("cancel: wheel=%llu id=%#llx state=%u\n", wheel, id,
+		      TWHEEL_STATE_PENDING);
+	EXPECT_TRACED("arm: wheel=%llu id=%#llx deadline=%llu interval=0 user_data=0x0\n",
+		      wheel, ev.id, ev.deadline);
+	EXPECT_TRACED("expire: wheel=%llu timers=1 lateness=", wheel);
+	EXPECT_TRACED("read: wheel=%llu events=1\n", wheel);
 }
 
 /* No timers, no interrupts; a lone one far away at most two in its life */
@@ -382,15 +382,15 @@ static void test_silent(void)
 
 	fresh(USEC);
 	sleep_ns(100 * MSEC);
-	CHECK_EQ(wheel_stats(fd).wakeups, 0, "without timers");
+	EXPECT_EQ(wheel_stats(fd).wakeups, 0, "without timers");
 	id = arm(fd, 0, HOUR, 0);
 	sleep_ns(500 * MSEC);
-	CHECK(wheel_stats(fd).wakeups <= 2, "%llu wake-ups",
-	      wheel_stats(fd).wakeups);
-	CHECK_EQ(cancel(fd, id), 0);
+	EXPECT_TRUE(wheel_stats(fd).wakeups <= 2, "%llu wake-ups",
+		    wheel_stats(fd).wakeups);
+	EXPECT_EQ(cancel(fd, id), 0);
 	id = wheel_stats(fd).wakeups;
 	sleep_ns(200 * MSEC);
-	CHECK(wheel_stats(fd).wakeups <= id + 1, "after the last was cancelled");
+	EXPECT_TRUE(wheel_stats(fd).wakeups <= id + 1, "after the last was cancelled");
 }
 
 static void lone_timer(__u64 tick, __u64 delay)
@@ -399,9 +399,9 @@ static void lone_timer(__u64 tick, __u64 delay)
 
 	fresh(tick);
 	arm(fd, 0, delay, 0);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK(wheel_stats(fd).wakeups <= 2, "tick %llu delay %llu: %llu wake-ups",
-	      tick, delay, wheel_stats(fd).wakeups);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_TRUE(wheel_stats(fd).wakeups <= 2, "tick %llu delay %llu: %llu wake-ups",
+		    tick, delay, wheel_stats(fd).wakeups);
 }
 
 static void test_lone_timer(void)
@@ -428,16 +428,16 @@ static void crowd(__u64 tick, __u64 delay, __u64 spread)
 	for (i = 0; i < CROWD; i++)
 		ops[i] = op_arm(TWHEEL_ABS, at + (spread ? i % spread : 0), i);
 	submit_all(fd, ops, CROWD);
-	CHECK_EQ(collect(fd, ev, CROWD), CROWD);
+	EXPECT_EQ(collect(fd, ev, CROWD), CROWD);
 	s = wheel_stats(fd);
 	largest = module_counter("largest_run");
 	tap_diag("largest run %llu timers, %llu deferred, %llu cascaded", largest,
 		 module_counter("deferred"), module_counter("cascaded"));
-	CHECK_EQ(s.expired, CROWD);
-	CHECK_EQ(histogram(&s), CROWD);
-	CHECK(largest <= CROWD / 10,
-	      "%llu of %u timers touched in a single run", largest, CROWD);
-	CHECK_EQ(wheel_info(fd).ready, 0);
+	EXPECT_EQ(s.expired, CROWD);
+	EXPECT_EQ(histogram(&s), CROWD);
+	EXPECT_TRUE(largest <= CROWD / 10,
+		    "%llu of %u timers touched in a single run", largest, CROWD);
+	EXPECT_EQ(wheel_info(fd).ready, 0);
 }
 
 static void test_same_tick(void)

@@ -140,8 +140,8 @@ static void join_child(pid_t pid, bool something)
 
 	if (waitpid(pid, &status, 0) != pid)
 		tap_bail("waitpid failed");
-	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
-	      "child's status %#x", status);
+	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+		    "child's status %#x", status);
 	early += !hands->inside && !hands->done;
 	late += hands->done;
 	middle += hands->inside;
@@ -164,9 +164,9 @@ static void end(unsigned int kills)
 {
 	tap_diag("%s: %u kills before the call, %u in it, %u after it; %u divided what was there",
 		 tap_name, early, middle, late, parted);
-	CHECK(middle >= kills / 20, "%u kills of %u hit a call", middle, kills);
-	CHECK(parted >= kills / 50, "%u kills of %u had any effect", parted,
-	      kills);
+	EXPECT_TRUE(middle >= kills / 20, "%u kills of %u hit a call", middle, kills);
+	EXPECT_TRUE(parted >= kills / 50, "%u kills of %u had any effect", parted,
+		    kills);
 	close(fd);
 }
 
@@ -174,7 +174,7 @@ static void end(unsigned int kills)
 
 static void note(__u64 user_data)
 {
-	if (CHECK(user_data < N, "user data %llu", user_data))
+	if (EXPECT_TRUE(user_data < N, "user data %llu", user_data))
 		seen[user_data]++;
 }
 
@@ -184,7 +184,7 @@ static void note_event(const struct twheel_event *ev)
 
 	if (ev->user_data < N || i >= PERIODIC)
 		return note(ev->user_data);
-	CHECK_EQ(ev->deadline, next_period[i], "of periodic timer %llu", i);
+	EXPECT_EQ(ev->deadline, next_period[i], "of periodic timer %llu", i);
 	next_period[i] = ev->deadline + (ev->overrun + 1) * PERIOD(i);
 }
 
@@ -193,8 +193,8 @@ static void each_once(size_t in_hands)
 	size_t i;
 
 	for (i = 0; i < N; i++)
-		CHECK_EQ(seen[i], 1, "timer %zu; %zu were in its hands", i,
-			 in_hands);
+		EXPECT_EQ(seen[i], 1, "timer %zu; %zu were in its hands", i,
+			  in_hands);
 	parted += in_hands && in_hands < N;
 	memset(seen, 0, sizeof(seen));
 }
@@ -214,8 +214,8 @@ static size_t look_at_events(void)
 	while (n < N && hands->events[n].flags != NEVER_GIVEN)
 		note_event(&hands->events[n++]);
 	for (i = n; i < N; i++)
-		CHECK(hands->events[i].flags == NEVER_GIVEN,
-		      "a gap before event %zu", i);
+		EXPECT_TRUE(hands->events[i].flags == NEVER_GIVEN,
+			    "a gap before event %zu", i);
 	return n;
 }
 
@@ -224,7 +224,7 @@ static size_t take_some(void)
 	struct twheel_event ev[50];
 	long n = read_events(fd, ev, ARRAY_SIZE(ev)), i;
 
-	CHECK(n > 0 || n == -EAGAIN, "read gave %ld", n);
+	EXPECT_TRUE(n > 0 || n == -EAGAIN, "read gave %ld", n);
 	for (i = 0; i < n; i++)
 		note_event(&ev[i]);
 	return n > 0 ? n : 0;
@@ -264,7 +264,7 @@ static void test_read(void)
 			;
 		each_once(n);
 	}
-	CHECK_EQ(wheel_info(fd).ready, 0);
+	EXPECT_EQ(wheel_info(fd).ready, 0);
 	apart = false;
 	end(kills);
 }
@@ -276,7 +276,7 @@ static void test_waiting(void)
 
 	begin();
 	fd = wheel_open(0);
-	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 10 * USEC, 0, 0), 0);
+	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 10 * USEC, 0, 0), 0);
 	for (i = 0; i < PERIODIC; i++) {
 		next_period[i] = now(CLOCK_MONOTONIC);
 		arm_periodic(fd, next_period[i], PERIOD(i), N + i);
@@ -311,8 +311,8 @@ static void test_count(void)
 
 	begin();
 	fd = wheel_open(O_NONBLOCK);
-	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0,
-			     TWHEEL_SETUP_COUNT), 0);
+	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0,
+			      TWHEEL_SETUP_COUNT), 0);
 	for (i = 0; i < kills; i++) {
 		__u64 sum = 0;
 		int part;
@@ -327,7 +327,7 @@ static void test_count(void)
 		parted += sum && sum < 10 * N;
 		if (read(fd, &count, sizeof(count)) == sizeof(count))
 			sum += count;
-		CHECK_EQ(sum, 10 * N);
+		EXPECT_EQ(sum, 10 * N);
 	}
 	end(kills);
 }
@@ -355,11 +355,11 @@ static void test_drain(void)
 		for (n = 0; n < N && drained(n); n++)
 			note(hands->ops[n].user_data);
 		for (taken = n; n < N; n++)
-			CHECK(!drained(n), "a gap before %zu", n);
+			EXPECT_TRUE(!drained(n), "a gap before %zu", n);
 		while ((got = drain(fd, ops, ARRAY_SIZE(ops))) > 0)
 			for (k = 0; k < got; k++)
 				note(ops[k].user_data);
-		CHECK_EQ(got, 0);
+		EXPECT_EQ(got, 0);
 		each_once(taken);
 	}
 	end(kills);
@@ -383,15 +383,15 @@ static void test_submit(void)
 		join_child(start_child(submit_child), !hands->ops[0].result);
 		for (n = 0; n < N; n++) {
 			if (hands->ops[n].result == NEVER_DONE) {
-				CHECK_EQ(hands->ops[n].id, 0);
+				EXPECT_EQ(hands->ops[n].id, 0);
 				continue;
 			}
 			done++;
-			CHECK_EQ(hands->ops[n].result, 0);
-			CHECK_EQ(query(fd, hands->ops[n].id, &op), 0);
-			CHECK_EQ(op.user_data, n);
+			EXPECT_EQ(hands->ops[n].result, 0);
+			EXPECT_EQ(query(fd, hands->ops[n].id, &op), 0);
+			EXPECT_EQ(op.user_data, n);
 		}
-		CHECK_EQ(wheel_info(fd).pending, done);
+		EXPECT_EQ(wheel_info(fd).pending, done);
 		parted += done && done < N;
 		while (drain(fd, &op, 1) > 0)
 			;

@@ -82,8 +82,8 @@ static void expect_armed(int fd, long max, long want)
 {
 	long error, n = arm_up_to(fd, max, &error);
 
-	CHECK_EQ(n, want);
-	CHECK_EQ(error, n < max ? -ENOSPC : 0);
+	EXPECT_EQ(n, want);
+	EXPECT_EQ(error, n < max ? -ENOSPC : 0);
 }
 
 static void step(int n)
@@ -107,37 +107,37 @@ static void test_setup_limit(void)
 	struct twheel_event ev[20];
 	__u64 id;
 
-	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 10, 0), 0);
-	CHECK_EQ(wheel_info(fd).limit, 10);
-	CHECK_EQ(wheel_stats(fd).refused, 0);
+	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 10, 0), 0);
+	EXPECT_EQ(wheel_info(fd).limit, 10);
+	EXPECT_EQ(wheel_stats(fd).refused, 0);
 	expect_armed(fd, 100, 10);
-	CHECK_EQ(wheel_stats(fd).refused, 1);
-	CHECK_EQ(wheel_info(fd).pending, 10);
-	CHECK_EQ(wheel_stats(fd).armed, 10);
+	EXPECT_EQ(wheel_stats(fd).refused, 1);
+	EXPECT_EQ(wheel_info(fd).pending, 10);
+	EXPECT_EQ(wheel_stats(fd).armed, 10);
 
-	CHECK_EQ(drain(fd, ops, 4), 4);
+	EXPECT_EQ(drain(fd, ops, 4), 4);
 	submit_all(fd, ops, 4);
-	CHECK_EQ(drain(fd, ops, 1), 1);
+	EXPECT_EQ(drain(fd, ops, 1), 1);
 	id = arm_past(fd, 1);
 	expect_armed(fd, 5, 0);
-	CHECK_EQ(wheel_info(fd).ready, 1);
-	CHECK_EQ(read_events(fd, ev, 1), 1);
-	CHECK_EQ(cancel(fd, id), -ENOENT);
+	EXPECT_EQ(wheel_info(fd).ready, 1);
+	EXPECT_EQ(read_events(fd, ev, 1), 1);
+	EXPECT_EQ(cancel(fd, id), -ENOENT);
 	expect_armed(fd, 5, 1);
 
 	/* in a batch: each over it says so, and what is freed is used */
 	ops[0] = op_arm(0, HOUR, 0);
 	ops[2] = ops[0];
 	ops[3] = ops[0];
-	CHECK_EQ(drain(fd, &ops[1], 1), 1);
+	EXPECT_EQ(drain(fd, &ops[1], 1), 1);
 	id = arm(fd, 0, HOUR, 0);
 	ops[1] = op_for(TWHEEL_OP_CANCEL, id);
-	CHECK_EQ(submit(fd, ops, 4), 4);
-	CHECK_EQ(ops[0].result, -ENOSPC);
-	CHECK_EQ(ops[1].result, 0);
-	CHECK_EQ(ops[2].result, 0);
-	CHECK_EQ(ops[3].result, -ENOSPC);
-	CHECK_EQ(wheel_info(fd).pending, 10);
+	EXPECT_EQ(submit(fd, ops, 4), 4);
+	EXPECT_EQ(ops[0].result, -ENOSPC);
+	EXPECT_EQ(ops[1].result, 0);
+	EXPECT_EQ(ops[2].result, 0);
+	EXPECT_EQ(ops[3].result, -ENOSPC);
+	EXPECT_EQ(wheel_info(fd).pending, 10);
 	close(fd);
 }
 
@@ -148,15 +148,15 @@ static void test_periodic_limit(void)
 	struct twheel_op ops[9];
 	int i;
 
-	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 4, 0), 0);
+	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 4, 0), 0);
 	for (i = 0; i < 9; i++) {
 		ops[i] = op_arm(0, HOUR, i);
 		ops[i].interval = i % 2 ? 0 : HOUR;
 	}
-	CHECK_EQ(submit(fd, ops, 9), 9);
+	EXPECT_EQ(submit(fd, ops, 9), 9);
 	for (i = 0; i < 9; i++)
-		CHECK_EQ(ops[i].result, i < 4 ? 0 : -ENOSPC, "operation %d", i);
-	CHECK_EQ(wheel_info(fd).pending, 4);
+		EXPECT_EQ(ops[i].result, i < 4 ? 0 : -ENOSPC, "operation %d", i);
+	EXPECT_EQ(wheel_info(fd).pending, 4);
 	close(fd);
 }
 
@@ -167,15 +167,15 @@ static void test_modify_at_limit(void)
 	struct twheel_op op;
 	__u64 id;
 
-	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 1, 0), 0);
+	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 1, 0), 0);
 	id = arm(fd, 0, HOUR, 0);
 	op = op_arm(TWHEEL_ABS, 1, 5);
 	op.opcode = TWHEEL_OP_MODIFY;
 	op.id = id;
-	CHECK_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(op_single(fd, &op), 0);
 	expect_armed(fd, 1, 0);
-	CHECK_EQ(op_single(fd, &op), 0);
-	CHECK_EQ(wheel_info(fd).ready, 1);
+	EXPECT_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(wheel_info(fd).ready, 1);
 	close(fd);
 }
 
@@ -186,21 +186,21 @@ static void wheel_limit_child(void)
 
 	become(ALICE);
 	fd = wheel_open(O_NONBLOCK);
-	CHECK_EQ(wheel_info(fd).wheel_limit, 20);
-	CHECK_EQ(wheel_info(fd).limit, 20);
+	EXPECT_EQ(wheel_info(fd).wheel_limit, 20);
+	EXPECT_EQ(wheel_info(fd).limit, 20);
 	expect_armed(fd, 100, 20);
 	/* another wheel has a limit of its own */
 	more = wheel_open(O_NONBLOCK);
 	expect_armed(more, 100, 20);
 	small = wheel_open(O_NONBLOCK);
 	ret = wheel_setup(small, TWHEEL_CLOCK_MONOTONIC, 0, 21, 0);
-	CHECK_EQ(ret, -ENOSPC, "more than the module's limit");
+	EXPECT_EQ(ret, -ENOSPC, "more than the module's limit");
 	ret = wheel_setup(small, TWHEEL_CLOCK_MONOTONIC, 0, KTIME_MAX, 0);
-	CHECK_EQ(ret, -ENOSPC, "more than the module's limit");
+	EXPECT_EQ(ret, -ENOSPC, "more than the module's limit");
 	ret = wheel_setup(small, TWHEEL_CLOCK_MONOTONIC, 0, -1, 0);
-	CHECK_EQ(ret, -ENOSPC, "more than the module's limit");
+	EXPECT_EQ(ret, -ENOSPC, "more than the module's limit");
 	ret = wheel_setup(small, TWHEEL_CLOCK_MONOTONIC, 0, 20, 0);
-	CHECK_EQ(ret, 0, "as much as the module's limit");
+	EXPECT_EQ(ret, 0, "as much as the module's limit");
 }
 
 static void test_wheel_limit(void)
@@ -211,8 +211,8 @@ static void test_wheel_limit(void)
 	tap_join(tap_fork(wheel_limit_child));
 	/* root's CAP_SYS_RESOURCE */
 	fd = wheel_open(O_NONBLOCK);
-	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 50, 0), 0);
-	CHECK_EQ(wheel_info(fd).limit, 50);
+	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 50, 0), 0);
+	EXPECT_EQ(wheel_info(fd).limit, 50);
 	expect_armed(fd, 100, 50);
 	close(fd);
 	params_restore();
@@ -269,8 +269,8 @@ static void expect_full(int fd, long want)
 
 static void expect_no_wheel(void)
 {
-	CHECK_EQ(open(DEVICE, O_RDONLY), -1);
-	CHECK_EQ(errno, ENOSPC);
+	EXPECT_EQ(open(DEVICE, O_RDONLY), -1);
+	EXPECT_EQ(errno, ENOSPC);
 }
 
 /* So many wheels with so many timers each, or shared timers: can they be had? */
@@ -330,7 +330,7 @@ static void measuring_child(void)
 	limit_to(first / TIMER);
 	fd = wheel_open(O_NONBLOCK);
 	found->timers = arm_up_to(fd, 1000000, &error);
-	CHECK_EQ(error, -ENOSPC);
+	EXPECT_EQ(error, -ENOSPC);
 	close(fd);
 	most = measure(1, CHUNKS * found->timers, 0);
 	found->chunk = words((most - first) / (CHUNKS - 1));
@@ -354,13 +354,13 @@ static void test_memory(void)
 	nodes = 32 * costs.timers;
 	tap_diag("a wheel %ld, slots %ld, a chunk of %ld timers %ld, %d shared ones %ld",
 		 costs.wheel, costs.slots, costs.timers, costs.chunk, SHARED, costs.shared);
-	CHECK(costs.wheel >= (long)sizeof(struct twheel_stats));
-	CHECK(costs.slots >= 1024);
-	CHECK(costs.slots <= 48 << 10);
-	CHECK(costs.timers > 0);
-	CHECK(costs.chunk >= nodes);
-	CHECK(costs.chunk <= (small_world() ? 2 * nodes : nodes + nodes / 64));
-	CHECK(costs.shared >= costs.wheel + SHARED * 24);
+	EXPECT_TRUE(costs.wheel >= (long)sizeof(struct twheel_stats));
+	EXPECT_TRUE(costs.slots >= 1024);
+	EXPECT_TRUE(costs.slots <= 48 << 10);
+	EXPECT_TRUE(costs.timers > 0);
+	EXPECT_TRUE(costs.chunk >= nodes);
+	EXPECT_TRUE(costs.chunk <= (small_world() ? 2 * nodes : nodes + nodes / 64));
+	EXPECT_TRUE(costs.shared >= costs.wheel + SHARED * 24);
 	user_may_have(with_chunks(10));
 	tap_join(tap_fork(ten_chunks_child));
 	params_restore();
@@ -381,8 +381,8 @@ static void periodic_child(void)
 		if (op_single(fd, &op))
 			break;
 	}
-	CHECK_EQ(n, costs.timers);
-	CHECK_EQ(op.result, -ENOSPC);
+	EXPECT_EQ(n, costs.timers);
+	EXPECT_EQ(op.result, -ENOSPC);
 	expect_full(fd, costs.timers);
 }
 
@@ -398,7 +398,7 @@ static void becoming_child(void)
 	expect_armed(fd, costs.timers - 1, costs.timers - 1);
 	op.opcode = TWHEEL_OP_MODIFY;
 	op.interval = HOUR;
-	CHECK_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(op_single(fd, &op), 0);
 	expect_full(fd, 0);
 }
 
@@ -423,7 +423,7 @@ static void first_child(void)
 
 	become(ALICE);
 	fd = wheel_open(O_NONBLOCK);
-	CHECK_EQ(wheel_info(fd).user_limit, (five_chunks() + play()) / TIMER);
+	EXPECT_EQ(wheel_info(fd).user_limit, (five_chunks() + play()) / TIMER);
 	expect_armed(fd, 2 * costs.timers, 2 * costs.timers);
 	step(1);
 	wait_step(2);
@@ -439,7 +439,7 @@ static void second_child(void)
 	wait_step(1);
 	expect_armed(other, costs.timers + 1, costs.timers + 1);
 	expect_full(fd, costs.timers);
-	CHECK(wheel_stats(fd).refused >= 1);
+	EXPECT_TRUE(wheel_stats(fd).refused >= 1);
 	/* what is given back is there to take, on whichever wheel */
 	close(other);
 	expect_armed(wheel_open(O_NONBLOCK), 1, 1);
@@ -513,13 +513,13 @@ static void end_all(int fd, int how, struct twheel_op *ops, long nr)
 	switch (how) {
 	case 0:
 		for (i = 0; i < nr; i++)
-			CHECK_EQ(cancel(fd, ops[i].id), 0);
+			EXPECT_EQ(cancel(fd, ops[i].id), 0);
 		break;
 	case 1:
-		CHECK_EQ(read_events(fd, ev, nr), nr);
+		EXPECT_EQ(read_events(fd, ev, nr), nr);
 		break;
 	default:
-		CHECK_EQ(drain(fd, ops, nr), nr);
+		EXPECT_EQ(drain(fd, ops, nr), nr);
 	}
 }
 
@@ -543,7 +543,7 @@ static void giving_back_child(void)
 	int fd, other, how;
 
 	become(ALICE);
-	CHECK(nr <= 4096);
+	EXPECT_TRUE(nr <= 4096);
 	for (how = 0; how < 3; how++) {
 		/* To read a periodic one is not its end. */
 		if (periodic && how == 1)
@@ -586,8 +586,8 @@ static void weak_root_child(void)
 
 	drop_resource();
 	fd = wheel_open(O_NONBLOCK);
-	CHECK_EQ(wheel_setup(wheel_open(0), TWHEEL_CLOCK_MONOTONIC, 0, 1000001,
-			     0), -ENOSPC);
+	EXPECT_EQ(wheel_setup(wheel_open(0), TWHEEL_CLOCK_MONOTONIC, 0, 1000001,
+			      0), -ENOSPC);
 	expect_full(fd, costs.timers);
 }
 
@@ -604,17 +604,17 @@ static void refused_child(void)
 	other = wheel_open(O_NONBLOCK);
 	fd = wheel_open(O_NONBLOCK);
 	expect_armed(other, 1, 1);
-	CHECK_EQ(op_single(fd, &op), -ENOSPC);
+	EXPECT_EQ(op_single(fd, &op), -ENOSPC);
 	ret = wheel_setup(fd, TWHEEL_CLOCK_BOOTTIME, MSEC, 0, 0);
-	CHECK_EQ(ret, 0);
-	CHECK_EQ(wheel_info(fd).clock, TWHEEL_CLOCK_BOOTTIME);
+	EXPECT_EQ(ret, 0);
+	EXPECT_EQ(wheel_info(fd).clock, TWHEEL_CLOCK_BOOTTIME);
 	close(other);
 	deadline = now(CLOCK_BOOTTIME) + 5 * MSEC;
 	arm(fd, TWHEEL_ABS, deadline, 7);
-	CHECK_EQ(readable(fd, PATIENCE_MS), 1);
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, 7);
-	CHECK(now(CLOCK_BOOTTIME) >= deadline, "early");
+	EXPECT_EQ(readable(fd, PATIENCE_MS), 1);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, 7);
+	EXPECT_TRUE(now(CLOCK_BOOTTIME) >= deadline, "early");
 }
 
 static void test_refused(void)
@@ -636,10 +636,10 @@ static void shared_child(void)
 	become(ALICE);
 	for (round = 0; round < 5; round++) {
 		fd = wheel_open(O_NONBLOCK);
-		CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 10 * SHARED), -ENOSPC);
-		CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, SHARED), 0);
+		EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 10 * SHARED), -ENOSPC);
+		EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, SHARED), 0);
 		other = wheel_open(O_NONBLOCK);
-		CHECK_EQ(shared_setup(other, TWHEEL_CLOCK_MONOTONIC, 0, 0, SHARED), -ENOSPC);
+		EXPECT_EQ(shared_setup(other, TWHEEL_CLOCK_MONOTONIC, 0, 0, SHARED), -ENOSPC);
 		close(other);
 		other = wheel_open(O_NONBLOCK);
 		/* (In a small world, a chunk is less than what these are rounded up by.) */
@@ -650,9 +650,9 @@ static void shared_child(void)
 		shared_arm(&client, 0, HOUR);
 		close(fd);
 		fd = wheel_open(O_NONBLOCK);
-		CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, SHARED), -ENOSPC);
+		EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, SHARED), -ENOSPC);
 		munmap(client.area, client.size);
-		CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, SHARED), 0);
+		EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, SHARED), 0);
 		close(fd);
 	}
 }
@@ -663,15 +663,15 @@ static void shared_wheel_child(void)
 
 	become(ALICE);
 	fd = wheel_open(O_NONBLOCK);
-	CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 21), -ENOSPC);
-	CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 10, 11), -ENOSPC);
-	CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 21, 1), -ENOSPC);
-	CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 10, 6), 0);
-	CHECK_EQ(wheel_info(fd).limit, 10);
+	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 21), -ENOSPC);
+	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 10, 11), -ENOSPC);
+	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 21, 1), -ENOSPC);
+	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 10, 6), 0);
+	EXPECT_EQ(wheel_info(fd).limit, 10);
 	expect_armed(fd, 10, 4);
 	fd = wheel_open(O_NONBLOCK);
-	CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 20), 0);
-	CHECK_EQ(wheel_info(fd).limit, 20);
+	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 20), 0);
+	EXPECT_EQ(wheel_info(fd).limit, 20);
 	expect_armed(fd, 1, 0);
 }
 
@@ -684,8 +684,8 @@ static void shared_bytes_child(void)
 
 	become(ALICE);
 	fd = wheel_open(O_NONBLOCK);
-	CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, shared_bytes_nr), 0, "%u",
-		 shared_bytes_nr);
+	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, shared_bytes_nr), 0, "%u",
+		  shared_bytes_nr);
 	close(fd);
 }
 
@@ -715,7 +715,7 @@ static void test_shared(void)
 	tap_join(tap_fork(shared_wheel_child));
 	/* root's CAP_SYS_RESOURCE */
 	fd = wheel_open(O_NONBLOCK);
-	CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 60, 50), 0);
+	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 60, 50), 0);
 	expect_armed(fd, 20, 10);
 	close(fd);
 	params_restore();

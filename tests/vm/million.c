@@ -123,7 +123,7 @@ static void reader_child(void)
 	struct twheel_event ev;
 
 	read_events(wheels[0], &ev, 1);
-	CHECK(false, "it was to wait for ever");
+	EXPECT_TRUE(false, "it was to wait for ever");
 }
 
 /* Takes them out and puts them back, so that the end finds it inside a call */
@@ -169,7 +169,7 @@ static void holder_child(void)
 	op = op_arm(0, HOUR, 0);
 	for (i = 0; i < 2 * BATCH && !ret; i++)
 		ret = op_single(fd, &op);
-	CHECK_EQ(ret, -ENOSPC);
+	EXPECT_EQ(ret, -ENOSPC);
 }
 
 static void kill_all(void)
@@ -183,10 +183,10 @@ static void kill_all(void)
 	for (i = 0; i < USERS; i++) {
 		if (waitpid(shared->pids[i], &status, 0) != shared->pids[i])
 			tap_bail("waitpid: %s", strerror(errno));
-		CHECK(WIFSIGNALED(status), "status %#x", status);
+		EXPECT_TRUE(WIFSIGNALED(status), "status %#x", status);
 	}
 	/* The holder's is left. */
-	CHECK(WAIT_FOR(number(COUNTERS, "open ") == 1));
+	EXPECT_TRUE(WAIT_FOR(number(COUNTERS, "open ") == 1));
 	tap_diag("gone after %llu ms", (now(CLOCK_MONOTONIC) - from) / MSEC);
 }
 
@@ -198,24 +198,24 @@ static void round_killed(void)
 	memset(shared, 0, sizeof(*shared));
 	set_limit("1500000");
 	holder = tap_fork(holder_child);
-	CHECK(WAIT_FOR(number(COUNTERS, "open ") == 1));
+	EXPECT_TRUE(WAIT_FOR(number(COUNTERS, "open ") == 1));
 	before = free_memory();
 	shared->pids[OWNER] = tap_fork(owner_child);
 	/* (For as long as it takes: a kernel that checks all it does is slow.) */
 	while (!there(&shared->working))
 		sleep_ns(MSEC);
-	CHECK(WAIT_FOR(blocked_in(shared->pids[READER], SYS_read)));
+	EXPECT_TRUE(WAIT_FOR(blocked_in(shared->pids[READER], SYS_read)));
 	with = free_memory();
-	CHECK_EQ(number(COUNTERS, "open "), WHEELS + 1);
-	CHECK(before - with > TIMERS * 32L / 1024, "they take %lld kB",
-	      before - with);
+	EXPECT_EQ(number(COUNTERS, "open "), WHEELS + 1);
+	EXPECT_TRUE(before - with > TIMERS * 32L / 1024, "they take %lld kB",
+		    before - with);
 
 	kill_all();
-	CHECK_EQ(number(COUNTERS, "pending "), 0);
-	CHECK_EQ(number(COUNTERS, "ready "), 0);
-	CHECK(WAIT_FOR(before - free_memory() < KEPT),
-	      "of %lld kB, %lld are not back", before - with,
-	      before - free_memory());
+	EXPECT_EQ(number(COUNTERS, "pending "), 0);
+	EXPECT_EQ(number(COUNTERS, "ready "), 0);
+	EXPECT_TRUE(WAIT_FOR(before - free_memory() < KEPT),
+		    "of %lld kB, %lld are not back", before - with,
+		    before - free_memory());
 	set_limit("3000");
 	set(&shared->checked);
 	tap_join(holder);

@@ -29,18 +29,18 @@ static void no_drift(__u64 tick, __u64 interval, int periods)
 	for (i = 0; i < periods; i++) {
 		if (collect(fd, &ev, 1) != 1)
 			return;
-		CHECK_EQ(ev.id, id);
-		CHECK_EQ(ev.user_data, 77);
-		CHECK_EQ(ev.flags, TWHEEL_EVENT_PERIODIC);
-		CHECK_EQ(ev.deadline, want, "period %d", i);
-		CHECK(now(CLOCK_MONOTONIC) >=
-		      ev.deadline + ev.overrun * interval,
-		      "period %d: early, or %u overruns are too many", i, ev.overrun);
+		EXPECT_EQ(ev.id, id);
+		EXPECT_EQ(ev.user_data, 77);
+		EXPECT_EQ(ev.flags, TWHEEL_EVENT_PERIODIC);
+		EXPECT_EQ(ev.deadline, want, "period %d", i);
+		EXPECT_TRUE(now(CLOCK_MONOTONIC) >=
+			    ev.deadline + ev.overrun * interval,
+			    "period %d: early, or %u overruns are too many", i, ev.overrun);
 		want = ev.deadline + (ev.overrun + 1) * interval;
 		if (i % 10 == 9)
 			sleep_ns(3 * interval + interval / 3);
 	}
-	CHECK_EQ(cancel(fd, id), 0);
+	EXPECT_EQ(cancel(fd, id), 0);
 }
 
 static void test_no_drift(void)
@@ -62,15 +62,15 @@ static void test_overrun(void)
 	first = now(CLOCK_MONOTONIC);
 	arm_periodic(fd, first, 5 * MSEC, 0);
 	for (i = 0; i < 10; i++) {
-		CHECK(WAIT_FOR(wheel_info(fd).ready == 1));
+		EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == 1));
 		sleep_ns(i * 7 * MSEC);
 		before = now(CLOCK_MONOTONIC);
-		CHECK_EQ(read_events(fd, &ev, 1), 1);
+		EXPECT_EQ(read_events(fd, &ev, 1), 1);
 		after = now(CLOCK_MONOTONIC);
 		least = (before - ev.deadline) / (5 * MSEC);
 		most = (after - ev.deadline) / (5 * MSEC);
-		CHECK(ev.overrun >= least && ev.overrun <= most,
-		      "overrun %u, not %llu to %llu", ev.overrun, least, most);
+		EXPECT_TRUE(ev.overrun >= least && ev.overrun <= most,
+			    "overrun %u, not %llu to %llu", ev.overrun, least, most);
 	}
 }
 
@@ -83,19 +83,19 @@ static void test_queues_once(void)
 
 	fresh(USEC);
 	arm_periodic(fd, now(CLOCK_MONOTONIC), USEC, 0);
-	CHECK(WAIT_FOR(wheel_info(fd).ready == 1));
+	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == 1));
 	wakeups = wheel_stats(fd).wakeups;
 	sleep_ns(100 * MSEC);
-	CHECK_EQ(wheel_stats(fd).wakeups, wakeups, "it went on by itself");
-	CHECK_EQ(wheel_info(fd).ready, 1);
-	CHECK_EQ(wheel_info(fd).pending, 0);
-	CHECK_EQ(wheel_stats(fd).expired, 1);
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK(ev.overrun >= 100000 - 1000, "overrun %u", ev.overrun);
+	EXPECT_EQ(wheel_stats(fd).wakeups, wakeups, "it went on by itself");
+	EXPECT_EQ(wheel_info(fd).ready, 1);
+	EXPECT_EQ(wheel_info(fd).pending, 0);
+	EXPECT_EQ(wheel_stats(fd).expired, 1);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_TRUE(ev.overrun >= 100000 - 1000, "overrun %u", ev.overrun);
 	/* in one look, as it may be ready meanwhile */
 	info = wheel_info(fd);
-	CHECK_EQ(info.pending + info.ready, 1);
-	CHECK_EQ(wheel_stats(fd).overruns, ev.overrun);
+	EXPECT_EQ(info.pending + info.ready, 1);
+	EXPECT_EQ(wheel_stats(fd).overruns, ev.overrun);
 }
 
 static void test_shortest_and_longest(void)
@@ -109,19 +109,19 @@ static void test_shortest_and_longest(void)
 	first = now(CLOCK_MONOTONIC);
 	id = arm_periodic(fd, first, 1, 0);
 	for (i = 0; i < 5; i++) {
-		CHECK_EQ(collect(fd, &ev, 1), 1);
-		CHECK_EQ(ev.deadline, first);
+		EXPECT_EQ(collect(fd, &ev, 1), 1);
+		EXPECT_EQ(ev.deadline, first);
 		first += ev.overrun + 1;
 	}
-	CHECK_EQ(cancel(fd, id), 0);
+	EXPECT_EQ(cancel(fd, id), 0);
 
 	id = arm_periodic(fd, 1, KTIME_MAX, 0);
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(ev.overrun, 0);
-	CHECK_EQ(query(fd, id, &op), 0);
-	CHECK_EQ(op.deadline, KTIME_MAX, "saturates");
-	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
-	CHECK_EQ(cancel(fd, id), 0);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.overrun, 0);
+	EXPECT_EQ(query(fd, id, &op), 0);
+	EXPECT_EQ(op.deadline, KTIME_MAX, "saturates");
+	EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
+	EXPECT_EQ(cancel(fd, id), 0);
 }
 
 /* More periods than can be told */
@@ -134,10 +134,10 @@ static void test_most_overruns(void)
 	fd = wheel_new(TWHEEL_CLOCK_REALTIME, 0);
 	before = now(CLOCK_REALTIME);
 	arm_periodic(fd, 1, 1, 0);
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(ev.overrun, ~0U);
-	CHECK(wheel_stats(fd).overruns >= before - 1, "%llu counted in %llu ns",
-	      wheel_stats(fd).overruns, before);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.overrun, ~0U);
+	EXPECT_TRUE(wheel_stats(fd).overruns >= before - 1, "%llu counted in %llu ns",
+		    wheel_stats(fd).overruns, before);
 }
 
 /* Cancelled in each state it can be in */
@@ -150,19 +150,19 @@ static void test_cancel(void)
 	fresh(0);
 	id = arm_periodic(fd, now(CLOCK_MONOTONIC) + HOUR, HOUR, 0);
 	op = op_for(TWHEEL_OP_CANCEL, id);
-	CHECK_EQ(op_single(fd, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	EXPECT_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
 	id = arm_periodic(fd, 1, HOUR, 0);
 	op = op_for(TWHEEL_OP_CANCEL, id);
-	CHECK_EQ(op_single(fd, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_READY);
-	CHECK_EQ(read_events(fd, &ev, 1), -EAGAIN, "withdrawn");
+	EXPECT_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_READY);
+	EXPECT_EQ(read_events(fd, &ev, 1), -EAGAIN, "withdrawn");
 	id = arm_periodic(fd, 1, HOUR, 0);
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(cancel(fd, id), 0, "between its periods");
-	CHECK_EQ(cancel(fd, id), -ENOENT);
-	CHECK_EQ(wheel_info(fd).pending, 0);
-	CHECK_EQ(wheel_info(fd).ready, 0);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(cancel(fd, id), 0, "between its periods");
+	EXPECT_EQ(cancel(fd, id), -ENOENT);
+	EXPECT_EQ(wheel_info(fd).pending, 0);
+	EXPECT_EQ(wheel_info(fd).ready, 0);
 }
 
 static struct twheel_op op_modify(__u64 id, __u64 deadline, __u64 interval,
@@ -186,31 +186,31 @@ static void test_modify(void)
 	fresh(0);
 	id = arm(fd, 0, HOUR, 1);
 	op = op_modify(id, 1, HOUR, 2);
-	CHECK_EQ(op_single(fd, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
-	CHECK_EQ(op.id, id);
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, 2);
-	CHECK_EQ(ev.flags, TWHEEL_EVENT_PERIODIC);
-	CHECK_EQ(query(fd, id, &op), 0);
-	CHECK_EQ(op.interval, HOUR);
-	CHECK_EQ(op.deadline, 1 + (ev.overrun + 1) * HOUR);
+	EXPECT_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
+	EXPECT_EQ(op.id, id);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, 2);
+	EXPECT_EQ(ev.flags, TWHEEL_EVENT_PERIODIC);
+	EXPECT_EQ(query(fd, id, &op), 0);
+	EXPECT_EQ(op.interval, HOUR);
+	EXPECT_EQ(op.deadline, 1 + (ev.overrun + 1) * HOUR);
 
 	op = op_modify(id, 1, 0, 3);
-	CHECK_EQ(op_single(fd, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	EXPECT_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
 	op = op_modify(id, 1, 2 * HOUR, 4);
-	CHECK_EQ(op_single(fd, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_READY);
+	EXPECT_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_READY);
 	op = op_modify(id, 1, 0, 5);
-	CHECK_EQ(op_single(fd, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_READY);
-	CHECK_EQ(wheel_info(fd).ready, 1);
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, 5);
-	CHECK_EQ(ev.flags, 0);
-	CHECK_EQ(ev.overrun, 0);
-	CHECK_EQ(query(fd, id, &op), -ENOENT, "it was one-shot at last");
+	EXPECT_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_READY);
+	EXPECT_EQ(wheel_info(fd).ready, 1);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, 5);
+	EXPECT_EQ(ev.flags, 0);
+	EXPECT_EQ(ev.overrun, 0);
+	EXPECT_EQ(query(fd, id, &op), -ENOENT, "it was one-shot at last");
 }
 
 /* ---- jitter ---- */
@@ -223,7 +223,7 @@ struct spread {
 
 static void spread_add(struct spread *s, __u64 by, __u64 range)
 {
-	CHECK(by <= range, "put off by %llu of %llu", by, range);
+	EXPECT_TRUE(by <= range, "put off by %llu of %llu", by, range);
 	if (!s->n++ || by < s->least)
 		s->least = by;
 	if (by > s->most)
@@ -233,10 +233,10 @@ static void spread_add(struct spread *s, __u64 by, __u64 range)
 /* That a half of the range is never hit in 64 tries is less likely than 2^-63 */
 static void spread_check(const struct spread *s, __u64 range)
 {
-	CHECK(s->n >= 64, "%d", s->n);
-	CHECK(s->least < range / 2 && s->most > range / 2,
-	      "%d expiries put off by %llu to %llu of %llu", s->n, s->least,
-	      s->most, range);
+	EXPECT_TRUE(s->n >= 64, "%d", s->n);
+	EXPECT_TRUE(s->least < range / 2 && s->most > range / 2,
+		    "%d expiries put off by %llu to %llu of %llu", s->n, s->least,
+		    s->most, range);
 }
 
 static void test_jitter(void)
@@ -254,10 +254,10 @@ static void test_jitter(void)
 		op.jitter = 100 * MSEC;
 		arm_op(fd, op);
 	}
-	CHECK_EQ(collect(fd, ev, 200), 200);
+	EXPECT_EQ(collect(fd, ev, 200), 200);
 	for (i = 0; i < 200; i++) {
 		spread_add(&s, ev[i].deadline - deadline, 100 * MSEC);
-		CHECK(now(CLOCK_MONOTONIC) >= ev[i].deadline, "early");
+		EXPECT_TRUE(now(CLOCK_MONOTONIC) >= ev[i].deadline, "early");
 	}
 	spread_check(&s, 100 * MSEC);
 }
@@ -282,14 +282,14 @@ static void test_jitter_periodic(void)
 		if (collect(fd, &ev, 1) != 1)
 			return;
 		spread_add(&s, ev.deadline % interval, jitter);
-		CHECK(ev.deadline >= first, "period %d", i);
-		CHECK(now(CLOCK_MONOTONIC) >= ev.deadline, "early");
+		EXPECT_TRUE(ev.deadline >= first, "period %d", i);
+		EXPECT_TRUE(now(CLOCK_MONOTONIC) >= ev.deadline, "early");
 		first = ev.deadline / interval * interval + interval;
 	}
 	spread_check(&s, jitter);
-	CHECK_EQ(query(fd, op.id, &op), 0);
-	CHECK_EQ(op.jitter, jitter);
-	CHECK_EQ(op.interval, interval);
+	EXPECT_EQ(query(fd, op.id, &op), 0);
+	EXPECT_EQ(op.jitter, jitter);
+	EXPECT_EQ(op.interval, interval);
 }
 
 /* ---- slack ---- */
@@ -318,15 +318,15 @@ static __u64 wakeups(__u64 slack)
 		op = op_arm(TWHEEL_ABS, from + i * 10 * MSEC, i);
 		op.slack = slack;
 		op.id = arm_op(fd, op);
-		CHECK_EQ(query(fd, op.id, &op), 0);
-		CHECK(op.slack <= slack, "%llu used of %llu", op.slack, slack);
-		CHECK_EQ(op.deadline, from + i * 10 * MSEC);
+		EXPECT_EQ(query(fd, op.id, &op), 0);
+		EXPECT_TRUE(op.slack <= slack, "%llu used of %llu", op.slack, slack);
+		EXPECT_EQ(op.deadline, from + i * 10 * MSEC);
 	}
-	CHECK_EQ(collect(fd, ev, nr), nr);
+	EXPECT_EQ(collect(fd, ev, nr), nr);
 	for (i = 0; i < nr; i++) {
-		CHECK(now(CLOCK_MONOTONIC) >= ev[i].deadline, "early");
-		CHECK_EQ(ev[i].deadline,
-			 from + ev[i].user_data * 10 * MSEC);
+		EXPECT_TRUE(now(CLOCK_MONOTONIC) >= ev[i].deadline, "early");
+		EXPECT_EQ(ev[i].deadline,
+			  from + ev[i].user_data * 10 * MSEC);
 	}
 	return wheel_stats(fd).wakeups;
 }
@@ -343,8 +343,8 @@ static void test_slack(void)
 	} while (with * saved > without && ++tries < 5);
 	tap_diag("%d timers: %llu wake-ups without slack, %llu with", neighbours(),
 		 without, with);
-	CHECK(with * saved <= without, "%llu wake-ups with slack, %llu without",
-	      with, without);
+	EXPECT_TRUE(with * saved <= without, "%llu wake-ups with slack, %llu without",
+		    with, without);
 }
 
 /* Not earlier than without it, and no later than it allows */
@@ -365,13 +365,13 @@ static void test_slack_range(void)
 		op.slack = slacks[i];
 		op.id = arm_op(fd, op);
 		next = wheel_info(fd).next_expiry;
-		CHECK(next <= deadline + MSEC ||
-		      next - deadline - MSEC <= slacks[i],
-		      "slack %llu: next expiry %llu for %llu", slacks[i], next,
-		      deadline);
-		CHECK_EQ(query(fd, op.id, &op), 0);
-		CHECK(op.slack <= slacks[i], "%llu used of %llu", op.slack,
-		      slacks[i]);
+		EXPECT_TRUE(next <= deadline + MSEC ||
+			    next - deadline - MSEC <= slacks[i],
+			    "slack %llu: next expiry %llu for %llu", slacks[i], next,
+			    deadline);
+		EXPECT_EQ(query(fd, op.id, &op), 0);
+		EXPECT_TRUE(op.slack <= slacks[i], "%llu used of %llu", op.slack,
+			    slacks[i]);
 	}
 }
 

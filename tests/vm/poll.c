@@ -33,7 +33,7 @@ static int read_all(void)
 
 	while ((ret = read_events(fd, ev, ARRAY_SIZE(ev))) > 0)
 		n += ret;
-	CHECK_EQ(ret, -EAGAIN);
+	EXPECT_EQ(ret, -EAGAIN);
 	return n;
 }
 
@@ -60,19 +60,19 @@ static void test_poll(void)
 	struct twheel_event ev;
 
 	fresh();
-	CHECK_EQ(poll_for(all), 0, "nothing armed");
+	EXPECT_EQ(poll_for(all), 0, "nothing armed");
 	arm(fd, 0, HOUR, 0);
-	CHECK_EQ(poll_for(all), 0, "nothing ready");
+	EXPECT_EQ(poll_for(all), 0, "nothing ready");
 	arm_past(fd, 1);
 	arm_past(fd, 2);
-	CHECK_EQ(poll_for(all), POLLIN | POLLRDNORM);
-	CHECK_EQ(poll_for(POLLOUT), 0);
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(poll_for(POLLIN), POLLIN, "one of two was read");
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(poll_for(all), 0, "all were read");
-	CHECK_EQ(cancel(fd, arm_past(fd, 3)), 0);
-	CHECK_EQ(poll_for(all), 0, "cancelled when ready");
+	EXPECT_EQ(poll_for(all), POLLIN | POLLRDNORM);
+	EXPECT_EQ(poll_for(POLLOUT), 0);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(poll_for(POLLIN), POLLIN, "one of two was read");
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(poll_for(all), 0, "all were read");
+	EXPECT_EQ(cancel(fd, arm_past(fd, 3)), 0);
+	EXPECT_EQ(poll_for(all), 0, "cancelled when ready");
 }
 
 static void test_poll_waits(void)
@@ -82,9 +82,9 @@ static void test_poll_waits(void)
 	fresh();
 	deadline = now(CLOCK_MONOTONIC) + 30 * MSEC;
 	arm(fd, TWHEEL_ABS, deadline, 0);
-	CHECK_EQ(readable(fd, PATIENCE_MS), 1);
-	CHECK(now(CLOCK_MONOTONIC) >= deadline, "woken early");
-	CHECK_EQ(read_all(), 1);
+	EXPECT_EQ(readable(fd, PATIENCE_MS), 1);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= deadline, "woken early");
+	EXPECT_EQ(read_all(), 1);
 }
 
 /* A re-arm to later may leave the timer where it was: that is no expiry */
@@ -96,19 +96,19 @@ static void put_off(__u64 tick)
 
 	close(fd);
 	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, tick);
-	CHECK_EQ(wheel_eventfd(fd, efd), 0);
+	EXPECT_EQ(wheel_eventfd(fd, efd), 0);
 	for (i = 0; i < 50; i++) {
 		op = op_arm(0, HOUR, i);
 		op.id = arm(fd, 0, 500 * MSEC, i);
 		op.opcode = TWHEEL_OP_MODIFY;
-		CHECK_EQ(op_single(fd, &op), 0);
+		EXPECT_EQ(op_single(fd, &op), 0);
 	}
 	/* a machine that stood still may have been too late for some */
 	efd_take(efd);
-	CHECK_EQ(readable(fd, 700), 0, "readable for timers that moved");
-	CHECK_EQ(readable(efd, 0), 0, "eventfd for timers that moved");
-	CHECK_EQ(wheel_info(fd).ready, 0);
-	CHECK_EQ(wheel_info(fd).pending, 50);
+	EXPECT_EQ(readable(fd, 700), 0, "readable for timers that moved");
+	EXPECT_EQ(readable(efd, 0), 0, "eventfd for timers that moved");
+	EXPECT_EQ(wheel_info(fd).ready, 0);
+	EXPECT_EQ(wheel_info(fd).pending, 50);
 	close(efd);
 }
 
@@ -139,11 +139,11 @@ static int select_one(int ms)
 static void test_select(void)
 {
 	fresh();
-	CHECK_EQ(select_one(0), 0);
+	EXPECT_EQ(select_one(0), 0);
 	arm(fd, 0, 20 * MSEC, 0);
-	CHECK_EQ(select_one(PATIENCE_MS), 1);
-	CHECK_EQ(read_all(), 1);
-	CHECK_EQ(select_one(0), 0);
+	EXPECT_EQ(select_one(PATIENCE_MS), 1);
+	EXPECT_EQ(read_all(), 1);
+	EXPECT_EQ(select_one(0), 0);
 }
 
 static int epoll_new(__u32 events)
@@ -164,7 +164,7 @@ static int epoll_one(int ep, int ms)
 	if (n < 0)
 		tap_bail("epoll_wait: %s", strerror(errno));
 	if (n)
-		CHECK_EQ(e.data.u64, 77);
+		EXPECT_EQ(e.data.u64, 77);
 	return e.events;
 }
 
@@ -175,16 +175,16 @@ static void test_epoll_level(void)
 
 	fresh();
 	ep = epoll_new(EPOLLIN | EPOLLOUT);
-	CHECK_EQ(epoll_one(ep, 0), 0);
+	EXPECT_EQ(epoll_one(ep, 0), 0);
 	arm(fd, 0, 20 * MSEC, 0);
 	arm(fd, 0, 20 * MSEC, 1);
-	CHECK_EQ(epoll_one(ep, PATIENCE_MS), EPOLLIN);
-	CHECK(WAIT_FOR(wheel_info(fd).ready == 2));
-	CHECK_EQ(epoll_one(ep, 0), EPOLLIN, "again");
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(epoll_one(ep, 0), EPOLLIN, "one is left");
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(epoll_one(ep, 0), 0);
+	EXPECT_EQ(epoll_one(ep, PATIENCE_MS), EPOLLIN);
+	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == 2));
+	EXPECT_EQ(epoll_one(ep, 0), EPOLLIN, "again");
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(epoll_one(ep, 0), EPOLLIN, "one is left");
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(epoll_one(ep, 0), 0);
 	close(ep);
 }
 
@@ -196,8 +196,8 @@ static void test_epoll_edge_late(void)
 	fresh();
 	arm_past(fd, 0);
 	ep = epoll_new(EPOLLIN | EPOLLET);
-	CHECK_EQ(epoll_one(ep, 0), EPOLLIN);
-	CHECK_EQ(epoll_one(ep, 0), 0);
+	EXPECT_EQ(epoll_one(ep, 0), EPOLLIN);
+	EXPECT_EQ(epoll_one(ep, 0), 0);
 	close(ep);
 }
 
@@ -207,13 +207,13 @@ static void test_epoll_edge(void)
 
 	fresh();
 	ep = epoll_new(EPOLLIN | EPOLLET);
-	CHECK_EQ(epoll_one(ep, 0), 0);
+	EXPECT_EQ(epoll_one(ep, 0), 0);
 	for (i = 0; i < 20; i++) {
 		arm(fd, 0, i & 1 ? 5 * MSEC : 0, i);
-		CHECK_EQ(epoll_one(ep, PATIENCE_MS), EPOLLIN, "edge %d", i);
-		CHECK_EQ(epoll_one(ep, 0), 0, "no second edge %d", i);
-		CHECK_EQ(read_all(), 1, "edge %d", i);
-		CHECK_EQ(epoll_one(ep, 0), 0, "a read is no edge, %d", i);
+		EXPECT_EQ(epoll_one(ep, PATIENCE_MS), EPOLLIN, "edge %d", i);
+		EXPECT_EQ(epoll_one(ep, 0), 0, "no second edge %d", i);
+		EXPECT_EQ(read_all(), 1, "edge %d", i);
+		EXPECT_EQ(epoll_one(ep, 0), 0, "a read is no edge, %d", i);
 	}
 	close(ep);
 }
@@ -227,10 +227,10 @@ static void test_epoll_edge_unread(void)
 	ep = epoll_new(EPOLLIN | EPOLLET);
 	for (i = 0; i < 5; i++) {
 		arm(fd, 0, i & 1 ? 5 * MSEC : 0, i);
-		CHECK_EQ(epoll_one(ep, PATIENCE_MS), EPOLLIN, "edge %d", i);
-		CHECK_EQ(epoll_one(ep, 0), 0, "no second edge %d", i);
+		EXPECT_EQ(epoll_one(ep, PATIENCE_MS), EPOLLIN, "edge %d", i);
+		EXPECT_EQ(epoll_one(ep, 0), 0, "no second edge %d", i);
 	}
-	CHECK_EQ(read_all(), 5);
+	EXPECT_EQ(read_all(), 5);
 	close(ep);
 }
 
@@ -243,8 +243,8 @@ static void test_epoll_edge_periodic(void)
 	ep = epoll_new(EPOLLIN | EPOLLET);
 	arm_periodic(fd, now(CLOCK_MONOTONIC), 10 * MSEC, 0);
 	for (i = 0; i < 10; i++) {
-		CHECK_EQ(epoll_one(ep, PATIENCE_MS), EPOLLIN, "period %d", i);
-		CHECK(read_all() >= 1, "period %d", i);
+		EXPECT_EQ(epoll_one(ep, PATIENCE_MS), EPOLLIN, "period %d", i);
+		EXPECT_TRUE(read_all() >= 1, "period %d", i);
 	}
 	close(ep);
 }
@@ -260,11 +260,11 @@ static void test_epoll_oneshot(void)
 	fresh();
 	ep = epoll_new(EPOLLIN | EPOLLONESHOT);
 	arm_past(fd, 0);
-	CHECK_EQ(epoll_one(ep, 0), EPOLLIN);
+	EXPECT_EQ(epoll_one(ep, 0), EPOLLIN);
 	arm_past(fd, 1);
-	CHECK_EQ(epoll_one(ep, 0), 0);
+	EXPECT_EQ(epoll_one(ep, 0), 0);
 	epoll_ctl(ep, EPOLL_CTL_MOD, fd, &e);
-	CHECK_EQ(epoll_one(ep, 0), EPOLLIN);
+	EXPECT_EQ(epoll_one(ep, 0), EPOLLIN);
 	close(ep);
 }
 
@@ -279,7 +279,7 @@ static void test_epoll_close(void)
 	arm_past(fd, 0);
 	close(fd);
 	fd = 0;
-	CHECK_EQ(epoll_one(ep, 50), 0);
+	EXPECT_EQ(epoll_one(ep, 50), 0);
 	close(ep);
 }
 
@@ -307,11 +307,11 @@ static void epoll_woken(bool past)
 	w.ep = epoll_new(EPOLLIN | EPOLLET);
 	if (pthread_create(&w.thread, NULL, waiter_main, &w))
 		tap_bail("pthread_create failed");
-	CHECK(WAIT_FOR(__atomic_load_n(&w.tid, __ATOMIC_ACQUIRE)));
-	CHECK(WAIT_FOR(blocked_in(w.tid, SYS_epoll_wait)));
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&w.tid, __ATOMIC_ACQUIRE)));
+	EXPECT_TRUE(WAIT_FOR(blocked_in(w.tid, SYS_epoll_wait)));
 	arm(fd, 0, past ? 0 : 10 * MSEC, 0);
 	pthread_join(w.thread, NULL);
-	CHECK_EQ(w.events, EPOLLIN);
+	EXPECT_EQ(w.events, EPOLLIN);
 	close(w.ep);
 }
 
@@ -329,16 +329,16 @@ static void test_eventfd(void)
 	int i;
 
 	fresh();
-	CHECK_EQ(wheel_eventfd(fd, efd), 0);
-	CHECK_EQ(efd_take(efd), 0, "nothing ready");
+	EXPECT_EQ(wheel_eventfd(fd, efd), 0);
+	EXPECT_EQ(efd_take(efd), 0, "nothing ready");
 	for (i = 0; i < 10; i++) {
 		arm(fd, 0, i & 1 ? 5 * MSEC : 0, i);
-		CHECK_EQ(readable(efd, PATIENCE_MS), 1, "timer %d", i);
-		CHECK_EQ(efd_take(efd), 1, "timer %d", i);
-		CHECK_EQ(wheel_info(fd).ready, i + 1, "it is ready by then");
+		EXPECT_EQ(readable(efd, PATIENCE_MS), 1, "timer %d", i);
+		EXPECT_EQ(efd_take(efd), 1, "timer %d", i);
+		EXPECT_EQ(wheel_info(fd).ready, i + 1, "it is ready by then");
 	}
-	CHECK_EQ(read_all(), 10);
-	CHECK_EQ(efd_take(efd), 0, "a read signals nothing");
+	EXPECT_EQ(read_all(), 10);
+	EXPECT_EQ(efd_take(efd), 0, "a read signals nothing");
 	close(efd);
 }
 
@@ -349,8 +349,8 @@ static void test_eventfd_late(void)
 	fresh();
 	arm_past(fd, 0);
 	arm_past(fd, 1);
-	CHECK_EQ(wheel_eventfd(fd, efd), 0);
-	CHECK(efd_take(efd) >= 1, "ready already when it was set");
+	EXPECT_EQ(wheel_eventfd(fd, efd), 0);
+	EXPECT_TRUE(efd_take(efd) >= 1, "ready already when it was set");
 	close(efd);
 }
 
@@ -359,15 +359,15 @@ static void test_eventfd_end(void)
 	int efd = eventfd(0, EFD_NONBLOCK), other = eventfd(0, EFD_NONBLOCK);
 
 	fresh();
-	CHECK_EQ(wheel_eventfd(fd, efd), 0);
-	CHECK_EQ(wheel_eventfd(fd, -1), 0);
+	EXPECT_EQ(wheel_eventfd(fd, efd), 0);
+	EXPECT_EQ(wheel_eventfd(fd, -1), 0);
 	arm_past(fd, 0);
-	CHECK_EQ(efd_take(efd), 0, "ended");
-	CHECK_EQ(read_all(), 1);
-	CHECK_EQ(wheel_eventfd(fd, other), 0);
+	EXPECT_EQ(efd_take(efd), 0, "ended");
+	EXPECT_EQ(read_all(), 1);
+	EXPECT_EQ(wheel_eventfd(fd, other), 0);
 	arm_past(fd, 1);
-	CHECK_EQ(efd_take(efd), 0);
-	CHECK_EQ(efd_take(other), 1);
+	EXPECT_EQ(efd_take(efd), 0);
+	EXPECT_EQ(efd_take(other), 1);
 	close(efd);
 	close(other);
 }
@@ -378,13 +378,13 @@ static void test_eventfd_closed(void)
 	int efd = eventfd(0, EFD_NONBLOCK), copy = dup(efd);
 
 	fresh();
-	CHECK_EQ(wheel_eventfd(fd, efd), 0);
+	EXPECT_EQ(wheel_eventfd(fd, efd), 0);
 	close(efd);
 	arm_past(fd, 0);
-	CHECK_EQ(efd_take(copy), 1);
+	EXPECT_EQ(efd_take(copy), 1);
 	close(copy);
 	arm(fd, 0, 10 * MSEC, 1);
-	CHECK(WAIT_FOR(wheel_info(fd).ready == 2));
+	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == 2));
 	close(fd);
 	fd = 0;
 }
@@ -396,12 +396,12 @@ static void test_eventfd_full(void)
 	__u64 full = 0xfffffffffffffffe;
 
 	fresh();
-	CHECK_EQ(wheel_eventfd(fd, efd), 0);
-	CHECK_EQ(write(efd, &full, 8), 8);
+	EXPECT_EQ(wheel_eventfd(fd, efd), 0);
+	EXPECT_EQ(write(efd, &full, 8), 8);
 	arm(fd, 0, 5 * MSEC, 0);
 	arm_past(fd, 1);
-	CHECK(WAIT_FOR(wheel_info(fd).ready == 2));
-	CHECK_EQ(read_all(), 2);
+	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == 2));
+	EXPECT_EQ(read_all(), 2);
 	close(efd);
 }
 
@@ -413,10 +413,10 @@ static void test_eventfd_shared(void)
 
 	for (i = 0; i < 4; i++) {
 		fds[i] = wheel_open(O_NONBLOCK);
-		CHECK_EQ(wheel_eventfd(fds[i], efd), 0);
+		EXPECT_EQ(wheel_eventfd(fds[i], efd), 0);
 		arm_past(fds[i], 0);
 	}
-	CHECK_EQ(efd_take(efd), 4);
+	EXPECT_EQ(efd_take(efd), 4);
 	for (i = 0; i < 4; i++)
 		close(fds[i]);
 	close(efd);

@@ -104,8 +104,8 @@ static long cgroup_event(const char *name, const char *event)
 static void cgroup_end(const char *name)
 {
 	/* What is charged to it may be freed a while later. */
-	CHECK(WAIT_FOR(!rmdir(cgroup_file(name, ""))), "%s: %s", name,
-	      strerror(errno));
+	EXPECT_TRUE(WAIT_FOR(!rmdir(cgroup_file(name, ""))), "%s: %s", name,
+		    strerror(errno));
 }
 
 /* ---- a wheel that takes all memory ---- */
@@ -149,11 +149,11 @@ static int eat(void)
 	int fd = wheel_open(O_NONBLOCK);
 
 	shared->armed = arm_batches(fd, 10000000, &shared->error);
-	CHECK_EQ(shared->error, -ENOMEM);
-	CHECK(shared->armed > 10000, "%ld armed", shared->armed);
-	CHECK(shared->armed <= (long)HUNGRY_MAX / 32, "%ld armed in 16 MiB",
-	      shared->armed);
-	CHECK_EQ(wheel_info(fd).pending, shared->armed);
+	EXPECT_EQ(shared->error, -ENOMEM);
+	EXPECT_TRUE(shared->armed > 10000, "%ld armed", shared->armed);
+	EXPECT_TRUE(shared->armed <= (long)HUNGRY_MAX / 32, "%ld armed in 16 MiB",
+		    shared->armed);
+	EXPECT_EQ(wheel_info(fd).pending, shared->armed);
 	return fd;
 }
 
@@ -161,7 +161,7 @@ static void as_hungry(void (*child)(void))
 {
 	cgroup_new("hungry", HUNGRY_MAX);
 	tap_join(tap_fork(child));
-	CHECK_EQ(cgroup_event("hungry", "oom_kill"), 0);
+	EXPECT_EQ(cgroup_event("hungry", "oom_kill"), 0);
 	cgroup_end("hungry");
 }
 
@@ -172,13 +172,13 @@ static void batches_child(void)
 
 	become_hungry();
 	fd = eat();
-	CHECK_EQ(drain(fd, batch, BATCH), BATCH);
+	EXPECT_EQ(drain(fd, batch, BATCH), BATCH);
 	submit_all(fd, batch, BATCH);
 	/* a second wheel, which has nothing yet */
 	i = wheel_info(fd).pending;
-	CHECK(arm_batches(fd, BATCH, &shared->error) < BATCH);
-	CHECK_EQ(shared->error, -ENOMEM);
-	CHECK(wheel_info(fd).pending >= (unsigned int)i);
+	EXPECT_TRUE(arm_batches(fd, BATCH, &shared->error) < BATCH);
+	EXPECT_EQ(shared->error, -ENOMEM);
+	EXPECT_TRUE(wheel_info(fd).pending >= (unsigned int)i);
 	close(fd);
 }
 
@@ -199,18 +199,18 @@ static void fill_up(int fd)
 		ret = op_single(fd, &op);
 		shared->armed += !ret;
 	} while (!ret && shared->armed < 10000000);
-	CHECK_EQ(ret, -ENOMEM);
-	CHECK_EQ(wheel_info(fd).pending, shared->armed);
+	EXPECT_EQ(ret, -ENOMEM);
+	EXPECT_EQ(wheel_info(fd).pending, shared->armed);
 }
 
 static void unchanged(int fd, const struct twheel_op *was)
 {
 	struct twheel_op op;
 
-	CHECK_EQ(query(fd, was->id, &op), 0);
-	CHECK_EQ(op.deadline, was->deadline);
-	CHECK_EQ(op.interval, was->interval);
-	CHECK_EQ(op.user_data, was->user_data);
+	EXPECT_EQ(query(fd, was->id, &op), 0);
+	EXPECT_EQ(op.deadline, was->deadline);
+	EXPECT_EQ(op.interval, was->interval);
+	EXPECT_EQ(op.user_data, was->user_data);
 }
 
 /* What periodic timers have besides is there as long as one of them is. */
@@ -221,29 +221,29 @@ static void periodic_singles(int fd, struct twheel_op op)
 
 	op.opcode = TWHEEL_OP_MODIFY;
 	op.deadline = now(CLOCK_MONOTONIC) + 10 * MSEC;
-	CHECK_EQ(op_single(fd, &op), 0);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, op.user_data);
-	CHECK(now(CLOCK_MONOTONIC) >= op.deadline, "early");
+	EXPECT_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, op.user_data);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= op.deadline, "early");
 	/* it goes on, or not, or does again */
 	is.deadline = op.deadline + (ev.overrun + 1) * op.interval;
 	unchanged(fd, &is);
 	op.interval = 0;
 	op.deadline = is.deadline;
-	CHECK_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(op_single(fd, &op), 0);
 	unchanged(fd, &op);
 	op.interval = is.interval;
-	CHECK_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(op_single(fd, &op), 0);
 	unchanged(fd, &op);
 	/* it ends, and its place is another's */
-	CHECK_EQ(cancel(fd, op.id), 0);
+	EXPECT_EQ(cancel(fd, op.id), 0);
 	op.id = arm_periodic(fd, 1, HOUR, 5);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, 5);
-	CHECK_EQ(cancel(fd, op.id), 0);
-	CHECK_EQ(drain(fd, &op, 1), 1);
-	CHECK_EQ(op.interval, HOUR);
-	CHECK_EQ(wheel_info(fd).pending, 0);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, 5);
+	EXPECT_EQ(cancel(fd, op.id), 0);
+	EXPECT_EQ(drain(fd, &op, 1), 1);
+	EXPECT_EQ(op.interval, HOUR);
+	EXPECT_EQ(wheel_info(fd).pending, 0);
 }
 
 /* One by one, and what can be done with no memory to be had */
@@ -264,53 +264,53 @@ static void singles_child(void)
 	beating.id = arm_op(third, beating);
 	fd = eat();
 	first = op_arm(TWHEEL_ABS, from + HOUR, 77);
-	CHECK_EQ(drain(fd, &op, 1), 1);
+	EXPECT_EQ(drain(fd, &op, 1), 1);
 	first.id = arm_op(fd, first);
 	fill_up(fd);
 
 	/* a wheel's first timer needs most */
 	for (i = 0; i < 100; i++) {
 		op = op_arm(0, HOUR, 0);
-		CHECK_EQ(op_single(second, &op), -ENOMEM);
-		CHECK_EQ(op.id, 0);
+		EXPECT_EQ(op_single(second, &op), -ENOMEM);
+		EXPECT_EQ(op.id, 0);
 	}
-	CHECK_EQ(wheel_info(second).pending, 0);
+	EXPECT_EQ(wheel_info(second).pending, 0);
 
 	/* a period needs memory besides */
 	op = first;
 	op.opcode = TWHEEL_OP_MODIFY;
 	op.interval = SEC;
 	op.deadline++;
-	CHECK_EQ(op_single(fd, &op), -ENOMEM);
+	EXPECT_EQ(op_single(fd, &op), -ENOMEM);
 	unchanged(fd, &first);
 	op.interval = 0;
-	CHECK_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(op_single(fd, &op), 0);
 	first.deadline++;
 	unchanged(fd, &first);
 
 	/* it expires, is read, and its place is another's */
 	op.deadline = now(CLOCK_MONOTONIC) + 10 * MSEC;
-	CHECK_EQ(op_single(fd, &op), 0);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, 77);
-	CHECK(now(CLOCK_MONOTONIC) >= op.deadline, "early");
+	EXPECT_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, 77);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= op.deadline, "early");
 	id = arm(fd, 0, HOUR, 0);
-	CHECK_EQ(cancel(fd, id), 0);
+	EXPECT_EQ(cancel(fd, id), 0);
 	id = arm(fd, 0, HOUR, 0);
 	fill_up(fd);
 	/* where there is no period, two places are no room for a periodic one */
-	CHECK_EQ(cancel(fd, id), 0);
-	CHECK_EQ(drain(fd, &op, 1), 1);
+	EXPECT_EQ(cancel(fd, id), 0);
+	EXPECT_EQ(drain(fd, &op, 1), 1);
 	op = op_arm(0, HOUR, 5);
 	op.interval = HOUR;
-	CHECK_EQ(op_single(fd, &op), -ENOMEM);
-	CHECK_EQ(op.id, 0);
+	EXPECT_EQ(op_single(fd, &op), -ENOMEM);
+	EXPECT_EQ(op.id, 0);
 	periodic_singles(third, beating);
 
 	/* what one wheel gives back, the other may have */
 	close(fd);
-	CHECK(WAIT_FOR((op = op_arm(0, HOUR, 0), !op_single(second, &op))));
-	CHECK_EQ(wheel_info(second).pending, 1);
+	EXPECT_TRUE(WAIT_FOR((op = op_arm(0, HOUR, 0), !op_single(second, &op))));
+	EXPECT_EQ(wheel_info(second).pending, 1);
 }
 
 static void test_singles(void)
@@ -330,7 +330,7 @@ static void greedy_child(void)
 	fd = eat();
 	while (!__atomic_load_n(&shared->over, __ATOMIC_RELAXED)) {
 		arm_batches(fd, BATCH, &shared->error);
-		CHECK_EQ(drain(fd, batch, BATCH), BATCH);
+		EXPECT_EQ(drain(fd, batch, BATCH), BATCH);
 		__atomic_add_fetch(&shared->rounds, 1, __ATOMIC_RELAXED);
 	}
 	close(fd);
@@ -353,16 +353,16 @@ static void neighbour_round(void)
 	while (got < n && readable(fd, PATIENCE_MS)) {
 		long ret = read_events(fd, events, BATCH);
 
-		if (!CHECK(ret > 0, "read gave %ld", ret))
+		if (!EXPECT_TRUE(ret > 0, "read gave %ld", ret))
 			break;
 		for (i = 0; i < ret; i++) {
-			CHECK(now(CLOCK_MONOTONIC) >= events[i].deadline, "early");
+			EXPECT_TRUE(now(CLOCK_MONOTONIC) >= events[i].deadline, "early");
 			seen[events[i].user_data % n]++;
 		}
 		got += ret;
 	}
 	for (i = 0; i < n; i++)
-		CHECK_EQ(seen[i], 1, "events of timer %u", i);
+		EXPECT_EQ(seen[i], 1, "events of timer %u", i);
 	close(fd);
 }
 
@@ -371,7 +371,7 @@ static void neighbour_child(void)
 	long until;
 
 	cgroup_enter("neighbour");
-	CHECK(WAIT_FOR(__atomic_load_n(&shared->rounds, __ATOMIC_RELAXED)));
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&shared->rounds, __ATOMIC_RELAXED)));
 	until = shared->rounds + 50;
 	do {
 		neighbour_round();
@@ -392,10 +392,10 @@ static void test_neighbour(void)
 	tap_join(neighbour);
 	shared->over = true;
 	tap_join(greedy);
-	CHECK(cgroup_event("hungry", "max"), "it was not at its limit");
-	CHECK_EQ(cgroup_event("hungry", "oom_kill"), 0);
-	CHECK_EQ(cgroup_event("neighbour", "max"), 0);
-	CHECK_EQ(cgroup_event("neighbour", "oom"), 0);
+	EXPECT_TRUE(cgroup_event("hungry", "max"), "it was not at its limit");
+	EXPECT_EQ(cgroup_event("hungry", "oom_kill"), 0);
+	EXPECT_EQ(cgroup_event("neighbour", "max"), 0);
+	EXPECT_EQ(cgroup_event("neighbour", "oom"), 0);
 	cgroup_end("hungry");
 	cgroup_end("neighbour");
 }
@@ -418,9 +418,9 @@ static void moving_child(void)
 		shared->after[i] = cgroup_memory(names[i]);
 	close(fd);
 	/* the child lives on, so what goes is the wheel's */
-	CHECK(WAIT_FOR(cgroup_memory("opener") <
-		       shared->after[0] - 100 * BATCH * 32),
-	      "memory of a closed wheel is still there");
+	EXPECT_TRUE(WAIT_FOR(cgroup_memory("opener") <
+			     shared->after[0] - 100 * BATCH * 32),
+		    "memory of a closed wheel is still there");
 }
 
 static void test_charged(void)
@@ -435,10 +435,10 @@ static void test_charged(void)
 	tap_join(tap_fork(moving_child));
 	opener = shared->after[0] - shared->before[0];
 	armer = shared->after[1] - shared->before[1];
-	CHECK_EQ(shared->error, 0);
-	CHECK(opener >= least, "opener's cgroup grew by %lld", opener);
-	CHECK(opener <= 8 * least, "opener's cgroup grew by %lld", opener);
-	CHECK(armer < least / 4, "armer's cgroup grew by %lld", armer);
+	EXPECT_EQ(shared->error, 0);
+	EXPECT_TRUE(opener >= least, "opener's cgroup grew by %lld", opener);
+	EXPECT_TRUE(opener <= 8 * least, "opener's cgroup grew by %lld", opener);
+	EXPECT_TRUE(armer < least / 4, "armer's cgroup grew by %lld", armer);
 	cgroup_end("opener");
 	cgroup_end("armer");
 }

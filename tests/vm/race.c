@@ -48,7 +48,7 @@ static struct timer *timer_of(__u64 user_data)
 {
 	__u32 i = user_data;
 
-	return CHECK(i < nr, "user data %llx", user_data) ? &timers[i] : NULL;
+	return EXPECT_TRUE(i < nr, "user data %llx", user_data) ? &timers[i] : NULL;
 }
 
 /* Some at once, most soon, some never */
@@ -130,7 +130,7 @@ static void *canceller(void *arg)
 					 __atomic_add_fetch(&moment, 1,
 							    __ATOMIC_SEQ_CST),
 					 __ATOMIC_SEQ_CST);
-		} else if (!CHECK_EQ(ret, -ENOENT, "cancel")) {
+		} else if (!EXPECT_EQ(ret, -ENOENT, "cancel")) {
 			break;
 		}
 		/* else a thousand periodic timers last no second */
@@ -163,7 +163,7 @@ static void *modifier(void *arg)
 		ret = op_single(fd, &op);
 		if (ret) {
 			t->modified--;
-			if (!CHECK_EQ(ret, -ENOENT, "modify"))
+			if (!EXPECT_EQ(ret, -ENOENT, "modify"))
 				break;
 		}
 	}
@@ -182,11 +182,11 @@ static void note(const struct twheel_event *ev, __u64 began)
 	__atomic_store_n(&t->read_id, ev->id, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->last_modified, ev->user_data >> 32, __ATOMIC_RELAXED);
 	ended = load(&t->ended);
-	CHECK(!ended || ended > began,
-	      "timer %zd was read after it was cancelled or drained",
-	      t - timers);
-	CHECK(now(CLOCK_MONOTONIC) >= ev->deadline, "early: deadline %llu",
-	      ev->deadline);
+	EXPECT_TRUE(!ended || ended > began,
+		    "timer %zd was read after it was cancelled or drained",
+		    t - timers);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= ev->deadline, "early: deadline %llu",
+		    ev->deadline);
 }
 
 static void *reader(void *arg)
@@ -201,7 +201,7 @@ static void *reader(void *arg)
 		readable(fd, 10);
 		began = load(&moment);
 		n = read_events(fd, ev, ARRAY_SIZE(ev));
-		if (n < 0 && !CHECK_EQ(n, -EAGAIN, "read"))
+		if (n < 0 && !EXPECT_EQ(n, -EAGAIN, "read"))
 			break;
 		for (i = 0; i < n; i++)
 			note(&ev[i], began);
@@ -218,7 +218,7 @@ static void *drainer(void *arg)
 		long n = drain(fd, ops, ARRAY_SIZE(ops));
 		long i;
 
-		if (!CHECK(n >= 0, "drain: %ld", n))
+		if (!EXPECT_TRUE(n >= 0, "drain: %ld", n))
 			break;
 		for (i = 0; i < n; i++) {
 			struct timer *t = timer_of(ops[i].user_data);
@@ -273,17 +273,17 @@ static void account(struct timer *t, struct sums *sums)
 	struct twheel_op op;
 	long ret = query(fd, t->id, &op);
 
-	CHECK(ends <= 1, "timer %zd: read %u cancelled %u drained %u",
-	      t - timers, t->reads, t->cancelled, t->drained);
-	CHECK_EQ(ret, ends ? -ENOENT : 0, "query of timer %zd", t - timers);
+	EXPECT_TRUE(ends <= 1, "timer %zd: read %u cancelled %u drained %u",
+		    t - timers, t->reads, t->cancelled, t->drained);
+	EXPECT_EQ(ret, ends ? -ENOENT : 0, "query of timer %zd", t - timers);
 	if (t->read_id)
-		CHECK_EQ(t->read_id, t->id, "timer %zd", t - timers);
+		EXPECT_EQ(t->read_id, t->id, "timer %zd", t - timers);
 	if (!ends && !ret)
-		CHECK_EQ(op.user_data >> 32, t->modified, "timer %zd",
-			 t - timers);
+		EXPECT_EQ(op.user_data >> 32, t->modified, "timer %zd",
+			  t - timers);
 	if (ends && !t->cancelled && !periodic)
-		CHECK_EQ(t->last_modified, t->modified, "timer %zd",
-			 t - timers);
+		EXPECT_EQ(t->last_modified, t->modified, "timer %zd",
+			  t - timers);
 	sums->reads += t->reads;
 	sums->cancelled += t->cancelled;
 	sums->drained += t->drained;
@@ -302,12 +302,12 @@ static void check_round(struct sums *total)
 		account(&timers[i], &sums);
 	info = wheel_info(fd);
 	stats = wheel_stats(fd);
-	CHECK_EQ(info.pending + info.ready, sums.live, "live");
-	CHECK_EQ(stats.armed, nr);
-	CHECK_EQ(stats.cancelled, sums.cancelled);
-	CHECK_EQ(stats.drained, sums.drained);
-	CHECK_EQ(stats.modified, sums.modified);
-	CHECK_EQ(stats.delivered, sums.reads);
+	EXPECT_EQ(info.pending + info.ready, sums.live, "live");
+	EXPECT_EQ(stats.armed, nr);
+	EXPECT_EQ(stats.cancelled, sums.cancelled);
+	EXPECT_EQ(stats.drained, sums.drained);
+	EXPECT_EQ(stats.modified, sums.modified);
+	EXPECT_EQ(stats.delivered, sums.reads);
 	total->reads += sums.reads;
 	total->cancelled += sums.cancelled;
 	total->drained += sums.drained;
@@ -328,7 +328,7 @@ static void print_total(const struct sums *total, int rounds)
 	tap_diag("%d rounds: read %llu cancelled %llu drained %llu closed %llu modified %llu",
 		 rounds, total->reads, total->cancelled, total->drained,
 		 total->live, total->modified);
-	CHECK(each_end_seen(total), "one of the ends did not happen at all");
+	EXPECT_TRUE(each_end_seen(total), "one of the ends did not happen at all");
 }
 
 static void test_one_shot(void)

@@ -80,7 +80,7 @@ static long take_events(struct twheel_event *ev, size_t max)
 
 	if (ret < 0)
 		return -errno;
-	CHECK_EQ(ret % ev_size, 0, "read gave %zd bytes", ret);
+	EXPECT_EQ(ret % ev_size, 0, "read gave %zd bytes", ret);
 	ret /= ev_size;
 	for (i = ret - 1; i >= 0; i--) {
 		struct twheel_event one = { 0 };
@@ -99,12 +99,12 @@ static void expect_rest(int from, int to)
 	int i;
 
 	if (from == to) {
-		CHECK_EQ(n, -EAGAIN, "events left");
+		EXPECT_EQ(n, -EAGAIN, "events left");
 		return;
 	}
-	CHECK_EQ(n, to - from, "events left");
+	EXPECT_EQ(n, to - from, "events left");
 	for (i = 0; i < n; i++)
-		CHECK_EQ(ev[i].user_data, from + i, "event %d", i);
+		EXPECT_EQ(ev[i].user_data, from + i, "event %d", i);
 }
 
 static long raw_read(void *buf, size_t size)
@@ -127,27 +127,27 @@ static void test_contents(void)
 	deadline = before + 20 * MSEC;
 	id = arm(fd, TWHEEL_ABS, deadline, 0xfedcba9876543210);
 	memset(&ev, 0xff, sizeof(ev));
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
 	after = now(CLOCK_MONOTONIC);
-	CHECK_EQ(ev.id, id);
-	CHECK_EQ(ev.user_data, 0xfedcba9876543210);
-	CHECK_EQ(ev.deadline, deadline);
-	CHECK(after >= deadline, "deadline %llu read %llu", deadline, after);
-	CHECK_EQ(ev.overrun, 0);
-	CHECK_EQ(ev.flags, 0);
-	CHECK_EQ(query(fd, id, &op), -ENOENT, "used up");
-	CHECK_EQ(wheel_info(fd).pending, 0);
-	CHECK_EQ(wheel_info(fd).ready, 0);
+	EXPECT_EQ(ev.id, id);
+	EXPECT_EQ(ev.user_data, 0xfedcba9876543210);
+	EXPECT_EQ(ev.deadline, deadline);
+	EXPECT_TRUE(after >= deadline, "deadline %llu read %llu", deadline, after);
+	EXPECT_EQ(ev.overrun, 0);
+	EXPECT_EQ(ev.flags, 0);
+	EXPECT_EQ(query(fd, id, &op), -ENOENT, "used up");
+	EXPECT_EQ(wheel_info(fd).pending, 0);
+	EXPECT_EQ(wheel_info(fd).ready, 0);
 
 	/* a delay counts from when it was given */
 	before = now(CLOCK_MONOTONIC);
 	id = arm(fd, 0, 20 * MSEC, 1);
 	after = now(CLOCK_MONOTONIC);
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK(ev.deadline >= before + 20 * MSEC &&
-	      ev.deadline <= after + 20 * MSEC, "deadline %llu of %llu to %llu",
-	      ev.deadline, before + 20 * MSEC, after + 20 * MSEC);
-	CHECK(now(CLOCK_MONOTONIC) >= ev.deadline, "early");
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_TRUE(ev.deadline >= before + 20 * MSEC &&
+		    ev.deadline <= after + 20 * MSEC, "deadline %llu of %llu to %llu",
+		    ev.deadline, before + 20 * MSEC, after + 20 * MSEC);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= ev.deadline, "early");
 }
 
 static void test_whole_events(void)
@@ -161,10 +161,10 @@ static void test_whole_events(void)
 
 		arm_ready(3);
 		memset(buf, 0xee, sizeof(buf));
-		CHECK_EQ(raw_read(buf, size), want * ev_size, "size %zu", size);
+		EXPECT_EQ(raw_read(buf, size), want * ev_size, "size %zu", size);
 		for (i = want * ev_size; i < sizeof(buf); i++)
-			if (!CHECK_EQ((unsigned char)buf[i], 0xee,
-				      "size %zu byte %zu", size, i))
+			if (!EXPECT_EQ((unsigned char)buf[i], 0xee,
+				       "size %zu byte %zu", size, i))
 				break;
 		expect_rest(want, 3);
 	}
@@ -177,21 +177,21 @@ static void test_too_small(void)
 
 	fresh();
 	for (size = 0; size < ev_size; size++)
-		CHECK_EQ(raw_read(buf, size), -EINVAL, "nothing ready, %zu",
-			 size);
-	CHECK_EQ(raw_read(buf, ev_size), -EAGAIN);
+		EXPECT_EQ(raw_read(buf, size), -EINVAL, "nothing ready, %zu",
+			  size);
+	EXPECT_EQ(raw_read(buf, ev_size), -EAGAIN);
 	arm_ready(2);
 	for (size = 0; size < ev_size; size++)
-		CHECK_EQ(raw_read(buf, size), -EINVAL, "ready, %zu", size);
+		EXPECT_EQ(raw_read(buf, size), -EINVAL, "ready, %zu", size);
 	blocking(true);
 	for (size = 0; size < ev_size; size++)
-		CHECK_EQ(raw_read(buf, size), -EINVAL, "not waiting, %zu", size);
+		EXPECT_EQ(raw_read(buf, size), -EINVAL, "not waiting, %zu", size);
 	blocking(false);
 	expect_rest(0, 2);
 	blocking(true);
 	for (size = 0; size < ev_size; size++)
-		CHECK_EQ(raw_read(buf, size), -EINVAL, "no wait for it, %zu",
-			 size);
+		EXPECT_EQ(raw_read(buf, size), -EINVAL, "no wait for it, %zu",
+			  size);
 }
 
 static void test_not_to_wait(void)
@@ -201,14 +201,14 @@ static void test_not_to_wait(void)
 
 	fresh();
 	arm(fd, 0, HOUR, 0);
-	CHECK_EQ(read_events(fd, ev, 1), -EAGAIN, "O_NONBLOCK");
+	EXPECT_EQ(read_events(fd, ev, 1), -EAGAIN, "O_NONBLOCK");
 	blocking(true);
-	CHECK_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT) < 0 ? errno : 0, EAGAIN,
-		 "RWF_NOWAIT");
+	EXPECT_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT) < 0 ? errno : 0, EAGAIN,
+		  "RWF_NOWAIT");
 	arm_ready(1);
-	CHECK_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT), ev_size, "RWF_NOWAIT");
-	CHECK_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT) < 0 ? errno : 0, EAGAIN,
-		 "RWF_NOWAIT again");
+	EXPECT_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT), ev_size, "RWF_NOWAIT");
+	EXPECT_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT) < 0 ? errno : 0, EAGAIN,
+		  "RWF_NOWAIT again");
 }
 
 /* All armed before the first is due: what is due already is ready at once */
@@ -247,20 +247,20 @@ static void order(__u64 tick, __u64 spread)
 	for (n = 0; n < N && readable(fd, PATIENCE_MS);) {
 		long got = read_events(fd, ev + n, 7);
 
-		if (!CHECK(got > 0, "got %ld", got))
+		if (!EXPECT_TRUE(got > 0, "got %ld", got))
 			break;
 		n += got;
 	}
-	CHECK_EQ(n, N);
+	EXPECT_EQ(n, N);
 	for (i = 0; i < n; i++) {
 		seen[ev[i].user_data % N]++;
 		if (i)
-			CHECK(ev[i].deadline + tick > ev[i - 1].deadline,
-			      "event %zu: %llu after %llu", i, ev[i].deadline,
-			      ev[i - 1].deadline);
+			EXPECT_TRUE(ev[i].deadline + tick > ev[i - 1].deadline,
+				    "event %zu: %llu after %llu", i, ev[i].deadline,
+				    ev[i - 1].deadline);
 	}
 	for (i = 0; i < N; i++)
-		CHECK_EQ(seen[i], 1, "events of timer %zu", i);
+		EXPECT_EQ(seen[i], 1, "events of timer %zu", i);
 }
 
 static void test_order(void)
@@ -281,19 +281,19 @@ static void test_every_byte(void)
 	for (round = 0; round < 20; round++) {
 		arm_ready(ARRAY_SIZE(ev));
 		info = wheel_info(fd);
-		CHECK_EQ(info.ready, ARRAY_SIZE(ev));
+		EXPECT_EQ(info.ready, ARRAY_SIZE(ev));
 		/* calls that go deep */
-		CHECK(munmap(map_shared(PAGE), PAGE) == 0);
-		CHECK(access("/tests/nothing/of/that/kind", F_OK) != 0);
+		EXPECT_TRUE(munmap(map_shared(PAGE), PAGE) == 0);
+		EXPECT_TRUE(access("/tests/nothing/of/that/kind", F_OK) != 0);
 		memset(ev, 0xff, sizeof(ev));
-		CHECK_EQ(take_events(ev, 1 + round), 1 + round);
+		EXPECT_EQ(take_events(ev, 1 + round), 1 + round);
 		expect_rest(1 + round, ARRAY_SIZE(ev));
 		for (i = 0; i <= round; i++) {
-			CHECK(ev[i].id, "event %u", i);
-			CHECK_EQ(ev[i].user_data, i);
-			CHECK_EQ(ev[i].deadline, ev_size > 16, "event %u", i);
-			CHECK_EQ(ev[i].overrun, 0, "event %u", i);
-			CHECK_EQ(ev[i].flags, 0, "event %u", i);
+			EXPECT_TRUE(ev[i].id, "event %u", i);
+			EXPECT_EQ(ev[i].user_data, i);
+			EXPECT_EQ(ev[i].deadline, ev_size > 16, "event %u", i);
+			EXPECT_EQ(ev[i].overrun, 0, "event %u", i);
+			EXPECT_EQ(ev[i].flags, 0, "event %u", i);
 		}
 	}
 }
@@ -309,13 +309,13 @@ static void test_large(void)
 	for (i = 0; i < N; i++)
 		ops[i] = op_arm(TWHEEL_ABS, 1, i);
 	submit_all(fd, ops, N);
-	CHECK_EQ(wheel_info(fd).ready, N);
+	EXPECT_EQ(wheel_info(fd).ready, N);
 	n = take_events(ev, N + 1);
-	CHECK_EQ(n, N);
+	EXPECT_EQ(n, N);
 	for (i = 0; i < n; i++)
-		CHECK_EQ(ev[i].user_data, i, "event %ld", i);
-	CHECK_EQ(wheel_stats(fd).delivered, N);
-	CHECK_EQ(wheel_info(fd).ready, 0);
+		EXPECT_EQ(ev[i].user_data, i, "event %ld", i);
+	EXPECT_EQ(wheel_stats(fd).delivered, N);
+	EXPECT_EQ(wheel_info(fd).ready, 0);
 }
 
 /* ---- a fault while copying ---- */
@@ -332,17 +332,17 @@ static void test_fault(void)
 		long want = room < ev_size ? -EFAULT : (long)(room / ev_size * ev_size);
 
 		arm_ready(6);
-		CHECK_EQ(raw_read(edge - room, 6 * ev_size), want, "room %zu", room);
-		CHECK_EQ(wheel_info(fd).ready, 6 - room / ev_size, "room %zu", room);
+		EXPECT_EQ(raw_read(edge - room, 6 * ev_size), want, "room %zu", room);
+		EXPECT_EQ(wheel_info(fd).ready, 6 - room / ev_size, "room %zu", room);
 		for (i = 0; i < (int)(room / ev_size); i++) {
 			memcpy(&ev, edge - room + i * ev_size, ev_size);
-			CHECK(ev.id, "room %zu", room);
-			CHECK_EQ(ev.user_data, i, "room %zu", room);
+			EXPECT_TRUE(ev.id, "room %zu", room);
+			EXPECT_EQ(ev.user_data, i, "room %zu", room);
 		}
-		CHECK_EQ(readable(fd, 0), 1, "room %zu", room);
+		EXPECT_EQ(readable(fd, 0), 1, "room %zu", room);
 		expect_rest(room / ev_size, 6);
 	}
-	CHECK_EQ(raw_read(edge, ev_size), -EAGAIN, "nothing ready, bad buffer");
+	EXPECT_EQ(raw_read(edge, ev_size), -EAGAIN, "nothing ready, bad buffer");
 	munmap(edge - PAGE, 2 * PAGE);
 }
 
@@ -358,18 +358,18 @@ static void test_fault_and_more(void)
 	fresh();
 	for (i = 0; i < 4; i++)
 		ids[i] = arm_past(fd, i);
-	CHECK_EQ(raw_read(edge - ev_size - 5, 4 * ev_size), ev_size);
+	EXPECT_EQ(raw_read(edge - ev_size - 5, 4 * ev_size), ev_size);
 	for (i = 4; i < 6; i++)
 		ids[i] = arm_past(fd, i);
-	CHECK_EQ(query(fd, ids[0], &op), -ENOENT);
+	EXPECT_EQ(query(fd, ids[0], &op), -ENOENT);
 	for (i = 1; i < 6; i++) {
-		CHECK_EQ(query(fd, ids[i], &op), 0, "timer %d", i);
-		CHECK_EQ(op.state, TWHEEL_STATE_READY, "timer %d", i);
+		EXPECT_EQ(query(fd, ids[i], &op), 0, "timer %d", i);
+		EXPECT_EQ(op.state, TWHEEL_STATE_READY, "timer %d", i);
 	}
-	CHECK_EQ(cancel(fd, ids[2]), 0, "put back, then cancelled");
-	CHECK_EQ(raw_read(edge - 7, 3 * ev_size), -EFAULT);
-	CHECK_EQ(raw_read(&ev, ev_size), ev_size);
-	CHECK_EQ(ev.user_data, 1);
+	EXPECT_EQ(cancel(fd, ids[2]), 0, "put back, then cancelled");
+	EXPECT_EQ(raw_read(edge - 7, 3 * ev_size), -EFAULT);
+	EXPECT_EQ(raw_read(&ev, ev_size), ev_size);
+	EXPECT_EQ(ev.user_data, 1);
 	expect_rest(3, 6);
 	munmap(edge - PAGE, 2 * PAGE);
 }
@@ -383,20 +383,20 @@ static void test_fault_periodic(void)
 	fresh_on(TWHEEL_CLOCK_REALTIME);
 	arm_ready(1);
 	id = arm_periodic(fd, first, 10 * SEC, 1);
-	CHECK_EQ(raw_read(edge - ev_size, 2 * ev_size), ev_size);
-	CHECK_EQ(wheel_info(fd).ready, 1);
-	CHECK_EQ(wheel_info(fd).pending, 0);
-	CHECK_EQ(raw_read(edge - 8, 2 * ev_size), -EFAULT);
-	CHECK_EQ(wheel_info(fd).ready, 1);
-	CHECK_EQ(take_events(ev, 3), 1);
-	CHECK_EQ(ev[0].id, id);
+	EXPECT_EQ(raw_read(edge - ev_size, 2 * ev_size), ev_size);
+	EXPECT_EQ(wheel_info(fd).ready, 1);
+	EXPECT_EQ(wheel_info(fd).pending, 0);
+	EXPECT_EQ(raw_read(edge - 8, 2 * ev_size), -EFAULT);
+	EXPECT_EQ(wheel_info(fd).ready, 1);
+	EXPECT_EQ(take_events(ev, 3), 1);
+	EXPECT_EQ(ev[0].id, id);
 	if (ev_size > 16) {
-		CHECK_EQ(ev[0].deadline, first);
-		CHECK(ev[0].overrun == 9 || ev[0].overrun == 10, "overrun %u",
-		      ev[0].overrun);
-		CHECK_EQ(ev[0].flags, TWHEEL_EVENT_PERIODIC);
+		EXPECT_EQ(ev[0].deadline, first);
+		EXPECT_TRUE(ev[0].overrun == 9 || ev[0].overrun == 10, "overrun %u",
+			    ev[0].overrun);
+		EXPECT_EQ(ev[0].flags, TWHEEL_EVENT_PERIODIC);
 	}
-	CHECK_EQ(wheel_info(fd).pending, 1);
+	EXPECT_EQ(wheel_info(fd).pending, 1);
 	munmap(edge - PAGE, 2 * PAGE);
 }
 
@@ -407,10 +407,10 @@ static void test_readonly(void)
 	fresh();
 	arm_ready(5);
 	mprotect(p + PAGE, PAGE, PROT_READ);
-	CHECK_EQ(raw_read(p + PAGE, 5 * ev_size), -EFAULT);
-	CHECK_EQ(raw_read(p + PAGE - 2 * ev_size - 1, 5 * ev_size), 2 * ev_size);
-	CHECK_EQ(raw_read((void *)0xffff888000000000, ev_size), -EFAULT);
-	CHECK_EQ(raw_read(NULL, ev_size), -EFAULT);
+	EXPECT_EQ(raw_read(p + PAGE, 5 * ev_size), -EFAULT);
+	EXPECT_EQ(raw_read(p + PAGE - 2 * ev_size - 1, 5 * ev_size), 2 * ev_size);
+	EXPECT_EQ(raw_read((void *)0xffff888000000000, ev_size), -EFAULT);
+	EXPECT_EQ(raw_read(NULL, ev_size), -EFAULT);
 	expect_rest(2, 5);
 	munmap(p, 2 * PAGE);
 }
@@ -440,15 +440,15 @@ static void test_readv(void)
 		for (j = 0, p = (char *)ev; j < 6; p += lengths[i][j++])
 			iov[j] = (struct iovec){ p, lengths[i][j] };
 		memset(ev, 0xee, sizeof(ev));
-		CHECK_EQ(readv(fd, iov, 6), sizeof(ev), "row %zu", i);
+		EXPECT_EQ(readv(fd, iov, 6), sizeof(ev), "row %zu", i);
 		for (j = 0; j < events; j++) {
 			__u64 user_data;
 
 			memcpy(&user_data, (char *)ev + j * ev_size, 8);
-			CHECK_EQ(user_data, j, "row %zu", i);
+			EXPECT_EQ(user_data, j, "row %zu", i);
 		}
 		for (j = 0; j < 4 && ev_size == sizeof(*ev); j++)
-			CHECK_EQ(ev[j].flags, 0, "row %zu", i);
+			EXPECT_EQ(ev[j].flags, 0, "row %zu", i);
 		expect_rest(events, events + 1);
 	}
 }
@@ -462,13 +462,13 @@ static void test_readv_bad(void)
 
 	fresh();
 	arm_ready(3);
-	CHECK_EQ(readv(fd, iov, 3), ev_size, "second part is bad");
-	CHECK_EQ(ev[0].user_data, 0);
+	EXPECT_EQ(readv(fd, iov, 3), ev_size, "second part is bad");
+	EXPECT_EQ(ev[0].user_data, 0);
 	iov[0].iov_len = ev_size - 8;
 	iov[1].iov_len = 7;
-	CHECK_EQ(readv(fd, iov, 2) < 0 ? errno : 0, EINVAL, "a byte too few");
+	EXPECT_EQ(readv(fd, iov, 2) < 0 ? errno : 0, EINVAL, "a byte too few");
 	iov[1].iov_len = 8;
-	CHECK_EQ(readv(fd, iov, 2) < 0 ? errno : 0, EFAULT, "8 of them bad");
+	EXPECT_EQ(readv(fd, iov, 2) < 0 ? errno : 0, EFAULT, "8 of them bad");
 	expect_rest(1, 3);
 }
 
@@ -496,8 +496,8 @@ static void reader_start(struct reader *r)
 	r->tid = 0;
 	if (pthread_create(&r->thread, NULL, reader_main, r))
 		tap_bail("pthread_create failed");
-	CHECK(WAIT_FOR(__atomic_load_n(&r->tid, __ATOMIC_ACQUIRE)));
-	CHECK(WAIT_FOR(blocked_in(r->tid, SYS_read)), "the reader waits");
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&r->tid, __ATOMIC_ACQUIRE)));
+	EXPECT_TRUE(WAIT_FOR(blocked_in(r->tid, SYS_read)), "the reader waits");
 }
 
 static void test_wait_for_expiry(void)
@@ -509,14 +509,14 @@ static void test_wait_for_expiry(void)
 	reader_start(&r);
 	arm(fd, 0, 10 * MSEC, 5);
 	pthread_join(r.thread, NULL);
-	CHECK_EQ(r.ret, ev_size);
-	CHECK_EQ(r.ev[0].user_data, 5);
+	EXPECT_EQ(r.ret, ev_size);
+	EXPECT_EQ(r.ev[0].user_data, 5);
 
 	reader_start(&r);
 	arm_past(fd, 6);
 	pthread_join(r.thread, NULL);
-	CHECK_EQ(r.ret, ev_size);
-	CHECK_EQ(r.ev[0].user_data, 6);
+	EXPECT_EQ(r.ret, ev_size);
+	EXPECT_EQ(r.ev[0].user_data, 6);
 }
 
 /* A timer that was moved to before now, or went on waiting, wakes as well */
@@ -531,10 +531,10 @@ static void test_wait_for_modify(void)
 	op.id = arm(fd, 0, HOUR, 7);
 	op.opcode = TWHEEL_OP_MODIFY;
 	reader_start(&r);
-	CHECK_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(op_single(fd, &op), 0);
 	pthread_join(r.thread, NULL);
-	CHECK_EQ(r.ret, ev_size);
-	CHECK_EQ(r.ev[0].user_data, 8);
+	EXPECT_EQ(r.ret, ev_size);
+	EXPECT_EQ(r.ev[0].user_data, 8);
 }
 
 /* One event wakes one reader, and the other one waits on */
@@ -547,14 +547,14 @@ static void test_two_waiting(void)
 	reader_start(&a);
 	reader_start(&b);
 	arm_past(fd, 1);
-	CHECK(WAIT_FOR(!blocked_in(a.tid, SYS_read) ||
-		       !blocked_in(b.tid, SYS_read)));
+	EXPECT_TRUE(WAIT_FOR(!blocked_in(a.tid, SYS_read) ||
+			     !blocked_in(b.tid, SYS_read)));
 	arm_past(fd, 2);
 	pthread_join(a.thread, NULL);
 	pthread_join(b.thread, NULL);
-	CHECK_EQ(a.ret, ev_size);
-	CHECK_EQ(b.ret, ev_size);
-	CHECK_EQ(a.ev[0].user_data + b.ev[0].user_data, 3);
+	EXPECT_EQ(a.ret, ev_size);
+	EXPECT_EQ(b.ret, ev_size);
+	EXPECT_EQ(a.ev[0].user_data + b.ev[0].user_data, 3);
 }
 
 /* An event that was taken back while somebody waited is not read */
@@ -565,11 +565,11 @@ static void test_cancel_while_waiting(void)
 	fresh();
 	blocking(true);
 	reader_start(&r);
-	CHECK_EQ(cancel(fd, arm(fd, 0, HOUR, 1)), 0);
+	EXPECT_EQ(cancel(fd, arm(fd, 0, HOUR, 1)), 0);
 	arm(fd, 0, 50 * MSEC, 2);
 	pthread_join(r.thread, NULL);
-	CHECK_EQ(r.ret, ev_size);
-	CHECK_EQ(r.ev[0].user_data, 2);
+	EXPECT_EQ(r.ret, ev_size);
+	EXPECT_EQ(r.ev[0].user_data, 2);
 }
 
 /* ---- count mode ---- */
@@ -587,31 +587,31 @@ static void test_count(void)
 	size_t size;
 
 	fresh_count();
-	CHECK_EQ(wheel_info(fd).flags, TWHEEL_SETUP_COUNT);
+	EXPECT_EQ(wheel_info(fd).flags, TWHEEL_SETUP_COUNT);
 	for (size = 0; size < 8; size++)
-		CHECK_EQ(raw_read(buf, size), -EINVAL, "size %zu", size);
-	CHECK_EQ(read_count(&count), -EAGAIN);
+		EXPECT_EQ(raw_read(buf, size), -EINVAL, "size %zu", size);
+	EXPECT_EQ(read_count(&count), -EAGAIN);
 	id = arm_past(fd, 0);
 	arm_ready(6);
 	arm(fd, 0, HOUR, 0);
 	for (size = 0; size < 8; size++)
-		CHECK_EQ(raw_read(buf, size), -EINVAL, "size %zu", size);
-	CHECK_EQ(readable(fd, 0), 1);
-	CHECK_EQ(wheel_info(fd).ready, 7);
-	CHECK_EQ(read_count(&count), 8);
-	CHECK_EQ(count, 7);
-	CHECK_EQ(query(fd, id, &op), -ENOENT, "used up");
-	CHECK_EQ(wheel_info(fd).ready, 0);
-	CHECK_EQ(wheel_info(fd).pending, 1);
-	CHECK_EQ(wheel_stats(fd).delivered, 7);
-	CHECK_EQ(readable(fd, 0), 0);
-	CHECK_EQ(read_count(&count), -EAGAIN);
+		EXPECT_EQ(raw_read(buf, size), -EINVAL, "size %zu", size);
+	EXPECT_EQ(readable(fd, 0), 1);
+	EXPECT_EQ(wheel_info(fd).ready, 7);
+	EXPECT_EQ(read_count(&count), 8);
+	EXPECT_EQ(count, 7);
+	EXPECT_EQ(query(fd, id, &op), -ENOENT, "used up");
+	EXPECT_EQ(wheel_info(fd).ready, 0);
+	EXPECT_EQ(wheel_info(fd).pending, 1);
+	EXPECT_EQ(wheel_stats(fd).delivered, 7);
+	EXPECT_EQ(readable(fd, 0), 0);
+	EXPECT_EQ(read_count(&count), -EAGAIN);
 
 	arm_ready(2);
 	memset(buf, 0xee, sizeof(buf));
-	CHECK_EQ(raw_read(buf, sizeof(buf)), 8, "room for more");
-	CHECK_EQ(buf[0], 2);
-	CHECK_EQ(buf[1], 0xeeeeeeeeeeeeeeee);
+	EXPECT_EQ(raw_read(buf, sizeof(buf)), 8, "room for more");
+	EXPECT_EQ(buf[0], 2);
+	EXPECT_EQ(buf[1], 0xeeeeeeeeeeeeeeee);
 }
 
 static void test_count_cancel(void)
@@ -622,16 +622,16 @@ static void test_count_cancel(void)
 	fresh_count();
 	id = arm_past(fd, 0);
 	arm_ready(3);
-	CHECK_EQ(cancel(fd, id), 0);
-	CHECK_EQ(read_count(&count), 8);
-	CHECK_EQ(count, 3);
+	EXPECT_EQ(cancel(fd, id), 0);
+	EXPECT_EQ(read_count(&count), 8);
+	EXPECT_EQ(count, 3);
 	id = arm_past(fd, 0);
 	op = op_arm(0, HOUR, 0);
 	op.opcode = TWHEEL_OP_MODIFY;
 	op.id = id;
-	CHECK_EQ(op_single(fd, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_READY);
-	CHECK_EQ(read_count(&count), -EAGAIN, "all withdrawn");
+	EXPECT_EQ(op_single(fd, &op), 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_READY);
+	EXPECT_EQ(read_count(&count), -EAGAIN, "all withdrawn");
 }
 
 static void test_count_periodic(void)
@@ -642,21 +642,21 @@ static void test_count_periodic(void)
 	fresh_count();
 	first = now(CLOCK_REALTIME) - 95 * SEC;
 	id = arm_periodic(fd, first, 10 * SEC, 0);
-	CHECK_EQ(read_count(&count), 8);
-	CHECK(count == 10 || count == 11, "count %llu", count);
-	CHECK_EQ(query(fd, id, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
-	CHECK_EQ(op.deadline, first + count * 10 * SEC);
-	CHECK_EQ(cancel(fd, id), 0);
+	EXPECT_EQ(read_count(&count), 8);
+	EXPECT_TRUE(count == 10 || count == 11, "count %llu", count);
+	EXPECT_EQ(query(fd, id, &op), 0);
+	EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
+	EXPECT_EQ(op.deadline, first + count * 10 * SEC);
+	EXPECT_EQ(cancel(fd, id), 0);
 
 	first = now(CLOCK_REALTIME);
 	arm_periodic(fd, first, 10 * MSEC, 0);
 	blocking(true);
 	for (count2 = 0; count2 < 20; count2 += count)
-		if (!CHECK_EQ(read_count(&count), 8))
+		if (!EXPECT_EQ(read_count(&count), 8))
 			break;
-	CHECK(now(CLOCK_REALTIME) >= first + (count2 - 1) * 10 * MSEC,
-	      "%llu expiries are too many by now", count2);
+	EXPECT_TRUE(now(CLOCK_REALTIME) >= first + (count2 - 1) * 10 * MSEC,
+		    "%llu expiries are too many by now", count2);
 }
 
 static void test_count_fault(void)
@@ -668,10 +668,10 @@ static void test_count_fault(void)
 	fresh_count();
 	arm_ready(5);
 	for (room = 0; room < 8; room++)
-		CHECK_EQ(raw_read(edge - room, 8), -EFAULT, "room %d", room);
+		EXPECT_EQ(raw_read(edge - room, 8), -EFAULT, "room %d", room);
 	arm_ready(2);
-	CHECK_EQ(read_count(&count), 8);
-	CHECK_EQ(count, 7, "nothing was lost by the faults");
+	EXPECT_EQ(read_count(&count), 8);
+	EXPECT_EQ(count, 7, "nothing was lost by the faults");
 	munmap(edge - PAGE, 2 * PAGE);
 }
 
@@ -684,8 +684,8 @@ static void test_count_wait(void)
 	reader_start(&r);
 	arm(fd, 0, 10 * MSEC, 0);
 	pthread_join(r.thread, NULL);
-	CHECK_EQ(r.ret, 8);
-	CHECK_EQ(r.ev[0].user_data, 1, "the count");
+	EXPECT_EQ(r.ret, 8);
+	EXPECT_EQ(r.ev[0].user_data, 1, "the count");
 }
 
 /* A reader that began before SETUP reads what the wheel has become. */
@@ -700,15 +700,15 @@ static void test_count_set_up_while_waiting(void)
 		fresh();
 		blocking(true);
 		reader_start(&r);
-		CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_REALTIME, 0, 0,
-				     TWHEEL_SETUP_COUNT), 0);
+		EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_REALTIME, 0, 0,
+				      TWHEEL_SETUP_COUNT), 0);
 		arm_past(fd, 1);
 		/* What this one leaves is a count, and nothing is ready. */
 		blocking(false);
 		ret = raw_read((void *)8, 8);
-		CHECK(ret == -EFAULT || ret == -EAGAIN, "%ld", ret);
+		EXPECT_TRUE(ret == -EFAULT || ret == -EAGAIN, "%ld", ret);
 		pthread_join(r.thread, NULL);
-		if (!CHECK_EQ(r.ret, 8) || !CHECK_EQ(r.ev[0].user_data, 1, "the count"))
+		if (!EXPECT_EQ(r.ret, 8) || !EXPECT_EQ(r.ev[0].user_data, 1, "the count"))
 			break;
 	}
 }
@@ -722,10 +722,10 @@ static void test_count_full(void)
 	fresh_count();
 	for (i = 0; i < nr; i++)
 		arm_periodic(fd, 1, 1, i);
-	CHECK_EQ(read_count(&count), 8);
-	CHECK_EQ(count, ~0ULL);
-	CHECK(WAIT_FOR(read_count(&count) == 8), "the next periods");
-	CHECK(count < each, "%llu", count);
+	EXPECT_EQ(read_count(&count), 8);
+	EXPECT_EQ(count, ~0ULL);
+	EXPECT_TRUE(WAIT_FOR(read_count(&count) == 8), "the next periods");
+	EXPECT_TRUE(count < each, "%llu", count);
 }
 
 static void test_count_many(void)
@@ -739,11 +739,11 @@ static void test_count_many(void)
 	for (i = 0; i < N; i++)
 		ops[i] = op_arm(TWHEEL_ABS, 1, 0);
 	submit_all(fd, ops, N);
-	CHECK_EQ(read_count(&count), 8);
-	CHECK_EQ(count, N);
-	CHECK_EQ(wheel_info(fd).ready, 0);
+	EXPECT_EQ(read_count(&count), 8);
+	EXPECT_EQ(count, N);
+	EXPECT_EQ(wheel_info(fd).ready, 0);
 	for (i = 0; i < N; i++)
-		if (!CHECK_EQ(cancel(fd, ops[i].id), -ENOENT, "timer %d", i))
+		if (!EXPECT_EQ(cancel(fd, ops[i].id), -ENOENT, "timer %d", i))
 			break;
 }
 
@@ -754,7 +754,7 @@ static void test_short(void)
 {
 	ev_size = TWHEEL_EVENT_SIZE_ID;
 	fresh();
-	CHECK_EQ(wheel_info(fd).event_size, 16);
+	EXPECT_EQ(wheel_info(fd).event_size, 16);
 	test_whole_events();
 	test_too_small();
 	test_not_to_wait();
@@ -783,13 +783,13 @@ static void test_short_periodic(void)
 	ev_size = TWHEEL_EVENT_SIZE_ID;
 	fresh_on(TWHEEL_CLOCK_REALTIME);
 	id = arm_periodic(fd, first, 10 * SEC, 3);
-	CHECK_EQ(take_events(ev, 2), 1);
-	CHECK_EQ(ev[0].id, id);
-	CHECK_EQ(ev[0].user_data, 3);
-	CHECK_EQ(query(fd, id, &op), 0);
-	CHECK(op.deadline == first + 100 * SEC || op.deadline == first + 110 * SEC,
-	      "%llu after %llu", op.deadline, first);
-	CHECK(wheel_stats(fd).overruns == 9 || wheel_stats(fd).overruns == 10);
+	EXPECT_EQ(take_events(ev, 2), 1);
+	EXPECT_EQ(ev[0].id, id);
+	EXPECT_EQ(ev[0].user_data, 3);
+	EXPECT_EQ(query(fd, id, &op), 0);
+	EXPECT_TRUE(op.deadline == first + 100 * SEC || op.deadline == first + 110 * SEC,
+		    "%llu after %llu", op.deadline, first);
+	EXPECT_TRUE(wheel_stats(fd).overruns == 9 || wheel_stats(fd).overruns == 10);
 	ev_size = TWHEEL_EVENT_SIZE_FULL;
 }
 
@@ -810,9 +810,9 @@ static void test_short_set_up_while_waiting(void)
 		set_up(TWHEEL_CLOCK_MONOTONIC);
 		arm_past(fd, 1);
 		pthread_join(r.thread, NULL);
-		if (!CHECK_EQ(r.ret, 16) || !CHECK_EQ(r.ev[0].user_data, 1))
+		if (!EXPECT_EQ(r.ret, 16) || !EXPECT_EQ(r.ev[0].user_data, 1))
 			break;
-		CHECK_EQ(r.ev[1].user_data, 0xeeeeeeeeeeeeeeee, "behind it");
+		EXPECT_EQ(r.ev[1].user_data, 0xeeeeeeeeeeeeeeee, "behind it");
 	}
 	ev_size = TWHEEL_EVENT_SIZE_FULL;
 }

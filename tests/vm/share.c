@@ -44,7 +44,7 @@ static void arm_many(void)
 
 static void note(const struct twheel_event *ev)
 {
-	if (!CHECK(ev->user_data < N, "user data %llu", ev->user_data))
+	if (!EXPECT_TRUE(ev->user_data < N, "user data %llu", ev->user_data))
 		return;
 	__atomic_add_fetch(&shared->seen[ev->user_data], 1, __ATOMIC_RELAXED);
 }
@@ -69,7 +69,7 @@ static void *reader(void *arg)
 		n = read_events(fd, ev, ARRAY_SIZE(ev));
 		if (n == -EAGAIN)
 			continue;
-		if (!CHECK(n > 0, "read gave %ld", n))
+		if (!EXPECT_TRUE(n > 0, "read gave %ld", n))
 			break;
 		for (i = 0; i < n; i++)
 			note(&ev[i]);
@@ -90,7 +90,7 @@ static void each_once(void)
 	int i;
 
 	for (i = 0; i < N; i++)
-		CHECK_EQ(shared->seen[i], 1, "events of timer %d", i);
+		EXPECT_EQ(shared->seen[i], 1, "events of timer %d", i);
 }
 
 static void test_threads(void)
@@ -106,7 +106,7 @@ static void test_threads(void)
 	for (i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	each_once();
-	CHECK(shared->readers >= 2, "%u of 3 read anything", shared->readers);
+	EXPECT_TRUE(shared->readers >= 2, "%u of 3 read anything", shared->readers);
 }
 
 static void test_processes(void)
@@ -121,7 +121,7 @@ static void test_processes(void)
 	for (i = 0; i < 3; i++)
 		tap_join(pids[i]);
 	each_once();
-	CHECK(shared->readers >= 2, "%u of 3 read anything", shared->readers);
+	EXPECT_TRUE(shared->readers >= 2, "%u of 3 read anything", shared->readers);
 }
 
 static void test_dup(void)
@@ -133,18 +133,18 @@ static void test_dup(void)
 	fresh();
 	copy = dup(fd);
 	id = arm(copy, 0, HOUR, 1);
-	CHECK_EQ(wheel_info(fd).pending, 1);
-	CHECK_EQ(cancel(fd, id), 0);
-	CHECK_EQ(cancel(copy, id), -ENOENT);
+	EXPECT_EQ(wheel_info(fd).pending, 1);
+	EXPECT_EQ(cancel(fd, id), 0);
+	EXPECT_EQ(cancel(copy, id), -ENOENT);
 	arm_past(fd, 2);
-	CHECK_EQ(read_events(copy, ev, 2), 1);
-	CHECK_EQ(read_events(fd, ev, 2), -EAGAIN);
+	EXPECT_EQ(read_events(copy, ev, 2), 1);
+	EXPECT_EQ(read_events(fd, ev, 2), -EAGAIN);
 	arm(fd, 0, 50 * MSEC, 3);
 	close(fd);
 	fd = copy;
-	CHECK_EQ(readable(fd, PATIENCE_MS), 1, "one close is not the last");
-	CHECK_EQ(read_events(fd, ev, 2), 1);
-	CHECK_EQ(ev[0].user_data, 3);
+	EXPECT_EQ(readable(fd, PATIENCE_MS), 1, "one close is not the last");
+	EXPECT_EQ(read_events(fd, ev, 2), 1);
+	EXPECT_EQ(ev[0].user_data, 3);
 }
 
 /* open gives a wheel of its own each time */
@@ -156,18 +156,18 @@ static void test_open_twice(void)
 	fresh();
 	other = wheel_open(O_NONBLOCK);
 	arm_past(fd, 1);
-	CHECK_EQ(readable(other, 0), 0);
-	CHECK_EQ(read_events(other, &ev, 1), -EAGAIN);
-	CHECK_EQ(wheel_info(other).ready, 0);
-	CHECK_EQ(wheel_setup(other, TWHEEL_CLOCK_BOOTTIME, 0, 0, 0), 0);
-	CHECK_EQ(wheel_info(fd).clock, TWHEEL_CLOCK_MONOTONIC);
+	EXPECT_EQ(readable(other, 0), 0);
+	EXPECT_EQ(read_events(other, &ev, 1), -EAGAIN);
+	EXPECT_EQ(wheel_info(other).ready, 0);
+	EXPECT_EQ(wheel_setup(other, TWHEEL_CLOCK_BOOTTIME, 0, 0, 0), 0);
+	EXPECT_EQ(wheel_info(fd).clock, TWHEEL_CLOCK_MONOTONIC);
 	close(other);
 }
 
 static void fork_child(void)
 {
-	CHECK_EQ(wheel_info(fd).pending, 1);
-	CHECK_EQ(cancel(fd, shared->ids[0]), 0, "the parent's timer");
+	EXPECT_EQ(wheel_info(fd).pending, 1);
+	EXPECT_EQ(cancel(fd, shared->ids[0]), 0, "the parent's timer");
 	shared->ids[1] = arm(fd, 0, HOUR, 5);
 	arm(fd, 0, 20 * MSEC, 6);
 }
@@ -180,12 +180,12 @@ static void test_fork(void)
 	fresh();
 	shared->ids[0] = arm(fd, 0, HOUR, 4);
 	tap_join(tap_fork(fork_child));
-	CHECK_EQ(query(fd, shared->ids[0], &op), -ENOENT);
-	CHECK_EQ(query(fd, shared->ids[1], &op), 0, "the child's timer");
-	CHECK_EQ(op.user_data, 5);
-	CHECK_EQ(readable(fd, PATIENCE_MS), 1);
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, 6);
+	EXPECT_EQ(query(fd, shared->ids[0], &op), -ENOENT);
+	EXPECT_EQ(query(fd, shared->ids[1], &op), 0, "the child's timer");
+	EXPECT_EQ(op.user_data, 5);
+	EXPECT_EQ(readable(fd, PATIENCE_MS), 1);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, 6);
 }
 
 static int socks[2];
@@ -213,12 +213,12 @@ static void test_passing(void)
 	tap_join(tap_fork(passing_child));
 	sleep_ns(150 * MSEC);
 	wheel = receive_fd(socks[0]);
-	CHECK_EQ(collect(wheel, ev, 2), 2);
-	CHECK_EQ(ev[0].user_data, 1);
-	CHECK_EQ(ev[1].user_data, 2);
-	CHECK_EQ(query(wheel, shared->ids[0], &op), 0);
-	CHECK_EQ(op.user_data, 3);
-	CHECK_EQ(wheel_info(wheel).pending, 1);
+	EXPECT_EQ(collect(wheel, ev, 2), 2);
+	EXPECT_EQ(ev[0].user_data, 1);
+	EXPECT_EQ(ev[1].user_data, 2);
+	EXPECT_EQ(query(wheel, shared->ids[0], &op), 0);
+	EXPECT_EQ(op.user_data, 3);
+	EXPECT_EQ(wheel_info(wheel).pending, 1);
 	close(wheel);
 	/* sent, never received: closed with the socket */
 	wheel = wheel_open(O_NONBLOCK);
@@ -249,12 +249,12 @@ static void test_close_while_reading(void)
 	if (fcntl(fd, F_SETFL, 0) ||
 	    pthread_create(&thread, NULL, blocked_reader, &tid))
 		tap_bail("no reader");
-	CHECK(WAIT_FOR(__atomic_load_n(&tid, __ATOMIC_ACQUIRE)));
-	CHECK(WAIT_FOR(blocked_in(tid, SYS_read)));
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&tid, __ATOMIC_ACQUIRE)));
+	EXPECT_TRUE(WAIT_FOR(blocked_in(tid, SYS_read)));
 	arm(fd, 0, 200 * MSEC, 9);
 	close(fd);
 	pthread_join(thread, &ret);
-	CHECK_EQ((long)ret, 1);
+	EXPECT_EQ((long)ret, 1);
 	fd = 0;
 }
 
@@ -307,11 +307,11 @@ static void test_exit(void)
 	fresh();
 	tap_join(tap_fork(exit_child));
 	pid = tap_fork(killed_child);
-	CHECK(WAIT_FOR(__atomic_load_n(&shared->ids[0], __ATOMIC_ACQUIRE)));
-	CHECK(WAIT_FOR(blocked_in(pid, SYS_read)));
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&shared->ids[0], __ATOMIC_ACQUIRE)));
+	EXPECT_TRUE(WAIT_FOR(blocked_in(pid, SYS_read)));
 	kill(pid, SIGKILL);
-	CHECK_EQ(waitpid(pid, &status, 0), pid);
-	CHECK(WIFSIGNALED(status), "status %#x", status);
+	EXPECT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_TRUE(WIFSIGNALED(status), "status %#x", status);
 }
 
 int main(void)

@@ -50,7 +50,7 @@ static void rearm(int kind, __u32 i, __u64 *seed)
 	if (kind)
 		arm(c.fd, TWHEEL_ABS, at[kind][i], i);
 	else
-		CHECK_EQ(shared_arm(&c, i, at[kind][i]), WAS_NOTHING);
+		EXPECT_EQ(shared_arm(&c, i, at[kind][i]), WAS_NOTHING);
 	/* and some are moved, or end otherwise */
 	if (!kind && r >> 60 == 3 && shared_cancel(&c, i))
 		rearm(kind, i, seed);
@@ -60,11 +60,11 @@ static void note(int kind, __u32 i, __u64 *seed)
 {
 	__u64 time = now(CLOCK_MONOTONIC);
 
-	CHECK(time >= at[kind][i], "early by %llu", at[kind][i] - time);
+	EXPECT_TRUE(time >= at[kind][i], "early by %llu", at[kind][i] - time);
 	if (time - at[kind][i] > neighbour->latest)
 		neighbour->latest = time - at[kind][i];
-	CHECK(time < at[kind][i] + patience * LATE, "late by %llu",
-	      time - at[kind][i]);
+	EXPECT_TRUE(time < at[kind][i] + patience * LATE, "late by %llu",
+		    time - at[kind][i]);
 	at[kind][i] = 0;
 	neighbour->expired++;
 	if (!stopped(&neighbour->stop))
@@ -105,17 +105,17 @@ static void neighbour_child(void)
 		for (i = 0; i < TIMERS; i++)
 			rearm(k, i, &seed);
 	while (!stopped(&neighbour->stop)) {
-		CHECK(readable(c.fd, PATIENCE_MS), "nothing expires");
+		EXPECT_TRUE(readable(c.fd, PATIENCE_MS), "nothing expires");
 		take_some(&seed);
 	}
 	while (any_left() && readable(c.fd, PATIENCE_MS))
 		take_some(&seed);
 	for (k = 0; k < 2; k++)
 		for (i = 0; i < TIMERS; i++)
-			CHECK(!at[k][i], "%s timer %u is lost, %llx",
-			      k ? "ordinary" : "shared", i, read64(&c.words[i]));
+			EXPECT_TRUE(!at[k][i], "%s timer %u is lost, %llx",
+				    k ? "ordinary" : "shared", i, read64(&c.words[i]));
 	info = wheel_info(c.fd);
-	CHECK_EQ(info.ready, 0);
+	EXPECT_EQ(info.ready, 0);
 	client_close(&c);
 }
 
@@ -198,14 +198,14 @@ static void some_call(__u64 r)
 	switch (r % 8) {
 	case 0:
 	case 1:
-		CHECK_EQ(doorbell_ring(c.fd), 0);
+		EXPECT_EQ(doorbell_ring(c.fd), 0);
 		break;
 	case 2:
 	case 3:
-		CHECK(read_events(c.fd, ev, 1 + (r >> 8) % 200) != 0);
+		EXPECT_TRUE(read_events(c.fd, ev, 1 + (r >> 8) % 200) != 0);
 		break;
 	case 4:
-		CHECK(drain(c.fd, ops, (r >> 8) % 100) >= 0);
+		EXPECT_TRUE(drain(c.fd, ops, (r >> 8) % 100) >= 0);
 		break;
 	case 5:
 		op_single(c.fd, &op);
@@ -269,7 +269,7 @@ static void kill_one(pid_t pid)
 	kill(pid, SIGKILL);
 	if (waitpid(pid, &status, 0) != pid)
 		tap_bail("waitpid failed");
-	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "status %#x", status);
+	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "status %#x", status);
 }
 
 /* What the same user's next program has is as it should be */
@@ -280,19 +280,19 @@ static void correct_child(void)
 
 	become(HOSTILE);
 	client_open(&c, TWHEEL_CLOCK_MONOTONIC, 0, 100);
-	CHECK_EQ(c.area->tail, 0);
-	CHECK_EQ(c.groups[0], 0);
+	EXPECT_EQ(c.area->tail, 0);
+	EXPECT_EQ(c.groups[0], 0);
 	base = now(CLOCK_MONOTONIC);
 	for (i = 0; i < 100; i++)
-		CHECK_EQ(shared_arm(&c, i, base + i * MSEC), WAS_NOTHING);
+		EXPECT_EQ(shared_arm(&c, i, base + i * MSEC), WAS_NOTHING);
 	while (got < 100 && readable(c.fd, PATIENCE_MS))
 		while (shared_take(&c, &i)) {
-			CHECK(now(CLOCK_MONOTONIC) >= base + i * MSEC, "early");
+			EXPECT_TRUE(now(CLOCK_MONOTONIC) >= base + i * MSEC, "early");
 			seen[i]++;
 			got++;
 		}
 	for (i = 0; i < 100; i++)
-		CHECK_EQ(seen[i], 1, "timer %u", i);
+		EXPECT_EQ(seen[i], 1, "timer %u", i);
 	client_close(&c);
 }
 
@@ -314,7 +314,7 @@ static void rounds(void (*hostile)(void), bool killed)
 	tap_join(beside);
 	tap_diag("the neighbour's timers: %llu, the latest by %llu us",
 		 neighbour->expired, neighbour->latest / USEC);
-	CHECK(neighbour->expired > 2 * TIMERS, "%llu", neighbour->expired);
+	EXPECT_TRUE(neighbour->expired > 2 * TIMERS, "%llu", neighbour->expired);
 }
 
 static void test_closed(void)
@@ -340,22 +340,22 @@ static void test_rewound(void)
 	client_open(&c, TWHEEL_CLOCK_MONOTONIC, MSEC, 100);
 	for (i = 0; i < ARRAY_SIZE(back); i++) {
 		for (k = 0; k < 8; k++)
-			CHECK_EQ(shared_arm(&c, k, 1), WAS_NOTHING);
-		CHECK(WAIT_FOR(wheel_info(c.fd).ready == 8));
+			EXPECT_EQ(shared_arm(&c, k, 1), WAS_NOTHING);
+		EXPECT_TRUE(WAIT_FOR(wheel_info(c.fd).ready == 8));
 		/* Taken by the program, or by the kernel */
 		if (i % 2)
-			CHECK_EQ(read_events(c.fd, ev, ARRAY_SIZE(ev)), 8);
+			EXPECT_EQ(read_events(c.fd, ev, ARRAY_SIZE(ev)), 8);
 		else
 			while (shared_take(&c, &index))
 				;
-		CHECK_EQ(doorbell_ring(c.fd), 0);
+		EXPECT_EQ(doorbell_ring(c.fd), 0);
 		tail = read32(&c.area->tail);
 		__atomic_store_n(&c.area->head, tail - back[i], __ATOMIC_SEQ_CST);
-		CHECK_EQ(readable(c.fd, 0), 0, "back by %u", back[i]);
-		CHECK_EQ(wheel_info(c.fd).ready, 0, "back by %u", back[i]);
-		CHECK_EQ(read_events(c.fd, ev, ARRAY_SIZE(ev)), -EAGAIN,
-			 "back by %u", back[i]);
-		CHECK_EQ(read32(&c.area->head), tail - back[i], "it is left alone");
+		EXPECT_EQ(readable(c.fd, 0), 0, "back by %u", back[i]);
+		EXPECT_EQ(wheel_info(c.fd).ready, 0, "back by %u", back[i]);
+		EXPECT_EQ(read_events(c.fd, ev, ARRAY_SIZE(ev)), -EAGAIN,
+			  "back by %u", back[i]);
+		EXPECT_EQ(read32(&c.area->head), tail - back[i], "it is left alone");
 		__atomic_store_n(&c.area->head, tail, __ATOMIC_SEQ_CST);
 	}
 	client_close(&c);

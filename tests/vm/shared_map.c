@@ -45,9 +45,9 @@ static void take_of(struct client *from, __u32 want)
 {
 	__u32 i;
 
-	CHECK(readable(c.fd, PATIENCE_MS), "timer %u", want);
-	if (CHECK(shared_take(from, &i), "timer %u", want))
-		CHECK_EQ(i, want);
+	EXPECT_TRUE(readable(c.fd, PATIENCE_MS), "timer %u", want);
+	if (EXPECT_TRUE(shared_take(from, &i), "timer %u", want))
+		EXPECT_EQ(i, want);
 }
 
 static void take(__u32 want)
@@ -59,8 +59,8 @@ static void read_one(__u32 want)
 {
 	struct twheel_event ev;
 
-	if (CHECK_EQ(collect(c.fd, &ev, 1), 1))
-		CHECK_EQ(ev.user_data, want);
+	if (EXPECT_EQ(collect(c.fd, &ev, 1), 1))
+		EXPECT_EQ(ev.user_data, want);
 }
 
 /* It works, whatever was done to it */
@@ -78,25 +78,25 @@ static void test_arguments(void)
 
 	fresh();
 	size = c.size;
-	CHECK(size >= 4 * PAGE, "%zu", size);
-	CHECK_EQ(try_map(c.fd, size, rw, MAP_SHARED, 0), 0);
-	CHECK_EQ(try_map(c.fd, size, rw, MAP_SHARED | MAP_POPULATE, 0), 0);
-	CHECK_EQ(try_map(c.fd, size, rw, MAP_SHARED_VALIDATE, 0), 0);
-	CHECK_EQ(try_map(c.fd, size, PROT_NONE, MAP_SHARED, 0), 0);
+	EXPECT_TRUE(size >= 4 * PAGE, "%zu", size);
+	EXPECT_EQ(try_map(c.fd, size, rw, MAP_SHARED, 0), 0);
+	EXPECT_EQ(try_map(c.fd, size, rw, MAP_SHARED | MAP_POPULATE, 0), 0);
+	EXPECT_EQ(try_map(c.fd, size, rw, MAP_SHARED_VALIDATE, 0), 0);
+	EXPECT_EQ(try_map(c.fd, size, PROT_NONE, MAP_SHARED, 0), 0);
 	/* whole pages, as everywhere */
-	CHECK_EQ(try_map(c.fd, size - 1, rw, MAP_SHARED, 0), 0);
-	CHECK_EQ(try_map(c.fd, size + 1, rw, MAP_SHARED, 0), -EINVAL);
-	CHECK_EQ(try_map(c.fd, size - PAGE, rw, MAP_SHARED, 0), -EINVAL);
-	CHECK_EQ(try_map(c.fd, size + PAGE, rw, MAP_SHARED, 0), -EINVAL);
-	CHECK_EQ(try_map(c.fd, PAGE, rw, MAP_SHARED, 0), -EINVAL);
-	CHECK_EQ(try_map(c.fd, 2 * size, rw, MAP_SHARED, 0), -EINVAL);
-	CHECK_EQ(try_map(c.fd, size, rw, MAP_SHARED, PAGE), -EINVAL);
-	CHECK_EQ(try_map(c.fd, size - PAGE, rw, MAP_SHARED, PAGE), -EINVAL);
-	CHECK_EQ(try_map(c.fd, size, rw, MAP_SHARED, 1L << 40), -EINVAL);
-	CHECK_EQ(try_map(c.fd, size, rw, MAP_PRIVATE, 0), -EINVAL);
-	CHECK_EQ(try_map(c.fd, size, PROT_READ, MAP_PRIVATE, 0), -EINVAL);
-	CHECK_EQ(try_map(c.fd, size, rw | PROT_EXEC, MAP_SHARED, 0), -EACCES);
-	CHECK_EQ(try_map(c.fd, size, PROT_EXEC, MAP_SHARED, 0), -EACCES);
+	EXPECT_EQ(try_map(c.fd, size - 1, rw, MAP_SHARED, 0), 0);
+	EXPECT_EQ(try_map(c.fd, size + 1, rw, MAP_SHARED, 0), -EINVAL);
+	EXPECT_EQ(try_map(c.fd, size - PAGE, rw, MAP_SHARED, 0), -EINVAL);
+	EXPECT_EQ(try_map(c.fd, size + PAGE, rw, MAP_SHARED, 0), -EINVAL);
+	EXPECT_EQ(try_map(c.fd, PAGE, rw, MAP_SHARED, 0), -EINVAL);
+	EXPECT_EQ(try_map(c.fd, 2 * size, rw, MAP_SHARED, 0), -EINVAL);
+	EXPECT_EQ(try_map(c.fd, size, rw, MAP_SHARED, PAGE), -EINVAL);
+	EXPECT_EQ(try_map(c.fd, size - PAGE, rw, MAP_SHARED, PAGE), -EINVAL);
+	EXPECT_EQ(try_map(c.fd, size, rw, MAP_SHARED, 1L << 40), -EINVAL);
+	EXPECT_EQ(try_map(c.fd, size, rw, MAP_PRIVATE, 0), -EINVAL);
+	EXPECT_EQ(try_map(c.fd, size, PROT_READ, MAP_PRIVATE, 0), -EINVAL);
+	EXPECT_EQ(try_map(c.fd, size, rw | PROT_EXEC, MAP_SHARED, 0), -EACCES);
+	EXPECT_EQ(try_map(c.fd, size, PROT_EXEC, MAP_SHARED, 0), -EACCES);
 	check_works();
 }
 
@@ -104,20 +104,20 @@ static void test_nothing_to_map(void)
 {
 	int fd = wheel_open(O_NONBLOCK);
 
-	CHECK_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
-	CHECK_EQ(try_map(fd, PAGE, rw, MAP_PRIVATE, 0), -ENODEV);
+	EXPECT_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
+	EXPECT_EQ(try_map(fd, PAGE, rw, MAP_PRIVATE, 0), -ENODEV);
 	/* before it is set up; and that is still to be done */
-	CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 10), 0);
-	CHECK_EQ(try_map(fd, wheel_info(fd).shared_size, rw, MAP_SHARED, 0), 0);
+	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 10), 0);
+	EXPECT_EQ(try_map(fd, wheel_info(fd).shared_size, rw, MAP_SHARED, 0), 0);
 	close(fd);
 	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, 0);
-	CHECK_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
+	EXPECT_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
 	arm(fd, 0, HOUR, 0);
-	CHECK_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
+	EXPECT_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
 	close(fd);
 	fd = wheel_open(O_NONBLOCK);
-	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, TWHEEL_SETUP_COUNT), 0);
-	CHECK_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
+	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, TWHEEL_SETUP_COUNT), 0);
+	EXPECT_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
 	close(fd);
 }
 
@@ -130,24 +130,24 @@ static void test_mremap(void)
 
 	fresh();
 	p = mremap(c.area, size, size + PAGE, 0);
-	CHECK(p == MAP_FAILED, "longer");
+	EXPECT_TRUE(p == MAP_FAILED, "longer");
 	p = mremap(c.area, size, size + PAGE, MREMAP_MAYMOVE);
-	CHECK(p == MAP_FAILED, "longer, elsewhere");
+	EXPECT_TRUE(p == MAP_FAILED, "longer, elsewhere");
 	p = mremap(c.area, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, other);
-	CHECK(p == MAP_FAILED, "elsewhere");
+	EXPECT_TRUE(p == MAP_FAILED, "elsewhere");
 	p = mremap(c.area, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, other);
-	CHECK(p == MAP_FAILED, "a part of it, elsewhere");
+	EXPECT_TRUE(p == MAP_FAILED, "a part of it, elsewhere");
 	p = mremap(c.area, 0, size, MREMAP_MAYMOVE);
-	CHECK(p == MAP_FAILED, "once more");
+	EXPECT_TRUE(p == MAP_FAILED, "once more");
 	p = mremap(c.area, size, size, MREMAP_MAYMOVE | MREMAP_DONTUNMAP);
-	CHECK(p == MAP_FAILED, "elsewhere and here");
+	EXPECT_TRUE(p == MAP_FAILED, "elsewhere and here");
 	check_works();
 	p = mremap(c.area, size, size - PAGE, 0);
-	CHECK(p == c.area, "shorter");
+	EXPECT_TRUE(p == c.area, "shorter");
 	shared_arm(&c, 1, now(c.clock) + 5 * MSEC);
 	take(1);
 	p = mremap(c.area, size - PAGE, size, 0);
-	CHECK(p == MAP_FAILED, "as long as it was");
+	EXPECT_TRUE(p == MAP_FAILED, "as long as it was");
 }
 
 static bool touch_kills(char *p, bool writes)
@@ -178,7 +178,7 @@ static void test_partial_munmap(void)
 	end = area + c.size;
 	shared_arm(&c, N - 1, now(c.clock) + 20 * MSEC);
 	must(munmap(end - PAGE, PAGE), "munmap");
-	CHECK(touch_kills(end - PAGE, false));
+	EXPECT_TRUE(touch_kills(end - PAGE, false));
 	read_one(N - 1);
 	shared_arm(&c, 1, now(c.clock) + 5 * MSEC);
 	take(1);
@@ -187,21 +187,21 @@ static void test_partial_munmap(void)
 	must(munmap(area, PAGE), "munmap");
 	read_one(2);
 	must(munmap(area + 2 * PAGE, PAGE), "munmap");
-	CHECK_EQ(wheel_info(c.fd).pending, 0);
+	EXPECT_EQ(wheel_info(c.fd).pending, 0);
 	/* mapped anew it is whole, and what was there is there */
 	must(munmap(area, c.size), "munmap");
 	client_map(&c, c.fd);
-	CHECK_EQ(c.area->size, sizeof(*c.area));
-	CHECK_EQ(c.area->tail, 3);
-	CHECK_EQ(c.area->head, 3);
+	EXPECT_EQ(c.area->size, sizeof(*c.area));
+	EXPECT_EQ(c.area->tail, 3);
+	EXPECT_EQ(c.area->head, 3);
 	check_works();
 }
 
 static void arming_child(void)
 {
-	CHECK_EQ(shared_arm(&c, 5, now(c.clock) + 20 * MSEC), WAS_NOTHING);
-	CHECK_EQ(shared_arm(&c, 6, now(c.clock) + HOUR), WAS_NOTHING);
-	CHECK_EQ(shared_cancel(&c, 7), WAS_ARMED);
+	EXPECT_EQ(shared_arm(&c, 5, now(c.clock) + 20 * MSEC), WAS_NOTHING);
+	EXPECT_EQ(shared_arm(&c, 6, now(c.clock) + HOUR), WAS_NOTHING);
+	EXPECT_EQ(shared_cancel(&c, 7), WAS_ARMED);
 }
 
 static void taking_child(void)
@@ -221,12 +221,12 @@ static void test_fork(void)
 	tap_join(tap_fork(arming_child));
 	take(5);
 	/* what it armed outlives it */
-	CHECK_EQ(shared_arm(&c, 6, now(c.clock) + 10 * MSEC), WAS_ARMED);
+	EXPECT_EQ(shared_arm(&c, 6, now(c.clock) + 10 * MSEC), WAS_ARMED);
 	take(6);
-	CHECK_EQ(shared_cancel(&c, 7), WAS_NOTHING);
+	EXPECT_EQ(shared_cancel(&c, 7), WAS_NOTHING);
 	shared_arm(&c, 8, now(c.clock) + 10 * MSEC);
 	tap_join(tap_fork(taking_child));
-	CHECK_EQ(shared_waiting(&c), 0);
+	EXPECT_EQ(shared_waiting(&c), 0);
 	tap_join(tap_fork(unmapping_child));
 	check_works();
 }
@@ -238,15 +238,15 @@ static void test_mprotect(void)
 
 	fresh();
 	area = (char *)c.area;
-	CHECK_EQ(mprotect(area, c.size, rw | PROT_EXEC) ? -errno : 0, -EACCES);
-	CHECK_EQ(mprotect(area, PAGE, PROT_EXEC) ? -errno : 0, -EACCES);
+	EXPECT_EQ(mprotect(area, c.size, rw | PROT_EXEC) ? -errno : 0, -EACCES);
+	EXPECT_EQ(mprotect(area, PAGE, PROT_EXEC) ? -errno : 0, -EACCES);
 	shared_arm(&c, 3, now(c.clock) + 20 * MSEC);
 	must(mprotect(area, c.size, PROT_READ), "mprotect");
-	CHECK(touch_kills((char *)&c.area->head, true));
-	CHECK(readable(c.fd, PATIENCE_MS));
-	CHECK(read64(&c.words[3]) & FIRED, "%llx", read64(&c.words[3]));
+	EXPECT_TRUE(touch_kills((char *)&c.area->head, true));
+	EXPECT_TRUE(readable(c.fd, PATIENCE_MS));
+	EXPECT_TRUE(read64(&c.words[3]) & FIRED, "%llx", read64(&c.words[3]));
 	must(mprotect(area, c.size, PROT_NONE), "mprotect");
-	CHECK(touch_kills((char *)&c.area->head, false));
+	EXPECT_TRUE(touch_kills((char *)&c.area->head, false));
 	must(mprotect(area + PAGE, PAGE, PROT_READ), "mprotect");
 	must(mprotect(area, c.size, rw), "mprotect");
 	take(3);
@@ -259,14 +259,14 @@ static void test_twice(void)
 
 	fresh();
 	client_map(&d, c.fd);
-	CHECK(d.area != c.area);
-	CHECK_EQ(shared_arm(&d, 9, now(c.clock) + HOUR), WAS_NOTHING);
-	CHECK_EQ(shared_arm(&c, 9, now(c.clock) + 5 * MSEC), WAS_ARMED);
+	EXPECT_TRUE(d.area != c.area);
+	EXPECT_EQ(shared_arm(&d, 9, now(c.clock) + HOUR), WAS_NOTHING);
+	EXPECT_EQ(shared_arm(&c, 9, now(c.clock) + 5 * MSEC), WAS_ARMED);
 	take_of(&d, 9);
-	CHECK_EQ(shared_waiting(&c), 0);
-	CHECK_EQ(shared_arm(&d, 9, now(c.clock) + HOUR), WAS_NOTHING);
-	CHECK_EQ(shared_cancel(&c, 9), WAS_ARMED);
-	CHECK_EQ(shared_cancel(&d, 9), WAS_NOTHING);
+	EXPECT_EQ(shared_waiting(&c), 0);
+	EXPECT_EQ(shared_arm(&d, 9, now(c.clock) + HOUR), WAS_NOTHING);
+	EXPECT_EQ(shared_cancel(&c, 9), WAS_ARMED);
+	EXPECT_EQ(shared_cancel(&d, 9), WAS_NOTHING);
 	must(munmap(d.area, d.size), "munmap");
 	check_works();
 }
@@ -280,9 +280,9 @@ static void test_close(void)
 	shared_arm(&c, 3, now(c.clock) + HOUR);
 	shared_arm(&c, 4, now(c.clock) + 50 * MSEC);
 	close(c.fd);
-	CHECK(WAIT_FOR(shared_take(&c, &i)));
-	CHECK_EQ(i, 4);
-	CHECK_EQ(shared_cancel(&c, 3), WAS_ARMED);
+	EXPECT_TRUE(WAIT_FOR(shared_take(&c, &i)));
+	EXPECT_EQ(i, 4);
+	EXPECT_EQ(shared_cancel(&c, 3), WAS_ARMED);
 	must(munmap(c.area, c.size), "munmap");
 
 	client_open(&c, TWHEEL_CLOCK_MONOTONIC, MSEC, N);
@@ -300,25 +300,25 @@ static void test_read_only(void)
 	struct twheel_shared *area;
 	size_t size;
 
-	CHECK_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 100), 0);
+	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 100), 0);
 	size = wheel_info(fd).shared_size;
-	CHECK_EQ(try_map(fd, size, rw, MAP_SHARED, 0), -EACCES);
+	EXPECT_EQ(try_map(fd, size, rw, MAP_SHARED, 0), -EACCES);
 	area = shared_map_as(fd, size, PROT_READ, MAP_SHARED);
-	if (!CHECK(area != MAP_FAILED, "%s", strerror(errno)))
+	if (!EXPECT_TRUE(area != MAP_FAILED, "%s", strerror(errno)))
 		return;
-	CHECK_EQ(mprotect(area, size, rw) ? -errno : 0, -EACCES);
-	CHECK_EQ(area->nr, 100);
+	EXPECT_EQ(mprotect(area, size, rw) ? -errno : 0, -EACCES);
+	EXPECT_EQ(area->nr, 100);
 	arm(fd, 0, 10 * MSEC, 1);
-	CHECK(readable(fd, PATIENCE_MS));
-	CHECK_EQ(doorbell_ring(fd), 0);
+	EXPECT_TRUE(readable(fd, PATIENCE_MS));
+	EXPECT_EQ(doorbell_ring(fd), 0);
 	munmap(area, size);
 	close(fd);
 	/* one that is read-only beside one that is not */
 	fresh();
 	area = shared_map_as(c.fd, c.size, PROT_READ, MAP_SHARED);
-	CHECK(touch_kills((char *)&area->head, true));
+	EXPECT_TRUE(touch_kills((char *)&area->head, true));
 	shared_arm(&c, 1, 1);
-	CHECK(WAIT_FOR(__atomic_load_n(&area->tail, __ATOMIC_ACQUIRE) == 1));
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&area->tail, __ATOMIC_ACQUIRE) == 1));
 	munmap(area, c.size);
 	take(1);
 }
@@ -332,9 +332,9 @@ static void receiving_child(void)
 	struct client d;
 
 	client_map(&d, receive_fd(sockets[1]));
-	CHECK_EQ(d.nr, 77);
-	CHECK_EQ(shared_arm(&d, 5, now(d.clock) + 20 * MSEC), WAS_NOTHING);
-	CHECK_EQ(shared_cancel(&d, 6), WAS_ARMED);
+	EXPECT_EQ(d.nr, 77);
+	EXPECT_EQ(shared_arm(&d, 5, now(d.clock) + 20 * MSEC), WAS_NOTHING);
+	EXPECT_EQ(shared_cancel(&d, 6), WAS_ARMED);
 }
 
 static void test_passed(void)
@@ -351,7 +351,7 @@ static void test_passed(void)
 	send_fd(sockets[0], c.fd);
 	tap_join(pid);
 	take(5);
-	CHECK_EQ(shared_cancel(&c, 6), WAS_NOTHING);
+	EXPECT_EQ(shared_cancel(&c, 6), WAS_NOTHING);
 	close(sockets[0]);
 	close(sockets[1]);
 }
@@ -364,10 +364,10 @@ static void test_advice(void)
 	__u32 i;
 
 	fresh();
-	CHECK_EQ(mlock(c.area, c.size), 0);
-	CHECK_EQ(mlockall(MCL_CURRENT), 0);
+	EXPECT_EQ(mlock(c.area, c.size), 0);
+	EXPECT_EQ(mlockall(MCL_CURRENT), 0);
 	check_works();
-	CHECK_EQ(munlockall(), 0);
+	EXPECT_EQ(munlockall(), 0);
 	for (i = 0; i < N; i += 64)
 		shared_arm(&c, i, now(c.clock) + HOUR + i);
 	/* given back to the kernel, which has it all the same */
@@ -376,9 +376,9 @@ static void test_advice(void)
 	madvise(c.area, c.size, MADV_PAGEOUT);
 	madvise(c.area, c.size, MADV_COLD);
 	msync(c.area, c.size, MS_SYNC);
-	CHECK_EQ(c.area->nr, N);
+	EXPECT_EQ(c.area->nr, N);
 	for (i = 0; i < N; i += 64)
-		CHECK_EQ(shared_cancel(&c, i), WAS_ARMED, "timer %u", i);
+		EXPECT_EQ(shared_cancel(&c, i), WAS_ARMED, "timer %u", i);
 	read_text("/proc/self/smaps", text, sizeof(text));
 	check_works();
 }
@@ -403,35 +403,35 @@ static void test_buffers(void)
 	fresh();
 	for (i = 0; i < 20; i++)
 		shared_arm(&c, i, 1);
-	CHECK(WAIT_FOR(shared_waiting(&c) == 20));
+	EXPECT_TRUE(WAIT_FOR(shared_waiting(&c) == 20));
 	ev = (struct twheel_event *)scratch(20 * sizeof(*ev));
-	CHECK_EQ(read_events(c.fd, ev, 20), 20);
+	EXPECT_EQ(read_events(c.fd, ev, 20), 20);
 	for (i = 0; i < 20; i++) {
-		CHECK_EQ(ev[i].flags, TWHEEL_EVENT_SHARED);
-		CHECK(ev[i].user_data < 20, "%llu", ev[i].user_data);
+		EXPECT_EQ(ev[i].flags, TWHEEL_EVENT_SHARED);
+		EXPECT_TRUE(ev[i].user_data < 20, "%llu", ev[i].user_data);
 	}
-	CHECK_EQ(shared_waiting(&c), 0);
+	EXPECT_EQ(shared_waiting(&c), 0);
 
 	fresh();
 	ops = (struct twheel_op *)scratch(10 * sizeof(*ops));
 	for (i = 0; i < 10; i++)
 		ops[i] = op_arm(0, HOUR, i);
 	submit_all(c.fd, ops, 10);
-	CHECK_EQ(wheel_info(c.fd).pending, 10);
+	EXPECT_EQ(wheel_info(c.fd).pending, 10);
 	for (i = 0; i < 10; i++)
-		CHECK_EQ(cancel(c.fd, ops[i].id), 0);
+		EXPECT_EQ(cancel(c.fd, ops[i].id), 0);
 
 	fresh();
 	shared_arm(&c, 3, now(c.clock) + HOUR);
 	ops = (struct twheel_op *)scratch(10 * sizeof(*ops));
-	CHECK_EQ(drain(c.fd, ops, 10), 1);
-	CHECK_EQ(ops->user_data, 3);
+	EXPECT_EQ(drain(c.fd, ops, 10), 1);
+	EXPECT_EQ(ops->user_data, 3);
 
 	fresh();
 	info = (struct twheel_info *)scratch(sizeof(*info));
 	info->size = sizeof(*info);
-	CHECK_EQ(wheel_ioctl(c.fd, TWHEEL_IOC_INFO, info), 0);
-	CHECK_EQ(info->shared, N);
+	EXPECT_EQ(wheel_ioctl(c.fd, TWHEEL_IOC_INFO, info), 0);
+	EXPECT_EQ(info->shared, N);
 	check_works();
 }
 
@@ -446,7 +446,7 @@ static void test_own_foot(void)
 	ring = c.area->ring;
 	for (i = 0; i < 1000; i++)
 		shared_arm(&c, i, 1);
-	CHECK(WAIT_FOR(shared_waiting(&c) == 1000));
+	EXPECT_TRUE(WAIT_FOR(shared_waiting(&c) == 1000));
 	iov = (struct iovec){ c.area, 1000 * sizeof(struct twheel_event) };
 	readv(c.fd, &iov, 1);
 	iov = (struct iovec){ c.ring, c.size - ring };

@@ -88,15 +88,15 @@ static void end_arming(__u32 i, __u64 deadline, __u64 how, __u64 other)
 		if (!__atomic_compare_exchange_n(at, &was, was | how, false,
 						 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			continue;
-		CHECK(!(was & how), "timer %u: twice %s: %llx", i,
-		      how == TAKEN ? "taken" : "ended", was);
-		CHECK(!(was & other), "timer %u: taken, and moved or cancelled: %llx",
-		      i, was);
+		EXPECT_TRUE(!(was & how), "timer %u: twice %s: %llx", i,
+			    how == TAKEN ? "taken" : "ended", was);
+		EXPECT_TRUE(!(was & other), "timer %u: taken, and moved or cancelled: %llx",
+			    i, was);
 		return;
 	}
 	/* Its owner has armed it very often since. But it was armed so. */
-	CHECK(how == TAKEN && generation_of(was) != generation_of(deadline),
-	      "timer %u: nobody armed it for %llu: %llu", i, deadline, was);
+	EXPECT_TRUE(how == TAKEN && generation_of(was) != generation_of(deadline),
+		    "timer %u: nobody armed it for %llu: %llu", i, deadline, was);
 	count(&unknown);
 }
 
@@ -109,7 +109,7 @@ static void resolve(__u32 i, enum was was)
 
 	if (was == WAS_NOTHING) {
 		s->owed += !!s->live;
-	} else if (CHECK(s->live, "timer %u was not armed", i)) {
+	} else if (EXPECT_TRUE(s->live, "timer %u was not armed", i)) {
 		end_arming(i, s->live, ENDED, TAKEN);
 		if (was == WAS_FIRED)
 			count(&withdrawn);
@@ -164,7 +164,7 @@ static void wait_for_it(__u32 i)
 		return;
 	end += PATIENCE_MS * MSEC;
 	while (!(read64(&c.words[i]) & IDLE))
-		if (!CHECK(now(CLOCK_MONOTONIC) < end, "timer %u is lost", i)) {
+		if (!EXPECT_TRUE(now(CLOCK_MONOTONIC) < end, "timer %u is lost", i)) {
 			print_lost(i);
 			break;
 		}
@@ -262,7 +262,7 @@ static void check_late(__u32 i, __u64 deadline, __u64 time)
 	/* it may have been due when it was armed */
 	due = due > since ? due : since;
 	late = time > due ? time - due : 0;
-	CHECK(late < LATE, "timer %u, due at %llu, late by %llu", i, due, late);
+	EXPECT_TRUE(late < LATE, "timer %u, due at %llu, late by %llu", i, due, late);
 	while (late > most)
 		if (__atomic_compare_exchange_n(&latest, &most, late, false,
 						__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
@@ -399,7 +399,7 @@ static void note(__u32 i, __u64 deadline)
 {
 	__u64 time = now(CLOCK_MONOTONIC);
 
-	CHECK(time >= deadline, "timer %u early by %llu", i, deadline - time);
+	EXPECT_TRUE(time >= deadline, "timer %u early by %llu", i, deadline - time);
 	if (hours)
 		check_late(i, deadline, time);
 	end_arming(i, deadline, TAKEN, ENDED);
@@ -435,11 +435,11 @@ static bool read_some(void)
 	long n = read_events(c.fd, ev, ARRAY_SIZE(ev)), k;
 
 	if (n < 0)
-		CHECK_EQ(n, -EAGAIN);
+		EXPECT_EQ(n, -EAGAIN);
 	for (k = 0; k < n; k++) {
-		CHECK_EQ(ev[k].flags, TWHEEL_EVENT_SHARED);
-		CHECK(now(CLOCK_MONOTONIC) >= ev[k].deadline, "early");
-		if (CHECK(ev[k].user_data < nr, "%llu", ev[k].user_data))
+		EXPECT_EQ(ev[k].flags, TWHEEL_EVENT_SHARED);
+		EXPECT_TRUE(now(CLOCK_MONOTONIC) >= ev[k].deadline, "early");
+		if (EXPECT_TRUE(ev[k].user_data < nr, "%llu", ev[k].user_data))
 			note(ev[k].user_data, ev[k].deadline & ~ARMED);
 	}
 	return n > 0;
@@ -461,8 +461,8 @@ static void *consumer(void *arg)
 		turn++;
 		if (reads ? read_some() : take_some(1 + turn * 11 / 2 % BATCH))
 			continue;
-		CHECK(poll(p, 2, hours ? -1 : PATIENCE_MS) > 0, "not woken, %u wait",
-		      shared_waiting(&c));
+		EXPECT_TRUE(poll(p, 2, hours ? -1 : PATIENCE_MS) > 0, "not woken, %u wait",
+			    shared_waiting(&c));
 	}
 	return NULL;
 }
@@ -478,12 +478,12 @@ static void *drainer(void *arg)
 	while (!stopped()) {
 		time = now(CLOCK_MONOTONIC);
 		n = drain(c.fd, ops, ARRAY_SIZE(ops));
-		if (!CHECK(n >= 0, "drain: %ld", n))
+		if (!EXPECT_TRUE(n >= 0, "drain: %ld", n))
 			break;
 		for (k = 0; k < n; k++) {
 			__u32 i = ops[k].user_data;
 
-			if (!CHECK(!ops[k].id && i < nr, "timer %u", i))
+			if (!EXPECT_TRUE(!ops[k].id && i < nr, "timer %u", i))
 				continue;
 			if (hours)
 				check_late(i, ops[k].deadline, time);
@@ -528,10 +528,10 @@ static void check_timer(__u32 i)
 	struct shadow *s = &shadows[i];
 	__u64 word = read64(&c.words[i]);
 
-	CHECK_EQ(s->taken, s->owed + !!s->live, "timer %u: %llx", i, word);
-	CHECK(!(word & (FIRED | ARMED)), "timer %u: %llx", i, word);
+	EXPECT_EQ(s->taken, s->owed + !!s->live, "timer %u: %llx", i, word);
+	EXPECT_TRUE(!(word & (FIRED | ARMED)), "timer %u: %llx", i, word);
 	if (s->live)
-		CHECK(word & IDLE, "timer %u: %llx", i, word);
+		EXPECT_TRUE(word & IDLE, "timer %u: %llx", i, word);
 }
 
 static void check_round(const __u64 *before)
@@ -542,9 +542,9 @@ static void check_round(const __u64 *before)
 	for (i = 0; i < nr; i++)
 		check_timer(i);
 	stats = wheel_stats(c.fd);
-	CHECK_EQ(stats.expired, taken - before[0] + withdrawn - before[1]);
-	CHECK_EQ(stats.drained, drained - before[2]);
-	CHECK_EQ(shared_waiting(&c) > nr, 0);
+	EXPECT_EQ(stats.expired, taken - before[0] + withdrawn - before[1]);
+	EXPECT_EQ(stats.drained, drained - before[2]);
+	EXPECT_EQ(shared_waiting(&c) > nr, 0);
 }
 
 static void start(pthread_t *thread, void *(*fn)(void *), long cpu)
@@ -595,15 +595,15 @@ static void one_round(__u64 of_tick, __u32 timers, __u32 ops)
 		pthread_join(owners[i], NULL);
 
 	owed = owed_in_all();
-	if (!CHECK(WAIT_FOR(over() - start_over >= owed), "%llu lost of %llu",
-		   owed - (over() - start_over), owed))
+	if (!EXPECT_TRUE(WAIT_FOR(over() - start_over >= owed), "%llu lost of %llu",
+			 owed - (over() - start_over), owed))
 		print_all_lost();
 	__atomic_store_n(&stop, true, __ATOMIC_SEQ_CST);
 	if (write(stop_fd, &one, sizeof(one)) != sizeof(one))
 		tap_bail("eventfd: %s", strerror(errno));
 	for (i = 0; i < 2 - (by == BY_RING); i++)
 		pthread_join(consumers[i], NULL);
-	CHECK_EQ(over() - start_over, owed);
+	EXPECT_EQ(over() - start_over, owed);
 	check_round(before);
 	if (hours)
 		print_round(now(CLOCK_MONOTONIC) - time);
@@ -664,9 +664,9 @@ static void run(unsigned int who)
 		 armings, cancelled, withdrawn);
 	tap_diag("taken %llu, of them without a look %llu, drained %llu; together %llu times",
 		 taken, unknown, drained, together);
-	CHECK(taken && cancelled && withdrawn, "one of the ends did not happen");
-	CHECK(together || !(by & BY_RING), "none were taken together");
-	CHECK(unknown <= taken / 10, "most was not looked at");
+	EXPECT_TRUE(taken && cancelled && withdrawn, "one of the ends did not happen");
+	EXPECT_TRUE(together || !(by & BY_RING), "none were taken together");
+	EXPECT_TRUE(unknown <= taken / 10, "most was not looked at");
 }
 
 static void test_ring(void)
@@ -687,7 +687,7 @@ static void test_both(void)
 static void test_drained(void)
 {
 	run(BY_RING | BY_READ | BY_DRAIN);
-	CHECK(drained, "none was drained");
+	EXPECT_TRUE(drained, "none was drained");
 }
 
 /* ---- armed, and cancelled, at the moment at which the kernel is at work ---- */
@@ -741,21 +741,21 @@ static bool arm_after_trigger(__u64 r)
 
 	__atomic_add_fetch(&turn, 1, __ATOMIC_SEQ_CST);
 	wait_turn(0);
-	if (!CHECK(idle_soon(0), "the trigger is lost"))
+	if (!EXPECT_TRUE(idle_soon(0), "the trigger is lost"))
 		return false;
 	for (k = r % 64; k; k--)
 		read64(&c.words[0]);
 	shared_arm(&c, LATER, now(CLOCK_MONOTONIC) + (r >> 32) % (10 * USEC));
 	/* meanwhile it comes up from the other end */
 	for (k = TRIGGERS - 1; k; k--)
-		CHECK(shared_cancel(&c, k), "trigger %u was not there", k);
-	if (!CHECK(idle_soon(LATER), "lost")) {
+		EXPECT_TRUE(shared_cancel(&c, k), "trigger %u was not there", k);
+	if (!EXPECT_TRUE(idle_soon(LATER), "lost")) {
 		print_lost(LATER);
 		return false;
 	}
 	for (k = 0; k < 2; k++)
-		CHECK(WAIT_FOR(shared_take(&c, &i)));
-	return CHECK(!shared_take(&c, &i), "timer %u, which was cancelled", i);
+		EXPECT_TRUE(WAIT_FOR(shared_take(&c, &i)));
+	return EXPECT_TRUE(!shared_take(&c, &i), "timer %u, which was cancelled", i);
 }
 
 static void test_asleep(void)

@@ -39,7 +39,7 @@ static void fresh(int flags)
 
 static void interrupting_child(void)
 {
-	CHECK(WAIT_FOR(blocked_in(getppid(), SYS_read)));
+	EXPECT_TRUE(WAIT_FOR(blocked_in(getppid(), SYS_read)));
 	kill(getppid(), SIGUSR1);
 }
 
@@ -52,13 +52,13 @@ static void test_read(void)
 	handle(0);
 	arm(fd, 0, HOUR, 1);
 	pid = tap_fork(interrupting_child);
-	CHECK_EQ(read_events(fd, &ev, 1), -EINTR);
-	CHECK_EQ(signals, 1);
+	EXPECT_EQ(read_events(fd, &ev, 1), -EINTR);
+	EXPECT_EQ(signals, 1);
 	tap_join(pid);
 	arm_past(fd, 2);
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, 2);
-	CHECK_EQ(wheel_info(fd).pending, 1);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, 2);
+	EXPECT_EQ(wheel_info(fd).pending, 1);
 }
 
 /* The same in count mode: the count is not lost */
@@ -69,21 +69,21 @@ static void test_read_count(void)
 
 	fresh(0);
 	handle(0);
-	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0,
-			     TWHEEL_SETUP_COUNT), 0);
+	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0,
+			      TWHEEL_SETUP_COUNT), 0);
 	pid = tap_fork(interrupting_child);
-	CHECK_EQ(read(fd, &count, 8) < 0 ? errno : 0, EINTR);
+	EXPECT_EQ(read(fd, &count, 8) < 0 ? errno : 0, EINTR);
 	tap_join(pid);
 	arm_past(fd, 2);
-	CHECK_EQ(read(fd, &count, 8), 8);
-	CHECK_EQ(count, 1);
+	EXPECT_EQ(read(fd, &count, 8), 8);
+	EXPECT_EQ(count, 1);
 }
 
 static void restarting_child(void)
 {
 	interrupting_child();
-	CHECK(WAIT_FOR(__atomic_load_n(go, __ATOMIC_ACQUIRE) == 1));
-	CHECK(WAIT_FOR(blocked_in(getppid(), SYS_read)));
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(go, __ATOMIC_ACQUIRE) == 1));
+	EXPECT_TRUE(WAIT_FOR(blocked_in(getppid(), SYS_read)));
 	arm_past(fd, 3);
 }
 
@@ -104,9 +104,9 @@ static void test_read_restart(void)
 	*go = 0;
 	sigaction(SIGUSR1, &sa, NULL);
 	pid = tap_fork(restarting_child);
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(*go, 1);
-	CHECK_EQ(ev.user_data, 3);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(*go, 1);
+	EXPECT_EQ(ev.user_data, 3);
 	tap_join(pid);
 }
 
@@ -114,8 +114,8 @@ static void stopped_child(void)
 {
 	struct twheel_event ev;
 
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, 4);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, 4);
 }
 
 static void test_read_stopped(void)
@@ -125,11 +125,11 @@ static void test_read_stopped(void)
 
 	fresh(0);
 	pid = tap_fork(stopped_child);
-	CHECK(WAIT_FOR(blocked_in(pid, SYS_read)));
+	EXPECT_TRUE(WAIT_FOR(blocked_in(pid, SYS_read)));
 	kill(pid, SIGSTOP);
-	CHECK_EQ(waitpid(pid, &status, WUNTRACED), pid);
+	EXPECT_EQ(waitpid(pid, &status, WUNTRACED), pid);
 	kill(pid, SIGCONT);
-	CHECK(WAIT_FOR(blocked_in(pid, SYS_read)));
+	EXPECT_TRUE(WAIT_FOR(blocked_in(pid, SYS_read)));
 	arm_past(fd, 4);
 	tap_join(pid);
 }
@@ -169,18 +169,18 @@ static int submit_in_pieces(void)
 		long ret = submit(fd, ops + done, N - done);
 
 		if (ret == -EINTR) {
-			CHECK_EQ(ops[done].result, 0x5a5a5a);
+			EXPECT_EQ(ops[done].result, 0x5a5a5a);
 			pieces++;
 			continue;
 		}
-		if (!CHECK(ret > 0 && ret <= N - done, "submit: %ld", ret))
+		if (!EXPECT_TRUE(ret > 0 && ret <= N - done, "submit: %ld", ret))
 			break;
-		CHECK(ops[done].result != 0x5a5a5a);
+		EXPECT_TRUE(ops[done].result != 0x5a5a5a);
 		done += ret;
-		CHECK(ops[done - 1].result != 0x5a5a5a);
+		EXPECT_TRUE(ops[done - 1].result != 0x5a5a5a);
 		if (done < N) {
-			CHECK_EQ(ops[done].result, 0x5a5a5a, "at %u", done);
-			CHECK_EQ(ops[N - 1].result, 0x5a5a5a, "at %u", done);
+			EXPECT_EQ(ops[done].result, 0x5a5a5a, "at %u", done);
+			EXPECT_EQ(ops[N - 1].result, 0x5a5a5a, "at %u", done);
 			pieces++;
 		}
 	}
@@ -197,10 +197,10 @@ static int arm_in_pieces(void)
 	}
 	pieces = submit_in_pieces();
 	for (i = 0; i < N; i++)
-		if (!CHECK_EQ(ops[i].result, 0, "arm %d", i) ||
-		    !CHECK(ops[i].id, "arm %d", i))
+		if (!EXPECT_EQ(ops[i].result, 0, "arm %d", i) ||
+		    !EXPECT_TRUE(ops[i].id, "arm %d", i))
 			break;
-	CHECK_EQ(wheel_info(fd).pending, N);
+	EXPECT_EQ(wheel_info(fd).pending, N);
 	return pieces;
 }
 
@@ -215,9 +215,9 @@ static int cancel_in_pieces(void)
 	}
 	pieces = submit_in_pieces();
 	for (i = 0; i < N; i++)
-		if (!CHECK_EQ(ops[i].result, 0, "cancel %d", i))
+		if (!EXPECT_EQ(ops[i].result, 0, "cancel %d", i))
 			break;
-	CHECK_EQ(wheel_info(fd).pending, 0);
+	EXPECT_EQ(wheel_info(fd).pending, 0);
 	return pieces;
 }
 
@@ -234,7 +234,7 @@ static void submit_interrupted(int flags)
 		pieces += cancel_in_pieces();
 	}
 	ticker_stop();
-	CHECK(pieces >= 10, "%d interruptions in %d rounds", pieces, round);
+	EXPECT_TRUE(pieces >= 10, "%d interruptions in %d rounds", pieces, round);
 }
 
 static void test_submit(void)
@@ -261,7 +261,7 @@ static int drain_in_pieces(unsigned char *seen)
 			pieces++;
 			continue;
 		}
-		if (!CHECK(ret > 0 && ret <= N - done, "drain: %ld", ret))
+		if (!EXPECT_TRUE(ret > 0 && ret <= N - done, "drain: %ld", ret))
 			break;
 		for (i = 0; i < ret; i++)
 			seen[ops[i].user_data % N]++;
@@ -284,12 +284,12 @@ static void test_drain(void)
 		pieces += drain_in_pieces(seen);
 		ticker_stop();
 		for (i = 0; i < N; i++)
-			if (!CHECK_EQ(seen[i], 1, "timer %d", i))
+			if (!EXPECT_EQ(seen[i], 1, "timer %d", i))
 				break;
-		CHECK_EQ(wheel_info(fd).pending, 0);
-		CHECK_EQ(drain(fd, ops, N), 0);
+		EXPECT_EQ(wheel_info(fd).pending, 0);
+		EXPECT_EQ(drain(fd, ops, N), 0);
 	}
-	CHECK(pieces >= 5, "%d interruptions in %d rounds", pieces, round);
+	EXPECT_TRUE(pieces >= 5, "%d interruptions in %d rounds", pieces, round);
 }
 
 /* Timers expire all the while: those that are ready are read, none is lost */
@@ -309,17 +309,17 @@ static void test_expiring(void)
 	submit_in_pieces();
 	while (n < N && readable(fd, PATIENCE_MS)) {
 		ret = read_events(fd, ev + n, N - n);
-		if (!CHECK(ret > 0, "read: %ld", ret))
+		if (!EXPECT_TRUE(ret > 0, "read: %ld", ret))
 			break;
 		n += ret;
 	}
 	ticker_stop();
-	CHECK_EQ(n, N);
+	EXPECT_EQ(n, N);
 	memset(seen, 0, N);
 	for (i = 0; i < n; i++)
 		seen[ev[i].user_data % N]++;
 	for (i = 0; i < N; i++)
-		if (!CHECK_EQ(seen[i], 1, "timer %ld", i))
+		if (!EXPECT_EQ(seen[i], 1, "timer %ld", i))
 			break;
 }
 
@@ -341,16 +341,16 @@ static void test_doorbell(void)
 			shared_push(&c, i);
 		}
 		before = __atomic_load_n(&signals, __ATOMIC_RELAXED);
-		CHECK_EQ(doorbell_ring(c.fd), 0);
+		EXPECT_EQ(doorbell_ring(c.fd), 0);
 		interrupted += before != __atomic_load_n(&signals, __ATOMIC_RELAXED);
-		if (!CHECK(WAIT_FOR(shared_waiting(&c) == N), "%u of %u expired",
-			   shared_waiting(&c), N))
+		if (!EXPECT_TRUE(WAIT_FOR(shared_waiting(&c) == N), "%u of %u expired",
+				 shared_waiting(&c), N))
 			break;
 		__atomic_store_n(&c.area->head, read32(&c.area->tail),
 				 __ATOMIC_SEQ_CST);
 	}
 	ticker_stop();
-	CHECK(interrupted >= 3, "%d interruptions in %d rounds", interrupted, round);
+	EXPECT_TRUE(interrupted >= 3, "%d interruptions in %d rounds", interrupted, round);
 	client_close(&c);
 }
 
@@ -379,15 +379,15 @@ static void test_killed(void)
 	for (i = 0; i < 5; i++) {
 		*go = 0;
 		pid = tap_fork(endless_child);
-		CHECK(WAIT_FOR(__atomic_load_n(go, __ATOMIC_ACQUIRE) == 1));
+		EXPECT_TRUE(WAIT_FOR(__atomic_load_n(go, __ATOMIC_ACQUIRE) == 1));
 		kill(pid, SIGKILL);
-		CHECK_EQ(waitpid(pid, &status, 0), pid);
-		CHECK(WIFSIGNALED(status), "status %#x", status);
+		EXPECT_EQ(waitpid(pid, &status, 0), pid);
+		EXPECT_TRUE(WIFSIGNALED(status), "status %#x", status);
 		info = wheel_info(fd);
-		CHECK_EQ(info.ready, 0);
+		EXPECT_EQ(info.ready, 0);
 		for (taken = 0; (ret = drain(fd, ops, N)) > 0; taken += ret)
 			;
-		CHECK_EQ(taken, info.pending);
+		EXPECT_EQ(taken, info.pending);
 	}
 }
 

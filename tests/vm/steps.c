@@ -129,7 +129,7 @@ static void learn(struct wheel *w, struct timer *t, const struct twheel_op *op,
 		.slack = op->slack,
 		.jitter = op->interval ? op->jitter : 0,
 	};
-	if (!CHECK_EQ(query(w->fd, t->id, &told), 0))
+	if (!EXPECT_EQ(query(w->fd, t->id, &told), 0))
 		return;
 	t->nominal = told.deadline;
 	most = least + op->jitter - t->jitter;
@@ -137,8 +137,8 @@ static void learn(struct wheel *w, struct timer *t, const struct twheel_op *op,
 		least += before;
 		most += after;
 	}
-	CHECK(t->nominal >= least && t->nominal <= most,
-	      "deadline %llu, not from %llu to %llu", t->nominal, least, most);
+	EXPECT_TRUE(t->nominal >= least && t->nominal <= most,
+		    "deadline %llu, not from %llu to %llu", t->nominal, least, most);
 	/* One in the past does not wait for a tick. */
 	t->may = t->nominal <= after;
 }
@@ -149,13 +149,13 @@ static void set_timer(struct wheel *w, struct timer *t, __u16 opcode)
 	__u64 before = now(w->clock);
 	long ret = op_single(w->fd, &op);
 
-	if (CHECK_EQ(ret, 0, "operation %u", opcode))
+	if (EXPECT_EQ(ret, 0, "operation %u", opcode))
 		learn(w, t, &op, before, now(w->clock));
 }
 
 static void cancel_timer(struct wheel *w, struct timer *t)
 {
-	CHECK_EQ(cancel(w->fd, t->id), 0);
+	EXPECT_EQ(cancel(w->fd, t->id), 0);
 	t->id = 0;
 }
 
@@ -163,13 +163,13 @@ static void query_timer(struct wheel *w, struct timer *t)
 {
 	struct twheel_op op;
 
-	CHECK_EQ(query(w->fd, t->id, &op), 0);
-	CHECK_EQ(op.deadline, t->nominal, "timer %zd", t - w->timers);
-	CHECK_EQ(op.interval, t->interval);
+	EXPECT_EQ(query(w->fd, t->id, &op), 0);
+	EXPECT_EQ(op.deadline, t->nominal, "timer %zd", t - w->timers);
+	EXPECT_EQ(op.interval, t->interval);
 	if (op.state == TWHEEL_STATE_READY)
-		CHECK(t->may || earliest(w, t) <= now(w->clock),
-		      "ready by %llu before its tick",
-		      earliest(w, t) - now(w->clock));
+		EXPECT_TRUE(t->may || earliest(w, t) <= now(w->clock),
+			    "ready by %llu before its tick",
+			    earliest(w, t) - now(w->clock));
 }
 
 static void stir(struct wheel *w)
@@ -231,24 +231,24 @@ static void check_event(struct wheel *w, const struct twheel_event *ev,
 	struct timer *t = &w->timers[ev->user_data % N];
 	__u64 overrun;
 
-	if (!CHECK(ev->user_data < N && ev->id == t->id && t->id,
-		   "an event of no timer: %llu", ev->user_data))
+	if (!EXPECT_TRUE(ev->user_data < N && ev->id == t->id && t->id,
+			 "an event of no timer: %llu", ev->user_data))
 		return;
 	events++;
 	set_back += t->may && earliest(w, t) > after;
-	CHECK(t->may || earliest(w, t) <= after,
-	      "clock %d tick %llu timer %llu: early by %llu", (int)w->clock,
-	      w->tick, ev->user_data, earliest(w, t) - after);
-	CHECK(ev->deadline >= t->nominal &&
-	      ev->deadline <= t->nominal + t->jitter,
-	      "deadline %llu, of %llu", ev->deadline, t->nominal);
-	CHECK(after >= ev->deadline || w->most >= ev->deadline, "early by %llu",
-	      ev->deadline - after);
-	CHECK_EQ(ev->flags, t->interval ? TWHEEL_EVENT_PERIODIC : 0);
+	EXPECT_TRUE(t->may || earliest(w, t) <= after,
+		    "clock %d tick %llu timer %llu: early by %llu", (int)w->clock,
+		    w->tick, ev->user_data, earliest(w, t) - after);
+	EXPECT_TRUE(ev->deadline >= t->nominal &&
+		    ev->deadline <= t->nominal + t->jitter,
+		    "deadline %llu, of %llu", ev->deadline, t->nominal);
+	EXPECT_TRUE(after >= ev->deadline || w->most >= ev->deadline, "early by %llu",
+		    ev->deadline - after);
+	EXPECT_EQ(ev->flags, t->interval ? TWHEEL_EVENT_PERIODIC : 0);
 	w->musts -= t->must;
 	t->must = false;
 	if (!t->interval) {
-		CHECK_EQ(ev->overrun, 0);
+		EXPECT_EQ(ev->overrun, 0);
 		t->id = 0;
 		return;
 	}
@@ -257,9 +257,9 @@ static void check_event(struct wheel *w, const struct twheel_event *ev,
 		overrun = wheel_stats(w->fd).overruns - w->overruns;
 		saturated++;
 	}
-	CHECK(overrun >= periods(t, before) && overrun <= periods(t, after),
-	      "clock %d: overrun %llu, not from %llu to %llu", (int)w->clock,
-	      overrun, periods(t, before), periods(t, after));
+	EXPECT_TRUE(overrun >= periods(t, before) && overrun <= periods(t, after),
+		    "clock %d: overrun %llu, not from %llu to %llu", (int)w->clock,
+		    overrun, periods(t, before), periods(t, after));
 	next_period(t, overrun);
 }
 
@@ -273,7 +273,7 @@ static void take(struct wheel *w)
 	w->overruns = wheel_stats(w->fd).overruns;
 	n = read_events(w->fd, ev, most);
 	after = now(w->clock);
-	CHECK(n > 0 || n == -EAGAIN, "read gave %ld", n);
+	EXPECT_TRUE(n > 0 || n == -EAGAIN, "read gave %ld", n);
 	for (i = 0; i < n; i++)
 		check_event(w, &ev[i], before, after);
 }
@@ -316,13 +316,13 @@ static void settle(struct wheel *w)
 	while (w->musts && now(CLOCK_MONOTONIC) < end &&
 	       readable(w->fd, PATIENCE_MS))
 		take(w);
-	if (!CHECK_EQ(w->musts, 0, "due, and no event comes"))
+	if (!EXPECT_EQ(w->musts, 0, "due, and no event comes"))
 		tell(w, from);
 	take(w);
 	for (i = 0; i < N; i++)
 		live += !!w->timers[i].id;
 	info = wheel_info(w->fd);
-	CHECK_EQ(info.pending + info.ready, live);
+	EXPECT_EQ(info.pending + info.ready, live);
 }
 
 /* ---- the clock ---- */
@@ -445,8 +445,8 @@ static void check_wakeups(__u64 cascaded)
 		wakeups += s.wakeups;
 		reasons += s.armed + s.modified + s.expired + steps_done;
 	}
-	CHECK(wakeups <= reasons, "%llu wake-ups, and %llu reasons for them",
-	      wakeups, reasons);
+	EXPECT_TRUE(wakeups <= reasons, "%llu wake-ups, and %llu reasons for them",
+		    wakeups, reasons);
 }
 
 static void test_steps(void)
@@ -474,7 +474,7 @@ static void test_steps(void)
 	tap_diag("seed %llu: %u steps, %lu events, %lu of them set back", first,
 		 steps_done, events, set_back);
 	tap_diag("%lu overruns, %lu times too many to tell", overruns, saturated);
-	CHECK(events > steps && overruns, "next to nothing expired");
+	EXPECT_TRUE(events > steps && overruns, "next to nothing expired");
 }
 
 int main(void)

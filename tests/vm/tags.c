@@ -89,9 +89,9 @@ static void expect_rest(int fd, int from, int to)
 	struct twheel_event ev[16];
 	int i;
 
-	CHECK_EQ(read_events(fd, ev, ARRAY_SIZE(ev)), to - from, "events left");
+	EXPECT_EQ(read_events(fd, ev, ARRAY_SIZE(ev)), to - from, "events left");
 	for (i = from; i < to; i++)
-		CHECK_EQ(ev[i - from].user_data, i);
+		EXPECT_EQ(ev[i - from].user_data, i);
 }
 
 static void events(int flags)
@@ -107,9 +107,9 @@ static void events(int flags)
 			arm_past(fd, i);
 		p = tagged(bytes);
 		if (whole)
-			CHECK_EQ(raw_read(fd, p, 6 * EV), whole * EV, "%zu", bytes);
-		CHECK_EQ(raw_read(fd, p + whole * EV, 6 * EV), -EFAULT, "%zu", bytes);
-		CHECK_EQ(wheel_info(fd).ready, 6 - whole, "%zu", bytes);
+			EXPECT_EQ(raw_read(fd, p, 6 * EV), whole * EV, "%zu", bytes);
+		EXPECT_EQ(raw_read(fd, p + whole * EV, 6 * EV), -EFAULT, "%zu", bytes);
+		EXPECT_EQ(wheel_info(fd).ready, 6 - whole, "%zu", bytes);
 		expect_rest(fd, whole, 6);
 	}
 	close(fd);
@@ -131,13 +131,13 @@ static void count_child(void)
 	int fd = wheel_open(O_NONBLOCK), i;
 	__u64 count = 0;
 
-	CHECK_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, TWHEEL_SETUP_COUNT), 0);
+	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, TWHEEL_SETUP_COUNT), 0);
 	for (i = 0; i < 7; i++)
 		arm_past(fd, i);
-	CHECK_EQ(raw_read(fd, tagged(0), sizeof(count)), -EFAULT);
-	CHECK_EQ(readable(fd, 0), 1);
-	CHECK_EQ(raw_read(fd, &count, sizeof(count)), sizeof(count));
-	CHECK_EQ(count, 7);
+	EXPECT_EQ(raw_read(fd, tagged(0), sizeof(count)), -EFAULT);
+	EXPECT_EQ(readable(fd, 0), 1);
+	EXPECT_EQ(raw_read(fd, &count, sizeof(count)), sizeof(count));
+	EXPECT_EQ(count, 7);
 }
 
 static void test_count(void)
@@ -156,19 +156,19 @@ static void shared_child(void)
 
 	client_open(&c, TWHEEL_CLOCK_MONOTONIC, MSEC, 100);
 	for (i = 0; i < 6; i++)
-		CHECK_EQ(shared_arm(&c, i, 1), WAS_NOTHING);
-	CHECK(WAIT_FOR(wheel_info(c.fd).ready == 6));
+		EXPECT_EQ(shared_arm(&c, i, 1), WAS_NOTHING);
+	EXPECT_TRUE(WAIT_FOR(wheel_info(c.fd).ready == 6));
 	p = tagged(2 * EV);
-	CHECK_EQ(raw_read(c.fd, p, 6 * EV), 2 * EV);
+	EXPECT_EQ(raw_read(c.fd, p, 6 * EV), 2 * EV);
 	for (i = 0; i < 2; i++)
 		seen |= 1U << ((struct twheel_event *)p)[i].user_data;
-	CHECK_EQ(raw_read(c.fd, p + 2 * EV, 6 * EV), -EFAULT);
-	CHECK_EQ(raw_read(c.fd, p + 2 * EV, EV), -EFAULT);
+	EXPECT_EQ(raw_read(c.fd, p + 2 * EV, 6 * EV), -EFAULT);
+	EXPECT_EQ(raw_read(c.fd, p + 2 * EV, EV), -EFAULT);
 	n = read_events(c.fd, ev, ARRAY_SIZE(ev));
-	CHECK_EQ(n, 4);
+	EXPECT_EQ(n, 4);
 	while (n-- > 0)
 		seen |= 1U << ev[n].user_data;
-	CHECK_EQ(seen, 0x3f, "all of them, once");
+	EXPECT_EQ(seen, 0x3f, "all of them, once");
 	client_close(&c);
 }
 
@@ -186,15 +186,15 @@ static void drain_child(void)
 
 	for (i = 0; i < 5; i++)
 		arm(fd, 0, HOUR, i);
-	CHECK_EQ(drain(fd, p, 5), 2);
+	EXPECT_EQ(drain(fd, p, 5), 2);
 	for (i = 0; i < 2; i++)
 		seen |= 1U << p[i].user_data;
-	CHECK_EQ(drain(fd, p + 2, 5), -EFAULT);
-	CHECK_EQ(wheel_info(fd).pending, 3);
-	CHECK_EQ(drain(fd, ops, ARRAY_SIZE(ops)), 3);
+	EXPECT_EQ(drain(fd, p + 2, 5), -EFAULT);
+	EXPECT_EQ(wheel_info(fd).pending, 3);
+	EXPECT_EQ(drain(fd, ops, ARRAY_SIZE(ops)), 3);
 	for (i = 0; i < 3; i++)
 		seen |= 1U << ops[i].user_data;
-	CHECK_EQ(seen, 0x1f, "all of them, once");
+	EXPECT_EQ(seen, 0x1f, "all of them, once");
 }
 
 static void test_drain(void)

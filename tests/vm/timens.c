@@ -68,7 +68,7 @@ static void in_namespace(void (*fn)(void))
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
 		tap_skip("this kernel has no time namespaces");
 	else
-		CHECK_EQ(status, 0, "child's status");
+		EXPECT_EQ(status, 0, "child's status");
 }
 
 /* A lower bound, but not one of another time */
@@ -76,9 +76,9 @@ static void check_next(__u32 clock, __u64 time, __u64 deadline)
 {
 	__u64 next = wheel_info(fd).next_expiry;
 
-	CHECK(next + SEC >= time && next <= deadline + 10 * MSEC,
-	      "clock %u next expiry %llu, now %llu, a timer at %llu", clock,
-	      next, time, deadline);
+	EXPECT_TRUE(next + SEC >= time && next <= deadline + 10 * MSEC,
+		    "clock %u next expiry %llu, now %llu, a timer at %llu", clock,
+		    next, time, deadline);
 }
 
 static void absolute(__u32 clock)
@@ -90,25 +90,25 @@ static void absolute(__u32 clock)
 	fd = wheel_new(clock, 0);
 	deadline = wheel_now(clock) + 50 * MSEC;
 	id = arm(fd, TWHEEL_ABS, deadline, 1);
-	CHECK_EQ(query(fd, id, &op), 0, "clock %u", clock);
-	CHECK_EQ(op.deadline, deadline, "clock %u", clock);
-	CHECK_EQ(collect(fd, &ev, 1), 1, "clock %u", clock);
-	CHECK_EQ(ev.deadline, deadline, "clock %u", clock);
-	CHECK(wheel_now(clock) >= deadline, "clock %u early", clock);
+	EXPECT_EQ(query(fd, id, &op), 0, "clock %u", clock);
+	EXPECT_EQ(op.deadline, deadline, "clock %u", clock);
+	EXPECT_EQ(collect(fd, &ev, 1), 1, "clock %u", clock);
+	EXPECT_EQ(ev.deadline, deadline, "clock %u", clock);
+	EXPECT_TRUE(wheel_now(clock) >= deadline, "clock %u early", clock);
 
 	/* a time that is past here, though not outside */
 	arm(fd, TWHEEL_ABS, wheel_now(clock) - SEC, 2);
-	CHECK_EQ(read_events(fd, &ev, 1), 1, "clock %u", clock);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1, "clock %u", clock);
 	/* before there was anything outside */
 	arm(fd, TWHEEL_ABS, 1, 3);
-	CHECK_EQ(read_events(fd, &ev, 1), 1, "clock %u", clock);
-	CHECK(ev.deadline <= wheel_now(clock), "clock %u", clock);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1, "clock %u", clock);
+	EXPECT_TRUE(ev.deadline <= wheel_now(clock), "clock %u", clock);
 
 	deadline = wheel_now(clock) + HOUR;
 	id = arm(fd, TWHEEL_ABS, deadline, 4);
 	check_next(clock, wheel_now(clock), deadline);
-	CHECK_EQ(drain(fd, &op, 1), 1);
-	CHECK_EQ(op.deadline, deadline, "drained, clock %u", clock);
+	EXPECT_EQ(drain(fd, &op, 1), 1);
+	EXPECT_EQ(op.deadline, deadline, "drained, clock %u", clock);
 	close(fd);
 }
 
@@ -124,23 +124,23 @@ static void shared_absolute(__u32 clock)
 	client_open(&c, clock, 0, 10);
 	deadline = wheel_now(clock) + 50 * MSEC;
 	shared_arm(&c, 1, deadline);
-	CHECK_EQ(collect(c.fd, &ev, 1), 1, "clock %u", clock);
-	CHECK_EQ(ev.deadline | ARMED, deadline | ARMED, "clock %u", clock);
-	CHECK(wheel_now(clock) >= deadline, "clock %u early", clock);
+	EXPECT_EQ(collect(c.fd, &ev, 1), 1, "clock %u", clock);
+	EXPECT_EQ(ev.deadline | ARMED, deadline | ARMED, "clock %u", clock);
+	EXPECT_TRUE(wheel_now(clock) >= deadline, "clock %u early", clock);
 	/* past here, though not outside; and before there was anything outside */
 	for (i = 2; i < 4; i++) {
 		shared_arm(&c, i, i == 2 ? wheel_now(clock) - SEC : 1);
-		CHECK(readable(c.fd, PATIENCE_MS), "clock %u", clock);
-		CHECK(shared_take(&c, &i), "clock %u", clock);
+		EXPECT_TRUE(readable(c.fd, PATIENCE_MS), "clock %u", clock);
+		EXPECT_TRUE(shared_take(&c, &i), "clock %u", clock);
 	}
 	deadline = wheel_now(clock) + HOUR;
 	shared_arm(&c, 4, deadline);
-	CHECK(read64(&c.area->next_wake) <= deadline + SEC &&
-	      read64(&c.area->next_wake) + SEC > wheel_now(clock),
-	      "clock %u next wake-up %llu deadline %llu", clock,
-	      read64(&c.area->next_wake), deadline);
-	CHECK_EQ(drain(c.fd, &op, 1), 1);
-	CHECK_EQ(op.deadline | ARMED, deadline | ARMED, "clock %u", clock);
+	EXPECT_TRUE(read64(&c.area->next_wake) <= deadline + SEC &&
+		    read64(&c.area->next_wake) + SEC > wheel_now(clock),
+		    "clock %u next wake-up %llu deadline %llu", clock,
+		    read64(&c.area->next_wake), deadline);
+	EXPECT_EQ(drain(c.fd, &op, 1), 1);
+	EXPECT_EQ(op.deadline | ARMED, deadline | ARMED, "clock %u", clock);
 	client_close(&c);
 }
 
@@ -159,8 +159,8 @@ static void test_shared(void)
 
 static void absolute_child(void)
 {
-	CHECK(now(CLOCK_MONOTONIC) >= MONOTONIC_OFFSET);
-	CHECK(now(CLOCK_BOOTTIME) >= BOOTTIME_OFFSET);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= MONOTONIC_OFFSET);
+	EXPECT_TRUE(now(CLOCK_BOOTTIME) >= BOOTTIME_OFFSET);
 	absolute(TWHEEL_CLOCK_MONOTONIC);
 	absolute(TWHEEL_CLOCK_BOOTTIME);
 	absolute(TWHEEL_CLOCK_REALTIME);
@@ -182,20 +182,20 @@ static void relative(__u32 clock)
 	before = wheel_now(clock);
 	id = arm(fd, 0, 50 * MSEC, 1);
 	after = wheel_now(clock);
-	CHECK_EQ(query(fd, id, &op), 0, "clock %u", clock);
-	CHECK(op.deadline >= before + 50 * MSEC &&
-	      op.deadline <= after + 50 * MSEC, "clock %u: %llu of %llu",
-	      clock, op.deadline, before + 50 * MSEC);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.deadline, op.deadline, "clock %u", clock);
-	CHECK(wheel_now(clock) >= ev.deadline, "clock %u early", clock);
+	EXPECT_EQ(query(fd, id, &op), 0, "clock %u", clock);
+	EXPECT_TRUE(op.deadline >= before + 50 * MSEC &&
+		    op.deadline <= after + 50 * MSEC, "clock %u: %llu of %llu",
+		    clock, op.deadline, before + 50 * MSEC);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.deadline, op.deadline, "clock %u", clock);
+	EXPECT_TRUE(wheel_now(clock) >= ev.deadline, "clock %u early", clock);
 
 	/* a day is no more than a day, and the largest time is the largest */
 	arm(fd, 0, 24 * HOUR, 2);
 	id = arm(fd, TWHEEL_ABS, KTIME_MAX, 3);
-	CHECK_EQ(readable(fd, 20), 0, "clock %u", clock);
-	CHECK_EQ(query(fd, id, &op), 0);
-	CHECK_EQ(op.deadline, KTIME_MAX, "clock %u", clock);
+	EXPECT_EQ(readable(fd, 20), 0, "clock %u", clock);
+	EXPECT_EQ(query(fd, id, &op), 0);
+	EXPECT_EQ(op.deadline, KTIME_MAX, "clock %u", clock);
 	close(fd);
 }
 
@@ -220,14 +220,14 @@ static void periodic_child(void)
 	first = now(CLOCK_MONOTONIC) - 950 * MSEC;
 	arm_periodic(fd, first, interval, 0);
 	least = (now(CLOCK_MONOTONIC) - first) / interval;
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
 	most = (now(CLOCK_MONOTONIC) - first) / interval;
-	CHECK_EQ(ev.deadline, first);
-	CHECK(ev.overrun >= least && ev.overrun <= most,
-	      "overrun %u, not %llu to %llu", ev.overrun, least, most);
+	EXPECT_EQ(ev.deadline, first);
+	EXPECT_TRUE(ev.overrun >= least && ev.overrun <= most,
+		    "overrun %u, not %llu to %llu", ev.overrun, least, most);
 	first += (ev.overrun + 1) * interval;
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.deadline, first);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.deadline, first);
 	close(fd);
 }
 
@@ -244,17 +244,17 @@ static void guest_child(void)
 	struct twheel_op op;
 	__u64 offset = offset_of(clock_id), deadline, time;
 
-	CHECK_EQ(query(fd, ids[0], &op), 0);
-	CHECK_EQ(op.deadline, ids[1], "as the opener sees it");
+	EXPECT_EQ(query(fd, ids[0], &op), 0);
+	EXPECT_EQ(op.deadline, ids[1], "as the opener sees it");
 	check_next(clock_id, wheel_now(clock_id) - offset, ids[1]);
 	deadline = wheel_now(clock_id) - offset + 50 * MSEC;
 	arm(fd, TWHEEL_ABS, deadline, 5);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, 5);
-	CHECK_EQ(ev.deadline, deadline);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, 5);
+	EXPECT_EQ(ev.deadline, deadline);
 	time = wheel_now(clock_id) - offset;
-	CHECK(time >= deadline && about(time, deadline),
-	      "time %llu deadline %llu", time, deadline);
+	EXPECT_TRUE(time >= deadline && about(time, deadline),
+		    "time %llu deadline %llu", time, deadline);
 	/* one of its own has its own times */
 	absolute(clock_id);
 }
@@ -282,7 +282,7 @@ static void opening_child(void)
 	ids[0] = arm(fd, TWHEEL_ABS, ids[1], 1);
 	ids[2] = fd;
 	__atomic_store_n(&ids[3], getpid(), __ATOMIC_RELEASE);
-	CHECK(WAIT_FOR(__atomic_load_n(&ids[4], __ATOMIC_ACQUIRE)));
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&ids[4], __ATOMIC_ACQUIRE)));
 }
 
 /* The child's wheel, taken over by us here outside */
@@ -293,21 +293,21 @@ static void taking_child(void)
 	struct twheel_op op;
 	int pidfd;
 
-	CHECK(WAIT_FOR(__atomic_load_n(&ids[3], __ATOMIC_ACQUIRE)));
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&ids[3], __ATOMIC_ACQUIRE)));
 	pidfd = syscall(SYS_pidfd_open, ids[3], 0);
 	fd = syscall(SYS_pidfd_getfd, pidfd, ids[2], 0);
 	__atomic_store_n(&ids[4], 1, __ATOMIC_RELEASE);
 	if (fd < 0)
 		tap_bail("pidfd_getfd: %s", strerror(errno));
-	CHECK_EQ(query(fd, ids[0], &op), 0);
-	CHECK_EQ(op.deadline, ids[1], "the namespace's time");
+	EXPECT_EQ(query(fd, ids[0], &op), 0);
+	EXPECT_EQ(op.deadline, ids[1], "the namespace's time");
 	deadline = wheel_now(clock_id) + offset + 50 * MSEC;
 	arm(fd, TWHEEL_ABS, deadline, 6);
-	CHECK_EQ(collect(fd, &ev, 1), 1);
-	CHECK_EQ(ev.deadline, deadline);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.deadline, deadline);
 	time = wheel_now(clock_id) + offset;
-	CHECK(time >= deadline && about(time, deadline),
-	      "time %llu deadline %llu", time, deadline);
+	EXPECT_TRUE(time >= deadline && about(time, deadline),
+		    "time %llu deadline %llu", time, deadline);
 }
 
 static void brought_out(__u32 clock)

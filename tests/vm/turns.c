@@ -37,8 +37,8 @@ static void read_all(int fd, __u64 want)
 	struct twheel_event ev[TIMERS + 1];
 
 	if (want)
-		CHECK_EQ(collect(fd, ev, want), want);
-	CHECK_EQ(read_events(fd, ev, 1), -EAGAIN);
+		EXPECT_EQ(collect(fd, ev, want), want);
+	EXPECT_EQ(read_events(fd, ev, 1), -EAGAIN);
 }
 
 static void meet_fate(int fd, enum fate fate)
@@ -56,7 +56,7 @@ static void meet_fate(int fd, enum fate fate)
 		break;
 	case IS_EMPTIED:
 		ret = drain(fd, ops, TIMERS);
-		if (CHECK(ret >= 0 && ret <= TIMERS, "drain gave %ld", ret))
+		if (EXPECT_TRUE(ret >= 0 && ret <= TIMERS, "drain gave %ld", ret))
 			read_all(fd, TIMERS - ret);
 		arm(fd, 0, USEC, TIMERS);
 		read_all(fd, 1);
@@ -85,7 +85,7 @@ static void play_round(struct job *job)
 			close(fds[i]);
 	}
 	for (i = 0; i < WHEELS; i += FATES)
-		CHECK(WAIT_FOR(wheel_info(fds[i]).ready == TIMERS), "it has no turn");
+		EXPECT_TRUE(WAIT_FOR(wheel_info(fds[i]).ready == TIMERS), "it has no turn");
 	for (i = 0; i < WHEELS; i++)
 		if (i % FATES != IS_CLOSED)
 			close(fds[i]);

@@ -78,8 +78,8 @@ static void expect(__u64 user_data, int res)
 {
 	struct done cqe = ring_next();
 
-	CHECK_EQ(cqe.user_data, user_data);
-	CHECK_EQ(cqe.res, res, "request %llu", user_data);
+	EXPECT_EQ(cqe.user_data, user_data);
+	EXPECT_EQ(cqe.res, res, "request %llu", user_data);
 }
 
 static void test_poll(void)
@@ -90,7 +90,7 @@ static void test_poll(void)
 	expect(1, POLLIN);
 	fresh(O_NONBLOCK);
 	ring_submit(sqe_poll(0, 2));
-	CHECK(!ring_done(), "nothing ready");
+	EXPECT_TRUE(!ring_done(), "nothing ready");
 	arm(fd, 0, 20 * MSEC, 0);
 	expect(2, POLLIN);
 }
@@ -107,14 +107,14 @@ static void test_poll_multi(void)
 
 		arm(fd, 0, 5 * MSEC, i);
 		cqe = ring_next();
-		CHECK_EQ(cqe.res & POLLIN, POLLIN, "res %d", cqe.res);
-		CHECK_EQ(cqe.flags & IORING_CQE_F_MORE, IORING_CQE_F_MORE);
-		CHECK_EQ(read_events(fd, &ev, 1), 1);
+		EXPECT_EQ(cqe.res & POLLIN, POLLIN, "res %d", cqe.res);
+		EXPECT_EQ(cqe.flags & IORING_CQE_F_MORE, IORING_CQE_F_MORE);
+		EXPECT_EQ(read_events(fd, &ev, 1), 1);
 	}
-	CHECK(!ring_done());
+	EXPECT_TRUE(!ring_done());
 	ring_submit(sqe_cancel(3, 4));
 	/* the two may come in any order */
-	CHECK_EQ(ring_next().user_data + ring_next().user_data, 7);
+	EXPECT_EQ(ring_next().user_data + ring_next().user_data, 7);
 }
 
 static void test_read_ready(int flags)
@@ -126,8 +126,8 @@ static void test_read_ready(int flags)
 	arm_past(fd, 11);
 	ring_submit(sqe_read(ev, sizeof(ev), 5));
 	expect(5, 2 * sizeof(ev[0]));
-	CHECK_EQ(ev[0].user_data, 10);
-	CHECK_EQ(ev[1].user_data, 11);
+	EXPECT_EQ(ev[0].user_data, 10);
+	EXPECT_EQ(ev[1].user_data, 11);
 }
 
 static void test_read(void)
@@ -140,10 +140,10 @@ static void test_read(void)
 	fresh(0);
 	for (i = 0; i < 10; i++) {
 		ring_submit(sqe_read(ev, sizeof(ev), 6));
-		CHECK(!ring_done(), "nothing ready");
+		EXPECT_TRUE(!ring_done(), "nothing ready");
 		arm(fd, 0, i & 1 ? 5 * MSEC : 0, i);
 		expect(6, sizeof(ev[0]));
-		CHECK_EQ(ev[0].user_data, i);
+		EXPECT_EQ(ev[0].user_data, i);
 	}
 }
 
@@ -163,7 +163,7 @@ static void test_read_bad(void)
 	arm_past(fd, 0);
 	ring_submit(sqe_read((void *)8, sizeof(ev), 9));
 	expect(9, -EFAULT);
-	CHECK_EQ(read_events(fd, &ev, 1), 1, "not lost by the fault");
+	EXPECT_EQ(read_events(fd, &ev, 1), 1, "not lost by the fault");
 }
 
 /* Each event to one of them, none to both */
@@ -176,17 +176,17 @@ static void test_reads(void)
 	fresh(0);
 	for (i = 0; i < 8; i++)
 		ring_submit(sqe_read(&ev[i], sizeof(ev[i]), i));
-	CHECK(!ring_done(), "nothing ready");
+	EXPECT_TRUE(!ring_done(), "nothing ready");
 	for (i = 0; i < 8; i++)
 		arm(fd, 0, i / 2 * 10 * MSEC, i);
 	for (i = 0; i < 8; i++) {
 		struct done cqe = ring_next();
 
-		CHECK_EQ(cqe.res, sizeof(ev[0]));
+		EXPECT_EQ(cqe.res, sizeof(ev[0]));
 		seen[ev[cqe.user_data % 8].user_data % 8]++;
 	}
 	for (i = 0; i < 8; i++)
-		CHECK_EQ(seen[i], 1, "event %d", i);
+		EXPECT_EQ(seen[i], 1, "event %d", i);
 }
 
 static void test_cancel(void)
@@ -196,15 +196,15 @@ static void test_cancel(void)
 
 	fresh(0);
 	ring_submit(sqe_read(&ev, sizeof(ev), 20));
-	CHECK(!ring_done(), "nothing ready");
+	EXPECT_TRUE(!ring_done(), "nothing ready");
 	ring_submit(sqe_cancel(20, 21));
 	a = ring_next();
 	b = ring_next();
-	CHECK_EQ(a.user_data + b.user_data, 41);
-	CHECK_EQ(a.user_data == 20 ? a.res : b.res, -ECANCELED);
+	EXPECT_EQ(a.user_data + b.user_data, 41);
+	EXPECT_EQ(a.user_data == 20 ? a.res : b.res, -ECANCELED);
 	arm_past(fd, 1);
-	CHECK_EQ(read_events(fd, &ev, 1), 1);
-	CHECK_EQ(ev.user_data, 1);
+	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, 1);
 }
 
 /* The request holds the wheel until it ends */
@@ -218,12 +218,12 @@ static void test_close(void)
 	close(fd);
 	fd = 0;
 	expect(30, sizeof(ev));
-	CHECK_EQ(ev.user_data, 5);
+	EXPECT_EQ(ev.user_data, 5);
 }
 
 static void test_no_worker(void)
 {
-	CHECK_EQ(workers(), 0, "io_uring made a thread for a wheel");
+	EXPECT_EQ(workers(), 0, "io_uring made a thread for a wheel");
 }
 
 /* ---- SUBMIT ---- */
@@ -243,7 +243,7 @@ static void test_submit(void)
 	__u64 id;
 
 	fresh(O_NONBLOCK);
-	CHECK(wheel_info(fd).features & TWHEEL_FEATURE_URING);
+	EXPECT_TRUE(wheel_info(fd).features & TWHEEL_FEATURE_URING);
 	id = arm(other, 0, HOUR, 1);
 	/* two of 32 bytes in the room of one */
 	a[0] = op_arm(TWHEEL_ABS, 1, 10);
@@ -261,18 +261,18 @@ static void test_submit(void)
 	expect(1, 2);
 	expect(2, 3);
 	expect(3, 1);
-	CHECK_EQ(a[0].result, 0);
+	EXPECT_EQ(a[0].result, 0);
 	for (i = 0; i < 3; i++)
-		CHECK_EQ(b[i].result, 0);
-	CHECK_EQ(c[0].result, 0);
-	CHECK_EQ(c[0].state, TWHEEL_STATE_PENDING);
-	CHECK_EQ(read_events(fd, ev, 4), 2);
-	CHECK_EQ(ev[0].user_data, 10);
-	CHECK_EQ(ev[0].id, a[0].id);
-	CHECK_EQ(ev[1].user_data, 11);
-	CHECK_EQ(wheel_info(other).pending, 3);
-	CHECK_EQ(cancel(other, b[2].id), 0);
-	CHECK_EQ(cancel(other, id), -ENOENT);
+		EXPECT_EQ(b[i].result, 0);
+	EXPECT_EQ(c[0].result, 0);
+	EXPECT_EQ(c[0].state, TWHEEL_STATE_PENDING);
+	EXPECT_EQ(read_events(fd, ev, 4), 2);
+	EXPECT_EQ(ev[0].user_data, 10);
+	EXPECT_EQ(ev[0].id, a[0].id);
+	EXPECT_EQ(ev[1].user_data, 11);
+	EXPECT_EQ(wheel_info(other).pending, 3);
+	EXPECT_EQ(cancel(other, b[2].id), 0);
+	EXPECT_EQ(cancel(other, id), -ENOENT);
 	close(other);
 }
 
@@ -301,21 +301,21 @@ static void test_submit_errors(void)
 	expect(22, -EFAULT);
 	ring_submit(sqe_submit((void *)0xffff888000000000, 500, size, 23));
 	expect(23, -EFAULT);
-	CHECK_EQ(wheel_info(fd).pending, 0);
+	EXPECT_EQ(wheel_info(fd).pending, 0);
 	memcpy(edge - 2, ops, 2 * size);
 	ring_submit(sqe_submit(edge - 2, 4, size, 24));
 	expect(24, 2);
-	CHECK_EQ(wheel_info(fd).pending, 2);
+	EXPECT_EQ(wheel_info(fd).pending, 2);
 	/* a bad one has its own error, and counts */
 	ops[0] = op_for(TWHEEL_OP_CANCEL, edge[-1].id);
 	ops[1] = op_for(TWHEEL_OP_CANCEL, 1);
 	ops[2] = op_for(99, 0);
 	ring_submit(sqe_submit(ops, 3, size, 25));
 	expect(25, 3);
-	CHECK_EQ(ops[0].result, 0);
-	CHECK_EQ(ops[1].result, -ENOENT);
-	CHECK_EQ(ops[2].result, -EINVAL);
-	CHECK_EQ(wheel_info(fd).pending, 1);
+	EXPECT_EQ(ops[0].result, 0);
+	EXPECT_EQ(ops[1].result, -ENOENT);
+	EXPECT_EQ(ops[2].result, -EINVAL);
+	EXPECT_EQ(wheel_info(fd).pending, 1);
 	munmap((char *)edge - PAGE, 2 * PAGE);
 }
 
@@ -336,12 +336,12 @@ static void test_unknown_commands(void)
 		op = op_arm(0, HOUR, 0);
 		ring_submit(sqe_command(fd, commands[i], &op, 1, sizeof(op), i));
 		cqe = ring_next();
-		CHECK(cqe.res == -EOPNOTSUPP || cqe.res == -ENOTTY,
-		      "command %#x gave %d", commands[i], cqe.res);
-		CHECK_EQ(op.id, 0);
+		EXPECT_TRUE(cqe.res == -EOPNOTSUPP || cqe.res == -ENOTTY,
+			    "command %#x gave %d", commands[i], cqe.res);
+		EXPECT_EQ(op.id, 0);
 	}
-	CHECK_EQ(wheel_info(fd).pending, 0);
-	CHECK_EQ(wheel_stats(fd).armed, 0);
+	EXPECT_EQ(wheel_info(fd).pending, 0);
+	EXPECT_EQ(wheel_stats(fd).armed, 0);
 }
 
 static void test_submit_many(void)
@@ -356,13 +356,13 @@ static void test_submit_many(void)
 	ring_submit(sqe_submit(ops, MANY, sizeof(*ops), 1));
 	expect(1, MANY);
 	for (i = 0; i < MANY; i++) {
-		CHECK_EQ(ops[i].result, 0, "operation %d", i);
+		EXPECT_EQ(ops[i].result, 0, "operation %d", i);
 		ops[i] = op_for(TWHEEL_OP_CANCEL, ops[i].id);
 	}
-	CHECK_EQ(wheel_info(fd).pending, MANY);
+	EXPECT_EQ(wheel_info(fd).pending, MANY);
 	ring_submit(sqe_submit(ops, MANY, sizeof(*ops), 2));
 	expect(2, MANY);
-	CHECK_EQ(wheel_info(fd).pending, 0);
+	EXPECT_EQ(wheel_info(fd).pending, 0);
 }
 
 /* In a worker of io_uring's, which is who is made to do it there */
@@ -383,7 +383,7 @@ static void test_submit_async(void)
 	sqe.flags = IOSQE_ASYNC;
 	ring_submit(sqe);
 	expect(2, 3);
-	CHECK_EQ(wheel_info(fd).pending, 303);
+	EXPECT_EQ(wheel_info(fd).pending, 303);
 	sqe = sqe_submit((void *)8, 3, sizeof(*ops), 3);
 	sqe.flags = IOSQE_ASYNC;
 	ring_submit(sqe);
@@ -405,7 +405,7 @@ static void test_submit_linked(void)
 	ring_enter(2);
 	expect(1, 2);
 	expect(2, sizeof(ev[0]));
-	CHECK_EQ(ev[0].user_data, 5);
+	EXPECT_EQ(ev[0].user_data, 5);
 	/* and is not when it failed */
 	sqe = sqe_submit(NULL, 2, sizeof(*ops), 3);
 	sqe.flags = IOSQE_IO_LINK;
@@ -414,7 +414,7 @@ static void test_submit_linked(void)
 	ring_enter(2);
 	expect(3, -EFAULT);
 	expect(4, -ECANCELED);
-	CHECK_EQ(wheel_info(fd).pending, 1);
+	EXPECT_EQ(wheel_info(fd).pending, 1);
 }
 
 /* ---- no io_uring ---- */
@@ -427,7 +427,7 @@ static void test_none(void)
 
 	/* one that is only forbidden is there */
 	if (why_not != EPERM)
-		CHECK(!(wheel_info(wheel).features & TWHEEL_FEATURE_URING));
+		EXPECT_TRUE(!(wheel_info(wheel).features & TWHEEL_FEATURE_URING));
 	close(wheel);
 }
 

@@ -80,7 +80,7 @@ static inline void ring_queue(struct io_uring_sqe sqe)
 
 static inline void ring_enter(__u32 nr)
 {
-	CHECK_EQ(syscall(SYS_io_uring_enter, ring.fd, nr, 0, 0, NULL, 0), nr);
+	EXPECT_EQ(syscall(SYS_io_uring_enter, ring.fd, nr, 0, 0, NULL, 0), nr);
 }
 
 static inline void ring_submit(struct io_uring_sqe sqe)
@@ -102,7 +102,7 @@ static inline struct done ring_next(void)
 	struct done done = { .res = -ETIME };
 	__u32 head = *cq_word(ring.p.cq_off.head);
 
-	if (!readable(ring.fd, PATIENCE_MS) || !CHECK(ring_done()))
+	if (!readable(ring.fd, PATIENCE_MS) || !EXPECT_TRUE(ring_done()))
 		return done;
 	memcpy(&done, &cqes[(head & *cq_word(ring.p.cq_off.ring_mask)) <<
 			    !!(ring.p.flags & IORING_SETUP_CQE32)],

@@ -67,9 +67,9 @@ static void ask_for(int fd, __u32 nr, __u8 flags, bool iopoll, const char *name)
 	if (iopoll && res == -EOPNOTSUPP)
 		nr = 0;
 	else
-		CHECK_EQ(res, nr, "%s, flags %u", name, flags);
+		EXPECT_EQ(res, nr, "%s, flags %u", name, flags);
 	for (i = 0; i < nr; i++)
-		CHECK(!ops[i].result && ops[i].id, "%s, operation %u of %u", name, i, nr);
+		EXPECT_TRUE(!ops[i].result && ops[i].id, "%s, operation %u of %u", name, i, nr);
 	free(ops);
 }
 
@@ -102,9 +102,9 @@ static void flags_child(void)
 
 	if (!ring_open(0))
 		return;
-	CHECK(ask(fd, &op, 1, sizeof(op), 0, CMD_MULTISHOT) < 0);
-	CHECK(ask(fd, &op, 1, sizeof(op), IOSQE_BUFFER_SELECT, CMD_MULTISHOT) <= 1);
-	CHECK(ask(fd, &op, 1, sizeof(op), 0, CMD_FIXED) <= 1);
+	EXPECT_TRUE(ask(fd, &op, 1, sizeof(op), 0, CMD_MULTISHOT) < 0);
+	EXPECT_TRUE(ask(fd, &op, 1, sizeof(op), IOSQE_BUFFER_SELECT, CMD_MULTISHOT) <= 1);
+	EXPECT_TRUE(ask(fd, &op, 1, sizeof(op), 0, CMD_FIXED) <= 1);
 }
 
 /* (In a process of its own, as it may never end.) */
@@ -113,10 +113,10 @@ static void test_flags(void)
 	pid_t pid = tap_fork(flags_child);
 	int status;
 
-	if (!CHECK(WAIT_FOR(waitpid(pid, &status, WNOHANG) == pid), "it does not end"))
+	if (!EXPECT_TRUE(WAIT_FOR(waitpid(pid, &status, WNOHANG) == pid), "it does not end"))
 		kill(pid, SIGKILL);
 	else
-		CHECK_EQ(status, 0);
+		EXPECT_EQ(status, 0);
 }
 
 static struct {
@@ -164,7 +164,7 @@ static void end_child(pid_t pid)
 	int status;
 
 	kill(pid, SIGKILL);
-	CHECK(WAIT_FOR(waitpid(pid, &status, WNOHANG) == pid), "it can't be killed");
+	EXPECT_TRUE(WAIT_FOR(waitpid(pid, &status, WNOHANG) == pid), "it can't be killed");
 }
 
 /* Who has the same ring can be killed, and the one whose command it is, too. */
@@ -187,12 +187,12 @@ static void test_long(void)
 			tap_bail("mmap: %s", strerror(errno));
 	ops = (struct twheel_op *)pieces;
 	first = tap_fork(long_child);
-	CHECK(WAIT_FOR(__atomic_load_n(&ops->result, __ATOMIC_RELAXED) == -EINVAL));
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&ops->result, __ATOMIC_RELAXED) == -EINVAL));
 	second = tap_fork(waiting_child);
-	CHECK(WAIT_FOR(__atomic_load_n(&shared->begun, __ATOMIC_SEQ_CST)));
-	CHECK(WAIT_FOR(shared->begun == 2 || blocked_in(second, SYS_io_uring_enter)));
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&shared->begun, __ATOMIC_SEQ_CST)));
+	EXPECT_TRUE(WAIT_FOR(shared->begun == 2 || blocked_in(second, SYS_io_uring_enter)));
 	end_child(second);
-	CHECK(!long_done(), "it had to wait for the command");
+	EXPECT_TRUE(!long_done(), "it had to wait for the command");
 	end_child(first);
 	close(wheel);
 	ring_close();
