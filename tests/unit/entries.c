@@ -47,7 +47,7 @@ static void begin(u32 count)
 	free(cells);
 	/* Not a cell more, so that the sanitizer sees it. */
 	cells = malloc(sizeof(u32) * tw_entries_blocks(nr) << TW_ENTRY_BLOCK_BITS);
-	REQUIRE(cells);
+	ASSERT_TRUE(cells);
 	memset(timers, 0, nr * sizeof(*timers));
 	for (i = 0; i < nr; i++)
 		due[i] = NONE;
@@ -64,7 +64,7 @@ static void begin(u32 count)
 
 static void check(void)
 {
-	REQUIRE(tw_check_entries(&wheel, nr));
+	ASSERT_TRUE(tw_check_entries(&wheel, nr));
 }
 
 /* What kmod/shared.c does with a timer that is dirty */
@@ -88,8 +88,8 @@ static void settle(const u32 *numbers, unsigned int n, s64 tick)
 	for (i = 0; i < n; i++) {
 		u32 timer = numbers[i];
 
-		REQUIRE(timer < nr);
-		REQUIRE(!tw_entries_has(&wheel, timer));
+		ASSERT_TRUE(timer < nr);
+		ASSERT_TRUE(!tw_entries_has(&wheel, timer));
 		if (due[timer] == NONE)
 			continue;
 		if (due[timer] > tick)
@@ -109,14 +109,14 @@ static bool run(unsigned int budget)
 	while (budget) {
 		if (!tw_entries_turn(&wheel, now, &turn))
 			return false;
-		REQUIRE(turn.slot->count);
-		REQUIRE(turn.tick <= now);
-		REQUIRE(turn.ahead >= 0);
+		ASSERT_TRUE(turn.slot->count);
+		ASSERT_TRUE(turn.tick <= now);
+		ASSERT_TRUE(turn.ahead >= 0);
 		if (!turn.tick && !turn.ahead)
 			late = max(late, turn.slot->count);
 		do {
 			n = tw_entries_detach(&wheel, turn.slot, numbers, budget);
-			REQUIRE(n && n <= budget);
+			ASSERT_TRUE(n && n <= budget);
 			settle(numbers, n, turn.tick);
 			budget -= n;
 			taken += n;
@@ -135,14 +135,14 @@ static void check_done(void)
 		first = min(first, due[i]);
 		if (due[i] == NONE)
 			continue;
-		REQUIRE(tw_entries_has(&wheel, i));
+		ASSERT_TRUE(tw_entries_has(&wheel, i));
 		pending++;
 	}
-	REQUIRE(first > now);
-	REQUIRE(next > now);
-	REQUIRE(next <= first);
-	REQUIRE(wheel.pending >= pending);
-	REQUIRE(wheel.pending || next == S64_MAX);
+	ASSERT_TRUE(first > now);
+	ASSERT_TRUE(next > now);
+	ASSERT_TRUE(next <= first);
+	ASSERT_TRUE(wheel.pending >= pending);
+	ASSERT_TRUE(wheel.pending || next == S64_MAX);
 }
 
 static void finish(void)
@@ -150,7 +150,7 @@ static void finish(void)
 	unsigned int steps = 0;
 
 	while (run(1 + host_below(100)))
-		REQUIRE(++steps < 1000000);
+		ASSERT_TRUE(++steps < 1000000);
 	check();
 	check_done();
 }
@@ -202,11 +202,11 @@ static void drain(unsigned int room)
 	u32 numbers[TW_BLOCK_ENTRIES];
 	unsigned int i, n;
 
-	REQUIRE(!slot == !wheel.pending);
+	ASSERT_TRUE(!slot == !wheel.pending);
 	if (!slot)
 		return;
 	n = tw_entries_detach(&wheel, slot, numbers, room);
-	REQUIRE(n && n <= room);
+	ASSERT_TRUE(n && n <= room);
 	for (i = 0; i < n; i++)
 		due[numbers[i]] = NONE;
 }
@@ -310,7 +310,7 @@ static void set_back_for_ever(void)
 		now = host_below(1000);
 		arm(host_below(nr), now + any_size(20));
 		finish();
-		REQUIRE(wheel.tick_offset < 1LL << (FAR_BITS + 1));
+		ASSERT_TRUE(wheel.tick_offset < 1LL << (FAR_BITS + 1));
 	}
 }
 
@@ -321,22 +321,22 @@ static void silence(void)
 	begin(1);
 	now = 12345;
 	finish();
-	REQUIRE_EQ(tw_entries_next(&wheel), S64_MAX);
+	ASSERT_EQ(tw_entries_next(&wheel), S64_MAX);
 	for (bits = 0; bits < TW_ENTRY_LVL_DEPTH * TW_ENTRY_LVL_CLK_SHIFT; bits++) {
 		wakeups = 0;
 		arm(0, now + (1LL << bits));
 		finish();
 		while (wake())
 			;
-		REQUIRE_EQ(due[0], NONE);
-		REQUIRE_EQ(wakeups, 1);
+		ASSERT_EQ(due[0], NONE);
+		ASSERT_EQ(wakeups, 1);
 	}
 	arm(0, now + 1000);
 	due[0] = NONE;
 	wakeups = 0;
 	while (wake())
 		;
-	REQUIRE_EQ(wakeups, 1);
+	ASSERT_EQ(wakeups, 1);
 }
 
 /* Nobody waits until a large slot was cascaded: that was done before. */
@@ -356,9 +356,9 @@ static void in_time(void)
 		if (!(wakeups % 64))
 			check_done();
 	for (i = 0; i < nr; i++)
-		REQUIRE_EQ(due[i], NONE);
-	REQUIRE(late <= TW_ENTRY_SMALL);
-	REQUIRE(taken <= nr * (u64)TW_ENTRY_LVL_DEPTH);
+		ASSERT_EQ(due[i], NONE);
+	ASSERT_TRUE(late <= TW_ENTRY_SMALL);
+	ASSERT_TRUE(taken <= nr * (u64)TW_ENTRY_LVL_DEPTH);
 }
 
 /* Each wheel begins to preload at a tick of its own, early while the slot before runs. */
@@ -374,12 +374,12 @@ static void not_in_step(void)
 		now = 5 * width + 10;
 		for (i = 0; i < nr; i++)
 			arm(i, 7 * width);
-		REQUIRE(wake());
+		ASSERT_TRUE(wake());
 		begins = now - 6 * width;
-		REQUIRE(begins >= 0 && begins < width / 4);
-		REQUIRE(!used[begins]);
+		ASSERT_TRUE(begins >= 0 && begins < width / 4);
+		ASSERT_TRUE(!used[begins]);
 		used[begins] = true;
-		REQUIRE(taken && wheel.pending == nr);
+		ASSERT_TRUE(taken && wheel.pending == nr);
 	}
 }
 
@@ -399,8 +399,8 @@ static void million_at_once(void)
 	while (run(256))
 		runs++;
 	check();
-	REQUIRE_EQ(wheel.pending, 0);
-	REQUIRE(runs <= (TW_ENTRY_LVL_DEPTH + 1) * (MILLION / 240));
+	ASSERT_EQ(wheel.pending, 0);
+	ASSERT_TRUE(runs <= (TW_ENTRY_LVL_DEPTH + 1) * (MILLION / 240));
 }
 
 /* ---- that each of the invariants is looked at ---- */

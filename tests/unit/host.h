@@ -13,13 +13,13 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /* A check that fails ends the test: what comes after it means nothing. */
-#define REQUIRE(cond)							\
+#define ASSERT_TRUE(cond)						\
 do {									\
 	if (unlikely(!(cond)))						\
 		host_fail(__FILE__, __LINE__, "not so: %s", #cond);	\
 } while (0)
 
-#define REQUIRE_EQ(got, want)						\
+#define ASSERT_EQ(got, want)						\
 do {									\
 	s64 the_got = (got), the_want = (want);				\
 									\

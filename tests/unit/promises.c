@@ -99,7 +99,7 @@ static u32 add(s64 expires)
 	u32 index = nr_due++;
 	struct tw_node *node;
 
-	REQUIRE(index < ARRAY_SIZE(due));
+	ASSERT_TRUE(index < ARRAY_SIZE(due));
 	node = node_of(index);
 	due[index] = expires;
 	node->deadline = deadline_of(expires, index);
@@ -107,7 +107,7 @@ static u32 add(s64 expires)
 	tw_wheel_forward(&wheel, now);
 	if (wheel.set_back)
 		tw_wheel_settle(&wheel);
-	REQUIRE(BLOCKS(tw_wheel_add(&wheel, node, FIRST_INDEX + index)) < OP_BLOCKS);
+	ASSERT_TRUE(BLOCKS(tw_wheel_add(&wheel, node, FIRST_INDEX + index)) < OP_BLOCKS);
 	return index;
 }
 
@@ -117,14 +117,14 @@ static void mod(u32 index, s64 expires)
 
 	due[index] = expires;
 	tw_wheel_forward(&wheel, now);
-	REQUIRE(BLOCKS(tw_wheel_mod(&wheel, node_of(index), FIRST_INDEX + index,
-				    deadline, 0)) < OP_BLOCKS);
+	ASSERT_TRUE(BLOCKS(tw_wheel_mod(&wheel, node_of(index), FIRST_INDEX + index,
+					deadline, 0)) < OP_BLOCKS);
 }
 
 static void del(u32 index)
 {
-	REQUIRE(BLOCKS(tw_wheel_del(&wheel, node_of(index), FIRST_INDEX + index)) <
-		OP_BLOCKS);
+	ASSERT_TRUE(BLOCKS(tw_wheel_del(&wheel, node_of(index), FIRST_INDEX + index)) <
+		    OP_BLOCKS);
 }
 
 /* Those after @last were made ready: is it the right tick? */
@@ -137,9 +137,9 @@ static void check_expired(const struct tw_step *step, const struct tw_list *last
 		index = last[i].last ? tw_node_at(&table, last[i].last)->next :
 				       wheel.ready.list[i].first;
 		for (; index; index = tw_node_at(&table, index)->next, n++)
-			REQUIRE_EQ(due[index - FIRST_INDEX], step->tick);
+			ASSERT_EQ(due[index - FIRST_INDEX], step->tick);
 	}
-	REQUIRE_EQ(n, step->expired);
+	ASSERT_EQ(n, step->expired);
 	expired += n;
 }
 
@@ -162,11 +162,11 @@ static bool run(void)
 		work = BLOCKS(more = tw_wheel_step(&wheel, &step));
 
 		/* With room for a slot and a node, something gets done. */
-		REQUIRE(!more || budget < 2 || step.expired ||
-			step.moved > had_moved);
-		REQUIRE(step.budget <= budget);
-		REQUIRE(work < (budget - step.budget) * UNIT_BLOCKS +
-			       CALL_BLOCKS);
+		ASSERT_TRUE(!more || budget < 2 || step.expired ||
+			    step.moved > had_moved);
+		ASSERT_TRUE(step.budget <= budget);
+		ASSERT_TRUE(work < (budget - step.budget) * UNIT_BLOCKS +
+				   CALL_BLOCKS);
 		check_expired(&step, last);
 	} while (more && step.budget);
 	moved += step.moved;
@@ -180,18 +180,18 @@ static void wake_up(void)
 
 	now = max(wheel.next, now + 1);
 	/* Far more than there ever are: it runs in circles. */
-	REQUIRE(++wakeups <= 20 * (u64)nr_due);
+	ASSERT_TRUE(++wakeups <= 20 * (u64)nr_due);
 	while (run())
-		REQUIRE(++runs < 20 * MILLION / BUDGET);
-	REQUIRE_EQ(wheel.clk, now + 1);
+		ASSERT_TRUE(++runs < 20 * MILLION / BUDGET);
+	ASSERT_EQ(wheel.clk, now + 1);
 }
 
 static void run_until_empty(void)
 {
 	while (wheel.pending)
 		wake_up();
-	REQUIRE_EQ(expired, nr_due);
-	REQUIRE_EQ(wheel.next, TW_NEVER);
+	ASSERT_EQ(expired, nr_due);
+	ASSERT_EQ(wheel.next, TW_NEVER);
 }
 
 static s64 any_span(unsigned int bits)
@@ -204,9 +204,9 @@ static void lone_timer(s64 start, s64 expires)
 	begin(start);
 	add(expires);
 	run_until_empty();
-	REQUIRE_EQ(now, expires);
-	REQUIRE(wakeups <= 2);
-	REQUIRE(moved < TW_LVL_DEPTH);
+	ASSERT_EQ(now, expires);
+	ASSERT_TRUE(wakeups <= 2);
+	ASSERT_TRUE(moved < TW_LVL_DEPTH);
 }
 
 static void an_hour_away(void)
@@ -243,8 +243,8 @@ static void lone_timer_pushed_ahead(void)
 		for (now = start; now < start + 800000; now += 7919)
 			mod(index, now + 900000);
 		run_until_empty();
-		REQUIRE_EQ(now, due[index]);
-		REQUIRE(wakeups <= 2);
+		ASSERT_EQ(now, due[index]);
+		ASSERT_TRUE(wakeups <= 2);
 		}
 }
 
@@ -253,23 +253,23 @@ static void empty_wheel(void)
 	u32 index;
 
 	begin(12345);
-	REQUIRE_EQ(wheel.next, TW_NEVER);
-	REQUIRE_EQ(tw_wheel_next(&wheel), TW_NEVER);
+	ASSERT_EQ(wheel.next, TW_NEVER);
+	ASSERT_EQ(tw_wheel_next(&wheel), TW_NEVER);
 	index = add(20000);
 	del(index);
-	REQUIRE_EQ(wheel.next, TW_NEVER);
+	ASSERT_EQ(wheel.next, TW_NEVER);
 	index = add(20000);
 	mod(index, 30000);
 	del(index);
-	REQUIRE_EQ(wheel.next, TW_NEVER);
+	ASSERT_EQ(wheel.next, TW_NEVER);
 	index = add(20000);
 	wake_up();
-	REQUIRE_EQ(now, 20000);
-	REQUIRE_EQ(wheel.next, TW_NEVER);
+	ASSERT_EQ(now, 20000);
+	ASSERT_EQ(wheel.next, TW_NEVER);
 	/* What is ready does not keep it awake. */
 	mod(index, 1LL << 50);
 	del(index);
-	REQUIRE_EQ(wheel.next, TW_NEVER);
+	ASSERT_EQ(wheel.next, TW_NEVER);
 }
 
 static int compare(const void *a, const void *b)
@@ -302,7 +302,7 @@ static void few_timers(void)
 		for (n = host_below(TW_SMALL_SLOT + 1); n; n--)
 			add(now + 1 + any_span(bits));
 		run_until_empty();
-		REQUIRE(wakeups <= occupied_ticks());
+		ASSERT_TRUE(wakeups <= occupied_ticks());
 		}
 }
 
@@ -328,15 +328,15 @@ static void many_timers(void)
 			wake_up();
 			if (expired != was)
 				continue;
-			REQUIRE(moved - had_moved > TW_SMALL_SLOT);
+			ASSERT_TRUE(moved - had_moved > TW_SMALL_SLOT);
 			preloads++;
 		}
-		REQUIRE_EQ(expired, nr_due);
+		ASSERT_EQ(expired, nr_due);
 		/* A timer goes down a level at a time at most. */
-		REQUIRE(moved <= (u64)TW_LVL_DEPTH * nr_due);
+		ASSERT_TRUE(moved <= (u64)TW_LVL_DEPTH * nr_due);
 		ticks = occupied_ticks();
-		REQUIRE(wakeups <= ticks + preloads);
-		REQUIRE(preloads <= moved / TW_SMALL_SLOT);
+		ASSERT_TRUE(wakeups <= ticks + preloads);
+		ASSERT_TRUE(preloads <= moved / TW_SMALL_SLOT);
 		}
 }
 
@@ -354,10 +354,10 @@ static void not_in_step(void)
 			add(slot + i);
 		wake_up();
 		late = now - (slot - TW_LVL_CLK_DIV * TW_LVL_CLK_DIV);
-		REQUIRE(late >= 0 && late < ARRAY_SIZE(taken));
-		REQUIRE(!taken[late]);
+		ASSERT_TRUE(late >= 0 && late < ARRAY_SIZE(taken));
+		ASSERT_TRUE(!taken[late]);
 		taken[late] = true;
-		REQUIRE(moved > 0 && !expired);
+		ASSERT_TRUE(moved > 0 && !expired);
 	}
 	phase = 0;
 }
@@ -372,14 +372,14 @@ static void a_million_in_one_tick(void)
 	begin(1000);
 	for (i = 0; i < MILLION; i++)
 		add(1010);
-	REQUIRE_EQ(wheel.next, 1010);
+	ASSERT_EQ(wheel.next, 1010);
 	step.now = 1010;
 	work = BLOCKS(tw_wheel_step(&wheel, &step));
-	REQUIRE_EQ(step.expired, MILLION);
-	REQUIRE_EQ(step.budget, BUDGET - 1);
-	REQUIRE(work < CALL_BLOCKS);
+	ASSERT_EQ(step.expired, MILLION);
+	ASSERT_EQ(step.budget, BUDGET - 1);
+	ASSERT_TRUE(work < CALL_BLOCKS);
 	check_expired(&step, none);
-	REQUIRE(!tw_wheel_step(&wheel, &step));
+	ASSERT_TRUE(!tw_wheel_step(&wheel, &step));
 }
 
 /* Of a million timers one in each of @ticks, how many are due by @now? */
@@ -413,10 +413,10 @@ static void a_million_in_one_slot(unsigned int level, unsigned int runs)
 		/* Nothing runs without a wake-up or something left. */
 		for (i = 0; i < runs && (more || wheel.next <= now); i++)
 			more = run();
-		REQUIRE_EQ(expired, due_by_now(from, ticks));
+		ASSERT_EQ(expired, due_by_now(from, ticks));
 	}
-	REQUIRE_EQ(expired, MILLION);
-	REQUIRE(moved <= (u64)TW_LVL_DEPTH * MILLION);
+	ASSERT_EQ(expired, MILLION);
+	ASSERT_TRUE(moved <= (u64)TW_LVL_DEPTH * MILLION);
 }
 
 static void slot_of_level_1(void)
@@ -449,8 +449,8 @@ static void a_million_pushed_ahead(void)
 	now = 1010;
 	while (run())
 		runs++;
-	REQUIRE_EQ(expired, MILLION / 2);
-	REQUIRE(runs <= 2);
+	ASSERT_EQ(expired, MILLION / 2);
+	ASSERT_TRUE(runs <= 2);
 	run_until_empty();
 }
 
@@ -467,22 +467,22 @@ static void a_million_on_a_clock_set_back(void)
 	begin(1000);
 	for (i = 0; i < MILLION / 4; i++)
 		add(1010);
-	REQUIRE_EQ(tw_wheel_set_back(&wheel, now - 5), 5);
+	ASSERT_EQ(tw_wheel_set_back(&wheel, now - 5), 5);
 	for (i = 0; i < nr_due; i++)
 		due[i] += 5;
-	REQUIRE(tw_wheel_settle(&wheel));
+	ASSERT_TRUE(tw_wheel_settle(&wheel));
 	for (i = 0; i < MILLION / 4; i++)
 		add(1015);
 	now = 1014;
 	while (run())
 		runs++;
-	REQUIRE_EQ(expired, 0);
-	REQUIRE(runs >= MILLION / 4 / BUDGET);
+	ASSERT_EQ(expired, 0);
+	ASSERT_TRUE(runs >= MILLION / 4 / BUDGET);
 	now = 1015;
 	while (run())
 		runs++;
-	REQUIRE_EQ(expired, MILLION / 2);
-	REQUIRE(runs >= MILLION / 2 / BUDGET);
+	ASSERT_EQ(expired, MILLION / 2);
+	ASSERT_TRUE(runs >= MILLION / 2 / BUDGET);
 
 	runs = 0;
 	now += TW_LVL_SIZE;
@@ -491,8 +491,8 @@ static void a_million_on_a_clock_set_back(void)
 	now++;
 	while (run())
 		runs++;
-	REQUIRE_EQ(expired, MILLION);
-	REQUIRE(runs <= 2);
+	ASSERT_EQ(expired, MILLION);
+	ASSERT_TRUE(runs <= 2);
 }
 
 /* As much as can be to look at for a call that does nothing */
@@ -509,7 +509,7 @@ static void slots_full_of_few(void)
 			add((2 + i / TW_SMALL_SLOT) * width + i);
 	}
 	work = BLOCKS(tw_wheel_next(&wheel));
-	REQUIRE(work < CALL_BLOCKS);
+	ASSERT_TRUE(work < CALL_BLOCKS);
 	run_until_empty();
 }
 
@@ -526,7 +526,7 @@ static void constant_operations(void)
 		mod(i, now + 1 + any_span(40));
 	for (i = 0; i < MILLION; i++)
 		del(i);
-	REQUIRE_EQ(wheel.next, TW_NEVER);
+	ASSERT_EQ(wheel.next, TW_NEVER);
 }
 
 /* Read the event of one timer, as a program does that has room for one. */
@@ -536,7 +536,7 @@ static u32 read_one(void)
 	u32 index;
 
 	tw_reader_init(&wheel, &reader);
-	REQUIRE(tw_reader_next(&wheel, &reader, &index));
+	ASSERT_TRUE(tw_reader_next(&wheel, &reader, &index));
 	tw_reader_cut(&wheel, &reader);
 	return index - FIRST_INDEX;
 }
@@ -555,7 +555,7 @@ static void armed_for_now(void)
 	while (left) {
 		u32 number = read_one();
 
-		REQUIRE(++reads <= 2 * nr + 30);
+		ASSERT_TRUE(++reads <= 2 * nr + 30);
 		left -= number < nr;
 		if (number == nr)
 			tw_wheel_add_ready(&wheel, node_of(nr), FIRST_INDEX + nr);
@@ -603,7 +603,7 @@ static void ready_when_set_back(void)
 	while (left) {
 		u32 number = read_one();
 
-		REQUIRE(++reads <= 3 * TW_STRIPES);
+		ASSERT_TRUE(++reads <= 3 * TW_STRIPES);
 		left -= !!number;
 		if (!number)
 			add_at(number, now + 1);

@@ -87,12 +87,12 @@ static void check_find(u64 id)
 	struct tw_node *found;
 	u32 index;
 
-	REQUIRE_EQ(tw_table_find(&table, id, &found, &index), is_live(id));
+	ASSERT_EQ(tw_table_find(&table, id, &found, &index), is_live(id));
 	if (!is_live(id))
 		return;
-	REQUIRE_EQ(index, (u32)id);
-	REQUIRE(found == tw_node_at(&table, index));
-	REQUIRE_EQ(tw_id(found, index), id);
+	ASSERT_EQ(index, (u32)id);
+	ASSERT_TRUE(found == tw_node_at(&table, index));
+	ASSERT_EQ(tw_id(found, index), id);
 }
 
 static void grow(void)
@@ -106,8 +106,8 @@ static void grow(void)
 	/* The first one is nobody's to be freed. */
 	if (table.max_chunks == TW_FIRST_CHUNK)
 		was = NULL;
-	REQUIRE(tw_table_grow(&table, directory, more) == was);
-	REQUIRE_EQ(table.max_chunks, more);
+	ASSERT_TRUE(tw_table_grow(&table, directory, more) == was);
+	ASSERT_EQ(table.max_chunks, more);
 	free(was);
 }
 
@@ -120,11 +120,11 @@ static void add_chunk(void)
 	while (tw_table_full(&table))
 		grow();
 	tw_table_add(&table, chunk, memory);
-	REQUIRE(chunk->nr < MOST_CHUNKS);
-	REQUIRE(tw_table_nodes(&table, chunk->nr) == memory);
-	REQUIRE(!chunks[chunk->nr].chunk);
+	ASSERT_TRUE(chunk->nr < MOST_CHUNKS);
+	ASSERT_TRUE(tw_table_nodes(&table, chunk->nr) == memory);
+	ASSERT_TRUE(!chunks[chunk->nr].chunk);
 	chunks[chunk->nr] = (struct model_chunk){ .chunk = chunk };
-	REQUIRE_EQ(table.free, model_free());
+	ASSERT_EQ(table.free, model_free());
 	check_invariants();
 }
 
@@ -139,24 +139,24 @@ static u32 alloc(bool plain)
 	struct tw_node *node;
 	u32 index, gen;
 
-	REQUIRE(table.free);
+	ASSERT_TRUE(table.free);
 	if (plain) {
 		index = tw_table_alloc(&table);
 		node = tw_node_at(&table, index);
 	} else {
 		node = tw_node_begin(&table, &index);
-		REQUIRE(node == tw_node_at(&table, index));
+		ASSERT_TRUE(node == tw_node_at(&table, index));
 	}
-	REQUIRE(index < MOST_NODES && index >= TW_CHUNK_NODES);
-	REQUIRE(chunks[index >> TW_CHUNK_SHIFT].chunk);
-	REQUIRE(node == &chunks[index >> TW_CHUNK_SHIFT].chunk->nodes[index & TW_CHUNK_MASK]);
-	REQUIRE(nodes[index] == NODE_FREE);
+	ASSERT_TRUE(index < MOST_NODES && index >= TW_CHUNK_NODES);
+	ASSERT_TRUE(chunks[index >> TW_CHUNK_SHIFT].chunk);
+	ASSERT_TRUE(node == &chunks[index >> TW_CHUNK_SHIFT].chunk->nodes[index & TW_CHUNK_MASK]);
+	ASSERT_TRUE(nodes[index] == NODE_FREE);
 	gen = node->gen;
 	if (!plain) {
 		/* So no id is given out twice. */
-		REQUIRE(gen > gens[index]);
-		REQUIRE(gen & 1);
-		REQUIRE(gen <= TW_LAST_GEN);
+		ASSERT_TRUE(gen > gens[index]);
+		ASSERT_TRUE(gen & 1);
+		ASSERT_TRUE(gen <= TW_LAST_GEN);
 		gens[index] = gen;
 	}
 	/* All of it is the caller's but the generation. */
@@ -165,7 +165,7 @@ static u32 alloc(bool plain)
 	nodes[index] = plain ? NODE_PLAIN : NODE_USED;
 	used[nr_used++] = index;
 	chunks[index >> TW_CHUNK_SHIFT].used++;
-	REQUIRE_EQ(table.free, model_free());
+	ASSERT_EQ(table.free, model_free());
 	check_invariants();
 	check_find(id_of(index));
 	return index;
@@ -187,17 +187,17 @@ static void give_back(void)
 		struct model_chunk *chunk = &chunks[spare->nr];
 
 		next = spare->next;
-		REQUIRE(chunk->chunk == spare);
-		REQUIRE(!chunk->used && !chunk->retired);
-		REQUIRE(tw_table_nodes(&table, spare->nr) == tw_zero_nodes);
+		ASSERT_TRUE(chunk->chunk == spare);
+		ASSERT_TRUE(!chunk->used && !chunk->retired);
+		ASSERT_TRUE(tw_table_nodes(&table, spare->nr) == tw_zero_nodes);
 		chunk->chunk = NULL;
 		free(spare->nodes);
 		free(spare);
 	}
-	REQUIRE_EQ(table.free, model_free());
+	ASSERT_EQ(table.free, model_free());
 	for (i = 0; i < MOST_CHUNKS; i++)
 		empty += chunks[i].chunk && !chunks[i].used && !chunks[i].retired;
-	REQUIRE(!empty || table.free < TW_CHUNK_NODES + TW_TABLE_KEEP);
+	ASSERT_TRUE(!empty || table.free < TW_CHUNK_NODES + TW_TABLE_KEEP);
 	check_invariants();
 }
 
@@ -221,9 +221,9 @@ static void free_at(u32 place)
 		nodes[index] = last ? NODE_RETIRED : NODE_FREE;
 		chunk->retired += last;
 	}
-	REQUIRE_EQ(table.free, model_free());
+	ASSERT_EQ(table.free, model_free());
 	/* Whatever is freed, no node is lost to who counts on it. */
-	REQUIRE(table.free >= free);
+	ASSERT_TRUE(table.free >= free);
 	check_invariants();
 	check_find(id_of(index));
 }
@@ -286,7 +286,7 @@ static void check_all(void)
 {
 	u32 i;
 
-	REQUIRE_EQ(table.free, model_free());
+	ASSERT_EQ(table.free, model_free());
 	for (i = 0; i < nr_used; i++)
 		check_find(id_of(used[i]));
 	tw_check_table(&table, true);
@@ -317,14 +317,14 @@ static void end(void)
 		expected += !!chunks[i].chunk;
 	for (spare = tw_table_clear(&table, &dir); spare; spare = next) {
 		next = spare->next;
-		REQUIRE(chunks[spare->nr].chunk == spare);
+		ASSERT_TRUE(chunks[spare->nr].chunk == spare);
 		free(spare->nodes);
 		free(spare);
 		expected--;
 	}
 	free(dir);
-	REQUIRE_EQ(expected, 0);
-	REQUIRE_EQ(table.free, 0);
+	ASSERT_EQ(expected, 0);
+	ASSERT_EQ(table.free, 0);
 }
 
 static void episode(void)
@@ -418,21 +418,21 @@ static void used_up_node(void)
 		free_at(place_of(index));
 		if (!table.free)
 			break;
-		REQUIRE_EQ(alloc(false), index);
+		ASSERT_EQ(alloc(false), index);
 		lives++;
 	}
-	REQUIRE_EQ(lives, 3);
-	REQUIRE_EQ(gens[index], TW_LAST_GEN);
-	REQUIRE_EQ(nr_used, TW_CHUNK_NODES - 1);
+	ASSERT_EQ(lives, 3);
+	ASSERT_EQ(gens[index], TW_LAST_GEN);
+	ASSERT_EQ(nr_used, TW_CHUNK_NODES - 1);
 	while (nr_used)
 		free_at(0);
-	REQUIRE_EQ(table.free, TW_CHUNK_NODES - 1);
+	ASSERT_EQ(table.free, TW_CHUNK_NODES - 1);
 	check_all();
 
 	/* It is not given back, lest it be told from a new one. */
 	add_chunk();
 	give_back();
-	REQUIRE(chunks[TW_FIRST_CHUNK].chunk);
+	ASSERT_TRUE(chunks[TW_FIRST_CHUNK].chunk);
 	while (chunks[TW_FIRST_CHUNK].retired < TW_CHUNK_NODES) {
 		alloc(false);
 		free_at(0);
@@ -451,15 +451,15 @@ static void used_up_number(void)
 	add_chunk();
 	alloc_all();
 	add_chunk();
-	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, nr);
+	ASSERT_EQ(alloc(false) >> TW_CHUNK_SHIFT, nr);
 	wear_to(nr, TW_LAST_GEN - 1);
 	free_at(nr_used - 1);
 	/* There is enough without it, so it goes. */
 	add_chunk();
 	give_back();
-	REQUIRE(!chunks[nr].chunk);
+	ASSERT_TRUE(!chunks[nr].chunk);
 	add_chunk();
-	REQUIRE(!chunks[nr].chunk);
+	ASSERT_TRUE(!chunks[nr].chunk);
 	end();
 }
 
@@ -478,12 +478,12 @@ static void memory_is_given_back(void)
 	give_back();
 	for (i = TW_FIRST_CHUNK; i < MOST_CHUNKS; i++)
 		left += !!chunks[i].chunk;
-	REQUIRE_EQ(left, (TW_TABLE_KEEP + TW_CHUNK_NODES - 1) / TW_CHUNK_NODES);
+	ASSERT_EQ(left, (TW_TABLE_KEEP + TW_CHUNK_NODES - 1) / TW_CHUNK_NODES);
 
 	/* All numbers are used again before there is a new one. */
 	for (i = TW_FIRST_CHUNK + left; i < MOST_CHUNKS; i++)
 		add_chunk();
-	REQUIRE_EQ(table.nr_chunks, MOST_CHUNKS);
+	ASSERT_EQ(table.nr_chunks, MOST_CHUNKS);
 	alloc_all();
 	end();
 }
@@ -497,17 +497,17 @@ static void empty_chunks_come_last(void)
 	alloc_all();
 	free_at(0);
 	add_chunk();
-	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, TW_FIRST_CHUNK);
-	REQUIRE_EQ(alloc(false) >> TW_CHUNK_SHIFT, TW_FIRST_CHUNK + 1);
+	ASSERT_EQ(alloc(false) >> TW_CHUNK_SHIFT, TW_FIRST_CHUNK);
+	ASSERT_EQ(alloc(false) >> TW_CHUNK_SHIFT, TW_FIRST_CHUNK + 1);
 	end();
 }
 
 static void sizes(void)
 {
-	REQUIRE_EQ(sizeof(struct tw_node), 32);
-	REQUIRE_EQ(sizeof(struct tw_period), sizeof(struct tw_node));
-	REQUIRE(TW_LAST_GEN & 1);
-	REQUIRE_EQ(TW_CHUNK_NODES % TW_WORD_NODES, 0);
+	ASSERT_EQ(sizeof(struct tw_node), 32);
+	ASSERT_EQ(sizeof(struct tw_period), sizeof(struct tw_node));
+	ASSERT_TRUE(TW_LAST_GEN & 1);
+	ASSERT_EQ(TW_CHUNK_NODES % TW_WORD_NODES, 0);
 }
 
 int main(void)

@@ -183,7 +183,7 @@ static void remember(u32 index)
 	unsigned int i;
 
 	for (i = 0; i < min(nr_ended, ENDED); i++)
-		REQUIRE(ended[i] != pair.timers[index].id);
+		ASSERT_TRUE(ended[i] != pair.timers[index].id);
 	used[nr_used++] = index;
 }
 
@@ -306,11 +306,11 @@ static void look_up(u64 id)
 
 	while (i < nr_used && pair.timers[used[i]].id != id)
 		i++;
-	REQUIRE_EQ(tw_table_find(&pair.table, id, &node, &index), i < nr_used);
+	ASSERT_EQ(tw_table_find(&pair.table, id, &node, &index), i < nr_used);
 	if (i == nr_used)
 		return;
-	REQUIRE_EQ(pair_index(index), used[i]);
-	REQUIRE(node == tw_node_at(&pair.table, index));
+	ASSERT_EQ(pair_index(index), used[i]);
+	ASSERT_TRUE(node == tw_node_at(&pair.table, index));
 }
 
 static void find(struct input *in)
@@ -331,7 +331,7 @@ static void take(void)
 	if (nr_taken == ARRAY_SIZE(taken) || !room())
 		return;
 	index = tw_table_alloc(&pair.table);
-	REQUIRE(!(tw_node_at(&pair.table, index)->gen & 1));
+	ASSERT_TRUE(!(tw_node_at(&pair.table, index)->gen & 1));
 	look_up(tw_id(tw_node_at(&pair.table, index), index));
 	taken[nr_taken++] = index;
 }
@@ -451,7 +451,7 @@ static void end(void)
 		finish(256);
 		if (pair.wheel.next == TW_NEVER)
 			continue;
-		REQUIRE(pair.wheel.next != last);
+		ASSERT_TRUE(pair.wheel.next != last);
 		last = pair.wheel.next;
 		if (comes(last))
 			pair_advance(&pair, max(pair.now, pair_ns(&pair, last)));
@@ -459,8 +459,8 @@ static void end(void)
 			while (pair.nr_pending)
 				drain_one();
 	}
-	REQUIRE(!pair_step(&pair, 2));
-	REQUIRE_EQ(pair.wheel.next, TW_NEVER);
+	ASSERT_TRUE(!pair_step(&pair, 2));
+	ASSERT_EQ(pair.wheel.next, TW_NEVER);
 	for (i = 0; i < min(nr_ended, ENDED); i++)
 		look_up(ended[i]);
 	while (nr_taken)
