@@ -8,6 +8,7 @@
  * module parameters: max_user_timers=33554432
  * Environment: TIMES=N for N times as long.
  */
+#include "shared.h"
 #include "cgroup.h"
 
 #include <pthread.h>
@@ -243,14 +244,32 @@ static void arm_apart(void)
  * as the user's time. Their slot of the third level is a quarter of the other's, and is
  * cascaded from when that of the other is: there is not time enough for rests.
  */
-static void arm_together(void)
+static void arm_one_slot(int fd)
 {
 	const __u64 quarter = SLOT / 4;
+
+	arm_many(fd, TIMERS, crowd->due - 3 * quarter + quarter / 4, 0);
+}
+
+static void arm_together(void)
+{
 	int i;
 
 	for (i = 0; i < WHEELS; i++)
-		arm_many(wheel_new(TWHEEL_CLOCK_MONOTONIC, quarter / 4096), TIMERS,
-			 crowd->due - 3 * quarter + quarter / 4, 0);
+		arm_one_slot(wheel_new(TWHEEL_CLOCK_MONOTONIC, SLOT / 4 / 4096));
+}
+
+/* The same, but all of it counts as the user's time, and no worker needs a place. */
+static void arm_beside_shared(void)
+{
+	int i, fd;
+
+	for (i = 0; i < WHEELS; i++) {
+		fd = wheel_open(O_NONBLOCK);
+		if (shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, SLOT / 4 / 4096, 0, 1))
+			tap_bail("setup of a shared timer");
+		arm_one_slot(fd);
+	}
 }
 
 static void (*arm_crowd)(void);
@@ -319,6 +338,11 @@ static void test_crowd_paid(void)
 	serve_beside(arm_together);
 }
 
+static void test_crowd_shared(void)
+{
+	serve_beside(arm_beside_shared);
+}
+
 int main(void)
 {
 	tap_start(1000);
@@ -335,5 +359,6 @@ int main(void)
 	RUN(test_served, "a million timers in a slot");
 	RUN(test_crowd, "the same, beside a thousand wheels of another user");
 	RUN(test_crowd_paid, "the same, whose timers are all in one slot each");
+	RUN(test_crowd_shared, "the same, with a shared timer in each");
 	return tap_end();
 }
