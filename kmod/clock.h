@@ -95,7 +95,10 @@ static inline s64 tw_clock_to_host(const struct tw_clock *clock, u64 ns)
  */
 static inline u64 tw_clock_to_user(const struct tw_clock *clock, s64 ns)
 {
-	if (likely(!clock->offset) || ns == KTIME_MAX)
+	if (likely(!clock->offset))
+		return ns;
+	/* By itself: gcc would compare this first, with each event that is read. */
+	if (ns == KTIME_MAX)
 		return ns;
 	if (clock->offset > 0)
 		return tw_time_add(ns, clock->offset);
