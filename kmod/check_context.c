@@ -88,11 +88,19 @@ static bool tw_check_limits(const struct twheel *tw, u32 quota)
 	       tw_so(tw->table.free >= quota);
 }
 
+static bool tw_check_timer(struct twheel *tw)
+{
+	if (tw->timer_tick == TW_NEVER)
+		return true;
+	/* Others write what this reads, but it reads again if the timer ran meanwhile. */
+	return data_race(hrtimer_active(&tw->timer));
+}
+
 /* The timer will come in time, or else the worker. */
 static bool tw_check_wakeup(struct twheel *tw, s64 next)
 {
 	return tw_so(tw->timer_tick <= next || tw->closing) &&
-	       tw_so(tw->timer_tick == TW_NEVER || hrtimer_active(&tw->timer) ||
+	       tw_so(tw_check_timer(tw) ||
 		     tw->waits_for || work_busy(&tw->work.work) ||
 		     !list_empty_careful(&tw->place_wait));
 }
