@@ -8,6 +8,9 @@ WORKLOAD ?= demo/day.workload
 PREFIX ?= /usr/local
 DESTDIR ?=
 
+# What is half written when the disk is full is not built.
+.DELETE_ON_ERROR:
+
 # The first target, what a bare "make" does
 .PHONY: help
 help:
@@ -39,7 +42,7 @@ lib:
 	$(MAKE) -C userlib all PREFIX=$(PREFIX)
 
 demo:
-	@scripts/demo $(WORKLOAD) '$(MODE)' '$(BACKEND)'
+	@scripts/demo '$(WORKLOAD)' '$(MODE)' '$(BACKEND)'
 
 check:
 	@scripts/check $(SUITES)

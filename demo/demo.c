@@ -763,5 +763,7 @@ int main(int argc, char **argv)
 		play_apart(&w, &backend_shared, &results[1]);
 		broken = report_both(&results[0], &results[1]);
 	}
+	if (fflush(stdout) || ferror(stdout))
+		die("the report could not be written: %s", strerror(errno));
 	return broken ? EXIT_PROMISE_BROKEN : 0;
 }

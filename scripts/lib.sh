@@ -16,7 +16,8 @@ die() { say "$*"; exit 1; }
 # Two runs at the same time must not fill the same folder: hold LOCK until the
 # script ends. It is said when that means waiting.
 lock() {
-	mkdir -p "$(dirname "$1")"
+	mkdir -p "$(dirname "$1")" ||
+		die "nothing can be kept there; the environment's TWHEEL_CACHE=FOLDER says where else"
 	exec {lock_fd}>"$1"
 	flock --nonblock "$lock_fd" && return
 	say "waiting for another run that holds $1"
