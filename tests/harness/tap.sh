@@ -50,25 +50,47 @@ must() {
 	}
 }
 
-# two_at_a_time COMMAND NAME...: COMMAND for each name; what it prints, in this order
+# aside COMMAND...: begin with that, beside what comes next
+aside() {
+	{
+		"$@"
+		touch "$work/aside.done"
+	} >"$work/aside" &
+}
+
+# What it printed, once it has ended; it is a failed test if it did not come to its end.
+after_aside() {
+	wait
+	cat "$work/aside"
+	[ -e "$work/aside.done" ] || echo "not ok - what ran aside came to its end"
+}
+
+# two_at_a_time COMMAND NAME...: COMMAND for each name; what it prints, in this order. It
+# is a failed test if one fails, or is killed.
 two_at_a_time() {
 	local command=$1 name
 	shift
 
 	for name; do
 		[ "$(jobs -rp | wc -l)" -lt 2 ] || wait -n || :
-		"$command" "$name" >"$work/$name.out" &
+		{
+			"$command" "$name" >"$work/$name.out"
+			touch "$work/$name.done"
+		} &
 	done
 	wait
 	for name; do
 		cat "$work/$name.out"
+		[ -e "$work/$name.done" ] || echo "not ok - $name came to its end"
 	done
 }
 
 # also_in WORD: the programs of tests/vm that are for another suite, too, which they say
-# in their first comments: " * also in: WORD..."
+# in their first comments: " * also in: WORD...". If there are none, it is one that is not
+# there either, as a list without a name often stands for all.
 also_in() {
-	grep -l -E "^ \* also in:(.*) $1( |\$)" tests/vm/*.c | sed 's|.*/||; s/\.c$//'
+	grep -l -E "^ \* also in:(.*) $1( |\$)" tests/vm/*.c | sed 's|.*/||; s/\.c$//' | grep . ||
+		echo "none_is_also_in_$1"
 }
 
 # What programs print, of which each begins with "@start NAME" and ends with "@end STATUS"
@@ -79,9 +101,12 @@ join() {
 	awk -v name="$1" '
 		sub(/^ok( [0-9]+)?( - )?/, "ok - " name ": ") ||
 		sub(/^not ok( [0-9]+)?( - )?/, "not ok - " name ": ") { seen++ }
+		sub(/^1\.\.0 # SKIP /, "") { print "ok - " name " # SKIP " $0; skipped = 1; next }
 		/^1\.\./ { plan = substr($0, 4) + 0; planned = 1 }
 		/^(ok|not ok|#)/ { print; fflush() }
 		END {
+			if (skipped)
+				exit
 			good = planned && plan == seen
 			print good ? "ok" : "not ok", "- " name ": came to its end"
 		}'
