@@ -10,8 +10,8 @@
  * All functions may be called by any thread, from within a run too, unless they say
  * something else; none in a signal handler. No function of the caller's is called
  * under a lock of the pool, and they must return: not leave by pthread_exit(3),
- * longjmp(3) or an exception. In a child after fork(2) all give -%EBADF, but for
- * twheel_pool_free().
+ * longjmp(3) or an exception. In a child after fork(2) all that would use a pool give
+ * -%EBADF, but for twheel_pool_free().
  */
 #ifndef TWHEEL_POOL_H
 #define TWHEEL_POOL_H
@@ -115,7 +115,9 @@ int twheel_pool_new(const struct twheel_pool_options *options, struct twheel_poo
  * twheel_pool_free - end a pool as twheel_pool_stop() does, and free it
  * @pool: the pool, or NULL
  *
- * No other thread may use it any more, but its own workers.
+ * No other thread may use it any more, but its own workers. A task keeps in mind in
+ * which pool it was last: one that was in this pool may be given back, or started in
+ * another one, and no other function may be called for it until it was.
  *
  * Return: 0; -%EDEADLK from within a function that the pool calls: then it is there still.
  */
