@@ -215,11 +215,12 @@ static void test_cancel_due(void)
 {
 	struct twheel_stats stats = { .size = sizeof(stats) };
 	struct twheel_event event;
-	__u64 id, other;
+	__u64 due, id, other;
 
 	fresh(O_NONBLOCK);
-	id = armed(0, 10 * MSEC);
-	other = armed(0, 10 * MSEC);
+	due = now(CLOCK_MONOTONIC) + 10 * MSEC;
+	id = armed(TWHEEL_ABS, due);
+	other = armed(TWHEEL_ABS, due);
 	EXPECT_TRUE(readable(twheel_fd(tw), 10000));
 	EXPECT_EQ(twheel_cancel(tw, id), 0);
 	EXPECT_EQ(twheel_cancel(tw, id), -ENOENT);
