@@ -20,16 +20,17 @@
  * @id: TWHEEL_CLOCK_*
  * @base: which of the kernel's offsets it has, TK_OFFS_* or TW_MONOTONIC
  * @name: its name, in fdinfo
- * @shift: the field of &struct tw_clock with its offset in a time namespace; 0 if none
+ * @timens: where &struct tw_clock has its offset in a time namespace, or 0 if it has none,
+ *	as that is not the first field
  */
 struct tw_clock_kind {
 	u32 id;
 	int base;
 	const char *name;
-	size_t shift;
+	size_t timens;
 };
 
-/* All that is known of a clock is in its row. */
+/* All that tells clocks apart but for their numbers, see tw_clock_kernel_id() */
 static const struct tw_clock_kind tw_clock_kinds[] = {
 	{ TWHEEL_CLOCK_REALTIME, TK_OFFS_REAL, "realtime", 0 },
 	{ TWHEEL_CLOCK_MONOTONIC, TW_MONOTONIC, "monotonic",
@@ -104,7 +105,7 @@ void tw_clock_set(struct tw_clock *clock, u32 id, u32 tick)
 	clock->tick = tick ?: TICK_NSEC;
 	tw_clock_set_mult(clock);
 	clock->tick_offset = 0;
-	clock->offset = kind->shift ? *(s64 *)((void *)clock + kind->shift) : 0;
+	clock->offset = kind->timens ? *(s64 *)((void *)clock + kind->timens) : 0;
 }
 
 bool tw_clock_known(u32 id)
