@@ -99,13 +99,6 @@ static inline unsigned long long number_of(const char *name, unsigned long long 
 	return text ? strtoull(text, NULL, 0) : preset;
 }
 
-/* How often to do what takes long: as long as elsewhere on a slow machine, or TIMES as long */
-static inline unsigned int scaled(unsigned int times)
-{
-	times = times * number_of("TIMES", 1) / number_of("PATIENCE", 1);
-	return times ? times : 1;
-}
-
 /*
  * A program that hangs ends after so many seconds and says in which test. The
  * environment's PATIENCE is for machines that are so many times as slow.

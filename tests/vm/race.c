@@ -4,8 +4,6 @@
  * at once: every armed timer ends in exactly one of read, cancelled, drained
  * and closed, and nothing of it is read after it was cancelled or drained.
  *
- * Environment: TIMES=N for N times as many timers, where they are fewer as all is slow.
- *
  * also in: both both-threads kcsan sanitize small
  */
 #include "device.h"
@@ -339,7 +337,8 @@ static void test_one_shot(void)
 	struct sums total = { 0 };
 	int round;
 
-	nr = scaled(N) < N ? scaled(N) : N;
+	/* It shall not take longer on a kernel that is slow. */
+	nr = N / number_of("PATIENCE", 1);
 	periodic = false;
 	for (round = 0; round < 4 || now(CLOCK_MONOTONIC) < end ||
 	     (round < 16 && !each_end_seen(&total)); round++) {
