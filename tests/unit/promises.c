@@ -611,9 +611,31 @@ static void ready_when_set_back(void)
 	}
 }
 
+/*
+ * What was ready when the clock was set back is still not read when the clock gets there
+ * again. What expires from then on comes in the order of its ticks, although the stripes
+ * have it the other way round.
+ */
+static void ready_when_caught_up(void)
+{
+	u32 i;
+
+	begin(10000);
+	add_at(0, 10010);
+	step_to(10010);
+	step_to(10010 + tw_wheel_set_back(&wheel, 9000));
+	ASSERT_TRUE(tw_wheel_settle(&wheel));
+	for (i = 1; i <= TW_STRIPES; i++)
+		add_at(i, now + 1 + TW_STRIPES - i);
+	step_to(now + TW_STRIPES);
+	ASSERT_EQ(read_one(), 0);
+	for (i = TW_STRIPES; i; i--)
+		ASSERT_EQ(read_one(), i);
+}
+
 int main(void)
 {
-	host_plan(17);
+	host_plan(18);
 	host_test("a lone timer an hour away: two wake-ups at most",
 		  an_hour_away);
 	host_test("a lone timer any time away: two wake-ups at most",
@@ -644,5 +666,7 @@ int main(void)
 	host_test("what is armed for now keeps nobody waiting", armed_for_now);
 	host_test("what was ready when the clock was set back waits for no other",
 		  ready_when_set_back);
+	host_test("ticks are read in their order once the clock has caught up",
+		  ready_when_caught_up);
 	return host_end();
 }
