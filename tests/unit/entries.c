@@ -509,6 +509,23 @@ static void look(void)
 	tw_check_entries(&wheel, nr);
 }
 
+/* What is over when it is added expires at the wheel's next tick, before all else. */
+static void over_when_added(void)
+{
+	begin(2);
+	now = 1000;
+	arm(0, 1002);
+	tw_entries_add(&wheel, 1, 0);
+	due[1] = now + 1;
+	ASSERT_EQ(tw_entries_next(&wheel), now + 1);
+	now++;
+	finish();
+	ASSERT_EQ(due[1], NONE);
+	now++;
+	finish();
+	ASSERT_EQ(wheel.pending, 0);
+}
+
 static void each_is_looked_at(void)
 {
 	char said[512], text[160];
@@ -533,13 +550,14 @@ static void each_is_looked_at(void)
 
 int main(void)
 {
-	host_plan(7);
+	host_plan(8);
 	host_test("timers expire as the model says", as_the_model);
 	host_test("the clock is set back for ever", set_back_for_ever);
 	host_test("a lone timer wakes once", silence);
 	host_test("large slots are cascaded in time", in_time);
 	host_test("large slots: each wheel preloads at a time of its own", not_in_step);
 	host_test("a million at once", million_at_once);
+	host_test("what is over when it is added expires at once", over_when_added);
 	host_test("what is wrong is said", each_is_looked_at);
 	return host_end();
 }
