@@ -89,3 +89,7 @@ module_exit(twheel_exit);
 MODULE_DESCRIPTION("One file descriptor holding millions of timers");
 MODULE_AUTHOR("The twheel authors");
 MODULE_LICENSE("GPL");
+/* Not where it is a part of the kernel, which has a version. */
+#ifdef TW_VERSION
+MODULE_VERSION(TW_VERSION);
+#endif
