@@ -28,11 +28,12 @@ help:
 	@echo 'make coverage  which lines of the module all tests together reach'
 	@echo 'make lib       libtwheel'
 	@echo 'make install   module, library, headers, man pages, udev rule (PREFIX, DESTDIR)'
+	@echo '               (make uninstall, with the same PREFIX and DESTDIR, removes them)'
 	@echo 'make mutants   plant bugs one by one and see that the tests find each'
 	@echo 'make bench     what it costs, beside its peers (bench-quick: the essential)'
 	@echo 'make clean     remove all that was built; downloads stay in the cache'
 
-.PHONY: modules lib demo check vm install mutants matrix torture coverage bench bench-quick clean
+.PHONY: modules lib demo check vm install uninstall mutants matrix torture coverage bench bench-quick clean
 modules:
 	@scripts/deps module
 	scripts/module $(if $(KDIR),$(KDIR),$(KERNEL))
@@ -52,9 +53,13 @@ vm:
 	@scripts/deps vm
 	@scripts/vm -k $(KERNEL) -s sh -c "modprobe twheel; $(greet); busybox ash; exit 0"
 
+# With DESTDIR, nothing on this machine changes: what is missing is only said.
 install:
-	@scripts/deps module
+	@scripts/deps $(if $(DESTDIR),-n) module
 	@DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) $(if $(KDIR),KDIR=$(KDIR)) scripts/install
+
+uninstall:
+	@DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) scripts/uninstall
 
 mutants:
 	@tests/mutants/run; status=$$?; tests/mutants/generated && exit $$status
