@@ -29,11 +29,12 @@ help:
 	@echo 'make lib       libtwheel'
 	@echo 'make install   module, library, headers, man pages, udev rule (PREFIX, DESTDIR)'
 	@echo '               (make uninstall, with the same PREFIX and DESTDIR, removes them)'
+	@echo 'make deb       Debian packages of all that, in build/deb'
 	@echo 'make mutants   plant bugs one by one and see that the tests find each'
 	@echo 'make bench     what it costs, beside its peers (bench-quick: the essential)'
 	@echo 'make clean     remove all that was built; downloads stay in the cache'
 
-.PHONY: modules lib demo check vm install uninstall mutants matrix torture coverage bench bench-quick clean
+.PHONY: modules lib demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean
 modules:
 	@scripts/deps module
 	scripts/module $(if $(KDIR),$(KDIR),$(KERNEL))
@@ -60,6 +61,10 @@ install:
 
 uninstall:
 	@DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) scripts/uninstall
+
+deb:
+	@scripts/deps deb
+	@scripts/deb
 
 mutants:
 	@tests/mutants/run; status=$$?; tests/mutants/generated && exit $$status
