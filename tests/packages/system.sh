@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A Debian of its own, copied from the one in the cache, in which things are installed.
+# To be sourced by run.
+
+# inside COMMAND...: run it there, as root. The kernel's headers are mounted where a package
+# would put them, and so is this tree, at its place.
+inside() {
+	# shellcheck disable=SC2016 # expanded by that shell
+	unshare --mount sh -ec '
+		root=$1 kernel=$2 top=$3
+		shift 3
+		mount -t proc proc "$root/proc"
+		mount --rbind /dev "$root/dev"
+		for dir in usr/src usr/lib; do
+			for part in "$kernel/root/$dir"/linux-*; do
+				mkdir -p "$root/$dir/${part##*/}"
+				mount --bind "$part" "$root/$dir/${part##*/}"
+			done
+		done
+		mkdir -p "$root$top"
+		mount --bind "$top" "$root$top"
+		exec chroot "$root" env -C "$top" LC_ALL=C DEBIAN_FRONTEND=noninteractive "$@"' \
+		sh "$root" "$kernel" "$top" "$@"
+}
+
+new_system() {
+	local base dir
+
+	base=$(scripts/root system) && kernel=$(scripts/kernel/get 6.1-cloud) || return
+	release=$(cat "$kernel/release")
+	root=$work/root
+	cp -a "$base" "$root"
+	dir=$root/usr/lib/modules/$release
+	mkdir -p "$dir"
+	cp "$kernel"/modules/modules.{builtin,builtin.modinfo,order} "$dir"
+	ln -s "/usr/src/linux-headers-$release" "$dir/build"
+	depmod -b "$root" "$release"
+	# (Caches, and what DKMS and dpkg keep of what was: no part of an installation)
+	inside true && listing >"$work/before"
+}
+
+# All files of that system, but logs, caches, and what programs remember
+listing() {
+	find "$root" -path "$root$top" -prune -o ! -type d \
+		\( ! -path "$root/var/*" -o -path "$root/var/lib/dkms/twheel/*" \) ! -path "$root/tmp/*" ! -name '*.dep*' ! -name '*.alias*' \
+		! -name '*.symbols*' ! -name 'modules.softdep' ! -name 'modules.devname' \
+		! -name 'modules.builtin.*' ! -name 'ld.so.cache*' ! -path "$root/etc/*-" \
+		! -path "$root/etc/dkms/*" -printf '/%P\n' | sort
+	cut -d : -f 1 "$root/etc/group"
+}
+
+# What is installed there, and what DKMS thinks of it
+module_is() {
+	local found
+
+	found=$(modinfo -b "$root" -k "$release" -F version twheel) && same "$1" "$found"
+}
+dkms_has() { same "$1" "$(inside dkms status | sed 's/,.*//; s|.*/||' | xargs)"; }
+said() { grep -q "$1" "$work/said" || { cat "$work/said"; return 1; }; }
+ends() { # STATUS COMMAND...: keeps what it says
+	local status=0
+
+	inside "${@:2}" >"$work/said" 2>&1 </dev/null || status=$?
+	same "$1" "$status" || { tail -n 30 "$work/said"; return 1; }
+}
+nothing_left() {
+	local more
+
+	more=$(listing | comm -13 "$work/before" - | grep -v -x -F "${1:-}")
+	[ -z "$more" ] || { echo "left: $more"; return 1; }
+}
+
+# A module of which only the name matters to those who replace it.
+early_module() {
+	printf '%s\n' '#include <linux/module.h>' 'MODULE_LICENSE("GPL");' \
+		'MODULE_DESCRIPTION("earlier");'
+}
+
+# As 0.1.0 left it: without a version in the module, so that DKMS finds it as good as any.
+early_install() {
+	local dir=$root/usr/src/twheel-0.1.0
+
+	mkdir "$dir"
+	early_module >"$dir/twheel.c"
+	echo 'obj-m := twheel.o' >"$dir/Kbuild"
+	sed "s/@VERSION@/0.1.0/; /EXCLUSIVE/d" scripts/packaging/dkms.conf.in >"$dir/dkms.conf"
+	inside dkms install twheel/0.1.0 -k "$release" >/dev/null 2>&1
+}
+
+# A package of an earlier version: with "real", its module is what it is here, else only a
+# name.
+early_package() {
+	local dir=$work/early/twheel-0.2.9
+
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	tar -c --exclude=./build --exclude=./.git . | tar -x -C "$dir"
+	sed -i 's/^VERSION := .*/VERSION := 0.2.9/' "$dir/scripts/packaging/version.mk"
+	sed -i '1s/(.*)/(0.2.9)/' "$dir/debian/changelog"
+	if [ "${1:-}" != real ]; then
+		rm "$dir"/kmod/*
+		early_module >"$dir/kmod/early.c"
+		printf '%s\n' 'obj-m := twheel.o' 'twheel-y := kmod/early.o' >"$dir/Kbuild"
+	fi
+	(cd "$dir" && dpkg-buildpackage -us -uc -A) >"$work/early.log" 2>&1 || {
+		tail -n 20 "$work/early.log"
+		return 1
+	}
+	cp "$work"/early/*.deb "$root/tmp/"
+}
+
+# Neither DKMS nor systemd, as in a small image
+without_dkms() {
+	local tool
+
+	for tool in usr/bin/systemd-sysusers usr/sbin/dkms; do
+		mv "$root/$tool" "$root/$tool.away"
+	done
+	check "without headers of the running kernel, make install is refused" ends 2 make install
+	check "with what helps" said "install linux-headers-$(uname -r), or give KDIR=HEADERS"
+	check "make install without DKMS and systemd, for one kernel" \
+		ends 0 make install KDIR="/lib/modules/$release/build"
+	check "the module is there" module_is "$version"
+	check "there is the group" grep -q '^twheel:' "$root/etc/group"
+	check "make uninstall" ends 0 make uninstall
+	for tool in usr/bin/systemd-sysusers usr/sbin/dkms; do
+		mv "$root/$tool.away" "$root/$tool"
+	done
+	check "it leaves nothing" nothing_left
+}
+
+in_system() {
+	must "a Debian for the packages" new_system
+
+	check "an installation of 0.1.0" early_install
+	check "its module is there" module_is ''
+	check "make install over it" ends 0 make install
+	check "the module is replaced, too" module_is "$version"
+	check "DKMS knows this version alone" dkms_has "$version"
+	check "the earlier source is gone" same "twheel-$version" "$(cd "$root/usr/src" && echo twheel-*)"
+	check "there is the group" grep -q '^twheel:' "$root/etc/group"
+	check "make install once more" ends 0 make install
+	check "the module is there" module_is "$version"
+	check "make uninstall" ends 0 make uninstall
+	check "it leaves nothing" nothing_left
+	without_dkms
+	check "headers of a kernel that are not there are refused" ends 2 make install KDIR=/nowhere
+	check "in a sentence" said 'there are no kernel headers in KDIR=/nowhere'
+
+	cp "$debs"/*.deb "$root/tmp/"
+	check "a package of an earlier version is built" early_package
+	check "the earlier package is installed" ends 0 dpkg -i /tmp/twheel-dkms_0.2.9_all.deb
+	check "its module is there" module_is ''
+	check "the packages are installed, over it" ends 0 \
+		sh -c 'dpkg -i $(ls /tmp/*_'"$version"'_*.deb | grep -v dbgsym)'
+	check "its module is replaced" module_is "$version"
+	check "DKMS knows the package's version alone" dkms_has "$version"
+	check "the package's rule is there" [ -e "$root/usr/lib/udev/rules.d/60-twheel.rules" ]
+	check "make install beside the package is refused" ends 2 make install
+	check "with the command that helps" said 'apt-get remove twheel-dkms'
+	check "programs build with what is installed" ends 0 env AUTOPKGTEST_TMP=/tmp debian/tests/library
+	[ ! -e tools ] || check "the command runs" ends 0 twheel --help
+	[ ! -e bindings ] || check "Python has the module" ends 0 python3 -c 'import twheel, twheel.asyncio'
+	check "the packages are removed" ends 0 sh -c \
+		'dpkg -r $(dpkg-query -W -f "\${Package} \${Source}\n" | sed -n "s/ twheel$//p; s/^twheel-dkms .*/&/p" | cut -d " " -f 1 | sort -u)'
+	check "and purged" ends 0 dpkg -P twheel-dkms libtwheel0
+	# (A group stays, as Debian wants it: files may be somebody's.)
+	check "they leave nothing but the group" nothing_left twheel
+}
