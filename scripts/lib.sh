@@ -10,7 +10,13 @@ build=$top/build
 cache=${TWHEEL_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/twheel}
 me=${0##*/}
 
-say() { printf '%s: %s\n' "$me" "$*" >&2; }
+# What is said goes also into the file that scripts/check shows it from: of what runs
+# here, the errors may be caught.
+say() {
+	printf '%s: %s\n' "$me" "$*" >&2
+	doing "$*"
+}
+doing() { [ -z "${TWHEEL_NOW:-}" ] || printf '%s\n' "$*" >"$TWHEEL_NOW" 2>/dev/null || :; }
 die() { say "$*"; exit 1; }
 
 # Two runs at the same time must not fill the same folder: hold LOCK until the
@@ -22,4 +28,26 @@ lock() {
 	flock --nonblock "$lock_fd" && return
 	say "waiting for another run that holds $1"
 	flock "$lock_fd"
+}
+
+# watch_build KERNEL DIR PID: wait for the process that builds it in DIR, and say now and
+# then how far it is: how many objects there are, of as many as there were the last time, or
+# as scripts/kernel/objects has.
+watch_build() {
+	local want have second start=$SECONDS
+
+	want=$(cat "$cache/kernel/$1.objects" 2>/dev/null ||
+		sed -n "s/^$1 //p" "$top/scripts/kernel/objects")
+	while kill -0 "$3" 2>/dev/null; do
+		have=$(find "$2" -name '*.o' 2>/dev/null | wc -l)
+		have=$((100 * have / ${want:-2000}))
+		say "building the kernel '$1': $((have < 99 ? have : 99)) %, $((SECONDS - start)) s"
+		for second in {1..10}; do
+			kill -0 "$3" 2>/dev/null || break
+			sleep 1
+		done
+	done
+	wait "$3" || return
+	mkdir -p "$cache/kernel"
+	find "$2" -name '*.o' | wc -l >"$cache/kernel/$1.objects"
 }
