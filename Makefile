@@ -74,7 +74,7 @@ matrix:
 	@tests/matrix/run -a
 
 torture:
-	@scripts/deps fuzz fault_injection platform isolation sanitize soak
+	@scripts/deps fuzz fault_injection platform isolation sanitize soak in_tree-all
 	@scripts/torture
 
 coverage:

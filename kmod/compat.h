@@ -54,11 +54,12 @@ static inline const void *tw_uring_command(const struct io_uring_cmd *cmd)
 #endif
 }
 
-/* The result of a command. 6.1 does not complete a command that returns more than 0. */
+/* The result of a command */
 static inline int tw_uring_result(struct io_uring_cmd *cmd, int ret,
 				  unsigned int issue_flags)
 {
 #ifndef TW_HAVE_URING_SQE
+	/* 6.1 does not complete a command that returns more than 0. */
 	if (ret > 0) {
 		io_uring_cmd_done(cmd, ret, 0, issue_flags);
 		return -EIOCBQUEUED;

@@ -117,7 +117,7 @@ static void expect_deferred(struct kunit *test, unsigned int shares)
 	take_shares(tw, shares);
 	before = ktime_get_ns();
 	local_bh_enable();
-	until = hrtimer_get_expires_ns(&share_of(tw)->timer);
+	until = ktime_to_ns(hrtimer_get_expires(&share_of(tw)->timer));
 
 	KUNIT_EXPECT_EQ(test, tw->inner.deferred, 1);
 	KUNIT_EXPECT_EQ(test, tw->stats.expired, 0);
@@ -356,7 +356,7 @@ static void timer_early_not_restarted(struct kunit *test)
 	/* Nor is what there is to do forgotten. */
 	sleep_until(due - NSEC_PER_MSEC);
 	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&tw->timer));
-	KUNIT_EXPECT_EQ(test, hrtimer_get_expires_ns(&tw->timer), due);
+	KUNIT_EXPECT_EQ(test, ktime_to_ns(hrtimer_get_expires(&tw->timer)), due);
 }
 
 /* Processors come while it waits, so that it finds a place by itself. */

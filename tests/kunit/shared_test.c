@@ -21,6 +21,7 @@
 #include <linux/prandom.h>
 #include <uapi/linux/twheel.h>
 
+#include "compat.h"
 #include "context.h"
 #include "copy.h"
 #include "life.h"
