@@ -54,7 +54,10 @@ note() {
 	[ ! -e "tests/$suite/$1.c" ] || sed -n "s/^ \* $2: //p" "tests/$suite/$1.c"
 }
 
-build_programs() { folder=$(tests/harness/programs "$kernel" "$suite" "${programs[@]}"); }
+build_programs() {
+	doing "building the programs"
+	folder=$(tests/harness/programs "$kernel" "$suite" "${programs[@]}")
+}
 
 # The suite's modules, in a tree of links, so that nothing is built beside the source.
 build_modules() {
@@ -78,6 +81,7 @@ machine() {
 		files+=(-f "$folder/$1:/tests/$1")
 		shift
 	done >"$work/$log.list"
+	doing "a machine with the kernel $kernel runs the programs"
 	scripts/vm -k "$kernel" -c "$cpus" "${icount[@]}" -w "$words" -t "$total" \
 		-l "$work/$log.log" "${files[@]}" "${@:2}" -f "$work/$log.list:/tests/list" \
 		-f tests/harness/guest:/tests/guest env "WORLD=${WORLD:-}" \

@@ -176,13 +176,16 @@ int host_end(void)
 /**
  * host_first_seed() - where random tests begin
  *
- * Return: what the variable SEED of the environment says, or else a new one.
+ * Return: what the variable SEED of the environment says, or else FRESH_SEED, which
+ * scripts/check sets so that it can do the same again, or else a new one.
  */
 u64 host_first_seed(void)
 {
 	const char *seed = getenv("SEED");
 	struct timespec ts;
 
+	if (!seed)
+		seed = getenv("FRESH_SEED");
 	if (seed)
 		return strtoull(seed, NULL, 0);
 	clock_gettime(CLOCK_REALTIME, &ts);
