@@ -19,6 +19,7 @@ help:
 	@echo '               (WORKLOAD=FILE: another day, see demo/day.workload;'
 	@echo '               MODE=shared: also with shared timers, both side by side)'
 	@echo 'make check     all tests (SUITES="unit vm": only these)'
+	@echo 'make quick     the tests that need no kernel to be built first: minutes'
 	@echo 'make vm        a shell in a virtual machine with the module loaded'
 	@echo 'make modules   twheel.ko for the kernel of the virtual machine'
 	@echo '               (KDIR=HEADERS: for the kernel of these headers instead)'
@@ -34,7 +35,7 @@ help:
 	@echo 'make bench     what it costs, beside its peers (bench-quick: the essential)'
 	@echo 'make clean     remove all that was built; downloads stay in the cache'
 
-.PHONY: modules lib demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean
+.PHONY: modules lib demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean quick
 modules:
 	@scripts/deps module
 	scripts/module $(if $(KDIR),$(KDIR),$(KERNEL))
@@ -48,6 +49,9 @@ demo:
 
 check:
 	@scripts/check $(SUITES)
+
+quick:
+	@scripts/check -q
 
 vm: greet = echo 'twheel is loaded, see /dev/twheel. To end: exit'
 vm:
