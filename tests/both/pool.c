@@ -56,7 +56,7 @@ static int run(struct twheel_task *task, const struct twheel_run *why)
 	return thing->gives;
 }
 
-static __s64 next(struct twheel_task *task, __u64 time, __u64 period)
+static int64_t next(struct twheel_task *task, uint64_t time, uint64_t period)
 {
 	struct thing *thing = task->arg;
 
@@ -464,7 +464,7 @@ static void end_again(struct thing *thing)
 		EXPECT_EQ(start(thing, 0, 0), 0);
 }
 
-static __s64 next_resets(struct twheel_task *task, __u64 time, __u64 period)
+static int64_t next_resets(struct twheel_task *task, uint64_t time, uint64_t period)
 {
 	struct thing *thing = task->arg;
 
@@ -476,7 +476,7 @@ static __s64 next_resets(struct twheel_task *task, __u64 time, __u64 period)
 	return HOUR;
 }
 
-static __s64 next_cancels(struct twheel_task *task, __u64 time, __u64 period)
+static int64_t next_cancels(struct twheel_task *task, uint64_t time, uint64_t period)
 {
 	(void)time;
 	EXPECT_EQ(twheel_task_cancel(task), -EINPROGRESS);

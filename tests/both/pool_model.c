@@ -274,7 +274,7 @@ static int run_busy(struct twheel_task *task, const struct twheel_run *run)
 	return r % 64 == 2 ? -EIO : 0;
 }
 
-static __s64 next_busy(struct twheel_task *task, __u64 time, __u64 period)
+static int64_t next_busy(struct twheel_task *task, uint64_t time, uint64_t period)
 {
 	(void)task;
 	return period ? time % period : 0;

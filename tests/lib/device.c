@@ -171,7 +171,7 @@ static void one_timer(void)
 static void reading(void)
 {
 	struct twheel_event event[4];
-	__u64 count, id;
+	uint64_t count, id;
 
 	fresh(O_NONBLOCK);
 	EXPECT_EQ(twheel_read(tw, event, 4), -EAGAIN);
@@ -229,7 +229,7 @@ static void counting(void)
 		.clock = TWHEEL_CLOCK_MONOTONIC,
 	};
 	struct twheel_event event;
-	__u64 count = 0;
+	uint64_t count = 0;
 
 	fresh(O_NONBLOCK);
 	EXPECT_EQ(twheel_setup(tw, &setup), 0);

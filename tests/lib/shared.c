@@ -275,7 +275,7 @@ static void mapping(void)
 	struct twheel_area other;
 
 	fresh();
-	EXPECT_TRUE(area.words == memory.words);
+	EXPECT_TRUE((void *)area.words == memory.words);
 	EXPECT_EQ(area.nr, NR);
 	twheel_shared_unmap(&area);
 	shared_timers = 0;

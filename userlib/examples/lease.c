@@ -33,7 +33,7 @@ static int renew(struct twheel_task *task, const struct twheel_run *run)
 }
 
 /* Up to a tenth of the period sooner. (A task has one worker at a time.) */
-static __s64 with_jitter(struct twheel_task *task, __u64 now, __u64 period)
+static int64_t with_jitter(struct twheel_task *task, uint64_t now, uint64_t period)
 {
 	unsigned int seed = now + (unsigned long)task;
 

@@ -19,6 +19,7 @@
 #define TWHEEL_H
 
 #include <linux/twheel.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -109,7 +110,7 @@ int twheel_setup(struct twheel *tw, const struct twheel_setup *setup);
  *
  * Return: the time of the wheel's clock, in ns.
  */
-__u64 twheel_now(const struct twheel *tw);
+uint64_t twheel_now(const struct twheel *tw);
 
 /**
  * twheel_info - what the kernel and this wheel can do and hold
@@ -140,8 +141,8 @@ int twheel_stats(struct twheel *tw, struct twheel_stats *stats);
  *
  * Return: the operation.
  */
-static inline struct twheel_op twheel_op_arm(__u8 flags, __u64 deadline,
-					     __u64 interval, __u64 user_data)
+static inline struct twheel_op twheel_op_arm(uint8_t flags, uint64_t deadline,
+					     uint64_t interval, uint64_t user_data)
 {
 	struct twheel_op op = {
 		TWHEEL_OP_ARM, flags, 0, 0, 0, deadline, user_data, interval, 0, 0, 0
@@ -162,9 +163,9 @@ static inline struct twheel_op twheel_op_arm(__u8 flags, __u64 deadline,
  *
  * Return: the operation.
  */
-static inline struct twheel_op twheel_op_modify(__u64 id, __u8 flags,
-						__u64 deadline, __u64 interval,
-						__u64 user_data)
+static inline struct twheel_op twheel_op_modify(uint64_t id, uint8_t flags,
+						uint64_t deadline, uint64_t interval,
+						uint64_t user_data)
 {
 	struct twheel_op op = {
 		TWHEEL_OP_MODIFY, flags, 0, 0, id, deadline, user_data, interval, 0, 0, 0
@@ -179,7 +180,7 @@ static inline struct twheel_op twheel_op_modify(__u64 id, __u8 flags,
  *
  * Return: the operation.
  */
-static inline struct twheel_op twheel_op_cancel(__u64 id)
+static inline struct twheel_op twheel_op_cancel(uint64_t id)
 {
 	struct twheel_op op = {
 		TWHEEL_OP_CANCEL, 0, 0, 0, id, 0, 0, 0, 0, 0, 0
@@ -194,7 +195,7 @@ static inline struct twheel_op twheel_op_cancel(__u64 id)
  *
  * Return: the operation.
  */
-static inline struct twheel_op twheel_op_query(__u64 id)
+static inline struct twheel_op twheel_op_query(uint64_t id)
 {
 	struct twheel_op op = {
 		TWHEEL_OP_QUERY, 0, 0, 0, id, 0, 0, 0, 0, 0, 0
@@ -232,7 +233,7 @@ int twheel_modify(struct twheel *tw, struct twheel_op *op);
  *
  * Return: 0; -%ENOENT when there is no such timer any more.
  */
-int twheel_cancel(struct twheel *tw, __u64 id);
+int twheel_cancel(struct twheel *tw, uint64_t id);
 
 /**
  * twheel_query - look at a live timer
@@ -305,7 +306,7 @@ int twheel_read(struct twheel *tw, struct twheel_event *events,
  * Return: 0; -%EAGAIN when there are none and it does not wait; -%EINTR when a
  * signal came first; -%EINVAL when the wheel is not in count mode; -%EFAULT.
  */
-int twheel_read_count(struct twheel *tw, __u64 *count);
+int twheel_read_count(struct twheel *tw, uint64_t *count);
 
 /**
  * twheel_batch_new - make a place where operations wait for each other
@@ -377,7 +378,7 @@ struct twheel_timer {
 	void (*fn)(struct twheel *tw, struct twheel_timer *timer,
 		   const struct twheel_event *event);
 	void *arg;
-	__u64 id;
+	uint64_t id;
 	struct twheel_event *event;
 };
 
@@ -413,7 +414,7 @@ twheel_timer_init(struct twheel_timer *timer,
  * reached, -%ENOMEM: then the timer is as it was.
  */
 int twheel_timer_arm(struct twheel *tw, struct twheel_timer *timer,
-		     __u8 flags, __u64 deadline, __u64 interval);
+		     uint8_t flags, uint64_t deadline, uint64_t interval);
 
 /**
  * twheel_timer_cancel - stop a timer

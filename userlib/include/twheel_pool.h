@@ -16,6 +16,7 @@
 #ifndef TWHEEL_POOL_H
 #define TWHEEL_POOL_H
 
+#include <stdint.h>
 #include <twheel.h>
 
 #ifdef __cplusplus
@@ -49,13 +50,13 @@ struct twheel_pool;
  * @arg: for @spawn
  */
 struct twheel_pool_options {
-	__u32 size;
-	__u32 flags;
-	__u32 threads;
-	__u32 capacity;
-	__u32 clock;
-	__u32 __reserved;
-	__u64 tick;
+	uint32_t size;
+	uint32_t flags;
+	uint32_t threads;
+	uint32_t capacity;
+	uint32_t clock;
+	uint32_t __reserved;
+	uint64_t tick;
 	int (*spawn)(void *(*fn)(void *), void *worker, void *arg);
 	void *arg;
 };
@@ -66,8 +67,8 @@ struct twheel_pool_options {
  * @missed: periods that went by since and have no run of their own
  */
 struct twheel_run {
-	__u64 deadline;
-	__u64 missed;
+	uint64_t deadline;
+	uint64_t missed;
 };
 
 /**
@@ -87,18 +88,18 @@ struct twheel_run {
  */
 struct twheel_task {
 	int (*run)(struct twheel_task *task, const struct twheel_run *run);
-	__s64 (*next)(struct twheel_task *task, __u64 now, __u64 period);
+	int64_t (*next)(struct twheel_task *task, uint64_t now, uint64_t period);
 	void (*end)(struct twheel_task *task, int why);
 	void *arg;
 
 	struct twheel_pool *pool;
 	struct twheel_task *link;
-	__u64 id;
-	__u64 deadline;
-	__u64 period;
-	__u32 state;
-	__u32 flags;
-	__u64 __reserved[4];
+	uint64_t id;
+	uint64_t deadline;
+	uint64_t period;
+	uint32_t state;
+	uint32_t flags;
+	uint64_t __reserved[4];
 };
 
 /**
@@ -145,7 +146,7 @@ int twheel_pool_fd(const struct twheel_pool *pool);
  * left; -%EINVAL.
  */
 int twheel_pool_take(struct twheel_pool *pool, struct twheel_task **tasks, unsigned int max,
-		     __s64 timeout);
+		     int64_t timeout);
 
 /**
  * twheel_pool_stop - run nothing any more, and wait until nothing runs
@@ -160,7 +161,7 @@ int twheel_pool_take(struct twheel_pool *pool, struct twheel_task **tasks, unsig
  * Return: 0; -%EINVAL for other flags; -%EDEADLK from within a function that the pool
  * calls: then the pool is stopped all the same, but nobody waited.
  */
-int twheel_pool_stop(struct twheel_pool *pool, __u32 flags,
+int twheel_pool_stop(struct twheel_pool *pool, uint32_t flags,
 		     void (*left)(struct twheel_task *task, void *arg), void *arg);
 
 /**
@@ -174,8 +175,8 @@ int twheel_pool_stop(struct twheel_pool *pool, __u32 flags,
  * Return: 0; -%EBUSY for a task that is in a pool; -%ENOSPC when the pool or its wheel is
  * full; -%ESHUTDOWN when the pool was stopped; -%EINVAL; -%ENOMEM.
  */
-int twheel_task_start(struct twheel_pool *pool, struct twheel_task *task, __u32 flags,
-		      __s64 when, __u64 period);
+int twheel_task_start(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags,
+		      int64_t when, uint64_t period);
 
 /**
  * twheel_task_reset - give a task other times
@@ -189,7 +190,7 @@ int twheel_task_start(struct twheel_pool *pool, struct twheel_task *task, __u32 
  *
  * Return: 0; -%ENOENT when it is in no pool, or not to be run again; -%EINVAL.
  */
-int twheel_task_reset(struct twheel_task *task, __u32 flags, __s64 when, __u64 period);
+int twheel_task_reset(struct twheel_task *task, uint32_t flags, int64_t when, uint64_t period);
 
 /**
  * twheel_task_run_now - have a task run at once

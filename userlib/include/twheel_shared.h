@@ -18,6 +18,7 @@
 #define TWHEEL_SHARED_H
 
 #include <linux/twheel.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,14 +43,14 @@ struct twheel;
  */
 struct twheel_area {
 	struct twheel_shared *shared;
-	__u64 *words;
-	__u32 *ring;
-	__u64 *dirty;
-	__u64 *groups;
-	__u64 size;
-	__u32 ring_mask;
-	__u32 nr;
-	__u32 group_shift;
+	uint64_t *words;
+	uint32_t *ring;
+	uint64_t *dirty;
+	uint64_t *groups;
+	uint64_t size;
+	uint32_t ring_mask;
+	uint32_t nr;
+	uint32_t group_shift;
 	int fd;
 };
 
@@ -92,19 +93,19 @@ int twheel_shared_recover(const struct twheel_area *area);
  * rest. Not for programs, as all that is called internal.
  */
 int twheel_internal_push(struct twheel_shared *shared, int fd, unsigned long group,
-			 __u64 word);
+			 uint64_t word);
 
-static inline int twheel_internal_marked(const __u64 *word, unsigned long bit)
+static inline int twheel_internal_marked(const uint64_t *word, unsigned long bit)
 {
-	__u64 marked = __atomic_load_n(word, __ATOMIC_SEQ_CST) >> bit & 1;
+	uint64_t marked = __atomic_load_n(word, __ATOMIC_SEQ_CST) >> bit & 1;
 
 	return __builtin_expect(!!marked, 1);
 }
 
 /* Take the expiry of the timer with that word, if it is there to be taken */
-static inline int twheel_internal_fired(__u64 *word)
+static inline int twheel_internal_fired(uint64_t *word)
 {
-	__u64 old = __atomic_fetch_and(word, ~TWHEEL_WORD_FIRED, __ATOMIC_SEQ_CST);
+	uint64_t old = __atomic_fetch_and(word, ~TWHEEL_WORD_FIRED, __ATOMIC_SEQ_CST);
 
 	return __builtin_expect(!!(old & TWHEEL_WORD_FIRED), 1);
 }
@@ -125,11 +126,11 @@ static inline int twheel_internal_fired(__u64 *word)
  * it is armed, but may expire late.
  */
 static inline int twheel_shared_arm(const struct twheel_area *area,
-				    unsigned int n, __u64 deadline)
+				    unsigned int n, uint64_t deadline)
 {
 	struct twheel_shared *shared;
 	unsigned long i = n, group;
-	__u64 word, old;
+	uint64_t word, old;
 	int ret;
 
 	if (__builtin_expect(!!(deadline & (TWHEEL_WORD_NEVER + 1)), 0)) {
@@ -172,7 +173,7 @@ static inline int twheel_shared_arm(const struct twheel_area *area,
 static inline int twheel_shared_cancel(const struct twheel_area *area,
 				       unsigned int n)
 {
-	__u64 *word = &area->words[n];
+	uint64_t *word = &area->words[n];
 
 	if (__atomic_fetch_and(word, ~TWHEEL_WORD_ARMED, __ATOMIC_SEQ_CST) &
 	    TWHEEL_WORD_ARMED)
@@ -184,10 +185,10 @@ static inline int twheel_shared_cancel(const struct twheel_area *area,
 }
 
 /* Read entries of the ring; for nothing, if the head turns out to have moved */
-static inline void twheel_internal_entries(const __u32 *from, unsigned int *to,
-					   __u32 nr)
+static inline void twheel_internal_entries(const uint32_t *from, unsigned int *to,
+					   uint32_t nr)
 {
-	__u32 i;
+	uint32_t i;
 
 	/* By itself no compiler does that where the loads are atomic */
 #pragma GCC unroll 8
@@ -212,12 +213,12 @@ static inline unsigned int twheel_shared_take(const struct twheel_area *area,
 					      unsigned int max)
 {
 	struct twheel_shared *shared = area->shared;
-	__u64 *words = area->words;
+	uint64_t *words = area->words;
 
 	for (;;) {
-		__u32 head = __atomic_load_n(&shared->head, __ATOMIC_ACQUIRE);
-		__u32 nr = __atomic_load_n(&shared->tail, __ATOMIC_ACQUIRE) - head;
-		__u32 at = head & area->ring_mask;
+		uint32_t head = __atomic_load_n(&shared->head, __ATOMIC_ACQUIRE);
+		uint32_t nr = __atomic_load_n(&shared->tail, __ATOMIC_ACQUIRE) - head;
+		uint32_t at = head & area->ring_mask;
 		unsigned int *each = timers, *end;
 
 		if (nr > max)

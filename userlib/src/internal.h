@@ -17,8 +17,8 @@
 
 struct twheel {
 	int fd;
-	__u32 event_size;
-	__u32 clock;
+	uint32_t event_size;
+	uint32_t clock;
 	/* The wheel itself, if it is in the program: else the kernel has it */
 	struct user_wheel *user;
 

@@ -23,7 +23,7 @@ static void withdraw(struct twheel_timer *timer)
 }
 
 int twheel_timer_arm(struct twheel *tw, struct twheel_timer *timer,
-		     __u8 flags, __u64 deadline, __u64 interval)
+		     uint8_t flags, uint64_t deadline, uint64_t interval)
 {
 	struct twheel_op op = twheel_op_modify(timer->id, flags, deadline,
 					       interval, (uintptr_t)timer);
@@ -64,7 +64,7 @@ static int read_no_wait(struct twheel *tw)
 	return bytes < 0 ? bytes : bytes / (ssize_t)sizeof(tw->events[0]);
 }
 
-static __s64 now_ms(void)
+static int64_t now_ms(void)
 {
 	struct timespec ts;
 
@@ -76,7 +76,7 @@ static __s64 now_ms(void)
 static int wait_and_read(struct twheel *tw, int timeout_ms)
 {
 	struct pollfd pfd = { .fd = tw->fd, .events = POLLIN };
-	__s64 end = timeout_ms > 0 ? now_ms() + timeout_ms : 0;
+	int64_t end = timeout_ms > 0 ? now_ms() + timeout_ms : 0;
 	int ret;
 
 	do {

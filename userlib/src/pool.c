@@ -81,7 +81,7 @@ void pool_relock(struct twheel_pool *pool)
 }
 
 /* Returns 0, and then the task is armed; or a negative error. */
-int pool_arm(struct twheel_pool *pool, struct twheel_task *task, __u32 flags, __u64 when)
+int pool_arm(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags, uint64_t when)
 {
 	struct twheel_op op = twheel_op_arm(flags & TWHEEL_ABS, when, 0, (uintptr_t)task);
 	int ret = twheel_arm(pool->tw, &op);
@@ -124,7 +124,7 @@ void pool_end_call(struct twheel_pool *pool, struct pool_call *call)
  */
 void pool_tell_over(struct twheel_pool *pool)
 {
-	__u64 one = 1;
+	uint64_t one = 1;
 
 	if (!pool_is_over(pool))
 		return;
@@ -154,7 +154,7 @@ void pool_end_task(struct twheel_pool *pool, struct twheel_task *task, int why)
 static int check_options(const struct twheel_pool_options *options)
 {
 	const char *bytes = (const char *)options;
-	__u32 i;
+	uint32_t i;
 
 	if (options->size < sizeof(*options))
 		return -EINVAL;
@@ -182,7 +182,7 @@ static int open_wheel(struct twheel_pool *pool, const struct twheel_pool_options
 	return ret ?: twheel_setup(pool->tw, &setup);
 }
 
-static int watch(struct twheel_pool *pool, int fd, __u32 events)
+static int watch(struct twheel_pool *pool, int fd, uint32_t events)
 {
 	struct epoll_event event = { .events = events };
 
@@ -232,7 +232,7 @@ static int spawn_own(struct twheel_pool *pool)
 
 static int spawn_all(struct twheel_pool *pool, const struct twheel_pool_options *options)
 {
-	__u32 i;
+	uint32_t i;
 	int ret = 0;
 
 	for (i = 0; i < pool->threads && !ret; i++) {
@@ -258,8 +258,8 @@ int twheel_pool_fd(const struct twheel_pool *pool)
 	return pool->threads ? -EINVAL : twheel_fd(pool->tw);
 }
 
-static void put_out(struct twheel_pool *pool, struct pool_out *out, __u64 user_data,
-		    __u64 deadline)
+static void put_out(struct twheel_pool *pool, struct pool_out *out, uint64_t user_data,
+		    uint64_t deadline)
 {
 	struct twheel_task *task = pool_task_of(user_data);
 	struct twheel_task **to = pool_keeps(pool, task->period) ? &out->kept : &out->left;
@@ -361,7 +361,7 @@ static bool is_quiet(const struct twheel_pool *pool)
 	return pool_is_over(pool) && !pool->inside && !pool->calls;
 }
 
-static int stop(struct twheel_pool *pool, __u32 flags,
+static int stop(struct twheel_pool *pool, uint32_t flags,
 		void (*left)(struct twheel_task *task, void *arg), void *arg)
 {
 	int ret = pool_lock(pool);
@@ -383,7 +383,7 @@ static int stop(struct twheel_pool *pool, __u32 flags,
 }
 
 /* A thread that is cancelled must not leave with the lock. */
-int twheel_pool_stop(struct twheel_pool *pool, __u32 flags,
+int twheel_pool_stop(struct twheel_pool *pool, uint32_t flags,
 		     void (*left)(struct twheel_task *task, void *arg), void *arg)
 {
 	int ret, state;
@@ -399,7 +399,7 @@ int twheel_pool_stop(struct twheel_pool *pool, __u32 flags,
 static int free_pool(struct twheel_pool *pool)
 {
 	int ret = twheel_pool_stop(pool, 0, NULL, NULL);
-	__u32 i;
+	uint32_t i;
 
 	if (ret == -EDEADLK)
 		return ret;

@@ -38,7 +38,7 @@ struct pool_call {
 	const struct twheel_task *task;
 	bool left;
 	pthread_t thread;
-	__u64 nr;
+	uint64_t nr;
 };
 
 /**
@@ -65,24 +65,24 @@ struct twheel_pool {
 	int epoll;
 	int over;
 	unsigned int forks;
-	__u32 threads;
-	__u32 capacity;
+	uint32_t threads;
+	uint32_t capacity;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	__u32 tasks;
-	__u32 inside;
+	uint32_t tasks;
+	uint32_t inside;
 	bool stopping;
-	__u32 keep;
+	uint32_t keep;
 	struct pool_call *calls;
-	__u64 nr_calls;
-	__u32 nr_own;
+	uint64_t nr_calls;
+	uint32_t nr_own;
 	pthread_t own[];
 };
 
 /* pool.c */
 int pool_lock(struct twheel_pool *pool);
 void pool_relock(struct twheel_pool *pool);
-int pool_arm(struct twheel_pool *pool, struct twheel_task *task, __u32 flags, __u64 when);
+int pool_arm(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags, uint64_t when);
 void pool_begin_call(struct twheel_pool *pool, struct pool_call *call,
 		     const struct twheel_task *task);
 void pool_end_call(struct twheel_pool *pool, struct pool_call *call);
@@ -114,24 +114,24 @@ static inline bool pool_is_over(const struct twheel_pool *pool)
 }
 
 /* Is a task with that period to be run again, for all that the pool says? */
-static inline bool pool_keeps(const struct twheel_pool *pool, __u64 period)
+static inline bool pool_keeps(const struct twheel_pool *pool, uint64_t period)
 {
 	return !pool->stopping ||
 	       pool->keep & (period ? TWHEEL_RUN_PERIODIC : TWHEEL_RUN_ONCE);
 }
 
-static inline struct twheel_task *pool_task_of(__u64 user_data)
+static inline struct twheel_task *pool_task_of(uint64_t user_data)
 {
 	return (struct twheel_task *)(uintptr_t)user_data;
 }
 
 /* What is earlier than all times that there are is now, or the first of them */
-static inline __u64 pool_time(__s64 when)
+static inline uint64_t pool_time(int64_t when)
 {
 	return when < 0 ? 0 : when;
 }
 
-static inline __u64 pool_add(__u64 time, __u64 delay)
+static inline uint64_t pool_add(uint64_t time, uint64_t delay)
 {
 	return delay > POOL_NEVER - time ? POOL_NEVER : time + delay;
 }

@@ -31,7 +31,7 @@ static int wait_due(struct twheel_pool *pool, int timeout_ms)
 }
 
 /* Periods that went by and have no run of their own */
-static __u64 missed_by(const struct twheel_task *task, __u64 now)
+static uint64_t missed_by(const struct twheel_task *task, uint64_t now)
 {
 	if (!task->period || task->next || task->flags & (TWHEEL_FIXED_DELAY | TWHEEL_CATCH_UP) ||
 	    now < task->deadline)
@@ -70,14 +70,14 @@ static bool asks_for_next(const struct twheel_pool *pool, const struct twheel_ta
  */
 static int find_next(struct twheel_pool *pool, struct twheel_task *task)
 {
-	__u64 now, deadline;
-	__s64 delay = 0;
+	uint64_t now, deadline;
+	int64_t delay = 0;
 
 	if (task->flags & TASK_RESET || !task->period)
 		return 0;
 	now = task->next || task->flags & TWHEEL_FIXED_DELAY ? twheel_now(pool->tw) : 0;
 	if (asks_for_next(pool, task)) {
-		__u64 period = task->period;
+		uint64_t period = task->period;
 
 		pool_unlock(pool);
 		delay = task->next(task, now, period);
@@ -180,7 +180,7 @@ static int take_due(struct twheel_pool *pool, struct twheel_task **tasks, unsign
 	return total;
 }
 
-static __u64 now(void)
+static uint64_t now(void)
 {
 	struct timespec ts;
 
@@ -189,9 +189,9 @@ static __u64 now(void)
 }
 
 /* How long epoll_wait(2) is to wait, not less than that */
-static int ms_until(__u64 end)
+static int ms_until(uint64_t end)
 {
-	__u64 time, ms;
+	uint64_t time, ms;
 
 	if (end == POOL_NEVER)
 		return -1;
@@ -202,7 +202,8 @@ static int ms_until(__u64 end)
 	return ms > INT_MAX ? INT_MAX : ms;
 }
 
-static int take(struct twheel_pool *pool, struct twheel_task **tasks, unsigned int max, __u64 end)
+static int take(struct twheel_pool *pool, struct twheel_task **tasks, unsigned int max,
+		uint64_t end)
 {
 	bool woken = false;
 	int ret, ms;
@@ -229,9 +230,9 @@ static int take(struct twheel_pool *pool, struct twheel_task **tasks, unsigned i
 
 /* A thread that is cancelled must not leave with the lock. */
 int twheel_pool_take(struct twheel_pool *pool, struct twheel_task **tasks, unsigned int max,
-		     __s64 timeout)
+		     int64_t timeout)
 {
-	__u64 end = timeout < 0 ? POOL_NEVER : timeout ? pool_add(now(), timeout) : 0;
+	uint64_t end = timeout < 0 ? POOL_NEVER : timeout ? pool_add(now(), timeout) : 0;
 	int ret, state;
 
 	if (pool->threads || !max)

@@ -5,17 +5,17 @@
 
 #include "pool.h"
 
-static int check_times(const struct twheel_pool *pool, __u32 flags, __u64 period)
+static int check_times(const struct twheel_pool *pool, uint32_t flags, uint64_t period)
 {
-	const __u32 both = TWHEEL_FIXED_DELAY | TWHEEL_CATCH_UP;
+	const uint32_t both = TWHEEL_FIXED_DELAY | TWHEEL_CATCH_UP;
 
 	if (flags & ~(TWHEEL_ABS | both) || (flags & both) == both)
 		return -EINVAL;
 	return period && !pool->threads ? -EINVAL : 0;
 }
 
-static int start(struct twheel_pool *pool, struct twheel_task *task, __u32 flags, __s64 when,
-		 __u64 period)
+static int start(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags, int64_t when,
+		 uint64_t period)
 {
 	int ret;
 
@@ -34,8 +34,8 @@ static int start(struct twheel_pool *pool, struct twheel_task *task, __u32 flags
 	return 0;
 }
 
-int twheel_task_start(struct twheel_pool *pool, struct twheel_task *task, __u32 flags,
-		      __s64 when, __u64 period)
+int twheel_task_start(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags,
+		      int64_t when, uint64_t period)
 {
 	int ret = check_times(pool, flags, period);
 
@@ -77,8 +77,8 @@ static int lock_of(struct twheel_task *task, struct twheel_pool **poolp)
 	return -ENOENT;
 }
 
-static int reset_armed(struct twheel_pool *pool, struct twheel_task *task, __u32 flags,
-		       __u64 when)
+static int reset_armed(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags,
+		       uint64_t when)
 {
 	struct twheel_op op = twheel_op_modify(task->id, flags & TWHEEL_ABS, when, 0,
 					       (uintptr_t)task);
@@ -87,8 +87,8 @@ static int reset_armed(struct twheel_pool *pool, struct twheel_task *task, __u32
 }
 
 /* Who runs it will arm it, if nothing has been said against that. */
-static int reset_running(struct twheel_pool *pool, struct twheel_task *task, __u32 flags,
-			 __u64 when, __u64 period)
+static int reset_running(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags,
+			 uint64_t when, uint64_t period)
 {
 	if (task->flags & TASK_CANCELLED || !pool_keeps(pool, period))
 		return -ENOENT;
@@ -96,8 +96,8 @@ static int reset_running(struct twheel_pool *pool, struct twheel_task *task, __u
 	return 0;
 }
 
-static int reset(struct twheel_pool *pool, struct twheel_task *task, int state, __u32 flags,
-		 __s64 when, __u64 period)
+static int reset(struct twheel_pool *pool, struct twheel_task *task, int state, uint32_t flags,
+		 int64_t when, uint64_t period)
 {
 	int ret = -ENOENT;
 
@@ -114,7 +114,7 @@ static int reset(struct twheel_pool *pool, struct twheel_task *task, int state, 
 	return 0;
 }
 
-int twheel_task_reset(struct twheel_task *task, __u32 flags, __s64 when, __u64 period)
+int twheel_task_reset(struct twheel_task *task, uint32_t flags, int64_t when, uint64_t period)
 {
 	struct twheel_pool *pool;
 	int state = lock_of(task, &pool), ret;
@@ -129,7 +129,7 @@ int twheel_task_reset(struct twheel_task *task, __u32 flags, __s64 when, __u64 p
 
 int twheel_task_run_now(struct twheel_task *task)
 {
-	const __u32 kept = TWHEEL_FIXED_DELAY | TWHEEL_CATCH_UP;
+	const uint32_t kept = TWHEEL_FIXED_DELAY | TWHEEL_CATCH_UP;
 	struct twheel_pool *pool;
 	int state = lock_of(task, &pool), ret = -ENOENT;
 
@@ -173,7 +173,7 @@ static void cancelled(struct twheel_pool *pool, struct twheel_task *task)
 
 /* Of those calls that were begun by then. One that is left may be in any that hand over. */
 static bool is_called(const struct twheel_pool *pool, const struct twheel_task *task, bool left,
-		      __u64 nr)
+		      uint64_t nr)
 {
 	const struct pool_call *call;
 
@@ -233,7 +233,7 @@ static bool is_within(const struct twheel_pool *pool, const struct twheel_task *
 /* The task may be gone while it waits. */
 static int wait_for(struct twheel_pool *pool, const struct twheel_task *task, bool left)
 {
-	__u64 nr = pool->nr_calls;
+	uint64_t nr = pool->nr_calls;
 
 	if (is_within(pool, task, left))
 		return -EDEADLK;

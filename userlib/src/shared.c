@@ -8,7 +8,7 @@
 #include "internal.h"
 #include "twheel_shared.h"
 
-static void *at(struct twheel_shared *shared, __u64 offset)
+static void *at(struct twheel_shared *shared, uint64_t offset)
 {
 	return (char *)shared + offset;
 }
@@ -47,9 +47,9 @@ void twheel_shared_unmap(struct twheel_area *area)
 	munmap(area->shared, area->size);
 }
 
-static void mark(__u64 *words, unsigned long bit)
+static void mark(uint64_t *words, unsigned long bit)
 {
-	__u64 mask = 1ULL << bit % 64;
+	uint64_t mask = 1ULL << bit % 64;
 
 	words += bit / 64;
 	if (!(__atomic_load_n(words, __ATOMIC_SEQ_CST) & mask))
@@ -64,7 +64,7 @@ static int ring_doorbell(int fd)
 }
 
 int twheel_internal_push(struct twheel_shared *shared, int fd, unsigned long group,
-			 __u64 word)
+			 uint64_t word)
 {
 	mark(at(shared, shared->groups), group);
 	if (word >= __atomic_load_n(&shared->next_wake, __ATOMIC_SEQ_CST))
@@ -77,8 +77,8 @@ int twheel_shared_recover(const struct twheel_area *area)
 	unsigned int n;
 
 	for (n = 0; n < area->nr; n++) {
-		__u64 *at = &area->words[n];
-		__u64 word = __atomic_load_n(at, __ATOMIC_SEQ_CST);
+		uint64_t *at = &area->words[n];
+		uint64_t word = __atomic_load_n(at, __ATOMIC_SEQ_CST);
 
 		/* It expires again, as its entry may have left the ring */
 		if (word & TWHEEL_WORD_FIRED)

@@ -160,7 +160,7 @@ int twheel_setup(struct twheel *tw, const struct twheel_setup *setup)
 }
 
 /* Its clocks are those of clock_gettime(2), with other numbers */
-__u64 twheel_now(const struct twheel *tw)
+uint64_t twheel_now(const struct twheel *tw)
 {
 	struct timespec ts;
 
@@ -193,7 +193,7 @@ static int submit_one(struct twheel *tw, struct twheel_op *op)
 	return ret < 0 ? ret : op->result;
 }
 
-static int one(struct twheel *tw, __u8 opcode, struct twheel_op *op)
+static int one(struct twheel *tw, uint8_t opcode, struct twheel_op *op)
 {
 	if (op->opcode != opcode)
 		return -EINVAL;
@@ -210,7 +210,7 @@ int twheel_modify(struct twheel *tw, struct twheel_op *op)
 	return one(tw, TWHEEL_OP_MODIFY, op);
 }
 
-int twheel_cancel(struct twheel *tw, __u64 id)
+int twheel_cancel(struct twheel *tw, uint64_t id)
 {
 	struct twheel_op op;
 
@@ -262,7 +262,7 @@ ssize_t read_bytes(struct twheel *tw, void *to, size_t bytes, bool nowait)
 static void lengthen(struct twheel_event *events, unsigned int nr)
 {
 	const char *from = (const char *)events;
-	__u64 words[TWHEEL_EVENT_SIZE_ID / sizeof(__u64)];
+	uint64_t words[TWHEEL_EVENT_SIZE_ID / sizeof(uint64_t)];
 
 	while (nr--) {
 		memcpy(words, from + nr * sizeof(words), sizeof(words));
@@ -295,7 +295,7 @@ int twheel_read(struct twheel *tw, struct twheel_event *events,
 	return read_events(tw, events, nr, false);
 }
 
-int twheel_read_count(struct twheel *tw, __u64 *count)
+int twheel_read_count(struct twheel *tw, uint64_t *count)
 {
 	ssize_t bytes = read_bytes(tw, count, sizeof(*count), false);
 
