@@ -21,6 +21,11 @@
 #include <linux/twheel.h>
 #include <stdint.h>
 
+/* Of libtwheel-ffi, which has them for other languages, they are real functions. */
+#ifndef TWHEEL_INLINE
+#define TWHEEL_INLINE static inline
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -141,7 +146,7 @@ int twheel_stats(struct twheel *tw, struct twheel_stats *stats);
  *
  * Return: the operation.
  */
-static inline struct twheel_op twheel_op_arm(uint8_t flags, uint64_t deadline,
+TWHEEL_INLINE struct twheel_op twheel_op_arm(uint8_t flags, uint64_t deadline,
 					     uint64_t interval, uint64_t user_data)
 {
 	struct twheel_op op = {
@@ -163,7 +168,7 @@ static inline struct twheel_op twheel_op_arm(uint8_t flags, uint64_t deadline,
  *
  * Return: the operation.
  */
-static inline struct twheel_op twheel_op_modify(uint64_t id, uint8_t flags,
+TWHEEL_INLINE struct twheel_op twheel_op_modify(uint64_t id, uint8_t flags,
 						uint64_t deadline, uint64_t interval,
 						uint64_t user_data)
 {
@@ -180,7 +185,7 @@ static inline struct twheel_op twheel_op_modify(uint64_t id, uint8_t flags,
  *
  * Return: the operation.
  */
-static inline struct twheel_op twheel_op_cancel(uint64_t id)
+TWHEEL_INLINE struct twheel_op twheel_op_cancel(uint64_t id)
 {
 	struct twheel_op op = {
 		TWHEEL_OP_CANCEL, 0, 0, 0, id, 0, 0, 0, 0, 0, 0
@@ -195,7 +200,7 @@ static inline struct twheel_op twheel_op_cancel(uint64_t id)
  *
  * Return: the operation.
  */
-static inline struct twheel_op twheel_op_query(uint64_t id)
+TWHEEL_INLINE struct twheel_op twheel_op_query(uint64_t id)
 {
 	struct twheel_op op = {
 		TWHEEL_OP_QUERY, 0, 0, 0, id, 0, 0, 0, 0, 0, 0
@@ -388,7 +393,7 @@ struct twheel_timer {
  * @fn: called when it has expired
  * @arg: kept in @timer for @fn
  */
-static inline void
+TWHEEL_INLINE void
 twheel_timer_init(struct twheel_timer *timer,
 		  void (*fn)(struct twheel *tw, struct twheel_timer *timer,
 			     const struct twheel_event *event),

@@ -20,6 +20,11 @@
 #include <linux/twheel.h>
 #include <stdint.h>
 
+/* Of libtwheel-ffi, which has them for other languages, they are real functions. */
+#ifndef TWHEEL_INLINE
+#define TWHEEL_INLINE static inline
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -125,7 +130,7 @@ static inline int twheel_internal_fired(uint64_t *word)
  * -%EBADF when the wheel was closed, or another error of that system call: then
  * it is armed, but may expire late.
  */
-static inline int twheel_shared_arm(const struct twheel_area *area,
+TWHEEL_INLINE int twheel_shared_arm(const struct twheel_area *area,
 				    unsigned int n, uint64_t deadline)
 {
 	struct twheel_shared *shared;
@@ -170,7 +175,7 @@ static inline int twheel_shared_arm(const struct twheel_area *area,
  * %TWHEEL_STATE_READY for one that had expired, which nobody took yet; or
  * %TWHEEL_STATE_NONE: there was nothing to cancel.
  */
-static inline int twheel_shared_cancel(const struct twheel_area *area,
+TWHEEL_INLINE int twheel_shared_cancel(const struct twheel_area *area,
 				       unsigned int n)
 {
 	uint64_t *word = &area->words[n];
@@ -208,7 +213,7 @@ static inline void twheel_internal_entries(const uint32_t *from, unsigned int *t
  *
  * Return: how many, or 0 when there is none.
  */
-static inline unsigned int twheel_shared_take(const struct twheel_area *area,
+TWHEEL_INLINE unsigned int twheel_shared_take(const struct twheel_area *area,
 					      unsigned int *timers,
 					      unsigned int max)
 {
