@@ -316,6 +316,57 @@ static void eventfds(void)
 	close(efd);
 }
 
+/* As docs/threads.md advises: a timer that says to end, which each reader arms anew */
+#define READERS 4
+#define END_OF_READERS (~0ULL)
+
+static unsigned int read_by_readers;
+
+static void *reader(void *arg)
+{
+	struct twheel_op stop = twheel_op_arm(TWHEEL_ABS, PAST, 0, END_OF_READERS);
+	struct twheel_event event;
+
+	do {
+		EXPECT_EQ(twheel_read(tw, &event, 1), 1);
+		if (event.user_data != END_OF_READERS)
+			__atomic_fetch_add(&read_by_readers, 1, __ATOMIC_RELAXED);
+	} while (event.user_data != END_OF_READERS);
+	EXPECT_EQ(twheel_arm(tw, &stop), 0);
+	return arg;
+}
+
+static void ending_readers(void)
+{
+	struct twheel_op stop = twheel_op_arm(TWHEEL_ABS, PAST, 0, END_OF_READERS);
+	pthread_t threads[READERS];
+	int i;
+
+	fresh(0);
+	read_by_readers = 0;
+	armed(0, NEVER, 0);
+	for (i = 0; i < READERS; i++)
+		pthread_create(&threads[i], NULL, reader, NULL);
+	for (i = 0; i < 100; i++)
+		armed(TWHEEL_ABS, PAST, i);
+	EXPECT_EQ(twheel_arm(tw, &stop), 0);
+	for (i = 0; i < READERS; i++)
+		pthread_join(threads[i], NULL);
+	EXPECT_EQ(read_by_readers, 100, "what was ready before was read");
+	EXPECT_EQ(info().pending, 1);
+	EXPECT_EQ(info().ready, 1, "the last one's");
+}
+
+static void the_time(void)
+{
+	uint64_t before = now(CLOCK_MONOTONIC), time;
+
+	fresh(0);
+	time = twheel_now(tw);
+	EXPECT_TRUE(time >= before);
+	EXPECT_TRUE(time <= now(CLOCK_MONOTONIC));
+}
+
 static void set_clock_ahead(__u64 ns)
 {
 	__u64 time = now(CLOCK_REALTIME) + ns;
@@ -937,6 +988,8 @@ int main(void)
 	RUN(submitting, "twheel_submit");
 	RUN(draining, "twheel_drain");
 	RUN(eventfds, "twheel_set_eventfd");
+	RUN(ending_readers, "a timer ends all who wait in twheel_read");
+	RUN(the_time, "twheel_now");
 	RUN(clock_that_is_set, "a timerfd beside the wheel tells that the clock was set");
 	RUN(counters, "twheel_stats");
 	RUN(batches, "a batch");
