@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Errors: a class for each that programs tell apart, and a sentence for each. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "native.h"
+
+static PyObject *error;
+static PyObject *no_timer;
+static PyObject *full;
+static PyObject *not_ready;
+static PyObject *stopped;
+
+static const struct {
+	int number;
+	PyObject **type;
+	const char *text;
+} errors[] = {
+	{ ENOENT, &no_timer,
+	  "no such timer: it has expired, was cancelled, or never was" },
+	{ ENOSPC, &full,
+	  "no room for another timer: a limit of the wheel, pool or user is reached" },
+	{ EAGAIN, &not_ready,
+	  "no timer has expired" },
+	{ ESHUTDOWN, &stopped,
+	  "the pool was stopped" },
+	{ EBUSY, &error,
+	  "too late for a set-up; or the task is in a pool already" },
+	{ EBADF, &error,
+	  "after fork(2) this wheel is in the parent alone: open another one" },
+	{ EINVAL, &error,
+	  "no such time (0 to 2^63 - 1 ns), flag, clock or size in this mode of a wheel" },
+	{ EOPNOTSUPP, &error,
+	  "only a wheel in the kernel can do that: load the module" },
+	{ ENODEV, &error,
+	  "only a wheel in the kernel has shared timers: load the module" },
+	{ EDEADLK, &error,
+	  "a task or its pool can't wait for its own end" },
+};
+
+static PyObject *raise(PyObject *type, int ret, const char *text)
+{
+	PyObject *value = Py_BuildValue("is", -ret, text);
+
+	if (value) {
+		PyErr_SetObject(type, value);
+		Py_DECREF(value);
+	}
+	return NULL;
+}
+
+/* Where a wheel could not be opened, errors are others than those of its timers */
+PyObject *fail_to_open(int ret)
+{
+	if (ret == -ENOENT || ret == -ENXIO)
+		return raise(error, ret,
+			     "no /dev/twheel: modprobe twheel, or take the backend 'user'");
+	if (ret == -EACCES || ret == -EPERM)
+		return raise(error, ret,
+			     "/dev/twheel is for members of its group, of which this user is none");
+	return fail(ret);
+}
+
+PyObject *fail(int ret)
+{
+	const char *text = strerror(-ret);
+	PyObject *type = error;
+	size_t i;
+
+	if (ret == -ENOMEM)
+		return PyErr_NoMemory();
+	for (i = 0; i < Py_ARRAY_LENGTH(errors); i++)
+		if (errors[i].number == -ret) {
+			type = *errors[i].type;
+			text = errors[i].text;
+		}
+	return raise(type, ret, text);
+}
+
+static PyObject *new_error(PyObject *module, const char *name, const char *doc, PyObject *base)
+{
+	PyObject *type = PyErr_NewExceptionWithDoc(name, doc, base, NULL);
+
+	if (type && PyModule_AddObjectRef(module, strchr(name, '.') + 1, type) < 0)
+		Py_CLEAR(type);
+	return type;
+}
+
+int add_errors(PyObject *module)
+{
+	PyObject *bases;
+
+	error = new_error(module, "twheel.Error", "What a wheel or a pool could not do, and why.",
+			  PyExc_OSError);
+	if (!error)
+		return -1;
+	no_timer = new_error(module, "twheel.NoTimer", "There is no such timer any more.", error);
+	full = new_error(module, "twheel.Full", "There is no room for another timer.", error);
+	stopped = new_error(module, "twheel.Stopped", "The pool was stopped.", error);
+	bases = PyTuple_Pack(2, error, PyExc_BlockingIOError);
+	if (!bases)
+		return -1;
+	not_ready = new_error(module, "twheel.NotReady", "No timer has expired.", bases);
+	Py_DECREF(bases);
+	return no_timer && full && stopped && not_ready ? 0 : -1;
+}

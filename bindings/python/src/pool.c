@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Pools: threads of the library that call tasks. All pools of the process are known, so
+ * that none has threads any more when Python ends, which no thread may enter after that.
+ */
+
+#include <errno.h>
+#include <poll.h>
+
+#include "pool.h"
+
+#define TAKEN 64
+
+static struct pool *pools;
+static bool over;
+
+static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+	static char *names[] = {
+		"threads", "backend", "clock", "tick", "capacity", "on_error", NULL
+	};
+	struct twheel_pool_options options = { .size = sizeof(options), .threads = 1 };
+	PyObject *on_error = Py_None;
+	unsigned long long tick = 0;
+	const char *backend = NULL;
+	struct pool *pool;
+	int ret;
+
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|I$zIKIO:Pool", names,
+					 &options.threads, &backend, &options.clock, &tick,
+					 &options.capacity, &on_error))
+		return NULL;
+	ret = backend_flags(backend);
+	if (ret < 0)
+		return NULL;
+	if (over) {
+		PyErr_SetString(PyExc_RuntimeError, "no pools while the program ends");
+		return NULL;
+	}
+	options.flags = ret;
+	options.tick = tick;
+	pool = (struct pool *)type->tp_alloc(type, 0);
+	if (!pool)
+		return NULL;
+	ret = twheel_pool_new(&options, &pool->pool);
+	if (ret) {
+		Py_DECREF(pool);
+		return ret == -ENOENT ? fail_to_open(ret) : fail(ret);
+	}
+	pool->on_error = on_error == Py_None ? NULL : Py_NewRef(on_error);
+	pool->next = pools;
+	pool->at = &pools;
+	if (pools)
+		pools->at = &pool->next;
+	pools = pool;
+	return (PyObject *)pool;
+}
+
+/* A list keeps the pool's references of tasks that are not run. The GIL is not held. */
+static void keep(struct twheel_task *it, void *arg)
+{
+	PyGILState_STATE gil = PyGILState_Ensure();
+	PyObject *task = (PyObject *)task_of(it);
+
+	if (PyList_Append(arg, task))
+		PyErr_WriteUnraisable(task);
+	Py_DECREF(task);
+	PyGILState_Release(gil);
+}
+
+static PyObject *pool_stop(struct pool *pool, PyObject *args, PyObject *keywords)
+{
+	static char *names[] = { "run_once", "run_periodic", NULL };
+	int once = 0, periodic = 0, ret;
+	PyObject *left;
+
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$pp:stop", names, &once, &periodic))
+		return NULL;
+	left = PyList_New(0);
+	if (!left)
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	ret = twheel_pool_stop(pool->pool, (once ? TWHEEL_RUN_ONCE : 0) |
+			       (periodic ? TWHEEL_RUN_PERIODIC : 0), keep, left);
+	Py_END_ALLOW_THREADS
+	if (!ret)
+		return left;
+	Py_DECREF(left);
+	return fail(ret);
+}
+
+static PyObject *pool_exit(struct pool *pool, PyObject *Py_UNUSED(args))
+{
+	int ret;
+
+	Py_BEGIN_ALLOW_THREADS
+	ret = twheel_pool_stop(pool->pool, 0, NULL, NULL);
+	Py_END_ALLOW_THREADS
+	if (ret)
+		return fail(ret);
+	Py_RETURN_NONE;
+}
+
+static PyObject *pool_self(PyObject *pool, PyObject *Py_UNUSED(none))
+{
+	return Py_NewRef(pool);
+}
+
+/* A delay queue waits in slices of its own, as a signal's handler may be waiting, too */
+static int take_tasks(struct pool *pool, struct twheel_task **tasks, unsigned int max,
+		      PyObject *timeout)
+{
+	int64_t end = get_end(timeout);
+	int ret, ms;
+
+	if (end == INT64_MIN)
+		return -1;
+	do {
+		ms = get_ms(end);
+		Py_BEGIN_ALLOW_THREADS
+		ret = twheel_pool_take(pool->pool, tasks, max,
+				       ms < 0 ? -1 : (int64_t)ms * 1000000);
+		Py_END_ALLOW_THREADS
+		if (ret == -EINTR && PyErr_CheckSignals())
+			return -1;
+	} while (ret == -EINTR);
+	if (ret < 0)
+		fail(ret);
+	return ret;
+}
+
+static PyObject *pool_take(struct pool *pool, PyObject *args, PyObject *keywords)
+{
+	static char *names[] = { "max", "timeout", NULL };
+	struct twheel_task *tasks[TAKEN];
+	PyObject *timeout = NULL, *list;
+	unsigned int max = TAKEN;
+	int i, nr;
+
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|IO:take", names, &max, &timeout))
+		return NULL;
+	nr = take_tasks(pool, tasks, Py_MIN(max, TAKEN), timeout);
+	if (nr < 0)
+		return NULL;
+	/* With the references that the pool had */
+	list = PyList_New(nr);
+	for (i = 0; i < nr; i++) {
+		if (list)
+			PyList_SET_ITEM(list, i, (PyObject *)task_of(tasks[i]));
+		else
+			Py_DECREF(task_of(tasks[i]));
+	}
+	return list;
+}
+
+static PyObject *pool_fileno(struct pool *pool, PyObject *Py_UNUSED(none))
+{
+	int ret = twheel_pool_fd(pool->pool);
+
+	return ret < 0 ? fail(ret) : PyLong_FromLong(ret);
+}
+
+/* Of the main thread, when the last reference went in a worker */
+static int free_later(void *pool)
+{
+	Py_BEGIN_ALLOW_THREADS
+	twheel_pool_free(pool);
+	Py_END_ALLOW_THREADS
+	return 0;
+}
+
+static int pool_traverse(struct pool *pool, visitproc visit, void *arg)
+{
+	Py_VISIT(pool->on_error);
+	return 0;
+}
+
+static int pool_clear(struct pool *pool)
+{
+	Py_CLEAR(pool->on_error);
+	return 0;
+}
+
+static void pool_dealloc(struct pool *pool)
+{
+	int ret = 0;
+
+	PyObject_GC_UnTrack(pool);
+	if (pool->at) {
+		*pool->at = pool->next;
+		if (pool->next)
+			pool->next->at = pool->at;
+	}
+	pool_clear(pool);
+	Py_BEGIN_ALLOW_THREADS
+	ret = twheel_pool_free(pool->pool);
+	Py_END_ALLOW_THREADS
+	if (ret == -EDEADLK)
+		Py_AddPendingCall(free_later, pool->pool);
+	Py_TYPE(pool)->tp_free(pool);
+}
+
+/* When Python ends: no thread calls a task after this. */
+PyObject *stop_pools(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+	struct pool *pool;
+
+	over = true;
+	while (pools) {
+		pool = (struct pool *)Py_NewRef(pools);
+		pools = pool->next;
+		if (pools)
+			pools->at = &pools;
+		pool->at = NULL;
+		Py_BEGIN_ALLOW_THREADS
+		twheel_pool_stop(pool->pool, 0, NULL, NULL);
+		Py_END_ALLOW_THREADS
+		Py_DECREF(pool);
+	}
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef pool_methods[] = {
+	{ "start", (PyCFunction)(void *)task_start, METH_VARARGS | METH_KEYWORDS,
+	  "Have function(*args) called: when is the delay in ns, or with absolute the time;\n"
+	  "period is the time between runs in ns, or 0 for one run. Gives the task." },
+	{ "stop", (PyCFunction)(void *)pool_stop, METH_VARARGS | METH_KEYWORDS,
+	  "Run nothing any more, but what run_once and run_periodic say, and wait until nothing\n"
+	  "runs. Gives the tasks that are not run." },
+	{ "take", (PyCFunction)(void *)pool_take, METH_VARARGS | METH_KEYWORDS,
+	  "Of a pool without threads: wait for tasks that are due, and have them." },
+	{ "fileno", (PyCFunction)pool_fileno, METH_NOARGS,
+	  "Of a pool without threads: a descriptor that can be read while a task is due." },
+	{ "__enter__", pool_self, METH_NOARGS, NULL },
+	{ "__exit__", (PyCFunction)pool_exit, METH_VARARGS, NULL },
+	{ }
+};
+
+static PyTypeObject pool_type = {
+	PyVarObject_HEAD_INIT(NULL, 0)
+	.tp_name = "twheel.Pool",
+	.tp_doc = "A wheel and the threads that call its tasks; without threads, a delay queue.\n\n"
+		  "An exception of a task ends that task, and on_error(task, exception) is called;\n"
+		  "if that gives something true, the task goes on. Without it, sys.unraisablehook.",
+	.tp_basicsize = sizeof(struct pool),
+	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+	.tp_new = pool_new,
+	.tp_dealloc = (destructor)pool_dealloc,
+	.tp_traverse = (traverseproc)pool_traverse,
+	.tp_clear = (inquiry)pool_clear,
+	.tp_methods = pool_methods,
+};
+
+int add_pool(PyObject *module)
+{
+	return PyModule_AddType(module, &pool_type);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Pools and their tasks: what both files need. */
+#ifndef TWHEEL_PYTHON_POOL_H
+#define TWHEEL_PYTHON_POOL_H
+
+#include <stddef.h>
+
+#include "native.h"
+
+/**
+ * struct pool - a pool
+ * @pool: the library's, freed with this
+ * @on_error: called with a task and its exception, or NULL
+ * @next: the next one of the process
+ * @at: what points to this one
+ */
+struct pool {
+	PyObject_HEAD
+	struct twheel_pool *pool;
+	PyObject *on_error;
+	struct pool *next;
+	struct pool **at;
+};
+
+/**
+ * struct task - a task. While it is in its pool, that has a reference to it.
+ * @task: the library's
+ * @pool: where it is, or was: it must not go before
+ * @function: what is called
+ * @args: with what
+ */
+struct task {
+	PyObject_HEAD
+	struct twheel_task task;
+	struct pool *pool;
+	PyObject *function;
+	PyObject *args;
+};
+
+extern PyTypeObject task_type;
+
+/* Start a task of what start(function, when, *args, ...) was called with */
+PyObject *task_start(struct pool *pool, PyObject *args, PyObject *keywords);
+
+static inline struct task *task_of(struct twheel_task *task)
+{
+	return (struct task *)((char *)task - offsetof(struct task, task));
+}
+
+#endif

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The event loop for asyncio: handles, their order, and their memory. On any backend."""
+
+import asyncio
+import gc
+import random
+import threading
+import time
+import unittest
+import weakref
+
+import twheel.asyncio
+
+
+class Thing:
+    """Something that a callback refers to"""
+
+    def call(self):
+        pass
+
+
+class Loop(unittest.TestCase):
+    def setUp(self):
+        self.loop = twheel.asyncio.EventLoop()
+        self.addCleanup(self.loop.close)
+
+    def run_for(self, seconds):
+        self.loop.call_later(seconds, self.loop.stop)
+        self.loop.run_forever()
+
+    def test_never_early(self):
+        """asyncio: no callback is early, all are called once, with their context"""
+        called = []
+        for n in range(2000):
+            when = self.loop.time() + random.random() / 20
+            self.loop.call_at(when, lambda n, when: called.append((n, self.loop.time() >= when)),
+                              n, when)
+        self.run_for(0.06)
+        self.assertEqual(sorted(called), [(n, True) for n in range(2000)])
+
+    def test_order(self):
+        """asyncio: callbacks that are due together come in the order of their times"""
+        called, times = [], []
+
+        # Some are due when they are scheduled, the others as soon as the loop looks
+        def begin():
+            start = self.loop.time() + 0.01
+            times.extend(start + n / 1e6 for n in range(5000))
+            for when in random.sample(times, len(times)):
+                self.loop.call_at(when, called.append, when)
+            time.sleep(max(0, times[-1] + 0.01 - self.loop.time()))
+            for when in random.sample(range(-100, 0), 100):
+                self.loop.call_at(when, called.append, when)
+
+        self.loop.call_soon(begin)
+        self.loop.call_soon(self.loop.call_later, 0.05, self.loop.stop)
+        self.loop.run_forever()
+        self.assertEqual(called, [*range(-100, 0), *times])
+
+    def test_order_in_tick(self):
+        """asyncio: those that are due in one tick, too"""
+        called, times = [], []
+
+        def begin():
+            start = self.loop.time() + 0.05
+            times.extend(start + n / 1e6 for n in range(300))
+            for when in random.sample(times, len(times)):
+                self.loop.call_at(when, called.append, when)
+
+            self.loop.call_at(times[-1] + 0.01, self.loop.stop)
+
+        self.loop.call_soon(begin)
+        self.loop.run_forever()
+        self.assertEqual(called, times)
+
+    def test_cancel(self):
+        """asyncio: a handle that was cancelled is not called, also one that is due"""
+        called = []
+        handles = [self.loop.call_later(n % 5 / 1000, called.append, n) for n in range(1000)]
+        for handle in handles[::2]:
+            handle.cancel()
+            handle.cancel()
+            self.assertTrue(handle.cancelled())
+        time.sleep(0.02)
+
+        def cancel_others():
+            for handle in handles[1::4]:
+                handle.cancel()
+
+        self.loop.call_soon(cancel_others)
+        self.run_for(0.02)
+        self.assertEqual(sorted(called), list(range(3, 1000, 4)))
+
+    def test_cancelled_is_gone(self):
+        """asyncio: what was cancelled takes no place in the wheel"""
+        handles = [self.loop.call_later(3600, print) for _ in range(1000)]
+        self.assertEqual(len(self.loop._timers), 1000)
+        for handle in handles:
+            handle.cancel()
+        self.assertEqual(len(self.loop._timers), 0)
+
+    def test_handle(self):
+        """asyncio: a handle is as asyncio's own: when, repr, comparison, after its call"""
+        when = self.loop.time() + 0.01
+        handle = self.loop.call_at(when, print)
+        self.assertIsInstance(handle, asyncio.TimerHandle)
+        self.assertEqual(handle.when(), when)
+        self.assertIn("TimerHandle when=", repr(handle))
+        self.assertLess(handle, self.loop.call_at(when + 1, print))
+        self.run_for(0.02)
+        handle.cancel()
+        self.assertTrue(handle.cancelled())
+
+    def test_exceptions(self):
+        """asyncio: an exception goes to the loop's handler, and the others are called"""
+        told, called = [], []
+        self.loop.set_exception_handler(lambda loop, context: told.append(context["exception"]))
+        self.loop.call_later(0.001, lambda: 1 / 0)
+        self.loop.call_later(0.002, called.append, 1)
+        self.run_for(0.01)
+        self.assertIsInstance(told[0], ZeroDivisionError)
+        self.assertEqual(called, [1])
+
+    def test_bad_calls(self):
+        """asyncio: what asyncio refuses is refused"""
+        self.assertRaises(TypeError, self.loop.call_later, None, print)
+        self.assertRaises(TypeError, self.loop.call_at, None, print)
+        self.loop.set_debug(True)
+        self.assertRaises(TypeError, self.loop.call_later, 1, 5)
+        errors = []
+
+        def from_elsewhere():
+            try:
+                self.loop.call_later(1, print)
+            except RuntimeError as error:
+                errors.append(error)
+
+        async def check():
+            thread = threading.Thread(target=from_elsewhere)
+            thread.start()
+            thread.join()
+
+        self.loop.run_until_complete(check())
+        self.assertEqual(len(errors), 1)
+        self.loop.close()
+        self.assertRaises(RuntimeError, self.loop.call_later, 1, print)
+
+    def test_traceback(self):
+        """asyncio: in debug mode a handle knows who made it"""
+        self.loop.set_debug(True)
+        for handle in (self.loop.call_later(1, print),
+                       self.loop.call_at(self.loop.time() + 1, print)):
+            self.assertEqual(handle._source_traceback[-1].name, "test_traceback")
+
+    def test_far_away(self):
+        """asyncio: times that are far away, or for ever"""
+        for when in (1e6, 1e12, float("inf")):
+            self.loop.call_later(when, print).cancel()
+            self.loop.call_later(when, print)
+        self.run_for(0.005)
+
+    def test_wakes(self):
+        """asyncio: timers, threads and sockets wake one loop"""
+        async def main():
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            writer.write(b"line\n")
+            line = await asyncio.wait_for(reader.readline(), 60)
+            writer.close()
+            await self.loop.run_in_executor(None, time.sleep, 0.01)
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(asyncio.sleep(60), 0.01)
+            return line
+
+        async def echo(reader, writer):
+            writer.write(await reader.readline())
+            writer.close()
+
+        try:
+            server = self.loop.run_until_complete(asyncio.start_server(echo, "127.0.0.1", 0))
+        except OSError as error:
+            self.skipTest(f"no network: {error}")
+        self.assertEqual(self.loop.run_until_complete(main()), b"line\n")
+        server.close()
+        self.loop.run_until_complete(server.wait_closed())
+        self.loop.run_until_complete(self.loop.shutdown_default_executor())
+
+    def test_random(self):
+        """asyncio: a random program has the same result as on asyncio's own loop"""
+        for seed in range(5):
+            results = []
+            for loop in (twheel.asyncio.EventLoop(), asyncio.SelectorEventLoop()):
+                results.append(self.random_program(loop, seed))
+                loop.close()
+            self.assertEqual(*results)
+
+    def random_program(self, loop, seed):
+        """Callbacks that start and cancel others: what was called, and what was cancelled"""
+        numbers, handles, called = random.Random(seed), {}, []
+        start, pending = loop.time(), set()
+
+        def call(name, depth):
+            called.append(name)
+            if depth:
+                begin((*name, 0), depth - 1)
+                begin((*name, 1), 0)
+                cancel((*name, 1))
+            pending.discard(name)
+            if not pending:
+                loop.stop()
+
+        def begin(name, depth):
+            # Times that are apart by more than both loops round
+            when = start + 0.004 * ((name[0] + 31 * len(name)) % 97)
+            handles[name] = loop.call_at(when, call, name, depth)
+            pending.add(name)
+
+        def cancel(name):
+            handles[name].cancel()
+            pending.discard(name)
+
+        for n in range(1, 400):
+            begin((n,), 2)
+        for n in numbers.sample(range(1, 400), 200):
+            cancel((n,))
+        loop.run_forever()
+        self.assertEqual(len(called), len(set(called)))
+        return sorted(called), sorted(n for n, handle in handles.items() if handle.cancelled())
+
+
+class Memory(unittest.TestCase):
+    def kept(self, end):
+        loop = twheel.asyncio.EventLoop()
+        thing = Thing()
+        known = weakref.ref(thing)
+        handle = loop.call_later(0.001 if end == "call" else 3600, thing.call)
+        del thing
+        gc.collect()
+        self.assertIsNotNone(known())
+        if end == "cancel":
+            handle.cancel()
+        elif end == "call":
+            loop.call_later(0.01, loop.stop)
+            loop.run_forever()
+        del handle
+        if end == "close":
+            loop.close()
+        gc.collect()
+        self.assertIsNone(known(), end)
+        loop.close()
+
+    def test_let_go(self):
+        """asyncio: what a callback refers to is kept until it was called, cancelled, closed"""
+        for end in ("call", "cancel", "close"):
+            self.kept(end)
+
+    def test_circle(self):
+        """asyncio: a loop that its own timers refer to is collected"""
+        loop = twheel.asyncio.EventLoop()
+        loop.call_later(3600, loop.stop)
+        known = weakref.ref(loop)
+        loop.close()
+        del loop
+        gc.collect()
+        self.assertIsNone(known())
+
+    def test_pending_at_close(self):
+        """asyncio: to close a loop with 10,000 pending timers and a task"""
+        loop = twheel.asyncio.EventLoop()
+        for n in range(10000):
+            loop.call_later(n, print)
+        loop.close()
+        loop.close()
+        self.assertTrue(loop.is_closed())
+
+    def test_timers(self):
+        """Timers: tokens that were used up, objects that close them as they end"""
+        timers = twheel.Timers()
+        token = timers.add(time.monotonic() + 3600, "a")
+        self.assertTrue(timers.cancel(token))
+        self.assertFalse(timers.cancel(token))
+        other = timers.add(0, "b")
+        self.assertFalse(timers.cancel(token), "the slot is the same, the timer another")
+        self.assertEqual((len(timers), timers.due(), len(timers)), (1, ["b"], 0))
+        self.assertFalse(timers.cancel(other))
+        self.assertFalse(timers.cancel(1 << 40))
+        self.assertRaises(ValueError, timers.add, float("nan"), "c")
+
+        class Closes:
+            def __del__(self):
+                timers.close()
+
+        timers.add(time.monotonic() + 3600, "d")
+        timers.cancel(timers.add(time.monotonic() + 3600, Closes()))
+        self.assertRaises(ValueError, timers.add, 0, "e")
+        self.assertEqual(timers.due(), [])
+
+    def test_many(self):
+        """Timers: memory of cancelled ones is used again"""
+        with twheel.Wheel() as wheel:
+            self.assertEqual(wheel.info()["pending"], 0)
+        timers = twheel.Timers()
+        for _ in range(20):
+            tokens = [timers.add(time.monotonic() + 3600, n) for n in range(1000)]
+            for token in tokens:
+                timers.cancel(token)
+        self.assertEqual(max(token & 0xffffffff for token in tokens), 999)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Pools from Python: tasks, their exceptions, and their end. On any backend."""
+
+import gc
+import select
+import threading
+import time
+import unittest
+import weakref
+
+import twheel
+
+MS = 1_000_000
+HOUR = 3600 * 1000 * MS
+
+
+class Thing:
+    """Something that a task refers to"""
+
+    def call(self):
+        pass
+
+
+class Tasks(unittest.TestCase):
+    def test_run(self):
+        """Pool: tasks are called at their times, in other threads"""
+        called, done = [], threading.Event()
+
+        def call(n, at):
+            called.append((n, time.monotonic_ns() >= at, threading.get_ident()))
+            if len(called) == 100:
+                done.set()
+
+        with twheel.Pool(4) as pool:
+            for n in range(100):
+                pool.start(call, n % 10 * MS, n, time.monotonic_ns() + n % 10 * MS)
+            self.assertTrue(done.wait(60))
+        self.assertEqual(sorted(n for n, _, _ in called), list(range(100)))
+        self.assertTrue(all(late for _, late, _ in called))
+        self.assertNotIn(threading.get_ident(), [thread for _, _, thread in called])
+
+    def test_period(self):
+        """Pool: a periodic task goes on until it is cancelled, from within too"""
+        runs, done = [], threading.Event()
+
+        def call():
+            runs.append(time.monotonic_ns())
+            if len(runs) == 5:
+                task.cancel()
+                done.set()
+
+        with twheel.Pool() as pool:
+            task = pool.start(call, MS, period=MS)
+            self.assertTrue(done.wait(60))
+            self.assertFalse(task.cancel_wait())
+        self.assertEqual(len(runs), 5)
+
+    def test_cancel(self):
+        """Pool: a cancel that is true means that it is not run"""
+        with twheel.Pool() as pool:
+            called = []
+            task = pool.start(called.append, HOUR, 1)
+            self.assertEqual((task.function, task.args), (called.append, (1,)))
+            self.assertTrue(task.cancel())
+            self.assertFalse(task.cancel())
+            self.assertRaises(twheel.NoTimer, task.reset, 0)
+        self.assertEqual(called, [])
+
+    def test_reset(self):
+        """Pool: reset and run_now"""
+        with twheel.Pool() as pool:
+            first, second = threading.Event(), threading.Event()
+            pool.start(first.set, HOUR).reset(MS)
+            pool.start(second.set, HOUR).run_now()
+            self.assertTrue(first.wait(60) and second.wait(60))
+
+    def test_errors(self):
+        """Pool: an exception goes to the handler, which says whether the task goes on"""
+        told, done = [], threading.Event()
+
+        def fails(what):
+            raise ValueError(what)
+
+        def on_error(task, error):
+            told.append((task.args[0], str(error)))
+            if len(told) > 5:
+                done.set()
+            return task.args[0] == "goes on"
+
+        with twheel.Pool(on_error=on_error) as pool:
+            pool.start(fails, 0, "ends", period=MS)
+            pool.start(fails, MS, "goes on", period=MS)
+            self.assertTrue(done.wait(60))
+            self.assertEqual(told.count(("ends", "ends")), 1)
+            self.assertGreater(told.count(("goes on", "goes on")), 3)
+
+    def test_stop(self):
+        """Pool: stop gives the tasks that are not run"""
+        pool = twheel.Pool(2)
+        tasks = {pool.start(print, HOUR, n) for n in range(100)}
+        self.assertEqual(set(pool.stop()), tasks)
+        self.assertRaises(twheel.Stopped, pool.start, print, 0)
+
+    def test_queue(self):
+        """Pool: without threads it is a delay queue"""
+        with twheel.Pool(0) as pool:
+            self.assertEqual(pool.take(timeout=0), [])
+            tasks = [pool.start(print, n * MS, n) for n in (3, 1, 2)]
+            poll = select.poll()
+            poll.register(pool, select.POLLIN)
+            taken = []
+            while len(taken) < 3:
+                self.assertTrue(poll.poll(60000))
+                taken += pool.take(timeout=0)
+            self.assertEqual(set(taken), set(tasks))
+            self.assertEqual(pool.take(timeout=0.01), [])
+
+    def test_bad_calls(self):
+        """Pool: what makes no sense is refused"""
+        with twheel.Pool(capacity=1) as pool:
+            for call in (lambda: pool.start(), lambda: pool.start(print),
+                         lambda: pool.start(5, 0), lambda: pool.start(print, 0, other=1)):
+                self.assertRaises(TypeError, call)
+            pool.start(print, HOUR)
+            self.assertRaises(twheel.Full, pool.start, print, HOUR)
+            self.assertRaises(twheel.Error, pool.fileno)
+
+
+class Memory(unittest.TestCase):
+    def test_let_go(self):
+        """Pool: what a task refers to is kept while it is armed, and let go after"""
+        with twheel.Pool() as pool:
+            for end in ("run", "cancel", "stop"):
+                thing = Thing()
+                done = threading.Event()
+                known = weakref.ref(thing)
+                task = pool.start(lambda thing=thing: done.set(), 0 if end == "run" else HOUR)
+                if end == "run":
+                    done.wait(60)
+                    task.cancel_wait()
+                del thing
+                if end != "run":
+                    del task
+                    gc.collect()
+                    self.assertIsNotNone(known())
+                if end == "cancel":
+                    left, = [each for each in gc.get_objects() if type(each) is twheel.Task]
+                    left.cancel()
+                    del left
+                elif end == "stop":
+                    pool.stop()
+                task = None
+                gc.collect()
+                self.assertIsNone(known(), end)
+
+    def test_pool_of_tasks(self):
+        """Pool: a pool that nobody holds ends when its last task has run, in a worker too"""
+        for _ in range(50):
+            done = threading.Event()
+            pool = twheel.Pool(2)
+            pool.start(done.set, 2 * MS)
+            del pool
+            self.assertTrue(done.wait(60))

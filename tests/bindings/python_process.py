@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Processes: fork(2), and how Python ends with all kinds of things left."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+import twheel
+
+LEFT = """
+import asyncio, sys, threading, time
+import twheel, twheel.asyncio
+"""
+
+
+class Fork(unittest.TestCase):
+    def test_child(self):
+        """Processes: a child of fork(2) says what it has not, and opens its own"""
+        wheel = twheel.Wheel(backend="user")
+        pool = twheel.Pool(2, backend="user")
+        pool.start(print, 3600 * 10**9)
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                for call in (lambda: wheel.arm(0), lambda: pool.start(print, 0), pool.stop):
+                    try:
+                        call()
+                    except twheel.Error as error:
+                        assert error.errno == 9 and "fork" in str(error), error
+                    else:
+                        raise AssertionError("it was there")
+                wheel.close()
+                with twheel.Wheel(backend="user") as other:
+                    other.arm(1000000, 5)
+                    assert other.read(timeout=60)[0].user_data == 5
+                del pool
+                status = 0
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        wheel.arm(0, 1)
+        self.assertEqual(wheel.read(timeout=60)[0].user_data, 1)
+        self.assertEqual(len(pool.stop()), 1)
+
+
+class End(unittest.TestCase):
+    def end(self, program, said=""):
+        done = subprocess.run([sys.executable, "-X", "dev", "-c", LEFT + program], timeout=120,
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, said, ""))
+
+    def test_pool(self):
+        """Processes: Python ends with a pool that runs tasks"""
+        self.end("""
+pool = twheel.Pool(4)
+ran = threading.Event()
+for n in range(100):
+    pool.start(ran.set, 0, period=1000000)
+pool.start(print, 3600 * 10**9)
+ran.wait()
+print("end")
+""", "end\n")
+
+    def test_no_task_after(self):
+        """Processes: no task is called any more when Python ends"""
+        self.end("""
+import atexit, importlib, os
+
+calls = []
+def check():
+    # Called after what twheel has Python call then
+    before = len(calls)
+    time.sleep(0.05)
+    print("called before the end:", before > 0, "- after it:", len(calls) - before)
+
+atexit.unregister(twheel._twheel.stop_pools)
+atexit.register(check)
+importlib.reload(twheel)
+pool = twheel.Pool(2)
+for n in range(10):
+    pool.start(calls.append, 0, n, period=1000000)
+while not calls:
+    time.sleep(0.001)
+""", "called before the end: True - after it: 0\n")
+
+    def test_pool_in_circle(self):
+        """Processes: Python ends with a pool that its own handler refers to"""
+        self.end("""
+pools = []
+for n in range(10):
+    pools.append(twheel.Pool(2, on_error=lambda task, error: pools))
+    pools[-1].start(lambda: 1 / 0, 0, period=1000000)
+time.sleep(0.05)
+""")
+
+    def test_loop(self):
+        """Processes: Python ends with a loop that has timers, and was closed"""
+        self.end("""
+loop = twheel.asyncio.EventLoop()
+for n in range(1000):
+    loop.call_later(n, print)
+loop.call_later(0.01, loop.stop)
+loop.run_forever()
+loop.close()
+wheel = twheel.Wheel()
+timers = twheel.Timers()
+timers.add(time.monotonic() + 5, timers)
+""", "\n")
+
+    def test_daemon(self):
+        """Processes: Python ends while a daemon thread reads"""
+        self.end("""
+wheel = twheel.Wheel()
+threading.Thread(target=wheel.read, daemon=True).start()
+time.sleep(0.05)
+""")
+
+    def test_interrupt(self):
+        """Processes: a signal's handler ends the waiting by its exception"""
+        self.end("""
+import signal
+signal.setitimer(signal.ITIMER_REAL, 0.05)
+class Enough(Exception):
+    pass
+def handler(number, frame):
+    raise Enough
+signal.signal(signal.SIGALRM, handler)
+for wait in (lambda: twheel.Wheel().read(), lambda: twheel.Pool(0).take()):
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        wait()
+    except Enough:
+        print("enough")
+""", "enough\nenough\n")
