@@ -1,0 +1,804 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Timers for libuv, in place of uv_timer_t: all of a loop's are in one wheel, which
+ * the loop watches by one uv_poll_t. Functions, meaning and errors are those of
+ * uv_timer_*(), with the same milliseconds of uv_now(); what is the library's own to
+ * uv_close(), uv_ref(), uv_unref() and the like has a function here.
+ *
+ * To be used instead of
+ *
+ *	uv_timer_t timer;		struct twheel_uv_timer timer;
+ *	uv_timer_init(loop, &timer)	twheel_uv_timer_init(&wheel, &timer)
+ *	uv_timer_start(&timer, ...)	twheel_uv_timer_start(&timer, ...)
+ *	uv_close(&timer, cb)		twheel_uv_timer_close(&timer, cb)
+ *
+ * after twheel_uv_init(loop, &wheel, 0, TWHEEL_UV_SHARED). All in the header: a program
+ * links to libtwheel and libuv. As with libuv, one thread calls what is of one loop.
+ *
+ * What is different:
+ * - A timer runs when the loop polls, not at the beginning of its turn; one that is
+ *   started with 0 runs at the beginning of the next turn. Timers that are found due
+ *   together run in libuv's order: by time, and then as they were started. With the
+ *   module it may take some microseconds until a timer is found: so in the very
+ *   millisecond in which it is due, one that was started later with 0 can be first.
+ * - twheel_uv_timer_start() may fail with UV_ENOMEM or UV_ENOSPC, and then the timer is
+ *   stopped. One that repeats is never lost by that: it is tried again each 10 ms.
+ * - uv_walk() meets the uv_poll_t and two handles more, and no timers. Who closes all
+ *   that it meets leaves out those of which twheel_uv_owns() says so.
+ * - After fork(2) the child must not use the wheel: let it make a loop of its own.
+ */
+#ifndef TWHEEL_UV_H
+#define TWHEEL_UV_H
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <twheel.h>
+#include <twheel_shared.h>
+#include <uv.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** TWHEEL_UV_SHARED: as many shared timers as most programs do well with; 2.6 MB */
+#define TWHEEL_UV_SHARED 65536U
+
+/* A place in a list; it comes first in what is in one */
+struct twheel_uv_link {
+	struct twheel_uv_link *next;
+	struct twheel_uv_link *prev;
+};
+
+/**
+ * struct twheel_uv_timer - a timer
+ * @link: this and all but @data is internal
+ * @data: the caller's
+ */
+struct twheel_uv_timer {
+	struct twheel_uv_link link;
+	void *data;
+	struct twheel_uv *wheel;
+	void (*cb)(struct twheel_uv_timer *timer);
+	void (*close_cb)(struct twheel_uv_timer *timer);
+	uint64_t timeout;
+	uint64_t repeat;
+	uint64_t start_id;
+	/* Of an ordinary timer of the wheel: its id, or 0, and when it expires, in ms */
+	uint64_t id;
+	uint64_t placed;
+	/* Of a shared timer: its number and 1, or 0 */
+	uint32_t number;
+	uint32_t flags;
+};
+
+/* What a number is of: a timer, or the end of a list of free ones */
+union twheel_uv_number {
+	struct twheel_uv_timer *timer;
+	uintptr_t next_free;
+};
+
+/**
+ * struct twheel_uv - the wheel of a loop
+ * @data: the caller's; all else is internal
+ * @due: timers to be run in the next turn, or later in this one
+ * @running: timers that are being run
+ * @unplaced: timers for which the wheel had no memory
+ * @closing: timers whose close callback is to be called, the last one first
+ */
+struct twheel_uv {
+	void *data;
+	uv_loop_t *loop;
+	struct twheel *tw;
+	struct twheel_area area;
+	union twheel_uv_number *numbers;
+	uint32_t nr_numbers;
+	uint32_t fresh;
+	uint32_t first_free;
+	int unsorted;
+	uint64_t starts;
+	/* Timers of all kinds; those that keep the loop alive; ordinary ones in the wheel */
+	uint64_t timers;
+	uint64_t alive;
+	uint64_t ordinary;
+	struct twheel_uv_link due;
+	struct twheel_uv_link running;
+	struct twheel_uv_link unplaced;
+	struct twheel_uv_timer *closing;
+	uv_poll_t poll;
+	uv_idle_t idle;
+	uv_timer_t again;
+	uv_idle_t closer;
+	int to_close;
+	void (*close_cb)(struct twheel_uv *wheel);
+};
+
+/* In a timer's flags */
+#define TWHEEL_UV__ACTIVE 1U
+#define TWHEEL_UV__REF 2U
+#define TWHEEL_UV__CLOSING 4U
+
+/* Timers that are taken out of the wheel together, and when to try again, in ms */
+#define TWHEEL_UV__BATCH 128
+#define TWHEEL_UV__AGAIN 10
+
+#define TWHEEL_UV__NS 1000000ULL
+#define TWHEEL_UV__NEVER 0x7fffffffffffffffULL
+
+static inline void twheel_uv__list_init(struct twheel_uv_link *list)
+{
+	list->next = list;
+	list->prev = list;
+}
+
+static inline int twheel_uv__list_empty(const struct twheel_uv_link *list)
+{
+	return list->next == list;
+}
+
+static inline void twheel_uv__list_append(struct twheel_uv_link *list, struct twheel_uv_link *link)
+{
+	link->next = list;
+	link->prev = list->prev;
+	link->prev->next = link;
+	list->prev = link;
+}
+
+/* Out of its list, if it is in any */
+static inline void twheel_uv__unlink(struct twheel_uv_link *link)
+{
+	if (!link->next)
+		return;
+	link->next->prev = link->prev;
+	link->prev->next = link->next;
+	link->next = NULL;
+}
+
+/* All of a list to an empty one */
+static inline void twheel_uv__list_move(struct twheel_uv_link *from, struct twheel_uv_link *to)
+{
+	if (twheel_uv__list_empty(from))
+		return;
+	*to = *from;
+	to->next->prev = to;
+	to->prev->next = to;
+	twheel_uv__list_init(from);
+}
+
+/* Does the first run before the second? */
+static inline int twheel_uv__before(const struct twheel_uv_link *a, const struct twheel_uv_link *b)
+{
+	const struct twheel_uv_timer *x = (const struct twheel_uv_timer *)a;
+	const struct twheel_uv_timer *y = (const struct twheel_uv_timer *)b;
+
+	return x->timeout != y->timeout ? x->timeout < y->timeout : x->start_id < y->start_id;
+}
+
+/* Two sorted chains become one; only next counts, and NULL is the end */
+static inline struct twheel_uv_link *twheel_uv__merge(struct twheel_uv_link *a,
+						      struct twheel_uv_link *b)
+{
+	struct twheel_uv_link *first = NULL, **end = &first;
+
+	while (a && b) {
+		struct twheel_uv_link **from = twheel_uv__before(b, a) ? &b : &a;
+
+		*end = *from;
+		end = &(*end)->next;
+		*from = *end;
+	}
+	*end = a ? a : b;
+	return first;
+}
+
+/* Chains of 1, 2, 4, ... that wait for one of their length: no memory, no recursion */
+static inline void twheel_uv__sort(struct twheel_uv_link *list)
+{
+	struct twheel_uv_link *waiting[64] = { 0 }, *chain, *next, *all = NULL;
+	unsigned int i;
+
+	list->prev->next = NULL;
+	for (chain = list->next; chain; chain = next) {
+		next = chain->next;
+		chain->next = NULL;
+		for (i = 0; waiting[i]; i++) {
+			chain = twheel_uv__merge(waiting[i], chain);
+			waiting[i] = NULL;
+		}
+		waiting[i] = chain;
+	}
+	for (i = 0; i < 64; i++)
+		all = twheel_uv__merge(waiting[i], all);
+	twheel_uv__list_init(list);
+	for (chain = all; chain; chain = next) {
+		next = chain->next;
+		twheel_uv__list_append(list, chain);
+	}
+}
+
+static inline void twheel_uv__add_due(struct twheel_uv_timer *timer)
+{
+	struct twheel_uv *wheel = timer->wheel;
+	struct twheel_uv_link *due = &wheel->due;
+
+	twheel_uv__unlink(&timer->link);
+	if (!twheel_uv__list_empty(due) && twheel_uv__before(&timer->link, due->prev))
+		wheel->unsorted = 1;
+	twheel_uv__list_append(due, &timer->link);
+}
+
+/* A number for a timer, as long as there are any */
+static inline void twheel_uv__get_number(struct twheel_uv_timer *timer)
+{
+	struct twheel_uv *wheel = timer->wheel;
+	uint32_t number = wheel->first_free;
+
+	if (number)
+		wheel->first_free = (uint32_t)wheel->numbers[number - 1].next_free;
+	else if (wheel->fresh < wheel->nr_numbers)
+		number = ++wheel->fresh;
+	else
+		return;
+	wheel->numbers[number - 1].timer = timer;
+	timer->number = number;
+}
+
+/* In the wheel, for no later than that; which may be there already, and for earlier */
+static inline int twheel_uv__place_ordinary(struct twheel_uv_timer *timer, uint64_t ms, uint64_t ns)
+{
+	struct twheel_uv *wheel = timer->wheel;
+	struct twheel_op op;
+	int ret;
+
+	if (timer->id && timer->placed <= ms)
+		return 0;
+	if (timer->id) {
+		op = twheel_op_modify(timer->id, TWHEEL_ABS, ns, 0, (uintptr_t)timer);
+		ret = twheel_modify(wheel->tw, &op);
+	} else {
+		op = twheel_op_arm(TWHEEL_ABS, ns, 0, (uintptr_t)timer);
+		ret = twheel_arm(wheel->tw, &op);
+		wheel->ordinary += !ret;
+	}
+	if (ret)
+		return ret;
+	timer->id = op.id;
+	timer->placed = ms;
+	return 0;
+}
+
+static inline int twheel_uv__place(struct twheel_uv_timer *timer, uint64_t ms)
+{
+	uint64_t ns = ms < TWHEEL_UV__NEVER / TWHEEL_UV__NS ? ms * TWHEEL_UV__NS : TWHEEL_UV__NEVER;
+	int ret;
+
+	if (!timer->number && !timer->id)
+		twheel_uv__get_number(timer);
+	if (!timer->number)
+		return twheel_uv__place_ordinary(timer, ms, ns);
+	ret = twheel_shared_arm(&timer->wheel->area, timer->number - 1, ns);
+	return ret < 0 ? ret : 0;
+}
+
+/* Where nobody could be told that there is no memory */
+static inline void twheel_uv__place_surely(struct twheel_uv_timer *timer, uint64_t ms);
+
+static inline void twheel_uv__place_again(uv_timer_t *again)
+{
+	struct twheel_uv *wheel = (struct twheel_uv *)again->data;
+	struct twheel_uv_link list;
+
+	twheel_uv__list_init(&list);
+	twheel_uv__list_move(&wheel->unplaced, &list);
+	while (!twheel_uv__list_empty(&list)) {
+		struct twheel_uv_timer *timer = (struct twheel_uv_timer *)list.next;
+
+		twheel_uv__unlink(&timer->link);
+		twheel_uv__place_surely(timer, timer->timeout);
+	}
+}
+
+static inline void twheel_uv__place_surely(struct twheel_uv_timer *timer, uint64_t ms)
+{
+	struct twheel_uv *wheel = timer->wheel;
+
+	if (!twheel_uv__place(timer, ms))
+		return;
+	if (twheel_uv__list_empty(&wheel->unplaced))
+		uv_timer_start(&wheel->again, twheel_uv__place_again, TWHEEL_UV__AGAIN, 0);
+	twheel_uv__list_append(&wheel->unplaced, &timer->link);
+}
+
+/* The loop lives as long as a timer is active that has a reference. */
+static inline void twheel_uv__set_flags(struct twheel_uv_timer *timer, uint32_t flags)
+{
+	const uint32_t both = TWHEEL_UV__ACTIVE | TWHEEL_UV__REF;
+	struct twheel_uv *wheel = timer->wheel;
+	int before = (timer->flags & both) == both;
+	int after = (flags & both) == both;
+
+	timer->flags = flags;
+	if (after && !before && !wheel->alive++)
+		uv_ref((uv_handle_t *)&wheel->poll);
+	else if (before && !after && !--wheel->alive)
+		uv_unref((uv_handle_t *)&wheel->poll);
+}
+
+/**
+ * twheel_uv_timer_stop - let a timer not be run
+ * @timer: the timer, active or not
+ *
+ * A timer that is no shared one stays in the wheel until its time has come, or it is
+ * closed, so that it costs nothing to start it again.
+ *
+ * Return: 0.
+ */
+static inline int twheel_uv_timer_stop(struct twheel_uv_timer *timer)
+{
+	if (!(timer->flags & TWHEEL_UV__ACTIVE))
+		return 0;
+	twheel_uv__unlink(&timer->link);
+	if (timer->number)
+		twheel_shared_cancel(&timer->wheel->area, timer->number - 1);
+	twheel_uv__set_flags(timer, timer->flags & ~TWHEEL_UV__ACTIVE);
+	return 0;
+}
+
+static inline void twheel_uv__turn(uv_idle_t *idle);
+
+/* A new deadline for a timer that is not active. Returns 0 or an error of the wheel. */
+static inline int twheel_uv__begin(struct twheel_uv_timer *timer, uint64_t timeout)
+{
+	struct twheel_uv *wheel = timer->wheel;
+	uint64_t now = uv_now(wheel->loop);
+
+	timer->timeout = now + timeout < now ? UINT64_MAX : now + timeout;
+	timer->start_id = wheel->starts++;
+	twheel_uv__set_flags(timer, timer->flags | TWHEEL_UV__ACTIVE);
+	if (timeout)
+		return twheel_uv__place(timer, timer->timeout);
+	twheel_uv__add_due(timer);
+	if (!uv_is_active((uv_handle_t *)&wheel->idle))
+		uv_idle_start(&wheel->idle, twheel_uv__turn);
+	return 0;
+}
+
+/**
+ * twheel_uv_timer_start - start a timer, also one that is active
+ * @timer: the timer
+ * @cb: called when it is due
+ * @timeout: when, in ms from uv_now(); 0 for the next turn of the loop
+ * @repeat: or 0: period of the runs after that one, in ms
+ *
+ * Return: 0; %UV_EINVAL without @cb, and when it is closing; %UV_ENOMEM, %UV_ENOSPC.
+ */
+static inline int twheel_uv_timer_start(struct twheel_uv_timer *timer,
+					void (*cb)(struct twheel_uv_timer *timer),
+					uint64_t timeout, uint64_t repeat)
+{
+	int ret;
+
+	if (!cb || timer->flags & TWHEEL_UV__CLOSING)
+		return UV_EINVAL;
+	twheel_uv_timer_stop(timer);
+	timer->cb = cb;
+	timer->repeat = repeat;
+	ret = twheel_uv__begin(timer, timeout);
+	if (ret)
+		twheel_uv_timer_stop(timer);
+	return ret;
+}
+
+/**
+ * twheel_uv_timer_again - start a timer that repeats for a period from now
+ * @timer: the timer; one that does not repeat is left as it is
+ *
+ * Return: 0; %UV_EINVAL when it was never started; as of twheel_uv_timer_start().
+ */
+static inline int twheel_uv_timer_again(struct twheel_uv_timer *timer)
+{
+	if (!timer->cb)
+		return UV_EINVAL;
+	if (!timer->repeat)
+		return 0;
+	return twheel_uv_timer_start(timer, timer->cb, timer->repeat, timer->repeat);
+}
+
+/**
+ * twheel_uv_timer_set_repeat - set the period
+ * @timer: the timer
+ * @repeat: in ms, from the next run on; 0 for none
+ */
+static inline void twheel_uv_timer_set_repeat(struct twheel_uv_timer *timer, uint64_t repeat)
+{
+	timer->repeat = repeat;
+}
+
+/**
+ * twheel_uv_timer_get_repeat - the period
+ * @timer: the timer
+ *
+ * Return: in ms, or 0.
+ */
+static inline uint64_t twheel_uv_timer_get_repeat(const struct twheel_uv_timer *timer)
+{
+	return timer->repeat;
+}
+
+/**
+ * twheel_uv_timer_get_due_in - how long until it is due
+ * @timer: the timer
+ *
+ * Return: in ms from uv_now(), or 0 if it is over.
+ */
+static inline uint64_t twheel_uv_timer_get_due_in(const struct twheel_uv_timer *timer)
+{
+	uint64_t now = uv_now(timer->wheel->loop);
+
+	return now >= timer->timeout ? 0 : timer->timeout - now;
+}
+
+/** twheel_uv_timer_ref - let @timer keep the loop alive, which is so at first */
+static inline void twheel_uv_timer_ref(struct twheel_uv_timer *timer)
+{
+	twheel_uv__set_flags(timer, timer->flags | TWHEEL_UV__REF);
+}
+
+/** twheel_uv_timer_unref - let @timer not keep the loop alive */
+static inline void twheel_uv_timer_unref(struct twheel_uv_timer *timer)
+{
+	twheel_uv__set_flags(timer, timer->flags & ~TWHEEL_UV__REF);
+}
+
+/** twheel_uv_timer_has_ref - does @timer keep the loop alive while it is active? */
+static inline int twheel_uv_timer_has_ref(const struct twheel_uv_timer *timer)
+{
+	return !!(timer->flags & TWHEEL_UV__REF);
+}
+
+/** twheel_uv_timer_is_active - was @timer started, and neither stopped nor run? */
+static inline int twheel_uv_timer_is_active(const struct twheel_uv_timer *timer)
+{
+	return !!(timer->flags & TWHEEL_UV__ACTIVE);
+}
+
+/** twheel_uv_timer_is_closing - was @timer closed? */
+static inline int twheel_uv_timer_is_closing(const struct twheel_uv_timer *timer)
+{
+	return !!(timer->flags & TWHEEL_UV__CLOSING);
+}
+
+/**
+ * twheel_uv_timer_init - make a timer that is not active
+ * @wheel: in which it is to be
+ * @timer: the timer; its memory is the caller's, until @cb of its close was called
+ *
+ * Return: 0.
+ */
+static inline int twheel_uv_timer_init(struct twheel_uv *wheel, struct twheel_uv_timer *timer)
+{
+	timer->link.next = NULL;
+	timer->wheel = wheel;
+	timer->cb = NULL;
+	timer->timeout = 0;
+	timer->repeat = 0;
+	timer->start_id = 0;
+	timer->id = 0;
+	timer->number = 0;
+	timer->flags = TWHEEL_UV__REF;
+	wheel->timers++;
+	return 0;
+}
+
+/* Nothing of the timer stays in the wheel. */
+static inline void twheel_uv__forget(struct twheel_uv_timer *timer)
+{
+	struct twheel_uv *wheel = timer->wheel;
+
+	if (timer->id) {
+		twheel_cancel(wheel->tw, timer->id);
+		wheel->ordinary--;
+		timer->id = 0;
+	}
+	if (timer->number) {
+		wheel->numbers[timer->number - 1].next_free = wheel->first_free;
+		wheel->first_free = timer->number;
+		timer->number = 0;
+	}
+}
+
+/* The last of a turn of the loop */
+static inline void twheel_uv__closed(uv_handle_t *closer)
+{
+	struct twheel_uv *wheel = (struct twheel_uv *)closer->data;
+	struct twheel_uv_timer *timer = wheel->closing, *next;
+
+	wheel->closing = NULL;
+	for (; timer; timer = next) {
+		next = (struct twheel_uv_timer *)timer->link.next;
+		wheel->timers--;
+		if (timer->close_cb)
+			timer->close_cb(timer);
+	}
+}
+
+/**
+ * twheel_uv_timer_close - end a timer
+ * @timer: the timer, not closed before
+ * @cb: or NULL: called at the end of a turn of the loop; then the memory is the caller's
+ */
+static inline void twheel_uv_timer_close(struct twheel_uv_timer *timer,
+					 void (*cb)(struct twheel_uv_timer *timer))
+{
+	struct twheel_uv *wheel = timer->wheel;
+
+	if (timer->flags & TWHEEL_UV__CLOSING)
+		abort();
+	twheel_uv_timer_stop(timer);
+	twheel_uv__forget(timer);
+	timer->flags |= TWHEEL_UV__CLOSING;
+	timer->close_cb = cb;
+	/* A handle for nothing but its end, which comes when the timer's is to come */
+	if (!wheel->closing) {
+		uv_idle_init(wheel->loop, &wheel->closer);
+		wheel->closer.data = wheel;
+		uv_close((uv_handle_t *)&wheel->closer, twheel_uv__closed);
+	}
+	timer->link.next = (struct twheel_uv_link *)wheel->closing;
+	wheel->closing = timer;
+}
+
+/* It is out of the wheel. If it was moved since it was put there, it goes back. */
+static inline void twheel_uv__expired(struct twheel_uv_timer *timer)
+{
+	struct twheel_uv *wheel = timer->wheel;
+	uint64_t placed = timer->placed;
+
+	timer->id = 0;
+	wheel->ordinary--;
+	if (!(timer->flags & TWHEEL_UV__ACTIVE) || timer->link.next)
+		return;
+	if (timer->timeout > placed)
+		twheel_uv__place_surely(timer, timer->timeout);
+	else
+		twheel_uv__add_due(timer);
+}
+
+static inline void twheel_uv__collect_shared(struct twheel_uv *wheel)
+{
+	unsigned int numbers[TWHEEL_UV__BATCH], i, nr;
+
+	while ((nr = twheel_shared_take(&wheel->area, numbers, TWHEEL_UV__BATCH)))
+		for (i = 0; i < nr; i++)
+			twheel_uv__add_due(wheel->numbers[numbers[i]].timer);
+}
+
+static inline void twheel_uv__collect_ordinary(struct twheel_uv *wheel)
+{
+	struct twheel_event events[TWHEEL_UV__BATCH];
+	int i, nr;
+
+	do {
+		nr = twheel_read(wheel->tw, events, TWHEEL_UV__BATCH);
+		for (i = 0; i < nr; i++) {
+			if (events[i].flags & TWHEEL_EVENT_SHARED)
+				twheel_uv__add_due(wheel->numbers[events[i].user_data].timer);
+			else
+				twheel_uv__expired((struct twheel_uv_timer *)(uintptr_t)
+						   events[i].user_data);
+		}
+	} while (nr == TWHEEL_UV__BATCH);
+}
+
+/* All that is due, in its order. (A wheel in the program wants to be read to be quiet.) */
+static inline void twheel_uv__collect(struct twheel_uv *wheel)
+{
+	if (wheel->nr_numbers)
+		twheel_uv__collect_shared(wheel);
+	if (wheel->ordinary || !wheel->nr_numbers)
+		twheel_uv__collect_ordinary(wheel);
+	if (wheel->unsorted)
+		twheel_uv__sort(&wheel->due);
+	wheel->unsorted = 0;
+}
+
+/*
+ * No callback sees a time in uv_now() before that of its timer: the wheel may have seen a
+ * later time than the loop did, or one to the nanosecond where the loop's is a jiffy old.
+ */
+static inline void twheel_uv__put_off(struct twheel_uv *wheel)
+{
+	struct twheel_uv_timer *timer;
+
+	timer = (struct twheel_uv_timer *)wheel->due.prev;
+	if (twheel_uv__list_empty(&wheel->due) || timer->timeout <= uv_now(wheel->loop))
+		return;
+	uv_update_time(wheel->loop);
+	while (!twheel_uv__list_empty(&wheel->due)) {
+		timer = (struct twheel_uv_timer *)wheel->due.prev;
+		if (timer->timeout <= uv_now(wheel->loop))
+			break;
+		twheel_uv__unlink(&timer->link);
+		twheel_uv__place_surely(timer, timer->timeout + 1);
+	}
+}
+
+/* Run what is due, but not what is started with 0 meanwhile. */
+static inline void twheel_uv__run(struct twheel_uv *wheel)
+{
+	twheel_uv__collect(wheel);
+	twheel_uv__put_off(wheel);
+	uv_idle_stop(&wheel->idle);
+	twheel_uv__list_move(&wheel->due, &wheel->running);
+	while (!twheel_uv__list_empty(&wheel->running)) {
+		struct twheel_uv_timer *timer = (struct twheel_uv_timer *)wheel->running.next;
+
+		twheel_uv_timer_stop(timer);
+		if (timer->repeat && twheel_uv__begin(timer, timer->repeat))
+			twheel_uv__place_surely(timer, timer->timeout);
+		timer->cb(timer);
+	}
+}
+
+static inline void twheel_uv__turn(uv_idle_t *idle)
+{
+	twheel_uv__run((struct twheel_uv *)idle->data);
+}
+
+static inline void twheel_uv__readable(uv_poll_t *poll, int status, int events)
+{
+	(void)status;
+	(void)events;
+	twheel_uv__run((struct twheel_uv *)poll->data);
+}
+
+/* With shared timers where that can be. Ticks are those of libuv. */
+static inline int twheel_uv__setup(struct twheel_uv *wheel, unsigned int shared)
+{
+	struct twheel_setup setup;
+	int ret;
+
+	memset(&setup, 0, sizeof(setup));
+	setup.size = sizeof(setup);
+	setup.clock = TWHEEL_CLOCK_MONOTONIC;
+	setup.tick = TWHEEL_UV__NS;
+	if (!shared || twheel_backend(wheel->tw) != TWHEEL_KERNEL)
+		return twheel_setup(wheel->tw, &setup);
+	setup.flags = TWHEEL_SETUP_SHARED;
+	setup.shared = shared;
+	ret = twheel_setup(wheel->tw, &setup);
+	if (ret == UV_ENOSPC || ret == UV_ENOMEM || ret == -EOPNOTSUPP) {
+		setup.flags = 0;
+		setup.shared = 0;
+		return twheel_setup(wheel->tw, &setup);
+	}
+	if (ret)
+		return ret;
+	wheel->numbers = (union twheel_uv_number *)malloc(shared * sizeof(wheel->numbers[0]));
+	if (!wheel->numbers)
+		return UV_ENOMEM;
+	wheel->nr_numbers = shared;
+	ret = twheel_shared_map(wheel->tw, &wheel->area);
+	if (ret)
+		wheel->nr_numbers = 0;
+	return ret;
+}
+
+static inline void twheel_uv__free(struct twheel_uv *wheel)
+{
+	if (wheel->nr_numbers)
+		twheel_shared_unmap(&wheel->area);
+	free(wheel->numbers);
+	twheel_close(wheel->tw);
+}
+
+/* The handles of its own, which do not keep the loop alive by themselves */
+static inline int twheel_uv__watch(struct twheel_uv *wheel)
+{
+	int ret = uv_poll_init(wheel->loop, &wheel->poll, twheel_fd(wheel->tw));
+
+	if (ret)
+		return ret;
+	wheel->poll.data = wheel;
+	uv_idle_init(wheel->loop, &wheel->idle);
+	wheel->idle.data = wheel;
+	uv_timer_init(wheel->loop, &wheel->again);
+	wheel->again.data = wheel;
+	uv_unref((uv_handle_t *)&wheel->poll);
+	uv_unref((uv_handle_t *)&wheel->idle);
+	uv_unref((uv_handle_t *)&wheel->again);
+	return uv_poll_start(&wheel->poll, UV_READABLE, twheel_uv__readable);
+}
+
+/**
+ * twheel_uv_init - make the wheel of a loop
+ * @loop: the loop
+ * @wheel: the wheel; its memory is the caller's, until @cb of twheel_uv_close() was called
+ * @flags: 0, or %TWHEEL_KERNEL or %TWHEEL_USER, as for twheel_open()
+ * @shared: so many timers need no system call to start, where the module is: they take 40
+ *	bytes each from now on; %TWHEEL_UV_SHARED, or 0. More timers than that are well.
+ *
+ * Return: 0; an error of twheel_open(), twheel_setup() or uv_poll_init().
+ */
+static inline int twheel_uv_init(uv_loop_t *loop, struct twheel_uv *wheel, int flags,
+				 unsigned int shared)
+{
+	int ret;
+
+	wheel->loop = loop;
+	wheel->numbers = NULL;
+	wheel->nr_numbers = 0;
+	wheel->fresh = 0;
+	wheel->first_free = 0;
+	wheel->unsorted = 0;
+	wheel->starts = 0;
+	wheel->timers = 0;
+	wheel->alive = 0;
+	wheel->ordinary = 0;
+	wheel->closing = NULL;
+	wheel->to_close = 0;
+	twheel_uv__list_init(&wheel->due);
+	twheel_uv__list_init(&wheel->running);
+	twheel_uv__list_init(&wheel->unplaced);
+	ret = twheel_open(flags | O_NONBLOCK, &wheel->tw);
+	if (ret)
+		return ret;
+	ret = twheel_uv__setup(wheel, shared);
+	if (!ret)
+		ret = twheel_uv__watch(wheel);
+	if (ret)
+		twheel_uv__free(wheel);
+	return ret;
+}
+
+/**
+ * twheel_uv_owns - is it a handle of the wheel's own?
+ * @wheel: the wheel
+ * @handle: what uv_walk() met
+ *
+ * Return: 1 or 0.
+ */
+static inline int twheel_uv_owns(const struct twheel_uv *wheel, const uv_handle_t *handle)
+{
+	return handle == (const uv_handle_t *)&wheel->poll ||
+	       handle == (const uv_handle_t *)&wheel->idle ||
+	       handle == (const uv_handle_t *)&wheel->again ||
+	       handle == (const uv_handle_t *)&wheel->closer;
+}
+
+static inline void twheel_uv__gone(uv_handle_t *handle)
+{
+	struct twheel_uv *wheel = (struct twheel_uv *)handle->data;
+
+	if (--wheel->to_close)
+		return;
+	twheel_uv__free(wheel);
+	if (wheel->close_cb)
+		wheel->close_cb(wheel);
+}
+
+/**
+ * twheel_uv_close - end the wheel
+ * @wheel: the wheel, not closed before
+ * @cb: or NULL: called in a later turn of the loop; then the memory is the caller's
+ *
+ * Return: 0; %UV_EBUSY while there are timers whose close callback was not called.
+ */
+static inline int twheel_uv_close(struct twheel_uv *wheel, void (*cb)(struct twheel_uv *wheel))
+{
+	if (wheel->timers)
+		return UV_EBUSY;
+	wheel->close_cb = cb;
+	wheel->to_close = 3;
+	uv_close((uv_handle_t *)&wheel->poll, twheel_uv__gone);
+	uv_close((uv_handle_t *)&wheel->idle, twheel_uv__gone);
+	uv_close((uv_handle_t *)&wheel->again, twheel_uv__gone);
+	return 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What libuv says of its timers, case by case. Built over its own, by which it is seen
+ * that the case is right, and over ours.
+ */
+
+#include <errno.h>
+
+#include "tap.h"
+
+#include "api.h"
+
+#define MANY 1000
+
+static T a, b, c, many[MANY];
+static T *order[MANY + 8];
+static unsigned int calls, closes, period_calls;
+static uint64_t began[MANY];
+
+static void called(T *timer)
+{
+	if (calls < MANY + 8)
+		order[calls] = timer;
+	calls++;
+}
+
+static void closed(T *timer)
+{
+	(void)timer;
+	closes++;
+}
+
+/* Each case has a loop of its own, with three timers */
+static void begin(void)
+{
+	calls = 0;
+	closes = 0;
+	period_calls = 0;
+	memset(order, 0, sizeof(order));
+	EXPECT_EQ(open_loop(), 0);
+	timer_init(&a);
+	timer_init(&b);
+	timer_init(&c);
+}
+
+static void close_if_open(T *timer)
+{
+	if (!timer_is_closing(timer))
+		timer_close(timer, NULL);
+}
+
+static void end(void)
+{
+	close_if_open(&a);
+	close_if_open(&b);
+	close_if_open(&c);
+	EXPECT_EQ(uv_run(&loop, UV_RUN_DEFAULT), 0);
+	EXPECT_EQ(close_loop(), 0);
+}
+
+static void test_init(void)
+{
+	begin();
+	EXPECT_EQ(timer_get_repeat(&a), 0);
+	EXPECT_EQ(timer_get_due_in(&a), 0);
+	EXPECT_TRUE(!timer_is_active(&a));
+	EXPECT_TRUE(timer_has_ref(&a));
+	EXPECT_EQ(timer_stop(&a), 0);
+	EXPECT_EQ(uv_run(&loop, UV_RUN_DEFAULT), 0);
+	EXPECT_EQ(calls, 0);
+	end();
+}
+
+static void test_errors(void)
+{
+	begin();
+	EXPECT_EQ(timer_again(&a), UV_EINVAL);
+	EXPECT_EQ(timer_start(&a, NULL, 0, 0), UV_EINVAL);
+	timer_close(&a, closed);
+	EXPECT_TRUE(timer_is_closing(&a));
+	EXPECT_EQ(timer_start(&a, called, 0, 0), UV_EINVAL);
+	EXPECT_TRUE(!timer_is_active(&a));
+	EXPECT_EQ(closes, 0, "not from within close");
+	uv_run(&loop, UV_RUN_DEFAULT);
+	EXPECT_EQ(closes, 1);
+	EXPECT_EQ(calls, 0);
+	end();
+}
+
+static void test_once(void)
+{
+	begin();
+	EXPECT_EQ(timer_start(&a, called, 20, 0), 0);
+	EXPECT_TRUE(timer_is_active(&a));
+	EXPECT_TRUE(timer_get_due_in(&a) <= 20);
+	EXPECT_EQ(uv_run(&loop, UV_RUN_DEFAULT), 0);
+	EXPECT_EQ(calls, 1);
+	EXPECT_TRUE(!timer_is_active(&a));
+	EXPECT_EQ(timer_get_due_in(&a), 0);
+	EXPECT_EQ(timer_again(&a), 0);
+	EXPECT_TRUE(!timer_is_active(&a), "again is for those that repeat");
+	end();
+}
+
+static void never(T *timer)
+{
+	(void)timer;
+	EXPECT_TRUE(0, "called");
+}
+
+static void test_start_twice(void)
+{
+	begin();
+	EXPECT_EQ(timer_start(&a, never, 86400000, 0), 0);
+	EXPECT_EQ(timer_start(&a, called, 10, 0), 0);
+	EXPECT_EQ(timer_start(&b, never, 5, 0), 0);
+	EXPECT_EQ(timer_start(&b, called, 15, 0), 0);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	EXPECT_EQ(calls, 2);
+	EXPECT_TRUE(order[0] == &a && order[1] == &b);
+	end();
+}
+
+static void expect_order(T *first, T *second)
+{
+	EXPECT_EQ(calls, 2);
+	EXPECT_TRUE(order[0] == first && order[1] == second);
+	calls = 0;
+}
+
+static void test_order(void)
+{
+	begin();
+	timer_start(&a, called, 0, 0);
+	timer_start(&b, called, 0, 0);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	expect_order(&a, &b);
+
+	timer_start(&b, called, 0, 0);
+	timer_start(&a, called, 0, 0);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	expect_order(&b, &a);
+
+	timer_start(&a, called, 7, 0);
+	timer_start(&b, called, 7, 0);
+	timer_start(&a, called, 7, 0);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	expect_order(&b, &a);
+
+	timer_start(&a, called, 9, 0);
+	timer_start(&b, called, 8, 0);
+	uv_sleep(30);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	expect_order(&b, &a);
+	end();
+}
+
+static void test_huge(void)
+{
+	begin();
+	timer_start(&a, never, UINT64_MAX, 0);
+	timer_start(&b, never, UINT64_MAX - 1, 0);
+	timer_start(&c, called, 5, UINT64_MAX);
+	EXPECT_TRUE(timer_get_due_in(&a) > INT64_MAX);
+	timer_unref(&a);
+	timer_unref(&b);
+	EXPECT_TRUE(uv_run(&loop, UV_RUN_ONCE) != 0);
+	while (!calls)
+		uv_run(&loop, UV_RUN_ONCE);
+	EXPECT_TRUE(timer_is_active(&c));
+	uv_run(&loop, UV_RUN_NOWAIT);
+	EXPECT_EQ(calls, 1);
+	end();
+}
+
+static void test_turns(void)
+{
+	begin();
+	timer_start(&a, called, 0, 0);
+	EXPECT_EQ(calls, 0, "not from within start");
+	EXPECT_EQ(uv_run(&loop, UV_RUN_ONCE), 0);
+	EXPECT_EQ(calls, 1);
+	timer_start(&a, called, 0, 0);
+	uv_run(&loop, UV_RUN_NOWAIT);
+	EXPECT_EQ(calls, 2);
+	timer_start(&a, called, 86400000, 0);
+	EXPECT_TRUE(uv_run(&loop, UV_RUN_NOWAIT) != 0);
+	EXPECT_EQ(calls, 2);
+	end();
+}
+
+/* One that repeats is not run twice in a turn, however late the loop is */
+static void test_late(void)
+{
+	begin();
+	timer_start(&a, called, 1, 1);
+	uv_sleep(20);
+	uv_run(&loop, UV_RUN_NOWAIT);
+	EXPECT_TRUE(calls <= 1, "%u", calls);
+	while (!calls)
+		uv_run(&loop, UV_RUN_ONCE);
+	EXPECT_EQ(calls, 1);
+	end();
+}
+
+static void start_zero(T *timer)
+{
+	if (++calls < 100)
+		timer_start(timer, start_zero, 0, 0);
+}
+
+/* Others are not starved by one that starts itself with 0, at least for so long */
+static void test_zero_again(void)
+{
+	begin();
+	timer_start(&a, start_zero, 0, 0);
+	timer_start(&b, called, 1, 0);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	EXPECT_EQ(calls, 101);
+	end();
+}
+
+static void repeats(T *timer)
+{
+	uint64_t due = timer_get_due_in(timer);
+
+	EXPECT_TRUE(period_calls == 4 || timer_is_active(timer));
+	EXPECT_TRUE(due <= timer_get_repeat(timer), "%llu", (unsigned long long)due);
+	if (++period_calls == 3)
+		timer_set_repeat(timer, 2);
+	if (period_calls == 4)
+		timer_set_repeat(timer, 0);
+}
+
+/* What is set takes effect from the next period on */
+static void test_repeat(void)
+{
+	begin();
+	timer_start(&a, repeats, 3, 4);
+	EXPECT_EQ(timer_get_repeat(&a), 4);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	EXPECT_EQ(period_calls, 5);
+	EXPECT_EQ(timer_get_repeat(&a), 0);
+	end();
+}
+
+static void push(T *timer)
+{
+	(void)timer;
+	if (++calls < 10)
+		EXPECT_EQ(timer_again(&b), 0);
+	else
+		timer_stop(&a);
+}
+
+static void pushed(T *timer)
+{
+	EXPECT_EQ(calls, 10, "it was to be pushed ahead until then");
+	timer_close(timer, closed);
+}
+
+/* A timeout that is pushed ahead, as for a connection */
+static void test_again(void)
+{
+	uint64_t start;
+
+	begin();
+	start = uv_now(&loop);
+	timer_start(&a, push, 5, 5);
+	timer_start(&b, pushed, 1000, 1000);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	EXPECT_EQ(closes, 1);
+	EXPECT_TRUE(uv_now(&loop) - start >= 1045);
+	end();
+}
+
+static void stops_others(T *timer)
+{
+	called(timer);
+	timer_stop(&b);
+	timer_close(&c, closed);
+}
+
+static void test_stop_due(void)
+{
+	begin();
+	timer_start(&a, stops_others, 2, 0);
+	timer_start(&b, never, 2, 2);
+	timer_start(&c, never, 3, 0);
+	uv_sleep(20);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	EXPECT_EQ(calls, 1);
+	EXPECT_EQ(closes, 1);
+	end();
+}
+
+static void stops_itself(T *timer)
+{
+	called(timer);
+	timer_stop(timer);
+}
+
+static void closes_itself(T *timer)
+{
+	called(timer);
+	timer_close(timer, closed);
+}
+
+static void test_itself(void)
+{
+	begin();
+	timer_start(&a, stops_itself, 1, 1);
+	timer_start(&b, closes_itself, 1, 1);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	EXPECT_EQ(calls, 2);
+	EXPECT_EQ(closes, 1);
+	end();
+}
+
+static void start_others(T *timer)
+{
+	called(timer);
+	timer_start(&b, called, 1, 0);
+}
+
+/* Stopped and started in one callback: its time is the new one */
+static void test_start_due(void)
+{
+	begin();
+	timer_start(&a, start_others, 2, 0);
+	timer_start(&b, never, 2, 0);
+	uv_sleep(10);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	EXPECT_EQ(calls, 2);
+	EXPECT_TRUE(order[1] == &b);
+	end();
+}
+
+static void test_ref(void)
+{
+	begin();
+	timer_unref(&a);
+	EXPECT_TRUE(!timer_has_ref(&a));
+	timer_start(&a, never, 60000, 0);
+	EXPECT_EQ(uv_loop_alive(&loop), 0);
+	EXPECT_EQ(uv_run(&loop, UV_RUN_DEFAULT), 0);
+	timer_ref(&a);
+	EXPECT_TRUE(uv_loop_alive(&loop));
+	timer_ref(&a);
+	timer_unref(&a);
+	EXPECT_EQ(uv_loop_alive(&loop), 0);
+	timer_start(&b, called, 10, 0);
+	EXPECT_TRUE(uv_loop_alive(&loop));
+	EXPECT_EQ(uv_run(&loop, UV_RUN_DEFAULT), 0);
+	EXPECT_EQ(calls, 1);
+	timer_ref(&a);
+	timer_stop(&a);
+	EXPECT_EQ(uv_loop_alive(&loop), 0);
+	timer_start(&a, never, 0, 0);
+	timer_stop(&a);
+	EXPECT_EQ(uv_run(&loop, UV_RUN_DEFAULT), 0);
+	end();
+}
+
+static void test_due_in(void)
+{
+	begin();
+	timer_start(&a, called, 500, 0);
+	EXPECT_EQ(timer_get_due_in(&a), 500);
+	uv_sleep(20);
+	uv_update_time(&loop);
+	EXPECT_TRUE(timer_get_due_in(&a) <= 480);
+	uv_sleep(500);
+	uv_update_time(&loop);
+	EXPECT_EQ(timer_get_due_in(&a), 0);
+	EXPECT_TRUE(timer_is_active(&a));
+	EXPECT_EQ(calls, 0);
+	end();
+}
+
+static void on_time(T *timer)
+{
+	uint64_t due = began[timer - many] + timer_get_repeat(timer);
+
+	EXPECT_TRUE(uv_now(&loop) >= due, "early by %llu ms",
+		    (unsigned long long)(due - uv_now(&loop)));
+	EXPECT_TRUE(uv_hrtime() / 1000000 >= due);
+	timer_stop(timer);
+	called(timer);
+}
+
+/* Each once, none before its time, in the order of their times; by thousands */
+static void test_many(void)
+{
+	unsigned int i, stopped = 0;
+
+	begin();
+	for (i = 0; i < MANY; i++) {
+		timer_init(&many[i]);
+		/* The period says for which time it was started. */
+		timer_start(&many[i], on_time, i * 7 % 300, i * 7 % 300);
+		began[i] = uv_now(&loop);
+		if (i % 3 == 1)
+			timer_again(&many[i]);
+		if (i % 3 == 2)
+			timer_stop(&many[i]);
+		if (i % 3 == 2 && i % 2)
+			timer_start(&many[i], on_time, 100, 100);
+		stopped += !timer_is_active(&many[i]);
+	}
+	uv_run(&loop, UV_RUN_DEFAULT);
+	EXPECT_EQ(calls, MANY - stopped);
+	EXPECT_TRUE(stopped > MANY / 10);
+	for (i = 0; i < MANY; i++)
+		timer_close(&many[i], closed);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	EXPECT_EQ(closes, MANY);
+	end();
+}
+
+static void init_again(T *timer)
+{
+	closed(timer);
+	timer_init(timer);
+	if (closes < 5) {
+		timer_start(timer, called, 3600000, 0);
+		timer_close(timer, init_again);
+	}
+}
+
+/* The memory is the caller's from its close callback on; one end follows the other */
+static void test_close_again(void)
+{
+	begin();
+	timer_start(&a, called, 3600000, 0);
+	timer_close(&a, init_again);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	EXPECT_EQ(closes, 5);
+	EXPECT_EQ(calls, 0);
+	end();
+}
+
+#ifndef NATIVE
+static unsigned int walked;
+
+static void count_foreign(uv_handle_t *handle, void *arg)
+{
+	(void)arg;
+	walked += !twheel_uv_owns(&wheel, handle);
+}
+
+static void test_wheel(void)
+{
+	begin();
+	EXPECT_EQ(twheel_uv_close(&wheel, NULL), UV_EBUSY);
+	walked = 0;
+	uv_walk(&loop, count_foreign, NULL);
+	EXPECT_EQ(walked, 0);
+	timer_start(&a, never, 3600000, 0);
+	timer_start(&a, never, 7200000, 0);
+	timer_stop(&a);
+	timer_close(&a, NULL);
+	end();
+}
+#endif
+
+int main(void)
+{
+	tap_start(60);
+	RUN(test_init, "a new timer is not active, and does nothing");
+	RUN(test_errors, "errors");
+	RUN(test_once, "once");
+	RUN(test_start_twice, "a second start replaces the first");
+	RUN(test_order, "the same time: as they were started; else by time");
+	RUN(test_huge, "times that never come");
+	RUN(test_turns, "one turn of the loop, waiting or not");
+	RUN(test_late, "a loop that is late runs a period once");
+	RUN(test_zero_again, "a timer that starts itself with 0");
+	RUN(test_repeat, "periods, and other periods");
+	RUN(test_again, "a timeout that is pushed ahead");
+	RUN(test_stop_due, "stopped and closed when they are due already");
+	RUN(test_itself, "callbacks that stop and close their own");
+	RUN(test_start_due, "started again when it is due already");
+	RUN(test_ref, "the loop lives for those with a reference");
+	RUN(test_due_in, "how long until it is due");
+	RUN(test_many, "a thousand, none early, none lost");
+	RUN(test_close_again, "closed, and used again by the close callback");
+#ifndef NATIVE
+	RUN(test_wheel, "the wheel's own handles, and when it can be closed");
+#endif
+	return tap_end();
+}
