@@ -9,7 +9,7 @@
 #include <uv.h>
 
 #ifdef NATIVE
-#define T uv_timer_t
+#define any_timer_t uv_timer_t
 #define timer_start uv_timer_start
 #define timer_stop uv_timer_stop
 #define timer_again uv_timer_again
@@ -23,7 +23,7 @@
 #define timer_is_closing(t) uv_is_closing((uv_handle_t *)(t))
 #else
 #include "twheel_uv.h"
-#define T struct twheel_uv_timer
+#define any_timer_t struct twheel_uv_timer
 #define timer_start twheel_uv_timer_start
 #define timer_stop twheel_uv_timer_stop
 #define timer_again twheel_uv_timer_again
@@ -56,7 +56,7 @@ static inline int open_loop(void)
 	return ret;
 }
 
-static inline void timer_init(T *timer)
+static inline void timer_init(any_timer_t *timer)
 {
 #ifdef NATIVE
 	uv_timer_init(&loop, timer);
@@ -66,16 +66,16 @@ static inline void timer_init(T *timer)
 }
 
 #ifdef NATIVE
-static void (*native_closed)(T *timer);
+static void (*native_closed)(any_timer_t *timer);
 
 static void native_close_cb(uv_handle_t *handle)
 {
-	native_closed((T *)handle);
+	native_closed((any_timer_t *)handle);
 }
 #endif
 
 /* All that a program closes has the same callback, or none */
-static inline void timer_close(T *timer, void (*cb)(T *timer))
+static inline void timer_close(any_timer_t *timer, void (*cb)(any_timer_t *timer))
 {
 #ifdef NATIVE
 	if (cb)

@@ -12,19 +12,19 @@
 
 #define MANY 1000
 
-static T a, b, c, many[MANY];
-static T *order[MANY + 8];
+static any_timer_t a, b, c, many[MANY];
+static any_timer_t *order[MANY + 8];
 static unsigned int calls, closes, period_calls;
 static uint64_t began[MANY];
 
-static void called(T *timer)
+static void called(any_timer_t *timer)
 {
 	if (calls < MANY + 8)
 		order[calls] = timer;
 	calls++;
 }
 
-static void closed(T *timer)
+static void closed(any_timer_t *timer)
 {
 	(void)timer;
 	closes++;
@@ -43,7 +43,7 @@ static void begin(void)
 	timer_init(&c);
 }
 
-static void close_if_open(T *timer)
+static void close_if_open(any_timer_t *timer)
 {
 	if (!timer_is_closing(timer))
 		timer_close(timer, NULL);
@@ -102,7 +102,7 @@ static void test_once(void)
 	end();
 }
 
-static void never(T *timer)
+static void never(any_timer_t *timer)
 {
 	(void)timer;
 	EXPECT_TRUE(0, "called");
@@ -121,7 +121,7 @@ static void test_start_twice(void)
 	end();
 }
 
-static void expect_order(T *first, T *second)
+static void expect_order(any_timer_t *first, any_timer_t *second)
 {
 	EXPECT_EQ(calls, 2);
 	EXPECT_TRUE(order[0] == first && order[1] == second);
@@ -203,7 +203,7 @@ static void test_late(void)
 	end();
 }
 
-static void start_zero(T *timer)
+static void start_zero(any_timer_t *timer)
 {
 	if (++period_calls < 100)
 		timer_start(timer, start_zero, 0, 0);
@@ -221,7 +221,7 @@ static void test_zero_again(void)
 	end();
 }
 
-static void repeats(T *timer)
+static void repeats(any_timer_t *timer)
 {
 	uint64_t due = timer_get_due_in(timer);
 
@@ -245,7 +245,7 @@ static void test_repeat(void)
 	end();
 }
 
-static void push(T *timer)
+static void push(any_timer_t *timer)
 {
 	(void)timer;
 	if (++calls < 10)
@@ -254,9 +254,9 @@ static void push(T *timer)
 		timer_stop(&a);
 }
 
-static void pushed(T *timer)
+static void pushed(any_timer_t *timer)
 {
-	EXPECT_EQ(calls, 10, "it was to be pushed ahead until then");
+	EXPECT_EQ(calls, 10, "not before that was over");
 	timer_close(timer, closed);
 }
 
@@ -275,7 +275,7 @@ static void test_again(void)
 	end();
 }
 
-static void stops_others(T *timer)
+static void stops_others(any_timer_t *timer)
 {
 	called(timer);
 	timer_stop(&b);
@@ -295,13 +295,13 @@ static void test_stop_due(void)
 	end();
 }
 
-static void stops_itself(T *timer)
+static void stops_itself(any_timer_t *timer)
 {
 	called(timer);
 	timer_stop(timer);
 }
 
-static void closes_itself(T *timer)
+static void closes_itself(any_timer_t *timer)
 {
 	called(timer);
 	timer_close(timer, closed);
@@ -318,7 +318,7 @@ static void test_itself(void)
 	end();
 }
 
-static void start_others(T *timer)
+static void start_others(any_timer_t *timer)
 {
 	called(timer);
 	timer_start(&b, called, 1, 0);
@@ -379,7 +379,7 @@ static void test_due_in(void)
 	end();
 }
 
-static void on_time(T *timer)
+static void on_time(any_timer_t *timer)
 {
 	uint64_t due = began[timer - many] + timer_get_repeat(timer);
 
@@ -419,7 +419,7 @@ static void test_many(void)
 	end();
 }
 
-static void init_again(T *timer)
+static void init_again(any_timer_t *timer)
 {
 	closed(timer);
 	timer_init(timer);
@@ -438,6 +438,59 @@ static void test_close_again(void)
 	uv_run(&loop, UV_RUN_DEFAULT);
 	EXPECT_EQ(closes, 5);
 	EXPECT_EQ(calls, 0);
+	end();
+}
+
+static void freed(any_timer_t *timer)
+{
+	closed(timer);
+	free(timer);
+}
+
+/* Nothing of a timer that is closed is left where its time would come */
+static void test_freed(void)
+{
+	unsigned int i;
+
+	begin();
+	for (i = 0; i < 40; i++) {
+		any_timer_t *timer = malloc(sizeof(*timer));
+
+		timer_init(timer);
+		timer_start(timer, never, 10, i % 2);
+		if (i % 4 == 0)
+			timer_stop(timer);
+		timer_close(timer, freed);
+	}
+	timer_start(&a, called, 50, 0);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	EXPECT_EQ(closes, 40);
+	EXPECT_EQ(calls, 1);
+	end();
+}
+
+static void takes_long(uv_timer_t *timer)
+{
+	(void)timer;
+	uv_sleep(30);
+}
+
+/* Found due when the loop's own time is a while ago: the callback must not see that */
+static void test_stale(void)
+{
+	uv_timer_t busy;
+
+	begin();
+	timer_init(&many[0]);
+	began[0] = uv_now(&loop);
+	timer_start(&many[0], on_time, 10, 10);
+	timer_start(&a, called, 0, 0);
+	uv_timer_init(&loop, &busy);
+	uv_timer_start(&busy, takes_long, 0, 0);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	EXPECT_EQ(calls, 2);
+	uv_close((uv_handle_t *)&busy, NULL);
+	timer_close(&many[0], NULL);
 	end();
 }
 
@@ -486,6 +539,8 @@ int main(void)
 	RUN(test_due_in, "how long until it is due");
 	RUN(test_many, "a thousand, none early, none lost");
 	RUN(test_close_again, "closed, and used again by the close callback");
+	RUN(test_freed, "closed and freed before their time");
+	RUN(test_stale, "found due later than the loop has looked at the clock");
 #ifndef NATIVE
 	RUN(test_wheel, "the wheel's own handles, and when it can be closed");
 #endif

@@ -122,7 +122,7 @@ int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
 
 /* Random numbers that do not depend on the order of callbacks */
 struct place {
-	T timer;
+	any_timer_t timer;
 	unsigned long long random;
 	/* What is expected of it */
 	uint64_t due;
@@ -171,7 +171,7 @@ static void expect(struct place *place, int active)
 
 static void act(unsigned long long *random, int odd);
 
-static void fired(T *timer)
+static void on_time(any_timer_t *timer)
 {
 	struct place *place = (struct place *)timer;
 	int odd = uv_now(&loop) % 2;
@@ -197,7 +197,7 @@ static void fired(T *timer)
 		act(&place->random, odd);
 }
 
-static void closed(T *timer)
+static void on_close(any_timer_t *timer)
 {
 	struct place *place = (struct place *)timer;
 
@@ -228,11 +228,11 @@ static unsigned int delay(unsigned long long *random, int odd)
 	return slow ? ms : ms + odd;
 }
 
-static void start(struct place *place, unsigned long long *random, int odd)
+static void do_start(struct place *place, unsigned long long *random, int odd)
 {
 	unsigned int ms = delay(random, odd);
 	unsigned int period = rnd(random, 4) ? 0 : 2 * rnd(random, 40);
-	int ret = timer_start(&place->timer, fired, ms, period);
+	int ret = timer_start(&place->timer, on_time, ms, period);
 
 	say("  start %u gives %d, due in %llu\n", number(place), ret,
 	    (unsigned long long)timer_get_due_in(&place->timer));
@@ -240,7 +240,7 @@ static void start(struct place *place, unsigned long long *random, int odd)
 	expect(place, 1);
 }
 
-static void again(struct place *place)
+static void do_again(struct place *place)
 {
 	int ret = timer_again(&place->timer);
 
@@ -255,7 +255,7 @@ static void act_on(struct place *place, unsigned long long *random, int odd)
 	switch (rnd(random, 12)) {
 	case 0:
 		say("  close %u\n", number(place));
-		timer_close(&place->timer, closed);
+		timer_close(&place->timer, on_close);
 		place->closing = 1;
 		expect(place, 0);
 		break;
@@ -268,14 +268,14 @@ static void act_on(struct place *place, unsigned long long *random, int odd)
 	case 3:
 		/* (Its period is even.) */
 		if (!odd || slow)
-			again(place);
+			do_again(place);
 		break;
 	case 4:
 		place->repeat = 2 * rnd(random, 20);
 		timer_set_repeat(&place->timer, place->repeat);
 		break;
 	default:
-		start(place, random, odd);
+		do_start(place, random, odd);
 	}
 }
 
@@ -329,7 +329,7 @@ static void run_seed(void)
 		places[i].random = seed * 1000 + i;
 		places[i].open = 1;
 		timer_init(&places[i].timer);
-		timer_start(&places[i].timer, fired, 2 * i, 0);
+		timer_start(&places[i].timer, on_time, 2 * i, 0);
 		expect(&places[i], 1);
 	}
 	uv_timer_init(&loop, &driver);
@@ -342,7 +342,7 @@ static void run_seed(void)
 		if (!places[i].open)
 			continue;
 		places[i].closing = 1;
-		timer_close(&places[i].timer, closed);
+		timer_close(&places[i].timer, on_close);
 	}
 	uv_run(&loop, UV_RUN_DEFAULT);
 	if (close_loop())
