@@ -11,9 +11,11 @@
 #include <linux/poll.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
+#include <linux/uidgid.h>
 #include <linux/uio.h>
 #include <uapi/linux/twheel.h>
 
+#include "account.h"
 #include "chardev.h"
 #include "compat.h"
 #include "context.h"
@@ -286,12 +288,20 @@ static int tw_mmap(struct file *file, struct vm_area_struct *vma)
 	return shared ? tw_shared_mmap(shared, vma) : -ENODEV;
 }
 
+/*
+ * What is new comes at the end, as programs take the first lines to be together. The
+ * number of the wheel tells descriptors of one wheel from those of several: all have the
+ * inode of the device. The user is the one whose limits count, as the reader calls him.
+ */
 static void tw_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct twheel *tw = file->private_data;
+	kuid_t uid = KUIDT_INIT(tw->user->uid);
+	struct twheel_stats stats;
 	struct twheel_info info;
 
 	tw_get_info(tw, &info);
+	tw_get_stats(tw, &stats, NULL);
 	seq_printf(m, "clock:\t%s\n", tw_clock_name(info.clock));
 	seq_printf(m, "tick:\t%llu\n", info.tick);
 	seq_printf(m, "pending:\t%llu\n", info.pending);
@@ -299,6 +309,13 @@ static void tw_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "limit:\t%llu\n", info.limit);
 	seq_printf(m, "next_expiry:\t%llu\n", info.next_expiry);
 	seq_printf(m, "shared:\t%u\n", info.shared);
+	seq_printf(m, "wheel:\t%llu\n", tw->nr);
+	seq_printf(m, "uid:\t%u\n", from_kuid_munged(seq_user_ns(m), uid));
+	seq_printf(m, "armed:\t%llu\n", stats.armed);
+	seq_printf(m, "expired:\t%llu\n", stats.expired);
+	seq_printf(m, "overruns:\t%llu\n", stats.overruns);
+	seq_printf(m, "refused:\t%llu\n", stats.refused);
+	seq_printf(m, "max_lateness:\t%llu\n", stats.max_lateness);
 }
 
 static const struct file_operations tw_fops = {

@@ -8,6 +8,9 @@
  */
 #include "device.h"
 
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
 static int fd;
 
 static void fresh(__u64 tick)
@@ -307,8 +310,56 @@ static void test_fdinfo(void)
 		check_number(text, "ready", 1);
 		check_number(text, "limit", 1000);
 		check_number(text, "next_expiry", wheel_info(wheel).next_expiry);
+		check_number(text, "uid", getuid());
+		check_number(text, "armed", 3);
+		check_number(text, "expired", 1);
+		check_number(text, "overruns", 0);
+		check_number(text, "refused", 0);
+		check_number(text, "max_lateness", wheel_stats(wheel).max_lateness);
 		close(wheel);
 	}
+}
+
+static __u64 fdinfo_number(int wheel, const char *key)
+{
+	char path[64], text[1024];
+	const char *value;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", wheel);
+	read_text(path, text, sizeof(text));
+	value = find_key(text, key);
+	return value ? strtoull(value, NULL, 10) : 0;
+}
+
+/* A number tells the descriptors of a wheel from those of another one. */
+static void test_fdinfo_wheel(void)
+{
+	int first = wheel_open(O_NONBLOCK), second = wheel_open(O_NONBLOCK);
+	int same = dup(first);
+
+	EXPECT_TRUE(fdinfo_number(first, "wheel") > 0);
+	EXPECT_EQ(fdinfo_number(same, "wheel"), fdinfo_number(first, "wheel"));
+	EXPECT_TRUE(fdinfo_number(second, "wheel") > fdinfo_number(first, "wheel"));
+	close(same);
+	close(second);
+	close(first);
+}
+
+/* Whose a wheel is does not change with who has it. */
+static void test_fdinfo_uid(void)
+{
+	int wheel = wheel_open(O_NONBLOCK), status = -1;
+	pid_t child = fork();
+
+	if (!child) {
+		/* /proc/self is not for a process that is not dumpable. */
+		if (setuid(1000) || prctl(PR_SET_DUMPABLE, 1))
+			_exit(2);
+		_exit(fdinfo_number(wheel, "uid") != 0);
+	}
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0, "the uid that a child sees");
+	close(wheel);
 }
 
 #define TRACING "/sys/kernel/tracing/"
@@ -460,6 +511,8 @@ int main(void)
 	RUN(test_cancel, "CANCEL");
 	RUN(test_stats, "STATS");
 	RUN(test_fdinfo, "fdinfo");
+	RUN(test_fdinfo_wheel, "fdinfo: the number of a wheel");
+	RUN(test_fdinfo_uid, "fdinfo: whose a wheel is");
 	RUN(test_trace, "tracepoints");
 	RUN(test_silent, "an idle wheel is silent");
 	RUN(test_lone_timer, "a lone timer wakes twice at most");
