@@ -28,6 +28,7 @@ help:
 	@echo 'make torture   the long tests: sanitizers, fault injection, fuzzing, faults of the machine'
 	@echo 'make coverage  which lines of the module all tests together reach'
 	@echo 'make lib       libtwheel'
+	@echo 'make tools     the command twheel: list, top, stats, watch, timeout ...'
 	@echo 'make install   module, library, headers, man pages, udev rule (PREFIX, DESTDIR)'
 	@echo '               (make uninstall, with the same PREFIX and DESTDIR, removes them)'
 	@echo 'make deb       Debian packages of all that, in build/deb'
@@ -35,7 +36,7 @@ help:
 	@echo 'make bench     what it costs, beside its peers (bench-quick: the essential)'
 	@echo 'make clean     remove all that was built; downloads stay in the cache'
 
-.PHONY: modules lib demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean quick
+.PHONY: modules lib demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean quick tools
 modules:
 	@scripts/deps module
 	scripts/module $(if $(KDIR),$(KDIR),$(KERNEL))
@@ -43,6 +44,10 @@ modules:
 lib:
 	@scripts/deps build
 	$(MAKE) -C userlib all PREFIX=$(PREFIX)
+
+tools:
+	@scripts/deps tools-build
+	$(MAKE) -C tools all PREFIX=$(PREFIX)
 
 demo:
 	@scripts/demo '$(WORKLOAD)' '$(MODE)' '$(BACKEND)'
