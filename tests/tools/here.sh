@@ -1,0 +1,183 @@
+# shellcheck shell=bash disable=SC2154 # run sets them
+# SPDX-License-Identifier: GPL-2.0
+#
+# The command on this machine, where the module is not loaded: what it says of that, and
+# what works without it. To be sourced by run.
+
+installs() { # FOLDER
+	local left
+
+	make -s -C tools install DESTDIR="$1" PREFIX=/usr || return
+	[ "$("$1/usr/bin/twheel" --version)" = "$("$twheel" --version)" ] || return
+	[ -s "$1/usr/share/man/man1/twheel.1" ] && [ -x "$1/usr/share/twheel/bpftrace/arms.bt" ] &&
+		[ -s "$1/usr/share/bash-completion/completions/twheel" ] || return
+	make -s -C tools uninstall DESTDIR="$1" PREFIX=/usr || return
+	left=$(find "$1" -type f -o -type l)
+	[ -z "$left$(ls "$1/usr/share/twheel" 2>/dev/null)" ] || { echo "left: $left"; return 1; }
+}
+
+lint() {
+	local found
+
+	found=$(mandoc -T lint tools/twheel.1 2>/dev/null |
+		grep -v 'STYLE: referenced manual not found') || true
+	[ -z "$found" ] || { echo "$found"; return 1; }
+}
+
+commands() { "$twheel" --help | sed -n 's/^  \([a-z]*\) .*/\1/p'; }
+
+# The long options that a command says it has
+options() {
+	"$twheel" "$1" --help | grep -o -e '--[a-z-]*' | grep -v -x -e --help -e --usage | sort -u
+}
+
+all_described() {
+	local command option missing=0
+
+	for command in $(commands); do
+		grep -q -x "^.It Cm $command" tools/twheel.1 || { echo "no $command"; missing=1; }
+		for option in $(options "$command"); do
+			grep -q -e "^.It.* Fl ${option#-}\b" tools/twheel.1 ||
+				{ echo "no $option of $command"; missing=1; }
+		done
+	done
+	return "$missing"
+}
+
+# What bash offers for the last of the words
+complete_words() {
+	bash -c '
+		. tools/twheel.bash-completion
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		_twheel
+		printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
+}
+
+completes() {
+	local command want got bad=0
+
+	got=$(complete_words twheel "" | grep -v '^--' | sort)
+	[ "$got" = "$(commands | sort)" ] || { echo "commands: $got"; bad=1; }
+	for command in $(commands); do
+		want=$(options "$command")
+		got=$(complete_words twheel "$command" -- | grep -v -x -e --help | sort)
+		[ "$got" = "$want" ] || { echo "options of $command: $got"; bad=1; }
+	done
+	[ "$(complete_words twheel timeout -s KIL)" = KILL ] || { echo "no signal"; bad=1; }
+	return "$bad"
+}
+
+# The same status as timeout of coreutils, which is what scripts rely on
+as_coreutils() {
+	local mine=0 theirs=0
+
+	# (A shell says that it was killed.)
+	{ timeout "$@" >/dev/null 2>&1; } 2>/dev/null || theirs=$?
+	{ "$twheel" timeout "$@" >/dev/null 2>&1; } 2>/dev/null || mine=$?
+	[ "$mine" = "$theirs" ] || { echo "status $mine, coreutils: $theirs"; return 1; }
+}
+
+# It passes a signal on, and ends as the program did.
+passes_on() {
+	local status=0 pid
+
+	# shellcheck disable=SC2016 # for the other shell
+	"$twheel" timeout 100 bash -c '
+		trap "exit 9" TERM; touch "$1"; for ((i = 0; i < 500; i++)); do sleep 0.02; done' \
+		bash "$work/trapped" &
+	pid=$!
+	until [ -e "$work/trapped" ]; do sleep 0.02; done
+	kill -TERM $pid
+	wait $pid || status=$?
+	[ "$status" = 9 ] || { echo "status $status"; return 1; }
+}
+
+# The program's own children are ended, too.
+ends_children() {
+	local status=0
+
+	# shellcheck disable=SC2016
+	"$twheel" timeout 0.2 bash -c 'sleep 10 & echo $! >"$1"; wait' bash "$work/pid" ||
+		status=$?
+	[ "$status" = 124 ] || { echo "status $status"; return 1; }
+	timeout 5 tail --pid="$(cat "$work/pid")" -f /dev/null
+}
+
+# Neither too short nor, by much, too long
+sleeps() {
+	local start=${EPOCHREALTIME/./} took
+
+	"$twheel" sleep "$@" || return
+	took=$((${EPOCHREALTIME/./} - start))
+	[ "$took" -ge 120000 ] || { echo "it slept for $took us"; return 1; }
+}
+
+timeouts() {
+	local -a slow=(bash -c 'trap "" TERM; for ((i = 0; i < 500; i++)); do sleep 0.02; done')
+
+	check "timeout: the time is over" as_coreutils 0.1 sleep 10
+	check "timeout: it ends before" as_coreutils 100 bash -c 'exit 7'
+	check "timeout: it ends by a signal" as_coreutils 100 bash -c 'kill -USR1 $$'
+	check "timeout: -s by number, -k" as_coreutils -k 0.1 -s 15 0.1 "${slow[@]}"
+	check "timeout: -s KILL" as_coreutils -s KILL 0.1 sleep 10
+	check "timeout: --signal=INT, in the foreground" \
+		as_coreutils --foreground --signal=INT 0.1 bash -c 'trap "exit 3" INT; sleep 10 & wait'
+	check "timeout: --preserve-status" as_coreutils --preserve-status 0.1 sleep 10
+	check "timeout: --preserve-status of one that traps it" \
+		as_coreutils --preserve-status 0.1 bash -c 'trap "exit 5" TERM; sleep 10 & wait'
+	check "timeout: no such program" as_coreutils 1 ./no-such-program
+	check "timeout: not to be run" as_coreutils 1 /
+	check "timeout: 0 is for ever" as_coreutils 0 sleep 0.2
+	check "timeout: no such signal" as_coreutils -s NOSUCH 1 true
+	check "timeout: no time" as_coreutils soon true
+	check "timeout: no program" as_coreutils 1
+	check "timeout: options of the program are its own" as_coreutils 1 bash -c 'exit 6' -s
+	check "timeout: it passes signals on" passes_on
+	check "timeout: the program's children are ended" ends_children
+}
+
+bench_json() {
+	"$twheel" bench -q --json >"$work/bench.json" || return
+	json_is "$work/bench.json" '.timers == 2000 and
+		(.results["timerfd and epoll"]["re-arm"] > 0) and
+		(.results["twheel, program, 256 in a call"]["expire and read"] > 0) and
+		(.results["twheel, kernel, one in a call"].error | length > 0)'
+}
+
+here() {
+	local command modprobe='not loaded; as root: modprobe twheel'
+
+	[ ! -e /sys/class/misc/twheel ] || {
+		echo "ok - without the module # SKIP it is loaded here"
+		return
+	}
+	check "no command: the usage, and status 2" said Usage: 2 "$twheel"
+	check "no such command" said "no command 'nosuch'" 2 "$twheel" nosuch
+	for command in $(commands); do
+		check "$command: an option that there is not" ends \
+			"$([ "$command" = timeout ] && echo 125 || echo 2)" \
+			"$twheel" "$command" --nosuch
+	done
+	for command in info list top stats watch; do
+		check "$command without the module says what to do" said "$modprobe" 3 \
+			"$twheel" "$command"
+	done
+	"$twheel" info --json >"$work/info.json" 2>/dev/null || true
+	check "info --json without the module" json_is "$work/info.json" \
+		'.loaded == false and .module == null and .library.backend == "user"'
+	"$twheel" stats --prometheus >"$work/metrics" 2>/dev/null || true
+	check "stats --prometheus without the module" prometheus_is "$work/metrics" \
+		'value("twheel_module_loaded") == 0'
+	check "stats: neither PID nor PID:FD" said "neither PID nor PID:FD" 2 "$twheel" stats 12:x
+	check "sleep: as long as two times" sleeps 0.1 20ms
+	check "sleep: no time" said "is no time" 2 "$twheel" sleep 1 -- -1
+	check "sleep: no kernel's wheel without the module" said "can't open a wheel" 1 \
+		env TWHEEL_BACKEND=kernel "$twheel" sleep 0
+	check "a full disk is noticed" said "can't print" 1 full_disk
+	timeouts
+	check "bench, in its short form" bench_json
+	check "bench says what it is" grep -q 'Wall-clock time of this machine' \
+		<("$twheel" bench -n 100)
+}
+
+full_disk() { "$twheel" --version >/dev/full; }
