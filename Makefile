@@ -65,7 +65,7 @@ vm:
 
 # With DESTDIR, nothing on this machine changes: what is missing is only said.
 install:
-	@scripts/deps $(if $(DESTDIR),-n) module
+	@scripts/deps $(if $(DESTDIR),-n) module tools-build
 	@DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) $(if $(KDIR),KDIR=$(KDIR)) scripts/install
 
 uninstall:
