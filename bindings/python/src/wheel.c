@@ -453,9 +453,9 @@ static PyGetSetDef wheel_getset[] = {
 
 static PyMethodDef wheel_methods[] = {
 	METHOD(from_fd, METH_O | METH_CLASS,
-	       "A wheel in the kernel, of a descriptor that came from elsewhere and is its own now."),
+	       "A wheel in the kernel, of a descriptor from elsewhere, which is its own now."),
 	METHOD(arm, WITH_KEYWORDS,
-	       "Start a timer: deadline is the delay in ns, or with absolute the time. Gives its id."),
+	       "Start a timer: deadline is a delay, or with absolute the time. Gives an id."),
 	METHOD(modify, WITH_KEYWORDS,
 	       "Give a live timer new times and user data. Gives the state that it was in."),
 	METHOD(cancel, METH_O, "End a live timer: no event of it is read after that."),
@@ -486,7 +486,7 @@ static PyMethodDef wheel_methods[] = {
 	METHOD(shared_arm_many, METH_VARARGS,
 	       "Arm a shared timer for each deadline of a buffer, the first of them number first."),
 	METHOD(shared_recover, METH_NOARGS,
-	       "Take over shared timers from a process that died; nobody else uses them meanwhile."),
+	       "Take over shared timers from a process that died, alone."),
 	METHOD(now, METH_NOARGS, "The time of the wheel's clock, in ns."),
 	METHOD(fileno, METH_NOARGS, "The descriptor, for any event loop."),
 	METHOD(set_eventfd, METH_O, "Signal this eventfd when timers become ready; -1 ends that."),
