@@ -29,6 +29,7 @@ help:
 	@echo 'make coverage  which lines of the module all tests together reach'
 	@echo 'make lib       libtwheel'
 	@echo 'make tools     the command twheel: list, top, stats, watch, timeout ...'
+	@echo 'make twheeld   the server of delayed jobs'
 	@echo 'make install   module, library, headers, man pages, udev rule (PREFIX, DESTDIR)'
 	@echo '               (make uninstall, with the same PREFIX and DESTDIR, removes them)'
 	@echo 'make deb       Debian packages of all that, in build/deb'
@@ -36,7 +37,7 @@ help:
 	@echo 'make bench     what it costs, beside its peers (bench-quick: the essential)'
 	@echo 'make clean     remove all that was built; downloads stay in the cache'
 
-.PHONY: modules lib demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean quick tools
+.PHONY: modules lib demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean quick tools twheeld
 modules:
 	@scripts/deps module
 	scripts/module $(if $(KDIR),$(KDIR),$(KERNEL))
@@ -48,6 +49,11 @@ lib:
 tools:
 	@scripts/deps tools-build
 	$(MAKE) -C tools all PREFIX=$(PREFIX)
+
+twheeld:
+	@scripts/deps twheeld
+	$(MAKE) -s build/userlib/libtwheel.a
+	$(MAKE) -s -C twheeld
 
 demo:
 	@scripts/demo '$(WORKLOAD)' '$(MODE)' '$(BACKEND)'

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The server's clock, and its timers.
+ */
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+
+#include "alarm.h"
+#include "util.h"
+
+static struct twheel *wheel;
+/* The server's time less CLOCK_BOOTTIME, which never changes while the server runs */
+static int64_t offset;
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * SECOND + ts.tv_nsec;
+}
+
+/** alarm_now - the server's time, in ns since 1970 */
+int64_t alarm_now(void)
+{
+	return clock_ns(CLOCK_BOOTTIME) + offset;
+}
+
+/** alarm_skew - how far the server's time is ahead of the wall clock, in ns */
+int64_t alarm_skew(void)
+{
+	return alarm_now() - clock_ns(CLOCK_REALTIME);
+}
+
+static void expired(evutil_socket_t fd, short what, void *arg)
+{
+	int ret;
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	ret = twheel_run_once(wheel, 0);
+	if (ret < 0 && ret != -EINTR)
+		die("timers can't be read: %s", strerror(-ret));
+}
+
+/**
+ * alarm_start - open the wheel, and go on with the server's time
+ * @base: the loop that calls what has expired
+ * @skew: what alarm_skew() was when the server ran last
+ */
+void alarm_start(struct event_base *base, int64_t skew)
+{
+	struct twheel_setup setup = {
+		.size = sizeof(setup),
+		.clock = TWHEEL_CLOCK_BOOTTIME,
+		.tick = MILLISECOND,
+	};
+	int ret;
+
+	offset = clock_ns(CLOCK_REALTIME) + skew - clock_ns(CLOCK_BOOTTIME);
+	ret = twheel_open(O_NONBLOCK, &wheel);
+	if (ret == 0)
+		ret = twheel_setup(wheel, &setup);
+	if (ret < 0)
+		die("timers can't be had: %s", strerror(-ret));
+	event_add(must(event_new(base, twheel_fd(wheel), EV_READ | EV_PERSIST, expired, NULL)),
+		  NULL);
+}
+
+void alarm_init(struct twheel_timer *timer, void (*fn)(struct twheel *tw,
+		struct twheel_timer *timer, const struct twheel_event *event))
+{
+	twheel_timer_init(timer, fn, NULL);
+}
+
+/**
+ * alarm_set - have a timer expire
+ * @timer: the timer, armed or not
+ * @when: by the server's time; at once if that is over
+ *
+ * Without memory for it the server ends. Nothing is lost: it is in the store.
+ */
+void alarm_set(struct twheel_timer *timer, int64_t when)
+{
+	int64_t at = when - offset;
+	int ret = twheel_timer_arm(wheel, timer, TWHEEL_ABS, at > 0 ? at : 1, 0);
+
+	if (ret < 0)
+		die("no timer could be armed: %s", strerror(-ret));
+}
+
+void alarm_stop(struct twheel_timer *timer)
+{
+	if (timer->id)
+		twheel_timer_cancel(wheel, timer);
+}

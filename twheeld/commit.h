@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What is written to the store, by a thread of its own: many operations a transaction.
+ */
+#ifndef TWHEELD_COMMIT_H
+#define TWHEELD_COMMIT_H
+
+#include "store.h"
+
+struct job;
+struct conn;
+struct event_base;
+
+enum op_kind { OP_PUT, OP_CHANGE, OP_DELETE, OP_SKEW };
+
+/* What a tube looks like to the committer. Only that thread touches the rest. */
+struct tube_commit {
+	int64_t id;
+	const char *name;
+	bool touched;
+	int64_t count[STORED_STATES];
+	int64_t urgent;
+	struct tube_commit *next;
+};
+
+struct op {
+	struct op *next;
+	enum op_kind kind;
+	struct row row;			/* of OP_SKEW: created is the skew */
+	struct tube_commit *tube;
+	enum state from;		/* where the store has it (not OP_PUT) */
+	bool from_urgent;
+	bool failed;
+	/* The loop's own */
+	void (*done)(struct op *op);
+	struct job *job;
+	struct conn *conn;
+};
+
+void commit_start(struct event_base *base, int64_t sync_ns);
+void commit_submit(struct op *op);
+void commit_stop(void);
+uint64_t commit_count(void);
+
+#endif

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Jobs: how they come into memory and leave it, and how they go from state to state.
+ *
+ * To change a job for good: detach it, write it, and when that is in the store attach it in
+ * its new state, or in the old one if it could not be written.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "conn.h"
+#include "job.h"
+#include "tube.h"
+#include "util.h"
+#include "window.h"
+
+/* Small bodies that are kept, in bytes */
+#define BODIES_MOST (64 << 20)
+
+static struct job *jobs;
+static int64_t next_id;
+static size_t delayed_count;
+static size_t bodies;
+static uint64_t timeouts;
+
+static void expired(struct twheel *tw, struct twheel_timer *timer,
+		    const struct twheel_event *event);
+
+void job_ids_begin(int64_t next)
+{
+	next_id = next;
+}
+
+static void remember(struct job *job)
+{
+	HASH_ADD(hash, jobs, row.id, sizeof(job->row.id), job);
+}
+
+/**
+ * job_new - a job that is to be put
+ * @tube: its tube, which goes on to be there as long as it
+ * @size: bytes of its body
+ *
+ * Return: the job, or NULL if there is no memory for the body and two further bytes.
+ */
+struct job *job_new(struct tube *tube, uint32_t size)
+{
+	struct job *job = zalloc(sizeof(*job));
+
+	job->row.body = malloc((size_t)size + 2);
+	if (!job->row.body) {
+		free(job);
+		return NULL;
+	}
+	job->row.size = size;
+	job->row.id = next_id++;
+	job->row.tube = tube->commit.id;
+	job->tube = tube;
+	tube->users++;
+	alarm_init(&job->timer, expired);
+	bodies += size;
+	remember(job);
+	return job;
+}
+
+/** job_from_row - a job of the store, which is counted already. It is cold. */
+struct job *job_from_row(struct tube *tube, const struct row *row)
+{
+	struct job *job = zalloc(sizeof(*job));
+
+	job->row = *row;
+	job->tube = tube;
+	tube->users++;
+	job->stored = row->state;
+	job->stored_pri = row->pri;
+	job->counted = true;
+	job->counted_urgent = row->state == READY && row->pri < URGENT;
+	job->cold = true;
+	alarm_init(&job->timer, expired);
+	if (row->body)
+		bodies += row->size;
+	remember(job);
+	return job;
+}
+
+void job_drop_body(struct job *job)
+{
+	if (job->row.body)
+		bodies -= job->row.size;
+	free(job->row.body);
+	job->row.body = NULL;
+}
+
+/** job_free - take a job out of memory. What the store has of it stays there. */
+void job_free(struct job *job)
+{
+	HASH_DELETE(hash, jobs, job);
+	job_drop_body(job);
+	alarm_stop(&job->timer);
+	tube_put(job->tube);
+	free(job);
+}
+
+bool job_in_memory(int64_t id)
+{
+	struct job *job;
+
+	HASH_FIND(hash, jobs, &id, sizeof(id), job);
+	return job;
+}
+
+/**
+ * job_find - find a job by its id, in memory or in the store
+ * @id: the id
+ * @jobp: out: the job; NULL if there is none. After use: job_unfind()
+ */
+enum found job_find(uint64_t id, struct job **jobp)
+{
+	int64_t key = id;
+	struct tube *tube;
+	struct row row;
+	bool found;
+
+	*jobp = NULL;
+	if (id > INT64_MAX)
+		return NOT_THERE;
+	HASH_FIND(hash, jobs, &key, sizeof(key), *jobp);
+	if (*jobp) {
+		/* One that is just being put is not there yet */
+		if (!(*jobp)->counted)
+			*jobp = NULL;
+		return *jobp ? FOUND : NOT_THERE;
+	}
+	if (!store_job(key, &row, &found))
+		return UNREADABLE;
+	if (!found)
+		return NOT_THERE;
+	tube = tube_by_id(row.tube);
+	if (!tube) {
+		free(row.body);
+		return UNREADABLE;
+	}
+	*jobp = job_from_row(tube, &row);
+	return FOUND;
+}
+
+/** job_unfind - done with a job that was found; NULL is allowed */
+void job_unfind(struct job *job)
+{
+	if (job && job->cold)
+		job_free(job);
+}
+
+/** job_need_body - have the body in memory; gives false if it can't be read */
+bool job_need_body(struct job *job)
+{
+	if (job->row.body)
+		return true;
+	if (!store_body(job->row.id, &job->row.body, &job->row.size))
+		return false;
+	bodies += job->row.size;
+	return true;
+}
+
+/* A body that is large, or one too many, is read again when it is wanted. */
+static void keep_small_body(struct job *job)
+{
+	if (job->row.size > SMALL_BODY || bodies > BODIES_MOST)
+		job_drop_body(job);
+}
+
+/** job_is_stored - does the store know all of a job that is ready or delayed? */
+bool job_is_stored(const struct job *job)
+{
+	return job->stored == job->row.state && job->stored_pri == job->row.pri && !job->dirty;
+}
+
+static void count(struct job *job, enum state state)
+{
+	job_uncount(job);
+	job->counted = true;
+	job->counted_urgent = state == READY && job->row.pri < URGENT;
+	job->row.state = state;
+	job->tube->count[state]++;
+	job->tube->urgent += job->counted_urgent;
+}
+
+void job_uncount(struct job *job)
+{
+	if (!job->counted)
+		return;
+	job->tube->count[job->row.state]--;
+	job->tube->urgent -= job->counted_urgent;
+	job->counted = false;
+}
+
+/** job_detach - take a job out of where its state has it. It still counts there. */
+void job_detach(struct job *job)
+{
+	bool cold = job->cold;
+
+	job->cold = false;
+	alarm_stop(&job->timer);
+	switch (job->row.state) {
+	case READY:
+		if (!cold)
+			heap_remove(&job->tube->ready, job);
+		else if (job->tube->cold > 0)
+			job->tube->cold--;
+		break;
+	case DELAYED:
+		if (!cold) {
+			heap_remove(&job->tube->delayed, job);
+			delayed_count--;
+			window_shrank();
+		}
+		break;
+	case RESERVED:
+		conn_forget(job->reserver, job);
+		break;
+	default:
+		break;
+	}
+}
+
+/**
+ * job_attach - put a job that is detached where a state has it
+ * @job: the job, which may be out of memory after the call
+ * @state: the state; of RESERVED, job->reserver and job->deadline are set
+ */
+void job_attach(struct job *job, enum state state)
+{
+	struct tube *tube = job->tube;
+
+	count(job, state);
+	switch (state) {
+	case READY:
+		tube->users++;
+		if (!tube->waiting || tube_paused(tube))
+			keep_small_body(job);
+		tube_add_ready(tube, job);
+		tube_serve(tube);
+		tube_put(tube);
+		break;
+	case DELAYED:
+		job->deadline = job->row.ord;
+		if (!window_holds(job->deadline)) {
+			job_free(job);
+			break;
+		}
+		job_drop_body(job);
+		heap_add(&tube->delayed, job);
+		alarm_set(&job->timer, job->deadline);
+		delayed_count++;
+		window_grew();
+		break;
+	case BURIED:
+		job_free(job);
+		break;
+	default:
+		conn_remember(job->reserver, job);
+		alarm_set(&job->timer, job->deadline);
+		break;
+	}
+}
+
+/** job_reserve - give a job that is detached to a client */
+void job_reserve(struct job *job, struct conn *conn)
+{
+	job->row.reserves++;
+	job->dirty = true;
+	job->reserver = conn;
+	job->deadline = alarm_now() + job->row.ttr * SECOND;
+	job_attach(job, RESERVED);
+}
+
+/* Time to run is over, or a delay */
+static void expired(struct twheel *tw, struct twheel_timer *timer,
+		    const struct twheel_event *event)
+{
+	struct job *job = container_of(timer, struct job, timer);
+
+	(void)tw;
+	(void)event;
+	job_detach(job);
+	if (job->row.state == RESERVED) {
+		timeouts++;
+		job->row.timeouts++;
+		job->dirty = true;
+	}
+	job->reserver = NULL;
+	job_attach(job, READY);
+}
+
+/**
+ * job_write - write what a job shall be
+ * @job: the job, detached, or new
+ * @kind: what is done with it
+ * @row: what it shall be
+ * @conn: who asked for it, or NULL
+ * @done: called later, which first calls job_written()
+ */
+void job_write(struct job *job, enum op_kind kind, const struct row *row, struct conn *conn,
+	       void (*done)(struct op *op))
+{
+	struct op *op = zalloc(sizeof(*op));
+
+	op->kind = kind;
+	op->row = *row;
+	op->tube = &job->tube->commit;
+	op->from = job->stored;
+	op->from_urgent = job->stored_pri < URGENT;
+	op->job = job;
+	op->conn = conn;
+	op->done = done;
+	if (conn)
+		conn->pending++;
+	job->busy = true;
+	commit_submit(op);
+}
+
+/**
+ * job_written - what was to be written of a job is, or can't be
+ * @op: the operation
+ *
+ * Return: whether it is. Then the job is what was written, but for its state: that is
+ * what it was, until it is attached.
+ */
+bool job_written(struct op *op)
+{
+	struct job *job = op->job;
+	enum state state = job->row.state;
+	char *body = job->row.body;
+
+	job->busy = false;
+	if (op->failed || op->kind == OP_DELETE)
+		return !op->failed;
+	job->row = op->row;
+	job->row.state = state;
+	job->row.body = body;
+	job->stored = op->row.state;
+	job->stored_pri = op->row.pri;
+	job->dirty = false;
+	return true;
+}
+
+static void spilled(struct op *op)
+{
+	job_written(op);
+	job_attach(op->job, READY);
+}
+
+/** job_spill - write that a job is ready, so that memory need not hold it */
+void job_spill(struct job *job)
+{
+	struct row row = job->row;
+
+	job_detach(job);
+	row.state = READY;
+	row.ord = row.pri;
+	job_write(job, OP_CHANGE, &row, NULL, spilled);
+}
+
+bool job_ready_less(const struct job *a, const struct job *b)
+{
+	if (a->row.pri != b->row.pri)
+		return a->row.pri < b->row.pri;
+	return a->row.id < b->row.id;
+}
+
+bool job_delayed_less(const struct job *a, const struct job *b)
+{
+	if (a->deadline != b->deadline)
+		return a->deadline < b->deadline;
+	return a->row.id < b->row.id;
+}
+
+/** job_delayed_count - how many delayed jobs are in memory */
+size_t job_delayed_count(void)
+{
+	return delayed_count;
+}
+
+static bool waits_for_delay(const struct job *job)
+{
+	return job->counted && job->row.state == DELAYED && !job->busy && !job->cold;
+}
+
+/** job_delayed_dues - when they are due */
+size_t job_delayed_dues(int64_t *dues)
+{
+	struct job *job, *next;
+	size_t count = 0;
+
+	HASH_ITER(hash, jobs, job, next)
+		if (waits_for_delay(job) && count < delayed_count)
+			dues[count++] = job->deadline;
+	return count;
+}
+
+/** job_forget_delayed - have those that are due after a time in the store alone */
+void job_forget_delayed(int64_t after)
+{
+	struct job *job, *next;
+
+	HASH_ITER(hash, jobs, job, next) {
+		if (!waits_for_delay(job) || job->deadline <= after)
+			continue;
+		heap_remove(&job->tube->delayed, job);
+		delayed_count--;
+		job_free(job);
+	}
+}
+
+uint64_t job_timeouts(void)
+{
+	return timeouts;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where clients connect: a TCP port, or a unix socket.
+ */
+#include <errno.h>
+#include <event2/event.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "conn.h"
+#include "listen.h"
+#include "util.h"
+
+static struct event *accept_event, *later;
+
+static int open_unix(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct stat st;
+	int fd;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		die("-l unix:%s: the path is too long, %zu bytes are the most", path,
+		    sizeof(addr.sun_path) - 1);
+	strcpy(addr.sun_path, path);
+	if (stat(path, &st) == 0) {
+		if (!S_ISSOCK(st.st_mode))
+			die("-l unix:%s: there is a file of that name, which is no socket", path);
+		unlink(path);
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+		die("-l unix:%s: %s", path, strerror(errno));
+	return fd;
+}
+
+static int try_inet(const struct addrinfo *info, bool both)
+{
+	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int yes = 1, no = 0;
+
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	/* What is accepted has these from the socket that listens */
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	if (both && info->ai_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+	if (bind(fd, info->ai_addr, info->ai_addrlen) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int open_inet(const char *host, const char *port)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
+	struct addrinfo *infos;
+	int fd = -1;
+	int ret = getaddrinfo(host, port, &hints, &infos);
+
+	if (ret)
+		die("-l %s -p %s: %s", host ? host : "(all)", port, gai_strerror(ret));
+	for (struct addrinfo *info = infos; info && fd < 0; info = info->ai_next)
+		fd = try_inet(info, !host);
+	if (fd < 0)
+		die("port %s can't be listened on: %s", port, strerror(errno));
+	freeaddrinfo(infos);
+	return fd;
+}
+
+/**
+ * listen_open - listen
+ * @address: a host, "unix:PATH", or NULL for all of the machine's addresses
+ * @port: a port
+ */
+int listen_open(const char *address, const char *port)
+{
+	int fd = address && !strncmp(address, "unix:", 5) ? open_unix(address + 5) :
+		open_inet(address, port);
+
+	if (listen(fd, 1024) < 0)
+		die("listen: %s", strerror(errno));
+	return fd;
+}
+
+static void connected(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval soon = { 0, 100000 };
+
+	(void)what;
+	(void)arg;
+	for (int i = 0; i < 64; i++) {
+		int client = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (client >= 0) {
+			conn_new(client);
+			continue;
+		}
+		/* Too many: those that are there are served, and it is tried again */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+			event_del(accept_event);
+			event_add(later, &soon);
+		}
+		return;
+	}
+}
+
+static void again(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	event_add(accept_event, NULL);
+}
+
+void listen_start(struct event_base *base, int fd)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	accept_event = must(event_new(base, fd, EV_READ | EV_PERSIST, connected, NULL));
+	later = must(evtimer_new(base, again, NULL));
+	event_add(accept_event, NULL);
+}

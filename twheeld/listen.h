@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Where clients connect.
+ */
+#ifndef TWHEELD_LISTEN_H
+#define TWHEELD_LISTEN_H
+
+struct event_base;
+
+int listen_open(const char *address, const char *port);
+void listen_start(struct event_base *base, int fd);
+
+#endif

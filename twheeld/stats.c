@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The texts of the stats commands: YAML, with beanstalkd's keys in its order.
+ */
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "stats.h"
+#include "util.h"
+
+static uint64_t total_jobs;
+static int64_t started;
+static int max_log;
+static uint64_t server_id;
+static struct utsname machine;
+
+/** stats_start - @log_size is what -s says, which only stands in the statistics */
+void stats_start(int log_size)
+{
+	max_log = log_size;
+	started = alarm_now();
+	if (getrandom(&server_id, sizeof(server_id), 0) != sizeof(server_id))
+		server_id = started;
+	uname(&machine);
+}
+
+void stats_put(void)
+{
+	total_jobs++;
+}
+
+static void add(struct evbuffer *text, const char *key, int64_t value)
+{
+	evbuffer_add_printf(text, "%s: %lld\n", key, (long long)value);
+}
+
+static void add_jobs(struct evbuffer *text)
+{
+	static const char *const keys[] = { "ready", "reserved", "delayed", "buried" };
+	static const enum state states[] = { READY, RESERVED, DELAYED, BURIED };
+	int64_t count[STATES] = { 0 }, urgent = 0;
+	size_t tubes;
+	struct tube **list = tube_list(&tubes);
+
+	for (size_t i = 0; i < tubes; i++) {
+		for (int state = 0; state < STATES; state++)
+			count[state] += list[i]->count[state];
+		urgent += list[i]->urgent;
+	}
+	add(text, "current-jobs-urgent", urgent);
+	for (int i = 0; i < STATES; i++)
+		evbuffer_add_printf(text, "current-jobs-%s: %lld\n", keys[i],
+				    (long long)count[states[i]]);
+}
+
+static void add_commands(struct evbuffer *text)
+{
+	static const struct {
+		const char *key;
+		enum command_kind kind;
+	} lines[] = {
+		{ "put", CMD_PUT },
+		{ "peek", CMD_PEEK },
+		{ "peek-ready", CMD_PEEK_READY },
+		{ "peek-delayed", CMD_PEEK_DELAYED },
+		{ "peek-buried", CMD_PEEK_BURIED },
+		{ "reserve", CMD_RESERVE },
+		{ "reserve-with-timeout", CMD_RESERVE_TIMEOUT },
+		{ "delete", CMD_DELETE },
+		{ "release", CMD_RELEASE },
+		{ "use", CMD_USE },
+		{ "watch", CMD_WATCH },
+		{ "ignore", CMD_IGNORE },
+		{ "bury", CMD_BURY },
+		{ "kick", CMD_KICK },
+		{ "touch", CMD_TOUCH },
+		{ "stats", CMD_STATS },
+		{ "stats-job", CMD_STATS_JOB },
+		{ "stats-tube", CMD_STATS_TUBE },
+		{ "list-tubes", CMD_LIST_TUBES },
+		{ "list-tube-used", CMD_LIST_TUBE_USED },
+		{ "list-tubes-watched", CMD_LIST_TUBES_WATCHED },
+		{ "pause-tube", CMD_PAUSE_TUBE },
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		evbuffer_add_printf(text, "cmd-%s: %llu\n", lines[i].key,
+				    (unsigned long long)command_count(lines[i].kind));
+}
+
+static void add_usage(struct evbuffer *text)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	evbuffer_add_printf(text, "rusage-utime: %ld.%06ld\nrusage-stime: %ld.%06ld\n",
+			    usage.ru_utime.tv_sec, usage.ru_utime.tv_usec,
+			    usage.ru_stime.tv_sec, usage.ru_stime.tv_usec);
+}
+
+struct evbuffer *stats_server(void)
+{
+	struct evbuffer *text = must(evbuffer_new());
+	size_t tubes;
+
+	tube_list(&tubes);
+	evbuffer_add_printf(text, "---\n");
+	add_jobs(text);
+	add_commands(text);
+	add(text, "job-timeouts", job_timeouts());
+	add(text, "total-jobs", total_jobs);
+	add(text, "max-job-size", command_max_size());
+	add(text, "current-tubes", tubes);
+	add(text, "current-connections", conn_counts.now);
+	add(text, "current-producers", conn_counts.producers);
+	add(text, "current-workers", conn_counts.workers);
+	add(text, "current-waiting", conn_counts.waiting);
+	add(text, "total-connections", conn_counts.total);
+	add(text, "pid", getpid());
+	evbuffer_add_printf(text, "version: \"%s\"\n", TWHEELD_VERSION);
+	add_usage(text);
+	add(text, "uptime", (alarm_now() - started) / SECOND);
+	/* There is one log, and it is never compacted by copying */
+	add(text, "binlog-oldest-index", 1);
+	add(text, "binlog-current-index", 1);
+	add(text, "binlog-records-migrated", 0);
+	add(text, "binlog-records-written", commit_count());
+	add(text, "binlog-max-size", max_log);
+	evbuffer_add_printf(text, "draining: %s\nid: %016llx\nhostname: %s\nos: %s\nplatform: %s\n",
+			    command_draining() ? "true" : "false", (unsigned long long)server_id,
+			    machine.nodename, machine.version, machine.machine);
+	return text;
+}
+
+struct evbuffer *stats_tube(const struct tube *tube)
+{
+	struct evbuffer *text = must(evbuffer_new());
+	int64_t left = tube->pause ? (tube->unpause_at - alarm_now()) / SECOND : 0;
+
+	evbuffer_add_printf(text, "---\nname: %s\n", tube->name);
+	add(text, "current-jobs-urgent", tube->urgent);
+	add(text, "current-jobs-ready", tube->count[READY]);
+	add(text, "current-jobs-reserved", tube->count[RESERVED]);
+	add(text, "current-jobs-delayed", tube->count[DELAYED]);
+	add(text, "current-jobs-buried", tube->count[BURIED]);
+	add(text, "total-jobs", tube->total);
+	add(text, "current-using", tube->using);
+	add(text, "current-watching", tube->watching);
+	add(text, "current-waiting", tube->waiting_count);
+	add(text, "cmd-delete", tube->deletes);
+	add(text, "cmd-pause-tube", tube->pauses);
+	add(text, "pause", tube->pause / SECOND);
+	add(text, "pause-time-left", left);
+	return text;
+}
+
+struct evbuffer *stats_job(const struct job *job)
+{
+	static const char *const states[] = {
+		[READY] = "ready", [DELAYED] = "delayed", [BURIED] = "buried",
+		[RESERVED] = "reserved",
+	};
+	struct evbuffer *text = must(evbuffer_new());
+	const struct row *row = &job->row;
+	int64_t now = alarm_now(), left = 0;
+
+	if (row->state == DELAYED)
+		left = (row->ord - now) / SECOND;
+	if (row->state == RESERVED)
+		left = (job->deadline - now) / SECOND;
+	evbuffer_add_printf(text, "---\n");
+	add(text, "id", row->id);
+	evbuffer_add_printf(text, "tube: %s\nstate: %s\n", job->tube->name, states[row->state]);
+	add(text, "pri", row->pri);
+	add(text, "age", (now - row->created) / SECOND);
+	add(text, "delay", row->delay);
+	add(text, "ttr", row->ttr);
+	add(text, "time-left", left);
+	add(text, "file", 1);
+	add(text, "reserves", row->reserves);
+	add(text, "timeouts", row->timeouts);
+	add(text, "releases", row->releases);
+	add(text, "buries", row->buries);
+	add(text, "kicks", row->kicks);
+	return text;
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The store: a SQLite database, jobs.db. Opening, its schema, and what the event loop reads.
+ *
+ * There are two connections: the committer's, which alone writes, and this one. In WAL mode
+ * neither waits for the other.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store.h"
+#include "util.h"
+
+#define APPLICATION_ID 0x74776a64
+
+static char *path;
+static enum sync sync_mode;
+static sqlite3 *db;
+
+/* upgrades[N] makes a store of version N + 1 of one of version N; 0 is an empty one. */
+static const char *const upgrades[] = {
+	"CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE tubes(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+	" ready INTEGER NOT NULL, delayed INTEGER NOT NULL, buried INTEGER NOT NULL,"
+	" urgent INTEGER NOT NULL);"
+	"CREATE TABLE jobs(id INTEGER PRIMARY KEY, tube INTEGER NOT NULL,"
+	" state INTEGER NOT NULL, ord INTEGER NOT NULL, pri INTEGER NOT NULL,"
+	" delay INTEGER NOT NULL, ttr INTEGER NOT NULL, created INTEGER NOT NULL,"
+	" reserves INTEGER NOT NULL, timeouts INTEGER NOT NULL, releases INTEGER NOT NULL,"
+	" buries INTEGER NOT NULL, kicks INTEGER NOT NULL, body BLOB NOT NULL);"
+	"CREATE INDEX jobs_in_order ON jobs(tube, state, ord);"
+	"CREATE INDEX jobs_due ON jobs(ord) WHERE state = 1;",
+};
+
+#define VERSIONS (sizeof(upgrades) / sizeof(upgrades[0]))
+
+/* Small bodies come with the row. length() does not read the body. */
+#define COLUMNS "id, tube, state, ord, pri, delay, ttr, created, reserves, timeouts," \
+	" releases, buries, kicks, length(body), CASE WHEN length(body) <= 2048 THEN body END"
+
+static sqlite3_stmt *get_job, *get_body, *get_tube, *same_ord, *next_ord, *same_due, *next_due;
+
+static void run(const char *sql)
+{
+	char *why = NULL;
+
+	if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
+		die("%s: %s", path, why ? why : sqlite3_errmsg(db));
+}
+
+/** store_connect - a further connection, set up */
+sqlite3 *store_connect(void)
+{
+	static const char *const synchronous[] = {
+		[SYNC_ALWAYS] = "FULL", [SYNC_SOMETIMES] = "NORMAL", [SYNC_NEVER] = "OFF",
+	};
+	char sql[200];
+	sqlite3 *new;
+
+	if (sqlite3_open_v2(path, &new, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+			    SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+		die("%s: %s", path, new ? sqlite3_errmsg(new) : "out of memory");
+	sqlite3_extended_result_codes(new, 1);
+	sqlite3_busy_timeout(new, 5000);
+	snprintf(sql, sizeof(sql), "PRAGMA journal_mode = WAL; PRAGMA synchronous = %s;"
+		 "PRAGMA cache_size = -8000; PRAGMA wal_autocheckpoint = 4000;"
+		 "PRAGMA journal_size_limit = 67108864;", synchronous[sync_mode]);
+	if (sqlite3_exec(new, sql, NULL, NULL, NULL) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(new));
+	return new;
+}
+
+static int64_t ask(const char *sql)
+{
+	sqlite3_stmt *stmt;
+	int64_t value = 0;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(db));
+	if (sqlite3_step(stmt) == SQLITE_ROW)
+		value = sqlite3_column_int64(stmt, 0);
+	if (sqlite3_finalize(stmt) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(db));
+	return value;
+}
+
+static void upgrade(void)
+{
+	int64_t version = ask("PRAGMA user_version");
+	char sql[100];
+
+	if (version > (int64_t)VERSIONS)
+		die("%s is of a newer twheeld (version %lld, this one knows %zu): use that one",
+		    path, (long long)version, VERSIONS);
+	if (version == 0 && ask("SELECT count(*) FROM sqlite_schema") != 0)
+		die("%s is another program's database", path);
+	if (version > 0 && ask("PRAGMA application_id") != APPLICATION_ID)
+		die("%s is another program's database", path);
+	if (version == (int64_t)VERSIONS)
+		return;
+	run("BEGIN IMMEDIATE");
+	while (version < (int64_t)VERSIONS)
+		run(upgrades[version++]);
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %lld; PRAGMA application_id = %d;",
+		 (long long)version, APPLICATION_ID);
+	run(sql);
+	run("COMMIT");
+}
+
+static sqlite3_stmt *prepare(const char *sql)
+{
+	sqlite3_stmt *stmt;
+
+	if (sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(db));
+	return stmt;
+}
+
+static void prepare_all(void)
+{
+	get_job = prepare("SELECT " COLUMNS " FROM jobs WHERE id = ?1");
+	get_body = prepare("SELECT body FROM jobs WHERE id = ?1");
+	get_tube = prepare("SELECT id FROM tubes WHERE name = ?1");
+	/*
+	 * In two steps, as an index is not used for (ord, id) > (?, ?) where id is the rowid:
+	 * it would read all jobs of the same priority again each time.
+	 */
+	same_ord = prepare("SELECT " COLUMNS " FROM jobs INDEXED BY jobs_in_order WHERE tube = ?1"
+			   " AND state = ?2 AND ord = ?3 AND id > ?4 ORDER BY id");
+	next_ord = prepare("SELECT " COLUMNS " FROM jobs INDEXED BY jobs_in_order WHERE tube = ?1"
+			   " AND state = ?2 AND ord > ?3 ORDER BY ord, id");
+	same_due = prepare("SELECT " COLUMNS " FROM jobs INDEXED BY jobs_due WHERE state = 1"
+			   " AND ord = ?1 AND id > ?2 ORDER BY id");
+	next_due = prepare("SELECT " COLUMNS " FROM jobs INDEXED BY jobs_due WHERE state = 1"
+			   " AND ord > ?1 AND ord <= ?2 ORDER BY ord, id");
+}
+
+/* One server a store */
+static void take_lock(const char *dir)
+{
+	char *name = must(malloc(strlen(dir) + 10));
+	int fd;
+
+	sprintf(name, "%s/lock", dir);
+	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		die("%s: %s. It must be a folder that may be written to; -b DIR is another one",
+		    name, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		die("%s: another twheeld uses this folder", dir);
+	free(name);
+}
+
+/**
+ * store_open - open or make the store
+ * @dir: its folder, which must be there
+ * @sync: when what was committed is on the disk
+ */
+void store_open(const char *dir, enum sync sync)
+{
+	take_lock(dir);
+	umask(077);
+	sync_mode = sync;
+	path = must(malloc(strlen(dir) + 10));
+	sprintf(path, "%s/jobs.db", dir);
+	db = store_connect();
+	upgrade();
+	run("DELETE FROM tubes WHERE ready = 0 AND delayed = 0 AND buried = 0");
+	prepare_all();
+}
+
+void store_close(void)
+{
+	sqlite3_close_v2(db);
+}
+
+int64_t store_meta(const char *name, int64_t otherwise)
+{
+	sqlite3_stmt *stmt = prepare("SELECT value FROM meta WHERE name = ?1");
+	int64_t value = otherwise;
+
+	sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+	if (sqlite3_step(stmt) == SQLITE_ROW)
+		value = sqlite3_column_int64(stmt, 0);
+	if (sqlite3_finalize(stmt) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(db));
+	return value;
+}
+
+/** store_tubes - call @each for each tube that holds jobs */
+void store_tubes(void (*each)(const struct store_tube *tube))
+{
+	sqlite3_stmt *stmt = prepare("SELECT id, name, ready, delayed, buried, urgent FROM tubes");
+
+	while (sqlite3_step(stmt) == SQLITE_ROW) {
+		struct store_tube tube = {
+			.id = sqlite3_column_int64(stmt, 0),
+			.name = (const char *)sqlite3_column_text(stmt, 1),
+			.urgent = sqlite3_column_int64(stmt, 5),
+		};
+
+		for (int i = 0; i < STORED_STATES; i++)
+			tube.count[i] = sqlite3_column_int64(stmt, 2 + i);
+		each(&tube);
+	}
+	if (sqlite3_finalize(stmt) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(db));
+}
+
+/** store_last_burial - the order of the job of a tube that was buried last, or 0 */
+int64_t store_last_burial(int64_t tube)
+{
+	sqlite3_stmt *stmt = prepare("SELECT max(ord) FROM jobs INDEXED BY jobs_in_order"
+				     " WHERE tube = ?1 AND state = 2");
+	int64_t last = 0;
+
+	sqlite3_bind_int64(stmt, 1, tube);
+	if (sqlite3_step(stmt) == SQLITE_ROW)
+		last = sqlite3_column_int64(stmt, 0);
+	if (sqlite3_finalize(stmt) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(db));
+	return last;
+}
+
+int64_t store_next_tube_id(void)
+{
+	return ask("SELECT ifnull(max(id), 0) + 1 FROM tubes");
+}
+
+/** store_tube_id - the number of a tube that the store knows, or 0 */
+int64_t store_tube_id(const char *name)
+{
+	int64_t id = 0;
+
+	sqlite3_bind_text(get_tube, 1, name, -1, SQLITE_STATIC);
+	if (sqlite3_step(get_tube) == SQLITE_ROW)
+		id = sqlite3_column_int64(get_tube, 0);
+	sqlite3_reset(get_tube);
+	return id;
+}
+
+/* The end of reading: everything may be read by another transaction again. */
+static bool done(sqlite3_stmt *stmt, bool fine)
+{
+	if (!fine)
+		complain("%s can't be read: %s", path, sqlite3_errmsg(db));
+	sqlite3_reset(stmt);
+	return fine;
+}
+
+static bool copy_body(sqlite3_stmt *stmt, int column, char **body)
+{
+	int size = sqlite3_column_bytes(stmt, column);
+
+	*body = malloc(size ? size : 1);
+	if (!*body)
+		return false;
+	if (size)
+		memcpy(*body, sqlite3_column_blob(stmt, column), size);
+	return true;
+}
+
+static bool take_row(sqlite3_stmt *stmt, struct row *row)
+{
+	uint32_t *counters[] = {
+		&row->reserves, &row->timeouts, &row->releases, &row->buries, &row->kicks,
+		&row->size,
+	};
+
+	row->id = sqlite3_column_int64(stmt, 0);
+	row->tube = sqlite3_column_int64(stmt, 1);
+	row->state = sqlite3_column_int(stmt, 2);
+	row->ord = sqlite3_column_int64(stmt, 3);
+	row->pri = sqlite3_column_int64(stmt, 4);
+	row->delay = sqlite3_column_int64(stmt, 5);
+	row->ttr = sqlite3_column_int64(stmt, 6);
+	row->created = sqlite3_column_int64(stmt, 7);
+	for (int i = 0; i < 6; i++)
+		*counters[i] = sqlite3_column_int64(stmt, 8 + i);
+	row->body = NULL;
+	if (row->state > BURIED)
+		return false;
+	return sqlite3_column_type(stmt, 14) == SQLITE_NULL || copy_body(stmt, 14, &row->body);
+}
+
+bool store_job(int64_t id, struct row *row, bool *found)
+{
+	int ret;
+
+	sqlite3_bind_int64(get_job, 1, id);
+	ret = sqlite3_step(get_job);
+	*found = ret == SQLITE_ROW;
+	return done(get_job, ret == SQLITE_DONE || (*found && take_row(get_job, row)));
+}
+
+bool store_body(int64_t id, char **body, uint32_t *size)
+{
+	bool fine;
+
+	sqlite3_bind_int64(get_body, 1, id);
+	fine = sqlite3_step(get_body) == SQLITE_ROW && copy_body(get_body, 0, body);
+	if (fine)
+		*size = sqlite3_column_bytes(get_body, 0);
+	return done(get_body, fine);
+}
+
+/* Takes rows until @each says no (then *more is false) or there are no more. */
+static bool take_rows(sqlite3_stmt *stmt, struct cursor *cursor, bool *more,
+		      bool (*each)(struct row *row, void *arg), void *arg)
+{
+	struct row row;
+	int ret = SQLITE_DONE;
+
+	while (*more && (ret = sqlite3_step(stmt)) == SQLITE_ROW) {
+		if (!take_row(stmt, &row))
+			break;
+		cursor->ord = row.ord;
+		cursor->id = row.id;
+		*more = each(&row, arg);
+	}
+	return done(stmt, ret == SQLITE_DONE || !*more);
+}
+
+/**
+ * store_in_order - read jobs of a tube and state in their order
+ * @tube: the tube
+ * @state: the state
+ * @cursor: what comes after it is read; goes on
+ * @end: out: there are no more
+ * @each: called for each, and owns the body; says whether it wants a further one
+ * @arg: for @each
+ */
+bool store_in_order(int64_t tube, enum state state, struct cursor *cursor, bool *end,
+		    bool (*each)(struct row *row, void *arg), void *arg)
+{
+	bool more = true, fine;
+
+	*end = false;
+	sqlite3_bind_int64(same_ord, 1, tube);
+	sqlite3_bind_int(same_ord, 2, state);
+	sqlite3_bind_int64(same_ord, 3, cursor->ord);
+	sqlite3_bind_int64(same_ord, 4, cursor->id);
+	fine = take_rows(same_ord, cursor, &more, each, arg);
+	if (!fine || !more)
+		return fine;
+	sqlite3_bind_int64(next_ord, 1, tube);
+	sqlite3_bind_int(next_ord, 2, state);
+	sqlite3_bind_int64(next_ord, 3, cursor->ord);
+	fine = take_rows(next_ord, cursor, &more, each, arg);
+	*end = fine && more;
+	return fine;
+}
+
+/** store_due - the same for delayed jobs of all tubes, in the order in which they are due */
+bool store_due(struct cursor *cursor, int64_t until, bool *end,
+	       bool (*each)(struct row *row, void *arg), void *arg)
+{
+	bool more = true, fine;
+
+	*end = false;
+	sqlite3_bind_int64(same_due, 1, cursor->ord);
+	sqlite3_bind_int64(same_due, 2, cursor->id);
+	fine = take_rows(same_due, cursor, &more, each, arg);
+	if (!fine || !more)
+		return fine;
+	sqlite3_bind_int64(next_due, 1, cursor->ord);
+	sqlite3_bind_int64(next_due, 2, until);
+	fine = take_rows(next_due, cursor, &more, each, arg);
+	*end = fine && more;
+	return fine;
+}

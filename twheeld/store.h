@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The store: what is read of it by the event loop. What is written is in commit.h.
+ */
+#ifndef TWHEELD_STORE_H
+#define TWHEELD_STORE_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The first three are numbers in the store. RESERVED is in memory alone. */
+enum state { READY, DELAYED, BURIED, RESERVED, STATES };
+#define STORED_STATES 3
+
+/* Bodies up to this are kept in memory with a job that is soon to be reserved */
+#define SMALL_BODY 2048
+
+/* A job as the store has it */
+struct row {
+	int64_t id;
+	int64_t tube;
+	enum state state;
+	int64_t ord;		/* order within its state: priority, time it is due, or time of burial */
+	uint32_t pri;
+	uint32_t delay;		/* seconds */
+	uint32_t ttr;		/* seconds */
+	int64_t created;
+	uint32_t reserves, timeouts, releases, buries, kicks;
+	uint32_t size;		/* of the body */
+	char *body;		/* malloc()ed, or NULL: not read */
+};
+
+struct store_tube {
+	int64_t id;
+	const char *name;
+	int64_t count[STORED_STATES];
+	int64_t urgent;
+};
+
+enum sync { SYNC_ALWAYS, SYNC_SOMETIMES, SYNC_NEVER };
+
+sqlite3 *store_connect(void);
+void store_open(const char *dir, enum sync sync);
+void store_close(void);
+int64_t store_meta(const char *name, int64_t otherwise);
+void store_tubes(void (*each)(const struct store_tube *tube));
+int64_t store_last_burial(int64_t tube);
+int64_t store_tube_id(const char *name);
+int64_t store_next_tube_id(void);
+
+/* These give false when the store can't be read, having complained. */
+bool store_job(int64_t id, struct row *row, bool *found);
+bool store_body(int64_t id, char **body, uint32_t *size);
+
+/* Where to go on reading in an order */
+struct cursor {
+	int64_t ord;
+	int64_t id;
+};
+
+/*
+ * Reads jobs after a cursor, which goes on, until @each says no, or the end is reached.
+ */
+bool store_in_order(int64_t tube, enum state state, struct cursor *cursor, bool *end,
+		    bool (*each)(struct row *row, void *arg), void *arg);
+bool store_due(struct cursor *cursor, int64_t until, bool *end,
+	       bool (*each)(struct row *row, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tubes: their jobs that are ready and delayed, who waits for them, pauses.
+ */
+#ifndef TWHEELD_TUBE_H
+#define TWHEELD_TUBE_H
+
+#include "heap.h"
+#include "job.h"
+
+/* A client that watches a tube, and a place in the row of those that wait for its jobs */
+struct watch {
+	struct tube *tube;
+	struct conn *conn;
+	struct watch *prev, *next;
+};
+
+struct tube {
+	char name[201];
+	struct tube_commit commit;
+	UT_hash_handle hash, hash_id;
+	size_t place;		/* in the list of all tubes */
+	unsigned int users;	/* clients, and jobs that are new */
+	struct heap ready, delayed;	/* those in memory */
+	struct watch *waiting;
+	/* Of all its jobs, those in the store alone, too */
+	int64_t count[STATES];
+	int64_t urgent;
+	/* Jobs that are ready, and in the store alone: all come after the edge. */
+	int64_t cold;
+	struct cursor edge;
+	uint64_t total, deletes, pauses;
+	unsigned int using, watching, waiting_count;
+	int64_t pause, unpause_at;
+	struct twheel_timer unpause;
+};
+
+void tube_ids_begin(int64_t next);
+void tube_load(const struct store_tube *stored);
+struct tube *tube_find(const char *name);
+struct tube *tube_by_id(int64_t id);
+struct tube *tube_get(const char *name);
+void tube_put(struct tube *tube);
+struct tube **tube_list(size_t *count);
+
+struct job *tube_first_ready(struct tube *tube);
+void tube_add_ready(struct tube *tube, struct job *job);
+enum found tube_first_delayed(struct tube *tube, struct job **job);
+enum found tube_first_buried(struct tube *tube, struct job **job);
+void tube_serve(struct tube *tube);
+void tube_serve_all(void);
+void tube_pause(struct tube *tube, int64_t ns);
+bool tube_paused(const struct tube *tube);
+void tube_wait(struct watch *watch);
+void tube_unwait(struct watch *watch);
+
+#endif
