@@ -9,11 +9,9 @@
 #include <string.h>
 
 #include "command.h"
+#include "limits.h"
 #include "stats.h"
 #include "util.h"
-
-/* How many jobs one kick has on the way at a time */
-#define KICK_PIECE 500
 
 static uint32_t max_size;
 static int64_t last_burial;

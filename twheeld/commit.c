@@ -22,11 +22,13 @@
 struct queue {
 	struct op *first;
 	struct op **end;
+	size_t length;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
-static struct queue todo = { NULL, &todo.first }, finished = { NULL, &finished.first };
+static pthread_cond_t wake;
+static struct queue todo = { NULL, &todo.first, 0 }, finished = { NULL, &finished.first, 0 };
+static size_t wanted;		/* operations for which the committer is woken */
 static bool stopping;
 static uint64_t written;
 static pthread_t thread;
@@ -43,6 +45,7 @@ static void push(struct queue *queue, struct op *op)
 	op->next = NULL;
 	*queue->end = op;
 	queue->end = &op->next;
+	queue->length++;
 }
 
 static struct op *take_all(struct queue *queue)
@@ -51,18 +54,20 @@ static struct op *take_all(struct queue *queue)
 
 	queue->first = NULL;
 	queue->end = &queue->first;
+	queue->length = 0;
 	return first;
 }
 
-static struct op *take_some(struct queue *queue, int most)
+static struct op *take_some(struct queue *queue, size_t most)
 {
 	struct op *first = queue->first, *last = first;
 
-	while (last && last->next && --most > 0)
-		last = last->next;
-	if (!last || !last->next)
+	if (queue->length <= most)
 		return take_all(queue);
+	for (size_t i = 1; i < most; i++)
+		last = last->next;
 	queue->first = last->next;
+	queue->length -= most;
 	last->next = NULL;
 	return first;
 }
@@ -232,55 +237,93 @@ static void finish(struct op *ops)
 		die("an eventfd can't be written");
 }
 
-/* Waits for something to do. Gives false when it is time to sync, or to end. */
-static bool wait_for_op(const struct timespec *until)
+static int64_t now_ns(void)
 {
-	while (!todo.first && !stopping) {
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * SECOND + ts.tv_nsec;
+}
+
+/* Waits until @count operations are there, or until a time; 0 is never. */
+static void wait_for(size_t count, int64_t until)
+{
+	struct timespec ts = { until / SECOND, until % SECOND };
+
+	wanted = count;
+	while (todo.length < count && !stopping) {
 		if (!until)
 			pthread_cond_wait(&wake, &lock);
-		else if (pthread_cond_timedwait(&wake, &lock, until))
-			return false;
+		else if (pthread_cond_timedwait(&wake, &lock, &ts))
+			break;
 	}
-	return todo.first;
+}
+
+/*
+ * The clients whose operations were just written send their next ones now. Without a short
+ * wait these would miss the next transaction, and each would hold half of the clients.
+ */
+static void gather(size_t expected, int64_t took)
+{
+	int64_t most = took / 4 < MILLISECOND ? took / 4 : MILLISECOND;
+
+	if (todo.length && todo.length < expected)
+		wait_for(expected, now_ns() + most);
+}
+
+static struct op *next_ops(size_t last, int64_t took, int64_t sync_at)
+{
+	struct op *ops;
+
+	pthread_mutex_lock(&lock);
+	last += todo.length;
+	wait_for(1, sync_at);
+	gather(last < MOST ? last : MOST, took);
+	ops = take_some(&todo, MOST);
+	pthread_mutex_unlock(&lock);
+	return ops;
+}
+
+static size_t count_ops(const struct op *op)
+{
+	size_t count = 0;
+
+	for (; op; op = op->next)
+		count++;
+	return count;
+}
+
+static bool to_stop(void)
+{
+	bool stop;
+
+	pthread_mutex_lock(&lock);
+	stop = stopping && !todo.first;
+	pthread_mutex_unlock(&lock);
+	return stop;
 }
 
 static void *committer(void *unused)
 {
-	struct timespec sync_at;
-	bool synced = true;
+	int64_t took = 0, sync_at = 0;
+	size_t last = 0;
 
 	(void)unused;
-	for (;;) {
-		struct op *ops;
-		bool stop;
+	while (!to_stop()) {
+		struct op *ops = next_ops(last, took, sync_at);
+		int64_t begin_at = now_ns();
 
-		pthread_mutex_lock(&lock);
-		wait_for_op(synced ? NULL : &sync_at);
-		ops = take_some(&todo, MOST);
-		stop = stopping && !ops;
-		pthread_mutex_unlock(&lock);
-		if (stop)
-			break;
+		last = count_ops(ops);
 		if (ops) {
 			write_ops(ops);
+			took = now_ns() - begin_at;
 			finish(ops);
+			if (sync_every && !sync_at)
+				sync_at = begin_at + sync_every;
 		}
-		if (sync_every && synced && ops) {
-			clock_gettime(CLOCK_REALTIME, &sync_at);
-			sync_at.tv_nsec += sync_every % SECOND;
-			sync_at.tv_sec += sync_every / SECOND + sync_at.tv_nsec / SECOND;
-			sync_at.tv_nsec %= SECOND;
-			synced = false;
-		}
-		if (!synced) {
-			struct timespec now;
-
-			clock_gettime(CLOCK_REALTIME, &now);
-			if (now.tv_sec > sync_at.tv_sec || (now.tv_sec == sync_at.tv_sec &&
-							    now.tv_nsec >= sync_at.tv_nsec)) {
-				sync_log();
-				synced = true;
-			}
+		if (sync_at && now_ns() >= sync_at) {
+			sync_log();
+			sync_at = 0;
 		}
 	}
 	return NULL;
@@ -332,8 +375,12 @@ static void prepare_all(void)
  */
 void commit_start(struct event_base *base, int64_t sync_ns)
 {
+	pthread_condattr_t attr;
 	sigset_t all, old;
 
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&wake, &attr);
 	sync_every = sync_ns;
 	next_id = store_meta("next_id", 1);
 	db = store_connect();
@@ -358,7 +405,8 @@ void commit_submit(struct op *op)
 {
 	pthread_mutex_lock(&lock);
 	push(&todo, op);
-	pthread_cond_signal(&wake);
+	if (todo.length >= wanted)
+		pthread_cond_signal(&wake);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -10,12 +10,10 @@
 
 #include "conn.h"
 #include "job.h"
+#include "limits.h"
 #include "tube.h"
 #include "util.h"
 #include "window.h"
-
-/* Small bodies that are kept, in bytes */
-#define BODIES_MOST (64 << 20)
 
 static struct job *jobs;
 static int64_t next_id;

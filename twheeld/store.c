@@ -141,13 +141,21 @@ static void prepare_all(void)
 			   " AND ord > ?1 AND ord <= ?2 ORDER BY ord, id");
 }
 
+static char *in_folder(const char *dir, const char *name)
+{
+	char *all;
+
+	if (asprintf(&all, "%s/%s", dir, name) < 0)
+		must(NULL);
+	return all;
+}
+
 /* One server a store */
 static void take_lock(const char *dir)
 {
-	char *name = must(malloc(strlen(dir) + 10));
+	char *name = in_folder(dir, "lock");
 	int fd;
 
-	sprintf(name, "%s/lock", dir);
 	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		die("%s: %s. It must be a folder that may be written to; -b DIR is another one",
@@ -167,8 +175,7 @@ void store_open(const char *dir, enum sync sync)
 	take_lock(dir);
 	umask(077);
 	sync_mode = sync;
-	path = must(malloc(strlen(dir) + 10));
-	sprintf(path, "%s/jobs.db", dir);
+	path = in_folder(dir, "jobs.db");
 	db = store_connect();
 	upgrade();
 	run("DELETE FROM tubes WHERE ready = 0 AND delayed = 0 AND buried = 0");

@@ -11,13 +11,11 @@
 #include <utlist.h>
 
 #include "conn.h"
+#include "limits.h"
 #include "store.h"
 #include "tube.h"
 #include "util.h"
 #include "window.h"
-
-#define READY_MOST 8192
-#define PAGE 1000
 
 static struct tube *by_name, *by_id;
 static struct tube **list;
@@ -164,7 +162,7 @@ static bool load(struct row *row, void *arg)
 
 static bool load_page(struct tube *tube)
 {
-	struct page page = { tube, PAGE };
+	struct page page = { tube, READY_PAGE };
 	bool end;
 
 	if (!store_in_order(tube->commit.id, READY, &tube->edge, &end, load, &page))

@@ -8,18 +8,16 @@
 #include <stdlib.h>
 
 #include "job.h"
+#include "limits.h"
 #include "tube.h"
 #include "util.h"
 #include "window.h"
 
-#define LENGTH (600 * SECOND)
-#define LEAD (LENGTH / 2)
-#define PIECE 2000
-#define MOST 200000
+#define LEAD (WINDOW_LENGTH / 2)
 
 static struct cursor end = { .ord = INT64_MIN };
 static bool full;		/* it waits until jobs have left it */
-static size_t most = MOST;
+static size_t most = WINDOW_MOST;
 static struct twheel_timer timer;
 
 struct piece {
@@ -61,8 +59,8 @@ static bool load(struct row *row, void *arg)
 
 static void fill(void)
 {
-	struct piece piece = { PIECE };
-	int64_t until = alarm_now() + LENGTH;
+	struct piece piece = { WINDOW_PIECE };
+	int64_t until = alarm_now() + WINDOW_LENGTH;
 	struct cursor cursor = end;
 	bool last;
 
@@ -118,7 +116,7 @@ void window_grew(void)
 		end = (struct cursor){ dues[count / 2], INT64_MAX };
 		job_forget_delayed(end.ord);
 		full = true;
-		most = MOST;
+		most = WINDOW_MOST;
 	} else {
 		most *= 2;
 	}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How much of the store is in memory. With TWHEELD_SMALL there is hardly anything, so that
+ * tests come to the end of each often.
+ */
+#ifndef TWHEELD_LIMITS_H
+#define TWHEELD_LIMITS_H
+
+#ifdef TWHEELD_SMALL
+#define READY_MOST 8
+#define READY_PAGE 3
+#define WINDOW_LENGTH (4 * SECOND)
+#define WINDOW_PIECE 3
+#define WINDOW_MOST 12
+#define BODIES_MOST 100
+#define KICK_PIECE 2
+#else
+/* Jobs of a tube that are ready: so many at most, and so many more when there are too few */
+#define READY_MOST 8192
+#define READY_PAGE 1000
+/* Delayed jobs: due within this time, read so many at a time, and not more than that */
+#define WINDOW_LENGTH (600 * SECOND)
+#define WINDOW_PIECE 2000
+#define WINDOW_MOST 200000
+/* Bytes of bodies that are kept when they are small */
+#define BODIES_MOST (64 << 20)
+/* Jobs that one kick has on the way at a time */
+#define KICK_PIECE 500
+#endif
+
+#endif
