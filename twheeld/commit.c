@@ -18,6 +18,8 @@
 
 /* The longest transaction, so that no reply waits for long */
 #define MOST 1000
+/* Bytes of the disk that new jobs leave free, unless the disk is small */
+#define ROOM (32 << 20)
 
 struct queue {
 	struct op *first;
@@ -36,7 +38,8 @@ static int done_fd;
 
 /* The committer's own */
 static sqlite3 *db;
-static sqlite3_stmt *begin, *commit, *rollback, *put, *change, *delete, *count_tube, *set_meta;
+static sqlite3_stmt *begin, *commit, *rollback, *put, *change, *delete, *count_tube, *set_meta,
+	*count_free;
 static struct tube_commit *touched;
 static int64_t next_id, sync_every;
 
@@ -81,12 +84,29 @@ static sqlite3_stmt *prepare(const char *sql)
 	return stmt;
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * SECOND + ts.tv_nsec;
+}
+
+/* At most one message a second, as each client may try again at once */
+#define say(...) ({							\
+	static int64_t said;						\
+									\
+	if (!said || now_ns() - said >= SECOND) {			\
+		said = now_ns();					\
+		complain(__VA_ARGS__);					\
+	} })
+
 static bool step(sqlite3_stmt *stmt)
 {
 	int ret = sqlite3_step(stmt);
 
 	if (ret != SQLITE_DONE)
-		complain("the store can't be written: %s", sqlite3_errmsg(db));
+		say("the store can't be written: %s", sqlite3_errmsg(db));
 	sqlite3_reset(stmt);
 	return ret == SQLITE_DONE;
 }
@@ -194,20 +214,59 @@ static bool transaction(struct op *ops, bool puts)
 	return fine;
 }
 
+/* Bytes of the database that deleted jobs have left */
+static int64_t unused(void)
+{
+	int64_t pages = 0;
+
+	if (sqlite3_step(count_free) == SQLITE_ROW)
+		pages = sqlite3_column_int64(count_free, 0);
+	sqlite3_reset(count_free);
+	return pages * 4096;
+}
+
 /*
- * When the disk is full, puts fail. What only changes or deletes finds room in what the
- * write-ahead log holds, once that was copied to the database.
+ * Is there room for new jobs? They leave some for what deletes and changes, as each write
+ * goes to the log first, and then to the database. Once the log is empty, what deleted jobs
+ * have left there counts, too.
  */
+static bool room(void)
+{
+	int64_t left, all, want;
+
+	if (!store_room(&left, &all))
+		return true;
+	want = all / 4 < ROOM ? all / 4 : ROOM;
+	if (left >= want)
+		return true;
+	sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	if (!store_room(&left, &all) || left >= want ||
+	    (left >= want / 4 && left + unused() >= want))
+		return true;
+	say("the disk is nearly full: no new jobs are taken");
+	return false;
+}
+
+static bool any_put(const struct op *op)
+{
+	while (op && op->kind != OP_PUT)
+		op = op->next;
+	return op;
+}
+
+/* When the disk is full, puts fail, and all else is tried once more without them. */
 static void write_ops(struct op *ops)
 {
-	bool fine = transaction(ops, true), others;
+	bool puts = !any_put(ops) || room();
+	bool fine = transaction(ops, puts);
 
-	if (fine)
-		return;
-	sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
-	others = transaction(ops, false);
+	if (!fine) {
+		puts = false;
+		sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+		fine = transaction(ops, puts);
+	}
 	for (struct op *op = ops; op; op = op->next)
-		op->failed = !others || op->kind == OP_PUT;
+		op->failed = !fine || (op->kind == OP_PUT && !puts);
 }
 
 /* With -f MS: what was committed without being synced */
@@ -235,14 +294,6 @@ static void finish(struct op *ops)
 	pthread_mutex_unlock(&lock);
 	if (write(done_fd, &one, sizeof(one)) != sizeof(one))
 		die("an eventfd can't be written");
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * SECOND + ts.tv_nsec;
 }
 
 /* Waits until @count operations are there, or until a time; 0 is never. */
@@ -365,6 +416,7 @@ static void prepare_all(void)
 			     " DO UPDATE SET ready = ready + excluded.ready,"
 			     " delayed = delayed + excluded.delayed,"
 			     " buried = buried + excluded.buried, urgent = urgent + excluded.urgent");
+	count_free = prepare("PRAGMA freelist_count");
 	set_meta = prepare("INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
 }
 

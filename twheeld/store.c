@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "store.h"
@@ -43,6 +44,8 @@ static const char *const upgrades[] = {
 /* Small bodies come with the row. length() does not read the body. */
 #define COLUMNS "id, tube, state, ord, pri, delay, ttr, created, reserves, timeouts," \
 	" releases, buries, kicks, length(body), CASE WHEN length(body) <= 2048 THEN body END"
+
+_Static_assert(SMALL_BODY == 2048, "what COLUMNS says");
 
 static sqlite3_stmt *get_job, *get_body, *get_tube, *same_ord, *next_ord, *same_due, *next_due;
 
@@ -180,6 +183,18 @@ void store_open(const char *dir, enum sync sync)
 	upgrade();
 	run("DELETE FROM tubes WHERE ready = 0 AND delayed = 0 AND buried = 0");
 	prepare_all();
+}
+
+/** store_room - how many bytes of its file system are left, and how many there are */
+bool store_room(int64_t *left, int64_t *all)
+{
+	struct statvfs fs;
+
+	if (statvfs(path, &fs) < 0)
+		return false;
+	*left = (int64_t)fs.f_bavail * fs.f_frsize;
+	*all = (int64_t)fs.f_blocks * fs.f_frsize;
+	return true;
 }
 
 void store_close(void)

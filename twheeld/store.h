@@ -44,6 +44,7 @@ enum sync { SYNC_ALWAYS, SYNC_SOMETIMES, SYNC_NEVER };
 sqlite3 *store_connect(void);
 void store_open(const char *dir, enum sync sync);
 void store_close(void);
+bool store_room(int64_t *left, int64_t *all);
 int64_t store_meta(const char *name, int64_t otherwise);
 void store_tubes(void (*each)(const struct store_tube *tube));
 int64_t store_last_burial(int64_t tube);
