@@ -71,8 +71,9 @@ void alarm_start(struct event_base *base, int64_t skew)
 		  NULL);
 }
 
-void alarm_init(struct twheel_timer *timer, void (*fn)(struct twheel *tw,
-		struct twheel_timer *timer, const struct twheel_event *event))
+void alarm_init(struct twheel_timer *timer,
+		void (*fn)(struct twheel *tw, struct twheel_timer *timer,
+			   const struct twheel_event *event))
 {
 	twheel_timer_init(timer, fn, NULL);
 }

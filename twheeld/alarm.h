@@ -25,8 +25,9 @@ struct event_base;
 void alarm_start(struct event_base *base, int64_t skew);
 int64_t alarm_now(void);
 int64_t alarm_skew(void);
-void alarm_init(struct twheel_timer *timer, void (*fn)(struct twheel *tw,
-		struct twheel_timer *timer, const struct twheel_event *event));
+void alarm_init(struct twheel_timer *timer,
+		void (*fn)(struct twheel *tw, struct twheel_timer *timer,
+			   const struct twheel_event *event));
 void alarm_set(struct twheel_timer *timer, int64_t when);
 void alarm_stop(struct twheel_timer *timer);
 

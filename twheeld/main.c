@@ -61,7 +61,7 @@ static unsigned long number(const char *text, char option)
 	errno = 0;
 	value = strtoul(text, &end, 10);
 	if (errno || end == text || *end || *text == '-')
-		die("-%c %s: a number is needed, see twheeld -h", option, text);
+		die("-%c %s: this takes digits alone, see twheeld -h", option, text);
 	return value;
 }
 

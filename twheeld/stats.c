@@ -87,7 +87,7 @@ static void add_commands(struct evbuffer *text)
 		{ "pause-tube", CMD_PAUSE_TUBE },
 	};
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		evbuffer_add_printf(text, "cmd-%s: %llu\n", lines[i].key,
 				    (unsigned long long)command_count(lines[i].kind));
 }

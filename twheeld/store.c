@@ -39,7 +39,7 @@ static const char *const upgrades[] = {
 	"CREATE INDEX jobs_due ON jobs(ord) WHERE state = 1;",
 };
 
-#define VERSIONS (sizeof(upgrades) / sizeof(upgrades[0]))
+#define VERSIONS ARRAY_SIZE(upgrades)
 
 /* Small bodies come with the row. length() does not read the body. */
 #define COLUMNS "id, tube, state, ord, pri, delay, ttr, created, reserves, timeouts," \

@@ -22,7 +22,7 @@ struct row {
 	int64_t id;
 	int64_t tube;
 	enum state state;
-	int64_t ord;		/* order within its state: priority, time it is due, or time of burial */
+	int64_t ord;		/* its place in its state: priority, when due, when buried */
 	uint32_t pri;
 	uint32_t delay;		/* seconds */
 	uint32_t ttr;		/* seconds */

@@ -10,6 +10,8 @@
 #include "tests/harness/tap.h"
 #include "twheeld/protocol.h"
 
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
 /* The line's memory has nothing after it, so that ASan sees what reads too far. */
 static struct command parse_bytes(const char *line, size_t length)
 {
@@ -56,7 +58,7 @@ static void test_wrong_numbers(void)
 		"pause-tube  1", "peek ", "reserve-job ", "kick-job a", "stats-job 0x1",
 	};
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		struct command cmd = parse(lines[i]);
 
 		EXPECT_TRUE(cmd.kind != CMD_UNKNOWN && cmd.bad && !cmd.counted, "%s", lines[i]);
@@ -109,7 +111,7 @@ static void test_unknown(void)
 		"", " ", "put", "PUT 0 0 0 0", " stats", "delete", "peek", "use", "nothing",
 	};
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		struct command cmd = parse(lines[i]);
 
 		EXPECT_TRUE(cmd.kind == CMD_UNKNOWN && !cmd.bad, "%s", lines[i]);
