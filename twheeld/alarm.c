@@ -94,8 +94,8 @@ void alarm_set(struct twheel_timer *timer, int64_t when)
 		die("no timer could be armed: %s", strerror(-ret));
 }
 
+/** alarm_stop - stop a timer: one that is armed, not, or whose turn to be called comes next */
 void alarm_stop(struct twheel_timer *timer)
 {
-	if (timer->id)
-		twheel_timer_cancel(wheel, timer);
+	twheel_timer_cancel(wheel, timer);
 }

@@ -124,8 +124,8 @@ enum found job_find(uint64_t id, struct job **jobp)
 		return NOT_THERE;
 	HASH_FIND(hash, jobs, &key, sizeof(key), *jobp);
 	if (*jobp) {
-		/* One that is just being put is not there yet */
-		if (!(*jobp)->counted)
+		/* One that is just being put is not there yet, and one that is deleted no more */
+		if (!(*jobp)->counted || (*jobp)->deleting)
 			*jobp = NULL;
 		return *jobp ? FOUND : NOT_THERE;
 	}
@@ -314,6 +314,7 @@ void job_write(struct job *job, enum op_kind kind, const struct row *row, struct
 	if (conn)
 		conn->pending++;
 	job->busy = true;
+	job->deleting = kind == OP_DELETE;
 	commit_submit(op);
 }
 
@@ -331,6 +332,7 @@ bool job_written(struct op *op)
 	char *body = job->row.body;
 
 	job->busy = false;
+	job->deleting = false;
 	if (op->failed || op->kind == OP_DELETE)
 		return !op->failed;
 	job->row = op->row;

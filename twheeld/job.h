@@ -28,6 +28,7 @@ struct job {
 	bool counted, counted_urgent;	/* in its tube's counts */
 	bool dirty;		/* the store does not know some of its counters */
 	bool busy;		/* something of it is being written: nobody may have it */
+	bool deleting;		/* and that is its end */
 	bool cold;		/* in memory for one command only */
 	int64_t deadline;	/* DELAYED: due; RESERVED: end of its time to run */
 	size_t place;		/* in one of the tube's heaps */
