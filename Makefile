@@ -51,7 +51,7 @@ tools:
 	$(MAKE) -C tools all PREFIX=$(PREFIX)
 
 twheeld:
-	@scripts/deps twheeld
+	@scripts/deps twheeld-build
 	$(MAKE) -s build/userlib/libtwheel.a
 	$(MAKE) -s -C twheeld
 
@@ -90,6 +90,7 @@ matrix:
 
 torture:
 	@scripts/deps fuzz fault_injection platform isolation sanitize soak in_tree-all
+	@scripts/deps fuzz fault_injection platform isolation sanitize soak twheeld
 	@scripts/torture
 
 coverage:

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# A server of beanstalkd's protocol that runs, and connections to it.
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+
+WITH_BODY = (b'RESERVED', b'FOUND', b'OK')
+PATIENCE = 30
+
+
+class Closed(Exception):
+    '''The server closed the connection.'''
+
+
+class Late(Exception):
+    '''What had to come did not come in time.'''
+
+
+class Connection:
+    '''A connection to a server: bytes out, whole replies in.'''
+
+    def __init__(self, address):
+        kind = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+        self.socket = socket.socket(kind, socket.SOCK_STREAM)
+        self.socket.settimeout(PATIENCE)
+        self.socket.connect(address)
+        if kind == socket.AF_INET:
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.input = b''
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def cut(self):
+        '''A whole reply out of what came: its words, or None.'''
+        line, end, rest = self.input.partition(b'\r\n')
+        if not end:
+            return None
+        words = line.split(b' ')
+        body = None
+        if words[0] in WITH_BODY:
+            size = int(words[-1])
+            if len(rest) < size + 2:
+                return None
+            body = rest[:size]
+            if rest[size:size + 2] != b'\r\n':
+                raise ValueError('a body does not end with CR LF: %r' % line)
+            rest = rest[size + 2:]
+        self.input = rest
+        return [word.decode('latin-1') for word in words] + ([] if body is None else [body])
+
+    def reply(self, wait=PATIENCE):
+        '''The next reply; None if there is none within that time.'''
+        until = time.monotonic() + wait
+        while True:
+            got = self.cut()
+            if got:
+                return got
+            left = until - time.monotonic()
+            if not select.select([self.socket], [], [], max(left, 0))[0]:
+                return None
+            try:
+                data = self.socket.recv(1 << 20)
+            except ConnectionError:
+                data = b''
+            if not data:
+                raise Closed(self.input)
+            self.input += data
+
+    def ask(self, *words, body=None):
+        '''A command, and its reply.'''
+        self.send(command(*words, body=body))
+        got = self.reply()
+        if got is None:
+            raise Late('no reply to %r' % (words,))
+        return got
+
+    def close(self):
+        self.socket.close()
+
+
+def command(*words, body=None):
+    line = b' '.join(w if isinstance(w, bytes) else str(w).encode() for w in words) + b'\r\n'
+    return line if body is None else line + body + b'\r\n'
+
+
+def table(body):
+    '''What a statistic says: a dictionary, or a list.'''
+    lines = body.decode().split('\n')
+    if lines[0] != '---' or lines[-1] != '':
+        raise ValueError('no YAML document: %r' % body)
+    lines = lines[1:-1]
+    if lines and lines[0].startswith('- '):
+        return [line[2:] for line in lines]
+    return dict(line.split(': ', 1) for line in lines)
+
+
+def wait_for(what, ready, wait=PATIENCE):
+    '''What ready() gives once that is true.'''
+    until = time.monotonic() + wait
+    while True:
+        got = ready()
+        if got:
+            return got
+        if time.monotonic() > until:
+            raise Late(what)
+        time.sleep(0.002)
+
+
+class Server:
+    '''A program that listens on a socket in a folder, or on a port.'''
+
+    def __init__(self, program, folder, *options, port=None):
+        os.makedirs(folder, exist_ok=True)
+        self.program, self.folder, self.options = program, folder, options
+        self.address = ('127.0.0.1', port) if port else os.path.join(folder, 'socket')
+        self.log = os.path.join(folder, 'log')
+        self.process = None
+        self.env = None
+
+    def start(self, wait=PATIENCE):
+        if isinstance(self.address, str):
+            where = ['-l', 'unix:' + self.address]
+            if os.path.exists(self.address):
+                os.unlink(self.address)
+        else:
+            where = ['-l', self.address[0], '-p', str(self.address[1])]
+        with open(self.log, 'ab') as log:
+            self.process = subprocess.Popen([self.program, *where, *self.options],
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            env={**os.environ, **(self.env or {})})
+        wait_for('%s does not listen' % self.program, self.listens, wait)
+        return self
+
+    def listens(self):
+        if self.process.poll() is not None:
+            raise Late('%s ended with %d: %s' % (self.program, self.process.returncode,
+                                                 self.said()))
+        try:
+            connection = self.connect()
+            connection.ask('list-tube-used')
+            connection.close()
+        except (OSError, Closed):
+            return False
+        return True
+
+    def said(self):
+        with open(self.log, errors='replace') as log:
+            return log.read()[-2000:]
+
+    def connect(self):
+        return Connection(self.address)
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        '''As an administrator does; whether it came to its end.'''
+        self.signal(signal.SIGTERM)
+        try:
+            return self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise Late('%s does not end on SIGTERM' % self.program) from None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.kill()
