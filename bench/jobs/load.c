@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * load SOCKET put CLIENTS SECONDS: jobs put in a second, each client waiting for its reply
+ * load SOCKET cycle CLIENTS SECONDS: put, reserve, delete
+ * load SOCKET fill JOBS DELAY: so many delayed jobs, 50 of them under way
+ * load SOCKET late JOBS DELAY: so many, 2,000 in a second, with 8 clients that put and 16
+ *	that reserve and delete; how late they come
+ *
+ * Prints one line of figures. Any reply but the right one ends it.
+ */
+#define _GNU_SOURCE
+#include <err.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BODY 100
+#define TTR 600
+#define AHEAD 50
+#define CLIENTS_MOST 1000
+#define PUTS_PER_SECOND 2000
+
+enum role { PUTS, CYCLES, PUTS_LATER, TAKES };
+
+struct client {
+	int fd;
+	enum role role;
+	int step;
+	long job;		/* that it puts */
+	bool idle;		/* its next put has a time that is yet to come */
+	char in[4096];
+	size_t filled;
+};
+
+static struct client clients[CLIENTS_MOST];
+static int count, poller;
+static const char *path;
+static char body[BODY + 1];
+static long done, jobs, given, taken, delay;
+static double begun;
+static double *sent, *acked, *late, *late_acked;
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+static void say(struct client *c, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+static void say(struct client *c, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (write(c->fd, text, length) != length)
+		err(1, "write");
+}
+
+static struct client *add(enum role role)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	struct client *c = &clients[count++];
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = c };
+
+	if (count > CLIENTS_MOST)
+		errx(2, "at most %d clients", CLIENTS_MOST);
+	strncpy(to.sun_path, path, sizeof(to.sun_path) - 1);
+	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&to, sizeof(to)) ||
+	    epoll_ctl(poller, EPOLL_CTL_ADD, c->fd, &event))
+		err(1, "%s", path);
+	c->role = role;
+	return c;
+}
+
+static void give(struct client *c, long seconds)
+{
+	say(c, "put 1 %ld %d %d\r\n%s\r\n", seconds, TTR, BODY, body);
+}
+
+static void put_later(struct client *c)
+{
+	c->idle = given == jobs || now() < begun + (double)given / PUTS_PER_SECOND;
+	if (c->idle)
+		return;
+	c->job = given++;
+	snprintf(body, sizeof(body), "%0*ld", BODY, c->job);
+	sent[c->job] = now();
+	give(c, delay);
+}
+
+static void begin(struct client *c, int number)
+{
+	switch (c->role) {
+	case PUTS:
+		give(c, 0);
+		break;
+	case CYCLES:
+		/* A tube of its own, so that each gets what it put */
+		say(c, "use t%d\r\n", number);
+		break;
+	case PUTS_LATER:
+		put_later(c);
+		break;
+	case TAKES:
+		say(c, "reserve\r\n");
+		break;
+	}
+}
+
+static void expect(const char *line, const char *word)
+{
+	if (strncmp(line, word, strlen(word)))
+		errx(1, "'%.40s' instead of '%s'", line, word);
+}
+
+/* In order: USING, WATCHING, then INSERTED, RESERVED, DELETED over and over */
+static void cycle(struct client *c, const char *line, int number)
+{
+	static const char *const words[] = {
+		"USING", "WATCHING", "INSERTED", "RESERVED", "DELETED"
+	};
+
+	expect(line, words[c->step]);
+	switch (c->step++) {
+	case 0:
+		say(c, "watch t%d\r\n", number);
+		break;
+	case 1:
+		give(c, 0);
+		break;
+	case 2:
+		say(c, "reserve\r\n");
+		break;
+	case 3:
+		say(c, "delete %ld\r\n", strtol(line + strlen("RESERVED "), NULL, 10));
+		break;
+	case 4:
+		done++;
+		c->step = 2;
+		give(c, 0);
+		break;
+	}
+}
+
+static void took(const char *line, const char *text)
+{
+	long job = strtol(text, NULL, 10);
+
+	if (job < 0 || job >= jobs || late[job])
+		errx(1, "job %ld: %s", job, line);
+	late[job] = now() - sent[job] - delay;
+	/* Its reply may be on the way. */
+	late_acked[job] = acked[job] ? now() - acked[job] - delay : late[job];
+	if (late[job] < 0)
+		errx(1, "job %ld came %.6f s early", job, -late[job]);
+	taken++;
+}
+
+static void take(struct client *c, const char *line, const char *text)
+{
+	if (c->step++ % 2 == 0) {
+		expect(line, "RESERVED");
+		took(line, text);
+		say(c, "delete %ld\r\n", strtol(line + strlen("RESERVED "), NULL, 10));
+	} else {
+		expect(line, "DELETED");
+		say(c, "reserve\r\n");
+	}
+}
+
+static void reply(struct client *c, const char *line, const char *text)
+{
+	switch (c->role) {
+	case PUTS:
+		expect(line, "INSERTED");
+		done++;
+		give(c, 0);
+		break;
+	case CYCLES:
+		cycle(c, line, c - clients);
+		break;
+	case PUTS_LATER:
+		expect(line, "INSERTED");
+		acked[c->job] = now();
+		put_later(c);
+		break;
+	case TAKES:
+		take(c, line, text);
+		break;
+	}
+}
+
+/* How much of the input is a whole reply, 0 if none is; ends its line and body by a NUL. */
+static size_t whole(struct client *c, char **text)
+{
+	char *end = memmem(c->in, c->filled, "\r\n", 2);
+	size_t size;
+
+	if (!end)
+		return 0;
+	size = end + 2 - c->in;
+	*text = end + 2;
+	if (!strncmp(c->in, "RESERVED ", 9)) {
+		size += strtoul(strchr(c->in + 9, ' '), NULL, 10) + 2;
+		if (c->filled < size)
+			return 0;
+		c->in[size - 2] = 0;
+	}
+	*end = 0;
+	return size;
+}
+
+static void input(struct client *c)
+{
+	ssize_t got = read(c->fd, c->in + c->filled, sizeof(c->in) - c->filled);
+	size_t size;
+	char *text;
+
+	if (got <= 0)
+		errx(1, "the server closed a connection");
+	c->filled += got;
+	while ((size = whole(c, &text)) > 0) {
+		reply(c, c->in, text);
+		c->filled -= size;
+		memmove(c->in, c->in + size, c->filled);
+	}
+}
+
+/* Until that time, or until all jobs were taken */
+static void run_until(double end)
+{
+	struct epoll_event events[64];
+	int n;
+
+	while (now() < end && !(jobs && taken == jobs)) {
+		n = epoll_wait(poller, events, 64, jobs ? 1 : 100);
+		for (int i = 0; i < n; i++)
+			input(events[i].data.ptr);
+		for (int i = 0; i < count; i++)
+			if (clients[i].idle)
+				put_later(&clients[i]);
+	}
+}
+
+static void rate(enum role role, int clients_, double seconds)
+{
+	for (int i = 0; i < clients_; i++)
+		add(role);
+	begun = now();
+	for (int i = 0; i < count; i++)
+		begin(&clients[i], i);
+	run_until(begun + seconds);
+	printf("%.0f\n", done / (now() - begun));
+}
+
+static void fill(long n, long seconds)
+{
+	struct client *c = add(PUTS);
+	long answered = 0;
+	char *end, *at;
+	ssize_t got;
+
+	begun = now();
+	for (long i = 0; answered < n;) {
+		for (; i < n && i - answered < AHEAD; i++)
+			give(c, seconds + i % 1000);
+		got = read(c->fd, c->in + c->filled, sizeof(c->in) - c->filled);
+		if (got <= 0)
+			errx(1, "the server closed a connection");
+		c->filled += got;
+		for (at = c->in; (end = memmem(at, c->in + c->filled - at, "\r\n", 2));
+		     at = end + 2, answered++)
+			expect(at, "INSERTED");
+		c->filled -= at - c->in;
+		memmove(c->in, at, c->filled);
+	}
+	printf("%.0f\n", n / (now() - begun));
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void print_parts(double *all)
+{
+	qsort(all, jobs, sizeof(*all), compare);
+	printf(" %.3f %.3f %.3f", 1e3 * all[jobs / 2], 1e3 * all[jobs * 99 / 100],
+	       1e3 * all[jobs - 1]);
+}
+
+/* Milliseconds: median, p99, longest; after put was sent, and after its reply came */
+static void lateness(void)
+{
+	sent = calloc(jobs, sizeof(*sent));
+	acked = calloc(jobs, sizeof(*acked));
+	late = calloc(jobs, sizeof(*late));
+	late_acked = calloc(jobs, sizeof(*late_acked));
+	if (!sent || !acked || !late || !late_acked)
+		err(1, "memory");
+	for (int i = 0; i < 8; i++)
+		add(PUTS_LATER);
+	for (int i = 0; i < 16; i++)
+		add(TAKES);
+	begun = now();
+	for (int i = 0; i < count; i++)
+		begin(&clients[i], i);
+	run_until(begun + 600);
+	if (taken < jobs)
+		errx(1, "%ld of %ld jobs came in 10 minutes", taken, jobs);
+	print_parts(late);
+	print_parts(late_acked);
+	putchar('\n');
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 5)
+		errx(2, "usage: load SOCKET put|cycle|fill|late N SECONDS");
+	path = argv[1];
+	memset(body, 'j', BODY);
+	poller = epoll_create1(EPOLL_CLOEXEC);
+	if (!strcmp(argv[2], "put")) {
+		rate(PUTS, atoi(argv[3]), atof(argv[4]));
+	} else if (!strcmp(argv[2], "cycle")) {
+		rate(CYCLES, atoi(argv[3]), atof(argv[4]));
+	} else if (!strcmp(argv[2], "fill")) {
+		fill(atol(argv[3]), atol(argv[4]));
+	} else if (!strcmp(argv[2], "late")) {
+		jobs = atol(argv[3]);
+		delay = atol(argv[4]);
+		lateness();
+	} else {
+		errx(2, "there is no load '%s'", argv[2]);
+	}
+	return 0;
+}
