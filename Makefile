@@ -89,8 +89,7 @@ matrix:
 	@tests/matrix/run -a
 
 torture:
-	@scripts/deps fuzz fault_injection platform isolation sanitize soak in_tree-all
-	@scripts/deps fuzz fault_injection platform isolation sanitize soak twheeld
+	@scripts/deps fuzz fault_injection platform isolation sanitize soak in_tree-all twheeld packages
 	@scripts/torture
 
 coverage:
