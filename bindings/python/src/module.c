@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The module twheel._twheel: libtwheel for Python. The package twheel is its face. */
 
+#include <pthread.h>
+
 #include "native.h"
+
+unsigned int forks;
+
+static void forked(void)
+{
+	forks++;
+}
 
 static PyMethodDef functions[] = {
 	{ "stop_pools", stop_pools, METH_NOARGS, "Stop all pools: Python ends." },
@@ -45,6 +54,10 @@ PyMODINIT_FUNC PyInit__twheel(void)
 
 	if (!module)
 		return NULL;
+	if (pthread_atfork(NULL, NULL, forked)) {
+		Py_DECREF(module);
+		return PyErr_NoMemory();
+	}
 	ret = add_errors(module) || add_wheel(module) || add_timers(module) ||
 	      add_pool(module) || add_task(module);
 	for (i = 0; i < Py_ARRAY_LENGTH(constants) && !ret; i++)

@@ -21,6 +21,7 @@
  * @tw: the library's, or NULL once nobody uses it any more
  * @stop: an eventfd that ends those who wait
  * @inside: calls that have let the GIL go
+ * @forks: as it was when @stop and @inside began: in a child they begin anew
  * @closed: whether no further call may begin
  * @shared: whether @area is there
  * @area: the shared timers
@@ -30,10 +31,14 @@ struct wheel {
 	struct twheel *tw;
 	int stop;
 	unsigned int inside;
+	unsigned int forks;
 	bool closed;
 	bool shared;
 	struct twheel_area area;
 };
+
+/* module.c: how often this process, or those before it, came out of fork(2) */
+extern unsigned int forks;
 
 /* error.c: @ret is a negative error; gives NULL */
 PyObject *fail(int ret);

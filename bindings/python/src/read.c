@@ -58,28 +58,28 @@ int get_ms(int64_t end)
  */
 static int wait_for(struct wheel *wheel, int64_t end)
 {
-	struct pollfd fds[] = {
-		{ .fd = twheel_fd(wheel->tw), .events = POLLIN },
-		{ .fd = wheel->stop, .events = POLLIN },
-	};
+	struct pollfd fds[2] = { { .events = POLLIN }, { .events = POLLIN } };
 	int ret, error;
 
 	do {
+		/* (Others after a signal's handler that has forked) */
+		fds[0].fd = twheel_fd(wheel->tw);
+		fds[1].fd = wheel->stop;
 		Py_BEGIN_ALLOW_THREADS
 		ret = poll(fds, 2, get_ms(end));
 		error = errno;
 		Py_END_ALLOW_THREADS
-		if (wheel->closed) {
-			PyErr_SetString(PyExc_ValueError, "the wheel was closed meanwhile");
-			return -1;
-		}
 		if (ret < 0 && (error != EINTR || PyErr_CheckSignals())) {
 			if (error != EINTR)
 				fail(-error);
 			return -1;
 		}
-	} while (ret < 0);
-	return ret > 0;
+		if (wheel->closed) {
+			PyErr_SetString(PyExc_ValueError, "the wheel was closed meanwhile");
+			return -1;
+		}
+	} while (ret < 0 || (ret > 0 && !fds[0].revents && get_ms(end)));
+	return ret > 0 && fds[0].revents;
 }
 
 /*
@@ -101,7 +101,8 @@ static int take_or_wait(struct wheel *wheel, int64_t end, void *to, unsigned int
 		ret = take(tw, to, nr);
 		if (ret != -EAGAIN)
 			break;
-		ret = wait_for(wheel, end);
+		/* Others may take what there is each time: that is not to go on for ever. */
+		ret = get_ms(end) ? wait_for(wheel, end) : 0;
 	} while (ret > 0);
 	wheel_leave(wheel);
 	/* (An exception of wait_for() is there already.) */

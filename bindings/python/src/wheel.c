@@ -3,7 +3,8 @@
  * A wheel, its life and its single timers.
  *
  * Any thread may close a wheel while others wait in it: they are woken, and the last of
- * them to leave frees it.
+ * them to leave frees it. After fork(2) each process does so for itself: what wakes is
+ * not shared, though the wheel may be.
  */
 
 #include <errno.h>
@@ -53,11 +54,35 @@ bool wheel_is_open(const struct wheel *wheel)
 	return false;
 }
 
+static int open_stop(void)
+{
+	return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+/*
+ * In a child after fork(2) the threads that were inside are not there, and the eventfd
+ * would wake those of the parent.
+ */
+static void begin_anew(struct wheel *wheel)
+{
+	if (wheel->forks == forks && wheel->stop >= 0)
+		return;
+	close(wheel->stop);
+	wheel->stop = open_stop();
+	wheel->inside = 0;
+	wheel->forks = forks;
+}
+
 /* Begin with a call that lets the GIL go; NULL with an exception. */
 struct twheel *wheel_enter(struct wheel *wheel)
 {
 	if (!wheel_is_open(wheel))
 		return NULL;
+	begin_anew(wheel);
+	if (wheel->stop < 0) {
+		PyErr_SetString(PyExc_OSError, "no descriptor left for this process's readers");
+		return NULL;
+	}
 	wheel->inside++;
 	return wheel->tw;
 }
@@ -76,9 +101,10 @@ static void free_wheel(struct wheel *wheel)
 	wheel->stop = -1;
 }
 
+/* (A signal's handler may have forked: then none is inside any more.) */
 void wheel_leave(struct wheel *wheel)
 {
-	if (!--wheel->inside && wheel->closed)
+	if (wheel->inside && !--wheel->inside && wheel->closed)
 		free_wheel(wheel);
 }
 
@@ -86,6 +112,7 @@ static PyObject *wheel_close(struct wheel *wheel, PyObject *Py_UNUSED(none))
 {
 	if (!wheel->closed) {
 		wheel->closed = true;
+		begin_anew(wheel);
 		if (wheel->inside)
 			eventfd_write(wheel->stop, 1);
 		else
@@ -135,7 +162,8 @@ static struct wheel *new_wheel(PyTypeObject *type)
 	if (!wheel)
 		return NULL;
 	wheel->closed = true;
-	wheel->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	wheel->forks = forks;
+	wheel->stop = open_stop();
 	if (wheel->stop >= 0)
 		return wheel;
 	PyErr_SetFromErrno(PyExc_OSError);
@@ -453,7 +481,9 @@ static PyGetSetDef wheel_getset[] = {
 
 static PyMethodDef wheel_methods[] = {
 	METHOD(from_fd, METH_O | METH_CLASS,
-	       "A wheel in the kernel, of a descriptor from elsewhere, which is its own now."),
+	       "A wheel in the kernel, of a descriptor from elsewhere, which is its own now.\n\n"
+	       "It is made non-blocking (O_NONBLOCK), also for all that share it: duplicates\n"
+	       "of it, and other processes that have it."),
 	METHOD(arm, WITH_KEYWORDS,
 	       "Start a timer: deadline is a delay, or with absolute the time. Gives an id."),
 	METHOD(modify, WITH_KEYWORDS,

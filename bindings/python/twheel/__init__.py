@@ -19,7 +19,8 @@ a text that says what to do; `NoTimer`, `Full`, `NotReady` and `Stopped` are tho
 programs tell apart.
 
 A wheel may be used by any number of threads, and closed by any of them. In a child after
-fork(2) a wheel of the program's own is not there (Error, EBADF): open another one.
+fork(2) a wheel of the program's own is not there (Error, EBADF): open another one. It may
+close what it inherited, which the parent does not notice.
 """
 
 import atexit as _atexit
