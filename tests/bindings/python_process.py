@@ -4,9 +4,12 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 import unittest
 
 import twheel
+import twheel.asyncio
 
 LEFT = """
 import asyncio, sys, threading, time
@@ -43,6 +46,92 @@ class Fork(unittest.TestCase):
         wheel.arm(0, 1)
         self.assertEqual(wheel.read(timeout=60)[0].user_data, 1)
         self.assertEqual(len(pool.stop()), 1)
+
+
+    def child(self, do):
+        """Have a child do that, and end without an exception"""
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                do()
+                status = 0
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_loop(self):
+        """Processes: a child that closes a loop, or lets it go, leaves the parent's alone"""
+        for let_go in (twheel.asyncio.EventLoop.close, twheel.asyncio.EventLoop.__del__):
+            loop = twheel.asyncio.EventLoop()
+            loop.call_later(0.01, print)
+            self.child(lambda: let_go(loop))
+            self.assertTrue(loop._selector.select(60), "the timer does not wake the loop")
+            # Nor is what threads wake it by gone
+            loop._timers.close()
+            loop._write_to_self()
+            self.assertTrue(loop._selector.select(60), "threads do not wake the loop")
+            loop._timers = twheel.Timers()
+            loop.close()
+
+    def test_close_beside_reader(self):
+        """Processes: a child that closes a wheel leaves the parent's readers alone"""
+        began = time.process_time()
+        with twheel.Wheel() as wheel:
+            reader = threading.Thread(target=wheel.read, kwargs={"timeout": 2}, daemon=True)
+            reader.start()
+            time.sleep(0.1)
+            self.child(wheel.close)
+            reader.join(60)
+            self.assertFalse(reader.is_alive(), "the reader waits for longer than its time")
+            self.assertLess(time.process_time() - began, 1, "the reader turns round and round")
+
+    def test_close_in_child(self):
+        """Processes: a child that closes a wheel ends its own readers"""
+        def in_child():
+            ended = []
+
+            def read():
+                try:
+                    wheel.read()
+                except (twheel.Error, ValueError) as error:
+                    ended.append(error)
+
+            reader = threading.Thread(target=read, daemon=True)
+            reader.start()
+            time.sleep(0.1)
+            wheel.close()
+            reader.join(60)
+            assert len(ended) == 1, ended
+
+        with twheel.Wheel() as wheel:
+            other = threading.Thread(target=wheel.read, kwargs={"timeout": 0.5}, daemon=True)
+            other.start()
+            time.sleep(0.1)
+            self.child(in_child)
+            other.join(60)
+            self.assertFalse(other.is_alive())
+
+    def test_timers(self):
+        """Processes: in a child, timers of the parent's are refused"""
+        timers = twheel.Timers()
+        token = timers.add(time.monotonic() + 0.01, "mine")
+        self.assertFalse(timers.inherited)
+
+        def in_child():
+            assert timers.inherited
+            time.sleep(0.05)
+            for call in (timers.due, lambda: timers.cancel(token), lambda: timers.add(0, "his")):
+                try:
+                    call()
+                except twheel.Error as error:
+                    assert error.errno == 9, error
+                else:
+                    raise AssertionError("it was there")
+            timers.close()
+
+        self.child(in_child)
+        self.assertEqual(timers.due(), ["mine"])
 
 
 class End(unittest.TestCase):
@@ -108,6 +197,20 @@ wheel = twheel.Wheel()
 timers = twheel.Timers()
 timers.add(time.monotonic() + 5, timers)
 """, "\n")
+
+    def test_no_loop(self):
+        """Processes: a loop that could not be made is not closed"""
+        self.end("""
+import errno, unittest.mock
+def none(*args):
+    raise OSError(errno.EMFILE, "no more")
+for options in ({"backend": "other"}, {}):
+    with unittest.mock.patch("socket.socketpair", none):
+        try:
+            twheel.asyncio.EventLoop(**options)
+        except (ValueError, OSError) as error:
+            print(type(error).__name__)
+""", "ValueError\nOSError\n")
 
     def test_daemon(self):
         """Processes: Python ends while a daemon thread reads"""

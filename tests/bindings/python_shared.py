@@ -2,7 +2,9 @@
 """Shared timers from Python, which take the module."""
 
 import array
+import os
 import select
+import time
 import unittest
 
 import twheel
@@ -63,7 +65,7 @@ class Shared(unittest.TestCase):
     def test_recover(self):
         """Shared timers: another wheel of the same descriptor takes over"""
         self.wheel.shared_arm(3, self.wheel.now() + 10_000_000)
-        other = twheel.Wheel.from_fd(__import__("os").dup(self.wheel.fileno()))
+        other = twheel.Wheel.from_fd(os.dup(self.wheel.fileno()))
         self.wheel.close()
         self.wheel = other
         other.shared_recover()
@@ -74,6 +76,21 @@ class Shared(unittest.TestCase):
         self.wheel.close()
         self.assertRaises(ValueError, self.wheel.shared_arm, 0, 0)
         self.assertRaises(ValueError, self.wheel.shared_take)
+
+    def test_foreign(self):
+        """Shared timers: expiries that others armed are not taken for a loop's own"""
+        for shared in (0, 100):
+            timers = twheel.Timers(shared=shared)
+            for n in range(2 * shared + 2):
+                timers.add(time.monotonic() + 3600, n)
+            with twheel.Wheel.from_fd(os.dup(timers.fileno())) as other:
+                for number in (0, 1, shared + 1, 1000, 1 << 31, (1 << 32) + 1, (1 << 64) - 1):
+                    other.arm(0, number)
+                while other.info()["ready"] < 7:
+                    time.sleep(0.001)
+                self.assertEqual(timers.due(), [])
+                self.assertEqual((len(timers), other.info()["ready"]), (2 * shared + 2, 0))
+                timers.close()
 
     def test_loop(self):
         """Shared timers: the event loop uses them, and ordinary ones beyond"""

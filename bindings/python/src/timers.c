@@ -7,7 +7,9 @@
  * slots, never addresses. Shared timers are used where the wheel has them, for slots that
  * they have a number for; ordinary timers for the others. All calls hold the GIL, and no
  * code of the program's runs between taking expiries and emptying their slots, so a slot
- * in use is a timer that is armed.
+ * in use is a timer that is armed. Who else has the descriptor may arm what he likes: an
+ * expiry is looked at before it is taken for one of a slot's. A child after fork(2) has a
+ * table of its own, but not timers of its own, and is refused all but close().
  */
 
 #include <errno.h>
@@ -44,6 +46,7 @@ struct slot {
  * @free: the first free one of the others
  * @used: how many are
  * @ordinary: how many of these are ordinary timers
+ * @forks: as it was when they were made
  */
 struct timers {
 	PyObject_HEAD
@@ -56,6 +59,7 @@ struct timers {
 	uint32_t free;
 	uint32_t used;
 	uint32_t ordinary;
+	unsigned int forks;
 };
 
 static int timers_traverse(struct timers *timers, visitproc visit, void *arg)
@@ -135,6 +139,7 @@ static PyObject *timers_new(PyTypeObject *type, PyObject *args, PyObject *keywor
 		return NULL;
 	setup.tick = tick;
 	timers->free = NO_SLOT;
+	timers->forks = forks;
 	if (!open_shared(timers, backend, &setup))
 		return (PyObject *)timers;
 	PyErr_Clear();
@@ -143,6 +148,14 @@ static PyObject *timers_new(PyTypeObject *type, PyObject *args, PyObject *keywor
 	if (open_wheel(backend, &setup, &timers->tw))
 		Py_CLEAR(timers);
 	return (PyObject *)timers;
+}
+
+/* Is this the process that made them? */
+static bool timers_here(const struct timers *timers)
+{
+	if (timers->forks != forks)
+		fail(-EBADF);
+	return timers->forks == forks;
 }
 
 static bool timers_open(const struct timers *timers)
@@ -241,7 +254,7 @@ static PyObject *timers_add(struct timers *timers, PyObject *const *args, Py_ssi
 		PyErr_SetString(PyExc_TypeError, "add(when, object)");
 		return NULL;
 	}
-	if (!get_deadline(args[0], &deadline) || !timers_open(timers))
+	if (!get_deadline(args[0], &deadline) || !timers_open(timers) || !timers_here(timers))
 		return NULL;
 	at = take_slot(timers);
 	if (at == NO_SLOT)
@@ -274,6 +287,8 @@ static PyObject *timers_cancel(struct timers *timers, PyObject *number)
 	slot = &timers->slots[at];
 	if (!slot->object || slot->generation != token >> 32)
 		Py_RETURN_FALSE;
+	if (!timers_here(timers))
+		return NULL;
 	if (at < timers->nr_shared)
 		twheel_shared_cancel(&timers->area, at);
 	else
@@ -284,7 +299,15 @@ static PyObject *timers_cancel(struct timers *timers, PyObject *number)
 	Py_RETURN_TRUE;
 }
 
-/* Take some that have expired; their references are the caller's. Gives how many. */
+/* Of an expiry; NULL if it is of no timer of these (a shared one has no id, which is 0) */
+static PyObject *end_expired(struct timers *timers, uint64_t at, uint64_t id)
+{
+	if (at >= timers->fresh || !timers->slots[at].object || timers->slots[at].id != id)
+		return NULL;
+	return end_slot(timers, at);
+}
+
+/* Take some that have expired; references, or NULL, are the caller's. Gives how many. */
 static unsigned int take_due(struct timers *timers, PyObject **objects)
 {
 	struct twheel_event events[TOGETHER];
@@ -294,7 +317,7 @@ static unsigned int take_due(struct timers *timers, PyObject **objects)
 	if (timers->nr_shared) {
 		n = twheel_shared_take(&timers->area, taken, TOGETHER);
 		for (i = 0; i < n; i++)
-			objects[i] = end_slot(timers, taken[i]);
+			objects[i] = end_expired(timers, taken[i], 0);
 		if (n)
 			return n;
 		if (!timers->ordinary)
@@ -303,23 +326,27 @@ static unsigned int take_due(struct timers *timers, PyObject **objects)
 	/* (It has shared ones, too, but these were taken.) */
 	nr = twheel_read(timers->tw, events, TOGETHER);
 	for (i = 0; (int)i < nr; i++)
-		objects[i] = end_slot(timers, events[i].user_data);
+		objects[i] = end_expired(timers, events[i].user_data, events[i].id);
 	return nr < 0 ? 0 : nr;
 }
 
 static PyObject *timers_due(struct timers *timers, PyObject *Py_UNUSED(none))
 {
-	PyObject *objects[TOGETHER], *list = PyList_New(0);
+	PyObject *objects[TOGETHER], *list;
 	unsigned int i, nr;
 	int ret = 0;
 
+	if (timers->tw && !timers_here(timers))
+		return NULL;
+	list = PyList_New(0);
 	while (list && timers->tw) {
 		nr = take_due(timers, objects);
 		if (!nr)
 			break;
 		for (i = 0; i < nr; i++) {
-			ret |= PyList_Append(list, objects[i]);
-			Py_DECREF(objects[i]);
+			if (objects[i])
+				ret |= PyList_Append(list, objects[i]);
+			Py_XDECREF(objects[i]);
 		}
 		if (ret)
 			Py_CLEAR(list);
@@ -346,8 +373,15 @@ static PyObject *get_backend(struct timers *timers, void *Py_UNUSED(closure))
 	return PyUnicode_FromString(timers->nr_shared ? "shared" : "kernel");
 }
 
+static PyObject *get_inherited(struct timers *timers, void *Py_UNUSED(closure))
+{
+	return PyBool_FromLong(timers->forks != forks);
+}
+
 static PyGetSetDef timers_getset[] = {
 	{ "backend", (getter)get_backend, NULL, "what they are: 'shared', 'kernel' or 'user'" },
+	{ "inherited", (getter)get_inherited, NULL,
+	  "whether this is a child, after fork(2), of the process that made them" },
 	{ }
 };
 

@@ -15,6 +15,11 @@ their times.
 
 Timers are shared ones, armed without a system call, where the module is there; ordinary
 ones beyond TIMERS of them, and without the module the library's own.
+
+A loop belongs to the process that made it. A child after fork(2) may close it, or forget
+it, which the parent does not notice; it can't go on with it, as with any loop of asyncio's:
+there call_later(), call_at(), cancel() of a timer, and timers that are due, give an Error
+(EBADF). The child makes a loop of its own.
 """
 
 from __future__ import annotations
@@ -54,6 +59,7 @@ class EventLoop(asyncio.SelectorEventLoop):
     """asyncio's selector loop with the timers of a wheel."""
 
     # What is asyncio's own, and no type checker knows
+    _closed: bool = True  # until it is made, so that nothing is closed if that fails
     _debug: bool
     _ready: Any
     _scheduled: list[asyncio.TimerHandle]
@@ -76,6 +82,7 @@ class EventLoop(asyncio.SelectorEventLoop):
             super().__init__(selector)
         except BaseException:
             self._timers.close()
+            self._closed = True
             raise
         # No reader to be called: _process_events() looks after it, in the same turn.
         self._selector.register(self._timers_fd, selectors.EVENT_READ, (None, None))
@@ -171,7 +178,12 @@ class EventLoop(asyncio.SelectorEventLoop):
             raise RuntimeError("Cannot close a running event loop")
         if self.is_closed():
             return
-        self._selector.unregister(self._timers_fd)
+        if self._timers.inherited:
+            # The epoll is the parent's as well, who waits for what is in it: leave that there.
+            self._selector.close()
+            self._selector = selectors.SelectSelector()
+        else:
+            self._selector.unregister(self._timers_fd)
         super().close()
         self._timers.close()
 
