@@ -2,6 +2,7 @@
 """Pools from Python: tasks, their exceptions, and their end. On any backend."""
 
 import gc
+import os
 import select
 import threading
 import time
@@ -52,6 +53,8 @@ class Tasks(unittest.TestCase):
         with twheel.Pool() as pool:
             task = pool.start(call, MS, period=MS)
             self.assertTrue(done.wait(60))
+            # Its last run may not be over yet
+            task.cancel_wait()
             self.assertFalse(task.cancel_wait())
         self.assertEqual(len(runs), 5)
 
@@ -127,6 +130,45 @@ class Tasks(unittest.TestCase):
 
 
 class Memory(unittest.TestCase):
+    def descriptors(self):
+        return len(os.listdir("/proc/self/fd"))
+
+    def let_go_many(self):
+        done = [threading.Event() for _ in range(150)]
+        for each in done:
+            twheel.Pool().start(each.set, 50 * MS)
+        for each in done:
+            self.assertTrue(each.wait(60))
+
+    def wait_until_freed(self, before, turn):
+        end = time.monotonic() + 30
+        while self.descriptors() > before and time.monotonic() < end:
+            turn()
+        self.assertLessEqual(self.descriptors(), before)
+
+    def test_many_let_go(self):
+        """Pool: 150 that nobody holds are freed by the main thread, when it is free again"""
+        before = self.descriptors()
+        starter = threading.Thread(target=self.let_go_many)
+        starter.start()
+        starter.join()
+        self.wait_until_freed(before, lambda: time.sleep(0.001))
+
+    def test_freed_by_next(self):
+        """Pool: those that nobody holds are freed by the next, while the main thread waits"""
+        before = self.descriptors()
+
+        def next_ones():
+            self.let_go_many()
+            self.wait_until_freed(before, lambda: twheel.Pool(0).stop())
+            freed.append(True)
+
+        freed = []
+        starter = threading.Thread(target=next_ones)
+        starter.start()
+        starter.join()
+        self.assertTrue(freed)
+
     def test_let_go(self):
         """Pool: what a task refers to is kept while it is armed, and let go after"""
         with twheel.Pool() as pool:

@@ -14,6 +14,59 @@
 static struct pool *pools;
 static bool over;
 
+/* Those that were let go in threads of their own, and whether the main thread knows */
+static struct pool *leftover;
+static bool asked;
+
+/*
+ * Free them: a thread can't wait for its own end, so others do that. Without the GIL, others
+ * may add some or take some meanwhile.
+ */
+static void free_leftover(void)
+{
+	struct pool *own = NULL, *pool;
+	int ret;
+
+	while (leftover) {
+		pool = leftover;
+		leftover = pool->next;
+		Py_BEGIN_ALLOW_THREADS
+		ret = twheel_pool_free(pool->pool);
+		Py_END_ALLOW_THREADS
+		if (ret == -EDEADLK) {
+			pool->next = own;
+			own = pool;
+		} else {
+			Py_TYPE(pool)->tp_free(pool);
+		}
+	}
+	while (own) {
+		pool = own;
+		own = pool->next;
+		pool->next = leftover;
+		leftover = pool;
+	}
+}
+
+static int free_later(void *Py_UNUSED(arg))
+{
+	asked = false;
+	free_leftover();
+	return 0;
+}
+
+/*
+ * One call of the main thread's for all, as Python has few such calls. Without it the next
+ * pool, or the end of Python, finds them.
+ */
+static void leave(struct pool *pool)
+{
+	pool->next = leftover;
+	leftover = pool;
+	if (!asked)
+		asked = !Py_AddPendingCall(free_later, NULL);
+}
+
 static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
 	static char *names[] = {
@@ -37,6 +90,7 @@ static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *keywords
 		PyErr_SetString(PyExc_RuntimeError, "no pools while the program ends");
 		return NULL;
 	}
+	free_leftover();
 	options.flags = ret;
 	options.tick = tick;
 	pool = (struct pool *)type->tp_alloc(type, 0);
@@ -160,15 +214,6 @@ static PyObject *pool_fileno(struct pool *pool, PyObject *Py_UNUSED(none))
 	return ret < 0 ? fail(ret) : PyLong_FromLong(ret);
 }
 
-/* Of the main thread, when the last reference went in a worker */
-static int free_later(void *pool)
-{
-	Py_BEGIN_ALLOW_THREADS
-	twheel_pool_free(pool);
-	Py_END_ALLOW_THREADS
-	return 0;
-}
-
 static int pool_traverse(struct pool *pool, visitproc visit, void *arg)
 {
 	Py_VISIT(pool->on_error);
@@ -196,8 +241,9 @@ static void pool_dealloc(struct pool *pool)
 	ret = twheel_pool_free(pool->pool);
 	Py_END_ALLOW_THREADS
 	if (ret == -EDEADLK)
-		Py_AddPendingCall(free_later, pool->pool);
-	Py_TYPE(pool)->tp_free(pool);
+		leave(pool);
+	else
+		Py_TYPE(pool)->tp_free(pool);
 }
 
 /* When Python ends: no thread calls a task after this. */
@@ -217,6 +263,7 @@ PyObject *stop_pools(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 		Py_END_ALLOW_THREADS
 		Py_DECREF(pool);
 	}
+	free_leftover();
 	Py_RETURN_NONE;
 }
 
