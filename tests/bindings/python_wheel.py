@@ -77,6 +77,33 @@ class Single(Case):
             self.wheel.shared_arm(0, 0)
         self.assertRaises(TypeError, twheel.Task)
 
+    def test_too_big(self):
+        """Wheel: integers that don't fit are refused, not cut off"""
+        big, words = 1 << 64, array.array("Q", [HOUR])
+        number = self.wheel.arm(HOUR)
+        for call in (lambda n: self.wheel.arm(n), lambda n: self.wheel.arm(0, n),
+                     lambda n: self.wheel.arm(0, interval=n),
+                     lambda n: self.wheel.arm(0, slack=n), lambda n: self.wheel.arm(0, jitter=n),
+                     lambda n: self.wheel.modify(n, HOUR),
+                     lambda n: self.wheel.modify(number, n),
+                     lambda n: self.wheel.cancel(n), lambda n: self.wheel.query(n),
+                     lambda n: self.wheel.arm_many(words, interval=n),
+                     lambda n: self.wheel.arm_many(words, slack=n),
+                     lambda n: self.wheel.arm_many(words, jitter=n),
+                     lambda n: twheel.Wheel(tick=n), lambda n: twheel.Wheel(limit=n),
+                     lambda n: twheel.Timers(tick=n), lambda n: twheel.Pool(tick=n),
+                     lambda n: self.wheel.read(n, 0), lambda n: self.wheel.drain(n)):
+            self.assertRaises(OverflowError, call, big + number)
+            self.assertRaises(OverflowError, call, -1)
+        with twheel.Pool() as pool:
+            self.assertRaises(OverflowError, pool.start, print, 0, period=big)
+        for call in (lambda n: twheel.Wheel(clock=n), lambda n: twheel.Wheel(shared=n),
+                     lambda n: twheel.Pool(n), lambda n: twheel.Pool(capacity=n),
+                     lambda n: self.wheel.read(n, 0), lambda n: self.wheel.drain(n)):
+            self.assertRaises(OverflowError, call, (1 << 32) + 1)
+        self.assertEqual(self.pending(), 1)
+        self.wheel.cancel(self.wheel.arm(HOUR, big - 1))
+
     def test_clocks(self):
         """Wheel: each clock, and a tick of one's own"""
         for clock, name in ((twheel.MONOTONIC, time.CLOCK_MONOTONIC),

@@ -183,9 +183,9 @@ PyObject *wheel_arm_many(struct wheel *wheel, PyObject *args, PyObject *keywords
 	Py_buffer when, data = { 0 }, to = { 0 };
 	int absolute = 0;
 
-	if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OO$KpKK:arm_many", names, &deadlines,
-					 &user_data, &ids, &interval, &absolute, &slack,
-					 &jitter) ||
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OO$O&pO&O&:arm_many", names,
+					 &deadlines, &user_data, &ids, get_u64, &interval,
+					 &absolute, get_u64, &slack, get_u64, &jitter) ||
 	    !get_items(deadlines, &when, sizeof(uint64_t), false))
 		return NULL;
 	many.model.flags = absolute ? TWHEEL_ABS : 0;

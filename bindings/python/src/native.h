@@ -45,6 +45,10 @@ PyObject *fail(int ret);
 PyObject *fail_to_open(int ret);
 int add_errors(PyObject *module);
 
+/* numbers.c */
+int get_u64(PyObject *object, void *to);
+int get_u32(PyObject *object, void *to);
+
 /* wheel.c */
 struct twheel *wheel_enter(struct wheel *wheel);
 void wheel_leave(struct wheel *wheel);

@@ -79,8 +79,9 @@ static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *keywords
 	struct pool *pool;
 	int ret;
 
-	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|I$zIKIO:Pool", names,
-					 &options.threads, &backend, &options.clock, &tick,
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|O&$zO&O&O&O:Pool", names,
+					 get_u32, &options.threads, &backend, get_u32,
+					 &options.clock, get_u64, &tick, get_u32,
 					 &options.capacity, &on_error))
 		return NULL;
 	ret = backend_flags(backend);
@@ -191,7 +192,8 @@ static PyObject *pool_take(struct pool *pool, PyObject *args, PyObject *keywords
 	unsigned int max = TAKEN;
 	int i, nr;
 
-	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|IO:take", names, &max, &timeout))
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|O&O:take", names, get_u32, &max,
+					 &timeout))
 		return NULL;
 	nr = take_tasks(pool, tasks, Py_MIN(max, TAKEN), timeout);
 	if (nr < 0)

@@ -139,7 +139,8 @@ PyObject *wheel_read(struct wheel *wheel, PyObject *args, PyObject *keywords)
 	unsigned int max = 256, want;
 	int i, nr;
 
-	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|IO:read", names, &max, &timeout))
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|O&O:read", names, get_u32, &max,
+					 &timeout))
 		return NULL;
 	want = Py_MIN(max, TOGETHER);
 	nr = take_or_wait(wheel, get_end(timeout), events, want, take_events);
@@ -195,7 +196,7 @@ PyObject *wheel_drain(struct wheel *wheel, PyObject *args)
 	PyObject *list;
 	int i, nr;
 
-	if (!PyArg_ParseTuple(args, "|I:drain", &max) || !wheel_is_open(wheel))
+	if (!PyArg_ParseTuple(args, "|O&:drain", get_u32, &max) || !wheel_is_open(wheel))
 		return NULL;
 	list = PyList_New(0);
 	while (list && max && wheel->tw) {

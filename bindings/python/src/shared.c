@@ -67,7 +67,7 @@ PyObject *wheel_shared_take(struct wheel *wheel, PyObject *args)
 	unsigned int i, nr, max = 256, taken[256];
 	PyObject *list, *number;
 
-	if (!PyArg_ParseTuple(args, "|I:shared_take", &max) || !has_shared(wheel))
+	if (!PyArg_ParseTuple(args, "|O&:shared_take", get_u32, &max) || !has_shared(wheel))
 		return NULL;
 	nr = twheel_shared_take(&wheel->area, taken, Py_MIN(max, Py_ARRAY_LENGTH(taken)));
 	list = PyList_New(nr);

@@ -69,8 +69,8 @@ static bool get_when(PyObject *args, PyObject *keywords, const char *format, lon
 	int absolute = 0, fixed_delay = 0, catch_up = 0;
 
 	*period = 0;
-	if (!PyArg_ParseTupleAndKeywords(args, keywords, format, names, when, period, &absolute,
-					 &fixed_delay, &catch_up))
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, format, names, when, get_u64, period,
+					 &absolute, &fixed_delay, &catch_up))
 		return false;
 	*flags = (absolute ? TWHEEL_ABS : 0) | (fixed_delay ? TWHEEL_FIXED_DELAY : 0) |
 		 (catch_up ? TWHEEL_CATCH_UP : 0);
@@ -101,7 +101,7 @@ static struct task *begin(struct pool *pool, PyObject *args, PyObject *when_args
 	uint32_t flags;
 	int ret;
 
-	if (!rest || !get_when(when_args, keywords, "L|$Kppp:start", &when, &period, &flags)) {
+	if (!rest || !get_when(when_args, keywords, "L|$O&ppp:start", &when, &period, &flags)) {
 		Py_XDECREF(rest);
 		return NULL;
 	}
@@ -145,7 +145,7 @@ static PyObject *task_reset(struct task *task, PyObject *args, PyObject *keyword
 	uint32_t flags;
 	int ret;
 
-	if (!get_when(args, keywords, "L|$Kppp:reset", &when, &period, &flags))
+	if (!get_when(args, keywords, "L|$O&ppp:reset", &when, &period, &flags))
 		return NULL;
 	ret = twheel_task_reset(&task->task, flags, when, period);
 	if (ret)

@@ -131,8 +131,8 @@ static PyObject *timers_new(PyTypeObject *type, PyObject *args, PyObject *keywor
 	const char *backend = NULL;
 	struct timers *timers;
 
-	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$zKI:Timers", names, &backend, &tick,
-					 &setup.shared))
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$zO&O&:Timers", names, &backend,
+					 get_u64, &tick, get_u32, &setup.shared))
 		return NULL;
 	timers = (struct timers *)type->tp_alloc(type, 0);
 	if (!timers)

@@ -184,8 +184,9 @@ static PyObject *wheel_new(PyTypeObject *type, PyObject *args, PyObject *keyword
 	const char *backend = NULL;
 	struct wheel *wheel;
 
-	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$zIKKIpp", names, &backend,
-					 &setup.clock, &tick, &limit, &setup.shared, &count,
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$zO&O&O&O&pp", names, &backend,
+					 get_u32, &setup.clock, get_u64, &tick, get_u64,
+					 &limit, get_u32, &setup.shared, &count,
 					 &short_events))
 		return NULL;
 	setup.tick = tick;
@@ -255,13 +256,15 @@ static bool get_times(struct twheel_op *op, const char *format, PyObject *args,
 	int absolute = 0, ok;
 
 	if (op->opcode == TWHEEL_OP_ARM)
-		ok = PyArg_ParseTupleAndKeywords(args, keywords, format, arm_names, &deadline,
-						 &user_data, &interval, &absolute, &slack,
-						 &jitter);
+		ok = PyArg_ParseTupleAndKeywords(args, keywords, format, arm_names, get_u64,
+						 &deadline, get_u64, &user_data, get_u64,
+						 &interval, &absolute, get_u64, &slack,
+						 get_u64, &jitter);
 	else
-		ok = PyArg_ParseTupleAndKeywords(args, keywords, format, modify_names, &id,
-						 &deadline, &user_data, &interval, &absolute,
-						 &slack, &jitter);
+		ok = PyArg_ParseTupleAndKeywords(args, keywords, format, modify_names, get_u64,
+						 &id, get_u64, &deadline, get_u64, &user_data,
+						 get_u64, &interval, &absolute, get_u64,
+						 &slack, get_u64, &jitter);
 	if (!ok)
 		return false;
 	op->id = id;
@@ -279,7 +282,7 @@ static PyObject *wheel_arm(struct wheel *wheel, PyObject *args, PyObject *keywor
 	struct twheel_op op = { .opcode = TWHEEL_OP_ARM };
 	int ret;
 
-	if (!get_times(&op, "K|K$KpKK:arm", args, keywords) || !wheel_is_open(wheel))
+	if (!get_times(&op, "O&|O&$O&pO&O&:arm", args, keywords) || !wheel_is_open(wheel))
 		return NULL;
 	ret = twheel_arm(wheel->tw, &op);
 	return ret ? fail(ret) : PyLong_FromUnsignedLongLong(op.id);
@@ -290,7 +293,7 @@ static PyObject *wheel_modify(struct wheel *wheel, PyObject *args, PyObject *key
 	struct twheel_op op = { .opcode = TWHEEL_OP_MODIFY };
 	int ret;
 
-	if (!get_times(&op, "KK|K$KpKK:modify", args, keywords) || !wheel_is_open(wheel))
+	if (!get_times(&op, "O&O&|O&$O&pO&O&:modify", args, keywords) || !wheel_is_open(wheel))
 		return NULL;
 	ret = twheel_modify(wheel->tw, &op);
 	return ret ? fail(ret) : PyLong_FromLong(op.state);
@@ -301,7 +304,7 @@ static PyObject *wheel_cancel(struct wheel *wheel, PyObject *number)
 	unsigned long long id;
 	int ret;
 
-	if (!PyArg_Parse(number, "K", &id) || !wheel_is_open(wheel))
+	if (!get_u64(number, &id) || !wheel_is_open(wheel))
 		return NULL;
 	ret = twheel_cancel(wheel->tw, id);
 	if (ret)
@@ -350,7 +353,7 @@ static PyObject *wheel_query(struct wheel *wheel, PyObject *number)
 	struct twheel_op op;
 	int ret;
 
-	if (!PyArg_Parse(number, "K", &id) || !wheel_is_open(wheel))
+	if (!get_u64(number, &id) || !wheel_is_open(wheel))
 		return NULL;
 	op = twheel_op_query(id);
 	ret = twheel_query(wheel->tw, &op);
