@@ -153,7 +153,9 @@ static void send_signal(int nr)
 static void end_command(struct twheel *tw, int nr)
 {
 	if (how.kill_after) {
-		waiter_arm(tw, how.kill_after);
+		/* Without a timer it would not be ended at all. */
+		if (waiter_arm(tw, how.kill_after))
+			nr = SIGKILL;
 		how.kill_after = 0;
 		how.signal = SIGKILL;
 	}
@@ -252,12 +254,16 @@ int cmd_timeout(int argc, char **argv)
 {
 	struct twheel *tw;
 	sigset_t before;
-	int fd;
+	int fd, ret;
 
 	argp_err_exit_status = STATUS_CANT;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, NULL);
 	if (waiter_open(&tw))
 		return STATUS_CANT;
+	/* Before there is a program, which nothing would end if there is no timer to be had. */
+	ret = how.time ? waiter_arm(tw, how.time) : 0;
+	if (ret)
+		return fail(STATUS_CANT, "can't arm a timer: %s", strerror(-ret));
 	/* The program's own children are ended with it. */
 	if (!how.foreground)
 		setpgid(0, 0);
@@ -267,7 +273,5 @@ int cmd_timeout(int argc, char **argv)
 		run_command(&before);
 	if (child < 0)
 		return fail(STATUS_CANT, "can't begin: %s", strerror(errno));
-	if (how.time)
-		waiter_arm(tw, how.time);
 	return wait_for_it(tw, fd);
 }

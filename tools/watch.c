@@ -70,17 +70,27 @@ static void end(int nr)
 	ended = 1;
 }
 
+/*
+ * The kernel's own line about events that were lost, and nothing else: a program's name can
+ * have a newline in it, and so begin a line.
+ */
+static void take_lost(const char *text)
+{
+	unsigned long long nr;
+	int end = 0;
+
+	if (sscanf(text, "CPU:%*u [LOST %llu EVENTS]%n", &nr, &end) == 1 && end && !text[end])
+		say("%llu events came too fast and were lost", nr);
+}
+
 /* A whole line of the trace. True if it was printed. */
 static bool take_line(char *text)
 {
 	struct trace_line line;
-	char *lost = strstr(text, "[LOST ");
 	json_t *json;
 
 	if (!trace_line_parse(&line, text)) {
-		if (lost)
-			say("%llu events came too fast and were lost",
-			    strtoull(lost + strlen("[LOST "), NULL, 10));
+		take_lost(text);
 		return false;
 	}
 	if (!as_json) {

@@ -103,6 +103,19 @@ ends_children() {
 	timeout 5 tail --pid="$(cat "$work/pid")" -f /dev/null
 }
 
+# Where no timer can be armed, no program is begun that nothing would end.
+no_timer() {
+	local dir=$build/tests/tools/full status=0
+
+	mkdir -p "$dir" &&
+		gcc -c -Wall -Wextra -Werror -Iuserlib/include -Iuapi -o "$dir/full.o" tests/tools/full.c &&
+		make -s -C tools BUILD="$dir" LDFLAGS="-Wl,--wrap=twheel_arm $dir/full.o" "$dir/twheel" ||
+		return
+	timeout 20 "$dir/twheel" timeout 0.1 sleep 30 2>"$work/no_timer" || status=$?
+	[ "$status" = 125 ] || { echo "status $status"; return 1; }
+	grep -q 'No space left' "$work/no_timer"
+}
+
 # Neither too short nor, by much, too long
 sleeps() {
 	local start=${EPOCHREALTIME/./} took
@@ -133,6 +146,7 @@ timeouts() {
 	check "timeout: no program" as_coreutils 1
 	check "timeout: options of the program are its own" as_coreutils 1 bash -c 'exit 6' -s
 	check "timeout: it passes signals on" passes_on
+	check "timeout: no timer can be armed" no_timer
 	check "timeout: the program's children are ended" ends_children
 }
 

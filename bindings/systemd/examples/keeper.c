@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * keeper NUMBER SECONDS FILE: a service that loses no timer when it is restarted, upgraded
- * or crashes. Its wheel is in systemd's store of file descriptors, where time goes on while
- * nobody runs, and each new process gets it back from there.
+ * keeper NUMBER SECONDS FILE: a service whose timers outlive its processes. Its wheel is in
+ * systemd's store of file descriptors, where time goes on while nobody runs, and each new
+ * process gets it back from there. A restart and an upgrade lose nothing. A crash loses no
+ * timer that is armed; but an expiry that was read and not yet acted upon is gone with the
+ * process, and what was not armed yet is not armed by the next one.
  *
  * The first process starts NUMBER leases, which end within SECONDS; each writes a line with
  * the number of each lease that ended to FILE. The unit is keeper.service, beside this.
