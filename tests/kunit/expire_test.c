@@ -359,6 +359,24 @@ static void timer_early_not_restarted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ktime_to_ns(hrtimer_get_expires(&tw->timer)), due);
 }
 
+/*
+ * The callback came and found the lock taken, so that the worker does what it left. The
+ * wheel must not take the callback for one that is still to come.
+ */
+static void timer_found_lock_taken_set_again(struct kunit *test)
+{
+	struct twheel *tw = wheel_of(test, NSEC_PER_MSEC);
+	s64 due = (ktime_get_ns() / NSEC_PER_SEC + 2) * NSEC_PER_SEC;
+
+	arm(test, tw, 1, due);
+	hrtimer_cancel(&tw->timer);
+	sleep_until(due - NSEC_PER_MSEC);
+	queue_delayed_work(system_wq, &tw->work, 0);
+	flush_delayed_work(&tw->work);
+	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&tw->timer));
+	KUNIT_EXPECT_EQ(test, ktime_to_ns(hrtimer_get_expires(&tw->timer)), due);
+}
+
 /* Processors come while it waits, so that it finds a place by itself. */
 static void processor_added_place_got_once(struct kunit *test)
 {
@@ -416,6 +434,7 @@ static void shared_wheel_needs_no_place(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(timer_early_not_restarted),
+	KUNIT_CASE(timer_found_lock_taken_set_again),
 	KUNIT_CASE(throttled_wheel_runs_within_a_tick),
 	KUNIT_CASE(throttled_wheel_waits_until_paid_off),
 	KUNIT_CASE(worker_share_is_eight),
