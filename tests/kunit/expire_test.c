@@ -140,6 +140,21 @@ static void throttled_wheel_waits_until_paid_off(struct kunit *test)
 	expect_deferred(test, 20);
 }
 
+/* Each window pays for one share, and not for all that was taken. */
+static void debt_paid_off_share_by_share(struct kunit *test)
+{
+	struct tw_share *share = share_of(wheel_of(test, NSEC_PER_SEC));
+	ktime_t now = ktime_get();
+
+	local_bh_disable();
+	KUNIT_EXPECT_TRUE(test, tw_share_may_run(share, now));
+	tw_share_ran(share, 20 * SHARE);
+	KUNIT_EXPECT_FALSE(test, tw_share_may_run(share, now + 10 * WINDOW));
+	KUNIT_EXPECT_FALSE(test, tw_share_may_run(share, now + 19 * WINDOW));
+	KUNIT_EXPECT_TRUE(test, tw_share_may_run(share, now + 20 * WINDOW));
+	local_bh_enable();
+}
+
 /* A worker may take eight shares, the timer one; both are the user's. */
 static void worker_share_is_eight(struct kunit *test)
 {
@@ -437,6 +452,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(timer_found_lock_taken_set_again),
 	KUNIT_CASE(throttled_wheel_runs_within_a_tick),
 	KUNIT_CASE(throttled_wheel_waits_until_paid_off),
+	KUNIT_CASE(debt_paid_off_share_by_share),
 	KUNIT_CASE(worker_share_is_eight),
 	KUNIT_CASE(worker_without_share_throttled),
 	KUNIT_CASE(worker_not_charged_for_others),
