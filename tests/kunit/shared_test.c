@@ -85,6 +85,7 @@ static const u32 timers[] = {
  * @acts_in: in so many accesses of the kernel it acts; 0: it does not
  * @calm: it only arms, and most timers are pending
  * @restless: at each of them it tells of a timer
+ * @rearms: it arms this timer, if not 0, and does nothing else
  * @ring: the doorbell is to be rung
  * @wrong: what was found to be wrong first
  * @armed: the timers that have yet to expire, or that expired and are not taken
@@ -97,6 +98,7 @@ static struct program {
 	unsigned int acts_in;
 	bool calm;
 	bool restless;
+	u32 rearms;
 	bool ring;
 	const char *wrong;
 	bool armed[NR];
@@ -190,6 +192,8 @@ static void act(void)
 {
 	u32 nr = timers[random(ARRAY_SIZE(timers))];
 
+	if (program.rearms)
+		return arm(program.rearms, program.now + 5 * TICK);
 	if (program.calm)
 		return arm(nr, program.now + random(1 << 24));
 	switch (random(5)) {
@@ -355,6 +359,50 @@ static void word_changed_during_inspection_settled(struct kunit *test)
 	}
 }
 
+/*
+ * A timer is cancelled, and armed again at one access of the kernel that inspects it: as one
+ * of the wheel that is due, or as one that is dirty. Returns whether there was such an access.
+ */
+static bool rearm_at_access(struct kunit *test, unsigned int access, bool in_wheel)
+{
+	const u32 nr = 9;
+	bool acted;
+
+	arm(nr, program.now + 10 * TICK);
+	if (in_wheel)
+		run_and_check(test);
+	cancel(nr);
+	program.ring = false;
+	program.now += 11 * TICK;
+	program.rearms = nr;
+	program.acts_in = access;
+	run(test);
+	acted = !program.acts_in;
+	program.acts_in = 0;
+	program.rearms = 0;
+	if (program.ring)
+		run(test);
+	check(test);
+	program.now += 10 * TICK;
+	run_and_check(test);
+	take();
+	KUNIT_EXPECT_FALSE(test, program.armed[nr]);
+	return acted;
+}
+
+static void rearm_during_inspection_expires(struct kunit *test)
+{
+	unsigned int access = 1;
+
+	while (rearm_at_access(test, access, true))
+		access++;
+	KUNIT_EXPECT_GT(test, access, 5);
+	access = 1;
+	while (rearm_at_access(test, access, false))
+		access++;
+	KUNIT_EXPECT_GT(test, access, 5);
+}
+
 /* The ring is full only for a program that moved its head where it was before. */
 static void full_ring_expiry_retried(struct kunit *test)
 {
@@ -433,6 +481,7 @@ static void far_expiry_scanned_ahead(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(word_changed_during_inspection_settled),
+	KUNIT_CASE(rearm_during_inspection_expires),
 	KUNIT_CASE(full_ring_expiry_retried),
 	KUNIT_CASE(ring_numbers_wrap_nothing_lost),
 	KUNIT_CASE(restless_program_scanned_once_a_tick),
