@@ -57,9 +57,6 @@ static const struct {
 	[CMD_PAUSE_TUBE] = { "pause-tube", FORM_PAUSE },
 };
 
-#define NAME_CHARS \
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-+/;.$_()"
-
 static bool number(const char **at, uint64_t most, uint64_t *to)
 {
 	const char *digit = *at;
@@ -89,10 +86,16 @@ static bool number32(const char **at, uint32_t *to)
 	return true;
 }
 
+/** protocol_tube_name - may a tube be called that? */
+bool protocol_tube_name(const char *name, size_t length)
+{
+	return length > 0 && length <= TUBE_NAME_MAX && *name != '-' &&
+		strspn(name, TUBE_NAME_CHARS) >= length;
+}
+
 static bool tube_name(const char *name, size_t length, char *to)
 {
-	if (length == 0 || length > TUBE_NAME_MAX || *name == '-' ||
-	    strspn(name, NAME_CHARS) < length)
+	if (!protocol_tube_name(name, length))
 		return false;
 	memcpy(to, name, length);
 	to[length] = 0;
@@ -131,7 +134,7 @@ static bool parse_pause(const char *at, struct command *cmd)
 
 	at += strspn(at, " ");
 	name = at;
-	length = strspn(name, NAME_CHARS);
+	length = strspn(name, TUBE_NAME_CHARS);
 	at += length;
 	if (length == 0 || !number32(&at, &cmd->delay) || *at)
 		return false;

@@ -12,6 +12,8 @@
 /* A line with its CR and LF */
 #define LINE_MAX_BYTES 224
 #define TUBE_NAME_MAX 200
+#define TUBE_NAME_CHARS \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-+/;.$_()"
 
 /* In the order in which a line is compared with them: a name may begin another one */
 enum command_kind {
@@ -39,6 +41,7 @@ struct command {
 	char tube[TUBE_NAME_MAX + 1];
 };
 
+bool protocol_tube_name(const char *name, size_t length);
 void protocol_parse(const char *line, size_t length, struct command *cmd);
 
 #endif
