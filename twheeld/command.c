@@ -10,18 +10,17 @@
 
 #include "command.h"
 #include "limits.h"
+#include "retry.h"
 #include "stats.h"
 #include "util.h"
 
 static uint32_t max_size;
-static int64_t last_burial;
 static bool draining;
 static uint64_t counts[CMD_KINDS];
 
-void command_start(uint32_t size, int64_t burial)
+void command_start(uint32_t size)
 {
 	max_size = size;
-	last_burial = burial;
 }
 
 void command_drain(void)
@@ -91,7 +90,10 @@ static void put_done(struct op *op)
 {
 	struct job *job = op->job;
 
-	if (job_written(op)) {
+	if (job_written(op) && op->same) {
+		conn_printf(op->conn, "INSERTED %lld\r\n", (long long)op->same);
+		job_free(job);
+	} else if (!op->failed) {
 		job->tube->total++;
 		stats_put();
 		conn_printf(op->conn, "INSERTED %lld\r\n", (long long)job->row.id);
@@ -145,7 +147,8 @@ void command_body(struct conn *conn)
 	}
 	job->row.created = alarm_now();
 	job->row.state = job->row.delay ? DELAYED : READY;
-	job->row.ord = job->row.delay ? job->row.created + job->row.delay * SECOND : job->row.pri;
+	job->row.ord = job->row.delay ?
+		job->row.created + job->row.delay * conn->use->settings->unit : job->row.pri;
 	row = job->row;
 	write_job(conn, job, OP_PUT, &row, put_done);
 }
@@ -340,7 +343,7 @@ static void do_delete(struct conn *conn, const struct command *cmd)
 
 static void release_done(struct op *op)
 {
-	changed(op, "RELEASED");
+	changed(op, op->row.state == BURIED ? "BURIED" : "RELEASED");
 }
 
 static void do_release(struct conn *conn, const struct command *cmd)
@@ -354,18 +357,9 @@ static void do_release(struct conn *conn, const struct command *cmd)
 	row.pri = cmd->pri;
 	row.delay = cmd->delay;
 	row.releases++;
-	row.state = row.delay ? DELAYED : READY;
-	row.ord = row.delay ? alarm_now() + row.delay * SECOND : row.pri;
+	retry_row(job, &row);
 	job_detach(job);
 	write_job(conn, job, OP_CHANGE, &row, release_done);
-}
-
-static int64_t next_burial(void)
-{
-	int64_t now = alarm_now();
-
-	last_burial = now > last_burial ? now : last_burial + 1;
-	return last_burial;
 }
 
 static void bury_done(struct op *op)
@@ -384,7 +378,7 @@ static void do_bury(struct conn *conn, const struct command *cmd)
 	row.pri = cmd->pri;
 	row.buries++;
 	row.state = BURIED;
-	row.ord = next_burial();
+	row.ord = retry_next_burial();
 	job_detach(job);
 	write_job(conn, job, OP_CHANGE, &row, bury_done);
 }

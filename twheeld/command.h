@@ -7,7 +7,7 @@
 
 #include "conn.h"
 
-void command_start(uint32_t max_size, int64_t last_burial);
+void command_start(uint32_t max_size);
 void command_do(struct conn *conn, const struct command *cmd);
 void command_body(struct conn *conn);
 void command_drain(void);

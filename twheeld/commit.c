@@ -5,6 +5,7 @@
  * only then does a client see its reply.
  */
 #include <event2/event.h>
+#include <nettle/sha2.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -35,13 +36,15 @@ static struct queue todo = { NULL, &todo.first, 0 }, finished = { NULL, &finishe
 static size_t wanted;		/* operations for which the committer is woken */
 static bool stopping;
 static uint64_t written;
+static int64_t busy_since;	/* of what is being written; 0: nothing is */
+static struct histogram times;
 static pthread_t thread;
 static int done_fd;
 
 /* The committer's own */
 static sqlite3 *db;
 static sqlite3_stmt *begin, *commit, *rollback, *put, *change, *delete, *count_tube, *set_meta,
-	*count_free;
+	*count_free, *get_same;
 static struct tube_commit *touched;
 static int64_t next_id, sync_every;
 
@@ -162,15 +165,57 @@ static void bind_change(sqlite3_stmt *stmt, const struct row *row)
 		sqlite3_bind_int64(stmt, i + 1, values[i]);
 }
 
+/* So much of a cryptographic hash that nobody can make many bodies have the same */
+static int64_t digest(const struct row *row)
+{
+	struct sha256_ctx ctx;
+	int64_t value;
+
+	sha256_init(&ctx);
+	sha256_update(&ctx, row->size, (const uint8_t *)row->body);
+	sha256_digest(&ctx, sizeof(value), (uint8_t *)&value);
+	return value;
+}
+
+/*
+ * Has the tube a job with that body, which was put when it was so configured, too? What
+ * was put or deleted before, in the same transaction or one before it, is done already.
+ */
+static bool find_same(struct op *op)
+{
+	int64_t hash;
+	int ret;
+
+	op->same = 0;
+	if (!op->unique)
+		return true;
+	hash = digest(&op->row);
+	sqlite3_bind_int64(put, 15, hash);
+	sqlite3_bind_int64(get_same, 1, op->row.tube);
+	sqlite3_bind_int64(get_same, 2, hash);
+	sqlite3_bind_blob(get_same, 3, op->row.body, op->row.size, SQLITE_STATIC);
+	ret = sqlite3_step(get_same);
+	if (ret == SQLITE_ROW)
+		op->same = sqlite3_column_int64(get_same, 0);
+	else if (ret != SQLITE_DONE)
+		say("the store can't be read: %s", sqlite3_errmsg(db));
+	sqlite3_reset(get_same);
+	sqlite3_bind_null(get_same, 3);
+	return ret == SQLITE_ROW || ret == SQLITE_DONE;
+}
+
 static bool write_put(struct op *op)
 {
 	bool fine;
 
+	sqlite3_bind_null(put, 15);
+	if (!find_same(op) || op->same)
+		return op->same;
 	bind_change(put, &op->row);
 	sqlite3_bind_blob(put, 14, op->row.body, op->row.size, SQLITE_STATIC);
 	fine = step(put);
 	sqlite3_bind_null(put, 14);
-	count(op->tube, op->row.state, op->row.pri < 1024, 1);
+	count(op->to, op->row.state, op->row.pri < 1024, 1);
 	if (op->row.id >= next_id)
 		next_id = op->row.id + ID_BLOCK;
 	return fine;
@@ -184,7 +229,7 @@ static bool write_op(struct op *op)
 	case OP_CHANGE:
 		bind_change(change, &op->row);
 		count(op->tube, op->from, op->from_urgent, -1);
-		count(op->tube, op->row.state, op->row.pri < 1024, 1);
+		count(op->to, op->row.state, op->row.pri < 1024, 1);
 		return step(change);
 	case OP_DELETE:
 		sqlite3_bind_int64(delete, 1, op->row.id);
@@ -281,7 +326,7 @@ static void sync_log(void)
 		complain("the store can't be synced");
 }
 
-static void finish(struct op *ops)
+static void finish(struct op *ops, int64_t took)
 {
 	uint64_t one = 1;
 
@@ -293,6 +338,8 @@ static void finish(struct op *ops)
 		push(&finished, op);
 		written++;
 	}
+	busy_since = 0;
+	histogram_add(&times, took);
 	pthread_mutex_unlock(&lock);
 	if (write(done_fd, &one, sizeof(one)) != sizeof(one))
 		die("an eventfd can't be written");
@@ -333,6 +380,7 @@ static struct op *next_ops(size_t last, int64_t took, int64_t sync_at)
 	wait_for(1, sync_at);
 	gather(last < MOST ? last : MOST, took);
 	ops = take_some(&todo, MOST);
+	busy_since = ops ? now_ns() : 0;
 	pthread_mutex_unlock(&lock);
 	return ops;
 }
@@ -370,7 +418,7 @@ static void *committer(void *unused)
 		if (ops) {
 			write_ops(ops);
 			took = now_ns() - begin_at;
-			finish(ops);
+			finish(ops, took);
 			if (sync_every && !sync_at)
 				sync_at = begin_at + sync_every;
 		}
@@ -409,7 +457,7 @@ static void prepare_all(void)
 	commit = prepare("COMMIT");
 	rollback = prepare("ROLLBACK");
 	put = prepare("INSERT INTO jobs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
-		      " ?13, ifnull(?14, x''))");
+		      " ?13, ifnull(?14, x''), ?15)");
 	change = prepare("UPDATE jobs SET tube = ?2, state = ?3, ord = ?4, pri = ?5, delay = ?6,"
 			 " ttr = ?7, created = ?8, reserves = ?9, timeouts = ?10, releases = ?11,"
 			 " buries = ?12, kicks = ?13 WHERE id = ?1");
@@ -418,6 +466,8 @@ static void prepare_all(void)
 			     " DO UPDATE SET ready = ready + excluded.ready,"
 			     " delayed = delayed + excluded.delayed,"
 			     " buried = buried + excluded.buried, urgent = urgent + excluded.urgent");
+	get_same = prepare("SELECT id FROM jobs INDEXED BY jobs_unique WHERE tube = ?1"
+			   " AND digest = ?2 AND body = ifnull(?3, x'') LIMIT 1");
 	count_free = prepare("PRAGMA freelist_count");
 	set_meta = prepare("INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
 }
@@ -488,4 +538,26 @@ uint64_t commit_count(void)
 	count = written;
 	pthread_mutex_unlock(&lock);
 	return count;
+}
+
+/** commit_times - how long the transactions took */
+struct histogram commit_times(void)
+{
+	struct histogram copy;
+
+	pthread_mutex_lock(&lock);
+	copy = times;
+	pthread_mutex_unlock(&lock);
+	return copy;
+}
+
+/** commit_waits - for how many ns the transaction that is being written has been */
+int64_t commit_waits(void)
+{
+	int64_t since;
+
+	pthread_mutex_lock(&lock);
+	since = busy_since;
+	pthread_mutex_unlock(&lock);
+	return since ? now_ns() - since : 0;
 }

@@ -5,6 +5,7 @@
 #ifndef TWHEELD_COMMIT_H
 #define TWHEELD_COMMIT_H
 
+#include "histogram.h"
 #include "store.h"
 
 struct job;
@@ -27,7 +28,9 @@ struct op {
 	struct op *next;
 	enum op_kind kind;
 	struct row row;			/* of OP_SKEW: created is the skew */
-	struct tube_commit *tube;
+	struct tube_commit *tube, *to;	/* where it was, and where it shall be */
+	bool unique;			/* OP_PUT: unless the tube has a job of the same body */
+	int64_t same;			/* that one; else 0 */
 	enum state from;		/* where the store has it (not OP_PUT) */
 	bool from_urgent;
 	bool failed;
@@ -41,5 +44,7 @@ void commit_start(struct event_base *base, int64_t sync_ns);
 void commit_submit(struct op *op);
 void commit_stop(void);
 uint64_t commit_count(void);
+int64_t commit_waits(void);
+struct histogram commit_times(void);
 
 #endif

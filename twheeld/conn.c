@@ -14,6 +14,7 @@
 
 #include "command.h"
 #include "conn.h"
+#include "retry.h"
 #include "util.h"
 
 #define INPUT_MOST (32 << 10)
@@ -220,8 +221,7 @@ static void give_back(struct conn *conn)
 		struct job *job = conn->reserved;
 
 		job_detach(job);
-		job->reserver = NULL;
-		job_attach(job, READY);
+		retry_job(job);
 	}
 }
 

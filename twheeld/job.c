@@ -11,6 +11,7 @@
 #include "conn.h"
 #include "job.h"
 #include "limits.h"
+#include "retry.h"
 #include "tube.h"
 #include "util.h"
 #include "window.h"
@@ -20,6 +21,7 @@ static int64_t next_id;
 static size_t delayed_count;
 static size_t bodies;
 static uint64_t timeouts;
+static struct histogram lateness;
 
 static void expired(struct twheel *tw, struct twheel_timer *timer,
 		    const struct twheel_event *event);
@@ -281,20 +283,22 @@ static void expired(struct twheel *tw, struct twheel_timer *timer,
 	(void)tw;
 	(void)event;
 	job_detach(job);
-	if (job->row.state == RESERVED) {
-		timeouts++;
-		job->row.timeouts++;
-		job->dirty = true;
+	if (job->row.state == DELAYED) {
+		histogram_add(&lateness, alarm_now() - job->deadline);
+		job_attach(job, READY);
+		return;
 	}
-	job->reserver = NULL;
-	job_attach(job, READY);
+	timeouts++;
+	job->row.timeouts++;
+	job->dirty = true;
+	retry_job(job);
 }
 
 /**
  * job_write - write what a job shall be
  * @job: the job, detached, or new
  * @kind: what is done with it
- * @row: what it shall be
+ * @row: what it shall be. Its tube may be another one, got by tube_get()
  * @conn: who asked for it, or NULL
  * @done: called later, which first calls job_written()
  */
@@ -306,6 +310,8 @@ void job_write(struct job *job, enum op_kind kind, const struct row *row, struct
 	op->kind = kind;
 	op->row = *row;
 	op->tube = &job->tube->commit;
+	op->to = row->tube == job->row.tube ? op->tube : &tube_by_id(row->tube)->commit;
+	op->unique = kind == OP_PUT && job->tube->settings->unique;
 	op->from = job->stored;
 	op->from_urgent = job->stored_pri < URGENT;
 	op->job = job;
@@ -316,6 +322,20 @@ void job_write(struct job *job, enum op_kind kind, const struct row *row, struct
 	job->busy = true;
 	job->deleting = kind == OP_DELETE;
 	commit_submit(op);
+}
+
+/* Of the tubes that it was in and was to be in, one is no longer needed. */
+static void move(struct op *op)
+{
+	struct tube *to = container_of(op->to, struct tube, commit), *from = op->job->tube;
+
+	if (op->failed) {
+		tube_put(to);
+		return;
+	}
+	job_uncount(op->job);
+	op->job->tube = to;
+	tube_put(from);
 }
 
 /**
@@ -333,6 +353,8 @@ bool job_written(struct op *op)
 
 	job->busy = false;
 	job->deleting = false;
+	if (op->to != op->tube)
+		move(op);
 	if (op->failed || op->kind == OP_DELETE)
 		return !op->failed;
 	job->row = op->row;
@@ -415,4 +437,10 @@ void job_forget_delayed(int64_t after)
 uint64_t job_timeouts(void)
 {
 	return timeouts;
+}
+
+/** job_lateness - how long after they were due delayed jobs became ready */
+const struct histogram *job_lateness(void)
+{
+	return &lateness;
 }

@@ -65,5 +65,6 @@ size_t job_delayed_count(void);
 void job_forget_delayed(int64_t after);
 size_t job_delayed_dues(int64_t *dues);
 uint64_t job_timeouts(void);
+const struct histogram *job_lateness(void);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "command.h"
 #include "listen.h"
+#include "retry.h"
 #include "stats.h"
 #include "util.h"
 #include "window.h"
@@ -222,7 +223,8 @@ static void load(const struct options *options, struct event_base *base)
 	tube_ids_begin(store_next_tube_id());
 	store_tubes(tube_load);
 	tube_get("default");
-	command_start(options->max_size, last_burial());
+	command_start(options->max_size);
+	retry_start(last_burial());
 	stats_start(options->log_size);
 	commit_start(base, options->sync_ns);
 	window_start();

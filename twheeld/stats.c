@@ -33,6 +33,18 @@ void stats_put(void)
 	total_jobs++;
 }
 
+/** stats_puts - jobs that were put since the start */
+uint64_t stats_puts(void)
+{
+	return total_jobs;
+}
+
+/** stats_started - when the server started, by its time */
+int64_t stats_started(void)
+{
+	return started;
+}
+
 static void add(struct evbuffer *text, const char *key, int64_t value)
 {
 	evbuffer_add_printf(text, "%s: %lld\n", key, (long long)value);
@@ -57,39 +69,36 @@ static void add_jobs(struct evbuffer *text)
 				    (long long)count[states[i]]);
 }
 
+const struct stats_command stats_commands[STATS_COMMANDS] = {
+	{ "put", CMD_PUT },
+	{ "peek", CMD_PEEK },
+	{ "peek-ready", CMD_PEEK_READY },
+	{ "peek-delayed", CMD_PEEK_DELAYED },
+	{ "peek-buried", CMD_PEEK_BURIED },
+	{ "reserve", CMD_RESERVE },
+	{ "reserve-with-timeout", CMD_RESERVE_TIMEOUT },
+	{ "delete", CMD_DELETE },
+	{ "release", CMD_RELEASE },
+	{ "use", CMD_USE },
+	{ "watch", CMD_WATCH },
+	{ "ignore", CMD_IGNORE },
+	{ "bury", CMD_BURY },
+	{ "kick", CMD_KICK },
+	{ "touch", CMD_TOUCH },
+	{ "stats", CMD_STATS },
+	{ "stats-job", CMD_STATS_JOB },
+	{ "stats-tube", CMD_STATS_TUBE },
+	{ "list-tubes", CMD_LIST_TUBES },
+	{ "list-tube-used", CMD_LIST_TUBE_USED },
+	{ "list-tubes-watched", CMD_LIST_TUBES_WATCHED },
+	{ "pause-tube", CMD_PAUSE_TUBE },
+};
+
 static void add_commands(struct evbuffer *text)
 {
-	static const struct {
-		const char *key;
-		enum command_kind kind;
-	} lines[] = {
-		{ "put", CMD_PUT },
-		{ "peek", CMD_PEEK },
-		{ "peek-ready", CMD_PEEK_READY },
-		{ "peek-delayed", CMD_PEEK_DELAYED },
-		{ "peek-buried", CMD_PEEK_BURIED },
-		{ "reserve", CMD_RESERVE },
-		{ "reserve-with-timeout", CMD_RESERVE_TIMEOUT },
-		{ "delete", CMD_DELETE },
-		{ "release", CMD_RELEASE },
-		{ "use", CMD_USE },
-		{ "watch", CMD_WATCH },
-		{ "ignore", CMD_IGNORE },
-		{ "bury", CMD_BURY },
-		{ "kick", CMD_KICK },
-		{ "touch", CMD_TOUCH },
-		{ "stats", CMD_STATS },
-		{ "stats-job", CMD_STATS_JOB },
-		{ "stats-tube", CMD_STATS_TUBE },
-		{ "list-tubes", CMD_LIST_TUBES },
-		{ "list-tube-used", CMD_LIST_TUBE_USED },
-		{ "list-tubes-watched", CMD_LIST_TUBES_WATCHED },
-		{ "pause-tube", CMD_PAUSE_TUBE },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
-		evbuffer_add_printf(text, "cmd-%s: %llu\n", lines[i].key,
-				    (unsigned long long)command_count(lines[i].kind));
+	for (size_t i = 0; i < STATS_COMMANDS; i++)
+		evbuffer_add_printf(text, "cmd-%s: %llu\n", stats_commands[i].key,
+				    (unsigned long long)command_count(stats_commands[i].kind));
 }
 
 static void add_usage(struct evbuffer *text)

@@ -7,10 +7,23 @@
 
 #include <event2/buffer.h>
 
+#include "protocol.h"
 #include "tube.h"
+
+/* Commands that are counted, in beanstalkd's order */
+#define STATS_COMMANDS 22
+
+struct stats_command {
+	const char *key;
+	enum command_kind kind;
+};
+
+extern const struct stats_command stats_commands[STATS_COMMANDS];
 
 void stats_start(int log_size);
 void stats_put(void);
+uint64_t stats_puts(void);
+int64_t stats_started(void);
 struct evbuffer *stats_server(void);
 struct evbuffer *stats_tube(const struct tube *tube);
 struct evbuffer *stats_job(const struct job *job);

@@ -37,6 +37,9 @@ static const char *const upgrades[] = {
 	" buries INTEGER NOT NULL, kicks INTEGER NOT NULL, body BLOB NOT NULL);"
 	"CREATE INDEX jobs_in_order ON jobs(tube, state, ord);"
 	"CREATE INDEX jobs_due ON jobs(ord) WHERE state = 1;",
+	/* Of the body, where no two jobs of a tube may have the same */
+	"ALTER TABLE jobs ADD COLUMN digest INTEGER;"
+	"CREATE INDEX jobs_unique ON jobs(tube, digest) WHERE digest IS NOT NULL;",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)

@@ -38,6 +38,7 @@ static struct tube *make(const char *name, int64_t id)
 	struct tube *tube = zalloc(sizeof(*tube));
 
 	strncpy(tube->name, name, sizeof(tube->name) - 1);
+	tube->settings = settings_tube(tube->name);
 	tube->commit.id = id;
 	tube->commit.name = tube->name;
 	tube->ready.less = job_ready_less;
@@ -306,6 +307,13 @@ void tube_serve_all(void)
 	for (size_t i = 0; i < list_length; i++)
 		if (list[i]->waiting && list[i]->count[READY])
 			tube_serve(list[i]);
+}
+
+/** tube_settings_changed - there is another configuration */
+void tube_settings_changed(void)
+{
+	for (size_t i = 0; i < list_length; i++)
+		list[i]->settings = settings_tube(list[i]->name);
 }
 
 void tube_pause(struct tube *tube, int64_t ns)

@@ -5,8 +5,10 @@
 #ifndef TWHEELD_TUBE_H
 #define TWHEELD_TUBE_H
 
+#include "settings.h"
 #include "heap.h"
 #include "job.h"
+#include "protocol.h"
 
 /* A client that watches a tube, and a place in the row of those that wait for its jobs */
 struct watch {
@@ -16,7 +18,8 @@ struct watch {
 };
 
 struct tube {
-	char name[201];
+	char name[TUBE_NAME_MAX + 1];
+	const struct tube_settings *settings;
 	struct tube_commit commit;
 	UT_hash_handle hash, hash_id;
 	size_t place;		/* in the list of all tubes */
@@ -49,6 +52,7 @@ enum found tube_first_delayed(struct tube *tube, struct job **job);
 enum found tube_first_buried(struct tube *tube, struct job **job);
 void tube_serve(struct tube *tube);
 void tube_serve_all(void);
+void tube_settings_changed(void);
 void tube_pause(struct tube *tube, int64_t ns);
 bool tube_paused(const struct tube *tube);
 void tube_wait(struct watch *watch);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What becomes of a job whose try is over: the client has released it, had it for too
+ * long, or has gone. It may have a further try, now or later, or be put aside.
+ *
+ * Where the tries of a tube are counted or put off, each such end is written. So what was
+ * counted is known after a crash, and a job does not come before its time then.
+ */
+#include <string.h>
+
+#include "retry.h"
+#include "tube.h"
+
+static int64_t last_burial;
+
+void retry_start(int64_t burial)
+{
+	last_burial = burial;
+}
+
+/** retry_next_burial - the order of a job that is buried now: after all others */
+int64_t retry_next_burial(void)
+{
+	int64_t now = alarm_now();
+
+	last_burial = now > last_burial ? now : last_burial + 1;
+	return last_burial;
+}
+
+/* What has no further try in the tube of dead letters itself is buried. */
+static void put_aside(const struct tube *tube, struct row *row)
+{
+	const char *dead_letter = tube->settings->dead_letter;
+
+	row->delay = 0;
+	if (dead_letter && strcmp(dead_letter, tube->name)) {
+		row->state = READY;
+		row->ord = row->pri;
+		row->tube = tube_get(dead_letter)->commit.id;
+	} else {
+		row->state = BURIED;
+		row->ord = retry_next_burial();
+		row->buries++;
+	}
+}
+
+/* Twice as long after each try */
+static int64_t backoff(const struct tube_settings *settings, uint32_t tries)
+{
+	int64_t ns = settings->backoff;
+
+	for (uint32_t i = 1; i < tries && ns < settings->backoff_most; i++)
+		ns = ns <= settings->backoff_most / 2 ? 2 * ns : settings->backoff_most;
+	return ns;
+}
+
+static int64_t delay_of(struct row *row, const struct tube_settings *settings)
+{
+	int64_t ns = row->delay * settings->unit;
+
+	if (ns || !settings->backoff)
+		return ns;
+	ns = backoff(settings, row->reserves);
+	row->delay = (ns + settings->unit - 1) / settings->unit;
+	return ns;
+}
+
+/**
+ * retry_row - what a job shall be, once its try is over
+ * @job: the job
+ * @row: it, with the delay that the client wants; out: its state, order and tube, too
+ *
+ * Another tube than the job's is there until job_written().
+ */
+void retry_row(struct job *job, struct row *row)
+{
+	const struct tube_settings *settings = job->tube->settings;
+	int64_t ns;
+
+	if (settings->tries && row->reserves >= settings->tries) {
+		put_aside(job->tube, row);
+		return;
+	}
+	ns = delay_of(row, settings);
+	row->state = ns ? DELAYED : READY;
+	row->ord = ns ? alarm_now() + ns : row->pri;
+}
+
+static void written(struct op *op)
+{
+	job_attach(op->job, job_written(op) ? op->row.state : READY);
+}
+
+/** retry_job - end the try of a job that nobody released; it is detached */
+void retry_job(struct job *job)
+{
+	const struct tube_settings *settings = job->tube->settings;
+	struct row row = job->row;
+
+	job->reserver = NULL;
+	if (!settings->tries && !settings->backoff) {
+		job_attach(job, READY);
+		return;
+	}
+	row.delay = 0;
+	retry_row(job, &row);
+	job_write(job, OP_CHANGE, &row, NULL, written);
+}
