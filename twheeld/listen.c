@@ -18,7 +18,15 @@
 #include "listen.h"
 #include "util.h"
 
-static struct event *accept_event, *later;
+struct listener {
+	struct event *event;
+	struct listener *next;
+};
+
+static struct event_base *loop;
+static struct listener *listeners;
+static struct event *later;
+static unsigned int most_clients;
 
 static int open_unix(const char *path)
 {
@@ -27,17 +35,17 @@ static int open_unix(const char *path)
 	int fd;
 
 	if (strlen(path) >= sizeof(addr.sun_path))
-		die("-l unix:%s: the path is too long, %zu bytes are the most", path,
+		die("listen on unix:%s: the path is too long, %zu bytes are the most", path,
 		    sizeof(addr.sun_path) - 1);
 	strcpy(addr.sun_path, path);
 	if (stat(path, &st) == 0) {
 		if (!S_ISSOCK(st.st_mode))
-			die("-l unix:%s: there is a file of that name, which is no socket", path);
+			die("listen on unix:%s: there is something else of that name", path);
 		unlink(path);
 	}
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-		die("-l unix:%s: %s", path, strerror(errno));
+		die("listen on unix:%s: %s", path, strerror(errno));
 	return fd;
 }
 
@@ -49,9 +57,6 @@ static int try_inet(const struct addrinfo *info, bool both)
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	/* What is accepted has these from the socket that listens */
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	if (both && info->ai_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
 	if (bind(fd, info->ai_addr, info->ai_addrlen) < 0) {
@@ -69,7 +74,8 @@ static int open_inet(const char *host, const char *port)
 	int ret = getaddrinfo(host, port, &hints, &infos);
 
 	if (ret)
-		die("-l %s -p %s: %s", host ? host : "(all)", port, gai_strerror(ret));
+		die("listen on %s, port %s: %s", host ? host : "all addresses", port,
+		    gai_strerror(ret));
 	for (struct addrinfo *info = infos; info && fd < 0; info = info->ai_next)
 		fd = try_inet(info, !host);
 	if (fd < 0)
@@ -93,26 +99,37 @@ int listen_open(const char *address, const char *port)
 	return fd;
 }
 
-static void connected(evutil_socket_t fd, short what, void *arg)
+/** listen_open_text - listen on "unix:PATH", "HOST:PORT", "[HOST]:PORT" or "PORT" */
+int listen_open_text(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+	char host[NI_MAXHOST];
+	size_t length;
+
+	if (!strncmp(text, "unix:", 5))
+		return listen_open(text, NULL);
+	if (!colon)
+		return listen_open(NULL, text);
+	length = colon - text;
+	if (length >= 2 && *text == '[' && colon[-1] == ']') {
+		text++;
+		length -= 2;
+	}
+	if (length >= sizeof(host))
+		die("listen on %s: the address is too long", text);
+	memcpy(host, text, length);
+	host[length] = 0;
+	return listen_open(length && strcmp(host, "*") ? host : NULL, colon + 1);
+}
+
+/* All clients that can be served are there, or all memory and descriptors are in use. */
+static void pause_all(void)
 {
 	static const struct timeval soon = { 0, 100000 };
 
-	(void)what;
-	(void)arg;
-	for (int i = 0; i < 64; i++) {
-		int client = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (client >= 0) {
-			conn_new(client);
-			continue;
-		}
-		/* Too many: those that are there are served, and it is tried again */
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-			event_del(accept_event);
-			event_add(later, &soon);
-		}
-		return;
-	}
+	for (struct listener *one = listeners; one; one = one->next)
+		event_del(one->event);
+	event_add(later, &soon);
 }
 
 static void again(evutil_socket_t fd, short what, void *arg)
@@ -120,10 +137,38 @@ static void again(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	(void)arg;
-	event_add(accept_event, NULL);
+	for (struct listener *one = listeners; one; one = one->next)
+		event_add(one->event, NULL);
 }
 
-void listen_start(struct event_base *base, int fd)
+static void connected(evutil_socket_t fd, short what, void *arg)
+{
+	(void)what;
+	(void)arg;
+	for (int i = 0; i < 64; i++) {
+		int client;
+
+		if (conn_counts.now >= most_clients) {
+			pause_all();
+			return;
+		}
+		client = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (client >= 0) {
+			conn_new(client);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+			pause_all();
+		return;
+	}
+}
+
+/**
+ * listen_start - begin to take clients
+ * @base: the loop
+ * @most: so many at a time; others wait until one has gone
+ */
+void listen_start(struct event_base *base, unsigned int most)
 {
 	struct rlimit files;
 
@@ -131,7 +176,28 @@ void listen_start(struct event_base *base, int fd)
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
-	accept_event = must(event_new(base, fd, EV_READ | EV_PERSIST, connected, NULL));
+	loop = base;
+	most_clients = most;
 	later = must(evtimer_new(base, again, NULL));
-	event_add(accept_event, NULL);
+}
+
+/* What is accepted has these from the socket that listens. On unix sockets, they do nothing. */
+static void set_options(int fd)
+{
+	int yes = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+}
+
+/** listen_add - take clients from a socket */
+void listen_add(int fd)
+{
+	struct listener *one = zalloc(sizeof(*one));
+
+	set_options(fd);
+	one->event = must(event_new(loop, fd, EV_READ | EV_PERSIST, connected, NULL));
+	one->next = listeners;
+	listeners = one;
+	event_add(one->event, NULL);
 }

@@ -8,6 +8,8 @@
 struct event_base;
 
 int listen_open(const char *address, const char *port);
-void listen_start(struct event_base *base, int fd);
+int listen_open_text(const char *text);
+void listen_start(struct event_base *base, unsigned int most);
+void listen_add(int fd);
 
 #endif

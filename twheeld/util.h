@@ -9,6 +9,7 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
+__attribute__((format(printf, 1, 2))) void inform(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
 __attribute__((format(printf, 1, 2), noreturn)) void die(const char *format, ...);
 void *must(void *memory);

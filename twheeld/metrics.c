@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the server does, over HTTP, in the text format of Prometheus: GET /metrics.
+ *
+ * The loop serves it, and never waits for it: the figures of all tubes are copied at once,
+ * and written a piece at a time, the next one when the last was sent. So they are of one
+ * moment, a reader that does not read costs that copy alone, and clients are served
+ * between the pieces. There are few such readers at a time, and they have some seconds.
+ */
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "metrics.h"
+#include "stats.h"
+#include "util.h"
+#include "window.h"
+
+/* Tubes a piece */
+#define PIECE 200
+#define SCRAPES_MOST 8
+#define PATIENCE 10
+
+struct tube_figures {
+	char name[TUBE_NAME_MAX + 1];
+	int64_t figures[6];
+};
+
+/* An answer that is being written */
+struct scrape {
+	struct evhttp_request *request;
+	struct tube_figures *tubes;
+	size_t count, at;
+	size_t family;
+};
+
+static const struct {
+	const char *text, *name;
+	size_t figure, figures;
+} families[] = {
+	{ "# HELP twheeld_jobs Jobs that are there.\n# TYPE twheeld_jobs gauge\n",
+	  "twheeld_jobs", 0, STATES },
+	{ "# HELP twheeld_tube_puts_total Jobs put in the tube.\n"
+	  "# TYPE twheeld_tube_puts_total counter\n", "twheeld_tube_puts_total", 4, 1 },
+	{ "# HELP twheeld_tube_deletes_total Jobs of the tube deleted.\n"
+	  "# TYPE twheeld_tube_deletes_total counter\n", "twheeld_tube_deletes_total", 5, 1 },
+};
+
+static struct evhttp *http;
+static unsigned int scrapes;
+
+static void head(struct evbuffer *out, const char *name, const char *type, const char *help)
+{
+	evbuffer_add_printf(out, "# HELP twheeld_%s %s\n# TYPE twheeld_%s %s\n", name, help, name,
+			    type);
+}
+
+static void one(struct evbuffer *out, const char *name, const char *type, const char *help,
+		double value)
+{
+	head(out, name, type, help);
+	evbuffer_add_printf(out, "twheeld_%s %.9g\n", name, value);
+}
+
+static void add_histogram(struct evbuffer *out, const char *name, const char *help,
+			  const struct histogram *histogram)
+{
+	uint64_t sum = 0;
+
+	head(out, name, "histogram", help);
+	for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		sum += histogram->counts[i];
+		evbuffer_add_printf(out, "twheeld_%s_bucket{le=\"%g\"} %" PRIu64 "\n", name,
+				    histogram_bounds[i], sum);
+	}
+	sum += histogram->counts[HISTOGRAM_BUCKETS];
+	evbuffer_add_printf(out, "twheeld_%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, sum);
+	evbuffer_add_printf(out, "twheeld_%s_sum %.9g\ntwheeld_%s_count %" PRIu64 "\n", name,
+			    histogram->seconds, name, sum);
+}
+
+static void add_commands(struct evbuffer *out)
+{
+	head(out, "commands_total", "counter", "Commands of clients.");
+	for (size_t i = 0; i < STATS_COMMANDS; i++)
+		evbuffer_add_printf(out, "twheeld_commands_total{command=\"%s\"} %" PRIu64 "\n",
+				    stats_commands[i].key, command_count(stats_commands[i].kind));
+}
+
+static void add_connections(struct evbuffer *out)
+{
+	one(out, "connections", "gauge", "Clients that are connected.", conn_counts.now);
+	one(out, "producers", "gauge", "Clients that have put.", conn_counts.producers);
+	one(out, "workers", "gauge", "Clients that have reserved.", conn_counts.workers);
+	one(out, "waiting", "gauge", "Clients that wait for a job.", conn_counts.waiting);
+	one(out, "accepted_total", "counter", "Clients that have connected.",
+	    conn_counts.total);
+}
+
+static void add_window(struct evbuffer *out)
+{
+	int64_t left = window_end().ord - alarm_now();
+
+	one(out, "window_jobs", "gauge", "Delayed jobs that are in memory.", job_delayed_count());
+	one(out, "window_seconds", "gauge", "How far ahead all delayed jobs are in memory.",
+	    left > 0 ? left / 1e9 : 0);
+}
+
+static void add_server(struct evbuffer *out)
+{
+	struct histogram times = commit_times();
+
+	head(out, "info", "gauge", "The version.");
+	evbuffer_add_printf(out, "twheeld_info{version=\"%s\"} 1\n", TWHEELD_VERSION);
+	one(out, "uptime_seconds", "gauge", "Since the server started.",
+	    (alarm_now() - stats_started()) / 1e9);
+	one(out, "draining", "gauge", "Does it take no new jobs?", command_draining());
+	one(out, "puts_total", "counter", "Jobs put.", stats_puts());
+	one(out, "timeouts_total", "counter", "Jobs whose time to run was over.", job_timeouts());
+	one(out, "written_total", "counter", "Operations written to the store.", commit_count());
+	add_histogram(out, "commit_seconds", "How long transactions took.", &times);
+	add_histogram(out, "lateness_seconds",
+		      "How long after they were due delayed jobs became ready.", job_lateness());
+}
+
+static void add_tube(struct evbuffer *out, size_t family, const struct tube_figures *tube)
+{
+	static const char *const states[] = {
+		[READY] = "ready", [DELAYED] = "delayed", [BURIED] = "buried",
+		[RESERVED] = "reserved",
+	};
+
+	const int64_t *figures = tube->figures + families[family].figure;
+
+	for (size_t i = 0; i < families[family].figures; i++) {
+		evbuffer_add_printf(out, "%s{tube=\"%s\"", families[family].name, tube->name);
+		if (families[family].figures > 1)
+			evbuffer_add_printf(out, ",state=\"%s\"", states[i]);
+		evbuffer_add_printf(out, "} %" PRId64 "\n", figures[i]);
+	}
+}
+
+static struct tube_figures copy(const struct tube *tube)
+{
+	struct tube_figures copy = { .figures[4] = tube->total, .figures[5] = tube->deletes };
+
+	strcpy(copy.name, tube->name);
+	memcpy(copy.figures, tube->count, sizeof(tube->count));
+	return copy;
+}
+
+static void end(struct scrape *scrape)
+{
+	scrapes--;
+	free(scrape->tubes);
+	free(scrape);
+}
+
+static void lost(struct evhttp_connection *connection, void *arg)
+{
+	(void)connection;
+	end(arg);
+}
+
+/* The next piece, once the last is sent */
+static void next(struct evhttp_connection *connection, void *arg)
+{
+	struct scrape *scrape = arg;
+	struct evbuffer *out;
+	size_t until;
+
+	if (scrape->family == ARRAY_SIZE(families)) {
+		evhttp_connection_set_closecb(connection, NULL, NULL);
+		evhttp_send_reply_end(scrape->request);
+		end(scrape);
+		return;
+	}
+	out = must(evbuffer_new());
+	if (!scrape->at)
+		evbuffer_add_printf(out, "%s", families[scrape->family].text);
+	until = scrape->at + PIECE < scrape->count ? scrape->at + PIECE : scrape->count;
+	while (scrape->at < until)
+		add_tube(out, scrape->family, &scrape->tubes[scrape->at++]);
+	if (scrape->at == scrape->count) {
+		scrape->at = 0;
+		scrape->family++;
+	}
+	evhttp_send_reply_chunk_with_cb(scrape->request, out, next, scrape);
+	evbuffer_free(out);
+}
+
+static struct scrape *begin(struct evhttp_request *request)
+{
+	struct scrape *scrape = zalloc(sizeof(*scrape));
+	struct tube **list = tube_list(&scrape->count);
+
+	scrapes++;
+	scrape->request = request;
+	scrape->tubes = must(calloc(scrape->count + 1, sizeof(*scrape->tubes)));
+	for (size_t i = 0; i < scrape->count; i++)
+		scrape->tubes[i] = copy(list[i]);
+	return scrape;
+}
+
+static void asked(struct evhttp_request *request, void *arg)
+{
+	struct evhttp_connection *connection = evhttp_request_get_connection(request);
+	struct scrape *scrape;
+	struct evbuffer *out;
+
+	(void)arg;
+	if (scrapes >= SCRAPES_MOST) {
+		evhttp_send_error(request, HTTP_SERVUNAVAIL, "Too many ask at a time");
+		return;
+	}
+	scrape = begin(request);
+	out = must(evbuffer_new());
+	add_server(out);
+	add_window(out);
+	add_connections(out);
+	add_commands(out);
+	evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
+			  "text/plain; version=0.0.4; charset=utf-8");
+	evhttp_connection_set_closecb(connection, lost, scrape);
+	evhttp_send_reply_start(request, HTTP_OK, "OK");
+	evhttp_send_reply_chunk_with_cb(request, out, next, scrape);
+	evbuffer_free(out);
+}
+
+/** metrics_start - be ready to answer, to those whom metrics_add() lets in */
+void metrics_start(struct event_base *base)
+{
+	http = must(evhttp_new(base));
+	evhttp_set_allowed_methods(http, EVHTTP_REQ_GET);
+	evhttp_set_max_headers_size(http, 8192);
+	evhttp_set_max_body_size(http, 0);
+	evhttp_set_timeout(http, PATIENCE);
+	must(evhttp_set_cb(http, "/metrics", asked, NULL) ? NULL : http);
+}
+
+static void again(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	evconnlistener_enable(arg);
+}
+
+/* Most likely there is no further descriptor: it would be tried without end. */
+static void refused(struct evconnlistener *listener, void *arg)
+{
+	static const struct timeval soon = { 0, 100000 };
+
+	(void)arg;
+	evconnlistener_disable(listener);
+	if (event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, again, listener,
+			    &soon) < 0)
+		die("out of memory");
+}
+
+/** metrics_add - answer on a socket that listens */
+void metrics_add(int fd)
+{
+	struct evhttp_bound_socket *bound = evhttp_accept_socket_with_handle(http, fd);
+
+	if (!bound)
+		die("metrics can't be served: out of memory");
+	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), refused);
+}
