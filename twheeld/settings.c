@@ -162,7 +162,7 @@ static bool take_limits(const config_setting_t *setting, void *to)
 	static const struct key keys[] = {
 		{ "job-size", CONFIG_TYPE_INT64, take_job_size },
 		{ "connections", CONFIG_TYPE_INT64, take_connections },
-		{ NULL }
+		{ 0 }
 	};
 
 	return take_group(setting, keys, to);
@@ -178,7 +178,7 @@ static bool take_metrics(const config_setting_t *setting, void *to)
 {
 	static const struct key keys[] = {
 		{ "listen", CONFIG_TYPE_STRING, take_metrics_listen },
-		{ NULL }
+		{ 0 }
 	};
 
 	return take_group(setting, keys, to);
@@ -252,7 +252,7 @@ static bool take_tube(const config_setting_t *setting, struct tube_settings *tub
 		{ "dead-letter", CONFIG_TYPE_STRING, take_dead_letter },
 		{ "backoff", CONFIG_TYPE_STRING, take_backoff },
 		{ "delay-unit", CONFIG_TYPE_STRING, take_unit },
-		{ NULL }
+		{ 0 }
 	};
 
 	tube->unit = SECOND;
@@ -288,7 +288,7 @@ static bool take_all(struct settings *settings)
 		{ "limits", CONFIG_TYPE_GROUP, take_limits },
 		{ "metrics", CONFIG_TYPE_GROUP, take_metrics },
 		{ "tubes", CONFIG_TYPE_LIST, take_tubes },
-		{ NULL }
+		{ 0 }
 	};
 
 	return take_group(config_root_setting(&settings->file), keys, settings);

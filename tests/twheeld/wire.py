@@ -150,6 +150,8 @@ class Server:
         return True
 
     def said(self):
+        if not os.path.exists(self.log):
+            return ''
         with open(self.log, errors='replace') as log:
             return log.read()[-2000:]
 
