@@ -15,6 +15,7 @@
 
 #include "alarm.h"
 #include "commit.h"
+#include "log.h"
 #include "util.h"
 
 /* The longest transaction, so that no reply waits for long */
@@ -316,16 +317,6 @@ static void write_ops(struct op *ops)
 		op->failed = !fine || (op->kind == OP_PUT && !puts);
 }
 
-/* With -f MS: what was committed without being synced */
-static void sync_log(void)
-{
-	sqlite3_file *file;
-
-	if (sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file) == SQLITE_OK &&
-	    file->pMethods && file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) != SQLITE_OK)
-		complain("the store can't be synced");
-}
-
 static void finish(struct op *ops, int64_t took)
 {
 	uint64_t one = 1;
@@ -423,7 +414,7 @@ static void *committer(void *unused)
 				sync_at = begin_at + sync_every;
 		}
 		if (sync_at && now_ns() >= sync_at) {
-			sync_log();
+			log_sync(db);
 			sync_at = 0;
 		}
 	}
@@ -488,6 +479,7 @@ void commit_start(struct event_base *base, int64_t sync_ns)
 	sync_every = sync_ns;
 	next_id = store_meta("next_id", 1);
 	db = store_connect();
+	log_start(db);
 	prepare_all();
 	done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (done_fd < 0)

@@ -75,7 +75,7 @@ sqlite3 *store_connect(void)
 	sqlite3_extended_result_codes(new, 1);
 	sqlite3_busy_timeout(new, 5000);
 	snprintf(sql, sizeof(sql), "PRAGMA journal_mode = WAL; PRAGMA synchronous = %s;"
-		 "PRAGMA cache_size = -8000; PRAGMA wal_autocheckpoint = 4000;"
+		 "PRAGMA cache_size = -8000;"
 		 "PRAGMA journal_size_limit = 67108864;", synchronous[sync_mode]);
 	if (sqlite3_exec(new, sql, NULL, NULL, NULL) != SQLITE_OK)
 		die("%s: %s", path, sqlite3_errmsg(new));

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The store's log: SQLite's WAL, as the committer writes it.
+ */
+#ifndef TWHEELD_LOG_H
+#define TWHEELD_LOG_H
+
+#include <sqlite3.h>
+
+void log_start(struct sqlite3 *db);
+void log_sync(struct sqlite3 *db);
+
+#endif
