@@ -11,7 +11,6 @@
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,21 +74,23 @@ static void add_histogram(struct evbuffer *out, const char *name, const char *he
 	head(out, name, "histogram", help);
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {
 		sum += histogram->counts[i];
-		evbuffer_add_printf(out, "twheeld_%s_bucket{le=\"%g\"} %" PRIu64 "\n", name,
-				    histogram_bounds[i], sum);
+		evbuffer_add_printf(out, "twheeld_%s_bucket{le=\"%g\"} %llu\n", name,
+				    histogram_bounds[i], (unsigned long long)sum);
 	}
 	sum += histogram->counts[HISTOGRAM_BUCKETS];
-	evbuffer_add_printf(out, "twheeld_%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, sum);
-	evbuffer_add_printf(out, "twheeld_%s_sum %.9g\ntwheeld_%s_count %" PRIu64 "\n", name,
-			    histogram->seconds, name, sum);
+	evbuffer_add_printf(out, "twheeld_%s_bucket{le=\"+Inf\"} %llu\n", name,
+			    (unsigned long long)sum);
+	evbuffer_add_printf(out, "twheeld_%s_sum %.9g\ntwheeld_%s_count %llu\n", name,
+			    histogram->seconds, name, (unsigned long long)sum);
 }
 
 static void add_commands(struct evbuffer *out)
 {
 	head(out, "commands_total", "counter", "Commands of clients.");
 	for (size_t i = 0; i < STATS_COMMANDS; i++)
-		evbuffer_add_printf(out, "twheeld_commands_total{command=\"%s\"} %" PRIu64 "\n",
-				    stats_commands[i].key, command_count(stats_commands[i].kind));
+		evbuffer_add_printf(out, "twheeld_commands_total{command=\"%s\"} %llu\n",
+				    stats_commands[i].key,
+				    (unsigned long long)command_count(stats_commands[i].kind));
 }
 
 static void add_connections(struct evbuffer *out)
@@ -141,7 +142,7 @@ static void add_tube(struct evbuffer *out, size_t family, const struct tube_figu
 		evbuffer_add_printf(out, "%s{tube=\"%s\"", families[family].name, tube->name);
 		if (families[family].figures > 1)
 			evbuffer_add_printf(out, ",state=\"%s\"", states[i]);
-		evbuffer_add_printf(out, "} %" PRId64 "\n", figures[i]);
+		evbuffer_add_printf(out, "} %lld\n", (long long)figures[i]);
 	}
 }
 
