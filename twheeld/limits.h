@@ -14,6 +14,7 @@
 #define WINDOW_MOST 12
 #define BODIES_MOST 100
 #define KICK_PIECE 2
+#define LOG_PAGES 40
 #else
 /* Jobs of a tube that are ready: so many at most, and so many more when there are too few */
 #define READY_MOST 8192
@@ -26,6 +27,8 @@
 #define BODIES_MOST (64 << 20)
 /* Jobs that one kick has on the way at a time */
 #define KICK_PIECE 500
+/* Pages of the store's log before it is written into the database */
+#define LOG_PAGES 4000
 #endif
 
 #endif

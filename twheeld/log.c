@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "limits.h"
 #include "log.h"
 #include "store.h"
 #include "util.h"
@@ -19,8 +20,6 @@
 #define PIECE (64 << 10)
 /* So much of the disk must be left, or the log takes what it needs alone */
 #define ROOM (256LL << 20)
-/* So long a log is written to the database */
-#define CHECKPOINT 4000
 #define PAGE 4096
 #define FRAME (PAGE + 24)
 
@@ -57,7 +56,7 @@ static int committed(void *arg, struct sqlite3 *db, const char *name, int frames
 	sqlite3_int64 size;
 
 	(void)arg;
-	if (frames >= CHECKPOINT)
+	if (frames >= LOG_PAGES)
 		sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 	else if (file && file->pMethods->xFileSize(file, &size) == SQLITE_OK &&
 		 size < (sqlite3_int64)frames * FRAME + AHEAD / 4 && room_for_more())

@@ -171,6 +171,38 @@ static void take_lock(const char *dir)
 	free(name);
 }
 
+static bool rewrite(int fd)
+{
+	static char piece[1 << 16];
+	ssize_t got;
+
+	for (off_t at = 0; (got = pread(fd, piece, sizeof(piece), at)) > 0; at += got)
+		if (pwrite(fd, piece, got, at) != got)
+			return false;
+	return got == 0 && fdatasync(fd) == 0;
+}
+
+/*
+ * Have the log on the disk that is there. When a sync has failed, Linux takes for clean what
+ * it could not write. A server that is started then would read it, and write after it what
+ * is cut off from the rest when the power fails. So all of it is written once more.
+ */
+static void settle_log(const char *dir)
+{
+	char *name = in_folder(dir, "jobs.db-wal");
+	int fd = open(name, O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0 && !rewrite(fd)) {
+		if (errno != ENOSPC)
+			die("%s can't be read and written back: %s. Look at the disk", name,
+			    strerror(errno));
+		complain("%s: %s", name, strerror(errno));
+	}
+	if (fd >= 0)
+		close(fd);
+	free(name);
+}
+
 /**
  * store_open - open or make the store
  * @dir: its folder, which must be there
@@ -180,6 +212,7 @@ void store_open(const char *dir, enum sync sync)
 {
 	take_lock(dir);
 	umask(077);
+	settle_log(dir);
 	sync_mode = sync;
 	path = in_folder(dir, "jobs.db");
 	db = store_connect();
