@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# What a disk may hold when the power fails: files of which record.c recorded what was written
+# and synced. Of what was written since a file was synced, any sector may be there or not; a
+# file's name is there for sure once its folder was synced. After a sync that failed, what was
+# to be synced is there or not, and no later sync changes that: Linux takes it for clean.
+
+import collections
+import os
+import struct
+
+HEAD = struct.Struct('=ciiQQ')
+SECTOR, PAGE = 512, 4096
+KEEP = {'nothing': 0.0, 'all': 1.0, 'some': 0.5, 'most': 0.95}
+
+Record = collections.namedtuple('Record', 'what pid fd at data')
+
+
+def records(path):
+    with open(path, 'rb') as log:
+        while True:
+            head = log.read(HEAD.size)
+            if not head:
+                return
+            what, pid, fd, at, size = HEAD.unpack(head)
+            yield Record(what.decode(), pid, fd, at, log.read(size))
+
+
+def put(content, at, data):
+    if len(content) < at:
+        content.extend(bytes(at - len(content)))
+    content[at:at + len(data)] = data
+
+
+class File:
+    def __init__(self, random):
+        self.random = random
+        self.cache, self.disk = bytearray(), bytearray()
+        self.pending = []
+
+    def write(self, at, data):
+        put(self.cache, at, data)
+        self.pending.append((at, data))
+
+    def truncate(self, size):
+        if size < len(self.cache):
+            del self.cache[size:]
+        else:
+            put(self.cache, size, b'')
+        self.pending.append((size, None))
+
+    def dirty(self):
+        '''The pages that were touched since the last sync'''
+        pages = set()
+        for at, data in self.pending:
+            if data:
+                pages.update(range(at // PAGE, (at + len(data) - 1) // PAGE + 1))
+        return pages
+
+    def to_disk(self, page):
+        put(self.disk, page * PAGE, self.cache[page * PAGE:(page + 1) * PAGE])
+
+    def sync(self):
+        for page in self.dirty():
+            self.to_disk(page)
+        self.resize()
+
+    def resize(self):
+        del self.disk[len(self.cache):]
+        put(self.disk, len(self.cache), b'')
+        self.pending = []
+
+    def sync_fails(self):
+        for page in self.dirty():
+            if self.random.random() < 0.5:
+                self.to_disk(page)
+        self.resize()
+
+    def after(self, how):
+        '''What may be on the disk'''
+        if how == 'torn':
+            # In order up to a moment, in which one write was half done
+            count = self.random.randrange(len(self.pending) + 1)
+            keep, last = self.pending[:count], self.pending[count:count + 1]
+            return self.apply(keep, 1.0, last)
+        return self.apply(self.pending, KEEP[how])
+
+    def apply(self, changes, chance, torn=()):
+        content = bytearray(self.disk)
+        for at, data in [*changes, *torn]:
+            if data is None:
+                if self.random.random() < chance or chance == 1.0:
+                    del content[at:]
+                    put(content, at, b'')
+                continue
+            if torn and (at, data) is torn[0]:
+                data = data[:self.random.randrange(len(data))]
+            for start, piece in sectors(at, data):
+                if chance == 1.0 or self.random.random() < chance:
+                    put(content, start, piece)
+        return content
+
+
+def sectors(at, data):
+    while data:
+        size = SECTOR - at % SECTOR
+        yield at, data[:size]
+        at, data = at + size, data[size:]
+
+
+class Disk:
+    '''A folder of files'''
+
+    def __init__(self, folder, random):
+        self.folder, self.random = os.path.realpath(folder), random
+        self.names, self.on_disk = {}, {}
+        self.pending = []
+        self.open = {}
+        self.done = 0
+
+    def do(self, record):
+        self.done += 1
+        key = (record.pid, record.fd)
+        if record.what == 'O':
+            self.open[key] = self.opened(record.data.decode())
+        elif record.what == 'U':
+            self.link(record.data.decode(), None)
+        else:
+            self.do_file(record, self.open[key])
+
+    def opened(self, path):
+        if path == self.folder:
+            return self
+        if path not in self.names:
+            self.link(path, File(self.random))
+        return self.names[path]
+
+    def link(self, path, file):
+        if file:
+            self.names[path] = file
+        else:
+            del self.names[path]
+        self.pending.append((path, file))
+
+    @staticmethod
+    def do_file(record, file):
+        if record.what == 'W':
+            file.write(record.at, record.data)
+        elif record.what == 'T':
+            file.truncate(record.at)
+        elif record.what == 'S':
+            file.sync()
+        elif record.what == 'F':
+            file.sync_fails()
+
+    # The folder as a file
+
+    def sync(self):
+        self.on_disk = dict(self.names)
+        self.pending = []
+
+    def sync_fails(self):
+        pass
+
+    def after_names(self, how):
+        names = dict(self.on_disk)
+        for path, file in self.pending:
+            if how == 'torn':
+                how = self.random.choice(('nothing', 'all'))
+            if self.random.random() < KEEP[how]:
+                names[path] = file
+        return {path: file for path, file in names.items() if file}
+
+    def lay_out(self, folder, how):
+        for path, file in self.after_names(how).items():
+            with open(os.path.join(folder, os.path.basename(path)), 'wb') as out:
+                out.write(file.after(how))

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * For a server that is started with it as LD_PRELOAD: what it does to files below the folder
+ * $RECORD_OF, and what it sends to its clients, is written to the file $RECORD_TO in the order
+ * in which it is done. power.py says what of that is on the disk when the power fails.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define REAL(name) ((__typeof__(name) *)dlsym(RTLD_NEXT, #name))
+#define MOST_FILES 4096
+
+/* All that is written of one call: this, and then the bytes */
+struct head {
+	char what;	/* Open, Write, Truncate, Sync, Failed sync, Unlink, reply sent: R */
+	int32_t pid;
+	int32_t fd;
+	uint64_t at;
+	uint64_t size;
+} __attribute__((packed));
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char recorded[MOST_FILES];
+static int log_fd = -1;
+
+static int is_recorded(int fd)
+{
+	return fd >= 0 && fd < MOST_FILES && recorded[fd];
+}
+
+static int is_socket(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISSOCK(st.st_mode);
+}
+
+/* By the system call, as what is preloaded has a write() of its own */
+static void all(const void *data, size_t size)
+{
+	while (size) {
+		long done = syscall(SYS_write, log_fd, data, size);
+
+		if (done < 0)
+			abort();
+		data = (const char *)data + done;
+		size -= done;
+	}
+}
+
+static void note(char what, int fd, uint64_t at, const void *data, uint64_t size)
+{
+	struct head head = { what, getpid(), fd, at, data ? size : 0 };
+	const char *path = getenv("RECORD_TO");
+	int saved = errno;
+
+	if (!path)
+		return;
+	if (log_fd < 0)
+		log_fd = syscall(SYS_openat, AT_FDCWD, path,
+				 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	all(&head, sizeof(head));
+	if (data)
+		all(data, size);
+	errno = saved;
+}
+
+static int opened(int fd, const char *path)
+{
+	const char *of = getenv("RECORD_OF");
+	char full[PATH_MAX];
+
+	if (fd < 0 || fd >= MOST_FILES)
+		return fd;
+	recorded[fd] = of && realpath(path, full) && !strncmp(full, of, strlen(of));
+	if (recorded[fd])
+		note('O', fd, 0, full, strlen(full));
+	return fd;
+}
+
+static mode_t mode_of(int flags, va_list args)
+{
+	return flags & O_CREAT ? va_arg(args, mode_t) : 0;
+}
+
+int open(const char *path, int flags, ...)
+{
+	va_list args;
+	int fd;
+
+	va_start(args, flags);
+	pthread_mutex_lock(&lock);
+	fd = opened(REAL(open)(path, flags, mode_of(flags, args)), path);
+	pthread_mutex_unlock(&lock);
+	va_end(args);
+	return fd;
+}
+
+int close(int fd)
+{
+	if (is_recorded(fd))
+		recorded[fd] = 0;
+	return REAL(close)(fd);
+}
+
+/* A write to a file, or a reply to a client; only as much of it as was done */
+static ssize_t wrote(int fd, off_t at, const void *data, ssize_t done)
+{
+	if (done > 0 && is_recorded(fd))
+		note('W', fd, at, data, done);
+	else if (done > 0 && is_socket(fd))
+		note('R', fd, 0, data, done);
+	return done;
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+	ssize_t done;
+
+	pthread_mutex_lock(&lock);
+	done = REAL(write)(fd, data, size);
+	wrote(fd, is_recorded(fd) ? lseek(fd, 0, SEEK_CUR) - done : 0, data, done);
+	pthread_mutex_unlock(&lock);
+	return done;
+}
+
+ssize_t pwrite(int fd, const void *data, size_t size, off_t at)
+{
+	ssize_t done;
+
+	pthread_mutex_lock(&lock);
+	done = wrote(fd, at, data, REAL(pwrite)(fd, data, size, at));
+	pthread_mutex_unlock(&lock);
+	return done;
+}
+
+ssize_t writev(int fd, const struct iovec *iov, int count)
+{
+	ssize_t done, left;
+
+	pthread_mutex_lock(&lock);
+	done = REAL(writev)(fd, iov, count);
+	left = done;
+	for (int i = 0; left > 0 && i < count; i++) {
+		ssize_t part = left < (ssize_t)iov[i].iov_len ? left : (ssize_t)iov[i].iov_len;
+
+		wrote(fd, 0, iov[i].iov_base, part);
+		left -= part;
+	}
+	pthread_mutex_unlock(&lock);
+	return done;
+}
+
+int ftruncate(int fd, off_t size)
+{
+	int ret;
+
+	pthread_mutex_lock(&lock);
+	ret = REAL(ftruncate)(fd, size);
+	if (!ret && is_recorded(fd))
+		note('T', fd, size, NULL, 0);
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+static int synced(int fd, int (*how)(int fd))
+{
+	int ret;
+
+	pthread_mutex_lock(&lock);
+	ret = how(fd);
+	if (is_recorded(fd))
+		note(ret ? 'F' : 'S', fd, 0, NULL, 0);
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+int fsync(int fd)
+{
+	return synced(fd, REAL(fsync));
+}
+
+int fdatasync(int fd)
+{
+	return synced(fd, REAL(fdatasync));
+}
+
+/* Where long has 64 bits, these are the same. */
+int open64(const char *path, int flags, ...) __attribute__((alias("open")));
+ssize_t pwrite64(int fd, const void *data, size_t size, off64_t at)
+	__attribute__((alias("pwrite")));
+int ftruncate64(int fd, off64_t size) __attribute__((alias("ftruncate")));
+
+int unlink(const char *path)
+{
+	const char *of = getenv("RECORD_OF");
+	char full[PATH_MAX];
+	int there, ret;
+
+	pthread_mutex_lock(&lock);
+	there = of && realpath(path, full) && !strncmp(full, of, strlen(of));
+	ret = REAL(unlink)(path);
+	if (!ret && there)
+		note('U', -1, 0, full, strlen(full));
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
