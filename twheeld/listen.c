@@ -28,6 +28,18 @@ static struct listener *listeners;
 static struct event *later;
 static unsigned int most_clients;
 
+/* A socket that nobody listens on is what a server left behind that was killed. */
+static bool somebody_listens(const struct sockaddr_un *addr)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	bool there = fd >= 0 && (!connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) ||
+				 errno == EAGAIN);
+
+	if (fd >= 0)
+		close(fd);
+	return there;
+}
+
 static int open_unix(const char *path)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -41,6 +53,8 @@ static int open_unix(const char *path)
 	if (stat(path, &st) == 0) {
 		if (!S_ISSOCK(st.st_mode))
 			die("listen on unix:%s: there is something else of that name", path);
+		if (somebody_listens(&addr))
+			die("listen on unix:%s: another server listens there", path);
 		unlink(path);
 	}
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

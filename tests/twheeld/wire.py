@@ -123,10 +123,10 @@ class Server:
         self.process = None
         self.env = None
 
-    def start(self, wait=PATIENCE):
+    def start(self, wait=PATIENCE, unlink=True):
         if isinstance(self.address, str):
             where = ['-l', 'unix:' + self.address]
-            if os.path.exists(self.address):
+            if unlink and os.path.exists(self.address):
                 os.unlink(self.address)
         else:
             where = ['-l', self.address[0], '-p', str(self.address[1])]
