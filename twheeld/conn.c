@@ -7,6 +7,7 @@
  * more than INPUT_MOST bytes are read.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -235,6 +236,7 @@ void conn_close(struct conn *conn)
 	conn->state = DEAD;
 	event_free(conn->read);
 	event_free(conn->write);
+	event_free(conn->hang);
 	close(conn->fd);
 	if (conn->new_job)
 		job_free(conn->new_job);
@@ -330,11 +332,11 @@ static bool take(struct conn *conn)
 		return skip_body(conn);
 	case WAITING:
 		/* Who sends no more does not wait either */
-		if (conn->eof) {
-			stop_waiting(conn);
-			conn_reply(conn, "TIMED_OUT");
-		}
-		return conn->eof;
+		if (!conn->eof && !conn->hung)
+			return false;
+		stop_waiting(conn);
+		conn_reply(conn, "TIMED_OUT");
+		return true;
 	default:
 		return false;
 	}
@@ -353,6 +355,24 @@ static bool flush(struct conn *conn)
 		return true;
 	}
 	return true;
+}
+
+/*
+ * While no more is read, this tells that the client is gone: by the edge, as there may be
+ * something to be read all the time.
+ */
+static void listen_on(struct conn *conn)
+{
+	bool full = evbuffer_get_length(conn->in) >= INPUT_MOST;
+
+	if (full || conn->eof)
+		event_del(conn->read);
+	if (!full || conn->hung)
+		event_del(conn->hang);
+	if (full && !conn->hung)
+		event_add(conn->hang, NULL);
+	if (!full && !conn->eof)
+		event_add(conn->read, NULL);
 }
 
 static void run(struct conn *conn)
@@ -374,10 +394,8 @@ static void run(struct conn *conn)
 		conn->state = CLOSING;
 	if (conn->state == CLOSING && !evbuffer_get_length(conn->out))
 		conn_close(conn);
-	else if (conn->eof || evbuffer_get_length(conn->in) >= INPUT_MOST)
-		event_del(conn->read);
 	else
-		event_add(conn->read, NULL);
+		listen_on(conn);
 }
 
 static void readable(evutil_socket_t fd, short what, void *arg)
@@ -395,6 +413,17 @@ static void readable(evutil_socket_t fd, short what, void *arg)
 	}
 	conn->eof = got == 0;
 	run(conn);
+}
+
+static void hung(evutil_socket_t fd, short what, void *arg)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLRDHUP };
+	struct conn *conn = arg;
+
+	(void)what;
+	conn->hung = poll(&poll_fd, 1, 0) > 0 && poll_fd.revents;
+	if (conn->hung)
+		run(conn);
 }
 
 static void writable(evutil_socket_t fd, short what, void *arg)
@@ -435,6 +464,7 @@ void conn_new(int fd)
 	conn->fd = fd;
 	conn->read = must(event_new(loop, fd, EV_READ | EV_PERSIST, readable, conn));
 	conn->write = must(event_new(loop, fd, EV_WRITE, writable, conn));
+	conn->hang = must(event_new(loop, fd, EV_READ | EV_ET | EV_PERSIST, hung, conn));
 	conn->in = must(evbuffer_new());
 	conn->out = must(evbuffer_new());
 	alarm_init(&conn->timer, waited);

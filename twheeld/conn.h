@@ -29,7 +29,8 @@ struct conn {
 	bool eof;		/* the client sends no more */
 	bool producer, worker;
 	bool queued;
-	struct event *read, *write;
+	bool hung;		/* and what it sent is not all read */
+	struct event *read, *write, *hang;
 	struct evbuffer *in, *out;
 	struct tube *use;
 	struct watch **watches;
