@@ -186,8 +186,9 @@ static void do_peek_ready(struct conn *conn, const struct command *cmd)
 
 static void do_peek_delayed(struct conn *conn, const struct command *cmd)
 {
+	struct cursor begin = CURSOR_BEGIN;
 	struct job *job;
-	enum found found = tube_first_delayed(conn->use, &job);
+	enum found found = tube_first_delayed(conn->use, &begin, &job);
 
 	(void)cmd;
 	show(conn, found, job);
@@ -195,8 +196,9 @@ static void do_peek_delayed(struct conn *conn, const struct command *cmd)
 
 static void do_peek_buried(struct conn *conn, const struct command *cmd)
 {
+	struct cursor begin = CURSOR_BEGIN;
 	struct job *job;
-	enum found found = tube_first_buried(conn->use, &job);
+	enum found found = tube_first_buried(conn->use, &begin, &job);
 
 	(void)cmd;
 	show(conn, found, job);
@@ -457,8 +459,9 @@ static void kick_piece(struct conn *conn)
 	while (conn->kick_left && conn->pending < KICK_PIECE && !conn->kick_failed) {
 		struct job *job;
 
-		found = conn->kick_buried ? tube_first_buried(conn->use, &job) :
-			tube_first_delayed(conn->use, &job);
+		found = conn->kick_buried ?
+			tube_first_buried(conn->use, &conn->kick_from, &job) :
+			tube_first_delayed(conn->use, &conn->kick_from, &job);
 		if (found != FOUND)
 			break;
 		conn->kick_left--;
@@ -477,6 +480,7 @@ static void do_kick(struct conn *conn, const struct command *cmd)
 	conn->kick_left = cmd->bound;
 	conn->kicked = 0;
 	conn->kick_failed = false;
+	conn->kick_from = CURSOR_BEGIN;
 	conn->kick_buried = conn->use->count[BURIED] > 0;
 	kick_piece(conn);
 }

@@ -44,6 +44,7 @@ struct conn {
 	unsigned int pending;	/* operations that are being written */
 	uint32_t kick_left, kicked;
 	bool kick_buried, kick_failed;
+	struct cursor kick_from;
 	struct conn *prev, *next;	/* those that can go on */
 };
 

@@ -61,6 +61,8 @@ struct cursor {
 	int64_t id;
 };
 
+#define CURSOR_BEGIN ((struct cursor){ INT64_MIN, 0 })
+
 /*
  * Reads jobs after a cursor, which goes on, until @each says no, or the end is reached.
  */

@@ -249,7 +249,7 @@ static bool load_first(struct row *row, void *arg)
 	return false;
 }
 
-static enum found first_in_store(struct tube *tube, enum state state, struct cursor cursor,
+static enum found first_in_store(struct tube *tube, enum state state, struct cursor *cursor,
 				 struct job **job)
 {
 	struct first first = { .tube = tube };
@@ -257,28 +257,35 @@ static enum found first_in_store(struct tube *tube, enum state state, struct cur
 
 	if (!tube->count[state])
 		return NOT_THERE;
-	if (!store_in_order(tube->commit.id, state, &cursor, &end, load_first, &first))
+	if (!store_in_order(tube->commit.id, state, cursor, &end, load_first, &first))
 		return UNREADABLE;
 	*job = first.job;
 	return first.job ? FOUND : NOT_THERE;
 }
 
-/** tube_first_delayed - the delayed job that is due first. After use: job_unfind() */
-enum found tube_first_delayed(struct tube *tube, struct job **job)
+/**
+ * tube_first_delayed - the delayed job that is due first
+ * @tube: the tube
+ * @cursor: CURSOR_BEGIN; goes on, so that who wants the next ones need not begin anew
+ * @job: out: the job. After use: job_unfind()
+ */
+enum found tube_first_delayed(struct tube *tube, struct cursor *cursor, struct job **job)
 {
+	struct cursor end = window_end();
+
 	*job = heap_first(&tube->delayed);
 	if (*job)
 		return FOUND;
-	return first_in_store(tube, DELAYED, window_end(), job);
+	if (cursor->ord < end.ord)
+		*cursor = end;
+	return first_in_store(tube, DELAYED, cursor, job);
 }
 
-/** tube_first_buried - the job that was buried first. After use: job_unfind() */
-enum found tube_first_buried(struct tube *tube, struct job **job)
+/** tube_first_buried - the same, of the job that was buried first */
+enum found tube_first_buried(struct tube *tube, struct cursor *cursor, struct job **job)
 {
-	struct cursor begin = { INT64_MIN, 0 };
-
 	*job = NULL;
-	return first_in_store(tube, BURIED, begin, job);
+	return first_in_store(tube, BURIED, cursor, job);
 }
 
 bool tube_paused(const struct tube *tube)
