@@ -45,7 +45,7 @@ static int done_fd;
 /* The committer's own */
 static sqlite3 *db;
 static sqlite3_stmt *begin, *commit, *rollback, *put, *change, *delete, *count_tube, *set_meta,
-	*count_free, *get_same;
+	*forget_tube, *count_free, *get_same;
 static struct tube_commit *touched;
 static int64_t next_id, sync_every;
 
@@ -238,6 +238,9 @@ static bool write_op(struct op *op)
 		return step(delete);
 	case OP_SKEW:
 		return set("skew", op->row.created);
+	case OP_FORGET_TUBE:
+		sqlite3_bind_int64(forget_tube, 1, op->row.tube);
+		return step(forget_tube);
 	}
 	return false;
 }
@@ -459,6 +462,8 @@ static void prepare_all(void)
 			     " buried = buried + excluded.buried, urgent = urgent + excluded.urgent");
 	get_same = prepare("SELECT id FROM jobs INDEXED BY jobs_unique WHERE tube = ?1"
 			   " AND digest = ?2 AND body = ifnull(?3, x'') LIMIT 1");
+	forget_tube = prepare("DELETE FROM tubes WHERE id = ?1 AND ready = 0 AND delayed = 0"
+			      " AND buried = 0");
 	count_free = prepare("PRAGMA freelist_count");
 	set_meta = prepare("INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
 }

@@ -12,7 +12,7 @@ struct job;
 struct conn;
 struct event_base;
 
-enum op_kind { OP_PUT, OP_CHANGE, OP_DELETE, OP_SKEW };
+enum op_kind { OP_PUT, OP_CHANGE, OP_DELETE, OP_SKEW, OP_FORGET_TUBE };
 
 /* What a tube looks like to the committer. Only that thread touches the rest. */
 struct tube_commit {
@@ -27,7 +27,7 @@ struct tube_commit {
 struct op {
 	struct op *next;
 	enum op_kind kind;
-	struct row row;			/* of OP_SKEW: created is the skew */
+	struct row row;	/* of OP_SKEW: created is the skew; of OP_FORGET_TUBE: tube alone */
 	struct tube_commit *tube, *to;	/* where it was, and where it shall be */
 	bool unique;			/* OP_PUT: unless the tube has a job of the same body */
 	int64_t same;			/* that one; else 0 */

@@ -183,6 +183,7 @@ static void count(struct job *job, enum state state)
 	job->row.state = state;
 	job->tube->count[state]++;
 	job->tube->urgent += job->counted_urgent;
+	job->tube->stored = true;
 }
 
 void job_uncount(struct job *job)

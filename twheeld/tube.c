@@ -64,8 +64,28 @@ void tube_load(const struct store_tube *stored)
 
 	memcpy(tube->count, stored->count, sizeof(stored->count));
 	tube->urgent = stored->urgent;
+	tube->stored = true;
 	tube->cold = tube->count[READY];
 	tube->edge = (struct cursor){ -1, 0 };
+}
+
+static void forgotten(struct op *op)
+{
+	(void)op;
+}
+
+/*
+ * The store need not know a tube without jobs. The row is left alone if the tube is there
+ * again by then, with jobs; one that comes later makes it anew.
+ */
+static void forget(int64_t id)
+{
+	struct op *op = zalloc(sizeof(*op));
+
+	op->kind = OP_FORGET_TUBE;
+	op->row.tube = id;
+	op->done = forgotten;
+	commit_submit(op);
 }
 
 static void drop_unused(struct tube *tube)
@@ -76,6 +96,8 @@ static void drop_unused(struct tube *tube)
 		if (tube->count[i])
 			return;
 	alarm_stop(&tube->unpause);
+	if (tube->stored)
+		forget(tube->commit.id);
 	HASH_DELETE(hash, by_name, tube);
 	HASH_DELETE(hash_id, by_id, tube);
 	list[tube->place] = list[--list_length];

@@ -24,6 +24,7 @@ struct tube {
 	UT_hash_handle hash, hash_id;
 	size_t place;		/* in the list of all tubes */
 	unsigned int users;	/* clients, and jobs that are new */
+	bool stored;		/* it had jobs */
 	struct heap ready, delayed;	/* those in memory */
 	struct watch *waiting;
 	/* Of all its jobs, those in the store alone, too */
