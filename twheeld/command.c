@@ -163,8 +163,8 @@ static void show(struct conn *conn, enum found found, struct job *job)
 		sorry(conn, found);
 	else
 		conn_job(conn, "FOUND", job);
-	if (job && job->row.size > SMALL_BODY)
-		job_drop_body(job);
+	if (job)
+		job_spare_body(job);
 	job_unfind(job);
 }
 

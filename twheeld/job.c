@@ -79,6 +79,7 @@ struct job *job_from_row(struct tube *tube, const struct row *row)
 	alarm_init(&job->timer, expired);
 	if (row->body)
 		bodies += row->size;
+	job_spare_body(job);
 	remember(job);
 	return job;
 }
@@ -162,8 +163,8 @@ bool job_need_body(struct job *job)
 	return true;
 }
 
-/* A body that is large, or one too many, is read again when it is wanted. */
-static void keep_small_body(struct job *job)
+/** job_spare_body - a body that is large, or one too many, is read again when it is wanted */
+void job_spare_body(struct job *job)
 {
 	if (job->row.size > SMALL_BODY || bodies > BODIES_MOST)
 		job_drop_body(job);
@@ -238,7 +239,7 @@ void job_attach(struct job *job, enum state state)
 	case READY:
 		tube->users++;
 		if (!tube->waiting || tube_paused(tube))
-			keep_small_body(job);
+			job_spare_body(job);
 		tube_add_ready(tube, job);
 		tube_serve(tube);
 		tube_put(tube);

@@ -48,6 +48,7 @@ enum found job_find(uint64_t id, struct job **job);
 void job_unfind(struct job *job);
 bool job_need_body(struct job *job);
 void job_drop_body(struct job *job);
+void job_spare_body(struct job *job);
 bool job_is_stored(const struct job *job);
 
 void job_detach(struct job *job);
