@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# What a server of beanstalkd's protocol has to do, as simple as can be: all jobs in one
+# dictionary, times in ms, and whoever asks looks at all of them. What it would say to a
+# client is appended to that client's list of replies.
+
+DEFAULT, SECOND, MARGIN = 'default', 1000, 1000
+
+
+class Tie(Exception):
+    '''What happens first of two things at the same time is not said.'''
+
+
+class Job:
+    def __init__(self, number, tube, priority, delay, ttr, body, now):
+        self.id, self.tube, self.pri, self.delay, self.ttr = number, tube, priority, delay, ttr
+        self.body, self.created = body, now
+        self.state, self.at, self.holder = 'ready', None, None
+        self.counts = dict.fromkeys(('reserves', 'timeouts', 'releases', 'buries', 'kicks'), 0)
+
+    def order(self):
+        return self.pri, self.id
+
+
+class Client:
+    def __init__(self):
+        self.use, self.watched, self.replies, self.held = DEFAULT, [DEFAULT], [], []
+        # Waits since when, and until when, if not for ever
+        self.since = self.until = None
+
+    def say(self, *words):
+        self.replies.append([str(w) if not isinstance(w, bytes) else w for w in words])
+
+    def stop_waiting(self):
+        self.since = self.until = None
+
+
+class Model:
+    def __init__(self):
+        self.now = self.turn = 0
+        self.jobs, self.clients, self.pauses = {}, [], {}
+
+    def next_turn(self):
+        self.turn += 1
+        return self.turn
+
+    # Looking
+
+    def tubes(self):
+        return {DEFAULT}.union((j.tube for j in self.jobs.values()),
+                               *({c.use, *c.watched} for c in self.clients))
+
+    def state(self, tube, state):
+        return [j for j in self.jobs.values() if j.tube == tube and j.state == state]
+
+    def first(self, tube, state):
+        key = Job.order if state == 'ready' else lambda j: (j.at, j.id)
+        return min(self.state(tube, state), key=key, default=None)
+
+    def paused(self, tube):
+        return tube in self.pauses
+
+    def soon(self, client):
+        return any(self.now >= j.at - MARGIN for j in client.held)
+
+    # What happens
+
+    def ready(self, job):
+        job.state, job.at = 'ready', None
+        if job.holder:
+            job.holder.held.remove(job)
+            job.holder = None
+        self.serve(job.tube)
+
+    def delayed(self, job, delay):
+        if delay:
+            job.state, job.at = 'delayed', self.now + delay * SECOND
+        else:
+            self.ready(job)
+
+    def serve(self, tube):
+        while not self.paused(tube):
+            job = self.first(tube, 'ready')
+            waiting = [c for c in self.clients if c.since and tube in c.watched]
+            if not job or not waiting:
+                break
+            self.give(min(waiting, key=lambda c: c.since), job)
+
+    def give(self, client, job):
+        client.stop_waiting()
+        job.state, job.holder, job.at = 'reserved', client, self.now + job.ttr * SECOND
+        job.counts['reserves'] += 1
+        client.held.append(job)
+        client.say('RESERVED', job.id, len(job.body), job.body)
+
+    def events(self):
+        '''What happens by itself: when, and what'''
+        for job in self.jobs.values():
+            if job.state in ('delayed', 'reserved'):
+                yield job.at, lambda j=job: self.expire(j)
+        for client in self.clients:
+            if client.until is not None:
+                yield client.until, lambda c=client: self.waited(c)
+        for tube, (until, _) in self.pauses.items():
+            yield until, lambda t=tube: self.unpause(t)
+
+    def expire(self, job):
+        if job.state == 'reserved':
+            job.counts['timeouts'] += 1
+        self.ready(job)
+
+    def waited(self, client):
+        client.stop_waiting()
+        client.say('DEADLINE_SOON' if self.soon(client) else 'TIMED_OUT')
+
+    def unpause(self, tube):
+        del self.pauses[tube]
+        self.serve(tube)
+
+    def step(self, until):
+        '''Time goes on to what happens next, or to that time; gives whether that is reached.'''
+        due = [event for event in self.events() if event[0] <= until]
+        self.now = max(self.now, min((at for at, _ in due), default=until))
+        due = [what for at, what in due if at <= self.now]
+        if len(due) > 1 and any(c.since for c in self.clients):
+            raise Tie()
+        for what in due:
+            what()
+        return not due
+
+    # Commands
+
+    def put(self, client, number, priority, delay, ttr, body):
+        job = Job(number, client.use, priority, delay, ttr or 1, body, self.now)
+        self.jobs[number] = job
+        client.say('INSERTED', number)
+        self.delayed(job, delay)
+
+    def reserve(self, client, timeout):
+        watched = client.watched
+        if self.soon(client) and not any(self.state(t, 'ready') for t in watched):
+            client.say('DEADLINE_SOON')
+            return
+        first = [self.first(t, 'ready') for t in watched if not self.paused(t)]
+        job = min((j for j in first if j), key=Job.order, default=None)
+        if job:
+            self.give(client, job)
+        elif timeout == 0:
+            client.say('TIMED_OUT')
+        else:
+            client.since = self.next_turn()
+            ends = [j.at - MARGIN for j in client.held]
+            if timeout is not None:
+                ends.append(self.now + timeout * SECOND)
+            client.until = min(ends, default=None)
+            if ends and client.until <= self.now:
+                self.waited(client)
+
+    def reserve_job(self, client, number):
+        job = self.jobs.get(number)
+        if not job or job.state == 'reserved':
+            client.say('NOT_FOUND')
+        else:
+            self.give(client, job)
+
+    def own(self, client, number):
+        job = self.jobs.get(number)
+        if job and job.holder is client:
+            return job
+        client.say('NOT_FOUND')
+        return None
+
+    def delete(self, client, number):
+        job = self.jobs.get(number)
+        if not job or job.holder not in (None, client):
+            client.say('NOT_FOUND')
+            return
+        if job.holder:
+            client.held.remove(job)
+        del self.jobs[number]
+        client.say('DELETED')
+
+    def release(self, client, number, priority, delay):
+        job = self.own(client, number)
+        if not job:
+            return
+        client.say('RELEASED')
+        job.pri, job.delay, job.holder = priority, delay, None
+        job.counts['releases'] += 1
+        client.held.remove(job)
+        self.delayed(job, delay)
+
+    def bury(self, client, number, priority):
+        job = self.own(client, number)
+        if not job:
+            return
+        client.say('BURIED')
+        client.held.remove(job)
+        job.pri, job.holder, job.state, job.at = priority, None, 'buried', self.next_turn()
+        job.counts['buries'] += 1
+
+    def touch(self, client, number):
+        job = self.own(client, number)
+        if job:
+            job.at = self.now + job.ttr * SECOND
+            client.say('TOUCHED')
+
+    def kick_one(self, job):
+        job.counts['kicks'] += 1
+        self.ready(job)
+
+    def kick(self, client, bound):
+        state = 'buried' if self.state(client.use, 'buried') else 'delayed'
+        jobs = sorted(self.state(client.use, state), key=lambda j: (j.at, j.id))[:bound]
+        client.say('KICKED', len(jobs))
+        for job in jobs:
+            self.kick_one(job)
+
+    def kick_job(self, client, number):
+        job = self.jobs.get(number)
+        if not job or job.state not in ('buried', 'delayed'):
+            client.say('NOT_FOUND')
+            return
+        client.say('KICKED')
+        self.kick_one(job)
+
+    def peek(self, client, state):
+        job = self.first(client.use, state)
+        if job:
+            client.say('FOUND', job.id, len(job.body), job.body)
+        else:
+            client.say('NOT_FOUND')
+
+    def use_tube(self, client, tube):
+        client.use = tube
+        client.say('USING', tube)
+        self.forget()
+
+    def watch(self, client, tube):
+        if tube not in client.watched:
+            client.watched.append(tube)
+        client.say('WATCHING', len(client.watched))
+
+    def ignore(self, client, tube):
+        if client.watched == [tube]:
+            client.say('NOT_IGNORED')
+            return
+        if tube in client.watched:
+            client.watched.remove(tube)
+        client.say('WATCHING', len(client.watched))
+        self.forget()
+
+    def pause(self, client, tube, seconds):
+        if tube not in self.tubes():
+            client.say('NOT_FOUND')
+            return
+        # A pause of nothing ends with the next tick of the clock.
+        self.pauses[tube] = self.now + (seconds * SECOND or 1), seconds
+        client.say('PAUSED')
+
+    def forget(self):
+        '''A tube that nobody uses, without jobs, is not paused any more.'''
+        for tube in set(self.pauses) - self.tubes():
+            del self.pauses[tube]
+
+    def open(self):
+        self.clients.append(Client())
+        return self.clients[-1]
+
+    def close(self, client):
+        self.clients.remove(client)
+        for job in list(client.held):
+            self.ready(job)
+        self.forget()
+
+    def crash(self):
+        self.clients, self.pauses = [], {}
+        for job in self.jobs.values():
+            if job.holder:
+                job.state, job.at, job.holder = 'ready', None, None
+
+    # Statistics
+
+    def stats_job(self, number):
+        job = self.jobs.get(number)
+        if not job:
+            return None
+        left = job.at - self.now if job.state in ('delayed', 'reserved') else 0
+        return {'id': job.id, 'tube': job.tube, 'state': job.state, 'pri': job.pri,
+                'age': (self.now - job.created) // SECOND, 'delay': job.delay, 'ttr': job.ttr,
+                'time-left': left // SECOND, **job.counts}
+
+    def stats_tube(self, tube):
+        if tube not in self.tubes():
+            return None
+        until, seconds = self.pauses.get(tube, (self.now, 0))
+        clients = self.clients
+        return {'current-jobs-urgent': sum(j.pri < 1024 for j in self.state(tube, 'ready')),
+                **{'current-jobs-' + s: len(self.state(tube, s))
+                   for s in ('ready', 'reserved', 'delayed', 'buried')},
+                'current-using': sum(c.use == tube for c in clients),
+                'current-watching': sum(tube in c.watched for c in clients),
+                'current-waiting': sum(bool(c.since) and tube in c.watched for c in clients),
+                'pause': seconds, 'pause-time-left': (until - self.now) // SECOND}
