@@ -21,6 +21,13 @@ class Late(Exception):
     '''What had to come did not come in time.'''
 
 
+def readable(sock, wait):
+    '''Whether something can be read in time; select() knows the first 1,024 descriptors only.'''
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return poll.poll(wait * 1000)
+
+
 class Connection:
     '''A connection to a server: bytes out, whole replies in.'''
 
@@ -62,7 +69,7 @@ class Connection:
             if got:
                 return got
             left = until - time.monotonic()
-            if not select.select([self.socket], [], [], max(left, 0))[0]:
+            if not readable(self.socket, max(left, 0)):
                 return None
             try:
                 data = self.socket.recv(1 << 20)
