@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "alarm.h"
@@ -47,13 +49,34 @@ static void expired(evutil_socket_t fd, short what, void *arg)
 		die("timers can't be read: %s", strerror(-ret));
 }
 
+/* What the machine's start is called, and the namespace of its clocks; 0 if it isn't said */
+static int64_t this_boot(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	unsigned int high = 0, low = 0;
+	struct stat space;
+
+	if (file && fscanf(file, "%8x-%4x", &high, &low) != 2)
+		high = 0;
+	if (file)
+		fclose(file);
+	if (!high || stat("/proc/self/ns/time", &space) < 0)
+		return 0;
+	return ((int64_t)high << 16 | low) ^ (int64_t)space.st_ino;
+}
+
 /**
  * alarm_start - open the wheel, and go on with the server's time
  * @base: the loop that calls what has expired
  * @skew: what alarm_skew() was when the server ran last
+ * @past: when the server's time began, last time; out: this time
+ *
+ * As long as the machine runs the wall clock is not asked: it may have been set since, or
+ * just before the server was killed.
  */
-void alarm_start(struct event_base *base, int64_t skew)
+void alarm_start(struct event_base *base, int64_t skew, struct alarm_past *past)
 {
+	int64_t boot = this_boot();
 	struct twheel_setup setup = {
 		.size = sizeof(setup),
 		.clock = TWHEEL_CLOCK_BOOTTIME,
@@ -61,7 +84,10 @@ void alarm_start(struct event_base *base, int64_t skew)
 	};
 	int ret;
 
-	offset = clock_ns(CLOCK_REALTIME) + skew - clock_ns(CLOCK_BOOTTIME);
+	if (!boot || boot != past->boot)
+		past->offset = clock_ns(CLOCK_REALTIME) + skew - clock_ns(CLOCK_BOOTTIME);
+	past->boot = boot;
+	offset = past->offset;
 	ret = twheel_open(O_NONBLOCK, &wheel);
 	if (ret == 0)
 		ret = twheel_setup(wheel, &setup);

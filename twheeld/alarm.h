@@ -4,7 +4,7 @@
  *
  * The server's time is in ns since 1970. While the server runs it goes on with
  * CLOCK_BOOTTIME, so that nothing is early or late when somebody sets the wall clock. How
- * far the two are apart is kept in the store (the skew). The time for which the server did
+ * far the two are apart is kept in the store (the skew). The time for which the machine did
  * not run is what the wall clock says.
  */
 #ifndef TWHEELD_ALARM_H
@@ -22,7 +22,12 @@
 
 struct event_base;
 
-void alarm_start(struct event_base *base, int64_t skew);
+/* The server's time less CLOCK_BOOTTIME, in which run of the machine; 0: it isn't known */
+struct alarm_past {
+	int64_t boot, offset;
+};
+
+void alarm_start(struct event_base *base, int64_t skew, struct alarm_past *past);
 int64_t alarm_now(void);
 int64_t alarm_skew(void);
 void alarm_init(struct twheel_timer *timer,

@@ -149,9 +149,13 @@ static int64_t last_burial(void)
 
 static void load(struct event_base *base)
 {
+	struct alarm_past past;
+
 	store_open(options.dir, options.sync);
 	stored_skew = store_meta("skew", 0);
-	alarm_start(base, stored_skew);
+	past = (struct alarm_past){ store_meta("boot", 0), store_meta("offset", 0) };
+	alarm_start(base, stored_skew, &past);
+	store_keep_past(past.boot, past.offset);
 	job_ids_begin(store_meta("next_id", 1));
 	tube_ids_begin(store_next_tube_id());
 	store_tubes(tube_load);

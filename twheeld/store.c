@@ -251,6 +251,19 @@ int64_t store_meta(const char *name, int64_t otherwise)
 	return value;
 }
 
+/** store_keep_past - keep how time goes on, as far as the disk has room for it */
+void store_keep_past(int64_t boot, int64_t offset)
+{
+	char sql[200];
+
+	if (store_meta("boot", 0) == boot && store_meta("offset", 0) == offset)
+		return;
+	snprintf(sql, sizeof(sql), "INSERT OR REPLACE INTO meta VALUES('boot', %lld),"
+		 "('offset', %lld)", (long long)boot, (long long)offset);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		complain("%s can't be written: %s", path, sqlite3_errmsg(db));
+}
+
 /** store_tubes - call @each for each tube that holds jobs */
 void store_tubes(void (*each)(const struct store_tube *tube))
 {

@@ -46,6 +46,7 @@ void store_open(const char *dir, enum sync sync);
 void store_close(void);
 bool store_room(int64_t *left, int64_t *all);
 int64_t store_meta(const char *name, int64_t otherwise);
+void store_keep_past(int64_t boot, int64_t offset);
 void store_tubes(void (*each)(const struct store_tube *tube));
 int64_t store_last_burial(int64_t tube);
 int64_t store_tube_id(const char *name);
