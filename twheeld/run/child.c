@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The command that runs: its processes, and what they say.
+ *
+ * It has a process group of its own. That ends as a whole: what is left of it when the
+ * command itself has ended is killed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "loop.h"
+#include "must.h"
+#include "options.h"
+
+/* A line that is longer is cut. */
+#define MOST_LINE 8192
+/* No pipe has more in it, unless somebody made it so. */
+#define PIPE_SIZE 65536
+
+static struct child *children;
+
+static void print(struct child *child, size_t size)
+{
+	printf("%llu: ", child->id);
+	if (size)
+		fwrite(must(evbuffer_pullup(child->text, size)), 1, size, stdout);
+	putchar('\n');
+	evbuffer_drain(child->text, size);
+}
+
+static bool print_line(struct child *child)
+{
+	struct evbuffer_ptr end = evbuffer_search_eol(child->text, NULL, NULL, EVBUFFER_EOL_LF);
+	ssize_t size = end.pos >= 0 ? end.pos : (ssize_t)evbuffer_get_length(child->text);
+	bool whole = end.pos >= 0 && size <= MOST_LINE;
+
+	if (end.pos < 0 && size < MOST_LINE)
+		return false;
+	print(child, whole ? size : MOST_LINE);
+	if (whole)
+		evbuffer_drain(child->text, 1);
+	return true;
+}
+
+/* Less than 0 with EAGAIN: there is nothing now; 0: there will be nothing more. */
+static int take_output(struct child *child)
+{
+	int got = evbuffer_read(child->text, child->pipe, PIPE_SIZE);
+
+	while (print_line(child))
+		;
+	return got;
+}
+
+static void output(evutil_socket_t fd, short what, void *arg)
+{
+	struct child *child = arg;
+
+	(void)fd;
+	(void)what;
+	if (take_output(child) == 0)
+		event_del(child->output);
+}
+
+static void close_output(struct child *child)
+{
+	/* Somebody who left the group may write for ever. */
+	for (int i = 0; i < 4 && take_output(child) > 0; i++)
+		;
+	if (evbuffer_get_length(child->text))
+		print(child, evbuffer_get_length(child->text));
+	event_free(child->output);
+	close(child->pipe);
+}
+
+static void open_output(struct child *child, int fd)
+{
+	child->pipe = fd;
+	child->output = must(event_new(loop, fd, EV_READ | EV_PERSIST, output, child));
+	event_add(child->output, NULL);
+}
+
+static int spawn(pid_t *pid, int input, int output)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t set;
+	int ret;
+
+	ret = posix_spawn_file_actions_init(&files);
+	if (ret)
+		return ret;
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
+				 POSIX_SPAWN_SETSIGMASK);
+	sigemptyset(&set);
+	posix_spawnattr_setsigmask(&attributes, &set);
+	sigaddset(&set, SIGPIPE);
+	posix_spawnattr_setsigdefault(&attributes, &set);
+	ret = posix_spawn_file_actions_adddup2(&files, input, 0);
+	if (!ret)
+		ret = posix_spawn_file_actions_adddup2(&files, output, 1);
+	if (!ret)
+		ret = posix_spawn_file_actions_adddup2(&files, output, 2);
+	if (!ret)
+		ret = posix_spawnp(pid, options.command[0], &files, &attributes, options.command,
+				   environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&files);
+	return ret;
+}
+
+static void timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct child *child = arg;
+
+	(void)fd;
+	(void)what;
+	if (child->ending) {
+		kill(-child->pid, SIGKILL);
+		return;
+	}
+	child->too_long = true;
+	child_end(child);
+}
+
+void child_init(struct child *child, void (*ended)(struct child *child))
+{
+	child->ended = ended;
+	child->text = must(evbuffer_new());
+	child->timer = loop_timer(timer, child);
+	child->next = children;
+	children = child;
+}
+
+/**
+ * child_start - run the command
+ * @child: of which none runs
+ * @id: of the job
+ * @input: a file that it reads
+ *
+ * Return: 0, or an error number if it can't be run.
+ */
+int child_start(struct child *child, unsigned long long id, int input)
+{
+	int ends[2];
+	int ret;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return errno;
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	ret = spawn(&child->pid, input, ends[1]);
+	close(ends[1]);
+	if (ret) {
+		child->pid = 0;
+		close(ends[0]);
+		return ret;
+	}
+	child->id = id;
+	child->ending = false;
+	child->too_long = false;
+	open_output(child, ends[0]);
+	if (options.limit)
+		loop_set(child->timer, options.limit);
+	return 0;
+}
+
+/** child_end - tell the command to end; it is killed if it does not for long */
+void child_end(struct child *child)
+{
+	if (!child->pid || child->ending)
+		return;
+	child->ending = true;
+	kill(-child->pid, SIGTERM);
+	kill(-child->pid, SIGCONT);
+	loop_set(child->timer, options.kill_after);
+}
+
+void child_kill(struct child *child)
+{
+	if (child->pid)
+		kill(-child->pid, SIGKILL);
+}
+
+static void reap(struct child *child)
+{
+	siginfo_t info = { 0 };
+
+	if (waitid(P_PID, child->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !info.si_pid)
+		return;
+	/* Before its number can be another's. */
+	child_kill(child);
+	waitpid(child->pid, &child->status, 0);
+	child->pid = 0;
+	event_del(child->timer);
+	close_output(child);
+	child->ended(child);
+}
+
+/** child_reap - look for commands that have ended, on SIGCHLD */
+void child_reap(void)
+{
+	for (struct child *child = children; child; child = child->next)
+		if (child->pid)
+			reap(child);
+}

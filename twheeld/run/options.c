@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the command line says.
+ */
+#include <ctype.h>
+#include <err.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "must.h"
+#include "options.h"
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#define WRONG_OPTION 5
+/* As many as have room in a fraction of the descriptors that a process may have */
+#define MOST_AT_A_TIME 200
+#define MOST_TIME (365LL * 24 * 3600 * 1000)
+
+static const char help[] =
+"Usage: twheel-run [OPTIONS] COMMAND [ARGUMENT...]\n"
+"Takes jobs from a server like twheeld, and runs the command for each, with the body of the\n"
+"job on standard input. Status 0 deletes the job, 65 buries it, any other releases it.\n"
+"\n"
+"  -t TUBE         take jobs of this tube; may be there several times (default: default)\n"
+"  -j N            run N commands at a time (default: 1)\n"
+"  -s ADDR         the server's address, or unix:PATH (default: 127.0.0.1)\n"
+"  -p PORT         the server's port (default: 11300)\n"
+"  -n N            bury a job after N tries, 0: never (default: 5)\n"
+"  -b FIRST..MOST  delay a job that failed by FIRST, twice that the next time, up to MOST\n"
+"                  (default: 1s..1h)\n"
+"  -l TIME         end a command that takes longer (default: no limit)\n"
+"  -k TIME         kill a command that has not ended so long after it was told to\n"
+"                  (default: 5s)\n"
+"  -g TIME         on SIGTERM, wait so long for commands that run (default: 1m)\n"
+"  -V              say more\n"
+"  -v              print the version\n"
+"  -h              print this\n"
+"\n"
+"A time is a number with ms, s, m, h or d. See twheel-run(1).\n";
+
+struct options options = {
+	.server = "127.0.0.1", .port = "11300", .at_a_time = 1, .tries = 5,
+	.first_delay = 1000, .most_delay = 3600000, .grace = 60000, .kill_after = 5000,
+};
+
+__attribute__((noreturn)) static void wrong(char option, const char *text, const char *why)
+{
+	errx(WRONG_OPTION, "-%c %s: %s; see twheel-run -h", option, text, why);
+}
+
+static unsigned long digits(char option, const char *text, unsigned long most)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || value > most)
+		wrong(option, text, "this takes a number that is not larger than it makes sense");
+	return value;
+}
+
+static long long unit(const char *name, size_t length)
+{
+	static const struct {
+		const char *name;
+		long long ms;
+	} units[] = {
+		{ "ms", 1 }, { "s", 1000 }, { "", 1000 }, { "m", 60000 }, { "h", 3600000 },
+		{ "d", 86400000 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (strlen(units[i].name) == length && !memcmp(units[i].name, name, length))
+			return units[i].ms;
+	return 0;
+}
+
+/* A time, at the beginning of @text and @length bytes long, in ms */
+static long long duration(char option, const char *text, size_t length)
+{
+	size_t digits = strspn(text, "0123456789");
+	long long ms = digits < length ? unit(text + digits, length - digits) : 1000;
+	unsigned long long value = strtoull(text, NULL, 10);
+
+	if (!digits || digits > length || !ms || digits > 12 ||
+	    value > (unsigned long long)(MOST_TIME / ms))
+		wrong(option, text, "this takes a time like 500ms, 20s, 5m, 2h or 1d");
+	return value * ms;
+}
+
+static void set_delays(const char *text)
+{
+	const char *dots = strstr(text, "..");
+
+	if (!dots)
+		wrong('b', text, "this takes two times, as in 1s..1h");
+	options.first_delay = duration('b', text, dots - text);
+	options.most_delay = duration('b', dots + 2, strlen(dots + 2));
+	if (options.first_delay > options.most_delay)
+		wrong('b', text, "the first delay is longer than the longest");
+}
+
+/* What a tube can be called: the protocol has it so. */
+static void add_tube(const char *name)
+{
+	static const char others[] = "-+/;.$_()";
+	size_t length = strlen(name), good = 0;
+
+	while (good < length &&
+	       (isalnum((unsigned char)name[good]) || strchr(others, name[good])))
+		good++;
+	if (!length || length > 200 || *name == '-' || good != length)
+		wrong('t', name, "no tube can have this name");
+	options.tubes = must(reallocarray(options.tubes, options.tube_count + 1,
+					  sizeof(*options.tubes)));
+	options.tubes[options.tube_count++] = name;
+}
+
+static void set_time(char option, long long *ms)
+{
+	*ms = duration(option, optarg, strlen(optarg));
+}
+
+static void set_at_a_time(void)
+{
+	options.at_a_time = digits('j', optarg, MOST_AT_A_TIME);
+	if (!options.at_a_time)
+		wrong('j', optarg, "at least one at a time");
+}
+
+static void set_option(int option)
+{
+	switch (option) {
+	case 't':
+		add_tube(optarg);
+		break;
+	case 'j':
+		set_at_a_time();
+		break;
+	case 's':
+		options.server = optarg;
+		break;
+	case 'p':
+		options.port = optarg;
+		digits('p', optarg, 65535);
+		break;
+	case 'n':
+		options.tries = digits('n', optarg, 1000000);
+		break;
+	case 'b':
+		set_delays(optarg);
+		break;
+	case 'l':
+		set_time('l', &options.limit);
+		break;
+	case 'k':
+		set_time('k', &options.kill_after);
+		break;
+	case 'g':
+		set_time('g', &options.grace);
+		break;
+	case 'V':
+		options.verbose++;
+		break;
+	case 'v':
+		puts("twheel-run " TWHEELD_VERSION);
+		exit(0);
+	case 'h':
+		fputs(help, stdout);
+		exit(0);
+	default:
+		fputs("See twheel-run -h\n", stderr);
+		exit(WRONG_OPTION);
+	}
+}
+
+/** options_parse - take the options, or end with a message that says what is wrong with them */
+void options_parse(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },
+		{ 0 },
+	};
+	/* What begins with a dash after the command is the command's. */
+	static const char letters[] = "+t:j:s:p:n:b:l:k:g:Vvh";
+	int option;
+
+	while ((option = getopt_long(argc, argv, letters, long_options, NULL)) >= 0)
+		set_option(option);
+	if (optind == argc)
+		errx(WRONG_OPTION, "which command? See twheel-run -h");
+	options.command = argv + optind;
+	if (!options.tube_count)
+		add_tube("default");
+}
+
+/** options_delay - how many seconds to delay a job that has failed @tries times */
+long long options_delay(unsigned long long tries)
+{
+	long long delay = options.first_delay;
+
+	for (unsigned long long i = 1; i < tries && delay && delay < options.most_delay; i++)
+		delay *= 2;
+	if (delay > options.most_delay)
+		delay = options.most_delay;
+	return (delay + 999) / 1000;
+}

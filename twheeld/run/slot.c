@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One of the jobs that are done at a time.
+ *
+ * The connection is the slot's own, as a client that waits for a job can't say anything
+ * meanwhile, and so could not touch another one. What is to be asked next follows from what
+ * is known, so that it does not matter where the connection broke: see next().
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loop.h"
+#include "must.h"
+#include "options.h"
+#include "slot.h"
+
+/* Seconds for which the server waits for a job */
+#define RESERVE_SECONDS 30
+/* ms until what did not go is tried again */
+#define PAUSE 1000
+
+static bool stopping;
+static unsigned int in_use;
+
+static void next(struct slot *slot);
+
+__attribute__((format(printf, 3, 4)))
+static void ask(struct slot *slot, enum asked asked, const char *format, ...);
+
+static void pause_for(struct slot *slot, long long ms)
+{
+	slot->paused = true;
+	loop_set(slot->pause, ms);
+}
+
+static void keep_until(struct slot *slot)
+{
+	slot->until = loop_now() + slot->job.stats.ttr * 1000;
+	loop_set(slot->touching, slot->job.stats.ttr * 1000 / 3);
+}
+
+static void forget_job(struct slot *slot)
+{
+	if (slot->job.body >= 0)
+		close(slot->job.body);
+	slot->job = (struct job){ .body = -1 };
+	slot->held = false;
+	slot->found = false;
+	slot->learned = false;
+	slot->told = false;
+	slot->lost = false;
+	slot->touch = false;
+	slot->not_run = 0;
+	slot->stage = IDLE;
+	event_del(slot->touching);
+}
+
+/* Somebody else has it, or will have it: what is done of it here counts no more. */
+static void lose(struct slot *slot, const char *why)
+{
+	warnx("%llu: %s; it may be done twice", slot->job.id, why);
+	slot->lost = true;
+	child_end(&slot->child);
+	if (slot->stage != RUNNING)
+		forget_job(slot);
+}
+
+static void start(struct slot *slot)
+{
+	slot->stage = RUNNING;
+	if (slot->job.body < 0 || lseek(slot->job.body, 0, SEEK_SET) < 0 ||
+	    !job_environment(&slot->job))
+		slot->not_run = ENOMEM;
+	else
+		slot->not_run = child_start(&slot->child, slot->job.id, slot->job.body);
+	if (slot->not_run) {
+		warnx("%llu: %s: %s", slot->job.id, options.command[0],
+		      strerror(slot->not_run));
+		slot->stage = ENDED;
+	} else if (options.verbose) {
+		printf("%llu: from %s, try %llu\n", slot->job.id,
+		       slot->job.stats.tube, slot->job.stats.tries);
+	}
+}
+
+static void ended(struct child *child)
+{
+	struct slot *slot = container_of(child, struct slot, child);
+
+	slot->stage = ENDED;
+	if (slot->lost)
+		forget_job(slot);
+	next(slot);
+}
+
+/* What a word of the protocol says, of a verdict that was told and heard */
+static void say(struct slot *slot)
+{
+	struct verdict *verdict = &slot->verdict;
+
+	if (verdict->what == VERDICT_BURY)
+		warnx("%llu: %s, try %llu; buried", slot->job.id, verdict->why,
+		      slot->job.stats.tries);
+	else if (verdict->what == VERDICT_RELEASE)
+		warnx("%llu: %s, try %llu; again in %lld s", slot->job.id,
+		      verdict->why, slot->job.stats.tries, verdict->delay);
+	else if (options.verbose)
+		printf("%llu: done\n", slot->job.id);
+}
+
+static void tell(struct slot *slot)
+{
+	struct outcome outcome = {
+		.tries = slot->job.stats.tries, .status = slot->child.status,
+		.not_run = slot->not_run, .too_long = slot->child.too_long,
+		.given_up = stopping && slot->child.ending && !slot->child.too_long,
+	};
+	unsigned long long id = slot->job.id;
+
+	slot->verdict = verdict(&outcome);
+	slot->told = true;
+	if (slot->verdict.what == VERDICT_DELETE)
+		ask(slot, ASKED_VERDICT, "delete %llu", id);
+	else if (slot->verdict.what == VERDICT_BURY)
+		ask(slot, ASKED_VERDICT, "bury %llu %u", id, slot->job.stats.pri);
+	else
+		ask(slot, ASKED_VERDICT, "release %llu %u %lld", id,
+		    slot->job.stats.pri, slot->verdict.delay);
+}
+
+static void next_of_job(struct slot *slot)
+{
+	unsigned long long id = slot->job.id;
+
+	if (slot->lost)
+		return;
+	if (slot->held && slot->touch)
+		ask(slot, ASKED_TOUCH, "touch %llu", id);
+	else if (slot->paused)
+		return;
+	else if (!slot->held && slot->found)
+		ask(slot, ASKED_TAKE_BACK, "reserve-job %llu", id);
+	else if (!slot->held || !slot->learned)
+		ask(slot, ASKED_STATS, "stats-job %llu", id);
+	else if (slot->stage == ENDED)
+		tell(slot);
+}
+
+static void leave(struct slot *slot)
+{
+	if (slot->link.closed)
+		return;
+	forget_job(slot);
+	link_close(&slot->link);
+	event_del(slot->pause);
+	if (!--in_use)
+		event_base_loopbreak(loop);
+}
+
+/* Ask the next that is to be asked, if any, and if nothing is to be waited for. */
+static void next(struct slot *slot)
+{
+	/* What has not begun is ready again when the connection ends. */
+	if (stopping && (slot->stage == IDLE || slot->stage == NEW))
+		leave(slot);
+	if (!slot->link.is_up || slot->link.asked)
+		return;
+	if (slot->watched < options.tube_count)
+		ask(slot, ASKED_WATCH, "watch %s", options.tubes[slot->watched]);
+	else if (!slot->ignored)
+		ask(slot, ASKED_IGNORE, "ignore default");
+	else if (slot->stage != IDLE)
+		next_of_job(slot);
+	else if (!slot->paused)
+		ask(slot, ASKED_RESERVE, "reserve-with-timeout %d", RESERVE_SECONDS);
+}
+
+static bool says(const struct reply *reply, const char *word)
+{
+	size_t length = strlen(word);
+
+	return !strncmp(reply->line, word, length) &&
+		(!reply->line[length] || reply->line[length] == ' ');
+}
+
+/* A reply that is none to what was asked */
+static void nonsense(struct slot *slot, const struct reply *reply)
+{
+	char why[LINK_LINE + 32];
+
+	snprintf(why, sizeof(why), "the server says %s", reply->line);
+	link_break(&slot->link, why);
+}
+
+static void watched(struct slot *slot, struct reply *reply)
+{
+	if (says(reply, "WATCHING"))
+		slot->watched++;
+	else
+		nonsense(slot, reply);
+}
+
+static void ignored(struct slot *slot, struct reply *reply)
+{
+	(void)reply;
+	slot->ignored = true;
+}
+
+static bool id_of(const struct reply *reply, unsigned long long *id)
+{
+	char word[24] = "";
+
+	return sscanf(reply->line, "RESERVED %23s", word) == 1 && job_number(word, id);
+}
+
+static void reserved(struct slot *slot, struct reply *reply)
+{
+	if (says(reply, "TIMED_OUT") || says(reply, "DEADLINE_SOON"))
+		return;
+	if (!id_of(reply, &slot->job.id)) {
+		nonsense(slot, reply);
+		return;
+	}
+	slot->job.size = reply->size;
+	slot->job.body = reply->file;
+	reply->file = -1;
+	slot->stage = NEW;
+	slot->held = true;
+}
+
+/* Of a job that is held by no connection of ours any more */
+static void look_for(struct slot *slot, const struct job_stats *now)
+{
+	bool ours = now && job_is_that(&slot->job, now);
+
+	if (ours && !strcmp(now->state, "ready"))
+		slot->found = true;
+	else if (slot->told)
+		forget_job(slot);	/* Somebody heard of it, then. */
+	else if (ours && !strcmp(now->state, "reserved") && loop_now() < slot->until)
+		pause_for(slot, PAUSE);	/* By the connection that broke, it may be. */
+	else
+		lose(slot, "the server went away, and somebody else has the job now");
+}
+
+static void learned(struct slot *slot, struct reply *reply)
+{
+	struct job_stats stats;
+	bool known = reply->text && job_learn(&stats, reply->text);
+
+	if (!known && !says(reply, "NOT_FOUND")) {
+		nonsense(slot, reply);
+	} else if (!slot->held) {
+		look_for(slot, known ? &stats : NULL);
+	} else if (!known) {
+		lose(slot, "the job is gone");
+	} else {
+		slot->job.stats = stats;
+		slot->job.learned = loop_now();
+		slot->learned = true;
+		keep_until(slot);
+		start(slot);
+	}
+}
+
+static void taken_back(struct slot *slot, struct reply *reply)
+{
+	unsigned long long id;
+
+	slot->found = false;
+	if (!says(reply, "RESERVED"))
+		return;		/* Somebody was faster: look at it again. */
+	if (!id_of(reply, &id) || id != slot->job.id || reply->size != slot->job.size) {
+		lose(slot, "another job has this number");
+		nonsense(slot, reply);
+		return;
+	}
+	slot->held = true;
+	slot->told = false;
+	keep_until(slot);
+}
+
+static void was_touched(struct slot *slot, struct reply *reply)
+{
+	slot->touch = false;
+	if (says(reply, "TOUCHED"))
+		keep_until(slot);
+	else
+		lose(slot, "its time to run was over before it could be touched");
+}
+
+static void judged(struct slot *slot, struct reply *reply)
+{
+	bool not_run = slot->not_run;
+
+	if (says(reply, "DELETED") || says(reply, "RELEASED") || says(reply, "BURIED")) {
+		say(slot);
+		forget_job(slot);
+	} else if (says(reply, "NOT_FOUND")) {
+		lose(slot, "its time to run was over before the server heard how it ended");
+	} else {
+		warnx("%llu: %s, but the server says %s; telling it again", slot->job.id,
+		      slot->verdict.why, reply->line);
+		slot->told = false;
+		pause_for(slot, PAUSE);
+		return;
+	}
+	if (not_run)
+		pause_for(slot, slot->verdict.delay ? slot->verdict.delay * 1000 : PAUSE);
+}
+
+static void answer(struct link *link, struct reply *reply)
+{
+	static void (*const answers[])(struct slot *slot, struct reply *reply) = {
+		[ASKED_WATCH] = watched, [ASKED_IGNORE] = ignored, [ASKED_RESERVE] = reserved,
+		[ASKED_STATS] = learned, [ASKED_TAKE_BACK] = taken_back,
+		[ASKED_TOUCH] = was_touched, [ASKED_VERDICT] = judged,
+	};
+	struct slot *slot = container_of(link, struct slot, link);
+
+	answers[slot->asked](slot, reply);
+	next(slot);
+}
+
+static void ask(struct slot *slot, enum asked asked, const char *format, ...)
+{
+	va_list args;
+
+	slot->asked = asked;
+	va_start(args, format);
+	link_ask(&slot->link, format, args);
+	va_end(args);
+}
+
+static void up(struct link *link)
+{
+	struct slot *slot = container_of(link, struct slot, link);
+
+	slot->watched = 0;
+	slot->ignored = false;
+	for (unsigned int i = 0; i < options.tube_count; i++)
+		slot->ignored |= !strcmp(options.tubes[i], "default");
+	next(slot);
+}
+
+static void down(struct link *link)
+{
+	struct slot *slot = container_of(link, struct slot, link);
+
+	slot->held = false;
+	slot->found = false;
+	slot->touch = false;
+	event_del(slot->touching);
+	if (slot->stage == NEW)
+		forget_job(slot);
+}
+
+static void time_to_touch(evutil_socket_t fd, short what, void *arg)
+{
+	struct slot *slot = arg;
+
+	(void)fd;
+	(void)what;
+	slot->touch = true;
+	next(slot);
+}
+
+static void go_on(evutil_socket_t fd, short what, void *arg)
+{
+	struct slot *slot = arg;
+
+	(void)fd;
+	(void)what;
+	slot->paused = false;
+	next(slot);
+}
+
+/** slot_new - take jobs, one after the other */
+struct slot *slot_new(void)
+{
+	struct slot *slot = must(calloc(1, sizeof(*slot)));
+
+	slot->touching = loop_timer(time_to_touch, slot);
+	slot->pause = loop_timer(go_on, slot);
+	slot->link.up = up;
+	slot->link.down = down;
+	slot->link.answer = answer;
+	slot->job.body = -1;
+	child_init(&slot->child, ended);
+	in_use++;
+	link_open(&slot->link);
+	return slot;
+}
+
+/** slot_stop - take no more jobs; the loop ends when none is at work */
+void slot_stop(struct slot *slot)
+{
+	stopping = true;
+	next(slot);
+}
+
+/** slot_give_up - tell the command to end that still runs */
+void slot_give_up(struct slot *slot)
+{
+	child_end(&slot->child);
+}
+
+/** slot_forsake - leave a job, if there is one, of which the server can't be told any more */
+bool slot_forsake(struct slot *slot)
+{
+	if (slot->link.closed)
+		return false;
+	warnx("%llu: the server could not be told what became of it; it may be done twice",
+	      slot->job.id);
+	child_kill(&slot->child);
+	leave(slot);
+	return true;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One of the jobs that are done at a time: a connection of its own, and a command.
+ */
+#ifndef TWHEEL_RUN_SLOT_H
+#define TWHEEL_RUN_SLOT_H
+
+#include "child.h"
+#include "job.h"
+#include "link.h"
+#include "verdict.h"
+
+/* What was asked last. */
+enum asked {
+	ASKED_WATCH, ASKED_IGNORE, ASKED_RESERVE, ASKED_STATS, ASKED_TAKE_BACK, ASKED_TOUCH,
+	ASKED_VERDICT,
+};
+
+enum stage {
+	IDLE,		/* no job */
+	NEW,		/* its command does not run yet */
+	RUNNING,
+	ENDED,		/* the command has; the server has to hear of it */
+};
+
+struct slot {
+	struct link link;
+	enum asked asked;
+	unsigned int watched;
+	bool ignored;			/* the tube default, if it is not wanted */
+
+	enum stage stage;
+	struct job job;
+	struct child child;
+	struct verdict verdict;
+	bool learned;			/* its statistics are here */
+	bool held;			/* the job is reserved by this connection */
+	bool found;			/* not held, but there to be taken back */
+	bool told;			/* what became of it; there may be no answer */
+	bool lost;			/* it is somebody else's by now */
+	bool touch;			/* it is time to */
+	int not_run;			/* why the command could not be */
+	long long until;			/* it is ours for so long, unless it is touched */
+	bool paused;
+	struct event *touching, *pause;
+};
+
+struct slot *slot_new(void);
+void slot_stop(struct slot *slot);
+void slot_give_up(struct slot *slot);
+bool slot_forsake(struct slot *slot);
+
+#endif
