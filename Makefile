@@ -18,6 +18,7 @@ help:
 	@echo '               (BACKEND=user: on this machine itself, without the module)'
 	@echo '               (WORKLOAD=FILE: another day, see demo/day.workload;'
 	@echo '               MODE=shared: also with shared timers, both side by side)'
+	@echo 'make demo-jobs 10,000 delayed jobs in twheeld, which is killed twice meanwhile'
 	@echo 'make check     all tests (SUITES="unit vm": only these)'
 	@echo 'make quick     the tests that need no kernel to be built first: minutes'
 	@echo 'make vm        a shell in a virtual machine with the module loaded'
@@ -37,7 +38,7 @@ help:
 	@echo 'make bench     what it costs, beside its peers (bench-quick: the essential)'
 	@echo 'make clean     remove all that was built; downloads stay in the cache'
 
-.PHONY: modules lib demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean quick tools twheeld
+.PHONY: modules lib demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean quick tools twheeld demo-jobs
 modules:
 	@scripts/deps module
 	scripts/module $(if $(KDIR),$(KDIR),$(KERNEL))
@@ -57,6 +58,9 @@ twheeld:
 
 demo:
 	@scripts/demo '$(WORKLOAD)' '$(MODE)' '$(BACKEND)'
+
+demo-jobs:
+	@scripts/demo-jobs
 
 check:
 	@scripts/check $(SUITES)
