@@ -31,7 +31,7 @@ help:
 	@echo 'make lib       libtwheel'
 	@echo 'make tools     the command twheel: list, top, stats, watch, timeout ...'
 	@echo 'make twheeld   the server of delayed jobs'
-	@echo 'make install   module, library, headers, man pages, udev rule (PREFIX, DESTDIR)'
+	@echo 'make install   module, library, command, twheeld, man pages, udev rule (PREFIX, DESTDIR)'
 	@echo '               (make uninstall, with the same PREFIX and DESTDIR, removes them)'
 	@echo 'make deb       Debian packages of all that, in build/deb'
 	@echo 'make mutants   plant bugs one by one and see that the tests find each'
@@ -53,7 +53,6 @@ tools:
 
 twheeld:
 	@scripts/deps twheeld-build
-	$(MAKE) -s build/userlib/libtwheel.a
 	$(MAKE) -s -C twheeld
 
 demo:
@@ -75,7 +74,7 @@ vm:
 
 # With DESTDIR, nothing on this machine changes: what is missing is only said.
 install:
-	@scripts/deps $(if $(DESTDIR),-n) module tools-build
+	@scripts/deps $(if $(DESTDIR),-n) module tools-build twheeld-build
 	@DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) $(if $(KDIR),KDIR=$(KDIR)) scripts/install
 
 uninstall:

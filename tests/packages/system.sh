@@ -162,10 +162,11 @@ in_system() {
 	check "with the command that helps" said 'apt-get remove twheel-dkms'
 	check "programs build with what is installed" ends 0 env AUTOPKGTEST_TMP=/tmp debian/tests/library
 	[ ! -e tools ] || check "the command runs" ends 0 twheel --help
+	check "the server and its worker run" ends 0 debian/tests/jobs
 	[ ! -e bindings ] || check "Python has the module" ends 0 python3 -c 'import twheel, twheel.asyncio'
 	check "the packages are removed" ends 0 sh -c \
 		'dpkg -r $(dpkg-query -W -f "\${Package} \${Source}\n" | sed -n "s/ twheel$//p; s/^twheel-dkms .*/&/p" | cut -d " " -f 1 | sort -u)'
-	check "and purged" ends 0 dpkg -P twheel-dkms libtwheel0
+	check "and purged" ends 0 dpkg -P twheel-dkms libtwheel0 twheeld
 	# (A group stays, as Debian wants it: files may be somebody's.)
 	check "they leave nothing but the group" nothing_left twheel
 }
