@@ -297,6 +297,9 @@ static void judged(struct slot *slot, struct reply *reply)
 	bool not_run = slot->not_run;
 
 	if (says(reply, "DELETED") || says(reply, "RELEASED") || says(reply, "BURIED")) {
+		/* A release buries where the server has a limit of tries, too. */
+		if (says(reply, "BURIED"))
+			slot->verdict.what = VERDICT_BURY;
 		say(slot);
 		forget_job(slot);
 	} else if (says(reply, "NOT_FOUND")) {
