@@ -3,7 +3,6 @@
  * twheel timeout: runs a program and ends it after a time, as timeout(1) of coreutils does,
  * with the same statuses. The time is a timer of a wheel.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,26 +35,6 @@ static struct {
 static pid_t child;
 static bool timed_out;
 
-/* "TERM", "SIGTERM", "15", "RTMIN+1" */
-static int parse_signal(const char *s)
-{
-	char *end;
-	long n = strtol(s, &end, 10);
-	int i;
-
-	if (isdigit((unsigned char)*s))
-		return !*end && n < NSIG ? n : -1;
-	if (!strncasecmp(s, "SIG", 3))
-		s += 3;
-	for (i = 1; i < NSIG; i++)
-		if (sigabbrev_np(i) && !strcasecmp(s, sigabbrev_np(i)))
-			return i;
-	if (strncasecmp(s, "RTMIN", 5))
-		return -1;
-	n = strtol(s + 5, &end, 10);
-	return *end || n < 0 || SIGRTMIN + n > SIGRTMAX ? -1 : SIGRTMIN + n;
-}
-
 static void parse_time(const char *arg, __u64 *ns, struct argp_state *state)
 {
 	if (!parse_duration(arg, ns))
@@ -84,16 +63,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		how.preserve = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (!state->arg_num) {
-			parse_time(arg, &how.time, state);
-			return 0;
-		}
-		/* From here on it is all the program's. */
-		how.command = &state->argv[state->next - 1];
+		parse_time(arg, &how.time, state);
+		/* From here on it is all the program's, also what looks like an option. */
+		how.command = &state->argv[state->next];
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_END:
-		if (!how.command)
+		if (!how.command || !*how.command)
 			argp_error(state, "which program, and for how long?");
 		return 0;
 	}
@@ -159,18 +135,16 @@ static void end_command(struct twheel *tw, int nr)
 		how.kill_after = 0;
 		how.signal = SIGKILL;
 	}
+	if (how.verbose)
+		fprintf(stderr, "twheel timeout: sending signal %s to command '%s'\n",
+			text_signal(nr).s, how.command[0]);
 	send_signal(nr);
 }
 
 static void time_is_over(struct twheel *tw)
 {
-	int nr = how.signal;
-
 	timed_out = true;
-	if (how.verbose)
-		fprintf(stderr, "twheel timeout: sending signal %s to command '%s'\n",
-			sigabbrev_np(nr) ? sigabbrev_np(nr) : "EXIT", how.command[0]);
-	end_command(tw, nr);
+	end_command(tw, how.signal);
 }
 
 static __attribute__((noreturn)) void run_command(const sigset_t *mask)

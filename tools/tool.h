@@ -58,4 +58,8 @@ void printable(char *s);
 /* duration.c: "1.5h" */
 bool parse_duration(const char *s, __u64 *ns);
 
+/* signal_name.c: "TERM" */
+int parse_signal(const char *s);
+struct text text_signal(int nr);
+
 #endif /* TOOL_H */

@@ -125,6 +125,42 @@ sleeps() {
 	[ "$took" -ge 120000 ] || { echo "it slept for $took us"; return 1; }
 }
 
+# How a signal can be named, and what is the program's from where on
+as_coreutils_reads() {
+	local signal status=0
+
+	for signal in EXIT 0 RTMAX RTMAX-3 rtmin RTMIN+2 SIGRTMAX-30 IOT IO sigpoll STKFLT SIG9 \
+		143 256 271 32 200 RTMIN-1 RTMIN+99 RTMIN+ RTMAX+1 UNUSED '' -1 9999999999; do
+		as_coreutils -s "$signal" 0.02 sleep 0.1 || { echo "for -s '$signal'"; status=1; }
+	done
+	return $status
+}
+as_coreutils_splits() {
+	local words status=0
+
+	while read -r -a words; do
+		as_coreutils "${words[@]}" || { echo "for ${words[*]}"; status=1; }
+	done <<-EOF
+		1 -- true
+		-- 1 true
+		1 -s KILL true
+		1 --
+		--
+		1 env -- true
+		-s KILL -- 0.02 sleep 1
+	EOF
+	as_coreutils 1 '' || status=1
+	return $status
+}
+# The name is one that -s takes.
+says_which() { # SIGNAL NAME
+	local said
+
+	said=$("$twheel" timeout -v -s "$1" 0.02 sleep 0.1 2>&1) || :
+	same_text "twheel timeout: sending signal $2 to command 'sleep'" "$said"
+}
+same_text() { [ "$1" = "$2" ] || { echo "want: $1"; echo "got:  $2"; return 1; }; }
+
 timeouts() {
 	local -a slow=(bash -c 'trap "" TERM; for ((i = 0; i < 500; i++)); do sleep 0.02; done')
 
@@ -145,6 +181,10 @@ timeouts() {
 	check "timeout: no time" as_coreutils soon true
 	check "timeout: no program" as_coreutils 1
 	check "timeout: options of the program are its own" as_coreutils 1 bash -c 'exit 6' -s
+	check "timeout: signals are read as coreutils read them" as_coreutils_reads
+	check "timeout: what is after the time is the program's" as_coreutils_splits
+	check "timeout: -v says which signal it is" says_which 64 RTMIN+30
+	check "timeout: -v of none" says_which 0 EXIT
 	check "timeout: it passes signals on" passes_on
 	check "timeout: no timer can be armed" no_timer
 	check "timeout: the program's children are ended" ends_children
