@@ -106,7 +106,7 @@ struct twheel_uv {
 	struct twheel_uv_link running;
 	struct twheel_uv_link unplaced;
 	struct twheel_uv_timer *closing;
-	uv_poll_t poll;
+	uv_poll_t *poll;
 	uv_idle_t idle;
 	uv_timer_t again;
 	uv_idle_t closer;
@@ -320,9 +320,9 @@ static inline void twheel_uv__set_flags(struct twheel_uv_timer *timer, uint32_t 
 
 	timer->flags = flags;
 	if (after && !before && !wheel->alive++)
-		uv_ref((uv_handle_t *)&wheel->poll);
+		uv_ref((uv_handle_t *)wheel->poll);
 	else if (before && !after && !--wheel->alive)
-		uv_unref((uv_handle_t *)&wheel->poll);
+		uv_unref((uv_handle_t *)wheel->poll);
 }
 
 /**
@@ -693,22 +693,49 @@ static inline void twheel_uv__free(struct twheel_uv *wheel)
 	twheel_close(wheel->tw);
 }
 
+static inline void twheel_uv__free_poll(uv_handle_t *handle)
+{
+	free(handle);
+}
+
+/*
+ * Memory of its own: a loop has a handle for a while after it was closed, and @wheel is the
+ * caller's again as soon as it can't be watched.
+ */
+static inline int twheel_uv__poll(struct twheel_uv *wheel)
+{
+	int ret;
+
+	wheel->poll = (uv_poll_t *)malloc(sizeof(*wheel->poll));
+	if (!wheel->poll)
+		return UV_ENOMEM;
+	ret = uv_poll_init(wheel->loop, wheel->poll, twheel_fd(wheel->tw));
+	if (ret) {
+		free(wheel->poll);
+		return ret;
+	}
+	wheel->poll->data = wheel;
+	ret = uv_poll_start(wheel->poll, UV_READABLE, twheel_uv__readable);
+	if (ret)
+		uv_close((uv_handle_t *)wheel->poll, twheel_uv__free_poll);
+	return ret;
+}
+
 /* The handles of its own, which do not keep the loop alive by themselves */
 static inline int twheel_uv__watch(struct twheel_uv *wheel)
 {
-	int ret = uv_poll_init(wheel->loop, &wheel->poll, twheel_fd(wheel->tw));
+	int ret = twheel_uv__poll(wheel);
 
 	if (ret)
 		return ret;
-	wheel->poll.data = wheel;
 	uv_idle_init(wheel->loop, &wheel->idle);
 	wheel->idle.data = wheel;
 	uv_timer_init(wheel->loop, &wheel->again);
 	wheel->again.data = wheel;
-	uv_unref((uv_handle_t *)&wheel->poll);
+	uv_unref((uv_handle_t *)wheel->poll);
 	uv_unref((uv_handle_t *)&wheel->idle);
 	uv_unref((uv_handle_t *)&wheel->again);
-	return uv_poll_start(&wheel->poll, UV_READABLE, twheel_uv__readable);
+	return 0;
 }
 
 /**
@@ -719,7 +746,8 @@ static inline int twheel_uv__watch(struct twheel_uv *wheel)
  * @shared: so many timers need no system call to start, where the module is: they take 40
  *	bytes each from now on; %TWHEEL_UV_SHARED, or 0. More timers than that are well.
  *
- * Return: 0; an error of twheel_open(), twheel_setup() or uv_poll_init().
+ * Return: 0; an error of twheel_open(), twheel_setup(), uv_poll_init() or uv_poll_start();
+ * then the memory is the caller's at once, and the loop may want one more turn to its end.
  */
 static inline int twheel_uv_init(uv_loop_t *loop, struct twheel_uv *wheel, int flags,
 				 unsigned int shared)
@@ -761,7 +789,7 @@ static inline int twheel_uv_init(uv_loop_t *loop, struct twheel_uv *wheel, int f
  */
 static inline int twheel_uv_owns(const struct twheel_uv *wheel, const uv_handle_t *handle)
 {
-	return handle == (const uv_handle_t *)&wheel->poll ||
+	return handle == (const uv_handle_t *)wheel->poll ||
 	       handle == (const uv_handle_t *)&wheel->idle ||
 	       handle == (const uv_handle_t *)&wheel->again ||
 	       handle == (const uv_handle_t *)&wheel->closer;
@@ -773,6 +801,7 @@ static inline void twheel_uv__gone(uv_handle_t *handle)
 
 	if (--wheel->to_close)
 		return;
+	free(wheel->poll);
 	twheel_uv__free(wheel);
 	if (wheel->close_cb)
 		wheel->close_cb(wheel);
@@ -791,7 +820,7 @@ static inline int twheel_uv_close(struct twheel_uv *wheel, void (*cb)(struct twh
 		return UV_EBUSY;
 	wheel->close_cb = cb;
 	wheel->to_close = 3;
-	uv_close((uv_handle_t *)&wheel->poll, twheel_uv__gone);
+	uv_close((uv_handle_t *)wheel->poll, twheel_uv__gone);
 	uv_close((uv_handle_t *)&wheel->idle, twheel_uv__gone);
 	uv_close((uv_handle_t *)&wheel->again, twheel_uv__gone);
 	return 0;
