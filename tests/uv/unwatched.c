@@ -12,10 +12,8 @@
 
 static int init_fails, start_fails;
 
-int __real_uv_poll_init(uv_loop_t *loop, uv_poll_t *poll, int fd);
-int __wrap_uv_poll_init(uv_loop_t *loop, uv_poll_t *poll, int fd);
-int __real_uv_poll_start(uv_poll_t *poll, int events, uv_poll_cb cb);
-int __wrap_uv_poll_start(uv_poll_t *poll, int events, uv_poll_cb cb);
+typeof(uv_poll_init) __real_uv_poll_init, __wrap_uv_poll_init;
+typeof(uv_poll_start) __real_uv_poll_start, __wrap_uv_poll_start;
 
 int __wrap_uv_poll_init(uv_loop_t *loop, uv_poll_t *poll, int fd)
 {
