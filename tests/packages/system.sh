@@ -43,11 +43,14 @@ new_system() {
 
 # All files of that system, but logs, caches, and what programs remember
 listing() {
+	files_and_groups | sort
+}
+files_and_groups() {
 	find "$root" -path "$root$top" -prune -o ! -type d \
 		\( ! -path "$root/var/*" -o -path "$root/var/lib/dkms/twheel/*" \) ! -path "$root/tmp/*" ! -name '*.dep*' ! -name '*.alias*' \
 		! -name '*.symbols*' ! -name 'modules.softdep' ! -name 'modules.devname' \
 		! -name 'modules.builtin.*' ! -name 'ld.so.cache*' ! -path "$root/etc/*-" \
-		! -path "$root/etc/dkms/*" -printf '/%P\n' | sort
+		! -path "$root/etc/dkms/*" -printf '/%P\n'
 	cut -d : -f 1 "$root/etc/group"
 }
 
@@ -131,6 +134,26 @@ without_dkms() {
 	check "it leaves nothing" nothing_left
 }
 
+# Where the module is no package, but the library is one
+beside_the_library() {
+	local place
+
+	check "the module's package is removed" ends 0 dpkg -r twheel-dkms
+	ln -s usr "$root/own"
+	for place in /usr /usr/../usr/ / /own; do
+		check "make uninstall PREFIX=$place beside the library's packages is refused" \
+			ends 2 make uninstall PREFIX="$place"
+	done
+	check "with the command that helps" \
+		said 'apt-get remove libtwheel-dev libtwheel0 python3-twheel twheel-tools'
+	check "nor can make install write over them" ends 2 make install PREFIX=/usr
+	rm "$root/own"
+	check "each of their files is there" ends 0 dpkg -V libtwheel-dev libtwheel0 twheel-tools
+	check "somewhere else it may be" ends 0 env PREFIX=/usr/local scripts/packaging/refuse-packages
+	check "the module's package is installed again" ends 0 \
+		dpkg -i "/tmp/twheel-dkms_${version}_all.deb"
+}
+
 in_system() {
 	must "a Debian for the packages" new_system
 
@@ -160,6 +183,7 @@ in_system() {
 	check "the package's rule is there" [ -e "$root/usr/lib/udev/rules.d/60-twheel.rules" ]
 	check "make install beside the package is refused" ends 2 make install
 	check "with the command that helps" said 'apt-get remove twheel-dkms'
+	beside_the_library
 	check "programs build with what is installed" ends 0 env AUTOPKGTEST_TMP=/tmp debian/tests/library
 	[ ! -e tools ] || check "the command runs" ends 0 twheel --help
 	check "the server and its worker run" ends 0 debian/tests/jobs
