@@ -11,7 +11,7 @@ in_guest() {
 	must "a program that has a wheel" gcc -std=gnu11 -O2 -Wall -Wextra -Werror -static -pthread \
 		-Iuserlib/include -Iuapi -o "$root/usr/local/bin/hold" tests/packages/hold.c \
 		build/userlib/libtwheel.a
-	cp debian/tests/module "$root/usr/local/bin/test-module"
+	cp debian/tests/{library,module} "$root/usr/local/bin/"
 	must "the system as an archive" inside tar -C / -c -f /var/tmp/system.tar \
 		--exclude=./{proc,dev,sys,var/tmp,usr/share/doc,usr/share/locale,usr/share/man}'/*' \
 		--exclude=".$top" .
