@@ -40,7 +40,7 @@ help:
 
 .PHONY: modules lib demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean quick tools twheeld demo-jobs
 modules:
-	@scripts/deps module
+	@scripts/deps $(if $(KDIR),headers,module)
 	scripts/module $(if $(KDIR),$(KDIR),$(KERNEL))
 
 lib:
@@ -74,7 +74,7 @@ vm:
 
 # With DESTDIR, nothing on this machine changes: what is missing is only said.
 install:
-	@scripts/deps $(if $(DESTDIR),-n) module tools-build twheeld-build
+	@scripts/deps $(if $(DESTDIR),-n) headers tools-build twheeld-build
 	@DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) $(if $(KDIR),KDIR=$(KDIR)) scripts/install
 
 uninstall:
