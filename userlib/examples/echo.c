@@ -6,6 +6,7 @@
  * others are idle, and have no socket.)
  */
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +74,8 @@ static int serve(struct connection *connection)
 		connection->echoed++;
 		/* What the client does: it reads, and sends the next one */
 		if (read(connection->client, bytes, sizeof(bytes)) > 0 &&
-		    connection->echoed < ROUNDS)
-			return write(connection->client, "x", 1) != 1;
+		    connection->echoed < ROUNDS && write(connection->client, "x", 1) < 0)
+			perror("a client");
 		return 0;
 	}
 	/* The pool's worker may be about to shut it down */
@@ -92,6 +93,8 @@ int main(void)
 	int epoll = epoll_create1(EPOLL_CLOEXEC), open = 0, echoed = 0, i;
 	struct epoll_event event;
 
+	/* A connection may be shut down as idle while it is written to. */
+	signal(SIGPIPE, SIG_IGN);
 	if (twheel_pool_new(&options, &pool))
 		return 1;
 	for (i = 0; i < CONNECTIONS; i++)
