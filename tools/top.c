@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,10 @@
 #define COLUMNS "%6s %7s %-15s %-8s %-9s %8s %11s %9s %9s %9s"
 
 static __u64 delay = SEC;
+
+/* A signal came that is to end it; and what is let through while it waits, only then */
+static atomic_int ended_by;
+static sigset_t waiting;
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -104,18 +109,25 @@ static void draw(const struct rows *rows)
 	refresh();
 }
 
+/* Until there is a key, a signal, or so much time is over. False if there is no terminal. */
+static bool wait_for_key(__u64 ns)
+{
+	struct timespec time = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	return ppoll(&in, 1, &time, &waiting) <= 0 || !(in.revents & (POLLHUP | POLLERR));
+}
+
 /* Takes keys for a time. False if it is to end. (A new size of the screen is a key, too.) */
 static bool take_keys(struct rows *rows)
 {
-	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
 	struct timespec start, now;
 	__u64 gone = 0;
 	int key;
 
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	while (gone < delay) {
-		poll(&in, 1, (delay - gone) / MSEC + 1);
-		if (in.revents & (POLLHUP | POLLERR))
+		if (!wait_for_key(delay - gone) || ended_by)
 			return false;
 		while ((key = getch()) != ERR) {
 			if (key == 'q')
@@ -143,11 +155,25 @@ static int show(void)
 	return ret;
 }
 
-/* Ctrl-C is a way to end it, too, with the screen as it was. */
-static void end_screen(int nr)
+static void end(int nr)
 {
-	endwin();
-	_exit(128 + nr);
+	ended_by = nr;
+}
+
+/* Ctrl-C is a way to end it, too: with the screen as it was, so not in the middle of a line. */
+static void take_signals(void)
+{
+	struct sigaction action = { .sa_handler = end };
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigprocmask(SIG_BLOCK, &mask, &waiting);
+	sigdelset(&waiting, SIGINT);
+	sigdelset(&waiting, SIGTERM);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
 }
 
 int cmd_top(int argc, char **argv)
@@ -167,8 +193,7 @@ int cmd_top(int argc, char **argv)
 	if (!newterm(NULL, stdout, stdin))
 		return fail(STATUS_FAILED, "this terminal is not known; try: TERM=vt100 "
 					   "twheel top");
-	signal(SIGINT, end_screen);
-	signal(SIGTERM, end_screen);
+	take_signals();
 	cbreak();
 	noecho();
 	curs_set(0);
@@ -176,6 +201,8 @@ int cmd_top(int argc, char **argv)
 	nodelay(stdscr, TRUE);
 	ret = show();
 	endwin();
+	if (ended_by)
+		return 128 + ended_by;
 	if (ret == -ENODEV)
 		return fail(STATUS_NO_MODULE, "the module was unloaded");
 	return ret ? fail(STATUS_FAILED, "/proc: %s", strerror(-ret)) : STATUS_OK;

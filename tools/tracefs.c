@@ -3,8 +3,10 @@
  * An instance of the kernel's tracing, which has its own buffer, so that whoever else
  * traces is not disturbed. See tracefs.h.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,6 +57,29 @@ static int explain(int error)
 	return fail(-STATUS_FAILED, "can't trace: %s: %s", instance, strerror(-error));
 }
 
+/*
+ * Instances of those that were killed, which could not remove them. (What somebody reads is
+ * busy, and so stays, whatever his number is here.)
+ */
+static void remove_dead(const char *top)
+{
+	char path[128];
+	struct dirent *entry;
+	DIR *dir;
+	int pid;
+
+	snprintf(path, sizeof(path), "%s/instances", top);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		if (sscanf(entry->d_name, "twheel-%d", &pid) != 1 || pid <= 0 ||
+		    (pid != getpid() && (!kill(pid, 0) || errno != ESRCH)))
+			continue;
+		unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 static int set_up(__u64 wheel)
 {
 	char filter[64], path[192];
@@ -88,6 +113,7 @@ int tracefs_open(__u64 wheel)
 		return fail(-STATUS_FAILED,
 			    "there is no tracefs; as root: mount -t tracefs none "
 			    "/sys/kernel/tracing");
+	remove_dead(top);
 	snprintf(instance, sizeof(instance), "%s/instances/twheel-%d", top, getpid());
 	if (mkdir(instance, 0700))
 		return explain(-errno);

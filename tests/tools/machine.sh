@@ -128,7 +128,7 @@ same_wheel() {
 		json stats_same 'length == 1'
 }
 
-left_nothing() { was watch_left 0 && [ ! -s "$cases/watch_left" ]; }
+left_nothing() { was "$1" 0 && [ ! -s "$cases/$1" ]; }
 
 watches() {
 	check "watch: arm" was watch 0 'wheels\[[0-9]*\] .* arm  *timer 0x[0-9a-f]* in .*user data 0x2a'
@@ -144,7 +144,12 @@ watches() {
 		length == 20'
 	check "watch for a time, where nothing happens" was watch_time 0
 	check "watch, as a user" was watch_user 4 'only root may trace'
-	check "watch leaves no trace" left_nothing
+	check "watch leaves no trace" left_nothing watch_left
+	check "watch: one that is killed leaves its trace" was watch_killed 0 '^twheel-[0-9]*$'
+	check "watch: the next one removes that" left_nothing watch_after
+	check "watch: events that were lost are counted" was watch_lost 0 \
+		'^twheel: [1-9][0-9]* events came too fast and were lost$'
+	check "watch: it leaves no trace then, either" left_nothing watch_left_lost
 }
 
 waits() {
@@ -165,6 +170,10 @@ tops() {
 	check "top: how often timers expire" was top_number 0 ' [1-9][0-9]* expiries a second'
 	check "top: a smaller screen" screen_is top_small 6 60 '^twheel: 7 wheels'
 	check "top: q ends it" was top_ended 0 '^0$'
+	check "top: Ctrl-C ends it" was top_interrupt 0 '^ended with 130$'
+	check "top: the screen is as it was" was top_interrupt_terminal 0 '^1 0$'
+	check "top: TERM ends it" was top_term 0 '^ended with 143$'
+	check "top: the screen is as it was then, too" was top_term_terminal 0 '^1 0$'
 	check "top without a terminal" was top_no_terminal 2 'needs a terminal'
 }
 
