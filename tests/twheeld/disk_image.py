@@ -6,6 +6,7 @@
 # to be synced is there or not, and no later sync changes that: Linux takes it for clean.
 
 import collections
+import itertools
 import os
 import struct
 
@@ -17,13 +18,31 @@ Record = collections.namedtuple('Record', 'what pid fd at data')
 
 
 def records(path):
-    with open(path, 'rb') as log:
-        while True:
-            head = log.read(HEAD.size)
-            if not head:
-                return
-            what, pid, fd, at, size = HEAD.unpack(head)
-            yield Record(what.decode(), pid, fd, at, log.read(size))
+    '''Those of all lives of a server'''
+    for life in itertools.count():
+        try:
+            with open('%s.%d' % (path, life), 'rb') as log:
+                yield from whole(log.read())
+        except FileNotFoundError:
+            return
+
+
+def whole(log):
+    '''Each record as it was done, but for one that a kill -9 has cut off.'''
+    last, at = None, 0
+    while at + HEAD.size <= len(log):
+        what, pid, fd, place, size = HEAD.unpack_from(log, at)
+        at += HEAD.size + size
+        record = Record(what.decode(), pid, fd, place, log[at - size:at])
+        if record.what == 'E':
+            # Of what was recorded before it was done, only so much could be done
+            last = last._replace(data=last.data[:place]) if place else None
+            continue
+        if last:
+            yield last
+        last = record if at <= len(log) else None
+    if last:
+        yield last
 
 
 def put(content, at, data):

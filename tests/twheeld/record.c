@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * For a server that is started with it as LD_PRELOAD: what it does to files below the folder
- * $RECORD_OF, and what it sends to its clients, is written to the file $RECORD_TO in the order
- * in which it is done. power.py says what of that is on the disk when the power fails.
+ * $RECORD_OF, and what it sends to its clients, is written to the file $RECORD_TO.N in the order
+ * in which it is done, N = 0 for the first server, 1 for the next. disk_image.py says what of
+ * that is on the disk when the power fails.
+ *
+ * It may be killed at any moment. So a write is recorded before it is done, and a record that
+ * is not whole is the last one, of what was not begun.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,7 +29,8 @@
 
 /* All that is written of one call: this, and then the bytes */
 struct head {
-	char what;	/* Open, Write, Truncate, Sync, Failed sync, Unlink, reply sent: R */
+	/* Open, Write, Truncate, Sync, Failed sync, Unlink, reply sent: R; only so much of it: E */
+	char what;
 	int32_t pid;
 	int32_t fd;
 	uint64_t at;
@@ -61,17 +66,28 @@ static void all(const void *data, size_t size)
 	}
 }
 
+static int new_log(void)
+{
+	char path[PATH_MAX];
+	int fd = -1;
+
+	for (int n = 0; fd < 0 && n < 1000; n++) {
+		snprintf(path, sizeof(path), "%s.%d", getenv("RECORD_TO"), n);
+		fd = syscall(SYS_openat, AT_FDCWD, path,
+			     O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+	}
+	return fd;
+}
+
 static void note(char what, int fd, uint64_t at, const void *data, uint64_t size)
 {
 	struct head head = { what, getpid(), fd, at, data ? size : 0 };
-	const char *path = getenv("RECORD_TO");
 	int saved = errno;
 
-	if (!path)
+	if (!getenv("RECORD_TO"))
 		return;
 	if (log_fd < 0)
-		log_fd = syscall(SYS_openat, AT_FDCWD, path,
-				 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+		log_fd = new_log();
 	all(&head, sizeof(head));
 	if (data)
 		all(data, size);
@@ -116,12 +132,22 @@ int close(int fd)
 	return REAL(close)(fd);
 }
 
-/* A write to a file, or a reply to a client; only as much of it as was done */
-static ssize_t wrote(int fd, off_t at, const void *data, ssize_t done)
+static void will_write(int fd, off_t at, const void *data, size_t size)
 {
-	if (done > 0 && is_recorded(fd))
-		note('W', fd, at, data, done);
-	else if (done > 0 && is_socket(fd))
+	if (is_recorded(fd))
+		note('W', fd, at, data, size);
+}
+
+static ssize_t wrote(int fd, size_t size, ssize_t done)
+{
+	if (is_recorded(fd) && done < (ssize_t)size)
+		note('E', fd, done > 0 ? done : 0, NULL, 0);
+	return done;
+}
+
+static ssize_t sent(int fd, const void *data, ssize_t done)
+{
+	if (done > 0 && is_socket(fd))
 		note('R', fd, 0, data, done);
 	return done;
 }
@@ -131,8 +157,10 @@ ssize_t write(int fd, const void *data, size_t size)
 	ssize_t done;
 
 	pthread_mutex_lock(&lock);
-	done = REAL(write)(fd, data, size);
-	wrote(fd, is_recorded(fd) ? lseek(fd, 0, SEEK_CUR) - done : 0, data, done);
+	if (is_recorded(fd))
+		will_write(fd, lseek(fd, 0, SEEK_CUR), data, size);
+	done = wrote(fd, size, REAL(write)(fd, data, size));
+	sent(fd, data, is_recorded(fd) ? 0 : done);
 	pthread_mutex_unlock(&lock);
 	return done;
 }
@@ -142,7 +170,8 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t at)
 	ssize_t done;
 
 	pthread_mutex_lock(&lock);
-	done = wrote(fd, at, data, REAL(pwrite)(fd, data, size, at));
+	will_write(fd, at, data, size);
+	done = wrote(fd, size, REAL(pwrite)(fd, data, size, at));
 	pthread_mutex_unlock(&lock);
 	return done;
 }
@@ -157,7 +186,7 @@ ssize_t writev(int fd, const struct iovec *iov, int count)
 	for (int i = 0; left > 0 && i < count; i++) {
 		ssize_t part = left < (ssize_t)iov[i].iov_len ? left : (ssize_t)iov[i].iov_len;
 
-		wrote(fd, 0, iov[i].iov_base, part);
+		sent(fd, iov[i].iov_base, part);
 		left -= part;
 	}
 	pthread_mutex_unlock(&lock);
@@ -169,9 +198,11 @@ int ftruncate(int fd, off_t size)
 	int ret;
 
 	pthread_mutex_lock(&lock);
-	ret = REAL(ftruncate)(fd, size);
-	if (!ret && is_recorded(fd))
+	if (is_recorded(fd))
 		note('T', fd, size, NULL, 0);
+	ret = REAL(ftruncate)(fd, size);
+	if (ret && is_recorded(fd))
+		note('E', fd, 0, NULL, 0);
 	pthread_mutex_unlock(&lock);
 	return ret;
 }
@@ -212,9 +243,11 @@ int unlink(const char *path)
 
 	pthread_mutex_lock(&lock);
 	there = of && realpath(path, full) && !strncmp(full, of, strlen(of));
-	ret = REAL(unlink)(path);
-	if (!ret && there)
+	if (there)
 		note('U', -1, 0, full, strlen(full));
+	ret = REAL(unlink)(path);
+	if (ret && there)
+		note('E', -1, 0, NULL, 0);
 	pthread_mutex_unlock(&lock);
 	return ret;
 }
