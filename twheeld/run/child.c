@@ -70,8 +70,10 @@ static void output(evutil_socket_t fd, short what, void *arg)
 
 static void close_output(struct child *child)
 {
-	/* Somebody who left the group may write for ever. */
-	for (int i = 0; i < 4 && take_output(child) > 0; i++)
+	/* So much as it may hold: somebody who left the group may write for ever. */
+	int left = fcntl(child->pipe, F_GETPIPE_SZ), got;
+
+	for (; left > 0 && (got = take_output(child)) > 0; left -= got)
 		;
 	if (evbuffer_get_length(child->text))
 		print(child, evbuffer_get_length(child->text));
