@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <event2/buffer.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -238,6 +239,18 @@ static int connect_unix(struct link *link)
 	return bufferevent_socket_connect(link->server, (struct sockaddr *)&addr, sizeof(addr));
 }
 
+/*
+ * libevent does not. With a copy in a command the connection would outlive this program, and
+ * the server go on to give it jobs.
+ */
+static void keep_from_commands(struct link *link)
+{
+	int fd = bufferevent_getfd(link->server);
+
+	if (fd >= 0)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 static void try(struct link *link)
 {
 	int ret;
@@ -249,6 +262,8 @@ static void try(struct link *link)
 		bufferevent_socket_connect_hostname(link->server, NULL, AF_UNSPEC, options.server,
 						    atoi(options.port));
 	/* (Of some errors it has called happened() by now.) */
+	if (link->server)
+		keep_from_commands(link);
 	if (ret < 0 && link->server)
 		link_break(link, strerror(errno));
 	else if (ret == 0 && link->server && !link->is_up)
