@@ -359,7 +359,8 @@ static bool flush(struct conn *conn)
 
 /*
  * While no more is read, this tells that the client is gone: by the edge, as there may be
- * something to be read all the time.
+ * something to be read all the time. It is added anew each time, as libevent forgets the
+ * edge when another event of the descriptor comes or goes.
  */
 static void listen_on(struct conn *conn)
 {
@@ -367,8 +368,7 @@ static void listen_on(struct conn *conn)
 
 	if (full || conn->eof)
 		event_del(conn->read);
-	if (!full || conn->hung)
-		event_del(conn->hang);
+	event_del(conn->hang);
 	if (full && !conn->hung)
 		event_add(conn->hang, NULL);
 	if (!full && !conn->eof)
