@@ -21,6 +21,10 @@
 #define INPUT_MOST (32 << 10)
 #define OUTPUT_MOST (64 << 10)
 #define SAFETY_MARGIN SECOND
+/* Commands of a client, before others have their turn */
+#define COMMANDS_MOST 50
+/* Clients have their turns for so long, before the loop looks for all else */
+#define TURNS (10 * MILLISECOND)
 
 struct conn_counts conn_counts;
 
@@ -379,7 +383,8 @@ static void run(struct conn *conn)
 {
 	bool more = true;
 
-	while (more && evbuffer_get_length(conn->out) < OUTPUT_MOST) {
+	for (int i = 0; more && i < COMMANDS_MOST && evbuffer_get_length(conn->out) < OUTPUT_MOST;
+	     i++) {
 		more = take(conn);
 		if (conn->state == DEAD)
 			return;
@@ -435,6 +440,9 @@ static void writable(evutil_socket_t fd, short what, void *arg)
 
 static void run_all(evutil_socket_t fd, short what, void *arg)
 {
+	static const struct timeval next_time;
+	int64_t until = alarm_now() + TURNS;
+
 	(void)fd;
 	(void)what;
 	(void)arg;
@@ -448,6 +456,10 @@ static void run_all(evutil_socket_t fd, short what, void *arg)
 			run(conn);
 		else if (!conn->pending)
 			free(conn);
+		if (runnable && alarm_now() >= until) {
+			event_add(run_event, &next_time);
+			return;
+		}
 	}
 }
 
