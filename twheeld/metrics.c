@@ -164,8 +164,13 @@ static void end(struct scrape *scrape)
 
 static void lost(struct evhttp_connection *connection, void *arg)
 {
+	struct scrape *scrape = arg;
+
 	(void)connection;
-	end(arg);
+	/* A request that is being answered is parted from its connection before, and is ours. */
+	if (!evhttp_request_get_connection(scrape->request))
+		evhttp_request_free(scrape->request);
+	end(scrape);
 }
 
 /* The next piece, once the last is sent */
