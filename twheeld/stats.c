@@ -185,7 +185,8 @@ struct evbuffer *stats_job(const struct job *job)
 	add(text, "id", row->id);
 	evbuffer_add_printf(text, "tube: %s\nstate: %s\n", job->tube->name, states[row->state]);
 	add(text, "pri", row->pri);
-	add(text, "age", (now - row->created) / SECOND);
+	/* Over a start of the machine, the clock may have gone back. */
+	add(text, "age", now > row->created ? (now - row->created) / SECOND : 0);
 	add(text, "delay", row->delay);
 	add(text, "ttr", row->ttr);
 	add(text, "time-left", left);

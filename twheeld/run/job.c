@@ -54,6 +54,16 @@ static bool number(const char *text, const char *name, unsigned long long *value
 	return field(text, name, digits, sizeof(digits)) && job_number(digits, value);
 }
 
+/* In seconds. Where a server's clock was set back, a job is from the future. */
+static bool age_of(const char *text, unsigned long long *value)
+{
+	char digits[24];
+
+	*value = 0;
+	return field(text, "age", digits, sizeof(digits)) &&
+		(*digits == '-' || job_number(digits, value));
+}
+
 /** job_learn - take what is needed of a job's statistics; false if it is not there */
 bool job_learn(struct job_stats *stats, const char *text)
 {
@@ -62,7 +72,7 @@ bool job_learn(struct job_stats *stats, const char *text)
 	if (!field(text, "tube", stats->tube, sizeof(stats->tube)) ||
 	    !field(text, "state", stats->state, sizeof(stats->state)) ||
 	    !number(text, "pri", &pri) || pri > UINT32_MAX || !number(text, "ttr", &stats->ttr) ||
-	    stats->ttr > UINT32_MAX || !number(text, "age", &stats->age) ||
+	    stats->ttr > UINT32_MAX || !age_of(text, &stats->age) ||
 	    !number(text, "reserves", &stats->tries))
 		return false;
 	stats->pri = pri;
