@@ -192,10 +192,6 @@ void child_kill(struct child *child)
 
 static void reap(struct child *child)
 {
-	siginfo_t info = { 0 };
-
-	if (waitid(P_PID, child->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !info.si_pid)
-		return;
 	/* Before its number can be another's. */
 	child_kill(child);
 	waitpid(child->pid, &child->status, 0);
@@ -205,10 +201,31 @@ static void reap(struct child *child)
 	child->ended(child);
 }
 
-/** child_reap - look for commands that have ended, on SIGCHLD */
+static struct child *find(pid_t pid)
+{
+	struct child *child = children;
+
+	while (child && child->pid != pid)
+		child = child->next;
+	return child;
+}
+
+/**
+ * child_reap - look for commands that have ended, on SIGCHLD
+ *
+ * The first process of a container has others for children, too: what commands left behind.
+ */
 void child_reap(void)
 {
-	for (struct child *child = children; child; child = child->next)
-		if (child->pid)
+	siginfo_t info = { 0 };
+
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid) {
+		struct child *child = find(info.si_pid);
+
+		if (child)
 			reap(child);
+		else
+			waitpid(info.si_pid, NULL, 0);
+		info.si_pid = 0;
+	}
 }
