@@ -235,13 +235,15 @@ static void reserved(struct slot *slot, struct reply *reply)
 static void look_for(struct slot *slot, const struct job_stats *now)
 {
 	bool ours = now && job_is_that(&slot->job, now);
+	/* A job that is deleted is not there. Any other verdict is heard by now. */
+	bool heard = slot->told && !(ours && slot->verdict.what == VERDICT_DELETE);
 
 	if (ours && !strcmp(now->state, "ready"))
 		slot->found = true;
-	else if (slot->told)
-		forget_job(slot);	/* Somebody heard of it, then. */
-	else if (ours && !strcmp(now->state, "reserved") && loop_now() < slot->until)
+	else if (ours && !heard && !strcmp(now->state, "reserved") && loop_now() < slot->until)
 		pause_for(slot, PAUSE);	/* By the connection that broke, it may be. */
+	else if (heard)
+		forget_job(slot);
 	else
 		lose(slot, "the server went away, and somebody else has the job now");
 }
