@@ -290,7 +290,7 @@ static bool room(void)
 	want = all / 4 < ROOM ? all / 4 : ROOM;
 	if (left >= want)
 		return true;
-	sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	log_checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE);
 	if (!store_room(&left, &all) || left >= want ||
 	    (left >= want / 4 && left + unused() >= want))
 		return true;
@@ -313,7 +313,7 @@ static void write_ops(struct op *ops)
 
 	if (!fine) {
 		puts = false;
-		sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+		log_checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE);
 		fine = transaction(ops, puts);
 	}
 	for (struct op *op = ops; op; op = op->next)
@@ -416,11 +416,11 @@ static void *committer(void *unused)
 			if (sync_every && !sync_at)
 				sync_at = begin_at + sync_every;
 		}
-		if (sync_at && now_ns() >= sync_at) {
-			log_sync(db);
-			sync_at = 0;
-		}
+		if (sync_at && now_ns() >= sync_at)
+			sync_at = log_sync(db) ? 0 : now_ns() + sync_every;
 	}
+	if (sync_at)
+		log_sync(db);
 	return NULL;
 }
 
@@ -484,7 +484,7 @@ void commit_start(struct event_base *base, int64_t sync_ns)
 	sync_every = sync_ns;
 	next_id = store_meta("next_id", 1);
 	db = store_connect();
-	log_start(db);
+	log_start(db, sync_ns);
 	prepare_all();
 	done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (done_fd < 0)

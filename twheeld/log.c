@@ -8,7 +8,6 @@
  * when SQLite begins it anew, which it does once it is in the database, the old frames are
  * left behind there, too.
  */
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "limits.h"
@@ -22,6 +21,11 @@
 #define ROOM (256LL << 20)
 #define PAGE 4096
 #define FRAME (PAGE + 24)
+
+static bool sync_later;
+/* A sync has failed, and it is not known what of the log is on the disk. */
+static bool unsettled;
+static bool complained;
 
 static sqlite3_file *log_file(struct sqlite3 *db)
 {
@@ -50,31 +54,83 @@ static void grow(sqlite3_file *file, sqlite3_int64 size)
 		size += PIECE;
 }
 
+static bool rewrite(sqlite3_file *file)
+{
+	static char piece[PIECE];
+	sqlite3_int64 size;
+	int some;
+
+	if (file->pMethods->xFileSize(file, &size) != SQLITE_OK)
+		return false;
+	for (sqlite3_int64 at = 0; at < size; at += some) {
+		some = size - at < PIECE ? size - at : PIECE;
+		if (file->pMethods->xRead(file, piece, some, at) != SQLITE_OK ||
+		    file->pMethods->xWrite(file, piece, some, at) != SQLITE_OK)
+			return false;
+	}
+	return true;
+}
+
+/**
+ * log_sync - sync what was committed without being synced; gives false if it can't be
+ *
+ * When a sync has failed, Linux takes for clean what it could not write, and the next sync
+ * has nothing to do with it. What comes after it in the log would be cut off when the power
+ * fails. So all of it is written once more, as store_open() does.
+ */
+bool log_sync(struct sqlite3 *db)
+{
+	sqlite3_file *file = log_file(db);
+	bool fine = !file || ((!unsettled || rewrite(file)) &&
+			      file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) == SQLITE_OK);
+
+	if (!fine && !complained)
+		complain("the store can't be synced");
+	complained = !fine;
+	unsettled = !fine;
+	return fine;
+}
+
+/**
+ * log_checkpoint - have what the log holds in the database
+ * @db: the connection that alone writes
+ * @mode: see sqlite3_wal_checkpoint_v2()
+ *
+ * Only what the log has on the disk may be there, or the two don't fit when the power fails.
+ */
+void log_checkpoint(struct sqlite3 *db, int mode)
+{
+	int ret;
+
+	if (unsettled && !log_sync(db))
+		return;
+	ret = sqlite3_wal_checkpoint_v2(db, NULL, mode, NULL, NULL);
+	/* It syncs the log first. Where each commit does, there is nothing left to be lost. */
+	unsettled = sync_later && (ret & 0xff) == SQLITE_IOERR;
+}
+
 static int committed(void *arg, struct sqlite3 *db, const char *name, int frames)
 {
 	sqlite3_file *file = log_file(db);
 	sqlite3_int64 size;
 
 	(void)arg;
+	(void)name;
 	if (frames >= LOG_PAGES)
-		sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+		log_checkpoint(db, SQLITE_CHECKPOINT_PASSIVE);
 	else if (file && file->pMethods->xFileSize(file, &size) == SQLITE_OK &&
 		 size < (sqlite3_int64)frames * FRAME + AHEAD / 4 && room_for_more())
 		grow(file, size);
 	return SQLITE_OK;
 }
 
-/** log_start - look after the log of a connection, which alone writes */
-void log_start(struct sqlite3 *db)
+/**
+ * log_start - look after the log of a connection, which alone writes
+ * @db: the connection
+ * @later: it does not sync when it commits: log_sync() does
+ */
+void log_start(struct sqlite3 *db, bool later)
 {
+	sync_later = later;
 	sqlite3_wal_hook(db, committed, NULL);
-}
-
-/** log_sync - sync what was committed without being synced */
-void log_sync(struct sqlite3 *db)
-{
-	sqlite3_file *file = log_file(db);
-
-	if (file && file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) != SQLITE_OK)
-		complain("the store can't be synced");
 }

@@ -6,8 +6,10 @@
 #define TWHEELD_LOG_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 
-void log_start(struct sqlite3 *db);
-void log_sync(struct sqlite3 *db);
+void log_start(struct sqlite3 *db, bool later);
+void log_checkpoint(struct sqlite3 *db, int mode);
+bool log_sync(struct sqlite3 *db);
 
 #endif
