@@ -106,8 +106,10 @@ static void upgrade(void)
 		    path, (long long)version, VERSIONS);
 	if (version == 0 && ask("SELECT count(*) FROM sqlite_schema") != 0)
 		die("%s is another program's database", path);
-	if (version > 0 && ask("PRAGMA application_id") != APPLICATION_ID)
+	if (version && ask("PRAGMA application_id") != APPLICATION_ID)
 		die("%s is another program's database", path);
+	if (version < 0)
+		die("%s is damaged: its version is %lld", path, (long long)version);
 	if (version == (int64_t)VERSIONS)
 		return;
 	run("BEGIN IMMEDIATE");
