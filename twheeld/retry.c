@@ -56,12 +56,13 @@ static int64_t backoff(const struct tube_settings *settings, uint32_t tries)
 
 static int64_t delay_of(struct row *row, const struct tube_settings *settings)
 {
-	int64_t ns = row->delay * settings->unit;
+	int64_t ns = row->delay * settings->unit, units;
 
 	if (ns || !settings->backoff)
 		return ns;
 	ns = backoff(settings, row->reserves);
-	row->delay = (ns + settings->unit - 1) / settings->unit;
+	units = (ns + settings->unit - 1) / settings->unit;
+	row->delay = units < UINT32_MAX ? units : UINT32_MAX;
 	return ns;
 }
 
