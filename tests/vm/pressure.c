@@ -436,7 +436,7 @@ static void test_charged(void)
 	opener = shared->after[0] - shared->before[0];
 	armer = shared->after[1] - shared->before[1];
 	EXPECT_EQ(shared->error, 0);
-	/* Some of it was charged before: the kernel charges 64 pages at a time, on each processor. */
+	/* The kernel charges 64 pages at a time, on each processor: some were before. */
 	EXPECT_TRUE(opener >= least - 2 * 64 * 4096, "opener's cgroup grew by %lld", opener);
 	EXPECT_TRUE(opener <= 8 * least, "opener's cgroup grew by %lld", opener);
 	EXPECT_TRUE(armer < least / 4, "armer's cgroup grew by %lld", armer);
