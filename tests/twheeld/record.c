@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -40,6 +41,26 @@ struct head {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char recorded[MOST_FILES];
 static int log_fd = -1;
+
+/* The server's handlers of signals write, too: none may come to who has the lock. */
+static __thread sigset_t before;
+
+static void hold(void)
+{
+	sigset_t set;
+
+	sigfillset(&set);
+	pthread_sigmask(SIG_BLOCK, &set, &before);
+	pthread_mutex_lock(&lock);
+}
+
+static void let_go(void)
+{
+	sigset_t set = before;
+
+	pthread_mutex_unlock(&lock);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
+}
 
 static int is_recorded(int fd)
 {
@@ -118,9 +139,9 @@ int open(const char *path, int flags, ...)
 	int fd;
 
 	va_start(args, flags);
-	pthread_mutex_lock(&lock);
+	hold();
 	fd = opened(REAL(open)(path, flags, mode_of(flags, args)), path);
-	pthread_mutex_unlock(&lock);
+	let_go();
 	va_end(args);
 	return fd;
 }
@@ -156,12 +177,12 @@ ssize_t write(int fd, const void *data, size_t size)
 {
 	ssize_t done;
 
-	pthread_mutex_lock(&lock);
+	hold();
 	if (is_recorded(fd))
 		will_write(fd, lseek(fd, 0, SEEK_CUR), data, size);
 	done = wrote(fd, size, REAL(write)(fd, data, size));
 	sent(fd, data, is_recorded(fd) ? 0 : done);
-	pthread_mutex_unlock(&lock);
+	let_go();
 	return done;
 }
 
@@ -169,10 +190,10 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t at)
 {
 	ssize_t done;
 
-	pthread_mutex_lock(&lock);
+	hold();
 	will_write(fd, at, data, size);
 	done = wrote(fd, size, REAL(pwrite)(fd, data, size, at));
-	pthread_mutex_unlock(&lock);
+	let_go();
 	return done;
 }
 
@@ -180,7 +201,7 @@ ssize_t writev(int fd, const struct iovec *iov, int count)
 {
 	ssize_t done, left;
 
-	pthread_mutex_lock(&lock);
+	hold();
 	done = REAL(writev)(fd, iov, count);
 	left = done;
 	for (int i = 0; left > 0 && i < count; i++) {
@@ -189,7 +210,7 @@ ssize_t writev(int fd, const struct iovec *iov, int count)
 		sent(fd, iov[i].iov_base, part);
 		left -= part;
 	}
-	pthread_mutex_unlock(&lock);
+	let_go();
 	return done;
 }
 
@@ -197,13 +218,13 @@ int ftruncate(int fd, off_t size)
 {
 	int ret;
 
-	pthread_mutex_lock(&lock);
+	hold();
 	if (is_recorded(fd))
 		note('T', fd, size, NULL, 0);
 	ret = REAL(ftruncate)(fd, size);
 	if (ret && is_recorded(fd))
 		note('E', fd, 0, NULL, 0);
-	pthread_mutex_unlock(&lock);
+	let_go();
 	return ret;
 }
 
@@ -211,11 +232,11 @@ static int synced(int fd, int (*how)(int fd))
 {
 	int ret;
 
-	pthread_mutex_lock(&lock);
+	hold();
 	ret = how(fd);
 	if (is_recorded(fd))
 		note(ret ? 'F' : 'S', fd, 0, NULL, 0);
-	pthread_mutex_unlock(&lock);
+	let_go();
 	return ret;
 }
 
@@ -241,13 +262,13 @@ int unlink(const char *path)
 	char full[PATH_MAX];
 	int there, ret;
 
-	pthread_mutex_lock(&lock);
+	hold();
 	there = of && realpath(path, full) && !strncmp(full, of, strlen(of));
 	if (there)
 		note('U', -1, 0, full, strlen(full));
 	ret = REAL(unlink)(path);
 	if (ret && there)
 		note('E', -1, 0, NULL, 0);
-	pthread_mutex_unlock(&lock);
+	let_go();
 	return ret;
 }
