@@ -17,9 +17,9 @@
 
 #define USER_PARAMETER PARAMETERS "max_user_timers"
 #define MOST_OPS 5000
-#define SEQUENCES 60
+#define SEQUENCES 20
 #define STEPS 50
-#define SMALL_BATCHES 6000
+#define SMALL_BATCHES 2000
 
 /* A batch, and how it lies in memory */
 struct batch {

@@ -170,38 +170,72 @@ static void check_told(__u32 done)
 	}
 }
 
-/* Operation @i was done or not: so its timer is like that */
-static void check_timer(__u32 i, bool done)
+/* What the wheel says of timers: in batches, for they are many */
+static const struct twheel_op *query_all(__u32 nr, __u64 (*id)(__u32 i))
 {
-	struct twheel_op op;
-	long ret = query(fd, ids[i], &op);
+	static struct twheel_op ops[MOST];
+	__u32 done = 0, i;
 
+	for (i = 0; i < nr; i++)
+		ops[i] = op_for(TWHEEL_OP_QUERY, id(i));
+	while (done < nr) {
+		long ret = submit(fd, ops + done, nr - done);
+
+		if (ret <= 0)
+			tap_bail("QUERY of %u: %ld", nr - done, ret);
+		done += ret;
+	}
+	return ops;
+}
+
+/* Operation @i was done or not: so its timer is like that */
+static void check_timer(const struct twheel_op *op, __u32 i, bool done)
+{
 	done = done && !wanted();
-	if (ret != (done && opcode == TWHEEL_OP_CANCEL ? -ENOENT : 0))
-		complain("a timer's QUERY", ret);
-	if (ret)
+	if (op->result != (done && opcode == TWHEEL_OP_CANCEL ? -ENOENT : 0))
+		complain("a timer's QUERY", op->result);
+	if (op->result)
 		return;
 	if (done && opcode == TWHEEL_OP_MODIFY) {
-		if (op.user_data != 1000 + i || op.state != TWHEEL_STATE_PENDING)
-			complain("modified, and user data", op.user_data);
-	} else if (op.user_data != i ||
-		   op.state != (i % 3 ? TWHEEL_STATE_PENDING :
-				TWHEEL_STATE_READY)) {
-		complain("not modified, and user data", op.user_data);
+		if (op->user_data != 1000 + i || op->state != TWHEEL_STATE_PENDING)
+			complain("modified, and user data", op->user_data);
+	} else if (op->user_data != i ||
+		   op->state != (i % 3 ? TWHEEL_STATE_PENDING :
+				 TWHEEL_STATE_READY)) {
+		complain("not modified, and user data", op->user_data);
 	}
+}
+
+static __u64 victim(__u32 i)
+{
+	return ids[i];
+}
+
+static void check_victims(__u32 done)
+{
+	const struct twheel_op *ops = query_all(array.nr, victim);
+	__u32 i;
+
+	for (i = 0; i < array.nr; i++)
+		check_timer(&ops[i], i, i < done);
+}
+
+static __u64 armed_id(__u32 i)
+{
+	return op_at(i).id;
 }
 
 /* Those that were armed are all that there is */
 static void check_armed(__u32 done)
 {
 	__u32 armed = wanted() ? 0 : done, i;
-	struct twheel_op op;
+	const struct twheel_op *ops = query_all(armed, armed_id);
 
 	if (wheel_info(fd).pending != armed || wheel_stats(fd).armed != armed)
 		complain("armed", wheel_stats(fd).armed);
 	for (i = 0; i < armed; i++)
-		if (query(fd, op_at(i).id, &op) || op.user_data != 1000 + i)
-			complain("armed, and user data", op.user_data);
+		if (ops[i].result || ops[i].user_data != 1000 + i)
+			complain("armed, and user data", ops[i].user_data);
 }
 
 /* One that can't be written as a whole may be done if all can be told of it */
@@ -219,7 +253,7 @@ static __u32 may_be_done(void)
 
 static void submit_cut(void)
 {
-	__u32 done, i;
+	__u32 done;
 
 	fd = wheel_open(O_NONBLOCK);
 	memset(ids, 0, sizeof(ids));
@@ -234,8 +268,8 @@ static void submit_cut(void)
 	check_told(done);
 	if (opcode == TWHEEL_OP_ARM)
 		check_armed(done);
-	for (i = 0; opcode != TWHEEL_OP_ARM && i < array.nr; i++)
-		check_timer(i, i < done);
+	else
+		check_victims(done);
 	close(fd);
 }
 

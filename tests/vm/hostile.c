@@ -17,7 +17,7 @@
 #define N 256
 #define PAGES (N * sizeof(struct twheel_op) / PAGE)
 #define SIZE (PAGES * PAGE)
-#define ROUNDS_NS (400 * MSEC)
+#define ROUNDS_NS (150 * MSEC * number_of("TIMES", 1))
 
 static char *shaky, *steady;
 static int fd;
@@ -466,7 +466,7 @@ static void test_zapped_count(void)
 
 int main(void)
 {
-	tap_start(110);
+	tap_start(110 * number_of("TIMES", 1));
 	map_views();
 	RUN(test_arm, "SUBMIT: what is armed is known to the program");
 	RUN(test_cancel, "SUBMIT: what is not told to be cancelled is there");

@@ -4,6 +4,8 @@
  * at once: every armed timer ends in exactly one of read, cancelled, drained
  * and closed, and nothing of it is read after it was cancelled or drained.
  *
+ * Environment: TIMES=N for N times as long.
+ *
  * also in: both both-threads kcsan sanitize small
  */
 #include "device.h"
@@ -14,7 +16,7 @@
 #define N 40000
 #define PERIODIC 400
 #define RECENT 1500
-#define SECONDS 12
+#define SECONDS (4 * number_of("TIMES", 1))
 
 struct timer {
 	__u64 id;		/* 0 until it is known */
@@ -413,7 +415,7 @@ static void test_close(void)
 
 int main(void)
 {
-	tap_start(120);
+	tap_start(120 * number_of("TIMES", 1));
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		tap_diag("only one processor: threads take turns");
 	RUN(test_one_shot, "every timer ends in exactly one way");

@@ -110,7 +110,7 @@ static void play_all(void)
 	for (i = 0; i < THREADS; i++) {
 		jobs[i].nr = i;
 		jobs[i].lead = 50 * MSEC;
-		jobs[i].rounds = 20 * number_of("TIMES", 1);
+		jobs[i].rounds = 6 * number_of("TIMES", 1);
 		pthread_create(&jobs[i].thread, NULL, play, &jobs[i]);
 	}
 	for (i = 0; i < THREADS; i++)
@@ -125,7 +125,7 @@ static void turns(void)
 
 int main(void)
 {
-	tap_start(100);
+	tap_start(100 * number_of("TIMES", 1));
 	RUN(turns, "who waits for its turn may be closed, read, polled, emptied, armed");
 	return tap_end();
 }
