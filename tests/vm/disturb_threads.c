@@ -8,7 +8,7 @@
  *
  * Environment: TIMES=N for N times as much, SEED=N for another.
  *
- * also in: both both-threads
+ * also in: both both-threads matrix
  */
 #include "disturb.h"
 

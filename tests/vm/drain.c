@@ -2,7 +2,7 @@
 /*
  * DRAIN: what is pending is taken out, and can be armed again elsewhere.
  *
- * also in: both kunit small
+ * also in: both kunit matrix small
  */
 #include "device.h"
 

@@ -7,7 +7,7 @@
  * ready and periodic timers, the fresh one was never touched, and one has shared
  * timers. After each bad call all have to say the same of themselves as before.
  *
- * also in: both kunit small
+ * also in: both kunit matrix small
  */
 #include "device.h"
 

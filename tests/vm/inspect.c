@@ -4,7 +4,7 @@
  * CANCEL say of timers; that an idle wheel is silent and a crowded one does
  * not hold the processor.
  *
- * also in: both
+ * also in: both matrix
  */
 #include "device.h"
 

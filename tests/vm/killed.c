@@ -10,6 +10,8 @@
  * after a time that is drawn so that it is mostly up during the call.
  *
  * Environment: TIMES=N for N times as many kills.
+ *
+ * also in: matrix
  */
 #include "device.h"
 

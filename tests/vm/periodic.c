@@ -2,7 +2,7 @@
 /*
  * Periodic timers, jitter and slack.
  *
- * also in: both kunit sanitize small
+ * also in: both kunit matrix sanitize small
  */
 #include "device.h"
 

@@ -2,7 +2,7 @@
 /*
  * A wheel in poll, select and epoll, and an eventfd that it signals.
  *
- * also in: both both-threads small-a
+ * also in: both both-threads matrix small-a
  */
 #include "device.h"
 

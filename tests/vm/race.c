@@ -6,7 +6,7 @@
  *
  * Environment: TIMES=N for N times as long.
  *
- * also in: both both-threads kcsan sanitize small
+ * also in: both both-threads kcsan matrix sanitize small
  */
 #include "device.h"
 

@@ -3,7 +3,7 @@
  * read(2) of a wheel: whole events in order, bad and odd buffers, waiting, and
  * count mode.
  *
- * also in: both both-threads small
+ * also in: both both-threads matrix small
  */
 #include "device.h"
 

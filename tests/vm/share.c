@@ -3,7 +3,7 @@
  * One wheel in several hands: threads, processes, copies of the descriptor,
  * and how it ends with the last of them.
  *
- * also in: both both-threads sanitize small
+ * also in: both both-threads matrix sanitize small
  */
 #include "device.h"
 

@@ -5,7 +5,7 @@
  * call comes back, and another user's wheel keeps its promises and is not late. Nor is
  * there anything left of it afterwards.
  *
- * also in: sanitize small
+ * also in: matrix sanitize small
  */
 #include "shared.h"
 #include "users.h"

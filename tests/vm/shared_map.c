@@ -3,7 +3,7 @@
  * The area of shared timers as memory: all that a program can do to a mapping, each
  * with its defined answer, and the timers go on.
  *
- * also in: sanitize small
+ * also in: matrix sanitize small
  */
 #include "shared.h"
 

@@ -2,13 +2,15 @@
 /*
  * Signals that come while a read waits and in the middle of a large batch.
  *
- * also in: both sanitize small-a
+ * also in: both matrix sanitize small-a
  */
 #include "shared.h"
 
-#define N 100000
+#define MOST 100000
+/* So many that a call takes long: it shall not take minutes on a kernel that is slow */
+static __u32 nr = MOST;
 
-static struct twheel_op ops[N];
+static struct twheel_op ops[MOST];
 static int fd;
 static int signals;
 static int *go;
@@ -165,22 +167,22 @@ static int submit_in_pieces(void)
 	int pieces = 0;
 	__u32 done = 0;
 
-	while (done < N) {
-		long ret = submit(fd, ops + done, N - done);
+	while (done < nr) {
+		long ret = submit(fd, ops + done, nr - done);
 
 		if (ret == -EINTR) {
 			EXPECT_EQ(ops[done].result, 0x5a5a5a);
 			pieces++;
 			continue;
 		}
-		if (!EXPECT_TRUE(ret > 0 && ret <= N - done, "submit: %ld", ret))
+		if (!EXPECT_TRUE(ret > 0 && ret <= nr - done, "submit: %ld", ret))
 			break;
 		EXPECT_TRUE(ops[done].result != 0x5a5a5a);
 		done += ret;
 		EXPECT_TRUE(ops[done - 1].result != 0x5a5a5a);
-		if (done < N) {
+		if (done < nr) {
 			EXPECT_EQ(ops[done].result, 0x5a5a5a, "at %u", done);
-			EXPECT_EQ(ops[N - 1].result, 0x5a5a5a, "at %u", done);
+			EXPECT_EQ(ops[nr - 1].result, 0x5a5a5a, "at %u", done);
 			pieces++;
 		}
 	}
@@ -189,32 +191,34 @@ static int submit_in_pieces(void)
 
 static int arm_in_pieces(void)
 {
-	int i, pieces;
+	int pieces;
+	__u32 i;
 
-	for (i = 0; i < N; i++) {
+	for (i = 0; i < nr; i++) {
 		ops[i] = op_arm(0, HOUR + i, i);
 		ops[i].result = 0x5a5a5a;
 	}
 	pieces = submit_in_pieces();
-	for (i = 0; i < N; i++)
+	for (i = 0; i < nr; i++)
 		if (!EXPECT_EQ(ops[i].result, 0, "arm %d", i) ||
 		    !EXPECT_TRUE(ops[i].id, "arm %d", i))
 			break;
-	EXPECT_EQ(wheel_info(fd).pending, N);
+	EXPECT_EQ(wheel_info(fd).pending, nr);
 	return pieces;
 }
 
 /* A second cancel of one would give ENOENT, a missing one stay pending */
 static int cancel_in_pieces(void)
 {
-	int i, pieces;
+	int pieces;
+	__u32 i;
 
-	for (i = 0; i < N; i++) {
+	for (i = 0; i < nr; i++) {
 		ops[i] = op_for(TWHEEL_OP_CANCEL, ops[i].id);
 		ops[i].result = 0x5a5a5a;
 	}
 	pieces = submit_in_pieces();
-	for (i = 0; i < N; i++)
+	for (i = 0; i < nr; i++)
 		if (!EXPECT_EQ(ops[i].result, 0, "cancel %d", i))
 			break;
 	EXPECT_EQ(wheel_info(fd).pending, 0);
@@ -253,28 +257,29 @@ static int drain_in_pieces(unsigned char *seen)
 	int pieces = 0;
 	__u32 done = 0, i;
 
-	memset(seen, 0, N);
-	while (done < N) {
-		long ret = drain(fd, ops, N);
+	memset(seen, 0, nr);
+	while (done < nr) {
+		long ret = drain(fd, ops, nr);
 
 		if (ret == -EINTR) {
 			pieces++;
 			continue;
 		}
-		if (!EXPECT_TRUE(ret > 0 && ret <= N - done, "drain: %ld", ret))
+		if (!EXPECT_TRUE(ret > 0 && ret <= nr - done, "drain: %ld", ret))
 			break;
 		for (i = 0; i < ret; i++)
-			seen[ops[i].user_data % N]++;
+			seen[ops[i].user_data % nr]++;
 		done += ret;
-		pieces += done < N;
+		pieces += done < nr;
 	}
 	return pieces;
 }
 
 static void test_drain(void)
 {
-	static unsigned char seen[N];
-	int pieces = 0, round, i;
+	static unsigned char seen[MOST];
+	int pieces = 0, round;
+	__u32 i;
 
 	fresh(O_NONBLOCK);
 	handle(0);
@@ -283,11 +288,11 @@ static void test_drain(void)
 		ticker_start();
 		pieces += drain_in_pieces(seen);
 		ticker_stop();
-		for (i = 0; i < N; i++)
+		for (i = 0; i < nr; i++)
 			if (!EXPECT_EQ(seen[i], 1, "timer %d", i))
 				break;
 		EXPECT_EQ(wheel_info(fd).pending, 0);
-		EXPECT_EQ(drain(fd, ops, N), 0);
+		EXPECT_EQ(drain(fd, ops, nr), 0);
 	}
 	EXPECT_TRUE(pieces >= 5, "%d interruptions in %d rounds", pieces, round);
 }
@@ -295,30 +300,30 @@ static void test_drain(void)
 /* Timers expire all the while: those that are ready are read, none is lost */
 static void test_expiring(void)
 {
-	static struct twheel_event ev[N];
-	static unsigned char seen[N];
+	static struct twheel_event ev[MOST];
+	static unsigned char seen[MOST];
 	long i, n = 0, ret;
 
 	fresh(O_NONBLOCK);
 	handle(0);
 	ticker_start();
-	for (i = 0; i < N; i++) {
+	for (i = 0; i < nr; i++) {
 		ops[i] = op_arm(0, i % 300 * MSEC, i);
 		ops[i].result = 0x5a5a5a;
 	}
 	submit_in_pieces();
-	while (n < N && readable(fd, PATIENCE_MS)) {
-		ret = read_events(fd, ev + n, N - n);
+	while (n < nr && readable(fd, PATIENCE_MS)) {
+		ret = read_events(fd, ev + n, nr - n);
 		if (!EXPECT_TRUE(ret > 0, "read: %ld", ret))
 			break;
 		n += ret;
 	}
 	ticker_stop();
-	EXPECT_EQ(n, N);
-	memset(seen, 0, N);
+	EXPECT_EQ(n, nr);
+	memset(seen, 0, nr);
 	for (i = 0; i < n; i++)
-		seen[ev[i].user_data % N]++;
-	for (i = 0; i < N; i++)
+		seen[ev[i].user_data % nr]++;
+	for (i = 0; i < nr; i++)
 		if (!EXPECT_EQ(seen[i], 1, "timer %ld", i))
 			break;
 }
@@ -335,14 +340,14 @@ static void test_doorbell(void)
 	__u32 i;
 
 	handle(0);
-	client_open(&c, TWHEEL_CLOCK_MONOTONIC, SEC, N);
+	client_open(&c, TWHEEL_CLOCK_MONOTONIC, SEC, nr);
 	ticker_start();
 	for (round = 0; round < 50 && (interrupted < 3 || round < 3); round++) {
 		__u64 start, took;
 		__u32 expired;
 		int before;
 
-		for (i = 0; i < N; i++) {
+		for (i = 0; i < nr; i++) {
 			__atomic_store_n(&c.words[i], 1 | ARMED, __ATOMIC_SEQ_CST);
 			shared_push(&c, i);
 		}
@@ -353,15 +358,15 @@ static void test_doorbell(void)
 		start = now(CLOCK_MONOTONIC);
 		expired = shared_waiting(&c);
 		interrupted += before != __atomic_load_n(&signals, __ATOMIC_RELAXED);
-		if (expired < N) {
+		if (expired < nr) {
 			EXPECT_TRUE(WAIT_FOR(shared_waiting(&c) > expired));
 			took = now(CLOCK_MONOTONIC) - start;
 			if (took < shortest)
 				shortest = took;
 			left++;
 		}
-		if (!EXPECT_TRUE(WAIT_FOR(shared_waiting(&c) == N), "%u of %u expired",
-				 shared_waiting(&c), N))
+		if (!EXPECT_TRUE(WAIT_FOR(shared_waiting(&c) == nr), "%u of %u expired",
+				 shared_waiting(&c), nr))
 			break;
 		__atomic_store_n(&c.area->head, read32(&c.area->tail),
 				 __ATOMIC_SEQ_CST);
@@ -374,14 +379,14 @@ static void test_doorbell(void)
 
 static void endless_child(void)
 {
-	int i;
+	__u32 i;
 
-	for (i = 0; i < N; i++)
+	for (i = 0; i < nr; i++)
 		ops[i] = op_arm(0, HOUR, i);
 	for (;;) {
-		submit(fd, ops, N);
+		submit(fd, ops, nr);
 		*go = 1;
-		drain(fd, ops, N);
+		drain(fd, ops, nr);
 	}
 }
 
@@ -403,7 +408,7 @@ static void test_killed(void)
 		EXPECT_TRUE(WIFSIGNALED(status), "status %#x", status);
 		info = wheel_info(fd);
 		EXPECT_EQ(info.ready, 0);
-		for (taken = 0; (ret = drain(fd, ops, N)) > 0; taken += ret)
+		for (taken = 0; (ret = drain(fd, ops, nr)) > 0; taken += ret)
 			;
 		EXPECT_EQ(taken, info.pending);
 	}
@@ -411,6 +416,7 @@ static void test_killed(void)
 
 int main(void)
 {
+	nr = MOST / number_of("PATIENCE", 1);
 	tap_start(90);
 	go = map_shared(sizeof(*go));
 	RUN(test_read, "a waiting read: EINTR");

@@ -10,7 +10,7 @@
  *
  * Environment: TIMES=N for N times as many steps, SEED=N for others.
  *
- * also in: both-clocks
+ * also in: both-clocks matrix
  */
 #include "device.h"
 

@@ -6,7 +6,7 @@
  *
  * Environment: TIMES=N for N times as long.
  *
- * also in: small-a
+ * also in: matrix small-a
  */
 #include "turns.h"
 

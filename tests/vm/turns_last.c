@@ -69,7 +69,7 @@ static void play_round(__u64 *seed)
 
 static void play(void)
 {
-	unsigned int i, rounds = 15 * number_of("TIMES", 1);
+	unsigned int i, rounds = 5 * number_of("TIMES", 1);
 	__u64 seed = child_nr + 1;
 
 	become(3000 + child_nr);

@@ -2,7 +2,7 @@
 /*
  * A wheel in io_uring: poll, read and SUBMIT, without a worker thread.
  *
- * also in: kunit small-a
+ * also in: kunit matrix small-a
  */
 #include "uring.h"
 
