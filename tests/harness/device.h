@@ -416,18 +416,33 @@ static inline __u64 module_counter(const char *name)
 	return strtoull(p + strlen(key), NULL, 10);
 }
 
+/* What /proc says of a thread of this process: nothing of one that is gone */
+static inline void proc_text(pid_t tid, const char *file, char *text, size_t size)
+{
+	char path[64];
+	int fd;
+
+	memset(text, 0, size);
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, size - 1) < 0)
+		text[0] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
 /* Is that thread of this process asleep in that system call? */
 static inline bool blocked_in(pid_t tid, long nr)
 {
-	char path[64], text[64] = "", want[24];
-	int fd;
+	char text[256], want[24], *state;
 
-	/* one that is gone by then is not asleep */
-	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = 0;
-	close(fd);
+	/* User-mode Linux does not say which call it is. */
+	if (access("/proc/self/syscall", F_OK)) {
+		proc_text(tid, "stat", text, sizeof(text));
+		state = strrchr(text, ')');
+		return state && !strncmp(state, ") S", 3);
+	}
+	proc_text(tid, "syscall", text, sizeof(text));
 	snprintf(want, sizeof(want), "%ld ", nr);
 #ifdef THROUGH_H
 	/* A wheel in the program itself is waited for in another way */

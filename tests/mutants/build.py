@@ -44,13 +44,12 @@ class Module:
     def __init__(self, base, run):
         self.base, self.run = base, run
         self.objects, self.codes, self.lock = {}, {}, threading.Lock()
-        for name in glob.glob(base + '/kmod/.*.o.cmd'):
+        for name in glob.glob(base + '/*/.*.o.cmd'):
             text = read(name)
             command = re.match(r'(?:saved)?cmd_\S+ := (.*)', text)[1]
             source = re.search(r'^source_\S+ := (.*)', text, re.M)
-            if source and source[1].startswith(base + '/kmod/'):
-                path = 'kmod/' + os.path.basename(source[1])
-                self.objects[path] = (command, text)
+            if source and source[1].startswith(base + '/'):
+                self.objects[os.path.relpath(source[1], base)] = (command, text)
 
     def command(self, name):
         return re.match(r'(?:saved)?cmd_\S+ := (.*)', read(f'{self.base}/.{name}.cmd'))[1]

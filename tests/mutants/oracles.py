@@ -11,10 +11,11 @@ import subprocess
 import sys
 import time
 
-from build import ERRORS, DoesNotBuild, Module, read, write
+from build import ERRORS, DoesNotBuild, Module, Same, read, write
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+KUNIT = TOP + '/tests/kunit'
 NARROW = '-DOPERATIONS=0 -DTW_LVL_CLK_SHIFT=1 -DTW_SMALL_SLOT=1 -DTW_REACH_BITS=5'
 SMALL = '-DOPERATIONS=0 -DTW_SMALL_WORLD -DTW_LAST_GEN=U32_MAX -DPAIR_MOST=65536'
 WHEEL = 'pair.c host.c wheel.c table.c clock.c check.c'
@@ -128,11 +129,15 @@ class Host:
 
 
 class UserMode:
-    """User-mode Linux, with the module of one world."""
+    """
+    User-mode Linux, with the module of one world. Waiting takes no time there. With
+    "inf-cpu" work takes none either, which is quickest; but who works until some time
+    has passed never ends.
+    """
 
-    def __init__(self, kernel, base, world, names):
+    def __init__(self, kernel, base, world, names, mode='=inf-cpu'):
         self.kernel, self.base, self.world, self.names = kernel, base, world, names
-        self.module, self.limit = None, 100
+        self.mode, self.module, self.limit = mode, None, 100
 
     def open(self):
         self.module = Module(self.base, self.kernel)
@@ -145,7 +150,16 @@ class UserMode:
                             '--include=*.[ch]', '--exclude=*', f'{TOP}/{name}/',
                             f'{base}/{os.path.basename(name)}'], check=True)
         shutil.copy(TOP + '/Kbuild', base)
+        if self.world == 'kunit':
+            self.add_kunit()
         self.kbuild(base)
+
+    def add_kunit(self):
+        """The KUnit suites as a part of the module: they run when it is loaded."""
+        shutil.copytree(KUNIT, self.base + '/tests', dirs_exist_ok=True)
+        objects = sorted(name[:-1] + 'o' for name in os.listdir(KUNIT) if name.endswith('.c'))
+        with open(self.base + '/Kbuild', 'a', encoding='utf-8') as file:
+            file.write('\ntwheel-y += ' + ' '.join('tests/' + name for name in objects) + '\n')
 
     def kbuild(self, base):
         small = ['TW_SMALL=y', 'TW_CHECK=y'] if self.world == 'small' else []
@@ -155,6 +169,13 @@ class UserMode:
                               stderr=subprocess.STDOUT)
         if done.returncode:
             die('the module does not build:\n' + done.stdout.decode())
+
+    def built(self, path, work):
+        """The module with the source at path as the folder work has it; None: it is the same"""
+        try:
+            return self.module.build(path, work)
+        except Same:
+            return None
 
     def root(self, work, module):
         root = work + '/root'
@@ -178,7 +199,7 @@ class UserMode:
     def look(self, module, work, limit=None):
         """What failed"""
         root = self.root(work, module)
-        command = [self.kernel + '/linux', 'mem=1G', 'time-travel=inf-cpu', 'rootfstype=hostfs',
+        command = [self.kernel + '/linux', 'mem=1G', 'time-travel' + self.mode, 'rootfstype=hostfs',
                    'rootflags=' + root, 'rw', 'init=/init', 'oops=panic', 'panic_on_warn=1']
         end = time.monotonic() + (limit or self.limit)
         log = work + '/log'
@@ -219,7 +240,7 @@ class UserMode:
         text = read(log, 'rb').decode(errors='replace')
         text = text[text.find('vm: up'):] if 'vm: up' in text else ''
         found = re.search(r'(BUG\b|WARNING:|INFO: |Oops|Kernel panic|ODEBUG:|UBSAN:|'
-                          r'KASAN:|corruption|Objects remaining).*', text)
+                          r'KASAN:|corruption|Objects remaining|\bnot ok \d).*', text)
         return found and found[0].strip()
 
 
