@@ -19,8 +19,9 @@
 
 /* Seconds for which the server waits for a job */
 #define RESERVE_SECONDS 30
-/* ms until what did not go is tried again */
+/* ms until what did not go is tried again, and the most, for a command that can't be run */
 #define PAUSE 1000
+#define MOST_PAUSE 60000
 
 static bool stopping;
 static unsigned int in_use;
@@ -80,10 +81,12 @@ static void start(struct slot *slot)
 		warnx("%llu: %s: %s", slot->job.id, options.command[0],
 		      strerror(slot->not_run));
 		slot->stage = ENDED;
-	} else if (options.verbose) {
+		return;
+	}
+	slot->wait = 0;
+	if (options.verbose)
 		printf("%llu: from %s, try %llu\n", slot->job.id,
 		       slot->job.stats.tube, slot->job.stats.tries);
-	}
 }
 
 static void ended(struct child *child)
@@ -294,6 +297,15 @@ static void was_touched(struct slot *slot, struct reply *reply)
 		lose(slot, "its time to run was over before it could be touched");
 }
 
+/* It is the same command for each job: no delay of a job says when it can be run again. */
+static void pause_longer(struct slot *slot)
+{
+	slot->wait = slot->wait ? 2 * slot->wait : PAUSE;
+	if (slot->wait > MOST_PAUSE)
+		slot->wait = MOST_PAUSE;
+	pause_for(slot, slot->wait);
+}
+
 static void judged(struct slot *slot, struct reply *reply)
 {
 	bool not_run = slot->not_run;
@@ -314,7 +326,7 @@ static void judged(struct slot *slot, struct reply *reply)
 		return;
 	}
 	if (not_run)
-		pause_for(slot, slot->verdict.delay ? slot->verdict.delay * 1000 : PAUSE);
+		pause_longer(slot);
 }
 
 static void answer(struct link *link, struct reply *reply)

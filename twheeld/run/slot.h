@@ -42,6 +42,7 @@ struct slot {
 	int not_run;			/* why the command could not be */
 	long long until;			/* it is ours for so long, unless it is touched */
 	bool paused;
+	long long wait;			/* ms, when a command could not be run last */
 	struct event *touching, *pause;
 };
 
