@@ -370,7 +370,8 @@ bool job_written(struct op *op)
 
 static void spilled(struct op *op)
 {
-	job_written(op);
+	if (!job_written(op))
+		tube_spill_later();
 	job_attach(op->job, READY);
 }
 

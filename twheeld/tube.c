@@ -21,6 +21,7 @@ static struct tube *by_name, *by_id;
 static struct tube **list;
 static size_t list_length, list_room;
 static int64_t next_id = 1;
+static int64_t spill_at;
 
 static void unpaused(struct twheel *tw, struct twheel_timer *timer,
 		     const struct twheel_event *event)
@@ -250,8 +251,14 @@ void tube_add_ready(struct tube *tube, struct job *job)
 		return;
 	}
 	heap_add(&tube->ready, job);
-	if (tube->ready.length > READY_MOST)
+	if (tube->ready.length > READY_MOST && alarm_now() >= spill_at)
 		leave_half(tube);
+}
+
+/** tube_spill_later - a job could not be written so that it may leave memory */
+void tube_spill_later(void)
+{
+	spill_at = alarm_now() + SECOND;
 }
 
 struct first {

@@ -49,6 +49,7 @@ struct tube **tube_list(size_t *count);
 
 struct job *tube_first_ready(struct tube *tube);
 void tube_add_ready(struct tube *tube, struct job *job);
+void tube_spill_later(void);
 enum found tube_first_delayed(struct tube *tube, struct cursor *cursor, struct job **job);
 enum found tube_first_buried(struct tube *tube, struct cursor *cursor, struct job **job);
 void tube_serve(struct tube *tube);
