@@ -491,6 +491,10 @@ static void do_use(struct conn *conn, const struct command *cmd)
 {
 	struct tube *tube = tube_get(cmd->tube);
 
+	if (!tube) {
+		sorry(conn, UNREADABLE);
+		return;
+	}
 	conn->use->using--;
 	tube_put(conn->use);
 	conn->use = tube;
@@ -513,6 +517,10 @@ static void do_watch(struct conn *conn, const struct command *cmd)
 	if (find_watch(conn, cmd->tube) == conn->watch_count) {
 		struct tube *tube = tube_get(cmd->tube);
 
+		if (!tube) {
+			sorry(conn, UNREADABLE);
+			return;
+		}
 		conn_watch(conn, tube);
 		tube_put(tube);
 	}

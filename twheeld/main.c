@@ -159,7 +159,8 @@ static void load(struct event_base *base)
 	job_ids_begin(store_meta("next_id", 1));
 	tube_ids_begin(store_next_tube_id());
 	store_tubes(tube_load);
-	tube_get("default");
+	if (!tube_get("default"))
+		die("without a tube there is no service");
 	command_start(options.job_size);
 	retry_start(last_burial());
 	stats_start(options.log_size);

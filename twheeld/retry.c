@@ -27,16 +27,26 @@ int64_t retry_next_burial(void)
 	return last_burial;
 }
 
-/* What has no further try in the tube of dead letters itself is buried. */
+/*
+ * What has no further try in the tube of dead letters itself is buried. So is what has none
+ * while the store can't be read.
+ */
+static struct tube *dead_letters(const struct tube *tube)
+{
+	const char *name = tube->settings->dead_letter;
+
+	return name && strcmp(name, tube->name) ? tube_get(name) : NULL;
+}
+
 static void put_aside(const struct tube *tube, struct row *row)
 {
-	const char *dead_letter = tube->settings->dead_letter;
+	struct tube *to = dead_letters(tube);
 
 	row->delay = 0;
-	if (dead_letter && strcmp(dead_letter, tube->name)) {
+	if (to) {
 		row->state = READY;
 		row->ord = row->pri;
-		row->tube = tube_get(dead_letter)->commit.id;
+		row->tube = to->commit.id;
 	} else {
 		row->state = BURIED;
 		row->ord = retry_next_burial();

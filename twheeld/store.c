@@ -306,18 +306,6 @@ int64_t store_next_tube_id(void)
 	return ask("SELECT ifnull(max(id), 0) + 1 FROM tubes");
 }
 
-/** store_tube_id - the number of a tube that the store knows, or 0 */
-int64_t store_tube_id(const char *name)
-{
-	int64_t id = 0;
-
-	sqlite3_bind_text(get_tube, 1, name, -1, SQLITE_STATIC);
-	if (sqlite3_step(get_tube) == SQLITE_ROW)
-		id = sqlite3_column_int64(get_tube, 0);
-	sqlite3_reset(get_tube);
-	return id;
-}
-
 /* The end of reading: everything may be read by another transaction again. */
 static bool done(sqlite3_stmt *stmt, bool fine)
 {
@@ -325,6 +313,17 @@ static bool done(sqlite3_stmt *stmt, bool fine)
 		complain("%s can't be read: %s", path, sqlite3_errmsg(db));
 	sqlite3_reset(stmt);
 	return fine;
+}
+
+/** store_tube_id - the number of a tube that the store knows, or 0 */
+bool store_tube_id(const char *name, int64_t *id)
+{
+	int ret;
+
+	sqlite3_bind_text(get_tube, 1, name, -1, SQLITE_STATIC);
+	ret = sqlite3_step(get_tube);
+	*id = ret == SQLITE_ROW ? sqlite3_column_int64(get_tube, 0) : 0;
+	return done(get_tube, ret == SQLITE_ROW || ret == SQLITE_DONE);
 }
 
 static bool copy_body(sqlite3_stmt *stmt, int column, char **body)

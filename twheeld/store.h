@@ -49,10 +49,10 @@ int64_t store_meta(const char *name, int64_t otherwise);
 void store_keep_past(int64_t boot, int64_t offset);
 void store_tubes(void (*each)(const struct store_tube *tube));
 int64_t store_last_burial(int64_t tube);
-int64_t store_tube_id(const char *name);
 int64_t store_next_tube_id(void);
 
 /* These give false when the store can't be read, having complained. */
+bool store_tube_id(const char *name, int64_t *id);
 bool store_job(int64_t id, struct row *row, bool *found);
 bool store_body(int64_t id, char **body, uint32_t *size);
 

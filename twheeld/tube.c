@@ -124,16 +124,22 @@ struct tube *tube_by_id(int64_t id)
 	return tube;
 }
 
-/** tube_get - find or make a tube, which is there until tube_put() */
+/**
+ * tube_get - find or make a tube, which is there until tube_put()
+ * @name: its name
+ *
+ * Return: the tube, or NULL if it can't be read whether the store knows it. With a second
+ * number for the name, nothing of the tube could be written any more.
+ */
 struct tube *tube_get(const char *name)
 {
 	struct tube *tube = tube_find(name);
 	int64_t id;
 
-	if (!tube) {
-		id = store_tube_id(name);
+	if (!tube && !store_tube_id(name, &id))
+		return NULL;
+	if (!tube)
 		tube = make(name, id ? id : next_id);
-	}
 	tube->users++;
 	return tube;
 }
