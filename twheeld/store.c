@@ -50,6 +50,9 @@ static const char *const upgrades[] = {
 
 _Static_assert(SMALL_BODY == 2048, "what COLUMNS says");
 
+/* Of a tube */
+#define EMPTY "ready = 0 AND delayed = 0 AND buried = 0"
+
 static sqlite3_stmt *get_job, *get_body, *get_tube, *same_ord, *next_ord, *same_due, *next_due;
 
 static void run(const char *sql)
@@ -60,13 +63,8 @@ static void run(const char *sql)
 		die("%s: %s", path, why ? why : sqlite3_errmsg(db));
 }
 
-/** store_connect - a further connection, set up */
-sqlite3 *store_connect(void)
+static sqlite3 *connect(void)
 {
-	static const char *const synchronous[] = {
-		[SYNC_ALWAYS] = "FULL", [SYNC_SOMETIMES] = "NORMAL", [SYNC_NEVER] = "OFF",
-	};
-	char sql[200];
 	sqlite3 *new;
 
 	if (sqlite3_open_v2(path, &new, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
@@ -74,11 +72,29 @@ sqlite3 *store_connect(void)
 		die("%s: %s", path, new ? sqlite3_errmsg(new) : "out of memory");
 	sqlite3_extended_result_codes(new, 1);
 	sqlite3_busy_timeout(new, 5000);
+	return new;
+}
+
+static void set_up(sqlite3 *new)
+{
+	static const char *const synchronous[] = {
+		[SYNC_ALWAYS] = "FULL", [SYNC_SOMETIMES] = "NORMAL", [SYNC_NEVER] = "OFF",
+	};
+	char sql[200];
+
 	snprintf(sql, sizeof(sql), "PRAGMA journal_mode = WAL; PRAGMA synchronous = %s;"
 		 "PRAGMA cache_size = -8000;"
 		 "PRAGMA journal_size_limit = 67108864;", synchronous[sync_mode]);
 	if (sqlite3_exec(new, sql, NULL, NULL, NULL) != SQLITE_OK)
 		die("%s: %s", path, sqlite3_errmsg(new));
+}
+
+/** store_connect - a further connection, set up */
+sqlite3 *store_connect(void)
+{
+	sqlite3 *new = connect();
+
+	set_up(new);
 	return new;
 }
 
@@ -96,10 +112,10 @@ static int64_t ask(const char *sql)
 	return value;
 }
 
-static void upgrade(void)
+/* Nothing of another program's database is changed, not even its journal mode. */
+static int64_t check_ours(void)
 {
 	int64_t version = ask("PRAGMA user_version");
-	char sql[100];
 
 	if (version > (int64_t)VERSIONS)
 		die("%s is of a newer twheeld (version %lld, this one knows %zu): use that one",
@@ -110,6 +126,13 @@ static void upgrade(void)
 		die("%s is another program's database", path);
 	if (version < 0)
 		die("%s is damaged: its version is %lld", path, (long long)version);
+	return version;
+}
+
+static void upgrade(int64_t version)
+{
+	char sql[100];
+
 	if (version == (int64_t)VERSIONS)
 		return;
 	run("BEGIN IMMEDIATE");
@@ -176,11 +199,14 @@ static void take_lock(const char *dir)
 static bool rewrite(int fd)
 {
 	static char piece[1 << 16];
-	ssize_t got;
+	ssize_t got, done;
 
-	for (off_t at = 0; (got = pread(fd, piece, sizeof(piece), at)) > 0; at += got)
-		if (pwrite(fd, piece, got, at) != got)
+	/* What was written in part is read again, and the rest of it says why. */
+	for (off_t at = 0; (got = pread(fd, piece, sizeof(piece), at)) > 0; at += done) {
+		done = pwrite(fd, piece, got, at);
+		if (done <= 0)
 			return false;
+	}
 	return got == 0 && fdatasync(fd) == 0;
 }
 
@@ -205,6 +231,13 @@ static void settle_log(const char *dir)
 	free(name);
 }
 
+/* Those of a server that was killed. Of no harm where the disk has no room for that. */
+static void forget_empty_tubes(void)
+{
+	if (sqlite3_exec(db, "DELETE FROM tubes WHERE " EMPTY, NULL, NULL, NULL) != SQLITE_OK)
+		complain("%s can't be written: %s", path, sqlite3_errmsg(db));
+}
+
 /**
  * store_open - open or make the store
  * @dir: its folder, which must be there
@@ -212,14 +245,18 @@ static void settle_log(const char *dir)
  */
 void store_open(const char *dir, enum sync sync)
 {
+	int64_t version;
+
 	take_lock(dir);
 	umask(077);
 	settle_log(dir);
 	sync_mode = sync;
 	path = in_folder(dir, "jobs.db");
-	db = store_connect();
-	upgrade();
-	run("DELETE FROM tubes WHERE ready = 0 AND delayed = 0 AND buried = 0");
+	db = connect();
+	version = check_ours();
+	set_up(db);
+	upgrade(version);
+	forget_empty_tubes();
 	prepare_all();
 }
 
@@ -269,7 +306,8 @@ void store_keep_past(int64_t boot, int64_t offset)
 /** store_tubes - call @each for each tube that holds jobs */
 void store_tubes(void (*each)(const struct store_tube *tube))
 {
-	sqlite3_stmt *stmt = prepare("SELECT id, name, ready, delayed, buried, urgent FROM tubes");
+	sqlite3_stmt *stmt = prepare("SELECT id, name, ready, delayed, buried, urgent FROM tubes"
+				     " WHERE NOT (" EMPTY ")");
 
 	while (sqlite3_step(stmt) == SQLITE_ROW) {
 		struct store_tube tube = {
