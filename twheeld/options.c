@@ -15,6 +15,7 @@
 #define DEFAULT_DIR "/var/lib/twheeld"
 #define DEFAULT_FILE "/etc/twheeld.conf"
 #define DEFAULT_JOB_SIZE 65535
+#define WRONG_OPTION 5
 
 static const char help[] =
 "Usage: twheeld [OPTIONS]\n"
@@ -39,6 +40,9 @@ static const char help[] =
 "\n"
 "See twheeld(8).\n";
 
+/* Says what is wrong with the command line, and ends */
+#define wrong(...) ({ complain(__VA_ARGS__); exit(WRONG_OPTION); })
+
 static unsigned long number(const char *text, char option)
 {
 	char *end;
@@ -47,7 +51,7 @@ static unsigned long number(const char *text, char option)
 	errno = 0;
 	value = strtoul(text, &end, 10);
 	if (errno || end == text || *end || *text == '-')
-		die("-%c %s: this takes digits alone, see twheeld -h", option, text);
+		wrong("-%c %s: this takes digits alone, see twheeld -h", option, text);
 	return value;
 }
 
@@ -56,7 +60,7 @@ static void set_sync(struct options *options, const char *text)
 	unsigned long ms = number(text, 'f');
 
 	if (ms > 3600000)
-		die("-f %s: 3600000 milliseconds are the most", text);
+		wrong("-f %s: 3600000 milliseconds are the most", text);
 	options->sync = ms ? SYNC_SOMETIMES : SYNC_ALWAYS;
 	options->sync_ns = ms * MILLISECOND;
 }
@@ -112,7 +116,7 @@ static void set_option(struct options *options, int option)
 		exit(0);
 	default:
 		fputs("See twheeld -h\n", stderr);
-		exit(5);
+		exit(WRONG_OPTION);
 	}
 }
 
@@ -129,7 +133,7 @@ static void read_line(struct options *options, int argc, char **argv)
 				     NULL)) >= 0)
 		set_option(options, option);
 	if (optind < argc)
-		die("%s: there are only options, see twheeld -h", argv[optind]);
+		wrong("%s: there are only options, see twheeld -h", argv[optind]);
 }
 
 static void read_file(struct options *options)
