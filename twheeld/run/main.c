@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <systemd/sd-daemon.h>
 
 #include "child.h"
 #include "loop.h"
@@ -14,6 +15,8 @@
 
 /* ms for the server to hear what became of commands that were ended */
 #define LAST_WORDS 5000
+/* ms for all else until it has ended */
+#define TO_END 5000
 
 static struct slot **slots;
 static struct event *grace, *last;
@@ -45,6 +48,13 @@ static void too_late(evutil_socket_t fd, short what, void *arg)
 			status = 1;
 }
 
+/* systemd would kill all after TimeoutStopSec=. */
+static void ask_for_time(void)
+{
+	sd_notifyf(0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%lld",
+		   (options.grace + options.kill_after + LAST_WORDS + TO_END) * 1000);
+}
+
 /* The second signal is one of somebody who does not want to wait. */
 static void stop(evutil_socket_t fd, short what, void *arg)
 {
@@ -54,6 +64,7 @@ static void stop(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	stopping = true;
+	ask_for_time();
 	loop_set(grace, options.grace);
 	for_each(slot_stop);
 }
