@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <event2/buffer.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 
 #include "job.h"
 #include "link.h"
+#include "lookup.h"
 #include "loop.h"
 #include "must.h"
 #include "options.h"
@@ -25,6 +27,8 @@
 #define PATIENCE 90000
 #define FIRST_DELAY 100
 #define MOST_DELAY 10000
+/* ms until it is looked again whether the server's address is known */
+#define LOOK 20
 
 /* That the server is away is said once, not for each connection. */
 static bool said_away;
@@ -107,7 +111,7 @@ static void happened(struct bufferevent *server, short what, void *arg)
 	else if (what & BEV_EVENT_EOF)
 		link_break(link, "the server closed the connection");
 	else
-		link_break(link, error ? strerror(error) : "the name of the server is not known");
+		link_break(link, strerror(error));
 }
 
 /* The reply is whole. What it has is the callee's until the next is asked for. */
@@ -239,6 +243,15 @@ static int connect_unix(struct link *link)
 	return bufferevent_socket_connect(link->server, (struct sockaddr *)&addr, sizeof(addr));
 }
 
+/* One after the other, as a server need not listen on all that it has. */
+static int connect_to(struct link *link, const struct lookup *lookup)
+{
+	const struct address *to = &lookup->addresses[link->attempts++ % lookup->count];
+
+	return bufferevent_socket_connect(link->server, (const struct sockaddr *)&to->addr,
+					  to->size);
+}
+
 /*
  * libevent does not. With a copy in a command the connection would outlive this program, and
  * the server go on to give it jobs.
@@ -251,16 +264,14 @@ static void keep_from_commands(struct link *link)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-static void try(struct link *link)
+static void connect_link(struct link *link, const struct lookup *lookup)
 {
 	int ret;
 
 	link->server = must(bufferevent_socket_new(loop, -1, BEV_OPT_CLOSE_ON_FREE));
 	bufferevent_setcb(link->server, readable, NULL, happened, link);
 	bufferevent_enable(link->server, EV_READ | EV_WRITE);
-	ret = is_unix() ? connect_unix(link) :
-		bufferevent_socket_connect_hostname(link->server, NULL, AF_UNSPEC, options.server,
-						    atoi(options.port));
+	ret = is_unix() ? connect_unix(link) : connect_to(link, lookup);
 	/* (Of some errors it has called happened() by now.) */
 	if (link->server)
 		keep_from_commands(link);
@@ -268,6 +279,18 @@ static void try(struct link *link)
 		link_break(link, strerror(errno));
 	else if (ret == 0 && link->server && !link->is_up)
 		loop_set(link->timer, PATIENCE);
+}
+
+static void try(struct link *link)
+{
+	const struct lookup *lookup = is_unix() ? NULL : lookup_server();
+
+	if (!is_unix() && !lookup)
+		loop_set(link->timer, LOOK);
+	else if (lookup && lookup->error)
+		link_break(link, gai_strerror(lookup->error));
+	else
+		connect_link(link, lookup);
 }
 
 static void timer(evutil_socket_t fd, short what, void *arg)

@@ -33,6 +33,7 @@ struct link {
 	struct reply reply;	/* that comes in */
 	unsigned long long left;		/* of its file */
 	long long delay;		/* before the next attempt */
+	unsigned int attempts;
 	struct event *timer;
 };
 
