@@ -13,6 +13,9 @@
 #include "alarm.h"
 #include "util.h"
 
+/* Each timer is late by half of it, on average */
+#define TICK (MILLISECOND / 10)
+
 static struct twheel *wheel;
 /* The server's time less CLOCK_BOOTTIME, which never changes while the server runs */
 static int64_t offset;
@@ -80,7 +83,7 @@ void alarm_start(struct event_base *base, int64_t skew, struct alarm_past *past)
 	struct twheel_setup setup = {
 		.size = sizeof(setup),
 		.clock = TWHEEL_CLOCK_BOOTTIME,
-		.tick = MILLISECOND,
+		.tick = TICK,
 	};
 	int ret;
 

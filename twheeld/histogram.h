@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#define HISTOGRAM_BUCKETS 16
+#define HISTOGRAM_BUCKETS 17
 
 struct histogram {
 	uint64_t counts[HISTOGRAM_BUCKETS + 1];	/* each alone; the last is for all above */
