@@ -170,6 +170,15 @@ void job_spare_body(struct job *job)
 		job_drop_body(job);
 }
 
+/* That of a delayed job leaves room for those of jobs that are ready. */
+static void spare_early_body(struct job *job)
+{
+	if (bodies > BODIES_MOST / 2)
+		job_drop_body(job);
+	else
+		job_spare_body(job);
+}
+
 /** job_is_stored - does the store know all of a job that is ready or delayed? */
 bool job_is_stored(const struct job *job)
 {
@@ -250,7 +259,7 @@ void job_attach(struct job *job, enum state state)
 			job_free(job);
 			break;
 		}
-		job_drop_body(job);
+		spare_early_body(job);
 		heap_add(&tube->delayed, job);
 		alarm_set(&job->timer, job->deadline);
 		delayed_count++;

@@ -41,12 +41,10 @@ static bool load(struct row *row, void *arg)
 	struct tube *tube = tube_by_id(row->tube);
 	struct job *job;
 
-	free(row->body);
-	row->body = NULL;
-	if (job_in_memory(row->id))
-		return --piece->left > 0;
-	if (!tube) {
+	if (!tube)
 		complain("job %lld of the store is of no tube", (long long)row->id);
+	if (!tube || job_in_memory(row->id)) {
+		free(row->body);
 		return --piece->left > 0;
 	}
 	job = job_from_row(tube, row);
