@@ -405,11 +405,15 @@ static void run(struct conn *conn)
 
 static void readable(evutil_socket_t fd, short what, void *arg)
 {
+	/* evbuffer_read() would ask the system first how much there is. */
+	static char piece[INPUT_MOST];
 	struct conn *conn = arg;
-	int got;
+	ssize_t got;
 
 	(void)what;
-	got = evbuffer_read(conn->in, fd, INPUT_MOST);
+	got = read(fd, piece, sizeof(piece));
+	if (got > 0 && evbuffer_add(conn->in, piece, got) < 0)
+		must(NULL);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got < 0) {

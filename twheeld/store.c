@@ -247,6 +247,8 @@ void store_open(const char *dir, enum sync sync)
 {
 	int64_t version;
 
+	/* Its count of bytes, which nobody reads, is a lock for each allocation. */
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	take_lock(dir);
 	umask(077);
 	settle_log(dir);
