@@ -20,6 +20,7 @@
 
 static struct slot **slots;
 static struct event *grace, *last;
+static char *systemd;
 static bool stopping;
 static int status;
 
@@ -48,11 +49,23 @@ static void too_late(evutil_socket_t fd, short what, void *arg)
 			status = 1;
 }
 
+/* Where systemd listens is not for commands to know: it takes no word of theirs. */
+static void hide_systemd(void)
+{
+	const char *name = getenv("NOTIFY_SOCKET");
+
+	if (!name)
+		return;
+	systemd = must(strdup(name));
+	unsetenv("NOTIFY_SOCKET");
+}
+
 /* systemd would kill all after TimeoutStopSec=. */
 static void ask_for_time(void)
 {
-	sd_notifyf(0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%lld",
-		   (options.grace + options.kill_after + LAST_WORDS + TO_END) * 1000);
+	if (systemd && setenv("NOTIFY_SOCKET", systemd, 1) == 0)
+		sd_notifyf(1, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%lld",
+			   (options.grace + options.kill_after + LAST_WORDS + TO_END) * 1000);
 }
 
 /* The second signal is one of somebody who does not want to wait. */
@@ -85,6 +98,7 @@ static void on_signal(int number, event_callback_fn fn)
 int main(int argc, char **argv)
 {
 	options_parse(argc, argv);
+	hide_systemd();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
 	loop = must(event_base_new());
