@@ -137,7 +137,7 @@ class UserMode:
 
     def __init__(self, kernel, base, world, names, mode='=inf-cpu'):
         self.kernel, self.base, self.world, self.names = kernel, base, world, names
-        self.mode, self.module, self.limit = mode, None, 100
+        self.mode, self.module, self.limit = mode, None, 300
 
     def open(self):
         self.module = Module(self.base, self.kernel)
@@ -172,10 +172,12 @@ class UserMode:
 
     def built(self, path, work):
         """The module with the source at path as the folder work has it; None: it is the same"""
+        made = f'{work}/{self.world}.ko'
         try:
-            return self.module.build(path, work)
+            os.replace(self.module.build(path, work), made)
         except Same:
             return None
+        return made
 
     def root(self, work, module):
         root = work + '/root'
