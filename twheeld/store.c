@@ -63,7 +63,7 @@ static void run(const char *sql)
 		die("%s: %s", path, why ? why : sqlite3_errmsg(db));
 }
 
-static sqlite3 *connect(void)
+static sqlite3 *open_database(void)
 {
 	sqlite3 *new;
 
@@ -92,7 +92,7 @@ static void set_up(sqlite3 *new)
 /** store_connect - a further connection, set up */
 sqlite3 *store_connect(void)
 {
-	sqlite3 *new = connect();
+	sqlite3 *new = open_database();
 
 	set_up(new);
 	return new;
@@ -254,7 +254,7 @@ void store_open(const char *dir, enum sync sync)
 	settle_log(dir);
 	sync_mode = sync;
 	path = in_folder(dir, "jobs.db");
-	db = connect();
+	db = open_database();
 	version = check_ours();
 	set_up(db);
 	upgrade(version);
