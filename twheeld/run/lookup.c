@@ -6,6 +6,7 @@
  * be looked after meanwhile. So a child asks. A thread would read the environment while a
  * job's number is written to it, and libevent's own resolver knows DNS alone.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,7 +27,7 @@ static struct lookup found;
 static long long fresh_until;
 static int answer = -1;		/* a pipe from the child */
 
-_Static_assert(sizeof(found) <= PIPE_BUF, "it is written as a whole");
+static_assert(sizeof(found) <= PIPE_BUF, "it is written as a whole");
 
 static void resolve(struct lookup *lookup, int flags)
 {
