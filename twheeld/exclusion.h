@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Times at which schedules are left out: a file of dates, or an .ics file.
+ *
+ * A file of dates has a line for each: 2027-01-01, or 2027-01-01..2027-01-06, with both its
+ * ends. A day is what the clock of the zone shows as that day. What is after a # is a
+ * comment. A file whose name ends with .ics has events, and the time of each is left out.
+ */
+#ifndef TWHEELD_EXCLUSION_H
+#define TWHEELD_EXCLUSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A longer file is refused, and one that leaves out more than so many times. */
+#define EXCLUSION_FILE_MOST (4 << 20)
+#define EXCLUSION_TIMES_MOST 100000
+
+struct exclusion;
+
+/* What was wrong: in which line, from 1, or 0: no line of the file; and a sentence */
+struct exclusion_error {
+	size_t line;
+	char text[160];
+};
+
+struct exclusion *exclusion_read(const char *path, const char *zone,
+				 struct exclusion_error *error);
+bool exclusion_covers(const struct exclusion *exclusion, int64_t when, int64_t *until);
+void exclusion_free(struct exclusion *exclusion);
+
+#endif

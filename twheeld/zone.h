@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Zones: how far their clocks are from UTC, and since when. Not for several threads.
+ */
+#ifndef TWHEELD_ZONE_H
+#define TWHEELD_ZONE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* 1970 to 2199 on any clock, and a bit more */
+#define ZONE_FIRST (-2 * 86400LL)
+#define ZONE_END (7258118400LL + 2 * 86400)
+
+/* A time in which the clock is not set */
+struct zone_span {
+	int64_t start;
+	int64_t offset;		/* the clock shows the time plus this */
+	int64_t reached;	/* the clock has shown all that is less than this before */
+};
+
+struct zone {
+	struct zone *next;
+	char *name;
+	size_t users, count;
+	struct zone_span *spans;
+};
+
+struct zone *zone_get(const char *name);
+void zone_put(struct zone *zone);
+size_t zone_at(const struct zone *zone, int64_t time);
+int64_t zone_end(const struct zone *zone, size_t span);
+
+#endif
