@@ -5,6 +5,8 @@
  * A file of dates has a line for each: 2027-01-01, or 2027-01-01..2027-01-06, with both its
  * ends. A day is what the clock of the zone shows as that day. What is after a # is a
  * comment. A file whose name ends with .ics has events, and the time of each is left out.
+ *
+ * exclusion_covers() is for any thread, the others for one, which calls calendar_parse().
  */
 #ifndef TWHEELD_EXCLUSION_H
 #define TWHEELD_EXCLUSION_H
@@ -13,9 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A longer file is refused, and one that leaves out more than so many times. */
+/* A longer file is refused. */
 #define EXCLUSION_FILE_MOST (4 << 20)
-#define EXCLUSION_TIMES_MOST 100000
 
 struct exclusion;
 

@@ -163,7 +163,7 @@ static bool take_range(struct reader *reader, unsigned int first, unsigned int l
 	    !take_count(reader, 1, reader->kind->cycle, "the step", &step))
 		return step <= reader->kind->cycle ? false :
 			calendar_wrong(reader->error, column,
-				       "the step is from 1 to %u; for a longer time between two there is @every",
+				       "the step is from 1 to %u; for a longer time there is @every",
 				       reader->kind->cycle);
 	add_range(reader, first, last, step);
 	return true;
@@ -249,8 +249,8 @@ static bool take_list(struct reader *reader)
 			return false;
 	} while (take(reader, ','));
 	return reader->at == reader->end ||
-		calendar_wrong(reader->error, reader->at, "nothing can be understood from here on in %s",
-			       reader->kind->name);
+		calendar_wrong(reader->error, reader->at,
+			       "nothing can be understood from here on in %s", reader->kind->name);
 }
 
 /* Where a set belongs; those of months and days of the month begin with bit 1. */

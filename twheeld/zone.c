@@ -223,3 +223,13 @@ int64_t zone_end(const struct zone *zone, size_t span)
 {
 	return span + 1 < zone->count ? zone->spans[span + 1].start : ZONE_END;
 }
+
+/** zone_time - when the clock first shows a time, or goes past it */
+int64_t zone_time(const struct zone *zone, int64_t clock)
+{
+	size_t i = zone_at(zone, clock - 2 * 86400);
+
+	while (i + 1 < zone->count && clock >= zone_end(zone, i) + zone->spans[i].offset)
+		i++;
+	return MAX(clock - zone->spans[i].offset, zone->spans[i].start);
+}

@@ -30,5 +30,6 @@ struct zone *zone_get(const char *name);
 void zone_put(struct zone *zone);
 size_t zone_at(const struct zone *zone, int64_t time);
 int64_t zone_end(const struct zone *zone, size_t span);
+int64_t zone_time(const struct zone *zone, int64_t clock);
 
 #endif

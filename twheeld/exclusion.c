@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Times at which schedules are left out: files of dates. Those of .ics are in ics.c.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exclusion.h"
+#include "ics.h"
+#include "times.h"
+#include "zone.h"
+
+#define DAY_SECONDS 86400
+#define SPACES " \t\r"
+
+struct exclusion {
+	struct times times;
+};
+
+/** exclusion_wrong - say what is wrong, and in which line; gives false */
+bool exclusion_wrong(struct exclusion_error *error, size_t line, const char *format, ...)
+{
+	va_list args;
+
+	error->line = line;
+	va_start(args, format);
+	vsnprintf(error->text, sizeof(error->text), format, args);
+	va_end(args);
+	return false;
+}
+
+/* A date as the days since 1970-01-01, and what is after it; NULL: it is none. */
+static const char *take_date(const char *at, int64_t *day)
+{
+	struct tm tm = { 0 };
+	int month, date, length;
+
+	if (strspn(at, "0123456789") != 4 ||
+	    sscanf(at, "%4d-%2d-%2d%n", &tm.tm_year, &month, &date, &length) != 3 || length != 10)
+		return NULL;
+	tm.tm_year -= 1900;
+	tm.tm_mon = month - 1;
+	tm.tm_mday = date;
+	*day = timegm(&tm) / DAY_SECONDS;
+	if (tm.tm_mon != month - 1 || tm.tm_mday != date || tm.tm_year < 70 || tm.tm_year > 299)
+		return NULL;
+	return at + length;
+}
+
+static bool read_line(struct times *times, const char *line, const struct zone *zone,
+		      size_t number, struct exclusion_error *error)
+{
+	int64_t first, last;
+	const char *at = take_date(line, &first);
+
+	last = first;
+	if (at && !strncmp(at, "..", 2))
+		at = take_date(at + 2, &last);
+	if (!at || *at)
+		return exclusion_wrong(error, number,
+				       "this is no date from 1970 to 2199: 2027-01-01, or 2027-01-01..2027-01-06");
+	if (last < first)
+		return exclusion_wrong(error, number, "the second date is before the first one");
+	return times_add_days(times, zone, first, last - first + 1) ||
+		exclusion_wrong(error, number, "too many dates");
+}
+
+/* The line without spaces around it, and without its comment; the text is changed. */
+static char *strip(char *line)
+{
+	char *end = line + strcspn(line, "#");
+
+	while (end > line && strchr(SPACES, end[-1]))
+		end--;
+	*end = 0;
+	return line + strspn(line, SPACES);
+}
+
+static bool read_dates(struct times *times, char *text, const struct zone *zone,
+		       struct exclusion_error *error)
+{
+	size_t number = 1;
+
+	for (char *line; (line = strsep(&text, "\n")); number++) {
+		line = strip(line);
+		if (*line && !read_line(times, line, zone, number, error))
+			return false;
+	}
+	return true;
+}
+
+static bool is_ics(const char *path)
+{
+	size_t length = strlen(path);
+
+	return length > 4 && !strcasecmp(path + length - 4, ".ics");
+}
+
+static ssize_t read_all(int fd, char *text, size_t room)
+{
+	size_t have = 0;
+	ssize_t got;
+
+	while ((got = read(fd, text + have, room - have)) > 0)
+		have += got;
+	return got < 0 ? got : (ssize_t)have;
+}
+
+static bool is_regular(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode);
+}
+
+/* The file, with a byte of 0 after it; NULL: @error says why. */
+static char *read_file(int fd, struct exclusion_error *error)
+{
+	char *text = malloc(EXCLUSION_FILE_MOST + 1);
+	ssize_t length = text ? read_all(fd, text, EXCLUSION_FILE_MOST + 1) : -1;
+
+	if (length < 0)
+		exclusion_wrong(error, 0, "%s", strerror(errno));
+	else if (length > EXCLUSION_FILE_MOST)
+		exclusion_wrong(error, 0, "it is longer than 4 MiB");
+	else if (memchr(text, 0, length))
+		exclusion_wrong(error, 0, "this is no text: it has a byte of 0");
+	else {
+		text[length] = 0;
+		return text;
+	}
+	free(text);
+	return NULL;
+}
+
+static char *read_path(const char *path, struct exclusion_error *error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char *text = NULL;
+
+	if (fd < 0)
+		exclusion_wrong(error, 0, "%s", strerror(errno));
+	else if (!is_regular(fd))
+		exclusion_wrong(error, 0, "this is no file");
+	else
+		text = read_file(fd, error);
+	if (fd >= 0)
+		close(fd);
+	return text;
+}
+
+static struct exclusion *understand(char *text, bool ics, const struct zone *zone,
+				    struct exclusion_error *error)
+{
+	struct exclusion *exclusion = calloc(1, sizeof(*exclusion));
+
+	if (!exclusion)
+		exclusion_wrong(error, 0, "out of memory");
+	else if (ics ? ics_read(&exclusion->times, text, zone, error) :
+		 read_dates(&exclusion->times, text, zone, error))
+		times_sort(&exclusion->times);
+	else {
+		exclusion_free(exclusion);
+		exclusion = NULL;
+	}
+	return exclusion;
+}
+
+/**
+ * exclusion_read - read a file of times that are left out
+ * @path: of the file, which is for the .ics format if its name ends so
+ * @zone: in which its days are, and times without a zone; NULL: the machine's
+ * @error: where it says what is wrong
+ *
+ * Return: what is left out, for exclusion_free(), or NULL.
+ */
+struct exclusion *exclusion_read(const char *path, const char *zone,
+				 struct exclusion_error *error)
+{
+	struct zone *in = zone_get(zone);
+	struct exclusion *exclusion = NULL;
+	char *text = NULL;
+
+	if (in)
+		text = read_path(path, error);
+	else
+		exclusion_wrong(error, 0, "there is no zone '%.60s' in the zone database",
+				zone ? zone : "of this machine");
+	if (text)
+		exclusion = understand(text, is_ics(path), in, error);
+	free(text);
+	if (in)
+		zone_put(in);
+	return exclusion;
+}
+
+/**
+ * exclusion_covers - is a time left out?
+ * @until: if so, the first second after it that is not
+ */
+bool exclusion_covers(const struct exclusion *exclusion, int64_t when, int64_t *until)
+{
+	const struct time_span *span = times_find(&exclusion->times, when);
+
+	if (span)
+		*until = span->until;
+	return span;
+}
+
+void exclusion_free(struct exclusion *exclusion)
+{
+	if (!exclusion)
+		return;
+	times_free(&exclusion->times);
+	free(exclusion);
+}
