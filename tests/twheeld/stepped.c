@@ -2,7 +2,8 @@
 /*
  * For a server that is started with it as LD_PRELOAD, time passes when somebody says so: the
  * boot time and the wall clock are what stands in the file $STEPPED, in ns. A timerfd of these
- * clocks is an eventfd, which is written once its time has come.
+ * clocks is an eventfd, which is written once its time has come. (Timers of the wall clock
+ * don't know that it was set: the server has none.)
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -29,6 +30,7 @@ static struct {
 	atomic_llong now;	/* what somebody says */
 	atomic_llong seen;	/* up to which time expired timers are told */
 	atomic_llong busy;	/* a timer has expired, and was not set anew */
+	atomic_llong set;	/* by which somebody has set the wall clock */
 } *stepped;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -97,7 +99,7 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 	if (clock != CLOCK_BOOTTIME && clock != CLOCK_REALTIME)
 		return REAL(clock_gettime)(clock, ts);
 	if (clock == CLOCK_REALTIME)
-		now += WALL;
+		now += WALL + (stepped ? stepped->set : 0);
 	*ts = (struct timespec){ now / SECOND, now % SECOND };
 	return 0;
 }
