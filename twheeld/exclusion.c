@@ -214,6 +214,19 @@ bool exclusion_covers(const struct exclusion *exclusion, int64_t when, int64_t *
 	return span;
 }
 
+/**
+ * exclusion_since - the same, going back
+ * @from: if a time is left out, the first second from which on all is up to it
+ */
+bool exclusion_since(const struct exclusion *exclusion, int64_t when, int64_t *from)
+{
+	const struct time_span *span = times_find(&exclusion->times, when);
+
+	if (span)
+		*from = span->from;
+	return span;
+}
+
 void exclusion_free(struct exclusion *exclusion)
 {
 	if (!exclusion)

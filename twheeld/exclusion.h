@@ -29,6 +29,7 @@ struct exclusion_error {
 struct exclusion *exclusion_read(const char *path, const char *zone,
 				 struct exclusion_error *error);
 bool exclusion_covers(const struct exclusion *exclusion, int64_t when, int64_t *until);
+bool exclusion_since(const struct exclusion *exclusion, int64_t when, int64_t *from);
 void exclusion_free(struct exclusion *exclusion);
 
 #endif

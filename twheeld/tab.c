@@ -1,0 +1,664 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tabs: from a text to definitions.
+ *
+ * A line is a comment, an option that holds for the lines after it, or a schedule: when,
+ * options of its own, and the body of its jobs. A schedule that is wrong is named and left
+ * out. After an option that is wrong nothing is taken, as the lines there rely on it.
+ */
+#include <nettle/sha2.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <uthash.h>
+
+#include "calendar.h"
+#include "duration.h"
+#include "protocol.h"
+#include "tab.h"
+#include "util.h"
+
+#define SECOND 1000000000LL
+#define BLANKS " \t"
+#define ZONE_MOST 64
+#define PATH_MOST 1024
+/* Of the hash of a line: so few lines have the same by chance that it does not matter */
+#define NAME_BYTES 6
+
+enum on { ON_ANY, ON_EACH_NODE, ON_EACH_SITE };
+
+struct values {
+	char zone[ZONE_MOST], tube[TUBE_NAME_MAX + 1], exclusion[PATH_MOST];
+	char name[SCHEDULE_NAME_MAX + 1];
+	uint32_t pri, ttr, shards, most, fields;
+	int64_t late, jitter;
+	enum misfire misfire;
+	enum on on;
+	bool overlap;
+};
+
+/* Lines of the same text, which have no name of their own */
+struct seen {
+	uint64_t hash;
+	unsigned int count;
+	UT_hash_handle hash_of_all;
+};
+
+struct tab {
+	const char *file;
+	const struct tab_host *host;
+	struct tab_reader *reader;
+	struct values values;		/* that hold from here on */
+	unsigned int line, complaints;
+	const char *start;		/* of the line */
+	struct seen *seen;
+};
+
+/* A piece of a line */
+struct piece {
+	const char *at;
+	size_t length;
+};
+
+__attribute__((format(printf, 3, 4)))
+static bool wrong(struct tab *tab, const char *at, const char *format, ...)
+{
+	char why[400];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	tab->complaints++;
+	if (tab->complaints < TAB_COMPLAINTS)
+		tab->reader->wrong(tab->reader, tab->line, at - tab->start + 1, why);
+	else if (tab->complaints == TAB_COMPLAINTS)
+		tab->reader->wrong(tab->reader, tab->line, at - tab->start + 1,
+				   "this is wrong, too, and what follows is not named any more");
+	return false;
+}
+
+/* Options */
+
+static bool number_of(const char *text, uint32_t most, uint32_t *value)
+{
+	uint64_t sum = 0;
+
+	if (!*text || text[strspn(text, "0123456789")] || strlen(text) > 10)
+		return false;
+	for (; *text; text++)
+		sum = 10 * sum + (*text - '0');
+	*value = sum;
+	return sum <= most;
+}
+
+static bool seconds_of(const char *text, int64_t *value)
+{
+	uint32_t plain;
+
+	if (number_of(text, UINT32_MAX, &plain)) {
+		*value = plain;
+		return true;
+	}
+	if (!duration_parse(text, value) || *value % SECOND)
+		return false;
+	*value /= SECOND;
+	return true;
+}
+
+static bool copy_text(char *to, size_t room, const char *text)
+{
+	if (strlen(text) >= room)
+		return false;
+	strcpy(to, text);
+	return true;
+}
+
+static bool take_zone(struct values *values, const char *text)
+{
+	return copy_text(values->zone, sizeof(values->zone), text);
+}
+
+static bool take_tube(struct values *values, const char *text)
+{
+	return protocol_tube_name(text, strlen(text)) &&
+		copy_text(values->tube, sizeof(values->tube), text);
+}
+
+static bool take_pri(struct values *values, const char *text)
+{
+	return number_of(text, UINT32_MAX, &values->pri);
+}
+
+static bool take_ttr(struct values *values, const char *text)
+{
+	int64_t seconds;
+
+	if (!seconds_of(text, &seconds) || seconds < 1 || seconds > UINT32_MAX)
+		return false;
+	values->ttr = seconds;
+	return true;
+}
+
+static bool take_misfire(struct values *values, const char *text)
+{
+	values->misfire = strcmp(text, "once") ? MISFIRE_SKIP : MISFIRE_ONCE;
+	if (!strcmp(text, "once") || !strcmp(text, "skip"))
+		return true;
+	values->misfire = MISFIRE_ALL;
+	return !strncmp(text, "all:", 4) &&
+		number_of(text + 4, MISFIRES_MOST, &values->most) && values->most;
+}
+
+static bool take_late(struct values *values, const char *text)
+{
+	return seconds_of(text, &values->late) && values->late >= 1;
+}
+
+static bool take_overlap(struct values *values, const char *text)
+{
+	values->overlap = !strcmp(text, "yes");
+	return values->overlap || !strcmp(text, "no");
+}
+
+static bool take_shards(struct values *values, const char *text)
+{
+	return number_of(text, SHARDS_MOST, &values->shards) && values->shards;
+}
+
+static bool take_on(struct values *values, const char *text)
+{
+	static const char *const words[] = {
+		[ON_ANY] = "any", [ON_EACH_NODE] = "each-node", [ON_EACH_SITE] = "each-site",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		values->on = i;
+		if (!strcmp(text, words[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool take_jitter(struct values *values, const char *text)
+{
+	return seconds_of(text, &values->jitter) && values->jitter <= 86400;
+}
+
+static bool take_exclusion(struct values *values, const char *text)
+{
+	return copy_text(values->exclusion, sizeof(values->exclusion), text);
+}
+
+/** tab_name - can a schedule have that name, by NAME=? */
+bool tab_name(const char *name)
+{
+	return *name && strlen(name) <= TUBE_NAME_MAX && !name[strspn(name, TUBE_NAME_CHARS)];
+}
+
+static bool take_name(struct values *values, const char *text)
+{
+	return tab_name(text) && copy_text(values->name, sizeof(values->name), text);
+}
+
+static bool take_fields(struct values *values, const char *text)
+{
+	return number_of(text, 7, &values->fields) && values->fields >= 5;
+}
+
+enum where { ANYWHERE, IN_A_LINE, ABOVE };
+
+static const struct option {
+	const char *name;
+	enum where where;
+	bool (*take)(struct values *values, const char *text);
+	const char *what;
+} options[] = {
+	{ "CRON_TZ", ANYWHERE, take_zone, "a time zone, like Europe/Berlin" },
+	{ "TUBE", ANYWHERE, take_tube, "the name of a tube" },
+	{ "PRI", ANYWHERE, take_pri, "a priority, from 0 to 4294967295" },
+	{ "TTR", ANYWHERE, take_ttr, "a time to run, like 60s or 2h" },
+	{ "MISFIRE", ANYWHERE, take_misfire, "once, skip, or all:N with N from 1 to 1000" },
+	{ "MISFIRE_AFTER", ANYWHERE, take_late, "a time of 1s or more, like 60s or 2h" },
+	{ "OVERLAP", ANYWHERE, take_overlap, "yes or no" },
+	{ "SHARDS", ANYWHERE, take_shards, "a number from 1 to 1024" },
+	{ "ON", ANYWHERE, take_on, "any, each-node or each-site" },
+	{ "JITTER", ANYWHERE, take_jitter, "a time in whole seconds, up to 1d" },
+	{ "CALENDAR", ANYWHERE, take_exclusion, "the path of a file" },
+	{ "NAME", IN_A_LINE, take_name,
+	  "a name of letters, digits and -+/;.$_() up to 200 bytes" },
+	{ "FIELDS", ABOVE, take_fields, "5, 6 or 7" },
+};
+
+static const struct option *find_option(struct piece name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		if (strlen(options[i].name) == name.length &&
+		    !memcmp(options[i].name, name.at, name.length))
+			return &options[i];
+	return NULL;
+}
+
+static bool take_option(struct tab *tab, const struct option *option, struct values *values,
+			struct piece value)
+{
+	char text[PATH_MOST];
+
+	if (value.length < sizeof(text)) {
+		memcpy(text, value.at, value.length);
+		text[value.length] = 0;
+		if (option->take(values, text))
+			return true;
+	}
+	return wrong(tab, value.at, "%s is %s", option->name, option->what);
+}
+
+/* Pieces */
+
+static struct piece rest_after_blanks(struct piece line)
+{
+	while (line.length && strchr(BLANKS, *line.at)) {
+		line.at++;
+		line.length--;
+	}
+	return line;
+}
+
+/* A word, which is taken from the line's beginning */
+static struct piece take_word(struct piece *line)
+{
+	struct piece word = { rest_after_blanks(*line).at, 0 };
+
+	*line = rest_after_blanks(*line);
+	while (line->length && !strchr(BLANKS, *line->at)) {
+		line->at++;
+		line->length--;
+		word.length++;
+	}
+	return word;
+}
+
+static bool is(struct piece word, const char *text)
+{
+	return word.length == strlen(text) && !strncasecmp(word.at, text, word.length);
+}
+
+static struct piece trimmed(struct piece text)
+{
+	text = rest_after_blanks(text);
+	while (text.length && strchr(BLANKS, text.at[text.length - 1]))
+		text.length--;
+	if (text.length >= 2 && strchr("'\"", *text.at) && text.at[text.length - 1] == *text.at)
+		text = (struct piece){ text.at + 1, text.length - 2 };
+	return text;
+}
+
+/* What cron's own lines say has no meaning for jobs: the worker has an environment. */
+static bool is_of_cron(struct piece name)
+{
+	return is(name, "SHELL") || is(name, "PATH") || is(name, "MAILTO") || is(name, "HOME") ||
+		is(name, "LOGNAME");
+}
+
+static bool take_environment(struct tab *tab, struct piece line)
+{
+	const char *equals = memchr(line.at, '=', line.length);
+	struct piece name = { line.at, equals ? (size_t)(equals - line.at) : 0 };
+	const struct option *option;
+
+	if (!equals)
+		return wrong(tab, line.at, "this is neither a schedule nor NAME=VALUE");
+	name = trimmed(name);
+	option = find_option(name);
+	if (!option && is_of_cron(name))
+		return true;
+	if (!option)
+		return wrong(tab, line.at, "there is no option '%.*s'",
+			     name.length < 40 ? (int)name.length : 40, name.at);
+	if (option->where == IN_A_LINE)
+		return wrong(tab, line.at, "%s is for one schedule: it goes after its time",
+			     option->name);
+	return take_option(tab, option, &tab->values,
+			   trimmed((struct piece){ equals + 1,
+						   line.length - (equals + 1 - line.at) }));
+}
+
+/* Schedules */
+
+/* The fields that say when, which may have blanks between */
+static struct piece take_when(struct tab *tab, struct piece *line)
+{
+	struct piece first = take_word(line), last = first;
+	uint32_t words = tab->values.fields;
+
+	if (*first.at == '@')
+		words = is(first, "@every") || is(first, "@at") ? 2 : 1;
+	while (--words)
+		last = take_word(line);
+	return (struct piece){ first.at, last.at + last.length - first.at };
+}
+
+static bool take_words(struct tab *tab, struct piece *line, struct values *values)
+{
+	for (;;) {
+		struct piece rest = *line, word = take_word(&rest);
+		const char *equals = memchr(word.at, '=', word.length);
+		struct piece name = { word.at, equals ? (size_t)(equals - word.at) : 0 };
+		const struct option *option = find_option(name);
+
+		if (is(word, "--"))
+			*line = rest;
+		if (!option)
+			return true;
+		if (option->where == ABOVE)
+			return wrong(tab, word.at, "%s is for the lines after it: it has its own",
+				     option->name);
+		if (!take_option(tab, option, values, (struct piece){
+				 equals + 1, word.length - (equals + 1 - word.at) }))
+			return false;
+		*line = rest;
+	}
+}
+
+static bool check_body(struct tab *tab, struct piece body)
+{
+	if (!body.length)
+		return wrong(tab, body.at, "there is no body, which says what is to be done");
+	for (size_t i = 0; i < body.length; i++) {
+		if (body.at[i] != '%')
+			continue;
+		if (++i == body.length || !strchr("tsnN%", body.at[i]))
+			return wrong(tab, body.at + i - 1, "after %% comes t, s, n or N; "
+				     "a percent sign itself is %%%%");
+	}
+	return true;
+}
+
+static uint64_t hash_of(struct piece line)
+{
+	uint8_t digest[NAME_BYTES];
+	struct sha256_ctx ctx;
+	uint64_t hash = 0;
+
+	sha256_init(&ctx);
+	sha256_update(&ctx, line.length, (const uint8_t *)line.at);
+	sha256_digest(&ctx, sizeof(digest), digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		hash = hash << 8 | digest[i];
+	return hash;
+}
+
+/* How many lines like this one there were before */
+static unsigned int count_same(struct tab *tab, uint64_t hash)
+{
+	struct seen *seen;
+
+	HASH_FIND(hash_of_all, tab->seen, &hash, sizeof(hash), seen);
+	if (!seen) {
+		seen = zalloc(sizeof(*seen));
+		seen->hash = hash;
+		HASH_ADD(hash_of_all, tab->seen, hash, sizeof(hash), seen);
+	}
+	return seen->count++;
+}
+
+static void forget_seen(struct tab *tab)
+{
+	struct seen *seen, *next;
+
+	HASH_ITER(hash_of_all, tab->seen, seen, next) {
+		HASH_DELETE(hash_of_all, tab->seen, seen);
+		free(seen);
+	}
+}
+
+/*
+ * A line without NAME= is called by its file and a hash of the line, so that nothing
+ * becomes of it when another line comes, goes or is edited.
+ */
+static char *name_of(struct tab *tab, struct piece line, const struct values *values)
+{
+	uint64_t hash = hash_of(line);
+	unsigned int same;
+	char *name;
+	int ret;
+
+	if (*values->name)
+		return must(strdup(values->name));
+	same = count_same(tab, hash);
+	if (same)
+		ret = asprintf(&name, "%.200s:%012llx.%u", tab->file,
+			       (unsigned long long)hash, same + 1);
+	else
+		ret = asprintf(&name, "%.200s:%012llx", tab->file, (unsigned long long)hash);
+	return ret < 0 ? must(NULL) : name;
+}
+
+static char *tube_of(struct tab *tab, struct piece line, const struct values *values)
+{
+	const char *place = values->on == ON_EACH_SITE ? tab->host->site : tab->host->node;
+	char *tube;
+
+	if (values->on == ON_ANY)
+		return must(strdup(values->tube));
+	if (!place) {
+		wrong(tab, line.at, "ON=each-site needs the setting 'site' in the configuration");
+		return NULL;
+	}
+	if (asprintf(&tube, "%s.%s", values->tube, place) < 0)
+		must(NULL);
+	if (protocol_tube_name(tube, strlen(tube)))
+		return tube;
+	wrong(tab, line.at, "'%.60s...' can't be the name of a tube", tube);
+	free(tube);
+	return NULL;
+}
+
+static struct calendar *calendar_of(struct tab *tab, struct piece when,
+				    const struct values *values)
+{
+	struct calendar_error error = { .column = 0 };
+	struct calendar *calendar;
+
+	calendar = calendar_parse(when.at, when.length,
+				  *values->zone ? values->zone : NULL, &error);
+	if (!calendar)
+		wrong(tab, when.at + (error.column <= when.length ? error.column : 0), "%s",
+		      error.text);
+	return calendar;
+}
+
+static bool too_long(const struct definition *definition, uint32_t most)
+{
+	size_t size;
+	char *text;
+
+	text = definition_body(definition, 0, definition->shards - 1, &size);
+	free(text);
+	return !text || size > most;
+}
+
+static void take_values(struct definition *definition, const struct values *values)
+{
+	definition->zone = must(strdup(values->zone));
+	definition->exclusion = *values->exclusion ? must(strdup(values->exclusion)) : NULL;
+	definition->pri = values->pri;
+	definition->ttr = values->ttr;
+	definition->shards = values->shards;
+	definition->late = values->late;
+	definition->jitter = values->jitter;
+	definition->misfire = values->misfire;
+	definition->most = values->most;
+	definition->overlap = values->overlap;
+}
+
+static bool fill(struct tab *tab, struct definition *definition, struct piece line,
+		 const struct values *values, struct piece when, struct piece body)
+{
+	definition->calendar = calendar_of(tab, when, values);
+	if (!definition->calendar)
+		return false;
+	definition->tube = tube_of(tab, line, values);
+	if (!definition->tube)
+		return false;
+	take_values(definition, values);
+	definition->name = name_of(tab, line, values);
+	definition->when = must(strndup(when.at, when.length));
+	definition->body = must(strndup(body.at, body.length));
+	definition->size = body.length;
+	definition->line = tab->line;
+	if (too_long(definition, tab->host->body_most))
+		return wrong(tab, body.at, "the body is longer than %u bytes: see job-size in "
+			     "twheeld.conf(5)", tab->host->body_most);
+	return true;
+}
+
+static void take_schedule(struct tab *tab, struct piece line)
+{
+	struct values values = tab->values;
+	struct piece rest = line, when = take_when(tab, &rest), body;
+	struct definition *definition;
+
+	if (!take_words(tab, &rest, &values))
+		return;
+	body = rest_after_blanks(rest);
+	if (!check_body(tab, body))
+		return;
+	definition = zalloc(sizeof(*definition));
+	if (fill(tab, definition, line, &values, when, body))
+		tab->reader->each(tab->reader, definition);
+	else
+		definition_free(definition);
+}
+
+/* Gives false if nothing after it may be taken. */
+static bool take_line(struct tab *tab, struct piece line)
+{
+	tab->start = line.at;
+	if (line.length && line.at[line.length - 1] == '\r')
+		line.length--;
+	line = rest_after_blanks(line);
+	if (!line.length || *line.at == '#')
+		return true;
+	if (memchr(line.at, 0, line.length))
+		return wrong(tab, memchr(line.at, 0, line.length), "this is no text: "
+			     "it has a byte of 0. The lines after it are not taken");
+	if (strchr("0123456789*@?", *line.at)) {
+		take_schedule(tab, line);
+		return true;
+	}
+	if (take_environment(tab, line))
+		return true;
+	wrong(tab, line.at, "the lines after it are not taken, as they may rely on it");
+	return false;
+}
+
+/**
+ * tab_parse - understand a tab
+ * @text: what the file says
+ * @length: bytes of it
+ * @file: the file's name without ".tab", for the names of schedules
+ * @host: what it is read for
+ * @reader: who is told
+ */
+void tab_parse(const char *text, size_t length, const char *file, const struct tab_host *host,
+	       struct tab_reader *reader)
+{
+	struct tab tab = {
+		.file = file, .host = host, .reader = reader,
+		.values = {
+			.tube = "default", .pri = 1024, .ttr = 60, .shards = 1, .fields = 5,
+			.late = 60, .misfire = MISFIRE_ONCE, .overlap = true,
+		},
+	};
+	const char *end = text + length;
+	bool more = true;
+
+	copy_text(tab.values.zone, sizeof(tab.values.zone), host->zone);
+	while (more && text < end) {
+		const char *stop = memchr(text, '\n', end - text);
+
+		tab.line++;
+		stop = stop ? stop : end;
+		more = take_line(&tab, (struct piece){ text, stop - text });
+		text = stop + 1;
+	}
+	forget_seen(&tab);
+}
+
+void definition_free(struct definition *definition)
+{
+	if (!definition)
+		return;
+	calendar_free(definition->calendar);
+	free(definition->name);
+	free(definition->when);
+	free(definition->zone);
+	free(definition->exclusion);
+	free(definition->tube);
+	free(definition->body);
+	free(definition);
+}
+
+static void print_time(FILE *to, int64_t when)
+{
+	time_t seconds = when;
+	char text[40];
+	struct tm tm;
+
+	if (gmtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		fputs(text, to);
+}
+
+static void print_word(FILE *to, const struct definition *definition, char word, int64_t when,
+		       uint32_t shard)
+{
+	switch (word) {
+	case 't':
+		print_time(to, when);
+		break;
+	case 's':
+		fprintf(to, "%u", shard);
+		break;
+	case 'n':
+		fprintf(to, "%u", definition->shards);
+		break;
+	case 'N':
+		fputs(definition->name, to);
+		break;
+	default:
+		putc(word, to);
+	}
+}
+
+/**
+ * definition_body - the body of a job
+ * @definition: the schedule
+ * @when: the time for which the job is, in seconds
+ * @shard: which of its shards
+ * @size: out: bytes
+ *
+ * Return: the body, to be freed; NULL if there is no memory for it.
+ */
+char *definition_body(const struct definition *definition, int64_t when, uint32_t shard,
+		      size_t *size)
+{
+	char *text = NULL;
+	FILE *to = open_memstream(&text, size);
+	bool fine;
+
+	if (!to)
+		return NULL;
+	for (const char *at = definition->body; *at; at++)
+		if (*at == '%' && at[1])
+			print_word(to, definition, *++at, when, shard);
+		else
+			putc(*at, to);
+	fine = !ferror(to);
+	if (fclose(to) == 0 && fine)
+		return text;
+	free(text);
+	return NULL;
+}

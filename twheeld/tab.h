@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tabs: files of schedules, twheeld.tab(5). From a text to definitions; no state, no files.
+ */
+#ifndef TWHEELD_TAB_H
+#define TWHEELD_TAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHARDS_MOST 1024
+#define MISFIRES_MOST 1000
+#define SCHEDULE_NAME_MAX 255
+/* Of those that are wrong in a file, so many are named. */
+#define TAB_COMPLAINTS 20
+
+struct calendar;
+
+enum misfire { MISFIRE_ONCE, MISFIRE_SKIP, MISFIRE_ALL };
+
+/* A schedule, as a line has it and the options that hold there */
+struct definition {
+	char *name;
+	char *when, *zone;	/* as they stand there */
+	struct calendar *calendar;
+	char *exclusion;	/* the file of CALENDAR=, or NULL */
+	char *tube;
+	char *body;
+	size_t size;		/* of the body, before its words are replaced */
+	uint32_t pri, ttr, shards;
+	int64_t late, jitter;	/* seconds: MISFIRE_AFTER= and JITTER= */
+	enum misfire misfire;
+	uint32_t most;		/* of MISFIRE_ALL */
+	bool overlap;
+	unsigned int line;
+};
+
+/* What a tab is read for */
+struct tab_host {
+	const char *zone, *node, *site;	/* site: NULL if the configuration has none */
+	uint32_t body_most;
+};
+
+/* Who is told what a tab has. @each owns the definition. */
+struct tab_reader {
+	void (*each)(struct tab_reader *reader, struct definition *definition);
+	void (*wrong)(struct tab_reader *reader, unsigned int line, size_t column,
+		      const char *why);
+};
+
+void tab_parse(const char *text, size_t length, const char *file, const struct tab_host *host,
+	       struct tab_reader *reader);
+bool tab_name(const char *name);
+void definition_free(struct definition *definition);
+char *definition_body(const struct definition *definition, int64_t when, uint32_t shard,
+		      size_t *size);
+
+#endif
