@@ -34,6 +34,12 @@ int64_t alarm_now(void)
 	return clock_ns(CLOCK_BOOTTIME) + offset;
 }
 
+/** alarm_wall - what the wall clock says, in ns since 1970 */
+int64_t alarm_wall(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
 /** alarm_skew - how far the server's time is ahead of the wall clock, in ns */
 int64_t alarm_skew(void)
 {

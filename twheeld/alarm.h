@@ -29,6 +29,7 @@ struct alarm_past {
 
 void alarm_start(struct event_base *base, int64_t skew, struct alarm_past *past);
 int64_t alarm_now(void);
+int64_t alarm_wall(void);
 int64_t alarm_skew(void);
 void alarm_init(struct twheel_timer *timer,
 		void (*fn)(struct twheel *tw, struct twheel_timer *timer,

@@ -16,6 +16,7 @@
 #include "alarm.h"
 #include "commit.h"
 #include "log.h"
+#include "runs.h"
 #include "util.h"
 
 /* The longest transaction, so that no reply waits for long */
@@ -81,7 +82,8 @@ static struct op *take_some(struct queue *queue, size_t most)
 	return first;
 }
 
-static sqlite3_stmt *prepare(const char *sql)
+/** commit_prepare - a statement of the connection that writes, for good */
+sqlite3_stmt *commit_prepare(const char *sql)
 {
 	sqlite3_stmt *stmt;
 
@@ -107,7 +109,8 @@ static int64_t now_ns(void)
 		complain(__VA_ARGS__);					\
 	} })
 
-static bool step(sqlite3_stmt *stmt)
+/** commit_step - do what a statement says; gives false, having complained, if it can't be */
+bool commit_step(sqlite3_stmt *stmt)
 {
 	int ret = sqlite3_step(stmt);
 
@@ -117,11 +120,17 @@ static bool step(sqlite3_stmt *stmt)
 	return ret == SQLITE_DONE;
 }
 
+/** commit_changes - rows that the last statement has changed */
+int commit_changes(void)
+{
+	return sqlite3_changes(db);
+}
+
 static bool set(const char *name, int64_t value)
 {
 	sqlite3_bind_text(set_meta, 1, name, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(set_meta, 2, value);
-	return step(set_meta);
+	return commit_step(set_meta);
 }
 
 static void count(struct tube_commit *tube, enum state state, bool urgent, int by)
@@ -149,7 +158,7 @@ static bool write_counts(bool in_store)
 		for (int i = 0; i < STORED_STATES; i++)
 			sqlite3_bind_int64(count_tube, 3 + i, tube->count[i]);
 		sqlite3_bind_int64(count_tube, 6, tube->urgent);
-		fine = fine && (!in_store || step(count_tube));
+		fine = fine && (!in_store || commit_step(count_tube));
 		*tube = (struct tube_commit){ .id = tube->id, .name = tube->name };
 	}
 	return fine;
@@ -205,7 +214,8 @@ static bool find_same(struct op *op)
 	return ret == SQLITE_ROW || ret == SQLITE_DONE;
 }
 
-static bool write_put(struct op *op)
+/** commit_put - write a new job */
+bool commit_put(struct op *op)
 {
 	bool fine;
 
@@ -214,7 +224,7 @@ static bool write_put(struct op *op)
 		return op->same;
 	bind_change(put, &op->row);
 	sqlite3_bind_blob(put, 14, op->row.body, op->row.size, SQLITE_STATIC);
-	fine = step(put);
+	fine = commit_step(put);
 	sqlite3_bind_null(put, 14);
 	count(op->to, op->row.state, op->row.pri < 1024, 1);
 	if (op->row.id >= next_id)
@@ -222,44 +232,66 @@ static bool write_put(struct op *op)
 	return fine;
 }
 
+static bool prune(struct op *op)
+{
+	size_t count;
+	bool fine = runs_prune(op->row.created, &count);
+
+	op->row.size = fine ? count : 0;
+	return fine;
+}
+
 static bool write_op(struct op *op)
 {
 	switch (op->kind) {
 	case OP_PUT:
-		return write_put(op);
+		return commit_put(op);
 	case OP_CHANGE:
 		bind_change(change, &op->row);
 		count(op->tube, op->from, op->from_urgent, -1);
 		count(op->to, op->row.state, op->row.pri < 1024, 1);
-		return step(change);
+		return commit_step(change) && runs_ended(op);
 	case OP_DELETE:
 		sqlite3_bind_int64(delete, 1, op->row.id);
 		count(op->tube, op->from, op->from_urgent, -1);
-		return step(delete);
+		return commit_step(delete) && runs_ended(op);
 	case OP_SKEW:
 		return set("skew", op->row.created);
 	case OP_FORGET_TUBE:
 		sqlite3_bind_int64(forget_tube, 1, op->row.tube);
-		return step(forget_tube);
+		return commit_step(forget_tube);
+	case OP_DEFINE:
+		return runs_define(op->schedule);
+	case OP_PAUSE:
+		return runs_pause(op->schedule);
+	case OP_FIRE:
+		return runs_fire(op->firing);
+	case OP_PRUNE:
+		return prune(op);
 	}
 	return false;
+}
+
+static bool needs_room(const struct op *op)
+{
+	return op->kind == OP_PUT || op->kind == OP_FIRE;
 }
 
 /* All that has not failed, or, with @puts false, all that but those that need room */
 static bool transaction(struct op *ops, bool puts)
 {
 	int64_t first_id = next_id;
-	bool fine = step(begin);
+	bool fine = commit_step(begin);
 
 	for (struct op *op = ops; fine && op; op = op->next)
-		if (puts || op->kind != OP_PUT)
+		if (puts || !needs_room(op))
 			fine = write_op(op);
 	fine = write_counts(fine) && fine;
 	if (fine && next_id != first_id)
 		fine = set("next_id", next_id);
-	fine = fine && step(commit);
+	fine = fine && commit_step(commit);
 	if (!fine && !sqlite3_get_autocommit(db))
-		step(rollback);
+		commit_step(rollback);
 	if (!fine)
 		next_id = first_id;
 	return fine;
@@ -300,7 +332,7 @@ static bool room(void)
 
 static bool any_put(const struct op *op)
 {
-	while (op && op->kind != OP_PUT)
+	while (op && !needs_room(op))
 		op = op->next;
 	return op;
 }
@@ -317,7 +349,7 @@ static void write_ops(struct op *ops)
 		fine = transaction(ops, puts);
 	}
 	for (struct op *op = ops; op; op = op->next)
-		op->failed = !fine || (op->kind == OP_PUT && !puts);
+		op->failed = !fine || (needs_room(op) && !puts);
 }
 
 static void finish(struct op *ops, int64_t took)
@@ -447,25 +479,28 @@ static void report(evutil_socket_t fd, short what, void *arg)
 
 static void prepare_all(void)
 {
-	begin = prepare("BEGIN IMMEDIATE");
-	commit = prepare("COMMIT");
-	rollback = prepare("ROLLBACK");
-	put = prepare("INSERT INTO jobs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
-		      " ?13, ifnull(?14, x''), ?15)");
-	change = prepare("UPDATE jobs SET tube = ?2, state = ?3, ord = ?4, pri = ?5, delay = ?6,"
-			 " ttr = ?7, created = ?8, reserves = ?9, timeouts = ?10, releases = ?11,"
-			 " buries = ?12, kicks = ?13 WHERE id = ?1");
-	delete = prepare("DELETE FROM jobs WHERE id = ?1");
-	count_tube = prepare("INSERT INTO tubes VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT(id)"
-			     " DO UPDATE SET ready = ready + excluded.ready,"
-			     " delayed = delayed + excluded.delayed,"
-			     " buried = buried + excluded.buried, urgent = urgent + excluded.urgent");
-	get_same = prepare("SELECT id FROM jobs INDEXED BY jobs_unique WHERE tube = ?1"
-			   " AND digest = ?2 AND body = ifnull(?3, x'') LIMIT 1");
-	forget_tube = prepare("DELETE FROM tubes WHERE id = ?1 AND ready = 0 AND delayed = 0"
-			      " AND buried = 0");
-	count_free = prepare("PRAGMA freelist_count");
-	set_meta = prepare("INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
+	begin = commit_prepare("BEGIN IMMEDIATE");
+	commit = commit_prepare("COMMIT");
+	rollback = commit_prepare("ROLLBACK");
+	put = commit_prepare("INSERT INTO jobs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+			     " ?11, ?12, ?13, ifnull(?14, x''), ?15)");
+	change = commit_prepare("UPDATE jobs SET tube = ?2, state = ?3, ord = ?4, pri = ?5,"
+				" delay = ?6, ttr = ?7, created = ?8, reserves = ?9,"
+				" timeouts = ?10, releases = ?11, buries = ?12, kicks = ?13"
+				" WHERE id = ?1");
+	delete = commit_prepare("DELETE FROM jobs WHERE id = ?1");
+	count_tube = commit_prepare("INSERT INTO tubes VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
+				    " ON CONFLICT(id) DO UPDATE SET ready = ready + excluded.ready,"
+				    " delayed = delayed + excluded.delayed,"
+				    " buried = buried + excluded.buried,"
+				    " urgent = urgent + excluded.urgent");
+	get_same = commit_prepare("SELECT id FROM jobs INDEXED BY jobs_unique WHERE tube = ?1"
+				  " AND digest = ?2 AND body = ifnull(?3, x'') LIMIT 1");
+	forget_tube = commit_prepare("DELETE FROM tubes WHERE id = ?1 AND ready = 0"
+				     " AND delayed = 0 AND buried = 0");
+	count_free = commit_prepare("PRAGMA freelist_count");
+	set_meta = commit_prepare("INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
+	runs_start();
 }
 
 /**

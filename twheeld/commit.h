@@ -12,7 +12,13 @@ struct job;
 struct conn;
 struct event_base;
 
-enum op_kind { OP_PUT, OP_CHANGE, OP_DELETE, OP_SKEW, OP_FORGET_TUBE };
+enum op_kind {
+	OP_PUT, OP_CHANGE, OP_DELETE, OP_SKEW, OP_FORGET_TUBE, OP_DEFINE, OP_PAUSE, OP_FIRE,
+	OP_PRUNE,
+};
+
+struct firing;
+struct schedule_row;
 
 /* What a tube looks like to the committer. Only that thread touches the rest. */
 struct tube_commit {
@@ -27,7 +33,12 @@ struct tube_commit {
 struct op {
 	struct op *next;
 	enum op_kind kind;
-	struct row row;	/* of OP_SKEW: created is the skew; of OP_FORGET_TUBE: tube alone */
+	/* Of OP_SKEW: created is the skew; of OP_FORGET_TUBE: tube alone; of OP_PRUNE:
+	 * created is the time before which what is over is forgotten, and size how many were
+	 */
+	struct row row;
+	struct schedule_row *schedule;	/* OP_DEFINE, OP_PAUSE */
+	struct firing *firing;		/* OP_FIRE */
 	struct tube_commit *tube, *to;	/* where it was, and where it shall be */
 	bool unique;			/* OP_PUT: unless the tube has a job of the same body */
 	int64_t same;			/* that one; else 0 */
@@ -46,5 +57,11 @@ void commit_stop(void);
 uint64_t commit_count(void);
 int64_t commit_waits(void);
 struct histogram commit_times(void);
+
+/* For those who write what an operation is: within its transaction */
+sqlite3_stmt *commit_prepare(const char *sql);
+bool commit_step(sqlite3_stmt *stmt);
+int commit_changes(void);
+bool commit_put(struct op *put);
 
 #endif

@@ -15,6 +15,7 @@
 #define BODIES_MOST 100
 #define KICK_PIECE 2
 #define LOG_PAGES 40
+#define FIRINGS_MOST 3
 #else
 /* Jobs of a tube that are ready: so many at most, and so many more when there are too few */
 #define READY_MOST 8192
@@ -29,6 +30,8 @@
 #define KICK_PIECE 500
 /* Pages of the store's log before it is written into the database */
 #define LOG_PAGES 4000
+/* Schedules that are being written at a time */
+#define FIRINGS_MOST 500
 #endif
 
 #endif

@@ -13,11 +13,13 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "folder.h"
 #include "listen.h"
 #include "metrics.h"
 #include "notify.h"
 #include "options.h"
 #include "retry.h"
+#include "schedule.h"
 #include "stats.h"
 #include "util.h"
 #include "window.h"
@@ -75,6 +77,7 @@ static void reload(evutil_socket_t fd, short what, void *arg)
 	} else {
 		complain("there is no configuration file to be read again: see -c");
 	}
+	folder_read_again();
 	notify_ready();
 }
 
@@ -127,6 +130,8 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 	(void)arg;
 	check_clock();
 	check_committer();
+	if (options.schedules)
+		schedule_tick();
 	/* The store may be readable again */
 	tube_serve_all();
 }
@@ -166,6 +171,10 @@ static void load(struct event_base *base)
 	stats_start(options.log_size);
 	commit_start(base, options.sync_ns);
 	window_start();
+	if (!options.schedules)
+		return;
+	schedule_start(options.history);
+	folder_start(base, options.schedules, options.node, options.site);
 }
 
 static bool jobs_passed, metrics_passed;

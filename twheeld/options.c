@@ -6,16 +6,19 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "alarm.h"
 #include "options.h"
+#include "protocol.h"
 #include "util.h"
 
 #define DEFAULT_DIR "/var/lib/twheeld"
 #define DEFAULT_FILE "/etc/twheeld.conf"
 #define DEFAULT_JOB_SIZE 65535
 #define WRONG_OPTION 5
+#define DEFAULT_HISTORY (30 * 86400 * SECOND)
 
 static const char help[] =
 "Usage: twheeld [OPTIONS]\n"
@@ -156,10 +159,30 @@ static void add_file(struct options *options, const struct settings *settings)
 	if (options->job_size < 0)
 		options->job_size = settings->job_size;
 	options->connections = settings->connections;
+	options->schedules = settings->schedules;
+	options->node = settings->node;
+	options->site = settings->site;
+	options->admin = settings->admin;
+	options->history = settings->history;
 	if (options->sync < 0) {
 		options->sync = settings->sync;
 		options->sync_ns = settings->sync_ns;
 	}
+}
+
+/* What can't stand in a tube's name becomes a hyphen. */
+static const char *host_name(void)
+{
+	static char name[65];
+
+	if (gethostname(name, sizeof(name) - 1) < 0 || !*name)
+		return "node";
+	for (char *at = name; *at; at++)
+		if (!strchr(TUBE_NAME_CHARS, *at))
+			*at = '-';
+	if (*name == '-')
+		*name = 'n';
+	return name;
 }
 
 static void add_defaults(struct options *options)
@@ -174,6 +197,10 @@ static void add_defaults(struct options *options)
 		options->connections = INT32_MAX;
 	if (options->sync < 0)
 		options->sync = SYNC_ALWAYS;
+	if (options->history < 0)
+		options->history = DEFAULT_HISTORY;
+	if (!options->node)
+		options->node = host_name();
 }
 
 /** options_read - read the command line and the file; ends the program if one is wrong */
@@ -181,6 +208,7 @@ void options_read(struct options *options, int argc, char **argv)
 {
 	*options = (struct options){
 		.sync = -1, .job_size = -1, .connections = -1, .log_size = 10485760,
+		.history = -1,
 	};
 	read_line(options, argc, argv);
 	read_file(options);

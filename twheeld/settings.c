@@ -184,6 +184,46 @@ static bool take_metrics(const config_setting_t *setting, void *to)
 	return take_group(setting, keys, to);
 }
 
+/* Schedules */
+
+static bool take_schedules(const config_setting_t *setting, void *to)
+{
+	((struct settings *)to)->schedules = text_of(setting);
+	return *text_of(setting) == '/' ||
+		wrong(setting, "schedules is the path of a folder, which begins with /");
+}
+
+static bool take_admin(const config_setting_t *setting, void *to)
+{
+	((struct settings *)to)->admin = text_of(setting);
+	return *text_of(setting) == '/' ||
+		wrong(setting, "admin is the path of a socket, which begins with /");
+}
+
+static bool take_place(const config_setting_t *setting, const char **to)
+{
+	*to = text_of(setting);
+	return protocol_tube_name(*to, strlen(*to)) ||
+		wrong(setting, "%s is the end of a tube's name: letters, digits and -+/;.$_()",
+		      config_setting_name(setting));
+}
+
+static bool take_node(const config_setting_t *setting, void *to)
+{
+	return take_place(setting, &((struct settings *)to)->node);
+}
+
+static bool take_site(const config_setting_t *setting, void *to)
+{
+	return take_place(setting, &((struct settings *)to)->site);
+}
+
+static bool take_history(const config_setting_t *setting, void *to)
+{
+	return duration_parse(text_of(setting), &((struct settings *)to)->history) ||
+		wrong(setting, "history is a time like \"30d\"");
+}
+
 /* Tubes */
 
 static bool take_name(const config_setting_t *setting, void *to)
@@ -287,6 +327,11 @@ static bool take_all(struct settings *settings)
 		{ "user", CONFIG_TYPE_STRING, take_user },
 		{ "limits", CONFIG_TYPE_GROUP, take_limits },
 		{ "metrics", CONFIG_TYPE_GROUP, take_metrics },
+		{ "schedules", CONFIG_TYPE_STRING, take_schedules },
+		{ "node", CONFIG_TYPE_STRING, take_node },
+		{ "site", CONFIG_TYPE_STRING, take_site },
+		{ "history", CONFIG_TYPE_STRING, take_history },
+		{ "admin", CONFIG_TYPE_STRING, take_admin },
 		{ "tubes", CONFIG_TYPE_LIST, take_tubes },
 		{ 0 }
 	};
@@ -323,6 +368,7 @@ struct settings *settings_parse(const char *text, const char *name)
 	settings->sync = -1;
 	settings->job_size = -1;
 	settings->connections = -1;
+	settings->history = -1;
 	config_init(&settings->file);
 	if (parse(settings, text))
 		return settings;

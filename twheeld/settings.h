@@ -30,6 +30,8 @@ struct settings {
 	int sync;			/* enum sync */
 	int64_t sync_ns;
 	int64_t job_size, connections;
+	const char *schedules, *node, *site, *admin;
+	int64_t history;		/* ns */
 	struct tube_settings *tubes;
 	size_t tube_count;
 	config_t file;			/* what the strings are of */

@@ -40,6 +40,17 @@ static const char *const upgrades[] = {
 	/* Of the body, where no two jobs of a tube may have the same */
 	"ALTER TABLE jobs ADD COLUMN digest INTEGER;"
 	"CREATE INDEX jobs_unique ON jobs(tube, digest) WHERE digest IS NOT NULL;",
+	/* Results are those of enum result: below 2, the job is still there. */
+	"CREATE TABLE schedules(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+	" digest INTEGER NOT NULL, next INTEGER NOT NULL, paused INTEGER NOT NULL,"
+	" gone INTEGER NOT NULL);"
+	"CREATE TABLE runs(schedule INTEGER NOT NULL, time INTEGER NOT NULL,"
+	" shard INTEGER NOT NULL, job INTEGER NOT NULL, result INTEGER NOT NULL,"
+	" created INTEGER NOT NULL, ended INTEGER NOT NULL,"
+	" PRIMARY KEY(schedule, time, shard)) WITHOUT ROWID;"
+	"CREATE INDEX runs_open ON runs(schedule) WHERE result = 0;"
+	"CREATE INDEX runs_job ON runs(job) WHERE result < 2;"
+	"CREATE INDEX runs_over ON runs(time) WHERE result >= 2;",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
@@ -321,6 +332,27 @@ void store_tubes(void (*each)(const struct store_tube *tube))
 		for (int i = 0; i < STORED_STATES; i++)
 			tube.count[i] = sqlite3_column_int64(stmt, 2 + i);
 		each(&tube);
+	}
+	if (sqlite3_finalize(stmt) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(db));
+}
+
+/** store_schedules - call @each for each schedule */
+void store_schedules(void (*each)(const struct schedule_row *row))
+{
+	sqlite3_stmt *stmt = prepare("SELECT id, name, digest, next, paused, gone FROM schedules");
+
+	while (sqlite3_step(stmt) == SQLITE_ROW) {
+		struct schedule_row row = {
+			.id = sqlite3_column_int64(stmt, 0),
+			.name = (const char *)sqlite3_column_text(stmt, 1),
+			.digest = sqlite3_column_int64(stmt, 2),
+			.next = sqlite3_column_int64(stmt, 3),
+			.paused = sqlite3_column_int(stmt, 4),
+			.gone = sqlite3_column_int64(stmt, 5),
+		};
+
+		each(&row);
 	}
 	if (sqlite3_finalize(stmt) != SQLITE_OK)
 		die("%s: %s", path, sqlite3_errmsg(db));

@@ -39,6 +39,19 @@ struct store_tube {
 	int64_t urgent;
 };
 
+/* How a run is. These are numbers in the store; of the first two the job is there. */
+enum result { RUN_OPEN, RUN_BURIED, RUN_DONE, RUN_FAILED, RUN_SKIPPED, RUN_MISSED, RUN_RESULTS };
+
+/* A schedule as the store has it. Times are in ns since 1970 by the wall clock. */
+struct schedule_row {
+	int64_t id;
+	const char *name;
+	int64_t digest;		/* of what says when it fires */
+	int64_t next;
+	bool paused;
+	int64_t gone;		/* since when no file has it; 0: one has */
+};
+
 enum sync { SYNC_ALWAYS, SYNC_SOMETIMES, SYNC_NEVER };
 
 sqlite3 *store_connect(void);
@@ -48,6 +61,7 @@ bool store_room(int64_t *left, int64_t *all);
 int64_t store_meta(const char *name, int64_t otherwise);
 void store_keep_past(int64_t boot, int64_t offset);
 void store_tubes(void (*each)(const struct store_tube *tube));
+void store_schedules(void (*each)(const struct schedule_row *row));
 int64_t store_last_burial(int64_t tube);
 int64_t store_next_tube_id(void);
 

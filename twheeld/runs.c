@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the committer writes of schedules and their runs.
+ */
+#include "alarm.h"
+#include "runs.h"
+
+/* Rows that a transaction forgets */
+#define PRUNE_PIECE 500
+
+static sqlite3_stmt *define, *pause_it, *advance, *any_open, *get_run, *add_run, *end_run,
+	*set_run, *prune_runs, *prune_schedules;
+/* Is there a run whose job may be there? Without, no other job needs to be looked up. */
+static bool any_runs;
+
+static void bind(sqlite3_stmt *stmt, int first, const int64_t *values, int count)
+{
+	for (int i = 0; i < count; i++)
+		sqlite3_bind_int64(stmt, first + i, values[i]);
+}
+
+/* Gives false if it can't be read; else *there says whether there is such a row. */
+static bool look(sqlite3_stmt *stmt, bool *there, int64_t *value)
+{
+	int ret = sqlite3_step(stmt);
+
+	*there = ret == SQLITE_ROW;
+	if (*there)
+		*value = sqlite3_column_int64(stmt, 0);
+	if (ret == SQLITE_DONE || *there) {
+		sqlite3_reset(stmt);
+		return true;
+	}
+	return commit_step(stmt);
+}
+
+/** runs_define - write a schedule, but for whether it is paused if it is there */
+bool runs_define(const struct schedule_row *row)
+{
+	const int64_t values[] = { row->digest, row->next, row->paused, row->gone };
+
+	sqlite3_bind_int64(define, 1, row->id);
+	sqlite3_bind_text(define, 2, row->name, -1, SQLITE_STATIC);
+	bind(define, 3, values, 4);
+	return commit_step(define);
+}
+
+/** runs_pause - write that a schedule is paused; or that it is not, and its next time */
+bool runs_pause(const struct schedule_row *row)
+{
+	const int64_t values[] = { row->id, row->paused, row->next };
+
+	bind(pause_it, 1, values, 3);
+	return commit_step(pause_it);
+}
+
+/* What there is for a time stays, unless there was no job for it. */
+static bool write_run(const struct firing *firing, int64_t time, uint32_t shard, int64_t job,
+		      enum result result)
+{
+	int64_t now = alarm_wall();
+	const int64_t values[] = {
+		firing->id, time, shard, job, result, now, result == RUN_OPEN ? 0 : now,
+	};
+
+	bind(add_run, 1, values, 7);
+	any_runs = any_runs || result == RUN_OPEN;
+	return commit_step(add_run);
+}
+
+/* Times for which there was no job may have one, once. */
+static bool may_run(const struct firing *firing, const struct firing_run *run, bool *may)
+{
+	const int64_t key[] = { firing->id, run->time, run->shard };
+	int64_t result = 0;
+	bool there;
+
+	bind(get_run, 1, key, 3);
+	if (!look(get_run, &there, &result))
+		return false;
+	*may = !there || result == RUN_SKIPPED || result == RUN_MISSED;
+	return true;
+}
+
+static bool make(struct firing *firing, struct firing_run *run)
+{
+	bool may;
+
+	if (!may_run(firing, run, &may))
+		return false;
+	if (!may)
+		return true;
+	if (run->skipped)
+		return run->shard || write_run(firing, run->time, 0, 0, RUN_SKIPPED);
+	run->made = true;
+	return commit_put(&run->put) &&
+		write_run(firing, run->time, run->shard,
+			  run->put.same ? run->put.same : run->put.row.id, RUN_OPEN);
+}
+
+/* All runs of a time are made, or, while one that was before is open, none */
+static bool make_all(struct firing *firing)
+{
+	bool open = false;
+	int64_t unused;
+
+	for (size_t i = 0; i < firing->count; i++) {
+		struct firing_run *run = &firing->runs[i];
+
+		sqlite3_bind_int64(any_open, 1, firing->id);
+		if (!firing->overlap && (!i || run[-1].time != run->time) &&
+		    !look(any_open, &open, &unused))
+			return false;
+		run->skipped = open;
+		run->made = false;
+		if (!make(firing, run))
+			return false;
+	}
+	return true;
+}
+
+/** runs_fire - a schedule's next time goes on, and what is due is made, once */
+bool runs_fire(struct firing *firing)
+{
+	const int64_t values[] = { firing->id, firing->from, firing->next };
+
+	firing->stale = false;
+	if (firing->from != firing->next) {
+		bind(advance, 1, values, 3);
+		if (!commit_step(advance))
+			return false;
+		firing->stale = !commit_changes();
+	}
+	if (firing->stale)
+		return true;
+	if (firing->missed && !write_run(firing, firing->missed, 0, 0, RUN_MISSED))
+		return false;
+	return make_all(firing);
+}
+
+static bool set_result(int64_t job, enum result result)
+{
+	const int64_t values[] = { job, result, result == RUN_OPEN ? 0 : alarm_wall() };
+
+	bind(set_run, 1, values, 3);
+	return commit_step(set_run);
+}
+
+/** runs_ended - what becomes of a job's run by an operation that was written */
+bool runs_ended(const struct op *op)
+{
+	if (!any_runs)
+		return true;
+	if (op->kind == OP_DELETE) {
+		const int64_t values[] = { op->row.id, alarm_wall() };
+
+		bind(end_run, 1, values, 2);
+		return commit_step(end_run);
+	}
+	/* To the dead letters */
+	if (op->to != op->tube)
+		return set_result(op->row.id, RUN_FAILED);
+	if ((op->row.state == BURIED) == (op->from == BURIED))
+		return true;
+	return set_result(op->row.id, op->row.state == BURIED ? RUN_BURIED : RUN_OPEN);
+}
+
+/**
+ * runs_prune - forget what is over, a piece at a time
+ * @before: what is of a time before this one
+ * @count: out: how many runs that were; a whole piece: there may be more
+ */
+bool runs_prune(int64_t before, size_t *count)
+{
+	sqlite3_bind_int64(prune_runs, 1, before);
+	sqlite3_bind_int64(prune_runs, 2, PRUNE_PIECE);
+	if (!commit_step(prune_runs))
+		return false;
+	*count = commit_changes();
+	sqlite3_bind_int64(prune_schedules, 1, before);
+	return *count || commit_step(prune_schedules);
+}
+
+/** runs_start - prepare what is written */
+void runs_start(void)
+{
+	int64_t unused;
+
+	define = commit_prepare("INSERT INTO schedules VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT(id)"
+				" DO UPDATE SET digest = ?3, next = ?4, gone = ?6");
+	pause_it = commit_prepare("UPDATE schedules SET paused = ?2,"
+				  " next = CASE ?2 WHEN 0 THEN ?3 ELSE next END WHERE id = ?1");
+	advance = commit_prepare("UPDATE schedules SET next = ?3 WHERE id = ?1 AND next = ?2");
+	any_open = commit_prepare("SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule = ?1"
+				  " AND result = 0 LIMIT 1");
+	get_run = commit_prepare("SELECT result FROM runs WHERE schedule = ?1 AND time = ?2"
+				 " AND shard = ?3");
+	add_run = commit_prepare("INSERT INTO runs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT"
+				 " DO UPDATE SET job = ?4, result = ?5, created = ?6, ended = ?7"
+				 " WHERE result >= 4");
+	end_run = commit_prepare("UPDATE runs INDEXED BY runs_job SET result = 2 + (result = 1),"
+				 " ended = ?2 WHERE job = ?1 AND result < 2");
+	set_run = commit_prepare("UPDATE runs INDEXED BY runs_job SET result = ?2, ended = ?3"
+				 " WHERE job = ?1 AND result < 2");
+	prune_runs = commit_prepare("DELETE FROM runs WHERE (schedule, time, shard) IN (SELECT"
+				    " schedule, time, shard FROM runs INDEXED BY runs_over"
+				    " WHERE result >= 2 AND time < ?1 ORDER BY time LIMIT ?2)");
+	prune_schedules = commit_prepare("DELETE FROM schedules WHERE gone > 0 AND gone < ?1 AND"
+					 " NOT EXISTS (SELECT 1 FROM runs WHERE schedule = id)");
+	if (!look(commit_prepare("SELECT 1 FROM runs INDEXED BY runs_job WHERE result < 2"
+				 " LIMIT 1"), &any_runs, &unused))
+		any_runs = true;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the committer writes of schedules and their runs.
+ *
+ * A firing is one operation: the schedule's next time goes on, and its runs and their jobs
+ * come into being, in the same transaction. What ends a job ends its run in the transaction
+ * that writes it.
+ */
+#ifndef TWHEELD_RUNS_H
+#define TWHEELD_RUNS_H
+
+#include "commit.h"
+
+/* One job of a firing */
+struct firing_run {
+	int64_t time;
+	uint32_t shard;
+	struct op put;
+	bool made;		/* out: the job is new, or one that is there serves for it */
+	bool skipped;		/* out: by OVERLAP=no */
+};
+
+struct firing {
+	struct schedule *schedule;
+	int64_t id;		/* of the schedule */
+	int64_t from, next;	/* its next time goes from this to that; the same: it stays */
+	int64_t missed;		/* the first time for which no job is made; 0: there is none */
+	bool overlap;
+	bool stale;		/* out: its next time is another one */
+	void *request;		/* of the admin socket */
+	size_t count;
+	struct firing_run runs[];
+};
+
+void runs_start(void);
+bool runs_define(const struct schedule_row *row);
+bool runs_pause(const struct schedule_row *row);
+bool runs_fire(struct firing *firing);
+bool runs_ended(const struct op *op);
+bool runs_prune(int64_t before, size_t *count);
+
+#endif

@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Schedules: when each fires next, and that it does.
+ *
+ * Of each, at most one operation is being written that changes its next time, and of all of
+ * them FIRINGS_MOST, so that clients need not wait for many. The others wait in a row.
+ */
+#include <nettle/sha2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "calendar.h"
+#include "command.h"
+#include "firing.h"
+#include "limits.h"
+#include "schedule.h"
+#include "util.h"
+
+/* After this time, what could not be written is tried again */
+#define RETRY SECOND
+/* The wall clock was set if it is off by more than this */
+#define STEP MILLISECOND
+/* How often what is over is forgotten */
+#define PRUNE (10 * SECOND)
+
+static struct schedule *schedules, *waiting;
+static int64_t next_id = 1;
+static unsigned int reading, in_flight;
+static int64_t skew;		/* by which the timers are set */
+static int64_t history, prune_at;
+static uint64_t jobs;
+static struct histogram lateness;
+
+static void settle(struct schedule *schedule);
+static void pump(void);
+
+/* Times */
+
+static int64_t to_ns(int64_t seconds)
+{
+	return seconds > INT64_MAX / SECOND ? INT64_MAX : seconds * SECOND;
+}
+
+static int64_t to_seconds(int64_t ns)
+{
+	return ns == INT64_MAX ? CALENDAR_NEVER : ns / SECOND;
+}
+
+static int64_t now_seconds(void)
+{
+	return alarm_wall() / SECOND;
+}
+
+/** schedule_next - the first time after one for which a schedule has a job; both in seconds */
+int64_t schedule_next(const struct schedule *schedule, int64_t after)
+{
+	return excluded_next(schedule->excluded, schedule->definition->calendar, after);
+}
+
+/** schedule_prev - the last time before one */
+int64_t schedule_prev(const struct schedule *schedule, int64_t before)
+{
+	return excluded_prev(schedule->excluded, schedule->definition->calendar, before);
+}
+
+static int64_t digest_of(const void *data, size_t length, int64_t more)
+{
+	struct sha256_ctx ctx;
+	int64_t digest;
+
+	sha256_init(&ctx);
+	sha256_update(&ctx, length, data);
+	sha256_update(&ctx, sizeof(more), (const uint8_t *)&more);
+	sha256_digest(&ctx, sizeof(digest), (uint8_t *)&digest);
+	return digest;
+}
+
+/* The same for a schedule and a time whenever it is asked for, on each machine */
+static int64_t jitter(const struct schedule *schedule)
+{
+	uint64_t most = schedule->definition->jitter * (SECOND / MILLISECOND), hash;
+
+	if (!most)
+		return 0;
+	hash = digest_of(schedule->name, strlen(schedule->name), schedule->time);
+	return hash % (most + 1) * MILLISECOND;
+}
+
+/** schedule_due - when a schedule that a file has fires next, by the wall clock, in ns */
+int64_t schedule_due(const struct schedule *schedule)
+{
+	int64_t ns = to_ns(schedule->time);
+
+	return ns == INT64_MAX ? ns : ns + jitter(schedule);
+}
+
+static bool fires(const struct schedule *schedule)
+{
+	return schedule->definition && !schedule->paused &&
+		schedule->time != CALENDAR_NEVER && !command_draining();
+}
+
+static void written(struct schedule *schedule, bool failed)
+{
+	schedule->busy = false;
+	in_flight--;
+	if (failed)
+		alarm_set(&schedule->timer, alarm_now() + RETRY);
+	else
+		settle(schedule);
+	pump();
+}
+
+/* Definitions */
+
+/* What is written of a schedule, which goes on meanwhile */
+struct define {
+	struct op op;
+	struct schedule_row row;
+	struct schedule *schedule;
+	int64_t since;
+	void (*done)(void *arg, bool failed);
+	void *arg;
+};
+
+static struct define *new_define(struct schedule *schedule, enum op_kind kind)
+{
+	struct define *define = zalloc(sizeof(*define));
+
+	define->op.kind = kind;
+	define->op.schedule = &define->row;
+	define->schedule = schedule;
+	define->row = (struct schedule_row){
+		.id = schedule->id, .name = schedule->name, .digest = schedule->digest,
+		.next = to_ns(schedule->time), .paused = schedule->paused, .gone = schedule->gone,
+	};
+	return define;
+}
+
+static void defined(struct op *op)
+{
+	struct schedule *schedule = container_of(op, struct define, op)->schedule;
+
+	schedule->unwritten |= op->failed;
+	written(schedule, op->failed);
+}
+
+static void write_definition(struct schedule *schedule)
+{
+	struct define *define = new_define(schedule, OP_DEFINE);
+
+	schedule->unwritten = false;
+	define->op.done = defined;
+	commit_submit(&define->op);
+}
+
+/* Firing */
+
+static void fired(struct op *op)
+{
+	struct schedule *schedule = op->firing->schedule;
+	int64_t next = to_seconds(op->firing->next);
+	/* It may have another definition since */
+	bool same = schedule->definition && to_ns(schedule->time) == op->firing->from;
+	int64_t late = same ? alarm_wall() - schedule_due(schedule) : 0;
+	bool stale = op->firing->stale;
+	size_t made = firing_end(op).made;
+
+	jobs += made;
+	if (same && made)
+		histogram_add(&lateness, late);
+	if (same && !op->failed && !stale)
+		schedule->time = next;
+	/* The store has another time: it has the one of memory next */
+	schedule->unwritten |= stale && !op->failed;
+	written(schedule, op->failed);
+}
+
+struct times {
+	int64_t ns[MISFIRES_MOST];
+	size_t count;
+	int64_t missed, next;
+};
+
+static size_t misfires_wanted(const struct definition *definition)
+{
+	if (definition->misfire == MISFIRE_ALL)
+		return definition->most;
+	return definition->misfire == MISFIRE_ONCE;
+}
+
+/* Those before a time are too late: the policy says for which of them there is a job. */
+static void misfire(const struct schedule *schedule, int64_t before, struct times *times)
+{
+	size_t wanted = misfires_wanted(schedule->definition);
+	int64_t found[MISFIRES_MOST], at = schedule_prev(schedule, before);
+
+	while (times->count < wanted && at != CALENDAR_NEVER && at >= schedule->time) {
+		found[times->count++] = to_ns(at);
+		at = schedule_prev(schedule, at);
+	}
+	for (size_t i = 0; i < times->count; i++)
+		times->ns[i] = found[times->count - 1 - i];
+	times->next = schedule_next(schedule, before - 1);
+	if (!times->count || times->ns[0] > to_ns(schedule->time))
+		times->missed = to_ns(schedule->time);
+}
+
+static void find_times(const struct schedule *schedule, struct times *times)
+{
+	const struct definition *definition = schedule->definition;
+	int64_t before = now_seconds() - definition->late - definition->jitter;
+
+	times->count = 0;
+	times->missed = 0;
+	if (schedule->time < before) {
+		misfire(schedule, before, times);
+		return;
+	}
+	times->ns[times->count++] = to_ns(schedule->time);
+	times->next = schedule_next(schedule, schedule->time);
+}
+
+static bool fire(struct schedule *schedule)
+{
+	struct times times;
+	struct op *op;
+
+	find_times(schedule, &times);
+	op = firing_new(schedule, times.ns, times.count);
+	if (!op)
+		return false;
+	op->firing->from = to_ns(schedule->time);
+	op->firing->next = to_ns(times.next);
+	op->firing->missed = times.missed;
+	firing_submit(op, fired);
+	return true;
+}
+
+/* Gives whether something is being written now. */
+static bool act(struct schedule *schedule)
+{
+	if (schedule->unwritten) {
+		write_definition(schedule);
+		return true;
+	}
+	if (!fires(schedule) || schedule_due(schedule) > alarm_wall()) {
+		settle(schedule);
+		return false;
+	}
+	if (fire(schedule))
+		return true;
+	complain("there is no memory for the jobs of %s: they are tried again", schedule->name);
+	alarm_set(&schedule->timer, alarm_now() + RETRY);
+	return false;
+}
+
+/* Those that wait have their turn. */
+static void pump(void)
+{
+	while (waiting && in_flight < FIRINGS_MOST) {
+		struct schedule *schedule = waiting;
+
+		DL_DELETE(waiting, schedule);
+		schedule->queued = false;
+		schedule->busy = act(schedule);
+		in_flight += schedule->busy;
+	}
+}
+
+static void wait_for_turn(struct schedule *schedule)
+{
+	if (schedule->queued)
+		return;
+	schedule->queued = true;
+	DL_APPEND(waiting, schedule);
+}
+
+/* Have a schedule wait for what comes next: to be written, or its time. */
+static void settle(struct schedule *schedule)
+{
+	int64_t when;
+
+	if (schedule->busy)
+		return;
+	alarm_stop(&schedule->timer);
+	if (schedule->unwritten) {
+		wait_for_turn(schedule);
+		return;
+	}
+	if (!fires(schedule))
+		return;
+	when = schedule_due(schedule);
+	if (when <= alarm_wall())
+		wait_for_turn(schedule);
+	else
+		alarm_set(&schedule->timer, when + skew);
+}
+
+static void expired(struct twheel *tw, struct twheel_timer *timer,
+		    const struct twheel_event *event)
+{
+	(void)tw;
+	(void)event;
+	settle(container_of(timer, struct schedule, timer));
+	pump();
+}
+
+/* All schedules */
+
+static struct schedule *add(const char *name, int64_t id)
+{
+	struct schedule *schedule = zalloc(sizeof(*schedule));
+
+	schedule->id = id;
+	schedule->name = must(strdup(name));
+	schedule->time = CALENDAR_NEVER;
+	schedule->gone = 1;
+	alarm_init(&schedule->timer, expired);
+	HASH_ADD_KEYPTR(hash, schedules, schedule->name, strlen(schedule->name), schedule);
+	if (id >= next_id)
+		next_id = id + 1;
+	return schedule;
+}
+
+static void load(const struct schedule_row *row)
+{
+	struct schedule *schedule = add(row->name, row->id);
+
+	schedule->digest = row->digest;
+	schedule->time = to_seconds(row->next);
+	schedule->paused = row->paused;
+	schedule->gone = row->gone;
+}
+
+struct schedule *schedule_find(const char *name)
+{
+	struct schedule *schedule;
+
+	HASH_FIND(hash, schedules, name, strlen(name), schedule);
+	return schedule;
+}
+
+/** schedule_first - the first of all; the others come by hash.next. None is ever freed. */
+struct schedule *schedule_first(void)
+{
+	return schedules;
+}
+
+struct schedule_counts schedule_count(void)
+{
+	struct schedule_counts counts = { .jobs = jobs };
+
+	for (struct schedule *one = schedules; one; one = one->hash.next) {
+		counts.paused += one->definition && one->paused;
+		counts.active += one->definition && !one->paused;
+	}
+	return counts;
+}
+
+/** schedule_lateness - how long after they were due jobs of schedules were there */
+const struct histogram *schedule_lateness(void)
+{
+	return &lateness;
+}
+
+/* Of what says when it fires. If that is another one, its next time is found anew. */
+static int64_t digest_when(const struct definition *definition, const struct excluded *excluded)
+{
+	int64_t digest = digest_of(definition->when, strlen(definition->when),
+				   excluded ? excluded->digest : 0);
+
+	digest = digest_of(definition->zone, strlen(definition->zone), digest);
+	return digest_of(&definition->jitter, sizeof(definition->jitter), digest);
+}
+
+/*
+ * When somebody has set the clock back, or it was wrong when the machine started, times that
+ * were passed over come again. What was made for them is not made again.
+ */
+static void look_back(struct schedule *schedule)
+{
+	int64_t time = schedule_next(schedule, now_seconds());
+
+	if (time >= schedule->time)
+		return;
+	schedule->time = time;
+	schedule->unwritten = true;
+}
+
+/* Has somebody set the wall clock? */
+static void check_clock(void)
+{
+	int64_t now = alarm_skew();
+
+	if (llabs(now - skew) <= STEP)
+		return;
+	skew = now;
+	for (struct schedule *one = schedules; one; one = one->hash.next) {
+		if (fires(one))
+			look_back(one);
+		settle(one);
+	}
+	pump();
+}
+
+/** schedule_reading_begins - all files are going to be read, or read again */
+void schedule_reading_begins(void)
+{
+	check_clock();
+	reading++;
+	excluded_forget();
+}
+
+static void take_definition(struct schedule *schedule, struct definition *definition,
+			    struct excluded *excluded)
+{
+	definition_free(schedule->definition);
+	excluded_put(schedule->excluded);
+	schedule->definition = definition;
+	schedule->excluded = excluded;
+}
+
+/**
+ * schedule_adopt - a file has a schedule
+ * @definition: the schedule, which is taken
+ * @excluded: what its file of CALENDAR= leaves out, or NULL; taken, too
+ * @file: the file's path, which stays there
+ *
+ * Return: false, and nothing is taken, if another line has that name.
+ */
+bool schedule_adopt(struct definition *definition, struct excluded *excluded, const char *file)
+{
+	struct schedule *schedule = schedule_find(definition->name);
+	int64_t digest = digest_when(definition, excluded);
+
+	if (!schedule)
+		schedule = add(definition->name, next_id);
+	if (schedule->reading == reading)
+		return false;
+	take_definition(schedule, definition, excluded);
+	schedule->file = file;
+	schedule->reading = reading;
+	if (schedule->gone || schedule->digest != digest) {
+		schedule->gone = 0;
+		schedule->digest = digest;
+		schedule->time = schedule_next(schedule, now_seconds());
+		schedule->unwritten = true;
+	} else if (reading == 1) {
+		look_back(schedule);
+	}
+	settle(schedule);
+	return true;
+}
+
+/* What it has made stays. */
+static void stop(struct schedule *schedule)
+{
+	take_definition(schedule, NULL, NULL);
+	schedule->gone = alarm_wall();
+	schedule->unwritten = true;
+	settle(schedule);
+}
+
+/** schedule_reading_ends - those that no file has stop, unless a file could not be read */
+void schedule_reading_ends(bool complete)
+{
+	for (struct schedule *one = schedules; complete && one; one = one->hash.next)
+		if (one->reading != reading && !one->gone)
+			stop(one);
+	pump();
+}
+
+/* Pause and resume */
+
+static void pause_done(struct op *op)
+{
+	struct define *define = container_of(op, struct define, op);
+	struct schedule *schedule = define->schedule;
+
+	if (op->failed) {
+		schedule->paused = !define->row.paused;
+	} else if (!define->row.paused && schedule->definition) {
+		schedule->paused = false;
+		schedule->time = schedule_next(schedule, define->since);
+		/* It may have another definition since */
+		schedule->unwritten |= to_ns(schedule->time) != define->row.next;
+	}
+	settle(schedule);
+	pump();
+	define->done(define->arg, op->failed);
+}
+
+/**
+ * schedule_pause - have a schedule fire no more, or again
+ * @schedule: the schedule, which a file has
+ * @paused: which of both. What was due while it was paused is left out
+ * @done: called when that is in the store, or can't be
+ * @arg: for @done
+ */
+void schedule_pause(struct schedule *schedule, bool paused,
+		    void (*done)(void *arg, bool failed), void *arg)
+{
+	struct define *define = new_define(schedule, OP_PAUSE);
+
+	define->op.done = pause_done;
+	define->done = done;
+	define->arg = arg;
+	define->since = now_seconds();
+	define->row.paused = paused;
+	define->row.next = to_ns(schedule_next(schedule, define->since));
+	schedule->paused = schedule->paused || paused;
+	settle(schedule);
+	commit_submit(&define->op);
+}
+
+/* Each second */
+
+static void prune(void);
+
+/* As long as there is something to be forgotten, a piece after the other */
+static void pruned(struct op *op)
+{
+	prune_at = alarm_now() + PRUNE;
+	if (op->row.size && !op->failed)
+		prune();
+}
+
+static void prune(void)
+{
+	struct op *op = zalloc(sizeof(*op));
+
+	op->kind = OP_PRUNE;
+	op->row.created = alarm_wall() - history;
+	op->done = pruned;
+	prune_at = INT64_MAX;
+	commit_submit(op);
+}
+
+/** schedule_tick - to be called each second */
+void schedule_tick(void)
+{
+	check_clock();
+	if (alarm_now() >= prune_at)
+		prune();
+}
+
+/**
+ * schedule_start - have those that the store has
+ * @keep: so long runs are kept that are over, in ns
+ */
+void schedule_start(int64_t keep)
+{
+	history = keep;
+	skew = alarm_skew();
+	store_schedules(load);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Schedules: when each fires next, and that it does.
+ *
+ * They go by the wall clock, and not by the server's time, as people wrote their times down.
+ * The store alone says what was made: a timer is only an alarm.
+ */
+#ifndef TWHEELD_SCHEDULE_H
+#define TWHEELD_SCHEDULE_H
+
+#include <uthash.h>
+
+#include "alarm.h"
+#include "excluded.h"
+#include "histogram.h"
+#include "runs.h"
+#include "tab.h"
+
+struct schedule {
+	int64_t id, digest;
+	char *name;
+	int64_t time;				/* for which it fires next, in seconds */
+	bool paused;
+	int64_t gone;				/* since when no file has it, in ns; or 0 */
+	UT_hash_handle hash;
+	struct definition *definition;		/* NULL: no file has it */
+	struct excluded *excluded;		/* what CALENDAR= leaves out, or NULL */
+	const char *file;			/* that has it */
+	unsigned int reading;			/* that has found it */
+	bool unwritten;				/* the store has not all of it */
+	bool busy, queued;			/* it is being written, or waits for that */
+	struct twheel_timer timer;
+	struct schedule *prev, *next;		/* those that wait */
+};
+
+struct schedule_counts {
+	size_t active, paused;
+	uint64_t jobs;				/* that they have made */
+};
+
+void schedule_start(int64_t history);
+struct schedule_counts schedule_count(void);
+void schedule_tick(void);
+struct schedule *schedule_find(const char *name);
+struct schedule *schedule_first(void);
+const struct histogram *schedule_lateness(void);
+
+/* Files are read: all definitions that they have, and then the end */
+void schedule_reading_begins(void);
+bool schedule_adopt(struct definition *definition, struct excluded *excluded, const char *file);
+void schedule_reading_ends(bool complete);
+
+int64_t schedule_next(const struct schedule *schedule, int64_t after);
+int64_t schedule_prev(const struct schedule *schedule, int64_t before);
+int64_t schedule_due(const struct schedule *schedule);
+void schedule_pause(struct schedule *schedule, bool paused,
+		    void (*done)(void *arg, bool failed), void *arg);
+
+#endif
