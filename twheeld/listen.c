@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <event2/event.h>
+#include <event2/listener.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -214,4 +215,29 @@ void listen_add(int fd)
 	one->next = listeners;
 	listeners = one;
 	event_add(one->event, NULL);
+}
+
+static void enable(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	evconnlistener_enable(arg);
+}
+
+/* Most likely there is no further descriptor: it would be tried without end. */
+static void refused(struct evconnlistener *listener, void *arg)
+{
+	static const struct timeval soon = { 0, 100000 };
+
+	(void)arg;
+	evconnlistener_disable(listener);
+	if (event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, enable, listener,
+			    &soon) < 0)
+		die("out of memory");
+}
+
+/** listen_spare - have a listener of libevent wait when it can't accept, and then try again */
+void listen_spare(struct evconnlistener *listener)
+{
+	evconnlistener_set_error_cb(listener, refused);
 }

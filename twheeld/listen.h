@@ -6,10 +6,12 @@
 #define TWHEELD_LISTEN_H
 
 struct event_base;
+struct evconnlistener;
 
 int listen_open(const char *address, const char *port);
 int listen_open_text(const char *text);
 void listen_start(struct event_base *base, unsigned int most);
 void listen_add(int fd);
+void listen_spare(struct evconnlistener *listener);
 
 #endif

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admin.h"
 #include "command.h"
 #include "folder.h"
 #include "listen.h"
@@ -175,6 +176,7 @@ static void load(struct event_base *base)
 		return;
 	schedule_start(options.history);
 	folder_start(base, options.schedules, options.node, options.site);
+	admin_start(base, options.admin, options.history);
 }
 
 static bool jobs_passed, metrics_passed;

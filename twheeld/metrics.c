@@ -10,11 +10,11 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
-#include <event2/listener.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
+#include "listen.h"
 #include "metrics.h"
 #include "stats.h"
 #include "util.h"
@@ -249,25 +249,6 @@ void metrics_start(struct event_base *base)
 	must(evhttp_set_cb(http, "/metrics", asked, NULL) ? NULL : http);
 }
 
-static void again(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	evconnlistener_enable(arg);
-}
-
-/* Most likely there is no further descriptor: it would be tried without end. */
-static void refused(struct evconnlistener *listener, void *arg)
-{
-	static const struct timeval soon = { 0, 100000 };
-
-	(void)arg;
-	evconnlistener_disable(listener);
-	if (event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, again, listener,
-			    &soon) < 0)
-		die("out of memory");
-}
-
 /** metrics_add - answer on a socket that listens */
 void metrics_add(int fd)
 {
@@ -275,5 +256,5 @@ void metrics_add(int fd)
 
 	if (!bound)
 		die("metrics can't be served: out of memory");
-	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), refused);
+	listen_spare(evhttp_bound_socket_get_listener(bound));
 }

@@ -185,6 +185,17 @@ static const char *host_name(void)
 	return name;
 }
 
+/* In the folder of what is there while the server runs, or else with the jobs */
+static const char *admin_path(const struct options *options)
+{
+	const char *dir = getenv("RUNTIME_DIRECTORY");
+	char *path;
+
+	if (asprintf(&path, "%s/admin", dir ? dir : options->dir) < 0)
+		must(NULL);
+	return path;
+}
+
 static void add_defaults(struct options *options)
 {
 	if (!options->dir)
@@ -199,6 +210,8 @@ static void add_defaults(struct options *options)
 		options->sync = SYNC_ALWAYS;
 	if (options->history < 0)
 		options->history = DEFAULT_HISTORY;
+	if (!options->admin && options->schedules)
+		options->admin = admin_path(options);
 	if (!options->node)
 		options->node = host_name();
 }

@@ -64,7 +64,8 @@ _Static_assert(SMALL_BODY == 2048, "what COLUMNS says");
 /* Of a tube */
 #define EMPTY "ready = 0 AND delayed = 0 AND buried = 0"
 
-static sqlite3_stmt *get_job, *get_body, *get_tube, *same_ord, *next_ord, *same_due, *next_due;
+static sqlite3_stmt *get_job, *get_body, *get_tube, *same_ord, *next_ord, *same_due, *next_due,
+	*get_runs;
 
 static void run(const char *sql)
 {
@@ -181,6 +182,8 @@ static void prepare_all(void)
 			   " AND ord = ?1 AND id > ?2 ORDER BY id");
 	next_due = prepare("SELECT " COLUMNS " FROM jobs INDEXED BY jobs_due WHERE state = 1"
 			   " AND ord > ?1 AND ord <= ?2 ORDER BY ord, id");
+	get_runs = prepare("SELECT time, shard, job, result, created, ended FROM runs"
+			   " WHERE schedule = ?1 ORDER BY time DESC, shard DESC LIMIT ?2");
 }
 
 static char *in_folder(const char *dir, const char *name)
@@ -452,6 +455,29 @@ bool store_body(int64_t id, char **body, uint32_t *size)
 	if (fine)
 		*size = sqlite3_column_bytes(get_body, 0);
 	return done(get_body, fine);
+}
+
+/** store_runs - the last runs of a schedule, so many at most, the last first */
+bool store_runs(int64_t schedule, int64_t count,
+		void (*each)(const struct run_row *run, void *arg), void *arg)
+{
+	int ret;
+
+	sqlite3_bind_int64(get_runs, 1, schedule);
+	sqlite3_bind_int64(get_runs, 2, count);
+	while ((ret = sqlite3_step(get_runs)) == SQLITE_ROW) {
+		struct run_row run = {
+			.time = sqlite3_column_int64(get_runs, 0),
+			.shard = sqlite3_column_int64(get_runs, 1),
+			.job = sqlite3_column_int64(get_runs, 2),
+			.result = sqlite3_column_int(get_runs, 3),
+			.created = sqlite3_column_int64(get_runs, 4),
+			.ended = sqlite3_column_int64(get_runs, 5),
+		};
+
+		each(&run, arg);
+	}
+	return done(get_runs, ret == SQLITE_DONE);
 }
 
 /* Takes rows until @each says no (then *more is false) or there are no more. */

@@ -52,6 +52,15 @@ struct schedule_row {
 	int64_t gone;		/* since when no file has it; 0: one has */
 };
 
+/* A run. Its times but the first are by the wall clock, too. */
+struct run_row {
+	int64_t time;		/* that it is for */
+	uint32_t shard;
+	int64_t job;
+	enum result result;
+	int64_t created, ended;
+};
+
 enum sync { SYNC_ALWAYS, SYNC_SOMETIMES, SYNC_NEVER };
 
 sqlite3 *store_connect(void);
@@ -68,6 +77,8 @@ int64_t store_next_tube_id(void);
 /* These give false when the store can't be read, having complained. */
 bool store_tube_id(const char *name, int64_t *id);
 bool store_job(int64_t id, struct row *row, bool *found);
+bool store_runs(int64_t schedule, int64_t count,
+		void (*each)(const struct run_row *run, void *arg), void *arg);
 bool store_body(int64_t id, char **body, uint32_t *size);
 
 /* Where to go on reading in an order */

@@ -494,6 +494,12 @@ static void take_values(struct definition *definition, const struct values *valu
 	definition->overlap = values->overlap;
 }
 
+/* What one transaction has of a schedule is bounded. */
+static bool too_many(const struct values *values)
+{
+	return values->misfire == MISFIRE_ALL && values->most * values->shards > FIRING_MOST;
+}
+
 static bool fill(struct tab *tab, struct definition *definition, struct piece line,
 		 const struct values *values, struct piece when, struct piece body)
 {
@@ -503,6 +509,9 @@ static bool fill(struct tab *tab, struct definition *definition, struct piece li
 	definition->tube = tube_of(tab, line, values);
 	if (!definition->tube)
 		return false;
+	if (too_many(values))
+		return wrong(tab, line.at, "all:%u of %u shards each are more than %u jobs at once",
+			     values->most, values->shards, FIRING_MOST);
 	take_values(definition, values);
 	definition->name = name_of(tab, line, values);
 	definition->when = must(strndup(when.at, when.length));

@@ -9,8 +9,6 @@ import struct
 SECOND = 10**9
 NEVER = None
 OPEN, BURIED, DONE, FAILED, SKIPPED, MISSED = range(6)
-# A week of minutes is enough for all of these
-FAR = 40 * 86400
 
 
 class Every:
@@ -63,7 +61,7 @@ class Plan:
         self.misfire, self.most, self.overlap, self.days = 'once', 1, True, ()
         self.__dict__.update(options)
         self.time, self.paused, self.gone = NEVER, False, True
-        # (time, shard): result and when it was made
+        # (time in ns, shard): result and when it was made
         self.runs = {}
 
     def line(self):
@@ -130,17 +128,40 @@ class Plan:
             times.insert(0, at)
             at = self.prev(at)
         if not times or times[0] != self.time:
-            if self.free(self.time, 0):
-                self.runs[self.time, 0] = (MISSED, now)
+            if self.free(self.time * SECOND, 0):
+                self.runs[self.time * SECOND, 0] = (MISSED, now)
         for time in times:
             self.make(time, now)
         self.time = self.next(before - 1)
 
-    def free(self, time, shard):
-        return self.runs.get((time, shard), (MISSED,))[0] in (SKIPPED, MISSED)
+    def free(self, moment, shard):
+        return self.runs.get((moment, shard), (MISSED,))[0] in (SKIPPED, MISSED)
 
     def make(self, time, now):
-        blocked = not self.overlap and any(r == OPEN for r, _ in self.runs.values())
-        for shard in range(self.shards if not blocked else 1):
-            if self.free(time, shard):
-                self.runs[time, shard] = (SKIPPED if blocked else OPEN, now)
+        self.make_at(time * SECOND, now, self.overlap)
+
+    def make_at(self, moment, now, overlap):
+        '''Gives how many jobs were made, skipped, and there before.'''
+        blocked = not overlap and any(r == OPEN for r, _ in self.runs.values())
+        free = [s for s in range(self.shards) if self.free(moment, s)]
+        for shard in free:
+            if not blocked or shard == 0:
+                self.runs[moment, shard] = (SKIPPED if blocked else OPEN, now)
+        skipped = len(free) if blocked else 0
+        return len(free) - skipped, skipped, self.shards - len(free)
+
+    def resume(self, now):
+        self.paused, self.time = False, self.next(now // SECOND)
+
+    def run(self, now):
+        return self.make_at(now + (now % SECOND == 0), now, self.overlap)
+
+    def times(self, first, last):
+        time = self.next(first - 1)
+        while time is not NEVER and time <= last:
+            yield time
+            time = self.next(time)
+
+    def backfill(self, first, last, now):
+        made = [self.make_at(t * SECOND, now, True) for t in self.times(first, last)]
+        return tuple(map(sum, zip((0, 0, 0), *made)))

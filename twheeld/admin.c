@@ -1,0 +1,641 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The admin socket. A request is a line of words, and is answered by lines of JSON: objects,
+ * of which the last has "ok" or "error".
+ *
+ * Who asks can't make the server wait, nor keep it busy: there are few of them, a request is
+ * short, long answers are written a piece at a time, and a backfill is done a piece at a time.
+ */
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/listener.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "admin.h"
+#include "calendar.h"
+#include "command.h"
+#include "firing.h"
+#include "listen.h"
+#include "schedule.h"
+#include "util.h"
+
+#define CLIENTS_MOST 32
+#define LINE_MOST 1024
+#define PATIENCE 60
+#define WORDS_MOST 5
+/* Schedules a piece of an answer */
+#define PIECE 100
+#define HISTORY_MOST 1000
+#define NEXT_TIMES 5
+/* Jobs of a backfill, and of one transaction of it */
+#define BACKFILL_MOST 10000
+#define BACKFILL_PIECE 200
+
+struct backfill {
+	struct schedule *schedule;
+	int64_t at, to;
+	struct firing_counts counts;
+};
+
+struct client {
+	struct bufferevent *bev;	/* NULL: it has gone */
+	bool busy;			/* something is being written for it */
+	bool closing;			/* once all is sent; nothing more is read */
+	bool eof;			/* it sends no more, and may wait for answers */
+	bool listing;
+	struct schedule *next;		/* of a list */
+	struct backfill backfill;
+};
+
+static struct event_base *loop;
+static struct evconnlistener *listener;
+static unsigned int clients;
+static int64_t history;
+
+static void read_on(struct client *client);
+
+/* Answers */
+
+/* Bytes that are no UTF-8 are not told, as JSON can't have them. */
+static json_t *text_of(const char *text)
+{
+	json_t *json = json_string(text ? text : "");
+
+	return json ? json : json_string("(this is not UTF-8)");
+}
+
+static void answer(struct client *client, json_t *json)
+{
+	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+	json_decref(json);
+	must(text);
+	if (client->bev) {
+		bufferevent_write(client->bev, text, strlen(text));
+		bufferevent_write(client->bev, "\n", 1);
+	}
+	free(text);
+}
+
+__attribute__((format(printf, 2, 3)))
+static void refuse(struct client *client, const char *format, ...)
+{
+	va_list args;
+	char *text;
+	int ret;
+
+	va_start(args, format);
+	ret = vasprintf(&text, format, args);
+	va_end(args);
+	if (ret < 0)
+		must(NULL);
+	answer(client, json_pack("{s:o}", "error", text_of(text)));
+	free(text);
+}
+
+static void agree(struct client *client)
+{
+	answer(client, json_pack("{s:b}", "ok", 1));
+}
+
+static json_t *time_of(int64_t ns)
+{
+	time_t seconds = ns / SECOND;
+	char text[40];
+	struct tm tm;
+
+	if (!ns || ns == INT64_MAX || !gmtime_r(&seconds, &tm))
+		return json_null();
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return json_string(text);
+}
+
+static const char *result_name(enum result result)
+{
+	static const char *const names[RUN_RESULTS] = {
+		"open", "buried", "done", "failed", "skipped", "missed",
+	};
+
+	return result < RUN_RESULTS ? names[result] : "unknown";
+}
+
+/* Runs */
+
+struct rows {
+	struct client *client;
+	json_t *last;
+};
+
+static void tell_run(const struct run_row *run, void *arg)
+{
+	struct rows *rows = arg;
+
+	answer(rows->client, json_pack("{s:o, s:i, s:I, s:s, s:o, s:o}", "time", time_of(run->time),
+				       "shard", (int)run->shard, "job", (json_int_t)run->job,
+				       "result", result_name(run->result), "created",
+				       time_of(run->created), "ended", time_of(run->ended)));
+}
+
+static void keep_run(const struct run_row *run, void *arg)
+{
+	struct rows *rows = arg;
+
+	rows->last = json_pack("{s:o, s:s}", "time", time_of(run->time), "result",
+			       result_name(run->result));
+}
+
+static json_t *last_run(const struct schedule *schedule)
+{
+	struct rows rows = { .last = NULL };
+
+	store_runs(schedule->id, 1, keep_run, &rows);
+	return rows.last ? rows.last : json_null();
+}
+
+/* Schedules */
+
+static json_t *in_short(const struct schedule *schedule)
+{
+	const struct definition *definition = schedule->definition;
+
+	return json_pack("{s:s, s:o, s:o, s:s, s:b, s:o, s:o}", "name", schedule->name,
+			 "when", text_of(definition->when), "zone", text_of(definition->zone),
+			 "tube", definition->tube, "paused", schedule->paused,
+			 "next", schedule->paused ? json_null() : time_of(schedule_due(schedule)),
+			 "last", last_run(schedule));
+}
+
+static json_t *next_times(const struct schedule *schedule)
+{
+	json_t *array = must(json_array());
+	int64_t time = schedule->time;
+
+	for (int i = 0; i < NEXT_TIMES && time != CALENDAR_NEVER; i++) {
+		json_array_append_new(array, time_of(time * SECOND));
+		time = schedule_next(schedule, time);
+	}
+	return array;
+}
+
+static json_t *misfire_text(const struct definition *definition)
+{
+	static const char *const words[] = { [MISFIRE_ONCE] = "once", [MISFIRE_SKIP] = "skip" };
+
+	if (definition->misfire == MISFIRE_ALL)
+		return json_sprintf("all:%u", definition->most);
+	return json_string(words[definition->misfire]);
+}
+
+static json_t *at_length(const struct schedule *schedule)
+{
+	const struct definition *definition = schedule->definition;
+	json_t *json = in_short(schedule), *more;
+
+	more = json_pack("{s:o, s:I, s:I, s:I, s:o, s:I, s:I, s:b, s:o, s:o, s:I, s:o}",
+			 "body", text_of(definition->body), "pri", (json_int_t)definition->pri,
+			 "ttr", (json_int_t)definition->ttr,
+			 "shards", (json_int_t)definition->shards,
+			 "misfire", misfire_text(definition),
+			 "misfire_after", (json_int_t)definition->late,
+			 "jitter", (json_int_t)definition->jitter, "overlap", definition->overlap,
+			 "calendar", definition->exclusion ? text_of(definition->exclusion) :
+			 json_null(), "file", text_of(schedule->file),
+			 "line", (json_int_t)definition->line, "times", next_times(schedule));
+	must(more);
+	json_object_update(must(json), more);
+	json_decref(more);
+	return json;
+}
+
+/* The next piece of a list */
+static void list_on(struct client *client)
+{
+	for (int told = 0; client->next && told < PIECE; client->next = client->next->hash.next) {
+		if (!client->next->definition)
+			continue;
+		answer(client, in_short(client->next));
+		told++;
+	}
+	if (client->next)
+		return;
+	client->listing = false;
+	agree(client);
+}
+
+/* Requests: @words has as many as the table says, or an empty one in place of the others. */
+
+static void do_list(struct client *client, char **words)
+{
+	(void)words;
+	client->listing = true;
+	client->next = schedule_first();
+	list_on(client);
+}
+
+static struct schedule *find(struct client *client, const char *name)
+{
+	struct schedule *schedule = schedule_find(name);
+
+	if (schedule && schedule->definition)
+		return schedule;
+	refuse(client, schedule ? "no file has the schedule '%s' any more" :
+	       "there is no schedule '%s'", name);
+	return NULL;
+}
+
+static void do_show(struct client *client, char **words)
+{
+	struct schedule *schedule = find(client, words[1]);
+
+	if (!schedule)
+		return;
+	answer(client, at_length(schedule));
+	agree(client);
+}
+
+static bool number_of(const char *text, int64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoll(text, &end, 10);
+	return !errno && end != text && !*end;
+}
+
+static void do_history(struct client *client, char **words)
+{
+	struct schedule *schedule = schedule_find(words[1]);
+	struct rows rows = { .client = client };
+	int64_t count = 20;
+
+	if (!schedule) {
+		refuse(client, "there is no schedule '%s'", words[1]);
+	} else if (*words[2] && (!number_of(words[2], &count) || count < 1 ||
+				 count > HISTORY_MOST)) {
+		refuse(client, "%d runs are the most that are told", HISTORY_MOST);
+	} else if (!store_runs(schedule->id, count, tell_run, &rows)) {
+		refuse(client, "the store can't be read");
+	} else {
+		agree(client);
+	}
+}
+
+static void unbusy(struct client *client)
+{
+	client->busy = false;
+	if (client->bev)
+		read_on(client);
+	else
+		free(client);
+}
+
+static void pause_done(void *arg, bool failed)
+{
+	struct client *client = arg;
+
+	if (failed)
+		refuse(client, "the store can't be written: it is as it was");
+	else
+		agree(client);
+	unbusy(client);
+}
+
+static void set_paused(struct client *client, const char *name, bool paused)
+{
+	struct schedule *schedule = find(client, name);
+
+	if (!schedule)
+		return;
+	if (schedule->paused == paused) {
+		agree(client);
+		return;
+	}
+	client->busy = true;
+	schedule_pause(schedule, paused, pause_done, client);
+}
+
+static void do_pause(struct client *client, char **words)
+{
+	set_paused(client, words[1], true);
+}
+
+static void do_resume(struct client *client, char **words)
+{
+	set_paused(client, words[1], false);
+}
+
+static void count_done(struct client *client, struct firing_counts counts)
+{
+	answer(client, json_pack("{s:b, s:I, s:I, s:I}", "ok", 1, "made", (json_int_t)counts.made,
+				 "there", (json_int_t)counts.there,
+				 "skipped", (json_int_t)counts.skipped));
+}
+
+static void run_done(struct op *op)
+{
+	struct client *client = op->firing->request;
+	struct firing_counts counts = firing_end(op);
+
+	if (op->failed)
+		refuse(client, "the store can't be written: no job was made");
+	else
+		count_done(client, counts);
+	unbusy(client);
+}
+
+static bool taken(struct client *client)
+{
+	if (command_draining())
+		refuse(client, "the server takes no new jobs: it was told to drain");
+	return !command_draining();
+}
+
+/* A time that is no whole second is none for which the schedule itself fires. */
+static void do_run(struct client *client, char **words)
+{
+	struct schedule *schedule = find(client, words[1]);
+	int64_t now = alarm_wall();
+	struct op *op;
+
+	if (!schedule || !taken(client))
+		return;
+	now += now % SECOND == 0;
+	op = schedule->unwritten ? NULL : firing_new(schedule, &now, 1);
+	if (!op) {
+		refuse(client, "there is no memory, or the schedule is not in the store yet: "
+		       "try again");
+		return;
+	}
+	client->busy = true;
+	op->firing->request = client;
+	firing_submit(op, run_done);
+}
+
+static void backfill_on(struct client *client);
+
+static void backfilled(struct op *op)
+{
+	struct client *client = op->firing->request;
+	struct firing_counts *sum = &client->backfill.counts, counts = firing_end(op);
+
+	sum->made += counts.made;
+	sum->there += counts.there;
+	if (!op->failed) {
+		backfill_on(client);
+		return;
+	}
+	refuse(client, "the store can't be written. %zu jobs were made: the same command makes "
+	       "the others", sum->made);
+	unbusy(client);
+}
+
+static size_t next_piece(struct backfill *backfill, int64_t *times)
+{
+	size_t count = 0, most = BACKFILL_PIECE / backfill->schedule->definition->shards;
+
+	do {
+		int64_t time = schedule_next(backfill->schedule, backfill->at);
+
+		if (time > backfill->to)
+			break;
+		times[count++] = time * SECOND;
+		backfill->at = time;
+	} while (count < most);
+	return count;
+}
+
+/* Whose client has gone ends. */
+static void backfill_on(struct client *client)
+{
+	struct backfill *backfill = &client->backfill;
+	int64_t times[BACKFILL_PIECE];
+	struct op *op = NULL;
+	size_t count = 0;
+
+	if (client->bev && backfill->schedule->definition)
+		count = next_piece(backfill, times);
+	if (count)
+		op = firing_new(backfill->schedule, times, count);
+	if (!op) {
+		if (count)
+			refuse(client, "there is no memory: %zu jobs were made",
+			       backfill->counts.made);
+		else
+			count_done(client, backfill->counts);
+		unbusy(client);
+		return;
+	}
+	op->firing->overlap = true;
+	op->firing->request = client;
+	firing_submit(op, backfilled);
+}
+
+/* Jobs between two times; more than the most if there are too many */
+static size_t count_jobs(const struct schedule *schedule, int64_t from, int64_t to)
+{
+	size_t count = 0;
+
+	for (int64_t time = schedule_next(schedule, from - 1);
+	     time <= to && count <= BACKFILL_MOST; time = schedule_next(schedule, time))
+		count += schedule->definition->shards;
+	return count;
+}
+
+static bool backfill_fits(struct client *client, const struct schedule *schedule, int64_t from,
+			  int64_t to)
+{
+	int64_t now = alarm_wall() / SECOND;
+
+	if (from > to)
+		refuse(client, "the first time comes after the last one");
+	else if (to > now)
+		refuse(client, "the last time is not over yet: the schedule fires by itself then");
+	else if (from <= now - history / SECOND)
+		refuse(client, "history is kept for %lld s: what is older may have had its jobs. "
+		       "See history in twheeld.conf(5)", (long long)(history / SECOND));
+	else if (count_jobs(schedule, from, to) > BACKFILL_MOST)
+		refuse(client, "that is more than %d jobs: take a shorter time", BACKFILL_MOST);
+	else
+		return true;
+	return false;
+}
+
+static void do_backfill(struct client *client, char **words)
+{
+	struct schedule *schedule = find(client, words[1]);
+	int64_t from, to;
+
+	if (!schedule || !taken(client))
+		return;
+	if (!number_of(words[2], &from) || !number_of(words[3], &to)) {
+		refuse(client, "times are seconds since 1970");
+		return;
+	}
+	if (!backfill_fits(client, schedule, from, to))
+		return;
+	client->busy = true;
+	client->backfill = (struct backfill){ .schedule = schedule, .at = from - 1, .to = to };
+	backfill_on(client);
+}
+
+static const struct {
+	const char *name;
+	int words, more;	/* that follow it, and that may */
+	void (*run)(struct client *client, char **words);
+} requests[] = {
+	{ "list", 0, 0, do_list },
+	{ "show", 1, 0, do_show },
+	{ "history", 1, 1, do_history },
+	{ "pause", 1, 0, do_pause },
+	{ "resume", 1, 0, do_resume },
+	{ "run", 1, 0, do_run },
+	{ "backfill", 3, 0, do_backfill },
+};
+
+static void take_line(struct client *client, char *line)
+{
+	static char empty[1];
+	char *words[WORDS_MOST + 1], *rest = line;
+	int count = 0;
+
+	while (count <= WORDS_MOST && (words[count] = strsep(&rest, " ")))
+		count++;
+	for (int i = count; i <= WORDS_MOST; i++)
+		words[i] = empty;
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		if (strcmp(words[0], requests[i].name))
+			continue;
+		if (count - 1 >= requests[i].words &&
+		    count - 1 <= requests[i].words + requests[i].more)
+			requests[i].run(client, words);
+		else
+			refuse(client, "%s takes another number of words", requests[i].name);
+		return;
+	}
+	refuse(client, "there is no such request");
+}
+
+/* Clients */
+
+static void close_client(struct client *client)
+{
+	bufferevent_free(client->bev);
+	client->bev = NULL;
+	clients--;
+	evconnlistener_enable(listener);
+	if (!client->busy)
+		free(client);
+}
+
+/* The next request, if there is one and the answers to those before were taken */
+static void read_on(struct client *client)
+{
+	struct evbuffer *in = bufferevent_get_input(client->bev);
+	size_t length;
+	char *line;
+
+	while (!client->busy && !client->closing &&
+	       !evbuffer_get_length(bufferevent_get_output(client->bev))) {
+		line = evbuffer_readln(in, &length, EVBUFFER_EOL_LF);
+		if (!line && evbuffer_get_length(in) < LINE_MOST)
+			return;
+		if (!line || length >= LINE_MOST || strlen(line) != length) {
+			free(line);
+			refuse(client, "a request is a line of less than %d bytes", LINE_MOST);
+			client->closing = true;
+			bufferevent_disable(client->bev, EV_READ);
+			return;
+		}
+		take_line(client, line);
+		free(line);
+	}
+}
+
+static void readable(struct bufferevent *bev, void *arg)
+{
+	(void)bev;
+	read_on(arg);
+}
+
+static bool idle(const struct client *client)
+{
+	return !client->busy && !client->listing &&
+		!evbuffer_get_length(bufferevent_get_output(client->bev));
+}
+
+static void sent(struct bufferevent *bev, void *arg)
+{
+	struct client *client = arg;
+
+	(void)bev;
+	if (client->listing)
+		list_on(client);
+	else
+		read_on(client);
+	if (idle(client) && (client->closing || client->eof))
+		close_client(client);
+}
+
+static void gone(struct bufferevent *bev, short what, void *arg)
+{
+	struct client *client = arg;
+
+	(void)bev;
+	client->eof = what & BEV_EVENT_EOF;
+	if (!client->eof || idle(client))
+		close_client(client);
+}
+
+static void accepted(struct evconnlistener *from, evutil_socket_t fd, struct sockaddr *address,
+		     int length, void *arg)
+{
+	static const struct timeval patience = { PATIENCE, 0 };
+	struct client *client;
+
+	(void)address;
+	(void)length;
+	(void)arg;
+	if (clients >= CLIENTS_MOST) {
+		evutil_closesocket(fd);
+		return;
+	}
+	client = zalloc(sizeof(*client));
+	client->bev = must(bufferevent_socket_new(loop, fd, BEV_OPT_CLOSE_ON_FREE));
+	bufferevent_setcb(client->bev, readable, sent, gone, client);
+	bufferevent_setwatermark(client->bev, EV_READ, 0, LINE_MOST);
+	bufferevent_set_timeouts(client->bev, &patience, &patience);
+	bufferevent_enable(client->bev, EV_READ | EV_WRITE);
+	if (++clients >= CLIENTS_MOST)
+		evconnlistener_disable(from);
+}
+
+/**
+ * admin_start - answer on a unix socket
+ * @base: the loop
+ * @path: the socket
+ * @keep: so long runs are kept that are over, in ns
+ */
+void admin_start(struct event_base *base, const char *path, int64_t keep)
+{
+	char *address;
+	int fd;
+
+	if (asprintf(&address, "unix:%s", path) < 0)
+		must(NULL);
+	fd = listen_open(address, NULL);
+	free(address);
+	if (chmod(path, 0660) < 0)
+		die("%s: %s", path, strerror(errno));
+	history = keep;
+	loop = base;
+	listener = must(evconnlistener_new(base, accepted, NULL,
+					   LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, -1, fd));
+	listen_spare(listener);
+}
