@@ -154,17 +154,25 @@ static void add_range(struct reader *reader, unsigned int first, unsigned int la
 	}
 }
 
+static bool take_step(struct reader *reader, unsigned int *step)
+{
+	size_t column = reader->at;
+
+	if (take_count(reader, 1, reader->kind->cycle, "the step", step))
+		return true;
+	if (*step > reader->kind->cycle && reader->kind <= &kinds[HOUR])
+		calendar_wrong(reader->error, column,
+			       "the step is from 1 to %u; for a longer time there is @every",
+			       reader->kind->cycle);
+	return false;
+}
+
 static bool take_range(struct reader *reader, unsigned int first, unsigned int last)
 {
 	unsigned int step = 1;
-	size_t column = reader->at + 1;
 
-	if (take(reader, '/') &&
-	    !take_count(reader, 1, reader->kind->cycle, "the step", &step))
-		return step <= reader->kind->cycle ? false :
-			calendar_wrong(reader->error, column,
-				       "the step is from 1 to %u; for a longer time there is @every",
-				       reader->kind->cycle);
+	if (take(reader, '/') && !take_step(reader, &step))
+		return false;
 	add_range(reader, first, last, step);
 	return true;
 }
