@@ -21,6 +21,7 @@ static const struct {
 	{ "watch", cmd_watch, "what happens to timers, as it happens" },
 	{ "sleep", cmd_sleep, "wait for a time" },
 	{ "timeout", cmd_timeout, "run a program, and end it after a time" },
+	{ "jobs", cmd_jobs, "what the schedules of twheeld do" },
 	{ "bench", cmd_bench, "what timers cost on this machine" },
 };
 

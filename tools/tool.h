@@ -29,6 +29,7 @@ enum {
 /* Each command: its arguments are as for main(), and so is what it gives. */
 int cmd_bench(int argc, char **argv);
 int cmd_info(int argc, char **argv);
+int cmd_jobs(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_sleep(int argc, char **argv);
 int cmd_stats(int argc, char **argv);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheel jobs: the schedules of twheeld, and what they did.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobs.h"
+
+#define WORDS_MOST 4
+#define DEFAULT_SOCKET "/run/twheeld/admin"
+
+static const struct {
+	const char *name;
+	int words;		/* that follow it */
+	int (*run)(const struct jobs *jobs);
+} commands[] = {
+	{ "list", 0, jobs_list },
+	{ "show", 1, jobs_show },
+	{ "history", 1, jobs_history },
+	{ "pause", 1, jobs_do },
+	{ "resume", 1, jobs_do },
+	{ "run", 1, jobs_do },
+	{ "backfill", 3, jobs_backfill },
+	{ "check", 1, jobs_check },
+};
+
+static struct jobs jobs;
+static char *words[WORDS_MOST];
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case 'j':
+		jobs.json = true;
+		return 0;
+	case 's':
+		jobs.socket = arg;
+		return 0;
+	case 'n':
+		if (!*arg || arg[strspn(arg, "0123456789")] || atoi(arg) < 1 || atoi(arg) > 1000)
+			argp_error(state, "'%s' is no number from 1 to 1000", arg);
+		jobs.count = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num >= WORDS_MOST)
+			return ARGP_ERR_UNKNOWN;
+		/* One request is one line of words. */
+		if (strpbrk(arg, " \n"))
+			argp_error(state, "there is a blank in '%s'", arg);
+		words[jobs.nr_words++] = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "list, show, history, pause, resume, run, backfill or check?");
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_option options[] = {
+	OPTION_JSON,
+	{ "socket", 's', "PATH", 0, "The server's admin socket (" DEFAULT_SOCKET
+	  ", or what $TWHEELD_ADMIN says)", 0 },
+	{ "count", 'n', "RUNS", 0, "history: so many, the last first (20)", 0 },
+	{}
+};
+
+static const struct argp argp = {
+	options, parse,
+	"list\nshow NAME\nhistory NAME\npause NAME\nresume NAME\nrun NAME\n"
+	"backfill NAME FROM TO\ncheck FILE",
+	"Says which schedules twheeld has, and what they did; stops one, has it go on, has it "
+	"make its jobs now, or those of a time that is over.\v"
+	"check needs no server: it reads a tab, says what is wrong in it, and when each of its "
+	"schedules fires next. FROM and TO are times like 2027-01-01T00:00Z; without a zone, "
+	"they are of this machine's. See twheeld.tab(5).",
+	NULL, NULL, NULL
+};
+
+int cmd_jobs(int argc, char **argv)
+{
+	const char *from_environment = getenv("TWHEELD_ADMIN");
+	size_t i;
+
+	jobs.socket = from_environment ? from_environment : DEFAULT_SOCKET;
+	jobs.words = words;
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (strcmp(words[0], commands[i].name))
+			continue;
+		if (jobs.nr_words - 1 == commands[i].words)
+			return commands[i].run(&jobs);
+		return fail(STATUS_USAGE, "%s takes another number of words: see twheel jobs --help",
+			    words[0]);
+	}
+	return fail(STATUS_USAGE, "there is no '%s': see twheel jobs --help", words[0]);
+}
