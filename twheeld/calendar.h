@@ -2,7 +2,8 @@
 /*
  * When a schedule fires. Pure: no clock, and no files but the zone database.
  *
- * Times are seconds since 1970, UTC. Nothing fires before 1970, and nothing after 2199.
+ * Times are seconds since 1970, UTC. Nothing fires before 1970 or after 2199 on the clock of
+ * its zone.
  *
  * An expression is one of
  *

@@ -21,7 +21,7 @@
 #define DAY_SECONDS 86400
 #define EVENT_MOST (64 << 10)
 /* Of libical, some seconds */
-#define STEPS_MOST 5000000
+#define STEPS_MOST 2000000
 #define FIRST_YEAR 1900
 #define LAST_YEAR 2199
 
