@@ -4,7 +4,8 @@
  *
  * A file of dates has a line for each: 2027-01-01, or 2027-01-01..2027-01-06, with both its
  * ends. A day is what the clock of the zone shows as that day. What is after a # is a
- * comment. A file whose name ends with .ics has events, and the time of each is left out.
+ * comment. A file whose name ends with .ics has events, and the time of each is left out;
+ * those that repeat, until the end of 2099.
  *
  * exclusion_covers() is for any thread, the others for one, which calls calendar_parse().
  */

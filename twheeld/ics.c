@@ -20,10 +20,11 @@
 
 #define DAY_SECONDS 86400
 #define EVENT_MOST (64 << 10)
-/* Of libical, some seconds */
-#define STEPS_MOST 2000000
+/* Of libical, two seconds or so */
+#define STEPS_MOST 500000
 #define FIRST_YEAR 1900
 #define LAST_YEAR 2199
+#define LAST_REPEATED "20991231T235959"
 
 /* A time that an event tells. It is on a clock; of dates, it is when they begin. */
 struct moment {
@@ -185,7 +186,7 @@ static bool add(struct reader *reader, const struct event *event, const struct m
 	added = moment->date ?
 		times_add_days(reader->times, reader->zone, day_of(moment->clock), event->length) :
 		times_add(reader->times, from, from + event->length);
-	return added || wrong(reader, "the events leave out more than a million times");
+	return added || wrong(reader, "the events leave out more than 500,000 times");
 }
 
 static bool take_left_out(struct reader *reader, icalcomponent *component, struct event *event)
@@ -224,8 +225,10 @@ static bool check_rule(struct reader *reader, const struct icalrecurrencetype *r
 /* Until when it repeats, on the clock of the event, as libical compares it with that */
 static struct icaltimetype until_of(struct icaltimetype until, const struct moment *start)
 {
-	if (icaltime_is_null_time(until) || until.year > LAST_YEAR)
-		until = icaltime_from_string("21991231T235959");
+	struct icaltimetype last = icaltime_from_string(LAST_REPEATED);
+
+	if (icaltime_is_null_time(until) || until.year > last.year)
+		until = last;
 	else if (until.is_date)
 		until.hour = 23, until.minute = 59, until.second = 59;
 	else if (icaltime_is_utc(until) && start->zone && !start->date) {
