@@ -70,9 +70,9 @@ static const struct argp argp = {
 	"backfill NAME FROM TO\ncheck FILE",
 	"Says which schedules twheeld has, and what they did; stops one, has it go on, has it "
 	"make its jobs now, or those of a time that is over.\v"
-	"check needs no server: it reads a tab, says what is wrong in it, and when each of its "
-	"schedules fires next. FROM and TO are times like 2027-01-01T00:00Z; without a zone, "
-	"they are of this machine's. See twheeld.tab(5).",
+	"check needs no server that runs: twheeld -t says what is wrong in a tab, and when its "
+	"schedules fire next. FROM and TO are times like 2027-01-01T00:00Z; without Z, they are "
+	"of the schedule's zone. See twheeld.tab(5).",
 	NULL, NULL, NULL
 };
 

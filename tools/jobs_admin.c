@@ -11,7 +11,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../twheeld/calendar.h"
 #include "jobs.h"
 
 static int cant_connect(const char *path)
@@ -199,37 +198,26 @@ int jobs_do(const struct jobs *jobs)
 	return status ? status : print_counts(jobs, last);
 }
 
-/* A time as @at has it */
-static bool parse_time(const char *text, int64_t *seconds)
-{
-	struct calendar_error error;
-	struct calendar *calendar;
-	char at[100];
-	int length = snprintf(at, sizeof(at), "@at %s", text);
-
-	if (length >= (int)sizeof(at))
-		return false;
-	calendar = calendar_parse(at, length, NULL, &error);
-	if (!calendar) {
-		say("'%s': %s", text, error.text);
-		return false;
-	}
-	*seconds = calendar_next(calendar, -1);
-	calendar_free(calendar);
-	return *seconds != CALENDAR_NEVER;
-}
-
+/* The server knows in which zone the times are. */
 int jobs_backfill(const struct jobs *jobs)
 {
-	int64_t from, to;
 	json_t *array, *last;
 	char request[1100];
 	int status;
 
-	if (!parse_time(jobs->words[2], &from) || !parse_time(jobs->words[3], &to))
-		return fail(STATUS_USAGE, "write times like 2027-01-01T00:00Z");
-	snprintf(request, sizeof(request), "backfill %.900s %lld %lld", jobs->words[1],
-		 (long long)from, (long long)to);
+	snprintf(request, sizeof(request), "backfill %.900s %.60s %.60s", jobs->words[1],
+		 jobs->words[2], jobs->words[3]);
 	status = ask(jobs, request, &array, &last);
 	return status ? status : print_counts(jobs, last);
+}
+
+/* The server reads tabs, so it alone says what is wrong in one. */
+int jobs_check(const struct jobs *jobs)
+{
+	char *const command[] = { "twheeld", "-t", jobs->words[1], NULL };
+
+	execvp(command[0], command);
+	execv("/usr/sbin/twheeld", command);
+	return fail(STATUS_FAILED, "the program twheeld, which reads the file, can't be run: %s",
+		    strerror(errno));
 }

@@ -467,6 +467,32 @@ static bool backfill_fits(struct client *client, const struct schedule *schedule
 	return false;
 }
 
+/* A time as @at has it, in the schedule's zone, or seconds since 1970 */
+static bool take_time(struct client *client, const struct schedule *schedule, const char *text,
+		      int64_t *seconds)
+{
+	const char *zone = schedule->definition->zone;
+	struct calendar_error error;
+	struct calendar *calendar;
+	char at[100];
+	int length = snprintf(at, sizeof(at), "@at %s", text);
+
+	if (number_of(text, seconds))
+		return true;
+	if (length >= (int)sizeof(at)) {
+		refuse(client, "times are written like 2027-01-01T00:00Z");
+		return false;
+	}
+	calendar = calendar_parse(at, length, *zone ? zone : NULL, &error);
+	if (!calendar) {
+		refuse(client, "%s: %s", text, error.text);
+		return false;
+	}
+	*seconds = calendar_next(calendar, -1);
+	calendar_free(calendar);
+	return true;
+}
+
 static void do_backfill(struct client *client, char **words)
 {
 	struct schedule *schedule = find(client, words[1]);
@@ -474,10 +500,9 @@ static void do_backfill(struct client *client, char **words)
 
 	if (!schedule || !taken(client))
 		return;
-	if (!number_of(words[2], &from) || !number_of(words[3], &to)) {
-		refuse(client, "times are seconds since 1970");
+	if (!take_time(client, schedule, words[2], &from) ||
+	    !take_time(client, schedule, words[3], &to))
 		return;
-	}
 	if (!backfill_fits(client, schedule, from, to))
 		return;
 	client->busy = true;

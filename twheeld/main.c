@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "admin.h"
+#include "check.h"
 #include "command.h"
 #include "folder.h"
 #include "listen.h"
@@ -241,6 +242,9 @@ int main(int argc, char **argv)
 	struct event_base *base;
 
 	options_read(&options, argc, argv);
+	if (options.check)
+		return check_tab(options.check, &(struct tab_host){ "", options.node, options.site,
+								    options.job_size });
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
 	event_set_log_callback(event_says);

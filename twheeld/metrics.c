@@ -14,8 +14,10 @@
 #include <string.h>
 
 #include "command.h"
+#include "folder.h"
 #include "listen.h"
 #include "metrics.h"
+#include "schedule.h"
 #include "stats.h"
 #include "util.h"
 #include "window.h"
@@ -110,6 +112,22 @@ static void add_window(struct evbuffer *out)
 	one(out, "window_jobs", "gauge", "Delayed jobs that are in memory.", job_delayed_count());
 	one(out, "window_seconds", "gauge", "How far ahead all delayed jobs are in memory.",
 	    left > 0 ? left / 1e9 : 0);
+}
+
+static void add_schedules(struct evbuffer *out)
+{
+	struct schedule_counts counts = schedule_count();
+
+	head(out, "schedules", "gauge", "Schedules that files have.");
+	evbuffer_add_printf(out, "twheeld_schedules{state=\"active\"} %zu\n"
+			    "twheeld_schedules{state=\"paused\"} %zu\n", counts.active,
+			    counts.paused);
+	one(out, "schedule_lines_wrong", "gauge", "Lines of these files that are wrong.",
+	    folder_wrong());
+	one(out, "schedule_jobs_total", "counter", "Jobs that schedules made.", counts.jobs);
+	add_histogram(out, "schedule_lateness_seconds",
+		      "How long after they were due jobs of schedules were ready.",
+		      schedule_lateness());
 }
 
 static void add_server(struct evbuffer *out)
@@ -229,6 +247,7 @@ static void asked(struct evhttp_request *request, void *arg)
 	add_server(out);
 	add_window(out);
 	add_connections(out);
+	add_schedules(out);
 	add_commands(out);
 	evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
 			  "text/plain; version=0.0.4; charset=utf-8");

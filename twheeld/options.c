@@ -36,6 +36,7 @@ static const char help[] =
 "  -p PORT   listen on this port (default: 11300)\n"
 "  -u USER   become this user and its group\n"
 "  -z BYTES  the longest body of a job (default: 65535)\n"
+"  -t FILE   say what is wrong in a file of schedules, and when they fire, and end\n"
 "  -s BYTES  accepted and without effect, as there is one log\n"
 "  -V        say more\n"
 "  -v        print the version\n"
@@ -105,6 +106,9 @@ static void set_option(struct options *options, int option)
 	case 'z':
 		set_job_size(options, optarg);
 		break;
+	case 't':
+		options->check = optarg;
+		break;
 	case 's':
 		options->log_size = number(optarg, 's');
 		break;
@@ -132,7 +136,7 @@ static void read_line(struct options *options, int argc, char **argv)
 	};
 	int option;
 
-	while ((option = getopt_long(argc, argv, "b:c:f:Fl:p:u:z:s:Vvh", long_options,
+	while ((option = getopt_long(argc, argv, "b:c:f:Fl:p:u:z:s:t:Vvh", long_options,
 				     NULL)) >= 0)
 		set_option(options, option);
 	if (optind < argc)

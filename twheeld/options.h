@@ -12,6 +12,7 @@ struct options {
 	int sync;			/* enum sync; below 0: nobody has said it */
 	int64_t sync_ns;
 	int64_t job_size, connections;
+	const char *check;		/* a tab, and nothing else is done */
 	const char *schedules, *node, *site, *admin;
 	int64_t history;
 	int log_size;

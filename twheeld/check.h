@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * twheeld -t: a tab is read without a server.
+ */
+#ifndef TWHEELD_CHECK_H
+#define TWHEELD_CHECK_H
+
+struct tab_host;
+
+int check_tab(const char *path, const struct tab_host *host);
+
+#endif
