@@ -21,8 +21,6 @@
 #define RETRY SECOND
 /* The wall clock was set if it is off by more than this */
 #define STEP MILLISECOND
-/* How often what is over is forgotten */
-#define PRUNE (10 * SECOND)
 
 static struct schedule *schedules, *waiting;
 static int64_t next_id = 1;
