@@ -89,8 +89,8 @@ int cmd_jobs(int argc, char **argv)
 			continue;
 		if (jobs.nr_words - 1 == commands[i].words)
 			return commands[i].run(&jobs);
-		return fail(STATUS_USAGE, "%s takes another number of words: see twheel jobs --help",
-			    words[0]);
+		return fail(STATUS_USAGE, "%s takes another number of words: see twheel jobs "
+			    "--help", words[0]);
 	}
 	return fail(STATUS_USAGE, "there is no '%s': see twheel jobs --help", words[0]);
 }

@@ -16,8 +16,8 @@
 static int cant_connect(const char *path)
 {
 	if (errno == EACCES)
-		return fail(STATUS_NOT_ALLOWED, "%s: you may not speak to the server; as root: sudo "
-			    "twheel jobs ...", path);
+		return fail(STATUS_NOT_ALLOWED, "%s: you may not speak to the server; as root: "
+			    "sudo twheel jobs ...", path);
 	return fail(STATUS_FAILED, "no server answers at %s: %s. Has it the setting 'schedules', "
 		    "and is this its 'admin'? See twheeld.conf(5)", path, strerror(errno));
 }
@@ -180,8 +180,8 @@ static int print_counts(const struct jobs *jobs, json_t *last)
 	if (jobs->json)
 		return print_json(last);
 	if (json_object_get(last, "made"))
-		printf("%lld jobs were made, %lld left out as an earlier one is not done, %lld were "
-		       "there\n", number(last, "made"), number(last, "skipped"),
+		printf("%lld jobs were made, %lld left out as an earlier one is not done, "
+		       "%lld were there\n", number(last, "made"), number(last, "skipped"),
 		       number(last, "there"));
 	return finish_output(STATUS_OK);
 }

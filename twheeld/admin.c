@@ -369,8 +369,7 @@ static void do_run(struct client *client, char **words)
 	now += now % SECOND == 0;
 	op = schedule->unwritten ? NULL : firing_new(schedule, &now, 1);
 	if (!op) {
-		refuse(client, "there is no memory, or the schedule is not in the store yet: "
-		       "try again");
+		refuse(client, "it can't be run yet: try again");
 		return;
 	}
 	client->busy = true;
@@ -391,8 +390,8 @@ static void backfilled(struct op *op)
 		backfill_on(client);
 		return;
 	}
-	refuse(client, "the store can't be written. %zu jobs were made: the same command makes "
-	       "the others", sum->made);
+	refuse(client, "the store can't be written: only %zu jobs were made. Try again",
+	       sum->made);
 	unbusy(client);
 }
 
@@ -458,8 +457,8 @@ static bool backfill_fits(struct client *client, const struct schedule *schedule
 	else if (to > now)
 		refuse(client, "the last time is not over yet: the schedule fires by itself then");
 	else if (from <= now - history / SECOND)
-		refuse(client, "history is kept for %lld s: what is older may have had its jobs. "
-		       "See history in twheeld.conf(5)", (long long)(history / SECOND));
+		refuse(client, "what is older than the history, of %lld s, may have had its jobs",
+		       (long long)(history / SECOND));
 	else if (count_jobs(schedule, from, to) > BACKFILL_MOST)
 		refuse(client, "that is more than %d jobs: take a shorter time", BACKFILL_MOST);
 	else

@@ -36,6 +36,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake;
 static struct queue todo = { NULL, &todo.first, 0 }, finished = { NULL, &finished.first, 0 };
 static size_t wanted;		/* operations for which the committer is woken */
+static bool holding;		/* more operations come at once */
 static bool stopping;
 static uint64_t written;
 static int64_t busy_since;	/* of what is being written; 0: nothing is */
@@ -541,7 +542,23 @@ void commit_submit(struct op *op)
 {
 	pthread_mutex_lock(&lock);
 	push(&todo, op);
-	if (todo.length >= wanted)
+	if (!holding && todo.length >= wanted)
+		pthread_cond_signal(&wake);
+	pthread_mutex_unlock(&lock);
+}
+
+/**
+ * commit_hold - more operations come at once, which are to be in one transaction
+ * @hold: whether more come; or that was all
+ *
+ * Without it the first of them would be in a transaction of its own, and all others wait
+ * for that.
+ */
+void commit_hold(bool hold)
+{
+	pthread_mutex_lock(&lock);
+	holding = hold;
+	if (!hold && todo.length >= wanted)
 		pthread_cond_signal(&wake);
 	pthread_mutex_unlock(&lock);
 }

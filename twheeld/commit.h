@@ -53,6 +53,7 @@ struct op {
 
 void commit_start(struct event_base *base, int64_t sync_ns);
 void commit_submit(struct op *op);
+void commit_hold(bool hold);
 void commit_stop(void);
 uint64_t commit_count(void);
 int64_t commit_waits(void);

@@ -88,8 +88,8 @@ static void each(struct tab_reader *reader, struct definition *definition)
 
 	if (++count > SCHEDULES_MOST) {
 		if (count == SCHEDULES_MOST + 1)
-			set_wrong(path, definition->line, 1, "a million schedules are the most: "
-				  "this one is not taken, nor those after it");
+			set_wrong(path, definition->line, 1,
+				  "there are a million schedules before it, which are the most");
 		definition_free(definition);
 		return;
 	}

@@ -175,7 +175,7 @@ static void load(struct event_base *base)
 	window_start();
 	if (!options.schedules)
 		return;
-	schedule_start(options.history);
+	schedule_start(base, options.history);
 	folder_start(base, options.schedules, options.node, options.site);
 	admin_start(base, options.admin, options.history);
 }

@@ -160,9 +160,9 @@ bool runs_ended(const struct op *op)
 	/* To the dead letters */
 	if (op->to != op->tube)
 		return set_result(op->row.id, RUN_FAILED);
-	if ((op->row.state == BURIED) == (op->from == BURIED))
-		return true;
-	return set_result(op->row.id, op->row.state == BURIED ? RUN_BURIED : RUN_OPEN);
+	if (op->row.state == BURIED)
+		return op->from == BURIED || set_result(op->row.id, RUN_BURIED);
+	return op->from != BURIED || set_result(op->row.id, RUN_OPEN);
 }
 
 /**
@@ -186,8 +186,8 @@ void runs_start(void)
 {
 	int64_t unused;
 
-	define = commit_prepare("INSERT INTO schedules VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT(id)"
-				" DO UPDATE SET digest = ?3, next = ?4, gone = ?6");
+	define = commit_prepare("INSERT INTO schedules VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
+				" ON CONFLICT(id) DO UPDATE SET digest = ?3, next = ?4, gone = ?6");
 	pause_it = commit_prepare("UPDATE schedules SET paused = ?2,"
 				  " next = CASE ?2 WHEN 0 THEN ?3 ELSE next END WHERE id = ?1");
 	advance = commit_prepare("UPDATE schedules SET next = ?3 WHERE id = ?1 AND next = ?2");

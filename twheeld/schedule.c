@@ -5,6 +5,7 @@
  * Of each, at most one operation is being written that changes its next time, and of all of
  * them FIRINGS_MOST, so that clients need not wait for many. The others wait in a row.
  */
+#include <event2/event.h>
 #include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ static int64_t skew;		/* by which the timers are set */
 static int64_t history, prune_at;
 static uint64_t jobs;
 static struct histogram lateness;
+static struct event *turn;
 
 static void settle(struct schedule *schedule);
 static void pump(void);
@@ -257,6 +259,7 @@ static bool act(struct schedule *schedule)
 /* Those that wait have their turn. */
 static void pump(void)
 {
+	commit_hold(true);
 	while (waiting && in_flight < FIRINGS_MOST) {
 		struct schedule *schedule = waiting;
 
@@ -265,6 +268,15 @@ static void pump(void)
 		schedule->busy = act(schedule);
 		in_flight += schedule->busy;
 	}
+	commit_hold(false);
+}
+
+static void take_turns(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	pump();
 }
 
 static void wait_for_turn(struct schedule *schedule)
@@ -302,7 +314,8 @@ static void expired(struct twheel *tw, struct twheel_timer *timer,
 	(void)tw;
 	(void)event;
 	settle(container_of(timer, struct schedule, timer));
-	pump();
+	/* Others expire at the same time. */
+	event_active(turn, EV_TIMEOUT, 0);
 }
 
 /* All schedules */
@@ -546,10 +559,12 @@ void schedule_tick(void)
 
 /**
  * schedule_start - have those that the store has
+ * @base: the loop
  * @keep: so long runs are kept that are over, in ns
  */
-void schedule_start(int64_t keep)
+void schedule_start(struct event_base *base, int64_t keep)
 {
+	turn = must(event_new(base, -1, 0, take_turns, NULL));
 	history = keep;
 	skew = alarm_skew();
 	store_schedules(load);

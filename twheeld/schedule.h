@@ -33,12 +33,14 @@ struct schedule {
 	struct schedule *prev, *next;		/* those that wait */
 };
 
+struct event_base;
+
 struct schedule_counts {
 	size_t active, paused;
 	uint64_t jobs;				/* that they have made */
 };
 
-void schedule_start(int64_t history);
+void schedule_start(struct event_base *base, int64_t history);
 struct schedule_counts schedule_count(void);
 void schedule_tick(void);
 struct schedule *schedule_find(const char *name);

@@ -76,7 +76,7 @@ static bool wrong(struct tab *tab, const char *at, const char *format, ...)
 		tab->reader->wrong(tab->reader, tab->line, at - tab->start + 1, why);
 	else if (tab->complaints == TAB_COMPLAINTS)
 		tab->reader->wrong(tab->reader, tab->line, at - tab->start + 1,
-				   "this is wrong, too, and what follows is not named any more");
+				   "so is this one, and those after it are not named");
 	return false;
 }
 
@@ -355,8 +355,8 @@ static bool take_words(struct tab *tab, struct piece *line, struct values *value
 		if (option->where == ABOVE)
 			return wrong(tab, word.at, "%s is for the lines after it: it has its own",
 				     option->name);
-		if (!take_option(tab, option, values, (struct piece){
-				 equals + 1, word.length - (equals + 1 - word.at) }))
+		name = (struct piece){ equals + 1, word.length - name.length - 1 };
+		if (!take_option(tab, option, values, name))
 			return false;
 		*line = rest;
 	}
@@ -370,8 +370,8 @@ static bool check_body(struct tab *tab, struct piece body)
 		if (body.at[i] != '%')
 			continue;
 		if (++i == body.length || !strchr("tsnN%", body.at[i]))
-			return wrong(tab, body.at + i - 1, "after %% comes t, s, n or N; "
-				     "a percent sign itself is %%%%");
+			return wrong(tab, body.at + i - 1,
+				     "after %% comes t, s, n, N, or %% for a percent sign");
 	}
 	return true;
 }
@@ -519,8 +519,8 @@ static bool fill(struct tab *tab, struct definition *definition, struct piece li
 	definition->size = body.length;
 	definition->line = tab->line;
 	if (too_long(definition, tab->host->body_most))
-		return wrong(tab, body.at, "the body is longer than %u bytes: see job-size in "
-			     "twheeld.conf(5)", tab->host->body_most);
+		return wrong(tab, body.at, "the body is too long: job-size is %u bytes",
+			     tab->host->body_most);
 	return true;
 }
 
@@ -552,8 +552,8 @@ static bool take_line(struct tab *tab, struct piece line)
 	if (!line.length || *line.at == '#')
 		return true;
 	if (memchr(line.at, 0, line.length))
-		return wrong(tab, memchr(line.at, 0, line.length), "this is no text: "
-			     "it has a byte of 0. The lines after it are not taken");
+		return wrong(tab, memchr(line.at, 0, line.length),
+			     "a byte of 0 is no text: the lines after it are not taken");
 	if (strchr("0123456789*@?", *line.at)) {
 		take_schedule(tab, line);
 		return true;
