@@ -20,6 +20,7 @@ NICKNAMES = {
     '@hourly': '0 * * * *',
 }
 FIRST = datetime.date(1970, 1, 1)
+EPOCH = datetime.datetime(1970, 1, 1)
 
 
 def month_length(date):
@@ -204,8 +205,9 @@ class Window:
 
 def shows(time, info):
     '''What the clock shows at a time, as if it were UTC.'''
-    offset = datetime.datetime.fromtimestamp(time, info).utcoffset()
-    return time + offset.days * DAY + offset.seconds
+    # (Asked for its offset, a time that comes three times says the wrong one.)
+    shown = datetime.datetime.fromtimestamp(time, info).replace(tzinfo=None) - EPOCH
+    return shown.days * DAY + shown.seconds
 
 
 def changes(zone, start, days):
