@@ -19,7 +19,6 @@
 
 #define EVERY_MOST (36525LL * 86400)
 #define CLOCK_END 7258118400LL		/* 2200-01-01 */
-#define MAX_OF(a, b) ((a) > (b) ? (a) : (b))
 
 enum kind { FIELDS, EVERY, ONCE };
 
@@ -126,8 +125,9 @@ static const char *take_time(const char *at, int64_t *seconds)
 
 	if (!has_shape(at, "0000-00-00T00:00"))
 		return NULL;
-	sscanf(at, "%4d-%2d-%2dT%2d:%2d:%2d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
-	       &tm.tm_min, &tm.tm_sec);
+	if (sscanf(at, "%4d-%2d-%2dT%2d:%2d:%2d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
+		   &tm.tm_hour, &tm.tm_min, &tm.tm_sec) < 5)
+		return NULL;
 	tm.tm_year -= 1900;
 	tm.tm_mon -= 1;
 	given = tm;
@@ -304,18 +304,23 @@ static int64_t clamp(int64_t time)
 	return time < ZONE_END ? time : ZONE_END - 1;
 }
 
+static int64_t later(int64_t one, int64_t other)
+{
+	return one > other ? one : other;
+}
+
 /* What a calendar looks at of a span begins at this time on the clock. */
 static int64_t begin_of(const struct calendar *calendar, const struct zone_span *span)
 {
 	if (calendar->kind == FIELDS && calendar->fields.wild)
 		return span->start + span->offset;
-	return MAX_OF(span->reached, ZONE_FIRST);
+	return later(span->reached, ZONE_FIRST);
 }
 
 /* When it is that the clock shows a time of a span; at its begin, for one in the gap */
 static int64_t time_in(const struct zone_span *span, int64_t clock)
 {
-	return MAX_OF(clock - span->offset, span->start);
+	return later(clock - span->offset, span->start);
 }
 
 /*
@@ -332,7 +337,7 @@ static int64_t zone_next(const struct calendar *calendar, int64_t from)
 		int64_t begin = begin_of(calendar, span);
 
 		if (from > span->start)
-			begin = MAX_OF(begin, from + span->offset);
+			begin = later(begin, from + span->offset);
 		if (begin < asked || begin > clock) {
 			asked = begin;
 			clock = clock_next(calendar, begin);

@@ -49,7 +49,7 @@ static const char *take_date(const char *at, int64_t *day)
 	tm.tm_mon = month - 1;
 	tm.tm_mday = date;
 	*day = timegm(&tm) / DAY_SECONDS;
-	if (tm.tm_mon != month - 1 || tm.tm_mday != date || tm.tm_year < 70 || tm.tm_year > 299)
+	if (tm.tm_mon != month - 1 || tm.tm_year < 70 || tm.tm_year > 299)
 		return NULL;
 	return at + length;
 }
@@ -126,16 +126,16 @@ static char *read_file(int fd, struct exclusion_error *error)
 	char *text = malloc(EXCLUSION_FILE_MOST + 1);
 	ssize_t length = text ? read_all(fd, text, EXCLUSION_FILE_MOST + 1) : -1;
 
+	if (length >= 0 && length <= EXCLUSION_FILE_MOST && !memchr(text, 0, length)) {
+		text[length] = 0;
+		return text;
+	}
 	if (length < 0)
 		exclusion_wrong(error, 0, "%s", strerror(errno));
 	else if (length > EXCLUSION_FILE_MOST)
 		exclusion_wrong(error, 0, "it is longer than 4 MiB");
-	else if (memchr(text, 0, length))
+	else
 		exclusion_wrong(error, 0, "this is no text: it has a byte of 0");
-	else {
-		text[length] = 0;
-		return text;
-	}
 	free(text);
 	return NULL;
 }
@@ -161,16 +161,17 @@ static struct exclusion *understand(char *text, bool ics, const struct zone *zon
 {
 	struct exclusion *exclusion = calloc(1, sizeof(*exclusion));
 
-	if (!exclusion)
+	if (!exclusion) {
 		exclusion_wrong(error, 0, "out of memory");
-	else if (ics ? ics_read(&exclusion->times, text, zone, error) :
-		 read_dates(&exclusion->times, text, zone, error))
-		times_sort(&exclusion->times);
-	else {
-		exclusion_free(exclusion);
-		exclusion = NULL;
+		return NULL;
 	}
-	return exclusion;
+	if (ics ? ics_read(&exclusion->times, text, zone, error) :
+	    read_dates(&exclusion->times, text, zone, error)) {
+		times_sort(&exclusion->times);
+		return exclusion;
+	}
+	exclusion_free(exclusion);
+	return NULL;
 }
 
 /**

@@ -213,11 +213,11 @@ static bool take_left_out(struct reader *reader, icalcomponent *component, struc
 static bool check_rule(struct reader *reader, const struct icalrecurrencetype *rule)
 {
 	if (rule->freq < ICAL_DAILY_RECURRENCE || rule->freq > ICAL_YEARLY_RECURRENCE)
-		return wrong(reader, "the event repeats more often than each day, which is not understood");
+		return wrong(reader, "the event repeats more often than each day");
 	if (rule->by_hour[0] != ICAL_RECURRENCE_ARRAY_MAX ||
 	    rule->by_minute[0] != ICAL_RECURRENCE_ARRAY_MAX ||
 	    rule->by_second[0] != ICAL_RECURRENCE_ARRAY_MAX)
-		return wrong(reader, "the event has BYHOUR, BYMINUTE or BYSECOND, which are not understood");
+		return wrong(reader, "BYHOUR, BYMINUTE and BYSECOND are not understood");
 	return !rule->rscale ||
 		wrong(reader, "the event has RSCALE, another calendar, which is not understood");
 }
@@ -229,13 +229,16 @@ static struct icaltimetype until_of(struct icaltimetype until, const struct mome
 
 	if (icaltime_is_null_time(until) || until.year > last.year)
 		until = last;
-	else if (until.is_date)
-		until.hour = 23, until.minute = 59, until.second = 59;
-	else if (icaltime_is_utc(until) && start->zone && !start->date) {
+	if (until.is_date) {
+		until.hour = 23;
+		until.minute = 59;
+		until.second = 59;
+	} else if (icaltime_is_utc(until) && start->zone && !start->date) {
 		int64_t time = clock_of(until);
-		const struct zone_span *span = &start->zone->spans[zone_at(start->zone, time)];
+		size_t span = zone_at(start->zone, time);
 
-		until = icaltime_from_timet_with_zone(time + span->offset, 0, NULL);
+		time += start->zone->spans[span].offset;
+		until = icaltime_from_timet_with_zone(time, 0, NULL);
 	}
 	until.is_date = start->date;
 	until.zone = NULL;
@@ -287,7 +290,7 @@ static bool add_rule(struct reader *reader, const struct event *event, icalprope
 	start.zone = NULL;
 	iterator = icalrecur_iterator_new(rule, start);
 	if (!iterator)
-		return wrong(reader, "the event repeats in a way that is not understood, or never takes place");
+		return wrong(reader, "how the event repeats is not understood, or it never does");
 	fine = add_repetitions(reader, event, iterator, &count, &last);
 	icalrecur_iterator_free(iterator);
 	if (!rule.count || count < (unsigned int)rule.count)
@@ -322,7 +325,8 @@ static bool add_dates(struct reader *reader, const struct event *event, icalcomp
 		struct event one = *event;
 		struct moment moment, end;
 
-		if (!take_moment(reader, property, period ? rdate.period.start : rdate.time, &moment))
+		if (!take_moment(reader, property,
+				 period ? rdate.period.start : rdate.time, &moment))
 			return false;
 		end = moment;
 		if (period && !icaltime_is_null_time(rdate.period.end)) {
@@ -429,7 +433,8 @@ static bool visit(struct reader *reader, const char *begin, const char *end, vis
 		g_free(text);
 	}
 	fine = component && icalcomponent_isa(component) == ICAL_VEVENT_COMPONENT ?
-		fn(reader, component) : wrong(reader, "the event can't be understood, or is longer than 64 KB");
+		fn(reader, component) :
+		wrong(reader, "the event can't be understood, or is longer than 64 KB");
 	if (component)
 		icalcomponent_free(component);
 	icalmemory_free_ring();

@@ -112,7 +112,8 @@ static uint64_t weekdays_of_month(const struct fields *fields, const struct mont
 
 	for (unsigned int i = 0; i < 5; i++)
 		if (fields->nth_weekdays[i])
-			days |= days_of_week(month, fields->nth_weekdays[i]) & 127ULL << (7 * i + 1);
+			days |= days_of_week(month, fields->nth_weekdays[i]) &
+				127ULL << (7 * i + 1);
 	return days;
 }
 

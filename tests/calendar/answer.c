@@ -6,7 +6,6 @@
  *
  * answer -b N: N times the next time of several expressions, and how many in a second
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +50,8 @@ static void answer(const struct calendar *calendar, int64_t time)
 
 	if (broken)
 		printf("broken: %s\n", broken);
-	printf("%" PRId64 " %" PRId64 " ", calendar_next(calendar, time),
-	       calendar_prev(calendar, time));
+	printf("%lld %lld ", (long long)calendar_next(calendar, time),
+	       (long long)calendar_prev(calendar, time));
 }
 
 static void answer_line(char *line)

@@ -8,32 +8,46 @@
 #include "../../twheeld/calendar.h"
 
 #define DAY 86400
-#define MUST(cond) do {			\
-	if (!(cond))			\
-		return #cond;		\
-} while (0)
 
-/* What is not so; NULL: all is */
+/* What is not so of a calendar, near @time; NULL: all is */
+static inline const char *inconsistent_next(const struct calendar *calendar, int64_t time,
+					    int64_t next, int64_t prev)
+{
+	int64_t back = calendar_prev(calendar, next);
+
+	if (next <= time || next < -DAY)
+		return "the next time is not after it";
+	if (calendar_prev(calendar, next + 1) != next)
+		return "the next time is not before the second after it";
+	if (calendar_next(calendar, next - 1) != next)
+		return "the next time is not after the second before it";
+	return back == time || back == prev ? NULL : "there is one before the next time";
+}
+
+static inline const char *inconsistent_prev(const struct calendar *calendar, int64_t time,
+					    int64_t next, int64_t prev)
+{
+	int64_t again = calendar_next(calendar, prev);
+
+	if (prev >= time || prev < -DAY)
+		return "the last time is not before it";
+	if (calendar_prev(calendar, prev + 1) != prev)
+		return "the last time is not before the second after it";
+	if (calendar_next(calendar, prev - 1) != prev)
+		return "the last time is not after the second before it";
+	return again == time || again == next ? NULL : "there is one after the last time";
+}
+
 static inline const char *inconsistent(const struct calendar *calendar, int64_t time)
 {
 	int64_t next = calendar_next(calendar, time), prev = calendar_prev(calendar, time);
-	int64_t again;
+	const char *what = NULL;
 
-	MUST(next == CALENDAR_NEVER || (next > time && next >= -DAY));
-	MUST(prev == CALENDAR_NOT_YET || (prev < time && prev >= -DAY));
-	if (next != CALENDAR_NEVER) {
-		MUST(calendar_prev(calendar, next + 1) == next);
-		MUST(calendar_next(calendar, next - 1) == next);
-		again = calendar_prev(calendar, next);
-		MUST(again == time || again == prev);
-	}
-	if (prev != CALENDAR_NOT_YET) {
-		MUST(calendar_prev(calendar, prev + 1) == prev);
-		MUST(calendar_next(calendar, prev - 1) == prev);
-		again = calendar_next(calendar, prev);
-		MUST(again == time || again == next);
-	}
-	return NULL;
+	if (next != CALENDAR_NEVER)
+		what = inconsistent_next(calendar, time, next, prev);
+	if (!what && prev != CALENDAR_NOT_YET)
+		what = inconsistent_prev(calendar, time, next, prev);
+	return what;
 }
 
 #endif

@@ -3,7 +3,6 @@
  * excluded FILE ZONE <TIMES: for each time, 0, or until when it is left out; or what is wrong
  * with the file
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,10 +10,14 @@
 
 static void ask(const struct exclusion *exclusion)
 {
-	int64_t when, until;
+	long long when;
 
-	while (scanf("%" SCNd64, &when) == 1)
-		printf("%" PRId64 "\n", exclusion_covers(exclusion, when, &until) ? until : 0);
+	while (scanf("%lld", &when) == 1) {
+		int64_t until = 0;
+
+		exclusion_covers(exclusion, when, &until);
+		printf("%lld\n", (long long)until);
+	}
 }
 
 int main(int argc, char **argv)
