@@ -3,6 +3,7 @@
  * What "twheel jobs" asks the server: a line of words over its admin socket, answered by
  * lines of JSON, of which the last has "ok" or "error".
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,22 +117,35 @@ int jobs_list(const struct jobs *jobs)
 	return finish_output(STATUS_OK);
 }
 
+/* A body may have control sequences of a terminal in it. */
+static void print_line(const char *text)
+{
+	for (; *text; text++)
+		putchar(iscntrl((unsigned char)*text) ? '?' : *text);
+	putchar('\n');
+}
+
 static void print_member(const char *name, const json_t *value)
 {
 	const json_t *one;
 	size_t i;
 
-	if (json_is_string(value))
-		printf("%-14s %s\n", name, json_string_value(value));
-	else if (json_is_integer(value))
-		printf("%-14s %lld\n", name, (long long)json_integer_value(value));
-	else if (json_is_boolean(value))
-		printf("%-14s %s\n", name, json_is_true(value) ? "yes" : "no");
-	else if (json_is_array(value))
+	if (json_is_array(value)) {
 		json_array_foreach(value, i, one)
 			print_member(i ? "" : name, one);
-	else if (json_is_object(value))
-		printf("%-14s %s, %s\n", name, member(value, "time"), member(value, "result"));
+		return;
+	}
+	if (json_is_null(value))
+		return;
+	printf("%-14s ", name);
+	if (json_is_string(value))
+		print_line(json_string_value(value));
+	else if (json_is_integer(value))
+		printf("%lld\n", (long long)json_integer_value(value));
+	else if (json_is_boolean(value))
+		puts(json_is_true(value) ? "yes" : "no");
+	else
+		printf("%s, %s\n", member(value, "time"), member(value, "result"));
 }
 
 int jobs_show(const struct jobs *jobs)
