@@ -88,6 +88,7 @@ static bool make(struct firing *firing, struct firing_run *run)
 
 	if (!may_run(firing, run, &may))
 		return false;
+	run->skipped = run->skipped && may;
 	if (!may)
 		return true;
 	if (run->skipped)

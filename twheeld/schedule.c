@@ -109,7 +109,8 @@ static void written(struct schedule *schedule, bool failed)
 		alarm_set(&schedule->timer, alarm_now() + RETRY);
 	else
 		settle(schedule);
-	pump();
+	/* Others were written in the same transaction, and so are their next ones. */
+	event_active(turn, EV_TIMEOUT, 0);
 }
 
 /* Definitions */
