@@ -46,7 +46,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (state->arg_num >= WORDS_MOST)
 			return ARGP_ERR_UNKNOWN;
 		/* One request is one line of words. */
-		if (strpbrk(arg, " \n"))
+		if (strpbrk(arg, "\n "))
 			argp_error(state, "there is a blank in '%s'", arg);
 		words[jobs.nr_words++] = arg;
 		return 0;

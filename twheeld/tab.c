@@ -305,12 +305,13 @@ static bool is_of_cron(struct piece name)
 static bool take_environment(struct tab *tab, struct piece line)
 {
 	const char *equals = memchr(line.at, '=', line.length);
-	struct piece name = { line.at, equals ? (size_t)(equals - line.at) : 0 };
 	const struct option *option;
+	struct piece name, value;
 
 	if (!equals)
 		return wrong(tab, line.at, "this is neither a schedule nor NAME=VALUE");
-	name = trimmed(name);
+	name = trimmed((struct piece){ line.at, equals - line.at });
+	value = trimmed((struct piece){ equals + 1, line.at + line.length - equals - 1 });
 	option = find_option(name);
 	if (!option && is_of_cron(name))
 		return true;
@@ -320,9 +321,7 @@ static bool take_environment(struct tab *tab, struct piece line)
 	if (option->where == IN_A_LINE)
 		return wrong(tab, line.at, "%s is for one schedule: it goes after its time",
 			     option->name);
-	return take_option(tab, option, &tab->values,
-			   trimmed((struct piece){ equals + 1,
-						   line.length - (equals + 1 - line.at) }));
+	return take_option(tab, option, &tab->values, value);
 }
 
 /* Schedules */
