@@ -5,6 +5,7 @@
  * Of each, at most one operation is being written that changes its next time, and of all of
  * them FIRINGS_MOST, so that clients need not wait for many. The others wait in a row.
  */
+#include <endian.h>
 #include <event2/event.h>
 #include <nettle/sha2.h>
 #include <stdlib.h>
@@ -66,14 +67,14 @@ int64_t schedule_prev(const struct schedule *schedule, int64_t before)
 
 static int64_t digest_of(const void *data, size_t length, int64_t more)
 {
+	uint64_t little = htole64(more), digest;
 	struct sha256_ctx ctx;
-	int64_t digest;
 
 	sha256_init(&ctx);
 	sha256_update(&ctx, length, data);
-	sha256_update(&ctx, sizeof(more), (const uint8_t *)&more);
+	sha256_update(&ctx, sizeof(little), (const uint8_t *)&little);
 	sha256_digest(&ctx, sizeof(digest), (uint8_t *)&digest);
-	return digest;
+	return le64toh(digest);
 }
 
 /* The same for a schedule and a time whenever it is asked for, on each machine */
@@ -384,7 +385,7 @@ static int64_t digest_when(const struct definition *definition, const struct exc
 				   excluded ? excluded->digest : 0);
 
 	digest = digest_of(definition->zone, strlen(definition->zone), digest);
-	return digest_of(&definition->jitter, sizeof(definition->jitter), digest);
+	return digest_of("", 0, digest ^ definition->jitter);
 }
 
 /*
