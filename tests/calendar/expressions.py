@@ -43,8 +43,9 @@ def dom_field(rng, star, special):
         return rng.choice(('*', '*', '*', '*/2', '*/5', '?'))
     if rng.random() < special:
         return ','.join(one_of(
-            rng, lambda: 'L', lambda: 'LW', lambda: 'L-%d' % rng.randint(1, 30),
-            lambda: 'L-%dW' % rng.randint(1, 30), lambda: '%dW' % rng.choice((1, 1, 15, 28, 30, 31, rng.randint(1, 31))),
+            rng, lambda: 'L', lambda: 'LW',
+            lambda: 'L-%d' % rng.randint(1, 30),
+            lambda: 'L-%dW' % rng.randint(1, 30), lambda: '%dW' % rng.choice((1, 1, 28, 30, 31, rng.randint(1, 31))),
             lambda: '%d' % rng.randint(1, 31)) for _ in range(rng.choice((1, 1, 2))))
     return field(rng, 1, 31, 0)
 
