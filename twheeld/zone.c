@@ -161,9 +161,19 @@ static bool is_file(const char *name)
 	return file;
 }
 
+/* What TZ says, as for any program, or /etc/localtime. What is wrong there is not UTC. */
+static GTimeZone *machine_zone(void)
+{
+	const char *name = getenv("TZ");
+
+	if (name && *name == ':')
+		name++;
+	return g_time_zone_new_identifier(name && !*name ? "UTC" : name);
+}
+
 /**
  * zone_get - a zone by its name in the zone database
- * @name: the name, or NULL: the machine's zone
+ * @name: the name, or NULL: the zone of this machine, or that of the environment's TZ
  *
  * Who uses a zone again gets the same table, until nobody uses it any more. A new version of
  * the database is seen then.
@@ -175,6 +185,9 @@ struct zone *zone_get(const char *name)
 	struct zone *zone;
 	GTimeZone *from;
 
+	/* The machine's zone is in the list as "". */
+	if (name && !*name)
+		return NULL;
 	for (zone = zones; zone; zone = zone->next)
 		if (!strcmp(zone->name, name ? name : "")) {
 			zone->users++;
@@ -182,7 +195,7 @@ struct zone *zone_get(const char *name)
 		}
 	if (name && !is_file(name))
 		return NULL;
-	from = g_time_zone_new_identifier(name);
+	from = name ? g_time_zone_new_identifier(name) : machine_zone();
 	if (!from)
 		return NULL;
 	zone = build(name, from);

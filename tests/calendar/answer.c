@@ -24,16 +24,17 @@ static struct kept {
 
 static void keep_zone(const char *zone)
 {
+	const char *name = zone ? zone : "-";
 	struct calendar_error error;
 	struct kept *at = kept;
 
-	while (at < kept + ZONES && at->zone && strcmp(at->zone, zone))
+	while (at < kept + ZONES && at->zone && strcmp(at->zone, name))
 		at++;
 	if (at == kept + ZONES || at->zone)
 		return;
 	at->calendar = calendar_parse("@daily", 6, zone, &error);
 	if (at->calendar)
-		at->zone = strdup(zone);
+		at->zone = strdup(name);
 }
 
 static void forget_zones(void)
@@ -60,10 +61,8 @@ static void answer_line(char *line)
 	struct calendar_error error;
 	struct calendar *calendar;
 
-	if (!strcmp(zone, "-"))
-		zone = NULL;
-	else
-		keep_zone(zone);
+	zone = strcmp(zone, "-") ? zone : NULL;
+	keep_zone(zone);
 	calendar = calendar_parse(text, strlen(text), zone, &error);
 	if (!calendar) {
 		printf("wrong %zu %s\n", error.column, error.text);

@@ -45,7 +45,8 @@ def dom_field(rng, star, special):
         return ','.join(one_of(
             rng, lambda: 'L', lambda: 'LW',
             lambda: 'L-%d' % rng.randint(1, 30),
-            lambda: 'L-%dW' % rng.randint(1, 30), lambda: '%dW' % rng.choice((1, 1, 28, 30, 31, rng.randint(1, 31))),
+            lambda: 'L-%dW' % rng.randint(1, 30),
+            lambda: '%dW' % rng.choice((1, 1, 28, 30, 31, rng.randint(1, 31))),
             lambda: '%d' % rng.randint(1, 31)) for _ in range(rng.choice((1, 1, 2))))
     return field(rng, 1, 31, 0)
 
