@@ -411,7 +411,7 @@ static void check_clock(void)
 		return;
 	skew = now;
 	for (struct schedule *one = schedules; one; one = one->hash.next) {
-		if (fires(one))
+		if (one->definition && !one->paused)
 			look_back(one);
 		settle(one);
 	}
