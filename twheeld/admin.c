@@ -456,7 +456,7 @@ static bool backfill_fits(struct client *client, const struct schedule *schedule
 		refuse(client, "the first time comes after the last one");
 	else if (to > now)
 		refuse(client, "the last time is not over yet: the schedule fires by itself then");
-	else if (from <= now - history / SECOND)
+	else if (from <= now - history / SECOND || from <= schedule_forgotten() / SECOND)
 		refuse(client, "what is older than the history, of %lld s, may have had its jobs",
 		       (long long)(history / SECOND));
 	else if (count_jobs(schedule, from, to) > BACKFILL_MOST)

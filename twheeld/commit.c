@@ -235,11 +235,16 @@ bool commit_put(struct op *op)
 
 static bool prune(struct op *op)
 {
+	int64_t last;
 	size_t count;
-	bool fine = runs_prune(op->row.created, &count);
 
-	op->row.size = fine ? count : 0;
-	return fine;
+	op->row.size = 0;
+	if (!runs_prune(op->row.created, &count, &last))
+		return false;
+	op->row.size = count;
+	if (last > op->row.ord)
+		op->row.ord = last;
+	return !count || set("forgotten", op->row.ord);
 }
 
 static bool write_op(struct op *op)

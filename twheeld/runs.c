@@ -7,9 +7,15 @@
 
 /* Rows that a transaction forgets */
 #define PRUNE_PIECE 500
+/*
+ * Which these are. A clock that is ahead for a moment makes the past of no run that was
+ * just over.
+ */
+#define PRUNED "SELECT schedule, time, shard FROM runs INDEXED BY runs_over WHERE result >= 2" \
+	" AND time < ?1 AND ended < ?1 ORDER BY time, schedule, shard LIMIT ?2"
 
 static sqlite3_stmt *define, *pause_it, *advance, *any_open, *get_run, *add_run, *end_run,
-	*set_run, *prune_runs, *prune_schedules;
+	*set_run, *last_pruned, *prune_runs, *prune_schedules;
 /* Is there a run whose job may be there? Without, no other job needs to be looked up. */
 static bool any_runs;
 
@@ -37,11 +43,13 @@ static bool look(sqlite3_stmt *stmt, bool *there, int64_t *value)
 /** runs_define - write a schedule, but for whether it is paused if it is there */
 bool runs_define(const struct schedule_row *row)
 {
-	const int64_t values[] = { row->digest, row->next, row->paused, row->gone };
+	const int64_t values[] = {
+		row->digest, row->next, row->paused, row->gone, row->since,
+	};
 
 	sqlite3_bind_int64(define, 1, row->id);
 	sqlite3_bind_text(define, 2, row->name, -1, SQLITE_STATIC);
-	bind(define, 3, values, 4);
+	bind(define, 3, values, 5);
 	return commit_step(define);
 }
 
@@ -123,11 +131,11 @@ static bool make_all(struct firing *firing)
 /** runs_fire - a schedule's next time goes on, and what is due is made, once */
 bool runs_fire(struct firing *firing)
 {
-	const int64_t values[] = { firing->id, firing->from, firing->next };
+	const int64_t values[] = { firing->id, firing->from, firing->next, firing->since };
 
 	firing->stale = false;
 	if (firing->from != firing->next) {
-		bind(advance, 1, values, 3);
+		bind(advance, 1, values, 4);
 		if (!commit_step(advance))
 			return false;
 		firing->stale = !commit_changes();
@@ -170,12 +178,17 @@ bool runs_ended(const struct op *op)
  * runs_prune - forget what is over, a piece at a time
  * @before: what is of a time before this one
  * @count: out: how many runs that were; a whole piece: there may be more
+ * @last: out: the last time that one of them was for; 0: there was none
  */
-bool runs_prune(int64_t before, size_t *count)
+bool runs_prune(int64_t before, size_t *count, int64_t *last)
 {
-	sqlite3_bind_int64(prune_runs, 1, before);
-	sqlite3_bind_int64(prune_runs, 2, PRUNE_PIECE);
-	if (!commit_step(prune_runs))
+	const int64_t values[] = { before, PRUNE_PIECE };
+	bool there;
+
+	*last = 0;
+	bind(last_pruned, 1, values, 2);
+	bind(prune_runs, 1, values, 2);
+	if (!look(last_pruned, &there, last) || !commit_step(prune_runs))
 		return false;
 	*count = commit_changes();
 	sqlite3_bind_int64(prune_schedules, 1, before);
@@ -187,11 +200,14 @@ void runs_start(void)
 {
 	int64_t unused;
 
-	define = commit_prepare("INSERT INTO schedules VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
-				" ON CONFLICT(id) DO UPDATE SET digest = ?3, next = ?4, gone = ?6");
+	define = commit_prepare("INSERT INTO schedules VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+				" ON CONFLICT(id) DO UPDATE SET digest = ?3, next = ?4, gone = ?6,"
+				" since = ?7");
 	pause_it = commit_prepare("UPDATE schedules SET paused = ?2,"
-				  " next = CASE ?2 WHEN 0 THEN ?3 ELSE next END WHERE id = ?1");
-	advance = commit_prepare("UPDATE schedules SET next = ?3 WHERE id = ?1 AND next = ?2");
+				  " next = CASE ?2 WHEN 0 THEN ?3 ELSE next END,"
+				  " since = CASE ?2 WHEN 0 THEN ?3 ELSE since END WHERE id = ?1");
+	advance = commit_prepare("UPDATE schedules SET next = ?3, since = ?4"
+				 " WHERE id = ?1 AND next = ?2");
 	any_open = commit_prepare("SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule = ?1"
 				  " AND result = 0 LIMIT 1");
 	get_run = commit_prepare("SELECT result FROM runs WHERE schedule = ?1 AND time = ?2"
@@ -203,9 +219,9 @@ void runs_start(void)
 				 " ended = ?2 WHERE job = ?1 AND result < 2");
 	set_run = commit_prepare("UPDATE runs INDEXED BY runs_job SET result = ?2, ended = ?3"
 				 " WHERE job = ?1 AND result < 2");
-	prune_runs = commit_prepare("DELETE FROM runs WHERE (schedule, time, shard) IN (SELECT"
-				    " schedule, time, shard FROM runs INDEXED BY runs_over"
-				    " WHERE result >= 2 AND time < ?1 ORDER BY time LIMIT ?2)");
+	last_pruned = commit_prepare("SELECT max(time) FROM (" PRUNED ")");
+	prune_runs = commit_prepare("DELETE FROM runs WHERE (schedule, time, shard) IN (" PRUNED
+				    ")");
 	prune_schedules = commit_prepare("DELETE FROM schedules WHERE gone > 0 AND gone < ?1 AND"
 					 " NOT EXISTS (SELECT 1 FROM runs WHERE schedule = id)");
 	if (!look(commit_prepare("SELECT 1 FROM runs INDEXED BY runs_job WHERE result < 2"

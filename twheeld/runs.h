@@ -24,6 +24,7 @@ struct firing {
 	struct schedule *schedule;
 	int64_t id;		/* of the schedule */
 	int64_t from, next;	/* its next time goes from this to that; the same: it stays */
+	int64_t since;		/* what goes with @next: times before are not made up for */
 	int64_t missed;		/* the first time for which no job is made; 0: there is none */
 	bool overlap;
 	bool stale;		/* out: its next time is another one */
@@ -37,6 +38,6 @@ bool runs_define(const struct schedule_row *row);
 bool runs_pause(const struct schedule_row *row);
 bool runs_fire(struct firing *firing);
 bool runs_ended(const struct op *op);
-bool runs_prune(int64_t before, size_t *count);
+bool runs_prune(int64_t before, size_t *count, int64_t *last);
 
 #endif

@@ -29,11 +29,13 @@ static int64_t next_id = 1;
 static unsigned int reading, in_flight;
 static int64_t skew;		/* by which the timers are set */
 static int64_t history, prune_at;
+static int64_t forgotten;	/* up to this time runs may be, in ns */
 static uint64_t jobs;
 static struct histogram lateness;
 static struct event *turn;
 
 static void settle(struct schedule *schedule);
+static void look_back(struct schedule *schedule);
 static void pump(void);
 
 /* Times */
@@ -96,6 +98,11 @@ int64_t schedule_due(const struct schedule *schedule)
 	return ns == INT64_MAX ? ns : ns + jitter(schedule);
 }
 
+static bool clock_was_set(void)
+{
+	return llabs(alarm_skew() - skew) > STEP;
+}
+
 static bool fires(const struct schedule *schedule)
 {
 	return schedule->definition && !schedule->paused &&
@@ -136,6 +143,7 @@ static struct define *new_define(struct schedule *schedule, enum op_kind kind)
 	define->row = (struct schedule_row){
 		.id = schedule->id, .name = schedule->name, .digest = schedule->digest,
 		.next = to_ns(schedule->time), .paused = schedule->paused, .gone = schedule->gone,
+		.since = to_ns(schedule->since),
 	};
 	return define;
 }
@@ -162,7 +170,7 @@ static void write_definition(struct schedule *schedule)
 static void fired(struct op *op)
 {
 	struct schedule *schedule = op->firing->schedule;
-	int64_t next = to_seconds(op->firing->next);
+	int64_t next = to_seconds(op->firing->next), since = to_seconds(op->firing->since);
 	/* It may have another definition since */
 	bool same = schedule->definition && to_ns(schedule->time) == op->firing->from;
 	int64_t late = same ? alarm_wall() - schedule_due(schedule) : 0;
@@ -172,8 +180,11 @@ static void fired(struct op *op)
 	jobs += made;
 	if (same && made)
 		histogram_add(&lateness, late);
-	if (same && !op->failed && !stale)
+	if (same && !op->failed && !stale) {
 		schedule->time = next;
+		schedule->since = since;
+		look_back(schedule);
+	}
 	/* The store has another time: it has the one of memory next */
 	schedule->unwritten |= stale && !op->failed;
 	written(schedule, op->failed);
@@ -182,7 +193,7 @@ static void fired(struct op *op)
 struct times {
 	int64_t ns[MISFIRES_MOST];
 	size_t count;
-	int64_t missed, next;
+	int64_t missed, next, since;
 };
 
 static size_t misfires_wanted(const struct definition *definition)
@@ -192,21 +203,36 @@ static size_t misfires_wanted(const struct definition *definition)
 	return definition->misfire == MISFIRE_ONCE;
 }
 
+/*
+ * The first time that may be made up for. As the clock may have been wrong when the machine
+ * started, the next time may be one of long ago: before the schedule was there, or one whose
+ * run was forgotten.
+ */
+static int64_t first_missed(const struct schedule *schedule)
+{
+	int64_t first = forgotten ? forgotten / SECOND + 1 : 0;
+
+	if (first < schedule->since)
+		first = schedule->since;
+	return schedule->time < first ? schedule_next(schedule, first - 1) : schedule->time;
+}
+
 /* Those before a time are too late: the policy says for which of them there is a job. */
 static void misfire(const struct schedule *schedule, int64_t before, struct times *times)
 {
 	size_t wanted = misfires_wanted(schedule->definition);
-	int64_t found[MISFIRES_MOST], at = schedule_prev(schedule, before);
+	int64_t found[MISFIRES_MOST], first = first_missed(schedule);
+	int64_t at = schedule_prev(schedule, before);
 
-	while (times->count < wanted && at != CALENDAR_NEVER && at >= schedule->time) {
+	while (times->count < wanted && at != CALENDAR_NEVER && at >= first) {
 		found[times->count++] = to_ns(at);
 		at = schedule_prev(schedule, at);
 	}
 	for (size_t i = 0; i < times->count; i++)
 		times->ns[i] = found[times->count - 1 - i];
 	times->next = schedule_next(schedule, before - 1);
-	if (!times->count || times->ns[0] > to_ns(schedule->time))
-		times->missed = to_ns(schedule->time);
+	if (first < before && (!times->count || times->ns[0] > to_ns(first)))
+		times->missed = to_ns(first);
 }
 
 static void find_times(const struct schedule *schedule, struct times *times)
@@ -216,12 +242,16 @@ static void find_times(const struct schedule *schedule, struct times *times)
 
 	times->count = 0;
 	times->missed = 0;
+	times->since = schedule->since;
 	if (schedule->time < before) {
 		misfire(schedule, before, times);
 		return;
 	}
 	times->ns[times->count++] = to_ns(schedule->time);
 	times->next = schedule_next(schedule, schedule->time);
+	/* It was found while the clock was ahead. */
+	if (times->since > schedule->time)
+		times->since = schedule->time;
 }
 
 static bool fire(struct schedule *schedule)
@@ -236,6 +266,7 @@ static bool fire(struct schedule *schedule)
 	op->firing->from = to_ns(schedule->time);
 	op->firing->next = to_ns(times.next);
 	op->firing->missed = times.missed;
+	op->firing->since = to_ns(times.since);
 	firing_submit(op, fired);
 	return true;
 }
@@ -249,6 +280,11 @@ static bool act(struct schedule *schedule)
 	}
 	if (!fires(schedule) || schedule_due(schedule) > alarm_wall()) {
 		settle(schedule);
+		return false;
+	}
+	/* check_clock() comes first, so that it sees when the clock is set back. */
+	if (clock_was_set()) {
+		alarm_set(&schedule->timer, alarm_now() + RETRY);
 		return false;
 	}
 	if (fire(schedule))
@@ -329,6 +365,7 @@ static struct schedule *add(const char *name, int64_t id)
 	schedule->id = id;
 	schedule->name = must(strdup(name));
 	schedule->time = CALENDAR_NEVER;
+	schedule->since = CALENDAR_NEVER;
 	schedule->gone = 1;
 	alarm_init(&schedule->timer, expired);
 	HASH_ADD_KEYPTR(hash, schedules, schedule->name, strlen(schedule->name), schedule);
@@ -343,6 +380,7 @@ static void load(const struct schedule_row *row)
 
 	schedule->digest = row->digest;
 	schedule->time = to_seconds(row->next);
+	schedule->since = to_seconds(row->since);
 	schedule->paused = row->paused;
 	schedule->gone = row->gone;
 }
@@ -405,11 +443,9 @@ static void look_back(struct schedule *schedule)
 /* Has somebody set the wall clock? */
 static void check_clock(void)
 {
-	int64_t now = alarm_skew();
-
-	if (llabs(now - skew) <= STEP)
+	if (!clock_was_set())
 		return;
-	skew = now;
+	skew = alarm_skew();
 	for (struct schedule *one = schedules; one; one = one->hash.next) {
 		if (one->definition && !one->paused)
 			look_back(one);
@@ -459,6 +495,7 @@ bool schedule_adopt(struct definition *definition, struct excluded *excluded, co
 		schedule->gone = 0;
 		schedule->digest = digest;
 		schedule->time = schedule_next(schedule, now_seconds());
+		schedule->since = schedule->time;
 		schedule->unwritten = true;
 	} else if (reading == 1) {
 		look_back(schedule);
@@ -497,6 +534,7 @@ static void pause_done(struct op *op)
 	} else if (!define->row.paused && schedule->definition) {
 		schedule->paused = false;
 		schedule->time = schedule_next(schedule, define->since);
+		schedule->since = schedule->time;
 		/* It may have another definition since */
 		schedule->unwritten |= to_ns(schedule->time) != define->row.next;
 	}
@@ -536,6 +574,8 @@ static void prune(void);
 static void pruned(struct op *op)
 {
 	prune_at = alarm_now() + PRUNE;
+	if (!op->failed)
+		forgotten = op->row.ord;
 	if (op->row.size && !op->failed)
 		prune();
 }
@@ -546,9 +586,16 @@ static void prune(void)
 
 	op->kind = OP_PRUNE;
 	op->row.created = alarm_wall() - history;
+	op->row.ord = forgotten;
 	op->done = pruned;
 	prune_at = INT64_MAX;
 	commit_submit(op);
+}
+
+/** schedule_forgotten - up to this time, in ns, runs are no longer known */
+int64_t schedule_forgotten(void)
+{
+	return forgotten;
 }
 
 /** schedule_tick - to be called each second */
@@ -568,6 +615,7 @@ void schedule_start(struct event_base *base, int64_t keep)
 {
 	turn = must(event_new(base, -1, 0, take_turns, NULL));
 	history = keep;
+	forgotten = store_meta("forgotten", 0);
 	skew = alarm_skew();
 	store_schedules(load);
 }

@@ -20,6 +20,7 @@ struct schedule {
 	int64_t id, digest;
 	char *name;
 	int64_t time;				/* for which it fires next, in seconds */
+	int64_t since;				/* times before are not made up for */
 	bool paused;
 	int64_t gone;				/* since when no file has it, in ns; or 0 */
 	UT_hash_handle hash;
@@ -41,6 +42,7 @@ struct schedule_counts {
 };
 
 void schedule_start(struct event_base *base, int64_t history);
+int64_t schedule_forgotten(void);
 struct schedule_counts schedule_count(void);
 void schedule_tick(void);
 struct schedule *schedule_find(const char *name);

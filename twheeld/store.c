@@ -43,7 +43,7 @@ static const char *const upgrades[] = {
 	/* Results are those of enum result: below 2, the job is still there. */
 	"CREATE TABLE schedules(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
 	" digest INTEGER NOT NULL, next INTEGER NOT NULL, paused INTEGER NOT NULL,"
-	" gone INTEGER NOT NULL);"
+	" gone INTEGER NOT NULL, since INTEGER NOT NULL);"
 	"CREATE TABLE runs(schedule INTEGER NOT NULL, time INTEGER NOT NULL,"
 	" shard INTEGER NOT NULL, job INTEGER NOT NULL, result INTEGER NOT NULL,"
 	" created INTEGER NOT NULL, ended INTEGER NOT NULL,"
@@ -343,7 +343,8 @@ void store_tubes(void (*each)(const struct store_tube *tube))
 /** store_schedules - call @each for each schedule */
 void store_schedules(void (*each)(const struct schedule_row *row))
 {
-	sqlite3_stmt *stmt = prepare("SELECT id, name, digest, next, paused, gone FROM schedules");
+	sqlite3_stmt *stmt = prepare("SELECT id, name, digest, next, paused, gone, since"
+				     " FROM schedules");
 
 	while (sqlite3_step(stmt) == SQLITE_ROW) {
 		struct schedule_row row = {
@@ -353,6 +354,7 @@ void store_schedules(void (*each)(const struct schedule_row *row))
 			.next = sqlite3_column_int64(stmt, 3),
 			.paused = sqlite3_column_int(stmt, 4),
 			.gone = sqlite3_column_int64(stmt, 5),
+			.since = sqlite3_column_int64(stmt, 6),
 		};
 
 		each(&row);

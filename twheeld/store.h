@@ -50,6 +50,7 @@ struct schedule_row {
 	int64_t next;
 	bool paused;
 	int64_t gone;		/* since when no file has it; 0: one has */
+	int64_t since;		/* times before this one are not made up for */
 };
 
 /* A run. Its times but the first are by the wall clock, too. */

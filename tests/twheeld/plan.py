@@ -8,6 +8,7 @@ import struct
 
 SECOND = 10**9
 NEVER = None
+INFINITE = 2**63
 OPEN, BURIED, DONE, FAILED, SKIPPED, MISSED = range(6)
 
 
@@ -60,7 +61,7 @@ class Plan:
         self.shards, self.late, self.jitter = 1, 60, 0
         self.misfire, self.most, self.overlap, self.days = 'once', 1, True, ()
         self.__dict__.update(options)
-        self.time, self.paused, self.gone = NEVER, False, True
+        self.time, self.since, self.paused, self.gone = NEVER, INFINITE, False, True
         # (time in ns, shard): result and when it was made
         self.runs = {}
 
@@ -105,6 +106,7 @@ class Plan:
         '''A file has it from now on, or in another form'''
         self.gone = False
         self.time = self.next(now // SECOND)
+        self.since = INFINITE if self.time is NEVER else self.time
 
     def went_back(self, now):
         time = self.next(now // SECOND)
@@ -119,17 +121,26 @@ class Plan:
                 self.missed(before, now)
             else:
                 self.make(self.time, now)
+                self.since = min(self.since, self.time)
                 self.time = self.next(self.time)
+
+    def first(self):
+        '''What was before a schedule was there is not made up for.'''
+        if self.time >= self.since:
+            return self.time
+        time = NEVER if self.since == INFINITE else self.next(self.since - 1)
+        return INFINITE if time is NEVER else time
 
     def missed(self, before, now):
         want = {'once': 1, 'skip': 0, 'all': self.most}[self.misfire]
         times, at = [], self.prev(before)
-        while len(times) < want and at is not NEVER and at >= self.time:
+        first = self.first()
+        while len(times) < want and at is not NEVER and at >= first:
             times.insert(0, at)
             at = self.prev(at)
-        if not times or times[0] != self.time:
-            if self.free(self.time * SECOND, 0):
-                self.runs[self.time * SECOND, 0] = (MISSED, now)
+        if first < before and (not times or times[0] != first):
+            if self.free(first * SECOND, 0):
+                self.runs[first * SECOND, 0] = (MISSED, now)
         for time in times:
             self.make(time, now)
         self.time = self.next(before - 1)
@@ -152,6 +163,7 @@ class Plan:
 
     def resume(self, now):
         self.paused, self.time = False, self.next(now // SECOND)
+        self.since = INFINITE if self.time is NEVER else self.time
 
     def run(self, now):
         return self.make_at(now + (now % SECOND == 0), now, self.overlap)
