@@ -2,41 +2,41 @@
 /*
  * The files of CALENDAR=: times that schedules leave out.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 #include <utlist.h>
 
 #include "calendar.h"
 #include "excluded.h"
 #include "exclusion.h"
+#include "times.h"
 #include "util.h"
 
 /* A schedule that fires only within what is left out is looked at so often, and no more. */
-#define TRIES 20000
+#define TRIES 2000
+/* So many files are read, and of so many bytes */
+#define FILES_MOST 256
+#define BYTES_MOST (16 << 20)
 
 /* Those of this reading */
 static struct excluded *all;
+static size_t files;
+static int64_t bytes;
 
-static bool digest_file(const char *path, int64_t *digest)
+/* A file that says the same in other words changes nothing. */
+static int64_t digest_of(const struct exclusion *exclusion)
 {
-	static uint8_t piece[1 << 16];
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	const struct times *times = exclusion_times(exclusion);
 	struct sha256_ctx ctx;
-	ssize_t got;
+	int64_t digest;
 
-	if (fd < 0)
-		return false;
 	sha256_init(&ctx);
-	while ((got = read(fd, piece, sizeof(piece))) > 0)
-		sha256_update(&ctx, got, piece);
-	sha256_digest(&ctx, sizeof(*digest), (uint8_t *)digest);
-	close(fd);
-	return got == 0;
+	sha256_update(&ctx, times->count * sizeof(*times->spans), (const uint8_t *)times->spans);
+	sha256_digest(&ctx, sizeof(digest), (uint8_t *)&digest);
+	return digest;
 }
 
 static struct excluded *find(const char *path, const char *zone)
@@ -49,30 +49,54 @@ static struct excluded *find(const char *path, const char *zone)
 	return NULL;
 }
 
-static struct excluded *read_one(const char *path, const char *zone, char *why, size_t room)
+/* What all of them cost, as the server does nothing else meanwhile */
+static bool fits(const char *path)
 {
-	struct exclusion_error error = { .line = 0 };
-	struct exclusion *exclusion;
-	struct excluded *one;
-	int64_t digest;
+	struct stat st;
 
-	if (!digest_file(path, &digest)) {
-		snprintf(why, room, "CALENDAR=%s: %s", path, strerror(errno));
-		return NULL;
-	}
-	exclusion = exclusion_read(path, *zone ? zone : NULL, &error);
-	if (!exclusion) {
-		snprintf(why, room, "CALENDAR=%s:%zu: %s", path, error.line, error.text);
-		return NULL;
-	}
-	one = zalloc(sizeof(*one));
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+		bytes += st.st_size;
+	return ++files <= FILES_MOST && bytes <= BYTES_MOST;
+}
+
+static char *say_why(const char *path, const struct exclusion_error *error)
+{
+	char *why;
+
+	if (asprintf(&why, "CALENDAR=%s:%zu: %s", path, error->line, error->text) < 0)
+		must(NULL);
+	return why;
+}
+
+/* One that is wrong is not read again for each line that has it. */
+static struct excluded *read_one(const char *path, const char *zone)
+{
+	struct exclusion_error error = { .text = "such files are 256 at most, and of 16 MiB, "
+					 "where each counts once for each zone" };
+	struct excluded *one = zalloc(sizeof(*one));
+
+	if (fits(path))
+		one->exclusion = exclusion_read(path, *zone ? zone : NULL, &error);
+	if (one->exclusion)
+		one->digest = digest_of(one->exclusion);
+	else
+		one->why = say_why(path, &error);
 	one->path = must(strdup(path));
 	one->zone = must(strdup(zone));
-	one->exclusion = exclusion;
-	one->digest = digest;
 	one->users = 1;
 	DL_APPEND(all, one);
 	return one;
+}
+
+/** excluded_named - has a line a file as CALENDAR=? */
+bool excluded_named(const char *path)
+{
+	struct excluded *one;
+
+	DL_FOREACH(all, one)
+		if (!strcmp(one->path, path))
+			return true;
+	return false;
 }
 
 /**
@@ -87,9 +111,12 @@ struct excluded *excluded_get(const char *path, const char *zone, char *why, siz
 	struct excluded *one = find(path, zone);
 
 	if (!one)
-		one = read_one(path, zone, why, room);
-	if (one)
-		one->users++;
+		one = read_one(path, zone);
+	if (one->why) {
+		snprintf(why, room, "%s", one->why);
+		return NULL;
+	}
+	one->users++;
 	return one;
 }
 
@@ -100,6 +127,7 @@ void excluded_put(struct excluded *one)
 	exclusion_free(one->exclusion);
 	free(one->path);
 	free(one->zone);
+	free(one->why);
 	free(one);
 }
 
@@ -108,6 +136,8 @@ void excluded_forget(void)
 {
 	struct excluded *one, *next;
 
+	files = 0;
+	bytes = 0;
 	DL_FOREACH_SAFE(all, one, next) {
 		DL_DELETE(all, one);
 		excluded_put(one);

@@ -15,12 +15,14 @@ struct exclusion;
 struct excluded {
 	char *path, *zone;
 	struct exclusion *exclusion;
-	int64_t digest;		/* of what the file says */
+	int64_t digest;		/* of its times */
+	char *why;		/* what is wrong, or NULL */
 	unsigned int users;
 	struct excluded *prev, *next;
 };
 
 struct excluded *excluded_get(const char *path, const char *zone, char *why, size_t room);
+bool excluded_named(const char *path);
 void excluded_put(struct excluded *excluded);
 void excluded_forget(void);
 int64_t excluded_next(const struct excluded *excluded, const struct calendar *calendar,

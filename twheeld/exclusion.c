@@ -202,6 +202,12 @@ struct exclusion *exclusion_read(const char *path, const char *zone,
 	return exclusion;
 }
 
+/** exclusion_times - all times that are left out */
+const struct times *exclusion_times(const struct exclusion *exclusion)
+{
+	return &exclusion->times;
+}
+
 /**
  * exclusion_covers - is a time left out?
  * @until: if so, the first second after it that is not

@@ -20,6 +20,7 @@
 #define EXCLUSION_FILE_MOST (4 << 20)
 
 struct exclusion;
+struct times;
 
 /* What was wrong: in which line, from 1, or 0: no line of the file; and a sentence */
 struct exclusion_error {
@@ -29,6 +30,7 @@ struct exclusion_error {
 
 struct exclusion *exclusion_read(const char *path, const char *zone,
 				 struct exclusion_error *error);
+const struct times *exclusion_times(const struct exclusion *exclusion);
 bool exclusion_covers(const struct exclusion *exclusion, int64_t when, int64_t *until);
 bool exclusion_since(const struct exclusion *exclusion, int64_t when, int64_t *from);
 void exclusion_free(struct exclusion *exclusion);
