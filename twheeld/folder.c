@@ -21,6 +21,8 @@
 
 #define FILE_MOST (64 << 20)
 #define SCHEDULES_MOST 1000000
+/* Of all files, so many lines are named that are wrong. */
+#define COMPLAINTS 1000
 #define EVENTS (IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB)
 
 /* A file's path, as long as the server runs */
@@ -40,11 +42,15 @@ static struct path *paths;
 static struct event *soon;
 static int watch_fd = -1;
 static size_t wrong_count, count;
+static int64_t took;		/* the last reading, in ns */
 
 static void set_wrong(const char *path, unsigned int line, size_t column, const char *why)
 {
 	wrong_count++;
-	complain("%s:%u:%zu: %s", path, line, column, why);
+	if (wrong_count <= COMPLAINTS)
+		complain("%s:%u:%zu: %s", path, line, column, why);
+	if (wrong_count == COMPLAINTS)
+		complain("further lines that are wrong are not named");
 }
 
 static void wrong(struct tab_reader *reader, unsigned int line, size_t column, const char *why)
@@ -76,8 +82,11 @@ static void name_taken(const char *path, const struct definition *definition)
 	const struct schedule *other = schedule_find(definition->name);
 	char why[800];
 
-	snprintf(why, sizeof(why), "line %u of %s is called %s, too", other->definition->line,
-		 other->file, definition->name);
+	if (other->definition)
+		snprintf(why, sizeof(why), "line %u of %s is called %s, too",
+			 other->definition->line, other->file, definition->name);
+	else
+		snprintf(why, sizeof(why), "another line is called %s, too", definition->name);
 	set_wrong(path, definition->line, 1, why);
 }
 
@@ -94,6 +103,7 @@ static void each(struct tab_reader *reader, struct definition *definition)
 		return;
 	}
 	if (!get_excluded(path, definition, &excluded)) {
+		schedule_keep(definition->name);
 		definition_free(definition);
 		return;
 	}
@@ -154,7 +164,15 @@ static void parse(const char *path, const char *text, size_t length)
 	free(name);
 }
 
-/* Gives false if the file is there and can't be read. */
+/* A link to nothing is no tab. What was there just now has another name, perhaps. */
+static bool is_link(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* Gives false if the file is there and can't be read, or is not there any more. */
 static bool read_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -162,7 +180,7 @@ static bool read_file(const char *path)
 	size_t length;
 	char *text;
 
-	if (fd < 0 && errno == ENOENT)
+	if (fd < 0 && errno == ENOENT && is_link(path))
 		return true;
 	if (fd < 0) {
 		complain("%s: %s", path, strerror(errno));
@@ -217,10 +235,37 @@ static void watch(void)
 			 strerror(errno));
 }
 
+/* When a file came or went, or 0 */
+static int64_t folder_time(void)
+{
+	struct stat st;
+
+	return stat(folder, &st) ? 0 : st.st_mtim.tv_sec * SECOND + st.st_mtim.tv_nsec;
+}
+
+/* An editor does several things at once. And clients are to be served, too. */
+static void read_soon(void)
+{
+	int64_t delay = 10 * took > SECOND / 5 ? 10 * took : SECOND / 5;
+	struct timeval tv = { delay / SECOND, delay % SECOND / 1000 };
+
+	if (soon && !event_pending(soon, EV_TIMEOUT, NULL))
+		event_add(soon, &tv);
+}
+
+static int64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return ts.tv_sec * SECOND + ts.tv_nsec;
+}
+
 static void read_all(void)
 {
+	int64_t before = folder_time(), begun = cpu_ns();
 	struct dirent **entries;
-	bool complete;
+	bool complete, same;
 	int length;
 
 	/* What changes from now on is seen. */
@@ -236,7 +281,12 @@ static void read_all(void)
 	complete = read_files(entries, length);
 	if (!complete)
 		complain("as a file of %s can't be read, no schedule is taken away", folder);
-	schedule_reading_ends(complete);
+	/* A file that was renamed meanwhile may have been seen by neither of its names. */
+	same = folder_time() == before;
+	schedule_reading_ends(complete && same);
+	took = cpu_ns() - begun;
+	if (!same)
+		read_soon();
 	while (length--)
 		free(entries[length]);
 	free(entries);
@@ -281,16 +331,24 @@ static bool counts_now(const struct inotify_event *event)
 	return lstat(path, &st) == 0 && (S_ISLNK(st.st_mode) || st.st_nlink > 1);
 }
 
+/* Is it a tab, or what one of them has as CALENDAR=? */
+static bool is_of_tabs(const char *name)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return is_tab(name) || excluded_named(path);
+}
+
 static bool matters(const struct inotify_event *event)
 {
 	if (event->mask & IN_Q_OVERFLOW)
 		return true;
-	return event->len && is_tab(event->name) && counts_now(event);
+	return event->len && is_of_tabs(event->name) && counts_now(event);
 }
 
 static void changed(evutil_socket_t fd, short what, void *arg)
 {
-	static const struct timeval delay = { 0, 200000 };
 	static char events[1 << 16] __attribute__((aligned(8)));
 	ssize_t got = read(fd, events, sizeof(events));
 	bool now = false;
@@ -303,9 +361,8 @@ static void changed(evutil_socket_t fd, short what, void *arg)
 		now |= matters(event);
 		at += sizeof(*event) + event->len;
 	}
-	/* An editor does several things at once. */
-	if (now && !event_pending(soon, EV_TIMEOUT, NULL))
-		event_add(soon, &delay);
+	if (now)
+		read_soon();
 }
 
 /**

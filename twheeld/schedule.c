@@ -471,6 +471,31 @@ static void take_definition(struct schedule *schedule, struct definition *defini
 	schedule->excluded = excluded;
 }
 
+/* Is it due, and was it not changed in such a way that it has no such time? */
+static bool is_due(const struct schedule *schedule)
+{
+	return schedule->time <= now_seconds() &&
+		schedule_next(schedule, schedule->time - 1) == schedule->time;
+}
+
+static void begin(struct schedule *schedule)
+{
+	schedule->time = schedule_next(schedule, now_seconds());
+	schedule->since = schedule->time;
+}
+
+/**
+ * schedule_keep - a file has a schedule, and what it relies on can't be read now
+ * @name: the schedule's, which stays as it was
+ */
+void schedule_keep(const char *name)
+{
+	struct schedule *schedule = schedule_find(name);
+
+	if (schedule)
+		schedule->reading = reading;
+}
+
 /**
  * schedule_adopt - a file has a schedule
  * @definition: the schedule, which is taken
@@ -492,10 +517,10 @@ bool schedule_adopt(struct definition *definition, struct excluded *excluded, co
 	schedule->file = file;
 	schedule->reading = reading;
 	if (schedule->gone || schedule->digest != digest) {
+		if (schedule->gone || !is_due(schedule))
+			begin(schedule);
 		schedule->gone = 0;
 		schedule->digest = digest;
-		schedule->time = schedule_next(schedule, now_seconds());
-		schedule->since = schedule->time;
 		schedule->unwritten = true;
 	} else if (reading == 1) {
 		look_back(schedule);

@@ -52,6 +52,7 @@ const struct histogram *schedule_lateness(void);
 /* Files are read: all definitions that they have, and then the end */
 void schedule_reading_begins(void);
 bool schedule_adopt(struct definition *definition, struct excluded *excluded, const char *file);
+void schedule_keep(const char *name);
 void schedule_reading_ends(bool complete);
 
 int64_t schedule_next(const struct schedule *schedule, int64_t after);

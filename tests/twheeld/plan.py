@@ -108,6 +108,11 @@ class Plan:
         self.time = self.next(now // SECOND)
         self.since = INFINITE if self.time is NEVER else self.time
 
+    def keeps_time(self, other, now):
+        '''A time that is due stays when the schedule is edited, and has it then, too.'''
+        return not self.gone and self.time is not NEVER and self.time <= now // SECOND and \
+            other.next(self.time - 1) == self.time
+
     def went_back(self, now):
         time = self.next(now // SECOND)
         if time is not NEVER and (self.time is NEVER or time < self.time):
