@@ -313,6 +313,10 @@ static void set_paused(struct client *client, const char *name, bool paused)
 
 	if (!schedule)
 		return;
+	if (schedule->pausing) {
+		refuse(client, "another client pauses or resumes it just now: try again");
+		return;
+	}
 	if (schedule->paused == paused) {
 		agree(client);
 		return;

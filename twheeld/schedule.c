@@ -554,10 +554,9 @@ static void pause_done(struct op *op)
 	struct define *define = container_of(op, struct define, op);
 	struct schedule *schedule = define->schedule;
 
-	if (op->failed) {
-		schedule->paused = !define->row.paused;
-	} else if (!define->row.paused && schedule->definition) {
-		schedule->paused = false;
+	schedule->pausing = false;
+	schedule->paused = define->row.paused != op->failed;
+	if (!op->failed && !schedule->paused && schedule->definition) {
 		schedule->time = schedule_next(schedule, define->since);
 		schedule->since = schedule->time;
 		/* It may have another definition since */
@@ -587,6 +586,7 @@ void schedule_pause(struct schedule *schedule, bool paused,
 	define->row.paused = paused;
 	define->row.next = to_ns(schedule_next(schedule, define->since));
 	schedule->paused = schedule->paused || paused;
+	schedule->pausing = true;
 	settle(schedule);
 	commit_submit(&define->op);
 }

@@ -29,6 +29,7 @@ struct schedule {
 	const char *file;			/* that has it */
 	unsigned int reading;			/* that has found it */
 	bool unwritten;				/* the store has not all of it */
+	bool pausing;				/* that it is paused, or not, is written */
 	bool busy, queued;			/* it is being written, or waits for that */
 	struct twheel_timer timer;
 	struct schedule *prev, *next;		/* those that wait */
