@@ -11,6 +11,9 @@
 #include "tube.h"
 #include "util.h"
 
+/* What a job costs beside its body */
+#define JOB_WEIGHT 1000
+
 static struct job *new_job(const struct definition *definition, int64_t time, uint32_t shard)
 {
 	size_t size;
@@ -86,8 +89,10 @@ struct op *firing_new(struct schedule *schedule, const int64_t *times, size_t co
 	for (; firing->count < all; firing->count++) {
 		if (add_run(&firing->runs[firing->count], definition,
 			    times[firing->count / definition->shards],
-			    firing->count % definition->shards))
+			    firing->count % definition->shards)) {
+			firing->weight += JOB_WEIGHT + firing->runs[firing->count].put.row.size;
 			continue;
+		}
 		free_op(op);
 		return NULL;
 	}

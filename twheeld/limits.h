@@ -16,6 +16,7 @@
 #define KICK_PIECE 2
 #define LOG_PAGES 40
 #define FIRINGS_MOST 3
+#define FIRINGS_WEIGHT 3000
 #define PRUNE SECOND
 #else
 /* Jobs of a tube that are ready: so many at most, and so many more when there are too few */
@@ -33,6 +34,8 @@
 #define LOG_PAGES 4000
 /* Schedules that are being written at a time */
 #define FIRINGS_MOST 500
+/* Bytes of their jobs, but for those of the last one of them */
+#define FIRINGS_WEIGHT (2 << 20)
 /* How often runs that are over are forgotten */
 #define PRUNE (10 * SECOND)
 #endif

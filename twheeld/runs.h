@@ -29,6 +29,7 @@ struct firing {
 	bool overlap;
 	bool stale;		/* out: its next time is another one */
 	void *request;		/* of the admin socket */
+	size_t weight;		/* what it costs, in bytes */
 	size_t count;
 	struct firing_run runs[];
 };

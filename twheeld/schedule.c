@@ -27,6 +27,7 @@
 static struct schedule *schedules, *waiting;
 static int64_t next_id = 1;
 static unsigned int reading, in_flight;
+static size_t weight;		/* of the jobs that are being written */
 static int64_t skew;		/* by which the timers are set */
 static int64_t history, prune_at;
 static int64_t forgotten;	/* up to this time runs may be, in ns */
@@ -175,8 +176,10 @@ static void fired(struct op *op)
 	bool same = schedule->definition && to_ns(schedule->time) == op->firing->from;
 	int64_t late = same ? alarm_wall() - schedule_due(schedule) : 0;
 	bool stale = op->firing->stale;
-	size_t made = firing_end(op).made;
+	size_t made;
 
+	weight -= op->firing->weight;
+	made = firing_end(op).made;
 	jobs += made;
 	if (same && made)
 		histogram_add(&lateness, late);
@@ -267,6 +270,7 @@ static bool fire(struct schedule *schedule)
 	op->firing->next = to_ns(times.next);
 	op->firing->missed = times.missed;
 	op->firing->since = to_ns(times.since);
+	weight += op->firing->weight;
 	firing_submit(op, fired);
 	return true;
 }
@@ -298,7 +302,7 @@ static bool act(struct schedule *schedule)
 static void pump(void)
 {
 	commit_hold(true);
-	while (waiting && in_flight < FIRINGS_MOST) {
+	while (waiting && in_flight < FIRINGS_MOST && weight < FIRINGS_WEIGHT) {
 		struct schedule *schedule = waiting;
 
 		DL_DELETE(waiting, schedule);

@@ -6,6 +6,7 @@
  * options of its own, and the body of its jobs. A schedule that is wrong is named and left
  * out. After an option that is wrong nothing is taken, as the lines there rely on it.
  */
+#include <limits.h>
 #include <nettle/sha2.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -469,14 +470,23 @@ static struct calendar *calendar_of(struct tab *tab, struct piece when,
 	return calendar;
 }
 
-static bool too_long(const struct definition *definition, uint32_t most)
+static size_t digits(uint32_t number)
 {
-	size_t size;
-	char *text;
+	return snprintf(NULL, 0, "%u", number);
+}
 
-	text = definition_body(definition, 0, definition->shards - 1, &size);
-	free(text);
-	return !text || size > most;
+/* How long the last shard's body is; not counted any more once it is longer than a limit. */
+static size_t count_body(const struct definition *definition, size_t most)
+{
+	const size_t lengths[UCHAR_MAX + 1] = {
+		['t'] = strlen("2027-01-01T00:00:00Z"), ['s'] = digits(definition->shards - 1),
+		['n'] = digits(definition->shards), ['N'] = strlen(definition->name), ['%'] = 1,
+	};
+	size_t size = 0;
+
+	for (const char *at = definition->body; *at && size <= most; at++)
+		size += *at == '%' ? lengths[(unsigned char)*++at] : 1;
+	return size;
 }
 
 static void take_values(struct definition *definition, const struct values *values)
@@ -494,9 +504,22 @@ static void take_values(struct definition *definition, const struct values *valu
 }
 
 /* What one transaction has of a schedule is bounded. */
-static bool too_many(const struct values *values)
+static bool check_size(struct tab *tab, const struct definition *definition, struct piece body)
 {
-	return values->misfire == MISFIRE_ALL && values->most * values->shards > FIRING_MOST;
+	size_t jobs = definition->misfire == MISFIRE_ALL ? definition->most : 1, size;
+
+	jobs *= definition->shards;
+	size = count_body(definition, tab->host->body_most);
+	if (size > tab->host->body_most)
+		return wrong(tab, body.at, "the body is too long: job-size is %u bytes",
+			     tab->host->body_most);
+	if (jobs > FIRING_MOST)
+		return wrong(tab, tab->start, "all:%u of %u shards each are more than %u jobs "
+			     "at once", definition->most, definition->shards, FIRING_MOST);
+	if (jobs * size > FIRING_BYTES)
+		return wrong(tab, body.at, "%zu jobs at once with %zu bytes each are more than "
+			     "%d bytes", jobs, size, FIRING_BYTES);
+	return true;
 }
 
 static bool fill(struct tab *tab, struct definition *definition, struct piece line,
@@ -508,19 +531,13 @@ static bool fill(struct tab *tab, struct definition *definition, struct piece li
 	definition->tube = tube_of(tab, line, values);
 	if (!definition->tube)
 		return false;
-	if (too_many(values))
-		return wrong(tab, line.at, "all:%u of %u shards each are more than %u jobs at once",
-			     values->most, values->shards, FIRING_MOST);
 	take_values(definition, values);
 	definition->name = name_of(tab, line, values);
 	definition->when = must(strndup(when.at, when.length));
 	definition->body = must(strndup(body.at, body.length));
 	definition->size = body.length;
 	definition->line = tab->line;
-	if (too_long(definition, tab->host->body_most))
-		return wrong(tab, body.at, "the body is too long: job-size is %u bytes",
-			     tab->host->body_most);
-	return true;
+	return check_size(tab, definition, body);
 }
 
 static void take_schedule(struct tab *tab, struct piece line)

@@ -12,7 +12,8 @@
 #define SHARDS_MOST 1024
 #define MISFIRES_MOST 1000
 /* Jobs of a schedule that are made in one go */
-#define FIRING_MOST 10000
+#define FIRING_MOST 4096
+#define FIRING_BYTES (16 << 20)
 #define SCHEDULE_NAME_MAX 255
 /* Of those that are wrong in a file, so many are named. */
 #define TAB_COMPLAINTS 20
