@@ -25,6 +25,8 @@
 #define ID_BLOCK 1000
 /* Bytes of the disk that new jobs leave free, unless the disk is small */
 #define ROOM (32 << 20)
+/* Bytes of a firing that are no matter there, as those of a put */
+#define SMALL (64 << 10)
 
 struct queue {
 	struct op *first;
@@ -290,7 +292,7 @@ static bool transaction(struct op *ops, bool puts)
 	bool fine = commit_step(begin);
 
 	for (struct op *op = ops; fine && op; op = op->next)
-		if (puts || !needs_room(op))
+		if (!needs_room(op) || (puts && !op->failed))
 			fine = write_op(op);
 	fine = write_counts(fine) && fine;
 	if (fine && next_id != first_id)
@@ -315,25 +317,52 @@ static int64_t unused(void)
 }
 
 /*
- * Is there room for new jobs? They leave some for what deletes and changes, as each write
+ * How many bytes are there for new jobs, or -1: there is no room for any. They leave some for what deletes and changes, as each write
  * goes to the log first, and then to the database. Once the log is empty, what deleted jobs
  * have left there counts, too.
  */
-static bool room(void)
+static int64_t room(int64_t need)
 {
 	int64_t left, all, want;
 
 	if (!store_room(&left, &all))
-		return true;
+		return INT64_MAX;
 	want = all / 4 < ROOM ? all / 4 : ROOM;
-	if (left >= want)
-		return true;
+	if (left >= want + need)
+		return left - want;
 	log_checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE);
-	if (!store_room(&left, &all) || left >= want ||
-	    (left >= want / 4 && left + unused() >= want))
-		return true;
+	if (!store_room(&left, &all))
+		return INT64_MAX;
+	if (left >= want)
+		return left - want;
+	if (left >= want / 4 && left + unused() >= want)
+		return 0;
 	say("the disk is nearly full: no new jobs are taken");
-	return false;
+	return -1;
+}
+
+/* A firing is written into the log, and into the database after that. */
+static int64_t size_of(const struct op *op)
+{
+	return op->kind == OP_FIRE && op->firing->weight > SMALL ? 2 * op->firing->weight : 0;
+}
+
+/* Firings for which there is no room fail. Gives whether there is room for other jobs. */
+static bool find_room(struct op *ops)
+{
+	int64_t need = 0, left;
+
+	for (struct op *op = ops; op; op = op->next)
+		need += size_of(op);
+	left = room(need);
+	for (struct op *op = ops; op; op = op->next) {
+		op->failed = size_of(op) > 0 && size_of(op) > left;
+		if (op->failed)
+			say("the disk has no room for all jobs of a schedule");
+		else
+			left -= size_of(op);
+	}
+	return left >= 0;
 }
 
 static bool any_put(const struct op *op)
@@ -346,7 +375,7 @@ static bool any_put(const struct op *op)
 /* When the disk is full, puts fail, and all else is tried once more without them. */
 static void write_ops(struct op *ops)
 {
-	bool puts = !any_put(ops) || room();
+	bool puts = !any_put(ops) || find_room(ops);
 	bool fine = transaction(ops, puts);
 
 	if (!fine) {
@@ -355,7 +384,7 @@ static void write_ops(struct op *ops)
 		fine = transaction(ops, puts);
 	}
 	for (struct op *op = ops; op; op = op->next)
-		op->failed = !fine || (needs_room(op) && !puts);
+		op->failed = !fine || (needs_room(op) && (op->failed || !puts));
 }
 
 static void finish(struct op *ops, int64_t took)
