@@ -42,6 +42,7 @@ static struct path *paths;
 static struct event *soon;
 static int watch_fd = -1;
 static size_t wrong_count, count;
+static struct stat was_read;	/* the folder */
 static int64_t took;		/* the last reading, in ns */
 
 static void set_wrong(const char *path, unsigned int line, size_t column, const char *why)
@@ -261,6 +262,18 @@ static int64_t cpu_ns(void)
 	return ts.tv_sec * SECOND + ts.tv_nsec;
 }
 
+/* Another folder may have its name now, of which inotify says nothing. */
+static void look(evutil_socket_t fd, short what, void *arg)
+{
+	struct stat st;
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	if (stat(folder, &st) == 0 && (st.st_ino != was_read.st_ino || st.st_dev != was_read.st_dev))
+		read_soon();
+}
+
 static void read_all(void)
 {
 	int64_t before = folder_time(), begun = cpu_ns();
@@ -272,6 +285,8 @@ static void read_all(void)
 	watch();
 	wrong_count = 0;
 	count = 0;
+	if (stat(folder, &was_read))
+		was_read.st_ino = 0;
 	length = scandir(folder, &entries, select_tabs, alphasort);
 	if (length < 0) {
 		complain("%s: %s. Schedules stay as they were", folder, strerror(errno));
@@ -374,6 +389,8 @@ static void changed(evutil_socket_t fd, short what, void *arg)
  */
 void folder_start(struct event_base *base, const char *path, const char *node, const char *site)
 {
+	static const struct timeval each_so_often = { 5, 0 };
+
 	folder = must(strdup(path));
 	host.zone = "";
 	host.node = must(strdup(node));
@@ -382,6 +399,7 @@ void folder_start(struct event_base *base, const char *path, const char *node, c
 	if (watch_fd < 0)
 		die("%s can't be watched: %s", path, strerror(errno));
 	soon = must(evtimer_new(base, changed_before, NULL));
+	event_add(must(event_new(base, -1, EV_PERSIST, look, NULL)), &each_so_often);
 	event_add(must(event_new(base, watch_fd, EV_READ | EV_PERSIST, changed, NULL)), NULL);
 	read_all();
 }

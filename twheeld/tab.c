@@ -155,7 +155,7 @@ static bool take_misfire(struct values *values, const char *text)
 
 static bool take_late(struct values *values, const char *text)
 {
-	return seconds_of(text, &values->late) && values->late >= 1;
+	return seconds_of(text, &values->late) && values->late >= 1 && values->late <= 86400;
 }
 
 static bool take_overlap(struct values *values, const char *text)
@@ -222,7 +222,7 @@ static const struct option {
 	{ "PRI", ANYWHERE, take_pri, "a priority, from 0 to 4294967295" },
 	{ "TTR", ANYWHERE, take_ttr, "a time to run, like 60s or 2h" },
 	{ "MISFIRE", ANYWHERE, take_misfire, "once, skip, or all:N with N from 1 to 1000" },
-	{ "MISFIRE_AFTER", ANYWHERE, take_late, "a time of 1s or more, like 60s or 2h" },
+	{ "MISFIRE_AFTER", ANYWHERE, take_late, "a time from 1s to 1d, like 60s or 2h" },
 	{ "OVERLAP", ANYWHERE, take_overlap, "yes or no" },
 	{ "SHARDS", ANYWHERE, take_shards, "a number from 1 to 1024" },
 	{ "ON", ANYWHERE, take_on, "any, each-node or each-site" },
