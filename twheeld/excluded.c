@@ -17,6 +17,9 @@
 
 /* A schedule that fires only within what is left out is looked at so often, and no more. */
 #define TRIES 2000
+/* In a reading, so often for all of them, and less often for each after that */
+#define TRIES_MOST 2000000
+#define TRIES_LEAST 50
 /* So many files are read, and of so many bytes */
 #define FILES_MOST 256
 #define BYTES_MOST (16 << 20)
@@ -24,7 +27,7 @@
 /* Those of this reading */
 static struct excluded *all;
 static size_t files;
-static int64_t bytes;
+static int64_t bytes, tries;
 
 /* A file that says the same in other words changes nothing. */
 static int64_t digest_of(const struct exclusion *exclusion)
@@ -138,24 +141,43 @@ void excluded_forget(void)
 
 	files = 0;
 	bytes = 0;
+	tries = 0;
 	DL_FOREACH_SAFE(all, one, next) {
 		DL_DELETE(all, one);
 		excluded_put(one);
 	}
 }
 
+static int64_t find_next(const struct excluded *excluded, const struct calendar *calendar,
+			 int64_t after, int most)
+{
+	int64_t time = calendar_next(calendar, after), until;
+
+	for (int i = 0; i < most && time != CALENDAR_NEVER; i++) {
+		if (!exclusion_covers(excluded->exclusion, time, &until))
+			return time;
+		tries++;
+		time = calendar_next(calendar, until - 1);
+	}
+	return CALENDAR_NEVER;
+}
+
 /** excluded_next - the first time after one that is not left out; @excluded may be NULL */
 int64_t excluded_next(const struct excluded *excluded, const struct calendar *calendar,
 		      int64_t after)
 {
-	int64_t time = calendar_next(calendar, after), until;
+	return excluded ? find_next(excluded, calendar, after, TRIES) :
+		calendar_next(calendar, after);
+}
 
-	for (int i = 0; excluded && i < TRIES && time != CALENDAR_NEVER; i++) {
-		if (!exclusion_covers(excluded->exclusion, time, &until))
-			return time;
-		time = calendar_next(calendar, until - 1);
-	}
-	return excluded ? CALENDAR_NEVER : time;
+/** excluded_always - are all times after one left out, as far as is looked? */
+bool excluded_always(const struct excluded *excluded, const struct calendar *calendar,
+		     int64_t after)
+{
+	int most = tries < TRIES_MOST ? TRIES : TRIES_LEAST;
+
+	return excluded && calendar_next(calendar, after) != CALENDAR_NEVER &&
+		find_next(excluded, calendar, after, most) == CALENDAR_NEVER;
 }
 
 /** excluded_prev - the last time before one that is not left out */

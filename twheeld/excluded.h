@@ -27,6 +27,8 @@ void excluded_put(struct excluded *excluded);
 void excluded_forget(void);
 int64_t excluded_next(const struct excluded *excluded, const struct calendar *calendar,
 		      int64_t after);
+bool excluded_always(const struct excluded *excluded, const struct calendar *calendar,
+		     int64_t after);
 int64_t excluded_prev(const struct excluded *excluded, const struct calendar *calendar,
 		      int64_t before);
 

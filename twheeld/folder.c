@@ -108,9 +108,12 @@ static void each(struct tab_reader *reader, struct definition *definition)
 		definition_free(definition);
 		return;
 	}
-	if (schedule_adopt(definition, excluded, path))
+	if (excluded_always(excluded, definition->calendar, alarm_wall() / SECOND))
+		set_wrong(path, definition->line, 1, "CALENDAR= leaves out all of its times");
+	else if (schedule_adopt(definition, excluded, path))
 		return;
-	name_taken(path, definition);
+	else
+		name_taken(path, definition);
 	definition_free(definition);
 	excluded_put(excluded);
 }
