@@ -222,7 +222,8 @@ void runs_start(void)
 	last_pruned = commit_prepare("SELECT max(time) FROM (" PRUNED ")");
 	prune_runs = commit_prepare("DELETE FROM runs WHERE (schedule, time, shard) IN (" PRUNED
 				    ")");
-	prune_schedules = commit_prepare("DELETE FROM schedules WHERE gone > 0 AND gone < ?1 AND"
+	prune_schedules = commit_prepare("DELETE FROM schedules WHERE gone > 0"
+					 " AND (gone < ?1 OR NOT paused) AND"
 					 " NOT EXISTS (SELECT 1 FROM runs WHERE schedule = id)");
 	if (!look(commit_prepare("SELECT 1 FROM runs INDEXED BY runs_job WHERE result < 2"
 				 " LIMIT 1"), &any_runs, &unused))
