@@ -74,8 +74,9 @@ static char *say_why(const char *path, const struct exclusion_error *error)
 /* One that is wrong is not read again for each line that has it. */
 static struct excluded *read_one(const char *path, const char *zone)
 {
-	struct exclusion_error error = { .text = "such files are 256 at most, and of 16 MiB, "
-					 "where each counts once for each zone" };
+	struct exclusion_error error = {
+		.text = "256 such files of 16 MiB are the most, each once for each zone",
+	};
 	struct excluded *one = zalloc(sizeof(*one));
 
 	if (fits(path))

@@ -91,6 +91,18 @@ static void name_taken(const char *path, const struct definition *definition)
 	set_wrong(path, definition->line, 1, why);
 }
 
+static bool take(struct definition *definition, struct excluded *excluded, const char *path)
+{
+	if (excluded_always(excluded, definition->calendar, alarm_wall() / SECOND)) {
+		set_wrong(path, definition->line, 1, "CALENDAR= leaves out all of its times");
+		return false;
+	}
+	if (schedule_adopt(definition, excluded, path))
+		return true;
+	name_taken(path, definition);
+	return false;
+}
+
 static void each(struct tab_reader *reader, struct definition *definition)
 {
 	const char *path = ((struct reading *)reader)->path;
@@ -108,12 +120,8 @@ static void each(struct tab_reader *reader, struct definition *definition)
 		definition_free(definition);
 		return;
 	}
-	if (excluded_always(excluded, definition->calendar, alarm_wall() / SECOND))
-		set_wrong(path, definition->line, 1, "CALENDAR= leaves out all of its times");
-	else if (schedule_adopt(definition, excluded, path))
+	if (take(definition, excluded, path))
 		return;
-	else
-		name_taken(path, definition);
 	definition_free(definition);
 	excluded_put(excluded);
 }
@@ -273,7 +281,8 @@ static void look(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	(void)arg;
-	if (stat(folder, &st) == 0 && (st.st_ino != was_read.st_ino || st.st_dev != was_read.st_dev))
+	if (stat(folder, &st) == 0 &&
+	    (st.st_ino != was_read.st_ino || st.st_dev != was_read.st_dev))
 		read_soon();
 }
 

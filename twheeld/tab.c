@@ -514,11 +514,13 @@ static bool check_size(struct tab *tab, const struct definition *definition, str
 		return wrong(tab, body.at, "the body is too long: job-size is %u bytes",
 			     tab->host->body_most);
 	if (jobs > FIRING_MOST)
-		return wrong(tab, tab->start, "all:%u of %u shards each are more than %u jobs "
-			     "at once", definition->most, definition->shards, FIRING_MOST);
+		return wrong(tab, tab->start,
+			     "all:%u of %u shards each are more than %u jobs at once",
+			     definition->most, definition->shards, FIRING_MOST);
 	if (jobs * size > FIRING_BYTES)
-		return wrong(tab, body.at, "%zu jobs at once with %zu bytes each are more than "
-			     "%d bytes", jobs, size, FIRING_BYTES);
+		return wrong(tab, body.at,
+			     "%zu jobs at once with %zu bytes each are more than %d bytes",
+			     jobs, size, FIRING_BYTES);
 	return true;
 }
 
