@@ -24,11 +24,12 @@ static struct job *new_job(const struct definition *definition, int64_t time, ui
 	if (!body)
 		return NULL;
 	tube = tube_get(definition->tube);
-	job = job_new(tube, size);
+	job = tube ? job_new(tube, size) : NULL;
 	if (job)
 		memcpy(job->row.body, body, size);
 	/* A job has its tube */
-	tube_put(tube);
+	if (tube)
+		tube_put(tube);
 	free(body);
 	return job;
 }
@@ -69,7 +70,8 @@ static void free_op(struct op *op)
  * @times: for which times, in ns; a time without a whole second is no time of the schedule
  * @count: how many; there may be none
  *
- * Return: the operation, by which the schedule's next time stays; NULL without memory.
+ * Return: the operation, by which the schedule's next time stays; NULL without memory,
+ * or if it can't be read whether the store knows the tube.
  */
 struct op *firing_new(struct schedule *schedule, const int64_t *times, size_t count)
 {

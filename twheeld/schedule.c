@@ -293,7 +293,8 @@ static bool act(struct schedule *schedule)
 	}
 	if (fire(schedule))
 		return true;
-	complain("there is no memory for the jobs of %s: they are tried again", schedule->name);
+	complain("the jobs of %s can not be made now: memory is short, or the store unread;"
+		 " they are tried again", schedule->name);
 	alarm_set(&schedule->timer, alarm_now() + RETRY);
 	return false;
 }
