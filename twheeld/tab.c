@@ -77,7 +77,7 @@ static bool wrong(struct tab *tab, const char *at, const char *format, ...)
 		tab->reader->wrong(tab->reader, tab->line, at - tab->start + 1, why);
 	else if (tab->complaints == TAB_COMPLAINTS)
 		tab->reader->wrong(tab->reader, tab->line, at - tab->start + 1,
-				   "so is this one, and those after it are not named");
+				   "this is wrong, too, and what else is wrong is not named");
 	return false;
 }
 
