@@ -317,9 +317,9 @@ static int64_t unused(void)
 }
 
 /*
- * How many bytes are there for new jobs, or -1: there is no room for any. They leave some for what deletes and changes, as each write
- * goes to the log first, and then to the database. Once the log is empty, what deleted jobs
- * have left there counts, too.
+ * How many bytes are there for new jobs, or -1: there is no room for any. They leave some for
+ * what deletes and changes, as each write goes to the log first, and then to the database.
+ * Once the log is empty, what deleted jobs have left there counts, too.
  */
 static int64_t room(int64_t need)
 {
