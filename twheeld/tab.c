@@ -77,7 +77,7 @@ static bool wrong(struct tab *tab, const char *at, const char *format, ...)
 		tab->reader->wrong(tab->reader, tab->line, at - tab->start + 1, why);
 	else if (tab->complaints == TAB_COMPLAINTS)
 		tab->reader->wrong(tab->reader, tab->line, at - tab->start + 1,
-				   "this is wrong, too, and what else is wrong is not named");
+				   "this is a mistake, too, and the others are not named");
 	return false;
 }
 
