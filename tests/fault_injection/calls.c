@@ -670,8 +670,11 @@ static __u64 shake_seed = 1;
 /* What is in an operation's answer while the kernel has not written there */
 #define UNTOLD 77
 
-/* So many of each kind are to be done, and so many not */
-#define SHAKEN 3
+/*
+ * So many of each kind are to be done, and so many not. More would take minutes where the
+ * computer has others to work for, as two processors have to meet within some instructions.
+ */
+#define SHAKEN 1
 
 /* How long to wait before it is taken away, in turns of a loop; 0: not now */
 static unsigned int shake_after;
