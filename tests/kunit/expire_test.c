@@ -5,9 +5,12 @@
  */
 #include <kunit/test.h>
 #include <linux/bits.h>
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/interrupt.h>
+#include <linux/kthread.h>
 #include <linux/ktime.h>
+#include <linux/wait_bit.h>
 #include <uapi/linux/twheel.h>
 
 #include "account.h"
@@ -293,6 +296,50 @@ static void wheel_assisted_or_closed_leaves_queue(struct kunit *test)
 	end_all(tw);
 }
 
+struct closing {
+	struct twheel *tw;
+	struct completion over;
+};
+
+static int close_wheel(void *arg)
+{
+	struct closing *closing = arg;
+
+	tw_destroy(closing->tw);
+	complete(&closing->over);
+	return 0;
+}
+
+/* Who closes a wheel while it has its turn sleeps until that is over, and no longer. */
+static void wheel_closed_in_its_turn_waits_for_its_end(struct kunit *test)
+{
+	struct twheel *tw = wheel_of(test, NSEC_PER_SEC);
+	struct tw_share *share = share_of(tw);
+	struct closing closing = { .tw = tw };
+	struct task_struct *task;
+
+	init_completion(&closing.over);
+	test->priv = NULL;
+	atomic_inc(&tw->turns);
+	task = kthread_run(close_wheel, &closing, "twheel-close");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
+	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&closing.over, HZ));
+
+	/* That turn again, which really takes place */
+	atomic_dec(&tw->turns);
+	local_bh_disable();
+	spin_lock(&share->lock);
+	list_add_tail(&tw->turn, &share->waiting);
+	spin_unlock(&share->lock);
+	tw_turns_fn(&share->timer);
+	local_bh_enable();
+	if (wait_for_completion_timeout(&closing.over, HZ))
+		return;
+	KUNIT_FAIL(test, "it sleeps still");
+	wake_up_var(&tw->turns);
+	wait_for_completion(&closing.over);
+}
+
 /* Wheels of a user that workers turn at a time; there is one processor here */
 #define PLACES 1
 
@@ -458,6 +505,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(worker_not_charged_for_others),
 	KUNIT_CASE(waiting_wheels_run_in_order),
 	KUNIT_CASE(wheel_assisted_or_closed_leaves_queue),
+	KUNIT_CASE(wheel_closed_in_its_turn_waits_for_its_end),
 	KUNIT_CASE(place_put_waiting_wheel_gets_it),
 	KUNIT_CASE(processor_added_place_got_once),
 	KUNIT_CASE(shared_wheel_needs_no_place),
