@@ -7,6 +7,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -120,9 +121,12 @@ class Host:
         for name, operations in KNOWN.get(os.path.basename(path)[:-2], []):
             if name not in built:
                 built[name] = self.build(name, path, work)
-            status = run([built[name]], 30, stdout=subprocess.DEVNULL,
-                         stderr=subprocess.DEVNULL,
+            # Seconds of a processor, which are the same on a machine that is busy
+            status = run(['prlimit', '--cpu=10', built[name]], 200,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                          env=dict(os.environ, SEED='1', OPERATIONS=str(operations)))
+            if status == -signal.SIGKILL:
+                status = None
             if status != 0:
                 return f'unit {name}: ' + (f'status {status}' if status else 'no end')
         return None
