@@ -123,11 +123,11 @@ $(OUT)/tests/%32: tests/%32.c $(headers)
 
 $(OUT)/tests/loader/%: tests/loader/%.c $(headers)
 	@mkdir -p $(@D)
-	$(program) -o $@ $< -lkmod
+	tests/harness/compile $@ $< -- $(program) -lkmod
 
 $(OUT)/tests/%: tests/%.c $(headers)
 	@mkdir -p $(@D)
-	$(program) -static -pthread -o $@ $<
+	tests/harness/compile $@ $< -- $(program) -static -pthread
 
 build/bench/guarantees/%: bench/guarantees/%.c $(headers)
 	@mkdir -p $(@D)
@@ -135,7 +135,7 @@ build/bench/guarantees/%: bench/guarantees/%.c $(headers)
 
 build/tests/fuzz/calls: $(wildcard tests/fuzz/calls*.c) $(headers)
 	@mkdir -p $(@D)
-	$(program) -static -pthread -o $@ $(filter %.c,$^)
+	tests/harness/compile $@ $(filter %.c,$^) -- $(program) -static -pthread
 
 library := build/userlib/libtwheel.a
 $(library): $(wildcard userlib/*/*.[ch] userlib/*/*/*.[ch] kmod/*.[ch]) uapi/linux/twheel.h \

@@ -5,12 +5,12 @@
 # To be sourced by run.
 
 # inside COMMAND...: run it there, as root. The kernel's headers are mounted where a package
-# would put them, and so is this tree, at its place.
+# would put them, and so are this tree and what ccache keeps, at their places.
 inside() {
 	# shellcheck disable=SC2016 # expanded by that shell
 	unshare --mount sh -ec '
-		root=$1 kernel=$2 top=$3
-		shift 3
+		root=$1 kernel=$2
+		shift 2
 		mount -t proc proc "$root/proc"
 		mount --rbind /dev "$root/dev"
 		for dir in usr/src usr/lib; do
@@ -19,10 +19,12 @@ inside() {
 				mount --bind "$part" "$root/$dir/${part##*/}"
 			done
 		done
-		mkdir -p "$root$top"
-		mount --bind "$top" "$root$top"
-		exec chroot "$root" env -C "$top" LC_ALL=C DEBIAN_FRONTEND=noninteractive "$@"' \
-		sh "$root" "$kernel" "$top" "$@"
+		for dir in "$PWD" "${CCACHE_DIR:-$PWD}"; do
+			mkdir -p "$root$dir" "$dir"
+			mount --bind "$dir" "$root$dir"
+		done
+		exec chroot "$root" env -C "$PWD" LC_ALL=C DEBIAN_FRONTEND=noninteractive "$@"' \
+		sh "$root" "$kernel" "$@"
 }
 
 new_system() {
