@@ -40,7 +40,7 @@ static __always_inline bool tw_bits_empty(const u64 *bits, unsigned int slots)
  * @slots: how many, a constant
  * @from: the oldest position that can be occupied, counted in slots from tick 0
  *
- * Return: the position, or S64_MAX if none is occupied.
+ * Return: the position. One has to be occupied.
  */
 static __always_inline s64 tw_bits_find(const u64 *bits, unsigned int slots, s64 from)
 {
@@ -53,8 +53,6 @@ static __always_inline s64 tw_bits_find(const u64 *bits, unsigned int slots, s64
 		word = (word + 1) % TW_BITS_WORDS(slots);
 		found = bits[word];
 	}
-	if (!found)
-		return S64_MAX;
 	nr = word * 64 + __ffs64(found);
 	return from + ((nr - start) & (slots - 1));
 }

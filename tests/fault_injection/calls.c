@@ -285,20 +285,29 @@ static void test_first_arm(void)
 		}
 }
 
-/* Timers until there is no free node, which is when none can be had without memory */
+/*
+ * Timers until there is no free node, which is when none can be had without memory. What
+ * this program itself touches meanwhile has to be there.
+ */
 static void fill_table(struct model *m)
 {
-	long ret;
+	static struct twheel_op ops[256];
+	unsigned int nr, i;
+	long ret = 0;
 
-	do {
-		struct twheel_op op = scene_op(FUTURE, m->nr + 1);
-
+	while (!ret) {
+		for (i = 0; i < ARRAY_SIZE(ops); i++)
+			ops[i] = scene_op(FUTURE, m->nr + 1 + i);
 		memory_fails(true);
-		ret = op_single(m->fd, &op);
+		for (nr = 0; nr < ARRAY_SIZE(ops); nr++) {
+			ret = op_single(m->fd, &ops[nr]);
+			if (ret)
+				break;
+		}
 		memory_fails(false);
-		if (!ret)
-			model_did(m, &op, sizeof(op));
-	} while (!ret);
+		for (i = 0; i < nr; i++)
+			model_did(m, &ops[i], sizeof(ops[i]));
+	}
 	EXPECT_EQ(ret, -ENOMEM);
 }
 

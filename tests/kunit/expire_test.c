@@ -296,6 +296,44 @@ static void wheel_assisted_or_closed_leaves_queue(struct kunit *test)
 	end_all(tw);
 }
 
+/* Who finds nothing to do leaves nothing to others. */
+static void caught_up_worker_not_queued(struct kunit *test)
+{
+	struct twheel *tw = wheel_of(test, NSEC_PER_MSEC);
+
+	arm(test, tw, 1, ktime_get_ns() + NSEC_PER_SEC);
+	flush_delayed_work(&tw->work);
+	tw_catch_up(tw);
+	KUNIT_EXPECT_EQ(test, work_busy(&tw->work.work), 0);
+}
+
+static long do_one(struct twheel *tw, struct twheel_op *op)
+{
+	struct tw_batch batch = {};
+
+	tw_begin(tw, &batch, 1, 0);
+	tw_do_ops(tw, &batch, op, 1, TWHEEL_OP_SIZE_ONCE);
+	tw_end(tw, &batch);
+	return op->result;
+}
+
+/* Nothing comes for the sake of a timer that is not there any more. */
+static void last_timer_cancelled_wheel_sleeps(struct kunit *test)
+{
+	struct twheel *tw = wheel_of(test, NSEC_PER_MSEC);
+	struct twheel_op op = {
+		.opcode = TWHEEL_OP_ARM,
+		.flags = TWHEEL_ABS,
+		.deadline = ktime_get_ns() + NSEC_PER_SEC,
+	};
+
+	KUNIT_EXPECT_EQ(test, do_one(tw, &op), 0);
+	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&tw->timer));
+	op = (struct twheel_op){ .opcode = TWHEEL_OP_CANCEL, .id = op.id };
+	KUNIT_EXPECT_EQ(test, do_one(tw, &op), 0);
+	KUNIT_EXPECT_FALSE(test, hrtimer_is_queued(&tw->timer));
+}
+
 struct closing {
 	struct twheel *tw;
 	struct completion over;
@@ -505,6 +543,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(worker_not_charged_for_others),
 	KUNIT_CASE(waiting_wheels_run_in_order),
 	KUNIT_CASE(wheel_assisted_or_closed_leaves_queue),
+	KUNIT_CASE(caught_up_worker_not_queued),
+	KUNIT_CASE(last_timer_cancelled_wheel_sleeps),
 	KUNIT_CASE(wheel_closed_in_its_turn_waits_for_its_end),
 	KUNIT_CASE(place_put_waiting_wheel_gets_it),
 	KUNIT_CASE(processor_added_place_got_once),

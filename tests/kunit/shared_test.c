@@ -451,6 +451,34 @@ static void ring_numbers_wrap_nothing_lost(struct kunit *test)
 	run_and_check(test);
 }
 
+/*
+ * A timer is taken out to be reported, and that fails. Then it is there again, unless the
+ * program has armed it since it was taken out.
+ */
+static void drained_timer_put_back_unless_armed(struct kunit *test)
+{
+	struct twheel *tw = program.tw;
+	struct twheel_op op;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		arm(7, program.now + NSEC_PER_MSEC);
+		run(test);
+		spin_lock_bh(&tw->lock);
+		KUNIT_EXPECT_EQ(test, tw_shared_drain(tw, &op, 1), 1);
+		KUNIT_EXPECT_EQ(test, op.user_data, 7);
+		program.armed[7] = false;
+		if (i)
+			arm(7, program.now + 10 * NSEC_PER_MSEC);
+		tw_shared_undrain(tw, &op);
+		program.armed[7] = true;
+		spin_unlock_bh(&tw->lock);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&tw->shared->words[7]),
+				program.deadline[7]);
+		run_and_check(test);
+	}
+}
+
 static void restless_program_scanned_once_a_tick(struct kunit *test)
 {
 	struct twheel *tw = program.tw;
@@ -484,6 +512,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(rearm_during_inspection_expires),
 	KUNIT_CASE(full_ring_expiry_retried),
 	KUNIT_CASE(ring_numbers_wrap_nothing_lost),
+	KUNIT_CASE(drained_timer_put_back_unless_armed),
 	KUNIT_CASE(restless_program_scanned_once_a_tick),
 	KUNIT_CASE(far_expiry_scanned_ahead),
 	{}

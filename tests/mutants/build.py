@@ -13,7 +13,7 @@ import threading
 # Warnings that make no mutant, but nonsense
 ERRORS = ''.join(' -Werror=' + name for name in (
     'return-type', 'int-conversion', 'incompatible-pointer-types',
-    'implicit-function-declaration'))
+    'implicit-function-declaration', 'uninitialized'))
 
 
 def read(name, mode='r'):

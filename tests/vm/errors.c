@@ -1258,6 +1258,30 @@ static void test_submit_faults(void)
 	submit_cuts(TWHEEL_OP_SIZE_FULL);
 }
 
+/* In memory that can be read, and written only after a fault, as after fork() */
+static void test_submit_lazy(void)
+{
+	static const __u32 lengths[] = { TWHEEL_OP_SIZE_ONCE, TWHEEL_OP_SIZE_FULL };
+	int file = memfd_create("operations", MFD_CLOEXEC);
+	char copy[4 * sizeof(struct twheel_op)];
+	size_t i, size;
+	char *p;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		size = lengths[i];
+		fill_array(copy, 4, size);
+		if (pwrite(file, copy, 4 * size, 0) != (ssize_t)(4 * size))
+			tap_bail("memfd: %s", strerror(errno));
+		p = mmap(NULL, 4 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+		if (p == MAP_FAILED)
+			tap_bail("mmap: %s", strerror(errno));
+		EXPECT_EQ(submit_raw(0, p, 4, size), 4, "size %zu", size);
+		undo_array(p, size, 4);
+		munmap(p, 4 * size);
+	}
+	close(file);
+}
+
 static void submit_to_readonly(struct twheel_op op, const char *what)
 {
 	size_t i;
@@ -1639,6 +1663,7 @@ int main(void)
 	RUN(test_query_again, "QUERY can be asked again with its answer");
 	RUN(test_mixed_batch, "a bad operation does not stop the others");
 	RUN(test_submit_faults, "SUBMIT of an array that ends too soon");
+	RUN(test_submit_lazy, "SUBMIT of an array that is written for the first time");
 	RUN(test_submit_readonly, "operations that can't report are not done");
 	RUN(test_drain_faults, "DRAIN into an array that ends too soon");
 	RUN(test_eventfd_fields, "every field of EVENTFD");

@@ -255,6 +255,9 @@ static const __u32 sizes[] = {
 	1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1000, 16383, 16384, 16385, MOST
 };
 
+/* So many that the words of groups take more than a page */
+#define MANY (4U << 20)
+
 static void test_layout(void)
 {
 	size_t i;
@@ -264,6 +267,9 @@ static void test_layout(void)
 		check_layout(sizes[i]);
 		check_initial(sizes[i]);
 	}
+	fresh(MANY);
+	check_layout(MANY);
+	fresh(1);
 }
 
 /* ---- every timer of every number of timers ---- */
