@@ -83,6 +83,7 @@ static const u32 timers[] = {
  * @rnd: what it does
  * @now: the time, in ns
  * @acts_in: in so many accesses of the kernel it acts; 0: it does not
+ * @again_in: and once more, so many after that; 0: it does not
  * @calm: it only arms, and most timers are pending
  * @restless: at each of them it tells of a timer
  * @rearms: it arms this timer, if not 0, and does nothing else
@@ -96,6 +97,7 @@ static struct program {
 	struct rnd_state rnd;
 	s64 now;
 	unsigned int acts_in;
+	unsigned int again_in;
 	bool calm;
 	bool restless;
 	u32 rearms;
@@ -193,7 +195,7 @@ static void act(void)
 	u32 nr = timers[random(ARRAY_SIZE(timers))];
 
 	if (program.rearms)
-		return arm(program.rearms, program.now + 5 * TICK);
+		return arm(program.rearms, program.now + (program.again_in ? 5 : 6) * TICK);
 	if (program.calm)
 		return arm(nr, program.now + random(1 << 24));
 	switch (random(5)) {
@@ -212,8 +214,10 @@ static void meanwhile(void)
 {
 	if (program.restless)
 		tell(0);
-	if (program.acts_in && !--program.acts_in)
+	if (program.acts_in && !--program.acts_in) {
 		act();
+		swap(program.acts_in, program.again_in);
+	}
 }
 
 /* ---- the kernel, and the time ---- */
@@ -403,6 +407,48 @@ static void rearm_during_inspection_expires(struct kunit *test)
 	KUNIT_EXPECT_GT(test, access, 5);
 }
 
+/*
+ * A timer that is due is moved to later, twice, while the kernel inspects it: which needs no
+ * doorbell. Returns whether there were so many accesses.
+ */
+static bool move_at_accesses(struct kunit *test, unsigned int first, unsigned int between)
+{
+	const u32 nr = 9;
+	bool acted;
+
+	arm(nr, program.now + 10 * TICK);
+	run_and_check(test);
+	program.now += 11 * TICK;
+	program.rearms = nr;
+	program.acts_in = first;
+	program.again_in = between;
+	run(test);
+	acted = !program.acts_in;
+	program.acts_in = 0;
+	program.again_in = 0;
+	program.rearms = 0;
+	run_and_check(test);
+	program.now += 10 * TICK;
+	run_and_check(test);
+	while (program.tw->shared->area->head != program.tw->shared->area->tail)
+		take();
+	KUNIT_EXPECT_FALSE(test, program.armed[nr]);
+	return acted;
+}
+
+static void moved_twice_during_inspection_expires(struct kunit *test)
+{
+	unsigned int first, between, most = 0;
+
+	for (between = 1; between < 10; between++) {
+		first = 1;
+		while (move_at_accesses(test, first, between))
+			first++;
+		most = max(most, first);
+	}
+	KUNIT_EXPECT_GT(test, most, 5);
+}
+
 /* The ring is full only for a program that moved its head where it was before. */
 static void full_ring_expiry_retried(struct kunit *test)
 {
@@ -510,6 +556,7 @@ static void far_expiry_scanned_ahead(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(word_changed_during_inspection_settled),
 	KUNIT_CASE(rearm_during_inspection_expires),
+	KUNIT_CASE(moved_twice_during_inspection_expires),
 	KUNIT_CASE(full_ring_expiry_retried),
 	KUNIT_CASE(ring_numbers_wrap_nothing_lost),
 	KUNIT_CASE(drained_timer_put_back_unless_armed),
