@@ -364,6 +364,8 @@ static void wheel_closed_in_its_turn_waits_for_its_end(struct kunit *test)
 	task = kthread_run(close_wheel, &closing, "twheel-close");
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&closing.over, HZ));
+	/* Nor does its turn begin anything that would come later. */
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(tw->closing));
 
 	/* That turn again, which really takes place */
 	atomic_dec(&tw->turns);

@@ -495,6 +495,33 @@ static void ring_numbers_wrap_nothing_lost(struct kunit *test)
 	while (shared->area->head != shared->tail)
 		take();
 	run_and_check(test);
+	/* A head that was moved on, and back by more than there are entries */
+	shared->tail += shared->ring_mask + 2;
+	shared->area->head = shared->tail - (shared->ring_mask + 1);
+	KUNIT_EXPECT_EQ(test, tw_shared_ready(shared), shared->ring_mask + 1);
+	shared->area->head--;
+	KUNIT_EXPECT_EQ(test, tw_shared_ready(shared), 0);
+	shared->area->head = shared->tail;
+}
+
+/* Each wakes a program, so there is none for nothing. */
+static void readers_notified_of_what_expired(struct kunit *test)
+{
+	struct tw_shared *shared = program.tw->shared;
+
+	shared->unnotified = 0;
+	KUNIT_EXPECT_FALSE(test, tw_shared_must_notify(shared, true));
+	shared->expiring = true;
+	shared->unnotified = TW_NOTIFY - 1;
+	KUNIT_EXPECT_FALSE(test, tw_shared_must_notify(shared, false));
+	shared->unnotified = TW_NOTIFY;
+	KUNIT_EXPECT_TRUE(test, tw_shared_must_notify(shared, false));
+	KUNIT_EXPECT_FALSE(test, tw_shared_must_notify(shared, true));
+	shared->unnotified = 1;
+	KUNIT_EXPECT_TRUE(test, tw_shared_must_notify(shared, true));
+	shared->unnotified = 1;
+	shared->expiring = false;
+	KUNIT_EXPECT_TRUE(test, tw_shared_must_notify(shared, false));
 }
 
 /*
@@ -559,6 +586,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(moved_twice_during_inspection_expires),
 	KUNIT_CASE(full_ring_expiry_retried),
 	KUNIT_CASE(ring_numbers_wrap_nothing_lost),
+	KUNIT_CASE(readers_notified_of_what_expired),
 	KUNIT_CASE(drained_timer_put_back_unless_armed),
 	KUNIT_CASE(restless_program_scanned_once_a_tick),
 	KUNIT_CASE(far_expiry_scanned_ahead),

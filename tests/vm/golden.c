@@ -76,6 +76,31 @@ static void test_device(void)
 	close(fd);
 }
 
+/* Of all wheels, also those that were closed */
+static void test_counters(void)
+{
+	static const char *const names[] = { "open", "opened", "pending", "armed", "cancelled" };
+	static const int more[][ARRAY_SIZE(names)] = {
+		{ 1, 1, 2, 3, 1 }, { 0, 1, 0, 3, 1 },
+	};
+	__u64 before[ARRAY_SIZE(names)], hour = 3600 * SEC;
+	int fd, i, closed;
+
+	for (i = 0; i < (int)ARRAY_SIZE(names); i++)
+		before[i] = module_counter(names[i]);
+	fd = wheel_open(0);
+	arm(fd, 0, hour, 0);
+	arm(fd, 0, hour, 0);
+	EXPECT_EQ(cancel(fd, arm(fd, 0, hour, 0)), 0);
+	for (closed = 0; closed < 2; closed++) {
+		for (i = 0; i < (int)ARRAY_SIZE(names); i++)
+			EXPECT_EQ(module_counter(names[i]) - before[i], more[closed][i], "%s",
+				  names[i]);
+		if (!closed)
+			close(fd);
+	}
+}
+
 int main(void)
 {
 	tap_start(60);
@@ -83,5 +108,6 @@ int main(void)
 	RUN(test_no_padding, "no structure has padding");
 	RUN(test_info, "the module says the same of itself");
 	RUN(test_device, "the device is root's alone");
+	RUN(test_counters, "the counters of all wheels");
 	return tap_end();
 }
