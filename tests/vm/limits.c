@@ -535,10 +535,23 @@ static long giving_back_chunks(void)
 	return costs.slots / costs.chunk + 3;
 }
 
+static void arm_all(int fd, int how, struct twheel_op *ops, long nr)
+{
+	long i;
+
+	for (i = 0; i < nr; i++) {
+		ops[i] = op_arm(TWHEEL_ABS, how == 1 ? 1 : KTIME_MAX, i);
+		ops[i].interval = periodic ? HOUR : 0;
+	}
+	submit_all(fd, ops, nr);
+	for (i = 0; i < nr; i++)
+		EXPECT_EQ(ops[i].result, 0, "timer %ld", i);
+}
+
 static void giving_back_child(void)
 {
 	static struct twheel_op ops[4096];
-	long i, nr = giving_back_chunks() * costs.timers;
+	long nr = giving_back_chunks() * costs.timers;
 	long others = nr * (periodic ? 2 : 1) - costs.timers;
 	int fd, other, how;
 
@@ -550,12 +563,11 @@ static void giving_back_child(void)
 			continue;
 		fd = wheel_open(O_NONBLOCK);
 		other = wheel_open(O_NONBLOCK);
-		for (i = 0; i < nr; i++) {
-			ops[i] = op_arm(TWHEEL_ABS, how == 1 ? 1 : KTIME_MAX, i);
-			ops[i].interval = periodic ? HOUR : 0;
-		}
-		submit_all(fd, ops, nr);
+		arm_all(fd, how, ops, nr);
 		expect_armed(other, 1, 0);
+		end_all(fd, how, ops, nr);
+		/* nor does the wheel keep what only it could use */
+		arm_all(fd, how, ops, nr);
 		end_all(fd, how, ops, nr);
 		/* a little is kept for what comes next */
 		expect_armed(other, costs.timers, costs.timers);
