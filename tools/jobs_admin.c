@@ -5,6 +5,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,9 @@ int jobs_list(const struct jobs *jobs)
 
 	if (status)
 		return status;
+	if (number(last, "wrong"))
+		say("%lld lines of the tabs are wrong, and left out: the server's log names them, "
+		    "and so does twheel jobs check FILE", number(last, "wrong"));
 	if (jobs->json)
 		return print_json(array);
 	printf("%-32s %-20s %-20s %-8s %s\n", "NAME", "NEXT", "LAST", "RESULT", "WHEN");
@@ -225,13 +229,27 @@ int jobs_backfill(const struct jobs *jobs)
 	return status ? status : print_counts(jobs, last);
 }
 
+/* Become the server that was built or installed with this program, if there is one. */
+static void run_own(const char *from_here, char *const *command)
+{
+	char here[PATH_MAX], path[PATH_MAX + 30];
+	ssize_t length = readlink("/proc/self/exe", here, sizeof(here));
+
+	while (length > 0 && here[length - 1] != '/')
+		length--;
+	snprintf(path, sizeof(path), "%.*s%s", (int)length, here, from_here);
+	if (length > 0)
+		execv(path, command);
+}
+
 /* The server reads tabs, so it alone says what is wrong in one. */
 int jobs_check(const struct jobs *jobs)
 {
 	char *const command[] = { "twheeld", "-t", jobs->words[1], NULL };
 
+	run_own("../twheeld/twheeld", command);
+	run_own("../sbin/twheeld", command);
 	execvp(command[0], command);
-	execv("/usr/sbin/twheeld", command);
 	return fail(STATUS_FAILED, "the program twheeld, which reads the file, can't be run: %s",
 		    strerror(errno));
 }

@@ -22,6 +22,7 @@
 #include "calendar.h"
 #include "command.h"
 #include "firing.h"
+#include "folder.h"
 #include "listen.h"
 #include "schedule.h"
 #include "util.h"
@@ -226,7 +227,7 @@ static void list_on(struct client *client)
 	if (client->next)
 		return;
 	client->listing = false;
-	agree(client);
+	answer(client, json_pack("{s:b, s:I}", "ok", 1, "wrong", (json_int_t)folder_wrong()));
 }
 
 /* Requests: @words has as many as the table says, or an empty one in place of the others. */

@@ -2,6 +2,7 @@
 /*
  * twheeld -t: what is wrong in a tab, and when its schedules fire next.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -100,14 +101,23 @@ static void print_times(const struct definition *definition, const struct exclud
 		puts("  never any more");
 }
 
+/* It may have control sequences of a terminal in it. */
+static void print_body(const char *body)
+{
+	for (; *body; body++)
+		putchar(iscntrl((unsigned char)*body) ? '?' : *body);
+	putchar('\n');
+}
+
 static void each(struct tab_reader *reader, struct definition *definition)
 {
 	struct check *check = (struct check *)reader;
 	struct excluded *excluded = NULL;
 
 	if (is_new(check, definition) && get_excluded(check, definition, &excluded)) {
-		printf("line %u, %s: %s, to %s\n", definition->line, definition->name,
+		printf("line %u, %s: %s, to %s: ", definition->line, definition->name,
 		       definition->when, definition->tube);
+		print_body(definition->body);
 		print_times(definition, excluded);
 	}
 	excluded_put(excluded);

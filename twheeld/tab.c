@@ -20,6 +20,7 @@
 #include "protocol.h"
 #include "tab.h"
 #include "util.h"
+#include "zone.h"
 
 #define SECOND 1000000000LL
 #define BLANKS " \t"
@@ -119,7 +120,8 @@ static bool copy_text(char *to, size_t room, const char *text)
 
 static bool take_zone(struct values *values, const char *text)
 {
-	return copy_text(values->zone, sizeof(values->zone), text);
+	return copy_text(values->zone, sizeof(values->zone), text) &&
+		(!*text || zone_exists(text));
 }
 
 static bool take_tube(struct values *values, const char *text)
@@ -217,7 +219,7 @@ static const struct option {
 	bool (*take)(struct values *values, const char *text);
 	const char *what;
 } options[] = {
-	{ "CRON_TZ", ANYWHERE, take_zone, "a time zone, like Europe/Berlin" },
+	{ "CRON_TZ", ANYWHERE, take_zone, "a zone of the zone database, like Europe/Berlin" },
 	{ "TUBE", ANYWHERE, take_tube, "the name of a tube" },
 	{ "PRI", ANYWHERE, take_pri, "a priority, from 0 to 4294967295" },
 	{ "TTR", ANYWHERE, take_ttr, "a time to run, like 60s or 2h" },

@@ -6,7 +6,6 @@
  * zone becomes a table once: 2 ms, and some KB.
  */
 #include <glib.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,7 +151,8 @@ static struct zone *build(const char *name, GTimeZone *from)
 	return zone;
 }
 
-static bool is_file(const char *name)
+/** zone_exists - is a name in the zone database? This is quick: no table is made. */
+bool zone_exists(const char *name)
 {
 	FILE *file = open_file(name);
 
@@ -193,7 +193,7 @@ struct zone *zone_get(const char *name)
 			zone->users++;
 			return zone;
 		}
-	if (name && !is_file(name))
+	if (name && !zone_exists(name))
 		return NULL;
 	from = name ? g_time_zone_new_identifier(name) : machine_zone();
 	if (!from)

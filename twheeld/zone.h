@@ -5,6 +5,7 @@
 #ifndef TWHEELD_ZONE_H
 #define TWHEELD_ZONE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ struct zone {
 	struct zone_span *spans;
 };
 
+bool zone_exists(const char *name);
 struct zone *zone_get(const char *name);
 void zone_put(struct zone *zone);
 size_t zone_at(const struct zone *zone, int64_t time);
