@@ -18,6 +18,7 @@
 #define FIRINGS_MOST 3
 #define FIRINGS_WEIGHT 3000
 #define PRUNE SECOND
+#define HISTORY_LEAST SECOND
 #else
 /* Jobs of a tube that are ready: so many at most, and so many more when there are too few */
 #define READY_MOST 8192
@@ -38,6 +39,8 @@
 #define FIRINGS_WEIGHT (2 << 20)
 /* How often runs that are over are forgotten */
 #define PRUNE (10 * SECOND)
+/* Runs that are over are kept for so long at least */
+#define HISTORY_LEAST (86400 * SECOND)
 #endif
 
 #endif

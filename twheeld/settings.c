@@ -16,6 +16,7 @@
 
 #include "settings.h"
 #include "duration.h"
+#include "limits.h"
 #include "protocol.h"
 #include "util.h"
 
@@ -220,8 +221,10 @@ static bool take_site(const config_setting_t *setting, void *to)
 
 static bool take_history(const config_setting_t *setting, void *to)
 {
-	return duration_parse(text_of(setting), &((struct settings *)to)->history) ||
-		wrong(setting, "history is a time like \"30d\"");
+	int64_t *history = &((struct settings *)to)->history;
+
+	return (duration_parse(text_of(setting), history) && *history >= HISTORY_LEAST) ||
+		wrong(setting, "history is a time like \"30d\", and not below 1d: what is forgotten would be made again when the clock is set back");
 }
 
 /* Tubes */
