@@ -6,6 +6,9 @@
 #ifndef TWHEELD_LIMITS_H
 #define TWHEELD_LIMITS_H
 
+/* A wall clock that shows less, in seconds, is not set yet: 2026-01-01T00:00:00Z */
+#define CLOCK_SET 1767225600
+
 #ifdef TWHEELD_SMALL
 #define READY_MOST 8
 #define READY_PAGE 3

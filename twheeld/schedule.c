@@ -36,7 +36,7 @@ static struct histogram lateness;
 static struct event *turn;
 
 static void settle(struct schedule *schedule);
-static void look_back(struct schedule *schedule);
+static void look_again(struct schedule *schedule);
 static void pump(void);
 
 /* Times */
@@ -186,7 +186,7 @@ static void fired(struct op *op)
 	if (same && !op->failed && !stale) {
 		schedule->time = next;
 		schedule->since = since;
-		look_back(schedule);
+		look_again(schedule);
 	}
 	/* The store has another time: it has the one of memory next */
 	schedule->unwritten |= stale && !op->failed;
@@ -252,8 +252,8 @@ static void find_times(const struct schedule *schedule, struct times *times)
 	}
 	times->ns[times->count++] = to_ns(schedule->time);
 	times->next = schedule_next(schedule, schedule->time);
-	/* It was found while the clock was ahead. */
-	if (times->since > schedule->time)
+	/* It was found while the clock was ahead. One that is not set yet says nothing. */
+	if (times->since > schedule->time && schedule->time >= CLOCK_SET)
 		times->since = schedule->time;
 }
 
@@ -431,15 +431,30 @@ static int64_t digest_when(const struct definition *definition, const struct exc
 	return digest_of("", 0, digest ^ definition->jitter);
 }
 
+static void begin(struct schedule *schedule)
+{
+	schedule->time = schedule_next(schedule, now_seconds());
+	schedule->since = schedule->time;
+}
+
+/* The machine has no clock of its own, and was not told the time when this was there first. */
+static bool is_too_old(const struct schedule *schedule)
+{
+	return schedule->since < CLOCK_SET && now_seconds() >= CLOCK_SET;
+}
+
 /*
  * When somebody has set the clock back, or it was wrong when the machine started, times that
- * were passed over come again. What was made for them is not made again.
+ * were passed over come again. What was made for them is not made again. And there is nothing
+ * to be made up for of the years that a clock jumps when it is set for the first time.
  */
-static void look_back(struct schedule *schedule)
+static void look_again(struct schedule *schedule)
 {
 	int64_t time = schedule_next(schedule, now_seconds());
 
-	if (time >= schedule->time)
+	if (is_too_old(schedule))
+		begin(schedule);
+	else if (time >= schedule->time)
 		return;
 	schedule->time = time;
 	schedule->unwritten = true;
@@ -453,7 +468,7 @@ static void check_clock(void)
 	skew = alarm_skew();
 	for (struct schedule *one = schedules; one; one = one->hash.next) {
 		if (one->definition && !one->paused)
-			look_back(one);
+			look_again(one);
 		settle(one);
 	}
 	pump();
@@ -481,12 +496,6 @@ static bool is_due(const struct schedule *schedule)
 {
 	return schedule->time <= now_seconds() &&
 		schedule_next(schedule, schedule->time - 1) == schedule->time;
-}
-
-static void begin(struct schedule *schedule)
-{
-	schedule->time = schedule_next(schedule, now_seconds());
-	schedule->since = schedule->time;
 }
 
 /**
@@ -522,13 +531,13 @@ bool schedule_adopt(struct definition *definition, struct excluded *excluded, co
 	schedule->file = file;
 	schedule->reading = reading;
 	if (schedule->gone || schedule->digest != digest) {
-		if (schedule->gone || !is_due(schedule))
+		if (schedule->gone || is_too_old(schedule) || !is_due(schedule))
 			begin(schedule);
 		schedule->gone = 0;
 		schedule->digest = digest;
 		schedule->unwritten = true;
 	} else if (reading == 1) {
-		look_back(schedule);
+		look_again(schedule);
 	}
 	settle(schedule);
 	return true;
