@@ -251,6 +251,12 @@ struct calendar *calendar_parse(const char *text, size_t length, const char *zon
 	return calendar;
 }
 
+/** calendar_zone - a digest of what is known of its zone */
+int64_t calendar_zone(const struct calendar *calendar)
+{
+	return calendar->zone ? calendar->zone->digest : 0;
+}
+
 void calendar_free(struct calendar *calendar)
 {
 	if (!calendar)

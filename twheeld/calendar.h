@@ -55,6 +55,7 @@ struct calendar_error {
 
 struct calendar *calendar_parse(const char *text, size_t length, const char *zone,
 				struct calendar_error *error);
+int64_t calendar_zone(const struct calendar *calendar);
 void calendar_free(struct calendar *calendar);
 int64_t calendar_next(const struct calendar *calendar, int64_t after);
 int64_t calendar_prev(const struct calendar *calendar, int64_t before);

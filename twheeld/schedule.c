@@ -18,6 +18,7 @@
 #include "limits.h"
 #include "schedule.h"
 #include "util.h"
+#include "zone.h"
 
 /* After this time, what could not be written is tried again */
 #define RETRY SECOND
@@ -428,6 +429,7 @@ static int64_t digest_when(const struct definition *definition, const struct exc
 				   excluded ? excluded->digest : 0);
 
 	digest = digest_of(definition->zone, strlen(definition->zone), digest);
+	digest ^= calendar_zone(definition->calendar);
 	return digest_of("", 0, digest ^ definition->jitter);
 }
 
@@ -480,6 +482,7 @@ void schedule_reading_begins(void)
 	check_clock();
 	reading++;
 	excluded_forget();
+	zone_forget();
 }
 
 static void take_definition(struct schedule *schedule, struct definition *definition,

@@ -134,6 +134,20 @@ static void release(struct zone *zone)
 	free(zone);
 }
 
+static int64_t digest_of(const struct zone *zone)
+{
+	GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA256);
+	uint8_t bytes[32];
+	gsize length = sizeof(bytes);
+	int64_t digest;
+
+	g_checksum_update(sum, (const uint8_t *)zone->spans, zone->count * sizeof(*zone->spans));
+	g_checksum_get_digest(sum, bytes, &length);
+	g_checksum_free(sum);
+	memcpy(&digest, bytes, sizeof(digest));
+	return digest;
+}
+
 static struct zone *build(const char *name, GTimeZone *from)
 {
 	struct zone *zone = calloc(1, sizeof(*zone));
@@ -145,6 +159,7 @@ static struct zone *build(const char *name, GTimeZone *from)
 		release(zone);
 		return NULL;
 	}
+	zone->digest = digest_of(zone);
 	zone->users = 1;
 	zone->next = zones;
 	zones = zone;
@@ -161,22 +176,34 @@ bool zone_exists(const char *name)
 	return file;
 }
 
-/* What TZ says, as for any program, or /etc/localtime. What is wrong there is not UTC. */
+/*
+ * What TZ says, as for any program, or /etc/localtime. What is wrong there is not UTC. Of that
+ * file GLib keeps what it said first, but not of one of the database.
+ */
 static GTimeZone *machine_zone(void)
 {
 	const char *name = getenv("TZ");
+	GTimeZone *kept = NULL, *from;
 
 	if (name && *name == ':')
 		name++;
-	return g_time_zone_new_identifier(name && !*name ? "UTC" : name);
+	if (!name) {
+		kept = g_time_zone_new_local();
+		name = g_time_zone_get_identifier(kept);
+		name = zone_exists(name) ? name : NULL;
+	}
+	from = g_time_zone_new_identifier(name && !*name ? "UTC" : name);
+	if (kept)
+		g_time_zone_unref(kept);
+	return from;
 }
 
 /**
  * zone_get - a zone by its name in the zone database
  * @name: the name, or NULL: the zone of this machine, or that of the environment's TZ
  *
- * Who uses a zone again gets the same table, until nobody uses it any more. A new version of
- * the database is seen then.
+ * Who uses a zone again gets the same table, until nobody uses it any more, or zone_forget().
+ * A new version of the database is seen then.
  *
  * Return: the zone, for zone_put(); NULL if there is none of this name, or no memory.
  */
@@ -209,10 +236,18 @@ void zone_put(struct zone *zone)
 
 	if (--zone->users)
 		return;
-	while (*at != zone)
+	while (!zone->old && *at != zone)
 		at = &(*at)->next;
-	*at = zone->next;
+	if (!zone->old)
+		*at = zone->next;
 	release(zone);
+}
+
+/** zone_forget - read zones anew when they are asked for next; who has one, keeps it as it is */
+void zone_forget(void)
+{
+	for (; zones; zones = zones->next)
+		zones->old = true;
 }
 
 /** zone_at - the span that a time is in */

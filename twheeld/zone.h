@@ -23,6 +23,8 @@ struct zone_span {
 struct zone {
 	struct zone *next;
 	char *name;
+	bool old;		/* not given out any more */
+	int64_t digest;		/* of all that the table says */
 	size_t users, count;
 	struct zone_span *spans;
 };
@@ -30,6 +32,7 @@ struct zone {
 bool zone_exists(const char *name);
 struct zone *zone_get(const char *name);
 void zone_put(struct zone *zone);
+void zone_forget(void);
 size_t zone_at(const struct zone *zone, int64_t time);
 int64_t zone_end(const struct zone *zone, size_t span);
 int64_t zone_time(const struct zone *zone, int64_t clock);
