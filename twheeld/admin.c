@@ -22,8 +22,8 @@
 #include "calendar.h"
 #include "command.h"
 #include "firing.h"
-#include "folder.h"
 #include "listen.h"
+#include "reading.h"
 #include "schedule.h"
 #include "util.h"
 
@@ -227,7 +227,7 @@ static void list_on(struct client *client)
 	if (client->next)
 		return;
 	client->listing = false;
-	answer(client, json_pack("{s:b, s:I}", "ok", 1, "wrong", (json_int_t)folder_wrong()));
+	answer(client, json_pack("{s:b, s:I}", "ok", 1, "wrong", (json_int_t)reading_wrong()));
 }
 
 /* Requests: @words has as many as the table says, or an empty one in place of the others. */

@@ -149,10 +149,14 @@ static void parse(struct check *check, const char *text, size_t length,
 {
 	char *copy = must(strdup(check->path)), *name = basename(copy);
 	char *dot = strrchr(name, '.');
+	struct tab *tab;
 
 	if (dot && !strcmp(dot, ".tab"))
 		*dot = 0;
-	tab_parse(text, length, name, host, &check->reader);
+	tab = tab_begin(text, length, name, host, &check->reader);
+	while (tab_line(tab))
+		;
+	tab_end(tab);
 	free(copy);
 }
 

@@ -2,17 +2,20 @@
 /*
  * The files of CALENDAR=: times that schedules leave out.
  */
-#include <nettle/sha2.h>
+#include <event2/event.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <utlist.h>
 
+#include "alarm.h"
+#include "aside.h"
 #include "calendar.h"
 #include "excluded.h"
 #include "exclusion.h"
-#include "times.h"
+#include "limits.h"
 #include "util.h"
 
 /* A schedule that fires only within what is left out is looked at so often, and no more. */
@@ -27,20 +30,11 @@
 /* Those of this reading */
 static struct excluded *all;
 static size_t files;
-static int64_t bytes, tries;
-
-/* A file that says the same in other words changes nothing. */
-static int64_t digest_of(const struct exclusion *exclusion)
-{
-	const struct times *times = exclusion_times(exclusion);
-	struct sha256_ctx ctx;
-	int64_t digest;
-
-	sha256_init(&ctx);
-	sha256_update(&ctx, times->count * sizeof(*times->spans), (const uint8_t *)times->spans);
-	sha256_digest(&ctx, sizeof(digest), (uint8_t *)&digest);
-	return digest;
-}
+static int64_t bytes, tries, took;
+static struct excluded *pending;	/* is being read */
+static int pending_fd;
+static struct event *readiness;
+static void (*was_read)(void);
 
 static struct excluded *find(const char *path, const char *zone)
 {
@@ -52,7 +46,7 @@ static struct excluded *find(const char *path, const char *zone)
 	return NULL;
 }
 
-/* What all of them cost, as the server does nothing else meanwhile */
+/* What all of them cost */
 static bool fits(const char *path)
 {
 	struct stat st;
@@ -72,24 +66,93 @@ static char *say_why(const char *path, const struct exclusion_error *error)
 }
 
 /* One that is wrong is not read again for each line that has it. */
-static struct excluded *read_one(const char *path, const char *zone)
+static struct excluded *add(const char *path, const char *zone)
 {
-	struct exclusion_error error = {
-		.text = "256 such files of 16 MiB are the most, each once for each zone",
-	};
 	struct excluded *one = zalloc(sizeof(*one));
 
-	if (fits(path))
-		one->exclusion = exclusion_read(path, *zone ? zone : NULL, &error);
-	if (one->exclusion)
-		one->digest = digest_of(one->exclusion);
-	else
-		one->why = say_why(path, &error);
 	one->path = must(strdup(path));
 	one->zone = must(strdup(zone));
 	one->users = 1;
 	DL_APPEND(all, one);
 	return one;
+}
+
+/* Gives false if it was found wrong at once. */
+static bool begin(const char *path, const char *zone)
+{
+	static const struct exclusion_error many = {
+		.text = "256 such files of 16 MiB are the most, each once for each zone",
+	}, slow = {
+		.text = "such files take too long to be understood, all of them together",
+	};
+	int64_t left = DAYS_SECONDS_MOST - took / SECOND;
+
+	pending = add(path, zone);
+	if (fits(path) && left > 0) {
+		pending_fd = aside_start(path, zone, left < DAYS_SECONDS ? left : DAYS_SECONDS);
+		return true;
+	}
+	pending->why = say_why(path, left > 0 ? &many : &slow);
+	pending = NULL;
+	return false;
+}
+
+/* Gives false while it is being read. */
+static bool take(void)
+{
+	struct exclusion_error error = { .line = 0 };
+	struct aside aside = { .error = &error };
+
+	if (!aside_take(&aside))
+		return false;
+	pending->exclusion = aside.exclusion;
+	pending->digest = aside.digest;
+	if (!aside.exclusion)
+		pending->why = say_why(pending->path, &error);
+	took += aside.took;
+	pending = NULL;
+	return true;
+}
+
+static void wait_for_it(void)
+{
+	struct pollfd pollfd = { .fd = pending_fd, .events = POLLIN };
+
+	while (pending && !take())
+		poll(&pollfd, 1, -1);
+}
+
+static void readable(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	if (!take()) {
+		event_add(readiness, NULL);
+		return;
+	}
+	event_free(readiness);
+	was_read();
+}
+
+/**
+ * excluded_begin - have a file read, if this is to be done yet, and the loop go on meanwhile
+ * @base: the loop
+ * @path: the file
+ * @zone: of its days
+ * @done: is called when that was done
+ *
+ * Return: true if excluded_get() does not have to wait; @done is not called then.
+ */
+bool excluded_begin(struct event_base *base, const char *path, const char *zone,
+		    void (*done)(void))
+{
+	if (find(path, zone) || !begin(path, zone))
+		return true;
+	was_read = done;
+	readiness = must(event_new(base, pending_fd, EV_READ, readable, NULL));
+	event_add(readiness, NULL);
+	return false;
 }
 
 /** excluded_named - has a line a file as CALENDAR=? */
@@ -104,7 +167,7 @@ bool excluded_named(const char *path)
 }
 
 /**
- * excluded_get - what a file leaves out; it is there until excluded_put()
+ * excluded_get - what a file leaves out; it is there until excluded_put(). Waits until it is read
  * @path: the file
  * @zone: of its days
  * @why: out: why it gives NULL
@@ -114,8 +177,9 @@ struct excluded *excluded_get(const char *path, const char *zone, char *why, siz
 {
 	struct excluded *one = find(path, zone);
 
-	if (!one)
-		one = read_one(path, zone);
+	if (!one && begin(path, zone))
+		wait_for_it();
+	one = find(path, zone);
 	if (one->why) {
 		snprintf(why, room, "%s", one->why);
 		return NULL;
@@ -143,6 +207,7 @@ void excluded_forget(void)
 	files = 0;
 	bytes = 0;
 	tries = 0;
+	took = 0;
 	DL_FOREACH_SAFE(all, one, next) {
 		DL_DELETE(all, one);
 		excluded_put(one);

@@ -202,6 +202,16 @@ struct exclusion *exclusion_read(const char *path, const char *zone,
 	return exclusion;
 }
 
+/** exclusion_of - leave out the spans that exclusion_times() of another one has; they are taken */
+struct exclusion *exclusion_of(struct time_span *spans, size_t count)
+{
+	struct exclusion *exclusion = calloc(1, sizeof(*exclusion));
+
+	if (exclusion)
+		exclusion->times = (struct times){ count, count, spans };
+	return exclusion;
+}
+
 /** exclusion_times - all times that are left out */
 const struct times *exclusion_times(const struct exclusion *exclusion)
 {

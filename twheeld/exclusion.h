@@ -20,6 +20,7 @@
 #define EXCLUSION_FILE_MOST (4 << 20)
 
 struct exclusion;
+struct time_span;
 struct times;
 
 /* What was wrong: in which line, from 1, or 0: no line of the file; and a sentence */
@@ -28,8 +29,11 @@ struct exclusion_error {
 	char text[160];
 };
 
+bool exclusion_wrong(struct exclusion_error *error, size_t line, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 struct exclusion *exclusion_read(const char *path, const char *zone,
 				 struct exclusion_error *error);
+struct exclusion *exclusion_of(struct time_span *spans, size_t count);
 const struct times *exclusion_times(const struct exclusion *exclusion);
 bool exclusion_covers(const struct exclusion *exclusion, int64_t when, int64_t *until);
 bool exclusion_since(const struct exclusion *exclusion, int64_t when, int64_t *from);

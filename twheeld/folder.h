@@ -5,13 +5,10 @@
 #ifndef TWHEELD_FOLDER_H
 #define TWHEELD_FOLDER_H
 
-#include <stddef.h>
-
 struct event_base;
 
 void folder_start(struct event_base *base, const char *path, const char *node,
 		  const char *site);
-void folder_read_again(void);
-size_t folder_wrong(void);
+void folder_read_again(void (*done)(void));
 
 #endif

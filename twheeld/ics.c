@@ -20,7 +20,7 @@
 
 #define DAY_SECONDS 86400
 #define EVENT_MOST (64 << 10)
-/* Of libical, two seconds or so */
+/* Days, weeks, months or years that libical goes through: seconds or minutes. See aside.c. */
 #define STEPS_MOST 500000
 #define FIRST_YEAR 1900
 #define LAST_YEAR 2199

@@ -12,7 +12,4 @@
 bool ics_read(struct times *times, const char *text, const struct zone *zone,
 	      struct exclusion_error *error);
 
-__attribute__((format(printf, 3, 4)))
-bool exclusion_wrong(struct exclusion_error *error, size_t line, const char *format, ...);
-
 #endif

@@ -22,6 +22,8 @@
 #define FIRINGS_WEIGHT 3000
 #define PRUNE SECOND
 #define HISTORY_LEAST SECOND
+#define DAYS_SECONDS 1
+#define DAYS_SECONDS_MOST 3
 #else
 /* Jobs of a tube that are ready: so many at most, and so many more when there are too few */
 #define READY_MOST 8192
@@ -44,6 +46,9 @@
 #define PRUNE (10 * SECOND)
 /* Runs that are over are kept for so long at least */
 #define HISTORY_LEAST (86400 * SECOND)
+/* Seconds of a processor that a file of CALENDAR= may take, and all of a reading */
+#define DAYS_SECONDS 10
+#define DAYS_SECONDS_MOST 60
 #endif
 
 #endif

@@ -79,8 +79,7 @@ static void reload(evutil_socket_t fd, short what, void *arg)
 	} else {
 		complain("there is no configuration file to be read again: see -c");
 	}
-	folder_read_again();
-	notify_ready();
+	folder_read_again(notify_ready);
 }
 
 /* Each second */

@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "command.h"
-#include "folder.h"
 #include "listen.h"
 #include "metrics.h"
+#include "reading.h"
 #include "schedule.h"
 #include "stats.h"
 #include "util.h"
@@ -123,7 +123,7 @@ static void add_schedules(struct evbuffer *out)
 			    "twheeld_schedules{state=\"paused\"} %zu\n", counts.active,
 			    counts.paused);
 	one(out, "schedule_lines_wrong", "gauge", "Lines of these files that are wrong.",
-	    folder_wrong());
+	    reading_wrong());
 	one(out, "schedule_jobs_total", "counter", "Jobs that schedules made.", counts.jobs);
 	add_histogram(out, "schedule_lateness_seconds",
 		      "How long after they were due jobs of schedules were ready.",

@@ -22,12 +22,16 @@
 
 /* After this time, what could not be written is tried again */
 #define RETRY SECOND
+/* So many are looked at in one go, at the end of a reading */
+#define STOP_PIECE 200
 /* The wall clock was set if it is off by more than this */
 #define STEP MILLISECOND
 
 static struct schedule *schedules, *waiting;
 static int64_t next_id = 1;
 static unsigned int reading, in_flight;
+static bool taking;		/* the files' schedules, until all of them are there */
+static struct schedule *ending;	/* is looked at next, at the end of that */
 static size_t weight;		/* of the jobs that are being written */
 static int64_t skew;		/* by which the timers are set */
 static int64_t history, prune_at;
@@ -304,7 +308,7 @@ static bool act(struct schedule *schedule)
 static void pump(void)
 {
 	commit_hold(true);
-	while (waiting && in_flight < FIRINGS_MOST && weight < FIRINGS_WEIGHT) {
+	while (waiting && !taking && in_flight < FIRINGS_MOST && weight < FIRINGS_WEIGHT) {
 		struct schedule *schedule = waiting;
 
 		DL_DELETE(waiting, schedule);
@@ -422,17 +426,6 @@ const struct histogram *schedule_lateness(void)
 	return &lateness;
 }
 
-/* Of what says when it fires. If that is another one, its next time is found anew. */
-static int64_t digest_when(const struct definition *definition, const struct excluded *excluded)
-{
-	int64_t digest = digest_of(definition->when, strlen(definition->when),
-				   excluded ? excluded->digest : 0);
-
-	digest = digest_of(definition->zone, strlen(definition->zone), digest);
-	digest ^= calendar_zone(definition->calendar);
-	return digest_of("", 0, digest ^ definition->jitter);
-}
-
 static void begin(struct schedule *schedule)
 {
 	schedule->time = schedule_next(schedule, now_seconds());
@@ -485,15 +478,6 @@ void schedule_reading_begins(void)
 	zone_forget();
 }
 
-static void take_definition(struct schedule *schedule, struct definition *definition,
-			    struct excluded *excluded)
-{
-	definition_free(schedule->definition);
-	excluded_put(schedule->excluded);
-	schedule->definition = definition;
-	schedule->excluded = excluded;
-}
-
 /* Is it due, and was it not changed in such a way that it has no such time? */
 static bool is_due(const struct schedule *schedule)
 {
@@ -513,27 +497,59 @@ void schedule_keep(const char *name)
 		schedule->reading = reading;
 }
 
+/** schedule_digest - of what says when it fires. If that is another one, its next time is found anew. */
+int64_t schedule_digest(const struct definition *definition, const struct excluded *excluded)
+{
+	int64_t digest = digest_of(definition->when, strlen(definition->when),
+				   excluded ? excluded->digest : 0);
+
+	digest = digest_of(definition->zone, strlen(definition->zone), digest);
+	digest ^= calendar_zone(definition->calendar);
+	return digest_of("", 0, digest ^ definition->jitter);
+}
+
+/** schedule_taking_begins - all files were read. No schedule fires until each is as they say. */
+void schedule_taking_begins(void)
+{
+	taking = true;
+}
+
+static void swap(struct schedule *schedule, struct definition **definition,
+		 struct excluded **excluded)
+{
+	struct definition *old = schedule->definition;
+	struct excluded *old_excluded = schedule->excluded;
+
+	schedule->definition = *definition;
+	schedule->excluded = *excluded;
+	*definition = old;
+	*excluded = old_excluded;
+}
+
 /**
  * schedule_adopt - a file has a schedule
- * @definition: the schedule, which is taken
- * @excluded: what its file of CALENDAR= leaves out, or NULL; taken, too
+ * @definition: the schedule, which is taken; out: what it was before, or NULL
+ * @excluded: what its file of CALENDAR= leaves out, or NULL; taken, too; out: as before
+ * @digest: of both
  * @file: the file's path, which stays there
  *
  * Return: false, and nothing is taken, if another line has that name.
  */
-bool schedule_adopt(struct definition *definition, struct excluded *excluded, const char *file)
+bool schedule_adopt(struct definition **definition, struct excluded **excluded, int64_t digest,
+		    const char *file)
 {
-	struct schedule *schedule = schedule_find(definition->name);
-	int64_t digest = digest_when(definition, excluded);
+	struct schedule *schedule = schedule_find((*definition)->name);
+	bool same;
 
 	if (!schedule)
-		schedule = add(definition->name, next_id);
+		schedule = add((*definition)->name, next_id);
 	if (schedule->reading == reading)
 		return false;
-	take_definition(schedule, definition, excluded);
+	swap(schedule, definition, excluded);
 	schedule->file = file;
 	schedule->reading = reading;
-	if (schedule->gone || schedule->digest != digest) {
+	same = !schedule->gone && schedule->digest == digest;
+	if (!same) {
 		if (schedule->gone || is_too_old(schedule) || !is_due(schedule))
 			begin(schedule);
 		schedule->gone = 0;
@@ -542,26 +558,42 @@ bool schedule_adopt(struct definition *definition, struct excluded *excluded, co
 	} else if (reading == 1) {
 		look_again(schedule);
 	}
-	settle(schedule);
+	/* Of most, nothing is another one. */
+	if (!same || reading == 1)
+		settle(schedule);
 	return true;
 }
 
 /* What it has made stays. */
 static void stop(struct schedule *schedule)
 {
-	take_definition(schedule, NULL, NULL);
+	definition_free(schedule->definition);
+	excluded_put(schedule->excluded);
+	schedule->definition = NULL;
+	schedule->excluded = NULL;
 	schedule->gone = alarm_wall();
 	schedule->unwritten = true;
 	settle(schedule);
 }
 
-/** schedule_reading_ends - those that no file has stop, unless a file could not be read */
-void schedule_reading_ends(bool complete)
+/**
+ * schedule_taking_ends - those that no file has stop
+ * @complete: all files could be read; if not, none stops
+ *
+ * Return: false if there are more, and it is to be called again.
+ */
+bool schedule_taking_ends(bool complete)
 {
-	for (struct schedule *one = schedules; complete && one; one = one->hash.next)
-		if (one->reading != reading && !one->gone)
-			stop(one);
+	if (complete && !ending)
+		ending = schedules;
+	for (int i = 0; ending && i < STOP_PIECE; ending = ending->hash.next, i++)
+		if (ending->reading != reading && !ending->gone)
+			stop(ending);
+	if (ending)
+		return false;
+	taking = false;
 	pump();
+	return true;
 }
 
 /* Pause and resume */

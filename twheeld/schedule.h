@@ -50,11 +50,14 @@ struct schedule *schedule_find(const char *name);
 struct schedule *schedule_first(void);
 const struct histogram *schedule_lateness(void);
 
-/* Files are read: all definitions that they have, and then the end */
+/* Files are read; and then taken: all schedules that they have, and the end */
 void schedule_reading_begins(void);
-bool schedule_adopt(struct definition *definition, struct excluded *excluded, const char *file);
+int64_t schedule_digest(const struct definition *definition, const struct excluded *excluded);
+void schedule_taking_begins(void);
+bool schedule_adopt(struct definition **definition, struct excluded **excluded, int64_t digest,
+		    const char *file);
 void schedule_keep(const char *name);
-void schedule_reading_ends(bool complete);
+bool schedule_taking_ends(bool complete);
 
 int64_t schedule_next(const struct schedule *schedule, int64_t after);
 int64_t schedule_prev(const struct schedule *schedule, int64_t before);

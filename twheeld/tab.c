@@ -49,7 +49,8 @@ struct seen {
 };
 
 struct tab {
-	const char *file;
+	const char *text, *end;		/* that is to come */
+	char *file;
 	const struct tab_host *host;
 	struct tab_reader *reader;
 	struct values values;		/* that hold from here on */
@@ -505,6 +506,12 @@ static void take_values(struct definition *definition, const struct values *valu
 	definition->overlap = values->overlap;
 }
 
+static bool body_too_long(struct tab *tab, struct piece body)
+{
+	return wrong(tab, body.at, "the body is too long: job-size is %u bytes",
+		     tab->host->body_most);
+}
+
 /* What one transaction has of a schedule is bounded. */
 static bool check_size(struct tab *tab, const struct definition *definition, struct piece body)
 {
@@ -513,8 +520,7 @@ static bool check_size(struct tab *tab, const struct definition *definition, str
 	jobs *= definition->shards;
 	size = count_body(definition, tab->host->body_most);
 	if (size > tab->host->body_most)
-		return wrong(tab, body.at, "the body is too long: job-size is %u bytes",
-			     tab->host->body_most);
+		return body_too_long(tab, body);
 	if (jobs > FIRING_MOST)
 		return wrong(tab, tab->start,
 			     "all:%u of %u shards each are more than %u jobs at once",
@@ -553,6 +559,11 @@ static void take_schedule(struct tab *tab, struct piece line)
 	if (!take_words(tab, &rest, &values))
 		return;
 	body = rest_after_blanks(rest);
+	/* Two bytes become one at least. */
+	if (body.length / 2 > tab->host->body_most) {
+		body_too_long(tab, body);
+		return;
+	}
 	if (!check_body(tab, body))
 		return;
 	definition = zalloc(sizeof(*definition));
@@ -585,36 +596,49 @@ static bool take_line(struct tab *tab, struct piece line)
 }
 
 /**
- * tab_parse - understand a tab
- * @text: what the file says
+ * tab_begin - begin to understand a tab
+ * @text: what the file says, until tab_end()
  * @length: bytes of it
  * @file: the file's name without ".tab", for the names of schedules
  * @host: what it is read for
  * @reader: who is told
  */
-void tab_parse(const char *text, size_t length, const char *file, const struct tab_host *host,
-	       struct tab_reader *reader)
+struct tab *tab_begin(const char *text, size_t length, const char *file,
+		      const struct tab_host *host, struct tab_reader *reader)
 {
-	struct tab tab = {
-		.file = file, .host = host, .reader = reader,
+	struct tab *tab = zalloc(sizeof(*tab));
+
+	*tab = (struct tab){
+		.text = text, .end = text + length, .file = must(strdup(file)), .host = host,
+		.reader = reader,
 		.values = {
 			.tube = "default", .pri = 1024, .ttr = 60, .shards = 1, .fields = 5,
 			.late = 60, .misfire = MISFIRE_ONCE, .overlap = true,
 		},
 	};
-	const char *end = text + length;
-	bool more = true;
+	copy_text(tab->values.zone, sizeof(tab->values.zone), host->zone);
+	return tab;
+}
 
-	copy_text(tab.values.zone, sizeof(tab.values.zone), host->zone);
-	while (more && text < end) {
-		const char *stop = memchr(text, '\n', end - text);
+/** tab_line - understand the next line; gives false if there is none */
+bool tab_line(struct tab *tab)
+{
+	const char *begin = tab->text, *stop;
 
-		tab.line++;
-		stop = stop ? stop : end;
-		more = take_line(&tab, (struct piece){ text, stop - text });
-		text = stop + 1;
-	}
-	forget_seen(&tab);
+	if (begin >= tab->end)
+		return false;
+	stop = memchr(begin, '\n', tab->end - begin);
+	tab->line++;
+	stop = stop ? stop : tab->end;
+	tab->text = stop + 1;
+	return take_line(tab, (struct piece){ begin, stop - begin });
+}
+
+void tab_end(struct tab *tab)
+{
+	forget_seen(tab);
+	free(tab->file);
+	free(tab);
 }
 
 void definition_free(struct definition *definition)

@@ -19,6 +19,7 @@
 #define TAB_COMPLAINTS 20
 
 struct calendar;
+struct tab;
 
 enum misfire { MISFIRE_ONCE, MISFIRE_SKIP, MISFIRE_ALL };
 
@@ -52,8 +53,10 @@ struct tab_reader {
 		      const char *why);
 };
 
-void tab_parse(const char *text, size_t length, const char *file, const struct tab_host *host,
-	       struct tab_reader *reader);
+struct tab *tab_begin(const char *text, size_t length, const char *file,
+		      const struct tab_host *host, struct tab_reader *reader);
+bool tab_line(struct tab *tab);
+void tab_end(struct tab *tab);
 bool tab_name(const char *name);
 void definition_free(struct definition *definition);
 char *definition_body(const struct definition *definition, int64_t when, uint32_t shard,
