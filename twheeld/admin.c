@@ -51,7 +51,7 @@ struct client {
 	bool closing;			/* once all is sent; nothing more is read */
 	bool eof;			/* it sends no more, and may wait for answers */
 	bool listing;
-	struct schedule *next;		/* of a list */
+	struct schedule *next;		/* of a list; it is held */
 	struct backfill backfill;
 };
 
@@ -218,13 +218,17 @@ static json_t *at_length(const struct schedule *schedule)
 /* The next piece of a list */
 static void list_on(struct client *client)
 {
-	for (int told = 0; client->next && told < PIECE; client->next = client->next->hash.next) {
-		if (!client->next->definition)
+	struct schedule *first = client->next, *one = first;
+
+	for (int told = 0; one && told < PIECE; one = one->hash.next) {
+		if (!one->definition)
 			continue;
-		answer(client, in_short(client->next));
+		answer(client, in_short(one));
 		told++;
 	}
-	if (client->next)
+	client->next = schedule_hold(one);
+	schedule_release(first);
+	if (one)
 		return;
 	client->listing = false;
 	answer(client, json_pack("{s:b, s:I}", "ok", 1, "wrong", (json_int_t)reading_wrong()));
@@ -236,7 +240,7 @@ static void do_list(struct client *client, char **words)
 {
 	(void)words;
 	client->listing = true;
-	client->next = schedule_first();
+	client->next = schedule_hold(schedule_first());
 	list_on(client);
 }
 
@@ -384,6 +388,12 @@ static void do_run(struct client *client, char **words)
 
 static void backfill_on(struct client *client);
 
+static void backfill_ends(struct client *client)
+{
+	schedule_release(client->backfill.schedule);
+	unbusy(client);
+}
+
 static void backfilled(struct op *op)
 {
 	struct client *client = op->firing->request;
@@ -397,7 +407,7 @@ static void backfilled(struct op *op)
 	}
 	refuse(client, "the store can't be written: only %zu jobs were made. Try again",
 	       sum->made);
-	unbusy(client);
+	backfill_ends(client);
 }
 
 static size_t next_piece(struct backfill *backfill, int64_t *times)
@@ -433,7 +443,7 @@ static void backfill_on(struct client *client)
 			       backfill->counts.made);
 		else
 			count_done(client, backfill->counts);
-		unbusy(client);
+		backfill_ends(client);
 		return;
 	}
 	op->firing->overlap = true;
@@ -510,7 +520,9 @@ static void do_backfill(struct client *client, char **words)
 	if (!backfill_fits(client, schedule, from, to))
 		return;
 	client->busy = true;
-	client->backfill = (struct backfill){ .schedule = schedule, .at = from - 1, .to = to };
+	client->backfill = (struct backfill){
+		.schedule = schedule_hold(schedule), .at = from - 1, .to = to,
+	};
 	backfill_on(client);
 }
 
@@ -557,6 +569,8 @@ static void close_client(struct client *client)
 {
 	bufferevent_free(client->bev);
 	client->bev = NULL;
+	schedule_release(client->next);
+	client->next = NULL;
 	clients--;
 	evconnlistener_enable(listener);
 	if (!client->busy)

@@ -2,8 +2,12 @@
 /*
  * What the committer writes of schedules and their runs.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "alarm.h"
 #include "runs.h"
+#include "util.h"
 
 /* Rows that a transaction forgets */
 #define PRUNE_PIECE 500
@@ -16,6 +20,9 @@
 
 static sqlite3_stmt *define, *pause_it, *advance, *any_open, *get_run, *add_run, *end_run,
 	*set_run, *last_pruned, *prune_runs, *prune_schedules;
+/* The loop takes them when it is told that the transaction was done. */
+static char *forgotten[PRUNE_PIECE];
+static size_t forgotten_count;
 /* Is there a run whose job may be there? Without, no other job needs to be looked up. */
 static bool any_runs;
 
@@ -174,10 +181,37 @@ bool runs_ended(const struct op *op)
 	return op->from != BURIED || set_result(op->row.id, RUN_OPEN);
 }
 
+static void forget_names(void)
+{
+	while (forgotten_count)
+		free(forgotten[--forgotten_count]);
+}
+
+static bool forget_schedules(int64_t before)
+{
+	const int64_t values[] = { before, PRUNE_PIECE };
+	int ret;
+
+	bind(prune_schedules, 1, values, 2);
+	while ((ret = sqlite3_step(prune_schedules)) == SQLITE_ROW)
+		forgotten[forgotten_count++] =
+			must(strdup((const char *)sqlite3_column_text(prune_schedules, 0)));
+	if (ret != SQLITE_DONE)
+		return commit_step(prune_schedules);
+	sqlite3_reset(prune_schedules);
+	return true;
+}
+
+/** runs_forgotten - the next name of those that the last runs_prune() has forgotten, to be freed */
+char *runs_forgotten(void)
+{
+	return forgotten_count ? forgotten[--forgotten_count] : NULL;
+}
+
 /**
  * runs_prune - forget what is over, a piece at a time
  * @before: what is of a time before this one
- * @count: out: how many runs that were; a whole piece: there may be more
+ * @count: out: how many runs or schedules that were; 0: there are no more
  * @last: out: the last time that one of them was for; 0: there was none
  */
 bool runs_prune(int64_t before, size_t *count, int64_t *last)
@@ -186,13 +220,18 @@ bool runs_prune(int64_t before, size_t *count, int64_t *last)
 	bool there;
 
 	*last = 0;
+	forget_names();
 	bind(last_pruned, 1, values, 2);
 	bind(prune_runs, 1, values, 2);
 	if (!look(last_pruned, &there, last) || !commit_step(prune_runs))
 		return false;
 	*count = commit_changes();
-	sqlite3_bind_int64(prune_schedules, 1, before);
-	return *count || commit_step(prune_schedules);
+	if (*count)
+		return true;
+	if (!forget_schedules(before))
+		return false;
+	*count = forgotten_count;
+	return true;
 }
 
 /** runs_start - prepare what is written */
@@ -222,9 +261,11 @@ void runs_start(void)
 	last_pruned = commit_prepare("SELECT max(time) FROM (" PRUNED ")");
 	prune_runs = commit_prepare("DELETE FROM runs WHERE (schedule, time, shard) IN (" PRUNED
 				    ")");
-	prune_schedules = commit_prepare("DELETE FROM schedules WHERE gone > 0"
-					 " AND (gone < ?1 OR NOT paused) AND"
-					 " NOT EXISTS (SELECT 1 FROM runs WHERE schedule = id)");
+	prune_schedules = commit_prepare("DELETE FROM schedules WHERE id IN (SELECT id"
+					 " FROM schedules WHERE gone > 0"
+					 " AND (gone < ?1 OR NOT paused) AND NOT EXISTS"
+					 " (SELECT 1 FROM runs WHERE schedule = id) LIMIT ?2)"
+					 " RETURNING name");
 	if (!look(commit_prepare("SELECT 1 FROM runs INDEXED BY runs_job WHERE result < 2"
 				 " LIMIT 1"), &any_runs, &unused))
 		any_runs = true;

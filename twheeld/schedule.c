@@ -41,6 +41,7 @@ static struct histogram lateness;
 static struct event *turn;
 
 static void settle(struct schedule *schedule);
+static void end_if_unused(struct schedule *schedule);
 static void look_again(struct schedule *schedule);
 static void pump(void);
 
@@ -125,6 +126,7 @@ static void written(struct schedule *schedule, bool failed)
 		settle(schedule);
 	/* Others were written in the same transaction, and so are their next ones. */
 	event_active(turn, EV_TIMEOUT, 0);
+	end_if_unused(schedule);
 }
 
 /* Definitions */
@@ -167,6 +169,7 @@ static void write_definition(struct schedule *schedule)
 	struct define *define = new_define(schedule, OP_DEFINE);
 
 	schedule->unwritten = false;
+	schedule->forgotten = false;
 	define->op.done = defined;
 	commit_submit(&define->op);
 }
@@ -403,7 +406,38 @@ struct schedule *schedule_find(const char *name)
 	return schedule;
 }
 
-/** schedule_first - the first of all; the others come by hash.next. None is ever freed. */
+/* Nothing is left of one that has gone, and that the store has forgotten. */
+static void end_if_unused(struct schedule *schedule)
+{
+	if (!schedule->forgotten || !schedule->gone || schedule->busy || schedule->queued ||
+	    schedule->unwritten || schedule->users)
+		return;
+	if (ending == schedule)
+		ending = schedule->hash.next;
+	alarm_stop(&schedule->timer);
+	HASH_DELETE(hash, schedules, schedule);
+	free(schedule->name);
+	free(schedule);
+}
+
+/** schedule_hold - have a schedule stay until schedule_release(); it may be NULL */
+struct schedule *schedule_hold(struct schedule *schedule)
+{
+	if (schedule)
+		schedule->users++;
+	return schedule;
+}
+
+/** schedule_release - what was had by schedule_hold() is not needed any more */
+void schedule_release(struct schedule *schedule)
+{
+	if (!schedule)
+		return;
+	schedule->users--;
+	end_if_unused(schedule);
+}
+
+/** schedule_first - the first of all; the others come by hash.next */
 struct schedule *schedule_first(void)
 {
 	return schedules;
@@ -614,6 +648,7 @@ static void pause_done(struct op *op)
 	settle(schedule);
 	pump();
 	define->done(define->arg, op->failed);
+	schedule_release(schedule);
 }
 
 /**
@@ -636,6 +671,7 @@ void schedule_pause(struct schedule *schedule, bool paused,
 	define->row.next = to_ns(schedule_next(schedule, define->since));
 	schedule->paused = schedule->paused || paused;
 	schedule->pausing = true;
+	schedule_hold(schedule);
 	settle(schedule);
 	commit_submit(&define->op);
 }
@@ -644,13 +680,27 @@ void schedule_pause(struct schedule *schedule, bool paused,
 
 static void prune(void);
 
+static void forget(char *name)
+{
+	struct schedule *schedule = schedule_find(name);
+
+	free(name);
+	if (!schedule)
+		return;
+	schedule->forgotten = true;
+	end_if_unused(schedule);
+}
+
 /* As long as there is something to be forgotten, a piece after the other */
 static void pruned(struct op *op)
 {
 	prune_at = alarm_now() + PRUNE;
-	if (!op->failed)
-		forgotten = op->row.ord;
-	if (op->row.size && !op->failed)
+	if (op->failed)
+		return;
+	forgotten = op->row.ord;
+	for (char *name; (name = runs_forgotten());)
+		forget(name);
+	if (op->row.size)
 		prune();
 }
 

@@ -31,6 +31,8 @@ struct schedule {
 	bool unwritten;				/* the store has not all of it */
 	bool pausing;				/* that it is paused, or not, is written */
 	bool busy, queued;			/* it is being written, or waits for that */
+	bool forgotten;				/* by the store */
+	unsigned int users;			/* schedule_hold() */
 	struct twheel_timer timer;
 	struct schedule *prev, *next;		/* those that wait */
 };
@@ -48,6 +50,8 @@ struct schedule_counts schedule_count(void);
 void schedule_tick(void);
 struct schedule *schedule_find(const char *name);
 struct schedule *schedule_first(void);
+struct schedule *schedule_hold(struct schedule *schedule);
+void schedule_release(struct schedule *schedule);
 const struct histogram *schedule_lateness(void);
 
 /* Files are read; and then taken: all schedules that they have, and the end */
