@@ -5,7 +5,8 @@
  * The loop serves it, and never waits for it: the figures of all tubes are copied at once,
  * and written a piece at a time, the next one when the last was sent. So they are of one
  * moment, a reader that does not read costs that copy alone, and clients are served
- * between the pieces. There are few such readers at a time, and they have some seconds.
+ * between the pieces. There are few such readers at a time, and they have some seconds; bound.c
+ * says how many others there are.
  */
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bound.h"
 #include "command.h"
 #include "listen.h"
 #include "metrics.h"
@@ -238,6 +240,7 @@ static void asked(struct evhttp_request *request, void *arg)
 	struct evbuffer *out;
 
 	(void)arg;
+	bound_renew(evhttp_connection_get_bufferevent(connection));
 	if (scrapes >= SCRAPES_MOST) {
 		evhttp_send_error(request, HTTP_SERVUNAVAIL, "Too many ask at a time");
 		return;
@@ -261,6 +264,7 @@ static void asked(struct evhttp_request *request, void *arg)
 void metrics_start(struct event_base *base)
 {
 	http = must(evhttp_new(base));
+	bound_start(base, http);
 	evhttp_set_allowed_methods(http, EVHTTP_REQ_GET);
 	evhttp_set_max_headers_size(http, 8192);
 	evhttp_set_max_body_size(http, 0);
@@ -276,4 +280,5 @@ void metrics_add(int fd)
 	if (!bound)
 		die("metrics can't be served: out of memory");
 	listen_spare(evhttp_bound_socket_get_listener(bound));
+	bound_add(evhttp_bound_socket_get_listener(bound));
 }

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How many connections evhttp has, and for how long.
+ *
+ * libevent 2.1 bounds neither, and does not tell when a connection ends. But it asks for the
+ * bufferevent of each. A reference to that is held here, and once libevent has let go of it,
+ * nobody is called back any more.
+ */
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "alarm.h"
+#include "bound.h"
+#include "util.h"
+
+#define MOST 64
+#define LISTENERS_MOST 16
+/* For a request, and for its answer */
+#define PATIENCE (10 * SECOND)
+
+static struct connection {
+	struct bufferevent *bev;
+	int64_t until;
+} connections[MOST];
+static size_t count;
+static struct evconnlistener *listeners[LISTENERS_MOST];
+static size_t listener_count;
+static struct event *later;
+
+static void listen_to_more(bool more)
+{
+	for (size_t i = 0; i < listener_count; i++) {
+		if (more)
+			evconnlistener_enable(listeners[i]);
+		else
+			evconnlistener_disable(listeners[i]);
+	}
+}
+
+static bool has_ended(struct bufferevent *bev)
+{
+	bufferevent_event_cb told;
+
+	bufferevent_getcb(bev, NULL, NULL, &told, NULL);
+	return !told;
+}
+
+static void look(void)
+{
+	static const struct timeval soon = { 0, 100000 };
+
+	for (size_t i = count; i-- > 0;) {
+		struct bufferevent *bev = connections[i].bev;
+
+		if (has_ended(bev)) {
+			bufferevent_decref(bev);
+			connections[i] = connections[--count];
+		} else if (alarm_now() > connections[i].until) {
+			/* libevent sees the end of it. */
+			shutdown(bufferevent_getfd(bev), SHUT_RDWR);
+		}
+	}
+	listen_to_more(count < MOST);
+	event_add(later, &soon);
+}
+
+static void look_later(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	if (count)
+		look();
+}
+
+static struct bufferevent *connected(struct event_base *base, void *arg)
+{
+	struct bufferevent *bev;
+
+	(void)arg;
+	look();
+	/* A listener had one more. */
+	if (count == MOST)
+		return NULL;
+	bev = must(bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE));
+	bufferevent_incref(bev);
+	connections[count++] = (struct connection){ bev, alarm_now() + PATIENCE };
+	listen_to_more(count < MOST);
+	return bev;
+}
+
+/** bound_renew - a connection has its time anew, as its request is there */
+void bound_renew(struct bufferevent *bev)
+{
+	for (size_t i = 0; i < count; i++)
+		if (connections[i].bev == bev)
+			connections[i].until = alarm_now() + PATIENCE;
+}
+
+/** bound_add - have a listener of evhttp wait while there are too many connections */
+void bound_add(struct evconnlistener *listener)
+{
+	if (listener_count == LISTENERS_MOST)
+		die("metrics can't be served on more than %d sockets", LISTENERS_MOST);
+	listeners[listener_count++] = listener;
+}
+
+void bound_start(struct event_base *base, struct evhttp *http)
+{
+	later = must(evtimer_new(base, look_later, NULL));
+	evhttp_set_bevcb(http, connected, NULL);
+}
