@@ -3,18 +3,8 @@
  * The fuzzer's bytes as a zone, a time and an expression: that is refused with a sentence and
  * a place in it, or the times of the calendar agree with each other.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "../../harness/fuzz_input.h"
 #include "../consistent.h"
-
-#define EXPECT(cond) do {						\
-	if (!(cond)) {							\
-		fprintf(stderr, "%d: %s\n", __LINE__, #cond);		\
-		abort();						\
-	}								\
-} while (0)
 
 #define HEAD 9		/* a byte for the zone, eight for the time */
 
@@ -54,7 +44,6 @@ static void check(const struct calendar *calendar, int64_t time)
 	EXPECT(!broken);
 }
 
-int fuzz_one_input(const uint8_t *data, size_t size);
 int fuzz_one_input(const uint8_t *data, size_t size)
 {
 	struct calendar_error error;
@@ -66,10 +55,7 @@ int fuzz_one_input(const uint8_t *data, size_t size)
 		return 0;
 	keep_zones();
 	memcpy(&time, data + 1, sizeof(time));
-	/* Just as long as it is, so that a byte beyond it is seen to be read */
-	exact = malloc(size - HEAD + !(size - HEAD));
-	EXPECT(exact);
-	memcpy(exact, data + HEAD, size - HEAD);
+	exact = exact_copy(data + HEAD, size - HEAD);
 	calendar = calendar_parse(exact, size - HEAD, zones[*data % ZONES], &error);
 	if (calendar)
 		check(calendar, time);

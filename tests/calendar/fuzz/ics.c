@@ -3,18 +3,8 @@
  * The fuzzer's bytes as events of an .ics file: they are refused with a sentence that has a
  * line of the file, or what is left out is in order.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "../../harness/fuzz_input.h"
 #include "../../../twheeld/ics.h"
-
-#define EXPECT(cond) do {						\
-	if (!(cond)) {							\
-		fprintf(stderr, "%d: %s\n", __LINE__, #cond);		\
-		abort();						\
-	}								\
-} while (0)
 
 bool exclusion_wrong(struct exclusion_error *error, size_t line, const char *format, ...)
 {
@@ -34,7 +24,6 @@ static void check_order(struct times *times)
 	}
 }
 
-int fuzz_one_input(const uint8_t *data, size_t size);
 int fuzz_one_input(const uint8_t *data, size_t size)
 {
 	static const char begin[] = "BEGIN:VCALENDAR\nBEGIN:VEVENT\n", end[] = "\nEND:VEVENT\n";

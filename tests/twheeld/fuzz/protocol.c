@@ -5,22 +5,13 @@
  */
 #include <errno.h>
 #include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "../../harness/fuzz_input.h"
 #include "../../../twheeld/protocol.h"
 
 #define NAME "([-A-Za-z0-9+/;.$_()]+)"
 #define NUM "([0-9]+)"
 #define MOST_GROUPS 8
-
-#define EXPECT(cond) do {						\
-	if (!(cond)) {							\
-		fprintf(stderr, "%d: %s: %s\n", __LINE__, #cond, line);	\
-		abort();						\
-	}								\
-} while (0)
 
 /* What a line of a kind looks like; and how it begins, which makes it one of the kind. */
 static const struct shape {
@@ -220,7 +211,6 @@ static void check(const char *line, const struct command *cmd)
 		EXPECT(cmd->counted == !cmd->bad);
 }
 
-int fuzz_one_input(const uint8_t *data, size_t size);
 int fuzz_one_input(const uint8_t *data, size_t size)
 {
 	char line[LINE_MAX_BYTES + 1];
@@ -230,11 +220,7 @@ int fuzz_one_input(const uint8_t *data, size_t size)
 	if (size > LINE_MAX_BYTES - 2)
 		return 0;
 	compile_all();
-	/* Just as long as it is, so that a byte beyond it is seen to be read */
-	exact = malloc(size ? size : 1);
-	if (!exact)
-		return 0;
-	memcpy(exact, data, size);
+	exact = exact_copy(data, size);
 	memcpy(line, data, size);
 	line[size] = 0;
 	protocol_parse(exact, size, &cmd);

@@ -4,22 +4,13 @@
  * of the file, or what comes out of it is within the limits.
  */
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "../../harness/fuzz_input.h"
 #include "../../../twheeld/protocol.h"
 #include "../../../twheeld/settings.h"
 #include "../../../twheeld/util.h"
 
 #define SECOND 1000000000LL
-
-#define EXPECT(cond) do {						\
-	if (!(cond)) {							\
-		fprintf(stderr, "%d: %s\n", __LINE__, #cond);		\
-		abort();						\
-	}								\
-} while (0)
 
 static const char *text;
 static unsigned int complaints;
@@ -83,7 +74,6 @@ static void check(const struct settings *settings)
 		check_tube(&settings->tubes[i]);
 }
 
-int fuzz_one_input(const uint8_t *data, size_t size);
 int fuzz_one_input(const uint8_t *data, size_t size)
 {
 	struct settings *settings;

@@ -3,23 +3,13 @@
  * The fuzzer's bytes as a tab: each line that is wrong is named by a place in the text, and
  * what comes out of the others is within the limits.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "../../harness/fuzz_input.h"
 #include "../../../twheeld/calendar.h"
 #include "../../../twheeld/protocol.h"
 #include "../../../twheeld/tab.h"
 #include "../../../twheeld/util.h"
 
 #define BODY_MOST 500
-
-#define EXPECT(cond) do {						\
-	if (!(cond)) {							\
-		fprintf(stderr, "%d: %s\n", __LINE__, #cond);		\
-		abort();						\
-	}								\
-} while (0)
 
 static const char *text;
 static size_t length;
@@ -113,7 +103,6 @@ static void hold_zones(void)
 	EXPECT(held[0] && held[1]);
 }
 
-int fuzz_one_input(const uint8_t *data, size_t size);
 int fuzz_one_input(const uint8_t *data, size_t size)
 {
 	const struct tab_host host = { "UTC", "node", "site", BODY_MOST };
@@ -122,9 +111,7 @@ int fuzz_one_input(const uint8_t *data, size_t size)
 	char *exact;
 
 	hold_zones();
-	/* Just as long as it is, so that a byte beyond it is seen to be read */
-	exact = must(malloc(size ? size : 1));
-	memcpy(exact, data, size);
+	exact = exact_copy(data, size);
 	text = exact;
 	length = size;
 	complaints = 0;
