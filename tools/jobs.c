@@ -7,12 +7,12 @@
 
 #include "jobs.h"
 
-#define WORDS_MOST 4
+#define WORDS_MOST 1000
 #define DEFAULT_SOCKET "/run/twheeld/admin"
 
 static const struct {
 	const char *name;
-	int words;		/* that follow it */
+	int words;		/* that follow it; -1: one or more */
 	int (*run)(const struct jobs *jobs);
 } commands[] = {
 	{ "list", 0, jobs_list },
@@ -23,10 +23,16 @@ static const struct {
 	{ "run", 1, jobs_do },
 	{ "backfill", 3, jobs_backfill },
 	{ "check", 1, jobs_check },
+	{ "import", -1, jobs_import },
 };
 
 static struct jobs jobs;
 static char *words[WORDS_MOST];
+
+static bool is_of_files(const char *command)
+{
+	return !strcmp(command, "check") || !strcmp(command, "import");
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -45,13 +51,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (state->arg_num >= WORDS_MOST)
 			return ARGP_ERR_UNKNOWN;
-		/* One request is one line of words. */
-		if (strpbrk(arg, "\n "))
+		/* One request is one line of words. Files have any names. */
+		if (strpbrk(arg, "\n ") && !(jobs.nr_words && is_of_files(words[0])))
 			argp_error(state, "there is a blank in '%s'", arg);
 		words[jobs.nr_words++] = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "list, show, history, pause, resume, run, backfill or check?");
+		argp_error(state, "list, show, history, pause, resume, run, backfill, check or import?");
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -67,11 +73,12 @@ static const struct argp_option options[] = {
 static const struct argp argp = {
 	options, parse,
 	"list\nshow NAME\nhistory NAME\npause NAME\nresume NAME\nrun NAME\n"
-	"backfill NAME FROM TO\ncheck FILE",
+	"backfill NAME FROM TO\ncheck FILE\nimport FILE...",
 	"Says which schedules twheeld has, and what they did; stops one, has it go on, has it "
 	"make its jobs now, or those of a time that is over.\v"
 	"check needs no server that runs: twheeld -t says what is wrong in a tab, and when its "
-	"schedules fire next. FROM and TO are times like 2027-01-01T00:00Z; without Z, they are "
+	"schedules fire next. Nor does import, which prints a tab made of crontabs, and of timers "
+	"of systemd, whose names end with .timer, and names what is left out. FROM and TO are times like 2027-01-01T00:00Z; without Z, they are "
 	"of the schedule's zone. See twheeld.tab(5).",
 	NULL, NULL, NULL
 };
@@ -87,7 +94,8 @@ int cmd_jobs(int argc, char **argv)
 	for (i = 0; i < ARRAY_SIZE(commands); i++) {
 		if (strcmp(words[0], commands[i].name))
 			continue;
-		if (jobs.nr_words - 1 == commands[i].words)
+		if (jobs.nr_words - 1 == commands[i].words ||
+		    (commands[i].words < 0 && jobs.nr_words > 1))
 			return commands[i].run(&jobs);
 		return fail(STATUS_USAGE, "%s takes another number of words: see twheel jobs "
 			    "--help", words[0]);

@@ -16,7 +16,9 @@ struct jobs {
 	int nr_words;
 };
 
+void jobs_run_server(char *const *command);
 int jobs_check(const struct jobs *jobs);
+int jobs_import(const struct jobs *jobs);
 int jobs_list(const struct jobs *jobs);
 int jobs_show(const struct jobs *jobs);
 int jobs_history(const struct jobs *jobs);

@@ -242,14 +242,20 @@ static void run_own(const char *from_here, char *const *command)
 		execv(path, command);
 }
 
+/* Become the server, or return as there is none. */
+void jobs_run_server(char *const *command)
+{
+	run_own("../twheeld/twheeld", command);
+	run_own("../sbin/twheeld", command);
+	execvp(command[0], command);
+}
+
 /* The server reads tabs, so it alone says what is wrong in one. */
 int jobs_check(const struct jobs *jobs)
 {
 	char *const command[] = { "twheeld", "-t", jobs->words[1], NULL };
 
-	run_own("../twheeld/twheeld", command);
-	run_own("../sbin/twheeld", command);
-	execvp(command[0], command);
+	jobs_run_server(command);
 	return fail(STATUS_FAILED, "the program twheeld, which reads the file, can't be run: %s",
 		    strerror(errno));
 }
