@@ -39,6 +39,7 @@ bool runs_define(const struct schedule_row *row);
 bool runs_pause(const struct schedule_row *row);
 bool runs_fire(struct firing *firing);
 bool runs_ended(const struct op *op);
+void runs_gone(bool any);
 char *runs_forgotten(void);
 bool runs_prune(int64_t before, size_t *count, int64_t *last);
 

@@ -37,6 +37,7 @@ static int64_t skew;		/* by which the timers are set */
 static int64_t history, prune_at;
 static int64_t forgotten;	/* up to this time runs may be, in ns */
 static uint64_t jobs;
+static size_t gone_count;	/* no file has them */
 static struct histogram lateness;
 static struct event *turn;
 
@@ -380,6 +381,7 @@ static struct schedule *add(const char *name, int64_t id)
 	schedule->time = CALENDAR_NEVER;
 	schedule->since = CALENDAR_NEVER;
 	schedule->gone = 1;
+	gone_count++;
 	alarm_init(&schedule->timer, expired);
 	HASH_ADD_KEYPTR(hash, schedules, schedule->name, strlen(schedule->name), schedule);
 	if (id >= next_id)
@@ -396,6 +398,7 @@ static void load(const struct schedule_row *row)
 	schedule->since = to_seconds(row->since);
 	schedule->paused = row->paused;
 	schedule->gone = row->gone;
+	gone_count -= !row->gone;
 }
 
 struct schedule *schedule_find(const char *name)
@@ -414,6 +417,7 @@ static void end_if_unused(struct schedule *schedule)
 		return;
 	if (ending == schedule)
 		ending = schedule->hash.next;
+	gone_count--;
 	alarm_stop(&schedule->timer);
 	HASH_DELETE(hash, schedules, schedule);
 	free(schedule->name);
@@ -586,6 +590,7 @@ bool schedule_adopt(struct definition **definition, struct excluded **excluded, 
 	if (!same) {
 		if (schedule->gone || is_too_old(schedule) || !is_due(schedule))
 			begin(schedule);
+		gone_count -= schedule->gone != 0;
 		schedule->gone = 0;
 		schedule->digest = digest;
 		schedule->unwritten = true;
@@ -606,6 +611,7 @@ static void stop(struct schedule *schedule)
 	schedule->definition = NULL;
 	schedule->excluded = NULL;
 	schedule->gone = alarm_wall();
+	gone_count++;
 	schedule->unwritten = true;
 	settle(schedule);
 }
@@ -713,6 +719,7 @@ static void prune(void)
 	op->row.ord = forgotten;
 	op->done = pruned;
 	prune_at = INT64_MAX;
+	runs_gone(gone_count);
 	commit_submit(op);
 }
 
