@@ -105,7 +105,7 @@ static void import_job(struct import *import, const char *text, bool has_user)
 	} else if (!strcmp(when[0], "@reboot")) {
 		import_leave_out(import, text, "@reboot is no time: let a service do it");
 	} else if (has_input(rest)) {
-		import_leave_out(import, text, "what follows %% is the command's input, which a job has not: write \\%% or let the command have it");
+		import_leave_out(import, text, "what follows %% is input: jobs have none");
 	} else {
 		import_fields(import, false);
 		for (int i = 0; i < words; i++)
@@ -259,8 +259,8 @@ static int check_and_print(char *tab)
 	while (more)
 		status = check_once(&lines, &more);
 	if (status)
-		return fail(STATUS_FAILED, status == 127 ? "the program twheeld, which knows what a "
-			    "tab can have, can't be run" : "twheeld has failed");
+		return fail(STATUS_FAILED, "twheeld, which knows what a tab can have, %s",
+			    status == 127 ? "can't be run" : "has failed");
 	print_lines(stdout, &lines);
 	return finish_output(lines.wrong ? STATUS_FAILED : STATUS_OK);
 }

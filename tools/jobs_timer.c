@@ -71,13 +71,14 @@ static char *normalize(const char *text)
 
 static bool take_apart(const char *text, struct normal *normal)
 {
-	static const char form[] = "%199[^- ]-%199[^-~ ]%1[-~]%199s %199[^: ]:%199[^: ]:%199s %199s";
+	static const char form[] =
+		"%199[^- ]-%199[^-~ ]%1[-~]%199s %199[^: ]:%199[^: ]:%199s %199s";
 	char last[2];
 	int count, back;
 
 	memset(normal, 0, sizeof(*normal));
 	if (isalpha((unsigned char)*text)) {
-		sscanf(text, "%199s", normal->days);
+		snprintf(normal->days, PART, "%.*s", (int)strcspn(text, " "), text);
 		text += strcspn(text, " ");
 		text += strspn(text, " ");
 	}
@@ -103,14 +104,13 @@ static bool turn_ranges(char *part)
 	char *to = part;
 
 	for (char *at = part; *at; at++) {
-		if (at[0] == '.' && at[1] == '.') {
-			*to++ = '-';
-			at++;
-		} else if (*at == '.') {
-			return false;
-		} else {
-			*to++ = *at;
+		*to = *at;
+		if (*at == '.') {
+			*to = '-';
+			if (*++at != '.')
+				return false;
 		}
+		to++;
 	}
 	*to = 0;
 	return true;
@@ -157,9 +157,12 @@ static void print_name(struct import *import, const char *path, size_t number)
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	int length = strlen(name) - strlen(".timer");
 
-	if (length <= 0 || length > 190 || strspn(name, "abcdefghijklmnopqrstuvwxyz"
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/;.$_()-") < (size_t)length || *name == '-')
+	if (length <= 0 || length > 190 || *name == '-')
 		return;
+	for (int i = 0; i < length; i++)
+		if (!isascii((unsigned char)name[i]) ||
+		    (!isalnum((unsigned char)name[i]) && !strchr("-+/;.$_()", name[i])))
+			return;
 	fprintf(import->tab, "NAME=%.*s", length, name);
 	if (number)
 		fprintf(import->tab, ".%zu", number + 1);

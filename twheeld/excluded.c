@@ -138,14 +138,14 @@ static void readable(evutil_socket_t fd, short what, void *arg)
 /**
  * excluded_begin - have a file read, if this is to be done yet, and the loop go on meanwhile
  * @base: the loop
+ * @done: is called when that was done
  * @path: the file
  * @zone: of its days
- * @done: is called when that was done
  *
  * Return: true if excluded_get() does not have to wait; @done is not called then.
  */
-bool excluded_begin(struct event_base *base, const char *path, const char *zone,
-		    void (*done)(void))
+bool excluded_begin(struct event_base *base, void (*done)(void), const char *path,
+		    const char *zone)
 {
 	if (find(path, zone) || !begin(path, zone))
 		return true;

@@ -22,8 +22,8 @@ struct excluded {
 	struct excluded *prev, *next;
 };
 
-bool excluded_begin(struct event_base *base, const char *path, const char *zone,
-		    void (*done)(void));
+bool excluded_begin(struct event_base *base, void (*done)(void), const char *path,
+		    const char *zone);
 struct excluded *excluded_get(const char *path, const char *zone, char *why, size_t room);
 bool excluded_named(const char *path);
 void excluded_put(struct excluded *excluded);

@@ -285,7 +285,7 @@ static bool get_excluded(struct line *one)
 	if (asprintf(&path, "%s%s%s", *name == '/' ? "" : folder, *name == '/' ? "" : "/",
 		     name) < 0)
 		must(NULL);
-	there = !in_loop || excluded_begin(loop, path, definition->zone, slice);
+	there = !in_loop || excluded_begin(loop, slice, path, definition->zone);
 	if (there)
 		one->excluded = excluded_get(path, definition->zone, why, sizeof(why));
 	free(path);
@@ -351,7 +351,8 @@ static bool take_step(void)
 
 	if (!one) {
 		if (!complete)
-			complain("as a file of %s can't be read, no schedule is taken away", folder);
+			complain("as a file of %s can't be read, no schedule is taken away",
+				 folder);
 		step = end_step;
 		return true;
 	}
@@ -377,7 +378,8 @@ static int64_t clock_ns(clockid_t clock)
 static void slice(void)
 {
 	static const struct timeval at_once;
-	int64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID), until = clock_ns(CLOCK_MONOTONIC) + SLICE;
+	int64_t until = clock_ns(CLOCK_MONOTONIC) + SLICE;
+	int64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	bool more = true;
 
 	while (step && more && (!in_loop || clock_ns(CLOCK_MONOTONIC) < until))

@@ -204,7 +204,7 @@ static bool forget_schedules(int64_t before)
 	return true;
 }
 
-/** runs_gone - say whether the next runs_prune() is to look for schedules, before it is submitted */
+/** runs_gone - say whether the next runs_prune() has to look for schedules, before it begins */
 void runs_gone(bool any)
 {
 	any_gone = any;

@@ -535,7 +535,7 @@ void schedule_keep(const char *name)
 		schedule->reading = reading;
 }
 
-/** schedule_digest - of what says when it fires. If that is another one, its next time is found anew. */
+/** schedule_digest - of what says when it fires: if it changes, the next time is found anew */
 int64_t schedule_digest(const struct definition *definition, const struct excluded *excluded)
 {
 	int64_t digest = digest_of(definition->when, strlen(definition->when),

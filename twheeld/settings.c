@@ -224,7 +224,7 @@ static bool take_history(const config_setting_t *setting, void *to)
 	int64_t *history = &((struct settings *)to)->history;
 
 	return (duration_parse(text_of(setting), history) && *history >= HISTORY_LEAST) ||
-		wrong(setting, "history is a time like \"30d\", and not below 1d: what is forgotten would be made again when the clock is set back");
+		wrong(setting, "history is a time like \"30d\", and 1d at least");
 }
 
 /* Tubes */

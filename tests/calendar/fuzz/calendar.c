@@ -3,7 +3,7 @@
  * The fuzzer's bytes as a zone, a time and an expression: that is refused with a sentence and
  * a place in it, or the times of the calendar agree with each other.
  */
-#include "../../harness/fuzz_input.h"
+#include "fuzz_input.h"
 #include "../consistent.h"
 
 #define HEAD 9		/* a byte for the zone, eight for the time */

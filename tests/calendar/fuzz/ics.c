@@ -3,7 +3,7 @@
  * The fuzzer's bytes as events of an .ics file: they are refused with a sentence that has a
  * line of the file, or what is left out is in order.
  */
-#include "../../harness/fuzz_input.h"
+#include "fuzz_input.h"
 #include "../../../twheeld/ics.h"
 
 bool exclusion_wrong(struct exclusion_error *error, size_t line, const char *format, ...)

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <regex.h>
 
-#include "../../harness/fuzz_input.h"
+#include "fuzz_input.h"
 #include "../../../twheeld/protocol.h"
 
 #define NAME "([-A-Za-z0-9+/;.$_()]+)"

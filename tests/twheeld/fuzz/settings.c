@@ -5,7 +5,7 @@
  */
 #include <stdarg.h>
 
-#include "../../harness/fuzz_input.h"
+#include "fuzz_input.h"
 #include "../../../twheeld/protocol.h"
 #include "../../../twheeld/settings.h"
 #include "../../../twheeld/util.h"

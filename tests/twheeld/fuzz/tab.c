@@ -3,7 +3,7 @@
  * The fuzzer's bytes as a tab: each line that is wrong is named by a place in the text, and
  * what comes out of the others is within the limits.
  */
-#include "../../harness/fuzz_input.h"
+#include "fuzz_input.h"
 #include "../../../twheeld/calendar.h"
 #include "../../../twheeld/protocol.h"
 #include "../../../twheeld/tab.h"
