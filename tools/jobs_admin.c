@@ -184,10 +184,11 @@ int jobs_history(const struct jobs *jobs)
 		return status;
 	if (jobs->json)
 		return print_json(array);
-	printf("%-20s %5s %10s %-8s %-20s %s\n", "TIME", "SHARD", "JOB", "RESULT", "MADE",
-	       "ENDED");
+	printf("%-20s %-4s %5s %10s %-8s %-20s %s\n", "TIME", "BY", "SHARD", "JOB", "RESULT",
+	       "MADE", "ENDED");
 	json_array_foreach(array, i, one)
-		printf("%-20s %5lld %10lld %-8s %-20s %s\n", member(one, "time"),
+		printf("%-20s %-4s %5lld %10lld %-8s %-20s %s\n", member(one, "time"),
+		       json_is_true(json_object_get(one, "asked")) ? "run" : "time",
 		       number(one, "shard"), number(one, "job"), member(one, "result"),
 		       member(one, "created"), member(one, "ended"));
 	return finish_output(STATUS_OK);

@@ -138,10 +138,11 @@ static void tell_run(const struct run_row *run, void *arg)
 {
 	struct rows *rows = arg;
 
-	answer(rows->client, json_pack("{s:o, s:i, s:I, s:s, s:o, s:o}", "time", time_of(run->time),
-				       "shard", (int)run->shard, "job", (json_int_t)run->job,
-				       "result", result_name(run->result), "created",
-				       time_of(run->created), "ended", time_of(run->ended)));
+	answer(rows->client, json_pack("{s:o, s:i, s:I, s:s, s:o, s:o, s:b}", "time",
+				       time_of(run->time), "shard", (int)run->shard, "job",
+				       (json_int_t)run->job, "result", result_name(run->result),
+				       "created", time_of(run->created), "ended",
+				       time_of(run->ended), "asked", run->time % SECOND != 0));
 }
 
 static void keep_run(const struct run_row *run, void *arg)
