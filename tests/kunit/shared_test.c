@@ -504,6 +504,27 @@ static void ring_numbers_wrap_nothing_lost(struct kunit *test)
 	shared->area->head = shared->tail;
 }
 
+/* What a program tells of is scanned piece by piece. */
+static void scan_stops_at_budget(struct kunit *test)
+{
+	struct twheel *tw = program.tw;
+	struct tw_step step = {
+		.now = tw_clock_floor(&tw->wheel.clock, program.now),
+		.stamp = program.now,
+		.budget = 1,
+	};
+
+	/* Groups without any: only a program that means harm tells of such. */
+	atomic64_or(BIT_ULL(0) | BIT_ULL(1), &tw->shared->groups[0]);
+	spin_lock_bh(&tw->lock);
+	KUNIT_EXPECT_TRUE(test, tw_shared_scan_dirty(tw, &step));
+	KUNIT_EXPECT_EQ(test, step.budget, 0);
+	step.budget = 1;
+	KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
+	KUNIT_EXPECT_EQ(test, step.budget, 0);
+	spin_unlock_bh(&tw->lock);
+}
+
 /* Each wakes a program, so there is none for nothing. */
 static void readers_notified_of_what_expired(struct kunit *test)
 {
@@ -586,6 +607,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(moved_twice_during_inspection_expires),
 	KUNIT_CASE(full_ring_expiry_retried),
 	KUNIT_CASE(ring_numbers_wrap_nothing_lost),
+	KUNIT_CASE(scan_stops_at_budget),
 	KUNIT_CASE(readers_notified_of_what_expired),
 	KUNIT_CASE(drained_timer_put_back_unless_armed),
 	KUNIT_CASE(restless_program_scanned_once_a_tick),
