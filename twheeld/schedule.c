@@ -577,12 +577,14 @@ bool schedule_adopt(struct definition **definition, struct excluded **excluded, 
 		    const char *file)
 {
 	struct schedule *schedule = schedule_find((*definition)->name);
-	bool same;
+	bool same, first;
 
 	if (!schedule)
 		schedule = add((*definition)->name, next_id);
 	if (schedule->reading == reading)
 		return false;
+	/* The store alone had it, as its file could not be read before, perhaps. */
+	first = !schedule->definition;
 	swap(schedule, definition, excluded);
 	schedule->file = file;
 	schedule->reading = reading;
@@ -594,11 +596,11 @@ bool schedule_adopt(struct definition **definition, struct excluded **excluded, 
 		schedule->gone = 0;
 		schedule->digest = digest;
 		schedule->unwritten = true;
-	} else if (reading == 1) {
+	} else if (first) {
 		look_again(schedule);
 	}
 	/* Of most, nothing is another one. */
-	if (!same || reading == 1)
+	if (!same || first)
 		settle(schedule);
 	return true;
 }
