@@ -99,18 +99,21 @@ __attribute__((noreturn)) static void child(const char *path, const char *zone, 
  * @zone: of its days; "": the machine's
  * @seconds: of a processor that it may take
  *
- * Return: a descriptor, which is readable when aside_take() is to be called.
+ * Return: a descriptor, which is readable when aside_take() is to be called; -1 if that is
+ *	to be called at once.
  */
 int aside_start(const char *path, const char *zone, unsigned int seconds)
 {
 	sigset_t all, old;
 	int ends[2];
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		die("no pipe: %s", strerror(errno));
 	head = (struct head){ .fine = false };
 	got = 0;
 	limit = seconds;
+	pid = -1;
+	/* Clients may have all descriptors. */
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
 	/* A handler of the parent would tell that of a signal that was the child's. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &old);
@@ -174,7 +177,8 @@ bool aside_take(struct aside *aside)
 		got += more;
 	if (more > 0 || (more < 0 && (errno == EAGAIN || errno == EINTR)))
 		return false;
-	close(answer);
+	if (answer >= 0)
+		close(answer);
 	answer = -1;
 	why = reap(&aside->took);
 	if (why)

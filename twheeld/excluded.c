@@ -77,26 +77,6 @@ static struct excluded *add(const char *path, const char *zone)
 	return one;
 }
 
-/* Gives false if it was found wrong at once. */
-static bool begin(const char *path, const char *zone)
-{
-	static const struct exclusion_error many = {
-		.text = "256 such files of 16 MiB are the most, each once for each zone",
-	}, slow = {
-		.text = "such files take too long to be understood, all of them together",
-	};
-	int64_t left = DAYS_SECONDS_MOST - took / SECOND;
-
-	pending = add(path, zone);
-	if (fits(path) && left > 0) {
-		pending_fd = aside_start(path, zone, left < DAYS_SECONDS ? left : DAYS_SECONDS);
-		return true;
-	}
-	pending->why = say_why(path, left > 0 ? &many : &slow);
-	pending = NULL;
-	return false;
-}
-
 /* Gives false while it is being read. */
 static bool take(void)
 {
@@ -112,6 +92,26 @@ static bool take(void)
 	took += aside.took;
 	pending = NULL;
 	return true;
+}
+
+/* Gives false if it was found wrong at once. */
+static bool begin(const char *path, const char *zone)
+{
+	static const struct exclusion_error many = {
+		.text = "256 such files of 16 MiB are the most, each once for each zone",
+	}, slow = {
+		.text = "such files take too long to be understood, all of them together",
+	};
+	int64_t left = DAYS_SECONDS_MOST - took / SECOND;
+
+	pending = add(path, zone);
+	if (fits(path) && left > 0) {
+		pending_fd = aside_start(path, zone, left < DAYS_SECONDS ? left : DAYS_SECONDS);
+		return pending_fd >= 0 || !take();
+	}
+	pending->why = say_why(path, left > 0 ? &many : &slow);
+	pending = NULL;
+	return false;
 }
 
 static void wait_for_it(void)
