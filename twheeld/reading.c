@@ -29,6 +29,8 @@
 /* Of all files, so many lines are named that are wrong. */
 #define COMPLAINTS 1000
 #define SLICE (2 * MILLISECOND)
+/* While files come and go, all are read so often at most, before what they have is taken. */
+#define SCANS_MOST 4
 
 /* A file's path, as long as the server runs */
 struct path {
@@ -68,7 +70,7 @@ static int64_t took;		/* by that one, in ns of the processor */
 static bool (*step)(void);	/* gives false if it has to wait; NULL: there is none */
 static void (*at_end)(bool complete);
 static struct dirent **entries;
-static int entry, entry_count;
+static int entry, entry_count, scans;
 static struct file file;
 static struct line *lines, **lines_end, *at;
 static size_t count, wrong_count;
@@ -244,12 +246,14 @@ static void next_file(void)
 
 static bool days_step(void);
 
-/* A file that was renamed meanwhile may have been seen by neither of its names. */
+static bool scan_again(void);
+
+/* A file that was renamed meanwhile may have been seen by neither of its names, or by both. */
 static void end_files(void)
 {
 	stays = folder_time() == modified;
 	at = lines;
-	step = days_step;
+	step = stays || scans == SCANS_MOST ? days_step : scan_again;
 }
 
 static bool files_step(void)
@@ -269,6 +273,60 @@ static void drop(struct line *one)
 {
 	definition_free(one->definition);
 	one->definition = NULL;
+}
+
+static bool free_line(void)
+{
+	struct line *one = lines;
+
+	if (!one)
+		return false;
+	lines = one->next;
+	drop(one);
+	excluded_put(one->excluded);
+	free(one);
+	return true;
+}
+
+static void free_entries(void)
+{
+	while (entry_count > 0)
+		free(entries[--entry_count]);
+	free(entries);
+	entries = NULL;
+}
+
+static int select_tabs(const struct dirent *one)
+{
+	return reading_is_tab(one->d_name);
+}
+
+/* Gives false if the folder can't be read. */
+static bool scan(void)
+{
+	modified = folder_time();
+	entry_count = scandir(folder, &entries, select_tabs, alphasort);
+	lines = NULL;
+	lines_end = &lines;
+	count = 0;
+	wrong_count = 0;
+	entry = 0;
+	complete = true;
+	step = files_step;
+	scans++;
+	return entry_count >= 0;
+}
+
+static bool scan_again(void)
+{
+	if (free_line())
+		return true;
+	free_entries();
+	if (scan())
+		return true;
+	unreadable(folder, strerror(errno));
+	entry_count = 0;
+	return true;
 }
 
 static bool take_step(void);
@@ -321,18 +379,9 @@ static bool days_step(void)
 
 static bool free_step(void)
 {
-	struct line *one = lines;
-
-	if (one) {
-		lines = one->next;
-		drop(one);
-		excluded_put(one->excluded);
-		free(one);
+	if (free_line())
 		return true;
-	}
-	while (entry_count)
-		free(entries[--entry_count]);
-	free(entries);
+	free_entries();
 	wrong_last = wrong_count;
 	step = NULL;
 	return true;
@@ -401,11 +450,6 @@ static void due(evutil_socket_t fd, short what, void *arg)
 	slice();
 }
 
-static int select_tabs(const struct dirent *one)
-{
-	return reading_is_tab(one->d_name);
-}
-
 /** reading_is_tab - is a file of that name one? */
 bool reading_is_tab(const char *name)
 {
@@ -423,22 +467,15 @@ bool reading_is_tab(const char *name)
  */
 bool reading_begin(void (*done)(bool stays))
 {
-	modified = folder_time();
-	entry_count = scandir(folder, &entries, select_tabs, alphasort);
-	if (entry_count < 0) {
+	scans = 0;
+	if (!scan()) {
 		complain("%s: %s. Schedules stay as they were", folder, strerror(errno));
+		step = NULL;
 		return false;
 	}
 	schedule_reading_begins();
-	lines = NULL;
-	lines_end = &lines;
-	count = 0;
-	wrong_count = 0;
 	cost = 0;
-	entry = 0;
-	complete = true;
 	at_end = done;
-	step = files_step;
 	slice();
 	return true;
 }
