@@ -25,6 +25,7 @@
 static struct connection {
 	struct bufferevent *bev;
 	int64_t until;
+	bool asked;
 } connections[MOST];
 static size_t count;
 static struct evconnlistener *listeners[LISTENERS_MOST];
@@ -49,10 +50,28 @@ static bool has_ended(struct bufferevent *bev)
 	return !told;
 }
 
+/* Who has asked for nothing yet, and has been there for longest, makes room for others. */
+static void make_room(void)
+{
+	struct connection *oldest = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (!connections[i].asked && (!oldest || connections[i].until < oldest->until))
+			oldest = &connections[i];
+	if (oldest)
+		shutdown(bufferevent_getfd(oldest->bev), SHUT_RDWR);
+}
+
+static void listen_on(void)
+{
+	static const struct timeval soon = { 0, 100000 }, at_once = { 0, 1000 };
+
+	listen_to_more(count < MOST);
+	event_add(later, count < MOST ? &soon : &at_once);
+}
+
 static void look(void)
 {
-	static const struct timeval soon = { 0, 100000 };
-
 	for (size_t i = count; i-- > 0;) {
 		struct bufferevent *bev = connections[i].bev;
 
@@ -64,8 +83,9 @@ static void look(void)
 			shutdown(bufferevent_getfd(bev), SHUT_RDWR);
 		}
 	}
-	listen_to_more(count < MOST);
-	event_add(later, &soon);
+	if (count == MOST)
+		make_room();
+	listen_on();
 }
 
 static void look_later(evutil_socket_t fd, short what, void *arg)
@@ -88,17 +108,20 @@ static struct bufferevent *connected(struct event_base *base, void *arg)
 		return NULL;
 	bev = must(bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE));
 	bufferevent_incref(bev);
-	connections[count++] = (struct connection){ bev, alarm_now() + PATIENCE };
-	listen_to_more(count < MOST);
+	connections[count++] = (struct connection){ bev, alarm_now() + PATIENCE, false };
+	listen_on();
 	return bev;
 }
 
-/** bound_renew - a connection has its time anew, as its request is there */
+/** bound_renew - a connection has its time anew, as its request is there, which is its only one */
 void bound_renew(struct bufferevent *bev)
 {
-	for (size_t i = 0; i < count; i++)
-		if (connections[i].bev == bev)
-			connections[i].until = alarm_now() + PATIENCE;
+	for (size_t i = 0; i < count; i++) {
+		if (connections[i].bev != bev)
+			continue;
+		connections[i].until = alarm_now() + PATIENCE;
+		connections[i].asked = true;
+	}
 }
 
 /** bound_add - have a listener of evhttp wait while there are too many connections */

@@ -241,6 +241,8 @@ static void asked(struct evhttp_request *request, void *arg)
 
 	(void)arg;
 	bound_renew(evhttp_connection_get_bufferevent(connection));
+	/* Who stays would keep others out. */
+	evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
 	if (scrapes >= SCRAPES_MOST) {
 		evhttp_send_error(request, HTTP_SERVUNAVAIL, "Too many ask at a time");
 		return;
