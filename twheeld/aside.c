@@ -127,6 +127,13 @@ int aside_start(const char *path, const char *zone, unsigned int seconds)
 	return answer;
 }
 
+/** aside_stop - the child takes too long: aside_take() says so soon */
+void aside_stop(void)
+{
+	if (pid > 0)
+		kill(pid, SIGKILL);
+}
+
 static size_t size_of_spans(void)
 {
 	return head.count * sizeof(*spans);

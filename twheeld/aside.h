@@ -20,6 +20,7 @@ struct aside {
 };
 
 int aside_start(const char *path, const char *zone, unsigned int seconds);
+void aside_stop(void);
 bool aside_take(struct aside *aside);
 
 #endif

@@ -23,6 +23,8 @@
 /* In a reading, so often for all of them, and less often for each after that */
 #define TRIES_MOST 2000000
 #define TRIES_LEAST 50
+/* A child that waits, for a disk perhaps, uses no processor. It has this time, in seconds. */
+#define PATIENCE (10 * DAYS_SECONDS)
 /* So many files are read, and of so many bytes */
 #define FILES_MOST 256
 #define BYTES_MOST (16 << 20)
@@ -119,16 +121,25 @@ static void wait_for_it(void)
 	struct pollfd pollfd = { .fd = pending_fd, .events = POLLIN };
 
 	while (pending && !take())
-		poll(&pollfd, 1, -1);
+		if (poll(&pollfd, 1, PATIENCE * 1000) == 0)
+			aside_stop();
+}
+
+static void await(void)
+{
+	static const struct timeval patience = { PATIENCE, 0 };
+
+	event_add(readiness, &patience);
 }
 
 static void readable(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
-	(void)what;
 	(void)arg;
+	if (what & EV_TIMEOUT)
+		aside_stop();
 	if (!take()) {
-		event_add(readiness, NULL);
+		await();
 		return;
 	}
 	event_free(readiness);
@@ -151,7 +162,7 @@ bool excluded_begin(struct event_base *base, void (*done)(void), const char *pat
 		return true;
 	was_read = done;
 	readiness = must(event_new(base, pending_fd, EV_READ, readable, NULL));
-	event_add(readiness, NULL);
+	await();
 	return false;
 }
 
