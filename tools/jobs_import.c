@@ -6,6 +6,7 @@
  * What can't be said in a tab is a comment there, and is named. That also the server takes
  * what is left, it says itself.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,10 +275,24 @@ static bool ends_with(const char *text, const char *end)
 	return length >= end_length && !strcmp(text + length - end_length, end);
 }
 
+/* It is a line of the tab. */
+static bool has_control(const char *path)
+{
+	for (; *path; path++)
+		if (iscntrl((unsigned char)*path))
+			return true;
+	return false;
+}
+
 /* In those of the system, the user comes before the command. */
 static bool is_of_system(const char *path)
 {
-	return strstr(path, "cron.d/") || ends_with(path, "/crontab");
+	char *whole = realpath(path, NULL);
+	bool is = strstr(path, "cron.d/") || ends_with(path, "/crontab") ||
+		(whole && (strstr(whole, "cron.d/") || ends_with(whole, "/crontab")));
+
+	free(whole);
+	return is;
 }
 
 static bool import_file(struct import *import, const char *path)
@@ -311,9 +326,13 @@ int jobs_import(const struct jobs *jobs)
 	import.tab = need(open_memstream(&tab, &size));
 	/* Cron makes up for nothing, nor does a timer that is not Persistent. */
 	fputs("MISFIRE=skip\n", import.tab);
-	for (int i = 1; i < jobs->nr_words; i++)
+	for (int i = 1; i < jobs->nr_words; i++) {
+		if (has_control(jobs->words[i]))
+			return fail(STATUS_FAILED, "file %d has a control character in its name:"
+				    " rename it", i);
 		if (!import_file(&import, jobs->words[i]))
 			return fail(STATUS_FAILED, "%s: %s", jobs->words[i], strerror(errno));
+	}
 	fclose(import.tab);
 	status = check_and_print(tab);
 	free(tab);

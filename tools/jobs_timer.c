@@ -172,14 +172,13 @@ static void print_name(struct import *import, const char *path, size_t number)
 static void print_unit(struct import *import, const struct timer *timer)
 {
 	const char *slash = strrchr(import->path, '/');
-	const char *name = slash ? slash + 1 : import->path;
+	char *name = need(strdup(slash ? slash + 1 : import->path));
 
+	name[strlen(name) - strlen(".timer")] = 0;
 	fputs("systemctl start ", import->tab);
-	if (timer->unit)
-		import_percent(import, timer->unit);
-	else
-		fprintf(import->tab, "%.*s.service", (int)(strlen(name) - strlen(".timer")), name);
-	putc('\n', import->tab);
+	import_percent(import, timer->unit ? timer->unit : name);
+	fputs(timer->unit ? "\n" : ".service\n", import->tab);
+	free(name);
 }
 
 static void print_calendar(struct import *import, const struct timer *timer, size_t number)
@@ -253,7 +252,7 @@ static void take_jitter(struct import *import, struct timer *timer, const char *
 	if (timer->jitter >= 0)
 		return;
 	timer->jitter = 0;
-	import_leave_out(import, text, "JITTER is a time in whole seconds");
+	import_leave_out(import, text, "JITTER is in whole seconds here, of s, min, h and d alone");
 }
 
 static void add_calendar(struct import *import, struct timer *timer, const char *value)
@@ -292,7 +291,8 @@ static void take_setting(struct import *import, struct timer *timer, const char 
 	else if (!strcmp(key, "RandomizedDelaySec"))
 		take_jitter(import, timer, text, value);
 	else if (!strcmp(key, "Persistent"))
-		timer->persistent = *value && strchr("1yYtT", *value);
+		timer->persistent = (*value && strchr("1yYtT", *value)) ||
+			!strcasecmp(value, "on");
 	else if (!means_nothing(key) && strncmp(key, "On", 2))
 		import_leave_out(import, text, "%s= has no like here", key);
 	else if (!means_nothing(key))
