@@ -193,7 +193,9 @@ static void fired(struct op *op)
 	if (same && made)
 		histogram_add(&lateness, late);
 	if (same && !op->failed && !stale) {
-		schedule->time = next;
+		/* If there is another line since that has this time, too, it says what is next. */
+		schedule->time = schedule->unwritten ?
+			schedule_next(schedule, schedule->time) : next;
 		schedule->since = since;
 		look_again(schedule);
 	}
