@@ -240,6 +240,8 @@ int main(int argc, char **argv)
 {
 	struct event_base *base;
 
+	/* Who started this may ignore it, and then nothing is known of how a child ended. */
+	signal(SIGCHLD, SIG_DFL);
 	options_read(&options, argc, argv);
 	if (options.check)
 		return check_tab(options.check, &(struct tab_host){ "", options.node, options.site,
