@@ -58,14 +58,14 @@ static void look(evutil_socket_t fd, short what, void *arg)
 		read_soon();
 }
 
-static void read_all(void (*done)(bool stays))
+/* Gives false if the folder can't be read. */
+static bool read_all(void (*done)(bool stays))
 {
 	/* What changes from now on is seen. */
 	watch();
 	if (stat(folder, &was_read))
 		was_read.st_ino = 0;
-	if (!reading_begin(done))
-		done(true);
+	return reading_begin(done);
 }
 
 static void say_read(void)
@@ -76,16 +76,14 @@ static void say_read(void)
 	       counts.active + counts.paused, reading_wrong());
 }
 
-static void read_again(bool stays)
+static void begin(void);
+
+static void end(void)
 {
 	void (*tell)(void) = told;
 
-	say_read();
-	if (!stays)
-		read_soon();
 	if (again) {
-		again = false;
-		read_all(read_again);
+		begin();
 		return;
 	}
 	told = NULL;
@@ -93,11 +91,19 @@ static void read_again(bool stays)
 		tell();
 }
 
+static void read_again(bool stays)
+{
+	say_read();
+	if (!stays)
+		read_soon();
+	end();
+}
+
 static void begin(void)
 {
 	again = reading_goes_on();
-	if (!again)
-		read_all(read_again);
+	if (!again && !read_all(read_again))
+		end();
 }
 
 /**
