@@ -695,7 +695,8 @@ static void forget(char *name)
 	struct schedule *schedule = schedule_find(name);
 
 	free(name);
-	if (!schedule)
+	/* What comes again, or is being written, has a row then, and is forgotten later. */
+	if (!schedule || schedule->busy || schedule->queued || schedule->unwritten)
 		return;
 	schedule->forgotten = true;
 	end_if_unused(schedule);
