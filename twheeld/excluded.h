@@ -28,6 +28,7 @@ struct excluded *excluded_get(const char *path, const char *zone, char *why, siz
 bool excluded_named(const char *path);
 void excluded_put(struct excluded *excluded);
 void excluded_forget(void);
+int64_t excluded_took(void);
 int64_t excluded_next(const struct excluded *excluded, const struct calendar *calendar,
 		      int64_t after);
 bool excluded_always(const struct excluded *excluded, const struct calendar *calendar,

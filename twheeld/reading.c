@@ -438,7 +438,7 @@ static void slice(void)
 		event_add(next_slice, &at_once);
 	if (step)
 		return;
-	took = cost;
+	took = cost + excluded_took();
 	at_end(stays);
 }
 
