@@ -209,23 +209,35 @@ static FILE *check(int tab, pid_t *pid)
 	return fdopen(ends[0], "r");
 }
 
+static void comment_out(struct lines *lines, size_t number, const char *why)
+{
+	char *comment;
+
+	say("%s: %s", why, lines->text[number]);
+	if (asprintf(&comment, "# left out: %s: %s", why, lines->text[number]) < 0)
+		need(NULL);
+	lines->text[number] = comment;
+	lines->wrong = true;
+}
+
 /* PATH:LINE:COLUMN: WHY. Gives whether a line became a comment. */
 static bool take_message(struct lines *lines, char *message)
 {
 	unsigned int line;
 	int begin = 0;
-	char *comment;
+	bool zone;
 
 	message[strcspn(message, "\n")] = 0;
 	if (sscanf(message, "/proc/self/fd/%*u:%u:%*u: %n", &line, &begin) != 1 || !begin ||
 	    !line || line > lines->count || *lines->text[line - 1] == '#' ||
 	    strstr(message, "the others are not named"))
 		return false;
-	say("%s: %s", message + begin, lines->text[line - 1]);
-	if (asprintf(&comment, "# left out: %s: %s", message + begin, lines->text[line - 1]) < 0)
-		need(NULL);
-	lines->text[line - 1] = comment;
-	lines->wrong = true;
+	zone = !strncmp(lines->text[line - 1], "CRON_TZ", 7);
+	comment_out(lines, line - 1, message + begin);
+	/* What comes after it would go by the zone of this machine. */
+	for (; zone && line < lines->count && strncmp(lines->text[line], "CRON_TZ", 7); line++)
+		if (strchr("0123456789*@", *lines->text[line]) && *lines->text[line])
+			comment_out(lines, line, "its zone is not known");
 	return true;
 }
 
