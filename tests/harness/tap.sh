@@ -13,6 +13,8 @@ self=$(realpath "$0")
 suite=$(basename "$(dirname "$self")")
 cd "$top"
 mkdir -p "$build/log" "$build/tests/$suite"
+# Nothing is left beside the source.
+export PYTHONDONTWRITEBYTECODE=1
 
 # What is only of this run; not below $build, as the path of a socket has to be short.
 work=$(mktemp -d)
