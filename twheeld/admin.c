@@ -157,7 +157,7 @@ static json_t *last_run(const struct schedule *schedule)
 {
 	struct rows rows = { .last = NULL };
 
-	store_runs(schedule->id, 1, keep_run, &rows);
+	store->runs(schedule->id, 1, keep_run, &rows);
 	return rows.last ? rows.last : json_null();
 }
 
@@ -286,7 +286,7 @@ static void do_history(struct client *client, char **words)
 	} else if (*words[2] && (!number_of(words[2], &count) || count < 1 ||
 				 count > HISTORY_MOST)) {
 		refuse(client, "%d runs are the most that are told", HISTORY_MOST);
-	} else if (!store_runs(schedule->id, count, tell_run, &rows)) {
+	} else if (!store->runs(schedule->id, count, tell_run, &rows)) {
 		refuse(client, "the store can't be read");
 	} else {
 		agree(client);

@@ -59,10 +59,16 @@ uint64_t commit_count(void);
 int64_t commit_waits(void);
 struct histogram commit_times(void);
 
-/* For those who write what an operation is: within its transaction */
-sqlite3_stmt *commit_prepare(const char *sql);
-bool commit_step(sqlite3_stmt *stmt);
-int commit_changes(void);
-bool commit_put(struct op *put);
+/* For those who write */
+int64_t commit_now(void);
+
+/* At most one message a second, as each client may try again at once */
+#define commit_say(...) ({						\
+	static int64_t said;						\
+									\
+	if (!said || commit_now() - said >= SECOND) {			\
+		said = commit_now();					\
+		complain(__VA_ARGS__);					\
+	} })
 
 #endif

@@ -76,7 +76,7 @@ static bool rewrite(sqlite3_file *file)
  *
  * When a sync has failed, Linux takes for clean what it could not write, and the next sync
  * has nothing to do with it. What comes after it in the log would be cut off when the power
- * fails. So all of it is written once more, as store_open() does.
+ * fails. So all of it is written once more, as it is done at the start, too.
  */
 bool log_sync(struct sqlite3 *db)
 {

@@ -32,6 +32,8 @@
 
 static struct options options;
 
+const struct store *store = &store_sqlite;
+
 static void become(const char *name)
 {
 	struct passwd *user = getpwnam(name);
@@ -157,12 +159,12 @@ static void load(struct event_base *base)
 {
 	struct alarm_past past;
 
-	store_open(options.dir, options.sync);
-	stored_skew = store_meta("skew", 0);
-	past = (struct alarm_past){ store_meta("boot", 0), store_meta("offset", 0) };
+	store->open(options.dir, options.sync);
+	stored_skew = store->meta("skew", 0);
+	past = (struct alarm_past){ store->meta("boot", 0), store->meta("offset", 0) };
 	alarm_start(base, stored_skew, &past);
 	store_keep_past(past.boot, past.offset);
-	job_ids_begin(store_meta("next_id", 1));
+	job_ids_begin(store->meta("next_id", 1));
 	tube_ids_begin(store_next_tube_id());
 	store_tubes(tube_load);
 	if (!tube_get("default"))
@@ -263,6 +265,6 @@ int main(int argc, char **argv)
 		printf("pid %d, jobs in %s\n", getpid(), options.dir);
 	serve(base);
 	commit_stop();
-	store_close();
+	store->close();
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "alarm.h"
 #include "runs.h"
+#include "sqlite.h"
 #include "util.h"
 
 /* Rows that a transaction forgets */
@@ -46,7 +47,7 @@ static bool look(sqlite3_stmt *stmt, bool *there, int64_t *value)
 		sqlite3_reset(stmt);
 		return true;
 	}
-	return commit_step(stmt);
+	return sqlite_step(stmt);
 }
 
 /** runs_define - write a schedule, but for whether it is paused if it is there */
@@ -59,7 +60,7 @@ bool runs_define(const struct schedule_row *row)
 	sqlite3_bind_int64(define, 1, row->id);
 	sqlite3_bind_text(define, 2, row->name, -1, SQLITE_STATIC);
 	bind(define, 3, values, 5);
-	return commit_step(define);
+	return sqlite_step(define);
 }
 
 /** runs_pause - write that a schedule is paused; or that it is not, and its next time */
@@ -68,7 +69,7 @@ bool runs_pause(const struct schedule_row *row)
 	const int64_t values[] = { row->id, row->paused, row->next };
 
 	bind(pause_it, 1, values, 3);
-	return commit_step(pause_it);
+	return sqlite_step(pause_it);
 }
 
 /* What there is for a time stays, unless there was no job for it. */
@@ -82,7 +83,7 @@ static bool write_run(const struct firing *firing, int64_t time, uint32_t shard,
 
 	bind(add_run, 1, values, 7);
 	any_runs = any_runs || result == RUN_OPEN;
-	return commit_step(add_run);
+	return sqlite_step(add_run);
 }
 
 /* Times for which there was no job may have one, once. */
@@ -111,7 +112,7 @@ static bool make(struct firing *firing, struct firing_run *run)
 	if (run->skipped)
 		return run->shard || write_run(firing, run->time, 0, 0, RUN_SKIPPED);
 	run->made = true;
-	return commit_put(&run->put) &&
+	return sqlite_put(&run->put) &&
 		write_run(firing, run->time, run->shard,
 			  run->put.same ? run->put.same : run->put.row.id, RUN_OPEN);
 }
@@ -145,9 +146,9 @@ bool runs_fire(struct firing *firing)
 	firing->stale = false;
 	if (firing->from != firing->next) {
 		bind(advance, 1, values, 4);
-		if (!commit_step(advance))
+		if (!sqlite_step(advance))
 			return false;
-		firing->stale = !commit_changes();
+		firing->stale = !sqlite_changed();
 	}
 	if (firing->stale)
 		return true;
@@ -161,7 +162,7 @@ static bool set_result(int64_t job, enum result result)
 	const int64_t values[] = { job, result, result == RUN_OPEN ? 0 : alarm_wall() };
 
 	bind(set_run, 1, values, 3);
-	return commit_step(set_run);
+	return sqlite_step(set_run);
 }
 
 /** runs_ended - what becomes of a job's run by an operation that was written */
@@ -173,7 +174,7 @@ bool runs_ended(const struct op *op)
 		const int64_t values[] = { op->row.id, alarm_wall() };
 
 		bind(end_run, 1, values, 2);
-		return commit_step(end_run);
+		return sqlite_step(end_run);
 	}
 	/* To the dead letters */
 	if (op->to != op->tube)
@@ -199,7 +200,7 @@ static bool forget_schedules(int64_t before)
 		forgotten[forgotten_count++] =
 			must(strdup((const char *)sqlite3_column_text(prune_schedules, 0)));
 	if (ret != SQLITE_DONE)
-		return commit_step(prune_schedules);
+		return sqlite_step(prune_schedules);
 	sqlite3_reset(prune_schedules);
 	return true;
 }
@@ -231,9 +232,9 @@ bool runs_prune(int64_t before, size_t *count, int64_t *last)
 	forget_names();
 	bind(last_pruned, 1, values, 2);
 	bind(prune_runs, 1, values, 2);
-	if (!look(last_pruned, &there, last) || !commit_step(prune_runs))
+	if (!look(last_pruned, &there, last) || !sqlite_step(prune_runs))
 		return false;
-	*count = commit_changes();
+	*count = sqlite_changed();
 	if (*count || !any_gone)
 		return true;
 	if (!forget_schedules(before))
@@ -247,34 +248,34 @@ void runs_start(void)
 {
 	int64_t unused;
 
-	define = commit_prepare("INSERT INTO schedules VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+	define = sqlite_prepare("INSERT INTO schedules VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
 				" ON CONFLICT(id) DO UPDATE SET digest = ?3, next = ?4, gone = ?6,"
 				" since = ?7");
-	pause_it = commit_prepare("UPDATE schedules SET paused = ?2,"
+	pause_it = sqlite_prepare("UPDATE schedules SET paused = ?2,"
 				  " next = CASE ?2 WHEN 0 THEN ?3 ELSE next END,"
 				  " since = CASE ?2 WHEN 0 THEN ?3 ELSE since END WHERE id = ?1");
-	advance = commit_prepare("UPDATE schedules SET next = ?3, since = ?4"
+	advance = sqlite_prepare("UPDATE schedules SET next = ?3, since = ?4"
 				 " WHERE id = ?1 AND next = ?2");
-	any_open = commit_prepare("SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule = ?1"
+	any_open = sqlite_prepare("SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule = ?1"
 				  " AND result = 0 LIMIT 1");
-	get_run = commit_prepare("SELECT result FROM runs WHERE schedule = ?1 AND time = ?2"
+	get_run = sqlite_prepare("SELECT result FROM runs WHERE schedule = ?1 AND time = ?2"
 				 " AND shard = ?3");
-	add_run = commit_prepare("INSERT INTO runs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT"
+	add_run = sqlite_prepare("INSERT INTO runs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT"
 				 " DO UPDATE SET job = ?4, result = ?5, created = ?6, ended = ?7"
 				 " WHERE result >= 4");
-	end_run = commit_prepare("UPDATE runs INDEXED BY runs_job SET result = 2 + (result = 1),"
+	end_run = sqlite_prepare("UPDATE runs INDEXED BY runs_job SET result = 2 + (result = 1),"
 				 " ended = ?2 WHERE job = ?1 AND result < 2");
-	set_run = commit_prepare("UPDATE runs INDEXED BY runs_job SET result = ?2, ended = ?3"
+	set_run = sqlite_prepare("UPDATE runs INDEXED BY runs_job SET result = ?2, ended = ?3"
 				 " WHERE job = ?1 AND result < 2");
-	last_pruned = commit_prepare("SELECT max(time) FROM (" PRUNED ")");
-	prune_runs = commit_prepare("DELETE FROM runs WHERE (schedule, time, shard) IN (" PRUNED
+	last_pruned = sqlite_prepare("SELECT max(time) FROM (" PRUNED ")");
+	prune_runs = sqlite_prepare("DELETE FROM runs WHERE (schedule, time, shard) IN (" PRUNED
 				    ")");
-	prune_schedules = commit_prepare("DELETE FROM schedules WHERE id IN (SELECT id"
+	prune_schedules = sqlite_prepare("DELETE FROM schedules WHERE id IN (SELECT id"
 					 " FROM schedules WHERE gone > 0"
 					 " AND (gone < ?1 OR NOT paused) AND NOT EXISTS"
 					 " (SELECT 1 FROM runs WHERE schedule = id) LIMIT ?2)"
 					 " RETURNING name");
-	if (!look(commit_prepare("SELECT 1 FROM runs INDEXED BY runs_job WHERE result < 2"
+	if (!look(sqlite_prepare("SELECT 1 FROM runs INDEXED BY runs_job WHERE result < 2"
 				 " LIMIT 1"), &any_runs, &unused))
 		any_runs = true;
 }

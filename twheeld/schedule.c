@@ -751,7 +751,7 @@ void schedule_start(struct event_base *base, int64_t keep)
 {
 	turn = must(event_new(base, -1, 0, take_turns, NULL));
 	history = keep;
-	forgotten = store_meta("forgotten", 0);
+	forgotten = store->meta("forgotten", 0);
 	skew = alarm_skew();
-	store_schedules(load);
+	store->schedules(load);
 }

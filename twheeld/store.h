@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The store: what is read of it by the event loop. What is written is in commit.h.
+ *
+ * There is one kind: jobs.db, of SQLite, which is this server's alone. So memory is ahead: it
+ * says what is due, and which job comes next.
  */
 #ifndef TWHEELD_STORE_H
 #define TWHEELD_STORE_H
 
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -64,22 +66,37 @@ struct run_row {
 
 enum sync { SYNC_ALWAYS, SYNC_SOMETIMES, SYNC_NEVER };
 
-sqlite3 *store_connect(void);
-void store_open(const char *dir, enum sync sync);
-void store_close(void);
+struct op;
+
+/* What each kind does */
+struct store {
+	void (*open)(const char *where, enum sync sync);
+	void (*close)(void);
+	int64_t (*meta)(const char *name, int64_t otherwise);
+	void (*schedules)(void (*each)(const struct schedule_row *row));
+	/* The last runs of a schedule, so many at most, the last first; false: unread */
+	bool (*runs)(int64_t schedule, int64_t count,
+		     void (*each)(const struct run_row *run, void *arg), void *arg);
+	/* Of the committer: */
+	void (*write_start)(int64_t sync_ns);
+	void (*write)(struct op *ops);
+	bool (*sync)(void);	/* what was written is on the disk */
+	void (*write_end)(void);
+};
+
+extern const struct store *store, store_sqlite;
+
+/* Further on: of a store that is this server's alone */
+
 bool store_room(int64_t *left, int64_t *all);
-int64_t store_meta(const char *name, int64_t otherwise);
 void store_keep_past(int64_t boot, int64_t offset);
 void store_tubes(void (*each)(const struct store_tube *tube));
-void store_schedules(void (*each)(const struct schedule_row *row));
 int64_t store_last_burial(int64_t tube);
 int64_t store_next_tube_id(void);
 
 /* These give false when the store can't be read, having complained. */
 bool store_tube_id(const char *name, int64_t *id);
 bool store_job(int64_t id, struct row *row, bool *found);
-bool store_runs(int64_t schedule, int64_t count,
-		void (*each)(const struct run_row *run, void *arg), void *arg);
 bool store_body(int64_t id, char **body, uint32_t *size);
 
 /* Where to go on reading in an order */

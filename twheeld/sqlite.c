@@ -15,7 +15,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "store.h"
+#include "sqlite.h"
 #include "util.h"
 
 #define APPLICATION_ID 0x74776a64
@@ -101,8 +101,8 @@ static void set_up(sqlite3 *new)
 		die("%s: %s", path, sqlite3_errmsg(new));
 }
 
-/** store_connect - a further connection, set up */
-sqlite3 *store_connect(void)
+/** sqlite_connect - a further connection, set up */
+sqlite3 *sqlite_connect(void)
 {
 	sqlite3 *new = open_database();
 
@@ -252,12 +252,8 @@ static void forget_empty_tubes(void)
 		complain("%s can't be written: %s", path, sqlite3_errmsg(db));
 }
 
-/**
- * store_open - open or make the store
- * @dir: its folder, which must be there
- * @sync: when what was committed is on the disk
- */
-void store_open(const char *dir, enum sync sync)
+/* Its folder must be there. */
+static void open_store(const char *dir, enum sync sync)
 {
 	int64_t version;
 
@@ -288,12 +284,12 @@ bool store_room(int64_t *left, int64_t *all)
 	return true;
 }
 
-void store_close(void)
+static void close_store(void)
 {
 	sqlite3_close_v2(db);
 }
 
-int64_t store_meta(const char *name, int64_t otherwise)
+static int64_t get_meta(const char *name, int64_t otherwise)
 {
 	sqlite3_stmt *stmt = prepare("SELECT value FROM meta WHERE name = ?1");
 	int64_t value = otherwise;
@@ -311,7 +307,7 @@ void store_keep_past(int64_t boot, int64_t offset)
 {
 	char sql[200];
 
-	if (store_meta("boot", 0) == boot && store_meta("offset", 0) == offset)
+	if (get_meta("boot", 0) == boot && get_meta("offset", 0) == offset)
 		return;
 	snprintf(sql, sizeof(sql), "INSERT OR REPLACE INTO meta VALUES('boot', %lld),"
 		 "('offset', %lld)", (long long)boot, (long long)offset);
@@ -340,8 +336,7 @@ void store_tubes(void (*each)(const struct store_tube *tube))
 		die("%s: %s", path, sqlite3_errmsg(db));
 }
 
-/** store_schedules - call @each for each schedule */
-void store_schedules(void (*each)(const struct schedule_row *row))
+static void each_schedule(void (*each)(const struct schedule_row *row))
 {
 	sqlite3_stmt *stmt = prepare("SELECT id, name, digest, next, paused, gone, since"
 				     " FROM schedules");
@@ -459,9 +454,8 @@ bool store_body(int64_t id, char **body, uint32_t *size)
 	return done(get_body, fine);
 }
 
-/** store_runs - the last runs of a schedule, so many at most, the last first */
-bool store_runs(int64_t schedule, int64_t count,
-		void (*each)(const struct run_row *run, void *arg), void *arg)
+static bool last_runs(int64_t schedule, int64_t count,
+		      void (*each)(const struct run_row *run, void *arg), void *arg)
 {
 	int ret;
 
@@ -547,3 +541,15 @@ bool store_due(struct cursor *cursor, int64_t until, bool *end,
 	*end = fine && more;
 	return fine;
 }
+
+const struct store store_sqlite = {
+	.open = open_store,
+	.close = close_store,
+	.meta = get_meta,
+	.schedules = each_schedule,
+	.runs = last_runs,
+	.write_start = sqlite_write_start,
+	.write = sqlite_write,
+	.sync = sqlite_sync,
+	.write_end = sqlite_write_end,
+};
