@@ -19,6 +19,8 @@
 static struct twheel *wheel;
 /* The server's time less CLOCK_BOOTTIME, which never changes while the server runs */
 static int64_t offset;
+/* How far the database's clock is ahead of that; 0: there is none */
+static int64_t database;
 
 static int64_t clock_ns(clockid_t clock)
 {
@@ -34,16 +36,27 @@ int64_t alarm_now(void)
 	return clock_ns(CLOCK_BOOTTIME) + offset;
 }
 
-/** alarm_wall - what the wall clock says, in ns since 1970 */
+/** alarm_wall - what the wall clock says, or that of the database, in ns since 1970 */
 int64_t alarm_wall(void)
 {
-	return clock_ns(CLOCK_REALTIME);
+	int64_t ahead = __atomic_load_n(&database, __ATOMIC_RELAXED);
+
+	return ahead ? clock_ns(CLOCK_BOOTTIME) + ahead : clock_ns(CLOCK_REALTIME);
+}
+
+/**
+ * alarm_follow - go by another clock than that of this machine
+ * @ahead: how far it is ahead of CLOCK_BOOTTIME, in ns; never 0
+ */
+void alarm_follow(int64_t ahead)
+{
+	__atomic_store_n(&database, ahead, __ATOMIC_RELAXED);
 }
 
 /** alarm_skew - how far the server's time is ahead of the wall clock, in ns */
 int64_t alarm_skew(void)
 {
-	return alarm_now() - clock_ns(CLOCK_REALTIME);
+	return alarm_now() - alarm_wall();
 }
 
 static void expired(evutil_socket_t fd, short what, void *arg)
@@ -94,7 +107,7 @@ void alarm_start(struct event_base *base, int64_t skew, struct alarm_past *past)
 	int ret;
 
 	if (!boot || boot != past->boot)
-		past->offset = clock_ns(CLOCK_REALTIME) + skew - clock_ns(CLOCK_BOOTTIME);
+		past->offset = alarm_wall() + skew - clock_ns(CLOCK_BOOTTIME);
 	past->boot = boot;
 	offset = past->offset;
 	ret = twheel_open(O_NONBLOCK, &wheel);

@@ -6,6 +6,8 @@
  * CLOCK_BOOTTIME, so that nothing is early or late when somebody sets the wall clock. How
  * far the two are apart is kept in the store (the skew). The time for which the machine did
  * not run is what the wall clock says.
+ *
+ * With a database that servers share, its clock has the place of the wall clock.
  */
 #ifndef TWHEELD_ALARM_H
 #define TWHEELD_ALARM_H
@@ -28,6 +30,7 @@ struct alarm_past {
 };
 
 void alarm_start(struct event_base *base, int64_t skew, struct alarm_past *past);
+void alarm_follow(int64_t ahead);
 int64_t alarm_now(void);
 int64_t alarm_wall(void);
 int64_t alarm_skew(void);

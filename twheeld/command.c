@@ -11,6 +11,7 @@
 #include "command.h"
 #include "limits.h"
 #include "retry.h"
+#include "shared.h"
 #include "stats.h"
 #include "util.h"
 
@@ -57,17 +58,28 @@ static void write_job(struct conn *conn, struct job *job, enum op_kind kind,
 	job_write(job, kind, row, conn, done);
 }
 
-/* It could not be written: all is as it was, as far as the client is still there. */
-static void take_back(struct op *op)
+/*
+ * It could not be written: all is as it was, as far as the client is still there, and the job.
+ * Gives the reply.
+ */
+static const char *take_back(struct op *op)
 {
 	struct job *job = op->job;
 	enum state state = job->row.state;
 
+	if (op->gone) {
+		job_forget(job);
+		return "NOT_FOUND";
+	}
 	if (state == RESERVED && op->conn->state == DEAD) {
 		job->reserver = NULL;
 		state = READY;
 	}
-	job_attach(job, state);
+	if (store->shared && state == READY)
+		retry_later(job);
+	else
+		job_attach(job, state);
+	return "INTERNAL_ERROR";
 }
 
 static void changed(struct op *op, const char *reply)
@@ -78,9 +90,9 @@ static void changed(struct op *op, const char *reply)
 		op->job->reserver = NULL;
 		job_attach(op->job, op->row.state);
 	} else {
-		take_back(op);
+		reply = take_back(op);
 	}
-	conn_reply(op->conn, fine ? reply : "INTERNAL_ERROR");
+	conn_reply(op->conn, reply);
 	conn_op_done(op->conn);
 }
 
@@ -316,16 +328,15 @@ static struct job *find_own(struct conn *conn, const struct command *cmd)
 static void delete_done(struct op *op)
 {
 	struct job *job = op->job;
-	bool fine = job_written(op);
+	const char *reply = "DELETED";
 
-	if (fine) {
+	if (job_written(op)) {
 		job->tube->deletes++;
-		job_uncount(job);
-		job_free(job);
+		job_forget(job);
 	} else {
-		take_back(op);
+		reply = take_back(op);
 	}
-	conn_reply(op->conn, fine ? "DELETED" : "INTERNAL_ERROR");
+	conn_reply(op->conn, reply);
 	conn_op_done(op->conn);
 }
 
@@ -385,6 +396,24 @@ static void do_bury(struct conn *conn, const struct command *cmd)
 	write_job(conn, job, OP_CHANGE, &row, bury_done);
 }
 
+static void touch_done(struct op *op)
+{
+	struct job *job = op->job;
+	const char *reply = "TOUCHED";
+
+	if (!job_written(op)) {
+		reply = take_back(op);
+	} else if (op->conn->state == DEAD) {
+		retry_job(job);
+	} else {
+		job->deadline = op->at + job->row.ttr * SECOND;
+		job_attach(job, RESERVED);
+	}
+	conn_reply(op->conn, reply);
+	conn_op_done(op->conn);
+}
+
+/* Of a shared store, it may be another server's. */
 static void do_touch(struct conn *conn, const struct command *cmd)
 {
 	struct job *job = find_own(conn, cmd);
@@ -392,6 +421,10 @@ static void do_touch(struct conn *conn, const struct command *cmd)
 	if (!job)
 		return;
 	job_detach(job);
+	if (store->shared) {
+		write_job(conn, job, OP_TOUCH, &job->row, touch_done);
+		return;
+	}
 	job->deadline = alarm_now() + job->row.ttr * SECOND;
 	job_attach(job, RESERVED);
 	conn_reply(conn, "TOUCHED");
@@ -588,7 +621,7 @@ static void do_list_tubes_watched(struct conn *conn, const struct command *cmd)
 static void do_stats(struct conn *conn, const struct command *cmd)
 {
 	(void)cmd;
-	conn_text(conn, stats_server());
+	conn_text(conn, stats_server(NULL, 0));
 }
 
 static void do_stats_job(struct conn *conn, const struct command *cmd)
@@ -608,7 +641,7 @@ static void do_stats_tube(struct conn *conn, const struct command *cmd)
 	struct tube *tube = tube_find(cmd->tube);
 
 	if (tube)
-		conn_text(conn, stats_tube(tube));
+		conn_text(conn, stats_tube(tube, NULL));
 	else
 		conn_reply(conn, "NOT_FOUND");
 }
@@ -656,6 +689,6 @@ void command_do(struct conn *conn, const struct command *cmd)
 		conn_reply(conn, "BAD_FORMAT");
 	else if (cmd->kind == CMD_UNKNOWN)
 		conn_reply(conn, "UNKNOWN_COMMAND");
-	else
+	else if (!store->shared || !shared_command(conn, cmd))
 		commands[cmd->kind](conn, cmd);
 }

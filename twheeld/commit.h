@@ -6,6 +6,7 @@
 #define TWHEELD_COMMIT_H
 
 #include "histogram.h"
+#include "protocol.h"
 #include "store.h"
 
 struct job;
@@ -15,6 +16,9 @@ struct event_base;
 enum op_kind {
 	OP_PUT, OP_CHANGE, OP_DELETE, OP_SKEW, OP_FORGET_TUBE, OP_DEFINE, OP_PAUSE, OP_FIRE,
 	OP_PRUNE,
+	/* Of a shared store alone; from the second on, struct request */
+	OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_LOOK, OP_COUNT,
+	OP_WHICH, OP_PAUSE_TUBE, OP_PROMOTE, OP_RENEW, OP_PAUSED,
 };
 
 struct firing;
@@ -45,10 +49,53 @@ struct op {
 	enum state from;		/* where the store has it (not OP_PUT) */
 	bool from_urgent;
 	bool failed;
+	/* Of a shared store: the job is not there, or is no longer this server's */
+	bool gone;
+	int64_t at;			/* when row.ord was found, by the server's time */
+	int64_t due;			/* out: row.ord, by the database's clock */
 	/* The loop's own */
 	void (*done)(struct op *op);
 	struct job *job;
 	struct conn *conn;
+};
+
+/* A job that a shared store has given, or told of */
+struct found_job {
+	struct row row;
+	char tube[TUBE_NAME_MAX + 1];
+};
+
+/* How many jobs a tube has in all of a shared store */
+struct tube_counts {
+	char tube[TUBE_NAME_MAX + 1];
+	int64_t count[STATES];
+	int64_t urgent;
+	int64_t pause, pause_left, pauses;	/* ns */
+};
+
+/* What is asked of a shared store */
+struct request {
+	struct op op;			/* op.row.id: of one job */
+	char *tubes;			/* as an array of PostgreSQL */
+	size_t tube_count;
+	const char *tube;		/* the one; NULL: all, or any */
+	enum state state;
+	uint32_t count;			/* so many at most; out: so many there were */
+	int64_t pause;			/* ns */
+	bool used;			/* the tube is, by clients */
+	/* Out: */
+	struct found_job *jobs;
+	size_t found;
+	struct tube_counts *figures;
+	size_t figure_count;
+	int64_t next;			/* when the next job is due */
+	int64_t clock;			/* by which the database's is ahead of CLOCK_BOOTTIME */
+	int64_t *ids;			/* OP_PAUSED */
+	/* The loop's own */
+	struct tube *serves;
+	uint64_t news;
+	void *arg;
+	char name[TUBE_NAME_MAX + 1];
 };
 
 void commit_start(struct event_base *base, int64_t sync_ns);

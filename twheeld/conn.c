@@ -133,8 +133,11 @@ bool conn_deadline_soon(struct conn *conn)
 
 /* Waiting */
 
-static void stop_waiting(struct conn *conn)
+/** conn_stop_waiting - it need not wait for a job any more, if it did */
+void conn_stop_waiting(struct conn *conn)
 {
+	if (conn->state != WAITING)
+		return;
 	alarm_stop(&conn->timer);
 	for (size_t i = 0; i < conn->watch_count; i++)
 		tube_unwait(conn->watches[i]);
@@ -149,7 +152,7 @@ static void waited(struct twheel *tw, struct twheel_timer *timer,
 
 	(void)tw;
 	(void)event;
-	stop_waiting(conn);
+	conn_stop_waiting(conn);
 	conn_reply(conn, conn_deadline_soon(conn) ? "DEADLINE_SOON" : "TIMED_OUT");
 }
 
@@ -172,8 +175,7 @@ void conn_wait(struct conn *conn, int timeout)
 /** conn_give - have a client that waits, or asked for it, reserve a job that is ready */
 void conn_give(struct conn *conn, struct job *job)
 {
-	if (conn->state == WAITING)
-		stop_waiting(conn);
+	conn_stop_waiting(conn);
 	if (!job_need_body(job)) {
 		conn_reply(conn, "INTERNAL_ERROR");
 		return;
@@ -235,8 +237,7 @@ void conn_close(struct conn *conn)
 {
 	if (conn->state == DEAD)
 		return;
-	if (conn->state == WAITING)
-		stop_waiting(conn);
+	conn_stop_waiting(conn);
 	conn->state = DEAD;
 	event_free(conn->read);
 	event_free(conn->write);
@@ -338,7 +339,7 @@ static bool take(struct conn *conn)
 		/* Who sends no more does not wait either */
 		if (!conn->eof && !conn->hung)
 			return false;
-		stop_waiting(conn);
+		conn_stop_waiting(conn);
 		conn_reply(conn, "TIMED_OUT");
 		return true;
 	default:

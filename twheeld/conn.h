@@ -41,6 +41,7 @@ struct conn {
 	const char *skip_reply;
 	struct job *reserved, *soonest;
 	struct twheel_timer timer;	/* WAITING */
+	int patience;		/* of a reserve, in seconds */
 	unsigned int pending;	/* operations that are being written */
 	uint32_t kick_left, kicked;
 	bool kick_buried, kick_failed;
@@ -71,6 +72,7 @@ void conn_close(struct conn *conn);
 void conn_watch(struct conn *conn, struct tube *tube);
 void conn_ignore(struct conn *conn, size_t at);
 void conn_wait(struct conn *conn, int timeout);
+void conn_stop_waiting(struct conn *conn);
 void conn_give(struct conn *conn, struct job *job);
 bool conn_deadline_soon(struct conn *conn);
 void conn_remember(struct conn *conn, struct job *job);

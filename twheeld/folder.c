@@ -193,6 +193,7 @@ void folder_start(struct event_base *base, const char *path, const char *node, c
 	struct tab_host host = { .zone = "", .node = must(strdup(node)) };
 
 	host.site = site ? must(strdup(site)) : NULL;
+	host.shared = store->shared;
 	folder = must(strdup(path));
 	watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (watch_fd < 0)

@@ -12,6 +12,7 @@
 #include "job.h"
 #include "limits.h"
 #include "retry.h"
+#include "shared.h"
 #include "tube.h"
 #include "util.h"
 #include "window.h"
@@ -84,6 +85,16 @@ struct job *job_from_row(struct tube *tube, const struct row *row)
 	return job;
 }
 
+/** job_own - a job of a shared store that this server has reserved, for nobody yet */
+struct job *job_own(struct tube *tube, const struct row *row)
+{
+	struct job *job = job_from_row(tube, row);
+
+	job->cold = false;
+	job->counted = false;
+	return job;
+}
+
 void job_drop_body(struct job *job)
 {
 	if (job->row.body)
@@ -102,6 +113,13 @@ void job_free(struct job *job)
 	free(job);
 }
 
+/** job_forget - the same with one that counts here: it is elsewhere now, or no more */
+void job_forget(struct job *job)
+{
+	job_uncount(job);
+	job_free(job);
+}
+
 bool job_in_memory(int64_t id)
 {
 	struct job *job;
@@ -114,6 +132,8 @@ bool job_in_memory(int64_t id)
  * job_find - find a job by its id, in memory or in the store
  * @id: the id
  * @jobp: out: the job; NULL if there is none. After use: job_unfind()
+ *
+ * Of a shared store, only those in memory are found.
  */
 enum found job_find(uint64_t id, struct job **jobp)
 {
@@ -132,6 +152,8 @@ enum found job_find(uint64_t id, struct job **jobp)
 			*jobp = NULL;
 		return *jobp ? FOUND : NOT_THERE;
 	}
+	if (store->shared)
+		return NOT_THERE;
 	if (!store_job(key, &row, &found))
 		return UNREADABLE;
 	if (!found)
@@ -243,6 +265,10 @@ void job_attach(struct job *job, enum state state)
 {
 	struct tube *tube = job->tube;
 
+	if (store->shared && state != RESERVED) {
+		job_forget(job);
+		return;
+	}
 	count(job, state);
 	switch (state) {
 	case READY:
@@ -293,6 +319,11 @@ static void expired(struct twheel *tw, struct twheel_timer *timer,
 
 	(void)tw;
 	(void)event;
+	if (job->waits) {
+		job->waits = false;
+		retry_job(job);
+		return;
+	}
 	job_detach(job);
 	if (job->row.state == DELAYED) {
 		histogram_add(&lateness, alarm_now() - job->deadline);
@@ -320,6 +351,7 @@ void job_write(struct job *job, enum op_kind kind, const struct row *row, struct
 
 	op->kind = kind;
 	op->row = *row;
+	op->at = alarm_now();
 	op->tube = &job->tube->commit;
 	op->to = row->tube == job->row.tube ? op->tube : &tube_by_id(row->tube)->commit;
 	op->unique = kind == OP_PUT && job->tube->settings->unique;
@@ -332,7 +364,15 @@ void job_write(struct job *job, enum op_kind kind, const struct row *row, struct
 		conn->pending++;
 	job->busy = true;
 	job->deleting = kind == OP_DELETE;
+	if (!store->shared) {
+		commit_submit(op);
+		return;
+	}
+	commit_hold(true);
 	commit_submit(op);
+	if (row->state == READY && kind != OP_DELETE)
+		shared_follow(container_of(op->to, struct tube, commit));
+	commit_hold(false);
 }
 
 /* Of the tubes that it was in and was to be in, one is no longer needed. */
@@ -340,7 +380,7 @@ static void move(struct op *op)
 {
 	struct tube *to = container_of(op->to, struct tube, commit), *from = op->job->tube;
 
-	if (op->failed) {
+	if (op->failed || op->gone) {
 		tube_put(to);
 		return;
 	}
@@ -353,8 +393,8 @@ static void move(struct op *op)
  * job_written - what was to be written of a job is, or can't be
  * @op: the operation
  *
- * Return: whether it is. Then the job is what was written, but for its state: that is
- * what it was, until it is attached.
+ * Return: whether it is; if not, op->gone says whether there is none any more. Then the job
+ * is what was written, but for its state: that is what it was, until it is attached.
  */
 bool job_written(struct op *op)
 {
@@ -366,8 +406,10 @@ bool job_written(struct op *op)
 	job->deleting = false;
 	if (op->to != op->tube)
 		move(op);
-	if (op->failed || op->kind == OP_DELETE)
-		return !op->failed;
+	if (op->failed || op->gone || op->kind == OP_DELETE)
+		return !op->failed && !op->gone;
+	if (op->row.state == DELAYED && op->due)
+		shared_due(op->due);
 	job->row = op->row;
 	job->row.state = state;
 	job->row.body = body;

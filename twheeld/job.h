@@ -30,6 +30,7 @@ struct job {
 	bool busy;		/* something of it is being written: nobody may have it */
 	bool deleting;		/* and that is its end */
 	bool cold;		/* in memory for one command only */
+	bool waits;		/* of a shared store: it is given back later, as that failed */
 	int64_t deadline;	/* DELAYED: due; RESERVED: end of its time to run */
 	size_t place;		/* in one of the tube's heaps */
 	struct twheel_timer timer;	/* DELAYED, RESERVED */
@@ -42,6 +43,8 @@ enum found { FOUND, NOT_THERE, UNREADABLE };
 void job_ids_begin(int64_t next);
 struct job *job_new(struct tube *tube, uint32_t size);
 struct job *job_from_row(struct tube *tube, const struct row *row);
+struct job *job_own(struct tube *tube, const struct row *row);
+void job_forget(struct job *job);
 void job_free(struct job *job);
 bool job_in_memory(int64_t id);
 enum found job_find(uint64_t id, struct job **job);

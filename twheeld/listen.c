@@ -241,3 +241,16 @@ void listen_spare(struct evconnlistener *listener)
 {
 	evconnlistener_set_error_cb(listener, refused);
 }
+
+/** listen_no_more - take no further clients, so that they go elsewhere */
+void listen_no_more(void)
+{
+	while (listeners) {
+		struct listener *one = listeners;
+
+		listeners = one->next;
+		close(event_get_fd(one->event));
+		event_free(one->event);
+		free(one);
+	}
+}

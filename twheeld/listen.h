@@ -12,6 +12,7 @@ int listen_open(const char *address, const char *port);
 int listen_open_text(const char *text);
 void listen_start(struct event_base *base, unsigned int most);
 void listen_add(int fd);
+void listen_no_more(void);
 void listen_spare(struct evconnlistener *listener);
 
 #endif

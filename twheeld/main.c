@@ -22,6 +22,7 @@
 #include "options.h"
 #include "retry.h"
 #include "schedule.h"
+#include "shared.h"
 #include "stats.h"
 #include "util.h"
 #include "window.h"
@@ -33,6 +34,7 @@
 static struct options options;
 
 const struct store *store = &store_sqlite;
+int64_t store_lease;
 
 static void become(const char *name)
 {
@@ -59,7 +61,9 @@ static void end(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	event_base_loopbreak(arg);
+	/* Others serve: so what clients have is not taken from them. The second time, it is. */
+	if (!store->shared || !shared_drain())
+		event_base_loopbreak(arg);
 }
 
 /* What the file says of tubes is in force at once, all else when the server starts next. */
@@ -111,16 +115,18 @@ static void check_clock(void)
 
 static void check_committer(void)
 {
+	const char *what = store->shared ? "the database" : "the disk of the store";
 	static bool stuck;
 	int64_t waits = commit_waits();
 
 	if (waits > STUCK && !stuck) {
-		complain("the disk of the store has not answered for %d s: is it broken?",
+		complain("%s has not answered for %d s: is it broken?", what,
 			 (int)(waits / SECOND));
-		notify_status("The disk of the store does not answer");
+		notify_status(store->shared ? "The database does not answer" :
+			      "The disk of the store does not answer");
 		stuck = true;
 	} else if (waits <= STUCK && stuck) {
-		inform("the disk of the store answers again");
+		inform("%s answers again", what);
 		notify_status("Serving");
 		stuck = false;
 	}
@@ -131,12 +137,16 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	(void)arg;
-	check_clock();
+	if (!store->shared)
+		check_clock();
 	check_committer();
 	if (options.schedules)
 		schedule_tick();
 	/* The store may be readable again */
-	tube_serve_all();
+	if (store->shared)
+		shared_tick();
+	else
+		tube_serve_all();
 }
 
 /* Start */
@@ -155,11 +165,20 @@ static int64_t last_burial(void)
 	return last;
 }
 
-static void load(struct event_base *base)
+/* Of what others share, nothing is in memory; ids are the database's. */
+static void load_shared(struct event_base *base)
+{
+	struct alarm_past past = { 0 };
+
+	alarm_follow(store->clock());
+	alarm_start(base, 0, &past);
+	job_ids_begin(INT64_MIN + 1);
+}
+
+static void load_own(struct event_base *base)
 {
 	struct alarm_past past;
 
-	store->open(options.dir, options.sync);
 	stored_skew = store->meta("skew", 0);
 	past = (struct alarm_past){ store->meta("boot", 0), store->meta("offset", 0) };
 	alarm_start(base, stored_skew, &past);
@@ -167,13 +186,25 @@ static void load(struct event_base *base)
 	job_ids_begin(store->meta("next_id", 1));
 	tube_ids_begin(store_next_tube_id());
 	store_tubes(tube_load);
+}
+
+static void load(struct event_base *base)
+{
+	store->open(options.dir, options.sync);
+	if (store->shared)
+		load_shared(base);
+	else
+		load_own(base);
 	if (!tube_get("default"))
 		die("without a tube there is no service");
 	command_start(options.job_size);
-	retry_start(last_burial());
+	retry_start(store->shared ? 0 : last_burial());
 	stats_start(options.log_size);
 	commit_start(base, options.sync_ns);
-	window_start();
+	if (store->shared)
+		shared_start(base);
+	else
+		window_start();
 	if (!options.schedules)
 		return;
 	schedule_start(base, options.history);
@@ -246,8 +277,10 @@ int main(int argc, char **argv)
 	signal(SIGCHLD, SIG_DFL);
 	options_read(&options, argc, argv);
 	if (options.check)
-		return check_tab(options.check, &(struct tab_host){ "", options.node, options.site,
-								    options.job_size });
+		return check_tab(options.check, &(struct tab_host){
+				.zone = "", .node = options.node, .site = options.site,
+				.body_most = options.job_size,
+				.shared = options_shared(options.dir) });
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
 	event_set_log_callback(event_says);
@@ -260,9 +293,13 @@ int main(int argc, char **argv)
 		become(options.user);
 	if (options.settings)
 		settings_use(options.settings);
+	if (options_shared(options.dir))
+		store = &store_postgres;
+	store_lease = options.lease;
 	load(base);
 	if (options.verbose)
-		printf("pid %d, jobs in %s\n", getpid(), options.dir);
+		printf("pid %d, jobs in %s\n", getpid(),
+		       store->shared ? "a database" : options.dir);
 	serve(base);
 	commit_stop();
 	store->close();

@@ -20,6 +20,7 @@
 #include "metrics.h"
 #include "reading.h"
 #include "schedule.h"
+#include "shared.h"
 #include "stats.h"
 #include "util.h"
 #include "window.h"
@@ -40,6 +41,9 @@ struct scrape {
 	struct tube_figures *tubes;
 	size_t count, at;
 	size_t family;
+	bool counting;		/* a shared store is */
+	bool sent;		/* what comes before the tubes is */
+	bool lost;		/* who asked has gone */
 };
 
 static const struct {
@@ -146,7 +150,8 @@ static void add_server(struct evbuffer *out)
 	one(out, "written_total", "counter", "Operations written to the store.", commit_count());
 	add_histogram(out, "commit_seconds", "How long transactions took.", &times);
 	add_histogram(out, "lateness_seconds",
-		      "How long after they were due delayed jobs became ready.", job_lateness());
+		      "How long after they were due delayed jobs became ready.",
+		      store->shared ? shared_lateness() : job_lateness());
 }
 
 static void add_tube(struct evbuffer *out, size_t family, const struct tube_figures *tube)
@@ -190,7 +195,9 @@ static void lost(struct evhttp_connection *connection, void *arg)
 	/* A request that is being answered is parted from its connection before, and is ours. */
 	if (!evhttp_request_get_connection(scrape->request))
 		evhttp_request_free(scrape->request);
-	end(scrape);
+	scrape->lost = true;
+	if (!scrape->counting)
+		end(scrape);
 }
 
 /* The next piece, once the last is sent */
@@ -200,6 +207,9 @@ static void next(struct evhttp_connection *connection, void *arg)
 	struct evbuffer *out;
 	size_t until;
 
+	scrape->sent = true;
+	if (scrape->counting)
+		return;
 	if (scrape->family == ARRAY_SIZE(families)) {
 		evhttp_connection_set_closecb(connection, NULL, NULL);
 		evhttp_send_reply_end(scrape->request);
@@ -220,16 +230,55 @@ static void next(struct evhttp_connection *connection, void *arg)
 	evbuffer_free(out);
 }
 
+/* Those of this server, and after them those that it knows from the store alone */
+static void copy_all(struct scrape *scrape, const struct tube_counts *counts, size_t length)
+{
+	struct tube **list = tube_list(&scrape->count);
+
+	scrape->tubes = must(calloc(scrape->count + length + 1, sizeof(*scrape->tubes)));
+	for (size_t i = 0; i < scrape->count; i++) {
+		scrape->tubes[i] = copy(list[i]);
+		if (store->shared)
+			memset(scrape->tubes[i].figures, 0, sizeof(list[i]->count));
+	}
+	for (size_t i = 0; i < length; i++) {
+		struct tube *tube = tube_find(counts[i].tube);
+		struct tube_figures *figures = &scrape->tubes[tube ? tube->place : scrape->count++];
+
+		strcpy(figures->name, counts[i].tube);
+		memcpy(figures->figures, counts[i].count, sizeof(counts[i].count));
+	}
+}
+
+/* While the database is away, there are no figures of tubes. */
+static void counted(struct op *op)
+{
+	struct request *request = container_of(op, struct request, op);
+	struct scrape *scrape = request->arg;
+
+	scrape->counting = false;
+	if (scrape->lost) {
+		end(scrape);
+	} else {
+		if (!op->failed)
+			copy_all(scrape, request->figures, request->figure_count);
+		if (scrape->sent)
+			next(evhttp_request_get_connection(scrape->request), scrape);
+	}
+	shared_counted(op);
+}
+
 static struct scrape *begin(struct evhttp_request *request)
 {
 	struct scrape *scrape = zalloc(sizeof(*scrape));
-	struct tube **list = tube_list(&scrape->count);
 
 	scrapes++;
 	scrape->request = request;
-	scrape->tubes = must(calloc(scrape->count + 1, sizeof(*scrape->tubes)));
-	for (size_t i = 0; i < scrape->count; i++)
-		scrape->tubes[i] = copy(list[i]);
+	scrape->counting = store->shared;
+	if (store->shared)
+		shared_count(NULL, NULL, counted, scrape);
+	else
+		copy_all(scrape, NULL, 0);
 	return scrape;
 }
 

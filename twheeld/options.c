@@ -19,6 +19,7 @@
 #define DEFAULT_JOB_SIZE 65535
 #define WRONG_OPTION 5
 #define DEFAULT_HISTORY (30 * 86400 * SECOND)
+#define DEFAULT_LEASE (10 * SECOND)
 
 static const char help[] =
 "Usage: twheeld [OPTIONS]\n"
@@ -27,6 +28,7 @@ static const char help[] =
 "\n"
 "  -b DIR    keep the jobs in this folder (default: $STATE_DIRECTORY,\n"
 "            or " DEFAULT_DIR ")\n"
+"            --store=postgresql://...: in a database, which other servers may share\n"
 "  -c FILE   read the configuration there (default: " DEFAULT_FILE ",\n"
 "            if it is there). What is said here goes before it\n"
 "  -f MS     sync the disk at most once every MS milliseconds. What was acknowledged\n"
@@ -130,6 +132,7 @@ static void set_option(struct options *options, int option)
 static void read_line(struct options *options, int argc, char **argv)
 {
 	static const struct option long_options[] = {
+		{ "store", required_argument, NULL, 'b' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'v' },
 		{ 0 },
@@ -168,6 +171,7 @@ static void add_file(struct options *options, const struct settings *settings)
 	options->site = settings->site;
 	options->admin = settings->admin;
 	options->history = settings->history;
+	options->lease = settings->lease;
 	if (options->sync < 0) {
 		options->sync = settings->sync;
 		options->sync_ns = settings->sync_ns;
@@ -189,12 +193,20 @@ static const char *host_name(void)
 	return name;
 }
 
+/** options_shared - is that a database which servers can share? */
+bool options_shared(const char *where)
+{
+	return !strncmp(where, "postgresql://", 13) || !strncmp(where, "postgres://", 11);
+}
+
 /* In the folder of what is there while the server runs, or else with the jobs */
 static const char *admin_path(const struct options *options)
 {
 	const char *dir = getenv("RUNTIME_DIRECTORY");
 	char *path;
 
+	if (!dir && options_shared(options->dir))
+		die("where its socket is must be said, as there is no folder: admin = \"...\"");
 	if (asprintf(&path, "%s/admin", dir ? dir : options->dir) < 0)
 		must(NULL);
 	return path;
@@ -212,6 +224,8 @@ static void add_defaults(struct options *options)
 		options->connections = INT32_MAX;
 	if (options->sync < 0)
 		options->sync = SYNC_ALWAYS;
+	if (options->lease < 0)
+		options->lease = DEFAULT_LEASE;
 	if (options->history < 0)
 		options->history = DEFAULT_HISTORY;
 	if (!options->admin && options->schedules)
@@ -225,7 +239,7 @@ void options_read(struct options *options, int argc, char **argv)
 {
 	*options = (struct options){
 		.sync = -1, .job_size = -1, .connections = -1, .log_size = 10485760,
-		.history = -1,
+		.history = -1, .lease = -1,
 	};
 	read_line(options, argc, argv);
 	read_file(options);

@@ -14,12 +14,13 @@ struct options {
 	int64_t job_size, connections;
 	const char *check;		/* a tab, and nothing else is done */
 	const char *schedules, *node, *site, *admin;
-	int64_t history;
+	int64_t history, lease;
 	int log_size;
 	int verbose;
 	struct settings *settings;		/* NULL: there is no file */
 };
 
+bool options_shared(const char *where);
 void options_read(struct options *options, int argc, char **argv);
 
 #endif

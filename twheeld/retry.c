@@ -97,9 +97,34 @@ void retry_row(struct job *job, struct row *row)
 	row->ord = ns ? alarm_now() + ns : row->pri;
 }
 
+/** retry_later - end it once more, as other servers do not know yet that it is nobody's */
+void retry_later(struct job *job)
+{
+	job->reserver = NULL;
+	job->waits = true;
+	alarm_set(&job->timer, alarm_now() + SECOND);
+}
+
 static void written(struct op *op)
 {
-	job_attach(op->job, job_written(op) ? op->row.state : READY);
+	bool fine = job_written(op);
+
+	if (op->gone)
+		job_forget(op->job);
+	else if (!fine && store->shared)
+		retry_later(op->job);
+	else
+		job_attach(op->job, fine ? op->row.state : READY);
+}
+
+/** retry_hand_back - have a job ready again of a shared store ready again, as it was */
+void retry_hand_back(struct job *job)
+{
+	struct row row = job->row;
+
+	row.state = READY;
+	row.ord = row.pri;
+	job_write(job, OP_CHANGE, &row, NULL, written);
 }
 
 /** retry_job - end the try of a job that nobody released; it is detached */
@@ -110,7 +135,10 @@ void retry_job(struct job *job)
 
 	job->reserver = NULL;
 	if (!settings->tries && !settings->backoff) {
-		job_attach(job, READY);
+		if (store->shared)
+			retry_hand_back(job);
+		else
+			job_attach(job, READY);
 		return;
 	}
 	row.delay = 0;

@@ -11,5 +11,7 @@ void retry_start(int64_t last_burial);
 int64_t retry_next_burial(void);
 void retry_row(struct job *job, struct row *row);
 void retry_job(struct job *job);
+void retry_hand_back(struct job *job);
+void retry_later(struct job *job);
 
 #endif

@@ -25,6 +25,8 @@ struct firing {
 	int64_t id;		/* of the schedule */
 	int64_t from, next;	/* its next time goes from this to that; the same: it stays */
 	int64_t since;		/* what goes with @next: times before are not made up for */
+	int64_t digest;		/* of its definition, and as a shared store has it: */
+	struct schedule_row found;	/* if stale; id: is it there? */
 	int64_t missed;		/* the first time for which no job is made; 0: there is none */
 	bool overlap;
 	bool stale;		/* out: its next time is another one */

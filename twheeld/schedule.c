@@ -26,6 +26,10 @@
 #define STOP_PIECE 200
 /* The wall clock was set if it is off by more than this */
 #define STEP MILLISECOND
+/* That of a database is known less well, as the answer has its way. */
+#define SHARED_STEP (50 * MILLISECOND)
+/* How often it is asked which schedules are paused, and by whom they are defined */
+#define LOOK (2 * SECOND)
 
 static struct schedule *schedules, *waiting;
 static int64_t next_id = 1;
@@ -34,7 +38,7 @@ static bool taking;		/* the files' schedules, until all of them are there */
 static struct schedule *ending;	/* is looked at next, at the end of that */
 static size_t weight;		/* of the jobs that are being written */
 static int64_t skew;		/* by which the timers are set */
-static int64_t history, prune_at;
+static int64_t history, prune_at, look_at;
 static int64_t forgotten;	/* up to this time runs may be, in ns */
 static uint64_t jobs;
 static size_t gone_count;	/* no file has them */
@@ -108,12 +112,12 @@ int64_t schedule_due(const struct schedule *schedule)
 
 static bool clock_was_set(void)
 {
-	return llabs(alarm_skew() - skew) > STEP;
+	return llabs(alarm_skew() - skew) > (store->shared ? SHARED_STEP : STEP);
 }
 
 static bool fires(const struct schedule *schedule)
 {
-	return schedule->definition && !schedule->paused &&
+	return schedule->definition && !schedule->paused && !schedule->other &&
 		schedule->time != CALENDAR_NEVER && !command_draining();
 }
 
@@ -157,11 +161,26 @@ static struct define *new_define(struct schedule *schedule, enum op_kind kind)
 	return define;
 }
 
+/* What a shared store has of it goes before what is in memory. */
+static void go_by(struct schedule *schedule, const struct schedule_row *row)
+{
+	schedule->other = row->digest != schedule->digest;
+	if (schedule->other || schedule->unwritten)
+		return;
+	schedule->time = to_seconds(row->next);
+	schedule->since = to_seconds(row->since);
+	if (!schedule->pausing)
+		schedule->paused = row->paused;
+}
+
 static void defined(struct op *op)
 {
-	struct schedule *schedule = container_of(op, struct define, op)->schedule;
+	struct define *define = container_of(op, struct define, op);
+	struct schedule *schedule = define->schedule;
 
 	schedule->unwritten |= op->failed;
+	if (store->shared && !op->failed)
+		go_by(schedule, &define->row);
 	written(schedule, op->failed);
 }
 
@@ -177,6 +196,18 @@ static void write_definition(struct schedule *schedule)
 
 /* Firing */
 
+/*
+ * The store has another time: it has the one of memory next, or memory that of another server,
+ * unless the store has forgotten the schedule.
+ */
+static void take_other(struct schedule *schedule, const struct schedule_row *found)
+{
+	if (store->shared && found->id)
+		go_by(schedule, found);
+	else
+		schedule->unwritten = true;
+}
+
 static void fired(struct op *op)
 {
 	struct schedule *schedule = op->firing->schedule;
@@ -184,6 +215,7 @@ static void fired(struct op *op)
 	/* It may have another definition since */
 	bool same = schedule->definition && to_ns(schedule->time) == op->firing->from;
 	int64_t late = same ? alarm_wall() - schedule_due(schedule) : 0;
+	struct schedule_row found = op->firing->found;
 	bool stale = op->firing->stale;
 	size_t made;
 
@@ -199,8 +231,8 @@ static void fired(struct op *op)
 		schedule->since = since;
 		look_again(schedule);
 	}
-	/* The store has another time: it has the one of memory next */
-	schedule->unwritten |= stale && !op->failed;
+	if (stale && !op->failed)
+		take_other(schedule, &found);
 	written(schedule, op->failed);
 }
 
@@ -277,6 +309,7 @@ static bool fire(struct schedule *schedule)
 	op = firing_new(schedule, times.ns, times.count);
 	if (!op)
 		return false;
+	op->firing->digest = schedule->digest;
 	op->firing->from = to_ns(schedule->time);
 	op->firing->next = to_ns(times.next);
 	op->firing->missed = times.missed;
@@ -359,7 +392,7 @@ static void settle(struct schedule *schedule)
 	if (when <= alarm_wall())
 		wait_for_turn(schedule);
 	else
-		alarm_set(&schedule->timer, when + skew);
+		alarm_set(&schedule->timer, when + (store->shared ? alarm_skew() : skew));
 }
 
 static void expired(struct twheel *tw, struct twheel_timer *timer,
@@ -566,6 +599,12 @@ static void swap(struct schedule *schedule, struct definition **definition,
 	*excluded = old_excluded;
 }
 
+/* Servers that share a store come to the same one without asking each other. */
+static int64_t new_id(const char *name)
+{
+	return store->shared ? digest_of(name, strlen(name), 0) & INT64_MAX : next_id;
+}
+
 /**
  * schedule_adopt - a file has a schedule
  * @definition: the schedule, which is taken; out: what it was before, or NULL
@@ -582,7 +621,7 @@ bool schedule_adopt(struct definition **definition, struct excluded **excluded, 
 	bool same, first;
 
 	if (!schedule)
-		schedule = add((*definition)->name, next_id);
+		schedule = add((*definition)->name, new_id((*definition)->name));
 	if (schedule->reading == reading)
 		return false;
 	/* The store alone had it, as its file could not be read before, perhaps. */
@@ -620,6 +659,12 @@ static void stop(struct schedule *schedule)
 	settle(schedule);
 }
 
+/* Of a shared store, those that no file of this server ever had are others'. */
+static bool was_ours(const struct schedule *schedule)
+{
+	return !store->shared || schedule->reading;
+}
+
 /**
  * schedule_taking_ends - those that no file has stop
  * @complete: all files could be read; if not, none stops
@@ -631,7 +676,7 @@ bool schedule_taking_ends(bool complete)
 	if (complete && !ending)
 		ending = schedules;
 	for (int i = 0; ending && i < STOP_PIECE; ending = ending->hash.next, i++)
-		if (ending->reading != reading && !ending->gone)
+		if (ending->reading != reading && !ending->gone && was_ours(ending))
 			stop(ending);
 	if (ending)
 		return false;
@@ -734,10 +779,60 @@ int64_t schedule_forgotten(void)
 	return forgotten;
 }
 
+static int compare(const void *a, const void *b)
+{
+	int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+/* If it was resumed, the store knows its next time, and says so when this one comes. */
+static void look_at_one(struct schedule *schedule, bool paused)
+{
+	if (!schedule->definition || schedule->pausing || schedule->busy || schedule->unwritten)
+		return;
+	schedule->other = false;
+	if (schedule->paused && !paused)
+		schedule->time = schedule_next(schedule, now_seconds());
+	schedule->paused = paused;
+	settle(schedule);
+}
+
+/* Another server may have paused or resumed some. */
+static void looked(struct op *op)
+{
+	struct request *request = container_of(op, struct request, op);
+
+	look_at = alarm_now() + LOOK;
+	if (!op->failed && request->count)
+		qsort(request->ids, request->count, sizeof(*request->ids), compare);
+	for (struct schedule *one = schedules; !op->failed && one; one = one->hash.next) {
+		bool paused = bsearch(&one->id, request->ids, request->count,
+				      sizeof(*request->ids), compare);
+
+		if (paused != one->paused || one->other)
+			look_at_one(one, paused);
+	}
+	free(request->ids);
+	pump();
+}
+
+static void look_for_pauses(void)
+{
+	struct request *request = zalloc(sizeof(*request));
+
+	look_at = INT64_MAX;
+	request->op.kind = OP_PAUSED;
+	request->op.done = looked;
+	commit_submit(&request->op);
+}
+
 /** schedule_tick - to be called each second */
 void schedule_tick(void)
 {
 	check_clock();
+	if (store->shared && alarm_now() >= look_at)
+		look_for_pauses();
 	if (alarm_now() >= prune_at)
 		prune();
 }

@@ -30,6 +30,7 @@ struct schedule {
 	unsigned int reading;			/* that has found it */
 	bool unwritten;				/* the store has not all of it */
 	bool pausing;				/* that it is paused, or not, is written */
+	bool other;				/* of a shared store: it has another definition */
 	bool busy, queued;			/* it is being written, or waits for that */
 	bool forgotten;				/* by the store */
 	unsigned int users;			/* schedule_hold() */

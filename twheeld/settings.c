@@ -227,6 +227,15 @@ static bool take_history(const config_setting_t *setting, void *to)
 		wrong(setting, "history is a time like \"30d\", and 1d at least");
 }
 
+static bool take_lease(const config_setting_t *setting, void *to)
+{
+	int64_t *lease = &((struct settings *)to)->lease;
+
+	return (duration_parse(text_of(setting), lease) && *lease >= SECOND &&
+		*lease <= 3600 * SECOND) ||
+		wrong(setting, "lease is a time from 1s to 1h");
+}
+
 /* Tubes */
 
 static bool take_name(const config_setting_t *setting, void *to)
@@ -334,6 +343,7 @@ static bool take_all(struct settings *settings)
 		{ "node", CONFIG_TYPE_STRING, take_node },
 		{ "site", CONFIG_TYPE_STRING, take_site },
 		{ "history", CONFIG_TYPE_STRING, take_history },
+		{ "lease", CONFIG_TYPE_STRING, take_lease },
 		{ "admin", CONFIG_TYPE_STRING, take_admin },
 		{ "tubes", CONFIG_TYPE_LIST, take_tubes },
 		{ 0 }
@@ -372,6 +382,7 @@ struct settings *settings_parse(const char *text, const char *name)
 	settings->job_size = -1;
 	settings->connections = -1;
 	settings->history = -1;
+	settings->lease = -1;
 	config_init(&settings->file);
 	if (parse(settings, text))
 		return settings;

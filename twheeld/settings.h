@@ -31,7 +31,7 @@ struct settings {
 	int64_t sync_ns;
 	int64_t job_size, connections;
 	const char *schedules, *node, *site, *admin;
-	int64_t history;		/* ns */
+	int64_t history, lease;		/* ns */
 	struct tube_settings *tubes;
 	size_t tube_count;
 	config_t file;			/* what the strings are of */

@@ -9,7 +9,7 @@
 
 #include "commit.h"
 
-sqlite3 *sqlite_connect(void);
+struct sqlite3 *sqlite_connect(void);
 
 void sqlite_write_start(int64_t sync_ns);
 void sqlite_write(struct op *ops);

@@ -197,8 +197,9 @@ static bool write_op(struct op *op)
 		return runs_fire(op->firing);
 	case OP_PRUNE:
 		return prune(op);
+	default:
+		return false;
 	}
-	return false;
 }
 
 static bool needs_room(const struct op *op)

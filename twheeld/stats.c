@@ -50,7 +50,7 @@ static void add(struct evbuffer *text, const char *key, int64_t value)
 	evbuffer_add_printf(text, "%s: %lld\n", key, (long long)value);
 }
 
-static void add_jobs(struct evbuffer *text)
+static void add_jobs(struct evbuffer *text, const struct tube_counts *counts, size_t length)
 {
 	static const char *const keys[] = { "ready", "reserved", "delayed", "buried" };
 	static const enum state states[] = { READY, RESERVED, DELAYED, BURIED };
@@ -58,7 +58,12 @@ static void add_jobs(struct evbuffer *text)
 	size_t tubes;
 	struct tube **list = tube_list(&tubes);
 
-	for (size_t i = 0; i < tubes; i++) {
+	for (size_t i = 0; i < length; i++) {
+		for (int state = 0; state < STATES; state++)
+			count[state] += counts[i].count[state];
+		urgent += counts[i].urgent;
+	}
+	for (size_t i = 0; i < tubes && !store->shared; i++) {
 		for (int state = 0; state < STATES; state++)
 			count[state] += list[i]->count[state];
 		urgent += list[i]->urgent;
@@ -111,14 +116,21 @@ static void add_usage(struct evbuffer *text)
 			    usage.ru_stime.tv_sec, usage.ru_stime.tv_usec);
 }
 
-struct evbuffer *stats_server(void)
+/**
+ * stats_server - the statistics
+ * @counts: of the tubes of a shared store
+ * @length: how many these are
+ */
+struct evbuffer *stats_server(const struct tube_counts *counts, size_t length)
 {
 	struct evbuffer *text = must(evbuffer_new());
 	size_t tubes;
 
 	tube_list(&tubes);
+	for (size_t i = 0; i < length; i++)
+		tubes += !tube_find(counts[i].tube);
 	evbuffer_add_printf(text, "---\n");
-	add_jobs(text);
+	add_jobs(text, counts, length);
 	add_commands(text);
 	add(text, "job-timeouts", job_timeouts());
 	add(text, "total-jobs", total_jobs);
@@ -145,25 +157,31 @@ struct evbuffer *stats_server(void)
 	return text;
 }
 
-struct evbuffer *stats_tube(const struct tube *tube)
+/**
+ * stats_tube - those of a tube
+ * @tube: the tube
+ * @counts: what a shared store has of it
+ */
+struct evbuffer *stats_tube(const struct tube *tube, const struct tube_counts *counts)
 {
 	struct evbuffer *text = must(evbuffer_new());
-	int64_t left = tube->pause ? (tube->unpause_at - alarm_now()) / SECOND : 0;
+	const int64_t *count = store->shared ? counts->count : tube->count;
+	int64_t left = tube->pause ? tube->unpause_at - alarm_now() : 0;
 
 	evbuffer_add_printf(text, "---\nname: %s\n", tube->name);
-	add(text, "current-jobs-urgent", tube->urgent);
-	add(text, "current-jobs-ready", tube->count[READY]);
-	add(text, "current-jobs-reserved", tube->count[RESERVED]);
-	add(text, "current-jobs-delayed", tube->count[DELAYED]);
-	add(text, "current-jobs-buried", tube->count[BURIED]);
+	add(text, "current-jobs-urgent", store->shared ? counts->urgent : tube->urgent);
+	add(text, "current-jobs-ready", count[READY]);
+	add(text, "current-jobs-reserved", count[RESERVED]);
+	add(text, "current-jobs-delayed", count[DELAYED]);
+	add(text, "current-jobs-buried", count[BURIED]);
 	add(text, "total-jobs", tube->total);
 	add(text, "current-using", tube->using);
 	add(text, "current-watching", tube->watching);
 	add(text, "current-waiting", tube->waiting_count);
 	add(text, "cmd-delete", tube->deletes);
-	add(text, "cmd-pause-tube", tube->pauses);
-	add(text, "pause", tube->pause / SECOND);
-	add(text, "pause-time-left", left);
+	add(text, "cmd-pause-tube", store->shared ? counts->pauses : (int64_t)tube->pauses);
+	add(text, "pause", (store->shared ? counts->pause : tube->pause) / SECOND);
+	add(text, "pause-time-left", (store->shared ? counts->pause_left : left) / SECOND);
 	return text;
 }
 

@@ -24,8 +24,8 @@ void stats_start(int log_size);
 void stats_put(void);
 uint64_t stats_puts(void);
 int64_t stats_started(void);
-struct evbuffer *stats_server(void);
-struct evbuffer *stats_tube(const struct tube *tube);
+struct evbuffer *stats_server(const struct tube_counts *counts, size_t length);
+struct evbuffer *stats_tube(const struct tube *tube, const struct tube_counts *counts);
 struct evbuffer *stats_job(const struct job *job);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * The store: what is read of it by the event loop. What is written is in commit.h.
  *
- * There is one kind: jobs.db, of SQLite, which is this server's alone. So memory is ahead: it
- * says what is due, and which job comes next.
+ * There are two kinds: jobs.db, of SQLite, which is this server's alone, and a database of
+ * PostgreSQL, which others share. Of the first, memory is ahead: it says what is due, and which
+ * job comes next. Of the second, the database alone says that.
  */
 #ifndef TWHEELD_STORE_H
 #define TWHEELD_STORE_H
@@ -30,6 +31,8 @@ struct row {
 	uint32_t ttr;		/* seconds */
 	int64_t created;
 	uint32_t reserves, timeouts, releases, buries, kicks;
+	int64_t token;		/* of a shared store: another one each time it changes hands */
+	bool scheduled;		/* a schedule has made it; known of a shared store alone */
 	uint32_t size;		/* of the body */
 	char *body;		/* malloc()ed, or NULL: not read */
 };
@@ -68,10 +71,12 @@ enum sync { SYNC_ALWAYS, SYNC_SOMETIMES, SYNC_NEVER };
 
 struct op;
 
-/* What each kind does */
+/* What both kinds do */
 struct store {
+	bool shared;
 	void (*open)(const char *where, enum sync sync);
 	void (*close)(void);
+	int64_t (*clock)(void);	/* how far its clock is ahead of CLOCK_BOOTTIME; shared */
 	int64_t (*meta)(const char *name, int64_t otherwise);
 	void (*schedules)(void (*each)(const struct schedule_row *row));
 	/* The last runs of a schedule, so many at most, the last first; false: unread */
@@ -84,7 +89,9 @@ struct store {
 	void (*write_end)(void);
 };
 
-extern const struct store *store, store_sqlite;
+/* So long others leave a server alone that they do not hear of; of a shared store */
+extern int64_t store_lease;
+extern const struct store *store, store_sqlite, store_postgres;
 
 /* Further on: of a store that is this server's alone */
 

@@ -439,9 +439,27 @@ static char *name_of(struct tab *tab, struct piece line, const struct values *va
 	return ret < 0 ? must(NULL) : name;
 }
 
+static const char *place_of(const struct tab *tab, const struct values *values)
+{
+	return values->on == ON_EACH_SITE ? tab->host->site : tab->host->node;
+}
+
+/* In a store that servers share, each of them has its own. */
+static char *name_there(struct tab *tab, struct piece line, const struct values *values)
+{
+	char *name = name_of(tab, line, values), *there;
+
+	if (!tab->host->shared || values->on == ON_ANY)
+		return name;
+	if (asprintf(&there, "%s.%s", name, place_of(tab, values)) < 0)
+		must(NULL);
+	free(name);
+	return there;
+}
+
 static char *tube_of(struct tab *tab, struct piece line, const struct values *values)
 {
-	const char *place = values->on == ON_EACH_SITE ? tab->host->site : tab->host->node;
+	const char *place = place_of(tab, values);
 	char *tube;
 
 	if (values->on == ON_ANY)
@@ -542,7 +560,7 @@ static bool fill(struct tab *tab, struct definition *definition, struct piece li
 	if (!definition->tube)
 		return false;
 	take_values(definition, values);
-	definition->name = name_of(tab, line, values);
+	definition->name = name_there(tab, line, values);
 	definition->when = must(strndup(when.at, when.length));
 	definition->body = must(strndup(body.at, body.length));
 	definition->size = body.length;

@@ -44,6 +44,7 @@ struct definition {
 struct tab_host {
 	const char *zone, *node, *site;	/* site: NULL if the configuration has none */
 	uint32_t body_most;
+	bool shared;		/* other servers have the same schedules in one store */
 };
 
 /* Who is told what a tab has. @each owns the definition. */

@@ -12,6 +12,7 @@
 
 #include "conn.h"
 #include "limits.h"
+#include "shared.h"
 #include "store.h"
 #include "tube.h"
 #include "util.h"
@@ -97,7 +98,7 @@ static void drop_unused(struct tube *tube)
 		if (tube->count[i])
 			return;
 	alarm_stop(&tube->unpause);
-	if (tube->stored)
+	if (tube->stored && !store->shared)
 		forget(tube->commit.id);
 	HASH_DELETE(hash, by_name, tube);
 	HASH_DELETE(hash_id, by_id, tube);
@@ -136,7 +137,9 @@ struct tube *tube_get(const char *name)
 	struct tube *tube = tube_find(name);
 	int64_t id;
 
-	if (!tube && !store_tube_id(name, &id))
+	if (store->shared)
+		id = 0;
+	else if (!tube && !store_tube_id(name, &id))
 		return NULL;
 	if (!tube)
 		tube = make(name, id ? id : next_id);
@@ -333,6 +336,10 @@ void tube_serve(struct tube *tube)
 {
 	struct job *job;
 
+	if (store->shared) {
+		shared_serve(tube);
+		return;
+	}
 	tube->users++;
 	while (tube->waiting && !tube_paused(tube)) {
 		job = tube_first_ready(tube);

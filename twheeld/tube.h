@@ -35,6 +35,9 @@ struct tube {
 	struct cursor edge;
 	uint64_t total, deletes, pauses;
 	unsigned int using, watching, waiting_count;
+	/* Of a shared store: how often it may have had jobs, and requests for them */
+	uint64_t news;
+	unsigned int taking;
 	int64_t pause, unpause_at;
 	struct twheel_timer unpause;
 };

@@ -105,7 +105,9 @@ static void hold_zones(void)
 
 int fuzz_one_input(const uint8_t *data, size_t size)
 {
-	const struct tab_host host = { "UTC", "node", "site", BODY_MOST };
+	const struct tab_host host = {
+		.zone = "UTC", .node = "node", .site = "site", .body_most = BODY_MOST,
+	};
 	struct tab_reader reader = { each, wrong };
 	struct tab *tab;
 	char *exact;

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Hints of other servers that share a database, by LISTEN and NOTIFY: a tube has jobs that are
+ * ready.
+ *
+ * They may be lost: who waits looks again each second. So they have a connection and a thread
+ * of their own, and are told after the transaction: within it, the database would have its
+ * commits wait for each other. While one is being told, those that come are gathered.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+#include "alarm.h"
+#include "postgres.h"
+#include "postgres_listen.h"
+#include "util.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char **tubes;		/* that others are to be told of */
+static size_t count, room;
+static int wake_fd, hints[2];
+static bool polls;
+
+/* The thread's own */
+static PGconn *db;
+
+static bool is_there(const char *tube)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(tubes[i], tube))
+			return true;
+	return false;
+}
+
+/** pg_notify - have others told that tubes have jobs that are ready */
+void pg_notify(const char *const *names, size_t length)
+{
+	uint64_t one = 1;
+
+	if (pg_polls())
+		return;
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < length; i++) {
+		if (is_there(names[i]))
+			continue;
+		if (count == room) {
+			room = room ? 2 * room : 16;
+			tubes = must(realloc(tubes, room * sizeof(*tubes)));
+		}
+		tubes[count++] = must(strdup(names[i]));
+	}
+	pthread_mutex_unlock(&lock);
+	if (write(wake_fd, &one, sizeof(one)) != sizeof(one))
+		die("an eventfd can't be written");
+}
+
+/* While the database is away, they are lost. */
+static void tell_others(void)
+{
+	char **names;
+	size_t length;
+
+	pthread_mutex_lock(&lock);
+	names = tubes;
+	length = count;
+	tubes = NULL;
+	count = 0;
+	room = 0;
+	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < length; i++) {
+		const char *const values[] = { names[i] };
+
+		if (PQstatus(db) == CONNECTION_OK)
+			PQclear(PQexecParams(db, "SELECT pg_notify('twheeld', $1)", 1, NULL,
+					     values, NULL, NULL, 0));
+		free(names[i]);
+	}
+	free(names);
+}
+
+/* A line each. What does not fit is lost, as the loop has enough to do. */
+static void hear(void)
+{
+	PGnotify *notify;
+	char line[TUBE_NAME_MAX + 2];
+
+	while ((notify = PQnotifies(db))) {
+		size_t length = strlen(notify->extra);
+
+		if (length <= TUBE_NAME_MAX) {
+			memcpy(line, notify->extra, length);
+			line[length] = '\n';
+			if (write(hints[1], line, length + 1) < 0 && errno != EAGAIN)
+				die("a pipe can't be written");
+		}
+		PQfreemem(notify);
+	}
+}
+
+static bool command(const char *sql)
+{
+	PGresult *result = PQexec(db, sql);
+	bool fine = PQresultStatus(result) == PGRES_COMMAND_OK;
+
+	PQclear(result);
+	return fine;
+}
+
+/* Some engines have no LISTEN: those who wait look often. */
+static bool connect_listener(void)
+{
+	char *why;
+
+	db = pg_connect(pg_address, &why);
+	if (!db) {
+		free(why);
+		return false;
+	}
+	if (!command("SET synchronous_commit = off; LISTEN twheeld") &&
+	    PQstatus(db) == CONNECTION_OK && !pg_polls()) {
+		inform("the database has no LISTEN: it is asked for jobs ten times a second");
+		__atomic_store_n(&polls, true, __ATOMIC_RELAXED);
+	}
+	return true;
+}
+
+static void serve(void)
+{
+	struct pollfd fds[] = {
+		{ .fd = PQsocket(db), .events = POLLIN }, { .fd = wake_fd, .events = POLLIN },
+	};
+	uint64_t unused;
+
+	while (PQstatus(db) == CONNECTION_OK) {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return;
+		if (fds[1].revents && read(wake_fd, &unused, sizeof(unused)) > 0)
+			tell_others();
+		if (!PQconsumeInput(db))
+			return;
+		hear();
+	}
+}
+
+static void *listener(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		if (connect_listener()) {
+			serve();
+			PQfinish(db);
+		}
+		usleep(200000);
+	}
+	return NULL;
+}
+
+/** pg_polls - has the database no such hints? */
+bool pg_polls(void)
+{
+	return __atomic_load_n(&polls, __ATOMIC_RELAXED);
+}
+
+/** pg_hints - where they can be read, a line each */
+int pg_hints(void)
+{
+	return hints[0];
+}
+
+/** pg_listen - begin; it ends with the server */
+void pg_listen(void)
+{
+	sigset_t all, old;
+	pthread_t thread;
+
+	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (wake_fd < 0 || pipe2(hints, O_CLOEXEC | O_NONBLOCK) < 0)
+		die("no pipe can be had");
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (pthread_create(&thread, NULL, listener, NULL))
+		die("no thread can be had");
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_detach(thread);
+}

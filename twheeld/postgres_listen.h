@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Hints of other servers that share a database: a tube has jobs that are ready.
+ */
+#ifndef TWHEELD_POSTGRES_LISTEN_H
+#define TWHEELD_POSTGRES_LISTEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+void pg_listen(void);
+int pg_hints(void);
+bool pg_polls(void);
+void pg_notify(const char *const *tubes, size_t count);
+
+#endif

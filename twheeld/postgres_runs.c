@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is written of schedules and their runs to a database of PostgreSQL.
+ *
+ * Servers that have the same tabs all come when a schedule is due. The first has the schedule's
+ * next time go on, in the transaction that makes the jobs. The others find another time there,
+ * and go by it.
+ */
+#include <stdlib.h>
+
+#include "alarm.h"
+#include "postgres.h"
+#include "runs.h"
+#include "util.h"
+
+/* Rows that a transaction forgets */
+#define PRUNE_PIECE 500
+
+static bool found_row(PGresult *result, struct schedule_row *row)
+{
+	if (result && PQntuples(result)) {
+		row->next = pg_int(result, 0, 0);
+		row->since = pg_int(result, 0, 1);
+		row->paused = pg_int(result, 0, 2);
+		row->digest = pg_int(result, 0, 3);
+	}
+	return pg_done(result);
+}
+
+/**
+ * pg_define - write a schedule, or find it as another server has written it
+ * @row: the schedule; out: as it is then
+ *
+ * Of the same definition, the earlier time counts: what is made is not made again.
+ */
+bool pg_define(struct schedule_row *row)
+{
+	PG_STATEMENT(define, "INSERT INTO twheeld.schedules AS s"
+		     " (id, name, digest, next, paused, gone, since)"
+		     " VALUES($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE SET"
+		     " next = CASE WHEN s.digest = $3 AND s.gone = 0 AND $6 = 0"
+		     " THEN least(s.next, $4) ELSE $4 END,"
+		     " since = CASE WHEN s.digest = $3 AND s.gone = 0 AND $6 = 0"
+		     " THEN least(s.since, $7) ELSE $7 END, digest = $3, gone = $6"
+		     " RETURNING next, since, paused, digest");
+
+	return found_row(pg_do(&define, "isiiiii", row->id, row->name, row->digest, row->next,
+			       (int64_t)row->paused, row->gone, row->since), row);
+}
+
+/** pg_pause - write that a schedule is paused; or that it is not, and its next time */
+bool pg_pause(struct schedule_row *row)
+{
+	PG_STATEMENT(pause, "UPDATE twheeld.schedules SET paused = $2,"
+		     " next = CASE $2::bigint WHEN 0 THEN $3 ELSE next END,"
+		     " since = CASE $2::bigint WHEN 0 THEN $3 ELSE since END WHERE id = $1");
+
+	return pg_done(pg_do(&pause, "iii", row->id, (int64_t)row->paused, row->next));
+}
+
+/** pg_paused - which schedules are paused */
+bool pg_paused(struct op *op)
+{
+	PG_STATEMENT(get, "SELECT id FROM twheeld.schedules WHERE paused = 1");
+	struct request *request = container_of(op, struct request, op);
+	PGresult *result = pg_do(&get, "");
+
+	request->count = PQntuples(result);
+	request->ids = must(calloc(request->count + 1, sizeof(*request->ids)));
+	for (uint32_t i = 0; i < request->count; i++)
+		request->ids[i] = pg_int(result, i, 0);
+	return pg_done(result);
+}
+
+/* What there is for a time stays, unless there was no job for it. */
+static bool write_run(const struct firing *firing, int64_t time, uint32_t shard, int64_t job,
+		      enum result result)
+{
+	PG_STATEMENT(add, "INSERT INTO twheeld.runs AS r"
+		     " (schedule, time, shard, job, result, created, ended) VALUES($1, $2, $3, $4,"
+		     " $5, " PG_NOW ", CASE $5::bigint WHEN 0 THEN 0 ELSE " PG_NOW " END)"
+		     " ON CONFLICT (schedule, time, shard) DO UPDATE SET job = excluded.job,"
+		     " result = excluded.result, created = excluded.created,"
+		     " ended = excluded.ended WHERE r.result >= 4");
+
+	return pg_done(pg_do(&add, "iiiii", firing->id, time, (int64_t)shard, job,
+			     (int64_t)result));
+}
+
+/* Times for which there was no job may have one, once. */
+static bool may_run(const struct firing *firing, const struct firing_run *run, bool *may)
+{
+	PG_STATEMENT(get, "SELECT result FROM twheeld.runs WHERE schedule = $1 AND time = $2"
+		     " AND shard = $3");
+	PGresult *result = pg_do(&get, "iii", firing->id, run->time, (int64_t)run->shard);
+
+	*may = !PQntuples(result) || pg_int(result, 0, 0) >= RUN_SKIPPED;
+	return pg_done(result);
+}
+
+static bool make(struct firing *firing, struct firing_run *run)
+{
+	bool may;
+
+	if (!may_run(firing, run, &may))
+		return false;
+	run->skipped = run->skipped && may;
+	if (!may)
+		return true;
+	if (run->skipped)
+		return run->shard || write_run(firing, run->time, 0, 0, RUN_SKIPPED);
+	run->made = true;
+	run->put.row.scheduled = true;
+	return pg_put(&run->put) &&
+		write_run(firing, run->time, run->shard,
+			  run->put.same ? run->put.same : run->put.row.id, RUN_OPEN);
+}
+
+static bool any_open(const struct firing *firing, bool *open)
+{
+	PG_STATEMENT(get, "SELECT 1::bigint FROM twheeld.runs WHERE schedule = $1 AND result = 0"
+		     " LIMIT 1");
+	PGresult *result = pg_do(&get, "i", firing->id);
+
+	*open = PQntuples(result);
+	return pg_done(result);
+}
+
+/* All runs of a time are made, or, while one that was before is open, none */
+static bool make_all(struct firing *firing)
+{
+	bool open = false;
+
+	for (size_t i = 0; i < firing->count; i++) {
+		struct firing_run *run = &firing->runs[i];
+
+		if (!firing->overlap && (!i || run[-1].time != run->time) &&
+		    !any_open(firing, &open))
+			return false;
+		run->skipped = open;
+		run->made = false;
+		if (!make(firing, run))
+			return false;
+	}
+	return true;
+}
+
+static bool look_up(struct firing *firing)
+{
+	PG_STATEMENT(get, "SELECT next, since, paused, digest FROM twheeld.schedules WHERE id = $1"
+		     " FOR UPDATE");
+	PGresult *result = pg_do(&get, "i", firing->id);
+
+	firing->found.id = PQntuples(result);
+	return found_row(result, &firing->found);
+}
+
+static bool advance(struct firing *firing)
+{
+	PG_STATEMENT(advance, "UPDATE twheeld.schedules SET next = $3, since = $4, gone = 0"
+		     " WHERE id = $1 AND next = $2 AND digest = $5 AND paused = 0 RETURNING id");
+	PGresult *result = pg_do(&advance, "iiiii", firing->id, firing->from, firing->next,
+				 firing->since, firing->digest);
+
+	firing->stale = result && !PQntuples(result);
+	return pg_done(result) && (!firing->stale || look_up(firing));
+}
+
+/** pg_fire - a schedule's next time goes on, and what is due is made, once */
+bool pg_fire(struct firing *firing)
+{
+	firing->stale = false;
+	/* What is made beside has the row, too, so that no two look for open runs at a time. */
+	if (firing->from != firing->next ? !advance(firing) : !look_up(firing))
+		return false;
+	if (firing->stale)
+		return true;
+	if (firing->missed && !write_run(firing, firing->missed, 0, 0, RUN_MISSED))
+		return false;
+	return make_all(firing);
+}
+
+/** pg_run_set - what becomes of the run of a job that is there */
+bool pg_run_set(int64_t job, enum result result)
+{
+	PG_STATEMENT(set, "UPDATE twheeld.runs SET result = $2,"
+		     " ended = CASE $2::bigint WHEN 0 THEN 0 ELSE " PG_NOW " END"
+		     " WHERE job = $1 AND result < 2");
+
+	return pg_done(pg_do(&set, "ii", job, (int64_t)result));
+}
+
+/** pg_run_deleted - and of one that was deleted: one that was buried has failed */
+bool pg_run_deleted(int64_t job)
+{
+	PG_STATEMENT(end, "UPDATE twheeld.runs SET result = 2 + result, ended = " PG_NOW
+		     " WHERE job = $1 AND result < 2");
+
+	return pg_done(pg_do(&end, "i", job));
+}
+
+/* Any of the servers may have forgotten what an administrator wants to have made now. */
+static bool forget_until(int64_t last, int64_t *until)
+{
+	PG_STATEMENT(keep, "INSERT INTO twheeld.meta AS m (name, value) VALUES('forgotten', $1)"
+		     " ON CONFLICT (name) DO UPDATE SET value = greatest(m.value, $1)");
+	PG_STATEMENT(get, "SELECT value FROM twheeld.meta WHERE name = 'forgotten'");
+	PGresult *result;
+
+	if (last && !pg_done(pg_do(&keep, "i", last)))
+		return false;
+	result = pg_do(&get, "");
+	if (PQntuples(result))
+		*until = pg_int(result, 0, 0);
+	return pg_done(result);
+}
+
+/** pg_prune - forget what is over, a piece at a time */
+bool pg_prune(struct op *op)
+{
+	PG_STATEMENT(runs, "DELETE FROM twheeld.runs WHERE (schedule, time, shard) IN"
+		     " (SELECT schedule, time, shard FROM twheeld.runs WHERE result >= 2"
+		     " AND time < $1 AND ended < $1 ORDER BY time, schedule, shard LIMIT $2)"
+		     " RETURNING time");
+	PG_STATEMENT(schedules, "DELETE FROM twheeld.schedules WHERE gone > 0"
+		     " AND (gone < $1 OR paused = 0) AND NOT EXISTS"
+		     " (SELECT 1 FROM twheeld.runs WHERE schedule = schedules.id)");
+	PGresult *result = pg_do(&runs, "ii", op->row.created, (int64_t)PRUNE_PIECE);
+	int64_t last = 0;
+
+	op->row.size = PQntuples(result);
+	for (uint32_t i = 0; i < op->row.size; i++)
+		if (pg_int(result, i, 0) > last)
+			last = pg_int(result, i, 0);
+	if (!pg_done(result) || !forget_until(last, &op->row.ord))
+		return false;
+	return op->row.size || pg_done(pg_do(&schedules, "i", op->row.created));
+}
