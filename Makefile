@@ -92,7 +92,7 @@ matrix:
 	@tests/matrix/run -a
 
 torture:
-	@scripts/deps fuzz fault_injection platform isolation sanitize soak in_tree-all twheeld packages
+	@scripts/deps fuzz fault_injection platform isolation sanitize soak in_tree-all twheeld cluster packages
 	@scripts/torture
 
 coverage:

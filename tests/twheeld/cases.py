@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 
+import database
 import wire
 
 
@@ -29,11 +30,11 @@ class Bench:
     def __init__(self, program, folder):
         self.program, self.folder = program, folder
         self.store = os.path.join(folder, 'store')
-        os.makedirs(self.store)
-        self.server = wire.Server(program, folder, '-b', self.store)
+        self.where = database.store(self.store)
+        self.server = wire.Server(program, folder, *self.where)
 
     def start(self, *options, env=None):
-        self.server.options = ('-b', self.store, *options)
+        self.server.options = (*self.where, *options)
         self.server.env = env
         return self.server.start().connect()
 
@@ -72,11 +73,13 @@ def stats(connection):
     return wire.table(connection.ask('stats')[2])
 
 
-def run(cases):
-    '''All cases, or those named after TWHEELD and FOLDER.'''
+def run(cases, own=()):
+    '''All cases, or those named after TWHEELD and FOLDER; but for those that are of a store of
+    the server's own, where it is not.'''
     program, folder = sys.argv[1:3]
     wanted = sys.argv[3:]
-    cases = [case for case in cases if not wanted or case.__name__ in wanted]
+    cases = [case for case in cases if (not wanted or case.__name__ in wanted) and
+             not (database.shared() and case in own)]
     failed = 0
     print('TAP version 13\n1..%d' % len(cases))
     for number, case in enumerate(cases, 1):

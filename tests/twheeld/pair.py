@@ -2,6 +2,7 @@
 #
 # Two servers that hear the same, and have to say the same.
 
+import database
 import wire
 
 # How many seconds a time in a statistic may differ by.
@@ -21,6 +22,8 @@ DIFFERENT = {
     'binlog-records-migrated': 'twheeld has no binlog to compact',
     'binlog-max-size': 'twheeld has no binlog to begin anew',
 }
+# Of a tube that no client of a server uses, a store that others share counts no events.
+OF_THE_SERVER = ('total-jobs', 'cmd-delete') if database.shared() else ()
 # These ask the servers how far they are, more often where one takes longer.
 ASKED_HERE = ('cmd-stats', 'total-connections')
 
@@ -85,6 +88,9 @@ class Side:
             return sorted(got)
         if 'tube' in got:
             got['id'] = repr(Job(self.numbers[int(got['id'])]))
+        if 'name' in got:
+            for name in OF_THE_SERVER:
+                got.pop(name)
         for name in ASKED_HERE:
             got.pop(name, None)
         if 'cmd-list-tube-used' in got:

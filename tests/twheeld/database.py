@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# PostgreSQL for a test: of Debian's package, on a folder of its own, as a user without rights.
+# Never the cluster that the package may have made.
+
+import glob
+import os
+import pwd
+import shutil
+import subprocess
+
+import wire
+
+NAME = 'twheeld'
+LEASE = '1s'
+QUICK = ['-c', 'max_connections=200', '-c', 'listen_addresses=', '-c', 'wal_level=replica',
+         '-c', 'max_wal_senders=4', '-c', 'hot_standby=on', '-c', 'wal_keep_size=256MB']
+
+
+def programs():
+    '''Where tests/twheeld/postgres says, or those that are installed'''
+    if 'POSTGRES' in os.environ:
+        return os.environ['POSTGRES']
+    found = glob.glob('/usr/lib/postgresql/*/bin')
+    if not found:
+        raise FileNotFoundError('POSTGRES is to be what tests/twheeld/postgres says')
+    return max(found, key=lambda path: int(path.split('/')[4]))
+
+
+def mapped():
+    '''Is this the root of a user namespace, where there is no other user?'''
+    with open('/proc/self/uid_map') as file:
+        return os.getuid() == 0 and file.read().split()[2] == '1'
+
+
+# It does not run as root. There, it is another user of one more namespace.
+AS_OTHER = ['unshare', '-U', '--map-user=65534', '--map-group=65534'] if mapped() else []
+
+
+def demote():
+    if os.getuid() == 0 and not mapped():
+        nobody = pwd.getpwnam('nobody')
+        os.setgroups([])
+        os.setgid(nobody.pw_gid)
+        os.setuid(nobody.pw_uid)
+
+
+class Postgres:
+    '''A server, which listens on a socket in its folder, or at an address.'''
+
+    def __init__(self, folder, port=5432, address=None):
+        self.folder, self.port, self.address = folder, port, address
+        self.data = os.path.join(folder, 'data')
+        self.log = os.path.join(folder, 'log')
+        self.process = None
+        os.makedirs(folder, exist_ok=True)
+        if os.getuid() == 0 and not mapped():
+            shutil.chown(folder, 'nobody')
+
+    def do(self, program, *words):
+        done = subprocess.run([*AS_OTHER, os.path.join(programs(), program), *words],
+                              cwd=self.folder, preexec_fn=demote, capture_output=True,
+                              check=False, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            raise OSError('%s: %s' % (program, done.stderr.decode()))
+        return done.stdout.decode()
+
+    def make(self):
+        self.do('initdb', '-D', self.data, '-A', 'trust', '-U', NAME, '-E', 'UTF8',
+                '--locale=C', '--no-sync')
+        with open(os.path.join(self.data, 'pg_hba.conf'), 'a') as out:
+            out.write('host all all 0.0.0.0/0 trust\nhost replication all 0.0.0.0/0 trust\n')
+        return self
+
+    def start(self):
+        where = ['-c', 'listen_addresses=' + self.address] if self.address else []
+        with open(self.log, 'ab') as log:
+            self.process = subprocess.Popen(
+                [*AS_OTHER, os.path.join(programs(), 'postgres'), '-D', self.data, '-k',
+                 self.folder, '-p', str(self.port), *QUICK, *where],
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                preexec_fn=demote)
+        wire.wait_for('PostgreSQL does not start: ' + self.log, self.answers)
+        return self
+
+    def answers(self):
+        if self.process.poll() is not None:
+            raise wire.Late('PostgreSQL ended: ' + self.log)
+        try:
+            self.ask('SELECT 1')
+        except OSError:
+            return False
+        return True
+
+    def ask(self, sql, database='postgres'):
+        '''Through its socket, which no network takes away'''
+        return self.do('psql', '-h', self.folder, '-p', str(self.port), '-U', NAME, '-XAtq', '-v',
+                       'ON_ERROR_STOP=1', '-c', sql, database).strip()
+
+    def uri(self, database):
+        return 'postgresql:///%s?host=%s&port=%d&user=%s' % (database, self.folder, self.port, NAME)
+
+    def standby(self, folder, port, address=None):
+        '''A copy of it, which follows'''
+        other = Postgres(folder, port, address)
+        self.do('pg_basebackup', '-h', self.folder, '-p', str(self.port), '-U', NAME, '-D',
+                other.data, '-c', 'fast', '-X', 'stream', '--no-sync')
+        with open(os.path.join(other.data, 'standby.signal'), 'w'):
+            pass
+        with open(os.path.join(other.data, 'postgresql.auto.conf'), 'a') as out:
+            out.write("primary_conninfo = 'host=%s port=%d user=%s application_name=standby'\n" %
+                      (self.address or self.folder, self.port, NAME))
+        if os.getuid() == 0 and not mapped():
+            shutil.chown(os.path.join(other.data, 'standby.signal'), 'nobody')
+        return other
+
+    def promote(self):
+        self.do('pg_ctl', '-D', self.data, '-w', 'promote')
+
+    def stop(self, how='immediate'):
+        '''immediate is as if it were killed'''
+        if self.process and self.process.poll() is None:
+            self.do('pg_ctl', '-D', self.data, '-m', how, '-w', 'stop')
+            self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def store(folder):
+    '''Options of a server that keeps its jobs there; the same folder, the same jobs. With
+    DATABASE in the environment, the folder of a PostgreSQL, in a database of its own there.'''
+    base = os.environ.get('DATABASE')
+    if not base:
+        os.makedirs(folder, exist_ok=True)
+        return '-b', folder
+    server = Postgres(base)
+    os.makedirs(folder, exist_ok=True)
+    # A server that was killed leaves others, and itself, what it had reserved after this time.
+    conf = os.path.join(folder, 'lease.conf')
+    with open(conf, 'w') as out:
+        out.write('lease = "%s";\n' % LEASE)
+    name = 'd' + folder.replace('/', '_')[-60:].lower()
+    if server.ask("SELECT count(*) FROM pg_database WHERE datname = '%s'" % name) == '0':
+        server.ask('CREATE DATABASE "%s"' % name)
+    return '--store', server.uri(name), '-c', conf
+
+
+def shared():
+    '''Do the tests run with a store that servers share?'''
+    return 'DATABASE' in os.environ
