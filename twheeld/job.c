@@ -85,11 +85,31 @@ struct job *job_from_row(struct tube *tube, const struct row *row)
 	return job;
 }
 
+/* Of a session that is over, one may be left. What is being written of it comes to nothing. */
+static void replace(int64_t id)
+{
+	struct job *job;
+
+	HASH_FIND(hash, jobs, &id, sizeof(id), job);
+	if (!job)
+		return;
+	if (job->busy) {
+		HASH_DELETE(hash, jobs, job);
+		job->replaced = true;
+		return;
+	}
+	if (job->reserver)
+		job_detach(job);
+	job_forget(job);
+}
+
 /** job_own - a job of a shared store that this server has reserved, for nobody yet */
 struct job *job_own(struct tube *tube, const struct row *row)
 {
-	struct job *job = job_from_row(tube, row);
+	struct job *job;
 
+	replace(row->id);
+	job = job_from_row(tube, row);
 	job->cold = false;
 	job->counted = false;
 	return job;
@@ -106,7 +126,8 @@ void job_drop_body(struct job *job)
 /** job_free - take a job out of memory. What the store has of it stays there. */
 void job_free(struct job *job)
 {
-	HASH_DELETE(hash, jobs, job);
+	if (!job->replaced)
+		HASH_DELETE(hash, jobs, job);
 	job_drop_body(job);
 	alarm_stop(&job->timer);
 	tube_put(job->tube);
