@@ -23,6 +23,7 @@ static bool found_row(PGresult *result, struct schedule_row *row)
 		row->since = pg_int(result, 0, 1);
 		row->paused = pg_int(result, 0, 2);
 		row->digest = pg_int(result, 0, 3);
+		row->gone = pg_int(result, 0, 4);
 	}
 	return pg_done(result);
 }
@@ -31,7 +32,8 @@ static bool found_row(PGresult *result, struct schedule_row *row)
  * pg_define - write a schedule, or find it as another server has written it
  * @row: the schedule; out: as it is then
  *
- * Of the same definition, the earlier time counts: what is made is not made again.
+ * Of the same definition, the earlier time counts: what is made is not made again. That it is
+ * gone counts where no other server has given it another definition.
  */
 bool pg_define(struct schedule_row *row)
 {
@@ -42,7 +44,7 @@ bool pg_define(struct schedule_row *row)
 		     " THEN least(s.next, $4) ELSE $4 END,"
 		     " since = CASE WHEN s.digest = $3 AND s.gone = 0 AND $6 = 0"
 		     " THEN least(s.since, $7) ELSE $7 END, digest = $3, gone = $6"
-		     " RETURNING next, since, paused, digest");
+		     " WHERE $6 = 0 OR s.digest = $3 RETURNING next, since, paused, digest, gone");
 
 	return found_row(pg_do(&define, "isiiiii", row->id, row->name, row->digest, row->next,
 			       (int64_t)row->paused, row->gone, row->since), row);
@@ -147,8 +149,8 @@ static bool make_all(struct firing *firing)
 
 static bool look_up(struct firing *firing)
 {
-	PG_STATEMENT(get, "SELECT next, since, paused, digest FROM twheeld.schedules WHERE id = $1"
-		     " FOR UPDATE");
+	PG_STATEMENT(get, "SELECT next, since, paused, digest, gone FROM twheeld.schedules"
+		     " WHERE id = $1 FOR UPDATE");
 	PGresult *result = pg_do(&get, "i", firing->id);
 
 	firing->found.id = PQntuples(result);

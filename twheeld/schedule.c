@@ -198,11 +198,11 @@ static void write_definition(struct schedule *schedule)
 
 /*
  * The store has another time: it has the one of memory next, or memory that of another server,
- * unless the store has forgotten the schedule.
+ * unless the store has forgotten the schedule, or another server has it no more.
  */
 static void take_other(struct schedule *schedule, const struct schedule_row *found)
 {
-	if (store->shared && found->id)
+	if (store->shared && found->id && !found->gone)
 		go_by(schedule, found);
 	else
 		schedule->unwritten = true;
@@ -655,7 +655,8 @@ static void stop(struct schedule *schedule)
 	schedule->excluded = NULL;
 	schedule->gone = alarm_wall();
 	gone_count++;
-	schedule->unwritten = true;
+	/* Where another server has another definition, that one goes on. */
+	schedule->unwritten = !schedule->other;
 	settle(schedule);
 }
 
