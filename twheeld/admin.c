@@ -302,12 +302,12 @@ static void unbusy(struct client *client)
 		free(client);
 }
 
-static void pause_done(void *arg, bool failed)
+static void pause_done(void *arg, const char *why)
 {
 	struct client *client = arg;
 
-	if (failed)
-		refuse(client, "the store can't be written: it is as it was");
+	if (why)
+		refuse(client, "%s", why);
 	else
 		agree(client);
 	unbusy(client);

@@ -616,7 +616,7 @@ static bool write_op(struct op *op)
 	case OP_DEFINE:
 		return pg_define(op->schedule);
 	case OP_PAUSE:
-		return pg_pause(op->schedule);
+		return pg_pause(op);
 	case OP_FIRE:
 		return pg_fire(op->firing);
 	case OP_PRUNE:

@@ -53,7 +53,7 @@ void pg_forget_results(struct op *op);
 
 bool pg_fire(struct firing *firing);
 bool pg_define(struct schedule_row *row);
-bool pg_pause(struct schedule_row *row);
+bool pg_pause(struct op *op);
 bool pg_prune(struct op *op);
 bool pg_paused(struct op *op);
 bool pg_run_set(int64_t job, enum result result);

@@ -50,14 +50,23 @@ bool pg_define(struct schedule_row *row)
 			       (int64_t)row->paused, row->gone, row->since), row);
 }
 
-/** pg_pause - write that a schedule is paused; or that it is not, and its next time */
-bool pg_pause(struct schedule_row *row)
+/**
+ * pg_pause - write that a schedule is paused; or that it is not, and its next time
+ *
+ * Of another definition, this server does not know the times: then op->gone is set.
+ */
+bool pg_pause(struct op *op)
 {
 	PG_STATEMENT(pause, "UPDATE twheeld.schedules SET paused = $2,"
 		     " next = CASE $2::bigint WHEN 0 THEN $3 ELSE next END,"
-		     " since = CASE $2::bigint WHEN 0 THEN $3 ELSE since END WHERE id = $1");
+		     " since = CASE $2::bigint WHEN 0 THEN $3 ELSE since END WHERE id = $1"
+		     " AND digest = $4 RETURNING id");
+	const struct schedule_row *row = op->schedule;
+	PGresult *result = pg_do(&pause, "iiii", row->id, (int64_t)row->paused, row->next,
+				 row->digest);
 
-	return pg_done(pg_do(&pause, "iii", row->id, (int64_t)row->paused, row->next));
+	op->gone = result && !PQntuples(result);
+	return pg_done(result);
 }
 
 /** pg_paused - which schedules are paused */

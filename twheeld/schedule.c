@@ -142,7 +142,7 @@ struct define {
 	struct schedule_row row;
 	struct schedule *schedule;
 	int64_t since;
-	void (*done)(void *arg, bool failed);
+	void (*done)(void *arg, const char *why);
 	void *arg;
 };
 
@@ -692,10 +692,15 @@ static void pause_done(struct op *op)
 {
 	struct define *define = container_of(op, struct define, op);
 	struct schedule *schedule = define->schedule;
+	const char *why = NULL;
 
+	if (op->failed)
+		why = "the store can't be written: it is as it was";
+	else if (op->gone)
+		why = "another server has another definition of it: do it there";
 	schedule->pausing = false;
-	schedule->paused = define->row.paused != op->failed;
-	if (!op->failed && !schedule->paused && schedule->definition) {
+	schedule->paused = define->row.paused != !!why;
+	if (!why && !schedule->paused && schedule->definition) {
 		schedule->time = schedule_next(schedule, define->since);
 		schedule->since = schedule->time;
 		/* It may have another definition since */
@@ -703,7 +708,7 @@ static void pause_done(struct op *op)
 	}
 	settle(schedule);
 	pump();
-	define->done(define->arg, op->failed);
+	define->done(define->arg, why);
 	schedule_release(schedule);
 }
 
@@ -711,11 +716,11 @@ static void pause_done(struct op *op)
  * schedule_pause - have a schedule fire no more, or again
  * @schedule: the schedule, which a file has
  * @paused: which of both. What was due while it was paused is left out
- * @done: called when that is in the store, or can't be
+ * @done: called when that is in the store, or @why it can't be
  * @arg: for @done
  */
 void schedule_pause(struct schedule *schedule, bool paused,
-		    void (*done)(void *arg, bool failed), void *arg)
+		    void (*done)(void *arg, const char *why), void *arg)
 {
 	struct define *define = new_define(schedule, OP_PAUSE);
 
