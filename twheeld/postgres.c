@@ -27,6 +27,8 @@
 #define STATEMENT (10 * SECOND)
 #define PROMPT (2 * SECOND)
 #define PAUSE (50 * MILLISECOND)
+/* So long for a lock, or a quarter of the lease */
+#define LOCKED_MOST SECOND
 #define PARAMETERS 20
 /* So long it is known how often a tube was paused */
 #define PAUSES_KEPT (86400 * SECOND)
@@ -118,14 +120,18 @@ static bool plain(PGconn *db, const char *sql)
 
 /*
  * A server that is stopped in the middle of a transaction holds what it has locked, and a
- * session that is locked is not ended. So the database ends such a transaction itself.
+ * session that is locked is not ended. So the database ends such a transaction itself. Nor does
+ * it go on with what nobody waits for any more; and who waits for a lock renews its session.
  */
 static bool set_up(PGconn *db)
 {
-	char sql[200];
+	long long lease = store_lease / MILLISECOND, locked = lease / 4;
+	char sql[300];
 
-	snprintf(sql, sizeof(sql), "SET idle_in_transaction_session_timeout = %lld; %s",
-		 (long long)(store_lease / MILLISECOND),
+	snprintf(sql, sizeof(sql), "SET idle_in_transaction_session_timeout = %lld;"
+		 " SET statement_timeout = %lld; SET lock_timeout = %lld; %s", lease,
+		 (long long)(STATEMENT / MILLISECOND),
+		 locked < LOCKED_MOST / MILLISECOND ? locked : LOCKED_MOST / MILLISECOND,
 		 sync_mode == SYNC_ALWAYS ? "" : "SET synchronous_commit = off");
 	return plain(db, sql);
 }
@@ -207,7 +213,7 @@ static bool starts(const char *text, const char *start)
 	return !strncmp(text, start, strlen(start));
 }
 
-/* 40: a transaction met another; 55P03: so did a lock; 57, 08 and 25: this connection is over */
+/* 40: a transaction met another; 55P03: a lock; 57P, 08 and 25: this connection is over */
 static enum pg_end classify(PGconn *db, const PGresult *result)
 {
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -215,7 +221,9 @@ static enum pg_end classify(PGconn *db, const PGresult *result)
 	if (!state || PQstatus(db) != CONNECTION_OK || starts(state, "57P") ||
 	    starts(state, "08") || starts(state, "25"))
 		return PG_BROKEN;
-	if (starts(state, "40") || starts(state, "55P03"))
+	if (starts(state, "55P03"))
+		return PG_LOCKED;
+	if (starts(state, "40"))
 		return PG_AGAIN;
 	return PG_REFUSED;
 }
@@ -565,6 +573,9 @@ static bool renew(void)
 
 	if (result && !PQntuples(result))
 		writer.failure = PG_ENDED;
+	/* Its row is locked by one that ends it, or by what this server did last */
+	if (writer.failure == PG_LOCKED)
+		writer.failure = PG_AGAIN;
 	PQclear(result);
 	return writer.failure == PG_FINE;
 }
@@ -755,7 +766,7 @@ static enum pg_end attempt(struct op *ops)
 		return end == PG_ENDED ? PG_REFUSED : end;
 	}
 	if (!session && !make_session())
-		return writer.failure == PG_REFUSED ? PG_AGAIN : writer.failure;
+		return writer.failure == PG_BROKEN ? PG_BROKEN : PG_AGAIN;
 	end = transaction(ops);
 	if (end == PG_ENDED)
 		end_session("as it did not reach the database for the lease");
@@ -819,7 +830,7 @@ static void write_ops(struct op *ops)
 	if (end == PG_FINE)
 		return;
 	give_up();
-	if (end == PG_REFUSED && session && ops->next)
+	if ((end == PG_REFUSED || end == PG_LOCKED) && session && ops->next)
 		write_one_by_one(ops);
 	for (struct op *op = ops; op; op = op->next)
 		if (op->failed)

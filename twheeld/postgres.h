@@ -20,6 +20,7 @@ struct firing;
 enum pg_end {
 	PG_FINE,
 	PG_AGAIN,	/* it met another one: to be tried again */
+	PG_LOCKED,	/* another one had what it needs for too long */
 	PG_REFUSED,
 	PG_BROKEN,	/* the connection is, or it took too long */
 	PG_ENDED,	/* the session is over */
