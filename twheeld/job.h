@@ -30,7 +30,7 @@ struct job {
 	bool busy;		/* something of it is being written: nobody may have it */
 	bool deleting;		/* and that is its end */
 	bool cold;		/* in memory for one command only */
-	bool replaced;		/* of a shared store: another one has its id here, as it is stale */
+	bool replaced;		/* of a shared store: it is stale, another one has its id */
 	bool waits;		/* of a shared store: it is given back later, as that failed */
 	int64_t deadline;	/* DELAYED: due; RESERVED: end of its time to run */
 	size_t place;		/* in one of the tube's heaps */

@@ -541,6 +541,25 @@ static bool forget_session(int64_t id)
 }
 
 /*
+ * A server that is stopped while it is sent a result keeps what it has locked: the database waits
+ * for it. Its connection has the session's name. Engines that can't do this are asked once.
+ */
+static bool end_connections(void)
+{
+	PG_STATEMENT(end, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity AS a"
+		     " JOIN twheeld.sessions AS s"
+		     " ON a.application_name = 'twheeld session ' || s.id"
+		     " WHERE a.datname = current_database() AND s.until < " PG_NOW
+		     " AND s.id <> $1");
+	static bool refused;
+
+	if (refused || pg_done(pg_do(&end, "i", session)))
+		return true;
+	refused = writer.failure == PG_REFUSED;
+	return false;
+}
+
+/*
  * Those whose servers did not renew them. After a database that was away for long, the others
  * have a lease's time, as they could not.
  */
@@ -561,7 +580,7 @@ static bool end_sessions(void)
 	for (int i = 0; fine && i < PQntuples(result); i++)
 		fine = forget_session(pg_int(result, i, 0));
 	PQclear(result);
-	return fine;
+	return fine && end_connections();
 }
 
 /* Gives false when it is over. */
@@ -698,6 +717,16 @@ static enum pg_end settle(void)
 	return end;
 }
 
+/* By which other servers find its connection */
+static void name_connection(void)
+{
+	char sql[80];
+
+	snprintf(sql, sizeof(sql), "SET application_name = 'twheeld session %lld'",
+		 (long long)session);
+	plain(writer.db, sql);
+}
+
 static bool make_session(void)
 {
 	PG_STATEMENT(make, "INSERT INTO twheeld.sessions(id, until, batch) VALUES("
@@ -722,6 +751,7 @@ static bool make_session(void)
 	session = id;
 	batch = 0;
 	given_up = 0;
+	name_connection();
 	return true;
 }
 
@@ -736,6 +766,8 @@ static bool connect_writer(void)
 			inform("the database answers again");
 		down_since = 0;
 		up_since = commit_now();
+		if (session)
+			name_connection();
 		return true;
 	}
 	if (!down_since) {
