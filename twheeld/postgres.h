@@ -40,10 +40,9 @@ struct pg_statement {
 PGconn *pg_connect(const char *address, char **why);
 extern const char *pg_address;
 
-/* For those who write what an operation is. NULL: it failed, and pg_failure() says how. */
+/* For those who write what an operation is. NULL: it failed. */
 PGresult *pg_do(struct pg_statement *statement, const char *types, ...);
 bool pg_done(PGresult *result);
-enum pg_end pg_failure(void);
 int64_t pg_int(const PGresult *result, int row, int column);
 int64_t pg_session(void);
 void pg_ready(const char *tube);
