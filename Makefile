@@ -122,11 +122,9 @@ $(OUT)/tests/%32: tests/%32.c $(headers)
 	$(CC32) $(options) -static -nostdlib -ffreestanding -fno-stack-protector -o $@ $<
 
 $(OUT)/tests/loader/%: tests/loader/%.c $(headers)
-	@mkdir -p $(@D)
 	tests/harness/compile $@ $< -- $(program) -lkmod
 
 $(OUT)/tests/%: tests/%.c $(headers)
-	@mkdir -p $(@D)
 	tests/harness/compile $@ $< -- $(program) -static -pthread
 
 build/bench/guarantees/%: bench/guarantees/%.c $(headers)
@@ -134,7 +132,6 @@ build/bench/guarantees/%: bench/guarantees/%.c $(headers)
 	$(program) -static -pthread -o $@ $<
 
 build/tests/fuzz/calls: $(wildcard tests/fuzz/calls*.c) $(headers)
-	@mkdir -p $(@D)
 	tests/harness/compile $@ $(filter %.c,$^) -- $(program) -static -pthread
 
 library := build/userlib/libtwheel.a

@@ -21,6 +21,7 @@
 #include "admin.h"
 #include "calendar.h"
 #include "command.h"
+#include "commit.h"
 #include "firing.h"
 #include "listen.h"
 #include "reading.h"
@@ -52,6 +53,8 @@ struct client {
 	bool eof;			/* it sends no more, and may wait for answers */
 	bool listing;
 	struct schedule *next;		/* of a list; it is held */
+	struct schedule *asked[PIECE];	/* those whose runs are asked for; they are held */
+	size_t asked_count;
 	struct backfill backfill;
 };
 
@@ -129,41 +132,72 @@ static const char *result_name(enum result result)
 
 /* Runs */
 
-struct rows {
-	struct client *client;
-	json_t *last;
-};
-
-static void tell_run(const struct run_row *run, void *arg)
+static void tell_run(struct client *client, const struct run_row *run)
 {
-	struct rows *rows = arg;
-
-	answer(rows->client, json_pack("{s:o, s:i, s:I, s:s, s:o, s:o, s:b}", "time",
-				       time_of(run->time), "shard", (int)run->shard, "job",
-				       (json_int_t)run->job, "result", result_name(run->result),
-				       "created", time_of(run->created), "ended",
-				       time_of(run->ended), "asked", run->time % SECOND != 0));
+	answer(client, json_pack("{s:o, s:i, s:I, s:s, s:o, s:o, s:b}", "time",
+				 time_of(run->time), "shard", (int)run->shard, "job",
+				 (json_int_t)run->job, "result", result_name(run->result),
+				 "created", time_of(run->created), "ended", time_of(run->ended),
+				 "asked", run->time % SECOND != 0));
 }
 
-static void keep_run(const struct run_row *run, void *arg)
+static json_t *last_run(const struct runs_asked *asked, const struct schedule *schedule)
 {
-	struct rows *rows = arg;
+	for (size_t i = 0; i < asked->found; i++) {
+		const struct run_row *run = &asked->runs[i];
 
-	rows->last = json_pack("{s:o, s:s}", "time", time_of(run->time), "result",
-			       result_name(run->result));
+		if (run->schedule == schedule->id)
+			return json_pack("{s:o, s:s}", "time", time_of(run->time), "result",
+					 result_name(run->result));
+	}
+	return json_null();
 }
 
-static json_t *last_run(const struct schedule *schedule)
+/* The store may take its time: until then, nothing else is done for the client. */
+static void ask_for_runs(struct client *client, int64_t most, void (*done)(struct op *op))
 {
-	struct rows rows = { .last = NULL };
+	struct runs_asked *asked = zalloc(sizeof(*asked) +
+					  client->asked_count * sizeof(*asked->schedules));
 
-	store->runs(schedule->id, 1, keep_run, &rows);
-	return rows.last ? rows.last : json_null();
+	asked->op.kind = OP_RUNS;
+	asked->op.done = done;
+	asked->arg = client;
+	asked->most = most;
+	asked->count = client->asked_count;
+	for (size_t i = 0; i < asked->count; i++)
+		asked->schedules[i] = client->asked[i]->id;
+	client->busy = true;
+	store->runs(asked);
+}
+
+static void ask_about(struct client *client, struct schedule *schedule, int64_t most,
+		      void (*done)(struct op *op))
+{
+	client->asked[0] = schedule_hold(schedule);
+	client->asked_count = 1;
+	ask_for_runs(client, most, done);
+}
+
+static void unbusy(struct client *client)
+{
+	client->busy = false;
+	if (client->bev)
+		read_on(client);
+	else
+		free(client);
+}
+
+static void told_runs(struct client *client, struct runs_asked *asked)
+{
+	free(asked->runs);
+	while (client->asked_count)
+		schedule_release(client->asked[--client->asked_count]);
+	unbusy(client);
 }
 
 /* Schedules */
 
-static json_t *in_short(const struct schedule *schedule)
+static json_t *in_short(const struct schedule *schedule, const struct runs_asked *asked)
 {
 	const struct definition *definition = schedule->definition;
 
@@ -171,7 +205,7 @@ static json_t *in_short(const struct schedule *schedule)
 			 "when", text_of(definition->when), "zone", text_of(definition->zone),
 			 "tube", definition->tube, "paused", schedule->paused,
 			 "next", schedule->paused ? json_null() : time_of(schedule_due(schedule)),
-			 "last", last_run(schedule));
+			 "last", last_run(asked, schedule));
 }
 
 static json_t *next_times(const struct schedule *schedule)
@@ -195,10 +229,10 @@ static json_t *misfire_text(const struct definition *definition)
 	return json_string(words[definition->misfire]);
 }
 
-static json_t *at_length(const struct schedule *schedule)
+static json_t *at_length(const struct schedule *schedule, const struct runs_asked *asked)
 {
 	const struct definition *definition = schedule->definition;
-	json_t *json = in_short(schedule), *more;
+	json_t *json = in_short(schedule, asked), *more;
 
 	more = json_pack("{s:o, s:I, s:I, s:I, s:o, s:I, s:I, s:b, s:o, s:o, s:I, s:o}",
 			 "body", text_of(definition->body), "pri", (json_int_t)definition->pri,
@@ -216,23 +250,45 @@ static json_t *at_length(const struct schedule *schedule)
 	return json;
 }
 
-/* The next piece of a list */
+static void list_on(struct client *client);
+
+static void told_piece(struct op *op)
+{
+	struct runs_asked *asked = container_of(op, struct runs_asked, op);
+	struct client *client = asked->arg;
+	bool more;
+
+	for (size_t i = 0; !op->failed && i < client->asked_count; i++)
+		if (client->asked[i]->definition)
+			answer(client, in_short(client->asked[i], asked));
+	if (op->failed)
+		refuse(client, "the store can't be read");
+	else if (!client->next)
+		answer(client, json_pack("{s:b, s:I}", "ok", 1,
+					 "wrong", (json_int_t)reading_wrong()));
+	if (op->failed) {
+		schedule_release(client->next);
+		client->next = NULL;
+	}
+	more = client->next;
+	client->listing = more;
+	told_runs(client, asked);
+	/* No file has those of this piece any more */
+	if (more && !evbuffer_get_length(bufferevent_get_output(client->bev)))
+		list_on(client);
+}
+
+/* The next piece of a list: sent() comes for the one after that. */
 static void list_on(struct client *client)
 {
 	struct schedule *first = client->next, *one = first;
 
-	for (int told = 0; one && told < PIECE; one = one->hash.next) {
-		if (!one->definition)
-			continue;
-		answer(client, in_short(one));
-		told++;
-	}
+	for (; one && client->asked_count < PIECE; one = one->hash.next)
+		if (one->definition)
+			client->asked[client->asked_count++] = schedule_hold(one);
 	client->next = schedule_hold(one);
 	schedule_release(first);
-	if (one)
-		return;
-	client->listing = false;
-	answer(client, json_pack("{s:b, s:I}", "ok", 1, "wrong", (json_int_t)reading_wrong()));
+	ask_for_runs(client, 1, told_piece);
 }
 
 /* Requests: @words has as many as the table says, or an empty one in place of the others. */
@@ -256,14 +312,29 @@ static struct schedule *find(struct client *client, const char *name)
 	return NULL;
 }
 
+static void told_one(struct op *op)
+{
+	struct runs_asked *asked = container_of(op, struct runs_asked, op);
+	struct client *client = asked->arg;
+	struct schedule *schedule = client->asked[0];
+
+	if (op->failed) {
+		refuse(client, "the store can't be read");
+	} else if (!schedule->definition) {
+		refuse(client, "no file has the schedule any more");
+	} else {
+		answer(client, at_length(schedule, asked));
+		agree(client);
+	}
+	told_runs(client, asked);
+}
+
 static void do_show(struct client *client, char **words)
 {
 	struct schedule *schedule = find(client, words[1]);
 
-	if (!schedule)
-		return;
-	answer(client, at_length(schedule));
-	agree(client);
+	if (schedule)
+		ask_about(client, schedule, 1, told_one);
 }
 
 static bool number_of(const char *text, int64_t *value)
@@ -275,31 +346,31 @@ static bool number_of(const char *text, int64_t *value)
 	return !errno && end != text && !*end;
 }
 
+static void told_history(struct op *op)
+{
+	struct runs_asked *asked = container_of(op, struct runs_asked, op);
+	struct client *client = asked->arg;
+
+	for (size_t i = 0; !op->failed && i < asked->found; i++)
+		tell_run(client, &asked->runs[i]);
+	if (op->failed)
+		refuse(client, "the store can't be read");
+	else
+		agree(client);
+	told_runs(client, asked);
+}
+
 static void do_history(struct client *client, char **words)
 {
 	struct schedule *schedule = schedule_find(words[1]);
-	struct rows rows = { .client = client };
 	int64_t count = 20;
 
-	if (!schedule) {
+	if (!schedule)
 		refuse(client, "there is no schedule '%s'", words[1]);
-	} else if (*words[2] && (!number_of(words[2], &count) || count < 1 ||
-				 count > HISTORY_MOST)) {
+	else if (*words[2] && (!number_of(words[2], &count) || count < 1 || count > HISTORY_MOST))
 		refuse(client, "%d runs are the most that are told", HISTORY_MOST);
-	} else if (!store->runs(schedule->id, count, tell_run, &rows)) {
-		refuse(client, "the store can't be read");
-	} else {
-		agree(client);
-	}
-}
-
-static void unbusy(struct client *client)
-{
-	client->busy = false;
-	if (client->bev)
-		read_on(client);
 	else
-		free(client);
+		ask_about(client, schedule, count, told_history);
 }
 
 static void pause_done(void *arg, const char *why)
@@ -585,7 +656,7 @@ static void read_on(struct client *client)
 	size_t length;
 	char *line;
 
-	while (!client->busy && !client->closing &&
+	while (!client->busy && !client->listing && !client->closing &&
 	       !evbuffer_get_length(bufferevent_get_output(client->bev))) {
 		line = evbuffer_readln(in, &length, EVBUFFER_EOL_LF);
 		if (!line && evbuffer_get_length(in) < LINE_MOST)
@@ -619,7 +690,7 @@ static void sent(struct bufferevent *bev, void *arg)
 	struct client *client = arg;
 
 	(void)bev;
-	if (client->listing)
+	if (client->listing && !client->busy)
 		list_on(client);
 	else
 		read_on(client);

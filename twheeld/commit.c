@@ -79,10 +79,16 @@ int64_t commit_now(void)
 	return ts.tv_sec * SECOND + ts.tv_nsec;
 }
 
-static void finish(struct op *ops, int64_t took)
+static void wake_loop(void)
 {
 	uint64_t one = 1;
 
+	if (write(done_fd, &one, sizeof(one)) != sizeof(one))
+		die("an eventfd can't be written");
+}
+
+static void finish(struct op *ops, int64_t took)
+{
 	pthread_mutex_lock(&lock);
 	while (ops) {
 		struct op *op = ops;
@@ -94,8 +100,16 @@ static void finish(struct op *ops, int64_t took)
 	busy_since = 0;
 	histogram_add(&times, took);
 	pthread_mutex_unlock(&lock);
-	if (write(done_fd, &one, sizeof(one)) != sizeof(one))
-		die("an eventfd can't be written");
+	wake_loop();
+}
+
+/** commit_told - another thread has answered what was asked: the loop is told in its turn */
+void commit_told(struct op *op)
+{
+	pthread_mutex_lock(&lock);
+	push(&finished, op);
+	pthread_mutex_unlock(&lock);
+	wake_loop();
 }
 
 /* Waits until @count operations are there, or until a time; 0 is never. */

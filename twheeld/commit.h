@@ -19,6 +19,8 @@ enum op_kind {
 	/* Of a shared store alone; from the second on, struct request */
 	OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_LOOK, OP_COUNT,
 	OP_WHICH, OP_PAUSE_TUBE, OP_PROMOTE, OP_RENEW, OP_PAUSED,
+	/* Of any, but not of the committer; struct runs_asked */
+	OP_RUNS,
 };
 
 struct firing;
@@ -98,9 +100,23 @@ struct request {
 	char name[TUBE_NAME_MAX + 1];
 };
 
+/* The last runs of some schedules */
+struct runs_asked {
+	struct op op;			/* op.failed: they can't be read */
+	void *arg;
+	/* Out: those of a schedule are together, the last first */
+	struct run_row *runs;		/* the one who asked frees them */
+	size_t found, room;
+	/* In: */
+	int64_t most;			/* runs of each */
+	size_t count;
+	int64_t schedules[];
+};
+
 void commit_start(struct event_base *base, int64_t sync_ns);
 void commit_submit(struct op *op);
 void commit_hold(bool hold);
+void commit_told(struct op *op);
 void commit_stop(void);
 uint64_t commit_count(void);
 int64_t commit_waits(void);

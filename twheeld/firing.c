@@ -46,6 +46,7 @@ static bool add_run(struct firing_run *run, const struct definition *definition,
 	job->row.created = alarm_now();
 	job->row.state = READY;
 	job->row.ord = definition->pri;
+	job->row.scheduled = true;
 	job->busy = true;
 	run->time = time;
 	run->shard = shard;

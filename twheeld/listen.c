@@ -247,10 +247,12 @@ void listen_no_more(void)
 {
 	while (listeners) {
 		struct listener *one = listeners;
+		int fd = event_get_fd(one->event);
 
 		listeners = one->next;
-		close(event_get_fd(one->event));
+		/* It has to be there when it is taken out of the loop. */
 		event_free(one->event);
+		close(fd);
 		free(one);
 	}
 }

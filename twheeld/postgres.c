@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The store as a database of PostgreSQL: connections, its schema, the session, transactions.
+ * The store as a database of PostgreSQL: its schema, the session, transactions.
  *
- * There are three connections: that of the committer, which does nearly all; one of the event
- * loop, for what is read at the start and for administrators; and one that listens.
+ * There are three connections: that of the committer, which does nearly all; one for what is
+ * asked that may take long; and one that listens. The event loop has one for what is read at the
+ * start.
  */
-#include <endian.h>
 #include <errno.h>
-#include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,25 +15,16 @@
 
 #include "alarm.h"
 #include "postgres.h"
+#include "postgres_ask.h"
 #include "postgres_listen.h"
 #include "runs.h"
 #include "util.h"
 
 /* So long clients wait for a database that does not answer; then they are told so. */
 #define PATIENCE (5 * SECOND)
-/* So long a statement may take, that of an administrator less */
-#define STATEMENT (10 * SECOND)
-#define PROMPT (2 * SECOND)
 #define PAUSE (50 * MILLISECOND)
-/* So long for a lock, or a quarter of the lease */
-#define LOCKED_MOST SECOND
-#define PARAMETERS 20
 /* So long it is known how often a tube was paused */
 #define PAUSES_KEPT (86400 * SECOND)
-
-const char *pg_address;
-
-static enum sync sync_mode;
 
 /* upgrades[N] makes a store of version N + 1 of one of version N; 0 is an empty one. */
 static const char *const upgrades[] = {
@@ -69,18 +58,11 @@ static const char *const upgrades[] = {
 
 #define VERSIONS ARRAY_SIZE(upgrades)
 
-/* A connection with what was prepared on it, each by one thread alone */
-struct link {
-	PGconn *db;
-	unsigned int number;		/* another one for each connection */
-	int64_t most;			/* so long a statement may take */
-	enum pg_end failure;
-};
-
-static struct link writer = { .most = STATEMENT }, reader = { .most = PROMPT };
-static unsigned int connections;
+/* The loop's own, until all threads have begun */
+static struct pg_link reader;
 
 /* The committer's own */
+static struct pg_link writer;
 static int64_t session;
 static int64_t batch;		/* of this session: its transactions, one more each time */
 static bool unsettled;		/* was the last transaction committed? */
@@ -94,235 +76,11 @@ int64_t pg_session(void)
 	return session;
 }
 
-/* Connections */
-
 static void pause_for(int64_t ns)
 {
 	struct timespec ts = { ns / SECOND, ns % SECOND };
 
 	nanosleep(&ts, NULL);
-}
-
-static void ignore(void *arg, const PGresult *notice)
-{
-	(void)arg;
-	(void)notice;
-}
-
-static bool plain(PGconn *db, const char *sql)
-{
-	PGresult *result = PQexec(db, sql);
-	ExecStatusType status = PQresultStatus(result);
-
-	PQclear(result);
-	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
-}
-
-/*
- * A server that is stopped in the middle of a transaction holds what it has locked, and a
- * session that is locked is not ended. So the database ends such a transaction itself. Nor does
- * it go on with what nobody waits for any more; and who waits for a lock renews its session.
- */
-static bool set_up(PGconn *db)
-{
-	long long lease = store_lease / MILLISECOND, locked = lease / 4;
-	char sql[300];
-
-	snprintf(sql, sizeof(sql), "SET idle_in_transaction_session_timeout = %lld;"
-		 " SET statement_timeout = %lld; SET lock_timeout = %lld; %s", lease,
-		 (long long)(STATEMENT / MILLISECOND),
-		 locked < LOCKED_MOST / MILLISECOND ? locked : LOCKED_MOST / MILLISECOND,
-		 sync_mode == SYNC_ALWAYS ? "" : "SET synchronous_commit = off");
-	return plain(db, sql);
-}
-
-/**
- * pg_connect - a further connection, to a server that can be written to
- * @address: where
- * @why: out: if it can't be had, why, to be freed
- */
-PGconn *pg_connect(const char *address, char **why)
-{
-	/* What the address itself says of these goes before. */
-	const char *const names[] = {
-		"connect_timeout", "tcp_user_timeout", "keepalives_idle", "keepalives_interval",
-		"keepalives_count", "target_session_attrs", "fallback_application_name", "dbname",
-		NULL,
-	};
-	const char *const values[] = {
-		"2", "5000", "5", "2", "3", "read-write", "twheeld", address, NULL,
-	};
-	PGconn *db = PQconnectdbParams(names, values, 1);
-
-	if (db)
-		PQsetNoticeReceiver(db, ignore, NULL);
-	if (PQstatus(db) == CONNECTION_OK && set_up(db))
-		return db;
-	*why = must(strdup(db ? PQerrorMessage(db) : "out of memory"));
-	(*why)[strcspn(*why, "\n")] = '\0';
-	PQfinish(db);
-	return NULL;
-}
-
-static void disconnect(struct link *link)
-{
-	PQfinish(link->db);
-	link->db = NULL;
-}
-
-static bool connect_link(struct link *link, char **why)
-{
-	link->db = pg_connect(pg_address, why);
-	link->number = __atomic_add_fetch(&connections, 1, __ATOMIC_RELAXED);
-	return link->db;
-}
-
-/* Statements */
-
-/* Until the answer is there, or it takes too long */
-static bool wait_for_answer(struct link *link)
-{
-	struct pollfd fd = { .fd = PQsocket(link->db), .events = POLLIN };
-	int64_t until = commit_now() + link->most;
-
-	while (PQisBusy(link->db)) {
-		int64_t left = until - commit_now();
-
-		if (left <= 0 || (poll(&fd, 1, left / MILLISECOND + 1) < 0 && errno != EINTR))
-			return false;
-		if (fd.revents && !PQconsumeInput(link->db))
-			return false;
-	}
-	return true;
-}
-
-static PGresult *answer(struct link *link, int sent)
-{
-	PGresult *result = NULL, *more;
-
-	if (!sent || PQflush(link->db) < 0 || !wait_for_answer(link))
-		return NULL;
-	result = PQgetResult(link->db);
-	while (wait_for_answer(link) && (more = PQgetResult(link->db)))
-		PQclear(more);
-	return result;
-}
-
-static bool starts(const char *text, const char *start)
-{
-	return !strncmp(text, start, strlen(start));
-}
-
-/* 40: a transaction met another; 55P03: a lock; 57P, 08 and 25: this connection is over */
-static enum pg_end classify(PGconn *db, const PGresult *result)
-{
-	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-
-	if (!state || PQstatus(db) != CONNECTION_OK || starts(state, "57P") ||
-	    starts(state, "08") || starts(state, "25"))
-		return PG_BROKEN;
-	if (starts(state, "55P03"))
-		return PG_LOCKED;
-	if (starts(state, "40"))
-		return PG_AGAIN;
-	return PG_REFUSED;
-}
-
-static PGresult *judge(struct link *link, PGresult *result)
-{
-	ExecStatusType status = PQresultStatus(result);
-
-	if (!result) {
-		link->failure = PG_BROKEN;
-		return NULL;
-	}
-	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
-		return result;
-	link->failure = classify(link->db, result);
-	if (link->failure == PG_REFUSED)
-		commit_say("the store refuses: %.*s",
-			   (int)strcspn(PQresultErrorMessage(result), "\n"),
-			   PQresultErrorMessage(result));
-	PQclear(result);
-	return NULL;
-}
-
-static bool prepare(struct link *link, struct pg_statement *statement, const char *name, int count)
-{
-	PGresult *result;
-
-	if (statement->connection == link->number)
-		return true;
-	result = judge(link, answer(link, PQsendPrepare(link->db, name, statement->sql, count,
-							NULL)));
-	PQclear(result);
-	if (result)
-		statement->connection = link->number;
-	return result;
-}
-
-/* i: an int64_t; s: a text; b: bytes and their count, or NULL */
-static PGresult *do_on(struct link *link, struct pg_statement *statement, const char *types,
-		       va_list args)
-{
-	char numbers[PARAMETERS][24], name[24];
-	const char *values[PARAMETERS];
-	int lengths[PARAMETERS] = { 0 }, formats[PARAMETERS] = { 0 }, count = strlen(types);
-
-	for (int i = 0; i < count; i++) {
-		if (types[i] == 'i') {
-			snprintf(numbers[i], sizeof(numbers[i]), "%lld",
-				 (long long)va_arg(args, int64_t));
-			values[i] = numbers[i];
-		} else {
-			values[i] = va_arg(args, const char *);
-		}
-		if (types[i] == 'b') {
-			lengths[i] = va_arg(args, uint32_t);
-			formats[i] = 1;
-		}
-	}
-	snprintf(name, sizeof(name), "%llx", (unsigned long long)(uintptr_t)statement);
-	if (!prepare(link, statement, name, count))
-		return NULL;
-	return judge(link, answer(link, PQsendQueryPrepared(link->db, name, count, values, lengths,
-							    formats, 1)));
-}
-
-/**
- * pg_do - have the committer's connection do a statement
- * @statement: the statement
- * @types: of what follows, a letter each
- *
- * Return: what it gives, in binary; NULL: it failed.
- */
-PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
-{
-	PGresult *result;
-	va_list args;
-
-	va_start(args, types);
-	result = do_on(&writer, statement, types, args);
-	va_end(args);
-	return result;
-}
-
-/** pg_done - the same is done with what a statement gave as without: was it done? */
-bool pg_done(PGresult *result)
-{
-	PQclear(result);
-	return result;
-}
-
-/** pg_int - a number of a result; all are of 64 bits */
-int64_t pg_int(const PGresult *result, int row, int column)
-{
-	uint64_t value;
-
-	if (PQgetisnull(result, row, column))
-		return 0;
-	memcpy(&value, PQgetvalue(result, row, column), sizeof(value));
-	return be64toh(value);
 }
 
 /* The schema */
@@ -342,7 +100,7 @@ static bool begin_schema(PGconn *db)
 {
 	return ask(db, "SELECT count(*) FROM information_schema.tables"
 		   " WHERE table_schema = 'twheeld' AND table_name = 'meta'", 0) ||
-		plain(db, "CREATE SCHEMA IF NOT EXISTS twheeld;"
+		pg_plain(db, "CREATE SCHEMA IF NOT EXISTS twheeld;"
 		      "CREATE TABLE twheeld.meta(name text PRIMARY KEY, value bigint NOT NULL);"
 		      "INSERT INTO twheeld.meta VALUES('version', 0)");
 }
@@ -354,7 +112,7 @@ static bool upgrade(PGconn *db)
 	int64_t version;
 	bool fine;
 
-	if (!begin_schema(db) || !plain(db, "BEGIN"))
+	if (!begin_schema(db) || !pg_plain(db, "BEGIN"))
 		return false;
 	version = ask(db, "SELECT value FROM twheeld.meta WHERE name = 'version' FOR UPDATE", -1);
 	if (version > (int64_t)VERSIONS)
@@ -362,11 +120,11 @@ static bool upgrade(PGconn *db)
 		    " one", (long long)version, VERSIONS);
 	fine = version >= 0;
 	for (int64_t at = version; fine && at < (int64_t)VERSIONS; at++)
-		fine = plain(db, upgrades[at]);
+		fine = pg_plain(db, upgrades[at]);
 	snprintf(sql, sizeof(sql), "UPDATE twheeld.meta SET value = %zu WHERE name = 'version'",
 		 VERSIONS);
-	fine = fine && plain(db, sql);
-	return plain(db, fine ? "COMMIT" : "ROLLBACK") && fine;
+	fine = fine && pg_plain(db, sql);
+	return pg_plain(db, fine ? "COMMIT" : "ROLLBACK") && fine;
 }
 
 /* Also while others begin at the same time */
@@ -378,7 +136,7 @@ static void make_schema(PGconn *db)
 		if (upgrade(db))
 			return;
 		why = must(strdup(PQerrorMessage(db)));
-		plain(db, "ROLLBACK");
+		pg_plain(db, "ROLLBACK");
 		pause_for(PAUSE);
 		if (i < 19)
 			free(why);
@@ -392,48 +150,13 @@ static void open_store(const char *address, enum sync sync)
 {
 	char *why;
 
-	pg_address = address;
-	sync_mode = sync;
+	pg_address(address, sync);
 	if (!PQisthreadsafe())
 		die("this libpq knows no threads");
-	if (!connect_link(&reader, &why))
+	if (!pg_open(&reader, &why))
 		die("the store: %s", why);
 	make_schema(reader.db);
-}
-
-static bool connect_reader(void)
-{
-	static int64_t failed_at;
-	char *why;
-
-	if (reader.db)
-		return true;
-	if (failed_at && commit_now() - failed_at < SECOND)
-		return false;
-	if (connect_link(&reader, &why))
-		return true;
-	failed_at = commit_now();
-	free(why);
-	return false;
-}
-
-/*
- * Reads of the event loop. They are of administrators: while the database is away, they fail.
- * The connection may be one of a database that was started anew since.
- */
-static PGresult *read_store(struct pg_statement *statement, const char *types, ...)
-{
-	PGresult *result = NULL;
-	va_list args;
-
-	for (int i = 0; !result && i < 2 && connect_reader(); i++) {
-		va_start(args, types);
-		result = do_on(&reader, statement, types, args);
-		va_end(args);
-		if (!result)
-			disconnect(&reader);
-	}
-	return result;
+	pg_use(&reader);
 }
 
 static int64_t ahead(PGresult *result)
@@ -448,7 +171,7 @@ static int64_t ahead(PGresult *result)
 static int64_t get_clock(void)
 {
 	PG_STATEMENT(get, "SELECT " PG_NOW);
-	PGresult *result = read_store(&get, "");
+	PGresult *result = pg_do(&get, "");
 	int64_t clock = ahead(result);
 
 	PQclear(result);
@@ -459,13 +182,13 @@ static int64_t get_clock(void)
 
 static void close_store(void)
 {
-	disconnect(&reader);
+	pg_close(&reader);
 }
 
 static int64_t get_meta(const char *name, int64_t otherwise)
 {
 	PG_STATEMENT(get, "SELECT value FROM twheeld.meta WHERE name = $1");
-	PGresult *result = read_store(&get, "s", name);
+	PGresult *result = pg_do(&get, "s", name);
 	int64_t value = otherwise;
 
 	if (!result)
@@ -480,7 +203,7 @@ static void each_schedule(void (*each)(const struct schedule_row *row))
 {
 	PG_STATEMENT(get, "SELECT name, id, digest, next, paused, gone, since"
 		     " FROM twheeld.schedules");
-	PGresult *result = read_store(&get, "");
+	PGresult *result = pg_do(&get, "");
 
 	if (!result)
 		die("the store can't be read");
@@ -495,25 +218,6 @@ static void each_schedule(void (*each)(const struct schedule_row *row))
 		each(&row);
 	}
 	PQclear(result);
-}
-
-static bool last_runs(int64_t schedule, int64_t count,
-		      void (*each)(const struct run_row *run, void *arg), void *arg)
-{
-	PG_STATEMENT(get, "SELECT time, shard, job, result, created, ended FROM twheeld.runs"
-		     " WHERE schedule = $1 ORDER BY time DESC, shard DESC LIMIT $2");
-	PGresult *result = read_store(&get, "ii", schedule, count);
-
-	for (int i = 0; result && i < PQntuples(result); i++) {
-		struct run_row run = {
-			.time = pg_int(result, i, 0), .shard = pg_int(result, i, 1),
-			.job = pg_int(result, i, 2), .result = pg_int(result, i, 3),
-			.created = pg_int(result, i, 4), .ended = pg_int(result, i, 5),
-		};
-
-		each(&run, arg);
-	}
-	return pg_done(result);
 }
 
 /* The session */
@@ -660,17 +364,12 @@ static bool write_op(struct op *op)
 	}
 }
 
-static bool command(const char *sql)
-{
-	return pg_done(judge(&writer, answer(&writer, PQsendQuery(writer.db, sql))));
-}
-
 static enum pg_end roll_back(void)
 {
 	enum pg_end end = writer.failure;
 
 	tell(false);
-	return end == PG_BROKEN || command("ROLLBACK") ? end : PG_BROKEN;
+	return end == PG_BROKEN || pg_command("ROLLBACK") ? end : PG_BROKEN;
 }
 
 static enum pg_end transaction(struct op *ops)
@@ -678,7 +377,7 @@ static enum pg_end transaction(struct op *ops)
 	bool fine;
 
 	writer.failure = PG_FINE;
-	fine = command("BEGIN") && renew();
+	fine = pg_command("BEGIN") && renew();
 	for (struct op *op = ops; fine && op; op = op->next) {
 		pg_forget_results(op);
 		fine = write_op(op);
@@ -686,7 +385,7 @@ static enum pg_end transaction(struct op *ops)
 	if (!fine)
 		return roll_back();
 	unsettled = true;
-	if (!command("COMMIT") && writer.failure == PG_BROKEN)
+	if (!pg_command("COMMIT") && writer.failure == PG_BROKEN)
 		return PG_BROKEN;
 	unsettled = false;
 	tell(writer.failure == PG_FINE);
@@ -724,7 +423,7 @@ static void name_connection(void)
 
 	snprintf(sql, sizeof(sql), "SET application_name = 'twheeld session %lld'",
 		 (long long)session);
-	plain(writer.db, sql);
+	pg_plain(writer.db, sql);
 }
 
 static bool make_session(void)
@@ -735,7 +434,7 @@ static bool make_session(void)
 	int64_t id = 0;
 
 	writer.failure = PG_FINE;
-	if (!command("BEGIN") || (given_up && !forget_session(given_up))) {
+	if (!pg_command("BEGIN") || (given_up && !forget_session(given_up))) {
 		roll_back();
 		return false;
 	}
@@ -743,7 +442,7 @@ static bool make_session(void)
 	if (result)
 		id = pg_int(result, 0, 0);
 	PQclear(result);
-	if (!result || !command("COMMIT")) {
+	if (!result || !pg_command("COMMIT")) {
 		roll_back();
 		return false;
 	}
@@ -761,7 +460,7 @@ static bool connect_writer(void)
 
 	if (writer.db)
 		return true;
-	if (connect_link(&writer, &why)) {
+	if (pg_open(&writer, &why)) {
 		if (down_since)
 			inform("the database answers again");
 		down_since = 0;
@@ -814,7 +513,7 @@ static enum pg_end insist(struct op *ops)
 	while ((end = attempt(ops)) == PG_AGAIN || end == PG_BROKEN) {
 		if (end == PG_BROKEN && writer.db) {
 			commit_say("the connection to the database is lost: it is made again");
-			disconnect(&writer);
+			pg_close(&writer);
 		}
 		if (commit_now() >= until)
 			break;
@@ -856,8 +555,10 @@ static void write_one_by_one(struct op *ops)
 
 static void write_ops(struct op *ops)
 {
-	enum pg_end end = insist(ops);
+	enum pg_end end;
 
+	pg_use(&writer);
+	end = insist(ops);
 	set_failed(ops, end != PG_FINE);
 	if (end == PG_FINE)
 		return;
@@ -873,6 +574,7 @@ static void start(int64_t sync_ns)
 {
 	(void)sync_ns;
 	pg_listen();
+	pg_ask_start();
 }
 
 static bool sync_store(void)
@@ -883,12 +585,13 @@ static bool sync_store(void)
 /* Its session is over: what nobody has taken is ready again at once. */
 static void end(void)
 {
+	pg_use(&writer);
 	if (session && connect_writer() && !unsettled) {
 		writer.failure = PG_FINE;
-		if (command("BEGIN") && forget_session(session) && command("COMMIT"))
+		if (pg_command("BEGIN") && forget_session(session) && pg_command("COMMIT"))
 			tell(true);
 	}
-	disconnect(&writer);
+	pg_close(&writer);
 }
 
 const struct store store_postgres = {
@@ -898,7 +601,7 @@ const struct store store_postgres = {
 	.clock = get_clock,
 	.meta = get_meta,
 	.schedules = each_schedule,
-	.runs = last_runs,
+	.runs = pg_ask_runs,
 	.write_start = start,
 	.write = write_ops,
 	.sync = sync_store,

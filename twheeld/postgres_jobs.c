@@ -417,7 +417,8 @@ static bool take_pause(struct tube_counts *counts, const char *tube)
 #define COUNT "SELECT tube, state, count(*), sum(CASE WHEN pri < 1024 THEN 1 ELSE 0 END)::bigint" \
 	" FROM twheeld.jobs "
 
-static bool count(struct request *request)
+/** pg_count - count the jobs of a tube, or of all */
+bool pg_count(struct request *request)
 {
 	PG_STATEMENT(of_all, COUNT "GROUP BY tube, state ORDER BY tube");
 	PG_STATEMENT(of_one, COUNT "WHERE tube = $1 GROUP BY tube, state ORDER BY tube");
@@ -471,8 +472,6 @@ bool pg_job_op(struct op *op)
 		return kick_job(request);
 	case OP_LOOK:
 		return look(request);
-	case OP_COUNT:
-		return count(request);
 	case OP_PAUSE_TUBE:
 		return pause_tube(request);
 	case OP_PROMOTE:

@@ -22,9 +22,13 @@
 #include "postgres_listen.h"
 #include "util.h"
 
+/* Tubes that others are told of at a time; of more they learn when they look again. */
+#define TUBES_MOST 256
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char **tubes;		/* that others are to be told of */
-static size_t count, room;
+/* By @lock: what others are to be told of */
+static char *tubes[TUBES_MOST];
+static size_t count;
 static int wake_fd, hints[2];
 static bool polls;
 
@@ -47,15 +51,9 @@ void pg_notify(const char *const *names, size_t length)
 	if (pg_polls())
 		return;
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < length; i++) {
-		if (is_there(names[i]))
-			continue;
-		if (count == room) {
-			room = room ? 2 * room : 16;
-			tubes = must(realloc(tubes, room * sizeof(*tubes)));
-		}
-		tubes[count++] = must(strdup(names[i]));
-	}
+	for (size_t i = 0; i < length && count < TUBES_MOST; i++)
+		if (!is_there(names[i]))
+			tubes[count++] = must(strdup(names[i]));
 	pthread_mutex_unlock(&lock);
 	if (write(wake_fd, &one, sizeof(one)) != sizeof(one))
 		die("an eventfd can't be written");
@@ -64,15 +62,13 @@ void pg_notify(const char *const *names, size_t length)
 /* While the database is away, they are lost. */
 static void tell_others(void)
 {
-	char **names;
+	char *names[TUBES_MOST];
 	size_t length;
 
 	pthread_mutex_lock(&lock);
-	names = tubes;
 	length = count;
-	tubes = NULL;
+	memcpy(names, tubes, length * sizeof(*names));
 	count = 0;
-	room = 0;
 	pthread_mutex_unlock(&lock);
 	for (size_t i = 0; i < length; i++) {
 		const char *const values[] = { names[i] };
@@ -82,7 +78,6 @@ static void tell_others(void)
 					     values, NULL, NULL, 0));
 		free(names[i]);
 	}
-	free(names);
 }
 
 /* A line each. What does not fit is lost, as the loop has enough to do. */
@@ -104,31 +99,37 @@ static void hear(void)
 	}
 }
 
-static bool command(const char *sql)
+/* It is not there (0A), or not even in the grammar (42). Other failures pass. */
+static bool is_unknown(const PGresult *result)
 {
-	PGresult *result = PQexec(db, sql);
-	bool fine = PQresultStatus(result) == PGRES_COMMAND_OK;
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 
-	PQclear(result);
-	return fine;
+	return state && (!strncmp(state, "0A", 2) || !strncmp(state, "42", 2));
 }
 
 /* Some engines have no LISTEN: those who wait look often. */
 static bool connect_listener(void)
 {
+	PGresult *result;
+	bool listens;
 	char *why;
 
-	db = pg_connect(pg_address, &why);
+	db = pg_connect(&why);
 	if (!db) {
 		free(why);
 		return false;
 	}
-	if (!command("SET synchronous_commit = off; LISTEN twheeld") &&
-	    PQstatus(db) == CONNECTION_OK && !pg_polls()) {
+	result = PQexec(db, "SET synchronous_commit = off; LISTEN twheeld");
+	listens = PQresultStatus(result) == PGRES_COMMAND_OK;
+	if (is_unknown(result) && !pg_polls()) {
 		inform("the database has no LISTEN: it is asked for jobs ten times a second");
 		__atomic_store_n(&polls, true, __ATOMIC_RELAXED);
 	}
-	return true;
+	PQclear(result);
+	if (listens || pg_polls())
+		return true;
+	PQfinish(db);
+	return false;
 }
 
 static void serve(void)

@@ -6,7 +6,9 @@
  * next time go on, in the transaction that makes the jobs. The others find another time there,
  * and go by it.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "alarm.h"
 #include "postgres.h"
@@ -98,7 +100,6 @@ static bool write_run(const struct firing *firing, int64_t time, uint32_t shard,
 			     (int64_t)result));
 }
 
-/* Times for which there was no job may have one, once. */
 static bool may_run(const struct firing *firing, const struct firing_run *run, bool *may)
 {
 	PG_STATEMENT(get, "SELECT result FROM twheeld.runs WHERE schedule = $1 AND time = $2"
@@ -107,24 +108,6 @@ static bool may_run(const struct firing *firing, const struct firing_run *run, b
 
 	*may = !PQntuples(result) || pg_int(result, 0, 0) >= RUN_SKIPPED;
 	return pg_done(result);
-}
-
-static bool make(struct firing *firing, struct firing_run *run)
-{
-	bool may;
-
-	if (!may_run(firing, run, &may))
-		return false;
-	run->skipped = run->skipped && may;
-	if (!may)
-		return true;
-	if (run->skipped)
-		return run->shard || write_run(firing, run->time, 0, 0, RUN_SKIPPED);
-	run->made = true;
-	run->put.row.scheduled = true;
-	return pg_put(&run->put) &&
-		write_run(firing, run->time, run->shard,
-			  run->put.same ? run->put.same : run->put.row.id, RUN_OPEN);
 }
 
 static bool any_open(const struct firing *firing, bool *open)
@@ -137,23 +120,16 @@ static bool any_open(const struct firing *firing, bool *open)
 	return pg_done(result);
 }
 
-/* All runs of a time are made, or, while one that was before is open, none */
-static bool make_all(struct firing *firing)
+/* As PostgreSQL writes an array */
+static char *array_of(const int64_t *numbers, size_t count)
 {
-	bool open = false;
+	char *text = must(malloc(21 * count + 3)), *at = text;
 
-	for (size_t i = 0; i < firing->count; i++) {
-		struct firing_run *run = &firing->runs[i];
-
-		if (!firing->overlap && (!i || run[-1].time != run->time) &&
-		    !any_open(firing, &open))
-			return false;
-		run->skipped = open;
-		run->made = false;
-		if (!make(firing, run))
-			return false;
-	}
-	return true;
+	*at++ = '{';
+	for (size_t i = 0; i < count; i++)
+		at += sprintf(at, "%s%lld", i ? "," : "", (long long)numbers[i]);
+	strcpy(at, "}");
+	return text;
 }
 
 static bool look_up(struct firing *firing)
@@ -180,15 +156,38 @@ static bool advance(struct firing *firing)
 /** pg_fire - a schedule's next time goes on, and what is due is made, once */
 bool pg_fire(struct firing *firing)
 {
+	static const struct run_table table = { may_run, any_open, write_run, pg_put };
+
 	firing->stale = false;
 	/* What is made beside has the row, too, so that no two look for open runs at a time. */
 	if (firing->from != firing->next ? !advance(firing) : !look_up(firing))
 		return false;
-	if (firing->stale)
-		return true;
-	if (firing->missed && !write_run(firing, firing->missed, 0, 0, RUN_MISSED))
-		return false;
-	return make_all(firing);
+	return firing->stale || runs_make(firing, &table);
+}
+
+/** pg_last_runs - the last runs of some schedules */
+bool pg_last_runs(struct runs_asked *asked)
+{
+	PG_STATEMENT(get, "SELECT wanted.id, run.time, run.shard, run.job, run.result,"
+		     " run.created, run.ended FROM unnest($1::bigint[]) AS wanted(id)"
+		     " CROSS JOIN LATERAL (SELECT * FROM twheeld.runs WHERE schedule = wanted.id"
+		     " ORDER BY time DESC, shard DESC LIMIT $2) AS run"
+		     " ORDER BY wanted.id, run.time DESC, run.shard DESC");
+	char *ids = array_of(asked->schedules, asked->count);
+	PGresult *result = pg_do(&get, "si", ids, asked->most);
+
+	free(ids);
+	for (int i = 0; result && i < PQntuples(result); i++) {
+		const struct run_row run = {
+			.schedule = pg_int(result, i, 0), .time = pg_int(result, i, 1),
+			.shard = pg_int(result, i, 2), .job = pg_int(result, i, 3),
+			.result = pg_int(result, i, 4), .created = pg_int(result, i, 5),
+			.ended = pg_int(result, i, 6),
+		};
+
+		runs_told(asked, &run);
+	}
+	return pg_done(result);
 }
 
 /** pg_run_set - what becomes of the run of a job that is there */

@@ -1,281 +1,63 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the committer writes of schedules and their runs.
+ * Which jobs of a firing are made, and which runs are told, whatever the store.
  */
 #include <stdlib.h>
-#include <string.h>
 
-#include "alarm.h"
 #include "runs.h"
-#include "sqlite.h"
 #include "util.h"
 
-/* Rows that a transaction forgets */
-#define PRUNE_PIECE 500
-/*
- * Which these are. A clock that is ahead for a moment makes the past of no run that was
- * just over.
- */
-#define PRUNED "SELECT schedule, time, shard FROM runs INDEXED BY runs_over WHERE result >= 2" \
-	" AND time < ?1 AND ended < ?1 ORDER BY time, schedule, shard LIMIT ?2"
-
-static sqlite3_stmt *define, *pause_it, *advance, *any_open, *get_run, *add_run, *end_run,
-	*set_run, *last_pruned, *prune_runs, *prune_schedules;
-/* The loop takes them when it is told that the transaction was done. */
-static char *forgotten[PRUNE_PIECE];
-static size_t forgotten_count;
-/* Is there a schedule that no file has? To look at all of them takes 10 ms for 100,000. */
-static bool any_gone;
-/* Is there a run whose job may be there? Without, no other job needs to be looked up. */
-static bool any_runs;
-
-static void bind(sqlite3_stmt *stmt, int first, const int64_t *values, int count)
-{
-	for (int i = 0; i < count; i++)
-		sqlite3_bind_int64(stmt, first + i, values[i]);
-}
-
-/* Gives false if it can't be read; else *there says whether there is such a row. */
-static bool look(sqlite3_stmt *stmt, bool *there, int64_t *value)
-{
-	int ret = sqlite3_step(stmt);
-
-	*there = ret == SQLITE_ROW;
-	if (*there)
-		*value = sqlite3_column_int64(stmt, 0);
-	if (ret == SQLITE_DONE || *there) {
-		sqlite3_reset(stmt);
-		return true;
-	}
-	return sqlite_step(stmt);
-}
-
-/** runs_define - write a schedule, but for whether it is paused if it is there */
-bool runs_define(const struct schedule_row *row)
-{
-	const int64_t values[] = {
-		row->digest, row->next, row->paused, row->gone, row->since,
-	};
-
-	sqlite3_bind_int64(define, 1, row->id);
-	sqlite3_bind_text(define, 2, row->name, -1, SQLITE_STATIC);
-	bind(define, 3, values, 5);
-	return sqlite_step(define);
-}
-
-/** runs_pause - write that a schedule is paused; or that it is not, and its next time */
-bool runs_pause(const struct schedule_row *row)
-{
-	const int64_t values[] = { row->id, row->paused, row->next };
-
-	bind(pause_it, 1, values, 3);
-	return sqlite_step(pause_it);
-}
-
-/* What there is for a time stays, unless there was no job for it. */
-static bool write_run(const struct firing *firing, int64_t time, uint32_t shard, int64_t job,
-		      enum result result)
-{
-	int64_t now = alarm_wall();
-	const int64_t values[] = {
-		firing->id, time, shard, job, result, now, result == RUN_OPEN ? 0 : now,
-	};
-
-	bind(add_run, 1, values, 7);
-	any_runs = any_runs || result == RUN_OPEN;
-	return sqlite_step(add_run);
-}
-
-/* Times for which there was no job may have one, once. */
-static bool may_run(const struct firing *firing, const struct firing_run *run, bool *may)
-{
-	const int64_t key[] = { firing->id, run->time, run->shard };
-	int64_t result = 0;
-	bool there;
-
-	bind(get_run, 1, key, 3);
-	if (!look(get_run, &there, &result))
-		return false;
-	*may = !there || result == RUN_SKIPPED || result == RUN_MISSED;
-	return true;
-}
-
-static bool make(struct firing *firing, struct firing_run *run)
+static bool make(struct firing *firing, struct firing_run *run, const struct run_table *table)
 {
 	bool may;
 
-	if (!may_run(firing, run, &may))
+	if (!table->may_run(firing, run, &may))
 		return false;
 	run->skipped = run->skipped && may;
 	if (!may)
 		return true;
+	/* One row says that all shards of a time were skipped. */
 	if (run->skipped)
-		return run->shard || write_run(firing, run->time, 0, 0, RUN_SKIPPED);
+		return run->shard || table->write(firing, run->time, 0, 0, RUN_SKIPPED);
 	run->made = true;
-	return sqlite_put(&run->put) &&
-		write_run(firing, run->time, run->shard,
-			  run->put.same ? run->put.same : run->put.row.id, RUN_OPEN);
-}
-
-/* All runs of a time are made, or, while one that was before is open, none */
-static bool make_all(struct firing *firing)
-{
-	bool open = false;
-	int64_t unused;
-
-	for (size_t i = 0; i < firing->count; i++) {
-		struct firing_run *run = &firing->runs[i];
-
-		sqlite3_bind_int64(any_open, 1, firing->id);
-		if (!firing->overlap && (!i || run[-1].time != run->time) &&
-		    !look(any_open, &open, &unused))
-			return false;
-		run->skipped = open;
-		run->made = false;
-		if (!make(firing, run))
-			return false;
-	}
-	return true;
-}
-
-/** runs_fire - a schedule's next time goes on, and what is due is made, once */
-bool runs_fire(struct firing *firing)
-{
-	const int64_t values[] = { firing->id, firing->from, firing->next, firing->since };
-
-	firing->stale = false;
-	if (firing->from != firing->next) {
-		bind(advance, 1, values, 4);
-		if (!sqlite_step(advance))
-			return false;
-		firing->stale = !sqlite_changed();
-	}
-	if (firing->stale)
-		return true;
-	if (firing->missed && !write_run(firing, firing->missed, 0, 0, RUN_MISSED))
-		return false;
-	return make_all(firing);
-}
-
-static bool set_result(int64_t job, enum result result)
-{
-	const int64_t values[] = { job, result, result == RUN_OPEN ? 0 : alarm_wall() };
-
-	bind(set_run, 1, values, 3);
-	return sqlite_step(set_run);
-}
-
-/** runs_ended - what becomes of a job's run by an operation that was written */
-bool runs_ended(const struct op *op)
-{
-	if (!any_runs)
-		return true;
-	if (op->kind == OP_DELETE) {
-		const int64_t values[] = { op->row.id, alarm_wall() };
-
-		bind(end_run, 1, values, 2);
-		return sqlite_step(end_run);
-	}
-	/* To the dead letters */
-	if (op->to != op->tube)
-		return set_result(op->row.id, RUN_FAILED);
-	if (op->row.state == BURIED)
-		return op->from == BURIED || set_result(op->row.id, RUN_BURIED);
-	return op->from != BURIED || set_result(op->row.id, RUN_OPEN);
-}
-
-static void forget_names(void)
-{
-	while (forgotten_count)
-		free(forgotten[--forgotten_count]);
-}
-
-static bool forget_schedules(int64_t before)
-{
-	const int64_t values[] = { before, PRUNE_PIECE };
-	int ret;
-
-	bind(prune_schedules, 1, values, 2);
-	while ((ret = sqlite3_step(prune_schedules)) == SQLITE_ROW)
-		forgotten[forgotten_count++] =
-			must(strdup((const char *)sqlite3_column_text(prune_schedules, 0)));
-	if (ret != SQLITE_DONE)
-		return sqlite_step(prune_schedules);
-	sqlite3_reset(prune_schedules);
-	return true;
-}
-
-/** runs_gone - say whether the next runs_prune() has to look for schedules, before it begins */
-void runs_gone(bool any)
-{
-	any_gone = any;
-}
-
-/** runs_forgotten - the next name of those that the last runs_prune() has forgotten, to be freed */
-char *runs_forgotten(void)
-{
-	return forgotten_count ? forgotten[--forgotten_count] : NULL;
+	return table->put(&run->put) &&
+		table->write(firing, run->time, run->shard,
+			     run->put.same ? run->put.same : run->put.row.id, RUN_OPEN);
 }
 
 /**
- * runs_prune - forget what is over, a piece at a time
- * @before: what is of a time before this one
- * @count: out: how many runs or schedules that were; 0: there are no more
- * @last: out: the last time that one of them was for; 0: there was none
+ * runs_make - make what a firing has, in the transaction in which the schedule's time goes on
+ * @firing: all shards of a time are made, or none, while a run that was before is open
+ * @table: where runs are kept
+ *
+ * Return: false if the transaction has failed.
  */
-bool runs_prune(int64_t before, size_t *count, int64_t *last)
+bool runs_make(struct firing *firing, const struct run_table *table)
 {
-	const int64_t values[] = { before, PRUNE_PIECE };
-	bool there;
+	bool open = false;
 
-	*last = 0;
-	forget_names();
-	bind(last_pruned, 1, values, 2);
-	bind(prune_runs, 1, values, 2);
-	if (!look(last_pruned, &there, last) || !sqlite_step(prune_runs))
+	if (firing->missed && !table->write(firing, firing->missed, 0, 0, RUN_MISSED))
 		return false;
-	*count = sqlite_changed();
-	if (*count || !any_gone)
-		return true;
-	if (!forget_schedules(before))
-		return false;
-	*count = forgotten_count;
+	for (size_t i = 0; i < firing->count; i++) {
+		struct firing_run *run = &firing->runs[i];
+
+		if (!firing->overlap && (!i || run[-1].time != run->time) &&
+		    !table->any_open(firing, &open))
+			return false;
+		run->skipped = open;
+		run->made = false;
+		if (!make(firing, run, table))
+			return false;
+	}
 	return true;
 }
 
-/** runs_start - prepare what is written */
-void runs_start(void)
+/** runs_told - add a run to what is told */
+void runs_told(struct runs_asked *asked, const struct run_row *run)
 {
-	int64_t unused;
-
-	define = sqlite_prepare("INSERT INTO schedules VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
-				" ON CONFLICT(id) DO UPDATE SET digest = ?3, next = ?4, gone = ?6,"
-				" since = ?7");
-	pause_it = sqlite_prepare("UPDATE schedules SET paused = ?2,"
-				  " next = CASE ?2 WHEN 0 THEN ?3 ELSE next END,"
-				  " since = CASE ?2 WHEN 0 THEN ?3 ELSE since END WHERE id = ?1");
-	advance = sqlite_prepare("UPDATE schedules SET next = ?3, since = ?4"
-				 " WHERE id = ?1 AND next = ?2");
-	any_open = sqlite_prepare("SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule = ?1"
-				  " AND result = 0 LIMIT 1");
-	get_run = sqlite_prepare("SELECT result FROM runs WHERE schedule = ?1 AND time = ?2"
-				 " AND shard = ?3");
-	add_run = sqlite_prepare("INSERT INTO runs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT"
-				 " DO UPDATE SET job = ?4, result = ?5, created = ?6, ended = ?7"
-				 " WHERE result >= 4");
-	end_run = sqlite_prepare("UPDATE runs INDEXED BY runs_job SET result = 2 + (result = 1),"
-				 " ended = ?2 WHERE job = ?1 AND result < 2");
-	set_run = sqlite_prepare("UPDATE runs INDEXED BY runs_job SET result = ?2, ended = ?3"
-				 " WHERE job = ?1 AND result < 2");
-	last_pruned = sqlite_prepare("SELECT max(time) FROM (" PRUNED ")");
-	prune_runs = sqlite_prepare("DELETE FROM runs WHERE (schedule, time, shard) IN (" PRUNED
-				    ")");
-	prune_schedules = sqlite_prepare("DELETE FROM schedules WHERE id IN (SELECT id"
-					 " FROM schedules WHERE gone > 0"
-					 " AND (gone < ?1 OR NOT paused) AND NOT EXISTS"
-					 " (SELECT 1 FROM runs WHERE schedule = id) LIMIT ?2)"
-					 " RETURNING name");
-	if (!look(sqlite_prepare("SELECT 1 FROM runs INDEXED BY runs_job WHERE result < 2"
-				 " LIMIT 1"), &any_runs, &unused))
-		any_runs = true;
+	if (asked->found == asked->room) {
+		asked->room = asked->room ? 2 * asked->room : 16;
+		asked->runs = must(realloc(asked->runs, asked->room * sizeof(*run)));
+	}
+	asked->runs[asked->found++] = *run;
 }

@@ -36,6 +36,22 @@ struct firing {
 	struct firing_run runs[];
 };
 
+/* Where runs are kept. Each gives false if the transaction has failed. */
+struct run_table {
+	/* Times for which there was no job may have one, once. */
+	bool (*may_run)(const struct firing *firing, const struct firing_run *run, bool *may);
+	/* Is there a run of the schedule whose job was not ended? */
+	bool (*any_open)(const struct firing *firing, bool *open);
+	/* What there is for a time stays, unless there was no job for it. */
+	bool (*write)(const struct firing *firing, int64_t time, uint32_t shard, int64_t job,
+		      enum result result);
+	bool (*put)(struct op *op);
+};
+
+bool runs_make(struct firing *firing, const struct run_table *table);
+void runs_told(struct runs_asked *asked, const struct run_row *run);
+
+/* Of jobs.db: */
 void runs_start(void);
 bool runs_define(const struct schedule_row *row);
 bool runs_pause(const struct schedule_row *row);

@@ -16,6 +16,7 @@
 #include "job.h"
 #include "listen.h"
 #include "notify.h"
+#include "postgres_ask.h"
 #include "postgres_listen.h"
 #include "retry.h"
 #include "shared.h"
@@ -26,8 +27,12 @@
 #define TAKE_MOST 100
 /* How often a database without hints is asked */
 #define POLL (100 * MILLISECOND)
-/* When none was due yet, as the clocks differ a little */
+/*
+ * When none was due yet, as the clocks differ a little; twice as long each time, while another
+ * server holds one that is due, but not so long that what falls due meanwhile is late
+ */
 #define TOO_EARLY (2 * MILLISECOND)
+#define HELD (20 * MILLISECOND)
 /* So many answers about its clock are compared */
 #define CLOCKS 8
 /* So long a server that ends waits for clients that have reserved jobs */
@@ -57,6 +62,16 @@ static struct request *new_request(enum op_kind kind, struct conn *conn,
 		conn->pending++;
 	}
 	return request;
+}
+
+/* Of one job: what no job can have is sent as 0, which none has. */
+static void submit_for(struct conn *conn, enum op_kind kind, uint64_t id,
+		       void (*done)(struct op *op))
+{
+	struct request *request = new_request(kind, conn, done);
+
+	request->op.row.id = id > INT64_MAX ? 0 : id;
+	commit_submit(&request->op);
 }
 
 static struct request *of(struct op *op)
@@ -373,14 +388,6 @@ static void took_job(struct op *op)
 	end_request(request, reply);
 }
 
-static void do_reserve_job(struct conn *conn, const struct command *cmd)
-{
-	struct request *request = new_request(OP_TAKE_JOB, conn, took_job);
-
-	request->op.row.id = cmd->id > INT64_MAX ? 0 : cmd->id;
-	commit_submit(&request->op);
-}
-
 /* What somebody does to a job that is nobody's */
 
 static void removed(struct op *op)
@@ -391,14 +398,6 @@ static void removed(struct op *op)
 	if (tube)
 		tube->deletes++;
 	end_request(request, result_of(request, "DELETED"));
-}
-
-static void do_remove(struct conn *conn, const struct command *cmd)
-{
-	struct request *request = new_request(OP_REMOVE, conn, removed);
-
-	request->op.row.id = cmd->id > INT64_MAX ? 0 : cmd->id;
-	commit_submit(&request->op);
 }
 
 /* Who waits for it has it before the client is told. */
@@ -415,14 +414,6 @@ static void kicked_job(struct op *op)
 	}
 	take_for_tube(tube, op->conn);
 	end_request(request, NULL);
-}
-
-static void do_kick_job(struct conn *conn, const struct command *cmd)
-{
-	struct request *request = new_request(OP_KICK_JOB, conn, kicked_job);
-
-	request->op.row.id = cmd->id > INT64_MAX ? 0 : cmd->id;
-	commit_submit(&request->op);
 }
 
 static void kick(struct conn *conn, enum state state);
@@ -543,7 +534,7 @@ void shared_count(const char *tube, struct conn *conn, void (*done)(struct op *o
 	request->arg = arg;
 	if (tube)
 		set_tube(request, tube);
-	commit_submit(&request->op);
+	pg_ask(&request->op);
 }
 
 void shared_counted(struct op *op)
@@ -617,18 +608,18 @@ bool shared_command(struct conn *conn, const struct command *cmd)
 		do_reserve(conn, cmd);
 		return true;
 	case CMD_RESERVE_JOB:
-		do_reserve_job(conn, cmd);
+		submit_for(conn, OP_TAKE_JOB, cmd->id, took_job);
 		return true;
 	case CMD_DELETE:
 		if (cmd->id <= INT64_MAX && job_in_memory(cmd->id))
 			return false;
-		do_remove(conn, cmd);
+		submit_for(conn, OP_REMOVE, cmd->id, removed);
 		return true;
 	case CMD_KICK:
 		do_kick(conn, cmd);
 		return true;
 	case CMD_KICK_JOB:
-		do_kick_job(conn, cmd);
+		submit_for(conn, OP_KICK_JOB, cmd->id, kicked_job);
 		return true;
 	case CMD_PEEK:
 	case CMD_STATS_JOB:
@@ -676,16 +667,23 @@ static void set_due_timer(int64_t least)
 
 static void promoted(struct op *op)
 {
+	static int64_t pause;
 	struct request *request = of(op);
 
 	promoting = false;
 	if (!op->failed)
 		next_due = request->next;
+	if (request->found)
+		pause = 0;
+	else if (!pause || next_due > alarm_wall())
+		pause = TOO_EARLY;
+	else
+		pause = pause < HELD ? 2 * pause : HELD;
 	for (size_t i = 0; i < request->found; i++) {
 		histogram_add(&lateness, alarm_wall() - request->jobs[i].row.ord);
 		shared_ready(request->jobs[i].tube);
 	}
-	set_due_timer(op->failed ? SECOND : request->found ? 0 : TOO_EARLY);
+	set_due_timer(op->failed ? SECOND : pause);
 	free_results(request);
 }
 

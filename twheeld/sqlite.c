@@ -15,6 +15,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "runs.h"
 #include "sqlite.h"
 #include "util.h"
 
@@ -454,15 +455,15 @@ bool store_body(int64_t id, char **body, uint32_t *size)
 	return done(get_body, fine);
 }
 
-static bool last_runs(int64_t schedule, int64_t count,
-		      void (*each)(const struct run_row *run, void *arg), void *arg)
+static bool last_runs_of(struct runs_asked *asked, int64_t schedule)
 {
 	int ret;
 
 	sqlite3_bind_int64(get_runs, 1, schedule);
-	sqlite3_bind_int64(get_runs, 2, count);
+	sqlite3_bind_int64(get_runs, 2, asked->most);
 	while ((ret = sqlite3_step(get_runs)) == SQLITE_ROW) {
-		struct run_row run = {
+		const struct run_row run = {
+			.schedule = schedule,
 			.time = sqlite3_column_int64(get_runs, 0),
 			.shard = sqlite3_column_int64(get_runs, 1),
 			.job = sqlite3_column_int64(get_runs, 2),
@@ -471,9 +472,19 @@ static bool last_runs(int64_t schedule, int64_t count,
 			.ended = sqlite3_column_int64(get_runs, 5),
 		};
 
-		each(&run, arg);
+		runs_told(asked, &run);
 	}
 	return done(get_runs, ret == SQLITE_DONE);
+}
+
+/* At once: a look at what is in memory, or nearly so, is shorter than a way to a thread. */
+static void last_runs(struct runs_asked *asked)
+{
+	asked->op.failed = false;
+	for (size_t i = 0; i < asked->count && !asked->op.failed; i++)
+		asked->op.failed = !last_runs_of(asked, asked->schedules[i]);
+	asked->op.done(&asked->op);
+	free(asked);
 }
 
 /* Takes rows until @each says no (then *more is false) or there are no more. */

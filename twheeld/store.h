@@ -60,6 +60,7 @@ struct schedule_row {
 
 /* A run. Its times but the first are by the wall clock, too. */
 struct run_row {
+	int64_t schedule;
 	int64_t time;		/* that it is for */
 	uint32_t shard;
 	int64_t job;
@@ -70,6 +71,7 @@ struct run_row {
 enum sync { SYNC_ALWAYS, SYNC_SOMETIMES, SYNC_NEVER };
 
 struct op;
+struct runs_asked;
 
 /* What both kinds do */
 struct store {
@@ -79,9 +81,8 @@ struct store {
 	int64_t (*clock)(void);	/* how far its clock is ahead of CLOCK_BOOTTIME; shared */
 	int64_t (*meta)(const char *name, int64_t otherwise);
 	void (*schedules)(void (*each)(const struct schedule_row *row));
-	/* The last runs of a schedule, so many at most, the last first; false: unread */
-	bool (*runs)(int64_t schedule, int64_t count,
-		     void (*each)(const struct run_row *run, void *arg), void *arg);
+	/* Tell the last runs of some schedules; asked->op.done() is called at once, or later */
+	void (*runs)(struct runs_asked *asked);
 	/* Of the committer: */
 	void (*write_start)(int64_t sync_ns);
 	void (*write)(struct op *ops);

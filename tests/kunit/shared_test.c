@@ -195,7 +195,7 @@ static void act(void)
 	u32 nr = timers[random(ARRAY_SIZE(timers))];
 
 	if (program.rearms)
-		return arm(program.rearms, program.now + (program.again_in ? 5 : 6) * TICK);
+		return arm(program.rearms, program.now + (program.again_in ? -1 : 6 * TICK));
 	if (program.calm)
 		return arm(nr, program.now + random(1 << 24));
 	switch (random(5)) {
@@ -408,8 +408,8 @@ static void rearm_during_inspection_expires(struct kunit *test)
 }
 
 /*
- * A timer that is due is moved to later, twice, while the kernel inspects it: which needs no
- * doorbell. Returns whether there were so many accesses.
+ * A timer that is due is moved twice while the kernel inspects it, first to another time that
+ * is over, then to later: which needs no doorbell. Returns whether there were so many accesses.
  */
 static bool move_at_accesses(struct kunit *test, unsigned int first, unsigned int between)
 {

@@ -19,7 +19,7 @@ inside() {
 				mount --bind "$part" "$root/$dir/${part##*/}"
 			done
 		done
-		for dir in "$PWD" "${CCACHE_DIR:-$PWD}"; do
+		for dir in "$PWD" ${CCACHE_DIR:+"$CCACHE_DIR"}; do
 			mkdir -p "$root$dir" "$dir"
 			mount --bind "$dir" "$root$dir"
 		done

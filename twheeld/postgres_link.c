@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connections to PostgreSQL, and what is done on them.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alarm.h"
+#include "commit.h"
+#include "postgres_link.h"
+#include "util.h"
+
+/* So long a statement may take */
+#define STATEMENT (10 * SECOND)
+/* So long for a lock, or a quarter of the lease */
+#define LOCKED_MOST SECOND
+#define PARAMETERS 20
+
+static const char *address;
+static enum sync sync_mode;
+static unsigned int connections;
+static __thread struct pg_link *used;
+
+static void ignore(void *arg, const PGresult *notice)
+{
+	(void)arg;
+	(void)notice;
+}
+
+/** pg_plain - do a statement, of which nothing is wanted but that it is done */
+bool pg_plain(PGconn *db, const char *sql)
+{
+	PGresult *result = PQexec(db, sql);
+	ExecStatusType status = PQresultStatus(result);
+
+	PQclear(result);
+	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+/*
+ * A server that is stopped in the middle of a transaction holds what it has locked, and a
+ * session that is locked is not ended. So the database ends such a transaction itself. Nor does
+ * it go on with what nobody waits for any more; and who waits for a lock renews its session.
+ */
+static bool set_up(PGconn *db)
+{
+	long long lease = store_lease / MILLISECOND, locked = lease / 4;
+	char sql[300];
+
+	snprintf(sql, sizeof(sql), "SET idle_in_transaction_session_timeout = %lld;"
+		 " SET statement_timeout = %lld; SET lock_timeout = %lld; %s", lease,
+		 (long long)(STATEMENT / MILLISECOND),
+		 locked < LOCKED_MOST / MILLISECOND ? locked : LOCKED_MOST / MILLISECOND,
+		 sync_mode == SYNC_ALWAYS ? "" : "SET synchronous_commit = off");
+	return pg_plain(db, sql);
+}
+
+/**
+ * pg_connect - a further connection, to a server that can be written to
+ * @why: out: if it can't be had, why, to be freed
+ */
+PGconn *pg_connect(char **why)
+{
+	/* What the address itself says of these goes before. */
+	const char *const names[] = {
+		"connect_timeout", "tcp_user_timeout", "keepalives_idle", "keepalives_interval",
+		"keepalives_count", "target_session_attrs", "fallback_application_name", "dbname",
+		NULL,
+	};
+	const char *const values[] = {
+		"2", "5000", "5", "2", "3", "read-write", "twheeld", address, NULL,
+	};
+	PGconn *db = PQconnectdbParams(names, values, 1);
+
+	if (db)
+		PQsetNoticeReceiver(db, ignore, NULL);
+	if (PQstatus(db) == CONNECTION_OK && set_up(db))
+		return db;
+	*why = must(strdup(db ? PQerrorMessage(db) : "out of memory"));
+	(*why)[strcspn(*why, "\n")] = '\0';
+	PQfinish(db);
+	return NULL;
+}
+
+/**
+ * pg_address - say where the database is, once; ends the program if that is no address
+ * @where: as libpq takes it
+ * @sync: SYNC_ALWAYS, or a commit is not waited for
+ */
+void pg_address(const char *where, enum sync sync)
+{
+	PQconninfoOption *options = PQconninfoParse(where, NULL);
+
+	/* What libpq itself would say shows part of it, which may be the password. */
+	if (!options)
+		die("the store: its address can't be read; write"
+		    " postgresql://USER@HOST:PORT/DATABASE, and %%XX for what is no letter or"
+		    " digit in a name or password");
+	PQconninfoFree(options);
+	address = where;
+	sync_mode = sync;
+}
+
+/** pg_open - connect a link; @why is as with pg_connect() */
+bool pg_open(struct pg_link *link, char **why)
+{
+	link->db = pg_connect(why);
+	link->number = __atomic_add_fetch(&connections, 1, __ATOMIC_RELAXED);
+	return link->db;
+}
+
+void pg_close(struct pg_link *link)
+{
+	PQfinish(link->db);
+	link->db = NULL;
+}
+
+/** pg_use - what this thread does is done on that link from now on */
+void pg_use(struct pg_link *link)
+{
+	used = link;
+}
+
+/* Statements */
+
+/* Until the answer is there, or it takes too long */
+static bool wait_for_answer(void)
+{
+	struct pollfd fd = { .fd = PQsocket(used->db), .events = POLLIN };
+	int64_t until = commit_now() + STATEMENT;
+
+	while (PQisBusy(used->db)) {
+		int64_t left = until - commit_now();
+
+		if (left <= 0 || (poll(&fd, 1, left / MILLISECOND + 1) < 0 && errno != EINTR))
+			return false;
+		if (fd.revents && !PQconsumeInput(used->db))
+			return false;
+	}
+	return true;
+}
+
+static PGresult *answer(int sent)
+{
+	PGresult *result = NULL, *more;
+
+	if (!sent || PQflush(used->db) < 0 || !wait_for_answer())
+		return NULL;
+	result = PQgetResult(used->db);
+	while (wait_for_answer() && (more = PQgetResult(used->db)))
+		PQclear(more);
+	return result;
+}
+
+static bool starts(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
+}
+
+/* 40: a transaction met another; 55P03: a lock; 57P, 08 and 25: this connection is over */
+static enum pg_end classify(PGconn *db, const PGresult *result)
+{
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+	if (!state || PQstatus(db) != CONNECTION_OK || starts(state, "57P") ||
+	    starts(state, "08") || starts(state, "25"))
+		return PG_BROKEN;
+	if (starts(state, "55P03"))
+		return PG_LOCKED;
+	if (starts(state, "40"))
+		return PG_AGAIN;
+	return PG_REFUSED;
+}
+
+static PGresult *judge(PGresult *result)
+{
+	ExecStatusType status = PQresultStatus(result);
+
+	if (!result) {
+		used->failure = PG_BROKEN;
+		return NULL;
+	}
+	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
+		return result;
+	used->failure = classify(used->db, result);
+	if (used->failure == PG_REFUSED)
+		commit_say("the store refuses: %.*s",
+			   (int)strcspn(PQresultErrorMessage(result), "\n"),
+			   PQresultErrorMessage(result));
+	PQclear(result);
+	return NULL;
+}
+
+static bool prepare(struct pg_statement *statement, const char *name, int count)
+{
+	PGresult *result;
+
+	if (statement->connection == used->number)
+		return true;
+	result = judge(answer(PQsendPrepare(used->db, name, statement->sql, count,
+							NULL)));
+	PQclear(result);
+	if (result)
+		statement->connection = used->number;
+	return result;
+}
+
+/**
+ * pg_do - do a statement on the link that the thread uses
+ * @statement: the statement
+ * @types: of what follows, a letter each: i: an int64_t; s: a text; b: bytes and their count, or
+ *	NULL
+ *
+ * Return: what it gives, in binary; NULL: it failed.
+ */
+PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
+{
+	char numbers[PARAMETERS][24], name[24];
+	const char *values[PARAMETERS];
+	int lengths[PARAMETERS] = { 0 }, formats[PARAMETERS] = { 0 }, count = strlen(types);
+	va_list args;
+
+	va_start(args, types);
+	for (int i = 0; i < count; i++) {
+		if (types[i] == 'i') {
+			snprintf(numbers[i], sizeof(numbers[i]), "%lld",
+				 (long long)va_arg(args, int64_t));
+			values[i] = numbers[i];
+		} else {
+			values[i] = va_arg(args, const char *);
+		}
+		if (types[i] == 'b') {
+			lengths[i] = va_arg(args, uint32_t);
+			formats[i] = 1;
+		}
+	}
+	va_end(args);
+	snprintf(name, sizeof(name), "%llx", (unsigned long long)(uintptr_t)statement);
+	if (!prepare(statement, name, count))
+		return NULL;
+	return judge(answer(PQsendQueryPrepared(used->db, name, count, values, lengths,
+						      formats, 1)));
+}
+
+/** pg_command - do a statement, likewise */
+bool pg_command(const char *sql)
+{
+	return pg_done(judge(answer(PQsendQuery(used->db, sql))));
+}
+
+/** pg_done - the same is done with what a statement gave as without: was it done? */
+bool pg_done(PGresult *result)
+{
+	PQclear(result);
+	return result;
+}
+
+/** pg_int - a number of a result; all are of 64 bits */
+int64_t pg_int(const PGresult *result, int row, int column)
+{
+	uint64_t value;
+
+	if (PQgetisnull(result, row, column))
+		return 0;
+	memcpy(&value, PQgetvalue(result, row, column), sizeof(value));
+	return be64toh(value);
+}
