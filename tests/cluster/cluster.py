@@ -169,6 +169,9 @@ class Consumer(Client):
     def use(self, connection, held):
         what = self.random.choices(('delete', 'release', 'bury', 'keep', 'touch', 'slow'),
                                    (66, 10, 4, 8, 6, 6))[0]
+        # Who had it before may yet come to do something with it.
+        if len(held.entry.came) > 1 and self.random.random() < 0.5:
+            what = 'keep'
         if what == 'keep':
             # Until its time to run is over, or its server's lease: then it is tried
             self.kept.append((time.time() + self.random.choice((0.5, 2, 4)), held))
