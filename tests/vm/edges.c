@@ -2,6 +2,8 @@
 /*
  * Arrays of each kind, of a few elements or many, that end where memory ends or
  * can't be written: as many are done as the call says, and of the others nothing.
+ *
+ * Environment: TIMES=2 or more for all places at which long arrays are cut.
  */
 #include "disturb.h"
 
@@ -26,6 +28,8 @@ static struct array array;
 static char before[BYTES];
 static __u64 ids[MOST];
 static int fd;
+
+static bool short_form;
 
 static char *seen_at(__u32 i)
 {
@@ -78,6 +82,9 @@ static void each_cut(void (*fn)(void))
 
 	for (i = 0; i < ARRAY_SIZE(at); i++) {
 		for (k = 0; k < ARRAY_SIZE(within); k++) {
+			/* Of long ones, each of these places somewhere */
+			if (short_form && array.nr > 17 && (i + k) % 3)
+				continue;
 			array.good = at[i] * array.size + within[k];
 			if (array.good <= array.nr * array.size)
 				fn();
@@ -414,7 +421,8 @@ static void test_read(void)
 
 int main(void)
 {
-	tap_start(110);
+	tap_start(110 * number_of("TIMES", 1));
+	short_form = number_of("TIMES", 1) == 1;
 	room_init(&room);
 	RUN(test_arm, "SUBMIT of ARM");
 	RUN(test_modify, "SUBMIT of MODIFY");
