@@ -342,11 +342,15 @@ static bool kick(struct request *request)
 	return kicked(request, pg_do(&kick, "sii", request->tube, (int64_t)request->state, most));
 }
 
-/* Those that are due are ready, of all tubes. When is the next one? */
+/*
+ * Those that are due are ready, of all tubes. When is the next one? (Each row might have a time of
+ * its own, as far as the database knows: without the SELECT, it looks at all that are delayed.)
+ */
 static bool promote(struct request *request)
 {
 	PG_STATEMENT(promote, "WITH took AS (SELECT id, ord FROM twheeld.jobs WHERE state = 1"
-		     " AND ord <= " PG_NOW " ORDER BY ord LIMIT $1 FOR UPDATE SKIP LOCKED)"
+		     " AND ord <= (SELECT " PG_NOW ") ORDER BY ord LIMIT $1"
+		     " FOR UPDATE SKIP LOCKED)"
 		     " UPDATE twheeld.jobs SET state = 0, ord = pri FROM took"
 		     " WHERE jobs.id = took.id"
 		     " RETURNING jobs.tube, took.ord, jobs.scheduled, jobs.id");
