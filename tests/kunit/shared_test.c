@@ -87,6 +87,7 @@ static const u32 timers[] = {
  * @calm: it only arms, and most timers are pending
  * @restless: at each of them it tells of a timer
  * @rearms: it arms this timer, if not 0, and does nothing else
+ * @creeps: at each of them it moves this timer, if not 0, to an ns later
  * @ring: the doorbell is to be rung
  * @wrong: what was found to be wrong first
  * @armed: the timers that have yet to expire, or that expired and are not taken
@@ -101,6 +102,7 @@ static struct program {
 	bool calm;
 	bool restless;
 	u32 rearms;
+	u32 creeps;
 	bool ring;
 	const char *wrong;
 	bool armed[NR];
@@ -144,6 +146,15 @@ static void arm(u32 nr, s64 deadline)
 	tell(nr);
 	if (word < READ_ONCE(shared->area->next_wake))
 		program.ring = true;
+}
+
+/* Later than it was: that is told to nobody. */
+static void creep(u32 nr)
+{
+	s64 word = program.deadline[nr];
+
+	if (atomic64_cmpxchg(&program.tw->shared->words[nr], word, word + 1) == word)
+		program.deadline[nr]++;
 }
 
 static bool unset(u32 nr, u64 bit)
@@ -214,6 +225,8 @@ static void meanwhile(void)
 {
 	if (program.restless)
 		tell(0);
+	if (program.creeps)
+		creep(program.creeps);
 	if (program.acts_in && !--program.acts_in) {
 		act();
 		swap(program.acts_in, program.again_in);
@@ -583,6 +596,41 @@ static void restless_program_scanned_once_a_tick(struct kunit *test)
 			tw_clock_floor(&tw->wheel.clock, program.now) + 1);
 }
 
+/* A timer that is due and changes whenever it is inspected is let be, until the next tick. */
+static void creeping_timer_inspected_next_tick(struct kunit *test)
+{
+	struct twheel *tw = program.tw;
+	const u32 nr = 9;
+	s64 tick;
+
+	arm(nr, program.now + 10 * TICK);
+	run_and_check(test);
+	program.now += 12 * TICK;
+	tick = tw_clock_floor(&tw->wheel.clock, program.now);
+	program.creeps = nr;
+	run(test);
+	program.creeps = 0;
+	KUNIT_EXPECT_EQ(test, in_ring(nr), 0);
+	KUNIT_EXPECT_EQ(test, tw->timer_tick, tick + 1);
+	program.now += TICK;
+	run_and_check(test);
+	KUNIT_EXPECT_EQ(test, in_ring(nr), 1);
+}
+
+static void due_when_scanned_counted_once(struct kunit *test)
+{
+	struct twheel_stats *stats = &program.tw->stats;
+	u32 nr;
+
+	for (nr = 0; nr < 5; nr++)
+		arm(nr, program.now - 1 - nr);
+	run(test);
+	KUNIT_EXPECT_EQ(test, stats->armed, 5);
+	KUNIT_EXPECT_EQ(test, stats->cancelled, 0);
+	for (nr = 0; nr < 5; nr++)
+		KUNIT_EXPECT_EQ(test, in_ring(nr), 1);
+}
+
 /* It wakes up before that by what it may take to scan for dirty timers, if that is far. */
 static void far_expiry_scanned_ahead(struct kunit *test)
 {
@@ -611,6 +659,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(readers_notified_of_what_expired),
 	KUNIT_CASE(drained_timer_put_back_unless_armed),
 	KUNIT_CASE(restless_program_scanned_once_a_tick),
+	KUNIT_CASE(creeping_timer_inspected_next_tick),
+	KUNIT_CASE(due_when_scanned_counted_once),
 	KUNIT_CASE(far_expiry_scanned_ahead),
 	{}
 };
