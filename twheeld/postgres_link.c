@@ -98,9 +98,8 @@ void pg_address(const char *where, enum sync sync)
 
 	/* What libpq itself would say shows part of it, which may be the password. */
 	if (!options)
-		die("the store: its address can't be read; write"
-		    " postgresql://USER@HOST:PORT/DATABASE, and %%XX for what is no letter or"
-		    " digit in a name or password");
+		die("the store: its address can't be read; write postgresql://HOST:PORT/DATABASE?user=NAME,"
+		    " with %%XX for what is no letter or digit in a name or password");
 	PQconninfoFree(options);
 	address = where;
 	sync_mode = sync;
@@ -202,8 +201,7 @@ static bool prepare(struct pg_statement *statement, const char *name, int count)
 
 	if (statement->connection == used->number)
 		return true;
-	result = judge(answer(PQsendPrepare(used->db, name, statement->sql, count,
-							NULL)));
+	result = judge(answer(PQsendPrepare(used->db, name, statement->sql, count, NULL)));
 	PQclear(result);
 	if (result)
 		statement->connection = used->number;
@@ -243,8 +241,8 @@ PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
 	snprintf(name, sizeof(name), "%llx", (unsigned long long)(uintptr_t)statement);
 	if (!prepare(statement, name, count))
 		return NULL;
-	return judge(answer(PQsendQueryPrepared(used->db, name, count, values, lengths,
-						      formats, 1)));
+	return judge(answer(PQsendQueryPrepared(used->db, name, count, values, lengths, formats,
+						1)));
 }
 
 /** pg_command - do a statement, likewise */
