@@ -99,7 +99,7 @@ struct twheel_task {
 	uint64_t period;
 	uint32_t state;
 	uint32_t flags;
-	uint64_t __reserved[4];
+	uint64_t __reserved;
 };
 
 /**

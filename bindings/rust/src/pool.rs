@@ -363,7 +363,7 @@ impl Pool {
                 period: 0,
                 state: 0,
                 flags: 0,
-                __reserved: [0; 4],
+                __reserved: 0,
             }),
             closure: UnsafeCell::new(Some(closure)),
             pool: Arc::clone(&self.inner),

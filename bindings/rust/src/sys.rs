@@ -118,7 +118,7 @@ pub struct Task {
     pub period: u64,
     pub state: u32,
     pub flags: u32,
-    pub __reserved: [u64; 4],
+    pub __reserved: u64,
 }
 
 pub const CLOCK_REALTIME: u32 = 0x100;
