@@ -150,7 +150,7 @@ uint64_t rnd(uint64_t below)
 	seed ^= seed >> 12;
 	seed ^= seed << 25;
 	seed ^= seed >> 27;
-	return (unsigned __int128)(seed * 0x2545f4914f6cdd1dULL) * below >> 64;
+	return (__uint128_t)(seed * 0x2545f4914f6cdd1dULL) * below >> 64;
 }
 
 void shuffle(void)

@@ -18,7 +18,8 @@
  * that no event of it is ever read. So there is no event of a task that is gone, in
  * anybody's hand, and each race has one winner, who has the lock. Events are read one
  * by one: what is due and not begun stays in the wheel, where all can still reach it,
- * and where any worker gets it.
+ * and where any worker gets it. (A wheel in the program puts timers off, and changes their
+ * ids meanwhile: see user/later.c. That is under the same lock.)
  *
  * A task that is idle may be started in another pool, which has another lock. So it gets
  * its pool before its state, and who wants to know both reads them the other way round,
@@ -64,15 +65,6 @@ struct pool_out {
 	struct twheel_task *left;
 };
 
-/* Fails in a child after fork(2), which has neither workers nor who unlocks the lock. */
-int pool_lock(struct twheel_pool *pool)
-{
-	if (pool->forks != user_forks)
-		return -EBADF;
-	user_mutex_lock(&pool->lock);
-	return 0;
-}
-
 /* After a function of the caller's, which must not bring a child back here. */
 void pool_relock(struct twheel_pool *pool)
 {
@@ -80,15 +72,26 @@ void pool_relock(struct twheel_pool *pool)
 		_exit(EXIT_FAILURE);
 }
 
+static int arm_timer(struct twheel *tw, struct twheel_task *task, uint32_t flags, uint64_t when)
+{
+	struct twheel_op op;
+	int ret;
+
+	if (tw->user)
+		return user_arm(tw->user, flags, when, (uintptr_t)task, &task->id);
+	op = twheel_op_arm(flags, when, 0, (uintptr_t)task);
+	ret = twheel_arm(tw, &op);
+	task->id = op.id;
+	return ret;
+}
+
 /* Returns 0, and then the task is armed; or a negative error. */
 int pool_arm(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags, uint64_t when)
 {
-	struct twheel_op op = twheel_op_arm(flags & TWHEEL_ABS, when, 0, (uintptr_t)task);
-	int ret = twheel_arm(pool->tw, &op);
+	int ret = arm_timer(pool->tw, task, flags & TWHEEL_ABS, when);
 
 	if (ret)
 		return ret;
-	task->id = op.id;
 	task->flags &= ~TASK_RESET;
 	__atomic_store_n(&task->pool, pool, __ATOMIC_RELAXED);
 	pool_set_state(task, TASK_ARMED);
@@ -118,16 +121,11 @@ void pool_end_call(struct twheel_pool *pool, struct pool_call *call)
 	pthread_cond_broadcast(&pool->changed);
 }
 
-/*
- * If nothing will be run any more, all who wait for that shall know. (Not
- * eventfd_write(3): a thread that has the lock must not be cancelled there.)
- */
-void pool_tell_over(struct twheel_pool *pool)
+/* Not eventfd_write(3): a thread that has the lock must not be cancelled there. */
+void pool_end_all(struct twheel_pool *pool)
 {
 	uint64_t one = 1;
 
-	if (!pool_is_over(pool))
-		return;
 	syscall(SYS_write, pool->over, &one, sizeof(one));
 	pthread_cond_broadcast(&pool->changed);
 }
@@ -140,10 +138,7 @@ void pool_end_task(struct twheel_pool *pool, struct twheel_task *task, int why)
 {
 	void (*end)(struct twheel_task *task, int why) = task->end;
 
-	if (task->state != TASK_LEFT)
-		pool->tasks--;
-	pool_set_state(task, TASK_IDLE);
-	pool_tell_over(pool);
+	pool_leave(pool, task);
 	if (!end)
 		return;
 	pool_unlock(pool);

@@ -80,17 +80,25 @@ struct twheel_pool {
 };
 
 /* pool.c */
-int pool_lock(struct twheel_pool *pool);
 void pool_relock(struct twheel_pool *pool);
 int pool_arm(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags, uint64_t when);
 void pool_begin_call(struct twheel_pool *pool, struct pool_call *call,
 		     const struct twheel_task *task);
 void pool_end_call(struct twheel_pool *pool, struct pool_call *call);
-void pool_tell_over(struct twheel_pool *pool);
+void pool_end_all(struct twheel_pool *pool);
 void pool_end_task(struct twheel_pool *pool, struct twheel_task *task, int why);
 
 /* pool_run.c */
 void *pool_work(void *arg);
+
+/* Fails in a child after fork(2), which has neither workers nor who unlocks the lock. */
+static inline int pool_lock(struct twheel_pool *pool)
+{
+	if (pool->forks != user_forks)
+		return -EBADF;
+	user_mutex_lock(&pool->lock);
+	return 0;
+}
 
 static inline void pool_unlock(struct twheel_pool *pool)
 {
@@ -111,6 +119,22 @@ static inline void pool_set_state(struct twheel_task *task, enum pool_state stat
 static inline bool pool_is_over(const struct twheel_pool *pool)
 {
 	return pool->stopping && !pool->tasks;
+}
+
+/* If nothing will be run any more, all who wait for that shall know. */
+static inline void pool_tell_over(struct twheel_pool *pool)
+{
+	if (pool_is_over(pool))
+		pool_end_all(pool);
+}
+
+/* A task is the caller's again, once the lock is released. */
+static inline void pool_leave(struct twheel_pool *pool, struct twheel_task *task)
+{
+	if (task->state != TASK_LEFT)
+		pool->tasks--;
+	pool_set_state(task, TASK_IDLE);
+	pool_tell_over(pool);
 }
 
 /* Is a task with that period to be run again, for all that the pool says? */

@@ -56,7 +56,7 @@ int twheel_task_start(struct twheel_pool *pool, struct twheel_task *task, uint32
  * after that: a state of that pool is not seen without the pool, which was stored before.
  * Any state but idle stays true until the lock is released.
  */
-static int lock_of(struct twheel_task *task, struct twheel_pool **poolp)
+static inline int lock_of(struct twheel_task *task, struct twheel_pool **poolp)
 {
 	struct twheel_pool *pool = __atomic_load_n(&task->pool, __ATOMIC_RELAXED), *seen;
 	int ret, state;
@@ -80,9 +80,12 @@ static int lock_of(struct twheel_task *task, struct twheel_pool **poolp)
 static int reset_armed(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags,
 		       uint64_t when)
 {
-	struct twheel_op op = twheel_op_modify(task->id, flags & TWHEEL_ABS, when, 0,
-					       (uintptr_t)task);
+	struct twheel_op op;
 
+	flags &= TWHEEL_ABS;
+	if (pool->tw->user)
+		return user_modify(pool->tw->user, flags, when, (uintptr_t)task, &task->id);
+	op = twheel_op_modify(task->id, flags, when, 0, (uintptr_t)task);
 	return twheel_modify(pool->tw, &op);
 }
 
@@ -151,24 +154,26 @@ static int cancel(struct twheel_pool *pool, struct twheel_task *task, int state)
 	return state == TASK_IDLE ? -ENOENT : -EINPROGRESS;
 }
 
-/*
- * Without an end there is nothing to wait for. A thread that is cancelled in there must
- * not leave its note behind.
- */
-static void cancelled(struct twheel_pool *pool, struct twheel_task *task)
+/* A thread that is cancelled in there must not leave its note behind. */
+static void call_end(struct twheel_pool *pool, struct twheel_task *task)
 {
 	struct pool_call call;
 	int state;
 
-	if (!task->end) {
-		pool_end_task(pool, task, -ECANCELED);
-		return;
-	}
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	pool_begin_call(pool, &call, task);
 	pool_end_task(pool, task, -ECANCELED);
 	pool_end_call(pool, &call);
 	pthread_setcancelstate(state, NULL);
+}
+
+/* Without an end there is nothing to wait for. */
+static inline void cancelled(struct twheel_pool *pool, struct twheel_task *task)
+{
+	if (task->end)
+		call_end(pool, task);
+	else
+		pool_leave(pool, task);
 }
 
 /* Of those calls that were begun by then. One that is left may be in any that hand over. */

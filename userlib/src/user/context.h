@@ -28,6 +28,21 @@
 #define USER_TIMER_OFF S64_MAX
 #define USER_TIMER_OLD S64_MIN
 
+/* Timers that are put off at a time, at most */
+#define USER_LATER 64
+
+/**
+ * struct user_later - a timer that is put off, see later.c
+ * @id: where its id is
+ * @deadline: when it expires, in ns
+ * @user_data: as of &struct twheel_op
+ */
+struct user_later {
+	uint64_t *id;
+	s64 deadline;
+	u64 user_data;
+};
+
 /**
  * struct user_wheel - a wheel in the program itself
  * @epoll: the descriptor that programs know: an epoll that has the next two
@@ -48,6 +63,8 @@
  * @unit: bytes of an event, or in count mode of the count
  * @random: state of the random numbers that jitter is made of
  * @stats: counters
+ * @nr_later: how many timers are put off
+ * @later: these: each expires after @timer_ns, and has a free node in @table
  */
 struct user_wheel {
 	int epoll;
@@ -68,6 +85,8 @@ struct user_wheel {
 	u32 unit;
 	u64 random;
 	struct twheel_stats stats;
+	u32 nr_later;
+	struct user_later later[USER_LATER];
 };
 
 /* context.c: its life and its memory */
@@ -89,6 +108,9 @@ s64 user_jitter(struct user_wheel *uw, u64 jitter);
 void user_fill_op(struct user_wheel *uw, const struct tw_node *node, u32 index,
 		  struct twheel_op *op);
 
+/* later.c: timers that are put off */
+void user_arm_later(struct user_wheel *uw);
+
 /* Free chunks that are empty. */
 static inline void user_free_spare(struct tw_table *table)
 {
@@ -101,7 +123,16 @@ static inline void user_free_spare(struct tw_table *table)
 /* Timers that a wheel holds */
 static inline u32 user_timers(const struct user_wheel *uw)
 {
-	return uw->wheel.pending + uw->wheel.ready.count;
+	return uw->wheel.pending + uw->wheel.ready.count + uw->nr_later;
+}
+
+/* Take one out that is put off. The last one gets its place. */
+static inline void user_take_later(struct user_wheel *uw, u32 place)
+{
+	struct user_later *last = &uw->later[--uw->nr_later];
+
+	uw->later[place] = *last;
+	*last->id = place;
 }
 
 /* What a periodic timer has besides */

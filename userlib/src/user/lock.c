@@ -29,7 +29,7 @@ static void wait_awake(s64 ns)
  * and once that has begun, each unlock does it. Looks are few, as each takes the lock's
  * cache line from the thread that has it, which is best left alone for many calls.
  */
-static noinline void wait_for_lock(pthread_mutex_t *lock)
+void user_wait_for_lock(pthread_mutex_t *lock)
 {
 	s64 ns;
 
@@ -39,11 +39,4 @@ static noinline void wait_for_lock(pthread_mutex_t *lock)
 			return;
 	}
 	pthread_mutex_lock(lock);
-}
-
-/* As pthread_mutex_lock(3), but it does not sleep at once. */
-void user_mutex_lock(pthread_mutex_t *lock)
-{
-	if (unlikely(pthread_mutex_trylock(lock)))
-		wait_for_lock(lock);
 }

@@ -81,7 +81,7 @@ static __always_inline int read_want(const struct user_batch *batch,
 /* Nothing may be fetched ahead while memory is added. */
 static int have_node(struct user_batch *batch, struct tw_table *table)
 {
-	if (likely(table->free))
+	if (likely(table->free > batch->uw->nr_later))
 		return 0;
 	batch->ahead = NULL;
 	return user_add_nodes(batch->uw, table);
@@ -330,7 +330,7 @@ int user_do(struct user_wheel *uw, struct twheel_op *op)
  * Nobody is told whether it was ready: so it is left to the next call to see what time it
  * is, which would be half of the cost.
  */
-int user_cancel(struct user_wheel *uw, __u64 id)
+static noinline int cancel_armed(struct user_wheel *uw, u64 id)
 {
 	struct tw_node *node;
 	u32 index;
@@ -344,6 +344,16 @@ int user_cancel(struct user_wheel *uw, __u64 id)
 		ret = -ENOENT;
 	user_unlock(uw);
 	return ret;
+}
+
+/* Where timers are put off, the caller has the lock. */
+int user_cancel(struct user_wheel *uw, __u64 id)
+{
+	if (id >= uw->nr_later)
+		return cancel_armed(uw, id);
+	user_take_later(uw, id);
+	uw->stats.cancelled++;
+	return 0;
 }
 
 int user_submit(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size)

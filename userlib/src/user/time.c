@@ -140,13 +140,15 @@ static s64 tai_offset(void)
  * A timerfd follows its clock when that is set, but there is none for TAI. So that of the
  * wall clock is used, which becomes readable when the clock is set, as for a leap second.
  */
-static noinline void set_timer(struct user_wheel *uw, s64 tick)
+static noinline void set_timer(struct user_wheel *uw)
 {
 	struct itimerspec when = { 0 };
 	bool tai = uw->wheel.clock.id == TWHEEL_CLOCK_TAI;
-	s64 ns = USER_TIMER_OFF;
+	s64 ns = USER_TIMER_OFF, tick;
 	int ret;
 
+	user_arm_later(uw);
+	tick = uw->wheel.next;
 	if (tick != TW_NEVER)
 		ns = tw_clock_tick_ns(&uw->wheel.clock, tick);
 
@@ -237,8 +239,11 @@ int user_begin(struct user_wheel *uw, s64 *now)
 	*now = user_now(uw, &tick);
 	if (unlikely(uw->wheel.set_back))
 		tw_wheel_settle(&uw->wheel);
+	if (unlikely(uw->timer_ns <= *now)) {
+		uw->stats.wakeups++;
+		user_arm_later(uw);
+	}
 	tw_wheel_forward(&uw->wheel, tick);
-	uw->stats.wakeups += uw->timer_ns <= *now;
 	if (unlikely(tick >= uw->wheel.next))
 		turn(uw, *now, tick);
 	return 0;
@@ -252,7 +257,7 @@ int user_begin(struct user_wheel *uw, s64 *now)
 static void reprogram_timer(struct user_wheel *uw, s64 now)
 {
 	if (uw->wheel.next < uw->timer_tick || now >= uw->timer_ns)
-		set_timer(uw, uw->wheel.next);
+		set_timer(uw);
 }
 
 /* Not eventfd_write(3): a thread that has the lock must not be cancelled there. */

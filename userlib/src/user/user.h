@@ -10,6 +10,7 @@
 #include <linux/twheel.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct user_wheel;
@@ -18,7 +19,7 @@ struct user_wheel;
 extern unsigned int user_forks;
 
 int user_watch_forks(void);
-void user_mutex_lock(pthread_mutex_t *lock);
+void user_wait_for_lock(pthread_mutex_t *lock);
 int user_open(int flags, struct user_wheel **uwp);
 void user_set_outer(struct user_wheel *uw, pthread_mutex_t *outer);
 void user_close(struct user_wheel *uw);
@@ -28,8 +29,17 @@ int user_info(struct user_wheel *uw, struct twheel_info *info);
 int user_stats(struct user_wheel *uw, struct twheel_stats *stats);
 int user_submit(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size);
 int user_do(struct user_wheel *uw, struct twheel_op *op);
+int user_arm(struct user_wheel *uw, bool absolute, __u64 when, __u64 user_data, uint64_t *id);
+int user_modify(struct user_wheel *uw, bool absolute, __u64 when, __u64 user_data, uint64_t *id);
 int user_cancel(struct user_wheel *uw, __u64 id);
 int user_drain(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size);
 ssize_t user_read(struct user_wheel *uw, void *to, size_t bytes, bool nowait);
+
+/* As pthread_mutex_lock(3), but it does not sleep at once. */
+static inline void user_mutex_lock(pthread_mutex_t *lock)
+{
+	if (__builtin_expect(pthread_mutex_trylock(lock), 0))
+		user_wait_for_lock(lock);
+}
 
 #endif
