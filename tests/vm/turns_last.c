@@ -70,7 +70,7 @@ static void play_round(__u64 *seed)
 static void play(void)
 {
 	/* It shall not take longer on a kernel that is slow. */
-	unsigned int i, rounds = (number_of("PATIENCE", 1) > 1 ? 2 : 5) * number_of("TIMES", 1);
+	unsigned int i, rounds = (number_of("PATIENCE", 1) > 1 ? 3 : 5) * number_of("TIMES", 1);
 	__u64 seed = child_nr + 1;
 
 	become(3000 + child_nr);
