@@ -99,18 +99,23 @@ static void *answer_all(void *unused)
 /** pg_ask - have OP_COUNT or OP_RUNS answered; op->done() is called by the loop */
 void pg_ask(struct op *op)
 {
+	bool full;
+
 	op->next = NULL;
 	pthread_mutex_lock(&lock);
-	op->failed = waiting == WAIT_MOST;
-	if (!op->failed) {
+	full = waiting == WAIT_MOST;
+	if (!full) {
 		waiting++;
 		*end = op;
 		end = &op->next;
 		pthread_cond_signal(&wake);
 	}
 	pthread_mutex_unlock(&lock);
-	if (op->failed)
+	/* Otherwise it is the thread's by now. */
+	if (full) {
+		op->failed = true;
 		commit_told(op);
+	}
 }
 
 /** pg_ask_runs - the same, as struct store has it */
