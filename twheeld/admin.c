@@ -26,6 +26,7 @@
 #include "listen.h"
 #include "reading.h"
 #include "schedule.h"
+#include "told.h"
 #include "util.h"
 
 #define CLIENTS_MOST 32
@@ -67,14 +68,6 @@ static void read_on(struct client *client);
 
 /* Answers */
 
-/* Bytes that are no UTF-8 are not told, as JSON can't have them. */
-static json_t *text_of(const char *text)
-{
-	json_t *json = json_string(text ? text : "");
-
-	return json ? json : json_string("(this is not UTF-8)");
-}
-
 static void answer(struct client *client, json_t *json)
 {
 	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
@@ -100,7 +93,7 @@ static void refuse(struct client *client, const char *format, ...)
 	va_end(args);
 	if (ret < 0)
 		must(NULL);
-	answer(client, json_pack("{s:o}", "error", text_of(text)));
+	answer(client, json_pack("{s:o}", "error", told_text(text)));
 	free(text);
 }
 
@@ -109,35 +102,14 @@ static void agree(struct client *client)
 	answer(client, json_pack("{s:b}", "ok", 1));
 }
 
-static json_t *time_of(int64_t ns)
-{
-	time_t seconds = ns / SECOND;
-	char text[40];
-	struct tm tm;
-
-	if (!ns || ns == INT64_MAX || !gmtime_r(&seconds, &tm))
-		return json_null();
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return json_string(text);
-}
-
-static const char *result_name(enum result result)
-{
-	static const char *const names[RUN_RESULTS] = {
-		"open", "buried", "done", "failed", "skipped", "missed",
-	};
-
-	return result < RUN_RESULTS ? names[result] : "unknown";
-}
-
 /* Runs */
 
 static void tell_run(struct client *client, const struct run_row *run)
 {
 	answer(client, json_pack("{s:o, s:i, s:I, s:s, s:o, s:o, s:b}", "time",
-				 time_of(run->time), "shard", (int)run->shard, "job",
-				 (json_int_t)run->job, "result", result_name(run->result),
-				 "created", time_of(run->created), "ended", time_of(run->ended),
+				 told_time(run->time), "shard", (int)run->shard, "job",
+				 (json_int_t)run->job, "result", told_result(run->result),
+				 "created", told_time(run->created), "ended", told_time(run->ended),
 				 "asked", run->time % SECOND != 0));
 }
 
@@ -147,8 +119,7 @@ static json_t *last_run(const struct runs_asked *asked, const struct schedule *s
 		const struct run_row *run = &asked->runs[i];
 
 		if (run->schedule == schedule->id)
-			return json_pack("{s:o, s:s}", "time", time_of(run->time), "result",
-					 result_name(run->result));
+			return told_run(run);
 	}
 	return json_null();
 }
@@ -199,13 +170,7 @@ static void told_runs(struct client *client, struct runs_asked *asked)
 
 static json_t *in_short(const struct schedule *schedule, const struct runs_asked *asked)
 {
-	const struct definition *definition = schedule->definition;
-
-	return json_pack("{s:s, s:o, s:o, s:s, s:b, s:o, s:o}", "name", schedule->name,
-			 "when", text_of(definition->when), "zone", text_of(definition->zone),
-			 "tube", definition->tube, "paused", schedule->paused,
-			 "next", schedule->paused ? json_null() : time_of(schedule_due(schedule)),
-			 "last", last_run(asked, schedule));
+	return told_schedule(schedule, last_run(asked, schedule));
 }
 
 static json_t *next_times(const struct schedule *schedule)
@@ -214,7 +179,7 @@ static json_t *next_times(const struct schedule *schedule)
 	int64_t time = schedule->time;
 
 	for (int i = 0; i < NEXT_TIMES && time != CALENDAR_NEVER; i++) {
-		json_array_append_new(array, time_of(time * SECOND));
+		json_array_append_new(array, told_time(time * SECOND));
 		time = schedule_next(schedule, time);
 	}
 	return array;
@@ -235,14 +200,14 @@ static json_t *at_length(const struct schedule *schedule, const struct runs_aske
 	json_t *json = in_short(schedule, asked), *more;
 
 	more = json_pack("{s:o, s:I, s:I, s:I, s:o, s:I, s:I, s:b, s:o, s:o, s:I, s:o}",
-			 "body", text_of(definition->body), "pri", (json_int_t)definition->pri,
+			 "body", told_text(definition->body), "pri", (json_int_t)definition->pri,
 			 "ttr", (json_int_t)definition->ttr,
 			 "shards", (json_int_t)definition->shards,
 			 "misfire", misfire_text(definition),
 			 "misfire_after", (json_int_t)definition->late,
 			 "jitter", (json_int_t)definition->jitter, "overlap", definition->overlap,
-			 "calendar", definition->exclusion ? text_of(definition->exclusion) :
-			 json_null(), "file", text_of(schedule->file),
+			 "calendar", definition->exclusion ? told_text(definition->exclusion) :
+			 json_null(), "file", told_text(schedule->file),
 			 "line", (json_int_t)definition->line, "times", next_times(schedule));
 	must(more);
 	json_object_update(must(json), more);

@@ -19,8 +19,8 @@ enum op_kind {
 	/* Of a shared store alone; from the second on, struct request */
 	OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_LOOK, OP_COUNT,
 	OP_WHICH, OP_PAUSE_TUBE, OP_PROMOTE, OP_RENEW, OP_PAUSED,
-	/* Of any, but not of the committer; struct runs_asked */
-	OP_RUNS,
+	/* Not of the committer; struct runs_asked, of any store, and struct overview_asked */
+	OP_RUNS, OP_WATCH,
 };
 
 struct firing;

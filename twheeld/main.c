@@ -16,14 +16,15 @@
 #include "check.h"
 #include "command.h"
 #include "folder.h"
+#include "http.h"
 #include "listen.h"
-#include "metrics.h"
 #include "notify.h"
 #include "options.h"
 #include "retry.h"
 #include "schedule.h"
 #include "shared.h"
 #include "stats.h"
+#include "status.h"
 #include "util.h"
 #include "window.h"
 
@@ -35,6 +36,7 @@ static struct options options;
 
 const struct store *store = &store_sqlite;
 int64_t store_lease;
+const char *store_node, *store_site;
 
 static void become(const char *name)
 {
@@ -200,6 +202,7 @@ static void load(struct event_base *base)
 	command_start(options.job_size);
 	retry_start(store->shared ? 0 : last_burial());
 	stats_start(options.log_size);
+	status_start(base);
 	commit_start(base, options.sync_ns);
 	if (store->shared)
 		shared_start(base);
@@ -218,7 +221,7 @@ static void add_passed(int fd, const char *name)
 {
 	if (!strcmp(name, "metrics")) {
 		metrics_passed = true;
-		metrics_add(fd);
+		http_add(fd);
 	} else {
 		jobs_passed = true;
 		listen_add(fd);
@@ -245,7 +248,7 @@ static void open_sockets(void)
 	if (!jobs_passed)
 		open_jobs();
 	if (!metrics_passed && options.settings && options.settings->metrics)
-		metrics_add(listen_open_text(options.settings->metrics));
+		http_add(listen_open_text(options.settings->metrics));
 }
 
 static void serve(struct event_base *base)
@@ -287,7 +290,7 @@ int main(int argc, char **argv)
 	base = must(event_base_new());
 	conn_start(base);
 	listen_start(base, options.connections);
-	metrics_start(base);
+	http_start(base);
 	open_sockets();
 	if (options.user)
 		become(options.user);
@@ -296,6 +299,8 @@ int main(int argc, char **argv)
 	if (options_shared(options.dir))
 		store = &store_postgres;
 	store_lease = options.lease;
+	store_node = options.node;
+	store_site = options.site ? options.site : "";
 	load(base);
 	if (options.verbose)
 		printf("pid %d, jobs in %s\n", getpid(),

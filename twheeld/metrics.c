@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the server does, over HTTP, in the text format of Prometheus: GET /metrics.
+ * What the server does, in the text format of Prometheus: GET /metrics.
  *
  * The loop serves it, and never waits for it: the figures of all tubes are copied at once,
  * and written a piece at a time, the next one when the last was sent. So they are of one
@@ -9,14 +9,12 @@
  * says how many others there are.
  */
 #include <event2/buffer.h>
-#include <event2/event.h>
 #include <event2/http.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bound.h"
 #include "command.h"
-#include "listen.h"
+#include "http.h"
 #include "metrics.h"
 #include "reading.h"
 #include "schedule.h"
@@ -28,7 +26,6 @@
 /* Tubes a piece */
 #define PIECE 200
 #define SCRAPES_MOST 8
-#define PATIENCE 10
 
 struct tube_figures {
 	char name[TUBE_NAME_MAX + 1];
@@ -58,7 +55,6 @@ static const struct {
 	  "# TYPE twheeld_tube_deletes_total counter\n", "twheeld_tube_deletes_total", 5, 1 },
 };
 
-static struct evhttp *http;
 static unsigned int scrapes;
 
 static void head(struct evbuffer *out, const char *name, const char *type, const char *help)
@@ -113,11 +109,12 @@ static void add_connections(struct evbuffer *out)
 
 static void add_window(struct evbuffer *out)
 {
-	int64_t left = window_end().ord - alarm_now();
+	/* Of a shared store there is none: it ends before all times. */
+	int64_t until = window_end().ord, now = alarm_now();
 
 	one(out, "window_jobs", "gauge", "Delayed jobs that are in memory.", job_delayed_count());
 	one(out, "window_seconds", "gauge", "How far ahead all delayed jobs are in memory.",
-	    left > 0 ? left / 1e9 : 0);
+	    until > now ? (until - now) / 1e9 : 0);
 }
 
 static void add_schedules(struct evbuffer *out)
@@ -192,9 +189,7 @@ static void lost(struct evhttp_connection *connection, void *arg)
 	struct scrape *scrape = arg;
 
 	(void)connection;
-	/* A request that is being answered is parted from its connection before, and is ours. */
-	if (!evhttp_request_get_connection(scrape->request))
-		evhttp_request_free(scrape->request);
+	http_lost(scrape->request);
 	scrape->lost = true;
 	if (!scrape->counting)
 		end(scrape);
@@ -282,18 +277,15 @@ static struct scrape *begin(struct evhttp_request *request)
 	return scrape;
 }
 
-static void asked(struct evhttp_request *request, void *arg)
+/** metrics_answer - answer a request for /metrics */
+void metrics_answer(struct evhttp_request *request)
 {
 	struct evhttp_connection *connection = evhttp_request_get_connection(request);
 	struct scrape *scrape;
 	struct evbuffer *out;
 
-	(void)arg;
-	bound_renew(evhttp_connection_get_bufferevent(connection));
-	/* Who stays would keep others out. */
-	evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
 	if (scrapes >= SCRAPES_MOST) {
-		evhttp_send_error(request, HTTP_SERVUNAVAIL, "Too many ask at a time");
+		http_refuse(request, HTTP_SERVUNAVAIL, "Too many ask at a time");
 		return;
 	}
 	scrape = begin(request);
@@ -303,33 +295,8 @@ static void asked(struct evhttp_request *request, void *arg)
 	add_connections(out);
 	add_schedules(out);
 	add_commands(out);
-	evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
-			  "text/plain; version=0.0.4; charset=utf-8");
 	evhttp_connection_set_closecb(connection, lost, scrape);
 	evhttp_send_reply_start(request, HTTP_OK, "OK");
 	evhttp_send_reply_chunk_with_cb(request, out, next, scrape);
 	evbuffer_free(out);
-}
-
-/** metrics_start - be ready to answer, to those whom metrics_add() lets in */
-void metrics_start(struct event_base *base)
-{
-	http = must(evhttp_new(base));
-	bound_start(base, http);
-	evhttp_set_allowed_methods(http, EVHTTP_REQ_GET);
-	evhttp_set_max_headers_size(http, 8192);
-	evhttp_set_max_body_size(http, 0);
-	evhttp_set_timeout(http, PATIENCE);
-	must(evhttp_set_cb(http, "/metrics", asked, NULL) ? NULL : http);
-}
-
-/** metrics_add - answer on a socket that listens */
-void metrics_add(int fd)
-{
-	struct evhttp_bound_socket *bound = evhttp_accept_socket_with_handle(http, fd);
-
-	if (!bound)
-		die("metrics can't be served: out of memory");
-	listen_spare(evhttp_bound_socket_get_listener(bound));
-	bound_add(evhttp_bound_socket_get_listener(bound));
 }

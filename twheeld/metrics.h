@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the server does, over HTTP, in the text format of Prometheus.
+ * What the server does, in the text format of Prometheus.
  */
 #ifndef TWHEELD_METRICS_H
 #define TWHEELD_METRICS_H
 
-struct event_base;
+struct evhttp_request;
 
-void metrics_start(struct event_base *base);
-void metrics_add(int fd);
+void metrics_answer(struct evhttp_request *request);
 
 #endif

@@ -54,6 +54,8 @@ static const char *const upgrades[] = {
 	"CREATE INDEX runs_open ON twheeld.runs(schedule) WHERE result = 0;"
 	"CREATE INDEX runs_job ON twheeld.runs(job) WHERE result < 2;"
 	"CREATE INDEX runs_over ON twheeld.runs(time) WHERE result >= 2;",
+	"ALTER TABLE twheeld.sessions ADD COLUMN node text NOT NULL DEFAULT '',"
+	" ADD COLUMN site text NOT NULL DEFAULT '';",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
@@ -71,9 +73,15 @@ static int64_t down_since, up_since;
 static char **ready;
 static size_t ready_count, ready_room;
 
+/** pg_session - the number of this server's session; 0: it has none now */
 int64_t pg_session(void)
 {
-	return session;
+	return __atomic_load_n(&session, __ATOMIC_RELAXED);
+}
+
+static void set_session(int64_t id)
+{
+	__atomic_store_n(&session, id, __ATOMIC_RELAXED);
 }
 
 static void pause_for(int64_t ns)
@@ -428,8 +436,8 @@ static void name_connection(void)
 
 static bool make_session(void)
 {
-	PG_STATEMENT(make, "INSERT INTO twheeld.sessions(id, until, batch) VALUES("
-		     "nextval('twheeld.session_ids'), " PG_NOW " + $1, 0) RETURNING id");
+	PG_STATEMENT(make, "INSERT INTO twheeld.sessions(id, until, batch, node, site) VALUES("
+		     "nextval('twheeld.session_ids'), " PG_NOW " + $1, 0, $2, $3) RETURNING id");
 	PGresult *result;
 	int64_t id = 0;
 
@@ -438,7 +446,7 @@ static bool make_session(void)
 		roll_back();
 		return false;
 	}
-	result = pg_do(&make, "i", store_lease);
+	result = pg_do(&make, "iss", store_lease, store_node, store_site);
 	if (result)
 		id = pg_int(result, 0, 0);
 	PQclear(result);
@@ -447,7 +455,7 @@ static bool make_session(void)
 		return false;
 	}
 	tell(true);
-	session = id;
+	set_session(id);
 	batch = 0;
 	given_up = 0;
 	name_connection();
@@ -480,7 +488,7 @@ static bool connect_writer(void)
 static void end_session(const char *why)
 {
 	inform("the session of this server is over, %s: what it had reserved is ready again", why);
-	session = 0;
+	set_session(0);
 }
 
 /* One try */

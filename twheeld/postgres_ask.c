@@ -10,6 +10,7 @@
 #include "alarm.h"
 #include "postgres.h"
 #include "postgres_ask.h"
+#include "postgres_watch.h"
 #include "util.h"
 
 /* So many questions wait at most, also of those who have gone; others fail. */
@@ -49,6 +50,8 @@ static bool answer(struct op *op)
 		asked->found = 0;
 		return pg_last_runs(asked);
 	}
+	if (op->kind == OP_WATCH)
+		return pg_overview(container_of(op, struct overview_asked, op)->overview);
 	pg_forget_results(op);
 	return pg_count(container_of(op, struct request, op));
 }
@@ -96,7 +99,7 @@ static void *answer_all(void *unused)
 	return NULL;
 }
 
-/** pg_ask - have OP_COUNT or OP_RUNS answered; op->done() is called by the loop */
+/** pg_ask - have OP_COUNT, OP_RUNS or OP_WATCH answered; op->done() is called by the loop */
 void pg_ask(struct op *op)
 {
 	bool full;

@@ -92,6 +92,8 @@ struct store {
 
 /* So long others leave a server alone that they do not hear of; of a shared store */
 extern int64_t store_lease;
+/* What others know it by; of a site, if it has one */
+extern const char *store_node, *store_site;
 extern const struct store *store, store_sqlite, store_postgres;
 
 /* Further on: of a store that is this server's alone */

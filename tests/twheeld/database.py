@@ -18,12 +18,12 @@ QUICK = ['-c', 'max_connections=200', '-c', 'listen_addresses=', '-c', 'wal_leve
 
 
 def programs():
-    '''Where tests/twheeld/postgres says, or those that are installed'''
+    '''Where scripts/postgres says, or those that are installed'''
     if 'POSTGRES' in os.environ:
         return os.environ['POSTGRES']
     found = glob.glob('/usr/lib/postgresql/*/bin')
     if not found:
-        raise FileNotFoundError('POSTGRES is to be what tests/twheeld/postgres says')
+        raise FileNotFoundError('POSTGRES is to be what scripts/postgres says')
     return max(found, key=lambda path: int(path.split('/')[4]))
 
 
