@@ -98,8 +98,9 @@ void pg_address(const char *where, enum sync sync)
 
 	/* What libpq itself would say shows part of it, which may be the password. */
 	if (!options)
-		die("the store: its address can't be read; write postgresql://HOST:PORT/DATABASE?user=NAME,"
-		    " with %%XX for what is no letter or digit in a name or password");
+		die("the store: its address can't be read; write"
+		    " postgresql:///DATABASE?host=...&user=..., with %%XX for what is no letter or"
+		    " digit in a name or password");
 	PQconninfoFree(options);
 	address = where;
 	sync_mode = sync;
