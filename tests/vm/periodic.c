@@ -375,6 +375,27 @@ static void test_slack_range(void)
 	}
 }
 
+/* What is moved to where it expires at once has the slack that it is given there, too. */
+static void test_slack_moved(void)
+{
+	static const __u64 slacks[] = { 64 * MSEC, 0, SEC };
+	struct twheel_op op;
+	__u64 id, used;
+	size_t i;
+
+	fresh(MSEC);
+	id = arm(fd, 0, HOUR, 1);
+	for (i = 0; i < ARRAY_SIZE(slacks); i++) {
+		op = op_modify(id, 1, HOUR, 2);
+		op.slack = slacks[i];
+		EXPECT_EQ(op_single(fd, &op), 0);
+		EXPECT_EQ(query(fd, id, &op), 0);
+		used = op.slack;
+		EXPECT_TRUE(used <= slacks[i] && !used == !slacks[i], "%llu used of %llu", used,
+			    slacks[i]);
+	}
+}
+
 int main(void)
 {
 	tap_start(60);
@@ -389,5 +410,6 @@ int main(void)
 	RUN(test_jitter_periodic, "jitter of a periodic timer");
 	RUN(test_slack, "slack saves wake-ups");
 	RUN(test_slack_range, "slack is not exceeded");
+	RUN(test_slack_moved, "the slack of what is moved to the past");
 	return tap_end();
 }
