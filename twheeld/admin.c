@@ -668,6 +668,11 @@ static void gone(struct bufferevent *bev, short what, void *arg)
 	struct client *client = arg;
 
 	(void)bev;
+	/* It waits for us, not we for it. */
+	if (what & BEV_EVENT_TIMEOUT && client->busy) {
+		bufferevent_enable(client->bev, EV_READ);
+		return;
+	}
 	client->eof = what & BEV_EVENT_EOF;
 	if (!client->eof || idle(client))
 		close_client(client);

@@ -12,6 +12,7 @@
 #include <event2/http.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -102,6 +103,25 @@ static bool is_own(const char *host)
 		!strcasecmp(host, "localhost") || (*name && !strcasecmp(host, name));
 }
 
+/*
+ * Who is asked, as a browser says it by itself. A page may write another name into what it asks
+ * for, as //localhost/, which libevent would take.
+ */
+static bool asks_us(struct evhttp_request *request)
+{
+	const char *header = evhttp_find_header(evhttp_request_get_input_headers(request), "Host");
+	char host[256];
+
+	if (evhttp_uri_get_host(evhttp_request_get_evhttp_uri(request)))
+		return false;
+	if (!header)
+		return true;
+	snprintf(host, sizeof(host), "%s", header);
+	if (*host != '[')
+		host[strcspn(host, ":")] = '\0';
+	return is_own(host);
+}
+
 static void give_file(struct evhttp_request *request, const struct file *file)
 {
 	struct evbuffer *out = must(evbuffer_new());
@@ -128,7 +148,6 @@ static void asked(struct evhttp_request *request, void *arg)
 {
 	struct evhttp_connection *connection = evhttp_request_get_connection(request);
 	const struct page *page = find(evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request)));
-	const char *host = evhttp_request_get_host(request);
 
 	(void)arg;
 	bound_renew(evhttp_connection_get_bufferevent(connection));
@@ -139,7 +158,7 @@ static void asked(struct evhttp_request *request, void *arg)
 		http_refuse(request, HTTP_BADMETHOD, "Nothing can be changed here");
 	} else if (!page) {
 		http_refuse(request, HTTP_NOTFOUND, "Not Found");
-	} else if (page->browsers && host && !is_own(host)) {
+	} else if (page->browsers && !asks_us(request)) {
 		http_refuse(request, 403, "Ask by the address of this machine, or its own name");
 	} else {
 		give(request, page);

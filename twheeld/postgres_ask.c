@@ -13,8 +13,9 @@
 #include "postgres_watch.h"
 #include "util.h"
 
-/* So many questions wait at most, also of those who have gone; others fail. */
+/* So many questions wait at most, also of those who have gone, and for so long; others fail. */
 #define WAIT_MOST 1000
+#define PATIENCE (5 * SECOND)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
@@ -59,6 +60,8 @@ static bool answer(struct op *op)
 /* The connection may be one of a database that was started anew since. */
 static bool answered(struct op *op)
 {
+	int64_t begun = commit_now();
+
 	for (int i = 0; i < 2 && connected(); i++) {
 		asker.failure = PG_FINE;
 		if (answer(op))
@@ -66,6 +69,9 @@ static bool answered(struct op *op)
 		if (asker.failure != PG_BROKEN)
 			return false;
 		pg_close(&asker);
+		/* What took long would do so again. */
+		if (commit_now() - begun > SECOND)
+			return false;
 	}
 	return false;
 }
@@ -93,7 +99,7 @@ static void *answer_all(void *unused)
 	for (;;) {
 		struct op *op = next();
 
-		op->failed = !answered(op);
+		op->failed = commit_now() - op->at > PATIENCE || !answered(op);
 		commit_told(op);
 	}
 	return NULL;
@@ -105,6 +111,7 @@ void pg_ask(struct op *op)
 	bool full;
 
 	op->next = NULL;
+	op->at = commit_now();
 	pthread_mutex_lock(&lock);
 	full = waiting == WAIT_MOST;
 	if (!full) {

@@ -678,7 +678,7 @@ static void promoted(struct op *op)
 	else if (!pause || next_due > alarm_wall())
 		pause = TOO_EARLY;
 	else
-		pause = pause < HELD ? 2 * pause : HELD;
+		pause = 2 * pause < HELD ? 2 * pause : HELD;
 	for (size_t i = 0; i < request->found; i++) {
 		histogram_add(&lateness, alarm_wall() - request->jobs[i].row.ord);
 		shared_ready(request->jobs[i].tube);

@@ -166,6 +166,9 @@
 			return;
 		const here = new Set(told.shown.map(one => one.session));
 
+		// Of more than are told, nobody knows which have gone.
+		if (told.all > told.shown.length)
+			nodes.clear();
 		for (const one of told.shown)
 			nodes.set(one.session, { ...one, seen: now - one.silent * 1000 });
 		for (const session of nodes.keys()) {

@@ -54,7 +54,9 @@ static noinline int arm_now(struct user_wheel *uw, s64 deadline, u64 user_data, 
 	if (uw->nr_later == USER_LATER)
 		user_arm_later(uw);
 	ret = user_do(uw, &op);
-	*id = op.id;
+	/* 0 could be the place of another one. */
+	if (!ret)
+		*id = op.id;
 	return ret;
 }
 
@@ -101,9 +103,15 @@ int user_modify(struct user_wheel *uw, bool absolute, __u64 when, __u64 user_dat
 		.deadline = when,
 		.user_data = user_data,
 	};
+	int ret;
 
 	if (*id >= uw->nr_later)
 		return user_do(uw, &op);
 	user_take_later(uw, *id);
-	return user_arm(uw, absolute, when, user_data, id);
+	ret = user_arm(uw, absolute, when, user_data, id);
+	if (!ret) {
+		uw->stats.armed--;
+		uw->stats.modified++;
+	}
+	return ret;
 }
