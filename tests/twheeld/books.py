@@ -20,6 +20,8 @@ class Entry:
         self.id = None
         # sure: put was acknowledged. gone: delete was. doubt: a delete was not answered.
         self.sure = self.gone = self.doubt = self.buried = False
+        # In which life of the server it was deleted
+        self.gone_in = 0
         # Whose it is, in which life of the server, and until when
         self.holder, self.life, self.until = None, None, 0
         self.times = 0
@@ -70,7 +72,8 @@ class Books:
             if entry.times:
                 self.count('again')
             entry.times += 1
-            if entry.gone:
+            # What a server sent before it was killed may be read late.
+            if entry.gone and life >= entry.gone_in:
                 self.complain(entry, 'delivered after its delete was acknowledged')
             if now + SLACK < entry.not_before:
                 self.complain(entry, 'early by %.3f s' % (entry.not_before - now))
@@ -110,10 +113,11 @@ class Books:
                 entry.not_before = 0
             return [entry.id for entry in chosen]
 
-    def deleted(self, key):
+    def deleted(self, key, life):
         with self.lock:
             self.count('deleted')
             self.entries[key].gone = True
+            self.entries[key].gone_in = life
 
     def doubtful(self, key, what):
         with self.lock:
