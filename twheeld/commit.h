@@ -125,9 +125,9 @@ struct histogram commit_times(void);
 /* For those who write */
 int64_t commit_now(void);
 
-/* At most one message a second, as each client may try again at once */
+/* At most one message a second of a thread, as each client may try again at once */
 #define commit_say(...) ({						\
-	static int64_t said;						\
+	static __thread int64_t said;					\
 									\
 	if (!said || commit_now() - said >= SECOND) {			\
 		said = commit_now();					\

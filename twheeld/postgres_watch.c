@@ -3,6 +3,7 @@
  * What a page shows of a database that servers share.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "alarm.h"
@@ -61,34 +62,28 @@ static bool get_nodes(struct overview *watch)
 	return pg_done(result);
 }
 
-static void take_run(struct overview *watch, const PGresult *result, int at)
+static void take_run(struct overview *watch, const struct run_row *run)
 {
 	for (size_t i = 0; i < watch->schedule_count; i++)
-		if (watch->schedules[i] == pg_int(result, at, 0))
-			watch->runs[i] = (struct run_row){
-				.time = pg_int(result, at, 1), .result = pg_int(result, at, 2),
-				.created = pg_int(result, at, 3),
-			};
+		if (watch->schedules[i] == run->schedule)
+			watch->runs[i] = *run;
 }
 
 static bool get_runs(struct overview *watch)
 {
-	PG_STATEMENT(get, "SELECT s.id, r.time, r.result, r.created"
-		     " FROM unnest($1::bigint[]) AS s(id) CROSS JOIN LATERAL (SELECT time, result,"
-		     " created FROM twheeld.runs WHERE schedule = s.id"
-		     " ORDER BY time DESC, shard DESC LIMIT 1) AS r");
-	char ids[24 * WATCH_MOST + 3] = "{";
-	size_t length = 1;
-	PGresult *result;
+	size_t size = watch->schedule_count * sizeof(*watch->schedules);
+	struct runs_asked *asked = zalloc(sizeof(*asked) + size);
+	bool fine;
 
-	for (size_t i = 0; i < watch->schedule_count; i++)
-		length += sprintf(ids + length, "%s%lld", i ? "," : "",
-				  (long long)watch->schedules[i]);
-	strcpy(ids + length, "}");
-	result = pg_do(&get, "s", ids);
-	for (int i = 0; i < PQntuples(result); i++)
-		take_run(watch, result, i);
-	return pg_done(result);
+	asked->most = 1;
+	asked->count = watch->schedule_count;
+	memcpy(asked->schedules, watch->schedules, size);
+	fine = pg_last_runs(asked);
+	for (size_t i = 0; i < asked->found; i++)
+		take_run(watch, &asked->runs[i]);
+	free(asked->runs);
+	free(asked);
+	return fine;
 }
 
 /** pg_overview - look at the database, for pg_watch() */
