@@ -328,6 +328,73 @@ static void test_expiring(void)
 			break;
 }
 
+/* Reads what is ready, with signals on the way. Returns how often one ended a read. */
+static int read_in_pieces(int from)
+{
+	static struct twheel_event ev[MOST];
+	int pieces = 0;
+	long n, ret;
+
+	/* A fault looks at signals, too. */
+	memset(ev, 0, sizeof(ev));
+	ticker_start();
+	for (n = 0; n < nr; n += ret) {
+		ret = read_events(from, ev + n, nr - n);
+		if (!EXPECT_TRUE(ret > 0, "read: %ld", ret))
+			break;
+		pieces += ret < nr - n;
+	}
+	ticker_stop();
+	return pieces;
+}
+
+/* A signal ends a read that has something; what is left stays ready. */
+static void test_read_large(void)
+{
+	int pieces = 0, round;
+	__u32 i;
+
+	fresh(O_NONBLOCK);
+	handle(0);
+	for (round = 0; round < 50 && pieces < 3; round++) {
+		for (i = 0; i < nr; i++)
+			ops[i] = op_arm(0, 0, i);
+		EXPECT_EQ(submit(fd, ops, nr), nr);
+		EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == nr));
+		pieces += read_in_pieces(fd);
+		EXPECT_EQ(wheel_info(fd).ready, 0);
+	}
+	EXPECT_TRUE(pieces >= 3, "%d interruptions in %d rounds", pieces, round);
+}
+
+static void shared_due(struct client *c)
+{
+	__u32 i;
+
+	for (i = 0; i < nr; i++) {
+		__atomic_store_n(&c->words[i], 1 | ARMED, __ATOMIC_SEQ_CST);
+		shared_push(c, i);
+	}
+}
+
+static void test_read_shared(void)
+{
+	int pieces = 0, round;
+	struct client c;
+
+	handle(0);
+	client_open(&c, TWHEEL_CLOCK_MONOTONIC, MSEC, nr);
+	for (round = 0; round < 50 && pieces < 3; round++) {
+		shared_due(&c);
+		EXPECT_EQ(doorbell_ring(c.fd), 0);
+		EXPECT_EQ(shared_waiting(&c), nr, "no signal came, and all were due");
+		pieces += read_in_pieces(c.fd);
+		EXPECT_EQ(shared_waiting(&c), 0);
+	}
+	EXPECT_TRUE(pieces >= 3, "%d interruptions in %d rounds", pieces, round);
+	client_close(&c);
+}
+
 /*
  * A doorbell that a signal interrupts has been rung: the kernel goes on by itself, at once.
  * So the tick is long, and each round begins at the beginning of one.
@@ -337,7 +404,6 @@ static void test_doorbell(void)
 	int interrupted = 0, left = 0, round;
 	__u64 shortest = SEC;
 	struct client c;
-	__u32 i;
 
 	handle(0);
 	client_open(&c, TWHEEL_CLOCK_MONOTONIC, SEC, nr);
@@ -347,10 +413,7 @@ static void test_doorbell(void)
 		__u32 expired;
 		int before;
 
-		for (i = 0; i < nr; i++) {
-			__atomic_store_n(&c.words[i], 1 | ARMED, __ATOMIC_SEQ_CST);
-			shared_push(&c, i);
-		}
+		shared_due(&c);
 		while (now(CLOCK_MONOTONIC) % SEC > SEC / 4)
 			;
 		before = __atomic_load_n(&signals, __ATOMIC_RELAXED);
@@ -426,6 +489,8 @@ int main(void)
 	RUN(test_submit, "SUBMIT in pieces: each operation done once");
 	RUN(test_submit_restart, "SUBMIT in pieces with SA_RESTART");
 	RUN(test_drain, "DRAIN in pieces: each timer taken once");
+	RUN(test_read_large, "a large read ends early, and nothing is lost");
+	RUN(test_read_shared, "a large read of shared timers ends early");
 	RUN(test_expiring, "signals while timers expire");
 	RUN(test_doorbell, "a doorbell that is interrupted: all expire");
 	RUN(test_killed, "killed in the middle of a batch");
