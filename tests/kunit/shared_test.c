@@ -205,8 +205,10 @@ static void act(void)
 {
 	u32 nr = timers[random(ARRAY_SIZE(timers))];
 
+	if (program.rearms && program.again_in)
+		return arm(program.rearms, program.deadline[program.rearms] + 10);
 	if (program.rearms)
-		return arm(program.rearms, program.now + (program.again_in ? -1 : 6 * TICK));
+		return arm(program.rearms, program.now + 6 * TICK);
 	if (program.calm)
 		return arm(nr, program.now + random(1 << 24));
 	switch (random(5)) {
@@ -421,17 +423,19 @@ static void rearm_during_inspection_expires(struct kunit *test)
 }
 
 /*
- * A timer that is due is moved twice while the kernel inspects it, first to another time that
- * is over, then to later: which needs no doorbell. Returns whether there were so many accesses.
+ * A timer that is due is moved twice while the kernel inspects it, first to another time in
+ * the same tick, then to later: which needs no doorbell. Returns whether there were so many
+ * accesses.
  */
 static bool move_at_accesses(struct kunit *test, unsigned int first, unsigned int between)
 {
+	s64 tick = tw_clock_floor(&program.tw->wheel.clock, program.now);
 	const u32 nr = 9;
 	bool acted;
 
-	arm(nr, program.now + 10 * TICK);
+	arm(nr, (tick + 10) * TICK - TICK / 2);
 	run_and_check(test);
-	program.now += 11 * TICK;
+	program.now += 12 * TICK;
 	program.rearms = nr;
 	program.acts_in = first;
 	program.again_in = between;
