@@ -10,6 +10,7 @@
 #include <linux/interrupt.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
+#include <linux/wait.h>
 #include <linux/wait_bit.h>
 #include <uapi/linux/twheel.h>
 
@@ -196,6 +197,19 @@ static void worker_without_share_throttled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tw->stats.expired, 1);
 }
 
+/* One that is closing is not set to wait: nobody would take it out again. */
+static void closing_wheel_not_throttled(struct kunit *test)
+{
+	struct twheel *tw = wheel_of(test, NSEC_PER_SEC);
+
+	local_bh_disable();
+	take_shares(tw, 20);
+	local_bh_enable();
+	tw->closing = true;
+	tw_work_fn(&tw->work.work);
+	KUNIT_EXPECT_NULL(test, tw->waits_for);
+}
+
 static void soft_interrupt(struct tasklet_struct *tasklet)
 {
 	mdelay(5);
@@ -280,13 +294,30 @@ static void waiting_wheels_run_in_order(struct kunit *test)
 	end_all(tw);
 }
 
-/* Who wants to know does what was deferred; and one that is closed waits no more. */
+static unsigned int wakeups;
+
+static int count_wakeup(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
+{
+	wakeups++;
+	return 0;
+}
+
+/*
+ * Who wants to know does what was deferred, and tells those that wait; and one that is closed
+ * waits no more.
+ */
 static void wheel_assisted_or_closed_leaves_queue(struct kunit *test)
 {
+	struct wait_queue_entry reader;
 	struct twheel *tw[WHEELS];
 
 	have_all_wait(test, tw);
+	wakeups = 0;
+	init_waitqueue_func_entry(&reader, count_wakeup);
+	add_wait_queue(&tw[0]->wait, &reader);
 	KUNIT_EXPECT_FALSE(test, tw_assist(tw[0]));
+	remove_wait_queue(&tw[0]->wait, &reader);
+	KUNIT_EXPECT_EQ(test, wakeups, 1);
 	KUNIT_EXPECT_EQ(test, tw[0]->stats.expired, 1);
 	KUNIT_EXPECT_NULL(test, tw[0]->waits_for);
 	tw_destroy(tw[1]);
@@ -544,6 +575,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(debt_paid_off_share_by_share),
 	KUNIT_CASE(worker_share_is_eight),
 	KUNIT_CASE(worker_without_share_throttled),
+	KUNIT_CASE(closing_wheel_not_throttled),
 	KUNIT_CASE(worker_not_charged_for_others),
 	KUNIT_CASE(waiting_wheels_run_in_order),
 	KUNIT_CASE(wheel_assisted_or_closed_leaves_queue),
