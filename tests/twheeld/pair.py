@@ -22,8 +22,9 @@ DIFFERENT = {
     'binlog-records-migrated': 'twheeld has no binlog to compact',
     'binlog-max-size': 'twheeld has no binlog to begin anew',
 }
-# Of a tube that no client of a server uses, a store that others share counts no events.
-OF_THE_SERVER = ('total-jobs', 'cmd-delete') if database.shared() else ()
+# A store that others share counts no events of a tube that no client of a server uses, and a
+# server keeps a tube for longer than its last client.
+OF_THE_SERVER = ('total-jobs', 'cmd-delete', 'cmd-pause-tube') if database.shared() else ()
 # These ask the servers how far they are, more often where one takes longer.
 ASKED_HERE = ('cmd-stats', 'total-connections')
 
@@ -100,6 +101,14 @@ class Side:
     def stats(self):
         reply = self.control.ask('stats')
         return wire.table(reply[2])
+
+    def caught_up(self):
+        '''What was begun is done: where others share the store, that takes a while after what
+        began it was answered. Nothing overtakes a delete; and what waits for a job is given one
+        by a second step.'''
+        for _ in range(2):
+            if self.control.ask('delete %d' % 10**12) != ['NOT_FOUND']:
+                raise Difference('a job that never was is deleted')
 
     def waiting(self):
         return int(self.stats()['current-waiting'])
@@ -228,6 +237,9 @@ class Pair:
 
     def settle(self, why):
         '''Take replies to those that waited, once the servers have given them.'''
+        if database.shared():
+            for side in self.sides:
+                side.caught_up()
         if not self.waits:
             return {}
         done = []
