@@ -437,6 +437,38 @@ static void test_drain(void)
 	close(wheel);
 }
 
+/* Where all were cancelled, nothing is handed over; and others have their turns meanwhile. */
+static void test_drain_cancelled(void)
+{
+	__u64 from, took;
+	pid_t beating;
+	__u32 i;
+
+	memset(shared, 0, sizeof(*shared));
+	client_open(&client, TWHEEL_CLOCK_MONOTONIC, 0, MANY);
+	for (i = 0; i < MANY; i++)
+		client.words[i] = (HOUR * 1000) | ARMED;
+	memset(client.dirty, 0xff, (MANY + 63) / 64 * sizeof(__u64));
+	memset(client.groups, 0xff, (MANY + 16383) / 16384 * sizeof(__u64));
+	EXPECT_EQ(doorbell_ring(client.fd), 0);
+	EXPECT_EQ(wheel_info(client.fd).pending, MANY);
+	for (i = 0; i < MANY; i++)
+		client.words[i] &= ~ARMED;
+	beating = tap_fork(beating_child);
+	while (!__atomic_load_n(&shared->beats, __ATOMIC_RELAXED))
+		sleep_ns(BEAT);
+	from = now(CLOCK_MONOTONIC);
+	EXPECT_EQ(drain(client.fd, large, MANY), 0);
+	took = now(CLOCK_MONOTONIC) - from;
+	set(&shared->over);
+	tap_join(beating);
+	tap_diag("%s: it took %llu us; the latest beat came after %llu ns", tap_name, took / USEC,
+		 shared->latest);
+	EXPECT_TRUE(took > 10 * LATE, "it has shown nothing");
+	EXPECT_TRUE(shared->latest <= LATE, "%llu ns", shared->latest);
+	client_close(&client);
+}
+
 /* All timers due, no room for any, and all of them dirty again and again */
 static void spoil(void)
 {
@@ -517,6 +549,7 @@ int main(void)
 	RUN(test_submit, "SUBMIT of as many as can be said is killed");
 	RUN(test_read, "read of a gigabyte is killed");
 	RUN(test_drain, "DRAIN of all is killed");
+	RUN(test_drain_cancelled, "others run while cancelled timers are drained");
 	RUN(test_doorbell, "a doorbell without end is killed");
 	RUN(test_shared_read, "a read without end is killed");
 	RUN(test_setup, "SETUP of millions of shared timers is killed");

@@ -635,6 +635,21 @@ static void due_when_scanned_counted_once(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, in_ring(nr), 1);
 }
 
+static void found_by_scan_counted_once(struct kunit *test)
+{
+	struct twheel_stats *stats = &program.tw->stats;
+	u32 nr;
+
+	for (nr = 0; nr < 5; nr++)
+		arm(nr, program.now + 10 * TICK);
+	run(test);
+	KUNIT_EXPECT_EQ(test, stats->armed, 5);
+	for (nr = 0; nr < 5; nr++)
+		arm(nr, program.now + 5 * TICK);
+	run(test);
+	KUNIT_EXPECT_EQ(test, stats->armed, 5);
+}
+
 /* It wakes up before that by what it may take to scan for dirty timers, if that is far. */
 static void far_expiry_scanned_ahead(struct kunit *test)
 {
@@ -665,6 +680,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(restless_program_scanned_once_a_tick),
 	KUNIT_CASE(creeping_timer_inspected_next_tick),
 	KUNIT_CASE(due_when_scanned_counted_once),
+	KUNIT_CASE(found_by_scan_counted_once),
 	KUNIT_CASE(far_expiry_scanned_ahead),
 	{}
 };
