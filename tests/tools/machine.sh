@@ -137,6 +137,9 @@ watches() {
 	check "watch --json: each event" lines watch_json 'length == 60 and
 		(map(.event) | unique | contains(["arm", "cancel", "expire", "modify", "read"])) and
 		all(.time > 0 and .wheel > 0)'
+	check "watch --json: how many expired" lines watch_json '
+		map(select(.event == "expire") | .timers) | length > 0 and
+		all(. >= 1 and . <= 64)'
 	check "watch --json: times are of one clock" lines watch_json '
 		map(select(.event == "arm") | .deadline - .time) | length > 0 and
 		all(. > -60e9 and . <= 3600e9)'
