@@ -19,6 +19,7 @@
 #include "expire.h"
 #include "life.h"
 #include "ops.h"
+#include "shared.h"
 #include "turns.h"
 
 /* A window in which a processor is shared out, in ns */
@@ -537,21 +538,51 @@ static void processor_added_place_got_once(struct kunit *test)
 		tw_destroy(tw[i]);
 }
 
-/* Its worker runs while another wheel has the place, and does not take it from others. */
-static void shared_wheel_needs_no_place(struct kunit *test)
+static struct twheel *shared_wheel_of(struct kunit *test, u32 nr)
 {
 	struct twheel_setup setup = {
 		.flags = TWHEEL_SETUP_SHARED,
 		.clock = TWHEEL_CLOCK_MONOTONIC,
 		.tick = NSEC_PER_MSEC,
-		.shared = 1,
+		.shared = nr,
 	};
-	struct twheel *other = wheel_of(test, NSEC_PER_SEC), *tw = tw_create();
+	struct twheel *tw = tw_create();
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, tw);
+	test->priv = tw;
+	KUNIT_ASSERT_EQ(test, tw_setup(tw, &setup), 0);
+	return tw;
+}
+
+/* Who rings the doorbell does all in one run, within its budget, and wakes who waits. */
+static void due_shared_timers_wake_once(struct kunit *test)
+{
+	struct twheel *tw = shared_wheel_of(test, 10);
+	struct tw_shared *shared = tw->shared;
+	struct wait_queue_entry reader;
+	u32 i;
+
+	for (i = 0; i < 10; i++)
+		atomic64_set(&shared->words[i], 1 | TWHEEL_WORD_ARMED);
+	atomic64_set(&shared->dirty[0], GENMASK(9, 0));
+	atomic64_set(&shared->groups[0], GENMASK(9 / TW_GROUP, 0));
+	wakeups = 0;
+	init_waitqueue_func_entry(&reader, count_wakeup);
+	add_wait_queue(&tw->wait, &reader);
+	tw_catch_up(tw);
+	remove_wait_queue(&tw->wait, &reader);
+	KUNIT_EXPECT_EQ(test, wakeups, 1);
+	KUNIT_EXPECT_EQ(test, tw->stats.expired, 10);
+	KUNIT_EXPECT_LE(test, tw->inner.largest_run, tw_budget);
+}
+
+/* Its worker runs while another wheel has the place, and does not take it from others. */
+static void shared_wheel_needs_no_place(struct kunit *test)
+{
+	struct twheel *other = wheel_of(test, NSEC_PER_SEC), *tw = shared_wheel_of(test, 1);
 	s64 due = (ktime_get_ns() / NSEC_PER_SEC + 1) * NSEC_PER_SEC;
 
 	test->priv = NULL;
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, tw);
-	KUNIT_ASSERT_EQ(test, tw_setup(tw, &setup), 0);
 	arm(test, tw, 1, due);
 	hrtimer_cancel(&tw->timer);
 	KUNIT_EXPECT_TRUE(test, tw_place_get(other));
@@ -584,6 +615,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(wheel_closed_in_its_turn_waits_for_its_end),
 	KUNIT_CASE(place_put_waiting_wheel_gets_it),
 	KUNIT_CASE(processor_added_place_got_once),
+	KUNIT_CASE(due_shared_timers_wake_once),
 	KUNIT_CASE(shared_wheel_needs_no_place),
 	KUNIT_CASE(large_slot_close_by_not_paced),
 	{}
