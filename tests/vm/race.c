@@ -413,6 +413,45 @@ static void test_close(void)
 	} while (now(CLOCK_MONOTONIC) < end);
 }
 
+/* ---- memory for more timers ---- */
+
+#define BATCHES 32
+#define BATCH 256
+
+static void *grower(void *barrier)
+{
+	struct twheel_op ops[BATCH];
+	int i, j;
+
+	pthread_barrier_wait(barrier);
+	for (i = 0; i < BATCHES; i++) {
+		for (j = 0; j < BATCH; j++)
+			ops[j] = op_arm(0, HOUR, j);
+		EXPECT_EQ(submit(fd, ops, BATCH), BATCH);
+	}
+	return NULL;
+}
+
+/* All need memory at the same moments, and the last place for it is one thread's. */
+static void test_growth(void)
+{
+	pthread_t threads[2];
+	pthread_barrier_t barrier;
+	int round, i;
+
+	for (round = 0; round < 20; round++) {
+		fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, MSEC);
+		pthread_barrier_init(&barrier, NULL, ARRAY_SIZE(threads));
+		for (i = 0; i < 2; i++)
+			if (pthread_create(&threads[i], NULL, grower, &barrier))
+				tap_bail("pthread_create failed");
+		for (i = 0; i < 2; i++)
+			pthread_join(threads[i], NULL);
+		EXPECT_EQ(wheel_info(fd).pending, 2 * BATCHES * BATCH);
+		close(fd);
+	}
+}
+
 int main(void)
 {
 	tap_start(120 * number_of("TIMES", 1));
@@ -421,5 +460,6 @@ int main(void)
 	RUN(test_one_shot, "every timer ends in exactly one way");
 	RUN(test_periodic, "periodic timers: nothing is read after the end");
 	RUN(test_close, "the last close comes while timers expire");
+	RUN(test_growth, "threads that need memory at the same time");
 	return tap_end();
 }
