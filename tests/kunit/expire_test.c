@@ -368,6 +368,31 @@ static void last_timer_cancelled_wheel_sleeps(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, hrtimer_is_queued(&tw->timer));
 }
 
+/* As if the clock was set back: the wheel's ticks go on, and its timer is for the same one. */
+static void expect_ticks_go_on(struct kunit *test, struct twheel *tw)
+{
+	s64 tick, timer_tick;
+
+	spin_lock_bh(&tw->lock);
+	tw_now(tw, &tick);
+	tw_wheel_forward(&tw->wheel, tick + 1000);
+	timer_tick = tw->timer_tick;
+	tw_now(tw, &tick);
+	KUNIT_EXPECT_EQ(test, tick, tw->wheel.clk - 1);
+	KUNIT_EXPECT_EQ(test, tw->timer_tick,
+			timer_tick == TW_NEVER ? TW_NEVER : timer_tick + 1000);
+	spin_unlock_bh(&tw->lock);
+}
+
+static void clock_set_back_ticks_go_on(struct kunit *test)
+{
+	struct twheel *tw = wheel_of(test, NSEC_PER_MSEC);
+
+	expect_ticks_go_on(test, tw);
+	arm(test, tw, 1, ktime_get_ns() + 10 * NSEC_PER_SEC);
+	expect_ticks_go_on(test, tw);
+}
+
 struct closing {
 	struct twheel *tw;
 	struct completion over;
@@ -612,6 +637,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(wheel_assisted_or_closed_leaves_queue),
 	KUNIT_CASE(caught_up_worker_not_queued),
 	KUNIT_CASE(last_timer_cancelled_wheel_sleeps),
+	KUNIT_CASE(clock_set_back_ticks_go_on),
 	KUNIT_CASE(wheel_closed_in_its_turn_waits_for_its_end),
 	KUNIT_CASE(place_put_waiting_wheel_gets_it),
 	KUNIT_CASE(processor_added_place_got_once),
