@@ -23,7 +23,7 @@
 #define KEPT 90
 
 /* Looks at each, one after the other: a single one is off by 6 % or so. */
-#define PAIRS 16
+#define PAIRS 8
 
 /**
  * struct shared - what processes know of each other
