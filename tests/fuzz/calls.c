@@ -449,7 +449,7 @@ static void init_shared(void)
 
 int main(int argc, char **argv)
 {
-	__u64 seed, end;
+	__u64 seed, end, most = number_of("ROUNDS", ~0ULL >> 1);
 	int i, status;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -464,7 +464,7 @@ int main(int argc, char **argv)
 	end = now(CLOCK_MONOTONIC) + seconds * SEC;
 	start_processes();
 	watch();
-	while (now(CLOCK_MONOTONIC) < end)
+	while (now(CLOCK_MONOTONIC) < end && shared->rounds < most)
 		run_round(&seed);
 	for (i = 0; i < PROCESSES; i++) {
 		close(pipes[i][1]);
