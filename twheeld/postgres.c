@@ -95,7 +95,7 @@ static void pause_for(int64_t ns)
 
 static int64_t ask(PGconn *db, const char *sql, int64_t otherwise)
 {
-	PGresult *result = PQexec(db, sql);
+	PGresult *result = pg_exec(db, sql);
 	int64_t value = otherwise;
 
 	if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result))
@@ -140,17 +140,17 @@ static void make_schema(PGconn *db)
 {
 	char *why;
 
-	for (int i = 0; i < 20; i++) {
-		if (upgrade(db))
-			return;
-		why = must(strdup(PQerrorMessage(db)));
+	for (int i = 1; !upgrade(db); i++) {
+		why = pg_why(db);
+		if (pg_hangs(db))
+			die("the store: %s", why);
+		if (i == 20)
+			die("the store can't be set up: %s. Does the database belong to its user?",
+			    why);
+		free(why);
 		pg_plain(db, "ROLLBACK");
 		pause_for(PAUSE);
-		if (i < 19)
-			free(why);
 	}
-	why[strcspn(why, "\n")] = '\0';
-	die("the store can't be set up: %s. Does the database belong to its user?", why);
 }
 
 /* Its tables must be there before the other threads begin. */

@@ -15,8 +15,9 @@
 #include "postgres_link.h"
 #include "util.h"
 
-/* So long a statement may take */
+/* So long a statement may take; who waits for its answer gives the database time to say so. */
 #define STATEMENT (10 * SECOND)
+#define ANSWER (STATEMENT + SECOND)
 /* So long for a lock, or a quarter of the lease */
 #define LOCKED_MOST SECOND
 #define PARAMETERS 20
@@ -32,14 +33,75 @@ static void ignore(void *arg, const PGresult *notice)
 	(void)notice;
 }
 
-/** pg_plain - do a statement, of which nothing is wanted but that it is done */
+/* Until the answer is there, or it takes too long */
+static bool wait_for_answer(PGconn *db, int64_t until)
+{
+	struct pollfd fd = { .fd = PQsocket(db), .events = POLLIN };
+
+	while (PQisBusy(db)) {
+		int64_t left = until - commit_now();
+
+		if (left <= 0 || (poll(&fd, 1, left / MILLISECOND + 1) < 0 && errno != EINTR))
+			return false;
+		if (fd.revents && !PQconsumeInput(db))
+			return false;
+	}
+	return true;
+}
+
+/* Of several statements, the last answer, which is an error if one of them failed */
+static PGresult *answer(PGconn *db, int sent)
+{
+	int64_t until = commit_now() + ANSWER;
+	PGresult *result = NULL, *more;
+
+	if (!sent || PQflush(db) < 0)
+		return NULL;
+	while (wait_for_answer(db, until)) {
+		more = PQgetResult(db);
+		if (!more)
+			return result;
+		PQclear(result);
+		result = more;
+	}
+	PQclear(result);
+	return NULL;
+}
+
+/** pg_exec - do statements, within the time that one may take; NULL: there is no answer */
+PGresult *pg_exec(PGconn *db, const char *sql)
+{
+	return answer(db, PQsendQuery(db, sql));
+}
+
+/** pg_plain - do statements, of which nothing is wanted but that they are done */
 bool pg_plain(PGconn *db, const char *sql)
 {
-	PGresult *result = PQexec(db, sql);
+	PGresult *result = pg_exec(db, sql);
 	ExecStatusType status = PQresultStatus(result);
 
 	PQclear(result);
 	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+/** pg_hangs - was something sent, and did no answer come in time? */
+bool pg_hangs(PGconn *db)
+{
+	return PQtransactionStatus(db) == PQTRANS_ACTIVE;
+}
+
+/** pg_why - why something on a connection failed, to be freed */
+char *pg_why(PGconn *db)
+{
+	char *why;
+
+	if (!db)
+		return must(strdup("out of memory"));
+	if (pg_hangs(db))
+		return must(strdup("it has taken the connection, but answers nothing"));
+	why = must(strdup(PQerrorMessage(db)));
+	why[strcspn(why, "\n")] = '\0';
+	return why;
 }
 
 /*
@@ -60,11 +122,8 @@ static bool set_up(PGconn *db)
 	return pg_plain(db, sql);
 }
 
-/**
- * pg_connect - a further connection, to a server that can be written to
- * @why: out: if it can't be had, why, to be freed
- */
-PGconn *pg_connect(char **why)
+/* To a server that can be written to */
+static PGconn *new_connection(char **why)
 {
 	/* What the address itself says of these goes before. */
 	const char *const names[] = {
@@ -81,8 +140,7 @@ PGconn *pg_connect(char **why)
 		PQsetNoticeReceiver(db, ignore, NULL);
 	if (PQstatus(db) == CONNECTION_OK && set_up(db))
 		return db;
-	*why = must(strdup(db ? PQerrorMessage(db) : "out of memory"));
-	(*why)[strcspn(*why, "\n")] = '\0';
+	*why = pg_why(db);
 	PQfinish(db);
 	return NULL;
 }
@@ -106,10 +164,14 @@ void pg_address(const char *where, enum sync sync)
 	sync_mode = sync;
 }
 
-/** pg_open - connect a link; @why is as with pg_connect() */
+/**
+ * pg_open - connect a link
+ * @link: the link
+ * @why: out: if it can't be, why, to be freed
+ */
 bool pg_open(struct pg_link *link, char **why)
 {
-	link->db = pg_connect(why);
+	link->db = new_connection(why);
 	link->number = __atomic_add_fetch(&connections, 1, __ATOMIC_RELAXED);
 	return link->db;
 }
@@ -127,35 +189,6 @@ void pg_use(struct pg_link *link)
 }
 
 /* Statements */
-
-/* Until the answer is there, or it takes too long */
-static bool wait_for_answer(void)
-{
-	struct pollfd fd = { .fd = PQsocket(used->db), .events = POLLIN };
-	int64_t until = commit_now() + STATEMENT;
-
-	while (PQisBusy(used->db)) {
-		int64_t left = until - commit_now();
-
-		if (left <= 0 || (poll(&fd, 1, left / MILLISECOND + 1) < 0 && errno != EINTR))
-			return false;
-		if (fd.revents && !PQconsumeInput(used->db))
-			return false;
-	}
-	return true;
-}
-
-static PGresult *answer(int sent)
-{
-	PGresult *result = NULL, *more;
-
-	if (!sent || PQflush(used->db) < 0 || !wait_for_answer())
-		return NULL;
-	result = PQgetResult(used->db);
-	while (wait_for_answer() && (more = PQgetResult(used->db)))
-		PQclear(more);
-	return result;
-}
 
 static bool starts(const char *text, const char *start)
 {
@@ -199,10 +232,12 @@ static PGresult *judge(PGresult *result)
 static bool prepare(struct pg_statement *statement, const char *name, int count)
 {
 	PGresult *result;
+	int sent;
 
 	if (statement->connection == used->number)
 		return true;
-	result = judge(answer(PQsendPrepare(used->db, name, statement->sql, count, NULL)));
+	sent = PQsendPrepare(used->db, name, statement->sql, count, NULL);
+	result = judge(answer(used->db, sent));
 	PQclear(result);
 	if (result)
 		statement->connection = used->number;
@@ -223,6 +258,7 @@ PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
 	const char *values[PARAMETERS];
 	int lengths[PARAMETERS] = { 0 }, formats[PARAMETERS] = { 0 }, count = strlen(types);
 	va_list args;
+	int sent;
 
 	va_start(args, types);
 	for (int i = 0; i < count; i++) {
@@ -242,14 +278,14 @@ PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
 	snprintf(name, sizeof(name), "%llx", (unsigned long long)(uintptr_t)statement);
 	if (!prepare(statement, name, count))
 		return NULL;
-	return judge(answer(PQsendQueryPrepared(used->db, name, count, values, lengths, formats,
-						1)));
+	sent = PQsendQueryPrepared(used->db, name, count, values, lengths, formats, 1);
+	return judge(answer(used->db, sent));
 }
 
 /** pg_command - do a statement, likewise */
 bool pg_command(const char *sql)
 {
-	return pg_done(judge(answer(PQsendQuery(used->db, sql))));
+	return pg_done(judge(pg_exec(used->db, sql)));
 }
 
 /** pg_done - the same is done with what a statement gave as without: was it done? */

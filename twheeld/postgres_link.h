@@ -40,8 +40,10 @@ struct pg_statement {
 #define PG_NOW "(floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000)"
 
 void pg_address(const char *address, enum sync sync);
-PGconn *pg_connect(char **why);
+PGresult *pg_exec(PGconn *db, const char *sql);
 bool pg_plain(PGconn *db, const char *sql);
+bool pg_hangs(PGconn *db);
+char *pg_why(PGconn *db);
 bool pg_open(struct pg_link *link, char **why);
 void pg_close(struct pg_link *link);
 

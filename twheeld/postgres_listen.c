@@ -33,7 +33,7 @@ static int wake_fd, hints[2];
 static bool polls;
 
 /* The thread's own */
-static PGconn *db;
+static struct pg_link hearer;
 
 static bool is_there(const char *tube)
 {
@@ -62,6 +62,7 @@ void pg_notify(const char *const *names, size_t length)
 /* While the database is away, they are lost. */
 static void tell_others(void)
 {
+	PG_STATEMENT(notify, "SELECT pg_notify('twheeld', $1)");
 	char *names[TUBES_MOST];
 	size_t length;
 
@@ -71,11 +72,8 @@ static void tell_others(void)
 	count = 0;
 	pthread_mutex_unlock(&lock);
 	for (size_t i = 0; i < length; i++) {
-		const char *const values[] = { names[i] };
-
-		if (PQstatus(db) == CONNECTION_OK)
-			PQclear(PQexecParams(db, "SELECT pg_notify('twheeld', $1)", 1, NULL,
-					     values, NULL, NULL, 0));
+		if (hearer.failure != PG_BROKEN)
+			PQclear(pg_do(&notify, "s", names[i]));
 		free(names[i]);
 	}
 }
@@ -86,7 +84,7 @@ static void hear(void)
 	PGnotify *notify;
 	char line[TUBE_NAME_MAX + 2];
 
-	while ((notify = PQnotifies(db))) {
+	while ((notify = PQnotifies(hearer.db))) {
 		size_t length = strlen(notify->extra);
 
 		if (length <= TUBE_NAME_MAX) {
@@ -114,12 +112,12 @@ static bool connect_listener(void)
 	bool listens;
 	char *why;
 
-	db = pg_connect(&why);
-	if (!db) {
+	hearer.failure = PG_FINE;
+	if (!pg_open(&hearer, &why)) {
 		free(why);
 		return false;
 	}
-	result = PQexec(db, "SET synchronous_commit = off; LISTEN twheeld");
+	result = pg_exec(hearer.db, "SET synchronous_commit = off; LISTEN twheeld");
 	listens = PQresultStatus(result) == PGRES_COMMAND_OK;
 	if (is_unknown(result) && !pg_polls()) {
 		inform("the database has no LISTEN: it is asked for jobs ten times a second");
@@ -128,23 +126,24 @@ static bool connect_listener(void)
 	PQclear(result);
 	if (listens || pg_polls())
 		return true;
-	PQfinish(db);
+	pg_close(&hearer);
 	return false;
 }
 
 static void serve(void)
 {
 	struct pollfd fds[] = {
-		{ .fd = PQsocket(db), .events = POLLIN }, { .fd = wake_fd, .events = POLLIN },
+		{ .fd = PQsocket(hearer.db), .events = POLLIN },
+		{ .fd = wake_fd, .events = POLLIN },
 	};
 	uint64_t unused;
 
-	while (PQstatus(db) == CONNECTION_OK) {
+	while (hearer.failure != PG_BROKEN) {
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return;
 		if (fds[1].revents && read(wake_fd, &unused, sizeof(unused)) > 0)
 			tell_others();
-		if (!PQconsumeInput(db))
+		if (!PQconsumeInput(hearer.db))
 			return;
 		hear();
 	}
@@ -153,10 +152,11 @@ static void serve(void)
 static void *listener(void *unused)
 {
 	(void)unused;
+	pg_use(&hearer);
 	for (;;) {
 		if (connect_listener()) {
 			serve();
-			PQfinish(db);
+			pg_close(&hearer);
 		}
 		usleep(200000);
 	}
