@@ -17,10 +17,10 @@ enum op_kind {
 	OP_PUT, OP_CHANGE, OP_DELETE, OP_SKEW, OP_FORGET_TUBE, OP_DEFINE, OP_PAUSE, OP_FIRE,
 	OP_PRUNE,
 	/* Of a shared store alone; from the second on, struct request */
-	OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_LOOK, OP_COUNT,
-	OP_WHICH, OP_PAUSE_TUBE, OP_PROMOTE, OP_RENEW, OP_PAUSED,
-	/* Not of the committer; struct runs_asked, of any store, and struct overview_asked */
-	OP_RUNS, OP_WATCH,
+	OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_LOOK, OP_WHICH,
+	OP_PAUSE_TUBE, OP_PROMOTE, OP_RENEW, OP_PAUSED,
+	/* Not of the committer: struct runs_asked, of any store; struct counts; of a page */
+	OP_RUNS, OP_COUNT, OP_NODES, OP_TUBES,
 };
 
 struct firing;
@@ -67,14 +67,6 @@ struct found_job {
 	char tube[TUBE_NAME_MAX + 1];
 };
 
-/* How many jobs a tube has in all of a shared store */
-struct tube_counts {
-	char tube[TUBE_NAME_MAX + 1];
-	int64_t count[STATES];
-	int64_t urgent;
-	int64_t pause, pause_left, pauses;	/* ns */
-};
-
 /* What is asked of a shared store */
 struct request {
 	struct op op;			/* op.row.id: of one job */
@@ -88,15 +80,12 @@ struct request {
 	/* Out: */
 	struct found_job *jobs;
 	size_t found;
-	struct tube_counts *figures;
-	size_t figure_count;
 	int64_t next;			/* when the next job is due */
 	int64_t clock;			/* by which the database's is ahead of CLOCK_BOOTTIME */
 	int64_t *ids;			/* OP_PAUSED */
 	/* The loop's own */
 	struct tube *serves;
 	uint64_t news;
-	void *arg;
 	char name[TUBE_NAME_MAX + 1];
 };
 

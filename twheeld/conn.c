@@ -238,6 +238,7 @@ void conn_close(struct conn *conn)
 	if (conn->state == DEAD)
 		return;
 	conn_stop_waiting(conn);
+	counts_forget(&conn->counts);
 	conn->state = DEAD;
 	event_free(conn->read);
 	event_free(conn->write);

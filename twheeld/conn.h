@@ -8,6 +8,7 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 
+#include "counts.h"
 #include "job.h"
 #include "protocol.h"
 #include "tube.h"
@@ -43,6 +44,7 @@ struct conn {
 	struct twheel_timer timer;	/* WAITING */
 	int patience;		/* of a reserve, in seconds */
 	unsigned int pending;	/* operations that are being written */
+	struct counts_asker counts;	/* COMMITTING: counts that it waits for */
 	uint32_t kick_left, kicked;
 	bool kick_buried, kick_failed;
 	struct cursor kick_from;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "counts.h"
 #include "http.h"
 #include "metrics.h"
 #include "reading.h"
@@ -34,13 +35,12 @@ struct tube_figures {
 
 /* An answer that is being written */
 struct scrape {
+	struct counts_asker counts;	/* of a shared store */
 	struct evhttp_request *request;
 	struct tube_figures *tubes;
 	size_t count, at;
 	size_t family;
-	bool counting;		/* a shared store is */
 	bool sent;		/* what comes before the tubes is */
-	bool lost;		/* who asked has gone */
 };
 
 static const struct {
@@ -190,9 +190,8 @@ static void lost(struct evhttp_connection *connection, void *arg)
 
 	(void)connection;
 	http_lost(scrape->request);
-	scrape->lost = true;
-	if (!scrape->counting)
-		end(scrape);
+	counts_forget(&scrape->counts);
+	end(scrape);
 }
 
 /* The next piece, once the last is sent */
@@ -203,7 +202,7 @@ static void next(struct evhttp_connection *connection, void *arg)
 	size_t until;
 
 	scrape->sent = true;
-	if (scrape->counting)
+	if (scrape->counts.asks)
 		return;
 	if (scrape->family == ARRAY_SIZE(families)) {
 		evhttp_connection_set_closecb(connection, NULL, NULL);
@@ -246,21 +245,14 @@ static void copy_all(struct scrape *scrape, const struct tube_counts *counts, si
 }
 
 /* While the database is away, there are no figures of tubes. */
-static void counted(struct op *op)
+static void counted(struct counts_asker *asker, const struct counts *counts)
 {
-	struct request *request = container_of(op, struct request, op);
-	struct scrape *scrape = request->arg;
+	struct scrape *scrape = container_of(asker, struct scrape, counts);
 
-	scrape->counting = false;
-	if (scrape->lost) {
-		end(scrape);
-	} else {
-		if (!op->failed)
-			copy_all(scrape, request->figures, request->figure_count);
-		if (scrape->sent)
-			next(evhttp_request_get_connection(scrape->request), scrape);
-	}
-	shared_counted(op);
+	if (!counts->op.failed)
+		copy_all(scrape, counts->figures, counts->length);
+	if (scrape->sent)
+		next(evhttp_request_get_connection(scrape->request), scrape);
 }
 
 static struct scrape *begin(struct evhttp_request *request)
@@ -269,9 +261,9 @@ static struct scrape *begin(struct evhttp_request *request)
 
 	scrapes++;
 	scrape->request = request;
-	scrape->counting = store->shared;
+	scrape->counts.told = counted;
 	if (store->shared)
-		shared_count(NULL, NULL, counted, scrape);
+		counts_ask(&scrape->counts, NULL);
 	else
 		copy_all(scrape, NULL, 0);
 	return scrape;

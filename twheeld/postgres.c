@@ -2,9 +2,9 @@
 /*
  * The store as a database of PostgreSQL: its schema, the session, transactions.
  *
- * There are three connections: that of the committer, which does nearly all; one for what is
- * asked that may take long; and one that listens. The event loop has one for what is read at the
- * start.
+ * There are four connections: that of the committer, which does nearly all; one that listens; and
+ * two for what is asked beside, which are made when somebody asks. The event loop has one for what
+ * is read at the start.
  */
 #include <errno.h>
 #include <stdio.h>

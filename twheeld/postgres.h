@@ -13,16 +13,15 @@
 #include "commit.h"
 #include "postgres_link.h"
 
+struct counts;
 struct firing;
-struct overview;
 
 /* For those who write what an operation is */
 int64_t pg_session(void);
 void pg_ready(const char *tube);
 
 bool pg_job_op(struct op *op);
-bool pg_count(struct request *request);
-bool pg_overview(struct overview *overview);
+bool pg_count(struct counts *counts);
 bool pg_put(struct op *op);
 void pg_forget_results(struct op *op);
 

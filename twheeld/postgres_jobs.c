@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "alarm.h"
+#include "counts.h"
 #include "postgres.h"
 #include "util.h"
 
@@ -104,13 +105,10 @@ void pg_forget_results(struct op *op)
 	for (size_t i = 0; i < request->found; i++)
 		free(request->jobs[i].row.body);
 	free(request->jobs);
-	free(request->figures);
 	free(request->ids);
 	request->jobs = NULL;
-	request->figures = NULL;
 	request->ids = NULL;
 	request->found = 0;
-	request->figure_count = 0;
 }
 
 /* Put */
@@ -380,16 +378,18 @@ static bool look(struct request *request)
 			 pg_do(&by_id, "i", request->op.row.id));
 }
 
-static void take_figures(struct request *request, const PGresult *result)
+static void take_figures(struct counts *counts, const PGresult *result)
 {
 	struct tube_counts *figures = NULL;
 
-	request->figures = must(calloc(PQntuples(result) + 1, sizeof(*figures)));
+	free(counts->figures);
+	counts->figures = must(calloc(PQntuples(result) + 1, sizeof(*figures)));
+	counts->length = 0;
 	for (int i = 0; i < PQntuples(result); i++) {
 		int64_t state = pg_int(result, i, 1);
 
 		if (!figures || strcmp(figures->tube, PQgetvalue(result, i, 0))) {
-			figures = &request->figures[request->figure_count++];
+			figures = &counts->figures[counts->length++];
 			strncpy(figures->tube, PQgetvalue(result, i, 0), TUBE_NAME_MAX);
 		}
 		if (state >= STATES)
@@ -400,19 +400,19 @@ static void take_figures(struct request *request, const PGresult *result)
 	}
 }
 
-static bool take_pause(struct tube_counts *counts, const char *tube)
+static bool take_pause(struct tube_counts *figures, const char *tube)
 {
 	PG_STATEMENT(get, "SELECT pause, until - " PG_NOW ", count FROM twheeld.pauses"
 		     " WHERE tube = $1");
 	PGresult *result = pg_do(&get, "s", tube);
 
 	if (result && PQntuples(result)) {
-		counts->pauses = pg_int(result, 0, 2);
-		counts->pause_left = pg_int(result, 0, 1);
-		counts->pause = pg_int(result, 0, 0);
-		if (counts->pause_left < 0) {
-			counts->pause_left = 0;
-			counts->pause = 0;
+		figures->pauses = pg_int(result, 0, 2);
+		figures->pause_left = pg_int(result, 0, 1);
+		figures->pause = pg_int(result, 0, 0);
+		if (figures->pause_left < 0) {
+			figures->pause_left = 0;
+			figures->pause = 0;
 		}
 	}
 	return pg_done(result);
@@ -422,17 +422,17 @@ static bool take_pause(struct tube_counts *counts, const char *tube)
 	" FROM twheeld.jobs "
 
 /** pg_count - count the jobs of a tube, or of all */
-bool pg_count(struct request *request)
+bool pg_count(struct counts *counts)
 {
 	PG_STATEMENT(of_all, COUNT "GROUP BY tube, state ORDER BY tube");
 	PG_STATEMENT(of_one, COUNT "WHERE tube = $1 GROUP BY tube, state ORDER BY tube");
-	PGresult *result = request->tube ? pg_do(&of_one, "s", request->tube) : pg_do(&of_all, "");
+	PGresult *result = *counts->tube ? pg_do(&of_one, "s", counts->tube) : pg_do(&of_all, "");
 
 	if (result)
-		take_figures(request, result);
+		take_figures(counts, result);
 	if (!pg_done(result))
 		return false;
-	return !request->tube || take_pause(&request->figures[0], request->tube);
+	return !*counts->tube || take_pause(&counts->figures[0], counts->tube);
 }
 
 /* Who is there may pause a tube without jobs, too. */

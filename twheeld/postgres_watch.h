@@ -25,24 +25,22 @@ struct watch_node {
 	bool self;
 };
 
-struct overview {
-	int64_t schedules[WATCH_MOST];	/* in: whose last runs are asked for */
-	size_t schedule_count;
-	bool failed;
-	struct watch_tube tubes[WATCH_MOST];	/* those with most jobs */
-	struct watch_node nodes[WATCH_MOST];
-	struct run_row runs[WATCH_MOST];	/* created is 0: there is none */
-	size_t tube_count, node_count;		/* here */
-	int64_t tubes_all, nodes_all;
-};
-
-/* A look, under way */
-struct overview_asked {
+/* Questions for pg_ask(), and their answers: those with most jobs */
+struct tubes_asked {
 	struct op op;
-	struct overview *overview;
-	void (*done)(void);
+	struct watch_tube tubes[WATCH_MOST];
+	size_t count;		/* here */
+	int64_t all;
 };
 
-void pg_watch(struct overview *overview, void (*done)(void));
+struct nodes_asked {
+	struct op op;
+	struct watch_node nodes[WATCH_MOST];
+	size_t count;
+	int64_t all;
+};
+
+bool pg_tubes(struct tubes_asked *asked);
+bool pg_nodes(struct nodes_asked *asked);
 
 #endif

@@ -16,7 +16,6 @@
 #include "job.h"
 #include "listen.h"
 #include "notify.h"
-#include "postgres_ask.h"
 #include "postgres_listen.h"
 #include "retry.h"
 #include "shared.h"
@@ -91,7 +90,6 @@ static void free_results(struct request *request)
 	for (size_t i = 0; i < request->found; i++)
 		free(request->jobs[i].row.body);
 	free(request->jobs);
-	free(request->figures);
 	free(request->ids);
 	free(request->tubes);
 }
@@ -526,73 +524,60 @@ static void do_pause_tube(struct conn *conn, const struct command *cmd)
 
 /* Counts */
 
-/** shared_count - count the jobs of a tube, or of all; @done has to call shared_counted() */
-void shared_count(const char *tube, struct conn *conn, void (*done)(struct op *op), void *arg)
+static struct conn *conn_of(struct counts_asker *asker)
 {
-	struct request *request = new_request(OP_COUNT, conn, done);
-
-	request->arg = arg;
-	if (tube)
-		set_tube(request, tube);
-	pg_ask(&request->op);
+	return container_of(asker, struct conn, counts);
 }
 
-void shared_counted(struct op *op)
+static void counted_tube(struct counts_asker *asker, const struct counts *counts)
 {
-	end_request(of(op), NULL);
-}
+	struct conn *conn = conn_of(asker);
+	struct tube *tube = tube_find(counts->tube);
+	bool known = tube || counts->length;
 
-static void tell_tube(struct conn *conn, const struct request *request)
-{
-	struct tube *tube = tube_find(request->name);
-	bool known = tube || request->figure_count;
-
-	if (request->op.failed || !known) {
-		conn_reply(conn, request->op.failed ? "INTERNAL_ERROR" : "NOT_FOUND");
+	if (counts->op.failed || !known) {
+		conn_reply(conn, counts->op.failed ? "INTERNAL_ERROR" : "NOT_FOUND");
 		return;
 	}
-	tube = tube_get(request->name);
-	conn_text(conn, stats_tube(tube, request->figures));
+	tube = tube_get(counts->tube);
+	conn_text(conn, stats_tube(tube, counts->figures));
 	tube_put(tube);
 }
 
-static void counted_tube(struct op *op)
+static void counted_all(struct counts_asker *asker, const struct counts *counts)
 {
-	tell_tube(op->conn, of(op));
-	shared_counted(op);
-}
-
-static void counted_all(struct op *op)
-{
-	struct request *request = of(op);
-
-	if (op->failed)
-		conn_reply(op->conn, "INTERNAL_ERROR");
+	if (counts->op.failed)
+		conn_reply(conn_of(asker), "INTERNAL_ERROR");
 	else
-		conn_text(op->conn, stats_server(request->figures, request->figure_count));
-	shared_counted(op);
+		conn_text(conn_of(asker), stats_server(counts->figures, counts->length));
 }
 
-static void counted_names(struct op *op)
+static void counted_names(struct counts_asker *asker, const struct counts *counts)
 {
-	struct request *request = of(op);
 	struct evbuffer *text;
 	size_t count;
 	struct tube **list = tube_list(&count);
 
-	if (op->failed) {
-		end_request(request, "INTERNAL_ERROR");
+	if (counts->op.failed) {
+		conn_reply(conn_of(asker), "INTERNAL_ERROR");
 		return;
 	}
 	text = must(evbuffer_new());
 	evbuffer_add_printf(text, "---\n");
 	for (size_t i = 0; i < count; i++)
 		evbuffer_add_printf(text, "- %s\n", list[i]->name);
-	for (size_t i = 0; i < request->figure_count; i++)
-		if (!tube_find(request->figures[i].tube))
-			evbuffer_add_printf(text, "- %s\n", request->figures[i].tube);
-	conn_text(op->conn, text);
-	end_request(request, NULL);
+	for (size_t i = 0; i < counts->length; i++)
+		if (!tube_find(counts->figures[i].tube))
+			evbuffer_add_printf(text, "- %s\n", counts->figures[i].tube);
+	conn_text(conn_of(asker), text);
+}
+
+static void count(struct conn *conn, const char *tube,
+		  void (*told)(struct counts_asker *asker, const struct counts *counts))
+{
+	conn->state = COMMITTING;
+	conn->counts.told = told;
+	counts_ask(&conn->counts, tube);
 }
 
 /**
@@ -642,13 +627,13 @@ bool shared_command(struct conn *conn, const struct command *cmd)
 		do_pause_tube(conn, cmd);
 		return true;
 	case CMD_STATS_TUBE:
-		shared_count(cmd->tube, conn, counted_tube, NULL);
+		count(conn, cmd->tube, counted_tube);
 		return true;
 	case CMD_STATS:
-		shared_count(NULL, conn, counted_all, NULL);
+		count(conn, NULL, counted_all);
 		return true;
 	case CMD_LIST_TUBES:
-		shared_count(NULL, conn, counted_names, NULL);
+		count(conn, NULL, counted_names);
 		return true;
 	default:
 		return false;

@@ -17,8 +17,6 @@ void shared_follow(struct tube *tube);
 void shared_ready(const char *name);
 void shared_due(int64_t when);
 void shared_tick(void);
-void shared_count(const char *tube, struct conn *conn, void (*done)(struct op *op), void *arg);
-void shared_counted(struct op *op);
 bool shared_drain(void);
 const struct histogram *shared_lateness(void);
 

@@ -7,6 +7,7 @@
 
 #include <event2/buffer.h>
 
+#include "counts.h"
 #include "protocol.h"
 #include "tube.h"
 

@@ -4,8 +4,9 @@
  *
  * All who ask within a second have the same, so that any number of them costs the same. It is
  * made in steps, between which clients are served: a hundred tubes and schedules at most are in
- * it, but of a hundred thousand it has to be found which ones. What a shared store knows comes
- * from a thread.
+ * it, but of a hundred thousand it has to be found which ones. What the store knows is of three
+ * parts, each of which has its time: where one is late or fails, what was known of it before is
+ * told, and of when that is.
  */
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -17,6 +18,7 @@
 #include "calendar.h"
 #include "command.h"
 #include "http.h"
+#include "postgres_ask.h"
 #include "postgres_watch.h"
 #include "reading.h"
 #include "shared.h"
@@ -31,8 +33,8 @@
 /* What was made is good for so long, or for ten times what it took to make it, and no longer */
 #define FRESH SECOND
 #define FRESH_MOST (30 * SECOND)
-/* So long the database may take */
-#define PATIENCE 6
+/* So long the store is waited for, in seconds; what comes later is told to those who ask next */
+#define PATIENCE 2
 
 /* Who waits for what is being made */
 struct reader {
@@ -54,16 +56,30 @@ static int64_t fresh_until;
 
 /* What is being made */
 static size_t stage;
-static bool making, waiting;		/* waiting: for the database */
-static int64_t began;
-static struct overview watch;
-static bool watching;			/* the watch is its thread's */
-static bool away;			/* the database is */
+static bool making, waiting;		/* waiting: for the store */
+static int64_t began, waits_since;
 static struct tube_line tubes[SHOWN];
-static size_t tube_at, tube_count, tubes_all, fewest;
+static size_t tube_count, tubes_all, fewest;
 static struct schedule *schedule_at, *schedules[SHOWN];	/* these are held */
 static size_t schedule_total, schedules_all, schedules_paused, latest;
 static size_t line;			/* that is written next */
+
+/* What the store is asked for, and has told last; all but the first of a shared one alone */
+enum { RUNS, TUBES, NODES, PARTS };
+
+static struct part {
+	bool asked;		/* it is under way */
+	bool awaited;		/* for what is being made */
+	bool failed;		/* the last time */
+	int64_t since;		/* when it was asked */
+	int64_t next;		/* when it may be asked again */
+	int64_t known, asks;	/* by the wall clock: of when is what is known; of when the next */
+} parts[PARTS];
+
+static struct run_row runs[SHOWN];
+static size_t run_count;
+static struct tubes_asked known_tubes;
+static struct nodes_asked known_nodes;
 
 /* Schedules: those that come next */
 
@@ -121,43 +137,127 @@ static bool find_schedules(void)
 	return false;
 }
 
-/* The database */
+/* The store */
 
-static void watched(void)
+static int64_t lasting(int64_t took)
+{
+	int64_t fresh = 10 * took < FRESH_MOST ? 10 * took : FRESH_MOST;
+
+	return fresh > FRESH ? fresh : FRESH;
+}
+
+static void wait_no_more(void)
 {
 	static const struct timeval now;
 
-	watching = false;
+	for (size_t i = 0; i < PARTS; i++)
+		if (parts[i].awaited)
+			return;
 	if (waiting)
 		event_add(turn, &now);
 }
 
-/* It may still be at what nobody waits for any more. */
-static bool ask_database(void)
+/* Gives whether there is something new. */
+static bool told(struct part *part, const struct op *op)
 {
+	int64_t now = commit_now();
+
+	part->asked = false;
+	part->awaited = false;
+	part->failed = op->failed;
+	part->next = now + lasting(now - part->since);
+	if (!op->failed)
+		part->known = part->asks;
+	wait_no_more();
+	return !op->failed;
+}
+
+static void told_runs(struct op *op)
+{
+	struct runs_asked *asked = container_of(op, struct runs_asked, op);
+
+	if (told(&parts[RUNS], op)) {
+		for (run_count = 0; run_count < asked->found; run_count++)
+			runs[run_count] = asked->runs[run_count];
+	}
+	free(asked->runs);
+}
+
+static void ask_runs(void)
+{
+	struct runs_asked *asked = zalloc(sizeof(*asked) +
+					  schedule_total * sizeof(*asked->schedules));
+
+	asked->op.kind = OP_RUNS;
+	asked->op.done = told_runs;
+	asked->most = 1;
+	for (; asked->count < schedule_total; asked->count++)
+		asked->schedules[asked->count] = schedules[asked->count]->id;
+	store->runs(asked);
+}
+
+static void told_tubes(struct op *op)
+{
+	if (told(&parts[TUBES], op))
+		known_tubes = *container_of(op, struct tubes_asked, op);
+}
+
+static void ask_tubes(void)
+{
+	struct tubes_asked *asked = zalloc(sizeof(*asked));
+
+	asked->op.kind = OP_TUBES;
+	asked->op.done = told_tubes;
+	pg_ask(&asked->op);
+}
+
+static void told_nodes(struct op *op)
+{
+	if (told(&parts[NODES], op))
+		known_nodes = *container_of(op, struct nodes_asked, op);
+}
+
+static void ask_nodes(void)
+{
+	struct nodes_asked *asked = zalloc(sizeof(*asked));
+
+	asked->op.kind = OP_NODES;
+	asked->op.done = told_nodes;
+	pg_ask(&asked->op);
+}
+
+/* A store of this server's alone answers at once. */
+static bool ask_store(void)
+{
+	static void (*const ask[PARTS])(void) = { ask_runs, ask_tubes, ask_nodes };
 	static const struct timeval patience = { PATIENCE, 0 };
 
-	away = watching;
-	if (!store->shared || watching)
-		return true;
-	memset(&watch, 0, sizeof(watch));
-	for (; watch.schedule_count < schedule_total; watch.schedule_count++)
-		watch.schedules[watch.schedule_count] = schedules[watch.schedule_count]->id;
-	watching = true;
-	waiting = true;
-	pg_watch(&watch, watched);
-	event_add(turn, &patience);
+	waits_since = commit_now();
+	for (size_t i = 0; i < (store->shared ? PARTS : TUBES); i++) {
+		struct part *part = &parts[i];
+
+		if (part->asked || waits_since < part->next)
+			continue;
+		part->asked = true;
+		part->awaited = true;
+		part->since = waits_since;
+		part->asks = alarm_wall();
+		ask[i]();
+		waiting = waiting || part->awaited;
+	}
+	if (waiting)
+		event_add(turn, &patience);
 	return true;
 }
 
 /* Tubes: those with most jobs */
 
-static struct tube_line *line_of(const char *name)
+static bool has_line(const char *name)
 {
 	for (size_t i = 0; i < tube_count; i++)
 		if (!strcmp(tubes[i].name, name))
-			return &tubes[i];
-	return NULL;
+			return true;
+	return false;
 }
 
 static void find_fewest(void)
@@ -175,7 +275,6 @@ static void take_tube(const char *name, const int64_t *count, bool paused)
 
 	for (int state = 0; state < STATES; state++)
 		jobs += count[state];
-	tubes_all++;
 	if (tube_count == SHOWN && jobs <= tubes[fewest].jobs)
 		return;
 	to = &tubes[tube_count < SHOWN ? tube_count++ : fewest];
@@ -186,32 +285,34 @@ static void take_tube(const char *name, const int64_t *count, bool paused)
 	find_fewest();
 }
 
-static bool take_database(void)
+/* All at once, as tubes come and go between steps */
+static void find_own_tubes(void)
 {
-	for (size_t i = 0; store->shared && !away && i < watch.tube_count; i++)
-		take_tube(watch.tubes[i].name, watch.tubes[i].count, watch.tubes[i].paused);
-	return true;
+	struct tube **list = tube_list(&tubes_all);
+
+	for (size_t i = 0; i < tubes_all; i++)
+		take_tube(list[i]->name, list[i]->count, tube_paused(list[i]));
 }
 
-/* Of a shared store, those of this server that have no jobs */
-static bool find_tubes(void)
+/* Those of this server that have no jobs come after the others. */
+static void find_shared_tubes(void)
 {
 	static const int64_t none[STATES];
-	struct tube **list, *tube;
-	size_t count;
+	size_t count, elsewhere = 0;
+	struct tube **list = tube_list(&count);
 
-	list = tube_list(&count);
-	if (tube_at >= count || away) {
-		if (store->shared && !away && (size_t)watch.tubes_all > tubes_all)
-			tubes_all = watch.tubes_all;
-		return true;
+	for (size_t i = 0; i < known_tubes.count; i++) {
+		const struct watch_tube *tube = &known_tubes.tubes[i];
+
+		take_tube(tube->name, tube->count, tube->paused);
+		elsewhere += !tube_find(tube->name);
 	}
-	tube = list[tube_at++];
-	if (!store->shared)
-		take_tube(tube->name, tube->count, tube_paused(tube));
-	else if (watch.tube_count < SHOWN && !line_of(tube->name))
-		take_tube(tube->name, none, tube_paused(tube));
-	return false;
+	for (size_t i = 0; parts[TUBES].known && tube_count < SHOWN && i < count; i++)
+		if (!has_line(list[i]->name))
+			take_tube(list[i]->name, none, tube_paused(list[i]));
+	tubes_all = count + elsewhere;
+	if (tubes_all < (size_t)known_tubes.all)
+		tubes_all = known_tubes.all;
 }
 
 /* Writing */
@@ -262,11 +363,11 @@ static bool add_server(void)
 {
 	evbuffer_add_printf(out, "{\"now\":%lld", (long long)(alarm_wall() / MILLISECOND));
 	add_name("server");
-	add(json_pack("{s:o, s:o, s:s, s:f, s:s, s:b, s:f, s:b, s:i, s:i, s:i, s:I, s:I}",
+	add(json_pack("{s:o, s:o, s:s, s:f, s:s, s:f, s:b, s:i, s:i, s:i, s:I, s:I}",
 		      "name", told_text(store_node), "site", told_text(store_site),
 		      "version", TWHEELD_VERSION,
 		      "uptime", (alarm_now() - stats_started()) / 1e9,
-		      "store", store->shared ? "database" : "folder", "away", away,
+		      "store", store->shared ? "database" : "folder",
 		      "waits", commit_waits() / 1e9, "draining", command_draining(),
 		      "connections", (int)conn_counts.now, "workers", (int)conn_counts.workers,
 		      "waiting", (int)conn_counts.waiting, "puts", (json_int_t)stats_puts(),
@@ -274,16 +375,25 @@ static bool add_server(void)
 	return true;
 }
 
-static void begin_list(const char *name, size_t all)
+/* What is of this server's memory is of now. */
+static void begin_list(const char *name, size_t all, const struct part *part)
 {
+	bool asked = store->shared || part == &parts[RUNS];
+	int64_t at = asked ? part->known : alarm_wall();
+
 	add_name(name);
-	evbuffer_add_printf(out, "{\"all\":%zu,\"shown\":[", all);
+	evbuffer_add_printf(out, "{\"at\":%lld,\"failed\":%s,\"all\":%zu,\"shown\":[",
+			    (long long)(at / MILLISECOND), part->failed ? "true" : "false", all);
 	line = 0;
 }
 
 static bool begin_tubes(void)
 {
-	begin_list("tubes", tubes_all);
+	if (store->shared)
+		find_shared_tubes();
+	else
+		find_own_tubes();
+	begin_list("tubes", tubes_all, &parts[TUBES]);
 	return true;
 }
 
@@ -313,44 +423,16 @@ static bool add_tube(void)
 
 static bool begin_schedules(void)
 {
-	begin_list("schedules", schedules_all);
+	begin_list("schedules", schedules_all, &parts[RUNS]);
 	return true;
 }
 
-static json_t *last_of_own;
-
-static void keep_run(struct op *op)
+static json_t *last_run(const struct schedule *schedule)
 {
-	struct runs_asked *asked = container_of(op, struct runs_asked, op);
-
-	last_of_own = asked->found ? told_run(&asked->runs[0]) : NULL;
-	free(asked->runs);
-}
-
-/* A store of this server's alone answers at once. */
-static void ask_own(const struct schedule *schedule)
-{
-	struct runs_asked *asked = zalloc(sizeof(*asked) + sizeof(*asked->schedules));
-
-	asked->op.kind = OP_RUNS;
-	asked->op.done = keep_run;
-	asked->most = 1;
-	asked->count = 1;
-	asked->schedules[0] = schedule->id;
-	store->runs(asked);
-}
-
-static json_t *last_run(size_t at)
-{
-	json_t *last = NULL;
-
-	if (!store->shared) {
-		ask_own(schedules[at]);
-		last = last_of_own;
-	} else if (!away && watch.runs[at].created) {
-		last = told_run(&watch.runs[at]);
-	}
-	return last ? last : json_null();
+	for (size_t i = 0; i < run_count; i++)
+		if (runs[i].schedule == schedule->id)
+			return told_run(&runs[i]);
+	return json_null();
 }
 
 /* Since it was found, it may have gone. */
@@ -368,7 +450,7 @@ static bool add_schedule(void)
 	any = any && line;
 	if (schedule->definition) {
 		evbuffer_add_printf(out, "%s", any ? "," : "");
-		add(told_schedule(schedule, last_run(line)));
+		add(told_schedule(schedule, last_run(schedule)));
 		any = true;
 	}
 	line++;
@@ -377,11 +459,9 @@ static bool add_schedule(void)
 
 static bool add_nodes(void)
 {
-	bool known = store->shared && !away;
-
-	begin_list("nodes", known ? watch.nodes_all : 0);
-	for (size_t i = 0; known && i < watch.node_count; i++) {
-		const struct watch_node *node = &watch.nodes[i];
+	begin_list("nodes", known_nodes.all, &parts[NODES]);
+	for (size_t i = 0; i < known_nodes.count; i++) {
+		const struct watch_node *node = &known_nodes.nodes[i];
 
 		evbuffer_add_printf(out, "%s", i ? "," : "");
 		add(json_pack("{s:o, s:o, s:I, s:f, s:I, s:b}", "name", told_text(node->name),
@@ -396,8 +476,8 @@ static bool add_nodes(void)
 
 /* Each is called again and again until it says that it is done. */
 static bool (*const stages[])(void) = {
-	find_schedules, ask_database, take_database, find_tubes, add_server, add_lateness,
-	begin_tubes, add_tube, begin_schedules, add_schedule, add_nodes,
+	find_schedules, ask_store, add_server, add_lateness, begin_tubes, add_tube,
+	begin_schedules, add_schedule, add_nodes,
 };
 
 /* Answers */
@@ -413,7 +493,7 @@ static void give(struct evhttp_request *request)
 
 static void end_making(void)
 {
-	int64_t now = commit_now(), fresh = away ? 0 : 10 * (now - began);
+	int64_t now = commit_now();
 	struct reader *reader;
 
 	if (made)
@@ -421,8 +501,7 @@ static void end_making(void)
 	made = out;
 	out = NULL;
 	making = false;
-	fresh = fresh < FRESH_MOST ? fresh : FRESH_MOST;
-	fresh_until = now + (fresh > FRESH ? fresh : FRESH);
+	fresh_until = now + lasting(now - began);
 	while (schedule_total)
 		schedule_release(schedules[--schedule_total]);
 	while ((reader = readers)) {
@@ -432,6 +511,15 @@ static void end_making(void)
 		give(reader->request);
 		free(reader);
 	}
+}
+
+/* What has not come yet is not waited for, and the time until now was no work. */
+static void go_without(void)
+{
+	for (size_t i = 0; i < PARTS; i++)
+		parts[i].awaited = false;
+	waiting = false;
+	began += commit_now() - waits_since;
 }
 
 /* The next step. By a timer, as it is after what clients have sent meanwhile. */
@@ -444,8 +532,7 @@ static void go_on(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	(void)arg;
 	if (waiting)
-		away = watching || watch.failed;
-	waiting = false;
+		go_without();
 	while (stage < ARRAY_SIZE(stages) && !waiting && commit_now() < until)
 		stage += stages[stage]();
 	if (stage == ARRAY_SIZE(stages))
@@ -463,9 +550,7 @@ static void begin(void)
 	schedule_at = schedule_hold(schedule_first());
 	schedules_all = 0;
 	schedules_paused = 0;
-	tube_at = 0;
 	tube_count = 0;
-	tubes_all = 0;
 	go_on(-1, 0, NULL);
 }
 

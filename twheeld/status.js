@@ -5,7 +5,7 @@
 'use strict';
 
 (() => {
-	const EVERY = 2000, PATIENCE = 9000;
+	const EVERY = 2000, PATIENCE = 9000, OLD = 15000;
 	const $ = id => document.getElementById(id);
 	const nodes = new Map();	// of this database that were seen, also those that have gone
 	let last = null, awaySince = null, timer = null, asking = false;
@@ -94,12 +94,21 @@
 
 	const rows = (id, all) => fill($(id).tBodies[0], all);
 
-	const how_many = (id, list, which, more) => {
-		const words = [list.all > list.shown.length ?
-			`${number(list.shown.length)} of ${number(list.all)}: ${which}` :
-			`${number(list.all)}`, ...more];
+	const how_many = (list, which) => list.all > list.shown.length ?
+		`${number(list.shown.length)} of ${number(list.all)}: ${which}` : number(list.all);
 
-		set($(`${id}-note`), words.filter(Boolean).join('; '));
+	const note = (id, words) => set($(`${id}-note`), words.filter(Boolean).join('; '));
+
+	// Of when is what a database told? It is pale where that is long ago, or it did not tell since.
+	const age = (id, list, { server, now }, what) => {
+		const shared = server.store === 'database';
+		const old = shared && (list.failed || now - list.at > OLD);
+
+		$(id).classList.toggle('old', old);
+		if (!shared && !list.failed)
+			return [];
+		return [list.failed && `the ${shared ? 'database' : 'store'} does not tell ${what}`,
+			list.at ? `${what} as of ${clock(list.at)}` : `${what} not known yet`];
 	};
 
 	const show_server = ({ server }) => {
@@ -127,12 +136,14 @@
 		}));
 	};
 
-	const show_schedules = ({ schedules, now }) => {
-		const wrong = ['failed', 'buried', 'missed'];
+	const show_schedules = all => {
+		const { schedules, now } = all, wrong = ['failed', 'buried', 'missed'];
 
-		how_many('schedules', schedules, 'those that come next', [
+		note('schedules', [
+			how_many(schedules, 'those that come next'),
 			schedules.paused && `${number(schedules.paused)} paused`,
 			schedules.wrong && `${number(schedules.wrong)} lines of tabs are wrong`,
+			...age('schedules', schedules, all, 'last runs'),
 		]);
 		rows('schedules', schedules.shown.map(one => [
 			one.name, one.when, one.zone, one.tube,
@@ -142,11 +153,13 @@
 		]));
 	};
 
-	const show_tubes = ({ tubes, server }) => {
+	const show_tubes = all => {
+		const { tubes, server } = all;
 		const shown = tubes.shown.sort((a, b) => a.name < b.name ? -1 : 1);
 
-		how_many('tubes', tubes, 'those with most jobs', [
-			server.away && 'the database does not answer',
+		note('tubes', [
+			tubes.at && how_many(tubes, 'those with most jobs'),
+			...age('tubes', tubes, all, 'jobs'),
 			server.store === 'database' &&
 				'put and deleted: by clients of this server, while it has the tube in use',
 		]);
@@ -159,28 +172,28 @@
 	};
 
 	// A server that was killed is in the list for the lease, and then only this page knows of it.
-	const show_nodes = ({ nodes: told, server, now }) => {
+	const show_nodes = all => {
+		const { nodes: told, server } = all;
+
 		$('nodes-all').hidden = server.store !== 'database';
-		set($('nodes-note'), server.away ? 'The database does not answer.' : '');
-		if (server.away)
-			return;
+		note('nodes', age('nodes', told, all, 'servers'));
 		const here = new Set(told.shown.map(one => one.session));
 
 		// Of more than are told, nobody knows which have gone.
 		if (told.all > told.shown.length)
 			nodes.clear();
 		for (const one of told.shown)
-			nodes.set(one.session, { ...one, seen: now - one.silent * 1000 });
+			nodes.set(one.session, { ...one, seen: told.at - one.silent * 1000 });
 		for (const session of nodes.keys()) {
 			if (nodes.size > 2 * Math.max(told.shown.length, 10) && !here.has(session))
 				nodes.delete(session);
 		}
 		rows('nodes', [...nodes.values()].map(one => {
-			const age = (now - one.seen) / 1000, gone = !here.has(one.session);
+			const silent = (told.at - one.seen) / 1000, gone = !here.has(one.session);
 
 			return [
 				one.self ? `${one.name} (this one)` : one.name, one.site, String(one.session),
-				{ text: `${span(age)} ago${gone ? ': gone' : ''}`, wrong: gone || age > 3 },
+				{ text: `${span(silent)} ago${gone ? ': gone' : ''}`, wrong: gone || silent > 3 },
 				gone ? '' : number(one.reserved),
 			];
 		}));
