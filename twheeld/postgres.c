@@ -56,6 +56,8 @@ static const char *const upgrades[] = {
 	"CREATE INDEX runs_over ON twheeld.runs(time) WHERE result >= 2;",
 	"ALTER TABLE twheeld.sessions ADD COLUMN node text NOT NULL DEFAULT '',"
 	" ADD COLUMN site text NOT NULL DEFAULT '';",
+	/* Of servers that do not say it, it is what they have if nobody gave them another */
+	"ALTER TABLE twheeld.sessions ADD COLUMN lease bigint NOT NULL DEFAULT 10000000000;",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
@@ -256,43 +258,42 @@ static bool forget_session(int64_t id)
  * A server that is stopped while it is sent a result keeps what it has locked: the database waits
  * for it. Its connection has the session's name. Engines that can't do this are asked once.
  */
-static bool end_connections(void)
+static bool end_connections(int64_t up)
 {
 	PG_STATEMENT(end, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity AS a"
 		     " JOIN twheeld.sessions AS s"
 		     " ON a.application_name = 'twheeld session ' || s.id"
 		     " WHERE a.datname = current_database() AND s.until < " PG_NOW
-		     " AND s.id <> $1");
+		     " AND s.lease <= $2 AND s.id <> $1");
 	static bool refused;
 
-	if (refused || pg_done(pg_do(&end, "i", session)))
+	if (refused || pg_done(pg_do(&end, "ii", session, up)))
 		return true;
 	refused = writer.failure == PG_REFUSED;
 	return false;
 }
 
 /*
- * Those whose servers did not renew them. After a database that was away for long, the others
- * have a lease's time, as they could not.
+ * Those whose servers did not renew them. After a database that was away for long, each of the
+ * others has its own lease's time, as it could not.
  */
 static bool end_sessions(void)
 {
 	PG_STATEMENT(old, "DELETE FROM twheeld.pauses WHERE until < " PG_NOW " - $1");
 	PG_STATEMENT(find, "SELECT id FROM twheeld.sessions WHERE until < " PG_NOW
-		     " AND id <> $1 FOR UPDATE SKIP LOCKED");
+		     " AND lease <= $2 AND id <> $1 FOR UPDATE SKIP LOCKED");
+	int64_t up = commit_now() - up_since;
 	PGresult *result;
 	bool fine;
 
-	if (commit_now() - up_since < store_lease)
-		return true;
 	if (!pg_done(pg_do(&old, "i", PAUSES_KEPT)))
 		return false;
-	result = pg_do(&find, "i", session);
+	result = pg_do(&find, "ii", session, up);
 	fine = result;
 	for (int i = 0; fine && i < PQntuples(result); i++)
 		fine = forget_session(pg_int(result, i, 0));
 	PQclear(result);
-	return fine && end_connections();
+	return fine && end_connections(up);
 }
 
 /* Gives false when it is over. */
@@ -436,8 +437,9 @@ static void name_connection(void)
 
 static bool make_session(void)
 {
-	PG_STATEMENT(make, "INSERT INTO twheeld.sessions(id, until, batch, node, site) VALUES("
-		     "nextval('twheeld.session_ids'), " PG_NOW " + $1, 0, $2, $3) RETURNING id");
+	PG_STATEMENT(make, "INSERT INTO twheeld.sessions(id, until, batch, lease, node, site)"
+		     " VALUES(nextval('twheeld.session_ids'), " PG_NOW " + $1, 0, $1, $2, $3)"
+		     " RETURNING id");
 	PGresult *result;
 	int64_t id = 0;
 

@@ -40,7 +40,7 @@ bool pg_tubes(struct tubes_asked *asked)
 /** pg_nodes - servers that have a session */
 bool pg_nodes(struct nodes_asked *asked)
 {
-	PG_STATEMENT(get, "SELECT id, node, site, " PG_NOW " - until, (SELECT count(*)"
+	PG_STATEMENT(get, "SELECT id, node, site, " PG_NOW " - until + lease, (SELECT count(*)"
 		     " FROM twheeld.jobs WHERE owner = s.id AND state = 3), count(*) OVER ()"
 		     " FROM twheeld.sessions AS s ORDER BY node, id LIMIT $1");
 	PGresult *result = pg_do(&get, "i", (int64_t)WATCH_MOST);
@@ -53,7 +53,7 @@ bool pg_nodes(struct nodes_asked *asked)
 		node->session = pg_int(result, i, 0);
 		copy_name(node->name, result, i, 1);
 		copy_name(node->site, result, i, 2);
-		node->silent = pg_int(result, i, 3) + store_lease;
+		node->silent = pg_int(result, i, 3);
 		node->reserved = pg_int(result, i, 4);
 		node->self = node->session == pg_session();
 	}
