@@ -10,8 +10,8 @@ An event loop for asyncio whose timers are in a wheel.
 It is asyncio's own selector loop. Only call_later() and call_at() are others: they and
 cancel() cost the same with ten timers and with a million, and a cancelled handle and what
 it refers to are let go at once. A callback is never early, and as late as a tick (1 ms)
-besides what the loop is late itself. Those that are due together come in the order of
-their times.
+besides what the loop is late itself. Those that are taken together come in the order of
+their times; hundreds that are due in one tick may be taken in two parts.
 
 Timers are shared ones, armed without a system call, where the module is there; ordinary
 ones beyond TIMERS of them, and without the module the library's own.
