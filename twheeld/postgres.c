@@ -115,6 +115,18 @@ static bool begin_schema(PGconn *db)
 		      "INSERT INTO twheeld.meta VALUES('version', 0)");
 }
 
+/* One by one, as each has its time */
+static bool do_each(PGconn *db, const char *sql)
+{
+	char *all = must(strdup(sql)), *rest = all, *statement;
+	bool fine = true;
+
+	while (fine && (statement = strsep(&rest, ";")))
+		fine = !*statement || pg_plain(db, statement);
+	free(all);
+	return fine;
+}
+
 /* The row of the version is locked, so that of several servers one alone does it. */
 static bool upgrade(PGconn *db)
 {
@@ -130,7 +142,7 @@ static bool upgrade(PGconn *db)
 		    " one", (long long)version, VERSIONS);
 	fine = version >= 0;
 	for (int64_t at = version; fine && at < (int64_t)VERSIONS; at++)
-		fine = pg_plain(db, upgrades[at]);
+		fine = do_each(db, upgrades[at]);
 	snprintf(sql, sizeof(sql), "UPDATE twheeld.meta SET value = %zu WHERE name = 'version'",
 		 VERSIONS);
 	fine = fine && pg_plain(db, sql);

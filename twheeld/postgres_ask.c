@@ -18,6 +18,8 @@
 /* So many questions wait at most in a queue, also of those who have gone; others fail. */
 #define WAIT_MOST 1000
 #define QUEUES 2
+/* So long a question waits for its turn; who asked may have gone long since. */
+#define TURN_MOST (30 * SECOND)
 
 struct queue {
 	struct op *first, **end;
@@ -132,7 +134,7 @@ static void *answer_all(void *arg)
 	for (;;) {
 		struct op *op = next(asker);
 
-		op->failed = !answered(asker, op);
+		op->failed = commit_now() - op->at > TURN_MOST || !answered(asker, op);
 		commit_told(op);
 	}
 	return NULL;

@@ -33,20 +33,22 @@ static void ignore(void *arg, const PGresult *notice)
 	(void)notice;
 }
 
-/* Until the answer is there, or it takes too long */
+/* Until all is sent and the answer is there, or it takes too long */
 static bool wait_for_answer(PGconn *db, int64_t until)
 {
-	struct pollfd fd = { .fd = PQsocket(db), .events = POLLIN };
+	int unsent;
 
-	while (PQisBusy(db)) {
+	while ((unsent = PQflush(db)) > 0 || PQisBusy(db)) {
+		short events = POLLIN | (unsent ? POLLOUT : 0);
+		struct pollfd fd = { .fd = PQsocket(db), .events = events };
 		int64_t left = until - commit_now();
 
 		if (left <= 0 || (poll(&fd, 1, left / MILLISECOND + 1) < 0 && errno != EINTR))
 			return false;
-		if (fd.revents && !PQconsumeInput(db))
+		if (fd.revents & ~POLLOUT && !PQconsumeInput(db))
 			return false;
 	}
-	return true;
+	return !unsent;
 }
 
 /* Of several statements, the last answer, which is an error if one of them failed */
@@ -55,7 +57,7 @@ static PGresult *answer(PGconn *db, int sent)
 	int64_t until = commit_now() + ANSWER;
 	PGresult *result = NULL, *more;
 
-	if (!sent || PQflush(db) < 0)
+	if (!sent)
 		return NULL;
 	while (wait_for_answer(db, until)) {
 		more = PQgetResult(db);
@@ -138,7 +140,8 @@ static PGconn *new_connection(char **why)
 
 	if (db)
 		PQsetNoticeReceiver(db, ignore, NULL);
-	if (PQstatus(db) == CONNECTION_OK && set_up(db))
+	/* Nor is a database waited for without end that does not take what is sent. */
+	if (PQstatus(db) == CONNECTION_OK && !PQsetnonblocking(db, 1) && set_up(db))
 		return db;
 	*why = pg_why(db);
 	PQfinish(db);

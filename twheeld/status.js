@@ -177,6 +177,9 @@
 
 		$('nodes-all').hidden = server.store !== 'database';
 		note('nodes', age('nodes', told, all, 'servers'));
+		// A server that has just begun may not know yet.
+		if (!told.at)
+			return;
 		const here = new Set(told.shown.map(one => one.session));
 
 		// Of more than are told, nobody knows which have gone.
