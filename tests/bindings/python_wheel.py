@@ -53,7 +53,9 @@ class Single(Case):
         periods = 0
         while periods < 20:
             # (More than one, if the next period is over before the read is.)
-            for event in self.wheel.read(timeout=60):
+            events = self.wheel.read(timeout=60)
+            self.assertTrue(events, "no period was over within a minute")
+            for event in events:
                 self.assertEqual(event.flags, twheel.EVENT_PERIODIC)
                 periods += 1 + event.overrun
 

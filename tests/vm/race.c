@@ -447,6 +447,7 @@ static void test_growth(void)
 				tap_bail("pthread_create failed");
 		for (i = 0; i < 2; i++)
 			pthread_join(threads[i], NULL);
+		pthread_barrier_destroy(&barrier);
 		EXPECT_EQ(wheel_info(fd).pending, 2 * BATCHES * BATCH);
 		close(fd);
 	}
