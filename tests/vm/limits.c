@@ -3,7 +3,7 @@
  * Limits: of a wheel, and of the memory of all wheels of a user in all of its processes.
  * CAP_SYS_RESOURCE goes over the module's limits, and nobody else.
  *
- * also in: kunit sanitize small
+ * also in: kunit small
  */
 #include "shared.h"
 #include "users.h"
