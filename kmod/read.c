@@ -27,21 +27,26 @@
 
 /**
  * struct tw_read - what is being read under one hold of the lock
- * @now: the time that it is now, in ns, or 0 while nobody asked
- * @tick: the wheel's tick that it is now
+ * @now: the time that it is now, in ns, if there have been periodic timers
  * @reader: is behind the last of them
  * @indices: of the timers
  */
 struct tw_read {
 	s64 now;
-	s64 tick;
 	struct tw_reader reader;
 	u32 indices[TW_READ_BATCH];
 };
 
+/*
+ * The time is read before the walk. If the clock was set back, it goes another way from then
+ * on, and tw_read_less() has to walk the way that tw_fill_events() did.
+ */
 static __always_inline void tw_read_begin(struct twheel *tw, struct tw_read *read)
 {
-	read->now = 0;
+	s64 tick;
+
+	if (unlikely(tw->periods.nr_chunks > TW_FIRST_CHUNK))
+		read->now = tw_now(tw, &tick);
 	tw_reader_init(&tw->wheel, &read->reader);
 }
 
@@ -61,7 +66,7 @@ static noinline void tw_read_less(struct twheel *tw, struct tw_read *read, unsig
 }
 
 /* Periods of a ready timer that went by after the one that made it ready. */
-static u64 tw_overrun(struct twheel *tw, struct tw_read *read,
+static u64 tw_overrun(struct twheel *tw, const struct tw_read *read,
 		      const struct tw_node *node)
 {
 	const struct tw_period *period;
@@ -69,8 +74,6 @@ static u64 tw_overrun(struct twheel *tw, struct tw_read *read,
 	if (!(node->flags & TW_NODE_PERIODIC))
 		return 0;
 	period = tw_period_of(tw, node);
-	if (!read->now)
-		read->now = tw_now(tw, &read->tick);
 	if (read->now < period->nominal)
 		return 0;
 	return div64_u64(read->now - period->nominal, period->interval);
@@ -126,7 +129,7 @@ static void tw_finish_batch(struct twheel *tw)
 }
 
 /* What an event of a periodic timer has besides */
-static void tw_fill_period(struct twheel *tw, struct tw_read *read,
+static void tw_fill_period(struct twheel *tw, const struct tw_read *read,
 			   const struct tw_node *node, struct twheel_event *event, u32 unit)
 {
 	event->user_data = tw_period_of(tw, node)->user_data;
@@ -137,7 +140,7 @@ static void tw_fill_period(struct twheel *tw, struct tw_read *read,
 }
 
 /* Field by field, as clearing the event first would cost more than all the rest. */
-static __always_inline void tw_fill_event(struct twheel *tw, struct tw_read *read,
+static __always_inline void tw_fill_event(struct twheel *tw, const struct tw_read *read,
 					  const struct tw_node *node, u32 index,
 					  struct twheel_event *event, u32 unit)
 {

@@ -430,6 +430,45 @@ static void test_periodic_back(void)
 	wall_restore();
 }
 
+/*
+ * Some ticks are ready, a periodic timer among them, when the clock is set back. Then they
+ * are read, to where memory is not there yet: as many as fit are read, and the rest comes next.
+ */
+static void test_read_in_parts(void)
+{
+	enum { M = 32, FIT = 3 };
+	char *edge = map_pages(2, PROT_READ | PROT_WRITE), *to;
+	struct twheel_event *ev;
+	int fd = wheel_new(TWHEEL_CLOCK_REALTIME, MSEC);
+	__u64 first = now(CLOCK_REALTIME) + 50 * MSEC;
+	unsigned char seen[M] = {};
+	long got, n = 0, i;
+
+	/* ids in a row have ticks that are not, so ticks and lists are in different orders */
+	arm_periodic(fd, first, HOUR, 0);
+	for (i = 1; i < M; i++)
+		arm(fd, TWHEEL_ABS, first + i % 8 * 2 * MSEC, i);
+	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == M));
+	wall_shift(-1000 * (__s64)SEC);
+	to = edge + PAGE - FIT * sizeof(*ev);
+	memset(to, 0, FIT * sizeof(*ev));
+	ev = (struct twheel_event *)to;
+	do {
+		got = read_events(fd, ev, M);
+		for (i = 0; i < got; i++)
+			if (EXPECT_TRUE(ev[i].user_data < M, "%llu", ev[i].user_data))
+				seen[ev[i].user_data]++;
+		n += got > 0 ? got : 0;
+	} while (got > 0);
+	EXPECT_EQ(got, -EAGAIN);
+	EXPECT_EQ(n, M);
+	for (i = 0; i < M; i++)
+		EXPECT_EQ(seen[i], 1, "events of timer %ld", i);
+	munmap(edge, 2 * PAGE);
+	close(fd);
+	wall_restore();
+}
+
 static void tai_set(int offset)
 {
 	struct timex tx = { .modes = ADJ_TAI, .constant = offset };
@@ -527,6 +566,7 @@ int main(void)
 	RUN(test_unaffected, "MONOTONIC and BOOTTIME don't care");
 	RUN(test_periodic, "periodic timers follow");
 	RUN(test_periodic_back, "periodic timers that were ready");
+	RUN(test_read_in_parts, "set backwards: what is ready is read in parts");
 	RUN(test_tai_offset, "the offset of TAI is set");
 	RUN(test_shared, "shared timers");
 	return tap_end();
