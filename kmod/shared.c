@@ -125,13 +125,15 @@ struct tw_inspect {
 static void tw_inspect_begin(struct twheel *tw, struct tw_inspect *inspect, s64 tick, s64 due)
 {
 	struct tw_shared *shared = tw->shared;
+	u64 until = tw_clock_to_user(&tw->wheel.clock, due);
 
 	lockdep_assert_held(&tw->lock);
 	*inspect = (struct tw_inspect){
 		.shared = shared,
 		.words = shared->words,
 		.clock = &tw->wheel.clock,
-		.due = tw_clock_to_user(&tw->wheel.clock, due),
+		/* The latest deadline never comes, not even in a time namespace far ahead. */
+		.due = min(until, TWHEEL_WORD_NEVER - 1),
 		.now = tick - tw->wheel.clock.tick_offset,
 		/* Pairs with the program's, after it read the entry that is overwritten. */
 		.head = smp_load_acquire(&shared->area->head),

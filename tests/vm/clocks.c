@@ -552,6 +552,31 @@ static void test_shared(void)
 	client_close(&c);
 }
 
+/* Past the latest deadline that a word can have, which never expires, what is over does */
+static void test_shared_late(void)
+{
+	static struct client c;
+	struct expiry e;
+	__u32 i;
+
+	wall_set(TWHEEL_WORD_NEVER + 1000 * SEC);
+	client_open(&c, TWHEEL_CLOCK_REALTIME, MSEC, 3);
+	shared_arm(&c, 0, now(CLOCK_REALTIME) + HOUR);
+	shared_arm(&c, 1, NEVER - ARMED);
+	shared_arm(&c, 2, NEVER - SEC);
+	for (i = 0; i < 2; i++)
+		shared_push(&c, i);
+	doorbell(&c);
+	EXPECT_EQ(shared_take_some(&c, &e, 1), 1);
+	EXPECT_EQ(e.timer, 2);
+	EXPECT_EQ(shared_take_some(&c, &e, 1), 0);
+	EXPECT_EQ(readable(c.fd, 50), 0);
+	EXPECT_EQ(shared_cancel(&c, 0), WAS_ARMED);
+	EXPECT_EQ(shared_cancel(&c, 1), WAS_ARMED);
+	wall_restore();
+	client_close(&c);
+}
+
 int main(void)
 {
 	tap_start(90);
@@ -569,5 +594,6 @@ int main(void)
 	RUN(test_read_in_parts, "set backwards: what is ready is read in parts");
 	RUN(test_tai_offset, "the offset of TAI is set");
 	RUN(test_shared, "shared timers");
+	RUN(test_shared_late, "shared timers, past the latest deadline");
 	return tap_end();
 }
