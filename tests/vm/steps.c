@@ -263,11 +263,23 @@ static void check_event(struct wheel *w, const struct twheel_event *ev,
 	next_period(t, overrun);
 }
 
+/* Where memory ends that is there, so that the kernel copies what is read in two parts */
+static struct twheel_event *room_in_parts(unsigned int first)
+{
+	static char *page;
+
+	if (!page)
+		page = map_pages(2, PROT_READ | PROT_WRITE) + PAGE;
+	if (madvise(page, PAGE, MADV_DONTNEED))
+		tap_bail("madvise: %s", strerror(errno));
+	return (struct twheel_event *)page - first;
+}
+
 static void take(struct wheel *w)
 {
 	size_t most = may_be_many(w) ? 1 : 1 + rnd(64);
+	struct twheel_event *ev = room_in_parts(rnd(64));
 	__u64 before = now(w->clock), after;
-	struct twheel_event ev[64];
 	long n, i;
 
 	w->overruns = wheel_stats(w->fd).overruns;
