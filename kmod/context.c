@@ -27,7 +27,7 @@ static noinline s64 tw_set_back(struct twheel *tw, s64 *tick, s64 now)
 	s64 more = tw_wheel_set_back(&tw->wheel, *tick);
 
 	*tick += more;
-	/* While the wheel is throttled, @timer_tick is no tick. */
+	/* While the wheel is throttled, @timer_tick is mostly no tick, and set anew at its turn. */
 	if (tw->timer_tick != TW_NEVER && !tw->waits_for)
 		tw->timer_tick += more;
 	return now;

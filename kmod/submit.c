@@ -138,6 +138,7 @@ static unsigned int tw_submit_held(struct twheel *tw, unsigned long uaddr,
 		return 0;
 	at = kmap_local_page(page);
 	batch.copy = NULL;
+	/* All are done, as each result can be written: the page is held. */
 	tw_do_all(tw, &batch, at + offset_in_page(uaddr), nr, size);
 	kunmap_local(at);
 	flush_dcache_page(page);
