@@ -211,9 +211,20 @@ static void test_once(void)
 	free_pool();
 }
 
+/* It waits for the next run when its only worker has run another one */
+static void after_first_run(struct thing *thing)
+{
+	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs)));
+	EXPECT_EQ(start(fresh(9), 0, 0), 0);
+	ENDED(&things[9], 0);
+	EXPECT_EQ(twheel_task_cancel(&thing->task), 0);
+	EXPECT_EQ(thing->runs, 1);
+}
+
 static void test_huge(void)
 {
 	struct thing *thing = fresh(0);
+	int round;
 
 	new_pool(1, 0);
 	EXPECT_EQ(start(thing, INT64_MAX, UINT64_MAX), 0);
@@ -221,16 +232,29 @@ static void test_huge(void)
 	ENDED(thing, -ECANCELED);
 	thing = fresh(1);
 	EXPECT_EQ(start(thing, 0, UINT64_MAX), 0);
-	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs)));
-	EXPECT_TRUE(WAIT_FOR(twheel_task_cancel(&thing->task) == 0));
-	EXPECT_EQ(thing->runs, 1);
+	after_first_run(thing);
 	thing = fresh(2);
 	thing->task.next = next;
 	thing->next_gives = INT64_MAX;
 	EXPECT_EQ(twheel_task_start(pool, &thing->task, TWHEEL_FIXED_DELAY, 0, UINT64_MAX), 0);
-	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs)));
-	EXPECT_TRUE(WAIT_FOR(twheel_task_cancel(&thing->task) == 0));
-	EXPECT_EQ(thing->runs, 1);
+	after_first_run(thing);
+	free_pool();
+	/* There and back, also where there is one place only */
+	new_pool(1, 1);
+	for (round = 0; round < 100; round++) {
+		thing = fresh(0);
+		EXPECT_EQ(start(thing, round % 2 ? HOUR : INT64_MAX, 0), 0);
+		EXPECT_EQ(start(fresh(1), HOUR, 0), -ENOSPC);
+		EXPECT_EQ(twheel_task_reset(&thing->task, 0, INT64_MAX, 0), 0);
+		EXPECT_EQ(twheel_task_reset(&thing->task, TWHEEL_ABS, 1LL << 62, 0), 0);
+		if (round % 3) {
+			EXPECT_EQ(twheel_task_cancel(&thing->task), 0);
+			continue;
+		}
+		EXPECT_EQ(twheel_task_run_now(&thing->task), 0);
+		ENDED(thing, 0);
+		EXPECT_TRUE(WAIT_FOR(twheel_task_cancel(&thing->task) == -ENOENT));
+	}
 	free_pool();
 }
 
@@ -425,6 +449,100 @@ static void test_cancel(void)
 	EXPECT_EQ(held->runs, 1);
 	EXPECT_EQ(held->asked, 0);
 	EXPECT_EQ(thing->runs, 0);
+	free_pool();
+}
+
+/* Who comes after one that was due and is cancelled gets nothing of it, nor loses anything */
+static void test_reuse(void)
+{
+	struct thing *held;
+	int i, round;
+
+	new_pool(1, 0);
+	for (round = 0; round < 50; round++) {
+		held = hold(0);
+		for (i = 1; i < 10; i++)
+			EXPECT_EQ(start(fresh(i), 0, 0), 0);
+		for (i = 1; i < 10; i++)
+			EXPECT_EQ(twheel_task_cancel(&things[i].task), 0);
+		for (i = 10; i < 19; i++)
+			EXPECT_EQ(start(fresh(i), i % 2 ? 0 : HOUR, 0), 0);
+		let_go(held);
+		for (i = 10; i < 19; i++) {
+			if (i % 2) {
+				ENDED(&things[i], 0);
+			} else {
+				EXPECT_EQ(things[i].runs, 0);
+				EXPECT_EQ(twheel_task_run_now(&things[i].task), 0);
+				ENDED(&things[i], 0);
+			}
+			EXPECT_EQ(things[i].runs, 1);
+		}
+		for (i = 1; i < 10; i++)
+			EXPECT_EQ(things[i].runs, 0);
+	}
+	free_pool();
+}
+
+/* More is due, all the time, than one worker can run: each is run again and again. */
+static void test_turns(void)
+{
+	int i, n = 12;
+
+	new_pool(1, 0);
+	for (i = 0; i < n; i++)
+		EXPECT_EQ(twheel_task_start(pool, &fresh(i)->task, TWHEEL_CATCH_UP, 0, 1), 0);
+	for (i = 0; i < n; i++)
+		EXPECT_TRUE(WAIT_FOR(LOAD(things[i].runs) >= 50), "%d: %d runs", i,
+			    things[i].runs);
+	for (i = 0; i < n; i++)
+		EXPECT_EQ(twheel_task_cancel_wait(&things[i].task), 0);
+	free_pool();
+}
+
+/* More tasks than a pool has shared timers; those that stay are run, once each */
+#define CROWD 20000
+
+static struct twheel_task crowd[CROWD];
+static bool ran[CROWD];
+static unsigned int nr_ran;
+
+static int run_one_of_crowd(struct twheel_task *task, const struct twheel_run *run)
+{
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= run->deadline, "early");
+	EXPECT_TRUE(!__atomic_exchange_n(&ran[task - crowd], true, __ATOMIC_ACQ_REL));
+	ADD(nr_ran);
+	return 0;
+}
+
+static void start_crowd(int first, int step, __s64 when)
+{
+	int i;
+
+	for (i = first; i < CROWD; i += step) {
+		ran[i] = false;
+		crowd[i] = (struct twheel_task){ .run = run_one_of_crowd };
+		if (!EXPECT_EQ(twheel_task_start(pool, &crowd[i], 0, when + i * USEC, 0), 0))
+			break;
+	}
+}
+
+static void test_crowd(void)
+{
+	int i;
+
+	new_pool(2, 0);
+	nr_ran = 0;
+	start_crowd(0, 1, HOUR);
+	for (i = 0; i < CROWD; i += 2)
+		EXPECT_EQ(twheel_task_cancel(&crowd[i]), 0);
+	start_crowd(0, 2, HOUR);
+	for (i = 0; i < CROWD; i += 4)
+		EXPECT_EQ(twheel_task_cancel(&crowd[i]), 0);
+	EXPECT_EQ(LOAD(nr_ran), 0);
+	for (i = 0; i < CROWD; i++)
+		EXPECT_EQ(twheel_task_reset(&crowd[i], 0, i % 50 * MSEC, 0), i % 4 ? 0 : -ENOENT);
+	EXPECT_TRUE(WAIT_FOR(LOAD(nr_ran) == CROWD / 4 * 3), "%u", nr_ran);
 	free_pool();
 }
 
@@ -1224,6 +1342,9 @@ int main(void)
 	RUN(test_others, "tasks that fail or are slow stop no other");
 	RUN(test_reset, "reset and run_now");
 	RUN(test_cancel, "cancel");
+	RUN(test_reuse, "what comes after one that was due and is cancelled");
+	RUN(test_turns, "more than one worker can run");
+	RUN(test_crowd, "more tasks than shared timers");
 	RUN(test_within, "all that from within a run, next, end");
 	RUN(test_cancel_wait, "cancel_wait");
 	RUN(test_start, "start");

@@ -299,10 +299,12 @@ static void *disturb_all(void *arg)
 		__u64 r = random_of(&state);
 		struct busy *entry = &busy[r >> 8 & (BUSY - 1)];
 
-		if (r % 64)
-			disturb(entry, r >> 16);
-		else
+		if (r % 64 == 0)
 			twheel_task_cancel_wait(&entry->task);
+		else if (r % 64 < 4)
+			sleep_ns((r >> 56) * USEC);	/* for some to be due meanwhile */
+		else
+			disturb(entry, r >> 16);
 	}
 	return NULL;
 }

@@ -285,7 +285,7 @@ inline do_cancel_wait(t)
 	release()
 }
 
-/* put_out(), and what dismiss() makes of it. Kept ones go back into the wheel. */
+/* What dismiss() makes of one that is out of the wheel. Kept ones go back. */
 inline put_out(t)
 {
 	assert(state[t] == ARMED);
@@ -346,7 +346,7 @@ inline do_stop(keeping)
 	acquire();
 	atomic { keep = keeping && (!stopping || keep); stopping = true };
 	kept = 0;
-	/* take_out() */
+	/* pool_drain() */
 #ifdef MUTANT_READ_BEFORE_DRAIN
 	read_all();
 	drain();

@@ -41,7 +41,8 @@ struct twheel_pool;
  * @size: sizeof(struct twheel_pool_options)
  * @flags: %TWHEEL_KERNEL, %TWHEEL_USER or 0, as for twheel_open()
  * @threads: workers, 4,096 at most; 0 for a delay queue
- * @capacity: most tasks, or 0 for as many as the wheel can hold
+ * @capacity: most tasks, or 0 for as many as the wheel can hold. Over the module, a pool
+ *	with workers has so many shared timers, 16,384 at most
  * @clock: TWHEEL_CLOCK_*, or 0 for %TWHEEL_CLOCK_MONOTONIC
  * @__reserved: 0
  * @tick: length of a tick in ns, or 0 for one jiffy
@@ -99,7 +100,8 @@ struct twheel_task {
 	uint64_t period;
 	uint32_t state;
 	uint32_t flags;
-	uint64_t __reserved;
+	uint32_t number;
+	uint32_t __reserved;
 };
 
 /**

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Pools: their life. What is done to tasks is in pool_task.c, workers in pool_run.c.
+ * Pools: their life. What is done to tasks is in pool_task.c, workers in pool_run.c, and
+ * the timers of tasks, which are of three kinds, in pool_timer.c.
  *
  * A pool has one lock, and under it are all changes of a task's state and all calls on
  * the wheel, but nothing of the caller's:
@@ -12,7 +13,8 @@
  *	armed   --cancel-->          idle	at once; of one that runs it is only noted
  *	armed   --stop-->            left	drained; idle when it is handed over
  *
- * Timers expire once, and their user data is the task's address. That is safe as an
+ * Timers expire once, and say whose they are: by user data that is the task's address, or
+ * by the number of a shared timer, which a table has the task of. That is safe as an
  * event is read and its task made running under one hold of the lock: whoever finds a
  * task armed finds its timer in the wheel, pending or ready, and a cancel there means
  * that no event of it is ever read. So there is no event of a task that is gone, in
@@ -56,46 +58,11 @@
 /* Longer options than that nobody means, as of structures that the kernel is given */
 #define MOST_OPTIONS 4096
 
-/* Tasks that are taken out together */
-#define TAKEN_OUT 64
-
-/* Tasks that a stop has taken out: which are to be run still, and which not */
-struct pool_out {
-	struct twheel_task *kept;
-	struct twheel_task *left;
-};
-
 /* After a function of the caller's, which must not bring a child back here. */
 void pool_relock(struct twheel_pool *pool)
 {
 	if (pool_lock(pool))
 		_exit(EXIT_FAILURE);
-}
-
-static int arm_timer(struct twheel *tw, struct twheel_task *task, uint32_t flags, uint64_t when)
-{
-	struct twheel_op op;
-	int ret;
-
-	if (tw->user)
-		return user_arm(tw->user, flags, when, (uintptr_t)task, &task->id);
-	op = twheel_op_arm(flags, when, 0, (uintptr_t)task);
-	ret = twheel_arm(tw, &op);
-	task->id = op.id;
-	return ret;
-}
-
-/* Returns 0, and then the task is armed; or a negative error. */
-int pool_arm(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags, uint64_t when)
-{
-	int ret = arm_timer(pool->tw, task, flags & TWHEEL_ABS, when);
-
-	if (ret)
-		return ret;
-	task->flags &= ~TASK_RESET;
-	__atomic_store_n(&task->pool, pool, __ATOMIC_RELAXED);
-	pool_set_state(task, TASK_ARMED);
-	return 0;
 }
 
 void pool_begin_call(struct twheel_pool *pool, struct pool_call *call,
@@ -164,19 +131,6 @@ static int check_options(const struct twheel_pool_options *options)
 	return 0;
 }
 
-static int open_wheel(struct twheel_pool *pool, const struct twheel_pool_options *options)
-{
-	struct twheel_setup setup = {
-		.size = sizeof(setup),
-		.clock = options->clock ?: TWHEEL_CLOCK_MONOTONIC,
-		.tick = options->tick,
-		.limit = options->capacity,
-	};
-	int ret = twheel_open(options->flags | O_NONBLOCK, &pool->tw);
-
-	return ret ?: twheel_setup(pool->tw, &setup);
-}
-
 static int watch(struct twheel_pool *pool, int fd, uint32_t events)
 {
 	struct epoll_event event = { .events = events };
@@ -186,7 +140,7 @@ static int watch(struct twheel_pool *pool, int fd, uint32_t events)
 
 static int open_all(struct twheel_pool *pool, const struct twheel_pool_options *options)
 {
-	int ret = user_watch_forks() ?: open_wheel(pool, options);
+	int ret = user_watch_forks() ?: pool_open_timers(pool, options);
 
 	if (ret)
 		return ret;
@@ -203,7 +157,7 @@ static int open_all(struct twheel_pool *pool, const struct twheel_pool_options *
 
 static void close_all(struct twheel_pool *pool)
 {
-	twheel_close(pool->tw);
+	pool_close_timers(pool);
 	if (pool->epoll >= 0)
 		close(pool->epoll);
 	if (pool->over >= 0)
@@ -253,64 +207,25 @@ int twheel_pool_fd(const struct twheel_pool *pool)
 	return pool->threads ? -EINVAL : twheel_fd(pool->tw);
 }
 
-static void put_out(struct twheel_pool *pool, struct pool_out *out, uint64_t user_data,
-		    uint64_t deadline)
-{
-	struct twheel_task *task = pool_task_of(user_data);
-	struct twheel_task **to = pool_keeps(pool, task->period) ? &out->kept : &out->left;
-
-	task->deadline = deadline;
-	task->link = *to;
-	*to = task;
-}
-
-/* A signal, or want of memory for a moment, is no reason to leave any there */
-static bool goes_on(int ret)
-{
-	return ret > 0 || ret == -EINTR || ret == -ENOMEM;
-}
-
-/* Take all tasks that are armed out of the wheel. */
-static void take_out(struct twheel_pool *pool, struct pool_out *out)
-{
-	struct twheel_event events[TAKEN_OUT];
-	struct twheel_op ops[TAKEN_OUT];
-	int i, nr;
-
-	do {
-		nr = twheel_drain(pool->tw, ops, TAKEN_OUT);
-		for (i = 0; i < nr; i++)
-			put_out(pool, out, ops[i].user_data, ops[i].deadline);
-	} while (goes_on(nr));
-	do {
-		nr = read_events(pool->tw, events, TAKEN_OUT, true);
-		for (i = 0; i < nr; i++)
-			put_out(pool, out, events[i].user_data, events[i].deadline);
-	} while (goes_on(nr));
-}
-
 /*
  * All under one hold of the lock: those that are still to be run go back. If there is
  * no memory for that, they are not.
  */
 static struct twheel_task *dismiss(struct twheel_pool *pool)
 {
-	struct pool_out out = { NULL, NULL };
-	struct twheel_task *task, *next;
+	struct twheel_task *task, *next, *left = NULL;
 
-	take_out(pool, &out);
-	for (task = out.kept; task; task = next) {
+	for (task = pool_drain(pool); task; task = next) {
 		next = task->link;
-		if (pool_arm(pool, task, TWHEEL_ABS, task->deadline)) {
-			task->link = out.left;
-			out.left = task;
-		}
-	}
-	for (task = out.left; task; task = task->link) {
+		if (pool_keeps(pool, task->period) &&
+		    !pool_arm(pool, task, TWHEEL_ABS, task->deadline))
+			continue;
 		pool_set_state(task, TASK_LEFT);
 		pool->tasks--;
+		task->link = left;
+		left = task;
 	}
-	return out.left;
+	return left;
 }
 
 /* One call for all: who waits for one of them does not know who was handed over before */

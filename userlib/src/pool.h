@@ -7,6 +7,7 @@
 
 #include "internal.h"
 #include "twheel_pool.h"
+#include "twheel_shared.h"
 
 /* States of a task, changed under the lock of its pool only */
 enum pool_state {
@@ -22,6 +23,15 @@ enum pool_state {
 
 /* Latest time */
 #define POOL_NEVER 0x7fffffffffffffffULL
+
+/* Tasks that are taken out of the wheel together */
+#define POOL_TAKEN 64
+
+/* Of the number of a shared timer: whose it is, or which one is free besides */
+union pool_number {
+	struct twheel_task *task;
+	uintptr_t next_free;
+};
 
 /**
  * struct pool_call - functions of tasks that are being called, on the caller's stack
@@ -49,7 +59,13 @@ struct pool_call {
  * @forks: how often the process had come out of fork(2) when it was made
  * @threads: workers that there were to be
  * @capacity: most tasks
+ * @area: the shared timers, or none
  * @lock: guards what follows, the tasks, and reading of @tw
+ * @numbers: those of @area
+ * @fresh: this number and those after it were never given out
+ * @free: 1 more than a number that was given back, or 0
+ * @ordinary: ordinary timers in the wheel, where it is the module's
+ * @turn: is it the turn of these?
  * @changed: for those who wait for a call to be over, or for the end of the pool
  * @tasks: tasks that are armed or running
  * @inside: workers, and threads that take
@@ -67,7 +83,13 @@ struct twheel_pool {
 	unsigned int forks;
 	uint32_t threads;
 	uint32_t capacity;
+	struct twheel_area area;
 	pthread_mutex_t lock;
+	union pool_number *numbers;
+	uint32_t fresh;
+	uint32_t free;
+	uint32_t ordinary;
+	bool turn;
 	pthread_cond_t changed;
 	uint32_t tasks;
 	uint32_t inside;
@@ -81,7 +103,6 @@ struct twheel_pool {
 
 /* pool.c */
 void pool_relock(struct twheel_pool *pool);
-int pool_arm(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags, uint64_t when);
 void pool_begin_call(struct twheel_pool *pool, struct pool_call *call,
 		     const struct twheel_task *task);
 void pool_end_call(struct twheel_pool *pool, struct pool_call *call);
@@ -90,6 +111,37 @@ void pool_end_task(struct twheel_pool *pool, struct twheel_task *task, int why);
 
 /* pool_run.c */
 void *pool_work(void *arg);
+
+/* pool_timer.c */
+int pool_open_timers(struct twheel_pool *pool, const struct twheel_pool_options *options);
+void pool_close_timers(struct twheel_pool *pool);
+int pool_arm(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags, uint64_t when);
+int pool_move_module(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags,
+		     uint64_t when);
+int pool_disarm_module(struct twheel_pool *pool, struct twheel_task *task);
+struct twheel_task *pool_next_due(struct twheel_pool *pool);
+int pool_read_due(struct twheel_pool *pool, struct twheel_task **tasks, unsigned int max);
+struct twheel_task *pool_drain(struct twheel_pool *pool);
+
+/* Another time for a task that is armed, and stays so whatever it returns. */
+static inline int pool_move(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags,
+			    uint64_t when)
+{
+	struct user_wheel *user = pool->tw->user;
+
+	flags &= TWHEEL_ABS;
+	if (user)
+		return user_modify(user, flags, when, (uintptr_t)task, &task->id);
+	return pool_move_module(pool, task, flags, when);
+}
+
+/* The timer of a task that is armed is out of the wheel, or a negative error is returned. */
+static inline int pool_disarm(struct twheel_pool *pool, struct twheel_task *task)
+{
+	struct user_wheel *user = pool->tw->user;
+
+	return user ? user_cancel(user, task->id) : pool_disarm_module(pool, task);
+}
 
 /* Fails in a child after fork(2), which has neither workers nor who unlocks the lock. */
 static inline int pool_lock(struct twheel_pool *pool)
@@ -142,11 +194,6 @@ static inline bool pool_keeps(const struct twheel_pool *pool, uint64_t period)
 {
 	return !pool->stopping ||
 	       pool->keep & (period ? TWHEEL_RUN_PERIODIC : TWHEEL_RUN_ONCE);
-}
-
-static inline struct twheel_task *pool_task_of(uint64_t user_data)
-{
-	return (struct twheel_task *)(uintptr_t)user_data;
 }
 
 /* What is earlier than all times that there are is now, or the first of them */

@@ -8,9 +8,6 @@
 
 #include "pool.h"
 
-/* Events that are read together by who takes tasks */
-#define TAKEN 64
-
 /*
  * What was waited for has come to this thread alone, which has read what it wanted. If
  * there is more, another one is woken now, else when there is.
@@ -43,15 +40,12 @@ static uint64_t missed_by(const struct twheel_task *task, uint64_t now)
 static struct twheel_task *begin_run(struct twheel_pool *pool, struct pool_call *call,
 				     struct twheel_run *run)
 {
-	struct twheel_event event;
-	struct twheel_task *task;
+	struct twheel_task *task = pool_next_due(pool);
 
-	if (read_events(pool->tw, &event, 1, true) != 1)
+	if (!task)
 		return NULL;
-	task = pool_task_of(event.user_data);
 	pool_set_state(task, TASK_RUNNING);
-	task->deadline = event.deadline;
-	run->deadline = event.deadline;
+	run->deadline = task->deadline;
 	run->missed = missed_by(task, task->period ? twheel_now(pool->tw) : 0);
 	task->deadline += run->missed * task->period;
 	pool_begin_call(pool, call, task);
@@ -155,23 +149,16 @@ static int by_deadline(const void *a, const void *b)
 /* As many as are due, but no more than @max; or an error, if there is nothing to come */
 static int take_due(struct twheel_pool *pool, struct twheel_task **tasks, unsigned int max)
 {
-	struct twheel_event events[TAKEN];
 	unsigned int total = 0;
 	int i, nr;
 
 	if (pool_is_over(pool))
 		return -ESHUTDOWN;
 	do {
-		nr = max - total < TAKEN ? max - total : TAKEN;
-		nr = read_events(pool->tw, events, nr, true);
-		for (i = 0; i < nr; i++) {
-			struct twheel_task *task = pool_task_of(events[i].user_data);
-
-			task->deadline = events[i].deadline;
-			pool_set_state(task, TASK_IDLE);
-			tasks[total++] = task;
-		}
-	} while (nr == TAKEN && total < max);
+		nr = pool_read_due(pool, &tasks[total], max - total);
+		for (i = 0; i < nr; i++)
+			pool_set_state(tasks[total++], TASK_IDLE);
+	} while (nr == POOL_TAKEN && total < max);
 	/* In one slot of the wheel they come as they like */
 	if (total > 1)
 		qsort(tasks, total, sizeof(tasks[0]), by_deadline);

@@ -77,18 +77,6 @@ static inline int lock_of(struct twheel_task *task, struct twheel_pool **poolp)
 	return -ENOENT;
 }
 
-static int reset_armed(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags,
-		       uint64_t when)
-{
-	struct twheel_op op;
-
-	flags &= TWHEEL_ABS;
-	if (pool->tw->user)
-		return user_modify(pool->tw->user, flags, when, (uintptr_t)task, &task->id);
-	op = twheel_op_modify(task->id, flags, when, 0, (uintptr_t)task);
-	return twheel_modify(pool->tw, &op);
-}
-
 /* Who runs it will arm it, if nothing has been said against that. */
 static int reset_running(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags,
 			 uint64_t when, uint64_t period)
@@ -105,7 +93,7 @@ static int reset(struct twheel_pool *pool, struct twheel_task *task, int state, 
 	int ret = -ENOENT;
 
 	if (state == TASK_ARMED) {
-		ret = reset_armed(pool, task, flags, pool_time(when));
+		ret = pool_move(pool, task, flags, pool_time(when));
 	} else if (state == TASK_RUNNING) {
 		ret = reset_running(pool, task, flags, pool_time(when), period);
 		flags |= TASK_RESET;
@@ -148,7 +136,7 @@ int twheel_task_run_now(struct twheel_task *task)
 static int cancel(struct twheel_pool *pool, struct twheel_task *task, int state)
 {
 	if (state == TASK_ARMED)
-		return twheel_cancel(pool->tw, task->id);
+		return pool_disarm(pool, task);
 	if (state == TASK_RUNNING)
 		task->flags |= TASK_CANCELLED;
 	return state == TASK_IDLE ? -ENOENT : -EINPROGRESS;

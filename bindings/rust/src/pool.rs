@@ -363,6 +363,7 @@ impl Pool {
                 period: 0,
                 state: 0,
                 flags: 0,
+                number: 0,
                 __reserved: 0,
             }),
             closure: UnsafeCell::new(Some(closure)),

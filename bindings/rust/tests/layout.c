@@ -90,6 +90,7 @@ static void pools(void)
 	FIELD(twheel_task, period);
 	FIELD(twheel_task, state);
 	FIELD(twheel_task, flags);
+	FIELD(twheel_task, number);
 	FIELD(twheel_task, __reserved);
 }
 
