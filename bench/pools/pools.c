@@ -331,6 +331,7 @@ static void make_pool(void)
 	struct twheel_pool_options options = {
 		.size = sizeof(options),
 		.threads = workers,
+		.capacity = count + MOST_THREADS,
 		.tick = TICK,
 	};
 	size_t i;

@@ -14,8 +14,9 @@
 #include <twheel_pool.h>
 
 #ifndef POOL_SHARED
-#define POOL_SHARED 16384
+#define POOL_SHARED 4096
 #endif
+#define MOST_SHARED (16 * POOL_SHARED)
 
 /* Errors that are given in place of calls, if not 0; and how many calls there were */
 static int setup_error, doorbell_error, map_error;
@@ -129,11 +130,13 @@ static void check_works(unsigned int capacity)
 
 static void test_numbers(void)
 {
-	const unsigned int capacities[] = { 0, 1, 3, 4, 5, 100, 1 << 20 };
+	const unsigned int capacities[] = { 0, 1, 3, 4, 5, 100, 5000, 1 << 20 };
 	unsigned int i, want;
 
 	for (i = 0; i < ARRAY_SIZE(capacities); i++) {
-		want = capacities[i] && capacities[i] < POOL_SHARED ? capacities[i] : POOL_SHARED;
+		want = capacities[i] ?: POOL_SHARED;
+		if (want > MOST_SHARED)
+			want = MOST_SHARED;
 		EXPECT_EQ(made(1, capacities[i]), 0);
 		EXPECT_EQ(set_up.shared, want);
 		check_works(capacities[i]);
