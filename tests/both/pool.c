@@ -493,8 +493,9 @@ static void test_turns(void)
 	for (i = 0; i < n; i++)
 		EXPECT_EQ(twheel_task_start(pool, &fresh(i)->task, TWHEEL_CATCH_UP, 0, 1), 0);
 	for (i = 0; i < n; i++)
-		EXPECT_TRUE(WAIT_FOR(LOAD(things[i].runs) >= 50), "%d: %d runs", i,
-			    things[i].runs);
+		if (!EXPECT_TRUE(WAIT_FOR(LOAD(things[i].runs) >= 50), "%d: %d runs", i,
+				 things[i].runs))
+			break;
 	for (i = 0; i < n; i++)
 		EXPECT_EQ(twheel_task_cancel_wait(&things[i].task), 0);
 	free_pool();
