@@ -526,16 +526,24 @@ static enum pg_end attempt(struct op *ops)
 	return end == PG_ENDED ? PG_AGAIN : end;
 }
 
-/* Clients wait for a database that is away, but not for ever. */
+/*
+ * Clients wait for a database that is away, but not for ever. Where nothing was heard of a commit,
+ * that may have taken all of this time: there is as much to find whether it was done.
+ */
 static enum pg_end insist(struct op *ops)
 {
 	int64_t until = (down_since ? down_since : commit_now()) + PATIENCE;
+	bool looked_up = false;
 	enum pg_end end;
 
 	while ((end = attempt(ops)) == PG_AGAIN || end == PG_BROKEN) {
 		if (end == PG_BROKEN && writer.db) {
 			commit_say("the connection to the database is lost: it is made again");
 			pg_close(&writer);
+		}
+		if (unsettled && !looked_up) {
+			until = commit_now() + PATIENCE;
+			looked_up = true;
 		}
 		if (commit_now() >= until)
 			break;

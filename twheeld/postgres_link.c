@@ -20,6 +20,8 @@
 #define ANSWER (STATEMENT + SECOND)
 /* So long for a lock, or a quarter of the lease */
 #define LOCKED_MOST SECOND
+/* So long the next statement of a transaction may not come, or the lease */
+#define IDLE_MOST (5 * SECOND)
 #define PARAMETERS 20
 
 static const char *address;
@@ -106,20 +108,25 @@ char *pg_why(PGconn *db)
 	return why;
 }
 
+static long long least_ms(int64_t a, int64_t b)
+{
+	return (a < b ? a : b) / MILLISECOND;
+}
+
 /*
  * A server that is stopped in the middle of a transaction holds what it has locked, and a
- * session that is locked is not ended. So the database ends such a transaction itself. Nor does
- * it go on with what nobody waits for any more; and who waits for a lock renews its session.
+ * session that is locked is not ended. So the database ends such a transaction itself; and soon,
+ * as who was cut off looks up what became of it, and waits for that. Nor does it go on with what
+ * nobody waits for any more; and who waits for a lock renews its session.
  */
 static bool set_up(PGconn *db)
 {
-	long long lease = store_lease / MILLISECOND, locked = lease / 4;
 	char sql[300];
 
 	snprintf(sql, sizeof(sql), "SET idle_in_transaction_session_timeout = %lld;"
-		 " SET statement_timeout = %lld; SET lock_timeout = %lld; %s", lease,
-		 (long long)(STATEMENT / MILLISECOND),
-		 locked < LOCKED_MOST / MILLISECOND ? locked : LOCKED_MOST / MILLISECOND,
+		 " SET statement_timeout = %lld; SET lock_timeout = %lld; %s",
+		 least_ms(store_lease, IDLE_MOST), (long long)(STATEMENT / MILLISECOND),
+		 least_ms(store_lease / 4, LOCKED_MOST),
 		 sync_mode == SYNC_ALWAYS ? "" : "SET synchronous_commit = off");
 	return pg_plain(db, sql);
 }

@@ -23,11 +23,12 @@ REFUSED = ('OUT_OF_MEMORY', 'INTERNAL_ERROR', 'DRAINING')
 class Node(wire.Server):
     '''A server of jobs, whose clock may be wrong'''
 
-    def __init__(self, program, folder, uri, tabs=None, inside=(), clock=None, step=0):
+    def __init__(self, program, folder, uri, tabs=None, inside=(), clock=None, step=0,
+                 lease=LEASE):
         os.makedirs(folder, exist_ok=True)
         conf = os.path.join(folder, 'conf')
         with open(conf, 'w') as out:
-            out.write('lease = "%ds"; node = "%s";\n' % (LEASE, os.path.basename(folder)))
+            out.write('lease = "%ds"; node = "%s";\n' % (lease, os.path.basename(folder)))
             if tabs:
                 out.write('schedules = "%s"; admin = "%s/admin";\n' % (tabs, folder))
         super().__init__(program, folder, '--store', uri, '-c', conf)
