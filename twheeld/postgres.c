@@ -56,8 +56,8 @@ static const char *const upgrades[] = {
 	"CREATE INDEX runs_over ON twheeld.runs(time) WHERE result >= 2;",
 	"ALTER TABLE twheeld.sessions ADD COLUMN node text NOT NULL DEFAULT '',"
 	" ADD COLUMN site text NOT NULL DEFAULT '';",
-	/* Of servers that do not say it, it is what they have if nobody gave them another */
-	"ALTER TABLE twheeld.sessions ADD COLUMN lease bigint NOT NULL DEFAULT 10000000000;",
+	/* Who does not say it is an older server, and is to have no session. */
+	"ALTER TABLE twheeld.sessions ADD COLUMN lease bigint NOT NULL;",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
@@ -127,6 +127,28 @@ static bool do_each(PGconn *db, const char *sql)
 	return fine;
 }
 
+/*
+ * Older servers do not know of new tables what they must. None is there that uses them: those that
+ * have a session go on, and this one can't have the store. One whose session is over, as it was
+ * cut off, can't begin another: make_session() looks at the version, or what it writes lacks
+ * what must be there.
+ */
+static bool end_older(PGconn *db, int64_t version)
+{
+	int64_t live;
+
+	if (!pg_plain(db, "LOCK TABLE twheeld.sessions IN ACCESS EXCLUSIVE MODE"))
+		return false;
+	live = ask(db, "SELECT count(*) FROM twheeld.sessions WHERE until >= " PG_NOW, -1);
+	if (live > 0)
+		die("the store is of version %lld, and servers of an older twheeld still use it: %lld."
+		    " End them first; those that were killed count for their lease",
+		    (long long)version, (long long)live);
+	return !live && pg_plain(db, "UPDATE twheeld.jobs SET state = 0, ord = pri, owner = 0,"
+				 " token = token + 1 WHERE state = 3;"
+				 "DELETE FROM twheeld.sessions");
+}
+
 /* The row of the version is locked, so that of several servers one alone does it. */
 static bool upgrade(PGconn *db)
 {
@@ -141,6 +163,8 @@ static bool upgrade(PGconn *db)
 		die("the store is of a newer twheeld (version %lld, this one knows %zu): use that"
 		    " one", (long long)version, VERSIONS);
 	fine = version >= 0;
+	if (version > 0 && version < (int64_t)VERSIONS)
+		fine = end_older(db, version);
 	for (int64_t at = version; fine && at < (int64_t)VERSIONS; at++)
 		fine = do_each(db, upgrades[at]);
 	snprintf(sql, sizeof(sql), "UPDATE twheeld.meta SET value = %zu WHERE name = 'version'",
@@ -450,8 +474,8 @@ static void name_connection(void)
 static bool make_session(void)
 {
 	PG_STATEMENT(make, "INSERT INTO twheeld.sessions(id, until, batch, lease, node, site)"
-		     " VALUES(nextval('twheeld.session_ids'), " PG_NOW " + $1, 0, $1, $2, $3)"
-		     " RETURNING id");
+		     " SELECT nextval('twheeld.session_ids'), " PG_NOW " + $1, 0, $1, $2, $3"
+		     " FROM twheeld.meta WHERE name = 'version' AND value = $4 RETURNING id");
 	PGresult *result;
 	int64_t id = 0;
 
@@ -460,7 +484,10 @@ static bool make_session(void)
 		roll_back();
 		return false;
 	}
-	result = pg_do(&make, "iss", store_lease, store_node, store_site);
+	result = pg_do(&make, "issi", store_lease, store_node, store_site, (int64_t)VERSIONS);
+	if (result && !PQntuples(result))
+		die("the store was upgraded by a newer twheeld, while this one was cut off: use that"
+		    " one");
 	if (result)
 		id = pg_int(result, 0, 0);
 	PQclear(result);
