@@ -80,6 +80,7 @@ struct request {
 	/* Out: */
 	struct found_job *jobs;
 	size_t found;
+	bool full;			/* there may be more, which were too much at a time */
 	int64_t next;			/* when the next job is due */
 	int64_t clock;			/* by which the database's is ahead of CLOCK_BOOTTIME */
 	int64_t *ids;			/* OP_PAUSED */

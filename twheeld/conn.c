@@ -20,6 +20,8 @@
 
 #define INPUT_MOST (32 << 10)
 #define OUTPUT_MOST (64 << 10)
+/* Who reads a large body as fast as it is sent has so many bytes of it, before others' turn */
+#define FLUSH_MOST (1 << 20)
 #define SAFETY_MARGIN SECOND
 /* Commands of a client, before others have their turn */
 #define COMMANDS_MOST 50
@@ -350,16 +352,20 @@ static bool take(struct conn *conn)
 
 static bool flush(struct conn *conn)
 {
-	while (evbuffer_get_length(conn->out)) {
-		if (evbuffer_write(conn->out, conn->fd) >= 0)
-			continue;
-		if (errno == EINTR)
-			continue;
-		if (errno != EAGAIN)
-			return false;
-		event_add(conn->write, NULL);
-		return true;
+	size_t left = evbuffer_get_length(conn->out), until = left - FLUSH_MOST;
+
+	if (left < FLUSH_MOST)
+		until = 0;
+	while (left > until) {
+		if (evbuffer_write(conn->out, conn->fd) < 0 && errno != EINTR)
+			break;
+		left = evbuffer_get_length(conn->out);
 	}
+	if (!left)
+		return true;
+	if (left > until && errno != EAGAIN)
+		return false;
+	event_add(conn->write, NULL);
 	return true;
 }
 

@@ -16,6 +16,8 @@
 
 /* Jobs that become ready, or are kicked, in a transaction */
 #define PIECE 1000
+/* Bytes of bodies that are taken at a time, and those of one more job */
+#define TAKE_BYTES (16 << 20)
 
 #define COLUMNS "jobs.id, jobs.tube, jobs.state, jobs.ord, jobs.pri, jobs.delay, jobs.ttr," \
 	" jobs.created, jobs.reserves, jobs.timeouts, jobs.releases, jobs.buries, jobs.kicks," \
@@ -240,14 +242,29 @@ static bool touch(struct op *op)
 #define NOT_PAUSED(tube) " AND NOT EXISTS (SELECT 1 FROM twheeld.pauses WHERE pauses.tube = " tube \
 	" AND until > " PG_NOW ")"
 
+static bool is_full(const struct request *request)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < request->found; i++)
+		bytes += request->jobs[i].row.size;
+	return bytes >= TAKE_BYTES;
+}
+
 static bool take_of(struct request *request, const char *tube)
 {
-	PG_STATEMENT(take, "WITH took AS (SELECT id FROM twheeld.jobs WHERE tube = $2 AND state = 0"
-		     NOT_PAUSED("$2") " ORDER BY ord, id LIMIT $3 FOR UPDATE SKIP LOCKED) "
-		     RESERVE);
+	PG_STATEMENT(take, "WITH first AS (SELECT id, ord, octet_length(body)::bigint AS size"
+		     " FROM twheeld.jobs WHERE tube = $2 AND state = 0" NOT_PAUSED("$2")
+		     " ORDER BY ord, id LIMIT $3 FOR UPDATE SKIP LOCKED),"
+		     " took AS (SELECT id FROM (SELECT id, sum(size) OVER (ORDER BY ord, id) - size"
+		     " AS before FROM first) AS sums WHERE before < $4) " RESERVE);
 	int64_t left = request->count - request->found;
 
-	return take_rows(request, pg_do(&take, "isi", pg_session(), tube, left));
+	if (!take_rows(request, pg_do(&take, "isii", pg_session(), tube, left,
+				      (int64_t)TAKE_BYTES)))
+		return false;
+	request->full = is_full(request);
+	return true;
 }
 
 /* Those of some tubes that have jobs to be taken, that with the first job first */

@@ -114,12 +114,24 @@ static const char *result_of(const struct request *request, const char *good)
 
 /* Giving */
 
-static void reply_row(struct conn *conn, const char *word, const struct row *row)
+static void free_body(const void *body, size_t size, void *unused)
+{
+	(void)size;
+	(void)unused;
+	free((void *)body);
+}
+
+/* A body that is large goes out as it is: to copy it would keep the loop, and take as much again. */
+static void reply_row(struct conn *conn, const char *word, struct row *row)
 {
 	if (conn->state == DEAD)
 		return;
 	conn_printf(conn, "%s %lld %u\r\n", word, (long long)row->id, row->size);
-	evbuffer_add(conn->out, row->body, row->size);
+	if (row->size > SMALL_BODY &&
+	    !evbuffer_add_reference(conn->out, row->body, row->size, free_body, NULL))
+		row->body = NULL;
+	else
+		evbuffer_add(conn->out, row->body, row->size);
 	evbuffer_add(conn->out, "\r\n", 2);
 }
 
@@ -174,7 +186,7 @@ static void took_for_tube(struct op *op)
 {
 	struct request *request = of(op);
 	struct tube *tube = request->serves;
-	bool more = !op->failed && (request->found == request->count ||
+	bool more = !op->failed && (request->found == request->count || request->full ||
 				    tube->news != request->news);
 
 	tube->taking--;

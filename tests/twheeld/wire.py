@@ -38,27 +38,30 @@ class Connection:
         self.socket.connect(address)
         if kind == socket.AF_INET:
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.input = b''
+        self.input, self.need = bytearray(), 0
 
     def send(self, data):
         self.socket.sendall(data)
 
     def cut(self):
         '''A whole reply out of what came: its words, or None.'''
-        line, end, rest = self.input.partition(b'\r\n')
-        if not end:
+        at = self.input.find(b'\r\n') if len(self.input) >= self.need else -1
+        if at < 0:
             return None
+        line, end = bytes(self.input[:at]), at + 2
         words = line.split(b' ')
         body = None
         if words[0] in WITH_BODY:
-            size = int(words[-1])
-            if len(rest) < size + 2:
+            begin, end = end, end + int(words[-1]) + 2
+            # Until it is there, none of it is looked at again.
+            self.need = end
+            if len(self.input) < end:
                 return None
-            body = rest[:size]
-            if rest[size:size + 2] != b'\r\n':
+            body = bytes(self.input[begin:end - 2])
+            if self.input[end - 2:end] != b'\r\n':
                 raise ValueError('a body does not end with CR LF: %r' % line)
-            rest = rest[size + 2:]
-        self.input = rest
+        del self.input[:end]
+        self.need = 0
         return [word.decode('latin-1') for word in words] + ([] if body is None else [body])
 
     def reply(self, wait=PATIENCE):
@@ -76,7 +79,7 @@ class Connection:
             except ConnectionError:
                 data = b''
             if not data:
-                raise Closed(self.input)
+                raise Closed(bytes(self.input))
             self.input += data
 
     def ask(self, *words, body=None):
