@@ -78,6 +78,8 @@ static struct part {
 
 static struct run_row runs[SHOWN];
 static size_t run_count;
+static int64_t known_ids[SHOWN];	/* schedules of which the store has told the last run */
+static size_t known_count;
 static struct tubes_asked known_tubes;
 static struct nodes_asked known_nodes;
 
@@ -179,6 +181,8 @@ static void told_runs(struct op *op)
 	if (told(&parts[RUNS], op)) {
 		for (run_count = 0; run_count < asked->found; run_count++)
 			runs[run_count] = asked->runs[run_count];
+		known_count = asked->count;
+		memcpy(known_ids, asked->schedules, known_count * sizeof(*known_ids));
 	}
 	free(asked->runs);
 }
@@ -435,6 +439,24 @@ static json_t *last_run(const struct schedule *schedule)
 	return json_null();
 }
 
+/* One that came since the store was asked may have run. */
+static bool is_known(const struct schedule *schedule)
+{
+	for (size_t i = 0; i < known_count; i++)
+		if (known_ids[i] == schedule->id)
+			return true;
+	return false;
+}
+
+static json_t *shown_schedule(const struct schedule *schedule)
+{
+	json_t *shown = told_schedule(schedule, last_run(schedule));
+
+	if (!is_known(schedule))
+		json_object_del(shown, "last");
+	return shown;
+}
+
 /* Since it was found, it may have gone. */
 static bool add_schedule(void)
 {
@@ -450,7 +472,7 @@ static bool add_schedule(void)
 	any = any && line;
 	if (schedule->definition) {
 		evbuffer_add_printf(out, "%s", any ? "," : "");
-		add(told_schedule(schedule, last_run(schedule)));
+		add(shown_schedule(schedule));
 		any = true;
 	}
 	line++;

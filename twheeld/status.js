@@ -136,6 +136,13 @@
 		}));
 	};
 
+	// Of one that came after the others' runs were asked for, none is known.
+	const last_run = (one, now) => {
+		if (one.last)
+			return time(one.last.time, now);
+		return one.last === undefined ? 'not known yet' : '';
+	};
+
 	const show_schedules = all => {
 		const { schedules, now } = all, wrong = ['failed', 'buried', 'missed'];
 
@@ -147,7 +154,7 @@
 		]);
 		rows('schedules', schedules.shown.map(one => [
 			one.name, one.when, one.zone, one.tube,
-			one.last ? time(one.last.time, now) : '',
+			last_run(one, now),
 			one.last ? { text: one.last.result, wrong: wrong.includes(one.last.result) } : '',
 			one.paused ? 'paused' : time(one.next, now),
 		]));
