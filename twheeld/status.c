@@ -30,6 +30,8 @@
 #define SHOWN WATCH_MOST
 /* A step takes so long */
 #define STEP (MILLISECOND / 4)
+/* Tubes that are looked at before the time is */
+#define TUBES_PIECE 100
 /* What was made is good for so long, or for ten times what it took to make it, and no longer */
 #define FRESH SECOND
 #define FRESH_MOST (30 * SECOND)
@@ -59,7 +61,7 @@ static size_t stage;
 static bool making, waiting;		/* waiting: for the store */
 static int64_t began, waits_since;
 static struct tube_line tubes[SHOWN];
-static size_t tube_count, tubes_all, fewest;
+static size_t tube_count, tubes_all, tubes_left, fewest;
 static struct schedule *schedule_at, *schedules[SHOWN];	/* these are held */
 static size_t schedule_total, schedules_all, schedules_paused, latest;
 static size_t line;			/* that is written next */
@@ -256,12 +258,12 @@ static bool ask_store(void)
 
 /* Tubes: those with most jobs */
 
-static bool has_line(const char *name)
+static struct tube_line *line_of(const char *name)
 {
 	for (size_t i = 0; i < tube_count; i++)
 		if (!strcmp(tubes[i].name, name))
-			return true;
-	return false;
+			return &tubes[i];
+	return NULL;
 }
 
 static void find_fewest(void)
@@ -281,7 +283,9 @@ static void take_tube(const char *name, const int64_t *count, bool paused)
 		jobs += count[state];
 	if (tube_count == SHOWN && jobs <= tubes[fewest].jobs)
 		return;
-	to = &tubes[tube_count < SHOWN ? tube_count++ : fewest];
+	to = line_of(name);
+	if (!to)
+		to = &tubes[tube_count < SHOWN ? tube_count++ : fewest];
 	strcpy(to->name, name);
 	memcpy(to->count, count, sizeof(to->count));
 	to->paused = paused;
@@ -289,13 +293,25 @@ static void take_tube(const char *name, const int64_t *count, bool paused)
 	find_fewest();
 }
 
-/* All at once, as tubes come and go between steps */
-static void find_own_tubes(void)
+/*
+ * A piece of the list, which changes between steps. From its end: what takes the place of a tube
+ * that goes was the last, and is looked at twice at worst. Those that come are not missed for long.
+ */
+static bool find_own_tubes(void)
 {
-	struct tube **list = tube_list(&tubes_all);
+	struct tube **list;
 
-	for (size_t i = 0; i < tubes_all; i++)
-		take_tube(list[i]->name, list[i]->count, tube_paused(list[i]));
+	if (store->shared)
+		return true;
+	list = tube_list(&tubes_all);
+	if (tubes_left > tubes_all)
+		tubes_left = tubes_all;
+	for (int i = 0; tubes_left && i < TUBES_PIECE; i++) {
+		const struct tube *tube = list[--tubes_left];
+
+		take_tube(tube->name, tube->count, tube_paused(tube));
+	}
+	return !tubes_left;
 }
 
 /* Those of this server that have no jobs come after the others. */
@@ -312,7 +328,7 @@ static void find_shared_tubes(void)
 		elsewhere += !tube_find(tube->name);
 	}
 	for (size_t i = 0; parts[TUBES].known && tube_count < SHOWN && i < count; i++)
-		if (!has_line(list[i]->name))
+		if (!line_of(list[i]->name))
 			take_tube(list[i]->name, none, tube_paused(list[i]));
 	tubes_all = count + elsewhere;
 	if (tubes_all < (size_t)known_tubes.all)
@@ -395,8 +411,6 @@ static bool begin_tubes(void)
 {
 	if (store->shared)
 		find_shared_tubes();
-	else
-		find_own_tubes();
 	begin_list("tubes", tubes_all, &parts[TUBES]);
 	return true;
 }
@@ -498,7 +512,7 @@ static bool add_nodes(void)
 
 /* Each is called again and again until it says that it is done. */
 static bool (*const stages[])(void) = {
-	find_schedules, ask_store, add_server, add_lateness, begin_tubes, add_tube,
+	find_schedules, ask_store, add_server, add_lateness, find_own_tubes, begin_tubes, add_tube,
 	begin_schedules, add_schedule, add_nodes,
 };
 
@@ -573,6 +587,7 @@ static void begin(void)
 	schedules_all = 0;
 	schedules_paused = 0;
 	tube_count = 0;
+	tubes_left = SIZE_MAX;
 	go_on(-1, 0, NULL);
 }
 

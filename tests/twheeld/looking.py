@@ -32,10 +32,11 @@ def configure(folder, store, port, node='a', tab=''):
     return path
 
 
-def start(bench, tab=''):
+def start(bench, tab='', env=None):
     '''It, with schedules: a connection, and the port where it is looked at'''
     port = free_port()
-    return bench.start('-c', configure(bench.folder, bench.store, port, tab=tab)), port
+    conf = configure(bench.folder, bench.store, port, tab=tab)
+    return bench.start('-c', conf, env=env), port
 
 
 def get(port, path='/status.json', method='GET', **headers):
