@@ -56,6 +56,7 @@ struct file {
 	char *text;
 	size_t size, have;
 	struct tab *tab;	/* NULL: the text is not all there yet */
+	bool done;		/* nothing more is taken of it */
 };
 
 static struct event_base *loop;
@@ -227,6 +228,19 @@ static void read_piece(void)
 		begin_text();
 }
 
+/* To give 64 MiB back at once takes some milliseconds. Gives false when little is left. */
+static bool shrink_text(void)
+{
+	char *less;
+
+	if (file.size <= FILE_PIECE)
+		return false;
+	file.size -= FILE_PIECE;
+	less = realloc(file.text, file.size + 1);
+	file.text = less ? less : file.text;
+	return true;
+}
+
 static void next_file(void)
 {
 	const char *name = entries[entry++]->d_name;
@@ -264,7 +278,9 @@ static bool files_step(void)
 		next_file();
 	else if (!file.tab)
 		read_piece();
-	else if (!tab_line(file.tab))
+	else if (!file.done)
+		file.done = !tab_line(file.tab);
+	else if (!shrink_text())
 		close_file();
 	return true;
 }

@@ -23,7 +23,7 @@
 #include "zone.h"
 
 #define SECOND 1000000000LL
-#define BLANKS " \t"
+#define SCHEDULE_BEGINS "0123456789*@?"
 #define ZONE_MOST 64
 #define PATH_MOST 1024
 /* Of the hash of a line: so few lines have the same by chance that it does not matter */
@@ -56,6 +56,7 @@ struct tab {
 	struct values values;		/* that hold from here on */
 	unsigned int line, complaints;
 	const char *start;		/* of the line */
+	bool skips;			/* that line is too long */
 	struct seen *seen;
 };
 
@@ -261,9 +262,14 @@ static bool take_option(struct tab *tab, const struct option *option, struct val
 
 /* Pieces */
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
 static struct piece rest_after_blanks(struct piece line)
 {
-	while (line.length && strchr(BLANKS, *line.at)) {
+	while (line.length && is_blank(*line.at)) {
 		line.at++;
 		line.length--;
 	}
@@ -276,7 +282,7 @@ static struct piece take_word(struct piece *line)
 	struct piece word = { rest_after_blanks(*line).at, 0 };
 
 	*line = rest_after_blanks(*line);
-	while (line->length && !strchr(BLANKS, *line->at)) {
+	while (line->length && !is_blank(*line->at)) {
 		line->at++;
 		line->length--;
 		word.length++;
@@ -292,7 +298,7 @@ static bool is(struct piece word, const char *text)
 static struct piece trimmed(struct piece text)
 {
 	text = rest_after_blanks(text);
-	while (text.length && strchr(BLANKS, text.at[text.length - 1]))
+	while (text.length && is_blank(text.at[text.length - 1]))
 		text.length--;
 	if (text.length >= 2 && strchr("'\"", *text.at) && text.at[text.length - 1] == *text.at)
 		text = (struct piece){ text.at + 1, text.length - 2 };
@@ -591,6 +597,11 @@ static void take_schedule(struct tab *tab, struct piece line)
 		definition_free(definition);
 }
 
+static bool end_there(struct tab *tab, struct piece line)
+{
+	return wrong(tab, line.at, "the lines after it are not taken, as they may rely on it");
+}
+
 /* Gives false if nothing after it may be taken. */
 static bool take_line(struct tab *tab, struct piece line)
 {
@@ -603,14 +614,35 @@ static bool take_line(struct tab *tab, struct piece line)
 	if (memchr(line.at, 0, line.length))
 		return wrong(tab, memchr(line.at, 0, line.length),
 			     "a byte of 0 is no text: the lines after it are not taken");
-	if (strchr("0123456789*@?", *line.at)) {
+	if (strchr(SCHEDULE_BEGINS, *line.at)) {
 		take_schedule(tab, line);
 		return true;
 	}
-	if (take_environment(tab, line))
+	return take_environment(tab, line) || end_there(tab, line);
+}
+
+/* Likewise; of a schedule and of a comment, it is alone. */
+static bool too_long(struct tab *tab)
+{
+	struct piece line = { tab->text, TAB_LINE_MOST };
+
+	tab->start = line.at;
+	tab->skips = true;
+	wrong(tab, line.at, "this line is longer than %d bytes", TAB_LINE_MOST);
+	line = rest_after_blanks(line);
+	if (line.length && *line.at && strchr("#" SCHEDULE_BEGINS, *line.at))
 		return true;
-	wrong(tab, line.at, "the lines after it are not taken, as they may rely on it");
-	return false;
+	return end_there(tab, line);
+}
+
+/* In pieces, as it may be all of a file */
+static void skip_piece(struct tab *tab)
+{
+	size_t left = tab->end - tab->text, piece = left < TAB_LINE_MOST ? left : TAB_LINE_MOST;
+	const char *stop = memchr(tab->text, '\n', piece);
+
+	tab->skips = !stop;
+	tab->text = stop ? stop + 1 : tab->text + piece;
 }
 
 /**
@@ -638,15 +670,22 @@ struct tab *tab_begin(const char *text, size_t length, const char *file,
 	return tab;
 }
 
-/** tab_line - understand the next line; gives false if there is none */
+/** tab_line - understand the next line, or a piece; gives false if there is none */
 bool tab_line(struct tab *tab)
 {
 	const char *begin = tab->text, *stop;
+	size_t left = tab->end - begin;
 
 	if (begin >= tab->end)
 		return false;
-	stop = memchr(begin, '\n', tab->end - begin);
+	if (tab->skips) {
+		skip_piece(tab);
+		return true;
+	}
+	stop = memchr(begin, '\n', left > TAB_LINE_MOST ? TAB_LINE_MOST + 1 : left);
 	tab->line++;
+	if (!stop && left > TAB_LINE_MOST)
+		return too_long(tab);
 	stop = stop ? stop : tab->end;
 	tab->text = stop + 1;
 	return take_line(tab, (struct piece){ begin, stop - begin });

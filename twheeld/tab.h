@@ -15,6 +15,10 @@
 #define FIRING_MOST 4096
 #define FIRING_BYTES (16 << 20)
 #define SCHEDULE_NAME_MAX 255
+/* Bytes of a line: what is done with one is done in one go. */
+#ifndef TAB_LINE_MOST
+#define TAB_LINE_MOST (128 << 10)
+#endif
 /* Of those that are wrong in a file, so many are named. */
 #define TAB_COMPLAINTS 20
 
