@@ -103,6 +103,20 @@ static void finish(struct op *ops, int64_t took)
 	wake_loop();
 }
 
+/* The disk may hang here, too. */
+static void tidy(void)
+{
+	if (!store->tidy)
+		return;
+	pthread_mutex_lock(&lock);
+	busy_since = commit_now();
+	pthread_mutex_unlock(&lock);
+	store->tidy();
+	pthread_mutex_lock(&lock);
+	busy_since = 0;
+	pthread_mutex_unlock(&lock);
+}
+
 /** commit_told - another thread has answered what was asked: the loop is told in its turn */
 void commit_told(struct op *op)
 {
@@ -140,12 +154,15 @@ static void gather(size_t expected, int64_t took)
 
 static struct op *next_ops(size_t last, int64_t took, int64_t sync_at)
 {
+	int64_t idle_since = commit_now();
 	struct op *ops;
 
 	pthread_mutex_lock(&lock);
 	last += todo.length;
 	wait_for(1, sync_at);
-	gather(last < MOST ? last : MOST, took);
+	/* Who comes later than that was no client of the last one. */
+	if (commit_now() - idle_since < took)
+		gather(last < MOST ? last : MOST, took);
 	ops = take_some(&todo, MOST);
 	busy_since = ops ? commit_now() : 0;
 	pthread_mutex_unlock(&lock);
@@ -186,6 +203,7 @@ static void *committer(void *unused)
 			store->write(ops);
 			took = commit_now() - begin_at;
 			finish(ops, took);
+			tidy();
 			if (sync_every && !sync_at)
 				sync_at = begin_at + sync_every;
 		}

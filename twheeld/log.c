@@ -22,10 +22,11 @@
 #define PAGE 4096
 #define FRAME (PAGE + 24)
 
-static bool sync_later;
+static bool sync_later, sync_always;
 /* A sync has failed, and it is not known what of the log is on the disk. */
 static bool unsettled;
 static bool complained;
+static int frames;		/* of the log since it was looked after */
 
 static sqlite3_file *log_file(struct sqlite3 *db)
 {
@@ -52,6 +53,9 @@ static void grow(sqlite3_file *file, sqlite3_int64 size)
 	/* If it can't be had, transactions do without, or say so. */
 	while (size < until && file->pMethods->xWrite(file, zeros, PIECE, size) == SQLITE_OK)
 		size += PIECE;
+	/* Or the next transaction would wait for that, too. Nothing is lost if it fails. */
+	if (sync_always)
+		file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
 }
 
 static bool rewrite(sqlite3_file *file)
@@ -109,19 +113,43 @@ void log_checkpoint(struct sqlite3 *db, int mode)
 	unsettled = sync_later && (ret & 0xff) == SQLITE_IOERR;
 }
 
-static int committed(void *arg, struct sqlite3 *db, const char *name, int frames)
+static int committed(void *arg, struct sqlite3 *db, const char *name, int count)
+{
+	(void)arg;
+	(void)db;
+	(void)name;
+	frames = count;
+	return SQLITE_OK;
+}
+
+/**
+ * log_tidy - have the log in the database when it is long, and room ahead of it
+ * @db: the connection that alone writes
+ *
+ * This takes longer than a transaction: so it is for when those who wait for that were told.
+ */
+void log_tidy(struct sqlite3 *db)
 {
 	sqlite3_file *file = log_file(db);
 	sqlite3_int64 size;
 
-	(void)arg;
-	(void)name;
 	if (frames >= LOG_PAGES)
 		log_checkpoint(db, SQLITE_CHECKPOINT_PASSIVE);
-	else if (file && file->pMethods->xFileSize(file, &size) == SQLITE_OK &&
+	else if (frames && file && file->pMethods->xFileSize(file, &size) == SQLITE_OK &&
 		 size < (sqlite3_int64)frames * FRAME + AHEAD / 4 && room_for_more())
 		grow(file, size);
-	return SQLITE_OK;
+	frames = 0;
+}
+
+static bool does_sync(struct sqlite3 *db)
+{
+	sqlite3_stmt *stmt;
+	bool full = false;
+
+	if (sqlite3_prepare_v2(db, "PRAGMA synchronous", -1, &stmt, NULL) == SQLITE_OK)
+		full = sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_int(stmt, 0) == 2;
+	sqlite3_finalize(stmt);
+	return full;
 }
 
 /**
@@ -132,5 +160,6 @@ static int committed(void *arg, struct sqlite3 *db, const char *name, int frames
 void log_start(struct sqlite3 *db, bool later)
 {
 	sync_later = later;
+	sync_always = does_sync(db);
 	sqlite3_wal_hook(db, committed, NULL);
 }

@@ -561,6 +561,7 @@ const struct store store_sqlite = {
 	.runs = last_runs,
 	.write_start = sqlite_write_start,
 	.write = sqlite_write,
+	.tidy = sqlite_tidy,
 	.sync = sqlite_sync,
 	.write_end = sqlite_write_end,
 };

@@ -13,6 +13,7 @@ struct sqlite3 *sqlite_connect(void);
 
 void sqlite_write_start(int64_t sync_ns);
 void sqlite_write(struct op *ops);
+void sqlite_tidy(void);
 bool sqlite_sync(void);
 void sqlite_write_end(void);
 

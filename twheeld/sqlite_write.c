@@ -351,6 +351,12 @@ void sqlite_write_start(int64_t sync_ns)
 	prepare_all();
 }
 
+/** sqlite_tidy - look after the log, once what was written is told */
+void sqlite_tidy(void)
+{
+	log_tidy(db);
+}
+
 /** sqlite_sync - sync what was committed; gives false if it can't be */
 bool sqlite_sync(void)
 {

@@ -86,6 +86,7 @@ struct store {
 	/* Of the committer: */
 	void (*write_start)(int64_t sync_ns);
 	void (*write)(struct op *ops);
+	void (*tidy)(void);	/* after that, when who waits for it was told; or NULL */
 	bool (*sync)(void);	/* what was written is on the disk */
 	void (*write_end)(void);
 };
