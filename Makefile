@@ -51,9 +51,11 @@ tools:
 	@scripts/deps tools-build
 	$(MAKE) -C tools all PREFIX=$(PREFIX)
 
+# Two suites may want it at the same time.
 twheeld:
 	@scripts/deps twheeld-build
-	$(MAKE) -s -C twheeld
+	@mkdir -p build
+	flock -o build/twheeld.lock $(MAKE) -s -C twheeld
 
 demo:
 	@scripts/demo '$(WORKLOAD)' '$(MODE)' '$(BACKEND)'
