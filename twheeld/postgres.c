@@ -127,26 +127,32 @@ static bool do_each(PGconn *db, const char *sql)
 	return fine;
 }
 
-/*
- * Older servers do not know of new tables what they must. None is there that uses them: those that
- * have a session go on, and this one can't have the store. One whose session is over, as it was
- * cut off, can't begin another: make_session() looks at the version, or what it writes lacks
- * what must be there.
- */
-static bool end_older(PGconn *db, int64_t version)
+static bool none_lives(PGconn *db, int64_t version)
 {
-	int64_t live;
+	int64_t live = ask(db, "SELECT count(*) FROM twheeld.sessions WHERE until >= " PG_NOW, -1);
 
-	if (!pg_plain(db, "LOCK TABLE twheeld.sessions IN ACCESS EXCLUSIVE MODE"))
-		return false;
-	live = ask(db, "SELECT count(*) FROM twheeld.sessions WHERE until >= " PG_NOW, -1);
 	if (live > 0)
 		die("the store is of version %lld, and servers of an older twheeld still use it: %lld."
 		    " End them first; those that were killed count for their lease",
 		    (long long)version, (long long)live);
-	return !live && pg_plain(db, "UPDATE twheeld.jobs SET state = 0, ord = pri, owner = 0,"
-				 " token = token + 1 WHERE state = 3;"
-				 "DELETE FROM twheeld.sessions");
+	return !live;
+}
+
+/*
+ * Older servers do not know of new tables what they must. None is there that uses them: those that
+ * have a session go on, and this one can't have the store. One whose session is over, as it was
+ * cut off, can't begin another: make_session() looks at the version, or what it writes lacks
+ * what must be there. They are looked for before the lock, too: while that is waited for, because
+ * of a pg_dump perhaps, they would wait behind it, each time that this one is started.
+ */
+static bool end_older(PGconn *db, int64_t version)
+{
+	return none_lives(db, version) &&
+		pg_plain(db, "LOCK TABLE twheeld.sessions IN ACCESS EXCLUSIVE MODE") &&
+		none_lives(db, version) &&
+		pg_plain(db, "UPDATE twheeld.jobs SET state = 0, ord = pri, owner = 0,"
+			 " token = token + 1 WHERE state = 3;"
+			 "DELETE FROM twheeld.sessions");
 }
 
 /* The row of the version is locked, so that of several servers one alone does it. */
