@@ -22,6 +22,8 @@
 
 /* So long clients wait for a database that does not answer; then they are told so. */
 #define PATIENCE (5 * SECOND)
+/* And so long until it is found whether a commit was done: longer than IDLE_MOST */
+#define LOOK_UP (7 * SECOND)
 #define PAUSE (50 * MILLISECOND)
 /* So long it is known how often a tube was paused */
 #define PAUSES_KEPT (86400 * SECOND)
@@ -561,7 +563,8 @@ static enum pg_end attempt(struct op *ops)
 
 /*
  * Clients wait for a database that is away, but not for ever. Where nothing was heard of a commit,
- * that may have taken all of this time: there is as much to find whether it was done.
+ * that may have taken all of this time: there is more to find whether it was done. Where the
+ * database has not heard of it, it holds the session's row until its own patience is over.
  */
 static enum pg_end insist(struct op *ops)
 {
@@ -575,7 +578,7 @@ static enum pg_end insist(struct op *ops)
 			pg_close(&writer);
 		}
 		if (unsettled && !looked_up) {
-			until = commit_now() + PATIENCE;
+			until = commit_now() + LOOK_UP;
 			looked_up = true;
 		}
 		if (commit_now() >= until)
