@@ -134,8 +134,8 @@ static bool none_lives(PGconn *db, int64_t version)
 	int64_t live = ask(db, "SELECT count(*) FROM twheeld.sessions WHERE until >= " PG_NOW, -1);
 
 	if (live > 0)
-		die("the store is of version %lld, and servers of an older twheeld still use it: %lld."
-		    " End them first; those that were killed count for their lease",
+		die("the store is of version %lld, and servers of an older twheeld still use it:"
+		    " %lld. End them first; those that were killed count for their lease",
 		    (long long)version, (long long)live);
 	return !live;
 }
@@ -494,8 +494,8 @@ static bool make_session(void)
 	}
 	result = pg_do(&make, "issi", store_lease, store_node, store_site, (int64_t)VERSIONS);
 	if (result && !PQntuples(result))
-		die("the store was upgraded by a newer twheeld, while this one was cut off: use that"
-		    " one");
+		die("the store was upgraded by a newer twheeld, while this one was cut off:"
+		    " use that one");
 	if (result)
 		id = pg_int(result, 0, 0);
 	PQclear(result);

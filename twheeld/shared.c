@@ -121,7 +121,7 @@ static void free_body(const void *body, size_t size, void *unused)
 	free((void *)body);
 }
 
-/* A body that is large goes out as it is: to copy it would keep the loop, and take as much again. */
+/* A large body goes out as it is: to copy it would keep the loop, and take as much again. */
 static void reply_row(struct conn *conn, const char *word, struct row *row)
 {
 	if (conn->state == DEAD)
