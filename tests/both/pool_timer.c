@@ -199,9 +199,11 @@ static void test_refused(void)
 static void test_not_mapped(void)
 {
 	map_error = ENOMEM;
+	reads = 0;
 	EXPECT_EQ(made(1, 5), 0);
 	map_error = 0;
 	check_works(5);
+	EXPECT_TRUE(reads >= 1, "it was refused, and reads are counted");
 }
 
 static void ended(struct twheel_task *task, int why)
