@@ -309,6 +309,35 @@ static void gap(struct thing *thing)
 	sleep_ns(MSEC);
 }
 
+/*
+ * Within a long tick, at whose end another one is due: what is due now does not wait for
+ * that. If it did, five in a row took more than four ticks.
+ */
+static void test_due_now(void)
+{
+	struct twheel_pool_options options = {
+		.size = sizeof(options), .threads = 2, .tick = SEC,
+	};
+	struct thing *other = fresh(0), *thing = fresh(1);
+	__u64 begun;
+	int i;
+
+	if (!EXPECT_EQ(twheel_pool_new(&options, &pool), 0))
+		return;
+	EXPECT_EQ(start(other, 100 * MSEC, 300 * MSEC), 0);
+	begun = now(CLOCK_MONOTONIC);
+	for (i = 0; i < 5; i++) {
+		EXPECT_EQ(start(thing, 0, 0), 0);
+		EXPECT_TRUE(WAIT_FOR(LOAD(thing->ends) == 2 * i + 1));
+		EXPECT_EQ(start(thing, HOUR, 0), 0);
+		EXPECT_EQ(twheel_task_run_now(&thing->task), 0);
+		EXPECT_TRUE(WAIT_FOR(LOAD(thing->ends) == 2 * i + 2));
+	}
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) - begun < 4 * SEC);
+	EXPECT_EQ(thing->runs, 10);
+	free_pool();
+}
+
 static void test_fixed_delay(void)
 {
 	struct thing *thing = fresh(0);
@@ -1335,6 +1364,7 @@ int main(void)
 	tap_start(120);
 	RUN(test_options, "options");
 	RUN(test_once, "once, not early; what is over is due now");
+	RUN(test_due_now, "what is due now does not wait for the end of a tick");
 	RUN(test_huge, "huge delays and periods");
 	RUN(test_rate, "a fixed rate does not drift");
 	RUN(test_missed, "missed periods");

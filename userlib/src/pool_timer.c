@@ -4,7 +4,8 @@
  *
  * Without the module they are in a wheel in the program. Over the module, a pool with
  * workers has shared timers, which take no system call, and ordinary ones for tasks beyond
- * their number or beyond the latest time of a shared one, and where it could have none.
+ * their number or beyond the latest time of a shared one, for those that are due at once, and
+ * where it could have none.
  *
  * The number of a shared timer is a task's from when it is armed until it is taken, or
  * disarmed. All of that is under the lock of the pool, so nobody has taken an expiry and
@@ -157,17 +158,36 @@ static uint64_t deadline_of(const struct twheel_pool *pool, uint32_t flags, uint
 	return flags ? when : pool_add(twheel_now(pool->tw), when);
 }
 
+/*
+ * Shall it be an ordinary timer though there are others? One that is due is ready at once,
+ * while the kernel may come to a shared one at the end of this tick.
+ */
+static bool is_ordinary(const struct twheel_pool *pool, uint32_t flags, uint64_t when,
+			uint64_t deadline)
+{
+	if (deadline >= SHARED_END)
+		return true;
+	return flags ? when <= twheel_now(pool->tw) : !when;
+}
+
+/* The latest one that it can have, if it can't have a later one */
+static uint64_t shared_deadline(uint64_t deadline)
+{
+	return deadline < SHARED_END ? deadline : SHARED_END - 1;
+}
+
 static int arm_timer(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags,
 		     uint64_t when)
 {
 	uint64_t deadline;
 
-	if (has_number(pool)) {
-		deadline = deadline_of(pool, flags, when);
-		if (deadline < SHARED_END)
-			return arm_shared(pool, task, deadline);
-	}
-	return arm_ordinary(pool, task, flags, when);
+	if (!has_number(pool))
+		return arm_ordinary(pool, task, flags, when);
+	deadline = deadline_of(pool, flags, when);
+	if (is_ordinary(pool, flags, when, deadline) &&
+	    !arm_ordinary(pool, task, flags, when))
+		return 0;
+	return arm_shared(pool, task, shared_deadline(deadline));
 }
 
 /* Returns 0, and then the task is armed; or a negative error. */
@@ -193,14 +213,13 @@ static int move_shared(struct twheel_pool *pool, struct twheel_task *task, uint3
 		       uint64_t when)
 {
 	uint64_t deadline = deadline_of(pool, flags, when);
-	int ret;
 
-	if (deadline < SHARED_END)
-		return set_shared(pool, task, deadline);
-	ret = arm_ordinary(pool, task, flags, when);
-	if (!ret)
+	if (is_ordinary(pool, flags, when, deadline) &&
+	    !arm_ordinary(pool, task, flags, when)) {
 		disarm_shared(pool, task);
-	return ret;
+		return 0;
+	}
+	return set_shared(pool, task, shared_deadline(deadline));
 }
 
 /* See pool_move(). */
