@@ -26,6 +26,8 @@
 #define SCHEDULE_BEGINS "0123456789*@?"
 #define ZONE_MOST 64
 #define PATH_MOST 1024
+/* What some editors write before a text in UTF-8 */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
 /* Of the hash of a line: so few lines have the same by chance that it does not matter */
 #define NAME_BYTES 6
 
@@ -597,28 +599,33 @@ static void take_schedule(struct tab *tab, struct piece line)
 		definition_free(definition);
 }
 
-static bool end_there(struct tab *tab, struct piece line)
+/* It is said even if so much of this file was wrong that no more of that is named. */
+static bool end_there(struct tab *tab, const char *at)
 {
-	return wrong(tab, line.at, "the lines after it are not taken, as they may rely on it");
+	tab->reader->wrong(tab->reader, tab->line, at - tab->start + 1,
+			   "the lines after it are not taken, as they may rely on it");
+	return false;
 }
 
 /* Gives false if nothing after it may be taken. */
 static bool take_line(struct tab *tab, struct piece line)
 {
+	const char *zero;
+
 	tab->start = line.at;
 	if (line.length && line.at[line.length - 1] == '\r')
 		line.length--;
 	line = rest_after_blanks(line);
 	if (!line.length || *line.at == '#')
 		return true;
-	if (memchr(line.at, 0, line.length))
-		return wrong(tab, memchr(line.at, 0, line.length),
-			     "a byte of 0 is no text: the lines after it are not taken");
+	zero = memchr(line.at, 0, line.length);
+	if (zero)
+		return wrong(tab, zero, "a byte of 0 is no text") || end_there(tab, zero);
 	if (strchr(SCHEDULE_BEGINS, *line.at)) {
 		take_schedule(tab, line);
 		return true;
 	}
-	return take_environment(tab, line) || end_there(tab, line);
+	return take_environment(tab, line) || end_there(tab, line.at);
 }
 
 /* Likewise; of a schedule and of a comment, it is alone. */
@@ -632,7 +639,7 @@ static bool too_long(struct tab *tab)
 	line = rest_after_blanks(line);
 	if (line.length && *line.at && strchr("#" SCHEDULE_BEGINS, *line.at))
 		return true;
-	return end_there(tab, line);
+	return end_there(tab, line.at);
 }
 
 /* In pieces, as it may be all of a file */
@@ -667,6 +674,9 @@ struct tab *tab_begin(const char *text, size_t length, const char *file,
 		},
 	};
 	copy_text(tab->values.zone, sizeof(tab->values.zone), host->zone);
+	if (length >= strlen(BYTE_ORDER_MARK) &&
+	    !memcmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)))
+		tab->text += strlen(BYTE_ORDER_MARK);
 	return tab;
 }
 
