@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory of which another thread decides, at each write of the kernel's, whether it can be
+ * written to, by userfaultfd(2): the kernel finds that it can, tries again, and then it
+ * can't.
+ */
+#include "device.h"
+
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+
+#define UNTOLD 0x5a5a
+
+/* Two pages, and between them an operation: what each has begins in the first. */
+static char *pages;
+static struct twheel_op *op;
+static int uffd = -1;
+
+/* What the thread is to do at the third fault, and how many there were */
+static bool withdrawn;
+static unsigned int faults;
+
+static void protect(unsigned int page, bool on)
+{
+	struct uffdio_writeprotect wp = {
+		.range = { (unsigned long)pages + page * PAGE, PAGE },
+		.mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
+	};
+
+	if (ioctl(uffd, UFFDIO_WRITEPROTECT, &wp))
+		tap_bail("UFFDIO_WRITEPROTECT: %s", strerror(errno));
+}
+
+/*
+ * The results lie in the first page, and what is asked for in the second. The kernel tries
+ * to write there first; by then it can't in the other one, and when that is seen to, not in
+ * the first one. So it has to begin again.
+ */
+static void answer_fault(unsigned int page)
+{
+	switch (__atomic_add_fetch(&faults, 1, __ATOMIC_RELAXED)) {
+	case 2:
+		protect(1, true);
+		break;
+	case 3:
+		if (withdrawn && mprotect(pages, PAGE, PROT_READ))
+			tap_bail("mprotect: %s", strerror(errno));
+	}
+	protect(page, false);
+}
+
+static void *answer_faults(void *unused)
+{
+	struct uffd_msg msg;
+
+	while (read(uffd, &msg, sizeof(msg)) == sizeof(msg))
+		answer_fault((msg.arg.pagefault.address - (unsigned long)pages) / PAGE);
+	return unused;
+}
+
+static void watch(void)
+{
+	struct uffdio_api api = {
+		.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP,
+	};
+	struct uffdio_register area = {
+		.range = { (unsigned long)pages, 2 * PAGE }, .mode = UFFDIO_REGISTER_MODE_WP,
+	};
+	pthread_t thread;
+
+	if (ioctl(uffd, UFFDIO_API, &api) || ioctl(uffd, UFFDIO_REGISTER, &area))
+		tap_bail("userfaultfd: %s", strerror(errno));
+	if (pthread_create(&thread, NULL, answer_faults, NULL))
+		tap_bail("pthread_create");
+	pthread_detach(thread);
+}
+
+/* Kernels can be built without it. */
+static bool is_there(void)
+{
+	if (uffd < 0)
+		tap_skip("no userfaultfd here");
+	return uffd >= 0;
+}
+
+/* A QUERY that is answered once the kernel has tried twice, or is not */
+static long query_watched(int fd, __u64 id, bool not_at_last)
+{
+	withdrawn = not_at_last;
+	faults = 0;
+	*op = op_for(TWHEEL_OP_QUERY, id);
+	op->state = UNTOLD;
+	op->result = UNTOLD;
+	protect(0, true);
+	protect(1, true);
+	return submit(fd, op, 1);
+}
+
+static void test_withdrawn(void)
+{
+	int fd;
+	__u64 id;
+
+	if (!is_there())
+		return;
+	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, 0);
+	id = arm(fd, 0, HOUR, 7);
+	EXPECT_EQ(query_watched(fd, id, true), -EFAULT);
+	EXPECT_EQ(faults, 3);
+	EXPECT_EQ(op->state, UNTOLD);
+	EXPECT_EQ(op->result, UNTOLD);
+	if (mprotect(pages, PAGE, PROT_READ | PROT_WRITE))
+		tap_bail("mprotect: %s", strerror(errno));
+	close(fd);
+}
+
+static void test_done_later(void)
+{
+	int fd;
+	__u64 id;
+
+	if (!is_there())
+		return;
+	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, 0);
+	id = arm(fd, 0, HOUR, 7);
+	EXPECT_EQ(query_watched(fd, id, false), 1);
+	EXPECT_TRUE(faults >= 3, "%u", faults);
+	EXPECT_EQ(op->state, TWHEEL_STATE_PENDING);
+	EXPECT_EQ(op->result, 0);
+	EXPECT_EQ(op->user_data, 7);
+	close(fd);
+}
+
+int main(void)
+{
+	tap_start(60);
+	pages = map_pages(2, PROT_READ | PROT_WRITE);
+	memset(pages, 0, 2 * PAGE);
+	op = (struct twheel_op *)(pages + PAGE - offsetof(struct twheel_op, deadline));
+	uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (uffd >= 0)
+		watch();
+	else if (!access("/proc/sys/vm/unprivileged_userfaultfd", F_OK))
+		tap_bail("userfaultfd: %s", strerror(errno));
+	RUN(test_withdrawn, "memory that can be written to at first: nothing is told");
+	RUN(test_done_later, "memory that can be written to in the end: all is told");
+	return tap_end();
+}
