@@ -230,7 +230,8 @@ static bool take_message(struct lines *lines, char *message)
 	message[strcspn(message, "\n")] = 0;
 	if (sscanf(message, "/proc/self/fd/%*u:%u:%*u: %n", &line, &begin) != 1 || !begin ||
 	    !line || line > lines->count || *lines->text[line - 1] == '#' ||
-	    strstr(message, "the others are not named") || strstr(message, "are not taken"))
+	    strstr(message, "the others are not named") ||
+	    !strncmp(message + begin, "the lines after it", strlen("the lines after it")))
 		return false;
 	zone = !strncmp(lines->text[line - 1], "CRON_TZ", 7);
 	comment_out(lines, line - 1, message + begin);

@@ -520,9 +520,9 @@ static void take_long(struct thing *thing)
 }
 
 /*
- * More is due, all the time, than one worker can run: each is run again and again. Of what
- * is due at once, timers are ordinary ones over the module. Of what takes longer than until
- * others like it are due again, they are shared.
+ * More is due, all the time, than one worker can run: each is run again and again. Over the
+ * module, what is due at once has ordinary timers; the others have shared ones, and take so
+ * long that some of them are always due.
  */
 static void test_turns(void)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of which another thread decides, at each write of the kernel's, whether it can be
- * written to, by userfaultfd(2): the kernel finds that it can, tries again, and then it
- * can't.
+ * Memory that is protected by userfaultfd(2): at each fault, another thread decides whether
+ * it can be written to. So the kernel finds that it can, tries again, and then it can't.
  */
 #include "device.h"
 
@@ -14,7 +13,8 @@
 /* Two pages, and between them an operation: what each has begins in the first. */
 static char *pages;
 static struct twheel_op *op;
-static int uffd = -1;
+static int uffd;
+static bool watched;
 
 /* What the thread is to do at the third fault, and how many there were */
 static bool withdrawn;
@@ -32,9 +32,9 @@ static void protect(unsigned int page, bool on)
 }
 
 /*
- * The results lie in the first page, and what is asked for in the second. The kernel tries
- * to write there first; by then it can't in the other one, and when that is seen to, not in
- * the first one. So it has to begin again.
+ * The result lies in the first page, and what a QUERY gives in the second, where the kernel
+ * tries to write first. While it tries the first page, the second one is protected again. So
+ * it has to begin anew, and finds, if that is asked for, that the first page is read-only.
  */
 static void answer_fault(unsigned int page)
 {
@@ -58,7 +58,8 @@ static void *answer_faults(void *unused)
 	return unused;
 }
 
-static void watch(void)
+/* False if this processor's kernel can't protect memory so */
+static bool watch(void)
 {
 	struct uffdio_api api = {
 		.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP,
@@ -68,19 +69,23 @@ static void watch(void)
 	};
 	pthread_t thread;
 
-	if (ioctl(uffd, UFFDIO_API, &api) || ioctl(uffd, UFFDIO_REGISTER, &area))
-		tap_bail("userfaultfd: %s", strerror(errno));
+	if (ioctl(uffd, UFFDIO_API, &api))
+		tap_bail("UFFDIO_API: %s", strerror(errno));
+	if (!(api.features & UFFD_FEATURE_PAGEFAULT_FLAG_WP))
+		return false;
+	if (ioctl(uffd, UFFDIO_REGISTER, &area))
+		tap_bail("UFFDIO_REGISTER: %s", strerror(errno));
 	if (pthread_create(&thread, NULL, answer_faults, NULL))
 		tap_bail("pthread_create");
 	pthread_detach(thread);
+	return true;
 }
 
-/* Kernels can be built without it. */
 static bool is_there(void)
 {
-	if (uffd < 0)
-		tap_skip("no userfaultfd here");
-	return uffd >= 0;
+	if (!watched)
+		tap_skip("no userfaultfd that protects here");
+	return watched;
 }
 
 /* A QUERY that is answered once the kernel has tried twice, or is not */
@@ -139,7 +144,7 @@ int main(void)
 	op = (struct twheel_op *)(pages + PAGE - offsetof(struct twheel_op, deadline));
 	uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
 	if (uffd >= 0)
-		watch();
+		watched = watch();
 	else if (!access("/proc/sys/vm/unprivileged_userfaultfd", F_OK))
 		tap_bail("userfaultfd: %s", strerror(errno));
 	RUN(test_withdrawn, "memory that can be written to at first: nothing is told");
