@@ -5,9 +5,13 @@
 # cut into cases, and looked at. To be sourced by run.
 
 run_machine() {
+	local terminal=/lib/terminfo/s/screen
+
+	# Since Debian 13
+	[ -e $terminal ] || terminal=/usr/share/terminfo/s/screen
 	scripts/vm -m 2G -t 300 -l "$build/log/tools-vm.log" -f build/tests/tools/wheels \
 		-f "$twheel" -f /usr/bin/setpriv -f /usr/bin/tmux \
-		-f /lib/terminfo/s/screen:/lib/terminfo/s/screen \
+		-f "$terminal:/lib/terminfo/s/screen" \
 		-f /usr/lib/locale/C.utf8:/usr/lib/locale/C.utf8 \
 		-f /usr/bin/bpftrace -f tools/bpftrace:/bpftrace \
 		-f tests/tools/guest sh /bin/guest >"$said" || true

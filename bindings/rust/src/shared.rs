@@ -99,7 +99,7 @@ impl Inner {
             self.at(self.area.dirty, n / 64).fetch_or(1 << (n % 64), Ordering::SeqCst);
             let group = n >> self.area.group_shift;
             let marked = self.at(self.area.groups, group / 64).load(Ordering::SeqCst);
-            if marked >> (group % 64) & 1 == 0 || word < self.next_wake().load(Ordering::SeqCst) {
+            if (marked >> (group % 64)) & 1 == 0 || word < self.next_wake().load(Ordering::SeqCst) {
                 self.push(group, word)?;
             }
         }

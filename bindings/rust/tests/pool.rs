@@ -321,7 +321,7 @@ fn all_at_once() {
                         .unwrap();
                     let other = tasks.lock().unwrap().pop();
                     tasks.lock().unwrap().push(task);
-                    match (other, random >> 26 & 3) {
+                    match (other, (random >> 26) & 3) {
                         (Some(other), 0) => drop(other.cancel_wait()),
                         (Some(other), 1) => drop(other.reset(When::In(MS), None, Periods::Fixed)),
                         (Some(other), 2) => drop(other.cancel()),
