@@ -89,51 +89,44 @@ static bool is_there(void)
 }
 
 /* A QUERY that is answered once the kernel has tried twice, or is not */
-static long query_watched(int fd, __u64 id, bool not_at_last)
+static long query_watched(bool not_at_last)
 {
+	int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, 0);
+	long ret;
+
 	withdrawn = not_at_last;
 	faults = 0;
-	*op = op_for(TWHEEL_OP_QUERY, id);
+	*op = op_for(TWHEEL_OP_QUERY, arm(fd, 0, HOUR, 7));
 	op->state = UNTOLD;
 	op->result = UNTOLD;
 	protect(0, true);
 	protect(1, true);
-	return submit(fd, op, 1);
+	ret = submit(fd, op, 1);
+	close(fd);
+	return ret;
 }
 
 static void test_withdrawn(void)
 {
-	int fd;
-	__u64 id;
-
 	if (!is_there())
 		return;
-	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, 0);
-	id = arm(fd, 0, HOUR, 7);
-	EXPECT_EQ(query_watched(fd, id, true), -EFAULT);
+	EXPECT_EQ(query_watched(true), -EFAULT);
 	EXPECT_EQ(faults, 3);
 	EXPECT_EQ(op->state, UNTOLD);
 	EXPECT_EQ(op->result, UNTOLD);
 	if (mprotect(pages, PAGE, PROT_READ | PROT_WRITE))
 		tap_bail("mprotect: %s", strerror(errno));
-	close(fd);
 }
 
 static void test_done_later(void)
 {
-	int fd;
-	__u64 id;
-
 	if (!is_there())
 		return;
-	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, 0);
-	id = arm(fd, 0, HOUR, 7);
-	EXPECT_EQ(query_watched(fd, id, false), 1);
+	EXPECT_EQ(query_watched(false), 1);
 	EXPECT_TRUE(faults >= 3, "%u", faults);
 	EXPECT_EQ(op->state, TWHEEL_STATE_PENDING);
 	EXPECT_EQ(op->result, 0);
 	EXPECT_EQ(op->user_data, 7);
-	close(fd);
 }
 
 int main(void)
