@@ -72,7 +72,7 @@ build_modules() {
 # machine LOG PROGRAM... [-- OPTION...]: run programs in a machine, with these options of
 # scripts/vm. A file /tests/setup that is put into it is read there first.
 machine() {
-	local log=$1 most total=180 status=0 files=()
+	local log=$1 most longest=0 total=180 status=0 files=()
 
 	shift
 	while [ $# -gt 0 ] && [ "$1" != -- ]; do
@@ -80,12 +80,14 @@ machine() {
 		most=$(((${most:-$seconds} * ${TIMES:-1} + 7200 * ${HOURS:-0}) * ${PATIENCE:-1}))
 		echo "$1 $most $(note "$1" "module parameters")"
 		total=$((total + most))
+		[ "$most" -le "$longest" ] || longest=$most
 		files+=(-f "$folder/$1:/tests/$1")
 		shift
 	done >"$work/$log.list"
 	doing "a machine with the kernel $kernel runs the programs"
-	scripts/vm -k "$kernel" -c "$cpus" -m "$memory" "${icount[@]}" -w "$words" -t "$total" \
-		-l "$work/$log.log" "${files[@]}" "${@:2}" -f "$work/$log.list:/tests/list" \
+	scripts/vm -k "$kernel" -c "$cpus" -m "$memory" "${icount[@]}" -w "$words" \
+		-t "$total" -u $((180 + longest)) -l "$work/$log.log" "${files[@]}" "${@:2}" \
+		-f "$work/$log.list:/tests/list" \
 		-f tests/harness/guest:/tests/guest env "WORLD=${WORLD:-}" \
 		"TIMES=${TIMES:-1}" "PATIENCE=${PATIENCE:-1}" "HOURS=${HOURS:-0}" \
 		"SEED=${SEED:-1}" "ALL=$all" sh /tests/guest || status=$?
