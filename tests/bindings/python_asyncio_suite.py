@@ -33,6 +33,8 @@ def main():
     if sys.argv[1:] != ["theirs"]:
         asyncio.SelectorEventLoop = twheel.asyncio.EventLoop
         asyncio.unix_events.SelectorEventLoop = twheel.asyncio.EventLoop
+        # Python 3.13 has this name for it, too.
+        asyncio.EventLoop = twheel.asyncio.EventLoop
         asyncio.DefaultEventLoopPolicy._loop_factory = twheel.asyncio.EventLoop
         assert type(asyncio.new_event_loop()) is twheel.asyncio.EventLoop
     for name in MODULES:
@@ -46,4 +48,6 @@ def main():
               f"{len(result.skipped)} of them skipped by themselves", flush=True)
 
 
-main()
+# A process that a test starts imports this file.
+if __name__ == "__main__":
+    main()

@@ -31,7 +31,7 @@ import operator
 import selectors
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._twheel import Timers
 
@@ -92,30 +92,33 @@ class EventLoop(asyncio.SelectorEventLoop):
         """What its timers are: 'shared', 'kernel' or 'user'."""
         return self._timers.backend
 
-    def call_later(
-        self,
-        delay: float,
-        callback: Callable[..., object],
-        *args: Any,
-        context: contextvars.Context | None = None,
-    ) -> asyncio.TimerHandle:
-        """Have callback(*args) called after so many seconds."""
-        if delay is None:
-            raise TypeError("delay must not be None")
-        now = self.time()
-        return self._call_at(now, now + delay, callback, args, context, "call_later")
+    # Their types are the base's, and each Python's checkers have others for them.
+    if not TYPE_CHECKING:
 
-    def call_at(
-        self,
-        when: float,
-        callback: Callable[..., object],
-        *args: Any,
-        context: contextvars.Context | None = None,
-    ) -> asyncio.TimerHandle:
-        """Have callback(*args) called at that time of the loop."""
-        if when is None:
-            raise TypeError("when cannot be None")
-        return self._call_at(self.time(), when, callback, args, context, "call_at")
+        def call_later(
+            self,
+            delay: float,
+            callback: Callable[..., object],
+            *args: Any,
+            context: contextvars.Context | None = None,
+        ) -> asyncio.TimerHandle:
+            """Have callback(*args) called after so many seconds."""
+            if delay is None:
+                raise TypeError("delay must not be None")
+            now = self.time()
+            return self._call_at(now, now + delay, callback, args, context, "call_later")
+
+        def call_at(
+            self,
+            when: float,
+            callback: Callable[..., object],
+            *args: Any,
+            context: contextvars.Context | None = None,
+        ) -> asyncio.TimerHandle:
+            """Have callback(*args) called at that time of the loop."""
+            if when is None:
+                raise TypeError("when cannot be None")
+            return self._call_at(self.time(), when, callback, args, context, "call_at")
 
     def _call_at(
         self,
