@@ -21,6 +21,7 @@
 #define FIRINGS_MOST 3
 #define FIRINGS_WEIGHT 3000
 #define PRUNE SECOND
+#define PRUNE_PIECE 20
 #define HISTORY_LEAST SECOND
 #define DAYS_SECONDS 1
 #define DAYS_SECONDS_MOST 3
@@ -44,6 +45,8 @@
 #define FIRINGS_WEIGHT (2 << 20)
 /* How often runs that are over are forgotten */
 #define PRUNE (10 * SECOND)
+/* Rows that a transaction forgets */
+#define PRUNE_PIECE 500
 /* Runs that are over are kept for so long at least */
 #define HISTORY_LEAST (86400 * SECOND)
 /* Seconds of a processor that a file of CALENDAR= may take, and all of a reading */

@@ -15,9 +15,6 @@
 #include "runs.h"
 #include "util.h"
 
-/* Rows that a transaction forgets */
-#define PRUNE_PIECE 500
-
 static bool found_row(PGresult *result, struct schedule_row *row)
 {
 	if (result && PQntuples(result)) {
@@ -225,6 +222,21 @@ static bool forget_until(int64_t last, int64_t *until)
 	return pg_done(result);
 }
 
+/* Any of the servers may have deleted them. */
+static bool which_are_forgotten(struct prune *prune)
+{
+	PG_STATEMENT(get, "SELECT id FROM unnest($1::bigint[]) AS gone(id) WHERE NOT EXISTS"
+		     " (SELECT 1 FROM twheeld.schedules AS s WHERE s.id = gone.id)");
+	char *ids = array_of(prune->gone, prune->count);
+	PGresult *result = pg_do(&get, "s", ids);
+
+	free(ids);
+	prune->found = PQntuples(result);
+	for (size_t i = 0; i < prune->found; i++)
+		prune->forgotten[i] = pg_int(result, i, 0);
+	return pg_done(result);
+}
+
 /** pg_prune - forget what is over, a piece at a time */
 bool pg_prune(struct op *op)
 {
@@ -236,13 +248,18 @@ bool pg_prune(struct op *op)
 		     " AND (gone < $1 OR paused = 0) AND NOT EXISTS"
 		     " (SELECT 1 FROM twheeld.runs WHERE schedule = schedules.id)");
 	PGresult *result = pg_do(&runs, "ii", op->row.created, (int64_t)PRUNE_PIECE);
+	struct prune *prune = container_of(op, struct prune, op);
 	int64_t last = 0;
 
+	prune->found = 0;
 	op->row.size = PQntuples(result);
 	for (uint32_t i = 0; i < op->row.size; i++)
 		if (pg_int(result, i, 0) > last)
 			last = pg_int(result, i, 0);
 	if (!pg_done(result) || !forget_until(last, &op->row.ord))
 		return false;
-	return op->row.size || pg_done(pg_do(&schedules, "i", op->row.created));
+	if (op->row.size)
+		return true;
+	return pg_done(pg_do(&schedules, "i", op->row.created)) &&
+		(!prune->count || which_are_forgotten(prune));
 }

@@ -10,6 +10,7 @@
 #define TWHEELD_RUNS_H
 
 #include "commit.h"
+#include "limits.h"
 
 /* One job of a firing */
 struct firing_run {
@@ -36,6 +37,15 @@ struct firing {
 	struct firing_run runs[];
 };
 
+/* OP_PRUNE: what is over is forgotten, a piece at a time. */
+struct prune {
+	struct op op;
+	size_t count;
+	int64_t gone[PRUNE_PIECE];	/* some of the schedules that no file has, if there are any */
+	size_t found;
+	int64_t forgotten[PRUNE_PIECE];	/* out: schedules that the store has no more */
+};
+
 /* Where runs are kept. Each gives false if the transaction has failed. */
 struct run_table {
 	/* Times for which there was no job may have one, once. */
@@ -57,8 +67,6 @@ bool runs_define(const struct schedule_row *row);
 bool runs_pause(const struct schedule_row *row);
 bool runs_fire(struct firing *firing);
 bool runs_ended(const struct op *op);
-void runs_gone(bool any);
-char *runs_forgotten(void);
-bool runs_prune(int64_t before, size_t *count, int64_t *last);
+bool runs_prune(struct prune *prune, int64_t *last);
 
 #endif

@@ -42,6 +42,7 @@ static int64_t history, prune_at, look_at;
 static int64_t forgotten;	/* up to this time runs may be, in ns */
 static uint64_t jobs;
 static size_t gone_count;	/* no file has them */
+static size_t asked;		/* so many of those it was asked for whether they are forgotten */
 static struct histogram lateness;
 static struct event *turn;
 
@@ -741,16 +742,33 @@ void schedule_pause(struct schedule *schedule, bool paused,
 
 static void prune(void);
 
-static void forget(char *name)
+static int compare(const void *a, const void *b)
 {
-	struct schedule *schedule = schedule_find(name);
+	int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
 
-	free(name);
-	/* What comes again, or is being written, has a row then, and is forgotten later. */
-	if (!schedule || schedule->busy || schedule->queued || schedule->unwritten)
+	return (one > other) - (one < other);
+}
+
+static bool is_among(int64_t id, const int64_t *sorted, size_t count)
+{
+	return bsearch(&id, sorted, count, sizeof(*sorted), compare);
+}
+
+/* What comes again, or is being written, has a row then, and is forgotten later. */
+static void forget(struct prune *prune)
+{
+	struct schedule *one, *next;
+
+	if (!prune->found)
 		return;
-	schedule->forgotten = true;
-	end_if_unused(schedule);
+	qsort(prune->forgotten, prune->found, sizeof(*prune->forgotten), compare);
+	HASH_ITER(hash, schedules, one, next) {
+		if (one->busy || one->queued || one->unwritten ||
+		    !is_among(one->id, prune->forgotten, prune->found))
+			continue;
+		one->forgotten = true;
+		end_if_unused(one);
+	}
 }
 
 /* As long as there is something to be forgotten, a piece after the other */
@@ -760,36 +778,32 @@ static void pruned(struct op *op)
 	if (op->failed)
 		return;
 	forgotten = op->row.ord;
-	for (char *name; (name = runs_forgotten());)
-		forget(name);
+	forget(container_of(op, struct prune, op));
 	if (op->row.size)
 		prune();
 }
 
 static void prune(void)
 {
-	struct op *op = zalloc(sizeof(*op));
+	struct prune *prune = zalloc(sizeof(*prune));
+	size_t before = 0;
 
-	op->kind = OP_PRUNE;
-	op->row.created = alarm_wall() - history;
-	op->row.ord = forgotten;
-	op->done = pruned;
+	prune->op.kind = OP_PRUNE;
+	prune->op.row.created = alarm_wall() - history;
+	prune->op.row.ord = forgotten;
+	prune->op.done = pruned;
+	for (struct schedule *one = schedules; gone_count && one; one = one->hash.next)
+		if (one->gone && before++ >= asked && prune->count < PRUNE_PIECE)
+			prune->gone[prune->count++] = one->id;
+	asked = prune->count == PRUNE_PIECE ? asked + PRUNE_PIECE : 0;
 	prune_at = INT64_MAX;
-	runs_gone(gone_count);
-	commit_submit(op);
+	commit_submit(&prune->op);
 }
 
 /** schedule_forgotten - up to this time, in ns, runs are no longer known */
 int64_t schedule_forgotten(void)
 {
 	return forgotten;
-}
-
-static int compare(const void *a, const void *b)
-{
-	int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
-
-	return (one > other) - (one < other);
 }
 
 /* If it was resumed, the store knows its next time, and says so when this one comes. */
@@ -813,8 +827,7 @@ static void looked(struct op *op)
 	if (!op->failed && request->count)
 		qsort(request->ids, request->count, sizeof(*request->ids), compare);
 	for (struct schedule *one = schedules; !op->failed && one; one = one->hash.next) {
-		bool paused = bsearch(&one->id, request->ids, request->count,
-				      sizeof(*request->ids), compare);
+		bool paused = is_among(one->id, request->ids, request->count);
 
 		if (paused != one->paused || one->other)
 			look_at_one(one, paused);

@@ -2,16 +2,11 @@
 /*
  * What is written of schedules and their runs to jobs.db.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "alarm.h"
 #include "runs.h"
 #include "sqlite.h"
 #include "util.h"
 
-/* Rows that a transaction forgets */
-#define PRUNE_PIECE 500
 /*
  * Which these are. A clock that is ahead for a moment makes the past of no run that was
  * just over.
@@ -21,11 +16,6 @@
 
 static sqlite3_stmt *define, *pause_it, *advance, *get_open, *get_run, *add_run, *end_run,
 	*set_run, *last_pruned, *prune_runs, *prune_schedules;
-/* The loop takes them when it is told that the transaction was done. */
-static char *forgotten[PRUNE_PIECE];
-static size_t forgotten_count;
-/* Is there a schedule that no file has? To look at all of them takes 10 ms for 100,000. */
-static bool any_gone;
 /* Is there a run whose job may be there? Without, no other job needs to be looked up. */
 static bool any_runs;
 
@@ -150,62 +140,44 @@ bool runs_ended(const struct op *op)
 	return op->from != BURIED || set_result(op->row.id, RUN_OPEN);
 }
 
-static void forget_names(void)
+/* To look at all schedules takes 10 ms for 100,000. */
+static bool forget_schedules(struct prune *prune)
 {
-	while (forgotten_count)
-		free(forgotten[--forgotten_count]);
-}
-
-static bool forget_schedules(int64_t before)
-{
-	const int64_t values[] = { before, PRUNE_PIECE };
+	const int64_t values[] = { prune->op.row.created, PRUNE_PIECE };
 	int ret;
 
 	bind(prune_schedules, 1, values, 2);
 	while ((ret = sqlite3_step(prune_schedules)) == SQLITE_ROW)
-		forgotten[forgotten_count++] =
-			must(strdup((const char *)sqlite3_column_text(prune_schedules, 0)));
+		prune->forgotten[prune->found++] = sqlite3_column_int64(prune_schedules, 0);
 	if (ret != SQLITE_DONE)
 		return sqlite_step(prune_schedules);
 	sqlite3_reset(prune_schedules);
 	return true;
 }
 
-/** runs_gone - say whether the next runs_prune() has to look for schedules, before it begins */
-void runs_gone(bool any)
-{
-	any_gone = any;
-}
-
-/** runs_forgotten - the next name of those that the last runs_prune() has forgotten, to be freed */
-char *runs_forgotten(void)
-{
-	return forgotten_count ? forgotten[--forgotten_count] : NULL;
-}
-
 /**
  * runs_prune - forget what is over, a piece at a time
- * @before: what is of a time before this one
- * @count: out: how many runs or schedules that were; 0: there are no more
+ * @prune: op.row.created: what is of a time before this one; op.row.size: out: how many runs
+ *	or schedules that were; 0: there are no more
  * @last: out: the last time that one of them was for; 0: there was none
  */
-bool runs_prune(int64_t before, size_t *count, int64_t *last)
+bool runs_prune(struct prune *prune, int64_t *last)
 {
-	const int64_t values[] = { before, PRUNE_PIECE };
+	const int64_t values[] = { prune->op.row.created, PRUNE_PIECE };
 	bool there;
 
 	*last = 0;
-	forget_names();
+	prune->found = 0;
 	bind(last_pruned, 1, values, 2);
 	bind(prune_runs, 1, values, 2);
 	if (!look(last_pruned, &there, last) || !sqlite_step(prune_runs))
 		return false;
-	*count = sqlite_changed();
-	if (*count || !any_gone)
+	prune->op.row.size = sqlite_changed();
+	if (prune->op.row.size || !prune->count)
 		return true;
-	if (!forget_schedules(before))
+	if (!forget_schedules(prune))
 		return false;
-	*count = forgotten_count;
+	prune->op.row.size = prune->found;
 	return true;
 }
 
@@ -240,7 +212,7 @@ void runs_start(void)
 					 " FROM schedules WHERE gone > 0"
 					 " AND (gone < ?1 OR NOT paused) AND NOT EXISTS"
 					 " (SELECT 1 FROM runs WHERE schedule = id) LIMIT ?2)"
-					 " RETURNING name");
+					 " RETURNING id");
 	if (!look(sqlite_prepare("SELECT 1 FROM runs INDEXED BY runs_job WHERE result < 2"
 				 " LIMIT 1"), &any_runs, &unused))
 		any_runs = true;

@@ -159,15 +159,12 @@ bool sqlite_put(struct op *op)
 static bool prune(struct op *op)
 {
 	int64_t last;
-	size_t count;
 
-	op->row.size = 0;
-	if (!runs_prune(op->row.created, &count, &last))
+	if (!runs_prune(container_of(op, struct prune, op), &last))
 		return false;
-	op->row.size = count;
 	if (last > op->row.ord)
 		op->row.ord = last;
-	return !count || set("forgotten", op->row.ord);
+	return !op->row.size || set("forgotten", op->row.ord);
 }
 
 static bool write_op(struct op *op)

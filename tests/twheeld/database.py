@@ -6,7 +6,9 @@
 import glob
 import os
 import pwd
+import re
 import shutil
+import sqlite3
 import subprocess
 
 import wire
@@ -130,6 +132,10 @@ class Postgres:
         self.stop()
 
 
+def own_name(folder):
+    return 'd' + folder.replace('/', '_')[-60:].lower()
+
+
 def store(folder):
     '''Options of a server that keeps its jobs there; the same folder, the same jobs. With
     DATABASE in the environment, the folder of a PostgreSQL, in a database of its own there.'''
@@ -143,10 +149,24 @@ def store(folder):
     conf = os.path.join(folder, 'lease.conf')
     with open(conf, 'w') as out:
         out.write('lease = "%s";\n' % LEASE)
-    name = 'd' + folder.replace('/', '_')[-60:].lower()
+    name = own_name(folder)
     if server.ask("SELECT count(*) FROM pg_database WHERE datname = '%s'" % name) == '0':
         server.ask('CREATE DATABASE "%s"' % name)
     return '--store', server.uri(name), '-c', conf
+
+
+def rows(folder, sql):
+    '''What the store there has: numbers, and texts without a line end or a bar'''
+    base = os.environ.get('DATABASE')
+    if base:
+        said = Postgres(base).ask('SET search_path = twheeld; ' + sql, own_name(folder))
+        return [tuple(int(word) if re.fullmatch('-?[0-9]+', word) else word or None
+                      for word in line.split('|')) for line in said.splitlines()]
+    db = sqlite3.connect('file:%s/jobs.db?mode=ro' % folder, uri=True)
+    try:
+        return db.execute(sql).fetchall()
+    finally:
+        db.close()
 
 
 def shared():
