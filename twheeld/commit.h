@@ -39,9 +39,9 @@ struct tube_commit {
 struct op {
 	struct op *next;
 	enum op_kind kind;
-	/* Of OP_SKEW: created is the skew; of OP_FORGET_TUBE: tube alone; of OP_PRUNE, struct
-	 * prune: created is the time before which what is over is forgotten, and size how many
-	 * were
+	/* Of OP_SKEW: created is the skew; of OP_FORGET_TUBE: tube alone; of OP_PRUNE (struct
+	 * prune): created is the time before which what is over is forgotten, and size how many
+	 * runs were
 	 */
 	struct row row;
 	struct schedule_row *schedule;	/* OP_DEFINE, OP_PAUSE */

@@ -45,7 +45,7 @@
 #define FIRINGS_WEIGHT (2 << 20)
 /* How often runs that are over are forgotten */
 #define PRUNE (10 * SECOND)
-/* Rows that a transaction forgets */
+/* Runs that a transaction forgets, and schedules that it is asked to forget */
 #define PRUNE_PIECE 500
 /* Runs that are over are kept for so long at least */
 #define HISTORY_LEAST (86400 * SECOND)

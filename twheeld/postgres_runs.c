@@ -225,15 +225,16 @@ static bool forget_until(int64_t last, int64_t *until)
 /* Any of the servers may have deleted them. */
 static bool which_are_forgotten(struct prune *prune)
 {
-	PG_STATEMENT(get, "SELECT id FROM unnest($1::bigint[]) AS gone(id) WHERE NOT EXISTS"
+	PG_STATEMENT(get, "SELECT at FROM unnest($1::bigint[]) WITH ORDINALITY AS gone(id, at)"
+		     " WHERE NOT EXISTS"
 		     " (SELECT 1 FROM twheeld.schedules AS s WHERE s.id = gone.id)");
-	char *ids = array_of(prune->gone, prune->count);
+	char *ids = array_of(prune->ids, prune->count);
 	PGresult *result = pg_do(&get, "s", ids);
 
 	free(ids);
-	prune->found = PQntuples(result);
-	for (size_t i = 0; i < prune->found; i++)
-		prune->forgotten[i] = pg_int(result, i, 0);
+	memset(prune->forgotten, 0, sizeof(prune->forgotten));
+	for (int i = 0; i < PQntuples(result); i++)
+		prune->forgotten[pg_int(result, i, 0) - 1] = true;
 	return pg_done(result);
 }
 
@@ -251,15 +252,13 @@ bool pg_prune(struct op *op)
 	struct prune *prune = container_of(op, struct prune, op);
 	int64_t last = 0;
 
-	prune->found = 0;
 	op->row.size = PQntuples(result);
 	for (uint32_t i = 0; i < op->row.size; i++)
 		if (pg_int(result, i, 0) > last)
 			last = pg_int(result, i, 0);
 	if (!pg_done(result) || !forget_until(last, &op->row.ord))
 		return false;
-	if (op->row.size)
-		return true;
-	return pg_done(pg_do(&schedules, "i", op->row.created)) &&
-		(!prune->count || which_are_forgotten(prune));
+	if (!op->row.size && !pg_done(pg_do(&schedules, "i", op->row.created)))
+		return false;
+	return !prune->count || which_are_forgotten(prune);
 }

@@ -40,10 +40,11 @@ struct firing {
 /* OP_PRUNE: what is over is forgotten, a piece at a time. */
 struct prune {
 	struct op op;
+	/* Some of the schedules that no file has */
 	size_t count;
-	int64_t gone[PRUNE_PIECE];	/* some of the schedules that no file has, if there are any */
-	size_t found;
-	int64_t forgotten[PRUNE_PIECE];	/* out: schedules that the store has no more */
+	struct schedule *gone[PRUNE_PIECE];
+	int64_t ids[PRUNE_PIECE];
+	bool forgotten[PRUNE_PIECE];	/* out: the store has it no more */
 };
 
 /* Where runs are kept. Each gives false if the transaction has failed. */

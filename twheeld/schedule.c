@@ -42,7 +42,7 @@ static int64_t history, prune_at, look_at;
 static int64_t forgotten;	/* up to this time runs may be, in ns */
 static uint64_t jobs;
 static size_t gone_count;	/* no file has them */
-static size_t asked;		/* so many of those it was asked for whether they are forgotten */
+static struct schedule *next_gone;	/* the next one that the store is asked to forget, held */
 static struct histogram lateness;
 static struct event *turn;
 
@@ -740,62 +740,60 @@ void schedule_pause(struct schedule *schedule, bool paused,
 
 /* Each second */
 
-static void prune(void);
-
-static int compare(const void *a, const void *b)
-{
-	int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
-
-	return (one > other) - (one < other);
-}
-
-static bool is_among(int64_t id, const int64_t *sorted, size_t count)
-{
-	return bsearch(&id, sorted, count, sizeof(*sorted), compare);
-}
+static void start_pruning(void);
 
 /* What comes again, or is being written, has a row then, and is forgotten later. */
-static void forget(struct prune *prune)
+static bool forget(struct schedule *schedule)
 {
-	struct schedule *one, *next;
-
-	if (!prune->found)
-		return;
-	qsort(prune->forgotten, prune->found, sizeof(*prune->forgotten), compare);
-	HASH_ITER(hash, schedules, one, next) {
-		if (one->busy || one->queued || one->unwritten ||
-		    !is_among(one->id, prune->forgotten, prune->found))
-			continue;
-		one->forgotten = true;
-		end_if_unused(one);
-	}
+	if (schedule->busy || schedule->queued || schedule->unwritten)
+		return false;
+	schedule->forgotten = true;
+	return true;
 }
 
-/* As long as there is something to be forgotten, a piece after the other */
+/* As long as something was forgotten, a piece after the other */
 static void pruned(struct op *op)
 {
+	struct prune *prune = container_of(op, struct prune, op);
+	bool more = !op->failed && op->row.size;
+
+	for (size_t i = 0; i < prune->count; i++) {
+		if (!op->failed && prune->forgotten[i])
+			more |= forget(prune->gone[i]);
+		schedule_release(prune->gone[i]);
+	}
 	prune_at = alarm_now() + PRUNE;
-	if (op->failed)
-		return;
-	forgotten = op->row.ord;
-	forget(container_of(op, struct prune, op));
-	if (op->row.size)
-		prune();
+	if (!op->failed)
+		forgotten = op->row.ord;
+	if (more)
+		start_pruning();
 }
 
-static void prune(void)
+/* All have their turn, as what has runs is not forgotten for days; some each time. */
+static void choose_gone(struct prune *prune)
+{
+	struct schedule *first = next_gone, *one = first ? first : schedules;
+	int left = gone_count ? 10 * PRUNE_PIECE : 0;
+
+	for (; one && left && prune->count < PRUNE_PIECE; one = one->hash.next, left--) {
+		if (!one->gone || one->forgotten)
+			continue;
+		prune->ids[prune->count] = one->id;
+		prune->gone[prune->count++] = schedule_hold(one);
+	}
+	next_gone = schedule_hold(one);
+	schedule_release(first);
+}
+
+static void start_pruning(void)
 {
 	struct prune *prune = zalloc(sizeof(*prune));
-	size_t before = 0;
 
 	prune->op.kind = OP_PRUNE;
 	prune->op.row.created = alarm_wall() - history;
 	prune->op.row.ord = forgotten;
 	prune->op.done = pruned;
-	for (struct schedule *one = schedules; gone_count && one; one = one->hash.next)
-		if (one->gone && before++ >= asked && prune->count < PRUNE_PIECE)
-			prune->gone[prune->count++] = one->id;
-	asked = prune->count == PRUNE_PIECE ? asked + PRUNE_PIECE : 0;
+	choose_gone(prune);
 	prune_at = INT64_MAX;
 	commit_submit(&prune->op);
 }
@@ -804,6 +802,13 @@ static void prune(void)
 int64_t schedule_forgotten(void)
 {
 	return forgotten;
+}
+
+static int compare(const void *a, const void *b)
+{
+	int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+
+	return (one > other) - (one < other);
 }
 
 /* If it was resumed, the store knows its next time, and says so when this one comes. */
@@ -827,7 +832,8 @@ static void looked(struct op *op)
 	if (!op->failed && request->count)
 		qsort(request->ids, request->count, sizeof(*request->ids), compare);
 	for (struct schedule *one = schedules; !op->failed && one; one = one->hash.next) {
-		bool paused = is_among(one->id, request->ids, request->count);
+		bool paused = bsearch(&one->id, request->ids, request->count,
+				      sizeof(*request->ids), compare);
 
 		if (paused != one->paused || one->other)
 			look_at_one(one, paused);
@@ -853,7 +859,7 @@ void schedule_tick(void)
 	if (store->shared && alarm_now() >= look_at)
 		look_for_pauses();
 	if (alarm_now() >= prune_at)
-		prune();
+		start_pruning();
 }
 
 /**

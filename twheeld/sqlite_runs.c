@@ -15,7 +15,7 @@
 	" AND time < ?1 AND ended < ?1 ORDER BY time, schedule, shard LIMIT ?2"
 
 static sqlite3_stmt *define, *pause_it, *advance, *get_open, *get_run, *add_run, *end_run,
-	*set_run, *last_pruned, *prune_runs, *prune_schedules;
+	*set_run, *last_pruned, *prune_runs, *prune_schedule;
 /* Is there a run whose job may be there? Without, no other job needs to be looked up. */
 static bool any_runs;
 
@@ -140,25 +140,23 @@ bool runs_ended(const struct op *op)
 	return op->from != BURIED || set_result(op->row.id, RUN_OPEN);
 }
 
-/* To look at all schedules takes 10 ms for 100,000. */
 static bool forget_schedules(struct prune *prune)
 {
-	const int64_t values[] = { prune->op.row.created, PRUNE_PIECE };
-	int ret;
+	for (size_t i = 0; i < prune->count; i++) {
+		const int64_t values[] = { prune->ids[i], prune->op.row.created };
 
-	bind(prune_schedules, 1, values, 2);
-	while ((ret = sqlite3_step(prune_schedules)) == SQLITE_ROW)
-		prune->forgotten[prune->found++] = sqlite3_column_int64(prune_schedules, 0);
-	if (ret != SQLITE_DONE)
-		return sqlite_step(prune_schedules);
-	sqlite3_reset(prune_schedules);
+		bind(prune_schedule, 1, values, 2);
+		if (!sqlite_step(prune_schedule))
+			return false;
+		prune->forgotten[i] = sqlite_changed();
+	}
 	return true;
 }
 
 /**
  * runs_prune - forget what is over, a piece at a time
  * @prune: op.row.created: what is of a time before this one; op.row.size: out: how many runs
- *	or schedules that were; 0: there are no more
+ *	that were
  * @last: out: the last time that one of them was for; 0: there was none
  */
 bool runs_prune(struct prune *prune, int64_t *last)
@@ -167,18 +165,12 @@ bool runs_prune(struct prune *prune, int64_t *last)
 	bool there;
 
 	*last = 0;
-	prune->found = 0;
 	bind(last_pruned, 1, values, 2);
 	bind(prune_runs, 1, values, 2);
 	if (!look(last_pruned, &there, last) || !sqlite_step(prune_runs))
 		return false;
 	prune->op.row.size = sqlite_changed();
-	if (prune->op.row.size || !prune->count)
-		return true;
-	if (!forget_schedules(prune))
-		return false;
-	prune->op.row.size = prune->found;
-	return true;
+	return forget_schedules(prune);
 }
 
 /** runs_start - prepare what is written */
@@ -208,11 +200,9 @@ void runs_start(void)
 	last_pruned = sqlite_prepare("SELECT max(time) FROM (" PRUNED ")");
 	prune_runs = sqlite_prepare("DELETE FROM runs WHERE (schedule, time, shard) IN (" PRUNED
 				    ")");
-	prune_schedules = sqlite_prepare("DELETE FROM schedules WHERE id IN (SELECT id"
-					 " FROM schedules WHERE gone > 0"
-					 " AND (gone < ?1 OR NOT paused) AND NOT EXISTS"
-					 " (SELECT 1 FROM runs WHERE schedule = id) LIMIT ?2)"
-					 " RETURNING id");
+	prune_schedule = sqlite_prepare("DELETE FROM schedules WHERE id = ?1 AND gone > 0"
+					" AND (gone < ?2 OR NOT paused) AND NOT EXISTS"
+					" (SELECT 1 FROM runs WHERE schedule = ?1)");
 	if (!look(sqlite_prepare("SELECT 1 FROM runs INDEXED BY runs_job WHERE result < 2"
 				 " LIMIT 1"), &any_runs, &unused))
 		any_runs = true;
