@@ -38,6 +38,8 @@ new_system() {
 	mkdir -p "$dir"
 	cp "$kernel"/modules/modules.{builtin,builtin.modinfo,order} "$dir"
 	ln -s "/usr/src/linux-headers-$release" "$dir/build"
+	# DKMS of Debian 13 takes a kernel that has no other module for one that was removed.
+	gcc -c -x c -o "$dir/other.ko" /dev/null
 	depmod -b "$root" "$release"
 	# (Caches, and what DKMS and dpkg keep of what was: no part of an installation)
 	inside true && listing >"$work/before"
