@@ -17,7 +17,8 @@
  *
  * What is different:
  * - A timer runs when the loop polls, not at the beginning of its turn; one that is
- *   started with 0 runs at the beginning of the next turn. Timers that are found due
+ *   started with 0 runs at the beginning of the next turn, and before the callbacks of
+ *   what was closed there, which libuv calls first since 1.45. Timers that are found due
  *   together run in libuv's order: by time, and then as they were started. With the
  *   module it may take some microseconds until a timer is found: so in the very
  *   millisecond in which it is due, one that was started later with 0 can be first.

@@ -189,7 +189,7 @@ time.sleep(0.05)
         self.end("""
 loop = twheel.asyncio.EventLoop()
 for n in range(1000):
-    loop.call_later(n, print)
+    loop.call_later(n * 100, print)
 loop.call_later(0.01, loop.stop)
 loop.run_forever()
 loop.close()

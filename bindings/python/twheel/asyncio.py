@@ -92,7 +92,7 @@ class EventLoop(asyncio.SelectorEventLoop):
         """What its timers are: 'shared', 'kernel' or 'user'."""
         return self._timers.backend
 
-    # Their types are the base's, and each Python's checkers have others for them.
+    # Checkers take their types from the base: those differ from Python to Python.
     if not TYPE_CHECKING:
 
         def call_later(
