@@ -69,11 +69,13 @@ static void play_round(__u64 *seed)
 
 static void play(void)
 {
-	/* It shall not take longer on a kernel that is slow. */
-	unsigned int i, rounds = (number_of("PATIENCE", 1) > 1 ? 3 : 5) * number_of("TIMES", 1);
+	/* It shall not take longer on a kernel that is slow, where arming does. */
+	unsigned int i, patience = number_of("PATIENCE", 1);
+	unsigned int rounds = (patience > 1 ? 3 : 5) * number_of("TIMES", 1);
 	__u64 seed = child_nr + 1;
 
 	become(3000 + child_nr);
+	lead *= patience;
 	for (i = 0; i < rounds; i++)
 		play_round(&seed);
 }
