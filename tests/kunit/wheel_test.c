@@ -662,6 +662,29 @@ static void moved_nodes_leave_slot_whole(struct kunit *test)
 	fixture_check_wheel(test, wheel);
 }
 
+/* What was ready, or had slack, and is armed without it, comes as a whole as well. */
+static void rearmed_nodes_leave_slot_whole(struct kunit *test)
+{
+	const struct load *load = test->param_value;
+	struct tw_wheel *wheel = fixture_wheel(test, 0, load->nodes);
+	struct tw_step step = { .now = 20, .budget = 1 };
+	struct tw_node **nodes = kunit_kcalloc(test, load->nodes, sizeof(*nodes), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, nodes);
+	for (i = 0; i < load->nodes; i++)
+		nodes[i] = i % 2 ? fixture_arm_slack(test, wheel, load->expires, 4) :
+				   fixture_arm(test, wheel, 10);
+	KUNIT_ASSERT_EQ(test, fixture_run(test, wheel, 19), (load->nodes + 1) / 2);
+	for (i = 0; i < load->nodes; i++)
+		fixture_mod(wheel, nodes[i], 20);
+	tw_wheel_step(wheel, &step);
+	KUNIT_EXPECT_EQ(test, step.expired, load->nodes);
+	KUNIT_EXPECT_EQ(test, step.moved, 0);
+	check_flags(test, wheel, 0);
+	fixture_check_wheel(test, wheel);
+}
+
 static void half_expired_slot_accepts_changes(struct kunit *test)
 {
 	struct tw_wheel *wheel = fixture_wheel(test, 0, 100);
@@ -1111,6 +1134,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(steps_keep_to_their_budget, load_gen_params),
 	KUNIT_CASE_PARAM(moved_nodes_cascade_to_their_tick, load_gen_params),
 	KUNIT_CASE_PARAM(moved_nodes_leave_slot_whole, load_gen_params),
+	KUNIT_CASE_PARAM(rearmed_nodes_leave_slot_whole, load_gen_params),
 	KUNIT_CASE(half_expired_slot_accepts_changes),
 	KUNIT_CASE_PARAM(slack_node_waits_for_its_multiple, level_gen_params),
 	KUNIT_CASE(slack_node_overdue_accepts_changes),
