@@ -368,6 +368,38 @@ static void last_timer_cancelled_wheel_sleeps(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, hrtimer_is_queued(&tw->timer));
 }
 
+/* A worker keeps its thread for some runs, not for one, nor until nothing is left. */
+static void worker_leaves_its_place_after_some_runs(struct kunit *test)
+{
+	const u32 nr = 2 * TW_PACE_RUNS * TW_BUDGET_MIN, before = tw_budget;
+	struct twheel *tw = wheel_of(test, NSEC_PER_MSEC);
+	s64 due = ktime_get_ns() + NSEC_PER_SEC;
+	u64 expired;
+	u32 i;
+
+	/* Each at a tick of its own, which is a piece of work. */
+	for (i = 0; i < nr; i++) {
+		struct twheel_op op = {
+			.opcode = TWHEEL_OP_ARM,
+			.flags = TWHEEL_ABS,
+			.deadline = due + i * NSEC_PER_MSEC,
+		};
+
+		KUNIT_ASSERT_EQ(test, do_one(tw, &op), 0);
+	}
+	hrtimer_cancel(&tw->timer);
+	sleep_until(due + nr * NSEC_PER_MSEC);
+	tw_budget = TW_BUDGET_MIN;
+	tw_work_fn(&tw->work.work);
+	expired = tw->stats.expired;
+	flush_delayed_work(&tw->work);
+	tw_budget = before;
+	KUNIT_EXPECT_GT(test, expired, TW_BUDGET_MIN);
+	KUNIT_EXPECT_LE(test, expired, TW_PACE_RUNS * TW_BUDGET_MIN);
+	/* What was left was put into the queue. */
+	KUNIT_EXPECT_GT(test, tw->stats.expired, expired);
+}
+
 /* As if the clock was set back: the wheel's ticks go on, and its timer is for the same one. */
 static void expect_ticks_go_on(struct kunit *test, struct twheel *tw)
 {
@@ -637,6 +669,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(wheel_assisted_or_closed_leaves_queue),
 	KUNIT_CASE(caught_up_worker_not_queued),
 	KUNIT_CASE(last_timer_cancelled_wheel_sleeps),
+	KUNIT_CASE(worker_leaves_its_place_after_some_runs),
 	KUNIT_CASE(clock_set_back_ticks_go_on),
 	KUNIT_CASE(wheel_closed_in_its_turn_waits_for_its_end),
 	KUNIT_CASE(place_put_waiting_wheel_gets_it),

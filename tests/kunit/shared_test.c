@@ -542,6 +542,40 @@ static void scan_stops_at_budget(struct kunit *test)
 	spin_unlock_bh(&tw->lock);
 }
 
+/* And so are those that are due, however many share a tick. */
+static void turn_stops_at_budget(struct kunit *test)
+{
+	const u32 most = 10 * TW_INSPECT_PER_NODE;
+	struct twheel *tw = program.tw;
+	unsigned int turns = 0;
+	u32 nr, expired = 0;
+	bool more;
+
+	for (nr = 0; nr < NR; nr++)
+		arm(nr, program.now + 5 * TICK);
+	run(test);
+	program.now += 6 * TICK;
+	spin_lock_bh(&tw->lock);
+	do {
+		struct tw_step step = {
+			.now = tw_clock_floor(&tw->wheel.clock, program.now),
+			.stamp = program.now,
+			.budget = 10,
+		};
+
+		KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
+		more = tw_shared_turn(tw, &step);
+		KUNIT_EXPECT_LE(test, step.expired, most);
+		expired += step.expired;
+		KUNIT_EXPECT_EQ(test, step.left, more ? NR - expired : 0);
+		KUNIT_EXPECT_TRUE(test, !step.left || !step.budget);
+	} while (more && ++turns < NR);
+	spin_unlock_bh(&tw->lock);
+	KUNIT_EXPECT_EQ(test, expired, NR);
+	KUNIT_EXPECT_GE(test, turns, NR / most);
+	check(test);
+}
+
 /* Each wakes a program, so there is none for nothing. */
 static void readers_notified_of_what_expired(struct kunit *test)
 {
@@ -675,6 +709,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(full_ring_expiry_retried),
 	KUNIT_CASE(ring_numbers_wrap_nothing_lost),
 	KUNIT_CASE(scan_stops_at_budget),
+	KUNIT_CASE(turn_stops_at_budget),
 	KUNIT_CASE(readers_notified_of_what_expired),
 	KUNIT_CASE(drained_timer_put_back_unless_armed),
 	KUNIT_CASE(restless_program_scanned_once_a_tick),

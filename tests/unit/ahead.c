@@ -127,6 +127,8 @@ static void batch(void)
 		ops[n].deadline = any_deadline();
 		ids[n] = ops[n].id;
 	}
+	/* Whatever is in the memory */
+	memset(&ahead, host_below(256), sizeof(ahead));
 	tw_ahead_init(&ahead, &table, &ops[0].id, del ? NULL : &ops[0].deadline, base,
 		      sizeof(ops[0]), nr);
 	for (n = 0; n < nr; n++) {
@@ -135,6 +137,10 @@ static void batch(void)
 		bool is;
 
 		tw_ahead(&ahead, n);
+		/* What is needed next was fetched, and not much that is needed later. */
+		ASSERT_TRUE(ahead.found > n && ahead.found < nr + TW_AHEAD_STEP);
+		ASSERT_TRUE(ahead.linked > n);
+		ASSERT_TRUE(ahead.linked < min(nr, n + TW_AHEAD_LINKS) + TW_AHEAD_STEP);
 		/* What was read is not read again. */
 		if (hostile)
 			ops[n + host_below(min(nr, ahead.found) - n)].id = host_random();
