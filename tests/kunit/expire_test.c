@@ -3,6 +3,16 @@
  * KUnit suite of time that passes for a wheel in use: when it goes on with what it may
  * not do, or need not do, at once. (Here, time passes only when nobody works.)
  */
+#define tw_chardev_init test_chardev_init
+#define tw_chardev_exit test_chardev_exit
+#define tw_budget test_budget
+#define tw_timer_fn test_timer_fn
+#define tw_turns_fn test_turns_fn
+#define tw_work_fn test_work_fn
+#define tw_catch_up test_catch_up
+#define tw_assist test_assist
+#define tw_doorbell test_doorbell
+
 #include <kunit/test.h>
 #include <linux/bits.h>
 #include <linux/completion.h>
@@ -21,6 +31,17 @@
 #include "ops.h"
 #include "shared.h"
 #include "turns.h"
+
+/*
+ * Both are here a second time: the calls of the device are its own; and with one processor
+ * no lock is ever taken when a soft interrupt comes, but where a test says so.
+ */
+static bool lock_taken;
+
+#define spin_trylock(lock) (!lock_taken && spin_trylock(lock))
+#include "kmod/expire.c"
+#undef spin_trylock
+#include "kmod/chardev.c"
 
 /* A window in which a processor is shared out, in ns */
 #define WINDOW BIT(18)
@@ -328,6 +349,64 @@ static void wheel_assisted_or_closed_leaves_queue(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, tw_share_next(share_of(tw[0]), ktime_get(), 0));
 	local_bh_enable();
 	end_all(tw);
+}
+
+/* So does a program that polls, even if it never reads. */
+static void polled_wheel_assisted(struct kunit *test)
+{
+	struct file *file = kunit_kzalloc(test, sizeof(*file), GFP_KERNEL);
+	struct twheel *tw[WHEELS];
+
+	KUNIT_ASSERT_NOT_NULL(test, file);
+	have_all_wait(test, tw);
+	file->private_data = tw[0];
+	KUNIT_EXPECT_EQ(test, (__force u32)tw_fops.poll(file, NULL),
+			(__force u32)(EPOLLIN | EPOLLRDNORM));
+	KUNIT_EXPECT_EQ(test, tw[0]->stats.expired, 1);
+	KUNIT_EXPECT_NULL(test, tw[0]->waits_for);
+	KUNIT_EXPECT_EQ(test, tw[1]->stats.expired, 0);
+	end_all(tw);
+}
+
+/* The lock of a wheel is taken when a soft interrupt comes, for its timer or for its turn. */
+static void expect_not_waited_for(struct kunit *test, struct twheel *tw,
+				  enum hrtimer_restart (*callback)(struct hrtimer *timer),
+				  struct hrtimer *timer)
+{
+	local_bh_disable();
+	lock_taken = true;
+	callback(timer);
+	lock_taken = false;
+	KUNIT_EXPECT_EQ(test, tw->stats.expired, 0);
+	KUNIT_EXPECT_EQ(test, work_busy(&tw->work.work), WORK_BUSY_PENDING);
+	local_bh_enable();
+	flush_delayed_work(&tw->work);
+	KUNIT_EXPECT_EQ(test, tw->stats.expired, 1);
+}
+
+/* Threads of a program may hold it one after the other: then the worker does the work. */
+static void taken_lock_not_waited_for(struct kunit *test)
+{
+	s64 due = (ktime_get_ns() / NSEC_PER_SEC + 2) * NSEC_PER_SEC;
+	struct twheel *tw[2];
+	struct tw_share *share;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(tw); i++) {
+		tw[i] = wheel_of(test, NSEC_PER_SEC);
+		test->priv = NULL;
+		arm(test, tw[i], 1, due);
+		hrtimer_cancel(&tw[i]->timer);
+	}
+	sleep_until(due + NSEC_PER_MSEC);
+	expect_not_waited_for(test, tw[0], tw_timer_fn, &tw[0]->timer);
+	share = share_of(tw[1]);
+	spin_lock_bh(&share->lock);
+	list_add_tail(&tw[1]->turn, &share->waiting);
+	spin_unlock_bh(&share->lock);
+	expect_not_waited_for(test, tw[1], tw_turns_fn, &share->timer);
+	for (i = 0; i < ARRAY_SIZE(tw); i++)
+		tw_destroy(tw[i]);
 }
 
 /* Who finds nothing to do leaves nothing to others. */
@@ -667,6 +746,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(worker_not_charged_for_others),
 	KUNIT_CASE(waiting_wheels_run_in_order),
 	KUNIT_CASE(wheel_assisted_or_closed_leaves_queue),
+	KUNIT_CASE(polled_wheel_assisted),
+	KUNIT_CASE(taken_lock_not_waited_for),
 	KUNIT_CASE(caught_up_worker_not_queued),
 	KUNIT_CASE(last_timer_cancelled_wheel_sleeps),
 	KUNIT_CASE(worker_leaves_its_place_after_some_runs),
