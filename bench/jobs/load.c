@@ -5,6 +5,8 @@
  * load SOCKET fill JOBS DELAY: so many delayed jobs, 50 of them under way
  * load SOCKET late JOBS DELAY: so many, 2,000 in a second, with 8 clients that put and 16
  *	that reserve and delete; how late they come
+ * load SOCKET fired CLIENTS SECONDS: how late the jobs of schedules come to clients that
+ *	reserve; the body of each is %t
  *
  * Prints one line of figures. Any reply but the right one ends it.
  */
@@ -29,7 +31,10 @@
 #define CLIENTS_MOST 1000
 #define PUTS_PER_SECOND 2000
 
-enum role { PUTS, CYCLES, PUTS_LATER, TAKES };
+enum role { PUTS, CYCLES, PUTS_LATER, TAKES, TAKES_FIRED };
+
+/* More come in no run. */
+#define FIRED_MOST 1000000
 
 struct client {
 	int fd;
@@ -46,15 +51,20 @@ static int count, poller;
 static const char *path;
 static char body[BODY + 1];
 static long done, jobs, given, taken, delay;
-static double begun;
+static double begun, listening;
 static double *sent, *acked, *late, *late_acked;
 
-static double now(void)
+static double time_of(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+static double now(void)
+{
+	return time_of(CLOCK_MONOTONIC);
 }
 
 static void say(struct client *c, const char *format, ...)
@@ -119,6 +129,7 @@ static void begin(struct client *c, int number)
 		put_later(c);
 		break;
 	case TAKES:
+	case TAKES_FIRED:
 		say(c, "reserve\r\n");
 		break;
 	}
@@ -185,6 +196,23 @@ static void take(struct client *c, const char *line, const char *text)
 	}
 }
 
+/* What was due before anybody reserved is no matter. It stays reserved: no delete disturbs. */
+static void take_fired(struct client *c, const char *line, const char *text)
+{
+	double at = time_of(CLOCK_REALTIME), due;
+	struct tm tm = { 0 };
+
+	expect(line, "RESERVED");
+	if (!strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm))
+		errx(1, "'%.40s' is no time", text);
+	due = timegm(&tm);
+	if (at < due)
+		errx(1, "a job came %.6f s early", due - at);
+	if (due > listening && taken < FIRED_MOST)
+		late[taken++] = at - due;
+	say(c, "reserve\r\n");
+}
+
 static void reply(struct client *c, const char *line, const char *text)
 {
 	switch (c->role) {
@@ -203,6 +231,9 @@ static void reply(struct client *c, const char *line, const char *text)
 		break;
 	case TAKES:
 		take(c, line, text);
+		break;
+	case TAKES_FIRED:
+		take_fired(c, line, text);
 		break;
 	}
 }
@@ -301,11 +332,11 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void print_parts(double *all)
+static void print_parts(double *all, long length)
 {
-	qsort(all, jobs, sizeof(*all), compare);
-	printf(" %.3f %.3f %.3f", 1e3 * all[jobs / 2], 1e3 * all[jobs * 99 / 100],
-	       1e3 * all[jobs - 1]);
+	qsort(all, length, sizeof(*all), compare);
+	printf(" %.3f %.3f %.3f", 1e3 * all[length / 2], 1e3 * all[length * 99 / 100],
+	       1e3 * all[length - 1]);
 }
 
 /* Milliseconds: median, p99, longest; after put was sent, and after its reply came */
@@ -327,15 +358,33 @@ static void lateness(void)
 	run_until(begun + 600);
 	if (taken < jobs)
 		errx(1, "%ld of %ld jobs came in 10 minutes", taken, jobs);
-	print_parts(late);
-	print_parts(late_acked);
+	print_parts(late, jobs);
+	print_parts(late_acked, jobs);
 	putchar('\n');
+}
+
+/* Milliseconds: median, p99, longest; and of how many */
+static void lateness_of_fired(int clients_, double seconds)
+{
+	double end = now() + seconds;
+
+	late = calloc(FIRED_MOST, sizeof(*late));
+	if (!late)
+		err(1, "memory");
+	listening = time_of(CLOCK_REALTIME);
+	for (int i = 0; i < clients_; i++)
+		begin(add(TAKES_FIRED), i);
+	run_until(end);
+	if (!taken)
+		errx(1, "no schedule had a job in %.0f seconds", seconds);
+	print_parts(late, taken);
+	printf(" %ld\n", taken);
 }
 
 int main(int argc, char **argv)
 {
 	if (argc != 5)
-		errx(2, "usage: load SOCKET put|cycle|fill|late N SECONDS");
+		errx(2, "usage: load SOCKET put|cycle|fill|late|fired N SECONDS");
 	path = argv[1];
 	memset(body, 'j', BODY);
 	poller = epoll_create1(EPOLL_CLOEXEC);
@@ -349,6 +398,8 @@ int main(int argc, char **argv)
 		jobs = atol(argv[3]);
 		delay = atol(argv[4]);
 		lateness();
+	} else if (!strcmp(argv[2], "fired")) {
+		lateness_of_fired(atoi(argv[3]), atof(argv[4]));
 	} else {
 		errx(2, "there is no load '%s'", argv[2]);
 	}
