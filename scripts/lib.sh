@@ -28,6 +28,7 @@ lock() {
 	flock --nonblock "$lock_fd" && return
 	say "waiting for another run that holds $1"
 	flock "$lock_fd"
+	doing "has $1"
 }
 
 # watch_build KERNEL DIR PID: wait for the process that builds it in DIR, and say now and
