@@ -102,14 +102,14 @@ static void *play(void *arg)
 	return NULL;
 }
 
-static void play_all(void)
+static void play_all(unsigned int slower)
 {
 	struct job jobs[THREADS] = {};
 	unsigned int i;
 
 	for (i = 0; i < THREADS; i++) {
 		jobs[i].nr = i;
-		jobs[i].lead = 50 * MSEC;
+		jobs[i].lead = 50 * MSEC * slower;
 		jobs[i].rounds = 6 * number_of("TIMES", 1);
 		pthread_create(&jobs[i].thread, NULL, play, &jobs[i]);
 	}

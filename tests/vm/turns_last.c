@@ -18,7 +18,7 @@
 #define SHARED_TIMERS 600
 
 static unsigned int child_nr;
-static __u64 lead = 5 * MSEC;	/* so long it takes to arm all, about */
+static __u64 lead;	/* so long it takes to arm all, about */
 
 static void shared_wheel(struct client *c, __u64 due)
 {
@@ -80,10 +80,11 @@ static void play(void)
 		play_round(&seed);
 }
 
-static void play_all(void)
+static void play_all(unsigned int slower)
 {
 	pid_t pids[PROCESSES];
 
+	lead = 5 * MSEC * slower;
 	for (child_nr = 0; child_nr < PROCESSES; child_nr++)
 		pids[child_nr] = tap_fork(play);
 	for (child_nr = 0; child_nr < PROCESSES; child_nr++)
