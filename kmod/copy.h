@@ -45,6 +45,26 @@ static inline size_t tw_copy_nofault(const void *from, size_t bytes, size_t unit
 	return copied;
 }
 
+/**
+ * tw_copy_room() - how many units could be copied now where that does not fault?
+ * @to: where to; zeros are written there
+ * @unit: bytes of which all or nothing is copied
+ * @nr: so many at most
+ *
+ * Context: any process.
+ * Return: the number.
+ */
+static inline unsigned int tw_copy_room(struct iov_iter *to, size_t unit, unsigned int nr)
+{
+	size_t written;
+
+	pagefault_disable();
+	written = iov_iter_zero(nr * unit, to);
+	pagefault_enable();
+	iov_iter_revert(to, written);
+	return written / unit;
+}
+
 int tw_fault_in(struct iov_iter *to, size_t unit, bool *again);
 
 #endif /* TW_COPY_H */

@@ -348,6 +348,25 @@ static void tw_drain_done(struct twheel *tw, const u32 *indices,
 	}
 }
 
+/*
+ * How many may be taken out? A shared timer that was counts as taken, for a program that arms
+ * it at that moment. So there has to be memory first that can be written to without a fault.
+ */
+static unsigned int tw_drain_room(struct twheel *tw, const struct twheel_drain *drain,
+				  unsigned int done)
+{
+	u32 nr = min_t(u32, min(drain->nr - done, tw_pending(tw)), TW_DRAINED);
+	void __user *to = u64_to_user_ptr(drain->ops);
+	size_t left;
+
+	if (!tw->shared)
+		return nr;
+	pagefault_disable();
+	left = clear_user(to + (size_t)done * drain->op_size, nr * drain->op_size);
+	pagefault_enable();
+	return nr - DIV_ROUND_UP(left, drain->op_size);
+}
+
 static unsigned int tw_drain_copy(const struct twheel_drain *drain,
 				  unsigned int done, const struct twheel_op *ops,
 				  unsigned int n)
@@ -371,14 +390,14 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
 			  unsigned int done, struct twheel_op *ops)
 {
 	void __user *to = u64_to_user_ptr(drain->ops);
-	unsigned int n, copied;
+	unsigned int room, n, copied;
 	u32 indices[TW_DRAINED] __uninitialized;
 	bool more;
 
 	for (;;) {
 		spin_lock_bh(&tw->lock);
-		n = tw_drain_fill(tw, ops, indices,
-				  min_t(u32, drain->nr - done, TW_DRAINED));
+		room = tw_drain_room(tw, drain, done);
+		n = tw_drain_fill(tw, ops, indices, room);
 		copied = tw_drain_copy(drain, done, ops, n);
 		tw_drain_done(tw, indices, ops, n, copied);
 		tw->stats.drained += copied;
@@ -388,11 +407,11 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
 		if (copied || !more)
 			return copied;
 		/*
-		 * Without any timer, all in the block were cancelled: try again. With
-		 * some, their memory could not be written to: as in tw_fault_in().
+		 * With room, but without any timer, all in the block were cancelled: try
+		 * again. Else their memory could not be written to: as in tw_fault_in().
 		 */
-		if (n && clear_user(to + (size_t)done * drain->op_size,
-				    drain->op_size))
+		if ((n || !room) &&
+		    clear_user(to + (size_t)done * drain->op_size, drain->op_size))
 			return -EFAULT;
 		if (signal_pending(current))
 			return -ERESTARTSYS;

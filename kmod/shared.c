@@ -677,6 +677,9 @@ static void tw_shared_fill(struct twheel *tw, u32 nr, u64 word,
  * @to: where to copy them
  * @unit: length of an event
  *
+ * A timer that was taken out of the ring counts as taken, for a program that arms it at that
+ * moment. So none is taken before there is memory for its event.
+ *
  * Context: may sleep.
  * Return: bytes copied, -EAGAIN when there are none, -EFAULT or -ERESTARTSYS.
  */
@@ -693,12 +696,15 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
 					    TW_SHARED_EVENTS);
 		unsigned int n, delivered, tries = TW_BATCH;
 		struct twheel_event event;
+		u32 ready;
 		size_t copied;
 		u32 last = 0;
 		u64 word;
 		int ret;
 
 		spin_lock_bh(&tw->lock);
+		ready = tw_shared_ready(tw->shared);
+		max_nr = tw_copy_room(to, unit, min(max_nr, ready));
 		for (n = 0; n < max_nr; n++) {
 			if (!tw_ring_take(tw->shared, &first[n], &timers[n], &word,
 					  &tries))
@@ -720,11 +726,11 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
 			tw_wake(tw);
 
 		total += copied;
-		if (!n && tries)
+		if (!ready || (max_nr && !n && tries))
 			return total ?: -EAGAIN;
-		if ((total || !n) && signal_pending(current))
+		if ((total || (max_nr && !n)) && signal_pending(current))
 			return total ?: -ERESTARTSYS;
-		if (delivered < n) {
+		if (delivered < n || !max_nr) {
 			ret = tw_fault_in(to, unit, &faulted);
 			if (ret)
 				return total ?: ret;

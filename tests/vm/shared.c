@@ -8,6 +8,7 @@
  */
 #include "shared.h"
 
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -908,6 +909,71 @@ static __u32 note_drained(const struct twheel_op *op)
 	return 1;
 }
 
+/* ---- memory that goes away at the moment at which it is to be written to ---- */
+
+#define FLAPS 20		/* timers */
+
+static char *flapping;
+static bool flapped;
+
+static void *take_away(void *arg)
+{
+	while (!__atomic_load_n(&flapped, __ATOMIC_SEQ_CST))
+		if (madvise(flapping, PAGE, MADV_DONTNEED))
+			tap_bail("madvise: %s", strerror(errno));
+	return arg;
+}
+
+/* What was given is not there any more, but how much it was is told. */
+static void read_flapping(__u32 round)
+{
+	long n, got = 0;
+	__u32 i;
+
+	for (i = 0; i < FLAPS; i++)
+		arm_at(i, 1);
+	doorbell(&c);
+	while ((n = read_events(c.fd, (struct twheel_event *)flapping, FLAPS)) > 0)
+		got += n;
+	EXPECT_EQ(n, -EAGAIN);
+	EXPECT_EQ(got, FLAPS, "events, round %u", round);
+	for (i = 0; i < FLAPS; i++)
+		EXPECT_TRUE(is_idle(i) && !is_fired(i), "timer %u", i);
+}
+
+static void drain_flapping(__u32 round)
+{
+	long n, got = 0;
+	__u32 i;
+
+	for (i = 0; i < FLAPS; i++)
+		arm_in(i, HOUR);
+	while ((n = drain(c.fd, (struct twheel_op *)flapping, FLAPS)) > 0)
+		got += n;
+	EXPECT_EQ(n, 0);
+	EXPECT_EQ(got, FLAPS, "drained, round %u", round);
+	for (i = 0; i < FLAPS; i++)
+		EXPECT_TRUE(is_idle(i) && !is_fired(i), "timer %u", i);
+}
+
+static void test_flapping(void)
+{
+	pthread_t thread;
+	__u32 round;
+
+	fresh(FLAPS);
+	flapping = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (flapping == MAP_FAILED || pthread_create(&thread, NULL, take_away, NULL))
+		tap_bail("flapping: %s", strerror(errno));
+	for (round = 0; round < 1000; round++) {
+		read_flapping(round);
+		drain_flapping(round);
+	}
+	__atomic_store_n(&flapped, true, __ATOMIC_SEQ_CST);
+	pthread_join(thread, NULL);
+	munmap(flapping, PAGE);
+}
+
 static void test_drain(void)
 {
 	struct twheel_op *edge = (struct twheel_op *)map_edge(2), ops[50];
@@ -1133,6 +1199,7 @@ int main(void)
 	RUN(test_blocking_poll, "a poll that waits");
 	RUN(test_epoll, "epoll, by level and by edge");
 	RUN(test_eventfd, "EVENTFD");
+	RUN(test_flapping, "what was taken for memory that goes away comes back");
 	RUN(test_drain, "DRAIN");
 	RUN(test_beside, "beside ordinary timers");
 	RUN(test_clocks, "every clock, the shortest tick and the longest");

@@ -4,7 +4,8 @@
  * and cancel, each its own timers, and others that take what expires, by the ring,
  * by read(2) or by both, and drain. Each arming ends in exactly one way: moved or
  * cancelled by its owner, as it was told; taken, not early; or drained. None is lost,
- * though nobody rings the doorbell for those that are waited for.
+ * though nobody rings the doorbell for those that are waited for, and though the memory
+ * to read into is not always there.
  *
  * Environment: TIMES=N for N times as long, SEED=N for other numbers. HOURS=N for the
  * long form, in a machine in which waiting takes no time (scripts/vm -i): N hours of
@@ -429,10 +430,27 @@ static bool take_some(__u32 most)
 	return n;
 }
 
+#define ROOM 4096
+
+/* A thread's memory to read into. At times no page is there, as before the first use of it. */
+static void *room(void)
+{
+	static __thread __u64 state = 2;
+	static __thread char *at;
+
+	if (!at)
+		at = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	if (at == MAP_FAILED || madvise(at, random_next(&state) >> 20 & 1 ? ROOM : 0,
+					MADV_DONTNEED))
+		tap_bail("room: %s", strerror(errno));
+	return at;
+}
+
 static bool read_some(void)
 {
-	struct twheel_event ev[9];
-	long n = read_events(c.fd, ev, ARRAY_SIZE(ev)), k;
+	struct twheel_event *ev = room();
+	long n = read_events(c.fd, ev, 9), k;
 
 	if (n < 0)
 		EXPECT_EQ(n, -EAGAIN);
@@ -470,14 +488,15 @@ static void *consumer(void *arg)
 static void *drainer(void *arg)
 {
 	struct pollfd p = { .fd = stop_fd, .events = POLLIN };
-	struct twheel_op ops[20];
+	struct twheel_op *ops;
 	__u64 state = seed, time;
 	long n, k;
 
 	pin_to((long)arg);
 	while (!stopped()) {
 		time = now(CLOCK_MONOTONIC);
-		n = drain(c.fd, ops, ARRAY_SIZE(ops));
+		ops = room();
+		n = drain(c.fd, ops, 20);
 		if (!EXPECT_TRUE(n >= 0, "drain: %ld", n))
 			break;
 		for (k = 0; k < n; k++) {
