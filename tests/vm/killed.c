@@ -162,6 +162,14 @@ static void begin(void)
 	span = 100 * USEC;
 }
 
+/* Where others keep the machine busy, fewer kills hit a call: then there are more of them. */
+static bool more(unsigned int kills, unsigned int done)
+{
+	bool enough = middle >= kills / 20 && parted >= kills / 50;
+
+	return done < kills || (!enough && done < 4 * kills);
+}
+
 static void end(unsigned int kills)
 {
 	tap_diag("%s: %u kills before the call, %u in it, %u after it; %u divided what was there",
@@ -249,7 +257,7 @@ static void test_read(void)
 
 	begin();
 	fd = wheel_open(O_NONBLOCK);
-	for (i = 0; i < kills; i++) {
+	for (i = 0; more(kills, i); i++) {
 		size_t n;
 		pid_t pid;
 
@@ -283,7 +291,7 @@ static void test_waiting(void)
 		next_period[i] = now(CLOCK_MONOTONIC);
 		arm_periodic(fd, next_period[i], PERIOD(i), N + i);
 	}
-	for (i = 0; i < kills; i++) {
+	for (i = 0; more(kills, i); i++) {
 		struct twheel_info info;
 		size_t n;
 		pid_t pid;
@@ -315,7 +323,7 @@ static void test_count(void)
 	fd = wheel_open(O_NONBLOCK);
 	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0,
 			      TWHEEL_SETUP_COUNT), 0);
-	for (i = 0; i < kills; i++) {
+	for (i = 0; more(kills, i); i++) {
 		__u64 sum = 0;
 		int part;
 
@@ -347,7 +355,7 @@ static void test_drain(void)
 
 	begin();
 	fd = wheel_open(O_NONBLOCK);
-	for (i = 0; i < kills; i++) {
+	for (i = 0; more(kills, i); i++) {
 		size_t n, taken;
 		long got, k;
 
@@ -374,7 +382,7 @@ static void test_submit(void)
 
 	begin();
 	fd = wheel_open(O_NONBLOCK);
-	for (i = 0; i < kills; i++) {
+	for (i = 0; more(kills, i); i++) {
 		struct twheel_op op;
 		unsigned int n, done = 0;
 

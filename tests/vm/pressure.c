@@ -9,6 +9,7 @@
 #include "device.h"
 
 #include <sys/mount.h>
+#include <sys/sysinfo.h>
 
 #define CGROUPS "/tmp/twheel-cgroups"
 #define BATCH 1024
@@ -417,9 +418,13 @@ static void moving_child(void)
 	for (i = 0; i < 2; i++)
 		shared->after[i] = cgroup_memory(names[i]);
 	close(fd);
-	/* the child lives on, so what goes is the wheel's */
+	/*
+	 * The child lives on, so what goes is the wheel's. A processor may keep 64 pages of it,
+	 * which newer kernels do not ask back for long.
+	 */
 	EXPECT_TRUE(WAIT_FOR(cgroup_memory("opener") <
-			     shared->after[0] - 100 * BATCH * 32),
+			     shared->after[0] - 100 * BATCH * 32 +
+			     get_nprocs() * 64LL * (int)PAGE),
 		    "memory of a closed wheel is still there");
 }
 

@@ -69,8 +69,12 @@ static bool watch(void)
 	};
 	pthread_t thread;
 
-	if (ioctl(uffd, UFFDIO_API, &api))
-		tap_bail("UFFDIO_API: %s", strerror(errno));
+	/* A kernel without that feature may refuse to be asked for it. */
+	if (ioctl(uffd, UFFDIO_API, &api)) {
+		if (errno != EINVAL)
+			tap_bail("UFFDIO_API: %s", strerror(errno));
+		return false;
+	}
 	if (!(api.features & UFFD_FEATURE_PAGEFAULT_FLAG_WP))
 		return false;
 	if (ioctl(uffd, UFFDIO_REGISTER, &area))
