@@ -321,8 +321,8 @@ static enum tw_left tw_run_once(struct twheel *tw)
 
 /*
  * One run of the worker. Its time is charged to the user's share of this processor, and so
- * is the wait for the lock, unless the run was paid for. If the share is used up, the
- * wheel is throttled instead.
+ * is the wait for the lock, unless the run was paid for and is free. If the share is used
+ * up, the wheel is throttled instead.
  */
 static enum tw_left tw_work_once(struct twheel *tw)
 {
@@ -341,8 +341,12 @@ static enum tw_left tw_work_once(struct twheel *tw)
 	else
 		tw_throttle(tw, share, start, &did);
 	spin_unlock(&tw->lock);
-	if (did.paid)
-		start = ktime_get();
+	if (did.paid) {
+		ktime_t end = ktime_get();
+
+		tw_share_ran_free(share, ktime_to_ns(ktime_sub(end, start)));
+		start = end;
+	}
 	if (did.wake)
 		tw_wake(tw);
 	tw_share_ran(share, ktime_to_ns(ktime_sub(ktime_get(), start)));

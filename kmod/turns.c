@@ -28,6 +28,10 @@
  */
 #define TW_WORKER_NS (8 * TW_SHARE_NS)
 
+/* So much cascading is free at once, and so much of it in each window later on */
+#define TW_FREE_MOST_NS NSEC_PER_SEC
+#define TW_FREE_NS (TW_SHARE_NS / 8)
+
 /*
  * A run that takes longer was interrupted, for instance by the host of a virtual machine,
  * and is charged no more than this. A run that wakes 100,000 tasks comes near to it.
@@ -42,7 +46,10 @@ static u64 tw_share_owes(struct tw_share *share, ktime_t now)
 	lockdep_assert_held(&share->lock);
 	/* @now may be old: another caller may have read the clock later and locked earlier. */
 	if (window > share->window) {
-		share->ns -= min(share->ns, (window - share->window) * TW_SHARE_NS);
+		u64 windows = window - share->window;
+
+		share->ns -= min(share->ns, windows * TW_SHARE_NS);
+		share->free_ns -= min(share->free_ns, windows * TW_FREE_NS);
 		share->window = window;
 	}
 	return share->ns;
@@ -105,6 +112,25 @@ void tw_share_ran(struct tw_share *share, u64 ns)
 {
 	spin_lock(&share->lock);
 	tw_share_add(share, ns);
+	spin_unlock(&share->lock);
+}
+
+/**
+ * tw_share_ran_free() - a worker has cascaded, which is free as far as it goes
+ * @share: of the processor that it kept
+ * @ns: for how long
+ *
+ * Context: bottom halves are off.
+ */
+void tw_share_ran_free(struct tw_share *share, u64 ns)
+{
+	u64 over;
+
+	spin_lock(&share->lock);
+	share->free_ns += min_t(u64, ns, TW_RAN_MOST_NS);
+	over = share->free_ns - min_t(u64, share->free_ns, TW_FREE_MOST_NS);
+	share->free_ns -= over;
+	tw_share_add(share, over);
 	spin_unlock(&share->lock);
 }
 

@@ -198,6 +198,29 @@ static void worker_share_is_eight(struct kunit *test)
 	local_bh_enable();
 }
 
+/* Cascading is free for a second; and then each eight windows for as long as a share. */
+static void cascading_free_for_a_second(struct kunit *test)
+{
+	struct tw_share *share = share_of(wheel_of(test, NSEC_PER_SEC));
+	ktime_t now = ktime_get();
+	unsigned int i;
+
+	local_bh_disable();
+	KUNIT_EXPECT_TRUE(test, tw_share_may_run(share, now));
+	for (i = 0; i < 100; i++)
+		tw_share_ran_free(share, 10 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_TRUE(test, tw_share_may_run(share, now));
+	tw_share_ran_free(share, SHARE);
+	KUNIT_EXPECT_FALSE(test, tw_share_may_run(share, now));
+	now += 8 * WINDOW;
+	KUNIT_EXPECT_TRUE(test, tw_share_may_run(share, now));
+	tw_share_ran_free(share, SHARE);
+	KUNIT_EXPECT_TRUE(test, tw_share_may_run(share, now));
+	tw_share_ran_free(share, SHARE);
+	KUNIT_EXPECT_FALSE(test, tw_share_may_run(share, now));
+	local_bh_enable();
+}
+
 /* A worker, to whom a timer left a wheel, does nothing either when the shares are used up. */
 static void worker_without_share_throttled(struct kunit *test)
 {
@@ -741,6 +764,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(throttled_wheel_waits_until_paid_off),
 	KUNIT_CASE(debt_paid_off_share_by_share),
 	KUNIT_CASE(worker_share_is_eight),
+	KUNIT_CASE(cascading_free_for_a_second),
 	KUNIT_CASE(worker_without_share_throttled),
 	KUNIT_CASE(closing_wheel_not_throttled),
 	KUNIT_CASE(worker_not_charged_for_others),

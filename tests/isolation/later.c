@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A hostile user moves his timers to later again and again, shortly before they are due. That
+ * is one store for each, but the workers of the kernel cascade them all.
+ *
+ * For a guest in which one instruction takes 1 ns (scripts/vm -i).
+ * processors: 2
+ * module parameters: max_user_timers=33554432
+ */
+#include "shared.h"
+#include "cgroup.h"
+
+#define MALLORY 1000
+#define BATCH 256
+#define MANY (BATCH * 4000)
+
+/* So long before they are due */
+#define MARGIN (5 * MSEC)
+
+/*
+ * Most of their throughput that others may lose beside what his own calls take, in %: his
+ * share, and what is free of cascading
+ */
+#define LOSS 15
+
+/* An operation as long as a timer that expires once needs it */
+struct short_op {
+	__u8 opcode;
+	__u8 flags;
+	__u16 state;
+	__s32 result;
+	__u64 id;
+	__u64 deadline;
+	__u64 user_data;
+};
+
+static unsigned int *passes;
+static double alone;
+static int processor;
+
+static void stay_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		tap_bail("sched_setaffinity: %s", strerror(errno));
+}
+
+static void submit_many(int fd, struct short_op *ops, __u8 opcode, __u64 deadline)
+{
+	int i;
+
+	for (i = 0; i < MANY; i++) {
+		ops[i].opcode = opcode;
+		ops[i].deadline = deadline;
+		if (i % BATCH == BATCH - 1)
+			submit_sized(fd, (void *)&ops[i + 1 - BATCH], BATCH, sizeof(*ops));
+	}
+}
+
+static void hostile_child(void)
+{
+	struct short_op *ops = aligned_alloc(PAGE, MANY * sizeof(*ops));
+	int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
+	__u64 began, took = 400 * MSEC;
+
+	if (!ops)
+		tap_bail("memory");
+	memset(ops, 0, MANY * sizeof(*ops));
+	become(MALLORY);
+	stay_on(0);
+	submit_many(fd, ops, TWHEEL_OP_ARM, SEC);
+	for (;;) {
+		began = now(CLOCK_MONOTONIC);
+		submit_many(fd, ops, TWHEEL_OP_MODIFY, took + MARGIN);
+		took = now(CLOCK_MONOTONIC) - began;
+		__atomic_add_fetch(passes, 1, __ATOMIC_RELAXED);
+	}
+}
+
+static void pinned_child(void)
+{
+	stay_on(processor);
+	for (;;)
+		__atomic_add_fetch(&counter[8 * processor], 1, __ATOMIC_RELAXED);
+}
+
+static __u64 counted_on_both(void)
+{
+	return __atomic_load_n(&counter[0], __ATOMIC_RELAXED) +
+	       __atomic_load_n(&counter[8], __ATOMIC_RELAXED);
+}
+
+static void end(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+}
+
+/* What a program on each processor loses beside what is the hostile one's own, in % */
+static double lost(void)
+{
+	__u64 from, count, time, own;
+	double each, loss;
+	pid_t pids[2];
+
+	for (processor = 0; processor < 2; processor++)
+		pids[processor] = tap_fork(pinned_child);
+	/* Until what is free is used up */
+	sleep_ns(SEC);
+	from = now(CLOCK_MONOTONIC);
+	count = counted_on_both();
+	own = cgroup_time("hostile");
+	sleep_ns(2 * SEC);
+	time = now(CLOCK_MONOTONIC) - from;
+	own = cgroup_time("hostile") - own;
+	each = (double)(counted_on_both() - count) / time;
+	for (processor = 0; processor < 2; processor++)
+		end(pids[processor]);
+	if (!alone)
+		alone = each;
+	loss = 100 * (1 - each / alone - (double)own / time / 2);
+	tap_diag("%s: %u passes, his own calls %.1f %% of a processor, others lose %.1f %% besides",
+		 tap_name, *passes, 100.0 * own / time, loss);
+	return loss;
+}
+
+static void test_alone(void)
+{
+	lost();
+}
+
+static void test_later(void)
+{
+	pid_t pid = tap_fork(hostile_child);
+	double loss;
+
+	cgroup_move("hostile", pid);
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(passes, __ATOMIC_RELAXED) >= 2));
+	loss = lost();
+	end(pid);
+	EXPECT_TRUE(loss <= LOSS, "%.1f %%", loss);
+}
+
+int main(void)
+{
+	tap_start(1000);
+	open_to_all();
+	counter_init();
+	passes = map_shared(PAGE);
+	cgroup_write("", "cgroup.subtree_control", "+cpu");
+	cgroup_make("hostile");
+	RUN(test_alone, "nobody");
+	RUN(test_later, "a million timers are moved to later again and again");
+	return tap_end();
+}
