@@ -60,8 +60,13 @@ static inline unsigned int tw_copy_room(struct iov_iter *to, size_t unit, unsign
 
 	pagefault_disable();
 	written = iov_iter_zero(nr * unit, to);
-	pagefault_enable();
 	iov_iter_revert(to, written);
+	/* A processor may give up at once where only the end of all is not there. */
+	if (written < unit && nr > 1) {
+		written = iov_iter_zero(unit, to);
+		iov_iter_revert(to, written);
+	}
+	pagefault_enable();
 	return written / unit;
 }
 

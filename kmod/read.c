@@ -361,8 +361,14 @@ static unsigned int tw_drain_room(struct twheel *tw, const struct twheel_drain *
 
 	if (!tw->shared)
 		return nr;
+	to += (size_t)done * drain->op_size;
 	pagefault_disable();
-	left = clear_user(to + (size_t)done * drain->op_size, nr * drain->op_size);
+	left = clear_user(to, nr * drain->op_size);
+	/* Where the end of all is not a program's memory, nothing is cleared. */
+	if (left == nr * drain->op_size && nr > 1) {
+		nr = 1;
+		left = clear_user(to, drain->op_size);
+	}
 	pagefault_enable();
 	return nr - DIV_ROUND_UP(left, drain->op_size);
 }

@@ -411,7 +411,7 @@ static void test_submit(void)
 
 int main(void)
 {
-	tap_start(110 * number_of("TIMES", 1));
+	tap_start(300 * number_of("TIMES", 1));
 	hands = map_shared(sizeof(*hands));
 	pin_to(0);
 	RUN(test_read, "read: each event is in its hands or still there");

@@ -974,6 +974,29 @@ static void test_flapping(void)
 	munmap(flapping, PAGE);
 }
 
+/* The array's end is beyond what any program may have, but its begin is not. */
+static void test_drain_to_the_end(void)
+{
+#ifdef __x86_64__
+	char *last = (char *)(0x7ffffffff000 - PAGE);
+	struct twheel_op *ops = (struct twheel_op *)(last + PAGE) - 2;
+	__u32 i;
+
+	if (mmap(last, PAGE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != last)
+		tap_bail("the last page: %s", strerror(errno));
+	fresh(10);
+	for (i = 0; i < 10; i++)
+		arm_in(i, HOUR);
+	EXPECT_EQ(drain(c.fd, ops, 10), 2);
+	EXPECT_EQ(drain(c.fd, ops + 2, 1), -EFAULT);
+	EXPECT_EQ(wheel_info(c.fd).pending, 8);
+	munmap(last, PAGE);
+#else
+	tap_skip("where the last page is differs on other processors");
+#endif
+}
+
 static void test_drain(void)
 {
 	struct twheel_op *edge = (struct twheel_op *)map_edge(2), ops[50];
@@ -1201,6 +1224,7 @@ int main(void)
 	RUN(test_eventfd, "EVENTFD");
 	RUN(test_flapping, "what was taken for memory that goes away comes back");
 	RUN(test_drain, "DRAIN");
+	RUN(test_drain_to_the_end, "DRAIN to the end of all memory");
 	RUN(test_beside, "beside ordinary timers");
 	RUN(test_clocks, "every clock, the shortest tick and the longest");
 	RUN(test_close, "closed with everything pending");
