@@ -179,6 +179,7 @@ class Model:
             client.held.remove(job)
         del self.jobs[number]
         client.say('DELETED')
+        self.forget()
 
     def release(self, client, number, priority, delay):
         job = self.own(client, number)
