@@ -365,7 +365,7 @@ static unsigned int tw_drain_room(struct twheel *tw, const struct twheel_drain *
 	pagefault_disable();
 	left = clear_user(to, nr * drain->op_size);
 	/* Where the end of all is not a program's memory, nothing is cleared. */
-	if (left == nr * drain->op_size && nr > 1) {
+	if (nr > 1 && left > (nr - 1) * drain->op_size) {
 		nr = 1;
 		left = clear_user(to, drain->op_size);
 	}

@@ -225,8 +225,8 @@ static unsigned int tw_most_places(void)
  * tw_place_get() - get a place for a wheel, so that its worker may run
  * @tw: the wheel, without shared timers
  *
- * Work that was paid for is charged to nobody, and each wheel of a user may have a large
- * slot to cascade. Without places, so many workers, which have a higher priority than
+ * A second of cascading is charged to nobody, and each wheel of a user may have a large slot
+ * to cascade. Without places, so many workers, which have a higher priority than
  * programs, would keep all processors from other users.
  *
  * Context: the wheel's worker.

@@ -63,13 +63,14 @@ static void submit_many(int fd, struct short_op *ops, __u8 opcode, __u64 deadlin
 static void hostile_child(void)
 {
 	struct short_op *ops = aligned_alloc(PAGE, MANY * sizeof(*ops));
-	int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
 	__u64 began, took = 400 * MSEC;
+	int fd;
 
 	if (!ops)
 		tap_bail("memory");
 	memset(ops, 0, MANY * sizeof(*ops));
 	become(MALLORY);
+	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
 	stay_on(0);
 	submit_many(fd, ops, TWHEEL_OP_ARM, SEC);
 	for (;;) {

@@ -983,8 +983,10 @@ static void test_drain_to_the_end(void)
 	__u32 i;
 
 	if (mmap(last, PAGE, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != last)
-		tap_bail("the last page: %s", strerror(errno));
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != last) {
+		tap_skip("the last page is not free here");
+		return;
+	}
 	fresh(10);
 	for (i = 0; i < 10; i++)
 		arm_in(i, HOUR);
