@@ -443,7 +443,7 @@ static void *room(void)
 			  -1, 0);
 	if (at == MAP_FAILED || madvise(at, random_next(&state) >> 20 & 1 ? ROOM : 0,
 					MADV_DONTNEED))
-		tap_bail("room: %s", strerror(errno));
+		tap_bail("memory to read into: %s", strerror(errno));
 	return at;
 }
 
