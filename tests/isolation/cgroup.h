@@ -104,6 +104,22 @@ static inline __u64 counted(void)
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
+/* The same on a processor of two, each with a counter in a cache line of its own */
+static int processor;
+
+static inline void pinned_child(void)
+{
+	pin_to(processor);
+	for (;;)
+		__atomic_add_fetch(&counter[8 * processor], 1, __ATOMIC_RELAXED);
+}
+
+static inline __u64 counted_on_both(void)
+{
+	return __atomic_load_n(&counter[0], __ATOMIC_RELAXED) +
+	       __atomic_load_n(&counter[8], __ATOMIC_RELAXED);
+}
+
 static inline void counter_init(void)
 {
 	counter = map_shared(PAGE);

@@ -36,18 +36,6 @@ struct short_op {
 
 static unsigned int *passes;
 static double alone;
-static int processor;
-
-static void stay_on(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		tap_bail("sched_setaffinity: %s", strerror(errno));
-}
-
 static void submit_many(int fd, struct short_op *ops, __u8 opcode, __u64 deadline)
 {
 	int i;
@@ -71,7 +59,7 @@ static void hostile_child(void)
 	memset(ops, 0, MANY * sizeof(*ops));
 	become(MALLORY);
 	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
-	stay_on(0);
+	pin_to(0);
 	submit_many(fd, ops, TWHEEL_OP_ARM, SEC);
 	for (;;) {
 		began = now(CLOCK_MONOTONIC);
@@ -79,19 +67,6 @@ static void hostile_child(void)
 		took = now(CLOCK_MONOTONIC) - began;
 		__atomic_add_fetch(passes, 1, __ATOMIC_RELAXED);
 	}
-}
-
-static void pinned_child(void)
-{
-	stay_on(processor);
-	for (;;)
-		__atomic_add_fetch(&counter[8 * processor], 1, __ATOMIC_RELAXED);
-}
-
-static __u64 counted_on_both(void)
-{
-	return __atomic_load_n(&counter[0], __ATOMIC_RELAXED) +
-	       __atomic_load_n(&counter[8], __ATOMIC_RELAXED);
 }
 
 static void end(pid_t pid)

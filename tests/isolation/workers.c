@@ -35,16 +35,6 @@ static __u64 duration(void)
 	return (text ? atoi(text) : 1) * 500 * MSEC;
 }
 
-static void stay_on(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		tap_bail("sched_setaffinity: %s", strerror(errno));
-}
-
 static void end(pid_t pid)
 {
 	int status;
@@ -67,7 +57,7 @@ static void *holding_thread(void *arg)
 	struct twheel_op ops[BATCH];
 	int fd = *(int *)arg, i;
 
-	stay_on(HOLDERS);
+	pin_to(HOLDERS);
 	for (i = 0; i < BATCH; i++)
 		ops[i] = op_for(TWHEEL_OP_CANCEL, 1);
 	for (;;)
@@ -95,7 +85,7 @@ static void contending_child(void)
 	pthread_t thread;
 
 	become(MALLORY);
-	stay_on(OTHERS);
+	pin_to(OTHERS);
 	arm_ticks(fd);
 	__atomic_store_n(armed, true, __ATOMIC_RELEASE);
 	for (i = 0; holds && i < THREADS; i++)
@@ -103,21 +93,6 @@ static void contending_child(void)
 			tap_bail("pthread_create");
 	for (;;)
 		pause();
-}
-
-static int processor;
-
-static void pinned_child(void)
-{
-	stay_on(processor);
-	for (;;)
-		__atomic_add_fetch(&counter[8 * processor], 1, __ATOMIC_RELAXED);
-}
-
-static __u64 counted_on_both(void)
-{
-	return __atomic_load_n(&counter[0], __ATOMIC_RELAXED) +
-	       __atomic_load_n(&counter[8], __ATOMIC_RELAXED);
 }
 
 /**
