@@ -23,10 +23,12 @@
 struct tw_share;
 
 /**
- * struct tw_user - a user who has wheels open
+ * struct tw_user - a user who has wheels open, or had not long ago
  * @uid: the user, in the initial user namespace
- * @node: entry in the tree of all users, guarded by its lock
- * @wheels: open wheels, guarded by that lock, too
+ * @wheels: open wheels, guarded like all up to @idle_until by the lock of all users
+ * @node: entry in the tree of all users
+ * @idle: entry in the list of those who have no wheel
+ * @idle_until: in jiffies, when such an account may be forgotten
  * @bytes: memory of these wheels
  * @shares: of each processor
  * @lock: guards all that follows
@@ -37,6 +39,8 @@ struct tw_user {
 	uid_t uid;
 	unsigned int wheels;
 	struct rb_node node;
+	struct list_head idle;
+	unsigned long idle_until;
 	atomic64_t bytes;
 	struct tw_share __percpu *shares;
 

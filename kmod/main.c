@@ -14,6 +14,7 @@
 #include "context.h"
 #include "expire.h"
 #include "stats.h"
+#include "user.h"
 
 static int tw_param_set_limit(const char *val, const struct kernel_param *kp)
 {
@@ -83,6 +84,7 @@ static void __exit twheel_exit(void)
 	tw_stats_exit();
 	destroy_workqueue(tw_shared_workqueue);
 	destroy_workqueue(tw_workqueue);
+	tw_users_exit();
 }
 module_exit(twheel_exit);
 

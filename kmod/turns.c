@@ -3,6 +3,7 @@
  * Shares, turns and places: accounting of the time, and the queues. See turns.h.
  */
 #include <linux/atomic.h>
+#include <linux/build_bug.h>
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
@@ -31,6 +32,14 @@
 /* So much cascading is free at once, and so much of it in each window later on */
 #define TW_FREE_MOST_NS NSEC_PER_SEC
 #define TW_FREE_NS (TW_SHARE_NS / 8)
+
+/*
+ * A user without wheels who has had no more than so much of it is forgotten. Who goes by
+ * ever new uids so has to arm timers for each account that is kept.
+ */
+#define TW_FREE_FORGOTTEN_NS (TW_FREE_MOST_NS / 4)
+static_assert(((TW_PAID_OFF_SECS * (u64)NSEC_PER_SEC) >> TW_WINDOW_SHIFT) * TW_FREE_NS >=
+	      TW_FREE_MOST_NS);
 
 /*
  * A run that takes longer was interrupted, for instance by the host of a virtual machine,
@@ -132,6 +141,24 @@ void tw_share_ran_free(struct tw_share *share, u64 ns)
 	share->free_ns -= over;
 	tw_share_add(share, over);
 	spin_unlock(&share->lock);
+}
+
+/**
+ * tw_share_to_keep() - is what a user without wheels has had to be remembered?
+ * @share: of a processor
+ * @now: by ktime_get()
+ *
+ * Context: any process.
+ */
+bool tw_share_to_keep(struct tw_share *share, ktime_t now)
+{
+	bool keep;
+
+	spin_lock_bh(&share->lock);
+	tw_share_owes(share, now);
+	keep = share->free_ns > TW_FREE_FORGOTTEN_NS;
+	spin_unlock_bh(&share->lock);
+	return keep;
 }
 
 /* Come back in the first window that has a share left. */

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Users who have wheels open: who pays for a wheel, from the first that a user opens to
- * the last that is closed. See account.h.
+ * Users: who pays for a wheel. A user has an account from the first wheel that it opens to
+ * the last that is closed, and longer if there is something to remember. See account.h.
  */
 #include <linux/atomic.h>
 #include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/rbtree.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
+#include <linux/workqueue.h>
 
 #include "account.h"
 #include "compat.h"
@@ -22,9 +26,17 @@
 #include "turns.h"
 #include "user.h"
 
-/* All users who have wheels open, by their uid */
+/* All users who have an account, by their uid */
 static struct rb_root tw_users = RB_ROOT;
+
+/* Those of them who have no wheel, the one who has none for longest first */
+static LIST_HEAD(tw_idle_users);
+
+/* guards both */
 static DEFINE_MUTEX(tw_users_lock);
+
+static void tw_idle_fn(struct work_struct *work);
+static DECLARE_DELAYED_WORK(tw_idle_work, tw_idle_fn);
 
 /* A share of each processor, for a new user. Returns NULL if there is no memory. */
 static struct tw_share __percpu *tw_shares_create(void)
@@ -59,6 +71,7 @@ static void tw_shares_destroy(struct tw_share __percpu *shares)
 
 static void tw_user_free(struct tw_user *user)
 {
+	WARN_ON_ONCE(atomic64_read(&user->bytes) || user->places);
 	tw_shares_destroy(user->shares);
 	kfree(user);
 }
@@ -70,6 +83,7 @@ static struct tw_user *tw_user_create(uid_t uid)
 	if (!user)
 		return NULL;
 	user->uid = uid;
+	INIT_LIST_HEAD(&user->idle);
 	spin_lock_init(&user->lock);
 	INIT_LIST_HEAD(&user->waiting);
 	user->shares = tw_shares_create();
@@ -113,8 +127,10 @@ static struct tw_user *tw_user_add_wheel(uid_t uid, struct tw_user *new)
 		user = new;
 		rb_find_add(&user->node, &tw_users, tw_user_compare_nodes);
 	}
-	if (user)
+	if (user) {
 		user->wheels++;
+		list_del_init(&user->idle);
+	}
 	mutex_unlock(&tw_users_lock);
 	return user;
 }
@@ -159,23 +175,90 @@ struct tw_user *tw_user_get(void)
 	return user;
 }
 
+static bool tw_user_to_keep(struct tw_user *user)
+{
+	ktime_t now = ktime_get();
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		if (tw_share_to_keep(per_cpu_ptr(user->shares, cpu), now))
+			return true;
+	return false;
+}
+
 /**
  * tw_user_put() - a wheel of the user is gone, and all its memory
  * @user: the account
+ *
+ * Who has had much of what is free is remembered although there are no wheels: by closing
+ * all of them the user would have as much again.
  *
  * Context: may sleep.
  */
 void tw_user_put(struct tw_user *user)
 {
-	bool last;
+	bool keep = true;
 
 	mutex_lock(&tw_users_lock);
-	last = !--user->wheels;
-	if (last)
-		rb_erase(&user->node, &tw_users);
+	if (!--user->wheels) {
+		keep = tw_user_to_keep(user);
+		if (keep) {
+			user->idle_until = jiffies + TW_PAID_OFF_SECS * HZ;
+			/* Else the work comes for those before, and then again. */
+			if (list_empty(&tw_idle_users))
+				schedule_delayed_work(&tw_idle_work, TW_PAID_OFF_SECS * HZ);
+			list_add_tail(&user->idle, &tw_idle_users);
+		} else {
+			rb_erase(&user->node, &tw_users);
+		}
+	}
 	mutex_unlock(&tw_users_lock);
-	if (!last)
-		return;
-	WARN_ON_ONCE(atomic64_read(&user->bytes) || user->places);
-	tw_user_free(user);
+	if (!keep)
+		tw_user_free(user);
+}
+
+/* Take out the user who is idle for longest, if that is long enough, or @any. */
+static struct tw_user *tw_user_take_idle(bool any)
+{
+	unsigned long now = jiffies;
+	struct tw_user *user;
+
+	mutex_lock(&tw_users_lock);
+	user = list_first_entry_or_null(&tw_idle_users, struct tw_user, idle);
+	if (user && !any && time_before(now, user->idle_until)) {
+		schedule_delayed_work(&tw_idle_work, user->idle_until - now);
+		user = NULL;
+	}
+	if (user) {
+		list_del(&user->idle);
+		rb_erase(&user->node, &tw_users);
+	}
+	mutex_unlock(&tw_users_lock);
+	return user;
+}
+
+static void tw_users_free_idle(bool any)
+{
+	struct tw_user *user;
+
+	while ((user = tw_user_take_idle(any))) {
+		tw_user_free(user);
+		cond_resched();
+	}
+}
+
+static void tw_idle_fn(struct work_struct *work)
+{
+	tw_users_free_idle(false);
+}
+
+/**
+ * tw_users_exit() - forget the users, who have no wheels any more
+ *
+ * Context: may sleep.
+ */
+void tw_users_exit(void)
+{
+	cancel_delayed_work_sync(&tw_idle_work);
+	tw_users_free_idle(true);
 }

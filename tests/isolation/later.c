@@ -36,6 +36,10 @@ struct short_op {
 
 static unsigned int *passes;
 static double alone;
+
+/* After so many passes he closes his wheel, and opens another; 0: never. */
+static unsigned int closes_after;
+
 static void submit_many(int fd, struct short_op *ops, __u8 opcode, __u64 deadline)
 {
 	int i;
@@ -52,20 +56,24 @@ static void hostile_child(void)
 {
 	struct short_op *ops = aligned_alloc(PAGE, MANY * sizeof(*ops));
 	__u64 began, took = 400 * MSEC;
+	unsigned int pass;
 	int fd;
 
 	if (!ops)
 		tap_bail("memory");
 	memset(ops, 0, MANY * sizeof(*ops));
 	become(MALLORY);
-	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
 	pin_to(0);
-	submit_many(fd, ops, TWHEEL_OP_ARM, SEC);
 	for (;;) {
-		began = now(CLOCK_MONOTONIC);
-		submit_many(fd, ops, TWHEEL_OP_MODIFY, took + MARGIN);
-		took = now(CLOCK_MONOTONIC) - began;
-		__atomic_add_fetch(passes, 1, __ATOMIC_RELAXED);
+		fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
+		submit_many(fd, ops, TWHEEL_OP_ARM, SEC);
+		for (pass = 0; !pass || pass != closes_after; pass++) {
+			began = now(CLOCK_MONOTONIC);
+			submit_many(fd, ops, TWHEEL_OP_MODIFY, took + MARGIN);
+			took = now(CLOCK_MONOTONIC) - began;
+			__atomic_add_fetch(passes, 1, __ATOMIC_RELAXED);
+		}
+		close(fd);
 	}
 }
 
@@ -115,11 +123,18 @@ static void test_later(void)
 	pid_t pid = tap_fork(hostile_child);
 	double loss;
 
+	*passes = 0;
 	cgroup_move("hostile", pid);
 	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(passes, __ATOMIC_RELAXED) >= 2));
 	loss = lost();
 	end(pid);
 	EXPECT_TRUE(loss <= LOSS, "%.1f %%", loss);
+}
+
+static void test_later_in_new_wheels(void)
+{
+	closes_after = 2;
+	test_later();
 }
 
 int main(void)
@@ -132,5 +147,6 @@ int main(void)
 	cgroup_make("hostile");
 	RUN(test_alone, "nobody");
 	RUN(test_later, "a million timers are moved to later again and again");
+	RUN(test_later_in_new_wheels, "the same, and the wheel is closed and opened again");
 	return tap_end();
 }

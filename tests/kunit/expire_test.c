@@ -31,6 +31,7 @@
 #include "ops.h"
 #include "shared.h"
 #include "turns.h"
+#include "user.h"
 
 /*
  * Both are here a second time: the calls of the device are its own; and with one processor
@@ -70,6 +71,8 @@ static void end_wheel(struct kunit *test)
 {
 	if (test->priv)
 		tw_destroy(test->priv);
+	/* The next test begins with an account that owes nothing. */
+	tw_users_exit();
 }
 
 static void arm(struct kunit *test, struct twheel *tw, u32 nr, s64 deadline)
@@ -218,6 +221,33 @@ static void cascading_free_for_a_second(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tw_share_may_run(share, now));
 	tw_share_ran_free(share, SHARE);
 	KUNIT_EXPECT_FALSE(test, tw_share_may_run(share, now));
+	local_bh_enable();
+}
+
+/* Who closes all wheels, and opens another, has that second no second time. */
+static void debt_outlives_last_wheel(struct kunit *test)
+{
+	struct tw_share *share = share_of(wheel_of(test, NSEC_PER_SEC));
+	ktime_t now = ktime_get();
+	unsigned int i;
+
+	local_bh_disable();
+	KUNIT_EXPECT_TRUE(test, tw_share_may_run(share, now));
+	for (i = 0; i < 100; i++)
+		tw_share_ran_free(share, 10 * NSEC_PER_MSEC);
+	tw_share_ran(share, 20 * SHARE);
+	local_bh_enable();
+
+	tw_destroy(test->priv);
+	test->priv = NULL;
+	share = share_of(wheel_of(test, NSEC_PER_SEC));
+	local_bh_disable();
+	KUNIT_EXPECT_FALSE(test, tw_share_may_run(share, now + 19 * WINDOW));
+	KUNIT_EXPECT_TRUE(test, tw_share_may_run(share, now + 20 * WINDOW));
+	/* Of the windows since, 20 eighths of a share are free. */
+	for (i = 0; i < 4; i++)
+		tw_share_ran_free(share, SHARE);
+	KUNIT_EXPECT_FALSE(test, tw_share_may_run(share, now + 20 * WINDOW));
 	local_bh_enable();
 }
 
@@ -765,6 +795,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(debt_paid_off_share_by_share),
 	KUNIT_CASE(worker_share_is_eight),
 	KUNIT_CASE(cascading_free_for_a_second),
+	KUNIT_CASE(debt_outlives_last_wheel),
 	KUNIT_CASE(worker_without_share_throttled),
 	KUNIT_CASE(closing_wheel_not_throttled),
 	KUNIT_CASE(worker_not_charged_for_others),
