@@ -7,12 +7,15 @@
  *	that reserve and delete; how late they come
  * load SOCKET fired CLIENTS SECONDS: how late the jobs of schedules come to clients that
  *	reserve; the body of each is %t
+ * load FILE bare KIB SECONDS: how late it is when a timer has expired, and so much is written
+ *	and synced: once a second, in the middle of it. What a firing can't beat
  *
  * Prints one line of figures. Any reply but the right one ends it.
  */
 #define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,6 +24,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -381,10 +385,41 @@ static void lateness_of_fired(int clients_, double seconds)
 	printf(" %ld\n", taken);
 }
 
+/* As the server writes its log: over what the file has already */
+static void write_and_sync(int fd, const char *data, size_t size)
+{
+	if (pwrite(fd, data, size, 0) != (ssize_t)size || fdatasync(fd))
+		err(1, "%s", path);
+}
+
+static void lateness_of_nothing(size_t size, double seconds)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int timer = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC);
+	struct itimerspec at = { { 1, 0 }, { (time_t)time_of(CLOCK_REALTIME) + 1, 500000000 } };
+	char *data = calloc(1, size);
+	uint64_t expired;
+
+	late = calloc((size_t)seconds + 1, sizeof(*late));
+	if (fd < 0 || timer < 0 || !data || !late)
+		err(1, "%s", path);
+	write_and_sync(fd, data, size);
+	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL))
+		err(1, "timerfd_settime");
+	for (double due = at.it_value.tv_sec + 0.5; taken < (long)seconds; due += expired) {
+		if (read(timer, &expired, sizeof(expired)) != sizeof(expired))
+			err(1, "timerfd");
+		write_and_sync(fd, data, size);
+		late[taken++] = time_of(CLOCK_REALTIME) - due;
+	}
+	print_parts(late, taken);
+	printf(" %ld\n", taken);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 5)
-		errx(2, "usage: load SOCKET put|cycle|fill|late|fired N SECONDS");
+		errx(2, "usage: load SOCKET put|cycle|fill|late|fired|bare N SECONDS");
 	path = argv[1];
 	memset(body, 'j', BODY);
 	poller = epoll_create1(EPOLL_CLOEXEC);
@@ -400,6 +435,8 @@ int main(int argc, char **argv)
 		lateness();
 	} else if (!strcmp(argv[2], "fired")) {
 		lateness_of_fired(atoi(argv[3]), atof(argv[4]));
+	} else if (!strcmp(argv[2], "bare")) {
+		lateness_of_nothing(1024 * atol(argv[3]), atof(argv[4]));
 	} else {
 		errx(2, "there is no load '%s'", argv[2]);
 	}
