@@ -25,11 +25,11 @@ struct tw_share;
 /**
  * struct tw_user - a user who has wheels open, or had not long ago
  * @uid: the user, in the initial user namespace
- * @wheels: open wheels, guarded like all up to @idle_until by the lock of all users
+ * @wheels: open wheels, guarded like @node, @idle and @idle_until by the lock of all users
  * @node: entry in the tree of all users
  * @idle: entry in the list of those who have no wheel
  * @idle_until: in jiffies, when such an account may be forgotten
- * @bytes: memory of these wheels
+ * @bytes: memory of all wheels
  * @shares: of each processor
  * @lock: guards all that follows
  * @places: number of wheels that have a place, see turns.h

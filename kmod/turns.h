@@ -26,12 +26,12 @@
 
 struct twheel;
 
-/* In so many seconds without a wheel all is paid off that a user's wheels can owe. */
+/* After so many seconds without a wheel, a user has all of the free time again. */
 #define TW_PAID_OFF_SECS 65
 
 /**
  * struct tw_share - a user's share of a processor's time
- * @timer: runs waiting wheels when there is time again. Set while some wait
+ * @timer: runs waiting wheels when there is time again. Set while some wait, or did
  * @lock: guards all that follows; may be taken under the lock of a wheel
  * @window: the number of the window of time in which a wheel ran last
  * @ns: the time that wheels owe in that window: how long they ran, less the shares of all

@@ -29,7 +29,7 @@
 /* All users who have an account, by their uid */
 static struct rb_root tw_users = RB_ROOT;
 
-/* Those of them who have no wheel, the one who has none for longest first */
+/* Those of them who have no wheel, the one who has had none for longest first */
 static LIST_HEAD(tw_idle_users);
 
 /* guards both */
@@ -190,8 +190,8 @@ static bool tw_user_to_keep(struct tw_user *user)
  * tw_user_put() - a wheel of the user is gone, and all its memory
  * @user: the account
  *
- * Who has had much of what is free is remembered although there are no wheels: by closing
- * all of them the user would have as much again.
+ * Who has had much of what is free is remembered although there are no wheels: otherwise
+ * the user would have as much again by closing all of them.
  *
  * Context: may sleep.
  */
@@ -217,7 +217,7 @@ void tw_user_put(struct tw_user *user)
 		tw_user_free(user);
 }
 
-/* Take out the user who is idle for longest, if that is long enough, or @any. */
+/* Take out the user who has been idle for longest, if that is long enough, or @any. */
 static struct tw_user *tw_user_take_idle(bool any)
 {
 	unsigned long now = jiffies;

@@ -40,6 +40,9 @@ static double alone;
 /* After so many passes he closes his wheel, and opens another; 0: never. */
 static unsigned int closes_after;
 
+/* Each case has a user of its own, as what one of them has had is remembered. */
+static uid_t uid = MALLORY;
+
 static void submit_many(int fd, struct short_op *ops, __u8 opcode, __u64 deadline)
 {
 	int i;
@@ -62,7 +65,7 @@ static void hostile_child(void)
 	if (!ops)
 		tap_bail("memory");
 	memset(ops, 0, MANY * sizeof(*ops));
-	become(MALLORY);
+	become(uid);
 	pin_to(0);
 	for (;;) {
 		fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
@@ -95,11 +98,11 @@ static double lost(void)
 	for (processor = 0; processor < 2; processor++)
 		pids[processor] = tap_fork(pinned_child);
 	/* Until what is free is used up */
-	sleep_ns(SEC);
+	sleep_ns(2 * SEC);
 	from = now(CLOCK_MONOTONIC);
 	count = counted_on_both();
 	own = cgroup_time("hostile");
-	sleep_ns(2 * SEC);
+	sleep_ns(5 * SEC);
 	time = now(CLOCK_MONOTONIC) - from;
 	own = cgroup_time("hostile") - own;
 	each = (double)(counted_on_both() - count) / time;
@@ -134,7 +137,15 @@ static void test_later(void)
 static void test_later_in_new_wheels(void)
 {
 	closes_after = 2;
+	uid++;
 	test_later();
+}
+
+/* What is remembered does not outlive the module: its timer would call what is gone. */
+static void test_unloaded(void)
+{
+	EXPECT_EQ(syscall(SYS_delete_module, "twheel", O_NONBLOCK), 0);
+	sleep_ns(90 * SEC);
 }
 
 int main(void)
@@ -148,5 +159,6 @@ int main(void)
 	RUN(test_alone, "nobody");
 	RUN(test_later, "a million timers are moved to later again and again");
 	RUN(test_later_in_new_wheels, "the same, and the wheel is closed and opened again");
+	RUN(test_unloaded, "the module is unloaded");
 	return tap_end();
 }

@@ -201,17 +201,24 @@ static void worker_share_is_eight(struct kunit *test)
 	local_bh_enable();
 }
 
+/* A user who owed nothing has cascaded for a second, which is free. Bottom halves are off. */
+static void use_up_free(struct kunit *test, struct tw_share *share, ktime_t now)
+{
+	unsigned int i;
+
+	KUNIT_EXPECT_TRUE(test, tw_share_may_run(share, now));
+	for (i = 0; i < 100; i++)
+		tw_share_ran_free(share, 10 * NSEC_PER_MSEC);
+}
+
 /* Cascading is free for a second; and then each eight windows for as long as a share. */
 static void cascading_free_for_a_second(struct kunit *test)
 {
 	struct tw_share *share = share_of(wheel_of(test, NSEC_PER_SEC));
 	ktime_t now = ktime_get();
-	unsigned int i;
 
 	local_bh_disable();
-	KUNIT_EXPECT_TRUE(test, tw_share_may_run(share, now));
-	for (i = 0; i < 100; i++)
-		tw_share_ran_free(share, 10 * NSEC_PER_MSEC);
+	use_up_free(test, share, now);
 	KUNIT_EXPECT_TRUE(test, tw_share_may_run(share, now));
 	tw_share_ran_free(share, SHARE);
 	KUNIT_EXPECT_FALSE(test, tw_share_may_run(share, now));
@@ -232,9 +239,7 @@ static void debt_outlives_last_wheel(struct kunit *test)
 	unsigned int i;
 
 	local_bh_disable();
-	KUNIT_EXPECT_TRUE(test, tw_share_may_run(share, now));
-	for (i = 0; i < 100; i++)
-		tw_share_ran_free(share, 10 * NSEC_PER_MSEC);
+	use_up_free(test, share, now);
 	tw_share_ran(share, 20 * SHARE);
 	local_bh_enable();
 
