@@ -8,7 +8,7 @@
  * load SOCKET fired CLIENTS SECONDS: how late the jobs of schedules come to clients that
  *	reserve; the body of each is %t
  * load FILE bare KIB SECONDS: how late it is when a timer has expired, and so much is written
- *	and synced: once a second, in the middle of it. What a firing can't beat
+ *	and synced: once a second, in the middle of it, when schedules do nothing
  *
  * Prints one line of figures. Any reply but the right one ends it.
  */
@@ -403,6 +403,7 @@ static void lateness_of_nothing(size_t size, double seconds)
 	late = calloc((size_t)seconds + 1, sizeof(*late));
 	if (fd < 0 || timer < 0 || !data || !late)
 		err(1, "%s", path);
+	memset(data, 'j', size);
 	write_and_sync(fd, data, size);
 	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL))
 		err(1, "timerfd_settime");
