@@ -607,6 +607,18 @@ static bool end_there(struct tab *tab, const char *at)
 	return false;
 }
 
+/* Was an option meant? A line of other words may be a schedule that went wrong. */
+static bool is_option(struct piece line)
+{
+	const char *equals = memchr(line.at, '=', line.length);
+	struct piece rest = line, word = take_word(&rest);
+
+	if (equals && equals < word.at + word.length)
+		return true;
+	rest = rest_after_blanks(rest);
+	return find_option(word) || (rest.length && *rest.at == '=');
+}
+
 /* Gives false if nothing after it may be taken. */
 static bool take_line(struct tab *tab, struct piece line)
 {
@@ -625,7 +637,7 @@ static bool take_line(struct tab *tab, struct piece line)
 		take_schedule(tab, line);
 		return true;
 	}
-	return take_environment(tab, line) || end_there(tab, line.at);
+	return take_environment(tab, line) || !is_option(line) || end_there(tab, line.at);
 }
 
 /* Likewise; of a schedule and of a comment, it is alone. */
