@@ -499,6 +499,25 @@ static size_t count_jobs(const struct schedule *schedule, int64_t from, int64_t 
 	return count;
 }
 
+/* What is older may have had its jobs, and that was forgotten. */
+static bool is_forgotten(struct client *client, int64_t from, int64_t now)
+{
+	int64_t first = now - history / SECOND;
+	char text[sizeof("2027-01-01T00:00:00Z")] = "";
+	struct tm tm;
+
+	if (first < schedule_forgotten() / SECOND)
+		first = schedule_forgotten() / SECOND;
+	if (from > first)
+		return false;
+	first++;
+	if (gmtime_r(&first, &tm))
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	refuse(client, "what is before %s may have had its jobs, and the history has forgotten it:"
+	       " begin there", text);
+	return true;
+}
+
 static bool backfill_fits(struct client *client, const struct schedule *schedule, int64_t from,
 			  int64_t to)
 {
@@ -508,9 +527,8 @@ static bool backfill_fits(struct client *client, const struct schedule *schedule
 		refuse(client, "the first time comes after the last one");
 	else if (to > now)
 		refuse(client, "the last time is not over yet: the schedule fires by itself then");
-	else if (from <= now - history / SECOND || from <= schedule_forgotten() / SECOND)
-		refuse(client, "what is older than the history, of %lld s, may have had its jobs",
-		       (long long)(history / SECOND));
+	else if (is_forgotten(client, from, now))
+		return false;
 	else if (count_jobs(schedule, from, to) > BACKFILL_MOST)
 		refuse(client, "that is more than %d jobs: take a shorter time", BACKFILL_MOST);
 	else

@@ -62,7 +62,8 @@ static char *say_why(const char *path, const struct exclusion_error *error)
 {
 	char *why;
 
-	if (asprintf(&why, "CALENDAR=%s:%zu: %s", path, error->line, error->text) < 0)
+	if ((error->line ? asprintf(&why, "CALENDAR=%s:%zu: %s", path, error->line, error->text) :
+	     asprintf(&why, "CALENDAR=%s: %s", path, error->text)) < 0)
 		must(NULL);
 	return why;
 }

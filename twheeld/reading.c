@@ -75,7 +75,7 @@ static int entry, entry_count, scans;
 static struct file file;
 static struct line *lines, **lines_end, *at;
 static size_t count, wrong_count;
-static bool complete, stays, in_loop;
+static bool complete, stays, in_loop, been_read;
 static int64_t cost, modified;
 
 /* Messages */
@@ -485,10 +485,12 @@ bool reading_begin(void (*done)(bool stays))
 {
 	scans = 0;
 	if (!scan()) {
-		complain("%s: %s. Schedules stay as they were", folder, strerror(errno));
+		complain("%s: %s. %s", folder, strerror(errno), been_read ?
+			 "Schedules stay as they were" : "Until it can be read none fires");
 		step = NULL;
 		return false;
 	}
+	been_read = true;
 	schedule_reading_begins();
 	cost = 0;
 	at_end = done;

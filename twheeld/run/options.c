@@ -59,7 +59,8 @@ static unsigned long digits(char option, const char *text, unsigned long most)
 	errno = 0;
 	value = strtoul(text, &end, 10);
 	if (errno || end == text || *end || *text == '-' || value > most)
-		wrong(option, text, "this takes a number that is not larger than it makes sense");
+		errx(WRONG_OPTION, "-%c %s: this takes a whole number up to %lu; see twheel-run -h",
+		     option, text, most);
 	return value;
 }
 
