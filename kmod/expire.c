@@ -145,12 +145,16 @@ static enum tw_left tw_run(struct twheel *tw, ktime_t start, struct tw_did *did)
 	}
 	left = max(left, tw_left_of(tw, &step, more));
 	did->paid = tw_was_paid(tw, budget, slots, left);
-	/* tw_assist() may leave dirty timers, which are in no wheel yet. */
-	if (left != TW_NOTHING_LEFT || !tw->shared)
-		tw_reprogram_timer(tw, left == TW_LEFT ? step.now + 1 :
-							 max(tw_next(tw), step.now + 1));
-	else
+	/*
+	 * With shared timers it comes in each tick until the wheel can sleep: only then a
+	 * program is told when it has to ring the doorbell.
+	 */
+	if (tw->shared && left == TW_NOTHING_LEFT)
 		dirty = !tw_shared_sleep(tw, step.now);
+	else if (tw->shared || left == TW_LEFT)
+		tw_reprogram_timer(tw, step.now + 1);
+	else
+		tw_reprogram_timer(tw, max(tw_next(tw), step.now + 1));
 	left = dirty ? TW_LEFT : left;
 
 	tw->inner.cascaded += step.moved;
@@ -395,6 +399,8 @@ void tw_catch_up(struct twheel *tw)
 {
 	enum tw_left left;
 
+	if (tw_shared_of(tw))
+		tw_shared_scan_anew(tw);
 	do {
 		left = tw_run_once(tw);
 		if (left == TW_NOTHING_LEFT)

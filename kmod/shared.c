@@ -22,7 +22,7 @@
 /* How often to inspect a word that changes whenever it is inspected */
 #define TW_TRIES 4
 
-/* How often to scan for dirty timers before the wheel sleeps for a tick */
+/* How often to scan for dirty timers in one tick */
 #define TW_PASSES 4
 
 /* When to try again after the ring was full, in ns */
@@ -422,6 +422,19 @@ static void tw_scan_word(struct tw_inspect *inspect, u32 first, struct tw_step *
 	inspect->armed += armed;
 }
 
+/*
+ * Begin a scan, if one is needed. While there is other work, the wheel may not sleep for
+ * seconds, and what a program arms meanwhile has to be found: in each tick.
+ */
+static bool tw_scan_begin(struct tw_shared *shared)
+{
+	if (shared->passes >= TW_PASSES || !tw_any_dirty(shared))
+		return false;
+	shared->passes++;
+	shared->scan.next = 0;
+	return true;
+}
+
 /**
  * tw_shared_scan_dirty() - scan for timers that are dirty
  * @tw: the wheel, with shared timers
@@ -438,22 +451,39 @@ bool tw_shared_scan_dirty(struct twheel *tw, struct tw_step *step)
 
 	lockdep_assert_held(&tw->lock);
 	tw_ring_update_seen(shared);
-	if (tw_scan_finished(shared)) {
-		if (shared->passes >= TW_PASSES || !tw_any_dirty(shared))
-			return false;
-		shared->passes++;
-		shared->scan.next = 0;
+	if (shared->tick != step->now) {
+		shared->tick = step->now;
+		shared->passes = 0;
 	}
+	if (tw_scan_finished(shared) && !tw_scan_begin(shared))
+		return false;
 	tw_inspect_begin(tw, &inspect, step->now, step->stamp);
 	tw_entries_forward(&shared->wheel, inspect.now);
-	while (step->budget) {
-		first = tw_next_dirty(shared, step);
-		if (first == TW_NO_TIMER)
-			break;
-		tw_scan_word(&inspect, first, step);
-	}
+	do {
+		while (step->budget) {
+			first = tw_next_dirty(shared, step);
+			if (first == TW_NO_TIMER)
+				break;
+			tw_scan_word(&inspect, first, step);
+		}
+	} while (tw_scan_finished(shared) && tw_scan_begin(shared));
 	step->expired = tw_inspect_end(tw, &inspect);
 	return !tw_scan_finished(shared);
+}
+
+/**
+ * tw_shared_scan_anew() - what is dirty by now is to be found
+ * @tw: the wheel, with shared timers
+ *
+ * Although the program may have had so many scans in this tick as it can have.
+ *
+ * Context: any process.
+ */
+void tw_shared_scan_anew(struct twheel *tw)
+{
+	spin_lock_bh(&tw->lock);
+	tw->shared->passes = 0;
+	spin_unlock_bh(&tw->lock);
 }
 
 /**

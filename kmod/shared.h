@@ -65,7 +65,8 @@ struct tw_scan {
  *	so one that is before that is none
  * @unnotified: expiries of which readers were not notified yet
  * @expiring: a slot was left that has expired in part
- * @passes: times that dirty timers were scanned for since the wheel last slept
+ * @passes: times that dirty timers were scanned for in @tick, since the wheel last slept
+ * @tick: in which a scan was last asked for
  * @scan: how far that has got
  *
  * What comes before @wheel is set once, before the wheel has it. All else is guarded
@@ -91,6 +92,7 @@ struct tw_shared {
 	u32 unnotified;
 	bool expiring;
 	u32 passes;
+	s64 tick;
 	struct tw_scan scan;
 };
 
@@ -102,6 +104,7 @@ int tw_shared_mmap(struct tw_shared *shared, struct vm_area_struct *vma);
 
 /* shared.c: the kernel's side of the protocol */
 bool tw_shared_scan_dirty(struct twheel *tw, struct tw_step *step);
+void tw_shared_scan_anew(struct twheel *tw);
 bool tw_shared_turn(struct twheel *tw, struct tw_step *step);
 bool tw_shared_must_notify(struct tw_shared *shared, bool now);
 bool tw_shared_sleep(struct twheel *tw, s64 tick);

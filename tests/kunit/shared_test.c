@@ -8,6 +8,7 @@
  * what they share. And the time is what the test says.
  */
 #define tw_shared_scan_dirty test_shared_scan_dirty
+#define tw_shared_scan_anew test_shared_scan_anew
 #define tw_shared_turn test_shared_turn
 #define tw_shared_must_notify test_shared_must_notify
 #define tw_shared_next test_shared_next
@@ -634,6 +635,42 @@ static void restless_program_scanned_once_a_tick(struct kunit *test)
 			tw_clock_floor(&tw->wheel.clock, program.now) + 1);
 }
 
+/* And while the wheel has other work, and does not sleep, in each tick. */
+static void busy_wheel_scanned_each_tick(struct kunit *test)
+{
+	struct twheel *tw = program.tw;
+	struct tw_step step = {
+		.now = tw_clock_floor(&tw->wheel.clock, program.now),
+		.stamp = program.now,
+		.budget = 1000,
+	};
+	u32 nr;
+
+	spin_lock_bh(&tw->lock);
+	for (nr = 0; nr < TW_PASSES; nr++) {
+		arm(nr, program.now + 10 * TICK);
+		KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
+		KUNIT_EXPECT_TRUE(test, tw_entries_has(&tw->shared->wheel, nr));
+	}
+	arm(nr, program.now + 10 * TICK);
+	KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
+	KUNIT_EXPECT_FALSE(test, tw_entries_has(&tw->shared->wheel, nr));
+	step.now++;
+	KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
+	KUNIT_EXPECT_TRUE(test, tw_entries_has(&tw->shared->wheel, nr));
+	for (; tw->shared->passes < TW_PASSES; nr++) {
+		arm(nr, program.now + 10 * TICK);
+		KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
+	}
+	spin_unlock_bh(&tw->lock);
+	arm(nr, program.now + 10 * TICK);
+	tw_shared_scan_anew(tw);
+	spin_lock_bh(&tw->lock);
+	KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
+	KUNIT_EXPECT_TRUE(test, tw_entries_has(&tw->shared->wheel, nr));
+	spin_unlock_bh(&tw->lock);
+}
+
 /* A timer that is due and changes whenever it is inspected is let be, until the next tick. */
 static void creeping_timer_inspected_next_tick(struct kunit *test)
 {
@@ -713,6 +750,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(readers_notified_of_what_expired),
 	KUNIT_CASE(drained_timer_put_back_unless_armed),
 	KUNIT_CASE(restless_program_scanned_once_a_tick),
+	KUNIT_CASE(busy_wheel_scanned_each_tick),
 	KUNIT_CASE(creeping_timer_inspected_next_tick),
 	KUNIT_CASE(due_when_scanned_counted_once),
 	KUNIT_CASE(found_by_scan_counted_once),
