@@ -57,10 +57,11 @@ static int __init twheel_init(void)
 
 	if (!tw_max_user_timers)
 		tw_max_user_timers = tw_user_default_limit();
-	tw_workqueue = alloc_workqueue("twheel", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	/* What is deferred must not wait for memory for a new thread. */
+	tw_workqueue = alloc_workqueue("twheel", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!tw_workqueue)
 		return -ENOMEM;
-	tw_shared_workqueue = alloc_workqueue("twheel_shared", WQ_UNBOUND, 0);
+	tw_shared_workqueue = alloc_workqueue("twheel_shared", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!tw_shared_workqueue)
 		goto err_workqueue;
 	tw_stats_init();

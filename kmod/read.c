@@ -274,6 +274,9 @@ static void tw_count(struct twheel *tw)
  * @tw: the wheel
  * @to: where to copy it, with room for it
  *
+ * What was counted is not ready any more, and can't be cancelled. So nothing is counted for
+ * memory that can't be written to.
+ *
  * Context: may sleep.
  * Return: bytes copied, -EAGAIN when nothing is ready, -EFAULT or -ERESTARTSYS.
  */
@@ -282,11 +285,14 @@ ssize_t tw_read_count(struct twheel *tw, struct iov_iter *to)
 	const size_t size = sizeof(tw->counted);
 	bool faulted = false;
 
-	for (;;) {
+	while (tw_readable(tw)) {
 		size_t copied = 0;
 		u64 counted;
 		int ret;
 
+		ret = tw_fault_in(to, size, &faulted);
+		if (ret)
+			return ret;
 		tw_count(tw);
 		spin_lock_bh(&tw->lock);
 		counted = tw->counted;
@@ -298,11 +304,9 @@ ssize_t tw_read_count(struct twheel *tw, struct iov_iter *to)
 		if (copied)
 			return copied;
 		if (!counted)
-			return -EAGAIN;
-		ret = tw_fault_in(to, size, &faulted);
-		if (ret)
-			return ret;
+			break;
 	}
+	return -EAGAIN;
 }
 
 /*

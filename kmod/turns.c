@@ -294,7 +294,8 @@ void tw_place_put(struct twheel *tw)
 	spin_lock(&user->lock);
 	tw->place = false;
 	next = list_first_entry_or_null(&user->waiting, struct twheel, place_wait);
-	if (next) {
+	/* There may be fewer processors now, and so fewer places. */
+	if (next && user->places <= tw_most_places()) {
 		next->place = true;
 		/* Under the lock, as the wheel may be freed once it does not wait. */
 		mod_delayed_work(tw_workqueue_of(next), &next->work, 0);

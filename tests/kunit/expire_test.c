@@ -732,6 +732,33 @@ static void processor_added_place_got_once(struct kunit *test)
 		tw_destroy(tw[i]);
 }
 
+/* With fewer processors there are fewer places: the next wheel waits until one is left. */
+static void processor_gone_place_not_handed_on(struct kunit *test)
+{
+	struct twheel *tw[PLACES + 2];
+	struct tw_user *user;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(tw); i++) {
+		tw[i] = wheel_of(test, NSEC_PER_SEC);
+		test->priv = NULL;
+		user = tw[i]->user;
+		/* As if there was one more, at first */
+		user->places -= i == PLACES;
+		KUNIT_EXPECT_EQ(test, tw_place_get(tw[i]), i <= PLACES);
+		user->places += i == PLACES;
+	}
+	tw_place_put(tw[0]);
+	KUNIT_EXPECT_EQ(test, user->places, PLACES);
+	KUNIT_EXPECT_FALSE(test, tw[PLACES + 1]->place);
+	tw_place_put(tw[1]);
+	KUNIT_EXPECT_EQ(test, user->places, PLACES);
+	KUNIT_EXPECT_TRUE(test, tw[PLACES + 1]->place);
+	KUNIT_EXPECT_TRUE(test, list_empty(&user->waiting));
+	for (i = 0; i < ARRAY_SIZE(tw); i++)
+		tw_destroy(tw[i]);
+}
+
 static struct twheel *shared_wheel_of(struct kunit *test, u32 nr)
 {
 	struct twheel_setup setup = {
@@ -815,6 +842,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(wheel_closed_in_its_turn_waits_for_its_end),
 	KUNIT_CASE(place_put_waiting_wheel_gets_it),
 	KUNIT_CASE(processor_added_place_got_once),
+	KUNIT_CASE(processor_gone_place_not_handed_on),
 	KUNIT_CASE(due_shared_timers_wake_once),
 	KUNIT_CASE(shared_wheel_needs_no_place),
 	KUNIT_CASE(large_slot_close_by_not_paced),

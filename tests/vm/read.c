@@ -662,13 +662,16 @@ static void test_count_periodic(void)
 static void test_count_fault(void)
 {
 	char *edge = map_edge(1);
-	__u64 count;
+	__u64 count, id;
 	int room;
 
 	fresh_count();
 	arm_ready(5);
+	id = arm_past(fd, 0);
 	for (room = 0; room < 8; room++)
 		EXPECT_EQ(raw_read(edge - room, 8), -EFAULT, "room %d", room);
+	EXPECT_EQ(wheel_info(fd).ready, 6);
+	EXPECT_EQ(cancel(fd, id), 0, "nothing of it is read");
 	arm_ready(2);
 	EXPECT_EQ(read_count(&count), 8);
 	EXPECT_EQ(count, 7, "nothing was lost by the faults");

@@ -132,7 +132,7 @@
  * @wheel_limit: out: most timers of any wheel (module parameter)
  * @user_limit: out: most memory of all wheels of one user, in timers of 40 bytes
  *	(module parameter). A wheel takes 2 KB, and 40 KB more from its first timer
- *	on; its timers pieces of 32 KB, for 1,024 of them; what periodic ones have
+ *	on; its timers pieces of 16 KB, for 512 of them; what periodic ones have
  *	besides, as large pieces of its own; shared timers up to 29 bytes each and
  *	160 KB
  * @limit: out: most timers of this wheel
@@ -386,8 +386,8 @@ struct twheel_stats {
  * @id: the timer; used up with this event, unless it is periodic. 0 for a shared
  *	timer
  * @deadline: when it was to expire, its jitter included
- * @overrun: periods that went by since, before this read; 0 if not periodic. Not
- *	more than 2^32 - 1 are told
+ * @overrun: periods that went by since it was due but for its jitter, before this
+ *	read; 0 if not periodic. Not more than 2^32 - 1 are told
  * @flags: TWHEEL_EVENT_*
  *
  * Of what is ready, events come in the order of the ticks of their deadlines. Those of
