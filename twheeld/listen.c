@@ -47,6 +47,8 @@ static int open_unix(const char *path)
 	struct stat st;
 	int fd;
 
+	if (!*path)
+		die("listen on unix:%s: the path of a socket comes after unix:", path);
 	if (strlen(path) >= sizeof(addr.sun_path))
 		die("listen on unix:%s: the path is too long, %zu bytes are the most", path,
 		    sizeof(addr.sun_path) - 1);
@@ -117,12 +119,15 @@ int listen_open(const char *address, const char *port)
 /** listen_open_text - listen on "unix:PATH", "HOST:PORT", "[HOST]:PORT" or "PORT" */
 int listen_open_text(const char *text)
 {
-	const char *colon = strrchr(text, ':');
+	const char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : text;
 	char host[NI_MAXHOST];
 	size_t length;
 
 	if (!strncmp(text, "unix:", 5))
 		return listen_open(text, NULL);
+	if (!*port || port[strspn(port, "0123456789")])
+		die("listen on \"%s\": this is none of unix:PATH, ADDRESS:PORT, [ADDRESS]:PORT and"
+		    " PORT, where PORT is a number", text);
 	if (!colon)
 		return listen_open(NULL, text);
 	length = colon - text;
