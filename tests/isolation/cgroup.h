@@ -114,6 +114,10 @@ static inline void pinned_child(void)
 		__atomic_add_fetch(&counter[8 * processor], 1, __ATOMIC_RELAXED);
 }
 
+/*
+ * Only both together mean something where instructions are counted: the processors take turns
+ * there, and what one of them does not need is the other's.
+ */
 static inline __u64 counted_on_both(void)
 {
 	return __atomic_load_n(&counter[0], __ATOMIC_RELAXED) +
