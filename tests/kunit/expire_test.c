@@ -31,7 +31,8 @@
 #include "ops.h"
 #include "shared.h"
 #include "turns.h"
-#include "user.h"
+/* (User-mode Linux has a user.h, too.) */
+#include "kmod/user.h"
 
 /*
  * Both are here a second time: the calls of the device are its own; and with one processor
