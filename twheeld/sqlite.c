@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -196,9 +195,13 @@ static char *in_folder(const char *dir, const char *name)
 	return all;
 }
 
-/* One server a store */
+/*
+ * One server a store. The lock is the process's: a child that has yet to close what it got
+ * (aside.c) must not keep it when the server was killed, and starts again at once.
+ */
 static void take_lock(const char *dir)
 {
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	char *name = in_folder(dir, "lock");
 	int fd;
 
@@ -206,8 +209,11 @@ static void take_lock(const char *dir)
 	if (fd < 0)
 		die("%s: %s. It must be a folder that may be written to; -b DIR is another one",
 		    name, strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+	if (fcntl(fd, F_SETLK, &lock) < 0) {
+		if (errno != EAGAIN && errno != EACCES)
+			die("%s can't be locked: %s", name, strerror(errno));
 		die("%s: another twheeld uses this folder", dir);
+	}
 	free(name);
 }
 
