@@ -513,7 +513,7 @@ static bool is_forgotten(struct client *client, int64_t from, int64_t now)
 	first++;
 	if (gmtime_r(&first, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	refuse(client, "what is before %s may have had its jobs, and the history has forgotten it:"
+	refuse(client, "what is before %s may have had its jobs, and the history has forgotten it;"
 	       " begin there", text);
 	return true;
 }

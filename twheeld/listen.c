@@ -126,8 +126,8 @@ int listen_open_text(const char *text)
 	if (!strncmp(text, "unix:", 5))
 		return listen_open(text, NULL);
 	if (!*port || port[strspn(port, "0123456789")])
-		die("listen on \"%s\": this is none of unix:PATH, ADDRESS:PORT, [ADDRESS]:PORT and"
-		    " PORT, where PORT is a number", text);
+		die("listen on \"%s\": it takes unix:PATH, ADDRESS:PORT, [ADDRESS]:PORT or PORT;"
+		    " a port is a number", text);
 	if (!colon)
 		return listen_open(NULL, text);
 	length = colon - text;
