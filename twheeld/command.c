@@ -222,6 +222,8 @@ static struct job *first_ready(struct conn *conn)
 {
 	struct job *first = NULL;
 
+	for (size_t i = 0; i < conn->watch_count; i++)
+		tube_end_pause(conn->watches[i]->tube);
 	for (size_t i = 0; i < conn->watch_count; i++) {
 		struct tube *tube = conn->watches[i]->tube;
 		struct job *job = tube_paused(tube) ? NULL : tube_first_ready(tube);

@@ -326,6 +326,21 @@ enum found tube_first_buried(struct tube *tube, struct cursor *cursor, struct jo
 	return first_in_store(tube, BURIED, cursor, job);
 }
 
+/**
+ * tube_end_pause - end a pause that is over
+ *
+ * Its timer may have yet to come, and who reserves after a pause is to find none. Who has
+ * waited for longer goes first.
+ */
+void tube_end_pause(struct tube *tube)
+{
+	if (!tube->pause || alarm_now() < tube->unpause_at)
+		return;
+	alarm_stop(&tube->unpause);
+	tube->pause = 0;
+	tube_serve(tube);
+}
+
 bool tube_paused(const struct tube *tube)
 {
 	return tube->pause;

@@ -59,6 +59,7 @@ void tube_serve(struct tube *tube);
 void tube_serve_all(void);
 void tube_settings_changed(void);
 void tube_pause(struct tube *tube, int64_t ns);
+void tube_end_pause(struct tube *tube);
 bool tube_paused(const struct tube *tube);
 void tube_wait(struct watch *watch);
 void tube_unwait(struct watch *watch);
