@@ -54,24 +54,33 @@ static inline __u64 cgroup_time(const char *group)
 	return strtoull(at + strlen("usage_usec "), NULL, 10) * USEC;
 }
 
+/* What a file of a process says; nothing if it is gone */
+static inline void process_text(const char *pid, const char *file, char *text, size_t size)
+{
+	char path[300];
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/%s", pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = fd < 0 ? 0 : read(fd, text, size - 1);
+	text[length > 0 ? length : 0] = 0;
+	close(fd);
+}
+
 /* For how long a process has run, in ns; 0 if it is gone */
 static inline __u64 process_time(const char *pid)
 {
-	char path[300], text[128] = "";
-	int fd;
+	char text[128];
 
-	snprintf(path, sizeof(path), "/proc/%s/schedstat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = 0;
-	close(fd);
+	process_text(pid, "schedstat", text, sizeof(text));
 	return strtoull(text, NULL, 10);
 }
 
 /* For how long threads of the kernel have run whose name begins so, in ns */
 static inline __u64 kernel_time(const char *name)
 {
-	char path[300], text[64];
+	char text[64];
 	struct dirent *entry;
 	DIR *dir = opendir("/proc");
 	__u64 sum = 0;
@@ -79,8 +88,7 @@ static inline __u64 kernel_time(const char *name)
 	while (dir && (entry = readdir(dir))) {
 		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
 			continue;
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		read_text(path, text, sizeof(text));
+		process_text(entry->d_name, "comm", text, sizeof(text));
 		if (!strncmp(text, name, strlen(name)))
 			sum += process_time(entry->d_name);
 	}
