@@ -57,8 +57,12 @@ static int __init twheel_init(void)
 
 	if (!tw_max_user_timers)
 		tw_max_user_timers = tw_user_default_limit();
-	/* What is deferred must not wait for memory for a new thread. */
-	tw_workqueue = alloc_workqueue("twheel", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	/*
+	 * What is deferred must not wait for memory for a new thread. The one that they have is
+	 * not to be called as the command is.
+	 */
+	tw_workqueue = alloc_workqueue("twheel_expire",
+				       WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!tw_workqueue)
 		return -ENOMEM;
 	tw_shared_workqueue = alloc_workqueue("twheel_shared", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
