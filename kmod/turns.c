@@ -34,8 +34,8 @@
 #define TW_FREE_NS (TW_SHARE_NS / 8)
 
 /*
- * A user without wheels who has had no more than so much of it is forgotten. Who goes by
- * ever new uids so has to arm timers for each account that is kept.
+ * A user without wheels who has had no more than so much of it is forgotten. So who uses
+ * ever new uids has to have timers cascaded for each account that is kept.
  */
 #define TW_FREE_FORGOTTEN_NS (TW_FREE_MOST_NS / 4)
 static_assert(((TW_PAID_OFF_SECS * (u64)NSEC_PER_SEC) >> TW_WINDOW_SHIFT) * TW_FREE_NS >=
