@@ -65,18 +65,20 @@ static noinline void tw_read_less(struct twheel *tw, struct tw_read *read, unsig
 		tw_read_next(tw, read);
 }
 
-/* Periods of a ready timer that went by after the one that made it ready. */
+/*
+ * Periods of a ready timer that went by after the one that made it ready. They count from
+ * its deadline, jitter included, as a reader can't be earlier than that. So the next period
+ * may have begun, and its deadline may be over.
+ */
 static u64 tw_overrun(struct twheel *tw, const struct tw_read *read,
 		      const struct tw_node *node)
 {
-	const struct tw_period *period;
-
 	if (!(node->flags & TW_NODE_PERIODIC))
 		return 0;
-	period = tw_period_of(tw, node);
-	if (read->now < period->nominal)
+	/* The clock may have been set back. */
+	if (read->now < node->deadline)
 		return 0;
-	return div64_u64(read->now - period->nominal, period->interval);
+	return div64_u64(read->now - node->deadline, tw_period_of(tw, node)->interval);
 }
 
 /* The period of a timer that was read is over: the next begins. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * While the kernel preloads a slot with a million shared timers, which takes it many runs,
- * what the program arms is found in time; and DRAIN takes it.
+ * what the program arms is found in time.
  *
  * For a guest in which one instruction takes 1 ns (scripts/vm -i).
  * module parameters: max_user_timers=33554432
@@ -17,9 +17,6 @@
 
 /* The latest that one of the few may be seen, beyond what the program sleeps */
 #define LATE (10 * MSEC)
-
-/* Operations that DRAIN has room for, in whole pages */
-#define ROOM (MANY + 64 * FEW)
 
 static struct client c;
 
@@ -89,33 +86,9 @@ static void test_in_time(void)
 	client_close(&c);
 }
 
-static void test_drain(void)
-{
-	struct twheel_op *ops = map_pages(ROOM * sizeof(*ops) / PAGE, PROT_READ | PROT_WRITE);
-	__u64 begin = arm_many();
-	bool found = false;
-	long n, i;
-
-	sleep_until(begin + 5 * MSEC);
-	for (i = 0; i < 8; i++) {
-		shared_arm(&c, i, now(CLOCK_MONOTONIC) + 5 * SLOT);
-		sleep_ns(3 * MSEC);
-	}
-	shared_arm(&c, FEW - 1, now(CLOCK_MONOTONIC) + 5 * SLOT);
-	/* In one call: the next one would take what this left out. */
-	n = drain(c.fd, ops, ROOM);
-	for (i = 0; i < n; i++)
-		found |= ops[i].user_data == FEW - 1;
-	EXPECT_EQ(n, MANY + 9);
-	EXPECT_TRUE(found);
-	munmap(ops, ROOM * sizeof(*ops));
-	client_close(&c);
-}
-
 int main(void)
 {
 	tap_start(200);
 	RUN(test_in_time, "others are in time while a slot is preloaded");
-	RUN(test_drain, "DRAIN takes what is armed while a slot is preloaded");
 	return tap_end();
 }

@@ -167,15 +167,14 @@ static inline void forget(struct wheel *w, struct timer *t)
 }
 
 /* The periods of a timer that went by, read at a time between @from and @to */
-static inline void check_overrun(const struct timer *t, __u64 overrun,
+static inline void check_overrun(const struct timer *t, __u64 deadline, __u64 overrun,
 				 __u64 from, __u64 to)
 {
-	EXPECT_TRUE(overrun >= (from - t->nominal) / t->interval ||
-		    from < t->nominal, "%llu, nominal %llu interval %llu from %llu",
-		    overrun, t->nominal, t->interval, from);
-	EXPECT_TRUE(overrun <= (to > t->nominal ?
-				(to - t->nominal) / t->interval : 0),
-		    "%llu, nominal %llu interval %llu to %llu", overrun, t->nominal,
+	EXPECT_TRUE(overrun >= (from - deadline) / t->interval || from < deadline,
+		    "%llu, deadline %llu interval %llu from %llu", overrun, deadline,
+		    t->interval, from);
+	EXPECT_TRUE(overrun <= (to > deadline ? (to - deadline) / t->interval : 0),
+		    "%llu, deadline %llu interval %llu to %llu", overrun, deadline,
 		    t->interval, to);
 }
 
@@ -240,7 +239,7 @@ static inline void enter_event(struct wheel *w, const struct twheel_event *event
 	if (t->interval) {
 		__u64 overrun = full_overrun(w, t, event);
 
-		check_overrun(t, overrun, from, to);
+		check_overrun(t, event->deadline, overrun, from, to);
 		t->since = to;
 		next_period(w, t, overrun);
 	} else {

@@ -292,6 +292,48 @@ static void test_jitter_periodic(void)
 	EXPECT_EQ(op.interval, interval);
 }
 
+/*
+ * Jitter as long as the period: often the next period has begun when a timer is ready. That
+ * is no overrun, and the next expiry is another one.
+ */
+static void test_jitter_of_a_period(void)
+{
+	const __u64 interval = 4 * MSEC;
+	__u64 begin, nominal, overruns = 0;
+	struct twheel_event ev;
+	struct twheel_op op;
+	int i;
+
+	fresh(100 * USEC);
+	begin = nominal = now(CLOCK_MONOTONIC);
+	op = op_arm(TWHEEL_ABS, begin, 0);
+	op.interval = interval;
+	op.jitter = interval;
+	op.id = arm_op(fd, op);
+	for (i = 0; i < 200; i++) {
+		__u64 before, after;
+
+		if (!EXPECT_TRUE(readable(fd, PATIENCE_MS), "expiry %d", i))
+			return;
+		before = now(CLOCK_MONOTONIC);
+		if (!EXPECT_EQ(read_events(fd, &ev, 1), 1))
+			return;
+		after = now(CLOCK_MONOTONIC);
+		EXPECT_TRUE(after >= ev.deadline, "early");
+		EXPECT_TRUE(ev.deadline >= nominal && ev.deadline <= nominal + interval,
+			    "expiry %d: %llu of %llu", i, ev.deadline, nominal);
+		EXPECT_TRUE(ev.overrun <= (after - ev.deadline) / interval &&
+			    (before < ev.deadline ||
+			     ev.overrun >= (before - ev.deadline) / interval),
+			    "expiry %d: overrun %u", i, ev.overrun);
+		overruns += ev.overrun;
+		nominal += (ev.overrun + 1) * interval;
+	}
+	EXPECT_EQ(query(fd, op.id, &op), 0);
+	EXPECT_EQ(op.deadline, nominal);
+	EXPECT_EQ(wheel_stats(fd).overruns, overruns);
+}
+
 /* ---- slack ---- */
 
 #define MOST_NEIGHBOURS 60
@@ -408,6 +450,7 @@ int main(void)
 	RUN(test_modify, "MODIFY to periodic and back");
 	RUN(test_jitter, "jitter");
 	RUN(test_jitter_periodic, "jitter of a periodic timer");
+	RUN(test_jitter_of_a_period, "jitter as long as the period");
 	RUN(test_slack, "slack saves wake-ups");
 	RUN(test_slack_range, "slack is not exceeded");
 	RUN(test_slack_moved, "the slack of what is moved to the past");

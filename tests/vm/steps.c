@@ -201,9 +201,9 @@ static void next_period(struct timer *t, __u64 overrun)
 	overruns += overrun;
 }
 
-static __u64 periods(const struct timer *t, __u64 time)
+static __u64 periods(const struct timer *t, __u64 deadline, __u64 time)
 {
-	return time < t->nominal ? 0 : (time - t->nominal) / t->interval;
+	return time < deadline ? 0 : (time - deadline) / t->interval;
 }
 
 /* So many overruns or more are told as that; the wheel's sum has them all */
@@ -218,7 +218,7 @@ static bool may_be_many(const struct wheel *w)
 	for (i = 0; i < N; i++) {
 		const struct timer *t = &w->timers[i];
 
-		if (t->id && t->interval && periods(t, time) >= MANY / 2)
+		if (t->id && t->interval && periods(t, t->nominal, time) >= MANY / 2)
 			return true;
 	}
 	return false;
@@ -229,7 +229,7 @@ static void check_event(struct wheel *w, const struct twheel_event *ev,
 			__u64 before, __u64 after)
 {
 	struct timer *t = &w->timers[ev->user_data % N];
-	__u64 overrun;
+	__u64 overrun, least, most;
 
 	if (!EXPECT_TRUE(ev->user_data < N && ev->id == t->id && t->id,
 			 "an event of no timer: %llu", ev->user_data))
@@ -257,9 +257,11 @@ static void check_event(struct wheel *w, const struct twheel_event *ev,
 		overrun = wheel_stats(w->fd).overruns - w->overruns;
 		saturated++;
 	}
-	EXPECT_TRUE(overrun >= periods(t, before) && overrun <= periods(t, after),
+	least = periods(t, ev->deadline, before);
+	most = periods(t, ev->deadline, after);
+	EXPECT_TRUE(overrun >= least && overrun <= most,
 		    "clock %d: overrun %llu, not from %llu to %llu", (int)w->clock,
-		    overrun, periods(t, before), periods(t, after));
+		    overrun, least, most);
 	next_period(t, overrun);
 }
 

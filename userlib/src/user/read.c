@@ -25,14 +25,12 @@ struct read_batch {
 	struct tw_reader reader;
 };
 
+/* They count from its deadline, jitter included: so the next period may have begun. */
 static u64 overrun_of(const struct user_wheel *uw, const struct tw_node *node, s64 now)
 {
-	const struct tw_period *period;
-
-	if (!(node->flags & TW_NODE_PERIODIC))
+	if (!(node->flags & TW_NODE_PERIODIC) || now < node->deadline)
 		return 0;
-	period = user_period_of(uw, node);
-	return now < period->nominal ? 0 : (now - period->nominal) / period->interval;
+	return (now - node->deadline) / user_period_of(uw, node)->interval;
 }
 
 /* The period of a timer that was read is over, and the next begins. */
