@@ -238,11 +238,14 @@ ssize_t tw_read_events(struct twheel *tw, struct iov_iter *to, u32 unit)
 	return more < 0 ? done : done + more;
 }
 
-/* Turn what is ready into a number. It stays with the wheel until it is read. */
+/*
+ * Turn what is ready into a number. It stays with the wheel until it is read. No more than is
+ * ready at first, as other threads could make more ready for ever.
+ */
 static void tw_count(struct twheel *tw)
 {
 	struct tw_read read __uninitialized;
-	bool more;
+	u32 left = U32_MAX;
 
 	do {
 		struct tw_node *node;
@@ -251,8 +254,9 @@ static void tw_count(struct twheel *tw)
 
 		spin_lock_bh(&tw->lock);
 		counted = tw->counted;
+		left = min(left, tw->wheel.ready.count);
 		tw_read_begin(tw, &read);
-		for (n = 0; n < TW_READ_BATCH; n++) {
+		for (n = 0; n < min_t(u32, left, TW_READ_BATCH); n++) {
 			node = tw_read_next(tw, &read);
 			if (!node)
 				break;
@@ -265,10 +269,10 @@ static void tw_count(struct twheel *tw)
 		/* Pairs with tw_readable(), which must not miss it. */
 		smp_wmb();
 		tw_read_commit(tw, &read, n);
-		more = tw->wheel.ready.count;
+		left -= n;
 		tw_finish_batch(tw);
 		cond_resched();
-	} while (more && !signal_pending(current));
+	} while (left && !signal_pending(current));
 }
 
 /**

@@ -731,6 +731,48 @@ static void test_count_full(void)
 	EXPECT_TRUE(count < each, "%llu", count);
 }
 
+static bool counted_once, enough;
+
+static void *arm_what_is_due(void *arg)
+{
+	static __thread struct twheel_op ops[256];
+	unsigned int i;
+
+	while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
+		for (i = 0; i < 256; i++)
+			ops[i] = op_arm(TWHEEL_ABS, 1, i);
+		submit(fd, ops, 256);
+	}
+	return arg;
+}
+
+static void *count_once(void *arg)
+{
+	__u64 count;
+
+	EXPECT_EQ(read(fd, &count, sizeof(count)), sizeof(count));
+	__atomic_store_n(&counted_once, true, __ATOMIC_RELAXED);
+	return arg;
+}
+
+/* More is ready each time than a read takes under one hold of the lock. It ends all the same. */
+static void test_count_against_others(void)
+{
+	pthread_t others[2], reader;
+	unsigned int i;
+
+	fresh_count();
+	for (i = 0; i < 2; i++)
+		pthread_create(&others[i], NULL, arm_what_is_due, NULL);
+	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready));
+	pthread_create(&reader, NULL, count_once, NULL);
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&counted_once, __ATOMIC_RELAXED)));
+	__atomic_store_n(&enough, true, __ATOMIC_RELAXED);
+	for (i = 0; i < 2; i++)
+		pthread_join(others[i], NULL);
+	pthread_join(reader, NULL);
+}
+
 static void test_count_many(void)
 {
 	enum { N = 20000 };
@@ -852,6 +894,7 @@ int main(void)
 	RUN(test_count_set_up_while_waiting,
 	    "count mode: set up while a reader waits");
 	RUN(test_count_many, "count mode: twenty thousand at once");
+	RUN(test_count_against_others, "count mode: while others make more ready");
 	RUN(test_count_full, "count mode: more than can be counted");
 	return tap_end();
 }
