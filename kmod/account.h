@@ -13,6 +13,7 @@
 #include <linux/rbtree.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 /* A program at the limit of its cgroup shall get an error, not be killed. */
 #define TW_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
@@ -25,10 +26,10 @@ struct tw_share;
 /**
  * struct tw_user - a user who has wheels open, or had not long ago
  * @uid: the user, in the initial user namespace
- * @wheels: open wheels, guarded like @node, @idle and @idle_until by the lock of all users
+ * @refs: open wheels, and @forget if it is queued or runs; guarded like @node by the lock of
+ *	all users
  * @node: entry in the tree of all users
- * @idle: entry in the list of those who have no wheel
- * @idle_until: in jiffies, when such an account may be forgotten
+ * @forget: comes when what the user has had is paid off
  * @bytes: memory of all wheels
  * @shares: of each processor
  * @lock: guards all that follows
@@ -37,10 +38,9 @@ struct tw_share;
  */
 struct tw_user {
 	uid_t uid;
-	unsigned int wheels;
+	unsigned int refs;
 	struct rb_node node;
-	struct list_head idle;
-	unsigned long idle_until;
+	struct delayed_work forget;
 	atomic64_t bytes;
 	struct tw_share __percpu *shares;
 

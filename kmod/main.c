@@ -87,9 +87,9 @@ static void __exit twheel_exit(void)
 {
 	tw_chardev_exit();
 	tw_stats_exit();
+	tw_users_exit();
 	destroy_workqueue(tw_shared_workqueue);
 	destroy_workqueue(tw_workqueue);
-	tw_users_exit();
 }
 module_exit(twheel_exit);
 

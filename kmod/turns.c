@@ -34,12 +34,11 @@
 #define TW_FREE_NS (TW_SHARE_NS / 8)
 
 /*
- * A user without wheels who has had no more than so much of it is forgotten. So who uses
- * ever new uids has to have timers cascaded for each account that is kept.
+ * A user without wheels who has had no more than so much of it, and owes less than a share, is
+ * forgotten. So who uses ever new uids has to keep a processor busy for each account that is
+ * kept.
  */
 #define TW_FREE_FORGOTTEN_NS (TW_FREE_MOST_NS / 4)
-static_assert(((TW_PAID_OFF_SECS * (u64)NSEC_PER_SEC) >> TW_WINDOW_SHIFT) * TW_FREE_NS >=
-	      TW_FREE_MOST_NS);
 
 /*
  * A run that takes longer was interrupted, for instance by the host of a virtual machine,
@@ -144,21 +143,23 @@ void tw_share_ran_free(struct tw_share *share, u64 ns)
 }
 
 /**
- * tw_share_to_keep() - is what a user without wheels has had to be remembered?
+ * tw_share_paid_off() - for how long is what a user without wheels has had to be remembered?
  * @share: of a processor
  * @now: by ktime_get()
  *
  * Context: any process.
+ * Return: until all of it is paid off, in ns; or 0 if it is too little.
  */
-bool tw_share_to_keep(struct tw_share *share, ktime_t now)
+u64 tw_share_paid_off(struct tw_share *share, ktime_t now)
 {
-	bool keep;
+	u64 windows, free = 0;
 
 	spin_lock_bh(&share->lock);
-	tw_share_owes(share, now);
-	keep = share->free_ns > TW_FREE_FORGOTTEN_NS;
+	windows = tw_share_owes(share, now) / TW_SHARE_NS;
+	if (share->free_ns > TW_FREE_FORGOTTEN_NS)
+		free = share->free_ns / TW_FREE_NS;
 	spin_unlock_bh(&share->lock);
-	return keep;
+	return max(windows, free) << TW_WINDOW_SHIFT;
 }
 
 /* Come back in the first window that has a share left. */

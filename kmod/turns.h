@@ -26,9 +26,6 @@
 
 struct twheel;
 
-/* After so many seconds without a wheel, a user has all of the free time again. */
-#define TW_PAID_OFF_SECS 65
-
 /**
  * struct tw_share - a user's share of a processor's time
  * @timer: runs waiting wheels when there is time again. Set while some wait, or did
@@ -54,7 +51,7 @@ bool tw_share_may_run(struct tw_share *share, ktime_t now);
 bool tw_share_may_work(struct tw_share *share, ktime_t now);
 void tw_share_ran(struct tw_share *share, u64 ns);
 void tw_share_ran_free(struct tw_share *share, u64 ns);
-bool tw_share_to_keep(struct tw_share *share, ktime_t now);
+u64 tw_share_paid_off(struct tw_share *share, ktime_t now);
 void tw_share_wait(struct tw_share *share, struct twheel *tw, ktime_t now);
 void tw_share_leave(struct twheel *tw);
 struct twheel *tw_share_next(struct tw_share *share, ktime_t now, u64 ran);

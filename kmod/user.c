@@ -10,6 +10,7 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/rbtree.h>
@@ -22,6 +23,7 @@
 
 #include "account.h"
 #include "compat.h"
+#include "context.h"
 #include "expire.h"
 #include "turns.h"
 #include "user.h"
@@ -29,14 +31,10 @@
 /* All users who have an account, by their uid */
 static struct rb_root tw_users = RB_ROOT;
 
-/* Those of them who have no wheel, the one who has had none for longest first */
-static LIST_HEAD(tw_idle_users);
-
-/* guards both */
+/* guards it */
 static DEFINE_MUTEX(tw_users_lock);
 
-static void tw_idle_fn(struct work_struct *work);
-static DECLARE_DELAYED_WORK(tw_idle_work, tw_idle_fn);
+static void tw_forget_fn(struct work_struct *work);
 
 /* A share of each processor, for a new user. Returns NULL if there is no memory. */
 static struct tw_share __percpu *tw_shares_create(void)
@@ -83,7 +81,7 @@ static struct tw_user *tw_user_create(uid_t uid)
 	if (!user)
 		return NULL;
 	user->uid = uid;
-	INIT_LIST_HEAD(&user->idle);
+	INIT_DELAYED_WORK(&user->forget, tw_forget_fn);
 	spin_lock_init(&user->lock);
 	INIT_LIST_HEAD(&user->waiting);
 	user->shares = tw_shares_create();
@@ -127,10 +125,8 @@ static struct tw_user *tw_user_add_wheel(uid_t uid, struct tw_user *new)
 		user = new;
 		rb_find_add(&user->node, &tw_users, tw_user_compare_nodes);
 	}
-	if (user) {
-		user->wheels++;
-		list_del_init(&user->idle);
-	}
+	if (user)
+		user->refs++;
 	mutex_unlock(&tw_users_lock);
 	return user;
 }
@@ -175,90 +171,85 @@ struct tw_user *tw_user_get(void)
 	return user;
 }
 
-static bool tw_user_to_keep(struct tw_user *user)
+/* For how long is it to be remembered what the user has had? In ns, or 0 */
+static u64 tw_user_paid_off(struct tw_user *user)
 {
 	ktime_t now = ktime_get();
+	u64 longest = 0;
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		if (tw_share_to_keep(per_cpu_ptr(user->shares, cpu), now))
-			return true;
-	return false;
+		longest = max(longest, tw_share_paid_off(per_cpu_ptr(user->shares, cpu), now));
+	return longest;
 }
 
 /**
  * tw_user_put() - a wheel of the user is gone, and all its memory
  * @user: the account
  *
- * Who has had much of what is free is remembered although there are no wheels: otherwise
- * the user would have as much again by closing all of them.
+ * Who has had more than a share of a processor, or much of what is free, is remembered although
+ * there are no wheels: otherwise the user would have as much again by closing all of them. So
+ * the last reference is handed on to the work that forgets the user, and by that to itself if
+ * the user has had more meanwhile.
  *
  * Context: may sleep.
  */
 void tw_user_put(struct tw_user *user)
 {
-	bool keep = true;
+	bool gone = false;
+	u64 ns = 0;
 
 	mutex_lock(&tw_users_lock);
-	if (!--user->wheels) {
-		keep = tw_user_to_keep(user);
-		if (keep) {
-			user->idle_until = jiffies + TW_PAID_OFF_SECS * HZ;
-			/* Else the work comes for those before, and then again. */
-			if (list_empty(&tw_idle_users))
-				schedule_delayed_work(&tw_idle_work, TW_PAID_OFF_SECS * HZ);
-			list_add_tail(&user->idle, &tw_idle_users);
-		} else {
-			rb_erase(&user->node, &tw_users);
-		}
-	}
+	if (user->refs == 1)
+		ns = tw_user_paid_off(user);
+	if (ns)
+		queue_delayed_work(tw_shared_workqueue, &user->forget,
+				   nsecs_to_jiffies(ns) + 1);
+	else
+		gone = !--user->refs;
+	if (gone)
+		rb_erase(&user->node, &tw_users);
 	mutex_unlock(&tw_users_lock);
-	if (!keep)
+	if (gone)
 		tw_user_free(user);
 }
 
-/* Take out the user who has been idle for longest, if that is long enough, or @any. */
-static struct tw_user *tw_user_take_idle(bool any)
+static void tw_forget_fn(struct work_struct *work)
 {
-	unsigned long now = jiffies;
-	struct tw_user *user;
+	tw_user_put(container_of(to_delayed_work(work), struct tw_user, forget));
+}
+
+/* Take a user out of the tree, and for the caller. Returns NULL if there is none. */
+static struct tw_user *tw_user_take_first(void)
+{
+	struct tw_user *user = NULL;
+	struct rb_node *node;
 
 	mutex_lock(&tw_users_lock);
-	user = list_first_entry_or_null(&tw_idle_users, struct tw_user, idle);
-	if (user && !any && time_before(now, user->idle_until)) {
-		schedule_delayed_work(&tw_idle_work, user->idle_until - now);
-		user = NULL;
-	}
-	if (user) {
-		list_del(&user->idle);
-		rb_erase(&user->node, &tw_users);
+	node = rb_first(&tw_users);
+	if (node) {
+		user = rb_entry(node, struct tw_user, node);
+		rb_erase(node, &tw_users);
+		user->refs++;
 	}
 	mutex_unlock(&tw_users_lock);
 	return user;
 }
 
-static void tw_users_free_idle(bool any)
-{
-	struct tw_user *user;
-
-	while ((user = tw_user_take_idle(any))) {
-		tw_user_free(user);
-		cond_resched();
-	}
-}
-
-static void tw_idle_fn(struct work_struct *work)
-{
-	tw_users_free_idle(false);
-}
-
 /**
  * tw_users_exit() - forget the users, who have no wheels any more
+ *
+ * Work that forgets a user by itself may still run: it ends with its workqueue.
  *
  * Context: may sleep.
  */
 void tw_users_exit(void)
 {
-	cancel_delayed_work_sync(&tw_idle_work);
-	tw_users_free_idle(true);
+	struct tw_user *user;
+
+	while ((user = tw_user_take_first())) {
+		cancel_delayed_work_sync(&user->forget);
+		tw_user_free(user);
+		cond_resched();
+	}
 }

@@ -14,6 +14,12 @@
 /* A second time, with users of its own */
 #include "kmod/user.c"
 
+/* After so many seconds, what spent_account_of() spends is paid off. */
+#define SPENT_SECS 32
+
+/* A user's share of a window of 262 us */
+#define SHARE_NS 32768
+
 static struct tw_user *account_of(struct kunit *test, uid_t uid)
 {
 	struct cred *cred = prepare_creds();
@@ -70,11 +76,44 @@ static void account_with_little_spent_forgotten(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, known(1), user);
 	tw_user_put(user);
 	KUNIT_EXPECT_NULL(test, known(1));
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&tw_idle_work));
 	user = account_of(test, 1);
 	spend(user, 260);
 	tw_user_put(user);
 	KUNIT_EXPECT_PTR_EQ(test, known(1), user);
+}
+
+/* Wheels of the user kept the processor. */
+static void owe(struct tw_user *user, u64 ns)
+{
+	struct tw_share *share = raw_cpu_ptr(user->shares);
+
+	local_bh_disable();
+	tw_share_may_work(share, ktime_get());
+	tw_share_ran(share, ns);
+	local_bh_enable();
+}
+
+/* Closing all wheels is no way to owe nothing. */
+static void account_that_owes_kept(struct kunit *test)
+{
+	struct tw_user *user = account_of(test, 1);
+
+	owe(user, 300 * SHARE_NS);
+	tw_user_put(user);
+	msleep(50);
+	KUNIT_EXPECT_PTR_EQ(test, known(1), user);
+	msleep(100);
+	KUNIT_EXPECT_NULL(test, known(1));
+}
+
+/* An account is not kept for what a processor has done in no time. */
+static void account_that_owes_little_forgotten(struct kunit *test)
+{
+	struct tw_user *user = account_of(test, 1);
+
+	owe(user, SHARE_NS - 1);
+	tw_user_put(user);
+	KUNIT_EXPECT_NULL(test, known(1));
 }
 
 /* What has been paid off is spent no more. */
@@ -82,7 +121,7 @@ static void account_paid_off_forgotten(struct kunit *test)
 {
 	struct tw_user *user = spent_account_of(test, 1);
 
-	ssleep(TW_PAID_OFF_SECS / 3);
+	ssleep(SPENT_SECS / 3);
 	tw_user_put(user);
 	KUNIT_EXPECT_NULL(test, known(1));
 }
@@ -92,9 +131,9 @@ static void expect_kept_for_a_while(struct kunit *test, struct tw_user *user)
 {
 	tw_user_put(user);
 	/* The kernel's own timers may be an eighth late. */
-	ssleep(TW_PAID_OFF_SECS / 4 * 3);
+	ssleep(SPENT_SECS / 4 * 3);
 	KUNIT_EXPECT_PTR_EQ(test, known(1), user);
-	ssleep(TW_PAID_OFF_SECS / 2);
+	ssleep(SPENT_SECS / 2);
 	KUNIT_EXPECT_NULL(test, known(1));
 }
 
@@ -114,13 +153,28 @@ static void account_kept_for_a_new_wheel(struct kunit *test)
 
 	tw_user_put(user);
 	KUNIT_EXPECT_PTR_EQ(test, account_of(test, 1), user);
-	ssleep(2 * TW_PAID_OFF_SECS);
+	ssleep(2 * SPENT_SECS);
 	KUNIT_EXPECT_PTR_EQ(test, known(1), user);
 	spend(user, 500);
 	expect_kept_for_a_while(test, user);
 }
 
-/* The work that forgets one comes again for the next. */
+/* The work that is to forget a user finds that he has spent more since. */
+static void account_kept_for_what_was_spent_since(struct kunit *test)
+{
+	struct tw_user *user = spent_account_of(test, 1);
+
+	tw_user_put(user);
+	ssleep(SPENT_SECS / 4 * 3);
+	KUNIT_EXPECT_PTR_EQ(test, spent_account_of(test, 1), user);
+	tw_user_put(user);
+	ssleep(SPENT_SECS / 4 * 3);
+	KUNIT_EXPECT_PTR_EQ(test, known(1), user);
+	ssleep(SPENT_SECS);
+	KUNIT_EXPECT_NULL(test, known(1));
+}
+
+/* Each has a time of its own. */
 static void accounts_forgotten_one_by_one(struct kunit *test)
 {
 	struct tw_user *first = account_of(test, 1);
@@ -128,13 +182,13 @@ static void accounts_forgotten_one_by_one(struct kunit *test)
 
 	KUNIT_EXPECT_PTR_NE(test, first, second);
 	tw_user_put(second);
-	ssleep(TW_PAID_OFF_SECS / 2);
+	ssleep(SPENT_SECS / 2);
 	spend(first, 500);
 	tw_user_put(first);
-	ssleep(TW_PAID_OFF_SECS / 4 * 3);
+	ssleep(SPENT_SECS / 4 * 3);
 	KUNIT_EXPECT_NULL(test, known(2));
 	KUNIT_EXPECT_PTR_EQ(test, known(1), first);
-	ssleep(TW_PAID_OFF_SECS / 2);
+	ssleep(SPENT_SECS / 2);
 	KUNIT_EXPECT_NULL(test, known(1));
 }
 
@@ -148,7 +202,6 @@ static void all_forgotten_at_the_end(struct kunit *test)
 	tw_users_exit();
 	KUNIT_EXPECT_NULL(test, known(1));
 	KUNIT_EXPECT_NULL(test, known(2));
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&tw_idle_work));
 }
 
 static void forget(struct kunit *test)
@@ -158,9 +211,12 @@ static void forget(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(account_with_little_spent_forgotten),
+	KUNIT_CASE(account_that_owes_kept),
+	KUNIT_CASE(account_that_owes_little_forgotten),
 	KUNIT_CASE(account_paid_off_forgotten),
 	KUNIT_CASE(account_outlives_last_wheel),
 	KUNIT_CASE(account_kept_for_a_new_wheel),
+	KUNIT_CASE(account_kept_for_what_was_spent_since),
 	KUNIT_CASE(accounts_forgotten_one_by_one),
 	KUNIT_CASE(all_forgotten_at_the_end),
 	{}
