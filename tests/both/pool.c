@@ -799,7 +799,7 @@ static void test_stop(void)
 		EXPECT_EQ(start(fresh(i), i % 2 ? 0 : HOUR, i % 3 ? 0 : MSEC), 0);
 	handed = 0;
 	STORE(held->held, 0);
-	EXPECT_EQ(twheel_pool_stop(pool, 4, NULL, NULL), -EINVAL);
+	EXPECT_EQ(twheel_pool_stop(pool, 8, NULL, NULL), -EINVAL);
 	EXPECT_EQ(twheel_pool_stop(pool, 0, count_left, &handed), 0);
 	for (i = 1; i < 1000; i++) {
 		struct thing *thing = &things[i];
@@ -833,6 +833,75 @@ static void test_stop(void)
 		EXPECT_EQ(things[i].runs, 1);
 	}
 	ENDED(periodic, -ESHUTDOWN);
+	free_pool();
+}
+
+/* Who does not wait learns whether it is over. */
+static void test_stop_without_wait(void)
+{
+	struct thing *held, *late = fresh(1), *periodic = fresh(2);
+
+	new_pool(1, 0);
+	held = hold(0);
+	EXPECT_EQ(start(late, 5 * MSEC, 0), 0);
+	EXPECT_EQ(start(periodic, HOUR, HOUR), 0);
+	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE | TWHEEL_NO_WAIT, NULL, NULL),
+		  -EINPROGRESS);
+	ENDED(periodic, -ESHUTDOWN);
+	EXPECT_EQ(start(fresh(3), 0, 0), -ESHUTDOWN);
+	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE | TWHEEL_NO_WAIT, NULL, NULL),
+		  -EINPROGRESS);
+	let_go(held);
+	EXPECT_TRUE(WAIT_FOR(!twheel_pool_stop(pool, TWHEEL_RUN_ONCE | TWHEEL_NO_WAIT, NULL,
+					       NULL)));
+	ENDED(late, 0);
+	EXPECT_EQ(late->runs, 1);
+	free_pool();
+}
+
+/* What is still run comes as it would have. */
+static void test_stop_keeps_order(void)
+{
+	__u64 time = now(CLOCK_MONOTONIC) - 100 * TICK;
+	struct twheel_task *taken;
+	int i;
+
+	new_pool(0, 0);
+	for (i = 0; i < 50; i++)
+		EXPECT_EQ(twheel_task_start(pool, &fresh(i)->task, TWHEEL_ABS,
+					    time + i * TICK, 0), 0);
+	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE | TWHEEL_NO_WAIT, NULL, NULL),
+		  -EINPROGRESS);
+	for (i = 0; i < 50; i++) {
+		EXPECT_EQ(twheel_pool_take(pool, &taken, 1, -1), 1);
+		EXPECT_TRUE(taken == &things[i].task, "task %d", i);
+	}
+	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_NO_WAIT, NULL, NULL), 0);
+	free_pool();
+}
+
+static void note_signals(struct thing *thing)
+{
+	sigset_t blocked;
+
+	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+	thing->got = sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGALRM) &&
+		     sigismember(&blocked, SIGINT);
+	thing->missed = sigismember(&blocked, SIGSEGV) || sigismember(&blocked, SIGBUS) ||
+			sigismember(&blocked, SIGFPE) || sigismember(&blocked, SIGABRT);
+}
+
+/* A worker takes no signal of the program's, but the handler of a crash runs. */
+static void test_signals(void)
+{
+	struct thing *thing = fresh(0);
+
+	new_pool(1, 0);
+	thing->within = note_signals;
+	EXPECT_EQ(start(thing, 0, 0), 0);
+	ENDED(thing, 0);
+	EXPECT_EQ(thing->got, 1);
+	EXPECT_EQ(thing->missed, 0);
 	free_pool();
 }
 
@@ -1402,6 +1471,9 @@ int main(void)
 	RUN(test_start, "start");
 	RUN(test_capacity, "capacity, and places that are free at once");
 	RUN(test_stop, "stop hands over each exactly once");
+	RUN(test_stop_without_wait, "a stop that does not wait");
+	RUN(test_stop_keeps_order, "a stop leaves the order as it is");
+	RUN(test_signals, "signals of workers");
 	RUN(test_reset_while_stopping, "a reset while a stop waits");
 	RUN(test_stop_twice, "a stop that runs some still, and one that does not");
 	RUN(test_wait_for_left, "cancel_wait of those that a stop hands over");

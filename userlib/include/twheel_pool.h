@@ -35,6 +35,8 @@ struct twheel_pool;
 #define TWHEEL_RUN_ONCE (1U << 0)
 /** TWHEEL_RUN_PERIODIC: a pool that ends still runs tasks that have one */
 #define TWHEEL_RUN_PERIODIC (1U << 1)
+/** TWHEEL_NO_WAIT: the call does not wait for the end of a pool */
+#define TWHEEL_NO_WAIT (1U << 2)
 
 /**
  * struct twheel_pool_options - what a pool shall be
@@ -47,7 +49,8 @@ struct twheel_pool;
  * @__reserved: 0
  * @tick: length of a tick in ns, or 0 for one jiffy
  * @spawn: makes a thread that calls @fn with @worker, and gives 0 or a negative error;
- *	or NULL for threads of the library's own, with all signals blocked
+ *	or NULL for threads of the library's own, in which all signals are blocked but
+ *	those of a crash
  * @arg: for @spawn
  */
 struct twheel_pool_options {
@@ -153,15 +156,16 @@ int twheel_pool_take(struct twheel_pool *pool, struct twheel_task **tasks, unsig
 /**
  * twheel_pool_stop - run nothing any more, and wait until nothing runs
  * @pool: the pool
- * @flags: 0, %TWHEEL_RUN_ONCE, %TWHEEL_RUN_PERIODIC: which tasks still run, at their
- *	times, and are waited for, unless another call says less
+ * @flags: %TWHEEL_RUN_ONCE, %TWHEEL_RUN_PERIODIC: which tasks still run, at their
+ *	times, and are waited for, unless another call says less; %TWHEEL_NO_WAIT; or 0
  * @left: or NULL: called, in place of their end, for each task that is not to be run
  * @arg: for @left
  *
  * May be called more than once.
  *
- * Return: 0; -%EINVAL for other flags; -%EDEADLK from within a function that the pool
- * calls: then the pool is stopped all the same, but nobody waited.
+ * Return: 0; -%EINVAL for other flags. With -%EDEADLK, from within a function that the pool
+ * calls, and with -%EINPROGRESS, with %TWHEEL_NO_WAIT while something runs or is still to
+ * be run, the pool is stopped all the same, but nobody waited.
  */
 int twheel_pool_stop(struct twheel_pool *pool, uint32_t flags,
 		     void (*left)(struct twheel_task *task, void *arg), void *arg);
@@ -169,7 +173,7 @@ int twheel_pool_stop(struct twheel_pool *pool, uint32_t flags,
 /**
  * twheel_task_start - have a task run later
  * @pool: the pool
- * @task: the task, in no pool
+ * @task: the task, in no pool. Only one thread may start it at a time
  * @flags: 0, %TWHEEL_ABS, and %TWHEEL_FIXED_DELAY or %TWHEEL_CATCH_UP
  * @when: delay from now in ns, or with %TWHEEL_ABS the time; what is over is due now
  * @period: time between runs in ns, or 0 for one run; 0 where there are no workers

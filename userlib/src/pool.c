@@ -55,6 +55,8 @@
 /* More workers are nobody's wish */
 #define MOST_THREADS 4096
 
+#define BOTH (TWHEEL_RUN_ONCE | TWHEEL_RUN_PERIODIC)
+
 /* Longer options than that nobody means, as of structures that the kernel is given */
 #define MOST_OPTIONS 4096
 
@@ -164,13 +166,20 @@ static void close_all(struct twheel_pool *pool)
 		close(pool->over);
 }
 
-/* Signals are for the threads of the program */
+/*
+ * Signals are for the threads of the program. But one that a thread causes itself would, if it
+ * were blocked, end the process without a call of its handler.
+ */
 static int spawn_own(struct twheel_pool *pool)
 {
+	static const int own[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
 	sigset_t all, before;
+	size_t i;
 	int ret;
 
 	sigfillset(&all);
+	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		sigdelset(&all, own[i]);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(&pool->own[pool->nr_own], NULL, pool_work, pool);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -213,7 +222,7 @@ int twheel_pool_fd(const struct twheel_pool *pool)
  */
 static struct twheel_task *dismiss(struct twheel_pool *pool)
 {
-	struct twheel_task *task, *next, *left = NULL;
+	struct twheel_task *task, *next, *left = NULL, **last = &left;
 
 	for (task = pool_drain(pool); task; task = next) {
 		next = task->link;
@@ -222,9 +231,10 @@ static struct twheel_task *dismiss(struct twheel_pool *pool)
 			continue;
 		pool_set_state(task, TASK_LEFT);
 		pool->tasks--;
-		task->link = left;
-		left = task;
+		*last = task;
+		last = &task->link;
 	}
+	*last = NULL;
 	return left;
 }
 
@@ -275,17 +285,21 @@ static int stop(struct twheel_pool *pool, uint32_t flags,
 		void (*left)(struct twheel_task *task, void *arg), void *arg)
 {
 	int ret = pool_lock(pool);
+	uint32_t kept;
 
 	if (ret)
 		return ret;
-	pool->keep = pool->stopping ? pool->keep & flags : flags;
+	kept = pool->stopping ? pool->keep : BOTH;
+	pool->keep = kept & flags;
 	pool->stopping = true;
-	/* With all to be kept, there is nothing to take out */
-	if (pool->keep != (TWHEEL_RUN_ONCE | TWHEEL_RUN_PERIODIC))
+	/* Where no less is kept than before, there is nothing to take out */
+	if (pool->keep != kept)
 		hand_over(pool, dismiss(pool), left, arg);
 	pool_tell_over(pool);
 	if (calls_itself(pool))
 		ret = -EDEADLK;
+	else if (flags & TWHEEL_NO_WAIT && !is_quiet(pool))
+		ret = -EINPROGRESS;
 	while (!ret && !is_quiet(pool))
 		pthread_cond_wait(&pool->changed, &pool->lock);
 	pool_unlock(pool);
@@ -298,7 +312,7 @@ int twheel_pool_stop(struct twheel_pool *pool, uint32_t flags,
 {
 	int ret, state;
 
-	if (flags & ~(TWHEEL_RUN_ONCE | TWHEEL_RUN_PERIODIC))
+	if (flags & ~(BOTH | TWHEEL_NO_WAIT))
 		return -EINVAL;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	ret = stop(pool, flags, left, arg);

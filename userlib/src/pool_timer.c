@@ -323,20 +323,22 @@ int pool_read_due(struct twheel_pool *pool, struct twheel_task **tasks, unsigned
 	return nr;
 }
 
-static void add(struct twheel_task **list, struct twheel_task *task)
+/* Returns where the next one is to be entered. */
+static struct twheel_task **add(struct twheel_task **end, struct twheel_task *task)
 {
-	task->link = *list;
-	*list = task;
+	*end = task;
+	return &task->link;
 }
 
 /* Pending and ready ones are the same there. One that is free is neither. */
-static void drain_shared(struct twheel_pool *pool, struct twheel_task **list)
+static struct twheel_task **drain_shared(struct twheel_pool *pool, struct twheel_task **end)
 {
 	uint32_t i;
 
 	for (i = 0; i < pool->fresh; i++)
 		if (twheel_shared_cancel(&pool->area, i) != TWHEEL_STATE_NONE)
-			add(list, end_shared(pool, i));
+			end = add(end, end_shared(pool, i));
+	return end;
 }
 
 /* A signal, or want of memory for a moment, is no reason to leave any there. */
@@ -345,30 +347,43 @@ static bool goes_on(int ret)
 	return ret > 0 || ret == -EINTR || ret == -ENOMEM;
 }
 
-static void drain_ordinary(struct twheel_pool *pool, struct twheel_task **list)
+static struct twheel_task **drain_pending(struct twheel_pool *pool, struct twheel_task **end)
 {
-	struct twheel_task *tasks[POOL_TAKEN];
 	struct twheel_op ops[POOL_TAKEN];
 	int i, nr;
 
 	do {
 		nr = twheel_drain(pool->tw, ops, POOL_TAKEN);
 		for (i = 0; i < nr; i++)
-			add(list, end_ordinary(pool, ops[i].user_data, ops[i].deadline));
+			end = add(end, end_ordinary(pool, ops[i].user_data, ops[i].deadline));
 	} while (goes_on(nr));
+	return end;
+}
+
+static struct twheel_task **drain_ready(struct twheel_pool *pool, struct twheel_task **end)
+{
+	struct twheel_task *tasks[POOL_TAKEN];
+	int i, nr;
+
 	do {
 		nr = pool_read_due(pool, tasks, POOL_TAKEN);
 		for (i = 0; i < nr; i++)
-			add(list, tasks[i]);
+			end = add(end, tasks[i]);
 	} while (goes_on(nr));
+	return end;
 }
 
-/* All tasks that are armed, out of the wheel, with their deadlines; each is the link of one */
+/*
+ * All tasks that are armed, out of the wheel, with their deadlines; each is the link of one.
+ * Those that are due are in the order in which they became so.
+ */
 struct twheel_task *pool_drain(struct twheel_pool *pool)
 {
-	struct twheel_task *list = NULL;
+	struct twheel_task *list = NULL, **end = &list;
 
-	drain_shared(pool, &list);
-	drain_ordinary(pool, &list);
+	end = drain_shared(pool, end);
+	end = drain_pending(pool, end);
+	end = drain_ready(pool, end);
+	*end = NULL;
 	return list;
 }
