@@ -97,6 +97,26 @@ class Tasks(unittest.TestCase):
             self.assertEqual(told.count(("ends", "ends")), 1)
             self.assertGreater(told.count(("goes on", "goes on")), 3)
 
+    def test_threads(self):
+        """Pool: what a thread keeps for itself is there for its next task"""
+        own, seen, done = threading.local(), [], threading.Event()
+
+        def call():
+            own.runs = getattr(own, "runs", 0) + 1
+            seen.append((threading.current_thread(), own.runs))
+            if len(seen) == 20:
+                done.set()
+
+        with twheel.Pool(2) as pool:
+            task = pool.start(call, 0, period=MS)
+            self.assertTrue(done.wait(60))
+            task.cancel_wait()
+        threads = {thread for thread, _ in seen}
+        self.assertLessEqual(len(threads), 2)
+        for thread in threads:
+            runs = [n for its, n in seen if its is thread]
+            self.assertEqual(runs, list(range(1, len(runs) + 1)))
+
     def test_stop(self):
         """Pool: stop gives the tasks that are not run"""
         pool = twheel.Pool(2)

@@ -11,6 +11,11 @@ import unittest
 import twheel
 import twheel.asyncio
 
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+
 LEFT = """
 import asyncio, sys, threading, time
 import twheel, twheel.asyncio
@@ -230,10 +235,42 @@ class Enough(Exception):
 def handler(number, frame):
     raise Enough
 signal.signal(signal.SIGALRM, handler)
-for wait in (lambda: twheel.Wheel().read(), lambda: twheel.Pool(0).take()):
+def stop():
+    pool = twheel.Pool(2)
+    pool.start(len, 10**6, (), period=10**6)
+    pool.stop(run_periodic=True)
+def slow():
+    begun.set()
+    over.wait()
+def leave():
+    over.clear()
+    with twheel.Pool() as pool:
+        pool.start(slow, 0)
+        begun.wait()
+begun, over = threading.Event(), threading.Event()
+for wait in (lambda: twheel.Wheel().read(), lambda: twheel.Pool(0).take(), stop, leave):
     signal.setitimer(signal.ITIMER_REAL, 0.05)
     try:
         wait()
     except Enough:
         print("enough")
-""", "enough\nenough\n")
+    over.set()
+""", "enough\n" * 4)
+
+    def test_subinterpreter(self):
+        """Processes: another interpreter of the process is refused"""
+        self.end(f"""
+import {interpreters.__name__} as interpreters
+pool = twheel.Pool()
+other = interpreters.create()
+interpreters.run_string(other, '''
+try:
+    import twheel
+except ImportError as error:
+    print(error, flush=True)
+''')
+interpreters.destroy(other)
+ran = threading.Event()
+pool.start(ran.set, 0)
+ran.wait()
+""", "twheel works in the main interpreter only\n")

@@ -12,7 +12,18 @@ static void forked(void)
 	forks++;
 }
 
+/* All pools of the process are known together, and end with the main interpreter. */
+static PyObject *check_interpreter(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+	if (PyInterpreterState_Get() == PyInterpreterState_Main())
+		Py_RETURN_NONE;
+	PyErr_SetString(PyExc_ImportError, "twheel works in the main interpreter only");
+	return NULL;
+}
+
 static PyMethodDef functions[] = {
+	{ "check_interpreter", check_interpreter, METH_NOARGS,
+	  "Raise ImportError in a subinterpreter." },
 	{ "stop_pools", stop_pools, METH_NOARGS, "Stop all pools: Python ends." },
 	{ }
 };

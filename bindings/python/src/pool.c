@@ -6,10 +6,15 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
 
 #include "pool.h"
 
 #define TAKEN 64
+
+/* Between two looks at whether a pool that is stopped is quiet, in ms, if it takes long */
+#define LONGEST_WAIT 50
 
 static struct pool *pools;
 static bool over;
@@ -17,6 +22,80 @@ static bool over;
 /* Those that were let go in threads of their own, and whether the main thread knows */
 static struct pool *leftover;
 static bool asked;
+
+/* What a worker is to do, handed to its thread */
+struct worker {
+	void *(*fn)(void *);
+	void *arg;
+};
+
+/*
+ * For Python, a worker is the same thread from its first task to its last: what a task keeps
+ * in a threading.local() is there for the next one.
+ */
+static void *work(void *arg)
+{
+	struct worker worker = *(struct worker *)arg;
+	PyGILState_STATE gil = PyGILState_Ensure();
+
+	free(arg);
+	Py_BEGIN_ALLOW_THREADS
+	worker.fn(worker.arg);
+	Py_END_ALLOW_THREADS
+	PyGILState_Release(gil);
+	return NULL;
+}
+
+/* Signals are for Python's own threads, but for those of a crash. The GIL is not held. */
+static int spawn(void *(*fn)(void *), void *arg, void *data)
+{
+	static const int own[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
+	struct worker *worker = malloc(sizeof(*worker));
+	struct pool *pool = data;
+	sigset_t all, before;
+	size_t i;
+	int ret;
+
+	if (!worker)
+		return -ENOMEM;
+	*worker = (struct worker){ fn, arg };
+	sigfillset(&all);
+	for (i = 0; i < Py_ARRAY_LENGTH(own); i++)
+		sigdelset(&all, own[i]);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&pool->threads[pool->nr_threads], NULL, work, worker);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (ret)
+		free(worker);
+	else
+		pool->nr_threads++;
+	return -ret;
+}
+
+/* Workers come to their end once the pool is stopped. The GIL is not held. */
+static void join(struct pool *pool)
+{
+	uint32_t i;
+
+	for (i = 0; i < pool->nr_threads && pool->forks == forks; i++)
+		pthread_join(pool->threads[i], NULL);
+	free(pool->threads);
+	pool->threads = NULL;
+	pool->nr_threads = 0;
+}
+
+/* Free it, with the GIL let go. Returns -EDEADLK in a thread of its own. */
+static int free_pool(struct pool *pool)
+{
+	int ret;
+
+	Py_BEGIN_ALLOW_THREADS
+	ret = twheel_pool_free(pool->pool);
+	if (ret != -EDEADLK)
+		join(pool);
+	Py_END_ALLOW_THREADS
+	return ret;
+}
 
 /*
  * Free them: a thread can't wait for its own end, so others do that. Without the GIL, others
@@ -30,9 +109,7 @@ static void free_leftover(void)
 	while (leftover) {
 		pool = leftover;
 		leftover = pool->next;
-		Py_BEGIN_ALLOW_THREADS
-		ret = twheel_pool_free(pool->pool);
-		Py_END_ALLOW_THREADS
+		ret = free_pool(pool);
 		if (ret == -EDEADLK) {
 			pool->next = own;
 			own = pool;
@@ -97,7 +174,19 @@ static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *keywords
 	pool = (struct pool *)type->tp_alloc(type, 0);
 	if (!pool)
 		return NULL;
+	options.spawn = spawn;
+	options.arg = pool;
+	pool->forks = forks;
+	/* More threads than there may be are the library's to refuse. */
+	pool->threads = calloc(options.threads + 1ULL, sizeof(pool->threads[0]));
+	if (!pool->threads) {
+		Py_DECREF(pool);
+		return PyErr_NoMemory();
+	}
+	/* Workers want the GIL when they begin, and when they end. */
+	Py_BEGIN_ALLOW_THREADS
 	ret = twheel_pool_new(&options, &pool->pool);
+	Py_END_ALLOW_THREADS
 	if (ret) {
 		Py_DECREF(pool);
 		return ret == -ENOENT ? fail_to_open(ret) : fail(ret);
@@ -123,6 +212,34 @@ static void keep(struct twheel_task *it, void *arg)
 	PyGILState_Release(gil);
 }
 
+/*
+ * Waits in slices, so that Ctrl-C ends the wait. Returns a negative error, or 1 where a
+ * signal's handler has raised an exception: the pool is stopped all the same.
+ */
+static int stop(struct pool *pool, uint32_t flags, PyObject *left)
+{
+	int ret, ms = 1;
+
+	for (;;) {
+		Py_BEGIN_ALLOW_THREADS
+		ret = twheel_pool_stop(pool->pool, flags | TWHEEL_NO_WAIT, left ? keep : NULL,
+				       left);
+		if (ret == -EINPROGRESS)
+			poll(NULL, 0, ms);
+		Py_END_ALLOW_THREADS
+		if (ret != -EINPROGRESS)
+			return ret;
+		if (PyErr_CheckSignals())
+			return 1;
+		ms = Py_MIN(2 * ms, LONGEST_WAIT);
+	}
+}
+
+static PyObject *stopped(int ret)
+{
+	return ret < 0 ? fail(ret) : NULL;
+}
+
 static PyObject *pool_stop(struct pool *pool, PyObject *args, PyObject *keywords)
 {
 	static char *names[] = { "run_once", "run_periodic", NULL };
@@ -134,25 +251,20 @@ static PyObject *pool_stop(struct pool *pool, PyObject *args, PyObject *keywords
 	left = PyList_New(0);
 	if (!left)
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS
-	ret = twheel_pool_stop(pool->pool, (once ? TWHEEL_RUN_ONCE : 0) |
-			       (periodic ? TWHEEL_RUN_PERIODIC : 0), keep, left);
-	Py_END_ALLOW_THREADS
+	ret = stop(pool, (once ? TWHEEL_RUN_ONCE : 0) | (periodic ? TWHEEL_RUN_PERIODIC : 0),
+		   left);
 	if (!ret)
 		return left;
 	Py_DECREF(left);
-	return fail(ret);
+	return stopped(ret);
 }
 
 static PyObject *pool_exit(struct pool *pool, PyObject *Py_UNUSED(args))
 {
-	int ret;
+	int ret = stop(pool, 0, NULL);
 
-	Py_BEGIN_ALLOW_THREADS
-	ret = twheel_pool_stop(pool->pool, 0, NULL, NULL);
-	Py_END_ALLOW_THREADS
 	if (ret)
-		return fail(ret);
+		return stopped(ret);
 	Py_RETURN_NONE;
 }
 
@@ -230,8 +342,6 @@ static int pool_clear(struct pool *pool)
 
 static void pool_dealloc(struct pool *pool)
 {
-	int ret = 0;
-
 	PyObject_GC_UnTrack(pool);
 	if (pool->at) {
 		*pool->at = pool->next;
@@ -239,10 +349,7 @@ static void pool_dealloc(struct pool *pool)
 			pool->next->at = pool->at;
 	}
 	pool_clear(pool);
-	Py_BEGIN_ALLOW_THREADS
-	ret = twheel_pool_free(pool->pool);
-	Py_END_ALLOW_THREADS
-	if (ret == -EDEADLK)
+	if (free_pool(pool) == -EDEADLK)
 		leave(pool);
 	else
 		Py_TYPE(pool)->tp_free(pool);
@@ -261,7 +368,8 @@ PyObject *stop_pools(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 			pools->at = &pools;
 		pool->at = NULL;
 		Py_BEGIN_ALLOW_THREADS
-		twheel_pool_stop(pool->pool, 0, NULL, NULL);
+		if (!twheel_pool_stop(pool->pool, 0, NULL, NULL))
+			join(pool);
 		Py_END_ALLOW_THREADS
 		Py_DECREF(pool);
 	}

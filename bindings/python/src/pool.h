@@ -3,6 +3,7 @@
 #ifndef TWHEEL_PYTHON_POOL_H
 #define TWHEEL_PYTHON_POOL_H
 
+#include <pthread.h>
 #include <stddef.h>
 
 #include "native.h"
@@ -10,6 +11,9 @@
 /**
  * struct pool - a pool
  * @pool: the library's, freed with this
+ * @threads: its workers, which are joined then
+ * @nr_threads: how many there are
+ * @forks: as it was when they were made: a child has none of them
  * @on_error: called with a task and its exception, or NULL
  * @next: the next one of the process
  * @at: what points to this one
@@ -17,6 +21,9 @@
 struct pool {
 	PyObject_HEAD
 	struct twheel_pool *pool;
+	pthread_t *threads;
+	uint32_t nr_threads;
+	unsigned int forks;
 	PyObject *on_error;
 	struct pool *next;
 	struct pool **at;

@@ -84,5 +84,7 @@ __all__ = [
     "Wheel",
 ]
 
+_twheel.check_interpreter()
+
 # Threads of pools may not call Python once it has ended.
 _atexit.register(_twheel.stop_pools)
