@@ -221,6 +221,27 @@ static void after_first_run(struct thing *thing)
 	EXPECT_EQ(thing->runs, 1);
 }
 
+/* Nobody has looked for what came due meanwhile. */
+static void test_due_now_beside_others(void)
+{
+	struct twheel_pool_options options = { .size = sizeof(options), .tick = SEC / 2 };
+	struct twheel_task *taken[1];
+	__u64 time;
+	int i;
+
+	EXPECT_EQ(twheel_pool_new(&options, &pool), 0);
+	EXPECT_EQ(start(fresh(0), MSEC, 0), 0);
+	EXPECT_TRUE(readable(twheel_pool_fd(pool), 60000));
+	time = now(CLOCK_MONOTONIC);
+	EXPECT_EQ(twheel_task_start(pool, &fresh(1)->task, TWHEEL_ABS, time, 0), 0);
+	EXPECT_EQ(start(fresh(2), 0, 0), 0);
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(twheel_pool_take(pool, taken, 1, 0), 1);
+		EXPECT_TRUE(taken[0] == &things[i].task, "%d", i);
+	}
+	free_pool();
+}
+
 static void test_huge(void)
 {
 	struct thing *thing = fresh(0);
@@ -862,7 +883,7 @@ static void test_stop_without_wait(void)
 /* What is still run comes as it would have. */
 static void test_stop_keeps_order(void)
 {
-	__u64 time = now(CLOCK_MONOTONIC) - 100 * TICK;
+	__u64 time = now(CLOCK_MONOTONIC) - 25 * TICK;
 	struct twheel_task *taken;
 	int i;
 
@@ -877,6 +898,27 @@ static void test_stop_keeps_order(void)
 		EXPECT_TRUE(taken == &things[i].task, "task %d", i);
 	}
 	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_NO_WAIT, NULL, NULL), 0);
+	free_pool();
+}
+
+/* With a worker, too, who is busy until the last of them but one is due. */
+static void test_stop_keeps_order_of_runs(void)
+{
+	struct thing *held;
+	int i;
+
+	new_pool(1, 0);
+	held = hold(0);
+	for (i = 1; i < 20; i++)
+		EXPECT_EQ(start(fresh(i), i < 19 ? i * TICK : 40 * TICK, 0), 0);
+	sleep_ns(20 * TICK);
+	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE | TWHEEL_NO_WAIT, NULL, NULL),
+		  -EINPROGRESS);
+	let_go(held);
+	for (i = 1; i < 20; i++) {
+		ENDED(&things[i], 0);
+		EXPECT_TRUE(things[i].begun >= things[i - 1].begun, "task %d", i);
+	}
 	free_pool();
 }
 
@@ -1237,14 +1279,39 @@ static void test_fork(void)
 	free_pool();
 }
 
+static int wheel_of_child = -1;
+
+/* A library that has a wheel gives its child one of its own. */
+static void begin_anew(void)
+{
+	struct twheel_op op = twheel_op_arm(0, 0, 0, 1);
+	struct twheel *tw;
+
+	wheel_of_child = twheel_open(TWHEEL_USER, &tw);
+	if (!wheel_of_child)
+		wheel_of_child = twheel_arm(tw, &op);
+}
+
+static void child_with_wheel(void)
+{
+	EXPECT_EQ(wheel_of_child, 0);
+}
+
+/* Registered before all that the library does */
+static void test_fork_handler(void)
+{
+	tap_join(tap_fork(child_with_wheel));
+}
+
 static pthread_t spawned[4];
 static int nr_spawned;
 
 static int spawn(void *(*fn)(void *worker), void *worker, void *arg)
 {
 	EXPECT_TRUE(arg == &nr_spawned);
+	/* As pthread_create(3) has it */
 	if (nr_spawned == 3)
-		return -EUSERS;
+		return EUSERS;
 	return -pthread_create(&spawned[nr_spawned++], NULL, fn, worker);
 }
 
@@ -1452,9 +1519,11 @@ static void test_herd(void)
 int main(void)
 {
 	tap_start(120);
+	pthread_atfork(NULL, NULL, begin_anew);
 	RUN(test_options, "options");
 	RUN(test_once, "once, not early; what is over is due now");
 	RUN(test_due_now, "what is due now does not wait for the end of a tick");
+	RUN(test_due_now_beside_others, "what is due now comes with what was not taken");
 	RUN(test_huge, "huge delays and periods");
 	RUN(test_rate, "a fixed rate does not drift");
 	RUN(test_missed, "missed periods");
@@ -1473,6 +1542,7 @@ int main(void)
 	RUN(test_stop, "stop hands over each exactly once");
 	RUN(test_stop_without_wait, "a stop that does not wait");
 	RUN(test_stop_keeps_order, "a stop leaves the order as it is");
+	RUN(test_stop_keeps_order_of_runs, "a stop leaves the order of runs as it is");
 	RUN(test_signals, "signals of workers");
 	RUN(test_reset_while_stopping, "a reset while a stop waits");
 	RUN(test_stop_twice, "a stop that runs some still, and one that does not");
@@ -1481,6 +1551,7 @@ int main(void)
 	RUN(test_take, "a delay queue");
 	RUN(test_takers, "many takers");
 	RUN(test_fork, "fork");
+	RUN(test_fork_handler, "fork, and who begins anew in the child");
 	RUN(test_spawn, "threads that the caller makes");
 	RUN(test_cancelled_thread, "a thread that is cancelled");
 	RUN(test_cancelled_maker, "a thread that is cancelled while it makes and frees one");

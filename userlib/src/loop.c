@@ -64,19 +64,27 @@ static int read_no_wait(struct twheel *tw)
 	return bytes < 0 ? bytes : bytes / (ssize_t)sizeof(tw->events[0]);
 }
 
-static int64_t now_ms(void)
+static int64_t now(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+/* How long poll(2) is to wait, not less than that */
+static int ms_until(int64_t end)
+{
+	int64_t left = end - now();
+
+	return left > 0 ? (left + 999999) / 1000000 : 0;
 }
 
 /* A wheel in the program itself may be woken when nothing has expired: go on then */
 static int wait_and_read(struct twheel *tw, int timeout_ms)
 {
 	struct pollfd pfd = { .fd = tw->fd, .events = POLLIN };
-	int64_t end = timeout_ms > 0 ? now_ms() + timeout_ms : 0;
+	int64_t end = timeout_ms > 0 ? now() + timeout_ms * 1000000LL : 0;
 	int ret;
 
 	do {
@@ -85,7 +93,7 @@ static int wait_and_read(struct twheel *tw, int timeout_ms)
 			return ret;
 		ret = read_no_wait(tw);
 		if (timeout_ms > 0)
-			timeout_ms = end > now_ms() ? end - now_ms() : 0;
+			timeout_ms = ms_until(end);
 	} while (ret == -EAGAIN && timeout_ms);
 	return ret;
 }

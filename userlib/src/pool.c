@@ -199,7 +199,7 @@ static int spawn_all(struct twheel_pool *pool, const struct twheel_pool_options 
 		pool->inside++;
 		pool_unlock(pool);
 		if (options->spawn)
-			ret = options->spawn(pool_work, pool, options->arg);
+			ret = -abs(options->spawn(pool_work, pool, options->arg));
 		else
 			ret = spawn_own(pool);
 	}
@@ -289,6 +289,9 @@ static int stop(struct twheel_pool *pool, uint32_t flags,
 
 	if (ret)
 		return ret;
+	/* In a delay queue none has a period, and all stay as they are. */
+	if (!pool->threads && flags & TWHEEL_RUN_ONCE)
+		flags |= BOTH;
 	kept = pool->stopping ? pool->keep : BOTH;
 	pool->keep = kept & flags;
 	pool->stopping = true;

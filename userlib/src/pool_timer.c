@@ -375,15 +375,16 @@ static struct twheel_task **drain_ready(struct twheel_pool *pool, struct twheel_
 
 /*
  * All tasks that are armed, out of the wheel, with their deadlines; each is the link of one.
- * Those that are due are in the order in which they became so.
+ * Those that are due come first, in the order in which they became so.
  */
 struct twheel_task *pool_drain(struct twheel_pool *pool)
 {
-	struct twheel_task *list = NULL, **end = &list;
+	struct twheel_task *list, *pending, **end;
 
-	end = drain_shared(pool, end);
+	end = drain_shared(pool, &pending);
 	end = drain_pending(pool, end);
-	end = drain_ready(pool, end);
 	*end = NULL;
+	end = drain_ready(pool, &list);
+	*end = pending;
 	return list;
 }

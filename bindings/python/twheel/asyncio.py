@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._twheel import Timers
 
-__all__ = ["EventLoop", "EventLoopPolicy", "install", "new_event_loop", "run"]
+__all__ = ["EventLoop", "new_event_loop", "run"]
 
 _T = TypeVar("_T")
 
@@ -197,6 +197,7 @@ def new_event_loop() -> EventLoop:
 
 
 if sys.version_info < (3, 14):
+    __all__ += ["EventLoopPolicy", "install"]
 
     class EventLoopPolicy(asyncio.DefaultEventLoopPolicy):
         """asyncio's policy with these loops."""

@@ -6,7 +6,7 @@
  * A timer that expires after the timerfd comes next is only noted. It is armed when that
  * is over, and before the wheel turns; or when the timerfd is set anew; or when there is
  * no room for more notes. So it is in the wheel before it is due, and the program is woken
- * by then. For each note the table has a free node, so nothing can fail then.
+ * by then; if it did not look in time, it is ready as soon as it looks. For each note the table has a free node, so nothing can fail then.
  *
  * The id of a note is its place, which is never that of a timer: these have a generation.
  */
@@ -18,11 +18,14 @@
 #error notes without nodes
 #endif
 
-/* Arm all that was put off. */
-void user_arm_later(struct user_wheel *uw)
+/* Arm all that was put off. What is over by @now is ready. */
+void user_arm_later(struct user_wheel *uw, s64 now)
 {
-	while (uw->nr_later) {
-		const struct user_later *later = &uw->later[--uw->nr_later];
+	u32 i, nr = uw->nr_later;
+
+	uw->nr_later = 0;
+	for (i = 0; i < nr; i++) {
+		const struct user_later *later = &uw->later[i];
 		struct tw_node *node;
 		u32 index;
 
@@ -30,7 +33,10 @@ void user_arm_later(struct user_wheel *uw)
 		node->flags = 0;
 		node->user_data = later->user_data;
 		node->deadline = later->deadline;
-		tw_wheel_add(&uw->wheel, node, index);
+		if (later->deadline > now)
+			tw_wheel_add(&uw->wheel, node, index);
+		else
+			user_add_ready(uw, node, index);
 		*later->id = tw_id(node, index);
 	}
 }
@@ -52,7 +58,7 @@ static noinline int arm_now(struct user_wheel *uw, s64 deadline, u64 user_data, 
 	int ret;
 
 	if (uw->nr_later == USER_LATER)
-		user_arm_later(uw);
+		user_arm_later(uw, tw_clock_now(&uw->wheel.clock));
 	ret = user_do(uw, &op);
 	/* 0 could be the place of another one. */
 	if (!ret)

@@ -40,6 +40,12 @@ int user_watch_forks(void)
 	return forks_error;
 }
 
+/* In a child, functions are called in the order in which they were registered: so this early. */
+static __attribute__((constructor)) void watch_early(void)
+{
+	user_watch_forks();
+}
+
 static int watch(struct user_wheel *uw, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -140,14 +146,14 @@ static s64 tai_offset(void)
  * A timerfd follows its clock when that is set, but there is none for TAI. So that of the
  * wall clock is used, which becomes readable when the clock is set, as for a leap second.
  */
-static noinline void set_timer(struct user_wheel *uw)
+static noinline void set_timer(struct user_wheel *uw, s64 now)
 {
 	struct itimerspec when = { 0 };
 	bool tai = uw->wheel.clock.id == TWHEEL_CLOCK_TAI;
 	s64 ns = USER_TIMER_OFF, tick;
 	int ret;
 
-	user_arm_later(uw);
+	user_arm_later(uw, now);
 	tick = uw->wheel.next;
 	if (tick != TW_NEVER)
 		ns = tw_clock_tick_ns(&uw->wheel.clock, tick);
@@ -241,7 +247,7 @@ int user_begin(struct user_wheel *uw, s64 *now)
 		tw_wheel_settle(&uw->wheel);
 	if (unlikely(uw->timer_ns <= *now)) {
 		uw->stats.wakeups++;
-		user_arm_later(uw);
+		user_arm_later(uw, *now);
 	}
 	tw_wheel_forward(&uw->wheel, tick);
 	if (unlikely(tick >= uw->wheel.next))
@@ -257,7 +263,7 @@ int user_begin(struct user_wheel *uw, s64 *now)
 static void reprogram_timer(struct user_wheel *uw, s64 now)
 {
 	if (uw->wheel.next < uw->timer_tick || now >= uw->timer_ns)
-		set_timer(uw);
+		set_timer(uw, now);
 }
 
 /* Not eventfd_write(3): a thread that has the lock must not be cancelled there. */
