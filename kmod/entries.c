@@ -144,6 +144,21 @@ static s64 tw_entries_now(struct tw_entries *wheel, s64 now)
 }
 
 /**
+ * tw_entries_outrun() - is the time so far ahead that the wheel would go around to get there?
+ * @wheel: the wheel
+ * @now: the tick that it is now
+ *
+ * As when a clock is set from 1970 to the present. What is further away than the wheel reaches
+ * would be inspected and put back each time that it goes around.
+ *
+ * Return: true if so, and there are entries.
+ */
+bool tw_entries_outrun(struct tw_entries *wheel, s64 now)
+{
+	return wheel->pending && tw_entries_now(wheel, now) - wheel->clk >= 2 * TW_ENTRY_SPAN;
+}
+
+/**
  * tw_entries_forward() - let time pass in which there is nothing to do
  * @wheel: the wheel
  * @now: the tick that it is now

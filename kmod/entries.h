@@ -119,6 +119,7 @@ struct tw_turn {
 
 u32 tw_entries_blocks(u32 nr);
 void tw_entries_init(struct tw_entries *wheel, u32 phase);
+bool tw_entries_outrun(struct tw_entries *wheel, s64 now);
 void tw_entries_forward(struct tw_entries *wheel, s64 now);
 bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn);
 unsigned int tw_entries_detach(struct tw_entries *wheel, struct tw_entry_slot *slot,

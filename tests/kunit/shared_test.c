@@ -268,6 +268,22 @@ static void run(struct kunit *test)
 	KUNIT_ASSERT_LT(test, runs, 1000);
 }
 
+/* One step, as if the budget was used up */
+static void run_a_little(void)
+{
+	struct twheel *tw = program.tw;
+	struct tw_step step = {
+		.now = tw_clock_floor(&tw->wheel.clock, program.now),
+		.stamp = program.now,
+		.budget = 1,
+	};
+
+	spin_lock_bh(&tw->lock);
+	if (!tw_shared_scan_dirty(tw, &step))
+		tw_shared_turn(tw, &step);
+	spin_unlock_bh(&tw->lock);
+}
+
 /* Entries of the ring for a timer */
 static u32 in_ring(u32 nr)
 {
@@ -376,6 +392,33 @@ static void word_changed_during_inspection_settled(struct kunit *test)
 			}
 		}
 		pass_time(test);
+	}
+}
+
+/* A clock is set so far forwards that the wheel would go around for ever to get there. */
+static void clock_set_far_forwards(struct kunit *test)
+{
+	const s64 hours = 1LL << 45, years = 1LL << 60;
+	unsigned int i, round;
+
+	for (round = 0; round < 100; round++) {
+		s64 jump = round % 50 ? hours : years;
+
+		for (i = 0; i < ARRAY_SIZE(timers); i++)
+			arm(timers[i], program.now + jump / 8 * i);
+		program.acts_in = random(80);
+		run_and_check(test);
+		program.now += jump;
+		program.acts_in = random(80);
+		run_and_check(test);
+		for (i = 0; i < ARRAY_SIZE(timers); i++)
+			take();
+		/* Half way there, it is set back. */
+		program.now += jump;
+		program.ring = false;
+		run_a_little();
+		program.now -= jump + jump / 2;
+		run_and_check(test);
 	}
 }
 
@@ -741,6 +784,7 @@ static void far_expiry_scanned_ahead(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(word_changed_during_inspection_settled),
+	KUNIT_CASE(clock_set_far_forwards),
 	KUNIT_CASE(rearm_during_inspection_expires),
 	KUNIT_CASE(moved_twice_during_inspection_expires),
 	KUNIT_CASE(full_ring_expiry_retried),

@@ -121,7 +121,7 @@ static void account_paid_off_forgotten(struct kunit *test)
 {
 	struct tw_user *user = spent_account_of(test, 1);
 
-	ssleep(SPENT_SECS / 3);
+	ssleep(SPENT_SECS / 3 * 2);
 	tw_user_put(user);
 	KUNIT_EXPECT_NULL(test, known(1));
 }
