@@ -100,7 +100,9 @@ static void tw_ring_update_seen(struct tw_shared *shared)
  * @shared: the timers
  * @words: their words
  * @clock: the clock of their deadlines
- * @due: deadlines until then expire, in ns of the program's time
+ * @due: words until then expire, in ns of the program's time. A word has no room for the
+ *	lowest bit of a deadline, so it is for the even one: else what is due right at a
+ *	tick would expire a tick late. (Who sees it sees it more than a ns later.)
  * @now: the tick of the host that it is now
  * @head: of the ring, as it was once
  * @tail: of the ring, with what expires
@@ -133,7 +135,7 @@ static void tw_inspect_begin(struct twheel *tw, struct tw_inspect *inspect, s64 
 		.words = shared->words,
 		.clock = &tw->wheel.clock,
 		/* The latest deadline never comes, not even in a time namespace far ahead. */
-		.due = min(until, TWHEEL_WORD_NEVER - 1),
+		.due = min(until + 1, TWHEEL_WORD_NEVER - 1),
 		.now = tick - tw->wheel.clock.tick_offset,
 		/* Pairs with the program's, after it read the entry that is overwritten. */
 		.head = smp_load_acquire(&shared->area->head),
@@ -215,12 +217,12 @@ static bool tw_word_later(s64 word, s64 due)
 	return word & TWHEEL_WORD_ARMED && word > due;
 }
 
-/* The tick of the host at which a word expires that is armed, and not idle */
+/* The tick of the host at which a word expires that tw_word_later() is true for */
 static __always_inline s64 tw_word_tick(const struct tw_clock *clock, s64 word)
 {
 	if (unlikely(word >= (s64)TWHEEL_WORD_NEVER || clock->offset))
-		word = tw_word_deadline(clock, word);
-	return tw_clock_divide(clock, word - 1) + 1;
+		word = max_t(s64, tw_word_deadline(clock, word), 2);
+	return tw_clock_divide(clock, word - 2) + 1;
 }
 
 static bool tw_word_cancelled(u64 word)
@@ -619,7 +621,7 @@ bool tw_shared_sleep(struct twheel *tw, s64 tick)
 	/* What expires at that tick is inspected in time, so the one before counts. */
 	if (next != TW_NEVER) {
 		before = tw_clock_tick_ns(&tw->wheel.clock, next - 1);
-		wake = tw_clock_to_user(&tw->wheel.clock, tw_time_add(before, 1));
+		wake = tw_clock_to_user(&tw->wheel.clock, tw_time_add(before, 2));
 	}
 	WRITE_ONCE(shared->area->next_wake, wake);
 	/*

@@ -183,7 +183,7 @@ static void take(void)
 	if (!unset(nr, TWHEEL_WORD_FIRED))
 		return;
 	must(program.armed[nr], "expired: it was armed");
-	must(program.deadline[nr] <= program.now, "not early");
+	must((program.deadline[nr] & ~1LL) <= program.now, "not early");
 	program.armed[nr] = false;
 }
 
@@ -309,7 +309,7 @@ static void check(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(timers); i++) {
 		u64 word = atomic64_read(&tw->shared->words[nr = timers[i]]);
-		s64 expires = tw_clock_expires(clock, program.deadline[nr], 0);
+		s64 expires = tw_clock_expires(clock, program.deadline[nr] & ~1LL, 0);
 
 		must(in_ring(nr) <= 1, "once in the ring");
 		must(!(word & TWHEEL_WORD_IDLE) || !known(nr), "idle: not known");
@@ -392,6 +392,33 @@ static void word_changed_during_inspection_settled(struct kunit *test)
 			}
 		}
 		pass_time(test);
+	}
+}
+
+/* What is due right at a tick expires then, and not a tick later. */
+static void due_at_tick_expires_then(struct kunit *test)
+{
+	const s64 ticks[] = { 1, 2, 300, 70000 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ticks); i++) {
+		s64 time = (div_s64(program.now, TICK) + ticks[i]) * TICK;
+
+		arm(8, time);
+		arm(9, time + 2);
+		run_and_check(test);
+		program.now = time - 1;
+		run_and_check(test);
+		KUNIT_EXPECT_EQ(test, in_ring(8), 0);
+		program.now = time;
+		run_and_check(test);
+		KUNIT_EXPECT_EQ(test, in_ring(8), 1);
+		KUNIT_EXPECT_EQ(test, in_ring(9), 0);
+		program.now = time + TICK;
+		run_and_check(test);
+		KUNIT_EXPECT_EQ(test, in_ring(9), 1);
+		take();
+		take();
 	}
 }
 
@@ -773,17 +800,18 @@ static void far_expiry_scanned_ahead(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tw->shared->lead, LEAD);
 	arm(0, (tick + 1000) * TICK);
 	run_and_check(test);
-	KUNIT_EXPECT_EQ(test, tw->timer_tick, tick + 1001 - LEAD);
-	KUNIT_EXPECT_EQ(test, tw->shared->area->next_wake, (tick + 1000) * TICK + 1);
+	KUNIT_EXPECT_EQ(test, tw->timer_tick, tick + 1000 - LEAD);
+	KUNIT_EXPECT_EQ(test, tw->shared->area->next_wake, (tick + 999) * TICK + 2);
 	arm(0, (tick + 2 * LEAD - 1) * TICK);
 	run_and_check(test);
-	KUNIT_EXPECT_EQ(test, tw->timer_tick, tick + 2 * LEAD);
+	KUNIT_EXPECT_EQ(test, tw->timer_tick, tick + 2 * LEAD - 1);
 	KUNIT_EXPECT_EQ(test, tw->shared->area->next_wake,
-			(tick + 2 * LEAD - 1) * TICK + 1);
+			(tick + 2 * LEAD - 2) * TICK + 2);
 }
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(word_changed_during_inspection_settled),
+	KUNIT_CASE(due_at_tick_expires_then),
 	KUNIT_CASE(clock_set_far_forwards),
 	KUNIT_CASE(rearm_during_inspection_expires),
 	KUNIT_CASE(moved_twice_during_inspection_expires),

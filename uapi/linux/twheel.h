@@ -412,7 +412,8 @@ struct twheel_event {
 
 /*
  * The word of a shared timer: its deadline, in ns of the wheel's clock, with its
- * state in the bits that no deadline needs.
+ * state in the bits that no deadline needs. (An odd deadline counts as the even one before
+ * it. But nobody sees its expiry within that ns.)
  */
 /** TWHEEL_WORD_ARMED: an expiry is to come */
 #define TWHEEL_WORD_ARMED 0x1ULL
