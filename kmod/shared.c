@@ -657,6 +657,24 @@ u32 tw_shared_ready(const struct tw_shared *shared)
 }
 
 /*
+ * Take the expiry of a timer, if it is there. (A fetch_andnot() is a loop, too, but without
+ * an end as long as the program writes to the word.)
+ */
+static bool tw_word_take(atomic64_t *at, u64 *word, unsigned int *tries)
+{
+	for (;;) {
+		*word = atomic64_read(at);
+		if (!(*word & TWHEEL_WORD_FIRED))
+			return false;
+		if (tw_word_set(at, *word, *word & ~TWHEEL_WORD_FIRED))
+			return true;
+		if (*tries == 1)
+			return false;
+		(*tries)--;
+	}
+}
+
+/*
  * Take the next expiry out of the ring, as a program would. Returns its timer, and the
  * word that it had. @tries ends it for a program that writes all the time.
  */
@@ -679,10 +697,8 @@ static bool tw_ring_take(struct tw_shared *shared, u32 *position, u32 *timer,
 			continue;
 		nr = array_index_nospec(nr, shared->nr);
 		*timer = nr;
-		*word = atomic64_fetch_andnot(TWHEEL_WORD_FIRED,
-					      &shared->words[nr]);
 		/* Else it was withdrawn. */
-		if (*word & TWHEEL_WORD_FIRED)
+		if (tw_word_take(&shared->words[nr], word, tries))
 			return true;
 	}
 	return false;

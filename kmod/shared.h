@@ -122,7 +122,7 @@ void tw_shared_undrain(struct twheel *tw, const struct twheel_op *op);
  *	reader					expiry, see expire.c
  *	------					------
  *	add itself to @wait			ready.count++ or tail = ...
- *	smp_mb(), in set_current_state()	smp_mb(), in wq_has_sleeper()
+ *	smp_mb(), or set_current_state()	smp_mb(), in wq_has_sleeper()
  *	tw_readable(): nothing?			is anybody on @wait?
  *	sleep					wake them
  *
