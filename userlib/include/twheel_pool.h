@@ -226,7 +226,8 @@ int twheel_task_cancel(struct twheel_task *task);
  * @task: the task
  *
  * Afterwards nothing that was called for the task before is going on. A task that its
- * end frees, or starts again, is not for this call.
+ * end frees, or starts again, is not for this call. Two tasks that wait for each other
+ * in their functions wait for ever.
  *
  * Return: 0; -%ENOENT when it was in no pool; -%EDEADLK from within a function that is
  * called for the task, or for one that is handed over with it: then there is no further
