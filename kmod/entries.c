@@ -104,6 +104,7 @@ void tw_entries_init(struct tw_entries *wheel, u32 phase)
 	memset(wheel->occupied, 0, sizeof(wheel->occupied));
 	memset(wheel->reach, 0, sizeof(wheel->reach));
 	wheel->tick_offset = 0;
+	wheel->least = 0;
 	wheel->next = S64_MAX;
 	wheel->pending = 0;
 	wheel->levels = 0;
@@ -113,49 +114,61 @@ void tw_entries_init(struct tw_entries *wheel, u32 phase)
 	tw_entries_set_clk(wheel, 1);
 }
 
-/*
- * The clock was set back: it is @now, which lies before the wheel's time, and that goes
- * on. So the wheel's ticks grow with each time, but not without end: what is a whole span
- * of all levels is taken off again.
- */
-static void tw_entries_set_back(struct tw_entries *wheel, s64 now)
+/* All slots are those of other ticks, @spans later: whole spans, or whole ones less than 0. */
+static void tw_entries_shift(struct tw_entries *wheel, s64 spans)
 {
-	s64 shift = wheel->clk - 1 - now;
-	s64 spans = shift & ~(TW_ENTRY_SPAN - 1);
 	unsigned int i;
 
-	wheel->tick_offset = shift - spans;
-	wheel->clk -= spans;
+	wheel->clk += spans;
 	if (wheel->next != S64_MAX)
-		wheel->next -= spans;
+		wheel->next += spans;
 	for (i = 0; i < TW_ENTRY_LVL_DEPTH; i++)
-		wheel->reach[i] -= spans;
+		wheel->reach[i] += spans;
 	for (i = 0; i < TW_ENTRY_ALL_SLOTS; i++)
 		if (wheel->slots[i].count)
-			wheel->slots[i].first -= spans;
+			wheel->slots[i].first += spans;
+}
+
+/*
+ * The clock was set back: it is @now, which lies before the wheel's time, @least, and that
+ * goes on. So the wheel's ticks grow with each time, but not without end: what is a whole
+ * span of all levels is taken off again.
+ */
+static void tw_entries_set_back(struct tw_entries *wheel, s64 now, s64 least)
+{
+	s64 shift = least - now;
+	s64 spans = shift & ~(TW_ENTRY_SPAN - 1);
+
+	wheel->tick_offset = shift - spans;
+	wheel->least -= spans;
+	tw_entries_shift(wheel, -spans);
+}
+
+/*
+ * The clock was set so far forwards, to @now, that the wheel would go around many times to get
+ * there, and all that is further away than it reaches would be inspected and put back each
+ * time: 400,000 times from 1970 to the present, in ticks of 1 us. All slots are over by then,
+ * so they may as well be those of a span that ended just now. Until they were all inspected,
+ * the time must not go back before @now.
+ */
+static void tw_entries_skip(struct tw_entries *wheel, s64 now)
+{
+	s64 ahead = now - wheel->clk;
+
+	tw_entries_shift(wheel, (ahead & ~(TW_ENTRY_SPAN - 1)) - TW_ENTRY_SPAN);
+	wheel->least = now;
 }
 
 /* The tick of the wheel that it is now */
 static s64 tw_entries_now(struct tw_entries *wheel, s64 now)
 {
-	if (unlikely(now + wheel->tick_offset < wheel->clk - 1))
-		tw_entries_set_back(wheel, now);
-	return now + wheel->tick_offset;
-}
+	s64 least = max(wheel->clk - 1, wheel->least);
 
-/**
- * tw_entries_outrun() - is the time so far ahead that the wheel would go around to get there?
- * @wheel: the wheel
- * @now: the tick that it is now
- *
- * As when a clock is set from 1970 to the present. What is further away than the wheel reaches
- * would be inspected and put back each time that it goes around.
- *
- * Return: true if so, and there are entries.
- */
-bool tw_entries_outrun(struct tw_entries *wheel, s64 now)
-{
-	return wheel->pending && tw_entries_now(wheel, now) - wheel->clk >= 2 * TW_ENTRY_SPAN;
+	if (unlikely(now + wheel->tick_offset < least))
+		tw_entries_set_back(wheel, now, least);
+	else if (unlikely(now + wheel->tick_offset - wheel->clk >= 2 * TW_ENTRY_SPAN))
+		tw_entries_skip(wheel, now + wheel->tick_offset);
+	return now + wheel->tick_offset;
 }
 
 /**

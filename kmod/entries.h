@@ -80,6 +80,7 @@ struct tw_entry_slot {
  * @slots: TW_ENTRY_ALL_SLOTS slots
  * @tick_offset: tick of the wheel less tick of the host
  * @clk: the tick that comes next. All before it are done
+ * @least: the time does not go back before this tick: see tw_entries_skip()
  * @next: there is nothing to do before this tick
  * @reach: of each level, the first tick that it can't hold
  * @pending: entries in slots
@@ -95,6 +96,7 @@ struct tw_entries {
 	struct tw_entry_slot *slots;
 	s64 tick_offset;
 	s64 clk;
+	s64 least;
 	s64 next;
 	s64 reach[TW_ENTRY_LVL_DEPTH];
 	u32 pending;
@@ -119,7 +121,6 @@ struct tw_turn {
 
 u32 tw_entries_blocks(u32 nr);
 void tw_entries_init(struct tw_entries *wheel, u32 phase);
-bool tw_entries_outrun(struct tw_entries *wheel, s64 now);
 void tw_entries_forward(struct tw_entries *wheel, s64 now);
 bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn);
 unsigned int tw_entries_detach(struct tw_entries *wheel, struct tw_entry_slot *slot,

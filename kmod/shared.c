@@ -448,15 +448,11 @@ static bool tw_scan_begin(struct tw_shared *shared)
 bool tw_shared_scan_dirty(struct twheel *tw, struct tw_step *step)
 {
 	struct tw_shared *shared = tw->shared;
-	s64 now = step->now - tw->wheel.clock.tick_offset;
 	struct tw_inspect inspect __uninitialized;
 	u32 first;
 
 	lockdep_assert_held(&tw->lock);
 	tw_ring_update_seen(shared);
-	/* Only tw_shared_turn() makes an end of that. */
-	if (unlikely(tw_entries_outrun(&shared->wheel, now)))
-		return true;
 	if (shared->tick != step->now) {
 		shared->tick = step->now;
 		shared->passes = 0;
@@ -492,31 +488,6 @@ void tw_shared_scan_anew(struct twheel *tw)
 	spin_unlock_bh(&tw->lock);
 }
 
-/*
- * Take timers out of the wheel as if they had just been armed: they are inspected once the
- * wheel is empty, and the time of the wheel what it is.
- */
-static noinline void tw_shared_begin_anew(struct twheel *tw, struct tw_step *step)
-{
-	struct tw_shared *shared = tw->shared;
-	struct tw_entries *wheel = &shared->wheel;
-	u32 numbers[TW_BLOCK_ENTRIES] __uninitialized;
-	unsigned int i, n;
-
-	n = min_t(u32, step->budget, TW_BLOCK_ENTRIES) * TW_INSPECT_PER_NODE;
-	n = tw_entries_detach(wheel, tw_entries_any(wheel), numbers, n);
-	for (i = 0; i < n; i++) {
-		u32 nr = numbers[i], group = nr / TW_GROUP;
-
-		atomic64_or(BIT_ULL(nr % 64), &shared->dirty[nr / 64]);
-		atomic64_or(BIT_ULL(group % 64), &shared->groups[group / 64]);
-	}
-	/* They will be counted again. */
-	tw->stats.armed -= n;
-	step->moved += n;
-	step->budget -= min(step->budget, DIV_ROUND_UP(n, TW_INSPECT_PER_NODE) + 1);
-}
-
 /**
  * tw_shared_turn() - do the next piece of what there is to do by now
  * @tw: the wheel, with shared timers
@@ -529,7 +500,6 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
 {
 	struct tw_entries *wheel = &tw->shared->wheel;
 	s64 tick_offset = tw->wheel.clock.tick_offset;
-	s64 now = step->now - tick_offset;
 	u32 numbers[TW_BLOCK_ENTRIES] __uninitialized;
 	struct tw_inspect inspect __uninitialized;
 	struct tw_turn turn __uninitialized;
@@ -539,13 +509,10 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
 	step->ahead = 0;
 	step->left = 0;
 	tw->shared->expiring = false;
-	if (unlikely(tw_entries_outrun(wheel, now))) {
-		tw_shared_begin_anew(tw, step);
-		return true;
-	}
-	if (!tw_entries_turn(wheel, now, &turn))
+	if (!tw_entries_turn(wheel, step->now - tick_offset, &turn))
 		return false;
-	step->tick = turn.tick + tick_offset;
+	/* A timer in a slot that is cascaded may have been moved to a time that was over. */
+	step->tick = turn.tick ? turn.tick + tick_offset : step->now;
 	tw_inspect_begin(tw, &inspect, step->now,
 			 turn.tick ? tw_clock_tick_ns(&tw->wheel.clock, step->tick) : 0);
 	do {

@@ -27,6 +27,9 @@
 /* Operations, or expiries that are counted, under one hold of the lock */
 #define TW_BATCH 256
 
+/* So many if other processors wait for the lock */
+#define TW_CONTENDED 32U
+
 /* Operations that are copied: of more, the page that they are in is held. */
 #define TW_COPIED 8
 
@@ -119,6 +122,7 @@
 #define TW_TABLE_KEEP 0
 #define TW_FIRST_DIR 2
 #define TW_BATCH 4
+#define TW_CONTENDED 1U
 #define TW_COPIED 2
 #define TW_EVENT_BYTES 64
 #define TW_SHARED_EVENTS 2

@@ -11,6 +11,7 @@
 #include <linux/limits.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/spinlock.h>
 #include <linux/uaccess.h>
 
 #include "context.h"
@@ -31,13 +32,22 @@ tw_do_all(struct twheel *tw, struct tw_batch *batch, void *ops, unsigned int nr,
 	unsigned int done = 0, nodes = tw_nodes_for(ops, nr), periods = 0;
 
 	for (;;) {
+		unsigned int most, n;
+
 		tw_begin(tw, batch, nodes, periods);
+		/* Others spin for the lock, and keep their processors. */
+		most = spin_is_contended(&tw->lock) ? min(nr - done, TW_CONTENDED) : nr - done;
 		pagefault_disable();
-		done += tw_do_ops(tw, batch, ops + done * size, nr - done, size);
+		n = tw_do_ops(tw, batch, ops + done * size, most, size);
 		pagefault_enable();
 		tw_end(tw, batch);
+		done += n;
 		if (done == nr || !batch->written)
 			return done;
+		nodes = min(nodes, nr - done);
+		periods = min(periods, nr - done);
+		if (n == most)
+			continue;
 		if (batch->no_period)
 			periods = nr - done;
 		else

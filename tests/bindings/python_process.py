@@ -238,7 +238,11 @@ signal.signal(signal.SIGALRM, handler)
 def stop():
     pool = twheel.Pool(2)
     pool.start(len, 10**6, (), period=10**6)
-    pool.stop(run_periodic=True)
+    task = pool.start(print, 3600 * 10**9)
+    try:
+        pool.stop(run_periodic=True)
+    finally:
+        print(pool.stop().count(task))
 def slow():
     begun.set()
     over.wait()
@@ -255,7 +259,33 @@ for wait in (lambda: twheel.Wheel().read(), lambda: twheel.Pool(0).take(), stop,
     except Enough:
         print("enough")
     over.set()
-""", "enough\n" * 4)
+""", "enough\nenough\n1\nenough\nenough\n")
+
+    def test_last_of_a_thread(self):
+        """Processes: what a thread keeps ends with it, and may use the pool"""
+        self.end("""
+class Last:
+    def __init__(self, task):
+        self.task = task
+    def __del__(self):
+        self.task.cancel()
+        self.pool = None
+local = threading.local()
+def keep():
+    local.last = Last(pool.start(print, 3600 * 10**9))
+    local.pool = pool
+    ran.release()
+for n in range(50):
+    ran = threading.Semaphore(0)
+    pool = twheel.Pool(2)
+    for m in range(4):
+        pool.start(keep, 0)
+    for m in range(4):
+        ran.acquire()
+    pool.stop()
+    pool = None
+print(len(open("/proc/self/maps").read().splitlines()) < 2000)
+""", "True\n")
 
     def test_subinterpreter(self):
         """Processes: another interpreter of the process is refused"""

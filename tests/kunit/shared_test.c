@@ -279,8 +279,9 @@ static void run_a_little(void)
 	};
 
 	spin_lock_bh(&tw->lock);
-	if (!tw_shared_scan_dirty(tw, &step))
-		tw_shared_turn(tw, &step);
+	tw_shared_scan_dirty(tw, &step);
+	step.budget = 1;
+	tw_shared_turn(tw, &step);
 	spin_unlock_bh(&tw->lock);
 }
 

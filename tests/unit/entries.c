@@ -314,6 +314,34 @@ static void set_back_for_ever(void)
 	}
 }
 
+/*
+ * Far more than once around the wheel: that is not to be noticed. And while what was in the
+ * wheel is still inspected, the clock is set back.
+ */
+static void set_forwards(void)
+{
+	unsigned int i, j;
+	s64 jump;
+
+	begin(100);
+	now = 1;
+	for (i = 0; i < 200; i++) {
+		for (j = 0; j < nr; j++)
+			arm(j, now + any_size(60));
+		finish();
+		taken = 0;
+		jump = host_random() >> (64 - FAR_BITS - 14);
+		now += jump;
+		run(host_below(200));
+		if (i % 2)
+			now -= min_t(s64, jump, any_size(60));
+		finish();
+		ASSERT_TRUE(taken <= 5 * TW_ENTRY_LVL_DEPTH * nr);
+		now = host_below(1000);
+		finish();
+	}
+}
+
 static void silence(void)
 {
 	unsigned int bits;
@@ -550,9 +578,10 @@ static void each_is_looked_at(void)
 
 int main(void)
 {
-	host_plan(8);
+	host_plan(9);
 	host_test("timers expire as the model says", as_the_model);
 	host_test("the clock is set back for ever", set_back_for_ever);
+	host_test("the clock is set far forwards", set_forwards);
 	host_test("a lone timer wakes once", silence);
 	host_test("large slots are cascaded in time", in_time);
 	host_test("large slots: each wheel preloads at a time of its own", not_in_step);

@@ -165,7 +165,8 @@ int twheel_pool_take(struct twheel_pool *pool, struct twheel_task **tasks, unsig
  *
  * Return: 0; -%EINVAL for other flags. With -%EDEADLK, from within a function that the pool
  * calls, and with -%EINPROGRESS, with %TWHEEL_NO_WAIT while something runs or is still to
- * be run, the pool is stopped all the same, but nobody waited.
+ * be run, or a worker has yet to come to its end, the pool is stopped all the same, but
+ * nobody waited.
  */
 int twheel_pool_stop(struct twheel_pool *pool, uint32_t flags,
 		     void (*left)(struct twheel_task *task, void *arg), void *arg);

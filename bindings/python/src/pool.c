@@ -31,18 +31,19 @@ struct worker {
 
 /*
  * For Python, a worker is the same thread from its first task to its last: what a task keeps
- * in a threading.local() is there for the next one.
+ * in a threading.local() is there for the next one. The thread's state is ended by hand, as
+ * that may call what takes the GIL for itself, and would end the state within.
  */
 static void *work(void *arg)
 {
 	struct worker worker = *(struct worker *)arg;
-	PyGILState_STATE gil = PyGILState_Ensure();
+	PyThreadState *state = PyThreadState_New(PyInterpreterState_Main());
 
 	free(arg);
-	Py_BEGIN_ALLOW_THREADS
 	worker.fn(worker.arg);
-	Py_END_ALLOW_THREADS
-	PyGILState_Release(gil);
+	PyEval_RestoreThread(state);
+	PyThreadState_Clear(state);
+	PyThreadState_DeleteCurrent();
 	return NULL;
 }
 
@@ -77,8 +78,12 @@ static void join(struct pool *pool)
 {
 	uint32_t i;
 
-	for (i = 0; i < pool->nr_threads && pool->forks == forks; i++)
-		pthread_join(pool->threads[i], NULL);
+	for (i = 0; i < pool->nr_threads && pool->forks == forks; i++) {
+		if (pthread_equal(pool->threads[i], pthread_self()))
+			pthread_detach(pool->threads[i]);
+		else
+			pthread_join(pool->threads[i], NULL);
+	}
 	free(pool->threads);
 	pool->threads = NULL;
 	pool->nr_threads = 0;
@@ -144,6 +149,12 @@ static void leave(struct pool *pool)
 		asked = !Py_AddPendingCall(free_later, NULL);
 }
 
+static PyObject *no_more(void)
+{
+	PyErr_SetString(PyExc_RuntimeError, "no pools while the program ends");
+	return NULL;
+}
+
 static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
 	static char *names[] = {
@@ -164,10 +175,8 @@ static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *keywords
 	ret = backend_flags(backend);
 	if (ret < 0)
 		return NULL;
-	if (over) {
-		PyErr_SetString(PyExc_RuntimeError, "no pools while the program ends");
-		return NULL;
-	}
+	if (over)
+		return no_more();
 	free_leftover();
 	options.flags = ret;
 	options.tick = tick;
@@ -190,6 +199,11 @@ static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *keywords
 	if (ret) {
 		Py_DECREF(pool);
 		return ret == -ENOENT ? fail_to_open(ret) : fail(ret);
+	}
+	/* Meanwhile, another thread may have stopped all that there were. */
+	if (over) {
+		Py_DECREF(pool);
+		return no_more();
 	}
 	pool->on_error = on_error == Py_None ? NULL : Py_NewRef(on_error);
 	pool->next = pools;
@@ -248,15 +262,22 @@ static PyObject *pool_stop(struct pool *pool, PyObject *args, PyObject *keywords
 
 	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$pp:stop", names, &once, &periodic))
 		return NULL;
-	left = PyList_New(0);
+	/* One that was interrupted has some already. */
+	if (!pool->left)
+		pool->left = PyList_New(0);
+	left = Py_XNewRef(pool->left);
 	if (!left)
 		return NULL;
 	ret = stop(pool, (once ? TWHEEL_RUN_ONCE : 0) | (periodic ? TWHEEL_RUN_PERIODIC : 0),
 		   left);
-	if (!ret)
-		return left;
-	Py_DECREF(left);
-	return stopped(ret);
+	if (ret) {
+		Py_DECREF(left);
+		return stopped(ret);
+	}
+	/* The pool's, unless another thread's stop has given them meanwhile */
+	if (left == pool->left)
+		Py_CLEAR(pool->left);
+	return left;
 }
 
 static PyObject *pool_exit(struct pool *pool, PyObject *Py_UNUSED(args))
@@ -331,12 +352,14 @@ static PyObject *pool_fileno(struct pool *pool, PyObject *Py_UNUSED(none))
 static int pool_traverse(struct pool *pool, visitproc visit, void *arg)
 {
 	Py_VISIT(pool->on_error);
+	Py_VISIT(pool->left);
 	return 0;
 }
 
 static int pool_clear(struct pool *pool)
 {
 	Py_CLEAR(pool->on_error);
+	Py_CLEAR(pool->left);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
  * @threads: its workers, which are joined then
  * @nr_threads: how many there are
  * @forks: as it was when they were made: a child has none of them
+ * @left: tasks that a stop has taken out and did not give yet, or NULL
  * @on_error: called with a task and its exception, or NULL
  * @next: the next one of the process
  * @at: what points to this one
@@ -24,6 +25,7 @@ struct pool {
 	pthread_t *threads;
 	uint32_t nr_threads;
 	unsigned int forks;
+	PyObject *left;
 	PyObject *on_error;
 	struct pool *next;
 	struct pool **at;

@@ -107,10 +107,9 @@ int user_wait(struct user_wheel *uw);
 s64 user_jitter(struct user_wheel *uw, u64 jitter);
 void user_fill_op(struct user_wheel *uw, const struct tw_node *node, u32 index,
 		  struct twheel_op *op);
-void user_add_ready(struct user_wheel *uw, struct tw_node *node, u32 index);
 
 /* later.c: timers that are put off */
-void user_arm_later(struct user_wheel *uw, s64 now);
+void user_arm_later(struct user_wheel *uw);
 
 /* Free chunks that are empty. */
 static inline void user_free_spare(struct tw_table *table)

@@ -6,7 +6,8 @@
  * A timer that expires after the timerfd comes next is only noted. It is armed when that
  * is over, and before the wheel turns; or when the timerfd is set anew; or when there is
  * no room for more notes. So it is in the wheel before it is due, and the program is woken
- * by then; if it did not look in time, it is ready as soon as it looks. For each note the table has a free node, so nothing can fail then.
+ * by then. While that is over, and nobody has looked, nothing is put off: it may be due. For
+ * each note the table has a free node, so nothing can fail then.
  *
  * The id of a note is its place, which is never that of a timer: these have a generation.
  */
@@ -18,8 +19,8 @@
 #error notes without nodes
 #endif
 
-/* Arm all that was put off. What is over by @now is ready. */
-void user_arm_later(struct user_wheel *uw, s64 now)
+/* Arm all that was put off. */
+void user_arm_later(struct user_wheel *uw)
 {
 	u32 i, nr = uw->nr_later;
 
@@ -33,17 +34,14 @@ void user_arm_later(struct user_wheel *uw, s64 now)
 		node->flags = 0;
 		node->user_data = later->user_data;
 		node->deadline = later->deadline;
-		if (later->deadline > now)
-			tw_wheel_add(&uw->wheel, node, index);
-		else
-			user_add_ready(uw, node, index);
+		tw_wheel_add(&uw->wheel, node, index);
 		*later->id = tw_id(node, index);
 	}
 }
 
-static bool may_wait(const struct user_wheel *uw, s64 deadline)
+static bool may_wait(const struct user_wheel *uw, s64 deadline, s64 now)
 {
-	return deadline > uw->timer_ns && uw->nr_later < USER_LATER &&
+	return deadline > uw->timer_ns && now < uw->timer_ns && uw->nr_later < USER_LATER &&
 	       uw->nr_later < uw->table.free && user_timers(uw) < uw->limit;
 }
 
@@ -58,7 +56,7 @@ static noinline int arm_now(struct user_wheel *uw, s64 deadline, u64 user_data, 
 	int ret;
 
 	if (uw->nr_later == USER_LATER)
-		user_arm_later(uw, tw_clock_now(&uw->wheel.clock));
+		user_arm_later(uw);
 	ret = user_do(uw, &op);
 	/* 0 could be the place of another one. */
 	if (!ret)
@@ -78,11 +76,10 @@ static noinline int arm_now(struct user_wheel *uw, s64 deadline, u64 user_data, 
  */
 int user_arm(struct user_wheel *uw, bool absolute, __u64 when, __u64 user_data, uint64_t *id)
 {
-	s64 deadline = when;
+	s64 now = tw_clock_now(&uw->wheel.clock);
+	s64 deadline = absolute ? (s64)when : tw_time_add(now, when);
 
-	if (!absolute)
-		deadline = tw_time_add(tw_clock_now(&uw->wheel.clock), when);
-	if (unlikely(!may_wait(uw, deadline)))
+	if (unlikely(!may_wait(uw, deadline, now)))
 		return arm_now(uw, deadline, user_data, id);
 	*id = uw->nr_later++;
 	uw->later[*id] = (struct user_later){ id, deadline, user_data };

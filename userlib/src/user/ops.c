@@ -115,7 +115,7 @@ static void set_data(struct user_wheel *uw, struct tw_node *node,
 }
 
 /* It is on no list, and expires at once. */
-void user_add_ready(struct user_wheel *uw, struct tw_node *node, u32 index)
+static void add_ready(struct user_wheel *uw, struct tw_node *node, u32 index)
 {
 	tw_wheel_add_ready(&uw->wheel, node, index);
 	uw->stats.expired++;
@@ -149,7 +149,7 @@ static int arm(struct user_batch *batch, struct twheel_op *op)
 	if (likely(node->deadline > batch->now))
 		tw_wheel_add(&uw->wheel, node, index);
 	else
-		user_add_ready(uw, node, index);
+		add_ready(uw, node, index);
 	uw->stats.armed++;
 	uw->fixed = true;
 	op->id = tw_id(node, index);
@@ -185,7 +185,7 @@ static int modify(struct user_batch *batch, struct twheel_op *op, struct tw_node
 		tw_wheel_del(&uw->wheel, node, index);
 		node->deadline = deadline;
 		node->flags = (node->flags & TW_NODE_PERIODIC) | slack_shift;
-		user_add_ready(uw, node, index);
+		add_ready(uw, node, index);
 	}
 	uw->stats.modified++;
 	return 0;

@@ -186,7 +186,7 @@ int user_drain(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size)
 	ret = tw_check_array(0, nr, op_size) ?: user_begin(uw, &now);
 	if (ret)
 		return ret;
-	user_arm_later(uw, now);
+	user_arm_later(uw);
 	while (n < nr && (node = tw_wheel_first(&uw->wheel, &index))) {
 		user_fill_op(uw, node, index, &op);
 		memcpy(ops + (size_t)n++ * op_size, &op, op_size);

@@ -146,14 +146,14 @@ static s64 tai_offset(void)
  * A timerfd follows its clock when that is set, but there is none for TAI. So that of the
  * wall clock is used, which becomes readable when the clock is set, as for a leap second.
  */
-static noinline void set_timer(struct user_wheel *uw, s64 now)
+static noinline void set_timer(struct user_wheel *uw)
 {
 	struct itimerspec when = { 0 };
 	bool tai = uw->wheel.clock.id == TWHEEL_CLOCK_TAI;
 	s64 ns = USER_TIMER_OFF, tick;
 	int ret;
 
-	user_arm_later(uw, now);
+	user_arm_later(uw);
 	tick = uw->wheel.next;
 	if (tick != TW_NEVER)
 		ns = tw_clock_tick_ns(&uw->wheel.clock, tick);
@@ -247,7 +247,7 @@ int user_begin(struct user_wheel *uw, s64 *now)
 		tw_wheel_settle(&uw->wheel);
 	if (unlikely(uw->timer_ns <= *now)) {
 		uw->stats.wakeups++;
-		user_arm_later(uw, *now);
+		user_arm_later(uw);
 	}
 	tw_wheel_forward(&uw->wheel, tick);
 	if (unlikely(tick >= uw->wheel.next))
@@ -263,7 +263,7 @@ int user_begin(struct user_wheel *uw, s64 *now)
 static void reprogram_timer(struct user_wheel *uw, s64 now)
 {
 	if (uw->wheel.next < uw->timer_tick || now >= uw->timer_ns)
-		set_timer(uw, now);
+		set_timer(uw);
 }
 
 /* Not eventfd_write(3): a thread that has the lock must not be cancelled there. */
