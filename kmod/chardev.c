@@ -103,7 +103,7 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 	struct twheel *tw = file->private_data;
 
 	poll_wait(file, &tw->wait, wait);
-	/* Pairs with wq_has_sleeper() of tw_wake(). Kernels before 6.13 have none in poll_wait(). */
+	/* Pairs with wq_has_sleeper() of tw_wake(). Older kernels have none in poll_wait(). */
 	smp_mb();
 	tw_assist(tw);
 	return tw_readable(tw) ? EPOLLIN | EPOLLRDNORM : 0;

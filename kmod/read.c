@@ -45,8 +45,11 @@ static __always_inline void tw_read_begin(struct twheel *tw, struct tw_read *rea
 {
 	s64 tick;
 
-	if (unlikely(tw->periods.nr_chunks > TW_FIRST_CHUNK))
+	if (unlikely(tw->periods.nr_chunks > TW_FIRST_CHUNK)) {
 		read->now = tw_now(tw, &tick);
+		/* A period that is over when it begins is to expire at the next tick, not late. */
+		tw_wheel_forward(&tw->wheel, tick);
+	}
 	tw_reader_init(&tw->wheel, &read->reader);
 }
 

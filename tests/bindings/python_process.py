@@ -284,7 +284,8 @@ for n in range(50):
         ran.acquire()
     pool.stop()
     pool = None
-print(len(open("/proc/self/maps").read().splitlines()) < 2000)
+with open("/proc/self/maps") as maps:
+    print(len(maps.readlines()) < 2000)
 """, "True\n")
 
     def test_subinterpreter(self):

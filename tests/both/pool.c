@@ -1089,7 +1089,7 @@ static void test_take(void)
 	pid_t self = gettid();
 	pthread_t thread;
 	__u64 before;
-	int i;
+	int i, nr, taken;
 
 	new_pool(0, 0);
 	EXPECT_EQ(twheel_pool_take(pool, tasks, 0, 0), -EINVAL);
@@ -1115,9 +1115,14 @@ static void test_take(void)
 					    before + i * 7919 % 1000 * USEC, 0), 0);
 	EXPECT_TRUE(WAIT_FOR(now(CLOCK_MONOTONIC) > before + 3 * MSEC));
 	EXPECT_EQ(twheel_pool_take(pool, tasks, 10, -1), 10);
-	EXPECT_EQ(twheel_pool_take(pool, tasks, 1000, -1), 990);
-	for (i = 1; i < 990; i++)
-		EXPECT_TRUE(tasks[i - 1]->deadline <= tasks[i]->deadline);
+	/* A busy kernel may need several runs to make all of them ready. */
+	for (taken = 0; taken < 990; taken += nr) {
+		nr = twheel_pool_take(pool, tasks, 1000, -1);
+		if (!EXPECT_TRUE(nr > 0, "%d", nr))
+			break;
+		for (i = 1; i < nr; i++)
+			EXPECT_TRUE(tasks[i - 1]->deadline <= tasks[i]->deadline);
+	}
 	EXPECT_EQ(things[0].ends, 0, "taken");
 	/* Cancelled in time, and run at once */
 	EXPECT_EQ(start(fresh(0), 0, 0), 0);

@@ -305,7 +305,8 @@ static void test_jitter_of_a_period(void)
 	int i;
 
 	fresh(100 * USEC);
-	begin = nominal = now(CLOCK_MONOTONIC);
+	begin = now(CLOCK_MONOTONIC);
+	nominal = begin;
 	op = op_arm(TWHEEL_ABS, begin, 0);
 	op.interval = interval;
 	op.jitter = interval;
