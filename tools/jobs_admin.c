@@ -21,7 +21,8 @@ static int cant_connect(const char *path)
 		return fail(STATUS_NOT_ALLOWED, "%s: you may not speak to the server; as root: "
 			    "sudo twheel jobs ...", path);
 	return fail(STATUS_FAILED, "no server answers at %s: %s. Has it the setting 'schedules', "
-		    "and is this its 'admin'? See twheeld.conf(5)", path, strerror(errno));
+		    "and is this its 'admin'? Another one is said by -s or TWHEELD_ADMIN; see "
+		    "twheeld.conf(5)", path, strerror(errno));
 }
 
 /* Gives NULL, having said why, and what the command is to end with. */

@@ -8,6 +8,8 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -83,13 +85,24 @@ static int try_inet(const struct addrinfo *info, bool both)
 	return fd;
 }
 
+/* A number, as getaddrinfo(3) takes what is too large for another port, and "" for any */
+static bool is_port(const char *port)
+{
+	char *end;
+	unsigned long nr = strtoul(port, &end, 10);
+
+	return port[strspn(port, "0123456789")] == 0 && !*end && nr >= 1 && nr <= UINT16_MAX;
+}
+
 static int open_inet(const char *host, const char *port)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
 	struct addrinfo *infos;
-	int fd = -1;
-	int ret = getaddrinfo(host, port, &hints, &infos);
+	int fd = -1, ret;
 
+	if (!is_port(port))
+		die("'%s' is no port: a whole number from 1 to 65535", port);
+	ret = getaddrinfo(host, port, &hints, &infos);
 	if (ret)
 		die("listen on %s, port %s: %s", host ? host : "all addresses", port,
 		    gai_strerror(ret));

@@ -212,12 +212,22 @@ static const char *admin_path(const struct options *options)
 	return path;
 }
 
+/* That would be the root folder. */
+static void check_dir(const struct options *options)
+{
+	if (!*options->dir)
+		die("-b and --store want a folder or a database, and got an empty word");
+	if (strstr(options->dir, "://") && !options_shared(options->dir))
+		die("%s: the only databases are postgresql://...", options->dir);
+}
+
 static void add_defaults(struct options *options)
 {
 	if (!options->dir)
 		options->dir = getenv("STATE_DIRECTORY");
 	if (!options->dir)
 		options->dir = DEFAULT_DIR;
+	check_dir(options);
 	if (options->job_size < 0)
 		options->job_size = DEFAULT_JOB_SIZE;
 	if (options->connections < 0)

@@ -113,6 +113,8 @@ static bool take_listen(const config_setting_t *setting, void *to)
 	struct settings *settings = to;
 
 	settings->listens = config_setting_length(setting);
+	if (!settings->listens)
+		return wrong(setting, "listen has no address; without the setting it is port 11300");
 	settings->listen = must(calloc(settings->listens + 1, sizeof(*settings->listen)));
 	for (size_t i = 0; i < settings->listens; i++) {
 		settings->listen[i] = config_setting_get_string_elem(setting, i);
@@ -124,8 +126,10 @@ static bool take_listen(const config_setting_t *setting, void *to)
 
 static bool take_store(const config_setting_t *setting, void *to)
 {
-	((struct settings *)to)->store = text_of(setting);
-	return true;
+	const char *store = text_of(setting);
+
+	((struct settings *)to)->store = store;
+	return *store || wrong(setting, "store is a folder, or a database");
 }
 
 static bool take_user(const config_setting_t *setting, void *to)
