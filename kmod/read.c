@@ -25,6 +25,9 @@
 /* Ready timers that are read under one hold of the lock */
 #define TW_READ_BATCH (TW_EVENT_BYTES / TWHEEL_EVENT_SIZE_ID)
 
+/* A count takes four times as many as are ready when it begins, and so many */
+#define TW_COUNT_MORE 1024
+
 /**
  * struct tw_read - what is being read under one hold of the lock
  * @now: the time that it is now, in ns, if there have been periodic timers
@@ -242,13 +245,15 @@ ssize_t tw_read_events(struct twheel *tw, struct iov_iter *to, u32 unit)
 }
 
 /*
- * Turn what is ready into a number. It stays with the wheel until it is read. No more than is
- * ready at first, as other threads could make more ready for ever.
+ * Turn what is ready into a number. It stays with the wheel until it is read. Some timers may
+ * expire again meanwhile; but other threads could make more ready for ever.
  */
 static void tw_count(struct twheel *tw)
 {
+	/* May be out of date: what is missing then is for the next read. */
+	u64 left = 4ULL * data_race(READ_ONCE(tw->wheel.ready.count)) + TW_COUNT_MORE;
 	struct tw_read read __uninitialized;
-	u32 left = U32_MAX;
+	bool more;
 
 	do {
 		struct tw_node *node;
@@ -257,9 +262,8 @@ static void tw_count(struct twheel *tw)
 
 		spin_lock_bh(&tw->lock);
 		counted = tw->counted;
-		left = min(left, tw->wheel.ready.count);
 		tw_read_begin(tw, &read);
-		for (n = 0; n < min_t(u32, left, TW_READ_BATCH); n++) {
+		for (n = 0; n < min_t(u64, left, TW_READ_BATCH); n++) {
 			node = tw_read_next(tw, &read);
 			if (!node)
 				break;
@@ -273,9 +277,10 @@ static void tw_count(struct twheel *tw)
 		smp_wmb();
 		tw_read_commit(tw, &read, n);
 		left -= n;
+		more = tw->wheel.ready.count && left;
 		tw_finish_batch(tw);
 		cond_resched();
-	} while (left && !signal_pending(current));
+	} while (more && !signal_pending(current));
 }
 
 /**

@@ -114,7 +114,7 @@ static bool take_listen(const config_setting_t *setting, void *to)
 
 	settings->listens = config_setting_length(setting);
 	if (!settings->listens)
-		return wrong(setting, "listen has no address; without the setting it is port 11300");
+		return wrong(setting, "listen has no address; without it, it is port 11300");
 	settings->listen = must(calloc(settings->listens + 1, sizeof(*settings->listen)));
 	for (size_t i = 0; i < settings->listens; i++) {
 		settings->listen[i] = config_setting_get_string_elem(setting, i);

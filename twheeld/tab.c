@@ -364,7 +364,7 @@ static bool take_words(struct tab *tab, struct piece *line, struct values *value
 		if (!option)
 			return true;
 		if (option->where == ABOVE)
-			return wrong(tab, word.at, "%s stands on a line of its own, above the schedules that it is for",
+			return wrong(tab, word.at, "%s stands above its schedules, on a line of its own",
 				     option->name);
 		name = (struct piece){ equals + 1, word.length - name.length - 1 };
 		if (!take_option(tab, option, values, name))

@@ -716,6 +716,13 @@ static void linger(struct thing *thing)
 	thing->got = 1;
 }
 
+static void linger_until_told(struct thing *thing)
+{
+	STORE(thing->waiting, 2);
+	WAIT_FOR(LOAD(thing->got));
+	sleep_ns(MSEC);
+}
+
 static void test_cancel_wait(void)
 {
 	struct thing *thing = fresh(0);
@@ -734,10 +741,11 @@ static void test_cancel_wait(void)
 	EXPECT_EQ(thing->ends, 1);
 	/* Through the end of what has ended */
 	thing = fresh(0);
-	thing->within_end = linger;
+	thing->within_end = linger_until_told;
 	EXPECT_EQ(start(thing, 0, 0), 0);
 	EXPECT_TRUE(WAIT_FOR(LOAD(thing->waiting)));
 	EXPECT_EQ(twheel_task_cancel(&thing->task), -EINPROGRESS, "not the caller's yet");
+	STORE(thing->got, 1);
 	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), -ENOENT);
 	EXPECT_EQ(thing->ends, 1);
 	EXPECT_EQ(twheel_task_cancel(&thing->task), -ENOENT);
@@ -1292,11 +1300,13 @@ static int nr_spawned;
 
 static int spawn(void *(*fn)(void *worker), void *worker, void *arg)
 {
+	/* Not negative, as pthread_create(3) has it */
+	int error = nr_spawned == 3 ? EUSERS : 0;
+
 	EXPECT_TRUE(arg == &nr_spawned);
-	/* As pthread_create(3) has it */
-	if (nr_spawned == 3)
-		return EUSERS;
-	return -pthread_create(&spawned[nr_spawned++], NULL, fn, worker);
+	if (!error)
+		error = pthread_create(&spawned[nr_spawned++], NULL, fn, worker);
+	return error;
 }
 
 static void test_spawn(void)
