@@ -364,7 +364,7 @@ static bool take_words(struct tab *tab, struct piece *line, struct values *value
 		if (!option)
 			return true;
 		if (option->where == ABOVE)
-			return wrong(tab, word.at, "%s stands above its schedules, on a line of its own",
+			return wrong(tab, word.at, "%s stands above the schedules, by itself",
 				     option->name);
 		name = (struct piece){ equals + 1, word.length - name.length - 1 };
 		if (!take_option(tab, option, values, name))

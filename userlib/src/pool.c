@@ -172,14 +172,16 @@ static void close_all(struct twheel_pool *pool)
  */
 static int spawn_own(struct twheel_pool *pool)
 {
-	static const int own[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
+	static const int crashes[] = {
+		SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP, 0
+	};
+	const int *crash;
 	sigset_t all, before;
-	size_t i;
 	int ret;
 
 	sigfillset(&all);
-	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		sigdelset(&all, own[i]);
+	for (crash = crashes; *crash; crash++)
+		sigdelset(&all, *crash);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(&pool->own[pool->nr_own], NULL, pool_work, pool);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
