@@ -137,7 +137,8 @@ static void tw_entries_shift(struct tw_entries *wheel, s64 spans)
 static void tw_entries_set_back(struct tw_entries *wheel, s64 now, s64 least)
 {
 	s64 shift = least - now;
-	s64 spans = shift & ~(TW_ENTRY_SPAN - 1);
+	/* It may be far ahead of @clk, which is not to be less than 0. */
+	s64 spans = min(shift, wheel->clk) & ~(TW_ENTRY_SPAN - 1);
 
 	wheel->tick_offset = shift - spans;
 	wheel->least -= spans;

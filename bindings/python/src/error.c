@@ -30,7 +30,7 @@ static const struct {
 	{ EBADF, &error,
 	  "this process has no such wheel: it is closed, or the parent's, from before fork(2)" },
 	{ EINVAL, &error,
-	  "not with this wheel or pool: the call, or a time, flag, clock, size or number in it" },
+	  "not with this wheel or pool: the call, or a time (to 2^63 - 1 ns), flag or size in it" },
 	{ EOPNOTSUPP, &error,
 	  "a tick is 1 us to 1 s; or only a wheel in the kernel can do that: load the module" },
 	{ ENODEV, &error,
