@@ -1131,6 +1131,7 @@ static void test_take(void)
 		for (i = 1; i < nr; i++)
 			EXPECT_TRUE(tasks[i - 1]->deadline <= tasks[i]->deadline);
 	}
+	EXPECT_EQ(taken, 990);
 	EXPECT_EQ(things[0].ends, 0, "taken");
 	/* Cancelled in time, and run at once */
 	EXPECT_EQ(start(fresh(0), 0, 0), 0);

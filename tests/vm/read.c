@@ -758,17 +758,17 @@ static void *count_once(void *arg)
 /* More is ready each time than a read takes under one hold of the lock. It ends all the same. */
 static void test_count_against_others(void)
 {
-	pthread_t others[2], reader;
+	pthread_t others[6], reader;
 	unsigned int i;
 
 	fresh_count();
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 6; i++)
 		pthread_create(&others[i], NULL, arm_what_is_due, NULL);
 	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready));
 	pthread_create(&reader, NULL, count_once, NULL);
 	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&counted_once, __ATOMIC_RELAXED)));
 	__atomic_store_n(&enough, true, __ATOMIC_RELAXED);
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 6; i++)
 		pthread_join(others[i], NULL);
 	pthread_join(reader, NULL);
 }
