@@ -79,8 +79,11 @@ static bool has_input(const char *command)
 
 static void print_command(struct import *import, const char *command)
 {
-	/* The body is not to begin with what is an option. */
-	if (memchr(command, '=', strcspn(command, BLANKS)) || !strncmp(command, "--", 2))
+	size_t word = strcspn(command, BLANKS);
+
+	/* The body is not to begin with what is an option, or one more field of the time. */
+	if (memchr(command, '=', word) || !strncmp(command, "--", 2) ||
+	    (word == 1 && strchr("*?", *command)))
 		fputs("-- ", import->tab);
 	for (; *command; command++) {
 		if (*command == '\\' && command[1] == '%') {

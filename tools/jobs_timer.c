@@ -342,8 +342,14 @@ void import_timer(struct import *import, FILE *file)
 		else if (ours && *text && !strchr("#;", *text))
 			take_line(import, &timer, text);
 	}
-	for (size_t i = 0; i < timer.count; i++)
-		print_calendar(import, &timer, i);
+	if (strstr(import->path, "@.timer"))
+		import_leave_out(import, import->path,
+				 "this is a template: import a file that has an instance's name, like x@1.timer");
+	else if (!timer.count)
+		import_leave_out(import, import->path, "there is no time, OnCalendar=, in [Timer]");
+	else
+		for (size_t i = 0; i < timer.count; i++)
+			print_calendar(import, &timer, i);
 	add_calendar(import, &timer, "");
 	free(timer.unit);
 	free(line);

@@ -126,7 +126,7 @@ static void each(struct tab_reader *reader, struct definition *definition)
 
 static char *read_all(const char *path, size_t *length)
 {
-	FILE *file = fopen(path, "re");
+	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
 	char *text = file ? must(malloc(FILE_MOST + 1)) : NULL;
 
 	*length = text ? fread(text, 1, FILE_MOST + 1, file) : 0;
@@ -162,7 +162,7 @@ static void parse(struct check *check, const char *text, size_t length,
 
 /**
  * check_tab - print what is wrong in a tab, and when its schedules fire next
- * @path: the file
+ * @path: the file; "-" is standard input
  * @host: what it is read for
  *
  * Return: what the program is to end with: 0 if nothing is wrong.

@@ -24,6 +24,7 @@
 
 #define SECOND 1000000000LL
 #define SCHEDULE_BEGINS "0123456789*@?"
+#define OPTION_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 #define ZONE_MOST 64
 #define PATH_MOST 1024
 /* What some editors write before a text in UTF-8 */
@@ -351,6 +352,23 @@ static struct piece take_when(struct tab *tab, struct piece *line)
 	return (struct piece){ first.at, last.at + last.length - first.at };
 }
 
+/* OVRLAP=no as the body of a job would be a schedule that overlaps, and nobody is told. */
+static bool is_body(struct tab *tab, struct piece word, struct piece name)
+{
+	size_t i = 0;
+
+	while (i < name.length && strchr(OPTION_CHARS, name.at[i]))
+		i++;
+	if (name.length && i == name.length)
+		return wrong(tab, word.at,
+			     "there is no option '%.*s'; before a body that begins so stands --",
+			     name.length < 40 ? (int)name.length : 40, name.at);
+	if (is(word, "*") || is(word, "?"))
+		return wrong(tab, word.at,
+			     "one more field of a time? FIELDS=6 stands above lines with seconds, and before a body that begins so --");
+	return true;
+}
+
 static bool take_words(struct tab *tab, struct piece *line, struct values *values)
 {
 	for (;;) {
@@ -362,7 +380,7 @@ static bool take_words(struct tab *tab, struct piece *line, struct values *value
 		if (is(word, "--"))
 			*line = rest;
 		if (!option)
-			return true;
+			return is_body(tab, word, name);
 		if (option->where == ABOVE)
 			return wrong(tab, word.at, "%s stands above the schedules, by itself",
 				     option->name);
