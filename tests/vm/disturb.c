@@ -793,9 +793,10 @@ static void random_batch(struct wheel *w)
 		batch.fault = below(&seed, FAULTS);
 		batch.bad_page = below(&seed, 8);
 	}
+	/* Of what lies behind the batch, none may be done: see told_more(). */
 	if (batch.fault && one_in(&seed, 4) &&
 	    usable(INT_MAX, batch.op_size, batch.offset, batch.fault,
-		   batch.bad_page) <= nr)
+		   batch.bad_page) < nr)
 		batch.claimed = INT_MAX;
 	if (batch.nr > 500 && one_in(&seed, 2))
 		batch.signals = 1000 << below(&seed, 10);
