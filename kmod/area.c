@@ -138,23 +138,21 @@ struct tw_shared *tw_shared_create(struct twheel *tw, u32 nr, u32 tick)
 {
 	struct tw_shared *shared;
 	struct mem_cgroup *old;
-	int ret;
+	int ret = -ENOMEM;
 
 	if (!tw_shared_possible())
 		return ERR_PTR(-EOPNOTSUPP);
-	shared = kzalloc(sizeof(*shared), TW_GFP);
-	if (!shared)
-		return ERR_PTR(-ENOMEM);
-	shared->nr = nr;
-	shared->lead = div_u64((u64)nr * TW_SCAN_NS, tick);
 	old = set_active_memcg(tw->memcg);
-	ret = tw_area_alloc(tw, shared, nr);
-	set_active_memcg(old);
-	if (ret) {
-		tw_shared_destroy(tw, shared);
-		return ERR_PTR(ret);
+	shared = kzalloc(sizeof(*shared), TW_GFP);
+	if (shared) {
+		shared->nr = nr;
+		shared->lead = div_u64((u64)nr * TW_SCAN_NS, tick);
+		ret = tw_area_alloc(tw, shared, nr);
 	}
-	return shared;
+	set_active_memcg(old);
+	if (ret && shared)
+		tw_shared_destroy(tw, shared);
+	return ret ? ERR_PTR(ret) : shared;
 }
 
 /**

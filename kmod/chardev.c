@@ -30,7 +30,10 @@
 /* So many runs a reader does of what was throttled, before it sleeps as others do */
 #define TW_ASSIST_RUNS 1024
 
-/* So many operations at most are done while a ring of io_uring is locked */
+/*
+ * So many operations, or events, at most while a ring of io_uring is locked: who waits for that
+ * lock can't be killed.
+ */
 #define TW_URING_INLINE 65536
 
 static int tw_open(struct inode *inode, struct file *file)
@@ -66,6 +69,7 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	struct twheel *tw = file->private_data;
 	bool nowait = file->f_flags & O_NONBLOCK ||
 		      iocb->ki_flags & IOCB_NOWAIT;
+	u32 most = iocb->ki_flags & IOCB_NOWAIT ? TW_URING_INLINE : U32_MAX;
 	unsigned int runs = 0;
 	ssize_t ret;
 
@@ -78,9 +82,9 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 			return -EINVAL;
 		more = runs++ < TW_ASSIST_RUNS && tw_assist(tw);
 		if (unit == sizeof(u64))
-			ret = tw_read_count(tw, to);
+			ret = tw_read_count(tw, to, most);
 		else
-			ret = tw_read_events(tw, to, unit);
+			ret = tw_read_events(tw, to, unit, most);
 		if (ret != -EAGAIN || nowait)
 			return ret;
 		/*
@@ -261,8 +265,8 @@ static long tw_ioctl(struct file *file, unsigned int cmd, unsigned long uaddr)
 
 /*
  * SUBMIT by way of io_uring. It has no restart of system calls, so a signal gives EINTR. It
- * calls with the ring locked, and a task that waits for that lock can't be killed. So a
- * long array is refused with EAGAIN, and a worker of io_uring does it.
+ * calls with the ring locked. So a long array is refused with EAGAIN, and a worker of
+ * io_uring does it.
  */
 static int tw_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {

@@ -45,31 +45,6 @@ static inline size_t tw_copy_nofault(const void *from, size_t bytes, size_t unit
 	return copied;
 }
 
-/**
- * tw_copy_room() - how many units could be copied now where that does not fault?
- * @to: where to; zeros are written there
- * @unit: bytes of which all or nothing is copied
- * @nr: so many at most
- *
- * Context: any process.
- * Return: the number.
- */
-static inline unsigned int tw_copy_room(struct iov_iter *to, size_t unit, unsigned int nr)
-{
-	size_t written;
-
-	pagefault_disable();
-	written = iov_iter_zero(nr * unit, to);
-	iov_iter_revert(to, written);
-	/* A processor may give up at once where only the end of all is not there. */
-	if (written < unit && nr > 1) {
-		written = iov_iter_zero(unit, to);
-		iov_iter_revert(to, written);
-	}
-	pagefault_enable();
-	return written / unit;
-}
-
 int tw_fault_in(struct iov_iter *to, size_t unit, bool *again);
 
 #endif /* TW_COPY_H */

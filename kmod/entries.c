@@ -423,19 +423,15 @@ bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn)
 }
 
 /**
- * tw_entries_any() - a slot with entries
- * @wheel: the wheel
+ * tw_entries_any() - a timer of the wheel
+ * @wheel: the wheel, in which there is one
  *
- * Return: a slot, the earliest of its level, or NULL.
+ * Return: its number: it is in the earliest slot of its level.
  */
-struct tw_entry_slot *tw_entries_any(const struct tw_entries *wheel)
+u32 tw_entries_any(const struct tw_entries *wheel)
 {
-	unsigned int level;
-	s64 position;
+	unsigned int level = fls(wheel->levels) - 1;
+	s64 position = tw_entries_find(wheel, level, tw_position_of(level, wheel->clk));
 
-	if (!wheel->levels)
-		return NULL;
-	level = fls(wheel->levels) - 1;
-	position = tw_entries_find(wheel, level, tw_position_of(level, wheel->clk));
-	return tw_slot_of(wheel, level, position);
+	return wheel->cells[tw_slot_of(wheel, level, position)->top];
 }

@@ -126,7 +126,7 @@ bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn);
 unsigned int tw_entries_detach(struct tw_entries *wheel, struct tw_entry_slot *slot,
 			       u32 *numbers, unsigned int max_nr);
 void tw_entries_del(struct tw_entries *wheel, u32 nr);
-struct tw_entry_slot *tw_entries_any(const struct tw_entries *wheel);
+u32 tw_entries_any(const struct tw_entries *wheel);
 
 /* The rare part of what follows. */
 u32 tw_entries_grow(struct tw_entries *wheel, struct tw_entry_slot *slot, s64 tick);

@@ -12,7 +12,7 @@
 #include <linux/math64.h>
 #include <linux/overflow.h>
 #include <linux/sched/signal.h>
-#include <linux/slab.h>
+#include <linux/uio.h>
 
 #include "context.h"
 #include "copy.h"
@@ -228,14 +228,17 @@ static ssize_t tw_read_ready(struct twheel *tw, struct iov_iter *to, u32 unit)
  * @tw: the wheel
  * @to: where to copy them, with room for one at least
  * @unit: length of an event
+ * @most: how many at most
  *
  * Context: may sleep.
  * Return: bytes copied, -EAGAIN when nothing is ready, -EFAULT or -ERESTARTSYS.
  */
-ssize_t tw_read_events(struct twheel *tw, struct iov_iter *to, u32 unit)
+ssize_t tw_read_events(struct twheel *tw, struct iov_iter *to, u32 unit, u32 most)
 {
-	ssize_t done = tw_read_ready(tw, to, unit), more;
+	ssize_t done, more;
 
+	iov_iter_truncate(to, (u64)most * unit);
+	done = tw_read_ready(tw, to, unit);
 	if (likely(!tw_shared_of(tw)) || (done < 0 && done != -EAGAIN))
 		return done;
 	more = tw_shared_read(tw, to, unit);
@@ -248,13 +251,14 @@ ssize_t tw_read_events(struct twheel *tw, struct iov_iter *to, u32 unit)
  * Turn what is ready into a number. It stays with the wheel until it is read. Some timers may
  * expire again meanwhile; but other threads could make more ready for ever.
  */
-static void tw_count(struct twheel *tw)
+static void tw_count(struct twheel *tw, u32 most)
 {
 	/* May be out of date: what is missing then is for the next read. */
 	u64 left = 4ULL * data_race(READ_ONCE(tw->wheel.ready.count)) + TW_COUNT_MORE;
 	struct tw_read read __uninitialized;
 	bool more;
 
+	left = min_t(u64, left, most);
 	do {
 		struct tw_node *node;
 		unsigned int n;
@@ -287,6 +291,7 @@ static void tw_count(struct twheel *tw)
  * tw_read_count() - read the number of expiries since the last time
  * @tw: the wheel
  * @to: where to copy it, with room for it
+ * @most: how many timers to count at most
  *
  * What was counted is not ready any more, and can't be cancelled. So nothing is counted for
  * memory that can't be written to.
@@ -294,7 +299,7 @@ static void tw_count(struct twheel *tw)
  * Context: may sleep.
  * Return: bytes copied, -EAGAIN when nothing is ready, -EFAULT or -ERESTARTSYS.
  */
-ssize_t tw_read_count(struct twheel *tw, struct iov_iter *to)
+ssize_t tw_read_count(struct twheel *tw, struct iov_iter *to, u32 most)
 {
 	const size_t size = sizeof(tw->counted);
 	bool faulted = false;
@@ -307,7 +312,7 @@ ssize_t tw_read_count(struct twheel *tw, struct iov_iter *to)
 		ret = tw_fault_in(to, size, &faulted);
 		if (ret)
 			return ret;
-		tw_count(tw);
+		tw_count(tw, most);
 		spin_lock_bh(&tw->lock);
 		counted = tw->counted;
 		if (counted)
@@ -324,123 +329,39 @@ ssize_t tw_read_count(struct twheel *tw, struct iov_iter *to)
 }
 
 /*
- * Take pending timers off the wheel. Their nodes stay allocated until tw_drain_done(); a
- * shared timer has none, and its index is 0. Returns the number of timers.
+ * Take a pending timer out, once it is written. Returns 1; 0 if it was a shared timer that is
+ * not pending any more, or whose word changes just now; or -EFAULT.
  */
-static unsigned int tw_drain_fill(struct twheel *tw, struct twheel_op *ops,
-				  u32 *indices, unsigned int max_nr)
+static int tw_drain_one(struct twheel *tw, struct iov_iter *to, u32 size)
 {
-	/* Each call may detach a whole block and report none of it. */
-	unsigned int tries = TW_BATCH / (TW_BLOCK_ENTRIES + 1), n = 0;
+	struct twheel_op op;
 	struct tw_node *node;
+	u32 index;
 
-	for (; n < max_nr && tw->wheel.pending; n++) {
-		node = tw_wheel_first(&tw->wheel, &indices[n]);
-		tw_fill_op(tw, node, indices[n], &ops[n]);
-		tw_wheel_del(&tw->wheel, node, indices[n]);
-	}
-	memset(&indices[n], 0, (max_nr - n) * sizeof(indices[n]));
-	while (n < max_nr && tw_pending(tw) && tries--)
-		n += tw_shared_drain(tw, &ops[n], max_nr - n);
-	return n;
+	if (!tw->wheel.pending)
+		return tw_shared_drain(tw, to, size);
+	node = tw_wheel_first(&tw->wheel, &index);
+	tw_fill_op(tw, node, index, &op);
+	if (!tw_copy_nofault(&op, size, size, to))
+		return -EFAULT;
+	tw_wheel_del(&tw->wheel, node, index);
+	tw_free_timer(tw, node, index);
+	return 1;
 }
 
-/* Timers that were taken out are gone, if they were reported. */
-static void tw_drain_done(struct twheel *tw, const u32 *indices,
-			  const struct twheel_op *ops, unsigned int n,
-			  unsigned int reported)
+/* Under one hold of the lock. Returns 0, -EFAULT, or -EAGAIN when no timer is pending. */
+static int tw_drain_batch(struct twheel *tw, struct iov_iter *to, u32 size)
 {
-	unsigned int i;
+	unsigned int tries = TW_TAKEN;
+	int ret = 0;
 
-	for (i = 0; i < n; i++) {
-		struct tw_node *node = tw_node_at(&tw->table, indices[i]);
-
-		if (!indices[i]) {
-			if (i >= reported)
-				tw_shared_undrain(tw, &ops[i]);
-		} else if (i < reported) {
-			tw_free_timer(tw, node, indices[i]);
-		} else {
-			tw_wheel_add(&tw->wheel, node, indices[i]);
-		}
+	spin_lock_bh(&tw->lock);
+	while (tries-- && ret >= 0 && iov_iter_count(to)) {
+		ret = tw_pending(tw) ? tw_drain_one(tw, to, size) : -EAGAIN;
+		tw->stats.drained += ret > 0;
 	}
-}
-
-/*
- * How many may be taken out? A shared timer that was counts as taken, for a program that arms
- * it at that moment. So there has to be memory first that can be written to without a fault.
- */
-static unsigned int tw_drain_room(struct twheel *tw, const struct twheel_drain *drain,
-				  unsigned int done)
-{
-	u32 nr = min_t(u32, min(drain->nr - done, tw_pending(tw)), TW_DRAINED);
-	void __user *to = u64_to_user_ptr(drain->ops);
-	size_t left;
-
-	if (!tw->shared)
-		return nr;
-	to += (size_t)done * drain->op_size;
-	pagefault_disable();
-	left = clear_user(to, nr * drain->op_size);
-	/* Where the end of all is not a program's memory, nothing is cleared. */
-	if (nr > 1 && left > (nr - 1) * drain->op_size) {
-		nr = 1;
-		left = clear_user(to, drain->op_size);
-	}
-	pagefault_enable();
-	return nr - DIV_ROUND_UP(left, drain->op_size);
-}
-
-static unsigned int tw_drain_copy(const struct twheel_drain *drain,
-				  unsigned int done, const struct twheel_op *ops,
-				  unsigned int n)
-{
-	void __user *to = u64_to_user_ptr(drain->ops);
-	unsigned int i;
-
-	to += (size_t)done * drain->op_size;
-	pagefault_disable();
-	for (i = 0; i < n; i++) {
-		if (copy_to_user(to, &ops[i], drain->op_size))
-			break;
-		to += drain->op_size;
-	}
-	pagefault_enable();
-	return i;
-}
-
-/* One batch. Returns how many were taken out, or -EFAULT. */
-static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
-			  unsigned int done, struct twheel_op *ops)
-{
-	void __user *to = u64_to_user_ptr(drain->ops);
-	unsigned int room, n, copied;
-	u32 indices[TW_DRAINED] __uninitialized;
-	bool more;
-
-	for (;;) {
-		spin_lock_bh(&tw->lock);
-		room = tw_drain_room(tw, drain, done);
-		n = tw_drain_fill(tw, ops, indices, room);
-		copied = tw_drain_copy(drain, done, ops, n);
-		tw_drain_done(tw, indices, ops, n, copied);
-		tw->stats.drained += copied;
-		more = tw_pending(tw);
-		tw_finish_batch(tw);
-
-		if (copied || !more)
-			return copied;
-		/*
-		 * With room, but without any timer, all in the block were cancelled: try
-		 * again. Else their memory could not be written to: as in tw_fault_in().
-		 */
-		if ((n || !room) &&
-		    clear_user(to + (size_t)done * drain->op_size, drain->op_size))
-			return -EFAULT;
-		if (signal_pending(current))
-			return -ERESTARTSYS;
-		cond_resched();
-	}
+	tw_finish_batch(tw);
+	return min(ret, 0);
 }
 
 /**
@@ -449,31 +370,31 @@ static int tw_drain_batch(struct twheel *tw, const struct twheel_drain *drain,
  * @drain: how many, and where to
  *
  * Context: may sleep.
- * Return: how many, -EFAULT, -ERESTARTSYS or -ENOMEM.
+ * Return: how many, -EFAULT or -ERESTARTSYS.
  */
 long tw_drain(struct twheel *tw, const struct twheel_drain *drain)
 {
-	struct twheel_op *ops;
-	long done = 0;
-	int n = 0;
+	size_t bytes = (size_t)drain->nr * drain->op_size;
+	bool faulted = false;
+	struct iov_iter to;
+	int ret = 0;
 
 	/* What the program has armed is in the wheel then. */
 	if (tw_shared_of(tw))
 		tw_catch_up(tw);
-	ops = kmalloc_array(TW_DRAINED, sizeof(*ops), GFP_KERNEL);
-	if (!ops)
-		return -ENOMEM;
-	while (done < drain->nr) {
+	iov_iter_ubuf(&to, ITER_DEST, u64_to_user_ptr(drain->ops), bytes);
+	while (iov_iter_count(&to) && !ret) {
 		if (signal_pending(current)) {
-			n = -ERESTARTSYS;
+			ret = -ERESTARTSYS;
 			break;
 		}
-		n = tw_drain_batch(tw, drain, done, ops);
-		if (n <= 0)
-			break;
-		done += n;
+		ret = tw_drain_batch(tw, &to, drain->op_size);
+		if (ret == -EFAULT)
+			ret = tw_fault_in(&to, drain->op_size, &faulted);
 		cond_resched();
 	}
-	kfree(ops);
-	return done ?: n;
+	if (ret == -EAGAIN)
+		ret = 0;
+	bytes -= iov_iter_count(&to);
+	return bytes ? bytes / drain->op_size : ret;
 }

@@ -11,8 +11,8 @@ struct iov_iter;
 struct twheel;
 struct twheel_drain;
 
-ssize_t tw_read_events(struct twheel *tw, struct iov_iter *to, u32 unit);
-ssize_t tw_read_count(struct twheel *tw, struct iov_iter *to);
+ssize_t tw_read_events(struct twheel *tw, struct iov_iter *to, u32 unit, u32 most);
+ssize_t tw_read_count(struct twheel *tw, struct iov_iter *to, u32 most);
 long tw_drain(struct twheel *tw, const struct twheel_drain *drain);
 
 #endif /* TW_READ_H */

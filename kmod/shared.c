@@ -623,90 +623,6 @@ u32 tw_shared_ready(const struct tw_shared *shared)
 	return tw_ring_used(shared, seen, READ_ONCE(shared->area->head));
 }
 
-/*
- * Take the expiry of a timer, if it is there. (A fetch_andnot() is a loop, too, but without
- * an end as long as the program writes to the word.)
- */
-static bool tw_word_take(atomic64_t *at, u64 *word, unsigned int *tries)
-{
-	for (;;) {
-		*word = atomic64_read(at);
-		if (!(*word & TWHEEL_WORD_FIRED))
-			return false;
-		if (tw_word_set(at, *word, *word & ~TWHEEL_WORD_FIRED))
-			return true;
-		if (*tries == 1)
-			return false;
-		(*tries)--;
-	}
-}
-
-/*
- * Take the next expiry out of the ring, as a program would. Returns its timer, and the
- * word that it had. @tries ends it for a program that writes all the time.
- */
-static bool tw_ring_take(struct tw_shared *shared, u32 *position, u32 *timer,
-			 u64 *word, unsigned int *tries)
-{
-	for (; *tries; (*tries)--) {
-		u32 head = READ_ONCE(shared->area->head);
-		u32 nr;
-
-		if (!tw_ring_used(shared, shared->seen, head))
-			return false;
-		nr = READ_ONCE(shared->ring[head & shared->ring_mask]);
-		*position = head;
-		if (!try_cmpxchg(&shared->area->head, &head, head + 1))
-			continue;
-		/* Pairs with tw_shared_ready(), which must not see a head before this. */
-		smp_store_release(&shared->seen, *position + 1);
-		if (nr >= shared->nr)
-			continue;
-		nr = array_index_nospec(nr, shared->nr);
-		*timer = nr;
-		/* Else it was withdrawn. */
-		if (tw_word_take(&shared->words[nr], word, tries))
-			return true;
-	}
-	return false;
-}
-
-/* It could not be reported: it has not been taken, unless it was armed meanwhile. */
-static bool tw_word_untake(atomic64_t *at)
-{
-	u64 word = atomic64_read(at);
-
-	return word & TWHEEL_WORD_IDLE &&
-	       tw_word_set(at, word, word | TWHEEL_WORD_FIRED);
-}
-
-/*
- * Put entries back that were taken from the ring, the first at @position, the last before
- * @end. A reader that finds the head before @seen meanwhile sees an empty ring. It is
- * woken afterwards, and tries again.
- */
-static void tw_ring_untake(struct twheel *tw, const u32 *timers, unsigned int nr,
-			   u32 position, u32 end)
-{
-	struct tw_shared *shared = tw->shared;
-	u32 i, head = end, back = 0;
-	struct tw_inspect inspect;
-
-	for (i = 0; i < nr; i++)
-		if (tw_word_untake(&shared->words[timers[i]]))
-			back |= BIT(i);
-	/* In order, unless somebody takes from it at this moment. */
-	WRITE_ONCE(shared->seen, position);
-	if (try_cmpxchg(&shared->area->head, &head, position))
-		return;
-	WRITE_ONCE(shared->seen, end);
-	tw_inspect_begin(tw, &inspect, 0, 0);
-	for (i = 0; i < nr; i++)
-		if (back & BIT(i) && !tw_inspect_ring_full(&inspect))
-			tw_inspect_put(&inspect, timers[i]);
-	tw_inspect_end(tw, &inspect);
-}
-
 static void tw_shared_fill(struct twheel *tw, u32 nr, u64 word,
 			   struct twheel_event *event)
 {
@@ -720,137 +636,119 @@ static void tw_shared_fill(struct twheel *tw, u32 nr, u64 word,
 	};
 }
 
+/*
+ * Take the expiry at the head of the ring, as a program would, once its event is written: for
+ * a program that arms the timer at that moment, what was taken out counts as taken. Only the
+ * program can change the word meanwhile, and then the expiry was withdrawn.
+ *
+ * Returns 1; 0 if it was withdrawn, or others were faster; or -EAGAIN or -EFAULT.
+ */
+static int tw_ring_take(struct twheel *tw, struct iov_iter *to, u32 unit)
+{
+	struct tw_shared *shared = tw->shared;
+	u32 head = READ_ONCE(shared->area->head), next = head + 1, nr;
+	struct twheel_event event;
+	u64 word = 0;
+
+	if (!tw_ring_used(shared, shared->seen, head))
+		return -EAGAIN;
+	nr = READ_ONCE(shared->ring[head & shared->ring_mask]);
+	if (nr < shared->nr) {
+		nr = array_index_nospec(nr, shared->nr);
+		word = atomic64_read(&shared->words[nr]);
+	}
+	if (word & TWHEEL_WORD_FIRED) {
+		tw_shared_fill(tw, nr, word, &event);
+		if (!tw_copy_nofault(&event, unit, unit, to))
+			return -EFAULT;
+	}
+	if (try_cmpxchg(&shared->area->head, &head, next)) {
+		/* Pairs with tw_shared_ready(), which must not see a head before this. */
+		smp_store_release(&shared->seen, next);
+		if (word & TWHEEL_WORD_FIRED &&
+		    tw_word_set(&shared->words[nr], word, word & ~TWHEEL_WORD_FIRED))
+			return 1;
+	}
+	/* What was written is behind the events that are given. */
+	if (word & TWHEEL_WORD_FIRED)
+		iov_iter_revert(to, unit);
+	return 0;
+}
+
 /**
  * tw_shared_read() - read events of shared timers as long as there are any
  * @tw: the wheel, with shared timers
  * @to: where to copy them
  * @unit: length of an event
  *
- * A timer that was taken out of the ring counts as taken, for a program that arms it at that
- * moment. So none is taken before there is memory for its event.
- *
  * Context: may sleep.
  * Return: bytes copied, -EAGAIN when there are none, -EFAULT or -ERESTARTSYS.
  */
 ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
 {
-	char events[TW_SHARED_EVENTS * sizeof(struct twheel_event)] __uninitialized;
-	u32 first[TW_SHARED_EVENTS] __uninitialized;
-	u32 timers[TW_SHARED_EVENTS] __uninitialized;
 	bool faulted = false;
 	ssize_t total = 0;
 
 	while (iov_iter_count(to) >= unit) {
-		unsigned int max_nr = min_t(size_t, iov_iter_count(to) / unit,
-					    TW_SHARED_EVENTS);
-		unsigned int n, delivered, tries = TW_BATCH;
-		struct twheel_event event;
-		u32 ready;
-		size_t copied;
-		u32 last = 0;
-		u64 word;
-		int ret;
+		unsigned int n = 0, tries = TW_TAKEN;
+		int ret = 0;
 
 		spin_lock_bh(&tw->lock);
-		ready = tw_shared_ready(tw->shared);
-		max_nr = tw_copy_room(to, unit, min(max_nr, ready));
-		for (n = 0; n < max_nr; n++) {
-			if (!tw_ring_take(tw->shared, &first[n], &timers[n], &word,
-					  &tries))
-				break;
-			last = first[n] + 1;
-			tw_shared_fill(tw, timers[n], word, &event);
-			memcpy(events + n * unit, &event, unit);
+		while (tries-- && ret >= 0 && iov_iter_count(to) >= unit) {
+			ret = tw_ring_take(tw, to, unit);
+			n += ret > 0;
 		}
-		copied = tw_copy_nofault(events, n * unit, unit, to);
-		delivered = copied / unit;
-		tw->stats.delivered += delivered;
-		if (delivered < n)
-			tw_ring_untake(tw, timers + delivered, n - delivered,
-				       first[delivered], last);
-		trace_twheel_read(tw, delivered);
+		tw->stats.delivered += n;
+		trace_twheel_read(tw, n);
 		spin_unlock_bh(&tw->lock);
-		/* Others may have found nothing meanwhile. */
-		if (delivered < n)
-			tw_wake(tw);
 
-		total += copied;
-		if (!ready || (max_nr && !n && tries))
-			return total ?: -EAGAIN;
-		if ((total || (max_nr && !n)) && signal_pending(current))
-			return total ?: -ERESTARTSYS;
-		if (delivered < n || !max_nr) {
+		total += n * unit;
+		if (ret == -EFAULT)
 			ret = tw_fault_in(to, unit, &faulted);
-			if (ret)
-				return total ?: ret;
-		}
+		else if (ret >= 0)
+			ret = signal_pending(current) ? -ERESTARTSYS : 0;
+		if (ret)
+			return total ?: ret;
 		cond_resched();
 	}
 	return total;
 }
 
 /**
- * tw_shared_drain() - take shared timers out
- * @tw: the wheel, in which some are
- * @ops: out: the operations that would arm them
- * @max_nr: how many at most
+ * tw_shared_drain() - take a shared timer out of the wheel
+ * @tw: the wheel, in which one is
+ * @to: where to write the operation that would arm it, unless it was cancelled
+ * @size: of that operation
  *
- * Those that were cancelled are not reported, nor those whose words change just now.
- *
- * Context: holds @tw->lock.
- * Return: how many were taken out.
- */
-unsigned int tw_shared_drain(struct twheel *tw, struct twheel_op *ops,
-			     unsigned int max_nr)
-{
-	struct tw_shared *shared = tw->shared;
-	struct tw_entries *wheel = &shared->wheel;
-	u32 numbers[TW_BLOCK_ENTRIES] __uninitialized;
-	unsigned int i, detached, n = 0;
-
-	lockdep_assert_held(&tw->lock);
-	detached = tw_entries_detach(wheel, tw_entries_any(wheel), numbers, max_nr);
-	for (i = 0; i < detached; i++) {
-		u32 nr = numbers[i];
-		u64 word = atomic64_read(&shared->words[nr]);
-
-		if (!(word & TW_WORD_STATES) &&
-		    !tw_word_set(&shared->words[nr], word,
-				 (word & ~TWHEEL_WORD_ARMED) | TWHEEL_WORD_IDLE)) {
-			tw_entries_add(wheel, nr, 0);
-			continue;
-		}
-		if (!tw_word_pending(word))
-			continue;
-		ops[n++] = (struct twheel_op){
-			.opcode = TWHEEL_OP_ARM,
-			.flags = TWHEEL_ABS,
-			.state = TWHEEL_STATE_PENDING,
-			.deadline = word,
-			.user_data = nr,
-		};
-	}
-	return n;
-}
-
-/**
- * tw_shared_undrain() - a shared timer that was taken out could not be reported
- * @tw: the wheel
- * @op: what tw_shared_drain() made of it
+ * As an expiry, it is taken once it is written.
  *
  * Context: holds @tw->lock.
+ * Return: 1; 0 if it was cancelled, or its word changes just now, or -EFAULT.
  */
-void tw_shared_undrain(struct twheel *tw, const struct twheel_op *op)
+int tw_shared_drain(struct twheel *tw, struct iov_iter *to, u32 size)
 {
 	struct tw_shared *shared = tw->shared;
-	u32 nr = op->user_data;
+	u32 nr = tw_entries_any(&shared->wheel);
 	u64 word = atomic64_read(&shared->words[nr]);
+	struct twheel_op op = {
+		.opcode = TWHEEL_OP_ARM,
+		.flags = TWHEEL_ABS,
+		.state = TWHEEL_STATE_PENDING,
+		.deadline = word,
+		.user_data = nr,
+	};
 
 	lockdep_assert_held(&tw->lock);
-	/* Unless the program has armed it meanwhile, which makes it dirty. */
-	if (!(word & TWHEEL_WORD_IDLE) ||
-	    !tw_word_set(&shared->words[nr], word, op->deadline))
-		return;
-	/* As soon as can be, and not here. */
-	tw_entries_add(&shared->wheel, nr, 0);
+	if (tw_word_pending(word) && !tw_copy_nofault(&op, size, size, to))
+		return -EFAULT;
+	if (word & TW_WORD_STATES ||
+	    tw_word_set(&shared->words[nr], word,
+			(word & ~TWHEEL_WORD_ARMED) | TWHEEL_WORD_IDLE)) {
+		tw->stats.cancelled += tw_word_cancelled(word);
+		tw_entries_del(&shared->wheel, nr);
+		return tw_word_pending(word);
+	}
+	if (tw_word_pending(word))
+		iov_iter_revert(to, size);
+	return 0;
 }

@@ -111,9 +111,7 @@ bool tw_shared_sleep(struct twheel *tw, s64 tick);
 s64 tw_shared_next(const struct twheel *tw);
 u32 tw_shared_ready(const struct tw_shared *shared);
 ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit);
-unsigned int tw_shared_drain(struct twheel *tw, struct twheel_op *ops,
-			     unsigned int max_nr);
-void tw_shared_undrain(struct twheel *tw, const struct twheel_op *op);
+int tw_shared_drain(struct twheel *tw, struct iov_iter *to, u32 size);
 
 /*
  * Is there anything to read? Without the lock, as a reader that goes to sleep can't miss

@@ -33,10 +33,11 @@
 /* Operations that are copied: of more, the page that they are in is held. */
 #define TW_COPIED 8
 
-/* Bytes of events, events of shared timers, and drained timers that are copied at a time */
+/* Bytes of events that are copied at a time */
 #define TW_EVENT_BYTES 1024
-#define TW_SHARED_EVENTS 16
-#define TW_DRAINED 64
+
+/* Timers that are written and taken out one by one, under one hold of the lock */
+#define TW_TAKEN 64
 
 /* Nodes and slots that one run touches: unless set otherwise, and at least */
 #define TW_BUDGET 256
@@ -125,8 +126,7 @@
 #define TW_CONTENDED 1U
 #define TW_COPIED 2
 #define TW_EVENT_BYTES 64
-#define TW_SHARED_EVENTS 2
-#define TW_DRAINED 2
+#define TW_TAKEN 2
 #define TW_BUDGET 8
 #define TW_BUDGET_MIN 4
 #ifndef TW_LVL_CLK_SHIFT

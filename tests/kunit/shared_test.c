@@ -16,7 +16,6 @@
 #define tw_shared_ready test_shared_ready
 #define tw_shared_read test_shared_read
 #define tw_shared_drain test_shared_drain
-#define tw_shared_undrain test_shared_undrain
 
 #include <kunit/test.h>
 #include <linux/prandom.h>
@@ -351,6 +350,50 @@ static void pass_time(struct kunit *test)
 	run_and_check(test);
 }
 
+static void room_for_one(struct iov_iter *to, struct kvec *room, void *at, size_t size)
+{
+	*room = (struct kvec){ at, size };
+	iov_iter_kvec(to, ITER_DEST, room, 1, size);
+}
+
+/* After the access by which the kernel takes it, the program can't act any more. */
+static void read_one(void)
+{
+	struct twheel_event event = {};
+	struct iov_iter to;
+	struct kvec room;
+	u32 nr;
+
+	room_for_one(&to, &room, &event, sizeof(event));
+	if (tw_shared_read(program.tw, &to, sizeof(event)) < 0)
+		return;
+	nr = event.user_data;
+	must(nr < NR && program.armed[nr], "read: it was armed");
+	must(event.deadline <= program.now, "read: not early");
+	program.armed[nr] = false;
+}
+
+static void drain_one(void)
+{
+	struct twheel *tw = program.tw;
+	struct twheel_op op = {};
+	struct iov_iter to;
+	struct kvec room;
+	u32 nr;
+
+	if (!tw->shared->wheel.pending)
+		return;
+	room_for_one(&to, &room, &op, sizeof(op));
+	spin_lock_bh(&tw->lock);
+	if (tw_shared_drain(tw, &to, sizeof(op)) == 1) {
+		nr = op.user_data;
+		must(nr < NR && program.armed[nr] && op.deadline == program.deadline[nr],
+		     "drained: it was armed for then");
+		program.armed[nr] = false;
+	}
+	spin_unlock_bh(&tw->lock);
+}
+
 static int begin(struct kunit *test)
 {
 	struct twheel_setup setup = {
@@ -379,7 +422,7 @@ static void end(struct kunit *test)
 
 /* ---- the cases ---- */
 
-static void word_changed_during_inspection_settled(struct kunit *test)
+static void word_changed_at_any_access_settled(struct kunit *test)
 {
 	unsigned int i, acts;
 
@@ -393,6 +436,14 @@ static void word_changed_during_inspection_settled(struct kunit *test)
 			}
 		}
 		pass_time(test);
+		program.acts_in = random(12);
+		if (random(2))
+			read_one();
+		else
+			drain_one();
+		program.acts_in = 0;
+		if (program.ring)
+			run_and_check(test);
 	}
 }
 
@@ -668,34 +719,6 @@ static void readers_notified_of_what_expired(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tw_shared_must_notify(shared, false));
 }
 
-/*
- * A timer is taken out to be reported, and that fails. Then it is there again, unless the
- * program has armed it since it was taken out.
- */
-static void drained_timer_put_back_unless_armed(struct kunit *test)
-{
-	struct twheel *tw = program.tw;
-	struct twheel_op op;
-	unsigned int i;
-
-	for (i = 0; i < 2; i++) {
-		arm(7, program.now + NSEC_PER_MSEC);
-		run(test);
-		spin_lock_bh(&tw->lock);
-		KUNIT_EXPECT_EQ(test, tw_shared_drain(tw, &op, 1), 1);
-		KUNIT_EXPECT_EQ(test, op.user_data, 7);
-		program.armed[7] = false;
-		if (i)
-			arm(7, program.now + 10 * NSEC_PER_MSEC);
-		tw_shared_undrain(tw, &op);
-		program.armed[7] = true;
-		spin_unlock_bh(&tw->lock);
-		KUNIT_EXPECT_EQ(test, atomic64_read(&tw->shared->words[7]),
-				program.deadline[7]);
-		run_and_check(test);
-	}
-}
-
 static void restless_program_scanned_once_a_tick(struct kunit *test)
 {
 	struct twheel *tw = program.tw;
@@ -811,7 +834,7 @@ static void far_expiry_scanned_ahead(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE(word_changed_during_inspection_settled),
+	KUNIT_CASE(word_changed_at_any_access_settled),
 	KUNIT_CASE(due_at_tick_expires_then),
 	KUNIT_CASE(clock_set_far_forwards),
 	KUNIT_CASE(rearm_during_inspection_expires),
@@ -821,7 +844,6 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(scan_stops_at_budget),
 	KUNIT_CASE(turn_stops_at_budget),
 	KUNIT_CASE(readers_notified_of_what_expired),
-	KUNIT_CASE(drained_timer_put_back_unless_armed),
 	KUNIT_CASE(restless_program_scanned_once_a_tick),
 	KUNIT_CASE(busy_wheel_scanned_each_tick),
 	KUNIT_CASE(creeping_timer_inspected_next_tick),

@@ -480,28 +480,25 @@ inline drain()
 {
 	atomic {
 		tw_lock();
-		/* tw_drain_fill() */
+		/* tw_drain_one() */
 		do
-		:: state[0] == PENDING -> tw_wheel_del(0); taken[m] = 0; m++
-		:: state[1] == PENDING -> tw_wheel_del(1); taken[m] = 1; m++
-		:: !PENDING_LEFT -> break
-		od;
-		/* tw_drain_copy() */
-		copy_to_user(copied, m);
-		i = 0;
-		do
-		:: i < copied -> tw_free_timer(taken[i]); armed--; i++
+		:: PENDING_LEFT ->
+			i = (state[0] == PENDING -> 0 : 1);
+			if
+			:: tw_wheel_del(i); tw_free_timer(i); armed--
+			/* It can't be written. */
 #ifdef MUTANT_DRAIN_LOSES
-		:: i >= copied && i < m -> tw_free_timer(taken[i]); i++
+			:: tw_wheel_del(i); tw_free_timer(i); break
 #else
-		:: i >= copied && i < m -> tw_wheel_add(taken[i], due[taken[i]]); i++
+			:: break
 #endif
-		:: i == m -> break
+			fi
+		:: else -> break
 		od;
 		/* tw_finish_batch() */
 		tw_reprogram_timer(next);
 		tw_unlock();
-		m = 0; copied = 0; taken[0] = 0; taken[1] = 0
+		i = 0
 	}
 }
 
@@ -561,8 +558,7 @@ inline operation()
 /* A program's thread */
 proctype program()
 {
-	byte n, i, when, m, copied;
-	byte taken[TIMERS];
+	byte n, i, when;
 
 	do
 	:: n < OPS && !killed ->

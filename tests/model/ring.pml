@@ -3,7 +3,7 @@
  * The ring of shared timers that expired: the kernel puts a timer in when it
  * expires, unless it is there from an expiry that was withdrawn; the program takes
  * them out, one or several at a time, with one thread or, with TWO, with several, of
- * which read(2) can be one.
+ * which read(2) can be one; with READ, beside read(2) as the kernel has it.
  * Here the kernel knows of each arming, and any armed timer may expire at any time:
  * who tells it is for shared.pml. Beside each step stands which function of
  * kmod/shared.c or of userlib/include/twheel_shared.h it is.
@@ -168,13 +168,60 @@ inline fire(i)
 	h = 0
 }
 
+#ifdef READ
+/*
+ * tw_ring_take(), of read(2): the event is written from the word as it was before. It holds
+ * the lock, as who has timers expire does, so these two take turns.
+ */
+inline read_event()
+{
+	atomic { head_seen != tail -> h = head_seen; k = ring[AT(h)]; old = word[k] };
+#ifdef MUTANT_READ_TAKES_FIRST
+	word[k] = word[k] & ~FIRED;
+#endif
+	if
+	:: atomic {
+		head == h && !head_stored && !ring_stored[0] && !ring_stored[1] &&
+		!tail_stored -> head = h + 1; head_seen = h + 1
+	   };
+	   atomic {
+		if
+#ifdef MUTANT_READ_TAKES_FIRST
+		:: old & FIRED ->
+			assert(owed[k]);
+			owed[k] = false
+#else
+#ifdef MUTANT_READ_WITHDRAWN
+		:: old & FIRED ->
+#else
+		:: old & FIRED && word[k] == old ->
+#endif
+			assert(owed[k]);
+			owed[k] = false;
+			word[k] = word[k] & ~FIRED
+#endif
+		:: else
+		fi
+	   }
+	:: atomic { !head_stored && head != h }
+	fi;
+	h = 0; k = 0; old = 0
+}
+#endif
+
 active proctype kernel()
 {
 	byte position[TIMERS], h;
+#ifdef READ
+	byte k, old;
+#endif
 
 end:	do
 	:: fire(0)
 	:: fire(1)
+#ifdef READ
+	:: read_event()
+#endif
 	od
 }
 
@@ -237,7 +284,7 @@ inline look_at_words()
 	fi
 }
 
-/* twheel_shared_take(), or tw_ring_take(), which takes one at a time */
+/* twheel_shared_take() */
 active [TAKERS] proctype taker()
 {
 	byte h, n, i[2], old;

@@ -207,7 +207,7 @@ class UserMode:
         root = self.root(work, module)
         command = [self.kernel + '/linux', 'mem=1G', 'time-travel' + self.mode, 'rootfstype=hostfs',
                    'rootflags=' + root, 'rw', 'init=/init', 'oops=panic', 'panic_on_warn=1',
-                   read(TOP + '/tests/harness/uml/words').strip()]
+                   read(TOP + '/tests/harness/uml/words').split('\n')[1]]
         end = time.monotonic() + (limit or self.limit)
         log = work + '/log'
         with open(log, 'wb') as out, subprocess.Popen(

@@ -198,17 +198,14 @@ static s64 any_tick(void)
 
 static void drain(unsigned int room)
 {
-	struct tw_entry_slot *slot = tw_entries_any(&wheel);
-	u32 numbers[TW_BLOCK_ENTRIES];
-	unsigned int i, n;
+	while (wheel.pending && room--) {
+		u32 timer = tw_entries_any(&wheel);
 
-	ASSERT_TRUE(!slot == !wheel.pending);
-	if (!slot)
-		return;
-	n = tw_entries_detach(&wheel, slot, numbers, room);
-	ASSERT_TRUE(n && n <= room);
-	for (i = 0; i < n; i++)
-		due[numbers[i]] = NONE;
+		ASSERT_TRUE(timer < nr);
+		ASSERT_TRUE(tw_entries_has(&wheel, timer));
+		tw_entries_del(&wheel, timer);
+		due[timer] = NONE;
+	}
 }
 
 static void operation(unsigned int crowd)
@@ -283,8 +280,7 @@ static void episode(u64 seed)
 			check();
 	}
 	finish();
-	while (tw_entries_any(&wheel))
-		drain(TW_BLOCK_ENTRIES);
+	drain(MOST);
 	check();
 }
 

@@ -365,6 +365,48 @@ static void test_submit_many(void)
 	EXPECT_EQ(wheel_info(fd).pending, 0);
 }
 
+/* While a ring is locked, who waits for it can't be killed: no read takes too many there. */
+static void test_read_long(void)
+{
+	enum { MOST = 65536, MORE = 10 };
+	struct twheel_op *ops = calloc(MOST + MORE, sizeof(*ops));
+	static struct twheel_event ev[MOST + MORE];
+	struct twheel_setup setup = {
+		.size = sizeof(setup),
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+		.event_size = sizeof(*ev),
+	};
+	__u64 counted[2];
+	int mode, i;
+
+	for (mode = 0; mode < 2; mode++) {
+		fresh(O_NONBLOCK);
+		setup.flags = mode ? TWHEEL_SETUP_COUNT : 0;
+		setup.event_size = mode ? 0 : TWHEEL_EVENT_SIZE_FULL;
+		EXPECT_EQ(wheel_ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
+		for (i = 0; i < MOST + MORE; i++)
+			ops[i] = op_arm(TWHEEL_ABS, 1, i);
+		EXPECT_EQ(submit_sized(fd, ops, MOST + MORE, sizeof(*ops)),
+			  MOST + MORE);
+		if (mode) {
+			for (i = 0; i < 2; i++) {
+				ring_submit(sqe_read(&counted[i], sizeof(*counted), 1 + i));
+				expect(1 + i, sizeof(*counted));
+			}
+			EXPECT_EQ(counted[0], MOST);
+			EXPECT_EQ(counted[1], MORE);
+			continue;
+		}
+		ring_submit(sqe_read(ev, sizeof(ev), 1));
+		expect(1, MOST * sizeof(*ev));
+		ring_submit(sqe_read(ev + MOST, MORE * sizeof(*ev), 2));
+		expect(2, MORE * sizeof(*ev));
+		for (i = 0; i < MOST + MORE; i++)
+			EXPECT_EQ(ev[i].user_data, i);
+	}
+	free(ops);
+}
+
 /* In a worker of io_uring's, which is who is made to do it there */
 static void test_submit_async(void)
 {
@@ -459,6 +501,7 @@ int main(void)
 	RUN(test_submit_errors, "SUBMIT: errors, and arrays that end too soon");
 	RUN(test_unknown_commands, "commands that there are not");
 	RUN(test_submit_many, "SUBMIT of 5,000 operations");
+	RUN(test_read_long, "read of more than are read at once");
 	RUN(test_submit_linked, "SUBMIT, and what is linked to it");
 	RUN(test_no_worker, "all that without a worker thread");
 	RUN(test_submit_async, "SUBMIT in a worker thread");
