@@ -241,7 +241,7 @@ ssize_t tw_read_events(struct twheel *tw, struct iov_iter *to, u32 unit, u32 mos
 	done = tw_read_ready(tw, to, unit);
 	if (likely(!tw_shared_of(tw)) || (done < 0 && done != -EAGAIN))
 		return done;
-	more = tw_shared_read(tw, to, unit);
+	more = tw_shared_read(tw, to, unit, most);
 	if (done < 0)
 		return more;
 	return more < 0 ? done : done + more;

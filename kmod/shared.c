@@ -680,23 +680,31 @@ static int tw_ring_take(struct twheel *tw, struct iov_iter *to, u32 unit)
  * @tw: the wheel, with shared timers
  * @to: where to copy them
  * @unit: length of an event
+ * @most: how many entries of the ring to take at most, withdrawn ones included
+ *
+ * Where @to is the area itself, each event that is written may put the head back. So no more
+ * are taken than the ring has room for.
  *
  * Context: may sleep.
  * Return: bytes copied, -EAGAIN when there are none, -EFAULT or -ERESTARTSYS.
  */
-ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
+ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit, u32 most)
 {
+	u32 left = min(most, tw->shared->ring_mask + 1);
 	bool faulted = false;
 	ssize_t total = 0;
 
-	while (iov_iter_count(to) >= unit) {
-		unsigned int n = 0, tries = TW_TAKEN;
+	while (left && iov_iter_count(to) >= unit) {
+		unsigned int n = 0, tries;
 		int ret = 0;
 
 		spin_lock_bh(&tw->lock);
-		while (tries-- && ret >= 0 && iov_iter_count(to) >= unit) {
+		for (tries = TW_TAKEN; tries && left && iov_iter_count(to) >= unit; tries--) {
 			ret = tw_ring_take(tw, to, unit);
-			n += ret > 0;
+			if (ret < 0)
+				break;
+			n += ret;
+			left--;
 		}
 		tw->stats.delivered += n;
 		trace_twheel_read(tw, n);
@@ -711,7 +719,7 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit)
 			return total ?: ret;
 		cond_resched();
 	}
-	return total;
+	return total ?: -EAGAIN;
 }
 
 /**

@@ -110,7 +110,7 @@ bool tw_shared_must_notify(struct tw_shared *shared, bool now);
 bool tw_shared_sleep(struct twheel *tw, s64 tick);
 s64 tw_shared_next(const struct twheel *tw);
 u32 tw_shared_ready(const struct tw_shared *shared);
-ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit);
+ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit, u32 most);
 int tw_shared_drain(struct twheel *tw, struct iov_iter *to, u32 size);
 
 /*

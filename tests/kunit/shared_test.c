@@ -365,7 +365,7 @@ static void read_one(void)
 	u32 nr;
 
 	room_for_one(&to, &room, &event, sizeof(event));
-	if (tw_shared_read(program.tw, &to, sizeof(event)) < 0)
+	if (tw_shared_read(program.tw, &to, sizeof(event), 1) < 0)
 		return;
 	nr = event.user_data;
 	must(nr < NR && program.armed[nr], "read: it was armed");
@@ -587,6 +587,31 @@ static void moved_twice_during_inspection_expires(struct kunit *test)
 		most = max(most, first);
 	}
 	KUNIT_EXPECT_GT(test, most, 5);
+}
+
+/* Withdrawn ones included: a reader that may take few does not walk the ring. */
+static void read_takes_so_many_entries(struct kunit *test)
+{
+	struct tw_shared *shared = program.tw->shared;
+	struct twheel_event events[4];
+	struct iov_iter to;
+	struct kvec room;
+	unsigned int i;
+
+	for (i = 0; i < 8; i++)
+		arm(timers[i], program.now - 1);
+	run_and_check(test);
+	for (i = 0; i < 5; i++)
+		cancel(timers[i]);
+	room_for_one(&to, &room, events, sizeof(events));
+	KUNIT_EXPECT_EQ(test, tw_shared_read(program.tw, &to, sizeof(*events), 4), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, shared->area->head, 4);
+	KUNIT_EXPECT_EQ(test, tw_shared_read(program.tw, &to, sizeof(*events), 3),
+			2 * sizeof(*events));
+	KUNIT_EXPECT_EQ(test, shared->area->head, 7);
+	KUNIT_EXPECT_EQ(test, tw_shared_read(program.tw, &to, sizeof(*events), U32_MAX),
+			sizeof(*events));
+	KUNIT_EXPECT_EQ(test, shared->area->head, 8);
 }
 
 /* The ring is full only for a program that moved its head where it was before. */
@@ -839,6 +864,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(clock_set_far_forwards),
 	KUNIT_CASE(rearm_during_inspection_expires),
 	KUNIT_CASE(moved_twice_during_inspection_expires),
+	KUNIT_CASE(read_takes_so_many_entries),
 	KUNIT_CASE(full_ring_expiry_retried),
 	KUNIT_CASE(ring_numbers_wrap_nothing_lost),
 	KUNIT_CASE(scan_stops_at_budget),

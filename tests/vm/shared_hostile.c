@@ -361,6 +361,25 @@ static void test_rewound(void)
 	client_close(&c);
 }
 
+/* Each event that is written puts the head back where it was. A read ends nevertheless. */
+static void test_into_head(void)
+{
+	long ret;
+	__u32 i;
+
+	client_open(&c, TWHEEL_CLOCK_MONOTONIC, MSEC, 100);
+	for (i = 2; i--;) {
+		EXPECT_EQ(shared_arm(&c, i, 1), WAS_NOTHING);
+		EXPECT_TRUE(WAIT_FOR(read32(&c.area->tail) == 2 - i));
+	}
+	EXPECT_EQ(c.ring[0], 1);
+	EXPECT_EQ(c.ring[1], 0);
+	ret = read(c.fd, (char *)c.area + offsetof(struct twheel_shared, head),
+		   sizeof(struct twheel_event));
+	EXPECT_EQ(ret < 0 ? -errno : ret, -EAGAIN);
+	client_close(&c);
+}
+
 int main(void)
 {
 	mode_t mode;
@@ -372,6 +391,7 @@ int main(void)
 	RUN(test_closed, "written over by a program that then closes it");
 	RUN(test_killed, "written over by a program that is killed meanwhile");
 	RUN(test_rewound, "entries of the ring are taken once");
+	RUN(test_into_head, "read into the head of the ring");
 	chmod(DEVICE, mode);
 	return tap_end();
 }

@@ -270,7 +270,7 @@ int twheel_submit(struct twheel *tw, struct twheel_op *ops, unsigned int nr);
  * @nr: room in @ops, 0 to 2^31 - 1
  *
  * Return: how many were taken, 0 when none is pending. With none taken -%EINTR
- * or -%EFAULT; -%EINVAL; -%ENOMEM.
+ * or -%EFAULT; -%EINVAL.
  */
 int twheel_drain(struct twheel *tw, struct twheel_op *ops, unsigned int nr);
 

@@ -341,10 +341,10 @@ static struct twheel_task **drain_shared(struct twheel_pool *pool, struct twheel
 	return end;
 }
 
-/* A signal, or want of memory for a moment, is no reason to leave any there. */
+/* A signal is no reason to leave any there. */
 static bool goes_on(int ret)
 {
-	return ret > 0 || ret == -EINTR || ret == -ENOMEM;
+	return ret > 0 || ret == -EINTR;
 }
 
 static struct twheel_task **drain_pending(struct twheel_pool *pool, struct twheel_task **end)
