@@ -37,7 +37,7 @@
 #define TW_EVENT_BYTES 1024
 
 /* Timers that are written and taken out one by one, under one hold of the lock */
-#define TW_TAKEN 64
+#define TW_TAKEN 32
 
 /* Nodes and slots that one run touches: unless set otherwise, and at least */
 #define TW_BUDGET 256

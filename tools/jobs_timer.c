@@ -325,6 +325,13 @@ static void take_line(struct import *import, struct timer *timer, char *text)
 	free(copy);
 }
 
+static bool is_template(const char *path)
+{
+	const char *at = strrchr(path, '@');
+
+	return at && !strcmp(at, "@.timer");
+}
+
 /* import_timer - the times of a timer, and what it starts */
 void import_timer(struct import *import, FILE *file)
 {
@@ -342,7 +349,7 @@ void import_timer(struct import *import, FILE *file)
 		else if (ours && *text && !strchr("#;", *text))
 			take_line(import, &timer, text);
 	}
-	if (strstr(import->path, "@.timer"))
+	if (is_template(import->path))
 		import_leave_out(import, import->path,
 				 "this is a template: import a file that has an instance's name, like x@1.timer");
 	else if (!timer.count)
