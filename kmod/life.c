@@ -129,6 +129,9 @@ int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
 	if (setup->limit > TW_MOST_TIMERS ||
 	    (setup->limit > READ_ONCE(tw_max_timers) && !tw_may_exceed_limits()))
 		return -ENOSPC;
+	/* Before so much is allocated for nothing */
+	if (setup->limit && setup->shared > setup->limit)
+		return -ENOSPC;
 	if (setup->shared) {
 		shared = tw_shared_create(tw, setup->shared, setup->tick ?: TICK_NSEC);
 		if (IS_ERR(shared))
