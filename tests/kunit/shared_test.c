@@ -614,6 +614,71 @@ static void read_takes_so_many_entries(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shared->area->head, 8);
 }
 
+/* There is room for two, and the program moves one of them at some access. */
+static bool move_while_written(struct kunit *test, unsigned int access, bool drain,
+			       unsigned int *given)
+{
+	struct twheel *tw = program.tw;
+	struct twheel_event events[2];
+	struct twheel_op ops[2];
+	struct iov_iter to;
+	struct kvec room;
+	bool acted;
+
+	arm(8, program.now + (drain ? 100 * TICK : -1));
+	arm(9, program.now + (drain ? 100 * TICK : -1));
+	run_and_check(test);
+	program.rearms = drain ? tw_entries_any(&tw->shared->wheel) : 8;
+	program.acts_in = access;
+	if (drain) {
+		room_for_one(&to, &room, ops, sizeof(ops));
+		spin_lock_bh(&tw->lock);
+		for (*given = 0; tw->shared->wheel.pending && iov_iter_count(&to);)
+			*given += tw_shared_drain(tw, &to, sizeof(*ops));
+		spin_unlock_bh(&tw->lock);
+		KUNIT_EXPECT_EQ(test, ops[0].user_data + ops[1].user_data, 8 + 9);
+	} else {
+		room_for_one(&to, &room, events, sizeof(events));
+		*given = tw_shared_read(tw, &to, sizeof(*events), U32_MAX) / sizeof(*events);
+		KUNIT_EXPECT_EQ(test, events[0].user_data, *given == 2 ? 8 : 9);
+		KUNIT_EXPECT_EQ(test, events[*given == 2].user_data, 9);
+	}
+	acted = !program.acts_in;
+	program.acts_in = 0;
+	/* The model does not know when it was taken: before it was moved, or not at all. */
+	program.wrong = NULL;
+	program.armed[8] = acted && atomic64_read(&tw->shared->words[8]) & TWHEEL_WORD_ARMED;
+	program.armed[9] = acted && atomic64_read(&tw->shared->words[9]) & TWHEEL_WORD_ARMED;
+	program.rearms = 0;
+	program.now += 10 * TICK;
+	run_and_check(test);
+	take();
+	check(test);
+	KUNIT_EXPECT_FALSE(test, program.armed[8] || program.armed[9]);
+	return acted;
+}
+
+static void withdrawn_while_written_leaves_no_gap(struct kunit *test)
+{
+	unsigned int access = 0, given, alone = 0;
+
+	while (move_while_written(test, ++access, false, &given)) {
+		KUNIT_EXPECT_TRUE(test, given == 1 || given == 2);
+		alone += given == 1;
+	}
+	KUNIT_EXPECT_GE(test, alone, 3);
+	KUNIT_EXPECT_LT(test, alone, access - 1);
+}
+
+static void moved_while_drained_leaves_no_gap(struct kunit *test)
+{
+	unsigned int access = 0, given;
+
+	while (move_while_written(test, ++access, true, &given))
+		KUNIT_EXPECT_EQ(test, given, 2);
+	KUNIT_EXPECT_GT(test, access, 3);
+}
+
 /* The ring is full only for a program that moved its head where it was before. */
 static void full_ring_expiry_retried(struct kunit *test)
 {
@@ -865,6 +930,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(rearm_during_inspection_expires),
 	KUNIT_CASE(moved_twice_during_inspection_expires),
 	KUNIT_CASE(read_takes_so_many_entries),
+	KUNIT_CASE(withdrawn_while_written_leaves_no_gap),
+	KUNIT_CASE(moved_while_drained_leaves_no_gap),
 	KUNIT_CASE(full_ring_expiry_retried),
 	KUNIT_CASE(ring_numbers_wrap_nothing_lost),
 	KUNIT_CASE(scan_stops_at_budget),
