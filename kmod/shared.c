@@ -4,9 +4,10 @@
  * due, and puts those that expired into the ring. See shared.h.
  *
  * Nothing in the shared area is trusted, so a program that breaks the protocol and one
- * that keeps to it take the same path here. Each word is read once. Each loop that a
- * program could keep going by writing to the area has an end. No timer is lost but by the
- * program's own doing: in doubt, a timer is inspected again in the next tick.
+ * that keeps to it take the same path here. Each word is read once. Each loop under
+ * the lock that a program could keep going by writing to the area has an end, and a signal
+ * ends its own DRAIN. No timer is lost but by the program's own doing: in doubt, a timer is
+ * inspected again in the next tick.
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>

@@ -458,7 +458,8 @@ static void test_drain(void)
 		const unsigned int nr = 90;
 		struct faults f = { .lazy = l->lazy };
 
-		while (faults_next(&f, COPY | (l->lazy ? SLAB | PAGES : 0), 1)) {
+		while (faults_next(&f, COPY | (l->lazy ? SLAB | PAGES : 0),
+				   l->lazy ? 2 : 1)) {
 			unsigned int pending;
 			long done;
 

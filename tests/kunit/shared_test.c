@@ -350,7 +350,7 @@ static void pass_time(struct kunit *test)
 	run_and_check(test);
 }
 
-static void room_for_one(struct iov_iter *to, struct kvec *room, void *at, size_t size)
+static void make_room(struct iov_iter *to, struct kvec *room, void *at, size_t size)
 {
 	*room = (struct kvec){ at, size };
 	iov_iter_kvec(to, ITER_DEST, room, 1, size);
@@ -364,7 +364,7 @@ static void read_one(void)
 	struct kvec room;
 	u32 nr;
 
-	room_for_one(&to, &room, &event, sizeof(event));
+	make_room(&to, &room, &event, sizeof(event));
 	if (tw_shared_read(program.tw, &to, sizeof(event), 1) < 0)
 		return;
 	nr = event.user_data;
@@ -383,7 +383,7 @@ static void drain_one(void)
 
 	if (!tw->shared->wheel.pending)
 		return;
-	room_for_one(&to, &room, &op, sizeof(op));
+	make_room(&to, &room, &op, sizeof(op));
 	spin_lock_bh(&tw->lock);
 	if (tw_shared_drain(tw, &to, sizeof(op)) == 1) {
 		nr = op.user_data;
@@ -603,7 +603,7 @@ static void read_takes_so_many_entries(struct kunit *test)
 	run_and_check(test);
 	for (i = 0; i < 5; i++)
 		cancel(timers[i]);
-	room_for_one(&to, &room, events, sizeof(events));
+	make_room(&to, &room, events, sizeof(events));
 	KUNIT_EXPECT_EQ(test, tw_shared_read(program.tw, &to, sizeof(*events), 4), -EAGAIN);
 	KUNIT_EXPECT_EQ(test, shared->area->head, 4);
 	KUNIT_EXPECT_EQ(test, tw_shared_read(program.tw, &to, sizeof(*events), 3),
@@ -631,14 +631,14 @@ static bool move_while_written(struct kunit *test, unsigned int access, bool dra
 	program.rearms = drain ? tw_entries_any(&tw->shared->wheel) : 8;
 	program.acts_in = access;
 	if (drain) {
-		room_for_one(&to, &room, ops, sizeof(ops));
+		make_room(&to, &room, ops, sizeof(ops));
 		spin_lock_bh(&tw->lock);
 		for (*given = 0; tw->shared->wheel.pending && iov_iter_count(&to);)
 			*given += tw_shared_drain(tw, &to, sizeof(*ops));
 		spin_unlock_bh(&tw->lock);
 		KUNIT_EXPECT_EQ(test, ops[0].user_data + ops[1].user_data, 8 + 9);
 	} else {
-		room_for_one(&to, &room, events, sizeof(events));
+		make_room(&to, &room, events, sizeof(events));
 		*given = tw_shared_read(tw, &to, sizeof(*events), U32_MAX) / sizeof(*events);
 		KUNIT_EXPECT_EQ(test, events[0].user_data, *given == 2 ? 8 : 9);
 		KUNIT_EXPECT_EQ(test, events[*given == 2].user_data, 9);
