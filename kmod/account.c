@@ -53,20 +53,6 @@ bool tw_user_charge(struct tw_user *user, u64 bytes)
 	return false;
 }
 
-#ifdef TW_CHECK
-/**
- * tw_user_held() - how much memory is the user charged for?
- * @user: the account
- *
- * Context: any.
- * Return: how much, in bytes.
- */
-u64 tw_user_held(const struct tw_user *user)
-{
-	return atomic64_read(&user->bytes);
-}
-#endif
-
 /**
  * tw_user_uncharge() - the user holds less memory
  * @user: the account

@@ -64,6 +64,5 @@ bool tw_user_charge(struct tw_user *user, u64 bytes);
 void tw_user_uncharge(struct tw_user *user, u64 bytes);
 bool tw_may_exceed_limits(void);
 unsigned int tw_user_default_limit(void);
-u64 tw_user_held(const struct tw_user *user);
 
 #endif /* TW_ACCOUNT_H */

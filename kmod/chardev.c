@@ -54,15 +54,6 @@ static int tw_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/*
- * What read(2) gives. (Without the lock: a SETUP at the same time comes before or
- * after, and each way of reading can stand the other one beside it.)
- */
-static u32 tw_unit(const struct twheel *tw)
-{
-	return READ_ONCE(tw->unit);
-}
-
 static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct file *file = iocb->ki_filp;
@@ -74,7 +65,11 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	ssize_t ret;
 
 	for (;;) {
-		u32 unit = tw_unit(tw);
+		/*
+		 * Without the lock: a SETUP at the same time comes before or after, and each
+		 * way of reading can stand the other one beside it.
+		 */
+		u32 unit = READ_ONCE(tw->unit);
 		bool more;	/* Other threads can keep this true for ever. */
 
 		/* The wheel may be set up while this waits, with another size of events. */
@@ -212,9 +207,12 @@ static long tw_ioctl_doorbell(struct twheel *tw, void __user *uarg, u32 usize)
 	struct twheel_doorbell doorbell;
 	int ret = tw_get_arg(&doorbell, sizeof(doorbell), uarg, usize);
 
-	if (!ret && doorbell.flags)
-		ret = -EINVAL;
-	return ret ?: tw_doorbell(tw);
+	if (ret)
+		return ret;
+	if (doorbell.flags || !tw_shared_of(tw))
+		return -EINVAL;
+	tw_catch_up(tw);
+	return 0;
 }
 
 static long tw_ioctl_stats(struct twheel *tw, void __user *uarg, u32 usize)
@@ -337,19 +335,9 @@ static const struct file_operations tw_fops = {
 	.show_fdinfo = tw_show_fdinfo,
 };
 
-static struct miscdevice tw_device = {
+struct miscdevice tw_device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "twheel",
 	.mode = 0600,
 	.fops = &tw_fops,
 };
-
-int tw_chardev_init(void)
-{
-	return misc_register(&tw_device);
-}
-
-void tw_chardev_exit(void)
-{
-	misc_deregister(&tw_device);
-}

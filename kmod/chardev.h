@@ -5,7 +5,9 @@
 #ifndef TW_CHARDEV_H
 #define TW_CHARDEV_H
 
-int tw_chardev_init(void);
-void tw_chardev_exit(void);
+struct miscdevice;
+
+/* main.c registers it. */
+extern struct miscdevice tw_device;
 
 #endif /* TW_CHARDEV_H */

@@ -76,7 +76,7 @@ struct tw_inner {
  * @flags: TWHEEL_SETUP_*
  * @unit: bytes of an event, or in count mode of the count; read without @lock, too
  * @counted: in count mode, expiries taken from the wheel and not yet read
- * @fixed: the set-up can't be changed any more
+ * @fixed: it was set up
  * @waits_for: what is due is throttled until there is time in this share, or NULL; read
  *	without @lock, too
  * @closing: the timer and the worker must not be started any more; read without @lock,

@@ -229,21 +229,29 @@ static void tw_run_or_defer(struct twheel *tw, ktime_t start, struct tw_did *did
 }
 
 /*
- * The hrtimer of a wheel came. Many threads of a program may hold the lock one after the
- * other, and a soft interrupt must not wait for them. So if the lock is taken, all work is
- * deferred to the worker. With PREEMPT_RT this is a thread, which may wait.
+ * Many threads of a program may hold the lock one after the other, and a soft interrupt must
+ * not wait for them. So if the lock is taken, all work is deferred to the worker. With
+ * PREEMPT_RT this is a thread, which may wait. Returns false if the lock is not held.
  */
-static void tw_timer_run(struct twheel *tw, struct tw_share *share, ktime_t *start)
+static bool tw_lock_or_defer(struct twheel *tw, ktime_t *start)
 {
-	struct tw_did did = {};
-
 	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
 		spin_lock(&tw->lock);
 	} else if (!spin_trylock(&tw->lock)) {
 		tw_queue_worker(tw, TW_LEFT);
-		return;
+		return false;
 	}
 	*start = tw_locked_since(*start);
+	return true;
+}
+
+/* The hrtimer of a wheel came. */
+static void tw_timer_run(struct twheel *tw, struct tw_share *share, ktime_t *start)
+{
+	struct tw_did did = {};
+
+	if (!tw_lock_or_defer(tw, start))
+		return;
 	tw->timer_tick = TW_NEVER;
 	tw->stats.wakeups++;
 	if (tw_set_back_meanwhile(tw))
@@ -273,14 +281,8 @@ static void tw_run_turn(struct twheel *tw, ktime_t *start)
 {
 	struct tw_did did = {};
 
-	/* As in tw_timer_run() */
-	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
-		spin_lock(&tw->lock);
-	} else if (!spin_trylock(&tw->lock)) {
-		tw_queue_worker(tw, TW_LEFT);
+	if (!tw_lock_or_defer(tw, start))
 		return;
-	}
-	*start = tw_locked_since(*start);
 	tw_run_or_defer(tw, *start, &did);
 	spin_unlock(&tw->lock);
 	if (did.wake)
@@ -439,19 +441,4 @@ bool tw_assist(struct twheel *tw)
 		tw_wake(tw);
 	cond_resched();
 	return more;
-}
-
-/**
- * tw_doorbell() - scan for dirty timers, and inspect those that are due
- * @tw: the wheel
- *
- * Context: may sleep.
- * Return: 0 or -EINVAL.
- */
-int tw_doorbell(struct twheel *tw)
-{
-	if (!tw_shared_of(tw))
-		return -EINVAL;
-	tw_catch_up(tw);
-	return 0;
 }

@@ -19,6 +19,5 @@ enum hrtimer_restart tw_turns_fn(struct hrtimer *timer);
 void tw_work_fn(struct work_struct *work);
 void tw_catch_up(struct twheel *tw);
 bool tw_assist(struct twheel *tw);
-int tw_doorbell(struct twheel *tw);
 
 #endif /* TW_EXPIRE_H */

@@ -86,7 +86,7 @@ static int tw_set_up(struct twheel *tw, const struct twheel_setup *setup,
 	struct tw_clock clock;
 
 	lockdep_assert_held(&tw->lock);
-	if (tw->fixed)
+	if (tw->fixed || tw->stats.armed)
 		return -EBUSY;
 	if (setup->shared > limit)
 		return -ENOSPC;

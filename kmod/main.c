@@ -5,6 +5,7 @@
  * Here the module is loaded and unloaded, and has its parameters.
  */
 #include <linux/init.h>
+#include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/workqueue.h>
@@ -69,7 +70,7 @@ static int __init twheel_init(void)
 	if (!tw_shared_workqueue)
 		goto err_workqueue;
 	tw_stats_init();
-	ret = tw_chardev_init();
+	ret = misc_register(&tw_device);
 	if (ret)
 		goto err_stats;
 	return 0;
@@ -85,7 +86,7 @@ module_init(twheel_init);
 
 static void __exit twheel_exit(void)
 {
-	tw_chardev_exit();
+	misc_deregister(&tw_device);
 	tw_stats_exit();
 	tw_users_exit();
 	destroy_workqueue(tw_shared_workqueue);

@@ -65,13 +65,6 @@ static u32 tw_state(const struct twheel *tw, const struct tw_node *node)
 					       TWHEEL_STATE_PENDING;
 }
 
-static int tw_limit_hit(struct twheel *tw, u32 limit)
-{
-	tw->stats.refused++;
-	trace_twheel_limit(tw, limit);
-	return -ENOSPC;
-}
-
 /* Allow the batch to arm as many timers as there are free nodes: none is freed before its end. */
 static void tw_set_quota(struct twheel *tw, struct tw_batch *batch)
 {
@@ -81,20 +74,16 @@ static void tw_set_quota(struct twheel *tw, struct tw_batch *batch)
 }
 
 /* No node is free: have tw_begin() allocate some, or return why it could not. */
-static int tw_no_nodes(struct twheel *tw, const struct tw_batch *batch)
+static int tw_no_nodes(const struct tw_batch *batch)
 {
-	if (!batch->error)
-		return TW_NO_NODES;
-	if (batch->error == -ENOSPC)
-		return tw_limit_hit(tw, READ_ONCE(tw_max_user_timers));
-	return batch->error;
+	return batch->error ?: TW_NO_NODES;
 }
 
 /* The same for &struct tw_period. */
-static int tw_no_period(struct twheel *tw, struct tw_batch *batch)
+static int tw_no_period(struct tw_batch *batch)
 {
 	batch->no_period = true;
-	return tw_no_nodes(tw, batch);
+	return tw_no_nodes(batch);
 }
 
 /* The quota is used up: renew it, or return why that is not possible. */
@@ -103,9 +92,7 @@ static noinline int tw_renew_quota(struct twheel *tw, struct tw_batch *batch)
 	tw_set_quota(tw, batch);
 	if (batch->quota)
 		return 0;
-	if (tw_timers(tw) >= tw->limit)
-		return tw_limit_hit(tw, tw->limit);
-	return tw_no_nodes(tw, batch);
+	return tw_timers(tw) >= tw->limit ? -ENOSPC : tw_no_nodes(batch);
 }
 
 /*
@@ -228,7 +215,7 @@ static __always_inline int __tw_arm(struct twheel *tw, struct tw_batch *batch,
 			return ret;
 	}
 	if (more && want.interval && !tw->periods.free)
-		return tw_no_period(tw, batch);
+		return tw_no_period(batch);
 	batch->quota--;
 	node = tw_node_begin(&tw->table, &index);
 	WRITE_ONCE(op->id, tw_id(node, index));
@@ -288,7 +275,7 @@ static noinline int tw_modify_more(struct twheel *tw, struct tw_batch *batch,
 	if (!tw_table_find(&tw->table, READ_ONCE(op->id), &node, &index))
 		return -ENOENT;
 	if (want.interval && !(node->flags & TW_NODE_PERIODIC) && !tw->periods.free)
-		return tw_no_period(tw, batch);
+		return tw_no_period(batch);
 	if (!tw_write_result(batch, op, size, tw_state(tw, node), 0))
 		return TW_NOT_WRITTEN;
 	tw_set_more(tw, node, &want);
@@ -517,11 +504,10 @@ static __always_inline unsigned int tw_do_sized(struct twheel *tw, struct tw_bat
 			break;
 		if (ret == TW_NOT_WRITTEN ||
 		    !tw_write_result(batch, op, size, TWHEEL_STATE_NONE, ret)) {
-			/* Nor was it refused. */
-			tw->stats.refused -= ret == -ENOSPC;
 			batch->written = false;
 			break;
 		}
+		tw->stats.refused += ret == -ENOSPC;
 	}
 	return n;
 }
@@ -617,8 +603,6 @@ void tw_end(struct twheel *tw, struct tw_batch *batch)
 {
 	struct tw_chunk *spare, *periods;
 
-	if (tw->stats.armed)
-		tw->fixed = true;
 	if (batch->expired) {
 		tw->stats.expired += batch->expired;
 		tw->stats.lateness[0] += batch->expired;

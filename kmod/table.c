@@ -116,15 +116,6 @@ void tw_table_add(struct tw_table *table, struct tw_chunk *chunk,
 	tw_list_chunk(&table->empty, chunk);
 }
 
-/* The chunk has free nodes, the first ones in this word. */
-static void tw_chunk_some(struct tw_table *table, struct tw_chunk *chunk,
-			  unsigned int word)
-{
-	if (!chunk->some)
-		tw_list_chunk(&table->partial, chunk);
-	chunk->some |= 1U << word;
-}
-
 /*
  * The word that nodes are allocated from is used up: take another one. Partly used chunks
  * come first, so that empty chunks stay empty and can be handed back.
@@ -168,7 +159,9 @@ static void tw_table_unfill(struct tw_table *table)
 /* Nodes of a word are free that were not. */
 void tw_word_put(struct tw_table *table, struct tw_chunk *chunk, unsigned int word)
 {
-	tw_chunk_some(table, chunk, word);
+	if (!chunk->some)
+		tw_list_chunk(&table->partial, chunk);
+	chunk->some |= 1U << word;
 	if (chunk->free[word] == TW_WORD_ALL)
 		chunk->all |= 1U << word;
 	if (chunk->all == TW_WORDS_ALL) {

@@ -97,20 +97,6 @@ TRACE_EVENT(twheel_read,
 	TP_printk("wheel=%llu events=%u", __entry->wheel, __entry->events)
 );
 
-TRACE_EVENT(twheel_limit,
-	TP_PROTO(const struct twheel *tw, u32 limit),
-	TP_ARGS(tw, limit),
-	TP_STRUCT__entry(
-		__field(u64, wheel)
-		__field(u32, limit)
-	),
-	TP_fast_assign(
-		__entry->wheel = tw->nr;
-		__entry->limit = limit;
-	),
-	TP_printk("wheel=%llu limit=%u", __entry->wheel, __entry->limit)
-);
-
 #endif /* TW_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH

@@ -3,15 +3,13 @@
  * KUnit suite of time that passes for a wheel in use: when it goes on with what it may
  * not do, or need not do, at once. (Here, time passes only when nobody works.)
  */
-#define tw_chardev_init test_chardev_init
-#define tw_chardev_exit test_chardev_exit
+#define tw_device test_device
 #define tw_budget test_budget
 #define tw_timer_fn test_timer_fn
 #define tw_turns_fn test_turns_fn
 #define tw_work_fn test_work_fn
 #define tw_catch_up test_catch_up
 #define tw_assist test_assist
-#define tw_doorbell test_doorbell
 
 #include <kunit/test.h>
 #include <linux/bits.h>
