@@ -16,15 +16,9 @@
 #include <uapi/linux/twheel.h>
 
 #include "account.h"
-#include "chardev.h"
 #include "compat.h"
 #include "context.h"
-#include "expire.h"
-#include "life.h"
-#include "read.h"
 #include "shared.h"
-#include "stats.h"
-#include "submit.h"
 #include "validate.h"
 
 /* So many runs a reader does of what was throttled, before it sleeps as others do */

@@ -29,7 +29,9 @@
 #include "table.h"
 #include "wheel.h"
 
+struct iov_iter;
 struct mem_cgroup;
+struct miscdevice;
 struct tw_share;
 struct tw_shared;
 struct tw_user;
@@ -184,5 +186,44 @@ static inline void tw_free_timer(struct twheel *tw, struct tw_node *node, u32 in
 		tw_table_free(&tw->periods, node->period);
 	tw_node_end(&tw->table, node, index);
 }
+
+/* chardev.c: main.c registers it. */
+extern struct miscdevice tw_device;
+
+/* submit.c */
+long tw_submit(struct twheel *tw, u64 ops, u32 nr, u32 size);
+
+/* life.c */
+struct twheel *tw_create(void);
+void tw_destroy(struct twheel *tw);
+int tw_setup(struct twheel *tw, const struct twheel_setup *setup);
+int tw_set_eventfd(struct twheel *tw, int fd);
+
+/* user.c */
+struct tw_user *tw_user_get(void);
+void tw_user_put(struct tw_user *user);
+void tw_users_exit(void);
+
+/* read.c */
+ssize_t tw_read_events(struct twheel *tw, struct iov_iter *to, u32 unit, u32 most);
+ssize_t tw_read_count(struct twheel *tw, struct iov_iter *to, u32 most);
+long tw_drain(struct twheel *tw, const struct twheel_drain *drain);
+
+/* expire.c; @tw_budget is a parameter, which is read like the limits in account.h. */
+extern unsigned int tw_budget;
+enum hrtimer_restart tw_timer_fn(struct hrtimer *timer);
+enum hrtimer_restart tw_turns_fn(struct hrtimer *timer);
+void tw_work_fn(struct work_struct *work);
+void tw_catch_up(struct twheel *tw);
+bool tw_assist(struct twheel *tw);
+
+/* stats.c */
+void tw_get_info(struct twheel *tw, struct twheel_info *info);
+void tw_get_stats(struct twheel *tw, struct twheel_stats *stats,
+		  struct tw_inner *inner);
+void tw_stats_init(void);
+void tw_stats_exit(void);
+void tw_stats_add(struct twheel *tw);
+void tw_stats_del(struct twheel *tw);
 
 #endif /* TW_CONTEXT_H */

@@ -21,7 +21,6 @@
 #include "account.h"
 #include "compat.h"
 #include "context.h"
-#include "expire.h"
 #include "shared.h"
 #include "trace.h"
 #include "turns.h"
@@ -127,7 +126,7 @@ static enum tw_left tw_run(struct twheel *tw, ktime_t start, struct tw_did *did)
 
 	lockdep_assert_held(&tw->lock);
 	/*
-	 * Its callback may have come and found the lock taken, see tw_timer_fn(). Or it
+	 * Its callback may have come and found the lock taken, see tw_softirq_run(). Or it
 	 * is throttled, and this is its turn, or done in somebody's own time.
 	 */
 	if (tw->waits_for || !hrtimer_is_queued(&tw->timer))
@@ -228,36 +227,40 @@ static void tw_run_or_defer(struct twheel *tw, ktime_t start, struct tw_did *did
 		tw_defer_to_worker(tw, left);
 }
 
-/*
- * Many threads of a program may hold the lock one after the other, and a soft interrupt must
- * not wait for them. So if the lock is taken, all work is deferred to the worker. With
- * PREEMPT_RT this is a thread, which may wait. Returns false if the lock is not held.
- */
-static bool tw_lock_or_defer(struct twheel *tw, ktime_t *start)
+/* The hrtimer of a wheel came, which may be before its user has time again. */
+static void tw_timer_run(struct twheel *tw, struct tw_share *share, ktime_t start,
+			 struct tw_did *did)
 {
-	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
-		spin_lock(&tw->lock);
-	} else if (!spin_trylock(&tw->lock)) {
-		tw_queue_worker(tw, TW_LEFT);
-		return false;
-	}
-	*start = tw_locked_since(*start);
-	return true;
-}
-
-/* The hrtimer of a wheel came. */
-static void tw_timer_run(struct twheel *tw, struct tw_share *share, ktime_t *start)
-{
-	struct tw_did did = {};
-
-	if (!tw_lock_or_defer(tw, start))
-		return;
+	lockdep_assert_held(&tw->lock);
 	tw->timer_tick = TW_NEVER;
 	tw->stats.wakeups++;
 	if (tw_set_back_meanwhile(tw))
 		tw_defer_to_worker(tw, TW_LEFT);
-	else if (!tw_share_may_run(share, *start))
-		tw_throttle(tw, share, *start, &did);
+	else if (!tw_share_may_run(share, start))
+		tw_throttle(tw, share, start, did);
+	else
+		tw_run_or_defer(tw, start, did);
+}
+
+/*
+ * A run in a soft interrupt: of the hrtimer of a wheel; or with @share NULL of one that waited
+ * and has its turn. Many threads of a program may hold the lock one after the other, and a
+ * soft interrupt must not wait for them. So if the lock is taken, all work is deferred to the
+ * worker. With PREEMPT_RT this is a thread, which may wait.
+ */
+static void tw_softirq_run(struct twheel *tw, struct tw_share *share, ktime_t *start)
+{
+	struct tw_did did = {};
+
+	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		spin_lock(&tw->lock);
+	} else if (!spin_trylock(&tw->lock)) {
+		tw_queue_worker(tw, TW_LEFT);
+		return;
+	}
+	*start = tw_locked_since(*start);
+	if (share)
+		tw_timer_run(tw, share, *start, &did);
 	else
 		tw_run_or_defer(tw, *start, &did);
 	spin_unlock(&tw->lock);
@@ -271,22 +274,9 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	struct tw_share *share = this_cpu_ptr(tw->user->shares);
 	ktime_t start = ktime_get();
 
-	tw_timer_run(tw, share, &start);
+	tw_softirq_run(tw, share, &start);
 	tw_share_ran(share, ktime_to_ns(ktime_sub(ktime_get(), start)));
 	return HRTIMER_NORESTART;
-}
-
-/* A wheel that waited has its turn: one run. */
-static void tw_run_turn(struct twheel *tw, ktime_t *start)
-{
-	struct tw_did did = {};
-
-	if (!tw_lock_or_defer(tw, start))
-		return;
-	tw_run_or_defer(tw, *start, &did);
-	spin_unlock(&tw->lock);
-	if (did.wake)
-		tw_wake(tw);
 }
 
 /* Only now may it be freed. */
@@ -304,7 +294,7 @@ enum hrtimer_restart tw_turns_fn(struct hrtimer *timer)
 
 	while ((tw = tw_share_next(share, now, ktime_to_ns(ktime_sub(now, before))))) {
 		before = now;
-		tw_run_turn(tw, &before);
+		tw_softirq_run(tw, NULL, &before);
 		tw_turn_over(tw);
 		now = ktime_get();
 	}

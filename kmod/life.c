@@ -14,12 +14,8 @@
 #include "account.h"
 #include "compat.h"
 #include "context.h"
-#include "expire.h"
-#include "life.h"
 #include "shared.h"
-#include "stats.h"
 #include "turns.h"
-#include "user.h"
 #include "validate.h"
 
 static atomic64_t tw_next_nr;

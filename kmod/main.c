@@ -11,11 +11,7 @@
 #include <linux/workqueue.h>
 
 #include "account.h"
-#include "chardev.h"
 #include "context.h"
-#include "expire.h"
-#include "stats.h"
-#include "user.h"
 
 static int tw_param_set_limit(const char *val, const struct kernel_param *kp)
 {

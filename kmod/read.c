@@ -16,9 +16,7 @@
 
 #include "context.h"
 #include "copy.h"
-#include "expire.h"
 #include "ops.h"
-#include "read.h"
 #include "shared.h"
 #include "trace.h"
 

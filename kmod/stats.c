@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a wheel holds and has counted; and the file twheel/counters in debugfs: the sums of
- * the counters of all wheels, also of those that are closed. See stats.h.
+ * the counters of all wheels, also of those that are closed.
  */
 #include <linux/build_bug.h>
 #include <linux/debugfs.h>
@@ -11,7 +11,6 @@
 #include "account.h"
 #include "context.h"
 #include "shared.h"
-#include "stats.h"
 
 #define TW_URING_FEATURE (IS_ENABLED(CONFIG_IO_URING) ? TWHEEL_FEATURE_URING : 0)
 

@@ -16,7 +16,6 @@
 
 #include "context.h"
 #include "ops.h"
-#include "submit.h"
 
 /* Free nodes that a batch needs. A batch that does not begin with ARM may have no other. */
 static unsigned int tw_nodes_for(const struct twheel_op *first, unsigned int nr)

@@ -24,9 +24,7 @@
 #include "account.h"
 #include "compat.h"
 #include "context.h"
-#include "expire.h"
 #include "turns.h"
-#include "user.h"
 
 /* All users who have an account, by their uid */
 static struct rb_root tw_users = RB_ROOT;

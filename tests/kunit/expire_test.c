@@ -24,13 +24,9 @@
 
 #include "account.h"
 #include "context.h"
-#include "expire.h"
-#include "life.h"
 #include "ops.h"
 #include "shared.h"
 #include "turns.h"
-/* (User-mode Linux has a user.h, too.) */
-#include "kmod/user.h"
 
 /*
  * Both are here a second time: the calls of the device are its own; and with one processor

@@ -24,7 +24,6 @@
 #include "compat.h"
 #include "context.h"
 #include "copy.h"
-#include "life.h"
 #include "shared.h"
 #include "trace.h"
 

@@ -305,7 +305,7 @@ end:	do
 		turn = true
 	   }
 	   atomic {
-		/* tw_run_turn() */
+		/* tw_softirq_run() */
 		tw_lock();
 		tw_run();
 		if
