@@ -55,7 +55,8 @@ static size_t tw_area_lay_out(struct twheel_shared *head, u32 nr)
 	head->groups = size;
 	size += ALIGN(DIV_ROUND_UP(groups, 64) * sizeof(u64), TW_AREA_ALIGN);
 	head->dirty = size;
-	size += ALIGN(DIV_ROUND_UP(nr, 64) * sizeof(u64), TW_AREA_ALIGN);
+	/* The last group is scanned as if it was whole. */
+	size += ALIGN(groups * TW_GROUP_WORDS * sizeof(u64), TW_AREA_ALIGN);
 	head->ring = size;
 	size += ALIGN(ring * sizeof(u32), TW_AREA_ALIGN);
 	head->words = size;
@@ -114,7 +115,7 @@ static int tw_area_alloc(struct twheel *tw, struct tw_shared *shared, u32 nr)
 	shared->groups = (void *)shared->area + head.groups;
 	shared->ring_mask = head.ring_mask;
 	shared->nr_groups = DIV_ROUND_UP(nr, TW_GROUP);
-	shared->scan.next = DIV_ROUND_UP(shared->nr_groups, 64);
+	shared->next_word = shared->nr_groups * TW_GROUP_WORDS;
 	for (i = 0; i < nr; i++) {
 		atomic64_set(&shared->words[i], TWHEEL_WORD_IDLE);
 		/* A position that the ring will not come to for long */

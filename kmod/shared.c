@@ -32,10 +32,6 @@
 /* While a slot expires, readers are notified of so many at least. */
 #define TW_NOTIFY 4096
 
-/* No group of timers, and no timer */
-#define TW_NO_GROUP U32_MAX
-#define TW_NO_TIMER U32_MAX
-
 #define TW_WORD_STATES (TWHEEL_WORD_IDLE | TWHEEL_WORD_FIRED)
 
 /* The host's time at which a word that is armed expires: not early. */
@@ -318,95 +314,79 @@ static void tw_inspect_dirty(struct tw_inspect *inspect, u32 nr)
 	}
 }
 
-static u64 tw_fetch_clear_bits(atomic64_t *from)
+/* Fetch a word of dirty bits. Beyond the last timer a program may have set any. */
+static u64 tw_fetch_dirty(struct tw_shared *shared, u32 word)
 {
+	u32 timers = shared->nr - min(word * 64, shared->nr);
+	u64 mask = timers < 64 ? BIT_ULL(timers) - 1 : U64_MAX;
+	atomic64_t *dirty = &shared->dirty[word];
+
 	/* Most are 0, and a load costs less than an exchange. */
-	return atomic64_read(from) ? atomic64_xchg(from, 0) : 0;
+	return atomic64_read(dirty) & mask ? atomic64_xchg(dirty, 0) & mask : 0;
 }
 
-static u32 tw_group_words(const struct tw_shared *shared)
+/* The first from @group on in which a program says that there are dirty timers, or the end */
+static u32 tw_next_group(const struct tw_shared *shared, u32 group)
 {
-	return DIV_ROUND_UP(shared->nr_groups, 64);
-}
+	for (; group < shared->nr_groups; group = (group | 63) + 1) {
+		u64 bits = (u64)atomic64_read(&shared->groups[group / 64]) >> group % 64;
 
-static bool tw_any_dirty(const struct tw_shared *shared)
-{
-	u32 i;
-
-	for (i = 0; i < tw_group_words(shared); i++)
-		if (atomic64_read(&shared->groups[i]))
-			return true;
-	return false;
-}
-
-static bool tw_scan_finished(const struct tw_shared *shared)
-{
-	const struct tw_scan *scan = &shared->scan;
-
-	return !scan->timers && scan->word == scan->end && !scan->groups &&
-	       scan->next == tw_group_words(shared);
+		if (bits)
+			return min_t(u32, group + __ffs64(bits), shared->nr_groups);
+	}
+	return shared->nr_groups;
 }
 
 /*
- * The next group in which a program says that there are dirty timers. It sets the bit
- * of a timer, and then that of its group, but only where that is not set. They are
- * cleared the other way round: so where it finds one set, the timers have yet to be
- * looked at.
+ * Is there more to scan? A pass goes through the groups once, and only forwards: what a
+ * program sets behind it is for the next pass. While there is other work, the wheel may not
+ * sleep for seconds, and what a program arms meanwhile has to be found: in each tick.
  */
-static u32 tw_next_group(struct tw_shared *shared)
+static bool tw_scan_more(struct tw_shared *shared)
 {
-	struct tw_scan *scan = &shared->scan;
-	u32 at;
+	u32 group;
 
-	for (;;) {
-		while (scan->groups) {
-			at = (scan->next - 1) * 64 + __ffs64(scan->groups);
-			scan->groups &= scan->groups - 1;
-			if (at < shared->nr_groups)
-				return array_index_nospec(at, shared->nr_groups);
-		}
-		if (scan->next == tw_group_words(shared))
-			return TW_NO_GROUP;
-		scan->groups = tw_fetch_clear_bits(&shared->groups[scan->next++]);
+	if (shared->left || shared->next_word % TW_GROUP_WORDS)
+		return true;
+	group = tw_next_group(shared, shared->next_word / TW_GROUP_WORDS);
+	if (group == shared->nr_groups && shared->passes < TW_PASSES) {
+		group = tw_next_group(shared, 0);
+		shared->passes += group < shared->nr_groups;
 	}
+	shared->next_word = array_index_nospec(group, shared->nr_groups + 1) * TW_GROUP_WORDS;
+	return group < shared->nr_groups;
 }
 
-/* The next word with dirty timers. Returns the first of these, or TW_NO_TIMER. */
-static u32 tw_next_dirty(struct tw_shared *shared, struct tw_step *step)
+/*
+ * Go to the next dirty timers of a group. A program sets the bit of a timer, and then that
+ * of its group, but only where that is not set. They are cleared the other way round: so
+ * where it finds one set, the timers have yet to be looked at.
+ */
+static void tw_scan_next(struct tw_shared *shared, struct tw_step *step)
 {
-	struct tw_scan *scan = &shared->scan;
-	u32 group, left;
+	u32 group = shared->next_word / TW_GROUP_WORDS;
 
-	while (!scan->timers) {
-		if (scan->word < scan->end) {
-			left = shared->nr - scan->word * 64;
-			scan->timers = tw_fetch_clear_bits(&shared->dirty[scan->word++]);
-			if (left < 64)
-				scan->timers &= BIT_ULL(left) - 1;
-			continue;
-		}
-		if (!step->budget)
-			return TW_NO_TIMER;
-		group = tw_next_group(shared);
-		if (group == TW_NO_GROUP)
-			return TW_NO_TIMER;
+	if (!(shared->next_word % TW_GROUP_WORDS)) {
+		atomic64_andnot(BIT_ULL(group % 64), &shared->groups[group / 64]);
+		/* Pairs with the program's, between the bits that it sets. */
+		smp_mb__after_atomic();
 		step->budget--;
-		scan->word = group * (TW_GROUP / 64);
-		scan->end = min(scan->word + TW_GROUP / 64,
-				DIV_ROUND_UP(shared->nr, 64));
 	}
-	return (scan->word - 1) * 64;
+	do
+		shared->left = tw_fetch_dirty(shared, shared->next_word++);
+	while (!shared->left && shared->next_word % TW_GROUP_WORDS);
 }
 
 /* Scan dirty timers of a word. Most are armed, and were not tracked. */
-static void tw_scan_word(struct tw_inspect *inspect, u32 first, struct tw_step *step)
+static void tw_scan_word(struct tw_inspect *inspect, struct tw_step *step)
 {
-	struct tw_scan *scan = &inspect->shared->scan;
-	struct tw_entries *wheel = &inspect->shared->wheel;
+	struct tw_shared *shared = inspect->shared;
+	struct tw_entries *wheel = &shared->wheel;
+	u32 first = (shared->next_word - 1) * 64;
 	const struct tw_clock *clock = inspect->clock;
 	atomic64_t *words = inspect->words + first;
-	u32 armed = 0, inspected = 0, most = min(step->budget, 64U) * TW_INSPECT_PER_NODE;
-	u64 left = scan->timers;
+	u32 armed = 0, inspected = 0, most = step->budget * TW_INSPECT_PER_NODE;
+	u64 left = shared->left;
 	s64 due = inspect->due;
 
 	for (; left && inspected < most; left &= left - 1, inspected++) {
@@ -420,22 +400,9 @@ static void tw_scan_word(struct tw_inspect *inspect, u32 first, struct tw_step *
 			tw_inspect_dirty(inspect, first + at);
 		}
 	}
-	scan->timers = left;
+	shared->left = left;
 	step->budget -= DIV_ROUND_UP(inspected, TW_INSPECT_PER_NODE);
 	inspect->armed += armed;
-}
-
-/*
- * Begin a scan, if one is needed. While there is other work, the wheel may not sleep for
- * seconds, and what a program arms meanwhile has to be found: in each tick.
- */
-static bool tw_scan_begin(struct tw_shared *shared)
-{
-	if (shared->passes >= TW_PASSES || !tw_any_dirty(shared))
-		return false;
-	shared->passes++;
-	shared->scan.next = 0;
-	return true;
 }
 
 /**
@@ -450,7 +417,7 @@ bool tw_shared_scan_dirty(struct twheel *tw, struct tw_step *step)
 {
 	struct tw_shared *shared = tw->shared;
 	struct tw_inspect inspect __uninitialized;
-	u32 first;
+	bool more;
 
 	lockdep_assert_held(&tw->lock);
 	tw_ring_update_seen(shared);
@@ -458,20 +425,19 @@ bool tw_shared_scan_dirty(struct twheel *tw, struct tw_step *step)
 		shared->tick = step->now;
 		shared->passes = 0;
 	}
-	if (tw_scan_finished(shared) && !tw_scan_begin(shared))
+	more = tw_scan_more(shared);
+	if (!more)
 		return false;
 	tw_inspect_begin(tw, &inspect, step->now, step->stamp);
 	tw_entries_forward(&shared->wheel, inspect.now);
-	do {
-		while (step->budget) {
-			first = tw_next_dirty(shared, step);
-			if (first == TW_NO_TIMER)
-				break;
-			tw_scan_word(&inspect, first, step);
-		}
-	} while (tw_scan_finished(shared) && tw_scan_begin(shared));
+	while (more && step->budget) {
+		if (!shared->left)
+			tw_scan_next(shared, step);
+		tw_scan_word(&inspect, step);
+		more = tw_scan_more(shared);
+	}
 	step->expired = tw_inspect_end(tw, &inspect);
-	return !tw_scan_finished(shared);
+	return more;
 }
 
 /**
@@ -597,7 +563,7 @@ bool tw_shared_sleep(struct twheel *tw, s64 tick)
 	 * look at @next_wake: it sees the new one, or its bits are seen here.
 	 */
 	smp_mb();
-	if (shared->passes < TW_PASSES && tw_any_dirty(shared))
+	if (tw_scan_more(shared))
 		return false;
 	shared->passes = 0;
 	/* So that what is dirty by then is in the wheel in time. */

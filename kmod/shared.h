@@ -26,21 +26,8 @@
 struct iov_iter;
 struct vm_area_struct;
 
-/**
- * struct tw_scan - how far the scan for dirty timers has got
- * @next: next word of the groups
- * @groups: bits of the word before it that are left
- * @word: next word of timers
- * @end: the end of the words of the group that it is in
- * @timers: bits of the word before it that are left
- */
-struct tw_scan {
-	u32 next;
-	u64 groups;
-	u32 word;
-	u32 end;
-	u64 timers;
-};
+/* Words of dirty bits of a group */
+#define TW_GROUP_WORDS (TW_GROUP / 64)
 
 /**
  * struct tw_shared - the shared timers of a wheel
@@ -65,9 +52,11 @@ struct tw_scan {
  *	so one that is before that is none
  * @unnotified: expiries of which readers were not notified yet
  * @expiring: a slot was left that has expired in part
- * @passes: times that dirty timers were scanned for in @tick, since the wheel last slept
+ * @passes: times that a scan went through all groups anew in @tick, since the wheel last
+ *	slept
  * @tick: in which a scan was last asked for
- * @scan: how far that has got
+ * @next_word: the word of dirty bits that is scanned next
+ * @left: bits of the word before it that are left
  *
  * What comes before @wheel is set once, before the wheel has it. All else is guarded
  * by the lock of the wheel; but @tail and @seen are read without it.
@@ -93,7 +82,8 @@ struct tw_shared {
 	bool expiring;
 	u32 passes;
 	s64 tick;
-	struct tw_scan scan;
+	u32 next_word;
+	u64 left;
 };
 
 /* area.c: their memory */

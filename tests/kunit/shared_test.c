@@ -33,6 +33,7 @@ static void meanwhile(void);
 #define atomic64_read(at) (meanwhile(), atomic64_read(at))
 #define atomic64_set(at, word) (meanwhile(), atomic64_set(at, word))
 #define atomic64_xchg(at, word) (meanwhile(), atomic64_xchg(at, word))
+#define atomic64_andnot(bits, at) (meanwhile(), atomic64_andnot(bits, at))
 #define atomic64_try_cmpxchg(at, old, word) \
 	(meanwhile(), atomic64_try_cmpxchg(at, old, word))
 
@@ -65,6 +66,7 @@ static void store(u32 *at, u32 word)
 #undef atomic64_read
 #undef atomic64_set
 #undef atomic64_xchg
+#undef atomic64_andnot
 #undef atomic64_try_cmpxchg
 
 #define NR 300
@@ -754,6 +756,59 @@ static void scan_stops_at_budget(struct kunit *test)
 	spin_unlock_bh(&tw->lock);
 }
 
+/* Of a group that is not there, only a program that means harm tells. */
+static void group_beyond_the_last_ignored(struct kunit *test)
+{
+	struct twheel *tw = program.tw;
+	struct tw_step step = {
+		.now = tw_clock_floor(&tw->wheel.clock, program.now),
+		.stamp = program.now,
+		.budget = 1,
+	};
+
+	atomic64_or(~(u64)3, &tw->shared->groups[0]);
+	/* There is room for it, but no timer. */
+	atomic64_or(~0ULL << NR % 64, &tw->shared->dirty[NR / 64]);
+	tell(NR - 1);
+	spin_lock_bh(&tw->lock);
+	KUNIT_EXPECT_TRUE(test, tw_shared_scan_dirty(tw, &step));
+	step.budget = 1;
+	KUNIT_EXPECT_TRUE(test, tw_shared_scan_dirty(tw, &step));
+	step.budget = 2;
+	KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
+	spin_unlock_bh(&tw->lock);
+	run(test);
+	KUNIT_EXPECT_EQ(test, tw->timer_tick, TW_NEVER);
+}
+
+/* What a program tells of again and again does not keep what comes after it from a scan. */
+static void scan_goes_forwards(struct kunit *test)
+{
+	struct twheel *tw = program.tw;
+	struct tw_step step = {
+		.now = tw_clock_floor(&tw->wheel.clock, program.now),
+		.stamp = program.now,
+	};
+	unsigned int scans;
+	u32 nr;
+
+	arm(31, program.now + 10 * TICK);
+	arm(255, program.now + 10 * TICK);
+	arm(NR - 1, program.now + 10 * TICK);
+	spin_lock_bh(&tw->lock);
+	for (scans = 0; !known(NR - 1) && scans < 100; scans++) {
+		KUNIT_EXPECT_TRUE(test, scans < 10 || known(31));
+		KUNIT_EXPECT_TRUE(test, scans < 15 || known(255));
+		for (nr = 0; nr < 4 * TW_INSPECT_PER_NODE; nr++)
+			tell(nr);
+		step.budget = 1;
+		KUNIT_EXPECT_TRUE(test, tw_shared_scan_dirty(tw, &step));
+	}
+	spin_unlock_bh(&tw->lock);
+	KUNIT_EXPECT_LT(test, scans, 20);
+	run_and_check(test);
+}
+
 /* And so are those that are due, however many share a tick. */
 static void turn_stops_at_budget(struct kunit *test)
 {
@@ -934,6 +989,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(full_ring_expiry_retried),
 	KUNIT_CASE(ring_numbers_wrap_nothing_lost),
 	KUNIT_CASE(scan_stops_at_budget),
+	KUNIT_CASE(group_beyond_the_last_ignored),
+	KUNIT_CASE(scan_goes_forwards),
 	KUNIT_CASE(turn_stops_at_budget),
 	KUNIT_CASE(readers_notified_of_what_expired),
 	KUNIT_CASE(restless_program_scanned_once_a_tick),

@@ -34,7 +34,7 @@
  *	program: dirty bit, then test of groups		full
  *	program: bit of groups, or test that finds it
  *		set, then load of next_wake		full (seq_cst loads)
- *	kernel: groups cleared, then dirty		full
+ *	kernel: bit of groups cleared, then dirty	full
  *	kernel: dirty bit cleared, then load of word	acquire
  *	kernel: next_wake, then load of groups		full
  *
@@ -86,7 +86,7 @@ byte next_wake_seen = OTHER;
 byte now = START;
 byte node = NEVER;		/* when it comes to both timers */
 byte known;			/* a bit for each timer that it looks at then */
-byte scan;			/* bits of groups that are left */
+byte scan;			/* the bits of the group that is scanned just now */
 byte timer = OTHER;
 byte other = OTHER;		/* the tick of a timer that is not shared */
 bool running;			/* tw->lock */
@@ -318,11 +318,35 @@ inline look_at(i)
 	fi
 }
 
-/* tw_scan_word(): the timers of @group */
+/* tw_scan_more(), tw_scan_next(): go to @group */
+inline go_to(group)
+{
+	atomic {
+		!scan && groups & group ->
+#ifdef MUTANT_DIRTY_BEFORE_GROUPS
+		took = dirty & group;
+		dirty = dirty & ~group
+	};
+	atomic {
+#endif
+		scan = group;
+#ifdef MUTANT_APART_GROUPS_CLEARED_BY_STORE
+		left = groups & ~group
+	};
+	atomic {
+		groups = left;
+		left = 0
+#else
+		groups = groups & ~group
+#endif
+	}
+}
+
+/* tw_fetch_dirty(), tw_scan_word(): the timers of @group */
 inline take_up(group)
 {
 	atomic {
-		scan & group ->
+		scan == group ->
 #ifdef MUTANT_WORD_BEFORE_DIRTY
 		words[0] = word[0];
 		words[1] = word[1]
@@ -341,7 +365,7 @@ inline take_up(group)
 		bits = dirty & group;
 		dirty = dirty & ~group;
 #endif
-		scan = scan & ~group
+		scan = 0
 	}
 }
 
@@ -361,6 +385,9 @@ active proctype kernel()
 #ifdef MUTANT_DIRTY_BEFORE_GROUPS
 	byte took;
 #endif
+#ifdef MUTANT_APART_GROUPS_CLEARED_BY_STORE
+	byte left;
+#endif
 #ifdef MUTANT_ALONE_FIRE_BY_NODE
 	bool asked;
 #endif
@@ -368,27 +395,20 @@ active proctype kernel()
 end:	do
 	:: atomic { rung || now >= timer -> rung = false; running = true };
 again:
-	   /* tw_shared_scan_dirty(), tw_next_group() */
+	   /* tw_shared_scan_dirty() */
 	   if
-	   :: atomic {
-		!scan && groups ->
-#ifdef MUTANT_DIRTY_BEFORE_GROUPS
-		took = dirty;
-		dirty = 0
-	      };
-	      atomic {
+	   :: go_to(GROUP(0))
+#ifdef APART
+	   :: go_to(GROUP(1))
 #endif
-		scan = groups;
-#ifdef MUTANT_APART_GROUPS_CLEARED_BY_STORE
-	      };
-	      atomic {
-#endif
-		groups = 0
-	      }
 	   /* What the budget did not do, or nothing. That it is so is seen later. */
 	   :: scan || !groups
 	   fi;
 	   do
+#ifdef APART
+	   :: go_to(GROUP(0))
+	   :: go_to(GROUP(1))
+#endif
 	   :: if
 	      :: take_up(GROUP(0))
 #ifdef APART
