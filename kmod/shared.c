@@ -222,11 +222,6 @@ static __always_inline s64 tw_word_tick(const struct tw_clock *clock, s64 word)
 	return tw_clock_divide(clock, word - 2) + 1;
 }
 
-static bool tw_word_cancelled(u64 word)
-{
-	return !(word & (TW_WORD_STATES | TWHEEL_WORD_ARMED));
-}
-
 /* A timer is due. Returns false if its word has changed. */
 static __always_inline bool tw_inspect_fire(struct tw_inspect *inspect, u32 nr, u64 word)
 {
@@ -247,71 +242,58 @@ static __always_inline bool tw_inspect_fire(struct tw_inspect *inspect, u32 nr, 
  * Inspect a timer that is not in the wheel, and put it there if it is pending. Where its
  * word changes whenever it is inspected, it is inspected again in the next tick.
  *
- * Returns true if it was cancelled, and is not tracked any more.
+ * Returns true if it is pending or has expired. Else it was cancelled, and is not tracked
+ * any more.
  */
-static noinline bool tw_inspect_slow(struct tw_inspect *inspect, u32 nr)
+static __always_inline bool tw_inspect(struct tw_inspect *inspect, u32 nr)
 {
-	struct tw_entries *wheel = &inspect->shared->wheel;
+	atomic64_t *at = &inspect->words[nr];
 	unsigned int tries;
 
 	for (tries = 0; tries < TW_TRIES; tries++) {
-		s64 word = atomic64_read(&inspect->words[nr]);
+		s64 word = atomic64_read(at);
 
 		if (tw_word_later(word, inspect->due)) {
-			tw_entries_add(wheel, nr, tw_word_tick(inspect->clock, word));
-			return false;
+			tw_entries_add(&inspect->shared->wheel, nr,
+				       tw_word_tick(inspect->clock, word));
+			return true;
 		}
 		if (word & TW_WORD_STATES)
 			return false;
 		if (word & TWHEEL_WORD_ARMED) {
 			if (tw_inspect_fire(inspect, nr, word))
-				return false;
-		} else if (tw_word_untrack(&inspect->words[nr], word)) {
-			return true;
+				return true;
+		} else if (tw_word_untrack(at, word)) {
+			return false;
 		}
 	}
-	tw_entries_add(wheel, nr, inspect->now + 1);
-	return false;
+	tw_entries_add(&inspect->shared->wheel, nr, inspect->now + 1);
+	return true;
 }
 
 /* The same for timers that were just detached from the wheel */
 static void tw_inspect_all(struct tw_inspect *inspect, const u32 *numbers, unsigned int nr)
 {
-	struct tw_entries *wheel = &inspect->shared->wheel;
-	const struct tw_clock *clock = inspect->clock;
-	atomic64_t *words = inspect->words;
 	const u32 *at, *end = numbers + nr;
-	s64 due = inspect->due;
 
 	for (at = numbers; at < end; at++)
-		prefetchw(&words[*at]);
-	for (at = numbers; at < end; at++) {
-		s64 word = atomic64_read(&words[*at]);
-
-		if (tw_word_later(word, due))
-			tw_entries_add(wheel, *at, tw_word_tick(clock, word));
-		else if (tw_word_pending(word) && tw_inspect_fire(inspect, *at, word))
-			continue;
-		else if (tw_word_cancelled(word) && tw_word_untrack(&words[*at], word))
+		prefetchw(&inspect->words[*at]);
+	for (at = numbers; at < end; at++)
+		if (!tw_inspect(inspect, *at))
 			inspect->cancelled++;
-		else
-			inspect->cancelled += tw_inspect_slow(inspect, *at);
-	}
 }
 
-/* The same, of one that is dirty */
-static void tw_inspect_dirty(struct tw_inspect *inspect, u32 nr)
+/* The same, of one that is dirty. Most are armed, and were not tracked. */
+static __always_inline void tw_inspect_dirty(struct tw_inspect *inspect, u32 nr)
 {
-	struct tw_entries *wheel = &inspect->shared->wheel;
-	u32 fired = inspect->fired;
+	bool tracked = tw_entries_has(&inspect->shared->wheel, nr);
 
-	if (tw_entries_has(wheel, nr)) {
-		tw_entries_del(wheel, nr);
-		inspect->cancelled += tw_inspect_slow(inspect, nr);
-	} else {
-		tw_inspect_slow(inspect, nr);
-		inspect->armed += inspect->fired - fired + tw_entries_has(wheel, nr);
-	}
+	if (unlikely(tracked))
+		tw_entries_del(&inspect->shared->wheel, nr);
+	if (tw_inspect(inspect, nr))
+		inspect->armed += !tracked;
+	else
+		inspect->cancelled += tracked;
 }
 
 /* Fetch a word of dirty bits. Beyond the last timer a program may have set any. */
@@ -377,32 +359,18 @@ static void tw_scan_next(struct tw_shared *shared, struct tw_step *step)
 	while (!shared->left && shared->next_word % TW_GROUP_WORDS);
 }
 
-/* Scan dirty timers of a word. Most are armed, and were not tracked. */
+/* Scan dirty timers of a word. */
 static void tw_scan_word(struct tw_inspect *inspect, struct tw_step *step)
 {
 	struct tw_shared *shared = inspect->shared;
-	struct tw_entries *wheel = &shared->wheel;
 	u32 first = (shared->next_word - 1) * 64;
-	const struct tw_clock *clock = inspect->clock;
-	atomic64_t *words = inspect->words + first;
-	u32 armed = 0, inspected = 0, most = step->budget * TW_INSPECT_PER_NODE;
+	u32 inspected = 0, most = step->budget * TW_INSPECT_PER_NODE;
 	u64 left = shared->left;
-	s64 due = inspect->due;
 
-	for (; left && inspected < most; left &= left - 1, inspected++) {
-		unsigned long at = __ffs64(left);
-		s64 word = atomic64_read(&words[at]);
-
-		if (tw_word_later(word, due) && !tw_entries_has(wheel, first + at)) {
-			tw_entries_add(wheel, first + at, tw_word_tick(clock, word));
-			armed++;
-		} else {
-			tw_inspect_dirty(inspect, first + at);
-		}
-	}
+	for (; left && inspected < most; left &= left - 1, inspected++)
+		tw_inspect_dirty(inspect, first + __ffs64(left));
 	shared->left = left;
 	step->budget -= DIV_ROUND_UP(inspected, TW_INSPECT_PER_NODE);
-	inspect->armed += armed;
 }
 
 /**
@@ -719,7 +687,7 @@ int tw_shared_drain(struct twheel *tw, struct iov_iter *to, u32 size)
 	if (word & TW_WORD_STATES ||
 	    tw_word_set(&shared->words[nr], word,
 			(word & ~TWHEEL_WORD_ARMED) | TWHEEL_WORD_IDLE)) {
-		tw->stats.cancelled += tw_word_cancelled(word);
+		tw->stats.cancelled += !tw_word_pending(word);
 		tw_entries_del(&shared->wheel, nr);
 		return tw_word_pending(word);
 	}

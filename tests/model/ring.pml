@@ -123,7 +123,7 @@ active proctype program()
 #define IN_RING(i) (position[i] >= h && position[i] < tail && ring[AT(position[i])] == i)
 #endif
 
-/* tw_inspect_slow(), tw_ring_put() */
+/* tw_inspect_fire(), tw_inspect_put() */
 inline fire(i)
 {
 	atomic {

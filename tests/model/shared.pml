@@ -249,7 +249,7 @@ end:	do
 	od
 }
 
-/* What tw_inspect_all() finds: w is IDLE when there is nothing to change */
+/* What tw_inspect() finds: w is IDLE when there is nothing to change */
 inline load_word(i)
 {
 #ifdef MUTANT_WORD_BEFORE_DIRTY
@@ -275,7 +275,7 @@ inline load_word(i)
 	fi
 }
 
-/* tw_inspect_all(), tw_inspect_slow() */
+/* tw_inspect() */
 inline look_at(i)
 {
 	if
