@@ -9,30 +9,18 @@
 
 #include "entries.h"
 
+#define TW_WHEEL tw_entries
+#define TW_SHIFT TW_ENTRY_LVL_CLK_SHIFT
+#include "levels.h"
+
 /* Ticks that are so far apart have the same slot on each level. A power of 2 */
 #define TW_ENTRY_SPAN \
 	((s64)TW_ENTRY_LVL_SIZE << (TW_ENTRY_LVL_DEPTH - 1) * TW_ENTRY_LVL_CLK_SHIFT)
 
-static inline unsigned int tw_shift_of(unsigned int level)
-{
-	return level * TW_ENTRY_LVL_CLK_SHIFT;
-}
-
-/* The position that holds @tick, counted in slots of @level from tick 0. */
-static inline s64 tw_position_of(unsigned int level, s64 tick)
-{
-	return tick >> tw_shift_of(level);
-}
-
-static inline s64 tw_start_of(unsigned int level, s64 position)
-{
-	return position << tw_shift_of(level);
-}
-
 static inline struct tw_entry_slot *tw_slot_of(const struct tw_entries *wheel,
 					       unsigned int level, s64 position)
 {
-	return &wheel->slots[level * TW_ENTRY_LVL_SIZE + (position & TW_ENTRY_LVL_MASK)];
+	return &wheel->slots[tw_slot_nr(level, position)];
 }
 
 static inline u32 tw_block_of(u32 place)
@@ -43,14 +31,6 @@ static inline u32 tw_block_of(u32 place)
 static inline u32 *tw_block_head(const struct tw_entries *wheel, u32 block)
 {
 	return &wheel->cells[block << TW_ENTRY_BLOCK_BITS];
-}
-
-/* The tick at which the slot of @position begins to be preloaded, if it is large */
-static s64 tw_preload_start(const struct tw_entries *wheel, unsigned int level, s64 position)
-{
-	u64 quarter = ((1ULL << tw_shift_of(level)) - 1) / 4;
-
-	return tw_start_of(level, position - 1) + (wheel->phase & quarter);
 }
 
 /**
@@ -74,8 +54,7 @@ static void tw_entries_set_clk(struct tw_entries *wheel, s64 clk)
 
 	wheel->clk = clk;
 	for (level = 0; level < TW_ENTRY_LVL_DEPTH; level++) {
-		s64 turn = tw_position_of(level + 1, clk);
-		s64 reach = tw_start_of(level + 1, turn + 2);
+		s64 reach = tw_reach(level, clk);
 
 		/* Higher levels turn only when lower ones do. */
 		if (wheel->reach[level] == reach)
@@ -198,7 +177,7 @@ void tw_entries_forward(struct tw_entries *wheel, s64 now)
 u32 tw_entries_grow(struct tw_entries *wheel, struct tw_entry_slot *slot, s64 tick)
 {
 	unsigned int nr = slot - wheel->slots;
-	unsigned int level = nr / TW_ENTRY_LVL_SIZE, at = nr % TW_ENTRY_LVL_SIZE;
+	unsigned int level = nr / TW_ENTRY_LVL_SIZE;
 	u32 block = wheel->free;
 
 	if (block)
@@ -206,29 +185,12 @@ u32 tw_entries_grow(struct tw_entries *wheel, struct tw_entry_slot *slot, s64 ti
 	else
 		block = wheel->fresh++;
 	*tw_block_head(wheel, block) = tw_block_of(slot->top) << TW_ENTRY_SLOT_BITS | nr;
-	if (!slot->count) {
-		tw_bit_set(wheel->occupied[level], at);
-		wheel->levels |= 1U << level;
-	} else if (slot->count == TW_ENTRY_SMALL && level) {
+	if (!slot->count)
+		tw_slot_begin(wheel, nr);
+	else if (slot->count == TW_ENTRY_SMALL && level)
 		wheel->next = min(wheel->next,
-				  tw_preload_start(wheel, level, tw_position_of(level, tick)));
-	}
+				  tw_preload_start(wheel, level, tw_position(level, tick)));
 	return block << TW_ENTRY_BLOCK_BITS;
-}
-
-/* The last entry of a slot is gone. */
-static void tw_entries_emptied(struct tw_entries *wheel, struct tw_entry_slot *slot)
-{
-	unsigned int nr = slot - wheel->slots;
-	unsigned int level = nr / TW_ENTRY_LVL_SIZE;
-
-	slot->first = S64_MAX;
-	tw_bit_clear(wheel->occupied[level], nr % TW_ENTRY_LVL_SIZE);
-	if (!tw_bits_empty(wheel->occupied[level], TW_ENTRY_LVL_SIZE))
-		return;
-	wheel->levels &= ~(1U << level);
-	if (!wheel->levels)
-		wheel->next = S64_MAX;
 }
 
 /* The topmost block of a slot is empty. */
@@ -240,8 +202,10 @@ static void tw_entries_shrink(struct tw_entries *wheel, struct tw_entry_slot *sl
 	slot->top = *head >> TW_ENTRY_SLOT_BITS << TW_ENTRY_BLOCK_BITS | TW_BLOCK_MASK;
 	*head = wheel->free;
 	wheel->free = block;
-	if (!slot->count)
-		tw_entries_emptied(wheel, slot);
+	if (!slot->count) {
+		slot->first = S64_MAX;
+		tw_slot_end(wheel, slot - wheel->slots);
+	}
 }
 
 /**
@@ -296,32 +260,6 @@ void tw_entries_del(struct tw_entries *wheel, u32 nr)
 		tw_entries_shrink(wheel, slot);
 }
 
-/* The first occupied position of @level that does not come before @from. */
-static s64 tw_entries_find(const struct tw_entries *wheel, unsigned int level, s64 from)
-{
-	return tw_bits_find(wheel->occupied[level], TW_ENTRY_LVL_SIZE, from);
-}
-
-/* The first tick in any slot, and of those that share it the highest level. */
-static s64 tw_entries_due(const struct tw_entries *wheel, unsigned int *level)
-{
-	u32 levels = wheel->levels;
-	s64 first = S64_MAX;
-
-	while (levels) {
-		unsigned int l = fls(levels) - 1;
-		s64 position = tw_entries_find(wheel, l, tw_position_of(l, wheel->clk));
-		s64 start = tw_start_of(l, position);
-
-		if (start < first) {
-			first = start;
-			*level = l;
-		}
-		levels &= ~(1U << l);
-	}
-	return first;
-}
-
 /* Is a large slot to be cascaded ahead of time: the one after the present one? */
 static bool tw_entries_preload(const struct tw_entries *wheel, s64 now,
 			       struct tw_turn *turn)
@@ -330,7 +268,7 @@ static bool tw_entries_preload(const struct tw_entries *wheel, s64 now,
 
 	while (levels) {
 		unsigned int l = fls(levels) - 1;
-		s64 position = tw_position_of(l, wheel->clk);
+		s64 position = tw_position(l, wheel->clk);
 
 		/* It begins just now if it is the present one. */
 		turn->slot = tw_slot_of(wheel, l, position);
@@ -338,7 +276,7 @@ static bool tw_entries_preload(const struct tw_entries *wheel, s64 now,
 		    now >= tw_preload_start(wheel, l, position + 1))
 			turn->slot = tw_slot_of(wheel, l, ++position);
 		if (turn->slot->count > TW_ENTRY_SMALL) {
-			turn->ahead = tw_start_of(l, position) - now;
+			turn->ahead = tw_position_start(l, position) - now;
 			return true;
 		}
 		levels &= ~(1U << l);
@@ -349,7 +287,7 @@ static bool tw_entries_preload(const struct tw_entries *wheel, s64 now,
 /* When the wheel has to look at @level for the first time. */
 static s64 tw_level_wakes(const struct tw_entries *wheel, unsigned int level)
 {
-	s64 position = tw_entries_find(wheel, level, tw_position_of(level, wheel->clk));
+	s64 position = tw_find(wheel, level);
 	const struct tw_entry_slot *slot = tw_slot_of(wheel, level, position);
 	s64 next;
 
@@ -367,15 +305,11 @@ static s64 tw_level_wakes(const struct tw_entries *wheel, unsigned int level)
 
 static s64 tw_entries_wakes(const struct tw_entries *wheel)
 {
-	u32 levels = wheel->levels;
 	s64 next = S64_MAX;
+	u32 levels;
 
-	while (levels) {
-		unsigned int l = fls(levels) - 1;
-
-		next = min(next, tw_level_wakes(wheel, l));
-		levels &= ~(1U << l);
-	}
+	for (levels = wheel->levels; levels; levels &= levels - 1)
+		next = min(next, tw_level_wakes(wheel, __ffs(levels)));
 	return next;
 }
 
@@ -403,7 +337,7 @@ bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn)
 			tw_entries_set_clk(wheel, now + 1);
 		return false;
 	}
-	due = tw_entries_due(wheel, &level);
+	due = tw_first_due(wheel, &level);
 	turn->tick = 0;
 	if (due <= now) {
 		if (due > wheel->clk)
@@ -411,7 +345,7 @@ bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn)
 		if (!level)
 			turn->tick = due - wheel->tick_offset;
 		turn->ahead = 0;
-		turn->slot = tw_slot_of(wheel, level, tw_position_of(level, due));
+		turn->slot = tw_slot_of(wheel, level, tw_position(level, due));
 		return true;
 	}
 	if (now >= wheel->clk)
@@ -430,8 +364,5 @@ bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn)
  */
 u32 tw_entries_any(const struct tw_entries *wheel)
 {
-	unsigned int level = fls(wheel->levels) - 1;
-	s64 position = tw_entries_find(wheel, level, tw_position_of(level, wheel->clk));
-
-	return wheel->cells[tw_slot_of(wheel, level, position)->top];
+	return wheel->cells[wheel->slots[tw_any_slot(wheel)].top];
 }

@@ -29,13 +29,12 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-#include "levels.h"
 #include "sizes.h"
 
 #define TW_ENTRY_LVL_SIZE (2U << TW_ENTRY_LVL_CLK_SHIFT)
 #define TW_ENTRY_LVL_MASK (TW_ENTRY_LVL_SIZE - 1)
 #define TW_ENTRY_ALL_SLOTS (TW_ENTRY_LVL_DEPTH * TW_ENTRY_LVL_SIZE)
-#define TW_ENTRY_LVL_WORDS TW_BITS_WORDS(TW_ENTRY_LVL_SIZE)
+#define TW_ENTRY_LVL_WORDS ((TW_ENTRY_LVL_SIZE + 63) / 64)
 #define TW_ENTRY_REACH (1LL << (TW_ENTRY_LVL_DEPTH * TW_ENTRY_LVL_CLK_SHIFT))
 
 /* Where in its block a cell is. The first is the block's head, all others are entries. */

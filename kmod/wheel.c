@@ -7,27 +7,9 @@
 
 #include "wheel.h"
 
-static inline unsigned int tw_level_shift(unsigned int level)
-{
-	return level * TW_LVL_CLK_SHIFT;
-}
-
-/* The position that holds @tick, counted in slots of @level from tick 0. */
-static inline s64 tw_position(unsigned int level, s64 tick)
-{
-	return tick >> tw_level_shift(level);
-}
-
-static inline s64 tw_position_start(unsigned int level, s64 position)
-{
-	return position << tw_level_shift(level);
-}
-
-/* The number of the slot of @position */
-static inline unsigned int tw_slot_nr(unsigned int level, s64 position)
-{
-	return level * TW_LVL_SIZE + (position & TW_LVL_MASK);
-}
+#define TW_WHEEL tw_wheel
+#define TW_SHIFT TW_LVL_CLK_SHIFT
+#include "levels.h"
 
 static inline u32 tw_count(const struct tw_wheel *wheel, unsigned int slot)
 {
@@ -57,7 +39,7 @@ void tw_wheel_init(struct tw_wheel *wheel, struct tw_table *table,
 	for (i = 0; i < TW_LVL_DEPTH; i++) {
 		struct tw_level *level = &wheel->level[i];
 
-		level->shift = tw_level_shift(i);
+		level->shift = i * TW_LVL_CLK_SHIFT;
 		level->slots = i * TW_LVL_SIZE;
 		level->stripe_bits = i < TW_STRIPED_LEVELS ? TW_STRIPE_BITS : 0;
 		level->stripe_mask = (1U << level->stripe_bits) - 1;
@@ -92,8 +74,7 @@ void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk)
 	wheel->done_ns = max(wheel->done_ns, (clk - 1 - wheel->clock.tick_offset) *
 					     wheel->clock.tick);
 	for (level = 0; level < TW_LVL_DEPTH; level++) {
-		s64 turn = tw_position(level + 1, clk);
-		s64 reach = tw_position_start(level + 1, turn + 2);
+		s64 reach = tw_reach(level, clk);
 
 		/* Higher levels turn only when lower ones do. */
 		if (wheel->level[level].reach == reach)
@@ -155,14 +136,6 @@ bool tw_wheel_settle(struct tw_wheel *wheel)
 	return true;
 }
 
-/* The tick at which the slot of @position begins to be preloaded, if it is large */
-static s64 tw_preload_start(const struct tw_wheel *wheel, unsigned int level, s64 position)
-{
-	u64 quarter = ((1ULL << tw_level_shift(level)) - 1) / 4;
-
-	return tw_position_start(level, position - 1) + (wheel->phase & quarter);
-}
-
 /* A slot, that of @tick, got its first node or one that makes it large. */
 void tw_slot_grown(struct tw_wheel *wheel, unsigned int slot, s64 tick)
 {
@@ -170,27 +143,18 @@ void tw_slot_grown(struct tw_wheel *wheel, unsigned int slot, s64 tick)
 	s64 position = tw_position(level, tick);
 	u32 count = tw_count(wheel, slot);
 
-	if (count == 1) {
-		tw_bit_set(wheel->occupied[level], slot % TW_LVL_SIZE);
-		wheel->levels |= 1U << level;
-	} else if (count == TW_SMALL_SLOT + 1 && level) {
+	if (count == 1)
+		tw_slot_begin(wheel, slot);
+	else if (count == TW_SMALL_SLOT + 1 && level)
 		wheel->next = min(wheel->next, tw_preload_start(wheel, level, position));
-	}
 }
 
 /* The last node of a slot is gone. */
 void tw_slot_empty(struct tw_wheel *wheel, unsigned int slot)
 {
-	unsigned int level = slot / TW_LVL_SIZE;
-
 	wheel->slots->slot[slot].inspect = 0;
 	wheel->slots->slot[slot].stripes = 0;
-	tw_bit_clear(wheel->occupied[level], slot % TW_LVL_SIZE);
-	if (!tw_bits_empty(wheel->occupied[level], TW_LVL_SIZE))
-		return;
-	wheel->levels &= ~(1U << level);
-	if (!wheel->levels)
-		wheel->next = TW_NEVER;
+	tw_slot_end(wheel, slot);
 }
 
 /* Where a node belongs by now */
@@ -328,32 +292,6 @@ void tw_reader_cut(struct tw_wheel *wheel, const struct tw_reader *reader)
 	wheel->ready.live = reader->live;
 	wheel->ready.round = reader->round;
 	tw_ready_less(wheel, reader->nr);
-}
-
-/* The first occupied position of @level that does not come before @from. */
-static s64 tw_find(const struct tw_wheel *wheel, unsigned int level, s64 from)
-{
-	return tw_bits_find(wheel->occupied[level], TW_LVL_SIZE, from);
-}
-
-/* The first tick in any slot, and of those that share it the highest level. */
-static s64 tw_first_due(const struct tw_wheel *wheel, unsigned int *level)
-{
-	u32 levels = wheel->levels;
-	s64 first = TW_NEVER;
-
-	while (levels) {
-		unsigned int l = fls(levels) - 1;
-		s64 position = tw_find(wheel, l, tw_position(l, wheel->clk));
-		s64 start = tw_position_start(l, position);
-
-		if (start < first) {
-			first = start;
-			*level = l;
-		}
-		levels &= ~(1U << l);
-	}
-	return first;
 }
 
 /* Put a node of a slot to where it belongs by now. */
@@ -549,7 +487,7 @@ static s64 tw_slot_next(const struct tw_wheel *wheel, unsigned int slot)
 /* The tick at which @level first has something to do, or @next if that is earlier. */
 static s64 tw_level_next(const struct tw_wheel *wheel, unsigned int level, s64 next)
 {
-	s64 position = tw_find(wheel, level, tw_position(level, wheel->clk));
+	s64 position = tw_find(wheel, level);
 	unsigned int slot = tw_slot_nr(level, position);
 
 	if (!level)
@@ -643,14 +581,11 @@ bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step)
 struct tw_node *tw_wheel_first(const struct tw_wheel *wheel, u32 *index)
 {
 	const struct tw_list *list;
-	unsigned int level, mask;
-	s64 position;
+	unsigned int mask;
 
 	if (!wheel->levels)
 		return NULL;
-	level = fls(wheel->levels) - 1;
-	position = tw_find(wheel, level, tw_position(level, wheel->clk));
-	list = tw_slot_lists(wheel, tw_slot_nr(level, position), &mask);
+	list = tw_slot_lists(wheel, tw_any_slot(wheel), &mask);
 	while (!list->first)
 		list++;
 	*index = list->first;

@@ -64,7 +64,6 @@
 #include <linux/types.h>
 
 #include "clock.h"
-#include "levels.h"
 #include "sizes.h"
 #include "table.h"
 
@@ -78,7 +77,7 @@
 #define TW_LVL_MASK (TW_LVL_SIZE - 1)
 #define TW_LVL_DEPTH ((TW_REACH_BITS + TW_LVL_CLK_SHIFT - 1) / TW_LVL_CLK_SHIFT)
 #define TW_SLOTS (TW_LVL_DEPTH * TW_LVL_SIZE)
-#define TW_LVL_WORDS TW_BITS_WORDS(TW_LVL_SIZE)
+#define TW_LVL_WORDS ((TW_LVL_SIZE + 63) / 64)
 
 /* Ticks that are so far apart have the same slot on each level. A power of 2 */
 #define TW_SPAN ((s64)TW_LVL_SIZE << ((TW_LVL_DEPTH - 1) * TW_LVL_CLK_SHIFT))

@@ -44,6 +44,7 @@ SHORT = [('narrow', 200000), ('wide', 200000), ('small', 200000)]
 LONG = [('narrow', 2000000), ('wide', 2000000)]
 KNOWN = {
     'wheel': [*SHORT, ('promises', 0), *LONG],
+    'levels': [*SHORT, ('entries-small', 0), ('entries', 0), ('promises', 0), *LONG],
     'table': [('table', 0), ('table-small', 0), *SHORT, ('ahead', 0)],
     'ahead': [('ahead-small', 0), ('ahead', 0)],
     'clock': [('validate', 0), ('narrow', 300000), ('clock', 0), *LONG],
