@@ -7,117 +7,111 @@
  * from the start. So the node of an operation is prefetched TW_AHEAD operations before
  * its turn, and the neighbours TW_AHEAD_LINKS operations before it:
  *
- *	tw_ahead_init(&ahead, table, &ops[0].id, NULL, 0, sizeof(ops[0]), nr);
- *	for (n = 0; n < nr; n++) {
- *		tw_ahead(&ahead, n);
- *		if (tw_ahead_get(&ahead, n, &node, &index))
+ *	tw_ahead_begin(&ahead, &table, ops, nr, size, now);
+ *	for (op = ops; op < ops + nr * size; op += size) {
+ *		tw_ahead(&ahead, op, size);
+ *		if (tw_table_find(&table, op->id, &node, &index))
  *			...
  *	}
  *
- * A program may change an id meanwhile. That does no harm, as each id is read once. The
- * generation of a node is compared with that of the id only when the operation's turn
- * comes, since an earlier operation of the batch may have ended the timer. No chunk may
- * be added or detached during a batch.
+ * All of it is a guess. A program may change its operations meanwhile, and an earlier
+ * operation may end the timer of a later one. So each operation looks its id up by itself,
+ * and only what it finds then counts. A wrong guess is harmless: whatever the id is,
+ * tw_table_peek() finds memory of a node, in use or not.
  */
 #ifndef TW_AHEAD_H
 #define TW_AHEAD_H
 
+#include <uapi/linux/twheel.h>
+
 #include "wheel.h"
 
 /**
- * struct tw_ahead_op - an operation to come
- * @node: where its timer would be
- * @index: the timer's index
- * @gen: the timer's generation, which was read once
- */
-struct tw_ahead_op {
-	struct tw_node *node;
-	u32 index;
-	u32 gen;
-};
-
-/**
- * struct tw_ahead - nodes of a batch of operations, fetched ahead
+ * struct tw_ahead - a batch of operations
  * @table: the table
- * @ids: the id of the first operation
- * @deadlines: its new deadline, less @base; or NULL where timers are taken out
- * @base: see there
- * @stride: how far apart those of operations are, in bytes
- * @nr: operations in the batch
- * @found: operations whose nodes were looked for
- * @linked: of these, operations whose nodes' neighbours were fetched
- * @ops: a ring of operations to come
- *
- * Work is done for TW_AHEAD_STEP operations at a time, which divides the others.
+ * @end: where its operations end; NULL if nothing is to be prefetched
+ * @modify: timers get new deadlines, so that some stay on their lists
+ * @base: is added to these deadlines
  */
 struct tw_ahead {
 	const struct tw_table *table;
-	const void *ids;
-	const void *deadlines;
+	const void *end;
+	bool modify;
 	s64 base;
-	size_t stride;
-	unsigned int nr;
-	unsigned int found;
-	unsigned int linked;
-	struct tw_ahead_op ops[TW_AHEAD];
 };
 
-void tw_ahead_step(struct tw_ahead *ahead, unsigned int n);
+static __always_inline struct tw_node *tw_ahead_node(const struct tw_ahead *ahead,
+						     const struct twheel_op *op)
+{
+	u32 index;
+
+	return tw_table_peek(ahead->table, READ_ONCE(op->id), &index);
+}
+
+/* The neighbours of a timer, if it will leave its list */
+static __always_inline void tw_ahead_links(const struct tw_ahead *ahead,
+					   const struct twheel_op *op)
+{
+	const struct tw_node *node = tw_ahead_node(ahead, op);
+
+	if (ahead->modify && tw_wheel_stays(node, READ_ONCE(op->deadline) + ahead->base))
+		return;
+	prefetchw(tw_node_at(ahead->table, node->prev));
+	prefetchw(tw_node_at(ahead->table, node->next));
+}
 
 /**
- * tw_ahead_init() - begin with a batch
+ * tw_ahead_begin() - begin with a batch
  * @ahead: filled in
  * @table: the table
- * @ids: the id of the first operation, which may be a program's memory
- * @deadlines: its new deadline, likewise, which may be another by the time that it is
- *	done: then it takes longer. NULL where timers are taken out
- * @base: is added to the deadlines
- * @stride: how far apart those of operations are, in bytes
- * @nr: operations in the batch
- */
-static inline void tw_ahead_init(struct tw_ahead *ahead, const struct tw_table *table,
-				 const u64 *ids, const u64 *deadlines, s64 base,
-				 size_t stride, unsigned int nr)
-{
-	ahead->table = table;
-	ahead->ids = ids;
-	ahead->deadlines = deadlines;
-	ahead->base = base;
-	ahead->stride = stride;
-	ahead->nr = nr;
-	ahead->found = 0;
-	ahead->linked = 0;
-}
-
-/**
- * tw_ahead() - fetch what operations to come will need
- * @ahead: the batch
- * @n: number of the operation that is done next, each in turn
- */
-static __always_inline void tw_ahead(struct tw_ahead *ahead, unsigned int n)
-{
-	if (unlikely(!(n % TW_AHEAD_STEP)))
-		tw_ahead_step(ahead, n);
-}
-
-/**
- * tw_ahead_get() - the timer of an operation that is done now
- * @ahead: the batch
- * @n: number of the operation
- * @node: out: the live timer
- * @index: out: its index
+ * @ops: the operations, which may be a program's memory
+ * @nr: how many
+ * @size: length of each
+ * @now: the time that delays begin at, in ns
  *
- * Return: false if there is none of its id.
+ * It does nothing where that does not pay, or where the first operation makes a new
+ * timer, which is no reason to wait for memory.
  */
-static __always_inline bool tw_ahead_get(const struct tw_ahead *ahead,
-					 unsigned int n, struct tw_node **node,
-					 u32 *index)
+static __always_inline void tw_ahead_begin(struct tw_ahead *ahead,
+					   const struct tw_table *table, const void *ops,
+					   unsigned int nr, u32 size, s64 now)
 {
-	const struct tw_ahead_op *op = &ahead->ops[n % TW_AHEAD];
+	const struct twheel_op *first = ops;
+	unsigned int opcode, n;
 
-	*node = op->node;
-	*index = op->index;
-	return tw_node_is(op->node, op->gen);
+	*ahead = (struct tw_ahead){ .table = table };
+	if (nr < TW_AHEAD_LEAST || table->nr_chunks < TW_AHEAD_CHUNKS)
+		return;
+	opcode = READ_ONCE(first->opcode);
+	ahead->modify = opcode == TWHEEL_OP_MODIFY && size >= TWHEEL_OP_SIZE_ONCE;
+	if (opcode != TWHEEL_OP_CANCEL && !ahead->modify)
+		return;
+	ahead->end = ops + (size_t)nr * size;
+	ahead->base = READ_ONCE(first->flags) & TWHEEL_ABS ? 0 : now;
+	for (n = 0; n < min(nr, TW_AHEAD); n++)
+		prefetchw(tw_ahead_node(ahead, ops + n * size));
+	for (n = 0; n < min(nr, TW_AHEAD_LINKS); n++)
+		tw_ahead_links(ahead, ops + n * size);
+}
+
+/**
+ * tw_ahead() - prefetch what operations to come will need
+ * @ahead: the batch
+ * @op: the operation that is done next, each in turn
+ * @size: length of each
+ */
+static __always_inline void tw_ahead(const struct tw_ahead *ahead, const void *op, u32 size)
+{
+	long left;
+
+	/* A batch that is prefetched waits for memory anyway: the others come first. */
+	if (likely(!ahead->end))
+		return;
+	left = ahead->end - op;
+	if (left > TW_AHEAD * size)
+		prefetchw(tw_ahead_node(ahead, op + TW_AHEAD * size));
+	if (left > TW_AHEAD_LINKS * size)
+		tw_ahead_links(ahead, op + TW_AHEAD_LINKS * size);
 }
 
 #endif /* TW_AHEAD_H */

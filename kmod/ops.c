@@ -7,7 +7,7 @@
  * lock, and frees what is not needed any more.
  *
  * Operations may lie in the program's own memory. The program can write there at any
- * time, so each field is read once.
+ * time, so each field is read once. (What prefetching reads besides is a guess: ahead.h.)
  *
  * The result of an operation is written before the operation is done. So there is no
  * operation that was done and whose result could not be written.
@@ -425,21 +425,15 @@ static int tw_query(struct twheel *tw, struct tw_batch *batch, struct twheel_op 
 	return tw_write_result(batch, op, size, found.state, 0) ? 0 : TW_NOT_WRITTEN;
 }
 
-/* The timer of operation number @n, or NULL. @ahead is NULL if nothing was prefetched. */
 static __always_inline struct tw_node *tw_timer(struct twheel *tw,
-						const struct tw_ahead *ahead,
-						unsigned int n,
 						const struct twheel_op *op, u32 *index)
 {
 	struct tw_node *node;
 
-	if (ahead)
-		return tw_ahead_get(ahead, n, &node, index) ? node : NULL;
 	return tw_table_find(&tw->table, READ_ONCE(op->id), &node, index) ? node : NULL;
 }
 
 static __always_inline int tw_do_op(struct twheel *tw, struct tw_batch *batch,
-				    const struct tw_ahead *ahead, unsigned int n,
 				    struct twheel_op *op, u32 size)
 {
 	unsigned int opcode = READ_ONCE(op->opcode);
@@ -448,13 +442,13 @@ static __always_inline int tw_do_op(struct twheel *tw, struct tw_batch *batch,
 	u32 index;
 
 	if (opcode == TWHEEL_OP_MODIFY) {
-		node = tw_timer(tw, ahead, n, op, &index);
+		node = tw_timer(tw, op, &index);
 		return tw_modify(tw, batch, op, size, flags, node, index);
 	}
 	if (opcode == TWHEEL_OP_ARM)
 		return tw_arm(tw, batch, op, size, flags);
 	if (opcode == TWHEEL_OP_CANCEL) {
-		node = tw_timer(tw, ahead, n, op, &index);
+		node = tw_timer(tw, op, &index);
 		return tw_cancel(tw, batch, op, size, flags, node, index);
 	}
 	if (opcode == TWHEEL_OP_QUERY)
@@ -462,42 +456,20 @@ static __always_inline int tw_do_op(struct twheel *tw, struct tw_batch *batch,
 	return -EINVAL;
 }
 
-/*
- * Begin to prefetch for a batch. Returns false where that does not pay, or where the
- * first operation makes a new timer, which is no reason to wait for memory.
- */
-static bool tw_ahead_begin(const struct twheel *tw, const struct tw_batch *batch,
-			   struct tw_ahead *ahead, const struct twheel_op *ops,
-			   unsigned int nr, u32 size)
-{
-	unsigned int opcode = READ_ONCE(ops->opcode);
-	unsigned int flags = READ_ONCE(ops->flags);
-	bool modify = opcode == TWHEEL_OP_MODIFY && size >= TWHEEL_OP_SIZE_ONCE;
-
-	if (nr < TW_AHEAD_LEAST || tw->table.nr_chunks < TW_AHEAD_CHUNKS ||
-	    (opcode != TWHEEL_OP_CANCEL && !modify))
-		return false;
-	tw_ahead_init(ahead, &tw->table, &ops->id, modify ? &ops->deadline : NULL,
-		      flags & TWHEEL_ABS ? 0 : batch->now, size, nr);
-	return true;
-}
-
 /* Inlined for each @size, so that fields that an operation does not have cost nothing. */
 static __always_inline unsigned int tw_do_sized(struct twheel *tw, struct tw_batch *batch,
 						void *ops, unsigned int nr, u32 size)
 {
-	struct tw_ahead fetched __uninitialized, *ahead = NULL;
 	struct twheel_op *op = ops;
+	struct tw_ahead ahead;
 	unsigned int n;
 
-	if (tw_ahead_begin(tw, batch, &fetched, op, nr, size))
-		ahead = &fetched;
+	tw_ahead_begin(&ahead, &tw->table, ops, nr, size, batch->now);
 	for (n = 0; n < nr; n++, op = (void *)op + size) {
 		int ret;
 
-		if (ahead)
-			tw_ahead(ahead, n);
-		ret = tw_do_op(tw, batch, ahead, n, op, size);
+		tw_ahead(&ahead, op, size);
+		ret = tw_do_op(tw, batch, op, size);
 		if (likely(!ret))
 			continue;
 		if (ret == TW_NO_NODES)

@@ -65,13 +65,11 @@
 #define TW_STRIPED_LEVELS 3
 
 /*
- * A node is prefetched TW_AHEAD operations before its turn, a power of two, and its
- * neighbours TW_AHEAD_LINKS before it, in steps of TW_AHEAD_STEP operations. Half of these
- * distances lose a third of the gain.
+ * A node is prefetched TW_AHEAD operations before its turn, and its neighbours
+ * TW_AHEAD_LINKS before it, which is less.
  */
-#define TW_AHEAD 64
-#define TW_AHEAD_LINKS 32
-#define TW_AHEAD_STEP 8
+#define TW_AHEAD 64U
+#define TW_AHEAD_LINKS 16U
 
 /* Prefetching pays from so many operations on, and in a table of so many chunks. */
 #define TW_AHEAD_LEAST 4
@@ -137,9 +135,8 @@
 #endif
 #define TW_STRIPE_BITS 1
 #define TW_STRIPED_LEVELS 2
-#define TW_AHEAD 4
-#define TW_AHEAD_LINKS 2
-#define TW_AHEAD_STEP 1
+#define TW_AHEAD 4U
+#define TW_AHEAD_LINKS 2U
 #define TW_AHEAD_LEAST 2
 #define TW_AHEAD_CHUNKS 3
 #ifndef TW_SMALL_SLOT

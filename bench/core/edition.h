@@ -17,17 +17,17 @@
 #define EVENTS 24
 
 /**
- * struct bench_op - an operation, as long as the short one of the module
+ * struct bench_op - an operation, with the fields of the module's where these are
+ * @what: what an operation of the module has besides
  * @id: in, of arm() out: the timer
  * @deadline: in ns
  * @user_data: handed back with its event
- * @unused: what an operation of the module has besides
  */
 struct bench_op {
+	uint64_t what;
 	uint64_t id;
 	int64_t deadline;
 	uint64_t user_data;
-	uint64_t unused;
 };
 
 /**

@@ -53,35 +53,44 @@ static void arm(struct bench_op *op, unsigned int nr)
 	}
 }
 
-static void modify(struct bench_op *ops, unsigned int nr)
+/* Begin to prefetch. */
+static void begin(struct tw_ahead *ahead, struct bench_op *ops, unsigned int nr, u8 opcode)
 {
+	struct twheel_op *first = (void *)ops;
+
+	first->opcode = opcode;
+	first->flags = TWHEEL_ABS;
+	tw_ahead_begin(ahead, &table, ops, nr, sizeof(*ops), 0);
+}
+
+static void modify(struct bench_op *op, unsigned int nr)
+{
+	const struct bench_op *end = op + nr;
 	struct tw_ahead ahead;
 	struct tw_node *node;
-	unsigned int n;
 	u32 index;
 
-	tw_ahead_init(&ahead, &table, (u64 *)&ops->id, (u64 *)&ops->deadline, 0,
-		      sizeof(*ops), nr);
-	for (n = 0; n < nr; n++) {
-		tw_ahead(&ahead, n);
-		if (!tw_ahead_get(&ahead, n, &node, &index))
+	begin(&ahead, op, nr, TWHEEL_OP_MODIFY);
+	for (; op < end; op++) {
+		tw_ahead(&ahead, op, sizeof(*op));
+		if (!tw_table_find(&table, op->id, &node, &index))
 			bench_fail("there is no such timer");
-		tw_wheel_mod(&wheel, node, index, ops[n].deadline, 0);
-		node->user_data = ops[n].user_data;
+		tw_wheel_mod(&wheel, node, index, op->deadline, 0);
+		node->user_data = op->user_data;
 	}
 }
 
-static void cancel(struct bench_op *ops, unsigned int nr)
+static void cancel(struct bench_op *op, unsigned int nr)
 {
+	const struct bench_op *end = op + nr;
 	struct tw_ahead ahead;
 	struct tw_node *node;
-	unsigned int n;
 	u32 index;
 
-	tw_ahead_init(&ahead, &table, (u64 *)&ops->id, NULL, 0, sizeof(*ops), nr);
-	for (n = 0; n < nr; n++) {
-		tw_ahead(&ahead, n);
-		if (!tw_ahead_get(&ahead, n, &node, &index))
+	begin(&ahead, op, nr, TWHEEL_OP_CANCEL);
+	for (; op < end; op++) {
+		tw_ahead(&ahead, op, sizeof(*op));
+		if (!tw_table_find(&table, op->id, &node, &index))
 			bench_fail("there is no such timer");
 		tw_wheel_del(&wheel, node, index);
 		tw_node_end(&table, node, index);

@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Batches whose nodes are fetched ahead: whatever is fetched, each operation finds what
- * looking its id up would find when it is done, and nothing but what is a node is ever
- * looked at, whatever ids a program makes up and whenever it changes them.
+ * Batches whose nodes are prefetched: at its turn, all that an operation needs has been
+ * prefetched, or was used by an operation before it; and nothing but what is a node is ever
+ * looked at, nor any operation that is not of the batch, whatever ids a program makes up
+ * and whenever it changes them.
  */
+#include <linux/prefetch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uapi/linux/twheel.h>
 
+/* What is prefetched, the test wants to know. */
+static void now_here(const void *what);
+#define prefetchw(what) now_here(what)
+#include "sizes.h"
+/* (The table is small.) */
+#undef TW_AHEAD_CHUNKS
+#define TW_AHEAD_CHUNKS 3
 #include "ahead.h"
 #include "host.h"
 
@@ -16,24 +25,33 @@
 #define BATCHES 3000
 #define TICK_NS 10
 
-/**
- * struct op - an operation of a program
- * @before: whatever is there
- * @id: the timer
- * @deadline: its new deadline, less the base
- */
-struct op {
-	u64 before;
-	u64 id;
-	u64 deadline;
-};
-
 static struct tw_table table;
 static struct tw_wheel wheel;
 static struct tw_slots slots;
-static struct op ops[BATCH];
-static u64 ids[BATCH], live[MOST];
+static u64 live[MOST];
 static u32 nr_live;
+
+/* A set of what is in the cache: hashed addresses */
+static const void *here[1 << 14];
+
+static const void **place_of(const void *what)
+{
+	u32 at = (u32)((uintptr_t)what >> TW_NODE_SHIFT) * 2654435761U >> 18;
+
+	while (here[at] && here[at] != what)
+		at = (at + 1) % ARRAY_SIZE(here);
+	return &here[at];
+}
+
+static void now_here(const void *what)
+{
+	*place_of(what) = what;
+}
+
+static bool is_here(const void *what)
+{
+	return *place_of(what);
+}
 
 static s64 any_deadline(void)
 {
@@ -104,10 +122,19 @@ static void forget(u64 id)
 	live[i] = live[--nr_live];
 }
 
+static void links_here(const struct tw_node *node)
+{
+	now_here(tw_node_at(&table, node->prev));
+	now_here(tw_node_at(&table, node->next));
+}
+
 static void do_op(struct tw_node *node, u32 index, u64 id, bool del, s64 deadline)
 {
+	now_here(node);
+	links_here(node);
 	if (!del) {
 		tw_wheel_mod(&wheel, node, index, deadline, 0);
+		links_here(node);
 		return;
 	}
 	tw_wheel_del(&wheel, node, index);
@@ -115,43 +142,93 @@ static void do_op(struct tw_node *node, u32 index, u64 id, bool del, s64 deadlin
 	forget(id);
 }
 
+/* @used: nodes of operations before */
+static void see_that_here(const struct tw_node *node, bool del, s64 deadline, bool used)
+{
+	ASSERT_TRUE(is_here(node));
+	/* A deadline that has changed since makes it leave a list or stay. */
+	if (used || (!del && tw_wheel_stays(node, deadline)))
+		return;
+	ASSERT_TRUE(is_here(tw_node_at(&table, node->prev)));
+	ASSERT_TRUE(is_here(tw_node_at(&table, node->next)));
+}
+
+static bool is_in(const u64 *ids, unsigned int nr, u64 id)
+{
+	while (nr--)
+		if ((u32)ids[nr] == (u32)id)
+			return true;
+	return false;
+}
+
 static void batch(void)
 {
 	unsigned int n, nr = 1 + host_below(host_chance(4) ? 3 : BATCH);
-	bool del = host_chance(3), hostile = host_chance(2);
+	bool del = host_chance(3), hostile = host_chance(2), full = host_chance(2);
+	u32 once = del ? TWHEEL_OP_SIZE_ID : TWHEEL_OP_SIZE_ONCE;
+	u32 index, size = full ? TWHEEL_OP_SIZE_FULL : once;
 	s64 base = host_below(1000);
+	/* As long as need be, so that it is seen what looks beyond */
+	void *ops = calloc(nr, size);
+	struct twheel_op *op = ops;
+	struct tw_node *node;
 	struct tw_ahead ahead;
+	u64 done[BATCH];
 
-	for (n = 0; n < nr; n++) {
-		ops[n].id = any_id();
-		ops[n].deadline = any_deadline();
-		ids[n] = ops[n].id;
+	memset(here, 0, sizeof(here));
+	op->opcode = del ? TWHEEL_OP_CANCEL : TWHEEL_OP_MODIFY;
+	op->flags = host_chance(2) ? TWHEEL_ABS : 0;
+	for (n = 0; n < nr; n++, op = (void *)op + size) {
+		op->id = any_id();
+		if (!del)
+			op->deadline = any_deadline();
 	}
+	op = ops;
+	if (op->flags)
+		base = 0;
 	/* Whatever is in the memory */
 	memset(&ahead, host_below(256), sizeof(ahead));
-	tw_ahead_init(&ahead, &table, &ops[0].id, del ? NULL : &ops[0].deadline, base,
-		      sizeof(ops[0]), nr);
-	for (n = 0; n < nr; n++) {
-		struct tw_node *node, *found;
-		u32 index, at;
-		bool is;
+	tw_ahead_begin(&ahead, &table, ops, nr, size, base);
+	ASSERT_EQ(!!ahead.end, nr >= TW_AHEAD_LEAST && table.nr_chunks >= TW_AHEAD_CHUNKS);
+	for (n = 0; n < nr; n++, op = (void *)op + size) {
+		s64 deadline = 0;
 
-		tw_ahead(&ahead, n);
-		/* What is needed next was fetched, and not much that is needed later. */
-		ASSERT_TRUE(ahead.found > n && ahead.found < nr + TW_AHEAD_STEP);
-		ASSERT_TRUE(ahead.linked > n);
-		ASSERT_TRUE(ahead.linked < min(nr, n + TW_AHEAD_LINKS) + TW_AHEAD_STEP);
-		/* What was read is not read again. */
+		tw_ahead(&ahead, op, size);
 		if (hostile)
-			ops[n + host_below(min(nr, ahead.found) - n)].id = host_random();
-		is = tw_table_find(&table, ids[n], &found, &at);
-		ASSERT_EQ(tw_ahead_get(&ahead, n, &node, &index), is);
-		if (!is)
+			((struct twheel_op *)(ops + (n + host_below(nr - n)) * size))->id =
+				any_id();
+		done[n] = op->id;
+		if (!tw_table_find(&table, op->id, &node, &index))
 			continue;
-		ASSERT_TRUE(node == found);
-		ASSERT_EQ(index, at);
-		do_op(node, index, ids[n], del, ops[n].deadline + base);
+		if (!del)
+			deadline = op->deadline + base;
+		if (ahead.end && !hostile)
+			see_that_here(node, del, deadline, is_in(done, n, op->id));
+		do_op(node, index, op->id, del, deadline);
 	}
+	free(ops);
+}
+
+/* What makes new timers, or is little, prefetches nothing. */
+static void nothing(void)
+{
+	unsigned int most = host_below(1) + TW_AHEAD_LEAST;
+	struct twheel_op *ops = calloc(most, sizeof(*ops));
+	struct tw_ahead ahead;
+
+	memset(here, 0, sizeof(here));
+	for (unsigned int opcode = 0; opcode < 8; opcode++) {
+		ops[0].opcode = opcode;
+		tw_ahead_begin(&ahead, &table, ops, most - 1, sizeof(*ops), 0);
+		tw_ahead(&ahead, ops, sizeof(*ops));
+		if (opcode == TWHEEL_OP_MODIFY || opcode == TWHEEL_OP_CANCEL)
+			continue;
+		tw_ahead_begin(&ahead, &table, ops, most, sizeof(*ops), 0);
+		tw_ahead(&ahead, ops, sizeof(*ops));
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(here); i++)
+		ASSERT_TRUE(!here[i]);
+	free(ops);
 }
 
 static void begin(void)
@@ -177,6 +254,7 @@ static void batches(void)
 		while (more-- && nr_live < MOST)
 			arm();
 		batch();
+		nothing();
 		if (host_chance(4))
 			give_back();
 	}
@@ -201,6 +279,6 @@ static void batches(void)
 int main(void)
 {
 	host_plan(1);
-	host_test("batches find what looking up would find", batches);
+	host_test("what operations need is prefetched, and nothing else is read", batches);
 	return host_end();
 }

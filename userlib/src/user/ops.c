@@ -16,13 +16,11 @@
  * @uw: the wheel, locked
  * @now: the time that it is now, in ns
  * @size: length of each
- * @ahead: what they will need, fetched ahead; NULL if nothing is
  */
 struct user_batch {
 	struct user_wheel *uw;
 	s64 now;
 	u32 size;
-	struct tw_ahead *ahead;
 };
 
 /**
@@ -78,12 +76,10 @@ static __always_inline int read_want(const struct user_batch *batch,
 	       tw_check_more(op->interval, op->slack, op->jitter);
 }
 
-/* Nothing may be fetched ahead while memory is added. */
 static int have_node(struct user_batch *batch, struct tw_table *table)
 {
 	if (likely(table->free > batch->uw->nr_later))
 		return 0;
-	batch->ahead = NULL;
 	return user_add_nodes(batch->uw, table);
 }
 
@@ -260,18 +256,7 @@ static int query(struct user_batch *batch, struct twheel_op *op,
 	return 0;
 }
 
-/* The timer of operation number @n, or NULL */
-static struct tw_node *timer_of(struct user_batch *batch, unsigned int n,
-				const struct twheel_op *op, u32 *index)
-{
-	struct tw_node *node;
-
-	if (batch->ahead)
-		return tw_ahead_get(batch->ahead, n, &node, index) ? node : NULL;
-	return tw_table_find(&batch->uw->table, op->id, &node, index) ? node : NULL;
-}
-
-static int do_op(struct user_batch *batch, unsigned int n, struct twheel_op *op)
+static int do_op(struct user_batch *batch, struct twheel_op *op)
 {
 	struct tw_node *node;
 	u32 index;
@@ -279,7 +264,8 @@ static int do_op(struct user_batch *batch, unsigned int n, struct twheel_op *op)
 	op->state = TWHEEL_STATE_NONE;
 	if (op->opcode == TWHEEL_OP_ARM)
 		return arm(batch, op);
-	node = timer_of(batch, n, op, &index);
+	if (!tw_table_find(&batch->uw->table, op->id, &node, &index))
+		node = NULL;
 	switch (op->opcode) {
 	case TWHEEL_OP_MODIFY:
 		return modify(batch, op, node, index);
@@ -292,26 +278,6 @@ static int do_op(struct user_batch *batch, unsigned int n, struct twheel_op *op)
 	}
 }
 
-/*
- * Have what operations will need fetched ahead, if the first is of a timer that there is
- * already, and it pays. Returns NULL if not.
- */
-static struct tw_ahead *look_ahead(const struct user_batch *batch, struct tw_ahead *ahead,
-				   const struct twheel_op *first, u32 nr)
-{
-	bool modify = first->opcode == TWHEEL_OP_MODIFY &&
-		      batch->size >= TWHEEL_OP_SIZE_ONCE;
-
-	if (nr < TW_AHEAD_LEAST || batch->uw->table.nr_chunks < TW_AHEAD_CHUNKS ||
-	    (first->opcode != TWHEEL_OP_CANCEL && !modify))
-		return NULL;
-	tw_ahead_init(ahead, &batch->uw->table, &first->id,
-		      modify ? &first->deadline : NULL,
-		      modify && first->flags & TWHEEL_ABS ? 0 : batch->now,
-		      batch->size, nr);
-	return ahead;
-}
-
 /* A single operation, and a whole one: not short, as nothing is copied */
 int user_do(struct user_wheel *uw, struct twheel_op *op)
 {
@@ -320,7 +286,7 @@ int user_do(struct user_wheel *uw, struct twheel_op *op)
 
 	if (ret)
 		return ret;
-	ret = do_op(&batch, 0, op);
+	ret = do_op(&batch, op);
 	op->result = ret;
 	user_end(uw, batch.now);
 	return ret;
@@ -358,8 +324,8 @@ int user_cancel(struct user_wheel *uw, __u64 id)
 
 int user_submit(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size)
 {
-	struct tw_ahead ahead;	/* Which is long: nothing clears it */
 	struct user_batch batch;
+	struct tw_ahead ahead;
 	char *at = ops;
 	u32 n;
 	int ret;
@@ -372,13 +338,12 @@ int user_submit(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size)
 		return ret;
 	batch.uw = uw;
 	batch.size = op_size;
-	batch.ahead = look_ahead(&batch, &ahead, ops, nr);
+	tw_ahead_begin(&ahead, &uw->table, ops, nr, op_size, batch.now);
 	for (n = 0; n < nr; n++, at += op_size) {
 		struct twheel_op *op = (struct twheel_op *)at;
 
-		if (batch.ahead)
-			tw_ahead(batch.ahead, n);
-		op->result = do_op(&batch, n, op);
+		tw_ahead(&ahead, at, op_size);
+		op->result = do_op(&batch, op);
 	}
 	user_end(uw, batch.now);
 	return nr;
