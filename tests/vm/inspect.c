@@ -415,7 +415,6 @@ static void test_trace(void)
 	EXPECT_TRUE(first && sscanf(first, "twheel_arm: wheel=%llu", &wheel) == 1);
 	EXPECT_TRACED("arm: wheel=%llu id=%#llx deadline=%llu interval=%llu user_data=0xabcdef\n",
 		      wheel, id, base, 5 * HOUR);
-	EXPECT_TRACED("limit: wheel=%llu limit=1\n", wheel);
 	EXPECT_TRACED("modify: wheel=%llu id=%#llx deadline=%llu interval=0 user_data=0x123\n",
 		      wheel, id, base + SEC);
 	EXPECT_TRACED("cancel: wheel=%llu id=%#llx state=%u\n", wheel, id,
