@@ -310,11 +310,15 @@ static u64 tw_fetch_dirty(struct tw_shared *shared, u32 word)
 /* The first from @group on in which a program says that there are dirty timers, or the end */
 static u32 tw_next_group(const struct tw_shared *shared, u32 group)
 {
-	for (; group < shared->nr_groups; group = (group | 63) + 1) {
-		u64 bits = (u64)atomic64_read(&shared->groups[group / 64]) >> group % 64;
+	u64 mask = U64_MAX << group % 64;
+	u32 word;
+
+	for (word = group / 64; word * 64 < shared->nr_groups; word++) {
+		u64 bits = atomic64_read(&shared->groups[word]) & mask;
 
 		if (bits)
-			return min_t(u32, group + __ffs64(bits), shared->nr_groups);
+			return min_t(u32, word * 64 + __ffs64(bits), shared->nr_groups);
+		mask = U64_MAX;
 	}
 	return shared->nr_groups;
 }
