@@ -17,7 +17,9 @@
  * All of it is a guess. A program may change its operations meanwhile, and an earlier
  * operation may end the timer of a later one. So each operation looks its id up by itself,
  * and only what it finds then counts. A wrong guess is harmless: whatever the id is,
- * tw_table_peek() finds memory of a node, in use or not.
+ * tw_table_peek() finds memory of a node, in use or not. That node's neighbours may be of
+ * long ago, or 0 if there never was a timer; but an index stays one, as the directory
+ * never gets shorter.
  */
 #ifndef TW_AHEAD_H
 #define TW_AHEAD_H

@@ -7,7 +7,8 @@
  * lock, and frees what is not needed any more.
  *
  * Operations may lie in the program's own memory. The program can write there at any
- * time, so each field is read once. (What prefetching reads besides is a guess: ahead.h.)
+ * time, so what was checked is not read again. (A field may be read before that to choose
+ * the way, and by ahead.h. Such a choice can be wrong, and does no harm then.)
  *
  * The result of an operation is written before the operation is done. So there is no
  * operation that was done and whose result could not be written.

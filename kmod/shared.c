@@ -242,8 +242,8 @@ static __always_inline bool tw_inspect_fire(struct tw_inspect *inspect, u32 nr, 
  * Inspect a timer that is not in the wheel, and put it there if it is pending. Where its
  * word changes whenever it is inspected, it is inspected again in the next tick.
  *
- * Returns true if it is pending or has expired. Else it was cancelled, and is not tracked
- * any more.
+ * Returns true if it is pending or expires now. Else it was cancelled, or is idle or fired
+ * already, and is not tracked any more.
  */
 static __always_inline bool tw_inspect(struct tw_inspect *inspect, u32 nr)
 {
@@ -296,7 +296,7 @@ static __always_inline void tw_inspect_dirty(struct tw_inspect *inspect, u32 nr)
 		inspect->cancelled += tracked;
 }
 
-/* Fetch a word of dirty bits. Beyond the last timer a program may have set any. */
+/* Fetch a word of dirty bits. Those beyond the last timer are ignored, and may stay. */
 static u64 tw_fetch_dirty(struct tw_shared *shared, u32 word)
 {
 	u32 timers = shared->nr - min(word * 64, shared->nr);
@@ -324,9 +324,11 @@ static u32 tw_next_group(const struct tw_shared *shared, u32 group)
 }
 
 /*
- * Is there more to scan? A pass goes through the groups once, and only forwards: what a
- * program sets behind it is for the next pass. While there is other work, the wheel may not
- * sleep for seconds, and what a program arms meanwhile has to be found: in each tick.
+ * Go to the next dirty group, and tell whether there is one. A pass goes through the groups
+ * once, and only forwards: what a program sets behind it is for the next pass. It can have
+ * TW_PASSES of them in a tick, as it could set bits for ever. They begin anew in each tick:
+ * while there is other work, the wheel may not sleep for seconds, and what a program arms
+ * meanwhile has to be found.
  */
 static bool tw_scan_more(struct tw_shared *shared)
 {

@@ -204,9 +204,9 @@ static __always_inline struct tw_node *tw_dir_at(const unsigned long *dir, u32 i
 /**
  * tw_node_at() - the node of an index
  * @table: the table
- * @index: an index that came from the table, or 0
+ * @index: an index that came from the table, also long ago, or 0
  *
- * Return: the node; for 0, one that may be fetched but not used.
+ * Return: the node; for 0, or if its chunk is gone, one that may be fetched but not used.
  */
 static __always_inline struct tw_node *tw_node_at(const struct tw_table *table,
 						  u32 index)
