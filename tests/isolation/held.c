@@ -318,9 +318,41 @@ static void test_holds(void)
 	EXPECT_TRUE(shared->latest <= LATE, "%llu ns", shared->latest);
 }
 
-/* ---- calls that are killed ---- */
+/* ---- scans of shared timers ---- */
 
 static struct client client;
+
+static void dirty_each(__u32 step, __u64 deadline)
+{
+	__u32 i;
+
+	for (i = 0; i < MANY; i += step) {
+		client.words[i] = deadline | ARMED;
+		shared_push(&client, i);
+	}
+	EXPECT_EQ(doorbell_ring(client.fd), 0);
+}
+
+/* One timer in each group; then all of them: far away, earlier, due. */
+static void test_scans(void)
+{
+	__u64 from = now(CLOCK_MONOTONIC) / 2 * 2;
+
+	client_open(&client, TWHEEL_CLOCK_MONOTONIC, 0, MANY);
+	dirty_each(client.group, from);
+	dirty_each(1, from + HOUR);
+	EXPECT_EQ(wheel_info(client.fd).pending, MANY);
+	dirty_each(1, from + HOUR / 2);
+	dirty_each(1, from);
+	EXPECT_EQ(wheel_info(client.fd).pending, 0);
+	client_close(&client);
+	tap_diag("%s: the longest run took %llu ns", tap_name, module_counter("longest_run"));
+	/* (Of the wheels of all tests until now) */
+	EXPECT_TRUE(module_counter("longest_run") <= RUN_MOST);
+}
+
+/* ---- calls that are killed ---- */
+
 static void *large;
 
 static void fill_wheel(__u64 deadline)
@@ -546,6 +578,7 @@ int main(void)
 	map_large();
 	RUN(test_interrupts, "five thousand wheels with ticks of a microsecond");
 	RUN(test_holds, "threads with full batches against the timer");
+	RUN(test_scans, "a million shared timers that are dirty");
 	RUN(test_submit, "SUBMIT of as many as can be said is killed");
 	RUN(test_read, "read of a gigabyte is killed");
 	RUN(test_drain, "DRAIN of all is killed");
