@@ -64,7 +64,8 @@ static bool write_all(int fd, const void *data, size_t size)
 }
 
 /* It holds nothing of its parent, neither locks nor clients, and does not outlive that. */
-__attribute__((noreturn)) static void child(const char *path, const char *zone, int to)
+__attribute__((noreturn)) static void child(const char *path, const char *zone, int to,
+					    pid_t parent)
 {
 	const struct rlimit cpu = { limit, limit }, core = { 0, 0 };
 	const struct times *times = NULL;
@@ -72,6 +73,9 @@ __attribute__((noreturn)) static void child(const char *path, const char *zone, 
 	sigset_t none;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* It may have ended before that. */
+	if (getppid() != parent)
+		_exit(1);
 	setrlimit(RLIMIT_CPU, &cpu);
 	setrlimit(RLIMIT_CORE, &core);
 	signal(SIGTERM, SIG_DFL);
@@ -104,6 +108,7 @@ __attribute__((noreturn)) static void child(const char *path, const char *zone, 
  */
 int aside_start(const char *path, const char *zone, unsigned int seconds)
 {
+	const pid_t parent = getpid();
 	sigset_t all, old;
 	int ends[2];
 
@@ -119,7 +124,7 @@ int aside_start(const char *path, const char *zone, unsigned int seconds)
 	sigprocmask(SIG_SETMASK, &all, &old);
 	pid = fork();
 	if (pid == 0)
-		child(path, zone, ends[1]);
+		child(path, zone, ends[1], parent);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	close(ends[1]);
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);

@@ -31,6 +31,20 @@ static struct listener *listeners;
 static struct event *later;
 static unsigned int most_clients;
 
+/* For how long an address may be taken, in ms, and how often to look */
+#define TAKEN_MS 1000
+#define LOOK_MS 10
+
+/*
+ * The process that reads a file for a server has that one's sockets until it has closed them. If
+ * the server is killed at that moment, its address is free a little later only.
+ */
+static bool may_become_free(unsigned int *ms)
+{
+	*ms += LOOK_MS;
+	return *ms <= TAKEN_MS && usleep(LOOK_MS * 1000) == 0;
+}
+
 /* A socket that nobody listens on is what a server left behind that was killed. */
 static bool somebody_listens(const struct sockaddr_un *addr)
 {
@@ -46,6 +60,7 @@ static bool somebody_listens(const struct sockaddr_un *addr)
 static int open_unix(const char *path)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	unsigned int ms = 0;
 	struct stat st;
 	int fd;
 
@@ -58,8 +73,9 @@ static int open_unix(const char *path)
 	if (stat(path, &st) == 0) {
 		if (!S_ISSOCK(st.st_mode))
 			die("listen on unix:%s: there is something else of that name", path);
-		if (somebody_listens(&addr))
-			die("listen on unix:%s: another server listens there", path);
+		while (somebody_listens(&addr))
+			if (!may_become_free(&ms))
+				die("listen on unix:%s: another server listens there", path);
 		unlink(path);
 	}
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -98,6 +114,7 @@ static int open_inet(const char *host, const char *port)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
 	struct addrinfo *infos;
+	unsigned int ms = 0;
 	int fd = -1, ret;
 
 	if (!is_port(port))
@@ -106,8 +123,10 @@ static int open_inet(const char *host, const char *port)
 	if (ret)
 		die("listen on %s, port %s: %s", host ? host : "all addresses", port,
 		    gai_strerror(ret));
-	for (struct addrinfo *info = infos; info && fd < 0; info = info->ai_next)
-		fd = try_inet(info, !host);
+	do
+		for (struct addrinfo *info = infos; info && fd < 0; info = info->ai_next)
+			fd = try_inet(info, !host);
+	while (fd < 0 && errno == EADDRINUSE && may_become_free(&ms));
 	if (fd < 0)
 		die("port %s can't be listened on: %s", port, strerror(errno));
 	freeaddrinfo(infos);
