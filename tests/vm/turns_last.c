@@ -100,7 +100,7 @@ int main(void)
 {
 	mode_t mode;
 
-	tap_start(100);
+	tap_start(100 * number_of("TIMES", 1));
 	mode = open_to_all();
 	RUN(turns, "a user who closes all while they wait");
 	chmod(DEVICE, mode);
