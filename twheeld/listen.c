@@ -123,10 +123,10 @@ static int open_inet(const char *host, const char *port)
 	if (ret)
 		die("listen on %s, port %s: %s", host ? host : "all addresses", port,
 		    gai_strerror(ret));
-	do
+	do {
 		for (struct addrinfo *info = infos; info && fd < 0; info = info->ai_next)
 			fd = try_inet(info, !host);
-	while (fd < 0 && errno == EADDRINUSE && may_become_free(&ms));
+	} while (fd < 0 && errno == EADDRINUSE && may_become_free(&ms));
 	if (fd < 0)
 		die("port %s can't be listened on: %s", port, strerror(errno));
 	freeaddrinfo(infos);
