@@ -229,7 +229,6 @@ time.sleep(0.05)
         """Processes: a signal's handler ends the waiting by its exception"""
         self.end("""
 import signal
-signal.setitimer(signal.ITIMER_REAL, 0.05)
 class Enough(Exception):
     pass
 def handler(number, frame):
@@ -253,10 +252,12 @@ def leave():
         begun.wait()
 begun, over = threading.Event(), threading.Event()
 for wait in (lambda: twheel.Wheel().read(), lambda: twheel.Pool(0).take(), stop, leave):
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    # Once more, if it comes before the waiting: a pool then waits as it is left.
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 2)
     try:
         wait()
     except Enough:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         print("enough")
     over.set()
 """, "enough\nenough\n1\nenough\nenough\n")
