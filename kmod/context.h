@@ -187,6 +187,11 @@ static inline void tw_free_timer(struct twheel *tw, struct tw_node *node, u32 in
 	tw_node_end(&tw->table, node, index);
 }
 
+/*
+ * What the other files are to each other, from the top of the picture in
+ * docs/architecture.md on: each uses only what comes after it there.
+ */
+
 /* chardev.c: main.c registers it. */
 extern struct miscdevice tw_device;
 

@@ -360,12 +360,12 @@ static void tw_scan_next(struct tw_shared *shared, struct tw_step *step)
 		smp_mb__after_atomic();
 		step->budget--;
 	}
-	do
+	do {
 		shared->left = tw_fetch_dirty(shared, shared->next_word++);
-	while (!shared->left && shared->next_word % TW_GROUP_WORDS);
+	} while (!shared->left && shared->next_word % TW_GROUP_WORDS);
 }
 
-/* Scan dirty timers of a word. */
+/* Inspect dirty timers of a word, as far as the budget goes. */
 static void tw_scan_word(struct tw_inspect *inspect, struct tw_step *step)
 {
 	struct tw_shared *shared = inspect->shared;

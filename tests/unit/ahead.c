@@ -212,18 +212,17 @@ static void batch(void)
 /* What makes new timers, or is little, prefetches nothing. */
 static void nothing(void)
 {
-	unsigned int most = host_below(1) + TW_AHEAD_LEAST;
-	struct twheel_op *ops = calloc(most, sizeof(*ops));
+	struct twheel_op *ops = calloc(TW_AHEAD_LEAST, sizeof(*ops));
 	struct tw_ahead ahead;
 
 	memset(here, 0, sizeof(here));
 	for (unsigned int opcode = 0; opcode < 8; opcode++) {
 		ops[0].opcode = opcode;
-		tw_ahead_begin(&ahead, &table, ops, most - 1, sizeof(*ops), 0);
+		tw_ahead_begin(&ahead, &table, ops, TW_AHEAD_LEAST - 1, sizeof(*ops), 0);
 		tw_ahead(&ahead, ops, sizeof(*ops));
 		if (opcode == TWHEEL_OP_MODIFY || opcode == TWHEEL_OP_CANCEL)
 			continue;
-		tw_ahead_begin(&ahead, &table, ops, most, sizeof(*ops), 0);
+		tw_ahead_begin(&ahead, &table, ops, TW_AHEAD_LEAST, sizeof(*ops), 0);
 		tw_ahead(&ahead, ops, sizeof(*ops));
 	}
 	for (unsigned int i = 0; i < ARRAY_SIZE(here); i++)
