@@ -9,7 +9,7 @@
 #include <linux/eventfd.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
-#ifdef TW_HAVE_URING_SQE
+#ifdef TW_HAVE_URING_CMD_H
 #include <linux/io_uring/cmd.h>
 #else
 #include <linux/io_uring.h>
@@ -47,10 +47,10 @@ static inline void tw_vm_flags_change(struct vm_area_struct *vma,
 /* The command itself: it may be in memory that the program can write to. */
 static inline const void *tw_uring_command(const struct io_uring_cmd *cmd)
 {
-#ifdef TW_HAVE_URING_SQE
-	return cmd->sqe->cmd;
-#else
+#ifdef TW_HAVE_URING_COMMAND
 	return cmd->cmd;
+#else
+	return cmd->sqe->cmd;
 #endif
 }
 
@@ -58,8 +58,11 @@ static inline const void *tw_uring_command(const struct io_uring_cmd *cmd)
 static inline int tw_uring_result(struct io_uring_cmd *cmd, int ret,
 				  unsigned int issue_flags)
 {
-#ifndef TW_HAVE_URING_SQE
-	/* 6.1 does not complete a command that returns more than 0. */
+#ifndef TW_HAVE_URING_DONE32
+	/*
+	 * Kernels before 6.11, and some stable ones to this day, never complete a command that
+	 * returns more than 0 in a worker of io_uring: it would keep the wheel for ever.
+	 */
 	if (ret > 0) {
 		io_uring_cmd_done(cmd, ret, 0, issue_flags);
 		return -EIOCBQUEUED;
