@@ -9,6 +9,7 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/poll.h>
+#include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 #include <linux/uidgid.h>
@@ -98,7 +99,9 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 	poll_wait(file, &tw->wait, wait);
 	/* Pairs with wq_has_sleeper() of tw_wake(). Older kernels have none in poll_wait(). */
 	smp_mb();
-	tw_assist(tw);
+	/* A worker of the kernel, which polls for aio, would do it in nobody's time. */
+	if (!(current->flags & PF_KTHREAD))
+		tw_assist(tw);
 	return tw_readable(tw) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
@@ -186,7 +189,7 @@ static long tw_ioctl_drain(struct twheel *tw, void __user *uarg, u32 usize)
 
 static long tw_ioctl_eventfd(struct twheel *tw, void __user *uarg, u32 usize)
 {
-	struct twheel_eventfd eventfd;
+	struct twheel_eventfd eventfd __aligned(8); /* for tw_get_words() */
 	int ret = tw_get_arg(&eventfd, sizeof(eventfd), uarg, usize);
 
 	if (ret)
@@ -198,7 +201,7 @@ static long tw_ioctl_eventfd(struct twheel *tw, void __user *uarg, u32 usize)
 
 static long tw_ioctl_doorbell(struct twheel *tw, void __user *uarg, u32 usize)
 {
-	struct twheel_doorbell doorbell;
+	struct twheel_doorbell doorbell __aligned(8);
 	int ret = tw_get_arg(&doorbell, sizeof(doorbell), uarg, usize);
 
 	if (ret)

@@ -9,8 +9,8 @@
  * - the worker, to which a run defers what is over its budget;
  * - the timer of a user's share of a processor, for wheels that wait for their turn, see
  *   turns.h: a wheel is throttled when its user has used up the share;
- * - a program that reads a throttled wheel, rings the doorbell or drains shared timers, in
- *   its own time.
+ * - a program that reads or polls a throttled wheel, rings the doorbell or drains shared
+ *   timers, in its own time.
  */
 #include <linux/ktime.h>
 #include <linux/poll.h>
@@ -405,10 +405,10 @@ void tw_catch_up(struct twheel *tw)
  * tw_assist() - do a piece of what was throttled, in the time of the current task
  * @tw: the wheel
  *
- * A program that reads a throttled wheel does the work in its own time, and need not wait
- * for the wheel's turn.
+ * A program that reads or polls a throttled wheel does the work in its own time, and need
+ * not wait for the wheel's turn.
  *
- * Context: any process.
+ * Context: any process; may sleep.
  * Return: true if some of it is left.
  */
 bool tw_assist(struct twheel *tw)

@@ -494,7 +494,7 @@ static __always_inline unsigned int tw_do_sized(struct twheel *tw, struct tw_bat
  * @nr: how many
  * @size: length of each, one of TWHEEL_OP_SIZE_*
  *
- * Context: holds @tw->lock; with page faults disabled if @ops is a copy.
+ * Context: holds @tw->lock; with page faults disabled.
  * Return: how many were done. If not all, @batch->written says why: false if the result
  * of the next one can't be written, else it can be done after a tw_begin() for one timer
  * at least.

@@ -157,6 +157,7 @@ static int counters_show(struct seq_file *m, void *unused)
 		pending += info.pending;
 		ready += info.ready;
 		open++;
+		cond_resched();
 	}
 	seq_printf(m, "open %llu\nopened %llu\npending %llu\nready %llu\n",
 		   open, tw_closed + open, pending, ready);

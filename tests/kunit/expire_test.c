@@ -18,6 +18,7 @@
 #include <linux/interrupt.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
+#include <linux/sched.h>
 #include <linux/wait.h>
 #include <linux/wait_bit.h>
 #include <uapi/linux/twheel.h>
@@ -404,7 +405,21 @@ static void wheel_assisted_or_closed_leaves_queue(struct kunit *test)
 	end_all(tw);
 }
 
-/* So does a program that polls, even if it never reads. */
+/* What a program that polls sees, and not a thread of the kernel, as this is one */
+static u32 poll_of_program(struct file *file)
+{
+	u32 found;
+
+	current->flags &= ~PF_KTHREAD;
+	found = (__force u32)tw_fops.poll(file, NULL);
+	current->flags |= PF_KTHREAD;
+	return found;
+}
+
+/*
+ * So does a program that polls, even if it never reads. A thread of the kernel does not, as
+ * aio has one that polls: nobody would be charged.
+ */
 static void polled_wheel_assisted(struct kunit *test)
 {
 	struct file *file = kunit_kzalloc(test, sizeof(*file), GFP_KERNEL);
@@ -413,8 +428,9 @@ static void polled_wheel_assisted(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, file);
 	have_all_wait(test, tw);
 	file->private_data = tw[0];
-	KUNIT_EXPECT_EQ(test, (__force u32)tw_fops.poll(file, NULL),
-			(__force u32)(EPOLLIN | EPOLLRDNORM));
+	KUNIT_EXPECT_EQ(test, (__force u32)tw_fops.poll(file, NULL), 0);
+	KUNIT_EXPECT_EQ(test, tw[0]->stats.expired, 0);
+	KUNIT_EXPECT_EQ(test, poll_of_program(file), (__force u32)(EPOLLIN | EPOLLRDNORM));
 	KUNIT_EXPECT_EQ(test, tw[0]->stats.expired, 1);
 	KUNIT_EXPECT_NULL(test, tw[0]->waits_for);
 	KUNIT_EXPECT_EQ(test, tw[1]->stats.expired, 0);
