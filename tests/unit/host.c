@@ -114,7 +114,10 @@ void host_plan(unsigned int tests)
  */
 void host_test(const char *name, void (*test)(void))
 {
-	const struct itimerval most = { .it_value.tv_sec = MOST_SECONDS };
+	const char *seconds = getenv("SECONDS_EACH");
+	const struct itimerval most = {
+		.it_value.tv_sec = seconds ? atol(seconds) : MOST_SECONDS,
+	};
 	int status = -1;
 	pid_t pid;
 
