@@ -94,7 +94,6 @@ matrix:
 	@tests/matrix/run -a
 
 torture:
-	@scripts/deps fuzz fault_injection platform isolation sanitize soak in_tree-all twheeld cluster packages
 	@scripts/torture
 
 coverage:
