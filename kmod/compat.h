@@ -61,7 +61,8 @@ static inline int tw_uring_result(struct io_uring_cmd *cmd, int ret,
 #ifndef TW_HAVE_URING_DONE32
 	/*
 	 * Kernels before 6.11, and some stable ones to this day, never complete a command that
-	 * returns more than 0 in a worker of io_uring: it would keep the wheel for ever.
+	 * returns more than 0 in a worker of io_uring: it would keep the wheel for ever. No
+	 * header says which; io_uring_cmd_done32() came after all of these.
 	 */
 	if (ret > 0) {
 		io_uring_cmd_done(cmd, ret, 0, issue_flags);
