@@ -207,6 +207,11 @@ class Batches(Case):
         for call in (lambda: self.wheel.arm_many(b"1234567"),
                      lambda: self.wheel.arm_many(words, array.array("Q", [1])),
                      lambda: self.wheel.arm_many(words, ids=array.array("Q", [1])),
+                     lambda: self.wheel.arm_many(array.array("i", [HOUR % 1000] * 4)),
+                     lambda: self.wheel.arm_many(array.array("d", [0.5] * 4)),
+                     lambda: self.wheel.arm_many(memoryview(words).cast("B").cast("H")),
+                     lambda: self.wheel.arm_many(words, ids=array.array("d", [0] * 4)),
+                     lambda: self.wheel.read_into(array.array("i", bytes(32))),
                      lambda: self.wheel.read_into(bytearray(31))):
             self.assertRaises(ValueError, call)
         for call in (lambda: self.wheel.arm_many(words, ids=bytes(32)),

@@ -3,21 +3,48 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "native.h"
 
 /* Operations that are made and submitted together: they stay in cache */
 #define TOGETHER 256
 
+/*
+ * Whether its items are numbers of that size, or bytes, of which anything can be made. Two
+ * numbers of four bytes, or one with a fraction, would be taken for another time.
+ */
+static bool are_items(const Py_buffer *view, Py_ssize_t size)
+{
+	const char *format = view->format ? view->format : "B";
+
+	if (view->itemsize == 1)
+		return true;
+	if (size > (Py_ssize_t)sizeof(uint64_t))
+		return view->itemsize == size || view->itemsize == sizeof(uint64_t);
+	if (strchr("@=<", *format))
+		format++;
+	return view->itemsize == size && strchr("QqLlNnIi", *format) && !format[1];
+}
+
 /* A buffer of items of that size; false with an exception */
 bool get_items(PyObject *object, Py_buffer *view, Py_ssize_t size, bool writable)
 {
-	if (PyObject_GetBuffer(object, view, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE))
+	int flags = PyBUF_ND | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
+	bool numbers = size <= (Py_ssize_t)sizeof(uint64_t);
+
+	if (PyObject_GetBuffer(object, view, flags))
 		return false;
-	if (!(view->len % size) && !((uintptr_t)view->buf % (size < 8 ? 4 : 8)))
+	if (!are_items(view, size))
+		PyErr_Format(PyExc_ValueError,
+			     "the buffer has items of %zd bytes and format '%s', not %s of %zd",
+			     view->itemsize, view->format ? view->format : "B",
+			     numbers ? "integers" : "structures", size);
+	else if (view->len % size || (uintptr_t)view->buf % (size < 8 ? 4 : 8))
+		PyErr_Format(PyExc_ValueError, "the buffer has %zd bytes: no items of %zd",
+			     view->len, size);
+	else
 		return true;
-	PyErr_Format(PyExc_ValueError, "the buffer has %zd bytes, which are no items of %zd",
-		     view->len, size);
 	PyBuffer_Release(view);
 	return false;
 }
