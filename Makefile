@@ -8,6 +8,11 @@ WORKLOAD ?= demo/day.workload
 PREFIX ?= /usr/local
 DESTDIR ?=
 
+# The kernel's own Makefiles, and ours of twheeld, take a space for the end of a name.
+ifneq ($(words $(CURDIR)),1)
+$(error the path of this folder has a space in it, which make can't do: move or clone it to another)
+endif
+
 # What is half written when the disk is full is not built.
 .DELETE_ON_ERROR:
 
@@ -57,8 +62,9 @@ twheeld:
 	@mkdir -p build
 	flock -o build/twheeld.lock $(MAKE) -s -C twheeld
 
+demo: export WORKLOAD := $(WORKLOAD)
 demo:
-	@scripts/demo '$(WORKLOAD)' '$(MODE)' '$(BACKEND)'
+	@scripts/demo "$$WORKLOAD" "$$MODE" "$$BACKEND"
 
 demo-jobs:
 	@scripts/demo-jobs
@@ -74,13 +80,16 @@ vm:
 	@scripts/deps vm
 	@scripts/vm -k $(KERNEL) -s sh -c "modprobe twheel; $(greet); busybox ash; exit 0"
 
+# By the environment, as a shell would read them again on a line of its own.
+install uninstall: export DESTDIR := $(DESTDIR)
+install uninstall: export PREFIX := $(PREFIX)
 # With DESTDIR, nothing on this machine changes: what is missing is only said.
 install:
 	@scripts/deps $(if $(DESTDIR),-n) headers tools-build twheeld-build
-	@DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) $(if $(KDIR),KDIR=$(KDIR)) scripts/install
+	@scripts/install
 
 uninstall:
-	@DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) scripts/uninstall
+	@scripts/uninstall
 
 deb:
 	@scripts/deps deb

@@ -23,7 +23,10 @@ die() { say "$*"; exit 1; }
 # script ends. It is said when that means waiting.
 lock() {
 	mkdir -p "$(dirname "$1")" ||
-		die "nothing can be kept there; the environment's TWHEEL_CACHE=FOLDER says where else"
+		case $1 in
+		"$build"/*)	die "what is built is kept in $build: make it writable, or clone to another folder" ;;
+		*)		die "nothing can be kept there; the environment's TWHEEL_CACHE=FOLDER says where else" ;;
+		esac
 	exec {lock_fd}>"$1"
 	flock --nonblock "$lock_fd" && return
 	say "waiting for another run that holds $1"
