@@ -21,7 +21,7 @@ static void show_timers(const struct tally *l, const struct tally *r)
 	row("cancelled", number(l->cancelled), number(r->cancelled));
 	row("expired", number(l->expired), number(r->expired));
 	if (l->lapsed || r->lapsed)
-		row("  only because this slow machine was late",
+		row("  re-armed too late by a slow machine",
 		    number(l->lapsed), number(r->lapsed));
 	row("periods of periodic timers", number(l->periods + l->overruns),
 	    number(r->periods + r->overruns));

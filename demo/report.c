@@ -112,7 +112,7 @@ static void show_timers(const struct workload *w, const struct tally *t)
 	printf("  expired     %12s   the connection was idle for too long\n",
 	       number(t->expired));
 	if (t->lapsed)
-		printf("   of these   %12s   only because this slow machine came too late\n",
+		printf("   of these   %12s   re-armed too late: too much for this machine\n",
 		       number(t->lapsed));
 	printf("  periods     %12s   of periodic timers; %s more missed and counted\n",
 	       number(t->periods), number(t->overruns));

@@ -60,7 +60,7 @@ int main(void)
 	struct event *event;
 	struct twheel *tw;
 
-	must(twheel_open(TWHEEL_KERNEL | O_NONBLOCK, &tw), "twheel_open");
+	must(twheel_open(TWHEEL_KERNEL | O_NONBLOCK, &tw), "open (is the module loaded?)");
 	must(twheel_set_eventfd(tw, efd), "twheel_set_eventfd");
 	base = event_base_new();
 	event = event_new(base, efd, EV_READ | EV_PERSIST, wake, tw);

@@ -104,7 +104,7 @@ int main(void)
 	/* Else a child that waits for the wheel would outlive a failure here */
 	close(pair[1]);
 
-	must(twheel_open(TWHEEL_KERNEL, &tw), "twheel_open");
+	must(twheel_open(TWHEEL_KERNEL, &tw), "open (is the module loaded?)");
 	must(twheel_arm(tw, &op), "twheel_arm");
 	must(send_fd(pair[0], twheel_fd(tw)), "send");
 	twheel_close(tw);	/* The child's descriptor keeps the wheel */

@@ -81,7 +81,7 @@ int main(void)
 	};
 	struct twheel *tw;
 
-	must(twheel_open(TWHEEL_KERNEL, &tw), "twheel_open");
+	must(twheel_open(TWHEEL_KERNEL, &tw), "open (is the module loaded?)");
 	must(twheel_setup(tw, &setup), "twheel_setup");
 	must(twheel_shared_map(tw, &timers), "twheel_shared_map");
 

@@ -96,7 +96,7 @@ int main(void)
 	int expired = 0, wheel, nr;
 
 	for (wheel = 0; wheel < WHEELS; wheel++)
-		must(twheel_open(TWHEEL_KERNEL, &wheels[wheel]), "twheel_open");
+		must(twheel_open(TWHEEL_KERNEL, &wheels[wheel]), "open (is the module loaded?)");
 	must(io_uring_queue_init(4, &ring, 0), "io_uring_queue_init");
 	arm_all(&ring);
 
