@@ -315,7 +315,7 @@ static void endless_child(void)
 	syscall(SYS_read, model.fd, buffer, N * EVENT);
 }
 
-static void test_endless(void)
+static void endless(__u32 flags)
 {
 	const char *copies = fault_dirs[FAULT_KINDS - 1];
 	clockid_t clock;
@@ -325,6 +325,7 @@ static void test_endless(void)
 
 	in_read = map_shared(sizeof(*in_read));
 	model_open(&model);
+	EXPECT_EQ(wheel_setup(model.fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, flags), 0);
 	add_timers(&model);
 	map_buffer(false);
 	fault_write(copies, "times", "-1");
@@ -342,13 +343,30 @@ static void test_endless(void)
 	fault_write(copies, "probability", "0");
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
+}
+
+static void test_endless(void)
+{
+	endless(0);
 	check_rest(&model, EVENT);
+}
+
+static void test_endless_count(void)
+{
+	__u64 count = 0;
+
+	endless(TWHEEL_SETUP_COUNT);
+	EXPECT_EQ(NEG(read(model.fd, &count, sizeof(count))), sizeof(count));
+	EXPECT_EQ(count, N);
+	count_events(&model);
+	model_end(&model);
 }
 
 int main(void)
 {
 	tap_start(PATIENCE_S);
 	RUN(test_endless, "copies that never succeed");
+	RUN(test_endless_count, "copies that never succeed, of a count");
 	faults_start();
 	map_buffer(false);
 	RUN(test_read, "read");
