@@ -360,11 +360,13 @@ bool sqlite_sync(void)
 	return log_sync(db);
 }
 
+/** sqlite_write_end - have all in the database, so that its file is all that need be kept */
 void sqlite_write_end(void)
 {
 	sqlite3_stmt *stmt;
 
 	while ((stmt = sqlite3_next_stmt(db, NULL)))
 		sqlite3_finalize(stmt);
+	log_checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE);
 	sqlite3_close(db);
 }
