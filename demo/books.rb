@@ -13,6 +13,12 @@ SLACK = 0.005
 # Seconds without any job until it is given up
 PATIENCE = Integer(ENV['PATIENCE'] || 120)
 
+# Ctrl-C ends it without a backtrace; what is begun is ended on the way.
+Signal.trap('INT') do
+  warn 'demo: interrupted'
+  exit 130
+end
+
 def now
   Process.clock_gettime(Process::CLOCK_MONOTONIC)
 end
