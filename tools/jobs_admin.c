@@ -106,8 +106,8 @@ int jobs_list(const struct jobs *jobs)
 	if (status)
 		return status;
 	if (number(last, "wrong"))
-		say("%lld lines of the tabs are wrong, and left out: the server's log names them, "
-		    "and so does twheel jobs check FILE", number(last, "wrong"));
+		say("wrong lines of the tabs, which are left out: %lld. The server's log names "
+		    "them, and so does twheel jobs check FILE", number(last, "wrong"));
 	if (jobs->json)
 		return print_json(array);
 	printf("%-32s %-20s %-20s %-8s %s\n", "NAME", "NEXT", "LAST", "RESULT", "WHEN");
@@ -200,8 +200,8 @@ static int print_counts(const struct jobs *jobs, json_t *last)
 	if (jobs->json)
 		return print_json(last);
 	if (json_object_get(last, "made"))
-		printf("%lld jobs were made, %lld left out as an earlier one is not done, "
-		       "%lld were there\n", number(last, "made"), number(last, "skipped"),
+		printf("jobs made: %lld; left out, as an earlier one is not done: %lld; there "
+		       "before: %lld\n", number(last, "made"), number(last, "skipped"),
 		       number(last, "there"));
 	return finish_output(STATUS_OK);
 }

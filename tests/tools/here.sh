@@ -228,6 +228,10 @@ here() {
 	check "sleep: no time" said "is no time" 2 "$twheel" sleep 1 -- -1
 	check "sleep: no kernel's wheel without the module" said "can't open a wheel" 1 \
 		env TWHEEL_BACKEND=kernel "$twheel" sleep 0
+	check "jobs: too few words" said "too few words: write twheel jobs pause NAME" 2 \
+		"$twheel" jobs pause
+	check "jobs: too many words" said "too many words: write twheel jobs list" 2 \
+		"$twheel" jobs list all
 	check "a full disk is noticed" said "can't print" 1 full_disk
 	timeouts
 	check "bench, in its short form" bench_json
