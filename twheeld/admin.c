@@ -549,7 +549,7 @@ static bool take_time(struct client *client, const struct schedule *schedule, co
 	if (number_of(text, seconds))
 		return true;
 	if (length >= (int)sizeof(at)) {
-		refuse(client, "times are written like 2027-01-01T00:00Z");
+		refuse(client, "this is no time like 2027-01-01T00:00Z");
 		return false;
 	}
 	calendar = calendar_parse(at, length, *zone ? zone : NULL, &error);

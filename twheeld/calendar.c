@@ -147,12 +147,12 @@ static bool parse_at(struct calendar *calendar, const char *text, const char *at
 	calendar->kind = ONCE;
 	if (!rest || (*rest && !take_offset(rest, &offset)))
 		return calendar_wrong(error, at - text,
-				      "@at wants a time like 2027-01-01T00:00Z, 2027-01-01T00:00:00+01:00");
+				      "this is no time like 2027-01-01T00:00Z, 2027-01-01T00:00:00+01:00");
 	if (*rest)
 		forget_zone(calendar);
 	calendar->seconds -= offset;
 	return (calendar->seconds >= 0 && calendar->seconds < CLOCK_END) ||
-		calendar_wrong(error, at - text, "@at wants a time from 1970 to 2199");
+		calendar_wrong(error, at - text, "this is no time from 1970 to 2199");
 }
 
 static bool parse_nickname(struct calendar *calendar, const char *text, const char *name,

@@ -208,7 +208,8 @@ static void open_store(const char *address, enum sync sync)
 	if (!PQisthreadsafe())
 		die("this libpq knows no threads");
 	if (!pg_open(&reader, &why))
-		die("the store: %s", why);
+		die("the store: %s. Does PostgreSQL run there, is there such a database, and may"
+		    " this user connect to it? psql with the same address tells", why);
 	make_schema(reader.db);
 	pg_use(&reader);
 }

@@ -365,8 +365,8 @@ static bool parse(struct settings *settings, const char *text)
 	}
 	if (config_read_string(&settings->file, text) == CONFIG_TRUE)
 		return take_all(settings);
-	complain("%s:%d: %s", file_name, config_error_line(&settings->file),
-		 config_error_text(&settings->file));
+	complain("%s:%d: %s, here or just before; twheeld.conf(5) has examples", file_name,
+		 config_error_line(&settings->file), config_error_text(&settings->file));
 	return false;
 }
 
