@@ -22,9 +22,8 @@ static bool are_items(const Py_buffer *view, Py_ssize_t size)
 		return true;
 	if (size > (Py_ssize_t)sizeof(uint64_t))
 		return view->itemsize == size || view->itemsize == sizeof(uint64_t);
-	if (strchr("@=<", *format))
-		format++;
-	return view->itemsize == size && strchr("QqLlNnIi", *format) && !format[1];
+	format += strspn(format, "@=<");
+	return view->itemsize == size && strlen(format) == 1 && strchr("QqLlNnIi", *format);
 }
 
 /* A buffer of items of that size; false with an exception */
