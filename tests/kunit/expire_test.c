@@ -71,7 +71,8 @@ static void end_wheel(struct kunit *test)
 	tw_users_exit();
 }
 
-static void arm(struct kunit *test, struct twheel *tw, u32 nr, s64 deadline)
+/* So many timers, so many of them at each eighth millisecond from that deadline on */
+static void arm_each(struct kunit *test, struct twheel *tw, u32 nr, s64 deadline, u32 each)
 {
 	u32 n, left;
 
@@ -85,7 +86,7 @@ static void arm(struct kunit *test, struct twheel *tw, u32 nr, s64 deadline)
 			struct twheel_op op = {
 				.opcode = TWHEEL_OP_ARM,
 				.flags = TWHEEL_ABS,
-				.deadline = deadline,
+				.deadline = deadline + (nr - left + i) / each * 8 * NSEC_PER_MSEC,
 			};
 
 			tw_do_ops(tw, &batch, &op, 1, TWHEEL_OP_SIZE_ONCE);
@@ -93,6 +94,11 @@ static void arm(struct kunit *test, struct twheel *tw, u32 nr, s64 deadline)
 		tw_end(tw, &batch);
 	}
 	KUNIT_ASSERT_EQ(test, tw->wheel.pending, nr);
+}
+
+static void arm(struct kunit *test, struct twheel *tw, u32 nr, s64 deadline)
+{
+	arm_each(test, tw, nr, deadline, nr);
 }
 
 static void sleep_until(s64 ns)
@@ -225,6 +231,33 @@ static void cascading_free_for_a_second(struct kunit *test)
 	tw_share_ran_free(share, SHARE);
 	KUNIT_EXPECT_FALSE(test, tw_share_may_run(share, now));
 	local_bh_enable();
+}
+
+/* Was a run free in which so many timers are due, so many of each slot that cascades? */
+static bool was_free(struct kunit *test, u32 nr, u32 each)
+{
+	struct twheel *tw = wheel_of(test, NSEC_PER_MSEC);
+	s64 due = ktime_get_ns() + 100 * NSEC_PER_MSEC;
+	struct tw_did did = {};
+
+	arm_each(test, tw, nr, due, each);
+	local_bh_disable();
+	spin_until(due + (nr / each + 1) * 8 * NSEC_PER_MSEC);
+	spin_lock(&tw->lock);
+	tw_run(tw, ktime_get(), &did);
+	spin_unlock(&tw->lock);
+	local_bh_enable();
+	end_wheel(test);
+	test->priv = NULL;
+	return did.paid;
+}
+
+/* A run with few timers to a slot, or with few at all, was not paid for. */
+static void only_full_slots_free(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, was_free(test, 1000, 1000));
+	KUNIT_EXPECT_FALSE(test, was_free(test, 300, 3));
+	KUNIT_EXPECT_FALSE(test, was_free(test, 10, 10));
 }
 
 /* Who closes all wheels, and opens another, has that second no second time. */
@@ -838,6 +871,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(debt_paid_off_share_by_share),
 	KUNIT_CASE(worker_share_is_eight),
 	KUNIT_CASE(cascading_free_for_a_second),
+	KUNIT_CASE(only_full_slots_free),
 	KUNIT_CASE(debt_outlives_last_wheel),
 	KUNIT_CASE(worker_without_share_throttled),
 	KUNIT_CASE(closing_wheel_not_throttled),
