@@ -11,19 +11,19 @@
 #define DEFAULT_SOCKET "/run/twheeld/admin"
 
 static const struct {
-	const char *name, *usage;
+	const char *name, *arguments;
 	int words;		/* that follow it; -1: one or more */
 	int (*run)(const struct jobs *jobs);
 } commands[] = {
-	{ "list", "list", 0, jobs_list },
-	{ "show", "show NAME", 1, jobs_show },
-	{ "history", "history NAME", 1, jobs_history },
-	{ "pause", "pause NAME", 1, jobs_do },
-	{ "resume", "resume NAME", 1, jobs_do },
-	{ "run", "run NAME", 1, jobs_do },
-	{ "backfill", "backfill NAME FROM TO", 3, jobs_backfill },
-	{ "check", "check FILE", 1, jobs_check },
-	{ "import", "import FILE...", -1, jobs_import },
+	{ "list", "", 0, jobs_list },
+	{ "show", " NAME", 1, jobs_show },
+	{ "history", " NAME", 1, jobs_history },
+	{ "pause", " NAME", 1, jobs_do },
+	{ "resume", " NAME", 1, jobs_do },
+	{ "run", " NAME", 1, jobs_do },
+	{ "backfill", " NAME FROM TO", 3, jobs_backfill },
+	{ "check", " FILE", 1, jobs_check },
+	{ "import", " FILE...", -1, jobs_import },
 };
 
 static struct jobs jobs;
@@ -97,9 +97,9 @@ int cmd_jobs(int argc, char **argv)
 		if (jobs.nr_words - 1 == commands[i].words ||
 		    (commands[i].words < 0 && jobs.nr_words > 1))
 			return commands[i].run(&jobs);
-		return fail(STATUS_USAGE, "%s has too %s words: write twheel jobs %s", words[0],
+		return fail(STATUS_USAGE, "%s has too %s words: write twheel jobs %s%s", words[0],
 			    jobs.nr_words - 1 < abs(commands[i].words) ? "few" : "many",
-			    commands[i].usage);
+			    words[0], commands[i].arguments);
 	}
 	return fail(STATUS_USAGE, "there is no '%s': see twheel jobs --help", words[0]);
 }

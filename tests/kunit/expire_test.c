@@ -71,7 +71,7 @@ static void end_wheel(struct kunit *test)
 	tw_users_exit();
 }
 
-/* So many timers, so many of them at each eighth millisecond from that deadline on */
+/* So many timers, so many of them at a time, each 8 ms from that deadline on */
 static void arm_each(struct kunit *test, struct twheel *tw, u32 nr, s64 deadline, u32 each)
 {
 	u32 n, left;
