@@ -564,56 +564,100 @@ u32 tw_shared_ready(const struct tw_shared *shared)
 	return tw_ring_used(shared, seen, READ_ONCE(shared->area->head));
 }
 
-static void tw_shared_fill(struct twheel *tw, u32 nr, u64 word,
-			   struct twheel_event *event)
+static void tw_shared_fill(const struct twheel *tw, u32 nr, u64 word,
+			   struct twheel_event *event, u32 unit)
 {
 	const struct tw_clock *clock = &tw->wheel.clock;
-	s64 deadline = tw_word_deadline(clock, word & ~TW_WORD_STATES);
 
-	*event = (struct twheel_event){
-		.user_data = nr,
-		.deadline = tw_clock_to_user(clock, deadline),
-		.flags = TWHEEL_EVENT_SHARED,
-	};
+	event->user_data = nr;
+	event->id = 0;
+	if (unit == TWHEEL_EVENT_SIZE_ID)
+		return;
+	event->deadline = tw_clock_to_user(clock, tw_word_deadline(clock, word & ~TW_WORD_STATES));
+	event->overrun = 0;
+	event->flags = TWHEEL_EVENT_SHARED;
 }
 
 /*
- * Take the expiry at the head of the ring, as a program would, once its event is written: for
- * a program that arms the timer at that moment, what was taken out counts as taken. Only the
- * program can change the word meanwhile, and then the expiry was withdrawn.
- *
- * Returns 1; 0 if it was withdrawn, or others were faster; or -EAGAIN or -EFAULT.
+ * Fill the events of what is at the head of the ring, up to what was withdrawn, and keep the
+ * words. Nothing is taken yet. Returns how many events.
  */
-static int tw_ring_take(struct twheel *tw, struct iov_iter *to, u32 unit)
+static unsigned int tw_ring_fill(const struct twheel *tw, u32 head, u32 max_nr, u64 *words,
+				 void *events, u32 unit)
 {
-	struct tw_shared *shared = tw->shared;
-	u32 head = READ_ONCE(shared->area->head), next = head + 1, nr;
-	struct twheel_event event;
-	u64 word = 0;
+	const struct tw_shared *shared = tw->shared;
+	u32 numbers[TW_TAKEN] __uninitialized;
+	unsigned int nr, n;
 
-	if (!tw_ring_used(shared, shared->seen, head))
+	for (nr = 0; nr < max_nr; nr++) {
+		u32 number = READ_ONCE(shared->ring[(head + nr) & shared->ring_mask]);
+
+		if (number >= shared->nr)
+			break;
+		numbers[nr] = array_index_nospec(number, shared->nr);
+		prefetchw(&shared->words[numbers[nr]]);
+	}
+	for (n = 0; n < nr; n++) {
+		words[n] = atomic64_read(&shared->words[numbers[n]]);
+		if (!(words[n] & TWHEEL_WORD_FIRED))
+			break;
+		tw_shared_fill(tw, numbers[n], words[n], events, unit);
+		events += unit;
+	}
+	return n;
+}
+
+/* Move the head past an entry, as a program would. Others may be faster. */
+static bool tw_ring_pass(struct tw_shared *shared, u32 head)
+{
+	u32 old = head;
+
+	if (!try_cmpxchg(&shared->area->head, &old, head + 1))
+		return false;
+	/* Pairs with tw_shared_ready(), which must not see a head before this. */
+	smp_store_release(&shared->seen, head + 1);
+	return true;
+}
+
+/*
+ * Take what is at the head of the ring, each expiry once its event is written: for a program
+ * that arms the timer at that moment, what was taken out counts as taken. Only the program
+ * can change a word meanwhile, and then the expiry was withdrawn: what follows it is taken
+ * the next time.
+ *
+ * Returns how many events were given, 0 if the first was withdrawn or others were faster; or
+ * -EAGAIN or -EFAULT.
+ */
+static int tw_ring_take(struct twheel *tw, struct iov_iter *to, u32 unit, u32 max_nr)
+{
+	u64 events[TW_TAKEN * sizeof(struct twheel_event) / sizeof(u64)] __uninitialized;
+	struct tw_shared *shared = tw->shared;
+	u32 head = READ_ONCE(shared->area->head);
+	u32 used = tw_ring_used(shared, shared->seen, head);
+	u64 words[TW_TAKEN] __uninitialized;
+	unsigned int nr, n;
+
+	if (!used)
 		return -EAGAIN;
-	nr = READ_ONCE(shared->ring[head & shared->ring_mask]);
-	if (nr < shared->nr) {
-		nr = array_index_nospec(nr, shared->nr);
-		word = atomic64_read(&shared->words[nr]);
+	nr = tw_ring_fill(tw, head, min(used, max_nr), words, events, unit);
+	if (!nr) {
+		tw_ring_pass(shared, head);
+		return 0;
 	}
-	if (word & TWHEEL_WORD_FIRED) {
-		tw_shared_fill(tw, nr, word, &event);
-		if (!tw_copy_nofault(&event, unit, unit, to))
-			return -EFAULT;
-	}
-	if (try_cmpxchg(&shared->area->head, &head, next)) {
-		/* Pairs with tw_shared_ready(), which must not see a head before this. */
-		smp_store_release(&shared->seen, next);
-		if (word & TWHEEL_WORD_FIRED &&
-		    tw_word_set(&shared->words[nr], word, word & ~TWHEEL_WORD_FIRED))
-			return 1;
+	nr = tw_copy_nofault(events, nr * unit, unit, to) / unit;
+	if (!nr)
+		return -EFAULT;
+	for (n = 0; n < nr; n++) {
+		u64 number = events[n * unit / sizeof(u64)];
+
+		if (!tw_ring_pass(shared, head + n) ||
+		    !tw_word_set(&shared->words[number], words[n],
+				 words[n] & ~TWHEEL_WORD_FIRED))
+			break;
 	}
 	/* What was written is behind the events that are given. */
-	if (word & TWHEEL_WORD_FIRED)
-		iov_iter_revert(to, unit);
-	return 0;
+	iov_iter_revert(to, (nr - n) * unit);
+	return n;
 }
 
 /**
@@ -621,10 +665,11 @@ static int tw_ring_take(struct twheel *tw, struct iov_iter *to, u32 unit)
  * @tw: the wheel, with shared timers
  * @to: where to copy them
  * @unit: length of an event
- * @most: how many entries of the ring to take at most, withdrawn ones included
+ * @most: how many entries of the ring to take at most. Withdrawn ones are counted, too, but
+ *	for those that were withdrawn after their events were written
  *
- * Where @to is the area itself, each event that is written may put the head back. So no more
- * are taken than the ring has room for.
+ * Where @to is the area itself, each event that is written may put the head back. So there are
+ * no more turns than the ring has room for.
  *
  * Context: may sleep.
  * Return: bytes copied, -EAGAIN when there are none, -EFAULT or -ERESTARTSYS.
@@ -636,16 +681,19 @@ ssize_t tw_shared_read(struct twheel *tw, struct iov_iter *to, u32 unit, u32 mos
 	ssize_t total = 0;
 
 	while (left && iov_iter_count(to) >= unit) {
-		unsigned int n = 0, tries;
+		unsigned int tries = TW_TAKEN, n = 0;
 		int ret = 0;
 
 		spin_lock_bh(&tw->lock);
-		for (tries = TW_TAKEN; tries && left && iov_iter_count(to) >= unit; tries--) {
-			ret = tw_ring_take(tw, to, unit);
+		while (tries && left && iov_iter_count(to) >= unit) {
+			u32 room = iov_iter_count(to) / unit;
+
+			ret = tw_ring_take(tw, to, unit, min3(tries, left, room));
 			if (ret < 0)
 				break;
 			n += ret;
-			left--;
+			tries -= max(ret, 1);
+			left -= max(ret, 1);
 		}
 		tw->stats.delivered += n;
 		trace_twheel_read(tw, n);

@@ -169,43 +169,64 @@ inline fire(i)
 }
 
 #ifdef READ
-/*
- * tw_ring_take(), of read(2): the event is written from the word as it was before. It holds
- * the lock, as who has timers expire does, so these two take turns.
- */
-inline read_event()
+/* Of what tw_ring_fill() found: first the head, then the word */
+inline take_event(j)
 {
-	atomic { head_seen != tail -> h = head_seen; k = ring[AT(h)]; old = word[k] };
 #ifdef MUTANT_READ_TAKES_FIRST
-	word[k] = word[k] & ~FIRED;
+	word[k[j]] = word[k[j]] & ~FIRED;
 #endif
 	if
 	:: atomic {
-		head == h && !head_stored && !ring_stored[0] && !ring_stored[1] &&
-		!tail_stored -> head = h + 1; head_seen = h + 1
+		head == h + j && !head_stored && !ring_stored[0] && !ring_stored[1] &&
+		!tail_stored -> head = h + j + 1; head_seen = h + j + 1
 	   };
 	   atomic {
 		if
 #ifdef MUTANT_READ_TAKES_FIRST
-		:: old & FIRED ->
-			assert(owed[k]);
-			owed[k] = false
+		:: old[j] & FIRED ->
+			assert(owed[k[j]]);
+			owed[k[j]] = false
 #else
 #ifdef MUTANT_READ_WITHDRAWN
-		:: old & FIRED ->
+		:: old[j] & FIRED ->
 #else
-		:: old & FIRED && word[k] == old ->
+		:: old[j] & FIRED && word[k[j]] == old[j] ->
 #endif
-			assert(owed[k]);
-			owed[k] = false;
-			word[k] = word[k] & ~FIRED
+			assert(owed[k[j]]);
+			owed[k[j]] = false;
+			word[k[j]] = word[k[j]] & ~FIRED
 #endif
-		:: else
+		:: else -> n = 0
 		fi
 	   }
-	:: atomic { !head_stored && head != h }
+	:: atomic { !head_stored && head != h + j -> n = 0 }
+	fi
+}
+
+/*
+ * tw_ring_take(), of read(2): events are written from the words as they were before, and taken
+ * after that. It holds the lock, as who has timers expire does, so these two take turns.
+ */
+inline read_events()
+{
+	atomic {
+		head_seen != tail -> h = head_seen; k[0] = ring[AT(h)]; old[0] = word[k[0]];
+		n = 1
+	};
+	if
+	:: atomic { old[0] & FIRED && tail - h > 1 -> k[1] = ring[AT(h + 1)]; old[1] = word[k[1]] };
+	   if
+	   :: atomic { old[1] & FIRED -> n = 2 }
+	   :: else
+	   fi
+	:: true
 	fi;
-	h = 0; k = 0; old = 0
+	take_event(0);
+	if
+	:: n == 2 -> take_event(1)
+	:: else
+	fi;
+	atomic { h = 0; n = 0; k[0] = 0; k[1] = 0; old[0] = 0; old[1] = 0 }
 }
 #endif
 
@@ -213,14 +234,14 @@ active proctype kernel()
 {
 	byte position[TIMERS], h;
 #ifdef READ
-	byte k, old;
+	byte k[2], old[2], n;
 #endif
 
 end:	do
 	:: fire(0)
 	:: fire(1)
 #ifdef READ
-	:: read_event()
+	:: read_events()
 #endif
 	od
 }
