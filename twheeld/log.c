@@ -96,21 +96,22 @@ bool log_sync(struct sqlite3 *db)
 }
 
 /**
- * log_checkpoint - have what the log holds in the database
+ * log_checkpoint - have what the log holds in the database; gives false if it stays in the log
  * @db: the connection that alone writes
  * @mode: see sqlite3_wal_checkpoint_v2()
  *
  * Only what the log has on the disk may be there, or the two don't fit when the power fails.
  */
-void log_checkpoint(struct sqlite3 *db, int mode)
+bool log_checkpoint(struct sqlite3 *db, int mode)
 {
 	int ret;
 
 	if (unsettled && !log_sync(db))
-		return;
+		return false;
 	ret = sqlite3_wal_checkpoint_v2(db, NULL, mode, NULL, NULL);
 	/* It syncs the log first. Where each commit does, there is nothing left to be lost. */
 	unsettled = sync_later && (ret & 0xff) == SQLITE_IOERR;
+	return ret == SQLITE_OK;
 }
 
 static int committed(void *arg, struct sqlite3 *db, const char *name, int count)

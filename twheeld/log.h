@@ -10,7 +10,7 @@
 
 void log_start(struct sqlite3 *db, bool later);
 void log_tidy(struct sqlite3 *db);
-void log_checkpoint(struct sqlite3 *db, int mode);
+bool log_checkpoint(struct sqlite3 *db, int mode);
 bool log_sync(struct sqlite3 *db);
 
 #endif

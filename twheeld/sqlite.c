@@ -19,10 +19,14 @@
 #include "util.h"
 
 #define APPLICATION_ID 0x74776a64
+/* The database's file gets longer by so much at a time */
+#define PIECE (64 << 10)
 
 static char *path;
 static enum sync sync_mode;
 static sqlite3 *db;
+/* The file, for good: if it were closed, all locks that SQLite has on it would be gone. */
+static int file;
 
 /* upgrades[N] makes a store of version N + 1 of one of version N; 0 is an empty one. */
 static const char *const upgrades[] = {
@@ -275,6 +279,9 @@ static void open_store(const char *dir, enum sync sync)
 	version = check_ours();
 	set_up(db);
 	upgrade(version);
+	file = open(path, O_RDWR | O_CLOEXEC);
+	if (file < 0)
+		die("%s: %s", path, strerror(errno));
 	forget_empty_tubes();
 	prepare_all();
 }
@@ -289,6 +296,26 @@ bool store_room(int64_t *left, int64_t *all)
 	*left = (int64_t)fs.f_bavail * fs.f_frsize;
 	*all = (int64_t)fs.f_blocks * fs.f_frsize;
 	return true;
+}
+
+/**
+ * store_reach - have the disk's blocks for so many bytes of the database, as far as it can tell
+ *
+ * Gives false, with errno, if they can't be had. SQLite takes what is longer than the database
+ * as it is, and cuts it off when all of the log is there.
+ */
+bool store_reach(int64_t size)
+{
+	struct stat st;
+
+	if (fstat(file, &st) < 0)
+		return false;
+	if (st.st_size >= size)
+		return true;
+	size = (size + PIECE - 1) / PIECE * PIECE;
+	errno = posix_fallocate(file, st.st_size, size - st.st_size);
+	/* A file system that knows nothing of it */
+	return !errno || errno == EINVAL;
 }
 
 static void close_store(void)

@@ -2,7 +2,9 @@
 /*
  * What the committer writes to SQLite: many operations a transaction.
  */
+#include <errno.h>
 #include <nettle/sha2.h>
+#include <string.h>
 
 #include "alarm.h"
 #include "log.h"
@@ -14,14 +16,19 @@
 #define ID_BLOCK 1000
 /* Bytes of the disk that new jobs leave free, unless the disk is small */
 #define ROOM (32 << 20)
-/* Bytes of a firing that are no matter there, as those of a put */
-#define SMALL (64 << 10)
+#define PAGE 4096
+/* Bytes of a job in the tables, beside its body */
+#define ROW 512
+/* So many ms a checkpoint waits for those who read; at the end, for those of others */
+#define OWN_READERS 100
+#define OTHERS 5000
 
 static sqlite3 *db;
 static sqlite3_stmt *begin, *commit, *rollback, *put, *change, *delete, *count_tube, *set_meta,
-	*forget_tube, *count_free, *get_same;
+	*forget_tube, *count_free, *count_pages, *get_same;
 static struct tube_commit *touched;
 static int64_t next_id;
+static int64_t pages;		/* of the database, as it was committed */
 
 /** sqlite_prepare - a statement of the connection that writes, for good */
 sqlite3_stmt *sqlite_prepare(const char *sql)
@@ -204,10 +211,33 @@ static bool needs_room(const struct op *op)
 	return op->kind == OP_PUT || op->kind == OP_FIRE;
 }
 
+static int64_t number(sqlite3_stmt *stmt)
+{
+	int64_t value = 0;
+
+	if (sqlite3_step(stmt) == SQLITE_ROW)
+		value = sqlite3_column_int64(stmt, 0);
+	sqlite3_reset(stmt);
+	return value;
+}
+
+/*
+ * The database's file has its blocks for all pages before they are committed. So what the log
+ * holds fits there whenever it can be moved, and neither deletes nor others can take that room.
+ */
+static bool reach(int64_t count)
+{
+	bool fine = count <= pages || store_reach(count * PAGE);
+
+	if (!fine)
+		commit_say("the store can't be written: %s", strerror(errno));
+	return fine;
+}
+
 /* All that has not failed, or, with @puts false, all that but those that need room */
 static bool transaction(struct op *ops, bool puts)
 {
-	int64_t first_id = next_id;
+	int64_t first_id = next_id, count = 0;
 	bool fine = sqlite_step(begin);
 
 	for (struct op *op = ops; fine && op; op = op->next)
@@ -216,79 +246,112 @@ static bool transaction(struct op *ops, bool puts)
 	fine = write_counts(fine) && fine;
 	if (fine && next_id != first_id)
 		fine = set("next_id", next_id);
-	fine = fine && sqlite_step(commit);
+	if (fine)
+		count = number(count_pages);
+	fine = fine && reach(count) && sqlite_step(commit);
 	if (!fine && !sqlite3_get_autocommit(db))
 		sqlite_step(rollback);
-	if (!fine)
+	if (fine)
+		pages = count;
+	else
 		next_id = first_id;
 	return fine;
 }
 
-/* Bytes of the database that deleted jobs have left */
-static int64_t unused(void)
+/*
+ * Gives false if it can't be. This server's own readers are soon done, and waited for; others
+ * may go on for hours, and nobody is to wait for them each time.
+ */
+static bool empty_log(void)
 {
-	int64_t pages = 0;
+	static int64_t in_vain;		/* when it has waited so */
+	bool wait = !in_vain || commit_now() - in_vain >= SECOND, empty;
 
-	if (sqlite3_step(count_free) == SQLITE_ROW)
-		pages = sqlite3_column_int64(count_free, 0);
-	sqlite3_reset(count_free);
-	return pages * 4096;
+	sqlite3_busy_timeout(db, wait ? OWN_READERS : 0);
+	empty = log_checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE);
+	sqlite3_busy_timeout(db, OTHERS);
+	if (empty || wait)
+		in_vain = empty ? 0 : commit_now();
+	return empty;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
 }
 
 /*
- * How many bytes are there for new jobs, or -1: there is no room for any. They leave some for
- * what deletes and changes, as each write goes to the log first, and then to the database.
- * Once the log is empty, what deleted jobs have left there counts, too.
+ * How many bytes are there for new jobs, each of which takes its size in the log and in the
+ * database. They leave some for what deletes and changes, which is written to the log first.
+ * Once the log is empty, what deleted jobs have left in the database may be written over: it
+ * takes room in the log alone, and that comes back.
  */
 static int64_t room(int64_t need)
 {
-	int64_t left, all, want;
+	int64_t left, all, keep, new, again = 0;
+	bool empty;
 
 	if (!store_room(&left, &all))
 		return INT64_MAX;
-	want = all / 4 < ROOM ? all / 4 : ROOM;
-	if (left >= want + need)
-		return left - want;
-	log_checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE);
+	keep = least(all / 4, ROOM);
+	if (left >= keep + need)
+		return left - keep;
+	empty = empty_log();
 	if (!store_room(&left, &all))
 		return INT64_MAX;
-	if (left >= want)
-		return left - want;
-	if (left >= want / 4 && left + unused() >= want)
-		return 0;
-	commit_say("the disk is nearly full: no new jobs are taken");
-	return -1;
+	new = left > keep ? left - keep : 0;
+	if (empty && left > keep / 4)
+		again = least(number(count_free) * PAGE, least(left, keep) - keep / 4);
+	return new + 2 * again;
 }
 
-/* A firing is written into the log, and into the database after that. */
+/* In the log and in the database. A row of more than half a page has one of its own. */
 static int64_t size_of(const struct op *op)
 {
-	return op->kind == OP_FIRE && op->firing->weight > SMALL ? 2 * op->firing->weight : 0;
+	int64_t size = op->kind == OP_FIRE ? (int64_t)op->firing->weight : op->row.size;
+
+	return 2 * (size + least(size + ROW, PAGE));
 }
 
-/* Firings for which there is no room fail. Gives whether there is room for other jobs. */
-static bool find_room(struct op *ops)
+/* Those for which there is no room fail. */
+static void find_room(struct op *ops)
 {
 	int64_t need = 0, left;
 
 	for (struct op *op = ops; op; op = op->next)
-		need += size_of(op);
-	left = room(need);
+		need += needs_room(op) ? size_of(op) : 0;
+	left = need ? room(need) : 0;
 	for (struct op *op = ops; op; op = op->next) {
-		op->failed = size_of(op) > 0 && size_of(op) > left;
-		if (op->failed)
+		if (!needs_room(op))
+			continue;
+		op->failed = size_of(op) > left;
+		if (!op->failed)
+			left -= size_of(op);
+		else if (op->kind == OP_FIRE)
 			commit_say("the disk has no room for all jobs of a schedule");
 		else
-			left -= size_of(op);
+			commit_say("the disk is nearly full: no new jobs are taken");
 	}
-	return left >= 0;
 }
 
-static bool any_put(const struct op *op)
+/*
+ * What does not fit into the log together may do so one by one, as that is moved to the
+ * database in between. Where one alone can't be written, the others can't.
+ */
+static void one_by_one(struct op *ops)
 {
-	while (op && !needs_room(op))
-		op = op->next;
-	return op;
+	bool fine = true;
+
+	for (struct op *op = ops, *next; op; op = next) {
+		next = op->next;
+		op->next = NULL;
+		if (!needs_room(op)) {
+			fine = fine && (transaction(op, false) ||
+					(empty_log() && transaction(op, false)));
+			op->failed = !fine;
+		}
+		op->next = next;
+	}
 }
 
 /**
@@ -298,16 +361,19 @@ static bool any_put(const struct op *op)
  */
 void sqlite_write(struct op *ops)
 {
-	bool puts = !any_put(ops) || find_room(ops);
-	bool fine = transaction(ops, puts);
+	bool puts = true, fine;
 
+	find_room(ops);
+	fine = transaction(ops, puts);
 	if (!fine) {
 		puts = false;
-		log_checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE);
+		empty_log();
 		fine = transaction(ops, puts);
 	}
 	for (struct op *op = ops; op; op = op->next)
 		op->failed = !fine || (needs_room(op) && (op->failed || !puts));
+	if (!fine && ops->next)
+		one_by_one(ops);
 }
 
 static void prepare_all(void)
@@ -332,6 +398,7 @@ static void prepare_all(void)
 	forget_tube = sqlite_prepare("DELETE FROM tubes WHERE id = ?1 AND ready = 0"
 				     " AND delayed = 0 AND buried = 0");
 	count_free = sqlite_prepare("PRAGMA freelist_count");
+	count_pages = sqlite_prepare("PRAGMA page_count");
 	set_meta = sqlite_prepare("INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
 	runs_start();
 }
@@ -346,6 +413,9 @@ void sqlite_write_start(int64_t sync_ns)
 	db = sqlite_connect();
 	log_start(db, sync_ns);
 	prepare_all();
+	pages = number(count_pages);
+	/* If the disk has no room for what was written before, deletes may yet be done. */
+	store_reach(pages * PAGE);
 }
 
 /** sqlite_tidy - look after the log, once what was written is told */

@@ -100,6 +100,7 @@ extern const struct store *store, store_sqlite, store_postgres;
 /* Further on: of a store that is this server's alone */
 
 bool store_room(int64_t *left, int64_t *all);
+bool store_reach(int64_t size);
 void store_keep_past(int64_t boot, int64_t offset);
 void store_tubes(void (*each)(const struct store_tube *tube));
 int64_t store_last_burial(int64_t tube);

@@ -219,5 +219,10 @@ int posix_fallocate(int fd, off_t at, off_t size)
 	char now = state_for(WRITE);
 	int why = now == 'f' ? ENOSPC : EIO;
 
+	if (now == 'k')
+		raise(SIGKILL);
 	return now == 'f' || now == 'b' ? why : REAL(posix_fallocate)(fd, at, size);
 }
+
+int posix_fallocate64(int fd, off64_t at, off64_t size)
+	__attribute__((alias("posix_fallocate")));

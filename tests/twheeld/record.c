@@ -228,6 +228,21 @@ int ftruncate(int fd, off_t size)
 	return ret;
 }
 
+/* Of what is beyond the end of a file alone: that it is longer then */
+int posix_fallocate(int fd, off_t at, off_t size)
+{
+	int ret;
+
+	hold();
+	if (is_recorded(fd))
+		note('T', fd, at + size, NULL, 0);
+	ret = REAL(posix_fallocate)(fd, at, size);
+	if (ret && is_recorded(fd))
+		note('E', fd, 0, NULL, 0);
+	let_go();
+	return ret;
+}
+
 static int synced(int fd, int (*how)(int fd))
 {
 	int ret;
@@ -255,6 +270,8 @@ int open64(const char *path, int flags, ...) __attribute__((alias("open")));
 ssize_t pwrite64(int fd, const void *data, size_t size, off64_t at)
 	__attribute__((alias("pwrite")));
 int ftruncate64(int fd, off64_t size) __attribute__((alias("ftruncate")));
+int posix_fallocate64(int fd, off64_t at, off64_t size)
+	__attribute__((alias("posix_fallocate")));
 
 int unlink(const char *path)
 {
