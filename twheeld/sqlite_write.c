@@ -430,6 +430,18 @@ bool sqlite_sync(void)
 	return log_sync(db);
 }
 
+/* Who copies the one file, as is right after a clean end, would have no store. */
+static void say_not_moved(void)
+{
+	const char *name = sqlite3_db_filename(db, "main");
+	int error = sqlite3_errcode(db) & 0xff;
+
+	complain("%s is not all of the store, as %s-wal can't be moved into it (%s): copy both,"
+		 " or start the server and end it once more", name, name,
+		 error == SQLITE_BUSY ? "another process reads it" :
+		 error == SQLITE_OK ? "it can't be synced" : sqlite3_errmsg(db));
+}
+
 /** sqlite_write_end - have all in the database, so that its file is all that need be kept */
 void sqlite_write_end(void)
 {
@@ -437,6 +449,7 @@ void sqlite_write_end(void)
 
 	while ((stmt = sqlite3_next_stmt(db, NULL)))
 		sqlite3_finalize(stmt);
-	log_checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE);
+	if (!log_checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE))
+		say_not_moved();
 	sqlite3_close(db);
 }
