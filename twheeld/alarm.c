@@ -6,6 +6,7 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -87,6 +88,17 @@ static int64_t this_boot(void)
 	return ((int64_t)high << 16 | low) ^ (int64_t)space.st_ino;
 }
 
+/* The environment may have asked for what can't be had. */
+static void no_timers(int ret)
+{
+	const char *backend = getenv("TWHEEL_BACKEND");
+
+	if (backend && ret == -EINVAL)
+		die("TWHEEL_BACKEND=%s: it has to be kernel or user", backend);
+	die("timers can't be had: %s%s", strerror(-ret), backend && !strcmp(backend, "kernel") ?
+	    "; TWHEEL_BACKEND=kernel wants those of /dev/twheel, see twheel info" : "");
+}
+
 /**
  * alarm_start - open the wheel, and go on with the server's time
  * @base: the loop that calls what has expired
@@ -114,7 +126,7 @@ void alarm_start(struct event_base *base, int64_t skew, struct alarm_past *past)
 	if (ret == 0)
 		ret = twheel_setup(wheel, &setup);
 	if (ret < 0)
-		die("timers can't be had: %s", strerror(-ret));
+		no_timers(ret);
 	event_add(must(event_new(base, twheel_fd(wheel), EV_READ | EV_PERSIST, expired, NULL)),
 		  NULL);
 }

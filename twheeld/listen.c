@@ -101,15 +101,6 @@ static int try_inet(const struct addrinfo *info, bool both)
 	return fd;
 }
 
-/* A number, as getaddrinfo(3) takes what is too large for another port, and "" for any */
-static bool is_port(const char *port)
-{
-	char *end;
-	unsigned long nr = strtoul(port, &end, 10);
-
-	return port[strspn(port, "0123456789")] == 0 && !*end && nr >= 1 && nr <= UINT16_MAX;
-}
-
 static int open_inet(const char *host, const char *port)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
@@ -117,8 +108,6 @@ static int open_inet(const char *host, const char *port)
 	unsigned int ms = 0;
 	int fd = -1, ret;
 
-	if (!is_port(port))
-		die("'%s' is no port: a whole number from 1 to 65535", port);
 	ret = getaddrinfo(host, port, &hints, &infos);
 	if (ret)
 		die("listen on %s, port %s: %s", host ? host : "all addresses", port,
@@ -128,7 +117,8 @@ static int open_inet(const char *host, const char *port)
 			fd = try_inet(info, !host);
 	} while (fd < 0 && errno == EADDRINUSE && may_become_free(&ms));
 	if (fd < 0)
-		die("port %s can't be listened on: %s", port, strerror(errno));
+		die("listen on %s, port %s: %s", host ? host : "all addresses", port,
+		    strerror(errno));
 	freeaddrinfo(infos);
 	return fd;
 }
@@ -144,22 +134,20 @@ int listen_open(const char *address, const char *port)
 		open_inet(address, port);
 
 	if (listen(fd, 1024) < 0)
-		die("listen: %s", strerror(errno));
+		die("listen on %s%s%s: %s", address ? address : "all addresses",
+		    port ? ", port " : "", port ? port : "", strerror(errno));
 	return fd;
 }
 
-/** listen_open_text - listen on "unix:PATH", "HOST:PORT", "[HOST]:PORT" or "PORT" */
+/** listen_open_text - listen on what address_wrong() has nothing against */
 int listen_open_text(const char *text)
 {
-	const char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : text;
+	const char *colon = strrchr(text, ':');
 	char host[NI_MAXHOST];
 	size_t length;
 
 	if (!strncmp(text, "unix:", 5))
 		return listen_open(text, NULL);
-	if (!*port || port[strspn(port, "0123456789")])
-		die("listen on \"%s\": it takes unix:PATH, ADDRESS:PORT, [ADDRESS]:PORT or PORT;"
-		    " a port is a number", text);
 	if (!colon)
 		return listen_open(NULL, text);
 	length = colon - text;
@@ -167,8 +155,6 @@ int listen_open_text(const char *text)
 		text++;
 		length -= 2;
 	}
-	if (length >= sizeof(host))
-		die("listen on %s: the address is too long", text);
 	memcpy(host, text, length);
 	host[length] = 0;
 	return listen_open(length && strcmp(host, "*") ? host : NULL, colon + 1);

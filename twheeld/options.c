@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "alarm.h"
 #include "options.h"
 #include "protocol.h"
@@ -80,6 +81,13 @@ static void set_job_size(struct options *options, const char *text)
 	options->job_size = bytes > JOB_SIZE_MOST ? JOB_SIZE_MOST : bytes;
 }
 
+static void set_port(struct options *options, const char *text)
+{
+	if (!address_is_port(text))
+		wrong("-p %s: a port is a whole number from 1 to 65535", text);
+	options->port = text;
+}
+
 static void set_option(struct options *options, int option)
 {
 	switch (option) {
@@ -100,7 +108,7 @@ static void set_option(struct options *options, int option)
 		options->address = optarg;
 		break;
 	case 'p':
-		options->port = optarg;
+		set_port(options, optarg);
 		break;
 	case 'u':
 		options->user = optarg;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "settings.h"
+#include "address.h"
 #include "duration.h"
 #include "limits.h"
 #include "protocol.h"
@@ -108,9 +109,17 @@ static bool take_number(const config_setting_t *setting, int64_t *to, int64_t le
 		      (long long)least, (long long)most);
 }
 
+static bool is_address(const config_setting_t *setting, const char *text)
+{
+	const char *why = address_wrong(text);
+
+	return !why || wrong(setting, "listen on \"%s\": %s", text, why);
+}
+
 static bool take_listen(const config_setting_t *setting, void *to)
 {
 	struct settings *settings = to;
+	bool fine = true;
 
 	settings->listens = config_setting_length(setting);
 	if (!settings->listens)
@@ -120,8 +129,9 @@ static bool take_listen(const config_setting_t *setting, void *to)
 		settings->listen[i] = config_setting_get_string_elem(setting, i);
 		if (!settings->listen[i])
 			return wrong(setting, "listen is %s", what_is(CONFIG_TYPE_ARRAY));
+		fine = is_address(config_setting_get_elem(setting, i), settings->listen[i]) && fine;
 	}
-	return true;
+	return fine;
 }
 
 static bool take_store(const config_setting_t *setting, void *to)
@@ -176,7 +186,7 @@ static bool take_limits(const config_setting_t *setting, void *to)
 static bool take_metrics_listen(const config_setting_t *setting, void *to)
 {
 	((struct settings *)to)->metrics = text_of(setting);
-	return true;
+	return is_address(setting, text_of(setting));
 }
 
 static bool take_metrics(const config_setting_t *setting, void *to)
