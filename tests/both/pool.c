@@ -1208,6 +1208,8 @@ static void in_child(void)
 	EXPECT_EQ(twheel_task_reset(&things[0].task, 0, 0, 0), -EBADF);
 	EXPECT_EQ(twheel_task_run_now(&things[0].task), -EBADF);
 	EXPECT_EQ(twheel_pool_stop(pool, 0, NULL, NULL), -EBADF);
+	EXPECT_EQ(twheel_pool_take(pool, &task, 1, 0), -EBADF);
+	EXPECT_EQ(twheel_pool_fd(pool), -EBADF);
 	new_pool(0, 0);
 	EXPECT_EQ(start(fresh(1), 0, 0), 0);
 	EXPECT_EQ(twheel_pool_take(pool, &task, 1, -1), 1, "one of its own");

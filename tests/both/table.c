@@ -94,6 +94,7 @@ static void in_child(void)
 
 	EXPECT_EQ(twheel_arm(tw, &op), -EBADF);
 	EXPECT_EQ(twheel_submit(tw, &op, 1), -EBADF);
+	EXPECT_EQ(twheel_submit(tw, &op, 0), -EBADF, "though there is nothing to do");
 	EXPECT_EQ(twheel_drain(tw, &op, 1), -EBADF);
 	EXPECT_EQ(twheel_read(tw, &event, 1), -EBADF);
 	EXPECT_EQ(twheel_run_once(tw, 0), -EBADF);

@@ -215,6 +215,8 @@ static int spawn_all(struct twheel_pool *pool, const struct twheel_pool_options 
 
 int twheel_pool_fd(const struct twheel_pool *pool)
 {
+	if (pool_is_parents(pool))
+		return -EBADF;
 	return pool->threads ? -EINVAL : twheel_fd(pool->tw);
 }
 

@@ -143,10 +143,16 @@ static inline int pool_disarm(struct twheel_pool *pool, struct twheel_task *task
 	return user ? user_cancel(user, task->id) : pool_disarm_module(pool, task);
 }
 
-/* Fails in a child after fork(2), which has neither workers nor who unlocks the lock. */
+/* A child after fork(2) has neither workers nor who unlocks the lock. */
+static inline bool pool_is_parents(const struct twheel_pool *pool)
+{
+	return pool->forks != user_forks;
+}
+
+/* Fails in a child */
 static inline int pool_lock(struct twheel_pool *pool)
 {
-	if (pool->forks != user_forks)
+	if (pool_is_parents(pool))
 		return -EBADF;
 	user_mutex_lock(&pool->lock);
 	return 0;

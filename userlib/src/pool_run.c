@@ -222,6 +222,8 @@ int twheel_pool_take(struct twheel_pool *pool, struct twheel_task **tasks, unsig
 	uint64_t end = timeout < 0 ? POOL_NEVER : timeout ? pool_add(now(), timeout) : 0;
 	int ret, state;
 
+	if (pool_is_parents(pool))
+		return -EBADF;
 	if (pool->threads || !max)
 		return -EINVAL;
 	if (max > INT_MAX)

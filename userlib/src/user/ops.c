@@ -330,10 +330,7 @@ int user_submit(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size)
 	u32 n;
 	int ret;
 
-	ret = tw_check_array(0, nr, op_size);
-	if (ret || !nr)
-		return ret;
-	ret = user_begin(uw, &batch.now);
+	ret = tw_check_array(0, nr, op_size) ?: user_begin(uw, &batch.now);
 	if (ret)
 		return ret;
 	batch.uw = uw;
