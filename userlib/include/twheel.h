@@ -435,7 +435,7 @@ int twheel_timer_cancel(struct twheel *tw, struct twheel_timer *timer);
 /**
  * twheel_run_once - wait for expired timers and call their callbacks
  * @tw: the wheel, with whole events, with &struct twheel_timer only
- * @timeout_ms: longest wait in ms, 0 not to wait, -1 without end
+ * @timeout_ms: longest wait in ms, 0 not to wait, less than 0 without end
  *
  * Reads once, and so calls a limited number of callbacks. Waits for no longer
  * than that even if the descriptor has no O_NONBLOCK. A callback may call it.
