@@ -147,6 +147,7 @@ class Tasks(unittest.TestCase):
             pool.start(print, HOUR)
             self.assertRaises(twheel.Full, pool.start, print, HOUR)
             self.assertRaises(twheel.Error, pool.fileno)
+        self.assertRaises(TypeError, twheel.Pool, 2, on_error=5)
 
 
 class Memory(unittest.TestCase):

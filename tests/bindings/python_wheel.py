@@ -121,6 +121,18 @@ class Single(Case):
                 wheel.arm(now, 5, absolute=True)
                 self.assertEqual(wheel.read(timeout=60)[0].user_data, 5)
 
+    def test_wrong(self):
+        """Wheel: what is no clock, wheel or eventfd is said with words of its own"""
+        for maker in (twheel.Wheel, twheel.Pool):
+            with self.assertRaisesRegex(ValueError, "MONOTONIC, BOOTTIME, .* not 1$"):
+                maker(clock=time.CLOCK_MONOTONIC)
+        with open("/dev/null") as other:
+            with self.assertRaisesRegex(twheel.Error, "not that of a wheel"):
+                twheel.Wheel.from_fd(other.fileno())
+            with self.assertRaisesRegex(twheel.Error, "eventfd"):
+                self.wheel.set_eventfd(other.fileno())
+        self.assertRaises(twheel.Error, twheel.Wheel.from_fd, -1)
+
     def test_modes(self):
         """Wheel: count mode and short events"""
         with twheel.Wheel(count=True) as wheel:

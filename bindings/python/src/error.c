@@ -62,6 +62,34 @@ PyObject *fail_to_open(int ret)
 	return fail(ret);
 }
 
+/* Where a wheel was to be made of a descriptor */
+PyObject *fail_from_fd(int ret)
+{
+	if (ret == -ENOMEM)
+		return fail(ret);
+	return raise(error, ret,
+		     "this descriptor is not that of a wheel in the kernel, and no other can be passed on");
+}
+
+/* Where an eventfd was to be signalled, or not any more */
+PyObject *fail_eventfd(int ret)
+{
+	switch (ret) {
+	case -EOPNOTSUPP:
+		return raise(error, ret,
+			     "only a wheel in the kernel signals an eventfd: load the module");
+	case -EBADF:
+	case -EINVAL:
+		return raise(error, ret, "this descriptor is no eventfd");
+	case -EBUSY:
+		return raise(error, ret, "the wheel has an eventfd: -1 ends that first");
+	case -ENOENT:
+		return raise(error, ret, "the wheel has no eventfd");
+	default:
+		return fail(ret);
+	}
+}
+
 PyObject *fail(int ret)
 {
 	const char *text = strerror(-ret);

@@ -43,11 +43,14 @@ extern unsigned int forks;
 /* error.c: @ret is a negative error; gives NULL */
 PyObject *fail(int ret);
 PyObject *fail_to_open(int ret);
+PyObject *fail_from_fd(int ret);
+PyObject *fail_eventfd(int ret);
 int add_errors(PyObject *module);
 
 /* numbers.c */
 int get_u64(PyObject *object, void *to);
 int get_u32(PyObject *object, void *to);
+int get_clock(PyObject *object, void *to);
 
 /* wheel.c */
 struct twheel *wheel_enter(struct wheel *wheel);

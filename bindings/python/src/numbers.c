@@ -36,3 +36,25 @@ int get_u32(PyObject *object, void *to)
 	*(uint32_t *)to = value;
 	return 1;
 }
+
+/* The same, of a wheel's clock: time.CLOCK_* are other numbers. */
+int get_clock(PyObject *object, void *to)
+{
+	uint32_t clock;
+
+	if (!get_u32(object, &clock))
+		return 0;
+	switch (clock) {
+	case TWHEEL_CLOCK_MONOTONIC:
+	case TWHEEL_CLOCK_BOOTTIME:
+	case TWHEEL_CLOCK_REALTIME:
+	case TWHEEL_CLOCK_TAI:
+		*(uint32_t *)to = clock;
+		return 1;
+	default:
+		PyErr_Format(PyExc_ValueError,
+			     "clock is twheel.MONOTONIC, BOOTTIME, REALTIME or TAI, not %lu",
+			     (unsigned long)clock);
+		return 0;
+	}
+}

@@ -168,13 +168,17 @@ static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *keywords
 	int ret;
 
 	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|O&$zO&O&O&O:Pool", names,
-					 get_u32, &options.threads, &backend, get_u32,
+					 get_u32, &options.threads, &backend, get_clock,
 					 &options.clock, get_u64, &tick, get_u32,
 					 &options.capacity, &on_error))
 		return NULL;
 	ret = backend_flags(backend);
 	if (ret < 0)
 		return NULL;
+	if (on_error != Py_None && !PyCallable_Check(on_error)) {
+		PyErr_SetString(PyExc_TypeError, "on_error takes a function(task, exception)");
+		return NULL;
+	}
 	if (over)
 		return no_more();
 	free_leftover();

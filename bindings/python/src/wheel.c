@@ -185,7 +185,7 @@ static PyObject *wheel_new(PyTypeObject *type, PyObject *args, PyObject *keyword
 	struct wheel *wheel;
 
 	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$zO&O&O&O&pp", names, &backend,
-					 get_u32, &setup.clock, get_u64, &tick, get_u64,
+					 get_clock, &setup.clock, get_u64, &tick, get_u64,
 					 &limit, get_u32, &setup.shared, &count,
 					 &short_events))
 		return NULL;
@@ -227,7 +227,7 @@ static PyObject *wheel_from_fd(PyTypeObject *type, PyObject *number)
 	ret = twheel_from_fd(fd, &wheel->tw);
 	if (ret) {
 		Py_DECREF(wheel);
-		return fail(ret);
+		return fail_from_fd(ret);
 	}
 	wheel->closed = false;
 	/* Reads here wait by themselves */
@@ -382,7 +382,7 @@ static PyObject *wheel_set_eventfd(struct wheel *wheel, PyObject *number)
 		return NULL;
 	ret = twheel_set_eventfd(wheel->tw, fd);
 	if (ret)
-		return fail(ret);
+		return fail_eventfd(ret);
 	Py_RETURN_NONE;
 }
 
