@@ -7,6 +7,7 @@ import select
 import threading
 import time
 import unittest
+import warnings
 import weakref
 
 import twheel
@@ -215,6 +216,51 @@ class Memory(unittest.TestCase):
                 task = None
                 gc.collect()
                 self.assertIsNone(known(), end)
+
+    def test_queue_let_go(self):
+        """Pool: delay queues that nobody holds are collected, with a warning, and their tasks"""
+        before = self.descriptors()
+        thing = Thing()
+        known = weakref.ref(thing)
+        held = twheel.Pool(0).start(print, HOUR)
+        for n in range(50):
+            queue = twheel.Pool(0)
+            queue.start(thing.call, HOUR)
+            queue.start(print, HOUR, queue)
+            queue.start(print, HOUR).cancel()
+            queue.start(print, 0)
+            if n % 2:
+                queue.take()
+        del queue, thing
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            gc.collect()
+        self.assertEqual([each.category for each in caught], [ResourceWarning] * 50)
+        # The warnings have the pools.
+        caught.clear()
+        gc.collect()
+        self.assertIsNone(known())
+        # Who has a task may still cancel it
+        self.assertGreater(self.descriptors(), before)
+        self.assertTrue(held.cancel())
+        del held
+        gc.collect()
+        self.assertEqual(self.descriptors(), before)
+
+    def test_queue_held(self):
+        """Pool: a delay queue that is held keeps its tasks, whatever else is collected"""
+        with twheel.Pool(0) as queue:
+            for n in range(100):
+                queue.start(print, MS, n)
+            taker = threading.Thread(target=lambda: taken.extend(queue.take(timeout=60)))
+            taken = []
+            taker.start()
+            while taker.is_alive():
+                gc.collect()
+            gc.collect()
+            while len(taken) < 100:
+                taken += queue.take(timeout=60)
+            self.assertEqual(sorted(task.args[0] for task in taken), list(range(100)))
 
     def test_pool_of_tasks(self):
         """Pool: a pool that nobody holds ends when its last task has run, in a worker too"""

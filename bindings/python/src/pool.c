@@ -222,7 +222,7 @@ static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *keywords
 static void keep(struct twheel_task *it, void *arg)
 {
 	PyGILState_STATE gil = PyGILState_Ensure();
-	PyObject *task = (PyObject *)task_of(it);
+	PyObject *task = (PyObject *)task_leave(task_of(it));
 
 	if (PyList_Append(arg, task))
 		PyErr_WriteUnraisable(task);
@@ -338,10 +338,12 @@ static PyObject *pool_take(struct pool *pool, PyObject *args, PyObject *keywords
 	/* With the references that the pool had */
 	list = PyList_New(nr);
 	for (i = 0; i < nr; i++) {
+		PyObject *task = (PyObject *)task_leave(task_of(tasks[i]));
+
 		if (list)
-			PyList_SET_ITEM(list, i, (PyObject *)task_of(tasks[i]));
+			PyList_SET_ITEM(list, i, task);
 		else
-			Py_DECREF(task_of(tasks[i]));
+			Py_DECREF(task);
 	}
 	return list;
 }
@@ -353,15 +355,40 @@ static PyObject *pool_fileno(struct pool *pool, PyObject *Py_UNUSED(none))
 	return ret < 0 ? fail(ret) : PyLong_FromLong(ret);
 }
 
+/*
+ * Nobody holds it, so that nobody can take its tasks. In a child after fork(2) a parent's pool
+ * is nobody's fault.
+ */
+static void pool_finalize(struct pool *pool)
+{
+	PyObject *type, *value, *traceback;
+
+	if (!pool->queue || pool->forks != forks)
+		return;
+	PyErr_Fetch(&type, &value, &traceback);
+	if (PyErr_ResourceWarning((PyObject *)pool, 1, "%R was not stopped, and has tasks", pool))
+		PyErr_WriteUnraisable((PyObject *)pool);
+	PyErr_Restore(type, value, traceback);
+}
+
 static int pool_traverse(struct pool *pool, visitproc visit, void *arg)
 {
+	struct task *task;
+
+	for (task = pool->queue; task; task = task->next)
+		Py_VISIT(task);
 	Py_VISIT(pool->on_error);
 	Py_VISIT(pool->left);
 	return 0;
 }
 
+/* In a child, a parent's pool can't be stopped, and ends no task. */
 static int pool_clear(struct pool *pool)
 {
+	if (pool->queue)
+		twheel_pool_stop(pool->pool, TWHEEL_NO_WAIT, NULL, NULL);
+	while (pool->queue)
+		Py_DECREF(task_leave(pool->queue));
 	Py_CLEAR(pool->on_error);
 	Py_CLEAR(pool->left);
 	return 0;
@@ -416,7 +443,8 @@ static PyMethodDef pool_methods[] = {
 	{ "fileno", (PyCFunction)pool_fileno, METH_NOARGS,
 	  "Of a pool without threads: a descriptor that can be read while a task is due." },
 	{ "__enter__", pool_self, METH_NOARGS, NULL },
-	{ "__exit__", (PyCFunction)pool_exit, METH_VARARGS, NULL },
+	{ "__exit__", (PyCFunction)pool_exit, METH_VARARGS,
+	  "Stop the pool: tasks that wait are not run, and those that run are waited for." },
 	{ }
 };
 
@@ -425,11 +453,14 @@ static PyTypeObject pool_type = {
 	.tp_name = "twheel.Pool",
 	.tp_doc = "A wheel and the threads that call its tasks; without threads, a delay queue.\n\n"
 		  "An exception of a task ends that task, and on_error(task, exception) is called;\n"
-		  "if that gives something true, the task goes on. Without it, sys.unraisablehook.",
+		  "if that gives something true, the task goes on. Without it, sys.unraisablehook.\n\n"
+		  "Use it in a with statement, or stop() it: a pool that is only let go goes on, with\n"
+		  "its threads, until none of its tasks is to be run.",
 	.tp_basicsize = sizeof(struct pool),
 	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
 	.tp_new = pool_new,
 	.tp_dealloc = (destructor)pool_dealloc,
+	.tp_finalize = (destructor)pool_finalize,
 	.tp_traverse = (traverseproc)pool_traverse,
 	.tp_clear = (inquiry)pool_clear,
 	.tp_methods = pool_methods,

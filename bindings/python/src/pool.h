@@ -14,6 +14,7 @@
  * @threads: its workers, which are joined then
  * @nr_threads: how many there are
  * @forks: as it was when they were made: a child has none of them
+ * @queue: of one without workers, the tasks that it has, and a reference to each
  * @left: tasks that a stop has taken out and did not give yet, or NULL
  * @on_error: called with a task and its exception, or NULL
  * @next: the next one of the process
@@ -25,6 +26,7 @@ struct pool {
 	pthread_t *threads;
 	uint32_t nr_threads;
 	unsigned int forks;
+	struct task *queue;
 	PyObject *left;
 	PyObject *on_error;
 	struct pool *next;
@@ -35,6 +37,8 @@ struct pool {
  * struct task - a task. While it is in its pool, that has a reference to it.
  * @task: the library's
  * @pool: where it is, or was: it must not go before
+ * @next: the next one of a pool's @queue
+ * @at: what points to this one there, or NULL
  * @function: what is called
  * @args: with what
  */
@@ -42,6 +46,8 @@ struct task {
 	PyObject_HEAD
 	struct twheel_task task;
 	struct pool *pool;
+	struct task *next;
+	struct task **at;
 	PyObject *function;
 	PyObject *args;
 };
@@ -50,6 +56,9 @@ extern PyTypeObject task_type;
 
 /* Start a task of what start(function, when, *args, ...) was called with */
 PyObject *task_start(struct pool *pool, PyObject *args, PyObject *keywords);
+
+/* In task.c: the pool has it no more, and its reference is the caller's */
+struct task *task_leave(struct task *task);
 
 static inline struct task *task_of(struct twheel_task *task)
 {

@@ -50,12 +50,38 @@ static int run(struct twheel_task *it, const struct twheel_run *Py_UNUSED(run))
 	return ret;
 }
 
+/*
+ * A pool without workers that nobody can take from is found by Python's collector, by way of
+ * this list. One with workers runs its tasks, whoever holds it.
+ */
+static void enqueue(struct pool *pool, struct task *task)
+{
+	if (pool->nr_threads)
+		return;
+	task->next = pool->queue;
+	task->at = &pool->queue;
+	if (task->next)
+		task->next->at = &task->next;
+	pool->queue = task;
+}
+
+struct task *task_leave(struct task *task)
+{
+	if (task->at) {
+		*task->at = task->next;
+		if (task->next)
+			task->next->at = task->at;
+		task->at = NULL;
+	}
+	return task;
+}
+
 /* The pool has it no more */
 static void end(struct twheel_task *it, int Py_UNUSED(why))
 {
 	PyGILState_STATE gil = PyGILState_Ensure();
 
-	Py_DECREF(task_of(it));
+	Py_DECREF(task_leave(task_of(it)));
 	PyGILState_Release(gil);
 }
 
@@ -85,6 +111,7 @@ static struct task *new_task(struct pool *pool, PyObject *function, PyObject *ar
 		return NULL;
 	task->task = (struct twheel_task){ .run = run, .end = end };
 	task->pool = (struct pool *)Py_NewRef(pool);
+	task->at = NULL;
 	task->function = Py_NewRef(function);
 	task->args = Py_NewRef(args);
 	PyObject_GC_Track(task);
@@ -112,8 +139,10 @@ static struct task *begin(struct pool *pool, PyObject *args, PyObject *when_args
 	/* The pool's, which may give it back at once */
 	Py_INCREF(task);
 	ret = twheel_task_start(pool->pool, &task->task, flags, when, period);
-	if (!ret)
+	if (!ret) {
+		enqueue(pool, task);
 		return task;
+	}
 	Py_DECREF(task);
 	Py_DECREF(task);
 	fail(ret);
