@@ -53,6 +53,20 @@ fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).map_or(NEVER, |ns| ns.min(NEVER))
 }
 
+/// An error that has words of its own
+fn invalid(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
+/// The length of a tick in ns, or 0 for that which the library takes
+fn tick_ns(tick: Duration) -> io::Result<u64> {
+    if tick.is_zero() || (Duration::from_micros(1)..=Duration::from_secs(1)).contains(&tick) {
+        Ok(ns(tick))
+    } else {
+        Err(invalid("a tick is 1 µs to 1 s"))
+    }
+}
+
 /// What a function of the library gave: a count, or an error
 fn result(ret: std::os::raw::c_int) -> io::Result<usize> {
     usize::try_from(ret).map_err(|_| io::Error::from_raw_os_error(-ret))

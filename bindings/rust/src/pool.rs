@@ -36,7 +36,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::{ns, result, sys, Backend, Clock, When};
+use crate::{invalid, ns, result, sys, tick_ns, Backend, Clock, When};
 
 type Panics = dyn Fn(Box<dyn Any + Send>) + Send + Sync;
 type Closure = dyn FnMut(&Run<'_>) -> ControlFlow<()> + Send;
@@ -61,9 +61,10 @@ impl Outcome for ControlFlow<()> {
 }
 
 /// How the periods of a task follow each other
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Periods {
     /// From its first time on, without drift; those that were missed are counted
+    #[default]
     Fixed,
     /// Each from the end of the run before
     Delay,
@@ -132,7 +133,7 @@ impl Builder {
         self
     }
 
-    /// Length of a tick
+    /// Length of a tick, 1 µs to 1 s
     pub fn tick(mut self, tick: Duration) -> Builder {
         self.tick = tick;
         self
@@ -150,7 +151,7 @@ impl Builder {
     /// The pool
     pub fn build(self) -> io::Result<Pool> {
         if self.threads == 0 {
-            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+            return Err(invalid("a pool has 1 to 4,096 threads"));
         }
         let options = sys::PoolOptions {
             size: std::mem::size_of::<sys::PoolOptions>() as u32,
@@ -159,7 +160,7 @@ impl Builder {
             capacity: self.capacity,
             clock: self.clock.map_or(0, Clock::raw),
             __reserved: 0,
-            tick: ns(self.tick),
+            tick: tick_ns(self.tick)?,
             spawn: None,
             arg: ptr::null_mut(),
         };
@@ -310,7 +311,7 @@ impl Pool {
         Builder::new(threads).build()
     }
 
-    /// Run that once, so long from now.
+    /// Run that once, so long from now. [`io::ErrorKind::BrokenPipe`] when the pool was stopped.
     pub fn start<F, O>(&self, delay: Duration, closure: F) -> io::Result<Task>
     where
         F: FnMut(&Run<'_>) -> O + Send + 'static,
@@ -380,7 +381,11 @@ impl Pool {
         if let Err(error) = result(ret) {
             // SAFETY: it was not started, so nobody else takes that share back.
             drop(unsafe { Arc::from_raw(shared) });
-            return Err(error);
+            return Err(if ret == -sys::ESHUTDOWN {
+                io::Error::new(io::ErrorKind::BrokenPipe, "the pool was stopped")
+            } else {
+                error
+            });
         }
         Ok(Task { node })
     }

@@ -153,6 +153,7 @@ pub const O_NONBLOCK: c_int = 0o4000;
 pub const ENOENT: c_int = 2;
 pub const EIO: c_int = 5;
 pub const EDEADLK: c_int = 35;
+pub const ESHUTDOWN: c_int = 108;
 pub const EINPROGRESS: c_int = 115;
 pub const ECANCELED: c_int = 125;
 
@@ -268,6 +269,7 @@ pub fn layout() -> Vec<(&'static str, u64)> {
         "ENOENT" = ENOENT,
         "EIO" = EIO,
         "EDEADLK" = EDEADLK,
+        "ESHUTDOWN" = ESHUTDOWN,
         "EINPROGRESS" = EINPROGRESS,
         "ECANCELED" = ECANCELED,
     }

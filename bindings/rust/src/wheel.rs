@@ -7,7 +7,7 @@ use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
-use crate::{ns, result, sys, Event, Id, Op, State, When};
+use crate::{result, sys, tick_ns, Event, Id, Op, State, When};
 
 /// A clock
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Options {
         self
     }
 
-    /// Length of a tick, 1 µs to 1 s
+    /// Length of a tick, 1 µs to 1 s; else there is no wheel, but [`io::ErrorKind::InvalidInput`]
     pub fn tick(mut self, tick: Duration) -> Options {
         self.tick = tick;
         self
@@ -117,13 +117,14 @@ impl Options {
     }
 
     pub(crate) fn open_with_shared(&self, shared: u32) -> io::Result<Wheel> {
+        let tick = tick_ns(self.tick)?;
         let nonblocking = if self.nonblocking { sys::O_NONBLOCK } else { 0 };
         let wheel = Wheel::open_flags(nonblocking | self.backend.map_or(0, Backend::raw))?;
         let setup = sys::Setup {
             size: std::mem::size_of::<sys::Setup>() as u32,
             flags: if shared > 0 { sys::SETUP_SHARED } else { 0 },
             clock: self.clock.raw(),
-            tick: ns(self.tick),
+            tick,
             limit: self.limit,
             shared,
             ..Default::default()

@@ -63,6 +63,8 @@ fn once() {
     assert_eq!(task.cancel().unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(task.run_now().unwrap_err().kind(), ErrorKind::NotFound);
     assert!(Pool::new(0).is_err());
+    assert_eq!(Builder::new(1).tick(LONG).build().unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(Periods::default(), Periods::Fixed);
     assert!(Pool::new(5000).is_err());
 }
 
@@ -279,7 +281,9 @@ fn stop_keeps() {
     pool.every::<_, ()>(LONG, LONG, |_: &Run<'_>| panic!("not to be run")).unwrap();
     pool.stop(Keep { once: true, periodic: false }).unwrap();
     assert_eq!(runs.load(Ordering::SeqCst), 10);
-    assert!(pool.start(MS, |_: &Run<'_>| ()).is_err());
+    let error = pool.start(MS, |_: &Run<'_>| ()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+    assert_eq!(error.to_string(), "the pool was stopped");
 }
 
 #[test]
