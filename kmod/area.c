@@ -180,9 +180,8 @@ static vm_fault_t tw_area_fault(struct vm_fault *vmf)
 
 	if (at >= shared->size)
 		return VM_FAULT_SIGBUS;
-	vmf->page = vmalloc_to_page((void *)shared->area + at);
-	get_page(vmf->page);
-	return 0;
+	return vmf_insert_pfn(vmf->vma, vmf->address,
+			      vmalloc_to_pfn((void *)shared->area + at));
 }
 
 /* It stays where it was mapped. */
@@ -191,7 +190,11 @@ static int tw_area_mremap(struct vm_area_struct *vma)
 	return -EINVAL;
 }
 
-/* A mapping holds the file, and so the timers. */
+/*
+ * A mapping holds the file, and so the timers. Nothing else holds its pages: with VM_PFNMAP
+ * none can be taken into a pipe or pinned by a device, where it would outlive the account
+ * that it is charged to.
+ */
 static const struct vm_operations_struct tw_area_ops = {
 	.fault = tw_area_fault,
 	.mremap = tw_area_mremap,
@@ -212,7 +215,7 @@ int tw_shared_mmap(struct tw_shared *shared, struct vm_area_struct *vma)
 		return -EINVAL;
 	if (vma->vm_flags & VM_EXEC)
 		return -EACCES;
-	tw_vm_flags_change(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYEXEC);
+	tw_vm_flags_change(vma, VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP, VM_MAYEXEC);
 	vma->vm_private_data = shared;
 	vma->vm_ops = &tw_area_ops;
 	return 0;

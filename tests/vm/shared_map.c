@@ -435,6 +435,29 @@ static void test_buffers(void)
 	check_works();
 }
 
+/* Pages that something else holds would be there when the wheel and its account are gone. */
+static void test_not_held(void)
+{
+	struct iovec area, here;
+	char bytes[64];
+	int ends[2];
+
+	fresh();
+	area = (struct iovec){ c.area, PAGE };
+	here = (struct iovec){ bytes, sizeof(bytes) };
+	if (pipe(ends))
+		tap_bail("pipe: %s", strerror(errno));
+	EXPECT_TRUE(vmsplice(ends[1], &area, 1, SPLICE_F_GIFT) < 0 && errno == EFAULT);
+	EXPECT_TRUE(process_vm_readv(getpid(), &here, 1, &area, 1, 0) < 0 && errno == EFAULT);
+	EXPECT_TRUE(process_vm_writev(getpid(), &here, 1, &area, 1, 0) < 0 &&
+		    errno == EFAULT);
+	/* What copies is as good as ever. */
+	EXPECT_EQ(write(ends[1], c.area, PAGE), PAGE);
+	close(ends[0]);
+	close(ends[1]);
+	check_works();
+}
+
 /* Over all that matters: wrong, but only to the program that does so */
 static void test_own_foot(void)
 {
@@ -477,6 +500,7 @@ int main(void)
 	RUN(test_passed, "in a process that was passed the wheel");
 	RUN(test_advice, "mlock, madvise, msync");
 	RUN(test_buffers, "calls whose arguments lie in the area");
+	RUN(test_not_held, "nothing else holds its pages");
 	RUN(test_own_foot, "calls that write over the area's head");
 	return tap_end();
 }
