@@ -45,12 +45,14 @@ bool tw_may_exceed_limits(void)
 bool tw_user_charge(struct tw_user *user, u64 bytes)
 {
 	u64 limit = (u64)READ_ONCE(tw_max_user_timers) * TW_TIMER_BYTES;
+	s64 held = atomic64_read(&user->bytes);
 
-	if (atomic64_add_return(bytes, &user->bytes) <= limit ||
-	    tw_may_exceed_limits())
-		return true;
-	atomic64_sub(bytes, &user->bytes);
-	return false;
+	/* What is refused is never in the account: it may be as much as all that others hold. */
+	do {
+		if (held + bytes > limit && !tw_may_exceed_limits())
+			return false;
+	} while (!atomic64_try_cmpxchg(&user->bytes, &held, held + bytes));
+	return true;
 }
 
 /**

@@ -86,7 +86,7 @@ static int tw_set_up(struct twheel *tw, const struct twheel_setup *setup,
 		return -EBUSY;
 	if (setup->shared > limit)
 		return -ENOSPC;
-	tw->fixed = true;
+	WRITE_ONCE(tw->fixed, true);
 	tw->flags = setup->flags;
 	tw->limit = limit - setup->shared;
 	WRITE_ONCE(tw->unit, setup->flags & TWHEEL_SETUP_COUNT ? sizeof(u64) :
@@ -125,7 +125,9 @@ int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
 	if (setup->limit > TW_MOST_TIMERS ||
 	    (setup->limit > READ_ONCE(tw_max_timers) && !tw_may_exceed_limits()))
 		return -ENOSPC;
-	/* Before so much is allocated for nothing */
+	/* Before so much is allocated for nothing. An old value does no harm: it is read again. */
+	if (data_race(READ_ONCE(tw->fixed)))
+		return -EBUSY;
 	if (setup->limit && setup->shared > setup->limit)
 		return -ENOSPC;
 	if (setup->shared) {

@@ -366,6 +366,47 @@ static void test_memory(void)
 	params_restore();
 }
 
+/* Asks again and again for much more than a user may have, and holds nothing. */
+static void asking_child(void)
+{
+	int fd;
+
+	become(ALICE);
+	fd = wheel_open(O_NONBLOCK);
+	for (;;)
+		if (!shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, TWHEEL_SHARED_MAX))
+			tap_bail("all that memory was given");
+}
+
+static void opening_child(void)
+{
+	__u64 end = now(CLOCK_MONOTONIC) + SEC;
+	long n = 0, refused = 0;
+
+	become(ALICE);
+	for (; now(CLOCK_MONOTONIC) < end; n++) {
+		int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+
+		refused += fd < 0;
+		close(fd);
+	}
+	tap_diag("%ld wheels were opened, %ld refused", n, refused);
+	EXPECT_EQ(refused, 0);
+}
+
+/* What was refused to one program is not missing to another, not for a moment. */
+static void test_refused_not_held(void)
+{
+	pid_t asking;
+
+	user_may_have(with_chunks(10));
+	asking = tap_fork(asking_child);
+	tap_join(tap_fork(opening_child));
+	kill(asking, SIGKILL);
+	waitpid(asking, NULL, 0);
+	params_restore();
+}
+
 /* What a periodic timer has besides is in chunks of its own. */
 static void periodic_child(void)
 {
@@ -923,6 +964,7 @@ int main(void)
 	RUN(test_modify_at_limit, "MODIFY at the limit");
 	RUN(test_wheel_limit, "the module's limit for a wheel");
 	RUN(test_memory, "the memory of a user's timers");
+	RUN(test_refused_not_held, "a program that asks for too much, beside another");
 	RUN(test_periodic_memory, "the memory of a user's periodic timers");
 	RUN(test_user_limit, "the limit of a user, across processes");
 	RUN(test_many_wheels, "wheels without timers count, too");
