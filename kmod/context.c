@@ -67,7 +67,7 @@ void tw_reprogram_timer(struct twheel *tw, s64 next)
 {
 	lockdep_assert_held(&tw->lock);
 	/* Programs that share timers rely on the published wake-up, see shared.c. */
-	if (next == TW_NEVER && tw->timer_tick != TW_NEVER && !tw->shared) {
+	if (next == TW_NEVER && tw->timer_tick != TW_NEVER && !tw->shared && !tw->waits_for) {
 		/* A callback that runs already will find nothing to do. */
 		hrtimer_try_to_cancel(&tw->timer);
 		tw->timer_tick = TW_NEVER;

@@ -34,6 +34,16 @@ unsigned int tw_budget = TW_BUDGET;
 /* A slot that cascades ahead of time can wait if each of its nodes has so much time left. */
 #define TW_AHEAD_NS 20000ULL
 
+/*
+ * A run that takes longer than this, and than this for each node or slot that it may touch, was
+ * interrupted, for instance by the host of a virtual machine. It is charged no more.
+ */
+#define TW_RUN_MOST_NS (200 * NSEC_PER_USEC)
+#define TW_TOUCH_MOST_NS 2000ULL
+
+/* A wake-up takes as long as there are tasks and watches to wake, which nothing limits. */
+#define TW_WAKE_MOST_NS NSEC_PER_SEC
+
 /* A run with so many nodes to a slot was paid for when they were armed, see tw_was_paid(). */
 #define TW_PAID_NODES 8
 
@@ -61,7 +71,10 @@ static void tw_count_expired(struct twheel *tw, const struct tw_step *step)
 	trace_twheel_expire(tw, step->expired, lateness);
 }
 
-/* Is all that is left ahead of time, and time enough for it? Then programs go first. */
+/*
+ * Is all that is left ahead of time, and time enough for it? Then the worker lets programs go
+ * first; but the timer comes in each tick, and does a run, until all of it is done.
+ */
 static bool tw_has_time(const struct twheel *tw, const struct tw_step *step)
 {
 	u64 ahead = min_t(u64, step->ahead, U32_MAX) * tw->wheel.clock.tick;
@@ -218,6 +231,23 @@ static ktime_t tw_locked_since(ktime_t start)
 	return IS_ENABLED(CONFIG_PREEMPT_RT) ? ktime_get() : start;
 }
 
+/* For how long a run that began at @start has kept the processor */
+static u64 tw_ran_for(ktime_t start)
+{
+	u64 most = TW_RUN_MOST_NS + READ_ONCE(tw_budget) * TW_TOUCH_MOST_NS;
+
+	return min_t(u64, ktime_to_ns(ktime_sub(ktime_get(), start)), most);
+}
+
+/* Wake readers. Returns for how long that has kept the processor. */
+static u64 tw_wake_for(struct twheel *tw)
+{
+	ktime_t start = ktime_get();
+
+	tw_wake(tw);
+	return min_t(u64, ktime_to_ns(ktime_sub(ktime_get(), start)), TW_WAKE_MOST_NS);
+}
+
 /* One run. What it leaves undone is deferred to the worker. */
 static void tw_run_or_defer(struct twheel *tw, ktime_t start, struct tw_did *did)
 {
@@ -246,36 +276,39 @@ static void tw_timer_run(struct twheel *tw, struct tw_share *share, ktime_t star
  * A run in a soft interrupt: of the hrtimer of a wheel; or with @share NULL of one that waited
  * and has its turn. Many threads of a program may hold the lock one after the other, and a
  * soft interrupt must not wait for them. So if the lock is taken, all work is deferred to the
- * worker. With PREEMPT_RT this is a thread, which may wait.
+ * worker. With PREEMPT_RT this is a thread, which may wait: for one batch of operations.
+ *
+ * Returns for how long it has kept the processor.
  */
-static void tw_softirq_run(struct twheel *tw, struct tw_share *share, ktime_t *start)
+static u64 tw_softirq_run(struct twheel *tw, struct tw_share *share, ktime_t start)
 {
 	struct tw_did did = {};
+	u64 ns;
 
 	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
 		spin_lock(&tw->lock);
 	} else if (!spin_trylock(&tw->lock)) {
 		tw_queue_worker(tw, TW_LEFT);
-		return;
+		return tw_ran_for(start);
 	}
-	*start = tw_locked_since(*start);
+	start = tw_locked_since(start);
 	if (share)
-		tw_timer_run(tw, share, *start, &did);
+		tw_timer_run(tw, share, start, &did);
 	else
-		tw_run_or_defer(tw, *start, &did);
+		tw_run_or_defer(tw, start, &did);
 	spin_unlock(&tw->lock);
+	ns = tw_ran_for(start);
 	if (did.wake)
-		tw_wake(tw);
+		ns += tw_wake_for(tw);
+	return ns;
 }
 
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 {
 	struct twheel *tw = container_of(timer, struct twheel, timer);
 	struct tw_share *share = this_cpu_ptr(tw->user->shares);
-	ktime_t start = ktime_get();
 
-	tw_softirq_run(tw, share, &start);
-	tw_share_ran(share, ktime_to_ns(ktime_sub(ktime_get(), start)));
+	tw_share_ran(share, tw_softirq_run(tw, share, ktime_get()));
 	return HRTIMER_NORESTART;
 }
 
@@ -289,12 +322,12 @@ static void tw_turn_over(struct twheel *tw)
 enum hrtimer_restart tw_turns_fn(struct hrtimer *timer)
 {
 	struct tw_share *share = container_of(timer, struct tw_share, timer);
-	ktime_t now = ktime_get(), before = now;
+	ktime_t now = ktime_get();
 	struct twheel *tw;
+	u64 ran = 0;
 
-	while ((tw = tw_share_next(share, now, ktime_to_ns(ktime_sub(now, before))))) {
-		before = now;
-		tw_softirq_run(tw, NULL, &before);
+	while ((tw = tw_share_next(share, now, ran))) {
+		ran = tw_softirq_run(tw, NULL, now);
 		tw_turn_over(tw);
 		now = ktime_get();
 	}
@@ -326,6 +359,7 @@ static enum tw_left tw_work_once(struct twheel *tw)
 	struct tw_did did = {};
 	struct tw_share *share;
 	ktime_t start;
+	u64 ns;
 
 	local_bh_disable();
 	share = this_cpu_ptr(tw->user->shares);
@@ -337,15 +371,13 @@ static enum tw_left tw_work_once(struct twheel *tw)
 	else
 		tw_throttle(tw, share, start, &did);
 	spin_unlock(&tw->lock);
-	if (did.paid) {
-		ktime_t end = ktime_get();
-
-		tw_share_ran_free(share, ktime_to_ns(ktime_sub(end, start)));
-		start = end;
-	}
+	ns = tw_ran_for(start);
+	if (did.paid)
+		tw_share_ran_free(share, ns);
+	else
+		tw_share_ran(share, ns);
 	if (did.wake)
-		tw_wake(tw);
-	tw_share_ran(share, ktime_to_ns(ktime_sub(ktime_get(), start)));
+		tw_share_ran(share, tw_wake_for(tw));
 	local_bh_enable();
 	cond_resched();
 	return left;

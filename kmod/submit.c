@@ -34,8 +34,13 @@ tw_do_all(struct twheel *tw, struct tw_batch *batch, void *ops, unsigned int nr,
 		unsigned int most, n;
 
 		tw_begin(tw, batch, nodes, periods);
-		/* Others spin for the lock, and keep their processors. */
-		most = spin_is_contended(&tw->lock) ? min(nr - done, TW_CONTENDED) : nr - done;
+		most = nr - done;
+		/*
+		 * Others spin for the lock, and keep their processors. With PREEMPT_RT it can't be
+		 * told, and one of them may be the thread in which the timers of all users expire.
+		 */
+		if (IS_ENABLED(CONFIG_PREEMPT_RT) || spin_is_contended(&tw->lock))
+			most = min(most, TW_CONTENDED);
 		pagefault_disable();
 		n = tw_do_ops(tw, batch, ops + done * size, most, size);
 		pagefault_enable();

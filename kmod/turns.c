@@ -40,12 +40,6 @@
  */
 #define TW_FREE_FORGOTTEN_NS (TW_FREE_MOST_NS / 4)
 
-/*
- * A run that takes longer was interrupted, for instance by the host of a virtual machine,
- * and is charged no more than this. A run that wakes 100,000 tasks comes near to it.
- */
-#define TW_RAN_MOST_NS (10 * NSEC_PER_MSEC)
-
 /* For how long wheels kept the processor, beyond what is paid off by now */
 static u64 tw_share_owes(struct tw_share *share, ktime_t now)
 {
@@ -61,12 +55,6 @@ static u64 tw_share_owes(struct tw_share *share, ktime_t now)
 		share->window = window;
 	}
 	return share->ns;
-}
-
-static void tw_share_add(struct tw_share *share, u64 ns)
-{
-	lockdep_assert_held(&share->lock);
-	share->ns += min_t(u64, ns, TW_RAN_MOST_NS);
 }
 
 /**
@@ -119,7 +107,7 @@ bool tw_share_may_work(struct tw_share *share, ktime_t now)
 void tw_share_ran(struct tw_share *share, u64 ns)
 {
 	spin_lock(&share->lock);
-	tw_share_add(share, ns);
+	share->ns += ns;
 	spin_unlock(&share->lock);
 }
 
@@ -135,10 +123,10 @@ void tw_share_ran_free(struct tw_share *share, u64 ns)
 	u64 over;
 
 	spin_lock(&share->lock);
-	share->free_ns += min_t(u64, ns, TW_RAN_MOST_NS);
+	share->free_ns += ns;
 	over = share->free_ns - min_t(u64, share->free_ns, TW_FREE_MOST_NS);
 	share->free_ns -= over;
-	tw_share_add(share, over);
+	share->ns += over;
 	spin_unlock(&share->lock);
 }
 
@@ -228,7 +216,7 @@ struct twheel *tw_share_next(struct tw_share *share, ktime_t now, u64 ran)
 	struct twheel *tw = NULL;
 
 	spin_lock(&share->lock);
-	tw_share_add(share, ran);
+	share->ns += ran;
 	if (list_empty(&share->waiting))
 		goto out;
 	if (tw_share_owes(share, now) >= TW_SHARE_NS) {

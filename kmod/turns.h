@@ -9,11 +9,11 @@
  * throttled: it is put at the end of a queue. The timer of the share runs the wheels in
  * that queue, one after the other, as soon as there is time again.
  *
- * Cascading is not charged where no timers are shared, as arming them has paid for it. But
- * that can be saved up, and a move to later pays little. So only a second of it is free, and
- * then a part of each window. And so that it does not fill the processors meanwhile, workers
- * run only so many of these wheels of a user at a time: each has a place, and the others
- * wait for one.
+ * What a worker cascades is not charged where no timers are shared, as arming them has paid
+ * for it. But that can be saved up, and a move to later pays little. So only a second of it
+ * is free, and then a part of each window. And so that it does not fill the processors
+ * meanwhile, workers run only so many of these wheels of a user at a time: each has a place,
+ * and the others wait for one.
  */
 #ifndef TW_TURNS_H
 #define TW_TURNS_H
