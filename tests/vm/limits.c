@@ -369,28 +369,27 @@ static void test_memory(void)
 /* Asks again and again for much more than a user may have, and holds nothing. */
 static void asking_child(void)
 {
-	int fd;
+	int fd, i;
 
 	become(ALICE);
 	fd = wheel_open(O_NONBLOCK);
-	for (;;)
+	/* Until it is killed; but user-mode Linux may do one process after the other. */
+	for (i = 0; i < 100000; i++)
 		if (!shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, TWHEEL_SHARED_MAX))
 			tap_bail("all that memory was given");
 }
 
 static void opening_child(void)
 {
-	__u64 end = now(CLOCK_MONOTONIC) + SEC;
-	long n = 0, refused = 0;
+	int refused = 0, i;
 
 	become(ALICE);
-	for (; now(CLOCK_MONOTONIC) < end; n++) {
+	for (i = 0; i < 5000; i++) {
 		int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 
 		refused += fd < 0;
 		close(fd);
 	}
-	tap_diag("%ld wheels were opened, %ld refused", n, refused);
 	EXPECT_EQ(refused, 0);
 }
 
