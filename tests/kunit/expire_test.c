@@ -306,6 +306,35 @@ static void worker_without_share_throttled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tw->stats.expired, 1);
 }
 
+/* One that waits for its turn has no timer, also when all is cancelled and more is armed. */
+static void throttled_wheel_has_no_timer(struct kunit *test)
+{
+	struct twheel *tw = wheel_of(test, NSEC_PER_SEC);
+	s64 due = (ktime_get_ns() / NSEC_PER_SEC + 2) * NSEC_PER_SEC;
+
+	arm(test, tw, 1, due);
+	local_bh_disable();
+	take_shares(tw, 20);
+	local_bh_enable();
+	tw_work_fn(&tw->work.work);
+	KUNIT_ASSERT_PTR_EQ(test, tw->waits_for, share_of(tw));
+	spin_lock_bh(&tw->lock);
+	tw_reprogram_timer(tw, TW_NEVER);
+	tw_reprogram_timer(tw, tw->wheel.next);
+	spin_unlock_bh(&tw->lock);
+	KUNIT_EXPECT_FALSE(test, hrtimer_is_queued(&tw->timer));
+	KUNIT_EXPECT_PTR_EQ(test, tw->waits_for, share_of(tw));
+}
+
+/* Somebody else had the processor in the middle of a run: that is not charged. */
+static void interrupted_run_charged_by_its_budget(struct kunit *test)
+{
+	u64 most = 200 * NSEC_PER_USEC + 2000ULL * tw_budget;
+
+	KUNIT_EXPECT_EQ(test, tw_ran_for(ktime_get() - NSEC_PER_SEC), most);
+	KUNIT_EXPECT_LT(test, tw_ran_for(ktime_get()), most);
+}
+
 /* One that is closing is not set to wait: nobody would take it out again. */
 static void closing_wheel_not_throttled(struct kunit *test)
 {
@@ -874,6 +903,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(only_full_slots_free),
 	KUNIT_CASE(debt_outlives_last_wheel),
 	KUNIT_CASE(worker_without_share_throttled),
+	KUNIT_CASE(throttled_wheel_has_no_timer),
+	KUNIT_CASE(interrupted_run_charged_by_its_budget),
 	KUNIT_CASE(closing_wheel_not_throttled),
 	KUNIT_CASE(worker_not_charged_for_others),
 	KUNIT_CASE(waiting_wheels_run_in_order),
