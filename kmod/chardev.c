@@ -3,10 +3,12 @@
  * The device /dev/twheel: open, ioctl, read, poll, mmap, io_uring and fdinfo. Arguments
  * are copied and checked here, and the work is done elsewhere.
  */
+#include <linux/cdev.h>
+#include <linux/device.h>
 #include <linux/err.h>
 #include <linux/fault-inject-usercopy.h>
 #include <linux/fs.h>
-#include <linux/miscdevice.h>
+#include <linux/kdev_t.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
@@ -332,9 +334,65 @@ static const struct file_operations tw_fops = {
 	.show_fdinfo = tw_show_fdinfo,
 };
 
-struct miscdevice tw_device = {
-	.minor = MISC_DYNAMIC_MINOR,
-	.name = "twheel",
-	.mode = 0600,
-	.fops = &tw_fops,
-};
+/*
+ * Not a miscdevice. All of these are opened under one mutex, and who has it may be throttled by
+ * his control group: meanwhile nobody could open any other, such as /dev/fuse and /dev/kvm.
+ */
+static struct class tw_class = { .name = "twheel" };
+static struct cdev tw_cdev;
+static dev_t tw_number;
+
+/**
+ * tw_device_add() - make /dev/twheel, for root alone unless udev says else
+ *
+ * It can be opened from the last step on, so that nothing fails after that: a module whose start
+ * failed goes, whoever has it open. Who finds the device earlier waits while the kernel looks for
+ * a module by its number, and then opens it.
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative error.
+ */
+int tw_device_add(void)
+{
+	struct device *device;
+	int ret;
+
+	ret = alloc_chrdev_region(&tw_number, 0, 1, "twheel");
+	if (ret)
+		return ret;
+	ret = class_register(&tw_class);
+	if (ret)
+		goto err_region;
+	device = device_create(&tw_class, NULL, tw_number, NULL, "twheel");
+	if (IS_ERR(device)) {
+		ret = PTR_ERR(device);
+		goto err_class;
+	}
+	cdev_init(&tw_cdev, &tw_fops);
+	tw_cdev.owner = THIS_MODULE;
+	ret = cdev_add(&tw_cdev, tw_number, 1);
+	if (ret)
+		goto err_device;
+	return 0;
+
+err_device:
+	device_destroy(&tw_class, tw_number);
+err_class:
+	class_unregister(&tw_class);
+err_region:
+	unregister_chrdev_region(tw_number, 1);
+	return ret;
+}
+
+/**
+ * tw_device_del() - undo tw_device_add()
+ *
+ * Context: may sleep. Nobody has it open.
+ */
+void tw_device_del(void)
+{
+	cdev_del(&tw_cdev);
+	device_destroy(&tw_class, tw_number);
+	class_unregister(&tw_class);
+	unregister_chrdev_region(tw_number, 1);
+}

@@ -31,7 +31,6 @@
 
 struct iov_iter;
 struct mem_cgroup;
-struct miscdevice;
 struct tw_share;
 struct tw_shared;
 struct tw_user;
@@ -192,8 +191,9 @@ static inline void tw_free_timer(struct twheel *tw, struct tw_node *node, u32 in
  * docs/architecture.md on: each uses only what comes after it there.
  */
 
-/* chardev.c: main.c registers it. */
-extern struct miscdevice tw_device;
+/* chardev.c */
+int tw_device_add(void);
+void tw_device_del(void);
 
 /* submit.c */
 long tw_submit(struct twheel *tw, u64 ops, u32 nr, u32 size);

@@ -5,7 +5,6 @@
  * Here the module is loaded and unloaded, and has its parameters.
  */
 #include <linux/init.h>
-#include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/workqueue.h>
@@ -66,7 +65,7 @@ static int __init twheel_init(void)
 	if (!tw_shared_workqueue)
 		goto err_workqueue;
 	tw_stats_init();
-	ret = misc_register(&tw_device);
+	ret = tw_device_add();
 	if (ret)
 		goto err_stats;
 	return 0;
@@ -82,7 +81,7 @@ module_init(twheel_init);
 
 static void __exit twheel_exit(void)
 {
-	misc_deregister(&tw_device);
+	tw_device_del();
 	tw_stats_exit();
 	tw_users_exit();
 	destroy_workqueue(tw_shared_workqueue);

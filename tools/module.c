@@ -45,7 +45,10 @@ bool module_device(dev_t *rdev)
 	unsigned int major, minor;
 	char word[32];
 
-	read_word("/sys/class/misc/twheel/dev", word, sizeof(word));
+	read_word("/sys/class/twheel/twheel/dev", word, sizeof(word));
+	/* An older module, which stays loaded over an upgrade, has it there. */
+	if (!*word)
+		read_word("/sys/class/misc/twheel/dev", word, sizeof(word));
 	if (sscanf(word, "%u:%u", &major, &minor) != 2)
 		return false;
 	*rdev = makedev(major, minor);

@@ -69,11 +69,11 @@ static void check_unloaded(void)
 	EXPECT_TRUE(WAIT_FOR(!exists(MODULE)));
 	EXPECT_TRUE(WAIT_FOR(!exists(DEVICE)));
 	EXPECT_TRUE(!exists(FAULTS "twheel"));
-	EXPECT_TRUE(!exists("/sys/class/misc/twheel"));
+	EXPECT_TRUE(!exists("/sys/class/twheel"));
 	EXPECT_TRUE(!exists("/sys/kernel/tracing/events/twheel"));
 	read_text("/proc/modules", text, sizeof(text));
 	EXPECT_TRUE(!strstr(text, "twheel"), "%.200s", text);
-	read_text("/proc/misc", text, sizeof(text));
+	read_text("/proc/devices", text, sizeof(text));
 	EXPECT_TRUE(!strstr(text, "twheel"), "%.200s", text);
 }
 

@@ -3,7 +3,8 @@
  * KUnit suite of time that passes for a wheel in use: when it goes on with what it may
  * not do, or need not do, at once. (Here, time passes only when nobody works.)
  */
-#define tw_device test_device
+#define tw_device_add test_device_add
+#define tw_device_del test_device_del
 #define tw_budget test_budget
 #define tw_timer_fn test_timer_fn
 #define tw_turns_fn test_turns_fn

@@ -104,6 +104,9 @@ static inline int module_state(const char *name)
 	return ret;
 }
 
+/* An open wheel holds the module twice: by its character device, and by its operations. */
+#define USES_OF_WHEEL 2
+
 static inline int users(const char *name)
 {
 	struct kmod_module *mod;
@@ -146,7 +149,7 @@ static inline bool mentions(const char *path, const char *text)
 
 /* All that shows that the module is there */
 static const char *const places[] = {
-	MODULE, DEVICE, "/sys/class/misc/" NAME, COUNTERS,
+	MODULE, DEVICE, "/sys/class/" NAME, "/sys/class/" NAME "/" NAME, COUNTERS,
 	"/sys/kernel/tracing/events/" NAME,
 };
 
@@ -155,7 +158,7 @@ static const struct {
 	const char *text;
 } listings[] = {
 	{ "/proc/modules", NAME " " },
-	{ "/proc/misc", NAME },
+	{ "/proc/devices", " " NAME "\n" },
 };
 
 static inline void check_loaded(void)

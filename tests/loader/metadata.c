@@ -4,6 +4,7 @@
  */
 #include "loader.h"
 
+#include <linux/major.h>
 #include <sys/sysmacros.h>
 
 static struct kmod_list *info;
@@ -177,14 +178,15 @@ static void test_device(void)
 	char text[512];
 
 	must_load("");
-	read_text("/sys/class/misc/" NAME "/dev", text, sizeof(text));
+	read_text("/sys/class/" NAME "/" NAME "/dev", text, sizeof(text));
 	if (sscanf(text, "%u:%u", &major_nr, &minor_nr) != 2)
 		tap_bail("dev is %s", text);
-	EXPECT_EQ(major_nr, 10);
+	/* Whose devices are opened one at a time: a throttled opener would hold up all others. */
+	EXPECT_TRUE(major_nr != MISC_MAJOR);
 	EXPECT_TRUE(!stat(DEVICE, &st) && st.st_mode == (S_IFCHR | 0600) &&
 		    !st.st_uid && !st.st_gid, "mode %o", st.st_mode);
 	EXPECT_EQ(st.st_rdev, makedev(major_nr, minor_nr));
-	read_text("/sys/class/misc/" NAME "/uevent", text, sizeof(text));
+	read_text("/sys/class/" NAME "/" NAME "/uevent", text, sizeof(text));
 	EXPECT_TRUE(strstr(text, "DEVNAME=" NAME "\n"), "%s", text);
 	must_unload();
 }

@@ -156,7 +156,7 @@ static void test_dependencies(void)
 	remove_module("loader_user", 0);
 	remove_module("loader_base", 0);
 	check_loaded();
-	EXPECT_EQ(users(NAME), 1);
+	EXPECT_EQ(users(NAME), USES_OF_WHEEL);
 	close(fd);
 	must_unload();
 }

@@ -202,7 +202,7 @@ bench_json() {
 here() {
 	local command modprobe='not loaded; as root: modprobe twheel'
 
-	[ ! -e /sys/class/misc/twheel ] || {
+	[ ! -e /sys/module/twheel ] || {
 		echo "ok - without the module # SKIP it is loaded here"
 		return
 	}
