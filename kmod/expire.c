@@ -41,6 +41,9 @@ unsigned int tw_budget = TW_BUDGET;
 #define TW_RUN_MOST_NS (200 * NSEC_PER_USEC)
 #define TW_TOUCH_MOST_NS 2000ULL
 
+/* Who has the lock for which a worker spins may be stopped, by the same host. */
+#define TW_SPIN_MOST_NS (10 * NSEC_PER_MSEC)
+
 /* A wake-up takes as long as there are tasks and watches to wake, which nothing limits. */
 #define TW_WAKE_MOST_NS NSEC_PER_SEC
 
@@ -223,12 +226,14 @@ static void tw_defer_to_worker(struct twheel *tw, enum tw_left left)
 }
 
 /*
- * The time from which a run counts. Spinning for the lock keeps the processor, so it counts
- * from @start. With PREEMPT_RT the lock sleeps, and the wait does not count.
+ * For how long a worker that waited for the lock has kept the processor. With PREEMPT_RT the
+ * lock sleeps, and the wait does not count.
  */
-static ktime_t tw_locked_since(ktime_t start)
+static u64 tw_spun_for(ktime_t start, ktime_t end)
 {
-	return IS_ENABLED(CONFIG_PREEMPT_RT) ? ktime_get() : start;
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		return 0;
+	return min_t(u64, ktime_to_ns(ktime_sub(end, start)), TW_SPIN_MOST_NS);
 }
 
 /* For how long a run that began at @start has kept the processor */
@@ -291,7 +296,9 @@ static u64 tw_softirq_run(struct twheel *tw, struct tw_share *share, ktime_t sta
 		tw_queue_worker(tw, TW_LEFT);
 		return tw_ran_for(start);
 	}
-	start = tw_locked_since(start);
+	/* With PREEMPT_RT it may have slept. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		start = ktime_get();
 	if (share)
 		tw_timer_run(tw, share, start, &did);
 	else
@@ -358,20 +365,20 @@ static enum tw_left tw_work_once(struct twheel *tw)
 	enum tw_left left = TW_NOTHING_LEFT;
 	struct tw_did did = {};
 	struct tw_share *share;
-	ktime_t start;
+	ktime_t wait, start;
 	u64 ns;
 
 	local_bh_disable();
 	share = this_cpu_ptr(tw->user->shares);
-	start = ktime_get();
+	wait = ktime_get();
 	spin_lock(&tw->lock);
-	start = tw_locked_since(start);
+	start = ktime_get();
 	if (tw_share_may_work(share, start))
 		left = tw_run(tw, start, &did);
 	else
 		tw_throttle(tw, share, start, &did);
 	spin_unlock(&tw->lock);
-	ns = tw_ran_for(start);
+	ns = tw_spun_for(wait, start) + tw_ran_for(start);
 	if (did.paid)
 		tw_share_ran_free(share, ns);
 	else
