@@ -354,7 +354,6 @@ static dev_t tw_number;
  */
 int tw_device_add(void)
 {
-	struct device *device;
 	int ret;
 
 	ret = alloc_chrdev_region(&tw_number, 0, 1, "twheel");
@@ -363,11 +362,9 @@ int tw_device_add(void)
 	ret = class_register(&tw_class);
 	if (ret)
 		goto err_region;
-	device = device_create(&tw_class, NULL, tw_number, NULL, "twheel");
-	if (IS_ERR(device)) {
-		ret = PTR_ERR(device);
+	ret = PTR_ERR_OR_ZERO(device_create(&tw_class, NULL, tw_number, NULL, "twheel"));
+	if (ret)
 		goto err_class;
-	}
 	cdev_init(&tw_cdev, &tw_fops);
 	tw_cdev.owner = THIS_MODULE;
 	ret = cdev_add(&tw_cdev, tw_number, 1);

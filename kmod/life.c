@@ -125,8 +125,8 @@ int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
 	if (setup->limit > TW_MOST_TIMERS ||
 	    (setup->limit > READ_ONCE(tw_max_timers) && !tw_may_exceed_limits()))
 		return -ENOSPC;
-	/* Before so much is allocated for nothing. An old value does no harm: it is read again. */
-	if (data_race(READ_ONCE(tw->fixed)))
+	/* Before so much is allocated for nothing. tw_set_up() looks once more. */
+	if (READ_ONCE(tw->fixed))
 		return -EBUSY;
 	if (setup->limit && setup->shared > setup->limit)
 		return -ENOSPC;

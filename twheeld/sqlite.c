@@ -319,7 +319,7 @@ bool store_reach(int64_t size)
 	size = (size + PIECE - 1) / PIECE * PIECE;
 	errno = posix_fallocate(file, st.st_size, size - st.st_size);
 	/* A file system that knows nothing of it */
-	return !errno || errno == EINVAL;
+	return !errno || errno == EINVAL || errno == EOPNOTSUPP;
 }
 
 static void close_store(void)

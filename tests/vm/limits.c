@@ -374,9 +374,11 @@ static void asking_child(void)
 	become(ALICE);
 	fd = wheel_open(O_NONBLOCK);
 	/* Until it is killed; but user-mode Linux may do one process after the other. */
-	for (i = 0; i < 100000; i++)
+	for (i = 0; i < 100000; i++) {
 		if (!shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, TWHEEL_SHARED_MAX))
 			tap_bail("all that memory was given");
+		step(1);
+	}
 }
 
 static void opening_child(void)
@@ -399,7 +401,9 @@ static void test_refused_not_held(void)
 	pid_t asking;
 
 	user_may_have(with_chunks(10));
+	step(0);
 	asking = tap_fork(asking_child);
+	wait_step(1);
 	tap_join(tap_fork(opening_child));
 	kill(asking, SIGKILL);
 	waitpid(asking, NULL, 0);
