@@ -130,10 +130,11 @@ static void tw_free_dir(struct twheel *tw, void *dir, u32 max_chunks)
 static void tw_table_destroy(struct twheel *tw, struct tw_table *table)
 {
 	u32 max_chunks = table->max_chunks;
-	void *dir;
+	struct tw_chunk *chunk;
 
-	tw_free_spare(tw, tw_table_clear(table, &dir));
-	tw_free_dir(tw, dir, max_chunks);
+	while ((chunk = tw_table_take_chunk(table)))
+		tw_free_spare(tw, chunk);
+	tw_free_dir(tw, tw_table_end(table), max_chunks);
 }
 
 /*

@@ -56,7 +56,8 @@ struct tw_inner {
  * @nr: number that tells it apart in traces
  * @user: account of the opener
  * @memcg: cgroup of the opener, to which its memory is charged
- * @all: entry in the list of all wheels, guarded by its lock
+ * @all: entry in the list of all wheels, guarded like @reading by its lock, see stats.c
+ * @reading: the reading of all counters that it was read in last, or opened
  * @wait: readers and pollers
  * @work: goes on with work over the budget
  * @timer: set for the next tick at which there is something to do
@@ -91,6 +92,7 @@ struct twheel {
 	struct tw_user *user;
 	struct mem_cgroup *memcg;
 	struct list_head all;
+	u64 reading;
 	wait_queue_head_t wait;
 	struct delayed_work work;
 	struct hrtimer timer;

@@ -6,7 +6,9 @@
 #include <linux/build_bug.h>
 #include <linux/debugfs.h>
 #include <linux/mutex.h>
+#include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <linux/spinlock.h>
 
 #include "account.h"
 #include "context.h"
@@ -14,12 +16,29 @@
 
 #define TW_URING_FEATURE (IS_ENABLED(CONFIG_IO_URING) ? TWHEEL_FEATURE_URING : 0)
 
+/**
+ * struct tw_sums - counters of several wheels together
+ * @stats: what STATS says of each
+ * @inner: more of them
+ */
+struct tw_sums {
+	struct twheel_stats stats;
+	struct tw_inner inner;
+};
+
+/* Guards all that follows. Not a mutex: who has that may be throttled, and others close wheels. */
+static DEFINE_SPINLOCK(tw_all_lock);
+/* All wheels, the newest first, and a mark where who reads the counters has come to */
 static LIST_HEAD(tw_all);
-static DEFINE_MUTEX(tw_all_lock);
-/* Sums over the wheels that are closed, and their number. */
-static struct twheel_stats tw_closed_stats;
-static struct tw_inner tw_closed_inner;
-static u64 tw_closed;
+static u64 tw_open, tw_opened;
+/* Of those that are closed */
+static struct tw_sums tw_closed;
+/* Of those that this reading has read, or that were closed before it was their turn */
+static struct tw_sums tw_read;
+static u64 tw_reading;
+
+/* One reads at a time. */
+static DEFINE_MUTEX(tw_read_lock);
 static struct dentry *tw_dir;
 
 /**
@@ -130,6 +149,13 @@ static void tw_add_counters(const struct tw_counter *counter, void *sums,
 	}
 }
 
+static void tw_sum_up(struct tw_sums *sums, const struct twheel_stats *stats,
+		      const struct tw_inner *inner)
+{
+	tw_add_counters(tw_counters, &sums->stats, stats);
+	tw_add_counters(tw_inner_counters, &sums->inner, inner);
+}
+
 static void tw_show_counters(struct seq_file *m, const struct tw_counter *counter,
 			     const void *values)
 {
@@ -138,32 +164,55 @@ static void tw_show_counters(struct seq_file *m, const struct tw_counter *counte
 			   *(const u64 *)(values + counter->offset));
 }
 
+/* Read the wheel after the mark. */
+static void tw_read_wheel(struct list_head *mark, struct twheel_info *info)
+{
+	struct twheel *tw = list_entry(mark->next, struct twheel, all);
+	struct twheel_stats stats;
+	struct tw_inner inner;
+
+	lockdep_assert_held(&tw_all_lock);
+	list_move(mark, &tw->all);
+	tw->reading = tw_reading;
+	tw_get_stats(tw, &stats, &inner);
+	tw_sum_up(&tw_read, &stats, &inner);
+	tw_get_info(tw, info);
+}
+
+/*
+ * There may be very many wheels, so others open and close wheels meanwhile. All that are open
+ * when this begins count: those that are closed before their turn by tw_stats_del().
+ */
 static int counters_show(struct seq_file *m, void *unused)
 {
-	u64 open = 0, pending = 0, ready = 0;
-	struct twheel_stats sum, stats;
-	struct tw_inner inner_sum, inner;
+	u64 open, opened, pending = 0, ready = 0;
 	struct twheel_info info;
-	struct twheel *tw;
+	struct tw_sums sums;
+	LIST_HEAD(mark);
 
-	mutex_lock(&tw_all_lock);
-	sum = tw_closed_stats;
-	inner_sum = tw_closed_inner;
-	list_for_each_entry(tw, &tw_all, all) {
-		tw_get_stats(tw, &stats, &inner);
-		tw_add_counters(tw_counters, &sum, &stats);
-		tw_add_counters(tw_inner_counters, &inner_sum, &inner);
-		tw_get_info(tw, &info);
+	mutex_lock(&tw_read_lock);
+	spin_lock(&tw_all_lock);
+	tw_reading++;
+	tw_read = tw_closed;
+	open = tw_open;
+	opened = tw_opened;
+	list_add(&mark, &tw_all);
+	while (!list_is_last(&mark, &tw_all)) {
+		tw_read_wheel(&mark, &info);
 		pending += info.pending;
 		ready += info.ready;
-		open++;
+		spin_unlock(&tw_all_lock);
 		cond_resched();
+		spin_lock(&tw_all_lock);
 	}
+	list_del(&mark);
+	sums = tw_read;
+	spin_unlock(&tw_all_lock);
+	mutex_unlock(&tw_read_lock);
 	seq_printf(m, "open %llu\nopened %llu\npending %llu\nready %llu\n",
-		   open, tw_closed + open, pending, ready);
-	mutex_unlock(&tw_all_lock);
-	tw_show_counters(m, tw_counters, &sum);
-	tw_show_counters(m, tw_inner_counters, &inner_sum);
+		   open, opened, pending, ready);
+	tw_show_counters(m, tw_counters, &sums.stats);
+	tw_show_counters(m, tw_inner_counters, &sums.inner);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(counters);
@@ -183,27 +232,31 @@ void tw_stats_exit(void)
  * tw_stats_add() - count a new wheel
  * @tw: the wheel
  *
- * Context: may sleep.
+ * Context: any process.
  */
 void tw_stats_add(struct twheel *tw)
 {
-	mutex_lock(&tw_all_lock);
+	spin_lock(&tw_all_lock);
+	tw->reading = tw_reading;
 	list_add(&tw->all, &tw_all);
-	mutex_unlock(&tw_all_lock);
+	tw_open++;
+	tw_opened++;
+	spin_unlock(&tw_all_lock);
 }
 
 /**
  * tw_stats_del() - keep the counters of a wheel that goes
- * @tw: the wheel
+ * @tw: the wheel, which does not run any more
  *
- * Context: may sleep.
+ * Context: any process.
  */
 void tw_stats_del(struct twheel *tw)
 {
-	mutex_lock(&tw_all_lock);
+	spin_lock(&tw_all_lock);
 	list_del(&tw->all);
-	tw_add_counters(tw_counters, &tw_closed_stats, &tw->stats);
-	tw_add_counters(tw_inner_counters, &tw_closed_inner, &tw->inner);
-	tw_closed++;
-	mutex_unlock(&tw_all_lock);
+	tw_open--;
+	tw_sum_up(&tw_closed, &tw->stats, &tw->inner);
+	if (tw->reading != tw_reading)
+		tw_sum_up(&tw_read, &tw->stats, &tw->inner);
+	spin_unlock(&tw_all_lock);
 }

@@ -202,26 +202,36 @@ struct tw_chunk *tw_table_drop_empty(struct tw_table *table)
 }
 
 /**
- * tw_table_clear() - end a table and everything in it
+ * tw_table_take_chunk() - take a chunk out of a table that nobody uses any more
  * @table: the table
- * @dir: out: the directory's memory, for the caller to free, or NULL
  *
- * Return: a list of all chunks, for the caller to free with their nodes, or NULL.
+ * One at a time, as there may be millions, and the caller lets others go first.
+ *
+ * Return: the chunk, for the caller to free with its nodes, or NULL if none is left.
  */
-struct tw_chunk *tw_table_clear(struct tw_table *table, void **dir)
+struct tw_chunk *tw_table_take_chunk(struct tw_table *table)
 {
-	struct tw_chunk *spare = NULL;
-	u32 nr;
-
-	for (nr = TW_FIRST_CHUNK; nr < table->nr_chunks; nr++) {
-		struct tw_chunk *chunk = table->chunks[nr];
+	while (table->nr_chunks > TW_FIRST_CHUNK) {
+		struct tw_chunk *chunk = table->chunks[--table->nr_chunks];
 
 		if (chunk) {
-			chunk->next = spare;
-			spare = chunk;
+			chunk->next = NULL;
+			return chunk;
 		}
 	}
-	*dir = tw_old_dir(table->dir);
+	return NULL;
+}
+
+/**
+ * tw_table_end() - end a table that has no chunks any more
+ * @table: the table
+ *
+ * Return: the directory's memory, for the caller to free, or NULL.
+ */
+void *tw_table_end(struct tw_table *table)
+{
+	void *dir = tw_old_dir(table->dir);
+
 	tw_table_init(table);
-	return spare;
+	return dir;
 }

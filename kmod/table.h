@@ -188,7 +188,8 @@ void tw_table_init(struct tw_table *table);
 void *tw_table_grow(struct tw_table *table, void *dir, u32 max_chunks);
 void tw_table_add(struct tw_table *table, struct tw_chunk *chunk,
 		  struct tw_node *nodes);
-struct tw_chunk *tw_table_clear(struct tw_table *table, void **dir);
+struct tw_chunk *tw_table_take_chunk(struct tw_table *table);
+void *tw_table_end(struct tw_table *table);
 
 /* The rare parts of tw_table_alloc(), tw_table_free() and tw_table_detach_spare() */
 void tw_table_refill(struct tw_table *table);

@@ -11,7 +11,6 @@
 #include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/minmax.h>
-#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/rbtree.h>
 #include <linux/sched.h>
@@ -29,8 +28,11 @@
 /* All users who have an account, by their uid */
 static struct rb_root tw_users = RB_ROOT;
 
-/* guards it */
-static DEFINE_MUTEX(tw_users_lock);
+/*
+ * Guards it. Whoever has a mutex may be throttled by his control group, and with PREEMPT_RT
+ * whoever has a spinlock: nobody else could open a wheel meanwhile.
+ */
+static DEFINE_RAW_SPINLOCK(tw_users_lock);
 
 static void tw_forget_fn(struct work_struct *work);
 
@@ -117,15 +119,17 @@ static struct tw_user *tw_user_add_wheel(uid_t uid, struct tw_user *new)
 {
 	struct tw_user *user;
 
-	mutex_lock(&tw_users_lock);
+	raw_spin_lock(&tw_users_lock);
 	user = tw_user_find(uid);
 	if (!user && new) {
 		user = new;
 		rb_find_add(&user->node, &tw_users, tw_user_compare_nodes);
 	}
-	if (user)
+	if (user) {
 		user->refs++;
-	mutex_unlock(&tw_users_lock);
+		user->opened = true;
+	}
+	raw_spin_unlock(&tw_users_lock);
 	return user;
 }
 
@@ -181,6 +185,34 @@ static u64 tw_user_paid_off(struct tw_user *user)
 	return longest;
 }
 
+/* Drop a reference, but not the last one. Returns true if it is gone. */
+static bool tw_user_put_not_last(struct tw_user *user)
+{
+	bool last;
+
+	raw_spin_lock(&tw_users_lock);
+	last = user->refs == 1;
+	if (last)
+		user->opened = false;
+	else
+		user->refs--;
+	raw_spin_unlock(&tw_users_lock);
+	return !last;
+}
+
+/* Drop the last reference, unless a wheel was opened meanwhile. Returns true if it is gone. */
+static bool tw_user_put_last(struct tw_user *user)
+{
+	bool gone;
+
+	raw_spin_lock(&tw_users_lock);
+	gone = user->refs == 1 && !user->opened;
+	if (gone)
+		rb_erase(&user->node, &tw_users);
+	raw_spin_unlock(&tw_users_lock);
+	return gone;
+}
+
 /**
  * tw_user_put() - a wheel of the user is gone, and all its memory
  * @user: the account
@@ -194,22 +226,17 @@ static u64 tw_user_paid_off(struct tw_user *user)
  */
 void tw_user_put(struct tw_user *user)
 {
-	bool gone = false;
-	u64 ns = 0;
+	u64 ns;
 
-	mutex_lock(&tw_users_lock);
-	if (user->refs == 1)
-		ns = tw_user_paid_off(user);
-	if (ns)
+	if (tw_user_put_not_last(user))
+		return;
+	/* Without the lock, as there may be many processors. */
+	ns = tw_user_paid_off(user);
+	if (!ns && tw_user_put_last(user))
+		tw_user_free(user);
+	else
 		queue_delayed_work(tw_shared_workqueue, &user->forget,
 				   nsecs_to_jiffies(ns) + 1);
-	else
-		gone = !--user->refs;
-	if (gone)
-		rb_erase(&user->node, &tw_users);
-	mutex_unlock(&tw_users_lock);
-	if (gone)
-		tw_user_free(user);
 }
 
 static void tw_forget_fn(struct work_struct *work)
@@ -223,14 +250,14 @@ static struct tw_user *tw_user_take_first(void)
 	struct tw_user *user = NULL;
 	struct rb_node *node;
 
-	mutex_lock(&tw_users_lock);
+	raw_spin_lock(&tw_users_lock);
 	node = rb_first(&tw_users);
 	if (node) {
 		user = rb_entry(node, struct tw_user, node);
 		rb_erase(node, &tw_users);
 		user->refs++;
 	}
-	mutex_unlock(&tw_users_lock);
+	raw_spin_unlock(&tw_users_lock);
 	return user;
 }
 

@@ -141,9 +141,9 @@ static size_t expire(int64_t now)
 
 static void close_wheel(void)
 {
-	void *dir;
-
-	tw_table_clear(&table, &dir);
+	while (tw_table_take_chunk(&table))
+		;
+	tw_table_end(&table);
 }
 
 static struct edition second = {

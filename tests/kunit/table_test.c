@@ -101,15 +101,14 @@ static void empty_table_finds_nothing(struct kunit *test)
 	static const u64 ids[] = { 0, 1, 1ULL << 32, CHUNK | 1ULL << 32, U64_MAX };
 	struct tw_table *table = new_table(test);
 	unsigned int i;
-	void *dir;
 
 	KUNIT_EXPECT_EQ(test, table->free, 0);
 	for (i = 0; i < ARRAY_SIZE(ids); i++)
 		KUNIT_EXPECT_NULL(test, find(table, ids[i]));
 	KUNIT_EXPECT_NULL(test, tw_table_detach_spare(table));
 	KUNIT_EXPECT_TRUE(test, tw_table_full(table));
-	KUNIT_EXPECT_NULL(test, tw_table_clear(table, &dir));
-	KUNIT_EXPECT_NULL(test, dir);
+	KUNIT_EXPECT_NULL(test, tw_table_take_chunk(table));
+	KUNIT_EXPECT_NULL(test, tw_table_end(table));
 }
 
 /* So many nodes of a chunk, around where a word of its bits ends */
@@ -635,9 +634,8 @@ static void directory_grows_around_live_nodes(struct kunit *test)
 static void table_is_cleared(struct kunit *test)
 {
 	struct tw_table *table = new_table(test);
-	struct tw_chunk *chunks[5];
-	unsigned int i;
-	void *dir;
+	struct tw_chunk *chunks[5], *chunk;
+	unsigned int i, taken = 0;
 	u64 id;
 
 	for (i = 0; i < ARRAY_SIZE(chunks); i++) {
@@ -648,9 +646,10 @@ static void table_is_cleared(struct kunit *test)
 	free_chunk(test, table, chunks[1]);
 	KUNIT_ASSERT_EQ(test, fixture_free_chunks(test, tw_table_detach_spare(table)), 2);
 	id = alloc_id(test, table);
-	dir = table->dir;
-	KUNIT_EXPECT_EQ(test, fixture_free_chunks(test, tw_table_clear(table, &dir)), 3);
-	KUNIT_EXPECT_NOT_NULL(test, dir);
+	for (; (chunk = tw_table_take_chunk(table)); taken++)
+		KUNIT_ASSERT_EQ(test, fixture_free_chunks(test, chunk), 1);
+	KUNIT_EXPECT_EQ(test, taken, 3);
+	KUNIT_EXPECT_NOT_NULL(test, tw_table_end(table));
 	KUNIT_EXPECT_NULL(test, find(table, id));
 	KUNIT_EXPECT_EQ(test, table->free, 0);
 }

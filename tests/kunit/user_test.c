@@ -40,9 +40,9 @@ static struct tw_user *known(uid_t uid)
 {
 	struct tw_user *user;
 
-	mutex_lock(&tw_users_lock);
+	raw_spin_lock(&tw_users_lock);
 	user = tw_user_find(uid);
-	mutex_unlock(&tw_users_lock);
+	raw_spin_unlock(&tw_users_lock);
 	return user;
 }
 
@@ -174,6 +174,26 @@ static void account_kept_for_what_was_spent_since(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, known(1));
 }
 
+/* A wheel comes and goes, and a processor is kept busy, after it was looked who owes what. */
+static void account_of_a_wheel_that_came_meanwhile_kept(struct kunit *test)
+{
+	struct tw_user *user = account_of(test, 1);
+
+	KUNIT_ASSERT_FALSE(test, tw_user_put_not_last(user));
+	KUNIT_ASSERT_EQ(test, tw_user_paid_off(user), 0);
+	KUNIT_ASSERT_PTR_EQ(test, account_of(test, 1), user);
+	KUNIT_EXPECT_FALSE(test, tw_user_put_last(user));
+	owe(user, 300 * SHARE_NS);
+	KUNIT_EXPECT_TRUE(test, tw_user_put_not_last(user));
+	KUNIT_EXPECT_FALSE(test, tw_user_put_last(user));
+	KUNIT_EXPECT_PTR_EQ(test, known(1), user);
+	/* Whoever looked first looks again. */
+	tw_user_put(user);
+	KUNIT_EXPECT_PTR_EQ(test, known(1), user);
+	msleep(150);
+	KUNIT_EXPECT_NULL(test, known(1));
+}
+
 /* Each has a time of its own. */
 static void accounts_forgotten_one_by_one(struct kunit *test)
 {
@@ -217,6 +237,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(account_outlives_last_wheel),
 	KUNIT_CASE(account_kept_for_a_new_wheel),
 	KUNIT_CASE(account_kept_for_what_was_spent_since),
+	KUNIT_CASE(account_of_a_wheel_that_came_meanwhile_kept),
 	KUNIT_CASE(accounts_forgotten_one_by_one),
 	KUNIT_CASE(all_forgotten_at_the_end),
 	{}

@@ -117,7 +117,7 @@ active proctype softirq()
 	od
 }
 
-/* counters_show() */
+/* tw_read_wheel() */
 active proctype other()
 {
 	byte me = OTHER;

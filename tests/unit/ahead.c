@@ -242,8 +242,8 @@ static void begin(void)
 
 static void batches(void)
 {
+	struct tw_chunk *chunk;
 	unsigned int i;
-	void *dir;
 
 	host_seed(host_first_seed());
 	begin();
@@ -267,12 +267,11 @@ static void batches(void)
 	}
 	ASSERT_EQ(wheel.levels, 0);
 	give_back();
-	for (struct tw_chunk *left = tw_table_clear(&table, &dir), *next; left; left = next) {
-		next = left->next;
-		free(left->nodes);
-		free(left);
+	while ((chunk = tw_table_take_chunk(&table))) {
+		free(chunk->nodes);
+		free(chunk);
 	}
-	free(dir);
+	free(tw_table_end(&table));
 }
 
 int main(void)

@@ -195,10 +195,11 @@ static void free_chunks(struct tw_chunk *spare)
  */
 void pair_end(struct pair *p)
 {
-	void *dir;
+	struct tw_chunk *chunk;
 
-	free_chunks(tw_table_clear(&p->table, &dir));
-	free(dir);
+	while ((chunk = tw_table_take_chunk(&p->table)))
+		free_chunks(chunk);
+	free(tw_table_end(&p->table));
 	host_print_trace = NULL;
 }
 

@@ -304,9 +304,8 @@ static void begin(void)
 
 static void end(void)
 {
-	struct tw_chunk *spare, *next;
+	struct tw_chunk *chunk;
 	int expected = 0;
-	void *dir;
 	u32 i;
 
 	while (nr_used)
@@ -315,14 +314,14 @@ static void end(void)
 	give_back();
 	for (i = 0; i < MOST_CHUNKS; i++)
 		expected += !!chunks[i].chunk;
-	for (spare = tw_table_clear(&table, &dir); spare; spare = next) {
-		next = spare->next;
-		ASSERT_TRUE(chunks[spare->nr].chunk == spare);
-		free(spare->nodes);
-		free(spare);
+	while ((chunk = tw_table_take_chunk(&table))) {
+		ASSERT_TRUE(chunks[chunk->nr].chunk == chunk);
+		ASSERT_TRUE(!chunk->next);
+		free(chunk->nodes);
+		free(chunk);
 		expected--;
 	}
-	free(dir);
+	free(tw_table_end(&table));
 	ASSERT_EQ(expected, 0);
 	ASSERT_EQ(table.free, 0);
 }

@@ -62,10 +62,11 @@ void user_free_chunks(struct tw_chunk *chunk)
 
 static void free_table(struct tw_table *table)
 {
-	void *dir;
+	struct tw_chunk *chunk;
 
-	user_free_chunks(tw_table_clear(table, &dir));
-	free(dir);
+	while ((chunk = tw_table_take_chunk(table)))
+		user_free_chunks(chunk);
+	free(tw_table_end(table));
 }
 
 /* From now on all who call hold that lock, but for user_close(). */
