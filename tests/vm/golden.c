@@ -7,8 +7,6 @@
  */
 #include "device.h"
 
-#include <sys/wait.h>
-
 #include "golden.h"
 
 static struct golden outer;	/* the structure whose fields come */
@@ -65,24 +63,6 @@ static void test_info(void)
 	close(fd);
 }
 
-struct counters {
-	unsigned long long open, opened, armed;
-};
-
-static struct counters read_counters(void)
-{
-	struct counters c;
-	char text[4096];
-	const char *armed;
-
-	read_text("/sys/kernel/debug/twheel/counters", text, sizeof(text));
-	armed = strstr(text, "\narmed ");
-	if (!armed || sscanf(text, "open %llu opened %llu", &c.open, &c.opened) != 2 ||
-	    sscanf(armed, " armed %llu", &c.armed) != 1)
-		tap_bail("the counters say: %.400s", text);
-	return c;
-}
-
 static void test_device(void)
 {
 	struct stat st;
@@ -96,80 +76,6 @@ static void test_device(void)
 	close(fd);
 }
 
-/* Of all wheels, also those that were closed */
-static void test_counters(void)
-{
-	static const char *const names[] = { "open", "opened", "pending", "armed", "cancelled" };
-	static const int more[][ARRAY_SIZE(names)] = {
-		{ 1, 1, 2, 3, 1 }, { 0, 1, 0, 3, 1 },
-	};
-	__u64 before[ARRAY_SIZE(names)], hour = 3600 * SEC;
-	int fd, i, closed;
-
-	for (i = 0; i < (int)ARRAY_SIZE(names); i++)
-		before[i] = module_counter(names[i]);
-	fd = wheel_open(0);
-	arm(fd, 0, hour, 0);
-	arm(fd, 0, hour, 0);
-	EXPECT_EQ(cancel(fd, arm(fd, 0, hour, 0)), 0);
-	for (closed = 0; closed < 2; closed++) {
-		for (i = 0; i < (int)ARRAY_SIZE(names); i++)
-			EXPECT_EQ(module_counter(names[i]) - before[i], more[closed][i], "%s",
-				  names[i]);
-		if (!closed)
-			close(fd);
-	}
-}
-
-#define FLEET 300
-#define READINGS 300
-
-/* Closes the oldest wheel, and opens one, with a timer each. */
-static void fleet_child(void)
-{
-	int fds[FLEET], i;
-
-	for (i = 0; ; i++) {
-		int *fd = &fds[i % FLEET];
-
-		if (i >= FLEET)
-			close(*fd);
-		*fd = wheel_open(0);
-		arm(*fd, 0, 3600 * SEC, 0);
-	}
-}
-
-/*
- * Each wheel counts once, also one that is closed before it is read: nothing goes back, and no
- * more than the wheel that was just opened has no timer.
- */
-static void test_counters_of_a_fleet(void)
-{
-	struct counters first, last, next;
-	pid_t pid;
-	int i;
-
-	first = read_counters();
-	pid = tap_fork(fleet_child);
-	EXPECT_TRUE(WAIT_FOR(read_counters().opened >= first.opened + 2 * FLEET));
-	last = first;
-	for (i = 0; i < READINGS; i++, last = next) {
-		next = read_counters();
-		EXPECT_TRUE(next.open >= first.open + FLEET - 1 && next.open <= first.open + FLEET,
-			    "%llu are open", next.open - first.open);
-		EXPECT_TRUE(next.opened >= last.opened && next.armed >= last.armed,
-			    "opened %llu, then %llu; armed %llu, then %llu", last.opened,
-			    next.opened, last.armed, next.armed);
-		EXPECT_TRUE(next.opened - first.opened - (next.armed - first.armed) <= 1,
-			    "opened %llu, armed %llu", next.opened - first.opened,
-			    next.armed - first.armed);
-	}
-	EXPECT_TRUE(last.opened - first.opened > FLEET + READINGS, "%llu were opened",
-		    last.opened - first.opened);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 int main(void)
 {
 	tap_start(60);
@@ -177,7 +83,5 @@ int main(void)
 	RUN(test_no_padding, "no structure has padding");
 	RUN(test_info, "the module says the same of itself");
 	RUN(test_device, "the device is root's alone");
-	RUN(test_counters, "the counters of all wheels");
-	RUN(test_counters_of_a_fleet, "the counters of wheels that come and go");
 	return tap_end();
 }
