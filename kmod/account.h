@@ -26,9 +26,9 @@ struct tw_share;
 /**
  * struct tw_user - a user who has wheels open, or had not long ago
  * @uid: the user, in the initial user namespace
- * @refs: open wheels, and @forget if it is queued or runs; guarded like @opened and @node by
- *	the lock of all users
- * @opened: a wheel was opened since it was last looked for how long to remember the user
+ * @refs: open wheels, and @forget if it is queued or runs; guarded like @used and @node by the
+ *	lock of all users
+ * @used: a reference was got since tw_user_put() found that there was one left
  * @node: entry in the tree of all users
  * @forget: comes when what the user has had is paid off
  * @bytes: memory of all wheels
@@ -40,7 +40,7 @@ struct tw_share;
 struct tw_user {
 	uid_t uid;
 	unsigned int refs;
-	bool opened;
+	bool used;
 	struct rb_node node;
 	struct delayed_work forget;
 	atomic64_t bytes;

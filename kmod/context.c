@@ -99,7 +99,7 @@ void tw_wake(struct twheel *tw)
 }
 
 /**
- * tw_free_spare() - free what tw_table_detach_spare() gave
+ * tw_free_spare() - free chunks that were taken out of a table
  * @tw: the wheel
  * @spare: list of chunks, may be NULL
  *

@@ -57,7 +57,7 @@ struct tw_inner {
  * @user: account of the opener
  * @memcg: cgroup of the opener, to which its memory is charged
  * @all: entry in the list of all wheels, guarded like @reading by its lock, see stats.c
- * @reading: the reading of all counters that it was read in last, or opened
+ * @reading: the reading of all counters in which it was last read, or opened
  * @wait: readers and pollers
  * @work: goes on with work over the budget
  * @timer: set for the next tick at which there is something to do

@@ -319,7 +319,7 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Only now may it be freed. */
+/* Only now may it be freed, and its user be forgotten. */
 static void tw_turn_over(struct twheel *tw)
 {
 	if (atomic_dec_and_test(&tw->turns))
@@ -331,10 +331,9 @@ enum hrtimer_restart tw_turns_fn(struct hrtimer *timer)
 	struct tw_share *share = container_of(timer, struct tw_share, timer);
 	ktime_t now = ktime_get();
 	struct twheel *tw;
-	u64 ran = 0;
 
-	while ((tw = tw_share_next(share, now, ran))) {
-		ran = tw_softirq_run(tw, NULL, now);
+	while ((tw = tw_share_next(share, now))) {
+		tw_share_ran(share, tw_softirq_run(tw, NULL, now));
 		tw_turn_over(tw);
 		now = ktime_get();
 	}

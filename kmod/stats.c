@@ -26,19 +26,22 @@ struct tw_sums {
 	struct tw_inner inner;
 };
 
-/* Guards all that follows. Not a mutex: who has that may be throttled, and others close wheels. */
+/*
+ * Guards the list of wheels, the numbers and the sums. Not a mutex: whoever has that may be
+ * throttled, and all others who open or close a wheel would wait for him.
+ */
 static DEFINE_SPINLOCK(tw_all_lock);
 /* All wheels, the newest first, and a mark where who reads the counters has come to */
 static LIST_HEAD(tw_all);
-static u64 tw_open, tw_opened;
+static u64 tw_nr_open, tw_nr_opened;
 /* Of those that are closed */
-static struct tw_sums tw_closed;
+static struct tw_sums tw_sum_closed;
 /* Of those that this reading has read, or that were closed before it was their turn */
-static struct tw_sums tw_read;
+static struct tw_sums tw_sum_read;
 static u64 tw_reading;
 
-/* One reads at a time. */
-static DEFINE_MUTEX(tw_read_lock);
+/* One reads at a time, as there is one mark and one sum. */
+static DEFINE_MUTEX(tw_reading_lock);
 static struct dentry *tw_dir;
 
 /**
@@ -175,7 +178,7 @@ static void tw_read_wheel(struct list_head *mark, struct twheel_info *info)
 	list_move(mark, &tw->all);
 	tw->reading = tw_reading;
 	tw_get_stats(tw, &stats, &inner);
-	tw_sum_up(&tw_read, &stats, &inner);
+	tw_sum_up(&tw_sum_read, &stats, &inner);
 	tw_get_info(tw, info);
 }
 
@@ -187,32 +190,32 @@ static int counters_show(struct seq_file *m, void *unused)
 {
 	u64 open, opened, pending = 0, ready = 0;
 	struct twheel_info info;
-	struct tw_sums sums;
 	LIST_HEAD(mark);
 
-	mutex_lock(&tw_read_lock);
-	spin_lock(&tw_all_lock);
+	if (mutex_lock_killable(&tw_reading_lock))
+		return -EINTR;
+	spin_lock_bh(&tw_all_lock);
 	tw_reading++;
-	tw_read = tw_closed;
-	open = tw_open;
-	opened = tw_opened;
+	tw_sum_read = tw_sum_closed;
+	open = tw_nr_open;
+	opened = tw_nr_opened;
 	list_add(&mark, &tw_all);
 	while (!list_is_last(&mark, &tw_all)) {
 		tw_read_wheel(&mark, &info);
 		pending += info.pending;
 		ready += info.ready;
-		spin_unlock(&tw_all_lock);
+		spin_unlock_bh(&tw_all_lock);
 		cond_resched();
-		spin_lock(&tw_all_lock);
+		spin_lock_bh(&tw_all_lock);
 	}
 	list_del(&mark);
-	sums = tw_read;
-	spin_unlock(&tw_all_lock);
-	mutex_unlock(&tw_read_lock);
+	spin_unlock_bh(&tw_all_lock);
+	/* Each wheel is read, or new: nobody adds to the sum now. */
 	seq_printf(m, "open %llu\nopened %llu\npending %llu\nready %llu\n",
 		   open, opened, pending, ready);
-	tw_show_counters(m, tw_counters, &sums.stats);
-	tw_show_counters(m, tw_inner_counters, &sums.inner);
+	tw_show_counters(m, tw_counters, &tw_sum_read.stats);
+	tw_show_counters(m, tw_inner_counters, &tw_sum_read.inner);
+	mutex_unlock(&tw_reading_lock);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(counters);
@@ -236,12 +239,12 @@ void tw_stats_exit(void)
  */
 void tw_stats_add(struct twheel *tw)
 {
-	spin_lock(&tw_all_lock);
+	spin_lock_bh(&tw_all_lock);
 	tw->reading = tw_reading;
 	list_add(&tw->all, &tw_all);
-	tw_open++;
-	tw_opened++;
-	spin_unlock(&tw_all_lock);
+	tw_nr_open++;
+	tw_nr_opened++;
+	spin_unlock_bh(&tw_all_lock);
 }
 
 /**
@@ -252,11 +255,11 @@ void tw_stats_add(struct twheel *tw)
  */
 void tw_stats_del(struct twheel *tw)
 {
-	spin_lock(&tw_all_lock);
+	spin_lock_bh(&tw_all_lock);
 	list_del(&tw->all);
-	tw_open--;
-	tw_sum_up(&tw_closed, &tw->stats, &tw->inner);
+	tw_nr_open--;
+	tw_sum_up(&tw_sum_closed, &tw->stats, &tw->inner);
 	if (tw->reading != tw_reading)
-		tw_sum_up(&tw_read, &tw->stats, &tw->inner);
-	spin_unlock(&tw_all_lock);
+		tw_sum_up(&tw_sum_read, &tw->stats, &tw->inner);
+	spin_unlock_bh(&tw_all_lock);
 }

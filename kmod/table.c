@@ -205,7 +205,7 @@ struct tw_chunk *tw_table_drop_empty(struct tw_table *table)
  * tw_table_take_chunk() - take a chunk out of a table that nobody uses any more
  * @table: the table
  *
- * One at a time, as there may be millions, and the caller lets others go first.
+ * One at a time, as there may be millions, and the kernel lets others go first.
  *
  * Return: the chunk, for the caller to free with its nodes, or NULL if none is left.
  */

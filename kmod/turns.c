@@ -202,7 +202,6 @@ void tw_share_leave(struct twheel *tw)
  * tw_share_next() - whose turn is it?
  * @share: the share
  * @now: by ktime_get()
- * @ran: for how long the wheel before ran
  *
  * The wheel stays until its turn is over, see tw_turn_over(), although its lock is not
  * held.
@@ -211,12 +210,11 @@ void tw_share_leave(struct twheel *tw)
  * Return: the wheel that waits for longest, or NULL if none waits, or the share is used
  * up: then the timer comes again.
  */
-struct twheel *tw_share_next(struct tw_share *share, ktime_t now, u64 ran)
+struct twheel *tw_share_next(struct tw_share *share, ktime_t now)
 {
 	struct twheel *tw = NULL;
 
 	spin_lock(&share->lock);
-	share->ns += ran;
 	if (list_empty(&share->waiting))
 		goto out;
 	if (tw_share_owes(share, now) >= TW_SHARE_NS) {

@@ -54,7 +54,7 @@ void tw_share_ran_free(struct tw_share *share, u64 ns);
 u64 tw_share_paid_off(struct tw_share *share, ktime_t now);
 void tw_share_wait(struct tw_share *share, struct twheel *tw, ktime_t now);
 void tw_share_leave(struct twheel *tw);
-struct twheel *tw_share_next(struct tw_share *share, ktime_t now, u64 ran);
+struct twheel *tw_share_next(struct tw_share *share, ktime_t now);
 bool tw_place_get(struct twheel *tw);
 void tw_place_put(struct twheel *tw);
 void tw_place_leave(struct twheel *tw);

@@ -29,10 +29,10 @@
 static struct rb_root tw_users = RB_ROOT;
 
 /*
- * Guards it. Whoever has a mutex may be throttled by his control group, and with PREEMPT_RT
- * whoever has a spinlock: nobody else could open a wheel meanwhile.
+ * Guards it. Not a mutex: whoever has that may be throttled by his control group, and all others
+ * who open or close a wheel would wait for him. (With PREEMPT_RT they do, as for any spinlock.)
  */
-static DEFINE_RAW_SPINLOCK(tw_users_lock);
+static DEFINE_SPINLOCK(tw_users_lock);
 
 static void tw_forget_fn(struct work_struct *work);
 
@@ -114,22 +114,27 @@ static struct tw_user *tw_user_find(uid_t uid)
 	return node ? rb_entry(node, struct tw_user, node) : NULL;
 }
 
+static void tw_user_ref(struct tw_user *user)
+{
+	lockdep_assert_held(&tw_users_lock);
+	user->refs++;
+	user->used = true;
+}
+
 /* Give the user a wheel, and an account if it has none: @new, or none. */
 static struct tw_user *tw_user_add_wheel(uid_t uid, struct tw_user *new)
 {
 	struct tw_user *user;
 
-	raw_spin_lock(&tw_users_lock);
+	spin_lock(&tw_users_lock);
 	user = tw_user_find(uid);
 	if (!user && new) {
 		user = new;
 		rb_find_add(&user->node, &tw_users, tw_user_compare_nodes);
 	}
-	if (user) {
-		user->refs++;
-		user->opened = true;
-	}
-	raw_spin_unlock(&tw_users_lock);
+	if (user)
+		tw_user_ref(user);
+	spin_unlock(&tw_users_lock);
 	return user;
 }
 
@@ -185,32 +190,35 @@ static u64 tw_user_paid_off(struct tw_user *user)
 	return longest;
 }
 
-/* Drop a reference, but not the last one. Returns true if it is gone. */
+/* Put a reference, but not the last one. Returns true if it was put. */
 static bool tw_user_put_not_last(struct tw_user *user)
 {
 	bool last;
 
-	raw_spin_lock(&tw_users_lock);
+	spin_lock(&tw_users_lock);
 	last = user->refs == 1;
 	if (last)
-		user->opened = false;
+		user->used = false;
 	else
 		user->refs--;
-	raw_spin_unlock(&tw_users_lock);
+	spin_unlock(&tw_users_lock);
 	return !last;
 }
 
-/* Drop the last reference, unless a wheel was opened meanwhile. Returns true if it is gone. */
+/*
+ * Put the reference that tw_user_put_not_last() left, unless there was another one since. Returns
+ * true if it was put, and the account is the caller's.
+ */
 static bool tw_user_put_last(struct tw_user *user)
 {
-	bool gone;
+	bool last;
 
-	raw_spin_lock(&tw_users_lock);
-	gone = user->refs == 1 && !user->opened;
-	if (gone)
+	spin_lock(&tw_users_lock);
+	last = !user->used;
+	if (last)
 		rb_erase(&user->node, &tw_users);
-	raw_spin_unlock(&tw_users_lock);
-	return gone;
+	spin_unlock(&tw_users_lock);
+	return last;
 }
 
 /**
@@ -220,7 +228,8 @@ static bool tw_user_put_last(struct tw_user *user)
  * Who has had more than a share of a processor, or much of what is free, is remembered although
  * there are no wheels: otherwise the user would have as much again by closing all of them. So
  * the last reference is handed on to the work that forgets the user, and by that to itself if
- * the user has had more meanwhile.
+ * the user has had more meanwhile. So it is, too, if a wheel was opened while this looked: what
+ * that has had is not known here.
  *
  * Context: may sleep.
  */
@@ -250,14 +259,14 @@ static struct tw_user *tw_user_take_first(void)
 	struct tw_user *user = NULL;
 	struct rb_node *node;
 
-	raw_spin_lock(&tw_users_lock);
+	spin_lock(&tw_users_lock);
 	node = rb_first(&tw_users);
 	if (node) {
 		user = rb_entry(node, struct tw_user, node);
 		rb_erase(node, &tw_users);
-		user->refs++;
+		tw_user_ref(user);
 	}
-	raw_spin_unlock(&tw_users_lock);
+	spin_unlock(&tw_users_lock);
 	return user;
 }
 

@@ -406,7 +406,8 @@ static void expect_turn(struct kunit *test, struct twheel *tw)
 	struct tw_share *share = share_of(tw);
 	ktime_t later = ktime_add_ns(ktime_get(), 4 * WINDOW);
 
-	KUNIT_EXPECT_PTR_EQ(test, tw_share_next(share, later, SHARE / 4), tw);
+	tw_share_ran(share, SHARE / 4);
+	KUNIT_EXPECT_PTR_EQ(test, tw_share_next(share, later), tw);
 	KUNIT_EXPECT_EQ(test, atomic_read(&tw->turns), 1);
 	atomic_dec(&tw->turns);
 }
@@ -422,13 +423,13 @@ static void waiting_wheels_run_in_order(struct kunit *test)
 	have_all_wait(test, tw);
 	share = share_of(tw[0]);
 	local_bh_disable();
-	KUNIT_EXPECT_NULL(test, tw_share_next(share, ktime_get(), 0));
+	KUNIT_EXPECT_NULL(test, tw_share_next(share, ktime_get()));
 	/* There is time again, but others were there before. */
 	later = ktime_add_ns(ktime_get(), 4 * WINDOW);
 	KUNIT_EXPECT_FALSE(test, tw_share_may_run(share, later));
 	for (i = 0; i < WHEELS; i++)
 		expect_turn(test, tw[i]);
-	KUNIT_EXPECT_NULL(test, tw_share_next(share, ktime_get(), 0));
+	KUNIT_EXPECT_NULL(test, tw_share_next(share, ktime_get()));
 	local_bh_enable();
 	end_all(tw);
 }
@@ -463,7 +464,7 @@ static void wheel_assisted_or_closed_leaves_queue(struct kunit *test)
 	tw[1] = NULL;
 	local_bh_disable();
 	expect_turn(test, tw[2]);
-	KUNIT_EXPECT_NULL(test, tw_share_next(share_of(tw[0]), ktime_get(), 0));
+	KUNIT_EXPECT_NULL(test, tw_share_next(share_of(tw[0]), ktime_get()));
 	local_bh_enable();
 	end_all(tw);
 }

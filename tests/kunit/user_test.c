@@ -40,9 +40,9 @@ static struct tw_user *known(uid_t uid)
 {
 	struct tw_user *user;
 
-	raw_spin_lock(&tw_users_lock);
+	spin_lock(&tw_users_lock);
 	user = tw_user_find(uid);
-	raw_spin_unlock(&tw_users_lock);
+	spin_unlock(&tw_users_lock);
 	return user;
 }
 
@@ -194,6 +194,17 @@ static void account_of_a_wheel_that_came_meanwhile_kept(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, known(1));
 }
 
+/* The module goes while the work that forgets the user looks what is owed. */
+static void account_ended_once(struct kunit *test)
+{
+	struct tw_user *user = account_of(test, 1);
+
+	KUNIT_ASSERT_FALSE(test, tw_user_put_not_last(user));
+	KUNIT_ASSERT_PTR_EQ(test, tw_user_take_first(), user);
+	KUNIT_EXPECT_FALSE(test, tw_user_put_last(user));
+	tw_user_free(user);
+}
+
 /* Each has a time of its own. */
 static void accounts_forgotten_one_by_one(struct kunit *test)
 {
@@ -238,6 +249,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(account_kept_for_a_new_wheel),
 	KUNIT_CASE(account_kept_for_what_was_spent_since),
 	KUNIT_CASE(account_of_a_wheel_that_came_meanwhile_kept),
+	KUNIT_CASE(account_ended_once),
 	KUNIT_CASE(accounts_forgotten_one_by_one),
 	KUNIT_CASE(all_forgotten_at_the_end),
 	{}

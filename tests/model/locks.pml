@@ -5,7 +5,7 @@
  * task has switched them off. Beside each step stands which function of kmod/ it
  * is. What must hold: no deadlock, and two rules that keep it so:
  *
- *	tw_all_lock, then tw->lock, then that of a share
+ *	tw_all_lock (bottom halves off), then tw->lock, then that of a share
  *	eventfd_lock and that of the queue: without tw->lock
  *
  * MUTANT_...: the model without one of the things that the code does for this.
