@@ -7,7 +7,6 @@
 
 #include "jobs.h"
 
-#define WORDS_MOST 1000
 #define DEFAULT_SOCKET "/run/twheeld/admin"
 
 static const struct {
@@ -27,7 +26,7 @@ static const struct {
 };
 
 static struct jobs jobs;
-static char *words[WORDS_MOST];
+static char **words;
 
 static bool is_of_files(const char *command)
 {
@@ -49,8 +48,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		jobs.count = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (state->arg_num >= WORDS_MOST)
-			return ARGP_ERR_UNKNOWN;
 		/* One request is one line of words. Files have any names. */
 		if (strpbrk(arg, "\n ") && !(jobs.nr_words && is_of_files(words[0])))
 			argp_error(state, "there is a blank in '%s'", arg);
@@ -89,6 +86,7 @@ int cmd_jobs(int argc, char **argv)
 	size_t i;
 
 	jobs.socket = from_environment ? from_environment : DEFAULT_SOCKET;
+	words = need(calloc(argc, sizeof(*words)));
 	jobs.words = words;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	for (i = 0; i < ARRAY_SIZE(commands); i++) {
