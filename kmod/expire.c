@@ -12,8 +12,11 @@
  * - a program that reads or polls a throttled wheel, rings the doorbell or drains shared
  *   timers, in its own time.
  */
+#include <linux/delay.h>
+#include <linux/interrupt.h>
 #include <linux/ktime.h>
 #include <linux/poll.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/wait_bit.h>
@@ -27,6 +30,9 @@
 
 /* Nodes and slots that one run touches, see main.c. */
 unsigned int tw_budget = TW_BUDGET;
+
+/* For so long a worker makes room for ksoftirqd, in us */
+#define TW_YIELD_US 20
 
 /* A rest of a worker, in jiffies */
 #define TW_PACE_JIFFIES 1
@@ -355,6 +361,24 @@ static enum tw_left tw_run_once(struct twheel *tw)
 }
 
 /*
+ * Soft interrupts that are pending now are left to ksoftirqd, and Linux 6.1 does none on this
+ * processor until that has run. A worker of a higher priority has to make room for it.
+ */
+static void tw_yield_to_ksoftirqd(void)
+{
+	bool pending;
+
+	/* There, timers expire in a thread of a higher priority than the worker's. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		return;
+	preempt_disable();
+	pending = local_softirq_pending();
+	preempt_enable();
+	if (pending)
+		usleep_range(TW_YIELD_US, 2 * TW_YIELD_US);
+}
+
+/*
  * One run of the worker. Its time is charged to the user's share of this processor, and so
  * is the wait for the lock, unless the run was paid for and is free. If the share is used
  * up, the wheel is throttled instead.
@@ -391,7 +415,7 @@ static enum tw_left tw_work_once(struct twheel *tw)
 
 /*
  * The workers of all users share a limited number of threads. So a worker gives its thread
- * back after some runs, and does not sleep in it.
+ * back after some runs, and does not rest in it.
  *
  * With shared timers a wheel needs no place: all its time is charged, see tw_was_paid(), and
  * its share limits it. If it had one, it could lose the processor to any program while
@@ -408,6 +432,8 @@ void tw_work_fn(struct work_struct *work)
 		return;
 	do {
 		left = tw_work_once(tw);
+		if (!charged)
+			tw_yield_to_ksoftirqd();
 	} while (left != TW_NOTHING_LEFT && ++runs < TW_PACE_RUNS);
 	if (!charged)
 		tw_place_put(tw);

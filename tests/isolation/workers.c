@@ -275,6 +275,18 @@ static void served_child(void)
 	crowd->late = stats.max_lateness;
 }
 
+/* A timer in each tick, for as long as workers cascade what the hostile one has */
+static void ticking_child(void)
+{
+	int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, MSEC);
+
+	become(ALICE);
+	arm_many(fd, 2 * SLOT / MSEC, crowd->due - SLOT, MSEC);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) < crowd->due - SLOT, "it took too long");
+	EXPECT_TRUE(WAIT_FOR(wheel_stats(fd).expired == 2 * SLOT / MSEC));
+	crowd->late = wheel_stats(fd).max_lateness;
+}
+
 static void allow_descriptors(void)
 {
 	struct rlimit limit = { WHEELS + 100, WHEELS + 100 };
@@ -283,7 +295,7 @@ static void allow_descriptors(void)
 		tap_bail("RLIMIT_NOFILE: %s", strerror(errno));
 }
 
-static void serve_beside(void (*arm)(void), __u64 most)
+static void serve_beside(void (*arm)(void), void (*served)(void))
 {
 	pid_t pid = 0;
 
@@ -294,40 +306,37 @@ static void serve_beside(void (*arm)(void), __u64 most)
 		pid = tap_fork(crowd_child);
 		EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&crowd->ready, __ATOMIC_ACQUIRE)));
 	}
-	tap_join(tap_fork(served_child));
+	tap_join(tap_fork(served));
 	if (pid)
 		end(pid);
 	tap_diag("%s: late by %llu us", tap_name, crowd->late / USEC);
-	EXPECT_TRUE(crowd->late <= most);
+	EXPECT_TRUE(crowd->late <= TICK);
 }
 
 static void test_served(void)
 {
-	serve_beside(NULL, TICK);
+	serve_beside(NULL, served_child);
 }
 
 static void test_crowd(void)
 {
-	serve_beside(arm_apart, TICK);
+	serve_beside(arm_apart, served_child);
 }
 
-/*
- * Workers of two users: where they get the same processor, the scheduler has one wait while the
- * other has its slices. That depends on the moment.
- */
 static void test_crowd_paid(void)
 {
-	int i;
+	serve_beside(arm_together, served_child);
+}
 
-	for (i = 0; i < 4; i++) {
-		sleep_ns(i * 777777);
-		serve_beside(arm_together, 10 * TICK);
-	}
+/* Workers keep a processor, and no other may do what soft interrupts leave to ksoftirqd. */
+static void test_crowd_ticks(void)
+{
+	serve_beside(arm_together, ticking_child);
 }
 
 static void test_crowd_shared(void)
 {
-	serve_beside(arm_beside_shared, TICK);
+	serve_beside(arm_beside_shared, served_child);
 }
 
 int main(void)
@@ -346,6 +355,7 @@ int main(void)
 	RUN(test_served, "hundreds of thousands of timers in a slot");
 	RUN(test_crowd, "the same, beside a thousand wheels of another user");
 	RUN(test_crowd_paid, "the same, whose timers are all in one slot each");
+	RUN(test_crowd_ticks, "the same, beside a timer in each millisecond");
 	RUN(test_crowd_shared, "the same, with a shared timer in each");
 	return tap_end();
 }
