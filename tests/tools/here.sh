@@ -132,7 +132,7 @@ as_coreutils_reads() {
 
 	for signal in EXIT 0 RTMAX RTMAX-3 rtmin RTMIN+2 SIGRTMAX-30 IOT IO sigpoll STKFLT SIG9 \
 		143 256 271 200 RTMIN-1 RTMIN+99 RTMIN+ RTMAX+1 UNUSED '' -1 9999999999; do
-		as_coreutils -s "$signal" 0.02 sleep 0.1 || { echo "for -s '$signal'"; status=1; }
+		as_coreutils -s "$signal" 0.02 sleep 1 || { echo "for -s '$signal'"; status=1; }
 	done
 	return $status
 }
@@ -157,7 +157,7 @@ as_coreutils_splits() {
 says_which() { # SIGNAL NAME
 	local said
 
-	said=$("$twheel" timeout -v -s "$1" 0.02 sleep 0.1 2>&1) || :
+	said=$("$twheel" timeout -v -s "$1" 0.02 sleep 1 2>&1) || :
 	same_text "twheel timeout: sending signal $2 to command 'sleep'" "$said"
 }
 same_text() { [ "$1" = "$2" ] || { echo "want: $1"; echo "got:  $2"; return 1; }; }
