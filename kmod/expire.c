@@ -31,8 +31,9 @@
 /* Nodes and slots that one run touches, see main.c. */
 unsigned int tw_budget = TW_BUDGET;
 
-/* For so long a worker makes room for ksoftirqd, in us */
+/* For how long at least a worker makes room for ksoftirqd, in us, and how often at most */
 #define TW_YIELD_US 20
+#define TW_YIELD_EACH_NS (4 * NSEC_PER_MSEC)
 
 /* A rest of a worker, in jiffies */
 #define TW_PACE_JIFFIES 1
@@ -360,22 +361,31 @@ static enum tw_left tw_run_once(struct twheel *tw)
 	return left;
 }
 
+/* When a worker last made room for ksoftirqd */
+static DEFINE_PER_CPU(u64, tw_yielded);
+
 /*
- * Soft interrupts that are pending now are left to ksoftirqd, and Linux 6.1 does none on this
- * processor until that has run. A worker of a higher priority has to make room for it.
+ * While ksoftirqd is runnable, Linux 6.1 does no soft interrupts on its processor but those
+ * that it does itself. So a worker, which has a higher priority, has to make room for it. But
+ * not after each run: in a storm of packets some are pending whenever it looks, and its
+ * sleep lasts until they are done.
  */
 static void tw_yield_to_ksoftirqd(void)
 {
 	bool pending;
 
-	/* There, timers expire in a thread of a higher priority than the worker's. */
+	/* There, the timers of wheels expire in a thread of a higher priority than the worker's. */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
 		return;
 	preempt_disable();
-	pending = local_softirq_pending();
+	pending = local_softirq_pending() &&
+		  ktime_get_ns() - __this_cpu_read(tw_yielded) >= TW_YIELD_EACH_NS;
 	preempt_enable();
-	if (pending)
-		usleep_range(TW_YIELD_US, 2 * TW_YIELD_US);
+	if (!pending)
+		return;
+	usleep_range(TW_YIELD_US, 2 * TW_YIELD_US);
+	/* Of whichever processor it has now, as that one had room. */
+	this_cpu_write(tw_yielded, ktime_get_ns());
 }
 
 /*

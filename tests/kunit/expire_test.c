@@ -36,9 +36,14 @@
  */
 static bool lock_taken;
 
+/* How often a worker made room */
+static unsigned int yields;
+
 #define spin_trylock(lock) (!lock_taken && spin_trylock(lock))
+#define usleep_range(least, most) (yields++)
 #include "kmod/expire.c"
 #undef spin_trylock
+#undef usleep_range
 #include "kmod/chardev.c"
 
 /* A window in which a processor is shared out, in ns */
@@ -872,6 +877,34 @@ static void due_shared_timers_wake_once(struct kunit *test)
 	KUNIT_EXPECT_LE(test, tw->inner.largest_run, tw_budget);
 }
 
+static void nothing(struct tasklet_struct *tasklet)
+{
+}
+
+/* However long soft interrupts are pending, a worker makes room for them only now and then. */
+static void worker_yields_now_and_then(struct kunit *test)
+{
+	DECLARE_TASKLET(pending, nothing);
+
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		kunit_skip(test, "no worker yields there");
+	sleep_until(ktime_get_ns() + 5 * NSEC_PER_MSEC);
+	yields = 0;
+	tw_yield_to_ksoftirqd();
+	KUNIT_EXPECT_EQ(test, yields, 0);
+	local_bh_disable();
+	tasklet_schedule(&pending);
+	tw_yield_to_ksoftirqd();
+	tw_yield_to_ksoftirqd();
+	KUNIT_EXPECT_EQ(test, yields, 1);
+	mdelay(5);
+	tw_yield_to_ksoftirqd();
+	tw_yield_to_ksoftirqd();
+	KUNIT_EXPECT_EQ(test, yields, 2);
+	local_bh_enable();
+	tasklet_kill(&pending);
+}
+
 /* Its worker runs while another wheel has the place, and does not take it from others. */
 static void shared_wheel_needs_no_place(struct kunit *test)
 {
@@ -922,6 +955,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(processor_added_place_got_once),
 	KUNIT_CASE(processor_gone_place_not_handed_on),
 	KUNIT_CASE(due_shared_timers_wake_once),
+	KUNIT_CASE(worker_yields_now_and_then),
 	KUNIT_CASE(shared_wheel_needs_no_place),
 	KUNIT_CASE(large_slot_close_by_not_paced),
 	{}
