@@ -347,20 +347,6 @@ enum hrtimer_restart tw_turns_fn(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static enum tw_left tw_run_once(struct twheel *tw)
-{
-	struct tw_did did = {};
-	enum tw_left left;
-
-	spin_lock_bh(&tw->lock);
-	left = tw_run(tw, ktime_get(), &did);
-	spin_unlock_bh(&tw->lock);
-	if (did.wake)
-		tw_wake(tw);
-	cond_resched();
-	return left;
-}
-
 /* When a worker last made room for ksoftirqd */
 static DEFINE_PER_CPU(u64, tw_yielded);
 
@@ -453,9 +439,30 @@ void tw_work_fn(struct work_struct *work)
 			   left == TW_LEFT ? 0 : TW_PACE_JIFFIES);
 }
 
+/*
+ * One run for a program that began to wait at @tick, when @pass was the pass that finds all
+ * that was dirty. What is left and came after that can wait: else a program which
+ * arms timers faster than they are found would never be done.
+ */
+static enum tw_left tw_catch_up_once(struct twheel *tw, s64 tick, u32 pass)
+{
+	struct tw_did did = {};
+	enum tw_left left;
+
+	spin_lock_bh(&tw->lock);
+	left = tw_run(tw, ktime_get(), &did);
+	if (left == TW_LEFT && tw->wheel.clk > tick && tw_shared_done(tw, tick, pass))
+		left = TW_LEFT_FOR_LATER;
+	spin_unlock_bh(&tw->lock);
+	if (did.wake)
+		tw_wake(tw);
+	cond_resched();
+	return left;
+}
+
 /**
  * tw_catch_up() - do what there is to do by now
- * @tw: the wheel
+ * @tw: the wheel, with shared timers
  *
  * What can wait, and what is left when a signal comes, is deferred to the worker.
  *
@@ -464,11 +471,15 @@ void tw_work_fn(struct work_struct *work)
 void tw_catch_up(struct twheel *tw)
 {
 	enum tw_left left;
+	s64 tick;
+	u32 pass;
 
-	if (tw_shared_of(tw))
-		tw_shared_scan_anew(tw);
+	spin_lock_bh(&tw->lock);
+	tw_now(tw, &tick);
+	pass = tw_shared_scan_anew(tw->shared);
+	spin_unlock_bh(&tw->lock);
 	do {
-		left = tw_run_once(tw);
+		left = tw_catch_up_once(tw, tick, pass);
 		if (left == TW_NOTHING_LEFT)
 			return;
 	} while (left == TW_LEFT && !signal_pending(current));

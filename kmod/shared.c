@@ -339,7 +339,10 @@ static bool tw_scan_more(struct tw_shared *shared)
 	group = tw_next_group(shared, shared->next_word / TW_GROUP_WORDS);
 	if (group == shared->nr_groups && shared->passes < TW_PASSES) {
 		group = tw_next_group(shared, 0);
-		shared->passes += group < shared->nr_groups;
+		if (group < shared->nr_groups) {
+			shared->passes++;
+			shared->pass++;
+		}
 	}
 	shared->next_word = array_index_nospec(group, shared->nr_groups + 1) * TW_GROUP_WORDS;
 	return group < shared->nr_groups;
@@ -416,17 +419,34 @@ bool tw_shared_scan_dirty(struct twheel *tw, struct tw_step *step)
 
 /**
  * tw_shared_scan_anew() - what is dirty by now is to be found
- * @tw: the wheel, with shared timers
+ * @shared: the timers
  *
  * Although the program may have had so many scans in this tick as it can have.
  *
- * Context: any process.
+ * Context: holds the lock of the wheel.
+ * Return: the pass that finds the last of it, for tw_shared_done().
  */
-void tw_shared_scan_anew(struct twheel *tw)
+u32 tw_shared_scan_anew(struct tw_shared *shared)
 {
-	spin_lock_bh(&tw->lock);
-	tw->shared->passes = 0;
-	spin_unlock_bh(&tw->lock);
+	shared->passes = 0;
+	/* One may be under way, and what is behind it is for the next. */
+	return shared->pass + 1;
+}
+
+/**
+ * tw_shared_done() - is all done that there was to do at some time?
+ * @tw: the wheel, with shared timers
+ * @tick: that time
+ * @pass: what tw_shared_scan_anew() said then
+ *
+ * Context: holds @tw->lock.
+ */
+bool tw_shared_done(const struct twheel *tw, s64 tick, u32 pass)
+{
+	const struct tw_shared *shared = tw->shared;
+	s64 clk = shared->wheel.clk - shared->wheel.tick_offset + tw->wheel.clock.tick_offset;
+
+	return clk > tick && (s32)(shared->pass - pass) > 0;
 }
 
 /**

@@ -52,8 +52,8 @@ struct vm_area_struct;
  *	so one that is before that is none
  * @unnotified: expiries of which readers were not notified yet
  * @expiring: a slot was left that has expired in part
- * @passes: times that a scan went through all groups anew in @tick, since the wheel last
- *	slept
+ * @pass: counts the times that a scan went through all groups anew
+ * @passes: how many of these were in @tick, since the wheel last slept
  * @tick: in which a scan was last asked for
  * @next_word: the word of dirty bits that is scanned next
  * @left: bits of the word before it that are left
@@ -80,6 +80,7 @@ struct tw_shared {
 	u32 seen;
 	u32 unnotified;
 	bool expiring;
+	u32 pass;
 	u32 passes;
 	s64 tick;
 	u32 next_word;
@@ -94,7 +95,8 @@ int tw_shared_mmap(struct tw_shared *shared, struct vm_area_struct *vma);
 
 /* shared.c: the kernel's side of the protocol */
 bool tw_shared_scan_dirty(struct twheel *tw, struct tw_step *step);
-void tw_shared_scan_anew(struct twheel *tw);
+u32 tw_shared_scan_anew(struct tw_shared *shared);
+bool tw_shared_done(const struct twheel *tw, s64 tick, u32 pass);
 bool tw_shared_turn(struct twheel *tw, struct tw_step *step);
 bool tw_shared_must_notify(struct tw_shared *shared, bool now);
 bool tw_shared_sleep(struct twheel *tw, s64 tick);

@@ -20,6 +20,7 @@
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/wait.h>
 #include <linux/wait_bit.h>
 #include <uapi/linux/twheel.h>
@@ -36,13 +37,18 @@
  */
 static bool lock_taken;
 
+/* What another thread of the program does after each run of one that catches up */
+static void (*meanwhile)(struct twheel *tw);
+
 /* How often a worker made room */
 static unsigned int yields;
 
 #define spin_trylock(lock) (!lock_taken && spin_trylock(lock))
+#define signal_pending(task) ((meanwhile && (meanwhile(tw), false)) || signal_pending(task))
 #define usleep_range(least, most) (yields++)
 #include "kmod/expire.c"
 #undef spin_trylock
+#undef signal_pending
 #undef usleep_range
 #include "kmod/chardev.c"
 
@@ -547,10 +553,26 @@ static void taken_lock_not_waited_for(struct kunit *test)
 		tw_destroy(tw[i]);
 }
 
+static struct twheel *shared_wheel_of(struct kunit *test, u32 nr)
+{
+	struct twheel_setup setup = {
+		.flags = TWHEEL_SETUP_SHARED,
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+		.tick = NSEC_PER_MSEC,
+		.shared = nr,
+	};
+	struct twheel *tw = tw_create();
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, tw);
+	test->priv = tw;
+	KUNIT_ASSERT_EQ(test, tw_setup(tw, &setup), 0);
+	return tw;
+}
+
 /* Who finds nothing to do leaves nothing to others. */
 static void caught_up_worker_not_queued(struct kunit *test)
 {
-	struct twheel *tw = wheel_of(test, NSEC_PER_MSEC);
+	struct twheel *tw = shared_wheel_of(test, 1);
 
 	arm(test, tw, 1, ktime_get_ns() + NSEC_PER_SEC);
 	flush_delayed_work(&tw->work);
@@ -839,22 +861,6 @@ static void processor_gone_place_not_handed_on(struct kunit *test)
 		tw_destroy(tw[i]);
 }
 
-static struct twheel *shared_wheel_of(struct kunit *test, u32 nr)
-{
-	struct twheel_setup setup = {
-		.flags = TWHEEL_SETUP_SHARED,
-		.clock = TWHEEL_CLOCK_MONOTONIC,
-		.tick = NSEC_PER_MSEC,
-		.shared = nr,
-	};
-	struct twheel *tw = tw_create();
-
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, tw);
-	test->priv = tw;
-	KUNIT_ASSERT_EQ(test, tw_setup(tw, &setup), 0);
-	return tw;
-}
-
 /* Who rings the doorbell does all in one run, within its budget, and wakes who waits. */
 static void due_shared_timers_wake_once(struct kunit *test)
 {
@@ -875,6 +881,87 @@ static void due_shared_timers_wake_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wakeups, 1);
 	KUNIT_EXPECT_EQ(test, tw->stats.expired, 10);
 	KUNIT_EXPECT_LE(test, tw->inner.largest_run, tw_budget);
+}
+
+/* Groups, each with more timers than a run may inspect, at a ms for a run */
+#define GROUPS 8
+static unsigned int runs;
+
+/* Arm all timers of some groups. */
+static void arm_groups(struct twheel *tw, unsigned int first, unsigned int nr, s64 deadline)
+{
+	struct tw_shared *shared = tw->shared;
+	unsigned int i;
+
+	for (i = first * TW_GROUP; i < (first + nr) * TW_GROUP; i++)
+		atomic64_set(&shared->words[i], deadline | TWHEEL_WORD_ARMED);
+	for (i = first * TW_GROUP_WORDS; i < (first + nr) * TW_GROUP_WORDS; i++)
+		atomic64_set(&shared->dirty[i], U64_MAX);
+	atomic64_set(&shared->groups[0], GENMASK(first + nr - 1, first));
+}
+
+/* A tick passes, and nobody else does any of it. Is the program to go on? */
+static bool ran(struct twheel *tw)
+{
+	lock_taken = true;
+	mdelay(1);
+	lock_taken = false;
+	hrtimer_cancel(&tw->timer);
+	cancel_delayed_work_sync(&tw->work);
+	return ++runs < 1000;
+}
+
+static void armed_far_again(struct twheel *tw)
+{
+	if (ran(tw))
+		arm_groups(tw, 0, GROUPS, ktime_get_ns() + NSEC_PER_SEC);
+}
+
+static void armed_near_again(struct twheel *tw)
+{
+	if (ran(tw))
+		arm_groups(tw, 0, 1, ktime_get_ns() + NSEC_PER_MSEC);
+}
+
+static void catch_up_beside(struct twheel *tw, void (*other)(struct twheel *tw))
+{
+	const u32 before = tw_budget;
+
+	hrtimer_cancel(&tw->timer);
+	cancel_delayed_work_sync(&tw->work);
+	tw_budget = TW_BUDGET_MIN;
+	runs = 0;
+	meanwhile = other;
+	tw_catch_up(tw);
+	meanwhile = NULL;
+	tw_budget = before;
+}
+
+/* A program that arms faster than its timers are found gets back from the doorbell. */
+static void catching_up_ends(struct kunit *test)
+{
+	struct twheel *tw = shared_wheel_of(test, GROUPS * TW_GROUP);
+
+	arm_groups(tw, 0, GROUPS, ktime_get_ns() + NSEC_PER_SEC);
+	catch_up_beside(tw, armed_far_again);
+	KUNIT_EXPECT_LT(test, runs, 1000);
+	KUNIT_EXPECT_EQ(test, tw->shared->wheel.pending, GROUPS * TW_GROUP);
+}
+
+/* Nor does it wait for what became due meanwhile; but all that was due is done. */
+static void catching_up_does_what_was_due(struct kunit *test)
+{
+	struct twheel *tw = shared_wheel_of(test, GROUPS * TW_GROUP);
+	s64 due = ktime_get_ns() + 10 * NSEC_PER_MSEC;
+
+	arm_groups(tw, 1, GROUPS - 1, due);
+	tw_catch_up(tw);
+	hrtimer_cancel(&tw->timer);
+	KUNIT_EXPECT_EQ(test, tw->stats.expired, 0);
+	sleep_until(due + NSEC_PER_MSEC);
+	catch_up_beside(tw, armed_near_again);
+	KUNIT_EXPECT_LT(test, runs, 1000);
+	KUNIT_EXPECT_GE(test, tw->stats.expired, (GROUPS - 1) * TW_GROUP);
 }
 
 static void nothing(struct tasklet_struct *tasklet)
@@ -955,6 +1042,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(processor_added_place_got_once),
 	KUNIT_CASE(processor_gone_place_not_handed_on),
 	KUNIT_CASE(due_shared_timers_wake_once),
+	KUNIT_CASE(catching_up_ends),
+	KUNIT_CASE(catching_up_does_what_was_due),
 	KUNIT_CASE(worker_yields_now_and_then),
 	KUNIT_CASE(shared_wheel_needs_no_place),
 	KUNIT_CASE(large_slot_close_by_not_paced),

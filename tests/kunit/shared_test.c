@@ -9,6 +9,7 @@
  */
 #define tw_shared_scan_dirty test_shared_scan_dirty
 #define tw_shared_scan_anew test_shared_scan_anew
+#define tw_shared_done test_shared_done
 #define tw_shared_turn test_shared_turn
 #define tw_shared_must_notify test_shared_must_notify
 #define tw_shared_next test_shared_next
@@ -900,10 +901,8 @@ static void busy_wheel_scanned_each_tick(struct kunit *test)
 		arm(nr, program.now + 10 * TICK);
 		KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
 	}
-	spin_unlock_bh(&tw->lock);
 	arm(nr, program.now + 10 * TICK);
-	tw_shared_scan_anew(tw);
-	spin_lock_bh(&tw->lock);
+	tw_shared_scan_anew(tw->shared);
 	KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
 	KUNIT_EXPECT_TRUE(test, tw_entries_has(&tw->shared->wheel, nr));
 	spin_unlock_bh(&tw->lock);
