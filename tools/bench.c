@@ -51,7 +51,7 @@ static const struct argp_option options[] = {
 	OPTION_JSON,
 	{ "quick", 'q', NULL, 0, "With 2,000 timers: a second or so", 0 },
 	{ "timers", 'n', "NUMBER", 0,
-	  "With so many timers (100000, or on a slow machine fewer)", 0 },
+	  "With so many timers (100000; fewer on a slow machine, or where ulimit -n is low)", 0 },
 	{}
 };
 

@@ -85,7 +85,7 @@ int cmd_jobs(int argc, char **argv)
 	const char *from_environment = getenv("TWHEELD_ADMIN");
 	size_t i;
 
-	jobs.socket = from_environment ? from_environment : DEFAULT_SOCKET;
+	jobs.socket = from_environment && *from_environment ? from_environment : DEFAULT_SOCKET;
 	words = need(calloc(argc, sizeof(*words)));
 	jobs.words = words;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);

@@ -108,7 +108,7 @@ static void say(struct slot *slot)
 		warnx("%llu: %s, try %llu; buried", slot->job.id, verdict->why,
 		      slot->job.stats.tries);
 	else if (verdict->what == VERDICT_RELEASE)
-		warnx("%llu: %s, try %llu; again in %lld s", slot->job.id,
+		warnx("%llu: %s, try %llu; given back, delay %lld s", slot->job.id,
 		      verdict->why, slot->job.stats.tries, verdict->delay);
 	else if (options.verbose)
 		printf("%llu: done\n", slot->job.id);
