@@ -31,9 +31,10 @@
 /* Nodes and slots that one run touches, see main.c. */
 unsigned int tw_budget = TW_BUDGET;
 
-/* For how long at least a worker makes room for ksoftirqd, in us, and how often at most */
-#define TW_YIELD_US 20
-#define TW_YIELD_EACH_NS (4 * NSEC_PER_MSEC)
+/* A worker makes room for ksoftirqd for so many us, so many times, and then not for so many ns. */
+#define TW_ROOM_US 20
+#define TW_ROOM_TIMES 32
+#define TW_ROOM_EACH_NS (4 * NSEC_PER_MSEC)
 
 /* A rest of a worker, in jiffies */
 #define TW_PACE_JIFFIES 1
@@ -348,30 +349,36 @@ enum hrtimer_restart tw_turns_fn(struct hrtimer *timer)
 }
 
 /* When a worker last made room for ksoftirqd */
-static DEFINE_PER_CPU(u64, tw_yielded);
+static DEFINE_PER_CPU(u64, tw_made_room);
 
-/*
- * While ksoftirqd is runnable, Linux 6.1 does no soft interrupts on its processor but those
- * that it does itself. So a worker, which has a higher priority, has to make room for it. But
- * not after each run: in a storm of packets some are pending whenever it looks, and its
- * sleep lasts until they are done.
- */
-static void tw_yield_to_ksoftirqd(void)
+static bool tw_softirqs_pending(void)
 {
 	bool pending;
 
-	/* There, the timers of wheels expire in a thread of a higher priority than the worker's. */
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		return;
 	preempt_disable();
-	pending = local_softirq_pending() &&
-		  ktime_get_ns() - __this_cpu_read(tw_yielded) >= TW_YIELD_EACH_NS;
+	pending = local_softirq_pending();
 	preempt_enable();
-	if (!pending)
+	return pending;
+}
+
+/*
+ * While ksoftirqd is runnable, Linux 6.1 does no soft interrupts on its processor but those
+ * that it does itself. So a worker, which has a higher priority, has to make room for it, and
+ * goes on with that while another user's worker takes what it leaves. But not after each
+ * run: in a storm of packets some are pending whenever a worker looks, and its sleep
+ * lasts until they are done.
+ */
+static void tw_yield_to_ksoftirqd(void)
+{
+	unsigned int times;
+
+	/* There, the timers of wheels expire in a thread of a higher priority than the worker's. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || !tw_softirqs_pending() ||
+	    ktime_get_ns() - this_cpu_read(tw_made_room) < TW_ROOM_EACH_NS)
 		return;
-	usleep_range(TW_YIELD_US, 2 * TW_YIELD_US);
-	/* Of whichever processor it has now, as that one had room. */
-	this_cpu_write(tw_yielded, ktime_get_ns());
+	for (times = 0; times < TW_ROOM_TIMES && tw_softirqs_pending(); times++)
+		usleep_range(TW_ROOM_US, 2 * TW_ROOM_US);
+	this_cpu_write(tw_made_room, ktime_get_ns());
 }
 
 /*
@@ -440,19 +447,18 @@ void tw_work_fn(struct work_struct *work)
 }
 
 /*
- * One run for a program that began to wait at @tick, when @pass was the pass that finds all
- * that was dirty. What is left and came after that can wait: else a program which
- * arms timers faster than they are found would never be done.
+ * One run for a program that called at @tick; @pass is the last that may find what was dirty
+ * then. What came since is not waited for: else a program that arms timers faster than they
+ * are found would never be done.
  */
-static enum tw_left tw_catch_up_once(struct twheel *tw, s64 tick, u32 pass)
+static enum tw_left tw_catch_up_once(struct twheel *tw, s64 tick, u32 pass, bool *done)
 {
 	struct tw_did did = {};
 	enum tw_left left;
 
 	spin_lock_bh(&tw->lock);
 	left = tw_run(tw, ktime_get(), &did);
-	if (left == TW_LEFT && tw->wheel.clk > tick && tw_shared_done(tw, tick, pass))
-		left = TW_LEFT_FOR_LATER;
+	*done = left != TW_LEFT || (tw->wheel.clk > tick && tw_shared_done(tw, tick, pass));
 	spin_unlock_bh(&tw->lock);
 	if (did.wake)
 		tw_wake(tw);
@@ -464,13 +470,15 @@ static enum tw_left tw_catch_up_once(struct twheel *tw, s64 tick, u32 pass)
  * tw_catch_up() - do what there is to do by now
  * @tw: the wheel, with shared timers
  *
- * What can wait, and what is left when a signal comes, is deferred to the worker.
+ * What can wait, what came meanwhile, and what is left when a signal comes, is deferred to the
+ * worker.
  *
  * Context: may sleep.
  */
 void tw_catch_up(struct twheel *tw)
 {
 	enum tw_left left;
+	bool done;
 	s64 tick;
 	u32 pass;
 
@@ -479,11 +487,10 @@ void tw_catch_up(struct twheel *tw)
 	pass = tw_shared_scan_anew(tw->shared);
 	spin_unlock_bh(&tw->lock);
 	do {
-		left = tw_catch_up_once(tw, tick, pass);
-		if (left == TW_NOTHING_LEFT)
-			return;
-	} while (left == TW_LEFT && !signal_pending(current));
-	tw_queue_worker(tw, left);
+		left = tw_catch_up_once(tw, tick, pass, &done);
+	} while (!done && !signal_pending(current));
+	if (left != TW_NOTHING_LEFT)
+		tw_queue_worker(tw, left);
 }
 
 /**

@@ -339,10 +339,8 @@ static bool tw_scan_more(struct tw_shared *shared)
 	group = tw_next_group(shared, shared->next_word / TW_GROUP_WORDS);
 	if (group == shared->nr_groups && shared->passes < TW_PASSES) {
 		group = tw_next_group(shared, 0);
-		if (group < shared->nr_groups) {
-			shared->passes++;
-			shared->pass++;
-		}
+		shared->passes += group < shared->nr_groups;
+		shared->pass++;
 	}
 	shared->next_word = array_index_nospec(group, shared->nr_groups + 1) * TW_GROUP_WORDS;
 	return group < shared->nr_groups;

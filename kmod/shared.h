@@ -53,7 +53,8 @@ struct vm_area_struct;
  * @unnotified: expiries of which readers were not notified yet
  * @expiring: a slot was left that has expired in part
  * @pass: counts the times that a scan went through all groups anew
- * @passes: how many of these were in @tick, since the wheel last slept
+ * @passes: how many of these found any, in @tick, since the wheel last slept or the program
+ *	last asked for a scan
  * @tick: in which a scan was last asked for
  * @next_word: the word of dirty bits that is scanned next
  * @left: bits of the word before it that are left
