@@ -43,9 +43,14 @@ static void (*meanwhile)(struct twheel *tw);
 /* How often a worker made room */
 static unsigned int yields;
 
+static void made_room(unsigned long least, unsigned long most)
+{
+	yields++;
+}
+
 #define spin_trylock(lock) (!lock_taken && spin_trylock(lock))
 #define signal_pending(task) ((meanwhile && (meanwhile(tw), false)) || signal_pending(task))
-#define usleep_range(least, most) (yields++)
+#define usleep_range made_room
 #include "kmod/expire.c"
 #undef spin_trylock
 #undef signal_pending
