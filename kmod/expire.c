@@ -31,7 +31,11 @@
 /* Nodes and slots that one run touches, see main.c. */
 unsigned int tw_budget = TW_BUDGET;
 
-/* A worker makes room for ksoftirqd for so many us, so many times, and then not for so many ns. */
+/*
+ * A worker makes room for ksoftirqd by so many sleeps of so many us, and then makes none for so
+ * many ns. (Counted, not timed: beside other workers each sleep lasts longer, and all are
+ * needed.)
+ */
 #define TW_ROOM_US 20
 #define TW_ROOM_TIMES 32
 #define TW_ROOM_EACH_NS (4 * NSEC_PER_MSEC)
@@ -348,7 +352,7 @@ enum hrtimer_restart tw_turns_fn(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* When a worker last made room for ksoftirqd */
+/* When a worker last ended making room for ksoftirqd, whether or not it had run */
 static DEFINE_PER_CPU(u64, tw_made_room);
 
 static bool tw_softirqs_pending(void)
@@ -363,10 +367,10 @@ static bool tw_softirqs_pending(void)
 
 /*
  * While ksoftirqd is runnable, Linux 6.1 does no soft interrupts on its processor but those
- * that it does itself. So a worker, which has a higher priority, has to make room for it, and
- * goes on with that while another user's worker takes what it leaves. But not after each
- * run: in a storm of packets some are pending whenever a worker looks, and its sleep
- * lasts until they are done.
+ * that it does itself. So a worker, which has a higher priority, has to make room for it: again
+ * and again, as another user's worker may take the processor that it leaves. But not after
+ * each run: in a storm of packets some are pending whenever a worker looks, and it can't
+ * go on before those under way are done.
  */
 static void tw_yield_to_ksoftirqd(void)
 {
@@ -418,7 +422,7 @@ static enum tw_left tw_work_once(struct twheel *tw)
 
 /*
  * The workers of all users share a limited number of threads. So a worker gives its thread
- * back after some runs, and does not rest in it.
+ * back after some runs, and sleeps in it only to make room for ksoftirqd.
  *
  * With shared timers a wheel needs no place: all its time is charged, see tw_was_paid(), and
  * its share limits it. If it had one, it could lose the processor to any program while

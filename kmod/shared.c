@@ -432,9 +432,9 @@ u32 tw_shared_scan_anew(struct tw_shared *shared)
 }
 
 /**
- * tw_shared_done() - is all done that there was to do at some time?
+ * tw_shared_done() - is all done that there was to do for shared timers at some time?
  * @tw: the wheel, with shared timers
- * @tick: that time
+ * @tick: that time, a tick of @tw
  * @pass: what tw_shared_scan_anew() said then
  *
  * Context: holds @tw->lock.

@@ -66,18 +66,32 @@ static void made_room(unsigned long least, unsigned long most)
 /* What a node has to have until it is due, so that there is time, in ns */
 #define AHEAD 20000
 
-static struct twheel *wheel_of(struct kunit *test, u64 tick)
+static struct twheel *set_up(struct kunit *test, struct twheel_setup setup)
 {
-	struct twheel_setup setup = {
-		.clock = TWHEEL_CLOCK_MONOTONIC,
-		.tick = tick,
-	};
 	struct twheel *tw = tw_create();
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, tw);
 	test->priv = tw;
 	KUNIT_ASSERT_EQ(test, tw_setup(tw, &setup), 0);
 	return tw;
+}
+
+static struct twheel *wheel_of(struct kunit *test, u64 tick)
+{
+	return set_up(test, (struct twheel_setup){
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+		.tick = tick,
+	});
+}
+
+static struct twheel *shared_wheel_of(struct kunit *test, u32 nr)
+{
+	return set_up(test, (struct twheel_setup){
+		.flags = TWHEEL_SETUP_SHARED,
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+		.tick = NSEC_PER_MSEC,
+		.shared = nr,
+	});
 }
 
 static void end_wheel(struct kunit *test)
@@ -558,22 +572,6 @@ static void taken_lock_not_waited_for(struct kunit *test)
 		tw_destroy(tw[i]);
 }
 
-static struct twheel *shared_wheel_of(struct kunit *test, u32 nr)
-{
-	struct twheel_setup setup = {
-		.flags = TWHEEL_SETUP_SHARED,
-		.clock = TWHEEL_CLOCK_MONOTONIC,
-		.tick = NSEC_PER_MSEC,
-		.shared = nr,
-	};
-	struct twheel *tw = tw_create();
-
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, tw);
-	test->priv = tw;
-	KUNIT_ASSERT_EQ(test, tw_setup(tw, &setup), 0);
-	return tw;
-}
-
 /* Who finds nothing to do leaves nothing to others. */
 static void caught_up_worker_not_queued(struct kunit *test)
 {
@@ -1007,10 +1005,10 @@ static void worker_yields_now_and_then(struct kunit *test)
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
 		kunit_skip(test, "no worker yields there");
 	sleep_until(ktime_get_ns() + 5 * NSEC_PER_MSEC);
+	local_bh_disable();
 	yields = 0;
 	tw_yield_to_ksoftirqd();
 	KUNIT_EXPECT_EQ(test, yields, 0);
-	local_bh_disable();
 	tasklet_schedule(&pending);
 	tw_yield_to_ksoftirqd();
 	tw_yield_to_ksoftirqd();
