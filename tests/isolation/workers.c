@@ -14,8 +14,10 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
-#define MALLORY 1000
 #define ALICE 1001
+/* The first of the hostile users */
+#define MALLORY 2000
+#define USERS_MAX 8
 #define BATCH 256
 
 /* The processor on which timers are armed, and that of the threads that take the lock */
@@ -182,12 +184,14 @@ static void test_contended(void)
 /**
  * struct crowd - what the processes know of each other
  * @due: when the slot is due
- * @ready: the hostile one has armed its timers
+ * @users: the hostile ones, who have the wheels together
+ * @ready: how many of them have armed their timers
  * @late: the latest timer of the other's wheel, in ns
  */
 struct crowd {
 	__u64 due;
-	bool ready;
+	int users;
+	int ready;
 	__u64 late;
 };
 
@@ -233,7 +237,7 @@ static void arm_together(void)
 {
 	int i;
 
-	for (i = 0; i < WHEELS; i++)
+	for (i = 0; i < WHEELS / crowd->users; i++)
 		arm_one_slot(wheel_new(TWHEEL_CLOCK_MONOTONIC, SLOT / 4 / 4096));
 }
 
@@ -251,12 +255,13 @@ static void arm_beside_shared(void)
 }
 
 static void (*arm_crowd)(void);
+static int nth_user;
 
 static void crowd_child(void)
 {
-	become(MALLORY);
+	become(MALLORY + nth_user);
 	arm_crowd();
-	__atomic_store_n(&crowd->ready, true, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&crowd->ready, 1, __ATOMIC_RELEASE);
 	for (;;)
 		pause();
 }
@@ -295,48 +300,59 @@ static void allow_descriptors(void)
 		tap_bail("RLIMIT_NOFILE: %s", strerror(errno));
 }
 
-static void serve_beside(void (*arm)(void), void (*served)(void))
+/* Returns how late the other's latest timer was, in ns. */
+static __u64 serve_beside(int users, void (*arm)(void), void (*served)(void))
 {
-	pid_t pid = 0;
+	pid_t pid[USERS_MAX];
 
-	crowd->ready = false;
+	crowd->ready = 0;
+	crowd->users = users;
 	crowd->due = (now(CLOCK_MONOTONIC) + 4 * SEC) / SLOT * SLOT;
-	if (arm) {
-		arm_crowd = arm;
-		pid = tap_fork(crowd_child);
-		EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&crowd->ready, __ATOMIC_ACQUIRE)));
-	}
+	arm_crowd = arm;
+	for (nth_user = 0; nth_user < users; nth_user++)
+		pid[nth_user] = tap_fork(crowd_child);
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&crowd->ready, __ATOMIC_ACQUIRE) == users));
 	tap_join(tap_fork(served));
-	if (pid)
-		end(pid);
+	while (users--)
+		end(pid[users]);
 	tap_diag("%s: late by %llu us", tap_name, crowd->late / USEC);
-	EXPECT_TRUE(crowd->late <= TICK);
+	return crowd->late;
 }
 
 static void test_served(void)
 {
-	serve_beside(NULL, served_child);
+	EXPECT_TRUE(serve_beside(0, NULL, served_child) <= TICK);
 }
 
 static void test_crowd(void)
 {
-	serve_beside(arm_apart, served_child);
+	EXPECT_TRUE(serve_beside(1, arm_apart, served_child) <= TICK);
 }
 
 static void test_crowd_paid(void)
 {
-	serve_beside(arm_together, served_child);
+	EXPECT_TRUE(serve_beside(1, arm_together, served_child) <= TICK);
 }
 
 /* Workers keep a processor, and no other may do what soft interrupts leave to ksoftirqd. */
 static void test_crowd_ticks(void)
 {
-	serve_beside(arm_together, ticking_child);
+	EXPECT_TRUE(serve_beside(1, arm_together, ticking_child) <= TICK);
+}
+
+/* Each user may have as many workers. */
+static void test_crowd_users(void)
+{
+	int users;
+
+	for (users = 2; users <= USERS_MAX; users *= 2)
+		EXPECT_TRUE(serve_beside(users, arm_together, ticking_child) <=
+			    2 * users * TICK, "%d users", users);
 }
 
 static void test_crowd_shared(void)
 {
-	serve_beside(arm_beside_shared, served_child);
+	EXPECT_TRUE(serve_beside(1, arm_beside_shared, served_child) <= TICK);
 }
 
 int main(void)
@@ -356,6 +372,7 @@ int main(void)
 	RUN(test_crowd, "the same, beside a thousand wheels of another user");
 	RUN(test_crowd_paid, "the same, whose timers are all in one slot each");
 	RUN(test_crowd_ticks, "the same, beside a timer in each millisecond");
+	RUN(test_crowd_users, "the same wheels of two, of four and of eight users");
 	RUN(test_crowd_shared, "the same, with a shared timer in each");
 	return tap_end();
 }
