@@ -326,19 +326,40 @@ static void *work(void *arg)
 
 /* ---- the end: nobody else is there ---- */
 
+/*
+ * A timer with a short period is ready again whenever this program is slower than a tick: it
+ * can't be drained for ever, so what is left after some rounds is cancelled.
+ */
+static void cancel_rest(__u32 wheel)
+{
+	__u32 i;
+
+	for (i = 0; i < next_timer; i++) {
+		struct timer *t = &timers[i];
+
+		if (t->wheel != wheel || !t->armed || t->ends)
+			continue;
+		EXPECT_EQ(cancel(wheels[wheel], t->id), 0, "timer %u", i);
+		threads[0].oracles[wheel].cancelled++;
+		timer_end(t, "cancelled");
+	}
+}
+
 static void take_rest(__u32 wheel)
 {
 	struct thread *me = &threads[0];
-	__u64 end = now(CLOCK_MONOTONIC) + PATIENCE_MS * MSEC;
 	struct twheel_info info;
+	int rounds = 30;
 
 	nuisance_init(&me->nuisance);
 	do {
 		do_drain(me, wheel);
 		do_read(me, wheel);
 		info = wheel_info(wheels[wheel]);
-	} while ((info.pending || info.ready) && now(CLOCK_MONOTONIC) < end);
+	} while ((info.pending || info.ready) && --rounds);
 	timer_delete(me->nuisance.timer);
+	cancel_rest(wheel);
+	info = wheel_info(wheels[wheel]);
 	EXPECT_EQ(info.pending, 0);
 	EXPECT_EQ(info.ready, 0);
 	EXPECT_TRUE(!readable(wheels[wheel], 0));
