@@ -718,11 +718,16 @@ static long shaken_op(struct model *m)
 	ret = submit(m->fd, shaky, 1);
 	while (__atomic_load_n(&shake_after, __ATOMIC_ACQUIRE))
 		;
-	/* Where it does no longer fail is where the answer is written. */
+	/*
+	 * Where it does no longer fail is where the answer is written. If it never does, the
+	 * memory may have been back before the operation began: begin somewhere else.
+	 */
 	if (ret < 0)
 		after += step;
+	else if (step < after)
+		after -= step;
 	else
-		after -= step < after ? step : after - 1;
+		after = 1U << random_next(&shake_seed) % 18;
 	return ret;
 }
 
