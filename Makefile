@@ -75,10 +75,11 @@ check:
 quick:
 	@scripts/check -q
 
-vm: greet = echo 'twheel is loaded, see /dev/twheel. To end: exit'
+vm: greet = echo 'twheel is loaded, see /dev/twheel, and the command twheel. To end: exit'
 vm:
-	@scripts/deps vm
-	@scripts/vm -k $(KERNEL) -s sh -c "modprobe twheel; $(greet); busybox ash; exit 0"
+	@scripts/deps vm tools-build
+	@$(MAKE) -s --no-print-directory tools
+	@scripts/vm -k $(KERNEL) -f $(CURDIR)/build/tools/twheel:/bin/twheel -s sh -c "modprobe twheel; $(greet); busybox ash; exit 0"
 
 # By the environment, as a shell would read them again on a line of its own.
 install uninstall: export DESTDIR := $(DESTDIR)

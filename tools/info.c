@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -154,8 +155,13 @@ static void print_module(const struct module *m)
 
 static void print_library(const char *name, const struct twheel_info *info, int error)
 {
+	const char *backend = getenv("TWHEEL_BACKEND");
+
 	if (!name) {
 		printf("library:    twheel_open() gives: %s\n", strerror(-error));
+		if (backend)
+			printf("            TWHEEL_BACKEND is %s; kernel, user, or none is right\n",
+			       backend);
 		return;
 	}
 	printf("library:    twheel_open() gives a wheel in %s\n",

@@ -99,8 +99,8 @@ static void say_how_to_be_allowed(const struct module *module)
 	say("you may not open " DEVICE ": its owner is %s, its mode %04o",
 	    text_user(module->uid).s, module->mode);
 	if (!module->gid || !name || !(module->mode & 0060))
-		say("the udev rule of twheel opens it to the group twheel; as root: modprobe "
-		    "-r twheel; modprobe twheel");
+		say("the udev rule of twheel, which its package and make install bring, opens it "
+		    "to the group twheel; as root: modprobe -r twheel; modprobe twheel");
 	else if (member)
 		say("you are in its group, %s, so something else forbids it: a container, or "
 		    "a security module",
