@@ -75,11 +75,13 @@ check:
 quick:
 	@scripts/check -q
 
-vm: greet = echo 'twheel is loaded, see /dev/twheel, and the command twheel. To end: exit'
+vm: greet = echo 'twheel is loaded, see /dev/twheel. To end: exit'
+# The command is built for this machine, and so not for a kernel of another processor.
+vm: command = $(if $(findstring arm64,$(KERNEL)),,-f $(CURDIR)/build/tools/twheel:/bin/twheel)
 vm:
-	@scripts/deps vm tools-build
-	@$(MAKE) -s --no-print-directory tools
-	@scripts/vm -k $(KERNEL) -f $(CURDIR)/build/tools/twheel:/bin/twheel -s sh -c "modprobe twheel; $(greet); busybox ash; exit 0"
+	@scripts/deps vm
+	@$(if $(command),$(MAKE) -s --no-print-directory tools)
+	@scripts/vm -k $(KERNEL) $(command) -s sh -c "modprobe twheel; $(greet); busybox ash; exit 0"
 
 # By the environment, as a shell would read them again on a line of its own.
 install uninstall: export DESTDIR := $(DESTDIR)

@@ -160,8 +160,9 @@ static void print_library(const char *name, const struct twheel_info *info, int 
 	if (!name) {
 		printf("library:    twheel_open() gives: %s\n", strerror(-error));
 		if (backend)
-			printf("            TWHEEL_BACKEND is %s; kernel, user, or none is right\n",
-			       backend);
+			printf("            TWHEEL_BACKEND=%s %s\n", backend,
+			       error == -EINVAL ? "has to be kernel or user" :
+						  "allows no other wheel");
 		return;
 	}
 	printf("library:    twheel_open() gives a wheel in %s\n",

@@ -340,7 +340,7 @@ static void test_crowd_ticks(void)
 	EXPECT_TRUE(serve_beside(1, arm_together, ticking_child) <= TICK);
 }
 
-/* Each user may have as many workers. */
+/* Half of the processors is a user's limit: two have all of them. */
 static void test_crowd_users(void)
 {
 	int users;

@@ -228,6 +228,8 @@ here() {
 	check "sleep: no time" said "is no time" 2 "$twheel" sleep 1 -- -1
 	check "sleep: no kernel's wheel without the module" said "can't open a wheel" 1 \
 		env TWHEEL_BACKEND=kernel "$twheel" sleep 0
+	check "info: no other wheel, by the environment" explains kernel "allows no other wheel"
+	check "info: no such backend" explains nobody "has to be kernel or user"
 	check "jobs: too few words" said "too few words: write twheel jobs pause NAME" 2 \
 		"$twheel" jobs pause
 	check "jobs: too many words" said "too many words: write twheel jobs list" 2 \
@@ -238,5 +240,8 @@ here() {
 	check "bench says what it is" grep -q 'Wall-clock time of this machine' \
 		<("$twheel" bench -n 100)
 }
+
+# explains BACKEND TEXT: info says that of the environment's TWHEEL_BACKEND
+explains() { TWHEEL_BACKEND=$1 ends 3 "$twheel" info 2>&1 | grep -F "TWHEEL_BACKEND=$1 $2"; }
 
 full_disk() { "$twheel" --version >/dev/full; }
