@@ -24,8 +24,9 @@ help:
 	@echo '               (WORKLOAD=FILE: another day, see demo/day.workload;'
 	@echo '               MODE=shared: also with shared timers, both side by side)'
 	@echo 'make demo-jobs 10,000 delayed jobs in twheeld, which is killed twice meanwhile'
-	@echo 'make check     all tests (SUITES="unit vm": only these)'
-	@echo 'make quick     the tests that need no kernel to be built first: minutes'
+	@echo 'make check     the tests to run before each commit: minutes'
+	@echo '               (SUITES="contract unit": the whole of these suites)'
+	@echo 'make check-all the rest of them, on kernels that look for mistakes, too'
 	@echo 'make vm        a shell in a virtual machine with the module loaded'
 	@echo 'make modules   twheel.ko for the kernel of the virtual machine'
 	@echo '               (KDIR=HEADERS: for the kernel of these headers instead)'
@@ -43,7 +44,7 @@ help:
 	@echo 'make bench     what it costs, beside its peers (bench-quick: the essential)'
 	@echo 'make clean     remove all that was built; downloads stay in the cache'
 
-.PHONY: modules lib demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean quick tools twheeld demo-jobs
+.PHONY: modules lib demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean check-all tools twheeld demo-jobs
 modules:
 	@scripts/deps $(if $(KDIR),headers,module)
 	scripts/module $(if $(KDIR),$(KDIR),$(KERNEL))
@@ -72,8 +73,8 @@ demo-jobs:
 check:
 	@scripts/check $(SUITES)
 
-quick:
-	@scripts/check -q
+check-all:
+	@scripts/check -a
 
 vm: greet = echo 'twheel is loaded, see /dev/twheel. To end: exit'
 # The command is built for this machine, and so not for a kernel of another processor.
@@ -102,8 +103,8 @@ mutants:
 	@tests/mutants/run; status=$$?; tests/mutants/generated && exit $$status
 
 matrix:
-	@scripts/deps matrix
-	@tests/matrix/run -a
+	@scripts/deps kernels
+	@tests/module/kernels/run -a
 
 torture:
 	@scripts/torture
@@ -134,7 +135,7 @@ $(OUT)/tests/%32: tests/%32.c $(headers)
 	@mkdir -p $(@D)
 	$(CC32) $(options) -static -nostdlib -ffreestanding -fno-stack-protector -o $@ $<
 
-$(OUT)/tests/loader/%: tests/loader/%.c $(headers)
+$(OUT)/tests/module/loader/%: tests/module/loader/%.c $(headers)
 	tests/harness/compile $@ $< -- $(program) -lkmod
 
 $(OUT)/tests/%: tests/%.c $(headers)
@@ -144,7 +145,7 @@ build/bench/guarantees/%: bench/guarantees/%.c $(headers)
 	@mkdir -p $(@D)
 	$(program) -static -pthread -o $@ $<
 
-build/tests/fuzz/calls: $(wildcard tests/fuzz/calls*.c) $(headers)
+build/tests/module/calls/calls: $(wildcard tests/module/calls/calls*.c) $(headers)
 	tests/harness/compile $@ $(filter %.c,$^) -- $(program) -static -pthread
 
 library := build/userlib/libtwheel.a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the module's pure sources need besides the headers of tests/unit/shim. Each
+ * What the module's pure sources need besides the headers of tests/core/unit/shim. Each
  * shared object has it once.
  */
 #ifndef SHIM_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the module's pure sources need besides the headers of tests/unit/shim.
+ * What the module's pure sources need besides the headers of tests/core/unit/shim.
  */
 #include <linux/bug.h>
 #include <linux/time_namespace.h>

@@ -24,7 +24,7 @@
 trap 'cp "$work/"*.log "$build/log/" 2>/dev/null || :; rm -r "$work"' EXIT
 
 # What a suite may set before its options.
-kernel=6.1-cloud cpus=2 memory=1G icount=() words='' all='' seconds=120 programs=() log_name=$suite
+kernel=6.1-cloud cpus=2 memory=1G icount=() words='' all='' seconds=120 programs=() log_name=$suite_name
 
 # options [-a] [-k KERNEL] [-c CPUS] [-i] [-w WORDS] [NAME...]: -a is for all of it,
 # whatever that is; the others are those of scripts/vm.
@@ -48,7 +48,7 @@ options() {
 	[ $# = 0 ] || programs=("$@")
 	[ ${#programs[@]} -gt 0 ] ||
 		mapfile -t programs < <(cd "tests/$suite" && printf '%s\n' *.c | sed 's/\.c$//')
-	log_name=$suite-$kernel-$cpus${WORLD:+-$WORLD}
+	log_name=$suite_name-$kernel-$cpus${WORLD:+-$WORLD}
 }
 
 # note PROGRAM WORDS: what its first comment says of that

@@ -10,7 +10,9 @@
 
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
 self=$(realpath "$0")
-suite=$(basename "$(dirname "$self")")
+# Its folder below tests/, and what its logs are called
+suite=$(dirname "${self#"$top/tests/"}")
+suite_name=${suite##*/}
 cd "$top"
 mkdir -p "$build/log" "$build/tests/$suite"
 # Nothing is left beside the source.
@@ -87,11 +89,11 @@ two_at_a_time() {
 	done
 }
 
-# also_in WORD: the programs of tests/vm that are for another suite, too, which they say
+# also_in WORD: the programs of tests/module/contract that are for another suite, too, which they say
 # in their first comments: " * also in: WORD...". If there are none, it is one that is not
 # there either, as a list without a name often stands for all.
 also_in() {
-	grep -l -E "^ \* also in:(.*) $1( |\$)" tests/vm/*.c | sed 's|.*/||; s/\.c$//' | grep . ||
+	grep -l -E "^ \* also in:(.*) $1( |\$)" tests/module/contract/*.c | sed 's|.*/||; s/\.c$//' | grep . ||
 		echo "none_is_also_in_$1"
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What looks at a mutant: programs of tests/unit; programs of tests/vm in user-mode
+# What looks at a mutant: programs of tests/core/unit; programs of tests/module/contract in user-mode
 # Linux; and what that cannot do, by the suites' own scripts. Each says what failed, or
 # None.
 
@@ -16,7 +16,7 @@ from build import ERRORS, DoesNotBuild, Module, Same, read, write
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-KUNIT = TOP + '/tests/kunit'
+KUNIT = TOP + '/tests/module/kunit'
 NARROW = '-DOPERATIONS=0 -DTW_LVL_CLK_SHIFT=1 -DTW_SMALL_SLOT=1 -DTW_REACH_BITS=5'
 SMALL = '-DOPERATIONS=0 -DTW_SMALL_WORLD -DTW_LAST_GEN=U32_MAX -DPAIR_MOST=65536'
 WHEEL = 'pair.c host.c wheel.c table.c clock.c check.c'
@@ -71,13 +71,13 @@ def run(command, seconds, **more):
 
 
 def compile_host(sources, flags, include, made):
-    """Compile sources of tests/unit and of the module; the objects."""
+    """Compile sources of tests/core/unit and of the module; the objects."""
     jobs, objects = [], []
     os.makedirs(made, exist_ok=True)
     for source in sources:
         objects.append(f'{made}/{source.replace("/", "-")[:-1]}o')
-        jobs.append(f'gcc -std=gnu11 -O1{ERRORS} -D_GNU_SOURCE -DTW_CHECK -I{TOP}/tests/unit/shim -I{TOP}/userlib/shim '
-                    f'-I{TOP}/tests/unit -I{include} -I{include}/kmod {flags} '
+        jobs.append(f'gcc -std=gnu11 -O1{ERRORS} -D_GNU_SOURCE -DTW_CHECK -I{TOP}/tests/core/unit/shim -I{TOP}/userlib/shim '
+                    f'-I{TOP}/tests/core/unit -I{include} -I{include}/kmod {flags} '
                     f'-c -o {objects[-1]} {source if source[0] == "/" else include + "/" + source}')
     for job in jobs:
         if subprocess.run(job.split(), stdin=subprocess.DEVNULL, check=False,
@@ -87,11 +87,11 @@ def compile_host(sources, flags, include, made):
 
 
 def host_sources(name):
-    """Those of tests/unit, and those of the module."""
+    """Those of tests/core/unit, and those of the module."""
     words = HOST[name][0].split()
     pure = [word for at, word in enumerate(words) if word[:-2] in PURE and at]
     others = [word for at, word in enumerate(words) if word[:-2] not in PURE or not at]
-    return [f'{TOP}/tests/unit/{word}' for word in others], ['kmod/' + word for word in pure]
+    return [f'{TOP}/tests/core/unit/{word}' for word in others], ['kmod/' + word for word in pure]
 
 
 class Host:
@@ -196,9 +196,9 @@ class UserMode:
         shutil.copy(module, root + '/twheel.ko')
         lines = []
         for name in self.names:
-            source = read(f'{TOP}/tests/vm/{name}.c')
+            source = read(f'{TOP}/tests/module/contract/{name}.c')
             words = (re.findall(r'^ \* module parameters: (.*)', source, re.M) or [''])[0]
-            os.link(f'{TOP}/build/tests/vm/{name}', f'{root}/{name}')
+            os.link(f'{TOP}/build/tests/module/contract/{name}', f'{root}/{name}')
             lines.append(f'{name} {words}\n')
         write(root + '/list', ''.join(lines))
         return root

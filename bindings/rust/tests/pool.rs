@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //! Pools: what is run, what is dropped when, and by whom. Memory is looked at by the
-//! sanitizer that these are linked to, see tests/rust/run.
+//! sanitizer that these are linked to, see tests/bindings/rust/run.
 
 use std::io::ErrorKind;
 use std::ops::ControlFlow;

@@ -2,7 +2,7 @@
 /*
  * What a program does to the timers of a wheel that it has itself: arm, modify,
  * cancel, query. To a program it is the same as with the module, so what changes here
- * changes in kmod/ops.c, too; tests/both compares them.
+ * changes in kmod/ops.c, too; tests/library/backends compares them.
  */
 
 #include <string.h>
