@@ -19,6 +19,9 @@ say() {
 doing() { [ -z "${TWHEEL_NOW:-}" ] || printf '%s\n' "$*" >"$TWHEEL_NOW" 2>/dev/null || :; }
 die() { say "$*"; exit 1; }
 
+# Checks that say the same each time may keep what they have passed, unless TWHEEL_FRESH is set.
+remembers() { [ -z "${TWHEEL_FRESH:-}" ]; }
+
 # Two runs at the same time must not fill the same folder: hold LOCK until the
 # script ends. It is said when that means waiting.
 lock() {
