@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# The edits that make a mutant of a C source: text in, edits out. It relies on how
-# kernel sources are laid out: a function's body is what lies between lines that are
-# "{" and "}".
+# The edits that make a mutant of a C source: text in, edits out.
 
+import collections
 import re
+
+from source import definitions
 
 TOKEN = re.compile(r'''
     (?P<skip>\s+ | /\*.*?\*/ | //[^\n]* | (?<=\n)\#(?:[^\n]*\\\n)*[^\n]*)
@@ -13,8 +14,10 @@ TOKEN = re.compile(r'''
   | (?P<number>\d\w*)
   | (?P<op><<=|>>=|\.\.\.|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|.)
 ''', re.S | re.X)
-BODY = re.compile(r'^\{\n.*?^\}', re.S | re.M)
-TABLE = re.compile(r'^\w[^\n]* = \{\n.*?^\};', re.S | re.M)
+STATEMENT = re.compile(r'''
+    (?: (?<=[;{}):/]\n) | (?<=\telse\n) | (?<=\tdo\n) | (?<=\}\ else\n) | (?<=\n\n) )
+    (\t+) (?! (?:if|for|while|do|switch|case|default|else)\b )
+    ( [^\s;{}/] (?: [^;{}] | \)\{[^;{}]*\} )*; )$''', re.M | re.X)
 MEMBER = re.compile(r'^\t(?:\.\w+ = [^{;]*?|[A-Z_]+\([^;]*?\)),$', re.M)
 
 RELATION = {'<': '<=', '<=': '<', '>': '>=', '>=': '>', '==': '!=', '!=': '=='}
@@ -28,34 +31,34 @@ BLOCKS = {'if', 'for', 'while', 'do', 'switch', 'case', 'default', 'else'}
 DECLARES = {'struct', 'union', 'enum', 'const', 'static', 'unsigned', 'signed', 'int',
             'long', 'char', 'void', 'bool', 'register', 'volatile'}
 
-
-class Token:
-    def __init__(self, match):
-        self.start, self.end = match.span()
-        self.kind, self.text = match.lastgroup, match.group()
+Token = collections.namedtuple('Token', 'start end kind text')
 
 
 class Edit:
-    """One edit of a file: [start, end) becomes other text, of as many lines."""
+    """One edit of a file, in a function: [start, end) becomes other text, of as many lines."""
 
-    def __init__(self, file, kind, source, start, end, new):
-        self.file, self.kind = file, kind
+    reason = None
+
+    def __init__(self, file, function, kind, source, start, end, new):
+        self.file, self.function, self.kind, self.source = file, function, kind, source
         self.start, self.end = start, end
-        self.new = new + '\n' * source.count('\n', start, end)
+        self.new = new.replace('\n', ' ') + '\n' * source.count('\n', start, end)
         first = source.rfind('\n', 0, start) + 1
         last = source.find('\n', end)
         self.line = source.count('\n', 0, start) + 1
         self.before = ' '.join(source[first:last].split())
         self.after = ' '.join((source[first:start] + new + source[end:last]).split())
-        self.nth = 1
+
+    def __str__(self):
+        return f'    - {self.before}\n    + {self.after}'
 
     def key(self):
-        """What names it, wherever in its file the line is by now."""
-        nth = f' #{self.nth}' if self.nth > 1 else ''
-        return f'{self.file}{nth}\n-\t{self.before}\n+\t{self.after}'
+        """What names it, wherever its function and the line are by now."""
+        return self.function, self.before, self.after
 
-    def planted(self, source):
-        return source[:self.start] + self.new + source[self.end:]
+    @property
+    def text(self):
+        return self.source[:self.start] + self.new + self.source[self.end:]
 
 
 def tokens_of(source, start, end):
@@ -63,7 +66,7 @@ def tokens_of(source, start, end):
     while start < end:
         match = TOKEN.match(source, start, end)
         if match.lastgroup != 'skip':
-            found.append(Token(match))
+            found.append(Token(*match.span(), match.lastgroup, match[0]))
         start = match.end()
     return found
 
@@ -86,34 +89,16 @@ def conditions(tokens, ends):
             yield tokens[at + 2].start, tokens[ends[at + 1]].start
 
 
-def statements(tokens, ends):
-    """(start, end) of each statement that could be left out."""
-    after_head = {ends[at + 1] for at, token in enumerate(tokens[:-1])
-                  if token.text in ('if', 'for', 'while') and at + 1 in ends}
-    inner = set()
-    for at, end in ends.items():
-        if tokens[at].text != '{':
-            inner.update(range(at + 1, end + 1))
-    at = 0
-    while at < len(tokens):
-        before = tokens[at - 1].text if at else ''
-        starts = before in ('{', '}', ';', 'else', 'do', ':') or at - 1 in after_head
-        token = tokens[at]
-        if not starts or at in inner or token.text in BLOCKS or token.text in '{};':
-            at += 1
-            continue
-        end = at
-        while end < len(tokens) and (tokens[end].text != ';' or end in inner):
-            end = ends.get(end, end) + 1
-        declares = token.text in DECLARES or token.text.endswith('_t') or (
-            token.kind == tokens[at + 1].kind == 'name' and
-            token.text not in ('return', 'goto')) or (
-            tokens[at + 1].text == '*' and token.kind == 'name')
+def statements(source, start, end):
+    """(start, end) of each statement that could be left out"""
+    for match in STATEMENT.finditer(source, start, end):
+        text = match[2]
+        word = re.match(r'\w*', text)[0]
+        declares = word in DECLARES or word.endswith('_t') or \
+            re.match(r'(?!return|goto)\w+ \**\w', text)
         # What follows the last return of a function is nothing.
-        last = token.text == 'return' and at - 1 not in after_head
-        if not declares and not last and end < len(tokens):
-            yield token.start, tokens[end].end
-        at = end
+        if not declares and (word != 'return' or match[1] != '\t'):
+            yield match.span(2)
 
 
 def arguments(tokens, ends, at):
@@ -170,31 +155,29 @@ def tokenwise(source, tokens):
                     yield 'constant', start, end, f'{n - 1}{suffix}'
 
 
+def edits_of_function(source, start, end):
+    """(kind, start, end, new) of each edit of a function"""
+    start = source.index('\n{\n', start) + 2
+    tokens = tokens_of(source, start, end - 1)
+    ends = partners(tokens)
+    yield from (('statement', *spot, ';') for spot in statements(source, start, end))
+    for start, end in conditions(tokens, ends):
+        yield 'condition', start, end, f'!({source[start:end]})'
+        yield 'condition', start, end, 'true'
+        yield 'condition', start, end, 'false'
+    for start, end, new in swaps(source, tokens, ends):
+        yield 'swap', start, end, new
+    yield from tokenwise(source, tokens)
+
+
 def edits(file, source):
-    """All edits of a source, each with a key of its own."""
+    """All edits of a source"""
     found = []
-
-    def add(kind, start, end, new):
-        found.append(Edit(file, kind, source, start, end, new))
-
-    for body in BODY.finditer(source):
-        tokens = tokens_of(source, body.start() + 2, body.end() - 1)
-        ends = partners(tokens)
-        for start, end in statements(tokens, ends):
-            add('statement', start, end, ';')
-        for start, end in conditions(tokens, ends):
-            add('condition', start, end, f'!({source[start:end]})'.replace('\n', ' '))
-            add('condition', start, end, 'true')
-            add('condition', start, end, 'false')
-        for start, end, new in swaps(source, tokens, ends):
-            add('swap', start, end, new.replace('\n', ' '))
-        for kind, start, end, new in tokenwise(source, tokens):
-            add(kind, start, end, new)
-    for table in TABLE.finditer(source):
-        for member in MEMBER.finditer(source, table.start(), table.end()):
-            add('member', member.start() + 1, member.end(), '')
-    seen = {}
-    for edit in found:
-        key = edit.key()
-        seen[key] = edit.nth = seen.get(key, 0) + 1
+    for kind, name, start, end in definitions(source):
+        if kind == 'function':
+            parts = edits_of_function(source, start, end)
+        else:
+            parts = [('member', member.start() + 1, member.end(), '')
+                     for member in MEMBER.finditer(source, start, end) if kind == 'table']
+        found += [Edit(file, name, part, source, *rest) for part, *rest in parts]
     return found
