@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A wheel that is measured: what each of them, in a shared object of its own, shows to
- * main.c. Calls are of a batch each, so that what is between costs nothing.
+ * An edition of the core that is measured: what each of them, in a shared object of its
+ * own, shows to main.c. Calls are of a batch each, so that what is between costs nothing.
+ *
+ * What earlier commits have in the place of twheel.c is compiled with this header, too: so
+ * no field goes.
  */
 #ifndef EDITION_H
 #define EDITION_H
@@ -31,31 +34,29 @@ struct bench_op {
 };
 
 /**
- * struct bench_event - an event
+ * struct bench_event - an event, as long as the module's, which nobody reads
  * @user_data: of the timer
- * @id: likewise
- * @deadline: likewise
- * @overrun: 0
- * @flags: 0
+ * @id: of the timer
+ * @deadline: of the timer
+ * @rest: 0
  */
 struct bench_event {
 	uint64_t user_data;
 	uint64_t id;
 	int64_t deadline;
-	uint32_t overrun;
-	uint32_t flags;
+	uint64_t rest;
 };
 
 /**
- * struct edition - a wheel
- * @name: its name
+ * struct edition - what main.c calls
+ * @name: where something failed
  * @open: make it, for so many timers, at the time 0
  * @arm: arm timers
  * @modify: give them other deadlines
  * @cancel: end them
  * @expire: it is so late now, in ns: let expire what is due, take out all of it, and
  *	return how much that was
- * @close: give its memory back
+ * @close: what has to be done before its memory is used anew; NULL: nothing
  *
  * All memory comes from @alloc, which is main.c's: huge pages, and zeros.
  */
@@ -69,9 +70,6 @@ struct edition {
 	void (*close)(void);
 	void *(*alloc)(size_t bytes, size_t align);
 };
-
-/* Where an event goes to, which nobody reads */
-extern struct bench_event bench_events[EVENTS];
 
 #ifdef __cplusplus
 extern "C"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * main [-r ROUNDS] [-d DENSITY] SIZE WHEEL.so...: the same operations, in the same
- * order, on each of the wheels, in batches, as lines of JSON: the time of each operation,
- * in ns, and as a part of that of the first wheel. SIZE timers are armed, in random
- * order; DENSITY of them expire in each tick.
+ * main [-r ROUNDS] [-d DENSITY] SIZE NAME=CORE.so...: the same operations, in the same order, on
+ * each of the cores, in batches, as lines of JSON: the time of each operation, in ns. SIZE
+ * timers are armed, in random order; DENSITY of them expire in each tick.
  *
- * The wheels take turns in each round; what is said is the median of the rounds. The
- * memory of all is of huge pages, as that of the kernel is.
+ * The cores take turns in each round. The memory of all is of huge pages, as that of the
+ * kernel is.
  */
 #include <dlfcn.h>
 #include <err.h>
@@ -20,24 +19,17 @@
 
 #include "edition.h"
 
-#define MOST_WHEELS 8
-#define MOST_ROUNDS 15
+#define MOST_CORES 8
 
 /* Ticks before the first deadline */
 #define LEAD 250
 
 #define HUGE_PAGE (2UL << 20)
 
-enum { ARM, LATER, EARLIER, REPLACE, CANCEL, REARM, EXPIRE, OPERATIONS };
-
-static const char *const names[] = {
-	"arm", "later", "earlier", "replace", "cancel", "re-arm", "expire",
-};
-
 static char *arena, *arena_at, *arena_end;
-static struct edition *wheels[MOST_WHEELS];
-static unsigned int nr_wheels, density = 256;
-static double results[OPERATIONS][MOST_WHEELS][MOST_ROUNDS];
+static struct edition *cores[MOST_CORES];
+static const char *names[MOST_CORES];
+static unsigned int nr_cores, density = 256;
 static struct bench_op *ops, *others;
 static size_t size;
 static uint64_t random_state;
@@ -121,7 +113,7 @@ static double batches(void (*call)(struct bench_op *ops, unsigned int nr), size_
 	return (now_ns() - start) / (double)nr;
 }
 
-static double arm_first(struct edition *wheel, size_t nr)
+static double arm_first(struct edition *core, size_t nr)
 {
 	size_t i;
 
@@ -129,31 +121,31 @@ static double arm_first(struct edition *wheel, size_t nr)
 		ops[i].deadline = any_deadline();
 		ops[i].user_data = i;
 	}
-	return batches(wheel->arm, nr);
+	return batches(core->arm, nr);
 }
 
-static double later(struct edition *wheel)
+static double later(struct edition *core)
 {
 	size_t i;
 
 	shuffle();
 	for (i = 0; i < size; i++)
 		ops[i].deadline += 1 + any(span());
-	return batches(wheel->modify, size);
+	return batches(core->modify, size);
 }
 
-static double earlier(struct edition *wheel)
+static double earlier(struct edition *core)
 {
 	size_t i;
 
 	shuffle();
 	for (i = 0; i < size; i++)
 		ops[i].deadline = 1 + any(ops[i].deadline);
-	return batches(wheel->modify, size);
+	return batches(core->modify, size);
 }
 
 /* Both halves of it: each batch is cancelled, and as many others are armed. */
-static double replace(struct edition *wheel)
+static double replace(struct edition *core)
 {
 	int64_t start;
 	size_t i;
@@ -167,8 +159,8 @@ static double replace(struct edition *wheel)
 	for (i = 0; i < size; i += BATCH) {
 		unsigned int nr = size - i < BATCH ? size - i : BATCH;
 
-		wheel->cancel(&ops[i], nr);
-		wheel->arm(&others[i], nr);
+		core->cancel(&ops[i], nr);
+		core->arm(&others[i], nr);
 	}
 	start = now_ns() - start;
 	memcpy(ops, others, size * sizeof(*ops));
@@ -181,99 +173,72 @@ static size_t some(void)
 	return size / 8 * 7;
 }
 
-static double cancel_some(struct edition *wheel)
+static double cancel_some(struct edition *core)
 {
 	shuffle();
-	return batches(wheel->cancel, some());
+	return batches(core->cancel, some());
 }
 
-static double expire_all(struct edition *wheel)
+static double expire_all(struct edition *core)
 {
 	int64_t start = now_ns(), now = 0;
 	size_t expired = 0;
 
 	while (expired < size) {
 		now += TICK_NS;
-		expired += wheel->expire(now);
+		expired += core->expire(now);
 		if (now > 2 * span() + 2 * LEAD * TICK_NS)
-			errx(1, "%s: %zu of %zu expired", wheel->name, expired, size);
+			errx(1, "%s: %zu of %zu expired", core->name, expired, size);
 	}
 	return (now_ns() - start) / (double)size;
 }
 
-static void one(unsigned int w, unsigned int round)
+static void say(const char *name, const char *operation, double ns)
 {
-	struct edition *wheel = wheels[w];
+	printf("{\"peer\":\"%s\",\"operation\":\"%s\",\"timers\":%zu,\"batch\":%d,",
+	       name, operation, size, BATCH);
+	printf("\"metric\":\"ns\",\"value\":%.3f}\n", ns);
+}
 
+static void one(const char *name, struct edition *core, unsigned int round)
+{
 	random_state = round + 1;
 	arena_at = arena;
-	wheel->alloc = arena_alloc;
-	wheel->open(size);
-	results[ARM][w][round] = arm_first(wheel, size);
-	results[LATER][w][round] = later(wheel);
-	results[EARLIER][w][round] = earlier(wheel);
-	results[REPLACE][w][round] = replace(wheel);
-	results[CANCEL][w][round] = cancel_some(wheel);
-	results[REARM][w][round] = arm_first(wheel, some());
-	results[EXPIRE][w][round] = expire_all(wheel);
-	wheel->close();
+	core->alloc = arena_alloc;
+	core->open(size);
+	say(name, "arm", arm_first(core, size));
+	say(name, "later", later(core));
+	say(name, "earlier", earlier(core));
+	say(name, "replace", replace(core));
+	say(name, "cancel", cancel_some(core));
+	say(name, "re-arm", arm_first(core, some()));
+	say(name, "expire", expire_all(core));
+	if (core->close)
+		core->close();
 }
 
-static int compare(const void *a, const void *b)
+static void load(char *name)
 {
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-static double median(double *values, unsigned int nr)
-{
-	qsort(values, nr, sizeof(*values), compare);
-	return values[nr / 2];
-}
-
-static void say(const char *operation, const char *wheel, const char *metric,
-		double value)
-{
-	printf("{\"suite\":\"core\",\"peer\":\"%s\",\"operation\":\"%s\",", wheel, operation);
-	printf("\"timers\":%zu,\"batch\":%d,\"density\":%u,", size, BATCH, density);
-	printf("\"metric\":\"%s\",\"value\":%.3f}\n", metric, value);
-}
-
-static void say_all(unsigned int rounds)
-{
-	unsigned int o, w;
-
-	for (o = 0; o < OPERATIONS; o++) {
-		double first = 0;
-
-		for (w = 0; w < nr_wheels; w++) {
-			double ns = median(results[o][w], rounds);
-
-			if (!w)
-				first = ns;
-			say(names[o], wheels[w]->name, "ns", ns);
-			say(names[o], wheels[w]->name, "of_first", ns / first);
-		}
-	}
-}
-
-static void load(const char *path)
-{
+	char *path = strchr(name, '=');
 	struct edition *(*get)(void);
-	void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void *object;
 
+	if (!path || nr_cores == MOST_CORES)
+		errx(2, "'%s' is not NAME=CORE.so, or one too many", name);
+	*path++ = '\0';
+	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!object)
 		errx(1, "%s", dlerror());
 	get = (struct edition *(*)(void))dlsym(object, "bench_edition");
-	if (!get || nr_wheels == MOST_WHEELS)
-		errx(1, "%s: no", path);
-	wheels[nr_wheels++] = get();
+	if (!get)
+		errx(1, "%s: %s", path, dlerror());
+	names[nr_cores] = name;
+	cores[nr_cores++] = get();
 }
 
 int main(int argc, char **argv)
 {
-	unsigned int rounds = 3, round, w;
+	unsigned int rounds = 3, round, i;
 	size_t bytes;
 	int option;
 
@@ -285,8 +250,8 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	if (argc - optind < 2 || rounds < 1 || rounds > MOST_ROUNDS || !density)
-		errx(2, "use: [-r ROUNDS] [-d DENSITY] SIZE WHEEL.so...");
+	if (argc - optind < 2 || !rounds || !density)
+		errx(2, "use: [-r ROUNDS] [-d DENSITY] SIZE NAME=CORE.so...");
 	size = strtoull(argv[optind++], NULL, 0);
 	for (; optind < argc; optind++)
 		load(argv[optind]);
@@ -296,8 +261,7 @@ int main(int argc, char **argv)
 	arena = reserve(bytes);
 	arena_end = arena + bytes;
 	for (round = 0; round < rounds; round++)
-		for (w = 0; w < nr_wheels; w++)
-			one(w, round);
-	say_all(rounds);
+		for (i = 0; i < nr_cores; i++)
+			one(names[i], cores[i], round);
 	return 0;
 }

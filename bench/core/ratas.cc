@@ -11,7 +11,7 @@
 static struct edition ratas;
 static size_t fired;
 
-struct bench_event bench_events[EVENTS];
+static struct bench_event bench_events[EVENTS];
 
 namespace {
 
@@ -27,8 +27,7 @@ public:
 		event->user_data = user_data;
 		event->id = id;
 		event->deadline = scheduled_at() * TICK_NS;
-		event->overrun = 0;
-		event->flags = 0;
+		event->rest = 0;
 	}
 };
 
@@ -97,10 +96,6 @@ static size_t expire(int64_t now)
 	return fired - before;
 }
 
-static void close_wheel(void)
-{
-}
-
 struct edition *bench_edition(void)
 {
 	ratas.name = "ratas";
@@ -109,6 +104,5 @@ struct edition *bench_edition(void)
 	ratas.modify = modify;
 	ratas.cancel = cancel;
 	ratas.expire = expire;
-	ratas.close = close_wheel;
 	return &ratas;
 }

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The core of this tree, used as kmod/ops.c and kmod/read.c use it.
+ * With PREFETCH 0, nothing is prefetched for a batch.
  */
 #include <uapi/linux/twheel.h>
 
+#include "../shim.h"
 #include "ahead.h"
 #include "edition.h"
-#include "shim.h"
 
-#ifndef NAME
-#define NAME "second"
+#ifndef PREFETCH
+#define PREFETCH 1
 #endif
 
 #define KMALLOC_BYTES 192
 
 static struct tw_wheel wheel;
 static struct tw_table table;
-static struct edition second;
+static struct edition twheel;
+
+static struct bench_event bench_events[EVENTS];
 
 static void open_wheel(size_t timers)
 {
@@ -27,14 +30,14 @@ static void open_wheel(size_t timers)
 
 	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, TICK_NS);
 	tw_table_init(&table);
-	tw_table_grow(&table, second.alloc(TW_DIR_BYTES(chunks), 64), chunks);
+	tw_table_grow(&table, twheel.alloc(TW_DIR_BYTES(chunks), 64), chunks);
 	/* (As far apart as kmalloc() puts them) */
-	chunk = second.alloc(chunks * KMALLOC_BYTES, 64);
+	chunk = twheel.alloc(chunks * KMALLOC_BYTES, 64);
 	for (i = 1; i < chunks; i++)
 		tw_table_add(&table, (void *)chunk + i * KMALLOC_BYTES,
-			     second.alloc(TW_CHUNK_BYTES, TW_CHUNK_BYTES));
+			     twheel.alloc(TW_CHUNK_BYTES, TW_CHUNK_BYTES));
 	tw_wheel_init(&wheel, &table, &clock, 0, 0);
-	tw_wheel_set_slots(&wheel, second.alloc(sizeof(struct tw_slots), 64));
+	tw_wheel_set_slots(&wheel, twheel.alloc(sizeof(struct tw_slots), 64));
 }
 
 static void arm(struct bench_op *op, unsigned int nr)
@@ -58,6 +61,9 @@ static void begin(struct tw_ahead *ahead, struct bench_op *ops, unsigned int nr,
 {
 	struct twheel_op *first = (void *)ops;
 
+	*ahead = (struct tw_ahead){ .table = &table };
+	if (!PREFETCH)
+		return;
 	first->opcode = opcode;
 	first->flags = TWHEEL_ABS;
 	tw_ahead_begin(ahead, &table, ops, nr, sizeof(*ops), 0);
@@ -74,7 +80,7 @@ static void modify(struct bench_op *op, unsigned int nr)
 	for (; op < end; op++) {
 		tw_ahead(&ahead, op, sizeof(*op));
 		if (!tw_table_find(&table, op->id, &node, &index))
-			bench_fail("there is no such timer");
+			errx(1, "there is no such timer");
 		tw_wheel_mod(&wheel, node, index, op->deadline, 0);
 		node->user_data = op->user_data;
 	}
@@ -91,7 +97,7 @@ static void cancel(struct bench_op *op, unsigned int nr)
 	for (; op < end; op++) {
 		tw_ahead(&ahead, op, sizeof(*op));
 		if (!tw_table_find(&table, op->id, &node, &index))
-			bench_fail("there is no such timer");
+			errx(1, "there is no such timer");
 		tw_wheel_del(&wheel, node, index);
 		tw_node_end(&table, node, index);
 	}
@@ -146,8 +152,8 @@ static void close_wheel(void)
 	tw_table_end(&table);
 }
 
-static struct edition second = {
-	.name = NAME,
+static struct edition twheel = {
+	.name = "twheel",
 	.open = open_wheel,
 	.arm = arm,
 	.modify = modify,
@@ -158,5 +164,5 @@ static struct edition second = {
 
 struct edition *bench_edition(void)
 {
-	return &second;
+	return &twheel;
 }
