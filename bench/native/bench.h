@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the peers and the program that compares them share: a clock that stands
- * still, a stopwatch, and what a peer has to be able to do.
+ * What a peer and main.c share: a clock that stands still, a stopwatch, and what a peer has
+ * to be able to do.
  */
 #ifndef BENCH_H
 #define BENCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +24,6 @@ enum operation {
  * @open: make ready for @timers
  * @uniform: do each operation on all of them; NULL: it can't
  * @connections: let each be the timeout of a connection
- * @close: give all back
  */
 struct peer {
 	const char *name;
@@ -31,10 +31,9 @@ struct peer {
 	void (*open)(size_t timers);
 	void (*uniform)(void);
 	void (*connections)(void);
-	void (*close)(void);
 };
 
-extern const struct peer wheel_peer, peer;
+extern const struct peer peer;
 
 /* What clock_gettime() says to everybody in the program, in ns. */
 extern uint64_t now;
@@ -42,12 +41,14 @@ extern uint64_t now;
 /* The timers in a random order, see shuffle(). */
 extern uint32_t *order;
 
+/* Is it instructions, of which those of the program's own loops are taken off? */
+extern bool counting;
+
 void begin(void);
 void end(enum operation op);
-void spend(enum operation op, double ns);
+void take_off(enum operation op);
 uint64_t rnd(uint64_t below);
 void shuffle(void);
 void *array(size_t n, size_t size);
-void array_free(void *p, size_t n, size_t size);
 
 #endif /* BENCH_H */

@@ -5,7 +5,6 @@
  */
 #include <ev.h>
 
-#define PEER peer
 #define TIMER							\
 	struct ev_timer ev;					\
 	double delay
@@ -61,11 +60,6 @@ static inline void arm_connection(struct timer *t)
 	push(t);
 }
 
-static void jump(uint64_t until)
-{
-	(void)until;
-}
-
 static void turn(void (*callback)(void))
 {
 	ev_run(loop, EVRUN_NOWAIT);
@@ -81,17 +75,10 @@ static void open_peer(size_t n)
 	create_timers(n);
 }
 
-static void close_peer(void)
-{
-	ev_loop_destroy(loop);
-	destroy_timers();
-}
-
 const struct peer peer = {
 	.name = "libev",
 	.bytes = sizeof(ev_timer),
 	.open = open_peer,
 	.uniform = uniform,
 	.connections = connections,
-	.close = close_peer,
 };

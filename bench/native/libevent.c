@@ -7,7 +7,6 @@
 #include <event2/event_struct.h>
 #include <stdlib.h>
 
-#define PEER peer
 #define TIMER							\
 	struct event event;					\
 	struct timeval delay
@@ -71,11 +70,6 @@ static inline void push(struct timer *t)
 	event_add(&t->event, &timeout);
 }
 
-static void jump(uint64_t until)
-{
-	(void)until;
-}
-
 static void turn(void (*callback)(void))
 {
 	kicked = callback;
@@ -97,12 +91,6 @@ static void open_peer(size_t n)
 	create_timers(n);
 }
 
-static void close_peer(void)
-{
-	event_base_free(base);
-	destroy_timers();
-}
-
 const struct peer peer = {
 #ifdef COMMON
 	.name = "libevent-common",
@@ -113,5 +101,4 @@ const struct peer peer = {
 	.bytes = sizeof(struct event),
 	.open = open_peer,
 	.connections = connections,
-	.close = close_peer,
 };

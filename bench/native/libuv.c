@@ -4,7 +4,6 @@
  */
 #include <uv.h>
 
-#define PEER peer
 #define TIMER							\
 	uv_timer_t uv;						\
 	uint64_t delay
@@ -55,11 +54,6 @@ static inline void push(struct timer *t)
 	uv_timer_again(&t->uv);
 }
 
-static void jump(uint64_t until)
-{
-	(void)until;
-}
-
 static void turn(void (*callback)(void))
 {
 	uv_run(&loop, UV_RUN_NOWAIT);
@@ -74,16 +68,10 @@ static void open_peer(size_t n)
 	create_timers(n);
 }
 
-static void close_peer(void)
-{
-	destroy_timers();
-}
-
 const struct peer peer = {
 	.name = "libuv",
 	.bytes = sizeof(uv_timer_t),
 	.open = open_peer,
 	.uniform = uniform,
 	.connections = connections,
-	.close = close_peer,
 };

@@ -1,28 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A peer beside the wheel, in one program, in turns: how many times as long it
- * takes for an operation, as the median of the rounds. (Of its thread's own time,
- * which is the wall-clock's without what others on the machine took: nothing here
- * waits.)
+ * What a peer takes for each operation, as lines of JSON.
  *
- * usage: PEER [-a] [-c] [-r ROUNDS] [-w uniform|connections] TIMERS
+ * usage: PEER ns|instructions TIMERS [uniform]
  *
- * Time stands still unless the program moves it: clock_gettime() is its own, for
- * the libraries as well, and says what was set. So what expires, and when, is the
- * same on every run, and nobody pays for reading the clock. (Peers for which that
- * can't be done say so in their files.) Likewise epoll_wait() is its own: no
- * descriptor is ever ready, and nobody pays for asking.
+ * It is the time that the thread itself has used: nothing here waits. In a machine in which
+ * one instruction takes 1 ns (scripts/vm -i), it is a number of instructions, and the first
+ * word says so: then what the loop around the operations takes is taken off. With a third
+ * word, there are no connections.
  *
- * With -c the peer works alone, once, for callgrind, which is told when an
- * operation begins and ends; bench/native/run puts its figures together.
- * With -w only this workload. With -a the peer works alone when a line of the input
- * says so, for bench/pools: "uniform", of which it gives the ns of each operation,
- * or "memory", of which it gives the bytes for each timer.
+ * The clock stands still unless the program moves it: clock_gettime() is its own, for the
+ * libraries as well, and says what was set. So what expires, and when, is the same on every
+ * run, and nobody pays for reading the clock. epoll_wait() is its own, too: no descriptor
+ * is ever ready, and nobody pays for asking.
  */
 #include <err.h>
 #include <malloc.h>
-#include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,14 +25,11 @@
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
-#include <valgrind/callgrind.h>
 
 #include "bench.h"
 
 /* Everything is done with a small number of timers as often as makes this many. */
 #define REPEAT 20000
-
-#define MOST_ROUNDS 15
 
 static const char *const operations[OPERATIONS] = {
 	[ARM] = "arm",
@@ -52,13 +42,11 @@ static const char *const operations[OPERATIONS] = {
 
 uint64_t now = 1000 * SECOND;
 uint32_t *order;
+bool counting;
 
 static size_t timers;
-static unsigned int rounds = 5;
-static bool counting;
-static const char *only;
 static uint64_t seed, began;
-static double spent[OPERATIONS], ratio[OPERATIONS][MOST_ROUNDS];
+static double spent[OPERATIONS];
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
@@ -105,18 +93,7 @@ static uint64_t time_used(void)
  */
 void begin(void)
 {
-	if (counting)
-		CALLGRIND_TOGGLE_COLLECT;
-	else
-		began = time_used();
-}
-
-static void dump(enum operation op)
-{
-	char name[64];
-
-	snprintf(name, sizeof(name), "%s %zu", operations[op], timers);
-	CALLGRIND_DUMP_STATS_AT(name);
+	began = time_used();
 }
 
 /**
@@ -125,23 +102,16 @@ static void dump(enum operation op)
  */
 void end(enum operation op)
 {
-	if (!counting) {
-		spent[op] += time_used() - began;
-		return;
-	}
-	CALLGRIND_TOGGLE_COLLECT;
-	if (op != CONNECTION)
-		dump(op);
+	spent[op] += time_used() - began;
 }
 
 /**
- * spend() - the peer took its own time
- * @op: for which operation
- * @ns: how long, for all timers
+ * take_off() - the program has ended with what it does around an operation
+ * @op: which one it is
  */
-void spend(enum operation op, double ns)
+void take_off(enum operation op)
 {
-	spent[op] += ns;
+	spent[op] -= time_used() - began;
 }
 
 /* xorshift64*, so that no library matters. */
@@ -178,98 +148,6 @@ void *array(size_t n, size_t size)
 	return memset(p, 0, n * size);
 }
 
-void array_free(void *p, size_t n, size_t size)
-{
-	munmap(p, n * size);
-}
-
-static unsigned int repetitions(void)
-{
-	return timers < REPEAT && !counting ? REPEAT / timers : 1;
-}
-
-static bool wanted(const char *workload)
-{
-	return !only || !strcmp(only, workload);
-}
-
-/* The same deadlines in the same order for both. */
-static void work(const struct peer *who, uint64_t from)
-{
-	unsigned int i;
-
-	seed = from;
-	memset(spent, 0, sizeof(spent));
-	for (i = 0; i < repetitions(); i++) {
-		if (who->uniform && wanted("uniform"))
-			who->uniform();
-		if (wanted("connections"))
-			who->connections();
-	}
-}
-
-static void run_round(unsigned int round)
-{
-	double wheel[OPERATIONS];
-	enum operation op;
-
-	work(&wheel_peer, round + 1);
-	memcpy(wheel, spent, sizeof(wheel));
-	work(&peer, round + 1);
-	for (op = 0; op < OPERATIONS; op++) {
-		if (!spent[op])
-			continue;
-		ratio[op][round] = spent[op] / wheel[op];
-		fprintf(stderr, "%s %zu %s: %.1f ns, wheel %.1f ns\n", peer.name,
-			timers, operations[op],
-			spent[op] / timers / repetitions(),
-			wheel[op] / timers / repetitions());
-	}
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void print_ratio(enum operation op)
-{
-	qsort(ratio[op], rounds, sizeof(ratio[op][0]), compare);
-	printf("{\"suite\":\"native\",\"workload\":\"%s\",",
-	       op == CONNECTION ? "connections" : "uniform");
-	printf("\"peer\":\"%s\",\"operation\":\"%s\",\"timers\":%zu,\"batch\":1,",
-	       peer.name, operations[op], timers);
-	printf("\"metric\":\"ns_ratio\",\"value\":%.2f}\n", ratio[op][rounds / 2]);
-}
-
-static void compare_with_wheel(void)
-{
-	enum operation op;
-	unsigned int i;
-
-	wheel_peer.open(timers);
-	peer.open(timers);
-	for (i = 0; i < rounds; i++)
-		run_round(i);
-	for (op = 0; op < OPERATIONS; op++)
-		if (ratio[op][0])
-			print_ratio(op);
-	peer.close();
-	wheel_peer.close();
-}
-
-static void count_alone(void)
-{
-	counting = true;
-	peer.open(timers);
-	work(&peer, 1);
-	if (wanted("connections"))
-		dump(CONNECTION);
-	peer.close();
-}
-
 static size_t allocated(void)
 {
 	struct mallinfo2 info = mallinfo2();
@@ -277,56 +155,52 @@ static size_t allocated(void)
 	return info.uordblks + info.hblkhd;
 }
 
-static void answer(void)
+/* Once for all: the same deadlines in the same order for all peers. */
+static void work(bool connections)
 {
-	size_t before = allocated();
-	enum operation op;
-	char line[32];
-
-	peer.open(timers);
-	while (fgets(line, sizeof(line), stdin)) {
-		memset(spent, 0, sizeof(spent));
+	seed = 1;
+	memset(spent, 0, sizeof(spent));
+	if (peer.uniform)
 		peer.uniform();
-		if (!strcmp(line, "memory\n"))
-			printf("%.1f", peer.bytes + (double)(allocated() - before) / timers);
-		else
-			for (op = ARM; op <= EXPIRE_READ; op++)
-				printf("%.0f ", spent[op]);
-		putchar('\n');
-		fflush(stdout);
-	}
-	peer.close();
+	if (connections)
+		peer.connections();
+}
+
+static void print(const char *operation, const char *metric, double value)
+{
+	printf("{\"peer\":\"%s\",\"operation\":\"%s\",\"timers\":%zu,\"batch\":1,",
+	       peer.name, operation, timers);
+	printf("\"metric\":\"%s\",\"value\":%.1f}\n", metric, value);
 }
 
 int main(int argc, char **argv)
 {
-	bool alone = false, asked = false;
-	size_t i;
-	int c;
+	double sum[OPERATIONS] = { 0 };
+	size_t i, rounds, before;
+	enum operation op;
 
-	while ((c = getopt(argc, argv, "acr:w:")) != -1) {
-		if (c == 'a')
-			asked = true;
-		else if (c == 'c')
-			alone = true;
-		else if (c == 'r')
-			rounds = strtoul(optarg, NULL, 0);
-		else if (c == 'w')
-			only = optarg;
-		else
-			exit(2);
-	}
-	if (optind + 1 != argc || rounds < 1 || rounds > MOST_ROUNDS)
-		errx(2, "usage: %s [-a] [-c] [-r ROUNDS] [-w uniform|connections] TIMERS", argv[0]);
-	timers = strtoul(argv[optind], NULL, 0);
+	if (argc < 3 || argc > 4)
+		errx(2, "usage: %s ns|instructions TIMERS [uniform]", argv[0]);
+	counting = !strcmp(argv[1], "instructions");
+	timers = strtoul(argv[2], NULL, 0);
 	order = array(timers, sizeof(*order));
 	for (i = 0; i < timers; i++)
 		order[i] = i;
-	if (asked)
-		answer();
-	else if (alone)
-		count_alone();
-	else
-		compare_with_wheel();
+	before = allocated();
+	peer.open(timers);
+	/* So that all memory is there */
+	work(false);
+	rounds = timers < REPEAT ? REPEAT / timers : 1;
+	for (i = 0; i < rounds; i++) {
+		work(argc == 3);
+		for (op = 0; op < OPERATIONS; op++)
+			sum[op] += spent[op];
+	}
+	for (op = 0; op < OPERATIONS; op++)
+		if (sum[op])
+			print(operations[op], argv[1], sum[op] / rounds / timers);
+	if (peer.bytes && peer.uniform)
+		print("pending", "bytes",
+		      peer.bytes + (double)(allocated() - before) / timers);
 	return 0;
 }

@@ -12,7 +12,6 @@
 #define PEER_H
 
 #include <err.h>
-#include <stdbool.h>
 
 #include "bench.h"
 
@@ -55,9 +54,6 @@ static void cancel(struct timer *t);
 static void arm_connection(struct timer *t);
 static void push(struct timer *t);
 
-/* Before time moves: where it can't, those that are waited for are made due. */
-static void jump(uint64_t until);
-
 /*
  * A turn of the loop: everything expires that is to by now, and, if not NULL,
  * a function is called, from where programs arm their timers: a callback.
@@ -72,7 +68,7 @@ static size_t from, to;
 static inline void expired(struct timer *t, uint64_t when)
 {
 	if (__builtin_expect(t->deadline > when || !t->waited_for, 0))
-		errx(1, "%s: an expiry that is early, unasked or a second one", PEER.name);
+		errx(1, "%s: an expiry that is early, unasked or a second one", peer.name);
 	t->waited_for = false;
 	left--;
 }
@@ -87,11 +83,6 @@ static void create_timers(size_t n)
 		create(&timers[i]);
 }
 
-static void destroy_timers(void)
-{
-	array_free(timers, count, sizeof(*timers));
-}
-
 /* New deadlines, uniform over @range from @start on. */
 static void prepare_all(uint64_t start, uint64_t range)
 {
@@ -103,14 +94,38 @@ static void prepare_all(uint64_t start, uint64_t range)
 	}
 }
 
+/* The compiler shall not leave out the loop around it. */
+static inline void nothing(struct timer *t)
+{
+	asm volatile("" : : "r"(t) : "memory");
+}
+
+static void nothing_for_all(enum operation op)
+{
+	size_t i;
+
+	if (!counting)
+		return;
+	begin();
+	for (i = 0; i < count; i++)
+		nothing(&timers[order[i]]);
+	take_off(op);
+}
+
 static void arm_all(void)
 {
-	struct timer *t;
+	size_t i;
 
 	begin();
-	for (t = timers; t < timers + count; t++)
-		arm(t);
+	for (i = 0; i < count; i++)
+		arm(&timers[i]);
 	end(ARM);
+	if (!counting)
+		return;
+	begin();
+	for (i = 0; i < count; i++)
+		nothing(&timers[i]);
+	take_off(ARM);
 }
 
 static void modify_all(enum operation op)
@@ -121,6 +136,7 @@ static void modify_all(enum operation op)
 	for (i = 0; i < count; i++)
 		modify(&timers[order[i]]);
 	end(op);
+	nothing_for_all(op);
 }
 
 static void modify_all_later(void)
@@ -141,6 +157,7 @@ static void cancel_all(void)
 	for (i = 0; i < count; i++)
 		cancel(&timers[order[i]]);
 	end(CANCEL);
+	nothing_for_all(CANCEL);
 }
 
 static void arm_all_unmeasured(void)
@@ -157,7 +174,7 @@ static void arm_all_unmeasured(void)
 static void all_expired(void)
 {
 	if (left)
-		errx(1, "%s: %zu timers did not expire", PEER.name, left);
+		errx(1, "%s: %zu timers did not expire", peer.name, left);
 }
 
 /* Time jumps from before the first deadline to after the last. */
@@ -168,7 +185,6 @@ static void expire_all(void)
 
 	prepare_all(start, range);
 	turn(arm_all_unmeasured);
-	jump(start + range + TICK);
 	now = start + range + TICK;
 	begin();
 	turn(NULL);
@@ -212,6 +228,17 @@ static void push_connections(void)
 	}
 }
 
+/* (As many instructions, but the deadline stays.) */
+static void push_nothing(void)
+{
+	for (; from < to; from++) {
+		struct timer *t = &timers[order[from]];
+
+		*(volatile uint64_t *)&t->deadline = t->deadline;
+		nothing(t);
+	}
+}
+
 static void cancel_connections(void)
 {
 	for (; from < to; from++)
@@ -230,6 +257,14 @@ static void each_connection(size_t n, void (*batch)(void))
 		turn(batch);
 	}
 	end(CONNECTION);
+	if (counting) {
+		begin();
+		for (from = 0; from < n; ) {
+			to = from + BATCH < n ? from + BATCH : n;
+			push_nothing();
+		}
+		take_off(CONNECTION);
+	}
 	now = start + PUSH_EVERY;
 }
 
@@ -265,7 +300,6 @@ static void connections(void)
 	}
 	deadline = now + TIMEOUT + TICK;
 	each_connection(choose_cancelled(), cancel_connections);
-	jump(deadline + SLICE);
 	begin();
 	for (; now < deadline + SLICE; now += SLICE)
 		turn(NULL);

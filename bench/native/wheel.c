@@ -5,15 +5,9 @@
  * fetched ahead, as operations come one by one. An expiry counts when it is delivered
  * in its own tick, however far time jumps.
  */
-#include <linux/bug.h>
-#include <linux/ktime.h>
-#include <linux/time_namespace.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <uapi/linux/twheel.h>
 
+#include "../shim.h"
 #include "wheel.h"
 
 #define TIMER u32 index
@@ -22,12 +16,6 @@
 static struct tw_wheel wheel;
 static struct tw_table table;
 static struct tw_slots slots;
-
-/* Memory of the table */
-static u32 chunks;
-static struct tw_chunk *chunk;
-static struct tw_node *nodes;
-static void *dir;
 
 static inline struct tw_node *node_of(const struct timer *t)
 {
@@ -74,11 +62,6 @@ static inline void push(struct timer *t)
 	modify(t);
 }
 
-static void jump(uint64_t until)
-{
-	(void)until;
-}
-
 /* Those that expired in @tick */
 static void deliver(s64 tick)
 {
@@ -92,7 +75,7 @@ static void deliver(s64 tick)
 		struct timer *t = (struct timer *)(uintptr_t)node->user_data;
 
 		if (unlikely(when - t->deadline >= wheel.clock.tick))
-			errx(1, "%s: a timer expired in a wrong tick", PEER.name);
+			errx(1, "%s: a timer expired in a wrong tick", peer.name);
 		expired(t, when);
 	}
 	tw_reader_cut(&wheel, &reader);
@@ -118,14 +101,13 @@ static void turn(void (*callback)(void))
 
 static void open_table(size_t n)
 {
-	u32 i;
+	u32 chunks = n / TW_CHUNK_NODES + 1, i;
+	struct tw_chunk *chunk = array(chunks, sizeof(*chunk));
+	struct tw_node *nodes = array(chunks, TW_CHUNK_BYTES);
 
-	chunks = n / TW_CHUNK_NODES + 1;
-	chunk = array(chunks, sizeof(*chunk));
-	nodes = array(chunks, TW_CHUNK_BYTES);
-	dir = array(TW_DIR_BYTES(chunks + TW_FIRST_CHUNK), 1);
 	tw_table_init(&table);
-	tw_table_grow(&table, dir, chunks + TW_FIRST_CHUNK);
+	tw_table_grow(&table, array(TW_DIR_BYTES(chunks + TW_FIRST_CHUNK), 1),
+		      chunks + TW_FIRST_CHUNK);
 	for (i = 0; i < chunks; i++)
 		tw_table_add(&table, &chunk[i], &nodes[i * TW_CHUNK_NODES]);
 }
@@ -136,24 +118,14 @@ static void open_peer(size_t n)
 
 	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, MS);
 	open_table(n);
-	memset(&slots, 0, sizeof(slots));
 	tw_wheel_init(&wheel, &table, &clock, tw_clock_floor(&clock, now), 0);
 	tw_wheel_set_slots(&wheel, &slots);
 	create_timers(n);
 }
 
-static void close_peer(void)
-{
-	destroy_timers();
-	array_free(chunk, chunks, sizeof(*chunk));
-	array_free(nodes, chunks, TW_CHUNK_BYTES);
-	array_free(dir, TW_DIR_BYTES(chunks + TW_FIRST_CHUNK), 1);
-}
-
-const struct peer PEER = {
+const struct peer peer = {
 	.name = "wheel",
 	.open = open_peer,
 	.uniform = uniform,
 	.connections = connections,
-	.close = close_peer,
 };

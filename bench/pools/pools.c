@@ -1,34 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A pool of libtwheel, for compare.py: it does what a line of its input says, and
- * answers with a line of numbers, as the peers do (bench/native, -a; Peers.java).
+ * What tasks of a pool of libtwheel take, as lines of JSON.
  *
- * usage: pools WORKERS TASKS
- *        pools -c TASKS: count start and cancel under callgrind, without and with a pool
+ * usage: pools ns WORKERS TASKS
+ *        pools switches WORKERS TASKS
  *
- *	uniform	ns for all tasks to start, reset later, reset earlier, cancel, run
- *	memory	bytes a task, of the library and the task itself
- *	pairs N	ns by the clock for start and cancel, by N threads, beside all tasks; and ns
- *		of processor time
- *	rate	tasks that were run, 1 ms apart
+ *	ns	processor time of all threads for each operation, and the bytes of a task
+ *	switches	of threads, for each of the tasks, which are due 1 ms apart, and how many
+ *		us of processor time each takes
  *
- * The ns of "uniform" are of all threads. Tasks that are to run are started while the
- * workers are held up, and these are let go when all are due; a pool without workers is
- * a delay queue, from which the only thread takes up to 64 at a time. The backend is that
- * of the environment's TWHEEL_BACKEND.
+ * Tasks that are to run are started while the workers are held up, and these are let go when
+ * all are due; a pool without workers is a delay queue, from which the only thread takes up to
+ * 64 at a time. The backend is that of the environment's TWHEEL_BACKEND.
  */
 #include <err.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <twheel_pool.h>
 #include <unistd.h>
-#include <valgrind/callgrind.h>
 
 #define MS 1000000ULL
 #define SECOND 1000000000ULL
@@ -37,9 +34,10 @@
 #define TICK MS
 #define DENSITY 256
 
-/* What a pair of operations is measured with */
-#define PAIRS 200000
 #define MOST_THREADS 64
+
+/* Everything is done with few tasks as often as makes this many. */
+#define REPEAT 20000
 
 #define TAKERS 8
 #define RATE MS
@@ -233,17 +231,11 @@ static __u64 expire(void)
 	return took;
 }
 
-static void uniform(void)
+static void print(const char *operation, const char *metric, double value)
 {
-	__u64 took[] = {
-		start_all(start, 100 * SECOND, 100 * SECOND),
-		reset_all(200 * SECOND, 100 * SECOND),
-		reset_all(50 * SECOND, 100 * SECOND),
-		cancel_all(),
-		expire(),
-	};
-
-	printf("%llu %llu %llu %llu %llu\n", took[0], took[1], took[2], took[3], took[4]);
+	printf("{\"peer\":\"pool, %u workers\",\"operation\":\"%s\",\"timers\":%zu,",
+	       workers, operation, count);
+	printf("\"batch\":1,\"metric\":\"%s\",\"value\":%.2f}\n", metric, value);
 }
 
 static size_t allocated(void)
@@ -253,50 +245,29 @@ static size_t allocated(void)
 	return info.uordblks + info.hblkhd;
 }
 
-static void memory(void)
+/* The operations, called as the peers of bench/native call theirs */
+static void uniform(void)
 {
-	size_t before = allocated();
+	static const char *const names[] = {
+		"arm", "modify_later", "modify_earlier", "cancel", "expire_read",
+	};
+	__u64 took[5] = { 0 };
+	size_t before = allocated(), rounds = count < REPEAT ? REPEAT / count : 1, i;
+	double bytes;
 
 	start_all(start, 100 * SECOND, 100 * SECOND);
-	printf("%.1f\n", sizeof(tasks[0]) + (double)(allocated() - before) / count);
+	bytes = sizeof(tasks[0]) + (double)(allocated() - before) / count;
 	cancel_all();
-}
-
-static void *start_and_cancel(void *barrier)
-{
-	struct twheel_task task = { .run = run };
-	unsigned int i;
-
-	pthread_barrier_wait(barrier);
-	for (i = 0; i < PAIRS; i++) {
-		check(twheel_task_start(pool, &task, 0, 150 * SECOND, 0), "start");
-		check(twheel_task_cancel(&task), "cancel");
+	for (i = 0; i < rounds; i++) {
+		took[0] += start_all(start, 100 * SECOND, 100 * SECOND);
+		took[1] += reset_all(200 * SECOND, 100 * SECOND);
+		took[2] += reset_all(50 * SECOND, 100 * SECOND);
+		took[3] += cancel_all();
+		took[4] += expire();
 	}
-	return NULL;
-}
-
-static void pairs(unsigned int threads)
-{
-	pthread_t thread[MOST_THREADS];
-	pthread_barrier_t barrier;
-	unsigned int i;
-	__u64 from, used;
-
-	if (!threads || threads > MOST_THREADS)
-		errx(1, "%u threads", threads);
-	start_all(start, 100 * SECOND, 100 * SECOND);
-	pthread_barrier_init(&barrier, NULL, threads + 1);
-	for (i = 0; i < threads; i++)
-		check(-pthread_create(&thread[i], NULL, start_and_cancel, &barrier), "thread");
-	used = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	from = clock_ns(CLOCK_MONOTONIC);
-	pthread_barrier_wait(&barrier);
-	for (i = 0; i < threads; i++)
-		pthread_join(thread[i], NULL);
-	from = clock_ns(CLOCK_MONOTONIC) - from;
-	used = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - used;
-	printf("%.1f %.1f\n", (double)from / PAIRS / threads, (double)used / PAIRS / threads);
-	cancel_all();
+	for (i = 0; i < 5; i++)
+		print(names[i], "ns", (double)took[i] / rounds / count);
+	print("pending", "bytes", bytes);
 }
 
 static void *take_one_by_one(void *arg)
@@ -309,9 +280,20 @@ static void *take_one_by_one(void *arg)
 	return NULL;
 }
 
-static void rate(void)
+/* Of all threads, whether they waited or were interrupted */
+static long switched(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_nvcsw + usage.ru_nivcsw;
+}
+
+static void switches(void)
 {
 	pthread_t takers[TAKERS];
+	__u64 used;
+	long before;
 	size_t i;
 
 	left = count;
@@ -320,10 +302,14 @@ static void rate(void)
 		delays[i] = 100 * MS + i * RATE;
 		start_to_run(i);
 	}
+	used = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	before = switched();
 	for (i = 0; i < TAKERS && !workers; i++)
 		check(-pthread_create(&takers[i], NULL, take_one_by_one, NULL), "thread");
 	sem_wait(&finished);
-	printf("%zu\n", count);
+	print("expiry", "switches", (double)(switched() - before) / count);
+	used = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - used;
+	print("expiry", "us_of_processor", (double)used / count / 1000);
 }
 
 static void make_pool(void)
@@ -348,68 +334,20 @@ static void make_pool(void)
 	}
 }
 
-static void answer(const char *line)
-{
-	unsigned int threads;
-
-	if (!strcmp(line, "uniform\n"))
-		uniform();
-	else if (!strcmp(line, "memory\n"))
-		memory();
-	else if (sscanf(line, "pairs %u", &threads) == 1)
-		pairs(threads);
-	else if (!strcmp(line, "rate\n"))
-		rate();
-	else
-		errx(1, "what is '%s'?", line);
-	fflush(stdout);
-}
-
-static void arm_and_cancel(struct twheel *wheel)
-{
-	struct twheel_op op = twheel_op_arm(0, 150 * SECOND, 0, 1);
-
-	check(twheel_arm(wheel, &op), "arm");
-	check(twheel_cancel(wheel, op.id), "cancel");
-}
-
-static void count_instructions(void)
-{
-	struct twheel_task task = { .run = run };
-	struct twheel *wheel;
-	size_t i;
-
-	check(twheel_open(TWHEEL_USER, &wheel), "open");
-	start_all(start, 100 * SECOND, 100 * SECOND);
-	CALLGRIND_TOGGLE_COLLECT;
-	for (i = 0; i < count; i++) {
-		twheel_task_start(pool, &task, 0, 150 * SECOND, 0);
-		twheel_task_cancel(&task);
-	}
-	CALLGRIND_TOGGLE_COLLECT;
-	CALLGRIND_DUMP_STATS_AT("pool");
-	CALLGRIND_TOGGLE_COLLECT;
-	for (i = 0; i < count; i++)
-		arm_and_cancel(wheel);
-	CALLGRIND_TOGGLE_COLLECT;
-	CALLGRIND_DUMP_STATS_AT("wheel");
-}
-
 int main(int argc, char **argv)
 {
-	char line[32];
+	bool rate = argc == 4 && !strcmp(argv[1], "switches");
 
-	if (argc != 3)
-		errx(2, "usage: %s WORKERS|-c TASKS", argv[0]);
-	workers = !strcmp(argv[1], "-c") ? 1 : strtoul(argv[1], NULL, 0);
-	count = strtoul(argv[2], NULL, 0);
+	if (argc != 4 || (!rate && strcmp(argv[1], "ns")))
+		errx(2, "usage: %s ns|switches WORKERS TASKS", argv[0]);
+	workers = strtoul(argv[2], NULL, 0);
+	count = strtoul(argv[3], NULL, 0);
 	if (!count || workers > MOST_THREADS)
-		errx(2, "%s workers, %s tasks", argv[1], argv[2]);
+		errx(2, "%s workers, %s tasks", argv[2], argv[3]);
 	make_pool();
-	if (!strcmp(argv[1], "-c"))
-		count_instructions();
+	if (rate)
+		switches();
 	else
-		while (fgets(line, sizeof(line), stdin))
-			answer(line);
+		uniform();
 	return 0;
 }
