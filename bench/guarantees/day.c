@@ -282,7 +282,6 @@ int main(void)
 {
 	__u64 memory_before;
 
-	suite = "day";
 	enter_cgroup();
 	connections = allocate(CONNECTIONS * sizeof(*connections));
 	memset(ring, 0xff, sizeof(ring));

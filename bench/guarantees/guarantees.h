@@ -30,9 +30,6 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Set by each program. */
-static const char *suite;
-
 static bool promise_broken;
 
 /* The clock that times are of; all wheels are of its kind. */
@@ -46,7 +43,6 @@ say(const char *fmt, ...)
 	va_list args;
 
 	fflush(stdout);
-	fprintf(stderr, "%s: ", suite);
 	va_start(args, fmt);
 	vfprintf(stderr, fmt, args);
 	va_end(args);
@@ -58,10 +54,8 @@ say(const char *fmt, ...)
 static inline void result(const char *operation, __u64 timers,
 			  const char *metric, double value)
 {
-	printf("{\"suite\":\"%s\",\"peer\":\"twheel\",\"operation\":\"%s\",",
-	       suite, operation);
-	printf("\"timers\":%llu,\"metric\":\"%s\",\"value\":%.12g}\n", timers, metric,
-	       value);
+	printf("{\"peer\":\"twheel\",\"operation\":\"%s\",\"timers\":%llu,", operation, timers);
+	printf("\"metric\":\"%s\",\"value\":%.12g}\n", metric, value);
 	fflush(stdout);
 }
 

@@ -215,7 +215,6 @@ int main(void)
 {
 	size_t i;
 
-	suite = "idle_wakeups";
 	deadlines = allocate(MOST_TIMERS * sizeof(*deadlines));
 	ids = allocate(MOST_TIMERS * sizeof(*ids));
 	/* Those that were pushed have two. */

@@ -434,7 +434,6 @@ int main(void)
 {
 	size_t i;
 
-	suite = "lateness";
 	deadlines = allocate(TIMERS * sizeof(*deadlines));
 	ids = allocate(TIMERS * sizeof(*ids));
 	for (i = 0; i < ARRAY_SIZE(scenes); i++)

@@ -3,9 +3,6 @@
  * For how long twheel holds a processor: by its own statistics, and by the kernel's
  * tracers of sections with interrupts or preemption off (the kernel "latency"), which
  * all holds of a spin lock and all runs in soft-interrupt context are.
- *
- * usage: hold             the scenes below
- *        hold threads     four threads only, for real processors: nothing is timed
  */
 #include <pthread.h>
 
@@ -43,10 +40,6 @@ static const struct scene scenes[] = {
 	{ "many_pending", 10000000, 30 * SECOND, 1, HOUR / TICK, SECOND, false },
 	{ "one_tick_shared", 1000000, 3 * SECOND, 1, 1, SECOND, true },
 	{ "one_slot_shared", 1000000, 3 * SECOND, 64, 64, SECOND, true },
-};
-
-static const struct scene sanity = {
-	"four_threads", 100000, SECOND, 1, 250, 4 * SECOND, false
 };
 
 /* The longest sections, in ns; a tracer counts in whole us. */
@@ -370,22 +363,14 @@ static void measure(const struct scene *scene)
 	}
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-	bool threads_only = argc > 1 && !strcmp(argv[1], "threads");
 	size_t i, most = 0;
 
-	suite = "max_latency";
 	for (i = 0; i < ARRAY_SIZE(scenes); i++)
 		if (scenes[i].timers > most)
 			most = scenes[i].timers;
 	deadlines = allocate(most * sizeof(*deadlines));
-	if (threads_only) {
-		play(&sanity, NULL, NULL);
-		result(sanity.name, sanity.timers, "largest_run_timers",
-		       counter("largest_run"));
-		return promise_broken;
-	}
 	for (i = 0; i < ARRAY_SIZE(scenes); i++)
 		measure(&scenes[i]);
 	return promise_broken;

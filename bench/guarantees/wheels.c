@@ -241,7 +241,6 @@ static void idle(void)
 
 int main(int argc, char **argv)
 {
-	suite = "wheels";
 	if (argc == 2 && !strcmp(argv[1], "speed"))
 		speed();
 	else if (argc == 2 && !strcmp(argv[1], "idle"))

@@ -2,7 +2,7 @@
 /*
  * What is done with every kind of timer, in the same order, and counted.
  *
- * usage: PEER uniform|connections|cancelled|memory TIMERS...
+ * usage: PEER uniform|connections|memory TIMERS...
  */
 #define _GNU_SOURCE
 #include "bench.h"
@@ -38,23 +38,7 @@
 #define TIMEOUT (60 * SECOND)
 #define PUSHES 20
 #define PUSH_EVERY (5 * SECOND)
-
-/**
- * struct life - lives of connections
- * @name: as printed
- * @push_every: from one push of the timeout to the next
- * @expires_one_in: one in so many is not cancelled, but expires; 0: none
- */
-struct life {
-	const char *name;
-	uint64_t push_every;
-	unsigned int expires_one_in;
-};
-
-/* The usual one, and what its timer costs where it never expires, however long. */
-static const struct life usual = { "connection", PUSH_EVERY, 20 };
-static const struct life cancelled = { "cancelled", PUSH_EVERY, 0 };
-static const struct life short_lived = { "cancelled_soon", SECOND, 0 };
+#define EXPIRES_ONE_IN 20	/* the others are cancelled */
 
 uint64_t *handle;
 
@@ -136,16 +120,11 @@ static double taken(uint64_t ns)
 	return (now() - start - reading) / base - spun;
 }
 
-static void print(const char *suite, const char *workload, const char *operation,
-		  const char *metric, double value)
+static void print(const char *operation, const char *metric, double value)
 {
-	printf("{\"suite\":\"%s\",", suite);
-	if (workload)
-		printf("\"workload\":\"%s\",", workload);
-	printf("\"peer\":\"%s\",\"operation\":\"%s\",\"timers\":%zu,\"batch\":%u,",
+	printf("{\"peer\":\"%s\",\"operation\":\"%s\",\"timers\":%zu,\"batch\":%u,",
 	       peer->name, operation, timers, peer->batch);
-	printf("\"metric\":\"%s\",\"value\":%.*f}\n", metric,
-	       value < 10 ? 2 : 1, value);
+	printf("\"metric\":\"%s\",\"value\":%.*f}\n", metric, value < 10 ? 2 : 1, value);
 }
 
 static void shuffle(uint32_t *list, size_t n)
@@ -404,13 +383,13 @@ static void operations(void)
 	peer->close();
 
 	if (peer->create) {
-		print("guest", "uniform", "create", "instructions", sum.create / rounds);
-		print("guest", "uniform", "close", "instructions", sum.destroy / rounds);
+		print("create", "instructions", sum.create / rounds);
+		print("close", "instructions", sum.destroy / rounds);
 	}
-	print("guest", "uniform", "arm", "instructions", sum.arm / rounds);
-	print("guest", "uniform", "modify_later", "instructions", sum.later / rounds);
-	print("guest", "uniform", "modify_earlier", "instructions", sum.earlier / rounds);
-	print("guest", "uniform", "cancel", "instructions", sum.cancel / rounds);
+	print("arm", "instructions", sum.arm / rounds);
+	print("modify_later", "instructions", sum.later / rounds);
+	print("modify_earlier", "instructions", sum.earlier / rounds);
+	print("cancel", "instructions", sum.cancel / rounds);
 }
 
 static void expiry(void)
@@ -427,9 +406,9 @@ static void expiry(void)
 		sum += expire();
 	each(peer->destroy);
 	peer->close();
-	print("guest", "uniform", "expire_read", "instructions", sum / rounds / timers);
+	print("expire_read", "instructions", sum / rounds / timers);
 	if (peer->collect_nothing)
-		print("guest", "uniform", "take", "instructions",
+		print("take", "instructions",
 		      own(1, collecting / rounds / timers));
 }
 
@@ -449,7 +428,7 @@ static uint64_t calls_took(void)
  * One operation for each connection, spread over the time until the next one;
  * returns the instructions, and those of what happened in between.
  */
-static double push_all(enum operation op, const uint32_t *list, size_t n, uint64_t every)
+static double push_all(enum operation op, const uint32_t *list, size_t n)
 {
 	uint64_t begin = now(), time[BATCH];
 	double cost = 0, all = 0;
@@ -460,7 +439,7 @@ static double push_all(enum operation op, const uint32_t *list, size_t n, uint64
 	for (i = 0; i < BATCH; i++)
 		time[i] = TIMEOUT;
 	for (i = 0; i < n; i += batch) {
-		uint64_t due = begin + every * i / n, inside, end;
+		uint64_t due = begin + PUSH_EVERY * i / n, inside, end;
 		int64_t took;
 
 		if (now() < due)
@@ -477,23 +456,23 @@ static double push_all(enum operation op, const uint32_t *list, size_t n, uint64
 		all += took;
 	}
 	/* The last batch may meet an interrupt. */
-	if (now() > begin + every + TICK)
+	if (now() > begin + PUSH_EVERY + TICK)
 		errx(1, "%s with %zu timers: slower than the connections", peer->name, n);
-	if (now() < begin + every)
-		cost += taken(begin + every - now());
+	if (now() < begin + PUSH_EVERY)
+		cost += taken(begin + PUSH_EVERY - now());
 	submitting += own(n, all);
 	return cost;
 }
 
 /* Those that are cancelled to the front; returns how many. */
-static size_t choose_cancelled(unsigned int expires_one_in)
+static size_t choose_cancelled(void)
 {
 	size_t i, n = 0;
 
 	for (i = 0; i < timers; i++) {
 		uint32_t timer = order[i];
 
-		if (!expires_one_in || timer % expires_one_in) {
+		if (timer % EXPIRES_ONE_IN) {
 			order[i] = order[n];
 			order[n++] = timer;
 		} else {
@@ -505,44 +484,39 @@ static size_t choose_cancelled(unsigned int expires_one_in)
 }
 
 /* Every connection lives once; returns the instructions of a life. */
-static double lives(const struct life *life)
+static double lives(void)
 {
 	double cost;
 	uint64_t begin;
 	size_t i, n;
 
-	cost = push_all(ARM, order, timers, life->push_every);
+	cost = push_all(ARM, order, timers);
 	for (i = 0; i < PUSHES; i++) {
 		shuffle(order, timers);
 		begin = now();
-		cost += push_all(MODIFY, order, timers, life->push_every);
+		cost += push_all(MODIFY, order, timers);
 	}
-	n = choose_cancelled(life->expires_one_in);
-	cost += push_all(CANCEL, order, n, life->push_every);
+	n = choose_cancelled();
+	cost += push_all(CANCEL, order, n);
 	collecting = 0;
 	nr_batches = 0;
-	if (left)
-		cost += collect_all(begin + TIMEOUT, now() + TIMEOUT);
-	else
-		cost += taken(TIMEOUT + SECOND);
+	cost += collect_all(begin + TIMEOUT, now() + TIMEOUT);
 	collecting = own(timers - n, collecting);
 	return cost / timers;
 }
 
 /* What of all that was the application's own, where it is not all system calls. */
-static void print_parts(const struct life *life, double cost, uint64_t calls)
+static void print_parts(double cost, uint64_t calls)
 {
 	double part = (submitting + collecting) / timers;
-	double ops = timers * (PUSHES + 2.0);
+	double ops = timers * (PUSHES + 2.0) - timers / EXPIRES_ONE_IN;
 
-	if (life->expires_one_in)
-		ops -= timers / life->expires_one_in;
-	print("guest", "connections", life->name, "own_instructions", part);
-	print("guest", "connections", life->name, "kernel_instructions", cost - part);
-	print("guest", "connections", life->name, "calls_per_10000", calls * 10000 / ops);
+	print("connection", "own_instructions", part);
+	print("connection", "kernel_instructions", cost - part);
+	print("connection", "calls_per_10000", calls * 10000 / ops);
 }
 
-static void connections_of(const struct life *life)
+static void connections(void)
 {
 	uint64_t calls = 0;
 	double cost;
@@ -553,25 +527,14 @@ static void connections_of(const struct life *life)
 	submitting = 0;
 	if (peer->calls)
 		calls = *peer->calls;
-	cost = lives(life);
+	cost = lives();
 	if (peer->calls)
 		calls = *peer->calls - calls;
 	each(peer->destroy);
 	peer->close();
-	print("guest", "connections", life->name, "instructions", cost);
+	print("connection", "instructions", cost);
 	if (peer->calls)
-		print_parts(life, cost, calls);
-}
-
-static void connections(void)
-{
-	connections_of(&usual);
-}
-
-static void cancelled_connections(void)
-{
-	connections_of(&cancelled);
-	connections_of(&short_lived);
+		print_parts(cost, calls);
 }
 
 /* The sum of a field's values, where it stands alone at the start of a line. */
@@ -632,8 +595,8 @@ static void memory(void)
 	each(peer->destroy);
 	after = used();
 	peer->close();
-	print("memory", NULL, "pending", "bytes", (double)(pending - before) / timers);
-	print("memory", NULL, "after", "bytes", (double)after - before);
+	print("pending", "bytes", (double)(pending - before) / timers);
+	print("after", "bytes", (double)after - before);
 }
 
 /* For what is allocated once and for all, however many timers there are. */
@@ -687,13 +650,11 @@ int bench(const struct peer *whom, int argc, char **argv)
 			measurement = uniform;
 		else if (!strcmp(argv[1], "connections"))
 			measurement = connections;
-		else if (!strcmp(argv[1], "cancelled"))
-			measurement = cancelled_connections;
 		else if (!strcmp(argv[1], "memory"))
 			measurement = memory;
 	}
 	if (!measurement)
-		errx(2, "usage: %s uniform|connections|cancelled|memory TIMERS...", argv[0]);
+		errx(2, "usage: %s uniform|connections|memory TIMERS...", argv[0]);
 
 	peer = whom;
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 loops.py TIMERS [ROUNDS]: asyncio's own loop and twheel.asyncio's, the same program on both,
-in turns; as lines of JSON. Processor time, as times what twheel's took in the same round.
+in turns: what each step takes of processor time, as lines of JSON.
 """
 
 import asyncio
 import gc
 import json
 import random
-import statistics
 import sys
 import time
 
 import twheel.asyncio
-
-
-NAMES = {"twheel": "twheel.asyncio", "asyncio": "asyncio's own"}
 
 
 def nothing():
@@ -90,32 +86,19 @@ class Program:
         return self.took
 
 
-def one_round(timers, seed):
-    """Processor time of each step, by loop"""
-    numbers = random.Random(seed)
-    delays = [3600 * numbers.uniform(0.001, 1) for _ in range(timers)]
-    took = {}
-    makers = [("asyncio", asyncio.SelectorEventLoop), ("twheel", twheel.asyncio.EventLoop)]
-    for name, make in makers if seed % 2 else reversed(makers):
-        loop = make()
-        took[name] = Program(loop, delays).run()
-        loop.close()
-    return took
-
-
 def main():
     timers = int(sys.argv[1])
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    results = [one_round(timers, seed) for seed in range(rounds)]
-    for peer in ("twheel", "asyncio"):
-        for step in results[0][peer]:
-            ratios = [took[peer][step] / took["twheel"][step] for took in results]
-            print(json.dumps({
-                "suite": "python", "workload": "asyncio", "peer": NAMES[peer],
-                "operation": step, "timers": timers, "batch": 1, "metric": "ratio",
-                "value": round(statistics.median(ratios), 3), "least": round(min(ratios), 3),
-                "most": round(max(ratios), 3)}))
+    makers = {"twheel.asyncio": twheel.asyncio.EventLoop,
+              "asyncio's own": asyncio.SelectorEventLoop}
+    for seed in range(int(sys.argv[2]) if len(sys.argv) > 2 else 7):
+        numbers = random.Random(seed)
+        delays = [3600 * numbers.uniform(0.001, 1) for _ in range(timers)]
+        for peer in reversed(makers) if seed % 2 else makers:
+            loop = makers[peer]()
+            for step, took in Program(loop, delays).run().items():
+                print(json.dumps({"peer": peer, "operation": step, "timers": timers,
+                                  "metric": "ns", "value": took / timers}))
+            loop.close()
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * uv PEER [TIMERS]: what timers cost in a loop of libuv, each operation on all of them, as
- * lines of JSON. Built over libuv's own timers (-DNATIVE), and over ours.
+ * uv PEER ns|instructions TIMERS: what timers cost in a loop of libuv, each operation on all
+ * of them, as lines of JSON. Built over libuv's own timers (-DNATIVE), and over ours. In a
+ * machine in which an instruction takes 1 ns, the second word says so.
  *
  * Of expiry it is the program's time, with the kernel's on its behalf: what the kernel does
  * while the program sleeps is not in it.
@@ -17,9 +18,9 @@
 
 static any_timer_t *timers;
 static unsigned int *order;
-static unsigned int nr = 100000, expired;
+static unsigned int nr, expired;
 static unsigned long long random_state = 1;
-static const char *peer;
+static const char *peer, *metric;
 
 static unsigned int rnd(unsigned int below)
 {
@@ -35,12 +36,15 @@ static unsigned long long cpu_ns(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
+static void print(const char *operation, const char *of, double value)
+{
+	printf("{\"peer\":\"%s\",\"operation\":\"%s\",\"timers\":%u,", peer, operation, nr);
+	printf("\"metric\":\"%s\",\"value\":%.1f}\n", of, value);
+}
+
 static void line(const char *operation, unsigned long long start, unsigned int ops)
 {
-	printf("{\"suite\":\"uv\",\"workload\":\"timers\",\"peer\":\"%s\",\"operation\":\"%s\",",
-	       peer, operation);
-	printf("\"timers\":%u,\"batch\":1,\"metric\":\"instructions\",\"value\":%.1f}\n", nr,
-	       (double)(cpu_ns() - start) / ops);
+	print(operation, metric, (double)(cpu_ns() - start) / ops);
 }
 
 static void shuffle(void)
@@ -141,9 +145,11 @@ int main(int argc, char **argv)
 {
 	unsigned int i;
 
-	peer = argc > 1 ? argv[1] : "?";
-	if (argc > 2)
-		nr = strtoul(argv[2], NULL, 0);
+	if (argc != 4)
+		errx(2, "usage: %s PEER ns|instructions TIMERS", argv[0]);
+	peer = argv[1];
+	metric = argv[2];
+	nr = strtoul(argv[3], NULL, 0);
 	timers = calloc(nr, sizeof(*timers));
 	order = malloc(nr * sizeof(*order));
 	if (!timers || !order || open_loop())
@@ -159,10 +165,7 @@ int main(int argc, char **argv)
 	start_all("start_stopped", 550000, 60000);
 	push_all();
 	expire_all();
-	printf("{\"suite\":\"uv\",\"workload\":\"memory\",\"peer\":\"%s\",\"operation\":\"timer\",",
-	       peer);
-	printf("\"timers\":%u,\"batch\":1,\"metric\":\"own_bytes\",\"value\":%zu}\n", nr,
-	       sizeof(*timers));
+	print("timer", "bytes", sizeof(*timers));
 	for (i = 0; i < nr; i++)
 		timer_close(&timers[i], NULL);
 	uv_run(&loop, UV_RUN_DEFAULT);
