@@ -111,14 +111,15 @@ def table(body):
 
 
 def wait_for(what, ready, wait=PATIENCE):
-    '''What ready() gives once that is true.'''
+    '''What ready() gives once that is true. What is waited for is a text, or gives one: where
+    that has what was said, it is asked once the wait was in vain, for the last of it.'''
     until = time.monotonic() + wait
     while True:
         got = ready()
         if got:
             return got
         if time.monotonic() > until:
-            raise Late(what)
+            raise Late(what() if callable(what) else what)
         time.sleep(0.002)
 
 
