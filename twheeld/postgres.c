@@ -223,15 +223,20 @@ static int64_t ahead(PGresult *result)
 	return result ? pg_int(result, 0, 0) - ts.tv_sec * SECOND - ts.tv_nsec : 0;
 }
 
+static void must_be_read(const PGresult *result)
+{
+	if (!result)
+		die("the store can't be read: %s", pg_why(reader.db));
+}
+
 static int64_t get_clock(void)
 {
 	PG_STATEMENT(get, "SELECT " PG_NOW);
 	PGresult *result = pg_do(&get, "");
 	int64_t clock = ahead(result);
 
+	must_be_read(result);
 	PQclear(result);
-	if (!result)
-		die("the store can't be read");
 	return clock;
 }
 
@@ -246,8 +251,7 @@ static int64_t get_meta(const char *name, int64_t otherwise)
 	PGresult *result = pg_do(&get, "s", name);
 	int64_t value = otherwise;
 
-	if (!result)
-		die("the store can't be read");
+	must_be_read(result);
 	if (PQntuples(result))
 		value = pg_int(result, 0, 0);
 	PQclear(result);
@@ -260,8 +264,7 @@ static void each_schedule(void (*each)(const struct schedule_row *row))
 		     " FROM twheeld.schedules");
 	PGresult *result = pg_do(&get, "");
 
-	if (!result)
-		die("the store can't be read");
+	must_be_read(result);
 	for (int i = 0; i < PQntuples(result); i++) {
 		struct schedule_row row = {
 			.name = PQgetvalue(result, i, 0), .id = pg_int(result, i, 1),
