@@ -15,7 +15,9 @@ import wire
 
 NAME = 'twheeld'
 LEASE = '1s'
+# It ends as a process does that is killed, never with the machine: so nothing need be on the disk.
 QUICK = ['-c', 'max_connections=200', '-c', 'listen_addresses=', '-c', 'wal_level=replica',
+         '-c', 'fsync=off',
          '-c', 'max_wal_senders=4', '-c', 'hot_standby=on', '-c', 'wal_keep_size=256MB']
 
 
@@ -100,7 +102,9 @@ class Postgres:
                        'ON_ERROR_STOP=1', '-c', sql, database).strip()
 
     def uri(self, database):
-        return 'postgresql:///%s?host=%s&port=%d&user=%s' % (database, self.folder, self.port, NAME)
+        '''On a busy machine, that it takes a connection may take longer than servers wait.'''
+        return 'postgresql:///%s?host=%s&port=%d&user=%s&connect_timeout=20' % (
+            database, self.folder, self.port, NAME)
 
     def standby(self, folder, port, address=None):
         '''A copy of it, which follows'''

@@ -113,14 +113,16 @@ def table(body):
 def wait_for(what, ready, wait=PATIENCE):
     '''What ready() gives once that is true. What is waited for is a text, or gives one: where
     that has what was said, it is asked once the wait was in vain, for the last of it.'''
-    until = time.monotonic() + wait
+    begun = time.monotonic()
     while True:
         got = ready()
         if got:
             return got
-        if time.monotonic() > until:
+        took = time.monotonic() - begun
+        if took > wait:
             raise Late(what() if callable(what) else what)
-        time.sleep(0.002)
+        # What is waited for needs the processor, too.
+        time.sleep(min(0.002 + took / 50, 0.1))
 
 
 class Server:
