@@ -113,16 +113,17 @@ def table(body):
 def wait_for(what, ready, wait=PATIENCE):
     '''What ready() gives once that is true. What is waited for is a text, or gives one: where
     that has what was said, it is asked once the wait was in vain, for the last of it.'''
-    begun = time.monotonic()
+    until = time.monotonic() + wait
     while True:
+        begun = time.monotonic()
         got = ready()
         if got:
             return got
-        took = time.monotonic() - begun
-        if took > wait:
+        now = time.monotonic()
+        if now > until:
             raise Late(what() if callable(what) else what)
-        # What is waited for needs the processor, too.
-        time.sleep(min(0.002 + took / 50, 0.1))
+        # For as long as it took to look: what is waited for needs the processor, too.
+        time.sleep(max(0.002, now - begun))
 
 
 class Server:
