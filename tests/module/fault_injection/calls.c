@@ -679,14 +679,16 @@ static __u64 shake_seed = 1;
 /* What is in an operation's answer while the kernel has not written there */
 #define UNTOLD 77
 
-/*
- * So many of each kind are to be done, and so many not. More would take minutes where the
- * computer has others to work for, as two processors have to meet within some instructions.
- */
+/* So many of each kind are to be done, and so many not. */
 #define SHAKEN 1
 
 /* How long to wait before it is taken away, in turns of a loop; 0: not now */
 static unsigned int shake_after;
+/*
+ * Both processors are at it, though the computer may have one of them stand still at any time:
+ * the wait has begun, and the operation is over.
+ */
+static bool shaking, returned;
 static bool stop;
 
 static void *shake(void *unused)
@@ -698,10 +700,15 @@ static void *shake(void *unused)
 		n = __atomic_load_n(&shake_after, __ATOMIC_ACQUIRE);
 		if (!n)
 			continue;
+		__atomic_store_n(&shaking, true, __ATOMIC_RELEASE);
 		for (i = 0; i < n; i++)
 			__asm__ volatile("");
 		mprotect(shaky, PAGE, PROT_NONE);
+		/* It comes back meanwhile, or not. */
+		while (n % 2 && !__atomic_load_n(&returned, __ATOMIC_ACQUIRE))
+			;
 		mprotect(shaky, PAGE, PROT_READ | PROT_WRITE);
+		__atomic_store_n(&shaking, false, __ATOMIC_RELAXED);
 		__atomic_store_n(&shake_after, 0, __ATOMIC_RELEASE);
 	}
 	return NULL;
@@ -714,8 +721,13 @@ static long shaken_op(struct model *m)
 	unsigned int step = 1 + random_next(&shake_seed) % (after / 8 + 2);
 	long ret;
 
+	__atomic_store_n(&returned, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&shake_after, after, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&shaking, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&shake_after, __ATOMIC_ACQUIRE))
+		;
 	ret = submit(m->fd, shaky, 1);
+	__atomic_store_n(&returned, true, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&shake_after, __ATOMIC_ACQUIRE))
 		;
 	/*
