@@ -36,6 +36,15 @@ class Shared(unittest.TestCase):
         self.assertEqual(self.wheel.shared_arm(5, later + SEC), twheel.PENDING)
         self.assertEqual(self.wheel.shared_cancel(5), twheel.PENDING)
         self.assertEqual(self.wheel.shared_cancel(5), twheel.NONE)
+        for n in (1, 2, 3):
+            self.wheel.shared_arm(n, 1)
+        while self.wheel.info()["ready"] < 3:
+            time.sleep(0.001)
+        self.assertEqual(self.wheel.shared_cancel(1), twheel.READY)
+        self.assertEqual(self.wheel.shared_arm(2, later), twheel.READY)
+        event, = self.wheel.read(timeout=60)
+        self.assertEqual((event.user_data, event.deadline), (3, 1))
+        self.assertEqual(self.wheel.shared_take(), [])
 
     def test_expire(self):
         """Shared timers: those that are due are taken, each once, none that was cancelled"""
@@ -65,11 +74,12 @@ class Shared(unittest.TestCase):
     def test_recover(self):
         """Shared timers: another wheel of the same descriptor takes over"""
         self.wheel.shared_arm(3, self.wheel.now() + 10_000_000)
+        self.wheel.shared_arm(4, 1)
         other = twheel.Wheel.from_fd(os.dup(self.wheel.fileno()))
         self.wheel.close()
         self.wheel = other
         other.shared_recover()
-        self.assertEqual(self.take(1), [3])
+        self.assertEqual(self.take(2), [3, 4])
 
     def test_closed(self):
         """Shared timers: a wheel that was closed has none"""

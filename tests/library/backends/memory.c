@@ -8,12 +8,9 @@
 
 #include <twheel_pool.h>
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t nr, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t nr, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
+typeof(malloc) __real_malloc, __wrap_malloc;
+typeof(calloc) __real_calloc, __wrap_calloc;
+typeof(aligned_alloc) __real_aligned_alloc, __wrap_aligned_alloc;
 
 /* Which one from now on fails, if not 0; and how many came */
 static unsigned int failing, came;
@@ -44,7 +41,7 @@ static struct twheel *tw;
 static struct twheel_op ops[TIMERS];
 static unsigned int armed, refused;
 
-static void count_refused(int ret)
+static void count(int ret)
 {
 	if (ret == -ENOMEM)
 		refused++;
@@ -52,18 +49,33 @@ static void count_refused(int ret)
 		EXPECT_EQ(ret, 0);
 }
 
+/* Do that again and again, each allocation failing in turn, until none fails any more. */
+static void each_fails(void (*once)(void), unsigned int least)
+{
+	failing = 0;
+	do {
+		failing++;
+		came = 0;
+		refused = 0;
+		once();
+		EXPECT_TRUE(refused <= 1);
+	} while (refused && !tap_bad);
+	EXPECT_TRUE(failing > least, "%u", failing);
+	tap_diag("%u allocations", failing - 1);
+}
+
 static void arm_one(__u64 interval)
 {
 	struct twheel_op op = twheel_op_arm(0, HOUR, interval, 0);
 	int ret = twheel_arm(tw, &op);
 
-	count_refused(ret);
+	count(ret);
 	armed += !ret;
 	if (ret || interval)
 		return;
 	/* It stays what it was, if it can't become periodic */
 	op = twheel_op_modify(op.id, 0, HOUR, HOUR, 0);
-	count_refused(twheel_modify(tw, &op));
+	count(twheel_modify(tw, &op));
 }
 
 /* More than the first directory has room for */
@@ -75,40 +87,33 @@ static void arm_many(void)
 		ops[i] = twheel_op_arm(0, HOUR, i % 2 ? HOUR : 0, i);
 	EXPECT_EQ(twheel_submit(tw, ops, TIMERS), TIMERS);
 	for (i = 0; i < TIMERS; i++) {
-		count_refused(ops[i].result);
+		count(ops[i].result);
 		armed += !ops[i].result;
 	}
 }
 
-static void test_fail(void)
+static void use_wheel(void)
 {
 	struct twheel_info info = { .size = sizeof(info) };
-	int ret;
+	int ret = twheel_open(TWHEEL_USER, &tw);
 
-	failing = 0;
-	do {
-		failing++;
-		came = 0;
-		refused = 0;
-		armed = 0;
-		ret = twheel_open(TWHEEL_USER, &tw);
-		if (ret) {
-			EXPECT_EQ(ret, -ENOMEM);
-			refused++;
-			continue;
-		}
-		arm_one(0);
-		arm_one(HOUR);
-		arm_many();
-		EXPECT_EQ(twheel_info(tw, &info), 0);
-		EXPECT_EQ(info.pending, armed);
-		EXPECT_TRUE(refused <= 1);
-		EXPECT_TRUE(armed >= TIMERS + 2 - refused);
-		EXPECT_EQ(twheel_drain(tw, ops, TIMERS), (int)(armed < TIMERS ? armed : TIMERS));
-		twheel_close(tw);
-	} while (refused && !tap_bad);
-	EXPECT_TRUE(failing > 40, "%u", failing);
-	tap_diag("%u allocations", failing - 1);
+	count(ret);
+	if (ret)
+		return;
+	armed = 0;
+	arm_one(0);
+	arm_one(HOUR);
+	arm_many();
+	EXPECT_EQ(twheel_info(tw, &info), 0);
+	EXPECT_EQ(info.pending, armed);
+	EXPECT_TRUE(armed >= TIMERS + 2 - refused);
+	EXPECT_EQ(twheel_drain(tw, ops, TIMERS), (int)(armed < TIMERS ? armed : TIMERS));
+	twheel_close(tw);
+}
+
+static void test_wheel(void)
+{
+	each_fails(use_wheel, 40);
 }
 
 static int run_nothing(struct twheel_task *task, const struct twheel_run *run)
@@ -119,7 +124,7 @@ static int run_nothing(struct twheel_task *task, const struct twheel_run *run)
 }
 
 /* A task that found no place is in no pool, and a pool is there or not */
-static void test_pool(void)
+static void use_pool(void)
 {
 	struct twheel_pool_options options = {
 		.size = sizeof(options), .flags = TWHEEL_USER, .threads = 2,
@@ -128,32 +133,28 @@ static void test_pool(void)
 		{ .run = run_nothing }, { .run = run_nothing }, { .run = run_nothing },
 	};
 	struct twheel_pool *pool;
-	int ret, i;
+	int ret = twheel_pool_new(&options, &pool), i;
 
-	failing = 0;
-	do {
-		failing++;
-		came = 0;
-		refused = 0;
-		ret = twheel_pool_new(&options, &pool);
-		count_refused(ret);
-		if (ret)
-			continue;
-		for (i = 0; i < 3; i++) {
-			ret = twheel_task_start(pool, &tasks[i], 0, HOUR, 0);
-			count_refused(ret);
-			EXPECT_EQ(twheel_task_cancel(&tasks[i]), ret ? -ENOENT : 0);
-		}
-		EXPECT_TRUE(refused <= 1);
-		EXPECT_EQ(twheel_pool_free(pool), 0);
-	} while (refused && !tap_bad);
-	EXPECT_TRUE(failing > 5, "%u", failing);
+	count(ret);
+	if (ret)
+		return;
+	for (i = 0; i < 3; i++) {
+		ret = twheel_task_start(pool, &tasks[i], 0, HOUR, 0);
+		count(ret);
+		EXPECT_EQ(twheel_task_cancel(&tasks[i]), ret ? -ENOENT : 0);
+	}
+	EXPECT_EQ(twheel_pool_free(pool), 0);
+}
+
+static void test_pool(void)
+{
+	each_fails(use_pool, 5);
 }
 
 int main(void)
 {
 	tap_start(120);
-	RUN(test_fail, "each allocation fails in turn");
+	RUN(test_wheel, "each allocation fails in turn");
 	RUN(test_pool, "each allocation of a pool fails in turn");
 	return tap_end();
 }

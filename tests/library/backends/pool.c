@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Tasks and pools: each sentence of twheel_pool(3), with whichever backend there is. */
 
-#include "device.h"
+#include "threads.h"
 
-#include <pthread.h>
 #include <stdint.h>
 #include <sys/resource.h>
 
@@ -11,11 +10,11 @@
 
 #define TICK (100 * USEC)
 
-/* A task that can be watched, and that waits in its run while @held */
+/* A task that can be watched, and that waits in its run while @held, in its end while @kept */
 struct thing {
 	struct twheel_task task;
-	int runs, ends, why, inside, held, waiting;
-	__u64 first, last, begun, over, missed;
+	int runs, ends, why, inside, held, kept, waiting;
+	__u64 first, last, begun, over, missed, last_missed;
 	__s64 gives, next_gives;
 	int asked;
 	void (*within)(struct thing *thing);
@@ -43,6 +42,7 @@ static int run(struct twheel_task *task, const struct twheel_run *why)
 		EXPECT_TRUE(why->deadline >= thing->last, "backwards");
 	thing->last = why->deadline;
 	thing->missed += why->missed;
+	thing->last_missed = why->missed;
 	if (LOAD(thing->held)) {
 		STORE(thing->waiting, 1);
 		WAIT_FOR(!LOAD(thing->held));
@@ -83,11 +83,11 @@ static struct thing *fresh(int n)
 	return thing;
 }
 
-static int made(__u32 threads, __u32 capacity)
+static int made(__u32 threads, __u32 capacity, __u64 tick)
 {
 	struct twheel_pool_options options = {
 		.size = sizeof(options), .threads = threads, .capacity = capacity,
-		.tick = TICK,
+		.tick = tick,
 	};
 
 	return twheel_pool_new(&options, &pool);
@@ -95,10 +95,15 @@ static int made(__u32 threads, __u32 capacity)
 
 static void new_pool(__u32 threads, __u32 capacity)
 {
-	int ret = made(threads, capacity);
+	int ret = made(threads, capacity, TICK);
 
 	if (ret)
 		tap_bail("twheel_pool_new: %s", strerror(-ret));
+}
+
+static int pool_stop(__u32 flags)
+{
+	return twheel_pool_stop(pool, flags, NULL, NULL);
 }
 
 static void free_pool(void)
@@ -107,9 +112,47 @@ static void free_pool(void)
 	pool = NULL;
 }
 
+static void (*in_pool)(void);
+static __u32 workers;
+
+static void with_pool(void)
+{
+	new_pool(workers, 0);
+	in_pool();
+	free_pool();
+}
+
+/* A test that has a pool of its own, with so many workers */
+#define POOL(nr, test, name) ({ workers = nr; in_pool = test; RUN(with_pool, name); })
+
+static int start_with(struct thing *thing, __u32 flags, __s64 when, __u64 period)
+{
+	return twheel_task_start(pool, &thing->task, flags, when, period);
+}
+
 static int start(struct thing *thing, __s64 when, __u64 period)
 {
-	return twheel_task_start(pool, &thing->task, 0, when, period);
+	return start_with(thing, 0, when, period);
+}
+
+static int reset(struct thing *thing, __s64 when, __u64 period)
+{
+	return twheel_task_reset(&thing->task, 0, when, period);
+}
+
+static int run_now(struct thing *thing)
+{
+	return twheel_task_run_now(&thing->task);
+}
+
+static int cancel_task(struct thing *thing)
+{
+	return twheel_task_cancel(&thing->task);
+}
+
+static int cancel_wait(struct thing *thing)
+{
+	return twheel_task_cancel_wait(&thing->task);
 }
 
 static void check_end(const struct thing *thing, int why, int line)
@@ -120,126 +163,125 @@ static void check_end(const struct thing *thing, int why, int line)
 }
 
 #define ENDED(thing, why) check_end(thing, why, __LINE__)
+#define RUNS(thing, nr) EXPECT_TRUE(WAIT_FOR(LOAD((thing)->runs) >= (nr)))
 
 /* A pool of one worker, who is in the run of this task until it is let go */
-static struct thing *hold(int n)
+static struct thing *hold(int n, __u64 period)
 {
 	struct thing *thing = fresh(n);
 
 	thing->held = 1;
-	EXPECT_EQ(start(thing, 0, 0), 0);
+	thing->task.next = next;
+	EXPECT_EQ(start(thing, 0, period), 0);
 	EXPECT_TRUE(WAIT_FOR(LOAD(thing->waiting)));
 	return thing;
 }
 
-static void let_go(struct thing *thing)
-{
-	STORE(thing->held, 0);
-	ENDED(thing, 0);
-}
+#define LET_GO(thing, why) ({ STORE((thing)->held, 0); ENDED(thing, why); })
 
+#define SIZE sizeof(struct twheel_pool_options)
+
+/* Longer ones are as long as a later version's, of which all must be 0 that is not known. */
 static void test_options(void)
 {
-	struct twheel_pool_options options = { .size = sizeof(options), .threads = 1 };
-	struct { struct twheel_pool_options options; __u64 more; } longer = {
-		.options = { .size = sizeof(longer) },
+	static const struct {
+		struct twheel_pool_options options;
+		char last;
+		int ret;
+	} cases[] = {
+		{ { .size = SIZE, .threads = 1 }, 0, 0 },
+		{ { .size = SIZE - 1 }, 0, -EINVAL },
+		{ { .size = SIZE, .flags = 1 }, 0, -EINVAL },
+		{ { .size = SIZE, .flags = TWHEEL_KERNEL | TWHEEL_USER }, 0, -EINVAL },
+		{ { .size = SIZE, .threads = 4097 }, 0, -EINVAL },
+		{ { .size = SIZE, .clock = 1 }, 0, -EINVAL },
+		{ { .size = SIZE, .__reserved = 1 }, 0, -EINVAL },
+		{ { .size = SIZE, .tick = 1 }, 0, -EOPNOTSUPP },
+		{ { .size = SIZE + 8 }, 0, 0 },
+		{ { .size = SIZE + 8 }, 1, -E2BIG },
+		{ { .size = 4096 }, 0, 0 },
+		{ { .size = 4097 }, 0, -E2BIG },
 	};
-	static union { struct twheel_pool_options options; char bytes[8192]; } longest;
-	struct twheel_pool_options bad;
+	static union { struct twheel_pool_options options; char bytes[4097]; } room;
+	unsigned int i;
 
-	EXPECT_EQ(twheel_pool_new(&options, &pool), 0);
-	free_pool();
-	EXPECT_EQ(twheel_pool_new(&longer.options, &pool), 0);
-	free_pool();
-	longer.more = 1;
-	EXPECT_EQ(twheel_pool_new(&longer.options, &pool), -E2BIG);
-	memset(&longest, 0, sizeof(longest));
-	longest.options.size = 4096;
-	EXPECT_EQ(twheel_pool_new(&longest.options, &pool), 0);
-	free_pool();
-	longest.options.size++;
-	EXPECT_EQ(twheel_pool_new(&longest.options, &pool), -E2BIG);
-	bad = options;
-	bad.size--;
-	EXPECT_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
-	bad = options;
-	bad.flags = 1;
-	EXPECT_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
-	bad.flags = TWHEEL_KERNEL | TWHEEL_USER;
-	EXPECT_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
-	bad = options;
-	bad.threads = 4097;
-	EXPECT_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
-	bad = options;
-	bad.clock = 1;
-	EXPECT_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
-	bad = options;
-	bad.__reserved = 1;
-	EXPECT_EQ(twheel_pool_new(&bad, &pool), -EINVAL);
-	bad = options;
-	bad.tick = 1;
-	EXPECT_EQ(twheel_pool_new(&bad, &pool), -EOPNOTSUPP);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		memset(&room, 0, sizeof(room));
+		room.options = cases[i].options;
+		room.bytes[room.options.size - 1] |= cases[i].last;
+		EXPECT_EQ(twheel_pool_new(&room.options, &pool), cases[i].ret, "%u", i);
+		if (!cases[i].ret)
+			free_pool();
+	}
 	EXPECT_EQ(twheel_pool_free(NULL), 0);
 }
 
-static void test_once(void)
+/* It is in no pool any more. */
+static void gone(struct thing *thing)
 {
-	const __s64 delays[] = { 0, -1, INT64_MIN, 1, MSEC, 20 * MSEC };
-	__u64 before;
-	unsigned int i;
+	EXPECT_TRUE(WAIT_FOR(cancel_task(thing) == -ENOENT));
+	EXPECT_EQ(reset(thing, 0, 0), -ENOENT);
+	EXPECT_EQ(run_now(thing), -ENOENT);
+}
 
-	new_pool(2, 0);
-	for (i = 0; i < ARRAY_SIZE(delays); i++) {
-		struct thing *thing = fresh(i);
+/*
+ * Within a long tick, at whose end another one is due: what is due now does not wait for
+ * that. If it did, five in a row took more than four ticks.
+ */
+static void test_due_now(void)
+{
+	struct thing *thing = fresh(1);
+	__u64 begun;
+	int i;
 
-		before = now(CLOCK_MONOTONIC);
-		EXPECT_EQ(start(thing, delays[i], 0), 0);
-		ENDED(thing, 0);
-		EXPECT_EQ(thing->runs, 1);
-		EXPECT_TRUE(thing->first >= before + (delays[i] > 0 ? delays[i] : 0));
-		EXPECT_TRUE(thing->first <= thing->begun);
-		EXPECT_EQ(thing->missed, 0);
-		EXPECT_TRUE(WAIT_FOR(twheel_task_cancel(&thing->task) == -ENOENT));
-		EXPECT_EQ(twheel_task_reset(&thing->task, 0, 0, 0), -ENOENT);
-		EXPECT_EQ(twheel_task_run_now(&thing->task), -ENOENT);
+	if (!EXPECT_EQ(made(2, 0, SEC), 0))
+		return;
+	EXPECT_EQ(start(fresh(0), 100 * MSEC, 300 * MSEC), 0);
+	begun = now(CLOCK_MONOTONIC);
+	for (i = 0; i < 5; i++) {
+		EXPECT_EQ(start(thing, 0, 0), 0);
+		EXPECT_TRUE(WAIT_FOR(LOAD(thing->ends) == 2 * i + 1));
+		EXPECT_EQ(start(thing, HOUR, 0), 0);
+		EXPECT_EQ(run_now(thing), 0);
+		EXPECT_TRUE(WAIT_FOR(LOAD(thing->ends) == 2 * i + 2));
 	}
-	before = now(CLOCK_MONOTONIC) + 5 * MSEC;
-	fresh(0);
-	EXPECT_EQ(twheel_task_start(pool, &things[0].task, TWHEEL_ABS, before, 0), 0);
-	ENDED(&things[0], 0);
-	EXPECT_EQ(things[0].first, before);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) - begun < 4 * SEC);
+	EXPECT_EQ(thing->runs, 10);
 	free_pool();
 }
 
-/* It waits for the next run when its only worker has run another one */
-static void after_first_run(struct thing *thing)
+/* Take so many, which are due, and come in the order of their numbers. */
+static void take_in_order(int nr)
 {
-	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs)));
-	EXPECT_EQ(start(fresh(9), 0, 0), 0);
-	ENDED(&things[9], 0);
-	EXPECT_EQ(twheel_task_cancel(&thing->task), 0);
-	EXPECT_EQ(thing->runs, 1);
+	struct twheel_task *taken;
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		EXPECT_EQ(twheel_pool_take(pool, &taken, 1, 0), 1);
+		EXPECT_TRUE(taken == &things[i].task, "task %d", i);
+	}
 }
 
 /* Nobody has looked for what came due meanwhile. */
 static void test_due_now_beside_others(void)
 {
-	struct twheel_pool_options options = { .size = sizeof(options), .tick = SEC / 2 };
-	struct twheel_task *taken[1];
-	__u64 time;
-	int i;
-
-	EXPECT_EQ(twheel_pool_new(&options, &pool), 0);
+	EXPECT_EQ(made(0, 0, SEC / 2), 0);
 	EXPECT_EQ(start(fresh(0), MSEC, 0), 0);
 	EXPECT_TRUE(readable(twheel_pool_fd(pool), 60000));
-	time = now(CLOCK_MONOTONIC);
-	EXPECT_EQ(twheel_task_start(pool, &fresh(1)->task, TWHEEL_ABS, time, 0), 0);
+	EXPECT_EQ(start_with(fresh(1), TWHEEL_ABS, now(CLOCK_MONOTONIC), 0), 0);
 	EXPECT_EQ(start(fresh(2), 0, 0), 0);
-	for (i = 0; i < 3; i++) {
-		EXPECT_EQ(twheel_pool_take(pool, taken, 1, 0), 1);
-		EXPECT_TRUE(taken[0] == &things[i].task, "%d", i);
-	}
+	take_in_order(3);
 	free_pool();
+}
+
+/* It waits for the next run when its only worker has run another one. */
+static void after_first_run(struct thing *thing)
+{
+	RUNS(thing, 1);
+	EXPECT_EQ(start(fresh(9), 0, 0), 0);
+	ENDED(&things[9], 0);
+	EXPECT_EQ(cancel_task(thing), 0);
+	EXPECT_EQ(thing->runs, 1);
 }
 
 static void test_huge(void)
@@ -249,7 +291,7 @@ static void test_huge(void)
 
 	new_pool(1, 0);
 	EXPECT_EQ(start(thing, INT64_MAX, UINT64_MAX), 0);
-	EXPECT_EQ(twheel_task_cancel(&thing->task), 0);
+	EXPECT_EQ(cancel_task(thing), 0);
 	ENDED(thing, -ECANCELED);
 	thing = fresh(1);
 	EXPECT_EQ(start(thing, 0, UINT64_MAX), 0);
@@ -257,70 +299,52 @@ static void test_huge(void)
 	thing = fresh(2);
 	thing->task.next = next;
 	thing->next_gives = INT64_MAX;
-	EXPECT_EQ(twheel_task_start(pool, &thing->task, TWHEEL_FIXED_DELAY, 0, UINT64_MAX), 0);
+	EXPECT_EQ(start_with(thing, TWHEEL_FIXED_DELAY, 0, UINT64_MAX), 0);
 	after_first_run(thing);
 	free_pool();
 	/* There and back, also where there is one place only */
 	new_pool(1, 1);
-	for (round = 0; round < 100; round++) {
+	for (round = 0; round < 12; round++) {
 		thing = fresh(0);
 		EXPECT_EQ(start(thing, round % 2 ? HOUR : INT64_MAX, 0), 0);
 		EXPECT_EQ(start(fresh(1), HOUR, 0), -ENOSPC);
-		EXPECT_EQ(twheel_task_reset(&thing->task, 0, INT64_MAX, 0), 0);
+		EXPECT_EQ(reset(thing, INT64_MAX, 0), 0);
 		EXPECT_EQ(twheel_task_reset(&thing->task, TWHEEL_ABS, 1LL << 62, 0), 0);
-		if (round % 3) {
-			EXPECT_EQ(twheel_task_cancel(&thing->task), 0);
-			continue;
-		}
-		EXPECT_EQ(twheel_task_run_now(&thing->task), 0);
-		ENDED(thing, 0);
-		EXPECT_TRUE(WAIT_FOR(twheel_task_cancel(&thing->task) == -ENOENT));
+		EXPECT_EQ(round % 3 ? cancel_task(thing) : run_now(thing), 0);
+		ENDED(thing, round % 3 ? -ECANCELED : 0);
+		gone(thing);
 	}
 	free_pool();
 }
 
-/* Each deadline is so many periods after the first one, to the ns */
+/*
+ * Each deadline is so many periods after the first one, to the ns. Both are held for many:
+ * these come as one run that knows, or as so many runs.
+ */
 static void test_rate(void)
 {
-	struct thing *thing = fresh(0);
+	struct thing *rate = fresh(0), *each = fresh(1);
+	__u64 periods;
 
-	new_pool(2, 0);
-	EXPECT_EQ(start(thing, MSEC, MSEC), 0);
-	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs) >= 50));
-	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
-	EXPECT_EQ((thing->last - thing->first) % MSEC, 0);
-	EXPECT_TRUE((thing->last - thing->first) / MSEC <= (__u64)thing->runs - 1 + thing->missed);
-	EXPECT_TRUE((thing->last - thing->first) / MSEC >= (__u64)thing->runs - 1);
-	ENDED(thing, -ECANCELED);
-	free_pool();
-}
-
-/* It was held for many periods: they come as one run that knows, or as so many runs */
-static void test_missed(void)
-{
-	struct thing *rate, *each;
-
-	new_pool(2, 0);
-	rate = fresh(0);
-	each = fresh(1);
 	rate->held = 1;
 	each->held = 1;
 	EXPECT_EQ(start(rate, 0, MSEC), 0);
-	EXPECT_EQ(twheel_task_start(pool, &each->task, TWHEEL_CATCH_UP, 0, MSEC), 0);
+	EXPECT_EQ(start_with(each, TWHEEL_CATCH_UP, 0, MSEC), 0);
 	EXPECT_TRUE(WAIT_FOR(LOAD(rate->waiting) && LOAD(each->waiting)));
 	sleep_ns(30 * MSEC);
 	STORE(rate->held, 0);
 	STORE(each->held, 0);
-	EXPECT_TRUE(WAIT_FOR(LOAD(rate->runs) >= 3));
-	EXPECT_TRUE(WAIT_FOR(LOAD(each->runs) >= 30));
-	EXPECT_EQ(twheel_task_cancel_wait(&rate->task), 0);
-	EXPECT_EQ(twheel_task_cancel_wait(&each->task), 0);
+	RUNS(rate, 30);
+	RUNS(each, 50);
+	EXPECT_EQ(cancel_wait(rate), 0);
+	EXPECT_EQ(cancel_wait(each), 0);
+	ENDED(rate, -ECANCELED);
 	EXPECT_TRUE(rate->missed >= 28, "%llu", rate->missed);
+	periods = (rate->last - rate->first) / MSEC;
 	EXPECT_EQ((rate->last - rate->first) % MSEC, 0);
-	EXPECT_TRUE((rate->last - rate->first) / MSEC <= (__u64)rate->runs - 1 + rate->missed);
+	EXPECT_EQ(periods, rate->runs - 1 + rate->missed - rate->last_missed);
 	EXPECT_EQ(each->missed, 0);
 	EXPECT_EQ((each->last - each->first) / MSEC, each->runs - 1, "each has a run");
-	free_pool();
 }
 
 static void gap(struct thing *thing)
@@ -330,213 +354,89 @@ static void gap(struct thing *thing)
 	sleep_ns(MSEC);
 }
 
-/*
- * Within a long tick, at whose end another one is due: what is due now does not wait for
- * that. If it did, five in a row took more than four ticks.
- */
-static void test_due_now(void)
+/* A fixed delay, and a task that says when next: twice the period. */
+static void test_gaps(void)
 {
-	struct twheel_pool_options options = {
-		.size = sizeof(options), .threads = 2, .tick = SEC,
-	};
-	struct thing *other = fresh(0), *thing = fresh(1);
-	__u64 begun;
-	int i;
+	struct thing *fixed = fresh(0), *asked = fresh(1);
 
-	if (!EXPECT_EQ(twheel_pool_new(&options, &pool), 0))
-		return;
-	EXPECT_EQ(start(other, 100 * MSEC, 300 * MSEC), 0);
-	begun = now(CLOCK_MONOTONIC);
-	for (i = 0; i < 5; i++) {
-		EXPECT_EQ(start(thing, 0, 0), 0);
-		EXPECT_TRUE(WAIT_FOR(LOAD(thing->ends) == 2 * i + 1));
-		EXPECT_EQ(start(thing, HOUR, 0), 0);
-		EXPECT_EQ(twheel_task_run_now(&thing->task), 0);
-		EXPECT_TRUE(WAIT_FOR(LOAD(thing->ends) == 2 * i + 2));
-	}
-	EXPECT_TRUE(now(CLOCK_MONOTONIC) - begun < 4 * SEC);
-	EXPECT_EQ(thing->runs, 10);
-	free_pool();
-}
-
-static void test_fixed_delay(void)
-{
-	struct thing *thing = fresh(0);
-
-	new_pool(2, 0);
-	thing->within = gap;
-	EXPECT_EQ(twheel_task_start(pool, &thing->task, TWHEEL_FIXED_DELAY, 0, 2 * MSEC), 0);
-	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs) >= 10));
-	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
-	EXPECT_EQ(thing->missed, 0);
-	free_pool();
-}
-
-static void test_next(void)
-{
-	struct thing *thing = fresh(0);
-
-	new_pool(2, 0);
-	thing->task.next = next;
-	thing->within = gap;		/* It gives twice the period */
-	EXPECT_EQ(start(thing, 0, MSEC), 0);
-	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs) >= 10));
-	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
-	EXPECT_TRUE(thing->asked == thing->runs || thing->asked == thing->runs - 1);
-	thing = fresh(0);
-	thing->task.next = next;
-	thing->next_gives = -EIO;
-	EXPECT_EQ(start(thing, 0, MSEC), 0);
-	ENDED(thing, -EIO);
-	EXPECT_EQ(thing->runs, 1);
-	/* One that has no period is not asked */
-	thing = fresh(0);
-	thing->task.next = next;
-	EXPECT_EQ(start(thing, 0, 0), 0);
-	ENDED(thing, 0);
-	EXPECT_EQ(thing->asked, 0);
-	free_pool();
-}
-
-/* A task that fails ends, and no other one with it; slow ones keep one worker each */
-static void test_others(void)
-{
-	struct thing *bad = fresh(0), *good = fresh(1), *slow;
-
-	new_pool(2, 0);
-	bad->gives = -EPROTO;
-	EXPECT_EQ(start(bad, 0, MSEC), 0);
-	ENDED(bad, -EPROTO);
-	EXPECT_EQ(bad->runs, 1);
-	slow = hold(2);
-	EXPECT_EQ(start(good, 0, MSEC), 0);
-	EXPECT_TRUE(WAIT_FOR(LOAD(good->runs) >= 20));
-	let_go(slow);
-	EXPECT_EQ(twheel_task_cancel_wait(&good->task), 0);
-	free_pool();
+	fixed->within = gap;
+	asked->within = gap;
+	asked->task.next = next;
+	EXPECT_EQ(start_with(fixed, TWHEEL_FIXED_DELAY, HOUR, 2 * MSEC), 0);
+	EXPECT_EQ(run_now(fixed), 0);
+	EXPECT_EQ(start(asked, 0, MSEC), 0);
+	RUNS(fixed, 10);
+	RUNS(asked, 10);
+	EXPECT_EQ(cancel_wait(fixed), 0);
+	EXPECT_EQ(cancel_wait(asked), 0);
+	EXPECT_EQ(fixed->missed + asked->missed, 0);
+	EXPECT_TRUE(asked->asked == asked->runs || asked->asked == asked->runs - 1);
 }
 
 static void test_reset(void)
 {
-	struct thing *thing = fresh(0), *held;
+	struct thing *thing = fresh(0), *held = hold(1, 0);
 	__u64 before;
 
-	new_pool(1, 0);
 	EXPECT_EQ(start(thing, HOUR, 0), 0);
 	EXPECT_EQ(twheel_task_reset(&thing->task, 8, 0, 0), -EINVAL);
-	before = now(CLOCK_MONOTONIC);
-	EXPECT_EQ(twheel_task_reset(&thing->task, 0, 5 * MSEC, 0), 0);
-	ENDED(thing, 0);
-	EXPECT_TRUE(thing->begun >= before + 5 * MSEC);
-	/* One that is due, but nobody had time */
-	held = hold(1);
-	thing = fresh(0);
-	EXPECT_EQ(start(thing, 0, 0), 0);
-	EXPECT_EQ(twheel_task_reset(&thing->task, 0, HOUR, 0), 0);
-	/* And one that runs has another run */
+	EXPECT_EQ(reset(thing, 0, 0), 0);
+	/* One that is due, but nobody had time; and one that runs has another run */
+	EXPECT_EQ(reset(thing, HOUR, 0), 0);
 	EXPECT_EQ(twheel_task_reset(&held->task, TWHEEL_ABS, now(CLOCK_MONOTONIC), 0), 0);
-	STORE(held->held, 0);
-	ENDED(held, 0);
+	LET_GO(held, 0);
 	EXPECT_EQ(held->runs, 2);
 	EXPECT_EQ(thing->runs, 0);
-	EXPECT_EQ(twheel_task_run_now(&thing->task), 0);
+	before = now(CLOCK_MONOTONIC);
+	EXPECT_EQ(reset(thing, 5 * MSEC, 0), 0);
 	ENDED(thing, 0);
-	EXPECT_EQ(thing->runs, 1);
+	EXPECT_TRUE(thing->begun >= before + 5 * MSEC);
 	/* A period goes on from where it was run */
 	thing = fresh(0);
 	EXPECT_EQ(start(thing, HOUR, 5 * MSEC), 0);
 	before = now(CLOCK_MONOTONIC);
-	EXPECT_EQ(twheel_task_run_now(&thing->task), 0);
-	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs) >= 2));
-	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	EXPECT_EQ(run_now(thing), 0);
+	RUNS(thing, 2);
+	EXPECT_EQ(cancel_wait(thing), 0);
 	EXPECT_TRUE(thing->first >= before && thing->last >= thing->first + 5 * MSEC);
 	/* No period any more */
-	held = hold(1);
-	EXPECT_EQ(twheel_task_reset(&held->task, 0, 0, MSEC), 0);
-	EXPECT_EQ(twheel_task_reset(&held->task, 0, 0, 0), 0);
-	STORE(held->held, 0);
-	ENDED(held, 0);
+	held = hold(1, 0);
+	EXPECT_EQ(reset(held, 0, MSEC), 0);
+	EXPECT_EQ(reset(held, 0, 0), 0);
+	LET_GO(held, 0);
 	EXPECT_EQ(held->runs, 2);
-	free_pool();
 }
 
+/* One that runs, and will not run again; that runs and was reset; that has a period */
 static void test_cancel(void)
 {
 	struct thing *thing = fresh(0), *held;
+	int kind;
 
-	EXPECT_EQ(twheel_task_cancel(&thing->task), -ENOENT, "never started");
-	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), -ENOENT);
-	new_pool(1, 0);
-	EXPECT_EQ(start(thing, HOUR, 0), 0);
-	EXPECT_EQ(twheel_task_cancel(&thing->task), 0);
-	ENDED(thing, -ECANCELED);
-	held = hold(1);
-	thing = fresh(0);
-	EXPECT_EQ(start(thing, 0, 0), 0);
-	EXPECT_EQ(twheel_task_cancel(&thing->task), 0, "due, but not begun");
-	ENDED(thing, -ECANCELED);
-	EXPECT_EQ(twheel_task_cancel(&held->task), -EINPROGRESS);
-	EXPECT_EQ(twheel_task_reset(&held->task, 0, 0, 0), -ENOENT, "cancelled");
-	EXPECT_EQ(twheel_task_run_now(&held->task), -ENOENT);
-	EXPECT_EQ(held->ends, 0);
-	let_go(held);
-	/* A reset while it runs is cancelled with it */
-	held = hold(1);
-	EXPECT_EQ(twheel_task_run_now(&held->task), 0);
-	EXPECT_EQ(twheel_task_cancel(&held->task), -EINPROGRESS);
-	STORE(held->held, 0);
-	ENDED(held, -ECANCELED);
-	EXPECT_EQ(held->runs, 1);
-	/* So is a period, and it is not asked for a further one */
-	held = fresh(1);
-	held->held = 1;
-	held->task.next = next;
-	EXPECT_EQ(start(held, 0, MSEC), 0);
-	EXPECT_TRUE(WAIT_FOR(LOAD(held->waiting)));
-	EXPECT_EQ(twheel_task_cancel(&held->task), -EINPROGRESS);
-	STORE(held->held, 0);
-	ENDED(held, -ECANCELED);
-	EXPECT_EQ(held->runs, 1);
-	EXPECT_EQ(held->asked, 0);
-	EXPECT_EQ(thing->runs, 0);
-	free_pool();
-}
-
-/* Who comes after one that was due and is cancelled gets nothing of it, nor loses anything */
-static void test_reuse(void)
-{
-	struct thing *held;
-	int i, round;
-
-	new_pool(1, 0);
-	for (round = 0; round < 50; round++) {
-		held = hold(0);
-		for (i = 1; i < 10; i++)
-			EXPECT_EQ(start(fresh(i), 0, 0), 0);
-		for (i = 1; i < 10; i++)
-			EXPECT_EQ(twheel_task_cancel(&things[i].task), 0);
-		for (i = 10; i < 19; i++)
-			EXPECT_EQ(start(fresh(i), i % 2 ? 0 : HOUR, 0), 0);
-		let_go(held);
-		for (i = 10; i < 19; i++) {
-			if (i % 2) {
-				ENDED(&things[i], 0);
-			} else {
-				EXPECT_EQ(things[i].runs, 0);
-				EXPECT_EQ(twheel_task_run_now(&things[i].task), 0);
-				ENDED(&things[i], 0);
-			}
-			EXPECT_EQ(things[i].runs, 1);
-		}
-		for (i = 1; i < 10; i++)
-			EXPECT_EQ(things[i].runs, 0);
+	EXPECT_EQ(cancel_task(thing), -ENOENT, "never started");
+	EXPECT_EQ(cancel_wait(thing), -ENOENT);
+	for (kind = 0; kind < 3; kind++) {
+		held = hold(1, kind == 2 ? MSEC : 0);
+		thing = fresh(0);
+		EXPECT_EQ(start(thing, 0, 0), 0);
+		EXPECT_EQ(cancel_task(thing), 0, "due, but not begun");
+		ENDED(thing, -ECANCELED);
+		if (kind == 1)
+			EXPECT_EQ(run_now(held), 0);
+		EXPECT_EQ(cancel_task(held), -EINPROGRESS);
+		EXPECT_EQ(reset(held, 0, 0), -ENOENT, "cancelled");
+		EXPECT_EQ(run_now(held), -ENOENT);
+		EXPECT_EQ(held->ends, 0);
+		LET_GO(held, kind ? -ECANCELED : 0);
+		EXPECT_EQ(held->runs, 1);
+		EXPECT_EQ(held->asked, 0);
+		EXPECT_EQ(thing->runs, 0);
 	}
-	free_pool();
 }
 
-static void take_long(struct thing *thing)
+static void linger(struct thing *thing)
 {
-	(void)thing;
+	STORE(thing->waiting, 1);
 	sleep_ns(MSEC);
 }
 
@@ -549,82 +449,32 @@ static void test_turns(void)
 {
 	int i, n = 24;
 
-	new_pool(1, 0);
 	for (i = 0; i < n; i += 2) {
-		fresh(i)->within = take_long;
-		EXPECT_EQ(twheel_task_start(pool, &things[i].task, TWHEEL_FIXED_DELAY, MSEC,
-					    MSEC), 0);
-		EXPECT_EQ(twheel_task_start(pool, &fresh(i + 1)->task, TWHEEL_CATCH_UP, 0, 1), 0);
+		fresh(i)->within = linger;
+		EXPECT_EQ(start_with(&things[i], TWHEEL_FIXED_DELAY, MSEC, MSEC), 0);
+		EXPECT_EQ(start_with(fresh(i + 1), TWHEEL_CATCH_UP, 0, 1), 0);
 	}
 	for (i = 0; i < n; i++)
-		if (!EXPECT_TRUE(WAIT_FOR(LOAD(things[i].runs) >= 20), "%d: %d runs", i,
-				 things[i].runs))
+		if (!RUNS(&things[i], 20))
 			break;
 	for (i = 0; i < n; i++)
-		EXPECT_EQ(twheel_task_cancel_wait(&things[i].task), 0);
-	free_pool();
-}
-
-/* More tasks than a pool has shared timers; those that stay are run, once each */
-#define CROWD 20000
-
-static struct twheel_task crowd[CROWD];
-static bool ran[CROWD];
-static unsigned int nr_ran;
-
-static int run_one_of_crowd(struct twheel_task *task, const struct twheel_run *run)
-{
-	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= run->deadline, "early");
-	EXPECT_TRUE(!__atomic_exchange_n(&ran[task - crowd], true, __ATOMIC_ACQ_REL));
-	ADD(nr_ran);
-	return 0;
-}
-
-static void start_crowd(int first, int step, __s64 when)
-{
-	int i;
-
-	for (i = first; i < CROWD; i += step) {
-		ran[i] = false;
-		crowd[i] = (struct twheel_task){ .run = run_one_of_crowd };
-		if (!EXPECT_EQ(twheel_task_start(pool, &crowd[i], 0, when + i * USEC, 0), 0))
-			break;
-	}
-}
-
-static void test_crowd(void)
-{
-	int i;
-
-	new_pool(2, 0);
-	nr_ran = 0;
-	start_crowd(0, 1, HOUR);
-	for (i = 0; i < CROWD; i += 2)
-		EXPECT_EQ(twheel_task_cancel(&crowd[i]), 0);
-	start_crowd(0, 2, HOUR);
-	for (i = 0; i < CROWD; i += 4)
-		EXPECT_EQ(twheel_task_cancel(&crowd[i]), 0);
-	EXPECT_EQ(LOAD(nr_ran), 0);
-	for (i = 0; i < CROWD; i++)
-		EXPECT_EQ(twheel_task_reset(&crowd[i], 0, i % 50 * MSEC, 0), i % 4 ? 0 : -ENOENT);
-	EXPECT_TRUE(WAIT_FOR(LOAD(nr_ran) == CROWD / 4 * 3), "%u", nr_ran);
-	free_pool();
+		EXPECT_EQ(cancel_wait(&things[i]), 0);
 }
 
 static void within_reset(struct thing *thing)
 {
 	if (thing->runs < 4)
-		EXPECT_EQ(twheel_task_reset(&thing->task, 0, MSEC, 0), 0);
+		EXPECT_EQ(reset(thing, MSEC, 0), 0);
 }
 
 static void within_cancel(struct thing *thing)
 {
-	EXPECT_EQ(twheel_task_cancel(&thing->task), -EINPROGRESS);
+	EXPECT_EQ(cancel_task(thing), -EINPROGRESS);
 }
 
 static void within_wait(struct thing *thing)
 {
-	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), -EDEADLK);
+	EXPECT_EQ(cancel_wait(thing), -EDEADLK);
 }
 
 static void within_start(struct thing *thing)
@@ -635,14 +485,14 @@ static void within_start(struct thing *thing)
 static void within_stop(struct thing *thing)
 {
 	(void)thing;
-	EXPECT_EQ(twheel_pool_stop(pool, 0, NULL, NULL), -EDEADLK);
+	EXPECT_EQ(pool_stop(0), -EDEADLK);
 	EXPECT_EQ(twheel_pool_free(pool), -EDEADLK);
 }
 
 static void end_again(struct thing *thing)
 {
-	EXPECT_EQ(twheel_task_cancel(&thing->task), -ENOENT);
-	EXPECT_EQ(twheel_task_reset(&thing->task, 0, 0, 0), -ENOENT);
+	EXPECT_EQ(cancel_task(thing), -ENOENT);
+	EXPECT_EQ(reset(thing, 0, 0), -ENOENT);
 	if (thing->got++ < 4)
 		EXPECT_EQ(start(thing, 0, 0), 0);
 }
@@ -655,7 +505,7 @@ static int64_t next_resets(struct twheel_task *task, uint64_t time, uint64_t per
 	(void)period;
 	if (thing->asked++)
 		return -EINTR;
-	EXPECT_EQ(twheel_task_reset(task, 0, 0, MSEC), 0);
+	EXPECT_EQ(reset(thing, 0, MSEC), 0);
 	return HOUR;
 }
 
@@ -666,140 +516,146 @@ static int64_t next_cancels(struct twheel_task *task, uint64_t time, uint64_t pe
 	return period;
 }
 
+/* A worker takes no signal of the program's, but the handler of a crash runs. */
+static void within_look(struct thing *thing)
+{
+	sigset_t blocked;
+
+	(void)thing;
+	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+	EXPECT_TRUE(sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGALRM));
+	EXPECT_TRUE(!sigismember(&blocked, SIGSEGV) && !sigismember(&blocked, SIGBUS) &&
+		    !sigismember(&blocked, SIGFPE) && !sigismember(&blocked, SIGABRT));
+}
+
+/* A child must not come back from a run. */
+static void within_fork(struct thing *thing)
+{
+	pid_t child = fork();
+	int status;
+
+	(void)thing;
+	if (!child)
+		return;
+	waitpid(child, &status, 0);
+	EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE);
+}
+
+/* What they do, how they end then, and how often they have run */
 static void test_within(void)
 {
-	struct thing *thing = fresh(0);
+	static const struct {
+		struct thing thing;
+		__s64 when;
+		__u64 period;
+		int why, runs;
+	} cases[] = {
+		{ { .runs = 0 }, -1, 0, 0, 1 },
+		{ { .runs = 0 }, INT64_MIN, 0, 0, 1 },
+		{ { .runs = 0 }, 20 * MSEC, 0, 0, 1 },
+		{ { .gives = -EPROTO }, 0, MSEC, -EPROTO, 1 },
+		{ { .task.next = next, .next_gives = -EIO }, 0, MSEC, -EIO, 1 },
+		{ { .within = within_reset }, 0, 0, 0, 5 },
+		{ { .within = within_cancel }, 0, MSEC, -ECANCELED, 1 },
+		{ { .within = within_wait }, 0, MSEC, -ECANCELED, 1 },
+		{ { .within = within_start }, 0, 0, 0, 1 },
+		{ { .within = within_look }, 0, 0, 0, 1 },
+		{ { .within = within_fork }, 0, 0, 0, 1 },
+		{ { .within_end = end_again }, 0, 0, 0, 5 },
+		{ { .task.next = next_resets }, 0, MSEC, -EINTR, 2 },
+		{ { .task.next = next_cancels }, 0, MSEC, -ECANCELED, 1 },
+		{ { .within = within_stop }, 0, MSEC, -ESHUTDOWN, 1 },
+	};
+	unsigned int i;
 
-	new_pool(2, 0);
-	thing->within = within_reset;
-	EXPECT_EQ(start(thing, 0, 0), 0);
-	ENDED(thing, 0);
-	EXPECT_EQ(thing->runs, 5);
-	thing = fresh(0);
-	thing->within = within_cancel;
-	EXPECT_EQ(start(thing, 0, MSEC), 0);
-	ENDED(thing, -ECANCELED);
-	thing = fresh(0);
-	thing->within = within_wait;
-	EXPECT_EQ(start(thing, 0, MSEC), 0);
-	ENDED(thing, -ECANCELED);
-	thing = fresh(0);
-	thing->within = within_start;
-	EXPECT_EQ(start(thing, 0, 0), 0);
-	ENDED(thing, 0);
-	thing = fresh(0);
-	thing->within_end = end_again;
-	EXPECT_EQ(start(thing, 0, 0), 0);
-	EXPECT_TRUE(WAIT_FOR(LOAD(thing->ends) == 5));
-	EXPECT_EQ(thing->runs, 5);
-	thing = fresh(0);
-	thing->task.next = next_resets;
-	EXPECT_EQ(start(thing, 0, MSEC), 0);
-	ENDED(thing, -EINTR);
-	EXPECT_EQ(thing->runs, 2);
-	thing = fresh(0);
-	thing->task.next = next_cancels;
-	EXPECT_EQ(start(thing, 0, MSEC), 0);
-	ENDED(thing, -ECANCELED);
-	thing = fresh(0);
-	thing->within = within_stop;
-	EXPECT_EQ(start(thing, 0, MSEC), 0);
-	ENDED(thing, -ESHUTDOWN);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		__u64 before = now(CLOCK_MONOTONIC);
+		struct thing *thing = fresh(0);
+
+		thing->gives = cases[i].thing.gives;
+		thing->next_gives = cases[i].thing.next_gives;
+		thing->within = cases[i].thing.within;
+		thing->within_end = cases[i].thing.within_end;
+		thing->task.next = cases[i].thing.task.next;
+		EXPECT_EQ(start(thing, cases[i].when, cases[i].period), 0);
+		EXPECT_TRUE(WAIT_FOR(LOAD(thing->ends) == (thing->within_end ? 5 : 1)), "%u", i);
+		EXPECT_EQ(thing->why, cases[i].why, "%u", i);
+		EXPECT_EQ(thing->runs, cases[i].runs, "%u", i);
+		EXPECT_TRUE(thing->first >= before + (cases[i].when > 0 ? cases[i].when : 0));
+		gone(thing);
+	}
 	EXPECT_EQ(start(fresh(1), 0, 0), -ESHUTDOWN);
-	free_pool();
 }
 
-static void linger(struct thing *thing)
+/* (Which end a stop calls first is its affair.) */
+static void wait_in_end(struct thing *thing)
 {
-	STORE(thing->waiting, 2);
-	sleep_ns(20 * MSEC);
-	thing->got = 1;
-}
-
-static void linger_until_told(struct thing *thing)
-{
-	STORE(thing->waiting, 2);
-	WAIT_FOR(LOAD(thing->got));
-	sleep_ns(MSEC);
+	STORE(thing->waiting, 1);
+	WAIT_FOR(!LOAD(thing->kept));
+	sleep_ns(5 * MSEC);
+	STORE(thing->waiting, 0);
 }
 
 static void test_cancel_wait(void)
 {
 	struct thing *thing = fresh(0);
 
-	new_pool(2, 0);
-	EXPECT_EQ(start(thing, HOUR, 0), 0);
-	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
-	ENDED(thing, -ECANCELED);
 	/* Through the run and the end */
-	thing = fresh(0);
 	thing->within = linger;
 	thing->within_end = linger;
 	EXPECT_EQ(start(thing, 0, MSEC), 0);
 	EXPECT_TRUE(WAIT_FOR(LOAD(thing->waiting)));
-	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	EXPECT_EQ(cancel_wait(thing), 0);
 	EXPECT_EQ(thing->ends, 1);
 	/* Through the end of what has ended */
 	thing = fresh(0);
-	thing->within_end = linger_until_told;
+	thing->within_end = wait_in_end;
+	thing->kept = 1;
 	EXPECT_EQ(start(thing, 0, 0), 0);
 	EXPECT_TRUE(WAIT_FOR(LOAD(thing->waiting)));
-	EXPECT_EQ(twheel_task_cancel(&thing->task), -EINPROGRESS, "not the caller's yet");
-	STORE(thing->got, 1);
-	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), -ENOENT);
+	EXPECT_EQ(cancel_task(thing), -EINPROGRESS, "not the caller's yet");
+	STORE(thing->kept, 0);
+	EXPECT_EQ(cancel_wait(thing), -ENOENT);
 	EXPECT_EQ(thing->ends, 1);
-	EXPECT_EQ(twheel_task_cancel(&thing->task), -ENOENT);
-	free_pool();
+	EXPECT_EQ(cancel_task(thing), -ENOENT);
 }
 
 static void test_start(void)
 {
 	struct thing *thing = fresh(0);
 
-	new_pool(1, 0);
 	EXPECT_EQ(start(thing, HOUR, 0), 0);
 	EXPECT_EQ(start(thing, HOUR, 0), -EBUSY);
-	EXPECT_EQ(twheel_task_cancel(&thing->task), 0);
-	EXPECT_EQ(twheel_task_start(pool, &thing->task, 8, 0, 0), -EINVAL);
-	EXPECT_EQ(twheel_task_start(pool, &thing->task, TWHEEL_FIXED_DELAY | TWHEEL_CATCH_UP,
-				    0, 1), -EINVAL);
+	EXPECT_EQ(cancel_task(thing), 0);
+	EXPECT_EQ(start_with(thing, 8, 0, 0), -EINVAL);
+	EXPECT_EQ(start_with(thing, TWHEEL_FIXED_DELAY | TWHEEL_CATCH_UP, 0, 1), -EINVAL);
 	thing->task.run = NULL;
 	EXPECT_EQ(start(thing, 0, 0), -EINVAL);
 	free_pool();
 	new_pool(0, 0);
 	EXPECT_EQ(start(thing, 0, 1), -EINVAL, "a period without workers");
 	EXPECT_EQ(start(thing, 0, 0), 0);
-	free_pool();
-	EXPECT_EQ(thing->why, -ESHUTDOWN);
 }
 
+/* A task has its place while it runs, also for the next time, and none in its end. */
 static void test_capacity(void)
 {
 	struct thing *held;
-	int i;
 
-	new_pool(1, 3);
-	held = hold(0);
+	new_pool(1, 2);
+	held = hold(0, 0);
 	EXPECT_EQ(start(fresh(1), HOUR, 0), 0);
-	for (i = 0; i < 10000; i++) {
-		fresh(2);
-		if (!EXPECT_EQ(start(&things[2], HOUR, 0), 0) ||
-		    !EXPECT_EQ(start(fresh(3), HOUR, 0), -ENOSPC) ||
-		    !EXPECT_EQ(twheel_task_cancel(&things[2].task), 0))
-			break;
-	}
-	EXPECT_EQ(start(fresh(2), HOUR, 0), 0);
-	/* It has its place while it runs, also for the next time */
-	EXPECT_EQ(twheel_task_reset(&held->task, 0, HOUR, 0), 0);
+	EXPECT_EQ(start(fresh(2), HOUR, 0), -ENOSPC);
+	EXPECT_EQ(reset(held, HOUR, 0), 0);
 	STORE(held->held, 0);
-	EXPECT_TRUE(WAIT_FOR(LOAD(held->runs)));
-	EXPECT_EQ(start(fresh(3), HOUR, 0), -ENOSPC);
-	EXPECT_EQ(twheel_task_cancel_wait(&held->task), 0);
+	RUNS(held, 1);
+	EXPECT_EQ(start(fresh(2), HOUR, 0), -ENOSPC);
+	EXPECT_EQ(cancel_wait(held), 0);
 	held->within_end = end_again;
 	held->ends = 0;
-	held->got = 4;
+	held->got = 3;
 	EXPECT_EQ(start(held, 0, 0), 0);
-	EXPECT_TRUE(WAIT_FOR(LOAD(held->ends) == 1));
+	EXPECT_TRUE(WAIT_FOR(LOAD(held->ends) == 2));
 	free_pool();
 }
 
@@ -811,24 +667,23 @@ static void count_left(struct twheel_task *task, void *arg)
 
 	EXPECT_TRUE(arg == &handed);
 	EXPECT_EQ(ADD(thing->got), 1);
-	EXPECT_EQ(twheel_task_cancel(task), -ENOENT);
-	EXPECT_EQ(twheel_task_cancel_wait(task), -EDEADLK);
+	EXPECT_EQ(cancel_task(thing), -ENOENT);
+	EXPECT_EQ(cancel_wait(thing), -EDEADLK);
 	handed++;
 }
 
 static void test_stop(void)
 {
-	struct thing *held, *periodic;
+	struct thing *held;
 	int i;
 
-	new_pool(1, 0);
-	held = hold(0);
-	EXPECT_EQ(twheel_task_run_now(&held->task), 0);
+	held = hold(0, 0);
+	EXPECT_EQ(run_now(held), 0);
 	for (i = 1; i < 1000; i++)
 		EXPECT_EQ(start(fresh(i), i % 2 ? 0 : HOUR, i % 3 ? 0 : MSEC), 0);
 	handed = 0;
 	STORE(held->held, 0);
-	EXPECT_EQ(twheel_pool_stop(pool, 8, NULL, NULL), -EINVAL);
+	EXPECT_EQ(pool_stop(8), -EINVAL);
 	EXPECT_EQ(twheel_pool_stop(pool, 0, count_left, &handed), 0);
 	for (i = 1; i < 1000; i++) {
 		struct thing *thing = &things[i];
@@ -841,113 +696,46 @@ static void test_stop(void)
 	EXPECT_EQ(held->got + held->ends, 1);
 	EXPECT_EQ(start(fresh(1), 0, 0), -ESHUTDOWN);
 	EXPECT_EQ(twheel_pool_stop(pool, 0, count_left, &handed), 0, "once more");
-	free_pool();
-	/* Without a function for what is left, each has its end */
-	new_pool(1, 0);
-	for (i = 0; i < 100; i++)
-		EXPECT_EQ(start(fresh(i), HOUR, 0), 0);
-	EXPECT_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
-	for (i = 0; i < 100; i++)
-		ENDED(&things[i], -ESHUTDOWN);
-	free_pool();
-	/* What was said to be run still is */
-	new_pool(2, 0);
-	periodic = fresh(100);
-	EXPECT_EQ(start(periodic, HOUR, HOUR), 0);
-	for (i = 0; i < 100; i++)
-		EXPECT_EQ(start(fresh(i), i * MSEC / 2, 0), 0);
-	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE, NULL, NULL), 0);
-	for (i = 0; i < 100; i++) {
-		ENDED(&things[i], 0);
-		EXPECT_EQ(things[i].runs, 1);
-	}
-	ENDED(periodic, -ESHUTDOWN);
-	free_pool();
 }
 
 /* Who does not wait learns whether it is over. */
 static void test_stop_without_wait(void)
 {
+	const __u32 flags = TWHEEL_RUN_ONCE | TWHEEL_NO_WAIT;
 	struct thing *held, *late = fresh(1), *periodic = fresh(2);
 
-	new_pool(1, 0);
-	held = hold(0);
+	held = hold(0, 0);
 	EXPECT_EQ(start(late, 5 * MSEC, 0), 0);
 	EXPECT_EQ(start(periodic, HOUR, HOUR), 0);
-	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE | TWHEEL_NO_WAIT, NULL, NULL),
-		  -EINPROGRESS);
+	EXPECT_EQ(pool_stop(flags), -EINPROGRESS);
 	ENDED(periodic, -ESHUTDOWN);
 	EXPECT_EQ(start(fresh(3), 0, 0), -ESHUTDOWN);
-	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE | TWHEEL_NO_WAIT, NULL, NULL),
-		  -EINPROGRESS);
-	let_go(held);
-	EXPECT_TRUE(WAIT_FOR(!twheel_pool_stop(pool, TWHEEL_RUN_ONCE | TWHEEL_NO_WAIT, NULL,
-					       NULL)));
+	EXPECT_EQ(pool_stop(flags), -EINPROGRESS);
+	LET_GO(held, 0);
+	EXPECT_TRUE(WAIT_FOR(!pool_stop(flags)));
 	ENDED(late, 0);
 	EXPECT_EQ(late->runs, 1);
-	free_pool();
 }
 
 /* What is still run comes as it would have. */
 static void test_stop_keeps_order(void)
 {
 	__u64 time = now(CLOCK_MONOTONIC) - SEC;
-	struct twheel_task *taken;
 	int i;
 
-	new_pool(0, 0);
 	for (i = 0; i < 50; i++)
-		EXPECT_EQ(twheel_task_start(pool, &fresh(i)->task, TWHEEL_ABS,
-					    time + i * TICK, 0), 0);
-	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE | TWHEEL_NO_WAIT, NULL, NULL),
-		  -EINPROGRESS);
-	for (i = 0; i < 50; i++) {
-		EXPECT_EQ(twheel_pool_take(pool, &taken, 1, -1), 1);
-		EXPECT_TRUE(taken == &things[i].task, "task %d", i);
-	}
-	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_NO_WAIT, NULL, NULL), 0);
-	free_pool();
-}
-
-static void note_signals(struct thing *thing)
-{
-	sigset_t blocked;
-
-	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
-	thing->got = sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGALRM) &&
-		     sigismember(&blocked, SIGINT);
-	thing->missed = sigismember(&blocked, SIGSEGV) || sigismember(&blocked, SIGBUS) ||
-			sigismember(&blocked, SIGFPE) || sigismember(&blocked, SIGABRT);
-}
-
-/* A worker takes no signal of the program's, but the handler of a crash runs. */
-static void test_signals(void)
-{
-	struct thing *thing = fresh(0);
-
-	new_pool(1, 0);
-	thing->within = note_signals;
-	EXPECT_EQ(start(thing, 0, 0), 0);
-	ENDED(thing, 0);
-	EXPECT_EQ(thing->got, 1);
-	EXPECT_EQ(thing->missed, 0);
-	free_pool();
-}
-
-static void *stop_periodic(void *arg)
-{
-	(void)arg;
-	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_RUN_PERIODIC, NULL, NULL), 0);
-	return NULL;
+		EXPECT_EQ(start_with(fresh(i), TWHEEL_ABS, time + i * TICK, 0), 0);
+	EXPECT_EQ(pool_stop(TWHEEL_RUN_ONCE | TWHEEL_NO_WAIT), -EINPROGRESS);
+	take_in_order(50);
+	EXPECT_EQ(pool_stop(TWHEEL_NO_WAIT), 0);
 }
 
 static void within_stopping(struct thing *thing)
 {
-	WAIT_FOR(start(&things[1], HOUR, 0) == -ESHUTDOWN ||
-		 twheel_task_cancel(&things[1].task));
-	thing->got = twheel_task_reset(&thing->task, 0, 0, 0);
-	EXPECT_EQ(twheel_task_reset(&thing->task, 0, 0, MSEC), -ENOENT);
-	EXPECT_EQ(twheel_task_run_now(&thing->task), thing->got);
+	WAIT_FOR(start(&things[1], HOUR, 0) == -ESHUTDOWN || cancel_task(&things[1]));
+	thing->got = reset(thing, 0, 0);
+	EXPECT_EQ(reset(thing, 0, MSEC), -ENOENT);
+	EXPECT_EQ(run_now(thing), thing->got);
 	thing->within = NULL;
 }
 
@@ -965,7 +753,7 @@ static void test_reset_while_stopping(void)
 		thing->within = within_stopping;
 		EXPECT_EQ(start(thing, 0, 0), 0);
 		EXPECT_TRUE(WAIT_FOR(LOAD(thing->inside)));
-		EXPECT_EQ(twheel_pool_stop(pool, flags[i], NULL, NULL), 0);
+		EXPECT_EQ(pool_stop(flags[i]), 0);
 		EXPECT_EQ(thing->got, flags[i] ? 0 : -ENOENT);
 		EXPECT_EQ(thing->runs, flags[i] ? 2 : 1);
 		ENDED(thing, 0);
@@ -973,44 +761,62 @@ static void test_reset_while_stopping(void)
 	}
 }
 
-static void test_stop_twice(void)
+static void *stop_with(void *flags)
 {
-	struct thing *once = fresh(0), *periodic = fresh(1);
-	pthread_t thread;
-
-	new_pool(2, 0);
-	EXPECT_EQ(start(once, HOUR, 0), 0);
-	EXPECT_EQ(start(periodic, 0, MSEC), 0);
-	pthread_create(&thread, NULL, stop_periodic, NULL);
-	ENDED(once, -ESHUTDOWN);
-	EXPECT_TRUE(WAIT_FOR(LOAD(periodic->runs) > 20));
-	EXPECT_EQ(start(fresh(2), 0, 0), -ESHUTDOWN);
-	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE, NULL, NULL), 0);
-	ENDED(periodic, -ESHUTDOWN);
-	pthread_join(thread, NULL);
-	free_pool();
-}
-
-static void *stop_all(void *arg)
-{
-	(void)arg;
-	EXPECT_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
+	EXPECT_EQ(pool_stop((uintptr_t)flags), 0);
 	return NULL;
 }
 
-/* Which end a stop calls first is its affair; this one lets nobody by */
-static void wait_in_end(struct thing *thing)
+static void test_stop_twice(void)
 {
-	STORE(thing->waiting, 1);
-	WAIT_FOR(!LOAD(thing->held));
-	sleep_ns(5 * MSEC);
-	STORE(thing->waiting, 0);
+	struct thing *once = fresh(0), *periodic = fresh(1);
+	pthread_t stopper;
+
+	EXPECT_EQ(start(once, HOUR, 0), 0);
+	EXPECT_EQ(start(periodic, 0, MSEC), 0);
+	stopper = thread(stop_with, (void *)TWHEEL_RUN_PERIODIC);
+	ENDED(once, -ESHUTDOWN);
+	RUNS(periodic, 21);
+	EXPECT_EQ(start(fresh(2), 0, 0), -ESHUTDOWN);
+	EXPECT_EQ(pool_stop(TWHEEL_RUN_ONCE), 0);
+	ENDED(periodic, -ESHUTDOWN);
+	pthread_join(stopper, NULL);
+}
+
+#define LEFT 3
+
+static void start_left(void)
+{
+	int i;
+
+	for (i = 0; i < LEFT; i++) {
+		fresh(i)->within_end = wait_in_end;
+		things[i].kept = 1;
+		EXPECT_EQ(start(&things[i], HOUR, 0), 0);
+	}
+}
+
+/* The first of them is being handed over. Gives one that is not yet. */
+static struct thing *wait_for_first(void)
+{
+	int i = 0;
+
+	EXPECT_TRUE(WAIT_FOR(LOAD(things[i = (i + 1) % LEFT].waiting)));
+	return &things[(i + 1) % LEFT];
+}
+
+static void let_all_go(void)
+{
+	int i;
+
+	for (i = 0; i < LEFT; i++)
+		STORE(things[i].kept, 0);
 }
 
 static void *wait_for_left(void *arg)
 {
 	struct thing *thing = arg;
-	int ret = twheel_task_cancel_wait(&thing->task);
+	int ret = cancel_wait(thing);
 
 	EXPECT_TRUE(!ret || ret == -ENOENT, "%d", ret);
 	EXPECT_EQ(LOAD(thing->ends), 1, "it was not waited for");
@@ -1021,88 +827,51 @@ static void *wait_for_left(void *arg)
 
 static void test_wait_for_left(void)
 {
-	pthread_t stopper, waiters[3];
+	pthread_t stopper, waiters[LEFT];
 	int i;
 
-	new_pool(1, 0);
-	for (i = 0; i < 3; i++) {
-		fresh(i)->within_end = wait_in_end;
-		things[i].held = 1;
-		EXPECT_EQ(start(&things[i], HOUR, 0), 0);
-	}
-	pthread_create(&stopper, NULL, stop_all, NULL);
-	EXPECT_TRUE(WAIT_FOR(LOAD(things[0].waiting) + LOAD(things[1].waiting) +
-			     LOAD(things[2].waiting) == 1));
-	for (i = 0; i < 3; i++)
-		pthread_create(&waiters[i], NULL, wait_for_left, &things[i]);
+	start_left();
+	stopper = thread(stop_with, NULL);
+	wait_for_first();
+	for (i = 0; i < LEFT; i++)
+		waiters[i] = thread(wait_for_left, &things[i]);
 	sleep_ns(20 * MSEC);
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < LEFT; i++)
 		EXPECT_EQ(LOAD(things[i].got), 0);
-	for (i = 0; i < 3; i++)
-		STORE(things[i].held, 0);
-	for (i = 0; i < 3; i++)
+	let_all_go();
+	for (i = 0; i < LEFT; i++)
 		pthread_join(waiters[i], NULL);
 	pthread_join(stopper, NULL);
-	free_pool();
 }
 
 /* A run that waits for one that another thread is handing over */
 static void within_wait_left(struct thing *thing)
 {
-	WAIT_FOR(LOAD(things[0].waiting) + LOAD(things[1].waiting) == 1);
-	thing = &things[LOAD(things[0].waiting)];
-	STORE(things[0].held, 0);
-	STORE(things[1].held, 0);
-	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
+	thing = wait_for_first();
+	let_all_go();
+	EXPECT_EQ(cancel_wait(thing), 0);
 	EXPECT_EQ(LOAD(thing->ends), 1);
 }
 
 static void test_run_waits_for_left(void)
 {
-	int i;
+	struct thing *runs = fresh(LEFT);
 
-	new_pool(1, 0);
-	for (i = 0; i < 2; i++) {
-		fresh(i)->within_end = wait_in_end;
-		things[i].held = 1;
-		EXPECT_EQ(start(&things[i], HOUR, 0), 0);
-	}
-	fresh(2)->within = within_wait_left;
-	EXPECT_EQ(start(&things[2], 0, 0), 0);
-	EXPECT_TRUE(WAIT_FOR(LOAD(things[2].inside)));
-	EXPECT_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
-	ENDED(&things[2], 0);
-	free_pool();
-}
-
-static void on_signal(int sig)
-{
-	(void)sig;
-}
-
-static bool over;
-
-static void *interrupt(void *arg)
-{
-	while (!LOAD(over)) {
-		syscall(SYS_tgkill, getpid(), *(pid_t *)arg, SIGUSR1);
-		sleep_ns(5 * MSEC);
-	}
-	return NULL;
+	start_left();
+	runs->within = within_wait_left;
+	EXPECT_EQ(start(runs, 0, 0), 0);
+	EXPECT_TRUE(WAIT_FOR(LOAD(runs->inside)));
+	EXPECT_EQ(pool_stop(0), 0);
+	ENDED(runs, 0);
 }
 
 static void test_take(void)
 {
-	struct twheel_task *tasks[1000];
-	pid_t self = gettid();
-	pthread_t thread;
-	__u64 before;
-	int i, nr, taken;
+	struct twheel_task *tasks[10];
+	__u64 before = now(CLOCK_MONOTONIC);
 
-	new_pool(0, 0);
 	EXPECT_EQ(twheel_pool_take(pool, tasks, 0, 0), -EINVAL);
 	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, 0), 0);
-	before = now(CLOCK_MONOTONIC);
 	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, 5 * MSEC), 0);
 	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= before + 5 * MSEC);
 	EXPECT_EQ(start(fresh(0), 5 * MSEC, 0), 0);
@@ -1111,51 +880,30 @@ static void test_take(void)
 	EXPECT_TRUE(tasks[0] == &things[0].task && now(CLOCK_MONOTONIC) >= before + 10 * MSEC);
 	EXPECT_EQ(start(&things[0], 0, 0), 0, "in no pool any more");
 	EXPECT_TRUE(readable(twheel_pool_fd(pool), 1000));
-	EXPECT_EQ(twheel_task_cancel(&things[0].task), 0);
+	EXPECT_EQ(cancel_task(&things[0]), 0);
+	EXPECT_EQ(things[0].ends, 1, "and none when it was taken");
 	/* Whatever others make of the descriptor */
 	EXPECT_EQ(fcntl(twheel_pool_fd(pool), F_SETFL, 0), 0);
 	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, 0), 0);
 	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, MSEC), 0);
-	/* The earliest first, also within a tick; no more than there is room for */
-	before = now(CLOCK_MONOTONIC) + 20 * MSEC;
-	for (i = 0; i < 1000; i++)
-		EXPECT_EQ(twheel_task_start(pool, &fresh(i)->task, TWHEEL_ABS,
-					    before + i * 7919 % 1000 * USEC, 0), 0);
-	EXPECT_TRUE(WAIT_FOR(now(CLOCK_MONOTONIC) > before + 3 * MSEC));
-	EXPECT_EQ(twheel_pool_take(pool, tasks, 10, -1), 10);
-	/* A busy kernel may need several runs to make all of them ready. */
-	for (taken = 0; taken < 990; taken += nr) {
-		nr = twheel_pool_take(pool, tasks, 1000, -1);
-		if (!EXPECT_TRUE(nr > 0, "%d", nr))
-			break;
-		for (i = 1; i < nr; i++)
-			EXPECT_TRUE(tasks[i - 1]->deadline <= tasks[i]->deadline);
-	}
-	EXPECT_EQ(taken, 990);
-	EXPECT_EQ(things[0].ends, 0, "taken");
-	/* Cancelled in time, and run at once */
-	EXPECT_EQ(start(fresh(0), 0, 0), 0);
-	EXPECT_EQ(twheel_task_cancel(&things[0].task), 0);
-	EXPECT_EQ(start(fresh(1), HOUR, 0), 0);
-	EXPECT_EQ(twheel_task_run_now(&things[1].task), 0);
-	EXPECT_EQ(twheel_pool_take(pool, tasks, 10, -1), 1);
-	EXPECT_TRUE(tasks[0] == &things[1].task);
-	/* A signal, and then the end */
-	over = false;
-	signal(SIGUSR1, on_signal);
-	pthread_create(&thread, NULL, interrupt, &self);
-	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, -1), -EINTR);
-	STORE(over, true);
-	pthread_join(thread, NULL);
-	EXPECT_EQ(start(fresh(0), 0, 0), 0);
-	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, -1), 1, "nothing is left behind");
-	EXPECT_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
-	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, -1), -ESHUTDOWN);
 	free_pool();
 	new_pool(1, 0);
 	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, 0), -EINVAL);
 	EXPECT_EQ(twheel_pool_fd(pool), -EINVAL);
-	free_pool();
+}
+
+/* A signal, and then the end */
+static void test_take_ends(void)
+{
+	struct twheel_task *task;
+
+	signals_come(1);
+	EXPECT_EQ(twheel_pool_take(pool, &task, 1, -1), -EINTR);
+	signals_come(0);
+	EXPECT_EQ(start(fresh(0), 0, 0), 0);
+	EXPECT_EQ(twheel_pool_take(pool, &task, 1, -1), 1, "nothing is left behind");
+	EXPECT_EQ(pool_stop(0), 0);
+	EXPECT_EQ(twheel_pool_take(pool, &task, 1, -1), -ESHUTDOWN);
 }
 
 static int taken;
@@ -1180,21 +928,19 @@ static void test_takers(void)
 	pthread_t threads[8];
 	int i;
 
-	new_pool(0, 0);
 	taken = 0;
 	for (i = 0; i < 8; i++)
-		pthread_create(&threads[i], NULL, taker, NULL);
+		threads[i] = thread(taker, NULL);
 	for (i = 0; i < 990; i++)
 		EXPECT_EQ(start(fresh(i), i % 20 * MSEC, 0), 0);
 	EXPECT_TRUE(WAIT_FOR(LOAD(taken) == 990));
 	/* Those that wait go on when there is an end; what was kept can be taken still */
 	for (i = 0; i < 100; i++)
 		EXPECT_EQ(start(fresh(i), 10 * MSEC, 0), 0);
-	EXPECT_EQ(twheel_pool_stop(pool, TWHEEL_RUN_ONCE, NULL, NULL), 0);
+	EXPECT_EQ(pool_stop(TWHEEL_RUN_ONCE), 0);
 	for (i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);
 	EXPECT_EQ(taken, 1090);
-	free_pool();
 }
 
 static void in_child(void)
@@ -1203,11 +949,11 @@ static void in_child(void)
 	struct twheel_pool *parents = pool;
 
 	EXPECT_EQ(start(fresh(1), 0, 0), -EBADF);
-	EXPECT_EQ(twheel_task_cancel(&things[0].task), -EBADF);
-	EXPECT_EQ(twheel_task_cancel_wait(&things[0].task), -EBADF);
-	EXPECT_EQ(twheel_task_reset(&things[0].task, 0, 0, 0), -EBADF);
-	EXPECT_EQ(twheel_task_run_now(&things[0].task), -EBADF);
-	EXPECT_EQ(twheel_pool_stop(pool, 0, NULL, NULL), -EBADF);
+	EXPECT_EQ(cancel_task(&things[0]), -EBADF);
+	EXPECT_EQ(cancel_wait(&things[0]), -EBADF);
+	EXPECT_EQ(reset(&things[0], 0, 0), -EBADF);
+	EXPECT_EQ(run_now(&things[0]), -EBADF);
+	EXPECT_EQ(pool_stop(0), -EBADF);
 	EXPECT_EQ(twheel_pool_take(pool, &task, 1, 0), -EBADF);
 	EXPECT_EQ(twheel_pool_fd(pool), -EBADF);
 	new_pool(0, 0);
@@ -1217,18 +963,6 @@ static void in_child(void)
 	EXPECT_EQ(twheel_pool_free(parents), 0);
 }
 
-static void fork_within(struct thing *thing)
-{
-	pid_t child = fork();
-	int status;
-
-	if (!child)
-		return;
-	waitpid(child, &status, 0);
-	EXPECT_TRUE(WIFEXITED(status));
-	thing->got = WEXITSTATUS(status);
-}
-
 #ifdef __SANITIZE_ADDRESS__
 /* Its allocator may be locked in a child for good, if another thread allocates at a fork. */
 #define ALLOCATES false
@@ -1236,42 +970,39 @@ static void fork_within(struct thing *thing)
 #define ALLOCATES true
 #endif
 
+static bool over;
+
 /* So many that memory comes and goes, whatever a child may find of it */
 static void *start_and_cancel(void *arg)
 {
-	int *over = arg, i;
+	int i;
 
-	while (ALLOCATES && !LOAD(*over)) {
+	while (ALLOCATES && !LOAD(over)) {
 		for (i = 100; i < 1000; i++)
 			EXPECT_EQ(start(fresh(i), HOUR, 0), 0);
 		for (i = 100; i < 1000; i++)
-			EXPECT_EQ(twheel_task_cancel(&things[i].task), 0);
+			EXPECT_EQ(cancel_task(&things[i]), 0);
 	}
-	return NULL;
+	return arg;
 }
 
 static void test_fork(void)
 {
-	struct thing *thing = fresh(0), *other;
-	pthread_t thread;
-	int i, over = 0;
+	struct thing *periodic = fresh(0);
+	pthread_t other;
+	int i;
 
-	new_pool(2, 0);
-	EXPECT_EQ(start(thing, MSEC, MSEC), 0);
-	pthread_create(&thread, NULL, start_and_cancel, &over);
+	EXPECT_EQ(start(periodic, MSEC, MSEC), 0);
+	over = false;
+	other = thread(start_and_cancel, NULL);
 	for (i = 0; i < 50; i++)
 		tap_join(tap_fork(in_child));
-	STORE(over, 1);
-	pthread_join(thread, NULL);
-	i = LOAD(thing->runs);
-	EXPECT_TRUE(WAIT_FOR(LOAD(thing->runs) > i + 10), "the parent's goes on");
-	other = fresh(2);
-	other->within = fork_within;
-	EXPECT_EQ(start(other, 0, 0), 0);
-	ENDED(other, 0);
-	EXPECT_EQ(other->got, EXIT_FAILURE, "a child that comes back from a run");
-	EXPECT_EQ(twheel_task_cancel_wait(&thing->task), 0);
-	free_pool();
+	STORE(over, true);
+	pthread_join(other, NULL);
+	/* The parent's goes on */
+	i = LOAD(periodic->runs);
+	RUNS(periodic, i + 10);
+	EXPECT_EQ(cancel_wait(periodic), 0);
 }
 
 static int wheel_of_child = -1;
@@ -1282,9 +1013,7 @@ static void begin_anew(void)
 	struct twheel_op op = twheel_op_arm(0, 0, 0, 1);
 	struct twheel *tw;
 
-	wheel_of_child = twheel_open(TWHEEL_USER, &tw);
-	if (!wheel_of_child)
-		wheel_of_child = twheel_arm(tw, &op);
+	wheel_of_child = twheel_open(TWHEEL_USER, &tw) ?: twheel_arm(tw, &op);
 }
 
 static void child_with_wheel(void)
@@ -1303,35 +1032,34 @@ static int nr_spawned;
 
 static int spawn(void *(*fn)(void *worker), void *worker, void *arg)
 {
-	/* Not negative, as pthread_create(3) has it */
-	int error = nr_spawned == 3 ? EUSERS : 0;
-
 	EXPECT_TRUE(arg == &nr_spawned);
-	if (!error)
-		error = pthread_create(&spawned[nr_spawned++], NULL, fn, worker);
-	return error;
+	/* Not negative, as pthread_create(3) has it */
+	if (nr_spawned == 3)
+		return EUSERS;
+	return pthread_create(&spawned[nr_spawned++], NULL, fn, worker);
 }
 
 static void test_spawn(void)
 {
 	struct twheel_pool_options options = {
-		.size = sizeof(options), .threads = 3, .spawn = spawn, .arg = &nr_spawned,
+		.size = sizeof(options), .spawn = spawn, .arg = &nr_spawned,
 	};
-	struct thing *thing = fresh(0);
 	int i;
 
-	EXPECT_EQ(twheel_pool_new(&options, &pool), 0);
-	EXPECT_EQ(nr_spawned, 3);
-	EXPECT_EQ(start(thing, 0, 0), 0);
-	ENDED(thing, 0);
-	free_pool();
-	for (i = 0; i < 3; i++)
-		pthread_join(spawned[i], NULL);
-	nr_spawned = 0;
-	options.threads = 4;
-	EXPECT_EQ(twheel_pool_new(&options, &pool), -EUSERS);
-	for (i = 0; i < 3; i++)
-		pthread_join(spawned[i], NULL);
+	for (options.threads = 3; options.threads <= 4; options.threads++) {
+		int want = options.threads == 4 ? -EUSERS : 0;
+
+		nr_spawned = 0;
+		EXPECT_EQ(twheel_pool_new(&options, &pool), want);
+		EXPECT_EQ(nr_spawned, 3);
+		if (!want) {
+			EXPECT_EQ(start(fresh(0), 0, 0), 0);
+			ENDED(&things[0], 0);
+			free_pool();
+		}
+		for (i = 0; i < 3; i++)
+			pthread_join(spawned[i], NULL);
+	}
 }
 
 static void *take_for_ever(void *arg)
@@ -1346,17 +1074,9 @@ static void *take_for_ever(void *arg)
 	return NULL;
 }
 
-static void linger_a_little(struct thing *thing)
-{
-	STORE(thing->waiting, 1);
-	sleep_ns(MSEC);
-}
-
 static void *cancel_one(void *arg)
 {
-	struct thing *thing = arg;
-
-	EXPECT_EQ(twheel_task_cancel(&thing->task), 0);
+	EXPECT_EQ(cancel_task(arg), 0);
 	pthread_testcancel();
 	return NULL;
 }
@@ -1364,15 +1084,13 @@ static void *cancel_one(void *arg)
 static void test_cancelled_thread(void)
 {
 	struct twheel_task *task;
-	pthread_t thread;
+	pthread_t other;
 	int i;
 
-	new_pool(0, 0);
 	for (i = 0; i < 50; i++) {
-		pthread_create(&thread, NULL, take_for_ever, NULL);
+		other = thread(take_for_ever, NULL);
 		EXPECT_EQ(start(fresh(i), i * 50 * USEC, 0), 0);
-		pthread_cancel(thread);
-		pthread_join(thread, NULL);
+		end_thread(other);
 	}
 	EXPECT_EQ(start(fresh(50), 0, 0), 0);
 	EXPECT_TRUE(twheel_pool_take(pool, &task, 1, -1) == 1);
@@ -1380,16 +1098,14 @@ static void test_cancelled_thread(void)
 	for (i = 0; i < 50; i++) {
 		struct thing *thing = fresh(i);
 
-		thing->within_end = linger_a_little;
+		thing->within_end = linger;
 		EXPECT_EQ(start(thing, HOUR, 0), 0);
-		pthread_create(&thread, NULL, cancel_one, thing);
+		other = thread(cancel_one, thing);
 		EXPECT_TRUE(WAIT_FOR(LOAD(thing->waiting)));
-		pthread_cancel(thread);
-		pthread_join(thread, NULL);
+		end_thread(other);
 		ENDED(thing, -ECANCELED);
 	}
-	EXPECT_EQ(twheel_pool_stop(pool, 0, NULL, NULL), 0);
-	free_pool();
+	EXPECT_EQ(pool_stop(0), 0);
 }
 
 /* With a cancellation that is due all the while */
@@ -1401,7 +1117,7 @@ static void *make_and_free(void *arg)
 	pthread_cancel(pthread_self());
 	if (EXPECT_EQ(twheel_open(0, &tw), 0))
 		twheel_close(tw);
-	if (EXPECT_EQ(made(2, 0), 0))
+	if (EXPECT_EQ(made(2, 0, TICK), 0))
 		EXPECT_EQ(twheel_pool_free(pool), 0);
 	handed = 1;
 	pthread_testcancel();
@@ -1411,14 +1127,12 @@ static void *make_and_free(void *arg)
 static void test_cancelled_maker(void)
 {
 	int fd = dup(0), i;
-	pthread_t thread;
 	void *ret;
 
 	close(fd);
 	for (i = 0; i < 5; i++) {
 		handed = 0;
-		pthread_create(&thread, NULL, make_and_free, NULL);
-		pthread_join(thread, &ret);
+		pthread_join(thread(make_and_free, NULL), &ret);
 		EXPECT_TRUE(ret == PTHREAD_CANCELED);
 		EXPECT_TRUE(handed, "cancelled within");
 	}
@@ -1445,15 +1159,14 @@ static void *cancel_moving(void *arg)
 {
 	struct thing *thing;
 
-	(void)arg;
 	while ((thing = LOAD(moving)) != &things[MOVED])
-		twheel_task_cancel(&thing->task);
-	return NULL;
+		cancel_task(thing);
+	return arg;
 }
 
 static void test_other_pool(void)
 {
-	pthread_t thread;
+	pthread_t other;
 	int i, round;
 
 	for (round = 0; round < 20; round++) {
@@ -1466,15 +1179,15 @@ static void test_other_pool(void)
 		for (i = 0; i < MOVED; i++)
 			fresh(i)->within_end = move;
 		moving = &things[0];
-		pthread_create(&thread, NULL, cancel_moving, NULL);
+		other = thread(cancel_moving, NULL);
 		for (i = 0; i < MOVED; i++) {
 			EXPECT_EQ(start(&things[i], 0, 0), 0);
 			EXPECT_TRUE(WAIT_FOR(LOAD(things[i].ends)));
 		}
 		STORE(moving, &things[MOVED]);
-		pthread_join(thread, NULL);
+		pthread_join(other, NULL);
 		for (i = 0; i < MOVED; i++)
-			EXPECT_EQ(twheel_task_cancel(&things[500 + i].task), 0);
+			EXPECT_EQ(cancel_task(&things[500 + i]), 0);
 		free_pool();
 		EXPECT_EQ(twheel_pool_free(other_pool), 0);
 	}
@@ -1496,7 +1209,6 @@ static void test_herd(void)
 	long before, switches = 0;
 	int try, i, n = 1000;
 
-	new_pool(8, 0);
 	for (try = 0; try < 3; try++) {
 		sleep_ns(20 * MSEC);
 		before = sleeps();
@@ -1510,7 +1222,6 @@ static void test_herd(void)
 			break;
 	}
 	EXPECT_TRUE(switches <= 1.2 * n);
-	free_pool();
 }
 
 int main(void)
@@ -1518,40 +1229,34 @@ int main(void)
 	tap_start(120);
 	pthread_atfork(NULL, NULL, begin_anew);
 	RUN(test_options, "options");
-	RUN(test_once, "once, not early; what is over is due now");
 	RUN(test_due_now, "what is due now does not wait for the end of a tick");
 	RUN(test_due_now_beside_others, "what is due now comes with what was not taken");
 	RUN(test_huge, "huge delays and periods");
-	RUN(test_rate, "a fixed rate does not drift");
-	RUN(test_missed, "missed periods");
-	RUN(test_fixed_delay, "a fixed delay");
-	RUN(test_next, "a task that says when next");
-	RUN(test_others, "tasks that fail or are slow stop no other");
-	RUN(test_reset, "reset and run_now");
-	RUN(test_cancel, "cancel");
-	RUN(test_reuse, "what comes after one that was due and is cancelled");
-	RUN(test_turns, "more than one worker can run");
-	RUN(test_crowd, "more tasks than shared timers");
-	RUN(test_within, "all that from within a run, next, end");
-	RUN(test_cancel_wait, "cancel_wait");
-	RUN(test_start, "start");
+	POOL(2, test_rate, "a fixed rate does not drift, and knows missed periods");
+	POOL(2, test_gaps, "a fixed delay, and a task that says when next");
+	POOL(1, test_reset, "reset and run_now");
+	POOL(1, test_cancel, "cancel");
+	POOL(1, test_turns, "more than one worker can run");
+	POOL(2, test_within, "once; and what runs, ends and next can do");
+	POOL(2, test_cancel_wait, "cancel_wait");
+	POOL(1, test_start, "start");
 	RUN(test_capacity, "capacity, and places that are free at once");
-	RUN(test_stop, "stop hands over each exactly once");
-	RUN(test_stop_without_wait, "a stop that does not wait");
-	RUN(test_stop_keeps_order, "a stop leaves the order as it is");
-	RUN(test_signals, "signals of workers");
+	POOL(1, test_stop, "stop hands over each exactly once");
+	POOL(1, test_stop_without_wait, "a stop that does not wait");
+	POOL(0, test_stop_keeps_order, "a stop leaves the order as it is");
 	RUN(test_reset_while_stopping, "a reset while a stop waits");
-	RUN(test_stop_twice, "a stop that runs some still, and one that does not");
-	RUN(test_wait_for_left, "cancel_wait of those that a stop hands over");
-	RUN(test_run_waits_for_left, "a run waits for one that another thread hands over");
-	RUN(test_take, "a delay queue");
-	RUN(test_takers, "many takers");
-	RUN(test_fork, "fork");
+	POOL(2, test_stop_twice, "a stop that runs some still, and one that does not");
+	POOL(1, test_wait_for_left, "cancel_wait of those that a stop hands over");
+	POOL(1, test_run_waits_for_left, "a run waits for one that another thread hands over");
+	POOL(0, test_take, "a delay queue");
+	POOL(0, test_take_ends, "a delay queue, signals, and its end");
+	POOL(0, test_takers, "many takers");
+	POOL(2, test_fork, "fork");
 	RUN(test_fork_handler, "fork, and who begins anew in the child");
 	RUN(test_spawn, "threads that the caller makes");
-	RUN(test_cancelled_thread, "a thread that is cancelled");
+	POOL(0, test_cancelled_thread, "a thread that is cancelled");
 	RUN(test_cancelled_maker, "a thread that is cancelled while it makes and frees one");
 	RUN(test_other_pool, "an end that starts its task in another pool");
-	RUN(test_herd, "one worker is woken for an expiry");
+	POOL(8, test_herd, "one worker is woken for an expiry");
 	return tap_end();
 }
