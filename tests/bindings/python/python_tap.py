@@ -38,9 +38,12 @@ class Result(unittest.TestResult):
 
 
 def main():
-    result = Result()
+    result, suite = Result(), unittest.TestSuite()
     for name in sys.argv[1:]:
-        unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(name)).run(result)
+        module = importlib.import_module(name)
+        suite.addTests(unittest.defaultTestLoader.loadTestsFromModule(module))
+    print("@planned", suite.countTestCases(), flush=True)
+    suite.run(result)
     sys.exit(not result.wasSuccessful())
 
 
