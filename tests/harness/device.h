@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
@@ -126,18 +127,15 @@ static inline long wheel_ioctl(int fd, unsigned long cmd, void *arg)
 	return ret < 0 ? -errno : ret;
 }
 
+/* SETUP by its fields, those not named being 0: setup_with(fd, .clock = ..., .limit = 10) */
+#define setup_with(fd, ...)						\
+	wheel_ioctl(fd, TWHEEL_IOC_SETUP, &(struct twheel_setup){	\
+		.size = sizeof(struct twheel_setup), __VA_ARGS__ })
+
 static inline long wheel_setup(int fd, __u32 clock, __u64 tick, __u64 limit,
 			       __u32 flags)
 {
-	struct twheel_setup setup = {
-		.size = sizeof(setup),
-		.flags = flags,
-		.clock = clock,
-		.tick = tick,
-		.limit = limit,
-	};
-
-	return wheel_ioctl(fd, TWHEEL_IOC_SETUP, &setup);
+	return setup_with(fd, .clock = clock, .tick = tick, .limit = limit, .flags = flags);
 }
 
 static inline int wheel_new(__u32 clock, __u64 tick)
@@ -149,6 +147,27 @@ static inline int wheel_new(__u32 clock, __u64 tick)
 		tap_bail("setup clock %u tick %llu: %s", clock, tick,
 			 strerror(-ret));
 	return fd;
+}
+
+/* Another wheel in place of @fd, which is closed if there is one */
+static inline void wheel_replace(int *fd, int flags)
+{
+	if (*fd > 0)
+		close(*fd);
+	*fd = wheel_open(flags);
+}
+
+static inline void wheel_replace_new(int *fd, __u32 clock, __u64 tick)
+{
+	if (*fd > 0)
+		close(*fd);
+	*fd = wheel_new(clock, tick);
+}
+
+static inline void set_blocking(int fd, bool waits)
+{
+	if (fcntl(fd, F_SETFL, waits ? 0 : O_NONBLOCK))
+		tap_bail("fcntl: %s", strerror(errno));
 }
 
 static inline struct twheel_info wheel_info(int fd)
@@ -180,6 +199,16 @@ static inline struct twheel_op op_arm(__u8 flags, __u64 deadline,
 		.deadline = deadline,
 		.user_data = user_data,
 	};
+}
+
+static inline struct twheel_op op_modify(__u64 id, __u8 flags, __u64 deadline,
+					 __u64 user_data)
+{
+	struct twheel_op op = op_arm(flags, deadline, user_data);
+
+	op.opcode = TWHEEL_OP_MODIFY;
+	op.id = id;
+	return op;
 }
 
 static inline struct twheel_op op_for(__u8 opcode, __u64 id)
@@ -290,6 +319,20 @@ static inline void submit_all(int fd, struct twheel_op *ops, __u32 nr)
 				 strerror(-ops[i].result));
 }
 
+/* Timers of one deadline; their user data numbers them, from @first on */
+static inline void arm_numbered(int fd, __u8 flags, __u64 deadline, __u64 first, __u32 nr)
+{
+	struct twheel_op ops[256];
+	__u32 n, i;
+
+	for (; nr; nr -= n, first += n) {
+		n = nr < ARRAY_SIZE(ops) ? nr : ARRAY_SIZE(ops);
+		for (i = 0; i < n; i++)
+			ops[i] = op_arm(flags, deadline, first + i);
+		submit_all(fd, ops, n);
+	}
+}
+
 static inline long cancel(int fd, __u64 id)
 {
 	struct twheel_op op = op_for(TWHEEL_OP_CANCEL, id);
@@ -301,6 +344,14 @@ static inline long query(int fd, __u64 id, struct twheel_op *op)
 {
 	*op = op_for(TWHEEL_OP_QUERY, id);
 	return op_single(fd, op);
+}
+
+/* Not read(2) of the C library: the compiler knows better than to read to NULL. */
+static inline long read_raw(int fd, void *to, size_t size)
+{
+	long ret = syscall(SYS_read, fd, to, size);
+
+	return ret < 0 ? -errno : ret;
 }
 
 /* Number of events, or the negative error; half an event is a failure */
@@ -342,6 +393,13 @@ static inline size_t collect(int fd, struct twheel_event *ev, size_t want)
 	return got;
 }
 
+/* Numbers below @nr were counted in @seen: each of them came once */
+#define EXPECT_EACH_ONCE(seen, nr) do {					\
+	size_t each_i;							\
+									\
+	for (each_i = 0; each_i < (nr); each_i++)			\
+		EXPECT_EQ((seen)[each_i], 1, "times that number %zu came", each_i); } while (0)
+
 static inline void *map_pages(size_t pages, int prot)
 {
 	void *p = mmap(NULL, pages * PAGE, prot, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -369,6 +427,24 @@ static inline char *map_edge(size_t pages)
 
 	if (mprotect(p + pages * PAGE, PAGE, PROT_NONE))
 		tap_bail("mprotect: %s", strerror(errno));
+	return p + pages * PAGE;
+}
+
+/*
+ * So many pages, and then the end of all addresses that a program can have: there the
+ * kernel says no before it tries. (Where that is differs. In any case nothing follows.)
+ */
+static inline char *map_top(size_t pages)
+{
+	char *p = MAP_FAILED;
+	int bits;
+
+	for (bits = 57; bits > 30 && p == MAP_FAILED; bits--)
+		p = mmap((char *)(1UL << bits) - (pages + 1) * PAGE, pages * PAGE,
+			 PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (p == MAP_FAILED)
+		tap_bail("mmap at the top: %s", strerror(errno));
 	return p + pages * PAGE;
 }
 
@@ -450,6 +526,51 @@ static inline bool blocked_in(pid_t tid, long nr)
 		return true;
 #endif
 	return !strncmp(text, want, strlen(want));
+}
+
+static inline void thread_start(pthread_t *thread, void *(*main)(void *), void *arg)
+{
+	if (pthread_create(thread, NULL, main, arg))
+		tap_bail("pthread_create failed");
+}
+
+/**
+ * struct sleeper - a thread that makes one call, and is asleep in it as the test goes on
+ * @call: makes the call, and may leave what came of it in what embeds this
+ */
+struct sleeper {
+	pthread_t thread;
+	pid_t tid;
+	void (*call)(struct sleeper *sleeper);
+};
+
+static inline void *sleeper_main(void *arg)
+{
+	struct sleeper *sleeper = arg;
+
+	__atomic_store_n(&sleeper->tid, gettid(), __ATOMIC_RELEASE);
+	sleeper->call(sleeper);
+	return NULL;
+}
+
+/* @nr: the system call */
+static inline void sleeper_start(struct sleeper *sleeper, long nr)
+{
+	sleeper->tid = 0;
+	thread_start(&sleeper->thread, sleeper_main, sleeper);
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&sleeper->tid, __ATOMIC_ACQUIRE)));
+	EXPECT_TRUE(WAIT_FOR(blocked_in(sleeper->tid, nr)), "the thread does not sleep");
+}
+
+/* Wait for a child that SIGKILL ends */
+static inline void expect_killed(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid)
+		tap_bail("waitpid failed");
+	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "child's status %#x",
+		    status);
 }
 
 /* Pseudo-random numbers, the same in each run from the same seed */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * TAP for the test programs: a test is a function without arguments, and
- * passes when all was as expected.
+ * TAP for the test programs: a test is a function, and passes when all was as
+ * expected.
  */
 #ifndef TAP_H
 #define TAP_H
@@ -134,24 +134,36 @@ static inline bool tap_excepted(const char *name)
 	return false;
 }
 
-static inline void tap_run(const char *name, void (*test)(void))
+/* Is the test of that name, which begins here, to be run? */
+static inline bool tap_begin(const char *name)
 {
 	if (tap_excepted(name))
-		return;
+		return false;
 	tap_name = name;
 	tap_bad = 0;
 	tap_skipped[0] = 0;
-	test();
+	return true;
+}
+
+static inline void tap_report(void)
+{
 	tap_tests++;
 	if (tap_bad > TAP_MAX_DIAG)
 		tap_diag("%d checks failed", tap_bad);
 	if (tap_bad)
 		tap_failed++;
-	printf("%s %d - %s%s%s\n", tap_bad ? "not ok" : "ok", tap_tests, name,
+	printf("%s %d - %s%s%s\n", tap_bad ? "not ok" : "ok", tap_tests, tap_name,
 	       tap_skipped[0] ? " # SKIP " : "", tap_skipped);
 }
 
-#define RUN(test, name) tap_run(name, test)
+/* A test is a call of a function, or the function if that has no arguments */
+#define RUN_CALL(call, name) do {					\
+	if (tap_begin(name)) {						\
+		call;							\
+		tap_report();						\
+	} } while (0)
+
+#define RUN(test, name) RUN_CALL(test(), name)
 
 static inline int tap_end(void)
 {
