@@ -4,15 +4,19 @@
  * can't be written: as many are done as the call says, and of the others nothing.
  *
  * Environment: TIMES=2 or more for all places at which long arrays are cut.
+ *
+ * also in: matrix
  */
-#include "disturb.h"
+#include "device.h"
 
 #define MOST 257
-#define BAD_PAGE 8		/* of the room: the first that is bad */
-#define BYTES (MOST * sizeof(struct twheel_op))
+#define GOOD_PAGES 8		/* of the memory, before what is bad */
 #define UNTOLD 0x5a5a
 
-static const __u32 lengths[] = { 1, 2, 15, 16, 17, 256, 257 };
+/* What comes after the memory that is good */
+enum fault { READ_ONLY, HIDDEN, UNMAPPED, END_OF_ADDRESSES, FAULTS };
+
+static const __u32 lengths[] = { 1, 2, 16, 17, MOST };
 static const __u32 sizes[] = {
 	TWHEEL_OP_SIZE_ID, TWHEEL_OP_SIZE_ONCE, TWHEEL_OP_SIZE_FULL,
 };
@@ -23,35 +27,58 @@ struct array {
 	enum fault fault;
 };
 
-static struct room room;
 static struct array array;
-static char before[BYTES];
+static char *ends[FAULTS];	/* where good memory ends, as the calls see it */
+static char *kept;		/* that place in memory that is all there */
+static char before[MOST * sizeof(struct twheel_op)];
 static __u64 ids[MOST];
 static int fd;
-
 static bool short_form;
 
-static char *seen_at(__u32 i)
+/* The pages of a file, once more */
+static char *map_again(int file, char *at, size_t pages, int prot)
 {
-	return room.kept + BAD_PAGE * PAGE - array.good + i * array.size;
+	if (mmap(at, pages * PAGE, prot, MAP_SHARED | MAP_FIXED, file, 0) != at)
+		tap_bail("mmap: %s", strerror(errno));
+	return at;
+}
+
+static void map_all(void)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+	int file = memfd_create("arrays", MFD_CLOEXEC);
+	enum fault fault;
+
+	if (file < 0 || ftruncate(file, 2 * GOOD_PAGES * PAGE))
+		tap_bail("memfd_create: %s", strerror(errno));
+	kept = map_again(file, map_pages(2 * GOOD_PAGES, rw), 2 * GOOD_PAGES, rw) +
+	       GOOD_PAGES * PAGE;
+	for (fault = READ_ONLY; fault < END_OF_ADDRESSES; fault++)
+		ends[fault] = map_again(file, map_pages(2 * GOOD_PAGES, rw), 2 * GOOD_PAGES, rw) +
+			      GOOD_PAGES * PAGE;
+	if (mprotect(ends[READ_ONLY], PAGE, PROT_READ) || mprotect(ends[HIDDEN], PAGE, PROT_NONE) ||
+	    munmap(ends[UNMAPPED], PAGE))
+		tap_bail("mprotect or munmap: %s", strerror(errno));
+	ends[END_OF_ADDRESSES] = map_top(GOOD_PAGES);
+	map_again(file, ends[END_OF_ADDRESSES] - GOOD_PAGES * PAGE, GOOD_PAGES, rw);
+}
+
+static void *array_at(void)
+{
+	return ends[array.fault] - array.good;
+}
+
+static char *kept_at(__u32 i)
+{
+	return kept - array.good + i * array.size;
 }
 
 static struct twheel_op op_at(__u32 i)
 {
 	struct twheel_op op = { 0 };
 
-	memcpy(&op, seen_at(i), array.size);
+	memcpy(&op, kept_at(i), array.size);
 	return op;
-}
-
-static void *array_at(void)
-{
-	return room.at + BAD_PAGE * PAGE - array.good;
-}
-
-static __u32 whole(void)
-{
-	return array.good / array.size;
 }
 
 static void complain(const char *what, long got)
@@ -60,18 +87,17 @@ static void complain(const char *what, long got)
 		    array.nr, array.size, array.good, array.fault, got);
 }
 
-/* How many were done, by what the call gave; @more may be */
+/* How many were done, by what the call gave: all that are whole, and @more may be */
 static __u32 check_count(const char *what, long ret, __u32 more)
 {
-	__u32 done = ret > 0 ? ret : 0;
+	__u32 done = ret > 0 ? ret : 0, whole = array.good / array.size;
 
-	if ((done != whole() && done != whole() + more) ||
-	    (!done && ret != -EFAULT))
+	if ((done != whole && done != whole + more) || (!done && ret != -EFAULT))
 		complain(what, ret);
 	return done;
 }
 
-/* Where an array of @nr elements is cut: between any two, and within one */
+/* Short arrays end too soon at each byte, long ones where a field begins or ends */
 static void each_cut(void (*fn)(void))
 {
 	const __u32 at[] = { 0, 1, array.nr / 2, array.nr - 1, array.nr };
@@ -80,10 +106,15 @@ static void each_cut(void (*fn)(void))
 	};
 	size_t i, k;
 
+	if (array.nr <= 2) {
+		for (array.good = 0; array.good <= array.nr * array.size; array.good++)
+			fn();
+		return;
+	}
 	for (i = 0; i < ARRAY_SIZE(at); i++) {
 		for (k = 0; k < ARRAY_SIZE(within); k++) {
 			/* Of long ones, each of these places somewhere */
-			if (short_form && array.nr > 17 && (i + k) % 3)
+			if (short_form && (i + k + array.fault) % 3)
 				continue;
 			array.good = at[i] * array.size + within[k];
 			if (array.good <= array.nr * array.size)
@@ -98,7 +129,7 @@ static void each_array(void (*fn)(void))
 
 	for (s = 0; s < ARRAY_SIZE(sizes); s++) {
 		for (n = 0; n < ARRAY_SIZE(lengths); n++) {
-			for (array.fault = 1; array.fault < FAULTS; array.fault++) {
+			for (array.fault = READ_ONLY; array.fault < FAULTS; array.fault++) {
 				array.size = sizes[s];
 				array.nr = lengths[n];
 				each_cut(fn);
@@ -111,14 +142,14 @@ static void each_array(void (*fn)(void))
 
 static __u8 opcode;
 
-/* Timers for the batch to be about: each third is ready */
-static void arm_victims(void)
+/* Timers for the call to be about: each third is ready, or none */
+static void arm_victims(bool some_ready)
 {
 	static struct twheel_op ops[MOST];
 	__u32 i;
 
 	for (i = 0; i < array.nr; i++)
-		ops[i] = op_arm(0, i % 3 ? HOUR : 0, i);
+		ops[i] = op_arm(0, i % 3 || !some_ready ? HOUR : 0, i);
 	submit_all(fd, ops, array.nr);
 	for (i = 0; i < array.nr; i++)
 		ids[i] = ops[i].id;
@@ -135,16 +166,15 @@ static void fill_array(void)
 		op.result = UNTOLD;
 		op.deadline = opcode < TWHEEL_OP_CANCEL ? 2 * HOUR : 0;
 		op.user_data = opcode < TWHEEL_OP_CANCEL ? 1000 + i : 0;
-		memcpy(seen_at(i), &op, array.size);
+		memcpy(kept_at(i), &op, array.size);
 	}
-	memcpy(before, seen_at(0), array.nr * array.size);
+	memcpy(before, kept_at(0), array.nr * array.size);
 }
 
 /* ARM and MODIFY say no more than that when they are too short */
 static long wanted(void)
 {
-	return array.size < TWHEEL_OP_SIZE_ONCE && opcode < TWHEEL_OP_CANCEL ?
-	       -EINVAL : 0;
+	return array.size < TWHEEL_OP_SIZE_ONCE && opcode < TWHEEL_OP_CANCEL ? -EINVAL : 0;
 }
 
 /*
@@ -177,66 +207,49 @@ static void check_told(__u32 done)
 	}
 }
 
-/* What the wheel says of timers: in batches, for they are many */
-static const struct twheel_op *query_all(__u32 nr, __u64 (*id)(__u32 i))
+/* What the wheel says of timers: of those that the batch was about, or that it made */
+static const struct twheel_op *query_all(__u32 nr)
 {
 	static struct twheel_op ops[MOST];
-	__u32 done = 0, i;
+	__u32 i;
 
 	for (i = 0; i < nr; i++)
-		ops[i] = op_for(TWHEEL_OP_QUERY, id(i));
-	while (done < nr) {
-		long ret = submit(fd, ops + done, nr - done);
-
-		if (ret <= 0)
-			tap_bail("QUERY of %u: %ld", nr - done, ret);
-		done += ret;
-	}
+		ops[i] = op_for(TWHEEL_OP_QUERY, opcode == TWHEEL_OP_ARM ? op_at(i).id : ids[i]);
+	if (nr && submit(fd, ops, nr) != nr)
+		tap_bail("QUERY of %u", nr);
 	return ops;
 }
 
 /* Operation @i was done or not: so its timer is like that */
 static void check_timer(const struct twheel_op *op, __u32 i, bool done)
 {
-	done = done && !wanted();
+	const __u16 state = i % 3 ? TWHEEL_STATE_PENDING : TWHEEL_STATE_READY;
+	bool modified = done && opcode == TWHEEL_OP_MODIFY;
+
 	if (op->result != (done && opcode == TWHEEL_OP_CANCEL ? -ENOENT : 0))
 		complain("a timer's QUERY", op->result);
 	if (op->result)
 		return;
-	if (done && opcode == TWHEEL_OP_MODIFY) {
-		if (op->user_data != 1000 + i || op->state != TWHEEL_STATE_PENDING)
-			complain("modified, and user data", op->user_data);
-	} else if (op->user_data != i ||
-		   op->state != (i % 3 ? TWHEEL_STATE_PENDING :
-				 TWHEEL_STATE_READY)) {
-		complain("not modified, and user data", op->user_data);
-	}
-}
-
-static __u64 victim(__u32 i)
-{
-	return ids[i];
+	if (op->user_data != (modified ? 1000 + i : i) ||
+	    op->state != (modified ? TWHEEL_STATE_PENDING : state))
+		complain(modified ? "modified, and user data" : "not modified, and user data",
+			 op->user_data);
 }
 
 static void check_victims(__u32 done)
 {
-	const struct twheel_op *ops = query_all(array.nr, victim);
+	const struct twheel_op *ops = query_all(array.nr);
 	__u32 i;
 
 	for (i = 0; i < array.nr; i++)
-		check_timer(&ops[i], i, i < done);
-}
-
-static __u64 armed_id(__u32 i)
-{
-	return op_at(i).id;
+		check_timer(&ops[i], i, i < done && !wanted());
 }
 
 /* Those that were armed are all that there is */
 static void check_armed(__u32 done)
 {
 	__u32 armed = wanted() ? 0 : done, i;
-	const struct twheel_op *ops = query_all(armed, armed_id);
+	const struct twheel_op *ops = query_all(armed);
 
 	if (wheel_info(fd).pending != armed || wheel_stats(fd).armed != armed)
 		complain("armed", wheel_stats(fd).armed);
@@ -248,14 +261,14 @@ static void check_armed(__u32 done)
 /* One that can't be written as a whole may be done if all can be told of it */
 static __u32 may_be_done(void)
 {
-	__u32 told = 8;
+	__u32 told = offsetof(struct twheel_op, id);
 
 	if (opcode == TWHEEL_OP_ARM && !wanted())
-		told = 16;
+		told = offsetof(struct twheel_op, deadline);
 	else if (opcode == TWHEEL_OP_QUERY && array.size > TWHEEL_OP_SIZE_ID)
 		told = array.size;
 
-	return array.fault == FAULT_READ_ONLY && array.good % array.size >= told;
+	return array.fault == READ_ONLY && array.good % array.size >= told;
 }
 
 static void submit_cut(void)
@@ -265,13 +278,10 @@ static void submit_cut(void)
 	fd = wheel_open(O_NONBLOCK);
 	memset(ids, 0, sizeof(ids));
 	if (opcode != TWHEEL_OP_ARM)
-		arm_victims();
+		arm_victims(true);
 	fill_array();
-	room_spoil(&room, array.fault, BAD_PAGE);
-	done = check_count("SUBMIT",
-			   submit_sized(fd, array_at(), array.nr, array.size),
+	done = check_count("SUBMIT", submit_sized(fd, array_at(), array.nr, array.size),
 			   may_be_done());
-	room_mend(&room, BAD_PAGE);
 	check_told(done);
 	if (opcode == TWHEEL_OP_ARM)
 		check_armed(done);
@@ -280,33 +290,16 @@ static void submit_cut(void)
 	close(fd);
 }
 
-static void test_arm(void)
+static void submit_cuts(__u8 of)
 {
-	opcode = TWHEEL_OP_ARM;
-	each_array(submit_cut);
-}
-
-static void test_modify(void)
-{
-	opcode = TWHEEL_OP_MODIFY;
-	each_array(submit_cut);
-}
-
-static void test_cancel(void)
-{
-	opcode = TWHEEL_OP_CANCEL;
-	each_array(submit_cut);
-}
-
-static void test_query(void)
-{
-	opcode = TWHEEL_OP_QUERY;
+	opcode = of;
 	each_array(submit_cut);
 }
 
 /* ---- DRAIN ---- */
 
-static long drain_array(void)
+/* Each timer is told of or still there */
+static void drain_cut(void)
 {
 	struct twheel_drain arg = {
 		.size = sizeof(arg),
@@ -314,24 +307,12 @@ static long drain_array(void)
 		.nr = array.nr,
 		.op_size = array.size,
 	};
-	long ret;
-
-	room_spoil(&room, array.fault, BAD_PAGE);
-	ret = wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &arg);
-	room_mend(&room, BAD_PAGE);
-	return ret;
-}
-
-/* Each timer is told of or still there */
-static void drain_cut(void)
-{
 	__u32 done, i, k;
 
 	fd = wheel_open(O_NONBLOCK);
-	for (i = 0; i < array.nr; i++)
-		ids[i] = arm(fd, 0, HOUR, i);
-	memset(seen_at(0), 0, array.nr * array.size);
-	done = check_count("DRAIN", drain_array(), 0);
+	arm_victims(false);
+	memset(kept_at(0), 0, array.nr * array.size);
+	done = check_count("DRAIN", wheel_ioctl(fd, TWHEEL_IOC_DRAIN, &arg), 0);
 	for (i = 0; i < done; i++) {
 		__u64 id = op_at(i).id;
 
@@ -348,38 +329,7 @@ static void drain_cut(void)
 	close(fd);
 }
 
-static void test_drain(void)
-{
-	each_array(drain_cut);
-}
-
 /* ---- read ---- */
-
-static void read_setup(void)
-{
-	struct twheel_setup setup = {
-		.size = sizeof(setup),
-		.clock = TWHEEL_CLOCK_MONOTONIC,
-		.event_size = array.size,
-	};
-
-	fd = wheel_open(O_NONBLOCK);
-	if (wheel_ioctl(fd, TWHEEL_IOC_SETUP, &setup))
-		tap_bail("events of %u bytes", array.size);
-}
-
-static long read_array(void)
-{
-	long ret;
-
-	room_spoil(&room, array.fault, BAD_PAGE);
-	ret = read(fd, array_at(), array.nr * array.size);
-	ret = ret < 0 ? -errno : ret;
-	room_mend(&room, BAD_PAGE);
-	if (ret > 0 && ret % array.size)
-		complain("read gave bytes", ret);
-	return ret > 0 ? ret / array.size : ret;
-}
 
 static __u64 user_data_of(const char *event)
 {
@@ -392,43 +342,42 @@ static __u64 user_data_of(const char *event)
 static void read_cut(void)
 {
 	__u32 done, i;
-	long left;
+	long got;
 
 	if (array.size > sizeof(struct twheel_event))
 		return;
-	read_setup();
-	for (i = 0; i < array.nr; i++)
-		arm_past(fd, i);
-	done = check_count("read", read_array(), 0);
+	fd = wheel_open(O_NONBLOCK);
+	if (setup_with(fd, .clock = TWHEEL_CLOCK_MONOTONIC, .event_size = array.size))
+		tap_bail("events of %u bytes", array.size);
+	arm_numbered(fd, TWHEEL_ABS, 1, 0, array.nr);
+	got = read_raw(fd, array_at(), array.nr * array.size);
+	if (got > 0 && got % array.size)
+		complain("read gave bytes", got);
+	done = check_count("read", got > 0 ? got / array.size : got, 0);
 	for (i = 0; i < done; i++)
-		if (user_data_of(seen_at(i)) != i)
+		if (user_data_of(kept_at(i)) != i)
 			complain("read: not in order", i);
 	if (wheel_info(fd).ready != array.nr - done)
 		complain("read: still ready", wheel_info(fd).ready);
-	left = read(fd, room.kept, array.nr * array.size);
-	if (left != (done < array.nr ? (long)(array.nr - done) * array.size : -1))
-		complain("read: the rest", left);
-	for (i = done; i < array.nr && left > 0; i++)
-		if (user_data_of(room.kept + (i - done) * array.size) != i)
+	got = read_raw(fd, before, array.nr * array.size);
+	if (got != (done < array.nr ? (long)(array.nr - done) * array.size : -EAGAIN))
+		complain("read: the rest", got);
+	for (i = done; i < array.nr && got > 0; i++)
+		if (user_data_of(before + (i - done) * array.size) != i)
 			complain("read: the rest is not in order", i);
 	close(fd);
-}
-
-static void test_read(void)
-{
-	each_array(read_cut);
 }
 
 int main(void)
 {
 	tap_start(110 * number_of("TIMES", 1));
 	short_form = number_of("TIMES", 1) == 1;
-	room_init(&room);
-	RUN(test_arm, "SUBMIT of ARM");
-	RUN(test_modify, "SUBMIT of MODIFY");
-	RUN(test_cancel, "SUBMIT of CANCEL");
-	RUN(test_query, "SUBMIT of QUERY");
-	RUN(test_drain, "DRAIN");
-	RUN(test_read, "read");
+	map_all();
+	RUN_CALL(submit_cuts(TWHEEL_OP_ARM), "SUBMIT of ARM");
+	RUN_CALL(submit_cuts(TWHEEL_OP_MODIFY), "SUBMIT of MODIFY");
+	RUN_CALL(submit_cuts(TWHEEL_OP_CANCEL), "SUBMIT of CANCEL");
+	RUN_CALL(submit_cuts(TWHEEL_OP_QUERY), "SUBMIT of QUERY");
+	RUN_CALL(each_array(drain_cut), "DRAIN");
+	RUN_CALL(each_array(read_cut), "read");
 	return tap_end();
 }
