@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * read(2) of a wheel: whole events in order, bad and odd buffers, waiting, and
- * count mode.
+ * read(2) of a wheel: whole events in order, odd buffers, what a fault leaves,
+ * waiting, and count mode. (Buffers that end too soon are in edges.c.)
  *
  * also in: both both-threads matrix small
  */
 #include "device.h"
 
-#include <pthread.h>
 #include <sys/uio.h>
 
 /* Of an event, as this wheel gives it; the tests run with each length */
@@ -16,22 +15,13 @@ static int fd;
 
 static void set_up(__u32 clock)
 {
-	struct twheel_setup setup = {
-		.size = sizeof(setup),
-		.clock = clock,
-		.event_size = ev_size,
-	};
-	long ret = wheel_ioctl(fd, TWHEEL_IOC_SETUP, &setup);
-
-	if (ret)
-		tap_bail("setup with events of %zu: %s", ev_size, strerror(-ret));
+	if (setup_with(fd, .clock = clock, .event_size = ev_size))
+		tap_bail("setup with events of %zu", ev_size);
 }
 
 static void fresh_on(__u32 clock)
 {
-	if (fd > 0)
-		close(fd);
-	fd = wheel_open(O_NONBLOCK);
+	wheel_replace(&fd, O_NONBLOCK);
 	set_up(clock);
 }
 
@@ -40,47 +30,25 @@ static void fresh(void)
 {
 	if (ev_size != sizeof(struct twheel_event))
 		return fresh_on(TWHEEL_CLOCK_MONOTONIC);
-	if (fd > 0)
-		close(fd);
-	fd = wheel_open(O_NONBLOCK);
+	wheel_replace(&fd, O_NONBLOCK);
 }
 
+/* By a clock with a past that is longer than a new machine's */
 static void fresh_count(void)
 {
-	long ret;
-
-	if (fd > 0)
-		close(fd);
-	fd = wheel_open(O_NONBLOCK);
-	/* a clock with a past that is longer than a new machine's */
-	ret = wheel_setup(fd, TWHEEL_CLOCK_REALTIME, 0, 0, TWHEEL_SETUP_COUNT);
-	if (ret)
-		tap_bail("setup: %s", strerror(-ret));
-}
-
-static void blocking(bool wait)
-{
-	if (fcntl(fd, F_SETFL, wait ? 0 : O_NONBLOCK))
-		tap_bail("fcntl: %s", strerror(errno));
-}
-
-static void arm_ready(int n)
-{
-	int i;
-
-	for (i = 0; i < n; i++)
-		arm_past(fd, i);
+	wheel_replace(&fd, O_NONBLOCK);
+	if (setup_with(fd, .clock = TWHEEL_CLOCK_REALTIME, .flags = TWHEEL_SETUP_COUNT))
+		tap_bail("setup of count mode");
 }
 
 /* Like read_events(), with what is not told of an event 0 */
 static long take_events(struct twheel_event *ev, size_t max)
 {
-	ssize_t ret = read(fd, ev, max * ev_size);
-	long i;
+	long ret = read_raw(fd, ev, max * ev_size), i;
 
 	if (ret < 0)
-		return -errno;
-	EXPECT_EQ(ret % ev_size, 0, "read gave %zd bytes", ret);
+		return ret;
+	EXPECT_EQ(ret % ev_size, 0, "read gave %ld bytes", ret);
 	ret /= ev_size;
 	for (i = ret - 1; i >= 0; i--) {
 		struct twheel_event one = { 0 };
@@ -98,21 +66,9 @@ static void expect_rest(int from, int to)
 	long n = take_events(ev, ARRAY_SIZE(ev));
 	int i;
 
-	if (from == to) {
-		EXPECT_EQ(n, -EAGAIN, "events left");
-		return;
-	}
-	EXPECT_EQ(n, to - from, "events left");
+	EXPECT_EQ(n, from == to ? -EAGAIN : to - from, "events left");
 	for (i = 0; i < n; i++)
 		EXPECT_EQ(ev[i].user_data, from + i, "event %d", i);
-}
-
-static long raw_read(void *buf, size_t size)
-{
-	/* not read(): the compiler knows better than to read to NULL */
-	long ret = syscall(SYS_read, fd, buf, size);
-
-	return ret < 0 ? -errno : ret;
 }
 
 static void test_contents(void)
@@ -122,7 +78,7 @@ static void test_contents(void)
 	struct twheel_op op;
 
 	fresh();
-	blocking(true);
+	set_blocking(fd, true);
 	before = now(CLOCK_MONOTONIC);
 	deadline = before + 20 * MSEC;
 	id = arm(fd, TWHEEL_ABS, deadline, 0xfedcba9876543210);
@@ -159,9 +115,9 @@ static void test_whole_events(void)
 	for (size = ev_size; size <= 4 * ev_size + 1; size++) {
 		size_t i, want = size / ev_size > 3 ? 3 : size / ev_size;
 
-		arm_ready(3);
+		arm_numbered(fd, TWHEEL_ABS, 1, 0, 3);
 		memset(buf, 0xee, sizeof(buf));
-		EXPECT_EQ(raw_read(buf, size), want * ev_size, "size %zu", size);
+		EXPECT_EQ(read_raw(fd, buf, size), want * ev_size, "size %zu", size);
 		for (i = want * ev_size; i < sizeof(buf); i++)
 			if (!EXPECT_EQ((unsigned char)buf[i], 0xee,
 				       "size %zu byte %zu", size, i))
@@ -170,28 +126,24 @@ static void test_whole_events(void)
 	}
 }
 
+/* Whether something is ready or not, and whether it is to wait or not */
 static void test_too_small(void)
 {
 	char buf[sizeof(struct twheel_event)];
 	size_t size;
+	int how;
 
 	fresh();
-	for (size = 0; size < ev_size; size++)
-		EXPECT_EQ(raw_read(buf, size), -EINVAL, "nothing ready, %zu",
-			  size);
-	EXPECT_EQ(raw_read(buf, ev_size), -EAGAIN);
-	arm_ready(2);
-	for (size = 0; size < ev_size; size++)
-		EXPECT_EQ(raw_read(buf, size), -EINVAL, "ready, %zu", size);
-	blocking(true);
-	for (size = 0; size < ev_size; size++)
-		EXPECT_EQ(raw_read(buf, size), -EINVAL, "not waiting, %zu", size);
-	blocking(false);
+	for (how = 0; how < 4; how++) {
+		set_blocking(fd, how & 1);
+		if (how == 2)
+			arm_numbered(fd, TWHEEL_ABS, 1, 0, 2);
+		for (size = 0; size < ev_size; size++)
+			EXPECT_EQ(read_raw(fd, buf, size), -EINVAL, "%d, size %zu", how, size);
+	}
+	set_blocking(fd, false);
 	expect_rest(0, 2);
-	blocking(true);
-	for (size = 0; size < ev_size; size++)
-		EXPECT_EQ(raw_read(buf, size), -EINVAL, "no wait for it, %zu",
-			  size);
+	EXPECT_EQ(read_raw(fd, buf, ev_size), -EAGAIN);
 }
 
 static void test_not_to_wait(void)
@@ -202,10 +154,10 @@ static void test_not_to_wait(void)
 	fresh();
 	arm(fd, 0, HOUR, 0);
 	EXPECT_EQ(read_events(fd, ev, 1), -EAGAIN, "O_NONBLOCK");
-	blocking(true);
+	set_blocking(fd, true);
 	EXPECT_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT) < 0 ? errno : 0, EAGAIN,
 		  "RWF_NOWAIT");
-	arm_ready(1);
+	arm_numbered(fd, TWHEEL_ABS, 1, 0, 1);
 	EXPECT_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT), ev_size, "RWF_NOWAIT");
 	EXPECT_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT) < 0 ? errno : 0, EAGAIN,
 		  "RWF_NOWAIT again");
@@ -239,18 +191,14 @@ static void order(__u64 tick, __u64 spread)
 	static __u64 delays[N];
 	unsigned char seen[N] = { 0 };
 	__u64 seed = 42;
-	size_t i, n;
+	size_t i, n = 0;
+	long got = 1;
 
 	for (i = 0; i < N; i++)
 		delays[i] = random_next(&seed) % spread;
 	arm_in_time(ops, delays, N, tick);
-	for (n = 0; n < N && readable(fd, PATIENCE_MS);) {
-		long got = read_events(fd, ev + n, 7);
-
-		if (!EXPECT_TRUE(got > 0, "got %ld", got))
-			break;
-		n += got;
-	}
+	for (; n < N && got > 0 && readable(fd, PATIENCE_MS); n += got > 0 ? got : 0)
+		got = read_events(fd, ev + n, 7);
 	EXPECT_EQ(n, N);
 	for (i = 0; i < n; i++) {
 		seen[ev[i].user_data % N]++;
@@ -259,8 +207,7 @@ static void order(__u64 tick, __u64 spread)
 				    "event %zu: %llu after %llu", i, ev[i].deadline,
 				    ev[i - 1].deadline);
 	}
-	for (i = 0; i < N; i++)
-		EXPECT_EQ(seen[i], 1, "events of timer %zu", i);
+	EXPECT_EACH_ONCE(seen, N);
 }
 
 static void test_order(void)
@@ -274,15 +221,13 @@ static void test_order(void)
 static void test_every_byte(void)
 {
 	struct twheel_event ev[24];
-	struct twheel_info info;
 	unsigned int round, i;
 
 	fresh();
 	for (round = 0; round < 20; round++) {
-		arm_ready(ARRAY_SIZE(ev));
-		info = wheel_info(fd);
-		EXPECT_EQ(info.ready, ARRAY_SIZE(ev));
+		arm_numbered(fd, TWHEEL_ABS, 1, 0, ARRAY_SIZE(ev));
 		/* calls that go deep */
+		EXPECT_EQ(wheel_info(fd).ready, ARRAY_SIZE(ev));
 		EXPECT_TRUE(munmap(map_shared(PAGE), PAGE) == 0);
 		EXPECT_TRUE(access("/tests/nothing/of/that/kind", F_OK) != 0);
 		memset(ev, 0xff, sizeof(ev));
@@ -292,8 +237,7 @@ static void test_every_byte(void)
 			EXPECT_TRUE(ev[i].id, "event %u", i);
 			EXPECT_EQ(ev[i].user_data, i);
 			EXPECT_EQ(ev[i].deadline, ev_size > 16, "event %u", i);
-			EXPECT_EQ(ev[i].overrun, 0, "event %u", i);
-			EXPECT_EQ(ev[i].flags, 0, "event %u", i);
+			EXPECT_EQ(ev[i].overrun | ev[i].flags, 0, "event %u", i);
 		}
 	}
 }
@@ -302,13 +246,10 @@ static void test_large(void)
 {
 	enum { N = 20000 };
 	static struct twheel_event ev[N + 1];
-	static struct twheel_op ops[N];
 	long i, n;
 
 	fresh();
-	for (i = 0; i < N; i++)
-		ops[i] = op_arm(TWHEEL_ABS, 1, i);
-	submit_all(fd, ops, N);
+	arm_numbered(fd, TWHEEL_ABS, 1, 0, N);
 	EXPECT_EQ(wheel_info(fd).ready, N);
 	n = take_events(ev, N + 1);
 	EXPECT_EQ(n, N);
@@ -319,32 +260,6 @@ static void test_large(void)
 }
 
 /* ---- a fault while copying ---- */
-
-static void test_fault(void)
-{
-	char *edge = map_edge(1);
-	struct twheel_event ev;
-	size_t room;
-	int i;
-
-	fresh();
-	for (room = 0; room <= 4 * ev_size; room++) {
-		long want = room < ev_size ? -EFAULT : (long)(room / ev_size * ev_size);
-
-		arm_ready(6);
-		EXPECT_EQ(raw_read(edge - room, 6 * ev_size), want, "room %zu", room);
-		EXPECT_EQ(wheel_info(fd).ready, 6 - room / ev_size, "room %zu", room);
-		for (i = 0; i < (int)(room / ev_size); i++) {
-			memcpy(&ev, edge - room + i * ev_size, ev_size);
-			EXPECT_TRUE(ev.id, "room %zu", room);
-			EXPECT_EQ(ev.user_data, i, "room %zu", room);
-		}
-		EXPECT_EQ(readable(fd, 0), 1, "room %zu", room);
-		expect_rest(room / ev_size, 6);
-	}
-	EXPECT_EQ(raw_read(edge, ev_size), -EAGAIN, "nothing ready, bad buffer");
-	munmap(edge - PAGE, 2 * PAGE);
-}
 
 /* What is put back keeps its place before what comes later, and its id */
 static void test_fault_and_more(void)
@@ -358,7 +273,7 @@ static void test_fault_and_more(void)
 	fresh();
 	for (i = 0; i < 4; i++)
 		ids[i] = arm_past(fd, i);
-	EXPECT_EQ(raw_read(edge - ev_size - 5, 4 * ev_size), ev_size);
+	EXPECT_EQ(read_raw(fd, edge - ev_size - 5, 4 * ev_size), ev_size);
 	for (i = 4; i < 6; i++)
 		ids[i] = arm_past(fd, i);
 	EXPECT_EQ(query(fd, ids[0], &op), -ENOENT);
@@ -367,10 +282,13 @@ static void test_fault_and_more(void)
 		EXPECT_EQ(op.state, TWHEEL_STATE_READY, "timer %d", i);
 	}
 	EXPECT_EQ(cancel(fd, ids[2]), 0, "put back, then cancelled");
-	EXPECT_EQ(raw_read(edge - 7, 3 * ev_size), -EFAULT);
-	EXPECT_EQ(raw_read(&ev, ev_size), ev_size);
+	EXPECT_EQ(read_raw(fd, edge - 7, 3 * ev_size), -EFAULT);
+	EXPECT_EQ(read_raw(fd, &ev, ev_size), ev_size);
 	EXPECT_EQ(ev.user_data, 1);
+	EXPECT_EQ(read_raw(fd, NULL, ev_size), -EFAULT);
+	EXPECT_EQ(read_raw(fd, (void *)0xffff888000000000, ev_size), -EFAULT, "the kernel's");
 	expect_rest(3, 6);
+	EXPECT_EQ(read_raw(fd, edge, ev_size), -EAGAIN, "nothing ready, bad buffer");
 	munmap(edge - PAGE, 2 * PAGE);
 }
 
@@ -381,12 +299,12 @@ static void test_fault_periodic(void)
 	__u64 first = now(CLOCK_REALTIME) - 95 * SEC, id;
 
 	fresh_on(TWHEEL_CLOCK_REALTIME);
-	arm_ready(1);
+	arm_numbered(fd, TWHEEL_ABS, 1, 0, 1);
 	id = arm_periodic(fd, first, 10 * SEC, 1);
-	EXPECT_EQ(raw_read(edge - ev_size, 2 * ev_size), ev_size);
+	EXPECT_EQ(read_raw(fd, edge - ev_size, 2 * ev_size), ev_size);
 	EXPECT_EQ(wheel_info(fd).ready, 1);
 	EXPECT_EQ(wheel_info(fd).pending, 0);
-	EXPECT_EQ(raw_read(edge - 8, 2 * ev_size), -EFAULT);
+	EXPECT_EQ(read_raw(fd, edge - 8, 2 * ev_size), -EFAULT);
 	EXPECT_EQ(wheel_info(fd).ready, 1);
 	EXPECT_EQ(take_events(ev, 3), 1);
 	EXPECT_EQ(ev[0].id, id);
@@ -398,21 +316,6 @@ static void test_fault_periodic(void)
 	}
 	EXPECT_EQ(wheel_info(fd).pending, 1);
 	munmap(edge - PAGE, 2 * PAGE);
-}
-
-static void test_readonly(void)
-{
-	char *p = map_pages(2, PROT_READ | PROT_WRITE);
-
-	fresh();
-	arm_ready(5);
-	mprotect(p + PAGE, PAGE, PROT_READ);
-	EXPECT_EQ(raw_read(p + PAGE, 5 * ev_size), -EFAULT);
-	EXPECT_EQ(raw_read(p + PAGE - 2 * ev_size - 1, 5 * ev_size), 2 * ev_size);
-	EXPECT_EQ(raw_read((void *)0xffff888000000000, ev_size), -EFAULT);
-	EXPECT_EQ(raw_read(NULL, ev_size), -EFAULT);
-	expect_rest(2, 5);
-	munmap(p, 2 * PAGE);
 }
 
 /* ---- readv ---- */
@@ -436,7 +339,7 @@ static void test_readv(void)
 
 	fresh();
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
-		arm_ready(events + 1);
+		arm_numbered(fd, TWHEEL_ABS, 1, 0, events + 1);
 		for (j = 0, p = (char *)ev; j < 6; p += lengths[i][j++])
 			iov[j] = (struct iovec){ p, lengths[i][j] };
 		memset(ev, 0xee, sizeof(ev));
@@ -461,7 +364,7 @@ static void test_readv_bad(void)
 	};
 
 	fresh();
-	arm_ready(3);
+	arm_numbered(fd, TWHEEL_ABS, 1, 0, 3);
 	EXPECT_EQ(readv(fd, iov, 3), ev_size, "second part is bad");
 	EXPECT_EQ(ev[0].user_data, 0);
 	iov[0].iov_len = ev_size - 8;
@@ -475,29 +378,31 @@ static void test_readv_bad(void)
 /* ---- waiting ---- */
 
 struct reader {
-	pthread_t thread;
-	pid_t tid;
-	long ret;
+	struct sleeper sleeper;
 	struct twheel_event ev[4];
 	size_t size;
+	long ret;
 };
 
-static void *reader_main(void *p)
+static void reader_call(struct sleeper *sleeper)
 {
-	struct reader *r = p;
+	struct reader *r = (struct reader *)sleeper;
 
-	__atomic_store_n(&r->tid, gettid(), __ATOMIC_RELEASE);
-	r->ret = raw_read(r->ev, r->size);
-	return NULL;
+	r->ret = read_raw(fd, r->ev, r->size);
 }
 
 static void reader_start(struct reader *r)
 {
-	r->tid = 0;
-	if (pthread_create(&r->thread, NULL, reader_main, r))
-		tap_bail("pthread_create failed");
-	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&r->tid, __ATOMIC_ACQUIRE)));
-	EXPECT_TRUE(WAIT_FOR(blocked_in(r->tid, SYS_read)), "the reader waits");
+	r->sleeper.call = reader_call;
+	sleeper_start(&r->sleeper, SYS_read);
+}
+
+/* It was woken, and read one event of that timer, or a count */
+static void reader_has(struct reader *r, size_t size, __u64 user_data)
+{
+	pthread_join(r->sleeper.thread, NULL);
+	EXPECT_EQ(r->ret, size);
+	EXPECT_EQ(r->ev[0].user_data, user_data);
 }
 
 static void test_wait_for_expiry(void)
@@ -505,36 +410,28 @@ static void test_wait_for_expiry(void)
 	struct reader r = { .size = sizeof(r.ev) };
 
 	fresh();
-	blocking(true);
+	set_blocking(fd, true);
 	reader_start(&r);
 	arm(fd, 0, 10 * MSEC, 5);
-	pthread_join(r.thread, NULL);
-	EXPECT_EQ(r.ret, ev_size);
-	EXPECT_EQ(r.ev[0].user_data, 5);
+	reader_has(&r, ev_size, 5);
 
 	reader_start(&r);
 	arm_past(fd, 6);
-	pthread_join(r.thread, NULL);
-	EXPECT_EQ(r.ret, ev_size);
-	EXPECT_EQ(r.ev[0].user_data, 6);
+	reader_has(&r, ev_size, 6);
 }
 
-/* A timer that was moved to before now, or went on waiting, wakes as well */
+/* A timer that was moved to earlier wakes as well */
 static void test_wait_for_modify(void)
 {
 	struct reader r = { .size = sizeof(r.ev) };
 	struct twheel_op op;
 
 	fresh();
-	blocking(true);
-	op = op_arm(0, 10 * MSEC, 8);
-	op.id = arm(fd, 0, HOUR, 7);
-	op.opcode = TWHEEL_OP_MODIFY;
+	set_blocking(fd, true);
+	op = op_modify(arm(fd, 0, HOUR, 7), 0, 10 * MSEC, 8);
 	reader_start(&r);
 	EXPECT_EQ(op_single(fd, &op), 0);
-	pthread_join(r.thread, NULL);
-	EXPECT_EQ(r.ret, ev_size);
-	EXPECT_EQ(r.ev[0].user_data, 8);
+	reader_has(&r, ev_size, 8);
 }
 
 /* One event wakes one reader, and the other one waits on */
@@ -543,33 +440,16 @@ static void test_two_waiting(void)
 	struct reader a = { .size = ev_size }, b = { .size = ev_size };
 
 	fresh();
-	blocking(true);
+	set_blocking(fd, true);
 	reader_start(&a);
 	reader_start(&b);
 	arm_past(fd, 1);
-	EXPECT_TRUE(WAIT_FOR(!blocked_in(a.tid, SYS_read) ||
-			     !blocked_in(b.tid, SYS_read)));
+	EXPECT_TRUE(WAIT_FOR(!blocked_in(a.sleeper.tid, SYS_read) ||
+			     !blocked_in(b.sleeper.tid, SYS_read)));
 	arm_past(fd, 2);
-	pthread_join(a.thread, NULL);
-	pthread_join(b.thread, NULL);
+	pthread_join(a.sleeper.thread, NULL);
+	reader_has(&b, ev_size, 3 - a.ev[0].user_data);
 	EXPECT_EQ(a.ret, ev_size);
-	EXPECT_EQ(b.ret, ev_size);
-	EXPECT_EQ(a.ev[0].user_data + b.ev[0].user_data, 3);
-}
-
-/* An event that was taken back while somebody waited is not read */
-static void test_cancel_while_waiting(void)
-{
-	struct reader r = { .size = sizeof(r.ev) };
-
-	fresh();
-	blocking(true);
-	reader_start(&r);
-	EXPECT_EQ(cancel(fd, arm(fd, 0, HOUR, 1)), 0);
-	arm(fd, 0, 50 * MSEC, 2);
-	pthread_join(r.thread, NULL);
-	EXPECT_EQ(r.ret, ev_size);
-	EXPECT_EQ(r.ev[0].user_data, 2);
 }
 
 /* ---- count mode ---- */
@@ -577,7 +457,7 @@ static void test_cancel_while_waiting(void)
 static long read_count(__u64 *count)
 {
 	*count = 0xeeee;
-	return raw_read(count, sizeof(*count));
+	return read_raw(fd, count, sizeof(*count));
 }
 
 static void test_count(void)
@@ -589,13 +469,13 @@ static void test_count(void)
 	fresh_count();
 	EXPECT_EQ(wheel_info(fd).flags, TWHEEL_SETUP_COUNT);
 	for (size = 0; size < 8; size++)
-		EXPECT_EQ(raw_read(buf, size), -EINVAL, "size %zu", size);
+		EXPECT_EQ(read_raw(fd, buf, size), -EINVAL, "size %zu", size);
 	EXPECT_EQ(read_count(&count), -EAGAIN);
 	id = arm_past(fd, 0);
-	arm_ready(6);
+	arm_numbered(fd, TWHEEL_ABS, 1, 0, 6);
 	arm(fd, 0, HOUR, 0);
 	for (size = 0; size < 8; size++)
-		EXPECT_EQ(raw_read(buf, size), -EINVAL, "size %zu", size);
+		EXPECT_EQ(read_raw(fd, buf, size), -EINVAL, "size %zu", size);
 	EXPECT_EQ(readable(fd, 0), 1);
 	EXPECT_EQ(wheel_info(fd).ready, 7);
 	EXPECT_EQ(read_count(&count), 8);
@@ -607,9 +487,9 @@ static void test_count(void)
 	EXPECT_EQ(readable(fd, 0), 0);
 	EXPECT_EQ(read_count(&count), -EAGAIN);
 
-	arm_ready(2);
+	arm_numbered(fd, TWHEEL_ABS, 1, 0, 2);
 	memset(buf, 0xee, sizeof(buf));
-	EXPECT_EQ(raw_read(buf, sizeof(buf)), 8, "room for more");
+	EXPECT_EQ(read_raw(fd, buf, sizeof(buf)), 8, "room for more");
 	EXPECT_EQ(buf[0], 2);
 	EXPECT_EQ(buf[1], 0xeeeeeeeeeeeeeeee);
 }
@@ -621,14 +501,12 @@ static void test_count_cancel(void)
 
 	fresh_count();
 	id = arm_past(fd, 0);
-	arm_ready(3);
+	arm_numbered(fd, TWHEEL_ABS, 1, 0, 3);
 	EXPECT_EQ(cancel(fd, id), 0);
 	EXPECT_EQ(read_count(&count), 8);
 	EXPECT_EQ(count, 3);
 	id = arm_past(fd, 0);
-	op = op_arm(0, HOUR, 0);
-	op.opcode = TWHEEL_OP_MODIFY;
-	op.id = id;
+	op = op_modify(id, 0, HOUR, 0);
 	EXPECT_EQ(op_single(fd, &op), 0);
 	EXPECT_EQ(op.state, TWHEEL_STATE_READY);
 	EXPECT_EQ(read_count(&count), -EAGAIN, "all withdrawn");
@@ -651,7 +529,7 @@ static void test_count_periodic(void)
 
 	first = now(CLOCK_REALTIME);
 	arm_periodic(fd, first, 10 * MSEC, 0);
-	blocking(true);
+	set_blocking(fd, true);
 	for (count2 = 0; count2 < 20; count2 += count)
 		if (!EXPECT_EQ(read_count(&count), 8))
 			break;
@@ -666,29 +544,16 @@ static void test_count_fault(void)
 	int room;
 
 	fresh_count();
-	arm_ready(5);
+	arm_numbered(fd, TWHEEL_ABS, 1, 0, 5);
 	id = arm_past(fd, 0);
 	for (room = 0; room < 8; room++)
-		EXPECT_EQ(raw_read(edge - room, 8), -EFAULT, "room %d", room);
+		EXPECT_EQ(read_raw(fd, edge - room, 8), -EFAULT, "room %d", room);
 	EXPECT_EQ(wheel_info(fd).ready, 6);
 	EXPECT_EQ(cancel(fd, id), 0, "nothing of it is read");
-	arm_ready(2);
+	arm_numbered(fd, TWHEEL_ABS, 1, 0, 2);
 	EXPECT_EQ(read_count(&count), 8);
 	EXPECT_EQ(count, 7, "nothing was lost by the faults");
 	munmap(edge - PAGE, 2 * PAGE);
-}
-
-static void test_count_wait(void)
-{
-	struct reader r = { .size = 8 };
-
-	fresh_count();
-	blocking(true);
-	reader_start(&r);
-	arm(fd, 0, 10 * MSEC, 0);
-	pthread_join(r.thread, NULL);
-	EXPECT_EQ(r.ret, 8);
-	EXPECT_EQ(r.ev[0].user_data, 1, "the count");
 }
 
 /* A reader that began before SETUP reads what the wheel has become. */
@@ -696,23 +561,20 @@ static void test_count_set_up_while_waiting(void)
 {
 	int i;
 
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < 20 && !tap_bad; i++) {
 		struct reader r = { .size = ev_size };
 		long ret;
 
 		fresh();
-		blocking(true);
+		set_blocking(fd, true);
 		reader_start(&r);
-		EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_REALTIME, 0, 0,
-				      TWHEEL_SETUP_COUNT), 0);
+		EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_REALTIME, 0, 0, TWHEEL_SETUP_COUNT), 0);
 		arm_past(fd, 1);
 		/* What this one leaves is a count, and nothing is ready. */
-		blocking(false);
-		ret = raw_read((void *)8, 8);
+		set_blocking(fd, false);
+		ret = read_raw(fd, (void *)8, 8);
 		EXPECT_TRUE(ret == -EFAULT || ret == -EAGAIN, "%ld", ret);
-		pthread_join(r.thread, NULL);
-		if (!EXPECT_EQ(r.ret, 8) || !EXPECT_EQ(r.ev[0].user_data, 1, "the count"))
-			break;
+		reader_has(&r, 8, 1);
 	}
 }
 
@@ -735,14 +597,8 @@ static bool counted_once, enough;
 
 static void *arm_what_is_due(void *arg)
 {
-	static __thread struct twheel_op ops[256];
-	unsigned int i;
-
-	while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
-		for (i = 0; i < 256; i++)
-			ops[i] = op_arm(TWHEEL_ABS, 1, i);
-		submit(fd, ops, 256);
-	}
+	while (!__atomic_load_n(&enough, __ATOMIC_RELAXED))
+		arm_numbered(fd, TWHEEL_ABS, 1, 0, 256);
 	return arg;
 }
 
@@ -763,9 +619,9 @@ static void test_count_against_others(void)
 
 	fresh_count();
 	for (i = 0; i < 6; i++)
-		pthread_create(&others[i], NULL, arm_what_is_due, NULL);
+		thread_start(&others[i], arm_what_is_due, NULL);
 	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready));
-	pthread_create(&reader, NULL, count_once, NULL);
+	thread_start(&reader, count_once, NULL);
 	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&counted_once, __ATOMIC_RELAXED)));
 	__atomic_store_n(&enough, true, __ATOMIC_RELAXED);
 	for (i = 0; i < 6; i++)
@@ -776,20 +632,17 @@ static void test_count_against_others(void)
 static void test_count_many(void)
 {
 	enum { N = 20000 };
-	static struct twheel_op ops[N];
-	__u64 count;
-	int i;
+	__u64 count, first, last;
 
 	fresh_count();
-	for (i = 0; i < N; i++)
-		ops[i] = op_arm(TWHEEL_ABS, 1, 0);
-	submit_all(fd, ops, N);
+	first = arm_past(fd, 0);
+	arm_numbered(fd, TWHEEL_ABS, 1, 1, N - 2);
+	last = arm_past(fd, 0);
 	EXPECT_EQ(read_count(&count), 8);
 	EXPECT_EQ(count, N);
 	EXPECT_EQ(wheel_info(fd).ready, 0);
-	for (i = 0; i < N; i++)
-		if (!EXPECT_EQ(cancel(fd, ops[i].id), -ENOENT, "timer %d", i))
-			break;
+	EXPECT_EQ(cancel(fd, first), -ENOENT);
+	EXPECT_EQ(cancel(fd, last), -ENOENT);
 }
 
 /* ---- short events ---- */
@@ -805,16 +658,13 @@ static void test_short(void)
 	test_not_to_wait();
 	test_every_byte();
 	test_large();
-	test_fault();
 	test_fault_and_more();
 	test_fault_periodic();
-	test_readonly();
 	test_readv();
 	test_readv_bad();
 	test_wait_for_expiry();
 	test_wait_for_modify();
 	test_two_waiting();
-	test_cancel_while_waiting();
 	ev_size = TWHEEL_EVENT_SIZE_FULL;
 }
 
@@ -843,20 +693,18 @@ static void test_short_set_up_while_waiting(void)
 {
 	int i;
 
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < 20 && !tap_bad; i++) {
 		struct reader r = { .size = 48 };
 
 		ev_size = TWHEEL_EVENT_SIZE_FULL;
 		fresh();
-		blocking(true);
+		set_blocking(fd, true);
 		memset(r.ev, 0xee, sizeof(r.ev));
 		reader_start(&r);
 		ev_size = TWHEEL_EVENT_SIZE_ID;
 		set_up(TWHEEL_CLOCK_MONOTONIC);
 		arm_past(fd, 1);
-		pthread_join(r.thread, NULL);
-		if (!EXPECT_EQ(r.ret, 16) || !EXPECT_EQ(r.ev[0].user_data, 1))
-			break;
+		reader_has(&r, 16, 1);
 		EXPECT_EQ(r.ev[1].user_data, 0xeeeeeeeeeeeeeeee, "behind it");
 	}
 	ev_size = TWHEEL_EVENT_SIZE_FULL;
@@ -872,16 +720,13 @@ int main(void)
 	RUN(test_order, "events come in the order of their ticks");
 	RUN(test_every_byte, "every byte of an event is its own");
 	RUN(test_large, "twenty thousand events in one read");
-	RUN(test_fault, "a fault at every byte of the buffer");
 	RUN(test_fault_and_more, "what a fault put back comes first");
 	RUN(test_fault_periodic, "a fault does not start a period");
-	RUN(test_readonly, "a read-only buffer");
 	RUN(test_readv, "readv with odd parts");
 	RUN(test_readv_bad, "readv with a bad part");
 	RUN(test_wait_for_expiry, "a waiting read is woken by an expiry");
 	RUN(test_wait_for_modify, "a waiting read is woken by a MODIFY");
 	RUN(test_two_waiting, "two waiting readers get one event each");
-	RUN(test_cancel_while_waiting, "a waiting read and a cancelled timer");
 	RUN(test_short, "all that with events of 16 bytes");
 	RUN(test_short_periodic, "events of 16 bytes: periods");
 	RUN(test_short_set_up_while_waiting,
@@ -890,7 +735,6 @@ int main(void)
 	RUN(test_count_cancel, "count mode: what is withdrawn does not count");
 	RUN(test_count_periodic, "count mode: periods");
 	RUN(test_count_fault, "count mode: a bad buffer");
-	RUN(test_count_wait, "count mode: waiting");
 	RUN(test_count_set_up_while_waiting,
 	    "count mode: set up while a reader waits");
 	RUN(test_count_many, "count mode: twenty thousand at once");
