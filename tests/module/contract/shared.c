@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shared timers, one promise after the other: what SETUP and INFO say of them, how
- * the area is laid out, and what arming, moving, cancelling and taking do in every
- * state that a timer can be in.
+ * Shared timers, one promise after the other: what INFO says of them, how the area
+ * is laid out, and what arming, moving, cancelling and taking do in every state that
+ * a timer can be in. (What SETUP refuses is in errors.c and limits.c.)
  *
  * also in: small
  */
 #include "shared.h"
 
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -95,72 +94,7 @@ static void take_all(__u32 want)
 			    read64(&c.words[i]));
 }
 
-/* ---- set-up ---- */
-
-static long try_setup(__u32 flags, __u32 nr, __u64 limit)
-{
-	struct twheel_setup setup = {
-		.size = sizeof(setup),
-		.flags = flags,
-		.clock = TWHEEL_CLOCK_MONOTONIC,
-		.shared = nr,
-		.limit = limit,
-	};
-	int fd = wheel_open(O_NONBLOCK);
-	long ret = wheel_ioctl(fd, TWHEEL_IOC_SETUP, &setup);
-
-	/* what was refused left it as it was */
-	if (ret) {
-		EXPECT_EQ(wheel_info(fd).shared, 0);
-		EXPECT_EQ(wheel_info(fd).flags, 0);
-		EXPECT_EQ(wheel_info(fd).shared_size, 0);
-		EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_BOOTTIME, MSEC, 0, 3), 0);
-		EXPECT_EQ(wheel_info(fd).shared, 3);
-	} else {
-		EXPECT_EQ(wheel_info(fd).flags, flags);
-		EXPECT_EQ(wheel_info(fd).shared, nr);
-	}
-	close(fd);
-	return ret;
-}
-
-static void test_setup(void)
-{
-	const __u32 flag = TWHEEL_SETUP_SHARED, both = flag | TWHEEL_SETUP_COUNT;
-
-	EXPECT_EQ(try_setup(flag, 0, 0), -EINVAL);
-	EXPECT_EQ(try_setup(flag, TWHEEL_SHARED_MAX + 1, 0), -EINVAL);
-	EXPECT_EQ(try_setup(flag, -1, 0), -EINVAL);
-	EXPECT_EQ(try_setup(0, 1, 0), -EINVAL);
-	EXPECT_EQ(try_setup(TWHEEL_SETUP_COUNT, 1, 0), -EINVAL);
-	EXPECT_EQ(try_setup(both, 1, 0), -EINVAL);
-	EXPECT_EQ(try_setup(both, 0, 0), -EINVAL);
-	EXPECT_EQ(try_setup(flag, 1, 0), 0);
-	EXPECT_EQ(try_setup(flag, 1, 1), 0);
-	EXPECT_EQ(try_setup(flag, 1 << 16, 0), 0);
-	EXPECT_EQ(try_setup(flag, 11, 10), -ENOSPC);
-	/* so many are too many for the limit, not for the interface */
-	EXPECT_EQ(try_setup(flag, TWHEEL_SHARED_MAX, TWHEEL_SHARED_MAX - 1), -ENOSPC);
-}
-
-static void test_setup_twice(void)
-{
-	int fd = wheel_open(O_NONBLOCK);
-	__u64 id;
-
-	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 5), 0);
-	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 5), -EBUSY);
-	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 0), -EBUSY);
-	EXPECT_EQ(wheel_info(fd).shared, 5);
-	close(fd);
-	fd = wheel_open(O_NONBLOCK);
-	id = arm(fd, 0, HOUR, 0);
-	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 5), -EBUSY);
-	EXPECT_EQ(cancel(fd, id), 0);
-	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 5), -EBUSY);
-	EXPECT_EQ(wheel_info(fd).shared, 0);
-	close(fd);
-}
+/* ---- what is said of them ---- */
 
 static void test_info(void)
 {
@@ -178,9 +112,7 @@ static void test_info(void)
 	EXPECT_EQ(info.flags, TWHEEL_SETUP_SHARED);
 	EXPECT_EQ(info.shared, 1000);
 	EXPECT_EQ(info.shared_size % PAGE, 0);
-	EXPECT_EQ(info.pending, 0);
-	EXPECT_EQ(info.ready, 0);
-	EXPECT_EQ(info.next_expiry, 0);
+	EXPECT_EQ(info.pending | info.ready | info.next_expiry, 0);
 
 	arm_in(7, HOUR);
 	doorbell(&c);
@@ -307,85 +239,6 @@ static void test_numbers(void)
 	EXPECT_EQ(wheel_info(c.fd).pending, 0);
 }
 
-/* ---- blocks ---- */
-
-/* So many that are next to each other are looked at in turn. */
-#define BLOCK 32
-
-/* One of each block, each time at another place in it */
-static bool is_picked(__u32 i)
-{
-	return i % BLOCK == i / BLOCK % BLOCK;
-}
-
-/* Arm those to be due soon. Returns false if that took too long. */
-static bool arm_picked(__u64 soon)
-{
-	__u32 i;
-
-	for (i = 0; i < c.nr; i++)
-		if (is_picked(i))
-			arm_at(i, soon);
-	/* (What is due when a scan finds it expires without an inspection of the others.) */
-	doorbell(&c);
-	return now(c.clock) < soon;
-}
-
-/* See them expire, long before the others are due. */
-static void expire_picked(__u64 others)
-{
-	__u64 lead = 100 * MSEC;
-	__u32 i, got = 0;
-
-	while (!arm_picked(now(c.clock) + lead))
-		lead *= 2;
-	while (got < c.nr / BLOCK && now(c.clock) < others)
-		if (shared_take(&c, &i)) {
-			EXPECT_TRUE(is_picked(i), "timer %u", i);
-			check_taken(i);
-			got++;
-		}
-	EXPECT_EQ(got, c.nr / BLOCK, "the others are due at %llu", others);
-}
-
-/*
- * Among timers that are pending, and among those that are cancelled, at each place in
- * a block, the one that is due is found, and nothing else is changed.
- */
-static void test_among_others(void)
-{
-	__u64 others;
-	__u32 i, left = 0;
-
-	fresh(10 * 8 * BLOCK);
-	others = now(c.clock) + 60 * SEC;
-	for (i = 0; i < c.nr; i++)
-		if (!is_picked(i))
-			arm_at(i, others + i);
-	expire_picked(others);
-	EXPECT_EQ(wheel_info(c.fd).pending, c.nr - c.nr / BLOCK);
-
-	/* Of each 8, none to all from the first on, and one that stands by itself. */
-	for (i = 0; i < c.nr; i++) {
-		__u32 some = i / BLOCK / 8, single = (i / 8 + some) % 8;
-
-		if (is_picked(i))
-			continue;
-		if (i % 8 < some || i % 8 == single)
-			EXPECT_EQ(shared_cancel(&c, i), WAS_ARMED);
-		else
-			left++;
-	}
-	expire_picked(others);
-	/* (Of the others it is seen when they would expire that they are cancelled.) */
-	EXPECT_TRUE(wheel_info(c.fd).pending >= left, "%llu",
-		    wheel_info(c.fd).pending);
-	for (i = 0; i < c.nr; i++)
-		EXPECT_TRUE(is_idle(i) || read64(&c.words[i]) == ((others + i) | ARMED) ||
-			    read64(&c.words[i]) == ((others + i) & ~ARMED),
-			    "timer %u: %llx", i, read64(&c.words[i]));
-}
-
 /* ---- moving ---- */
 
 /* A move to later is one exchange: no bell, nothing to scan, and not early */
@@ -408,25 +261,6 @@ static void test_later(void)
 	deadlines[0] = 0;
 	take_all(1);
 	EXPECT_EQ(wheel_stats(c.fd).expired, 1);
-}
-
-/* Again and again, always before it is due, for many times what it was first */
-static void test_pushed_ahead(void)
-{
-	__u64 first, lead = 100 * MSEC;
-	unsigned int moves;
-
-	do {
-		fresh(10);
-		lead *= 2;
-		arm_in(5, lead);
-		first = deadlines[5];
-		moves = 0;
-		while (now(c.clock) < first + lead && arm_in(5, lead) == WAS_ARMED)
-			moves++;
-	} while (now(c.clock) < first + lead);
-	EXPECT_TRUE(moves > 10, "%u moves", moves);
-	take_all(1);
 }
 
 static void test_earlier(void)
@@ -674,13 +508,6 @@ static void test_read(void)
 static void test_read_short(void)
 {
 	enum { SHORT = TWHEEL_EVENT_SIZE_ID };
-	struct twheel_setup setup = {
-		.size = sizeof(setup),
-		.flags = TWHEEL_SETUP_SHARED,
-		.clock = TWHEEL_CLOCK_MONOTONIC,
-		.event_size = SHORT,
-		.shared = 100,
-	};
 	int fd = wheel_open(O_NONBLOCK);
 	char *edge = map_edge(1), buf[200 * SHORT];
 	unsigned char seen[200] = { 0 };
@@ -688,7 +515,8 @@ static void test_read_short(void)
 	__u32 i;
 
 	client_close(&c);
-	EXPECT_EQ(wheel_ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
+	EXPECT_EQ(setup_with(fd, .flags = TWHEEL_SETUP_SHARED, .clock = TWHEEL_CLOCK_MONOTONIC,
+			     .event_size = SHORT, .shared = 100), 0);
 	client_map(&c, fd);
 	EXPECT_EQ(wheel_info(fd).event_size, SHORT);
 	for (i = 0; i < 100; i++) {
@@ -696,27 +524,24 @@ static void test_read_short(void)
 		arm(fd, 0, i % 2 * MSEC, 100 + i);
 	}
 	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == 200));
-	EXPECT_EQ(read(fd, buf, SHORT - 1) < 0 ? errno : 0, EINVAL);
-	EXPECT_EQ(read(fd, edge - SHORT + 1, 4 * SHORT) < 0 ? errno : 0, EFAULT);
-	n = read(fd, edge - 3 * SHORT - 5, 10 * SHORT);
+	EXPECT_EQ(read_raw(fd, buf, SHORT - 1), -EINVAL);
+	EXPECT_EQ(read_raw(fd, edge - SHORT + 1, 4 * SHORT), -EFAULT);
+	n = read_raw(fd, edge - 3 * SHORT - 5, 10 * SHORT);
 	EXPECT_EQ(n, 3 * SHORT, "to the edge");
 	memcpy(buf, edge - 3 * SHORT - 5, 3 * SHORT);
-	for (; n > 0; n = read(fd, buf, 7 * SHORT + 9)) {
+	for (; n > 0; n = read_raw(fd, buf, 7 * SHORT + 9)) {
 		EXPECT_EQ(n % SHORT, 0, "read gave %ld", n);
-		for (k = 0; k < n / SHORT; k++) {
+		for (k = 0; k < n / SHORT; k++, got++) {
 			struct twheel_event ev = { 0 };
 
 			memcpy(&ev, buf + k * SHORT, SHORT);
-			if (!EXPECT_TRUE(ev.user_data < 200, "%llu", ev.user_data))
-				continue;
 			EXPECT_EQ(!ev.id, ev.user_data < 100, "%llu", ev.user_data);
-			seen[ev.user_data]++;
-			got++;
+			if (EXPECT_TRUE(ev.user_data < 200, "%llu", ev.user_data))
+				seen[ev.user_data]++;
 		}
 	}
 	EXPECT_EQ(got, 200);
-	for (i = 0; i < 200; i++)
-		EXPECT_EQ(seen[i], 1, "timer %u", i);
+	EXPECT_EACH_ONCE(seen, 200);
 	for (i = 0; i < 100; i++)
 		EXPECT_TRUE(is_idle(i) && !is_fired(i), "timer %u", i);
 	munmap(edge - PAGE, 2 * PAGE);
@@ -727,7 +552,6 @@ static void test_read_faults(void)
 {
 	struct twheel_event *edge = (struct twheel_event *)map_edge(1), ev[70];
 	__u32 i, order[70];
-	ssize_t ret;
 
 	fresh(100);
 	for (i = 0; i < 70; i++)
@@ -737,15 +561,11 @@ static void test_read_faults(void)
 	/* withdrawn ones in between are no matter */
 	shared_cancel(&c, order[1]);
 	shared_cancel(&c, order[40]);
-	ret = read(c.fd, edge, sizeof(*edge));
-	EXPECT_TRUE(ret < 0 && errno == EFAULT, "%zd", ret);
-	ret = read(c.fd, (char *)edge - sizeof(*edge) + 1, sizeof(*edge));
-	EXPECT_TRUE(ret < 0 && errno == EFAULT, "%zd", ret);
-	ret = read(c.fd, edge, sizeof(*edge) - 1);
-	EXPECT_TRUE(ret < 0 && errno == EINVAL, "%zd", ret);
+	EXPECT_EQ(read_raw(c.fd, edge, sizeof(*edge)), -EFAULT);
+	EXPECT_EQ(read_raw(c.fd, (char *)(edge - 1) + 1, sizeof(*edge)), -EFAULT);
+	EXPECT_EQ(read_raw(c.fd, edge, sizeof(*edge) - 1), -EINVAL);
 	EXPECT_TRUE(is_fired(order[0]), "it has not been taken");
-	ret = read(c.fd, edge - 5, 60 * sizeof(*edge));
-	EXPECT_EQ(ret, 5 * sizeof(*edge));
+	EXPECT_EQ(read_raw(c.fd, edge - 5, 60 * sizeof(*edge)), 5 * sizeof(*edge));
 	memcpy(ev, edge - 5, 5 * sizeof(*edge));
 	EXPECT_EQ(read_events(c.fd, ev + 5, 65), 63);
 	for (i = 0; i < 68; i++) {
@@ -774,7 +594,7 @@ static void test_blocking_read(void)
 	pid_t pid;
 
 	fresh(10);
-	fcntl(c.fd, F_SETFL, fcntl(c.fd, F_GETFL) & ~O_NONBLOCK);
+	set_blocking(c.fd, true);
 	/* in the ring, but nothing to be read */
 	fire(3);
 	shared_cancel(&c, 3);
@@ -790,31 +610,6 @@ static void test_blocking_read(void)
 	arm_in(6, HOUR);
 	arm_in(6, 0);
 	tap_join(pid);
-}
-
-/* (ppoll, as not every processor has poll.) */
-static void polling_child(void)
-{
-	struct pollfd p = { .fd = c.fd, .events = POLLIN };
-	struct timespec ts = { .tv_sec = PATIENCE_MS / 1000 };
-
-	EXPECT_EQ(ppoll(&p, 1, &ts, NULL), 1);
-	EXPECT_EQ(p.revents, POLLIN);
-}
-
-static void test_blocking_poll(void)
-{
-	pid_t pid;
-
-	fresh(10);
-	EXPECT_EQ(readable(c.fd, 0), 0);
-	pid = tap_fork(polling_child);
-	EXPECT_TRUE(WAIT_FOR(blocked_in(pid, SYS_ppoll)));
-	arm_in(6, 20 * MSEC);
-	tap_join(pid);
-	EXPECT_TRUE(readable(c.fd, 0));
-	take_all(1);
-	EXPECT_EQ(readable(c.fd, 0), 0, "the kernel need not be told");
 }
 
 static void test_epoll(void)
@@ -909,96 +704,6 @@ static __u32 note_drained(const struct twheel_op *op)
 	return 1;
 }
 
-/* ---- memory that goes away at the moment at which it is to be written to ---- */
-
-#define FLAPS 20		/* timers */
-
-static char *flapping;
-static bool flapped;
-
-static void *take_away(void *arg)
-{
-	while (!__atomic_load_n(&flapped, __ATOMIC_SEQ_CST))
-		if (madvise(flapping, PAGE, MADV_DONTNEED))
-			tap_bail("madvise: %s", strerror(errno));
-	return arg;
-}
-
-/* What was given is not there any more, but how much it was is told. */
-static void read_flapping(__u32 round)
-{
-	long n, got = 0;
-	__u32 i;
-
-	for (i = 0; i < FLAPS; i++)
-		arm_at(i, 1);
-	doorbell(&c);
-	while ((n = read_events(c.fd, (struct twheel_event *)flapping, FLAPS)) > 0)
-		got += n;
-	EXPECT_EQ(n, -EAGAIN);
-	EXPECT_EQ(got, FLAPS, "events, round %u", round);
-	for (i = 0; i < FLAPS; i++)
-		EXPECT_TRUE(is_idle(i) && !is_fired(i), "timer %u", i);
-}
-
-static void drain_flapping(__u32 round)
-{
-	long n, got = 0;
-	__u32 i;
-
-	for (i = 0; i < FLAPS; i++)
-		arm_in(i, HOUR);
-	while ((n = drain(c.fd, (struct twheel_op *)flapping, FLAPS)) > 0)
-		got += n;
-	EXPECT_EQ(n, 0);
-	EXPECT_EQ(got, FLAPS, "drained, round %u", round);
-	for (i = 0; i < FLAPS; i++)
-		EXPECT_TRUE(is_idle(i) && !is_fired(i), "timer %u", i);
-}
-
-static void test_flapping(void)
-{
-	pthread_t thread;
-	__u32 round;
-
-	fresh(FLAPS);
-	flapping = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (flapping == MAP_FAILED || pthread_create(&thread, NULL, take_away, NULL))
-		tap_bail("flapping: %s", strerror(errno));
-	for (round = 0; round < 1000; round++) {
-		read_flapping(round);
-		drain_flapping(round);
-	}
-	__atomic_store_n(&flapped, true, __ATOMIC_SEQ_CST);
-	pthread_join(thread, NULL);
-	munmap(flapping, PAGE);
-}
-
-/* The array's end is beyond what any program may have, but its begin is not. */
-static void test_drain_to_the_end(void)
-{
-#ifdef __x86_64__
-	char *last = (char *)(0x7ffffffff000 - PAGE);
-	struct twheel_op *ops = (struct twheel_op *)(last + PAGE) - 2;
-	__u32 i;
-
-	if (mmap(last, PAGE, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != last) {
-		tap_skip("the last page is not free here");
-		return;
-	}
-	fresh(10);
-	for (i = 0; i < 10; i++)
-		arm_in(i, HOUR);
-	EXPECT_EQ(drain(c.fd, ops, 10), 2);
-	EXPECT_EQ(drain(c.fd, ops + 2, 1), -EFAULT);
-	EXPECT_EQ(wheel_info(c.fd).pending, 8);
-	munmap(last, PAGE);
-#else
-	tap_skip("where the last page is differs on other processors");
-#endif
-}
-
 static void test_drain(void)
 {
 	struct twheel_op *edge = (struct twheel_op *)map_edge(2), ops[50];
@@ -1039,106 +744,22 @@ static void test_drain(void)
 	take_all(nr);
 }
 
-/* ---- beside ordinary timers ---- */
-
-static void test_beside(void)
-{
-	struct twheel_event ev[64];
-	static __u64 at[1000];
-	unsigned char seen[1000] = { 0 };
-	__u64 seed = 5, base;
-	long got = 0, n, k;
-	struct twheel_stats stats;
-	__u32 i;
-
-	fresh(1000);
-	base = now(c.clock);
-	for (i = 0; i < 1000; i++) {
-		at[i] = base + random_next(&seed) % (300 * MSEC);
-		arm(c.fd, TWHEEL_ABS, at[i], i);
-		arm_at(i, base + random_next(&seed) % (300 * MSEC));
-	}
-	while (got < 2000 && readable(c.fd, PATIENCE_MS)) {
-		n = read_events(c.fd, ev, ARRAY_SIZE(ev));
-		for (k = 0; k < n; k++) {
-			if (ev[k].flags & TWHEEL_EVENT_SHARED) {
-				check_event(&ev[k]);
-				continue;
-			}
-			i = ev[k].user_data % 1000;
-			seen[i]++;
-			EXPECT_EQ(ev[k].deadline, at[i]);
-			EXPECT_TRUE(now(c.clock) >= at[i], "timer %u: early", i);
-		}
-		got += n > 0 ? n : 0;
-	}
-	EXPECT_EQ(got, 2000);
-	for (i = 0; i < 1000; i++)
-		EXPECT_EQ(seen[i], 1, "ordinary timer %u", i);
-	take_all(0);
-	stats = wheel_stats(c.fd);
-	EXPECT_EQ(stats.expired, 2000);
-	EXPECT_EQ(stats.delivered, 2000);
-}
-
 /* ---- clocks and ticks ---- */
 
-#define EACH 40
-
-static struct client clients[12];
-static __u64 times[12][EACH];
-
-static void arm_each(__u32 k)
+static void one_clock(__u32 clock, __u64 tick)
 {
-	struct client *one = &clients[k];
-	__u64 seed = k + 9, tick = wheel_info(one->fd).tick;
+	__u64 seed = clock + tick;
 	__u32 i;
 
-	for (i = 0; i < EACH; i++) {
-		times[k][i] = now(one->clock) + random_next(&seed) % (1200 * MSEC);
-		shared_arm(one, i, times[k][i]);
-		EXPECT_TRUE(read64(&one->area->next_wake) <= times[k][i] + tick ||
-			    now(one->clock) >= times[k][i], "clock %d", one->clock);
+	client_close(&c);
+	client_open(&c, clock, tick, 40);
+	tick = wheel_info(c.fd).tick;
+	for (i = 0; i < c.nr; i++) {
+		arm_in(i, random_next(&seed) % (100 * MSEC));
+		EXPECT_TRUE(read64(&c.area->next_wake) <= deadlines[i] + tick ||
+			    now(c.clock) >= deadlines[i], "clock %u", clock);
 	}
-}
-
-static __u32 take_each(__u32 k)
-{
-	struct client *one = &clients[k];
-	__u32 got = 0, i;
-
-	while (shared_take(one, &i)) {
-		__u64 time = now(one->clock);
-
-		EXPECT_TRUE(times[k][i] && time >= times[k][i],
-			    "clock %d at %llu, deadline %llu", one->clock, time,
-			    times[k][i]);
-		times[k][i] = 0;
-		got++;
-	}
-	return got;
-}
-
-static void check_none_left(__u32 k)
-{
-	struct client *one = &clients[k];
-	struct twheel_info info = wheel_info(one->fd);
-	__u32 i;
-
-	for (i = 0; i < EACH; i++)
-		EXPECT_TRUE(!times[k][i],
-			    "clock %d, tick %llu: %u at %llu, now %llu, next %llu, %llx",
-			    one->clock, info.tick, i, times[k][i], now(one->clock),
-			    read64(&one->area->next_wake), read64(&one->words[i]));
-}
-
-static __u32 take_each_of_all(void)
-{
-	__u32 got = 0, k;
-
-	for (k = 0; k < 12; k++)
-		got += take_each(k);
-	return got;
+	take_all(c.nr);
 }
 
 static void test_clocks(void)
@@ -1147,19 +768,13 @@ static void test_clocks(void)
 		TWHEEL_CLOCK_REALTIME, TWHEEL_CLOCK_MONOTONIC,
 		TWHEEL_CLOCK_BOOTTIME, TWHEEL_CLOCK_TAI,
 	};
-	static const __u64 ticks[] = { USEC, 0, SEC };
-	__u32 got = 0, k;
+	size_t i;
 
-	for (k = 0; k < 12; k++) {
-		client_open(&clients[k], clocks[k % 4], ticks[k / 4], EACH);
-		arm_each(k);
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		one_clock(clocks[i], USEC);
+		one_clock(clocks[i], 0);
 	}
-	WAIT_FOR((got += take_each_of_all()) >= 12 * EACH);
-	EXPECT_EQ(got, 12 * EACH);
-	for (k = 0; k < 12; k++) {
-		check_none_left(k);
-		client_close(&clients[k]);
-	}
+	one_clock(TWHEEL_CLOCK_BOOTTIME, SEC);
 }
 
 /* ---- the end ---- */
@@ -1201,14 +816,10 @@ static void test_close(void)
 int main(void)
 {
 	tap_start(100);
-	RUN(test_setup, "SETUP: what is taken and what is refused");
-	RUN(test_setup_twice, "SETUP twice, or after a timer");
 	RUN(test_info, "INFO");
 	RUN(test_layout, "where everything is, and what is there at first");
 	RUN(test_numbers, "every timer, of however many");
-	RUN(test_among_others, "the one that is due, at each place among others");
 	RUN(test_later, "moved to later: no call, and not early");
-	RUN(test_pushed_ahead, "pushed ahead again and again");
 	RUN(test_earlier, "moved to earlier");
 	RUN(test_never, "the latest deadline");
 	RUN(test_cancel_idle, "cancel: there is nothing");
@@ -1221,13 +832,9 @@ int main(void)
 	RUN(test_read_short, "read(2) of events of 16 bytes");
 	RUN(test_read_faults, "read(2) to a bad address loses nothing");
 	RUN(test_blocking_read, "a read that waits");
-	RUN(test_blocking_poll, "a poll that waits");
 	RUN(test_epoll, "epoll, by level and by edge");
 	RUN(test_eventfd, "EVENTFD");
-	RUN(test_flapping, "what was taken for memory that goes away comes back");
 	RUN(test_drain, "DRAIN");
-	RUN(test_drain_to_the_end, "DRAIN to the end of all memory");
-	RUN(test_beside, "beside ordinary timers");
 	RUN(test_clocks, "every clock, the shortest tick and the longest");
 	RUN(test_close, "closed with everything pending");
 	return tap_end();

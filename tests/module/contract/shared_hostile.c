@@ -10,9 +10,6 @@
 #include "shared.h"
 #include "users.h"
 
-#include <pthread.h>
-#include <sched.h>
-
 #define HOSTILE 2101
 #define NEIGHBOUR 2102
 
@@ -228,8 +225,7 @@ static void scribble(__u64 ns, bool ends)
 
 	stop = false;
 	for (i = 0; i < 2; i++)
-		if (pthread_create(&threads[i], NULL, scribbler, (void *)i))
-			tap_bail("pthread_create failed");
+		thread_start(&threads[i], scribbler, (void *)i);
 	while (now(CLOCK_MONOTONIC) < end || !ends)
 		some_call(random_next(&seed));
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
@@ -263,19 +259,16 @@ static void killed_child(void)
 
 static void kill_one(pid_t pid)
 {
-	int status;
-
 	sleep_ns(500 * MSEC);
 	kill(pid, SIGKILL);
-	if (waitpid(pid, &status, 0) != pid)
-		tap_bail("waitpid failed");
-	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "status %#x", status);
+	expect_killed(pid);
 }
 
 /* What the same user's next program has is as it should be */
 static void correct_child(void)
 {
-	__u32 seen[100] = { 0 }, got = 0, i;
+	unsigned char seen[100] = { 0 };
+	__u32 got = 0, i;
 	__u64 base;
 
 	become(HOSTILE);
@@ -291,8 +284,7 @@ static void correct_child(void)
 			seen[i]++;
 			got++;
 		}
-	for (i = 0; i < 100; i++)
-		EXPECT_EQ(seen[i], 1, "timer %u", i);
+	EXPECT_EACH_ONCE(seen, 100);
 	client_close(&c);
 }
 
@@ -315,16 +307,6 @@ static void rounds(void (*hostile)(void), bool killed)
 	tap_diag("the neighbour's timers: %llu, the latest by %llu us",
 		 neighbour->expired, neighbour->latest / USEC);
 	EXPECT_TRUE(neighbour->expired > 2 * TIMERS, "%llu", neighbour->expired);
-}
-
-static void test_closed(void)
-{
-	rounds(closing_child, false);
-}
-
-static void test_killed(void)
-{
-	rounds(killed_child, true);
 }
 
 /*
@@ -388,8 +370,8 @@ int main(void)
 	patience = number_of("PATIENCE", patience);
 	neighbour = map_shared(sizeof(*neighbour));
 	mode = open_to_all();
-	RUN(test_closed, "written over by a program that then closes it");
-	RUN(test_killed, "written over by a program that is killed meanwhile");
+	RUN_CALL(rounds(closing_child, false), "written over by a program that then closes it");
+	RUN_CALL(rounds(killed_child, true), "written over by a program that is killed meanwhile");
 	RUN(test_rewound, "entries of the ring are taken once");
 	RUN(test_into_head, "read into the head of the ring");
 	chmod(DEVICE, mode);

@@ -253,24 +253,6 @@ static void test_mprotect(void)
 	check_works();
 }
 
-static void test_twice(void)
-{
-	struct client d;
-
-	fresh();
-	client_map(&d, c.fd);
-	EXPECT_TRUE(d.area != c.area);
-	EXPECT_EQ(shared_arm(&d, 9, now(c.clock) + HOUR), WAS_NOTHING);
-	EXPECT_EQ(shared_arm(&c, 9, now(c.clock) + 5 * MSEC), WAS_ARMED);
-	take_of(&d, 9);
-	EXPECT_EQ(shared_waiting(&c), 0);
-	EXPECT_EQ(shared_arm(&d, 9, now(c.clock) + HOUR), WAS_NOTHING);
-	EXPECT_EQ(shared_cancel(&c, 9), WAS_ARMED);
-	EXPECT_EQ(shared_cancel(&d, 9), WAS_NOTHING);
-	must(munmap(d.area, d.size), "munmap");
-	check_works();
-}
-
 /* The mapping keeps the wheel when the descriptor is gone, and the other way round */
 static void test_close(void)
 {
@@ -458,33 +440,6 @@ static void test_not_held(void)
 	check_works();
 }
 
-/* Over all that matters: wrong, but only to the program that does so */
-static void test_own_foot(void)
-{
-	struct iovec iov;
-	size_t ring;
-	__u32 i;
-
-	fresh();
-	ring = c.area->ring;
-	for (i = 0; i < 1000; i++)
-		shared_arm(&c, i, 1);
-	EXPECT_TRUE(WAIT_FOR(shared_waiting(&c) == 1000));
-	iov = (struct iovec){ c.area, 1000 * sizeof(struct twheel_event) };
-	readv(c.fd, &iov, 1);
-	iov = (struct iovec){ c.ring, c.size - ring };
-	readv(c.fd, &iov, 1);
-	drain(c.fd, (struct twheel_op *)c.area, 100);
-	doorbell_ring(c.fd);
-	/* a page of one wheel as the argument of another */
-	i = wheel_open(O_NONBLOCK);
-	wheel_ioctl(i, TWHEEL_IOC_STATS, c.words);
-	wheel_ioctl(i, TWHEEL_IOC_SUBMIT, c.area);
-	close(i);
-	fresh();
-	check_works();
-}
-
 int main(void)
 {
 	tap_start(60);
@@ -494,13 +449,11 @@ int main(void)
 	RUN(test_partial_munmap, "munmap of a part");
 	RUN(test_fork, "fork");
 	RUN(test_mprotect, "mprotect");
-	RUN(test_twice, "mapped twice");
 	RUN(test_close, "closed while it is mapped, unmapped while it is open");
 	RUN(test_read_only, "read-only");
 	RUN(test_passed, "in a process that was passed the wheel");
 	RUN(test_advice, "mlock, madvise, msync");
 	RUN(test_buffers, "calls whose arguments lie in the area");
 	RUN(test_not_held, "nothing else holds its pages");
-	RUN(test_own_foot, "calls that write over the area's head");
 	return tap_end();
 }
