@@ -10,9 +10,6 @@
  */
 #include "device.h"
 
-#include <pthread.h>
-#include <sched.h>
-
 #define N 40000
 #define PERIODIC 400
 #define RECENT 1500
@@ -84,6 +81,14 @@ static struct timer *pick(__u64 *seed, __u32 *index)
 	return &timers[*index];
 }
 
+/* Its cancel or drain has returned. */
+static void end_now(struct timer *t)
+{
+	__u64 at = __atomic_add_fetch(&moment, 1, __ATOMIC_SEQ_CST);
+
+	__atomic_store_n(&t->ended, at, __ATOMIC_SEQ_CST);
+}
+
 static void *armer(void *arg)
 {
 	struct twheel_op ops[64];
@@ -126,10 +131,7 @@ static void *canceller(void *arg)
 		ret = cancel(fd, t->id);
 		if (!ret) {
 			t->cancelled++;
-			__atomic_store_n(&t->ended,
-					 __atomic_add_fetch(&moment, 1,
-							    __ATOMIC_SEQ_CST),
-					 __ATOMIC_SEQ_CST);
+			end_now(t);
 		} else if (!EXPECT_EQ(ret, -ENOENT, "cancel")) {
 			break;
 		}
@@ -155,11 +157,8 @@ static void *modifier(void *arg)
 			sched_yield();
 			continue;
 		}
-		op = random_times(op_arm(0, 0, 0), &seed);
-		op.opcode = TWHEEL_OP_MODIFY;
-		op.id = t->id;
 		t->modified++;
-		op.user_data = data_of(i);
+		op = random_times(op_modify(t->id, 0, 0, data_of(i)), &seed);
 		ret = op_single(fd, &op);
 		if (ret) {
 			t->modified--;
@@ -229,10 +228,7 @@ static void *drainer(void *arg)
 			__atomic_store_n(&t->read_id, ops[i].id, __ATOMIC_RELAXED);
 			__atomic_store_n(&t->last_modified, ops[i].user_data >> 32,
 					 __ATOMIC_RELAXED);
-			__atomic_store_n(&t->ended,
-					 __atomic_add_fetch(&moment, 1,
-							    __ATOMIC_SEQ_CST),
-					 __ATOMIC_SEQ_CST);
+			end_now(t);
 		}
 		sleep_ns(periodic ? 20 * MSEC : 3 * MSEC);
 	}
@@ -253,8 +249,7 @@ static void run_threads(__u64 tick, __u64 linger)
 	moment = 0;
 	stop = false;
 	for (i = 0; i < ARRAY_SIZE(mains); i++)
-		if (pthread_create(&threads[i], NULL, mains[i], (void *)i))
-			tap_bail("pthread_create failed");
+		thread_start(&threads[i], mains[i], (void *)i);
 	pthread_join(threads[0], NULL);
 	sleep_ns(linger);
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
@@ -404,9 +399,7 @@ static void test_close(void)
 		int wheel = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
 
 		for (i = 0; i < 4; i++)
-			if (pthread_create(&threads[i], NULL, holder,
-					   (void *)((long)dup(wheel) << 8 | i)))
-				tap_bail("pthread_create failed");
+			thread_start(&threads[i], holder, (void *)((long)dup(wheel) << 8 | i));
 		close(wheel);
 		for (i = 0; i < 4; i++)
 			pthread_join(threads[i], NULL);
@@ -447,8 +440,7 @@ static void test_growth(void)
 		fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, MSEC);
 		pthread_barrier_init(&barrier, NULL, ARRAY_SIZE(threads));
 		for (i = 0; i < 2; i++)
-			if (pthread_create(&threads[i], NULL, grower, &barrier))
-				tap_bail("pthread_create failed");
+			thread_start(&threads[i], grower, &barrier);
 		for (i = 0; i < 2; i++)
 			pthread_join(threads[i], NULL);
 		pthread_barrier_destroy(&barrier);

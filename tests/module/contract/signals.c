@@ -7,6 +7,7 @@
 #include "shared.h"
 
 #define MOST 100000
+#define NOT_DONE 0x5a5a5a	/* the result of an operation before the call */
 /* So many that a call takes long: it shall not take minutes on a kernel that is slow */
 static __u32 nr = MOST;
 
@@ -30,13 +31,6 @@ static void handle(int flags)
 		tap_bail("sigaction: %s", strerror(errno));
 }
 
-static void fresh(int flags)
-{
-	if (fd > 0)
-		close(fd);
-	fd = wheel_open(flags);
-}
-
 /* ---- a read that waits ---- */
 
 static void interrupting_child(void)
@@ -50,7 +44,7 @@ static void test_read(void)
 	struct twheel_event ev;
 	pid_t pid;
 
-	fresh(0);
+	wheel_replace(&fd, 0);
 	handle(0);
 	arm(fd, 0, HOUR, 1);
 	pid = tap_fork(interrupting_child);
@@ -69,7 +63,7 @@ static void test_read_count(void)
 	__u64 count = 0;
 	pid_t pid;
 
-	fresh(0);
+	wheel_replace(&fd, 0);
 	handle(0);
 	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0,
 			      TWHEEL_SETUP_COUNT), 0);
@@ -97,12 +91,11 @@ static void on_restart(int sig)
 
 static void test_read_restart(void)
 {
-	struct sigaction sa = { .sa_handler = on_restart,
-				.sa_flags = SA_RESTART };
+	struct sigaction sa = { .sa_handler = on_restart, .sa_flags = SA_RESTART };
 	struct twheel_event ev;
 	pid_t pid;
 
-	fresh(0);
+	wheel_replace(&fd, 0);
 	*go = 0;
 	sigaction(SIGUSR1, &sa, NULL);
 	pid = tap_fork(restarting_child);
@@ -125,7 +118,7 @@ static void test_read_stopped(void)
 	int status;
 	pid_t pid;
 
-	fresh(0);
+	wheel_replace(&fd, 0);
 	pid = tap_fork(stopped_child);
 	EXPECT_TRUE(WAIT_FOR(blocked_in(pid, SYS_read)));
 	kill(pid, SIGSTOP);
@@ -142,10 +135,7 @@ static timer_t ticker;
 
 static void ticker_start(void)
 {
-	struct sigevent ev = {
-		.sigev_notify = SIGEV_SIGNAL,
-		.sigev_signo = SIGUSR1,
-	};
+	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
 	struct itimerspec it = { { 0, MSEC }, { 0, MSEC } };
 
 	if (timer_create(CLOCK_MONOTONIC, &ev, &ticker) ||
@@ -171,58 +161,56 @@ static int submit_in_pieces(void)
 		long ret = submit(fd, ops + done, nr - done);
 
 		if (ret == -EINTR) {
-			EXPECT_EQ(ops[done].result, 0x5a5a5a);
+			EXPECT_EQ(ops[done].result, NOT_DONE);
 			pieces++;
 			continue;
 		}
 		if (!EXPECT_TRUE(ret > 0 && ret <= nr - done, "submit: %ld", ret))
 			break;
-		EXPECT_TRUE(ops[done].result != 0x5a5a5a);
+		EXPECT_TRUE(ops[done].result != NOT_DONE);
 		done += ret;
-		EXPECT_TRUE(ops[done - 1].result != 0x5a5a5a);
+		EXPECT_TRUE(ops[done - 1].result != NOT_DONE);
 		if (done < nr) {
-			EXPECT_EQ(ops[done].result, 0x5a5a5a, "at %u", done);
-			EXPECT_EQ(ops[nr - 1].result, 0x5a5a5a, "at %u", done);
+			EXPECT_EQ(ops[done].result, NOT_DONE, "at %u", done);
+			EXPECT_EQ(ops[nr - 1].result, NOT_DONE, "at %u", done);
 			pieces++;
 		}
 	}
 	return pieces;
 }
 
-static int arm_in_pieces(void)
+/* A second cancel of one would give ENOENT, a missing one stay pending */
+static int all_in_pieces(__u64 left)
 {
 	int pieces;
 	__u32 i;
 
-	for (i = 0; i < nr; i++) {
-		ops[i] = op_arm(0, HOUR + i, i);
-		ops[i].result = 0x5a5a5a;
-	}
+	for (i = 0; i < nr; i++)
+		ops[i].result = NOT_DONE;
 	pieces = submit_in_pieces();
 	for (i = 0; i < nr; i++)
-		if (!EXPECT_EQ(ops[i].result, 0, "arm %d", i) ||
-		    !EXPECT_TRUE(ops[i].id, "arm %d", i))
+		if (!EXPECT_EQ(ops[i].result, 0, "operation %u", i))
 			break;
-	EXPECT_EQ(wheel_info(fd).pending, nr);
+	EXPECT_EQ(wheel_info(fd).pending, left);
 	return pieces;
 }
 
-/* A second cancel of one would give ENOENT, a missing one stay pending */
-static int cancel_in_pieces(void)
+static int arm_in_pieces(void)
 {
-	int pieces;
 	__u32 i;
 
-	for (i = 0; i < nr; i++) {
-		ops[i] = op_for(TWHEEL_OP_CANCEL, ops[i].id);
-		ops[i].result = 0x5a5a5a;
-	}
-	pieces = submit_in_pieces();
 	for (i = 0; i < nr; i++)
-		if (!EXPECT_EQ(ops[i].result, 0, "cancel %d", i))
-			break;
-	EXPECT_EQ(wheel_info(fd).pending, 0);
-	return pieces;
+		ops[i] = op_arm(0, HOUR + i, i);
+	return all_in_pieces(nr);
+}
+
+static int cancel_in_pieces(void)
+{
+	__u32 i;
+
+	for (i = 0; i < nr; i++)
+		ops[i] = op_for(TWHEEL_OP_CANCEL, ops[i].id);
+	return all_in_pieces(0);
 }
 
 /* Until it was interrupted often enough to be a test */
@@ -230,7 +218,7 @@ static void submit_interrupted(int flags)
 {
 	int pieces = 0, round;
 
-	fresh(O_NONBLOCK);
+	wheel_replace(&fd, O_NONBLOCK);
 	handle(flags);
 	ticker_start();
 	for (round = 0; round < 200 && pieces < 10; round++) {
@@ -239,16 +227,6 @@ static void submit_interrupted(int flags)
 	}
 	ticker_stop();
 	EXPECT_TRUE(pieces >= 10, "%d interruptions in %d rounds", pieces, round);
-}
-
-static void test_submit(void)
-{
-	submit_interrupted(0);
-}
-
-static void test_submit_restart(void)
-{
-	submit_interrupted(SA_RESTART);
 }
 
 /* Takes all out, in pieces; gives the interruptions */
@@ -279,53 +257,19 @@ static void test_drain(void)
 {
 	static unsigned char seen[MOST];
 	int pieces = 0, round;
-	__u32 i;
 
-	fresh(O_NONBLOCK);
+	wheel_replace(&fd, O_NONBLOCK);
 	handle(0);
 	for (round = 0; round < 200 && pieces < 5; round++) {
 		arm_in_pieces();
 		ticker_start();
 		pieces += drain_in_pieces(seen);
 		ticker_stop();
-		for (i = 0; i < nr; i++)
-			if (!EXPECT_EQ(seen[i], 1, "timer %d", i))
-				break;
+		EXPECT_EACH_ONCE(seen, nr);
 		EXPECT_EQ(wheel_info(fd).pending, 0);
 		EXPECT_EQ(drain(fd, ops, nr), 0);
 	}
 	EXPECT_TRUE(pieces >= 5, "%d interruptions in %d rounds", pieces, round);
-}
-
-/* Timers expire all the while: those that are ready are read, none is lost */
-static void test_expiring(void)
-{
-	static struct twheel_event ev[MOST];
-	static unsigned char seen[MOST];
-	long i, n = 0, ret;
-
-	fresh(O_NONBLOCK);
-	handle(0);
-	ticker_start();
-	for (i = 0; i < nr; i++) {
-		ops[i] = op_arm(0, i % 300 * MSEC, i);
-		ops[i].result = 0x5a5a5a;
-	}
-	submit_in_pieces();
-	while (n < nr && readable(fd, PATIENCE_MS)) {
-		ret = read_events(fd, ev + n, nr - n);
-		if (!EXPECT_TRUE(ret > 0, "read: %ld", ret))
-			break;
-		n += ret;
-	}
-	ticker_stop();
-	EXPECT_EQ(n, nr);
-	memset(seen, 0, nr);
-	for (i = 0; i < n; i++)
-		seen[ev[i].user_data % nr]++;
-	for (i = 0; i < nr; i++)
-		if (!EXPECT_EQ(seen[i], 1, "timer %ld", i))
-			break;
 }
 
 /* Reads what is ready, with signals on the way. Returns how often one ended a read. */
@@ -352,14 +296,11 @@ static int read_in_pieces(int from)
 static void test_read_large(void)
 {
 	int pieces = 0, round;
-	__u32 i;
 
-	fresh(O_NONBLOCK);
+	wheel_replace(&fd, O_NONBLOCK);
 	handle(0);
 	for (round = 0; round < 50 && pieces < 3; round++) {
-		for (i = 0; i < nr; i++)
-			ops[i] = op_arm(0, 0, i);
-		EXPECT_EQ(submit(fd, ops, nr), nr);
+		arm_numbered(fd, 0, 0, 0, nr);
 		EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == nr));
 		pieces += read_in_pieces(fd);
 		EXPECT_EQ(wheel_info(fd).ready, 0);
@@ -440,43 +381,6 @@ static void test_doorbell(void)
 	client_close(&c);
 }
 
-static void endless_child(void)
-{
-	__u32 i;
-
-	for (i = 0; i < nr; i++)
-		ops[i] = op_arm(0, HOUR, i);
-	for (;;) {
-		submit(fd, ops, nr);
-		*go = 1;
-		drain(fd, ops, nr);
-	}
-}
-
-/* A killed one leaves in the middle, and the wheel goes on for the others */
-static void test_killed(void)
-{
-	struct twheel_info info;
-	int status, i;
-	long taken = 0, ret;
-	pid_t pid;
-
-	fresh(O_NONBLOCK);
-	for (i = 0; i < 5; i++) {
-		*go = 0;
-		pid = tap_fork(endless_child);
-		EXPECT_TRUE(WAIT_FOR(__atomic_load_n(go, __ATOMIC_ACQUIRE) == 1));
-		kill(pid, SIGKILL);
-		EXPECT_EQ(waitpid(pid, &status, 0), pid);
-		EXPECT_TRUE(WIFSIGNALED(status), "status %#x", status);
-		info = wheel_info(fd);
-		EXPECT_EQ(info.ready, 0);
-		for (taken = 0; (ret = drain(fd, ops, nr)) > 0; taken += ret)
-			;
-		EXPECT_EQ(taken, info.pending);
-	}
-}
-
 int main(void)
 {
 	nr = MOST / number_of("PATIENCE", 1);
@@ -486,13 +390,11 @@ int main(void)
 	RUN(test_read_count, "a waiting read in count mode: EINTR");
 	RUN(test_read_restart, "a waiting read with SA_RESTART goes on");
 	RUN(test_read_stopped, "a waiting read goes on after stop and continue");
-	RUN(test_submit, "SUBMIT in pieces: each operation done once");
-	RUN(test_submit_restart, "SUBMIT in pieces with SA_RESTART");
+	RUN_CALL(submit_interrupted(0), "SUBMIT in pieces: each operation done once");
+	RUN_CALL(submit_interrupted(SA_RESTART), "SUBMIT in pieces with SA_RESTART");
 	RUN(test_drain, "DRAIN in pieces: each timer taken once");
 	RUN(test_read_large, "a large read ends early, and nothing is lost");
 	RUN(test_read_shared, "a large read of shared timers ends early");
-	RUN(test_expiring, "signals while timers expire");
 	RUN(test_doorbell, "a doorbell that is interrupted: all expire");
-	RUN(test_killed, "killed in the middle of a batch");
 	return tap_end();
 }

@@ -76,14 +76,6 @@ static void run(void (*fn)(void))
 	tap_join(tap_fork(child));
 }
 
-/* Not the C library's: the compiler knows what it must not be given. */
-static long raw_read(int fd, void *p, size_t size)
-{
-	long ret = syscall(SYS_read, fd, p, size);
-
-	return ret < 0 ? -errno : ret;
-}
-
 static void expect_rest(int fd, int from, int to)
 {
 	struct twheel_event ev[16];
@@ -107,8 +99,8 @@ static void events(int flags)
 			arm_past(fd, i);
 		p = tagged(bytes);
 		if (whole)
-			EXPECT_EQ(raw_read(fd, p, 6 * EV), whole * EV, "%zu", bytes);
-		EXPECT_EQ(raw_read(fd, p + whole * EV, 6 * EV), -EFAULT, "%zu", bytes);
+			EXPECT_EQ(read_raw(fd, p, 6 * EV), whole * EV, "%zu", bytes);
+		EXPECT_EQ(read_raw(fd, p + whole * EV, 6 * EV), -EFAULT, "%zu", bytes);
 		EXPECT_EQ(wheel_info(fd).ready, 6 - whole, "%zu", bytes);
 		expect_rest(fd, whole, 6);
 	}
@@ -121,11 +113,6 @@ static void events_child(void)
 	events(0);
 }
 
-static void test_events(void)
-{
-	run(events_child);
-}
-
 static void count_child(void)
 {
 	int fd = wheel_open(O_NONBLOCK), i;
@@ -134,15 +121,10 @@ static void count_child(void)
 	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, TWHEEL_SETUP_COUNT), 0);
 	for (i = 0; i < 7; i++)
 		arm_past(fd, i);
-	EXPECT_EQ(raw_read(fd, tagged(0), sizeof(count)), -EFAULT);
+	EXPECT_EQ(read_raw(fd, tagged(0), sizeof(count)), -EFAULT);
 	EXPECT_EQ(readable(fd, 0), 1);
-	EXPECT_EQ(raw_read(fd, &count, sizeof(count)), sizeof(count));
+	EXPECT_EQ(read_raw(fd, &count, sizeof(count)), sizeof(count));
 	EXPECT_EQ(count, 7);
-}
-
-static void test_count(void)
-{
-	run(count_child);
 }
 
 static void shared_child(void)
@@ -159,22 +141,17 @@ static void shared_child(void)
 		EXPECT_EQ(shared_arm(&c, i, 1), WAS_NOTHING);
 	EXPECT_TRUE(WAIT_FOR(wheel_info(c.fd).ready == 6));
 	p = tagged(2 * EV);
-	EXPECT_EQ(raw_read(c.fd, p, 6 * EV), 2 * EV);
+	EXPECT_EQ(read_raw(c.fd, p, 6 * EV), 2 * EV);
 	for (i = 0; i < 2; i++)
 		seen |= 1U << ((struct twheel_event *)p)[i].user_data;
-	EXPECT_EQ(raw_read(c.fd, p + 2 * EV, 6 * EV), -EFAULT);
-	EXPECT_EQ(raw_read(c.fd, p + 2 * EV, EV), -EFAULT);
+	EXPECT_EQ(read_raw(c.fd, p + 2 * EV, 6 * EV), -EFAULT);
+	EXPECT_EQ(read_raw(c.fd, p + 2 * EV, EV), -EFAULT);
 	n = read_events(c.fd, ev, ARRAY_SIZE(ev));
 	EXPECT_EQ(n, 4);
 	while (n-- > 0)
 		seen |= 1U << ev[n].user_data;
 	EXPECT_EQ(seen, 0x3f, "all of them, once");
 	client_close(&c);
-}
-
-static void test_shared(void)
-{
-	run(shared_child);
 }
 
 static void drain_child(void)
@@ -197,17 +174,12 @@ static void drain_child(void)
 	EXPECT_EQ(seen, 0x1f, "all of them, once");
 }
 
-static void test_drain(void)
-{
-	run(drain_child);
-}
-
 int main(void)
 {
 	tap_start(120);
-	RUN(test_events, "read: a bad address, and nothing is lost");
-	RUN(test_count, "count mode: the same");
-	RUN(test_shared, "read of shared timers: the same");
-	RUN(test_drain, "DRAIN: the same");
+	RUN_CALL(run(events_child), "read: a bad address, and nothing is lost");
+	RUN_CALL(run(count_child), "count mode: the same");
+	RUN_CALL(run(shared_child), "read of shared timers: the same");
+	RUN_CALL(run(drain_child), "DRAIN: the same");
 	return tap_end();
 }

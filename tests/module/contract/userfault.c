@@ -6,7 +6,6 @@
 #include "device.h"
 
 #include <linux/userfaultfd.h>
-#include <pthread.h>
 
 #define UNTOLD 0x5a5a
 
@@ -79,8 +78,7 @@ static bool watch(void)
 		return false;
 	if (ioctl(uffd, UFFDIO_REGISTER, &area))
 		tap_bail("UFFDIO_REGISTER: %s", strerror(errno));
-	if (pthread_create(&thread, NULL, answer_faults, NULL))
-		tap_bail("pthread_create");
+	thread_start(&thread, answer_faults, NULL);
 	pthread_detach(thread);
 	return true;
 }
