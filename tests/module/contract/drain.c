@@ -12,9 +12,7 @@ static int fd;
 
 static void fresh(void)
 {
-	if (fd > 0)
-		close(fd);
-	fd = wheel_open(O_NONBLOCK);
+	wheel_replace(&fd, O_NONBLOCK);
 }
 
 static struct twheel_op kind(int i, __u64 base)
@@ -83,8 +81,7 @@ static void test_contents(void)
 		check_drained(&out[i], &armed[out[i].user_data], before, after);
 		EXPECT_EQ(cancel(fd, out[i].id), -ENOENT, "used up");
 	}
-	for (i = 0; i < N; i++)
-		EXPECT_EQ(seen[i], 1, "timer %d", i);
+	EXPECT_EACH_ONCE(seen, N);
 	EXPECT_EQ(drain(fd, out, N), 0, "nothing is pending");
 	EXPECT_EQ(wheel_info(fd).ready, 10, "what is ready stays");
 	EXPECT_EQ(wheel_stats(fd).drained, N);
@@ -111,45 +108,6 @@ static void test_how_many(void)
 	EXPECT_EQ(drain(fd, out, N), 7);
 	EXPECT_TRUE(!memcmp(&out[7], &untouched, sizeof(untouched)),
 		    "more was written than taken");
-}
-
-/* A hand-over: drained here, armed there, each runs once at its own time */
-static void test_handed_over(void)
-{
-	static struct twheel_op out[N];
-	static struct twheel_event ev[N];
-	static __u64 deadlines[N];
-	unsigned char seen[N] = { 0 };
-	int other = wheel_open(O_NONBLOCK);
-	__u64 lead = 500 * MSEC, base;
-	long n, i;
-
-	/* all of them before the first one is due */
-	do {
-		fresh();
-		lead *= 2;
-		base = now(CLOCK_MONOTONIC) + lead;
-		for (i = 0; i < N; i++) {
-			deadlines[i] = base + i * 100 * USEC;
-			arm(fd, TWHEEL_ABS, deadlines[i], i);
-		}
-		n = drain(fd, out, N);
-	} while (now(CLOCK_MONOTONIC) >= base);
-	EXPECT_EQ(n, N);
-	submit_all(other, out, n);
-	EXPECT_EQ(wheel_info(other).pending, n);
-	EXPECT_EQ(collect(other, ev, n), n);
-	for (i = 0; i < n; i++) {
-		seen[ev[i].user_data % N]++;
-		EXPECT_EQ(ev[i].deadline, deadlines[ev[i].user_data % N]);
-		EXPECT_TRUE(now(CLOCK_MONOTONIC) >= ev[i].deadline, "early");
-	}
-	for (i = 0; i < N; i++)
-		EXPECT_EQ(seen[i], 1, "timer %ld", i);
-	EXPECT_EQ(readable(fd, 0), 0, "nothing is left here");
-	EXPECT_EQ(wheel_info(fd).pending, 0);
-	EXPECT_EQ(wheel_stats(fd).expired, 0);
-	close(other);
 }
 
 /* The wheel goes on afterwards, and sleeps when nothing is left */
@@ -252,7 +210,6 @@ int main(void)
 	tap_start(60);
 	RUN(test_contents, "what is drained");
 	RUN(test_how_many, "as many as asked for, or as there are");
-	RUN(test_handed_over, "handed over to another wheel");
 	RUN(test_afterwards, "the wheel afterwards");
 	RUN(test_far, "from every level");
 	RUN(test_prefixes, "operations of each length");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory at an end: a cgroup at its limit gets ENOMEM, and its programs live on and
- * can do all that needs no memory; what is in a wheel stays right; and a neighbour
- * in another cgroup notices nothing. Memory is charged to the opener's cgroup.
+ * can do all that needs no memory; what is in a wheel stays right. Memory is charged
+ * to the opener's cgroup.
  *
  * A killed program is found out by its parent, and by the kernel's log.
  */
@@ -17,8 +17,6 @@
 
 /* What processes tell each other */
 struct shared {
-	bool over;
-	long rounds;
 	long armed;
 	long error;
 	long long before[2], after[2];
@@ -27,7 +25,6 @@ struct shared {
 static struct shared *shared;
 static bool cgroups;
 static struct twheel_op batch[BATCH];
-static struct twheel_event events[BATCH];
 
 /* ---- cgroups ---- */
 
@@ -88,20 +85,6 @@ static long long cgroup_memory(const char *name)
 	return atoll(text);
 }
 
-/* How often that happened to it: low, high, max, oom, oom_kill */
-static long cgroup_event(const char *name, const char *event)
-{
-	char text[256], line[32];
-	const char *at;
-
-	read_text(cgroup_file(name, "memory.events"), text, sizeof(text));
-	snprintf(line, sizeof(line), "%s ", event);
-	at = strstr(text, line);
-	if (!at)
-		tap_bail("memory.events of %s knows no %s", name, event);
-	return atol(at + strlen(line));
-}
-
 static void cgroup_end(const char *name)
 {
 	/* What is charged to it may be freed a while later. */
@@ -112,21 +95,17 @@ static void cgroup_end(const char *name)
 /* ---- a wheel that takes all memory ---- */
 
 /* Until the memory is at an end, or so many; gives the number */
-static long arm_batches(int fd, long max, long *error)
+static long arm_batches(int fd, long max)
 {
-	long armed = 0, ret, i;
+	long armed = 0, done = BATCH, i;
 
-	for (*error = 0; armed < max && !*error;) {
+	for (shared->error = 0; armed < max && !shared->error;) {
 		for (i = 0; i < BATCH; i++)
 			batch[i] = op_arm(0, HOUR, i);
-		ret = submit(fd, batch, BATCH);
-		if (ret < 0)
-			*error = ret;
-		for (i = 0; i < ret; i++) {
+		done = submit(fd, batch, BATCH);
+		shared->error = done < 0 ? done : batch[done - 1].result;
+		for (i = 0; i < done; i++)
 			armed += !batch[i].result;
-			if (batch[i].result)
-				*error = batch[i].result;
-		}
 	}
 	return armed;
 }
@@ -138,7 +117,6 @@ static long arm_batches(int fd, long max, long *error)
 static void become_hungry(void)
 {
 	memset(batch, 1, sizeof(batch));
-	memset(events, 1, sizeof(events));
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		tap_bail("mlockall: %s", strerror(errno));
 	cgroup_enter("hungry");
@@ -149,44 +127,13 @@ static int eat(void)
 {
 	int fd = wheel_open(O_NONBLOCK);
 
-	shared->armed = arm_batches(fd, 10000000, &shared->error);
+	shared->armed = arm_batches(fd, 10000000);
 	EXPECT_EQ(shared->error, -ENOMEM);
 	EXPECT_TRUE(shared->armed > 10000, "%ld armed", shared->armed);
 	EXPECT_TRUE(shared->armed <= (long)HUNGRY_MAX / 32, "%ld armed in 16 MiB",
 		    shared->armed);
 	EXPECT_EQ(wheel_info(fd).pending, shared->armed);
 	return fd;
-}
-
-static void as_hungry(void (*child)(void))
-{
-	cgroup_new("hungry", HUNGRY_MAX);
-	tap_join(tap_fork(child));
-	EXPECT_EQ(cgroup_event("hungry", "oom_kill"), 0);
-	cgroup_end("hungry");
-}
-
-/* What is there goes on: taken out, they make room for others */
-static void batches_child(void)
-{
-	int fd, i;
-
-	become_hungry();
-	fd = eat();
-	EXPECT_EQ(drain(fd, batch, BATCH), BATCH);
-	submit_all(fd, batch, BATCH);
-	/* a second wheel, which has nothing yet */
-	i = wheel_info(fd).pending;
-	EXPECT_TRUE(arm_batches(fd, BATCH, &shared->error) < BATCH);
-	EXPECT_EQ(shared->error, -ENOMEM);
-	EXPECT_TRUE(wheel_info(fd).pending >= (unsigned int)i);
-	close(fd);
-}
-
-static void test_batches(void)
-{
-	if (cgroups_ready())
-		as_hungry(batches_child);
 }
 
 /* Exactly the free nodes that are there are used up; then it is the end */
@@ -278,10 +225,8 @@ static void singles_child(void)
 	EXPECT_EQ(wheel_info(second).pending, 0);
 
 	/* a period needs memory besides */
-	op = first;
-	op.opcode = TWHEEL_OP_MODIFY;
+	op = op_modify(first.id, TWHEEL_ABS, first.deadline + 1, first.user_data);
 	op.interval = SEC;
-	op.deadline++;
 	EXPECT_EQ(op_single(fd, &op), -ENOMEM);
 	unchanged(fd, &first);
 	op.interval = 0;
@@ -316,91 +261,11 @@ static void singles_child(void)
 
 static void test_singles(void)
 {
-	if (cgroups_ready())
-		as_hungry(singles_child);
-}
-
-/* ---- the neighbour ---- */
-
-/* At the limit all the time, as hard as it can */
-static void greedy_child(void)
-{
-	int fd;
-
-	become_hungry();
-	fd = eat();
-	while (!__atomic_load_n(&shared->over, __ATOMIC_RELAXED)) {
-		arm_batches(fd, BATCH, &shared->error);
-		EXPECT_EQ(drain(fd, batch, BATCH), BATCH);
-		__atomic_add_fetch(&shared->rounds, 1, __ATOMIC_RELAXED);
-	}
-	close(fd);
-}
-
-/* Thousands of timers in a round of which each is armed, expires and is read */
-static void neighbour_round(void)
-{
-	static unsigned char seen[8 * BATCH];
-	const unsigned int n = sizeof(seen);
-	unsigned int i, k, got = 0;
-	int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
-
-	memset(seen, 0, n);
-	for (i = 0; i < n; i += BATCH) {
-		for (k = 0; k < BATCH; k++)
-			batch[k] = op_arm(0, k * 20 * USEC, i + k);
-		submit_all(fd, batch, BATCH);
-	}
-	while (got < n && readable(fd, PATIENCE_MS)) {
-		long ret = read_events(fd, events, BATCH);
-
-		if (!EXPECT_TRUE(ret > 0, "read gave %ld", ret))
-			break;
-		for (i = 0; i < ret; i++) {
-			EXPECT_TRUE(now(CLOCK_MONOTONIC) >= events[i].deadline, "early");
-			seen[events[i].user_data % n]++;
-		}
-		got += ret;
-	}
-	for (i = 0; i < n; i++)
-		EXPECT_EQ(seen[i], 1, "events of timer %u", i);
-	close(fd);
-}
-
-static void neighbour_child(void)
-{
-	long until;
-
-	cgroup_enter("neighbour");
-	/* To eat all of it takes the other a minute or more where KASAN is at work. */
-	while (!__atomic_load_n(&shared->rounds, __ATOMIC_RELAXED))
-		sleep_ns(MSEC);
-	until = shared->rounds + 50;
-	do {
-		neighbour_round();
-	} while (__atomic_load_n(&shared->rounds, __ATOMIC_RELAXED) < until);
-	__atomic_store_n(&shared->over, true, __ATOMIC_RELAXED);
-}
-
-static void test_neighbour(void)
-{
-	pid_t greedy, neighbour;
-
 	if (!cgroups_ready())
 		return;
 	cgroup_new("hungry", HUNGRY_MAX);
-	cgroup_new("neighbour", HUNGRY_MAX);
-	greedy = tap_fork(greedy_child);
-	neighbour = tap_fork(neighbour_child);
-	tap_join(neighbour);
-	shared->over = true;
-	tap_join(greedy);
-	EXPECT_TRUE(cgroup_event("hungry", "max"), "it was not at its limit");
-	EXPECT_EQ(cgroup_event("hungry", "oom_kill"), 0);
-	EXPECT_EQ(cgroup_event("neighbour", "max"), 0);
-	EXPECT_EQ(cgroup_event("neighbour", "oom"), 0);
+	tap_join(tap_fork(singles_child));
 	cgroup_end("hungry");
-	cgroup_end("neighbour");
 }
 
 /* ---- who is charged ---- */
@@ -416,7 +281,7 @@ static void moving_child(void)
 	cgroup_enter("armer");
 	for (i = 0; i < 2; i++)
 		shared->before[i] = cgroup_memory(names[i]);
-	arm_batches(fd, 100 * BATCH, &shared->error);
+	arm_batches(fd, 100 * BATCH);
 	for (i = 0; i < 2; i++)
 		shared->after[i] = cgroup_memory(names[i]);
 	close(fd);
@@ -456,9 +321,7 @@ int main(void)
 	tap_start(100);
 	shared = map_shared(sizeof(*shared));
 	cgroups = cgroups_mount();
-	RUN(test_batches, "at its limit, in batches: ENOMEM, and alive");
 	RUN(test_singles, "at its limit, one by one: what needs no memory works");
-	RUN(test_neighbour, "the neighbour of one at its limit notices nothing");
 	RUN(test_charged, "memory is the opener's cgroup's");
 	umount(CGROUPS);
 	rmdir(CGROUPS);

@@ -11,6 +11,8 @@
 #define MONOTONIC_OFFSET (1000000 * SEC)
 #define BOOTTIME_OFFSET (5000000 * SEC)
 
+#define NO_NAMESPACES 77	/* status of a child */
+
 static int fd;
 static __u64 *ids;
 static __u32 clock_id;
@@ -53,7 +55,7 @@ static void unshared_child(void)
 	if (offsets_set())
 		tap_join(tap_fork(inner));
 	if (tap_skipped[0])
-		_exit(77);
+		_exit(NO_NAMESPACES);
 }
 
 static void in_namespace(void (*fn)(void))
@@ -65,7 +67,7 @@ static void in_namespace(void (*fn)(void))
 	pid = tap_fork(unshared_child);
 	if (waitpid(pid, &status, 0) != pid)
 		tap_bail("waitpid failed");
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_NAMESPACES)
 		tap_skip("this kernel has no time namespaces");
 	else
 		EXPECT_EQ(status, 0, "child's status");
@@ -144,32 +146,24 @@ static void shared_absolute(__u32 clock)
 	client_close(&c);
 }
 
-static void shared_child(void)
+static void for_each_clock(void (*fn)(__u32 clock))
 {
-	shared_absolute(TWHEEL_CLOCK_MONOTONIC);
-	shared_absolute(TWHEEL_CLOCK_BOOTTIME);
-	shared_absolute(TWHEEL_CLOCK_REALTIME);
-	shared_absolute(TWHEEL_CLOCK_TAI);
+	fn(TWHEEL_CLOCK_MONOTONIC);
+	fn(TWHEEL_CLOCK_BOOTTIME);
+	fn(TWHEEL_CLOCK_REALTIME);
+	fn(TWHEEL_CLOCK_TAI);
 }
 
-static void test_shared(void)
+static void shared_child(void)
 {
-	in_namespace(shared_child);
+	for_each_clock(shared_absolute);
 }
 
 static void absolute_child(void)
 {
 	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= MONOTONIC_OFFSET);
 	EXPECT_TRUE(now(CLOCK_BOOTTIME) >= BOOTTIME_OFFSET);
-	absolute(TWHEEL_CLOCK_MONOTONIC);
-	absolute(TWHEEL_CLOCK_BOOTTIME);
-	absolute(TWHEEL_CLOCK_REALTIME);
-	absolute(TWHEEL_CLOCK_TAI);
-}
-
-static void test_absolute(void)
-{
-	in_namespace(absolute_child);
+	for_each_clock(absolute);
 }
 
 static void relative(__u32 clock)
@@ -205,11 +199,6 @@ static void relative_child(void)
 	relative(TWHEEL_CLOCK_BOOTTIME);
 }
 
-static void test_relative(void)
-{
-	in_namespace(relative_child);
-}
-
 static void periodic_child(void)
 {
 	const __u64 interval = 300 * MSEC;
@@ -229,11 +218,6 @@ static void periodic_child(void)
 	EXPECT_EQ(collect(fd, &ev, 1), 1);
 	EXPECT_EQ(ev.deadline, first);
 	close(fd);
-}
-
-static void test_periodic(void)
-{
-	in_namespace(periodic_child);
 }
 
 /* ---- a wheel in another namespace than its opener's ---- */
@@ -336,10 +320,10 @@ int main(void)
 {
 	tap_start(60);
 	ids = map_shared(PAGE);
-	RUN(test_absolute, "absolute times are the namespace's");
-	RUN(test_shared, "shared timers");
-	RUN(test_relative, "delays are delays");
-	RUN(test_periodic, "periods");
+	RUN_CALL(in_namespace(absolute_child), "absolute times are the namespace's");
+	RUN_CALL(in_namespace(shared_child), "shared timers");
+	RUN_CALL(in_namespace(relative_child), "delays are delays");
+	RUN_CALL(in_namespace(periodic_child), "periods");
 	RUN(test_brought_in, "a wheel from outside keeps the time outside");
 	RUN(test_brought_out, "a wheel from inside keeps the time inside");
 	return tap_end();
