@@ -80,10 +80,15 @@ static long arm_up_to(int fd, long max, long *error)
 
 static void expect_armed(int fd, long max, long want)
 {
-	long error, n = arm_up_to(fd, max, &error);
+	long error;
 
-	EXPECT_EQ(n, want);
-	EXPECT_EQ(error, n < max ? -ENOSPC : 0);
+	EXPECT_EQ(arm_up_to(fd, max, &error), want);
+	EXPECT_EQ(error, want < max ? -ENOSPC : 0);
+}
+
+static long setup_shared(int fd, __u32 nr)
+{
+	return shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, nr);
 }
 
 static void step(int n)
@@ -103,17 +108,24 @@ static void wait_step(int n)
 static void test_setup_limit(void)
 {
 	int fd = wheel_open(O_NONBLOCK);
+	struct twheel_op *unwritable = map_pages(1, PROT_READ | PROT_WRITE);
 	struct twheel_op ops[4];
 	struct twheel_event ev[20];
 	__u64 id;
 
-	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 10, 0), 0);
+	EXPECT_EQ(setup_with(fd, .clock = TWHEEL_CLOCK_MONOTONIC, .limit = 10), 0);
 	EXPECT_EQ(wheel_info(fd).limit, 10);
 	EXPECT_EQ(wheel_stats(fd).refused, 0);
 	expect_armed(fd, 100, 10);
 	EXPECT_EQ(wheel_stats(fd).refused, 1);
 	EXPECT_EQ(wheel_info(fd).pending, 10);
 	EXPECT_EQ(wheel_stats(fd).armed, 10);
+	/* what can't be told that it was refused was not */
+	*unwritable = op_arm(0, HOUR, 0);
+	mprotect(unwritable, PAGE, PROT_READ);
+	EXPECT_EQ(submit(fd, unwritable, 1), -EFAULT);
+	EXPECT_EQ(wheel_stats(fd).refused, 1);
+	munmap(unwritable, PAGE);
 
 	EXPECT_EQ(drain(fd, ops, 4), 4);
 	submit_all(fd, ops, 4);
@@ -165,13 +177,9 @@ static void test_modify_at_limit(void)
 {
 	int fd = wheel_open(O_NONBLOCK);
 	struct twheel_op op;
-	__u64 id;
 
-	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 1, 0), 0);
-	id = arm(fd, 0, HOUR, 0);
-	op = op_arm(TWHEEL_ABS, 1, 5);
-	op.opcode = TWHEEL_OP_MODIFY;
-	op.id = id;
+	EXPECT_EQ(setup_with(fd, .clock = TWHEEL_CLOCK_MONOTONIC, .limit = 1), 0);
+	op = op_modify(arm(fd, 0, HOUR, 0), TWHEEL_ABS, 1, 5);
 	EXPECT_EQ(op_single(fd, &op), 0);
 	expect_armed(fd, 1, 0);
 	EXPECT_EQ(op_single(fd, &op), 0);
@@ -179,28 +187,29 @@ static void test_modify_at_limit(void)
 	close(fd);
 }
 
+static int alice_opens(void)
+{
+	become(ALICE);
+	return wheel_open(O_NONBLOCK);
+}
+
 static void wheel_limit_child(void)
 {
-	int fd, small, more;
-	long ret;
+	static const __u64 too_many[] = { 21, KTIME_MAX, -1 };
+	int fd = alice_opens(), other;
+	size_t i;
 
-	become(ALICE);
-	fd = wheel_open(O_NONBLOCK);
 	EXPECT_EQ(wheel_info(fd).wheel_limit, 20);
 	EXPECT_EQ(wheel_info(fd).limit, 20);
 	expect_armed(fd, 100, 20);
 	/* another wheel has a limit of its own */
-	more = wheel_open(O_NONBLOCK);
-	expect_armed(more, 100, 20);
-	small = wheel_open(O_NONBLOCK);
-	ret = wheel_setup(small, TWHEEL_CLOCK_MONOTONIC, 0, 21, 0);
-	EXPECT_EQ(ret, -ENOSPC, "more than the module's limit");
-	ret = wheel_setup(small, TWHEEL_CLOCK_MONOTONIC, 0, KTIME_MAX, 0);
-	EXPECT_EQ(ret, -ENOSPC, "more than the module's limit");
-	ret = wheel_setup(small, TWHEEL_CLOCK_MONOTONIC, 0, -1, 0);
-	EXPECT_EQ(ret, -ENOSPC, "more than the module's limit");
-	ret = wheel_setup(small, TWHEEL_CLOCK_MONOTONIC, 0, 20, 0);
-	EXPECT_EQ(ret, 0, "as much as the module's limit");
+	expect_armed(wheel_open(O_NONBLOCK), 100, 20);
+	other = wheel_open(O_NONBLOCK);
+	for (i = 0; i < ARRAY_SIZE(too_many); i++)
+		EXPECT_EQ(setup_with(other, .clock = TWHEEL_CLOCK_MONOTONIC, .limit = too_many[i]),
+			  -ENOSPC, "more than the module's limit");
+	EXPECT_EQ(setup_with(other, .clock = TWHEEL_CLOCK_MONOTONIC, .limit = 20), 0,
+		  "as much as the module's limit");
 }
 
 static void test_wheel_limit(void)
@@ -238,7 +247,7 @@ static void test_wheel_limit(void)
 static struct costs costs;
 
 /* More than all that rounding amounts to, and too little for anything else */
-static long play(void)
+static long rounding(void)
 {
 	return (costs.wheel < costs.chunk ? costs.wheel : costs.chunk) / 2;
 }
@@ -253,7 +262,15 @@ static void limit_to(long units)
 
 static void user_may_have(long bytes)
 {
-	limit_to((bytes + play()) / TIMER);
+	limit_to((bytes + rounding()) / TIMER);
+}
+
+/* A child whose user may have so much */
+static void run_limited(long bytes, void (*child)(void))
+{
+	user_may_have(bytes);
+	tap_join(tap_fork(child));
+	params_restore();
 }
 
 /* What a wheel takes that has so many chunks */
@@ -286,7 +303,7 @@ static bool can_have(int wheels, long timers, long nr_shared)
 		if (!can)
 			break;
 		if (nr_shared)
-			can = !shared_setup(fds[n], TWHEEL_CLOCK_MONOTONIC, 0, 0, nr_shared);
+			can = !setup_shared(fds[n], nr_shared);
 		can = can && arm_up_to(fds[n++], timers, &error) == timers;
 	}
 	while (n--)
@@ -340,8 +357,7 @@ static void measuring_child(void)
 
 static void ten_chunks_child(void)
 {
-	become(ALICE);
-	expect_full(wheel_open(O_NONBLOCK), 10 * costs.timers);
+	expect_full(alice_opens(), 10 * costs.timers);
 }
 
 /* A timer takes 32 bytes where it is one of many, and all that is held counts. */
@@ -361,21 +377,17 @@ static void test_memory(void)
 	EXPECT_TRUE(costs.chunk >= nodes);
 	EXPECT_TRUE(costs.chunk <= (small_world() ? 2 * nodes : nodes + nodes / 64));
 	EXPECT_TRUE(costs.shared >= costs.wheel + SHARED * 24);
-	user_may_have(with_chunks(10));
-	tap_join(tap_fork(ten_chunks_child));
-	params_restore();
+	run_limited(with_chunks(10), ten_chunks_child);
 }
 
 /* Asks again and again for much more than a user may have, and holds nothing. */
 static void asking_child(void)
 {
-	int fd, i;
+	int fd = alice_opens(), i;
 
-	become(ALICE);
-	fd = wheel_open(O_NONBLOCK);
 	/* Until it is killed; but user-mode Linux may do one process after the other. */
 	for (i = 0; i < 100000; i++) {
-		if (!shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, TWHEEL_SHARED_MAX))
+		if (!setup_shared(fd, TWHEEL_SHARED_MAX))
 			tap_bail("all that memory was given");
 		step(1);
 	}
@@ -413,18 +425,14 @@ static void test_refused_not_held(void)
 /* What a periodic timer has besides is in chunks of its own. */
 static void periodic_child(void)
 {
+	int fd = alice_opens();
 	struct twheel_op op;
-	int fd;
-	long n;
+	long n = -1;
 
-	become(ALICE);
-	fd = wheel_open(O_NONBLOCK);
-	for (n = 0;; n++) {
-		op = op_arm(0, HOUR, n);
+	do {
+		op = op_arm(0, HOUR, ++n);
 		op.interval = HOUR;
-		if (op_single(fd, &op))
-			break;
-	}
+	} while (!op_single(fd, &op));
 	EXPECT_EQ(n, costs.timers);
 	EXPECT_EQ(op.result, -ENOSPC);
 	expect_full(fd, costs.timers);
@@ -433,14 +441,10 @@ static void periodic_child(void)
 /* A timer that becomes periodic needs no other place as a timer. */
 static void becoming_child(void)
 {
-	struct twheel_op op = op_arm(0, HOUR, 0);
-	int fd;
+	int fd = alice_opens();
+	struct twheel_op op = op_modify(arm(fd, 0, HOUR, 0), 0, HOUR, 0);
 
-	become(ALICE);
-	fd = wheel_open(O_NONBLOCK);
-	op.id = arm(fd, 0, HOUR, 0);
 	expect_armed(fd, costs.timers - 1, costs.timers - 1);
-	op.opcode = TWHEEL_OP_MODIFY;
 	op.interval = HOUR;
 	EXPECT_EQ(op_single(fd, &op), 0);
 	expect_full(fd, 0);
@@ -448,11 +452,8 @@ static void becoming_child(void)
 
 static void test_periodic_memory(void)
 {
-	user_may_have(with_chunks(3));
-	tap_join(tap_fork(periodic_child));
-	user_may_have(with_chunks(2));
-	tap_join(tap_fork(becoming_child));
-	params_restore();
+	run_limited(with_chunks(3), periodic_child);
+	run_limited(with_chunks(2), becoming_child);
 }
 
 /* Of three wheels with two, two and one */
@@ -463,11 +464,9 @@ static long five_chunks(void)
 
 static void first_child(void)
 {
-	int fd;
+	int fd = alice_opens();
 
-	become(ALICE);
-	fd = wheel_open(O_NONBLOCK);
-	EXPECT_EQ(wheel_info(fd).user_limit, (five_chunks() + play()) / TIMER);
+	EXPECT_EQ(wheel_info(fd).user_limit, (five_chunks() + rounding()) / TIMER);
 	expect_armed(fd, 2 * costs.timers, 2 * costs.timers);
 	step(1);
 	wait_step(2);
@@ -475,11 +474,8 @@ static void first_child(void)
 
 static void second_child(void)
 {
-	int fd, other;
+	int fd = alice_opens(), other = wheel_open(O_NONBLOCK);
 
-	become(ALICE);
-	fd = wheel_open(O_NONBLOCK);
-	other = wheel_open(O_NONBLOCK);
 	wait_step(1);
 	expect_armed(other, costs.timers + 1, costs.timers + 1);
 	expect_full(fd, costs.timers);
@@ -537,34 +533,27 @@ static void many_wheels_child(void)
 /* An empty wheel takes memory, too: there is an end to them. */
 static void test_many_wheels(void)
 {
-	int fd;
-
-	user_may_have(20 * costs.wheel);
-	tap_join(tap_fork(many_wheels_child));
+	run_limited(20 * costs.wheel, many_wheels_child);
 	/* CAP_SYS_RESOURCE goes over it */
 	user_may_have(0);
-	fd = wheel_open(O_NONBLOCK);
-	close(fd);
+	close(wheel_open(O_NONBLOCK));
 	params_restore();
 }
 
-/* Cancel or read so many timers of a wheel, or drain them: all of them are gone. */
-static void end_all(int fd, int how, struct twheel_op *ops, long nr)
+/* How timers end: all of them are gone then, though to read a periodic one is not its end */
+enum end { CANCELLED, READ, DRAINED, ENDS };
+
+static void end_all(int fd, enum end how, struct twheel_op *ops, long nr)
 {
 	static struct twheel_event ev[4096];
 	long i;
 
-	switch (how) {
-	case 0:
-		for (i = 0; i < nr; i++)
-			EXPECT_EQ(cancel(fd, ops[i].id), 0);
-		break;
-	case 1:
+	for (i = 0; how == CANCELLED && i < nr; i++)
+		EXPECT_EQ(cancel(fd, ops[i].id), 0);
+	if (how == READ)
 		EXPECT_EQ(read_events(fd, ev, nr), nr);
-		break;
-	default:
+	if (how == DRAINED)
 		EXPECT_EQ(drain(fd, ops, nr), nr);
-	}
 }
 
 /*
@@ -579,17 +568,15 @@ static long giving_back_chunks(void)
 	return costs.slots / costs.chunk + 3;
 }
 
-static void arm_all(int fd, int how, struct twheel_op *ops, long nr)
+static void arm_all(int fd, enum end how, struct twheel_op *ops, long nr)
 {
 	long i;
 
 	for (i = 0; i < nr; i++) {
-		ops[i] = op_arm(TWHEEL_ABS, how == 1 ? 1 : KTIME_MAX, i);
+		ops[i] = op_arm(TWHEEL_ABS, how == READ ? 1 : KTIME_MAX, i);
 		ops[i].interval = periodic ? HOUR : 0;
 	}
 	submit_all(fd, ops, nr);
-	for (i = 0; i < nr; i++)
-		EXPECT_EQ(ops[i].result, 0, "timer %ld", i);
 }
 
 static void giving_back_child(void)
@@ -597,13 +584,13 @@ static void giving_back_child(void)
 	static struct twheel_op ops[4096];
 	long nr = giving_back_chunks() * costs.timers;
 	long others = nr * (periodic ? 2 : 1) - costs.timers;
-	int fd, other, how;
+	int fd, other;
+	enum end how;
 
 	become(ALICE);
 	EXPECT_TRUE(nr <= 4096);
-	for (how = 0; how < 3; how++) {
-		/* To read a periodic one is not its end. */
-		if (periodic && how == 1)
+	for (how = CANCELLED; how < ENDS; how++) {
+		if (periodic && how == READ)
 			continue;
 		fd = wheel_open(O_NONBLOCK);
 		other = wheel_open(O_NONBLOCK);
@@ -628,12 +615,9 @@ static void test_giving_back(void)
 	long chunks = giving_back_chunks();
 
 	periodic = false;
-	user_may_have(with_chunks(chunks) + costs.wheel);
-	tap_join(tap_fork(giving_back_child));
+	run_limited(with_chunks(chunks) + costs.wheel, giving_back_child);
 	periodic = true;
-	user_may_have(with_chunks(2 * chunks) + costs.wheel);
-	tap_join(tap_fork(giving_back_child));
-	params_restore();
+	run_limited(with_chunks(2 * chunks) + costs.wheel, giving_back_child);
 }
 
 static void weak_root_child(void)
@@ -650,37 +634,28 @@ static void weak_root_child(void)
 /* SETUP is still allowed after an ARM that was refused */
 static void refused_child(void)
 {
-	__u64 deadline;
-	int fd, other;
-	struct twheel_event ev;
+	int other = alice_opens(), fd = wheel_open(O_NONBLOCK);
 	struct twheel_op op = op_arm(0, HOUR, 0);
-	long ret;
+	struct twheel_event ev;
+	__u64 deadline;
 
-	become(ALICE);
-	other = wheel_open(O_NONBLOCK);
-	fd = wheel_open(O_NONBLOCK);
 	expect_armed(other, 1, 1);
 	EXPECT_EQ(op_single(fd, &op), -ENOSPC);
-	ret = wheel_setup(fd, TWHEEL_CLOCK_BOOTTIME, MSEC, 0, 0);
-	EXPECT_EQ(ret, 0);
+	EXPECT_EQ(setup_with(fd, .clock = TWHEEL_CLOCK_BOOTTIME, .tick = MSEC), 0);
 	EXPECT_EQ(wheel_info(fd).clock, TWHEEL_CLOCK_BOOTTIME);
 	close(other);
 	deadline = now(CLOCK_BOOTTIME) + 5 * MSEC;
 	arm(fd, TWHEEL_ABS, deadline, 7);
-	EXPECT_EQ(readable(fd, PATIENCE_MS), 1);
-	EXPECT_EQ(read_events(fd, &ev, 1), 1);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
 	EXPECT_EQ(ev.user_data, 7);
 	EXPECT_TRUE(now(CLOCK_BOOTTIME) >= deadline, "early");
 }
 
 static void test_refused(void)
 {
-	user_may_have(costs.wheel + with_chunks(1));
-	tap_join(tap_fork(refused_child));
+	run_limited(costs.wheel + with_chunks(1), refused_child);
 	/* there was memory for slots, at least */
-	user_may_have(2 * with_chunks(1) - costs.chunk);
-	tap_join(tap_fork(refused_child));
-	params_restore();
+	run_limited(2 * with_chunks(1) - costs.chunk, refused_child);
 }
 
 /* Shared timers take their memory at their set-up, whatever is done with them. */
@@ -692,10 +667,10 @@ static void shared_child(void)
 	become(ALICE);
 	for (round = 0; round < 5; round++) {
 		fd = wheel_open(O_NONBLOCK);
-		EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 10 * SHARED), -ENOSPC);
-		EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, SHARED), 0);
+		EXPECT_EQ(setup_shared(fd, 10 * SHARED), -ENOSPC);
+		EXPECT_EQ(setup_shared(fd, SHARED), 0);
 		other = wheel_open(O_NONBLOCK);
-		EXPECT_EQ(shared_setup(other, TWHEEL_CLOCK_MONOTONIC, 0, 0, SHARED), -ENOSPC);
+		EXPECT_EQ(setup_shared(other, SHARED), -ENOSPC);
 		close(other);
 		other = wheel_open(O_NONBLOCK);
 		/* (In a small world, a chunk is less than what these are rounded up by.) */
@@ -706,27 +681,25 @@ static void shared_child(void)
 		shared_arm(&client, 0, HOUR);
 		close(fd);
 		fd = wheel_open(O_NONBLOCK);
-		EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, SHARED), -ENOSPC);
+		EXPECT_EQ(setup_shared(fd, SHARED), -ENOSPC);
 		munmap(client.area, client.size);
-		EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, SHARED), 0);
+		EXPECT_EQ(setup_shared(fd, SHARED), 0);
 		close(fd);
 	}
 }
 
 static void shared_wheel_child(void)
 {
-	int fd;
+	int fd = alice_opens();
 
-	become(ALICE);
-	fd = wheel_open(O_NONBLOCK);
-	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 21), -ENOSPC);
+	EXPECT_EQ(setup_shared(fd, 21), -ENOSPC);
 	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 10, 11), -ENOSPC);
 	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 21, 1), -ENOSPC);
 	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 10, 6), 0);
 	EXPECT_EQ(wheel_info(fd).limit, 10);
 	expect_armed(fd, 10, 4);
 	fd = wheel_open(O_NONBLOCK);
-	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 20), 0);
+	EXPECT_EQ(setup_shared(fd, 20), 0);
 	EXPECT_EQ(wheel_info(fd).limit, 20);
 	expect_armed(fd, 1, 0);
 }
@@ -736,26 +709,17 @@ static __u32 shared_bytes_nr;
 
 static void shared_bytes_child(void)
 {
-	int fd;
-
-	become(ALICE);
-	fd = wheel_open(O_NONBLOCK);
-	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, shared_bytes_nr), 0, "%u",
-		  shared_bytes_nr);
-	close(fd);
+	EXPECT_EQ(setup_shared(alice_opens(), shared_bytes_nr), 0, "%u", shared_bytes_nr);
 }
 
 static void test_shared_bytes(void)
 {
-	static const __u32 nrs[] = { 1, 15, 255, 256, 257, 2047, 2048, 2049, 65535, 65536,
-				     65537, 100000 };
-	char limit[32];
+	static const __u32 nrs[] = { 1, 255, 256, 257, 2047, 2048, 2049, 65535, 65536, 65537 };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(nrs); i++) {
 		shared_bytes_nr = nrs[i];
-		snprintf(limit, sizeof(limit), "%ld", (2048 + nrs[i] * 30 + 180 * 1024) / TIMER);
-		params("1000000", limit);
+		limit_to((2048 + nrs[i] * 30 + 180 * 1024) / TIMER);
 		tap_join(tap_fork(shared_bytes_child));
 	}
 	params_restore();
@@ -765,8 +729,7 @@ static void test_shared(void)
 {
 	int fd;
 
-	user_may_have(costs.shared + with_chunks(1));
-	tap_join(tap_fork(shared_child));
+	run_limited(costs.shared + with_chunks(1), shared_child);
 	params("20", "1000000");
 	tap_join(tap_fork(shared_wheel_child));
 	/* root's CAP_SYS_RESOURCE */
@@ -793,86 +756,6 @@ static void namespace_root_child(void)
 	if (syscall(SYS_unshare, CLONE_NEWUSER))
 		tap_bail("unshare: %s", strerror(errno));
 	expect_full(wheel_open(O_NONBLOCK), costs.timers);
-}
-
-static void test_namespace_root(void)
-{
-	user_may_have(with_chunks(1));
-	tap_join(tap_fork(namespace_root_child));
-	params_restore();
-}
-
-/*
- * Alice has a namespace with users of her own, as newuidmap(1) gives them out: all of
- * them are Alice. In one that root made, each is somebody.
- */
-static uid_t owner;
-static int sub_user;
-static bool sub_user_has_any;
-
-static void sub_user_child(void)
-{
-	int fd;
-
-	if (setresuid(sub_user, sub_user, sub_user))
-		tap_bail("setresuid: %s", strerror(errno));
-	fd = wheel_open(O_NONBLOCK);
-	if (sub_user_has_any)
-		have_all(fd);
-	else
-		expect_armed(fd, 1, 0);
-	if (sub_user == 1) {
-		step(3);
-		wait_step(4);
-	}
-}
-
-static void owner_child(void)
-{
-	pid_t one;
-
-	if (owner)
-		become(owner);
-	if (syscall(SYS_unshare, CLONE_NEWUSER))
-		tap_bail("unshare: %s", strerror(errno));
-	step(1);
-	wait_step(2);
-	sub_user = 1;
-	sub_user_has_any = true;
-	one = tap_fork(sub_user_child);
-	wait_step(3);
-	sub_user = 2;
-	sub_user_has_any = !owner;
-	tap_join(tap_fork(sub_user_child));
-	step(4);
-	tap_join(one);
-}
-
-static void expect_sub_users(uid_t uid)
-{
-	char path[64], map[64];
-	pid_t pid;
-	long ret;
-
-	memset(shared, 0, sizeof(*shared));
-	owner = uid;
-	pid = tap_fork(owner_child);
-	wait_step(1);
-	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
-	snprintf(map, sizeof(map), "0 %u 1\n1 3001 2\n", uid);
-	ret = write_text(path, map);
-	if (ret)
-		tap_bail("%s: %s", path, strerror(-ret));
-	step(2);
-	tap_join(pid);
-}
-
-static void test_sub_users(void)
-{
-	user_may_have(with_chunks(1) + costs.wheel);
-	expect_sub_users(ALICE);
-	expect_sub_users(0);
-	params_restore();
 }
 
 static void full_root_child(void)
@@ -976,8 +859,8 @@ int main(void)
 	RUN(test_shared_bytes, "the memory of shared timers");
 	RUN(test_giving_back, "every end of timers gives back their memory");
 	RUN(test_capability, "CAP_SYS_RESOURCE goes over the limit of a user");
-	RUN(test_namespace_root, "root of a user namespace does not");
-	RUN(test_sub_users, "the users of a user's namespace are that user");
+	RUN_CALL(run_limited(with_chunks(1), namespace_root_child),
+		 "root of a user namespace does not");
 	RUN(test_opener_pays, "a passed wheel counts for its opener");
 	chmod(DEVICE, mode);
 	return tap_end();
