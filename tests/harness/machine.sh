@@ -8,12 +8,13 @@
 #	tap one_machine
 #
 # Its programs are the sources of its folder. These say in their first comments, if
-# need be, what the module is to be loaded with, how many seconds they may take, and how
-# many processors they want:
+# need be, what the module is to be loaded with, how many seconds they may take, how
+# many processors they want, and why they are for the long form only:
 #
 #	 * module parameters: NAME=VALUE ...
 #	 * most seconds: 300
 #	 * processors: 2
+#	 * long: a user's crowd of wheels
 #
 # The environment's TIMES=N makes those programs that know it do N times as much, and
 # PATIENCE=N allows each N times as long. HOURS=N asks for the long form of one that has
@@ -24,17 +25,20 @@
 trap 'cp "$work/"*.log "$build/log/" 2>/dev/null || :; rm -r "$work"' EXIT
 
 # What a suite may set before its options.
-kernel=6.1-cloud cpus=2 memory=1G icount=() words='' all='' seconds=120 programs=() log_name=$suite_name
+kernel=6.1-cloud cpus=2 memory=1G icount=() words='' all='' quick='' seconds=120 programs=()
+log_name=$suite_name
 
-# options [-a] [-k KERNEL] [-c CPUS] [-i] [-w WORDS] [NAME...]: -a is for all of it,
-# whatever that is; the others are those of scripts/vm.
+# options [-a] [-q] [-k KERNEL] [-c CPUS] [-i] [-w WORDS] [NAME...]: -a is for all of it,
+# whatever that is, and -q for all programs but the long ones; the others are those of
+# scripts/vm.
 options() {
 	local opt
 
 	need_machine
-	while getopts ak:c:iw: opt; do
+	while getopts aqk:c:iw: opt; do
 		case $opt in
 		a)	all=1 ;;
+		q)	quick=1 ;;
 		k)	kernel=$OPTARG ;;
 		c)	cpus=$OPTARG ;;
 		i)	icount=(-i) ;;
@@ -48,6 +52,9 @@ options() {
 	[ $# = 0 ] || programs=("$@")
 	[ ${#programs[@]} -gt 0 ] ||
 		mapfile -t programs < <(cd "tests/$suite" && printf '%s\n' *.c | sed 's/\.c$//')
+	[ ! "$quick" ] || mapfile -t programs < <(for program in "${programs[@]}"; do
+		[ "$(note "$program" long)" ] || echo "$program"
+	done)
 	log_name=$suite_name-$kernel-$cpus${WORLD:+-$WORLD}
 }
 
