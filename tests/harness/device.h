@@ -398,7 +398,8 @@ static inline size_t collect(int fd, struct twheel_event *ev, size_t want)
 	size_t each_i;							\
 									\
 	for (each_i = 0; each_i < (nr); each_i++)			\
-		EXPECT_EQ((seen)[each_i], 1, "times that number %zu came", each_i); } while (0)
+		EXPECT_EQ((seen)[each_i], 1, "times that number %zu came", each_i); \
+} while (0)
 
 static inline void *map_pages(size_t pages, int prot)
 {

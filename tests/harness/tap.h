@@ -161,7 +161,8 @@ static inline void tap_report(void)
 	if (tap_begin(name)) {						\
 		call;							\
 		tap_report();						\
-	} } while (0)
+	}								\
+} while (0)
 
 #define RUN(test, name) RUN_CALL(test(), name)
 

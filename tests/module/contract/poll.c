@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A wheel in poll, select and epoll, and an eventfd that it signals.
+ * A wheel in poll and epoll, and an eventfd that it signals.
  *
  * also in: both both-threads matrix small-a
  */
@@ -8,7 +8,6 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/select.h>
 
 /* What the C library makes of epoll_wait() where the kernel has no such call */
 #ifndef SYS_epoll_wait
@@ -72,18 +71,6 @@ static void test_poll(void)
 	EXPECT_EQ(poll_for(all), 0, "cancelled when ready");
 }
 
-static void test_poll_waits(void)
-{
-	__u64 deadline;
-
-	fresh();
-	deadline = now(CLOCK_MONOTONIC) + 30 * MSEC;
-	arm(fd, TWHEEL_ABS, deadline, 0);
-	EXPECT_EQ(readable(fd, PATIENCE_MS), 1);
-	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= deadline, "woken early");
-	EXPECT_EQ(read_all(), 1);
-}
-
 /* A re-arm to later may leave the timer where it was: that is no expiry */
 static void put_off(__u64 tick)
 {
@@ -111,33 +98,6 @@ static void test_moved(void)
 {
 	put_off(20 * MSEC);
 	put_off(USEC);
-}
-
-static int select_one(int ms)
-{
-	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
-	fd_set in, out, except;
-
-	FD_ZERO(&in);
-	FD_ZERO(&out);
-	FD_ZERO(&except);
-	FD_SET(fd, &in);
-	FD_SET(fd, &out);
-	FD_SET(fd, &except);
-	if (select(fd + 1, &in, &out, &except, &tv) < 0)
-		tap_bail("select: %s", strerror(errno));
-	return FD_ISSET(fd, &in) | FD_ISSET(fd, &out) << 1 |
-	       FD_ISSET(fd, &except) << 2;
-}
-
-static void test_select(void)
-{
-	fresh();
-	EXPECT_EQ(select_one(0), 0);
-	arm(fd, 0, 20 * MSEC, 0);
-	EXPECT_EQ(select_one(PATIENCE_MS), 1);
-	EXPECT_EQ(read_all(), 1);
-	EXPECT_EQ(select_one(0), 0);
 }
 
 static int epoll_new(__u32 events)
@@ -372,9 +332,7 @@ int main(void)
 {
 	tap_start(60);
 	RUN(test_poll, "poll");
-	RUN(test_poll_waits, "poll waits");
 	RUN(test_moved, "a timer that had only moved makes nothing readable");
-	RUN(test_select, "select");
 	RUN(test_epoll_level, "epoll, level-triggered");
 	RUN_CALL(edges(true), "epoll, edge-triggered");
 	RUN_CALL(edges(false), "epoll, edge-triggered, nothing read");

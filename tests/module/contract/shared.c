@@ -391,26 +391,6 @@ static void test_cancel_taken_up(void)
 	take_all(1);
 }
 
-/* Moved to earlier and then cancelled, of which the kernel sees the end only */
-static void test_cancel_moved(void)
-{
-	__u64 lead = 100 * MSEC;
-
-	do {
-		fresh(10);
-		lead *= 2;
-		arm_in(1, HOUR);
-		doorbell(&c);
-		anchor(0, lead);
-		arm_at(1, deadlines[0] + 100 * MSEC);
-		EXPECT_EQ(shared_cancel(&c, 1), WAS_ARMED);
-		doorbell(&c);
-		/* to later, but not as late as the kernel had it */
-		EXPECT_EQ(arm_at(1, deadlines[0] + 200 * MSEC), WAS_NOTHING);
-	} while (now(c.clock) >= deadlines[0]);
-	take_all(2);
-}
-
 static void test_cancel_fired(void)
 {
 	__u32 i;
@@ -440,18 +420,6 @@ static void test_cancel_fired(void)
 	/* the entry is taken, so that there is a new one */
 	fire(1);
 	take_all(1);
-}
-
-static void test_withdrawn(void)
-{
-	fresh(10);
-	fire(4);
-	EXPECT_EQ(arm_in(4, 50 * MSEC), WAS_FIRED);
-	take_all(1);
-	fire(5);
-	fire(4);
-	EXPECT_EQ(arm_in(5, 50 * MSEC), WAS_FIRED);
-	take_all(2);
 }
 
 /* ---- taking by read(2) ---- */
@@ -825,9 +793,7 @@ int main(void)
 	RUN(test_cancel_idle, "cancel: there is nothing");
 	RUN(test_cancel_dirty, "cancel before the kernel knew");
 	RUN(test_cancel_taken_up, "cancel when the kernel knows");
-	RUN(test_cancel_moved, "moved and cancelled before the kernel knew");
 	RUN(test_cancel_fired, "cancel after it expired, before it was taken");
-	RUN(test_withdrawn, "armed again after it expired, before it was taken");
 	RUN(test_read, "read(2) takes them as well");
 	RUN(test_read_short, "read(2) of events of 16 bytes");
 	RUN(test_read_faults, "read(2) to a bad address loses nothing");

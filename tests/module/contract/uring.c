@@ -116,8 +116,8 @@ static struct done ring_next(void)
 	return done;
 }
 
-static struct io_uring_sqe sqe_command(int wheel, __u32 command, const void *ops,
-					      __u32 nr, __u32 op_size, __u64 user_data)
+static struct io_uring_sqe sqe_command(int wheel, __u32 command, const void *ops, __u32 nr,
+				       __u32 op_size)
 {
 	const struct twheel_uring_submit submit = {
 		.ops = (unsigned long)ops,
@@ -128,7 +128,6 @@ static struct io_uring_sqe sqe_command(int wheel, __u32 command, const void *ops
 		.opcode = IORING_OP_URING_CMD,
 		.fd = wheel,
 		.cmd_op = command,
-		.user_data = user_data,
 	};
 
 	memcpy((char *)&sqe + offsetof(struct io_uring_sqe, cmd), &submit,
@@ -156,7 +155,7 @@ static int workers(void)
 	return st.st_nlink - 2 - 1;
 }
 
-static struct io_uring_sqe sqe_read(void *buf, __u32 len, __u64 user_data)
+static struct io_uring_sqe sqe_read(void *buf, __u32 len)
 {
 	return (struct io_uring_sqe){
 		.opcode = IORING_OP_READ,
@@ -164,50 +163,62 @@ static struct io_uring_sqe sqe_read(void *buf, __u32 len, __u64 user_data)
 		.addr = (unsigned long)buf,
 		.len = len,
 		.off = -1,
-		.user_data = user_data,
 	};
 }
 
-static struct io_uring_sqe sqe_poll(__u32 flags, __u64 user_data)
+static struct io_uring_sqe sqe_poll(__u32 flags)
 {
 	return (struct io_uring_sqe){
 		.opcode = IORING_OP_POLL_ADD,
 		.fd = fd,
 		.len = flags,
 		.poll32_events = POLLIN,
-		.user_data = user_data,
 	};
 }
 
-static struct io_uring_sqe sqe_cancel(__u64 which, __u64 user_data)
+/* What completions say that may come in any order, or not for long */
+static struct io_uring_sqe as_number(struct io_uring_sqe sqe, __u64 number)
 {
-	return (struct io_uring_sqe){
-		.opcode = IORING_OP_ASYNC_CANCEL,
-		.fd = -1,
-		.addr = which,
-		.user_data = user_data,
-	};
+	sqe.user_data = number;
+	return sqe;
 }
 
-static void expect(__u64 user_data, int res)
+static struct io_uring_sqe with_flags(struct io_uring_sqe sqe, __u8 flags)
 {
-	struct done cqe = ring_next();
+	sqe.flags = flags;
+	return sqe;
+}
 
-	EXPECT_EQ(cqe.user_data, user_data);
-	EXPECT_EQ(cqe.res, res, "request %llu", user_data);
+/* What comes of a request, for which it waits */
+static int ring_ask(struct io_uring_sqe sqe)
+{
+	ring_submit(sqe);
+	return ring_next().res;
+}
+
+/* A request of that number is taken back, or was done before */
+static void ring_cancel(__u64 number, int gives)
+{
+	struct io_uring_sqe sqe = { .opcode = IORING_OP_ASYNC_CANCEL, .fd = -1, .addr = number };
+	struct done a, b;
+
+	ring_submit(sqe);
+	a = ring_next();
+	b = ring_next();
+	EXPECT_EQ(a.user_data + b.user_data, number);
+	EXPECT_EQ(a.user_data == number ? a.res : b.res, gives);
 }
 
 static void test_poll(void)
 {
 	wheel_replace(&fd, O_NONBLOCK);
 	arm_past(fd, 0);
-	ring_submit(sqe_poll(0, 1));
-	expect(1, POLLIN);
+	EXPECT_EQ(ring_ask(sqe_poll(0)), POLLIN);
 	wheel_replace(&fd, O_NONBLOCK);
-	ring_submit(sqe_poll(0, 2));
+	ring_submit(sqe_poll(0));
 	EXPECT_TRUE(!ring_done(), "nothing ready");
 	arm(fd, 0, 20 * MSEC, 0);
-	expect(2, POLLIN);
+	EXPECT_EQ(ring_next().res, POLLIN);
 }
 
 static void test_poll_multi(void)
@@ -216,7 +227,7 @@ static void test_poll_multi(void)
 	int i;
 
 	wheel_replace(&fd, O_NONBLOCK);
-	ring_submit(sqe_poll(IORING_POLL_ADD_MULTI, 3));
+	ring_submit(as_number(sqe_poll(IORING_POLL_ADD_MULTI), 3));
 	for (i = 0; i < 5; i++) {
 		struct done cqe;
 
@@ -227,9 +238,7 @@ static void test_poll_multi(void)
 		EXPECT_EQ(read_events(fd, &ev, 1), 1);
 	}
 	EXPECT_TRUE(!ring_done());
-	ring_submit(sqe_cancel(3, 4));
-	/* the two may come in any order */
-	EXPECT_EQ(ring_next().user_data + ring_next().user_data, 7);
+	ring_cancel(3, -ECANCELED);
 }
 
 static void test_read_ready(int flags)
@@ -239,8 +248,7 @@ static void test_read_ready(int flags)
 	wheel_replace(&fd, flags);
 	arm_past(fd, 10);
 	arm_past(fd, 11);
-	ring_submit(sqe_read(ev, sizeof(ev), 5));
-	expect(5, 2 * sizeof(ev[0]));
+	EXPECT_EQ(ring_ask(sqe_read(ev, sizeof(ev))), 2 * sizeof(ev[0]));
 	EXPECT_EQ(ev[0].user_data, 10);
 	EXPECT_EQ(ev[1].user_data, 11);
 }
@@ -254,10 +262,10 @@ static void test_read(void)
 	test_read_ready(O_NONBLOCK);
 	wheel_replace(&fd, 0);
 	for (i = 0; i < 10; i++) {
-		ring_submit(sqe_read(ev, sizeof(ev), 6));
+		ring_submit(sqe_read(ev, sizeof(ev)));
 		EXPECT_TRUE(!ring_done(), "nothing ready");
 		arm(fd, 0, i & 1 ? 5 * MSEC : 0, i);
-		expect(6, sizeof(ev[0]));
+		EXPECT_EQ(ring_next().res, sizeof(ev[0]));
 		EXPECT_EQ(ev[0].user_data, i);
 	}
 }
@@ -269,15 +277,12 @@ static void test_read_bad(void)
 	struct twheel_event ev;
 
 	wheel_replace(&fd, O_NONBLOCK);
-	sqe = sqe_read(&ev, sizeof(ev), 7);
+	sqe = sqe_read(&ev, sizeof(ev));
 	sqe.rw_flags = RWF_NOWAIT;
-	ring_submit(sqe);
-	expect(7, -EAGAIN);
-	ring_submit(sqe_read(&ev, sizeof(ev) - 1, 8));
-	expect(8, -EINVAL);
+	EXPECT_EQ(ring_ask(sqe), -EAGAIN);
+	EXPECT_EQ(ring_ask(sqe_read(&ev, sizeof(ev) - 1)), -EINVAL);
 	arm_past(fd, 0);
-	ring_submit(sqe_read((void *)8, sizeof(ev), 9));
-	expect(9, -EFAULT);
+	EXPECT_EQ(ring_ask(sqe_read((void *)8, sizeof(ev))), -EFAULT);
 	EXPECT_EQ(read_events(fd, &ev, 1), 1, "not lost by the fault");
 }
 
@@ -285,12 +290,12 @@ static void test_read_bad(void)
 static void test_reads(void)
 {
 	struct twheel_event ev[8];
-	int seen[8] = { 0 };
+	unsigned char seen[8] = { 0 };
 	int i;
 
 	wheel_replace(&fd, 0);
 	for (i = 0; i < 8; i++)
-		ring_submit(sqe_read(&ev[i], sizeof(ev[i]), i));
+		ring_submit(as_number(sqe_read(&ev[i], sizeof(ev[i])), i));
 	EXPECT_TRUE(!ring_done(), "nothing ready");
 	for (i = 0; i < 8; i++)
 		arm(fd, 0, i / 2 * 10 * MSEC, i);
@@ -300,23 +305,17 @@ static void test_reads(void)
 		EXPECT_EQ(cqe.res, sizeof(ev[0]));
 		seen[ev[cqe.user_data % 8].user_data % 8]++;
 	}
-	for (i = 0; i < 8; i++)
-		EXPECT_EQ(seen[i], 1, "event %d", i);
+	EXPECT_EACH_ONCE(seen, 8);
 }
 
 static void test_cancel(void)
 {
 	struct twheel_event ev;
-	struct done a, b;
 
 	wheel_replace(&fd, 0);
-	ring_submit(sqe_read(&ev, sizeof(ev), 20));
+	ring_submit(as_number(sqe_read(&ev, sizeof(ev)), 20));
 	EXPECT_TRUE(!ring_done(), "nothing ready");
-	ring_submit(sqe_cancel(20, 21));
-	a = ring_next();
-	b = ring_next();
-	EXPECT_EQ(a.user_data + b.user_data, 41);
-	EXPECT_EQ(a.user_data == 20 ? a.res : b.res, -ECANCELED);
+	ring_cancel(20, -ECANCELED);
 	arm_past(fd, 1);
 	EXPECT_EQ(read_events(fd, &ev, 1), 1);
 	EXPECT_EQ(ev.user_data, 1);
@@ -329,19 +328,18 @@ static void test_close(void)
 
 	wheel_replace(&fd, 0);
 	arm(fd, 0, 200 * MSEC, 5);
-	ring_submit(sqe_read(&ev, sizeof(ev), 30));
+	ring_submit(sqe_read(&ev, sizeof(ev)));
 	close(fd);
 	fd = 0;
-	expect(30, sizeof(ev));
+	EXPECT_EQ(ring_next().res, sizeof(ev));
 	EXPECT_EQ(ev.user_data, 5);
 }
 
 /* ---- SUBMIT ---- */
 
-static struct io_uring_sqe sqe_submit(const void *ops, __u32 nr, __u32 op_size,
-				      __u64 user_data)
+static struct io_uring_sqe sqe_submit(const void *ops, __u32 nr, __u32 op_size)
 {
-	return sqe_command(fd, TWHEEL_IOC_SUBMIT, ops, nr, op_size, user_data);
+	return sqe_command(fd, TWHEEL_IOC_SUBMIT, ops, nr, op_size);
 }
 
 /* Several wheels, and several lengths of operations, in one call */
@@ -364,13 +362,13 @@ static void test_submit(void)
 		b[i].interval = HOUR;
 	}
 	c[0] = op_for(TWHEEL_OP_CANCEL, id);
-	ring_queue(sqe_submit(a, 2, 32, 1));
-	ring_queue(sqe_command(other, TWHEEL_IOC_SUBMIT, b, 3, 64, 2));
-	ring_queue(sqe_command(other, TWHEEL_IOC_SUBMIT, c, 1, 16, 3));
+	ring_queue(sqe_submit(a, 2, 32));
+	ring_queue(sqe_command(other, TWHEEL_IOC_SUBMIT, b, 3, 64));
+	ring_queue(sqe_command(other, TWHEEL_IOC_SUBMIT, c, 1, 16));
 	ring_enter(3);
-	expect(1, 2);
-	expect(2, 3);
-	expect(3, 1);
+	EXPECT_EQ(ring_next().res, 2);
+	EXPECT_EQ(ring_next().res, 3);
+	EXPECT_EQ(ring_next().res, 1);
 	EXPECT_EQ(a[0].result, 0);
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(b[i].result, 0);
@@ -407,25 +405,21 @@ static void test_submit_errors(void)
 	wheel_replace(&fd, O_NONBLOCK);
 	for (i = 0; i < 4; i++)
 		ops[i] = op_arm(0, HOUR, i);
-	for (i = 0; i < 2 * ARRAY_SIZE(bad_sizes); i++) {
-		ring_submit(sqe_submit(ops, i % 2, bad_sizes[i / 2], i));
-		expect(i, -EINVAL);
-	}
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		ring_submit(sqe_submit(bad[i].ops, bad[i].nr, size, 20 + i));
-		expect(20 + i, bad[i].error);
-	}
+	for (i = 0; i < 2 * ARRAY_SIZE(bad_sizes); i++)
+		EXPECT_EQ(ring_ask(sqe_submit(ops, i % 2, bad_sizes[i / 2])), -EINVAL, "size %u",
+			  bad_sizes[i / 2]);
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_EQ(ring_ask(sqe_submit(bad[i].ops, bad[i].nr, size)), bad[i].error,
+			  "%u operations at %p", bad[i].nr, bad[i].ops);
 	EXPECT_EQ(wheel_info(fd).pending, 0);
 	memcpy(edge - 2, ops, 2 * size);
-	ring_submit(sqe_submit(edge - 2, 4, size, 24));
-	expect(24, 2);
+	EXPECT_EQ(ring_ask(sqe_submit(edge - 2, 4, size)), 2);
 	EXPECT_EQ(wheel_info(fd).pending, 2);
 	/* a bad one has its own error, and counts */
 	ops[0] = op_for(TWHEEL_OP_CANCEL, edge[-1].id);
 	ops[1] = op_for(TWHEEL_OP_CANCEL, 1);
 	ops[2] = op_for(99, 0);
-	ring_submit(sqe_submit(ops, 3, size, 25));
-	expect(25, 3);
+	EXPECT_EQ(ring_ask(sqe_submit(ops, 3, size)), 3);
 	EXPECT_EQ(ops[0].result, 0);
 	EXPECT_EQ(ops[1].result, -ENOENT);
 	EXPECT_EQ(ops[2].result, -EINVAL);
@@ -442,16 +436,15 @@ static void test_unknown_commands(void)
 		TWHEEL_IOC_SUBMIT | 1U << 30, TWHEEL_IOC_SUBMIT + 0x100, -1,
 	};
 	struct twheel_op op;
-	struct done cqe;
 	size_t i;
+	int res;
 
 	wheel_replace(&fd, O_NONBLOCK);
 	for (i = 0; i < ARRAY_SIZE(commands); i++) {
 		op = op_arm(0, HOUR, 0);
-		ring_submit(sqe_command(fd, commands[i], &op, 1, sizeof(op), i));
-		cqe = ring_next();
-		EXPECT_TRUE(cqe.res == -EOPNOTSUPP || cqe.res == -ENOTTY,
-			    "command %#x gave %d", commands[i], cqe.res);
+		res = ring_ask(sqe_command(fd, commands[i], &op, 1, sizeof(op)));
+		EXPECT_TRUE(res == -EOPNOTSUPP || res == -ENOTTY, "command %#x gave %d",
+			    commands[i], res);
 		EXPECT_EQ(op.id, 0);
 	}
 	EXPECT_EQ(wheel_info(fd).pending, 0);
@@ -468,20 +461,16 @@ static void test_read_long(void)
 
 	wheel_replace(&fd, O_NONBLOCK);
 	arm_numbered(fd, TWHEEL_ABS, 1, 0, MOST + MORE);
-	ring_submit(sqe_read(ev, sizeof(ev), 1));
-	expect(1, MOST * sizeof(*ev));
-	ring_submit(sqe_read(ev + MOST, MORE * sizeof(*ev), 2));
-	expect(2, MORE * sizeof(*ev));
+	EXPECT_EQ(ring_ask(sqe_read(ev, sizeof(ev))), MOST * sizeof(*ev));
+	EXPECT_EQ(ring_ask(sqe_read(ev + MOST, MORE * sizeof(*ev))), MORE * sizeof(*ev));
 	for (i = 0; i < MOST + MORE; i++)
 		EXPECT_EQ(ev[i].user_data, i);
 
 	wheel_replace(&fd, O_NONBLOCK);
 	EXPECT_EQ(setup_with(fd, .clock = TWHEEL_CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_COUNT), 0);
 	arm_numbered(fd, TWHEEL_ABS, 1, 0, MOST + MORE);
-	for (i = 0; i < 2; i++) {
-		ring_submit(sqe_read(&counted[i], sizeof(*counted), 1 + i));
-		expect(1 + i, sizeof(*counted));
-	}
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(ring_ask(sqe_read(&counted[i], sizeof(*counted))), sizeof(*counted));
 	EXPECT_EQ(counted[0], MOST);
 	EXPECT_EQ(counted[1], MORE);
 }
@@ -500,40 +489,30 @@ static void test_submit_async(void)
 	wheel_replace(&fd, O_NONBLOCK);
 	for (i = 0; i < 300; i++)
 		ops[i] = op_arm(0, HOUR, i);
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct io_uring_sqe sqe = sqe_submit(cases[i].ops, cases[i].nr, sizeof(*ops), i);
-
-		sqe.flags = IOSQE_ASYNC;
-		ring_submit(sqe);
-		expect(i, cases[i].result);
-	}
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		EXPECT_EQ(ring_ask(with_flags(sqe_submit(cases[i].ops, cases[i].nr, sizeof(*ops)),
+					      IOSQE_ASYNC)), cases[i].result, "case %zu", i);
 	EXPECT_EQ(wheel_info(fd).pending, 303);
 }
 
-/* It was done, so what is linked to it is done next */
 static void test_submit_linked(void)
 {
 	struct twheel_op ops[2] = { op_arm(TWHEEL_ABS, 1, 5), op_arm(0, HOUR, 6) };
 	struct twheel_event ev[2];
-	struct io_uring_sqe sqe;
 
 	wheel_replace(&fd, O_NONBLOCK);
-	sqe = sqe_submit(ops, 2, sizeof(*ops), 1);
-	sqe.flags = IOSQE_IO_LINK;
-	ring_queue(sqe);
-	ring_queue(sqe_read(ev, sizeof(ev), 2));
+	ring_queue(with_flags(sqe_submit(ops, 2, sizeof(*ops)), IOSQE_IO_LINK));
+	ring_queue(sqe_read(ev, sizeof(ev)));
 	ring_enter(2);
-	expect(1, 2);
-	expect(2, sizeof(ev[0]));
+	EXPECT_EQ(ring_next().res, 2);
+	EXPECT_EQ(ring_next().res, sizeof(ev[0]));
 	EXPECT_EQ(ev[0].user_data, 5);
 	/* and is not when it failed */
-	sqe = sqe_submit(NULL, 2, sizeof(*ops), 3);
-	sqe.flags = IOSQE_IO_LINK;
-	ring_queue(sqe);
-	ring_queue(sqe_submit(ops, 2, sizeof(*ops), 4));
+	ring_queue(with_flags(sqe_submit(NULL, 2, sizeof(*ops)), IOSQE_IO_LINK));
+	ring_queue(sqe_submit(ops, 2, sizeof(*ops)));
 	ring_enter(2);
-	expect(3, -EFAULT);
-	expect(4, -ECANCELED);
+	EXPECT_EQ(ring_next().res, -EFAULT);
+	EXPECT_EQ(ring_next().res, -ECANCELED);
 	EXPECT_EQ(wheel_info(fd).pending, 1);
 }
 
@@ -565,14 +544,14 @@ static const struct {
 /* Gives what comes of it, or something that is no result */
 #define NOT_ENDED 12345
 
-static int ask(int fd, void *ops, __u32 nr, __u32 op_size, __u8 sqe_flags, __u32 cmd_flags)
+static int ask(int fd, void *ops, __u32 nr, __u8 sqe_flags, __u32 cmd_flags)
 {
-	struct io_uring_sqe sqe = sqe_command(fd, TWHEEL_IOC_SUBMIT, ops, nr, op_size, 7);
+	struct io_uring_sqe sqe = sqe_command(fd, TWHEEL_IOC_SUBMIT, ops, nr,
+					      sizeof(struct twheel_op));
 	__u32 head = *cq_word(ring.p.cq_off.head);
 
-	sqe.flags = sqe_flags;
 	sqe.rw_flags = cmd_flags;
-	ring_queue(sqe);
+	ring_queue(with_flags(sqe, sqe_flags));
 	syscall(SYS_io_uring_enter, ring.fd, 1, 0,
 		IORING_ENTER_GETEVENTS | IORING_ENTER_SQ_WAKEUP, NULL, 0);
 	if (!WAIT_FOR(({
@@ -591,7 +570,7 @@ static void ask_for(int fd, __u32 nr, __u8 flags, bool iopoll, const char *name)
 
 	for (i = 0; i < nr; i++)
 		ops[i] = op_arm(0, HOUR, i);
-	res = ask(fd, ops, nr, sizeof(*ops), flags, 0);
+	res = ask(fd, ops, nr, flags, 0);
 	if (iopoll && res == -EOPNOTSUPP)
 		nr = 0;
 	else
@@ -630,9 +609,9 @@ static void flags_child(void)
 
 	if (!ring_open(0))
 		return;
-	EXPECT_TRUE(ask(fd, &op, 1, sizeof(op), 0, CMD_MULTISHOT) < 0);
-	EXPECT_TRUE(ask(fd, &op, 1, sizeof(op), IOSQE_BUFFER_SELECT, CMD_MULTISHOT) <= 1);
-	EXPECT_TRUE(ask(fd, &op, 1, sizeof(op), 0, CMD_FIXED) <= 1);
+	EXPECT_TRUE(ask(fd, &op, 1, 0, CMD_MULTISHOT) < 0);
+	EXPECT_TRUE(ask(fd, &op, 1, IOSQE_BUFFER_SELECT, CMD_MULTISHOT) <= 1);
+	EXPECT_TRUE(ask(fd, &op, 1, 0, CMD_FIXED) <= 1);
 }
 
 /* (In a process of its own, as it may never end.) */
@@ -654,19 +633,19 @@ static struct {
 static int wheel;
 static char *pieces;
 
+#define LONG_ONE 1	/* number of that command */
+
 static void long_child(void)
 {
-	struct io_uring_sqe sqe = sqe_command(wheel, TWHEEL_IOC_SUBMIT, pieces, LONG,
-					      TWHEEL_OP_SIZE_ID, 1);
-
-	ring_submit(sqe);
+	ring_submit(as_number(sqe_command(wheel, TWHEEL_IOC_SUBMIT, pieces, LONG,
+					  TWHEEL_OP_SIZE_ID), LONG_ONE));
 	for (;;)
 		pause();
 }
 
 static void waiting_child(void)
 {
-	struct io_uring_sqe sqe = { .opcode = IORING_OP_NOP, .user_data = 2 };
+	struct io_uring_sqe sqe = { .opcode = IORING_OP_NOP };
 
 	ring_queue(sqe);
 	__atomic_store_n(&shared->begun, 1, __ATOMIC_SEQ_CST);
@@ -682,7 +661,7 @@ static bool long_done(void)
 	__u32 i, tail = __atomic_load_n(cq_word(ring.p.cq_off.tail), __ATOMIC_ACQUIRE);
 
 	for (i = 0; i < tail; i++)
-		if (cqes[i].user_data == 1)
+		if (cqes[i].user_data == LONG_ONE)
 			return true;
 	return false;
 }
