@@ -14,6 +14,7 @@
  *
  * Environment: TIMES=N for N times as many kills.
  *
+ * long: hundreds of processes
  * also in: matrix
  */
 #include "users.h"

@@ -5,6 +5,7 @@
  * call comes back, and another user's wheel keeps its promises and is not late. Nor is
  * there anything left of it afterwards.
  *
+ * long: eight programs of half a second each
  * also in: matrix sanitize small
  */
 #include "shared.h"

@@ -11,6 +11,7 @@
  * long form, in a machine in which waiting takes no time (scripts/vm -i): N hours of
  * its time, most of them asleep, with timeouts of up to an hour. There nothing is late.
  *
+ * long: threads that spin on two processors
  * also in: kcsan small-a
  */
 #include "shared.h"

@@ -8,6 +8,7 @@
  *
  * Environment: TIMES=N for N times as long.
  *
+ * long: a thousand wheels, again and again
  * also in: matrix sanitize small
  */
 #include "shared.h"
