@@ -158,7 +158,7 @@ static inline u32 tw_timers(const struct twheel *tw)
 	return tw->wheel.pending + tw->wheel.ready.count;
 }
 
-/* check_context.c: invariants, see check.h */
+/* check_context.c: invariants, compiled in with TW_CHECK only */
 #ifdef TW_CHECK
 void tw_check(struct twheel *tw, s64 next, u32 quota);
 #else
