@@ -200,6 +200,19 @@ static void namespaces(void)
 	}
 }
 
+static void sums(void)
+{
+	unsigned int i;
+
+	host_seed(host_first_seed());
+	for (i = 0; i < TIMES; i++) {
+		s64 a = any_time(), b = host_chance(2) ? any_time() : KTIME_MAX - a;
+
+		b = min((__int128)b + host_below(3), KTIME_MAX);
+		ASSERT_EQ(tw_time_add(a, b), min((__int128)a + b, KTIME_MAX));
+	}
+}
+
 static void clocks(void)
 {
 	struct tw_clock clock;
@@ -233,12 +246,13 @@ static void clocks(void)
 
 int main(void)
 {
-	host_plan(6);
+	host_plan(7);
 	host_test("division: the same as with 128 bits", division);
 	host_test("ticks of times: never early, not a tick late", ticks);
 	host_test("times of ticks", tick_starts);
 	host_test("slack: the coarsest that is in it", slack);
 	host_test("times of a time namespace", namespaces);
+	host_test("sums of times end where time does", sums);
 	host_test("clocks", clocks);
 	return host_end();
 }

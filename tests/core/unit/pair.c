@@ -572,6 +572,37 @@ void pair_read(struct pair *p)
 }
 
 /**
+ * pair_read_several() - read events of ready timers, which end
+ * @p: the pair
+ * @most: how many events there is room for
+ * @read: there the timers are put
+ *
+ * Return: how many were read.
+ */
+u32 pair_read_several(struct pair *p, u32 most, u32 *read)
+{
+	struct tw_reader reader;
+	u32 n, i, index;
+
+	trace(p, "read several", PAIR_NONE, most);
+	tw_reader_init(&p->wheel, &reader);
+	for (n = 0; n < most && tw_reader_next(&p->wheel, &reader, &index); n++) {
+		read[n] = pair_index(index);
+		ASSERT_TRUE(p->timers[read[n]].state == PAIR_READY);
+		check_fields(p, read[n]);
+		check_order(p, &p->timers[read[n]]);
+	}
+	ASSERT_EQ(n, min(most, p->nr_ready));
+	/* The model would not let one go twice. */
+	for (i = 0; i < n; i++)
+		model_del(p, read[i]);
+	tw_reader_cut(&p->wheel, &reader);
+	for (i = 0; i < n; i++)
+		end(p, read[i]);
+	return n;
+}
+
+/**
  * pair_read_periodic() - read the event of the first ready timer, which goes on
  * @p: the pair, with a ready timer
  * @deadline: when it expires again; in a wheel that is settable, after the

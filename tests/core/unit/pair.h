@@ -137,6 +137,7 @@ void pair_mod(struct pair *p, u32 index, const struct pair_want *want);
 void pair_expire(struct pair *p, u32 index, s64 deadline);
 void pair_cancel(struct pair *p, u32 index);
 void pair_read(struct pair *p);
+u32 pair_read_several(struct pair *p, u32 most, u32 *read);
 void pair_read_periodic(struct pair *p, s64 deadline);
 void pair_drain(struct pair *p);
 void pair_undrain(struct pair *p);

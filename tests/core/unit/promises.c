@@ -633,9 +633,33 @@ static void ready_when_caught_up(void)
 		ASSERT_EQ(read_one(), i);
 }
 
+/* What was ready, or had slack, and is armed without it expires whole with the others. */
+static void armed_again_without_slack(void)
+{
+	const u32 nr = 1000;
+	struct tw_step step = { .now = 20, .budget = 1 };
+	u32 i;
+
+	begin(0);
+	for (i = 0; i < nr; i++) {
+		struct tw_node *node = node_of(i);
+
+		node->deadline = deadline_of(i % 2 ? 20 : 10, 0);
+		node->flags = i % 2 ? 4 : 0;
+		tw_wheel_add(&wheel, node, FIRST_INDEX + i);
+	}
+	step_to(19);
+	ASSERT_EQ(wheel.ready.count, nr / 2);
+	for (i = 0; i < nr; i++)
+		tw_wheel_mod(&wheel, node_of(i), FIRST_INDEX + i, deadline_of(20, 0), 0);
+	tw_wheel_step(&wheel, &step);
+	ASSERT_EQ(step.expired, nr);
+	ASSERT_EQ(step.moved, 0);
+}
+
 int main(void)
 {
-	host_plan(18);
+	host_plan(19);
 	host_test("a lone timer an hour away: two wake-ups at most",
 		  an_hour_away);
 	host_test("a lone timer any time away: two wake-ups at most",
@@ -657,6 +681,8 @@ int main(void)
 		  slot_of_level_3);
 	host_test("a million timers in one tick, half of them pushed ahead",
 		  a_million_pushed_ahead);
+	host_test("timers that were ready or had slack: one step in constant time",
+		  armed_again_without_slack);
 	host_test("a million timers in one tick of a clock that was set back",
 		  a_million_on_a_clock_set_back);
 	host_test("as many slots as can be, each as full as is still small",

@@ -183,6 +183,8 @@ static void give_back(void)
 	struct tw_chunk *spare = tw_table_detach_spare(&table), *next;
 	u32 i, empty = 0;
 
+	/* Some stay, for who comes next. */
+	ASSERT_TRUE(!spare || table.free >= TW_TABLE_KEEP);
 	for (; spare; spare = next) {
 		struct model_chunk *chunk = &chunks[spare->nr];
 
@@ -501,6 +503,27 @@ static void empty_chunks_come_last(void)
 	end();
 }
 
+/* Memory that nobody has used yet need not be there. */
+static void free_nodes_untouched(void)
+{
+	static const struct tw_node untouched;
+	u32 place;
+
+	host_seed(0);
+	begin();
+	add_chunk();
+	for (place = 0; place < TW_CHUNK_NODES / 2; place++)
+		alloc(host_chance(2));
+	for (place = 0; place < TW_CHUNK_NODES; place++) {
+		u32 index = TW_FIRST_CHUNK << TW_CHUNK_SHIFT | place;
+
+		if (nodes[index] == NODE_FREE)
+			ASSERT_TRUE(!memcmp(tw_node_at(&table, index), &untouched,
+					    sizeof(untouched)));
+	}
+	end();
+}
+
 static void sizes(void)
 {
 	ASSERT_EQ(sizeof(struct tw_node), 32);
@@ -511,7 +534,7 @@ static void sizes(void)
 
 int main(void)
 {
-	host_plan(7);
+	host_plan(8);
 	host_test("random operations: the table and the model agree",
 		  random_operations);
 	host_test("every made-up id near those of a small table",
@@ -521,6 +544,7 @@ int main(void)
 	host_test("memory is given back, and numbers are used again",
 		  memory_is_given_back);
 	host_test("empty chunks come last", empty_chunks_come_last);
+	host_test("free nodes are not touched", free_nodes_untouched);
 	host_test("sizes", sizes);
 	return host_end();
 }
