@@ -1,78 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit suite of shared timers: while the kernel looks at them a program does
- * something, at each place where that may matter, and a model says what has to come
- * of it.
- *
- * So shared.c is here a second time, where the program may act before each access to
- * what they share. And the time is what the test says.
+ * KUnit suite of shared timers: while the kernel looks at them a program does something, at each
+ * place where that may matter, and a model says what has to come of it. The time is what the
+ * test says.
  */
-#define tw_shared_scan_dirty test_shared_scan_dirty
-#define tw_shared_scan_anew test_shared_scan_anew
-#define tw_shared_done test_shared_done
-#define tw_shared_turn test_shared_turn
-#define tw_shared_must_notify test_shared_must_notify
-#define tw_shared_next test_shared_next
-#define tw_shared_sleep test_shared_sleep
-#define tw_shared_ready test_shared_ready
-#define tw_shared_read test_shared_read
-#define tw_shared_drain test_shared_drain
-
 #include <kunit/test.h>
 #include <linux/prandom.h>
 #include <uapi/linux/twheel.h>
 
-#include "compat.h"
-#include "context.h"
-#include "copy.h"
-#include "shared.h"
-#include "trace.h"
-
-static void meanwhile(void);
-
-/* (In its own macro, the name is that of the function.) */
-#define atomic64_read(at) (meanwhile(), atomic64_read(at))
-#define atomic64_set(at, word) (meanwhile(), atomic64_set(at, word))
-#define atomic64_xchg(at, word) (meanwhile(), atomic64_xchg(at, word))
-#define atomic64_andnot(bits, at) (meanwhile(), atomic64_andnot(bits, at))
-#define atomic64_try_cmpxchg(at, old, word) \
-	(meanwhile(), atomic64_try_cmpxchg(at, old, word))
-
-/* There is one thread, which needs no barriers. */
-static u32 load(const u32 *at)
-{
-	meanwhile();
-	return READ_ONCE(*at);
-}
-
-static void store(u32 *at, u32 word)
-{
-	meanwhile();
-	WRITE_ONCE(*at, word);
-}
-
-#undef READ_ONCE
-#define READ_ONCE(x) (meanwhile(), __READ_ONCE(x))
-#undef smp_load_acquire
-#define smp_load_acquire load
-#undef smp_store_release
-#define smp_store_release store
-#undef smp_mb
-#define smp_mb meanwhile
-
-#include "kmod/shared.c"
-
-#undef READ_ONCE
-#define READ_ONCE(x) __READ_ONCE(x)
-#undef atomic64_read
-#undef atomic64_set
-#undef atomic64_xchg
-#undef atomic64_andnot
-#undef atomic64_try_cmpxchg
+#include "fixture.h"
+#include "shared_copy.h"
 
 #define NR 300
 #define TICK 1000
 #define LEAD (NR * 32 / TICK)
+
+/* A timer of a test that needs only one */
+#define ONE 9
 
 /* Some in a row, and where words of bits, and groups, begin and end */
 static const u32 timers[] = {
@@ -82,14 +26,13 @@ static const u32 timers[] = {
 /**
  * struct program - a program that keeps to the protocol, and its oracle
  * @tw: its wheel
- * @rnd: what it does
+ * @rnd: random numbers
  * @now: the time, in ns
- * @acts_in: in so many accesses of the kernel it acts; 0: it does not
+ * @act: what it does in @acts_in accesses of the kernel
+ * @acts_in: in so many; 0: it does nothing
  * @again_in: and once more, so many after that; 0: it does not
- * @calm: it only arms, and most timers are pending
- * @restless: at each of them it tells of a timer
- * @rearms: it arms this timer, if not 0, and does nothing else
- * @creeps: at each of them it moves this timer, if not 0, to an ns later
+ * @always: what it does at each of them, or NULL
+ * @one: the timer with which it does that, if it is only one
  * @ring: the doorbell is to be rung
  * @wrong: what was found to be wrong first
  * @armed: the timers that have yet to expire, or that expired and are not taken
@@ -99,12 +42,11 @@ static struct program {
 	struct twheel *tw;
 	struct rnd_state rnd;
 	s64 now;
+	void (*act)(void);
 	unsigned int acts_in;
 	unsigned int again_in;
-	bool calm;
-	bool restless;
-	u32 rearms;
-	u32 creeps;
+	void (*always)(void);
+	u32 one;
 	bool ring;
 	const char *wrong;
 	bool armed[NR];
@@ -148,15 +90,6 @@ static void arm(u32 nr, s64 deadline)
 	tell(nr);
 	if (word < READ_ONCE(shared->area->next_wake))
 		program.ring = true;
-}
-
-/* Later than it was: that is told to nobody. */
-static void creep(u32 nr)
-{
-	s64 word = program.deadline[nr];
-
-	if (atomic64_cmpxchg(&program.tw->shared->words[nr], word, word + 1) == word)
-		program.deadline[nr]++;
 }
 
 static bool unset(u32 nr, u64 bit)
@@ -203,16 +136,11 @@ static s64 deadline(void)
 	}
 }
 
-static void act(void)
+/* Anything that a program may do */
+static void act_anyhow(void)
 {
 	u32 nr = timers[random(ARRAY_SIZE(timers))];
 
-	if (program.rearms && program.again_in)
-		return arm(program.rearms, program.deadline[program.rearms] + 10);
-	if (program.rearms)
-		return arm(program.rearms, program.now + 6 * TICK);
-	if (program.calm)
-		return arm(nr, program.now + random(1 << 24));
 	switch (random(5)) {
 	case 0:
 		return cancel(nr);
@@ -224,46 +152,100 @@ static void act(void)
 	}
 }
 
-/* The kernel is about to look at something, or to change it. */
-static void meanwhile(void)
+/* Only arm, so that most timers are pending. */
+static void arm_any(void)
 {
-	if (program.restless)
-		tell(0);
-	if (program.creeps)
-		creep(program.creeps);
+	arm(timers[random(ARRAY_SIZE(timers))], program.now + random(1 << 24));
+}
+
+static void arm_one(void)
+{
+	arm(program.one, program.now + 6 * TICK);
+}
+
+/* First to another time in the same tick, then to later */
+static void move_one(void)
+{
+	if (program.again_in)
+		arm(program.one, program.deadline[program.one] + 10);
+	else
+		arm_one();
+}
+
+/* An ns later than it was: that is told to nobody. */
+static void creep_one(void)
+{
+	s64 word = program.deadline[program.one];
+
+	if (atomic64_cmpxchg(&program.tw->shared->words[program.one], word, word + 1) == word)
+		program.deadline[program.one]++;
+}
+
+static void tell_of_first(void)
+{
+	tell(0);
+}
+
+/* The kernel is about to look at something, or to change it. */
+static void program_acts(void)
+{
+	if (program.always)
+		program.always();
 	if (program.acts_in && !--program.acts_in) {
-		act();
+		program.act();
 		swap(program.acts_in, program.again_in);
 	}
 }
 
+/* Let the kernel do something, at one access of which the program acts. Did it? */
+static bool acts_at(unsigned int access, unsigned int again, void (*act)(void),
+		    void (*kernel)(struct kunit *test), struct kunit *test)
+{
+	bool acted;
+
+	program.act = act;
+	program.acts_in = access;
+	program.again_in = again;
+	kernel(test);
+	acted = !program.acts_in;
+	program.act = act_anyhow;
+	program.acts_in = 0;
+	program.again_in = 0;
+	return acted;
+}
+
 /* ---- the kernel, and the time ---- */
+
+/* A run begins, with that budget. */
+static struct tw_step step_of(u32 budget)
+{
+	return (struct tw_step){
+		.now = tw_clock_floor(&program.tw->wheel.clock, program.now),
+		.stamp = program.now,
+		.budget = budget,
+	};
+}
 
 /* As tw_run() does it, again and again */
 static void run(struct kunit *test)
 {
 	struct twheel *tw = program.tw;
-	s64 tick = tw_clock_floor(&tw->wheel.clock, program.now);
 	bool more, dirty;
 	unsigned int runs = 0;
 
 	spin_lock_bh(&tw->lock);
 	tw->timer_tick = TW_NEVER;
 	do {
-		struct tw_step step = {
-			.now = tick,
-			.stamp = program.now,
-			.budget = 64,
-		};
+		struct tw_step step = step_of(64);
 
-		dirty = tw_shared_scan_dirty(tw, &step);
+		dirty = copy_scan_dirty(tw, &step);
 		more = true;
 		while (more && step.budget)
-			more = tw_shared_turn(tw, &step);
+			more = copy_turn(tw, &step);
 		/* Where there is nothing, but the time goes on. */
 		KUNIT_ASSERT_FALSE(test, tw_wheel_step(&tw->wheel, &step));
 		if (!more && !dirty)
-			dirty = !tw_shared_sleep(tw, tick);
+			dirty = !copy_sleep(tw, step.now);
 	} while ((more || dirty) && ++runs < 1000);
 	spin_unlock_bh(&tw->lock);
 	KUNIT_ASSERT_LT(test, runs, 1000);
@@ -273,16 +255,12 @@ static void run(struct kunit *test)
 static void run_a_little(void)
 {
 	struct twheel *tw = program.tw;
-	struct tw_step step = {
-		.now = tw_clock_floor(&tw->wheel.clock, program.now),
-		.stamp = program.now,
-		.budget = 1,
-	};
+	struct tw_step step = step_of(1);
 
 	spin_lock_bh(&tw->lock);
-	tw_shared_scan_dirty(tw, &step);
+	copy_scan_dirty(tw, &step);
 	step.budget = 1;
-	tw_shared_turn(tw, &step);
+	copy_turn(tw, &step);
 	spin_unlock_bh(&tw->lock);
 }
 
@@ -367,7 +345,7 @@ static void read_one(void)
 	u32 nr;
 
 	make_room(&to, &room, &event, sizeof(event));
-	if (tw_shared_read(program.tw, &to, sizeof(event), 1) < 0)
+	if (copy_read_events(program.tw, &to, sizeof(event), 1) < 0)
 		return;
 	nr = event.user_data;
 	must(nr < NR && program.armed[nr], "read: it was armed");
@@ -387,7 +365,7 @@ static void drain_one(void)
 		return;
 	make_room(&to, &room, &op, sizeof(op));
 	spin_lock_bh(&tw->lock);
-	if (tw_shared_drain(tw, &to, sizeof(op)) == 1) {
+	if (copy_drain(tw, &to, sizeof(op)) == 1) {
 		nr = op.user_data;
 		must(nr < NR && program.armed[nr] && op.deadline == program.deadline[nr],
 		     "drained: it was armed for then");
@@ -398,28 +376,19 @@ static void drain_one(void)
 
 static int begin(struct kunit *test)
 {
-	struct twheel_setup setup = {
-		.clock = TWHEEL_CLOCK_MONOTONIC,
-		.flags = TWHEEL_SETUP_SHARED,
-		.tick = TICK,
-		.shared = NR,
-	};
+	int ret = fixture_init(test);
 
+	if (ret)
+		return ret;
 	/* What is set for a time after the test never comes. */
 	program = (struct program){
 		.now = ktime_get_ns() + 10 * 3600 * NSEC_PER_SEC,
-		.tw = tw_create(),
+		.tw = fixture_shared_wheel(test, TICK, NR),
+		.act = act_anyhow,
+		.one = ONE,
 	};
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, program.tw);
-	KUNIT_ASSERT_EQ(test, tw_setup(program.tw, &setup), 0);
 	prandom_seed_state(&program.rnd, 1);
 	return 0;
-}
-
-static void end(struct kunit *test)
-{
-	if (!IS_ERR_OR_NULL(program.tw))
-		tw_destroy(program.tw);
 }
 
 /* ---- the cases ---- */
@@ -429,9 +398,9 @@ static void word_changed_at_any_access_settled(struct kunit *test)
 	unsigned int i, acts;
 
 	for (i = 0; i < 100000; i++) {
-		program.calm = i / 1000 % 2;
+		program.act = i / 1000 % 2 ? arm_any : act_anyhow;
 		for (acts = random(4); acts; acts--) {
-			act();
+			program.act();
 			if (program.ring) {
 				program.acts_in = random(80);
 				run_and_check(test);
@@ -509,42 +478,35 @@ static void clock_set_far_forwards(struct kunit *test)
  */
 static bool rearm_at_access(struct kunit *test, unsigned int access, bool in_wheel)
 {
-	const u32 nr = 9;
 	bool acted;
 
-	arm(nr, program.now + 10 * TICK);
+	arm(ONE, program.now + 10 * TICK);
 	if (in_wheel)
 		run_and_check(test);
-	cancel(nr);
+	cancel(ONE);
 	program.ring = false;
 	program.now += 11 * TICK;
-	program.rearms = nr;
-	program.acts_in = access;
-	run(test);
-	acted = !program.acts_in;
-	program.acts_in = 0;
-	program.rearms = 0;
+	acted = acts_at(access, 0, arm_one, run, test);
 	if (program.ring)
 		run(test);
 	check(test);
 	program.now += 10 * TICK;
 	run_and_check(test);
 	take();
-	KUNIT_EXPECT_FALSE(test, program.armed[nr]);
+	KUNIT_EXPECT_FALSE(test, program.armed[ONE]);
 	return acted;
 }
 
 static void rearm_during_inspection_expires(struct kunit *test)
 {
-	unsigned int access = 1;
+	unsigned int access, in_wheel;
 
-	while (rearm_at_access(test, access, true))
-		access++;
-	KUNIT_EXPECT_GT(test, access, 5);
-	access = 1;
-	while (rearm_at_access(test, access, false))
-		access++;
-	KUNIT_EXPECT_GT(test, access, 5);
+	for (in_wheel = 0; in_wheel < 2; in_wheel++) {
+		access = 1;
+		while (rearm_at_access(test, access, in_wheel))
+			access++;
+		KUNIT_EXPECT_GT(test, access, 5);
+	}
 }
 
 /*
@@ -555,26 +517,18 @@ static void rearm_during_inspection_expires(struct kunit *test)
 static bool move_at_accesses(struct kunit *test, unsigned int first, unsigned int between)
 {
 	s64 tick = tw_clock_floor(&program.tw->wheel.clock, program.now);
-	const u32 nr = 9;
 	bool acted;
 
-	arm(nr, (tick + 10) * TICK - TICK / 2);
+	arm(ONE, (tick + 10) * TICK - TICK / 2);
 	run_and_check(test);
 	program.now += 12 * TICK;
-	program.rearms = nr;
-	program.acts_in = first;
-	program.again_in = between;
-	run(test);
-	acted = !program.acts_in;
-	program.acts_in = 0;
-	program.again_in = 0;
-	program.rearms = 0;
+	acted = acts_at(first, between, move_one, run, test);
 	run_and_check(test);
 	program.now += 10 * TICK;
 	run_and_check(test);
 	while (program.tw->shared->area->head != program.tw->shared->area->tail)
 		take();
-	KUNIT_EXPECT_FALSE(test, program.armed[nr]);
+	KUNIT_EXPECT_FALSE(test, program.armed[ONE]);
 	return acted;
 }
 
@@ -606,52 +560,67 @@ static void read_takes_so_many_entries(struct kunit *test)
 	for (i = 0; i < 5; i++)
 		cancel(timers[i]);
 	make_room(&to, &room, events, sizeof(events));
-	KUNIT_EXPECT_EQ(test, tw_shared_read(program.tw, &to, sizeof(*events), 4), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, copy_read_events(program.tw, &to, sizeof(*events), 4), -EAGAIN);
 	KUNIT_EXPECT_EQ(test, shared->area->head, 4);
-	KUNIT_EXPECT_EQ(test, tw_shared_read(program.tw, &to, sizeof(*events), 3),
+	KUNIT_EXPECT_EQ(test, copy_read_events(program.tw, &to, sizeof(*events), 3),
 			2 * sizeof(*events));
 	KUNIT_EXPECT_EQ(test, shared->area->head, 7);
-	KUNIT_EXPECT_EQ(test, tw_shared_read(program.tw, &to, sizeof(*events), U32_MAX),
+	KUNIT_EXPECT_EQ(test, copy_read_events(program.tw, &to, sizeof(*events), U32_MAX),
 			sizeof(*events));
 	KUNIT_EXPECT_EQ(test, shared->area->head, 8);
 }
 
-/* There is room for two, and the program moves one of them at some access. */
-static bool move_while_written(struct kunit *test, unsigned int access, bool drain,
-			       unsigned int *given)
+/* There is room for two: how many were given, and which */
+static struct {
+	unsigned int nr;
+	u64 timers[2];
+} given;
+
+static void read_two(struct kunit *test)
+{
+	struct twheel_event events[2];
+	struct iov_iter to;
+	struct kvec room;
+
+	make_room(&to, &room, events, sizeof(events));
+	given.nr = copy_read_events(program.tw, &to, sizeof(*events), U32_MAX) / sizeof(*events);
+	given.timers[0] = events[0].user_data;
+	given.timers[1] = events[1].user_data;
+}
+
+static void drain_two(struct kunit *test)
 {
 	struct twheel *tw = program.tw;
-	struct twheel_event events[2];
 	struct twheel_op ops[2];
 	struct iov_iter to;
 	struct kvec room;
+
+	make_room(&to, &room, ops, sizeof(ops));
+	spin_lock_bh(&tw->lock);
+	for (given.nr = 0; tw->shared->wheel.pending && iov_iter_count(&to);)
+		given.nr += copy_drain(tw, &to, sizeof(*ops));
+	spin_unlock_bh(&tw->lock);
+	given.timers[0] = ops[0].user_data;
+	given.timers[1] = ops[1].user_data;
+}
+
+/* Two timers are read or drained, and the program moves one of them at some access. */
+static bool move_while_written(struct kunit *test, unsigned int access,
+			       void (*kernel)(struct kunit *test))
+{
+	struct twheel *tw = program.tw;
+	s64 deadline = program.now + (kernel == drain_two ? 100 * TICK : -1);
 	bool acted;
 
-	arm(8, program.now + (drain ? 100 * TICK : -1));
-	arm(9, program.now + (drain ? 100 * TICK : -1));
+	arm(8, deadline);
+	arm(9, deadline);
 	run_and_check(test);
-	program.rearms = drain ? tw_entries_any(&tw->shared->wheel) : 8;
-	program.acts_in = access;
-	if (drain) {
-		make_room(&to, &room, ops, sizeof(ops));
-		spin_lock_bh(&tw->lock);
-		for (*given = 0; tw->shared->wheel.pending && iov_iter_count(&to);)
-			*given += tw_shared_drain(tw, &to, sizeof(*ops));
-		spin_unlock_bh(&tw->lock);
-		KUNIT_EXPECT_EQ(test, ops[0].user_data + ops[1].user_data, 8 + 9);
-	} else {
-		make_room(&to, &room, events, sizeof(events));
-		*given = tw_shared_read(tw, &to, sizeof(*events), U32_MAX) / sizeof(*events);
-		KUNIT_EXPECT_EQ(test, events[0].user_data, *given == 2 ? 8 : 9);
-		KUNIT_EXPECT_EQ(test, events[*given == 2].user_data, 9);
-	}
-	acted = !program.acts_in;
-	program.acts_in = 0;
+	program.one = kernel == drain_two ? tw_entries_any(&tw->shared->wheel) : 8;
+	acted = acts_at(access, 0, arm_one, kernel, test);
 	/* The model does not know when it was taken: before it was moved, or not at all. */
 	program.wrong = NULL;
 	program.armed[8] = acted && atomic64_read(&tw->shared->words[8]) & TWHEEL_WORD_ARMED;
 	program.armed[9] = acted && atomic64_read(&tw->shared->words[9]) & TWHEEL_WORD_ARMED;
-	program.rearms = 0;
 	program.now += 10 * TICK;
 	run_and_check(test);
 	take();
@@ -662,11 +631,13 @@ static bool move_while_written(struct kunit *test, unsigned int access, bool dra
 
 static void withdrawn_while_written_leaves_no_gap(struct kunit *test)
 {
-	unsigned int access = 0, given, alone = 0;
+	unsigned int access = 0, alone = 0;
 
-	while (move_while_written(test, ++access, false, &given)) {
-		KUNIT_EXPECT_TRUE(test, given == 1 || given == 2);
-		alone += given == 1;
+	while (move_while_written(test, ++access, read_two)) {
+		KUNIT_EXPECT_TRUE(test, given.nr == 1 || given.nr == 2);
+		KUNIT_EXPECT_EQ(test, given.timers[0], given.nr == 2 ? 8 : 9);
+		KUNIT_EXPECT_EQ(test, given.timers[given.nr - 1], 9);
+		alone += given.nr == 1;
 	}
 	KUNIT_EXPECT_GE(test, alone, 3);
 	KUNIT_EXPECT_LT(test, alone, access - 1);
@@ -674,10 +645,12 @@ static void withdrawn_while_written_leaves_no_gap(struct kunit *test)
 
 static void moved_while_drained_leaves_no_gap(struct kunit *test)
 {
-	unsigned int access = 0, given;
+	unsigned int access = 0;
 
-	while (move_while_written(test, ++access, true, &given))
-		KUNIT_EXPECT_EQ(test, given, 2);
+	while (move_while_written(test, ++access, drain_two)) {
+		KUNIT_EXPECT_EQ(test, given.nr, 2);
+		KUNIT_EXPECT_EQ(test, given.timers[0] + given.timers[1], 8 + 9);
+	}
 	KUNIT_EXPECT_GT(test, access, 3);
 }
 
@@ -709,7 +682,7 @@ static void ring_numbers_wrap_nothing_lost(struct kunit *test)
 		shared->area->tail = at;
 		shared->area->head = at;
 		run(test);
-		KUNIT_EXPECT_EQ(test, tw_shared_ready(shared), 0);
+		KUNIT_EXPECT_EQ(test, copy_ready(shared), 0);
 	}
 	shared->tail = -1;
 	shared->area->tail = -1;
@@ -718,21 +691,21 @@ static void ring_numbers_wrap_nothing_lost(struct kunit *test)
 		arm(i, program.now - 1);
 	run(test);
 	KUNIT_EXPECT_EQ(test, shared->tail, 2);
-	KUNIT_EXPECT_EQ(test, tw_shared_ready(shared), 3);
+	KUNIT_EXPECT_EQ(test, copy_ready(shared), 3);
 	shared->area->head = 0;
-	KUNIT_EXPECT_EQ(test, tw_shared_ready(shared), 2);
+	KUNIT_EXPECT_EQ(test, copy_ready(shared), 2);
 	run(test);
 	shared->area->head = -1;
-	KUNIT_EXPECT_EQ(test, tw_shared_ready(shared), 0);
+	KUNIT_EXPECT_EQ(test, copy_ready(shared), 0);
 	while (shared->area->head != shared->tail)
 		take();
 	run_and_check(test);
 	/* A head that was moved on, and back by more than there are entries */
 	shared->tail += shared->ring_mask + 2;
 	shared->area->head = shared->tail - (shared->ring_mask + 1);
-	KUNIT_EXPECT_EQ(test, tw_shared_ready(shared), shared->ring_mask + 1);
+	KUNIT_EXPECT_EQ(test, copy_ready(shared), shared->ring_mask + 1);
 	shared->area->head--;
-	KUNIT_EXPECT_EQ(test, tw_shared_ready(shared), 0);
+	KUNIT_EXPECT_EQ(test, copy_ready(shared), 0);
 	shared->area->head = shared->tail;
 }
 
@@ -740,56 +713,24 @@ static void ring_numbers_wrap_nothing_lost(struct kunit *test)
 static void scan_stops_at_budget(struct kunit *test)
 {
 	struct twheel *tw = program.tw;
-	struct tw_step step = {
-		.now = tw_clock_floor(&tw->wheel.clock, program.now),
-		.stamp = program.now,
-		.budget = 1,
-	};
+	struct tw_step step = step_of(1);
 
 	/* Groups without any: only a program that means harm tells of such. */
 	atomic64_or(BIT_ULL(0) | BIT_ULL(1), &tw->shared->groups[0]);
 	spin_lock_bh(&tw->lock);
-	KUNIT_EXPECT_TRUE(test, tw_shared_scan_dirty(tw, &step));
+	KUNIT_EXPECT_TRUE(test, copy_scan_dirty(tw, &step));
 	KUNIT_EXPECT_EQ(test, step.budget, 0);
 	step.budget = 1;
-	KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
+	KUNIT_EXPECT_FALSE(test, copy_scan_dirty(tw, &step));
 	KUNIT_EXPECT_EQ(test, step.budget, 0);
 	spin_unlock_bh(&tw->lock);
-}
-
-/* Of a group that is not there, only a program that means harm tells. */
-static void group_beyond_the_last_ignored(struct kunit *test)
-{
-	struct twheel *tw = program.tw;
-	struct tw_step step = {
-		.now = tw_clock_floor(&tw->wheel.clock, program.now),
-		.stamp = program.now,
-		.budget = 1,
-	};
-
-	atomic64_or(~(u64)3, &tw->shared->groups[0]);
-	/* There is room for it, but no timer. */
-	atomic64_or(~0ULL << NR % 64, &tw->shared->dirty[NR / 64]);
-	tell(NR - 1);
-	spin_lock_bh(&tw->lock);
-	KUNIT_EXPECT_TRUE(test, tw_shared_scan_dirty(tw, &step));
-	step.budget = 1;
-	KUNIT_EXPECT_TRUE(test, tw_shared_scan_dirty(tw, &step));
-	step.budget = 2;
-	KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
-	spin_unlock_bh(&tw->lock);
-	run(test);
-	KUNIT_EXPECT_EQ(test, tw->timer_tick, TW_NEVER);
 }
 
 /* What a program tells of again and again does not keep what comes after it from a scan. */
 static void scan_goes_forwards(struct kunit *test)
 {
 	struct twheel *tw = program.tw;
-	struct tw_step step = {
-		.now = tw_clock_floor(&tw->wheel.clock, program.now),
-		.stamp = program.now,
-	};
+	struct tw_step step = step_of(0);
 	unsigned int scans;
 	u32 nr;
 
@@ -803,7 +744,7 @@ static void scan_goes_forwards(struct kunit *test)
 		for (nr = 0; nr < 4 * TW_INSPECT_PER_NODE; nr++)
 			tell(nr);
 		step.budget = 1;
-		KUNIT_EXPECT_TRUE(test, tw_shared_scan_dirty(tw, &step));
+		KUNIT_EXPECT_TRUE(test, copy_scan_dirty(tw, &step));
 	}
 	spin_unlock_bh(&tw->lock);
 	KUNIT_EXPECT_LT(test, scans, 20);
@@ -825,14 +766,10 @@ static void turn_stops_at_budget(struct kunit *test)
 	program.now += 6 * TICK;
 	spin_lock_bh(&tw->lock);
 	do {
-		struct tw_step step = {
-			.now = tw_clock_floor(&tw->wheel.clock, program.now),
-			.stamp = program.now,
-			.budget = 10,
-		};
+		struct tw_step step = step_of(10);
 
-		KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
-		more = tw_shared_turn(tw, &step);
+		KUNIT_EXPECT_FALSE(test, copy_scan_dirty(tw, &step));
+		more = copy_turn(tw, &step);
 		KUNIT_EXPECT_LE(test, step.expired, most);
 		expired += step.expired;
 		KUNIT_EXPECT_EQ(test, step.left, more ? NR - expired : 0);
@@ -850,25 +787,25 @@ static void readers_notified_of_what_expired(struct kunit *test)
 	struct tw_shared *shared = program.tw->shared;
 
 	shared->unnotified = 0;
-	KUNIT_EXPECT_FALSE(test, tw_shared_must_notify(shared, true));
+	KUNIT_EXPECT_FALSE(test, copy_must_notify(shared, true));
 	shared->expiring = true;
 	shared->unnotified = TW_NOTIFY - 1;
-	KUNIT_EXPECT_FALSE(test, tw_shared_must_notify(shared, false));
+	KUNIT_EXPECT_FALSE(test, copy_must_notify(shared, false));
 	shared->unnotified = TW_NOTIFY;
-	KUNIT_EXPECT_TRUE(test, tw_shared_must_notify(shared, false));
-	KUNIT_EXPECT_FALSE(test, tw_shared_must_notify(shared, true));
+	KUNIT_EXPECT_TRUE(test, copy_must_notify(shared, false));
+	KUNIT_EXPECT_FALSE(test, copy_must_notify(shared, true));
 	shared->unnotified = 1;
-	KUNIT_EXPECT_TRUE(test, tw_shared_must_notify(shared, true));
+	KUNIT_EXPECT_TRUE(test, copy_must_notify(shared, true));
 	shared->unnotified = 1;
 	shared->expiring = false;
-	KUNIT_EXPECT_TRUE(test, tw_shared_must_notify(shared, false));
+	KUNIT_EXPECT_TRUE(test, copy_must_notify(shared, false));
 }
 
 static void restless_program_scanned_once_a_tick(struct kunit *test)
 {
 	struct twheel *tw = program.tw;
 
-	program.restless = true;
+	program.always = tell_of_first;
 	run(test);
 	KUNIT_EXPECT_EQ(test, tw->timer_tick,
 			tw_clock_floor(&tw->wheel.clock, program.now) + 1);
@@ -878,32 +815,28 @@ static void restless_program_scanned_once_a_tick(struct kunit *test)
 static void busy_wheel_scanned_each_tick(struct kunit *test)
 {
 	struct twheel *tw = program.tw;
-	struct tw_step step = {
-		.now = tw_clock_floor(&tw->wheel.clock, program.now),
-		.stamp = program.now,
-		.budget = 1000,
-	};
+	struct tw_step step = step_of(1000);
 	u32 nr;
 
 	spin_lock_bh(&tw->lock);
 	for (nr = 0; nr < TW_PASSES; nr++) {
 		arm(nr, program.now + 10 * TICK);
-		KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
+		KUNIT_EXPECT_FALSE(test, copy_scan_dirty(tw, &step));
 		KUNIT_EXPECT_TRUE(test, tw_entries_has(&tw->shared->wheel, nr));
 	}
 	arm(nr, program.now + 10 * TICK);
-	KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
+	KUNIT_EXPECT_FALSE(test, copy_scan_dirty(tw, &step));
 	KUNIT_EXPECT_FALSE(test, tw_entries_has(&tw->shared->wheel, nr));
 	step.now++;
-	KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
+	KUNIT_EXPECT_FALSE(test, copy_scan_dirty(tw, &step));
 	KUNIT_EXPECT_TRUE(test, tw_entries_has(&tw->shared->wheel, nr));
 	for (; tw->shared->passes < TW_PASSES; nr++) {
 		arm(nr, program.now + 10 * TICK);
-		KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
+		KUNIT_EXPECT_FALSE(test, copy_scan_dirty(tw, &step));
 	}
 	arm(nr, program.now + 10 * TICK);
-	tw_shared_scan_anew(tw->shared);
-	KUNIT_EXPECT_FALSE(test, tw_shared_scan_dirty(tw, &step));
+	copy_scan_anew(tw->shared);
+	KUNIT_EXPECT_FALSE(test, copy_scan_dirty(tw, &step));
 	KUNIT_EXPECT_TRUE(test, tw_entries_has(&tw->shared->wheel, nr));
 	spin_unlock_bh(&tw->lock);
 }
@@ -912,24 +845,24 @@ static void busy_wheel_scanned_each_tick(struct kunit *test)
 static void creeping_timer_inspected_next_tick(struct kunit *test)
 {
 	struct twheel *tw = program.tw;
-	const u32 nr = 9;
 	s64 tick;
 
-	arm(nr, program.now + 10 * TICK);
+	arm(ONE, program.now + 10 * TICK);
 	run_and_check(test);
 	program.now += 12 * TICK;
 	tick = tw_clock_floor(&tw->wheel.clock, program.now);
-	program.creeps = nr;
+	program.always = creep_one;
 	run(test);
-	program.creeps = 0;
-	KUNIT_EXPECT_EQ(test, in_ring(nr), 0);
+	program.always = NULL;
+	KUNIT_EXPECT_EQ(test, in_ring(ONE), 0);
 	KUNIT_EXPECT_EQ(test, tw->timer_tick, tick + 1);
 	program.now += TICK;
 	run_and_check(test);
-	KUNIT_EXPECT_EQ(test, in_ring(nr), 1);
+	KUNIT_EXPECT_EQ(test, in_ring(ONE), 1);
 }
 
-static void due_when_scanned_counted_once(struct kunit *test)
+/* Whether it was due already when the scan found it, or is found there again */
+static void timer_counted_once(struct kunit *test)
 {
 	struct twheel_stats *stats = &program.tw->stats;
 	u32 nr;
@@ -941,21 +874,14 @@ static void due_when_scanned_counted_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats->cancelled, 0);
 	for (nr = 0; nr < 5; nr++)
 		KUNIT_EXPECT_EQ(test, in_ring(nr), 1);
-}
-
-static void found_by_scan_counted_once(struct kunit *test)
-{
-	struct twheel_stats *stats = &program.tw->stats;
-	u32 nr;
-
-	for (nr = 0; nr < 5; nr++)
+	for (; nr < 10; nr++)
 		arm(nr, program.now + 10 * TICK);
 	run(test);
-	KUNIT_EXPECT_EQ(test, stats->armed, 5);
-	for (nr = 0; nr < 5; nr++)
+	KUNIT_EXPECT_EQ(test, stats->armed, 10);
+	for (nr = 5; nr < 10; nr++)
 		arm(nr, program.now + 5 * TICK);
 	run(test);
-	KUNIT_EXPECT_EQ(test, stats->armed, 5);
+	KUNIT_EXPECT_EQ(test, stats->armed, 10);
 }
 
 /* It wakes up before that by what it may take to scan for dirty timers, if that is far. */
@@ -988,15 +914,13 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(full_ring_expiry_retried),
 	KUNIT_CASE(ring_numbers_wrap_nothing_lost),
 	KUNIT_CASE(scan_stops_at_budget),
-	KUNIT_CASE(group_beyond_the_last_ignored),
 	KUNIT_CASE(scan_goes_forwards),
 	KUNIT_CASE(turn_stops_at_budget),
 	KUNIT_CASE(readers_notified_of_what_expired),
 	KUNIT_CASE(restless_program_scanned_once_a_tick),
 	KUNIT_CASE(busy_wheel_scanned_each_tick),
 	KUNIT_CASE(creeping_timer_inspected_next_tick),
-	KUNIT_CASE(due_when_scanned_counted_once),
-	KUNIT_CASE(found_by_scan_counted_once),
+	KUNIT_CASE(timer_counted_once),
 	KUNIT_CASE(far_expiry_scanned_ahead),
 	{}
 };
@@ -1004,7 +928,7 @@ static struct kunit_case cases[] = {
 static struct kunit_suite suite = {
 	.name = "twheel_shared",
 	.init = begin,
-	.exit = end,
+	.exit = fixture_exit,
 	.test_cases = cases,
 };
 
