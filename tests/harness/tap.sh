@@ -16,7 +16,7 @@ suite_name=${suite##*/}
 cd "$top"
 mkdir -p "$build/log" "$build/tests/$suite"
 # Nothing is left beside the source.
-export PYTHONDONTWRITEBYTECODE=1
+export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$top/tests/harness
 
 # What is only of this run; not below $build, as the path of a socket has to be short.
 work=$(mktemp -d)

@@ -3,10 +3,11 @@
 # Cases with one server, as TAP: each is a function whose first line says what is so.
 
 import os
+import subprocess
 import sys
-import traceback
 
 import database
+import tap
 import wire
 
 
@@ -33,23 +34,62 @@ class Bench:
         self.where = database.store(self.store)
         self.server = wire.Server(program, folder, *self.where)
 
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        '''A file in its folder; gives its path.'''
+        return wire.write(self.path(name), text)
+
     def start(self, *options, env=None):
         self.server.options = (*self.where, *options)
         self.server.env = env
         return self.server.start().connect()
 
-    def crash(self):
-        '''Another life of the server, with the same store.'''
-        self.server.kill()
+    def start_with(self, settings, *options, env=None):
+        '''With such a configuration file'''
+        return self.start('-c', self.write('conf', settings), *options, env=env)
+
+    def again(self):
+        '''Another life of the server, with the same store, if it has ended'''
         return self.server.start().connect()
+
+    def crash(self):
+        self.server.kill()
+        return self.again()
 
     def memory(self):
         '''What it has in memory, in KiB.'''
-        with open('/proc/%d/status' % self.server.process.pid) as status:
-            for line in status:
-                if line.startswith('VmRSS:'):
-                    return int(line.split()[1])
-        raise Wrong('no VmRSS')
+        return self.server.memory('VmRSS')
+
+    def log(self):
+        '''All that it has said'''
+        with open(self.server.log, errors='replace') as log:
+            return log.read()
+
+    def says(self, text, wait=wire.PATIENCE):
+        wire.wait_for('that it says: ' + text, lambda: text in self.log(), wait)
+
+    def db(self):
+        '''Its store, which somebody else writes to'''
+        return wire.Store(os.path.join(self.store, 'jobs.db'))
+
+    def rows(self, sql):
+        return database.rows(self.store, sql)
+
+    def refusal(self, *options, env=None):
+        '''How a server ends that can't serve, and what it says'''
+        done = subprocess.run([self.program, *options], stdin=subprocess.DEVNULL, text=True,
+                              stderr=subprocess.PIPE, timeout=wire.PATIENCE, check=False,
+                              env={**os.environ, **(env or {})})
+        return done.returncode, done.stderr
+
+    def refused(self, word, *options, status=1, env=None):
+        '''It ends with a sentence, which has that word; gives the sentence'''
+        got, said = self.refusal(*options, env=env)
+        same(got, status, 'status with %r, which says: %s' % (options, said))
+        true(word in said and said.strip(), 'with %r it says: %s' % (options, said))
+        return said
 
 
 def put(connection, body=b'x', pri=0, delay=0, ttr=100):
@@ -64,6 +104,11 @@ def job(connection, number):
     return wire.table(got[2])
 
 
+def fields(connection, number, *names):
+    table = job(connection, number)
+    return [table[name] for name in names]
+
+
 def reserved(connection, wait=0):
     got = connection.ask('reserve-with-timeout', wait)
     return int(got[1]) if got[0] == 'RESERVED' else got[0]
@@ -73,33 +118,36 @@ def stats(connection):
     return wire.table(connection.ask('stats')[2])
 
 
-def run(cases, own=()):
+def tube_stats(connection, name):
+    '''None if there is no such tube'''
+    got = connection.ask('stats-tube', name)
+    return wire.table(got[2]) if got[0] == 'OK' else None
+
+
+def use(connection, tube):
+    same(connection.ask('use', tube), ['USING', tube])
+    connection.ask('watch', tube)
+    return connection
+
+
+def wanted(cases, own=()):
     '''All cases, or those named after TWHEELD and FOLDER; but for those that are of a store of
     the server's own, where it is not.'''
-    program, folder = sys.argv[1:3]
-    wanted = sys.argv[3:]
-    cases = [case for case in cases if (not wanted or case.__name__ in wanted) and
-             not (database.shared() and case in own)]
-    failed = 0
-    print('TAP version 13\n1..%d' % len(cases))
-    for number, case in enumerate(cases, 1):
-        why = one(case, program, os.path.join(folder, case.__name__))
-        failed += bool(why)
-        print('%s %d - %s' % ('not ok' if why else 'ok', number, case.__doc__))
-        for line in (why or '').splitlines():
-            print('#', line)
-        sys.stdout.flush()
-    sys.exit(bool(failed))
+    names = sys.argv[3:]
+    return [case for case in cases if (not names or case.__name__ in names) and
+            not (database.shared() and case in own)]
 
 
-def one(case, program, folder):
-    bench = Bench(program, folder)
+def run(cases, own=()):
+    tap.run([(case.__doc__, lambda case=case: one(case)) for case in wanted(cases, own)])
+
+
+def one(case):
+    bench = Bench(sys.argv[1], os.path.join(sys.argv[2], case.__name__))
     with bench.server:
-        try:
-            case(bench)
-        except (Wrong, wire.Late, wire.Closed, OSError, ValueError, KeyError, IndexError):
-            why = traceback.format_exc(limit=-3)
-            ended = bench.server.process and bench.server.process.poll()
-            return '%s%s\n%s' % (why, '' if ended is None else 'it ended with %d' % ended,
-                                 bench.server.said())
-    return None
+        why = tap.caught(case, bench)
+        if not why:
+            return None
+        ended = bench.server.process and bench.server.process.poll()
+        return '%s\n%s%s' % (bench.server.said(),
+                             '' if ended is None else 'it ended with %d\n' % ended, why)

@@ -4,7 +4,7 @@
 
 import random
 
-from pair import Job
+from two_servers import Job
 
 MOST = 65535
 LINE = 224
@@ -34,16 +34,13 @@ class Client:
 
 
 class Conversation:
-    '''One, by a seed. With short times, jobs fall due and reserves end while it lasts.'''
+    '''One, by a seed. Its times are long: nothing falls due while it lasts.'''
 
-    def __init__(self, pair, seed, short):
-        self.pair, self.short = pair, short
-        self.random = random.Random(seed)
+    def __init__(self, pair, seed):
+        self.pair, self.random = pair, random.Random(seed)
         self.clients = {}
         self.opened = 0
         self.made = 0
-        self.kinds = [(getattr(self, 'do_' + name), weight) for name, weight
-                      in (self.SHORT if short else self.WEIGHTS)]
         for _ in range(4):
             self.do_open()
 
@@ -51,10 +48,6 @@ class Conversation:
                ('tubes', 10), ('peek', 6), ('lists', 5), ('stats', 8), ('pause', 2),
                ('wrong', 12), ('wrong_body', 5), ('long', 3), ('pipeline', 8), ('wait', 6),
                ('close', 2), ('open', 2), ('quit', 1)]
-
-    # Of times: more is held, touched and looked at, and less is wrong.
-    SHORT = [('put', 20), ('reserve', 14), ('held', 34), ('any_job', 8), ('kick', 2), ('tubes', 3),
-             ('peek', 4), ('stats', 5), ('pause', 3), ('wait', 18), ('close', 2), ('open', 2)]
 
     # What to choose from
 
@@ -74,12 +67,10 @@ class Conversation:
         return self.one(*NUMBERS) if self.chance(30) else self.random.randrange(5)
 
     def delay(self):
-        if self.short:
-            return self.one(0, 0, 1)
         return self.one(0, 0, 0, 0, 100, 200, 1000, 2**31, 2**32 - 1)
 
     def ttr(self):
-        return self.one(1, 1, 1000) if self.short else self.one(100, 1000, 10**6, 2**32 - 1)
+        return self.one(100, 1000, 10**6, 2**32 - 1)
 
     def body(self):
         kind = self.random.randrange(20)
@@ -128,8 +119,7 @@ class Conversation:
     # The steps
 
     def step(self):
-        kinds, weights = zip(*self.kinds)
-        self.random.choices(kinds, weights)[0]()
+        getattr(self, 'do_' + self.random.choices(*zip(*self.WEIGHTS))[0])()
 
     def do_open(self):
         if len(self.clients) - len(self.pair.waits) > 6:
@@ -146,13 +136,8 @@ class Conversation:
         if len(self.clients[name].held) > 1 and self.pair.waits or \
                 self.pair.waits.get(name, 1) > 1:
             return
-        del self.clients[name]
         self.pair.say('%s closes' % name)
-        self.pair.waits.pop(name, None)
-        for side in self.pair.sides:
-            side.connections.pop(name).close()
-        self.pair.same_count(0)
-        self.others(self.pair.settle('it closed'))
+        self.gone(name)
 
     def do_quit(self):
         name = self.idle()
@@ -161,19 +146,20 @@ class Conversation:
         got = self.pair.send(name, [self.one(QUIT, b'quit now', b'quitter'), END])
         if got[0] != ['(closed)']:
             self.pair.fail('quit does not close')
+        self.gone(name)
+
+    def gone(self, name):
         del self.clients[name]
+        self.pair.waits.pop(name, None)
         for side in self.pair.sides:
             side.connections.pop(name).close()
-        self.pair.same_count(0)
-        self.others(self.pair.settle('it quit'))
+        self.pair.same_count()
+        self.others(self.pair.settle('it closed'))
 
     def put(self):
         body = self.body()
         space = b'  ' if self.chance(3) else b' '
-        ttr = self.ttr() if self.short or self.chance(95) else 0
-        if ttr == 0 and not self.short:
-            ttr = 100
-        return [b'put ', self.priority(), space, self.delay(), b' ', ttr, b' ',
+        return [b'put ', self.priority(), space, self.delay(), b' ', self.ttr(), b' ',
                 len(body), END, body, END]
 
     def do_put(self):
@@ -193,32 +179,27 @@ class Conversation:
         if not holder.held:
             return self.do_reserve()
         job = self.one(*holder.held)
-        what = self.one('touch', 'touch', 'stats-job', 'stats-job', 'delete', 'release', 'bury') \
-            if self.short else \
-            self.one('delete', 'release', 'release', 'bury', 'bury', 'touch', 'stats-job')
+        what = self.one('delete', 'release', 'release', 'bury', 'bury', 'touch', 'stats-job')
         if self.chance(90):
             by = name
             if what in ('delete', 'release', 'bury'):
                 holder.held.remove(job)
         else:
             by = self.idle()
+        return self.say_of_job(by, what, job)
+
+    def say_of_job(self, by, what, job):
         parts = [what, b' ', job]
         if what in ('release', 'bury'):
             parts += [b' ', self.priority()]
         if what == 'release':
             parts += [b' ', self.delay()]
         self.say(by, *parts, END)
-        return None
 
     def do_any_job(self):
         what = self.one('delete', 'peek', 'stats-job', 'stats-job', 'kick-job', 'reserve-job',
                         'touch', 'release', 'bury')
-        parts = [what, b' ', self.job()]
-        if what in ('release', 'bury'):
-            parts += [b' ', self.priority()]
-        if what == 'release':
-            parts += [b' ', self.delay()]
-        self.say(self.idle(), *parts, END)
+        self.say_of_job(self.idle(), what, self.job())
 
     def do_kick(self):
         self.say(self.idle(), b'kick ', self.one(0, 1, 1, 2, 5, 1000, 2**32 - 1, '3x'), END)
@@ -246,10 +227,7 @@ class Conversation:
             self.say(self.idle(), b'stats-tube ', self.one(*TUBES, 'nowhere'), END)
 
     def do_pause(self):
-        tube, time = self.one(*TUBES[1:]), self.one(0, 0, 1) if self.short else self.one(0, 0, 1000)
-        if self.chance(20):
-            time = 0
-        self.say(self.idle(), b'pause-tube ', tube, b' ', time, END)
+        self.say(self.idle(), b'pause-tube ', self.one(*TUBES[1:]), b' ', self.one(0, 0, 1000), END)
 
     def wrong_line(self):
         parts = self.wrong()
@@ -337,7 +315,6 @@ class Conversation:
         if len(self.pair.waits) > 2 or \
                 any(watched & self.clients[n].watched for n in self.pair.waits):
             return
-        times = [1, 1] if self.short else [1000, 2**31 - 1]
-        line = self.one(b'reserve', b'reserve-with-timeout %d' % self.one(*times))
+        line = self.one(b'reserve', b'reserve-with-timeout %d' % self.one(1000, 2**31 - 1))
         after = self.one(0, 0, 1, 3)
         self.others(self.pair.may_wait(name, [line, END, b'list-tube-used\r\n' * after], after))

@@ -2,6 +2,11 @@
 #
 # PostgreSQL for a test: of Debian's package, on a folder of its own, as a user without rights.
 # Never the cluster that the package may have made.
+#
+# python3 database.py [-t] COMMAND...: do that while a PostgreSQL runs in the folder $DATABASE.
+#
+# -t  it ends the connections of servers of jobs three times a second, once one serves: then it
+#     has all three
 
 import glob
 import os
@@ -10,6 +15,8 @@ import re
 import shutil
 import sqlite3
 import subprocess
+import sys
+import time
 
 import wire
 
@@ -176,3 +183,32 @@ def rows(folder, sql):
 def shared():
     '''Do the tests run with a store that servers share?'''
     return 'DATABASE' in os.environ
+
+
+OF_SERVERS = "FROM pg_stat_activity WHERE application_name LIKE 'twheeld%'"
+
+
+def terminate(server, command):
+    '''While that runs; gives how many connections were ended'''
+    ended, serves = 0, False
+    while command.poll() is None:
+        serves = serves or int(server.ask('SELECT count(*) ' + OF_SERVERS)) >= 3
+        if serves:
+            ended += int(server.ask('SELECT count(pg_terminate_backend(pid)) ' + OF_SERVERS))
+        time.sleep(0.3)
+    return ended
+
+
+def main(words):
+    cut = words[0] == '-t'
+    with Postgres(os.environ['DATABASE']).make().start() as server, \
+            subprocess.Popen(words[cut:]) as command:
+        if cut:
+            ended = terminate(server, command)
+            print('%d connections were ended' % ended)
+            return command.returncode or ended < 5
+        return command.wait()
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What a disk may hold when the power fails: files of which record.c recorded what was written
+# What a disk may hold when the power fails: files of which shim.c recorded what was written
 # and synced. Of what was written since a file was synced, any sector may be there or not; a
 # file's name is there for sure once its folder was synced. After a sync that failed, what was
 # to be synced is there or not, and no later sync changes that: Linux takes it for clean.

@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 
@@ -26,6 +27,35 @@ def readable(sock, wait):
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     return poll.poll(wait * 1000)
+
+
+def free_port():
+    with socket.create_server(('127.0.0.1', 0)) as probe:
+        return probe.getsockname()[1]
+
+
+def write(path, text):
+    '''All of it at once, as an editor does; gives the path.'''
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + '.new', 'wb') as out:
+        out.write(text if isinstance(text, bytes) else text.encode())
+    os.rename(path + '.new', path)
+    return path
+
+
+class Store:
+    '''SQLite's file of jobs, as long as it is needed, and in one transaction'''
+
+    def __init__(self, path):
+        self.db = sqlite3.connect(path)
+
+    def __enter__(self):
+        return self.db
+
+    def __exit__(self, kind, *_):
+        if not kind:
+            self.db.commit()
+        self.db.close()
 
 
 class Connection:
@@ -90,6 +120,15 @@ class Connection:
             raise Late('no reply to %r' % (words,))
         return got
 
+    def ask_all(self, commands, at_a_time=100):
+        '''The replies to many commands, of which some are under way at a time'''
+        replies = []
+        for at in range(0, len(commands), at_a_time):
+            some = commands[at:at + at_a_time]
+            self.send(b''.join(some))
+            replies += [self.reply() for _ in some]
+        return replies
+
     def close(self):
         self.socket.close()
 
@@ -136,6 +175,8 @@ class Server:
         self.log = os.path.join(folder, 'log')
         self.process = None
         self.env = None
+        # Words before its program, which becomes the server: it keeps its process id
+        self.prefix = ()
 
     def start(self, wait=PATIENCE, unlink=True):
         if isinstance(self.address, str):
@@ -145,7 +186,7 @@ class Server:
         else:
             where = ['-l', self.address[0], '-p', str(self.address[1])]
         with open(self.log, 'ab') as log:
-            self.process = subprocess.Popen([self.program, *where, *self.options],
+            self.process = subprocess.Popen([*self.prefix, self.program, *where, *self.options],
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                             env={**os.environ, **(self.env or {})})
         wait_for('%s does not listen' % self.program, self.listens, wait)
@@ -168,6 +209,11 @@ class Server:
             return ''
         with open(self.log, errors='replace') as log:
             return log.read()[-2000:]
+
+    def memory(self, name):
+        '''VmRSS: what it has in memory, in KiB; VmHWM: the most that it had'''
+        with open('/proc/%d/status' % self.process.pid) as status:
+            return next(int(line.split()[1]) for line in status if line.startswith(name + ':'))
 
     def connect(self):
         return Connection(self.address)

@@ -97,10 +97,11 @@ class Client(threading.Thread):
 
 
 def allowed(clients, replies):
-    '''What the store may have of each job: the sets of possible ends.'''
+    '''What the store may have of each job: the sets of possible ends. Of each client, the first
+    words of the replies that were sent to it by then'''
     may = {}
     for client in clients:
-        answers = replies.steps.get(client.name, [])
+        answers = replies.get(client.name, [])
         for number, (key, after) in enumerate(client.steps):
             if number < len(answers) and answers[number] in GOOD.values():
                 may[key] = {after}
@@ -110,6 +111,19 @@ def allowed(clients, replies):
     return may
 
 
+def sound(store):
+    said = store.execute('PRAGMA integrity_check').fetchall()
+    if said != [('ok',)]:
+        raise Lost('the store is damaged: %r' % said)
+    counts = store.execute('SELECT id, ready, delayed, buried, urgent FROM tubes'
+                           ' WHERE ready + delayed + buried > 0 ORDER BY id').fetchall()
+    there = store.execute('SELECT tube, sum(state = 0), sum(state = 1), sum(state = 2),'
+                          ' sum(state = 0 AND pri < 1024) FROM jobs GROUP BY tube'
+                          ' ORDER BY tube').fetchall()
+    if counts != there:
+        raise Lost('the store counts %r, and has %r' % (counts, there))
+
+
 def look(folder):
     '''What a store has: of each job its state and priority.'''
     store = sqlite3.connect(os.path.join(folder, 'jobs.db'))
@@ -117,15 +131,7 @@ def look(folder):
         store.execute('PRAGMA synchronous = OFF')
         if not store.execute('SELECT 1 FROM sqlite_schema').fetchone():
             return {}
-        said = store.execute('PRAGMA integrity_check').fetchall()
-        if said != [('ok',)]:
-            raise Lost('the store is damaged: %r' % said)
-        counts = store.execute('SELECT id, ready, delayed, buried FROM tubes WHERE ready + delayed'
-                               ' + buried > 0 ORDER BY id').fetchall()
-        there = store.execute('SELECT tube, sum(state = 0), sum(state = 1), sum(state = 2)'
-                              ' FROM jobs GROUP BY tube ORDER BY tube').fetchall()
-        if counts != there:
-            raise Lost('the store counts %r, and has %r' % (counts, there))
+        sound(store)
         rows = store.execute('SELECT body, state, pri, id FROM jobs').fetchall()
         most = store.execute("SELECT value FROM meta WHERE name = 'next_id'").fetchone()
         if rows and most[0] <= max(row[3] for row in rows):

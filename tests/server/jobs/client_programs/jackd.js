@@ -26,23 +26,17 @@ async function states(c) {
 
 async function many(producer, consumer) {
 	const bodies = Array.from({ length: 200 }, (_, n) => String(n % 10).repeat(1 + n * 20));
-	const ids = await Promise.all(bodies.map((b) => producer.put(b, { priority: 5 })));
-	for (let n = 0; n < ids.length; n++) {
+	const ids = await Promise.all(bodies.map((b) => producer.put(b)));
+	for (const [n, id] of ids.entries()) {
 		const job = await consumer.reserve();
-		assert.strictEqual(job.id, ids[n]);
-		assert.strictEqual(job.payload.toString(), bodies[n]);
-		await consumer.delete(job.id);
+		assert.deepStrictEqual([job.id, job.payload.toString()], [id, bodies[n]]);
+		await consumer.delete(id);
 	}
-	await assert.rejects(consumer.reserveWithTimeout(0), /TIMED_OUT/);
-}
-
-async function waits(producer, consumer) {
-	const begun = Date.now();
-	const job = consumer.reserve();
+	const later = consumer.reserve();
 	const id = await producer.put({ later: true }, { delay: 1 });
-	assert.strictEqual((await job).id, id);
-	assert(Date.now() - begun >= 990, 'early');
+	assert.strictEqual((await later).id, id);
 	await consumer.delete(id);
+	await assert.rejects(consumer.reserveWithTimeout(0), /TIMED_OUT/);
 }
 
 async function main() {
@@ -51,16 +45,14 @@ async function main() {
 	const d = new Jackd();
 	await c.connect(to);
 	await d.connect(to);
-	assert.strictEqual(await c.use('jack'), 'jack');
+	await c.use('jack');
 	for (const one of [c, d]) {
 		assert.strictEqual(await one.watch('jack'), 2);
 		assert.strictEqual(await one.ignore('default'), 1);
 	}
-	assert.strictEqual(await c.listTubeUsed(), 'jack');
 	assert.strictEqual(await c.listTubesWatched(), '---\n- jack\n');
 	await states(c);
 	await many(c, d);
-	await waits(c, d);
 	assert.match(await c.stats(), /\ncurrent-jobs-ready: 0\n/);
 	await c.quit();
 	await d.quit();

@@ -232,7 +232,7 @@ class Model:
         else:
             client.say('NOT_FOUND')
 
-    def use_tube(self, client, tube):
+    def use(self, client, tube):
         client.use = tube
         client.say('USING', tube)
         self.forget()
@@ -251,7 +251,7 @@ class Model:
         client.say('WATCHING', len(client.watched))
         self.forget()
 
-    def pause(self, client, tube, seconds):
+    def pause_tube(self, client, tube, seconds):
         if tube not in self.tubes():
             client.say('NOT_FOUND')
             return

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What those have in common that run programs of this folder. To be sourced after tap.sh.
+
+export PYTHONPATH=$PYTHONPATH:$top/tests/server/jobs SHIM=$work/shim.so
+shim() {
+	gcc -Wall -Wextra -Werror -O2 -shared -fPIC -o "$SHIM" "$top/tests/server/jobs/shim.c" -ldl
+}
