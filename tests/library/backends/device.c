@@ -35,7 +35,7 @@ static void fresh(int flags)
 		tap_bail("twheel_open: %s", strerror(-ret));
 }
 
-static int setup_with(struct twheel_setup setup)
+static int set_up_with(struct twheel_setup setup)
 {
 	setup.size = sizeof(setup);
 	return twheel_setup(tw, &setup);
@@ -44,7 +44,7 @@ static int setup_with(struct twheel_setup setup)
 static void fresh_with(__u32 flags, __u32 event_size)
 {
 	fresh(O_NONBLOCK);
-	EXPECT_EQ(setup_with((struct twheel_setup){
+	EXPECT_EQ(set_up_with((struct twheel_setup){
 		.flags = flags, .clock = TWHEEL_CLOCK_MONOTONIC, .event_size = event_size,
 	}), 0);
 }
@@ -122,12 +122,12 @@ static void test_structures(void)
 	fresh(0);
 	EXPECT_EQ(twheel_info(tw, &small), -EINVAL);
 	EXPECT_EQ(twheel_stats(tw, &stats), -EINVAL);
-	EXPECT_EQ(setup_with(setup), -EINVAL, "a clock is always said");
+	EXPECT_EQ(set_up_with(setup), -EINVAL, "a clock is always said");
 	setup.clock = CLOCK_BOOTTIME;
-	EXPECT_EQ(setup_with(setup), -EINVAL, "not a clock of clock_gettime()");
+	EXPECT_EQ(set_up_with(setup), -EINVAL, "not a clock of clock_gettime()");
 	setup.clock = TWHEEL_CLOCK_REALTIME;
-	EXPECT_EQ(setup_with(setup), 0);
-	EXPECT_EQ(setup_with(setup), -EBUSY);
+	EXPECT_EQ(set_up_with(setup), 0);
+	EXPECT_EQ(set_up_with(setup), -EBUSY);
 	EXPECT_EQ(info().clock, TWHEEL_CLOCK_REALTIME);
 	EXPECT_EQ(info().tick, 100 * USEC);
 	EXPECT_EQ(info().limit, 1);
@@ -486,16 +486,16 @@ static void test_not_there(void)
 
 	fresh(TWHEEL_USER);
 	EXPECT_EQ(info().features, TWHEEL_FEATURE_COUNT | TWHEEL_FEATURE_DRAIN);
-	EXPECT_EQ(setup_with(setup), -ENODEV);
+	EXPECT_EQ(set_up_with(setup), -ENODEV);
 	EXPECT_EQ(twheel_shared_map(tw, &area), -EINVAL);
 	EXPECT_EQ(twheel_set_eventfd(tw, -1), -EOPNOTSUPP);
 	EXPECT_EQ(twheel_set_eventfd(tw, 0), -EOPNOTSUPP);
 	setup.flags = 0;
 	setup.shared = 0;
 	setup.limit = info().user_limit + 1;
-	EXPECT_EQ(setup_with(setup), -ENOSPC);
+	EXPECT_EQ(set_up_with(setup), -ENOSPC);
 	setup.limit--;
-	EXPECT_EQ(setup_with(setup), 0);
+	EXPECT_EQ(set_up_with(setup), 0);
 }
 
 /* Woken for a timer that was cancelled, beside one that was not: there is nothing, once */
