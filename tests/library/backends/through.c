@@ -100,9 +100,41 @@ int through_close(int fd)
 	return 0;
 }
 
+/*
+ * Where there is no kernel between, a program's arrays are where the compiler wants them.
+ * Returns a copy of one that is elsewhere, or that itself.
+ */
+static void *aligned(struct twheel *tw, void *at, size_t bytes)
+{
+	void *copy;
+
+	if (!tw->user || (uintptr_t)at % sizeof(__u64) == 0)
+		return at;
+	copy = malloc(bytes);
+	return copy ? memcpy(copy, at, bytes) : at;
+}
+
+static void back(void *at, void *copy, size_t bytes)
+{
+	if (copy == at)
+		return;
+	memcpy(at, copy, bytes);
+	free(copy);
+}
+
+static long submit(struct twheel *tw, const struct twheel_submit *arg)
+{
+	void *at = (void *)(uintptr_t)arg->ops;
+	size_t bytes = (size_t)arg->nr * arg->op_size;
+	void *ops = aligned(tw, at, bytes);
+	long ret = submit_ops(tw, ops, arg->nr, arg->op_size);
+
+	back(at, ops, bytes);
+	return ret;
+}
+
 static long call(struct twheel *tw, unsigned long cmd, void *arg)
 {
-	const struct twheel_submit *submit = arg;
 	const struct twheel_drain *drain = arg;
 
 	switch (cmd) {
@@ -111,8 +143,7 @@ static long call(struct twheel *tw, unsigned long cmd, void *arg)
 	case TWHEEL_IOC_SETUP:
 		return twheel_setup(tw, arg);
 	case TWHEEL_IOC_SUBMIT:
-		return submit_ops(tw, (void *)(uintptr_t)submit->ops, submit->nr,
-				  submit->op_size);
+		return submit(tw, arg);
 	case TWHEEL_IOC_DRAIN:
 		return drain_ops(tw, (void *)(uintptr_t)drain->ops, drain->nr,
 				 drain->op_size);
@@ -128,8 +159,15 @@ static long call(struct twheel *tw, unsigned long cmd, void *arg)
 ssize_t through_read(int fd, void *to, size_t bytes)
 {
 	struct twheel *tw = wheel_of(fd);
+	void *at;
+	long ret;
 
-	return tw ? with_errno(read_bytes(tw, to, bytes, false)) : read(fd, to, bytes);
+	if (!tw)
+		return read(fd, to, bytes);
+	at = aligned(tw, to, bytes);
+	ret = read_bytes(tw, at, bytes, false);
+	back(to, at, bytes);
+	return with_errno(ret);
 }
 
 ssize_t through_preadv2(int fd, const struct iovec *parts, int nr, off_t at, int flags)
