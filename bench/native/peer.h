@@ -234,7 +234,8 @@ static void push_nothing(void)
 	for (; from < to; from++) {
 		struct timer *t = &timers[order[from]];
 
-		*(volatile uint64_t *)&t->deadline = t->deadline;
+		__atomic_store_n(&t->deadline, __atomic_load_n(&t->deadline, __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
 		nothing(t);
 	}
 }

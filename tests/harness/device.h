@@ -34,7 +34,6 @@
 #define DEVICE "/dev/twheel"
 #define PARAMETERS "/sys/module/twheel/parameters/"
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define USEC 1000ULL
 #define MSEC 1000000ULL
 #define SEC 1000000000ULL

@@ -15,6 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define fallthrough __attribute__((__fallthrough__))
+
 /* So many complaints of one test are printed; a bad loop can have millions */
 #define TAP_MAX_DIAG 20
 

@@ -188,7 +188,7 @@ static void test_sizes(void)
 	struct twheel_op op;
 	unsigned int i;
 
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		op = sizes[i].op;
 		signals = i % 3;
 		EXPECT_EQ(do_one(tw, &op), 0, "%u, whatever signals there are", i);

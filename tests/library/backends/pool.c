@@ -177,7 +177,12 @@ static struct thing *hold(int n, __u64 period)
 	return thing;
 }
 
-#define LET_GO(thing, why) ({ STORE((thing)->held, 0); ENDED(thing, why); })
+#define LET_GO(thing, why) ({						\
+	__typeof__(thing) let_go = (thing);				\
+									\
+	STORE(let_go->held, 0);						\
+	ENDED(let_go, why);						\
+})
 
 #define SIZE sizeof(struct twheel_pool_options)
 
@@ -571,6 +576,7 @@ static void test_within(void)
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		__u64 before = now(CLOCK_MONOTONIC);
 		struct thing *thing = fresh(0);
+		int ends;
 
 		thing->gives = cases[i].thing.gives;
 		thing->next_gives = cases[i].thing.next_gives;
@@ -578,10 +584,13 @@ static void test_within(void)
 		thing->within_end = cases[i].thing.within_end;
 		thing->task.next = cases[i].thing.task.next;
 		EXPECT_EQ(start(thing, cases[i].when, cases[i].period), 0);
-		EXPECT_TRUE(WAIT_FOR(LOAD(thing->ends) == (thing->within_end ? 5 : 1)), "%u", i);
+		ends = thing->within_end ? 5 : 1;
+		EXPECT_TRUE(WAIT_FOR(LOAD(thing->ends) == ends), "%u", i);
 		EXPECT_EQ(thing->why, cases[i].why, "%u", i);
 		EXPECT_EQ(thing->runs, cases[i].runs, "%u", i);
-		EXPECT_TRUE(thing->first >= before + (cases[i].when > 0 ? cases[i].when : 0));
+		if (cases[i].when > 0)
+			before += cases[i].when;
+		EXPECT_TRUE(thing->first >= before);
 		gone(thing);
 	}
 	EXPECT_EQ(start(fresh(1), 0, 0), -ESHUTDOWN);
@@ -1034,9 +1043,8 @@ static int spawn(void *(*fn)(void *worker), void *worker, void *arg)
 {
 	EXPECT_TRUE(arg == &nr_spawned);
 	/* Not negative, as pthread_create(3) has it */
-	if (nr_spawned == 3)
-		return EUSERS;
-	return pthread_create(&spawned[nr_spawned++], NULL, fn, worker);
+	return nr_spawned == 3 ? EUSERS :
+	       pthread_create(&spawned[nr_spawned++], NULL, fn, worker);
 }
 
 static void test_spawn(void)

@@ -455,7 +455,7 @@ static void beside_model(void)
 				model_arm(n, never[pick(&seed, 4)]);
 				break;
 			}
-			/* fallthrough */
+			fallthrough;
 		default:
 			model_arm(n, now + pick(&seed, 2000) - pick(&seed, 100));
 		}

@@ -22,6 +22,7 @@
 static const __u32 clocks[CLOCKS] = {
 	TWHEEL_CLOCK_MONOTONIC, TWHEEL_CLOCK_BOOTTIME, TWHEEL_CLOCK_REALTIME, TWHEEL_CLOCK_TAI,
 };
+
 static const __u64 ticks[TICKS] = { USEC, 100 * USEC, MSEC, 0, SEC };
 
 static void arm_some(int fd, __u32 clock, __u64 *seed)

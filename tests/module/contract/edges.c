@@ -353,7 +353,8 @@ static void read_cut(void)
 	if (array.size > sizeof(struct twheel_event) || array.fault == END_OF_ADDRESSES)
 		return;
 	fd = wheel_open(O_NONBLOCK);
-	if (setup_with(fd, .clock = TWHEEL_CLOCK_MONOTONIC, .event_size = array.size))
+	got = setup_with(fd, .clock = TWHEEL_CLOCK_MONOTONIC, .event_size = array.size);
+	if (got)
 		tap_bail("events of %u bytes", array.size);
 	arm_numbered(fd, TWHEEL_ABS, 1, 0, array.nr);
 	got = read_raw(fd, array_at(), array.nr * array.size);

@@ -82,7 +82,8 @@ static bool unchanged(void)
 	long given = (call);						\
 									\
 	EXPECT_EQ(given, want, __VA_ARGS__);				\
-	EXPECT_TRUE(unchanged(), __VA_ARGS__); } while (0)
+	EXPECT_TRUE(unchanged(), __VA_ARGS__);				\
+} while (0)
 
 static char *readonly_put(const void *p, size_t size)
 {

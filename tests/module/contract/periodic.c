@@ -111,7 +111,6 @@ static void test_shortest(void)
 		first += ev.overrun + 1;
 	}
 	EXPECT_EQ(cancel(fd, id), 0);
-
 }
 
 /* More periods than can be told */

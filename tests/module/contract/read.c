@@ -15,7 +15,9 @@ static int fd;
 
 static void set_up(__u32 clock)
 {
-	if (setup_with(fd, .clock = clock, .event_size = ev_size))
+	long ret = setup_with(fd, .clock = clock, .event_size = ev_size);
+
+	if (ret)
 		tap_bail("setup with events of %zu", ev_size);
 }
 
@@ -36,8 +38,11 @@ static void fresh(void)
 /* By a clock with a past that is longer than a new machine's */
 static void fresh_count(void)
 {
+	long ret;
+
 	wheel_replace(&fd, O_NONBLOCK);
-	if (setup_with(fd, .clock = TWHEEL_CLOCK_REALTIME, .flags = TWHEEL_SETUP_COUNT))
+	ret = setup_with(fd, .clock = TWHEEL_CLOCK_REALTIME, .flags = TWHEEL_SETUP_COUNT);
+	if (ret)
 		tap_bail("setup of count mode");
 }
 

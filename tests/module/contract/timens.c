@@ -146,7 +146,7 @@ static void shared_absolute(__u32 clock)
 	client_close(&c);
 }
 
-static void for_each_clock(void (*fn)(__u32 clock))
+static void on_each_clock(void (*fn)(__u32 clock))
 {
 	fn(TWHEEL_CLOCK_MONOTONIC);
 	fn(TWHEEL_CLOCK_BOOTTIME);
@@ -156,14 +156,14 @@ static void for_each_clock(void (*fn)(__u32 clock))
 
 static void shared_child(void)
 {
-	for_each_clock(shared_absolute);
+	on_each_clock(shared_absolute);
 }
 
 static void absolute_child(void)
 {
 	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= MONOTONIC_OFFSET);
 	EXPECT_TRUE(now(CLOCK_BOOTTIME) >= BOOTTIME_OFFSET);
-	for_each_clock(absolute);
+	on_each_clock(absolute);
 }
 
 static void relative(__u32 clock)

@@ -89,7 +89,7 @@ static void meet_fate(int fd, enum fate fate)
 		break;
 	case IS_POLLED:
 		readable(fd, 0);
-		/* fall through */
+		fallthrough;
 	case IS_READ:
 		read_all(fd, TIMERS);
 		break;
