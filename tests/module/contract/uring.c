@@ -587,8 +587,12 @@ static void test_kinds(void)
 	__u32 i, k;
 
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
-		int fd = wheel_open(O_NONBLOCK);
+		int fd;
 
+		/* Its thread works until some time has passed: tests/harness/uml/boot */
+		if ((kinds[i].flags & IORING_SETUP_SQPOLL) && getenv("TIME_STANDS"))
+			continue;
+		fd = wheel_open(O_NONBLOCK);
 		if (!ring_open(kinds[i].flags)) {
 			tap_diag("%s: %s", kinds[i].name, strerror(errno));
 			continue;
@@ -753,7 +757,9 @@ int main(void)
 	RUN(test_submit_async, "SUBMIT in a worker thread");
 	ring_close();
 	RUN(test_kinds, "SUBMIT by rings of each kind");
-	RUN(test_long, "SUBMIT of very many: who has the same ring does not wait for it");
+	/* Where nobody is ever too late, the two can't be told apart. */
+	if (!getenv("TIME_STANDS"))
+		RUN(test_long, "SUBMIT of very many: who has the same ring does not wait for it");
 	RUN(test_flags, "SUBMIT with flags that other commands have");
 	return tap_end();
 }
