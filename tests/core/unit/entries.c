@@ -34,7 +34,7 @@ static struct tw_entry_slot slots[TW_ENTRY_ALL_SLOTS];
 static s64 due[MILLION];
 static u32 nr;
 static u32 phase;
-static s64 now;
+static s64 now, crowded;
 static u64 wakeups, taken;
 /* Most entries that were taken from one slot while it was due to be cascaded */
 static u32 late;
@@ -60,6 +60,7 @@ static void begin(u32 count)
 	wakeups = 0;
 	taken = 0;
 	late = 0;
+	crowded = 0;
 }
 
 static void check(void)
@@ -178,8 +179,6 @@ static s64 any_size(unsigned int bits)
 
 static s64 any_tick(void)
 {
-	static s64 crowded;
-
 	switch (host_below(8)) {
 	case 0:
 		return max(now - any_size(10), 0LL);
@@ -264,17 +263,16 @@ static void operation(unsigned int crowd)
 	}
 }
 
-static void episode(u64 seed)
+static void episode(void)
 {
 	unsigned int i, crowd, every;
 
-	host_seed(seed);
 	phase = host_random();
 	begin(1 + host_below(host_chance(4) ? 5 : MOST));
 	crowd = host_below(host_chance(4) ? MOST : 100);
 	every = 1 + host_below(20);
 	now = host_chance(2) ? host_below(1LL << 50) : 0;
-	for (i = 0; i < OPERATIONS; i++) {
+	for (i = 0; i < OPERATIONS && host_more(); i++) {
 		operation(crowd);
 		if (!(i % every))
 			check();
@@ -289,8 +287,17 @@ static void as_the_model(void)
 	u64 i, seed = host_first_seed();
 
 	host_note("seed %llu", seed);
-	for (i = 0; i < EPISODES; i++)
-		episode(seed + i);
+	for (i = 0; i < EPISODES; i++) {
+		host_seed(seed + i);
+		episode();
+	}
+}
+
+int fuzz_one_input(const u8 *data, size_t size)
+{
+	host_fuzz(data, size);
+	episode();
+	return 0;
 }
 
 /* The clock is set back so often that the wheel's ticks begin again. */

@@ -11,6 +11,10 @@
 #include "host.h"
 #include "pair.h"
 
+#ifndef OPERATIONS
+#define OPERATIONS 2000000
+#endif
+
 #define LEVEL_TICKS(level) (1LL << (level) * TW_LVL_CLK_SHIFT)
 
 /*
@@ -515,15 +519,14 @@ static void begin_episode(void)
 }
 
 /* Returns how many operations there were. */
-static u64 episode(u64 seed)
+static u64 episode(void)
 {
 	u64 ops, i;
 
-	host_seed(seed);
 	begin_episode();
 	/* Long ones find what short ones don't, but are no joy to read. */
 	ops = 10 + any_size(host_chance(10) ? 18 : 12);
-	for (i = 0; i < ops; i++) {
+	for (i = 0; i < ops && host_more(); i++) {
 		do_op(choose(weights, total_weight));
 		pair_check_invariants(&pair);
 		if (host_chance(check_every))
@@ -542,10 +545,19 @@ static void random_operations(void)
 	u64 seed = host_first_seed();
 	u64 ops = 0, n;
 
-	for (n = 0; ops < wanted; n++)
-		ops += episode(seed + n);
+	for (n = 0; ops < wanted; n++) {
+		host_seed(seed + n);
+		ops += episode();
+	}
 	host_note("%llu operations in %llu episodes from SEED=%llu on", ops, n,
 		  seed);
+}
+
+int fuzz_one_input(const u8 *data, size_t size)
+{
+	host_fuzz(data, size);
+	episode();
+	return 0;
 }
 
 /* Up to the last tick that begins before time ends; what expires after it never does. */

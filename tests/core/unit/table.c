@@ -336,7 +336,7 @@ static void episode(void)
 	unsigned int i;
 
 	begin();
-	for (i = 0; i < OPERATIONS; i++) {
+	for (i = 0; i < OPERATIONS && host_more(); i++) {
 		if (host_chance(1000))
 			fill = 1 + host_below(9);
 		if (host_chance(3))
@@ -370,6 +370,13 @@ static void random_operations(void)
 	}
 	host_note("%u operations from SEED=%llu on", EPISODES * OPERATIONS,
 		  seed);
+}
+
+int fuzz_one_input(const u8 *data, size_t size)
+{
+	host_fuzz(data, size);
+	episode();
+	return 0;
 }
 
 /* Each generation that was or will be, with each index that is near */
