@@ -24,8 +24,18 @@
 struct tw_share;
 
 /**
- * struct tw_user - a user who has wheels open, or had not long ago
+ * struct tw_payer - whom wheels are charged to
  * @uid: the user, in the initial user namespace
+ * @privileged: the opener had CAP_SYS_RESOURCE
+ */
+struct tw_payer {
+	uid_t uid;
+	bool privileged;
+};
+
+/**
+ * struct tw_user - a payer who has wheels open, or had not long ago
+ * @payer: who it is
  * @refs: open wheels, and @forget if it is queued or runs; guarded like @used and @node by the
  *	lock of all users
  * @used: a reference was got since tw_user_put() found that there was one left
@@ -38,7 +48,7 @@ struct tw_share;
  * @waiting: wheels that wait for a place, in the order in which they came
  */
 struct tw_user {
-	uid_t uid;
+	struct tw_payer payer;
 	unsigned int refs;
 	bool used;
 	struct rb_node node;
@@ -58,13 +68,15 @@ struct tw_user {
  */
 extern unsigned int tw_max_timers;
 extern unsigned int tw_max_user_timers;
+extern unsigned int tw_max_unprivileged_timers;
 
 /* The end of what may be set */
 #define TW_MOST_TIMERS BIT(30)
 
+bool tw_user_has_room(const struct tw_user *user, u64 bytes);
 bool tw_user_charge(struct tw_user *user, u64 bytes);
 void tw_user_uncharge(struct tw_user *user, u64 bytes);
 bool tw_may_exceed_limits(void);
-unsigned int tw_user_default_limit(void);
+void tw_default_limits(void);
 
 #endif /* TW_ACCOUNT_H */

@@ -10,6 +10,7 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/shm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -21,6 +22,9 @@
 
 /* What one side writes is in other cache lines than what the other does. */
 #define TW_AREA_ALIGN 64
+
+/* Memory is charged in pieces of so many pages: 2 MB */
+#define TW_PIECE 512U
 
 /* What scanning a dirty timer may take, in ns: generous */
 #define TW_SCAN_NS 32
@@ -80,7 +84,7 @@ static void tw_private_lay_out(struct tw_shared *shared, u32 nr, u32 phase)
 	BUILD_BUG_ON(TW_ENTRY_ALL_SLOTS > 1U << TW_ENTRY_SLOT_BITS);
 	BUILD_BUG_ON(TWHEEL_SHARED_MAX / TW_BLOCK_ENTRIES + TW_ENTRY_ALL_SLOTS >=
 		     1U << (32 - max(TW_ENTRY_SLOT_BITS, TW_ENTRY_BLOCK_BITS)));
-	wheel->slots = shared->private;
+	wheel->slots = shared->private.at;
 	wheel->cells = (u32 *)&wheel->slots[TW_ENTRY_ALL_SLOTS];
 	wheel->timers = (struct tw_timer *)
 		&wheel->cells[(size_t)tw_entries_blocks(nr) << TW_ENTRY_BLOCK_BITS];
@@ -88,25 +92,64 @@ static void tw_private_lay_out(struct tw_shared *shared, u32 nr, u32 phase)
 }
 
 /*
- * __vmalloc() is documented not to support __GFP_RETRY_MAYFAIL. That is so for its page
- * tables only, 4 KB for 2 MB. It allocates the memory itself with that flag, also on 6.1,
- * so an allocation fails before the OOM killer kills others.
+ * Each piece is charged just before it is allocated. So for others of the user's programs no more
+ * is missing than there is, or than one piece besides, also where much is asked for again and
+ * again that is not to be had.
  */
+static int tw_pages_alloc(struct tw_pages *memory, struct tw_user *user, size_t size)
+{
+	unsigned int nr = PAGE_ALIGN(size) >> PAGE_SHIFT;
+
+	memory->pages = kvcalloc(nr, sizeof(*memory->pages), TW_GFP);
+	if (!memory->pages)
+		return -ENOMEM;
+	while (memory->nr < nr) {
+		if (!(memory->nr % TW_PIECE)) {
+			u64 bytes = (u64)min(nr - memory->nr, TW_PIECE) << PAGE_SHIFT;
+
+			if (fatal_signal_pending(current))
+				return -EINTR;
+			if (!tw_user_charge(user, bytes))
+				return -ENOSPC;
+			memory->charged += bytes;
+			cond_resched();
+		}
+		memory->pages[memory->nr] = alloc_page(TW_GFP | __GFP_ZERO);
+		if (!memory->pages[memory->nr])
+			return -ENOMEM;
+		memory->nr++;
+	}
+	memory->at = vmap(memory->pages, nr, VM_MAP, PAGE_KERNEL);
+	return memory->at ? 0 : -ENOMEM;
+}
+
+/* All that tw_pages_alloc() has allocated and charged, be it done or not */
+static void tw_pages_free(struct tw_pages *memory, struct tw_user *user)
+{
+	vunmap(memory->at);
+	while (memory->nr) {
+		__free_page(memory->pages[--memory->nr]);
+		if (!(memory->nr % TW_PIECE))
+			cond_resched();
+	}
+	kvfree(memory->pages);
+	tw_user_uncharge(user, memory->charged);
+}
+
 static int tw_area_alloc(struct twheel *tw, struct tw_shared *shared, u32 nr)
 {
 	struct twheel_shared head;
-	u64 bytes;
+	int ret;
 	u32 i;
 
 	shared->size = tw_area_lay_out(&head, nr);
-	bytes = shared->size + PAGE_ALIGN(tw_private_size(nr));
-	if (!tw_user_charge(tw->user, bytes))
+	if (!tw_user_has_room(tw->user, shared->size + PAGE_ALIGN(tw_private_size(nr))))
 		return -ENOSPC;
-	shared->charged = bytes;
-	shared->area = __vmalloc(shared->size, TW_GFP | __GFP_ZERO);
-	shared->private = __vmalloc(tw_private_size(nr), TW_GFP);
-	if (!shared->area || !shared->private)
-		return -ENOMEM;
+	ret = tw_pages_alloc(&shared->memory, tw->user, shared->size) ?:
+	      tw_pages_alloc(&shared->private, tw->user, tw_private_size(nr));
+	if (ret)
+		return ret;
+	shared->area = shared->memory.at;
 	tw_private_lay_out(shared, nr, tw->nr);
 	*shared->area = head;
 	shared->words = (void *)shared->area + head.words;
@@ -133,7 +176,8 @@ static int tw_area_alloc(struct twheel *tw, struct tw_shared *shared, u32 nr)
  * @tick: length of a tick, in ns
  *
  * Context: may sleep.
- * Return: them, or an error pointer: -EOPNOTSUPP, -ENOSPC or -ENOMEM.
+ * Return: them, or an error pointer: -EOPNOTSUPP, -ENOSPC, -ENOMEM, or -EINTR where the task is
+ * killed.
  */
 struct tw_shared *tw_shared_create(struct twheel *tw, u32 nr, u32 tick)
 {
@@ -167,21 +211,19 @@ void tw_shared_destroy(struct twheel *tw, struct tw_shared *shared)
 {
 	if (!shared)
 		return;
-	vfree(shared->private);
-	vfree(shared->area);
-	tw_user_uncharge(tw->user, shared->charged);
+	tw_pages_free(&shared->private, tw->user);
+	tw_pages_free(&shared->memory, tw->user);
 	kfree(shared);
 }
 
 static vm_fault_t tw_area_fault(struct vm_fault *vmf)
 {
 	struct tw_shared *shared = vmf->vma->vm_private_data;
-	size_t at = (size_t)vmf->pgoff << PAGE_SHIFT;
 
-	if (at >= shared->size)
+	if (vmf->pgoff >= shared->memory.nr)
 		return VM_FAULT_SIGBUS;
 	return vmf_insert_pfn(vmf->vma, vmf->address,
-			      vmalloc_to_pfn((void *)shared->area + at));
+			      page_to_pfn(shared->memory.pages[vmf->pgoff]));
 }
 
 /* It stays where it was mapped. */

@@ -299,7 +299,7 @@ static int tw_mmap(struct file *file, struct vm_area_struct *vma)
 static void tw_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct twheel *tw = file->private_data;
-	kuid_t uid = KUIDT_INIT(tw->user->uid);
+	kuid_t uid = KUIDT_INIT(tw->user->payer.uid);
 	struct twheel_stats stats;
 	struct twheel_info info;
 

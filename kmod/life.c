@@ -112,7 +112,7 @@ static int tw_set_up(struct twheel *tw, const struct twheel_setup *setup,
  * @setup: what to choose
  *
  * Context: may sleep.
- * Return: 0, -EINVAL, -EOPNOTSUPP, -ENOSPC, -ENOMEM or -EBUSY.
+ * Return: 0, -EINVAL, -EOPNOTSUPP, -ENOSPC, -ENOMEM, -EBUSY or -EINTR.
  */
 int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
 {
@@ -126,7 +126,7 @@ int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
 	    (setup->limit > READ_ONCE(tw_max_timers) && !tw_may_exceed_limits()))
 		return -ENOSPC;
 	/* Before so much is allocated for nothing. tw_set_up() looks once more. */
-	if (READ_ONCE(tw->fixed))
+	if (READ_ONCE(tw->fixed) || data_race(READ_ONCE(tw->stats.armed)))
 		return -EBUSY;
 	if (setup->limit && setup->shared > setup->limit)
 		return -ENOSPC;

@@ -42,6 +42,11 @@ __MODULE_PARM_TYPE(max_user_timers, "uint");
 MODULE_PARM_DESC(max_user_timers,
 		 "Most memory of all wheels of one user, in timers of 40 bytes; 1 to 1073741824, default 4 % of the memory");
 
+module_param_cb(max_unprivileged_timers, &tw_limit_ops, &tw_max_unprivileged_timers, 0644);
+__MODULE_PARM_TYPE(max_unprivileged_timers, "uint");
+MODULE_PARM_DESC(max_unprivileged_timers,
+		 "Most memory of all wheels that were opened without CAP_SYS_RESOURCE, in timers of 40 bytes; 1 to 1073741824, default 12 % of the memory, and never less than max_user_timers");
+
 module_param_cb(budget, &tw_budget_ops, &tw_budget, 0644);
 __MODULE_PARM_TYPE(budget, "uint");
 MODULE_PARM_DESC(budget,
@@ -51,8 +56,7 @@ static int __init twheel_init(void)
 {
 	int ret = -ENOMEM;
 
-	if (!tw_max_user_timers)
-		tw_max_user_timers = tw_user_default_limit();
+	tw_default_limits();
 	/*
 	 * What is deferred must not wait for memory for a new thread. The one that they have is
 	 * not to be called as the command is.

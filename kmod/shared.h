@@ -30,6 +30,20 @@ struct vm_area_struct;
 #define TW_GROUP_WORDS (TW_GROUP / 64)
 
 /**
+ * struct tw_pages - zeroed pages that are mapped side by side
+ * @pages: the pages
+ * @nr: how many there are
+ * @charged: bytes of them, charged to the user
+ * @at: where they are mapped, or NULL
+ */
+struct tw_pages {
+	struct page **pages;
+	unsigned int nr;
+	u64 charged;
+	void *at;
+};
+
+/**
  * struct tw_shared - the shared timers of a wheel
  * @area: what is shared. Nothing in it is trusted: each word of it is read once,
  *	and what follows here is not read from it
@@ -38,13 +52,13 @@ struct vm_area_struct;
  * @dirty: a bit for each timer, in the area
  * @groups: a bit for each group of timers, in the area
  * @size: bytes of the area, whole pages
- * @charged: bytes of all that is allocated, charged to the user
+ * @memory: pages of the area
  * @nr: timers
  * @ring_mask: length of the ring less one
  * @nr_groups: groups, of which the last may be smaller
  * @lead: by how many ticks to scan for dirty timers before what comes next, when
  *	that is far
- * @private: memory of the wheel
+ * @private: pages of the wheel
  * @wheel: the timers that the kernel tracks; an entry's @last_expiry is its position in
  *	the ring. A timer that is not in it is idle, or dirty
  * @tail: expiries put into the ring
@@ -69,12 +83,12 @@ struct tw_shared {
 	atomic64_t *dirty;
 	atomic64_t *groups;
 	size_t size;
-	u64 charged;
+	struct tw_pages memory;
 	u32 nr;
 	u32 ring_mask;
 	u32 nr_groups;
 	s64 lead;
-	void *private;
+	struct tw_pages private;
 
 	struct tw_entries wheel;
 	u32 tail;

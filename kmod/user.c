@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Users: who pays for a wheel. A user has an account from the first wheel that it opens to
+ * Users: who pays for a wheel. A payer has an account from the first wheel that it opens to
  * the last that is closed, and longer if there is something to remember. See account.h.
  */
 #include <linux/atomic.h>
@@ -25,7 +25,7 @@
 #include "context.h"
 #include "turns.h"
 
-/* All users who have an account, by their uid */
+/* All accounts, by their payers */
 static struct rb_root tw_users = RB_ROOT;
 
 /*
@@ -74,13 +74,13 @@ static void tw_user_free(struct tw_user *user)
 	kfree(user);
 }
 
-static struct tw_user *tw_user_create(uid_t uid)
+static struct tw_user *tw_user_create(const struct tw_payer *payer)
 {
 	struct tw_user *user = kzalloc(sizeof(*user), TW_GFP);
 
 	if (!user)
 		return NULL;
-	user->uid = uid;
+	user->payer = *payer;
 	INIT_DELAYED_WORK(&user->forget, tw_forget_fn);
 	spin_lock_init(&user->lock);
 	INIT_LIST_HEAD(&user->waiting);
@@ -92,25 +92,29 @@ static struct tw_user *tw_user_create(uid_t uid)
 	return user;
 }
 
-static int tw_user_compare(const void *key, const struct rb_node *node)
+static int tw_payer_compare(const struct tw_payer *a, const struct tw_payer *b)
 {
-	uid_t uid = *(const uid_t *)key;
-	uid_t other = rb_entry(node, struct tw_user, node)->uid;
+	if (a->uid != b->uid)
+		return a->uid < b->uid ? -1 : 1;
+	return a->privileged - b->privileged;
+}
 
-	return uid < other ? -1 : uid > other;
+static int tw_user_compare(const void *payer, const struct rb_node *node)
+{
+	return tw_payer_compare(payer, &rb_entry(node, struct tw_user, node)->payer);
 }
 
 static int tw_user_compare_nodes(struct rb_node *node, const struct rb_node *other)
 {
-	return tw_user_compare(&rb_entry(node, struct tw_user, node)->uid, other);
+	return tw_user_compare(&rb_entry(node, struct tw_user, node)->payer, other);
 }
 
-static struct tw_user *tw_user_find(uid_t uid)
+static struct tw_user *tw_user_find(const struct tw_payer *payer)
 {
 	struct rb_node *node;
 
 	lockdep_assert_held(&tw_users_lock);
-	node = rb_find(&uid, &tw_users, tw_user_compare);
+	node = rb_find(payer, &tw_users, tw_user_compare);
 	return node ? rb_entry(node, struct tw_user, node) : NULL;
 }
 
@@ -121,13 +125,13 @@ static void tw_user_ref(struct tw_user *user)
 	user->used = true;
 }
 
-/* Give the user a wheel, and an account if it has none: @new, or none. */
-static struct tw_user *tw_user_add_wheel(uid_t uid, struct tw_user *new)
+/* Give the payer a wheel, and an account if it has none: @new, or none. */
+static struct tw_user *tw_user_add_wheel(const struct tw_payer *payer, struct tw_user *new)
 {
 	struct tw_user *user;
 
 	spin_lock(&tw_users_lock);
-	user = tw_user_find(uid);
+	user = tw_user_find(payer);
 	if (!user && new) {
 		user = new;
 		rb_find_add(&user->node, &tw_users, tw_user_compare_nodes);
@@ -155,24 +159,27 @@ static kuid_t tw_accountable_uid(void)
 }
 
 /**
- * tw_user_get() - account of the current user, for a new wheel
+ * tw_user_get() - account of the current task, for a new wheel
  *
  * Context: may sleep.
  * Return: the account, or an error pointer: -ENOMEM.
  */
 struct tw_user *tw_user_get(void)
 {
-	uid_t uid = from_kuid(&init_user_ns, tw_accountable_uid());
-	struct tw_user *user = tw_user_add_wheel(uid, NULL);
+	struct tw_payer payer = {
+		.uid = from_kuid(&init_user_ns, tw_accountable_uid()),
+		.privileged = tw_may_exceed_limits(),
+	};
+	struct tw_user *user = tw_user_add_wheel(&payer, NULL);
 	struct tw_user *new;
 
 	if (user)
 		return user;
 	/* Memory may be long in coming, and others open wheels meanwhile. */
-	new = tw_user_create(uid);
+	new = tw_user_create(&payer);
 	if (!new)
 		return ERR_PTR(-ENOMEM);
-	user = tw_user_add_wheel(uid, new);
+	user = tw_user_add_wheel(&payer, new);
 	if (user != new)
 		tw_user_free(new);
 	return user;

@@ -61,7 +61,7 @@ static bool tw_check_held(const struct twheel *tw)
 	bytes += tw_memory(&tw->table, &timers);
 	bytes += tw_memory(&tw->periods, &periods);
 	if (tw->shared)
-		bytes += tw->shared->charged;
+		bytes += tw->shared->memory.charged + tw->shared->private.charged;
 	for (i = 0; i < TW_READY_LISTS; i++)
 		if (!tw_check_list(tw, &tw->wheel.ready.list[i], &seen))
 			return false;

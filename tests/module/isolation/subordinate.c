@@ -6,7 +6,7 @@
  * each of its uids is a user.
  *
  * For a guest in which one instruction takes 1 ns (scripts/vm -i).
- * module parameters: max_user_timers=200000
+ * module parameters: max_user_timers=200000 max_unprivileged_timers=20000000
  * Environment: TIMES=N for N times as long.
  */
 #include "cgroup.h"

@@ -23,17 +23,19 @@
 
 /*
  * As kmod/main.c has it; the metadata test compares what the module says. A preset of 0
- * is computed: 4 % of the memory, in timers of 40 bytes.
+ * is computed: so many percent of the memory, in timers of 40 bytes.
  */
 static const struct parameter {
 	const char *name;
 	unsigned int min;
 	unsigned int max;
 	unsigned int preset;
+	unsigned int percent;
 } parameters[] = {
-	{ "max_timers", 1, 1U << 30, 1U << 24 },
-	{ "max_user_timers", 1, 1U << 30, 0 },
-	{ "budget", 16, 1U << 16, 256 },
+	{ "max_timers", 1, 1U << 30, 1U << 24, 0 },
+	{ "max_user_timers", 1, 1U << 30, 0, 4 },
+	{ "budget", 16, 1U << 16, 256, 0 },
+	{ "max_unprivileged_timers", 1, 1U << 30, 0, 12 },
 };
 
 static struct kmod_ctx *kmod;

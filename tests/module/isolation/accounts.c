@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Accounts beside each other: who may be any user, as the root of a container may, takes no
+ * more than all without CAP_SYS_RESOURCE may have together. What is refused to one program is
+ * there for another of the same user.
+ *
+ * For a guest with 512 MB (see run).
+ */
+#include "cgroup.h"
+#include "shared.h"
+
+#define CONTAINER "container"
+#define POOR "poor"
+
+#define FIRST_UID 2000
+#define UIDS 30
+#define USER 1000
+
+/* What all of them may have, in % of the memory; and what a wheel takes that is not charged */
+#define TOGETHER 12
+#define BESIDE (4 << 20)
+
+#define BATCH 1000
+#define ROUNDS 300
+
+/* More than its group may have, and less than a user */
+#define POOR_BYTES "8M"
+#define MUCH 600000
+
+static struct {
+	int ready;
+	bool go;
+	bool end;
+	__u64 refused;
+	__u64 tries;
+} *shared;
+
+static __u64 available(void)
+{
+	char text[4096], *at;
+
+	read_text("/proc/meminfo", text, sizeof(text));
+	at = strstr(text, "MemAvailable:");
+	if (!at)
+		tap_bail("/proc/meminfo has no MemAvailable");
+	return strtoull(at + strlen("MemAvailable:"), NULL, 10) << 10;
+}
+
+/* Where memory runs out, those are killed who took it. */
+static void killable(const char *score)
+{
+	int err = write_text("/proc/self/oom_score_adj", score);
+
+	if (err)
+		tap_bail("oom_score_adj: %s", strerror(-err));
+}
+
+static void in_group(const char *group)
+{
+	cgroup_move(group, getpid());
+}
+
+static void wait_ready(int nr)
+{
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE) == nr), "%d",
+		    shared->ready);
+}
+
+/* All have what they need before one of them begins. */
+static void go(void)
+{
+	__atomic_store_n(&shared->go, true, __ATOMIC_RELEASE);
+}
+
+static void ready_and_wait(void)
+{
+	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELEASE);
+	for (;;)
+		pause();
+}
+
+/* Wheels with as many timers as there can be. Gives how many timers. */
+static __u64 fill(void)
+{
+	static struct twheel_op ops[BATCH];
+	__u64 held = 0, before;
+	long n = 1;
+	int i, fd;
+
+	do {
+		before = held;
+		fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+		for (; fd >= 0; held += n) {
+			for (i = 0; i < BATCH; i++)
+				ops[i] = op_arm(0, HOUR, i);
+			submit(fd, ops, BATCH);
+			for (n = 0; n < BATCH && !ops[n].result; n++)
+				;
+			if (!n)
+				break;
+		}
+	} while (held != before);
+	return held;
+}
+
+static uid_t uid;
+
+static void begin_together(void)
+{
+	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&shared->go, __ATOMIC_ACQUIRE))
+		sleep_ns(MSEC);
+}
+
+static void filling_child(void)
+{
+	killable("0");
+	become(uid);
+	begin_together();
+	__atomic_add_fetch(&shared->tries, fill(), __ATOMIC_RELAXED);
+	ready_and_wait();
+}
+
+static void container_child(void)
+{
+	in_group(CONTAINER);
+	filling_child();
+}
+
+static void kill_all(pid_t *pids, int nr)
+{
+	int i;
+
+	for (i = 0; i < nr; i++)
+		kill(pids[i], SIGKILL);
+	for (i = 0; i < nr; i++)
+		waitpid(pids[i], NULL, 0);
+}
+
+static void test_many_uids(void)
+{
+	struct twheel_op op = op_arm(0, HOUR, 0);
+	__u64 before, taken, most;
+	pid_t pids[UIDS];
+	int i;
+
+	memset(shared, 0, sizeof(*shared));
+	most = wheel_info(wheel_open(0)).user_limit * 40 / 4 * TOGETHER;
+	for (i = 0; i < UIDS; i++) {
+		uid = FIRST_UID + i;
+		pids[i] = tap_fork(container_child);
+	}
+	wait_ready(UIDS);
+	before = available();
+	go();
+	wait_ready(2 * UIDS);
+	taken = before - available();
+	tap_diag("%d uids hold %llu timers: %llu KB of %llu KB", UIDS, shared->tries,
+		 taken >> 10, most >> 10);
+	EXPECT_TRUE(shared->tries * 40 > most / 2, "they have what they may");
+	EXPECT_TRUE(taken <= most + BESIDE, "%llu KB, and the most is %llu KB", taken >> 10,
+		    most >> 10);
+	EXPECT_EQ(op_single(wheel_open(0), &op), 0, "root is not held up");
+	kill_all(pids, UIDS);
+	/* All is given back: another one has as much. */
+	memset(shared, 0, sizeof(*shared));
+	pids[0] = tap_fork(filling_child);
+	go();
+	wait_ready(2);
+	EXPECT_TRUE(shared->tries * 40 > most / 4);
+	kill_all(pids, 1);
+}
+
+/* root without CAP_SYS_RESOURCE, as in a container, has not used up what root outside has. */
+static void powerless_child(void)
+{
+	in_group(CONTAINER);
+	killable("0");
+	drop_resource();
+	fill();
+	ready_and_wait();
+}
+
+static int roots_wheel;
+
+/* Who has the descriptor may be anybody: what counts is who opened it. */
+static void user_of_roots_wheel(void)
+{
+	struct twheel_op op = op_arm(0, HOUR, 0);
+
+	become(USER);
+	EXPECT_EQ(op_single(roots_wheel, &op), 0);
+}
+
+static void test_roots(void)
+{
+	pid_t pid;
+
+	memset(shared, 0, sizeof(*shared));
+	pid = tap_fork(powerless_child);
+	wait_ready(1);
+	roots_wheel = wheel_open(0);
+	tap_join(tap_fork(user_of_roots_wheel));
+	kill_all(&pid, 1);
+}
+
+/* SETUP that is refused: the wheel has timers; or its group has too little memory */
+static const char *group;
+static bool set_up_before;
+
+static void refused_child(void)
+{
+	struct twheel_op op = op_arm(0, HOUR, 0);
+	int fd, want = set_up_before ? -EBUSY : -ENOMEM;
+
+	in_group(group);
+	become(USER);
+	fd = wheel_open(0);
+	begin_together();
+	if (set_up_before)
+		EXPECT_EQ(op_single(fd, &op), 0);
+	while (!__atomic_load_n(&shared->end, __ATOMIC_ACQUIRE)) {
+		int ret = shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, MUCH);
+
+		/* What the other one has just then is missing to this one. */
+		if (!EXPECT_TRUE(ret == want || (want == -ENOMEM && ret == -ENOSPC), "%d", ret))
+			break;
+	}
+}
+
+/*
+ * Another program of that user and group: its calls are not refused for the other's. (That has
+ * wheels already: an open that finds no memory in the group has a task of the group killed.)
+ */
+static void beside_child(void)
+{
+	struct twheel_op op = op_arm(0, HOUR, 0);
+	int i, fds[ROUNDS];
+
+	in_group(group);
+	become(USER);
+	for (i = 0; i < ROUNDS; i++)
+		fds[i] = wheel_open(0);
+	begin_together();
+	for (i = 0; i < ROUNDS; i++) {
+		shared->refused += op_single(fds[i], &op) == -ENOSPC;
+		shared->tries++;
+		sleep_ns(MSEC / 10);
+	}
+	__atomic_store_n(&shared->end, true, __ATOMIC_RELEASE);
+}
+
+static void beside_refused(bool before, const char *in)
+{
+	pid_t pids[3];
+	int i;
+
+	memset(shared, 0, sizeof(*shared));
+	group = in;
+	set_up_before = before;
+	for (i = 0; i < 3; i++)
+		pids[i] = tap_fork(i ? refused_child : beside_child);
+	wait_ready(3);
+	go();
+	for (i = 0; i < 3; i++)
+		tap_join(pids[i]);
+	EXPECT_EQ(shared->tries, ROUNDS);
+	EXPECT_EQ(shared->refused, 0, "of %llu", shared->tries);
+}
+
+static void test_busy(void)
+{
+	beside_refused(true, CONTAINER);
+}
+
+static void test_no_memory(void)
+{
+	beside_refused(false, POOR);
+}
+
+int main(void)
+{
+	tap_start(400);
+	open_to_all();
+	killable("-1000");
+	shared = map_shared(sizeof(*shared));
+	cgroup_write(".", "cgroup.subtree_control", "+memory");
+	cgroup_make(CONTAINER);
+	cgroup_make(POOR);
+	cgroup_write(POOR, "memory.max", POOR_BYTES);
+	RUN(test_many_uids, "uids that a container's root takes have a limit together");
+	RUN(test_roots, "root of a container does not fill the account of root outside");
+	RUN(test_busy, "beside SETUP that ends in EBUSY, again and again");
+	RUN(test_no_memory, "beside SETUP that ends in ENOMEM, again and again");
+	return tap_end();
+}
