@@ -97,11 +97,12 @@ static int print_as_json(const struct module *m, const char *name,
 
 	uname(&system);
 	if (m->loaded)
-		module = json_pack("{s:s?, s:o, s:I, s:I, s:I, s:o}", "version",
+		module = json_pack("{s:s?, s:o, s:I, s:I, s:I, s:I, s:o}", "version",
 				   *m->version ? m->version : NULL,
 				   "features", json_features(m->features),
 				   "max_timers", (json_int_t)m->wheel_limit,
 				   "max_user_timers", (json_int_t)m->user_limit,
+				   "max_unprivileged_timers", (json_int_t)m->unprivileged_limit,
 				   "budget", (json_int_t)m->budget, "device", json_device(m));
 	return print_json(json_pack("{s:s, s:s, s:b, s:o, s:{s:s?, s:o, s:I, s:I}}",
 				    "command", VERSION, "kernel", system.release,
@@ -131,8 +132,9 @@ static void print_module(const struct module *m)
 		return;
 	}
 	printf("module:     loaded, version %s\n", *m->version ? m->version : "not said");
-	printf("limits:     %s timers in a wheel, memory of %s timers for a user\n",
-	       text_count(m->wheel_limit).s, text_count(m->user_limit).s);
+	printf("limits:     %s timers in a wheel, memory of %s timers for a user, and of %s\n"
+	       "            for all without CAP_SYS_RESOURCE\n", text_count(m->wheel_limit).s,
+	       text_count(m->user_limit).s, text_count(m->unprivileged_limit).s);
 	printf("budget:     %s timers and slots in a run of expiry work\n",
 	       text_count(m->budget).s);
 	if (!m->node) {

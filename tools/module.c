@@ -79,6 +79,7 @@ void module_look(struct module *module)
 	printable(module->version);
 	module->wheel_limit = parameter("max_timers");
 	module->user_limit = parameter("max_user_timers");
+	module->unprivileged_limit = parameter("max_unprivileged_timers");
 	module->budget = parameter("budget");
 	module->node = !stat(DEVICE, &st);
 	if (module->node) {

@@ -24,6 +24,7 @@
  * @features: TWHEEL_FEATURE_* bits, if it could be opened
  * @wheel_limit: most timers of a wheel, or 0 if that is not known
  * @user_limit: most timers of a user's wheels, or 0 if that is not known
+ * @unprivileged_limit: the same of all together without CAP_SYS_RESOURCE
  * @budget: timers and slots in a run of expiry work, or 0 if that is not known
  */
 struct module {
@@ -38,6 +39,7 @@ struct module {
 	__u64 features;
 	__u64 wheel_limit;
 	__u64 user_limit;
+	__u64 unprivileged_limit;
 	__u64 budget;
 };
 
