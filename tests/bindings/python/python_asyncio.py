@@ -30,16 +30,6 @@ class Loop(unittest.TestCase):
         self.loop.call_later(seconds, self.loop.stop)
         self.loop.run_forever()
 
-    def test_never_early(self):
-        """asyncio: no callback is early, all are called once, with their context"""
-        called = []
-        for n in range(2000):
-            when = self.loop.time() + random.random() / 20
-            self.loop.call_at(when, lambda n, when: called.append((n, self.loop.time() >= when)),
-                              n, when)
-        self.run_for(0.06)
-        self.assertEqual(sorted(called), [(n, True) for n in range(2000)])
-
     def test_order(self):
         """asyncio: callbacks that are due together come in the order of their times"""
         called, times = [], []
@@ -58,24 +48,6 @@ class Loop(unittest.TestCase):
         self.loop.call_soon(self.loop.call_later, 0.05, self.loop.stop)
         self.loop.run_forever()
         self.assertEqual(called, [*range(-100, 0), *times])
-
-    def test_order_in_tick(self):
-        """asyncio: those that are due in one tick, too"""
-        called, times = [], []
-
-        def begin():
-            # Later than the last of them is armed, also on an emulated processor
-            start = self.loop.time() + 0.5
-            # (So few that the kernel has them ready in one go)
-            times.extend(start + n / 1e6 for n in range(100))
-            for when in random.sample(times, len(times)):
-                self.loop.call_at(when, called.append, when)
-
-            self.loop.call_at(times[-1] + 0.01, self.loop.stop)
-
-        self.loop.call_soon(begin)
-        self.loop.run_forever()
-        self.assertEqual(called, times)
 
     def test_cancel(self):
         """asyncio: a handle that was cancelled is not called, also one that is due"""
@@ -137,7 +109,7 @@ class Loop(unittest.TestCase):
         self.run_for(0.005)
 
     def test_random(self):
-        """asyncio: a random program has the same result as on asyncio's own loop"""
+        """asyncio: a random program does the same as on asyncio's own loop, and nothing is early"""
         for seed in range(5):
             results = []
             for loop in (twheel.asyncio.EventLoop(), asyncio.SelectorEventLoop()):
@@ -148,10 +120,12 @@ class Loop(unittest.TestCase):
     def random_program(self, loop, seed):
         """Callbacks that start and cancel others: what was called, and what was cancelled"""
         numbers, handles, called = random.Random(seed), {}, []
-        start, pending = loop.time(), set()
+        start, pending, early = loop.time(), set(), []
 
         def call(name, depth):
             called.append(name)
+            if loop.time() < handles[name].when():
+                early.append(name)
             if depth:
                 begin((*name, 0), depth - 1)
                 begin((*name, 1), 0)
@@ -176,6 +150,9 @@ class Loop(unittest.TestCase):
             cancel((n,))
         loop.run_forever()
         self.assertEqual(len(called), len(set(called)))
+        # (asyncio's own loop takes what is early by less than its clock can tell for due.)
+        if isinstance(loop, twheel.asyncio.EventLoop):
+            self.assertEqual(early, [])
         return sorted(called), sorted(n for n, handle in handles.items() if handle.cancelled())
 
 

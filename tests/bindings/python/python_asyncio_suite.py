@@ -8,25 +8,23 @@ loops of their own; what a test says of the class of a loop by name is not meant
 
 import asyncio
 import asyncio.unix_events
-import importlib
 import sys
 import unittest
 
+import tap
 import twheel.asyncio
-
-import python_tap
 
 MODULES = ("base_events", "events", "locks", "queues", "runners", "server", "sock_lowlevel",
            "streams", "taskgroups", "timeouts", "unix_events",
            "waitfor")
 
 
-def run(name, result):
-    module = importlib.import_module(f"test.test_asyncio.test_{name}")
-    suite = unittest.defaultTestLoader.loadTestsFromModule(module)
-    nr = suite.countTestCases()
-    suite.run(result)
-    return nr
+def wrong(name):
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromName(f"test.test_asyncio.test_{name}").run(result)
+    if not result.testsRun:
+        return "there are none"
+    return "\n".join(f"{text}in {test}" for test, text in result.failures + result.errors)
 
 
 def main():
@@ -37,15 +35,7 @@ def main():
         asyncio.EventLoop = twheel.asyncio.EventLoop
         asyncio.DefaultEventLoopPolicy._loop_factory = twheel.asyncio.EventLoop
         assert type(asyncio.new_event_loop()) is twheel.asyncio.EventLoop
-    for name in MODULES:
-        result = unittest.TestResult()
-        nr = run(name, result)
-        for test, text in result.failures + result.errors:
-            python_tap.say(text)
-            print("# failed:", test)
-        good = nr and result.wasSuccessful()
-        print("ok" if good else "not ok", f"- asyncio's own tests of {name}: {nr},",
-              f"{len(result.skipped)} of them skipped by themselves", flush=True)
+    tap.run([(name, lambda name=name: wrong(name)) for name in MODULES])
 
 
 # A process that a test starts imports this file.

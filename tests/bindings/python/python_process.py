@@ -28,30 +28,26 @@ class Fork(unittest.TestCase):
         wheel = twheel.Wheel(backend="user")
         pool = twheel.Pool(2, backend="user")
         pool.start(print, 3600 * 10**9)
-        child = os.fork()
-        if not child:
-            status = 1
-            try:
-                for call in (lambda: wheel.arm(0), lambda: pool.start(print, 0), pool.stop):
-                    try:
-                        call()
-                    except twheel.Error as error:
-                        assert error.errno == 9 and "fork" in str(error), error
-                    else:
-                        raise AssertionError("it was there")
-                wheel.close()
-                with twheel.Wheel(backend="user") as other:
-                    other.arm(1000000, 5)
-                    assert other.read(timeout=60)[0].user_data == 5
-                del pool
-                status = 0
-            finally:
-                os._exit(status)
-        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+        def in_child():
+            nonlocal pool
+            for call in (lambda: wheel.arm(0), lambda: pool.start(print, 0), pool.stop):
+                try:
+                    call()
+                except twheel.Error as error:
+                    assert error.errno == 9 and "fork" in str(error), error
+                else:
+                    raise AssertionError("it was there")
+            wheel.close()
+            with twheel.Wheel(backend="user") as other:
+                other.arm(1000000, 5)
+                assert other.read(timeout=60)[0].user_data == 5
+            del pool
+
+        self.child(in_child)
         wheel.arm(0, 1)
         self.assertEqual(wheel.read(timeout=60)[0].user_data, 1)
         self.assertEqual(len(pool.stop()), 1)
-
 
     def child(self, do):
         """Have a child do that, and end without an exception"""

@@ -1,50 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0
-"""unittest's results as lines of TAP without numbers: python_tap.py FILE..."""
+"""unittest's results as TAP: python_tap.py FILE..."""
 
-import importlib
 import sys
 import unittest
 
-
-def say(text):
-    for line in str(text).rstrip().splitlines():
-        print("#", line)
+import tap
 
 
-class Result(unittest.TestResult):
-    """One line for each test, by the first line of its text"""
+def each(suite):
+    for test in suite:
+        yield from each(test) if isinstance(test, unittest.TestSuite) else (test,)
 
-    def name(self, test):
-        return test.shortDescription() or test.id()
 
-    def addSuccess(self, test):
-        print("ok -", self.name(test), flush=True)
-
-    def addError(self, test, err):
-        super().addError(test, err)
-        self.fail(test)
-
-    def addFailure(self, test, err):
-        super().addFailure(test, err)
-        self.fail(test)
-
-    def fail(self, test):
-        say((self.failures + self.errors)[-1][1])
-        print("not ok -", test.id() if not hasattr(test, "_testMethodName") else self.name(test),
-              flush=True)
-
-    def addSkip(self, test, reason):
-        print("ok -", self.name(test), "# SKIP", reason, flush=True)
+def wrong(test):
+    result = unittest.TestResult()
+    test.run(result)
+    for _, reason in result.skipped:
+        raise tap.Skip(reason)
+    return "\n".join(text for _, text in result.failures + result.errors)
 
 
 def main():
-    result, suite = Result(), unittest.TestSuite()
-    for name in sys.argv[1:]:
-        module = importlib.import_module(name)
-        suite.addTests(unittest.defaultTestLoader.loadTestsFromModule(module))
-    print("@planned", suite.countTestCases(), flush=True)
-    suite.run(result)
-    sys.exit(not result.wasSuccessful())
+    tests = each(unittest.defaultTestLoader.loadTestsFromNames(sys.argv[1:]))
+    tap.run([(test.shortDescription() or test.id(), lambda test=test: wrong(test))
+             for test in tests])
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 
 import array
 import os
-import select
 import struct
 import threading
 import time
@@ -144,14 +143,6 @@ class Single(Case):
         with twheel.Wheel(short_events=True) as wheel:
             number = wheel.arm(0, 9)
             self.assertEqual(wheel.read(timeout=60), [(9, number, 0, 0, 0)])
-
-    def test_descriptor(self):
-        """Wheel: any event loop can wait for its descriptor"""
-        poll = select.poll()
-        poll.register(self.wheel, select.POLLIN)
-        self.assertEqual(poll.poll(0), [])
-        self.wheel.arm(5_000_000)
-        self.assertEqual(poll.poll(60000), [(self.wheel.fileno(), select.POLLIN)])
 
     def test_stats(self):
         """Wheel: info and stats"""
