@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Clients that keep accounts of each job, of one server that is killed again and again, or of
-# several on one database; and what of it is wrong.
+# Clients that keep accounts of each job, of several servers on one database; and what of it is
+# wrong.
 #
 # A server that was stopped for longer than its lease may yet say what was so when it was
 # stopped. So a job came somewhen between the request and the answer, and it is wrong only where
-# no moment between the two would be right. What such a client does with it must be refused. Of
-# one server alone more is known: what it said before comes first, within a life of it.
+# no moment between the two would be right. What such a client does with it must be refused.
 
 import random
 import threading
@@ -26,13 +25,13 @@ REFUSED = ('OUT_OF_MEMORY', 'INTERNAL_ERROR', 'DRAINING')
 
 class Entry:
     '''What is known of a job; sure: its put was acknowledged, doubt: a delete was not answered.
-    When it was deleted, or buried, and since when not_before counts: a time, and a life.'''
+    When it was deleted, or buried, and since when not_before counts'''
 
-    def __init__(self, key, not_before, ttr):
-        self.key, self.not_before, self.ttr, self.id = key, not_before, ttr, None
+    def __init__(self, key, not_before):
+        self.key, self.not_before, self.id = key, not_before, None
         self.sure = self.doubt = False
         self.gone = self.buried = None
-        self.since = (0, 0)
+        self.since = 0
         self.came = []
 
 
@@ -41,25 +40,16 @@ class Held:
 
     def __init__(self, entry, number, asked, who):
         self.entry, self.number, self.asked, self.received = entry, number, asked, time.time()
-        self.who, self.over, self.until = who, False, asked + entry.ttr - 0.1
+        self.who = who
 
     def is_after(self, moment):
-        if not moment:
-            return False
-        at, life = moment
-        return at < self.asked or life is not None and life <= self.who.life
+        return moment is not None and moment < self.asked
 
     def another_has_it(self, now):
         '''Did somebody else ask for it after this client had received it, and get it? It may be
         the same client that had it again since.'''
         mine = max(held.received for held in self.entry.came if held.who is self.who)
         return any(other.asked > mine and other.received < now for other in self.entry.came)
-
-    def given_to(self):
-        '''To whom one server alone has given it though this client is not to lose it yet'''
-        return [other for other in self.entry.came if other.who is not self.who and
-                other.who.life == self.who.life is not None and not other.over and
-                self.received < other.until]
 
     def story(self):
         return '; '.join('%s asked %.3f, received %.3f' %
@@ -68,10 +58,8 @@ class Held:
 
 
 class Accounts:
-    '''life: how often the one server was killed; None: there are several'''
-
-    def __init__(self, life=None):
-        self.lock, self.life = threading.Lock(), life
+    def __init__(self):
+        self.lock = threading.Lock()
         self.entries, self.ids, self.wrong, self.counts, self.of = {}, {}, [], {}, {}
 
     def count(self, what):
@@ -84,9 +72,9 @@ class Accounts:
     def complain(self, entry, why):
         self.wrong.append('job %s, id %s: %s' % (entry.key, entry.id, why))
 
-    def putting(self, key, delay, ttr):
+    def putting(self, key, delay):
         with self.lock:
-            self.entries[key] = Entry(key, time.time() + delay, ttr)
+            self.entries[key] = Entry(key, time.time() + delay)
 
     def put(self, key, number):
         with self.lock:
@@ -118,8 +106,6 @@ class Accounts:
                 self.complain(entry, 'came while it is buried')
             if held.received + SLACK < entry.not_before and held.is_after(entry.since):
                 self.complain(entry, 'early by %.3f s' % (entry.not_before - held.received))
-            if held.given_to():
-                self.complain(entry, 'came while another has it: ' + held.story())
             entry.came.append(held)
             self.of.setdefault(who, []).append(held)
             return held
@@ -127,14 +113,12 @@ class Accounts:
     def closing(self, who):
         with self.lock:
             for held in self.of.pop(who, ()):
-                held.over = True
                 held.entry.not_before = 0
 
     def doing(self, held, what):
         '''Something is about to be done with it: may that be granted?'''
         with self.lock:
             stale = held.another_has_it(time.time())
-            held.over = held.over or what != 'touch'
             if stale:
                 self.count('stale')
             else:
@@ -144,7 +128,7 @@ class Accounts:
     def done(self, held, what, allowed, delay=0, sent=0):
         '''It was granted'''
         with self.lock:
-            entry, now = held.entry, (time.time(), held.who.life)
+            entry, now = held.entry, time.time()
             again = any(c.received > sent for c in entry.came)
             self.count(what)
             # Who had it may delete it when it is ready again, as anybody may.
@@ -159,8 +143,6 @@ class Accounts:
                 entry.not_before, entry.since = sent + delay, now
             elif what == 'buried' and not again:
                 entry.buried = now
-            elif what == 'touched':
-                held.until = sent + entry.ttr - 0.1
 
     def kicking(self, most=None):
         '''Buried jobs that are about to be kicked: their ids.'''
@@ -207,8 +189,6 @@ class Client(threading.Thread):
         except OSError:
             time.sleep(0.01)
             return
-        # That of the server which answers, or a later one
-        connection.life = self.accounts.life
         try:
             self.begin(connection)
             while not self.stopped.is_set():
@@ -251,7 +231,7 @@ class Producer(Client):
         self.number += 1
         delay, ttr = self.random.choice((0, 0, 0, 1, 2)), self.random.choice(TTRS)
         self.ask(connection, 'use', self.random.choice(TUBES), good=('USING',))
-        self.accounts.putting(key, delay, ttr)
+        self.accounts.putting(key, delay)
         body = key.encode() + b' ' + b'-' * self.random.choice((0, 10, 5000))
         got = self.insist(key, connection, 'put', self.random.randrange(3), delay, ttr, len(body),
                           body=body, good=('INSERTED',))
@@ -350,7 +330,6 @@ def left(connection, states=('ready', 'reserved', 'delayed', 'buried')):
 def drain(server, accounts):
     '''Take all that is there. Gives what is left, and lost.'''
     connection = server.connect()
-    connection.life = accounts.life
     wire.wait_for('nothing is reserved, nor delayed',
                   lambda: not left(connection, ('reserved', 'delayed')))
     accounts.kicking()

@@ -8,6 +8,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import threading
 import time
 
 WITH_BODY = (b'RESERVED', b'FOUND', b'OK')
@@ -163,6 +164,15 @@ def wait_for(what, ready, wait=PATIENCE):
             raise Late(what() if callable(what) else what)
         # For as long as it took to look: what is waited for needs the processor, too.
         time.sleep(max(0.002, now - begun))
+
+
+def together(functions):
+    '''All of them at the same time'''
+    threads = [threading.Thread(target=function) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 class Server:
