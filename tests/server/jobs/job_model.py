@@ -7,6 +7,33 @@
 DEFAULT, SECOND, MARGIN = 'default', 1000, 1000
 
 
+class Settings:
+    '''What a section "tubes" of the configuration file says; times in ms'''
+
+    def __init__(self, tries=0, dead_letter=None, backoff=0, most=0, unit=SECOND, unique=False):
+        self.tries, self.dead_letter, self.unit, self.unique = tries, dead_letter, unit, unique
+        self.backoff, self.most = backoff, most
+
+    def counts(self):
+        '''Is each end of a try written?'''
+        return bool(self.tries or self.backoff)
+
+    def text(self, name):
+        words = ['name = "%s";' % name, 'delay-unit = "%dms";' % self.unit]
+        if self.tries:
+            words.append('tries = %d;' % self.tries)
+        if self.dead_letter:
+            words.append('dead-letter = "%s";' % self.dead_letter)
+        if self.backoff:
+            words.append('backoff = "%dms..%dms";' % (self.backoff, self.most))
+        if self.unique:
+            words.append('unique = "body";')
+        return '{ %s }' % ' '.join(words)
+
+
+PLAIN = Settings()
+
+
 class Tie(Exception):
     '''What happens first of two things at the same time is not said.'''
 
@@ -36,9 +63,19 @@ class Client:
 
 
 class Model:
-    def __init__(self):
+    def __init__(self, settings=()):
         self.now = self.turn = 0
         self.jobs, self.clients, self.pauses = {}, [], {}
+        self.settings = dict(settings)
+
+    def of(self, job):
+        return self.settings.get(job.tube, PLAIN)
+
+    def same_body(self, tube, body):
+        '''The job that a put of that stands for, in a tube in which each is there once'''
+        if not self.settings.get(tube, PLAIN).unique:
+            return None
+        return next((j for j in self.jobs.values() if (j.tube, j.body) == (tube, body)), None)
 
     def next_turn(self):
         self.turn += 1
@@ -72,10 +109,38 @@ class Model:
             job.holder = None
         self.serve(job.tube)
 
-    def delayed(self, job, delay):
-        if delay:
-            job.state, job.at = 'delayed', self.now + delay * SECOND
+    def delayed(self, job, ms):
+        if ms:
+            job.state, job.at = 'delayed', self.now + ms
         else:
+            self.ready(job)
+
+    def buried(self, job):
+        job.state, job.at = 'buried', self.next_turn()
+        job.counts['buries'] += 1
+
+    def let_go(self, job, delay=None):
+        '''A try is over; it was released with that delay, or else nobody said so.'''
+        rules = self.of(job)
+        job.holder.held.remove(job)
+        job.holder = None
+        if delay is not None or rules.counts():
+            job.delay = delay or 0
+        if rules.tries and job.counts['reserves'] >= rules.tries:
+            self.put_aside(job, rules)
+            return
+        ms = (delay or 0) * rules.unit
+        if rules.backoff and not ms:
+            ms = min(rules.backoff * 2 ** (job.counts['reserves'] - 1), rules.most)
+            job.delay = -(-ms // rules.unit)
+        self.delayed(job, ms)
+
+    def put_aside(self, job, rules):
+        job.delay = 0
+        if rules.dead_letter in (None, job.tube):
+            self.buried(job)
+        else:
+            job.tube = rules.dead_letter
             self.ready(job)
 
     def serve(self, tube):
@@ -107,7 +172,9 @@ class Model:
     def expire(self, job):
         if job.state == 'reserved':
             job.counts['timeouts'] += 1
-        self.ready(job)
+            self.let_go(job)
+        else:
+            self.ready(job)
 
     def waited(self, client):
         client.stop_waiting()
@@ -134,7 +201,7 @@ class Model:
         job = Job(number, client.use, priority, delay, ttr or 1, body, self.now)
         self.jobs[number] = job
         client.say('INSERTED', number)
-        self.delayed(job, delay)
+        self.delayed(job, delay * self.of(job).unit)
 
     def reserve(self, client, timeout):
         watched = client.watched
@@ -185,11 +252,10 @@ class Model:
         job = self.own(client, number)
         if not job:
             return
-        client.say('RELEASED')
-        job.pri, job.delay, job.holder = priority, delay, None
+        job.pri = priority
         job.counts['releases'] += 1
-        client.held.remove(job)
-        self.delayed(job, delay)
+        self.let_go(job, delay)
+        client.say('BURIED' if job.state == 'buried' else 'RELEASED')
 
     def bury(self, client, number, priority):
         job = self.own(client, number)
@@ -197,8 +263,8 @@ class Model:
             return
         client.say('BURIED')
         client.held.remove(job)
-        job.pri, job.holder, job.state, job.at = priority, None, 'buried', self.next_turn()
-        job.counts['buries'] += 1
+        job.pri, job.holder = priority, None
+        self.buried(job)
 
     def touch(self, client, number):
         job = self.own(client, number)
@@ -271,7 +337,7 @@ class Model:
     def close(self, client):
         self.clients.remove(client)
         for job in list(client.held):
-            self.ready(job)
+            self.let_go(job)
         self.forget()
 
     def crash(self):
