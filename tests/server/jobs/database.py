@@ -8,6 +8,7 @@
 # -t  it ends the connections of servers of jobs three times a second, once one serves: then it
 #     has all three
 
+import contextlib
 import glob
 import os
 import pwd
@@ -107,6 +108,24 @@ class Postgres:
         '''Through its socket, which no network takes away'''
         return self.do('psql', '-h', self.folder, '-p', str(self.port), '-U', NAME, '-XAtq', '-v',
                        'ON_ERROR_STOP=1', '-c', sql, database).strip()
+
+    def aside(self, database, *words, **rest):
+        '''A client that goes on with it'''
+        return subprocess.Popen([os.path.join(programs(), 'psql'), '-XAtq', *words,
+                                 self.uri(database)], text=True, stdout=subprocess.PIPE, **rest)
+
+    @contextlib.contextmanager
+    def held(self, sql, database='postgres'):
+        '''Something is locked, by statements that say so.'''
+        psql = self.aside(database, '-v', 'ON_ERROR_STOP=1', stdin=subprocess.PIPE)
+        psql.stdin.write("SET lock_timeout = '30s'; BEGIN; %s;\n" % sql)
+        psql.stdin.flush()
+        if psql.stdout.readline() != 'locked\n':
+            raise wire.Late('a lock: ' + sql)
+        try:
+            yield
+        finally:
+            psql.communicate()
 
     def uri(self, database):
         '''On a busy machine, that it takes a connection may take longer than servers wait.'''
