@@ -15,6 +15,7 @@
  * where FILE has that in it. (Threads may meet in another way then.)
  */
 #include "calls.h"
+#include "model_wheel.h"
 
 #include <stdarg.h>
 #include <sys/time.h>
@@ -40,10 +41,6 @@ static int kernel_log;
 static char report[400];	/* what the kernel complained of */
 static __u64 round_began;
 
-static __thread __u32 signals;
-static __thread timer_t alarm_clock;
-static __thread __u64 notice_end;
-
 /* A promise is broken: the first one is kept. */
 void broken(const char *format, ...)
 {
@@ -61,62 +58,9 @@ bool halted(void)
 	return __atomic_load_n(&shared->halt, __ATOMIC_RELAXED);
 }
 
-/* Signals end calls early: how many came to this thread, and did any since? */
-__u32 interruptions(void)
-{
-	return __atomic_load_n(&signals, __ATOMIC_RELAXED);
-}
-
-bool interrupted(__u32 since)
-{
-	return interruptions() != since;
-}
-
-/*
- * Work that io_uring has for this thread ends calls early, too, as a signal does,
- * but nobody is told: after that was asked for, it may come.
- */
-void expect_notice(void)
-{
-	notice_end = now(CLOCK_MONOTONIC) + 3 * SEC;
-}
-
-bool notified(__u32 since)
-{
-	return interrupted(since) || now(CLOCK_MONOTONIC) < notice_end;
-}
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	__atomic_add_fetch(&signals, 1, __ATOMIC_RELAXED);
-}
-
-/* A call that may wait for ever is ended by a signal. */
-void expect_signal(bool on)
-{
-	struct itimerspec its = { 0 };
-
-	if (on)
-		its = (struct itimerspec){ { 0, 3 * MSEC }, { 0, 3 * MSEC } };
-	timer_settime(alarm_clock, 0, &its, NULL);
-}
-
 void signal_somebody(__u64 *seed)
 {
 	syscall(SYS_tgkill, getpid(), threads[below(seed, THREADS)], SIGUSR1);
-}
-
-static void make_alarm_clock(void)
-{
-	struct sigevent sev = {
-		.sigev_notify = SIGEV_THREAD_ID,
-		.sigev_signo = SIGUSR1,
-	};
-
-	sev._sigev_un._tid = syscall(SYS_gettid);
-	if (timer_create(CLOCK_MONOTONIC, &sev, &alarm_clock))
-		tap_bail("timer_create: %s", strerror(errno));
 }
 
 /* A process takes the wheels of a round over. None are sent when there is no more. */
@@ -170,8 +114,7 @@ static void *work(void *arg)
 	__u64 seed;
 
 	threads[me] = syscall(SYS_gettid);
-	memory_init();
-	make_alarm_clock();
+	calls_thread();
 	guide_thread();
 	for (;;) {
 		if (!me && !take_wheels(pipes[process][0]))
@@ -243,7 +186,6 @@ static void open_wheels(__u64 *seed)
 			.tick = ticks[below(seed, ARRAY_SIZE(ticks))],
 			.limit = one_in(seed, 4) ? 8 + below(seed, 100) : 0,
 		};
-		struct twheel_info info;
 		long ret;
 
 		if (setup.flags & TWHEEL_SETUP_COUNT)
@@ -254,17 +196,11 @@ static void open_wheels(__u64 *seed)
 			broken("setup gave %ld", ret);
 		if (w >= MODELS)
 			continue;
-		info = wheel_info(wheels[w]);
-		model_reset(&shared->models[w]);
-		shared->models[w].clock = clock;
-		shared->models[w].flags = setup.flags;
-		shared->models[w].event_size = info.event_size;
-		shared->models[w].tick = info.tick;
-		shared->models[w].limit = info.limit;
-		if (info.event_size != (setup.flags ? 8 : setup.event_size ?:
-					TWHEEL_EVENT_SIZE_FULL))
+		model_begin(&shared->models[w], wheels[w], w, false);
+		if (shared->models[w].event_size !=
+		    (setup.flags ? 8 : setup.event_size ?: TWHEEL_EVENT_SIZE_FULL))
 			broken("events of %u bytes are of %u", setup.event_size,
-			       info.event_size);
+			       shared->models[w].event_size);
 	}
 }
 
@@ -399,7 +335,7 @@ static void run_round(__u64 *seed)
 	pthread_barrier_wait(&shared->begin);
 	pthread_barrier_wait(&shared->end);
 	for (w = 0; w < MODELS && !halted(); w++)
-		model_finish(w);
+		model_finish(&shared->models[w], wheels[w]);
 	round_began = 0;
 	for (w = 0; w < WHEELS; w++)
 		close(wheels[w]);
@@ -412,7 +348,6 @@ static void run_round(__u64 *seed)
 
 static void start_processes(void)
 {
-	struct sigaction act = { .sa_handler = on_signal };
 	int i;
 
 	parent = syscall(SYS_pidfd_open, getpid(), 0);
@@ -425,7 +360,6 @@ static void start_processes(void)
 		if (processes[process] < 0)
 			tap_bail("fork: %s", strerror(errno));
 		if (!processes[process]) {
-			sigaction(SIGUSR1, &act, NULL);
 			for (i = 0; i < PROCESSES; i++)
 				close(pipes[i][1]);
 			run_process();

@@ -115,7 +115,7 @@ void guide_begin(void)
 
 static void keep(const struct program *program)
 {
-	__u64 seed = moment();
+	__u64 seed = now(CLOCK_MONOTONIC) | 1;
 	__u32 i;
 
 	while (__atomic_exchange_n(&shared->corpus_lock, 1, __ATOMIC_ACQUIRE))
