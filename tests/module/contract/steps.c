@@ -12,7 +12,8 @@
  *
  * also in: both-clocks matrix
  */
-#include "device.h"
+#define MODEL_TIMERS 6000
+#include "wheel_calls.h"
 
 #include <sys/timex.h>
 
@@ -24,26 +25,15 @@
 #define FIRST_TIME (700000000 * SEC)
 #define LAST_TIME (5000000000 * SEC)
 
-/* What the model knows of a timer. Times are of its wheel's clock */
-struct timer {
-	__u64 id;	/* 0 when there is none */
-	__u64 nominal;	/* its deadline without jitter */
-	__u64 interval;
-	__u64 slack;
-	__u64 jitter;
-	bool may;	/* its time came once, whatever the clock shows now */
-	bool must;	/* its event is waited for */
-};
+/* Those on the wall clock come first. */
+#define WALLS 3
 
 struct wheel {
 	clockid_t clock;
 	__u64 tick;
 	int fd;
 	__u64 ahead;	/* of MONOTONIC, at most */
-	__u64 overruns;	/* in all, before what is read now */
-	__u64 most;	/* that its clock has shown, before it was set */
-	unsigned int musts;
-	struct timer timers[N];
+	struct model *model;
 };
 
 static struct wheel wheels[] = {
@@ -55,15 +45,17 @@ static struct wheel wheels[] = {
 	{ .clock = CLOCK_BOOTTIME, .tick = 10 * USEC },
 };
 
+static struct model models[ARRAY_SIZE(wheels)];
 static __u64 seed = 1;
 static __s64 wall_offset;	/* of the wall clock, before it was touched */
 static int tai_offset;
 static unsigned int steps_done;
-static unsigned long events, overruns, set_back, saturated;
+static unsigned long events, overruns;
+static __u64 wakeups, reasons;
 
-static __u64 rnd(__u64 below)
+static __u64 rnd(__u64 most)
 {
-	return random_next(&seed) % below;
+	return random_next(&seed) % most;
 }
 
 /* Of every magnitude alike */
@@ -72,28 +64,13 @@ static __u64 rnd_wide(unsigned int bits)
 	return rnd(2ULL << rnd(bits));
 }
 
-/* The first tick that a timer may expire at */
-static __u64 earliest(const struct wheel *w, const struct timer *t)
-{
-	return (t->nominal + w->tick - 1) / w->tick * w->tick;
-}
-
-/* The tick by which it has expired */
-static __u64 latest(const struct wheel *w, const struct timer *t)
-{
-	return (t->nominal + t->jitter + w->tick - 1) / w->tick * w->tick +
-	       t->slack;
-}
-
 /* ---- what is done to timers ---- */
 
-static struct twheel_op draw(const struct wheel *w, __u16 opcode, struct timer *t)
+static struct twheel_op draw(const struct wheel *w, __u16 opcode, __u64 id)
 {
-	struct twheel_op op = op_arm(0, 0, t - w->timers);
+	struct twheel_op op = op_for(opcode, id);
 	__u64 from = now(w->clock);
 
-	op.opcode = opcode;
-	op.id = opcode == TWHEEL_OP_ARM ? 0 : t->id;
 	op.deadline = rnd_wide(61);
 	if (rnd(3)) {
 		op.flags = TWHEEL_ABS;
@@ -113,230 +90,78 @@ static struct twheel_op draw(const struct wheel *w, __u16 opcode, struct timer *
 	return op;
 }
 
-/*
- * The timer is as @op says. That of a one-shot has its jitter in it already, and
- * what a relative one comes to is asked for; it must lie between the two times.
- */
-static void learn(struct wheel *w, struct timer *t, const struct twheel_op *op,
-		  __u64 before, __u64 after)
-{
-	__u64 least = op->deadline, most;
-	struct twheel_op told;
-
-	*t = (struct timer){
-		.id = op->id,
-		.interval = op->interval,
-		.slack = op->slack,
-		.jitter = op->interval ? op->jitter : 0,
-	};
-	if (!EXPECT_EQ(query(w->fd, t->id, &told), 0))
-		return;
-	t->nominal = told.deadline;
-	most = least + op->jitter - t->jitter;
-	if (!(op->flags & TWHEEL_ABS)) {
-		least += before;
-		most += after;
-	}
-	EXPECT_TRUE(t->nominal >= least && t->nominal <= most,
-		    "deadline %llu, not from %llu to %llu", t->nominal, least, most);
-	/* One in the past does not wait for a tick. */
-	t->may = t->nominal <= after;
-}
-
-static void set_timer(struct wheel *w, struct timer *t, __u16 opcode)
-{
-	struct twheel_op op = draw(w, opcode, t);
-	__u64 before = now(w->clock);
-	long ret = op_single(w->fd, &op);
-
-	if (EXPECT_EQ(ret, 0, "operation %u", opcode))
-		learn(w, t, &op, before, now(w->clock));
-}
-
-static void cancel_timer(struct wheel *w, struct timer *t)
-{
-	EXPECT_EQ(cancel(w->fd, t->id), 0);
-	t->id = 0;
-}
-
-static void query_timer(struct wheel *w, struct timer *t)
-{
-	struct twheel_op op;
-
-	EXPECT_EQ(query(w->fd, t->id, &op), 0);
-	EXPECT_EQ(op.deadline, t->nominal, "timer %zd", t - w->timers);
-	EXPECT_EQ(op.interval, t->interval);
-	if (op.state == TWHEEL_STATE_READY)
-		EXPECT_TRUE(t->may || earliest(w, t) <= now(w->clock),
-			    "ready by %llu before its tick",
-			    earliest(w, t) - now(w->clock));
-}
-
 static void stir(struct wheel *w)
 {
-	unsigned int i;
+	struct model *m = w->model;
+	__u32 i, n = m->nr;
 
-	for (i = 0; i < N; i++) {
-		struct timer *t = &w->timers[i];
+	for (i = 0; i < n; i++) {
+		struct timer *t = &m->timers[i];
 
-		if (!t->id)
-			set_timer(w, t, TWHEEL_OP_ARM);
-		else if (!rnd(10))
-			set_timer(w, t, TWHEEL_OP_MODIFY);
-		else if (!rnd(20))
-			cancel_timer(w, t);
-		else if (!rnd(10))
-			query_timer(w, t);
+		if (!t->ended && !rnd(10))
+			model_single(m, w->fd, t, draw(w, TWHEEL_OP_MODIFY, t->id));
+		else if (!t->ended && !rnd(20))
+			model_cancel(m, w->fd, t);
+		else if (!t->ended && !rnd(10))
+			model_single(m, w->fd, t, op_for(TWHEEL_OP_QUERY, t->id));
 	}
-}
-
-/* ---- what is read ---- */
-
-static void next_period(struct timer *t, __u64 overrun)
-{
-	t->nominal += (overrun + 1) * t->interval;
-	if (t->nominal > KTIME_MAX)
-		t->nominal = KTIME_MAX;
-	t->may = false;
-	overruns += overrun;
-}
-
-static __u64 periods(const struct timer *t, __u64 deadline, __u64 time)
-{
-	return time < deadline ? 0 : (time - deadline) / t->interval;
-}
-
-/* So many overruns or more are told as that; the wheel's sum has them all */
-#define MANY 0xffffffffU
-
-/* Then events are to be read one by one */
-static bool may_be_many(const struct wheel *w)
-{
-	__u64 time = now(w->clock);
-	unsigned int i;
-
-	for (i = 0; i < N; i++) {
-		const struct timer *t = &w->timers[i];
-
-		if (t->id && t->interval && periods(t, t->nominal, time) >= MANY / 2)
-			return true;
-	}
-	return false;
-}
-
-/* An event that was read between the two times of the clock */
-static void check_event(struct wheel *w, const struct twheel_event *ev,
-			__u64 before, __u64 after)
-{
-	struct timer *t = &w->timers[ev->user_data % N];
-	__u64 overrun, least, most;
-
-	if (!EXPECT_TRUE(ev->user_data < N && ev->id == t->id && t->id,
-			 "an event of no timer: %llu", ev->user_data))
-		return;
-	events++;
-	set_back += t->may && earliest(w, t) > after;
-	EXPECT_TRUE(t->may || earliest(w, t) <= after,
-		    "clock %d tick %llu timer %llu: early by %llu", (int)w->clock,
-		    w->tick, ev->user_data, earliest(w, t) - after);
-	EXPECT_TRUE(ev->deadline >= t->nominal &&
-		    ev->deadline <= t->nominal + t->jitter,
-		    "deadline %llu, of %llu", ev->deadline, t->nominal);
-	EXPECT_TRUE(after >= ev->deadline || w->most >= ev->deadline, "early by %llu",
-		    ev->deadline - after);
-	EXPECT_EQ(ev->flags, t->interval ? TWHEEL_EVENT_PERIODIC : 0);
-	w->musts -= t->must;
-	t->must = false;
-	if (!t->interval) {
-		EXPECT_EQ(ev->overrun, 0);
-		t->id = 0;
-		return;
-	}
-	overrun = ev->overrun;
-	if (ev->overrun == MANY) {
-		overrun = wheel_stats(w->fd).overruns - w->overruns;
-		saturated++;
-	}
-	least = periods(t, ev->deadline, before);
-	most = periods(t, ev->deadline, after);
-	EXPECT_TRUE(overrun >= least && overrun <= most,
-		    "clock %d: overrun %llu, not from %llu to %llu", (int)w->clock,
-		    overrun, least, most);
-	next_period(t, overrun);
-}
-
-/* Where memory ends that is there, so that the kernel copies what is read in two parts */
-static struct twheel_event *room_in_parts(unsigned int first)
-{
-	static char *page;
-
-	if (!page)
-		page = map_pages(2, PROT_READ | PROT_WRITE) + PAGE;
-	if (madvise(page, PAGE, MADV_DONTNEED))
-		tap_bail("madvise: %s", strerror(errno));
-	return (struct twheel_event *)page - first;
+	while (m->live < N && !halted())
+		model_single(m, w->fd, NULL, draw(w, TWHEEL_OP_ARM, 0));
 }
 
 static void take(struct wheel *w)
 {
-	size_t most = may_be_many(w) ? 1 : 1 + rnd(64);
-	struct twheel_event *ev = room_in_parts(rnd(64));
-	__u64 before = now(w->clock), after;
-	long n, i;
+	struct making mk = {
+		.model = w->model,
+		.fd = w->fd,
+		.seed = random_next(&seed) | 1,
+		.shape = rnd(2) | 0x2c,		/* memory that is not there as yet */
+		.nr = 1 + rnd(64),
+	};
 
-	w->overruns = wheel_stats(w->fd).overruns;
-	n = read_events(w->fd, ev, most);
-	after = now(w->clock);
-	EXPECT_TRUE(n > 0 || n == -EAGAIN, "read gave %ld", n);
-	for (i = 0; i < n; i++)
-		check_event(w, &ev[i], before, after);
+	make_read(&mk);
 }
 
-/* What the wheel says about timers that it should have expired by then */
-static void tell(const struct wheel *w, __u64 then)
+static void begin(struct wheel *w)
 {
-	struct twheel_info info = wheel_info(w->fd);
-	struct twheel_op op;
-	unsigned int i;
-
-	tap_diag("clock %d tick %llu, step %u, at %llu: now %llu, next expiry %llu",
-		 (int)w->clock, w->tick, steps_done, then, now(w->clock),
-		 info.next_expiry);
-	for (i = 0; i < N; i++) {
-		const struct timer *t = &w->timers[i];
-
-		if (t->id && t->must && !query(w->fd, t->id, &op))
-			tap_diag("timer %u: %u, %llu, every %llu, %llu, %llu",
-				 i, op.state, t->nominal, t->interval, t->slack,
-				 t->jitter);
-	}
+	w->fd = wheel_new(wheel_clock(w->clock), w->tick);
+	w->model = &models[w - wheels];
+	model_begin(w->model, w->fd, w - wheels, true);
 }
 
-/* What must have expired by now is all read, and the wheel has the rest */
-static void settle(struct wheel *w)
+/* What wakes a wheel up: something to do there, or that was there before */
+static void end(struct wheel *w)
 {
-	__u64 end = now(CLOCK_MONOTONIC) + PATIENCE_MS * MSEC;
-	__u64 from = now(w->clock);
-	struct twheel_info info;
-	unsigned int i, live = 0;
+	struct twheel_stats s = wheel_stats(w->fd);
 
-	w->musts = 0;
-	for (i = 0; i < N; i++) {
-		struct timer *t = &w->timers[i];
+	wakeups += s.wakeups;
+	reasons += s.armed + s.modified + s.expired + steps_done;
+	events += s.delivered;
+	overruns += s.overruns;
+	close(w->fd);
+}
 
-		t->must = t->id && latest(w, t) <= from;
-		w->musts += t->must;
-	}
-	while (w->musts && now(CLOCK_MONOTONIC) < end &&
+/* What must have expired by now is all read, and the wheel has the rest. */
+static void settle_wheel(struct wheel *w)
+{
+	__u64 end_time = now(CLOCK_MONOTONIC) + PATIENCE_MS * MSEC;
+	struct model *m = w->model;
+
+	snprintf(model_doing, sizeof(model_doing), "clock %d, tick %llu, step %u", (int)w->clock,
+		 m->tick, steps_done);
+	model_mark_due(m);
+	while (m->nr_awaited && !halted() && now(CLOCK_MONOTONIC) < end_time &&
 	       readable(w->fd, PATIENCE_MS))
 		take(w);
-	if (!EXPECT_EQ(w->musts, 0, "due, and no event comes"))
-		tell(w, from);
+	if (m->nr_awaited)
+		broken("%u timers are due at %llu, and no event comes; next expiry %llu",
+		       m->nr_awaited, now(w->clock), wheel_info(w->fd).next_expiry);
 	take(w);
-	for (i = 0; i < N; i++)
-		live += !!w->timers[i].id;
-	info = wheel_info(w->fd);
-	EXPECT_EQ(info.pending + info.ready, live);
+	model_check(m, w->fd);
+	if (m->nr < MODEL_TIMERS - 2 * N)
+		return;
+	end(w);
+	begin(w);
 }
 
 /* ---- the clock ---- */
@@ -369,11 +194,11 @@ static void tai_set(int offset)
 /* To where a timer on the wall clock is due, or a bit before that */
 static void wall_meet(__u64 before)
 {
-	const struct wheel *w = &wheels[rnd(3)];
-	const struct timer *t = &w->timers[rnd(N)];
-	__u64 to = earliest(w, t) - before;
+	struct wheel *w = &wheels[rnd(WALLS)];
+	const struct timer *t = &w->model->timers[rnd(w->model->nr)];
+	__u64 to = tick_of(w->model, t->earliest) - before;
 
-	if (t->id && to > FIRST_TIME && to < LAST_TIME)
+	if (!t->ended && to > FIRST_TIME && to < LAST_TIME)
 		wall_set(to);
 }
 
@@ -417,14 +242,8 @@ static void step_clock(void)
 	}
 	change_clock();
 	after = now(CLOCK_MONOTONIC);
-	for (w = wheels; w < wheels + ARRAY_SIZE(wheels); w++) {
-		struct timer *t;
-
-		if (w->most < after + w->ahead)
-			w->most = after + w->ahead;
-		for (t = w->timers; t < w->timers + N; t++)
-			t->may = t->may || earliest(w, t) <= after + w->ahead;
-	}
+	for (w = wheels; w < wheels + ARRAY_SIZE(wheels); w++)
+		model_clock_set(w->model, after + w->ahead);
 	steps_done++;
 }
 
@@ -447,47 +266,30 @@ static void wall_restore(void)
 	tai_set(tai_offset);
 }
 
-/* They never run without something to do there, or that was there before */
-static void check_wakeups(__u64 cascaded)
-{
-	__u64 wakeups = 0, reasons = module_counter("cascaded") - cascaded;
-	const struct wheel *w;
-
-	for (w = wheels; w < wheels + ARRAY_SIZE(wheels); w++) {
-		struct twheel_stats s = wheel_stats(w->fd);
-
-		wakeups += s.wakeups;
-		reasons += s.armed + s.modified + s.expired + steps_done;
-	}
-	EXPECT_TRUE(wakeups <= reasons, "%llu wake-ups, and %llu reasons for them",
-		    wakeups, reasons);
-}
-
 static void test_steps(void)
 {
 	__u64 steps = STEPS * number_of("TIMES", 1), first = seed;
-	struct wheel *w, *end = wheels + ARRAY_SIZE(wheels);
+	struct wheel *w, *last = wheels + ARRAY_SIZE(wheels);
 	__u64 cascaded = module_counter("cascaded");
 
 	wall_save();
-	for (w = wheels; w < end; w++) {
-		w->fd = wheel_new(wheel_clock(w->clock), w->tick);
-		w->tick = wheel_info(w->fd).tick;
-	}
-	while (steps_done < steps && !tap_bad) {
-		for (w = wheels; w < end; w++)
+	for (w = wheels; w < last; w++)
+		begin(w);
+	while (steps_done < steps && !halted()) {
+		for (w = wheels; w < last; w++)
 			stir(w);
 		step_clock();
-		for (w = wheels; w < end; w++)
-			settle(w);
+		for (w = wheels; w < last; w++)
+			settle_wheel(w);
 	}
-	check_wakeups(cascaded);
-	for (w = wheels; w < end; w++)
-		close(w->fd);
+	for (w = wheels; w < last; w++)
+		end(w);
 	wall_restore();
-	tap_diag("seed %llu: %u steps, %lu events, %lu of them set back", first,
-		 steps_done, events, set_back);
-	tap_diag("%lu overruns, %lu times too many to tell", overruns, saturated);
+	reasons += module_counter("cascaded") - cascaded;
+	EXPECT_TRUE(wakeups <= reasons, "%llu wake-ups, and %llu reasons for them", wakeups,
+		    reasons);
+	tap_diag("seed %llu: %u steps, %lu events, %lu overruns", first, steps_done, events,
+		 overruns);
 	EXPECT_TRUE(events > steps && overruns, "next to nothing expired");
 }
 
@@ -495,6 +297,7 @@ int main(void)
 {
 	seed = number_of("SEED", 1);
 	tap_start(110 * number_of("TIMES", 1));
+	memory_init();
 	RUN(test_steps, "the wall clock is stepped at random");
 	return tap_end();
 }
