@@ -3,9 +3,8 @@
  * Every call but those that work on arrays and buffers, with each allocation and
  * each copy failing in turn: an error has changed nothing.
  */
-#include "model.h"
+#include "scene.h"
 
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/select.h>
@@ -15,8 +14,6 @@ union longer {
 	struct twheel_info info;
 	struct twheel_stats stats;
 	struct twheel_setup setup;
-	struct twheel_op op;
-	struct twheel_eventfd eventfd;
 	__u32 size;
 	char bytes[PAGE];
 };
@@ -44,8 +41,8 @@ static void test_open(void)
 		check_open_wheels(fd >= 0);
 		if (!EXPECT_EXPLAINED(&f, fd) || fd < 0)
 			continue;
-		model_adopt(&model, fd);
-		model_end(&model);
+		scene_adopt(fd, 1, "A");
+		scene_close();
 	}
 	set_user(0);
 }
@@ -67,128 +64,84 @@ static void test_open_memory_ends(void)
 	if (!EXPECT_TRUE(fd >= 0, "%ld with %u bytes", fd, bytes))
 		return;
 	EXPECT_TRUE(bytes > sizeof(struct twheel_stats), "%u", bytes);
-	model_adopt(&model, fd);
-	model_end(&model);
+	scene_adopt(fd, 1, "A");
+	scene_close();
 }
 
 static void test_close(void)
 {
-	static struct twheel_op ops[2000];
 	struct faults f = {};
-	unsigned int i;
 
 	while (faults_next(&f, 0, 0)) {
-		model_open(&model);
-		for (i = 0; i < ARRAY_SIZE(ops); i++)
-			ops[i] = op_arm(TWHEEL_ABS, i % 2 ? 1 : FAR, i);
-		submit_all(model.fd, ops, ARRAY_SIZE(ops));
-		EXPECT_EQ(WITH_FAULT(&f, NEG(close(model.fd))), 0);
-		EXPECT_EQ(fcntl(model.fd, F_GETFD), -1);
+		scene_open(2000, "PA");
+		EXPECT_EQ(WITH_FAULT(&f, NEG(close(wheel))), 0);
+		EXPECT_EQ(fcntl(wheel, F_GETFD), -1);
 		test_nothing_left();
 	}
 }
 
-/* A wheel with a timer of each kind, all of them in @ids */
-enum { FUTURE, OVER, PERIODIC, OVER_PERIODIC, SLACK, TIMERS };
+/* Timers of each kind: TIMERS, of which two are ready */
+#define SCENE "APIJ"
+#define TIMERS 4
+#define READY 2
 
-static struct twheel_op scene_op(unsigned int kind, __u64 user_data)
+static void info_faults(unsigned long cmd, __u32 size)
 {
-	bool over = kind == OVER || kind == OVER_PERIODIC;
-	struct twheel_op op = op_arm(TWHEEL_ABS, over ? 1 + user_data :
-						 FAR + user_data * SEC, user_data);
+	struct faults f = {};
 
-	if (kind == PERIODIC || kind == OVER_PERIODIC) {
-		op.interval = FAR;
-		op.jitter = kind == PERIODIC ? SEC : 0;
+	while (faults_next(&f, COPY, 1)) {
+		long ret;
+
+		memset(&arg, 0, sizeof(arg));
+		arg.size = size;
+		ret = WITH_FAULT(&f, wheel_ioctl(wheel, cmd, &arg));
+		EXPECT_EXPLAINED(&f, ret);
+		if (!ret && cmd == TWHEEL_IOC_INFO)
+			EXPECT_EQ(arg.info.ready, READY);
+		else if (!ret)
+			EXPECT_EQ(arg.stats.armed, model.armed);
+		scene_check();
 	}
-	if (kind == SLACK)
-		op.slack = HOUR;
-	return op;
-}
-
-static void scene_add(struct model *m, unsigned int kind)
-{
-	struct twheel_op op = scene_op(kind, m->nr + 1);
-
-	op.id = arm_op(m->fd, op);
-	model_arm(m, &op);
-}
-
-static void scene_open(struct model *m)
-{
-	unsigned int i;
-
-	model_open(m);
-	for (i = 0; i < TIMERS; i++)
-		scene_add(m, i);
 }
 
 static void test_info(void)
 {
-	static const struct { unsigned long cmd; __u32 size; } calls[] = {
-		{ TWHEEL_IOC_INFO, sizeof(struct twheel_info) },
-		{ TWHEEL_IOC_INFO, LONGER(twheel_info) },
-		{ TWHEEL_IOC_STATS, sizeof(struct twheel_stats) },
-		{ TWHEEL_IOC_STATS, LONGER(twheel_stats) },
-	};
-	unsigned int i;
+	scene_open(TIMERS, SCENE);
+	info_faults(TWHEEL_IOC_INFO, sizeof(struct twheel_info));
+	info_faults(TWHEEL_IOC_INFO, LONGER(twheel_info));
+	info_faults(TWHEEL_IOC_STATS, sizeof(struct twheel_stats));
+	info_faults(TWHEEL_IOC_STATS, LONGER(twheel_stats));
+	scene_close();
+}
 
-	scene_open(&model);
-	for (i = 0; i < ARRAY_SIZE(calls); i++) {
-		struct faults f = {};
+static void setup_faults(__u32 size)
+{
+	struct faults f = {};
 
-		while (faults_next(&f, COPY, 1)) {
-			long ret;
+	while (faults_next(&f, COPY, 1)) {
+		struct twheel_info info;
+		long ret;
 
-			memset(&arg, 0, sizeof(arg));
-			arg.size = calls[i].size;
-			ret = WITH_FAULT(&f, wheel_ioctl(model.fd, calls[i].cmd,
-							 &arg));
-			EXPECT_EXPLAINED(&f, ret);
-			if (!ret && calls[i].cmd == TWHEEL_IOC_INFO)
-				EXPECT_EQ(arg.info.ready, 2);
-			else if (!ret)
-				EXPECT_EQ(arg.stats.armed, TIMERS);
-			model_check(&model);
-		}
+		memset(&arg, 0, sizeof(arg));
+		arg.setup.size = size;
+		arg.setup.clock = TWHEEL_CLOCK_BOOTTIME;
+		arg.setup.limit = 77;
+		wheel = wheel_open(O_NONBLOCK);
+		ret = WITH_FAULT(&f, wheel_ioctl(wheel, TWHEEL_IOC_SETUP, &arg));
+		EXPECT_EXPLAINED(&f, ret);
+		info = wheel_info(wheel);
+		EXPECT_EQ(info.clock, ret ? TWHEEL_CLOCK_MONOTONIC : TWHEEL_CLOCK_BOOTTIME);
+		EXPECT_EQ(info.limit == 77, !ret);
+		EXPECT_EQ(wheel_ioctl(wheel, TWHEEL_IOC_SETUP, &arg), ret ? 0 : -EBUSY);
+		scene_adopt(wheel, TIMERS, SCENE);
+		scene_close();
 	}
-	model_end(&model);
 }
 
 static void test_setup(void)
 {
-	static const __u32 sizes[] = {
-		sizeof(struct twheel_setup), LONGER(twheel_setup),
-	};
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		struct faults f = {};
-
-		while (faults_next(&f, COPY, 1)) {
-			struct twheel_info info;
-			long ret;
-
-			memset(&arg, 0, sizeof(arg));
-			arg.setup = (struct twheel_setup){
-				.size = sizes[i],
-				.clock = TWHEEL_CLOCK_BOOTTIME,
-				.tick = MSEC,
-				.limit = 77,
-			};
-			model_open(&model);
-			ret = WITH_FAULT(&f, wheel_ioctl(model.fd,
-							 TWHEEL_IOC_SETUP, &arg));
-			EXPECT_EXPLAINED(&f, ret);
-			info = wheel_info(model.fd);
-			EXPECT_EQ(info.clock, ret ? TWHEEL_CLOCK_MONOTONIC :
-						    TWHEEL_CLOCK_BOOTTIME);
-			EXPECT_EQ(info.limit == 77, !ret);
-			EXPECT_EQ(wheel_ioctl(model.fd, TWHEEL_IOC_SETUP, &arg),
-				  ret ? 0 : -EBUSY);
-			model_end(&model);
-		}
-	}
+	setup_faults(sizeof(struct twheel_setup));
+	setup_faults(LONGER(twheel_setup));
 }
 
 static __u64 eventfd_count(int efd)
@@ -205,110 +158,73 @@ static void test_eventfd(void)
 	struct faults f = {}, g = {};
 	long ret;
 
-	scene_open(&model);
+	scene_open(TIMERS, SCENE);
 	while (faults_next(&f, COPY, 1)) {
 		set.fd = efd;
-		ret = WITH_FAULT(&f, wheel_ioctl(model.fd, TWHEEL_IOC_EVENTFD,
+		ret = WITH_FAULT(&f, wheel_ioctl(wheel, TWHEEL_IOC_EVENTFD,
 						 &set));
 		EXPECT_EXPLAINED(&f, ret);
 		/* What is ready already signals it at once. */
 		EXPECT_EQ(eventfd_count(efd), ret ? 0 : 1);
-		EXPECT_EQ(wheel_eventfd(model.fd, -1), ret ? -ENOENT : 0);
+		EXPECT_EQ(wheel_eventfd(wheel, -1), ret ? -ENOENT : 0);
 	}
 
 	while (faults_next(&g, COPY, 1)) {
-		EXPECT_EQ(wheel_eventfd(model.fd, efd), 0);
+		EXPECT_EQ(wheel_eventfd(wheel, efd), 0);
 		eventfd_count(efd);
 		set.fd = -1;
-		ret = WITH_FAULT(&g, wheel_ioctl(model.fd, TWHEEL_IOC_EVENTFD,
+		ret = WITH_FAULT(&g, wheel_ioctl(wheel, TWHEEL_IOC_EVENTFD,
 						 &set));
 		EXPECT_EXPLAINED(&g, ret);
-		scene_add(&model, OVER);
+		scene_add(1, "P");
 		EXPECT_EQ(eventfd_count(efd), ret ? 1 : 0);
-		EXPECT_EQ(wheel_eventfd(model.fd, -1), ret ? 0 : -ENOENT);
+		EXPECT_EQ(wheel_eventfd(wheel, -1), ret ? 0 : -ENOENT);
 	}
-	model_end(&model);
+	scene_close();
 	close(efd);
 }
 
-/* An operation of so many bytes, a batch of its own, under a fault */
-static long faulty_op(struct faults *f, struct model *m, struct twheel_op *op,
-		      __u32 size)
+/* A wheel without a timer can be set up. */
+static void first_arm(struct making *mk)
 {
-	long ret;
-
-	memset(&arg, 0, sizeof(arg));
-	memcpy(&arg, op, size);
-	ret = WITH_FAULT(f, op_prefix(m->fd, &arg.op, size));
-	EXPECT_EXPLAINED(f, ret);
-	*op = arg.op;
-	if (!ret)
-		model_did(m, op, size);
-	return ret;
-}
-
-static const __u32 op_sizes[] = {
-	TWHEEL_OP_SIZE_FULL, TWHEEL_OP_SIZE_ONCE, TWHEEL_OP_SIZE_ID,
-};
-
-/* Can a timer of that kind be armed with so many bytes? */
-static bool kind_fits(unsigned int kind, __u32 size)
-{
-	return size == TWHEEL_OP_SIZE_FULL ||
-	       (size == TWHEEL_OP_SIZE_ONCE && (kind == FUTURE || kind == OVER));
+	make_submit(mk);
+	EXPECT_EQ(wheel_setup(wheel, TWHEEL_CLOCK_MONOTONIC, 0, 0, 0), model.armed ? -EBUSY : 0);
 }
 
 /* The first timer of a wheel: all memory is yet to be had */
 static void test_first_arm(void)
 {
-	unsigned int i, kind;
+	static const char *const kinds[] = { "A", "P", "I", "J" };
+	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(op_sizes); i++)
-		for (kind = 0; kind < TIMERS; kind++) {
-			struct faults f = {};
+	for (i = 0; i < 6; i++) {
+		struct making mk = scene_call(1, kinds[i % 4]);
 
-			if (!kind_fits(kind, op_sizes[i]))
-				continue;
-			/* argument, operation, directory and first chunk */
-			while (faults_next(&f, SLAB | PAGES | COPY, 3)) {
-				struct twheel_op op = scene_op(kind, 1);
-				long ret;
-
-				model_open(&model);
-				ret = faulty_op(&f, &model, &op, op_sizes[i]);
-				model_check_counts(&model);
-				/* A wheel without a timer can be set up. */
-				EXPECT_EQ(wheel_setup(model.fd, TWHEEL_CLOCK_MONOTONIC,
-						      0, 0, 0), ret ? 0 : -EBUSY);
-				model_end(&model);
-			}
-		}
+		mk.op_size = i < 4 ? TWHEEL_OP_SIZE_FULL : TWHEEL_OP_SIZE_ONCE;
+		/* directory, first chunk, and the argument, without which nothing is done */
+		each_fault(first_arm, mk, 0, 0, SLAB | PAGES | COPY, 1);
+	}
 }
 
 /*
  * Timers until there is no free node, which is when none can be had without memory. What
  * this program itself touches meanwhile has to be there.
  */
-static void fill_table(struct model *m)
+static void fill_table(void)
 {
-	static struct twheel_op ops[256];
-	unsigned int nr, i;
-	long ret = 0;
+	struct making mk = scene_call(256, "A");
+	__u64 before;
 
-	while (!ret) {
-		for (i = 0; i < ARRAY_SIZE(ops); i++)
-			ops[i] = scene_op(FUTURE, m->nr + 1 + i);
+	mk.op_size = TWHEEL_OP_SIZE_FULL;
+	do {
+		before = model.armed;
+		mk.seed += 2;
+		no_memory = true;
 		memory_fails(true);
-		for (nr = 0; nr < ARRAY_SIZE(ops); nr++) {
-			ret = op_single(m->fd, &ops[nr]);
-			if (ret)
-				break;
-		}
+		make_submit(&mk);
 		memory_fails(false);
-		for (i = 0; i < nr; i++)
-			model_did(m, &ops[i], sizeof(ops[i]));
-	}
-	EXPECT_EQ(ret, -ENOMEM);
+		no_memory = false;
+	} while (model.armed == before + 256 && !halted());
 }
 
 /*
@@ -318,181 +234,128 @@ static void fill_table(struct model *m)
  */
 static void test_further_arms(void)
 {
+	static const char *const kinds[] = { "A", "P", "I", "J" };
 	struct faults all = {};
 	unsigned int i, j;
 
-	model_open(&model);
+	scene_open(0, NULL);
 	for (i = 0; i < 18; i++) {
-		struct faults f = { .n = i % 6, .kind = COPY };
+		struct making mk = scene_call(1, kinds[i % 4]);
 
-		fill_table(&model);
-		while (faults_next(&f, 0, 0)) {
-			struct twheel_op op = scene_op(i % TIMERS, i);
-
-			faulty_op(&f, &model, &op, sizeof(op));
-			model_check_counts(&model);
-			/* Memory that can be had is not needed for the rest. */
-			op = op_for(TWHEEL_OP_QUERY, model.timers[0].op.id);
-			if (model.nr)
-				EXPECT_EQ(op_single(model.fd, &op), 0);
+		fill_table();
+		fault = (struct faults){ .n = i % 6, .kind = COPY };
+		while (faults_next(&fault, 0, 0)) {
+			mk.seed += 2;
+			make_submit(&mk);
+			model_check(&model, wheel);
 		}
-		for (j = 0; j < FAULT_KINDS; j++)
-			all.hits[j] += f.hits[j];
-		all.refused += f.refused;
+		for (j = 0; j < INJECTED_KINDS; j++)
+			all.hits[j] += fault.hits[j];
+		fault = (struct faults){};
 	}
-	tap_diag("%u slab, %u pages; %u refused", all.hits[0], all.hits[1],
-		 all.refused);
-	EXPECT_TRUE(all.hits[0] >= 3 && all.hits[1] >= 3 && all.refused >= 6);
-	model_end(&model);
+	tap_diag("%u slab, %u pages", all.hits[0], all.hits[1]);
+	EXPECT_TRUE(all.hits[0] >= 3 && all.hits[1] >= 3);
+	scene_close();
 }
 
-/* A timer that becomes periodic needs memory, and without it stays as it is */
+/* A timer that becomes periodic needs memory, and without it stays as it is. */
+static void modify_full(struct making *mk)
+{
+	struct faults turn = fault;
+
+	fault = (struct faults){};
+	fill_table();
+	fault = turn;
+	mk->op_size = TWHEEL_OP_SIZE_FULL;
+	make_submit(mk);
+}
+
 static void test_modify_full(void)
 {
-	static const enum model_state states[] = { PENDING, READY };
+	each_fault(modify_full, scene_call(1, "m"), 2, 0, PAGES, 0);
+	each_fault(modify_full, scene_call(1, "b"), 2, 0, PAGES, 0);
+}
+
+/* Every operation on a timer of every kind, and on none */
+static void test_ops(void)
+{
+	static const char *const kinds[] = { "M", "B", "m", "b", "C", "N", "Q", "d" };
+	unsigned int i, k;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		for (k = 0; k < 6; k++) {
+			struct making mk = scene_call(1, kinds[i]);
+
+			mk.seed += 2 * (k + 1);
+			mk.op_size = TWHEEL_OP_SIZE_ID << k % 3;
+			/* The argument; a copy of one operation is tried again. */
+			each_fault(make_submit, mk, TIMERS, 0, COPY, 1);
+		}
+	}
+}
+
+/* More than the kernel has room for on its stack */
+static long poll_many(struct faults *f, int ms)
+{
+	struct pollfd p[40];
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(states); i++) {
-		struct faults f = {};
-
-		while (faults_next(&f, PAGES, 1)) {
-			struct twheel_op op;
-
-			model_open(&model);
-			scene_add(&model, FUTURE);
-			scene_add(&model, OVER);
-			fill_table(&model);
-			op = scene_op(PERIODIC, 5);
-			op.opcode = TWHEEL_OP_MODIFY;
-			op.id = model_first(&model, states[i])->op.id;
-			faulty_op(&f, &model, &op, sizeof(op));
-			model_end(&model);
-		}
-	}
-}
-
-/* Every operation on a timer of every kind */
-static void test_op(__u8 opcode)
-{
-	unsigned int size, kind, to;
-
-	for (size = 0; size < ARRAY_SIZE(op_sizes); size++)
-		for (kind = 0; kind < TIMERS; kind++) {
-			struct faults f = {};
-
-			to = (kind + 1) % TIMERS;
-			if (opcode == TWHEEL_OP_MODIFY && !kind_fits(to, op_sizes[size]))
-				continue;
-			/* The argument; a copy of one operation is tried again. */
-			while (faults_next(&f, COPY, 1)) {
-				struct twheel_op op = op_for(opcode, 0);
-
-				scene_open(&model);
-
-				if (opcode == TWHEEL_OP_MODIFY)
-					op = scene_op(to, kind + 10);
-				op.opcode = opcode;
-				op.id = model.timers[kind].op.id;
-				faulty_op(&f, &model, &op, op_sizes[size]);
-				model_end(&model);
-			}
-		}
-}
-
-static void test_modify(void)
-{
-	test_op(TWHEEL_OP_MODIFY);
-}
-
-static void test_cancel(void)
-{
-	test_op(TWHEEL_OP_CANCEL);
-}
-
-static void test_query(void)
-{
-	test_op(TWHEEL_OP_QUERY);
-}
-
-/* What is not known of a timer stays unknown, whatever fails */
-static void test_no_such_timer(void)
-{
-	__u8 opcode;
-
-	scene_open(&model);
-	for (opcode = TWHEEL_OP_MODIFY; opcode <= TWHEEL_OP_QUERY; opcode++) {
-		struct faults f = {};
-
-		while (faults_next(&f, COPY, 1)) {
-			long ret;
-
-			arg.op = op_for(opcode, model.timers[0].op.id + 1000000);
-			ret = WITH_FAULT(&f, op_single(model.fd, &arg.op));
-			EXPECT_TRUE(ret == -ENOENT || (f.kind && ret == -EFAULT), "%ld", ret);
-			model_check(&model);
-		}
-	}
-	model_end(&model);
+	for (i = 0; i < ARRAY_SIZE(p); i++)
+		p[i] = (struct pollfd){ .fd = wheel, .events = POLLIN };
+	return WITH_FAULT(f, NEG(poll(p, ARRAY_SIZE(p), ms)));
 }
 
 static void test_poll(void)
 {
-	struct faults f = {}, g = {};
+	struct faults f = {};
 
-	scene_open(&model);
+	scene_open(TIMERS, SCENE);
 	while (faults_next(&f, SLAB | COPY, 2)) {
-		struct pollfd p[40];
-		unsigned int i;
-		long ret;
+		long ret = poll_many(&f, 0);
 
-		/* More than the kernel has room for on its stack */
-		for (i = 0; i < ARRAY_SIZE(p); i++)
-			p[i] = (struct pollfd){ .fd = model.fd, .events = POLLIN };
-		ret = WITH_FAULT(&f, NEG(poll(p, ARRAY_SIZE(p), 0)));
-		if (EXPECT_EXPLAINED(&f, ret) && ret >= 0)
-			EXPECT_EQ(ret, ARRAY_SIZE(p));
-		model_check(&model);
+		EXPECT_EXPLAINED(&f, ret);
+		EXPECT_TRUE(ret < 0 || ret == 40);
+		scene_check();
 	}
+	scene_close();
+}
 
-	while (faults_next(&g, COPY, 1)) {
+static void test_select(void)
+{
+	struct faults f = {};
+
+	scene_open(TIMERS, SCENE);
+	while (faults_next(&f, COPY, 1)) {
 		struct timeval none = {};
 		fd_set set;
 		long ret;
 
 		FD_ZERO(&set);
-		FD_SET(model.fd, &set);
-		ret = WITH_FAULT(&g, NEG(select(model.fd + 1, &set, NULL, NULL,
-						&none)));
-		if (EXPECT_EXPLAINED(&g, ret) && ret >= 0)
-			EXPECT_TRUE(ret == 1 && FD_ISSET(model.fd, &set));
+		FD_SET(wheel, &set);
+		ret = WITH_FAULT(&f, NEG(select(wheel + 1, &set, NULL, NULL, &none)));
+		EXPECT_EXPLAINED(&f, ret);
+		EXPECT_TRUE(ret < 0 || (ret == 1 && FD_ISSET(wheel, &set)));
 	}
-	model_end(&model);
+	scene_close();
 }
 
-/* Nobody has read yet, and polling waits: all of it is registered under faults */
+/* Nobody has read yet, and polling waits: all of it is registered under faults. */
 static void test_poll_waiting(void)
 {
 	struct faults f = {};
 
-	model_open(&model);
+	scene_open(0, NULL);
 	while (faults_next(&f, SLAB | PAGES | COPY, 3)) {
-		struct pollfd p[40];
-		unsigned int i;
-		long ret;
+		long ret = poll_many(&f, 1);
 
-		for (i = 0; i < ARRAY_SIZE(p); i++)
-			p[i] = (struct pollfd){ .fd = model.fd, .events = POLLIN };
-		ret = WITH_FAULT(&f, NEG(poll(p, ARRAY_SIZE(p), 1)));
-		if (EXPECT_EXPLAINED(&f, ret))
-			EXPECT_TRUE(ret <= 0);
+		EXPECT_EXPLAINED(&f, ret);
+		EXPECT_TRUE(ret <= 0);
 		/* Nobody is left in the wheel's queue: this would find out. */
-		scene_add(&model, OVER);
-		EXPECT_TRUE(readable(model.fd, 0));
-		EXPECT_EQ(cancel(model.fd, model.timers[model.nr - 1].op.id), 0);
-		model.timers[model.nr - 1].state = GONE;
-		model.stats.cancelled++;
+		scene_add(1, "P");
+		EXPECT_TRUE(readable(wheel, 0));
+		scene_add(1, "N");
 	}
-	model_end(&model);
+	scene_close();
 }
 
 static void test_epoll(void)
@@ -501,25 +364,25 @@ static void test_epoll(void)
 	struct faults f = {}, g = {};
 	int ep = epoll_create1(EPOLL_CLOEXEC);
 
-	scene_open(&model);
+	scene_open(TIMERS, SCENE);
 	while (faults_next(&f, SLAB | COPY, 3)) {
 		long ret = WITH_FAULT(&f, NEG(epoll_ctl(ep, EPOLL_CTL_ADD,
-							model.fd, &event)));
+							wheel, &event)));
 
 		EXPECT_EXPLAINED(&f, ret);
 		EXPECT_EQ(epoll_wait(ep, &got, 1, 0), !ret);
-		EXPECT_EQ(NEG(epoll_ctl(ep, EPOLL_CTL_DEL, model.fd, NULL)),
+		EXPECT_EQ(NEG(epoll_ctl(ep, EPOLL_CTL_DEL, wheel, NULL)),
 			  ret ? -ENOENT : 0);
 	}
 
-	EXPECT_EQ(epoll_ctl(ep, EPOLL_CTL_ADD, model.fd, &event), 0);
+	EXPECT_EQ(epoll_ctl(ep, EPOLL_CTL_ADD, wheel, &event), 0);
 	while (faults_next(&g, 0, 0)) {
 		long ret = WITH_FAULT(&g, NEG(epoll_wait(ep, &got, 1, 0)));
 
 		if (EXPECT_EXPLAINED(&g, ret) && ret >= 0)
 			EXPECT_EQ(ret, 1);
 	}
-	model_end(&model);
+	scene_close();
 	close(ep);
 }
 
@@ -543,12 +406,12 @@ static long read_file(const char *path, char *text, size_t size)
 static void test_files(void)
 {
 	char paths[][64] = {
-		"", FAULTS "twheel/counters", PARAMETERS "max_timers",
+		"", DEBUGFS "twheel/counters", PARAMETERS "max_timers",
 	};
 	unsigned int i;
 
-	scene_open(&model);
-	snprintf(paths[0], sizeof(paths[0]), "/proc/self/fdinfo/%d", model.fd);
+	scene_open(TIMERS, SCENE);
+	snprintf(paths[0], sizeof(paths[0]), "/proc/self/fdinfo/%d", wheel);
 	for (i = 0; i < ARRAY_SIZE(paths); i++) {
 		static char want[2048], text[2048];
 		struct faults f = {};
@@ -560,277 +423,33 @@ static void test_files(void)
 
 			if (EXPECT_EXPLAINED(&f, ret) && ret >= 0)
 				EXPECT_TRUE(!strcmp(text, want), "%.200s", text);
-			model_check(&model);
+			scene_check();
 		}
 	}
-	model_end(&model);
+	scene_close();
 }
 
 static void test_mmap(void)
 {
 	struct faults f = {};
 
-	scene_open(&model);
+	scene_open(TIMERS, SCENE);
 	while (faults_next(&f, 0, 0)) {
 		long ret;
 
 		fault_arm(f.n);
-		ret = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, model.fd, 0) ==
+		ret = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, wheel, 0) ==
 		      MAP_FAILED ? -errno : 0;
 		faults_done(&f, ret);
 		EXPECT_TRUE(ret == -ENODEV || (f.kind && ret == -ENOMEM), "%ld", ret);
 	}
-	model_end(&model);
-}
-
-/*
- * What no injection reaches: the single words that the module reads and writes.
- * So let every ioctl's argument end, or end being writable, at each of its words.
- */
-static void test_edges(void)
-{
-	/* What is written ends at @out. */
-	static const struct { unsigned int nr, size, out; } calls[] = {
-		{ TWHEEL_IOC_INFO, sizeof(struct twheel_info), sizeof(struct twheel_info) },
-		{ TWHEEL_IOC_INFO, LONGER(twheel_info), sizeof(struct twheel_info) },
-		{ TWHEEL_IOC_SETUP, sizeof(struct twheel_setup), 0 },
-		{ TWHEEL_IOC_SUBMIT, sizeof(struct twheel_submit), 0 },
-		{ TWHEEL_IOC_DRAIN, sizeof(struct twheel_drain), 0 },
-		{ TWHEEL_IOC_EVENTFD, sizeof(struct twheel_eventfd), 0 },
-		{ TWHEEL_IOC_STATS, sizeof(struct twheel_stats), sizeof(struct twheel_stats) },
-		{ TWHEEL_IOC_STATS, LONGER(twheel_stats), sizeof(struct twheel_stats) },
-	};
-	static const int prots[] = { PROT_NONE, PROT_READ };
-	unsigned int i, j, at;
-
-	scene_open(&model);
-	for (i = 0; i < ARRAY_SIZE(calls); i++)
-		for (j = 0; j < ARRAY_SIZE(prots); j++) {
-			char *edge = (char *)map_pages(2, PROT_READ | PROT_WRITE) +
-				     PAGE;
-
-			for (at = 0; at < calls[i].size; at += 4) {
-				if (prots[j] == PROT_READ && at >= calls[i].out)
-					continue;
-				memset(&arg, 0, sizeof(arg));
-				arg.size = calls[i].size;
-				mprotect(edge, PAGE, PROT_READ | PROT_WRITE);
-				memcpy(edge - at, &arg, calls[i].size);
-				mprotect(edge, PAGE, prots[j]);
-				EXPECT_EQ(wheel_ioctl(model.fd, calls[i].nr,
-						      edge - at), -EFAULT,
-					  "ioctl %u at %u", i, at);
-			}
-			model_check(&model);
-			munmap(edge - PAGE, 2 * PAGE);
-		}
-	model_end(&model);
-}
-
-/* An operation that ends there, or ends being writable, is not done. */
-static void op_edges(char *edge, const struct twheel_op *op, __u32 size, int prot)
-{
-	/* What is written to ends there. */
-	__u32 out = op->opcode == TWHEEL_OP_ARM ? 16 :
-		    op->opcode == TWHEEL_OP_QUERY && size > TWHEEL_OP_SIZE_ID ? size : 8;
-	__u32 at;
-
-	for (at = 0; at < (prot == PROT_READ ? out : size); at += 4) {
-		mprotect(edge, PAGE, PROT_READ | PROT_WRITE);
-		memcpy(edge - at, op, size);
-		mprotect(edge, PAGE, prot);
-		EXPECT_EQ(submit_sized(model.fd, edge - at, 1, size), -EFAULT,
-			  "opcode %u of %u bytes at %u", op->opcode, size, at);
-	}
-}
-
-static void test_op_edges(void)
-{
-	char *edge = (char *)map_pages(2, PROT_READ | PROT_WRITE) + PAGE;
-	unsigned int i, opcode;
-
-	scene_open(&model);
-	for (i = 0; i < ARRAY_SIZE(op_sizes); i++)
-		for (opcode = TWHEEL_OP_ARM; opcode <= TWHEEL_OP_QUERY; opcode++) {
-			struct twheel_op op = op_for(opcode, 0);
-
-			if (opcode <= TWHEEL_OP_MODIFY &&
-			    op_sizes[i] < TWHEEL_OP_SIZE_ONCE)
-				continue;
-			if (opcode <= TWHEEL_OP_MODIFY)
-				op = scene_op(OVER, 3);
-			op.opcode = opcode;
-			op.id = model.timers[FUTURE].op.id;
-			op_edges(edge, &op, op_sizes[i], PROT_NONE);
-			op_edges(edge, &op, op_sizes[i], PROT_READ);
-			model_check(&model);
-		}
-	model_end(&model);
-	munmap(edge - PAGE, 2 * PAGE);
-}
-
-/*
- * The memory of an operation is taken away while it is done: an error means that
- * nothing was done, and no error that it was, and that this was told.
- */
-static struct twheel_op *shaky;
-static __u64 shake_seed = 1;
-
-/* What is in an operation's answer while the kernel has not written there */
-#define UNTOLD 77
-
-/* So many of each kind are to be done, and so many not. */
-#define SHAKEN 1
-
-/* How long to wait before it is taken away, in turns of a loop; 0: not now */
-static unsigned int shake_after;
-/*
- * Both processors are at it, though the computer may have one of them stand still at any time:
- * the wait has begun, and the operation is over.
- */
-static bool shaking, returned;
-static bool stop;
-
-static void *shake(void *unused)
-{
-	unsigned int i, n;
-
-	(void)unused;
-	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-		n = __atomic_load_n(&shake_after, __ATOMIC_ACQUIRE);
-		if (!n)
-			continue;
-		__atomic_store_n(&shaking, true, __ATOMIC_RELEASE);
-		for (i = 0; i < n; i++)
-			__asm__ volatile("");
-		mprotect(shaky, PAGE, PROT_NONE);
-		/* It comes back meanwhile, or not. */
-		while (n % 2 && !__atomic_load_n(&returned, __ATOMIC_ACQUIRE))
-			;
-		mprotect(shaky, PAGE, PROT_READ | PROT_WRITE);
-		__atomic_store_n(&shaking, false, __ATOMIC_RELAXED);
-		__atomic_store_n(&shake_after, 0, __ATOMIC_RELEASE);
-	}
-	return NULL;
-}
-
-/* An operation, while its memory goes and comes back */
-static long shaken_op(struct model *m)
-{
-	static unsigned int after = 1000;
-	unsigned int step = 1 + random_next(&shake_seed) % (after / 8 + 2);
-	long ret;
-
-	__atomic_store_n(&returned, false, __ATOMIC_RELAXED);
-	__atomic_store_n(&shake_after, after, __ATOMIC_RELEASE);
-	while (!__atomic_load_n(&shaking, __ATOMIC_ACQUIRE) &&
-	       __atomic_load_n(&shake_after, __ATOMIC_ACQUIRE))
-		;
-	ret = submit(m->fd, shaky, 1);
-	__atomic_store_n(&returned, true, __ATOMIC_RELEASE);
-	while (__atomic_load_n(&shake_after, __ATOMIC_ACQUIRE))
-		;
-	/*
-	 * Where it does no longer fail is where the answer is written. If it never does, the
-	 * memory may have been back before the operation began: begin somewhere else.
-	 */
-	if (ret < 0)
-		after += step;
-	else if (step < after)
-		after -= step;
-	else
-		after = 1U << random_next(&shake_seed) % 18;
-	return ret;
-}
-
-/* The page that comes and goes, and the same one as it always is */
-static struct twheel_op *map_views(void)
-{
-	int memory = memfd_create("views", MFD_CLOEXEC);
-	struct twheel_op *steady;
-
-	if (memory < 0 || ftruncate(memory, PAGE))
-		tap_bail("memfd: %s", strerror(errno));
-	shaky = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-	steady = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-	if (shaky == MAP_FAILED || steady == MAP_FAILED)
-		tap_bail("mmap: %s", strerror(errno));
-	close(memory);
-	return steady;
-}
-
-/* The next operation that can be done on the last timer */
-static struct twheel_op shaken_next(struct model *m, unsigned int i)
-{
-	struct timer *t = m->nr ? &m->timers[m->nr - 1] : NULL;
-	struct twheel_op op = scene_op(i % TIMERS, i + 1);
-
-	if (t && t->state == PENDING) {
-		if (random_next(&shake_seed) % 2)
-			return op_for(TWHEEL_OP_CANCEL, t->op.id);
-		op.id = t->op.id;
-		op.opcode = TWHEEL_OP_MODIFY;
-	}
-	return op;
-}
-
-static bool shaken_enough(const unsigned int *done, const unsigned int *refused)
-{
-	int opcode;
-
-	for (opcode = TWHEEL_OP_ARM; opcode <= TWHEEL_OP_CANCEL; opcode++)
-		if (done[opcode] < SHAKEN || refused[opcode] < SHAKEN)
-			return false;
-	return true;
-}
-
-static void test_withdrawn(void)
-{
-	struct twheel_op *steady = map_views();
-	unsigned int done[5] = {}, refused[5] = {}, i;
-	__u64 end = now(CLOCK_MONOTONIC) + PATIENCE_MS * MSEC;
-	pthread_t thread;
-
-	model_open(&model);
-	__atomic_store_n(&stop, false, __ATOMIC_RELAXED);
-	if (pthread_create(&thread, NULL, shake, NULL))
-		tap_bail("pthread_create");
-	for (i = 0; now(CLOCK_MONOTONIC) < end; i++) {
-		struct twheel_op op = shaken_next(&model, i);
-		long ret;
-
-		*steady = op;
-		steady->state = UNTOLD;
-		steady->result = UNTOLD;
-		ret = shaken_op(&model);
-		if (!EXPECT_TRUE(ret == 1 || ret == -EFAULT, "%ld", ret))
-			break;
-		if (ret == 1) {
-			EXPECT_EQ(steady->result, 0, "opcode %u", op.opcode);
-			EXPECT_TRUE(steady->state != UNTOLD, "opcode %u", op.opcode);
-			op.id = steady->id;
-			op.state = steady->state;
-			model_did(&model, &op, sizeof(op));
-			done[op.opcode]++;
-		} else {
-			refused[op.opcode]++;
-		}
-		model_check_counts(&model);
-		if (tap_bad || shaken_enough(done, refused))
-			break;
-	}
-	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
-	tap_diag("%u operations: ARM %u of %u, MODIFY %u of %u, CANCEL %u of %u not done",
-		 i, refused[1], refused[1] + done[1], refused[2], refused[2] + done[2],
-		 refused[3], refused[3] + done[3]);
-	EXPECT_TRUE(shaken_enough(done, refused));
-	model_end(&model);
+	scene_close();
 }
 
 int main(void)
 {
 	tap_start(PATIENCE_S);
+	memory_init();
 	faults_start();
 	RUN(test_open, "open");
 	RUN(test_open_memory_ends, "open, while memory comes to an end");
@@ -841,18 +460,13 @@ int main(void)
 	RUN(test_first_arm, "ARM, the first");
 	RUN(test_further_arms, "ARM, thousands");
 	RUN(test_modify_full, "MODIFY that needs memory");
-	RUN(test_modify, "MODIFY");
-	RUN(test_cancel, "CANCEL");
-	RUN(test_query, "QUERY");
-	RUN(test_no_such_timer, "operations on no timer");
-	RUN(test_poll, "poll and select");
+	RUN(test_ops, "MODIFY, CANCEL and QUERY, of each kind and of none");
+	RUN(test_poll, "poll");
+	RUN(test_select, "select");
 	RUN(test_poll_waiting, "poll that waits");
 	RUN(test_epoll, "epoll");
 	RUN(test_files, "fdinfo and other files");
 	RUN(test_mmap, "mmap");
-	RUN(test_edges, "arguments at the edge of memory");
-	RUN(test_op_edges, "operations at the edge of memory");
-	RUN(test_withdrawn, "arguments whose memory is withdrawn meanwhile");
 	RUN(test_nothing_left, "no wheel and no timer is left");
 	return tap_end();
 }

@@ -9,7 +9,7 @@
 
 #include "device.h"
 
-#define FAULTS "/sys/kernel/debug/"
+#define DEBUGFS "/sys/kernel/debug/"
 
 /* What can fail, each a bit */
 #define SLAB 1		/* memory of a kind */
@@ -33,7 +33,7 @@ static const char *const fault_dirs[] = {
 	"failslab", "fail_page_alloc", "fail_usercopy",
 };
 
-#define FAULT_KINDS ARRAY_SIZE(fault_dirs)
+#define INJECTED_KINDS ARRAY_SIZE(fault_dirs)
 
 /**
  * struct faults - one call with each of its faults
@@ -47,15 +47,15 @@ static const char *const fault_dirs[] = {
 struct faults {
 	unsigned int n;
 	unsigned int kind;
-	unsigned int hits[FAULT_KINDS];
+	unsigned int hits[INJECTED_KINDS];
 	unsigned int refused;
 	unsigned int turns;
 	bool lazy;
 };
 
 static int fault_nth;
-static int fault_odds[FAULT_KINDS];
-static long fault_total[FAULT_KINDS];
+static int fault_odds[INJECTED_KINDS];
+static long fault_total[INJECTED_KINDS];
 
 /* A program that takes too long is stopped from outside */
 #define PATIENCE_S 2400
@@ -66,7 +66,7 @@ static inline void fault_write(const char *dir, const char *file,
 	char path[96];
 	int err;
 
-	snprintf(path, sizeof(path), FAULTS "%s/%s", dir, file);
+	snprintf(path, sizeof(path), DEBUGFS "%s/%s", dir, file);
 	err = write_text(path, text);
 	if (err)
 		tap_bail("%s: %s", path, strerror(-err));
@@ -77,7 +77,7 @@ static inline int fault_open(const char *dir, const char *file)
 	char path[96];
 	int fd;
 
-	snprintf(path, sizeof(path), FAULTS "%s/%s", dir, file);
+	snprintf(path, sizeof(path), DEBUGFS "%s/%s", dir, file);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		tap_bail("%s: %s", path, strerror(errno));
@@ -91,7 +91,7 @@ static inline void faults_start(void)
 	char text[16];
 
 	snprintf(text, sizeof(text), "%ld", PLENTY);
-	for (i = 0; i < FAULT_KINDS; i++) {
+	for (i = 0; i < INJECTED_KINDS; i++) {
 		fault_write(fault_dirs[i], "times", text);
 		fault_write(fault_dirs[i], "task-filter", "Y");
 		/* A fault that was ordered is not to look like one in the log. */
@@ -120,7 +120,7 @@ static inline long fault_count(unsigned int kind)
 	char path[96], text[24];
 
 	/* These files can be read only once. */
-	snprintf(path, sizeof(path), FAULTS "%s/times", fault_dirs[kind]);
+	snprintf(path, sizeof(path), DEBUGFS "%s/times", fault_dirs[kind]);
 	read_text(path, text, sizeof(text));
 	return PLENTY - atol(text);
 }
@@ -147,7 +147,7 @@ static inline unsigned int fault_kind(void)
 {
 	unsigned int i, kind = 0;
 
-	for (i = 0; i < FAULT_KINDS; i++) {
+	for (i = 0; i < INJECTED_KINDS; i++) {
 		long count = fault_count(i);
 
 		if (count != fault_total[i])
@@ -183,7 +183,7 @@ static inline bool faults_were(const struct faults *f, unsigned int kinds,
 {
 	unsigned int i;
 
-	for (i = 0; i < FAULT_KINDS; i++)
+	for (i = 0; i < INJECTED_KINDS; i++)
 		if (kinds >> i & 1 && !f->hits[i])
 			return false;
 	return f->refused >= refused;
@@ -223,20 +223,22 @@ static inline void faults_done(struct faults *f, long ret)
 	unsigned int i;
 
 	f->kind = fault_disarm();
-	for (i = 0; i < FAULT_KINDS; i++)
+	for (i = 0; i < INJECTED_KINDS; i++)
 		f->hits[i] += f->kind >> i & 1;
 	if (f->kind && ret < 0)
 		f->refused++;
 }
 
-/* The call, an expression with a negative error, with the fault of the turn */
+/* The call, an expression with a negative error, with the fault of the turn, if there is one */
 #define WITH_FAULT(f, call) ({						\
 	struct faults *fault_turn = (f);				\
 	long fault_ret;							\
 									\
-	fault_arm(fault_turn->n);					\
+	if (fault_turn->n)						\
+		fault_arm(fault_turn->n);				\
 	fault_ret = (call);						\
-	faults_done(fault_turn, fault_ret);				\
+	if (fault_turn->n)						\
+		faults_done(fault_turn, fault_ret);			\
 	fault_ret; })
 
 /* The negative error of a system call of the C library */
@@ -269,7 +271,7 @@ static inline void memory_fails(bool on)
 	const char *odds = on ? "100" : "0";
 	unsigned int i;
 
-	for (i = 0; i < FAULT_KINDS; i++)
+	for (i = 0; i < INJECTED_KINDS; i++)
 		if (1U << i != COPY &&
 		    write(fault_odds[i], odds, strlen(odds)) < 0)
 			tap_bail("probability: %s", strerror(errno));
@@ -291,6 +293,22 @@ static inline void memory_ends(unsigned int bytes)
 	fault_write("failslab", "space", text);
 	if (write(fault_odds[0], "100", 3) < 0)
 		tap_bail("probability: %s", strerror(errno));
+}
+
+/* So many wheels are open, with no timers. */
+static inline void check_open_wheels(int open)
+{
+	char text[1024];
+	int got = -1;
+
+	read_text(DEBUGFS "twheel/counters", text, sizeof(text));
+	EXPECT_TRUE(sscanf(text, "open %d", &got) == 1 && got == open, "%.200s", text);
+	EXPECT_TRUE(strstr(text, "\npending 0\nready 0\n"), "%.200s", text);
+}
+
+static inline void test_nothing_left(void)
+{
+	check_open_wheels(0);
 }
 
 #endif

@@ -3,7 +3,7 @@
  * Loading and unloading the module with each allocation and each copy failing in
  * turn: it is loaded and works, or nothing of it is left.
  */
-#include "model.h"
+#include "faults.h"
 
 #include <sys/utsname.h>
 
@@ -45,7 +45,7 @@ static void check_loaded(bool fault)
 	char text[16];
 
 	EXPECT_TRUE(exists(MODULE));
-	EXPECT_TRUE(fault || exists(FAULTS "twheel/counters"));
+	EXPECT_TRUE(fault || exists(DEBUGFS "twheel/counters"));
 	EXPECT_TRUE(fault || exists(PARAMETERS "budget"));
 	EXPECT_TRUE(fault || exists(DEVICE));
 	if (exists(PARAMETERS "budget")) {
@@ -68,7 +68,7 @@ static void check_unloaded(void)
 
 	EXPECT_TRUE(WAIT_FOR(!exists(MODULE)));
 	EXPECT_TRUE(WAIT_FOR(!exists(DEVICE)));
-	EXPECT_TRUE(!exists(FAULTS "twheel"));
+	EXPECT_TRUE(!exists(DEBUGFS "twheel"));
 	EXPECT_TRUE(!exists("/sys/class/twheel"));
 	EXPECT_TRUE(!exists("/sys/kernel/tracing/events/twheel"));
 	read_text("/proc/modules", text, sizeof(text));
