@@ -17,9 +17,8 @@
 #	 * long: a user's crowd of wheels
 #
 # The environment's TIMES=N makes those programs that know it do N times as much, and
-# PATIENCE=N allows each N times as long. HOURS=N asks for the long form of one that has
-# such, in a machine in which waiting takes no time (-i). SEED=N is where random numbers
-# begin, and WORLD=small loads a module with tiny constants.
+# PATIENCE=N allows each N times as long. SEED=N is where random numbers begin, and
+# WORLD=small loads a module with tiny constants.
 
 . "$(dirname "${BASH_SOURCE[0]}")/tap.sh"
 trap 'cp "$work/"*.log "$build/log/" 2>/dev/null || :; rm -r "$work"' EXIT
@@ -84,7 +83,7 @@ machine() {
 	shift
 	while [ $# -gt 0 ] && [ "$1" != -- ]; do
 		most=$(note "$1" "most seconds")
-		most=$(((${most:-$seconds} * ${TIMES:-1} + 7200 * ${HOURS:-0}) * ${PATIENCE:-1}))
+		most=$(((${most:-$seconds} * ${TIMES:-1}) * ${PATIENCE:-1}))
 		echo "$1 $most $(note "$1" "module parameters")"
 		total=$((total + most))
 		[ "$most" -le "$longest" ] || longest=$most
@@ -96,7 +95,7 @@ machine() {
 		-t "$total" -u $((180 + longest)) -l "$work/$log.log" "${files[@]}" "${@:2}" \
 		-f "$work/$log.list:/tests/list" \
 		-f tests/harness/guest:/tests/guest env "WORLD=${WORLD:-}" \
-		"TIMES=${TIMES:-1}" "PATIENCE=${PATIENCE:-1}" "HOURS=${HOURS:-0}" \
+		"TIMES=${TIMES:-1}" "PATIENCE=${PATIENCE:-1}" \
 		"SEED=${SEED:-1}" "ALL=$all" sh /tests/guest || status=$?
 	echo "$status" >"$work/$log.status"
 }

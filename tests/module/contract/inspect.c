@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a wheel says of itself: INFO, STATS, QUERY, fdinfo; what MODIFY and
- * CANCEL say of timers; that an idle wheel is silent; and the counters of all
- * wheels together, in debugfs, while wheels come and go.
+ * What a wheel says of itself: INFO, STATS, fdinfo; that an idle wheel is silent; and the
+ * counters of all wheels together, in debugfs, while wheels come and go. (What QUERY,
+ * MODIFY and CANCEL say of timers is in disturb.c.)
  *
  * also in: both matrix
  */
@@ -87,89 +87,6 @@ static void test_next_expiry(void)
 	}
 	EXPECT_EQ(n, M);
 	EXPECT_TRUE(bounded > 10, "only %d expiries were looked at", bounded);
-}
-
-static void test_query(void)
-{
-	__u64 deadline = now(CLOCK_MONOTONIC) + HOUR;
-	struct twheel_op arm_it = op_arm(TWHEEL_ABS, deadline, 0xabcdef), op;
-
-	fresh(MSEC);
-	arm_it.interval = 5 * HOUR;
-	arm_it.id = arm_op(fd, arm_it);
-	EXPECT_EQ(query(fd, arm_it.id, &op), 0);
-	EXPECT_EQ(op.id, arm_it.id);
-	EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
-	EXPECT_EQ(op.deadline, deadline);
-	EXPECT_EQ(op.interval, 5 * HOUR);
-	EXPECT_EQ(op.slack | op.jitter, 0);
-	EXPECT_EQ(op.user_data, 0xabcdef);
-
-	EXPECT_EQ(query(fd, arm(fd, TWHEEL_ABS, 1234567, 9), &op), 0);
-	EXPECT_EQ(op.state, TWHEEL_STATE_READY);
-	EXPECT_EQ(op.deadline, 1234567);
-	EXPECT_EQ(op.user_data, 9);
-	EXPECT_EQ(op.interval, 0);
-}
-
-static void test_modify(void)
-{
-	/* later, much later, earlier, later, and all the way back */
-	static const __u64 hours[] = { 2, 1000, 1, 3, 500 };
-	__u64 base = now(CLOCK_MONOTONIC);
-	struct twheel_event ev;
-	struct twheel_op op;
-	__u64 id;
-	size_t i;
-
-	fresh(MSEC);
-	id = arm(fd, TWHEEL_ABS, base + HOUR, 1);
-	for (i = 0; i < ARRAY_SIZE(hours); i++) {
-		op = op_modify(id, TWHEEL_ABS, base + hours[i] * HOUR, 100 + i);
-		EXPECT_EQ(op_single(fd, &op), 0);
-		EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
-		EXPECT_EQ(query(fd, id, &op), 0);
-		EXPECT_EQ(op.deadline, base + hours[i] * HOUR);
-		EXPECT_EQ(op.user_data, 100 + i);
-		EXPECT_TRUE(wheel_info(fd).next_expiry <= op.deadline + MSEC);
-	}
-	op = op_modify(id, 0, 20 * MSEC, 7);
-	EXPECT_EQ(op_single(fd, &op), 0);
-	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == 1));
-	/* ready, and put off again: the event is withdrawn */
-	op = op_modify(id, 0, 20 * MSEC, 8);
-	EXPECT_EQ(op_single(fd, &op), 0);
-	EXPECT_EQ(op.state, TWHEEL_STATE_READY);
-	EXPECT_EQ(collect(fd, &ev, 1), 1);
-	EXPECT_EQ(ev.user_data, 8);
-	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= ev.deadline, "early");
-	EXPECT_EQ(read_events(fd, &ev, 1), -EAGAIN);
-	EXPECT_EQ(wheel_stats(fd).modified, 7);
-	EXPECT_EQ(wheel_stats(fd).armed, 1);
-}
-
-static void test_cancel(void)
-{
-	struct twheel_event ev[20];
-	struct twheel_op op;
-	__u64 ids[10];
-	int i;
-
-	fresh(MSEC);
-	for (i = 0; i < 10; i++)
-		ids[i] = arm(fd, 0, i < 5 ? 0 : HOUR, i);
-	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).ready == 5));
-	for (i = 1; i < 10; i += 2) {
-		op = op_for(TWHEEL_OP_CANCEL, ids[i]);
-		EXPECT_EQ(op_single(fd, &op), 0, "timer %d", i);
-		EXPECT_EQ(op.state, i < 5 ? TWHEEL_STATE_READY :
-			  TWHEEL_STATE_PENDING, "timer %d", i);
-		EXPECT_EQ(op_single(fd, &op), -ENOENT, "timer %d again", i);
-	}
-	EXPECT_EQ(read_events(fd, ev, 20), 3);
-	for (i = 0; i < 3; i++)
-		EXPECT_EQ(ev[i].user_data, 2 * i);
-	EXPECT_EQ(wheel_info(fd).pending, 2);
 }
 
 static __u64 histogram(const struct twheel_stats *s)
@@ -445,6 +362,33 @@ static void test_lone_timer(void)
 	lone_timer(MSEC, 500 * MSEC);
 }
 
+/* A wheel that was drained sleeps, and goes on when there is something again. */
+static void test_drained(void)
+{
+	struct twheel_op out[8];
+	struct twheel_event ev;
+	__u64 wakeups, lead = 100 * MSEC, start;
+	long n;
+
+	do {
+		fresh(MSEC);
+		lead *= 2;
+		start = now(CLOCK_MONOTONIC);
+		arm(fd, 0, lead, 1);
+		arm(fd, 0, HOUR, 2);
+		n = drain(fd, out, 8);
+	} while (now(CLOCK_MONOTONIC) >= start + lead);
+	EXPECT_EQ(n, 2);
+	wakeups = wheel_stats(fd).wakeups;
+	EXPECT_EQ(readable(fd, lead / MSEC + 200), 0);
+	EXPECT_TRUE(wheel_stats(fd).wakeups <= wakeups + 1, "%llu wake-ups, then %llu",
+		    wakeups, wheel_stats(fd).wakeups);
+	EXPECT_EQ(wheel_info(fd).next_expiry, 0);
+	arm(fd, 0, 10 * MSEC, 3);
+	EXPECT_EQ(collect(fd, &ev, 1), 1);
+	EXPECT_EQ(ev.user_data, 3);
+}
+
 /* ---- all wheels together ---- */
 
 static void test_counters(void)
@@ -551,9 +495,6 @@ int main(void)
 	tap_start(60);
 	RUN(test_info, "INFO");
 	RUN(test_next_expiry, "nothing expires before next_expiry");
-	RUN(test_query, "QUERY");
-	RUN(test_modify, "MODIFY");
-	RUN(test_cancel, "CANCEL");
 	RUN(test_stats, "STATS");
 	RUN(test_fdinfo, "fdinfo");
 	RUN(test_fdinfo_wheel, "fdinfo: the number of a wheel");
@@ -561,6 +502,7 @@ int main(void)
 	RUN(test_trace, "tracepoints");
 	RUN(test_silent, "an idle wheel is silent");
 	RUN(test_lone_timer, "a lone timer wakes twice at most");
+	RUN(test_drained, "a drained wheel sleeps, and goes on");
 	RUN(test_counters, "counters: wheels that are open, and closed ones");
 	RUN(test_counters_of_fleets, "counters: wheels that come and go");
 	return tap_end();

@@ -3,7 +3,7 @@
  * A process is killed (SIGKILL) in the middle of a call, hundreds of times while it
  * reads, while another process holds the wheel. Then each event lies whole in the
  * buffer that the killed one gave, or is still in the wheel; none is in both, none
- * in neither. The same holds for what is counted, drained and armed.
+ * in neither. The same holds for what is drained and armed.
  *
  * The buffer is shared memory, full of ones before the call: so whatever the
  * kernel has written there can be told afterwards. The killed one's timer kills it,
@@ -20,8 +20,6 @@
 #include "users.h"
 
 #define N 400
-#define PERIODIC 4
-#define PERIOD(i) ((150 + 77 * (i)) * USEC)
 #define NEVER_DONE (-9999)
 
 /* What the killed one leaves behind */
@@ -32,7 +30,6 @@ struct remains {
 	union {
 		struct twheel_event events[N];
 		struct twheel_op ops[N];
-		__u64 count;
 	};
 };
 
@@ -40,7 +37,6 @@ static struct remains *remains;
 static int fd;
 static __u64 seed = 7, delay, span;
 static unsigned char seen[N];
-static __u64 next_period[PERIODIC];
 
 /* How the kills of a test came out */
 static unsigned int early, middle, late, parted;
@@ -90,14 +86,6 @@ static void read_events_child(void)
 			break;
 		got += n / sizeof(remains->events[0]);
 	}
-}
-
-static void read_count_child(void)
-{
-	inside(true);
-	if (read(fd, &remains->count, sizeof(remains->count)) < 0)
-		tap_diag("read: %s", strerror(errno));
-	inside(false);
 }
 
 static void drain_child(void)
@@ -185,16 +173,6 @@ static void note(__u64 user_data)
 		seen[user_data]++;
 }
 
-static void note_event(const struct twheel_event *ev)
-{
-	__u64 i = ev->user_data - N;
-
-	if (ev->user_data < N || i >= PERIODIC)
-		return note(ev->user_data);
-	EXPECT_EQ(ev->deadline, next_period[i], "of periodic timer %llu", i);
-	next_period[i] = ev->deadline + (ev->overrun + 1) * PERIOD(i);
-}
-
 static void each_once(size_t were_given)
 {
 	EXPECT_EACH_ONCE(seen, N);
@@ -221,7 +199,7 @@ static size_t look_at_events(void)
 	size_t i, n = 0;
 
 	while (n < N && given(n))
-		note_event(&remains->events[n++]);
+		note(remains->events[n++].user_data);
 	for (i = n; i < N; i++)
 		EXPECT_TRUE(!given(i), "a gap before event %zu", i);
 	return n;
@@ -234,7 +212,7 @@ static size_t take_some(void)
 
 	EXPECT_TRUE(n > 0 || n == -EAGAIN, "read gave %ld", n);
 	for (i = 0; i < n; i++)
-		note_event(&ev[i]);
+		note(ev[i].user_data);
 	return n > 0 ? n : 0;
 }
 
@@ -274,68 +252,6 @@ static void test_read(void)
 	}
 	EXPECT_EQ(wheel_info(fd).ready, 0);
 	apart = false;
-	end(kills);
-}
-
-/* They become ready meanwhile, and it sleeps in between; some are periodic */
-static void test_waiting(void)
-{
-	unsigned int kills = 30 * number_of("TIMES", 1), i;
-
-	begin();
-	fd = wheel_open(0);
-	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 10 * USEC, 0, 0), 0);
-	for (i = 0; i < PERIODIC; i++) {
-		next_period[i] = now(CLOCK_MONOTONIC);
-		arm_periodic(fd, next_period[i], PERIOD(i), N + i);
-	}
-	for (i = 0; more(kills, i); i++) {
-		struct twheel_info info;
-		size_t n;
-		pid_t pid;
-
-		clear_remains();
-		arm_spread(0, 0, 2 * MSEC);
-		pid = start_child(read_events_child);
-		join_child(pid, true);
-		/* a killed one that had time enough read periodic events, too */
-		if (!remains->done)
-			span += span / 32;
-		n = look_at_events();
-		do {
-			if (readable(fd, PATIENCE_MS))
-				take_some();
-			info = wheel_info(fd);
-		} while (info.pending + info.ready > PERIODIC);
-		each_once(n);
-	}
-	end(kills);
-}
-
-static void test_count(void)
-{
-	unsigned int kills = 25 * number_of("TIMES", 1), i;
-	__u64 count;
-
-	begin();
-	fd = wheel_open(O_NONBLOCK);
-	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, TWHEEL_SETUP_COUNT), 0);
-	for (i = 0; more(kills, i); i++) {
-		__u64 sum = 0;
-		int part;
-
-		clear_remains();
-		for (part = 0; part < 10; part++)
-			arm_numbered(fd, TWHEEL_ABS, 1, 0, N);
-		join_child(start_child(read_count_child),
-			   wheel_info(fd).ready < 10 * N);
-		if (~remains->count)
-			sum = remains->count;
-		parted += sum && sum < 10 * N;
-		if (read(fd, &count, sizeof(count)) == sizeof(count))
-			sum += count;
-		EXPECT_EQ(sum, 10 * N);
-	}
 	end(kills);
 }
 
@@ -510,8 +426,6 @@ int main(void)
 	remains = map_shared(sizeof(*remains));
 	pin_to(0);
 	RUN(test_read, "read: each event was given to it or is still there");
-	RUN(test_waiting, "read that waits: the same, and no period is lost");
-	RUN(test_count, "read of a count: nothing is counted twice or never");
 	RUN(test_drain, "DRAIN: each timer was given to it or is still there");
 	RUN(test_submit, "SUBMIT: it was told of what is armed");
 	RUN(test_all_gone, "wheels, timers and charges of killed processes are gone");

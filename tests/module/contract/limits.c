@@ -153,40 +153,6 @@ static void test_setup_limit(void)
 	close(fd);
 }
 
-/* Periodic timers count as others do, whatever they take of memory */
-static void test_periodic_limit(void)
-{
-	int fd = wheel_open(O_NONBLOCK);
-	struct twheel_op ops[9];
-	int i;
-
-	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 4, 0), 0);
-	for (i = 0; i < 9; i++) {
-		ops[i] = op_arm(0, HOUR, i);
-		ops[i].interval = i % 2 ? 0 : HOUR;
-	}
-	EXPECT_EQ(submit(fd, ops, 9), 9);
-	for (i = 0; i < 9; i++)
-		EXPECT_EQ(ops[i].result, i < 4 ? 0 : -ENOSPC, "operation %d", i);
-	EXPECT_EQ(wheel_info(fd).pending, 4);
-	close(fd);
-}
-
-/* Modifying needs no place of its own */
-static void test_modify_at_limit(void)
-{
-	int fd = wheel_open(O_NONBLOCK);
-	struct twheel_op op;
-
-	EXPECT_EQ(setup_with(fd, .clock = TWHEEL_CLOCK_MONOTONIC, .limit = 1), 0);
-	op = op_modify(arm(fd, 0, HOUR, 0), TWHEEL_ABS, 1, 5);
-	EXPECT_EQ(op_single(fd, &op), 0);
-	expect_armed(fd, 1, 0);
-	EXPECT_EQ(op_single(fd, &op), 0);
-	EXPECT_EQ(wheel_info(fd).ready, 1);
-	close(fd);
-}
-
 static int alice_opens(void)
 {
 	become(ALICE);
@@ -846,8 +812,6 @@ int main(void)
 		  sizeof(user_param));
 	mode = open_to_all();
 	RUN(test_setup_limit, "the limit that a wheel was set up with");
-	RUN(test_periodic_limit, "periodic timers at the limit");
-	RUN(test_modify_at_limit, "MODIFY at the limit");
 	RUN(test_wheel_limit, "the module's limit for a wheel");
 	RUN(test_memory, "the memory of a user's timers");
 	RUN(test_refused_not_held, "a program that asks for too much, beside another");

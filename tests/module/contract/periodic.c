@@ -96,23 +96,6 @@ static void test_queues_once(void)
 	EXPECT_EQ(wheel_stats(fd).overruns, ev.overrun);
 }
 
-static void test_shortest(void)
-{
-	struct twheel_event ev;
-	__u64 first, id;
-	int i;
-
-	fresh(0);
-	first = now(CLOCK_MONOTONIC);
-	id = arm_periodic(fd, first, 1, 0);
-	for (i = 0; i < 5; i++) {
-		EXPECT_EQ(collect(fd, &ev, 1), 1);
-		EXPECT_EQ(ev.deadline, first);
-		first += ev.overrun + 1;
-	}
-	EXPECT_EQ(cancel(fd, id), 0);
-}
-
 /* More periods than can be told */
 static void test_most_overruns(void)
 {
@@ -126,73 +109,6 @@ static void test_most_overruns(void)
 	EXPECT_EQ(ev.overrun, ~0U);
 	EXPECT_TRUE(wheel_stats(fd).overruns >= before - 1, "%llu counted in %llu ns",
 		    wheel_stats(fd).overruns, before);
-}
-
-/* Cancelled in each state it can be in */
-static void test_cancel(void)
-{
-	struct twheel_event ev;
-	struct twheel_op op;
-	__u64 id;
-
-	fresh(0);
-	id = arm_periodic(fd, now(CLOCK_MONOTONIC) + HOUR, HOUR, 0);
-	op = op_for(TWHEEL_OP_CANCEL, id);
-	EXPECT_EQ(op_single(fd, &op), 0);
-	EXPECT_EQ(op.state, TWHEEL_STATE_PENDING);
-	id = arm_periodic(fd, 1, HOUR, 0);
-	op = op_for(TWHEEL_OP_CANCEL, id);
-	EXPECT_EQ(op_single(fd, &op), 0);
-	EXPECT_EQ(op.state, TWHEEL_STATE_READY);
-	EXPECT_EQ(read_events(fd, &ev, 1), -EAGAIN, "withdrawn");
-	id = arm_periodic(fd, 1, HOUR, 0);
-	EXPECT_EQ(read_events(fd, &ev, 1), 1);
-	EXPECT_EQ(cancel(fd, id), 0, "between its periods");
-	EXPECT_EQ(cancel(fd, id), -ENOENT);
-	EXPECT_EQ(wheel_info(fd).pending, 0);
-	EXPECT_EQ(wheel_info(fd).ready, 0);
-}
-
-static long modify_periodic(__u64 id, __u64 deadline, __u64 interval, __u64 user_data,
-			    __u16 state)
-{
-	struct twheel_op op = op_modify(id, TWHEEL_ABS, deadline, user_data);
-	long ret;
-
-	op.interval = interval;
-	ret = op_single(fd, &op);
-	EXPECT_EQ(op.state, state, "user data %llu", user_data);
-	EXPECT_EQ(op.id, id);
-	return ret;
-}
-
-/* MODIFY makes periodic what was not, and the other way round */
-static void test_modify(void)
-{
-	const __u16 pending = TWHEEL_STATE_PENDING, ready = TWHEEL_STATE_READY;
-	struct twheel_event ev;
-	struct twheel_op op;
-	__u64 id;
-
-	fresh(0);
-	id = arm(fd, 0, HOUR, 1);
-	EXPECT_EQ(modify_periodic(id, 1, HOUR, 2, pending), 0);
-	EXPECT_EQ(read_events(fd, &ev, 1), 1);
-	EXPECT_EQ(ev.user_data, 2);
-	EXPECT_EQ(ev.flags, TWHEEL_EVENT_PERIODIC);
-	EXPECT_EQ(query(fd, id, &op), 0);
-	EXPECT_EQ(op.interval, HOUR);
-	EXPECT_EQ(op.deadline, 1 + (ev.overrun + 1) * HOUR);
-
-	EXPECT_EQ(modify_periodic(id, 1, 0, 3, pending), 0);
-	EXPECT_EQ(modify_periodic(id, 1, 2 * HOUR, 4, ready), 0);
-	EXPECT_EQ(modify_periodic(id, 1, 0, 5, ready), 0);
-	EXPECT_EQ(wheel_info(fd).ready, 1);
-	EXPECT_EQ(read_events(fd, &ev, 1), 1);
-	EXPECT_EQ(ev.user_data, 5);
-	EXPECT_EQ(ev.flags, 0);
-	EXPECT_EQ(ev.overrun, 0);
-	EXPECT_EQ(query(fd, id, &op), -ENOENT, "it was one-shot at last");
 }
 
 /* ---- jitter ---- */
@@ -401,10 +317,7 @@ int main(void)
 	RUN(test_no_drift, "no drift");
 	RUN(test_overrun, "overruns are the periods that went by");
 	RUN(test_queues_once, "an unread timer does not queue twice");
-	RUN(test_shortest, "the shortest period");
 	RUN(test_most_overruns, "overruns are told up to 2^32 - 1, and counted beyond");
-	RUN(test_cancel, "cancel in every state");
-	RUN(test_modify, "MODIFY to periodic and back");
 	RUN(test_jitter, "jitter");
 	RUN(test_jitter_of_a_period, "jitter as long as the period");
 	RUN(test_slack, "slack saves wake-ups");

@@ -180,21 +180,6 @@ static void test_epoll_edge_periodic(void)
 	close(ep);
 }
 
-/* A wheel that is closed while an epoll watches it just goes */
-static void test_epoll_close(void)
-{
-	int ep;
-
-	fresh();
-	ep = epoll_new(EPOLLIN | EPOLLET);
-	arm(fd, 0, 10 * MSEC, 0);
-	arm_past(fd, 0);
-	close(fd);
-	fd = 0;
-	EXPECT_EQ(epoll_one(ep, 50), 0);
-	close(ep);
-}
-
 struct waiter {
 	struct sleeper sleeper;
 	int ep, events;
@@ -311,23 +296,6 @@ static void test_eventfd_full(void)
 	close(efd);
 }
 
-/* One eventfd for several wheels, which is what it is good for */
-static void test_eventfd_shared(void)
-{
-	int efd = eventfd(0, EFD_NONBLOCK);
-	int fds[4], i;
-
-	for (i = 0; i < 4; i++) {
-		fds[i] = wheel_open(O_NONBLOCK);
-		EXPECT_EQ(wheel_eventfd(fds[i], efd), 0);
-		arm_past(fds[i], 0);
-	}
-	EXPECT_EQ(efd_take(efd), 4);
-	for (i = 0; i < 4; i++)
-		close(fds[i]);
-	close(efd);
-}
-
 int main(void)
 {
 	tap_start(60);
@@ -337,13 +305,11 @@ int main(void)
 	RUN_CALL(edges(true), "epoll, edge-triggered");
 	RUN_CALL(edges(false), "epoll, edge-triggered, nothing read");
 	RUN(test_epoll_edge_periodic, "epoll, edge-triggered, a periodic timer");
-	RUN(test_epoll_close, "epoll, wheel closed");
 	RUN(test_epoll_woken, "epoll, asleep when it happens");
 	RUN(test_eventfd, "eventfd");
 	RUN(test_eventfd_late, "eventfd set when timers are ready");
 	RUN(test_eventfd_end, "eventfd ended and replaced");
 	RUN(test_eventfd_closed, "eventfd closed");
 	RUN(test_eventfd_full, "eventfd full");
-	RUN(test_eventfd_shared, "eventfd of several wheels");
 	return tap_end();
 }

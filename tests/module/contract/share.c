@@ -62,70 +62,6 @@ static void test_processes(void)
 	EXPECT_TRUE(shared->readers >= 2, "%u of 3 read anything", shared->readers);
 }
 
-static void test_dup(void)
-{
-	struct twheel_event ev[2];
-	__u64 id;
-	int copy;
-
-	fresh();
-	copy = dup(fd);
-	id = arm(copy, 0, HOUR, 1);
-	EXPECT_EQ(wheel_info(fd).pending, 1);
-	EXPECT_EQ(cancel(fd, id), 0);
-	EXPECT_EQ(cancel(copy, id), -ENOENT);
-	arm_past(fd, 2);
-	EXPECT_EQ(read_events(copy, ev, 2), 1);
-	EXPECT_EQ(read_events(fd, ev, 2), -EAGAIN);
-	arm(fd, 0, 50 * MSEC, 3);
-	close(fd);
-	fd = copy;
-	EXPECT_EQ(readable(fd, PATIENCE_MS), 1, "one close is not the last");
-	EXPECT_EQ(read_events(fd, ev, 2), 1);
-	EXPECT_EQ(ev[0].user_data, 3);
-}
-
-/* open gives a wheel of its own each time */
-static void test_open_twice(void)
-{
-	struct twheel_event ev;
-	int other;
-
-	fresh();
-	other = wheel_open(O_NONBLOCK);
-	arm_past(fd, 1);
-	EXPECT_EQ(readable(other, 0), 0);
-	EXPECT_EQ(read_events(other, &ev, 1), -EAGAIN);
-	EXPECT_EQ(wheel_info(other).ready, 0);
-	EXPECT_EQ(wheel_setup(other, TWHEEL_CLOCK_BOOTTIME, 0, 0, 0), 0);
-	EXPECT_EQ(wheel_info(fd).clock, TWHEEL_CLOCK_MONOTONIC);
-	close(other);
-}
-
-static void fork_child(void)
-{
-	EXPECT_EQ(wheel_info(fd).pending, 1);
-	EXPECT_EQ(cancel(fd, shared->ids[0]), 0, "the parent's timer");
-	shared->ids[1] = arm(fd, 0, HOUR, 5);
-	arm(fd, 0, 20 * MSEC, 6);
-}
-
-static void test_fork(void)
-{
-	struct twheel_event ev;
-	struct twheel_op op;
-
-	fresh();
-	shared->ids[0] = arm(fd, 0, HOUR, 4);
-	tap_join(tap_fork(fork_child));
-	EXPECT_EQ(query(fd, shared->ids[0], &op), -ENOENT);
-	EXPECT_EQ(query(fd, shared->ids[1], &op), 0, "the child's timer");
-	EXPECT_EQ(op.user_data, 5);
-	EXPECT_EQ(readable(fd, PATIENCE_MS), 1);
-	EXPECT_EQ(read_events(fd, &ev, 1), 1);
-	EXPECT_EQ(ev.user_data, 6);
-}
-
 static int socks[2];
 
 static void passing_child(void)
@@ -197,9 +133,6 @@ int main(void)
 	tap_start(60);
 	shared = map_shared(sizeof(*shared));
 	RUN(test_processes, "three reading processes: each event exactly once");
-	RUN(test_dup, "dup");
-	RUN(test_open_twice, "two opens, two wheels");
-	RUN(test_fork, "fork");
 	RUN(test_passing, "passed to another process");
 	RUN(test_close_while_reading, "closed while another thread reads");
 	return tap_end();

@@ -263,33 +263,6 @@ static void test_later(void)
 	EXPECT_EQ(wheel_stats(c.fd).expired, 1);
 }
 
-static void test_earlier(void)
-{
-	__u64 bells;
-
-	fresh(100);
-	arm_in(1, HOUR);
-	bells = c.doorbells;
-	EXPECT_EQ(arm_in(1, 20 * MSEC), WAS_ARMED);
-	EXPECT_EQ(c.doorbells, bells + 1);
-	take_all(1);
-	/* without the doorbell where the kernel wakes before it anyway */
-	anchor(0, 300 * MSEC);
-	arm_in(1, 4 * HOUR);
-	bells = c.doorbells;
-	arm_at(1, deadlines[0] + 300 * MSEC);
-	EXPECT_TRUE(c.doorbells == bells || now(c.clock) > deadlines[0]);
-	take_all(2);
-	/* earlier, and back, before the kernel took anything up */
-	anchor(0, 300 * MSEC);
-	for (bells = 1; bells < 20; bells++) {
-		arm_in(bells, 4 * HOUR);
-		arm_at(bells, deadlines[0] + 100 * MSEC);
-		arm_at(bells, deadlines[0] + 300 * MSEC);
-	}
-	take_all(20);
-}
-
 static void test_never(void)
 {
 	struct twheel_op op;
@@ -316,80 +289,6 @@ static void test_never(void)
 }
 
 /* ---- cancelling ---- */
-
-static void test_cancel_idle(void)
-{
-	fresh(100);
-	EXPECT_EQ(shared_cancel(&c, 50), WAS_NOTHING);
-	EXPECT_EQ(read64(&c.words[50]), IDLE);
-	fire(50);
-	take_all(1);
-	EXPECT_EQ(shared_cancel(&c, 50), WAS_NOTHING);
-}
-
-static void test_cancel_dirty(void)
-{
-	__u64 bells, word;
-
-	fresh(100);
-	anchor(0, 30 * SEC);
-	bells = c.doorbells;
-	arm_in(70, HOUR);
-	EXPECT_EQ(c.doorbells, bells, "nobody has told the kernel");
-	EXPECT_EQ(c.dirty[1], 1 << 6);
-	EXPECT_EQ(shared_cancel(&c, 70), WAS_ARMED);
-	EXPECT_EQ(shared_cancel(&c, 70), WAS_NOTHING, "twice");
-	word = read64(&c.words[70]);
-	EXPECT_TRUE(!(word & (ARMED | IDLE | FIRED)), "%llx", word);
-	doorbell(&c);
-	EXPECT_EQ(c.dirty[1], 0);
-	EXPECT_EQ(read64(&c.words[70]), word | IDLE, "the kernel has nothing for it");
-	EXPECT_EQ(wheel_info(c.fd).pending, 1);
-
-	/* armed again before that, to earlier and to later */
-	arm_in(71, 2 * HOUR);
-	arm_in(72, 2 * HOUR);
-	EXPECT_EQ(shared_cancel(&c, 71), WAS_ARMED);
-	EXPECT_EQ(shared_cancel(&c, 72), WAS_ARMED);
-	EXPECT_EQ(arm_in(71, 3 * HOUR), WAS_NOTHING);
-	EXPECT_EQ(arm_in(72, 20 * MSEC), WAS_NOTHING);
-	EXPECT_EQ(shared_cancel(&c, 0), WAS_ARMED);
-	EXPECT_EQ(arm_in(71, 20 * MSEC), WAS_ARMED);
-	deadlines[0] = 0;
-	deadlines[70] = 0;
-	take_all(2);
-}
-
-static void test_cancel_taken_up(void)
-{
-	__u64 lead = 100 * MSEC, bells;
-
-	do {
-		fresh(100);
-		lead *= 2;
-		arm_in(1, lead);
-		arm_in(2, lead);
-		doorbell(&c);
-		bells = c.doorbells;
-		EXPECT_TRUE(shared_cancel(&c, 1));
-		EXPECT_TRUE(shared_cancel(&c, 2));
-		/* the one is armed again, to later than the kernel knows */
-		EXPECT_EQ(arm_in(2, lead + 300 * MSEC), WAS_NOTHING);
-	} while (now(c.clock) >= deadlines[1]);
-	EXPECT_EQ(c.doorbells, bells);
-	EXPECT_EQ(wheel_info(c.fd).pending, 2, "the kernel has not been told");
-	EXPECT_TRUE(WAIT_FOR(is_idle(1)), "settled when its time comes: %llx",
-		    read64(&c.words[1]));
-	EXPECT_TRUE(now(c.clock) >= deadlines[1]);
-	EXPECT_TRUE(!is_fired(1));
-	deadlines[1] = 0;
-	take_all(1);
-	EXPECT_EQ(wheel_stats(c.fd).expired, 1);
-	EXPECT_EQ(c.stale, 0);
-	/* and as good as new */
-	arm_in(1, 5 * MSEC);
-	take_all(1);
-}
 
 static void test_cancel_fired(void)
 {
@@ -793,11 +692,7 @@ int main(void)
 	RUN(test_layout, "where everything is, and what is there at first");
 	RUN(test_numbers, "every timer, of however many");
 	RUN(test_later, "moved to later: no call, and not early");
-	RUN(test_earlier, "moved to earlier");
 	RUN(test_never, "the latest deadline");
-	RUN(test_cancel_idle, "cancel: there is nothing");
-	RUN(test_cancel_dirty, "cancel before the kernel knew");
-	RUN(test_cancel_taken_up, "cancel when the kernel knows");
 	RUN(test_cancel_fired, "cancel after it expired, before it was taken");
 	RUN(test_read, "read(2) takes them as well");
 	RUN(test_read_short, "read(2) of events of 16 bytes");

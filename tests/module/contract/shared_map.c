@@ -197,40 +197,6 @@ static void test_partial_munmap(void)
 	check_works();
 }
 
-static void arming_child(void)
-{
-	EXPECT_EQ(shared_arm(&c, 5, now(c.clock) + 20 * MSEC), WAS_NOTHING);
-	EXPECT_EQ(shared_arm(&c, 6, now(c.clock) + HOUR), WAS_NOTHING);
-	EXPECT_EQ(shared_cancel(&c, 7), WAS_ARMED);
-}
-
-static void taking_child(void)
-{
-	take(8);
-}
-
-static void unmapping_child(void)
-{
-	must(munmap(c.area, c.size), "munmap");
-}
-
-static void test_fork(void)
-{
-	fresh();
-	shared_arm(&c, 7, now(c.clock) + HOUR);
-	tap_join(tap_fork(arming_child));
-	take(5);
-	/* what it armed outlives it */
-	EXPECT_EQ(shared_arm(&c, 6, now(c.clock) + 10 * MSEC), WAS_ARMED);
-	take(6);
-	EXPECT_EQ(shared_cancel(&c, 7), WAS_NOTHING);
-	shared_arm(&c, 8, now(c.clock) + 10 * MSEC);
-	tap_join(tap_fork(taking_child));
-	EXPECT_EQ(shared_waiting(&c), 0);
-	tap_join(tap_fork(unmapping_child));
-	check_works();
-}
-
 /* What can't be written to by the program is still written by the kernel */
 static void test_mprotect(void)
 {
@@ -340,31 +306,6 @@ static void test_passed(void)
 
 /* ---- memory management ---- */
 
-static void test_advice(void)
-{
-	static char text[1 << 16];
-	__u32 i;
-
-	fresh();
-	EXPECT_EQ(mlock(c.area, c.size), 0);
-	EXPECT_EQ(mlockall(MCL_CURRENT), 0);
-	check_works();
-	EXPECT_EQ(munlockall(), 0);
-	for (i = 0; i < N; i += 64)
-		shared_arm(&c, i, now(c.clock) + HOUR + i);
-	/* given back to the kernel, which has it all the same */
-	madvise(c.area, c.size, MADV_DONTNEED);
-	madvise(c.area, c.size, MADV_REMOVE);
-	madvise(c.area, c.size, MADV_PAGEOUT);
-	madvise(c.area, c.size, MADV_COLD);
-	msync(c.area, c.size, MS_SYNC);
-	EXPECT_EQ(c.area->nr, N);
-	for (i = 0; i < N; i += 64)
-		EXPECT_EQ(shared_cancel(&c, i), WAS_ARMED, "timer %u", i);
-	read_text("/proc/self/smaps", text, sizeof(text));
-	check_works();
-}
-
 /* ---- calls whose arguments lie in the area itself ---- */
 
 /* Words of timers that are not used, on a page that nobody has touched yet */
@@ -447,12 +388,10 @@ int main(void)
 	RUN(test_nothing_to_map, "wheels that have nothing to map");
 	RUN(test_mremap, "mremap");
 	RUN(test_partial_munmap, "munmap of a part");
-	RUN(test_fork, "fork");
 	RUN(test_mprotect, "mprotect");
 	RUN(test_close, "closed while it is mapped, unmapped while it is open");
 	RUN(test_read_only, "read-only");
 	RUN(test_passed, "in a process that was passed the wheel");
-	RUN(test_advice, "mlock, madvise, msync");
 	RUN(test_buffers, "calls whose arguments lie in the area");
 	RUN(test_not_held, "nothing else holds its pages");
 	return tap_end();

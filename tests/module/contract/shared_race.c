@@ -7,9 +7,7 @@
  * though nobody rings the doorbell for those that are waited for, and though the memory
  * to read into is not always there.
  *
- * Environment: TIMES=N for N times as long, SEED=N for other numbers. HOURS=N for the
- * long form, in a machine in which waiting takes no time (scripts/vm -i): N hours of
- * its time, most of them asleep, with timeouts of up to an hour. There nothing is late.
+ * Environment: TIMES=N for N times as long, SEED=N for other numbers.
  *
  * long: threads that spin on two processors
  * also in: kcsan small-a
@@ -19,11 +17,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 
 #define OWNERS 2
 #define MOST 1000
-#define MOST_IN_HOURS 20000
 #define BATCH 64		/* expiries that are taken together, at most */
 #define HISTORY 64
 
@@ -41,16 +37,14 @@ struct shadow {
 	__u32 generation;
 	__u32 owed;		/* armings that its owner found over: taken, or to be so */
 	__u32 taken;
-	__u64 since;		/* in the long form: when it was armed, or before */
 	__u64 history[HISTORY];
 };
 
-static struct shadow shadows[MOST_IN_HOURS];
+static struct shadow shadows[MOST];
 static struct client c;
 static __u32 nr;
 static __u64 tick;
 static __u64 seed;
-static __u64 hours;
 static bool stop;
 static int stop_fd;
 
@@ -130,8 +124,6 @@ static void own_arm(__u32 i, __u64 deadline)
 	deadline &= ~(2ULL * GENERATIONS - 1);
 	deadline |= s->generation % GENERATIONS << 1;
 	__atomic_store_n(history_of(i, deadline), deadline, __ATOMIC_SEQ_CST);
-	if (hours)
-		__atomic_store_n(&s->since, now(CLOCK_MONOTONIC), __ATOMIC_SEQ_CST);
 	was = shared_arm(&c, i, deadline);
 	resolve(i, was);
 	s->live = deadline;
@@ -162,7 +154,7 @@ static void wait_for_it(__u32 i)
 {
 	__u64 live = shadows[i].live, end = now(CLOCK_MONOTONIC) + 10 * MSEC;
 
-	if (nr > 5 || hours || !live || live > end)
+	if (nr > 5 || !live || live > end)
 		return;
 	end += PATIENCE_MS * MSEC;
 	while (!(read64(&c.words[i]) & IDLE))
@@ -172,113 +164,7 @@ static void wait_for_it(__u32 i)
 		}
 }
 
-/* ---- the long form ---- */
-
-/*
- * The owners sleep, for up to half a minute, and both until the same times, which are
- * known before; and much is armed to expire just then. So the kernel, those who arm
- * and those who take are at work together.
- */
-static __u64 meetings[1 << 16];
-static __u32 nr_meetings;
-
-/* Less than @most; as likely more than half of it as between that and a quarter ... */
-static __u64 any_length(__u64 most, unsigned int halves, __u64 r)
-{
-	return (r >> 8) % (most >> (r & 0xff) % halves);
-}
-
-static void plan_meetings(__u64 length)
-{
-	__u64 time = now(CLOCK_MONOTONIC) + MSEC, end = time + length;
-	__u64 state = seed * 131 + 7;
-	__u32 k;
-
-	for (k = 0; k < ARRAY_SIZE(meetings) && time < end; k++) {
-		meetings[k] = time;
-		time += any_length(30 * SEC, 24, random_next(&state));
-	}
-	nr_meetings = k;
-}
-
-static __u32 next_meeting(__u64 time)
-{
-	__u32 from = 0, to = nr_meetings;
-
-	while (from < to) {
-		__u32 middle = (from + to) / 2;
-
-		if (meetings[middle] > time)
-			to = middle;
-		else
-			from = middle + 1;
-	}
-	return from;
-}
-
-/* At one of the next meetings, or at any time within an hour */
-static __u64 in_hours(__u64 time, __u64 r)
-{
-	__u32 at = next_meeting(time) + any_length(64, 6, r);
-
-	if (r >> 63 || at >= nr_meetings)
-		return time + any_length(HOUR, 32, r);
-	return meetings[at] + (r >> 32) % (150 * USEC);
-}
-
-static int turn_fd;
-
-/* Where processors take turns, the other's comes when this one pauses */
-static void give_turn(void)
-{
-#ifdef __x86_64__
-	__builtin_ia32_pause();
-#endif
-}
-
-/*
- * Or when some timer is about to expire, in shorter and shorter turns until it does. So
- * it comes at any instruction, by a timer that nobody waits for.
- */
-static void give_turn_within(__u64 ns)
-{
-	struct itimerspec its = { .it_value.tv_nsec = 1 + ns };
-
-	if (timerfd_settime(turn_fd, 0, &its, NULL))
-		tap_bail("timerfd_settime: %s", strerror(errno));
-}
-
-/*
- * So late a timer may be taken, which is for all that others do meanwhile. One that
- * nobody looked for, or was woken for, is later: what comes next is seconds away.
- */
-#define LATE (100 * MSEC)
-
-static __u64 latest;
-
-static void check_late(__u32 i, __u64 deadline, __u64 time)
-{
-	__u64 due = (deadline + tick) / tick * tick, since = read64(&shadows[i].since);
-	__u64 late, most = read64(&latest);
-
-	/* it may have been due when it was armed */
-	due = due > since ? due : since;
-	late = time > due ? time - due : 0;
-	EXPECT_TRUE(late < LATE, "timer %u, due at %llu, late by %llu", i, due, late);
-	while (late > most)
-		if (__atomic_compare_exchange_n(&latest, &most, late, false,
-						__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-			break;
-}
-
 /* ---- owners at work ---- */
-
-static __u64 any_deadline(__u64 time, __u64 r, __u64 *state)
-{
-	if (hours && r >> 31 & 1)
-		return in_hours(time, random_next(state));
-	return time + (r >> 32) % (6 * MSEC);
-}
 
 /* Some are due at once, most soon, some never */
 static void random_op(__u32 i, __u64 *state)
@@ -308,13 +194,9 @@ static void random_op(__u32 i, __u64 *state)
 		own_arm(i, time + (r >> 40) % (20 * USEC));
 		break;
 	default:
-		own_arm(i, any_deadline(time, r, state));
+		own_arm(i, time + (r >> 32) % (6 * MSEC));
 		break;
 	}
-	if (hours && r >> 33 & 1)
-		give_turn();
-	else if (hours)
-		give_turn_within((r >> 34) % (20 * USEC));
 	/* a while in which the wheel may go to sleep */
 	if (nr <= 64 && (r >> 50) % 64 == 7)
 		sleep_ns(r >> 20 & 0x1fffff);
@@ -352,31 +234,6 @@ static void random_ops(__u32 ops, long me, __u64 *state)
 	}
 }
 
-/* Awake before that: who is woken at a time comes when the kernel's work is done */
-static void sleep_until(__u64 time)
-{
-	__u64 awake = time - 100 * USEC;
-	struct timespec ts = { awake / SEC, awake % SEC };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL))
-		;
-	while (now(CLOCK_MONOTONIC) < time)
-		give_turn();
-}
-
-/* Often one thing is all that is done: if it is lost, nothing makes up for it soon */
-static void meet(long me, __u64 *state)
-{
-	__u32 k;
-
-	for (k = 0; k < nr_meetings; k++) {
-		__u64 r = random_next(state);
-
-		sleep_until(meetings[k] + r % (200 * USEC));
-		random_ops(r >> 63 ? 1 : any_length(512, 9, r >> 20), me, state);
-	}
-}
-
 static __u32 ops_of_each;
 
 static void *owner(void *arg)
@@ -386,10 +243,7 @@ static void *owner(void *arg)
 	__u32 i;
 
 	pin_to(me);
-	if (hours)
-		meet(me, &state);
-	else
-		random_ops(ops_of_each, me, &state);
+	random_ops(ops_of_each, me, &state);
 	for (i = me; i < nr; i += OWNERS)
 		settle_far(i, &state);
 	return NULL;
@@ -402,8 +256,6 @@ static void note(__u32 i, __u64 deadline)
 	__u64 time = now(CLOCK_MONOTONIC);
 
 	EXPECT_TRUE(time >= deadline, "timer %u early by %llu", i, deadline - time);
-	if (hours)
-		check_late(i, deadline, time);
 	end_arming(i, deadline, TAKEN, ENDED);
 	__atomic_add_fetch(&shadows[i].taken, 1, __ATOMIC_RELAXED);
 	count(&taken);
@@ -480,7 +332,7 @@ static void *consumer(void *arg)
 		turn++;
 		if (reads ? read_some() : take_some(1 + turn * 11 / 2 % BATCH))
 			continue;
-		EXPECT_TRUE(poll(p, 2, hours ? -1 : PATIENCE_MS) > 0, "not woken, %u wait",
+		EXPECT_TRUE(poll(p, 2, PATIENCE_MS) > 0, "not woken, %u wait",
 			    shared_waiting(&c));
 	}
 	return NULL;
@@ -490,12 +342,10 @@ static void *drainer(void *arg)
 {
 	struct pollfd p = { .fd = stop_fd, .events = POLLIN };
 	struct twheel_op *ops;
-	__u64 state = seed, time;
 	long n, k;
 
 	pin_to((long)arg);
 	while (!stopped()) {
-		time = now(CLOCK_MONOTONIC);
 		ops = room();
 		n = drain(c.fd, ops, 20);
 		if (!EXPECT_TRUE(n >= 0, "drain: %ld", n))
@@ -505,13 +355,11 @@ static void *drainer(void *arg)
 
 			if (!EXPECT_TRUE(!ops[k].id && i < nr, "timer %u", i))
 				continue;
-			if (hours)
-				check_late(i, ops[k].deadline, time);
 			end_arming(i, ops[k].deadline & ~ARMED, TAKEN, ENDED);
 			__atomic_add_fetch(&shadows[i].taken, 1, __ATOMIC_RELAXED);
 			count(&drained);
 		}
-		poll(&p, 1, hours ? any_length(1 << 17, 17, random_next(&state)) : 3);
+		poll(&p, 1, 3);
 	}
 	return NULL;
 }
@@ -573,37 +421,20 @@ static void start(pthread_t *thread, void *(*fn)(void *), long cpu)
 		tap_bail("pthread_create failed");
 }
 
-static void print_round(__u64 time)
-{
-	struct twheel_stats stats = wheel_stats(c.fd);
-
-	tap_diag("%u timers, tick %llu us, %llu s: expired %llu, late by %llu us at most",
-		 nr, tick / USEC, time / SEC, stats.expired, latest / USEC);
-	tap_diag("wake-ups %llu, doorbell rung %llu times", stats.wakeups,
-		 c.doorbells);
-}
-
-/* The long form has so many */
-#define ROUNDS 24
-
 static void one_round(__u64 of_tick, __u32 timers, __u32 ops)
 {
 	__u64 before[] = { taken, withdrawn, drained }, start_over = over(), owed;
-	__u64 time = now(CLOCK_MONOTONIC);
 	pthread_t owners[OWNERS], consumers[2];
 	__u64 one = 1;
 	long i;
 
 	nr = timers;
 	tick = of_tick;
-	latest = 0;
 	ops_of_each = ops;
 	seed++;
 	memset(shadows, 0, nr * sizeof(*shadows));
 	stop = false;
 	stop_fd = eventfd(0, EFD_CLOEXEC);
-	if (hours)
-		plan_meetings(hours * HOUR / ROUNDS);
 	client_open(&c, TWHEEL_CLOCK_MONOTONIC, tick, nr);
 	c.between = stop_at_times;
 	start(&consumers[0], consumer, 1);
@@ -625,8 +456,6 @@ static void one_round(__u64 of_tick, __u32 timers, __u32 ops)
 		pthread_join(consumers[i], NULL);
 	EXPECT_EQ(over() - start_over, owed);
 	check_round(before);
-	if (hours)
-		print_round(now(CLOCK_MONOTONIC) - time);
 	client_close(&c);
 	close(stop_fd);
 }
@@ -653,19 +482,6 @@ static void rounds(void)
 	} while (now(CLOCK_MONOTONIC) < end || k < ARRAY_SIZE(many));
 }
 
-/* In each test, a number has another tick than in that before */
-static void long_rounds(void)
-{
-	static const __u64 ticks[] = { USEC, MSEC, 4 * MSEC, SEC };
-	static const __u32 many[] = { MOST_IN_HOURS, 64, 2, 5000, 5, MOST };
-	static __u32 tests;
-	__u32 k;
-
-	for (k = 0; k < ARRAY_SIZE(many); k++)
-		one_round(ticks[(k + tests) % ARRAY_SIZE(ticks)], many[k], 0);
-	tests++;
-}
-
 static void run(unsigned int who)
 {
 	by = who;
@@ -676,10 +492,7 @@ static void run(unsigned int who)
 	together = 0;
 	drained = 0;
 	unknown = 0;
-	if (hours)
-		long_rounds();
-	else
-		rounds();
+	rounds();
 	tap_diag("armed %llu, moved or cancelled before they expired %llu, after that %llu",
 		 armings, cancelled, withdrawn);
 	tap_diag("taken %llu, of them without a look %llu, drained %llu; together %llu times",
@@ -801,14 +614,11 @@ static void test_asleep(void)
 int main(void)
 {
 	seed = number_of("SEED", 1);
-	hours = number_of("HOURS", 0);
-	turn_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	tap_start(100 + 10 * number_of("TIMES", 1) + 2 * hours * HOUR / SEC);
+	tap_start(100 + 10 * number_of("TIMES", 1));
 	RUN(test_ring, "taken from the ring");
 	RUN(test_read, "taken by read(2)");
 	RUN(test_both, "taken by both, and by those who arm");
 	RUN(test_drained, "taken and drained");
-	if (!hours)
-		RUN(test_asleep, "armed and cancelled while the kernel looks elsewhere");
+	RUN(test_asleep, "armed and cancelled while the kernel looks elsewhere");
 	return tap_end();
 }

@@ -57,24 +57,6 @@ static void test_read(void)
 	EXPECT_EQ(wheel_info(fd).pending, 1);
 }
 
-/* The same in count mode: the count is not lost */
-static void test_read_count(void)
-{
-	__u64 count = 0;
-	pid_t pid;
-
-	wheel_replace(&fd, 0);
-	handle(0);
-	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0,
-			      TWHEEL_SETUP_COUNT), 0);
-	pid = tap_fork(interrupting_child);
-	EXPECT_EQ(read(fd, &count, 8) < 0 ? errno : 0, EINTR);
-	tap_join(pid);
-	arm_past(fd, 2);
-	EXPECT_EQ(read(fd, &count, 8), 8);
-	EXPECT_EQ(count, 1);
-}
-
 static void restarting_child(void)
 {
 	interrupting_child();
@@ -102,30 +84,6 @@ static void test_read_restart(void)
 	EXPECT_EQ(read_events(fd, &ev, 1), 1);
 	EXPECT_EQ(*go, 1);
 	EXPECT_EQ(ev.user_data, 3);
-	tap_join(pid);
-}
-
-static void stopped_child(void)
-{
-	struct twheel_event ev;
-
-	EXPECT_EQ(read_events(fd, &ev, 1), 1);
-	EXPECT_EQ(ev.user_data, 4);
-}
-
-static void test_read_stopped(void)
-{
-	int status;
-	pid_t pid;
-
-	wheel_replace(&fd, 0);
-	pid = tap_fork(stopped_child);
-	EXPECT_TRUE(WAIT_FOR(blocked_in(pid, SYS_read)));
-	kill(pid, SIGSTOP);
-	EXPECT_EQ(waitpid(pid, &status, WUNTRACED), pid);
-	kill(pid, SIGCONT);
-	EXPECT_TRUE(WAIT_FOR(blocked_in(pid, SYS_read)));
-	arm_past(fd, 4);
 	tap_join(pid);
 }
 
@@ -387,9 +345,7 @@ int main(void)
 	tap_start(90);
 	go = map_shared(sizeof(*go));
 	RUN(test_read, "a waiting read: EINTR");
-	RUN(test_read_count, "a waiting read in count mode: EINTR");
 	RUN(test_read_restart, "a waiting read with SA_RESTART goes on");
-	RUN(test_read_stopped, "a waiting read goes on after stop and continue");
 	RUN_CALL(submit_interrupted(0), "SUBMIT in pieces: each operation done once");
 	RUN_CALL(submit_interrupted(SA_RESTART), "SUBMIT in pieces with SA_RESTART");
 	RUN(test_drain, "DRAIN in pieces: each timer taken once");

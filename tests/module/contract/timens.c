@@ -199,27 +199,6 @@ static void relative_child(void)
 	relative(TWHEEL_CLOCK_BOOTTIME);
 }
 
-static void periodic_child(void)
-{
-	const __u64 interval = 300 * MSEC;
-	struct twheel_event ev;
-	__u64 first, least, most;
-
-	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, 0);
-	first = now(CLOCK_MONOTONIC) - 950 * MSEC;
-	arm_periodic(fd, first, interval, 0);
-	least = (now(CLOCK_MONOTONIC) - first) / interval;
-	EXPECT_EQ(read_events(fd, &ev, 1), 1);
-	most = (now(CLOCK_MONOTONIC) - first) / interval;
-	EXPECT_EQ(ev.deadline, first);
-	EXPECT_TRUE(ev.overrun >= least && ev.overrun <= most,
-		    "overrun %u, not %llu to %llu", ev.overrun, least, most);
-	first += (ev.overrun + 1) * interval;
-	EXPECT_EQ(collect(fd, &ev, 1), 1);
-	EXPECT_EQ(ev.deadline, first);
-	close(fd);
-}
-
 /* ---- a wheel in another namespace than its opener's ---- */
 
 static void guest_child(void)
@@ -323,7 +302,6 @@ int main(void)
 	RUN_CALL(in_namespace(absolute_child), "absolute times are the namespace's");
 	RUN_CALL(in_namespace(shared_child), "shared timers");
 	RUN_CALL(in_namespace(relative_child), "delays are delays");
-	RUN_CALL(in_namespace(periodic_child), "periods");
 	RUN(test_brought_in, "a wheel from outside keeps the time outside");
 	RUN(test_brought_out, "a wheel from inside keeps the time inside");
 	return tap_end();

@@ -76,18 +76,6 @@ static void ring_cancel(__u64 number, int gives)
 	EXPECT_EQ(a.user_data == number ? a.res : b.res, gives);
 }
 
-static void test_poll(void)
-{
-	wheel_replace(&fd, O_NONBLOCK);
-	arm_past(fd, 0);
-	EXPECT_EQ(ring_ask(sqe_poll(0)), POLLIN);
-	wheel_replace(&fd, O_NONBLOCK);
-	ring_submit(sqe_poll(0));
-	EXPECT_TRUE(!ring_done(), "nothing ready");
-	arm(fd, 0, 20 * MSEC, 0);
-	EXPECT_EQ(ring_next().res, POLLIN);
-}
-
 static void test_poll_multi(void)
 {
 	struct twheel_event ev;
@@ -151,28 +139,6 @@ static void test_read_bad(void)
 	arm_past(fd, 0);
 	EXPECT_EQ(ring_ask(sqe_read((void *)8, sizeof(ev))), -EFAULT);
 	EXPECT_EQ(read_events(fd, &ev, 1), 1, "not lost by the fault");
-}
-
-/* Each event to one of them, none to both */
-static void test_reads(void)
-{
-	struct twheel_event ev[8];
-	unsigned char seen[8] = { 0 };
-	int i;
-
-	wheel_replace(&fd, 0);
-	for (i = 0; i < 8; i++)
-		ring_submit(as_number(sqe_read(&ev[i], sizeof(ev[i])), i));
-	EXPECT_TRUE(!ring_done(), "nothing ready");
-	for (i = 0; i < 8; i++)
-		arm(fd, 0, i / 2 * 10 * MSEC, i);
-	for (i = 0; i < 8; i++) {
-		struct done cqe = ring_next();
-
-		EXPECT_EQ(cqe.res, sizeof(ev[0]));
-		seen[ev[cqe.user_data % 8].user_data % 8]++;
-	}
-	EXPECT_EACH_ONCE(seen, 8);
 }
 
 static void test_cancel(void)
@@ -340,47 +306,6 @@ static void test_read_long(void)
 		EXPECT_EQ(ring_ask(sqe_read(&counted[i], sizeof(*counted))), sizeof(*counted));
 	EXPECT_EQ(counted[0], MOST);
 	EXPECT_EQ(counted[1], MORE);
-}
-
-/* In a worker of io_uring's, which is who is made to do it there */
-static void test_submit_async(void)
-{
-	struct twheel_op ops[300];
-	const struct {
-		void *ops;
-		__u32 nr;
-		int result;
-	} cases[] = { { ops, 300, 300 }, { ops, 3, 3 }, { (void *)8, 3, -EFAULT } };
-	size_t i;
-
-	wheel_replace(&fd, O_NONBLOCK);
-	for (i = 0; i < 300; i++)
-		ops[i] = op_arm(0, HOUR, i);
-	for (i = 0; i < ARRAY_SIZE(cases); i++)
-		EXPECT_EQ(ring_ask(with_flags(sqe_submit(cases[i].ops, cases[i].nr, sizeof(*ops)),
-					      IOSQE_ASYNC)), cases[i].result, "case %zu", i);
-	EXPECT_EQ(wheel_info(fd).pending, 303);
-}
-
-static void test_submit_linked(void)
-{
-	struct twheel_op ops[2] = { op_arm(TWHEEL_ABS, 1, 5), op_arm(0, HOUR, 6) };
-	struct twheel_event ev[2];
-
-	wheel_replace(&fd, O_NONBLOCK);
-	ring_queue(with_flags(sqe_submit(ops, 2, sizeof(*ops)), IOSQE_IO_LINK));
-	ring_queue(sqe_read(ev, sizeof(ev)));
-	ring_enter(2);
-	EXPECT_EQ(ring_next().res, 2);
-	EXPECT_EQ(ring_next().res, sizeof(ev[0]));
-	EXPECT_EQ(ev[0].user_data, 5);
-	/* and is not when it failed */
-	ring_queue(with_flags(sqe_submit(NULL, 2, sizeof(*ops)), IOSQE_IO_LINK));
-	ring_queue(sqe_submit(ops, 2, sizeof(*ops)));
-	ring_enter(2);
-	EXPECT_EQ(ring_next().res, -EFAULT);
-	EXPECT_EQ(ring_next().res, -ECANCELED);
-	EXPECT_EQ(wheel_info(fd).pending, 1);
 }
 
 /* ---- SUBMIT by rings of each kind, and long ones ---- */
@@ -611,21 +536,17 @@ int main(void)
 		RUN(test_off, "a wheel in io_uring");
 		return tap_end();
 	}
-	RUN(test_poll, "poll");
 	RUN(test_poll_multi, "poll, multishot");
 	RUN(test_read, "read");
 	RUN(test_read_bad, "read with RWF_NOWAIT, and into bad buffers");
-	RUN(test_reads, "eight reads at once get one event each");
 	RUN(test_cancel, "a cancelled read takes no event along");
 	RUN(test_close, "a wheel closed under a waiting read");
 	RUN(test_submit, "SUBMIT to two wheels in one call");
 	RUN(test_submit_errors, "SUBMIT: errors, and arrays that end too soon");
 	RUN(test_unknown_commands, "commands that there are not");
 	RUN(test_read_long, "read of more than are read at once");
-	RUN(test_submit_linked, "SUBMIT, and what is linked to it");
 	RUN_CALL(EXPECT_EQ(workers(), 0, "io_uring made a thread for a wheel"),
 		 "all that without a worker thread");
-	RUN(test_submit_async, "SUBMIT in a worker thread");
 	ring_close();
 	RUN(test_kinds, "SUBMIT by rings of each kind");
 	/* Where nobody is ever too late, the two can't be told apart. */
