@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the loader tests share: the module by way of libkmod, its traces in the
- * system, and commands.
+ * What the loader tests share: the module by way of libkmod, and its traces in the
+ * system.
  *
  * Each test finds the module unloaded, and leaves it so.
  */
@@ -12,7 +12,6 @@
 #include "device.h"
 
 #include <libkmod.h>
-#include <sys/utsname.h>
 
 /* What is only to be looked at may be cut off */
 #pragma GCC diagnostic ignored "-Wformat-truncation"
@@ -39,26 +38,6 @@ static const struct parameter {
 };
 
 static struct kmod_ctx *kmod;
-
-static inline const char *release(void)
-{
-	static struct utsname name;
-
-	uname(&name);
-	return name.release;
-}
-
-/* Without configuration files: the machine's may not matter */
-static inline struct kmod_ctx *kmod_open(const char *dir, const char *config)
-{
-	const char *const paths[] = { config, NULL };
-	struct kmod_ctx *ctx = kmod_new(dir, config ? paths : paths + 1);
-
-	if (!ctx)
-		tap_bail("kmod_new");
-	kmod_set_log_priority(ctx, 0);
-	return ctx;
-}
 
 static inline struct kmod_module *module_of(struct kmod_ctx *ctx,
 					    const char *name)
@@ -208,36 +187,16 @@ static inline long long parameter_value(const char *name)
 	return strtoll(text, NULL, 10);
 }
 
-/* Status of a shell command, and what it printed (both outputs) */
-static inline int command(char *out, size_t size, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-static inline int command(char *out, size_t size, const char *fmt, ...)
-{
-	char line[1024];
-	va_list ap;
-	FILE *pipe;
-	size_t n;
-	int status;
-
-	strcpy(line, "exec 2>&1; ");
-	va_start(ap, fmt);
-	vsnprintf(line + strlen(line), sizeof(line) - strlen(line), fmt, ap);
-	va_end(ap);
-	pipe = popen(line, "r");
-	if (!pipe)
-		tap_bail("popen: %s", strerror(errno));
-	n = fread(out, 1, size - 1, pipe);
-	out[n] = 0;
-	while (fgetc(pipe) != EOF)
-		;
-	status = pclose(pipe);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
-}
-
 static inline void loader_start(unsigned int seconds)
 {
+	const char *no_config = NULL;
+
 	tap_start(seconds);
-	kmod = kmod_open(NULL, NULL);
+	/* Without configuration files: the machine's may not matter */
+	kmod = kmod_new(NULL, &no_config);
+	if (!kmod)
+		tap_bail("kmod_new");
+	kmod_set_log_priority(kmod, 0);
 }
 
 #endif

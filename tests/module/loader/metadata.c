@@ -73,15 +73,6 @@ static void test_no_more(void)
 			  info_like(keys[i], ""));
 }
 
-static void test_vermagic(void)
-{
-	const char *magic = info_value("vermagic");
-	size_t n = strlen(release());
-
-	EXPECT_TRUE(!strncmp(magic, release(), n) && magic[n] == ' ', "%s", magic);
-	EXPECT_TRUE(strstr(magic, " mod_unload "), "%s", magic);
-}
-
 /* Type, and in the description: range, default, what it counts */
 static void test_parameters(void)
 {
@@ -122,17 +113,6 @@ static void test_needs_nothing(void)
 	kmod_module_unref(mod);
 }
 
-/* The same by the tool that people use */
-static void test_modinfo(void)
-{
-	char out[4096];
-
-	EXPECT_EQ(command(out, sizeof(out), "modinfo -F license " NAME), 0);
-	EXPECT_TRUE(!strcmp(out, "GPL\n"), "%s", out);
-	EXPECT_EQ(command(out, sizeof(out), "modinfo -p " NAME), 0);
-	EXPECT_TRUE(strstr(out, "budget:") && strstr(out, "(uint)"), "%s", out);
-}
-
 static void check_text(const char *path, const char *want)
 {
 	char text[256];
@@ -159,15 +139,6 @@ static void test_loaded(void)
 	EXPECT_TRUE(strstr(line, " 0 - Live "), "%s", line);
 	fclose(modules);
 	must_unload();
-}
-
-/* (They take long to look through, so that other tests don't.) */
-static void test_symbols(void)
-{
-	must_load("");
-	EXPECT_TRUE(mentions("/proc/kallsyms", "[" NAME "]"));
-	must_unload();
-	EXPECT_TRUE(!mentions("/proc/kallsyms", "[" NAME "]"));
 }
 
 /* So does udev find it */
@@ -197,12 +168,9 @@ int main(void)
 	get_info();
 	RUN(test_info, "name, licence, description, author");
 	RUN(test_no_more, "no alias, nor anything else that it does not need");
-	RUN(test_vermagic, "it is for this kernel");
 	RUN(test_parameters, "parameters with type, unit, range and default");
 	RUN(test_needs_nothing, "it depends on nothing and exports nothing");
-	RUN(test_modinfo, "modinfo shows the same");
 	RUN(test_loaded, "state and taint once loaded");
-	RUN(test_symbols, "its symbols, and nothing of them afterwards");
 	RUN(test_device, "its device node");
 	kmod_module_info_free_list(info);
 	return tap_end();

@@ -159,49 +159,6 @@ static void test_bad(void)
 	check_gone();
 }
 
-static void test_no_value(void)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(parameters); i++)
-		EXPECT_EQ(load(parameters[i].name), -EINVAL, "%s",
-			  parameters[i].name);
-	check_gone();
-}
-
-/* One bad one among good ones; and nothing of the good ones is left over */
-static void test_bad_among_good(void)
-{
-	EXPECT_EQ(load("max_timers=5 budget=0 max_user_timers=6"), -EINVAL);
-	check_gone();
-	must_load("");
-	check_presets(NULL);
-	must_unload();
-}
-
-static void test_together(void)
-{
-	must_load("budget=17 max_timers=18 max_user_timers=19");
-	EXPECT_EQ(parameter_value("budget"), 17);
-	EXPECT_EQ(parameter_value("max_timers"), 18);
-	EXPECT_EQ(parameter_value("max_user_timers"), 19);
-	must_unload();
-	must_load("budget=20 budget=30");
-	EXPECT_EQ(parameter_value("budget"), 30);
-	must_unload();
-}
-
-static void test_unknown(void)
-{
-	new_log();
-	must_load("no_such_thing=1 budget=40 nor_this");
-	check_loaded();
-	EXPECT_EQ(parameter_value("budget"), 40);
-	EXPECT_EQ(parameter_value("no_such_thing"), -1);
-	EXPECT_TRUE(strstr(new_log(), "no_such_thing"), "nobody was told");
-	must_unload();
-}
-
 static int set_parameter(const struct parameter *p, const char *value)
 {
 	char path[128];
@@ -355,10 +312,6 @@ int main(void)
 	RUN(test_presets, "without parameters each has its default");
 	RUN(test_good, "each takes both ends of its range");
 	RUN(test_bad, "a bad value is refused, and nothing of the module stays");
-	RUN(test_no_value, "a parameter needs a value");
-	RUN(test_bad_among_good, "one bad value among good ones is enough");
-	RUN(test_together, "several at once; the last of two counts");
-	RUN(test_unknown, "unknown ones are told of and ignored");
 	RUN(test_writing, "each can be written while loaded, within its range");
 	RUN(test_writing_by_others, "only root can write them");
 	RUN(test_limits, "max_timers and max_user_timers limit");

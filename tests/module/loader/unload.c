@@ -7,9 +7,6 @@
 #include "loader.h"
 
 #include <pthread.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
 
 /* So many wheels are open, and this one works as if nobody had asked to unload */
 static void check_refused(int fd, int want)
@@ -49,26 +46,6 @@ static void test_not_loaded(void)
 	EXPECT_EQ(unload(), -ENOENT);
 	EXPECT_EQ(open(DEVICE, O_RDWR | O_CLOEXEC), -1);
 	EXPECT_EQ(errno, ENOENT);
-}
-
-static void test_open(void)
-{
-	int a, b, c;
-
-	must_load("");
-	EXPECT_EQ(users(NAME), 0);
-	a = wheel_open(0);
-	check_refused(a, 1);
-	b = wheel_open(0);
-	check_refused(b, 2);
-	c = dup(a);
-	check_refused(c, 2);
-	close(a);
-	check_refused(c, 2);
-	close(c);
-	check_refused(b, 1);
-	close(b);
-	must_unload();
 }
 
 static void arm_slack(int fd, unsigned int nr, __u64 deadline, __u64 interval,
@@ -180,147 +157,32 @@ static void test_working(void)
 	check_gone();
 }
 
-static int shared_fd;
-static pid_t reader_tid;
+static int read_fd;
+static long read_gave;
 
-static void *reader(void *result)
+static void blocked_read(struct sleeper *sleeper)
 {
 	struct twheel_event ev;
 
-	__atomic_store_n(&reader_tid, gettid(), __ATOMIC_RELEASE);
-	*(ssize_t *)result = read(shared_fd, &ev, sizeof(ev));
-	return NULL;
-}
-
-static pthread_t start_reader(ssize_t *result)
-{
-	pthread_t thread;
-
-	reader_tid = 0;
-	if (pthread_create(&thread, NULL, reader, result))
-		tap_bail("pthread_create");
-	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&reader_tid, __ATOMIC_ACQUIRE) &&
-			     blocked_in(reader_tid, SYS_read)));
-	return thread;
+	(void)sleeper;
+	read_gave = read_events(read_fd, &ev, 1);
 }
 
 /* A read that waits keeps the wheel, even if its descriptor is closed */
 static void test_reader(void)
 {
-	pthread_t thread;
-	ssize_t result;
+	struct sleeper reader = { .call = blocked_read };
 
 	must_load("");
-	shared_fd = wheel_open(0);
-	thread = start_reader(&result);
+	read_fd = wheel_open(0);
+	sleeper_start(&reader, SYS_read);
 	check_refused(-1, 1);
-	arm(shared_fd, 0, 200 * MSEC, 0);
-	close(shared_fd);
+	arm(read_fd, 0, 200 * MSEC, 0);
+	close(read_fd);
 	EXPECT_EQ(unload(), -EAGAIN);
-	pthread_join(thread, NULL);
-	EXPECT_EQ(result, sizeof(struct twheel_event));
+	pthread_join(reader.thread, NULL);
+	EXPECT_EQ(read_gave, 1);
 	must_unload();
-}
-
-static void block_in_read(void)
-{
-	struct twheel_event ev;
-
-	read_events(shared_fd, &ev, 1);
-}
-
-static void test_killed_reader(void)
-{
-	pid_t pid;
-
-	must_load("");
-	shared_fd = wheel_open(0);
-	pid = tap_fork(block_in_read);
-	close(shared_fd);
-	EXPECT_TRUE(WAIT_FOR(blocked_in(pid, SYS_read)));
-	check_refused(-1, 1);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	must_unload();
-}
-
-static void wait_for_signal(void)
-{
-	sleep_ns(HOUR);
-}
-
-static void test_inherited(void)
-{
-	pid_t pid;
-	int fd;
-
-	must_load("");
-	fd = wheel_open(0);
-	arm(fd, 0, HOUR, 0);
-	pid = tap_fork(wait_for_signal);
-	EXPECT_TRUE(WAIT_FOR(blocked_in(pid, SYS_clock_nanosleep)));
-	check_refused(fd, 1);
-	close(fd);
-	check_refused(-1, 1);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	must_unload();
-}
-
-/* On its way to another process, which never takes it */
-static void test_in_flight(void)
-{
-	int fd, pair[2];
-
-	must_load("");
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
-		tap_bail("socketpair: %s", strerror(errno));
-	fd = wheel_open(0);
-	arm(fd, 0, HOUR, 0);
-	send_fd(pair[0], fd);
-	close(fd);
-	check_refused(-1, 1);
-	close(pair[0]);
-	close(pair[1]);
-	EXPECT_TRUE(WAIT_FOR(!users(NAME)));
-	must_unload();
-}
-
-static void *poller(void *result)
-{
-	struct epoll_event ev;
-
-	__atomic_store_n(&reader_tid, gettid(), __ATOMIC_RELEASE);
-	*(ssize_t *)result = epoll_wait(shared_fd, &ev, 1, 500);
-	return NULL;
-}
-
-/* epoll and an eventfd know of the wheel, but don't keep it */
-static void test_watched(void)
-{
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
-	int efd = eventfd(0, EFD_NONBLOCK), fd;
-	pthread_t thread;
-	ssize_t result;
-	__u64 count;
-
-	must_load("");
-	shared_fd = epoll_create1(0);
-	fd = wheel_open(0);
-	EXPECT_EQ(wheel_eventfd(fd, efd), 0);
-	EXPECT_EQ(epoll_ctl(shared_fd, EPOLL_CTL_ADD, fd, &ev), 0);
-	reader_tid = 0;
-	if (pthread_create(&thread, NULL, poller, &result))
-		tap_bail("pthread_create");
-	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&reader_tid, __ATOMIC_ACQUIRE)));
-	check_refused(-1, 1);
-	close(fd);
-	must_unload();
-	pthread_join(thread, NULL);
-	EXPECT_EQ(result, 0);
-	close(shared_fd);
-	EXPECT_EQ(read(efd, &count, sizeof(count)), -1);
-	close(efd);
 }
 
 /* Files of the module's in debugfs and sysfs */
@@ -436,16 +298,11 @@ int main(void)
 	loader_start(120);
 	RUN(test_not_loaded, "nothing there to unload or to open");
 	RUN(test_twice, "loading twice is refused, and the first one stays");
-	RUN(test_open, "an open wheel is one user, whatever is done with it");
 	RUN(test_pending, "unloading after a wheel with pending timers");
 	RUN(test_ready, "unloading after a wheel with events unread");
 	RUN(test_expiring, "unloading after wheels whose timers are expiring");
 	RUN(test_working, "unloading after a wheel with work left over");
 	RUN(test_reader, "a waiting reader keeps the module");
-	RUN(test_killed_reader, "a reader that was killed lets go of it");
-	RUN(test_inherited, "a wheel that another process inherited keeps it");
-	RUN(test_in_flight, "a wheel on its way in a socket keeps it");
-	RUN(test_watched, "epoll and eventfd don't keep it");
 	RUN(test_its_files, "its files in debugfs and sysfs");
 	RUN(test_traced, "unloading with tracepoints on");
 	RUN(test_race, "loading and unloading while others open");
