@@ -230,51 +230,23 @@ static pid_t start_hostile(void)
 	return pid;
 }
 
-static void finish(pid_t pid)
-{
-	int status;
-
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-}
-
 /* Gives what the other program lost, as a part of what it has alone */
-static double measure(pid_t hostile)
+static double measure_loss(pid_t hostile)
 {
-	__u64 from, count, time, own, threads, others, spent;
-	pid_t other = tap_fork(counting_child);
-	double each, loss;
+	struct measured m;
+	double loss, others;
 
-	cgroup_move("other", other);
 	if (hostile)
 		kill(hostile, SIGCONT);
-	sleep_ns(100 * MSEC);
-	from = now(CLOCK_MONOTONIC);
-	count = counted();
-	own = cgroup_time("confined");
-	threads = kernel_time("kworker");
-	sleep_ns(duration());
-	time = now(CLOCK_MONOTONIC) - from;
-	count = counted() - count;
-	own = cgroup_time("confined") - own;
-	threads = kernel_time("kworker") - threads;
-	finish(other);
-
-	each = (double)count / time;
+	m = measure(1, "confined", 100 * MSEC, duration());
 	if (!hostile)
-		alone = each;
-	loss = 1 - each / alone;
-	spent = own ? own : 1;
-	others = loss * time > own ? loss * time - own : 0;
+		alone = m.count;
+	loss = 1 - m.count / alone;
+	others = loss > m.own ? loss - m.own : 0;
 	tap_diag("%s: %.1f %% lost; own time %.1f %%, kworkers %.1f %%; %llu rounds; gain %.1f",
-		 tap_name, 100 * loss, 100.0 * own / time,
-		 100.0 * threads / time, scene->rounds, (double)others / spent);
+		 tap_name, 100 * loss, 100 * m.own, 100 * m.kworkers, scene->rounds,
+		 m.own ? others / m.own : 0);
 	return loss;
-}
-
-static void test_alone(void)
-{
-	measure(0);
 }
 
 static void beside(void (*prepares)(void), void (*does)(void))
@@ -286,28 +258,11 @@ static void beside(void (*prepares)(void), void (*does)(void))
 	prepare = prepares;
 	deed = does;
 	hostile = start_hostile();
-	loss = measure(hostile);
-	finish(hostile);
+	loss = measure_loss(hostile);
+	end(hostile);
 	EXPECT_TRUE(scene->rounds, "it did nothing");
 	EXPECT_TRUE(loss * 100 <= LOSS, "%.1f %% lost", loss * 100);
 }
-
-#define SCENE(name, prepare) \
-	static void test_##name(void) { beside(prepare, name##_deed); }
-
-static void test_full(void)
-{
-	beside(prepare_full, dirty_deed);
-}
-
-SCENE(dirty, prepare_shared)
-SCENE(doorbell, prepare_full)
-SCENE(read, prepare_full)
-SCENE(poll, prepare_full)
-SCENE(expire, prepare_shared)
-SCENE(cascade, prepare_ordinary)
-SCENE(rearm, prepare_ordinary)
-SCENE(ticks, prepare_ordinary)
 
 int main(void)
 {
@@ -320,15 +275,16 @@ int main(void)
 	cgroup_make("confined");
 	cgroup_write("confined", "cpu.max", "1000 100000");
 
-	RUN(test_alone, "nobody");
-	RUN(test_dirty, "shared timers that are idle, and dirty");
-	RUN(test_full, "shared timers that are due, dirty, and find no room");
-	RUN(test_doorbell, "the same, and the doorbell");
-	RUN(test_read, "the same, and read");
-	RUN(test_poll, "the same, and poll");
-	RUN(test_expire, "shared timers that all expire");
-	RUN(test_cascade, "timers that are cascaded");
-	RUN(test_rearm, "timers that are moved to and fro");
-	RUN(test_ticks, "timers in every microsecond");
+	RUN_CALL(measure_loss(0), "nobody");
+	RUN_CALL(beside(prepare_shared, dirty_deed), "shared timers that are idle, and dirty");
+	RUN_CALL(beside(prepare_full, dirty_deed),
+		 "shared timers that are due, dirty, and find no room");
+	RUN_CALL(beside(prepare_full, doorbell_deed), "the same, and the doorbell");
+	RUN_CALL(beside(prepare_full, read_deed), "the same, and read");
+	RUN_CALL(beside(prepare_full, poll_deed), "the same, and poll");
+	RUN_CALL(beside(prepare_shared, expire_deed), "shared timers that all expire");
+	RUN_CALL(beside(prepare_ordinary, cascade_deed), "timers that are cascaded");
+	RUN_CALL(beside(prepare_ordinary, rearm_deed), "timers that are moved to and fro");
+	RUN_CALL(beside(prepare_ordinary, ticks_deed), "timers in every microsecond");
 	return tap_end();
 }

@@ -7,48 +7,17 @@
  * For a guest in which one instruction takes 1 ns (scripts/vm -i).
  * module parameters: max_user_timers=33554432
  */
-#include "device.h"
-
-#include <sched.h>
+#include "cgroup.h"
 
 #define TIMERS 4000000
 #define BATCH 1000
 #define PAGES (TIMERS * 40UL / PAGE)
-#define PERIOD (50 * USEC)
 
-struct shared {
-	bool armed;
-	bool over;
-	__u64 beats;
-	__u64 latest;	/* by which one of them came late, in ns */
-};
-
-static struct shared *shared;
+static bool *armed;
 static int wheels;
 
 /* With plain memory: the kernel frees pages many at a time */
 static __u64 plain;
-
-static void beating_child(void)
-{
-	struct sched_param param = { .sched_priority = 50 };
-	__u64 at = now(CLOCK_MONOTONIC), late;
-
-	if (sched_setscheduler(0, SCHED_FIFO, &param))
-		tap_bail("sched_setscheduler: %s", strerror(errno));
-	while (!__atomic_load_n(&shared->over, __ATOMIC_ACQUIRE)) {
-		struct timespec ts;
-
-		at += PERIOD;
-		ts = (struct timespec){ at / SEC, at % SEC };
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
-		late = now(CLOCK_MONOTONIC) - at;
-		if (late > shared->latest)
-			shared->latest = late;
-		shared->beats++;
-		at += late / PERIOD * PERIOD;
-	}
-}
 
 static void arm_millions(void)
 {
@@ -86,7 +55,7 @@ static void owner_child(void)
 		arm_millions();
 	else
 		touch_memory();
-	__atomic_store_n(&shared->armed, true, __ATOMIC_RELEASE);
+	set(armed);
 	for (;;)
 		pause();
 }
@@ -97,49 +66,42 @@ static void killed_with(int nr)
 	__u64 from, took;
 	int status;
 
-	memset(shared, 0, sizeof(*shared));
+	*armed = false;
 	wheels = nr;
 	owner = tap_fork(owner_child);
-	while (!__atomic_load_n(&shared->armed, __ATOMIC_ACQUIRE))
+	while (!is_set(armed))
 		sleep_ns(MSEC);
-	beating = tap_fork(beating_child);
+	beating = beats_begin();
 	sleep_ns(10 * MSEC);
 	from = now(CLOCK_MONOTONIC);
 	kill(owner, SIGKILL);
 	EXPECT_EQ(waitpid(owner, &status, 0), owner);
 	took = now(CLOCK_MONOTONIC) - from;
-	__atomic_store_n(&shared->over, true, __ATOMIC_RELEASE);
-	tap_join(beating);
+	beats_end(beating);
 	tap_diag("%d wheels: gone after %llu us; the latest of %llu beats came after %llu us",
-		 nr, took / USEC, shared->beats, shared->latest / USEC);
+		 nr, took / USEC, beats->nr, beats->latest / USEC);
 	EXPECT_TRUE(took < SEC, "it took %llu us", took / USEC);
-	EXPECT_TRUE(shared->beats > 100, "%llu beats", shared->beats);
+	EXPECT_TRUE(beats->nr > 100, "%llu beats", beats->nr);
 }
 
 static void test_plain(void)
 {
 	killed_with(0);
-	plain = shared->latest;
+	plain = beats->latest;
 }
 
-static void test_one(void)
+static void test_wheels(int nr)
 {
-	killed_with(1);
-	EXPECT_TRUE(shared->latest <= plain, "%llu us", shared->latest / USEC);
-}
-
-static void test_many(void)
-{
-	killed_with(500);
-	EXPECT_TRUE(shared->latest <= plain, "%llu us", shared->latest / USEC);
+	killed_with(nr);
+	EXPECT_TRUE(beats->latest <= plain, "%llu us", beats->latest / USEC);
 }
 
 int main(void)
 {
 	tap_start(1000);
-	shared = map_shared(sizeof(*shared));
+	armed = map_shared(sizeof(*armed));
 	RUN(test_plain, "a program with plain memory");
-	RUN(test_one, "a program with millions of timers in one wheel");
-	RUN(test_many, "a program with millions of timers in 500 wheels");
+	RUN_CALL(test_wheels(1), "a program with millions of timers in one wheel");
+	RUN_CALL(test_wheels(500), "a program with millions of timers in 500 wheels");
 	return tap_end();
 }

@@ -12,8 +12,6 @@
 
 #include <limits.h>
 #include <pthread.h>
-#include <sched.h>
-#include <sys/resource.h>
 #include <sys/timerfd.h>
 
 #define MALLORY 1000
@@ -34,7 +32,6 @@
 #define BATCH 256
 
 /* Most time for which somebody with a real-time priority waits, and of a run, in ns */
-#define BEAT (50 * USEC)
 #define LATE (250 * USEC)
 #define RUN_MOST (100 * USEC)
 
@@ -51,16 +48,12 @@
  * @over: they are to end
  * @inside: the call to be killed has begun
  * @done: it ended by itself
- * @beats: of the one with a real-time priority
- * @latest: by which one of them came late, in ns
  */
 struct shared {
 	int ready;
 	bool over;
 	bool inside;
 	bool done;
-	__u64 beats;
-	__u64 latest;
 };
 
 static struct shared *shared;
@@ -73,52 +66,7 @@ static __u64 duration(void)
 	return number_of("TIMES", 1) * 500 * MSEC;
 }
 
-static bool is_set(const bool *flag)
-{
-	return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
-}
-
-static void set(bool *flag)
-{
-	__atomic_store_n(flag, true, __ATOMIC_RELEASE);
-}
-
-static void is_ready(void)
-{
-	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELEASE);
-}
-
-static bool all_ready(int nr)
-{
-	return WAIT_FOR(__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE) == nr);
-}
-
-static void end(pid_t pid)
-{
-	int status;
-
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-}
-
 /* ---- interrupts ---- */
-
-/* The sum of a line of numbers that begins so */
-static __u64 count_of(const char *path, const char *name)
-{
-	char text[8192], *at;
-
-	read_text(path, text, sizeof(text));
-	at = strstr(text, name);
-	if (!at)
-		tap_bail("%s has no %s", path, name);
-	return strtoull(at + strlen(name), NULL, 10);
-}
-
-static __u64 timer_interrupts(void)
-{
-	return count_of("/proc/interrupts", "LOC:");
-}
 
 /* With a period of a microsecond; the next begins when it is read, as with a timerfd */
 static int periodic_wheel(void)
@@ -145,74 +93,40 @@ static int (*periodic)(void);
 
 static void interrupts_child(void)
 {
-	struct rlimit limit = { WHEELS + 100, WHEELS + 100 };
 	static int fds[WHEELS];
 	int i;
 
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		tap_bail("setrlimit: %s", strerror(errno));
+	allow_descriptors(WHEELS);
 	become(MALLORY);
 	for (i = 0; i < WHEELS; i++)
 		fds[i] = periodic();
-	is_ready();
+	count_up(&shared->ready);
 	while (!is_set(&shared->over))
 		for (i = 0; i < WHEELS; i++)
 			if (read(fds[i], events, sizeof(events)) < 0 && errno != EAGAIN)
 				tap_bail("read: %s", strerror(errno));
 }
 
-/**
- * struct measured - what a program saw
- * @count: what it counted in an ns
- * @interrupts: of timers, in a second
- */
-struct measured {
-	double count;
-	__u64 interrupts;
-};
-
-static struct measured measure(const char *beside)
-{
-	pid_t other = tap_fork(counting_child);
-	__u64 from, count, time, loc, own;
-	struct measured m;
-
-	cgroup_move("other", other);
-	sleep_ns(50 * MSEC);
-	from = now(CLOCK_MONOTONIC);
-	count = counted();
-	loc = timer_interrupts();
-	own = cgroup_time("hostile");
-	sleep_ns(duration());
-	time = now(CLOCK_MONOTONIC) - from;
-	m.count = (double)(counted() - count) / time;
-	m.interrupts = (timer_interrupts() - loc) * SEC / time;
-	own = cgroup_time("hostile") - own;
-	end(other);
-	if (!alone)
-		alone = m.count;
-	tap_diag("beside %s: another program keeps %.1f %%, their own time is %.1f %%",
-		 beside, 100 * m.count / alone, 100.0 * own / time);
-	tap_diag("beside %s: %llu interrupts in a second", beside, m.interrupts);
-	return m;
-}
-
+/* Nobody, where @opens is NULL */
 static struct measured measure_beside(const char *what, int (*opens)(void))
 {
+	int i, nr = opens ? PROCESSES : 0;
 	pid_t pids[PROCESSES];
 	struct measured m;
-	int i;
 
 	memset(shared, 0, sizeof(*shared));
 	periodic = opens;
-	for (i = 0; i < PROCESSES; i++) {
+	for (i = 0; i < nr; i++) {
 		pids[i] = tap_fork(interrupts_child);
 		cgroup_move("hostile", pids[i]);
 	}
-	EXPECT_TRUE(all_ready(PROCESSES));
-	m = measure(what);
+	EXPECT_TRUE(all_ready(&shared->ready, nr));
+	m = measure(1, "hostile", 50 * MSEC, duration());
+	tap_diag("beside %s: another program keeps %.1f %%, their own time is %.1f %%",
+		 what, 100 * m.count / (alone ?: m.count), 100 * m.own);
+	tap_diag("beside %s: %llu interrupts in a second", what, m.interrupts);
 	set(&shared->over);
-	for (i = 0; i < PROCESSES; i++)
+	for (i = 0; i < nr; i++)
 		tap_join(pids[i]);
 	return m;
 }
@@ -224,7 +138,7 @@ static void test_interrupts(void)
 	cgroup_write("", "cgroup.subtree_control", "+cpu");
 	cgroup_make("other");
 	cgroup_make("hostile");
-	measure("nobody");
+	alone = measure_beside("nobody", NULL).count;
 	timerfds = measure_beside("timerfds", periodic_timerfd);
 	wheels = measure_beside("wheels", periodic_wheel);
 	EXPECT_TRUE(wheels.count >= timerfds.count - SHARE / 100 * alone);
@@ -232,27 +146,6 @@ static void test_interrupts(void)
 }
 
 /* ---- holds of a lock ---- */
-
-static void beating_child(void)
-{
-	struct sched_param param = { .sched_priority = 50 };
-	__u64 at = now(CLOCK_MONOTONIC), late;
-
-	if (sched_setscheduler(0, SCHED_FIFO, &param))
-		tap_bail("sched_setscheduler: %s", strerror(errno));
-	while (!is_set(&shared->over)) {
-		struct timespec ts;
-
-		at += BEAT;
-		ts = (struct timespec){ at / SEC, at % SEC };
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
-		late = now(CLOCK_MONOTONIC) - at;
-		if (late > shared->latest)
-			shared->latest = late;
-		shared->beats++;
-		at += late / BEAT * BEAT;
-	}
-}
 
 static int wheel;
 
@@ -289,7 +182,7 @@ static void holding_child(void)
 	wheel = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
 	for (i = 0; i < BATCH * THREADS; i++)
 		ops[i] = op_arm(0, MSEC, 0);
-	is_ready();
+	count_up(&shared->ready);
 	for (i = 0; i < THREADS; i++)
 		if (pthread_create(&threads[i], NULL, holding_thread, &ops[i * BATCH]))
 			tap_bail("pthread_create");
@@ -304,18 +197,18 @@ static void test_holds(void)
 
 	memset(shared, 0, sizeof(*shared));
 	holding = tap_fork(holding_child);
-	EXPECT_TRUE(all_ready(1));
-	beating = tap_fork(beating_child);
+	EXPECT_TRUE(all_ready(&shared->ready, 1));
+	beating = beats_begin();
 	sleep_ns(duration());
 	set(&shared->over);
-	tap_join(beating);
+	beats_end(beating);
 	tap_join(holding);
 	tap_diag("%s: the latest of %llu beats came after %llu ns; the longest run took %llu ns",
-		 tap_name, shared->beats, shared->latest, module_counter("longest_run"));
+		 tap_name, beats->nr, beats->latest, module_counter("longest_run"));
 	/* (Of the wheels of all tests until now) */
 	EXPECT_TRUE(module_counter("longest_run") <= RUN_MOST);
-	EXPECT_TRUE(shared->beats > 100);
-	EXPECT_TRUE(shared->latest <= LATE, "%llu ns", shared->latest);
+	EXPECT_TRUE(beats->nr > 100);
+	EXPECT_TRUE(beats->latest <= LATE, "%llu ns", beats->latest);
 }
 
 /* ---- scans of shared timers ---- */
@@ -354,17 +247,6 @@ static void test_scans(void)
 /* ---- calls that are killed ---- */
 
 static void *large;
-
-static void fill_wheel(__u64 deadline)
-{
-	int i, done;
-
-	for (done = 0; done < MANY; done += BATCH) {
-		for (i = 0; i < BATCH; i++)
-			ops[i] = op_arm(TWHEEL_ABS, deadline, i);
-		submit_all(wheel, ops, BATCH);
-	}
-}
 
 static void submit_call(void)
 {
@@ -453,19 +335,12 @@ static void test_submit(void)
 	close(wheel);
 }
 
-static void test_read(void)
+/* In a wheel with as many timers of that deadline */
+static void test_filled(__u64 deadline, void (*calls)(void))
 {
 	wheel = wheel_open(O_NONBLOCK);
-	fill_wheel(1);
-	killed_in(read_call, ENDED);
-	close(wheel);
-}
-
-static void test_drain(void)
-{
-	wheel = wheel_open(O_NONBLOCK);
-	fill_wheel(HOUR * 1000);
-	killed_in(drain_call, ENDED);
+	arm_numbered(wheel, TWHEEL_ABS, deadline, 0, MANY);
+	killed_in(calls, ENDED);
 	close(wheel);
 }
 
@@ -476,7 +351,6 @@ static void test_drain_cancelled(void)
 	pid_t beating;
 	__u32 i;
 
-	memset(shared, 0, sizeof(*shared));
 	client_open(&client, TWHEEL_CLOCK_MONOTONIC, 0, MANY);
 	for (i = 0; i < MANY; i++)
 		client.words[i] = (HOUR * 1000) | ARMED;
@@ -486,18 +360,17 @@ static void test_drain_cancelled(void)
 	EXPECT_EQ(wheel_info(client.fd).pending, MANY);
 	for (i = 0; i < MANY; i++)
 		client.words[i] &= ~ARMED;
-	beating = tap_fork(beating_child);
-	while (!__atomic_load_n(&shared->beats, __ATOMIC_RELAXED))
+	beating = beats_begin();
+	while (!__atomic_load_n(&beats->nr, __ATOMIC_RELAXED))
 		sleep_ns(BEAT);
 	from = now(CLOCK_MONOTONIC);
 	EXPECT_EQ(drain(client.fd, large, MANY), 0);
 	took = now(CLOCK_MONOTONIC) - from;
-	set(&shared->over);
-	tap_join(beating);
+	beats_end(beating);
 	tap_diag("%s: it took %llu us; the latest beat came after %llu ns", tap_name, took / USEC,
-		 shared->latest);
+		 beats->latest);
 	EXPECT_TRUE(took > 10 * LATE, "it has shown nothing");
-	EXPECT_TRUE(shared->latest <= LATE, "%llu ns", shared->latest);
+	EXPECT_TRUE(beats->latest <= LATE, "%llu ns", beats->latest);
 	client_close(&client);
 }
 
@@ -580,8 +453,8 @@ int main(void)
 	RUN(test_holds, "threads with full batches against the timer");
 	RUN(test_scans, "a million shared timers that are dirty");
 	RUN(test_submit, "SUBMIT of as many as can be said is killed");
-	RUN(test_read, "read of a gigabyte is killed");
-	RUN(test_drain, "DRAIN of all is killed");
+	RUN_CALL(test_filled(1, read_call), "read of a gigabyte is killed");
+	RUN_CALL(test_filled(HOUR * 1000, drain_call), "DRAIN of all is killed");
 	RUN(test_drain_cancelled, "others run while cancelled timers are drained");
 	RUN(test_doorbell, "a doorbell without end is killed");
 	RUN(test_shared_read, "a read without end is killed");

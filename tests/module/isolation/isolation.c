@@ -362,32 +362,17 @@ static void beside(void (*hostile)(void))
 	check(&shared->record);
 }
 
-#define SCENE(name) \
-	static void test_##name(void) { beside(name##_child); }
-
-static void test_nobody(void)
-{
-	beside(NULL);
-}
-
-SCENE(spinning)
-SCENE(periods)
-SCENE(ticks)
-SCENE(bursts)
-SCENE(batches)
-SCENE(opens)
-
 int main(void)
 {
 	tap_start(1000);
 	shared = map_shared(sizeof(*shared));
 	open_to_all();
-	RUN(test_nobody, "nobody");
-	RUN(test_spinning, "programs that spin");
-	RUN(test_periods, "a thousand wheels with the shortest periods");
-	RUN(test_ticks, "timers in every microsecond");
-	RUN(test_bursts, "all timers of a user in one tick");
-	RUN(test_batches, "batches of all timers of a user");
-	RUN(test_opens, "wheels opened and closed all the time");
+	RUN_CALL(beside(NULL), "nobody");
+	RUN_CALL(beside(spinning_child), "programs that spin");
+	RUN_CALL(beside(periods_child), "a thousand wheels with the shortest periods");
+	RUN_CALL(beside(ticks_child), "timers in every microsecond");
+	RUN_CALL(beside(bursts_child), "all timers of a user in one tick");
+	RUN_CALL(beside(batches_child), "batches of all timers of a user");
+	RUN_CALL(beside(opens_child), "wheels opened and closed all the time");
 	return tap_end();
 }

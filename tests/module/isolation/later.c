@@ -80,45 +80,19 @@ static void hostile_child(void)
 	}
 }
 
-static void end(pid_t pid)
-{
-	int status;
-
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-}
-
 /* What a program on each processor loses beside what is the hostile one's own, in % */
 static double lost(void)
 {
-	__u64 from, count, time, own;
-	double each, loss;
-	pid_t pids[2];
+	/* It begins when what is free is used up. */
+	struct measured m = measure(2, "hostile", 2 * SEC, 5 * SEC);
+	double loss;
 
-	for (processor = 0; processor < 2; processor++)
-		pids[processor] = tap_fork(pinned_child);
-	/* Until what is free is used up */
-	sleep_ns(2 * SEC);
-	from = now(CLOCK_MONOTONIC);
-	count = counted_on_both();
-	own = cgroup_time("hostile");
-	sleep_ns(5 * SEC);
-	time = now(CLOCK_MONOTONIC) - from;
-	own = cgroup_time("hostile") - own;
-	each = (double)(counted_on_both() - count) / time;
-	for (processor = 0; processor < 2; processor++)
-		end(pids[processor]);
 	if (!alone)
-		alone = each;
-	loss = 100 * (1 - each / alone - (double)own / time / 2);
+		alone = m.count;
+	loss = 100 * (1 - m.count / alone - m.own / 2);
 	tap_diag("%s: %u passes, his own calls %.1f %% of a processor, others lose %.1f %% besides",
-		 tap_name, *passes, 100.0 * own / time, loss);
+		 tap_name, *passes, 100 * m.own, loss);
 	return loss;
-}
-
-static void test_alone(void)
-{
-	lost();
 }
 
 static void test_later(void)
@@ -156,7 +130,7 @@ int main(void)
 	passes = map_shared(PAGE);
 	cgroup_write("", "cgroup.subtree_control", "+cpu");
 	cgroup_make("hostile");
-	RUN(test_alone, "nobody");
+	RUN_CALL(lost(), "nobody");
 	RUN(test_later, "a million timers are moved to later again and again");
 	RUN(test_later_in_new_wheels, "the same, and the wheel is closed and opened again");
 	RUN(test_unloaded, "the module is unloaded");

@@ -9,8 +9,6 @@
 #include "cgroup.h"
 #include "shared.h"
 
-#include <sys/resource.h>
-
 #define MALLORY 1000
 
 /* Most that all his wheels may take by default, in % of memory */
@@ -58,13 +56,7 @@ static struct twheel_op ops[BATCH];
 
 static __u64 memory_of(const char *what)
 {
-	char text[4096], *at;
-
-	read_text("/proc/meminfo", text, sizeof(text));
-	at = strstr(text, what);
-	if (!at)
-		tap_bail("/proc/meminfo has no %s", what);
-	return strtoull(at + strlen(what) + 1, NULL, 10) << 10;
+	return number_after("/proc/meminfo", what) << 10;
 }
 
 static void score(const char *text)
@@ -90,24 +82,16 @@ static void other_child(void)
 {
 	score("0");
 	touch(RESIDENT);
-	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELEASE);
-	while (!__atomic_load_n(&shared->go, __ATOMIC_ACQUIRE))
+	count_up(&shared->ready);
+	while (!is_set(&shared->go))
 		sleep_ns(MSEC);
 	touch(MORE);
-	__atomic_store_n(&shared->done, true, __ATOMIC_RELEASE);
+	set(&shared->done);
 	for (;;)
 		pause();
 }
 
 /* ---- the hostile ones ---- */
-
-static void have_descriptors(void)
-{
-	struct rlimit limit = { DESCRIPTORS + 100, DESCRIPTORS + 100 };
-
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		tap_bail("setrlimit: %s", strerror(errno));
-}
 
 /* Arm as many as can be. Gives how many; with @ids, where they are kept */
 static __u64 arm_most(int fd, __u64 interval, __u64 most, __u64 *ids)
@@ -262,23 +246,15 @@ static void (*deed)(void);
 static void hostile_child(void)
 {
 	score("0");
-	have_descriptors();
+	allow_descriptors(DESCRIPTORS);
 	become(MALLORY);
 	deed();
-	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELEASE);
+	count_up(&shared->ready);
 	for (;;)
 		pause();
 }
 
 /* ---- together ---- */
-
-static void end(pid_t pid)
-{
-	int status;
-
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-}
 
 static bool ended(pid_t pid)
 {
@@ -287,7 +263,7 @@ static bool ended(pid_t pid)
 	return !waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
 }
 
-static bool all_ready(pid_t *pids, int nr)
+static bool all_here(pid_t *pids, int nr)
 {
 	int i, gone = 0;
 
@@ -307,19 +283,18 @@ static __u64 take(void (*does)(void), int processes)
 	deed = does;
 	other = tap_fork(other_child);
 	pids[0] = other;
-	EXPECT_TRUE(WAIT_FOR(all_ready(pids, 1)));
+	EXPECT_TRUE(WAIT_FOR(all_here(pids, 1)));
 	before = memory_of("MemAvailable:");
 	slab = memory_of("SUnreclaim:");
 	vmalloc = memory_of("VmallocUsed:");
 	for (i = 0; i < processes; i++)
 		pids[i + 1] = tap_fork(hostile_child);
-	EXPECT_TRUE(WAIT_FOR(all_ready(pids, processes + 1)));
+	EXPECT_TRUE(WAIT_FOR(all_here(pids, processes + 1)));
 	after = memory_of("MemAvailable:");
 	slab = memory_of("SUnreclaim:") - slab;
 	vmalloc = memory_of("VmallocUsed:") - vmalloc;
-	__atomic_store_n(&shared->go, true, __ATOMIC_RELEASE);
-	EXPECT_TRUE(WAIT_FOR(ended(other) ||
-			     __atomic_load_n(&shared->done, __ATOMIC_ACQUIRE)));
+	set(&shared->go);
+	EXPECT_TRUE(WAIT_FOR(ended(other) || is_set(&shared->done)));
 	EXPECT_TRUE(!ended(other), "another program was killed");
 	tap_diag("%s: %llu wheels, %llu timers: %lld of %llu KB (slab %lld, vmalloc %lld)%s",
 		 tap_name, shared->wheels, shared->timers,
@@ -338,11 +313,6 @@ static void check_default(__u64 taken)
 	EXPECT_TRUE(taken <= most, "%llu KB, and the most is %llu KB", taken >> 10, most >> 10);
 }
 
-static void test_plain(void)
-{
-	check_default(take(plain_deed, 1));
-}
-
 /* What as many files, and the processes that have them, take is nothing of ours */
 static void many(int (*opens)(void))
 {
@@ -353,21 +323,6 @@ static void many(int (*opens)(void))
 	open_some = opens;
 	taken = take(descriptors_deed, PROCESSES);
 	check_default(taken > files ? taken - files : 0);
-}
-
-static void test_empty(void)
-{
-	many(open_empty);
-}
-
-static void test_one(void)
-{
-	many(open_one);
-}
-
-static void test_one_shared(void)
-{
-	many(open_one_shared);
 }
 
 /* With the limit set */
@@ -386,21 +341,6 @@ static void check_limited(void (*does)(void))
 		tap_bail("the limit can't be set back");
 }
 
-static void test_periodic(void)
-{
-	check_limited(periodic_deed);
-}
-
-static void test_fragments(void)
-{
-	check_limited(fragments_deed);
-}
-
-static void test_shared(void)
-{
-	check_limited(shared_deed);
-}
-
 int main(void)
 {
 	tap_start(1000);
@@ -411,12 +351,12 @@ int main(void)
 		 (unsigned long long)wheel_info(wheel_open(0)).user_limit,
 		 wheel_info(wheel_open(0)).user_limit * UNIT >> 10,
 		 memory_of("MemTotal:") >> 10);
-	RUN(test_periodic, "periodic timers up to a limit");
-	RUN(test_fragments, "a timer of each chunk, over and over");
-	RUN(test_shared, "shared timers up to a limit");
-	RUN(test_empty, "wheels without a timer");
-	RUN(test_one, "wheels with a timer each");
-	RUN(test_one_shared, "wheels with a shared timer each");
-	RUN(test_plain, "all timers that there can be");
+	RUN_CALL(check_limited(periodic_deed), "periodic timers up to a limit");
+	RUN_CALL(check_limited(fragments_deed), "a timer of each chunk, over and over");
+	RUN_CALL(check_limited(shared_deed), "shared timers up to a limit");
+	RUN_CALL(many(open_empty), "wheels without a timer");
+	RUN_CALL(many(open_one), "wheels with a timer each");
+	RUN_CALL(many(open_one_shared), "wheels with a shared timer each");
+	RUN_CALL(check_default(take(plain_deed, 1)), "all timers that there can be");
 	return tap_end();
 }

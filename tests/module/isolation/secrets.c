@@ -8,7 +8,7 @@
  * The kernel should not clear memory on its own (init_on_alloc=0, see run), or that
  * would hide what the module forgets to clear.
  */
-#include "cgroup.h"
+#include "users.h"
 #include "shared.h"
 
 #include <sys/xattr.h>
@@ -99,15 +99,6 @@ static void ids_child(void)
 	tap_diag("%s: %llu of %llu operations found no timer", tap_name, refused, tried);
 	EXPECT_EQ(refused, tried);
 	EXPECT_EQ(wheel_info(fd).pending + wheel_info(fd).ready, 0);
-	/* What is used up in a wheel of one's own stays so. */
-	arm_some(fd, ours, 0);
-	for (i = 0; i < TIMERS; i++)
-		EXPECT_EQ(cancel(fd, ours[i]), 0);
-	arm_some(fd, theirs, 0);
-	for (refused = 0, i = 0; i < TIMERS; i++)
-		refused += try_id(fd, ours[i]);
-	EXPECT_EQ(refused, 3 * TIMERS);
-	check_untouched(fd, theirs, 0);
 }
 
 static void test_ids(void)
@@ -116,34 +107,6 @@ static void test_ids(void)
 	arm_some(their_wheel, theirs, 7000);
 	tap_join(tap_fork(ids_child));
 	check_untouched(their_wheel, theirs, 7000);
-	close(their_wheel);
-}
-
-static void events_child(void)
-{
-	struct twheel_event ev;
-	int fd, i;
-
-	close(their_wheel);
-	become(MALLORY);
-	for (i = 0; i < 100; i++) {
-		fd = wheel_open(O_NONBLOCK);
-		EXPECT_EQ(read_events(fd, &ev, 1), -EAGAIN);
-		EXPECT_TRUE(!readable(fd, 0));
-		close(fd);
-	}
-}
-
-static void test_events(void)
-{
-	struct twheel_event ev[TIMERS];
-	int i;
-
-	their_wheel = wheel_open(O_NONBLOCK);
-	for (i = 0; i < TIMERS; i++)
-		arm_past(their_wheel, i);
-	tap_join(tap_fork(events_child));
-	EXPECT_EQ(collect(their_wheel, ev, TIMERS), TIMERS);
 	close(their_wheel);
 }
 
@@ -205,26 +168,28 @@ static void check_untold(const void *buf, size_t size, const char *what)
 			return;
 }
 
-static void test_read(void)
+static void read_into(__u32 event_size)
 {
-	static struct twheel_event ev[40], want;
+	static unsigned char buf[40 * sizeof(struct twheel_event)];
 	int fd = wheel_open(O_NONBLOCK), i;
 	__u64 ids[30];
 
+	EXPECT_EQ(setup_with(fd, .clock = TWHEEL_CLOCK_MONOTONIC, .event_size = event_size), 0);
 	for (i = 0; i < 30; i++)
 		ids[i] = arm(fd, TWHEEL_ABS, 1 + i, ~i);
 	spray();
-	fill(ev, sizeof(ev));
-	EXPECT_EQ(read_events(fd, ev, 40), 30);
+	fill(buf, sizeof(buf));
+	EXPECT_EQ(read_raw(fd, buf, 40 * event_size), 30 * event_size);
 	for (i = 0; i < 30; i++) {
-		want = (struct twheel_event){
+		const struct twheel_event want = {
 			.id = ids[i],
 			.user_data = ~i,
 			.deadline = 1 + i,
 		};
-		check_same(&ev[i], &want, sizeof(want), "event");
+
+		check_same(&buf[i * event_size], &want, event_size, "event");
 	}
-	check_untold(&ev[30], 10 * sizeof(ev[0]), "after the events");
+	check_untold(&buf[30 * event_size], 10 * event_size, "after the events");
 	close(fd);
 }
 
@@ -251,31 +216,6 @@ static void test_read_shared(void)
 	}
 	check_untold(&ev[20], 20 * sizeof(ev[0]), "after the events");
 	client_close(&c);
-}
-
-/* Of short events, too, which lie closer */
-static void test_read_short(void)
-{
-	struct twheel_setup setup = {
-		.size = sizeof(setup),
-		.clock = TWHEEL_CLOCK_MONOTONIC,
-		.event_size = TWHEEL_EVENT_SIZE_ID,
-	};
-	static __u64 ev[40][2];
-	int fd = wheel_open(O_NONBLOCK), i;
-	__u64 ids[30];
-
-	EXPECT_EQ(wheel_ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
-	for (i = 0; i < 30; i++)
-		ids[i] = arm(fd, TWHEEL_ABS, 1 + i, ~i);
-	spray();
-	fill(ev, sizeof(ev));
-	EXPECT_EQ(read(fd, ev, sizeof(ev)), 30 * sizeof(ev[0]));
-	for (i = 0; i < 30; i++)
-		EXPECT_TRUE(ev[i][0] == ~(__u64)i && ev[i][1] == ids[i], "event %d: %#llx %#llx",
-			    i, ev[i][0], ev[i][1]);
-	check_untold(&ev[30], 10 * sizeof(ev[0]), "after the events");
-	close(fd);
 }
 
 static void test_query(void)
@@ -339,13 +279,6 @@ static void drain_into(__u32 op_size)
 	}
 	check_untold(&buf[100 * op_size], 10 * op_size, "after all");
 	close(fd);
-}
-
-static void test_drain(void)
-{
-	drain_into(TWHEEL_OP_SIZE_FULL);
-	drain_into(TWHEEL_OP_SIZE_ONCE);
-	drain_into(TWHEEL_OP_SIZE_ID);
 }
 
 static void test_submit(void)
@@ -430,33 +363,20 @@ static void test_area(void)
 	}
 }
 
-static void test_fdinfo(void)
-{
-	int fd = wheel_open(O_NONBLOCK);
-	char path[64], text[1024] __attribute__((aligned(8)));
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	memset(text, 0, sizeof(text));
-	read_text(path, text, sizeof(text));
-	check_no_secret(text, sizeof(text));
-	EXPECT_TRUE(!strstr(text, "0x") && !strstr(text, "ffff"), "%.200s", text);
-	close(fd);
-}
-
 int main(void)
 {
 	tap_start(300);
 	open_to_all();
 	RUN(test_ids, "ids of other wheels, of closed ones, and guesses");
-	RUN(test_events, "other wheels' events");
-	RUN(test_read, "read tells events, and nothing else");
+	RUN_CALL(read_into(TWHEEL_EVENT_SIZE_FULL), "read tells events, and nothing else");
 	RUN(test_read_shared, "read of shared timers");
-	RUN(test_read_short, "read of short events");
+	RUN_CALL(read_into(TWHEEL_EVENT_SIZE_ID), "read of short events");
 	RUN(test_query, "QUERY");
-	RUN(test_drain, "DRAIN, into operations of each length");
+	RUN_CALL(drain_into(TWHEEL_OP_SIZE_FULL), "DRAIN");
+	RUN_CALL(drain_into(TWHEEL_OP_SIZE_ONCE), "DRAIN, into operations of 32 bytes");
+	RUN_CALL(drain_into(TWHEEL_OP_SIZE_ID), "DRAIN, into operations of 16 bytes");
 	RUN(test_submit, "SUBMIT");
 	RUN(test_larger, "INFO and STATS, of a program that knows more");
 	RUN(test_area, "the area of shared timers");
-	RUN(test_fdinfo, "fdinfo");
 	return tap_end();
 }

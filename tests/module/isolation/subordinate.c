@@ -48,26 +48,6 @@ static __u64 duration(void)
 	return number_of("TIMES", 1) * 400 * MSEC;
 }
 
-static bool is_set(const bool *flag)
-{
-	return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
-}
-
-static void set(bool *flag)
-{
-	__atomic_store_n(flag, true, __ATOMIC_RELEASE);
-}
-
-static void is_ready(void)
-{
-	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELEASE);
-}
-
-static bool all_ready(int nr)
-{
-	return WAIT_FOR(__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE) == nr);
-}
-
 /* ---- namespaces ---- */
 
 static void write_map(pid_t pid, const char *file, const char *text)
@@ -143,7 +123,7 @@ static void hold(void)
 		EXPECT_TRUE(!n || n == -ENOSPC, "ARM gave %ld", n);
 	}
 	shared->held[number] = held;
-	is_ready();
+	count_up(&shared->ready);
 	while (!is_set(&shared->over))
 		sleep_ns(MSEC);
 }
@@ -205,7 +185,7 @@ static void test_timers(void)
 
 	begin();
 	pid = in_namespace(MALLORY, all_hold_child);
-	EXPECT_TRUE(all_ready(UIDS));
+	EXPECT_TRUE(all_ready(&shared->ready, UIDS));
 	tap_diag("%s: %d uids hold %llu timers, the limit is %d", tap_name, UIDS,
 		 sum_held(UIDS), LIMIT / NODE);
 	EXPECT_TRUE(is_limit(sum_held(UIDS)));
@@ -220,34 +200,19 @@ static void outside_child(void)
 	hold();
 }
 
-static void test_outside(void)
+/* Inside of the namespace so many are refused all, as he has all outside. */
+static void test_outside(void (*child)(void), int nr)
 {
 	pid_t outside, inside;
 
 	begin();
 	number = UIDS;
 	outside = tap_fork(outside_child);
-	EXPECT_TRUE(all_ready(1));
-	inside = in_namespace(MALLORY, all_hold_child);
-	EXPECT_TRUE(all_ready(UIDS + 1));
-	EXPECT_TRUE(is_limit(shared->held[UIDS]));
-	EXPECT_EQ(sum_held(UIDS), 0);
-	set(&shared->over);
-	tap_join(inside);
-	tap_join(outside);
-}
-
-static void test_nested(void)
-{
-	pid_t outside, inside;
-
-	begin();
-	number = UIDS;
-	outside = tap_fork(outside_child);
-	EXPECT_TRUE(all_ready(1));
+	EXPECT_TRUE(all_ready(&shared->ready, 1));
 	number = 0;
-	inside = in_namespace(MALLORY, nested_child);
-	EXPECT_TRUE(all_ready(2));
+	inside = in_namespace(MALLORY, child);
+	EXPECT_TRUE(all_ready(&shared->ready, nr + 1));
+	EXPECT_TRUE(is_limit(shared->held[UIDS]));
 	EXPECT_EQ(sum_held(UIDS), 0);
 	set(&shared->over);
 	tap_join(inside);
@@ -263,7 +228,7 @@ static void test_others(void)
 	one = in_namespace(MALLORY, hold_child);
 	number = 1;
 	other = in_namespace(MALLORY + 1, hold_child);
-	EXPECT_TRUE(all_ready(2));
+	EXPECT_TRUE(all_ready(&shared->ready, 2));
 	EXPECT_TRUE(is_limit(shared->held[0]), "%llu", shared->held[0]);
 	EXPECT_TRUE(is_limit(shared->held[1]), "%llu", shared->held[1]);
 	set(&shared->over);
@@ -279,7 +244,7 @@ static void test_container(void)
 
 	begin();
 	pid = in_namespace(0, all_hold_child);
-	EXPECT_TRUE(all_ready(UIDS));
+	EXPECT_TRUE(all_ready(&shared->ready, UIDS));
 	for (i = 0; i < UIDS; i++)
 		EXPECT_TRUE(is_limit(shared->held[i]), "uid %d: %llu", i, shared->held[i]);
 	set(&shared->over);
@@ -295,7 +260,7 @@ static void tick_child(void)
 {
 	int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC), i;
 
-	is_ready();
+	count_up(&shared->ready);
 	while (!is_set(&shared->go))
 		sleep_ns(MSEC);
 	while (!is_set(&shared->over)) {
@@ -332,29 +297,20 @@ static void all_tick_child(void)
 /* What another program counts in an ns meanwhile */
 static double counted_beside(void (*hostile)(void))
 {
-	pid_t pid = 0, other;
-	__u64 from, time, count;
-	int status;
+	struct measured m;
+	pid_t pid = 0;
 
 	begin();
 	if (hostile) {
 		pid = in_namespace(MALLORY, hostile);
-		EXPECT_TRUE(all_ready(UIDS));
+		EXPECT_TRUE(all_ready(&shared->ready, UIDS));
 	}
-	other = tap_fork(counting_child);
 	set(&shared->go);
-	sleep_ns(50 * MSEC);
-	from = now(CLOCK_MONOTONIC);
-	count = counted();
-	sleep_ns(duration());
-	count = counted() - count;
-	time = now(CLOCK_MONOTONIC) - from;
+	m = measure(1, NULL, 50 * MSEC, duration());
 	set(&shared->over);
-	kill(other, SIGKILL);
-	waitpid(other, &status, 0);
 	if (hostile)
 		tap_join(pid);
-	return (double)count / time;
+	return m.count;
 }
 
 /*
@@ -385,8 +341,9 @@ int main(void)
 	shared = map_shared(sizeof(*shared));
 	counter_init();
 	RUN(test_timers, "subordinate uids share the limit of their owner");
-	RUN(test_outside, "with what he has outside of the namespace");
-	RUN(test_nested, "and with a namespace within");
+	RUN_CALL(test_outside(all_hold_child, UIDS),
+		 "with what he has outside of the namespace");
+	RUN_CALL(test_outside(nested_child, 1), "and with a namespace within");
 	RUN(test_others, "another user's have another");
 	RUN(test_container, "in a namespace that root has made each uid is a user");
 	RUN(test_share, "subordinate uids share the time in soft interrupts");

@@ -10,20 +10,11 @@
 #include "cgroup.h"
 
 #include <sys/epoll.h>
-#include <sys/resource.h>
 
 #define ALICE 1000
 #define WHEELS 4000
 
 static int wheels[WHEELS];
-
-static void allow_descriptors(void)
-{
-	struct rlimit limit = { WHEELS + 100, WHEELS + 100 };
-
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		tap_bail("RLIMIT_NOFILE: %s", strerror(errno));
-}
 
 static void open_wheels(int nr)
 {
@@ -144,16 +135,6 @@ static void preload_child(void)
 	spread(SOME_TO_PRELOAD, LATEST_PRELOADED);
 }
 
-static void test_spread(void)
-{
-	tap_join(tap_fork(spread_child));
-}
-
-static void test_preload(void)
-{
-	tap_join(tap_fork(preload_child));
-}
-
 /* ---- one timer in each of very many, all due together ---- */
 
 #define EVENTS 64
@@ -197,18 +178,15 @@ static void together_child(void)
 	close_wheels(WHEELS);
 }
 
-static void test_together(void)
-{
-	tap_join(tap_fork(together_child));
-}
-
 int main(void)
 {
 	tap_start(1000);
 	open_to_all();
-	allow_descriptors();
-	RUN(test_spread, "a thousand wheels of a thousand timers, at a load of 10 %");
-	RUN(test_preload, "the same, while all of them preload a slot");
-	RUN(test_together, "thousands of wheels with one timer, due together");
+	allow_descriptors(WHEELS);
+	RUN_CALL(tap_join(tap_fork(spread_child)),
+		 "a thousand wheels of a thousand timers, at a load of 10 %");
+	RUN_CALL(tap_join(tap_fork(preload_child)), "the same, while all of them preload a slot");
+	RUN_CALL(tap_join(tap_fork(together_child)),
+		 "thousands of wheels with one timer, due together");
 	return tap_end();
 }

@@ -8,7 +8,6 @@
 #include "cgroup.h"
 
 #include <sys/epoll.h>
-#include <sys/resource.h>
 
 #define MALLORY 1000
 #define ALICE 1001
@@ -40,12 +39,10 @@ static void alice(void)
 static void watch(int fd, unsigned int watches)
 {
 	struct epoll_event event = { EPOLLIN, { .u32 = 0 } };
-	struct rlimit limit = { watches + 100, watches + 100 };
 	int poll = epoll_create1(0);
 	unsigned int i;
 
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		tap_bail("RLIMIT_NOFILE: %s", strerror(errno));
+	allow_descriptors(watches);
 	for (i = 0; i < watches; i++) {
 		int other = dup(fd);
 

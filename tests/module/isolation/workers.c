@@ -11,9 +11,6 @@
 #include "shared.h"
 #include "cgroup.h"
 
-#include <pthread.h>
-#include <sys/resource.h>
-
 #define ALICE 1001
 /* The first of the hostile users */
 #define MALLORY 2000
@@ -32,17 +29,7 @@
 
 static __u64 duration(void)
 {
-	const char *text = getenv("TIMES");
-
-	return (text ? atoi(text) : 1) * 500 * MSEC;
-}
-
-static void end(pid_t pid)
-{
-	int status;
-
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
+	return number_of("TIMES", 1) * 500 * MSEC;
 }
 
 /* ---- who takes the lock whenever the timer comes ---- */
@@ -89,7 +76,7 @@ static void contending_child(void)
 	become(MALLORY);
 	pin_to(OTHERS);
 	arm_ticks(fd);
-	__atomic_store_n(armed, true, __ATOMIC_RELEASE);
+	set(armed);
 	for (i = 0; holds && i < THREADS; i++)
 		if (pthread_create(&thread, NULL, holding_thread, &fd))
 			tap_bail("pthread_create");
@@ -97,40 +84,14 @@ static void contending_child(void)
 		pause();
 }
 
-/**
- * struct measured - what became of the processors' time, as parts of one
- * @others: what other programs had, as counts in an ns
- * @own: what the user's own programs took
- */
-struct measured {
-	double others;
-	double own;
-};
-
 static struct measured alone;
 
-static struct measured measure(void)
+static struct measured measure_both(void)
 {
-	__u64 from, count, time, threads, own;
-	struct measured m;
-	pid_t other[2];
+	struct measured m = measure(2, "hostile", LEAD + 50 * MSEC, duration());
 
-	for (processor = 0; processor < 2; processor++)
-		other[processor] = tap_fork(pinned_child);
-	sleep_ns(LEAD + 50 * MSEC);
-	from = now(CLOCK_MONOTONIC);
-	count = counted_on_both();
-	threads = kernel_time("kworker");
-	own = cgroup_time("hostile");
-	sleep_ns(duration());
-	time = now(CLOCK_MONOTONIC) - from;
-	m.others = (double)(counted_on_both() - count) / time;
-	m.own = (double)(cgroup_time("hostile") - own) / time;
-	threads = kernel_time("kworker") - threads;
-	end(other[0]);
-	end(other[1]);
 	tap_diag("%s: own time %.1f %% of a processor, kworkers %.1f %%", tap_name,
-		 100 * m.own, 100.0 * threads / time);
+		 100 * m.own, 100 * m.kworkers);
 	return m;
 }
 
@@ -144,27 +105,12 @@ static void beside(bool with_holders)
 	*armed = false;
 	pid = tap_fork(contending_child);
 	cgroup_move("hostile", pid);
-	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(armed, __ATOMIC_ACQUIRE)));
-	m = measure();
+	EXPECT_TRUE(WAIT_FOR(is_set(armed)));
+	m = measure_both();
 	end(pid);
-	loss = 100 * (1 - m.others / alone.others - m.own / 2);
+	loss = 100 * (1 - m.count / alone.count - m.own / 2);
 	tap_diag("%s: %.1f %% lost besides", tap_name, loss);
 	EXPECT_TRUE(loss <= LOSS, "%.1f %%", loss);
-}
-
-static void test_alone(void)
-{
-	alone = measure();
-}
-
-static void test_ticks(void)
-{
-	beside(false);
-}
-
-static void test_contended(void)
-{
-	beside(true);
 }
 
 /* ---- who has more wheels with work than there are workers ---- */
@@ -261,7 +207,7 @@ static void crowd_child(void)
 {
 	become(MALLORY + nth_user);
 	arm_crowd();
-	__atomic_add_fetch(&crowd->ready, 1, __ATOMIC_RELEASE);
+	count_up(&crowd->ready);
 	for (;;)
 		pause();
 }
@@ -292,14 +238,6 @@ static void ticking_child(void)
 	crowd->late = wheel_stats(fd).max_lateness;
 }
 
-static void allow_descriptors(void)
-{
-	struct rlimit limit = { WHEELS + 100, WHEELS + 100 };
-
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		tap_bail("RLIMIT_NOFILE: %s", strerror(errno));
-}
-
 /* Returns how late the other's latest timer was, in ns. */
 static __u64 serve_beside(int users, void (*arm)(void), void (*served)(void))
 {
@@ -311,33 +249,12 @@ static __u64 serve_beside(int users, void (*arm)(void), void (*served)(void))
 	arm_crowd = arm;
 	for (nth_user = 0; nth_user < users; nth_user++)
 		pid[nth_user] = tap_fork(crowd_child);
-	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&crowd->ready, __ATOMIC_ACQUIRE) == users));
+	EXPECT_TRUE(all_ready(&crowd->ready, users));
 	tap_join(tap_fork(served));
 	while (users--)
 		end(pid[users]);
 	tap_diag("%s: late by %llu us", tap_name, crowd->late / USEC);
 	return crowd->late;
-}
-
-static void test_served(void)
-{
-	EXPECT_TRUE(serve_beside(0, NULL, served_child) <= TICK);
-}
-
-static void test_crowd(void)
-{
-	EXPECT_TRUE(serve_beside(1, arm_apart, served_child) <= TICK);
-}
-
-static void test_crowd_paid(void)
-{
-	EXPECT_TRUE(serve_beside(1, arm_together, served_child) <= TICK);
-}
-
-/* Workers keep a processor, and no other may do what soft interrupts leave to ksoftirqd. */
-static void test_crowd_ticks(void)
-{
-	EXPECT_TRUE(serve_beside(1, arm_together, ticking_child) <= TICK);
 }
 
 /* Half of the processors is a user's limit: two have all of them. */
@@ -350,29 +267,33 @@ static void test_crowd_users(void)
 			    2 * users * TICK, "%d users", users);
 }
 
-static void test_crowd_shared(void)
+static void in_time(int users, void (*arm)(void), void (*served)(void))
 {
-	EXPECT_TRUE(serve_beside(1, arm_beside_shared, served_child) <= TICK);
+	EXPECT_TRUE(serve_beside(users, arm, served) <= TICK);
 }
 
 int main(void)
 {
 	tap_start(1000);
 	open_to_all();
-	allow_descriptors();
+	allow_descriptors(WHEELS);
 	counter_init();
 	cgroup_write("", "cgroup.subtree_control", "+cpu");
 	cgroup_make("hostile");
 	armed = map_shared(PAGE);
 	crowd = map_shared(PAGE);
-	RUN(test_alone, "nobody");
-	RUN(test_ticks, "timers in every microsecond");
-	RUN(test_contended, "the same, in a wheel that is locked when its timer comes");
-	RUN(test_served, "hundreds of thousands of timers in a slot");
-	RUN(test_crowd, "the same, beside a thousand wheels of another user");
-	RUN(test_crowd_paid, "the same, whose timers are all in one slot each");
-	RUN(test_crowd_ticks, "the same, beside a timer in each millisecond");
+	RUN_CALL(alone = measure_both(), "nobody");
+	RUN_CALL(beside(false), "timers in every microsecond");
+	RUN_CALL(beside(true), "the same, in a wheel that is locked when its timer comes");
+	RUN_CALL(in_time(0, NULL, served_child), "hundreds of thousands of timers in a slot");
+	RUN_CALL(in_time(1, arm_apart, served_child),
+		 "the same, beside a thousand wheels of another user");
+	RUN_CALL(in_time(1, arm_together, served_child),
+		 "the same, whose timers are all in one slot each");
+	/* Workers keep a processor, and no other may do what soft interrupts leave to ksoftirqd. */
+	RUN_CALL(in_time(1, arm_together, ticking_child),
+		 "the same, beside a timer in each millisecond");
 	RUN(test_crowd_users, "the same wheels of two, of four and of eight users");
-	RUN(test_crowd_shared, "the same, with a shared timer in each");
+	RUN_CALL(in_time(1, arm_beside_shared, served_child), "the same, with a shared timer in each");
 	return tap_end();
 }
