@@ -337,44 +337,6 @@ static void test_addresses(void)
 	call(__NR_close, fd, 0, 0);
 }
 
-static void test_eventfd(void)
-{
-	struct twheel_eventfd e = { .size = sizeof(e), .fd = -1 };
-	struct twheel_op op = op_arm(0, 10 * MSEC, 0);
-	int fd = wheel_open();
-	__u64 n = 0;
-
-	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_EVENTFD, &e), -ENOENT);
-	e.fd = call(__NR_eventfd2, 0, O_NONBLOCK, 0);
-	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_EVENTFD, &e), 0);
-	EXPECT_EQ(do_op(fd, &op, TWHEEL_OP_ARM, 32), 0);
-	EXPECT_TRUE(readable(e.fd, PATIENCE_MS));
-	EXPECT_EQ(call(__NR_read, e.fd, (long)&n, 8), 8);
-	EXPECT_EQ(n, 1);
-	call(__NR_close, e.fd, 0, 0);
-	call(__NR_close, fd, 0, 0);
-}
-
-static void test_count(void)
-{
-	struct twheel_setup setup = {
-		.size = sizeof(setup),
-		.flags = TWHEEL_SETUP_COUNT,
-		.clock = TWHEEL_CLOCK_MONOTONIC,
-	};
-	struct twheel_op op = op_arm(TWHEEL_ABS, 1, 0);
-	int fd = wheel_open(), i;
-	__u64 n = 0;
-
-	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
-	for (i = 0; i < 3; i++)
-		EXPECT_EQ(do_op(fd, &op, TWHEEL_OP_ARM, 32), 0);
-	EXPECT_EQ(call(__NR_read, fd, (long)&n, 4), -EINVAL);
-	EXPECT_EQ(call(__NR_read, fd, (long)&n, 8), 8);
-	EXPECT_EQ(n, 3);
-	call(__NR_close, fd, 0, 0);
-}
-
 ENTRY void _start(void)
 {
 	text("TAP version 13\n");
@@ -383,8 +345,6 @@ ENTRY void _start(void)
 	run(test_single, "one timer, and read");
 	run(test_batch, "SUBMIT, read, DRAIN and STATS");
 	run(test_addresses, "addresses");
-	run(test_eventfd, "eventfd");
-	run(test_count, "count mode");
 	text("1..");
 	decimal(tests);
 	text("\n");

@@ -213,41 +213,6 @@ static void round_scribbled(void)
 	read_events(fd, (struct twheel_event *)shaky, N);
 }
 
-/* The size of a structure changes after it was looked at */
-static void round_size(void)
-{
-	static const unsigned long cmds[] = {
-		TWHEEL_IOC_INFO, TWHEEL_IOC_STATS, TWHEEL_IOC_SUBMIT,
-		TWHEEL_IOC_DRAIN, TWHEEL_IOC_SETUP,
-	};
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(cmds); i++) {
-		long ret = wheel_ioctl(fd, cmds[i], shaky);
-
-		EXPECT_TRUE(ret >= 0 || ret == -EINVAL || ret == -E2BIG ||
-			    ret == -EFAULT,
-			    "ioctl %#lx gave %ld", cmds[i], ret);
-	}
-}
-
-static void *resizer(void *arg)
-{
-	static const __u32 sizes[] = {
-		0, 4, 24, 40, 64, 104, 112, 600, 608, PAGE, PAGE + 1, 0xffffffff,
-	};
-	__u64 seed = 31;
-
-	(void)arg;
-	pin_to(1);
-	memset(steady, 0, SIZE);
-	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
-		__atomic_store_n((__u32 *)steady,
-				 sizes[random_next(&seed) % ARRAY_SIZE(sizes)],
-				 __ATOMIC_RELAXED);
-	return NULL;
-}
-
 /* ---- what the program stores to an operation meanwhile ---- */
 
 static int undone;
@@ -361,7 +326,6 @@ int main(void)
 	RUN_CALL(each_shape(round_cancel, TWHEEL_OP_SIZE_ID),
 		 "SUBMIT: what is not told to be cancelled is there");
 	RUN_CALL(during(scribbler, round_scribbled), "operations written over meanwhile");
-	RUN_CALL(during(resizer, round_size), "sizes changed meanwhile");
 	RUN(test_kept, "what is stored meanwhile to what the kernel reads stays");
 	RUN_CALL(during(zapper, round_zapped), "a page that is hardly ever there: read and DRAIN");
 	RUN_CALL(during(zapper, round_zapped_count),

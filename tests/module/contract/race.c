@@ -367,45 +367,6 @@ static void test_periodic(void)
 
 /* ---- the last close comes while everything is going on ---- */
 
-static void *holder(void *arg)
-{
-	struct twheel_event ev[16];
-	struct twheel_op ops[16];
-	int mine = (long)arg >> 8, i, k;
-	__u64 seed = 1 + ((long)arg & 255);
-
-	pin_to((long)arg & 255);
-	for (i = 0; i < 20; i++) {
-		for (k = 0; k < 16; k++) {
-			ops[k] = op_arm(0, random_next(&seed) % (100 * USEC),
-					k);
-			ops[k].interval = k & 1 ? 10 * USEC : 0;
-		}
-		submit_all(mine, ops, 16);
-		cancel(mine, ops[i % 16].id);
-		read_events(mine, ev, ARRAY_SIZE(ev));
-	}
-	close(mine);
-	return NULL;
-}
-
-static void test_close(void)
-{
-	__u64 end = now(CLOCK_MONOTONIC) + SECONDS * SEC / 4;
-	pthread_t threads[4];
-	long i;
-
-	do {
-		int wheel = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
-
-		for (i = 0; i < 4; i++)
-			thread_start(&threads[i], holder, (void *)((long)dup(wheel) << 8 | i));
-		close(wheel);
-		for (i = 0; i < 4; i++)
-			pthread_join(threads[i], NULL);
-	} while (now(CLOCK_MONOTONIC) < end);
-}
-
 /* ---- memory for more timers ---- */
 
 #define BATCHES 32
@@ -456,7 +417,6 @@ int main(void)
 		tap_diag("only one processor: threads take turns");
 	RUN(test_one_shot, "every timer ends in exactly one way");
 	RUN(test_periodic, "periodic timers: nothing is read after the end");
-	RUN(test_close, "the last close comes while timers expire");
 	RUN(test_growth, "threads that need memory at the same time");
 	return tap_end();
 }

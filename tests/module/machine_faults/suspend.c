@@ -83,11 +83,6 @@ static void suspend_to_memory(const char *how, unsigned int seconds)
 	isa_bridge(false);
 }
 
-static void memory(void)
-{
-	suspend_to_memory("wake", 4);
-}
-
 /* Woken by the alarm of the clock on the board */
 static void memory_hour(void)
 {
@@ -100,7 +95,6 @@ int main(void)
 {
 	tap_start(200);
 	RUN(idle, "suspended to idle");
-	RUN(memory, "suspended to memory for some seconds");
 	RUN(memory_hour, "suspended to memory for an hour");
 	return tap_end();
 }
