@@ -9,15 +9,12 @@
  * kernel has written there can be told afterwards. The killed one's timer kills it,
  * after a time that is drawn so that it is mostly up during the call.
  *
- * And when a user's processes are killed, all that they had is gone: no wheel, no timer,
- * no charge to the user.
- *
  * Environment: TIMES=N for N times as many kills.
  *
  * long: hundreds of processes
  * also in: matrix
  */
-#include "users.h"
+#include "device.h"
 
 #define N 400
 #define NEVER_DONE (-9999)
@@ -322,113 +319,13 @@ static void test_submit(void)
 	end(kills);
 }
 
-/* ---- all that a user had ---- */
-
-#define ALICE 2001
-#define WHEELS 50
-#define EACH 2000		/* timers of a wheel */
-
-static struct user {
-	int wheels[WHEELS];
-	bool working, checked;
-} *user;
-
-static void set(bool *what)
-{
-	__atomic_store_n(what, true, __ATOMIC_RELEASE);
-}
-
-static bool is_set(const bool *what)
-{
-	return __atomic_load_n(what, __ATOMIC_ACQUIRE);
-}
-
-/* One in eight is periodic and one in eight is ready; the others are anywhere in the wheel. */
-static void arm_anywhere(int wheel)
-{
-	static struct twheel_op ops[EACH];
-	int i;
-
-	for (i = 0; i < EACH; i++) {
-		ops[i] = op_arm(0, HOUR + (2 * HOUR << random_next(&seed) % 20), i);
-		ops[i].interval = i % 8 == 1 ? HOUR : 0;
-		ops[i].deadline = i % 8 == 2 ? 0 : ops[i].deadline;
-	}
-	submit_all(wheel, ops, EACH);
-}
-
-/* Takes them out and puts them back, so that the end finds it inside a call */
-static void worker_child(void)
-{
-	static struct twheel_op ops[EACH];
-	long n;
-
-	for (;;) {
-		int wheel = user->wheels[random_next(&seed) % WHEELS];
-
-		n = drain(wheel, ops, EACH);
-		submit(wheel, ops, n > 0 ? n : 0);
-		set(&user->working);
-	}
-}
-
-static void owner_child(void)
-{
-	int i;
-
-	become(ALICE);
-	for (i = 0; i < WHEELS; i++) {
-		user->wheels[i] = wheel_open(O_NONBLOCK);
-		arm_anywhere(user->wheels[i]);
-	}
-	worker_child();
-}
-
-/* Another program of that user, whose wheel keeps his account, where hardly more has room */
-static void holder_child(void)
-{
-	int wheel;
-
-	become(ALICE);
-	wheel = wheel_open(O_NONBLOCK);
-	while (!is_set(&user->checked))
-		sleep_ns(MSEC);
-	arm_numbered(wheel, 0, HOUR, 0, 1000);
-}
-
-static void test_all_gone(void)
-{
-	pid_t holder, owner;
-
-	user = map_shared(sizeof(*user));
-	write_text(PARAMETERS "max_user_timers", "300000");
-	holder = tap_fork(holder_child);
-	EXPECT_TRUE(WAIT_FOR(module_counter("open") == 1));
-	owner = tap_fork(owner_child);
-	while (!is_set(&user->working))
-		sleep_ns(MSEC);
-	EXPECT_EQ(module_counter("open"), WHEELS + 1);
-	kill(owner, SIGKILL);
-	expect_killed(owner);
-	EXPECT_TRUE(WAIT_FOR(module_counter("open") == 1), "wheels are left");
-	EXPECT_EQ(module_counter("pending"), 0);
-	EXPECT_EQ(module_counter("ready"), 0);
-	write_text(PARAMETERS "max_user_timers", "3000");
-	set(&user->checked);
-	tap_join(holder);
-}
-
 int main(void)
 {
-	mode_t mode = open_to_all();
-
 	tap_start(300 * number_of("TIMES", 1));
 	remains = map_shared(sizeof(*remains));
 	pin_to(0);
 	RUN(test_read, "read: each event was given to it or is still there");
 	RUN(test_drain, "DRAIN: each timer was given to it or is still there");
 	RUN(test_submit, "SUBMIT: it was told of what is armed");
-	RUN(test_all_gone, "wheels, timers and charges of killed processes are gone");
-	chmod(DEVICE, mode);
 	return tap_end();
 }

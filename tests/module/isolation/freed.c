@@ -81,6 +81,8 @@ static void killed_with(int nr)
 	tap_diag("%d wheels: gone after %llu us; the latest of %llu beats came after %llu us",
 		 nr, took / USEC, beats->nr, beats->latest / USEC);
 	EXPECT_TRUE(took < SEC, "it took %llu us", took / USEC);
+	EXPECT_TRUE(WAIT_FOR(!module_counter("open")), "wheels are left");
+	EXPECT_EQ(module_counter("pending") + module_counter("ready"), 0, "timers are left");
 	EXPECT_TRUE(beats->nr > 100, "%llu beats", beats->nr);
 }
 

@@ -110,6 +110,29 @@ static void test_ids(void)
 	close(their_wheel);
 }
 
+static void events_child(void)
+{
+	struct twheel_event ev;
+	int fd;
+
+	close(their_wheel);
+	become(MALLORY);
+	fd = wheel_open(O_NONBLOCK);
+	EXPECT_EQ(read_events(fd, &ev, 1), -EAGAIN);
+	EXPECT_TRUE(!readable(fd, 0));
+}
+
+static void test_events(void)
+{
+	struct twheel_event ev[TIMERS];
+
+	their_wheel = wheel_open(O_NONBLOCK);
+	arm_numbered(their_wheel, TWHEEL_ABS, 1, 0, TIMERS);
+	tap_join(tap_fork(events_child));
+	EXPECT_EQ(collect(their_wheel, ev, TIMERS), TIMERS);
+	close(their_wheel);
+}
+
 /* ---- the kernel's memory ---- */
 
 /* Leave secrets in the kernel's free memory, small pieces and whole pages */
@@ -368,6 +391,7 @@ int main(void)
 	tap_start(300);
 	open_to_all();
 	RUN(test_ids, "ids of other wheels, of closed ones, and guesses");
+	RUN(test_events, "other wheels' events");
 	RUN_CALL(read_into(TWHEEL_EVENT_SIZE_FULL), "read tells events, and nothing else");
 	RUN(test_read_shared, "read of shared timers");
 	RUN_CALL(read_into(TWHEEL_EVENT_SIZE_ID), "read of short events");
