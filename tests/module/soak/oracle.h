@@ -17,67 +17,32 @@
 /* What is on time is as late as this at most. */
 #define PROMPT (5 * USEC)
 
-/**
- * struct timer - a timer in the oracle
- * @id: its id; 0: not armed
- * @nominal: when it expires next, but for its jitter
- * @interval: as armed
- * @slack: likewise
- * @jitter: likewise
- * @user_data: likewise, with its place in the oracle in its last digits
- * @since: when the wheel had it in hand last; what was due before is late
- * @busy: an operation on it is on its way
- */
+/* A timer in the oracle */
 struct timer {
-	__u64 id;
-	__u64 nominal;
-	__u64 interval;
-	__u64 slack;
-	__u64 jitter;
-	__u64 user_data;
-	__u64 since;
-	bool busy;
+	__u64 id;		/* 0: not armed */
+	__u64 nominal;		/* when it expires next, but for its jitter */
+	__u64 interval, slack, jitter;
+	__u64 user_data;	/* with its place in the oracle in its last digits */
+	__u64 since;		/* when the wheel had it in hand last: what was due before is late */
+	bool busy;		/* an operation on it is on its way */
 };
 
-/**
- * struct wheel - a wheel and its oracle
- * @name: of the clock
- * @clock: the clock
- * @tick: in ns
- * @flags: TWHEEL_SETUP_*
- * @fd: the wheel
- * @armed: timers armed so far, to name the next
- * @modified: operations so far, as all that follow
- * @cancelled: likewise
- * @drained: likewise
- * @delivered: events read, or counted
- * @withdrawn: expiries that were not read, as the timer was modified or cancelled
- * @overruns: periods that went by
- * @set_to: where the clock was set to last; what was due before is late
- * @excused: those that were ready when the clock was set and are not read yet
- * @last: before which none of the events that were read was ready
- * @late: expiries that were late, as the clock was set
- * @live: timers that are armed
- * @timers: the timers
- */
+/* A wheel and its oracle: what was done to it so far */
 struct wheel {
 	const char *name;
 	clockid_t clock;
 	__u64 tick;
 	__u32 flags;
 	int fd;
-	__u64 armed;
-	__u64 modified;
-	__u64 cancelled;
-	__u64 drained;
-	__u64 delivered;
-	__u64 withdrawn;
-	__u64 overruns;
-	__u64 set_to;
-	__u64 excused;
-	__u64 last;
-	__u64 late;
-	unsigned int live;
+	__u64 armed, modified, cancelled, drained;
+	__u64 delivered;	/* events read, or counted */
+	__u64 withdrawn;	/* expiries that were not read, but modified or cancelled */
+	__u64 overruns;		/* periods that went by */
+	__u64 set_to;		/* where the clock was set to: what was due before is late */
+	__u64 excused;		/* those that were ready then and are not read yet */
+	__u64 last;		/* before which no event that was read was ready */
+	__u64 late;		/* expiries that were late, as the clock was set */
+	unsigned int live;	/* timers that are armed */
 	struct timer timers[TIMERS];
 };
 

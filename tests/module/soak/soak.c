@@ -479,6 +479,85 @@ static void test_days(void)
 	}
 }
 
+/* ---- levels ---- */
+
+/*
+ * A lone timer for each level of a wheel, armed before the end of a turn of its level for a
+ * tick after it, in which it has to be cascaded through every level below, or be late.
+ */
+static struct probe {
+	int fd;
+	unsigned int level;
+	__u64 deadline;
+} probes[4 * LEVELS];
+
+static unsigned int nr_probes;
+
+/*
+ * Two slots of the level ahead at least, or it would begin on the level below, and as much
+ * for each level below that; in the level's next turn, if there is one.
+ */
+static __u64 probe_deadline(clockid_t clock, __u64 tick, unsigned int level)
+{
+	__u64 slot = 1ULL << level * TURN_BITS, from = now(clock) / tick;
+	__u64 at = (from / (slot << TURN_BITS) + 1) * (slot << TURN_BITS);
+
+	if (level == LEVELS - 1)
+		at = (from / slot + 2) * slot;
+	else if (at / slot < from / slot + 2)
+		at += slot;
+	while (level--)
+		at += 2ULL << level * TURN_BITS;
+	return at * tick;
+}
+
+static void probe(clockid_t clock, __u64 tick, unsigned int level)
+{
+	struct probe *p = &probes[nr_probes++];
+
+	p->fd = wheel_new(wheel_clock(clock), tick);
+	p->level = level;
+	p->deadline = probe_deadline(clock, tick, level);
+	arm(p->fd, TWHEEL_ABS, p->deadline, level);
+}
+
+/* Each level that comes to the end of its turn in time */
+static void probe_levels(clockid_t clock, __u64 tick)
+{
+	unsigned int level;
+
+	for (level = 1; level < LEVELS - 1; level++)
+		if (probe_deadline(clock, tick, level) < now(clock) + days * DAY)
+			probe(clock, tick, level);
+}
+
+/* All were on time. Gives the highest level. */
+static unsigned int check_probes(void)
+{
+	unsigned int highest = 0;
+
+	while (nr_probes) {
+		struct probe *p = &probes[--nr_probes];
+		struct twheel_stats stats = wheel_stats(p->fd);
+		struct twheel_event ev;
+
+		if (EXPECT_EQ(read_events(p->fd, &ev, 1), 1, "level %u", p->level))
+			EXPECT_EQ(ev.deadline, p->deadline);
+		EXPECT_TRUE(stats.max_lateness <= PROMPT, "level %u: %llu ns late", p->level,
+			    stats.max_lateness);
+		EXPECT_TRUE(stats.wakeups <= 2, "%llu", stats.wakeups);
+		if (p->level > highest)
+			highest = p->level;
+		close(p->fd);
+	}
+	return highest;
+}
+
+static void test_turns(void)
+{
+	EXPECT_EQ(check_probes(), 7);
+}
+
 static void step_to(__u64 time)
 {
 	unsigned int i;
@@ -518,6 +597,21 @@ static void test_2106(void)
 	horizon = 300 * 365 * DAY;
 	play(60 * SEC);
 	EXPECT_TRUE(now(CLOCK_REALTIME) > (1ULL << 32) * SEC);
+}
+
+static void test_top_level(void)
+{
+	static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_TAI };
+	unsigned int i;
+
+	horizon = 100 * 365 * DAY;
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		probe(clocks[i], COMMON_TICK, 8);
+		/* (Atomic time is some seconds ahead.) */
+		step_to(probes[0].deadline - 60 * SEC);
+		play(80 * SEC);
+		EXPECT_EQ(check_probes(), 8);
+	}
 }
 
 static void test_far_and_back(void)
@@ -577,18 +671,25 @@ static void begin(void)
 			tap_bail("setup of %s: %s", w->name, strerror(-ret));
 		w->tick = wheel_info(w->fd).tick;
 	}
+	probe_levels(CLOCK_MONOTONIC, USEC);
+	probe_levels(CLOCK_BOOTTIME, 10 * MSEC);
+	probe_levels(CLOCK_REALTIME, COMMON_TICK);
+	probe_levels(CLOCK_TAI, COMMON_TICK);
 }
 
 int main(void)
 {
 	const char *text = getenv("DAYS");
 
+	/* Level 7 goes on to its second slot after its turn on the 68th. */
 	days = text ? strtoull(text, NULL, 10) : 68;
 	horizon = days * DAY / 2;
 	tap_start(0);
 	begin();
 	RUN(test_days, "all that can be done to timers, as the oracle says");
+	RUN(test_turns, "every level that can turned over, and its timers came on time");
 	RUN(test_2106, "32 bits of unsigned seconds come to their end");
+	RUN(test_top_level, "timers come down from the top level, on time");
 	RUN(test_far_and_back, "the wall clock set to its far end and back");
 	report();
 	return tap_end();
