@@ -368,17 +368,6 @@ static void caught_up_worker_not_queued(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, work_busy(&tw->work.work), 0);
 }
 
-/* Nothing comes for the sake of a timer that is not there any more. */
-static void last_timer_cancelled_wheel_sleeps(struct kunit *test)
-{
-	struct twheel *tw = fixture_wheel(test, TICK);
-	u64 id = fixture_arm(test, tw, after(1000 * NSEC_PER_SEC));
-
-	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&tw->timer));
-	fixture_cancel(test, tw, id);
-	KUNIT_EXPECT_FALSE(test, hrtimer_is_queued(&tw->timer));
-}
-
 /* The worker, with as little budget as can be */
 static void work(struct twheel *tw)
 {
@@ -706,7 +695,6 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(polled_wheel_assisted),
 	KUNIT_CASE(taken_lock_not_waited_for),
 	KUNIT_CASE(caught_up_worker_not_queued),
-	KUNIT_CASE(last_timer_cancelled_wheel_sleeps),
 	KUNIT_CASE(worker_leaves_its_place_after_some_runs),
 	KUNIT_CASE(worker_rests_outside_of_its_place),
 	KUNIT_CASE(time_enough_for_what_is_left),

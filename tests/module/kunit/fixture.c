@@ -126,13 +126,6 @@ u64 fixture_arm(struct kunit *test, struct twheel *tw, s64 deadline)
 	return op.id;
 }
 
-void fixture_cancel(struct kunit *test, struct twheel *tw, u64 id)
-{
-	struct twheel_op op = { .opcode = TWHEEL_OP_CANCEL, .id = id };
-
-	do_op(test, tw, &op);
-}
-
 void fixture_sleep_until(s64 ns)
 {
 	s64 us = div_s64(ns - ktime_get_ns(), NSEC_PER_USEC) + 1;

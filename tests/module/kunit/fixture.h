@@ -23,7 +23,6 @@ struct twheel *fixture_shared_wheel(struct kunit *test, u64 tick, u32 nr);
 void fixture_close(struct kunit *test, struct twheel *tw);
 
 u64 fixture_arm(struct kunit *test, struct twheel *tw, s64 deadline);
-void fixture_cancel(struct kunit *test, struct twheel *tw, u64 id);
 void fixture_sleep_until(s64 ns);
 
 ktime_t fixture_far(void);

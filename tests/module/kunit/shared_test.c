@@ -251,19 +251,6 @@ static void run(struct kunit *test)
 	KUNIT_ASSERT_LT(test, runs, 1000);
 }
 
-/* One step, as if the budget was used up */
-static void run_a_little(void)
-{
-	struct twheel *tw = program.tw;
-	struct tw_step step = step_of(1);
-
-	spin_lock_bh(&tw->lock);
-	copy_scan_dirty(tw, &step);
-	step.budget = 1;
-	copy_turn(tw, &step);
-	spin_unlock_bh(&tw->lock);
-}
-
 /* Entries of the ring for a timer */
 static u32 in_ring(u32 nr)
 {
@@ -442,33 +429,6 @@ static void due_at_tick_expires_then(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, in_ring(9), 1);
 		take();
 		take();
-	}
-}
-
-/* A clock is set so far forwards that the wheel would go around for ever to get there. */
-static void clock_set_far_forwards(struct kunit *test)
-{
-	const s64 hours = 1LL << 45, years = 1LL << 60;
-	unsigned int i, round;
-
-	for (round = 0; round < 100; round++) {
-		s64 jump = round % 50 ? hours : years;
-
-		for (i = 0; i < ARRAY_SIZE(timers); i++)
-			arm(timers[i], program.now + jump / 8 * i);
-		program.acts_in = random(80);
-		run_and_check(test);
-		program.now += jump;
-		program.acts_in = random(80);
-		run_and_check(test);
-		for (i = 0; i < ARRAY_SIZE(timers); i++)
-			take();
-		/* Half way there, it is set back. */
-		program.now += jump;
-		program.ring = false;
-		run_a_little();
-		program.now -= jump + jump / 2;
-		run_and_check(test);
 	}
 }
 
@@ -905,7 +865,6 @@ static void far_expiry_scanned_ahead(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(word_changed_at_any_access_settled),
 	KUNIT_CASE(due_at_tick_expires_then),
-	KUNIT_CASE(clock_set_far_forwards),
 	KUNIT_CASE(rearm_during_inspection_expires),
 	KUNIT_CASE(moved_twice_during_inspection_expires),
 	KUNIT_CASE(read_takes_so_many_entries),
