@@ -243,26 +243,14 @@ static const struct {
 
 static __u32 kind;
 
-static void closing_child(void)
+static bool killed;
+
+static void hostile_child(void)
 {
 	become(HOSTILE);
 	client_open(&c, TWHEEL_CLOCK_MONOTONIC, kinds[kind].tick, kinds[kind].nr);
-	scribble(500 * MSEC, true);
+	scribble(500 * MSEC, !killed);
 	client_close(&c);
-}
-
-static void killed_child(void)
-{
-	become(HOSTILE);
-	client_open(&c, TWHEEL_CLOCK_MONOTONIC, kinds[kind].tick, kinds[kind].nr);
-	scribble(0, false);
-}
-
-static void kill_one(pid_t pid)
-{
-	sleep_ns(500 * MSEC);
-	kill(pid, SIGKILL);
-	expect_killed(pid);
 }
 
 /* What the same user's next program has is as it should be */
@@ -289,18 +277,22 @@ static void correct_child(void)
 	client_close(&c);
 }
 
-static void rounds(void (*hostile)(void), bool killed)
+static void rounds(bool with_kill)
 {
 	pid_t pid, beside;
 
+	killed = with_kill;
 	memset(neighbour, 0, sizeof(*neighbour));
 	beside = tap_fork(neighbour_child);
 	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
-		pid = tap_fork(hostile);
-		if (killed)
-			kill_one(pid);
-		else
+		pid = tap_fork(hostile_child);
+		if (killed) {
+			sleep_ns(500 * MSEC);
+			kill(pid, SIGKILL);
+			expect_killed(pid);
+		} else {
 			tap_join(pid);
+		}
 		tap_join(tap_fork(correct_child));
 	}
 	__atomic_store_n(&neighbour->stop, true, __ATOMIC_RELAXED);
@@ -371,8 +363,8 @@ int main(void)
 	patience = number_of("PATIENCE", patience);
 	neighbour = map_shared(sizeof(*neighbour));
 	mode = open_to_all();
-	RUN_CALL(rounds(closing_child, false), "written over by a program that then closes it");
-	RUN_CALL(rounds(killed_child, true), "written over by a program that is killed meanwhile");
+	RUN_CALL(rounds(false), "written over by a program that then closes it");
+	RUN_CALL(rounds(true), "written over by a program that is killed meanwhile");
 	RUN(test_rewound, "entries of the ring are taken once");
 	RUN(test_into_head, "read into the head of the ring");
 	chmod(DEVICE, mode);

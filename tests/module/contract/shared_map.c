@@ -7,7 +7,6 @@
  */
 #include "shared.h"
 
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #define N 4096			/* several pages of everything */
@@ -98,27 +97,6 @@ static void test_arguments(void)
 	EXPECT_EQ(try_map(c.fd, size, rw | PROT_EXEC, MAP_SHARED, 0), -EACCES);
 	EXPECT_EQ(try_map(c.fd, size, PROT_EXEC, MAP_SHARED, 0), -EACCES);
 	check_works();
-}
-
-static void test_nothing_to_map(void)
-{
-	int fd = wheel_open(O_NONBLOCK);
-
-	EXPECT_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
-	EXPECT_EQ(try_map(fd, PAGE, rw, MAP_PRIVATE, 0), -ENODEV);
-	/* before it is set up; and that is still to be done */
-	EXPECT_EQ(shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, 10), 0);
-	EXPECT_EQ(try_map(fd, wheel_info(fd).shared_size, rw, MAP_SHARED, 0), 0);
-	close(fd);
-	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, 0);
-	EXPECT_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
-	arm(fd, 0, HOUR, 0);
-	EXPECT_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
-	close(fd);
-	fd = wheel_open(O_NONBLOCK);
-	EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, TWHEEL_SETUP_COUNT), 0);
-	EXPECT_EQ(try_map(fd, PAGE, rw, MAP_SHARED, 0), -ENODEV);
-	close(fd);
 }
 
 /* Neither longer nor elsewhere, by any of the ways; shorter is as with munmap */
@@ -271,41 +249,6 @@ static void test_read_only(void)
 	take(1);
 }
 
-/* ---- a descriptor that was passed ---- */
-
-static int sockets[2];
-
-static void receiving_child(void)
-{
-	struct client d;
-
-	client_map(&d, receive_fd(sockets[1]));
-	EXPECT_EQ(d.nr, 77);
-	EXPECT_EQ(shared_arm(&d, 5, now(d.clock) + 20 * MSEC), WAS_NOTHING);
-	EXPECT_EQ(shared_cancel(&d, 6), WAS_ARMED);
-}
-
-static void test_passed(void)
-{
-	pid_t pid;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
-		tap_bail("socketpair: %s", strerror(errno));
-	/* begun before there is such a wheel, so that nothing is inherited */
-	pid = tap_fork(receiving_child);
-	client_close(&c);
-	client_open(&c, TWHEEL_CLOCK_MONOTONIC, MSEC, 77);
-	shared_arm(&c, 6, now(c.clock) + HOUR);
-	send_fd(sockets[0], c.fd);
-	tap_join(pid);
-	take(5);
-	EXPECT_EQ(shared_cancel(&c, 6), WAS_NOTHING);
-	close(sockets[0]);
-	close(sockets[1]);
-}
-
-/* ---- memory management ---- */
-
 /* ---- calls whose arguments lie in the area itself ---- */
 
 /* Words of timers that are not used, on a page that nobody has touched yet */
@@ -385,13 +328,11 @@ int main(void)
 {
 	tap_start(60);
 	RUN(test_arguments, "what can be mapped, and how");
-	RUN(test_nothing_to_map, "wheels that have nothing to map");
 	RUN(test_mremap, "mremap");
 	RUN(test_partial_munmap, "munmap of a part");
 	RUN(test_mprotect, "mprotect");
 	RUN(test_close, "closed while it is mapped, unmapped while it is open");
 	RUN(test_read_only, "read-only");
-	RUN(test_passed, "in a process that was passed the wheel");
 	RUN(test_buffers, "calls whose arguments lie in the area");
 	RUN(test_not_held, "nothing else holds its pages");
 	return tap_end();

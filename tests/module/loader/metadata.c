@@ -113,34 +113,6 @@ static void test_needs_nothing(void)
 	kmod_module_unref(mod);
 }
 
-static void check_text(const char *path, const char *want)
-{
-	char text[256];
-
-	read_text(path, text, sizeof(text));
-	EXPECT_TRUE(!strcmp(text, want), "%s: '%s'", path, text);
-}
-
-static void test_loaded(void)
-{
-	char line[256] = "";
-	FILE *modules;
-
-	must_load("");
-	check_text(MODULE "/initstate", "live\n");
-	check_text(MODULE "/refcnt", "0\n");
-	/* Out of the kernel's tree and, where that is looked at, not signed; that is all. */
-	read_text(MODULE "/taint", line, sizeof(line));
-	EXPECT_TRUE(!strcmp(line, "OE\n") || !strcmp(line, "O\n"), "taint '%s'", line);
-	modules = fopen("/proc/modules", "r");
-	while (modules && fgets(line, sizeof(line), modules))
-		if (!strncmp(line, NAME " ", strlen(NAME " ")))
-			break;
-	EXPECT_TRUE(strstr(line, " 0 - Live "), "%s", line);
-	fclose(modules);
-	must_unload();
-}
-
 /* So does udev find it */
 static void test_device(void)
 {
@@ -170,7 +142,6 @@ int main(void)
 	RUN(test_no_more, "no alias, nor anything else that it does not need");
 	RUN(test_parameters, "parameters with type, unit, range and default");
 	RUN(test_needs_nothing, "it depends on nothing and exports nothing");
-	RUN(test_loaded, "state and taint once loaded");
 	RUN(test_device, "its device node");
 	kmod_module_info_free_list(info);
 	return tap_end();
