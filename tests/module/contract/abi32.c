@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A 32-bit program on the 64-bit kernel: every call, with the same layout and
- * the same numbers.
+ * A 32-bit program on the 64-bit kernel: the same layout, the same numbers, and calls of
+ * each kind.
  *
  * There is no 32-bit C library to link with, so this has its own system calls
  * and its own TAP.
@@ -219,8 +219,10 @@ static void test_setup(void)
 		.tick = MSEC,
 		.limit = 3,
 	};
+	struct twheel_eventfd none = { .size = sizeof(none), .fd = -1 };
 	int fd = wheel_open();
 
+	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_EVENTFD, &none), -ENOENT);
 	EXPECT_EQ(wheel_info(fd).clock, TWHEEL_CLOCK_MONOTONIC);
 	EXPECT_EQ(wheel_info(fd).event_size, sizeof(struct twheel_event));
 	EXPECT_EQ(do_ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
@@ -341,7 +343,7 @@ ENTRY void _start(void)
 {
 	text("TAP version 13\n");
 	run(test_layout, "numbers, sizes and offsets are the published ones");
-	run(test_setup, "SETUP and INFO");
+	run(test_setup, "SETUP, INFO and EVENTFD");
 	run(test_single, "one timer, and read");
 	run(test_batch, "SUBMIT, read, DRAIN and STATS");
 	run(test_addresses, "addresses");

@@ -301,22 +301,6 @@ static void round_zapped(void)
 		n = counted(drain(fd, (struct twheel_op *)shaky, 60), left);
 }
 
-static void round_zapped_count(void)
-{
-	__u64 *count = (__u64 *)steady;
-	long ret;
-
-	if (!wheel_info(fd).flags)
-		EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0,
-				      TWHEEL_SETUP_COUNT), 0);
-	arm_numbered(fd, TWHEEL_ABS, 1, 0, N);
-	do {
-		ret = read(fd, shaky, 8);
-		EXPECT_TRUE(ret == 8 || (ret < 0 && errno == EFAULT), "%ld", ret);
-	} while (ret < 0);
-	EXPECT_EQ(*count, N);
-}
-
 int main(void)
 {
 	tap_start(110 * number_of("TIMES", 1));
@@ -328,7 +312,5 @@ int main(void)
 	RUN_CALL(during(scribbler, round_scribbled), "operations written over meanwhile");
 	RUN(test_kept, "what is stored meanwhile to what the kernel reads stays");
 	RUN_CALL(during(zapper, round_zapped), "a page that is hardly ever there: read and DRAIN");
-	RUN_CALL(during(zapper, round_zapped_count),
-		 "a page that is hardly ever there: count mode");
 	return tap_end();
 }

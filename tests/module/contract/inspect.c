@@ -21,13 +21,11 @@ static void fresh(__u64 tick)
 static void test_info(void)
 {
 	struct twheel_info info;
-	struct twheel_event ev;
-	__u64 soon, id;
 	int bare = wheel_open(O_NONBLOCK);
 
 	info = wheel_info(bare);
 	EXPECT_EQ(info.clock, TWHEEL_CLOCK_MONOTONIC);
-	EXPECT_EQ(info.event_size, sizeof(ev));
+	EXPECT_EQ(info.event_size, sizeof(struct twheel_event));
 	EXPECT_EQ(info.limit, info.wheel_limit);
 	EXPECT_EQ(info.pending | info.ready | info.next_expiry, 0);
 	EXPECT_EQ(wheel_setup(bare, TWHEEL_CLOCK_TAI, 12345, 99, TWHEEL_SETUP_COUNT), 0);
@@ -38,22 +36,6 @@ static void test_info(void)
 	EXPECT_EQ(info.flags, TWHEEL_SETUP_COUNT);
 	EXPECT_EQ(info.event_size, 8);
 	close(bare);
-
-	fresh(MSEC);
-	arm(fd, 0, 2 * HOUR, 0);
-	EXPECT_TRUE(wheel_info(fd).next_expiry <=
-		    now(CLOCK_MONOTONIC) + 2 * HOUR + MSEC);
-	EXPECT_TRUE(wheel_info(fd).next_expiry + SEC >= now(CLOCK_MONOTONIC));
-	soon = now(CLOCK_MONOTONIC) + 60 * SEC;
-	id = arm(fd, TWHEEL_ABS, soon, 1);
-	EXPECT_TRUE(wheel_info(fd).next_expiry <= soon + MSEC);
-	EXPECT_EQ(wheel_info(fd).pending, 2);
-	EXPECT_EQ(cancel(fd, id), 0);
-	arm_past(fd, 2);
-	EXPECT_EQ(wheel_info(fd).pending, 1);
-	EXPECT_EQ(wheel_info(fd).ready, 1);
-	EXPECT_EQ(read_events(fd, &ev, 1), 1);
-	EXPECT_EQ(wheel_info(fd).ready, 0);
 }
 
 /*
@@ -344,24 +326,6 @@ static void test_silent(void)
 	EXPECT_TRUE(wheel_stats(fd).wakeups <= id + 1, "after the last was cancelled");
 }
 
-static void lone_timer(__u64 tick, __u64 delay)
-{
-	struct twheel_event ev;
-
-	fresh(tick);
-	arm(fd, 0, delay, 0);
-	EXPECT_EQ(collect(fd, &ev, 1), 1);
-	EXPECT_TRUE(wheel_stats(fd).wakeups <= 2, "tick %llu delay %llu: %llu wake-ups",
-		    tick, delay, wheel_stats(fd).wakeups);
-}
-
-static void test_lone_timer(void)
-{
-	lone_timer(USEC, 300 * MSEC);
-	lone_timer(100 * USEC, 400 * MSEC);
-	lone_timer(MSEC, 500 * MSEC);
-}
-
 /* A wheel that was drained sleeps, and goes on when there is something again. */
 static void test_drained(void)
 {
@@ -501,7 +465,6 @@ int main(void)
 	RUN(test_fdinfo_uid, "fdinfo: whose a wheel is");
 	RUN(test_trace, "tracepoints");
 	RUN(test_silent, "an idle wheel is silent");
-	RUN(test_lone_timer, "a lone timer wakes twice at most");
 	RUN(test_drained, "a drained wheel sleeps, and goes on");
 	RUN(test_counters, "counters: wheels that are open, and closed ones");
 	RUN(test_counters_of_fleets, "counters: wheels that come and go");

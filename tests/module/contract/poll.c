@@ -165,21 +165,6 @@ static void edges(bool reads)
 	close(ep);
 }
 
-/* A period that starts when its event is read ends with an edge */
-static void test_epoll_edge_periodic(void)
-{
-	int ep, i;
-
-	fresh();
-	ep = epoll_new(EPOLLIN | EPOLLET);
-	arm_periodic(fd, now(CLOCK_MONOTONIC), 10 * MSEC, 0);
-	for (i = 0; i < 10; i++) {
-		EXPECT_EQ(epoll_one(ep, PATIENCE_MS), EPOLLIN, "period %d", i);
-		EXPECT_TRUE(read_all() >= 1, "period %d", i);
-	}
-	close(ep);
-}
-
 struct waiter {
 	struct sleeper sleeper;
 	int ep, events;
@@ -304,7 +289,6 @@ int main(void)
 	RUN(test_epoll_level, "epoll, level-triggered");
 	RUN_CALL(edges(true), "epoll, edge-triggered");
 	RUN_CALL(edges(false), "epoll, edge-triggered, nothing read");
-	RUN(test_epoll_edge_periodic, "epoll, edge-triggered, a periodic timer");
 	RUN(test_epoll_woken, "epoll, asleep when it happens");
 	RUN(test_eventfd, "eventfd");
 	RUN(test_eventfd_late, "eventfd set when timers are ready");

@@ -458,28 +458,6 @@ static void test_count_fault(void)
 	munmap(edge - PAGE, 2 * PAGE);
 }
 
-/* A reader that began before SETUP reads what the wheel has become. */
-static void test_count_set_up_while_waiting(void)
-{
-	int i;
-
-	for (i = 0; i < 20 && !tap_bad; i++) {
-		struct reader r = { .size = ev_size };
-		long ret;
-
-		fresh();
-		set_blocking(fd, true);
-		reader_start(&r);
-		EXPECT_EQ(wheel_setup(fd, TWHEEL_CLOCK_REALTIME, 0, 0, TWHEEL_SETUP_COUNT), 0);
-		arm_past(fd, 1);
-		/* What this one leaves is a count, and nothing is ready. */
-		set_blocking(fd, false);
-		ret = read_raw(fd, (void *)8, 8);
-		EXPECT_TRUE(ret == -EFAULT || ret == -EAGAIN, "%ld", ret);
-		reader_has(&r, 8, 1);
-	}
-}
-
 /* More than fit into the count: it stays the largest, and does not begin again at 0. */
 static void test_count_full(void)
 {
@@ -551,26 +529,34 @@ static void test_short(void)
 	ev_size = TWHEEL_EVENT_SIZE_FULL;
 }
 
-/* A reader that began before SETUP reads events as the wheel has them then */
-static void test_short_set_up_while_waiting(void)
+/* A reader that began before SETUP reads what the wheel has become. */
+static void set_up_while_waiting(bool counts)
 {
 	int i;
 
 	for (i = 0; i < 20 && !tap_bad; i++) {
 		struct reader r = { .size = 48 };
+		long ret;
 
-		ev_size = TWHEEL_EVENT_SIZE_FULL;
 		fresh();
 		set_blocking(fd, true);
 		memset(r.ev, 0xee, sizeof(r.ev));
 		reader_start(&r);
-		ev_size = TWHEEL_EVENT_SIZE_ID;
-		set_up(TWHEEL_CLOCK_MONOTONIC);
+		EXPECT_EQ(setup_with(fd, .clock = TWHEEL_CLOCK_REALTIME,
+				     .flags = counts ? TWHEEL_SETUP_COUNT : 0,
+				     .event_size = counts ? 0 : TWHEEL_EVENT_SIZE_ID), 0);
 		arm_past(fd, 1);
-		reader_has(&r, 16, 1);
-		EXPECT_EQ(r.ev[1].user_data, 0xeeeeeeeeeeeeeeee, "behind it");
+		if (counts) {
+			/* What this one leaves is a count, and nothing is ready. */
+			set_blocking(fd, false);
+			ret = read_raw(fd, (void *)8, 8);
+			EXPECT_TRUE(ret == -EFAULT || ret == -EAGAIN, "%ld", ret);
+			reader_has(&r, 8, 1);
+		} else {
+			reader_has(&r, 16, 1);
+			EXPECT_EQ(r.ev[1].user_data, 0xeeeeeeeeeeeeeeee, "behind it");
+		}
 	}
-	ev_size = TWHEEL_EVENT_SIZE_FULL;
 }
 
 int main(void)
@@ -587,14 +573,14 @@ int main(void)
 	RUN(test_wait_for_expiry, "a waiting read is woken by an expiry, and by a MODIFY");
 	RUN(test_two_waiting, "two waiting readers get one event each");
 	RUN(test_short, "all that with events of 16 bytes");
-	RUN(test_short_set_up_while_waiting,
-	    "events of 16 bytes: set up while a reader waits");
+	RUN_CALL(set_up_while_waiting(false),
+		 "events of 16 bytes: set up while a reader waits");
 	RUN(test_count, "count mode");
 	RUN(test_count_cancel, "count mode: what is withdrawn does not count");
 	RUN(test_count_periodic, "count mode: periods");
 	RUN(test_count_fault, "count mode: a bad buffer");
-	RUN(test_count_set_up_while_waiting,
-	    "count mode: set up while a reader waits");
+	RUN_CALL(set_up_while_waiting(true),
+		 "count mode: set up while a reader waits");
 	RUN(test_count_against_others, "count mode: while others make more ready");
 	RUN(test_count_full, "count mode: more than can be counted");
 	return tap_end();

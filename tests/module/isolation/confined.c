@@ -27,15 +27,8 @@
 #define TIMERS 1000000
 #define ORDINARY 2000
 
-/**
- * struct scene - what the hostile program and the test know of each other
- * @rounds: how often it has begun to do its deed
- */
-struct scene {
-	__u64 rounds;
-};
-
-static struct scene *scene;
+/* How often the hostile program has begun to do its deed, which the test knows as well */
+static __u64 *rounds;
 static struct client clients[WHEELS];
 static struct twheel_op ops[ORDINARY];
 static struct twheel_event events[BATCH];
@@ -130,7 +123,7 @@ static void poll_deed(void)
 /* Each timer of a wheel expires: all that they take is 8 bytes written */
 static void expire_deed(void)
 {
-	struct client *c = &clients[scene->rounds % WHEELS];
+	struct client *c = &clients[*rounds % WHEELS];
 	__u32 i;
 
 	for (i = 0; i < c->nr; i++)
@@ -162,7 +155,7 @@ static void arm_all(int fd, __u64 first, __u64 step)
  */
 static void cascade_deed(void)
 {
-	int i = scene->rounds % WHEELS;
+	int i = *rounds % WHEELS;
 
 	close(clients[i].fd);
 	clients[i].fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
@@ -172,16 +165,16 @@ static void cascade_deed(void)
 /* All of them earlier and later, over and over */
 static void rearm_deed(void)
 {
-	int i = scene->rounds % WHEELS, k;
+	int i = *rounds % WHEELS, k;
 
-	if (scene->rounds <= WHEELS) {
+	if (*rounds <= WHEELS) {
 		arm_all(clients[i].fd, now(CLOCK_MONOTONIC) + 100 * MSEC, USEC);
 		return;
 	}
 	for (k = 0; k < BATCH; k++) {
 		ops[k].opcode = TWHEEL_OP_MODIFY;
 		ops[k].flags = 0;
-		ops[k].deadline = (scene->rounds & 1 ? 1 : 100) * MSEC;
+		ops[k].deadline = (*rounds & 1 ? 1 : 100) * MSEC;
 	}
 	submit(clients[i].fd, ops, BATCH);
 }
@@ -189,7 +182,7 @@ static void rearm_deed(void)
 /* Each expires in a microsecond of its own */
 static void ticks_deed(void)
 {
-	int i = scene->rounds % WHEELS;
+	int i = *rounds % WHEELS;
 
 	while (read_events(clients[i].fd, events, BATCH) > 0)
 		;
@@ -211,7 +204,7 @@ static void hostile_child(void)
 		struct timespec ts = { at / SEC, at % SEC };
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
-		scene->rounds++;
+		(*rounds)++;
 		deed();
 	}
 }
@@ -244,7 +237,7 @@ static double measure_loss(pid_t hostile)
 	loss = 1 - m.count / alone;
 	others = loss > m.own ? loss - m.own : 0;
 	tap_diag("%s: %.1f %% lost; own time %.1f %%, kworkers %.1f %%; %llu rounds; gain %.1f",
-		 tap_name, 100 * loss, 100 * m.own, 100 * m.kworkers, scene->rounds,
+		 tap_name, 100 * loss, 100 * m.own, 100 * m.kworkers, *rounds,
 		 m.own ? others / m.own : 0);
 	return loss;
 }
@@ -254,13 +247,13 @@ static void beside(void (*prepares)(void), void (*does)(void))
 	pid_t hostile;
 	double loss;
 
-	memset(scene, 0, sizeof(*scene));
+	*rounds = 0;
 	prepare = prepares;
 	deed = does;
 	hostile = start_hostile();
 	loss = measure_loss(hostile);
 	end(hostile);
-	EXPECT_TRUE(scene->rounds, "it did nothing");
+	EXPECT_TRUE(*rounds, "it did nothing");
 	EXPECT_TRUE(loss * 100 <= LOSS, "%.1f %% lost", loss * 100);
 }
 
@@ -268,7 +261,7 @@ int main(void)
 {
 	tap_start(1000);
 	open_to_all();
-	scene = map_shared(sizeof(*scene));
+	rounds = map_shared(sizeof(*rounds));
 	counter_init();
 	cgroup_write("", "cgroup.subtree_control", "+cpu");
 	cgroup_make("other");

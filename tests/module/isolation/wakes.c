@@ -18,22 +18,19 @@ static struct {
 	__u64 loops, woken;
 } *shared;
 
-#define GET(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
-#define SET(x, v) __atomic_store_n(&(x), v, __ATOMIC_RELEASE)
-
 /* How often can she look at the clock in a second? */
 static void alice(void)
 {
 	__u64 from, n = 0;
 
 	become(ALICE);
-	while (!GET(shared->ready))
+	while (!is_set(&shared->ready))
 		sleep_ns(MSEC);
 	sleep_ns(100 * MSEC);
 	for (from = now(CLOCK_MONOTONIC); now(CLOCK_MONOTONIC) < from + SEC; n++)
 		;
 	shared->loops = n;
-	SET(shared->over, true);
+	set(&shared->over);
 }
 
 static void watch(int fd, unsigned int watches)
@@ -67,8 +64,8 @@ static void mallory(unsigned int watches)
 			ops[k] = op_arm(TWHEEL_ABS, at + (i * 250 + k) * MSEC, k);
 		submit_all(fd, ops, 250);
 	}
-	SET(shared->ready, true);
-	while (!GET(shared->over))
+	set(&shared->ready);
+	while (!is_set(&shared->over))
 		sleep_ns(20 * MSEC);
 	shared->woken = wheel_stats(fd).expired;
 	_exit(0);

@@ -212,26 +212,6 @@ static void test_writing(void)
 	must_unload();
 }
 
-static void write_as_somebody(void)
-{
-	size_t i;
-
-	if (setresuid(1000, 1000, 1000))
-		tap_bail("setresuid: %s", strerror(errno));
-	for (i = 0; i < ARRAY_SIZE(parameters); i++)
-		EXPECT_EQ(set_parameter(&parameters[i], "100"), -EACCES, "%s",
-			  parameters[i].name);
-	check_presets(NULL);
-}
-
-static void test_writing_by_others(void)
-{
-	must_load("");
-	tap_join(tap_fork(write_as_somebody));
-	check_presets(NULL);
-	must_unload();
-}
-
 /* How many timers a wheel takes */
 static unsigned int room(int fd, unsigned int most)
 {
@@ -313,7 +293,6 @@ int main(void)
 	RUN(test_good, "each takes both ends of its range");
 	RUN(test_bad, "a bad value is refused, and nothing of the module stays");
 	RUN(test_writing, "each can be written while loaded, within its range");
-	RUN(test_writing_by_others, "only root can write them");
 	RUN(test_limits, "max_timers and max_user_timers limit");
 	RUN(test_budget, "budget is the most that one run touches");
 	return tap_end();

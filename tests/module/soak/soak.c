@@ -630,21 +630,6 @@ static void test_far_and_back(void)
 	empty_all();
 }
 
-static void report(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
-		const struct wheel *w = &wheels[i];
-
-		tap_diag("%s: %llu armed, %llu modified, %llu cancelled", w->name,
-			 w->armed, w->modified, w->cancelled);
-		tap_diag("  %llu drained, %llu read, %llu overruns, %llu late",
-			 w->drained, w->delivered, w->overruns, w->late);
-	}
-	tap_diag("%llu s after boot", now(CLOCK_BOOTTIME) / SEC);
-}
-
 static void begin(void)
 {
 	struct timex tai = { .modes = ADJ_TAI, .constant = 37 };
@@ -691,6 +676,5 @@ int main(void)
 	RUN(test_2106, "32 bits of unsigned seconds come to their end");
 	RUN(test_top_level, "timers come down from the top level, on time");
 	RUN(test_far_and_back, "the wall clock set to its far end and back");
-	report();
 	return tap_end();
 }
