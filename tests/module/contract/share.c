@@ -3,7 +3,7 @@
  * One wheel in several hands: processes that read it, and one that it is passed to.
  * (Threads are in race.c.)
  *
- * also in: both both-threads matrix sanitize small
+ * also in: matrix sanitize small
  */
 #include "device.h"
 
