@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Shared timers, one promise after the other: what INFO says of them, how the area
- * is laid out, and what arming, moving, cancelling and taking do in every state that
- * a timer can be in. (What SETUP refuses is in errors.c and limits.c.)
+ * is laid out, and what arming, moving, cancelling and taking do. (What SETUP refuses is in
+ * errors.c and limits.c; tests/module/kunit/shared_test.c has each state of a timer,
+ * whatever the program does while the kernel looks at it.)
  *
  * also in: small
  */
