@@ -38,10 +38,11 @@ static struct tw_user *account_of(struct kunit *test, uid_t uid)
 
 static struct tw_user *known(uid_t uid)
 {
+	const struct tw_payer payer = { .uid = uid, .privileged = true };
 	struct tw_user *user;
 
 	spin_lock(&tw_users_lock);
-	user = tw_user_find(uid);
+	user = tw_user_find(&payer);
 	spin_unlock(&tw_users_lock);
 	return user;
 }
