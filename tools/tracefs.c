@@ -91,8 +91,13 @@ static int set_up(__u64 wheel)
 	put("buffer_percent", "0");
 	if (!ret && wheel)
 		ret = put("events/twheel/filter", filter);
+	/* One event is enabled after the other: all are to be seen from the same moment on. */
+	if (!ret)
+		ret = put("tracing_on", "0");
 	if (!ret)
 		ret = put("events/twheel/enable", "1");
+	if (!ret)
+		ret = put("tracing_on", "1");
 	if (ret)
 		return ret;
 	snprintf(path, sizeof(path), "%s/trace_pipe", instance);
