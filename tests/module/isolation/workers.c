@@ -294,6 +294,7 @@ int main(void)
 	RUN_CALL(in_time(1, arm_together, ticking_child),
 		 "the same, beside a timer in each millisecond");
 	RUN(test_crowd_users, "the same wheels of two, of four and of eight users");
-	RUN_CALL(in_time(1, arm_beside_shared, served_child), "the same, with a shared timer in each");
+	RUN_CALL(in_time(1, arm_beside_shared, served_child),
+		 "the same, with a shared timer in each");
 	return tap_end();
 }

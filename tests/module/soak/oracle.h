@@ -23,7 +23,7 @@ struct timer {
 	__u64 nominal;		/* when it expires next, but for its jitter */
 	__u64 interval, slack, jitter;
 	__u64 user_data;	/* with its place in the oracle in its last digits */
-	__u64 since;		/* when the wheel had it in hand last: what was due before is late */
+	__u64 since;		/* when the wheel had it last: what was due before is late */
 	bool busy;		/* an operation on it is on its way */
 };
 
