@@ -9,6 +9,8 @@
 #include "cgroup.h"
 #include "shared.h"
 
+#include <sys/mman.h>
+
 #define CONTAINER "container"
 #define POOR "poor"
 
@@ -55,8 +57,11 @@ static void killable(const char *score)
 		tap_bail("oom_score_adj: %s", strerror(-err));
 }
 
+/* With all memory that it will need: that is no part of what the group may have. */
 static void in_group(const char *group)
 {
+	if (mlockall(MCL_CURRENT | MCL_FUTURE))
+		tap_bail("mlockall: %s", strerror(errno));
 	cgroup_move(group, getpid());
 }
 
