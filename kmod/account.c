@@ -60,11 +60,11 @@ static u64 tw_unprivileged_limit(void)
  */
 bool tw_user_has_room(const struct tw_user *user, u64 bytes)
 {
-	if (tw_may_exceed_limits())
+	if (atomic64_read(&user->bytes) + bytes <= tw_user_limit() &&
+	    (user->payer.privileged ||
+	     atomic64_read(&tw_unprivileged_bytes) + bytes <= tw_unprivileged_limit()))
 		return true;
-	return atomic64_read(&user->bytes) + bytes <= tw_user_limit() &&
-	       (user->payer.privileged ||
-		atomic64_read(&tw_unprivileged_bytes) + bytes <= tw_unprivileged_limit());
+	return tw_may_exceed_limits();
 }
 
 /* What is refused is never in the sum: it may be as much as all that others hold. */
