@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The account of a user: the memory of all wheels that the user opened, and its shares of
- * the time of processors, see turns.h.
+ * The account of a user: the memory of all wheels that the user opened.
  */
 #ifndef TW_ACCOUNT_H
 #define TW_ACCOUNT_H
@@ -9,11 +8,8 @@
 #include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/gfp.h>
-#include <linux/list.h>
 #include <linux/rbtree.h>
-#include <linux/spinlock.h>
 #include <linux/types.h>
-#include <linux/workqueue.h>
 
 /* A program at the limit of its cgroup shall get an error, not be killed. */
 #define TW_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
@@ -21,45 +17,34 @@
 /* The unit of the limit of a user, in bytes: about what a timer takes */
 #define TW_TIMER_BYTES 40
 
-struct tw_share;
+struct pid_namespace;
 
 /**
  * struct tw_payer - whom wheels are charged to
  * @uid: the user, in the initial user namespace
+ * @container: PID namespace that is the user's container, held by the account; or NULL
  * @privileged: the opener had CAP_SYS_RESOURCE
  */
 struct tw_payer {
 	uid_t uid;
+	struct pid_namespace *container;
 	bool privileged;
 };
 
 /**
- * struct tw_user - a payer who has wheels open, or had not long ago
+ * struct tw_user - a payer who has wheels open
  * @payer: who it is
- * @refs: open wheels, and @forget if it is queued or runs; guarded like @used and @node by the
- *	lock of all users
- * @used: a reference was got since tw_user_put() found that there was one left
- * @node: entry in the tree of all users
- * @forget: comes when what the user has had is paid off
+ * @node: entry in the tree of all users, guarded like @wheels by the lock of that
+ * @wheels: how many
+ * @queued: how many of them are in the queue, see expire.c
  * @bytes: memory of all wheels
- * @shares: of each processor
- * @lock: guards all that follows
- * @places: number of wheels that have a place, see turns.h
- * @waiting: wheels that wait for a place, in the order in which they came
  */
 struct tw_user {
 	struct tw_payer payer;
-	unsigned int refs;
-	bool used;
 	struct rb_node node;
-	struct delayed_work forget;
+	unsigned int wheels;
+	atomic_t queued;
 	atomic64_t bytes;
-	struct tw_share __percpu *shares;
-
-	/* guards all that follows */
-	spinlock_t lock;
-	unsigned int places;
-	struct list_head waiting;
 };
 
 /*

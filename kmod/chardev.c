@@ -12,6 +12,7 @@
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 #include <linux/uidgid.h>
@@ -24,8 +25,11 @@
 #include "shared.h"
 #include "validate.h"
 
-/* So many runs a reader does of what was throttled, before it sleeps as others do */
-#define TW_ASSIST_RUNS 1024
+/* So many runs at a time are done by who reads: by io_uring it may hold a lock of the ring. */
+#define TW_TURN_RUNS 64
+
+/* Other threads can make a wheel due for ever: a read that does not wait looks so often. */
+#define TW_TURN_TIMES 64
 
 /*
  * So many operations, or events, at most while a ring of io_uring is locked: who waits for that
@@ -58,7 +62,7 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	bool nowait = file->f_flags & O_NONBLOCK ||
 		      iocb->ki_flags & IOCB_NOWAIT;
 	u32 most = iocb->ki_flags & IOCB_NOWAIT ? TW_URING_INLINE : U32_MAX;
-	unsigned int runs = 0;
+	unsigned int times = 0;
 	ssize_t ret;
 
 	for (;;) {
@@ -67,18 +71,24 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		 * way of reading can stand the other one beside it.
 		 */
 		u32 unit = READ_ONCE(tw->unit);
-		bool more;	/* Other threads can keep this true for ever. */
+		bool due;
 
 		/* The wheel may be set up while this waits, with another size of events. */
 		if (iov_iter_count(to) < unit)
 			return -EINVAL;
-		more = runs++ < TW_ASSIST_RUNS && tw_assist(tw);
+		due = unlikely(tw_is_due(tw)) && tw_turn(tw, TW_TURN_RUNS);
 		if (unit == sizeof(u64))
 			ret = tw_read_count(tw, to, most);
 		else
 			ret = tw_read_events(tw, to, unit, most);
-		if (ret != -EAGAIN || nowait)
+		if (ret != -EAGAIN)
 			return ret;
+		if (nowait && (!due || iocb->ki_flags & IOCB_NOWAIT || ++times == TW_TURN_TIMES)) {
+			/* Who watches is to look once more. */
+			if (due)
+				wake_up_poll(&tw->wait, 0);
+			return ret;
+		}
 		/*
 		 * With shared timers, a program can move the head so that the ring looks
 		 * as if it had entries: once for each entry that was ever in it.
@@ -86,12 +96,28 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		if (signal_pending(current))
 			return -ERESTARTSYS;
 		cond_resched();
-		if (more)
+		if (due)
 			continue;
-		ret = wait_event_interruptible(tw->wait, tw_readable(tw));
+		/* In that order: it is due until what is ready can be seen. */
+		ret = wait_event_interruptible(tw->wait, tw_is_due(tw) || tw_readable(tw));
 		if (ret)
 			return ret;
 	}
+}
+
+/*
+ * A wheel that is due is looked at. That is one run, as a lock of all users may be held, that of
+ * nested epolls. If something is left, who looks is to look again, unless he was killed: io_uring
+ * does so without an end.
+ */
+static void tw_look(struct twheel *tw)
+{
+	/* A worker of the kernel, which polls for aio, would do it in nobody's time. */
+	if (current->flags & PF_KTHREAD)
+		tw_set_unattended(tw);
+	else if (tw_turn(tw, 1) && !fatal_signal_pending(current) &&
+		 !(current->flags & PF_EXITING))
+		wake_up_poll(&tw->wait, 0);
 }
 
 static __poll_t tw_poll(struct file *file, poll_table *wait)
@@ -101,9 +127,8 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 	poll_wait(file, &tw->wait, wait);
 	/* Pairs with wq_has_sleeper() of tw_wake(). Older kernels have none in poll_wait(). */
 	smp_mb();
-	/* A worker of the kernel, which polls for aio, would do it in nobody's time. */
-	if (!(current->flags & PF_KTHREAD))
-		tw_assist(tw);
+	if (tw_is_due(tw) && !tw_readable(tw))
+		tw_look(tw);
 	return tw_readable(tw) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
@@ -257,6 +282,9 @@ static long tw_ioctl(struct file *file, unsigned int cmd, unsigned long uaddr)
 		return -EINVAL;
 	if (usize > PAGE_SIZE)
 		return -E2BIG;
+	/* A piece of what is due, so that who makes calls gets on with it. */
+	if (unlikely(tw_is_due(file->private_data)))
+		tw_turn(file->private_data, 1);
 	return tw_ioctls[nr].fn(file->private_data, uarg, usize);
 }
 
@@ -277,6 +305,8 @@ static int tw_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	ret = tw_check_array(0, nr, op_size);
 	if (!ret && nr > TW_URING_INLINE && issue_flags & IO_URING_F_NONBLOCK)
 		return -EAGAIN;
+	if (unlikely(tw_is_due(cmd->file->private_data)))
+		tw_turn(cmd->file->private_data, 1);
 	if (!ret)
 		ret = tw_submit(cmd->file->private_data, READ_ONCE(submit->ops), nr,
 				op_size);

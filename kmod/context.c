@@ -18,17 +18,13 @@
 #define TW_CHUNK_CHARGE (TW_CHUNK_BYTES + sizeof(struct tw_chunk))
 #define TW_SLOTS_CHARGE PAGE_ALIGN(sizeof(struct tw_slots))
 
-struct workqueue_struct *tw_workqueue;
-struct workqueue_struct *tw_shared_workqueue;
-
 /* The clock was set back. Not inlined, as it is rare and costs tw_now() registers. */
 static noinline s64 tw_set_back(struct twheel *tw, s64 *tick, s64 now)
 {
 	s64 more = tw_wheel_set_back(&tw->wheel, *tick);
 
 	*tick += more;
-	/* While the wheel is throttled, @timer_tick is mostly no tick, and set anew at its turn. */
-	if (tw->timer_tick != TW_NEVER && !tw->waits_for)
+	if (tw->timer_tick != TW_NEVER && tw->timer_tick != TW_DUE)
 		tw->timer_tick += more;
 	return now;
 }
@@ -67,7 +63,7 @@ void tw_reprogram_timer(struct twheel *tw, s64 next)
 {
 	lockdep_assert_held(&tw->lock);
 	/* Programs that share timers rely on the published wake-up, see shared.c. */
-	if (next == TW_NEVER && tw->timer_tick != TW_NEVER && !tw->shared && !tw->waits_for) {
+	if (next == TW_NEVER && tw->timer_tick != TW_NEVER && !tw->shared) {
 		/* A callback that runs already will find nothing to do. */
 		hrtimer_try_to_cancel(&tw->timer);
 		tw->timer_tick = TW_NEVER;
@@ -76,19 +72,17 @@ void tw_reprogram_timer(struct twheel *tw, s64 next)
 		return;
 	tw->timer_tick = next;
 	hrtimer_start(&tw->timer, tw_clock_tick_ns(&tw->wheel.clock, next),
-		      HRTIMER_MODE_ABS_SOFT);
+		      HRTIMER_MODE_ABS);
 }
 
 /**
- * tw_wake() - notify readers and pollers that timers are ready
+ * tw_signal() - signal the eventfd, as timers are ready
  * @tw: the wheel
  *
- * Context: any but hard interrupts; without @tw->lock, as there may be many.
+ * Context: any but hard interrupts; without @tw->lock.
  */
-void tw_wake(struct twheel *tw)
+void tw_signal(struct twheel *tw)
 {
-	if (wq_has_sleeper(&tw->wait))
-		wake_up_poll(&tw->wait, EPOLLIN | EPOLLRDNORM);
 	/* Only to spare the lock: one that is set just now looks by itself. */
 	if (!data_race(READ_ONCE(tw->eventfd)))
 		return;
@@ -96,6 +90,19 @@ void tw_wake(struct twheel *tw)
 	if (tw->eventfd)
 		tw_eventfd_signal(tw->eventfd);
 	spin_unlock_bh(&tw->eventfd_lock);
+}
+
+/**
+ * tw_wake() - notify all who wait that timers are ready
+ * @tw: the wheel
+ *
+ * Context: any process; without @tw->lock, as there may be many.
+ */
+void tw_wake(struct twheel *tw)
+{
+	if (wq_has_sleeper(&tw->wait))
+		wake_up_poll(&tw->wait, EPOLLIN | EPOLLRDNORM);
+	tw_signal(tw);
 }
 
 /**

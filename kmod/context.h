@@ -3,8 +3,8 @@
  * A wheel in use: &struct twheel, which each open of /dev/twheel creates.
  *
  * It joins the pure parts (the wheel, its table of nodes and its clock) with what the
- * kernel needs around them: a lock, an hrtimer, a worker, readers that wait, the limits
- * and the account of the user. What is here and in context.c, all other files work with:
+ * kernel needs around them: a lock, hrtimers, readers that wait, the limits and the account
+ * of the user. What is here and in context.c, all other files work with:
  *
  *	life.c		create, set up, destroy
  *	ops.c		what a program does to timers
@@ -22,7 +22,6 @@
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
-#include <linux/workqueue.h>
 #include <uapi/linux/twheel.h>
 
 #include "clock.h"
@@ -31,14 +30,12 @@
 
 struct iov_iter;
 struct mem_cgroup;
-struct tw_share;
 struct tw_shared;
 struct tw_user;
 
 /**
  * struct tw_inner - counters of what the wheel does inside, for debugfs
- * @deferred: times that work was deferred: to a worker, as a run had reached its budget,
- *	or to a later time, as the user had used up his share of a processor
+ * @deferred: runs that left something to the next one, as it was more than a budget
  * @cascaded: timers moved from one level of the wheel to another
  * @longest_run: longest single run of expiry work, in ns: the time for which a
  *	processor was held
@@ -59,12 +56,16 @@ struct tw_inner {
  * @all: entry in the list of all wheels, guarded like @reading by its lock, see stats.c
  * @reading: the reading of all counters in which it was last read, or opened
  * @wait: readers and pollers
- * @work: goes on with work over the budget
  * @timer: set for the next tick at which there is something to do
- * @turn: entry in the queue of @waits_for, guarded by its lock
- * @turns: turns that it has got from a queue, and that are not over
- * @place: it has one of its user's places, see turns.h; guarded by the user's lock
- * @place_wait: entry in the queue of wheels that wait for a place, guarded by that lock, too
+ * @again: turns a wheel that is due and unattended, see expire.c
+ * @run_cost: for how many ns a callback of @again keeps the processor, about
+ * @wake_cost: for how long a wake-up does: of the last two the shorter
+ * @wake_last: the last
+ * @due: how often @timer came since the wheel was turned: there is something to do unless this is
+ *	0; without @lock, like the four fields that follow
+ * @queued: 1 if @again comes when it is the wheel's turn
+ * @untold: who waits is to be woken by @again, as that takes long
+ * @unattended: somebody is told of what is ready who makes no call before
  * @eventfd_lock: guards @eventfd
  * @eventfd: signalled when timers become ready, or NULL
  * @shared: shared timers, or NULL. Set once, under @lock, and released; guarded by
@@ -73,16 +74,13 @@ struct tw_inner {
  * @wheel: the wheel itself
  * @table: its nodes
  * @periods: what periodic timers have besides
- * @timer_tick: tick that @timer is set for, or TW_NEVER
+ * @timer_tick: tick that @timer is set for; or TW_NEVER; or TW_DUE, if it need not come
  * @limit: most timers that it may hold, besides shared ones
  * @flags: TWHEEL_SETUP_*
  * @unit: bytes of an event, or in count mode of the count; read without @lock, too
  * @counted: in count mode, expiries taken from the wheel and not yet read
  * @fixed: it was set up
- * @waits_for: what is due is throttled until there is time in this share, or NULL; read
- *	without @lock, too
- * @closing: the timer and the worker must not be started any more; read without @lock,
- *	too
+ * @closing: the timers must not be started any more; read without @lock, too
  * @stats: counters
  * @inner: more of them
  * @check_saved: see tw_check_due()
@@ -94,12 +92,15 @@ struct twheel {
 	struct list_head all;
 	u64 reading;
 	wait_queue_head_t wait;
-	struct delayed_work work;
 	struct hrtimer timer;
-	struct list_head turn;
-	atomic_t turns;
-	bool place;
-	struct list_head place_wait;
+	struct hrtimer again;
+	u32 run_cost;
+	u32 wake_cost;
+	u32 wake_last;
+	atomic_t due;
+	atomic_t queued;
+	bool untold;
+	bool unattended;
 
 	spinlock_t eventfd_lock;	/* guards the next field */
 	struct eventfd_ctx *eventfd;
@@ -117,7 +118,6 @@ struct twheel {
 	u64 counted;
 	bool fixed;
 	bool closing;
-	struct tw_share *waits_for;
 	struct twheel_stats stats;
 	struct tw_inner inner;
 #ifdef TW_CHECK
@@ -125,12 +125,12 @@ struct twheel {
 #endif
 };
 
-/* main.c makes them, and ends them. */
-extern struct workqueue_struct *tw_workqueue;
-extern struct workqueue_struct *tw_shared_workqueue;
+/* Before all ticks */
+#define TW_DUE S64_MIN
 
 s64 tw_now(struct twheel *tw, s64 *tick);
 void tw_reprogram_timer(struct twheel *tw, s64 next);
+void tw_signal(struct twheel *tw);
 void tw_wake(struct twheel *tw);
 int tw_add_nodes(struct twheel *tw, struct tw_table *table, unsigned int nodes);
 void tw_free_spare(struct twheel *tw, struct tw_chunk *spare);
@@ -143,13 +143,11 @@ static inline struct tw_shared *tw_shared_of(const struct twheel *tw)
 	return smp_load_acquire(&tw->shared);
 }
 
-/*
- * The workqueue of a wheel. With shared timers it has no higher priority than programs:
- * they can make work for the kernel with less work of their own.
- */
-static inline struct workqueue_struct *tw_workqueue_of(const struct twheel *tw)
+/* Is there something to do? Then who makes a call does it first. */
+static inline bool tw_is_due(const struct twheel *tw)
 {
-	return tw_shared_of(tw) ? tw_shared_workqueue : tw_workqueue;
+	/* Pairs with tw_run(): if it is not, what was made ready can be seen. */
+	return atomic_read_acquire(&tw->due);
 }
 
 /* Timers that a wheel holds, besides shared ones */
@@ -209,7 +207,6 @@ int tw_set_eventfd(struct twheel *tw, int fd);
 /* user.c */
 struct tw_user *tw_user_get(void);
 void tw_user_put(struct tw_user *user);
-void tw_users_exit(void);
 
 /* read.c */
 ssize_t tw_read_events(struct twheel *tw, struct iov_iter *to, u32 unit, u32 most);
@@ -219,10 +216,11 @@ long tw_drain(struct twheel *tw, const struct twheel_drain *drain);
 /* expire.c; @tw_budget is a parameter, which is read like the limits in account.h. */
 extern unsigned int tw_budget;
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer);
-enum hrtimer_restart tw_turns_fn(struct hrtimer *timer);
-void tw_work_fn(struct work_struct *work);
+enum hrtimer_restart tw_again_fn(struct hrtimer *timer);
+bool tw_turn(struct twheel *tw, unsigned int runs);
 void tw_catch_up(struct twheel *tw);
-bool tw_assist(struct twheel *tw);
+void tw_set_unattended(struct twheel *tw);
+void tw_end_timers(struct twheel *tw);
 
 /* stats.c */
 void tw_get_info(struct twheel *tw, struct twheel_info *info);

@@ -9,13 +9,11 @@
 #include <linux/memcontrol.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/wait_bit.h>
 
 #include "account.h"
 #include "compat.h"
 #include "context.h"
 #include "shared.h"
-#include "turns.h"
 #include "validate.h"
 
 static atomic64_t tw_next_nr;
@@ -55,12 +53,11 @@ struct twheel *tw_create(void)
 	spin_lock_init(&tw->lock);
 	spin_lock_init(&tw->eventfd_lock);
 	init_waitqueue_head(&tw->wait);
-	INIT_DELAYED_WORK(&tw->work, tw_work_fn);
-	INIT_LIST_HEAD(&tw->place_wait);
 	hrtimer_setup(&tw->timer, tw_timer_fn, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_ABS_SOFT);
+		      HRTIMER_MODE_ABS);
+	hrtimer_setup(&tw->again, tw_again_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
 	tw->timer_tick = TW_NEVER;
-	INIT_LIST_HEAD(&tw->turn);
 	tw->limit = READ_ONCE(tw_max_timers);
 	tw->unit = TWHEEL_EVENT_SIZE_FULL;
 
@@ -92,7 +89,7 @@ static int tw_set_up(struct twheel *tw, const struct twheel_setup *setup,
 	WRITE_ONCE(tw->unit, setup->flags & TWHEEL_SETUP_COUNT ? sizeof(u64) :
 		   setup->event_size ?: TWHEEL_EVENT_SIZE_FULL);
 	hrtimer_setup(&tw->timer, tw_timer_fn, tw_clock_kernel_id(setup->clock),
-		      HRTIMER_MODE_ABS_SOFT);
+		      HRTIMER_MODE_ABS);
 
 	clock = tw->wheel.clock;
 	tw_clock_set(&clock, setup->clock, setup->tick);
@@ -103,6 +100,8 @@ static int tw_set_up(struct twheel *tw, const struct twheel_setup *setup,
 		tw_wheel_set_slots(&tw->wheel, slots);
 	/* Pairs with tw_shared_of(). */
 	smp_store_release(&tw->shared, shared);
+	if (shared)
+		WRITE_ONCE(tw->unattended, true);
 	return 0;
 }
 
@@ -172,8 +171,9 @@ int tw_set_eventfd(struct twheel *tw, int fd)
 	spin_unlock_bh(&tw->eventfd_lock);
 	if (ctx)
 		eventfd_ctx_put(ctx);
-	/* Either this sees what became ready, or tw_wake() sees the eventfd. */
-	smp_mb();
+	/* Either this sees what became ready, or is due, or that sees the eventfd. */
+	if (!ret && fd != -1)
+		tw_set_unattended(tw);
 	if (!ret && tw_readable(tw))
 		tw_wake(tw);
 	return ret;
@@ -189,11 +189,8 @@ void tw_destroy(struct twheel *tw)
 {
 	spin_lock_bh(&tw->lock);
 	WRITE_ONCE(tw->closing, true);
-	tw_share_leave(tw);
 	spin_unlock_bh(&tw->lock);
-	hrtimer_cancel(&tw->timer);
-	wait_var_event(&tw->turns, !atomic_read(&tw->turns));
-	tw_place_leave(tw);
+	tw_end_timers(tw);
 
 	tw_stats_del(tw);
 	if (tw->eventfd)

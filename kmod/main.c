@@ -7,7 +7,6 @@
 #include <linux/init.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
-#include <linux/workqueue.h>
 
 #include "account.h"
 #include "context.h"
@@ -54,31 +53,13 @@ MODULE_PARM_DESC(budget,
 
 static int __init twheel_init(void)
 {
-	int ret = -ENOMEM;
+	int ret;
 
 	tw_default_limits();
-	/*
-	 * What is deferred must not wait for memory for a new thread. The one that they have is
-	 * not to be called as the command is.
-	 */
-	tw_workqueue = alloc_workqueue("twheel_expire",
-				       WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
-	if (!tw_workqueue)
-		return -ENOMEM;
-	tw_shared_workqueue = alloc_workqueue("twheel_shared", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!tw_shared_workqueue)
-		goto err_workqueue;
 	tw_stats_init();
 	ret = tw_device_add();
 	if (ret)
-		goto err_stats;
-	return 0;
-
-err_stats:
-	tw_stats_exit();
-	destroy_workqueue(tw_shared_workqueue);
-err_workqueue:
-	destroy_workqueue(tw_workqueue);
+		tw_stats_exit();
 	return ret;
 }
 module_init(twheel_init);
@@ -87,9 +68,6 @@ static void __exit twheel_exit(void)
 {
 	tw_device_del();
 	tw_stats_exit();
-	tw_users_exit();
-	destroy_workqueue(tw_shared_workqueue);
-	destroy_workqueue(tw_workqueue);
 }
 module_exit(twheel_exit);
 

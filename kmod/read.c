@@ -377,9 +377,8 @@ long tw_drain(struct twheel *tw, const struct twheel_drain *drain)
 	struct iov_iter to;
 	int ret = 0;
 
-	/* What the program has armed is in the wheel then. */
-	if (tw_shared_of(tw))
-		tw_catch_up(tw);
+	/* What is due is ready then, and what a program armed in shared memory is in the wheel. */
+	tw_catch_up(tw);
 	iov_iter_ubuf(&to, ITER_DEST, u64_to_user_ptr(drain->ops), bytes);
 	while (iov_iter_count(&to) && !ret) {
 		if (signal_pending(current)) {

@@ -283,7 +283,27 @@ static void tw_inspect_all(struct tw_inspect *inspect, const u32 *numbers, unsig
 			inspect->cancelled++;
 }
 
-/* The same, of one that is dirty. Most are armed, and were not tracked. */
+/*
+ * All that was detached was cancelled. Then timers that come later may be, too, and each would
+ * cause a wake-up: those that are go as well, up to the first that is not.
+ */
+static void tw_inspect_later(struct tw_inspect *inspect, struct tw_step *step)
+{
+	struct tw_entries *wheel = &inspect->shared->wheel;
+	u32 inspected = 0, most = step->budget * TW_INSPECT_PER_NODE;
+
+	while (wheel->pending && inspected++ < most) {
+		u32 nr = tw_entries_any(wheel);
+
+		tw_entries_del(wheel, nr);
+		if (tw_inspect(inspect, nr))
+			break;
+		inspect->cancelled++;
+	}
+	step->budget -= DIV_ROUND_UP(min(inspected, most), TW_INSPECT_PER_NODE);
+}
+
+/* Inspect a timer that is dirty. Most are armed, and were not tracked. */
 static __always_inline void tw_inspect_dirty(struct tw_inspect *inspect, u32 nr)
 {
 	bool tracked = tw_entries_has(&inspect->shared->wheel, nr);
@@ -462,7 +482,7 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
 	u32 numbers[TW_BLOCK_ENTRIES] __uninitialized;
 	struct tw_inspect inspect __uninitialized;
 	struct tw_turn turn __uninitialized;
-	unsigned int n;
+	unsigned int n, detached = 0;
 
 	step->expired = 0;
 	step->ahead = 0;
@@ -478,11 +498,14 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
 		n = min_t(u32, step->budget, TW_BLOCK_ENTRIES) * TW_INSPECT_PER_NODE;
 		n = tw_entries_detach(wheel, turn.slot, numbers, n);
 		tw_inspect_all(&inspect, numbers, n);
+		detached += n;
 		step->budget -= DIV_ROUND_UP(n, TW_INSPECT_PER_NODE);
 		step->moved += turn.tick ? 0 : n;
 	} while (turn.slot->count && step->budget);
 	/* A slot costs one as well, unless nothing is left of the budget. */
 	step->budget -= min(step->budget, 1U);
+	if (inspect.cancelled == detached)
+		tw_inspect_later(&inspect, step);
 	step->expired = tw_inspect_end(tw, &inspect);
 	step->ahead = turn.ahead;
 	step->left = turn.slot->count;
@@ -493,7 +516,6 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
 /**
  * tw_shared_must_notify() - are readers to be notified of what expired?
  * @shared: the timers
- * @now: it may be long before the next time
  *
  * A reader that is woken reads all there is and sleeps again. So it is woken once for a
  * slot, or a few times for a very large one.
@@ -501,10 +523,10 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
  * Context: holds the lock of the wheel.
  * Return: true if so, which is to be done then.
  */
-bool tw_shared_must_notify(struct tw_shared *shared, bool now)
+bool tw_shared_must_notify(struct tw_shared *shared)
 {
 	if (!shared->unnotified ||
-	    (!now && shared->expiring && shared->unnotified < TW_NOTIFY))
+	    (shared->expiring && shared->unnotified < TW_NOTIFY))
 		return false;
 	shared->unnotified = 0;
 	return true;

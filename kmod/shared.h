@@ -113,7 +113,7 @@ bool tw_shared_scan_dirty(struct twheel *tw, struct tw_step *step);
 u32 tw_shared_scan_anew(struct tw_shared *shared);
 bool tw_shared_done(const struct twheel *tw, s64 tick, u32 pass);
 bool tw_shared_turn(struct twheel *tw, struct tw_step *step);
-bool tw_shared_must_notify(struct tw_shared *shared, bool now);
+bool tw_shared_must_notify(struct tw_shared *shared);
 bool tw_shared_sleep(struct twheel *tw, s64 tick);
 s64 tw_shared_next(const struct twheel *tw);
 u32 tw_shared_ready(const struct tw_shared *shared);

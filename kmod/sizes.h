@@ -108,9 +108,6 @@
 /* Shared timers that have a bit together where dirty ones are scanned for: 64 at least */
 #define TW_GROUP 256
 
-/* Runs after which a worker leaves its place to others, and rests if its work can wait */
-#define TW_PACE_RUNS 16
-
 #else /* TW_SMALL_WORLD */
 
 /* No less than a batch can want */
@@ -152,7 +149,6 @@
 #define TW_ENTRY_BLOCK_BITS 2
 #define TW_ENTRY_SLOT_BITS 7
 #define TW_INSPECT_PER_NODE 1
-#define TW_PACE_RUNS 2
 
 #endif /* TW_SMALL_WORLD */
 

@@ -28,7 +28,7 @@
  *
  * Preloading: As each level has room for the next turn, a slot can cascade while the slot
  * before it still runs. A large slot does that ahead of time and in pieces. Each piece
- * keeps to a budget, and all of them together make no timer late. Each wheel begins at a
+ * keeps to a budget, and there is most of a slot's time for them. Each wheel begins at a
  * time of its own (@phase), in the first quarter of the slot before. So a thousand wheels
  * do not have a slot to preload at the same tick.
  *

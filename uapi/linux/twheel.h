@@ -41,6 +41,12 @@
  * came while it waited, or tried to write to memory that is taken away again
  * and again) and gives %EINVAL for a buffer without room for one event. What
  * lies in the buffer behind the events that it gives may be written over.
+ *
+ * When the time of a timer has come, its wheel is *due*: who waits is woken, and
+ * the next call for the wheel makes ready what is due by then, in the caller's
+ * own time. Until then it counts as pending. Only where a program is told without
+ * a call, by an eventfd or in shared memory, the kernel does that by itself, as
+ * far as it may: a small part of a processor's time, for all users together.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
 #define _UAPI_LINUX_TWHEEL_H
@@ -308,7 +314,7 @@ struct twheel_uring_submit {
  * out: 0 when none is pending. They come in no particular order, each as the
  * %TWHEEL_OP_ARM operation that would arm it again with its absolute deadline,
  * @id being its id until now; of a shared timer, @id is 0 and @user_data its
- * number. Timers that are ready stay, for read(2).
+ * number. What is due is made ready first, and what is ready stays, for read(2).
  * Less than @nr with more pending are taken when a signal comes or when the
  * array can't be written further on; with none taken the call then fails
  * with %EINTR or %EFAULT. Elements behind those that it gives may be written
@@ -332,7 +338,8 @@ struct twheel_drain {
  * @__reserved: in: 0
  *
  * Argument of %TWHEEL_IOC_EVENTFD. Timers that are ready already when the
- * eventfd is set signal it at once.
+ * eventfd is set signal it at once. Who waits for it makes no call that does what
+ * is due: the kernel does, with a small part of a processor for all such wheels.
  */
 struct twheel_eventfd {
 	__u32 size;
@@ -356,9 +363,10 @@ struct twheel_eventfd {
  * @wakeups: out: times that the hrtimer ran
  * @max_lateness: out: the largest lateness, in ns
  * @lateness: out: expiries by lateness, which is the time from the tick at
- *	which a timer was due to when it was made ready: element 0 counts 0 ns,
- *	element i counts 2^(i-1) to 2^i - 1 ns. 0 ns of one that was due when it
- *	was armed, or, shared, when the kernel's scan found it
+ *	which a timer was due to when it was made ready, mostly by the next call
+ *	for the wheel: element 0 counts 0 ns, element i counts 2^(i-1) to
+ *	2^i - 1 ns. 0 ns of one that was due when it was armed, or, shared, when
+ *	the kernel's scan found it
  *
  * Argument of %TWHEEL_IOC_STATS. Fields that are only handed out are ignored
  * on the way in. (How the module works inside is in debugfs and in tracepoints.)

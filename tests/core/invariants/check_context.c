@@ -96,13 +96,14 @@ static bool tw_check_timer(struct twheel *tw)
 	return data_race(hrtimer_active(&tw->timer));
 }
 
-/* The timer will come in time, or else the worker. */
+/*
+ * The timer will come in time, or the wheel is due: then who makes a call turns it, and nothing
+ * relies on the timer before that.
+ */
 static bool tw_check_wakeup(struct twheel *tw, s64 next)
 {
 	return tw_so(tw->timer_tick <= next || tw->closing) &&
-	       tw_so(tw_check_timer(tw) ||
-		     tw->waits_for || work_busy(&tw->work.work) ||
-		     !list_empty_careful(&tw->place_wait));
+	       tw_so(tw_check_timer(tw) || tw_is_due(tw) || tw->closing);
 }
 
 /**

@@ -143,7 +143,7 @@ static void check_expired(const struct tw_step *step, const struct tw_list *last
 	expired += n;
 }
 
-/* A run of the timer or of the worker: tw_run() of kmod/expire.c. */
+/* A run: tw_run() of kmod/expire.c. */
 static bool run(void)
 {
 	struct tw_step step = {
@@ -391,8 +391,8 @@ static u32 due_by_now(s64 from, u32 ticks)
 }
 
 /*
- * A million timers in one slot of @level, and the worker gets as little time as
- * can be: so many runs a tick. Preloading begins so early that it is enough, also in
+ * A million timers in one slot of @level, and as little time as can be: so many runs
+ * a tick. Preloading begins so early that it is enough, also in
  * the wheel that begins last.
  */
 static void a_million_in_one_slot(unsigned int level, unsigned int runs)

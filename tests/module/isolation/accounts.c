@@ -9,6 +9,7 @@
 #include "cgroup.h"
 #include "shared.h"
 
+#include <sched.h>
 #include <sys/mman.h>
 
 #define CONTAINER "container"
@@ -126,7 +127,7 @@ static void filling_child(void)
 	ready_and_wait();
 }
 
-static void container_child(void)
+static void grouped_child(void)
 {
 	in_group(CONTAINER);
 	filling_child();
@@ -153,7 +154,7 @@ static void test_many_uids(void)
 	most = wheel_info(wheel_open(0)).user_limit * 40 / 4 * TOGETHER;
 	for (i = 0; i < UIDS; i++) {
 		uid = FIRST_UID + i;
-		pids[i] = tap_fork(container_child);
+		pids[i] = tap_fork(grouped_child);
 	}
 	wait_ready(UIDS);
 	before = available();
@@ -184,6 +185,83 @@ static void powerless_child(void)
 	drop_resource();
 	fill();
 	ready_and_wait();
+}
+
+/*
+ * A container has PID namespaces of its own, and its root takes a uid of the host: the user of
+ * that uid outside has what he may have. Namespaces in that one, and those that anybody makes in a
+ * user namespace, are no other container.
+ */
+static int depth;
+static bool by_user;
+
+/* Go on in a namespace of its own, as its first process: all end with that. */
+static void enter_namespace(int flags)
+{
+	pid_t pid;
+
+	if (unshare(flags))
+		tap_bail("unshare: %s", strerror(errno));
+	pid = fork();
+	if (!pid)
+		return;
+	waitpid(pid, NULL, 0);
+	_exit(1);
+}
+
+static void container_child(void)
+{
+	killable("0");
+	if (by_user) {
+		become(USER);
+		enter_namespace(CLONE_NEWUSER | CLONE_NEWPID);
+	} else {
+		in_group(CONTAINER);
+		while (depth--)
+			enter_namespace(CLONE_NEWPID);
+		become(USER);
+	}
+	__atomic_add_fetch(&shared->tries, fill(), __ATOMIC_RELAXED);
+	count_up(&shared->ready);
+	/* It does not die with its parents, which are outside. */
+	while (!__atomic_load_n(&shared->end, __ATOMIC_ACQUIRE))
+		sleep_ns(MSEC);
+	_exit(0);
+}
+
+/* How many timers he has outside, beside such a container */
+static __u64 beside_container(int namespaces, bool users)
+{
+	pid_t pids[2];
+	__u64 inside, outside;
+
+	memset(shared, 0, sizeof(*shared));
+	depth = namespaces;
+	by_user = users;
+	pids[0] = tap_fork(container_child);
+	wait_ready(1);
+	inside = shared->tries;
+	shared->tries = 0;
+	uid = USER;
+	pids[1] = tap_fork(filling_child);
+	go();
+	wait_ready(3);
+	outside = shared->tries;
+	tap_diag("%d namespaces%s: inside %llu timers, outside %llu", namespaces,
+		 users ? ", of a user" : "", inside, outside);
+	EXPECT_TRUE(inside > 100000);
+	__atomic_store_n(&shared->end, true, __ATOMIC_RELEASE);
+	waitpid(pids[0], NULL, 0);
+	kill_all(&pids[1], 1);
+	return outside;
+}
+
+static void test_containers(void)
+{
+	EXPECT_TRUE(beside_container(1, false) > 100000);
+	EXPECT_TRUE(beside_container(3, false) > 100000);
+	EXPECT_TRUE(beside_container(0, false) < 10000, "without a container it is his account");
+	EXPECT_TRUE(beside_container(0, true) < 10000, "what he makes is no container");
 }
 
 static int roots_wheel;
@@ -295,6 +373,7 @@ int main(void)
 	cgroup_write(POOR, "memory.max", POOR_BYTES);
 	RUN(test_many_uids, "uids that a container's root takes have a limit together");
 	RUN(test_roots, "root of a container does not fill the account of root outside");
+	RUN(test_containers, "a user of a container does not fill the account of that uid outside");
 	RUN(test_busy, "beside SETUP that ends in EBUSY, again and again");
 	RUN(test_no_memory, "beside SETUP that ends in ENOMEM, again and again");
 	return tap_end();

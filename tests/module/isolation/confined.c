@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Hostile programs in a control group that has 1 % of the processor have the kernel
- * work for them: another program keeps its share nevertheless, as what the kernel
- * does for a wheel is counted against its user.
+ * A hostile program in a control group that has 1 % of the processor has the kernel
+ * work for it: another program keeps its share nevertheless, as most of that is done in the
+ * hostile one's own time.
  *
  * The other program counts as fast as it can, in a group of its own. Of what it loses,
  * the hostile group's own time is told apart. How much the kernel works elsewhere

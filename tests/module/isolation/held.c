@@ -22,7 +22,7 @@
 
 /*
  * Beside what as many timerfds would do: how much more of the processor another program
- * may lose, which is the user's share of it, and the interrupts of timers, both in %
+ * may lose, and the interrupts of timers, both in %
  */
 #define SHARE 12.5
 #define INTERRUPTS 130

@@ -43,7 +43,7 @@ static __u64 arm_many(void)
 	return begin;
 }
 
-/* Runs of the worker are few while nothing is preloaded. */
+/* Little is cascaded while nothing is preloaded. */
 static bool is_preloading(void)
 {
 	static __u64 before;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A user who has more uids than one, by a user namespace with subordinate uids, has
- * no more of anything: timers, and time in soft interrupts, are counted for who owns
- * the outermost namespace that root has not made. Where root made it (a container),
+ * no more of anything: timers are counted for who owns the outermost namespace that root
+ * has not made, and time in soft interrupts for all together. Where root made it (a container),
  * each of its uids is a user.
  *
  * For a guest in which one instruction takes 1 ns (scripts/vm -i).

@@ -1,32 +1,61 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the suites share: wheels in use, and timers in them. All wheels of a test are of one
- * user. What a test does not close is closed at its end, and the user is forgotten.
+ * What the suites share: wheels in use, all of one user. They are closed at the end of a test.
+ *
+ * This is no file of its own, so that the wheels of a suite that has a copy of life.c are the
+ * copy's.
  */
 #ifndef TW_KUNIT_FIXTURE_H
 #define TW_KUNIT_FIXTURE_H
 
 #include <kunit/test.h>
+#include <uapi/linux/twheel.h>
 
 #include "context.h"
-#include "turns.h"
 
-/* A window in which a processor's time is shared out, and a user's share of it, in ns */
-#define FIXTURE_WINDOW BIT(18)
-#define FIXTURE_SHARE (FIXTURE_WINDOW / 8)
+/* Those that are open */
+static struct twheel *fixture_wheels[4];
 
-int fixture_init(struct kunit *test);
-void fixture_exit(struct kunit *test);
+/* Open a wheel with a tick of so many ns, and so many shared timers, or none. */
+static inline struct twheel *fixture_open(struct kunit *test, u64 tick, u32 shared)
+{
+	struct twheel_setup setup = {
+		.clock = TWHEEL_CLOCK_MONOTONIC,
+		.flags = shared ? TWHEEL_SETUP_SHARED : 0,
+		.tick = tick,
+		.shared = shared,
+	};
+	struct twheel *tw = tw_create();
+	unsigned int i = 0;
 
-struct twheel *fixture_wheel(struct kunit *test, u64 tick);
-struct twheel *fixture_shared_wheel(struct kunit *test, u64 tick, u32 nr);
-void fixture_close(struct kunit *test, struct twheel *tw);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, tw);
+	while (i < ARRAY_SIZE(fixture_wheels) - 1 && fixture_wheels[i])
+		i++;
+	KUNIT_ASSERT_NULL(test, fixture_wheels[i]);
+	fixture_wheels[i] = tw;
+	KUNIT_ASSERT_EQ(test, tw_setup(tw, &setup), 0);
+	return tw;
+}
 
-u64 fixture_arm(struct kunit *test, struct twheel *tw, s64 deadline);
-void fixture_sleep_until(s64 ns);
+/* Close one before the test ends. */
+static inline void fixture_close(struct twheel *tw)
+{
+	unsigned int i;
 
-ktime_t fixture_far(void);
-struct tw_share *fixture_share(struct twheel *tw);
-void fixture_owe(struct tw_share *share, ktime_t now, u64 shares);
+	for (i = 0; i < ARRAY_SIZE(fixture_wheels); i++)
+		if (fixture_wheels[i] == tw)
+			fixture_wheels[i] = NULL;
+	tw_destroy(tw);
+}
+
+/* After a test */
+static inline void fixture_exit(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(fixture_wheels); i++)
+		if (fixture_wheels[i])
+			fixture_close(fixture_wheels[i]);
+}
 
 #endif /* TW_KUNIT_FIXTURE_H */

@@ -363,14 +363,10 @@ static void drain_one(void)
 
 static int begin(struct kunit *test)
 {
-	int ret = fixture_init(test);
-
-	if (ret)
-		return ret;
 	/* What is set for a time after the test never comes. */
 	program = (struct program){
 		.now = ktime_get_ns() + 10 * 3600 * NSEC_PER_SEC,
-		.tw = fixture_shared_wheel(test, TICK, NR),
+		.tw = fixture_open(test, TICK, NR),
 		.act = act_anyhow,
 		.one = ONE,
 	};
@@ -747,18 +743,16 @@ static void readers_notified_of_what_expired(struct kunit *test)
 	struct tw_shared *shared = program.tw->shared;
 
 	shared->unnotified = 0;
-	KUNIT_EXPECT_FALSE(test, copy_must_notify(shared, true));
+	KUNIT_EXPECT_FALSE(test, copy_must_notify(shared));
 	shared->expiring = true;
 	shared->unnotified = TW_NOTIFY - 1;
-	KUNIT_EXPECT_FALSE(test, copy_must_notify(shared, false));
+	KUNIT_EXPECT_FALSE(test, copy_must_notify(shared));
 	shared->unnotified = TW_NOTIFY;
-	KUNIT_EXPECT_TRUE(test, copy_must_notify(shared, false));
-	KUNIT_EXPECT_FALSE(test, copy_must_notify(shared, true));
-	shared->unnotified = 1;
-	KUNIT_EXPECT_TRUE(test, copy_must_notify(shared, true));
+	KUNIT_EXPECT_TRUE(test, copy_must_notify(shared));
+	KUNIT_EXPECT_FALSE(test, copy_must_notify(shared));
 	shared->unnotified = 1;
 	shared->expiring = false;
-	KUNIT_EXPECT_TRUE(test, copy_must_notify(shared, false));
+	KUNIT_EXPECT_TRUE(test, copy_must_notify(shared));
 }
 
 static void restless_program_scanned_once_a_tick(struct kunit *test)

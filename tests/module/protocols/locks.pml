@@ -3,10 +3,13 @@
  * The locks, in the order in which the code takes them, and from where: a soft
  * interrupt comes between any two steps of the task on its processor, unless the
  * task has switched them off. Beside each step stands which function of kmod/ it
- * is. What must hold: no deadlock, and two rules that keep it so:
+ * is. What must hold: no deadlock; two rules that keep it so:
  *
- *	tw_all_lock (bottom halves off), then tw->lock, then that of a share
+ *	tw_all_lock (bottom halves off), then tw->lock
  *	eventfd_lock and that of the queue: without tw->lock
+ *
+ * and a soft interrupt never finds tw->lock taken by the task that it came upon: it does not
+ * wait for that lock, and could do nothing for the wheel.
  *
  * MUTANT_...: the model without one of the things that the code does for this.
  */
@@ -17,7 +20,7 @@
 #define OTHER 3		/* a task on another processor */
 #define CLOSER 4	/* another */
 
-byte wheel_lock, share_lock, eventfd_lock, queue_lock, all_lock;
+byte wheel_lock, eventfd_lock, queue_lock, all_lock;
 byte bh_off;		/* soft interrupts are off on the first processor */
 bool in_softirq;
 
@@ -60,15 +63,7 @@ inline tw_wake()
 #endif
 }
 
-/* tw_share_wait(), tw_share_leave() */
-inline share()
-{
-	assert(wheel_lock == me);
-	take(share_lock);
-	release(share_lock)
-}
-
-/* tw_begin() to tw_end(), tw_read_events(), tw_set_eventfd(), tw_assist() */
+/* tw_begin() to tw_end(), tw_read_events(), tw_set_eventfd(), tw_turn() */
 active proctype task() provided (!in_softirq)
 {
 	byte me = TASK, n;
@@ -81,7 +76,6 @@ active proctype task() provided (!in_softirq)
 		release(wheel_lock);
 #else
 		take_bh(wheel_lock);
-		share();
 #ifdef MUTANT_WAKE_UNDER_LOCK
 		tw_wake();
 #endif
@@ -92,7 +86,7 @@ active proctype task() provided (!in_softirq)
 	od
 }
 
-/* tw_timer_fn(), tw_turns_fn() */
+/* tw_timer_fn(), tw_again_fn() */
 active proctype softirq()
 {
 	byte me = SOFTIRQ, n;
@@ -100,17 +94,12 @@ active proctype softirq()
 	do
 	:: n < 2 ->
 		atomic { !bh_off -> in_softirq = true; n++ };
-		/* tw_share_next() */
-		take(share_lock);
-#ifndef MUTANT_TURN_UNDER_LOCK
-		release(share_lock);
-#endif
-		take(wheel_lock);
-#ifdef MUTANT_TURN_UNDER_LOCK
-		release(share_lock);
-#endif
-		share();
-		release(wheel_lock);
+		/* spin_trylock() */
+		if
+		:: atomic { wheel_lock == NOBODY -> wheel_lock = me };
+		   release(wheel_lock)
+		:: wheel_lock != NOBODY -> assert(wheel_lock != TASK)
+		fi;
 		tw_wake();
 		in_softirq = false
 	:: n == 2 -> break
@@ -129,7 +118,7 @@ active proctype other()
 	take(wheel_lock);
 	release(wheel_lock);
 	release(all_lock);
-	/* tw_work_fn() */
+	/* tw_turn() */
 	take(wheel_lock);
 	release(wheel_lock);
 	tw_wake()
@@ -141,7 +130,6 @@ active proctype closer()
 	byte me = CLOSER;
 
 	take(wheel_lock);
-	share();
 #ifndef MUTANT_COUNTERS_UNDER_LOCK
 	release(wheel_lock);
 #endif

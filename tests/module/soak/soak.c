@@ -577,7 +577,7 @@ static void step_to(__u64 time)
 	}
 	/*
 	 * The timers come at the end of the first sleep, together with this program, which
-	 * is not preempted. The second does not end before the workers are done.
+	 * is not preempted. By the second the rest is done.
 	 */
 	sleep_ns(2 * PROMPT);
 	sleep_ns(PROMPT);

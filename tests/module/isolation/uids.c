@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Hostile programs in a control group that has 1 % of the processor, one or many, each of
+ * another user, as the root of a container may be: another program keeps its share, however
+ * many they are, and however close their timers are.
+ *
+ * For a guest in which one instruction takes 1 ns (scripts/vm -i).
+ * Environment: TIMES=N for N times as many gaps between timers.
+ */
+#include "cgroup.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#define MALLORY 2000
+#define UIDS 64
+#define BATCH 256
+#define WATCHES 150000
+
+/* Most of its throughput that another program may lose, in % */
+#define LOSS 15
+
+/* The time that is measured, and when it begins: after the last of them has armed its timers */
+#define LENGTH (200 * MSEC)
+#define SETTLE (20 * MSEC)
+
+static struct {
+	int ready;
+	__u64 from;	/* the first timer is due */
+	__u64 answers;
+} *crowd;
+
+static double alone;
+
+/* What they do when their timers are armed */
+static void (*deed)(int fd);
+static __u64 gap;
+static int nth;
+
+static void arm_gaps(int fd)
+{
+	__u64 at = crowd->from + nth * USEC, end = crowd->from + LENGTH + 2 * SETTLE;
+	struct twheel_op ops[BATCH];
+	int i;
+
+	while (at < end) {
+		for (i = 0; i < BATCH; i++, at += gap)
+			ops[i] = op_arm(TWHEEL_ABS, at, 0);
+		submit_all(fd, ops, BATCH);
+	}
+}
+
+static void sleep_deed(int fd)
+{
+	(void)fd;
+	pause();
+}
+
+static void read_deed(int fd)
+{
+	struct twheel_event events[BATCH];
+
+	if (read_events(fd, events, BATCH) > 0)
+		__atomic_add_fetch(&crowd->answers, 1, __ATOMIC_RELAXED);
+}
+
+/* The kernel tells him without a call: then it turns his wheel in nobody's time. */
+static void eventfd_deed(int fd)
+{
+	(void)fd;
+	pause();
+}
+
+static void one_event_deed(int fd)
+{
+	struct twheel_event event;
+
+	if (read_events(fd, &event, 1) > 0)
+		__atomic_add_fetch(&crowd->answers, 1, __ATOMIC_RELAXED);
+}
+
+static void epoll_deed(int fd)
+{
+	struct epoll_event event = { EPOLLIN | EPOLLET, { .fd = fd } };
+	static int ep;
+
+	if (!ep) {
+		ep = epoll_create1(EPOLL_CLOEXEC);
+		if (epoll_ctl(ep, EPOLL_CTL_ADD, fd, &event))
+			tap_bail("epoll_ctl: %s", strerror(errno));
+	}
+	if (epoll_wait(ep, &event, 1, -1) > 0)
+		__atomic_add_fetch(&crowd->answers, 1, __ATOMIC_RELAXED);
+}
+
+/* With very many watches, which are woken when it is due, and are not if nobody made a call */
+static void watch(int fd)
+{
+	struct epoll_event event = { EPOLLIN | EPOLLET, { .fd = fd } };
+	int ep = epoll_create1(EPOLL_CLOEXEC), i;
+
+	for (i = 0; i < WATCHES; i++) {
+		int other = dup(fd);
+
+		if (other < 0 || epoll_ctl(ep, EPOLL_CTL_ADD, other, &event))
+			tap_bail("descriptor %d: %s", i, strerror(errno));
+	}
+}
+
+static void watched_deed(int fd)
+{
+	sleep_ns(gap);
+	arm(fd, 0, gap, 0);
+	__atomic_add_fetch(&crowd->answers, 1, __ATOMIC_RELAXED);
+}
+
+/* One at a time, so that the wheel is set anew for each */
+static void arm_deed(int fd)
+{
+	arm(fd, 0, gap, 0);
+	__atomic_add_fetch(&crowd->answers, 1, __ATOMIC_RELAXED);
+}
+
+static void hostile_child(void)
+{
+	int fd;
+
+	become(MALLORY + nth);
+	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
+	fcntl(fd, F_SETFL, 0);
+	if (deed == watched_deed)
+		watch(fd);
+	else if (deed != arm_deed)
+		arm_gaps(fd);
+	if (deed == eventfd_deed)
+		wheel_eventfd(fd, eventfd(0, EFD_CLOEXEC));
+	count_up(&crowd->ready);
+	/* Until it is in its group */
+	raise(SIGSTOP);
+	for (;;)
+		deed(fd);
+}
+
+static double lost(bool with, int uids)
+{
+	struct measured m = measure(1, "confined", SETTLE, LENGTH);
+	double loss;
+
+	if (!with)
+		alone = m.count;
+	loss = 100 * (1 - m.count / alone);
+	tap_diag("%s: %d users, each %llu us: loss %.1f %%, own %.1f %%, %llu interrupts/s",
+		 tap_name, uids, gap / USEC, loss, 100 * m.own, m.interrupts);
+	return loss;
+}
+
+static void beside(int uids)
+{
+	pid_t pids[UIDS];
+	double loss;
+	__u64 left;
+	int i;
+
+	memset(crowd, 0, sizeof(*crowd));
+	/* Arming takes no more than that. */
+	crowd->from = now(CLOCK_MONOTONIC) + 50 * MSEC +
+		      uids * (MSEC + (LENGTH + 2 * SETTLE) / gap * 600);
+	for (nth = 0; nth < uids; nth++)
+		pids[nth] = tap_fork(hostile_child);
+	EXPECT_TRUE(all_ready(&crowd->ready, uids));
+	if (deed != watched_deed)
+		EXPECT_TRUE(now(CLOCK_MONOTONIC) < crowd->from, "arming took too long");
+	for (i = 0; i < uids; i++) {
+		cgroup_move("confined", pids[i]);
+		kill(pids[i], SIGCONT);
+	}
+	left = crowd->from - now(CLOCK_MONOTONIC);
+	if ((__s64)left > 0)
+		sleep_ns(left);
+	loss = lost(true, uids);
+	EXPECT_TRUE(loss <= LOSS, "%d users, gaps of %llu us: %.1f %%", uids, gap / USEC, loss);
+	for (i = 0; i < uids; i++) {
+		/* There, it would take long to die. */
+		cgroup_move("", pids[i]);
+		end(pids[i]);
+	}
+}
+
+/* As many timers as such a machine has memory for */
+static void beside_all(void (*does)(int fd))
+{
+	static const struct { int uids; __u64 gap; } scenes[] = {
+		{ 1, 1 }, { 1, 2 }, { 1, 5 }, { 1, 8 }, { 1, 12 }, { 1, 16 }, { 1, 20 }, { 1, 50 },
+		{ 8, 4 }, { 8, 12 }, { 8, 50 }, { 64, 20 }, { 64, 50 },
+	};
+	unsigned int i;
+
+	deed = does;
+	for (i = 0; i < ARRAY_SIZE(scenes); i++) {
+		gap = scenes[i].gap * USEC;
+		beside(scenes[i].uids);
+	}
+}
+
+static void beside_watches(void)
+{
+	deed = watched_deed;
+	gap = MSEC;
+	beside(1);
+	EXPECT_TRUE(crowd->answers, "it did nothing");
+}
+
+int main(void)
+{
+	tap_start(1000);
+	open_to_all();
+	allow_descriptors(WATCHES);
+	write_text("/proc/sys/fs/epoll/max_user_watches", "2000000");
+	counter_init();
+	crowd = map_shared(PAGE);
+	cgroup_write("", "cgroup.subtree_control", "+cpu");
+	cgroup_make("other");
+	cgroup_make("confined");
+	cgroup_write("confined", "cpu.max", "1000 100000");
+	gap = USEC;
+	RUN_CALL(lost(false, 0), "nobody");
+	RUN_CALL(beside_all(sleep_deed), "programs that do not look");
+	RUN_CALL(beside_all(eventfd_deed), "programs with an eventfd");
+	RUN_CALL(beside_all(read_deed), "programs that read all there is");
+	RUN_CALL(beside_all(one_event_deed), "programs that read one event");
+	RUN_CALL(beside_all(epoll_deed), "programs that only look");
+	RUN_CALL(beside_all(arm_deed), "programs that arm one timer after the other");
+	RUN(beside_watches, "a wheel with 150,000 watches");
+	return tap_end();
+}
