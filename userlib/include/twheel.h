@@ -279,6 +279,8 @@ int twheel_drain(struct twheel *tw, struct twheel_op *ops, unsigned int nr);
  * @tw: the wheel
  * @fd: the eventfd, or -1 to end that. It may be closed after the call.
  *
+ * Where very much is due, it may be late: see twheel(4).
+ *
  * Return: 0; -%EBADF or -%EINVAL for what is no eventfd; -%EBUSY when one is
  * set; -%ENOENT when there is none to end; -%EOPNOTSUPP of a wheel in the program
  * itself, where nobody runs who could signal it.
