@@ -183,11 +183,13 @@ static bool tw_run_shared(struct twheel *tw, struct tw_step *step, bool *wake)
 
 /**
  * struct tw_did - what a run did
+ * @done: there was one
  * @ready: timers are ready
  * @told: who waits was woken before, as the wheel was due, or the second hrtimer is to do that
  * @left: something is left
  */
 struct tw_did {
+	bool done;
 	bool ready;
 	bool told;
 	bool left;
@@ -202,7 +204,7 @@ struct tw_did {
 static struct tw_did tw_run(struct twheel *tw)
 {
 	int due = atomic_read_acquire(&tw->due);
-	struct tw_did did = { .told = due };
+	struct tw_did did = { .done = true, .told = due };
 	u32 budget = READ_ONCE(tw_budget);
 	struct tw_step step = { .budget = budget };
 	u64 start = ktime_get_ns();
@@ -274,34 +276,31 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* One run in a soft interrupt, which does not wait for the lock. Returns true if that was done. */
-static bool tw_try_run(struct twheel *tw, struct tw_did *did)
+/* One run in a soft interrupt, which does not wait for the lock */
+static void tw_try_run(struct twheel *tw, struct tw_did *did)
 {
 	if (!spin_trylock(&tw->lock))
-		return false;
+		return;
 	*did = tw_run(tw);
 	spin_unlock(&tw->lock);
-	return true;
 }
 
 enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 {
 	struct twheel *tw = container_of(timer, struct twheel, again);
-	bool turn = tw_leave_queue(tw), ran = false;
+	bool turn = tw_leave_queue(tw);
 	struct tw_did did = {};
 	u64 start = ktime_get_ns();
 
 	/* Or a task was faster. */
-	if (tw_is_due(tw)) {
-		did.left = true;
-		if (turn || tw_has_credit(start))
-			ran = tw_try_run(tw, &did);
-	}
+	did.left = tw_is_due(tw);
+	if (did.left && (turn || tw_has_credit(start)))
+		tw_try_run(tw, &did);
 	/* Who waits was not woken yet, as that takes long. */
 	if (turn && READ_ONCE(tw->untold)) {
 		WRITE_ONCE(tw->untold, false);
 		tw_wake_to_look(tw);
-	} else if (ran && (did.ready || did.left)) {
+	} else if (did.done && (did.ready || did.left)) {
 		tw_wake_to_look(tw);
 	}
 	if (did.ready)

@@ -412,6 +412,7 @@ static struct record beside(int nr)
 	return *record;
 }
 
+/* (Waking so many takes ms, and not always as many.) */
 static void compare_with_timerfds(int nr, void (*does)(void))
 {
 	struct record with, without;
@@ -423,9 +424,9 @@ static void compare_with_timerfds(int nr, void (*does)(void))
 	answer = shared->slowest;
 	timerfds = false;
 	with = beside(nr);
-	EXPECT_TRUE(with.late <= without.late + GRACE,
+	EXPECT_TRUE(with.late <= without.late + without.late / 8 + GRACE,
 		    "%llu us, and beside timerfds %llu us", with.late / USEC, without.late / USEC);
-	EXPECT_TRUE(with.latest <= without.latest + GRACE,
+	EXPECT_TRUE(with.latest <= without.latest + without.latest / 8 + GRACE,
 		    "%llu us, and beside timerfds %llu us", with.latest / USEC,
 		    without.latest / USEC);
 	EXPECT_TRUE(shared->answers && shared->slowest < answer + ANSWER, "%llu us",
