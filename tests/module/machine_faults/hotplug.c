@@ -158,7 +158,7 @@ static void close_many(void)
 }
 
 /*
- * The processor begins to go so long before their timers are due. 0 when some still waited for their
+ * The processor begins to go so long before their timers are due. 0 when some still waited for a
  * turn on it; more when it was gone too early, and less when too late.
  */
 static int go_with_queue_once(__u64 lead)
