@@ -17,6 +17,9 @@
 /* What is on time is as late as this at most. */
 #define PROMPT (5 * USEC)
 
+/* By the wheel's own count: who waits does what is due, and may have several to do it for. */
+#define LATE (63 * USEC)
+
 /* A timer in the oracle */
 struct timer {
 	__u64 id;		/* 0: not armed */
@@ -270,7 +273,7 @@ static inline bool is_edge(const struct wheel *w, __u64 time)
 static inline __u64 late_expiries(const struct wheel *w)
 {
 	struct twheel_stats stats = wheel_stats(w->fd);
-	unsigned int i = 64 - __builtin_clzll(PROMPT);
+	unsigned int i = 64 - __builtin_clzll(LATE);
 	__u64 late = 0;
 
 	while (++i < TWHEEL_LATENESS_BUCKETS)
