@@ -81,10 +81,9 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 			ret = tw_read_count(tw, to, most);
 		else
 			ret = tw_read_events(tw, to, unit, most);
-		if (ret != -EAGAIN)
-			return ret;
-		if (nowait && (!due || iocb->ki_flags & IOCB_NOWAIT || ++times == TW_TURN_TIMES)) {
-			/* Who watches is to look once more. */
+		if (ret != -EAGAIN || (nowait && (!due || iocb->ki_flags & IOCB_NOWAIT ||
+						  ++times == TW_TURN_TIMES))) {
+			/* There is more to do, though a short read says no: who watches looks. */
 			if (due)
 				wake_up_poll(&tw->wait, 0);
 			return ret;

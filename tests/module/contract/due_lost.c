@@ -35,7 +35,7 @@ static void arm_group(int fd, __u64 at, __u64 later)
 	submit_all(fd, ops, GROUP);
 }
 
-static void test_edge(void)
+static void edge(bool short_read)
 {
 	struct epoll_event event = { EPOLLIN | EPOLLET, { .u32 = 0 } };
 	int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC), ep = epoll_create1(EPOLL_CLOEXEC);
@@ -50,7 +50,8 @@ static void test_edge(void)
 	/* One run makes the single timer ready. */
 	wheel_info(fd);
 	EXPECT_EQ(epoll_wait(ep, &event, 1, PATIENCE_MS), 1, "the single one");
-	while (read_nowait(fd) > 0)
+	/* One that gives less than there is room for says that it was all. */
+	while (read_nowait(fd) > 0 && !short_read)
 		;
 	EXPECT_EQ(epoll_wait(ep, &event, 1, (end - now(CLOCK_MONOTONIC)) / MSEC + PATIENCE_MS), 1,
 		  "the group is due, and nobody is told");
@@ -60,7 +61,8 @@ static void test_edge(void)
 
 int main(void)
 {
-	tap_start(100);
-	RUN(test_edge, "edges and reads that do not wait");
+	tap_start(200);
+	RUN_CALL(edge(false), "edges and reads that do not wait");
+	RUN_CALL(edge(true), "edges and a short read");
 	return tap_end();
 }
