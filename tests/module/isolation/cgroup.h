@@ -9,7 +9,6 @@
 
 #include "users.h"
 
-#include <dirent.h>
 #include <sys/resource.h>
 
 #define CGROUP "/sys/fs/cgroup/"
@@ -64,50 +63,6 @@ static inline __u64 cgroup_time(const char *group)
 	return number_after(path, "usage_usec ") * USEC;
 }
 
-/* What a file of a process says; nothing if it is gone */
-static inline void process_text(const char *pid, const char *file, char *text, size_t size)
-{
-	char path[300];
-	ssize_t length;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%s/%s", pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	length = fd < 0 ? 0 : read(fd, text, size - 1);
-	text[length > 0 ? length : 0] = 0;
-	close(fd);
-}
-
-/* For how long a process has run, in ns; 0 if it is gone */
-static inline __u64 process_time(const char *pid)
-{
-	char text[128];
-
-	process_text(pid, "schedstat", text, sizeof(text));
-	return strtoull(text, NULL, 10);
-}
-
-/* For how long threads of the kernel have run whose name begins so, in ns */
-static inline __u64 kernel_time(const char *name)
-{
-	char text[64];
-	struct dirent *entry;
-	DIR *dir = opendir("/proc");
-	__u64 sum = 0;
-
-	while (dir && (entry = readdir(dir))) {
-		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
-			continue;
-		process_text(entry->d_name, "comm", text, sizeof(text));
-		if (!strncmp(text, name, strlen(name)))
-			sum += process_time(entry->d_name);
-	}
-	if (!dir)
-		tap_bail("/proc: %s", strerror(errno));
-	closedir(dir);
-	return sum;
-}
-
 /* A program that does nothing but count */
 static __u64 *counter;
 
@@ -154,13 +109,11 @@ static inline void end(pid_t pid)
  * struct measured - what became of the processors' time
  * @count: what the programs that count have counted in an ns
  * @own: the time of the programs of a group, as a part of a processor's
- * @kworkers: the same of the kernel's workers
  * @interrupts: of timers, in a second
  */
 struct measured {
 	double count;
 	double own;
-	double kworkers;
 	__u64 interrupts;
 };
 
@@ -172,7 +125,7 @@ struct measured {
 static inline struct measured measure(int processors, const char *group, __u64 settle,
 				      __u64 length)
 {
-	__u64 from, time, count, own = 0, kworkers, interrupts;
+	__u64 from, time, count, own = 0, interrupts;
 	struct measured m = {};
 	pid_t pids[2];
 
@@ -182,7 +135,6 @@ static inline struct measured measure(int processors, const char *group, __u64 s
 		cgroup_move("other", pids[0]);
 	sleep_ns(settle);
 	interrupts = number_after("/proc/interrupts", "LOC:");
-	kworkers = kernel_time("kworker");
 	if (group)
 		own = cgroup_time(group);
 	from = now(CLOCK_MONOTONIC);
@@ -192,7 +144,6 @@ static inline struct measured measure(int processors, const char *group, __u64 s
 	m.count = (double)(counted_on_both() - count) / time;
 	if (group)
 		m.own = (double)(cgroup_time(group) - own) / time;
-	m.kworkers = (double)(kernel_time("kworker") - kworkers) / time;
 	m.interrupts = (number_after("/proc/interrupts", "LOC:") - interrupts) * SEC / time;
 	while (processor--)
 		end(pids[processor]);

@@ -236,8 +236,8 @@ static double measure_loss(pid_t hostile)
 		alone = m.count;
 	loss = 1 - m.count / alone;
 	others = loss > m.own ? loss - m.own : 0;
-	tap_diag("%s: %.1f %% lost; own time %.1f %%, kworkers %.1f %%; %llu rounds; gain %.1f",
-		 tap_name, 100 * loss, 100 * m.own, 100 * m.kworkers, *rounds,
+	tap_diag("%s: %.1f %% lost; own time %.1f %%; %llu rounds; gain %.1f",
+		 tap_name, 100 * loss, 100 * m.own, *rounds,
 		 m.own ? others / m.own : 0);
 	return loss;
 }
