@@ -68,10 +68,10 @@ static u64 tw_price(const struct twheel *tw, u64 ns)
 /* A callback that began at @start ends. */
 static void tw_pay(struct twheel *tw, u64 start)
 {
-	u64 ns = ktime_get_ns() - start;
+	u64 ns = ktime_get_ns() - start, paid = this_cpu_read(tw_paid);
 	u32 cost = READ_ONCE(tw->run_cost);
 
-	this_cpu_write(tw_paid, max(this_cpu_read(tw_paid), start) + tw_price(tw, ns));
+	this_cpu_write(tw_paid, max(paid, start) + tw_price(tw, ns));
 	/* It rises at once, and falls little by little. */
 	WRITE_ONCE(tw->run_cost, clamp_t(u64, ns, cost - cost / 8, NSEC_PER_SEC));
 }
