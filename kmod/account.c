@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The account of a user: the memory of the user's wheels, and the limits. See account.h.
+ * Users: who pays for a wheel, and what they may have. A payer has an account from the first wheel
+ * that it opens to the last that is closed. See account.h.
  */
-#include <linux/atomic.h>
 #include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/err.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/pid_namespace.h>
+#include <linux/rbtree.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 
 #include "account.h"
@@ -23,8 +32,108 @@ unsigned int tw_max_timers = 1U << 24;
 unsigned int tw_max_user_timers;
 unsigned int tw_max_unprivileged_timers;
 
+/*
+ * Guards all that follows, and what accounts hold, for some instructions at a time. Whoever has it
+ * can't be preempted, nor throttled by his control group, also with PREEMPT_RT: all others who open
+ * a wheel or need memory would wait for him.
+ */
+static DEFINE_RAW_SPINLOCK(tw_users_lock);
+
+/* All accounts, by their payers */
+static struct rb_root tw_users = RB_ROOT;
+
 /* What all hold together who lack CAP_SYS_RESOURCE */
-static atomic64_t tw_unprivileged_bytes = ATOMIC64_INIT(0);
+static u64 tw_unprivileged_bytes;
+
+static int tw_user_compare(struct rb_node *node, const struct rb_node *other)
+{
+	return memcmp(&rb_entry(node, struct tw_user, node)->payer,
+		      &rb_entry(other, struct tw_user, node)->payer, sizeof(struct tw_payer));
+}
+
+/*
+ * The user that is charged for the current task. Anybody may make a user namespace, and can
+ * have many uids in it. All of these count as the user who made the outermost namespace,
+ * unless root made it: then an administrator gave out the uids, and each counts by itself.
+ */
+static kuid_t tw_accountable_uid(void)
+{
+	const struct user_namespace *ns = current_user_ns();
+	kuid_t uid = current_uid();
+
+	for (; ns != &init_user_ns; ns = ns->parent)
+		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
+			uid = ns->owner;
+	return uid;
+}
+
+/*
+ * The container of the current task: root's outermost PID namespace that it is in. The root of a
+ * container may take each uid of the host, but can't leave its namespace; and those that it, or
+ * any user, makes do not count.
+ */
+static struct pid_namespace *tw_container(void)
+{
+	struct pid_namespace *ns = task_active_pid_ns(current);
+
+	if (!ns->level)
+		return NULL;
+	while (ns->level > 1)
+		ns = ns->parent;
+	return uid_eq(ns->user_ns->owner, GLOBAL_ROOT_UID) ? ns : NULL;
+}
+
+/**
+ * tw_user_get() - account of the current task, for a new wheel
+ *
+ * Context: may sleep.
+ * Return: the account, or an error pointer: -ENOMEM.
+ */
+struct tw_user *tw_user_get(void)
+{
+	struct tw_user *user = kzalloc(sizeof(*user), TW_GFP), *new = user;
+	struct rb_node *node;
+
+	if (!new)
+		return ERR_PTR(-ENOMEM);
+	new->payer.uid = from_kuid(&init_user_ns, tw_accountable_uid());
+	new->payer.container = tw_container();
+	new->payer.privileged = tw_may_exceed_limits();
+	raw_spin_lock(&tw_users_lock);
+	node = rb_find_add(&new->node, &tw_users, tw_user_compare);
+	if (node)
+		user = rb_entry(node, struct tw_user, node);
+	else if (new->payer.container)
+		get_pid_ns(new->payer.container);
+	user->wheels++;
+	raw_spin_unlock(&tw_users_lock);
+	if (user != new)
+		kfree(new);
+	return user;
+}
+
+/**
+ * tw_user_put() - a wheel of the user is gone, and all its memory
+ * @user: the account
+ *
+ * Context: may sleep.
+ */
+void tw_user_put(struct tw_user *user)
+{
+	bool last;
+
+	raw_spin_lock(&tw_users_lock);
+	last = !--user->wheels;
+	if (last)
+		rb_erase(&user->node, &tw_users);
+	raw_spin_unlock(&tw_users_lock);
+	if (!last)
+		return;
+	WARN_ON_ONCE(user->bytes || atomic_read(&user->queued));
+	if (user->payer.container)
+		put_pid_ns(user->payer.container);
+	kfree(user);
+}
 
 /**
  * tw_may_exceed_limits() - is the current task above the limits?
@@ -50,6 +159,15 @@ static u64 tw_unprivileged_limit(void)
 	return max((u64)READ_ONCE(tw_max_unprivileged_timers) * TW_TIMER_BYTES, tw_user_limit());
 }
 
+/* Would the user be within the limits with so much more? */
+static bool tw_fits(const struct tw_user *user, u64 bytes)
+{
+	lockdep_assert_held(&tw_users_lock);
+	return user->bytes + bytes <= tw_user_limit() &&
+		(user->payer.privileged ||
+		 tw_unprivileged_bytes + bytes <= tw_unprivileged_limit());
+}
+
 /**
  * tw_user_has_room() - may the user hold more memory, as it is just now?
  * @user: the account
@@ -60,23 +178,12 @@ static u64 tw_unprivileged_limit(void)
  */
 bool tw_user_has_room(const struct tw_user *user, u64 bytes)
 {
-	if (atomic64_read(&user->bytes) + bytes <= tw_user_limit() &&
-	    (user->payer.privileged ||
-	     atomic64_read(&tw_unprivileged_bytes) + bytes <= tw_unprivileged_limit()))
-		return true;
-	return tw_may_exceed_limits();
-}
+	bool fits;
 
-/* What is refused is never in the sum: it may be as much as all that others hold. */
-static bool tw_add(atomic64_t *sum, u64 bytes, u64 limit)
-{
-	s64 held = atomic64_read(sum);
-
-	do {
-		if (held + bytes > limit && !tw_may_exceed_limits())
-			return false;
-	} while (!atomic64_try_cmpxchg(sum, &held, held + bytes));
-	return true;
+	raw_spin_lock(&tw_users_lock);
+	fits = tw_fits(user, bytes);
+	raw_spin_unlock(&tw_users_lock);
+	return fits || tw_may_exceed_limits();
 }
 
 /**
@@ -93,14 +200,16 @@ static bool tw_add(atomic64_t *sum, u64 bytes, u64 limit)
  */
 bool tw_user_charge(struct tw_user *user, u64 bytes)
 {
-	/* Most that is refused is not in one of the sums for a moment, either. */
-	if (!tw_user_has_room(user, bytes) || !tw_add(&user->bytes, bytes, tw_user_limit()))
-		return false;
-	if (user->payer.privileged ||
-	    tw_add(&tw_unprivileged_bytes, bytes, tw_unprivileged_limit()))
-		return true;
-	atomic64_sub(bytes, &user->bytes);
-	return false;
+	bool may = tw_may_exceed_limits();
+
+	raw_spin_lock(&tw_users_lock);
+	may |= tw_fits(user, bytes);
+	if (may) {
+		user->bytes += bytes;
+		tw_unprivileged_bytes += user->payer.privileged ? 0 : bytes;
+	}
+	raw_spin_unlock(&tw_users_lock);
+	return may;
 }
 
 /**
@@ -108,13 +217,14 @@ bool tw_user_charge(struct tw_user *user, u64 bytes)
  * @user: the account
  * @bytes: how much less
  *
- * Context: any.
+ * Context: any process.
  */
 void tw_user_uncharge(struct tw_user *user, u64 bytes)
 {
-	if (!user->payer.privileged)
-		atomic64_sub(bytes, &tw_unprivileged_bytes);
-	atomic64_sub(bytes, &user->bytes);
+	raw_spin_lock(&tw_users_lock);
+	user->bytes -= bytes;
+	tw_unprivileged_bytes -= user->payer.privileged ? 0 : bytes;
+	raw_spin_unlock(&tw_users_lock);
 }
 
 static unsigned int tw_timers_in(u64 bytes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The account of a user: the memory of all wheels that the user opened.
+ * The account of a user: all wheels that the user opened, and their memory.
  */
 #ifndef TW_ACCOUNT_H
 #define TW_ACCOUNT_H
@@ -21,20 +21,22 @@ struct pid_namespace;
 
 /**
  * struct tw_payer - whom wheels are charged to
- * @uid: the user, in the initial user namespace
  * @container: PID namespace that is the user's container, held by the account; or NULL
+ * @uid: the user, in the initial user namespace
  * @privileged: the opener had CAP_SYS_RESOURCE
+ *
+ * Payers are compared byte by byte: there is no padding.
  */
 struct tw_payer {
-	uid_t uid;
 	struct pid_namespace *container;
-	bool privileged;
+	u32 uid;
+	u32 privileged;
 };
 
 /**
  * struct tw_user - a payer who has wheels open
  * @payer: who it is
- * @node: entry in the tree of all users, guarded like @wheels by the lock of that
+ * @node: entry in the tree of all users, guarded like @wheels and @bytes by the lock of that
  * @wheels: how many
  * @queued: how many of them are in the queue, see expire.c
  * @bytes: memory of all wheels
@@ -44,7 +46,7 @@ struct tw_user {
 	struct rb_node node;
 	unsigned int wheels;
 	atomic_t queued;
-	atomic64_t bytes;
+	u64 bytes;
 };
 
 /*
@@ -58,6 +60,8 @@ extern unsigned int tw_max_unprivileged_timers;
 /* The end of what may be set */
 #define TW_MOST_TIMERS BIT(30)
 
+struct tw_user *tw_user_get(void);
+void tw_user_put(struct tw_user *user);
 bool tw_user_has_room(const struct tw_user *user, u64 bytes);
 bool tw_user_charge(struct tw_user *user, u64 bytes);
 void tw_user_uncharge(struct tw_user *user, u64 bytes);

@@ -59,12 +59,10 @@ struct tw_inner {
  * @timer: set for the next tick at which there is something to do
  * @again: turns a wheel that is due and unattended, see expire.c
  * @run_cost: for how many ns a callback of @again keeps the processor, about
- * @wake_cost: for how long a wake-up does: of the last two the shorter
- * @wake_last: the last
+ * @wake_cost: for how long the last wake-up did
  * @due: how often @timer came since the wheel was turned: there is something to do unless this is
- *	0; without @lock, like the four fields that follow
+ *	0; without @lock, like the three fields that follow
  * @queued: 1 if @again comes when it is the wheel's turn
- * @untold: who waits is to be woken by @again, as that takes long
  * @unattended: somebody is told of what is ready who makes no call before
  * @eventfd_lock: guards @eventfd
  * @eventfd: signalled when timers become ready, or NULL
@@ -96,10 +94,8 @@ struct twheel {
 	struct hrtimer again;
 	u32 run_cost;
 	u32 wake_cost;
-	u32 wake_last;
 	atomic_t due;
 	atomic_t queued;
-	bool untold;
 	bool unattended;
 
 	spinlock_t eventfd_lock;	/* guards the next field */
@@ -203,10 +199,6 @@ struct twheel *tw_create(void);
 void tw_destroy(struct twheel *tw);
 int tw_setup(struct twheel *tw, const struct twheel_setup *setup);
 int tw_set_eventfd(struct twheel *tw, int fd);
-
-/* user.c */
-struct tw_user *tw_user_get(void);
-void tw_user_put(struct tw_user *user);
 
 /* read.c */
 ssize_t tw_read_events(struct twheel *tw, struct iov_iter *to, u32 unit, u32 most);

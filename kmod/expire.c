@@ -78,19 +78,17 @@ static void tw_pay(struct twheel *tw, u64 start)
 
 /*
  * Wake who waits, to look by himself. How long that takes decides whether the first hrtimer does
- * it the next time. It may have been interrupted, by the host of a virtual machine for instance.
+ * it the next time.
  */
 static void tw_wake_to_look(struct twheel *tw)
 {
-	u64 ns, start;
+	u64 start;
 
 	if (!wq_has_sleeper(&tw->wait))
 		return;
 	start = ktime_get_ns();
 	wake_up_poll(&tw->wait, 0);
-	ns = min_t(u64, ktime_get_ns() - start, NSEC_PER_SEC);
-	WRITE_ONCE(tw->wake_cost, min_t(u32, ns, READ_ONCE(tw->wake_last)));
-	WRITE_ONCE(tw->wake_last, ns);
+	WRITE_ONCE(tw->wake_cost, min_t(u64, ktime_get_ns() - start, NSEC_PER_SEC));
 }
 
 /* Take a wheel out of the queue. Returns true if it was there. */
@@ -122,8 +120,8 @@ static void tw_queue(struct twheel *tw)
 	hrtimer_start(&tw->again, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
 }
 
-/* The second hrtimer of a wheel that is due is to come at once, if there is credit. */
-static void tw_turn_unattended(struct twheel *tw)
+/* The second hrtimer of a wheel that is due is to come at once, unless it is in the queue. */
+static void tw_start_again(struct twheel *tw)
 {
 	if (!READ_ONCE(tw->closing) && !atomic_read(&tw->queued))
 		hrtimer_start(&tw->again, 0, HRTIMER_MODE_REL_SOFT);
@@ -141,7 +139,7 @@ void tw_set_unattended(struct twheel *tw)
 	/* Either this sees that it is due, or the timer sees that it is unattended. */
 	smp_mb();
 	if (tw_is_due(tw))
-		tw_turn_unattended(tw);
+		tw_start_again(tw);
 }
 
 /* Count what a step made ready. */
@@ -183,13 +181,11 @@ static bool tw_run_shared(struct twheel *tw, struct tw_step *step, bool *wake)
 
 /**
  * struct tw_did - what a run did
- * @done: there was one
  * @ready: timers are ready
  * @told: who waits was woken before, as the wheel was due, or the second hrtimer is to do that
  * @left: something is left
  */
 struct tw_did {
-	bool done;
 	bool ready;
 	bool told;
 	bool left;
@@ -204,7 +200,7 @@ struct tw_did {
 static struct tw_did tw_run(struct twheel *tw)
 {
 	int due = atomic_read_acquire(&tw->due);
-	struct tw_did did = { .done = true, .told = due };
+	struct tw_did did = { .told = due };
 	u32 budget = READ_ONCE(tw_budget);
 	struct tw_step step = { .budget = budget };
 	u64 start = ktime_get_ns();
@@ -254,8 +250,7 @@ static struct tw_did tw_run(struct twheel *tw)
 /*
  * There is something to do. In a hard interrupt, but with PREEMPT_RT.
  *
- * Where it takes long to wake all who wait, as there are so many, that is done by the second
- * hrtimer, in its turn.
+ * Where it takes long to wake all who wait, as there are so many, the second hrtimer does it.
  */
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 {
@@ -265,42 +260,39 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	atomic_inc(&tw->due);
 	/* Pairs with tw_set_unattended(). */
 	smp_mb__after_atomic();
-	if (!cheap) {
-		WRITE_ONCE(tw->untold, true);
-		tw_queue(tw);
-	} else if (READ_ONCE(tw->unattended)) {
-		tw_turn_unattended(tw);
-	}
+	if (!cheap || READ_ONCE(tw->unattended))
+		tw_start_again(tw);
 	if (cheap)
 		tw_wake_to_look(tw);
 	return HRTIMER_NORESTART;
 }
 
 /* One run in a soft interrupt, which does not wait for the lock */
-static void tw_try_run(struct twheel *tw, struct tw_did *did)
+static struct tw_did tw_try_run(struct twheel *tw)
 {
+	struct tw_did did = { .left = true };
+
 	if (!spin_trylock(&tw->lock))
-		return;
-	*did = tw_run(tw);
+		return did;
+	did = tw_run(tw);
 	spin_unlock(&tw->lock);
+	return did;
 }
 
+/* Without credit, the wheel waits for its turn in the queue. */
 enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 {
 	struct twheel *tw = container_of(timer, struct twheel, again);
 	bool turn = tw_leave_queue(tw);
-	struct tw_did did = {};
 	u64 start = ktime_get_ns();
+	struct tw_did did = {};
 
-	/* Or a task was faster. */
-	did.left = tw_is_due(tw);
-	if (did.left && (turn || tw_has_credit(start)))
-		tw_try_run(tw, &did);
-	/* Who waits was not woken yet, as that takes long. */
-	if (turn && READ_ONCE(tw->untold)) {
-		WRITE_ONCE(tw->untold, false);
-		tw_wake_to_look(tw);
-	} else if (did.done && (did.ready || did.left)) {
+	if (!turn && !tw_has_credit(start)) {
+		did.left = true;
+	} else {
+		/* Or a task was faster; but others may wait who were not woken yet. */
+		if (tw_is_due(tw))
+			did = tw_try_run(tw);
 		tw_wake_to_look(tw);
 	}
 	if (did.ready)

@@ -412,7 +412,11 @@ static struct record beside(int nr)
 	return *record;
 }
 
-/* (Waking so many takes ms, and not always as many.) */
+/*
+ * Waking so many takes ms, and not always as many: there, it may be half more. (Where much memory
+ * is freed, Linux 6.1 now and then gives all free pages of a processor back at once, with
+ * interrupts off: 0.2 ms.)
+ */
 static void compare_with_timerfds(int nr, void (*does)(void))
 {
 	struct record with, without;
@@ -424,9 +428,9 @@ static void compare_with_timerfds(int nr, void (*does)(void))
 	answer = shared->slowest;
 	timerfds = false;
 	with = beside(nr);
-	EXPECT_TRUE(with.late <= without.late + without.late / 8 + GRACE,
+	EXPECT_TRUE(with.late <= without.late + without.late / 2 + GRACE,
 		    "%llu us, and beside timerfds %llu us", with.late / USEC, without.late / USEC);
-	EXPECT_TRUE(with.latest <= without.latest + without.latest / 8 + GRACE,
+	EXPECT_TRUE(with.latest <= without.latest + without.latest / 2 + GRACE,
 		    "%llu us, and beside timerfds %llu us", with.latest / USEC,
 		    without.latest / USEC);
 	EXPECT_TRUE(shared->answers && shared->slowest < answer + ANSWER, "%llu us",

@@ -6,10 +6,18 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 
-/* A copy of user.c, with users of its own, whose static functions can be called */
+/* A copy of account.c, with users and limits of its own */
+#define tw_max_timers copy_max_timers
+#define tw_max_user_timers copy_max_user_timers
+#define tw_max_unprivileged_timers copy_max_unprivileged_timers
 #define tw_user_get copy_user_get
 #define tw_user_put copy_user_put
-#include "kmod/user.c"
+#define tw_user_has_room copy_user_has_room
+#define tw_user_charge copy_user_charge
+#define tw_user_uncharge copy_user_uncharge
+#define tw_may_exceed_limits copy_may_exceed_limits
+#define tw_default_limits copy_default_limits
+#include "kmod/account.c"
 
 /* The current task opens a wheel, as a user, with CAP_SYS_RESOURCE or without. */
 static struct tw_user *open_as(struct kunit *test, uid_t uid, bool privileged)
@@ -46,38 +54,44 @@ static void task_has_account_of_its_payer(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&tw_users));
 }
 
-/* Two tasks of a payer open the first wheel, and each brings an account. */
+/* Payers that differ in anything, and are equal to themselves only */
 static void each_payer_has_one_account(struct kunit *test)
 {
-	struct tw_payer payers[8];
-	struct tw_user *users[8], *other;
-	unsigned int i;
+	struct tw_user users[8] = {};
+	unsigned int i, k;
+	int order;
 
-	for (i = 0; i < 8; i++) {
-		payers[i] = (struct tw_payer){
+	for (i = 0; i < 8; i++)
+		users[i].payer = (struct tw_payer){
 			.uid = 1 + (i & 1),
 			.container = i & 2 ? &init_pid_ns : NULL,
-			.privileged = i & 4,
+			.privileged = !!(i & 4),
 		};
-		users[i] = kzalloc(sizeof(*users[i]), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, users[i]);
-		users[i]->payer = payers[i];
-		KUNIT_EXPECT_NULL(test, tw_user_add_wheel(&payers[i], NULL));
-		KUNIT_EXPECT_PTR_EQ(test, tw_user_add_wheel(&payers[i], users[i]), users[i]);
-	}
-	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, other);
-	for (i = 0; i < 8; i++) {
-		KUNIT_EXPECT_PTR_EQ(test, tw_user_add_wheel(&payers[i], other), users[i]);
-		copy_user_put(users[i]);
-		copy_user_put(users[i]);
-		KUNIT_EXPECT_NULL(test, tw_user_add_wheel(&payers[i], NULL));
-	}
+	for (i = 0; i < 8; i++)
+		for (k = 0; k < 8; k++) {
+			order = tw_user_compare(&users[i].node, &users[k].node);
+			KUNIT_EXPECT_EQ(test, !order, i == k);
+			KUNIT_EXPECT_EQ(test, order < 0,
+					tw_user_compare(&users[k].node, &users[i].node) > 0);
+		}
+}
+
+static void wheels_of_a_payer_share_its_account(struct kunit *test)
+{
+	struct tw_user *first = open_as(test, 7, false), *second = open_as(test, 7, false);
+
+	KUNIT_EXPECT_PTR_EQ(test, first, second);
+	KUNIT_EXPECT_EQ(test, first->wheels, 2);
+	copy_user_put(first);
+	KUNIT_EXPECT_FALSE(test, RB_EMPTY_ROOT(&tw_users));
+	copy_user_put(second);
+	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&tw_users));
 }
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(task_has_account_of_its_payer),
 	KUNIT_CASE(each_payer_has_one_account),
+	KUNIT_CASE(wheels_of_a_payer_share_its_account),
 	{}
 };
 
