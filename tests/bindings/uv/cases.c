@@ -148,45 +148,6 @@ static void test_turns(void)
 	end();
 }
 
-static void stops_others(any_timer_t *timer)
-{
-	called(timer);
-	timer_stop(&b);
-	timer_close(&c, closed);
-}
-
-static void test_stop_due(void)
-{
-	begin();
-	timer_start(&a, stops_others, 2, 0);
-	timer_start(&b, never, 2, 2);
-	timer_start(&c, never, 3, 0);
-	uv_sleep(20);
-	uv_run(&loop, UV_RUN_DEFAULT);
-	EXPECT_EQ(calls, 1);
-	EXPECT_EQ(closes, 1);
-	end();
-}
-
-static void start_others(any_timer_t *timer)
-{
-	called(timer);
-	timer_start(&b, called, 1, 0);
-}
-
-/* Stopped and started in one callback: its time is the new one */
-static void test_start_due(void)
-{
-	begin();
-	timer_start(&a, start_others, 2, 0);
-	timer_start(&b, never, 2, 0);
-	uv_sleep(10);
-	uv_run(&loop, UV_RUN_DEFAULT);
-	EXPECT_EQ(calls, 2);
-	EXPECT_TRUE(order[1] == &b);
-	end();
-}
-
 static void test_ref(void)
 {
 	begin();
@@ -399,8 +360,6 @@ int main(void)
 	RUN(test_order, "the same time: as they were started; else by time");
 	RUN(test_huge, "times that never come");
 	RUN(test_turns, "one turn of the loop, waiting or not");
-	RUN(test_stop_due, "stopped and closed when they are due already");
-	RUN(test_start_due, "started again when it is due already");
 	RUN(test_ref, "the loop lives for those with a reference");
 	RUN(test_many, "a thousand, none early, none lost");
 	RUN(test_close_again, "closed, and used again by the close callback");
