@@ -21,7 +21,6 @@
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -609,47 +608,6 @@ static inline void drop_resource(void)
 	data[0].permitted &= ~(1U << CAP_SYS_RESOURCE);
 	if (syscall(SYS_capset, &head, data))
 		tap_bail("capset: %s", strerror(errno));
-}
-
-static inline void send_fd(int to, int fd)
-{
-	union {
-		char room[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {};
-	struct iovec iov = { .iov_base = "", .iov_len = 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
-
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-	if (sendmsg(to, &msg, 0) != 1)
-		tap_bail("sendmsg: %s", strerror(errno));
-}
-
-static inline int receive_fd(int sock)
-{
-	char byte, control[CMSG_SPACE(sizeof(int))];
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	int which;
-
-	if (recvmsg(sock, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
-		tap_bail("recvmsg: %s", strerror(errno));
-	memcpy(&which, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
-	return which;
 }
 
 #endif
