@@ -561,17 +561,6 @@ static inline void sleeper_start(struct sleeper *sleeper, long nr)
 	EXPECT_TRUE(WAIT_FOR(blocked_in(sleeper->tid, nr)), "the thread does not sleep");
 }
 
-/* Wait for a child that SIGKILL ends */
-static inline void expect_killed(pid_t pid)
-{
-	int status;
-
-	if (waitpid(pid, &status, 0) != pid)
-		tap_bail("waitpid failed");
-	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "child's status %#x",
-		    status);
-}
-
 /* Pseudo-random numbers, the same in each run from the same seed */
 static inline __u64 random_next(__u64 *state)
 {

@@ -280,6 +280,7 @@ static void correct_child(void)
 static void rounds(bool with_kill)
 {
 	pid_t pid, beside;
+	int status;
 
 	killed = with_kill;
 	memset(neighbour, 0, sizeof(*neighbour));
@@ -289,7 +290,8 @@ static void rounds(bool with_kill)
 		if (killed) {
 			sleep_ns(500 * MSEC);
 			kill(pid, SIGKILL);
-			expect_killed(pid);
+			EXPECT_EQ(waitpid(pid, &status, 0), pid);
+			EXPECT_TRUE(WIFSIGNALED(status), "it ended with %#x", status);
 		} else {
 			tap_join(pid);
 		}
