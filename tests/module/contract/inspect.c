@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a wheel says of itself: INFO, STATS, fdinfo; that an idle wheel is silent; and the
- * counters of all wheels together, in debugfs, while wheels come and go. (What QUERY,
- * MODIFY and CANCEL say of timers is in disturb.c.)
+ * What a wheel says of itself: STATS, fdinfo; that an idle wheel is silent; and the counters
+ * of all wheels together, in debugfs, while wheels come and go. (INFO, also when the next
+ * timer expires, and what QUERY, MODIFY and CANCEL say of timers are in disturb.c; what a
+ * wheel was set up with is in errors.c.)
  *
  * also in: both matrix
  */
@@ -16,59 +17,6 @@ static int fd;
 static void fresh(__u64 tick)
 {
 	wheel_replace_new(&fd, TWHEEL_CLOCK_MONOTONIC, tick);
-}
-
-static void test_info(void)
-{
-	struct twheel_info info;
-	int bare = wheel_open(O_NONBLOCK);
-
-	info = wheel_info(bare);
-	EXPECT_EQ(info.clock, TWHEEL_CLOCK_MONOTONIC);
-	EXPECT_EQ(info.event_size, sizeof(struct twheel_event));
-	EXPECT_EQ(info.limit, info.wheel_limit);
-	EXPECT_EQ(info.pending | info.ready | info.next_expiry, 0);
-	EXPECT_EQ(wheel_setup(bare, TWHEEL_CLOCK_TAI, 12345, 99, TWHEEL_SETUP_COUNT), 0);
-	info = wheel_info(bare);
-	EXPECT_EQ(info.clock, TWHEEL_CLOCK_TAI);
-	EXPECT_EQ(info.tick, 12345);
-	EXPECT_EQ(info.limit, 99);
-	EXPECT_EQ(info.flags, TWHEEL_SETUP_COUNT);
-	EXPECT_EQ(info.event_size, 8);
-	close(bare);
-}
-
-/*
- * At any time: what was pending when INFO was asked does not expire before
- * next_expiry. When nothing was ready then, that is whatever is read next.
- */
-static void test_next_expiry(void)
-{
-	enum { M = 300 };
-	static struct twheel_event ev[M];
-	struct twheel_info info = { 0 };
-	int n = 0, bounded = 0;
-	long i, got;
-	__u64 seed = 3, time;
-
-	fresh(100 * USEC);
-	for (i = 0; i < M; i++)
-		arm(fd, 0, random_next(&seed) % (400 * MSEC), i);
-	while (n < M && readable(fd, PATIENCE_MS)) {
-		got = read_events(fd, ev, M);
-		time = now(CLOCK_MONOTONIC);
-		for (i = 0; i < got && info.pending && !info.ready; i++) {
-			bounded++;
-			EXPECT_TRUE(time >= info.next_expiry &&
-				    ev[i].deadline + 100 * USEC > info.next_expiry,
-				    "deadline %llu read %llu bound %llu", ev[i].deadline,
-				    time, info.next_expiry);
-		}
-		n += got;
-		info = wheel_info(fd);
-	}
-	EXPECT_EQ(n, M);
-	EXPECT_TRUE(bounded > 10, "only %d expiries were looked at", bounded);
 }
 
 static __u64 histogram(const struct twheel_stats *s)
@@ -457,8 +405,6 @@ static void test_counters_of_fleets(void)
 int main(void)
 {
 	tap_start(60);
-	RUN(test_info, "INFO");
-	RUN(test_next_expiry, "nothing expires before next_expiry");
 	RUN(test_stats, "STATS");
 	RUN(test_fdinfo, "fdinfo");
 	RUN(test_fdinfo_wheel, "fdinfo: the number of a wheel");
