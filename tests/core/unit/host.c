@@ -148,13 +148,8 @@ void host_test(const char *name, void (*test)(void))
 	printf("%sok %u - %s\n", status ? "not " : "", ++tests, name);
 }
 
-/**
- * host_said() - what is printed, in a process of its own
- * @look: prints it
- * @said: out: the text
- * @size: room for it
- */
-void host_said(void (*look)(void), char *said, size_t size)
+/* What @look prints, in a process of its own */
+static void host_said(void (*look)(void), char *said, size_t size)
 {
 	size_t length;
 	FILE *from;
@@ -173,6 +168,37 @@ void host_said(void (*look)(void), char *said, size_t size)
 	said[length] = 0;
 	fclose(from);
 	ASSERT_TRUE(wait(NULL) > 0);
+}
+
+/**
+ * host_breaks() - each thing that can be wrong is to be said
+ * @make: makes something in which all is right
+ * @look: prints what is wrong in it
+ * @break_one: makes one thing of it wrong, by its number. Returns what has to be said, or NULL
+ *	after the last.
+ */
+void host_breaks(void (*make)(void), void (*look)(void),
+		 const char *(*break_one)(unsigned int thing))
+{
+	char said[512], text[160];
+	unsigned int thing;
+
+	for (thing = 0;; thing++) {
+		const char *wrong;
+
+		make();
+		host_said(look, said, sizeof(said));
+		if (*said)
+			host_fail(__FILE__, __LINE__, "thing %u: %s", thing, said);
+		wrong = break_one(thing);
+		if (!wrong)
+			break;
+		host_said(look, said, sizeof(said));
+		snprintf(text, sizeof(text), ": not so: %s", wrong);
+		if (!strstr(said, text))
+			host_fail(__FILE__, __LINE__, "not '%s', but: %s", text, said);
+	}
+	host_note("%u things", thing);
 }
 
 /**

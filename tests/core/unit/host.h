@@ -42,7 +42,8 @@ void host_note(const char *fmt, ...);
 void host_plan(unsigned int tests);
 void host_test(const char *name, void (*test)(void));
 int host_end(void);
-void host_said(void (*look)(void), char *said, size_t size);
+void host_breaks(void (*make)(void), void (*look)(void),
+		 const char *(*break_one)(unsigned int thing));
 
 u64 host_first_seed(void);
 void host_seed(u64 seed);
