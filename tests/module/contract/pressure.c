@@ -6,14 +6,12 @@
  *
  * A killed program is found out by its parent, and by the kernel's log.
  */
-#include "device.h"
+#include "cgroup.h"
 
-#include <sys/mount.h>
 #include <sys/sysinfo.h>
 
-#define CGROUPS "/tmp/twheel-cgroups"
 #define BATCH 1024
-#define HUNGRY_MAX (8UL << 20)
+#define HUNGRY_MAX "8M"
 
 /* What processes tell each other */
 struct shared {
@@ -28,22 +26,6 @@ static struct twheel_op batch[BATCH];
 
 /* ---- cgroups ---- */
 
-static bool cgroups_mount(void)
-{
-	char text[256];
-
-	mkdir("/tmp", 0777);
-	mkdir(CGROUPS, 0755);
-	if (mount("none", CGROUPS, "cgroup2", 0, NULL))
-		return false;
-	read_text(CGROUPS "/cgroup.controllers", text, sizeof(text));
-	if (!strstr(text, "memory"))
-		return false;
-	if (write_text(CGROUPS "/cgroup.subtree_control", "+memory"))
-		tap_bail("memory can't be enabled in cgroup v2");
-	return true;
-}
-
 static bool cgroups_ready(void)
 {
 	memset(shared, 0, sizeof(*shared));
@@ -52,44 +34,21 @@ static bool cgroups_ready(void)
 	return cgroups;
 }
 
-static const char *cgroup_file(const char *name, const char *file)
-{
-	static char path[128];
-
-	snprintf(path, sizeof(path), CGROUPS "/%s/%s", name, file);
-	return path;
-}
-
-static void cgroup_new(const char *name, unsigned long max)
-{
-	char text[32];
-
-	if (mkdir(cgroup_file(name, ""), 0755))
-		tap_bail("cgroup %s: %s", name, strerror(errno));
-	snprintf(text, sizeof(text), "%lu", max);
-	if (write_text(cgroup_file(name, "memory.max"), max ? text : "max"))
-		tap_bail("memory.max of %s: %s", name, strerror(errno));
-}
-
-static void cgroup_enter(const char *name)
-{
-	if (write_text(cgroup_file(name, "cgroup.procs"), "0"))
-		tap_bail("cgroup %s can't be entered", name);
-}
-
 static long long cgroup_memory(const char *name)
 {
-	char text[64];
+	char path[128];
 
-	read_text(cgroup_file(name, "memory.current"), text, sizeof(text));
-	return atoll(text);
+	snprintf(path, sizeof(path), CGROUP "%s/memory.current", name);
+	return number_after(path, "");
 }
 
 static void cgroup_end(const char *name)
 {
+	char path[128];
+
+	snprintf(path, sizeof(path), CGROUP "%s", name);
 	/* What is charged to it may be freed a while later. */
-	EXPECT_TRUE(WAIT_FOR(!rmdir(cgroup_file(name, ""))), "%s: %s", name,
-		    strerror(errno));
+	EXPECT_TRUE(WAIT_FOR(!rmdir(path)), "%s: %s", name, strerror(errno));
 }
 
 /* ---- a wheel that takes all memory ---- */
@@ -119,7 +78,7 @@ static void become_hungry(void)
 	memset(batch, 1, sizeof(batch));
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		tap_bail("mlockall: %s", strerror(errno));
-	cgroup_enter("hungry");
+	cgroup_move("hungry", getpid());
 }
 
 /* All memory of the cgroup into one wheel */
@@ -130,8 +89,7 @@ static int eat(void)
 	shared->armed = arm_batches(fd, 10000000);
 	EXPECT_EQ(shared->error, -ENOMEM);
 	EXPECT_TRUE(shared->armed > 10000, "%ld armed", shared->armed);
-	EXPECT_TRUE(shared->armed <= (long)HUNGRY_MAX / 32, "%ld armed in 8 MiB",
-		    shared->armed);
+	EXPECT_TRUE(shared->armed <= (8 << 20) / 32, "%ld armed in 8 MiB", shared->armed);
 	EXPECT_EQ(wheel_info(fd).pending, shared->armed);
 	return fd;
 }
@@ -166,7 +124,8 @@ static void test_hungry(void)
 {
 	if (!cgroups_ready())
 		return;
-	cgroup_new("hungry", HUNGRY_MAX);
+	cgroup_make("hungry");
+	cgroup_write("hungry", "memory.max", HUNGRY_MAX);
 	tap_join(tap_fork(hungry_child));
 	cgroup_end("hungry");
 }
@@ -179,9 +138,9 @@ static void moving_child(void)
 	static const char *const names[] = { "opener", "armer" };
 	int fd, i;
 
-	cgroup_enter("opener");
+	cgroup_move("opener", getpid());
 	fd = wheel_open(O_NONBLOCK);
-	cgroup_enter("armer");
+	cgroup_move("armer", getpid());
 	for (i = 0; i < 2; i++)
 		shared->before[i] = cgroup_memory(names[i]);
 	arm_batches(fd, 100 * BATCH);
@@ -205,8 +164,8 @@ static void test_charged(void)
 
 	if (!cgroups_ready())
 		return;
-	cgroup_new("opener", 0);
-	cgroup_new("armer", 0);
+	cgroup_make("opener");
+	cgroup_make("armer");
 	tap_join(tap_fork(moving_child));
 	opener = shared->after[0] - shared->before[0];
 	armer = shared->after[1] - shared->before[1];
@@ -221,12 +180,15 @@ static void test_charged(void)
 
 int main(void)
 {
+	char text[256];
+
 	tap_start(100);
 	shared = map_shared(sizeof(*shared));
-	cgroups = cgroups_mount();
+	read_text(CGROUP "cgroup.controllers", text, sizeof(text));
+	cgroups = strstr(text, "memory");
+	if (cgroups)
+		cgroup_write("", "cgroup.subtree_control", "+memory");
 	RUN(test_hungry, "at its limit: what needs no memory works");
 	RUN(test_charged, "memory is the opener's cgroup's");
-	umount(CGROUPS);
-	rmdir(CGROUPS);
 	return tap_end();
 }
