@@ -179,16 +179,6 @@ static void rearm_deed(void)
 	submit(clients[i].fd, ops, BATCH);
 }
 
-/* Each expires in a microsecond of its own */
-static void ticks_deed(void)
-{
-	int i = *rounds % WHEELS;
-
-	while (read_events(clients[i].fd, events, BATCH) > 0)
-		;
-	arm_all(clients[i].fd, now(CLOCK_MONOTONIC) + 10 * MSEC, USEC);
-}
-
 static void (*prepare)(void);
 static void (*deed)(void);
 
@@ -278,6 +268,5 @@ int main(void)
 	RUN_CALL(beside(prepare_shared, expire_deed), "shared timers that all expire");
 	RUN_CALL(beside(prepare_ordinary, cascade_deed), "timers that are cascaded");
 	RUN_CALL(beside(prepare_ordinary, rearm_deed), "timers that are moved to and fro");
-	RUN_CALL(beside(prepare_ordinary, ticks_deed), "timers in every microsecond");
 	return tap_end();
 }
