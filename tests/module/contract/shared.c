@@ -341,37 +341,6 @@ static void check_event(const struct twheel_event *ev)
 	EXPECT_TRUE(is_idle(i));
 }
 
-static void test_read(void)
-{
-	struct twheel_event ev[20];
-	struct expiry e[5];
-	__u32 i, some;
-	long n, k, got = 0;
-
-	fresh(2000);
-	EXPECT_EQ(read_events(c.fd, ev, 1), -EAGAIN);
-	for (i = 0; i < c.nr; i++)
-		arm_in(i, i * 17 % 100 * MSEC);
-	while (got < c.nr && readable(c.fd, PATIENCE_MS)) {
-		n = read_events(c.fd, ev, 1 + got % ARRAY_SIZE(ev));
-		if (!EXPECT_TRUE(n > 0, "readable, but read gave %ld", n))
-			break;
-		for (k = 0; k < n; k++)
-			check_event(&ev[k]);
-		got += n;
-		/* with somebody beside it */
-		some = shared_take_some(&c, e, 1 + got % ARRAY_SIZE(e));
-		for (i = 0; i < some; i++)
-			check_taken(e[i].timer);
-		got += some;
-	}
-	EXPECT_EQ(got, c.nr);
-	EXPECT_EQ(read_events(c.fd, ev, 1), -EAGAIN);
-	EXPECT_EQ(readable(c.fd, 0), 0);
-	EXPECT_EQ(shared_waiting(&c), 0);
-	EXPECT_EQ(wheel_info(c.fd).ready, 0);
-}
-
 /* Events of 16 bytes, of shared and of ordinary timers: whole ones only */
 static void test_read_short(void)
 {
@@ -612,39 +581,6 @@ static void test_drain(void)
 	take_all(nr);
 }
 
-/* ---- clocks and ticks ---- */
-
-static void one_clock(__u32 clock, __u64 tick)
-{
-	__u64 seed = clock + tick;
-	__u32 i;
-
-	client_close(&c);
-	client_open(&c, clock, tick, 40);
-	tick = wheel_info(c.fd).tick;
-	for (i = 0; i < c.nr; i++) {
-		arm_in(i, random_next(&seed) % (100 * MSEC));
-		EXPECT_TRUE(read64(&c.area->next_wake) <= deadlines[i] + tick ||
-			    now(c.clock) >= deadlines[i], "clock %u", clock);
-	}
-	take_all(c.nr);
-}
-
-static void test_clocks(void)
-{
-	static const __u32 clocks[] = {
-		TWHEEL_CLOCK_REALTIME, TWHEEL_CLOCK_MONOTONIC,
-		TWHEEL_CLOCK_BOOTTIME, TWHEEL_CLOCK_TAI,
-	};
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		one_clock(clocks[i], USEC);
-		one_clock(clocks[i], 0);
-	}
-	one_clock(TWHEEL_CLOCK_BOOTTIME, SEC);
-}
-
 /* ---- the end ---- */
 
 /* Pages of shared timers that the kernel has mapped side by side, in KiB */
@@ -695,14 +631,12 @@ int main(void)
 	RUN(test_later, "moved to later: no call, and not early");
 	RUN(test_never, "the latest deadline");
 	RUN(test_cancel_fired, "cancel after it expired, before it was taken");
-	RUN(test_read, "read(2) takes them as well");
 	RUN(test_read_short, "read(2) of events of 16 bytes");
 	RUN(test_read_faults, "read(2) to a bad address loses nothing");
 	RUN(test_blocking_read, "a read that waits");
 	RUN(test_epoll, "epoll, by level and by edge");
 	RUN(test_eventfd, "EVENTFD");
 	RUN(test_drain, "DRAIN");
-	RUN(test_clocks, "every clock, the shortest tick and the longest");
 	RUN(test_close, "closed with everything pending");
 	return tap_end();
 }
