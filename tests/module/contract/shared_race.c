@@ -415,12 +415,6 @@ static void check_round(const __u64 *before)
 	EXPECT_EQ(shared_waiting(&c) > nr, 0);
 }
 
-static void start(pthread_t *thread, void *(*fn)(void *), long cpu)
-{
-	if (pthread_create(thread, NULL, fn, (void *)cpu))
-		tap_bail("pthread_create failed");
-}
-
 static void one_round(__u64 of_tick, __u32 timers, __u32 ops)
 {
 	__u64 before[] = { taken, withdrawn, drained }, start_over = over(), owed;
@@ -437,11 +431,11 @@ static void one_round(__u64 of_tick, __u32 timers, __u32 ops)
 	stop_fd = eventfd(0, EFD_CLOEXEC);
 	client_open(&c, TWHEEL_CLOCK_MONOTONIC, tick, nr);
 	c.between = stop_at_times;
-	start(&consumers[0], consumer, 1);
+	thread_start(&consumers[0], consumer, (void *)1);
 	if (by != BY_RING)
-		start(&consumers[1], by & BY_DRAIN ? drainer : consumer, 0);
+		thread_start(&consumers[1], by & BY_DRAIN ? drainer : consumer, (void *)0);
 	for (i = 0; i < OWNERS; i++)
-		start(&owners[i], owner, i);
+		thread_start(&owners[i], owner, (void *)i);
 	for (i = 0; i < OWNERS; i++)
 		pthread_join(owners[i], NULL);
 
@@ -580,7 +574,7 @@ static void test_asleep(void)
 	client_open(&c, TWHEEL_CLOCK_MONOTONIC, USEC, nr);
 	stop = false;
 	turn = 0;
-	start(&thread, trigger, 0);
+	thread_start(&thread, trigger, (void *)0);
 	pin_to(1);
 	do {
 		rounds++;
