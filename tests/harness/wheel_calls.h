@@ -408,4 +408,30 @@ static inline void make_read(struct making *mk)
 		broken("read wrote around a piece of %zu bytes", piece.size);
 }
 
+/* Any call, with signals meanwhile, in memory that lies as it may */
+static inline void random_call(struct making *mk)
+{
+	mk->shape = below(&mk->seed, 256);
+	if (one_in(&mk->seed, 4))
+		signals_after(1000ULL << below(&mk->seed, 10));
+	switch (below(&mk->seed, 8)) {
+	case 0:
+	case 1:
+		make_read(mk);
+		break;
+	case 2:
+		mk->nr = mk->nr < 200 ? mk->nr : 200;
+		make_drain(mk);
+		break;
+	case 3:
+		mk->nr = 1;
+		submit_array(mk, NULL);
+		break;
+	default:
+		submit_array(mk, NULL);
+		break;
+	}
+	signals_after(0);
+}
+
 #endif

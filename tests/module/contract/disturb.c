@@ -2,26 +2,22 @@
 /*
  * Accepted and refused operations of all kinds in one batch, around each number at which
  * something begins or ends inside; then calls at random, in memory that may be bad, with
- * signals. After each call of one thread all that the wheel says is as a model has it;
- * and what several threads do at once comes to what the model allows.
+ * signals. After each call all that the wheel says is as a model has it. (What several threads
+ * do at once: race.c, and module/calls, beside the same model.)
  *
  * Environment: TIMES=N for N times as much at random, SEED=N for other calls. What fails
  * says the number of its sequence.
  *
- * also in: both both-threads matrix
+ * also in: both matrix
  */
 #define MODEL_TIMERS 24000
 #include "wheel_calls.h"
 
-#include <pthread.h>
-
 #define USER_PARAMETER PARAMETERS "max_user_timers"
 #define WHEELS 3
-#define THREADS 4
 #define SEQUENCES 20
 #define STEPS 50
 #define SMALL_BATCHES 2000
-#define THREAD_CALLS 100
 
 static struct model models[WHEELS];
 static int wheels[WHEELS];
@@ -72,7 +68,7 @@ static const struct shape limit_shapes[] = {
 };
 
 /* A wheel that is not set up if no limit is given; else each second has short events. */
-static void begin(__u32 w, __u64 limit, bool alone)
+static void begin(__u32 w, __u64 limit)
 {
 	static __u32 opened;
 	struct twheel_setup setup = {
@@ -85,13 +81,12 @@ static void begin(__u32 w, __u64 limit, bool alone)
 	wheels[w] = wheel_open(O_NONBLOCK);
 	if (limit && wheel_ioctl(wheels[w], TWHEEL_IOC_SETUP, &setup))
 		tap_bail("setup with limit %llu failed", limit);
-	model_begin(&models[w], wheels[w], w, alone);
+	model_begin(&models[w], wheels[w], w, true);
 }
 
 static void finish(__u32 w)
 {
-	if (models[w].alone)
-		model_query_all(&models[w], wheels[w]);
+	model_query_all(&models[w], wheels[w]);
 	model_finish(&models[w], wheels[w]);
 	close(wheels[w]);
 }
@@ -158,7 +153,7 @@ static void walk(struct walk w, const struct shape *shape)
 	snprintf(model_doing, sizeof(model_doing),
 		 "%u timers, limit %u, each %u. from %u, then %u of %s(%s)", w.timers, w.limit,
 		 w.each, w.from, w.nr, shape->head, shape->cycle);
-	begin(0, w.limit, true);
+	begin(0, w.limit);
 	fill(0, w.timers);
 	for (i = 0; w.each && i < w.timers; i++)
 		if (i % w.each != w.from)
@@ -276,7 +271,7 @@ static void user_limit(__u32 limit, const struct shape *shape)
 		return;
 	snprintf(model_doing, sizeof(model_doing), "user's limit %u, then %s(%s)", limit,
 		 shape->head, shape->cycle);
-	begin(0, 0, true);
+	begin(0, 0);
 	set_user_limit(limit);
 	for (nr = 3; nr < 9; nr++)
 		batch(0, nr, shape->head, shape->cycle);
@@ -304,7 +299,7 @@ static void test_user_limit(void)
 	static const __u32 room_for[] = { 900, 1700, 1900, 2600, 4200 };
 	size_t l, s;
 
-	begin(1, 0, true);
+	begin(1, 0);
 	fill(1, 10);
 	for (l = 0; l < ARRAY_SIZE(room_for); l++)
 		for (s = 0; s < ARRAY_SIZE(limit_shapes); s++)
@@ -334,11 +329,11 @@ static void test_small_random(void)
 	char head[8], cycle[8];
 
 	seed = number_of("SEED", 1) * 2 + 1;
-	begin(0, 0, true);
+	begin(0, 0);
 	for (i = 0; i < nr && !halted(); i++) {
 		if (models[0].nr > MODEL_TIMERS / 4) {
 			finish(0);
-			begin(0, 0, true);
+			begin(0, 0);
 		}
 		random_letters(head, 4);
 		random_letters(cycle, 3);
@@ -358,32 +353,6 @@ static __u32 near_boundary(void)
 	if (one_in(&seed, 30))
 		return MOST_OPS - 2;
 	return batch_sizes[below(&seed, ARRAY_SIZE(batch_sizes))] - 1 + below(&seed, 3);
-}
-
-/* Any call, with signals meanwhile, in memory that lies as it may */
-static void random_call(struct making *mk)
-{
-	mk->shape = below(&mk->seed, 256);
-	if (one_in(&mk->seed, 4))
-		signals_after(1000ULL << below(&mk->seed, 10));
-	switch (below(&mk->seed, 8)) {
-	case 0:
-	case 1:
-		make_read(mk);
-		break;
-	case 2:
-		mk->nr = mk->nr < 200 ? mk->nr : 200;
-		make_drain(mk);
-		break;
-	case 3:
-		mk->nr = 1;
-		submit_array(mk, NULL);
-		break;
-	default:
-		submit_array(mk, NULL);
-		break;
-	}
-	signals_after(0);
 }
 
 static void random_step(__u32 w, bool far)
@@ -411,7 +380,7 @@ static void random_sequence(__u64 which, bool far)
 
 	seed = which * 2 + 1;
 	for (i = 0; i < WHEELS; i++)
-		begin(i, i ? 1 + below(&seed, i == 1 ? 300 : 4000) : 0, true);
+		begin(i, i ? 1 + below(&seed, i == 1 ? 300 : 4000) : 0);
 	for (i = 0; i < STEPS && !halted(); i++) {
 		snprintf(model_doing, sizeof(model_doing), "sequence %llu, step %u", which, i);
 		random_step(below(&seed, WHEELS), far);
@@ -443,66 +412,6 @@ static void test_random_near(void)
 	random_sequences(false);
 }
 
-/* ---- threads ---- */
-
-static __u32 nr_wheels;
-
-static void *work(void *arg)
-{
-	__u64 calls = THREAD_CALLS * number_of("TIMES", 1), i;
-	struct making mk = { .seed = (number_of("SEED", 1) * THREADS + (long)arg) * 2 + 1 };
-
-	pin_to((long)arg);
-	signals_init();
-	memory_init();
-	for (i = 0; i < calls && !halted(); i++) {
-		__u32 w = below(&mk.seed, nr_wheels);
-
-		mk.model = &models[w];
-		mk.fd = wheels[w];
-		mk.nr = 1 + below(&mk.seed, 2 << below(&mk.seed, 8));
-		random_call(&mk);
-	}
-	timer_delete(alarm_clock);
-	return NULL;
-}
-
-static void run_threads(__u32 nr, __u64 limit)
-{
-	pthread_t threads[THREADS];
-	long i;
-
-	snprintf(model_doing, sizeof(model_doing), "threads on %u wheels, limit %llu", nr, limit);
-	nr_wheels = nr;
-	for (i = 0; i < nr; i++) {
-		begin(i, limit, false);
-		models[i].tight = tight;
-	}
-	for (i = 0; i < THREADS; i++)
-		if (pthread_create(&threads[i], NULL, work, (void *)i))
-			tap_bail("pthread_create failed");
-	for (i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-	set_user_limit(0);
-	for (i = 0; i < nr; i++)
-		finish(i);
-}
-
-static void test_threads(void)
-{
-	run_threads(1, 0);
-	run_threads(WHEELS, 0);
-	run_threads(1, 257);
-	run_threads(WHEELS, 5);
-}
-
-/* Whether all is given back, the module sees by itself when the last wheel is closed. */
-static void test_threads_user_limit(void)
-{
-	set_user_limit(4000);
-	run_threads(WHEELS, 100000);
-}
-
 int main(void)
 {
 	tap_start(110 * number_of("TIMES", 1));
@@ -520,7 +429,5 @@ int main(void)
 	RUN(test_small_random, "small random batches on few timers");
 	RUN(test_random_far, "random calls, where no timer comes due by itself");
 	RUN(test_random_near, "random calls, while timers come due");
-	RUN(test_threads, "threads on one wheel and on several");
-	RUN(test_threads_user_limit, "threads at the user's limit");
 	return tap_end();
 }
