@@ -66,11 +66,6 @@ static inline void room_init_as(struct room *room, enum room_kind kind)
 	room->kept = kind == ROOM_SHARED ? room_map(room, NULL, 0, ROOM_PAGES) : room->at;
 }
 
-static inline void room_init(struct room *room)
-{
-	room_init_as(room, ROOM_SHARED);
-}
-
 static inline void room_spoil(struct room *room, enum fault fault, size_t page)
 {
 	char *at = room->at + page * PAGE;
@@ -116,6 +111,10 @@ struct piece {
 };
 
 static __thread struct room rooms[ROOM_KINDS];
+
+/* How pieces are cut, and after how many bytes, if that is not to be drawn */
+static __thread enum fault cut_by;
+static __thread size_t cut_after;
 
 /* For each thread that makes calls */
 static inline void memory_init(void)
@@ -188,6 +187,10 @@ static inline struct piece memory_piece(__u64 *seed, __u8 shape, size_t size)
 
 	piece.fault = size ? piece_fault(seed, shape, room->kind) : FAULT_NONE;
 	at = piece_offset(seed, shape, size, piece.fault && piece.fault != FAULT_LAZY);
+	if (cut_by) {
+		piece.fault = cut_after < size ? cut_by : FAULT_NONE;
+		at = (cut_after + PAGE - 1) / PAGE * PAGE - cut_after;
+	}
 	if (FAULTS == 1)
 		at &= -sizeof(__u64);
 	end = at + size;
@@ -205,6 +208,8 @@ static inline struct piece memory_piece(__u64 *seed, __u8 shape, size_t size)
 	if (piece.fault == FAULT_NONE || piece.fault == FAULT_LAZY)
 		return piece;
 	piece.page = at / PAGE + random_next(seed) % ((end - 1) / PAGE - at / PAGE + 1);
+	if (cut_by)
+		piece.page = (at + cut_after) / PAGE;
 	piece.usable = piece.page * PAGE > at ? piece.page * PAGE - at : 0;
 	return piece;
 }

@@ -308,6 +308,61 @@ static void test_user_limit(void)
 }
 
 /* ---- at random ---- */
+/* ---- arrays and buffers that end too soon ---- */
+
+/* Each call on so many elements, of which so many bytes can be used */
+static void cut_calls(__u32 op_size, __u32 nr)
+{
+	static const char *const kinds[] = { "A", "J", "M", "b", "C", "Q" };
+	struct making mk;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds) + 2 && !halted(); i++) {
+		mk = making(0, nr);
+		mk.op_size = op_size;
+		mk.head = "";
+		mk.cycle = kinds[i % ARRAY_SIZE(kinds)];
+		if (i < ARRAY_SIZE(kinds))
+			submit_array(&mk, NULL);
+		else if (i == ARRAY_SIZE(kinds))
+			make_read(&mk);
+		else
+			make_drain(&mk);
+		model_check(&models[0], wheels[0]);
+	}
+}
+
+/* After each byte of few elements, and here and there in more of them */
+static void cut(enum fault fault, __u32 op_size, __u32 nr)
+{
+	size_t usable;
+
+	begin(0, 0);
+	for (usable = 0; usable < nr * op_size && !halted(); usable += nr > 2 ? 11 : 1) {
+		snprintf(model_doing, sizeof(model_doing), "%zu bytes of %u of %u, then fault %d",
+			 usable, nr, op_size, fault);
+		fill(0, 2 * nr);
+		cut_by = fault;
+		cut_after = usable;
+		cut_calls(op_size, nr);
+		cut_by = FAULT_NONE;
+	}
+	finish(0);
+}
+
+static void test_cuts(void)
+{
+	__u32 op_size;
+
+	for (op_size = TWHEEL_OP_SIZE_ID; FAULTS > 1 && op_size <= TWHEEL_OP_SIZE_FULL;
+	     op_size *= 2) {
+		cut(FAULT_READ_ONLY, op_size, 2);
+		cut(FAULT_HIDDEN, op_size, 2);
+		cut(FAULT_READ_ONLY, op_size, 20);
+		cut(FAULT_HIDDEN, op_size, 20);
+	}
+}
+
 
 /* Letters that come often are repeated. */
 static void random_letters(char *to, size_t max)
@@ -427,6 +482,7 @@ int main(void)
 	RUN(test_wheel_limit, "batches at the wheel's limit");
 	RUN(test_user_limit, "batches at the user's limit");
 	RUN(test_small_random, "small random batches on few timers");
+	RUN(test_cuts, "arrays and buffers that end after each byte");
 	RUN(test_random_far, "random calls, where no timer comes due by itself");
 	RUN(test_random_near, "random calls, while timers come due");
 	return tap_end();
