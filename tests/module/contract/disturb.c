@@ -100,6 +100,7 @@ static struct making making(__u32 w, __u32 nr)
 		.seed = random_next(&seed) | 1,
 		.nr = nr,
 		.far = true,
+		.parts = FAULTS > 1,
 	};
 }
 
@@ -307,7 +308,6 @@ static void test_user_limit(void)
 	finish(1);
 }
 
-/* ---- at random ---- */
 /* ---- arrays and buffers that end too soon ---- */
 
 /* Each call on so many elements, of which so many bytes can be used */
@@ -363,6 +363,7 @@ static void test_cuts(void)
 	}
 }
 
+/* ---- at random ---- */
 
 /* Letters that come often are repeated. */
 static void random_letters(char *to, size_t max)
@@ -481,8 +482,8 @@ int main(void)
 	RUN(test_batch_sizes, "batches of each size around those that are done at once");
 	RUN(test_wheel_limit, "batches at the wheel's limit");
 	RUN(test_user_limit, "batches at the user's limit");
-	RUN(test_small_random, "small random batches on few timers");
 	RUN(test_cuts, "arrays and buffers that end after each byte");
+	RUN(test_small_random, "small random batches on few timers");
 	RUN(test_random_far, "random calls, where no timer comes due by itself");
 	RUN(test_random_near, "random calls, while timers come due");
 	return tap_end();

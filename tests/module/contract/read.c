@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * read(2) of a wheel: whole events in order, odd buffers, what a fault leaves,
- * waiting, and count mode. (Buffers that end too soon are in edges.c.)
+ * read(2) of a wheel: whole events, waiting, and count mode. (What is in an event, in which
+ * order they come, and buffers of several parts or that end too soon are in disturb.c.)
  *
  * also in: both both-threads matrix small
  */
@@ -76,41 +76,6 @@ static void expect_rest(int from, int to)
 		EXPECT_EQ(ev[i].user_data, from + i, "event %d", i);
 }
 
-static void test_contents(void)
-{
-	__u64 before, after, deadline, id;
-	struct twheel_event ev;
-	struct twheel_op op;
-
-	fresh();
-	set_blocking(fd, true);
-	before = now(CLOCK_MONOTONIC);
-	deadline = before + 20 * MSEC;
-	id = arm(fd, TWHEEL_ABS, deadline, 0xfedcba9876543210);
-	memset(&ev, 0xff, sizeof(ev));
-	EXPECT_EQ(read_events(fd, &ev, 1), 1);
-	after = now(CLOCK_MONOTONIC);
-	EXPECT_EQ(ev.id, id);
-	EXPECT_EQ(ev.user_data, 0xfedcba9876543210);
-	EXPECT_EQ(ev.deadline, deadline);
-	EXPECT_TRUE(after >= deadline, "deadline %llu read %llu", deadline, after);
-	EXPECT_EQ(ev.overrun, 0);
-	EXPECT_EQ(ev.flags, 0);
-	EXPECT_EQ(query(fd, id, &op), -ENOENT, "used up");
-	EXPECT_EQ(wheel_info(fd).pending, 0);
-	EXPECT_EQ(wheel_info(fd).ready, 0);
-
-	/* a delay counts from when it was given */
-	before = now(CLOCK_MONOTONIC);
-	id = arm(fd, 0, 20 * MSEC, 1);
-	after = now(CLOCK_MONOTONIC);
-	EXPECT_EQ(read_events(fd, &ev, 1), 1);
-	EXPECT_TRUE(ev.deadline >= before + 20 * MSEC &&
-		    ev.deadline <= after + 20 * MSEC, "deadline %llu of %llu to %llu",
-		    ev.deadline, before + 20 * MSEC, after + 20 * MSEC);
-	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= ev.deadline, "early");
-}
-
 static void test_whole_events(void)
 {
 	char buf[8 * sizeof(struct twheel_event)];
@@ -170,37 +135,6 @@ static void test_not_to_wait(void)
 
 /* ---- a fault while copying ---- */
 
-/* What is put back keeps its place before what comes later, and its id */
-static void test_fault_and_more(void)
-{
-	char *edge = map_edge(1);
-	struct twheel_event ev;
-	struct twheel_op op;
-	__u64 ids[6];
-	int i;
-
-	fresh();
-	for (i = 0; i < 4; i++)
-		ids[i] = arm_past(fd, i);
-	EXPECT_EQ(read_raw(fd, edge - ev_size - 5, 4 * ev_size), ev_size);
-	for (i = 4; i < 6; i++)
-		ids[i] = arm_past(fd, i);
-	EXPECT_EQ(query(fd, ids[0], &op), -ENOENT);
-	for (i = 1; i < 6; i++) {
-		EXPECT_EQ(query(fd, ids[i], &op), 0, "timer %d", i);
-		EXPECT_EQ(op.state, TWHEEL_STATE_READY, "timer %d", i);
-	}
-	EXPECT_EQ(cancel(fd, ids[2]), 0, "put back, then cancelled");
-	EXPECT_EQ(read_raw(fd, edge - 7, 3 * ev_size), -EFAULT);
-	EXPECT_EQ(read_raw(fd, &ev, ev_size), ev_size);
-	EXPECT_EQ(ev.user_data, 1);
-	EXPECT_EQ(read_raw(fd, NULL, ev_size), -EFAULT);
-	EXPECT_EQ(read_raw(fd, (void *)0xffff888000000000, ev_size), -EFAULT, "the kernel's");
-	expect_rest(3, 6);
-	EXPECT_EQ(read_raw(fd, edge, ev_size), -EAGAIN, "nothing ready, bad buffer");
-	munmap(edge - PAGE, 2 * PAGE);
-}
-
 static void test_fault_periodic(void)
 {
 	char *edge = map_edge(1);
@@ -225,63 +159,6 @@ static void test_fault_periodic(void)
 	}
 	EXPECT_EQ(wheel_info(fd).pending, 1);
 	munmap(edge - PAGE, 2 * PAGE);
-}
-
-/* ---- readv ---- */
-
-static void test_readv(void)
-{
-	static const int lengths[][6] = {
-		{ 32, 32, 32, 32, 0, 0 },
-		{ 1, 31, 32, 64, 0, 0 },
-		{ 7, 25, 1, 32, 63, 0 },
-		{ 0, 64, 0, 63, 0, 1 },
-		{ 100, 28, 0, 0, 0, 0 },
-		{ 127, 1, 0, 0, 0, 0 },
-		{ 24, 8, 24, 8, 24, 40 },
-	};
-	const size_t events = sizeof(struct twheel_event[4]) / ev_size;
-	struct twheel_event ev[4];
-	struct iovec iov[6];
-	size_t i, j;
-	char *p;
-
-	fresh();
-	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
-		arm_numbered(fd, TWHEEL_ABS, 1, 0, events + 1);
-		for (j = 0, p = (char *)ev; j < 6; p += lengths[i][j++])
-			iov[j] = (struct iovec){ p, lengths[i][j] };
-		memset(ev, 0xee, sizeof(ev));
-		EXPECT_EQ(readv(fd, iov, 6), sizeof(ev), "row %zu", i);
-		for (j = 0; j < events; j++) {
-			__u64 user_data;
-
-			memcpy(&user_data, (char *)ev + j * ev_size, 8);
-			EXPECT_EQ(user_data, j, "row %zu", i);
-		}
-		for (j = 0; j < 4 && ev_size == sizeof(*ev); j++)
-			EXPECT_EQ(ev[j].flags, 0, "row %zu", i);
-		expect_rest(events, events + 1);
-	}
-}
-
-static void test_readv_bad(void)
-{
-	struct twheel_event ev[4];
-	struct iovec iov[3] = {
-		{ ev, ev_size + 8 }, { NULL, ev_size + 8 }, { ev + 2, ev_size + 8 },
-	};
-
-	fresh();
-	arm_numbered(fd, TWHEEL_ABS, 1, 0, 3);
-	EXPECT_EQ(readv(fd, iov, 3), ev_size, "second part is bad");
-	EXPECT_EQ(ev[0].user_data, 0);
-	iov[0].iov_len = ev_size - 8;
-	iov[1].iov_len = 7;
-	EXPECT_EQ(readv(fd, iov, 2) < 0 ? errno : 0, EINVAL, "a byte too few");
-	iov[1].iov_len = 8;
-	EXPECT_EQ(readv(fd, iov, 2) < 0 ? errno : 0, EFAULT, "8 of them bad");
-	expect_rest(1, 3);
 }
 
 /* ---- waiting ---- */
@@ -520,10 +397,7 @@ static void test_short(void)
 	test_whole_events();
 	test_too_small();
 	test_not_to_wait();
-	test_fault_and_more();
 	test_fault_periodic();
-	test_readv();
-	test_readv_bad();
 	test_wait_for_expiry();
 	test_two_waiting();
 	ev_size = TWHEEL_EVENT_SIZE_FULL;
@@ -562,14 +436,10 @@ static void set_up_while_waiting(bool counts)
 int main(void)
 {
 	tap_start(90);
-	RUN(test_contents, "what is in an event");
 	RUN(test_whole_events, "whole events only");
 	RUN(test_too_small, "room for less than one event");
 	RUN(test_not_to_wait, "O_NONBLOCK and RWF_NOWAIT");
-	RUN(test_fault_and_more, "what a fault put back comes first");
 	RUN(test_fault_periodic, "a fault does not start a period");
-	RUN(test_readv, "readv with odd parts");
-	RUN(test_readv_bad, "readv with a bad part");
 	RUN(test_wait_for_expiry, "a waiting read is woken by an expiry, and by a MODIFY");
 	RUN(test_two_waiting, "two waiting readers get one event each");
 	RUN(test_short, "all that with events of 16 bytes");
