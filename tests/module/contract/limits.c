@@ -104,55 +104,6 @@ static void wait_step(int n)
 
 /* ---- one wheel ---- */
 
-/* What a wheel was set up for holds for everybody, and counts ready ones */
-static void test_setup_limit(void)
-{
-	int fd = wheel_open(O_NONBLOCK);
-	struct twheel_op *unwritable = map_pages(1, PROT_READ | PROT_WRITE);
-	struct twheel_op ops[4];
-	struct twheel_event ev[20];
-	__u64 id;
-
-	EXPECT_EQ(setup_with(fd, .clock = TWHEEL_CLOCK_MONOTONIC, .limit = 10), 0);
-	EXPECT_EQ(wheel_info(fd).limit, 10);
-	EXPECT_EQ(wheel_stats(fd).refused, 0);
-	expect_armed(fd, 100, 10);
-	EXPECT_EQ(wheel_stats(fd).refused, 1);
-	EXPECT_EQ(wheel_info(fd).pending, 10);
-	EXPECT_EQ(wheel_stats(fd).armed, 10);
-	/* what can't be told that it was refused was not */
-	*unwritable = op_arm(0, HOUR, 0);
-	mprotect(unwritable, PAGE, PROT_READ);
-	EXPECT_EQ(submit(fd, unwritable, 1), -EFAULT);
-	EXPECT_EQ(wheel_stats(fd).refused, 1);
-	munmap(unwritable, PAGE);
-
-	EXPECT_EQ(drain(fd, ops, 4), 4);
-	submit_all(fd, ops, 4);
-	EXPECT_EQ(drain(fd, ops, 1), 1);
-	id = arm_past(fd, 1);
-	expect_armed(fd, 5, 0);
-	EXPECT_EQ(wheel_info(fd).ready, 1);
-	EXPECT_EQ(read_events(fd, ev, 1), 1);
-	EXPECT_EQ(cancel(fd, id), -ENOENT);
-	expect_armed(fd, 5, 1);
-
-	/* in a batch: each over it says so, and what is freed is used */
-	ops[0] = op_arm(0, HOUR, 0);
-	ops[2] = ops[0];
-	ops[3] = ops[0];
-	EXPECT_EQ(drain(fd, &ops[1], 1), 1);
-	id = arm(fd, 0, HOUR, 0);
-	ops[1] = op_for(TWHEEL_OP_CANCEL, id);
-	EXPECT_EQ(submit(fd, ops, 4), 4);
-	EXPECT_EQ(ops[0].result, -ENOSPC);
-	EXPECT_EQ(ops[1].result, 0);
-	EXPECT_EQ(ops[2].result, 0);
-	EXPECT_EQ(ops[3].result, -ENOSPC);
-	EXPECT_EQ(wheel_info(fd).pending, 10);
-	close(fd);
-}
-
 static int alice_opens(void)
 {
 	become(ALICE);
@@ -811,7 +762,6 @@ int main(void)
 	read_text(PARAMETERS "max_user_timers", user_param,
 		  sizeof(user_param));
 	mode = open_to_all();
-	RUN(test_setup_limit, "the limit that a wheel was set up with");
 	RUN(test_wheel_limit, "the module's limit for a wheel");
 	RUN(test_memory, "the memory of a user's timers");
 	RUN(test_refused_not_held, "a program that asks for too much, beside another");
