@@ -13,43 +13,6 @@ static void fresh(__u64 tick)
 	wheel_replace_new(&fd, TWHEEL_CLOCK_MONOTONIC, tick);
 }
 
-/* Each deadline follows from the one before and what was missed: no drift */
-static void no_drift(__u64 tick, __u64 interval, int periods)
-{
-	struct twheel_event ev;
-	__u64 first, want, id;
-	int i;
-
-	fresh(tick);
-	first = now(CLOCK_MONOTONIC) + 5 * MSEC + 123;
-	want = first;
-	id = arm_periodic(fd, first, interval, 77);
-	for (i = 0; i < periods; i++) {
-		if (collect(fd, &ev, 1) != 1)
-			return;
-		EXPECT_EQ(ev.id, id);
-		EXPECT_EQ(ev.user_data, 77);
-		EXPECT_EQ(ev.flags, TWHEEL_EVENT_PERIODIC);
-		EXPECT_EQ(ev.deadline, want, "period %d", i);
-		EXPECT_TRUE(now(CLOCK_MONOTONIC) >=
-			    ev.deadline + ev.overrun * interval,
-			    "period %d: early, or %u overruns are too many", i, ev.overrun);
-		want = ev.deadline + (ev.overrun + 1) * interval;
-		if (i % 10 == 9)
-			sleep_ns(3 * interval + interval / 3);
-	}
-	EXPECT_EQ(cancel(fd, id), 0);
-}
-
-static void test_no_drift(void)
-{
-	no_drift(MSEC, 10 * MSEC, 40);
-	no_drift(0, 7654321, 40);
-	no_drift(USEC, 3333333, 40);
-	/* shorter than a tick */
-	no_drift(10 * MSEC, 3 * MSEC, 20);
-}
-
 /* While its event is not read it neither queues again nor costs anything */
 static void test_queues_once(void)
 {
@@ -242,7 +205,6 @@ static void test_slack(void)
 int main(void)
 {
 	tap_start(60);
-	RUN(test_no_drift, "no drift");
 	RUN(test_queues_once, "an unread timer does not queue twice");
 	RUN(test_most_overruns, "overruns are told up to 2^32 - 1, and counted beyond");
 	RUN(test_jitter, "jitter");
