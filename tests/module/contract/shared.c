@@ -242,28 +242,6 @@ static void test_numbers(void)
 
 /* ---- moving ---- */
 
-/* A move to later is one exchange: no bell, nothing to scan, and not early */
-static void test_later(void)
-{
-	__u64 lead = 100 * MSEC, bells;
-
-	do {
-		fresh(100);
-		anchor(0, 20 * SEC);
-		lead *= 2;
-		arm_in(1, lead);
-		doorbell(&c);
-		bells = c.doorbells;
-	} while (arm_in(1, lead + 300 * MSEC) != WAS_ARMED);
-	EXPECT_EQ(c.doorbells, bells);
-	EXPECT_EQ(c.dirty[0], 0);
-	EXPECT_EQ(c.groups[0], 0);
-	EXPECT_EQ(shared_cancel(&c, 0), WAS_ARMED);
-	deadlines[0] = 0;
-	take_all(1);
-	EXPECT_EQ(wheel_stats(c.fd).expired, 1);
-}
-
 static void test_never(void)
 {
 	struct twheel_op op;
@@ -287,39 +265,6 @@ static void test_never(void)
 	EXPECT_EQ(arm_in(3, MSEC) == WAS_ARMED, op.user_data == 4);
 	EXPECT_EQ(arm_in(4, MSEC) == WAS_ARMED, op.user_data == 3);
 	take_all(2);
-}
-
-/* ---- cancelling ---- */
-
-static void test_cancel_fired(void)
-{
-	__u32 i;
-	int k;
-
-	fresh(3);
-	fire(1);
-	EXPECT_EQ(shared_waiting(&c), 1);
-	EXPECT_EQ(shared_cancel(&c, 1), WAS_FIRED);
-	EXPECT_EQ(shared_cancel(&c, 1), WAS_NOTHING);
-	EXPECT_TRUE(!shared_take(&c, &i), "after its cancel");
-	EXPECT_EQ(c.stale, 1);
-	EXPECT_EQ(shared_waiting(&c), 0);
-
-	/* its entry stays in the ring, and is there once */
-	for (k = 0; k < 200; k++) {
-		fire(1);
-		fire(2);
-		EXPECT_EQ(shared_waiting(&c), 2);
-		EXPECT_EQ(shared_cancel(&c, 1), WAS_FIRED);
-		EXPECT_EQ(arm_in(2, HOUR), WAS_FIRED);
-	}
-	fire(1);
-	fire(2);
-	EXPECT_EQ(shared_waiting(&c), 2);
-	take_all(2);
-	/* the entry is taken, so that there is a new one */
-	fire(1);
-	take_all(1);
 }
 
 /* ---- taking by read(2) ---- */
@@ -628,9 +573,7 @@ int main(void)
 	RUN(test_info, "INFO");
 	RUN(test_layout, "where everything is, and what is there at first");
 	RUN(test_numbers, "every timer, of however many");
-	RUN(test_later, "moved to later: no call, and not early");
 	RUN(test_never, "the latest deadline");
-	RUN(test_cancel_fired, "cancel after it expired, before it was taken");
 	RUN(test_read_short, "read(2) of events of 16 bytes");
 	RUN(test_read_faults, "read(2) to a bad address loses nothing");
 	RUN(test_blocking_read, "a read that waits");
