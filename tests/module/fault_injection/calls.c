@@ -276,24 +276,6 @@ static void test_modify_full(void)
 	each_fault(modify_full, scene_call(1, "b"), 2, 0, PAGES, 0);
 }
 
-/* Every operation on a timer of every kind, and on none */
-static void test_ops(void)
-{
-	static const char *const kinds[] = { "M", "B", "m", "b", "C", "N", "Q", "d" };
-	unsigned int i, k;
-
-	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
-		for (k = 0; k < 6; k++) {
-			struct making mk = scene_call(1, kinds[i]);
-
-			mk.seed += 2 * (k + 1);
-			mk.op_size = TWHEEL_OP_SIZE_ID << k % 3;
-			/* The argument; a copy of one operation is tried again. */
-			each_fault(make_submit, mk, TIMERS, 0, COPY, 1);
-		}
-	}
-}
-
 /* More than the kernel has room for on its stack */
 static long poll_many(struct faults *f, int ms)
 {
@@ -460,7 +442,6 @@ int main(void)
 	RUN(test_first_arm, "ARM, the first");
 	RUN(test_further_arms, "ARM, thousands");
 	RUN(test_modify_full, "MODIFY that needs memory");
-	RUN(test_ops, "MODIFY, CANCEL and QUERY, of each kind and of none");
 	RUN(test_poll, "poll");
 	RUN(test_select, "select");
 	RUN(test_poll_waiting, "poll that waits");
