@@ -71,7 +71,7 @@ static bool tw_check_held(const struct twheel *tw)
 	/* Otherwise nodes are lost. A node without generations left counts as used. */
 	return tw_so(seen.timers == timers || (seen.timers < timers && TW_LAST_GEN < U32_MAX)) &&
 	       tw_so(seen.periods == periods) &&
-	       tw_so(atomic64_read(&tw->user->bytes) >= bytes);
+	       tw_so(READ_ONCE(tw->user->bytes) >= bytes);
 }
 
 /* Only private memory is checked: a program may write anything to the area. */
