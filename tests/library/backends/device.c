@@ -156,27 +156,7 @@ static void test_read(void)
 	EXPECT_EQ(twheel_run_once(tw, 0), -EINVAL);
 	EXPECT_EQ(twheel_read_count(tw, &count), 0);
 	EXPECT_EQ(count, 1, "not lost");
-}
-
-static void test_short_events(void)
-{
-	struct twheel_event event[4];
-	__u64 id[3];
-	int i;
-
 	fresh_with(0, TWHEEL_EVENT_SIZE_ID);
-	EXPECT_EQ(twheel_read(tw, event, 4), -EAGAIN);
-	for (i = 0; i < 3; i++)
-		id[i] = armed(TWHEEL_ABS, PAST, 42 + i);
-	memset(event, 0xff, sizeof(event));
-	EXPECT_EQ(twheel_read(tw, event, 2), 2);
-	EXPECT_EQ(twheel_read(tw, event + 2, 2), 1);
-	for (i = 0; i < 3; i++) {
-		EXPECT_EQ(event[i].id, id[i]);
-		EXPECT_EQ(event[i].user_data, 42 + i);
-		EXPECT_EQ(event[i].deadline, 0, "not told");
-		EXPECT_EQ(event[i].flags, 0);
-	}
 	EXPECT_EQ(twheel_run_once(tw, 0), -EINVAL, "which of them are periodic?");
 }
 
@@ -644,7 +624,6 @@ int main(void)
 	RUN(test_adopt, "twheel_from_fd, twheel_close");
 	RUN(test_structures, "twheel_setup, _info, _stats, _now");
 	RUN(test_read, "twheel_read, _read_count");
-	RUN(test_short_events, "twheel_read of short events");
 	RUN(test_callback, "a callback");
 	RUN(test_periodic_callback, "a periodic callback");
 	RUN(test_callbacks_within, "what callbacks do to timers that were read with them");
