@@ -45,6 +45,16 @@ check() {
 	fi
 }
 
+# silent COMMAND...: runs that, and fails if it says anything
+silent() {
+	local said status=0
+
+	said=$("$@" 2>&1) || status=$?
+	[ "$status" != 0 ] || [ -n "$said" ] || return 0
+	echo "${said:-status $status, but it did not say why}"
+	return 1
+}
+
 # must NAME COMMAND...: a test only if it fails, and then the last
 must() {
 	"${@:2}" >&2 || {
