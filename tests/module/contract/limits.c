@@ -201,12 +201,6 @@ static void expect_full(int fd, long want)
 	expect_armed(fd, want + 1, want);
 }
 
-static void expect_no_wheel(void)
-{
-	EXPECT_EQ(open(DEVICE, O_RDONLY), -1);
-	EXPECT_EQ(errno, ENOSPC);
-}
-
 /* So many wheels with so many timers each, or shared timers: can they be had? */
 static bool can_have(int wheels, long timers, long nr_shared)
 {
@@ -434,26 +428,6 @@ static void test_user_limit(void)
 	step(3);
 	tap_join(two);
 	tap_join(stranger);
-	params_restore();
-}
-
-static void many_wheels_child(void)
-{
-	int i;
-
-	become(ALICE);
-	for (i = 0; i < 20; i++)
-		wheel_open(O_NONBLOCK);
-	expect_no_wheel();
-}
-
-/* An empty wheel takes memory, too: there is an end to them. */
-static void test_many_wheels(void)
-{
-	run_limited(20 * costs.wheel, many_wheels_child);
-	/* CAP_SYS_RESOURCE goes over it */
-	user_may_have(0);
-	close(wheel_open(O_NONBLOCK));
 	params_restore();
 }
 
@@ -767,7 +741,6 @@ int main(void)
 	RUN(test_refused_not_held, "a program that asks for too much, beside another");
 	RUN(test_periodic_memory, "the memory of a user's periodic timers");
 	RUN(test_user_limit, "the limit of a user, across processes");
-	RUN(test_many_wheels, "wheels without timers count, too");
 	RUN(test_refused, "SETUP after an ARM that was refused");
 	RUN(test_shared, "shared timers");
 	RUN(test_shared_bytes, "the memory of shared timers");
