@@ -217,49 +217,6 @@ static void test_submit(void)
 	close(other);
 }
 
-/* What the ioctl would give, EINTR aside */
-static void test_submit_errors(void)
-{
-	static const __u32 bad_sizes[] = { 0, 1, 15, 17, 24, 48, 63, 65, 128, -1 };
-	const __u32 size = sizeof(struct twheel_op);
-	struct twheel_op ops[4], *edge = (struct twheel_op *)map_edge(1);
-	const struct {
-		void *ops;
-		__u32 nr;
-		int error;
-	} bad[] = {
-		{ ops, 0x80000000, -EINVAL },
-		{ NULL, 0, 0 },
-		{ NULL, 1, -EFAULT },
-		{ (void *)0xffff888000000000, 500, -EFAULT },
-	};
-	size_t i;
-
-	wheel_replace(&fd, O_NONBLOCK);
-	for (i = 0; i < 4; i++)
-		ops[i] = op_arm(0, HOUR, i);
-	for (i = 0; i < 2 * ARRAY_SIZE(bad_sizes); i++)
-		EXPECT_EQ(ring_ask(sqe_submit(ops, i % 2, bad_sizes[i / 2])), -EINVAL, "size %u",
-			  bad_sizes[i / 2]);
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_EQ(ring_ask(sqe_submit(bad[i].ops, bad[i].nr, size)), bad[i].error,
-			  "%u operations at %p", bad[i].nr, bad[i].ops);
-	EXPECT_EQ(wheel_info(fd).pending, 0);
-	memcpy(edge - 2, ops, 2 * size);
-	EXPECT_EQ(ring_ask(sqe_submit(edge - 2, 4, size)), 2);
-	EXPECT_EQ(wheel_info(fd).pending, 2);
-	/* a bad one has its own error, and counts */
-	ops[0] = op_for(TWHEEL_OP_CANCEL, edge[-1].id);
-	ops[1] = op_for(TWHEEL_OP_CANCEL, 1);
-	ops[2] = op_for(99, 0);
-	EXPECT_EQ(ring_ask(sqe_submit(ops, 3, size)), 3);
-	EXPECT_EQ(ops[0].result, 0);
-	EXPECT_EQ(ops[1].result, -ENOENT);
-	EXPECT_EQ(ops[2].result, -EINVAL);
-	EXPECT_EQ(wheel_info(fd).pending, 1);
-	munmap((char *)edge - PAGE, 2 * PAGE);
-}
-
 /* No other command is known, and none does anything */
 static void test_unknown_commands(void)
 {
@@ -542,7 +499,6 @@ int main(void)
 	RUN(test_cancel, "a cancelled read takes no event along");
 	RUN(test_close, "a wheel closed under a waiting read");
 	RUN(test_submit, "SUBMIT to two wheels in one call");
-	RUN(test_submit_errors, "SUBMIT: errors, and arrays that end too soon");
 	RUN(test_unknown_commands, "commands that there are not");
 	RUN(test_read_long, "read of more than are read at once");
 	RUN_CALL(EXPECT_EQ(workers(), 0, "io_uring made a thread for a wheel"),
