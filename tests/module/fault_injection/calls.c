@@ -7,7 +7,6 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/select.h>
 
 /* An argument as long as a program of the future may have it, the rest zero */
 union longer {
@@ -66,18 +65,6 @@ static void test_open_memory_ends(void)
 	EXPECT_TRUE(bytes > sizeof(struct twheel_stats), "%u", bytes);
 	scene_adopt(fd, 1, "A");
 	scene_close();
-}
-
-static void test_close(void)
-{
-	struct faults f = {};
-
-	while (faults_next(&f, 0, 0)) {
-		scene_open(2000, "PA");
-		EXPECT_EQ(WITH_FAULT(&f, NEG(close(wheel))), 0);
-		EXPECT_EQ(fcntl(wheel, F_GETFD), -1);
-		test_nothing_left();
-	}
 }
 
 /* Timers of each kind: TIMERS, of which two are ready */
@@ -287,40 +274,6 @@ static long poll_many(struct faults *f, int ms)
 	return WITH_FAULT(f, NEG(poll(p, ARRAY_SIZE(p), ms)));
 }
 
-static void test_poll(void)
-{
-	struct faults f = {};
-
-	scene_open(TIMERS, SCENE);
-	while (faults_next(&f, SLAB | COPY, 2)) {
-		long ret = poll_many(&f, 0);
-
-		EXPECT_EXPLAINED(&f, ret);
-		EXPECT_TRUE(ret < 0 || ret == 40);
-		scene_check();
-	}
-	scene_close();
-}
-
-static void test_select(void)
-{
-	struct faults f = {};
-
-	scene_open(TIMERS, SCENE);
-	while (faults_next(&f, COPY, 1)) {
-		struct timeval none = {};
-		fd_set set;
-		long ret;
-
-		FD_ZERO(&set);
-		FD_SET(wheel, &set);
-		ret = WITH_FAULT(&f, NEG(select(wheel + 1, &set, NULL, NULL, &none)));
-		EXPECT_EXPLAINED(&f, ret);
-		EXPECT_TRUE(ret < 0 || (ret == 1 && FD_ISSET(wheel, &set)));
-	}
-	scene_close();
-}
-
 /* Nobody has read yet, and polling waits: all of it is registered under faults. */
 static void test_poll_waiting(void)
 {
@@ -411,23 +364,6 @@ static void test_files(void)
 	scene_close();
 }
 
-static void test_mmap(void)
-{
-	struct faults f = {};
-
-	scene_open(TIMERS, SCENE);
-	while (faults_next(&f, 0, 0)) {
-		long ret;
-
-		fault_arm(f.n);
-		ret = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, wheel, 0) ==
-		      MAP_FAILED ? -errno : 0;
-		faults_done(&f, ret);
-		EXPECT_TRUE(ret == -ENODEV || (f.kind && ret == -ENOMEM), "%ld", ret);
-	}
-	scene_close();
-}
-
 int main(void)
 {
 	tap_start(PATIENCE_S);
@@ -435,19 +371,15 @@ int main(void)
 	faults_start();
 	RUN(test_open, "open");
 	RUN(test_open_memory_ends, "open, while memory comes to an end");
-	RUN(test_close, "close");
 	RUN(test_info, "INFO and STATS");
 	RUN(test_setup, "SETUP");
 	RUN(test_eventfd, "EVENTFD");
 	RUN(test_first_arm, "ARM, the first");
 	RUN(test_further_arms, "ARM, thousands");
 	RUN(test_modify_full, "MODIFY that needs memory");
-	RUN(test_poll, "poll");
-	RUN(test_select, "select");
 	RUN(test_poll_waiting, "poll that waits");
 	RUN(test_epoll, "epoll");
 	RUN(test_files, "fdinfo and other files");
-	RUN(test_mmap, "mmap");
 	RUN(test_nothing_left, "no wheel and no timer is left");
 	return tap_end();
 }
