@@ -122,7 +122,7 @@ static inline void make_malformed(__u64 *seed, struct twheel_op *op)
 {
 	__u64 late = KTIME_MAX + 1 + below(seed, KTIME_MAX);
 
-	switch (below(seed, has_times(op) ? 7 : 3)) {
+	switch (below(seed, has_times(op) ? 8 : 3)) {
 	case 0:
 		if (has_times(op))
 			op->__reserved = 1ULL << below(seed, 64);
@@ -146,6 +146,9 @@ static inline void make_malformed(__u64 *seed, struct twheel_op *op)
 	case 5:
 		op->interval = 1 + below(seed, SEC);
 		op->jitter = op->interval + 1 + below(seed, SEC);
+		break;
+	case 6:
+		op->jitter = late;
 		break;
 	default:
 		op->deadline = one_in(seed, 2) ? ~0ULL : late;
