@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * read(2) of a wheel: whole events, waiting, and count mode. (What is in an event, in which
- * order they come, and buffers of several parts or that end too soon are in disturb.c.)
+ * read(2) of a wheel: too little room, waiting, and count mode. (What is in an event, in which
+ * order they come, and buffers of any size, of several parts or that end too soon are in
+ * disturb.c.)
  *
  * also in: both both-threads matrix small
  */
@@ -76,26 +77,6 @@ static void expect_rest(int from, int to)
 		EXPECT_EQ(ev[i].user_data, from + i, "event %d", i);
 }
 
-static void test_whole_events(void)
-{
-	char buf[8 * sizeof(struct twheel_event)];
-	size_t size;
-
-	fresh();
-	for (size = ev_size; size <= 4 * ev_size + 1; size++) {
-		size_t i, want = size / ev_size > 3 ? 3 : size / ev_size;
-
-		arm_numbered(fd, TWHEEL_ABS, 1, 0, 3);
-		memset(buf, 0xee, sizeof(buf));
-		EXPECT_EQ(read_raw(fd, buf, size), want * ev_size, "size %zu", size);
-		for (i = want * ev_size; i < sizeof(buf); i++)
-			if (!EXPECT_EQ((unsigned char)buf[i], 0xee,
-				       "size %zu byte %zu", size, i))
-				break;
-		expect_rest(want, 3);
-	}
-}
-
 /* Whether something is ready or not, and whether it is to wait or not */
 static void test_too_small(void)
 {
@@ -131,34 +112,6 @@ static void test_not_to_wait(void)
 	EXPECT_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT), ev_size, "RWF_NOWAIT");
 	EXPECT_EQ(preadv2(fd, &iov, 1, -1, RWF_NOWAIT) < 0 ? errno : 0, EAGAIN,
 		  "RWF_NOWAIT again");
-}
-
-/* ---- a fault while copying ---- */
-
-static void test_fault_periodic(void)
-{
-	char *edge = map_edge(1);
-	struct twheel_event ev[3];
-	__u64 first = now(CLOCK_REALTIME) - 95 * SEC, id;
-
-	fresh_on(TWHEEL_CLOCK_REALTIME);
-	arm_numbered(fd, TWHEEL_ABS, 1, 0, 1);
-	id = arm_periodic(fd, first, 10 * SEC, 1);
-	EXPECT_EQ(read_raw(fd, edge - ev_size, 2 * ev_size), ev_size);
-	EXPECT_EQ(wheel_info(fd).ready, 1);
-	EXPECT_EQ(wheel_info(fd).pending, 0);
-	EXPECT_EQ(read_raw(fd, edge - 8, 2 * ev_size), -EFAULT);
-	EXPECT_EQ(wheel_info(fd).ready, 1);
-	EXPECT_EQ(take_events(ev, 3), 1);
-	EXPECT_EQ(ev[0].id, id);
-	if (ev_size > 16) {
-		EXPECT_EQ(ev[0].deadline, first);
-		EXPECT_TRUE(ev[0].overrun == 9 || ev[0].overrun == 10, "overrun %u",
-			    ev[0].overrun);
-		EXPECT_EQ(ev[0].flags, TWHEEL_EVENT_PERIODIC);
-	}
-	EXPECT_EQ(wheel_info(fd).pending, 1);
-	munmap(edge - PAGE, 2 * PAGE);
 }
 
 /* ---- waiting ---- */
@@ -394,10 +347,8 @@ static void test_short(void)
 	ev_size = TWHEEL_EVENT_SIZE_ID;
 	fresh();
 	EXPECT_EQ(wheel_info(fd).event_size, 16);
-	test_whole_events();
 	test_too_small();
 	test_not_to_wait();
-	test_fault_periodic();
 	test_wait_for_expiry();
 	test_two_waiting();
 	ev_size = TWHEEL_EVENT_SIZE_FULL;
@@ -436,10 +387,8 @@ static void set_up_while_waiting(bool counts)
 int main(void)
 {
 	tap_start(90);
-	RUN(test_whole_events, "whole events only");
 	RUN(test_too_small, "room for less than one event");
 	RUN(test_not_to_wait, "O_NONBLOCK and RWF_NOWAIT");
-	RUN(test_fault_periodic, "a fault does not start a period");
 	RUN(test_wait_for_expiry, "a waiting read is woken by an expiry, and by a MODIFY");
 	RUN(test_two_waiting, "two waiting readers get one event each");
 	RUN(test_short, "all that with events of 16 bytes");
