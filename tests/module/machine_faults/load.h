@@ -1,29 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Wheels full of timers of every kind, and the model of what must come of them
- * when something happens to the machine: nothing early, nothing lost, nothing
- * twice, the right overruns, and no storm of interrupts.
+ * Wheels full of timers of every kind, beside the model of each, when something happens to the
+ * machine: nothing is early, lost, or comes twice, overruns are right, and there is no storm of
+ * interrupts.
  */
 #ifndef LOAD_H
 #define LOAD_H
 
-#include "device.h"
-
 #define TIMERS 6000
+#define MODEL_TIMERS (TIMERS + 1)	/* and one in the end, see model_finish() */
+
+#include "model_wheel.h"
+
 #define PERIODIC 24
 /* More than a run may touch */
 #define TOGETHER 600
 /* Wake-ups that need no reason: preloading, a callback that is late, ... */
 #define FEW 40
-
-/* What is known of a timer */
-struct plan {
-	__u64 id;
-	__u64 deadline;		/* of a periodic one, the next */
-	__u64 interval;
-	__u64 slack;
-	bool done;		/* read, or drained */
-};
 
 struct load {
 	const char *name;
@@ -31,168 +24,105 @@ struct load {
 	__u64 tick;
 	__u32 nr;
 	int fd;
-	struct plan *plan;
+	struct model *model;
 	__u64 seed;
-	__u64 last_tick;	/* of the event that was read last */
 	__u64 periods;		/* events of periodic timers that were read */
 	__u64 armed_at;
-	__u64 armed_until;
 };
 
-static inline __u64 load_tick(const struct load *l, __u64 ns)
-{
-	return (ns + l->tick - 1) / l->tick;
-}
+#define LOAD(_name, _clock, _tick, _nr) \
+	{ .name = _name, .clock = _clock, .tick = _tick, .nr = _nr, .fd = -1 }
 
-/* Must its event be there by that time? */
-static inline bool load_due(const struct load *l, const struct plan *p, __u64 t)
-{
-	return !p->done && (load_tick(l, p->deadline) + 1) * l->tick + p->slack <= t;
-}
+/*
+ * The clocks of a machine to which something happens, each with a wheel full of
+ * timers, and one with a lone timer.
+ */
+static struct load loads[] = {
+	LOAD("monotonic", CLOCK_MONOTONIC, 4 * MSEC, TIMERS),
+	LOAD("boottime", CLOCK_BOOTTIME, MSEC, TIMERS),
+	LOAD("realtime", CLOCK_REALTIME, MSEC, TIMERS),
+	LOAD("tai", CLOCK_TAI, 10 * MSEC, TIMERS),
+	LOAD("a lone monotonic", CLOCK_MONOTONIC, 4 * MSEC, 1),
+	LOAD("a lone boottime", CLOCK_BOOTTIME, 4 * MSEC, 1),
+	LOAD("a lone realtime", CLOCK_REALTIME, 4 * MSEC, 1),
+};
 
 /* Before, in and after the time @span; together; so late that it never comes */
-static inline void load_plan(struct load *l, __u32 i, __u64 base, __u64 span)
+static inline struct twheel_op load_plan(struct load *l, __u32 i, __u64 base, __u64 span)
 {
 	static const __u64 intervals[] = {
 		1, 7 * MSEC, 100 * MSEC, SEC, 61 * SEC, 600 * SEC,
 	};
-	struct plan *p = &l->plan[i];
 	__u64 r = random_next(&l->seed) >> 8;
+	struct twheel_op op = op_arm(TWHEEL_ABS, base + r % (span + span / 4 + 2 * SEC), 0);
 
-	p->deadline = base + r % (span + span / 4 + 2 * SEC);
 	if (l->nr == 1)
-		p->deadline = base + span / 2;
+		op.deadline = base + span / 2;
 	else if (i < PERIODIC)
-		p->interval = intervals[i % ARRAY_SIZE(intervals)] +
+		op.interval = intervals[i % ARRAY_SIZE(intervals)] +
 			      i / ARRAY_SIZE(intervals);
 	else if (i < PERIODIC + TOGETHER)
-		p->deadline = base + span / 2;
+		op.deadline = base + span / 2;
 	else if (i < PERIODIC + 2 * TOGETHER)
-		p->deadline = base + span / 4 * 3 + r % (64 * l->tick);
+		op.deadline = base + span / 4 * 3 + r % (64 * l->tick);
 	else if (i < PERIODIC + 3 * TOGETHER)
-		p->deadline = base + 30 * 24 * HOUR + r % HOUR;
+		op.deadline = base + 30 * 24 * HOUR + r % HOUR;
 	else if (i % 64 == 0)
-		p->slack = r % (span / 8);
+		op.slack = r % (span / 8);
+	return op;
 }
 
 static inline void load_arm(struct load *l, __u64 span)
 {
-	struct twheel_op *ops = calloc(l->nr, sizeof(*ops));
+	static struct attempt tries[TIMERS];
+	static struct twheel_op ops[TIMERS];
 	__u32 i;
 
 	l->fd = wheel_new(wheel_clock(l->clock), l->tick);
-	l->plan = calloc(l->nr, sizeof(*l->plan));
-	if (!ops || !l->plan)
+	if (!l->model)
+		l->model = calloc(1, sizeof(*l->model));
+	if (!l->model)
 		tap_bail("no memory");
+	snprintf(model_doing, sizeof(model_doing), "%s", l->name);
+	model_begin(l->model, l->fd, l - loads, true);
 	l->seed = 0x9e3779b97f4a7c15ULL + l->clock;
-	l->last_tick = 0;
 	l->periods = 0;
 	l->armed_at = now(l->clock);
 	for (i = 0; i < l->nr; i++) {
-		load_plan(l, i, l->armed_at + 200 * MSEC, span);
-		ops[i] = op_arm(TWHEEL_ABS, l->plan[i].deadline, i);
-		ops[i].interval = l->plan[i].interval;
-		ops[i].slack = l->plan[i].slack;
+		ops[i] = load_plan(l, i, l->armed_at + 200 * MSEC, span);
+		model_try(l->model, NULL, sizeof(ops[i]), &tries[i], &ops[i]);
 	}
 	submit_all(l->fd, ops, l->nr);
-	l->armed_until = now(l->clock);
 	for (i = 0; i < l->nr; i++)
-		l->plan[i].id = ops[i].id;
-	free(ops);
-}
-
-/* More than can be told, the next deadline tells. */
-static inline __u64 load_overrun(struct load *l, const struct plan *p,
-				 const struct twheel_event *ev)
-{
-	struct twheel_op op;
-
-	if (ev->overrun != ~0U)
-		return ev->overrun;
-	EXPECT_EQ(query(l->fd, p->id, &op), 0);
-	EXPECT_EQ((op.deadline - p->deadline) % p->interval, 0);
-	return (op.deadline - p->deadline) / p->interval - 1;
-}
-
-static inline void load_period(struct load *l, struct plan *p,
-			       const struct twheel_event *ev, __u64 before,
-			       __u64 after)
-{
-	__u64 least = before > p->deadline ?
-		      (before - p->deadline) / p->interval : 0;
-	__u64 overrun = load_overrun(l, p, ev);
-
-	EXPECT_TRUE(overrun >= least && overrun <= (after - p->deadline) / p->interval,
-		    "%s: overrun %llu of period %llu, due %llu, read at %llu to %llu",
-		    l->name, overrun, p->interval, p->deadline, before, after);
-	p->deadline += (overrun + 1) * p->interval;
-	l->periods++;
-}
-
-/* An event that was read between those two times */
-static inline void load_event(struct load *l, const struct twheel_event *ev,
-			      __u64 before, __u64 after)
-{
-	struct plan *p = &l->plan[ev->user_data];
-
-	if (!EXPECT_TRUE(ev->user_data < l->nr && ev->id == p->id && !p->done,
-			 "%s: event %llx of timer %llu", l->name, ev->id,
-			 ev->user_data))
-		return;
-	EXPECT_EQ(ev->deadline, p->deadline, "%s: timer %llu", l->name,
-		  ev->user_data);
-	EXPECT_TRUE(after >= load_tick(l, p->deadline) * l->tick,
-		    "%s: early: due %llu, now %llu", l->name, p->deadline, after);
-	EXPECT_EQ(ev->flags, p->interval ? TWHEEL_EVENT_PERIODIC : 0);
-	/* What was armed too late is ready in the order in which it was armed. */
-	if (!p->slack && p->deadline > l->armed_until) {
-		__u64 tick = load_tick(l, p->deadline);
-
-		EXPECT_TRUE(tick >= l->last_tick, "%s: out of order: %llu after %llu",
-			    l->name, tick, l->last_tick);
-		l->last_tick = tick;
-	}
-	if (p->interval)
-		return load_period(l, p, ev, before, after);
-	EXPECT_EQ(ev->overrun, 0);
-	p->done = true;
+		model_result(l->model, &tries[i], &ops[i]);
 }
 
 static inline void load_read(struct load *l)
 {
 	static struct twheel_event ev[512];
+	struct reading r;
 	long i, n;
 
+	snprintf(model_doing, sizeof(model_doing), "%s", l->name);
 	do {
-		__u64 before = now(l->clock), after;
-
+		r = reading_begin(l->model);
 		n = read_events(l->fd, ev, ARRAY_SIZE(ev));
-		after = now(l->clock);
 		if (!EXPECT_TRUE(n > 0 || n == -EAGAIN, "read gave %ld", n))
 			return;
+		model_read(l->model, &r, (char *)ev, n * (long)sizeof(*ev));
 		for (i = 0; i < n; i++)
-			load_event(l, &ev[i], before, after);
+			l->periods += !!(ev[i].flags & TWHEEL_EVENT_PERIODIC);
 	} while (n == (long)ARRAY_SIZE(ev));
-}
-
-static inline __u32 load_missing(const struct load *l, __u64 t)
-{
-	__u32 i, n = 0;
-
-	for (i = 0; i < l->nr; i++)
-		n += load_due(l, &l->plan[i], t);
-	return n;
 }
 
 /* Read until all that is due by now was there */
 static inline void load_settle(struct load *l)
 {
-	__u64 t = now(l->clock);
-
-	if (l->nr == 1 && load_due(l, &l->plan[0], t))
+	model_mark_due(l->model);
+	if (l->model->nr_awaited)
 		EXPECT_TRUE(readable(l->fd, PATIENCE_MS), "%s: lost", l->name);
-	if (!WAIT_FOR((load_read(l), !load_missing(l, t))))
-		EXPECT_EQ(load_missing(l, t), 0, "%s: lost", l->name);
+	EXPECT_TRUE(WAIT_FOR((load_read(l), !l->model->nr_awaited)), "%s: %u are lost", l->name,
+		    l->model->nr_awaited);
 }
 
 static inline int load_compare(const void *a, const void *b)
@@ -206,21 +136,18 @@ static inline int load_compare(const void *a, const void *b)
 static inline __u64 load_ticks(const struct load *l, __u64 from, __u64 to,
 			       __u64 end)
 {
-	__u64 *ticks = calloc(l->nr, sizeof(*ticks));
+	static __u64 ticks[TIMERS];
 	__u32 i, n = 0, distinct = 0;
 
-	if (!ticks)
-		tap_bail("no memory");
 	for (i = 0; i < l->nr; i++) {
-		__u64 at = l->plan[i].deadline;
+		__u64 at = l->model->timers[i].earliest;
 
 		if (at <= from || (at + l->tick >= to && at <= end))
-			ticks[n++] = load_tick(l, at);
+			ticks[n++] = tick_of(l->model, at);
 	}
 	qsort(ticks, n, sizeof(*ticks), load_compare);
 	for (i = 0; i < n; i++)
 		distinct += !i || ticks[i] != ticks[i - 1];
-	free(ticks);
 	return distinct;
 }
 
@@ -245,57 +172,12 @@ static inline void load_no_storm(struct load *l, __u64 from, __u64 to, __u64 gap
 		 l->name, gap / MSEC, stats.wakeups, most, stats.overruns);
 }
 
-/* What was neither read nor is ready must be pending, as it was armed */
-static inline void load_drain(struct load *l)
-{
-	static struct twheel_op ops[512];
-	long i, n;
-
-	do {
-		n = drain(l->fd, ops, ARRAY_SIZE(ops));
-		if (!EXPECT_TRUE(n >= 0, "drain gave %ld", n))
-			return;
-		for (i = 0; i < n; i++) {
-			struct plan *p = &l->plan[ops[i].user_data];
-
-			EXPECT_TRUE(ops[i].user_data < l->nr && ops[i].id == p->id &&
-				    !p->done, "%s: %llx drained", l->name, ops[i].id);
-			EXPECT_EQ(ops[i].deadline, p->deadline, "%s", l->name);
-			p->done = true;
-		}
-	} while (n);
-}
-
 static inline void load_end(struct load *l)
 {
-	__u32 i, lost = 0;
-
 	load_settle(l);
-	load_drain(l);
-	load_read(l);
-	for (i = 0; i < l->nr; i++)
-		lost += !l->plan[i].done && !l->plan[i].interval;
-	EXPECT_EQ(lost, 0, "%s", l->name);
+	model_finish(l->model, l->fd);
 	close(l->fd);
-	free(l->plan);
 }
-
-#define LOAD(_name, _clock, _tick, _nr) \
-	{ .name = _name, .clock = _clock, .tick = _tick, .nr = _nr, .fd = -1 }
-
-/*
- * The clocks of a machine to which something happens, each with a wheel full of
- * timers, and one with a lone timer.
- */
-static struct load loads[] = {
-	LOAD("monotonic", CLOCK_MONOTONIC, 4 * MSEC, TIMERS),
-	LOAD("boottime", CLOCK_BOOTTIME, MSEC, TIMERS),
-	LOAD("realtime", CLOCK_REALTIME, MSEC, TIMERS),
-	LOAD("tai", CLOCK_TAI, 10 * MSEC, TIMERS),
-	LOAD("a lone monotonic", CLOCK_MONOTONIC, 4 * MSEC, 1),
-	LOAD("a lone boottime", CLOCK_BOOTTIME, 4 * MSEC, 1),
-	LOAD("a lone realtime", CLOCK_REALTIME, 4 * MSEC, 1),
-};
 
 /* When something began and ended, and by how much the clock went ahead in it */
 struct fault {
