@@ -46,10 +46,7 @@ static __u64 rnd(__u64 below)
 {
 	static __u64 seed = 1;
 
-	seed ^= seed >> 12;
-	seed ^= seed << 25;
-	seed ^= seed >> 27;
-	return (seed * 0x2545f4914f6cdd1dULL >> 32) % below;
+	return (random_next(&seed) >> 32) % below;
 }
 
 static void take_due(void)
