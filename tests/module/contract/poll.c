@@ -218,18 +218,6 @@ static void test_eventfd(void)
 	close(efd);
 }
 
-static void test_eventfd_late(void)
-{
-	int efd = eventfd(0, EFD_NONBLOCK);
-
-	fresh();
-	arm_past(fd, 0);
-	arm_past(fd, 1);
-	EXPECT_EQ(wheel_eventfd(fd, efd), 0);
-	EXPECT_TRUE(efd_take(efd) >= 1, "ready already when it was set");
-	close(efd);
-}
-
 static void test_eventfd_end(void)
 {
 	int efd = eventfd(0, EFD_NONBLOCK), other = eventfd(0, EFD_NONBLOCK);
@@ -291,7 +279,6 @@ int main(void)
 	RUN_CALL(edges(false), "epoll, edge-triggered, nothing read");
 	RUN(test_epoll_woken, "epoll, asleep when it happens");
 	RUN(test_eventfd, "eventfd");
-	RUN(test_eventfd_late, "eventfd set when timers are ready");
 	RUN(test_eventfd_end, "eventfd ended and replaced");
 	RUN(test_eventfd_closed, "eventfd closed");
 	RUN(test_eventfd_full, "eventfd full");
