@@ -106,16 +106,20 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 
 /*
  * A wheel that is due is looked at. That is one run, as a lock of all users may be held, that of
- * nested epolls. If something is left, who looks is to look again, unless he was killed: io_uring
- * does so without an end.
+ * nested epolls. If something is left, who looks is to look again. But when he was killed, io_uring
+ * would do so without an end: then the second hrtimer has others look, to whom it was not said, as
+ * an epoll that they share says it once.
  */
 static void tw_look(struct twheel *tw)
 {
 	/* A worker of the kernel, which polls for aio, would do it in nobody's time. */
 	if (current->flags & PF_KTHREAD)
 		tw_set_unattended(tw);
-	else if (tw_turn(tw, 1) && !fatal_signal_pending(current) &&
-		 !(current->flags & PF_EXITING))
+	else if (!tw_turn(tw, 1))
+		return;
+	else if (fatal_signal_pending(current) || current->flags & PF_EXITING)
+		tw_start_again(tw);
+	else
 		wake_up_poll(&tw->wait, 0);
 }
 
@@ -126,9 +130,9 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 	poll_wait(file, &tw->wait, wait);
 	/* Pairs with wq_has_sleeper() of tw_wake(). Older kernels have none in poll_wait(). */
 	smp_mb();
-	if (tw_is_due(tw) && !tw_readable(tw))
+	if (tw_is_due(tw) && !tw_readable(tw) && poll_requested_events(wait) & TW_READABLE)
 		tw_look(tw);
-	return tw_readable(tw) ? EPOLLIN | EPOLLRDNORM : 0;
+	return tw_readable(tw) ? TW_READABLE : 0;
 }
 
 /* The same as copy_from_user(), which takes longer for so little. */
@@ -281,8 +285,11 @@ static long tw_ioctl(struct file *file, unsigned int cmd, unsigned long uaddr)
 		return -EINVAL;
 	if (usize > PAGE_SIZE)
 		return -E2BIG;
-	/* A piece of what is due, so that who makes calls gets on with it. */
-	if (unlikely(tw_is_due(file->private_data)))
+	/*
+	 * A piece of what is due, so that who makes calls gets on with it. But to ask for
+	 * statistics, as an administrator does, changes nothing.
+	 */
+	if (unlikely(tw_is_due(file->private_data)) && cmd != TWHEEL_IOC_STATS)
 		tw_turn(file->private_data, 1);
 	return tw_ioctls[nr].fn(file->private_data, uarg, usize);
 }

@@ -101,7 +101,7 @@ void tw_signal(struct twheel *tw)
 void tw_wake(struct twheel *tw)
 {
 	if (wq_has_sleeper(&tw->wait))
-		wake_up_poll(&tw->wait, EPOLLIN | EPOLLRDNORM);
+		wake_up_poll(&tw->wait, TW_READABLE);
 	tw_signal(tw);
 }
 

@@ -59,7 +59,6 @@ struct tw_inner {
  * @timer: set for the next tick at which there is something to do
  * @again: turns a wheel that is due and unattended, see expire.c
  * @run_cost: for how many ns a callback of @again keeps the processor, about
- * @wake_cost: for how long the last wake-up did
  * @due: how often @timer came since the wheel was turned: there is something to do unless this is
  *	0; without @lock, like the three fields that follow
  * @queued: 1 if @again comes when it is the wheel's turn
@@ -78,7 +77,7 @@ struct tw_inner {
  * @unit: bytes of an event, or in count mode of the count; read without @lock, too
  * @counted: in count mode, expiries taken from the wheel and not yet read
  * @fixed: it was set up
- * @closing: the timers must not be started any more; read without @lock, too
+ * @closing: @timer must not be set any more
  * @stats: counters
  * @inner: more of them
  * @check_saved: see tw_check_due()
@@ -93,7 +92,6 @@ struct twheel {
 	struct hrtimer timer;
 	struct hrtimer again;
 	u32 run_cost;
-	u32 wake_cost;
 	atomic_t due;
 	atomic_t queued;
 	bool unattended;
@@ -123,6 +121,9 @@ struct twheel {
 
 /* Before all ticks */
 #define TW_DUE S64_MIN
+
+/* What poll(2) says of a wheel that is readable */
+#define TW_READABLE (EPOLLIN | EPOLLRDNORM)
 
 s64 tw_now(struct twheel *tw, s64 *tick);
 void tw_reprogram_timer(struct twheel *tw, s64 next);
@@ -211,6 +212,7 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer);
 enum hrtimer_restart tw_again_fn(struct hrtimer *timer);
 bool tw_turn(struct twheel *tw, unsigned int runs);
 void tw_catch_up(struct twheel *tw);
+void tw_start_again(struct twheel *tw);
 void tw_set_unattended(struct twheel *tw);
 void tw_end_timers(struct twheel *tw);
 

@@ -39,9 +39,6 @@ unsigned int tw_budget = TW_BUDGET;
 /* What a timer of the kernel costs, besides what its callback does: the interrupt above all */
 #define TW_INTERRUPT_NS (2 * NSEC_PER_USEC)
 
-/* Who waits is woken by the first hrtimer, unless that takes longer. */
-#define TW_CHEAP_NS (20 * NSEC_PER_USEC)
-
 /* More wheels before it than this one does not wait for. */
 #define TW_QUEUE_MOST BIT_ULL(20)
 
@@ -60,35 +57,21 @@ static bool tw_has_credit(u64 now)
 }
 
 /* What there is to pay for a callback of @ns, and for that of the first hrtimer before it */
-static u64 tw_price(const struct twheel *tw, u64 ns)
+static u64 tw_price(u64 ns)
 {
-	return TW_PART * (ns + READ_ONCE(tw->wake_cost) + 2 * TW_INTERRUPT_NS);
+	return TW_PART * (ns + 2 * TW_INTERRUPT_NS);
 }
 
 /* A callback that began at @start ends. */
 static void tw_pay(struct twheel *tw, u64 start)
 {
-	u64 ns = ktime_get_ns() - start, paid = this_cpu_read(tw_paid);
+	u64 ns = min_t(u64, ktime_get_ns() - start, NSEC_PER_SEC);
+	u64 paid = this_cpu_read(tw_paid);
 	u32 cost = READ_ONCE(tw->run_cost);
 
-	this_cpu_write(tw_paid, max(paid, start) + tw_price(tw, ns));
+	this_cpu_write(tw_paid, max(paid, start) + tw_price(ns));
 	/* It rises at once, and falls little by little. */
-	WRITE_ONCE(tw->run_cost, clamp_t(u64, ns, cost - cost / 8, NSEC_PER_SEC));
-}
-
-/*
- * Wake who waits, to look by himself. How long that takes decides whether the first hrtimer does
- * it the next time.
- */
-static void tw_wake_to_look(struct twheel *tw)
-{
-	u64 start;
-
-	if (!wq_has_sleeper(&tw->wait))
-		return;
-	start = ktime_get_ns();
-	wake_up_poll(&tw->wait, 0);
-	WRITE_ONCE(tw->wake_cost, min_t(u64, ktime_get_ns() - start, NSEC_PER_SEC));
+	WRITE_ONCE(tw->run_cost, max_t(u32, ns, cost - cost / 8));
 }
 
 /* Take a wheel out of the queue. Returns true if it was there. */
@@ -107,9 +90,9 @@ static bool tw_leave_queue(struct twheel *tw)
  */
 static void tw_queue(struct twheel *tw)
 {
-	u64 ns = tw_price(tw, READ_ONCE(tw->run_cost)), wheels, users;
+	u64 ns = tw_price(READ_ONCE(tw->run_cost)), wheels, users;
 
-	if (READ_ONCE(tw->closing) || atomic_xchg(&tw->queued, 1))
+	if (atomic_xchg(&tw->queued, 1))
 		return;
 	if (atomic_inc_return(&tw->user->queued) == 1)
 		atomic_inc(&tw_users_queued);
@@ -120,10 +103,15 @@ static void tw_queue(struct twheel *tw)
 	hrtimer_start(&tw->again, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
 }
 
-/* The second hrtimer of a wheel that is due is to come at once, unless it is in the queue. */
-static void tw_start_again(struct twheel *tw)
+/**
+ * tw_start_again() - the second hrtimer is to come at once, unless it is in the queue
+ * @tw: the wheel, which is due
+ *
+ * Context: any.
+ */
+void tw_start_again(struct twheel *tw)
 {
-	if (!READ_ONCE(tw->closing) && !atomic_read(&tw->queued))
+	if (!atomic_read(&tw->queued))
 		hrtimer_start(&tw->again, 0, HRTIMER_MODE_REL_SOFT);
 }
 
@@ -182,7 +170,7 @@ static bool tw_run_shared(struct twheel *tw, struct tw_step *step, bool *wake)
 /**
  * struct tw_did - what a run did
  * @ready: timers are ready
- * @told: who waits was woken before, as the wheel was due, or the second hrtimer is to do that
+ * @told: who waits was woken before, as the wheel was due
  * @left: something is left
  */
 struct tw_did {
@@ -247,23 +235,17 @@ static struct tw_did tw_run(struct twheel *tw)
 	return did;
 }
 
-/*
- * There is something to do. In a hard interrupt, but with PREEMPT_RT.
- *
- * Where it takes long to wake all who wait, as there are so many, the second hrtimer does it.
- */
+/* There is something to do: who waits is to look. In a hard interrupt, but with PREEMPT_RT. */
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 {
 	struct twheel *tw = container_of(timer, struct twheel, timer);
-	bool cheap = READ_ONCE(tw->wake_cost) < TW_CHEAP_NS;
 
 	atomic_inc(&tw->due);
 	/* Pairs with tw_set_unattended(). */
 	smp_mb__after_atomic();
-	if (!cheap || READ_ONCE(tw->unattended))
+	if (READ_ONCE(tw->unattended))
 		tw_start_again(tw);
-	if (cheap)
-		tw_wake_to_look(tw);
+	wake_up_poll(&tw->wait, 0);
 	return HRTIMER_NORESTART;
 }
 
@@ -279,7 +261,10 @@ static struct tw_did tw_try_run(struct twheel *tw)
 	return did;
 }
 
-/* Without credit, the wheel waits for its turn in the queue. */
+/*
+ * Turn an unattended wheel, and have all look who wait for it or for another one. Without credit,
+ * that waits for its turn in the queue.
+ */
 enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 {
 	struct twheel *tw = container_of(timer, struct twheel, again);
@@ -290,10 +275,10 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 	if (!turn && !tw_has_credit(start)) {
 		did.left = true;
 	} else {
-		/* Or a task was faster; but others may wait who were not woken yet. */
-		if (tw_is_due(tw))
+		/* Or a task was faster. */
+		if (tw_is_due(tw) && READ_ONCE(tw->unattended))
 			did = tw_try_run(tw);
-		tw_wake_to_look(tw);
+		wake_up_poll(&tw->wait, 0);
 	}
 	if (did.ready)
 		tw_signal(tw);
@@ -381,7 +366,7 @@ void tw_catch_up(struct twheel *tw)
  */
 void tw_end_timers(struct twheel *tw)
 {
-	/* The first may start the second, but no more once the wheel is closing. */
+	/* The first may start the second, but is not set any more once the wheel is closing. */
 	hrtimer_cancel(&tw->timer);
 	hrtimer_cancel(&tw->again);
 	tw_leave_queue(tw);

@@ -338,6 +338,20 @@ static void test_stopped(void)
 	tap_join(pid);
 }
 
+/* To ask for statistics changes nothing: an administrator does, of others' wheels. */
+static void test_statistics(void)
+{
+	int fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
+
+	arm(fd, 0, MSEC, 0);
+	sleep_ns(20 * MSEC);
+	EXPECT_EQ(wheel_stats(fd).expired, 0);
+	EXPECT_EQ(wheel_info(fd).ready, 1);
+	EXPECT_EQ(wheel_stats(fd).expired, 1);
+	EXPECT_TRUE(wheel_stats(fd).max_lateness >= 10 * MSEC);
+	close(fd);
+}
+
 /* Of several who wait, each is told: those who look turn the wheel for all. */
 static void test_watchers(void)
 {
@@ -403,6 +417,7 @@ int main(void)
 	RUN(test_users, "users who close all while it is due");
 	RUN(test_busy, "a program that is busy: all is there at its next call");
 	RUN(test_stopped, "a program that is stopped: the same");
+	RUN(test_statistics, "statistics of a wheel that is due");
 	RUN(test_watchers, "all who wait are told, and once");
 	RUN(test_aio, "aio that polls is told");
 	chmod(DEVICE, mode);

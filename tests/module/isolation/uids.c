@@ -15,7 +15,6 @@
 #define MALLORY 2000
 #define UIDS 64
 #define BATCH 256
-#define WATCHES 150000
 
 /* Most of its throughput that another program may lose, in % */
 #define LOSS 15
@@ -93,27 +92,6 @@ static void epoll_deed(int fd)
 		__atomic_add_fetch(&crowd->answers, 1, __ATOMIC_RELAXED);
 }
 
-/* With very many watches, which are woken when it is due, and are not if nobody made a call */
-static void watch(int fd)
-{
-	struct epoll_event event = { EPOLLIN | EPOLLET, { .fd = fd } };
-	int ep = epoll_create1(EPOLL_CLOEXEC), i;
-
-	for (i = 0; i < WATCHES; i++) {
-		int other = dup(fd);
-
-		if (other < 0 || epoll_ctl(ep, EPOLL_CTL_ADD, other, &event))
-			tap_bail("descriptor %d: %s", i, strerror(errno));
-	}
-}
-
-static void watched_deed(int fd)
-{
-	sleep_ns(gap);
-	arm(fd, 0, gap, 0);
-	__atomic_add_fetch(&crowd->answers, 1, __ATOMIC_RELAXED);
-}
-
 /* One at a time, so that the wheel is set anew for each */
 static void arm_deed(int fd)
 {
@@ -128,9 +106,7 @@ static void hostile_child(void)
 	become(MALLORY + nth);
 	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
 	fcntl(fd, F_SETFL, 0);
-	if (deed == watched_deed)
-		watch(fd);
-	else if (deed != arm_deed)
+	if (deed != arm_deed)
 		arm_gaps(fd);
 	if (deed == eventfd_deed)
 		wheel_eventfd(fd, eventfd(0, EFD_CLOEXEC));
@@ -168,8 +144,7 @@ static void beside(int uids)
 	for (nth = 0; nth < uids; nth++)
 		pids[nth] = tap_fork(hostile_child);
 	EXPECT_TRUE(all_ready(&crowd->ready, uids));
-	if (deed != watched_deed)
-		EXPECT_TRUE(now(CLOCK_MONOTONIC) < crowd->from, "arming took too long");
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) < crowd->from, "arming took too long");
 	for (i = 0; i < uids; i++) {
 		cgroup_move("confined", pids[i]);
 		kill(pids[i], SIGCONT);
@@ -202,20 +177,10 @@ static void beside_all(void (*does)(int fd))
 	}
 }
 
-static void beside_watches(void)
-{
-	deed = watched_deed;
-	gap = MSEC;
-	beside(1);
-	EXPECT_TRUE(crowd->answers, "it did nothing");
-}
-
 int main(void)
 {
 	tap_start(1000);
 	open_to_all();
-	allow_descriptors(WATCHES);
-	write_text("/proc/sys/fs/epoll/max_user_watches", "2000000");
 	counter_init();
 	crowd = map_shared(PAGE);
 	cgroup_write("", "cgroup.subtree_control", "+cpu");
@@ -230,6 +195,5 @@ int main(void)
 	RUN_CALL(beside_all(one_event_deed), "programs that read one event");
 	RUN_CALL(beside_all(epoll_deed), "programs that only look");
 	RUN_CALL(beside_all(arm_deed), "programs that arm one timer after the other");
-	RUN(beside_watches, "a wheel with 150,000 watches");
 	return tap_end();
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What is looked at without tw->lock: whether anything is ready, the mode of
- * read(2), the eventfd, and whether the second hrtimer is queued; on processors
- * whose stores are seen late, unless there is a barrier. Beside each step stands
- * which function of kmod/ it is.
+ * read(2), and the eventfd; on processors whose stores are seen late, unless there
+ * is a barrier. Beside each step stands which function of kmod/ it is.
  *
  * What must hold when nobody has anything left to do: no reader sleeps beside a
- * count or an event; an eventfd that is set was signalled if anything is ready; a
- * wheel that is due has its second hrtimer still to come.
+ * count or an event; an eventfd that is set was signalled if anything is ready.
  * And at any time: an eventfd is not signalled after it was given back; a reader
  * does not go round and round.
  *
@@ -28,15 +26,11 @@ byte eventfd, eventfd_stored;
 bool eventfd_locked, eventfd_freed;
 byte signals;
 
-bool due;
-bool again_queued = true, dequeue_stored, started;
-
 active proctype store_buffers()
 {
 end:	do
 	:: atomic { ready_stored -> ready_stored = false; ready_seen = 1 }
 	:: atomic { eventfd_stored -> eventfd_stored = 0; eventfd = STORED }
-	:: atomic { dequeue_stored -> dequeue_stored = false; again_queued = false }
 	od
 }
 
@@ -63,8 +57,8 @@ inline signal_eventfd()
 	fi
 }
 
-/* The hrtimer: tw_timer_fn(), tw_wake() */
-active proctype timer()
+/* A run, in whoever's time: tw_run(), tw_wake() */
+active proctype run_once()
 {
 	atomic { !locked -> ready = 1; ready_stored = true };
 	/* smp_mb() in wq_has_sleeper() */
@@ -169,35 +163,9 @@ end:			!asleep
 	od
 }
 
-/* tw_set_due(), while the second hrtimer comes, set when the wheel was due before */
-active proctype set_due()
-{
-	/* atomic_xchg(), which is a barrier */
-	due = true;
-	/* hrtimer_is_queued(), hrtimer_start() */
-	if
-	:: again_queued
-	:: !again_queued -> started = true
-	fi
-}
-
-/* tw_again_fn() */
-active proctype again()
-{
-	dequeue_stored = true;
-#ifndef MUTANT_AGAIN_NO_BARRIER
-	!dequeue_stored;
-#endif
-	if
-	:: due -> due = false
-	:: !due
-	fi
-}
-
 active proctype nothing_left_to_do()
 {
 	timeout ->
 	assert(!(asleep && (ready || counted)));
-	assert(!(eventfd && ready_seen) || signals);
-	assert(!due || started)
+	assert(!(eventfd && ready_seen) || signals)
 }

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A wheel becomes due, is turned by whoever comes, and is closed: expire.c. Beside each step stands
+ * which function of kmod/ it is. Two tasks share an epoll of the wheel, of which one may be killed;
+ * or, with EVENTFD, one sets an eventfd, another makes a call, and the last one closes the wheel.
+ *
+ * What must hold when nobody has anything left to do: no task sleeps in epoll; all that is due in a
+ * wheel with an eventfd is ready, and signalled; a wheel that is closed has no hrtimer set, and is
+ * in no queue, nor counted there.
+ *
+ * MUTANT_...: the model without one of the things that the code does for this.
+ */
+
+byte armed = 2;		/* timers that are not due yet */
+byte work;		/* timers that are due, and have to be expired */
+byte ready;
+byte due = 1;		/* the hrtimer came for what was cancelled since */
+bool cascaded;
+bool timer_set = true, in_timer, again_set, in_again;
+bool eventfd, signalled, unattended;
+bool queued, closing, closed, patient, locked;
+byte user_queued;	/* tw->user->queued */
+bool listed;		/* in the list of what epoll has to look at */
+bool killed;
+byte open = 2;		/* tasks that have the descriptor */
+
+/* tw_start_again() */
+inline start_again()
+{
+	atomic {
+		if
+		:: !queued -> again_set = true
+		:: else
+		fi
+	}
+}
+
+/* tw_queue() */
+inline queue()
+{
+	if
+	:: atomic { !queued -> queued = true }; user_queued++; again_set = true
+	:: atomic { queued }
+	fi
+}
+
+/* tw_leave_queue() */
+inline leave_queue(was)
+{
+	atomic { was = queued; queued = false };
+	if
+	:: was -> user_queued--
+	:: !was
+	fi
+}
+
+/* tw_run(): it expires one timer at most. The first one may have to be cascaded before. */
+inline do_run()
+{
+	atomic { seen = due; told = (seen > 0); got = false };
+	atomic {
+		if
+		:: work -> work--; ready++; got = true
+		:: work && !ready && !cascaded -> cascaded = true
+		:: else
+		fi;
+		left = (work > 0)
+	};
+	atomic {
+		if
+		:: left ->
+			timer_set = false;
+#ifndef MUTANT_EVENTFD_LEFT_IS_NOT_DUE
+			due = due + !seen
+#endif
+		:: else ->
+			/* tw_reprogram_timer(), from what it has seen so far */
+#ifdef MUTANT_EVENTFD_SET_WHILE_IT_CLOSES
+			timer_set = timer_set || armed || work
+#else
+			timer_set = timer_set || ((armed || work) && !closing)
+#endif
+		fi
+	};
+	if
+#ifdef MUTANT_ALL_IS_SEEN
+	:: !left -> due = 0
+#else
+	:: !left -> due = due - seen
+#endif
+	:: left
+	fi
+}
+
+/* tw_turn_once() */
+inline turn_once()
+{
+	atomic { !locked -> locked = true };
+	do_run();
+	locked = false;
+	if
+	:: unattended ->
+		told = false;
+		if
+		:: left -> queue()
+		:: !left
+		fi
+	:: !unattended
+	fi;
+	atomic {
+		if
+		:: (got || left) && !told -> listed = true
+		:: else
+		fi;
+		signalled = signalled || (got && !told && eventfd);
+		seen = 0; told = 0; got = 0; left = 0
+	}
+}
+
+/* The time of a timer comes. */
+active proctype clock()
+{
+end:	do
+	:: atomic { armed -> armed--; work++ }
+	od
+}
+
+/* tw_timer_fn(): it may come for what is done already, too. */
+active proctype timer()
+{
+	bool seen_unattended;
+
+end:	do
+	:: atomic {
+		timer_set && (work || !armed) -> assert(!closed); timer_set = false; in_timer = true
+	   };
+#ifdef MUTANT_EVENTFD_TIMER_NO_BARRIER
+	   seen_unattended = unattended;
+	   due++;
+#else
+	   due++;
+	   seen_unattended = unattended;
+#endif
+	   if
+	   :: seen_unattended -> start_again()
+	   :: else
+	   fi;
+	   atomic { listed = true; seen_unattended = false; in_timer = false }
+	od
+}
+
+/* tw_again_fn() */
+active proctype again()
+{
+	byte seen;
+	bool told, got, left, turn;
+
+end:	do
+	:: atomic { again_set -> assert(!closed); again_set = false; in_again = true };
+	   leave_queue(turn);
+	   if
+	   :: !turn -> left = true	/* no credit */
+	   :: true ->
+		if
+		:: due && unattended ->
+			/* tw_try_run() */
+			if
+			:: atomic { !locked -> locked = true };
+			   do_run();
+			   locked = false
+			:: atomic { locked -> left = true }
+			fi
+		:: !due || !unattended
+		fi;
+#ifndef MUTANT_AGAIN_TELLS_NOBODY
+		listed = true
+#endif
+	   fi;
+	   atomic { signalled = signalled || (got && eventfd); got = 0; seen = 0; told = 0; turn = 0 };
+	   if
+#ifndef MUTANT_LEFT_IS_NOT_QUEUED
+	   :: left -> queue()
+#endif
+	   :: else
+	   fi;
+	   atomic { left = false; in_again = false }
+	od
+}
+
+#ifndef EVENTFD
+/* epoll_wait(2): tw_poll(), tw_look() */
+active [2] proctype poller()
+{
+	byte seen;
+	bool told, got, left;
+
+	do
+	:: if
+	   :: due && !ready ->
+		turn_once();
+		if
+		:: due && !killed ->
+			killed = true;
+#ifndef MUTANT_KILLED_TELLS_NOBODY
+			start_again();
+#endif
+			break
+		:: due ->
+#ifndef MUTANT_LOOKS_ONCE
+			listed = true
+#endif
+		:: else
+		fi
+	   :: else
+	   fi;
+	   if
+	   :: ready -> listed = true; break
+	   :: !ready
+	   fi;
+	   atomic { listed -> listed = false }
+	od;
+	open--
+}
+
+#else
+/* ioctl(2): tw_set_eventfd(), tw_set_unattended() */
+active proctype setter()
+{
+	bool seen_due;
+
+	eventfd = true;
+#ifdef MUTANT_EVENTFD_NO_BARRIER
+	seen_due = (due > 0);
+	unattended = true;
+#else
+	unattended = true;
+	seen_due = (due > 0);
+#endif
+	if
+	:: seen_due -> start_again()
+	:: !seen_due
+	fi;
+	atomic { signalled = signalled || (ready > 0); open-- }
+}
+
+/* ioctl(2): tw_turn() */
+active proctype caller()
+{
+	byte seen;
+	bool told, got, left;
+
+	if
+	:: due -> turn_once()
+	:: !due
+	fi;
+	open--
+}
+
+/* The last close: tw_destroy(), tw_end_timers() */
+active proctype closer()
+{
+	bool was;
+
+	if
+	:: patient = true
+	:: true
+	fi;
+	!open && !patient;
+	atomic { !locked -> closing = true };
+	atomic { !in_timer -> timer_set = false };
+#ifndef MUTANT_EVENTFD_AGAIN_GOES_ON
+	atomic { !in_again -> again_set = false };
+#endif
+#ifndef MUTANT_EVENTFD_STAYS_IN_THE_QUEUE
+	leave_queue(was);
+#endif
+	closed = true
+}
+#endif
+
+active proctype nothing_left_to_do()
+{
+	timeout ->
+	assert(!open);
+#ifdef EVENTFD
+	assert(!patient || (!armed && !work && signalled));
+	patient = false;
+	timeout ->
+	assert(closed && !timer_set && !again_set && !queued && !user_queued)
+#endif
+}
