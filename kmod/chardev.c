@@ -104,6 +104,13 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	}
 }
 
+/* The last signal is not pending any more when a task gives back what it has open. */
+static bool tw_dying(void)
+{
+	return fatal_signal_pending(current) || current->flags & PF_EXITING ||
+		READ_ONCE(current->signal->flags) & SIGNAL_GROUP_EXIT;
+}
+
 /*
  * A wheel that is due is looked at. That is one run, as a lock of all users may be held, that of
  * nested epolls. If something is left, who looks is to look again. But when he was killed, io_uring
@@ -117,7 +124,7 @@ static void tw_look(struct twheel *tw)
 		tw_set_unattended(tw);
 	else if (!tw_turn(tw, 1))
 		return;
-	else if (fatal_signal_pending(current) || current->flags & PF_EXITING)
+	else if (tw_dying())
 		tw_start_again(tw);
 	else
 		wake_up_poll(&tw->wait, 0);
@@ -127,10 +134,16 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 {
 	struct twheel *tw = file->private_data;
 
+	bool due;
+
 	poll_wait(file, &tw->wait, wait);
 	/* Pairs with wq_has_sleeper() of tw_wake(). Older kernels have none in poll_wait(). */
 	smp_mb();
-	if (tw_is_due(tw) && !tw_readable(tw) && poll_requested_events(wait) & TW_READABLE)
+	due = tw_is_due(tw);
+	/* Once only: if another task reads it meanwhile, who did not look was told, at least. */
+	if (tw_readable(tw))
+		return TW_READABLE;
+	if (due && poll_requested_events(wait) & TW_READABLE)
 		tw_look(tw);
 	return tw_readable(tw) ? TW_READABLE : 0;
 }

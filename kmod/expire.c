@@ -21,6 +21,7 @@
 #include <linux/minmax.h>
 #include <linux/percpu.h>
 #include <linux/poll.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 
@@ -92,8 +93,10 @@ static void tw_queue(struct twheel *tw)
 {
 	u64 ns = tw_price(READ_ONCE(tw->run_cost)), wheels, users;
 
+	/* Who is in it has its hrtimer set: nobody is to be preempted in between. */
+	preempt_disable();
 	if (atomic_xchg(&tw->queued, 1))
-		return;
+		goto out;
 	if (atomic_inc_return(&tw->user->queued) == 1)
 		atomic_inc(&tw_users_queued);
 	/* Others may change them meanwhile. */
@@ -101,6 +104,8 @@ static void tw_queue(struct twheel *tw)
 	users = max(atomic_read(&tw_users_queued), 1);
 	ns *= min(wheels * users, TW_QUEUE_MOST);
 	hrtimer_start(&tw->again, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
+out:
+	preempt_enable();
 }
 
 /**
@@ -249,6 +254,15 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+/* Returns for how many ns that did: the first hrtimer, which did the same, was not charged. */
+static u64 tw_wake_to_look(struct twheel *tw)
+{
+	u64 start = ktime_get_ns();
+
+	wake_up_poll(&tw->wait, 0);
+	return ktime_get_ns() - start;
+}
+
 /* One run in a soft interrupt, which does not wait for the lock */
 static struct tw_did tw_try_run(struct twheel *tw)
 {
@@ -275,11 +289,16 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 	if (!turn && !tw_has_credit(start)) {
 		did.left = true;
 	} else {
+		bool unattended = READ_ONCE(tw->unattended);
+
 		/* Or a task was faster. */
-		if (tw_is_due(tw) && READ_ONCE(tw->unattended))
+		if (unattended && tw_is_due(tw))
 			did = tw_try_run(tw);
-		wake_up_poll(&tw->wait, 0);
+		if (!unattended || did.ready || did.left)
+			start -= tw_wake_to_look(tw);
 	}
+	/* Pairs with tw_set_eventfd(). */
+	smp_mb();
 	if (did.ready)
 		tw_signal(tw);
 	tw_pay(tw, start);

@@ -33,10 +33,13 @@ static __u64 seed;
 
 static void begin(__u32 w)
 {
+	int ret;
+
 	wheels[w] = wheel_open(O_NONBLOCK);
-	if (setup_with(wheels[w], .clock = TWHEEL_CLOCK_MONOTONIC, .tick = round_now->tick,
-		       .event_size = w % 2 ? TWHEEL_EVENT_SIZE_ID : TWHEEL_EVENT_SIZE_FULL,
-		       .limit = round_now->limit))
+	ret = setup_with(wheels[w], .clock = TWHEEL_CLOCK_MONOTONIC, .tick = round_now->tick,
+			 .event_size = w % 2 ? TWHEEL_EVENT_SIZE_ID : TWHEEL_EVENT_SIZE_FULL,
+			 .limit = round_now->limit);
+	if (ret)
 		tap_bail("setup with limit %llu failed", round_now->limit);
 	model_begin(&models[w], wheels[w], w, false);
 }

@@ -2,19 +2,26 @@
 /*
  * A wheel becomes due, is turned by whoever comes, and is closed: expire.c. Beside each step stands
  * which function of kmod/ it is. Two tasks share an epoll of the wheel, of which one may be killed;
- * or, with EVENTFD, one sets an eventfd, another makes a call, and the last one closes the wheel.
+ * with READER, one waits for edges, and another reads what was ready before; or, with EVENTFD, one
+ * sets an eventfd, another makes a call, and the last one closes the wheel.
  *
- * What must hold when nobody has anything left to do: no task sleeps in epoll; all that is due in a
+ * What must hold when nobody has anything left to do: no task sleeps in epoll beside a timer; all that is due in a
  * wheel with an eventfd is ready, and signalled; a wheel that is closed has no hrtimer set, and is
  * in no queue, nor counted there.
  *
  * MUTANT_...: the model without one of the things that the code does for this.
  */
 
+#ifdef READER
+#define POLLERS 1
+byte armed = 1, ready = 1, due;
+#else
+#define POLLERS 2
 byte armed = 2;		/* timers that are not due yet */
-byte work;		/* timers that are due, and have to be expired */
 byte ready;
 byte due = 1;		/* the hrtimer came for what was cancelled since */
+#endif
+byte work;		/* timers that are due, and have to be expired */
 bool cascaded;
 bool timer_set = true, in_timer, again_set, in_again;
 bool eventfd, signalled, unattended;
@@ -173,7 +180,10 @@ end:	do
 		:: !due || !unattended
 		fi;
 #ifndef MUTANT_AGAIN_TELLS_NOBODY
-		listed = true
+		if
+		:: !unattended || got || left -> listed = true
+		:: else
+		fi
 #endif
 	   fi;
 	   atomic { signalled = signalled || (got && eventfd); got = 0; seen = 0; told = 0; turn = 0 };
@@ -189,22 +199,36 @@ end:	do
 
 #ifndef EVENTFD
 /* epoll_wait(2): tw_poll(), tw_look() */
-active [2] proctype poller()
+active [POLLERS] proctype poller()
 {
 	byte seen;
-	bool told, got, left;
+	bool told, got, left, was_due, was_ready;
 
+#ifdef READER
+end_told:
+	atomic { listed -> listed = false };
+#endif
 	do
-	:: if
-	   :: due && !ready ->
+	:: was_due = (due > 0);
+	   was_ready = (ready > 0);
+#ifndef MUTANT_READER_LOOKS_TWICE
+	   if
+	   :: was_ready -> listed = true; break
+	   :: !was_ready
+	   fi;
+#endif
+	   if
+	   :: was_due && !was_ready ->
 		turn_once();
 		if
+#ifndef READER
 		:: due && !killed ->
 			killed = true;
 #ifndef MUTANT_KILLED_TELLS_NOBODY
 			start_again();
 #endif
 			break
+#endif
 		:: due ->
 #ifndef MUTANT_LOOKS_ONCE
 			listed = true
@@ -217,10 +241,28 @@ active [2] proctype poller()
 	   :: ready -> listed = true; break
 	   :: !ready
 	   fi;
+end_asleep:
 	   atomic { listed -> listed = false }
 	od;
 	open--
 }
+
+#ifdef READER
+/* read(2): tw_read_iter(), which gives what is ready, and is short */
+active proctype reader()
+{
+	byte seen;
+	bool told, got, left, was_due;
+
+	if
+	:: due -> turn_once(); was_due = (due > 0)
+	:: !due
+	fi;
+	atomic { !locked -> ready = 0 };
+	listed = listed || was_due;
+	open--
+}
+#endif
 
 #else
 /* ioctl(2): tw_set_eventfd(), tw_set_unattended() */
@@ -281,7 +323,11 @@ active proctype closer()
 active proctype nothing_left_to_do()
 {
 	timeout ->
+#ifdef READER
+	assert(!open || !(due || ready || work || armed));
+#else
 	assert(!open);
+#endif
 #ifdef EVENTFD
 	assert(!patient || (!armed && !work && signalled));
 	patient = false;
