@@ -120,14 +120,17 @@ static bool tw_dying(void)
 static void tw_look(struct twheel *tw)
 {
 	/* A worker of the kernel, which polls for aio, would do it in nobody's time. */
-	if (current->flags & PF_KTHREAD)
+	if (current->flags & PF_KTHREAD) {
+		WRITE_ONCE(tw->untold, true);
 		tw_set_unattended(tw);
-	else if (!tw_turn(tw, 1))
+	} else if (!tw_turn(tw, 1)) {
 		return;
-	else if (tw_dying())
+	} else if (tw_dying()) {
+		WRITE_ONCE(tw->untold, true);
 		tw_start_again(tw);
-	else
+	} else {
 		wake_up_poll(&tw->wait, 0);
+	}
 }
 
 static __poll_t tw_poll(struct file *file, poll_table *wait)

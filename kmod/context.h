@@ -63,6 +63,7 @@ struct tw_inner {
  *	0; without @lock, like the three fields that follow
  * @queued: 1 if @again comes when it is the wheel's turn
  * @unattended: somebody is told of what is ready who makes no call before
+ * @untold: somebody may sleep although it is due, as who was woken did not turn it
  * @eventfd_lock: guards @eventfd
  * @eventfd: signalled when timers become ready, or NULL
  * @shared: shared timers, or NULL. Set once, under @lock, and released; guarded by
@@ -95,6 +96,7 @@ struct twheel {
 	atomic_t due;
 	atomic_t queued;
 	bool unattended;
+	bool untold;
 
 	spinlock_t eventfd_lock;	/* guards the next field */
 	struct eventfd_ctx *eventfd;

@@ -276,8 +276,8 @@ static struct tw_did tw_try_run(struct twheel *tw)
 }
 
 /*
- * Turn an unattended wheel, and have all look who wait for it or for another one. Without credit,
- * that waits for its turn in the queue.
+ * Turn an unattended wheel. Who waits was woken by the first hrtimer, but for who is untold. Without
+ * credit, that waits for its turn in the queue.
  */
 enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 {
@@ -289,16 +289,14 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 	if (!turn && !tw_has_credit(start)) {
 		did.left = true;
 	} else {
-		bool unattended = READ_ONCE(tw->unattended);
-
 		/* Or a task was faster. */
-		if (unattended && tw_is_due(tw))
+		if (READ_ONCE(tw->unattended) && tw_is_due(tw))
 			did = tw_try_run(tw);
-		if (!unattended || did.ready || did.left)
+		/* Pairs with tw_look() and tw_set_eventfd(). */
+		smp_mb();
+		if (READ_ONCE(tw->untold))
 			start -= tw_wake_to_look(tw);
 	}
-	/* Pairs with tw_set_eventfd(). */
-	smp_mb();
 	if (did.ready)
 		tw_signal(tw);
 	tw_pay(tw, start);
@@ -315,16 +313,17 @@ static struct tw_did tw_turn_once(struct twheel *tw)
 	spin_lock_bh(&tw->lock);
 	did = tw_run(tw);
 	spin_unlock_bh(&tw->lock);
-	/* Pairs with tw_set_unattended(). */
+	/* Pairs with tw_look() and tw_set_unattended(). */
 	smp_mb();
-	if (READ_ONCE(tw->unattended)) {
+	if (did.left && READ_ONCE(tw->unattended))
+		tw_queue(tw);
+	if (READ_ONCE(tw->untold))
 		did.told = false;
-		if (did.left)
-			tw_queue(tw);
-	}
 	/* What is left is for who waits, too. */
 	if (did.ready && !did.told)
 		tw_wake(tw);
+	else if (did.ready)
+		tw_signal(tw);
 	else if (did.left && !did.told)
 		wake_up_poll(&tw->wait, 0);
 	return did;

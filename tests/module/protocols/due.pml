@@ -2,8 +2,9 @@
 /*
  * A wheel becomes due, is turned by whoever comes, and is closed: expire.c. Beside each step stands
  * which function of kmod/ it is. Two tasks share an epoll of the wheel, of which one may be killed;
- * with READER, one waits for edges, and another reads what was ready before; or, with EVENTFD, one
- * sets an eventfd, another makes a call, and the last one closes the wheel.
+ * with AIO, both are workers of the kernel, which do not turn it; with READER, one waits for edges,
+ * and another reads what was ready before; with EVENTFD, one sets an eventfd, another makes a call,
+ * and the last one closes the wheel.
  *
  * What must hold when nobody has anything left to do: no task sleeps in epoll beside a timer; all that is due in a
  * wheel with an eventfd is ready, and signalled; a wheel that is closed has no hrtimer set, and is
@@ -28,7 +29,7 @@ bool eventfd, signalled, unattended;
 bool queued, closing, closed, patient, locked;
 byte user_queued;	/* tw->user->queued */
 bool listed;		/* in the list of what epoll has to look at */
-bool killed;
+bool killed, untold;
 byte open = 2;		/* tasks that have the descriptor */
 
 /* tw_start_again() */
@@ -106,20 +107,16 @@ inline turn_once()
 	do_run();
 	locked = false;
 	if
-	:: unattended ->
-		told = false;
-		if
-		:: left -> queue()
-		:: !left
-		fi
-	:: !unattended
+	:: left && unattended -> queue()
+	:: else
 	fi;
+	told = told && !untold;
 	atomic {
 		if
 		:: (got || left) && !told -> listed = true
 		:: else
 		fi;
-		signalled = signalled || (got && !told && eventfd);
+		signalled = signalled || (got && eventfd);
 		seen = 0; told = 0; got = 0; left = 0
 	}
 }
@@ -181,8 +178,8 @@ end:	do
 		fi;
 #ifndef MUTANT_AGAIN_TELLS_NOBODY
 		if
-		:: !unattended || got || left -> listed = true
-		:: else
+		:: untold -> listed = true
+		:: !untold
 		fi
 #endif
 	   fi;
@@ -219,12 +216,23 @@ end_told:
 #endif
 	   if
 	   :: was_due && !was_ready ->
+#ifdef AIO
+#ifndef MUTANT_AIO_IS_NOT_TOLD
+		untold = true;
+#endif
+		unattended = true;
+		if
+		:: due -> start_again()
+		:: else
+		fi
+#else
 		turn_once();
 		if
 #ifndef READER
 		:: due && !killed ->
 			killed = true;
 #ifndef MUTANT_KILLED_TELLS_NOBODY
+			untold = true;
 			start_again();
 #endif
 			break
@@ -235,6 +243,7 @@ end_told:
 #endif
 		:: else
 		fi
+#endif
 	   :: else
 	   fi;
 	   if
