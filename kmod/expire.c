@@ -276,8 +276,8 @@ static struct tw_did tw_try_run(struct twheel *tw)
 }
 
 /*
- * Turn an unattended wheel. Who waits was woken by the first hrtimer, but for who is untold. Without
- * credit, that waits for its turn in the queue.
+ * Turn an unattended wheel. Who waits was woken by the first hrtimer, but for who is untold.
+ * Without credit, that waits for its turn in the queue.
  */
 enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 {
