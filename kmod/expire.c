@@ -67,12 +67,15 @@ static u64 tw_price(u64 ns)
 static void tw_pay(struct twheel *tw, u64 start)
 {
 	u64 ns = min_t(u64, ktime_get_ns() - start, NSEC_PER_SEC);
-	u64 paid = this_cpu_read(tw_paid);
+	u64 paid = this_cpu_read(tw_paid), most = READ_ONCE(tw_budget) * NSEC_PER_USEC;
 	u32 cost = READ_ONCE(tw->run_cost);
 
 	this_cpu_write(tw_paid, max(paid, start) + tw_price(ns));
-	/* It rises at once, and falls little by little. */
-	WRITE_ONCE(tw->run_cost, max_t(u32, ns, cost - cost / 8));
+	/*
+	 * It rises at once, and falls little by little. What takes more than 1 us for a node did not:
+	 * the processor was taken away, by the host of a virtual machine for instance.
+	 */
+	WRITE_ONCE(tw->run_cost, min(max_t(u64, ns, cost - cost / 8), most));
 }
 
 /* Take a wheel out of the queue. Returns true if it was there. */
