@@ -72,8 +72,8 @@ static void tw_pay(struct twheel *tw, u64 start)
 
 	this_cpu_write(tw_paid, max(paid, start) + tw_price(ns));
 	/*
-	 * It rises at once, and falls little by little. What takes more than 1 us for a node did not:
-	 * the processor was taken away, by the host of a virtual machine for instance.
+	 * It rises at once, and falls little by little. What takes more than 1 us for a node
+	 * did not: the processor was taken away, by the host of a virtual machine for instance.
 	 */
 	WRITE_ONCE(tw->run_cost, min(max_t(u64, ns, cost - cost / 8), most));
 }
