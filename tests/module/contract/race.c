@@ -14,7 +14,7 @@
 
 #define THREADS 4
 #define WHEELS 3
-#define CALLS 1000
+#define CALLS 250
 #define SECONDS (4 * number_of("TIMES", 1))
 
 /* Threads share so many wheels, of that limit, or none, and tick */
@@ -147,7 +147,7 @@ static void test_growth(void)
 
 int main(void)
 {
-	tap_start(120 * number_of("TIMES", 1));
+	tap_start(300 * number_of("TIMES", 1));
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		tap_diag("only one processor: threads take turns");
 	RUN(test_rounds, "all calls, while others make theirs");
