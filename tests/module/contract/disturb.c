@@ -470,7 +470,7 @@ static void test_random_near(void)
 
 int main(void)
 {
-	tap_start(110 * number_of("TIMES", 1));
+	tap_start(300 * number_of("TIMES", 1));
 	memory_init();
 	signals_init();
 	drop_resource();

@@ -296,7 +296,7 @@ static void test_steps(void)
 int main(void)
 {
 	seed = number_of("SEED", 1);
-	tap_start(110 * number_of("TIMES", 1));
+	tap_start(300 * number_of("TIMES", 1));
 	memory_init();
 	RUN(test_steps, "the wall clock is stepped at random");
 	return tap_end();
