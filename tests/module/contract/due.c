@@ -263,7 +263,7 @@ static int arm_busy_in_time(__u64 tick)
 }
 
 /* How often the hrtimer may come while nobody looks, and during a read */
-#define WAKEUPS 4
+#define WAKEUPS 20
 
 /*
  * All that is due is there, in the order of its ticks, and nothing else. (Where a run does very
