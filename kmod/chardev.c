@@ -126,7 +126,8 @@ static void tw_look(struct twheel *tw)
 	} else if (!tw_turn(tw, 1)) {
 		return;
 	} else if (tw_dying()) {
-		WRITE_ONCE(tw->untold, true);
+		/* Either this sees that it has left the queue, or the second hrtimer sees this. */
+		smp_store_mb(tw->untold, true);
 		tw_start_again(tw);
 	} else {
 		wake_up_poll(&tw->wait, 0);

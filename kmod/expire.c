@@ -57,7 +57,7 @@ static bool tw_has_credit(u64 now)
 	return (s64)(this_cpu_read(tw_paid) - now) < (s64)(TW_PART * TW_CREDIT_NS);
 }
 
-/* What there is to pay for a callback of @ns, and for that of the first hrtimer before it */
+/* What there is to pay for a callback of @ns, its interrupt, and that of the first hrtimer */
 static u64 tw_price(u64 ns)
 {
 	return TW_PART * (ns + 2 * TW_INTERRUPT_NS);
@@ -257,15 +257,6 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Returns for how many ns that did: the first hrtimer, which did the same, was not charged. */
-static u64 tw_wake_to_look(struct twheel *tw)
-{
-	u64 start = ktime_get_ns();
-
-	wake_up_poll(&tw->wait, 0);
-	return ktime_get_ns() - start;
-}
-
 /* One run in a soft interrupt, which does not wait for the lock */
 static struct tw_did tw_try_run(struct twheel *tw)
 {
@@ -298,7 +289,7 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 		/* Pairs with tw_look() and tw_set_eventfd(). */
 		smp_mb();
 		if (READ_ONCE(tw->untold))
-			start -= tw_wake_to_look(tw);
+			wake_up_poll(&tw->wait, 0);
 	}
 	if (did.ready)
 		tw_signal(tw);
