@@ -138,16 +138,11 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 {
 	struct twheel *tw = file->private_data;
 
-	bool due;
-
 	poll_wait(file, &tw->wait, wait);
 	/* Pairs with wq_has_sleeper() of tw_wake(). Older kernels have none in poll_wait(). */
 	smp_mb();
-	due = tw_is_due(tw);
-	/* Once only: if another task reads it meanwhile, who did not look was told, at least. */
-	if (tw_readable(tw))
-		return TW_READABLE;
-	if (due && poll_requested_events(wait) & TW_READABLE)
+	/* Also if something is ready: another task may read it, and what expires next is an edge. */
+	if (tw_is_due(tw) && poll_requested_events(wait) & TW_READABLE)
 		tw_look(tw);
 	return tw_readable(tw) ? TW_READABLE : 0;
 }

@@ -165,6 +165,23 @@ static void edges(bool reads)
 	close(ep);
 }
 
+/* So is each that was armed before, as of a timerfd, where nobody makes any other call. */
+static void test_edges_ahead(void)
+{
+	const int timers = 20;
+	int ep, i;
+
+	fresh();
+	for (i = 1; i <= timers; i++)
+		arm(fd, 0, 50 * MSEC + i * 5 * MSEC, i);
+	ep = epoll_new(EPOLLIN | EPOLLET);
+	while (wheel_stats(fd).expired < (__u64)timers)
+		if (!EXPECT_EQ(epoll_one(ep, PATIENCE_MS), EPOLLIN))
+			break;
+	EXPECT_EQ(read_all(), timers);
+	close(ep);
+}
+
 struct waiter {
 	struct sleeper sleeper;
 	int ep, events;
@@ -277,6 +294,7 @@ int main(void)
 	RUN(test_epoll_level, "epoll, level-triggered");
 	RUN_CALL(edges(true), "epoll, edge-triggered");
 	RUN_CALL(edges(false), "epoll, edge-triggered, nothing read");
+	RUN(test_edges_ahead, "epoll, edge-triggered, all armed before, nothing read");
 	RUN(test_epoll_woken, "epoll, asleep when it happens");
 	RUN(test_eventfd, "eventfd");
 	RUN(test_eventfd_end, "eventfd ended and replaced");

@@ -3,12 +3,12 @@
  * A wheel becomes due, is turned by whoever comes, and is closed: expire.c. Beside each step stands
  * which function of kmod/ it is. Two tasks share an epoll of the wheel, of which one may be killed;
  * with AIO, both are workers of the kernel, which do not turn it; with READER, one waits for edges,
- * and another reads what was ready before; with EVENTFD, one sets an eventfd, another makes a call,
- * and the last one closes the wheel.
+ * and another reads what was ready before; with UNREAD, one waits for edges, and nobody reads; with
+ * EVENTFD, one sets an eventfd, another makes a call, and the last one closes the wheel.
  *
- * What must hold when nobody has anything left to do: no task sleeps in epoll beside a timer; all that is due in a
- * wheel with an eventfd is ready, and signalled; a wheel that is closed has no hrtimer set, and is
- * in no queue, nor counted there.
+ * What must hold when nobody has anything left to do: no task sleeps in epoll beside a timer, also
+ * where nothing is read; all that is due in a wheel with an eventfd is ready, and signalled; a wheel
+ * that is closed has no hrtimer set, and is in no queue, nor counted there.
  *
  * MUTANT_...: the model without one of the things that the code does for this.
  */
@@ -17,7 +17,11 @@
 #define POLLERS 1
 byte armed = 1, ready = 1, due;
 #else
+#ifdef UNREAD
+#define POLLERS 1
+#else
 #define POLLERS 2
+#endif
 byte armed = 2;		/* timers that are not due yet */
 byte ready;
 byte due = 1;		/* the hrtimer came for what was cancelled since */
@@ -207,12 +211,9 @@ end_told:
 #endif
 	do
 	:: was_due = (due > 0);
+	   was_ready = false;
+#if defined(MUTANT_UNREAD_IS_NOT_LOOKED_AT) || defined(MUTANT_READER_LOOKS_TWICE)
 	   was_ready = (ready > 0);
-#ifndef MUTANT_READER_LOOKS_TWICE
-	   if
-	   :: was_ready -> listed = true; break
-	   :: !was_ready
-	   fi;
 #endif
 	   if
 	   :: was_due && !was_ready ->
@@ -228,7 +229,7 @@ end_told:
 #else
 		turn_once();
 		if
-#ifndef READER
+#if POLLERS > 1
 		:: due && !killed ->
 			killed = true;
 #ifndef MUTANT_KILLED_TELLS_NOBODY
@@ -246,10 +247,12 @@ end_told:
 #endif
 	   :: else
 	   fi;
+#ifndef UNREAD
 	   if
 	   :: ready -> listed = true; break
 	   :: !ready
 	   fi;
+#endif
 end_asleep:
 	   atomic { listed -> listed = false }
 	od;
@@ -334,6 +337,8 @@ active proctype nothing_left_to_do()
 	timeout ->
 #ifdef READER
 	assert(!open || !(due || ready || work || armed));
+#elif defined(UNREAD)
+	assert(!open || !(due || work || armed));
 #else
 	assert(!open);
 #endif
