@@ -141,7 +141,7 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 	poll_wait(file, &tw->wait, wait);
 	/* Pairs with wq_has_sleeper() of tw_wake(). Older kernels have none in poll_wait(). */
 	smp_mb();
-	/* Also if something is ready: another task may read it, and what expires next is an edge. */
+	/* Also if something is ready: who watches edges is told of each expiry. */
 	if (tw_is_due(tw) && poll_requested_events(wait) & TW_READABLE)
 		tw_look(tw);
 	return tw_readable(tw) ? TW_READABLE : 0;
