@@ -8,6 +8,7 @@
 #include <linux/err.h>
 #include <linux/fault-inject-usercopy.h>
 #include <linux/fs.h>
+#include <linux/indirect_call_wrapper.h>
 #include <linux/kdev_t.h>
 #include <linux/module.h>
 #include <linux/poll.h>
@@ -303,7 +304,7 @@ static long tw_ioctl(struct file *file, unsigned int cmd, unsigned long uaddr)
 	 */
 	if (unlikely(tw_is_due(file->private_data)) && cmd != TWHEEL_IOC_STATS)
 		tw_turn(file->private_data, 1);
-	return tw_ioctls[nr].fn(file->private_data, uarg, usize);
+	return INDIRECT_CALL_1(tw_ioctls[nr].fn, tw_ioctl_submit, file->private_data, uarg, usize);
 }
 
 /*

@@ -2,9 +2,10 @@
 /*
  * The operations of SUBMIT: arm, modify, cancel and query a timer.
  *
- * A batch goes tw_begin(), tw_do_ops(), tw_end(). tw_begin() allocates nodes, takes the
+ * A batch goes tw_begin(), tw_do_sized(), tw_end(). tw_begin() allocates nodes, takes the
  * lock and reads the clock, once for all operations. tw_end() sets the hrtimer, drops the
- * lock, and frees what is not needed any more.
+ * lock, and frees what is not needed any more. It begins without nodes, and without the
+ * time, if the first operation needs none: one that does ends it, and begins the next.
  *
  * Operations may lie in the program's own memory. The program can write there at any
  * time, so what was checked is not read again. (A field may be read before that to choose
@@ -29,7 +30,7 @@
 #include "validate.h"
 
 /* An operation returns 0, a negative error, or one of these if it was not done. */
-#define TW_NO_NODES 1		/* tw_begin() has to allocate nodes first */
+#define TW_LACKS 1		/* tw_begin() has to come first, with what it lacks */
 #define TW_NOT_WRITTEN 2	/* its result can't be written */
 
 /**
@@ -74,10 +75,13 @@ static void tw_set_quota(struct twheel *tw, struct tw_batch *batch)
 	batch->quota = min(left, tw->table.free);
 }
 
+/* Later than all: the batch did not read the clock. No operation but CANCEL and QUERY is done. */
+#define TW_TIMELESS S64_MAX
+
 /* No node is free: have tw_begin() allocate some, or return why it could not. */
 static int tw_no_nodes(const struct tw_batch *batch)
 {
-	return batch->error ?: TW_NO_NODES;
+	return batch->error ?: TW_LACKS;
 }
 
 /* The same for &struct tw_period. */
@@ -90,6 +94,8 @@ static int tw_no_period(struct tw_batch *batch)
 /* The quota is used up: renew it, or return why that is not possible. */
 static noinline int tw_renew_quota(struct twheel *tw, struct tw_batch *batch)
 {
+	if (batch->now == TW_TIMELESS)
+		return TW_LACKS;
 	tw_set_quota(tw, batch);
 	if (batch->quota)
 		return 0;
@@ -270,6 +276,8 @@ static noinline int tw_modify_more(struct twheel *tw, struct tw_batch *batch,
 	u32 index;
 	int ret;
 
+	if (batch->now == TW_TIMELESS)
+		return TW_LACKS;
 	ret = tw_read_want(tw, batch, op, size, flags, more, &want);
 	if (ret)
 		return ret;
@@ -473,7 +481,7 @@ static __always_inline unsigned int tw_do_sized(struct twheel *tw, struct tw_bat
 		ret = tw_do_op(tw, batch, op, size);
 		if (likely(!ret))
 			continue;
-		if (ret == TW_NO_NODES)
+		if (ret == TW_LACKS)
 			break;
 		if (ret == TW_NOT_WRITTEN ||
 		    !tw_write_result(batch, op, size, TWHEEL_STATE_NONE, ret)) {
@@ -483,35 +491,6 @@ static __always_inline unsigned int tw_do_sized(struct twheel *tw, struct tw_bat
 		tw->stats.refused += ret == -ENOSPC;
 	}
 	return n;
-}
-
-/**
- * tw_do_ops() - do operations, each with its own result
- * @tw: the wheel
- * @batch: what tw_begin() filled in
- * @ops: the operations, aligned to 8 bytes: in memory that can be written to but that
- *	the program may write to, too; or a copy, as @batch says
- * @nr: how many
- * @size: length of each, one of TWHEEL_OP_SIZE_*
- *
- * Context: holds @tw->lock; with page faults disabled.
- * Return: how many were done. If not all, @batch->written says why: false if the result
- * of the next one can't be written, else it can be done after a tw_begin() for one timer
- * at least.
- */
-unsigned int tw_do_ops(struct twheel *tw, struct tw_batch *batch, void *ops,
-		       unsigned int nr, u32 size)
-{
-	lockdep_assert_held(&tw->lock);
-	batch->written = true;
-	switch (size) {
-	case TWHEEL_OP_SIZE_ID:
-		return tw_do_sized(tw, batch, ops, nr, TWHEEL_OP_SIZE_ID);
-	case TWHEEL_OP_SIZE_ONCE:
-		return tw_do_sized(tw, batch, ops, nr, TWHEEL_OP_SIZE_ONCE);
-	default:
-		return tw_do_sized(tw, batch, ops, nr, TWHEEL_OP_SIZE_FULL);
-	}
 }
 
 /*
@@ -537,17 +516,9 @@ static int tw_lock_with_nodes(struct twheel *tw, unsigned int nodes,
 	}
 }
 
-/**
- * tw_begin() - begin with operations
- * @tw: the wheel
- * @batch: filled in, but for @uops and @copy
- * @nodes: how many of them they may need; 0 if that need not be known yet
- * @periods: likewise, of what periodic timers have besides
- *
- * Context: may sleep; returns with @tw->lock held.
- */
-void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int nodes,
-	      unsigned int periods)
+/* Begin with operations that need so many nodes, and of what periodic timers have besides. */
+static __always_inline void tw_begin(struct twheel *tw, struct tw_batch *batch,
+				     unsigned int nodes, unsigned int periods, bool timeless)
 	__acquires(&tw->lock)
 {
 	s64 tick;
@@ -555,7 +526,11 @@ void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int nodes,
 	batch->quota = 0;
 	batch->expired = 0;
 	batch->no_period = false;
+	batch->written = true;
 	batch->error = tw_lock_with_nodes(tw, nodes, periods);
+	batch->now = TW_TIMELESS;
+	if (timeless)
+		return;
 	if (nodes)
 		tw_set_quota(tw, batch);
 	batch->now = tw_now(tw, &tick);
@@ -564,14 +539,7 @@ void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int nodes,
 	tw_wheel_forward(&tw->wheel, tick);
 }
 
-/**
- * tw_end() - end with operations
- * @tw: the wheel
- * @batch: what was done
- *
- * Context: may sleep; releases @tw->lock.
- */
-void tw_end(struct twheel *tw, struct tw_batch *batch)
+static __always_inline void tw_end(struct twheel *tw, struct tw_batch *batch)
 	__releases(&tw->lock)
 {
 	struct tw_chunk *spare, *periods;
@@ -586,8 +554,66 @@ void tw_end(struct twheel *tw, struct tw_batch *batch)
 	periods = tw_table_detach_spare(&tw->periods);
 	spin_unlock_bh(&tw->lock);
 
-	tw_free_spare(tw, spare);
-	tw_free_spare(tw, periods);
+	if (unlikely(spare))
+		tw_free_spare(tw, spare);
+	if (unlikely(periods))
+		tw_free_spare(tw, periods);
 	if (batch->expired)
 		tw_wake(tw);
+}
+
+/**
+ * tw_do_ops() - do operations, each with its own result
+ * @tw: the wheel
+ * @batch: its @uops and @copy say where the results go
+ * @ops: the operations, aligned to 8 bytes: in memory that can be written to but that
+ *	the program may write to, too; or a copy, as @batch says
+ * @nr: how many
+ * @size: length of each, one of TWHEEL_OP_SIZE_*
+ *
+ * Context: may sleep.
+ * Return: how many were done. If not all, the result of the next one can't be written.
+ */
+unsigned int tw_do_ops(struct twheel *tw, struct tw_batch *batch, void *ops,
+		       unsigned int nr, u32 size)
+{
+	unsigned int first = READ_ONCE(((struct twheel_op *)ops)->opcode);
+	/* A batch that does not begin with ARM may have no other. */
+	unsigned int nodes = first == TWHEEL_OP_ARM ? nr : 0, periods = 0, done = 0;
+	bool timeless = first == TWHEEL_OP_CANCEL;
+
+	for (;;) {
+		void *at = ops + done * size;
+		unsigned int most = nr - done, n;
+
+		tw_begin(tw, batch, nodes, periods, timeless);
+		/*
+		 * Others spin for the lock, and keep their processors. With PREEMPT_RT it can't be
+		 * told, and one of them may be the thread in which the timers of all users expire.
+		 */
+		if (IS_ENABLED(CONFIG_PREEMPT_RT) || spin_is_contended(&tw->lock))
+			most = min(most, TW_CONTENDED);
+		pagefault_disable();
+		if (size == TWHEEL_OP_SIZE_ID)
+			n = tw_do_sized(tw, batch, at, most, TWHEEL_OP_SIZE_ID);
+		else if (size == TWHEEL_OP_SIZE_ONCE)
+			n = tw_do_sized(tw, batch, at, most, TWHEEL_OP_SIZE_ONCE);
+		else
+			n = tw_do_sized(tw, batch, at, most, TWHEEL_OP_SIZE_FULL);
+		pagefault_enable();
+		tw_end(tw, batch);
+		done += n;
+		if (done == nr || !batch->written)
+			return done;
+		nodes = min(nodes, nr - done);
+		periods = min(periods, nr - done);
+		if (n == most)
+			continue;
+		if (batch->now == TW_TIMELESS)
+			timeless = false;
+		else if (batch->no_period)
+			periods = nr - done;
+		else
+			nodes = nr - done;
+	}
 }

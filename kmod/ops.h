@@ -17,7 +17,7 @@ struct twheel_op;
  * @uops: the operations in the program's memory. Any address is possible, 0 included
  * @copy: the copy of them that is worked on, or NULL if there is none: then they are done
  *	in the program's memory, which is pinned
- * @now: the present time in ns
+ * @now: the present time in ns, or TW_TIMELESS
  * @quota: so many timers can be armed without a check of limits or memory, as that many
  *	nodes are free, and remain so
  * @no_period: an operation was not done, as no &struct tw_period was free
@@ -36,11 +36,8 @@ struct tw_batch {
 	bool written;
 };
 
-void tw_begin(struct twheel *tw, struct tw_batch *batch, unsigned int nodes,
-	      unsigned int periods);
 unsigned int tw_do_ops(struct twheel *tw, struct tw_batch *batch, void *ops,
 		       unsigned int nr, u32 size);
-void tw_end(struct twheel *tw, struct tw_batch *batch);
 void tw_fill_op(struct twheel *tw, const struct tw_node *node, u32 index,
 		struct twheel_op *op);
 s64 tw_jitter(u64 jitter);

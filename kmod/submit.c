@@ -11,53 +11,10 @@
 #include <linux/limits.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/spinlock.h>
 #include <linux/uaccess.h>
 
 #include "context.h"
 #include "ops.h"
-
-/* Free nodes that a batch needs. A batch that does not begin with ARM may have no other. */
-static unsigned int tw_nodes_for(const struct twheel_op *first, unsigned int nr)
-{
-	return READ_ONCE(first->opcode) == TWHEEL_OP_ARM ? nr : 0;
-}
-
-/* Do operations until all are done or a result can't be written. Returns the number. */
-static __always_inline unsigned int
-tw_do_all(struct twheel *tw, struct tw_batch *batch, void *ops, unsigned int nr,
-	  u32 size)
-{
-	unsigned int done = 0, nodes = tw_nodes_for(ops, nr), periods = 0;
-
-	for (;;) {
-		unsigned int most, n;
-
-		tw_begin(tw, batch, nodes, periods);
-		most = nr - done;
-		/*
-		 * Others spin for the lock, and keep their processors. With PREEMPT_RT it can't be
-		 * told, and one of them may be the thread in which the timers of all users expire.
-		 */
-		if (IS_ENABLED(CONFIG_PREEMPT_RT) || spin_is_contended(&tw->lock))
-			most = min(most, TW_CONTENDED);
-		pagefault_disable();
-		n = tw_do_ops(tw, batch, ops + done * size, most, size);
-		pagefault_enable();
-		tw_end(tw, batch);
-		done += n;
-		if (done == nr || !batch->written)
-			return done;
-		nodes = min(nodes, nr - done);
-		periods = min(periods, nr - done);
-		if (n == most)
-			continue;
-		if (batch->no_period)
-			periods = nr - done;
-		else
-			nodes = nr - done;
-	}
-}
 
 /* Read operations in, as far as they can be read. Returns how many that are. */
 static unsigned int tw_copy_ops(u64 *copy, void __user *uops, unsigned int nr, u32 size)
@@ -73,9 +30,15 @@ static unsigned int tw_copy_ops(u64 *copy, void __user *uops, unsigned int nr, u
 		if (!user_read_access_begin(from, size))
 			return 0;
 	}
-	/* Word by word, as copy_from_user() costs more for a length that is not constant. */
-	for (i = 0; i < words; i++)
+	/*
+	 * Two words at a time, and one more, of which the number is even: copy_from_user() costs
+	 * more for a length that is not constant.
+	 */
+	for (i = 0; i < words; i++) {
 		unsafe_get_user(copy[i], &from[i], fault);
+		i++;
+		unsafe_get_user(copy[i], &from[i], fault);
+	}
 fault:
 	user_read_access_end();
 	return i * sizeof(*copy) / size;
@@ -118,7 +81,7 @@ static int tw_submit_copied(struct twheel *tw, void __user *uops, unsigned int n
 	batch.uops = uops;
 	batch.copy = copy;
 	for (;;) {
-		done += tw_do_all(tw, &batch, (void *)copy + done * size, nr - done, size);
+		done += tw_do_ops(tw, &batch, (void *)copy + done * size, nr - done, size);
 		if (done == nr)
 			return done;
 		ret = tw_fault_in_op((void *)copy + done * size, uops + done * size, size);
@@ -153,7 +116,7 @@ static unsigned int tw_submit_held(struct twheel *tw, unsigned long uaddr,
 	at = kmap_local_page(page);
 	batch.copy = NULL;
 	/* All are done, as each result can be written: the page is held. */
-	tw_do_all(tw, &batch, at + offset_in_page(uaddr), nr, size);
+	tw_do_ops(tw, &batch, at + offset_in_page(uaddr), nr, size);
 	kunmap_local(at);
 	flush_dcache_page(page);
 	unpin_user_pages_dirty_lock(&page, 1, true);
@@ -175,6 +138,8 @@ long tw_submit(struct twheel *tw, u64 ops, u32 nr, u32 size)
 	void __user *uops = u64_to_user_ptr(ops);
 	u32 done = 0;
 
+	if (nr && nr <= TW_COPIED)
+		return tw_submit_copied(tw, uops, nr, size);
 	while (done < nr) {
 		void __user *at = uops + (size_t)done * size;
 		int ret = 0;

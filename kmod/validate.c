@@ -4,7 +4,6 @@
  * uapi/linux/twheel.h.
  */
 #include <linux/errno.h>
-#include <linux/limits.h>
 
 #include "clock.h"
 #include "validate.h"
@@ -35,20 +34,4 @@ int tw_check_setup(const struct twheel_setup *setup)
 			    setup->tick > TWHEEL_TICK_MAX_NS))
 		return -EOPNOTSUPP;
 	return 0;
-}
-
-/**
- * tw_check_array() - check what goes with an array of operations
- * @flags: flags of the call
- * @nr: number of operations
- * @op_size: length of each
- *
- * Return: 0 or -EINVAL.
- */
-int tw_check_array(u32 flags, u32 nr, u32 op_size)
-{
-	if (flags || nr > INT_MAX)
-		return -EINVAL;
-	return op_size == TWHEEL_OP_SIZE_ID || op_size == TWHEEL_OP_SIZE_ONCE ||
-	       op_size == TWHEEL_OP_SIZE_FULL ? 0 : -EINVAL;
 }

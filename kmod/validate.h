@@ -8,11 +8,11 @@
 
 #include <linux/errno.h>
 #include <linux/ktime.h>
+#include <linux/limits.h>
 #include <linux/types.h>
 #include <uapi/linux/twheel.h>
 
 int tw_check_setup(const struct twheel_setup *setup);
-int tw_check_array(u32 flags, u32 nr, u32 op_size);
 
 static inline bool tw_time_ok(u64 ns)
 {
@@ -33,6 +33,22 @@ static inline int tw_check_more(u64 interval, u64 slack, u64 jitter)
 		return -EINVAL;
 	/* A period that is put off beyond the next would come out of order. */
 	return interval && jitter > interval ? -EINVAL : 0;
+}
+
+/**
+ * tw_check_array() - check what goes with an array of operations
+ * @flags: flags of the call
+ * @nr: number of operations
+ * @op_size: length of each
+ *
+ * Return: 0 or -EINVAL.
+ */
+static inline int tw_check_array(u32 flags, u32 nr, u32 op_size)
+{
+	if (flags || nr > INT_MAX)
+		return -EINVAL;
+	return op_size == TWHEEL_OP_SIZE_ID || op_size == TWHEEL_OP_SIZE_ONCE ||
+	       op_size == TWHEEL_OP_SIZE_FULL ? 0 : -EINVAL;
 }
 
 #endif /* TW_VALIDATE_H */

@@ -24,9 +24,7 @@ static void arm(struct kunit *test, struct twheel *tw, s64 delay)
 	struct twheel_op op = { .opcode = TWHEEL_OP_ARM, .deadline = delay };
 	struct tw_batch batch = {};
 
-	tw_begin(tw, &batch, 1, 0);
 	tw_do_ops(tw, &batch, &op, 1, TWHEEL_OP_SIZE_ONCE);
-	tw_end(tw, &batch);
 	KUNIT_ASSERT_EQ(test, op.result, 0);
 }
 
