@@ -162,29 +162,6 @@ void tw_check(struct twheel *tw, s64 next, u32 quota);
 static inline void tw_check(struct twheel *tw, s64 next, u32 quota) {}
 #endif
 
-/* What a periodic timer has besides */
-static inline struct tw_period *tw_period_of(const struct twheel *tw,
-					     const struct tw_node *node)
-{
-	return tw_period_at(&tw->periods, node->period);
-}
-
-/**
- * tw_free_timer() - end a timer that is on no list of the wheel
- * @tw: the wheel
- * @node: the timer
- * @index: its index
- *
- * Context: holds @tw->lock.
- */
-static inline void tw_free_timer(struct twheel *tw, struct tw_node *node, u32 index)
-{
-	lockdep_assert_held(&tw->lock);
-	if (unlikely(node->flags & TW_NODE_PERIODIC))
-		tw_table_free(&tw->periods, node->period);
-	tw_node_end(&tw->table, node, index);
-}
-
 /*
  * What the other files are to each other, from the top of the picture in
  * docs/architecture.md on: each uses only what comes after it there.

@@ -26,28 +26,12 @@
 #include "ahead.h"
 #include "context.h"
 #include "ops.h"
+#include "timer.h"
 #include "trace.h"
-#include "validate.h"
 
 /* An operation returns 0, a negative error, or one of these if it was not done. */
 #define TW_LACKS 1		/* tw_begin() has to come first, with what it lacks */
 #define TW_NOT_WRITTEN 2	/* its result can't be written */
-
-/**
- * struct tw_want - what ARM and MODIFY ask for
- * @deadline: the host's time in ns, but for jitter
- * @user_data: handed back with each event
- * @interval: period, or 0
- * @slack: by how much it may be late
- * @jitter: by how much it may be put off
- */
-struct tw_want {
-	s64 deadline;
-	u64 user_data;
-	u64 interval;
-	u64 slack;
-	u64 jitter;
-};
 
 /**
  * tw_jitter() - by how much to put off one expiry
@@ -59,12 +43,6 @@ struct tw_want {
 s64 tw_jitter(u64 jitter)
 {
 	return jitter ? mul_u64_u64_shr(get_random_u64(), jitter + 1, 64) : 0;
-}
-
-static u32 tw_state(const struct twheel *tw, const struct tw_node *node)
-{
-	return tw_is_ready(&tw->wheel, node) ? TWHEEL_STATE_READY :
-					       TWHEEL_STATE_PENDING;
 }
 
 /* Allow the batch to arm as many timers as there are free nodes: none is freed before its end. */
@@ -141,68 +119,6 @@ static __always_inline bool tw_write_result(const struct tw_batch *batch, struct
 	return true;
 }
 
-/* Does an operation ask for more than a deadline? Few do. */
-static __always_inline bool tw_wants_more(const struct twheel_op *op, u32 size)
-{
-	return size == TWHEEL_OP_SIZE_FULL &&
-	       (READ_ONCE(op->interval) | READ_ONCE(op->slack) |
-		READ_ONCE(op->jitter) | READ_ONCE(op->__reserved));
-}
-
-static __always_inline int tw_read_want(const struct twheel *tw,
-					const struct tw_batch *batch,
-					const struct twheel_op *op, u32 size,
-					unsigned int flags, bool more,
-					struct tw_want *want)
-{
-	u64 when;
-
-	if (unlikely(flags & ~TWHEEL_ABS || size < TWHEEL_OP_SIZE_ONCE))
-		return -EINVAL;
-	when = READ_ONCE(op->deadline);
-	want->user_data = READ_ONCE(op->user_data);
-	if (unlikely(!tw_time_ok(when)))
-		return -EINVAL;
-	if (flags & TWHEEL_ABS)
-		want->deadline = tw_clock_to_host(&tw->wheel.clock, when);
-	else
-		want->deadline = tw_time_add(batch->now, when);
-	if (!more)
-		return 0;
-	want->interval = READ_ONCE(op->interval);
-	want->slack = READ_ONCE(op->slack);
-	want->jitter = READ_ONCE(op->jitter);
-	return READ_ONCE(op->__reserved) ? -EINVAL :
-	       tw_check_more(want->interval, want->slack, want->jitter);
-}
-
-/*
- * Set all of a timer but its deadline and slack. The timer is on no list, or leaves its
- * list next. If it becomes periodic here, the caller has seen that a period is free.
- */
-static void tw_set_more(struct twheel *tw, struct tw_node *node,
-			const struct tw_want *want)
-{
-	struct tw_period *period;
-
-	if (!want->interval) {
-		if (node->flags & TW_NODE_PERIODIC)
-			tw_table_free(&tw->periods, node->period);
-		node->flags &= ~TW_NODE_PERIODIC;
-		node->user_data = want->user_data;
-		return;
-	}
-	if (!(node->flags & TW_NODE_PERIODIC)) {
-		node->period = tw_table_alloc(&tw->periods);
-		node->flags |= TW_NODE_PERIODIC;
-	}
-	period = tw_period_of(tw, node);
-	period->nominal = want->deadline;
-	period->interval = want->interval;
-	period->jitter = want->jitter;
-	period->user_data = want->user_data;
-}
-
 static __always_inline int __tw_arm(struct twheel *tw, struct tw_batch *batch,
 				    struct twheel_op *op, u32 size, unsigned int flags,
 				    bool more)
@@ -213,7 +129,7 @@ static __always_inline int __tw_arm(struct twheel *tw, struct tw_batch *batch,
 	u32 index;
 	int ret;
 
-	ret = tw_read_want(tw, batch, op, size, flags, more, &want);
+	ret = tw_read_want(&tw->wheel.clock, batch->now, op, size, flags, more, &want);
 	if (unlikely(ret))
 		return ret;
 	if (unlikely(!batch->quota)) {
@@ -235,7 +151,7 @@ static __always_inline int __tw_arm(struct twheel *tw, struct tw_batch *batch,
 	deadline = want.deadline;
 	if (more) {
 		node->flags = tw_clock_slack_shift(&tw->wheel.clock, want.slack);
-		tw_set_more(tw, node, &want);
+		tw_timer_set_more(&tw->periods, node, &want);
 		deadline = tw_time_add(deadline, tw_jitter(want.jitter));
 	}
 	node->deadline = deadline;
@@ -278,16 +194,16 @@ static noinline int tw_modify_more(struct twheel *tw, struct tw_batch *batch,
 
 	if (batch->now == TW_TIMELESS)
 		return TW_LACKS;
-	ret = tw_read_want(tw, batch, op, size, flags, more, &want);
+	ret = tw_read_want(&tw->wheel.clock, batch->now, op, size, flags, more, &want);
 	if (ret)
 		return ret;
 	if (!tw_table_find(&tw->table, READ_ONCE(op->id), &node, &index))
 		return -ENOENT;
 	if (want.interval && !(node->flags & TW_NODE_PERIODIC) && !tw->periods.free)
 		return tw_no_period(batch);
-	if (!tw_write_result(batch, op, size, tw_state(tw, node), 0))
+	if (!tw_write_result(batch, op, size, tw_timer_state(&tw->wheel, node), 0))
 		return TW_NOT_WRITTEN;
-	tw_set_more(tw, node, &want);
+	tw_timer_set_more(&tw->periods, node, &want);
 	slack_shift = tw_clock_slack_shift(&tw->wheel.clock, want.slack);
 	deadline = tw_time_add(want.deadline, tw_jitter(want.jitter));
 	if (deadline > batch->now) {
@@ -313,7 +229,7 @@ static __always_inline int tw_modify(struct twheel *tw, struct tw_batch *batch,
 
 	if (unlikely(tw_wants_more(op, size)))
 		return tw_modify_more(tw, batch, op, size, flags);
-	ret = tw_read_want(tw, batch, op, size, flags, false, &want);
+	ret = tw_read_want(&tw->wheel.clock, batch->now, op, size, flags, false, &want);
 	if (unlikely(ret))
 		return ret;
 	if (!node)
@@ -330,20 +246,11 @@ static __always_inline int tw_modify(struct twheel *tw, struct tw_batch *batch,
 	return 0;
 }
 
-static bool tw_rest_is_zero(const struct twheel_op *op, u32 size)
-{
-	u64 rest = op->deadline | op->user_data;
-
-	if (size > TWHEEL_OP_SIZE_ONCE)
-		rest |= op->interval | op->slack | op->jitter | op->__reserved;
-	return !rest;
-}
-
 static __always_inline int __tw_cancel(struct twheel *tw, struct tw_batch *batch,
 				       struct twheel_op *op, u32 size,
 				       struct tw_node *node, u32 index, bool more)
 {
-	u32 state = more ? tw_state(tw, node) : TWHEEL_STATE_PENDING;
+	u32 state = more ? tw_timer_state(&tw->wheel, node) : TWHEEL_STATE_PENDING;
 	u64 id;
 
 	if (!tw_write_result(batch, op, size, state, 0))
@@ -351,7 +258,7 @@ static __always_inline int __tw_cancel(struct twheel *tw, struct tw_batch *batch
 	id = tw_id(node, index);
 	if (more) {
 		tw_wheel_del(&tw->wheel, node, index);
-		tw_free_timer(tw, node, index);
+		tw_timer_free(&tw->table, &tw->periods, node, index);
 	} else {
 		tw_wheel_del_plain(&tw->wheel, node, index);
 		tw_node_end(&tw->table, node, index);
@@ -372,49 +279,13 @@ static __always_inline int tw_cancel(struct twheel *tw, struct tw_batch *batch,
 				     struct twheel_op *op, u32 size, unsigned int flags,
 				     struct tw_node *node, u32 index)
 {
-	if (unlikely(flags) ||
-	    (size > TWHEEL_OP_SIZE_ID && unlikely(!tw_rest_is_zero(op, size))))
+	if (unlikely(flags || !tw_rest_is_zero(op, size)))
 		return -EINVAL;
 	if (!node)
 		return -ENOENT;
 	if (unlikely(!tw_is_plain(&tw->wheel, node)))
 		return tw_cancel_more(tw, batch, op, size, node, index);
 	return __tw_cancel(tw, batch, op, size, node, index, false);
-}
-
-/**
- * tw_fill_op() - the operation that would arm a timer again
- * @tw: the wheel
- * @node: the timer
- * @index: its index
- * @op: out
- *
- * Context: holds @tw->lock.
- */
-void tw_fill_op(struct twheel *tw, const struct tw_node *node, u32 index,
-		struct twheel_op *op)
-{
-	const struct tw_clock *clock = &tw->wheel.clock;
-	s64 deadline = node->deadline;
-
-	lockdep_assert_held(&tw->lock);
-	*op = (struct twheel_op){
-		.opcode = TWHEEL_OP_ARM,
-		.flags = TWHEEL_ABS,
-		.state = tw_state(tw, node),
-		.id = tw_id(node, index),
-		.user_data = node->user_data,
-		.slack = tw_clock_slack(clock, node->flags & TW_NODE_SLACK),
-	};
-	if (node->flags & TW_NODE_PERIODIC) {
-		const struct tw_period *period = tw_period_of(tw, node);
-
-		deadline = period->nominal;
-		op->user_data = period->user_data;
-		op->interval = period->interval;
-		op->jitter = period->jitter;
-	}
-	op->deadline = tw_clock_to_user(clock, deadline);
 }
 
 static int tw_query(struct twheel *tw, struct tw_batch *batch, struct twheel_op *op,
@@ -429,7 +300,7 @@ static int tw_query(struct twheel *tw, struct tw_batch *batch, struct twheel_op 
 		return -EINVAL;
 	if (!tw_table_find(&tw->table, READ_ONCE(op->id), &node, &index))
 		return -ENOENT;
-	tw_fill_op(tw, node, index, &found);
+	tw_fill_op(&tw->wheel, &tw->periods, node, index, &found);
 	memcpy((void *)op + rest, (void *)&found + rest, size - rest);
 	return tw_write_result(batch, op, size, found.state, 0) ? 0 : TW_NOT_WRITTEN;
 }

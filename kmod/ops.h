@@ -8,7 +8,6 @@
 #include <linux/compiler_types.h>
 #include <linux/types.h>
 
-struct tw_node;
 struct twheel;
 struct twheel_op;
 
@@ -38,8 +37,6 @@ struct tw_batch {
 
 unsigned int tw_do_ops(struct twheel *tw, struct tw_batch *batch, void *ops,
 		       unsigned int nr, u32 size);
-void tw_fill_op(struct twheel *tw, const struct tw_node *node, u32 index,
-		struct twheel_op *op);
 s64 tw_jitter(u64 jitter);
 
 #endif /* TW_OPS_H */

@@ -18,6 +18,7 @@
 #include "copy.h"
 #include "ops.h"
 #include "shared.h"
+#include "timer.h"
 #include "trace.h"
 
 /* Ready timers that are read under one hold of the lock */
@@ -69,34 +70,15 @@ static noinline void tw_read_less(struct twheel *tw, struct tw_read *read, unsig
 		tw_read_next(tw, read);
 }
 
-/*
- * Periods of a ready timer that went by after the one that made it ready. They count from
- * its deadline, jitter included, as a reader can't be earlier than that. So the next period
- * may have begun, and its deadline may be over.
- */
-static u64 tw_overrun(struct twheel *tw, const struct tw_read *read,
-		      const struct tw_node *node)
+/* One that is periodic was read. */
+static void tw_read_period(struct twheel *tw, const struct tw_read *read,
+			   struct tw_node *node, u32 index)
 {
-	if (!(node->flags & TW_NODE_PERIODIC))
-		return 0;
-	/* The clock may have been set back. */
-	if (read->now < node->deadline)
-		return 0;
-	return div64_u64(read->now - node->deadline, tw_period_of(tw, node)->interval);
-}
-
-/* The period of a timer that was read is over: the next begins. */
-static void tw_next_period(struct twheel *tw, struct tw_node *node, u32 index,
-			   u64 overrun)
-{
-	struct tw_period *period = tw_period_of(tw, node);
+	u64 overrun = tw_overrun(&tw->periods, node, read->now);
+	s64 jitter = tw_jitter(tw_timer_period(&tw->periods, node)->jitter);
 
 	tw->stats.overruns += overrun;
-	period->nominal = min_t(u64, KTIME_MAX, period->nominal +
-				(overrun + 1) * period->interval);
-	node->deadline = tw_time_add(period->nominal,
-				     tw_jitter(period->jitter));
-	tw_wheel_add(&tw->wheel, node, index);
+	tw_next_period(&tw->wheel, &tw->periods, node, index, overrun, jitter);
 }
 
 /* The first @nr of them were read: each goes on, or is gone. */
@@ -112,7 +94,7 @@ static void tw_read_commit(struct twheel *tw, struct tw_read *read, unsigned int
 		struct tw_node *node = tw_node_at(&tw->table, index);
 
 		if (unlikely(node->flags & TW_NODE_PERIODIC))
-			tw_next_period(tw, node, index, tw_overrun(tw, read, node));
+			tw_read_period(tw, read, node, index);
 		else
 			tw_node_end(&tw->table, node, index);
 	}
@@ -134,33 +116,6 @@ static void tw_finish_batch(struct twheel *tw)
 	tw_free_spare(tw, periods);
 }
 
-/* What an event of a periodic timer has besides */
-static void tw_fill_period(struct twheel *tw, const struct tw_read *read,
-			   const struct tw_node *node, struct twheel_event *event, u32 unit)
-{
-	event->user_data = tw_period_of(tw, node)->user_data;
-	if (unit == TWHEEL_EVENT_SIZE_ID)
-		return;
-	event->overrun = min_t(u64, tw_overrun(tw, read, node), U32_MAX);
-	event->flags = TWHEEL_EVENT_PERIODIC;
-}
-
-/* Field by field, as clearing the event first would cost more than all the rest. */
-static __always_inline void tw_fill_event(struct twheel *tw, const struct tw_read *read,
-					  const struct tw_node *node, u32 index,
-					  struct twheel_event *event, u32 unit)
-{
-	event->user_data = node->user_data;
-	event->id = tw_id(node, index);
-	if (unit > TWHEEL_EVENT_SIZE_ID) {
-		event->deadline = tw_clock_to_user(&tw->wheel.clock, node->deadline);
-		event->overrun = 0;
-		event->flags = 0;
-	}
-	if (unlikely(node->flags & TW_NODE_PERIODIC))
-		tw_fill_period(tw, read, node, event, unit);
-}
-
 static unsigned int tw_fill_events(struct twheel *tw, struct tw_read *read,
 				   void *events, unsigned int max_nr, u32 unit)
 {
@@ -175,7 +130,8 @@ static unsigned int tw_fill_events(struct twheel *tw, struct tw_read *read,
 		node = tw_reader_next(&tw->wheel, &reader, &read->indices[n]);
 		if (!node)
 			break;
-		tw_fill_event(tw, read, node, read->indices[n], events, unit);
+		tw_fill_event(&tw->wheel.clock, &tw->periods, node, read->indices[n], read->now,
+			      events, unit);
 		events += unit;
 	}
 	read->reader = reader;
@@ -270,7 +226,7 @@ static void tw_count(struct twheel *tw, u32 most)
 			if (!node)
 				break;
 			/* A few timers with a period of 1 ns, due since 1970, suffice. */
-			if (check_add_overflow(counted, 1 + tw_overrun(tw, &read, node),
+			if (check_add_overflow(counted, 1 + tw_overrun(&tw->periods, node, read.now),
 					       &counted))
 				counted = U64_MAX;
 		}
@@ -339,11 +295,11 @@ static int tw_drain_one(struct twheel *tw, struct iov_iter *to, u32 size)
 	if (!tw->wheel.pending)
 		return tw_shared_drain(tw, to, size);
 	node = tw_wheel_first(&tw->wheel, &index);
-	tw_fill_op(tw, node, index, &op);
+	tw_fill_op(&tw->wheel, &tw->periods, node, index, &op);
 	if (!tw_copy_nofault(&op, size, size, to))
 		return -EFAULT;
 	tw_wheel_del(&tw->wheel, node, index);
-	tw_free_timer(tw, node, index);
+	tw_timer_free(&tw->table, &tw->periods, node, index);
 	return 1;
 }
 

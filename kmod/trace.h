@@ -11,6 +11,7 @@
 #include <linux/tracepoint.h>
 
 #include "context.h"
+#include "timer.h"
 
 DECLARE_EVENT_CLASS(twheel_times,
 	TP_PROTO(const struct twheel *tw, const struct tw_node *node, u32 index),
@@ -27,8 +28,8 @@ DECLARE_EVENT_CLASS(twheel_times,
 		__entry->id = tw_id(node, index);
 		__entry->deadline = node->deadline;
 		if (node->flags & TW_NODE_PERIODIC) {
-			__entry->interval = tw_period_of(tw, node)->interval;
-			__entry->user_data = tw_period_of(tw, node)->user_data;
+			__entry->interval = tw_timer_period(&tw->periods, node)->interval;
+			__entry->user_data = tw_timer_period(&tw->periods, node)->user_data;
 		} else {
 			__entry->interval = 0;
 			__entry->user_data = node->user_data;

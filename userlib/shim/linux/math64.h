@@ -10,6 +10,11 @@ static inline u64 div_u64(u64 dividend, u32 divisor)
 	return dividend / divisor;
 }
 
+static inline u64 div64_u64(u64 dividend, u64 divisor)
+{
+	return dividend / divisor;
+}
+
 static inline u64 div_u64_rem(u64 dividend, u32 divisor, u32 *rest)
 {
 	*rest = dividend % divisor;

@@ -105,8 +105,6 @@ int user_wait(struct user_wheel *uw);
 
 /* ops.c: what a program does to timers */
 s64 user_jitter(struct user_wheel *uw, u64 jitter);
-void user_fill_op(struct user_wheel *uw, const struct tw_node *node, u32 index,
-		  struct twheel_op *op);
 
 /* later.c: timers that are put off */
 void user_arm_later(struct user_wheel *uw);
@@ -133,21 +131,6 @@ static inline void user_take_later(struct user_wheel *uw, u32 place)
 
 	uw->later[place] = *last;
 	*last->id = place;
-}
-
-/* What a periodic timer has besides */
-static inline struct tw_period *user_period_of(const struct user_wheel *uw,
-					       const struct tw_node *node)
-{
-	return tw_period_at(&uw->periods, node->period);
-}
-
-/* End a timer that is on no list of the wheel */
-static inline void user_free_timer(struct user_wheel *uw, struct tw_node *node, u32 index)
-{
-	if (node->flags & TW_NODE_PERIODIC)
-		tw_table_free(&uw->periods, node->period);
-	tw_node_end(&uw->table, node, index);
 }
 
 #endif

@@ -1,41 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What a program does to the timers of a wheel that it has itself: arm, modify,
- * cancel, query. To a program it is the same as with the module, so what changes here
- * changes in kmod/ops.c, too; tests/library/backends compares them.
+ * What a program does to the timers of a wheel that it has itself: arm, modify, cancel, query. What
+ * an operation means is in kmod/timer.h. How it is done is like kmod/ops.c, so what changes there
+ * changes here, too; tests/library/backends compares them.
+ *
+ * Most timers are plain, see tw_is_plain(). What takes other ones has "more" in its name.
  */
 
 #include <string.h>
 
 #include "ahead.h"
 #include "context.h"
-#include "validate.h"
-
-/**
- * struct user_batch - operations that are done together
- * @uw: the wheel, locked
- * @now: the time that it is now, in ns
- * @size: length of each
- */
-struct user_batch {
-	struct user_wheel *uw;
-	s64 now;
-	u32 size;
-};
-
-/**
- * struct user_want - what ARM and MODIFY ask for
- * @deadline: time in ns, but for jitter
- * @interval: period, or 0
- * @slack: by how much it may be late
- * @jitter: by how much it may be put off
- */
-struct user_want {
-	s64 deadline;
-	u64 interval;
-	u64 slack;
-	u64 jitter;
-};
+#include "timer.h"
 
 /* By how much to put off one expiry: 0 to @jitter ns. (splitmix64) */
 s64 user_jitter(struct user_wheel *uw, u64 jitter)
@@ -50,64 +26,11 @@ s64 user_jitter(struct user_wheel *uw, u64 jitter)
 	return mul_u64_u64_shr(z ^ z >> 31, jitter + 1, 64);
 }
 
-static u16 state_of(const struct user_wheel *uw, const struct tw_node *node)
+static int have_node(struct user_wheel *uw, struct tw_table *table)
 {
-	return tw_is_ready(&uw->wheel, node) ? TWHEEL_STATE_READY : TWHEEL_STATE_PENDING;
-}
-
-static __always_inline int read_want(const struct user_batch *batch,
-				     const struct twheel_op *op,
-				     struct user_want *want)
-{
-	if (op->flags & ~TWHEEL_ABS || batch->size < TWHEEL_OP_SIZE_ONCE ||
-	    !tw_time_ok(op->deadline))
-		return -EINVAL;
-	want->deadline = op->flags & TWHEEL_ABS ? op->deadline :
-						  tw_time_add(batch->now, op->deadline);
-	want->interval = 0;
-	want->slack = 0;
-	want->jitter = 0;
-	if (batch->size < TWHEEL_OP_SIZE_FULL)
+	if (likely(table->free > uw->nr_later))
 		return 0;
-	want->interval = op->interval;
-	want->slack = op->slack;
-	want->jitter = op->jitter;
-	return op->__reserved ? -EINVAL :
-	       tw_check_more(op->interval, op->slack, op->jitter);
-}
-
-static int have_node(struct user_batch *batch, struct tw_table *table)
-{
-	if (likely(table->free > batch->uw->nr_later))
-		return 0;
-	return user_add_nodes(batch->uw, table);
-}
-
-/*
- * Give a timer all that @want asks for, but for its deadline. The caller has seen to it that
- * a period is free, if the timer needs one.
- */
-static void set_data(struct user_wheel *uw, struct tw_node *node,
-		     const struct user_want *want, u64 user_data)
-{
-	struct tw_period *period;
-
-	if (!want->interval) {
-		if (node->flags & TW_NODE_PERIODIC)
-			tw_table_free(&uw->periods, node->period);
-		node->flags &= ~TW_NODE_PERIODIC;
-		node->user_data = user_data;
-		return;
-	}
-	if (!(node->flags & TW_NODE_PERIODIC)) {
-		node->period = tw_table_alloc(&uw->periods);
-		node->flags |= TW_NODE_PERIODIC;
-	}
-	period = user_period_of(uw, node);
-	period->nominal = want->deadline;
-	period->interval = want->interval;
-	period->jitter = want->jitter;
-	period->user_data = user_data;
+	return user_add_nodes(uw, table);
 }
 
 /* It is on no list, and expires at once. */
@@ -118,31 +41,36 @@ static void add_ready(struct user_wheel *uw, struct tw_node *node, u32 index)
 	uw->stats.lateness[0]++;
 }
 
-static int arm(struct user_batch *batch, struct twheel_op *op)
+static __always_inline int __arm(struct user_wheel *uw, s64 now, struct twheel_op *op, u32 size,
+				 bool more)
 {
-	struct user_wheel *uw = batch->uw;
-	struct user_want want;
+	struct tw_want want;
 	struct tw_node *node;
 	u32 index;
 	int ret;
 
-	ret = read_want(batch, op, &want);
-	if (ret)
+	ret = tw_read_want(&uw->wheel.clock, now, op, size, op->flags, more, &want);
+	if (unlikely(ret))
 		return ret;
-	if (user_timers(uw) >= uw->limit) {
+	if (unlikely(user_timers(uw) >= uw->limit)) {
 		uw->stats.refused++;
 		return -ENOSPC;
 	}
-	ret = have_node(batch, &uw->table);
-	if (!ret && want.interval)
-		ret = have_node(batch, &uw->periods);
-	if (ret)
+	ret = have_node(uw, &uw->table);
+	if (more && !ret && want.interval)
+		ret = have_node(uw, &uw->periods);
+	if (unlikely(ret))
 		return ret;
 	node = tw_node_begin(&uw->table, &index);
-	node->flags = tw_clock_slack_shift(&uw->wheel.clock, want.slack);
-	set_data(uw, node, &want, op->user_data);
-	node->deadline = tw_time_add(want.deadline, user_jitter(uw, want.jitter));
-	if (likely(node->deadline > batch->now))
+	node->flags = 0;
+	node->user_data = want.user_data;
+	node->deadline = want.deadline;
+	if (more) {
+		node->flags = tw_clock_slack_shift(&uw->wheel.clock, want.slack);
+		tw_timer_set_more(&uw->periods, node, &want);
+		node->deadline = tw_time_add(want.deadline, user_jitter(uw, want.jitter));
+	}
+	if (likely(node->deadline > now))
 		tw_wheel_add(&uw->wheel, node, index);
 	else
 		add_ready(uw, node, index);
@@ -152,30 +80,43 @@ static int arm(struct user_batch *batch, struct twheel_op *op)
 	return 0;
 }
 
-static int modify(struct user_batch *batch, struct twheel_op *op, struct tw_node *node,
-		  u32 index)
+static noinline int arm_more(struct user_wheel *uw, s64 now, struct twheel_op *op, u32 size)
 {
-	struct user_wheel *uw = batch->uw;
+	return __arm(uw, now, op, size, true);
+}
+
+static __always_inline int arm(struct user_wheel *uw, s64 now, struct twheel_op *op, u32 size)
+{
+	if (unlikely(tw_wants_more(op, size)))
+		return arm_more(uw, now, op, size);
+	return __arm(uw, now, op, size, false);
+}
+
+/* MODIFY, if the timer is not plain or will not be */
+static noinline int modify_more(struct user_wheel *uw, s64 now, struct twheel_op *op, u32 size,
+				struct tw_node *node, u32 index)
+{
 	unsigned int slack_shift;
-	struct user_want want;
+	struct tw_want want = {};
 	s64 deadline;
 	int ret;
 
-	ret = read_want(batch, op, &want);
+	ret = tw_read_want(&uw->wheel.clock, now, op, size, op->flags, tw_wants_more(op, size),
+			   &want);
 	if (ret)
 		return ret;
 	if (!node)
 		return -ENOENT;
 	if (want.interval && !(node->flags & TW_NODE_PERIODIC)) {
-		ret = have_node(batch, &uw->periods);
+		ret = have_node(uw, &uw->periods);
 		if (ret)
 			return ret;
 	}
-	op->state = state_of(uw, node);
-	set_data(uw, node, &want, op->user_data);
+	op->state = tw_timer_state(&uw->wheel, node);
+	tw_timer_set_more(&uw->periods, node, &want);
 	slack_shift = tw_clock_slack_shift(&uw->wheel.clock, want.slack);
 	deadline = tw_time_add(want.deadline, user_jitter(uw, want.jitter));
-	if (likely(deadline > batch->now)) {
+	if (deadline > now) {
 		tw_wheel_mod(&uw->wheel, node, index, deadline, slack_shift);
 	} else {
 		tw_wheel_del(&uw->wheel, node, index);
@@ -187,60 +128,54 @@ static int modify(struct user_batch *batch, struct twheel_op *op, struct tw_node
 	return 0;
 }
 
-static bool rest_is_zero(const struct twheel_op *op, u32 size)
+static __always_inline int modify(struct user_wheel *uw, s64 now, struct twheel_op *op, u32 size,
+				  struct tw_node *node, u32 index)
 {
-	u64 rest = 0;
+	struct tw_want want;
+	int ret;
 
-	if (size >= TWHEEL_OP_SIZE_ONCE)
-		rest |= op->deadline | op->user_data;
-	if (size >= TWHEEL_OP_SIZE_FULL)
-		rest |= op->interval | op->slack | op->jitter | op->__reserved;
-	return !rest;
-}
-
-static void take_out(struct user_wheel *uw, struct tw_node *node, u32 index)
-{
-	tw_wheel_del(&uw->wheel, node, index);
-	user_free_timer(uw, node, index);
-	uw->stats.cancelled++;
-}
-
-static int cancel(struct user_batch *batch, struct twheel_op *op, struct tw_node *node,
-		  u32 index)
-{
-	if (op->flags || !rest_is_zero(op, batch->size))
-		return -EINVAL;
+	if (unlikely(tw_wants_more(op, size)))
+		return modify_more(uw, now, op, size, node, index);
+	ret = tw_read_want(&uw->wheel.clock, now, op, size, op->flags, false, &want);
+	if (unlikely(ret))
+		return ret;
 	if (!node)
 		return -ENOENT;
-	op->state = state_of(batch->uw, node);
-	take_out(batch->uw, node, index);
+	if (unlikely(!tw_is_plain(&uw->wheel, node) || want.deadline <= now ||
+		     want.deadline <= uw->wheel.done_ns))
+		return modify_more(uw, now, op, size, node, index);
+	op->state = TWHEEL_STATE_PENDING;
+	node->user_data = want.user_data;
+	tw_wheel_mod_plain(&uw->wheel, node, index, want.deadline);
+	uw->stats.modified++;
 	return 0;
 }
 
-/* The operation that would arm a timer again */
-void user_fill_op(struct user_wheel *uw, const struct tw_node *node, u32 index,
-		  struct twheel_op *op)
+static __always_inline void take_out(struct user_wheel *uw, struct tw_node *node, u32 index)
 {
-	*op = (struct twheel_op){
-		.opcode = TWHEEL_OP_ARM,
-		.flags = TWHEEL_ABS,
-		.state = state_of(uw, node),
-		.id = tw_id(node, index),
-		.deadline = node->deadline,
-		.user_data = node->user_data,
-		.slack = tw_clock_slack(&uw->wheel.clock, node->flags & TW_NODE_SLACK),
-	};
-	if (node->flags & TW_NODE_PERIODIC) {
-		const struct tw_period *period = user_period_of(uw, node);
-
-		op->deadline = period->nominal;
-		op->user_data = period->user_data;
-		op->interval = period->interval;
-		op->jitter = period->jitter;
+	if (tw_is_plain(&uw->wheel, node)) {
+		tw_wheel_del_plain(&uw->wheel, node, index);
+		tw_node_end(&uw->table, node, index);
+	} else {
+		tw_wheel_del(&uw->wheel, node, index);
+		tw_timer_free(&uw->table, &uw->periods, node, index);
 	}
+	uw->stats.cancelled++;
 }
 
-static int query(struct user_batch *batch, struct twheel_op *op,
+static __always_inline int cancel(struct user_wheel *uw, struct twheel_op *op, u32 size,
+				  struct tw_node *node, u32 index)
+{
+	if (op->flags || !tw_rest_is_zero(op, size))
+		return -EINVAL;
+	if (!node)
+		return -ENOENT;
+	op->state = tw_timer_state(&uw->wheel, node);
+	take_out(uw, node, index);
+	return 0;
+}
+
+static int query(struct user_wheel *uw, struct twheel_op *op, u32 size,
 		 const struct tw_node *node, u32 index)
 {
 	const size_t rest = offsetof(struct twheel_op, deadline);
@@ -250,29 +185,29 @@ static int query(struct user_batch *batch, struct twheel_op *op,
 		return -EINVAL;
 	if (!node)
 		return -ENOENT;
-	user_fill_op(batch->uw, node, index, &found);
+	tw_fill_op(&uw->wheel, &uw->periods, node, index, &found);
 	op->state = found.state;
-	memcpy((char *)op + rest, (char *)&found + rest, batch->size - rest);
+	memcpy((char *)op + rest, (char *)&found + rest, size - rest);
 	return 0;
 }
 
-static int do_op(struct user_batch *batch, struct twheel_op *op)
+static __always_inline int do_op(struct user_wheel *uw, s64 now, struct twheel_op *op, u32 size)
 {
 	struct tw_node *node;
 	u32 index;
 
 	op->state = TWHEEL_STATE_NONE;
 	if (op->opcode == TWHEEL_OP_ARM)
-		return arm(batch, op);
-	if (!tw_table_find(&batch->uw->table, op->id, &node, &index))
+		return arm(uw, now, op, size);
+	if (!tw_table_find(&uw->table, op->id, &node, &index))
 		node = NULL;
 	switch (op->opcode) {
 	case TWHEEL_OP_MODIFY:
-		return modify(batch, op, node, index);
+		return modify(uw, now, op, size, node, index);
 	case TWHEEL_OP_CANCEL:
-		return cancel(batch, op, node, index);
+		return cancel(uw, op, size, node, index);
 	case TWHEEL_OP_QUERY:
-		return query(batch, op, node, index);
+		return query(uw, op, size, node, index);
 	default:
 		return -EINVAL;
 	}
@@ -281,14 +216,14 @@ static int do_op(struct user_batch *batch, struct twheel_op *op)
 /* A single operation, and a whole one: not short, as nothing is copied */
 int user_do(struct user_wheel *uw, struct twheel_op *op)
 {
-	struct user_batch batch = { .uw = uw, .size = sizeof(*op) };
-	int ret = user_begin(uw, &batch.now);
+	s64 now;
+	int ret = user_begin(uw, &now);
 
 	if (ret)
 		return ret;
-	ret = do_op(&batch, op);
+	ret = do_op(uw, now, op, sizeof(*op));
 	op->result = ret;
-	user_end(uw, batch.now);
+	user_end(uw, now);
 	return ret;
 }
 
@@ -322,26 +257,33 @@ int user_cancel(struct user_wheel *uw, __u64 id)
 	return 0;
 }
 
+/* Inlined for each @size, so that fields that an operation does not have cost nothing. */
+static __always_inline void do_sized(struct user_wheel *uw, s64 now, void *ops, u32 nr, u32 size)
+{
+	struct twheel_op *op = ops;
+	struct tw_ahead ahead;
+	u32 n;
+
+	tw_ahead_begin(&ahead, &uw->table, ops, nr, size, now);
+	for (n = 0; n < nr; n++, op = (void *)op + size) {
+		tw_ahead(&ahead, op, size);
+		op->result = do_op(uw, now, op, size);
+	}
+}
+
 int user_submit(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size)
 {
-	struct user_batch batch;
-	struct tw_ahead ahead;
-	char *at = ops;
-	u32 n;
-	int ret;
+	s64 now;
+	int ret = tw_check_array(0, nr, op_size) ?: user_begin(uw, &now);
 
-	ret = tw_check_array(0, nr, op_size) ?: user_begin(uw, &batch.now);
 	if (ret)
 		return ret;
-	batch.uw = uw;
-	batch.size = op_size;
-	tw_ahead_begin(&ahead, &uw->table, ops, nr, op_size, batch.now);
-	for (n = 0; n < nr; n++, at += op_size) {
-		struct twheel_op *op = (struct twheel_op *)at;
-
-		tw_ahead(&ahead, at, op_size);
-		op->result = do_op(&batch, op);
-	}
-	user_end(uw, batch.now);
+	if (op_size == TWHEEL_OP_SIZE_ID)
+		do_sized(uw, now, ops, nr, TWHEEL_OP_SIZE_ID);
+	else if (op_size == TWHEEL_OP_SIZE_ONCE)
+		do_sized(uw, now, ops, nr, TWHEEL_OP_SIZE_ONCE);
+	else
+		do_sized(uw, now, ops, nr, TWHEEL_OP_SIZE_FULL);
+	user_end(uw, now);
 	return nr;
 }

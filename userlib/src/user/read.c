@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "context.h"
-#include "validate.h"
+#include "timer.h"
 
 /* Ready timers that are read together */
 #define READ_BATCH 64
@@ -16,38 +16,25 @@
 /**
  * struct read_batch - ready timers that are being read
  * @indices: which
- * @overruns: periods of each that went by after the one that made it ready
  * @reader: is behind the last of them
  */
 struct read_batch {
 	u32 indices[READ_BATCH];
-	u64 overruns[READ_BATCH];
 	struct tw_reader reader;
 };
 
-/* They count from its deadline, jitter included: so the next period may have begun. */
-static u64 overrun_of(const struct user_wheel *uw, const struct tw_node *node, s64 now)
+/* One that is periodic was read. */
+static void next_period(struct user_wheel *uw, struct tw_node *node, u32 index, s64 now)
 {
-	if (!(node->flags & TW_NODE_PERIODIC) || now < node->deadline)
-		return 0;
-	return (now - node->deadline) / user_period_of(uw, node)->interval;
-}
-
-/* The period of a timer that was read is over, and the next begins. */
-static void next_period(struct user_wheel *uw, struct tw_node *node, u32 index,
-			u64 overrun)
-{
-	struct tw_period *period = user_period_of(uw, node);
+	u64 overrun = tw_overrun(&uw->periods, node, now);
+	s64 jitter = user_jitter(uw, tw_timer_period(&uw->periods, node)->jitter);
 
 	uw->stats.overruns += overrun;
-	period->nominal = min_t(u64, KTIME_MAX, period->nominal +
-				(overrun + 1) * period->interval);
-	node->deadline = tw_time_add(period->nominal, user_jitter(uw, period->jitter));
-	tw_wheel_add(&uw->wheel, node, index);
+	tw_next_period(&uw->wheel, &uw->periods, node, index, overrun, jitter);
 }
 
 /* Each goes on, or is gone. */
-static void commit_read(struct user_wheel *uw, const struct read_batch *batch)
+static void commit_read(struct user_wheel *uw, s64 now, const struct read_batch *batch)
 {
 	unsigned int i;
 
@@ -57,30 +44,15 @@ static void commit_read(struct user_wheel *uw, const struct read_batch *batch)
 		struct tw_node *node = tw_node_at(&uw->table, index);
 
 		if (node->flags & TW_NODE_PERIODIC)
-			next_period(uw, node, index, batch->overruns[i]);
+			next_period(uw, node, index, now);
 		else
 			tw_node_end(&uw->table, node, index);
 	}
 	uw->stats.delivered += batch->reader.nr;
 }
 
-static void fill_event(const struct user_wheel *uw, const struct tw_node *node, u32 index,
-		       u64 overrun, struct twheel_event *event)
-{
-	bool periodic = node->flags & TW_NODE_PERIODIC;
-
-	event->user_data = periodic ? user_period_of(uw, node)->user_data :
-				      node->user_data;
-	event->id = tw_id(node, index);
-	if (uw->unit == TWHEEL_EVENT_SIZE_ID)
-		return;
-	event->deadline = node->deadline;
-	event->overrun = min_t(u64, overrun, U32_MAX);
-	event->flags = periodic ? TWHEEL_EVENT_PERIODIC : 0;
-}
-
 /*
- * At most @max, as events if @to is not NULL. Their number, overruns included, is added
+ * At most @max, as events if @to is not NULL. Else their number, overruns included, is added
  * to @count, which stays at its maximum: a few timers with a period of 1 ns that are due
  * since 1970 would exceed it.
  */
@@ -97,14 +69,14 @@ static unsigned int read_some(struct user_wheel *uw, s64 now, char *to, unsigned
 
 		if (!node)
 			break;
-		batch.overruns[n] = overrun_of(uw, node, now);
-		if (__builtin_add_overflow(*count, 1 + batch.overruns[n], count))
-			*count = U64_MAX;
 		if (to)
-			fill_event(uw, node, batch.indices[n], batch.overruns[n],
-				   (struct twheel_event *)(to + n * uw->unit));
+			tw_fill_event(&uw->wheel.clock, &uw->periods, node, batch.indices[n], now,
+				      (struct twheel_event *)(to + n * uw->unit), uw->unit);
+		else if (__builtin_add_overflow(*count, 1 + tw_overrun(&uw->periods, node, now),
+						count))
+			*count = U64_MAX;
 	}
-	commit_read(uw, &batch);
+	commit_read(uw, now, &batch);
 	return batch.reader.nr;
 }
 
@@ -112,11 +84,10 @@ static ssize_t read_events(struct user_wheel *uw, s64 now, char *to, size_t max_
 {
 	size_t total = 0;
 	unsigned int nr;
-	u64 count = 0;
 
 	do {
 		nr = read_some(uw, now, to + total * uw->unit,
-			       min_t(size_t, max_nr - total, READ_BATCH), &count);
+			       min_t(size_t, max_nr - total, READ_BATCH), NULL);
 		total += nr;
 	} while (nr == READ_BATCH && total < max_nr);
 	return total ? (ssize_t)(total * uw->unit) : -EAGAIN;
@@ -188,10 +159,10 @@ int user_drain(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size)
 		return ret;
 	user_arm_later(uw);
 	while (n < nr && (node = tw_wheel_first(&uw->wheel, &index))) {
-		user_fill_op(uw, node, index, &op);
+		tw_fill_op(&uw->wheel, &uw->periods, node, index, &op);
 		memcpy(ops + (size_t)n++ * op_size, &op, op_size);
 		tw_wheel_del(&uw->wheel, node, index);
-		user_free_timer(uw, node, index);
+		tw_timer_free(&uw->table, &uw->periods, node, index);
 	}
 	uw->stats.drained += n;
 	user_end(uw, now);
