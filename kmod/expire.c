@@ -37,8 +37,11 @@ unsigned int tw_budget = TW_BUDGET;
 #define TW_PART 16
 #define TW_CREDIT_NS (200 * NSEC_PER_USEC)
 
-/* What a timer of the kernel costs, besides what its callback does: the interrupt above all */
-#define TW_INTERRUPT_NS (2 * NSEC_PER_USEC)
+/*
+ * What a timer of the kernel costs, besides what its callback does: the interrupt above all, and
+ * with PREEMPT_RT to switch to a thread and back
+ */
+#define TW_INTERRUPT_NS ((IS_ENABLED(CONFIG_PREEMPT_RT) ? 5 : 2) * NSEC_PER_USEC)
 
 /* More wheels before it than this one does not wait for. */
 #define TW_QUEUE_MOST BIT_ULL(20)
