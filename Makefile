@@ -149,7 +149,7 @@ build/tests/module/calls/calls: $(wildcard tests/module/calls/calls*.c) $(header
 	tests/harness/compile $@ $(filter %.c,$^) -- $(program) -static -pthread
 
 library := build/userlib/libtwheel.a
-$(library): $(wildcard userlib/*/*.[ch] userlib/*/*/*.[ch] kmod/*.[ch]) uapi/linux/twheel.h \
+$(library): $(wildcard userlib/*/*.[ch] userlib/*/*/*.[ch] core/*.[ch]) uapi/linux/twheel.h \
 		userlib/Makefile userlib/libtwheel.map
 	$(MAKE) -s -C userlib ../$@
 

@@ -216,7 +216,7 @@ static void tw_count(struct twheel *tw, u32 most)
 	do {
 		struct tw_node *node;
 		unsigned int n;
-		u64 counted;
+		u64 counted, expiries;
 
 		spin_lock_bh(&tw->lock);
 		counted = tw->counted;
@@ -226,8 +226,8 @@ static void tw_count(struct twheel *tw, u32 most)
 			if (!node)
 				break;
 			/* A few timers with a period of 1 ns, due since 1970, suffice. */
-			if (check_add_overflow(counted, 1 + tw_overrun(&tw->periods, node, read.now),
-					       &counted))
+			expiries = 1 + tw_overrun(&tw->periods, node, read.now);
+			if (check_add_overflow(counted, expiries, &counted))
 				counted = U64_MAX;
 		}
 		WRITE_ONCE(tw->counted, counted);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The wheel alone, in a program: kmod/wheel.c and kmod/table.c as they are, with a tick
+ * The wheel alone, in a program: core/wheel.c and core/table.c as they are, with a tick
  * of 1 ms. Each timer has a node as long as it lives, and is found by it; nothing is
  * fetched ahead, as operations come one by one. An expiry counts when it is delivered
  * in its own tick, however far time jumps.

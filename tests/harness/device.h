@@ -43,7 +43,7 @@
 /* Nothing takes so long that works; a machine under load is slow, not dead */
 #define PATIENCE_MS 20000
 
-/* Is the module one of which all constants are tiny? See kmod/sizes.h. */
+/* Is the module one of which all constants are tiny? See core/sizes.h. */
 static inline bool small_world(void)
 {
 	const char *world = getenv("WORLD");

@@ -55,7 +55,7 @@ class Module:
     def copy_sources(folder):
         os.makedirs(folder, exist_ok=True)
         subprocess.run(['rsync', '-rlR', '--checksum', '--include=*/', '--include=*.[ch]',
-                        '--include=/Kbuild', '--exclude=*', 'Kbuild', 'kmod', 'uapi', 'tests',
+                        '--include=/Kbuild', '--exclude=*', 'Kbuild', 'core', 'kmod', 'uapi', 'tests',
                         folder], cwd=TOP, check=True)
 
     def kbuild(self):

@@ -107,7 +107,7 @@ early_package() {
 	sed -i 's/^VERSION := .*/VERSION := 0.2.9/' "$dir/scripts/packaging/version.mk"
 	sed -i '1s/(.*)/(0.2.9)/' "$dir/debian/changelog"
 	if [ "${1:-}" != real ]; then
-		rm "$dir"/kmod/*
+		rm "$dir"/{core,kmod}/*
 		early_module >"$dir/kmod/early.c"
 		printf '%s\n' 'obj-m := twheel.o' 'twheel-y := kmod/early.o' >"$dir/Kbuild"
 	fi

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * What a program does to the timers of a wheel that it has itself: arm, modify, cancel, query. What
- * an operation means is in kmod/timer.h. How it is done is like kmod/ops.c, so what changes there
+ * an operation means is in core/timer.h. How it is done is like kmod/ops.c, so what changes there
  * changes here, too; tests/library/backends compares them.
  *
  * Most timers are plain, see tw_is_plain(). What takes other ones has "more" in its name.

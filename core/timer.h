@@ -222,7 +222,7 @@ static inline void tw_next_period(struct tw_wheel *wheel, const struct tw_table 
 
 /* What an event of a periodic timer has besides */
 static inline void tw_fill_period(const struct tw_table *periods, const struct tw_node *node,
-				    s64 now, struct twheel_event *event, u32 unit)
+				  s64 now, struct twheel_event *event, u32 unit)
 {
 	event->user_data = tw_timer_period(periods, node)->user_data;
 	if (unit == TWHEEL_EVENT_SIZE_ID)
