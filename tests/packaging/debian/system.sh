@@ -108,6 +108,7 @@ early_package() {
 	sed -i '1s/(.*)/(0.2.9)/' "$dir/debian/changelog"
 	if [ "${1:-}" != real ]; then
 		rm "$dir"/{core,kmod}/*
+		: >"$dir/core/none.h"
 		early_module >"$dir/kmod/early.c"
 		printf '%s\n' 'obj-m := twheel.o' 'twheel-y := kmod/early.o' >"$dir/Kbuild"
 	fi
