@@ -59,6 +59,14 @@ static inline bool quick(void)
 	return !all || !*all;
 }
 
+/* Is it what is done before each commit? */
+static inline bool brief(void)
+{
+	const char *text = getenv("BRIEF");
+
+	return text && *text;
+}
+
 static inline __u64 now(clockid_t clock)
 {
 	struct timespec ts;

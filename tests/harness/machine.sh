@@ -28,8 +28,8 @@ kernel=6.1-cloud cpus=2 memory=1G icount=() words='' all='' quick='' seconds=120
 log_name=$suite_name
 
 # options [-a] [-q] [-k KERNEL] [-c CPUS] [-i] [-w WORDS] [NAME...]: -a is for all of it,
-# whatever that is, and -q for all programs but the long ones; the others are those of
-# scripts/vm.
+# whatever that is, and -q for what is done before each commit: all programs but the long
+# ones, and less of some. The others are those of scripts/vm.
 options() {
 	local opt
 
@@ -96,7 +96,7 @@ machine() {
 		-f "$work/$log.list:/tests/list" \
 		-f tests/harness/guest:/tests/guest env "WORLD=${WORLD:-}" \
 		"TIMES=${TIMES:-1}" "PATIENCE=${PATIENCE:-1}" \
-		"SEED=${SEED:-1}" "ALL=$all" sh /tests/guest || status=$?
+		"SEED=${SEED:-1}" "ALL=$all" "BRIEF=$quick" sh /tests/guest || status=$?
 	echo "$status" >"$work/$log.status"
 }
 

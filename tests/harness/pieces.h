@@ -151,11 +151,14 @@ static inline size_t piece_offset(__u64 *seed, __u8 shape, size_t size, bool cut
 	}
 }
 
+/* The bits of a shape that say which fault there is: none, if they are 0 */
+#define SHAPE_FAULT (7 << 2)
+
 static inline enum fault piece_fault(__u64 *seed, __u8 shape, enum room_kind kind)
 {
 	if (FAULTS == 1)
 		return FAULT_NONE;
-	switch (shape >> 2 & 7) {
+	switch ((shape & SHAPE_FAULT) >> 2) {
 	case 3:
 		return kind == ROOM_PRIVATE ? FAULT_LAZY : FAULT_NONE;
 	case 4:

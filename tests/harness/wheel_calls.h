@@ -39,6 +39,7 @@
  * @far: shall no timer come due by itself?
  * @waits: may reads wait? Then they are ended by signals.
  * @parts: may they be of several parts of memory?
+ * @rarely_bad: is its memory bad in few calls? Threads wait long for a page to become so.
  * @head: kinds of the first operations, see LETTERS, or NULL for any
  * @cycle: those that come again and again after them
  */
@@ -48,7 +49,7 @@ struct making {
 	__u64 seed;
 	__u8 shape;
 	__u32 nr, op_size;
-	bool far, waits, parts;
+	bool far, waits, parts, rarely_bad;
 	const char *head, *cycle;
 };
 
@@ -412,6 +413,8 @@ static inline void make_read(struct making *mk)
 static inline void random_call(struct making *mk)
 {
 	mk->shape = below(&mk->seed, 256);
+	if (mk->rarely_bad && !one_in(&mk->seed, 8))
+		mk->shape &= ~SHAPE_FAULT;
 	if (one_in(&mk->seed, 4))
 		signals_after(1000ULL << below(&mk->seed, 10));
 	switch (below(&mk->seed, 8)) {

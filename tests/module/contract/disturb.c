@@ -104,23 +104,28 @@ static struct making making(__u32 w, __u32 nr)
 	};
 }
 
-static void batch(__u32 w, __u32 nr, const char *head, const char *cycle)
+static void submit_shape(__u32 w, __u32 nr, const char *head, const char *cycle)
 {
 	struct making mk = making(w, nr);
 
-	if (halted())
-		return;
 	mk.op_size = TWHEEL_OP_SIZE_FULL;
 	mk.head = head;
 	mk.cycle = cycle;
 	submit_array(&mk, NULL);
+}
+
+static void batch(__u32 w, __u32 nr, const char *head, const char *cycle)
+{
+	if (halted())
+		return;
+	submit_shape(w, nr, head, cycle);
 	model_check(&models[w], wheels[w]);
 }
 
 static void fill(__u32 w, __u32 nr)
 {
 	while (models[w].live < nr && !halted())
-		batch(w, nr - models[w].live < 256 ? nr - models[w].live : 256, "", "A");
+		submit_shape(w, nr - models[w].live < 256 ? nr - models[w].live : 256, "", "A");
 }
 
 static void take_all(__u32 w)
@@ -144,12 +149,16 @@ struct walk {
 	__u32 timers, limit, each, from, nr, nr_end;
 };
 
-/* After a batch that reserves all and uses nothing, and one that begins a chunk */
+/*
+ * After a batch that reserves all and uses nothing, and one that begins a chunk. If it is to be
+ * brief, one walk of four, and so each shape, each number, but not each with each.
+ */
 static void walk(struct walk w, const struct shape *shape)
 {
+	static __u32 walks;
 	__u32 i, nr;
 
-	if (halted())
+	if (halted() || (walks++ % 4 && brief()))
 		return;
 	snprintf(model_doing, sizeof(model_doing),
 		 "%u timers, limit %u, each %u. from %u, then %u of %s(%s)", w.timers, w.limit,
@@ -332,13 +341,13 @@ static void cut_calls(__u32 op_size, __u32 nr)
 	}
 }
 
-/* After each byte of few elements, and here and there in more of them */
+/* After each byte of few elements, or each third, and here and there in more of them */
 static void cut(enum fault fault, __u32 op_size, __u32 nr)
 {
-	size_t usable;
+	size_t usable, step = (nr > 2 ? 11 : 1) * (brief() ? 3 : 1);
 
 	begin(0, 0);
-	for (usable = 0; usable < nr * op_size && !halted(); usable += nr > 2 ? 11 : 1) {
+	for (usable = 0; usable < nr * op_size && !halted(); usable += step) {
 		snprintf(model_doing, sizeof(model_doing), "%zu bytes of %u of %u, then fault %d",
 			 usable, nr, op_size, fault);
 		fill(0, 2 * nr);
@@ -451,7 +460,8 @@ static void random_sequence(__u64 which, bool far)
 
 static void random_sequences(bool far)
 {
-	__u64 first = number_of("SEED", 1), nr = SEQUENCES * number_of("TIMES", 1), i;
+	__u64 nr = SEQUENCES * number_of("TIMES", 1) / (brief() ? 2 : 1);
+	__u64 first = number_of("SEED", 1), i;
 
 	tap_diag("sequences %llu to %llu", first, first + nr - 1);
 	for (i = 0; i < nr && !halted(); i++)
