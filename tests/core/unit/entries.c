@@ -283,10 +283,10 @@ static void episode(void)
 
 static void as_the_model(void)
 {
-	u64 i, seed = host_first_seed();
+	u64 i, seed = host_first_seed(), episodes = host_part(EPISODES);
 
 	host_note("seed %llu", seed);
-	for (i = 0; i < EPISODES; i++) {
+	for (i = 0; i < episodes; i++) {
 		host_seed(seed + i);
 		episode();
 	}

@@ -231,6 +231,19 @@ u64 host_first_seed(void)
 }
 
 /**
+ * host_part() - how much of what is random is to be done
+ * @whole: all of it
+ *
+ * Return: that, or one in so many as the environment's PART says.
+ */
+u64 host_part(u64 whole)
+{
+	const char *part = getenv("PART");
+
+	return part ? whole / strtoull(part, NULL, 0) : whole;
+}
+
+/**
  * host_seed() - begin a series of random numbers
  * @seed: which one
  */

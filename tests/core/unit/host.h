@@ -46,6 +46,7 @@ void host_breaks(void (*make)(void), void (*look)(void),
 		 const char *(*break_one)(unsigned int thing));
 
 u64 host_first_seed(void);
+u64 host_part(u64 whole);
 void host_seed(u64 seed);
 u64 host_random(void);
 u64 host_below(u64 limit);

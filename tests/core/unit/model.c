@@ -541,7 +541,7 @@ static u64 episode(void)
 static void random_operations(void)
 {
 	const char *operations = getenv("OPERATIONS");
-	u64 wanted = operations ? strtoull(operations, NULL, 0) : OPERATIONS;
+	u64 wanted = operations ? strtoull(operations, NULL, 0) : host_part(OPERATIONS);
 	u64 seed = host_first_seed();
 	u64 ops = 0, n;
 

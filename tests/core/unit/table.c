@@ -362,14 +362,13 @@ static void episode(void)
 static void random_operations(void)
 {
 	u64 seed = host_first_seed();
-	unsigned int i;
+	u64 i, episodes = host_part(EPISODES);
 
-	for (i = 0; i < EPISODES; i++) {
+	for (i = 0; i < episodes; i++) {
 		host_seed(seed + i);
 		episode();
 	}
-	host_note("%u operations from SEED=%llu on", EPISODES * OPERATIONS,
-		  seed);
+	host_note("%llu operations from SEED=%llu on", episodes * OPERATIONS, seed);
 }
 
 int fuzz_one_input(const u8 *data, size_t size)
