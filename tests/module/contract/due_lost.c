@@ -84,7 +84,8 @@ static void edge(bool short_read)
 	/* One that gives less than there is room for says that it was all. */
 	while (read_nowait(fd) > 0 && !short_read)
 		;
-	EXPECT_EQ(epoll_wait(ep, &event, 1, (g.later - now(CLOCK_MONOTONIC)) / MSEC + PATIENCE_MS), 1,
+	EXPECT_EQ(epoll_wait(ep, &event, 1,
+			     (g.later - now(CLOCK_MONOTONIC)) / MSEC + PATIENCE_MS), 1,
 		  "the group is due, and nobody is told");
 	close(fd);
 	close(ep);
