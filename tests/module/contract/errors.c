@@ -449,43 +449,6 @@ static void test_setup_twice(void)
 	fresh_new();
 }
 
-/* ---- the fields of an operation ---- */
-
-/* The lengths that an operation may have, and that which is tried */
-static const __u32 op_sizes[] = {
-	TWHEEL_OP_SIZE_ID, TWHEEL_OP_SIZE_ONCE, TWHEEL_OP_SIZE_FULL,
-};
-
-static __u32 op_size = TWHEEL_OP_SIZE_FULL;
-
-/* What of @op is behind its length is in memory behind it. What failed is as it was given. */
-static long do_op(struct twheel_op op)
-{
-	struct twheel_op given = op;
-
-	op.result = 0x5a5a5a5a;
-	EXPECT_EQ(submit_sized(main_fd, &op, 1, op_size), 1, "SUBMIT");
-	given.state = op.state;
-	given.result = op.result;
-	EXPECT_TRUE(!op.result || !memcmp(&op, &given, sizeof(op)),
-		    "a bad operation was written over: opcode %u id %llx, was %u %llx",
-		    op.opcode, op.id, given.opcode, given.id);
-	return op.result;
-}
-
-#define BAD_OP(op, error, ...) EXPECT_HARMLESS(do_op(op), error, __VA_ARGS__)
-
-static struct twheel_op good_op(__u8 opcode)
-{
-	struct twheel_op op = op_for(opcode, victim);
-
-	if (opcode <= TWHEEL_OP_MODIFY) {
-		op.deadline = HOUR;
-		op.user_data = 1;
-	}
-	return op;
-}
-
 /* What is only handed out may hold anything on the way in */
 static void test_ignored(void)
 {
@@ -524,73 +487,6 @@ static void test_last_period(void)
 	}
 }
 
-/* ---- ids ---- */
-
-static bool is_live(__u64 id)
-{
-	int i;
-
-	for (i = 0; i < PENDING; i++)
-		if (planted[i] == id || (i < READY && ready_ids[i] == id))
-			return true;
-	return id == victim;
-}
-
-static void made_up(__u64 id, const char *how)
-{
-	struct twheel_op op;
-	__u8 opcode;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(op_sizes) && !is_live(id); i++) {
-		op_size = op_sizes[i];
-		for (opcode = TWHEEL_OP_MODIFY; opcode <= TWHEEL_OP_QUERY; opcode++) {
-			op = good_op(opcode);
-			op.id = id;
-			if (opcode > TWHEEL_OP_MODIFY || op_size > TWHEEL_OP_SIZE_ID)
-				BAD_OP(op, -ENOENT, "the id %#llx is %s", id, how);
-		}
-	}
-}
-
-static void made_up_from(__u64 id)
-{
-	const __u64 lower = 0xffffffff, upper = ~lower;
-	size_t i;
-
-	for (i = 0; i < 64; i++) {
-		made_up(id ^ 1ULL << i, "a live one but for a bit");
-		made_up(id + (1ULL << i), "more than a live one");
-		made_up(id - (1ULL << i), "less than a live one");
-	}
-	made_up(id << 32 | id >> 32, "a live one with its halves swapped");
-	made_up(id & lower, "the lower half of a live one");
-	made_up(id & upper, "the upper half of a live one");
-	made_up(id | lower, "the upper half of a live one, with an index of ones");
-	made_up(id | upper, "the lower half of a live one, with ones above");
-	for (i = 1; i < 5; i++) {
-		made_up((id & lower) | (planted[i] & upper), "of another one's generation");
-		made_up((planted[i] & lower) | (id & upper), "of another one's index");
-	}
-}
-
-static void test_made_up_ids(void)
-{
-	static const __u64 ids[] = {
-		0, -1, 1, 2, 3, 0x100000000, 0x100000001, 0xffffffff,
-		0xffffffff00000000, 0x8000000000000000, 0x7fffffffffffffff,
-		0xfffffffe, 0x80000000, 0x7fffffff, 1 << 24, (1 << 24) - 1,
-	};
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(ids); i++)
-		made_up(ids[i], "made up");
-	made_up_from(planted[0]);
-	made_up_from(planted[PENDING - 1]);
-	made_up_from(victim);
-	made_up_from(ready_ids[0]);
-}
-
 /* ---- batches ---- */
 
 static long submit_raw(__u32 flags, void *ops, __u32 nr, __u32 size)
@@ -618,6 +514,11 @@ static long drain_raw(__u32 flags, void *ops, __u32 nr, __u32 size)
 
 	return wheel_ioctl(main_fd, TWHEEL_IOC_DRAIN, &d);
 }
+
+/* The lengths that an operation may have */
+static const __u32 op_sizes[] = {
+	TWHEEL_OP_SIZE_ID, TWHEEL_OP_SIZE_ONCE, TWHEEL_OP_SIZE_FULL,
+};
 
 typedef long (*batch_call)(__u32 flags, void *ops, __u32 nr, __u32 size);
 
@@ -864,7 +765,6 @@ int main(void)
 	RUN(test_setup_twice, "SETUP twice, or after a timer");
 	RUN(test_ignored, "what is only handed out is not looked at");
 	RUN(test_last_period, "a period that ends with all time");
-	RUN(test_made_up_ids, "ids that were never given out");
 	RUN_CALL(batch_fields(submit_raw), "every field of SUBMIT");
 	RUN_CALL(batch_fields(drain_raw), "every field of DRAIN");
 	RUN(test_eventfd_fields, "every field of EVENTFD");
