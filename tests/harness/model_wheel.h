@@ -219,7 +219,7 @@ static inline void settle(struct model *m, int fd)
 		broken("timers are ready, and poll does not say so");
 }
 
-static inline int by_id(const void *a, const void *b)
+static inline int by_number(const void *a, const void *b)
 {
 	const __u64 *x = a, *y = b;
 
@@ -234,7 +234,7 @@ static inline void check_ids(const struct model *m)
 	for (i = 0; i < m->nr; i++)
 		if (m->timers[i].id)
 			ids[n++] = m->timers[i].id;
-	qsort(ids, n, sizeof(ids[0]), by_id);
+	qsort(ids, n, sizeof(ids[0]), by_number);
 	for (i = 1; i < n; i++)
 		if (ids[i] == ids[i - 1])
 			broken("id %llx was given out twice", ids[i]);

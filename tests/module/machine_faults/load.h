@@ -125,13 +125,6 @@ static inline void load_settle(struct load *l)
 		    l->model->nr_awaited);
 }
 
-static inline int load_compare(const void *a, const void *b)
-{
-	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Ticks with timers before @from and from @to on until @end */
 static inline __u64 load_ticks(const struct load *l, __u64 from, __u64 to,
 			       __u64 end)
@@ -145,7 +138,7 @@ static inline __u64 load_ticks(const struct load *l, __u64 from, __u64 to,
 		if (at <= from || (at + l->tick >= to && at <= end))
 			ticks[n++] = tick_of(l->model, at);
 	}
-	qsort(ticks, n, sizeof(*ticks), load_compare);
+	qsort(ticks, n, sizeof(*ticks), by_number);
 	for (i = 0; i < n; i++)
 		distinct += !i || ticks[i] != ticks[i - 1];
 	return distinct;
