@@ -83,12 +83,8 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		else
 			ret = tw_read_events(tw, to, unit, most);
 		if (ret != -EAGAIN || (nowait && (!due || iocb->ki_flags & IOCB_NOWAIT ||
-						  ++times == TW_TURN_TIMES))) {
-			/* There is more to do, though a short read says no: who watches looks. */
-			if (due)
-				wake_up_poll(&tw->wait, 0);
+						  ++times == TW_TURN_TIMES)))
 			return ret;
-		}
 		/*
 		 * With shared timers, a program can move the head so that the ring looks
 		 * as if it had entries: once for each entry that was ever in it.

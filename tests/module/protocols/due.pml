@@ -264,15 +264,13 @@ end_asleep:
 active proctype reader()
 {
 	byte seen;
-	bool told, got, left, was_due;
+	bool told, got, left;
 
 	if
-	:: due -> turn_once(); was_due = (due > 0)
+	:: due -> turn_once()
 	:: !due
 	fi;
-	atomic { !locked -> ready = 0 };
-	listed = listed || was_due;
-	open--
+	atomic { !locked -> ready = 0; open-- }
 }
 #endif
 
