@@ -51,6 +51,7 @@ struct user_later {
  * @forks: how often the process that opened it had come out of fork(2) by then
  * @lock: guards all that follows, unless there is @outer
  * @outer: a lock that all who call hold already, or NULL
+ * @alone: @lock is not held by the call that is made now, as there is one thread only
  * @wheel: the wheel itself
  * @table: its nodes
  * @periods: what periodic timers have besides
@@ -73,6 +74,7 @@ struct user_wheel {
 	unsigned int forks;
 	pthread_mutex_t lock;
 	pthread_mutex_t *outer;
+	bool alone;
 	struct tw_wheel wheel;
 	struct tw_table table;
 	struct tw_table periods;

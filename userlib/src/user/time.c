@@ -15,6 +15,14 @@
 
 #include <linux/timekeeping.h>
 
+/* Is this the only thread of the program? Where the C library does not say, it may not be. */
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#define ALONE __libc_single_threaded
+#else
+#define ALONE false
+#endif
+
 #define SEC 1000000000LL
 
 /* How often this process, or those before it, came out of fork(2), if that can be known */
@@ -221,8 +229,15 @@ int user_lock(struct user_wheel *uw)
 {
 	if (unlikely(uw->forks != user_forks))
 		return -EBADF;
-	if (!uw->outer)
+	if (uw->outer)
+		return 0;
+	/* No thread is made, and none begins to use the wheel, before user_unlock(). */
+	if (ALONE) {
+		uw->alone = true;
+	} else {
 		user_mutex_lock(&uw->lock);
+		uw->alone = false;
+	}
 	return 0;
 }
 
@@ -306,7 +321,7 @@ void user_unlock(struct user_wheel *uw)
 		notify(uw, notified);
 	user_free_spare(&uw->table);
 	user_free_spare(&uw->periods);
-	if (!uw->outer)
+	if (!uw->outer && !uw->alone)
 		pthread_mutex_unlock(&uw->lock);
 }
 
