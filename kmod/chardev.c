@@ -38,6 +38,9 @@
  */
 #define TW_URING_INLINE 65536
 
+/* What it takes to have a worker of the kernel look, in nobody's time, about */
+#define TW_WORKER_NS (2 * NSEC_PER_USEC)
+
 static int tw_open(struct inode *inode, struct file *file)
 {
 	struct twheel *tw = tw_create();
@@ -89,7 +92,7 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		 * With shared timers, a program can move the head so that the ring looks
 		 * as if it had entries: once for each entry that was ever in it.
 		 */
-		if (signal_pending(current))
+		if (signal_pending(current) || tw_dying())
 			return -ERESTARTSYS;
 		cond_resched();
 		if (due)
@@ -101,18 +104,11 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	}
 }
 
-/* The last signal is not pending any more when a task gives back what it has open. */
-static bool tw_dying(void)
-{
-	return fatal_signal_pending(current) || current->flags & PF_EXITING ||
-		READ_ONCE(current->signal->flags) & SIGNAL_GROUP_EXIT;
-}
-
 /*
  * A wheel that is due is looked at. That is one run, as a lock of all users may be held, that of
- * nested epolls. If something is left, who looks is to look again. But when he was killed, io_uring
- * would do so without an end: then the second hrtimer has others look, to whom it was not said, as
- * an epoll that they share says it once.
+ * nested epolls. If something is left, who looks is to look again. But who was killed is not, for
+ * whom io_uring would: then the second hrtimer has others look, to whom it was not said, as an
+ * epoll that they share says it once.
  */
 static void tw_look(struct twheel *tw)
 {
@@ -138,6 +134,9 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 	poll_wait(file, &tw->wait, wait);
 	/* Pairs with wq_has_sleeper() of tw_wake(). Older kernels have none in poll_wait(). */
 	smp_mb();
+	/* One looks for each poll of aio, whatever that waits for. */
+	if (unlikely(current->flags & PF_KTHREAD))
+		atomic64_add(TW_WORKER_NS, &tw->owed);
 	/* Also if something is ready: who watches edges is told of each expiry. */
 	if (tw_is_due(tw) && poll_requested_events(wait) & TW_READABLE)
 		tw_look(tw);

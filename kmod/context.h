@@ -58,10 +58,11 @@ struct tw_inner {
  * @wait: readers and pollers
  * @timer: set for the next tick at which there is something to do
  * @again: turns a wheel that is due and unattended, see expire.c
- * @run_cost: for how many ns a callback of @again keeps the processor, about
+ * @run_cost: for how many ns a callback of @again keeps the processor, on average
  * @due: how often @timer came since the wheel was turned: there is something to do unless this is
  *	0; without @lock, like the three fields that follow
  * @queued: 1 if @again comes when it is the wheel's turn
+ * @owed: what was done for it in nobody's time, in ns, and is to be paid for by @again
  * @unattended: somebody is told of what is ready who makes no call before
  * @untold: somebody may sleep although it is due, as who was woken did not turn it
  * @eventfd_lock: guards @eventfd
@@ -95,6 +96,7 @@ struct twheel {
 	u32 run_cost;
 	atomic_t due;
 	atomic_t queued;
+	atomic64_t owed;
 	bool unattended;
 	bool untold;
 
@@ -189,6 +191,7 @@ long tw_drain(struct twheel *tw, const struct twheel_drain *drain);
 extern unsigned int tw_budget;
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer);
 enum hrtimer_restart tw_again_fn(struct hrtimer *timer);
+bool tw_dying(void);
 bool tw_turn(struct twheel *tw, unsigned int runs);
 void tw_catch_up(struct twheel *tw);
 void tw_start_again(struct twheel *tw);

@@ -66,19 +66,22 @@ static u64 tw_price(u64 ns)
 	return TW_PART * (ns + 2 * TW_INTERRUPT_NS);
 }
 
-/* A callback that began at @start ends. */
-static void tw_pay(struct twheel *tw, u64 start)
+/* A callback that began at @start, and whose run did at @ran, ends. */
+static void tw_pay(struct twheel *tw, u64 start, u64 ran)
 {
-	u64 ns = min_t(u64, ktime_get_ns() - start, NSEC_PER_SEC);
 	u64 paid = this_cpu_read(tw_paid), most = READ_ONCE(tw_budget) * NSEC_PER_USEC;
 	u32 cost = READ_ONCE(tw->run_cost);
+	u64 ns;
 
-	this_cpu_write(tw_paid, max(paid, start) + tw_price(ns));
 	/*
-	 * It rises at once, and falls little by little. What takes more than 1 us for a node
-	 * did not: the processor was taken away, by the host of a virtual machine for instance.
+	 * A run that takes more than 1 us for a node did not: the processor was taken away, by
+	 * the host of a virtual machine for instance. To wake all who wait can take very long.
 	 */
-	WRITE_ONCE(tw->run_cost, min(max_t(u64, ns, cost - cost / 8), most));
+	ns = min(ran - start, most) + (ktime_get_ns() - ran) + atomic64_xchg(&tw->owed, 0);
+	ns = min_t(u64, ns, NSEC_PER_SEC);
+	this_cpu_write(tw_paid, max(paid, start) + tw_price(ns));
+	/* An average: of what only some callbacks take, all have their part. */
+	WRITE_ONCE(tw->run_cost, cost - cost / 8 + ns / 8);
 }
 
 /* Take a wheel out of the queue. Returns true if it was there. */
@@ -250,13 +253,21 @@ static struct tw_did tw_run(struct twheel *tw)
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 {
 	struct twheel *tw = container_of(timer, struct twheel, timer);
+	bool unattended;
+	u64 start = 0;
 
 	atomic_inc(&tw->due);
 	/* Pairs with tw_set_unattended(). */
 	smp_mb__after_atomic();
-	if (READ_ONCE(tw->unattended))
+	unattended = READ_ONCE(tw->unattended);
+	if (unattended) {
+		start = ktime_get_ns();
 		tw_start_again(tw);
+	}
 	wake_up_poll(&tw->wait, 0);
+	/* Else each expiry costs the program a call. */
+	if (unattended)
+		atomic64_add(ktime_get_ns() - start, &tw->owed);
 	return HRTIMER_NORESTART;
 }
 
@@ -280,7 +291,7 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 {
 	struct twheel *tw = container_of(timer, struct twheel, again);
 	bool turn = tw_leave_queue(tw);
-	u64 start = ktime_get_ns();
+	u64 start = ktime_get_ns(), ran = start;
 	struct tw_did did = {};
 
 	if (!turn && !tw_has_credit(start)) {
@@ -289,6 +300,7 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 		/* Or a task was faster. */
 		if (READ_ONCE(tw->unattended) && tw_is_due(tw))
 			did = tw_try_run(tw);
+		ran = ktime_get_ns();
 		/* Pairs with tw_look() and tw_set_eventfd(). */
 		smp_mb();
 		if (READ_ONCE(tw->untold))
@@ -296,7 +308,7 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 	}
 	if (did.ready)
 		tw_signal(tw);
-	tw_pay(tw, start);
+	tw_pay(tw, start, ran);
 	if (did.left)
 		tw_queue(tw);
 	return HRTIMER_NORESTART;
@@ -327,16 +339,31 @@ static struct tw_did tw_turn_once(struct twheel *tw)
 }
 
 /**
+ * tw_dying() - was the current task killed?
+ *
+ * Its signal is not pending any more when it gives back what it has open.
+ *
+ * Context: any process.
+ * Return: true if so.
+ */
+bool tw_dying(void)
+{
+	return fatal_signal_pending(current) || current->flags & PF_EXITING ||
+		READ_ONCE(current->signal->flags) & SIGNAL_GROUP_EXIT;
+}
+
+/**
  * tw_turn() - do what is due, in the time of the current task
  * @tw: the wheel
  * @runs: how many runs at most
  *
  * Context: any process; may sleep.
- * Return: true if the wheel is due nevertheless.
+ * Return: true if the wheel is due nevertheless, as it is if the task was killed.
  */
 bool tw_turn(struct twheel *tw, unsigned int runs)
 {
-	for (; tw_is_due(tw) && runs; runs--) {
+	/* Who was killed may look again and again, as io_uring does for him. */
+	for (; tw_is_due(tw) && runs && !tw_dying(); runs--) {
 		tw_turn_once(tw);
 		cond_resched();
 	}

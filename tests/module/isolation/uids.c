@@ -9,6 +9,7 @@
  */
 #include "cgroup.h"
 
+#include <linux/aio_abi.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -31,7 +32,8 @@ static struct {
 
 static double alone;
 
-/* What they do when their timers are armed */
+/* What they prepare when their timers are armed, and what they do then */
+static void (*prepare)(int fd);
 static void (*deed)(int fd);
 static __u64 gap;
 static int nth;
@@ -64,10 +66,54 @@ static void read_deed(int fd)
 }
 
 /* The kernel tells him without a call: then it turns his wheel in nobody's time. */
-static void eventfd_deed(int fd)
+static void have_eventfd(int fd)
 {
-	(void)fd;
-	pause();
+	wheel_eventfd(fd, eventfd(0, EFD_CLOEXEC));
+}
+
+/* So many wait besides for what never comes, and are woken for each expiry. */
+#define WAITERS 1000
+
+static void have_aio(int fd)
+{
+	aio_context_t context = 0;
+	struct iocb poll = {
+		.aio_fildes = fd,
+		.aio_lio_opcode = IOCB_CMD_POLL,
+		.aio_buf = POLLPRI,
+	}, *list = &poll;
+	int i;
+
+	have_eventfd(fd);
+	if (syscall(SYS_io_setup, WAITERS, &context))
+		tap_bail("io_setup: %s", strerror(errno));
+	for (i = 0; i < WAITERS; i++)
+		if (syscall(SYS_io_submit, context, 1, &list) != 1)
+			tap_bail("io_submit: %s", strerror(errno));
+}
+
+static void watch_often(int fd)
+{
+	struct epoll_event event = { .events = EPOLLPRI | EPOLLET };
+	int ep = epoll_create1(EPOLL_CLOEXEC), i;
+
+	for (i = 0; i < WAITERS; i++)
+		if (epoll_ctl(ep, EPOLL_CTL_ADD, dup(fd), &event))
+			tap_bail("epoll_ctl: %s", strerror(errno));
+}
+
+static void have_watches(int fd)
+{
+	have_eventfd(fd);
+	watch_often(fd);
+}
+
+static void have_watched_eventfd(int fd)
+{
+	int efd = eventfd(0, EFD_CLOEXEC);
+
+	wheel_eventfd(fd, efd);
+	watch_often(efd);
 }
 
 static void one_event_deed(int fd)
@@ -108,8 +154,8 @@ static void hostile_child(void)
 	fcntl(fd, F_SETFL, 0);
 	if (deed != arm_deed)
 		arm_gaps(fd);
-	if (deed == eventfd_deed)
-		wheel_eventfd(fd, eventfd(0, EFD_CLOEXEC));
+	if (prepare)
+		prepare(fd);
 	count_up(&crowd->ready);
 	/* Until it is in its group */
 	raise(SIGSTOP);
@@ -140,7 +186,8 @@ static void beside(int uids)
 	memset(crowd, 0, sizeof(*crowd));
 	/* Arming takes no more than that. */
 	crowd->from = now(CLOCK_MONOTONIC) + 50 * MSEC +
-		      uids * (MSEC + (LENGTH + 2 * SETTLE) / gap * 600);
+		      uids * (MSEC + (LENGTH + 2 * SETTLE) / gap * 600) +
+		      (prepare ? WAITERS * 10 * USEC : 0);
 	for (nth = 0; nth < uids; nth++)
 		pids[nth] = tap_fork(hostile_child);
 	EXPECT_TRUE(all_ready(&crowd->ready, uids));
@@ -177,9 +224,19 @@ static void beside_all(void (*does)(int fd))
 	}
 }
 
+/* One, of which the kernel does much in nobody's time */
+static void beside_one(void (*prepares)(int fd))
+{
+	prepare = prepares;
+	deed = sleep_deed;
+	gap = 20 * USEC;
+	beside(1);
+}
+
 int main(void)
 {
 	tap_start(1000);
+	allow_descriptors(2 * WAITERS);
 	open_to_all();
 	counter_init();
 	crowd = map_shared(PAGE);
@@ -190,10 +247,14 @@ int main(void)
 	gap = USEC;
 	RUN_CALL(lost(false, 0), "nobody");
 	RUN_CALL(beside_all(sleep_deed), "programs that do not look");
-	RUN_CALL(beside_all(eventfd_deed), "programs with an eventfd");
 	RUN_CALL(beside_all(read_deed), "programs that read all there is");
 	RUN_CALL(beside_all(one_event_deed), "programs that read one event");
 	RUN_CALL(beside_all(epoll_deed), "programs that only look");
 	RUN_CALL(beside_all(arm_deed), "programs that arm one timer after the other");
+	RUN_CALL(beside_one(have_aio), "an eventfd, and aio that polls");
+	RUN_CALL(beside_one(have_watches), "an eventfd, and watches of the wheel");
+	RUN_CALL(beside_one(have_watched_eventfd), "an eventfd that is watched");
+	prepare = have_eventfd;
+	RUN_CALL(beside_all(sleep_deed), "programs with an eventfd");
 	return tap_end();
 }

@@ -227,7 +227,13 @@ end_told:
 		:: else
 		fi
 #else
-		turn_once();
+		/* tw_turn(), which does nothing for who was killed */
+		if
+		:: turn_once()
+#if POLLERS > 1
+		:: !killed
+#endif
+		fi;
 		if
 #if POLLERS > 1
 		:: due && !killed ->

@@ -16,10 +16,13 @@
 #include <linux/timekeeping.h>
 
 /* Is this the only thread of the program? Where the C library does not say, it may not be. */
-#if __has_include(<sys/single_threaded.h>)
+#ifdef __GLIBC_PREREQ
+#if __GLIBC_PREREQ(2, 32)
 #include <sys/single_threaded.h>
 #define ALONE __libc_single_threaded
-#else
+#endif
+#endif
+#ifndef ALONE
 #define ALONE false
 #endif
 
