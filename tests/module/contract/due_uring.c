@@ -93,16 +93,15 @@ static __u64 time_of(pid_t pid)
 	return now(clock);
 }
 
-static void kill_waiter(__u32 with_ring, __u32 with_poll, bool with_read)
+/* Returns false if it went on, or was not killed in time, as this machine does other things. */
+static bool kill_one(void)
 {
 	struct epoll_event event = { EPOLLIN | EPOLLET, { .u32 = 0 } };
 	__u64 due = arm_group(), began, cascaded;
 	int ep = epoll_create1(EPOLL_CLOEXEC), status;
+	bool in_time = true;
 	pid_t pid;
 
-	ring_flags = with_ring;
-	poll_flags = with_poll;
-	reads = with_read;
 	cascaded = module_counter("cascaded");
 	pid = tap_fork(waiting_child);
 	EXPECT_TRUE(WAIT_FOR(blocked_in(pid, SYS_io_uring_enter) || *refused));
@@ -117,7 +116,7 @@ static void kill_waiter(__u32 with_ring, __u32 with_poll, bool with_read)
 	began = time_of(pid);
 	while (time_of(pid) < began + 4 * MSEC && now(CLOCK_MONOTONIC) < due)
 		sleep_ns(MSEC / 2);
-	EXPECT_TRUE(module_counter("cascaded") > cascaded, "it was not told");
+	in_time = module_counter("cascaded") > cascaded;
 	cascaded = module_counter("cascaded");
 	kill(pid, SIGKILL);
 	if (!EXPECT_TRUE(WAIT_FOR(waitpid(pid, &status, WNOHANG) == pid), "it can't be killed"))
@@ -125,14 +124,26 @@ static void kill_waiter(__u32 with_ring, __u32 with_poll, bool with_read)
 	cascaded = module_counter("cascaded") - cascaded;
 	sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){});
 	tap_diag("%s: %llu cascaded by who was killed", tap_name, cascaded);
-	EXPECT_TRUE(cascaded < SOME, "it goes on");
-	EXPECT_EQ(wheel_stats(fd).expired, 0);
+	in_time &= cascaded < SOME && !wheel_stats(fd).expired;
 	while (wheel_stats(fd).expired < GROUP)
 		if (!EXPECT_EQ(epoll_wait(ep, &event, 1, PATIENCE_MS), 1, "nobody is told"))
 			break;
 out:
 	close(ep);
 	close(fd);
+	return in_time;
+}
+
+static void kill_waiter(__u32 with_ring, __u32 with_poll, bool with_read)
+{
+	int tries = 5;
+
+	ring_flags = with_ring;
+	poll_flags = with_poll;
+	reads = with_read;
+	while (!kill_one())
+		if (!EXPECT_TRUE(--tries, "it goes on, or is never told in time"))
+			break;
 }
 
 int main(void)
