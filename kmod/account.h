@@ -39,6 +39,7 @@ struct tw_payer {
  * @node: entry in the tree of all users, guarded like @wheels and @bytes by the lock of that
  * @wheels: how many
  * @queued: how many of them are in the queue, see expire.c
+ * @run_cost: for how many ns a callback of one keeps a processor, on average, see expire.c
  * @bytes: memory of all wheels
  */
 struct tw_user {
@@ -46,6 +47,7 @@ struct tw_user {
 	struct rb_node node;
 	unsigned int wheels;
 	atomic_t queued;
+	u32 run_cost;
 	u64 bytes;
 };
 

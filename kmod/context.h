@@ -58,7 +58,6 @@ struct tw_inner {
  * @wait: readers and pollers
  * @timer: set for the next tick at which there is something to do
  * @again: turns a wheel that is due and unattended, see expire.c
- * @run_cost: for how many ns a callback of @again keeps the processor, on average
  * @due: how often @timer came since the wheel was turned: there is something to do unless this is
  *	0; without @lock, like the three fields that follow
  * @queued: 1 if @again comes when it is the wheel's turn
@@ -93,7 +92,6 @@ struct twheel {
 	wait_queue_head_t wait;
 	struct hrtimer timer;
 	struct hrtimer again;
-	u32 run_cost;
 	atomic_t due;
 	atomic_t queued;
 	atomic64_t owed;

@@ -37,6 +37,12 @@ unsigned int tw_budget = TW_BUDGET;
 #define TW_PART 16
 #define TW_CREDIT_NS (200 * NSEC_PER_USEC)
 
+/* Who has waited in the queue may use so much more of what is not there yet. */
+#define TW_OVERDRAFT_NS (5 * NSEC_PER_MSEC)
+
+/* A callback that took longer was interrupted, by the host of a virtual machine for instance. */
+#define TW_CALLBACK_MOST_NS (50 * NSEC_PER_MSEC)
+
 /*
  * What a timer of the kernel costs, besides what its callback does: the interrupt above all, and
  * with PREEMPT_RT to switch to a thread and back
@@ -52,12 +58,16 @@ unsigned int tw_budget = TW_BUDGET;
  */
 static DEFINE_PER_CPU(u64, tw_paid);
 
+/* For how many ns a callback keeps a processor, on average. A guess: others change it meanwhile. */
+static u32 tw_common_cost;
+
 /* Users who have wheels in the queue */
 static atomic_t tw_users_queued = ATOMIC_INIT(0);
 
-static bool tw_has_credit(u64 now)
+/* May a callback begin, where so many ns may be unpaid? */
+static bool tw_has_credit(u64 now, u64 ns)
 {
-	return (s64)(this_cpu_read(tw_paid) - now) < (s64)(TW_PART * TW_CREDIT_NS);
+	return (s64)(this_cpu_read(tw_paid) - now) < (s64)(TW_PART * ns);
 }
 
 /* What there is to pay for a callback of @ns, its interrupt, and that of the first hrtimer */
@@ -66,22 +76,38 @@ static u64 tw_price(u64 ns)
 	return TW_PART * (ns + 2 * TW_INTERRUPT_NS);
 }
 
-/* A callback that began at @start, and whose run did at @ran, ends. */
+/* An average: of what only some callbacks take, all have their part. */
+static void tw_average(u32 *cost, u64 ns)
+{
+	u32 old = READ_ONCE(*cost);
+
+	WRITE_ONCE(*cost, old - old / 8 + ns / 8);
+}
+
+/*
+ * What a callback of a wheel of the user takes, about. Nobody's is less than the average of all: a
+ * user can have many uids, and each would be cheap at first.
+ */
+static u64 tw_cost(const struct tw_user *user)
+{
+	return max(READ_ONCE(user->run_cost), READ_ONCE(tw_common_cost));
+}
+
+/* A callback that began at @start, and whose run ended at @ran, ends. */
 static void tw_pay(struct twheel *tw, u64 start, u64 ran)
 {
 	u64 paid = this_cpu_read(tw_paid), most = READ_ONCE(tw_budget) * NSEC_PER_USEC;
-	u32 cost = READ_ONCE(tw->run_cost);
 	u64 ns;
 
 	/*
-	 * A run that takes more than 1 us for a node did not: the processor was taken away, by
-	 * the host of a virtual machine for instance. To wake all who wait can take very long.
+	 * A run that takes more than 1 us for a node did not: it was interrupted. But to wake all
+	 * who wait can take very long.
 	 */
 	ns = min(ran - start, most) + (ktime_get_ns() - ran) + atomic64_xchg(&tw->owed, 0);
-	ns = min_t(u64, ns, NSEC_PER_SEC);
+	ns = min_t(u64, ns, TW_CALLBACK_MOST_NS);
 	this_cpu_write(tw_paid, max(paid, start) + tw_price(ns));
-	/* An average: of what only some callbacks take, all have their part. */
-	WRITE_ONCE(tw->run_cost, cost - cost / 8 + ns / 8);
+	tw_average(&tw->user->run_cost, ns);
+	tw_average(&tw_common_cost, ns);
 }
 
 /* Take a wheel out of the queue. Returns true if it was there. */
@@ -96,11 +122,11 @@ static bool tw_leave_queue(struct twheel *tw)
 
 /*
  * Put a wheel into the queue. Its second hrtimer comes when each other user in it can have had a
- * run, and each other wheel of this user, each as long as one of this wheel takes.
+ * run, and each other wheel of this user, each as long as one of this user takes.
  */
 static void tw_queue(struct twheel *tw)
 {
-	u64 ns = tw_price(READ_ONCE(tw->run_cost)), wheels, users;
+	u64 ns = tw_price(tw_cost(tw->user)), wheels, users;
 
 	/* Who is in it has its hrtimer set: nobody is to be preempted in between. */
 	preempt_disable();
@@ -290,22 +316,24 @@ static struct tw_did tw_try_run(struct twheel *tw)
 enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 {
 	struct twheel *tw = container_of(timer, struct twheel, again);
-	bool turn = tw_leave_queue(tw);
-	u64 start = ktime_get_ns(), ran = start;
+	u64 start = ktime_get_ns(), ran, may = TW_CREDIT_NS;
 	struct tw_did did = {};
 
-	if (!turn && !tw_has_credit(start)) {
-		did.left = true;
-	} else {
-		/* Or a task was faster. */
-		if (READ_ONCE(tw->unattended) && tw_is_due(tw))
-			did = tw_try_run(tw);
-		ran = ktime_get_ns();
-		/* Pairs with tw_look() and tw_set_eventfd(). */
-		smp_mb();
-		if (READ_ONCE(tw->untold))
-			wake_up_poll(&tw->wait, 0);
+	if (tw_leave_queue(tw))
+		may += TW_OVERDRAFT_NS;
+	if (!tw_has_credit(start, may)) {
+		this_cpu_add(tw_paid, TW_PART * TW_INTERRUPT_NS);
+		tw_queue(tw);
+		return HRTIMER_NORESTART;
 	}
+	/* Or a task was faster. */
+	if (READ_ONCE(tw->unattended) && tw_is_due(tw))
+		did = tw_try_run(tw);
+	ran = ktime_get_ns();
+	/* Pairs with tw_look() and tw_set_eventfd(). */
+	smp_mb();
+	if (READ_ONCE(tw->untold))
+		wake_up_poll(&tw->wait, 0);
 	if (did.ready)
 		tw_signal(tw);
 	tw_pay(tw, start, ran);

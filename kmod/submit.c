@@ -138,8 +138,14 @@ long tw_submit(struct twheel *tw, u64 ops, u32 nr, u32 size)
 	void __user *uops = u64_to_user_ptr(ops);
 	u32 done = 0;
 
-	if (nr && nr <= TW_COPIED)
-		return tw_submit_copied(tw, uops, nr, size);
+	/* The short way, as most are few */
+	if (nr && nr <= TW_COPIED) {
+		int ret = tw_submit_copied(tw, uops, nr, size);
+
+		if (ret < 0 || ret == nr)
+			return ret;
+		done = ret;
+	}
 	while (done < nr) {
 		void __user *at = uops + (size_t)done * size;
 		int ret = 0;

@@ -320,10 +320,19 @@ static void test_top(void)
 {
 	char *other_edge = edge;
 	const struct command *c;
+	struct twheel_op *last;
+	int nr, i;
 
 	edge = map_top(1);
 	for (c = commands; c < commands + ARRAY_SIZE(commands); c++)
 		try_edge(c);
+	/* Of an array all is done that is there, be it said to be short or long. */
+	last = (struct twheel_op *)edge - 4;
+	for (nr = 5; nr <= 12; nr++) {
+		for (i = 0; i < 4; i++)
+			last[i] = op_for(TWHEEL_OP_QUERY, planted[i]);
+		EXPECT_HARMLESS(submit(main_fd, last, nr), 4, "%d operations, 4 are there", nr);
+	}
 	munmap(edge - PAGE, PAGE);
 	edge = other_edge;
 }

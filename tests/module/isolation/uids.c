@@ -26,6 +26,7 @@
 
 static struct {
 	int ready;
+	int users;
 	__u64 from;	/* the first timer is due */
 	__u64 answers;
 } *crowd;
@@ -145,6 +146,21 @@ static void arm_deed(int fd)
 	__atomic_add_fetch(&crowd->answers, 1, __ATOMIC_RELAXED);
 }
 
+/* So many wheels, of all users together, of which each is new when its timer comes */
+#define WHEELS 240
+
+static void have_wheels(int fd)
+{
+	int efd = eventfd(0, EFD_CLOEXEC), i;
+
+	watch_often(efd);
+	for (i = nth; i < WHEELS; i += crowd->users) {
+		fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
+		wheel_eventfd(fd, efd);
+		arm(fd, TWHEEL_ABS, crowd->from + i * LENGTH / WHEELS, 0);
+	}
+}
+
 static void hostile_child(void)
 {
 	int fd;
@@ -184,10 +200,11 @@ static void beside(int uids)
 	int i;
 
 	memset(crowd, 0, sizeof(*crowd));
+	crowd->users = uids;
 	/* Arming takes no more than that. */
 	crowd->from = now(CLOCK_MONOTONIC) + 50 * MSEC +
 		      uids * (MSEC + (LENGTH + 2 * SETTLE) / gap * 600) +
-		      (prepare ? WAITERS * 10 * USEC : 0);
+		      (prepare ? uids * WAITERS * 10 * USEC + WHEELS * MSEC : 0);
 	for (nth = 0; nth < uids; nth++)
 		pids[nth] = tap_fork(hostile_child);
 	EXPECT_TRUE(all_ready(&crowd->ready, uids));
@@ -224,13 +241,13 @@ static void beside_all(void (*does)(int fd))
 	}
 }
 
-/* One, of which the kernel does much in nobody's time */
-static void beside_one(void (*prepares)(int fd))
+/* Of whom the kernel does much in nobody's time */
+static void beside_told(int uids, void (*prepares)(int fd))
 {
 	prepare = prepares;
 	deed = sleep_deed;
 	gap = 20 * USEC;
-	beside(1);
+	beside(uids);
 }
 
 int main(void)
@@ -251,9 +268,11 @@ int main(void)
 	RUN_CALL(beside_all(one_event_deed), "programs that read one event");
 	RUN_CALL(beside_all(epoll_deed), "programs that only look");
 	RUN_CALL(beside_all(arm_deed), "programs that arm one timer after the other");
-	RUN_CALL(beside_one(have_aio), "an eventfd, and aio that polls");
-	RUN_CALL(beside_one(have_watches), "an eventfd, and watches of the wheel");
-	RUN_CALL(beside_one(have_watched_eventfd), "an eventfd that is watched");
+	RUN_CALL(beside_told(1, have_aio), "an eventfd, and aio that polls");
+	RUN_CALL(beside_told(1, have_watches), "an eventfd, and watches of the wheel");
+	RUN_CALL(beside_told(1, have_watched_eventfd), "an eventfd that is watched");
+	RUN_CALL(beside_told(1, have_wheels), "the same, of many wheels that are new");
+	RUN_CALL(beside_told(8, have_wheels), "the same, of eight users");
 	prepare = have_eventfd;
 	RUN_CALL(beside_all(sleep_deed), "programs with an eventfd");
 	return tap_end();

@@ -97,7 +97,7 @@ static bool use_up_credit(struct twheel *tw)
 {
 	unsigned int i;
 
-	tw->run_cost = 20 * NSEC_PER_MSEC;
+	tw->user->run_cost = 20 * NSEC_PER_MSEC;
 	for (i = 0; i < 100000 && !atomic_read(&tw->queued); i++)
 		comes(tw);
 	return atomic_read(&tw->queued);

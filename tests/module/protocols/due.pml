@@ -167,7 +167,7 @@ end:	do
 	:: atomic { again_set -> assert(!closed); again_set = false; in_again = true };
 	   leave_queue(turn);
 	   if
-	   :: !turn -> left = true	/* no credit */
+	   :: left = true	/* no credit */
 	   :: true ->
 		if
 		:: due && unattended ->
