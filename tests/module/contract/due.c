@@ -262,8 +262,11 @@ static int arm_busy_in_time(__u64 tick)
 	return fd;
 }
 
-/* How often the hrtimer may come while nobody looks, and during a read */
-#define WAKEUPS 20
+/*
+ * How often the hrtimer may come while nobody looks, and during a read: many times on a slow
+ * kernel, but not for each timer
+ */
+#define WAKEUPS (BUSY_TIMERS / 20)
 
 /*
  * All that is due is there, in the order of its ticks, and nothing else. (Where a run does very
