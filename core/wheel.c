@@ -454,11 +454,8 @@ static bool tw_preload_slot(const struct tw_wheel *wheel, struct tw_step *step,
 			return true;
 		*slot = tw_slot_nr(l, position + 1);
 		if (tw_count(wheel, *slot) > TW_SMALL_SLOT &&
-		    step->now >= tw_preload_start(wheel, l, position + 1)) {
-			step->ahead = tw_position_start(l, position + 1) -
-				      step->now;
+		    step->now >= tw_preload_start(wheel, l, position + 1))
 			return true;
-		}
 		levels &= ~(1U << l);
 	}
 	return false;
@@ -544,7 +541,6 @@ bool tw_wheel_step(struct tw_wheel *wheel, struct tw_step *step)
 	s64 due;
 
 	step->expired = 0;
-	step->ahead = 0;
 	due = tw_first_due(wheel, &level);
 	if (due <= step->now) {
 		if (due > wheel->clk)

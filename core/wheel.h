@@ -214,7 +214,6 @@ struct tw_wheel {
  * @budget: in, out: nodes and slots that may yet be touched
  * @expired: out: how many nodes were made ready
  * @left: out: how many nodes are left in the slot that cascades
- * @ahead: out: in how many ticks that slot is due, if it cascades ahead of time; else 0
  * @tick: out: the tick whose nodes were made ready
  * @moved: out: nodes that were put in other slots, summed up
  */
@@ -224,7 +223,6 @@ struct tw_step {
 	u32 budget;
 	u32 expired;
 	u32 left;
-	s64 ahead;
 	s64 tick;
 	u64 moved;
 };

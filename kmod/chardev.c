@@ -106,9 +106,9 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
 
 /*
  * A wheel that is due is looked at. That is one run, as a lock of all users may be held, that of
- * nested epolls. If something is left, who looks is to look again. But who was killed is not, for
- * whom io_uring would: then the second hrtimer has others look, to whom it was not said, as an
- * epoll that they share says it once.
+ * nested epolls. If something is left, who looks is to look again. But who was killed does nothing
+ * more: the second hrtimer has others look, to whom it was not said, as an epoll that they share
+ * says it once.
  */
 static void tw_look(struct twheel *tw)
 {

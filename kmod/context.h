@@ -59,7 +59,7 @@ struct tw_inner {
  * @timer: set for the next tick at which there is something to do
  * @again: turns a wheel that is due and unattended, see expire.c
  * @due: how often @timer came since the wheel was turned: there is something to do unless this is
- *	0; without @lock, like the three fields that follow
+ *	0; without @lock, like the four fields that follow
  * @queued: 1 if @again comes when it is the wheel's turn
  * @owed: what was done for it in nobody's time, in ns, and is to be paid for by @again
  * @unattended: somebody is told of what is ready who makes no call before

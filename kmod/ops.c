@@ -4,8 +4,9 @@
  *
  * A batch goes tw_begin(), tw_do_sized(), tw_end(). tw_begin() allocates nodes, takes the
  * lock and reads the clock, once for all operations. tw_end() sets the hrtimer, drops the
- * lock, and frees what is not needed any more. It begins without nodes, and without the
- * time, if the first operation needs none: one that does ends it, and begins the next.
+ * lock, and frees what is not needed any more. A batch whose first operation needs no nodes,
+ * or no time, begins without: an operation that lacks them ends it, and is the first of the
+ * next, which has them.
  *
  * Operations may lie in the program's own memory. The program can write there at any
  * time, so what was checked is not read again. (A field may be read before that to choose

@@ -485,7 +485,6 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
 	unsigned int n, detached = 0;
 
 	step->expired = 0;
-	step->ahead = 0;
 	step->left = 0;
 	tw->shared->expiring = false;
 	if (!tw_entries_turn(wheel, step->now - tick_offset, &turn))
@@ -507,7 +506,6 @@ bool tw_shared_turn(struct twheel *tw, struct tw_step *step)
 	if (inspect.cancelled == detached)
 		tw_inspect_later(&inspect, step);
 	step->expired = tw_inspect_end(tw, &inspect);
-	step->ahead = turn.ahead;
 	step->left = turn.slot->count;
 	tw->shared->expiring = turn.tick && step->left;
 	return true;

@@ -31,8 +31,8 @@ static unsigned int tw_copy_ops(u64 *copy, void __user *uops, unsigned int nr, u
 			return 0;
 	}
 	/*
-	 * Two words at a time, and one more, of which the number is even: copy_from_user() costs
-	 * more for a length that is not constant.
+	 * Two words at a time, as their number is even. copy_from_user() costs more for a length
+	 * that is not constant.
 	 */
 	for (i = 0; i < words; i++) {
 		unsafe_get_user(copy[i], &from[i], fault);
