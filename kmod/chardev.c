@@ -135,8 +135,10 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 	/* Pairs with wq_has_sleeper() of tw_wake(). Older kernels have none in poll_wait(). */
 	smp_mb();
 	/* One looks for each poll of aio, whatever that waits for. */
-	if (unlikely(current->flags & PF_KTHREAD))
+	if (unlikely(current->flags & PF_KTHREAD)) {
 		atomic64_add(TW_WORKER_NS, &tw->owed);
+		tw_set_unattended(tw);
+	}
 	/* Also if something is ready: who watches edges is told of each expiry. */
 	if (tw_is_due(tw) && poll_requested_events(wait) & TW_READABLE)
 		tw_look(tw);

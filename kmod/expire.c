@@ -58,9 +58,6 @@ unsigned int tw_budget = TW_BUDGET;
  */
 static DEFINE_PER_CPU(u64, tw_paid);
 
-/* For how many ns a callback keeps a processor, on average. A guess: others change it meanwhile. */
-static u32 tw_common_cost;
-
 /* Users who have wheels in the queue */
 static atomic_t tw_users_queued = ATOMIC_INIT(0);
 
@@ -76,27 +73,11 @@ static u64 tw_price(u64 ns)
 	return TW_PART * (ns + 2 * TW_INTERRUPT_NS);
 }
 
-/* An average: of what only some callbacks take, all have their part. */
-static void tw_average(u32 *cost, u64 ns)
-{
-	u32 old = READ_ONCE(*cost);
-
-	WRITE_ONCE(*cost, old - old / 8 + ns / 8);
-}
-
-/*
- * What a callback of a wheel of the user takes, about. Nobody's is less than the average of all: a
- * user can have many uids, and each would be cheap at first.
- */
-static u64 tw_cost(const struct tw_user *user)
-{
-	return max(READ_ONCE(user->run_cost), READ_ONCE(tw_common_cost));
-}
-
 /* A callback that began at @start, and whose run ended at @ran, ends. */
 static void tw_pay(struct twheel *tw, u64 start, u64 ran)
 {
 	u64 paid = this_cpu_read(tw_paid), most = READ_ONCE(tw_budget) * NSEC_PER_USEC;
+	u32 cost = READ_ONCE(tw->user->run_cost);
 	u64 ns;
 
 	/*
@@ -106,8 +87,8 @@ static void tw_pay(struct twheel *tw, u64 start, u64 ran)
 	ns = min(ran - start, most) + (ktime_get_ns() - ran) + atomic64_xchg(&tw->owed, 0);
 	ns = min_t(u64, ns, TW_CALLBACK_MOST_NS);
 	this_cpu_write(tw_paid, max(paid, start) + tw_price(ns));
-	tw_average(&tw->user->run_cost, ns);
-	tw_average(&tw_common_cost, ns);
+	/* An average: of what only some callbacks take, all have their part. */
+	WRITE_ONCE(tw->user->run_cost, cost - cost / 8 + ns / 8);
 }
 
 /* Take a wheel out of the queue. Returns true if it was there. */
@@ -126,7 +107,7 @@ static bool tw_leave_queue(struct twheel *tw)
  */
 static void tw_queue(struct twheel *tw)
 {
-	u64 ns = tw_price(tw_cost(tw->user)), wheels, users;
+	u64 ns = tw_price(READ_ONCE(tw->user->run_cost)), wheels, users;
 
 	/* Who is in it has its hrtimer set: nobody is to be preempted in between. */
 	preempt_disable();
@@ -288,7 +269,12 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	unattended = READ_ONCE(tw->unattended);
 	if (unattended) {
 		start = ktime_get_ns();
+		/* To wake workers costs the program nothing: that waits for credit, too. */
+		if (!tw_has_credit(start, TW_CREDIT_NS))
+			WRITE_ONCE(tw->untold, true);
 		tw_start_again(tw);
+		if (READ_ONCE(tw->untold))
+			return HRTIMER_NORESTART;
 	}
 	wake_up_poll(&tw->wait, 0);
 	/* Else each expiry costs the program a call. */
@@ -322,7 +308,9 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 	if (tw_leave_queue(tw))
 		may += TW_OVERDRAFT_NS;
 	if (!tw_has_credit(start, may)) {
-		this_cpu_add(tw_paid, TW_PART * TW_INTERRUPT_NS);
+		/* Who goes on and on causing interrupts does not take all credit to come. */
+		if (tw_has_credit(start, TW_CREDIT_NS + TW_OVERDRAFT_NS))
+			this_cpu_add(tw_paid, TW_PART * TW_INTERRUPT_NS);
 		tw_queue(tw);
 		return HRTIMER_NORESTART;
 	}

@@ -85,12 +85,17 @@ static void have_aio(int fd)
 	}, *list = &poll;
 	int i;
 
-	have_eventfd(fd);
 	if (syscall(SYS_io_setup, WAITERS, &context))
 		tap_bail("io_setup: %s", strerror(errno));
 	for (i = 0; i < WAITERS; i++)
 		if (syscall(SYS_io_submit, context, 1, &list) != 1)
 			tap_bail("io_submit: %s", strerror(errno));
+}
+
+static void have_eventfd_and_aio(int fd)
+{
+	have_eventfd(fd);
+	have_aio(fd);
 }
 
 static void watch_often(int fd)
@@ -146,6 +151,16 @@ static void arm_deed(int fd)
 	__atomic_add_fetch(&crowd->answers, 1, __ATOMIC_RELAXED);
 }
 
+/* A timer that fires while he sleeps; then he has what it left to do done in his own time. */
+static void call_deed(int fd)
+{
+	struct twheel_info info = { .size = sizeof(info) };
+
+	arm(fd, 0, 30 * USEC, 0);
+	sleep_ns(700 * USEC);
+	wheel_ioctl(fd, TWHEEL_IOC_INFO, &info);
+}
+
 /* So many wheels, of all users together, of which each is new when its timer comes */
 #define WHEELS 240
 
@@ -168,7 +183,7 @@ static void hostile_child(void)
 	become(MALLORY + nth);
 	fd = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
 	fcntl(fd, F_SETFL, 0);
-	if (deed != arm_deed)
+	if (deed != arm_deed && deed != call_deed)
 		arm_gaps(fd);
 	if (prepare)
 		prepare(fd);
@@ -242,10 +257,10 @@ static void beside_all(void (*does)(int fd))
 }
 
 /* Of whom the kernel does much in nobody's time */
-static void beside_told(int uids, void (*prepares)(int fd))
+static void beside_told(int uids, void (*prepares)(int fd), void (*does)(int fd))
 {
 	prepare = prepares;
-	deed = sleep_deed;
+	deed = does;
 	gap = 20 * USEC;
 	beside(uids);
 }
@@ -268,11 +283,13 @@ int main(void)
 	RUN_CALL(beside_all(one_event_deed), "programs that read one event");
 	RUN_CALL(beside_all(epoll_deed), "programs that only look");
 	RUN_CALL(beside_all(arm_deed), "programs that arm one timer after the other");
-	RUN_CALL(beside_told(1, have_aio), "an eventfd, and aio that polls");
-	RUN_CALL(beside_told(1, have_watches), "an eventfd, and watches of the wheel");
-	RUN_CALL(beside_told(1, have_watched_eventfd), "an eventfd that is watched");
-	RUN_CALL(beside_told(1, have_wheels), "the same, of many wheels that are new");
-	RUN_CALL(beside_told(8, have_wheels), "the same, of eight users");
+	RUN_CALL(beside_told(1, have_eventfd_and_aio, sleep_deed),
+		 "an eventfd, and aio that polls");
+	RUN_CALL(beside_told(1, have_aio, call_deed), "aio that polls, and calls");
+	RUN_CALL(beside_told(1, have_watches, sleep_deed), "an eventfd, and watches of the wheel");
+	RUN_CALL(beside_told(1, have_watched_eventfd, sleep_deed), "an eventfd that is watched");
+	RUN_CALL(beside_told(1, have_wheels, sleep_deed), "the same, of many wheels that are new");
+	RUN_CALL(beside_told(8, have_wheels, sleep_deed), "the same, of eight users");
 	prepare = have_eventfd;
 	RUN_CALL(beside_all(sleep_deed), "programs with an eventfd");
 	return tap_end();
