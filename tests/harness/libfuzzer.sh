@@ -16,7 +16,7 @@ fuzzer() {
 	mkdir "$work/$1" "$work/found-$1"
 	read -ra glib <<<"$(pkg-config --cflags --libs glib-2.0)"
 	must "the fuzzer '$1' builds" tests/harness/compile "$out/fuzz-$1" "$folder/$1.c" "${@:2}" -- \
-		clang -std=gnu11 -D_GNU_SOURCE -Itests/harness -g -O1 -Wall -Wextra -Werror \
+		clang -std=gnu11 -D_GNU_SOURCE -Itests/harness -Itwheeld -g -O1 -Wall -Wextra -Werror \
 		-Dfuzz_one_input=LLVMFuzzerTestOneInput -DTAB_LINE_MOST=600 \
 		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 		-lconfig -lnettle -lical "${glib[@]}"

@@ -57,7 +57,7 @@ class Sources:
     def __init__(self):
         paths = sum((sorted(glob.glob(f'{folder}/**/*.[ch]', root_dir=TOP, recursive=True))
                      for folder in ('core', 'kmod', 'tests/core/invariants', 'uapi', 'userlib',
-                                    'twheeld')), ['Kbuild'])
+                                    'twheeld', 'twheel-run')), ['Kbuild'])
         self.texts = {path: read(f'{TOP}/{path}') for path in paths}
         self.places = {'Kbuild': [('Kbuild', 0, len(self.texts['Kbuild']))]}
         for path, text in self.texts.items():

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tests/harness/tap.h"
-#include "twheeld/protocol.h"
+#include "twheeld/jobs/protocol.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

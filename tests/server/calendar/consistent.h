@@ -5,7 +5,7 @@
 #ifndef CONSISTENT_H
 #define CONSISTENT_H
 
-#include "../../../twheeld/calendar.h"
+#include "../../../twheeld/when/calendar.h"
 
 #define DAY 86400
 

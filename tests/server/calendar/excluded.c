@@ -6,32 +6,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../../twheeld/exclusion.h"
+#include "../../../twheeld/when/dates.h"
 
-static void ask(const struct exclusion *exclusion)
+static void ask(const struct dates *exclusion)
 {
 	long long when;
 
 	while (scanf("%lld", &when) == 1) {
 		int64_t until = 0;
 
-		exclusion_covers(exclusion, when, &until);
+		dates_covers(exclusion, when, &until);
 		printf("%lld\n", (long long)until);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	struct exclusion_error error;
-	struct exclusion *exclusion;
+	struct dates_error error;
+	struct dates *exclusion;
 
 	if (argc != 3)
 		return 2;
-	exclusion = exclusion_read(argv[1], *argv[2] ? argv[2] : NULL, &error);
+	exclusion = dates_read(argv[1], *argv[2] ? argv[2] : NULL, &error);
 	if (exclusion)
 		ask(exclusion);
 	else
 		printf("wrong %zu %s\n", error.line, error.text);
-	exclusion_free(exclusion);
+	dates_free(exclusion);
 	return 0;
 }

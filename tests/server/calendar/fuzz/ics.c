@@ -4,23 +4,23 @@
  * line of the file, or what is left out is in order.
  */
 #include "fuzz_input.h"
-#include "../../../../twheeld/ics.h"
+#include "../../../../twheeld/when/ics.h"
 
-bool exclusion_wrong(struct exclusion_error *error, size_t line, const char *format, ...)
+bool dates_wrong(struct dates_error *error, size_t line, const char *format, ...)
 {
 	EXPECT(line >= 1 && strlen(format) > 1);
 	error->line = line;
 	return false;
 }
 
-static void check_order(struct times *times)
+static void check_order(struct spans *times)
 {
-	times_sort(times);
+	spans_sort(times);
 	for (size_t i = 0; i < times->count; i++) {
 		EXPECT(times->spans[i].from < times->spans[i].until);
 		EXPECT(!i || times->spans[i - 1].until < times->spans[i].from);
-		EXPECT(times_find(times, times->spans[i].from) == &times->spans[i]);
-		EXPECT(!times_find(times, times->spans[i].until));
+		EXPECT(spans_find(times, times->spans[i].from) == &times->spans[i]);
+		EXPECT(!spans_find(times, times->spans[i].until));
 	}
 }
 
@@ -28,8 +28,8 @@ int fuzz_one_input(const uint8_t *data, size_t size)
 {
 	static const char begin[] = "BEGIN:VCALENDAR\nBEGIN:VEVENT\n", end[] = "\nEND:VEVENT\n";
 	static struct zone *zone;
-	struct times times = { 0 };
-	struct exclusion_error error;
+	struct spans times = { 0 };
+	struct dates_error error;
 	char *text;
 
 	if (memchr(data, 0, size))
@@ -43,7 +43,7 @@ int fuzz_one_input(const uint8_t *data, size_t size)
 	memcpy(text + sizeof(begin) - 1 + size, end, sizeof(end));
 	if (ics_read(&times, text, zone, &error))
 		check_order(&times);
-	times_free(&times);
+	spans_free(&times);
 	free(text);
 	return 0;
 }

@@ -6,9 +6,9 @@
 #include <stdarg.h>
 
 #include "fuzz_input.h"
-#include "../../../../twheeld/protocol.h"
-#include "../../../../twheeld/settings.h"
-#include "../../../../twheeld/util.h"
+#include "../../../../twheeld/jobs/protocol.h"
+#include "../../../../twheeld/jobs/settings.h"
+#include "../../../../twheeld/base/util.h"
 
 #define SECOND 1000000000LL
 
@@ -57,8 +57,7 @@ static void check_tube(const struct tube_settings *tube)
 	EXPECT(tube->unit >= SECOND / 1000 && tube->unit <= SECOND);
 	EXPECT(tube->backoff >= 0 && tube->backoff <= tube->backoff_most);
 	if (tube->dead_letter)
-		EXPECT(tube->tries && protocol_tube_name(tube->dead_letter,
-							 strlen(tube->dead_letter)));
+		EXPECT(tube->tries && tube_name_ok(tube->dead_letter, strlen(tube->dead_letter)));
 }
 
 static void check(const struct settings *settings)

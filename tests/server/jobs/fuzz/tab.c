@@ -4,10 +4,10 @@
  * what comes out of the others is within the limits.
  */
 #include "fuzz_input.h"
-#include "../../../../twheeld/calendar.h"
-#include "../../../../twheeld/protocol.h"
-#include "../../../../twheeld/tab.h"
-#include "../../../../twheeld/util.h"
+#include "../../../../twheeld/when/calendar.h"
+#include "../../../../twheeld/jobs/protocol.h"
+#include "../../../../twheeld/when/tab.h"
+#include "../../../../twheeld/base/util.h"
 
 #define BODY_MOST 500
 
@@ -78,7 +78,7 @@ static void each(struct tab_reader *reader, struct definition *definition)
 	EXPECT(definition->line >= last_line && length_of(definition->line) > 0);
 	last_line = definition->line;
 	EXPECT(*definition->name && strlen(definition->name) <= SCHEDULE_NAME_MAX);
-	EXPECT(protocol_tube_name(definition->tube, strlen(definition->tube)));
+	EXPECT(tube_name_ok(definition->tube, strlen(definition->tube)));
 	EXPECT(definition->shards >= 1 && definition->shards <= SHARDS_MOST);
 	EXPECT(definition->ttr >= 1 && definition->late >= 1);
 	EXPECT(definition->jitter >= 0 && definition->jitter <= 86400);

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Firings: the jobs of a schedule for one or several times.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "cron/firing.h"
+#include "jobs/tube.h"
+
+/* What a job costs beside its body */
+#define JOB_WEIGHT 1000
+
+static struct job *new_job(const struct definition *definition, int64_t time, uint32_t shard)
+{
+	size_t size;
+	char *body = definition_body(definition, time / SECOND, shard, &size);
+	struct tube *tube;
+	struct job *job;
+
+	if (!body)
+		return NULL;
+	tube = tube_get(definition->tube);
+	job = tube ? job_new(tube, size) : NULL;
+	if (job)
+		memcpy(job->row.body, body, size);
+	/* A job has its tube */
+	if (tube)
+		tube_put(tube);
+	free(body);
+	return job;
+}
+
+static bool add_run(struct firing_run *run, const struct definition *definition, int64_t time,
+		    uint32_t shard)
+{
+	struct job *job = new_job(definition, time, shard);
+
+	if (!job)
+		return false;
+	job->row.pri = definition->pri;
+	job->row.ttr = definition->ttr;
+	job->row.created = alarm_now();
+	job->row.state = READY;
+	job->row.ord = definition->pri;
+	job->row.scheduled = true;
+	job->busy = true;
+	run->time = time;
+	run->shard = shard;
+	run->put = (struct op){
+		.kind = OP_PUT, .row = job->row, .job = job, .tube = &job->tube->commit,
+		.to = &job->tube->commit, .unique = job->tube->settings->unique,
+	};
+	return true;
+}
+
+static void free_op(struct op *op)
+{
+	for (size_t i = 0; i < op->firing->count; i++)
+		job_free(op->firing->runs[i].put.job);
+	free(op->firing);
+	free(op);
+}
+
+/**
+ * firing_new - an operation that makes a schedule's jobs
+ * @schedule: the schedule, which a file has
+ * @times: for which times, in ns; a time without a whole second is no time of the schedule
+ * @count: how many; there may be none
+ *
+ * Return: the operation, by which the schedule's next time stays; NULL without memory,
+ * or if it can't be read whether the store knows the tube.
+ */
+struct op *firing_new(struct schedule *schedule, const int64_t *times, size_t count)
+{
+	const struct definition *definition = schedule->definition;
+	size_t all = count * definition->shards;
+	struct firing *firing = calloc(1, sizeof(*firing) + all * sizeof(*firing->runs));
+	struct op *op;
+
+	if (!firing)
+		return NULL;
+	op = zalloc(sizeof(*op));
+	op->kind = OP_FIRE;
+	op->firing = firing;
+	firing->schedule = schedule;
+	firing->id = schedule->id;
+	firing->overlap = definition->overlap;
+	for (; firing->count < all; firing->count++) {
+		if (add_run(&firing->runs[firing->count], definition,
+			    times[firing->count / definition->shards],
+			    firing->count % definition->shards)) {
+			firing->weight += JOB_WEIGHT + firing->runs[firing->count].put.row.size;
+			continue;
+		}
+		free_op(op);
+		return NULL;
+	}
+	return op;
+}
+
+void firing_submit(struct op *op, void (*done)(struct op *op))
+{
+	op->done = done;
+	commit_submit(op);
+}
+
+/* The job is there, or another one of the same body serves for it. */
+static void attach(struct op *put)
+{
+	struct job *job = put->job;
+
+	if (put->same) {
+		job_free(job);
+		return;
+	}
+	job_written(put);
+	job_put(job->tube);
+	job_attach(job, READY);
+}
+
+/** firing_end - have what was made in the tubes; what the operation has is freed but for it */
+struct firing_counts firing_end(struct op *op)
+{
+	struct firing *firing = op->firing;
+	struct firing_counts counts = { 0 };
+
+	for (size_t i = 0; i < firing->count; i++) {
+		struct firing_run *run = &firing->runs[i];
+
+		if (!op->failed && !firing->stale && run->made) {
+			counts.made++;
+			attach(&run->put);
+			continue;
+		}
+		counts.skipped += run->skipped;
+		counts.there += !run->skipped;
+		job_free(run->put.job);
+	}
+	free(firing);
+	op->firing = NULL;
+	return counts;
+}

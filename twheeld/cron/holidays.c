@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The files of CALENDAR=: times that schedules leave out.
+ */
+#include <event2/event.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <utlist.h>
+
+#include "base/alarm.h"
+#include "base/limits.h"
+#include "base/util.h"
+#include "cron/holidays.h"
+#include "cron/holidays_child.h"
+#include "when/calendar.h"
+#include "when/dates.h"
+
+/* A schedule that fires only within what is left out is looked at so often, and no more. */
+#define TRIES 2000
+/* In a reading, so often for all of them, and less often for each after that */
+#define TRIES_MOST 2000000
+#define TRIES_LEAST 50
+/* A child that waits, for a disk perhaps, uses no processor. It has this time, in seconds. */
+#define PATIENCE (10 * DAYS_SECONDS)
+/* So many files are read, and of so many bytes */
+#define FILES_MOST 256
+#define BYTES_MOST (16 << 20)
+
+/* Those of this reading */
+static struct holidays *all;
+static size_t files;
+static int64_t bytes, tries, took;
+static struct holidays *pending;	/* is being read */
+static int pending_fd;
+static struct event *readiness;
+static void (*was_read)(void);
+
+static struct holidays *find(const char *path, const char *zone)
+{
+	struct holidays *one;
+
+	DL_FOREACH(all, one)
+		if (!strcmp(one->path, path) && !strcmp(one->zone, zone))
+			return one;
+	return NULL;
+}
+
+/* What all of them cost */
+static bool fits(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+		bytes += st.st_size;
+	return ++files <= FILES_MOST && bytes <= BYTES_MOST;
+}
+
+static char *say_why(const char *path, const struct dates_error *error)
+{
+	char *why;
+
+	if ((error->line ? asprintf(&why, "CALENDAR=%s:%zu: %s", path, error->line, error->text) :
+	     asprintf(&why, "CALENDAR=%s: %s", path, error->text)) < 0)
+		must(NULL);
+	return why;
+}
+
+/* One that is wrong is not read again for each line that has it. */
+static struct holidays *add(const char *path, const char *zone)
+{
+	struct holidays *one = zalloc(sizeof(*one));
+
+	one->path = must(strdup(path));
+	one->zone = must(strdup(zone));
+	one->users = 1;
+	DL_APPEND(all, one);
+	return one;
+}
+
+/* Gives false while it is being read. */
+static bool take(void)
+{
+	struct dates_error error = { .line = 0 };
+	struct aside aside = { .error = &error };
+
+	if (!holidays_child_take(&aside))
+		return false;
+	pending->exclusion = aside.exclusion;
+	pending->digest = aside.digest;
+	if (!aside.exclusion)
+		pending->why = say_why(pending->path, &error);
+	took += aside.took;
+	pending = NULL;
+	return true;
+}
+
+/* Gives false if it was found wrong at once. */
+static bool begin(const char *path, const char *zone)
+{
+	static const struct dates_error many = {
+		.text = "256 such files of 16 MiB are the most, each once for each zone",
+	}, slow = {
+		.text = "such files take too long to be understood, all of them together",
+	};
+	int64_t left = DAYS_SECONDS_MOST - took / SECOND;
+
+	pending = add(path, zone);
+	if (fits(path) && left > 0) {
+		pending_fd = holidays_child_start(path, zone,
+						  left < DAYS_SECONDS ? left : DAYS_SECONDS);
+		return pending_fd >= 0 || !take();
+	}
+	pending->why = say_why(path, left > 0 ? &many : &slow);
+	pending = NULL;
+	return false;
+}
+
+static void wait_for_it(void)
+{
+	struct pollfd pollfd = { .fd = pending_fd, .events = POLLIN };
+
+	while (pending && !take())
+		if (poll(&pollfd, 1, PATIENCE * 1000) == 0)
+			holidays_child_stop();
+}
+
+static void await(void)
+{
+	static const struct timeval patience = { PATIENCE, 0 };
+
+	event_add(readiness, &patience);
+}
+
+static void readable(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)arg;
+	if (what & EV_TIMEOUT)
+		holidays_child_stop();
+	if (!take()) {
+		await();
+		return;
+	}
+	event_free(readiness);
+	was_read();
+}
+
+/**
+ * holidays_begin - have a file read, if this is to be done yet, and the loop go on meanwhile
+ * @base: the loop
+ * @done: is called when that was done
+ * @path: the file
+ * @zone: of its days
+ *
+ * Return: true if holidays_get() does not have to wait; @done is not called then.
+ */
+bool holidays_begin(struct event_base *base, void (*done)(void), const char *path,
+		    const char *zone)
+{
+	if (find(path, zone) || !begin(path, zone))
+		return true;
+	was_read = done;
+	readiness = must(event_new(base, pending_fd, EV_READ, readable, NULL));
+	await();
+	return false;
+}
+
+/** holidays_named - has a line a file as CALENDAR=? */
+bool holidays_named(const char *path)
+{
+	struct holidays *one;
+
+	DL_FOREACH(all, one)
+		if (!strcmp(one->path, path))
+			return true;
+	return false;
+}
+
+/**
+ * holidays_get - what a file leaves out; it is there until holidays_put(). Waits until it is read
+ * @path: the file
+ * @zone: of its days
+ * @why: out: why it gives NULL
+ * @room: bytes of that
+ */
+struct holidays *holidays_get(const char *path, const char *zone, char *why, size_t room)
+{
+	struct holidays *one = find(path, zone);
+
+	if (!one && begin(path, zone))
+		wait_for_it();
+	one = find(path, zone);
+	if (one->why) {
+		snprintf(why, room, "%s", one->why);
+		return NULL;
+	}
+	one->users++;
+	return one;
+}
+
+void holidays_put(struct holidays *one)
+{
+	if (!one || --one->users)
+		return;
+	dates_free(one->exclusion);
+	free(one->path);
+	free(one->zone);
+	free(one->why);
+	free(one);
+}
+
+/** holidays_took - what the files that were read since cost, in ns of a processor */
+int64_t holidays_took(void)
+{
+	return took;
+}
+
+/** holidays_forget - read all files anew when they are asked for next */
+void holidays_forget(void)
+{
+	struct holidays *one, *next;
+
+	files = 0;
+	bytes = 0;
+	tries = 0;
+	took = 0;
+	DL_FOREACH_SAFE(all, one, next) {
+		DL_DELETE(all, one);
+		holidays_put(one);
+	}
+}
+
+static int64_t find_next(const struct holidays *excluded, const struct calendar *calendar,
+			 int64_t after, int most)
+{
+	int64_t time = calendar_next(calendar, after), until;
+
+	for (int i = 0; i < most && time != CALENDAR_NEVER; i++) {
+		if (!dates_covers(excluded->exclusion, time, &until))
+			return time;
+		tries++;
+		time = calendar_next(calendar, until - 1);
+	}
+	return CALENDAR_NEVER;
+}
+
+/** holidays_next - the first time after one that is not left out; @excluded may be NULL */
+int64_t holidays_next(const struct holidays *excluded, const struct calendar *calendar,
+		      int64_t after)
+{
+	return excluded ? find_next(excluded, calendar, after, TRIES) :
+		calendar_next(calendar, after);
+}
+
+/** holidays_always - are all times after one left out, as far as is looked? */
+bool holidays_always(const struct holidays *excluded, const struct calendar *calendar,
+		     int64_t after)
+{
+	int most = tries < TRIES_MOST ? TRIES : TRIES_LEAST;
+
+	return excluded && calendar_next(calendar, after) != CALENDAR_NEVER &&
+		find_next(excluded, calendar, after, most) == CALENDAR_NEVER;
+}
+
+/** holidays_prev - the last time before one that is not left out */
+int64_t holidays_prev(const struct holidays *excluded, const struct calendar *calendar,
+		      int64_t before)
+{
+	int64_t time = calendar_prev(calendar, before), from;
+
+	for (int i = 0; excluded && i < TRIES && time != CALENDAR_NEVER; i++) {
+		if (!dates_since(excluded->exclusion, time, &from))
+			return time;
+		time = calendar_prev(calendar, from);
+	}
+	return excluded ? CALENDAR_NEVER : time;
+}

@@ -1,0 +1,879 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Schedules: when each fires next, and that it does.
+ *
+ * Of each, at most one operation is being written that changes its next time, and of all of
+ * them FIRINGS_MOST, so that clients need not wait for many. The others wait in a row.
+ */
+#include <endian.h>
+#include <event2/event.h>
+#include <nettle/sha2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "base/limits.h"
+#include "base/util.h"
+#include "cron/firing.h"
+#include "cron/schedule.h"
+#include "jobs/command.h"
+#include "when/calendar.h"
+#include "when/zone.h"
+
+/* After this time, what could not be written is tried again */
+#define RETRY SECOND
+/* So many are looked at in one go, at the end of a reading */
+#define STOP_PIECE 200
+/* The wall clock was set if it is off by more than this */
+#define STEP MILLISECOND
+/* That of a database is known less well, as the answer has its way. */
+#define SHARED_STEP (50 * MILLISECOND)
+/* How often it is asked which schedules are paused, and by whom they are defined */
+#define LOOK (2 * SECOND)
+
+static struct schedule *schedules, *waiting;
+static int64_t next_id = 1;
+static bool others;		/* servers that share the store have schedules, too */
+static unsigned int reading, in_flight;
+static bool taking;		/* the files' schedules, until all of them are there */
+static struct schedule *ending;	/* is looked at next, at the end of that */
+static size_t weight;		/* of the jobs that are being written */
+static int64_t skew;		/* by which the timers are set */
+static int64_t history, prune_at, look_at;
+static int64_t forgotten;	/* up to this time runs may be, in ns */
+static uint64_t jobs;
+static size_t gone_count;	/* no file has them */
+static struct schedule *next_gone;	/* the next one that the store is asked to forget, held */
+static struct histogram lateness;
+static struct event *turn;
+
+static void settle(struct schedule *schedule);
+static void end_if_unused(struct schedule *schedule);
+static void look_again(struct schedule *schedule);
+static void pump(void);
+
+/* Times */
+
+static int64_t to_ns(int64_t seconds)
+{
+	return seconds > INT64_MAX / SECOND ? INT64_MAX : seconds * SECOND;
+}
+
+static int64_t to_seconds(int64_t ns)
+{
+	return ns == INT64_MAX ? CALENDAR_NEVER : ns / SECOND;
+}
+
+static int64_t now_seconds(void)
+{
+	return alarm_wall() / SECOND;
+}
+
+/** schedule_next - the first time after one for which a schedule has a job; both in seconds */
+int64_t schedule_next(const struct schedule *schedule, int64_t after)
+{
+	return holidays_next(schedule->excluded, schedule->definition->calendar, after);
+}
+
+/** schedule_prev - the last time before one */
+int64_t schedule_prev(const struct schedule *schedule, int64_t before)
+{
+	return holidays_prev(schedule->excluded, schedule->definition->calendar, before);
+}
+
+static int64_t digest_of(const void *data, size_t length, int64_t more)
+{
+	uint64_t little = htole64(more), digest;
+	struct sha256_ctx ctx;
+
+	sha256_init(&ctx);
+	sha256_update(&ctx, length, data);
+	sha256_update(&ctx, sizeof(little), (const uint8_t *)&little);
+	sha256_digest(&ctx, sizeof(digest), (uint8_t *)&digest);
+	return le64toh(digest);
+}
+
+/* The same for a schedule and a time whenever it is asked for, on each machine */
+static int64_t jitter(const struct schedule *schedule)
+{
+	uint64_t most = schedule->definition->jitter * (SECOND / MILLISECOND), hash;
+
+	if (!most)
+		return 0;
+	hash = digest_of(schedule->name, strlen(schedule->name), schedule->time);
+	return hash % (most + 1) * MILLISECOND;
+}
+
+/** schedule_due - when a schedule that a file has fires next, by the wall clock, in ns */
+int64_t schedule_due(const struct schedule *schedule)
+{
+	int64_t ns = to_ns(schedule->time);
+
+	return ns == INT64_MAX ? ns : ns + jitter(schedule);
+}
+
+static bool clock_was_set(void)
+{
+	return llabs(alarm_skew() - skew) > (others ? SHARED_STEP : STEP);
+}
+
+static bool fires(const struct schedule *schedule)
+{
+	return schedule->definition && !schedule->paused && !schedule->other &&
+		schedule->time != CALENDAR_NEVER && !command_draining();
+}
+
+static void written(struct schedule *schedule, bool failed)
+{
+	schedule->busy = false;
+	in_flight--;
+	if (failed)
+		alarm_set(&schedule->timer, alarm_now() + RETRY);
+	else
+		settle(schedule);
+	/* Others were written in the same transaction, and so are their next ones. */
+	event_active(turn, EV_TIMEOUT, 0);
+	end_if_unused(schedule);
+}
+
+/* Definitions */
+
+/* What is written of a schedule, which goes on meanwhile */
+struct define {
+	struct op op;
+	struct schedule_row row;
+	struct schedule *schedule;
+	int64_t since;
+	void (*done)(void *arg, const char *why);
+	void *arg;
+};
+
+static struct define *new_define(struct schedule *schedule, enum op_kind kind)
+{
+	struct define *define = zalloc(sizeof(*define));
+
+	define->op.kind = kind;
+	define->op.schedule = &define->row;
+	define->schedule = schedule;
+	define->row = (struct schedule_row){
+		.id = schedule->id, .name = schedule->name, .digest = schedule->digest,
+		.next = to_ns(schedule->time), .paused = schedule->paused, .gone = schedule->gone,
+		.since = to_ns(schedule->since),
+	};
+	return define;
+}
+
+/* What a shared store has of it goes before what is in memory. */
+static void go_by(struct schedule *schedule, const struct schedule_row *row)
+{
+	schedule->other = row->digest != schedule->digest;
+	if (schedule->other || schedule->unwritten)
+		return;
+	schedule->time = to_seconds(row->next);
+	schedule->since = to_seconds(row->since);
+	if (!schedule->pausing)
+		schedule->paused = row->paused;
+}
+
+static void defined(struct op *op)
+{
+	struct define *define = container_of(op, struct define, op);
+	struct schedule *schedule = define->schedule;
+
+	schedule->unwritten |= op->failed;
+	if (others && !op->failed)
+		go_by(schedule, &define->row);
+	written(schedule, op->failed);
+}
+
+static void write_definition(struct schedule *schedule)
+{
+	struct define *define = new_define(schedule, OP_DEFINE);
+
+	schedule->unwritten = false;
+	schedule->forgotten = false;
+	define->op.done = defined;
+	commit_submit(&define->op);
+}
+
+/* Firing */
+
+/*
+ * The store has another time: it has the one of memory next, or memory that of another server,
+ * unless the store has forgotten the schedule, or another server has it no more.
+ */
+static void take_other(struct schedule *schedule, const struct schedule_row *found)
+{
+	if (others && found->id && !found->gone)
+		go_by(schedule, found);
+	else
+		schedule->unwritten = true;
+}
+
+static void fired(struct op *op)
+{
+	struct schedule *schedule = op->firing->schedule;
+	int64_t next = to_seconds(op->firing->next), since = to_seconds(op->firing->since);
+	/* It may have another definition since */
+	bool same = schedule->definition && to_ns(schedule->time) == op->firing->from;
+	int64_t late = same ? alarm_wall() - schedule_due(schedule) : 0;
+	struct schedule_row found = op->firing->found;
+	bool stale = op->firing->stale;
+	size_t made;
+
+	weight -= op->firing->weight;
+	made = firing_end(op).made;
+	jobs += made;
+	if (same && made)
+		histogram_add(&lateness, late);
+	if (same && !op->failed && !stale) {
+		/* If there is another line since that has this time, too, it says what is next. */
+		schedule->time = schedule->unwritten ?
+			schedule_next(schedule, schedule->time) : next;
+		schedule->since = since;
+		look_again(schedule);
+	}
+	if (stale && !op->failed)
+		take_other(schedule, &found);
+	written(schedule, op->failed);
+}
+
+struct spans {
+	int64_t ns[MISFIRES_MOST];
+	size_t count;
+	int64_t missed, next, since;
+};
+
+static size_t misfires_wanted(const struct definition *definition)
+{
+	if (definition->misfire == MISFIRE_ALL)
+		return definition->most;
+	return definition->misfire == MISFIRE_ONCE;
+}
+
+/*
+ * The first time that may be made up for. As the clock may have been wrong when the machine
+ * started, the next time may be one of long ago: before the schedule was there, or one whose
+ * run was forgotten.
+ */
+static int64_t first_missed(const struct schedule *schedule)
+{
+	int64_t first = forgotten ? forgotten / SECOND + 1 : 0;
+
+	if (first < schedule->since)
+		first = schedule->since;
+	return schedule->time < first ? schedule_next(schedule, first - 1) : schedule->time;
+}
+
+/* Those before a time are too late: the policy says for which of them there is a job. */
+static void misfire(const struct schedule *schedule, int64_t before, struct spans *times)
+{
+	size_t wanted = misfires_wanted(schedule->definition);
+	int64_t found[MISFIRES_MOST], first = first_missed(schedule);
+	int64_t at = schedule_prev(schedule, before);
+
+	while (times->count < wanted && at != CALENDAR_NEVER && at >= first) {
+		found[times->count++] = to_ns(at);
+		at = schedule_prev(schedule, at);
+	}
+	for (size_t i = 0; i < times->count; i++)
+		times->ns[i] = found[times->count - 1 - i];
+	times->next = schedule_next(schedule, before - 1);
+	if (first < before && (!times->count || times->ns[0] > to_ns(first)))
+		times->missed = to_ns(first);
+}
+
+static void find_times(const struct schedule *schedule, struct spans *times)
+{
+	const struct definition *definition = schedule->definition;
+	int64_t before = now_seconds() - definition->late - definition->jitter;
+
+	times->count = 0;
+	times->missed = 0;
+	times->since = schedule->since;
+	if (schedule->time < before) {
+		misfire(schedule, before, times);
+		return;
+	}
+	times->ns[times->count++] = to_ns(schedule->time);
+	times->next = schedule_next(schedule, schedule->time);
+	/* It was found while the clock was ahead. One that is not set yet says nothing. */
+	if (times->since > schedule->time && schedule->time >= CLOCK_SET)
+		times->since = schedule->time;
+}
+
+static bool fire(struct schedule *schedule)
+{
+	struct spans times;
+	struct op *op;
+
+	find_times(schedule, &times);
+	op = firing_new(schedule, times.ns, times.count);
+	if (!op)
+		return false;
+	op->firing->digest = schedule->digest;
+	op->firing->from = to_ns(schedule->time);
+	op->firing->next = to_ns(times.next);
+	op->firing->missed = times.missed;
+	op->firing->since = to_ns(times.since);
+	weight += op->firing->weight;
+	firing_submit(op, fired);
+	return true;
+}
+
+/* Gives whether something is being written now. */
+static bool act(struct schedule *schedule)
+{
+	if (schedule->unwritten) {
+		write_definition(schedule);
+		return true;
+	}
+	if (!fires(schedule) || schedule_due(schedule) > alarm_wall()) {
+		settle(schedule);
+		return false;
+	}
+	/* check_clock() comes first, so that it sees when the clock is set back. */
+	if (clock_was_set()) {
+		alarm_set(&schedule->timer, alarm_now() + RETRY);
+		return false;
+	}
+	if (fire(schedule))
+		return true;
+	complain("the jobs of %s can not be made now: memory is short, or the store unread;"
+		 " they are tried again", schedule->name);
+	alarm_set(&schedule->timer, alarm_now() + RETRY);
+	return false;
+}
+
+/* Those that wait have their turn. */
+static void pump(void)
+{
+	commit_hold(true);
+	while (waiting && !taking && in_flight < FIRINGS_MOST && weight < FIRINGS_WEIGHT) {
+		struct schedule *schedule = waiting;
+
+		DL_DELETE(waiting, schedule);
+		schedule->queued = false;
+		schedule->busy = act(schedule);
+		in_flight += schedule->busy;
+	}
+	commit_hold(false);
+}
+
+static void take_turns(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	pump();
+}
+
+static void wait_for_turn(struct schedule *schedule)
+{
+	if (schedule->queued)
+		return;
+	schedule->queued = true;
+	DL_APPEND(waiting, schedule);
+}
+
+/* Have a schedule wait for what comes next: to be written, or its time. */
+static void settle(struct schedule *schedule)
+{
+	int64_t when;
+
+	if (schedule->busy)
+		return;
+	alarm_stop(&schedule->timer);
+	if (schedule->unwritten) {
+		wait_for_turn(schedule);
+		return;
+	}
+	if (!fires(schedule))
+		return;
+	when = schedule_due(schedule);
+	if (when <= alarm_wall())
+		wait_for_turn(schedule);
+	else
+		alarm_set(&schedule->timer, when + (others ? alarm_skew() : skew));
+}
+
+static void expired(struct twheel *tw, struct twheel_timer *timer,
+		    const struct twheel_event *event)
+{
+	(void)tw;
+	(void)event;
+	settle(container_of(timer, struct schedule, timer));
+	/* Others expire at the same time. */
+	event_active(turn, EV_TIMEOUT, 0);
+}
+
+/* All schedules */
+
+static struct schedule *add(const char *name, int64_t id)
+{
+	struct schedule *schedule = zalloc(sizeof(*schedule));
+
+	schedule->id = id;
+	schedule->name = must(strdup(name));
+	schedule->time = CALENDAR_NEVER;
+	schedule->since = CALENDAR_NEVER;
+	schedule->gone = 1;
+	gone_count++;
+	alarm_init(&schedule->timer, expired);
+	HASH_ADD_KEYPTR(hash, schedules, schedule->name, strlen(schedule->name), schedule);
+	if (id >= next_id)
+		next_id = id + 1;
+	return schedule;
+}
+
+static void load(const struct schedule_row *row)
+{
+	struct schedule *schedule = add(row->name, row->id);
+
+	schedule->digest = row->digest;
+	schedule->time = to_seconds(row->next);
+	schedule->since = to_seconds(row->since);
+	schedule->paused = row->paused;
+	schedule->gone = row->gone;
+	gone_count -= !row->gone;
+}
+
+struct schedule *schedule_find(const char *name)
+{
+	struct schedule *schedule;
+
+	HASH_FIND(hash, schedules, name, strlen(name), schedule);
+	return schedule;
+}
+
+/* Nothing is left of one that has gone, and that the store has forgotten. */
+static void end_if_unused(struct schedule *schedule)
+{
+	if (!schedule->forgotten || !schedule->gone || schedule->busy || schedule->queued ||
+	    schedule->unwritten || schedule->users)
+		return;
+	if (ending == schedule)
+		ending = schedule->hash.next;
+	gone_count--;
+	alarm_stop(&schedule->timer);
+	HASH_DELETE(hash, schedules, schedule);
+	free(schedule->name);
+	free(schedule);
+}
+
+/** schedule_hold - have a schedule stay until schedule_release(); it may be NULL */
+struct schedule *schedule_hold(struct schedule *schedule)
+{
+	if (schedule)
+		schedule->users++;
+	return schedule;
+}
+
+/** schedule_release - what was had by schedule_hold() is not needed any more */
+void schedule_release(struct schedule *schedule)
+{
+	if (!schedule)
+		return;
+	schedule->users--;
+	end_if_unused(schedule);
+}
+
+/** schedule_first - the first of all; the others come by hash.next */
+struct schedule *schedule_first(void)
+{
+	return schedules;
+}
+
+struct schedule_counts schedule_count(void)
+{
+	struct schedule_counts counts = { .jobs = jobs };
+
+	for (struct schedule *one = schedules; one; one = one->hash.next) {
+		counts.paused += one->definition && one->paused;
+		counts.active += one->definition && !one->paused;
+	}
+	return counts;
+}
+
+/** schedule_lateness - how long after they were due jobs of schedules were there */
+const struct histogram *schedule_lateness(void)
+{
+	return &lateness;
+}
+
+static void begin(struct schedule *schedule)
+{
+	schedule->time = schedule_next(schedule, now_seconds());
+	schedule->since = schedule->time;
+}
+
+/* The machine has no clock of its own, and was not told the time when this was there first. */
+static bool is_too_old(const struct schedule *schedule)
+{
+	return schedule->since < CLOCK_SET && now_seconds() >= CLOCK_SET;
+}
+
+/*
+ * When somebody has set the clock back, or it was wrong when the machine started, times that
+ * were passed over come again. What was made for them is not made again. And there is nothing
+ * to be made up for of the years that a clock jumps when it is set for the first time.
+ */
+static void look_again(struct schedule *schedule)
+{
+	int64_t time = schedule_next(schedule, now_seconds());
+
+	if (is_too_old(schedule))
+		begin(schedule);
+	else if (time >= schedule->time)
+		return;
+	schedule->time = time;
+	schedule->unwritten = true;
+}
+
+/* Has somebody set the wall clock? */
+static void check_clock(void)
+{
+	if (!clock_was_set())
+		return;
+	skew = alarm_skew();
+	for (struct schedule *one = schedules; one; one = one->hash.next) {
+		if (one->definition && !one->paused)
+			look_again(one);
+		settle(one);
+	}
+	pump();
+}
+
+/** schedule_reading_begins - all files are going to be read, or read again */
+void schedule_reading_begins(void)
+{
+	check_clock();
+	reading++;
+	holidays_forget();
+	zone_forget();
+}
+
+/* Is it due, and was it not changed in such a way that it has no such time? */
+static bool is_due(const struct schedule *schedule)
+{
+	return schedule->time <= now_seconds() &&
+		schedule_next(schedule, schedule->time - 1) == schedule->time;
+}
+
+/**
+ * schedule_keep - a file has a schedule, and what it relies on can't be read now
+ * @name: the schedule's, which stays as it was
+ */
+void schedule_keep(const char *name)
+{
+	struct schedule *schedule = schedule_find(name);
+
+	if (schedule)
+		schedule->reading = reading;
+}
+
+/** schedule_digest - of what says when it fires: if it changes, the next time is found anew */
+int64_t schedule_digest(const struct definition *definition, const struct holidays *excluded)
+{
+	int64_t digest = digest_of(definition->when, strlen(definition->when),
+				   excluded ? excluded->digest : 0);
+
+	digest = digest_of(definition->zone, strlen(definition->zone), digest);
+	digest ^= calendar_zone(definition->calendar);
+	return digest_of("", 0, digest ^ definition->jitter);
+}
+
+/** schedule_taking_begins - all files were read. No schedule fires until each is as they say. */
+void schedule_taking_begins(void)
+{
+	taking = true;
+}
+
+static void swap(struct schedule *schedule, struct definition **definition,
+		 struct holidays **excluded)
+{
+	struct definition *old = schedule->definition;
+	struct holidays *old_excluded = schedule->excluded;
+
+	schedule->definition = *definition;
+	schedule->excluded = *excluded;
+	*definition = old;
+	*excluded = old_excluded;
+}
+
+static int64_t new_id(const char *name)
+{
+	return others ? digest_of(name, strlen(name), 0) & INT64_MAX : next_id;
+}
+
+/**
+ * schedule_adopt - a file has a schedule
+ * @definition: the schedule, which is taken; out: what it was before, or NULL
+ * @excluded: what its file of CALENDAR= leaves out, or NULL; taken, too; out: as before
+ * @digest: of both
+ * @file: the file's path, which stays there
+ *
+ * Return: false, and nothing is taken, if another line has that name.
+ */
+bool schedule_adopt(struct definition **definition, struct holidays **excluded, int64_t digest,
+		    const char *file)
+{
+	struct schedule *schedule = schedule_find((*definition)->name);
+	bool same, first;
+
+	if (!schedule)
+		schedule = add((*definition)->name, new_id((*definition)->name));
+	if (schedule->reading == reading)
+		return false;
+	/* The store alone had it, as its file could not be read before, perhaps. */
+	first = !schedule->definition;
+	swap(schedule, definition, excluded);
+	schedule->file = file;
+	schedule->reading = reading;
+	same = !schedule->gone && schedule->digest == digest;
+	if (!same) {
+		if (schedule->gone || is_too_old(schedule) || !is_due(schedule))
+			begin(schedule);
+		gone_count -= schedule->gone != 0;
+		schedule->gone = 0;
+		schedule->digest = digest;
+		schedule->unwritten = true;
+	} else if (first) {
+		look_again(schedule);
+	}
+	/* Of most, nothing is another one. */
+	if (!same || first)
+		settle(schedule);
+	return true;
+}
+
+/* What it has made stays. */
+static void stop(struct schedule *schedule)
+{
+	definition_free(schedule->definition);
+	holidays_put(schedule->excluded);
+	schedule->definition = NULL;
+	schedule->excluded = NULL;
+	schedule->gone = alarm_wall();
+	gone_count++;
+	/* Where another server has another definition, that one goes on. */
+	schedule->unwritten = !schedule->other;
+	settle(schedule);
+}
+
+/* Where others have some, those that no file of this server ever had are theirs. */
+static bool was_ours(const struct schedule *schedule)
+{
+	return !others || schedule->reading;
+}
+
+/**
+ * schedule_taking_ends - those that no file has stop
+ * @complete: all files could be read; if not, none stops
+ *
+ * Return: false if there are more, and it is to be called again.
+ */
+bool schedule_taking_ends(bool complete)
+{
+	if (complete && !ending)
+		ending = schedules;
+	for (int i = 0; ending && i < STOP_PIECE; ending = ending->hash.next, i++)
+		if (ending->reading != reading && !ending->gone && was_ours(ending))
+			stop(ending);
+	if (ending)
+		return false;
+	taking = false;
+	pump();
+	return true;
+}
+
+/* Pause and resume */
+
+static void pause_done(struct op *op)
+{
+	struct define *define = container_of(op, struct define, op);
+	struct schedule *schedule = define->schedule;
+	const char *why = NULL;
+
+	if (op->failed)
+		why = "the store can't be written: it is as it was";
+	else if (op->gone)
+		why = "another server has another definition of it: do it there";
+	schedule->pausing = false;
+	schedule->paused = define->row.paused != !!why;
+	if (!why && !schedule->paused && schedule->definition) {
+		schedule->time = schedule_next(schedule, define->since);
+		schedule->since = schedule->time;
+		/* It may have another definition since */
+		schedule->unwritten |= to_ns(schedule->time) != define->row.next;
+	}
+	settle(schedule);
+	pump();
+	define->done(define->arg, why);
+	schedule_release(schedule);
+}
+
+/**
+ * schedule_pause - have a schedule fire no more, or again
+ * @schedule: the schedule, which a file has
+ * @paused: which of both. What was due while it was paused is left out
+ * @done: called when that is in the store, or @why it can't be
+ * @arg: for @done
+ */
+void schedule_pause(struct schedule *schedule, bool paused,
+		    void (*done)(void *arg, const char *why), void *arg)
+{
+	struct define *define = new_define(schedule, OP_PAUSE);
+
+	define->op.done = pause_done;
+	define->done = done;
+	define->arg = arg;
+	define->since = now_seconds();
+	define->row.paused = paused;
+	define->row.next = to_ns(schedule_next(schedule, define->since));
+	schedule->paused = schedule->paused || paused;
+	schedule->pausing = true;
+	schedule_hold(schedule);
+	settle(schedule);
+	commit_submit(&define->op);
+}
+
+/* Each second */
+
+static void start_pruning(void);
+
+/* What comes again, or is being written, has a row then, and is forgotten later. */
+static bool forget(struct schedule *schedule)
+{
+	if (schedule->busy || schedule->queued || schedule->unwritten)
+		return false;
+	schedule->forgotten = true;
+	return true;
+}
+
+/* As long as something was forgotten, a piece after the other */
+static void pruned(struct op *op)
+{
+	struct prune *prune = container_of(op, struct prune, op);
+	bool more = !op->failed && op->row.size;
+
+	for (size_t i = 0; i < prune->count; i++) {
+		if (!op->failed && prune->forgotten[i])
+			more |= forget(prune->gone[i]);
+		schedule_release(prune->gone[i]);
+	}
+	prune_at = alarm_now() + PRUNE;
+	if (!op->failed)
+		forgotten = op->row.ord;
+	if (more)
+		start_pruning();
+}
+
+/* All have their turn, as what has runs is not forgotten for days; some each time. */
+static void choose_gone(struct prune *prune)
+{
+	struct schedule *first = next_gone, *one = first ? first : schedules;
+	int left = gone_count ? 10 * PRUNE_PIECE : 0;
+
+	for (; one && left && prune->count < PRUNE_PIECE; one = one->hash.next, left--) {
+		if (!one->gone || one->forgotten)
+			continue;
+		prune->ids[prune->count] = one->id;
+		prune->gone[prune->count++] = schedule_hold(one);
+	}
+	next_gone = schedule_hold(one);
+	schedule_release(first);
+}
+
+static void start_pruning(void)
+{
+	struct prune *prune = zalloc(sizeof(*prune));
+
+	prune->op.kind = OP_PRUNE;
+	prune->op.row.created = alarm_wall() - history;
+	prune->op.row.ord = forgotten;
+	prune->op.done = pruned;
+	choose_gone(prune);
+	prune_at = INT64_MAX;
+	commit_submit(&prune->op);
+}
+
+/** schedule_forgotten - up to this time, in ns, runs are no longer known */
+int64_t schedule_forgotten(void)
+{
+	return forgotten;
+}
+
+static int compare(const void *a, const void *b)
+{
+	int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+/* If it was resumed, the store knows its next time, and says so when this one comes. */
+static void look_at_one(struct schedule *schedule, bool paused)
+{
+	if (!schedule->definition || schedule->pausing || schedule->busy || schedule->unwritten)
+		return;
+	schedule->other = false;
+	if (schedule->paused && !paused)
+		schedule->time = schedule_next(schedule, now_seconds());
+	schedule->paused = paused;
+	settle(schedule);
+}
+
+/* Another server may have paused or resumed some. */
+static void looked(struct op *op)
+{
+	struct request *request = container_of(op, struct request, op);
+
+	look_at = alarm_now() + LOOK;
+	if (!op->failed && request->count)
+		qsort(request->ids, request->count, sizeof(*request->ids), compare);
+	for (struct schedule *one = schedules; !op->failed && one; one = one->hash.next) {
+		bool paused = bsearch(&one->id, request->ids, request->count,
+				      sizeof(*request->ids), compare);
+
+		if (paused != one->paused || one->other)
+			look_at_one(one, paused);
+	}
+	free(request->ids);
+	pump();
+}
+
+static void look_for_pauses(void)
+{
+	struct request *request = zalloc(sizeof(*request));
+
+	look_at = INT64_MAX;
+	request->op.kind = OP_PAUSED;
+	request->op.done = looked;
+	commit_submit(&request->op);
+}
+
+/** schedule_tick - to be called each second */
+void schedule_tick(void)
+{
+	check_clock();
+	if (others && alarm_now() >= look_at)
+		look_for_pauses();
+	if (alarm_now() >= prune_at)
+		start_pruning();
+}
+
+/**
+ * schedule_start - have those that the store has
+ * @base: the loop
+ * @keep: so long runs are kept that are over, in ns
+ * @shared: other servers have schedules in the same store
+ */
+void schedule_start(struct event_base *base, int64_t keep, bool shared)
+{
+	others = shared;
+	turn = must(event_new(base, -1, 0, take_turns, NULL));
+	history = keep;
+	forgotten = store->meta("forgotten", 0);
+	skew = alarm_skew();
+	store->schedules(load);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Schedules: when each fires next, and that it does.
+ *
+ * They go by the wall clock, and not by the server's time, as people wrote their times down.
+ * The store alone says what was made: a timer is only an alarm.
+ */
+#ifndef TWHEELD_SCHEDULE_H
+#define TWHEELD_SCHEDULE_H
+
+#include <uthash.h>
+
+#include "base/alarm.h"
+#include "base/histogram.h"
+#include "cron/holidays.h"
+#include "store/runs.h"
+#include "when/tab.h"
+
+struct schedule {
+	int64_t id, digest;
+	char *name;
+	int64_t time;				/* for which it fires next, in seconds */
+	int64_t since;				/* times before are not made up for */
+	bool paused;
+	int64_t gone;				/* since when no file has it, in ns; or 0 */
+	UT_hash_handle hash;
+	struct definition *definition;		/* NULL: no file has it */
+	struct holidays *excluded;		/* what CALENDAR= leaves out, or NULL */
+	const char *file;			/* that has it */
+	unsigned int reading;			/* that has found it */
+	bool unwritten;				/* the store has not all of it */
+	bool pausing;				/* that it is paused, or not, is written */
+	bool other;				/* of a shared store: it has another definition */
+	bool busy, queued;			/* it is being written, or waits for that */
+	bool forgotten;				/* by the store */
+	unsigned int users;			/* schedule_hold() */
+	struct twheel_timer timer;
+	struct schedule *prev, *next;		/* those that wait */
+};
+
+struct event_base;
+
+struct schedule_counts {
+	size_t active, paused;
+	uint64_t jobs;				/* that they have made */
+};
+
+void schedule_start(struct event_base *base, int64_t history, bool shared);
+int64_t schedule_forgotten(void);
+struct schedule_counts schedule_count(void);
+void schedule_tick(void);
+struct schedule *schedule_find(const char *name);
+struct schedule *schedule_first(void);
+struct schedule *schedule_hold(struct schedule *schedule);
+void schedule_release(struct schedule *schedule);
+const struct histogram *schedule_lateness(void);
+
+/* Files are read; and then taken: all schedules that they have, and the end */
+void schedule_reading_begins(void);
+int64_t schedule_digest(const struct definition *definition, const struct holidays *excluded);
+void schedule_taking_begins(void);
+bool schedule_adopt(struct definition **definition, struct holidays **excluded, int64_t digest,
+		    const char *file);
+void schedule_keep(const char *name);
+bool schedule_taking_ends(bool complete);
+
+int64_t schedule_next(const struct schedule *schedule, int64_t after);
+int64_t schedule_prev(const struct schedule *schedule, int64_t before);
+int64_t schedule_due(const struct schedule *schedule);
+void schedule_pause(struct schedule *schedule, bool paused,
+		    void (*done)(void *arg, const char *why), void *arg);
+
+#endif

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The folder of tabs: its files *.tab are read when the server starts, at SIGHUP, and soon
+ * after one of them has changed.
+ */
+#include <errno.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "cron/holidays.h"
+#include "cron/schedule.h"
+#include "cron/tabs_dir.h"
+#include "cron/tabs_reader.h"
+#include "when/tab.h"
+
+#define EVENTS (IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB)
+
+static const char *folder;
+static struct event *soon;
+static int watch_fd = -1;
+static struct stat was_read;	/* the folder */
+static bool again;		/* after the reading that is under way */
+static void (*told)(void);	/* is called when what was asked for is read */
+
+static void watch(void)
+{
+	if (inotify_add_watch(watch_fd, folder, EVENTS | IN_ONLYDIR) < 0)
+		complain("%s can't be watched: %s. Its files are read at SIGHUP alone", folder,
+			 strerror(errno));
+}
+
+/* An editor does several things at once. And clients are to be served, too. */
+static void read_soon(void)
+{
+	int64_t took = tabs_reader_took(), delay = 10 * took > SECOND / 5 ? 10 * took : SECOND / 5;
+	struct timeval tv = { delay / SECOND, delay % SECOND / 1000 };
+
+	if (soon && !event_pending(soon, EV_TIMEOUT, NULL))
+		event_add(soon, &tv);
+}
+
+/* Another folder may have its name now, of which inotify says nothing. */
+static void look(evutil_socket_t fd, short what, void *arg)
+{
+	struct stat st;
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	if (stat(folder, &st) == 0 &&
+	    (st.st_ino != was_read.st_ino || st.st_dev != was_read.st_dev))
+		read_soon();
+}
+
+/* Gives false if the folder can't be read. */
+static bool read_all(void (*done)(bool stays))
+{
+	/* What changes from now on is seen. */
+	watch();
+	if (stat(folder, &was_read))
+		was_read.st_ino = 0;
+	return tabs_reader_begin(done);
+}
+
+static void say_read(void)
+{
+	struct schedule_counts counts = schedule_count();
+
+	inform("%s was read again: %zu schedules, %zu lines are wrong", folder,
+	       counts.active + counts.paused, tabs_reader_wrong());
+}
+
+static void begin(void);
+
+static void end(void)
+{
+	void (*tell)(void) = told;
+
+	if (again) {
+		begin();
+		return;
+	}
+	told = NULL;
+	if (tell)
+		tell();
+}
+
+static void read_again(bool stays)
+{
+	say_read();
+	if (!stays)
+		read_soon();
+	end();
+}
+
+static void begin(void)
+{
+	again = tabs_reader_goes_on();
+	if (!again && !read_all(read_again))
+		end();
+}
+
+/**
+ * tabs_dir_read_again - read all files once more, and say so
+ * @done: is called when what they say is in force
+ */
+void tabs_dir_read_again(void (*done)(void))
+{
+	if (!folder) {
+		done();
+		return;
+	}
+	told = done;
+	begin();
+}
+
+static void changed_before(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	begin();
+}
+
+/* A file that was just made is being written, unless it is only a link to another one. */
+static bool counts_now(const struct inotify_event *event)
+{
+	char path[4096];
+	struct stat st;
+
+	if (!(event->mask & IN_CREATE))
+		return true;
+	snprintf(path, sizeof(path), "%s/%s", folder, event->name);
+	return lstat(path, &st) == 0 && (S_ISLNK(st.st_mode) || st.st_nlink > 1);
+}
+
+/* Is it a tab, or what one of them has as CALENDAR=? */
+static bool is_of_tabs(const char *name)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return tabs_reader_is_tab(name) || holidays_named(path);
+}
+
+static bool matters(const struct inotify_event *event)
+{
+	if (event->mask & IN_Q_OVERFLOW)
+		return true;
+	return event->len && is_of_tabs(event->name) && counts_now(event);
+}
+
+static void changed(evutil_socket_t fd, short what, void *arg)
+{
+	static char events[1 << 16] __attribute__((aligned(8)));
+	ssize_t got = read(fd, events, sizeof(events));
+	bool now = false;
+
+	(void)what;
+	(void)arg;
+	for (ssize_t at = 0; at < got;) {
+		struct inotify_event *event = (struct inotify_event *)(events + at);
+
+		now |= matters(event);
+		at += sizeof(*event) + event->len;
+	}
+	if (now)
+		read_soon();
+}
+
+static void read_first(bool stays)
+{
+	if (!stays)
+		read_soon();
+}
+
+/**
+ * tabs_dir_start - read the schedules, and do so again when a file changes
+ * @base: the loop
+ * @path: the folder
+ * @host: what is known of this machine
+ */
+void tabs_dir_start(struct event_base *base, const char *path, const struct tab_host *host)
+{
+	static const struct timeval each_so_often = { 5, 0 };
+
+	folder = must(strdup(path));
+	watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (watch_fd < 0)
+		die("%s can't be watched: %s", path, strerror(errno));
+	soon = must(evtimer_new(base, changed_before, NULL));
+	event_add(must(event_new(base, -1, EV_PERSIST, look, NULL)), &each_so_often);
+	event_add(must(event_new(base, watch_fd, EV_READ | EV_PERSIST, changed, NULL)), NULL);
+	tabs_reader_start(base, folder, host);
+	read_all(read_first);
+	tabs_reader_in_slices();
+}

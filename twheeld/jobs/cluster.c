@@ -1,0 +1,975 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The engine of a store that other servers share: the database says which job comes next, and what
+ * is due. In memory are only the jobs that clients of this server have reserved.
+ *
+ * Each command is one operation of the committer, and its client waits for that. Nothing is
+ * looked up here: another server may be about to change it. What makes a job ready is followed,
+ * in the same transaction, by what gives it to clients of this server that wait.
+ */
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "base/util.h"
+#include "jobs/command.h"
+#include "jobs/engine.h"
+#include "jobs/job_end.h"
+#include "jobs/stats.h"
+#include "store/postgres_listen.h"
+
+/* Jobs that are taken at a time, for as many clients */
+#define TAKE_MOST 100
+/* How often a database without hints is asked */
+#define POLL (100 * MILLISECOND)
+/*
+ * When none was due yet, as the clocks differ a little; twice as long each time, while another
+ * server holds one that is due, but not so long that what falls due meanwhile is late
+ */
+#define TOO_EARLY (2 * MILLISECOND)
+#define HELD (20 * MILLISECOND)
+/* So many answers about its clock are compared */
+#define CLOCKS 8
+/* So long a server that ends waits for clients that have reserved jobs */
+#define DRAIN (60 * SECOND)
+
+static struct twheel_timer due_timer, poll_timer;
+static int64_t next_due = INT64_MAX;
+static bool promoting, renewing, asking;
+static struct event_base *loop;
+static bool draining;
+static int64_t drain_until;
+static struct histogram lateness;
+
+/* Requests */
+
+static struct request *new_request(enum op_kind kind, struct conn *conn,
+				   void (*done)(struct op *op))
+{
+	struct request *request = zalloc(sizeof(*request));
+
+	request->op.kind = kind;
+	request->op.done = done;
+	request->op.at = alarm_now();
+	request->op.conn = conn;
+	if (conn) {
+		conn->state = COMMITTING;
+		conn->pending++;
+	}
+	return request;
+}
+
+/* Of one job: what no job can have is sent as 0, which none has. */
+static void submit_for(struct conn *conn, enum op_kind kind, uint64_t id,
+		       void (*done)(struct op *op))
+{
+	struct request *request = new_request(kind, conn, done);
+
+	request->op.row.id = id > INT64_MAX ? 0 : id;
+	commit_submit(&request->op);
+}
+
+static struct request *of(struct op *op)
+{
+	return container_of(op, struct request, op);
+}
+
+static void set_tube(struct request *request, const char *name)
+{
+	strcpy(request->name, name);
+	request->tube = request->name;
+}
+
+/* What it gave. The bodies that somebody took are NULL. */
+static void free_results(struct request *request)
+{
+	for (size_t i = 0; i < request->found; i++)
+		free(request->jobs[i].row.body);
+	free(request->jobs);
+	free(request->ids);
+	free(request->tubes);
+}
+
+static void end_request(struct request *request, const char *reply)
+{
+	struct conn *conn = request->op.conn;
+
+	if (reply)
+		conn_reply(conn, reply);
+	free_results(request);
+	if (conn)
+		conn_op_done(conn);
+}
+
+static const char *result_of(const struct request *request, const char *good)
+{
+	if (request->op.failed)
+		return "INTERNAL_ERROR";
+	return request->found ? good : "NOT_FOUND";
+}
+
+/* Giving */
+
+static void free_body(const void *body, size_t size, void *unused)
+{
+	(void)size;
+	(void)unused;
+	free((void *)body);
+}
+
+/* A large body goes out as it is: to copy it would keep the loop, and take as much again. */
+static void reply_row(struct conn *conn, const char *word, struct row *row)
+{
+	if (conn->state == DEAD)
+		return;
+	conn_printf(conn, "%s %lld %u\r\n", word, (long long)row->id, row->size);
+	if (row->size > SMALL_BODY &&
+	    !evbuffer_add_reference(conn->out, row->body, row->size, free_body, NULL))
+		row->body = NULL;
+	else
+		evbuffer_add(conn->out, row->body, row->size);
+	evbuffer_add(conn->out, "\r\n", 2);
+}
+
+static struct job *own(struct found_job *found)
+{
+	struct tube *tube = tube_get(found->tube);
+	struct job *job;
+
+	free(found->row.body);
+	found->row.body = NULL;
+	found->row.tube = tube->commit.id;
+	job = job_own(tube, &found->row);
+	tube_put(tube);
+	return job;
+}
+
+static void give(struct conn *conn, struct found_job *found)
+{
+	struct job *job;
+
+	conn_stop_waiting(conn);
+	reply_row(conn, "RESERVED", &found->row);
+	job = own(found);
+	job->reserver = &conn->reserver;
+	job->deadline = alarm_now() + job->row.ttr * SECOND;
+	job_attach(job, RESERVED);
+}
+
+/* As if it had not been reserved */
+static void hand_back(struct found_job *found)
+{
+	struct job *job = own(found);
+
+	job->row.reserves--;
+	job_hand_back(job);
+}
+
+/* A server that was stopped for the lease may have lost it to another one. */
+static bool fresh(const struct op *op)
+{
+	return alarm_now() - op->at < store_lease;
+}
+
+static void take_for_tube(struct tube *tube, struct conn *conn);
+
+static bool wants(const struct tube *tube)
+{
+	return tube->waiting && !draining;
+}
+
+static void took_for_tube(struct op *op)
+{
+	struct request *request = of(op);
+	struct tube *tube = request->serves;
+	bool more = !op->failed && (request->found == request->count || request->full ||
+				    tube->news != request->news);
+
+	tube->taking--;
+	for (size_t i = 0; i < request->found; i++) {
+		if (wants(tube) && fresh(op))
+			give(tube->waiting->conn, &request->jobs[i]);
+		else
+			hand_back(&request->jobs[i]);
+	}
+	if (more && wants(tube) && !tube->taking)
+		take_for_tube(tube, NULL);
+	end_request(request, op->conn ? "KICKED" : NULL);
+	tube_put(tube);
+}
+
+/* As many as clients wait; @conn has kicked one */
+static void take_for_tube(struct tube *tube, struct conn *conn)
+{
+	struct request *request = new_request(OP_TAKE, conn, took_for_tube);
+
+	request->serves = tube;
+	request->news = tube->news;
+	request->count = tube->waiting_count < TAKE_MOST ? tube->waiting_count : TAKE_MOST;
+	set_tube(request, tube->name);
+	tube->users++;
+	tube->taking++;
+	commit_submit(&request->op);
+}
+
+/* A tube may have jobs for those who wait. */
+static void serve(struct tube *tube)
+{
+	tube->news++;
+	if (wants(tube) && !tube->taking)
+		take_for_tube(tube, NULL);
+}
+
+/* What was just submitted makes a job of a tube ready. */
+static void follow(struct tube *tube)
+{
+	tube->news++;
+	if (wants(tube))
+		take_for_tube(tube, NULL);
+}
+
+/* Another server says that a tube has jobs that are ready. */
+static void tube_has_jobs(const char *name)
+{
+	struct tube *tube = tube_find(name);
+
+	if (tube)
+		serve(tube);
+}
+
+static void add_name(struct evbuffer *names, const struct tube *tube)
+{
+	evbuffer_add_printf(names, "%s\"%s\"", evbuffer_get_length(names) > 1 ? "," : "",
+			    tube->name);
+}
+
+/* Of names, which have no character that would need more than quotes; NULL: there are none. */
+static char *array_of(struct evbuffer *names)
+{
+	size_t length = evbuffer_get_length(names);
+	char *array = NULL;
+
+	if (length > 1) {
+		array = must(malloc(length + 2));
+		evbuffer_remove(names, array, length);
+		strcpy(array + length, "}");
+	}
+	evbuffer_free(names);
+	return array;
+}
+
+static struct evbuffer *no_names(void)
+{
+	struct evbuffer *names = must(evbuffer_new());
+
+	evbuffer_add(names, "{", 1);
+	return names;
+}
+
+static void which(struct op *op)
+{
+	struct request *request = of(op);
+
+	asking = false;
+	for (size_t i = 0; i < request->found; i++)
+		tube_has_jobs(request->jobs[i].tube);
+	free_results(request);
+}
+
+/* Hints may be lost: in which tubes that somebody waits for are jobs? */
+static void serve_all(void)
+{
+	struct evbuffer *names;
+	struct request *request;
+	size_t count;
+	struct tube **list = tube_list(&count);
+	char *tubes;
+
+	if (asking || draining)
+		return;
+	names = no_names();
+	for (size_t i = 0; i < count; i++)
+		if (list[i]->waiting)
+			add_name(names, list[i]);
+	tubes = array_of(names);
+	if (!tubes)
+		return;
+	asking = true;
+	request = new_request(OP_WHICH, NULL, which);
+	request->tubes = tubes;
+	commit_submit(&request->op);
+}
+
+/* Reserve */
+
+static uint64_t news_of(const struct conn *conn)
+{
+	uint64_t news = 0;
+
+	for (size_t i = 0; i < conn->watch_count; i++)
+		news += conn->watches[i]->tube->news;
+	return news;
+}
+
+static void take_for(struct conn *conn);
+
+/*
+ * A database that is away has no jobs, as far as workers are concerned: they ask again, or go
+ * on waiting. To be told of an error would end many of them.
+ */
+static void none_for(struct conn *conn, const struct request *request)
+{
+	if (conn_deadline_soon(conn))
+		conn_reply(conn, "DEADLINE_SOON");
+	else if (conn->patience == 0 || draining)
+		conn_reply(conn, "TIMED_OUT");
+	else if (!request->op.failed && request->news != news_of(conn))
+		take_for(conn);
+	else
+		conn_wait(conn, conn->patience);
+	conn_go_on(conn);
+}
+
+static void took_for(struct op *op)
+{
+	struct request *request = of(op);
+	struct conn *conn = op->conn;
+
+	if (request->found && conn->state != DEAD && fresh(op))
+		give(conn, &request->jobs[0]);
+	else if (request->found)
+		hand_back(&request->jobs[0]);
+	if (conn->state == COMMITTING)
+		none_for(conn, request);
+	end_request(request, NULL);
+}
+
+static char *watched(const struct conn *conn)
+{
+	struct evbuffer *names = no_names();
+
+	for (size_t i = 0; i < conn->watch_count; i++)
+		add_name(names, conn->watches[i]->tube);
+	return array_of(names);
+}
+
+static void take_for(struct conn *conn)
+{
+	struct request *request = new_request(OP_TAKE, conn, took_for);
+
+	request->count = 1;
+	request->news = news_of(conn);
+	if (conn->watch_count == 1)
+		set_tube(request, conn->watches[0]->tube->name);
+	else
+		request->tubes = watched(conn);
+	commit_submit(&request->op);
+}
+
+static void do_reserve(struct conn *conn, const struct command *cmd)
+{
+	conn_set_worker(conn);
+	conn->patience = cmd->timeout;
+	if (!draining)
+		take_for(conn);
+	else if (conn->reserver.jobs)
+		conn_reply(conn, "TIMED_OUT");
+	else
+		conn->state = CLOSING;
+}
+
+static void took_job(struct op *op)
+{
+	struct request *request = of(op);
+	struct conn *conn = op->conn;
+	const char *reply = result_of(request, NULL);
+
+	if (request->found && conn->state != DEAD && fresh(op)) {
+		conn_set_worker(conn);
+		give(conn, &request->jobs[0]);
+	} else if (request->found) {
+		hand_back(&request->jobs[0]);
+		reply = "NOT_FOUND";
+	}
+	end_request(request, reply);
+}
+
+/* What somebody does to a job that is nobody's */
+
+static void removed(struct op *op)
+{
+	struct request *request = of(op);
+	struct tube *tube = request->found ? tube_find(request->jobs[0].tube) : NULL;
+
+	if (tube)
+		tube->deletes++;
+	end_request(request, result_of(request, "DELETED"));
+}
+
+/* Who waits for it has it before the client is told. */
+static void kicked_job(struct op *op)
+{
+	struct request *request = of(op);
+	struct tube *tube = request->found ? tube_find(request->jobs[0].tube) : NULL;
+
+	if (tube)
+		tube->news++;
+	if (!tube || !wants(tube) || op->conn->state == DEAD) {
+		end_request(request, result_of(request, "KICKED"));
+		return;
+	}
+	take_for_tube(tube, op->conn);
+	end_request(request, NULL);
+}
+
+static void kick(struct conn *conn, enum state state);
+
+static void kicked(struct op *op)
+{
+	struct request *request = of(op);
+	struct conn *conn = op->conn;
+	bool first = !conn->kicked;
+
+	conn->kicked += request->found;
+	conn->kick_left -= request->found;
+	if (op->failed && first)
+		conn_reply(conn, "INTERNAL_ERROR");
+	else if (conn->state != DEAD && request->found && conn->kick_left)
+		kick(conn, request->state);
+	else if (conn->state != DEAD && first && !request->found && request->state == BURIED)
+		kick(conn, DELAYED);
+	else
+		conn_printf(conn, "KICKED %u\r\n", conn->kicked);
+	end_request(request, NULL);
+}
+
+/* A piece, and then the next one. Who waits has the one that is kicked first. */
+static void kick(struct conn *conn, enum state state)
+{
+	struct request *request = new_request(OP_KICK, conn, kicked);
+
+	request->state = state;
+	request->count = conn->kick_left && wants(conn->use) ? 1 : conn->kick_left;
+	set_tube(request, conn->use->name);
+	commit_hold(true);
+	commit_submit(&request->op);
+	follow(conn->use);
+	commit_hold(false);
+}
+
+static void do_kick(struct conn *conn, const struct command *cmd)
+{
+	conn->kick_left = cmd->bound;
+	conn->kicked = 0;
+	kick(conn, BURIED);
+}
+
+/* Looking */
+
+static void looked(struct op *op)
+{
+	struct request *request = of(op);
+
+	if (request->found)
+		reply_row(op->conn, "FOUND", &request->jobs[0].row);
+	end_request(request, result_of(request, NULL));
+}
+
+static void look(struct conn *conn, uint64_t id, enum state state, void (*done)(struct op *op))
+{
+	struct request *request = new_request(OP_LOOK, conn, done);
+
+	request->op.row.id = id > INT64_MAX ? 0 : id;
+	request->state = state;
+	if (!id)
+		set_tube(request, conn->use->name);
+	commit_submit(&request->op);
+}
+
+/* Times of the database as the server's own */
+static void tell_job(struct conn *conn, struct found_job *found)
+{
+	int64_t ahead = alarm_now() - alarm_wall();
+	struct job job = { .row = found->row, .tube = tube_get(found->tube) };
+
+	job.row.created += ahead;
+	job.row.ord += job.row.state == DELAYED ? ahead : 0;
+	job.deadline = found->row.ord + ahead;
+	conn_text(conn, stats_job(&job));
+	tube_put(job.tube);
+}
+
+static void looked_for_stats(struct op *op)
+{
+	struct request *request = of(op);
+
+	if (request->found)
+		tell_job(op->conn, &request->jobs[0]);
+	end_request(request, result_of(request, NULL));
+}
+
+/* Pauses are of all servers. */
+
+static void paused(struct op *op)
+{
+	struct request *request = of(op);
+	struct tube *tube = tube_find(request->name);
+
+	if (request->found && tube)
+		tube_pause(tube, request->pause);
+	end_request(request, result_of(request, "PAUSED"));
+}
+
+static void do_pause_tube(struct conn *conn, const struct command *cmd)
+{
+	struct request *request = new_request(OP_PAUSE_TUBE, conn, paused);
+
+	request->pause = cmd->delay * SECOND;
+	request->used = tube_find(cmd->tube);
+	set_tube(request, cmd->tube);
+	commit_submit(&request->op);
+}
+
+/* Counts */
+
+static struct conn *conn_of(struct counts_asker *asker)
+{
+	return container_of(asker, struct conn, counts);
+}
+
+static void counted_tube(struct counts_asker *asker, const struct counts *counts)
+{
+	struct conn *conn = conn_of(asker);
+	struct tube *tube = tube_find(counts->tube);
+	bool known = tube || counts->length;
+
+	if (counts->op.failed || !known) {
+		conn_reply(conn, counts->op.failed ? "INTERNAL_ERROR" : "NOT_FOUND");
+		return;
+	}
+	tube = tube_get(counts->tube);
+	conn_text(conn, stats_tube(tube, counts->figures));
+	tube_put(tube);
+}
+
+static void counted_all(struct counts_asker *asker, const struct counts *counts)
+{
+	int64_t count[STATES] = { 0 }, urgent = 0;
+	size_t tubes;
+
+	if (counts->op.failed) {
+		conn_reply(conn_of(asker), "INTERNAL_ERROR");
+		return;
+	}
+	tube_list(&tubes);
+	for (size_t i = 0; i < counts->length; i++) {
+		const struct tube_counts *tube = &counts->figures[i];
+
+		for (int state = 0; state < STATES; state++)
+			count[state] += tube->count[state];
+		urgent += tube->urgent;
+		tubes += !tube_find(tube->tube);
+	}
+	conn_text(conn_of(asker), stats_server(count, urgent, tubes));
+}
+
+static void counted_names(struct counts_asker *asker, const struct counts *counts)
+{
+	struct evbuffer *text;
+	size_t count;
+	struct tube **list = tube_list(&count);
+
+	if (counts->op.failed) {
+		conn_reply(conn_of(asker), "INTERNAL_ERROR");
+		return;
+	}
+	text = must(evbuffer_new());
+	evbuffer_add_printf(text, "---\n");
+	for (size_t i = 0; i < count; i++)
+		evbuffer_add_printf(text, "- %s\n", list[i]->name);
+	for (size_t i = 0; i < counts->length; i++)
+		if (!tube_find(counts->figures[i].tube))
+			evbuffer_add_printf(text, "- %s\n", counts->figures[i].tube);
+	conn_text(conn_of(asker), text);
+}
+
+static void count(struct conn *conn, const char *tube,
+		  void (*told)(struct counts_asker *asker, const struct counts *counts))
+{
+	conn->state = COMMITTING;
+	conn->counts.told = told;
+	tube_counts_ask(&conn->counts, tube);
+}
+
+static void do_reserve_job(struct conn *conn, const struct command *cmd)
+{
+	submit_for(conn, OP_TAKE_JOB, cmd->id, took_job);
+}
+
+/* One that this server's client has reserved is in memory. */
+static void do_delete(struct conn *conn, const struct command *cmd)
+{
+	if (cmd->id <= INT64_MAX && job_in_memory(cmd->id))
+		command_delete(conn, cmd);
+	else
+		submit_for(conn, OP_REMOVE, cmd->id, removed);
+}
+
+static void do_kick_job(struct conn *conn, const struct command *cmd)
+{
+	submit_for(conn, OP_KICK_JOB, cmd->id, kicked_job);
+}
+
+static void look_at(struct conn *conn, uint64_t id, void (*done)(struct op *op))
+{
+	if (id)
+		look(conn, id, READY, done);
+	else
+		conn_reply(conn, "NOT_FOUND");
+}
+
+static void do_peek(struct conn *conn, const struct command *cmd)
+{
+	look_at(conn, cmd->id, looked);
+}
+
+static void do_stats_job(struct conn *conn, const struct command *cmd)
+{
+	look_at(conn, cmd->id, looked_for_stats);
+}
+
+static void do_peek_ready(struct conn *conn, const struct command *cmd)
+{
+	(void)cmd;
+	look(conn, 0, READY, looked);
+}
+
+static void do_peek_delayed(struct conn *conn, const struct command *cmd)
+{
+	(void)cmd;
+	look(conn, 0, DELAYED, looked);
+}
+
+static void do_peek_buried(struct conn *conn, const struct command *cmd)
+{
+	(void)cmd;
+	look(conn, 0, BURIED, looked);
+}
+
+static void do_stats_tube(struct conn *conn, const struct command *cmd)
+{
+	count(conn, cmd->tube, counted_tube);
+}
+
+static void do_stats(struct conn *conn, const struct command *cmd)
+{
+	(void)cmd;
+	count(conn, NULL, counted_all);
+}
+
+static void do_list_tubes(struct conn *conn, const struct command *cmd)
+{
+	(void)cmd;
+	count(conn, NULL, counted_names);
+}
+
+/* It may be another server's by now. */
+static void touch(struct conn *conn, struct job *job)
+{
+	command_write(conn, job, OP_TOUCH, &job->row, command_touched);
+}
+
+/* Jobs and tubes in memory */
+
+static enum found find(int64_t id, struct job **job)
+{
+	(void)id;
+	(void)job;
+	return NOT_THERE;
+}
+
+/* It is the store's again. */
+static void attach(struct job *job, enum state state)
+{
+	(void)state;
+	job_forget(job);
+}
+
+static void detach(struct job *job)
+{
+	(void)job;
+}
+
+static void submit(struct op *op)
+{
+	commit_hold(true);
+	commit_submit(op);
+	if (op->row.state == READY && op->kind != OP_DELETE)
+		follow(container_of(op->to, struct tube, commit));
+	commit_hold(false);
+}
+
+/* The database numbers no tubes. */
+static bool tube_id(const char *name, int64_t *id)
+{
+	(void)name;
+	*id = 0;
+	return true;
+}
+
+static void tube_comes_or_goes(struct tube *tube)
+{
+	(void)tube;
+}
+
+/* What is due */
+
+static void set_due_timer(int64_t least)
+{
+	int64_t wait = next_due - alarm_wall();
+
+	if (next_due != INT64_MAX)
+		alarm_set(&due_timer, alarm_now() + (wait > least ? wait : least));
+}
+
+static void promoted(struct op *op)
+{
+	static int64_t pause;
+	struct request *request = of(op);
+
+	promoting = false;
+	if (!op->failed)
+		next_due = request->next;
+	if (request->found)
+		pause = 0;
+	else if (!pause || next_due > alarm_wall())
+		pause = TOO_EARLY;
+	else
+		pause = 2 * pause < HELD ? 2 * pause : HELD;
+	for (size_t i = 0; i < request->found; i++) {
+		histogram_add(&lateness, alarm_wall() - request->jobs[i].row.ord);
+		tube_has_jobs(request->jobs[i].tube);
+	}
+	set_due_timer(op->failed ? SECOND : pause);
+	free_results(request);
+}
+
+static void promote(void)
+{
+	if (promoting)
+		return;
+	promoting = true;
+	commit_submit(&new_request(OP_PROMOTE, NULL, promoted)->op);
+}
+
+static void is_due(struct twheel *tw, struct twheel_timer *timer,
+		   const struct twheel_event *event)
+{
+	(void)tw;
+	(void)timer;
+	(void)event;
+	promote();
+}
+
+/* A job is due then, by the database's clock. */
+static void due(int64_t when)
+{
+	if (when >= next_due)
+		return;
+	next_due = when;
+	if (!promoting)
+		set_due_timer(0);
+}
+
+/* How long after they were due jobs became ready, by this server */
+static const struct histogram *how_late(void)
+{
+	return &lateness;
+}
+
+/* The clock, and sessions */
+
+/*
+ * Each answer says how far the database's clock is ahead, at least: less by the time that the
+ * answer took. So the most of the last ones is the best.
+ */
+static void renewed(struct op *op)
+{
+	static int64_t clocks[CLOCKS];
+	static unsigned int at;
+	int64_t best = INT64_MIN;
+
+	renewing = false;
+	if (!op->failed) {
+		clocks[at++ % CLOCKS] = of(op)->clock;
+		for (unsigned int i = 0; i < CLOCKS && i < at; i++)
+			best = clocks[i] > best ? clocks[i] : best;
+		alarm_follow(best);
+		/* Other servers may have put what is due */
+		promote();
+	}
+	free_results(of(op));
+}
+
+/* Each second: it is also what keeps the session. */
+static void tick(void)
+{
+	if (!renewing)
+		commit_submit(&new_request(OP_RENEW, NULL, renewed)->op);
+	renewing = true;
+	serve_all();
+}
+
+/* The end */
+
+static bool anything_reserved(void)
+{
+	size_t count;
+	struct tube **list = tube_list(&count);
+
+	for (size_t i = 0; i < count; i++)
+		if (list[i]->count[RESERVED])
+			return true;
+	return false;
+}
+
+/* Who has nothing goes to another server. */
+static void send_away(struct conn *conn)
+{
+	if (conn->reserver.jobs) {
+		conn_stop_waiting(conn);
+		conn_reply(conn, "TIMED_OUT");
+	} else {
+		conn_close(conn);
+	}
+}
+
+static struct conn *any_that_waits(void)
+{
+	size_t count;
+	struct tube **list = tube_list(&count);
+
+	for (size_t i = 0; i < count; i++)
+		if (list[i]->waiting)
+			return list[i]->waiting->conn;
+	return NULL;
+}
+
+/*
+ * End, once no client has a job reserved any more. False, and nothing is done, if that is going on
+ * already.
+ */
+static bool drain(void)
+{
+	struct conn *conn;
+
+	if (draining)
+		return false;
+	inform("ending, once clients have done what they have reserved, or in %d s",
+	       (int)(DRAIN / SECOND));
+	draining = true;
+	drain_until = alarm_now() + DRAIN;
+	while ((conn = any_that_waits()))
+		send_away(conn);
+	return true;
+}
+
+static void poll_again(struct twheel *tw, struct twheel_timer *timer,
+		       const struct twheel_event *event)
+{
+	(void)tw;
+	(void)event;
+	if (pg_polls())
+		serve_all();
+	if (draining && (!anything_reserved() || alarm_now() >= drain_until))
+		event_base_loopbreak(loop);
+	alarm_set(timer, alarm_now() + POLL);
+}
+
+/* Lines, of which the last may not be all there */
+static void hinted(evutil_socket_t fd, short what, void *arg)
+{
+	static char lines[64 * (TUBE_NAME_MAX + 1) + 1];
+	static size_t have;
+	char *line = lines, *end;
+	ssize_t got;
+
+	(void)what;
+	(void)arg;
+	got = read(fd, lines + have, sizeof(lines) - 1 - have);
+	if (got <= 0)
+		return;
+	have += got;
+	lines[have] = '\0';
+	while ((end = strchr(line, '\n'))) {
+		*end = '\0';
+		tube_has_jobs(line);
+		line = end + 1;
+	}
+	have -= line - lines;
+	memmove(lines, line, have);
+}
+
+static void start(struct event_base *base)
+{
+	loop = base;
+	alarm_init(&due_timer, is_due);
+	alarm_init(&poll_timer, poll_again);
+	alarm_set(&poll_timer, alarm_now() + POLL);
+	event_add(must(event_new(base, pg_hints(), EV_READ | EV_PERSIST, hinted, NULL)), NULL);
+	tick();
+}
+
+/* Nothing is in memory, and ids are the database's. */
+static void load(struct event_base *base)
+{
+	struct alarm_past past = { 0 };
+
+	alarm_follow(store->clock());
+	alarm_start(base, 0, &past);
+	job_ids_begin(INT64_MIN + 1);
+	job_end_start(0);
+}
+
+const struct engine engine_cluster = {
+	.store = "database",
+	.disk = "the database",
+	.counts_in_store = true,
+	.load = load,
+	.start = start,
+	.tick = tick,
+	.drain = drain,
+	.lateness = how_late,
+	.commands = {
+		[CMD_PEEK] = do_peek,
+		[CMD_PEEK_READY] = do_peek_ready,
+		[CMD_PEEK_DELAYED] = do_peek_delayed,
+		[CMD_PEEK_BURIED] = do_peek_buried,
+		[CMD_RESERVE] = do_reserve,
+		[CMD_RESERVE_TIMEOUT] = do_reserve,
+		[CMD_RESERVE_JOB] = do_reserve_job,
+		[CMD_DELETE] = do_delete,
+		[CMD_KICK] = do_kick,
+		[CMD_KICK_JOB] = do_kick_job,
+		[CMD_PAUSE_TUBE] = do_pause_tube,
+		[CMD_STATS] = do_stats,
+		[CMD_STATS_JOB] = do_stats_job,
+		[CMD_STATS_TUBE] = do_stats_tube,
+		[CMD_LIST_TUBES] = do_list_tubes,
+	},
+	.touch = touch,
+	.tube_id = tube_id,
+	.tube_begins = tube_comes_or_goes,
+	.tube_ends = tube_comes_or_goes,
+	.serve = serve,
+	.find = find,
+	.attach = attach,
+	.detach = detach,
+	.expired = job_end_expired,
+	.submit = submit,
+	.due = due,
+	.hand_back = job_hand_back,
+	.not_written = job_end_later,
+};

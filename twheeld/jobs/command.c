@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What each command does.
+ *
+ * What changes a job for good is written first. Meanwhile the job is nobody's, and the
+ * client waits; then the job is where it shall be, or where it was, and the client is told.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "jobs/command.h"
+#include "jobs/engine.h"
+#include "jobs/job_end.h"
+
+static uint32_t max_size;
+static bool draining;
+static uint64_t counts[CMD_KINDS];
+
+static void do_line(struct conn *conn, const struct command *cmd);
+static void do_body(struct conn *conn);
+
+/** command_start - begin to take commands; @size is the most bytes of a body */
+void command_start(struct event_base *base, uint32_t size)
+{
+	max_size = size;
+	conn_start(base, do_line, do_body);
+}
+
+void command_drain(void)
+{
+	draining = true;
+}
+
+bool command_draining(void)
+{
+	return draining;
+}
+
+uint32_t command_max_size(void)
+{
+	return max_size;
+}
+
+uint64_t command_count(enum command_kind kind)
+{
+	return counts[kind];
+}
+
+/** command_sorry - reply that a job is not there, or that nobody knows */
+void command_sorry(struct conn *conn, enum found found)
+{
+	conn_reply(conn, found == UNREADABLE ? "INTERNAL_ERROR" : "NOT_FOUND");
+}
+
+/* Writing */
+
+/** command_write - write what a job shall be, while its client waits: job_write() */
+void command_write(struct conn *conn, struct job *job, enum op_kind kind,
+		   const struct row *row, void (*done)(struct op *op))
+{
+	conn->state = COMMITTING;
+	conn->pending++;
+	job_write(job, kind, row, conn, done);
+}
+
+/**
+ * command_take_back - it could not be written: all is as it was
+ *
+ * As far as the client is still there, and the job. Gives the reply.
+ */
+const char *command_take_back(struct op *op)
+{
+	struct job *job = op->job;
+	enum state state = job->row.state;
+
+	if (op->gone) {
+		job_forget(job);
+		return "NOT_FOUND";
+	}
+	if (state == RESERVED && op->conn->state == DEAD) {
+		job->reserver = NULL;
+		state = READY;
+	}
+	if (state == READY)
+		engine->not_written(job);
+	else
+		job_attach(job, state);
+	return "INTERNAL_ERROR";
+}
+
+/** command_changed - a job was changed, or could not be */
+void command_changed(struct op *op, const char *reply)
+{
+	bool fine = job_written(op);
+
+	if (fine) {
+		op->job->reserver = NULL;
+		job_attach(op->job, op->row.state);
+	} else {
+		reply = command_take_back(op);
+	}
+	conn_reply(op->conn, reply);
+	conn_op_done(op->conn);
+}
+
+/* Put */
+
+static void put_done(struct op *op)
+{
+	struct job *job = op->job;
+
+	if (job_written(op) && op->same) {
+		conn_printf(op->conn, "INSERTED %lld\r\n", (long long)op->same);
+		job_free(job);
+	} else if (!op->failed) {
+		job_put(job->tube);
+		conn_printf(op->conn, "INSERTED %lld\r\n", (long long)job->row.id);
+		job_attach(job, op->row.state);
+	} else {
+		job_free(job);
+		conn_reply(op->conn, "OUT_OF_MEMORY");
+	}
+	conn_op_done(op->conn);
+}
+
+static void do_put(struct conn *conn, const struct command *cmd)
+{
+	struct job *job;
+
+	if (cmd->size > max_size) {
+		conn_skip(conn, (uint64_t)cmd->size + 2, "JOB_TOO_BIG");
+		return;
+	}
+	if (cmd->trailing) {
+		conn_reply(conn, "BAD_FORMAT");
+		return;
+	}
+	conn_counts.producers += !conn->producer;
+	conn->producer = true;
+	job = job_new(conn->use, cmd->size);
+	if (!job) {
+		conn_skip(conn, (uint64_t)cmd->size + 2, "OUT_OF_MEMORY");
+		return;
+	}
+	job->row.pri = cmd->pri;
+	job->row.delay = cmd->delay;
+	job->row.ttr = cmd->ttr ? cmd->ttr : 1;
+	conn->new_job = job;
+	conn->have = 0;
+	conn->state = WANT_BODY;
+}
+
+/* The body of a put is there. */
+static void do_body(struct conn *conn)
+{
+	struct job *job = conn->new_job;
+	struct row row;
+
+	conn->new_job = NULL;
+	if (memcmp(job->row.body + job->row.size, "\r\n", 2) || draining) {
+		conn_reply(conn, memcmp(job->row.body + job->row.size, "\r\n", 2) ?
+			   "EXPECTED_CRLF" : "DRAINING");
+		job_free(job);
+		return;
+	}
+	job->row.created = alarm_now();
+	job->row.state = job->row.delay ? DELAYED : READY;
+	job->row.ord = job->row.delay ?
+		job->row.created + job->row.delay * conn->use->settings->unit : job->row.pri;
+	row = job->row;
+	command_write(conn, job, OP_PUT, &row, put_done);
+}
+
+/* The client's own jobs */
+
+static struct job *find_own(struct conn *conn, const struct command *cmd)
+{
+	struct job *job;
+	enum found found = job_find(cmd->id, &job);
+
+	if (found == FOUND && job->row.state == RESERVED && job->reserver == &conn->reserver &&
+	    !job->busy)
+		return job;
+	command_sorry(conn, found == UNREADABLE ? UNREADABLE : NOT_THERE);
+	job_unfind(job);
+	return NULL;
+}
+
+static void delete_done(struct op *op)
+{
+	struct job *job = op->job;
+	const char *reply = "DELETED";
+
+	if (job_written(op)) {
+		job->tube->deletes++;
+		job_forget(job);
+	} else {
+		reply = command_take_back(op);
+	}
+	conn_reply(op->conn, reply);
+	conn_op_done(op->conn);
+}
+
+/** command_delete - delete a job that is in memory, or that the engine can read */
+void command_delete(struct conn *conn, const struct command *cmd)
+{
+	struct job *job;
+	enum found found = job_find(cmd->id, &job);
+
+	if (found != FOUND || job->busy ||
+	    (job->row.state == RESERVED && job->reserver != &conn->reserver)) {
+		command_sorry(conn, found == UNREADABLE ? UNREADABLE : NOT_THERE);
+		return;
+	}
+	job_detach(job);
+	command_write(conn, job, OP_DELETE, &job->row, delete_done);
+}
+
+static void release_done(struct op *op)
+{
+	command_changed(op, op->row.state == BURIED ? "BURIED" : "RELEASED");
+}
+
+static void do_release(struct conn *conn, const struct command *cmd)
+{
+	struct job *job = find_own(conn, cmd);
+	struct row row;
+
+	if (!job)
+		return;
+	row = job->row;
+	row.pri = cmd->pri;
+	row.delay = cmd->delay;
+	row.releases++;
+	job_end_row(job, &row);
+	job_detach(job);
+	command_write(conn, job, OP_CHANGE, &row, release_done);
+}
+
+static void bury_done(struct op *op)
+{
+	command_changed(op, "BURIED");
+}
+
+static void do_bury(struct conn *conn, const struct command *cmd)
+{
+	struct job *job = find_own(conn, cmd);
+	struct row row;
+
+	if (!job)
+		return;
+	row = job->row;
+	row.pri = cmd->pri;
+	row.buries++;
+	row.state = BURIED;
+	row.ord = job_next_burial();
+	job_detach(job);
+	command_write(conn, job, OP_CHANGE, &row, bury_done);
+}
+
+/** command_touched - a job has its time to run anew in the store, too, or has not */
+void command_touched(struct op *op)
+{
+	struct job *job = op->job;
+	const char *reply = "TOUCHED";
+
+	if (!job_written(op)) {
+		reply = command_take_back(op);
+	} else if (op->conn->state == DEAD) {
+		job_end_try(job);
+	} else {
+		job->deadline = op->at + job->row.ttr * SECOND;
+		job_attach(job, RESERVED);
+	}
+	conn_reply(op->conn, reply);
+	conn_op_done(op->conn);
+}
+
+static void do_touch(struct conn *conn, const struct command *cmd)
+{
+	struct job *job = find_own(conn, cmd);
+
+	if (!job)
+		return;
+	job_detach(job);
+	engine->touch(conn, job);
+}
+
+/* Tubes */
+
+static void do_use(struct conn *conn, const struct command *cmd)
+{
+	struct tube *tube = tube_get(cmd->tube);
+
+	if (!tube) {
+		command_sorry(conn, UNREADABLE);
+		return;
+	}
+	conn->use->using--;
+	tube_put(conn->use);
+	conn->use = tube;
+	tube->using++;
+	conn_printf(conn, "USING %s\r\n", tube->name);
+}
+
+static size_t find_watch(struct conn *conn, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < conn->watch_count; i++)
+		if (!strcmp(conn->watches[i]->tube->name, name))
+			break;
+	return i;
+}
+
+static void do_watch(struct conn *conn, const struct command *cmd)
+{
+	if (find_watch(conn, cmd->tube) == conn->watch_count) {
+		struct tube *tube = tube_get(cmd->tube);
+
+		if (!tube) {
+			command_sorry(conn, UNREADABLE);
+			return;
+		}
+		conn_watch(conn, tube);
+		tube_put(tube);
+	}
+	conn_printf(conn, "WATCHING %zu\r\n", conn->watch_count);
+}
+
+static void do_ignore(struct conn *conn, const struct command *cmd)
+{
+	size_t at = find_watch(conn, cmd->tube);
+
+	if (at < conn->watch_count && conn->watch_count < 2) {
+		conn_reply(conn, "NOT_IGNORED");
+		return;
+	}
+	if (at < conn->watch_count)
+		conn_ignore(conn, at);
+	conn_printf(conn, "WATCHING %zu\r\n", conn->watch_count);
+}
+
+static void do_list_tube_used(struct conn *conn, const struct command *cmd)
+{
+	(void)cmd;
+	conn_printf(conn, "USING %s\r\n", conn->use->name);
+}
+
+static void do_list_tubes_watched(struct conn *conn, const struct command *cmd)
+{
+	struct evbuffer *text = must(evbuffer_new());
+
+	(void)cmd;
+	evbuffer_add_printf(text, "---\n");
+	for (size_t i = 0; i < conn->watch_count; i++)
+		evbuffer_add_printf(text, "- %s\n", conn->watches[i]->tube->name);
+	conn_text(conn, text);
+}
+
+static void do_quit(struct conn *conn, const struct command *cmd)
+{
+	(void)cmd;
+	conn->state = CLOSING;
+}
+
+static const command_fn commands[CMD_KINDS] = {
+	[CMD_PUT] = do_put,
+	[CMD_DELETE] = command_delete,
+	[CMD_RELEASE] = do_release,
+	[CMD_BURY] = do_bury,
+	[CMD_TOUCH] = do_touch,
+	[CMD_USE] = do_use,
+	[CMD_WATCH] = do_watch,
+	[CMD_IGNORE] = do_ignore,
+	[CMD_LIST_TUBES_WATCHED] = do_list_tubes_watched,
+	[CMD_LIST_TUBE_USED] = do_list_tube_used,
+	[CMD_QUIT] = do_quit,
+};
+
+/* Do what a line says. */
+static void do_line(struct conn *conn, const struct command *cmd)
+{
+	if (cmd->counted)
+		counts[cmd->kind]++;
+	if (cmd->bad)
+		conn_reply(conn, "BAD_FORMAT");
+	else if (cmd->kind == CMD_UNKNOWN)
+		conn_reply(conn, "UNKNOWN_COMMAND");
+	else if (engine->commands[cmd->kind])
+		engine->commands[cmd->kind](conn, cmd);
+	else
+		commands[cmd->kind](conn, cmd);
+}

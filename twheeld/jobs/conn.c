@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connections: lines and bodies come in, replies go out.
+ *
+ * A client's commands are done one after the other. While one waits, for a job or for the
+ * store, or while the client does not read its replies, no further one is looked at, and no
+ * more than INPUT_MOST bytes are read.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "base/util.h"
+#include "jobs/conn.h"
+#include "jobs/job_end.h"
+
+#define INPUT_MOST (32 << 10)
+#define OUTPUT_MOST (64 << 10)
+/* Who reads a large body as fast as it is sent has so many bytes of it, before others' turn */
+#define FLUSH_MOST (1 << 20)
+#define SAFETY_MARGIN SECOND
+/* Commands of a client, before others have their turn */
+#define COMMANDS_MOST 50
+/* Clients have their turns for so long, before the loop looks for all else */
+#define TURNS (10 * MILLISECOND)
+
+struct conn_counts conn_counts;
+
+static struct event_base *loop;
+static struct event *run_event;
+static struct conn *runnable;
+static void (*on_command)(struct conn *conn, const struct command *cmd);
+static void (*on_body)(struct conn *conn);
+
+/** conn_go_on - look at a client again, soon */
+void conn_go_on(struct conn *conn)
+{
+	if (conn->queued)
+		return;
+	conn->queued = true;
+	if (!runnable)
+		event_active(run_event, EV_TIMEOUT, 0);
+	DL_APPEND(runnable, conn);
+}
+
+/* Replies */
+
+void conn_reply(struct conn *conn, const char *line)
+{
+	if (conn->state == DEAD)
+		return;
+	evbuffer_add_printf(conn->out, "%s\r\n", line);
+	conn->state = WANT_LINE;
+	conn_go_on(conn);
+}
+
+void conn_printf(struct conn *conn, const char *format, ...)
+{
+	va_list args;
+
+	if (conn->state == DEAD)
+		return;
+	va_start(args, format);
+	evbuffer_add_vprintf(conn->out, format, args);
+	va_end(args);
+	conn->state = WANT_LINE;
+	conn_go_on(conn);
+}
+
+/** conn_text - reply with a text; @text is freed */
+void conn_text(struct conn *conn, struct evbuffer *text)
+{
+	if (conn->state != DEAD) {
+		conn_printf(conn, "OK %zu\r\n", evbuffer_get_length(text));
+		evbuffer_add_buffer(conn->out, text);
+		evbuffer_add(conn->out, "\r\n", 2);
+	}
+	evbuffer_free(text);
+}
+
+/** conn_job - reply with a job, whose body is there: job_need_body() */
+void conn_job(struct conn *conn, const char *word, struct job *job)
+{
+	if (conn->state == DEAD)
+		return;
+	conn_printf(conn, "%s %lld %u\r\n", word, (long long)job->row.id, job->row.size);
+	evbuffer_add(conn->out, job->row.body, job->row.size);
+	evbuffer_add(conn->out, "\r\n", 2);
+}
+
+/** conn_skip - throw bytes away that the client is going to send, then reply */
+void conn_skip(struct conn *conn, uint64_t bytes, const char *reply)
+{
+	conn->skip = bytes;
+	conn->skip_reply = reply;
+	conn->state = SKIP_BODY;
+}
+
+/** conn_deadline_soon - is one of its jobs about to be taken from the client? */
+bool conn_deadline_soon(struct conn *conn)
+{
+	struct job *job = job_soonest(&conn->reserver);
+
+	return job && alarm_now() >= job->deadline - SAFETY_MARGIN;
+}
+
+/* Waiting */
+
+/** conn_stop_waiting - it need not wait for a job any more, if it did */
+void conn_stop_waiting(struct conn *conn)
+{
+	if (conn->state != WAITING)
+		return;
+	alarm_stop(&conn->timer);
+	for (size_t i = 0; i < conn->watch_count; i++)
+		tube_unwait(conn->watches[i]);
+	conn_counts.waiting--;
+	conn->state = WANT_LINE;
+}
+
+static void waited(struct twheel *tw, struct twheel_timer *timer,
+		   const struct twheel_event *event)
+{
+	struct conn *conn = container_of(timer, struct conn, timer);
+
+	(void)tw;
+	(void)event;
+	conn_stop_waiting(conn);
+	conn_reply(conn, conn_deadline_soon(conn) ? "DEADLINE_SOON" : "TIMED_OUT");
+}
+
+/** conn_wait - wait for a job; for ever when @timeout is below 0 */
+void conn_wait(struct conn *conn, int timeout)
+{
+	struct job *job = job_soonest(&conn->reserver);
+	int64_t until = timeout < 0 ? INT64_MAX : alarm_now() + timeout * SECOND;
+
+	if (job && job->deadline - SAFETY_MARGIN < until)
+		until = job->deadline - SAFETY_MARGIN;
+	for (size_t i = 0; i < conn->watch_count; i++)
+		tube_wait(conn->watches[i]);
+	conn_counts.waiting++;
+	conn->state = WAITING;
+	if (until != INT64_MAX)
+		alarm_set(&conn->timer, until);
+}
+
+/* Watching */
+
+void conn_watch(struct conn *conn, struct tube *tube)
+{
+	struct watch *watch = zalloc(sizeof(*watch));
+
+	watch->tube = tube;
+	watch->conn = conn;
+	tube->users++;
+	tube->watching++;
+	if (conn->watch_count == conn->watch_room) {
+		conn->watch_room = conn->watch_room ? 2 * conn->watch_room : 2;
+		conn->watches = must(realloc(conn->watches,
+					     conn->watch_room * sizeof(struct watch *)));
+	}
+	conn->watches[conn->watch_count++] = watch;
+}
+
+void conn_ignore(struct conn *conn, size_t at)
+{
+	struct watch *watch = conn->watches[at];
+
+	conn->watches[at] = conn->watches[--conn->watch_count];
+	watch->tube->watching--;
+	tube_put(watch->tube);
+	free(watch);
+}
+
+void conn_set_worker(struct conn *conn)
+{
+	conn_counts.workers += !conn->worker;
+	conn->worker = true;
+}
+
+/* The end */
+
+static void give_back(struct conn *conn)
+{
+	while (conn->reserver.jobs) {
+		struct job *job = conn->reserver.jobs;
+
+		job_detach(job);
+		job_end_try(job);
+	}
+}
+
+/** conn_close - close it. It is freed later, and must not be used but for that. */
+void conn_close(struct conn *conn)
+{
+	if (conn->state == DEAD)
+		return;
+	conn_stop_waiting(conn);
+	tube_counts_forget(&conn->counts);
+	conn->state = DEAD;
+	event_free(conn->read);
+	event_free(conn->write);
+	event_free(conn->hang);
+	close(conn->fd);
+	if (conn->new_job)
+		job_free(conn->new_job);
+	give_back(conn);
+	while (conn->watch_count)
+		conn_ignore(conn, conn->watch_count - 1);
+	free(conn->watches);
+	conn->use->using--;
+	tube_put(conn->use);
+	evbuffer_free(conn->in);
+	evbuffer_free(conn->out);
+	conn_counts.now--;
+	conn_counts.producers -= conn->producer;
+	conn_counts.workers -= conn->worker;
+	conn_go_on(conn);
+}
+
+/** conn_op_done - an operation of the client has been written, or could not be */
+void conn_op_done(struct conn *conn)
+{
+	conn->pending--;
+	if (conn->state == DEAD)
+		conn_go_on(conn);
+}
+
+/* Input */
+
+static bool take_line(struct conn *conn)
+{
+	size_t length = evbuffer_get_length(conn->in), size;
+	struct evbuffer_ptr end = evbuffer_search_eol(conn->in, NULL, &size,
+						      EVBUFFER_EOL_CRLF_STRICT);
+	char line[LINE_MAX_BYTES];
+	struct command cmd;
+
+	if (end.pos >= 0 && end.pos + 2 <= LINE_MAX_BYTES && conn->state == WANT_LINE) {
+		evbuffer_remove(conn->in, line, end.pos + 2);
+		protocol_parse(line, end.pos, &cmd);
+		on_command(conn, &cmd);
+		return true;
+	}
+	if (end.pos >= 0) {
+		evbuffer_drain(conn->in, end.pos + 2);
+		conn_reply(conn, "BAD_FORMAT");
+		return true;
+	}
+	/* The last byte may be a CR */
+	if (length >= LINE_MAX_BYTES || (conn->state == SKIP_LINE && length > 1)) {
+		evbuffer_drain(conn->in, length - 1);
+		conn->state = SKIP_LINE;
+	}
+	return false;
+}
+
+static bool take_body(struct conn *conn)
+{
+	struct job *job = conn->new_job;
+	size_t size = (size_t)job->row.size + 2;
+	int got = evbuffer_remove(conn->in, job->row.body + conn->have, size - conn->have);
+
+	if (got > 0)
+		conn->have += got;
+	if (conn->have < size)
+		return false;
+	on_body(conn);
+	return true;
+}
+
+static bool skip_body(struct conn *conn)
+{
+	size_t length = evbuffer_get_length(conn->in);
+
+	if (length > conn->skip)
+		length = conn->skip;
+	evbuffer_drain(conn->in, length);
+	conn->skip -= length;
+	if (conn->skip)
+		return false;
+	conn_reply(conn, conn->skip_reply);
+	return true;
+}
+
+/* Gives false when more input is needed, or something else must happen first. */
+static bool take(struct conn *conn)
+{
+	switch (conn->state) {
+	case WANT_LINE:
+	case SKIP_LINE:
+		return take_line(conn);
+	case WANT_BODY:
+		return take_body(conn);
+	case SKIP_BODY:
+		return skip_body(conn);
+	case WAITING:
+		/* Who sends no more does not wait either */
+		if (!conn->eof && !conn->hung)
+			return false;
+		conn_stop_waiting(conn);
+		conn_reply(conn, "TIMED_OUT");
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool flush(struct conn *conn)
+{
+	size_t left = evbuffer_get_length(conn->out), until = left - FLUSH_MOST;
+
+	if (left < FLUSH_MOST)
+		until = 0;
+	while (left > until) {
+		if (evbuffer_write(conn->out, conn->fd) < 0 && errno != EINTR)
+			break;
+		left = evbuffer_get_length(conn->out);
+	}
+	if (!left)
+		return true;
+	if (left > until && errno != EAGAIN)
+		return false;
+	event_add(conn->write, NULL);
+	return true;
+}
+
+/*
+ * While no more is read, this tells that the client is gone: by the edge, as there may be
+ * something to be read all the time. It is added anew each time, as libevent forgets the
+ * edge when another event of the descriptor comes or goes.
+ */
+static void listen_on(struct conn *conn)
+{
+	bool full = evbuffer_get_length(conn->in) >= INPUT_MOST;
+
+	if (full || conn->eof)
+		event_del(conn->read);
+	event_del(conn->hang);
+	if (full && !conn->hung)
+		event_add(conn->hang, NULL);
+	if (!full && !conn->eof)
+		event_add(conn->read, NULL);
+}
+
+static void run(struct conn *conn)
+{
+	bool more = true;
+
+	for (int i = 0; more && i < COMMANDS_MOST && evbuffer_get_length(conn->out) < OUTPUT_MOST;
+	     i++) {
+		more = take(conn);
+		if (conn->state == DEAD)
+			return;
+	}
+	if (!flush(conn)) {
+		conn_close(conn);
+		return;
+	}
+	if (more && evbuffer_get_length(conn->out) < OUTPUT_MOST)
+		conn_go_on(conn);
+	if (conn->eof && !more && conn->state != WAITING && conn->state != COMMITTING)
+		conn->state = CLOSING;
+	if (conn->state == CLOSING && !evbuffer_get_length(conn->out))
+		conn_close(conn);
+	else
+		listen_on(conn);
+}
+
+static void readable(evutil_socket_t fd, short what, void *arg)
+{
+	/* evbuffer_read() would ask the system first how much there is. */
+	static char piece[INPUT_MOST];
+	struct conn *conn = arg;
+	ssize_t got;
+
+	(void)what;
+	got = read(fd, piece, sizeof(piece));
+	if (got > 0 && evbuffer_add(conn->in, piece, got) < 0)
+		must(NULL);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (got < 0) {
+		conn_close(conn);
+		return;
+	}
+	conn->eof = got == 0;
+	run(conn);
+}
+
+static void hung(evutil_socket_t fd, short what, void *arg)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLRDHUP };
+	struct conn *conn = arg;
+
+	(void)what;
+	conn->hung = poll(&poll_fd, 1, 0) > 0 && poll_fd.revents;
+	if (conn->hung)
+		run(conn);
+}
+
+static void writable(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	run(arg);
+}
+
+static void run_all(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval next_time;
+	int64_t until = alarm_now() + TURNS;
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	/* Those that are added meanwhile come after the others were served */
+	while (runnable) {
+		struct conn *conn = runnable;
+
+		DL_DELETE(runnable, conn);
+		conn->queued = false;
+		if (conn->state != DEAD)
+			run(conn);
+		else if (!conn->pending)
+			free(conn);
+		if (runnable && alarm_now() >= until) {
+			event_add(run_event, &next_time);
+			return;
+		}
+	}
+}
+
+/**
+ * conn_start - begin
+ * @base: the loop
+ * @command: does a command of a client
+ * @body: takes the body of conn->new_job, which is there
+ */
+void conn_start(struct event_base *base, void (*command)(struct conn *, const struct command *),
+		void (*body)(struct conn *))
+{
+	loop = base;
+	on_command = command;
+	on_body = body;
+	run_event = must(event_new(base, -1, 0, run_all, NULL));
+}
+
+void conn_new(int fd)
+{
+	struct conn *conn = zalloc(sizeof(*conn));
+
+	conn->fd = fd;
+	conn->read = must(event_new(loop, fd, EV_READ | EV_PERSIST, readable, conn));
+	conn->write = must(event_new(loop, fd, EV_WRITE, writable, conn));
+	conn->hang = must(event_new(loop, fd, EV_READ | EV_ET | EV_PERSIST, hung, conn));
+	conn->in = must(evbuffer_new());
+	conn->out = must(evbuffer_new());
+	alarm_init(&conn->timer, waited);
+	conn->use = tube_get("default");
+	conn->use->using++;
+	conn_watch(conn, conn->use);
+	conn_counts.now++;
+	conn_counts.total++;
+	event_add(conn->read, NULL);
+}

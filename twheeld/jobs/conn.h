@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Clients: their connections, and what each is doing.
+ */
+#ifndef TWHEELD_CONN_H
+#define TWHEELD_CONN_H
+
+#include <event2/buffer.h>
+#include <event2/event.h>
+
+#include "jobs/job.h"
+#include "jobs/protocol.h"
+#include "jobs/tube.h"
+#include "store/tube_counts.h"
+
+enum conn_state {
+	WANT_LINE,	/* a command */
+	SKIP_LINE,	/* the rest of one that is too long */
+	WANT_BODY,
+	SKIP_BODY,	/* of a put that was refused; then comes the reply */
+	WAITING,	/* for a job */
+	COMMITTING,	/* for what it wants to be in the store */
+	CLOSING,	/* once all is sent */
+	DEAD,
+};
+
+struct conn {
+	int fd;
+	enum conn_state state;
+	bool eof;		/* the client sends no more */
+	bool producer, worker;
+	bool queued;
+	bool hung;		/* and what it sent is not all read */
+	struct event *read, *write, *hang;
+	struct evbuffer *in, *out;
+	struct tube *use;
+	struct watch **watches;
+	size_t watch_count, watch_room;
+	struct job *new_job;	/* WANT_BODY */
+	size_t have;		/* WANT_BODY: bytes of the body */
+	uint64_t skip;		/* SKIP_BODY: bytes */
+	const char *skip_reply;
+	struct reserver reserver;
+	struct twheel_timer timer;	/* WAITING */
+	int patience;		/* of a reserve, in seconds */
+	unsigned int pending;	/* operations that are being written */
+	struct counts_asker counts;	/* COMMITTING: counts that it waits for */
+	uint32_t kick_left, kicked;
+	bool kick_buried, kick_failed;
+	struct cursor kick_from;
+	struct conn *prev, *next;	/* those that can go on */
+};
+
+struct conn_counts {
+	unsigned int now, producers, workers, waiting;
+	uint64_t total;
+};
+
+extern struct conn_counts conn_counts;
+
+void conn_start(struct event_base *base, void (*command)(struct conn *, const struct command *),
+		void (*body)(struct conn *));
+void conn_new(int fd);
+void conn_go_on(struct conn *conn);
+void conn_op_done(struct conn *conn);
+
+void conn_reply(struct conn *conn, const char *line);
+__attribute__((format(printf, 2, 3)))
+void conn_printf(struct conn *conn, const char *format, ...);
+void conn_text(struct conn *conn, struct evbuffer *text);
+void conn_job(struct conn *conn, const char *word, struct job *job);
+void conn_skip(struct conn *conn, uint64_t bytes, const char *reply);
+void conn_close(struct conn *conn);
+
+void conn_watch(struct conn *conn, struct tube *tube);
+void conn_ignore(struct conn *conn, size_t at);
+void conn_wait(struct conn *conn, int timeout);
+void conn_stop_waiting(struct conn *conn);
+bool conn_deadline_soon(struct conn *conn);
+void conn_set_worker(struct conn *conn);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Jobs that are in memory: those that are reserved, those that are to be reserved or due
+ * soon, and those of which something is being written. All others are in the store alone.
+ *
+ * A job that is in memory is as memory says. One that is not is as the store says.
+ */
+#ifndef TWHEELD_JOB_H
+#define TWHEELD_JOB_H
+
+#include <uthash.h>
+
+#include "base/alarm.h"
+#include "base/heap.h"
+#include "store/commit.h"
+
+/* Jobs with a priority below this are counted as urgent */
+#define URGENT 1024
+
+struct conn;
+struct job;
+struct tube;
+
+/* Whoever has reserved jobs */
+struct reserver {
+	struct job *jobs;
+	struct job *soonest;	/* whose time is over first; NULL: job_soonest() finds it */
+};
+
+struct job {
+	struct row row;		/* as it is now; row.state may be RESERVED */
+	struct tube *tube;
+	UT_hash_handle hash;
+	enum state stored;	/* what the store says */
+	uint32_t stored_pri;
+	bool counted, counted_urgent;	/* in its tube's counts */
+	bool dirty;		/* the store does not know some of its counters */
+	bool busy;		/* something of it is being written: nobody may have it */
+	bool deleting;		/* and that is its end */
+	bool cold;		/* in memory for one command only */
+	bool replaced;		/* of a shared store: it is stale, another one has its id */
+	bool waits;		/* of a shared store: it is given back later, as that failed */
+	int64_t deadline;	/* DELAYED: due; RESERVED: end of its time to run */
+	struct heap_node node;	/* in one of the tube's heaps */
+	struct twheel_timer timer;	/* DELAYED, RESERVED */
+	struct reserver *reserver;
+	struct job *prev, *next;	/* the reserver's list */
+};
+
+enum found { FOUND, NOT_THERE, UNREADABLE };
+
+void job_ids_begin(int64_t next);
+struct job *job_new(struct tube *tube, uint32_t size);
+struct job *job_from_row(struct tube *tube, const struct row *row);
+struct job *job_own(struct tube *tube, const struct row *row);
+void job_forget(struct job *job);
+void job_free(struct job *job);
+bool job_in_memory(int64_t id);
+enum found job_find(uint64_t id, struct job **job);
+void job_unfind(struct job *job);
+bool job_need_body(struct job *job);
+void job_drop_body(struct job *job);
+void job_spare_body(struct job *job);
+void job_spare_early_body(struct job *job);
+bool job_is_stored(const struct job *job);
+
+void job_detach(struct job *job);
+void job_attach(struct job *job, enum state state);
+void job_reserve(struct job *job, struct reserver *reserver);
+struct job *job_soonest(struct reserver *reserver);
+void job_count(struct job *job, enum state state);
+void job_uncount(struct job *job);
+void job_write(struct job *job, enum op_kind kind, const struct row *row, struct conn *conn,
+	       void (*done)(struct op *op));
+bool job_written(struct op *op);
+
+void job_each(void (*each)(struct job *job, void *arg), void *arg);
+struct job *job_of_node(struct heap_node *node);
+bool job_comes_before(const struct job *a, const struct job *b);
+bool job_before(const struct heap_node *a, const struct heap_node *b);
+bool job_due_before(const struct heap_node *a, const struct heap_node *b);
+void job_put(struct tube *tube);
+uint64_t job_puts(void);
+
+#endif

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What becomes of a job whose try is over: the client has released it, had it for too
+ * long, or has gone. It may have a further try, now or later, or be put aside.
+ *
+ * Where the tries of a tube are counted or put off, each such end is written. So what was
+ * counted is known after a crash, and a job does not come before its time then.
+ */
+#include <string.h>
+
+#include "jobs/engine.h"
+#include "jobs/job_end.h"
+#include "jobs/tube.h"
+
+static int64_t last_burial;
+static uint64_t timeouts;
+
+void job_end_start(int64_t burial)
+{
+	last_burial = burial;
+}
+
+/** job_next_burial - the order of a job that is buried now: after all others */
+int64_t job_next_burial(void)
+{
+	int64_t now = alarm_now();
+
+	last_burial = now > last_burial ? now : last_burial + 1;
+	return last_burial;
+}
+
+/*
+ * What has no further try in the tube of dead letters itself is buried. So is what has none
+ * while the store can't be read.
+ */
+static struct tube *dead_letters(const struct tube *tube)
+{
+	const char *name = tube->settings->dead_letter;
+
+	return name && strcmp(name, tube->name) ? tube_get(name) : NULL;
+}
+
+static void put_aside(const struct tube *tube, struct row *row)
+{
+	struct tube *to = dead_letters(tube);
+
+	row->delay = 0;
+	if (to) {
+		row->state = READY;
+		row->ord = row->pri;
+		row->tube = to->commit.id;
+	} else {
+		row->state = BURIED;
+		row->ord = job_next_burial();
+		row->buries++;
+	}
+}
+
+/* Twice as long after each try */
+static int64_t backoff(const struct tube_settings *settings, uint32_t tries)
+{
+	int64_t ns = settings->backoff;
+
+	for (uint32_t i = 1; i < tries && ns < settings->backoff_most; i++)
+		ns = ns <= settings->backoff_most / 2 ? 2 * ns : settings->backoff_most;
+	return ns;
+}
+
+static int64_t delay_of(struct row *row, const struct tube_settings *settings)
+{
+	int64_t ns = row->delay * settings->unit, units;
+
+	if (ns || !settings->backoff)
+		return ns;
+	ns = backoff(settings, row->reserves);
+	units = (ns + settings->unit - 1) / settings->unit;
+	row->delay = units < UINT32_MAX ? units : UINT32_MAX;
+	return ns;
+}
+
+/**
+ * job_end_row - what a job shall be, once its try is over
+ * @job: the job
+ * @row: it, with the delay that the client wants; out: its state, order and tube, too
+ *
+ * Another tube than the job's is there until job_written().
+ */
+void job_end_row(struct job *job, struct row *row)
+{
+	const struct tube_settings *settings = job->tube->settings;
+	int64_t ns;
+
+	if (settings->tries && row->reserves >= settings->tries) {
+		put_aside(job->tube, row);
+		return;
+	}
+	ns = delay_of(row, settings);
+	row->state = ns ? DELAYED : READY;
+	row->ord = ns ? alarm_now() + ns : row->pri;
+}
+
+/** job_end_later - end it once more, as other servers do not know yet that it is nobody's */
+void job_end_later(struct job *job)
+{
+	job->reserver = NULL;
+	job->waits = true;
+	alarm_set(&job->timer, alarm_now() + SECOND);
+}
+
+static void written(struct op *op)
+{
+	bool fine = job_written(op);
+
+	if (op->gone)
+		job_forget(op->job);
+	else if (fine)
+		job_attach(op->job, op->row.state);
+	else
+		engine->not_written(op->job);
+}
+
+/** job_hand_back - write that a reserved job is ready again, as it was */
+void job_hand_back(struct job *job)
+{
+	struct row row = job->row;
+
+	row.state = READY;
+	row.ord = row.pri;
+	job_write(job, OP_CHANGE, &row, NULL, written);
+}
+
+/** job_end_try - end the try of a job that nobody released; it is detached */
+void job_end_try(struct job *job)
+{
+	const struct tube_settings *settings = job->tube->settings;
+	struct row row = job->row;
+
+	job->reserver = NULL;
+	if (!settings->tries && !settings->backoff) {
+		engine->hand_back(job);
+		return;
+	}
+	row.delay = 0;
+	job_end_row(job, &row);
+	job_write(job, OP_CHANGE, &row, NULL, written);
+}
+
+/** job_end_expired - time to run is over, or a wait after which the end is tried once more */
+void job_end_expired(struct job *job)
+{
+	if (job->waits) {
+		job->waits = false;
+	} else {
+		job_detach(job);
+		timeouts++;
+		job->row.timeouts++;
+		job->dirty = true;
+	}
+	job_end_try(job);
+}
+
+/** job_timeouts - how many jobs had their time to run over */
+uint64_t job_timeouts(void)
+{
+	return timeouts;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * beanstalkd's protocol: from a line to a command. Pure: no input, no output, no state.
+ */
+#ifndef TWHEELD_PROTOCOL_H
+#define TWHEELD_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/tube_name.h"
+
+/* A line with its CR and LF */
+#define LINE_MAX_BYTES 224
+
+/* In the order in which a line is compared with them: a name may begin another one */
+enum command_kind {
+	CMD_PUT, CMD_PEEK, CMD_PEEK_READY, CMD_PEEK_DELAYED, CMD_PEEK_BURIED,
+	CMD_RESERVE_TIMEOUT, CMD_RESERVE_JOB, CMD_RESERVE, CMD_DELETE, CMD_RELEASE, CMD_BURY,
+	CMD_KICK, CMD_KICK_JOB, CMD_TOUCH, CMD_STATS_JOB, CMD_STATS_TUBE, CMD_STATS, CMD_USE,
+	CMD_WATCH, CMD_IGNORE, CMD_LIST_TUBES_WATCHED, CMD_LIST_TUBE_USED, CMD_LIST_TUBES,
+	CMD_QUIT, CMD_PAUSE_TUBE, CMD_KINDS,
+	CMD_UNKNOWN = CMD_KINDS
+};
+
+/* What a line says. What its kind does not use is 0. */
+struct command {
+	enum command_kind kind;
+	bool bad;		/* not well-formed: BAD_FORMAT */
+	bool counted;		/* it counts in the statistics even so */
+	bool trailing;		/* of put: something follows the size */
+	uint64_t id;
+	uint32_t pri;
+	uint32_t delay;		/* seconds */
+	uint32_t ttr;		/* seconds */
+	uint32_t size;		/* of put: bytes of the body */
+	uint32_t bound;		/* of kick */
+	int timeout;		/* seconds; below 0 there is none */
+	char tube[TUBE_NAME_MAX + 1];
+};
+
+void protocol_parse(const char *line, size_t length, struct command *cmd);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The configuration file: twheeld.conf(5).
+ */
+#ifndef TWHEELD_SETTINGS_H
+#define TWHEELD_SETTINGS_H
+
+#include <libconfig.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/store.h"
+
+/* What tubes do whose names are like a pattern */
+struct tube_settings {
+	const char *pattern;
+	bool unique;			/* no two jobs of a tube have the same body */
+	uint32_t tries;			/* a job is given out so often; 0: for ever */
+	const char *dead_letter;	/* the tube where it goes then; NULL: it is buried */
+	int64_t backoff, backoff_most;	/* ns after the first try, and at most; 0: none */
+	int64_t unit;			/* ns of a delay of 1 */
+};
+
+/* What is NULL, or below 0, is not said in the file. */
+struct settings {
+	const char **listen;
+	size_t listens;
+	const char *metrics, *store, *user;
+	int sync;			/* enum sync */
+	int64_t sync_ns;
+	int64_t job_size, connections;
+	const char *schedules, *node, *site, *admin;
+	int64_t history, lease;		/* ns */
+	struct tube_settings *tubes;
+	size_t tube_count;
+	config_t file;			/* what the strings are of */
+};
+
+/* The longest body: a row of the store may not be longer than 10^9 bytes */
+#define JOB_SIZE_MOST 999000000
+
+struct settings *settings_parse(const char *text, const char *name);
+struct settings *settings_read(const char *path);
+void settings_free(struct settings *settings);
+void settings_use(struct settings *settings);
+const struct tube_settings *settings_tube(const char *name);
+
+#endif

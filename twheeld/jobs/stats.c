@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The texts of the stats commands: YAML, with beanstalkd's keys in its order.
+ */
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "jobs/command.h"
+#include "jobs/job_end.h"
+#include "jobs/stats.h"
+
+static int64_t started;
+static int max_log;
+static uint64_t server_id;
+static struct utsname machine;
+
+/** stats_start - @log_size is what -s says, which only stands in the statistics */
+void stats_start(int log_size)
+{
+	max_log = log_size;
+	started = alarm_now();
+	if (getrandom(&server_id, sizeof(server_id), 0) != sizeof(server_id))
+		server_id = started;
+	uname(&machine);
+}
+
+/** stats_started - when the server started, by its time */
+int64_t stats_started(void)
+{
+	return started;
+}
+
+static void add(struct evbuffer *text, const char *key, int64_t value)
+{
+	evbuffer_add_printf(text, "%s: %lld\n", key, (long long)value);
+}
+
+static void add_jobs(struct evbuffer *text, const int64_t *count, int64_t urgent)
+{
+	static const char *const keys[] = { "ready", "reserved", "delayed", "buried" };
+	static const enum state states[] = { READY, RESERVED, DELAYED, BURIED };
+
+	add(text, "current-jobs-urgent", urgent);
+	for (int i = 0; i < STATES; i++)
+		evbuffer_add_printf(text, "current-jobs-%s: %lld\n", keys[i],
+				    (long long)count[states[i]]);
+}
+
+const struct stats_command stats_commands[STATS_COMMANDS] = {
+	{ "put", CMD_PUT },
+	{ "peek", CMD_PEEK },
+	{ "peek-ready", CMD_PEEK_READY },
+	{ "peek-delayed", CMD_PEEK_DELAYED },
+	{ "peek-buried", CMD_PEEK_BURIED },
+	{ "reserve", CMD_RESERVE },
+	{ "reserve-with-timeout", CMD_RESERVE_TIMEOUT },
+	{ "delete", CMD_DELETE },
+	{ "release", CMD_RELEASE },
+	{ "use", CMD_USE },
+	{ "watch", CMD_WATCH },
+	{ "ignore", CMD_IGNORE },
+	{ "bury", CMD_BURY },
+	{ "kick", CMD_KICK },
+	{ "touch", CMD_TOUCH },
+	{ "stats", CMD_STATS },
+	{ "stats-job", CMD_STATS_JOB },
+	{ "stats-tube", CMD_STATS_TUBE },
+	{ "list-tubes", CMD_LIST_TUBES },
+	{ "list-tube-used", CMD_LIST_TUBE_USED },
+	{ "list-tubes-watched", CMD_LIST_TUBES_WATCHED },
+	{ "pause-tube", CMD_PAUSE_TUBE },
+};
+
+static void add_commands(struct evbuffer *text)
+{
+	for (size_t i = 0; i < STATS_COMMANDS; i++)
+		evbuffer_add_printf(text, "cmd-%s: %llu\n", stats_commands[i].key,
+				    (unsigned long long)command_count(stats_commands[i].kind));
+}
+
+static void add_usage(struct evbuffer *text)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	evbuffer_add_printf(text, "rusage-utime: %ld.%06ld\nrusage-stime: %ld.%06ld\n",
+			    usage.ru_utime.tv_sec, usage.ru_utime.tv_usec,
+			    usage.ru_stime.tv_sec, usage.ru_stime.tv_usec);
+}
+
+/**
+ * stats_server - the statistics
+ * @count: jobs of each state, of all tubes
+ * @urgent: of these, those that are urgent
+ * @tubes: how many there are
+ */
+struct evbuffer *stats_server(const int64_t *count, int64_t urgent, size_t tubes)
+{
+	struct evbuffer *text = must(evbuffer_new());
+
+	evbuffer_add_printf(text, "---\n");
+	add_jobs(text, count, urgent);
+	add_commands(text);
+	add(text, "job-timeouts", job_timeouts());
+	add(text, "total-jobs", job_puts());
+	add(text, "max-job-size", command_max_size());
+	add(text, "current-tubes", tubes);
+	add(text, "current-connections", conn_counts.now);
+	add(text, "current-producers", conn_counts.producers);
+	add(text, "current-workers", conn_counts.workers);
+	add(text, "current-waiting", conn_counts.waiting);
+	add(text, "total-connections", conn_counts.total);
+	add(text, "pid", getpid());
+	evbuffer_add_printf(text, "version: \"%s\"\n", TWHEELD_VERSION);
+	add_usage(text);
+	add(text, "uptime", (alarm_now() - started) / SECOND);
+	/* There is one log, and it is never compacted by copying */
+	add(text, "binlog-oldest-index", 1);
+	add(text, "binlog-current-index", 1);
+	add(text, "binlog-records-migrated", 0);
+	add(text, "binlog-records-written", commit_count());
+	add(text, "binlog-max-size", max_log);
+	evbuffer_add_printf(text, "draining: %s\nid: %016llx\nhostname: %s\nos: %s\nplatform: %s\n",
+			    command_draining() ? "true" : "false", (unsigned long long)server_id,
+			    machine.nodename, machine.version, machine.machine);
+	return text;
+}
+
+/**
+ * stats_tube - those of a tube
+ * @tube: the tube
+ * @counts: of its jobs, and its pause
+ */
+struct evbuffer *stats_tube(const struct tube *tube, const struct tube_counts *counts)
+{
+	struct evbuffer *text = must(evbuffer_new());
+	const int64_t *count = counts->count;
+
+	evbuffer_add_printf(text, "---\nname: %s\n", tube->name);
+	add(text, "current-jobs-urgent", counts->urgent);
+	add(text, "current-jobs-ready", count[READY]);
+	add(text, "current-jobs-reserved", count[RESERVED]);
+	add(text, "current-jobs-delayed", count[DELAYED]);
+	add(text, "current-jobs-buried", count[BURIED]);
+	add(text, "total-jobs", tube->total);
+	add(text, "current-using", tube->using);
+	add(text, "current-watching", tube->watching);
+	add(text, "current-waiting", tube->waiting_count);
+	add(text, "cmd-delete", tube->deletes);
+	add(text, "cmd-pause-tube", counts->pauses);
+	add(text, "pause", counts->pause / SECOND);
+	add(text, "pause-time-left", counts->pause_left / SECOND);
+	return text;
+}
+
+struct evbuffer *stats_job(const struct job *job)
+{
+	static const char *const states[] = {
+		[READY] = "ready", [DELAYED] = "delayed", [BURIED] = "buried",
+		[RESERVED] = "reserved",
+	};
+	struct evbuffer *text = must(evbuffer_new());
+	const struct row *row = &job->row;
+	int64_t now = alarm_now(), left = 0;
+
+	if (row->state == DELAYED)
+		left = (row->ord - now) / SECOND;
+	if (row->state == RESERVED)
+		left = (job->deadline - now) / SECOND;
+	evbuffer_add_printf(text, "---\n");
+	add(text, "id", row->id);
+	evbuffer_add_printf(text, "tube: %s\nstate: %s\n", job->tube->name, states[row->state]);
+	add(text, "pri", row->pri);
+	/* Over a start of the machine, the clock may have gone back. */
+	add(text, "age", now > row->created ? (now - row->created) / SECOND : 0);
+	add(text, "delay", row->delay);
+	add(text, "ttr", row->ttr);
+	add(text, "time-left", left);
+	add(text, "file", 1);
+	add(text, "reserves", row->reserves);
+	add(text, "timeouts", row->timeouts);
+	add(text, "releases", row->releases);
+	add(text, "buries", row->buries);
+	add(text, "kicks", row->kicks);
+	return text;
+}

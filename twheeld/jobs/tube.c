@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tubes: their names, who uses them and waits for their jobs, pauses.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "base/util.h"
+#include "jobs/engine.h"
+#include "jobs/tube.h"
+
+static struct tube *by_name, *by_id;
+static struct tube **list;
+static size_t list_length, list_room;
+static int64_t next_id = 1;
+
+static void unpaused(struct twheel *tw, struct twheel_timer *timer,
+		     const struct twheel_event *event)
+{
+	struct tube *tube = container_of(timer, struct tube, unpause);
+
+	(void)tw;
+	(void)event;
+	tube->pause = 0;
+	engine->serve(tube);
+}
+
+/** tube_make - make a tube that is not there, by its number in the store */
+struct tube *tube_make(const char *name, int64_t id)
+{
+	struct tube *tube = zalloc(sizeof(*tube));
+
+	strncpy(tube->name, name, sizeof(tube->name) - 1);
+	tube->settings = settings_tube(tube->name);
+	tube->commit.id = id;
+	tube->commit.name = tube->name;
+	alarm_init(&tube->unpause, unpaused);
+	HASH_ADD(hash, by_name, name, strlen(tube->name), tube);
+	HASH_ADD(hash_id, by_id, commit.id, sizeof(tube->commit.id), tube);
+	if (list_length == list_room) {
+		list_room = list_room ? 2 * list_room : 16;
+		list = must(realloc(list, list_room * sizeof(struct tube *)));
+	}
+	engine->tube_begins(tube);
+	tube->place = list_length;
+	list[list_length++] = tube;
+	if (id >= next_id)
+		next_id = id + 1;
+	return tube;
+}
+
+static void drop_unused(struct tube *tube)
+{
+	if (tube->users)
+		return;
+	for (int i = 0; i < STATES; i++)
+		if (tube->count[i])
+			return;
+	alarm_stop(&tube->unpause);
+	engine->tube_ends(tube);
+	HASH_DELETE(hash, by_name, tube);
+	HASH_DELETE(hash_id, by_id, tube);
+	list[tube->place] = list[--list_length];
+	list[tube->place]->place = tube->place;
+	free(tube);
+}
+
+struct tube *tube_find(const char *name)
+{
+	struct tube *tube;
+
+	HASH_FIND(hash, by_name, name, strlen(name), tube);
+	return tube;
+}
+
+struct tube *tube_by_id(int64_t id)
+{
+	struct tube *tube;
+
+	HASH_FIND(hash_id, by_id, &id, sizeof(id), tube);
+	return tube;
+}
+
+/**
+ * tube_get - find or make a tube, which is there until tube_put()
+ * @name: its name
+ *
+ * Return: the tube, or NULL if it can't be read whether the store knows it. With a second
+ * number for the name, nothing of the tube could be written any more.
+ */
+struct tube *tube_get(const char *name)
+{
+	struct tube *tube = tube_find(name);
+	int64_t id;
+
+	if (!tube && !engine->tube_id(name, &id))
+		return NULL;
+	if (!tube)
+		tube = tube_make(name, id ? id : next_id);
+	tube->users++;
+	return tube;
+}
+
+void tube_put(struct tube *tube)
+{
+	tube->users--;
+	drop_unused(tube);
+}
+
+/** tube_list - all tubes */
+struct tube **tube_list(size_t *count)
+{
+	*count = list_length;
+	return list;
+}
+
+void tube_ids_begin(int64_t next)
+{
+	next_id = next;
+}
+
+/**
+ * tube_end_pause - end a pause that is over
+ *
+ * Its timer may have yet to come, and who reserves after a pause is to find none. Who has
+ * waited for longer goes first.
+ */
+void tube_end_pause(struct tube *tube)
+{
+	if (!tube->pause || alarm_now() < tube->unpause_at)
+		return;
+	alarm_stop(&tube->unpause);
+	tube->pause = 0;
+	engine->serve(tube);
+}
+
+bool tube_paused(const struct tube *tube)
+{
+	return tube->pause;
+}
+
+/** tube_settings_changed - there is another configuration */
+void tube_settings_changed(void)
+{
+	for (size_t i = 0; i < list_length; i++)
+		list[i]->settings = settings_tube(list[i]->name);
+}
+
+void tube_pause(struct tube *tube, int64_t ns)
+{
+	tube->pause = ns;
+	tube->unpause_at = alarm_now() + ns;
+	tube->pauses++;
+	alarm_set(&tube->unpause, tube->unpause_at);
+}
+
+void tube_wait(struct watch *watch)
+{
+	DL_APPEND(watch->tube->waiting, watch);
+	watch->tube->waiting_count++;
+}
+
+void tube_unwait(struct watch *watch)
+{
+	DL_DELETE(watch->tube->waiting, watch);
+	watch->tube->waiting_count--;
+}

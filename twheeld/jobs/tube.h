@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tubes: their names, who uses them and waits for their jobs, pauses.
+ */
+#ifndef TWHEELD_TUBE_H
+#define TWHEELD_TUBE_H
+
+#include "jobs/job.h"
+#include "jobs/protocol.h"
+#include "jobs/settings.h"
+
+/* A client that watches a tube, and a place in the row of those that wait for its jobs */
+struct watch {
+	struct tube *tube;
+	struct conn *conn;
+	struct watch *prev, *next;
+};
+
+struct tube {
+	char name[TUBE_NAME_MAX + 1];
+	const struct tube_settings *settings;
+	struct tube_commit commit;
+	UT_hash_handle hash, hash_id;
+	size_t place;		/* in the list of all tubes */
+	unsigned int users;	/* clients, and jobs that are new */
+	bool stored;		/* it had jobs */
+	struct heap ready, delayed;	/* those in memory */
+	struct watch *waiting;
+	/* Of all its jobs, those in the store alone, too */
+	int64_t count[STATES];
+	int64_t urgent;
+	/* Jobs that are ready, and in the store alone: all come after the edge. */
+	int64_t cold;
+	struct cursor edge;
+	uint64_t total, deletes, pauses;
+	unsigned int using, watching, waiting_count;
+	/* Of a shared store: how often it may have had jobs, and requests for them */
+	uint64_t news;
+	unsigned int taking;
+	int64_t pause, unpause_at;
+	struct twheel_timer unpause;
+};
+
+void tube_ids_begin(int64_t next);
+struct tube *tube_make(const char *name, int64_t id);
+struct tube *tube_find(const char *name);
+struct tube *tube_by_id(int64_t id);
+struct tube *tube_get(const char *name);
+void tube_put(struct tube *tube);
+struct tube **tube_list(size_t *count);
+
+void tube_settings_changed(void);
+void tube_pause(struct tube *tube, int64_t ns);
+void tube_end_pause(struct tube *tube);
+bool tube_paused(const struct tube *tube);
+void tube_wait(struct watch *watch);
+void tube_unwait(struct watch *watch);
+
+#endif

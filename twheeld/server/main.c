@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheeld: delayed jobs that survive, for clients of beanstalkd.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/socket.h"
+#include "base/util.h"
+#include "cron/check.h"
+#include "cron/schedule.h"
+#include "cron/tabs_dir.h"
+#include "jobs/command.h"
+#include "jobs/engine.h"
+#include "jobs/stats.h"
+#include "server/listen.h"
+#include "server/options.h"
+#include "server/systemd.h"
+#include "web/admin.h"
+#include "web/http.h"
+#include "web/status.h"
+
+#define DEFAULT_PORT "11300"
+/* Of a transaction: then an administrator is told */
+#define STUCK (10 * SECOND)
+
+static struct options options;
+
+const struct store *store = &store_sqlite;
+const struct engine *engine = &engine_local;
+int64_t store_lease;
+const char *store_node, *store_site;
+
+static void become(const char *name)
+{
+	struct passwd *user = getpwnam(name);
+
+	if (!user)
+		die("user %s: there is no such user", name);
+	if (initgroups(name, user->pw_gid) < 0 || setgid(user->pw_gid) < 0 ||
+	    setuid(user->pw_uid) < 0)
+		die("user %s: %s", name, strerror(errno));
+}
+
+/* Signals */
+
+static void drain(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	command_drain();
+}
+
+static void end(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	/* Where others serve, what clients have is not taken from them. The second time, it is. */
+	if (!engine->drain || !engine->drain()) {
+		event_base_loopbreak(arg);
+		return;
+	}
+	systemd_stopping();
+	command_drain();
+	listen_no_more();
+}
+
+/* What the file says of tubes is in force at once, all else when the server starts next. */
+static void reload(evutil_socket_t fd, short what, void *arg)
+{
+	struct settings *settings;
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	systemd_reloading();
+	settings = options.file ? settings_read(options.file) : NULL;
+	if (settings) {
+		settings_use(settings);
+		tube_settings_changed();
+		inform("%s was read again, and what it says of tubes is in force", options.file);
+	} else if (options.file) {
+		complain("%s must be put right first: all stays as it was", options.file);
+	} else {
+		complain("there is no configuration file to be read again: see -c");
+	}
+	tabs_dir_read_again(systemd_ready);
+}
+
+/* Each second */
+
+static void check_committer(void)
+{
+	static bool stuck;
+	int64_t waits = commit_waits();
+
+	if (waits > STUCK && !stuck) {
+		complain("%s has not answered for %d s: is it broken?", engine->disk,
+			 (int)(waits / SECOND));
+		systemd_status("%c%s does not answer", toupper(*engine->disk), engine->disk + 1);
+		stuck = true;
+	} else if (waits <= STUCK && stuck) {
+		inform("%s answers again", engine->disk);
+		systemd_status("Serving");
+		stuck = false;
+	}
+}
+
+static void tick(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	check_committer();
+	if (options.schedules)
+		schedule_tick();
+	engine->tick();
+}
+
+/* Start */
+
+static struct tab_host tab_host(void)
+{
+	return (struct tab_host){
+		.zone = "", .node = options.node, .site = options.site,
+		.body_most = options.job_size, .shared = options_shared(options.dir),
+	};
+}
+
+static void load(struct event_base *base)
+{
+	struct tab_host host;
+
+	store->open(options.dir, options.sync);
+	engine->load(base);
+	if (!tube_get("default"))
+		die("without a tube there is no service");
+	stats_start(options.log_size);
+	status_start(base);
+	commit_start(base, options.sync_ns);
+	engine->start(base);
+	if (!options.schedules)
+		return;
+	schedule_start(base, options.history, options_shared(options.dir));
+	host = tab_host();
+	tabs_dir_start(base, options.schedules, &host);
+	admin_start(base, options.admin, options.history);
+}
+
+static bool jobs_passed, metrics_passed;
+
+static void add_passed(int fd, const char *name)
+{
+	if (!strcmp(name, "metrics")) {
+		metrics_passed = true;
+		http_add(fd);
+	} else {
+		jobs_passed = true;
+		listen_add(fd);
+	}
+}
+
+static void open_jobs(void)
+{
+	const struct settings *settings = options.settings;
+
+	if (options.address || options.port || !settings || !settings->listens) {
+		listen_add(socket_open(options.address,
+				       options.port ? options.port : DEFAULT_PORT));
+		return;
+	}
+	for (size_t i = 0; i < settings->listens; i++)
+		listen_add(socket_open_text(settings->listen[i]));
+}
+
+/* What systemd has opened takes the place of what the command line and the file say. */
+static void open_sockets(void)
+{
+	systemd_sockets(add_passed);
+	if (!jobs_passed)
+		open_jobs();
+	if (!metrics_passed && options.settings && options.settings->metrics)
+		http_add(socket_open_text(options.settings->metrics));
+}
+
+static void serve(struct event_base *base)
+{
+	static const struct timeval second = { 1, 0 };
+
+	event_add(must(evsignal_new(base, SIGUSR1, drain, NULL)), NULL);
+	event_add(must(evsignal_new(base, SIGHUP, reload, NULL)), NULL);
+	event_add(must(evsignal_new(base, SIGTERM, end, base)), NULL);
+	event_add(must(evsignal_new(base, SIGINT, end, base)), NULL);
+	event_add(must(event_new(base, -1, EV_PERSIST, tick, NULL)), &second);
+	systemd_start(base);
+	systemd_ready();
+	event_base_dispatch(base);
+	systemd_stopping();
+}
+
+static void event_says(int severity, const char *text)
+{
+	if (severity >= EVENT_LOG_WARN)
+		complain("%s", text);
+}
+
+int main(int argc, char **argv)
+{
+	struct event_base *base;
+
+	/* Who started this may ignore it, and then nothing is known of how a child ended. */
+	signal(SIGCHLD, SIG_DFL);
+	options_read(&options, argc, argv);
+	if (options.check) {
+		const struct tab_host host = tab_host();
+
+		return check_tab(options.check, &host);
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	signal(SIGPIPE, SIG_IGN);
+	event_set_log_callback(event_says);
+	base = must(event_base_new());
+	command_start(base, options.job_size);
+	listen_start(base, options.connections);
+	http_start(base);
+	open_sockets();
+	if (options.user)
+		become(options.user);
+	if (options.settings)
+		settings_use(options.settings);
+	if (options_shared(options.dir)) {
+		store = &store_postgres;
+		engine = &engine_cluster;
+	}
+	store_lease = options.lease;
+	store_node = options.node;
+	store_site = options.site ? options.site : "";
+	load(base);
+	if (options.verbose)
+		printf("pid %d, jobs in %s\n", getpid(),
+		       options_shared(options.dir) ? "a database" : options.dir);
+	serve(base);
+	commit_stop();
+	store->close();
+	return 0;
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the command line says, and where it says nothing the configuration file.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/address.h"
+#include "base/alarm.h"
+#include "base/util.h"
+#include "jobs/protocol.h"
+#include "server/options.h"
+
+#define DEFAULT_DIR "/var/lib/twheeld"
+#define DEFAULT_FILE "/etc/twheeld.conf"
+#define DEFAULT_JOB_SIZE 65535
+#define WRONG_OPTION 5
+#define DEFAULT_HISTORY (30 * 86400 * SECOND)
+#define DEFAULT_LEASE (10 * SECOND)
+
+static const char help[] =
+"Usage: twheeld [OPTIONS]\n"
+"Keeps jobs, and gives them out when they are due, to clients of beanstalkd. What was\n"
+"acknowledged is on the disk.\n"
+"\n"
+"  -b DIR    keep the jobs in this folder (default: $STATE_DIRECTORY,\n"
+"            or " DEFAULT_DIR ")\n"
+"            --store=postgresql://...: in a database, which other servers may share\n"
+"  -c FILE   read the configuration there (default: " DEFAULT_FILE ",\n"
+"            if it is there). What is said here goes before it\n"
+"  -f MS     sync the disk at most once every MS milliseconds. What was acknowledged\n"
+"            since may be lost when the power fails (default: -f0, at each commit)\n"
+"  -F        never sync the disk\n"
+"  -l ADDR   listen on this address, or on unix:PATH (default: all addresses)\n"
+"  -p PORT   listen on this port (default: 11300)\n"
+"  -u USER   become this user and its group\n"
+"  -z BYTES  the longest body of a job (default: 65535)\n"
+"  -t FILE   say what is wrong in a file of schedules, and when they fire, and end\n"
+"  -s BYTES  accepted and without effect, as there is one log\n"
+"  -V        say more\n"
+"  -v        print the version\n"
+"  -h        print this\n"
+"\n"
+"See twheeld(8).\n";
+
+/* Says what is wrong with the command line, and ends */
+#define wrong(...) ({ complain(__VA_ARGS__); exit(WRONG_OPTION); })
+
+static unsigned long number(const char *text, char option)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || end == text || *end || *text == '-')
+		wrong("-%c %s: this takes digits alone, see twheeld -h", option, text);
+	return value;
+}
+
+static void set_sync(struct options *options, const char *text)
+{
+	unsigned long ms = number(text, 'f');
+
+	if (ms > 3600000)
+		wrong("-f %s: 3600000 milliseconds are the most", text);
+	options->sync = ms ? SYNC_SOMETIMES : SYNC_ALWAYS;
+	options->sync_ns = ms * MILLISECOND;
+}
+
+static void set_job_size(struct options *options, const char *text)
+{
+	unsigned long bytes = number(text, 'z');
+
+	if (bytes > JOB_SIZE_MOST)
+		complain("-z %s: %d bytes are the most, and are taken", text, JOB_SIZE_MOST);
+	options->job_size = bytes > JOB_SIZE_MOST ? JOB_SIZE_MOST : bytes;
+}
+
+static void set_port(struct options *options, const char *text)
+{
+	if (!address_is_port(text))
+		wrong("-p %s: a port is a whole number from 1 to 65535", text);
+	options->port = text;
+}
+
+static void set_option(struct options *options, int option)
+{
+	switch (option) {
+	case 'b':
+		options->dir = optarg;
+		break;
+	case 'c':
+		options->file = optarg;
+		break;
+	case 'f':
+		set_sync(options, optarg);
+		break;
+	case 'F':
+		options->sync = SYNC_NEVER;
+		options->sync_ns = 0;
+		break;
+	case 'l':
+		options->address = optarg;
+		break;
+	case 'p':
+		set_port(options, optarg);
+		break;
+	case 'u':
+		options->user = optarg;
+		break;
+	case 'z':
+		set_job_size(options, optarg);
+		break;
+	case 't':
+		options->check = optarg;
+		break;
+	case 's':
+		options->log_size = number(optarg, 's');
+		break;
+	case 'V':
+		options->verbose++;
+		break;
+	case 'v':
+		puts("twheeld " TWHEELD_VERSION);
+		exit(0);
+	case 'h':
+		fputs(help, stdout);
+		exit(0);
+	default:
+		fputs("See twheeld -h\n", stderr);
+		exit(WRONG_OPTION);
+	}
+}
+
+static void read_line(struct options *options, int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{ "store", required_argument, NULL, 'b' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },
+		{ 0 },
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "b:c:f:Fl:p:u:z:s:t:Vvh", long_options,
+				     NULL)) >= 0)
+		set_option(options, option);
+	if (optind < argc)
+		wrong("%s: there are only options, see twheeld -h", argv[optind]);
+}
+
+static void read_file(struct options *options)
+{
+	if (!options->file && access(DEFAULT_FILE, F_OK) == 0)
+		options->file = DEFAULT_FILE;
+	if (!options->file)
+		return;
+	options->settings = settings_read(options->file);
+	if (!options->settings)
+		die("%s must be put right first", options->file);
+}
+
+static void add_file(struct options *options, const struct settings *settings)
+{
+	if (!options->dir)
+		options->dir = settings->store;
+	if (!options->user)
+		options->user = settings->user;
+	if (options->job_size < 0)
+		options->job_size = settings->job_size;
+	options->connections = settings->connections;
+	options->schedules = settings->schedules;
+	options->node = settings->node;
+	options->site = settings->site;
+	options->admin = settings->admin;
+	options->history = settings->history;
+	options->lease = settings->lease;
+	if (options->sync < 0) {
+		options->sync = settings->sync;
+		options->sync_ns = settings->sync_ns;
+	}
+}
+
+/* What can't stand in a tube's name becomes a hyphen. */
+static const char *host_name(void)
+{
+	static char name[65];
+
+	if (gethostname(name, sizeof(name) - 1) < 0 || !*name)
+		return "node";
+	for (char *at = name; *at; at++)
+		if (!strchr(TUBE_NAME_CHARS, *at))
+			*at = '-';
+	if (*name == '-')
+		*name = 'n';
+	return name;
+}
+
+/** options_shared - is that a database which servers can share? */
+bool options_shared(const char *where)
+{
+	return !strncmp(where, "postgresql://", 13) || !strncmp(where, "postgres://", 11);
+}
+
+/* In the folder of what is there while the server runs, or else with the jobs */
+static const char *admin_path(const struct options *options)
+{
+	const char *dir = getenv("RUNTIME_DIRECTORY");
+	char *path;
+
+	if (!dir && options_shared(options->dir))
+		die("where its socket is must be said, as there is no folder: admin = \"...\"");
+	if (asprintf(&path, "%s/admin", dir ? dir : options->dir) < 0)
+		must(NULL);
+	return path;
+}
+
+/* That would be the root folder. */
+static void check_dir(const struct options *options)
+{
+	if (!*options->dir)
+		die("-b and --store want a folder or a database, and got an empty word");
+	if (strstr(options->dir, "://") && !options_shared(options->dir))
+		die("%s: the only databases are postgresql://...", options->dir);
+}
+
+static void add_defaults(struct options *options)
+{
+	if (!options->dir)
+		options->dir = getenv("STATE_DIRECTORY");
+	if (!options->dir)
+		options->dir = DEFAULT_DIR;
+	check_dir(options);
+	if (options->job_size < 0)
+		options->job_size = DEFAULT_JOB_SIZE;
+	if (options->connections < 0)
+		options->connections = INT32_MAX;
+	if (options->sync < 0)
+		options->sync = SYNC_ALWAYS;
+	if (options->lease < 0)
+		options->lease = DEFAULT_LEASE;
+	if (options->history < 0)
+		options->history = DEFAULT_HISTORY;
+	if (!options->admin && options->schedules)
+		options->admin = admin_path(options);
+	if (!options->node)
+		options->node = host_name();
+}
+
+/** options_read - read the command line and the file; ends the program if one is wrong */
+void options_read(struct options *options, int argc, char **argv)
+{
+	*options = (struct options){
+		.sync = -1, .job_size = -1, .connections = -1, .log_size = 10485760,
+		.history = -1, .lease = -1,
+	};
+	read_line(options, argc, argv);
+	read_file(options);
+	if (options->settings)
+		add_file(options, options->settings);
+	add_defaults(options);
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The committer: a thread that writes what the event loop wants to have written. What came
+ * while a transaction ran is the next one. When that is in the store, the loop is told, and
+ * only then does a client see its reply.
+ */
+#include <event2/event.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alarm.h"
+#include "base/util.h"
+#include "store/commit.h"
+
+/* The longest transaction, so that no reply waits for long */
+#define MOST 1000
+
+struct queue {
+	struct op *first;
+	struct op **end;
+	size_t length;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake;
+static struct queue todo = { NULL, &todo.first, 0 }, finished = { NULL, &finished.first, 0 };
+static size_t wanted;		/* operations for which the committer is woken */
+static bool holding;		/* more operations come at once */
+static bool stopping;
+static uint64_t written;
+static int64_t busy_since;	/* of what is being written; 0: nothing is */
+static struct histogram times;
+static pthread_t thread;
+static int done_fd;
+static int64_t sync_every;	/* the committer's own */
+
+static void push(struct queue *queue, struct op *op)
+{
+	op->next = NULL;
+	*queue->end = op;
+	queue->end = &op->next;
+	queue->length++;
+}
+
+static struct op *take_all(struct queue *queue)
+{
+	struct op *first = queue->first;
+
+	queue->first = NULL;
+	queue->end = &queue->first;
+	queue->length = 0;
+	return first;
+}
+
+static struct op *take_some(struct queue *queue, size_t most)
+{
+	struct op *first = queue->first, *last = first;
+
+	if (queue->length <= most)
+		return take_all(queue);
+	for (size_t i = 1; i < most; i++)
+		last = last->next;
+	queue->first = last->next;
+	queue->length -= most;
+	last->next = NULL;
+	return first;
+}
+
+/** commit_now - CLOCK_MONOTONIC, in ns */
+int64_t commit_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * SECOND + ts.tv_nsec;
+}
+
+static void wake_loop(void)
+{
+	uint64_t one = 1;
+
+	if (write(done_fd, &one, sizeof(one)) != sizeof(one))
+		die("an eventfd can't be written");
+}
+
+static void finish(struct op *ops, int64_t took)
+{
+	pthread_mutex_lock(&lock);
+	while (ops) {
+		struct op *op = ops;
+
+		ops = op->next;
+		push(&finished, op);
+		written++;
+	}
+	busy_since = 0;
+	histogram_add(&times, took);
+	pthread_mutex_unlock(&lock);
+	wake_loop();
+}
+
+/* The disk may hang here, too. */
+static void tidy(void)
+{
+	if (!store->tidy)
+		return;
+	pthread_mutex_lock(&lock);
+	busy_since = commit_now();
+	pthread_mutex_unlock(&lock);
+	store->tidy();
+	pthread_mutex_lock(&lock);
+	busy_since = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+/** commit_told - another thread has answered what was asked: the loop is told in its turn */
+void commit_told(struct op *op)
+{
+	pthread_mutex_lock(&lock);
+	push(&finished, op);
+	pthread_mutex_unlock(&lock);
+	wake_loop();
+}
+
+/* Waits until @count operations are there, or until a time; 0 is never. */
+static void wait_for(size_t count, int64_t until)
+{
+	struct timespec ts = { until / SECOND, until % SECOND };
+
+	wanted = count;
+	while (todo.length < count && !stopping) {
+		if (!until)
+			pthread_cond_wait(&wake, &lock);
+		else if (pthread_cond_timedwait(&wake, &lock, &ts))
+			break;
+	}
+}
+
+/*
+ * The clients whose operations were just written send their next ones now. Without a short
+ * wait these would miss the next transaction, and each would hold half of the clients.
+ */
+static void gather(size_t expected, int64_t took)
+{
+	int64_t most = took / 4 < MILLISECOND ? took / 4 : MILLISECOND;
+
+	if (todo.length && todo.length < expected)
+		wait_for(expected, commit_now() + most);
+}
+
+static struct op *next_ops(size_t last, int64_t took, int64_t sync_at)
+{
+	int64_t idle_since = commit_now();
+	struct op *ops;
+
+	pthread_mutex_lock(&lock);
+	last += todo.length;
+	wait_for(1, sync_at);
+	/* Who comes later than that was no client of the last one. */
+	if (commit_now() - idle_since < took)
+		gather(last < MOST ? last : MOST, took);
+	ops = take_some(&todo, MOST);
+	busy_since = ops ? commit_now() : 0;
+	pthread_mutex_unlock(&lock);
+	return ops;
+}
+
+static size_t count_ops(const struct op *op)
+{
+	size_t count = 0;
+
+	for (; op; op = op->next)
+		count++;
+	return count;
+}
+
+static bool to_stop(void)
+{
+	bool stop;
+
+	pthread_mutex_lock(&lock);
+	stop = stopping && !todo.first;
+	pthread_mutex_unlock(&lock);
+	return stop;
+}
+
+static void *committer(void *unused)
+{
+	int64_t took = 0, sync_at = 0;
+	size_t last = 0;
+
+	(void)unused;
+	while (!to_stop()) {
+		struct op *ops = next_ops(last, took, sync_at);
+		int64_t begin_at = commit_now();
+
+		last = count_ops(ops);
+		if (ops) {
+			store->write(ops);
+			took = commit_now() - begin_at;
+			finish(ops, took);
+			tidy();
+			if (sync_every && !sync_at)
+				sync_at = begin_at + sync_every;
+		}
+		if (sync_at && commit_now() >= sync_at)
+			sync_at = store->sync() ? 0 : commit_now() + sync_every;
+	}
+	if (sync_at)
+		store->sync();
+	return NULL;
+}
+
+static void report(evutil_socket_t fd, short what, void *arg)
+{
+	struct op *ops;
+	uint64_t count;
+
+	(void)what;
+	(void)arg;
+	if (read(fd, &count, sizeof(count)) < 0)
+		return;
+	pthread_mutex_lock(&lock);
+	ops = take_all(&finished);
+	pthread_mutex_unlock(&lock);
+	while (ops) {
+		struct op *op = ops;
+
+		ops = op->next;
+		op->done(op);
+		free(op);
+	}
+}
+
+/**
+ * commit_start - start the thread
+ * @base: the loop that is told what was committed
+ * @sync_ns: with SYNC_SOMETIMES how often the disk is synced, else 0
+ */
+void commit_start(struct event_base *base, int64_t sync_ns)
+{
+	pthread_condattr_t attr;
+	sigset_t all, old;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&wake, &attr);
+	sync_every = sync_ns;
+	store->write_start(sync_ns);
+	done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (done_fd < 0)
+		die("no eventfd can be had");
+	event_add(must(event_new(base, done_fd, EV_READ | EV_PERSIST, report, NULL)), NULL);
+	/* Signals are for the event loop */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (pthread_create(&thread, NULL, committer, NULL))
+		die("no thread can be had");
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/**
+ * commit_submit - have an operation written
+ * @op: malloc()ed; op->done() is called by the loop, and then it is freed
+ */
+void commit_submit(struct op *op)
+{
+	pthread_mutex_lock(&lock);
+	push(&todo, op);
+	if (!holding && todo.length >= wanted)
+		pthread_cond_signal(&wake);
+	pthread_mutex_unlock(&lock);
+}
+
+/**
+ * commit_hold - more operations come at once, which are to be in one transaction
+ * @hold: whether more come; or that was all
+ *
+ * Without it the first of them would be in a transaction of its own, and all others wait
+ * for that.
+ */
+void commit_hold(bool hold)
+{
+	pthread_mutex_lock(&lock);
+	holding = hold;
+	if (!hold && todo.length >= wanted)
+		pthread_cond_signal(&wake);
+	pthread_mutex_unlock(&lock);
+}
+
+/** commit_stop - write what waits, and end the thread and the connection */
+void commit_stop(void)
+{
+	pthread_mutex_lock(&lock);
+	stopping = true;
+	pthread_cond_signal(&wake);
+	pthread_mutex_unlock(&lock);
+	pthread_join(thread, NULL);
+	store->write_end();
+}
+
+/** commit_count - operations written since the start */
+uint64_t commit_count(void)
+{
+	uint64_t count;
+
+	pthread_mutex_lock(&lock);
+	count = written;
+	pthread_mutex_unlock(&lock);
+	return count;
+}
+
+/** commit_times - how long the transactions took */
+struct histogram commit_times(void)
+{
+	struct histogram copy;
+
+	pthread_mutex_lock(&lock);
+	copy = times;
+	pthread_mutex_unlock(&lock);
+	return copy;
+}
+
+/** commit_waits - for how many ns the transaction that is being written has been */
+int64_t commit_waits(void)
+{
+	int64_t since;
+
+	pthread_mutex_lock(&lock);
+	since = busy_since;
+	pthread_mutex_unlock(&lock);
+	return since ? commit_now() - since : 0;
+}

@@ -1,0 +1,679 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The store as a database of PostgreSQL: its schema, the session, transactions.
+ *
+ * There are four connections: that of the committer, which does nearly all; one that listens; and
+ * two for what is asked beside, which are made when somebody asks. The event loop has one for what
+ * is read at the start.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alarm.h"
+#include "base/util.h"
+#include "store/postgres.h"
+#include "store/postgres_ask.h"
+#include "store/postgres_listen.h"
+#include "store/runs.h"
+
+/* So long clients wait for a database that does not answer; then they are told so. */
+#define PATIENCE (5 * SECOND)
+/* And so long until it is found whether a commit was done: longer than IDLE_MOST */
+#define LOOK_UP (7 * SECOND)
+#define PAUSE (50 * MILLISECOND)
+/* So long it is known how often a tube was paused */
+#define PAUSES_KEPT (86400 * SECOND)
+
+/* upgrades[N] makes a store of version N + 1 of one of version N; 0 is an empty one. */
+static const char *const upgrades[] = {
+	"CREATE TABLE twheeld.jobs(id bigint PRIMARY KEY, tube text NOT NULL,"
+	" state bigint NOT NULL, ord bigint NOT NULL, pri bigint NOT NULL, delay bigint NOT NULL,"
+	" ttr bigint NOT NULL, created bigint NOT NULL, reserves bigint NOT NULL,"
+	" timeouts bigint NOT NULL, releases bigint NOT NULL, buries bigint NOT NULL,"
+	" kicks bigint NOT NULL, scheduled bigint NOT NULL, token bigint NOT NULL,"
+	" owner bigint NOT NULL, digest bytea, body bytea NOT NULL);"
+	"CREATE INDEX jobs_in_order ON twheeld.jobs(tube, state, ord, id);"
+	"CREATE INDEX jobs_due ON twheeld.jobs(ord) WHERE state = 1;"
+	"CREATE INDEX jobs_owned ON twheeld.jobs(owner) WHERE state = 3;"
+	"CREATE UNIQUE INDEX jobs_unique ON twheeld.jobs(tube, digest)"
+	" WHERE digest IS NOT NULL;"
+	"CREATE SEQUENCE twheeld.job_ids;"
+	"CREATE SEQUENCE twheeld.session_ids;"
+	"CREATE TABLE twheeld.sessions(id bigint PRIMARY KEY, until bigint NOT NULL,"
+	" batch bigint NOT NULL);"
+	"CREATE TABLE twheeld.pauses(tube text PRIMARY KEY, pause bigint NOT NULL,"
+	" until bigint NOT NULL, count bigint NOT NULL);"
+	"CREATE TABLE twheeld.schedules(id bigint PRIMARY KEY, name text NOT NULL UNIQUE,"
+	" digest bigint NOT NULL, next bigint NOT NULL, paused bigint NOT NULL,"
+	" gone bigint NOT NULL, since bigint NOT NULL);"
+	"CREATE TABLE twheeld.runs(schedule bigint NOT NULL, time bigint NOT NULL,"
+	" shard bigint NOT NULL, job bigint NOT NULL, result bigint NOT NULL,"
+	" created bigint NOT NULL, ended bigint NOT NULL, PRIMARY KEY(schedule, time, shard));"
+	"CREATE INDEX runs_open ON twheeld.runs(schedule) WHERE result = 0;"
+	"CREATE INDEX runs_job ON twheeld.runs(job) WHERE result < 2;"
+	"CREATE INDEX runs_over ON twheeld.runs(time) WHERE result >= 2;",
+	"ALTER TABLE twheeld.sessions ADD COLUMN node text NOT NULL DEFAULT '',"
+	" ADD COLUMN site text NOT NULL DEFAULT '';",
+	/* Who does not say it is an older server, and is to have no session. */
+	"ALTER TABLE twheeld.sessions ADD COLUMN lease bigint NOT NULL;",
+};
+
+#define VERSIONS ARRAY_SIZE(upgrades)
+
+/* The loop's own, until all threads have begun */
+static struct pg_link reader;
+
+/* The committer's own */
+static struct pg_link writer;
+static int64_t session;
+static int64_t batch;		/* of this session: its transactions, one more each time */
+static bool unsettled;		/* was the last transaction committed? */
+static int64_t given_up;	/* a session of which nobody knows what it has done */
+static int64_t down_since, up_since;
+static char **ready;
+static size_t ready_count, ready_room;
+
+/** pg_session - the number of this server's session; 0: it has none now */
+int64_t pg_session(void)
+{
+	return __atomic_load_n(&session, __ATOMIC_RELAXED);
+}
+
+static void set_session(int64_t id)
+{
+	__atomic_store_n(&session, id, __ATOMIC_RELAXED);
+}
+
+static void pause_for(int64_t ns)
+{
+	struct timespec ts = { ns / SECOND, ns % SECOND };
+
+	nanosleep(&ts, NULL);
+}
+
+/* The schema */
+
+static int64_t ask(PGconn *db, const char *sql, int64_t otherwise)
+{
+	PGresult *result = pg_exec(db, sql);
+	int64_t value = otherwise;
+
+	if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result))
+		value = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+	PQclear(result);
+	return value;
+}
+
+static bool begin_schema(PGconn *db)
+{
+	return ask(db, "SELECT count(*) FROM information_schema.tables"
+		   " WHERE table_schema = 'twheeld' AND table_name = 'meta'", 0) ||
+		pg_plain(db, "CREATE SCHEMA IF NOT EXISTS twheeld;"
+		      "CREATE TABLE twheeld.meta(name text PRIMARY KEY, value bigint NOT NULL);"
+		      "INSERT INTO twheeld.meta VALUES('version', 0)");
+}
+
+/* One by one, as each has its time */
+static bool do_each(PGconn *db, const char *sql)
+{
+	char *all = must(strdup(sql)), *rest = all, *statement;
+	bool fine = true;
+
+	while (fine && (statement = strsep(&rest, ";")))
+		fine = !*statement || pg_plain(db, statement);
+	free(all);
+	return fine;
+}
+
+static bool none_lives(PGconn *db, int64_t version)
+{
+	int64_t live = ask(db, "SELECT count(*) FROM twheeld.sessions WHERE until >= " PG_NOW, -1);
+
+	if (live > 0)
+		die("the store is of version %lld, and servers of an older twheeld still use it:"
+		    " %lld. End them first; those that were killed count for their lease",
+		    (long long)version, (long long)live);
+	return !live;
+}
+
+/*
+ * Older servers do not know of new tables what they must. None is there that uses them: those that
+ * have a session go on, and this one can't have the store. One whose session is over, as it was
+ * cut off, can't begin another: make_session() looks at the version, or what it writes lacks
+ * what must be there. They are looked for before the lock, too: while that is waited for, because
+ * of a pg_dump perhaps, they would wait behind it, each time that this one is started.
+ */
+static bool end_older(PGconn *db, int64_t version)
+{
+	return none_lives(db, version) &&
+		pg_plain(db, "LOCK TABLE twheeld.sessions IN ACCESS EXCLUSIVE MODE") &&
+		none_lives(db, version) &&
+		pg_plain(db, "UPDATE twheeld.jobs SET state = 0, ord = pri, owner = 0,"
+			 " token = token + 1 WHERE state = 3;"
+			 "DELETE FROM twheeld.sessions");
+}
+
+/* The row of the version is locked, so that of several servers one alone does it. */
+static bool upgrade(PGconn *db)
+{
+	char sql[100];
+	int64_t version;
+	bool fine;
+
+	if (!begin_schema(db) || !pg_plain(db, "BEGIN"))
+		return false;
+	version = ask(db, "SELECT value FROM twheeld.meta WHERE name = 'version' FOR UPDATE", -1);
+	if (version > (int64_t)VERSIONS)
+		die("the store is of a newer twheeld (version %lld, this one knows %zu): use that"
+		    " one", (long long)version, VERSIONS);
+	fine = version >= 0;
+	if (version > 0 && version < (int64_t)VERSIONS)
+		fine = end_older(db, version);
+	for (int64_t at = version; fine && at < (int64_t)VERSIONS; at++)
+		fine = do_each(db, upgrades[at]);
+	snprintf(sql, sizeof(sql), "UPDATE twheeld.meta SET value = %zu WHERE name = 'version'",
+		 VERSIONS);
+	fine = fine && pg_plain(db, sql);
+	return pg_plain(db, fine ? "COMMIT" : "ROLLBACK") && fine;
+}
+
+/* Also while others begin at the same time */
+static void make_schema(PGconn *db)
+{
+	char *why;
+
+	for (int i = 1; !upgrade(db); i++) {
+		why = pg_why(db);
+		if (pg_hangs(db))
+			die("the store: %s", why);
+		if (i == 20)
+			die("the store can't be set up: %s. Does the database belong to its user?",
+			    why);
+		free(why);
+		pg_plain(db, "ROLLBACK");
+		pause_for(PAUSE);
+	}
+}
+
+/* Its tables must be there before the other threads begin. */
+static void open_store(const char *address, enum sync sync)
+{
+	char *why;
+
+	pg_address(address, sync);
+	if (!PQisthreadsafe())
+		die("this libpq knows no threads");
+	if (!pg_open(&reader, &why))
+		die("the store: %s. Does PostgreSQL run there, is there such a database, and may"
+		    " this user connect to it? psql with the same address tells", why);
+	make_schema(reader.db);
+	pg_use(&reader);
+}
+
+static int64_t ahead(PGresult *result)
+{
+	struct timespec ts;
+
+	/* After the answer, so that it is never ahead of the database's */
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return result ? pg_int(result, 0, 0) - ts.tv_sec * SECOND - ts.tv_nsec : 0;
+}
+
+static void must_be_read(const PGresult *result)
+{
+	if (!result)
+		die("the store can't be read: %s", pg_why(reader.db));
+}
+
+static int64_t get_clock(void)
+{
+	PG_STATEMENT(get, "SELECT " PG_NOW);
+	PGresult *result = pg_do(&get, "");
+	int64_t clock = ahead(result);
+
+	must_be_read(result);
+	PQclear(result);
+	return clock;
+}
+
+static void close_store(void)
+{
+	pg_close(&reader);
+}
+
+static int64_t get_meta(const char *name, int64_t otherwise)
+{
+	PG_STATEMENT(get, "SELECT value FROM twheeld.meta WHERE name = $1");
+	PGresult *result = pg_do(&get, "s", name);
+	int64_t value = otherwise;
+
+	must_be_read(result);
+	if (PQntuples(result))
+		value = pg_int(result, 0, 0);
+	PQclear(result);
+	return value;
+}
+
+static void each_schedule(void (*each)(const struct schedule_row *row))
+{
+	PG_STATEMENT(get, "SELECT name, id, digest, next, paused, gone, since"
+		     " FROM twheeld.schedules");
+	PGresult *result = pg_do(&get, "");
+
+	must_be_read(result);
+	for (int i = 0; i < PQntuples(result); i++) {
+		struct schedule_row row = {
+			.name = PQgetvalue(result, i, 0), .id = pg_int(result, i, 1),
+			.digest = pg_int(result, i, 2), .next = pg_int(result, i, 3),
+			.paused = pg_int(result, i, 4), .gone = pg_int(result, i, 5),
+			.since = pg_int(result, i, 6),
+		};
+
+		each(&row);
+	}
+	PQclear(result);
+}
+
+/* The session */
+
+static const char release_jobs[] =
+	"UPDATE twheeld.jobs SET state = 0, ord = pri, owner = 0, token = token + 1"
+	" WHERE owner = $1 AND state = 3 RETURNING tube";
+
+static bool jobs_of(int64_t owner)
+{
+	static struct pg_statement give_back = { .sql = release_jobs };
+	PGresult *result = pg_do(&give_back, "i", owner);
+
+	for (int i = 0; result && i < PQntuples(result); i++)
+		pg_ready(PQgetvalue(result, i, 0));
+	return pg_done(result);
+}
+
+/* The row comes first: a transaction of that session, which may be under way, holds it. */
+static bool forget_session(int64_t id)
+{
+	PG_STATEMENT(forget, "DELETE FROM twheeld.sessions WHERE id = $1");
+
+	return pg_done(pg_do(&forget, "i", id)) && jobs_of(id);
+}
+
+/*
+ * A server that is stopped while it is sent a result keeps what it has locked: the database waits
+ * for it. Its connection has the session's name. Engines that can't do this are asked once.
+ */
+static bool end_connections(int64_t up)
+{
+	PG_STATEMENT(end, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity AS a"
+		     " JOIN twheeld.sessions AS s"
+		     " ON a.application_name = 'twheeld session ' || s.id"
+		     " WHERE a.datname = current_database() AND s.until < " PG_NOW
+		     " AND s.lease <= $2 AND s.id <> $1");
+	static bool refused;
+
+	if (refused || pg_done(pg_do(&end, "ii", session, up)))
+		return true;
+	refused = writer.failure == PG_REFUSED;
+	return false;
+}
+
+/*
+ * Those whose servers did not renew them. After a database that was away for long, each of the
+ * others has its own lease's time, as it could not.
+ */
+static bool end_sessions(void)
+{
+	PG_STATEMENT(old, "DELETE FROM twheeld.pauses WHERE until < " PG_NOW " - $1");
+	PG_STATEMENT(find, "SELECT id FROM twheeld.sessions WHERE until < " PG_NOW
+		     " AND lease <= $2 AND id <> $1 FOR UPDATE SKIP LOCKED");
+	int64_t up = commit_now() - up_since;
+	PGresult *result;
+	bool fine;
+
+	if (!pg_done(pg_do(&old, "i", PAUSES_KEPT)))
+		return false;
+	result = pg_do(&find, "ii", session, up);
+	fine = result;
+	for (int i = 0; fine && i < PQntuples(result); i++)
+		fine = forget_session(pg_int(result, i, 0));
+	PQclear(result);
+	return fine && end_connections(up);
+}
+
+/* Gives false when it is over. */
+static bool renew(void)
+{
+	PG_STATEMENT(extend, "UPDATE twheeld.sessions SET until = " PG_NOW " + $2, batch = $3"
+		     " WHERE id = $1 RETURNING id");
+	PGresult *result = pg_do(&extend, "iii", session, store_lease, ++batch);
+
+	if (result && !PQntuples(result))
+		writer.failure = PG_ENDED;
+	/* Its row is locked by one that ends it, or by what this server did last */
+	if (writer.failure == PG_LOCKED)
+		writer.failure = PG_AGAIN;
+	PQclear(result);
+	return writer.failure == PG_FINE;
+}
+
+/* Transactions */
+
+/** pg_ready - a tube has jobs that are ready, once the transaction is committed */
+void pg_ready(const char *tube)
+{
+	for (size_t i = 0; i < ready_count; i++)
+		if (!strcmp(ready[i], tube))
+			return;
+	if (ready_count == ready_room) {
+		ready_room = ready_room ? 2 * ready_room : 16;
+		ready = must(realloc(ready, ready_room * sizeof(*ready)));
+	}
+	ready[ready_count++] = must(strdup(tube));
+}
+
+static void tell(bool committed)
+{
+	if (committed && ready_count)
+		pg_notify((const char *const *)ready, ready_count);
+	for (size_t i = 0; i < ready_count; i++)
+		free(ready[i]);
+	ready_count = 0;
+}
+
+static bool clock_and_sessions(struct op *op)
+{
+	PG_STATEMENT(get, "SELECT " PG_NOW);
+	struct request *request = container_of(op, struct request, op);
+	PGresult *result;
+
+	if (!end_sessions())
+		return false;
+	result = pg_do(&get, "");
+	request->clock = ahead(result);
+	return pg_done(result);
+}
+
+static bool write_op(struct op *op)
+{
+	op->gone = false;
+	switch (op->kind) {
+	case OP_SKEW:
+	case OP_FORGET_TUBE:
+		return true;
+	case OP_DEFINE:
+		return pg_define(op->schedule);
+	case OP_PAUSE:
+		return pg_pause(op);
+	case OP_FIRE:
+		return pg_fire(op->firing);
+	case OP_PRUNE:
+		return pg_prune(op);
+	case OP_PAUSED:
+		return pg_paused(op);
+	case OP_RENEW:
+		return clock_and_sessions(op);
+	default:
+		return pg_job_op(op);
+	}
+}
+
+static enum pg_end roll_back(void)
+{
+	enum pg_end end = writer.failure;
+
+	tell(false);
+	return end == PG_BROKEN || pg_command("ROLLBACK") ? end : PG_BROKEN;
+}
+
+static enum pg_end transaction(struct op *ops)
+{
+	bool fine;
+
+	writer.failure = PG_FINE;
+	fine = pg_command("BEGIN") && renew();
+	for (struct op *op = ops; fine && op; op = op->next) {
+		pg_forget_results(op);
+		fine = write_op(op);
+	}
+	if (!fine)
+		return roll_back();
+	unsettled = true;
+	if (!pg_command("COMMIT") && writer.failure == PG_BROKEN)
+		return PG_BROKEN;
+	unsettled = false;
+	tell(writer.failure == PG_FINE);
+	return writer.failure;
+}
+
+/*
+ * Was the transaction committed whose connection broke? While it may still be, it holds the
+ * session's row, and this waits for it.
+ */
+static enum pg_end settle(void)
+{
+	PG_STATEMENT(get, "SELECT batch FROM twheeld.sessions WHERE id = $1 FOR UPDATE");
+	PGresult *result;
+	enum pg_end end;
+
+	writer.failure = PG_FINE;
+	result = pg_do(&get, "i", session);
+	if (!result)
+		return writer.failure == PG_BROKEN ? PG_BROKEN : PG_AGAIN;
+	unsettled = false;
+	if (!PQntuples(result))
+		end = PG_ENDED;
+	else
+		end = pg_int(result, 0, 0) == batch ? PG_FINE : PG_AGAIN;
+	PQclear(result);
+	tell(end == PG_FINE);
+	return end;
+}
+
+/* By which other servers find its connection */
+static void name_connection(void)
+{
+	char sql[80];
+
+	snprintf(sql, sizeof(sql), "SET application_name = 'twheeld session %lld'",
+		 (long long)session);
+	pg_plain(writer.db, sql);
+}
+
+static bool make_session(void)
+{
+	PG_STATEMENT(make, "INSERT INTO twheeld.sessions(id, until, batch, lease, node, site)"
+		     " SELECT nextval('twheeld.session_ids'), " PG_NOW " + $1, 0, $1, $2, $3"
+		     " FROM twheeld.meta WHERE name = 'version' AND value = $4 RETURNING id");
+	PGresult *result;
+	int64_t id = 0;
+
+	writer.failure = PG_FINE;
+	if (!pg_command("BEGIN") || (given_up && !forget_session(given_up))) {
+		roll_back();
+		return false;
+	}
+	result = pg_do(&make, "issi", store_lease, store_node, store_site, (int64_t)VERSIONS);
+	if (result && !PQntuples(result))
+		die("the store was upgraded by a newer twheeld, while this one was cut off:"
+		    " use that one");
+	if (result)
+		id = pg_int(result, 0, 0);
+	PQclear(result);
+	if (!result || !pg_command("COMMIT")) {
+		roll_back();
+		return false;
+	}
+	tell(true);
+	set_session(id);
+	batch = 0;
+	given_up = 0;
+	name_connection();
+	return true;
+}
+
+static bool connect_writer(void)
+{
+	char *why;
+
+	if (writer.db)
+		return true;
+	if (pg_open(&writer, &why)) {
+		if (down_since)
+			inform("the database answers again");
+		down_since = 0;
+		up_since = commit_now();
+		if (session)
+			name_connection();
+		return true;
+	}
+	if (!down_since) {
+		complain("the database does not answer: %s. It is tried again", why);
+		down_since = commit_now();
+	}
+	free(why);
+	return false;
+}
+
+static void end_session(const char *why)
+{
+	inform("the session of this server is over, %s: what it had reserved is ready again", why);
+	set_session(0);
+}
+
+/* One try */
+static enum pg_end attempt(struct op *ops)
+{
+	enum pg_end end;
+
+	if (!connect_writer())
+		return PG_BROKEN;
+	if (unsettled) {
+		end = settle();
+		if (end == PG_ENDED)
+			end_session("and it is not known what it did last");
+		return end == PG_ENDED ? PG_REFUSED : end;
+	}
+	if (!session && !make_session())
+		return writer.failure == PG_BROKEN ? PG_BROKEN : PG_AGAIN;
+	end = transaction(ops);
+	if (end == PG_ENDED)
+		end_session("as it did not reach the database for the lease");
+	return end == PG_ENDED ? PG_AGAIN : end;
+}
+
+/*
+ * Clients wait for a database that is away, but not for ever. Where nothing was heard of a commit,
+ * that may have taken all of this time: there is more to find whether it was done. Where the
+ * database has not heard of it, it holds the session's row until its own patience is over.
+ */
+static enum pg_end insist(struct op *ops)
+{
+	int64_t until = (down_since ? down_since : commit_now()) + PATIENCE;
+	bool looked_up = false;
+	enum pg_end end;
+
+	while ((end = attempt(ops)) == PG_AGAIN || end == PG_BROKEN) {
+		if (end == PG_BROKEN && writer.db) {
+			commit_say("the connection to the database is lost: it is made again");
+			pg_close(&writer);
+		}
+		if (unsettled && !looked_up) {
+			until = commit_now() + LOOK_UP;
+			looked_up = true;
+		}
+		if (commit_now() >= until)
+			break;
+		pause_for(end == PG_BROKEN ? PAUSE : MILLISECOND);
+	}
+	return end;
+}
+
+/* What it may have done is not known: so nobody may rely on what it holds. */
+static void give_up(void)
+{
+	if (!unsettled)
+		return;
+	unsettled = false;
+	tell(false);
+	given_up = session;
+	end_session("as it is not known what it did last");
+}
+
+static void set_failed(struct op *ops, bool failed)
+{
+	for (struct op *op = ops; op; op = op->next)
+		op->failed = failed;
+}
+
+/* Where one can't be done, the others are. */
+static void write_one_by_one(struct op *ops)
+{
+	for (struct op *op = ops; op; op = op->next) {
+		struct op *next = op->next;
+
+		op->next = NULL;
+		op->failed = insist(op) != PG_FINE;
+		if (op->failed)
+			give_up();
+		op->next = next;
+	}
+}
+
+static void write_ops(struct op *ops)
+{
+	enum pg_end end;
+
+	pg_use(&writer);
+	end = insist(ops);
+	set_failed(ops, end != PG_FINE);
+	if (end == PG_FINE)
+		return;
+	give_up();
+	if ((end == PG_REFUSED || end == PG_LOCKED) && session && ops->next)
+		write_one_by_one(ops);
+	for (struct op *op = ops; op; op = op->next)
+		if (op->failed)
+			pg_forget_results(op);
+}
+
+static void start(int64_t sync_ns)
+{
+	(void)sync_ns;
+	pg_listen();
+	pg_ask_start();
+}
+
+static bool sync_store(void)
+{
+	return true;
+}
+
+/* Its session is over: what nobody has taken is ready again at once. */
+static void end(void)
+{
+	pg_use(&writer);
+	if (session && connect_writer() && !unsettled) {
+		writer.failure = PG_FINE;
+		if (pg_command("BEGIN") && forget_session(session) && pg_command("COMMIT"))
+			tell(true);
+	}
+	pg_close(&writer);
+}
+
+const struct store store_postgres = {
+	.shared = true,
+	.open = open_store,
+	.close = close_store,
+	.clock = get_clock,
+	.meta = get_meta,
+	.schedules = each_schedule,
+	.runs = pg_ask_runs,
+	.write_start = start,
+	.write = write_ops,
+	.sync = sync_store,
+	.write_end = end,
+};

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is asked of a database of PostgreSQL, and may take long: to count all jobs reads all of
+ * them. So neither clients nor the loop wait for it; and what looks at few rows does not wait for
+ * what looks at all. Each of the two kinds has a thread and a connection of its own.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/alarm.h"
+#include "base/util.h"
+#include "store/postgres.h"
+#include "store/postgres_ask.h"
+#include "store/postgres_watch.h"
+#include "store/tube_counts.h"
+
+/* So many questions wait at most in a queue, also of those who have gone; others fail. */
+#define WAIT_MOST 1000
+#define QUEUES 2
+/* So long a question waits for its turn; who asked may have gone long since. */
+#define TURN_MOST (30 * SECOND)
+
+struct queue {
+	struct op *first, **end;
+	size_t length;
+};
+
+/*
+ * By @lock: what nobody has begun to answer. The queues have their turns, so that those of one
+ * wait for one question of the other at a time, however many there are.
+ */
+struct asker {
+	struct queue queues[QUEUES];
+	unsigned int turn;
+	pthread_cond_t wake;
+	/* The thread's own */
+	struct pg_link link;
+	int64_t failed_at;		/* when the database was found to be away; 0: never */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct asker quick, thorough;
+
+/*
+ * Of a database that is away, nobody waits for what others have waited for already, nor for each
+ * other's time to be over.
+ */
+static bool connected(struct asker *asker, const struct op *op)
+{
+	char *why;
+
+	if (asker->link.db)
+		return true;
+	if (asker->failed_at &&
+	    (op->at < asker->failed_at || commit_now() - asker->failed_at < SECOND))
+		return false;
+	if (pg_open(&asker->link, &why))
+		return true;
+	asker->failed_at = commit_now();
+	free(why);
+	return false;
+}
+
+static bool answer(struct op *op)
+{
+	struct runs_asked *asked = container_of(op, struct runs_asked, op);
+	struct counts *counts = container_of(op, struct counts, op);
+
+	switch (op->kind) {
+	case OP_RUNS:
+		asked->found = 0;
+		return pg_last_runs(asked);
+	case OP_NODES:
+		return pg_nodes(container_of(op, struct nodes_asked, op));
+	case OP_TUBES:
+		return pg_tubes(container_of(op, struct tubes_asked, op));
+	default:
+		__atomic_store_n(&counts->begun, true, __ATOMIC_SEQ_CST);
+		return pg_count(counts);
+	}
+}
+
+/* The connection may be one of a database that was started anew since. */
+static bool answered(struct asker *asker, struct op *op)
+{
+	for (int i = 0; i < 2 && connected(asker, op); i++) {
+		int64_t begun = commit_now();
+
+		asker->link.failure = PG_FINE;
+		if (answer(op))
+			return true;
+		if (asker->link.failure != PG_BROKEN)
+			return false;
+		pg_close(&asker->link);
+		/* What took long would do so again. */
+		if (commit_now() - begun > SECOND)
+			asker->failed_at = commit_now();
+	}
+	return false;
+}
+
+static bool any(const struct asker *asker)
+{
+	for (int i = 0; i < QUEUES; i++)
+		if (asker->queues[i].first)
+			return true;
+	return false;
+}
+
+static struct op *next(struct asker *asker)
+{
+	struct queue *queue;
+	struct op *op;
+
+	pthread_mutex_lock(&lock);
+	while (!any(asker))
+		pthread_cond_wait(&asker->wake, &lock);
+	do
+		queue = &asker->queues[asker->turn++ % QUEUES];
+	while (!queue->first);
+	op = queue->first;
+	queue->first = op->next;
+	queue->length--;
+	pthread_mutex_unlock(&lock);
+	return op;
+}
+
+static void *answer_all(void *arg)
+{
+	struct asker *asker = arg;
+
+	pg_use(&asker->link);
+	for (;;) {
+		struct op *op = next(asker);
+
+		op->failed = commit_now() - op->at > TURN_MOST || !answered(asker, op);
+		commit_told(op);
+	}
+	return NULL;
+}
+
+/* What each asks for itself, of which there may be many, has a queue of its own. */
+static struct queue *queue_of(const struct op *op, struct asker **asker)
+{
+	bool own = op->kind == OP_RUNS ||
+		(op->kind == OP_COUNT && *container_of(op, struct counts, op)->tube);
+
+	*asker = op->kind == OP_RUNS || op->kind == OP_NODES ? &quick : &thorough;
+	return &(*asker)->queues[own];
+}
+
+/** pg_ask - have one of those questions answered; op->done() is called by the loop */
+void pg_ask(struct op *op)
+{
+	struct asker *asker;
+	struct queue *queue = queue_of(op, &asker);
+	bool full;
+
+	op->next = NULL;
+	op->at = commit_now();
+	pthread_mutex_lock(&lock);
+	full = queue->length == WAIT_MOST;
+	if (!full) {
+		if (!queue->length++)
+			queue->end = &queue->first;
+		*queue->end = op;
+		queue->end = &op->next;
+		pthread_cond_signal(&asker->wake);
+	}
+	pthread_mutex_unlock(&lock);
+	/* Otherwise it is the thread's by now. */
+	if (full) {
+		op->failed = true;
+		commit_told(op);
+	}
+}
+
+/** pg_ask_runs - the same, as struct store has it */
+void pg_ask_runs(struct runs_asked *asked)
+{
+	pg_ask(&asked->op);
+}
+
+static void start(struct asker *asker)
+{
+	pthread_t thread;
+
+	pthread_cond_init(&asker->wake, NULL);
+	if (pthread_create(&thread, NULL, answer_all, asker))
+		die("no thread can be had");
+	pthread_detach(thread);
+}
+
+/** pg_ask_start - begin; it ends with the server */
+void pg_ask_start(void)
+{
+	sigset_t all, old;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	start(&quick);
+	start(&thorough);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}

@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is done to jobs in a database of PostgreSQL.
+ *
+ * Of a job, each statement says what it must be: its holder's token, or that nobody has it.
+ * Where it is not so any more, nothing is done, and who asked is told that there is none.
+ */
+#include <nettle/sha2.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alarm.h"
+#include "base/util.h"
+#include "store/postgres.h"
+#include "store/tube_counts.h"
+
+/* Jobs that become ready, or are kicked, in a transaction */
+#define PIECE 1000
+/* Bytes of bodies that are taken at a time, and those of one more job */
+#define TAKE_BYTES (16 << 20)
+
+#define COLUMNS "jobs.id, jobs.tube, jobs.state, jobs.ord, jobs.pri, jobs.delay, jobs.ttr," \
+	" jobs.created, jobs.reserves, jobs.timeouts, jobs.releases, jobs.buries, jobs.kicks," \
+	" jobs.scheduled, jobs.token, jobs.body"
+
+/* A job that is reserved from now on, by the session $1 */
+#define RESERVE "UPDATE twheeld.jobs SET state = 3, owner = $1, token = jobs.token + 1," \
+	" reserves = reserves + 1, ord = " PG_NOW " + ttr * 1000000000 FROM took" \
+	" WHERE jobs.id = took.id RETURNING " COLUMNS
+
+/* When it is due, when its time to run is over, when it was buried; else its priority */
+#define ORDER(state, number) "CASE " state " WHEN 1 THEN " PG_NOW " + $" #number \
+	" WHEN 2 THEN " PG_NOW " ELSE $" #number " END"
+
+static void take_row(const PGresult *result, int at, struct found_job *found)
+{
+	struct row *row = &found->row;
+	uint32_t *small[] = {
+		&row->pri, &row->delay, &row->ttr, NULL, &row->reserves, &row->timeouts,
+		&row->releases, &row->buries, &row->kicks,
+	};
+
+	row->id = pg_int(result, at, 0);
+	strncpy(found->tube, PQgetvalue(result, at, 1), TUBE_NAME_MAX);
+	row->state = pg_int(result, at, 2);
+	row->ord = pg_int(result, at, 3);
+	for (size_t i = 0; i < ARRAY_SIZE(small); i++)
+		if (small[i])
+			*small[i] = pg_int(result, at, 4 + i);
+	row->created = pg_int(result, at, 7);
+	row->scheduled = pg_int(result, at, 13);
+	row->token = pg_int(result, at, 14);
+	row->size = PQgetlength(result, at, 15);
+	row->body = must(malloc(row->size + 1));
+	memcpy(row->body, PQgetvalue(result, at, 15), row->size);
+}
+
+static struct found_job *more_jobs(struct request *request, size_t count)
+{
+	size_t all = request->found + count;
+
+	request->jobs = must(realloc(request->jobs, (all + 1) * sizeof(*request->jobs)));
+	memset(request->jobs + request->found, 0, count * sizeof(*request->jobs));
+	return request->jobs + request->found;
+}
+
+static bool take_rows(struct request *request, PGresult *result)
+{
+	int count = PQntuples(result);
+	struct found_job *jobs;
+
+	if (!result)
+		return false;
+	jobs = more_jobs(request, count);
+	for (int i = 0; i < count; i++)
+		take_row(result, i, &jobs[i]);
+	request->found += count;
+	return pg_done(result);
+}
+
+/* Of some only the tube is told, and a number */
+static bool take_tubes(struct request *request, PGresult *result)
+{
+	int count = PQntuples(result);
+	struct found_job *jobs;
+
+	if (!result)
+		return false;
+	jobs = more_jobs(request, count);
+	for (int i = 0; i < count; i++) {
+		strncpy(jobs[i].tube, PQgetvalue(result, i, 0), TUBE_NAME_MAX);
+		jobs[i].row.ord = pg_int(result, i, 1);
+		jobs[i].row.scheduled = pg_int(result, i, 2);
+		jobs[i].row.id = pg_int(result, i, 3);
+	}
+	request->found += count;
+	return pg_done(result);
+}
+
+/** pg_forget_results - free what an operation gave, if it is done once more, or failed */
+void pg_forget_results(struct op *op)
+{
+	struct request *request = container_of(op, struct request, op);
+
+	if (op->kind < OP_TAKE)
+		return;
+	for (size_t i = 0; i < request->found; i++)
+		free(request->jobs[i].row.body);
+	free(request->jobs);
+	free(request->ids);
+	request->jobs = NULL;
+	request->ids = NULL;
+	request->found = 0;
+}
+
+/* Put */
+
+static const uint8_t *digest(const struct op *op, uint8_t *space)
+{
+	struct sha256_ctx ctx;
+
+	if (!op->unique)
+		return NULL;
+	sha256_init(&ctx);
+	sha256_update(&ctx, op->row.size, (const uint8_t *)op->row.body);
+	sha256_digest(&ctx, SHA256_DIGEST_SIZE, space);
+	return space;
+}
+
+static bool find_same(struct op *op, const uint8_t *hash)
+{
+	PG_STATEMENT(find, "SELECT id FROM twheeld.jobs WHERE tube = $1 AND digest = $2");
+	PGresult *result = pg_do(&find, "sb", op->to->name, hash, SHA256_DIGEST_SIZE);
+
+	op->same = result && PQntuples(result) ? pg_int(result, 0, 0) : 0;
+	return pg_done(result);
+}
+
+static bool insert(struct op *op, const uint8_t *hash, bool *there)
+{
+	PG_STATEMENT(put, "INSERT INTO twheeld.jobs(id, tube, state, ord, pri, delay, ttr, created,"
+		     " reserves, timeouts, releases, buries, kicks, scheduled, token, owner,"
+		     " digest, body) VALUES(nextval('twheeld.job_ids'), $1, $2,"
+		     " " ORDER("$2::bigint", 3) ", $4, $5, $6, " PG_NOW ", 0, 0, 0, 0, 0, $7,"
+		     " 1, 0, $8, $9) ON CONFLICT (tube, digest) WHERE digest IS NOT NULL DO NOTHING"
+		     " RETURNING id, ord, created");
+	const struct row *row = &op->row;
+	int64_t ord = row->state == DELAYED ? row->ord - op->at : (int64_t)row->pri;
+	PGresult *result = pg_do(&put, "siiiiiibb", op->to->name, (int64_t)row->state, ord,
+				 (int64_t)row->pri, (int64_t)row->delay, (int64_t)row->ttr,
+				 (int64_t)row->scheduled, hash, SHA256_DIGEST_SIZE,
+				 row->size ? row->body : "", row->size);
+
+	*there = result && PQntuples(result);
+	if (*there) {
+		op->row.id = pg_int(result, 0, 0);
+		op->row.token = 1;
+		op->due = pg_int(result, 0, 1);
+		op->row.created = pg_int(result, 0, 2);
+	}
+	return pg_done(result);
+}
+
+/**
+ * pg_put - write a new job
+ *
+ * That of the same body may have been there, and be gone when it is looked for.
+ */
+bool pg_put(struct op *op)
+{
+	uint8_t space[SHA256_DIGEST_SIZE];
+	const uint8_t *hash = digest(op, space);
+	bool there;
+
+	do {
+		op->same = 0;
+		if (!insert(op, hash, &there))
+			return false;
+		if (!there && !find_same(op, hash))
+			return false;
+	} while (!there && !op->same);
+	if (there && op->row.state == READY)
+		pg_ready(op->to->name);
+	return true;
+}
+
+/* A job whose token its holder has */
+
+static bool change(struct op *op)
+{
+	PG_STATEMENT(change, "UPDATE twheeld.jobs SET digest = CASE WHEN tube = $3 THEN digest END,"
+		     " tube = $3, state = $4, ord = " ORDER("$4::bigint", 5) ", pri = $6,"
+		     " delay = $7, reserves = $8, timeouts = $9, releases = $10, buries = $11,"
+		     " kicks = $12, owner = 0, token = token + 1 WHERE id = $1 AND token = $2"
+		     " RETURNING ord");
+	const struct row *row = &op->row;
+	int64_t ord = row->state == DELAYED ? row->ord - op->at : (int64_t)row->pri;
+	PGresult *result = pg_do(&change, "iisiiiiiiiii", row->id, row->token, op->to->name,
+				 (int64_t)row->state, ord, (int64_t)row->pri, (int64_t)row->delay,
+				 (int64_t)row->reserves, (int64_t)row->timeouts,
+				 (int64_t)row->releases, (int64_t)row->buries,
+				 (int64_t)row->kicks);
+
+	op->gone = result && !PQntuples(result);
+	if (result && !op->gone)
+		op->due = pg_int(result, 0, 0);
+	if (!pg_done(result) || op->gone)
+		return op->gone;
+	if (row->state == READY)
+		pg_ready(op->to->name);
+	if (!row->scheduled)
+		return true;
+	/* To the dead letters, or aside; what is released stays open. */
+	if (op->to != op->tube)
+		return pg_run_set(row->id, RUN_FAILED);
+	return row->state != BURIED || pg_run_set(row->id, RUN_BURIED);
+}
+
+static bool delete(struct op *op)
+{
+	PG_STATEMENT(delete, "DELETE FROM twheeld.jobs WHERE id = $1 AND token = $2 RETURNING id");
+	PGresult *result = pg_do(&delete, "ii", op->row.id, op->row.token);
+
+	op->gone = result && !PQntuples(result);
+	if (!pg_done(result) || op->gone || !op->row.scheduled)
+		return result;
+	return pg_run_deleted(op->row.id);
+}
+
+static bool touch(struct op *op)
+{
+	PG_STATEMENT(touch, "UPDATE twheeld.jobs SET ord = " PG_NOW " + ttr * 1000000000"
+		     " WHERE id = $1 AND token = $2 RETURNING id");
+	PGresult *result = pg_do(&touch, "ii", op->row.id, op->row.token);
+
+	op->gone = result && !PQntuples(result);
+	return pg_done(result);
+}
+
+/* Jobs that nobody has */
+
+#define NOT_PAUSED(tube) " AND NOT EXISTS (SELECT 1 FROM twheeld.pauses WHERE pauses.tube = " tube \
+	" AND until > " PG_NOW ")"
+
+static bool is_full(const struct request *request)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < request->found; i++)
+		bytes += request->jobs[i].row.size;
+	return bytes >= TAKE_BYTES;
+}
+
+static bool take_of(struct request *request, const char *tube)
+{
+	PG_STATEMENT(take, "WITH first AS (SELECT id, ord, octet_length(body)::bigint AS size"
+		     " FROM twheeld.jobs WHERE tube = $2 AND state = 0" NOT_PAUSED("$2")
+		     " ORDER BY ord, id LIMIT $3 FOR UPDATE SKIP LOCKED),"
+		     " took AS (SELECT id FROM (SELECT id, sum(size) OVER (ORDER BY ord, id) - size"
+		     " AS before FROM first) AS sums WHERE before < $4) " RESERVE);
+	int64_t left = request->count - request->found;
+
+	if (!take_rows(request, pg_do(&take, "isii", pg_session(), tube, left,
+				      (int64_t)TAKE_BYTES)))
+		return false;
+	request->full = is_full(request);
+	return true;
+}
+
+/* Those of some tubes that have jobs to be taken, that with the first job first */
+static PGresult *in_order(const struct request *request)
+{
+	PG_STATEMENT(order, "SELECT watched.tube, head.ord, 0::bigint, head.id"
+		     " FROM unnest($1::text[]) AS watched(tube) CROSS JOIN LATERAL (SELECT ord, id FROM twheeld.jobs"
+		     " WHERE jobs.tube = watched.tube AND state = 0 ORDER BY ord, id LIMIT 1)"
+		     " AS head WHERE true" NOT_PAUSED("watched.tube")
+		     " ORDER BY head.ord, head.id");
+
+	return pg_do(&order, "s", request->tubes);
+}
+
+static bool take(struct request *request)
+{
+	PGresult *result;
+	bool fine;
+
+	if (request->tube)
+		return take_of(request, request->tube);
+	result = in_order(request);
+	fine = result;
+	for (int i = 0; fine && request->found < request->count && i < PQntuples(result); i++)
+		fine = take_of(request, PQgetvalue(result, i, 0));
+	PQclear(result);
+	return fine;
+}
+
+static bool take_job(struct request *request)
+{
+	PG_STATEMENT(was, "SELECT state FROM twheeld.jobs WHERE id = $1 AND state <> 3 FOR UPDATE");
+	PG_STATEMENT(take, "WITH took AS (SELECT id FROM twheeld.jobs WHERE id = $2) " RESERVE);
+	PGresult *result = pg_do(&was, "i", request->op.row.id);
+	bool buried;
+
+	if (!result || !PQntuples(result))
+		return pg_done(result);
+	buried = pg_int(result, 0, 0) == BURIED;
+	PQclear(result);
+	if (!take_rows(request, pg_do(&take, "ii", pg_session(), request->op.row.id)))
+		return false;
+	return !buried || !request->jobs[0].row.scheduled ||
+		pg_run_set(request->op.row.id, RUN_OPEN);
+}
+
+static bool remove_job(struct request *request)
+{
+	PG_STATEMENT(remove, "DELETE FROM twheeld.jobs WHERE id = $1 AND state <> 3"
+		     " RETURNING tube, ord, scheduled, id");
+
+	if (!take_tubes(request, pg_do(&remove, "i", request->op.row.id)))
+		return false;
+	return !request->found || !request->jobs[0].row.scheduled ||
+		pg_run_deleted(request->op.row.id);
+}
+
+/* What was buried is open again. */
+static bool kicked(struct request *request, PGresult *result)
+{
+	if (!take_tubes(request, result))
+		return false;
+	for (size_t i = 0; i < request->found; i++)
+		if (request->jobs[i].row.scheduled &&
+		    !pg_run_set(request->jobs[i].row.id, RUN_OPEN))
+			return false;
+	if (request->found)
+		pg_ready(request->jobs[0].tube);
+	return true;
+}
+
+#define KICK "UPDATE twheeld.jobs SET state = 0, ord = pri, kicks = kicks + 1, token = token + 1"
+
+static bool kick_job(struct request *request)
+{
+	PG_STATEMENT(kick, KICK " WHERE id = $1 AND state IN (1, 2)"
+		     " RETURNING tube, ord, scheduled, id");
+
+	return kicked(request, pg_do(&kick, "i", request->op.row.id));
+}
+
+static bool kick(struct request *request)
+{
+	PG_STATEMENT(kick, "WITH took AS (SELECT id FROM twheeld.jobs WHERE tube = $1"
+		     " AND state = $2 ORDER BY ord, id LIMIT $3 FOR UPDATE SKIP LOCKED) " KICK
+		     " FROM took WHERE jobs.id = took.id"
+		     " RETURNING jobs.tube, jobs.ord, jobs.scheduled, jobs.id");
+	int64_t most = request->count < PIECE ? request->count : PIECE;
+
+	return kicked(request, pg_do(&kick, "sii", request->tube, (int64_t)request->state, most));
+}
+
+/*
+ * Those that are due are ready, of all tubes. When is the next one? (Each row might have a time of
+ * its own, as far as the database knows: without the SELECT, it looks at all that are delayed.)
+ */
+static bool promote(struct request *request)
+{
+	PG_STATEMENT(promote, "WITH took AS (SELECT id, ord FROM twheeld.jobs WHERE state = 1"
+		     " AND ord <= (SELECT " PG_NOW ") ORDER BY ord LIMIT $1"
+		     " FOR UPDATE SKIP LOCKED)"
+		     " UPDATE twheeld.jobs SET state = 0, ord = pri FROM took"
+		     " WHERE jobs.id = took.id"
+		     " RETURNING jobs.tube, took.ord, jobs.scheduled, jobs.id");
+	PG_STATEMENT(next, "SELECT min(ord) FROM twheeld.jobs WHERE state = 1");
+	PGresult *result;
+
+	if (!take_tubes(request, pg_do(&promote, "i", (int64_t)PIECE)))
+		return false;
+	for (size_t i = 0; i < request->found; i++)
+		pg_ready(request->jobs[i].tube);
+	result = pg_do(&next, "");
+	if (result)
+		request->next = PQgetisnull(result, 0, 0) ? INT64_MAX : pg_int(result, 0, 0);
+	return pg_done(result);
+}
+
+/* Looking */
+
+static bool look(struct request *request)
+{
+	PG_STATEMENT(by_id, "SELECT " COLUMNS " FROM twheeld.jobs WHERE id = $1");
+	PG_STATEMENT(first, "SELECT " COLUMNS " FROM twheeld.jobs WHERE tube = $1 AND state = $2"
+		     " ORDER BY ord, id LIMIT 1");
+
+	return take_rows(request, request->tube ?
+			 pg_do(&first, "si", request->tube, (int64_t)request->state) :
+			 pg_do(&by_id, "i", request->op.row.id));
+}
+
+static void take_figures(struct counts *counts, const PGresult *result)
+{
+	struct tube_counts *figures = NULL;
+
+	free(counts->figures);
+	counts->figures = must(calloc(PQntuples(result) + 1, sizeof(*figures)));
+	counts->length = 0;
+	for (int i = 0; i < PQntuples(result); i++) {
+		int64_t state = pg_int(result, i, 1);
+
+		if (!figures || strcmp(figures->tube, PQgetvalue(result, i, 0))) {
+			figures = &counts->figures[counts->length++];
+			strncpy(figures->tube, PQgetvalue(result, i, 0), TUBE_NAME_MAX);
+		}
+		if (state >= STATES)
+			continue;
+		figures->count[state] = pg_int(result, i, 2);
+		if (state == READY)
+			figures->urgent = pg_int(result, i, 3);
+	}
+}
+
+static bool take_pause(struct tube_counts *figures, const char *tube)
+{
+	PG_STATEMENT(get, "SELECT pause, until - " PG_NOW ", count FROM twheeld.pauses"
+		     " WHERE tube = $1");
+	PGresult *result = pg_do(&get, "s", tube);
+
+	if (result && PQntuples(result)) {
+		figures->pauses = pg_int(result, 0, 2);
+		figures->pause_left = pg_int(result, 0, 1);
+		figures->pause = pg_int(result, 0, 0);
+		if (figures->pause_left < 0) {
+			figures->pause_left = 0;
+			figures->pause = 0;
+		}
+	}
+	return pg_done(result);
+}
+
+#define COUNT "SELECT tube, state, count(*), sum(CASE WHEN pri < 1024 THEN 1 ELSE 0 END)::bigint" \
+	" FROM twheeld.jobs "
+
+/** pg_count - count the jobs of a tube, or of all */
+bool pg_count(struct counts *counts)
+{
+	PG_STATEMENT(of_all, COUNT "GROUP BY tube, state ORDER BY tube");
+	PG_STATEMENT(of_one, COUNT "WHERE tube = $1 GROUP BY tube, state ORDER BY tube");
+	PGresult *result = *counts->tube ? pg_do(&of_one, "s", counts->tube) : pg_do(&of_all, "");
+
+	if (result)
+		take_figures(counts, result);
+	if (!pg_done(result))
+		return false;
+	return !*counts->tube || take_pause(&counts->figures[0], counts->tube);
+}
+
+/* Who is there may pause a tube without jobs, too. */
+static bool pause_tube(struct request *request)
+{
+	PG_STATEMENT(pause, "INSERT INTO twheeld.pauses AS p (tube, pause, until, count)"
+		     " SELECT $1::text, $2::bigint, " PG_NOW " + $2, 1 WHERE $3::bigint = 1 OR"
+		     " EXISTS (SELECT 1 FROM twheeld.jobs WHERE tube = $1) ON CONFLICT (tube)"
+		     " DO UPDATE SET pause = $2, until = excluded.until, count = p.count + 1"
+		     " RETURNING tube, 0::bigint, 0::bigint, 0::bigint");
+
+	return take_tubes(request, pg_do(&pause, "sii", request->tube, request->pause,
+					 (int64_t)request->used));
+}
+
+/** pg_job_op - do what is not of schedules; gives false if it can't be */
+bool pg_job_op(struct op *op)
+{
+	struct request *request = container_of(op, struct request, op);
+
+	switch (op->kind) {
+	case OP_PUT:
+		return pg_put(op);
+	case OP_CHANGE:
+		return change(op);
+	case OP_DELETE:
+		return delete(op);
+	case OP_TOUCH:
+		return touch(op);
+	case OP_TAKE:
+		return take(request);
+	case OP_TAKE_JOB:
+		return take_job(request);
+	case OP_WHICH:
+		return take_tubes(request, in_order(request));
+	case OP_REMOVE:
+		return remove_job(request);
+	case OP_KICK:
+		return kick(request);
+	case OP_KICK_JOB:
+		return kick_job(request);
+	case OP_LOOK:
+		return look(request);
+	case OP_PAUSE_TUBE:
+		return pause_tube(request);
+	case OP_PROMOTE:
+		return promote(request);
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Hints of other servers that share a database, by LISTEN and NOTIFY: a tube has jobs that are
+ * ready.
+ *
+ * They may be lost: who waits looks again each second. So they have a connection and a thread
+ * of their own, and are told after the transaction: within it, the database would have its
+ * commits wait for each other. While one is being told, those that come are gathered.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+#include "base/alarm.h"
+#include "base/util.h"
+#include "store/postgres.h"
+#include "store/postgres_listen.h"
+
+/* Tubes that others are told of at a time; of more they learn when they look again. */
+#define TUBES_MOST 256
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* By @lock: what others are to be told of */
+static char *tubes[TUBES_MOST];
+static size_t count;
+static int wake_fd, hints[2];
+static bool polls;
+
+/* The thread's own */
+static struct pg_link hearer;
+
+static bool is_there(const char *tube)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(tubes[i], tube))
+			return true;
+	return false;
+}
+
+/** pg_notify - have others told that tubes have jobs that are ready */
+void pg_notify(const char *const *names, size_t length)
+{
+	uint64_t one = 1;
+
+	if (pg_polls())
+		return;
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < length && count < TUBES_MOST; i++)
+		if (!is_there(names[i]))
+			tubes[count++] = must(strdup(names[i]));
+	pthread_mutex_unlock(&lock);
+	if (write(wake_fd, &one, sizeof(one)) != sizeof(one))
+		die("an eventfd can't be written");
+}
+
+/* While the database is away, they are lost. */
+static void tell_others(void)
+{
+	PG_STATEMENT(notify, "SELECT pg_notify('twheeld', $1)");
+	char *names[TUBES_MOST];
+	size_t length;
+
+	pthread_mutex_lock(&lock);
+	length = count;
+	memcpy(names, tubes, length * sizeof(*names));
+	count = 0;
+	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < length; i++) {
+		if (hearer.failure != PG_BROKEN)
+			PQclear(pg_do(&notify, "s", names[i]));
+		free(names[i]);
+	}
+}
+
+/* A line each. What does not fit is lost, as the loop has enough to do. */
+static void hear(void)
+{
+	PGnotify *notify;
+	char line[TUBE_NAME_MAX + 2];
+
+	while ((notify = PQnotifies(hearer.db))) {
+		size_t length = strlen(notify->extra);
+
+		if (length <= TUBE_NAME_MAX) {
+			memcpy(line, notify->extra, length);
+			line[length] = '\n';
+			if (write(hints[1], line, length + 1) < 0 && errno != EAGAIN)
+				die("a pipe can't be written");
+		}
+		PQfreemem(notify);
+	}
+}
+
+/* It is not there (0A), or not even in the grammar (42). Other failures pass. */
+static bool is_unknown(const PGresult *result)
+{
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+	return state && (!strncmp(state, "0A", 2) || !strncmp(state, "42", 2));
+}
+
+/* Some engines have no LISTEN: those who wait look often. */
+static bool connect_listener(void)
+{
+	PGresult *result;
+	bool listens;
+	char *why;
+
+	hearer.failure = PG_FINE;
+	if (!pg_open(&hearer, &why)) {
+		free(why);
+		return false;
+	}
+	result = pg_exec(hearer.db, "SET synchronous_commit = off; LISTEN twheeld");
+	listens = PQresultStatus(result) == PGRES_COMMAND_OK;
+	if (is_unknown(result) && !pg_polls()) {
+		inform("the database has no LISTEN: it is asked for jobs ten times a second");
+		__atomic_store_n(&polls, true, __ATOMIC_RELAXED);
+	}
+	PQclear(result);
+	if (listens || pg_polls())
+		return true;
+	pg_close(&hearer);
+	return false;
+}
+
+static void serve(void)
+{
+	struct pollfd fds[] = {
+		{ .fd = PQsocket(hearer.db), .events = POLLIN },
+		{ .fd = wake_fd, .events = POLLIN },
+	};
+	uint64_t unused;
+
+	while (hearer.failure != PG_BROKEN) {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return;
+		if (fds[1].revents && read(wake_fd, &unused, sizeof(unused)) > 0)
+			tell_others();
+		if (!PQconsumeInput(hearer.db))
+			return;
+		hear();
+	}
+}
+
+static void *listener(void *unused)
+{
+	(void)unused;
+	pg_use(&hearer);
+	for (;;) {
+		if (connect_listener()) {
+			serve();
+			pg_close(&hearer);
+		}
+		usleep(200000);
+	}
+	return NULL;
+}
+
+/** pg_polls - has the database no such hints? */
+bool pg_polls(void)
+{
+	return __atomic_load_n(&polls, __ATOMIC_RELAXED);
+}
+
+/** pg_hints - where they can be read, a line each */
+int pg_hints(void)
+{
+	return hints[0];
+}
+
+/** pg_listen - begin; it ends with the server */
+void pg_listen(void)
+{
+	sigset_t all, old;
+	pthread_t thread;
+
+	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (wake_fd < 0 || pipe2(hints, O_CLOEXEC | O_NONBLOCK) < 0)
+		die("no pipe can be had");
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (pthread_create(&thread, NULL, listener, NULL))
+		die("no thread can be had");
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_detach(thread);
+}

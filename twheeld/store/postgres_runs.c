@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is written of schedules and their runs to a database of PostgreSQL.
+ *
+ * Servers that have the same tabs all come when a schedule is due. The first has the schedule's
+ * next time go on, in the transaction that makes the jobs. The others find another time there,
+ * and go by it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alarm.h"
+#include "base/util.h"
+#include "store/postgres.h"
+#include "store/runs.h"
+
+static bool found_row(PGresult *result, struct schedule_row *row)
+{
+	if (result && PQntuples(result)) {
+		row->next = pg_int(result, 0, 0);
+		row->since = pg_int(result, 0, 1);
+		row->paused = pg_int(result, 0, 2);
+		row->digest = pg_int(result, 0, 3);
+		row->gone = pg_int(result, 0, 4);
+	}
+	return pg_done(result);
+}
+
+/**
+ * pg_define - write a schedule, or find it as another server has written it
+ * @row: the schedule; out: as it is then
+ *
+ * Of the same definition, the earlier time counts: what is made is not made again. That it is
+ * gone counts where no other server has given it another definition.
+ */
+bool pg_define(struct schedule_row *row)
+{
+	PG_STATEMENT(define, "INSERT INTO twheeld.schedules AS s"
+		     " (id, name, digest, next, paused, gone, since)"
+		     " VALUES($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE SET"
+		     " next = CASE WHEN s.digest = $3 AND s.gone = 0 AND $6 = 0"
+		     " THEN least(s.next, $4) ELSE $4 END,"
+		     " since = CASE WHEN s.digest = $3 AND s.gone = 0 AND $6 = 0"
+		     " THEN least(s.since, $7) ELSE $7 END, digest = $3, gone = $6"
+		     " WHERE $6 = 0 OR s.digest = $3 RETURNING next, since, paused, digest, gone");
+
+	return found_row(pg_do(&define, "isiiiii", row->id, row->name, row->digest, row->next,
+			       (int64_t)row->paused, row->gone, row->since), row);
+}
+
+/**
+ * pg_pause - write that a schedule is paused; or that it is not, and its next time
+ *
+ * Of another definition, this server does not know the times: then op->gone is set.
+ */
+bool pg_pause(struct op *op)
+{
+	PG_STATEMENT(pause, "UPDATE twheeld.schedules SET paused = $2,"
+		     " next = CASE $2::bigint WHEN 0 THEN $3 ELSE next END,"
+		     " since = CASE $2::bigint WHEN 0 THEN $3 ELSE since END WHERE id = $1"
+		     " AND digest = $4 RETURNING id");
+	const struct schedule_row *row = op->schedule;
+	PGresult *result = pg_do(&pause, "iiii", row->id, (int64_t)row->paused, row->next,
+				 row->digest);
+
+	op->gone = result && !PQntuples(result);
+	return pg_done(result);
+}
+
+/** pg_paused - which schedules are paused */
+bool pg_paused(struct op *op)
+{
+	PG_STATEMENT(get, "SELECT id FROM twheeld.schedules WHERE paused = 1");
+	struct request *request = container_of(op, struct request, op);
+	PGresult *result = pg_do(&get, "");
+
+	request->count = PQntuples(result);
+	request->ids = must(calloc(request->count + 1, sizeof(*request->ids)));
+	for (uint32_t i = 0; i < request->count; i++)
+		request->ids[i] = pg_int(result, i, 0);
+	return pg_done(result);
+}
+
+/* What there is for a time stays, unless there was no job for it. */
+static bool write_run(const struct firing *firing, int64_t time, uint32_t shard, int64_t job,
+		      enum result result)
+{
+	PG_STATEMENT(add, "INSERT INTO twheeld.runs AS r"
+		     " (schedule, time, shard, job, result, created, ended) VALUES($1, $2, $3, $4,"
+		     " $5, " PG_NOW ", CASE $5::bigint WHEN 0 THEN 0 ELSE " PG_NOW " END)"
+		     " ON CONFLICT (schedule, time, shard) DO UPDATE SET job = excluded.job,"
+		     " result = excluded.result, created = excluded.created,"
+		     " ended = excluded.ended WHERE r.result >= 4");
+
+	return pg_done(pg_do(&add, "iiiii", firing->id, time, (int64_t)shard, job,
+			     (int64_t)result));
+}
+
+static bool may_run(const struct firing *firing, const struct firing_run *run, bool *may)
+{
+	PG_STATEMENT(get, "SELECT result FROM twheeld.runs WHERE schedule = $1 AND time = $2"
+		     " AND shard = $3");
+	PGresult *result = pg_do(&get, "iii", firing->id, run->time, (int64_t)run->shard);
+
+	*may = !PQntuples(result) || pg_int(result, 0, 0) >= RUN_SKIPPED;
+	return pg_done(result);
+}
+
+static bool any_open(const struct firing *firing, bool *open)
+{
+	PG_STATEMENT(get, "SELECT 1::bigint FROM twheeld.runs WHERE schedule = $1 AND result = 0"
+		     " LIMIT 1");
+	PGresult *result = pg_do(&get, "i", firing->id);
+
+	*open = PQntuples(result);
+	return pg_done(result);
+}
+
+/* As PostgreSQL writes an array */
+static char *array_of(const int64_t *numbers, size_t count)
+{
+	char *text = must(malloc(21 * count + 3)), *at = text;
+
+	*at++ = '{';
+	for (size_t i = 0; i < count; i++)
+		at += sprintf(at, "%s%lld", i ? "," : "", (long long)numbers[i]);
+	strcpy(at, "}");
+	return text;
+}
+
+static bool look_up(struct firing *firing)
+{
+	PG_STATEMENT(get, "SELECT next, since, paused, digest, gone FROM twheeld.schedules"
+		     " WHERE id = $1 FOR UPDATE");
+	PGresult *result = pg_do(&get, "i", firing->id);
+
+	firing->found.id = PQntuples(result);
+	return found_row(result, &firing->found);
+}
+
+static bool advance(struct firing *firing)
+{
+	PG_STATEMENT(advance, "UPDATE twheeld.schedules SET next = $3, since = $4, gone = 0"
+		     " WHERE id = $1 AND next = $2 AND digest = $5 AND paused = 0 RETURNING id");
+	PGresult *result = pg_do(&advance, "iiiii", firing->id, firing->from, firing->next,
+				 firing->since, firing->digest);
+
+	firing->stale = result && !PQntuples(result);
+	return pg_done(result) && (!firing->stale || look_up(firing));
+}
+
+/** pg_fire - a schedule's next time goes on, and what is due is made, once */
+bool pg_fire(struct firing *firing)
+{
+	static const struct run_table table = { may_run, any_open, write_run, pg_put };
+
+	firing->stale = false;
+	/* What is made beside has the row, too, so that no two look for open runs at a time. */
+	if (firing->from != firing->next ? !advance(firing) : !look_up(firing))
+		return false;
+	return firing->stale || runs_make(firing, &table);
+}
+
+/** pg_last_runs - the last runs of some schedules */
+bool pg_last_runs(struct runs_asked *asked)
+{
+	PG_STATEMENT(get, "SELECT wanted.id, run.time, run.shard, run.job, run.result,"
+		     " run.created, run.ended FROM unnest($1::bigint[]) AS wanted(id)"
+		     " CROSS JOIN LATERAL (SELECT * FROM twheeld.runs WHERE schedule = wanted.id"
+		     " ORDER BY time DESC, shard DESC LIMIT $2) AS run"
+		     " ORDER BY wanted.id, run.time DESC, run.shard DESC");
+	char *ids = array_of(asked->schedules, asked->count);
+	PGresult *result = pg_do(&get, "si", ids, asked->most);
+
+	free(ids);
+	for (int i = 0; result && i < PQntuples(result); i++) {
+		const struct run_row run = {
+			.schedule = pg_int(result, i, 0), .time = pg_int(result, i, 1),
+			.shard = pg_int(result, i, 2), .job = pg_int(result, i, 3),
+			.result = pg_int(result, i, 4), .created = pg_int(result, i, 5),
+			.ended = pg_int(result, i, 6),
+		};
+
+		runs_told(asked, &run);
+	}
+	return pg_done(result);
+}
+
+/** pg_run_set - what becomes of the run of a job that is there */
+bool pg_run_set(int64_t job, enum result result)
+{
+	PG_STATEMENT(set, "UPDATE twheeld.runs SET result = $2,"
+		     " ended = CASE $2::bigint WHEN 0 THEN 0 ELSE " PG_NOW " END"
+		     " WHERE job = $1 AND result < 2");
+
+	return pg_done(pg_do(&set, "ii", job, (int64_t)result));
+}
+
+/** pg_run_deleted - and of one that was deleted: one that was buried has failed */
+bool pg_run_deleted(int64_t job)
+{
+	PG_STATEMENT(end, "UPDATE twheeld.runs SET result = 2 + result, ended = " PG_NOW
+		     " WHERE job = $1 AND result < 2");
+
+	return pg_done(pg_do(&end, "i", job));
+}
+
+/* Any of the servers may have forgotten what an administrator wants to have made now. */
+static bool forget_until(int64_t last, int64_t *until)
+{
+	PG_STATEMENT(keep, "INSERT INTO twheeld.meta AS m (name, value) VALUES('forgotten', $1)"
+		     " ON CONFLICT (name) DO UPDATE SET value = greatest(m.value, $1)");
+	PG_STATEMENT(get, "SELECT value FROM twheeld.meta WHERE name = 'forgotten'");
+	PGresult *result;
+
+	if (last && !pg_done(pg_do(&keep, "i", last)))
+		return false;
+	result = pg_do(&get, "");
+	if (PQntuples(result))
+		*until = pg_int(result, 0, 0);
+	return pg_done(result);
+}
+
+/* Any of the servers may have deleted them. */
+static bool which_are_forgotten(struct prune *prune)
+{
+	PG_STATEMENT(get, "SELECT at FROM unnest($1::bigint[]) WITH ORDINALITY AS gone(id, at)"
+		     " WHERE NOT EXISTS"
+		     " (SELECT 1 FROM twheeld.schedules AS s WHERE s.id = gone.id)");
+	char *ids = array_of(prune->ids, prune->count);
+	PGresult *result = pg_do(&get, "s", ids);
+
+	free(ids);
+	memset(prune->forgotten, 0, sizeof(prune->forgotten));
+	for (int i = 0; i < PQntuples(result); i++)
+		prune->forgotten[pg_int(result, i, 0) - 1] = true;
+	return pg_done(result);
+}
+
+/** pg_prune - forget what is over, a piece at a time */
+bool pg_prune(struct op *op)
+{
+	PG_STATEMENT(runs, "DELETE FROM twheeld.runs WHERE (schedule, time, shard) IN"
+		     " (SELECT schedule, time, shard FROM twheeld.runs WHERE result >= 2"
+		     " AND time < $1 AND ended < $1 ORDER BY time, schedule, shard LIMIT $2)"
+		     " RETURNING time");
+	PG_STATEMENT(schedules, "DELETE FROM twheeld.schedules WHERE gone > 0"
+		     " AND (gone < $1 OR paused = 0) AND NOT EXISTS"
+		     " (SELECT 1 FROM twheeld.runs WHERE schedule = schedules.id)");
+	PGresult *result = pg_do(&runs, "ii", op->row.created, (int64_t)PRUNE_PIECE);
+	struct prune *prune = container_of(op, struct prune, op);
+	int64_t last = 0;
+
+	op->row.size = PQntuples(result);
+	for (uint32_t i = 0; i < op->row.size; i++)
+		if (pg_int(result, i, 0) > last)
+			last = pg_int(result, i, 0);
+	if (!pg_done(result) || !forget_until(last, &op->row.ord))
+		return false;
+	if (!op->row.size && !pg_done(pg_do(&schedules, "i", op->row.created)))
+		return false;
+	return !prune->count || which_are_forgotten(prune);
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which jobs of a firing are made, and which runs are told, whatever the store.
+ */
+#include <stdlib.h>
+
+#include "base/util.h"
+#include "store/runs.h"
+
+static bool make(struct firing *firing, struct firing_run *run, const struct run_table *table)
+{
+	bool may;
+
+	if (!table->may_run(firing, run, &may))
+		return false;
+	run->skipped = run->skipped && may;
+	if (!may)
+		return true;
+	/* One row says that all shards of a time were skipped. */
+	if (run->skipped)
+		return run->shard || table->write(firing, run->time, 0, 0, RUN_SKIPPED);
+	run->made = true;
+	return table->put(&run->put) &&
+		table->write(firing, run->time, run->shard,
+			     run->put.same ? run->put.same : run->put.row.id, RUN_OPEN);
+}
+
+/**
+ * runs_make - make what a firing has, in the transaction in which the schedule's time goes on
+ * @firing: all shards of a time are made, or none, while a run that was before is open
+ * @table: where runs are kept
+ *
+ * Return: false if the transaction has failed.
+ */
+bool runs_make(struct firing *firing, const struct run_table *table)
+{
+	bool open = false;
+
+	if (firing->missed && !table->write(firing, firing->missed, 0, 0, RUN_MISSED))
+		return false;
+	for (size_t i = 0; i < firing->count; i++) {
+		struct firing_run *run = &firing->runs[i];
+
+		if (!firing->overlap && (!i || run[-1].time != run->time) &&
+		    !table->any_open(firing, &open))
+			return false;
+		run->skipped = open;
+		run->made = false;
+		if (!make(firing, run, table))
+			return false;
+	}
+	return true;
+}
+
+/** runs_told - add a run to what is told */
+void runs_told(struct runs_asked *asked, const struct run_row *run)
+{
+	if (asked->found == asked->room) {
+		asked->room = asked->room ? 2 * asked->room : 16;
+		asked->runs = must(realloc(asked->runs, asked->room * sizeof(*run)));
+	}
+	asked->runs[asked->found++] = *run;
+}

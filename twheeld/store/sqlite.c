@@ -1,0 +1,604 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The store: a SQLite database, jobs.db. Opening, its schema, and what the event loop reads.
+ *
+ * There are two connections: the committer's, which alone writes, and this one. In WAL mode
+ * neither waits for the other.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "store/runs.h"
+#include "store/sqlite.h"
+
+#define APPLICATION_ID 0x74776a64
+/* The database's file gets longer by so much at a time */
+#define PIECE (64 << 10)
+
+static char *path;
+static enum sync sync_mode;
+static sqlite3 *db;
+/* The file, for good: if it were closed, all locks that SQLite has on it would be gone. */
+static int file;
+
+/* upgrades[N] makes a store of version N + 1 of one of version N; 0 is an empty one. */
+static const char *const upgrades[] = {
+	"CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE tubes(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+	" ready INTEGER NOT NULL, delayed INTEGER NOT NULL, buried INTEGER NOT NULL,"
+	" urgent INTEGER NOT NULL);"
+	"CREATE TABLE jobs(id INTEGER PRIMARY KEY, tube INTEGER NOT NULL,"
+	" state INTEGER NOT NULL, ord INTEGER NOT NULL, pri INTEGER NOT NULL,"
+	" delay INTEGER NOT NULL, ttr INTEGER NOT NULL, created INTEGER NOT NULL,"
+	" reserves INTEGER NOT NULL, timeouts INTEGER NOT NULL, releases INTEGER NOT NULL,"
+	" buries INTEGER NOT NULL, kicks INTEGER NOT NULL, body BLOB NOT NULL);"
+	"CREATE INDEX jobs_in_order ON jobs(tube, state, ord);"
+	"CREATE INDEX jobs_due ON jobs(ord) WHERE state = 1;",
+	/* Of the body, where no two jobs of a tube may have the same */
+	"ALTER TABLE jobs ADD COLUMN digest INTEGER;"
+	"CREATE INDEX jobs_unique ON jobs(tube, digest) WHERE digest IS NOT NULL;",
+	/* Results are those of enum result: below 2, the job is still there. */
+	"CREATE TABLE schedules(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+	" digest INTEGER NOT NULL, next INTEGER NOT NULL, paused INTEGER NOT NULL,"
+	" gone INTEGER NOT NULL, since INTEGER NOT NULL);"
+	"CREATE TABLE runs(schedule INTEGER NOT NULL, time INTEGER NOT NULL,"
+	" shard INTEGER NOT NULL, job INTEGER NOT NULL, result INTEGER NOT NULL,"
+	" created INTEGER NOT NULL, ended INTEGER NOT NULL,"
+	" PRIMARY KEY(schedule, time, shard)) WITHOUT ROWID;"
+	"CREATE INDEX runs_open ON runs(schedule) WHERE result = 0;"
+	"CREATE INDEX runs_job ON runs(job) WHERE result < 2;"
+	"CREATE INDEX runs_over ON runs(time) WHERE result >= 2;",
+};
+
+#define VERSIONS ARRAY_SIZE(upgrades)
+
+/* Small bodies come with the row. length() does not read the body. */
+#define COLUMNS "id, tube, state, ord, pri, delay, ttr, created, reserves, timeouts," \
+	" releases, buries, kicks, length(body), CASE WHEN length(body) <= 2048 THEN body END"
+
+_Static_assert(SMALL_BODY == 2048, "what COLUMNS says");
+
+/* Of a tube */
+#define EMPTY "ready = 0 AND delayed = 0 AND buried = 0"
+
+static sqlite3_stmt *get_job, *get_body, *get_tube, *same_ord, *next_ord, *same_due, *next_due,
+	*get_runs;
+
+static void run(const char *sql)
+{
+	char *why = NULL;
+
+	if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
+		die("%s: %s", path, why ? why : sqlite3_errmsg(db));
+}
+
+static sqlite3 *open_database(void)
+{
+	sqlite3 *new;
+
+	if (sqlite3_open_v2(path, &new, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+			    SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+		die("%s: %s", path, new ? sqlite3_errmsg(new) : "out of memory");
+	sqlite3_extended_result_codes(new, 1);
+	sqlite3_busy_timeout(new, 5000);
+	return new;
+}
+
+/*
+ * Debian's SQLite overwrites what is deleted. So a delete would write as much to the log as the
+ * put, for which a full disk may have no room; FAST is without what takes another write.
+ */
+static void set_up(sqlite3 *new)
+{
+	static const char *const synchronous[] = {
+		[SYNC_ALWAYS] = "FULL", [SYNC_SOMETIMES] = "NORMAL", [SYNC_NEVER] = "OFF",
+	};
+	char sql[300];
+
+	snprintf(sql, sizeof(sql), "PRAGMA journal_mode = WAL; PRAGMA synchronous = %s;"
+		 "PRAGMA cache_size = -8000; PRAGMA secure_delete = FAST;"
+		 "PRAGMA journal_size_limit = 67108864;", synchronous[sync_mode]);
+	if (sqlite3_exec(new, sql, NULL, NULL, NULL) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(new));
+}
+
+/** sqlite_connect - a further connection, set up */
+sqlite3 *sqlite_connect(void)
+{
+	sqlite3 *new = open_database();
+
+	set_up(new);
+	return new;
+}
+
+static int64_t ask(const char *sql)
+{
+	sqlite3_stmt *stmt;
+	int64_t value = 0;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(db));
+	if (sqlite3_step(stmt) == SQLITE_ROW)
+		value = sqlite3_column_int64(stmt, 0);
+	if (sqlite3_finalize(stmt) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(db));
+	return value;
+}
+
+/* Nothing of another program's database is changed, not even its journal mode. */
+static int64_t check_ours(void)
+{
+	int64_t version = ask("PRAGMA user_version");
+
+	if (version > (int64_t)VERSIONS)
+		die("%s is of a newer twheeld (version %lld, this one knows %zu): use that one",
+		    path, (long long)version, VERSIONS);
+	if (version == 0 && ask("SELECT count(*) FROM sqlite_schema") != 0)
+		die("%s is another program's database", path);
+	if (version && ask("PRAGMA application_id") != APPLICATION_ID)
+		die("%s is another program's database", path);
+	if (version < 0)
+		die("%s is damaged: its version is %lld", path, (long long)version);
+	return version;
+}
+
+static void upgrade(int64_t version)
+{
+	char sql[100];
+
+	if (version == (int64_t)VERSIONS)
+		return;
+	run("BEGIN IMMEDIATE");
+	while (version < (int64_t)VERSIONS)
+		run(upgrades[version++]);
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %lld; PRAGMA application_id = %d;",
+		 (long long)version, APPLICATION_ID);
+	run(sql);
+	run("COMMIT");
+}
+
+static sqlite3_stmt *prepare(const char *sql)
+{
+	sqlite3_stmt *stmt;
+
+	if (sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(db));
+	return stmt;
+}
+
+static void prepare_all(void)
+{
+	get_job = prepare("SELECT " COLUMNS " FROM jobs WHERE id = ?1");
+	get_body = prepare("SELECT body FROM jobs WHERE id = ?1");
+	get_tube = prepare("SELECT id FROM tubes WHERE name = ?1");
+	/*
+	 * In two steps, as an index is not used for (ord, id) > (?, ?) where id is the rowid:
+	 * it would read all jobs of the same priority again each time.
+	 */
+	same_ord = prepare("SELECT " COLUMNS " FROM jobs INDEXED BY jobs_in_order WHERE tube = ?1"
+			   " AND state = ?2 AND ord = ?3 AND id > ?4 ORDER BY id");
+	next_ord = prepare("SELECT " COLUMNS " FROM jobs INDEXED BY jobs_in_order WHERE tube = ?1"
+			   " AND state = ?2 AND ord > ?3 ORDER BY ord, id");
+	same_due = prepare("SELECT " COLUMNS " FROM jobs INDEXED BY jobs_due WHERE state = 1"
+			   " AND ord = ?1 AND id > ?2 ORDER BY id");
+	next_due = prepare("SELECT " COLUMNS " FROM jobs INDEXED BY jobs_due WHERE state = 1"
+			   " AND ord > ?1 AND ord <= ?2 ORDER BY ord, id");
+	get_runs = prepare("SELECT time, shard, job, result, created, ended FROM runs"
+			   " WHERE schedule = ?1 ORDER BY time DESC, shard DESC LIMIT ?2");
+}
+
+static char *in_folder(const char *dir, const char *name)
+{
+	char *all;
+
+	if (asprintf(&all, "%s/%s", dir, name) < 0)
+		must(NULL);
+	return all;
+}
+
+/*
+ * One server a store. The lock is the process's: a child that has yet to close what it got
+ * (aside.c) must not keep it when the server was killed, and starts again at once.
+ */
+static void take_lock(const char *dir)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	char *name = in_folder(dir, "lock");
+	int fd;
+
+	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		die("%s: %s. It must be a folder that may be written to; -b DIR is another one",
+		    name, strerror(errno));
+	if (fcntl(fd, F_SETLK, &lock) < 0) {
+		if (errno != EAGAIN && errno != EACCES)
+			die("%s can't be locked: %s", name, strerror(errno));
+		die("%s: another twheeld uses this folder", dir);
+	}
+	free(name);
+}
+
+static bool rewrite(int fd)
+{
+	static char piece[1 << 16];
+	ssize_t got, done;
+
+	/* What was written in part is read again, and the rest of it says why. */
+	for (off_t at = 0; (got = pread(fd, piece, sizeof(piece), at)) > 0; at += done) {
+		done = pwrite(fd, piece, got, at);
+		if (done <= 0)
+			return false;
+	}
+	return got == 0 && fdatasync(fd) == 0;
+}
+
+/*
+ * Have the log on the disk that is there. When a sync has failed, Linux takes for clean what
+ * it could not write. A server that is started then would read it, and write after it what
+ * is cut off from the rest when the power fails. So all of it is written once more.
+ */
+static void settle_log(const char *dir)
+{
+	char *name = in_folder(dir, "jobs.db-wal");
+	int fd = open(name, O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0 && !rewrite(fd)) {
+		if (errno != ENOSPC)
+			die("%s can't be read and written back: %s. Look at the disk", name,
+			    strerror(errno));
+		complain("%s: %s", name, strerror(errno));
+	}
+	if (fd >= 0)
+		close(fd);
+	free(name);
+}
+
+/* Those of a server that was killed. Of no harm where the disk has no room for that. */
+static void forget_empty_tubes(void)
+{
+	if (sqlite3_exec(db, "DELETE FROM tubes WHERE " EMPTY, NULL, NULL, NULL) != SQLITE_OK)
+		complain("%s can't be written: %s", path, sqlite3_errmsg(db));
+}
+
+/* Its folder must be there. */
+static void open_store(const char *dir, enum sync sync)
+{
+	int64_t version;
+
+	/* Its count of bytes, which nobody reads, is a lock for each allocation. */
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	take_lock(dir);
+	umask(077);
+	settle_log(dir);
+	sync_mode = sync;
+	path = in_folder(dir, "jobs.db");
+	db = open_database();
+	version = check_ours();
+	set_up(db);
+	upgrade(version);
+	file = open(path, O_RDWR | O_CLOEXEC);
+	if (file < 0)
+		die("%s: %s", path, strerror(errno));
+	forget_empty_tubes();
+	prepare_all();
+}
+
+/** store_room - how many bytes of its file system are left, and how many there are */
+bool store_room(int64_t *left, int64_t *all)
+{
+	struct statvfs fs;
+
+	if (statvfs(path, &fs) < 0)
+		return false;
+	*left = (int64_t)fs.f_bavail * fs.f_frsize;
+	*all = (int64_t)fs.f_blocks * fs.f_frsize;
+	return true;
+}
+
+/**
+ * store_reach - have the disk's blocks for so many bytes of the database, as far as it can tell
+ *
+ * Gives false, with errno, if they can't be had. SQLite takes what is longer than the database
+ * as it is, and cuts it off when all of the log is there.
+ */
+bool store_reach(int64_t size)
+{
+	struct stat st;
+
+	if (fstat(file, &st) < 0)
+		return false;
+	if (st.st_size >= size)
+		return true;
+	size = (size + PIECE - 1) / PIECE * PIECE;
+	errno = posix_fallocate(file, st.st_size, size - st.st_size);
+	/* A file system that knows nothing of it */
+	return !errno || errno == EINVAL || errno == EOPNOTSUPP;
+}
+
+static void close_store(void)
+{
+	sqlite3_close_v2(db);
+}
+
+static int64_t get_meta(const char *name, int64_t otherwise)
+{
+	sqlite3_stmt *stmt = prepare("SELECT value FROM meta WHERE name = ?1");
+	int64_t value = otherwise;
+
+	sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+	if (sqlite3_step(stmt) == SQLITE_ROW)
+		value = sqlite3_column_int64(stmt, 0);
+	if (sqlite3_finalize(stmt) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(db));
+	return value;
+}
+
+/** store_keep_past - keep how time goes on, as far as the disk has room for it */
+void store_keep_past(int64_t boot, int64_t offset)
+{
+	char sql[200];
+
+	if (get_meta("boot", 0) == boot && get_meta("offset", 0) == offset)
+		return;
+	snprintf(sql, sizeof(sql), "INSERT OR REPLACE INTO meta VALUES('boot', %lld),"
+		 "('offset', %lld)", (long long)boot, (long long)offset);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		complain("%s can't be written: %s", path, sqlite3_errmsg(db));
+}
+
+/** store_tubes - call @each for each tube that holds jobs */
+void store_tubes(void (*each)(const struct store_tube *tube))
+{
+	sqlite3_stmt *stmt = prepare("SELECT id, name, ready, delayed, buried, urgent FROM tubes"
+				     " WHERE NOT (" EMPTY ")");
+
+	while (sqlite3_step(stmt) == SQLITE_ROW) {
+		struct store_tube tube = {
+			.id = sqlite3_column_int64(stmt, 0),
+			.name = (const char *)sqlite3_column_text(stmt, 1),
+			.urgent = sqlite3_column_int64(stmt, 5),
+		};
+
+		for (int i = 0; i < STORED_STATES; i++)
+			tube.count[i] = sqlite3_column_int64(stmt, 2 + i);
+		each(&tube);
+	}
+	if (sqlite3_finalize(stmt) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(db));
+}
+
+static void each_schedule(void (*each)(const struct schedule_row *row))
+{
+	sqlite3_stmt *stmt = prepare("SELECT id, name, digest, next, paused, gone, since"
+				     " FROM schedules");
+
+	while (sqlite3_step(stmt) == SQLITE_ROW) {
+		struct schedule_row row = {
+			.id = sqlite3_column_int64(stmt, 0),
+			.name = (const char *)sqlite3_column_text(stmt, 1),
+			.digest = sqlite3_column_int64(stmt, 2),
+			.next = sqlite3_column_int64(stmt, 3),
+			.paused = sqlite3_column_int(stmt, 4),
+			.gone = sqlite3_column_int64(stmt, 5),
+			.since = sqlite3_column_int64(stmt, 6),
+		};
+
+		each(&row);
+	}
+	if (sqlite3_finalize(stmt) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(db));
+}
+
+/** store_last_burial - the order of the job of a tube that was buried last, or 0 */
+int64_t store_last_burial(int64_t tube)
+{
+	sqlite3_stmt *stmt = prepare("SELECT max(ord) FROM jobs INDEXED BY jobs_in_order"
+				     " WHERE tube = ?1 AND state = 2");
+	int64_t last = 0;
+
+	sqlite3_bind_int64(stmt, 1, tube);
+	if (sqlite3_step(stmt) == SQLITE_ROW)
+		last = sqlite3_column_int64(stmt, 0);
+	if (sqlite3_finalize(stmt) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(db));
+	return last;
+}
+
+int64_t store_next_tube_id(void)
+{
+	return ask("SELECT ifnull(max(id), 0) + 1 FROM tubes");
+}
+
+/* The end of reading: everything may be read by another transaction again. */
+static bool done(sqlite3_stmt *stmt, bool fine)
+{
+	if (!fine)
+		complain("%s can't be read: %s", path, sqlite3_errmsg(db));
+	sqlite3_reset(stmt);
+	return fine;
+}
+
+/** store_tube_id - the number of a tube that the store knows, or 0 */
+bool store_tube_id(const char *name, int64_t *id)
+{
+	int ret;
+
+	sqlite3_bind_text(get_tube, 1, name, -1, SQLITE_STATIC);
+	ret = sqlite3_step(get_tube);
+	*id = ret == SQLITE_ROW ? sqlite3_column_int64(get_tube, 0) : 0;
+	return done(get_tube, ret == SQLITE_ROW || ret == SQLITE_DONE);
+}
+
+static bool copy_body(sqlite3_stmt *stmt, int column, char **body)
+{
+	int size = sqlite3_column_bytes(stmt, column);
+
+	*body = malloc(size ? size : 1);
+	if (!*body)
+		return false;
+	if (size)
+		memcpy(*body, sqlite3_column_blob(stmt, column), size);
+	return true;
+}
+
+static bool take_row(sqlite3_stmt *stmt, struct row *row)
+{
+	uint32_t *counters[] = {
+		&row->reserves, &row->timeouts, &row->releases, &row->buries, &row->kicks,
+		&row->size,
+	};
+
+	row->id = sqlite3_column_int64(stmt, 0);
+	row->tube = sqlite3_column_int64(stmt, 1);
+	row->state = sqlite3_column_int(stmt, 2);
+	row->ord = sqlite3_column_int64(stmt, 3);
+	row->pri = sqlite3_column_int64(stmt, 4);
+	row->delay = sqlite3_column_int64(stmt, 5);
+	row->ttr = sqlite3_column_int64(stmt, 6);
+	row->created = sqlite3_column_int64(stmt, 7);
+	for (int i = 0; i < 6; i++)
+		*counters[i] = sqlite3_column_int64(stmt, 8 + i);
+	row->body = NULL;
+	if (row->state > BURIED)
+		return false;
+	return sqlite3_column_type(stmt, 14) == SQLITE_NULL || copy_body(stmt, 14, &row->body);
+}
+
+bool store_job(int64_t id, struct row *row, bool *found)
+{
+	int ret;
+
+	sqlite3_bind_int64(get_job, 1, id);
+	ret = sqlite3_step(get_job);
+	*found = ret == SQLITE_ROW;
+	return done(get_job, ret == SQLITE_DONE || (*found && take_row(get_job, row)));
+}
+
+bool store_body(int64_t id, char **body, uint32_t *size)
+{
+	bool fine;
+
+	sqlite3_bind_int64(get_body, 1, id);
+	fine = sqlite3_step(get_body) == SQLITE_ROW && copy_body(get_body, 0, body);
+	if (fine)
+		*size = sqlite3_column_bytes(get_body, 0);
+	return done(get_body, fine);
+}
+
+static bool last_runs_of(struct runs_asked *asked, int64_t schedule)
+{
+	int ret;
+
+	sqlite3_bind_int64(get_runs, 1, schedule);
+	sqlite3_bind_int64(get_runs, 2, asked->most);
+	while ((ret = sqlite3_step(get_runs)) == SQLITE_ROW) {
+		const struct run_row run = {
+			.schedule = schedule,
+			.time = sqlite3_column_int64(get_runs, 0),
+			.shard = sqlite3_column_int64(get_runs, 1),
+			.job = sqlite3_column_int64(get_runs, 2),
+			.result = sqlite3_column_int(get_runs, 3),
+			.created = sqlite3_column_int64(get_runs, 4),
+			.ended = sqlite3_column_int64(get_runs, 5),
+		};
+
+		runs_told(asked, &run);
+	}
+	return done(get_runs, ret == SQLITE_DONE);
+}
+
+/* At once: a look at what is in memory, or nearly so, is shorter than a way to a thread. */
+static void last_runs(struct runs_asked *asked)
+{
+	asked->op.failed = false;
+	for (size_t i = 0; i < asked->count && !asked->op.failed; i++)
+		asked->op.failed = !last_runs_of(asked, asked->schedules[i]);
+	asked->op.done(&asked->op);
+	free(asked);
+}
+
+/* Takes rows until @each says no (then *more is false) or there are no more. */
+static bool take_rows(sqlite3_stmt *stmt, struct cursor *cursor, bool *more,
+		      bool (*each)(struct row *row, void *arg), void *arg)
+{
+	struct row row;
+	int ret = SQLITE_DONE;
+
+	while (*more && (ret = sqlite3_step(stmt)) == SQLITE_ROW) {
+		if (!take_row(stmt, &row))
+			break;
+		cursor->ord = row.ord;
+		cursor->id = row.id;
+		*more = each(&row, arg);
+	}
+	return done(stmt, ret == SQLITE_DONE || !*more);
+}
+
+/**
+ * store_in_order - read jobs of a tube and state in their order
+ * @tube: the tube
+ * @state: the state
+ * @cursor: what comes after it is read; goes on
+ * @end: out: there are no more
+ * @each: called for each, and owns the body; says whether it wants a further one
+ * @arg: for @each
+ */
+bool store_in_order(int64_t tube, enum state state, struct cursor *cursor, bool *end,
+		    bool (*each)(struct row *row, void *arg), void *arg)
+{
+	bool more = true, fine;
+
+	*end = false;
+	sqlite3_bind_int64(same_ord, 1, tube);
+	sqlite3_bind_int(same_ord, 2, state);
+	sqlite3_bind_int64(same_ord, 3, cursor->ord);
+	sqlite3_bind_int64(same_ord, 4, cursor->id);
+	fine = take_rows(same_ord, cursor, &more, each, arg);
+	if (!fine || !more)
+		return fine;
+	sqlite3_bind_int64(next_ord, 1, tube);
+	sqlite3_bind_int(next_ord, 2, state);
+	sqlite3_bind_int64(next_ord, 3, cursor->ord);
+	fine = take_rows(next_ord, cursor, &more, each, arg);
+	*end = fine && more;
+	return fine;
+}
+
+/** store_due - the same for delayed jobs of all tubes, in the order in which they are due */
+bool store_due(struct cursor *cursor, int64_t until, bool *end,
+	       bool (*each)(struct row *row, void *arg), void *arg)
+{
+	bool more = true, fine;
+
+	*end = false;
+	sqlite3_bind_int64(same_due, 1, cursor->ord);
+	sqlite3_bind_int64(same_due, 2, cursor->id);
+	fine = take_rows(same_due, cursor, &more, each, arg);
+	if (!fine || !more)
+		return fine;
+	sqlite3_bind_int64(next_due, 1, cursor->ord);
+	sqlite3_bind_int64(next_due, 2, until);
+	fine = take_rows(next_due, cursor, &more, each, arg);
+	*end = fine && more;
+	return fine;
+}
+
+const struct store store_sqlite = {
+	.open = open_store,
+	.close = close_store,
+	.meta = get_meta,
+	.schedules = each_schedule,
+	.runs = last_runs,
+	.write_start = sqlite_write_start,
+	.write = sqlite_write,
+	.tidy = sqlite_tidy,
+	.sync = sqlite_sync,
+	.write_end = sqlite_write_end,
+};

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is written of schedules and their runs to jobs.db.
+ */
+#include "base/alarm.h"
+#include "base/util.h"
+#include "store/runs.h"
+#include "store/sqlite.h"
+
+/*
+ * Which these are. A clock that is ahead for a moment makes the past of no run that was
+ * just over.
+ */
+#define PRUNED "SELECT schedule, time, shard FROM runs INDEXED BY runs_over WHERE result >= 2" \
+	" AND time < ?1 AND ended < ?1 ORDER BY time, schedule, shard LIMIT ?2"
+
+static sqlite3_stmt *define, *pause_it, *advance, *get_open, *get_run, *add_run, *end_run,
+	*set_run, *last_pruned, *prune_runs, *prune_schedule;
+/* Is there a run whose job may be there? Without, no other job needs to be looked up. */
+static bool any_runs;
+
+static void bind(sqlite3_stmt *stmt, int first, const int64_t *values, int count)
+{
+	for (int i = 0; i < count; i++)
+		sqlite3_bind_int64(stmt, first + i, values[i]);
+}
+
+/* Gives false if it can't be read; else *there says whether there is such a row. */
+static bool look(sqlite3_stmt *stmt, bool *there, int64_t *value)
+{
+	int ret = sqlite3_step(stmt);
+
+	*there = ret == SQLITE_ROW;
+	if (*there)
+		*value = sqlite3_column_int64(stmt, 0);
+	if (ret == SQLITE_DONE || *there) {
+		sqlite3_reset(stmt);
+		return true;
+	}
+	return sqlite_step(stmt);
+}
+
+/** runs_define - write a schedule, but for whether it is paused if it is there */
+bool runs_define(const struct schedule_row *row)
+{
+	const int64_t values[] = {
+		row->digest, row->next, row->paused, row->gone, row->since,
+	};
+
+	sqlite3_bind_int64(define, 1, row->id);
+	sqlite3_bind_text(define, 2, row->name, -1, SQLITE_STATIC);
+	bind(define, 3, values, 5);
+	return sqlite_step(define);
+}
+
+/** runs_pause - write that a schedule is paused; or that it is not, and its next time */
+bool runs_pause(const struct schedule_row *row)
+{
+	const int64_t values[] = { row->id, row->paused, row->next };
+
+	bind(pause_it, 1, values, 3);
+	return sqlite_step(pause_it);
+}
+
+/* What there is for a time stays, unless there was no job for it. */
+static bool write_run(const struct firing *firing, int64_t time, uint32_t shard, int64_t job,
+		      enum result result)
+{
+	int64_t now = alarm_wall();
+	const int64_t values[] = {
+		firing->id, time, shard, job, result, now, result == RUN_OPEN ? 0 : now,
+	};
+
+	bind(add_run, 1, values, 7);
+	any_runs = any_runs || result == RUN_OPEN;
+	return sqlite_step(add_run);
+}
+
+static bool may_run(const struct firing *firing, const struct firing_run *run, bool *may)
+{
+	const int64_t key[] = { firing->id, run->time, run->shard };
+	int64_t result = 0;
+	bool there;
+
+	bind(get_run, 1, key, 3);
+	if (!look(get_run, &there, &result))
+		return false;
+	*may = !there || result >= RUN_SKIPPED;
+	return true;
+}
+
+static bool any_open(const struct firing *firing, bool *open)
+{
+	int64_t unused;
+
+	sqlite3_bind_int64(get_open, 1, firing->id);
+	return look(get_open, open, &unused);
+}
+
+/** runs_fire - a schedule's next time goes on, and what is due is made, once */
+bool runs_fire(struct firing *firing)
+{
+	static const struct run_table table = { may_run, any_open, write_run, sqlite_put };
+	const int64_t values[] = { firing->id, firing->from, firing->next, firing->since };
+
+	firing->stale = false;
+	if (firing->from != firing->next) {
+		bind(advance, 1, values, 4);
+		if (!sqlite_step(advance))
+			return false;
+		firing->stale = !sqlite_changed();
+	}
+	return firing->stale || runs_make(firing, &table);
+}
+
+static bool set_result(int64_t job, enum result result)
+{
+	const int64_t values[] = { job, result, result == RUN_OPEN ? 0 : alarm_wall() };
+
+	bind(set_run, 1, values, 3);
+	return sqlite_step(set_run);
+}
+
+/** runs_ended - what becomes of a job's run by an operation that was written */
+bool runs_ended(const struct op *op)
+{
+	if (!any_runs)
+		return true;
+	if (op->kind == OP_DELETE) {
+		const int64_t values[] = { op->row.id, alarm_wall() };
+
+		bind(end_run, 1, values, 2);
+		return sqlite_step(end_run);
+	}
+	/* To the dead letters */
+	if (op->to != op->tube)
+		return set_result(op->row.id, RUN_FAILED);
+	if (op->row.state == BURIED)
+		return op->from == BURIED || set_result(op->row.id, RUN_BURIED);
+	return op->from != BURIED || set_result(op->row.id, RUN_OPEN);
+}
+
+static bool forget_schedules(struct prune *prune)
+{
+	for (size_t i = 0; i < prune->count; i++) {
+		const int64_t values[] = { prune->ids[i], prune->op.row.created };
+
+		bind(prune_schedule, 1, values, 2);
+		if (!sqlite_step(prune_schedule))
+			return false;
+		prune->forgotten[i] = sqlite_changed();
+	}
+	return true;
+}
+
+/**
+ * runs_prune - forget what is over, a piece at a time
+ * @prune: op.row.created: what is of a time before this one; op.row.size: out: how many runs
+ *	that were
+ * @last: out: the last time that one of them was for; 0: there was none
+ */
+bool runs_prune(struct prune *prune, int64_t *last)
+{
+	const int64_t values[] = { prune->op.row.created, PRUNE_PIECE };
+	bool there;
+
+	*last = 0;
+	bind(last_pruned, 1, values, 2);
+	bind(prune_runs, 1, values, 2);
+	if (!look(last_pruned, &there, last) || !sqlite_step(prune_runs))
+		return false;
+	prune->op.row.size = sqlite_changed();
+	return forget_schedules(prune);
+}
+
+/** runs_start - prepare what is written */
+void runs_start(void)
+{
+	int64_t unused;
+
+	define = sqlite_prepare("INSERT INTO schedules VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+				" ON CONFLICT(id) DO UPDATE SET digest = ?3, next = ?4, gone = ?6,"
+				" since = ?7");
+	pause_it = sqlite_prepare("UPDATE schedules SET paused = ?2,"
+				  " next = CASE ?2 WHEN 0 THEN ?3 ELSE next END,"
+				  " since = CASE ?2 WHEN 0 THEN ?3 ELSE since END WHERE id = ?1");
+	advance = sqlite_prepare("UPDATE schedules SET next = ?3, since = ?4"
+				 " WHERE id = ?1 AND next = ?2");
+	get_open = sqlite_prepare("SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule = ?1"
+				  " AND result = 0 LIMIT 1");
+	get_run = sqlite_prepare("SELECT result FROM runs WHERE schedule = ?1 AND time = ?2"
+				 " AND shard = ?3");
+	add_run = sqlite_prepare("INSERT INTO runs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT"
+				 " DO UPDATE SET job = ?4, result = ?5, created = ?6, ended = ?7"
+				 " WHERE result >= 4");
+	end_run = sqlite_prepare("UPDATE runs INDEXED BY runs_job SET result = 2 + (result = 1),"
+				 " ended = ?2 WHERE job = ?1 AND result < 2");
+	set_run = sqlite_prepare("UPDATE runs INDEXED BY runs_job SET result = ?2, ended = ?3"
+				 " WHERE job = ?1 AND result < 2");
+	last_pruned = sqlite_prepare("SELECT max(time) FROM (" PRUNED ")");
+	prune_runs = sqlite_prepare("DELETE FROM runs WHERE (schedule, time, shard) IN (" PRUNED
+				    ")");
+	prune_schedule = sqlite_prepare("DELETE FROM schedules WHERE id = ?1 AND gone > 0"
+					" AND (gone < ?2 OR NOT paused) AND NOT EXISTS"
+					" (SELECT 1 FROM runs WHERE schedule = ?1)");
+	if (!look(sqlite_prepare("SELECT 1 FROM runs INDEXED BY runs_job WHERE result < 2"
+				 " LIMIT 1"), &any_runs, &unused))
+		any_runs = true;
+}

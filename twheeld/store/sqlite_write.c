@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the committer writes to SQLite: many operations a transaction.
+ */
+#include <errno.h>
+#include <nettle/sha2.h>
+#include <string.h>
+
+#include "base/alarm.h"
+#include "base/util.h"
+#include "store/runs.h"
+#include "store/sqlite.h"
+#include "store/wal.h"
+
+/* So many ids are taken at a time: a page less in most transactions */
+#define ID_BLOCK 1000
+/* Bytes of the disk that new jobs leave free, unless the disk is small */
+#define ROOM (32 << 20)
+#define PAGE 4096
+/* Bytes of a job in the tables, beside its body */
+#define ROW 512
+/* So many ms a checkpoint waits for those who read; at the end, for those of others */
+#define OWN_READERS 100
+#define OTHERS 5000
+
+static sqlite3 *db;
+static sqlite3_stmt *begin, *commit, *rollback, *put, *change, *delete, *count_tube, *set_meta,
+	*forget_tube, *count_free, *count_pages, *get_same;
+static struct tube_commit *touched;
+static int64_t next_id;
+static int64_t pages;		/* of the database, as it was committed */
+
+/** sqlite_prepare - a statement of the connection that writes, for good */
+sqlite3_stmt *sqlite_prepare(const char *sql)
+{
+	sqlite3_stmt *stmt;
+
+	if (sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL) != SQLITE_OK)
+		die("the store: %s", sqlite3_errmsg(db));
+	return stmt;
+}
+
+/** sqlite_step - do what a statement says; gives false, having complained, if it can't be */
+bool sqlite_step(sqlite3_stmt *stmt)
+{
+	int ret = sqlite3_step(stmt);
+
+	if (ret != SQLITE_DONE)
+		commit_say("the store can't be written: %s", sqlite3_errmsg(db));
+	sqlite3_reset(stmt);
+	return ret == SQLITE_DONE;
+}
+
+/** sqlite_changes - rows that the last statement has changed */
+int sqlite_changed(void)
+{
+	return sqlite3_changes(db);
+}
+
+static bool set(const char *name, int64_t value)
+{
+	sqlite3_bind_text(set_meta, 1, name, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(set_meta, 2, value);
+	return sqlite_step(set_meta);
+}
+
+static void count(struct tube_commit *tube, enum state state, bool urgent, int by)
+{
+	if (!tube->touched) {
+		tube->touched = true;
+		tube->next = touched;
+		touched = tube;
+	}
+	tube->count[state] += by;
+	if (state == READY && urgent)
+		tube->urgent += by;
+}
+
+static bool write_counts(bool in_store)
+{
+	bool fine = true;
+
+	while (touched) {
+		struct tube_commit *tube = touched;
+
+		touched = tube->next;
+		sqlite3_bind_int64(count_tube, 1, tube->id);
+		sqlite3_bind_text(count_tube, 2, tube->name, -1, SQLITE_STATIC);
+		for (int i = 0; i < STORED_STATES; i++)
+			sqlite3_bind_int64(count_tube, 3 + i, tube->count[i]);
+		sqlite3_bind_int64(count_tube, 6, tube->urgent);
+		fine = fine && (!in_store || sqlite_step(count_tube));
+		*tube = (struct tube_commit){ .id = tube->id, .name = tube->name };
+	}
+	return fine;
+}
+
+static void bind_change(sqlite3_stmt *stmt, const struct row *row)
+{
+	int64_t values[] = {
+		row->id, row->tube, row->state, row->ord, row->pri, row->delay, row->ttr,
+		row->created, row->reserves, row->timeouts, row->releases, row->buries, row->kicks,
+	};
+
+	for (int i = 0; i < 13; i++)
+		sqlite3_bind_int64(stmt, i + 1, values[i]);
+}
+
+/* So much of a cryptographic hash that nobody can make many bodies have the same */
+static int64_t digest(const struct row *row)
+{
+	struct sha256_ctx ctx;
+	int64_t value;
+
+	sha256_init(&ctx);
+	sha256_update(&ctx, row->size, (const uint8_t *)row->body);
+	sha256_digest(&ctx, sizeof(value), (uint8_t *)&value);
+	return value;
+}
+
+/*
+ * Has the tube a job with that body, which was put when it was so configured, too? What
+ * was put or deleted before, in the same transaction or one before it, is done already.
+ */
+static bool find_same(struct op *op)
+{
+	int64_t hash;
+	int ret;
+
+	op->same = 0;
+	if (!op->unique)
+		return true;
+	hash = digest(&op->row);
+	sqlite3_bind_int64(put, 15, hash);
+	sqlite3_bind_int64(get_same, 1, op->row.tube);
+	sqlite3_bind_int64(get_same, 2, hash);
+	sqlite3_bind_blob(get_same, 3, op->row.body, op->row.size, SQLITE_STATIC);
+	ret = sqlite3_step(get_same);
+	if (ret == SQLITE_ROW)
+		op->same = sqlite3_column_int64(get_same, 0);
+	else if (ret != SQLITE_DONE)
+		commit_say("the store can't be read: %s", sqlite3_errmsg(db));
+	sqlite3_reset(get_same);
+	sqlite3_bind_null(get_same, 3);
+	return ret == SQLITE_ROW || ret == SQLITE_DONE;
+}
+
+/** sqlite_put - write a new job */
+bool sqlite_put(struct op *op)
+{
+	bool fine;
+
+	sqlite3_bind_null(put, 15);
+	if (!find_same(op) || op->same)
+		return op->same;
+	bind_change(put, &op->row);
+	sqlite3_bind_blob(put, 14, op->row.body, op->row.size, SQLITE_STATIC);
+	fine = sqlite_step(put);
+	sqlite3_bind_null(put, 14);
+	count(op->to, op->row.state, op->row.pri < 1024, 1);
+	if (op->row.id >= next_id)
+		next_id = op->row.id + ID_BLOCK;
+	return fine;
+}
+
+static bool prune(struct op *op)
+{
+	int64_t last;
+
+	if (!runs_prune(container_of(op, struct prune, op), &last))
+		return false;
+	if (last > op->row.ord)
+		op->row.ord = last;
+	return !op->row.size || set("forgotten", op->row.ord);
+}
+
+static bool write_op(struct op *op)
+{
+	switch (op->kind) {
+	case OP_PUT:
+		return sqlite_put(op);
+	case OP_CHANGE:
+		bind_change(change, &op->row);
+		count(op->tube, op->from, op->from_urgent, -1);
+		count(op->to, op->row.state, op->row.pri < 1024, 1);
+		return sqlite_step(change) && runs_ended(op);
+	case OP_DELETE:
+		sqlite3_bind_int64(delete, 1, op->row.id);
+		count(op->tube, op->from, op->from_urgent, -1);
+		return sqlite_step(delete) && runs_ended(op);
+	case OP_SKEW:
+		return set("skew", op->row.created);
+	case OP_FORGET_TUBE:
+		sqlite3_bind_int64(forget_tube, 1, op->row.tube);
+		return sqlite_step(forget_tube);
+	case OP_DEFINE:
+		return runs_define(op->schedule);
+	case OP_PAUSE:
+		return runs_pause(op->schedule);
+	case OP_FIRE:
+		return runs_fire(op->firing);
+	case OP_PRUNE:
+		return prune(op);
+	default:
+		return false;
+	}
+}
+
+static bool needs_room(const struct op *op)
+{
+	return op->kind == OP_PUT || op->kind == OP_FIRE;
+}
+
+static int64_t number(sqlite3_stmt *stmt)
+{
+	int64_t value = 0;
+
+	if (sqlite3_step(stmt) == SQLITE_ROW)
+		value = sqlite3_column_int64(stmt, 0);
+	sqlite3_reset(stmt);
+	return value;
+}
+
+/*
+ * The database's file has its blocks for all pages before they are committed. So what the log
+ * holds fits there whenever it can be moved, and neither deletes nor others can take that room.
+ */
+static bool reach(int64_t count)
+{
+	bool fine = count <= pages || store_reach(count * PAGE);
+
+	if (!fine)
+		commit_say("the store can't be written: %s", strerror(errno));
+	return fine;
+}
+
+/* All that has not failed, or, with @puts false, all that but those that need room */
+static bool transaction(struct op *ops, bool puts)
+{
+	int64_t first_id = next_id, count = 0;
+	bool fine = sqlite_step(begin);
+
+	for (struct op *op = ops; fine && op; op = op->next)
+		if (!needs_room(op) || (puts && !op->failed))
+			fine = write_op(op);
+	fine = write_counts(fine) && fine;
+	if (fine && next_id != first_id)
+		fine = set("next_id", next_id);
+	if (fine)
+		count = number(count_pages);
+	fine = fine && reach(count) && sqlite_step(commit);
+	if (!fine && !sqlite3_get_autocommit(db))
+		sqlite_step(rollback);
+	if (fine)
+		pages = count;
+	else
+		next_id = first_id;
+	return fine;
+}
+
+/*
+ * Gives false if it can't be. This server's own readers are soon done, and waited for; others
+ * may go on for hours, and nobody is to wait for them each time.
+ */
+static bool empty_log(void)
+{
+	static int64_t in_vain;		/* when it has waited so */
+	bool wait = !in_vain || commit_now() - in_vain >= SECOND, empty;
+
+	sqlite3_busy_timeout(db, wait ? OWN_READERS : 0);
+	empty = wal_checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE);
+	sqlite3_busy_timeout(db, OTHERS);
+	if (empty || wait)
+		in_vain = empty ? 0 : commit_now();
+	return empty;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * How many bytes are there for new jobs, each of which takes its size in the log and in the
+ * database. They leave some for what deletes and changes, which is written to the log first.
+ * Once the log is empty, what deleted jobs have left in the database may be written over: it
+ * takes room in the log alone, and that comes back.
+ */
+static int64_t room(int64_t need)
+{
+	int64_t left, all, keep, new, again = 0;
+	bool empty;
+
+	if (!store_room(&left, &all))
+		return INT64_MAX;
+	keep = least(all / 4, ROOM);
+	if (left >= keep + need)
+		return left - keep;
+	empty = empty_log();
+	if (!store_room(&left, &all))
+		return INT64_MAX;
+	new = left > keep ? left - keep : 0;
+	if (empty && left > keep / 4)
+		again = least(number(count_free) * PAGE, least(left, keep) - keep / 4);
+	return new + 2 * again;
+}
+
+/* In the log and in the database. A row of more than half a page has one of its own. */
+static int64_t size_of(const struct op *op)
+{
+	int64_t size = op->kind == OP_FIRE ? (int64_t)op->firing->weight : op->row.size;
+
+	return 2 * (size + least(size + ROW, PAGE));
+}
+
+/* Those for which there is no room fail. */
+static void find_room(struct op *ops)
+{
+	int64_t need = 0, left;
+
+	for (struct op *op = ops; op; op = op->next)
+		need += needs_room(op) ? size_of(op) : 0;
+	left = need ? room(need) : 0;
+	for (struct op *op = ops; op; op = op->next) {
+		if (!needs_room(op))
+			continue;
+		op->failed = size_of(op) > left;
+		if (!op->failed)
+			left -= size_of(op);
+		else if (op->kind == OP_FIRE)
+			commit_say("the disk has no room for all jobs of a schedule");
+		else
+			commit_say("the disk is nearly full: no new jobs are taken");
+	}
+}
+
+/*
+ * What does not fit into the log together may do so one by one, as that is moved to the
+ * database in between. Where one alone can't be written, the others can't.
+ */
+static void one_by_one(struct op *ops)
+{
+	bool fine = true;
+
+	for (struct op *op = ops, *next; op; op = next) {
+		next = op->next;
+		op->next = NULL;
+		if (!needs_room(op)) {
+			fine = fine && (transaction(op, false) ||
+					(empty_log() && transaction(op, false)));
+			op->failed = !fine;
+		}
+		op->next = next;
+	}
+}
+
+/**
+ * sqlite_write - write operations
+ *
+ * When the disk is full, puts fail, and all else is tried once more without them.
+ */
+void sqlite_write(struct op *ops)
+{
+	bool puts = true, fine;
+
+	find_room(ops);
+	fine = transaction(ops, puts);
+	if (!fine) {
+		puts = false;
+		empty_log();
+		fine = transaction(ops, puts);
+	}
+	for (struct op *op = ops; op; op = op->next)
+		op->failed = !fine || (needs_room(op) && (op->failed || !puts));
+	if (!fine && ops->next)
+		one_by_one(ops);
+}
+
+static void prepare_all(void)
+{
+	begin = sqlite_prepare("BEGIN IMMEDIATE");
+	commit = sqlite_prepare("COMMIT");
+	rollback = sqlite_prepare("ROLLBACK");
+	put = sqlite_prepare("INSERT INTO jobs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+			     " ?11, ?12, ?13, ifnull(?14, x''), ?15)");
+	change = sqlite_prepare("UPDATE jobs SET tube = ?2, state = ?3, ord = ?4, pri = ?5,"
+				" delay = ?6, ttr = ?7, created = ?8, reserves = ?9,"
+				" timeouts = ?10, releases = ?11, buries = ?12, kicks = ?13"
+				" WHERE id = ?1");
+	delete = sqlite_prepare("DELETE FROM jobs WHERE id = ?1");
+	count_tube = sqlite_prepare("INSERT INTO tubes VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
+				    " ON CONFLICT(id) DO UPDATE SET ready = ready + excluded.ready,"
+				    " delayed = delayed + excluded.delayed,"
+				    " buried = buried + excluded.buried,"
+				    " urgent = urgent + excluded.urgent");
+	get_same = sqlite_prepare("SELECT id FROM jobs INDEXED BY jobs_unique WHERE tube = ?1"
+				  " AND digest = ?2 AND body = ifnull(?3, x'') LIMIT 1");
+	forget_tube = sqlite_prepare("DELETE FROM tubes WHERE id = ?1 AND ready = 0"
+				     " AND delayed = 0 AND buried = 0");
+	count_free = sqlite_prepare("PRAGMA freelist_count");
+	count_pages = sqlite_prepare("PRAGMA page_count");
+	set_meta = sqlite_prepare("INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
+	runs_start();
+}
+
+/**
+ * sqlite_write_start - be ready to write
+ * @sync_ns: with SYNC_SOMETIMES how often the disk is synced, else 0
+ */
+void sqlite_write_start(int64_t sync_ns)
+{
+	next_id = store->meta("next_id", 1);
+	db = sqlite_connect();
+	wal_start(db, sync_ns);
+	prepare_all();
+	pages = number(count_pages);
+	/* If the disk has no room for what was written before, deletes may yet be done. */
+	store_reach(pages * PAGE);
+}
+
+/** sqlite_tidy - look after the log, once what was written is told */
+void sqlite_tidy(void)
+{
+	wal_tidy(db);
+}
+
+/** sqlite_sync - sync what was committed; gives false if it can't be */
+bool sqlite_sync(void)
+{
+	return wal_sync(db);
+}
+
+/* Who copies the one file, as is right after a clean end, would have no store. */
+static void say_not_moved(void)
+{
+	const char *name = sqlite3_db_filename(db, "main");
+	int error = sqlite3_errcode(db) & 0xff;
+
+	complain("%s is not all of the store, as %s-wal can't be moved into it (%s): copy both,"
+		 " or start the server and end it once more", name, name,
+		 error == SQLITE_BUSY ? "another process reads it" :
+		 error == SQLITE_OK ? "it can't be synced" : sqlite3_errmsg(db));
+}
+
+/** sqlite_write_end - have all in the database, so that its file is all that need be kept */
+void sqlite_write_end(void)
+{
+	sqlite3_stmt *stmt;
+
+	while ((stmt = sqlite3_next_stmt(db, NULL)))
+		sqlite3_finalize(stmt);
+	if (!wal_checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE))
+		say_not_moved();
+	sqlite3_close(db);
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The store's log: SQLite's WAL, as the committer writes it.
+ *
+ * A file that grows has its new size and blocks written at each sync, which takes as long
+ * again as the data. So the log gets room ahead, a MiB of zeros at a time, over which the
+ * transactions are written then. What follows the last frame of a log has no meaning:
+ * when SQLite begins it anew, which it does once it is in the database, the old frames are
+ * left behind there, too.
+ */
+#include <stdint.h>
+
+#include "base/limits.h"
+#include "base/util.h"
+#include "store/store.h"
+#include "store/wal.h"
+
+#define AHEAD (1 << 20)
+#define PIECE (64 << 10)
+/* So much of the disk must be left, or the log takes what it needs alone */
+#define ROOM (256LL << 20)
+#define PAGE 4096
+#define FRAME (PAGE + 24)
+
+static bool sync_later, sync_always;
+/* A sync has failed, and it is not known what of the log is on the disk. */
+static bool unsettled;
+static bool complained;
+static int frames;		/* of the log since it was looked after */
+
+static sqlite3_file *wal_file(struct sqlite3 *db)
+{
+	sqlite3_file *file;
+
+	if (sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file) != SQLITE_OK ||
+	    !file->pMethods)
+		return NULL;
+	return file;
+}
+
+static bool room_for_more(void)
+{
+	int64_t left, all;
+
+	return store_room(&left, &all) && left >= ROOM;
+}
+
+static void grow(sqlite3_file *file, sqlite3_int64 size)
+{
+	static const char zeros[PIECE];
+	sqlite3_int64 until = size + AHEAD;
+
+	/* If it can't be had, transactions do without, or say so. */
+	while (size < until && file->pMethods->xWrite(file, zeros, PIECE, size) == SQLITE_OK)
+		size += PIECE;
+	/* Or the next transaction would wait for that, too. Nothing is lost if it fails. */
+	if (sync_always)
+		file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+}
+
+static bool rewrite(sqlite3_file *file)
+{
+	static char piece[PIECE];
+	sqlite3_int64 size;
+	int some;
+
+	if (file->pMethods->xFileSize(file, &size) != SQLITE_OK)
+		return false;
+	for (sqlite3_int64 at = 0; at < size; at += some) {
+		some = size - at < PIECE ? size - at : PIECE;
+		if (file->pMethods->xRead(file, piece, some, at) != SQLITE_OK ||
+		    file->pMethods->xWrite(file, piece, some, at) != SQLITE_OK)
+			return false;
+	}
+	return true;
+}
+
+/**
+ * wal_sync - sync what was committed without being synced; gives false if it can't be
+ *
+ * When a sync has failed, Linux takes for clean what it could not write, and the next sync
+ * has nothing to do with it. What comes after it in the log would be cut off when the power
+ * fails. So all of it is written once more, as it is done at the start, too.
+ */
+bool wal_sync(struct sqlite3 *db)
+{
+	sqlite3_file *file = wal_file(db);
+	bool fine = !file || ((!unsettled || rewrite(file)) &&
+			      file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) == SQLITE_OK);
+
+	if (!fine && !complained)
+		complain("the store can't be synced");
+	complained = !fine;
+	unsettled = !fine;
+	return fine;
+}
+
+/**
+ * wal_checkpoint - have what the log holds in the database; gives false if it stays in the log
+ * @db: the connection that alone writes
+ * @mode: see sqlite3_wal_checkpoint_v2()
+ *
+ * Only what the log has on the disk may be there, or the two don't fit when the power fails.
+ */
+bool wal_checkpoint(struct sqlite3 *db, int mode)
+{
+	int ret;
+
+	if (unsettled && !wal_sync(db))
+		return false;
+	ret = sqlite3_wal_checkpoint_v2(db, NULL, mode, NULL, NULL);
+	/* It syncs the log first. Where each commit does, there is nothing left to be lost. */
+	unsettled = sync_later && (ret & 0xff) == SQLITE_IOERR;
+	return ret == SQLITE_OK;
+}
+
+static int committed(void *arg, struct sqlite3 *db, const char *name, int count)
+{
+	(void)arg;
+	(void)db;
+	(void)name;
+	frames = count;
+	return SQLITE_OK;
+}
+
+/**
+ * wal_tidy - have the log in the database when it is long, and room ahead of it
+ * @db: the connection that alone writes
+ *
+ * This takes longer than a transaction: so it is for when those who wait for that were told.
+ */
+void wal_tidy(struct sqlite3 *db)
+{
+	sqlite3_file *file = wal_file(db);
+	sqlite3_int64 size;
+
+	if (frames >= LOG_PAGES)
+		wal_checkpoint(db, SQLITE_CHECKPOINT_PASSIVE);
+	else if (frames && file && file->pMethods->xFileSize(file, &size) == SQLITE_OK &&
+		 size < (sqlite3_int64)frames * FRAME + AHEAD / 4 && room_for_more())
+		grow(file, size);
+	frames = 0;
+}
+
+static bool does_sync(struct sqlite3 *db)
+{
+	sqlite3_stmt *stmt;
+	bool full = false;
+
+	if (sqlite3_prepare_v2(db, "PRAGMA synchronous", -1, &stmt, NULL) == SQLITE_OK)
+		full = sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_int(stmt, 0) == 2;
+	sqlite3_finalize(stmt);
+	return full;
+}
+
+/**
+ * wal_start - look after the log of a connection, which alone writes
+ * @db: the connection
+ * @later: it does not sync when it commits: wal_sync() does
+ */
+void wal_start(struct sqlite3 *db, bool later)
+{
+	sync_later = later;
+	sync_always = does_sync(db);
+	sqlite3_wal_hook(db, committed, NULL);
+}

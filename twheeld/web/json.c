@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What people are told of schedules, as JSON.
+ */
+#include <time.h>
+
+#include "web/json.h"
+
+/** json_of_text - a text. Bytes that are no UTF-8 are not told, as JSON can't have them. */
+json_t *json_of_text(const char *text)
+{
+	json_t *json = json_string(text ? text : "");
+
+	return json ? json : json_string("(this is not UTF-8)");
+}
+
+/** json_of_time - a time by the wall clock, to the second; null if there is none */
+json_t *json_of_time(int64_t ns)
+{
+	time_t seconds = ns / SECOND;
+	char text[40];
+	struct tm tm;
+
+	if (!ns || ns == INT64_MAX || !gmtime_r(&seconds, &tm))
+		return json_null();
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return json_string(text);
+}
+
+/** json_of_result - a word for how a run is */
+const char *json_of_result(enum result result)
+{
+	static const char *const names[RUN_RESULTS] = {
+		"open", "buried", "done", "failed", "skipped", "missed",
+	};
+
+	return result < RUN_RESULTS ? names[result] : "unknown";
+}
+
+/** json_of_run - a run in short */
+json_t *json_of_run(const struct run_row *run)
+{
+	return json_pack("{s:o, s:s}", "time", json_of_time(run->time), "result",
+			 json_of_result(run->result));
+}
+
+/**
+ * json_of_schedule - a schedule in short
+ * @schedule: which a file has
+ * @last: its last run, which is taken
+ */
+json_t *json_of_schedule(const struct schedule *schedule, json_t *last)
+{
+	const struct definition *definition = schedule->definition;
+
+	return json_pack("{s:o, s:o, s:o, s:s, s:b, s:o, s:o}",
+			 "name", json_of_text(schedule->name),
+			 "when", json_of_text(definition->when),
+			 "zone", json_of_text(definition->zone),
+			 "tube", definition->tube, "paused", schedule->paused,
+			 "next", schedule->paused ? json_null() :
+			 json_of_time(schedule_due(schedule)),
+			 "last", last);
+}

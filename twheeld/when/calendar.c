@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * When a schedule fires: expressions, in a zone.
+ *
+ * A zone is a table of spans in which its clock is not set. In a span, the clock shows the
+ * time plus an offset, and fields.h knows which times on a clock fit. What fires at a fixed
+ * time looks at those alone that the clock shows for the first time, and counts those that a
+ * gap left out as the first of the span after it. What is wild looks at all that is shown.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/util.h"
+#include "when/calendar.h"
+#include "when/fields.h"
+#include "when/zone.h"
+
+#define EVERY_MOST (36525LL * 86400)
+#define CLOCK_END 7258118400LL		/* 2200-01-01 */
+
+enum kind { FIELDS, EVERY, ONCE };
+
+struct calendar {
+	enum kind kind;
+	int64_t seconds;	/* of EVERY: its period; of ONCE: when, on the zone's clock */
+	struct fields fields;
+	struct zone *zone;	/* NULL: UTC */
+};
+
+static void forget_zone(struct calendar *calendar)
+{
+	if (calendar->zone)
+		zone_put(calendar->zone);
+	calendar->zone = NULL;
+}
+
+static const struct {
+	const char *name, *fields;
+} nicknames[] = {
+	{ "@yearly", "0 0 1 1 *" },
+	{ "@annually", "0 0 1 1 *" },
+	{ "@monthly", "0 0 1 * *" },
+	{ "@weekly", "0 0 * * 0" },
+	{ "@daily", "0 0 * * *" },
+	{ "@midnight", "0 0 * * *" },
+	{ "@hourly", "0 * * * *" },
+};
+
+static const struct {
+	const char *name;
+	int64_t seconds;
+} units[] = {
+	{ "s", 1 }, { "m", 60 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 },
+};
+
+static int64_t unit_of(const char *name, size_t length)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (strlen(units[i].name) == length && !memcmp(units[i].name, name, length))
+			return units[i].seconds;
+	return 0;
+}
+
+/* One number and its unit; 0 if it is none, or too much */
+static int64_t take_part(const char **at)
+{
+	size_t digits = strspn(*at, "0123456789");
+	size_t letters = strspn(*at + digits, "dhimns");
+	int64_t unit = unit_of(*at + digits, letters);
+	int64_t value = digits && digits < 12 ? atoll(*at) : 0;
+
+	*at += digits + letters;
+	return value && unit && value <= EVERY_MOST / unit ? value * unit : 0;
+}
+
+static bool parse_every(struct calendar *calendar, const char *text, const char *at,
+			struct calendar_error *error)
+{
+	const char *begin = at;
+
+	calendar->kind = EVERY;
+	forget_zone(calendar);
+	do {
+		int64_t part = take_part(&at);
+
+		calendar->seconds += part;
+		if (!part || calendar->seconds > EVERY_MOST)
+			return calendar_wrong(error, begin - text,
+					      "@every wants a time from 1s to 36525d: 90s, 5m, 1h30m, 2d");
+	} while (*at);
+	return true;
+}
+
+/* Has a text this shape, with digits where there are zeros? It may go on. */
+static bool has_shape(const char *text, const char *shape)
+{
+	for (; *shape; text++, shape++)
+		if (*shape == '0' ? *text < '0' || *text > '9' : *text != *shape)
+			return false;
+	return true;
+}
+
+/* How far the clock is that a time of RFC 3339 is told in */
+static bool take_offset(const char *at, int64_t *seconds)
+{
+	int hours, minutes;
+
+	*seconds = 0;
+	if (!strcmp(at, "Z"))
+		return true;
+	if ((!has_shape(at, "+00:00") && !has_shape(at, "-00:00")) || at[6] ||
+	    sscanf(at + 1, "%d:%d", &hours, &minutes) != 2 || hours > 23 || minutes > 59)
+		return false;
+	*seconds = (*at == '-' ? -60 : 60) * (60 * hours + minutes);
+	return true;
+}
+
+/* The time on the clock, and the rest of the text; NULL: there is no such time */
+static const char *take_time(const char *at, int64_t *seconds)
+{
+	bool with_seconds = has_shape(at, "0000-00-00T00:00:00");
+	struct tm tm = { 0 }, given;
+
+	if (!has_shape(at, "0000-00-00T00:00"))
+		return NULL;
+	if (sscanf(at, "%4d-%2d-%2dT%2d:%2d:%2d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
+		   &tm.tm_hour, &tm.tm_min, &tm.tm_sec) < 5)
+		return NULL;
+	tm.tm_year -= 1900;
+	tm.tm_mon -= 1;
+	given = tm;
+	*seconds = timegm(&tm);
+	if (given.tm_mon != tm.tm_mon || given.tm_mday != tm.tm_mday ||
+	    given.tm_hour != tm.tm_hour || given.tm_min != tm.tm_min || given.tm_sec != tm.tm_sec)
+		return NULL;
+	return at + (with_seconds ? 19 : 16);
+}
+
+static bool parse_at(struct calendar *calendar, const char *text, const char *at,
+		     struct calendar_error *error)
+{
+	const char *rest = take_time(at, &calendar->seconds);
+	int64_t offset = 0;
+
+	calendar->kind = ONCE;
+	if (!rest || (*rest && !take_offset(rest, &offset)))
+		return calendar_wrong(error, at - text,
+				      "this is no time like 2027-01-01T00:00Z, 2027-01-01T00:00:00+01:00");
+	if (*rest)
+		forget_zone(calendar);
+	calendar->seconds -= offset;
+	return (calendar->seconds >= 0 && calendar->seconds < CLOCK_END) ||
+		calendar_wrong(error, at - text, "this is no time from 1970 to 2199");
+}
+
+static bool parse_nickname(struct calendar *calendar, const char *text, const char *name,
+			   struct calendar_error *error)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(nicknames); i++)
+		if (!strcmp(nicknames[i].name, name)) {
+			const char *fields = nicknames[i].fields;
+
+			return fields_parse(&calendar->fields, fields, strlen(fields), error);
+		}
+	if (!strcmp(name, "@reboot"))
+		return calendar_wrong(error, name - text,
+				      "@reboot is not a time; let a service of systemd put that job");
+	return calendar_wrong(error, name - text,
+			      "there are @yearly, @monthly, @weekly, @daily, @hourly, @every 90s, @at 2027-01-01T00:00Z");
+}
+
+/* The text after a word and spaces; NULL: it does not begin so */
+static const char *after(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	if (strncmp(text, word, length) || !strchr(" \t", text[length]) || !text[length])
+		return NULL;
+	return text + length + strspn(text + length, " \t");
+}
+
+static bool parse_text(struct calendar *calendar, const char *text, struct calendar_error *error)
+{
+	const char *begin = text + strspn(text, " \t"), *at;
+
+	if (*begin != '@')
+		return fields_parse(&calendar->fields, text, strlen(text), error);
+	at = after(begin, "@every");
+	if (at)
+		return parse_every(calendar, text, at, error);
+	at = after(begin, "@at");
+	if (at)
+		return parse_at(calendar, text, at, error);
+	return parse_nickname(calendar, text, begin, error);
+}
+
+/* A copy that ends with a byte of 0, without spaces at its end */
+static bool copy_text(char *copy, const char *text, size_t length, struct calendar_error *error)
+{
+	if (length > CALENDAR_TEXT_MOST)
+		return calendar_wrong(error, CALENDAR_TEXT_MOST, "more than %d characters",
+				      CALENDAR_TEXT_MOST);
+	if (memchr(text, 0, length))
+		return calendar_wrong(error, (char *)memchr(text, 0, length) - text,
+				      "there is a byte of 0");
+	while (length && strchr(" \t", text[length - 1]))
+		length--;
+	memcpy(copy, text, length);
+	copy[length] = 0;
+	return true;
+}
+
+static bool get_zone(struct calendar *calendar, const char *name, struct calendar_error *error)
+{
+	calendar->zone = zone_get(name);
+	if (calendar->zone)
+		return true;
+	if (!name)
+		return calendar_wrong(error, 0, "the zone of this machine can't be read");
+	return calendar_wrong(error, 0, "there is no zone '%.60s' in the zone database", name);
+}
+
+/**
+ * calendar_parse - understand an expression
+ * @text: what calendar.h says, up to CALENDAR_TEXT_MOST characters; spaces around it are fine
+ * @length: of the text
+ * @zone: a name of the zone database, or NULL: the zone of this machine
+ * @error: where it says what is wrong
+ *
+ * An expression that never fires, like 0 0 31 2 *, is wrong.
+ *
+ * Return: a calendar, for calendar_free(), or NULL.
+ */
+struct calendar *calendar_parse(const char *text, size_t length, const char *zone,
+				struct calendar_error *error)
+{
+	struct calendar *calendar = calloc(1, sizeof(*calendar));
+	char copy[CALENDAR_TEXT_MOST + 1];
+
+	if (!calendar) {
+		calendar_wrong(error, 0, "out of memory");
+		return NULL;
+	}
+	if (!copy_text(copy, text, length, error) || !get_zone(calendar, zone, error) ||
+	    !parse_text(calendar, copy, error)) {
+		calendar_free(calendar);
+		return NULL;
+	}
+	return calendar;
+}
+
+/** calendar_zone - a digest of what is known of its zone */
+int64_t calendar_zone(const struct calendar *calendar)
+{
+	return calendar->zone ? calendar->zone->digest : 0;
+}
+
+void calendar_free(struct calendar *calendar)
+{
+	if (!calendar)
+		return;
+	forget_zone(calendar);
+	free(calendar);
+}
+
+static int64_t round_down(int64_t time, int64_t to)
+{
+	int64_t rest = time % to;
+
+	return time - (rest < 0 ? rest + to : rest);
+}
+
+/* The first time on the clock, from one on, or CALENDAR_NEVER */
+static int64_t clock_next(const struct calendar *calendar, int64_t from)
+{
+	int64_t next;
+
+	switch (calendar->kind) {
+	case FIELDS:
+		return fields_next(&calendar->fields, from);
+	case EVERY:
+		next = from > 0 ? round_down(from + calendar->seconds - 1, calendar->seconds) : 0;
+		return next < CLOCK_END ? next : CALENDAR_NEVER;
+	default:
+		return calendar->seconds >= from ? calendar->seconds : CALENDAR_NEVER;
+	}
+}
+
+/* The last time on the clock, up to one, or CALENDAR_NOT_YET */
+static int64_t clock_prev(const struct calendar *calendar, int64_t from)
+{
+	if (from > CLOCK_END - 1)
+		from = CLOCK_END - 1;
+	switch (calendar->kind) {
+	case FIELDS:
+		return fields_prev(&calendar->fields, from);
+	case EVERY:
+		return from < 0 ? CALENDAR_NOT_YET : round_down(from, calendar->seconds);
+	default:
+		return calendar->seconds <= from ? calendar->seconds : CALENDAR_NOT_YET;
+	}
+}
+
+static int64_t clamp(int64_t time)
+{
+	if (time < ZONE_FIRST)
+		return ZONE_FIRST;
+	return time < ZONE_END ? time : ZONE_END - 1;
+}
+
+static int64_t later(int64_t one, int64_t other)
+{
+	return one > other ? one : other;
+}
+
+/* What a calendar looks at of a span begins at this time on the clock. */
+static int64_t begin_of(const struct calendar *calendar, const struct zone_span *span)
+{
+	if (calendar->kind == FIELDS && calendar->fields.wild)
+		return span->start + span->offset;
+	return later(span->reached, ZONE_FIRST);
+}
+
+/* When it is that the clock shows a time of a span; at its begin, for one in the gap */
+static int64_t time_in(const struct zone_span *span, int64_t clock)
+{
+	return later(clock - span->offset, span->start);
+}
+
+/*
+ * Most often the clock's next time is in this span. Else it is looked for in the spans after
+ * it, and not found anew unless the clock is set back to before what was asked.
+ */
+static int64_t zone_next(const struct calendar *calendar, int64_t from)
+{
+	const struct zone *zone = calendar->zone;
+	int64_t asked = INT64_MAX, clock = 0;
+
+	for (size_t i = zone_at(zone, from); i < zone->count; i++) {
+		const struct zone_span *span = &zone->spans[i];
+		int64_t begin = begin_of(calendar, span);
+
+		if (from > span->start)
+			begin = later(begin, from + span->offset);
+		if (begin < asked || begin > clock) {
+			asked = begin;
+			clock = clock_next(calendar, begin);
+		}
+		if (clock < zone_end(zone, i) + span->offset)
+			return time_in(span, clock);
+	}
+	return CALENDAR_NEVER;
+}
+
+static int64_t zone_prev(const struct calendar *calendar, int64_t from)
+{
+	const struct zone *zone = calendar->zone;
+	int64_t asked = INT64_MIN, clock = 0;
+
+	for (size_t i = zone_at(zone, from) + 1; i-- > 0; from = zone->spans[i].start - 1) {
+		const struct zone_span *span = &zone->spans[i];
+		int64_t end = from + span->offset;
+
+		if (end > asked || end < clock) {
+			asked = end;
+			clock = clock_prev(calendar, end);
+		}
+		if (clock >= begin_of(calendar, span))
+			return time_in(span, clock);
+	}
+	return CALENDAR_NOT_YET;
+}
+
+/**
+ * calendar_next - when it fires next
+ *
+ * Return: the first time after @after, or CALENDAR_NEVER.
+ */
+int64_t calendar_next(const struct calendar *calendar, int64_t after)
+{
+	int64_t from = clamp(after) + (after >= ZONE_FIRST);
+
+	if (after >= ZONE_END)
+		return CALENDAR_NEVER;
+	return calendar->zone ? zone_next(calendar, from) : clock_next(calendar, from);
+}
+
+/**
+ * calendar_prev - when it fired last
+ *
+ * Return: the last time before @before, or CALENDAR_NOT_YET.
+ */
+int64_t calendar_prev(const struct calendar *calendar, int64_t before)
+{
+	int64_t from = clamp(before) - (before > ZONE_FIRST);
+
+	return calendar->zone ? zone_prev(calendar, from) : clock_prev(calendar, from);
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Times at which schedules are left out: files of dates. Those of .ics are in ics.c.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "when/dates.h"
+#include "when/ics.h"
+#include "when/spans.h"
+#include "when/zone.h"
+
+#define DAY_SECONDS 86400
+#define SPACES " \t\r"
+
+struct dates {
+	struct spans times;
+};
+
+/** dates_wrong - say what is wrong, and in which line; gives false */
+bool dates_wrong(struct dates_error *error, size_t line, const char *format, ...)
+{
+	va_list args;
+
+	error->line = line;
+	va_start(args, format);
+	vsnprintf(error->text, sizeof(error->text), format, args);
+	va_end(args);
+	return false;
+}
+
+/* A date as the days since 1970-01-01, and what is after it; NULL: it is none. */
+static const char *take_date(const char *at, int64_t *day)
+{
+	struct tm tm = { 0 };
+	int month, date, length;
+
+	if (strspn(at, "0123456789") != 4 ||
+	    sscanf(at, "%4d-%2d-%2d%n", &tm.tm_year, &month, &date, &length) != 3 || length != 10)
+		return NULL;
+	tm.tm_year -= 1900;
+	tm.tm_mon = month - 1;
+	tm.tm_mday = date;
+	*day = timegm(&tm) / DAY_SECONDS;
+	if (tm.tm_mon != month - 1 || tm.tm_year < 70 || tm.tm_year > 299)
+		return NULL;
+	return at + length;
+}
+
+static bool read_line(struct spans *times, const char *line, const struct zone *zone,
+		      size_t number, struct dates_error *error)
+{
+	int64_t first, last;
+	const char *at = take_date(line, &first);
+
+	last = first;
+	if (at && !strncmp(at, "..", 2))
+		at = take_date(at + 2, &last);
+	if (!at || *at)
+		return dates_wrong(error, number,
+				       "this is no date from 1970 to 2199: 2027-01-01, or 2027-01-01..2027-01-06");
+	if (last < first)
+		return dates_wrong(error, number, "the second date is before the first one");
+	return spans_add_days(times, zone, first, last - first + 1) ||
+		dates_wrong(error, number, "too many dates");
+}
+
+/* The line without spaces around it, and without its comment; the text is changed. */
+static char *strip(char *line)
+{
+	char *end = line + strcspn(line, "#");
+
+	while (end > line && strchr(SPACES, end[-1]))
+		end--;
+	*end = 0;
+	return line + strspn(line, SPACES);
+}
+
+static bool read_dates(struct spans *times, char *text, const struct zone *zone,
+		       struct dates_error *error)
+{
+	size_t number = 1;
+
+	for (char *line; (line = strsep(&text, "\n")); number++) {
+		line = strip(line);
+		if (*line && !read_line(times, line, zone, number, error))
+			return false;
+	}
+	return true;
+}
+
+static bool is_ics(const char *path)
+{
+	size_t length = strlen(path);
+
+	return length > 4 && !strcasecmp(path + length - 4, ".ics");
+}
+
+static ssize_t read_all(int fd, char *text, size_t room)
+{
+	size_t have = 0;
+	ssize_t got;
+
+	while ((got = read(fd, text + have, room - have)) > 0)
+		have += got;
+	return got < 0 ? got : (ssize_t)have;
+}
+
+static bool is_regular(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode);
+}
+
+/* The file, with a byte of 0 after it; NULL: @error says why. */
+static char *read_file(int fd, struct dates_error *error)
+{
+	char *text = malloc(EXCLUSION_FILE_MOST + 1);
+	ssize_t length = text ? read_all(fd, text, EXCLUSION_FILE_MOST + 1) : -1;
+
+	if (length >= 0 && length <= EXCLUSION_FILE_MOST && !memchr(text, 0, length)) {
+		text[length] = 0;
+		return text;
+	}
+	if (length < 0)
+		dates_wrong(error, 0, "%s", strerror(errno));
+	else if (length > EXCLUSION_FILE_MOST)
+		dates_wrong(error, 0, "it is longer than 4 MiB");
+	else
+		dates_wrong(error, 0, "this is no text: it has a byte of 0");
+	free(text);
+	return NULL;
+}
+
+static char *read_path(const char *path, struct dates_error *error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char *text = NULL;
+
+	if (fd < 0)
+		dates_wrong(error, 0, "%s", strerror(errno));
+	else if (!is_regular(fd))
+		dates_wrong(error, 0, "this is no file");
+	else
+		text = read_file(fd, error);
+	if (fd >= 0)
+		close(fd);
+	return text;
+}
+
+static struct dates *understand(char *text, bool ics, const struct zone *zone,
+				struct dates_error *error)
+{
+	struct dates *exclusion = calloc(1, sizeof(*exclusion));
+
+	if (!exclusion) {
+		dates_wrong(error, 0, "out of memory");
+		return NULL;
+	}
+	if (ics ? ics_read(&exclusion->times, text, zone, error) :
+	    read_dates(&exclusion->times, text, zone, error)) {
+		spans_sort(&exclusion->times);
+		return exclusion;
+	}
+	dates_free(exclusion);
+	return NULL;
+}
+
+/**
+ * dates_read - read a file of times that are left out
+ * @path: of the file, which is for the .ics format if its name ends so
+ * @zone: in which its days are, and times without a zone; NULL: the machine's
+ * @error: where it says what is wrong
+ *
+ * Return: what is left out, for dates_free(), or NULL.
+ */
+struct dates *dates_read(const char *path, const char *zone, struct dates_error *error)
+{
+	struct zone *in = zone_get(zone);
+	struct dates *exclusion = NULL;
+	char *text = NULL;
+
+	if (in)
+		text = read_path(path, error);
+	else
+		dates_wrong(error, 0, "there is no zone '%.60s' in the zone database",
+			    zone ? zone : "of this machine");
+	if (text)
+		exclusion = understand(text, is_ics(path), in, error);
+	free(text);
+	if (in)
+		zone_put(in);
+	return exclusion;
+}
+
+/** dates_of - leave out the spans that dates_times() of another one has; they are taken */
+struct dates *dates_of(struct time_span *spans, size_t count)
+{
+	struct dates *exclusion = calloc(1, sizeof(*exclusion));
+
+	if (exclusion)
+		exclusion->times = (struct spans){ count, count, spans };
+	return exclusion;
+}
+
+/** dates_times - all times that are left out */
+const struct spans *dates_times(const struct dates *exclusion)
+{
+	return &exclusion->times;
+}
+
+/**
+ * dates_covers - is a time left out?
+ * @until: if so, the first second after it that is not
+ */
+bool dates_covers(const struct dates *exclusion, int64_t when, int64_t *until)
+{
+	const struct time_span *span = spans_find(&exclusion->times, when);
+
+	if (span)
+		*until = span->until;
+	return span;
+}
+
+/**
+ * dates_since - the same, going back
+ * @from: if a time is left out, the first second from which on all is up to it
+ */
+bool dates_since(const struct dates *exclusion, int64_t when, int64_t *from)
+{
+	const struct time_span *span = spans_find(&exclusion->times, when);
+
+	if (span)
+		*from = span->from;
+	return span;
+}
+
+void dates_free(struct dates *exclusion)
+{
+	if (!exclusion)
+		return;
+	spans_free(&exclusion->times);
+	free(exclusion);
+}

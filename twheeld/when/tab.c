@@ -1,0 +1,814 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tabs: from a text to definitions.
+ *
+ * A line is a comment, an option that holds for the lines after it, or a schedule: when,
+ * options of its own, and the body of its jobs. A schedule that is wrong is named and left
+ * out. After an option that is wrong nothing is taken, as the lines there rely on it.
+ */
+#include <limits.h>
+#include <nettle/sha2.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <uthash.h>
+
+#include "base/duration.h"
+#include "base/tube_name.h"
+#include "base/util.h"
+#include "when/calendar.h"
+#include "when/tab.h"
+#include "when/zone.h"
+
+#define SECOND 1000000000LL
+#define SCHEDULE_BEGINS "0123456789*@?"
+#define OPTION_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+#define ZONE_MOST 64
+#define PATH_MOST 1024
+/* What some editors write before a text in UTF-8 */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+/* Of the hash of a line: so few lines have the same by chance that it does not matter */
+#define NAME_BYTES 6
+
+enum on { ON_ANY, ON_EACH_NODE, ON_EACH_SITE };
+
+struct values {
+	char zone[ZONE_MOST], tube[TUBE_NAME_MAX + 1], exclusion[PATH_MOST];
+	char name[SCHEDULE_NAME_MAX + 1];
+	uint32_t pri, ttr, shards, most, fields;
+	int64_t late, jitter;
+	enum misfire misfire;
+	enum on on;
+	bool overlap;
+};
+
+/* Lines of the same text, which have no name of their own */
+struct seen {
+	uint64_t hash;
+	unsigned int count;
+	UT_hash_handle hash_of_all;
+};
+
+struct tab {
+	const char *text, *end;		/* that is to come */
+	char *file;
+	const struct tab_host *host;
+	struct tab_reader *reader;
+	struct values values;		/* that hold from here on */
+	unsigned int line, complaints;
+	const char *start;		/* of the line */
+	bool skips;			/* that line is too long */
+	struct seen *seen;
+};
+
+/* A piece of a line */
+struct piece {
+	const char *at;
+	size_t length;
+};
+
+__attribute__((format(printf, 3, 4)))
+static bool wrong(struct tab *tab, const char *at, const char *format, ...)
+{
+	char why[400];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	tab->complaints++;
+	if (tab->complaints < TAB_COMPLAINTS)
+		tab->reader->wrong(tab->reader, tab->line, at - tab->start + 1, why);
+	else if (tab->complaints == TAB_COMPLAINTS)
+		tab->reader->wrong(tab->reader, tab->line, at - tab->start + 1,
+				   "this is a mistake, too, and the others are not named");
+	return false;
+}
+
+/* Options */
+
+static bool number_of(const char *text, uint32_t most, uint32_t *value)
+{
+	uint64_t sum = 0;
+
+	if (!*text || text[strspn(text, "0123456789")] || strlen(text) > 10)
+		return false;
+	for (; *text; text++)
+		sum = 10 * sum + (*text - '0');
+	*value = sum;
+	return sum <= most;
+}
+
+static bool seconds_of(const char *text, int64_t *value)
+{
+	uint32_t plain;
+
+	if (number_of(text, UINT32_MAX, &plain)) {
+		*value = plain;
+		return true;
+	}
+	if (!duration_parse(text, value) || *value % SECOND)
+		return false;
+	*value /= SECOND;
+	return true;
+}
+
+static bool copy_text(char *to, size_t room, const char *text)
+{
+	if (strlen(text) >= room)
+		return false;
+	strcpy(to, text);
+	return true;
+}
+
+static bool take_zone(struct values *values, const char *text)
+{
+	return copy_text(values->zone, sizeof(values->zone), text) &&
+		(!*text || zone_exists(text));
+}
+
+static bool take_tube(struct values *values, const char *text)
+{
+	return tube_name_ok(text, strlen(text)) &&
+		copy_text(values->tube, sizeof(values->tube), text);
+}
+
+static bool take_pri(struct values *values, const char *text)
+{
+	return number_of(text, UINT32_MAX, &values->pri);
+}
+
+static bool take_ttr(struct values *values, const char *text)
+{
+	int64_t seconds;
+
+	if (!seconds_of(text, &seconds) || seconds < 1 || seconds > UINT32_MAX)
+		return false;
+	values->ttr = seconds;
+	return true;
+}
+
+static bool take_misfire(struct values *values, const char *text)
+{
+	values->misfire = strcmp(text, "once") ? MISFIRE_SKIP : MISFIRE_ONCE;
+	if (!strcmp(text, "once") || !strcmp(text, "skip"))
+		return true;
+	values->misfire = MISFIRE_ALL;
+	return !strncmp(text, "all:", 4) &&
+		number_of(text + 4, MISFIRES_MOST, &values->most) && values->most;
+}
+
+static bool take_late(struct values *values, const char *text)
+{
+	return seconds_of(text, &values->late) && values->late >= 1 && values->late <= 86400;
+}
+
+static bool take_overlap(struct values *values, const char *text)
+{
+	values->overlap = !strcmp(text, "yes");
+	return values->overlap || !strcmp(text, "no");
+}
+
+static bool take_shards(struct values *values, const char *text)
+{
+	return number_of(text, SHARDS_MOST, &values->shards) && values->shards;
+}
+
+static bool take_on(struct values *values, const char *text)
+{
+	static const char *const words[] = {
+		[ON_ANY] = "any", [ON_EACH_NODE] = "each-node", [ON_EACH_SITE] = "each-site",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		values->on = i;
+		if (!strcmp(text, words[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool take_jitter(struct values *values, const char *text)
+{
+	return seconds_of(text, &values->jitter) && values->jitter <= 86400;
+}
+
+static bool take_exclusion(struct values *values, const char *text)
+{
+	return copy_text(values->exclusion, sizeof(values->exclusion), text);
+}
+
+/** tab_name - can a schedule have that name, by NAME=? */
+bool tab_name(const char *name)
+{
+	return *name && strlen(name) <= TUBE_NAME_MAX && !name[strspn(name, TUBE_NAME_CHARS)];
+}
+
+static bool take_name(struct values *values, const char *text)
+{
+	return tab_name(text) && copy_text(values->name, sizeof(values->name), text);
+}
+
+static bool take_fields(struct values *values, const char *text)
+{
+	return number_of(text, 7, &values->fields) && values->fields >= 5;
+}
+
+enum where { ANYWHERE, IN_A_LINE, ABOVE };
+
+static const struct option {
+	const char *name;
+	enum where where;
+	bool (*take)(struct values *values, const char *text);
+	const char *what;
+} options[] = {
+	{ "CRON_TZ", ANYWHERE, take_zone, "a zone of the zone database, like Europe/Berlin" },
+	{ "TUBE", ANYWHERE, take_tube, "the name of a tube" },
+	{ "PRI", ANYWHERE, take_pri, "a priority, from 0 to 4294967295" },
+	{ "TTR", ANYWHERE, take_ttr, "a time to run, like 60s or 2h" },
+	{ "MISFIRE", ANYWHERE, take_misfire, "once, skip, or all:N with N from 1 to 1000" },
+	{ "MISFIRE_AFTER", ANYWHERE, take_late, "a time from 1s to 1d, like 60s or 2h" },
+	{ "OVERLAP", ANYWHERE, take_overlap, "yes or no" },
+	{ "SHARDS", ANYWHERE, take_shards, "a number from 1 to 1024" },
+	{ "ON", ANYWHERE, take_on, "any, each-node or each-site" },
+	{ "JITTER", ANYWHERE, take_jitter, "a time in whole seconds, up to 1d" },
+	{ "CALENDAR", ANYWHERE, take_exclusion, "the path of a file" },
+	{ "NAME", IN_A_LINE, take_name,
+	  "a name of letters, digits and -+/;.$_() up to 200 bytes" },
+	{ "FIELDS", ABOVE, take_fields, "5, 6 or 7" },
+};
+
+static const struct option *find_option(struct piece name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		if (strlen(options[i].name) == name.length &&
+		    !memcmp(options[i].name, name.at, name.length))
+			return &options[i];
+	return NULL;
+}
+
+static bool take_option(struct tab *tab, const struct option *option, struct values *values,
+			struct piece value)
+{
+	char text[PATH_MOST];
+
+	if (value.length < sizeof(text)) {
+		memcpy(text, value.at, value.length);
+		text[value.length] = 0;
+		if (option->take(values, text))
+			return true;
+	}
+	return wrong(tab, value.at, "%s is %s", option->name, option->what);
+}
+
+/* Pieces */
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static struct piece rest_after_blanks(struct piece line)
+{
+	while (line.length && is_blank(*line.at)) {
+		line.at++;
+		line.length--;
+	}
+	return line;
+}
+
+/* A word, which is taken from the line's beginning */
+static struct piece take_word(struct piece *line)
+{
+	struct piece word = { rest_after_blanks(*line).at, 0 };
+
+	*line = rest_after_blanks(*line);
+	while (line->length && !is_blank(*line->at)) {
+		line->at++;
+		line->length--;
+		word.length++;
+	}
+	return word;
+}
+
+static bool is(struct piece word, const char *text)
+{
+	return word.length == strlen(text) && !strncasecmp(word.at, text, word.length);
+}
+
+static struct piece trimmed(struct piece text)
+{
+	text = rest_after_blanks(text);
+	while (text.length && is_blank(text.at[text.length - 1]))
+		text.length--;
+	if (text.length >= 2 && strchr("'\"", *text.at) && text.at[text.length - 1] == *text.at)
+		text = (struct piece){ text.at + 1, text.length - 2 };
+	return text;
+}
+
+/* What cron's own lines say has no meaning for jobs: the worker has an environment. */
+static bool is_of_cron(struct piece name)
+{
+	return is(name, "SHELL") || is(name, "PATH") || is(name, "MAILTO") || is(name, "HOME") ||
+		is(name, "LOGNAME");
+}
+
+static bool take_environment(struct tab *tab, struct piece line)
+{
+	const char *equals = memchr(line.at, '=', line.length);
+	const struct option *option;
+	struct piece name, value;
+
+	if (!equals)
+		return wrong(tab, line.at, "this is neither a schedule nor NAME=VALUE");
+	name = trimmed((struct piece){ line.at, equals - line.at });
+	value = trimmed((struct piece){ equals + 1, line.at + line.length - equals - 1 });
+	option = find_option(name);
+	if (!option && is_of_cron(name))
+		return true;
+	if (!option)
+		return wrong(tab, line.at, "there is no option '%.*s'",
+			     name.length < 40 ? (int)name.length : 40, name.at);
+	if (option->where == IN_A_LINE)
+		return wrong(tab, line.at, "%s is for one schedule: it goes after its time",
+			     option->name);
+	return take_option(tab, option, &tab->values, value);
+}
+
+/* Schedules */
+
+/* The fields that say when, which may have blanks between */
+static struct piece take_when(struct tab *tab, struct piece *line)
+{
+	struct piece first = take_word(line), last = first;
+	uint32_t words = tab->values.fields;
+
+	if (*first.at == '@')
+		words = is(first, "@every") || is(first, "@at") ? 2 : 1;
+	while (--words)
+		last = take_word(line);
+	return (struct piece){ first.at, last.at + last.length - first.at };
+}
+
+/* OVRLAP=no as the body of a job would be a schedule that overlaps, and nobody is told. */
+static bool is_body(struct tab *tab, struct piece word, struct piece name)
+{
+	size_t i = 0;
+
+	while (i < name.length && strchr(OPTION_CHARS, name.at[i]))
+		i++;
+	if (name.length && i == name.length)
+		return wrong(tab, word.at,
+			     "there is no option '%.*s'; before a body that begins so stands --",
+			     name.length < 40 ? (int)name.length : 40, name.at);
+	if (is(word, "*") || is(word, "?"))
+		return wrong(tab, word.at,
+			     "one more field of a time? FIELDS=6 stands above lines with seconds, and before a body that begins so --");
+	return true;
+}
+
+static bool take_words(struct tab *tab, struct piece *line, struct values *values)
+{
+	for (;;) {
+		struct piece rest = *line, word = take_word(&rest);
+		const char *equals = memchr(word.at, '=', word.length);
+		struct piece name = { word.at, equals ? (size_t)(equals - word.at) : 0 };
+		const struct option *option = find_option(name);
+
+		if (is(word, "--"))
+			*line = rest;
+		if (!option)
+			return is_body(tab, word, name);
+		if (option->where == ABOVE)
+			return wrong(tab, word.at, "%s stands above the schedules, by itself",
+				     option->name);
+		name = (struct piece){ equals + 1, word.length - name.length - 1 };
+		if (!take_option(tab, option, values, name))
+			return false;
+		*line = rest;
+	}
+}
+
+static bool check_body(struct tab *tab, struct piece body)
+{
+	if (!body.length)
+		return wrong(tab, body.at, "there is no body, which says what is to be done");
+	for (size_t i = 0; i < body.length; i++) {
+		if (body.at[i] != '%')
+			continue;
+		if (++i == body.length || !strchr("tsnN%", body.at[i]))
+			return wrong(tab, body.at + i - 1,
+				     "after %% comes t, s, n, N, or %% for a percent sign");
+	}
+	return true;
+}
+
+static uint64_t hash_of(struct piece line)
+{
+	uint8_t digest[NAME_BYTES];
+	struct sha256_ctx ctx;
+	uint64_t hash = 0;
+
+	sha256_init(&ctx);
+	sha256_update(&ctx, line.length, (const uint8_t *)line.at);
+	sha256_digest(&ctx, sizeof(digest), digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		hash = hash << 8 | digest[i];
+	return hash;
+}
+
+/* How many lines like this one there were before */
+static unsigned int count_same(struct tab *tab, uint64_t hash)
+{
+	struct seen *seen;
+
+	HASH_FIND(hash_of_all, tab->seen, &hash, sizeof(hash), seen);
+	if (!seen) {
+		seen = zalloc(sizeof(*seen));
+		seen->hash = hash;
+		HASH_ADD(hash_of_all, tab->seen, hash, sizeof(hash), seen);
+	}
+	return seen->count++;
+}
+
+static void forget_seen(struct tab *tab)
+{
+	struct seen *seen, *next;
+
+	HASH_ITER(hash_of_all, tab->seen, seen, next) {
+		HASH_DELETE(hash_of_all, tab->seen, seen);
+		free(seen);
+	}
+}
+
+/*
+ * A line without NAME= is called by its file and a hash of the line, so that nothing
+ * becomes of it when another line comes, goes or is edited.
+ */
+static char *name_of(struct tab *tab, struct piece line, const struct values *values)
+{
+	uint64_t hash = hash_of(line);
+	unsigned int same;
+	char *name;
+	int ret;
+
+	if (*values->name)
+		return must(strdup(values->name));
+	same = count_same(tab, hash);
+	if (same)
+		ret = asprintf(&name, "%.200s:%012llx.%u", tab->file,
+			       (unsigned long long)hash, same + 1);
+	else
+		ret = asprintf(&name, "%.200s:%012llx", tab->file, (unsigned long long)hash);
+	return ret < 0 ? must(NULL) : name;
+}
+
+static const char *place_of(const struct tab *tab, const struct values *values)
+{
+	return values->on == ON_EACH_SITE ? tab->host->site : tab->host->node;
+}
+
+/* In a store that servers share, each of them has its own. */
+static char *name_there(struct tab *tab, struct piece line, const struct values *values)
+{
+	char *name = name_of(tab, line, values), *there;
+
+	if (!tab->host->shared || values->on == ON_ANY)
+		return name;
+	if (asprintf(&there, "%s.%s", name, place_of(tab, values)) < 0)
+		must(NULL);
+	free(name);
+	return there;
+}
+
+static char *tube_of(struct tab *tab, struct piece line, const struct values *values)
+{
+	const char *place = place_of(tab, values);
+	char *tube;
+
+	if (values->on == ON_ANY)
+		return must(strdup(values->tube));
+	if (!place) {
+		wrong(tab, line.at, "ON=each-site needs the setting 'site' in the configuration");
+		return NULL;
+	}
+	if (asprintf(&tube, "%s.%s", values->tube, place) < 0)
+		must(NULL);
+	if (tube_name_ok(tube, strlen(tube)))
+		return tube;
+	wrong(tab, line.at, "'%.60s...' can't be the name of a tube", tube);
+	free(tube);
+	return NULL;
+}
+
+static struct calendar *calendar_of(struct tab *tab, struct piece when,
+				    const struct values *values)
+{
+	struct calendar_error error = { .column = 0 };
+	struct calendar *calendar;
+
+	calendar = calendar_parse(when.at, when.length,
+				  *values->zone ? values->zone : NULL, &error);
+	if (!calendar)
+		wrong(tab, when.at + (error.column <= when.length ? error.column : 0), "%s",
+		      error.text);
+	return calendar;
+}
+
+static size_t digits(uint32_t number)
+{
+	return snprintf(NULL, 0, "%u", number);
+}
+
+/* How long the last shard's body is; not counted any more once it is longer than a limit. */
+static size_t count_body(const struct definition *definition, size_t most)
+{
+	const size_t lengths[UCHAR_MAX + 1] = {
+		['t'] = strlen("2027-01-01T00:00:00Z"), ['s'] = digits(definition->shards - 1),
+		['n'] = digits(definition->shards), ['N'] = strlen(definition->name), ['%'] = 1,
+	};
+	size_t size = 0;
+
+	for (const char *at = definition->body; *at && size <= most; at++)
+		size += *at == '%' ? lengths[(unsigned char)*++at] : 1;
+	return size;
+}
+
+static void take_values(struct definition *definition, const struct values *values)
+{
+	definition->zone = must(strdup(values->zone));
+	definition->exclusion = *values->exclusion ? must(strdup(values->exclusion)) : NULL;
+	definition->pri = values->pri;
+	definition->ttr = values->ttr;
+	definition->shards = values->shards;
+	definition->late = values->late;
+	definition->jitter = values->jitter;
+	definition->misfire = values->misfire;
+	definition->most = values->most;
+	definition->overlap = values->overlap;
+}
+
+static bool body_too_long(struct tab *tab, struct piece body)
+{
+	return wrong(tab, body.at, "the body is too long: job-size is %u bytes",
+		     tab->host->body_most);
+}
+
+/* What one transaction has of a schedule is bounded. */
+static bool check_size(struct tab *tab, const struct definition *definition, struct piece body)
+{
+	size_t jobs = definition->misfire == MISFIRE_ALL ? definition->most : 1, size;
+
+	jobs *= definition->shards;
+	size = count_body(definition, tab->host->body_most);
+	if (size > tab->host->body_most)
+		return body_too_long(tab, body);
+	if (jobs > FIRING_MOST)
+		return wrong(tab, tab->start,
+			     "all:%u of %u shards each are more than %u jobs at once",
+			     definition->most, definition->shards, FIRING_MOST);
+	if (jobs * size > FIRING_BYTES)
+		return wrong(tab, body.at,
+			     "%zu jobs at once with %zu bytes each are more than %d bytes",
+			     jobs, size, FIRING_BYTES);
+	return true;
+}
+
+static bool fill(struct tab *tab, struct definition *definition, struct piece line,
+		 const struct values *values, struct piece when, struct piece body)
+{
+	definition->calendar = calendar_of(tab, when, values);
+	if (!definition->calendar)
+		return false;
+	definition->tube = tube_of(tab, line, values);
+	if (!definition->tube)
+		return false;
+	take_values(definition, values);
+	definition->name = name_there(tab, line, values);
+	definition->when = must(strndup(when.at, when.length));
+	definition->body = must(strndup(body.at, body.length));
+	definition->size = body.length;
+	definition->line = tab->line;
+	return check_size(tab, definition, body);
+}
+
+static void take_schedule(struct tab *tab, struct piece line)
+{
+	struct values values = tab->values;
+	struct piece rest = line, when = take_when(tab, &rest), body;
+	struct definition *definition;
+
+	if (!take_words(tab, &rest, &values))
+		return;
+	body = rest_after_blanks(rest);
+	/* Two bytes become one at least. */
+	if (body.length / 2 > tab->host->body_most) {
+		body_too_long(tab, body);
+		return;
+	}
+	if (!check_body(tab, body))
+		return;
+	definition = zalloc(sizeof(*definition));
+	if (fill(tab, definition, line, &values, when, body))
+		tab->reader->each(tab->reader, definition);
+	else
+		definition_free(definition);
+}
+
+/* It is said even if so much of this file was wrong that no more of that is named. */
+static bool end_there(struct tab *tab, const char *at)
+{
+	tab->reader->wrong(tab->reader, tab->line, at - tab->start + 1,
+			   "the lines after it are not taken, as they may rely on it");
+	return false;
+}
+
+/* Was an option meant? A line of other words may be a schedule that went wrong. */
+static bool is_option(struct piece line)
+{
+	const char *equals = memchr(line.at, '=', line.length);
+	struct piece rest = line, word = take_word(&rest);
+
+	if (equals && equals < word.at + word.length)
+		return true;
+	rest = rest_after_blanks(rest);
+	return find_option(word) || (rest.length && *rest.at == '=');
+}
+
+/* Gives false if nothing after it may be taken. */
+static bool take_line(struct tab *tab, struct piece line)
+{
+	const char *zero;
+
+	tab->start = line.at;
+	if (line.length && line.at[line.length - 1] == '\r')
+		line.length--;
+	line = rest_after_blanks(line);
+	if (!line.length || *line.at == '#')
+		return true;
+	zero = memchr(line.at, 0, line.length);
+	if (zero)
+		return wrong(tab, zero, "a byte of 0 is no text") || end_there(tab, zero);
+	if (strchr(SCHEDULE_BEGINS, *line.at)) {
+		take_schedule(tab, line);
+		return true;
+	}
+	return take_environment(tab, line) || !is_option(line) || end_there(tab, line.at);
+}
+
+/* Likewise; of a schedule and of a comment, it is alone. */
+static bool too_long(struct tab *tab)
+{
+	struct piece line = { tab->text, TAB_LINE_MOST };
+
+	tab->start = line.at;
+	tab->skips = true;
+	wrong(tab, line.at, "this line is longer than %d bytes", TAB_LINE_MOST);
+	line = rest_after_blanks(line);
+	if (line.length && *line.at && strchr("#" SCHEDULE_BEGINS, *line.at))
+		return true;
+	return end_there(tab, line.at);
+}
+
+/* In pieces, as it may be all of a file */
+static void skip_piece(struct tab *tab)
+{
+	size_t left = tab->end - tab->text, piece = left < TAB_LINE_MOST ? left : TAB_LINE_MOST;
+	const char *stop = memchr(tab->text, '\n', piece);
+
+	tab->skips = !stop;
+	tab->text = stop ? stop + 1 : tab->text + piece;
+}
+
+/**
+ * tab_begin - begin to understand a tab
+ * @text: what the file says, until tab_end()
+ * @length: bytes of it
+ * @file: the file's name without ".tab", for the names of schedules
+ * @host: what it is read for
+ * @reader: who is told
+ */
+struct tab *tab_begin(const char *text, size_t length, const char *file,
+		      const struct tab_host *host, struct tab_reader *reader)
+{
+	struct tab *tab = zalloc(sizeof(*tab));
+
+	*tab = (struct tab){
+		.text = text, .end = text + length, .file = must(strdup(file)), .host = host,
+		.reader = reader,
+		.values = {
+			.tube = "default", .pri = 1024, .ttr = 60, .shards = 1, .fields = 5,
+			.late = 60, .misfire = MISFIRE_ONCE, .overlap = true,
+		},
+	};
+	copy_text(tab->values.zone, sizeof(tab->values.zone), host->zone);
+	if (length >= strlen(BYTE_ORDER_MARK) &&
+	    !memcmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)))
+		tab->text += strlen(BYTE_ORDER_MARK);
+	return tab;
+}
+
+/** tab_line - understand the next line, or a piece; gives false if there is none */
+bool tab_line(struct tab *tab)
+{
+	const char *begin = tab->text, *stop;
+	size_t left = tab->end - begin;
+
+	if (begin >= tab->end)
+		return false;
+	if (tab->skips) {
+		skip_piece(tab);
+		return true;
+	}
+	stop = memchr(begin, '\n', left > TAB_LINE_MOST ? TAB_LINE_MOST + 1 : left);
+	tab->line++;
+	if (!stop && left > TAB_LINE_MOST)
+		return too_long(tab);
+	stop = stop ? stop : tab->end;
+	tab->text = stop + 1;
+	return take_line(tab, (struct piece){ begin, stop - begin });
+}
+
+void tab_end(struct tab *tab)
+{
+	forget_seen(tab);
+	free(tab->file);
+	free(tab);
+}
+
+void definition_free(struct definition *definition)
+{
+	if (!definition)
+		return;
+	calendar_free(definition->calendar);
+	free(definition->name);
+	free(definition->when);
+	free(definition->zone);
+	free(definition->exclusion);
+	free(definition->tube);
+	free(definition->body);
+	free(definition);
+}
+
+static void print_time(FILE *to, int64_t when)
+{
+	time_t seconds = when;
+	char text[40];
+	struct tm tm;
+
+	if (gmtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		fputs(text, to);
+}
+
+static void print_word(FILE *to, const struct definition *definition, char word, int64_t when,
+		       uint32_t shard)
+{
+	switch (word) {
+	case 't':
+		print_time(to, when);
+		break;
+	case 's':
+		fprintf(to, "%u", shard);
+		break;
+	case 'n':
+		fprintf(to, "%u", definition->shards);
+		break;
+	case 'N':
+		fputs(definition->name, to);
+		break;
+	default:
+		putc(word, to);
+	}
+}
+
+/**
+ * definition_body - the body of a job
+ * @definition: the schedule
+ * @when: the time for which the job is, in seconds
+ * @shard: which of its shards
+ * @size: out: bytes
+ *
+ * Return: the body, to be freed; NULL if there is no memory for it.
+ */
+char *definition_body(const struct definition *definition, int64_t when, uint32_t shard,
+		      size_t *size)
+{
+	char *text = NULL;
+	FILE *to = open_memstream(&text, size);
+	bool fine;
+
+	if (!to)
+		return NULL;
+	for (const char *at = definition->body; *at; at++)
+		if (*at == '%' && at[1])
+			print_word(to, definition, *++at, when, shard);
+		else
+			putc(*at, to);
+	fine = !ferror(to);
+	if (fclose(to) == 0 && fine)
+		return text;
+	free(text);
+	return NULL;
+}
