@@ -665,7 +665,6 @@ static void end(void)
 }
 
 const struct store store_postgres = {
-	.shared = true,
 	.open = open_store,
 	.close = close_store,
 	.clock = get_clock,

@@ -75,7 +75,6 @@ struct runs_asked;
 
 /* What both kinds do */
 struct store {
-	bool shared;
 	void (*open)(const char *where, enum sync sync);
 	void (*close)(void);
 	int64_t (*clock)(void);	/* how far its clock is ahead of CLOCK_BOOTTIME; shared */
