@@ -54,7 +54,7 @@ unsigned int tw_budget = TW_BUDGET;
 
 /*
  * When all that the callbacks of wheels had of a processor is paid for, in ns: a part of the time
- * that goes by. Only soft interrupts of that processor look at it.
+ * that goes by. Only soft interrupts of that processor change it, and hard ones look at it.
  */
 static DEFINE_PER_CPU(u64, tw_paid);
 
