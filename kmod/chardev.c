@@ -112,11 +112,7 @@ static ssize_t tw_read_iter(struct kiocb *iocb, struct iov_iter *to)
  */
 static void tw_look(struct twheel *tw)
 {
-	/* A worker of the kernel, which polls for aio, would do it in nobody's time. */
-	if (current->flags & PF_KTHREAD) {
-		WRITE_ONCE(tw->untold, true);
-		tw_set_unattended(tw);
-	} else if (!tw_turn(tw, 1)) {
+	if (!tw_turn(tw, 1)) {
 		return;
 	} else if (tw_dying()) {
 		/* Either this sees that it has left the queue, or the second hrtimer sees this. */
@@ -134,14 +130,18 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 	poll_wait(file, &tw->wait, wait);
 	/* Pairs with wq_has_sleeper() of tw_wake(). Older kernels have none in poll_wait(). */
 	smp_mb();
-	/* One looks for each poll of aio, whatever that waits for. */
+	/*
+	 * A worker of the kernel polls for aio, and would turn the wheel in nobody's time. There is
+	 * one for each poll, whatever that waits for.
+	 */
 	if (unlikely(current->flags & PF_KTHREAD)) {
 		atomic64_add(TW_WORKER_NS, &tw->owed);
+		WRITE_ONCE(tw->untold, true);
 		tw_set_unattended(tw);
-	}
 	/* Also if something is ready: who watches edges is told of each expiry. */
-	if (tw_is_due(tw) && poll_requested_events(wait) & TW_READABLE)
+	} else if (tw_is_due(tw) && poll_requested_events(wait) & TW_READABLE) {
 		tw_look(tw);
+	}
 	return tw_readable(tw) ? TW_READABLE : 0;
 }
 

@@ -63,7 +63,7 @@ struct tw_inner {
  * @queued: 1 if @again comes when it is the wheel's turn
  * @owed: what was done for it in nobody's time, in ns, and is to be paid for by @again
  * @unattended: somebody is told of what is ready who makes no call before
- * @untold: the first hrtimer wakes nobody, or woke who did not turn it: @again wakes who waits
+ * @untold: who was woken by @timer may not turn it, so @again wakes who waits
  * @eventfd_lock: guards @eventfd
  * @eventfd: signalled when timers become ready, or NULL
  * @shared: shared timers, or NULL. Set once, under @lock, and released; guarded by

@@ -54,7 +54,7 @@ unsigned int tw_budget = TW_BUDGET;
 
 /*
  * When all that the callbacks of wheels had of a processor is paid for, in ns: a part of the time
- * that goes by. Only soft interrupts of that processor change it, and hard ones look at it.
+ * that goes by. Only soft interrupts of that processor look at it.
  */
 static DEFINE_PER_CPU(u64, tw_paid);
 
@@ -260,22 +260,22 @@ static struct tw_did tw_run(struct twheel *tw)
 enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 {
 	struct twheel *tw = container_of(timer, struct twheel, timer);
-	bool unattended;
+	bool unattended, untold;
 	u64 start = 0;
 
 	atomic_inc(&tw->due);
 	/* Pairs with tw_set_unattended(). */
 	smp_mb__after_atomic();
 	unattended = READ_ONCE(tw->unattended);
+	/* Before it looks at the queue: then @again, which leaves it later, sees it, too. */
+	untold = smp_load_acquire(&tw->untold);
 	if (unattended) {
 		start = ktime_get_ns();
-		/* To wake workers costs the program nothing: that waits for credit, too. */
-		if (!tw_has_credit(start, TW_CREDIT_NS))
-			WRITE_ONCE(tw->untold, true);
 		tw_start_again(tw);
-		if (READ_ONCE(tw->untold))
-			return HRTIMER_NORESTART;
 	}
+	/* To wake workers costs the program nothing: @again does it, when there is credit. */
+	if (unattended && untold)
+		return HRTIMER_NORESTART;
 	wake_up_poll(&tw->wait, 0);
 	/* Else each expiry costs the program a call. */
 	if (unattended)
@@ -296,7 +296,7 @@ static struct tw_did tw_try_run(struct twheel *tw)
 }
 
 /*
- * Turn an unattended wheel. Who waits was woken by the first hrtimer, but for who is untold.
+ * Turn an unattended wheel. Who waits was woken by the first hrtimer, unless the wheel is untold.
  * Without credit, that waits for its turn in the queue.
  */
 enum hrtimer_restart tw_again_fn(struct hrtimer *timer)

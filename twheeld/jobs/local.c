@@ -478,11 +478,6 @@ static void touch(struct conn *conn, struct job *job)
 
 /* Tubes come and go. */
 
-static bool tube_id(const char *name, int64_t *id)
-{
-	return store_tube_id(name, id);
-}
-
 static void tube_begins(struct tube *tube)
 {
 	tube->ready.less = job_before;
@@ -625,7 +620,7 @@ const struct engine engine_local = {
 		[CMD_LIST_TUBES] = do_list_tubes,
 	},
 	.touch = touch,
-	.tube_id = tube_id,
+	.tube_id = store_tube_id,
 	.tube_begins = tube_begins,
 	.tube_ends = tube_ends,
 	.serve = serve,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Wheels that have no credit wait in a queue. However dear the callbacks of another user are, a
- * program with wheels like most is told soon, and at once when that user has gone.
+ * program with wheels like most is told soon, beside that user and when he has gone.
  *
  * For a guest in which one instruction takes 1 ns (scripts/vm -i).
  * most seconds: 300
