@@ -158,6 +158,6 @@ $(with_library): build/%: %.c $(headers) $(library)
 	@mkdir -p $(@D)
 	$(program) -Iuserlib/include -static -pthread -o $@ $(filter %.c %.a,$^)
 
-build/demo/demo: $(wildcard demo/*.c) $(headers) $(library)
+build/demo/demo: $(wildcard demo/*.c) $(wildcard twheeld/base/duration.[ch]) $(headers) $(library)
 	@mkdir -p $(@D)
-	$(program) -Iuserlib/include -static -Wl,--wrap=ioctl -o $@ $(filter %.c %.a,$^)
+	$(program) -Iuserlib/include -Itwheeld -static -Wl,--wrap=ioctl -o $@ $(filter %.c %.a,$^)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "demo.h"
 #include "workload.h"
 
@@ -61,65 +62,15 @@ wrong_at(const struct parser *p, unsigned int line, const char *fmt, ...)
 	complain(p, line, fmt, args);
 }
 
-/* Takes a decimal number off the front of *@s, in millionths. */
-static bool take_number(const char **s, __u64 *millionths)
-{
-	__u64 part = MILLION;
-	__u64 value = 0;
-
-	if (!isdigit((unsigned char)**s))
-		return false;
-	for (; isdigit((unsigned char)**s); ++*s) {
-		value = value * 10 + (**s - '0');
-		if (value > MILLION)
-			return false;
-	}
-	value *= MILLION;
-	if (**s == '.') {
-		for (++*s; isdigit((unsigned char)**s); ++*s) {
-			part /= 10;
-			value += (**s - '0') * part;
-		}
-	}
-	*millionths = value;
-	return true;
-}
-
 static __u64 duration_of(const struct parser *p, const char *word)
 {
-	static const struct {
-		const char *name;
-		__u64 ns;
-	} units[] = {
-		{ "ms", MS }, { "s", SECOND }, { "m", 60 * SECOND },
-		{ "h", 3600 * SECOND },
-	};
-	const char *s = word;
-	__u64 sum = 0;
+	int64_t ns;
 
-	do {
-		size_t length, i;
-		__u64 number;
-
-		if (!take_number(&s, &number))
-			break;
-		for (length = 0; isalpha((unsigned char)s[length]);)
-			length++;
-		for (i = 0; i < ARRAY_SIZE(units); i++)
-			if (strlen(units[i].name) == length &&
-			    !memcmp(s, units[i].name, length))
-				break;
-		if (i == ARRAY_SIZE(units))
-			break;
-		sum += number / MILLION * units[i].ns;
-		sum += number % MILLION * units[i].ns / MILLION;
-		if (sum > 1000 * 24 * 3600 * SECOND)
-			wrong(p, "'%s' is more than 1000 days", word);
-		s += length;
-		if (!*s)
-			return sum;
-	} while (true);
-	wrong(p, "'%s' is no duration: write it like 500ms, 90s, 20m, 2h or 1h30m", word);
+	if (!duration_parse(word, 0, &ns))
+		wrong(p, "'%s' is no duration: write it like " DURATION_EXAMPLES, word);
+	if (ns > 1000LL * 24 * 3600 * (int64_t)SECOND)
+		wrong(p, "'%s' is more than 1000 days", word);
+	return ns;
 }
 
 /* A duration that isn't 0. */
@@ -134,13 +85,12 @@ static __u64 length_of_time(const struct parser *p, const char *word)
 
 static __u32 share_of(const struct parser *p, const char *word)
 {
-	const char *s = word;
-	__u64 number;
+	char *end;
+	double percent = strtod(word, &end);
 
-	if (!take_number(&s, &number) || strcmp(s, "%") ||
-	    number > 100ULL * MILLION)
+	if (!isdigit((unsigned char)*word) || strcmp(end, "%") || percent > 100)
 		wrong(p, "'%s' is no share: write it like 88%% or 99.9%%", word);
-	return number / 100;
+	return percent * (MILLION / 100) + .5;
 }
 
 static __u64 number_of(const struct parser *p, const char *word, __u64 most)

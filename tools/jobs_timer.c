@@ -212,37 +212,12 @@ static void print_calendar(struct import *import, const struct timer *timer, siz
 	print_unit(import, timer);
 }
 
-/* "1h 30min", or seconds; gives -1 if it is no time of whole seconds. */
+/* As systemd writes it, "1h 30min", or seconds; gives -1 if it is no time of whole seconds. */
 static long long seconds_of(const char *text)
 {
-	static const struct {
-		const char *name;
-		int seconds;
-	} units[] = {
-		{ "", 1 }, { "s", 1 }, { "sec", 1 }, { "second", 1 }, { "seconds", 1 }, { "m", 60 },
-		{ "min", 60 }, { "minute", 60 }, { "minutes", 60 }, { "h", 3600 }, { "hr", 3600 },
-		{ "hour", 3600 }, { "hours", 3600 }, { "d", 86400 }, { "day", 86400 },
-		{ "days", 86400 },
-	};
-	long long sum = 0;
-	unsigned int number;
-	char unit[10];
-	int length;
+	int64_t ns;
 
-	for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
-		size_t i = 0;
-
-		*unit = 0;
-		if (sscanf(text, "%9u%n %9[a-z]%n", &number, &length, unit, &length) < 1)
-			return -1;
-		while (i < ARRAY_SIZE(units) && strcmp(unit, units[i].name))
-			i++;
-		if (i == ARRAY_SIZE(units))
-			return -1;
-		sum += (long long)number * units[i].seconds;
-		text += length;
-	}
-	return sum;
+	return duration_parse(text, SEC, &ns) && ns % SEC == 0 ? ns / (int64_t)SEC : -1;
 }
 
 static void take_jitter(struct import *import, struct timer *timer, const char *text,
@@ -252,7 +227,7 @@ static void take_jitter(struct import *import, struct timer *timer, const char *
 	if (timer->jitter >= 0)
 		return;
 	timer->jitter = 0;
-	import_leave_out(import, text, "JITTER is in whole seconds here, of s, min, h and d alone");
+	import_leave_out(import, text, "JITTER is in whole seconds here, up to 1d");
 }
 
 static void add_calendar(struct import *import, struct timer *timer, const char *value)

@@ -16,9 +16,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_ARG:
 		if (!parse_duration(arg, &ns))
-			argp_error(state, "'%s' is no time; write it like 0.5, 2s, 1.5m, 1h, "
-					  "1d or 20ms",
-				   arg);
+			argp_error(state, NO_DURATION, arg);
 		if (__builtin_add_overflow(total, ns, &total))
 			total = ~0ULL;
 		return 0;
@@ -30,8 +28,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	NULL, parse, "TIME...",
-	"Waits for TIME, or for the sum of several: a number with s, m, h, d, ms or us after "
-	"it, seconds if not said.\v"
+	"Waits for TIME, or for the sum of several: 20 (seconds), " DURATION_EXAMPLES ", or inf.\v"
 	"The timer is one of a wheel in the kernel, or where the module is not loaded in this "
 	"program.",
 	NULL, NULL, NULL

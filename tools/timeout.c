@@ -38,8 +38,7 @@ static bool timed_out;
 static void parse_time(const char *arg, __u64 *ns, struct argp_state *state)
 {
 	if (!parse_duration(arg, ns))
-		argp_error(state, "'%s' is no time; write it like 0.5, 2s, 1.5m, 1h, 1d or 20ms",
-			   arg);
+		argp_error(state, NO_DURATION, arg);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -91,8 +90,8 @@ static const struct argp_option options[] = {
 
 static const struct argp argp = {
 	options, parse, "TIME COMMAND [ARGUMENT...]",
-	"Runs COMMAND, and ends it if it still runs after TIME: a number with s, m, h, d, ms "
-	"or us after it; 0 is for ever.\v"
+	"Runs COMMAND, and ends it if it still runs after TIME: 20 (seconds), " DURATION_EXAMPLES
+	", or inf; 0 is for ever.\v"
 	"Status: 124 if the time was over, 125 if this command failed itself, 126 if COMMAND "
 	"can't be run, 127 if there is none, 137 if KILL ended it; else that of COMMAND.",
 	NULL, NULL, NULL

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+#include "base/duration.h"
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define USEC 1000ULL
 #define MSEC 1000000ULL
@@ -56,8 +58,9 @@ struct text text_count(__u64 count);
 struct text text_user(unsigned int uid);
 void printable(char *s);
 
-/* duration.c: "1.5h" */
+/* times.c: "1.5h", "20", "inf" */
 bool parse_duration(const char *s, __u64 *ns);
+#define NO_DURATION "'%s' is no time; write it like 20 (seconds), " DURATION_EXAMPLES
 
 /* signal_name.c: "TERM" */
 int parse_signal(const char *s);

@@ -31,7 +31,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	if (key != 'd')
 		return ARGP_ERR_UNKNOWN;
 	if (!parse_duration(arg, &delay) || delay < 100 * MSEC || delay > 3600 * SEC)
-		argp_error(state, "'%s' is no time from 100ms to 1h", arg);
+		argp_error(state, "'%s' is no time from 100ms to 1h: 20 (seconds), "
+			   DURATION_EXAMPLES, arg);
 	return 0;
 }
 

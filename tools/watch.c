@@ -35,7 +35,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'd':
 		if (!parse_duration(arg, &duration) || !duration)
-			argp_error(state, "'%s' is no time", arg);
+			argp_error(state, NO_DURATION, arg);
 		return 0;
 	case 'w':
 	case 'n':

@@ -10,14 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "must.h"
 #include "options.h"
 
-#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define WRONG_OPTION 5
 /* As many as have room in a fraction of the descriptors that a process may have */
 #define MOST_AT_A_TIME 200
-#define MOST_TIME (365LL * 24 * 3600 * 1000)
+#define SECOND 1000000000LL
+#define MOST_TIME (365 * 24 * 3600 * SECOND)
 
 static const char help[] =
 "Usage: twheel-run [OPTIONS] COMMAND [ARGUMENT...]\n"
@@ -39,7 +40,8 @@ static const char help[] =
 "  -v              print the version\n"
 "  -h              print this\n"
 "\n"
-"A time is a number with ms, s, m, h or d. See twheel-run(1).\n";
+"A time is like 20 (seconds), " DURATION_EXAMPLES ".\n"
+"See twheel-run(1).\n";
 
 struct options options = {
 	.server = "127.0.0.1", .port = "11300", .at_a_time = 1, .tries = 5,
@@ -64,45 +66,28 @@ static unsigned long digits(char option, const char *text, unsigned long most)
 	return value;
 }
 
-static long long unit(const char *name, size_t length)
+/* Rounded up to ms */
+static long long duration(char option, const char *text)
 {
-	static const struct {
-		const char *name;
-		long long ms;
-	} units[] = {
-		{ "ms", 1 }, { "s", 1000 }, { "", 1000 }, { "m", 60000 }, { "h", 3600000 },
-		{ "d", 86400000 },
-	};
+	int64_t ns;
 
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-		if (strlen(units[i].name) == length && !memcmp(units[i].name, name, length))
-			return units[i].ms;
-	return 0;
-}
-
-/* A time, at the beginning of @text and @length bytes long, in ms */
-static long long duration(char option, const char *text, size_t length)
-{
-	size_t digits = strspn(text, "0123456789");
-	long long ms = digits < length ? unit(text + digits, length - digits) : 1000;
-	unsigned long long value = strtoull(text, NULL, 10);
-
-	if (!digits || digits > length || !ms || digits > 12 ||
-	    value > (unsigned long long)(MOST_TIME / ms))
-		wrong(option, text, "this takes a time like 500ms, 20s, 5m, 2h or 1d");
-	return value * ms;
+	if (!duration_parse(text, SECOND, &ns) || ns > MOST_TIME)
+		wrong(option, text,
+		      "this takes a time up to 365d: 20 (seconds), " DURATION_EXAMPLES);
+	return (ns + 999999) / 1000000;
 }
 
 static void set_delays(const char *text)
 {
-	const char *dots = strstr(text, "..");
+	int64_t first, most;
 
-	if (!dots)
-		wrong('b', text, "this takes two times, as in 1s..1h");
-	options.first_delay = duration('b', text, dots - text);
-	options.most_delay = duration('b', dots + 2, strlen(dots + 2));
-	if (options.first_delay > options.most_delay)
-		wrong('b', text, "the first delay is longer than the longest");
+	if (!strstr(text, "..") || !duration_range(text, SECOND, &first, &most) ||
+	    most > MOST_TIME)
+		wrong('b', text,
+		      "this takes two times up to 365d, the longer one last, as in 1s..1h: "
+		      DURATION_EXAMPLES);
+	options.first_delay = (first + 999999) / 1000000;
+	options.most_delay = (most + 999999) / 1000000;
 }
 
 /* What a tube can be called: the protocol has it so. */
@@ -123,7 +108,7 @@ static void add_tube(const char *name)
 
 static void set_time(char option, long long *ms)
 {
-	*ms = duration(option, optarg, strlen(optarg));
+	*ms = duration(option, optarg);
 }
 
 static void set_at_a_time(void)

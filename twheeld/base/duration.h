@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Times that people write: 100ms, 2s, 5min, 1h, 1d. Pure.
+ * Durations that people write: 500ms, 90s, 1.5h, 1h30m. The one grammar of server, worker,
+ * command and demo. Pure.
  */
 #ifndef TWHEELD_DURATION_H
 #define TWHEELD_DURATION_H
@@ -8,7 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-bool duration_parse(const char *text, int64_t *ns);
-bool duration_range(const char *text, int64_t *first, int64_t *last);
+/* For messages: what can be written */
+#define DURATION_EXAMPLES "500ms, 90s, 1.5h or 1h30m, in ns, us, ms, s, m, h, d or w"
+
+bool duration_parse(const char *text, int64_t bare, int64_t *ns);
+bool duration_range(const char *text, int64_t bare, int64_t *first, int64_t *last);
 
 #endif

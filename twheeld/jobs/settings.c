@@ -157,9 +157,10 @@ static bool take_sync(const config_setting_t *setting, void *to)
 	if (!strcmp(text, "never") || !strcmp(text, "always"))
 		return true;
 	settings->sync = SYNC_SOMETIMES;
-	return (duration_parse(text, &settings->sync_ns) && settings->sync_ns > 0 &&
+	return (duration_parse(text, 0, &settings->sync_ns) && settings->sync_ns > 0 &&
 		settings->sync_ns <= 3600 * SECOND) ||
-		wrong(setting, "sync is \"always\", \"never\" or a time up to 1h, like \"100ms\"");
+		wrong(setting, "sync is \"always\", \"never\" or a time up to 1h: "
+		      DURATION_EXAMPLES);
 }
 
 static bool take_job_size(const config_setting_t *setting, void *to)
@@ -237,17 +238,17 @@ static bool take_history(const config_setting_t *setting, void *to)
 {
 	int64_t *history = &((struct settings *)to)->history;
 
-	return (duration_parse(text_of(setting), history) && *history >= HISTORY_LEAST) ||
-		wrong(setting, "history is a time like \"30d\", and 1d at least");
+	return (duration_parse(text_of(setting), 0, history) && *history >= HISTORY_LEAST) ||
+		wrong(setting, "history is a time of 1d at least: " DURATION_EXAMPLES);
 }
 
 static bool take_lease(const config_setting_t *setting, void *to)
 {
 	int64_t *lease = &((struct settings *)to)->lease;
 
-	return (duration_parse(text_of(setting), lease) && *lease >= SECOND &&
+	return (duration_parse(text_of(setting), 0, lease) && *lease >= SECOND &&
 		*lease <= 3600 * SECOND) ||
-		wrong(setting, "lease is a time from 1s to 1h");
+		wrong(setting, "lease is a time from 1s to 1h: " DURATION_EXAMPLES);
 }
 
 /* Tubes */
@@ -294,17 +295,18 @@ static bool take_backoff(const config_setting_t *setting, void *to)
 {
 	struct tube_settings *tube = to;
 
-	return (duration_range(text_of(setting), &tube->backoff, &tube->backoff_most) &&
+	return (duration_range(text_of(setting), 0, &tube->backoff, &tube->backoff_most) &&
 		tube->backoff) ||
-		wrong(setting, "backoff is a time, or two, the longer one last: \"2s..1h\"");
+		wrong(setting, "backoff is a time, or two as in \"2s..1h\", the longer one last: "
+		      DURATION_EXAMPLES);
 }
 
 static bool take_unit(const config_setting_t *setting, void *to)
 {
 	int64_t ns;
 
-	if (!duration_parse(text_of(setting), &ns) || ns < SECOND / 1000 || ns > SECOND)
-		return wrong(setting, "delay-unit is a time from 1ms to 1s");
+	if (!duration_parse(text_of(setting), 0, &ns) || ns < SECOND / 1000 || ns > SECOND)
+		return wrong(setting, "delay-unit is a time from 1ms to 1s: " DURATION_EXAMPLES);
 	((struct tube_settings *)to)->unit = ns;
 	return true;
 }

@@ -12,11 +12,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/duration.h"
 #include "base/util.h"
 #include "when/calendar.h"
 #include "when/fields.h"
 #include "when/zone.h"
 
+#define SECOND 1000000000LL
 #define EVERY_MOST (36525LL * 86400)
 #define CLOCK_END 7258118400LL		/* 2200-01-01 */
 
@@ -48,48 +50,17 @@ static const struct {
 	{ "@hourly", "0 * * * *" },
 };
 
-static const struct {
-	const char *name;
-	int64_t seconds;
-} units[] = {
-	{ "s", 1 }, { "m", 60 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 },
-};
-
-static int64_t unit_of(const char *name, size_t length)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-		if (strlen(units[i].name) == length && !memcmp(units[i].name, name, length))
-			return units[i].seconds;
-	return 0;
-}
-
-/* One number and its unit; 0 if it is none, or too much */
-static int64_t take_part(const char **at)
-{
-	size_t digits = strspn(*at, "0123456789");
-	size_t letters = strspn(*at + digits, "dhimns");
-	int64_t unit = unit_of(*at + digits, letters);
-	int64_t value = digits && digits < 12 ? atoll(*at) : 0;
-
-	*at += digits + letters;
-	return value && unit && value <= EVERY_MOST / unit ? value * unit : 0;
-}
-
 static bool parse_every(struct calendar *calendar, const char *text, const char *at,
 			struct calendar_error *error)
 {
-	const char *begin = at;
+	int64_t ns;
 
 	calendar->kind = EVERY;
 	forget_zone(calendar);
-	do {
-		int64_t part = take_part(&at);
-
-		calendar->seconds += part;
-		if (!part || calendar->seconds > EVERY_MOST)
-			return calendar_wrong(error, begin - text,
-					      "@every wants a time from 1s to 36525d: 90s, 5m, 1h30m, 2d");
-	} while (*at);
+	if (!duration_parse(at, 0, &ns) || !ns || ns % SECOND || ns / SECOND > EVERY_MOST)
+		return calendar_wrong(error, at - text,
+				      "@every wants whole seconds from 1s to 36525d: 90s, 5m, 1h30m, 2d");
+	calendar->seconds = ns / SECOND;
 	return true;
 }
 

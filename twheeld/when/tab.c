@@ -103,13 +103,7 @@ static bool number_of(const char *text, uint32_t most, uint32_t *value)
 
 static bool seconds_of(const char *text, int64_t *value)
 {
-	uint32_t plain;
-
-	if (number_of(text, UINT32_MAX, &plain)) {
-		*value = plain;
-		return true;
-	}
-	if (!duration_parse(text, value) || *value % SECOND)
+	if (!duration_parse(text, SECOND, value) || *value % SECOND)
 		return false;
 	*value /= SECOND;
 	return true;
@@ -227,13 +221,14 @@ static const struct option {
 	{ "CRON_TZ", ANYWHERE, take_zone, "a zone of the zone database, like Europe/Berlin" },
 	{ "TUBE", ANYWHERE, take_tube, "the name of a tube" },
 	{ "PRI", ANYWHERE, take_pri, "a priority, from 0 to 4294967295" },
-	{ "TTR", ANYWHERE, take_ttr, "a time to run, like 60s or 2h" },
+	{ "TTR", ANYWHERE, take_ttr, "whole seconds from 1s on: 60, " DURATION_EXAMPLES },
 	{ "MISFIRE", ANYWHERE, take_misfire, "once, skip, or all:N with N from 1 to 1000" },
-	{ "MISFIRE_AFTER", ANYWHERE, take_late, "a time from 1s to 1d, like 60s or 2h" },
+	{ "MISFIRE_AFTER", ANYWHERE, take_late,
+	  "whole seconds from 1s to 1d: 60, " DURATION_EXAMPLES },
 	{ "OVERLAP", ANYWHERE, take_overlap, "yes or no" },
 	{ "SHARDS", ANYWHERE, take_shards, "a number from 1 to 1024" },
 	{ "ON", ANYWHERE, take_on, "any, each-node or each-site" },
-	{ "JITTER", ANYWHERE, take_jitter, "a time in whole seconds, up to 1d" },
+	{ "JITTER", ANYWHERE, take_jitter, "whole seconds up to 1d: 60, " DURATION_EXAMPLES },
 	{ "CALENDAR", ANYWHERE, take_exclusion, "the path of a file" },
 	{ "NAME", IN_A_LINE, take_name,
 	  "a name of letters, digits and -+/;.$_() up to 200 bytes" },
