@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <nettle/sha2.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/digest.h"
 #include "base/util.h"
 #include "cron/holidays_child.h"
 #include "when/dates.h"
@@ -39,17 +39,6 @@ static struct head head;
 static struct time_span *spans;
 static size_t got;		/* bytes of both */
 static unsigned int limit;	/* seconds */
-
-static int64_t digest_of(const struct spans *times)
-{
-	struct sha256_ctx ctx;
-	int64_t digest;
-
-	sha256_init(&ctx);
-	sha256_update(&ctx, times->count * sizeof(*times->spans), (const uint8_t *)times->spans);
-	sha256_digest(&ctx, sizeof(digest), (uint8_t *)&digest);
-	return digest;
-}
 
 static bool write_all(int fd, const void *data, size_t size)
 {
@@ -91,7 +80,8 @@ __attribute__((noreturn)) static void child(const char *path, const char *zone, 
 	if (exclusion) {
 		times = dates_times(exclusion);
 		head.count = times->count;
-		head.digest = digest_of(times);
+		head.digest = digest_numbers(times->spans,
+					     times->count * sizeof(*times->spans));
 	}
 	_exit(!write_all(STDIN_FILENO, &head, sizeof(head)) ||
 	      (times && !write_all(STDIN_FILENO, times->spans, times->count * sizeof(*spans))));

@@ -5,13 +5,12 @@
  * Of each, at most one operation is being written that changes its next time, and of all of
  * them FIRINGS_MOST, so that clients need not wait for many. The others wait in a row.
  */
-#include <endian.h>
 #include <event2/event.h>
-#include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
+#include "base/digest.h"
 #include "base/limits.h"
 #include "base/util.h"
 #include "cron/firing.h"
@@ -81,18 +80,6 @@ int64_t schedule_prev(const struct schedule *schedule, int64_t before)
 	return holidays_prev(schedule->excluded, schedule->definition->calendar, before);
 }
 
-static int64_t digest_of(const void *data, size_t length, int64_t more)
-{
-	uint64_t little = htole64(more), digest;
-	struct sha256_ctx ctx;
-
-	sha256_init(&ctx);
-	sha256_update(&ctx, length, data);
-	sha256_update(&ctx, sizeof(little), (const uint8_t *)&little);
-	sha256_digest(&ctx, sizeof(digest), (uint8_t *)&digest);
-	return le64toh(digest);
-}
-
 /* The same for a schedule and a time whenever it is asked for, on each machine */
 static int64_t jitter(const struct schedule *schedule)
 {
@@ -100,7 +87,7 @@ static int64_t jitter(const struct schedule *schedule)
 
 	if (!most)
 		return 0;
-	hash = digest_of(schedule->name, strlen(schedule->name), schedule->time);
+	hash = digest_text(schedule->name, schedule->time);
 	return hash % (most + 1) * MILLISECOND;
 }
 
@@ -575,12 +562,11 @@ void schedule_keep(const char *name)
 /** schedule_digest - of what says when it fires: if it changes, the next time is found anew */
 int64_t schedule_digest(const struct definition *definition, const struct holidays *excluded)
 {
-	int64_t digest = digest_of(definition->when, strlen(definition->when),
-				   excluded ? excluded->digest : 0);
+	int64_t digest = digest_text(definition->when, excluded ? excluded->digest : 0);
 
-	digest = digest_of(definition->zone, strlen(definition->zone), digest);
+	digest = digest_text(definition->zone, digest);
 	digest ^= calendar_zone(definition->calendar);
-	return digest_of("", 0, digest ^ definition->jitter);
+	return digest_text("", digest ^ definition->jitter);
 }
 
 /** schedule_taking_begins - all files were read. No schedule fires until each is as they say. */
@@ -603,7 +589,7 @@ static void swap(struct schedule *schedule, struct definition **definition,
 
 static int64_t new_id(const char *name)
 {
-	return others ? digest_of(name, strlen(name), 0) & INT64_MAX : next_id;
+	return others ? digest_text(name, 0) & INT64_MAX : next_id;
 }
 
 /**

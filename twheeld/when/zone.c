@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "when/zone.h"
 
 /* The files of the database have all changes up to here, and then a rule. */
@@ -134,20 +135,6 @@ static void release(struct zone *zone)
 	free(zone);
 }
 
-static int64_t digest_of(const struct zone *zone)
-{
-	GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA256);
-	uint8_t bytes[32];
-	gsize length = sizeof(bytes);
-	int64_t digest;
-
-	g_checksum_update(sum, (const uint8_t *)zone->spans, zone->count * sizeof(*zone->spans));
-	g_checksum_get_digest(sum, bytes, &length);
-	g_checksum_free(sum);
-	memcpy(&digest, bytes, sizeof(digest));
-	return digest;
-}
-
 static struct zone *build(const char *name, GTimeZone *from)
 {
 	struct zone *zone = calloc(1, sizeof(*zone));
@@ -159,7 +146,7 @@ static struct zone *build(const char *name, GTimeZone *from)
 		release(zone);
 		return NULL;
 	}
-	zone->digest = digest_of(zone);
+	zone->digest = digest_numbers(zone->spans, zone->count * sizeof(*zone->spans));
 	zone->users = 1;
 	zone->next = zones;
 	zones = zone;
