@@ -39,12 +39,13 @@ help:
 	@echo 'make twheeld   the server of delayed jobs'
 	@echo 'make install   module, library, command, twheeld, man pages, udev rule (PREFIX, DESTDIR)'
 	@echo '               (make uninstall, with the same PREFIX and DESTDIR, removes them)'
+	@echo 'make html      all documents and manual pages, with a search, in build/html'
 	@echo 'make deb       Debian packages of all that, in build/deb'
 	@echo 'make mutants   plant bugs one by one and see that the tests find each'
 	@echo 'make bench     what it costs, beside its peers (bench-quick: the essential)'
 	@echo 'make clean     remove all that was built; downloads stay in the cache'
 
-.PHONY: modules lib demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean check-all tools twheeld demo-jobs
+.PHONY: modules lib html demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean check-all tools twheeld demo-jobs
 modules:
 	@scripts/deps $(if $(KDIR),headers,module)
 	scripts/module $(if $(KDIR),$(KDIR),$(KERNEL))
@@ -52,6 +53,11 @@ modules:
 lib:
 	@scripts/deps build
 	$(MAKE) -C userlib all PREFIX=$(PREFIX)
+
+html:
+	@scripts/deps html
+	scripts/html build/html
+	@echo 'See build/html/index.html'
 
 tools:
 	@scripts/deps tools-build
