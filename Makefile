@@ -43,9 +43,10 @@ help:
 	@echo 'make deb       Debian packages of all that, in build/deb'
 	@echo 'make mutants   plant bugs one by one and see that the tests find each'
 	@echo 'make bench     what it costs, beside its peers (bench-quick: the essential)'
+	@echo 'make compdb    build/compile_commands.json, for editors and clang tools'
 	@echo 'make clean     remove all that was built; downloads stay in the cache'
 
-.PHONY: modules lib html demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean check-all tools twheeld demo-jobs
+.PHONY: modules lib html compdb demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean check-all tools twheeld demo-jobs
 modules:
 	@scripts/deps $(if $(KDIR),headers,module)
 	scripts/module $(if $(KDIR),$(KDIR),$(KERNEL))
@@ -124,6 +125,15 @@ bench:
 
 bench-quick:
 	@bench/run -q
+
+# The module is compiled from links to its source.
+compdb:
+	@scripts/deps compdb
+	rm -rf build/modules/$(KERNEL)
+	bear --output build/compile_commands.json -- sh -c 'scripts/module $(KERNEL) && \
+		for one in userlib tools twheeld; do $(MAKE) -s -B -C $$one all || exit; done'
+	sed -i 's#"file": "\(.*\)/build/modules/$(KERNEL)/\(core\|kmod\)/#"file": "\1/\2/#' \
+		build/compile_commands.json
 
 clean:
 	rm -rf build
