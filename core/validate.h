@@ -22,8 +22,8 @@ static inline bool tw_time_ok(u64 ns)
 /**
  * tw_check_more() - check what few operations ask for
  * @interval: of an operation that arms or modifies a timer, in ns
- * @slack: likewise
- * @jitter: likewise
+ * @slack: of the same operation, in ns
+ * @jitter: of the same operation, in ns
  *
  * Return: 0 or -EINVAL.
  */

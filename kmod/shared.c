@@ -161,7 +161,7 @@ static __always_inline bool tw_inspect_ring_full(struct tw_inspect *inspect)
 {
 	if (likely(inspect->tail - inspect->head <= inspect->shared->ring_mask))
 		return false;
-	/* As above */
+	/* Pairs with the program's store, after it read the entry. */
 	inspect->head = smp_load_acquire(&inspect->shared->area->head);
 	return inspect->tail - inspect->head > inspect->shared->ring_mask;
 }
@@ -177,7 +177,7 @@ static noinline bool tw_inspect_in_ring(struct tw_inspect *inspect, u32 nr, u32 
 {
 	const struct tw_shared *shared = inspect->shared;
 
-	/* As above */
+	/* Pairs with the program's store, after it read the entry. */
 	inspect->head = smp_load_acquire(&shared->area->head);
 	return position - inspect->head < inspect->tail - inspect->head &&
 	       READ_ONCE(shared->ring[position & shared->ring_mask]) == nr;

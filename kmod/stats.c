@@ -34,9 +34,9 @@ static DEFINE_SPINLOCK(tw_all_lock);
 /* All wheels, the newest first, and a mark where who reads the counters has come to */
 static LIST_HEAD(tw_all);
 static u64 tw_nr_open, tw_nr_opened;
-/* Of those that are closed */
+/* Sums over wheels that are closed */
 static struct tw_sums tw_sum_closed;
-/* Of those that this reading has read, or that were closed before it was their turn */
+/* Sums over wheels that this reading has read, or that were closed before their turn */
 static struct tw_sums tw_sum_read;
 static u64 tw_reading;
 

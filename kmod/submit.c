@@ -24,7 +24,7 @@ static unsigned int tw_copy_ops(u64 *copy, void __user *uops, unsigned int nr, u
 
 	if (should_fail_usercopy())
 		return 0;
-	/* Of these some may be beyond all addresses. */
+	/* Some of the operations may be beyond all addresses. */
 	if (!user_read_access_begin(from, nr * size)) {
 		words = size / sizeof(*copy);
 		if (!user_read_access_begin(from, size))

@@ -292,7 +292,7 @@ PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
 	return judge(answer(used->db, sent));
 }
 
-/** pg_command - do a statement, likewise */
+/** pg_command - do a statement; gives false if it failed */
 bool pg_command(const char *sql)
 {
 	return pg_done(judge(pg_exec(used->db, sql)));

@@ -164,7 +164,7 @@ static inline void cancelled(struct twheel_pool *pool, struct twheel_task *task)
 		pool_leave(pool, task);
 }
 
-/* Of those calls that were begun by then. One that is left may be in any that hand over. */
+/* Is one of the calls the task's that were begun by then? One left may be in any that hand over. */
 static bool is_called(const struct twheel_pool *pool, const struct twheel_task *task, bool left,
 		      uint64_t nr)
 {

@@ -75,7 +75,7 @@ static void ticks(void)
 	}
 }
 
-/* Of these ticks of any length, is a quotient of 128 bits the same? */
+/* Is a quotient of 128 bits the same, for such ticks of any length? */
 static void divide(u32 tick)
 {
 	struct tw_clock clock;

@@ -80,7 +80,7 @@ static void arm(u32 timer, s64 tick)
 	tw_entries_add(&wheel, timer, tick);
 }
 
-/* Of those that were taken, what is not due is put back. */
+/* Puts back what was taken and is not due. */
 static void settle(const u32 *numbers, unsigned int n, s64 tick)
 {
 	unsigned int i;

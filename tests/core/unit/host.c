@@ -71,7 +71,7 @@ static void die_by_signal(int sig)
 /**
  * host_fail() - end the test, which has failed
  * @file: where it found out
- * @line: likewise
+ * @line: the line there
  * @fmt: what was wrong, for printf()
  */
 void host_fail(const char *file, int line, const char *fmt, ...)

@@ -90,10 +90,10 @@ int user_arm(struct user_wheel *uw, bool absolute, __u64 when, __u64 user_data, 
 /**
  * user_modify() - give a timer another time that user_arm() armed, if it has not expired
  * @uw: the wheel
- * @absolute: as there
- * @when: likewise
- * @user_data: likewise
- * @id: likewise, in and out
+ * @absolute: is @when a time of the wheel's clock, and not one from now?
+ * @when: the deadline, in ns
+ * @user_data: what the event is to say
+ * @id: the timer's; out: what it is called now
  *
  * Return: 0, -ENOENT or -EBADF.
  */
