@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The store as a database of PostgreSQL: its schema, the session, transactions.
+ * The store as a database of PostgreSQL, which several servers share: its schema, the session,
+ * transactions.
+ *
+ * The database alone says whose a job is. A server has a session there, which it renews with
+ * each transaction; that of one which did not for the lease is ended by another server, and its
+ * jobs are ready again. A job that is reserved has a token, which is another one each time it
+ * changes hands: what its holder writes is written only where it still has that token.
  *
  * There are four connections: that of the committer, which does nearly all; one that listens; and
  * two for what is asked beside, which are made when somebody asks. The event loop has one for what
@@ -15,10 +21,11 @@
 
 #include "base/alarm.h"
 #include "base/util.h"
-#include "store/postgres.h"
 #include "store/postgres_ask.h"
+#include "store/postgres_jobs.h"
+#include "store/postgres_link.h"
 #include "store/postgres_listen.h"
-#include "store/runs.h"
+#include "store/postgres_runs.h"
 
 /* So long clients wait for a database that does not answer; then they are told so. */
 #define PATIENCE (5 * SECOND)
@@ -69,24 +76,10 @@ static struct pg_link reader;
 
 /* The committer's own */
 static struct pg_link writer;
-static int64_t session;
 static int64_t batch;		/* of this session: its transactions, one more each time */
 static bool unsettled;		/* was the last transaction committed? */
 static int64_t given_up;	/* a session of which nobody knows what it has done */
 static int64_t down_since, up_since;
-static char **ready;
-static size_t ready_count, ready_room;
-
-/** pg_session - the number of this server's session; 0: it has none now */
-int64_t pg_session(void)
-{
-	return __atomic_load_n(&session, __ATOMIC_RELAXED);
-}
-
-static void set_session(int64_t id)
-{
-	__atomic_store_n(&session, id, __ATOMIC_RELAXED);
-}
 
 static void pause_for(int64_t ns)
 {
@@ -315,7 +308,7 @@ static bool end_connections(int64_t up)
 		     " AND s.lease <= $2 AND s.id <> $1");
 	static bool refused;
 
-	if (refused || pg_done(pg_do(&end, "ii", session, up)))
+	if (refused || pg_done(pg_do(&end, "ii", pg_session(), up)))
 		return true;
 	refused = writer.failure == PG_REFUSED;
 	return false;
@@ -336,7 +329,7 @@ static bool end_sessions(void)
 
 	if (!pg_done(pg_do(&old, "i", PAUSES_KEPT)))
 		return false;
-	result = pg_do(&find, "ii", session, up);
+	result = pg_do(&find, "ii", pg_session(), up);
 	fine = result;
 	for (int i = 0; fine && i < PQntuples(result); i++)
 		fine = forget_session(pg_int(result, i, 0));
@@ -349,7 +342,7 @@ static bool renew(void)
 {
 	PG_STATEMENT(extend, "UPDATE twheeld.sessions SET until = " PG_NOW " + $2, batch = $3"
 		     " WHERE id = $1 RETURNING id");
-	PGresult *result = pg_do(&extend, "iii", session, store_lease, ++batch);
+	PGresult *result = pg_do(&extend, "iii", pg_session(), store_lease, ++batch);
 
 	if (result && !PQntuples(result))
 		writer.failure = PG_ENDED;
@@ -361,28 +354,6 @@ static bool renew(void)
 }
 
 /* Transactions */
-
-/** pg_ready - a tube has jobs that are ready, once the transaction is committed */
-void pg_ready(const char *tube)
-{
-	for (size_t i = 0; i < ready_count; i++)
-		if (!strcmp(ready[i], tube))
-			return;
-	if (ready_count == ready_room) {
-		ready_room = ready_room ? 2 * ready_room : 16;
-		ready = must(realloc(ready, ready_room * sizeof(*ready)));
-	}
-	ready[ready_count++] = must(strdup(tube));
-}
-
-static void tell(bool committed)
-{
-	if (committed && ready_count)
-		pg_notify((const char *const *)ready, ready_count);
-	for (size_t i = 0; i < ready_count; i++)
-		free(ready[i]);
-	ready_count = 0;
-}
 
 static bool clock_and_sessions(struct op *op)
 {
@@ -409,7 +380,7 @@ static bool write_op(struct op *op)
 	case OP_PAUSE:
 		return pg_pause(op);
 	case OP_FIRE:
-		return pg_fire(op->firing);
+		return pg_fire(op->firing, pg_put);
 	case OP_PRUNE:
 		return pg_prune(op);
 	case OP_PAUSED:
@@ -425,7 +396,7 @@ static enum pg_end roll_back(void)
 {
 	enum pg_end end = writer.failure;
 
-	tell(false);
+	pg_tell(false);
 	return end == PG_BROKEN || pg_command("ROLLBACK") ? end : PG_BROKEN;
 }
 
@@ -445,7 +416,7 @@ static enum pg_end transaction(struct op *ops)
 	if (!pg_command("COMMIT") && writer.failure == PG_BROKEN)
 		return PG_BROKEN;
 	unsettled = false;
-	tell(writer.failure == PG_FINE);
+	pg_tell(writer.failure == PG_FINE);
 	return writer.failure;
 }
 
@@ -460,7 +431,7 @@ static enum pg_end settle(void)
 	enum pg_end end;
 
 	writer.failure = PG_FINE;
-	result = pg_do(&get, "i", session);
+	result = pg_do(&get, "i", pg_session());
 	if (!result)
 		return writer.failure == PG_BROKEN ? PG_BROKEN : PG_AGAIN;
 	unsettled = false;
@@ -469,7 +440,7 @@ static enum pg_end settle(void)
 	else
 		end = pg_int(result, 0, 0) == batch ? PG_FINE : PG_AGAIN;
 	PQclear(result);
-	tell(end == PG_FINE);
+	pg_tell(end == PG_FINE);
 	return end;
 }
 
@@ -479,7 +450,7 @@ static void name_connection(void)
 	char sql[80];
 
 	snprintf(sql, sizeof(sql), "SET application_name = 'twheeld session %lld'",
-		 (long long)session);
+		 (long long)pg_session());
 	pg_plain(writer.db, sql);
 }
 
@@ -507,8 +478,8 @@ static bool make_session(void)
 		roll_back();
 		return false;
 	}
-	tell(true);
-	set_session(id);
+	pg_tell(true);
+	pg_set_session(id);
 	batch = 0;
 	given_up = 0;
 	name_connection();
@@ -526,7 +497,7 @@ static bool connect_writer(void)
 			inform("the database answers again");
 		down_since = 0;
 		up_since = commit_now();
-		if (session)
+		if (pg_session())
 			name_connection();
 		return true;
 	}
@@ -541,7 +512,7 @@ static bool connect_writer(void)
 static void end_session(const char *why)
 {
 	inform("the session of this server is over, %s: what it had reserved is ready again", why);
-	set_session(0);
+	pg_set_session(0);
 }
 
 /* One try */
@@ -557,7 +528,7 @@ static enum pg_end attempt(struct op *ops)
 			end_session("and it is not known what it did last");
 		return end == PG_ENDED ? PG_REFUSED : end;
 	}
-	if (!session && !make_session())
+	if (!pg_session() && !make_session())
 		return writer.failure == PG_BROKEN ? PG_BROKEN : PG_AGAIN;
 	end = transaction(ops);
 	if (end == PG_ENDED)
@@ -598,8 +569,8 @@ static void give_up(void)
 	if (!unsettled)
 		return;
 	unsettled = false;
-	tell(false);
-	given_up = session;
+	pg_tell(false);
+	given_up = pg_session();
 	end_session("as it is not known what it did last");
 }
 
@@ -633,7 +604,7 @@ static void write_ops(struct op *ops)
 	if (end == PG_FINE)
 		return;
 	give_up();
-	if ((end == PG_REFUSED || end == PG_LOCKED) && session && ops->next)
+	if ((end == PG_REFUSED || end == PG_LOCKED) && pg_session() && ops->next)
 		write_one_by_one(ops);
 	for (struct op *op = ops; op; op = op->next)
 		if (op->failed)
@@ -656,10 +627,10 @@ static bool sync_store(void)
 static void end(void)
 {
 	pg_use(&writer);
-	if (session && connect_writer() && !unsettled) {
+	if (pg_session() && connect_writer() && !unsettled) {
 		writer.failure = PG_FINE;
-		if (pg_command("BEGIN") && forget_session(session) && pg_command("COMMIT"))
-			tell(true);
+		if (pg_command("BEGIN") && forget_session(pg_session()) && pg_command("COMMIT"))
+			pg_tell(true);
 	}
 	pg_close(&writer);
 }

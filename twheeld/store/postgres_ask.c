@@ -10,10 +10,12 @@
 
 #include "base/alarm.h"
 #include "base/util.h"
-#include "store/postgres.h"
+#include "store/commit.h"
 #include "store/postgres_ask.h"
+#include "store/postgres_jobs.h"
+#include "store/postgres_link.h"
+#include "store/postgres_runs.h"
 #include "store/postgres_watch.h"
-#include "store/tube_counts.h"
 
 /* So many questions wait at most in a queue, also of those who have gone; others fail. */
 #define WAIT_MOST 1000

@@ -11,8 +11,10 @@
 
 #include "base/alarm.h"
 #include "base/util.h"
-#include "store/postgres.h"
-#include "store/tube_counts.h"
+#include "store/postgres_jobs.h"
+#include "store/postgres_link.h"
+#include "store/postgres_listen.h"
+#include "store/postgres_runs.h"
 
 /* Jobs that become ready, or are kicked, in a transaction */
 #define PIECE 1000
@@ -271,8 +273,8 @@ static bool take_of(struct request *request, const char *tube)
 static PGresult *in_order(const struct request *request)
 {
 	PG_STATEMENT(order, "SELECT watched.tube, head.ord, 0::bigint, head.id"
-		     " FROM unnest($1::text[]) AS watched(tube) CROSS JOIN LATERAL (SELECT ord, id FROM twheeld.jobs"
-		     " WHERE jobs.tube = watched.tube AND state = 0 ORDER BY ord, id LIMIT 1)"
+		     " FROM unnest($1::text[]) AS watched(tube) CROSS JOIN LATERAL"
+		     " (SELECT ord, id FROM twheeld.jobs WHERE jobs.tube = watched.tube AND state = 0 ORDER BY ord, id LIMIT 1)"
 		     " AS head WHERE true" NOT_PAUSED("watched.tube")
 		     " ORDER BY head.ord, head.id");
 

@@ -27,6 +27,7 @@
 static const char *address;
 static enum sync sync_mode;
 static unsigned int connections;
+static int64_t session;
 static __thread struct pg_link *used;
 
 static void ignore(void *arg, const PGresult *notice)
@@ -172,6 +173,18 @@ void pg_address(const char *where, enum sync sync)
 	PQconninfoFree(options);
 	address = where;
 	sync_mode = sync;
+}
+
+/** pg_session - the number of this server's session; 0: it has none now */
+int64_t pg_session(void)
+{
+	return __atomic_load_n(&session, __ATOMIC_RELAXED);
+}
+
+/** pg_set_session - it has that one from now on; for the committer alone */
+void pg_set_session(int64_t id)
+{
+	__atomic_store_n(&session, id, __ATOMIC_RELAXED);
 }
 
 /**

@@ -40,6 +40,8 @@ struct pg_statement {
 #define PG_NOW "(floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000)"
 
 void pg_address(const char *address, enum sync sync);
+int64_t pg_session(void);
+void pg_set_session(int64_t id);
 PGresult *pg_exec(PGconn *db, const char *sql);
 bool pg_plain(PGconn *db, const char *sql);
 bool pg_hangs(PGconn *db);

@@ -19,7 +19,8 @@
 
 #include "base/alarm.h"
 #include "base/util.h"
-#include "store/postgres.h"
+#include "store/commit.h"
+#include "store/postgres_link.h"
 #include "store/postgres_listen.h"
 
 /* Tubes that others are told of at a time; of more they learn when they look again. */
@@ -32,6 +33,10 @@ static size_t count;
 static int wake_fd, hints[2];
 static bool polls;
 
+/* The committer's own: what its transaction makes ready */
+static char **ready;
+static size_t ready_count, ready_room;
+
 /* The thread's own */
 static struct pg_link hearer;
 
@@ -43,20 +48,43 @@ static bool is_there(const char *tube)
 	return false;
 }
 
-/** pg_notify - have others told that tubes have jobs that are ready */
-void pg_notify(const char *const *names, size_t length)
+/* Have others told of those tubes. */
+static void notify_others(void)
 {
 	uint64_t one = 1;
 
 	if (pg_polls())
 		return;
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < length && count < TUBES_MOST; i++)
-		if (!is_there(names[i]))
-			tubes[count++] = must(strdup(names[i]));
+	for (size_t i = 0; i < ready_count && count < TUBES_MOST; i++)
+		if (!is_there(ready[i]))
+			tubes[count++] = must(strdup(ready[i]));
 	pthread_mutex_unlock(&lock);
 	if (write(wake_fd, &one, sizeof(one)) != sizeof(one))
 		die("an eventfd can't be written");
+}
+
+/** pg_ready - a tube has jobs that are ready, once the transaction is committed */
+void pg_ready(const char *tube)
+{
+	for (size_t i = 0; i < ready_count; i++)
+		if (!strcmp(ready[i], tube))
+			return;
+	if (ready_count == ready_room) {
+		ready_room = ready_room ? 2 * ready_room : 16;
+		ready = must(realloc(ready, ready_room * sizeof(*ready)));
+	}
+	ready[ready_count++] = must(strdup(tube));
+}
+
+/** pg_tell - the transaction is over: others are told of its tubes, if it was committed */
+void pg_tell(bool committed)
+{
+	if (committed && ready_count)
+		notify_others();
+	for (size_t i = 0; i < ready_count; i++)
+		free(ready[i]);
+	ready_count = 0;
 }
 
 /* While the database is away, they are lost. */

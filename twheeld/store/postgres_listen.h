@@ -6,11 +6,11 @@
 #define TWHEELD_POSTGRES_LISTEN_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 void pg_listen(void);
 int pg_hints(void);
 bool pg_polls(void);
-void pg_notify(const char *const *tubes, size_t count);
+void pg_ready(const char *tube);
+void pg_tell(bool committed);
 
 #endif

@@ -12,8 +12,8 @@
 
 #include "base/alarm.h"
 #include "base/util.h"
-#include "store/postgres.h"
-#include "store/runs.h"
+#include "store/postgres_link.h"
+#include "store/postgres_runs.h"
 
 static bool found_row(PGresult *result, struct schedule_row *row)
 {
@@ -150,10 +150,14 @@ static bool advance(struct firing *firing)
 	return pg_done(result) && (!firing->stale || look_up(firing));
 }
 
-/** pg_fire - a schedule's next time goes on, and what is due is made, once */
-bool pg_fire(struct firing *firing)
+/**
+ * pg_fire - a schedule's next time goes on, and what is due is made, once
+ * @firing: what is due
+ * @put: writes one of its jobs
+ */
+bool pg_fire(struct firing *firing, bool (*put)(struct op *op))
 {
-	static const struct run_table table = { may_run, any_open, write_run, pg_put };
+	const struct run_table table = { may_run, any_open, write_run, put };
 
 	firing->stale = false;
 	/* What is made beside has the row, too, so that no two look for open runs at a time. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/alarm.h"
-#include "store/postgres.h"
+#include "store/postgres_link.h"
 #include "store/postgres_watch.h"
 
 static void copy_name(char *to, const PGresult *result, int row, int column)

@@ -62,12 +62,4 @@ struct run_table {
 bool runs_make(struct firing *firing, const struct run_table *table);
 void runs_told(struct runs_asked *asked, const struct run_row *run);
 
-/* Of jobs.db: */
-void runs_start(void);
-bool runs_define(const struct schedule_row *row);
-bool runs_pause(const struct schedule_row *row);
-bool runs_fire(struct firing *firing);
-bool runs_ended(const struct op *op);
-bool runs_prune(struct prune *prune, int64_t *last);
-
 #endif

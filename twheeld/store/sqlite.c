@@ -14,6 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/alarm.h"
 #include "base/util.h"
 #include "store/runs.h"
 #include "store/sqlite.h"
@@ -164,34 +165,48 @@ static void upgrade(int64_t version)
 	run("COMMIT");
 }
 
-static sqlite3_stmt *prepare(const char *sql)
+/** sqlite_prepare - a statement that stays; ends the program if it can't be */
+sqlite3_stmt *sqlite_prepare(sqlite3 *on, const char *sql)
 {
 	sqlite3_stmt *stmt;
 
-	if (sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL) != SQLITE_OK)
-		die("%s: %s", path, sqlite3_errmsg(db));
+	if (sqlite3_prepare_v3(on, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL) != SQLITE_OK)
+		die("%s: %s", path, sqlite3_errmsg(on));
 	return stmt;
+}
+
+/** sqlite_step - do what a statement says; gives false, having complained, if it can't be */
+bool sqlite_step(sqlite3_stmt *stmt)
+{
+	int ret = sqlite3_step(stmt);
+
+	if (ret != SQLITE_DONE)
+		commit_say("the store can't be written: %s",
+			   sqlite3_errmsg(sqlite3_db_handle(stmt)));
+	sqlite3_reset(stmt);
+	return ret == SQLITE_DONE;
 }
 
 static void prepare_all(void)
 {
-	get_job = prepare("SELECT " COLUMNS " FROM jobs WHERE id = ?1");
-	get_body = prepare("SELECT body FROM jobs WHERE id = ?1");
-	get_tube = prepare("SELECT id FROM tubes WHERE name = ?1");
+	get_job = sqlite_prepare(db, "SELECT " COLUMNS " FROM jobs WHERE id = ?1");
+	get_body = sqlite_prepare(db, "SELECT body FROM jobs WHERE id = ?1");
+	get_tube = sqlite_prepare(db, "SELECT id FROM tubes WHERE name = ?1");
 	/*
 	 * In two steps, as an index is not used for (ord, id) > (?, ?) where id is the rowid:
 	 * it would read all jobs of the same priority again each time.
 	 */
-	same_ord = prepare("SELECT " COLUMNS " FROM jobs INDEXED BY jobs_in_order WHERE tube = ?1"
-			   " AND state = ?2 AND ord = ?3 AND id > ?4 ORDER BY id");
-	next_ord = prepare("SELECT " COLUMNS " FROM jobs INDEXED BY jobs_in_order WHERE tube = ?1"
-			   " AND state = ?2 AND ord > ?3 ORDER BY ord, id");
-	same_due = prepare("SELECT " COLUMNS " FROM jobs INDEXED BY jobs_due WHERE state = 1"
-			   " AND ord = ?1 AND id > ?2 ORDER BY id");
-	next_due = prepare("SELECT " COLUMNS " FROM jobs INDEXED BY jobs_due WHERE state = 1"
-			   " AND ord > ?1 AND ord <= ?2 ORDER BY ord, id");
-	get_runs = prepare("SELECT time, shard, job, result, created, ended FROM runs"
-			   " WHERE schedule = ?1 ORDER BY time DESC, shard DESC LIMIT ?2");
+	same_ord = sqlite_prepare(db, "SELECT " COLUMNS " FROM jobs INDEXED BY jobs_in_order"
+				  " WHERE tube = ?1"
+				  " AND state = ?2 AND ord = ?3 AND id > ?4 ORDER BY id");
+	next_ord = sqlite_prepare(db, "SELECT " COLUMNS " FROM jobs INDEXED BY jobs_in_order"
+				  " WHERE tube = ?1 AND state = ?2 AND ord > ?3 ORDER BY ord, id");
+	same_due = sqlite_prepare(db, "SELECT " COLUMNS " FROM jobs INDEXED BY jobs_due WHERE"
+				  " state = 1 AND ord = ?1 AND id > ?2 ORDER BY id");
+	next_due = sqlite_prepare(db, "SELECT " COLUMNS " FROM jobs INDEXED BY jobs_due WHERE"
+				  " state = 1 AND ord > ?1 AND ord <= ?2 ORDER BY ord, id");
+	get_runs = sqlite_prepare(db, "SELECT time, shard, job, result, created, ended FROM runs"
+				  " WHERE schedule = ?1 ORDER BY time DESC, shard DESC LIMIT ?2");
 }
 
 static char *in_folder(const char *dir, const char *name)
@@ -267,8 +282,12 @@ static void forget_empty_tubes(void)
 		complain("%s can't be written: %s", path, sqlite3_errmsg(db));
 }
 
-/* Its folder must be there. */
-static void open_store(const char *dir, enum sync sync)
+/**
+ * sqlite_open - open the store; ends the program if it can't be
+ * @dir: its folder, which must be there
+ * @sync: how often the disk is synced
+ */
+void sqlite_open(const char *dir, enum sync sync)
 {
 	int64_t version;
 
@@ -322,14 +341,14 @@ bool store_reach(int64_t size)
 	return !errno || errno == EINVAL || errno == EOPNOTSUPP;
 }
 
-static void close_store(void)
+void sqlite_close(void)
 {
 	sqlite3_close_v2(db);
 }
 
-static int64_t get_meta(const char *name, int64_t otherwise)
+int64_t sqlite_meta(const char *name, int64_t otherwise)
 {
-	sqlite3_stmt *stmt = prepare("SELECT value FROM meta WHERE name = ?1");
+	sqlite3_stmt *stmt = sqlite_prepare(db, "SELECT value FROM meta WHERE name = ?1");
 	int64_t value = otherwise;
 
 	sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
@@ -345,7 +364,7 @@ void store_keep_past(int64_t boot, int64_t offset)
 {
 	char sql[200];
 
-	if (get_meta("boot", 0) == boot && get_meta("offset", 0) == offset)
+	if (sqlite_meta("boot", 0) == boot && sqlite_meta("offset", 0) == offset)
 		return;
 	snprintf(sql, sizeof(sql), "INSERT OR REPLACE INTO meta VALUES('boot', %lld),"
 		 "('offset', %lld)", (long long)boot, (long long)offset);
@@ -356,8 +375,8 @@ void store_keep_past(int64_t boot, int64_t offset)
 /** store_tubes - call @each for each tube that holds jobs */
 void store_tubes(void (*each)(const struct store_tube *tube))
 {
-	sqlite3_stmt *stmt = prepare("SELECT id, name, ready, delayed, buried, urgent FROM tubes"
-				     " WHERE NOT (" EMPTY ")");
+	sqlite3_stmt *stmt = sqlite_prepare(db, "SELECT id, name, ready, delayed, buried,"
+					    " urgent FROM tubes WHERE NOT (" EMPTY ")");
 
 	while (sqlite3_step(stmt) == SQLITE_ROW) {
 		struct store_tube tube = {
@@ -374,10 +393,10 @@ void store_tubes(void (*each)(const struct store_tube *tube))
 		die("%s: %s", path, sqlite3_errmsg(db));
 }
 
-static void each_schedule(void (*each)(const struct schedule_row *row))
+void sqlite_schedules(void (*each)(const struct schedule_row *row))
 {
-	sqlite3_stmt *stmt = prepare("SELECT id, name, digest, next, paused, gone, since"
-				     " FROM schedules");
+	sqlite3_stmt *stmt = sqlite_prepare(db, "SELECT id, name, digest, next, paused, gone, since"
+					    " FROM schedules");
 
 	while (sqlite3_step(stmt) == SQLITE_ROW) {
 		struct schedule_row row = {
@@ -399,8 +418,8 @@ static void each_schedule(void (*each)(const struct schedule_row *row))
 /** store_last_burial - the order of the job of a tube that was buried last, or 0 */
 int64_t store_last_burial(int64_t tube)
 {
-	sqlite3_stmt *stmt = prepare("SELECT max(ord) FROM jobs INDEXED BY jobs_in_order"
-				     " WHERE tube = ?1 AND state = 2");
+	sqlite3_stmt *stmt = sqlite_prepare(db, "SELECT max(ord) FROM jobs INDEXED BY jobs_in_order"
+					    " WHERE tube = ?1 AND state = 2");
 	int64_t last = 0;
 
 	sqlite3_bind_int64(stmt, 1, tube);
@@ -515,7 +534,7 @@ static bool last_runs_of(struct runs_asked *asked, int64_t schedule)
 }
 
 /* At once: a look at what is in memory, or nearly so, is shorter than a way to a thread. */
-static void last_runs(struct runs_asked *asked)
+void sqlite_last_runs(struct runs_asked *asked)
 {
 	asked->op.failed = false;
 	for (size_t i = 0; i < asked->count && !asked->op.failed; i++)
@@ -589,16 +608,3 @@ bool store_due(struct cursor *cursor, int64_t until, bool *end,
 	*end = fine && more;
 	return fine;
 }
-
-const struct store store_sqlite = {
-	.open = open_store,
-	.close = close_store,
-	.meta = get_meta,
-	.schedules = each_schedule,
-	.runs = last_runs,
-	.write_start = sqlite_write_start,
-	.write = sqlite_write,
-	.tidy = sqlite_tidy,
-	.sync = sqlite_sync,
-	.write_end = sqlite_write_end,
-};

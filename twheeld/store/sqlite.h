@@ -9,18 +9,15 @@
 
 #include "store/commit.h"
 
-struct sqlite3 *sqlite_connect(void);
+void sqlite_open(const char *dir, enum sync sync);
+void sqlite_close(void);
+int64_t sqlite_meta(const char *name, int64_t otherwise);
+void sqlite_schedules(void (*each)(const struct schedule_row *row));
+void sqlite_last_runs(struct runs_asked *asked);
 
-void sqlite_write_start(int64_t sync_ns);
-void sqlite_write(struct op *ops);
-void sqlite_tidy(void);
-bool sqlite_sync(void);
-void sqlite_write_end(void);
-
-/* For those who write what an operation is: within its transaction */
-sqlite3_stmt *sqlite_prepare(const char *sql);
+/* For those who write */
+sqlite3 *sqlite_connect(void);
+sqlite3_stmt *sqlite_prepare(sqlite3 *on, const char *sql);
 bool sqlite_step(sqlite3_stmt *stmt);
-int sqlite_changed(void);
-bool sqlite_put(struct op *put);
 
 #endif

@@ -4,8 +4,8 @@
  */
 #include "base/alarm.h"
 #include "base/util.h"
-#include "store/runs.h"
 #include "store/sqlite.h"
+#include "store/sqlite_runs.h"
 
 /*
  * Which these are. A clock that is ahead for a moment makes the past of no run that was
@@ -14,6 +14,7 @@
 #define PRUNED "SELECT schedule, time, shard FROM runs INDEXED BY runs_over WHERE result >= 2" \
 	" AND time < ?1 AND ended < ?1 ORDER BY time, schedule, shard LIMIT ?2"
 
+static sqlite3 *writer;
 static sqlite3_stmt *define, *pause_it, *advance, *get_open, *get_run, *add_run, *end_run,
 	*set_run, *last_pruned, *prune_runs, *prune_schedule;
 /* Is there a run whose job may be there? Without, no other job needs to be looked up. */
@@ -97,10 +98,14 @@ static bool any_open(const struct firing *firing, bool *open)
 	return look(get_open, open, &unused);
 }
 
-/** runs_fire - a schedule's next time goes on, and what is due is made, once */
-bool runs_fire(struct firing *firing)
+/**
+ * runs_fire - a schedule's next time goes on, and what is due is made, once
+ * @firing: what is due
+ * @put: writes one of its jobs
+ */
+bool runs_fire(struct firing *firing, bool (*put)(struct op *op))
 {
-	static const struct run_table table = { may_run, any_open, write_run, sqlite_put };
+	const struct run_table table = { may_run, any_open, write_run, put };
 	const int64_t values[] = { firing->id, firing->from, firing->next, firing->since };
 
 	firing->stale = false;
@@ -108,7 +113,7 @@ bool runs_fire(struct firing *firing)
 		bind(advance, 1, values, 4);
 		if (!sqlite_step(advance))
 			return false;
-		firing->stale = !sqlite_changed();
+		firing->stale = !sqlite3_changes(writer);
 	}
 	return firing->stale || runs_make(firing, &table);
 }
@@ -148,7 +153,7 @@ static bool forget_schedules(struct prune *prune)
 		bind(prune_schedule, 1, values, 2);
 		if (!sqlite_step(prune_schedule))
 			return false;
-		prune->forgotten[i] = sqlite_changed();
+		prune->forgotten[i] = sqlite3_changes(writer);
 	}
 	return true;
 }
@@ -169,41 +174,43 @@ bool runs_prune(struct prune *prune, int64_t *last)
 	bind(prune_runs, 1, values, 2);
 	if (!look(last_pruned, &there, last) || !sqlite_step(prune_runs))
 		return false;
-	prune->op.row.size = sqlite_changed();
+	prune->op.row.size = sqlite3_changes(writer);
 	return forget_schedules(prune);
 }
 
-/** runs_start - prepare what is written */
-void runs_start(void)
+/** runs_start - prepare what is written, on the connection that writes */
+void runs_start(sqlite3 *db)
 {
 	int64_t unused;
 
-	define = sqlite_prepare("INSERT INTO schedules VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+	writer = db;
+	define = sqlite_prepare(db, "INSERT INTO schedules VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
 				" ON CONFLICT(id) DO UPDATE SET digest = ?3, next = ?4, gone = ?6,"
 				" since = ?7");
-	pause_it = sqlite_prepare("UPDATE schedules SET paused = ?2,"
+	pause_it = sqlite_prepare(db, "UPDATE schedules SET paused = ?2,"
 				  " next = CASE ?2 WHEN 0 THEN ?3 ELSE next END,"
 				  " since = CASE ?2 WHEN 0 THEN ?3 ELSE since END WHERE id = ?1");
-	advance = sqlite_prepare("UPDATE schedules SET next = ?3, since = ?4"
+	advance = sqlite_prepare(db, "UPDATE schedules SET next = ?3, since = ?4"
 				 " WHERE id = ?1 AND next = ?2");
-	get_open = sqlite_prepare("SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule = ?1"
+	get_open = sqlite_prepare(db, "SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule = ?1"
 				  " AND result = 0 LIMIT 1");
-	get_run = sqlite_prepare("SELECT result FROM runs WHERE schedule = ?1 AND time = ?2"
+	get_run = sqlite_prepare(db, "SELECT result FROM runs WHERE schedule = ?1 AND time = ?2"
 				 " AND shard = ?3");
-	add_run = sqlite_prepare("INSERT INTO runs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT"
+	add_run = sqlite_prepare(db, "INSERT INTO runs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON"
+				 " CONFLICT"
 				 " DO UPDATE SET job = ?4, result = ?5, created = ?6, ended = ?7"
 				 " WHERE result >= 4");
-	end_run = sqlite_prepare("UPDATE runs INDEXED BY runs_job SET result = 2 + (result = 1),"
-				 " ended = ?2 WHERE job = ?1 AND result < 2");
-	set_run = sqlite_prepare("UPDATE runs INDEXED BY runs_job SET result = ?2, ended = ?3"
+	end_run = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_job SET result = 2 + (result"
+				 " = 1), ended = ?2 WHERE job = ?1 AND result < 2");
+	set_run = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_job SET result = ?2, ended = ?3"
 				 " WHERE job = ?1 AND result < 2");
-	last_pruned = sqlite_prepare("SELECT max(time) FROM (" PRUNED ")");
-	prune_runs = sqlite_prepare("DELETE FROM runs WHERE (schedule, time, shard) IN (" PRUNED
+	last_pruned = sqlite_prepare(db, "SELECT max(time) FROM (" PRUNED ")");
+	prune_runs = sqlite_prepare(db, "DELETE FROM runs WHERE (schedule, time, shard) IN (" PRUNED
 				    ")");
-	prune_schedule = sqlite_prepare("DELETE FROM schedules WHERE id = ?1 AND gone > 0"
+	prune_schedule = sqlite_prepare(db, "DELETE FROM schedules WHERE id = ?1 AND gone > 0"
 					" AND (gone < ?2 OR NOT paused) AND NOT EXISTS"
 					" (SELECT 1 FROM runs WHERE schedule = ?1)");
-	if (!look(sqlite_prepare("SELECT 1 FROM runs INDEXED BY runs_job WHERE result < 2"
+	if (!look(sqlite_prepare(db, "SELECT 1 FROM runs INDEXED BY runs_job WHERE result < 2"
 				 " LIMIT 1"), &any_runs, &unused))
 		any_runs = true;
 }

@@ -8,8 +8,8 @@
 
 #include "base/alarm.h"
 #include "base/util.h"
-#include "store/runs.h"
 #include "store/sqlite.h"
+#include "store/sqlite_runs.h"
 #include "store/wal.h"
 
 /* So many ids are taken at a time: a page less in most transactions */
@@ -29,33 +29,6 @@ static sqlite3_stmt *begin, *commit, *rollback, *put, *change, *delete, *count_t
 static struct tube_commit *touched;
 static int64_t next_id;
 static int64_t pages;		/* of the database, as it was committed */
-
-/** sqlite_prepare - a statement of the connection that writes, for good */
-sqlite3_stmt *sqlite_prepare(const char *sql)
-{
-	sqlite3_stmt *stmt;
-
-	if (sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL) != SQLITE_OK)
-		die("the store: %s", sqlite3_errmsg(db));
-	return stmt;
-}
-
-/** sqlite_step - do what a statement says; gives false, having complained, if it can't be */
-bool sqlite_step(sqlite3_stmt *stmt)
-{
-	int ret = sqlite3_step(stmt);
-
-	if (ret != SQLITE_DONE)
-		commit_say("the store can't be written: %s", sqlite3_errmsg(db));
-	sqlite3_reset(stmt);
-	return ret == SQLITE_DONE;
-}
-
-/** sqlite_changes - rows that the last statement has changed */
-int sqlite_changed(void)
-{
-	return sqlite3_changes(db);
-}
 
 static bool set(const char *name, int64_t value)
 {
@@ -145,8 +118,7 @@ static bool find_same(struct op *op)
 	return ret == SQLITE_ROW || ret == SQLITE_DONE;
 }
 
-/** sqlite_put - write a new job */
-bool sqlite_put(struct op *op)
+static bool put_job(struct op *op)
 {
 	bool fine;
 
@@ -178,7 +150,7 @@ static bool write_op(struct op *op)
 {
 	switch (op->kind) {
 	case OP_PUT:
-		return sqlite_put(op);
+		return put_job(op);
 	case OP_CHANGE:
 		bind_change(change, &op->row);
 		count(op->tube, op->from, op->from_urgent, -1);
@@ -198,7 +170,7 @@ static bool write_op(struct op *op)
 	case OP_PAUSE:
 		return runs_pause(op->schedule);
 	case OP_FIRE:
-		return runs_fire(op->firing);
+		return runs_fire(op->firing, put_job);
 	case OP_PRUNE:
 		return prune(op);
 	default:
@@ -354,12 +326,10 @@ static void one_by_one(struct op *ops)
 	}
 }
 
-/**
- * sqlite_write - write operations
- *
+/*
  * When the disk is full, puts fail, and all else is tried once more without them.
  */
-void sqlite_write(struct op *ops)
+static void write_ops(struct op *ops)
 {
 	bool puts = true, fine;
 
@@ -378,36 +348,32 @@ void sqlite_write(struct op *ops)
 
 static void prepare_all(void)
 {
-	begin = sqlite_prepare("BEGIN IMMEDIATE");
-	commit = sqlite_prepare("COMMIT");
-	rollback = sqlite_prepare("ROLLBACK");
-	put = sqlite_prepare("INSERT INTO jobs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+	begin = sqlite_prepare(db, "BEGIN IMMEDIATE");
+	commit = sqlite_prepare(db, "COMMIT");
+	rollback = sqlite_prepare(db, "ROLLBACK");
+	put = sqlite_prepare(db, "INSERT INTO jobs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
 			     " ?11, ?12, ?13, ifnull(?14, x''), ?15)");
-	change = sqlite_prepare("UPDATE jobs SET tube = ?2, state = ?3, ord = ?4, pri = ?5,"
+	change = sqlite_prepare(db, "UPDATE jobs SET tube = ?2, state = ?3, ord = ?4, pri = ?5,"
 				" delay = ?6, ttr = ?7, created = ?8, reserves = ?9,"
 				" timeouts = ?10, releases = ?11, buries = ?12, kicks = ?13"
 				" WHERE id = ?1");
-	delete = sqlite_prepare("DELETE FROM jobs WHERE id = ?1");
-	count_tube = sqlite_prepare("INSERT INTO tubes VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
+	delete = sqlite_prepare(db, "DELETE FROM jobs WHERE id = ?1");
+	count_tube = sqlite_prepare(db, "INSERT INTO tubes VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
 				    " ON CONFLICT(id) DO UPDATE SET ready = ready + excluded.ready,"
 				    " delayed = delayed + excluded.delayed,"
 				    " buried = buried + excluded.buried,"
 				    " urgent = urgent + excluded.urgent");
-	get_same = sqlite_prepare("SELECT id FROM jobs INDEXED BY jobs_unique WHERE tube = ?1"
+	get_same = sqlite_prepare(db, "SELECT id FROM jobs INDEXED BY jobs_unique WHERE tube = ?1"
 				  " AND digest = ?2 AND body = ifnull(?3, x'') LIMIT 1");
-	forget_tube = sqlite_prepare("DELETE FROM tubes WHERE id = ?1 AND ready = 0"
+	forget_tube = sqlite_prepare(db, "DELETE FROM tubes WHERE id = ?1 AND ready = 0"
 				     " AND delayed = 0 AND buried = 0");
-	count_free = sqlite_prepare("PRAGMA freelist_count");
-	count_pages = sqlite_prepare("PRAGMA page_count");
-	set_meta = sqlite_prepare("INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
-	runs_start();
+	count_free = sqlite_prepare(db, "PRAGMA freelist_count");
+	count_pages = sqlite_prepare(db, "PRAGMA page_count");
+	set_meta = sqlite_prepare(db, "INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
+	runs_start(db);
 }
 
-/**
- * sqlite_write_start - be ready to write
- * @sync_ns: with SYNC_SOMETIMES how often the disk is synced, else 0
- */
-void sqlite_write_start(int64_t sync_ns)
+static void write_start(int64_t sync_ns)
 {
 	next_id = store->meta("next_id", 1);
 	db = sqlite_connect();
@@ -418,14 +384,13 @@ void sqlite_write_start(int64_t sync_ns)
 	store_reach(pages * PAGE);
 }
 
-/** sqlite_tidy - look after the log, once what was written is told */
-void sqlite_tidy(void)
+/* Looks after the log, once what was written is told */
+static void tidy(void)
 {
 	wal_tidy(db);
 }
 
-/** sqlite_sync - sync what was committed; gives false if it can't be */
-bool sqlite_sync(void)
+static bool sync_log(void)
 {
 	return wal_sync(db);
 }
@@ -442,8 +407,8 @@ static void say_not_moved(void)
 		 error == SQLITE_OK ? "it can't be synced" : sqlite3_errmsg(db));
 }
 
-/** sqlite_write_end - have all in the database, so that its file is all that need be kept */
-void sqlite_write_end(void)
+/* All is in the database, so that its file is all that need be kept */
+static void write_end(void)
 {
 	sqlite3_stmt *stmt;
 
@@ -453,3 +418,16 @@ void sqlite_write_end(void)
 		say_not_moved();
 	sqlite3_close(db);
 }
+
+const struct store store_sqlite = {
+	.open = sqlite_open,
+	.close = sqlite_close,
+	.meta = sqlite_meta,
+	.schedules = sqlite_schedules,
+	.runs = sqlite_last_runs,
+	.write_start = write_start,
+	.write = write_ops,
+	.tidy = tidy,
+	.sync = sync_log,
+	.write_end = write_end,
+};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What is done to jobs in a database of PostgreSQL.
+ */
+#ifndef TWHEELD_POSTGRES_JOBS_H
+#define TWHEELD_POSTGRES_JOBS_H
+
+#include <uthash.h>
+
+#include "store/commit.h"
+
+/* How many jobs a tube has in all of a shared store */
+struct tube_counts {
+	char tube[TUBE_NAME_MAX + 1];
+	int64_t count[STATES];
+	int64_t urgent;
+	int64_t pause, pause_left, pauses;	/* ns */
+};
+
+struct counts_asker;
+
+/* A question, and its answer */
+struct counts {
+	struct op op;			/* op.failed: nothing is known */
+	char tube[TUBE_NAME_MAX + 1];	/* the one; "": all */
+	bool begun;			/* by the thread that counts */
+	/* Out: */
+	struct tube_counts *figures;
+	size_t length;
+	/* The loop's own */
+	struct counts_asker *askers;
+	UT_hash_handle hash;
+};
+
+bool pg_job_op(struct op *op);
+bool pg_count(struct counts *counts);
+bool pg_put(struct op *op);
+void pg_forget_results(struct op *op);
+
+#endif

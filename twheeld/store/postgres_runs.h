@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What is written of schedules and their runs to a database of PostgreSQL.
+ */
+#ifndef TWHEELD_POSTGRES_RUNS_H
+#define TWHEELD_POSTGRES_RUNS_H
+
+#include "store/runs.h"
+
+bool pg_fire(struct firing *firing, bool (*put)(struct op *op));
+bool pg_define(struct schedule_row *row);
+bool pg_pause(struct op *op);
+bool pg_prune(struct op *op);
+bool pg_paused(struct op *op);
+bool pg_last_runs(struct runs_asked *asked);
+bool pg_run_set(int64_t job, enum result result);
+bool pg_run_deleted(int64_t job);
+
+#endif
