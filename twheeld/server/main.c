@@ -96,6 +96,15 @@ static void reload(evutil_socket_t fd, short what, void *arg)
 	tabs_dir_read_again(systemd_ready);
 }
 
+/* From now on, none ends the server by itself: those that come before it serves are done then. */
+static void take_signals(struct event_base *base)
+{
+	event_add(must(evsignal_new(base, SIGUSR1, drain, NULL)), NULL);
+	event_add(must(evsignal_new(base, SIGHUP, reload, NULL)), NULL);
+	event_add(must(evsignal_new(base, SIGTERM, end, base)), NULL);
+	event_add(must(evsignal_new(base, SIGINT, end, base)), NULL);
+}
+
 /* Each second */
 
 static void check_committer(void)
@@ -196,10 +205,6 @@ static void serve(struct event_base *base)
 {
 	static const struct timeval second = { 1, 0 };
 
-	event_add(must(evsignal_new(base, SIGUSR1, drain, NULL)), NULL);
-	event_add(must(evsignal_new(base, SIGHUP, reload, NULL)), NULL);
-	event_add(must(evsignal_new(base, SIGTERM, end, base)), NULL);
-	event_add(must(evsignal_new(base, SIGINT, end, base)), NULL);
 	event_add(must(event_new(base, -1, EV_PERSIST, tick, NULL)), &second);
 	systemd_start(base);
 	systemd_ready();
@@ -229,6 +234,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	event_set_log_callback(event_says);
 	base = must(event_base_new());
+	take_signals(base);
 	command_start(base, options.job_size);
 	listen_start(base, options.connections);
 	http_start(base);

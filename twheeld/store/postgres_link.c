@@ -157,14 +157,17 @@ static PGconn *new_connection(char **why)
 }
 
 /**
- * pg_address - say where the database is, once; ends the program if that is no address
+ * pg_address - say where the database is, once, before all else; ends the program if that is no
+ *	address
  * @where: as libpq takes it
  * @sync: SYNC_ALWAYS, or a commit is not waited for
  */
 void pg_address(const char *where, enum sync sync)
 {
-	PQconninfoOption *options = PQconninfoParse(where, NULL);
+	PQconninfoOption *options;
 
+	libpq_load();
+	options = PQconninfoParse(where, NULL);
 	/* What libpq itself would say shows part of it, which may be the password. */
 	if (!options)
 		die("the store: its address can't be read; write"

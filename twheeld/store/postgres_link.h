@@ -5,10 +5,10 @@
 #ifndef TWHEELD_POSTGRES_LINK_H
 #define TWHEELD_POSTGRES_LINK_H
 
-#include <libpq-fe.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/libpq.h"
 #include "store/store.h"
 
 /* What became of a statement, or of a transaction */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * libpq, which is loaded where a store is in PostgreSQL. It comes with a score of other
+ * libraries, and a server that never needs them would load them before it listens.
+ */
+#ifndef TWHEELD_LIBPQ_H
+#define TWHEELD_LIBPQ_H
+
+#include <libpq-fe.h>
+
+/* What is used of it */
+#define LIBPQ(each) \
+	each(PQclear) each(PQconnectdbParams) each(PQconninfoFree) each(PQconninfoParse) \
+	each(PQconsumeInput) each(PQerrorMessage) each(PQfinish) each(PQflush) each(PQfreemem) \
+	each(PQgetResult) each(PQgetisnull) each(PQgetlength) each(PQgetvalue) each(PQisBusy) \
+	each(PQisthreadsafe) each(PQnotifies) each(PQntuples) each(PQresultErrorField) \
+	each(PQresultErrorMessage) each(PQresultStatus) each(PQsendPrepare) each(PQsendQuery) \
+	each(PQsendQueryPrepared) each(PQsetNoticeReceiver) each(PQsetnonblocking) \
+	each(PQsocket) each(PQstatus) each(PQtransactionStatus)
+
+#define LIBPQ_MEMBER(name) typeof(name) *name;
+
+struct libpq {
+	LIBPQ(LIBPQ_MEMBER)
+};
+
+extern struct libpq libpq;
+
+#define PQclear libpq.PQclear
+#define PQconnectdbParams libpq.PQconnectdbParams
+#define PQconninfoFree libpq.PQconninfoFree
+#define PQconninfoParse libpq.PQconninfoParse
+#define PQconsumeInput libpq.PQconsumeInput
+#define PQerrorMessage libpq.PQerrorMessage
+#define PQfinish libpq.PQfinish
+#define PQflush libpq.PQflush
+#define PQfreemem libpq.PQfreemem
+#define PQgetResult libpq.PQgetResult
+#define PQgetisnull libpq.PQgetisnull
+#define PQgetlength libpq.PQgetlength
+#define PQgetvalue libpq.PQgetvalue
+#define PQisBusy libpq.PQisBusy
+#define PQisthreadsafe libpq.PQisthreadsafe
+#define PQnotifies libpq.PQnotifies
+#define PQntuples libpq.PQntuples
+#define PQresultErrorField libpq.PQresultErrorField
+#define PQresultErrorMessage libpq.PQresultErrorMessage
+#define PQresultStatus libpq.PQresultStatus
+#define PQsendPrepare libpq.PQsendPrepare
+#define PQsendQuery libpq.PQsendQuery
+#define PQsendQueryPrepared libpq.PQsendQueryPrepared
+#define PQsetNoticeReceiver libpq.PQsetNoticeReceiver
+#define PQsetnonblocking libpq.PQsetnonblocking
+#define PQsocket libpq.PQsocket
+#define PQstatus libpq.PQstatus
+#define PQtransactionStatus libpq.PQtransactionStatus
+
+void libpq_load(void);
+
+#endif
