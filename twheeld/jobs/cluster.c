@@ -32,6 +32,9 @@
 #define HELD (20 * MILLISECOND)
 /* So many answers about its clock are compared */
 #define CLOCKS 8
+/* So long a client waits for an answer; and a reserve beyond its own time */
+#define PATIENCE (5 * SECOND)
+#define RESERVE_PATIENCE SECOND
 /* So long a server that ends waits for clients that have reserved jobs */
 #define DRAIN (60 * SECOND)
 
@@ -54,10 +57,8 @@ static struct request *new_request(enum op_kind kind, struct conn *conn,
 	request->op.done = done;
 	request->op.at = alarm_now();
 	request->op.conn = conn;
-	if (conn) {
-		conn->state = COMMITTING;
-		conn->pending++;
-	}
+	if (conn)
+		conn_commit(conn, &request->op, request->op.at + PATIENCE);
 	return request;
 }
 
@@ -313,7 +314,7 @@ static uint64_t news_of(const struct conn *conn)
 	return news;
 }
 
-static void take_for(struct conn *conn);
+static void take_for(struct conn *conn, int64_t late_at);
 
 /*
  * A database that is away has no jobs, as far as workers are concerned: they ask again, or go
@@ -323,12 +324,12 @@ static void none_for(struct conn *conn, const struct request *request)
 {
 	if (conn_deadline_soon(conn))
 		conn_reply(conn, "DEADLINE_SOON");
-	else if (conn->patience == 0 || draining)
+	else if (alarm_now() >= conn->until || draining)
 		conn_reply(conn, "TIMED_OUT");
 	else if (!request->op.failed && request->news != news_of(conn))
-		take_for(conn);
+		take_for(conn, conn->late_at);
 	else
-		conn_wait(conn, conn->patience);
+		conn_wait(conn, conn->until);
 	conn_go_on(conn);
 }
 
@@ -355,10 +356,12 @@ static char *watched(const struct conn *conn)
 	return array_of(names);
 }
 
-static void take_for(struct conn *conn)
+static void take_for(struct conn *conn, int64_t late_at)
 {
-	struct request *request = new_request(OP_TAKE, conn, took_for);
+	struct request *request = new_request(OP_TAKE, NULL, took_for);
 
+	request->op.conn = conn;
+	conn_commit(conn, &request->op, late_at == INT64_MAX ? 0 : late_at);
 	request->count = 1;
 	request->news = news_of(conn);
 	if (conn->watch_count == 1)
@@ -370,10 +373,15 @@ static void take_for(struct conn *conn)
 
 static void do_reserve(struct conn *conn, const struct command *cmd)
 {
+	int64_t now = alarm_now(), late_at;
+
 	conn_set_worker(conn);
-	conn->patience = cmd->timeout;
+	conn->until = cmd->timeout < 0 ? INT64_MAX : now + cmd->timeout * SECOND;
+	late_at = conn_wait_until(conn, conn->until);
+	if (late_at != INT64_MAX)
+		late_at = (late_at > now ? late_at : now) + RESERVE_PATIENCE;
 	if (!draining)
-		take_for(conn);
+		take_for(conn, late_at);
 	else if (conn->reserver.jobs)
 		conn_reply(conn, "TIMED_OUT");
 	else
@@ -424,7 +432,7 @@ static void kicked_job(struct op *op)
 	end_request(request, NULL);
 }
 
-static void kick(struct conn *conn, enum state state);
+static void kick_on(struct conn *conn, enum state state);
 
 static void kicked(struct op *op)
 {
@@ -437,9 +445,9 @@ static void kicked(struct op *op)
 	if (op->failed && first)
 		conn_reply(conn, "INTERNAL_ERROR");
 	else if (conn->state != DEAD && request->found && conn->kick_left)
-		kick(conn, request->state);
+		kick_on(conn, request->state);
 	else if (conn->state != DEAD && first && !request->found && request->state == BURIED)
-		kick(conn, DELAYED);
+		kick_on(conn, DELAYED);
 	else
 		conn_printf(conn, "KICKED %u\r\n", conn->kicked);
 	end_request(request, NULL);
@@ -457,6 +465,13 @@ static void kick(struct conn *conn, enum state state)
 	commit_submit(&request->op);
 	follow(conn->use);
 	commit_hold(false);
+}
+
+/* It goes on: each piece has its time. */
+static void kick_on(struct conn *conn, enum state state)
+{
+	conn->late_at = 0;
+	kick(conn, state);
 }
 
 static void do_kick(struct conn *conn, const struct command *cmd)
@@ -937,6 +952,7 @@ const struct engine engine_cluster = {
 	.store = "database",
 	.disk = "the database",
 	.counts_in_store = true,
+	.patience = PATIENCE,
 	.load = load,
 	.start = start,
 	.tick = tick,

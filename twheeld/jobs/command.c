@@ -19,12 +19,15 @@ static uint64_t counts[CMD_KINDS];
 
 static void do_line(struct conn *conn, const struct command *cmd);
 static void do_body(struct conn *conn);
+static void do_late(struct conn *conn);
+/* In place of a client that was told before what it asked for was done */
+static struct conn nobody = { .state = DEAD, .pending = 1 };
 
 /** command_start - begin to take commands; @size is the most bytes of a body */
 void command_start(struct event_base *base, uint32_t size)
 {
 	max_size = size;
-	conn_start(base, do_line, do_body);
+	conn_start(base, do_line, do_body, do_late);
 }
 
 void command_drain(void)
@@ -59,9 +62,44 @@ void command_sorry(struct conn *conn, enum found found)
 void command_write(struct conn *conn, struct job *job, enum op_kind kind,
 		   const struct row *row, void (*done)(struct op *op))
 {
-	conn->state = COMMITTING;
-	conn->pending++;
-	job_write(job, kind, row, conn, done);
+	int64_t late_at = engine->patience ? alarm_now() + engine->patience : 0;
+
+	conn_commit(conn, job_write(job, kind, row, conn, done), late_at);
+}
+
+/*
+ * A reserve has found no job, as far as the client is concerned; of all else nobody knows. What is
+ * of a job goes on: it is the client's, still. Of all else, what comes is for nobody.
+ */
+static void do_late(struct conn *conn)
+{
+	struct op *op = conn->op;
+	enum op_kind kind = op->kind;
+	/* Who kicked a job is told once it is with who waits for it. */
+	bool kicked = kind == OP_TAKE && container_of(op, struct request, op)->serves;
+
+	__atomic_store_n(&op->told, true, __ATOMIC_RELAXED);
+	if (!op->job) {
+		op->conn = &nobody;
+		nobody.pending++;
+		conn->pending--;
+	}
+	if (kicked)
+		conn_reply(conn, "KICKED");
+	else if (kind == OP_TAKE)
+		conn_reply(conn, conn_deadline_soon(conn) ? "DEADLINE_SOON" : "TIMED_OUT");
+	else if (kind == OP_KICK && conn->kicked)
+		conn_printf(conn, "KICKED %u\r\n", conn->kicked);
+	else
+		conn_reply(conn, kind == OP_PUT ? "OUT_OF_MEMORY" : "INTERNAL_ERROR");
+}
+
+/* The client waits for that, unless it took too long. */
+static void answer(struct op *op, const char *reply)
+{
+	if (!op_told(op))
+		conn_reply(op->conn, reply);
+	conn_op_done(op->conn);
 }
 
 /**
@@ -100,28 +138,28 @@ void command_changed(struct op *op, const char *reply)
 	} else {
 		reply = command_take_back(op);
 	}
-	conn_reply(op->conn, reply);
-	conn_op_done(op->conn);
+	answer(op, reply);
 }
 
 /* Put */
 
 static void put_done(struct op *op)
 {
+	char reply[40] = "OUT_OF_MEMORY";
 	struct job *job = op->job;
+	bool fine = job_written(op);
 
-	if (job_written(op) && op->same) {
-		conn_printf(op->conn, "INSERTED %lld\r\n", (long long)op->same);
-		job_free(job);
-	} else if (!op->failed) {
+	if (fine)
+		snprintf(reply, sizeof(reply), "INSERTED %lld",
+			 (long long)(op->same ? op->same : job->row.id));
+	if (fine && !op->same) {
 		job_put(job->tube);
-		conn_printf(op->conn, "INSERTED %lld\r\n", (long long)job->row.id);
+		answer(op, reply);
 		job_attach(job, op->row.state);
 	} else {
 		job_free(job);
-		conn_reply(op->conn, "OUT_OF_MEMORY");
+		answer(op, reply);
 	}
-	conn_op_done(op->conn);
 }
 
 static void do_put(struct conn *conn, const struct command *cmd)
@@ -174,6 +212,12 @@ static void do_body(struct conn *conn)
 
 /* The client's own jobs */
 
+/* Is it one of which the client was told that nobody knows, and that is not settled yet? */
+static bool is_unsettled(const struct conn *conn, const struct command *cmd)
+{
+	return conn->pending && cmd->id <= INT64_MAX && job_in_memory(cmd->id);
+}
+
 static struct job *find_own(struct conn *conn, const struct command *cmd)
 {
 	struct job *job;
@@ -182,7 +226,7 @@ static struct job *find_own(struct conn *conn, const struct command *cmd)
 	if (found == FOUND && job->row.state == RESERVED && job->reserver == &conn->reserver &&
 	    !job->busy)
 		return job;
-	command_sorry(conn, found == UNREADABLE ? UNREADABLE : NOT_THERE);
+	command_sorry(conn, found == UNREADABLE || is_unsettled(conn, cmd) ? UNREADABLE : NOT_THERE);
 	job_unfind(job);
 	return NULL;
 }
@@ -198,8 +242,7 @@ static void delete_done(struct op *op)
 	} else {
 		reply = command_take_back(op);
 	}
-	conn_reply(op->conn, reply);
-	conn_op_done(op->conn);
+	answer(op, reply);
 }
 
 /** command_delete - delete a job that is in memory, or that the engine can read */
@@ -210,7 +253,8 @@ void command_delete(struct conn *conn, const struct command *cmd)
 
 	if (found != FOUND || job->busy ||
 	    (job->row.state == RESERVED && job->reserver != &conn->reserver)) {
-		command_sorry(conn, found == UNREADABLE ? UNREADABLE : NOT_THERE);
+		command_sorry(conn, found == UNREADABLE || is_unsettled(conn, cmd) ? UNREADABLE :
+			      NOT_THERE);
 		return;
 	}
 	job_detach(job);
@@ -273,8 +317,7 @@ void command_touched(struct op *op)
 		job->deadline = op->at + job->row.ttr * SECOND;
 		job_attach(job, RESERVED);
 	}
-	conn_reply(op->conn, reply);
-	conn_op_done(op->conn);
+	answer(op, reply);
 }
 
 static void do_touch(struct conn *conn, const struct command *cmd)

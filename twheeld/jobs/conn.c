@@ -34,6 +34,7 @@ static struct event *run_event;
 static struct conn *runnable;
 static void (*on_command)(struct conn *conn, const struct command *cmd);
 static void (*on_body)(struct conn *conn);
+static void (*on_late)(struct conn *conn);
 
 /** conn_go_on - look at a client again, soon */
 void conn_go_on(struct conn *conn)
@@ -48,13 +49,22 @@ void conn_go_on(struct conn *conn)
 
 /* Replies */
 
+static void end_command(struct conn *conn)
+{
+	if (conn->late_at)
+		alarm_stop(&conn->timer);
+	conn->late_at = 0;
+	conn->op = NULL;
+	conn->state = WANT_LINE;
+	conn_go_on(conn);
+}
+
 void conn_reply(struct conn *conn, const char *line)
 {
 	if (conn->state == DEAD)
 		return;
 	evbuffer_add_printf(conn->out, "%s\r\n", line);
-	conn->state = WANT_LINE;
-	conn_go_on(conn);
+	end_command(conn);
 }
 
 void conn_printf(struct conn *conn, const char *format, ...)
@@ -66,8 +76,7 @@ void conn_printf(struct conn *conn, const char *format, ...)
 	va_start(args, format);
 	evbuffer_add_vprintf(conn->out, format, args);
 	va_end(args);
-	conn->state = WANT_LINE;
-	conn_go_on(conn);
+	end_command(conn);
 }
 
 /** conn_text - reply with a text; @text is freed */
@@ -128,18 +137,29 @@ static void waited(struct twheel *tw, struct twheel_timer *timer,
 
 	(void)tw;
 	(void)event;
+	if (conn->state == COMMITTING) {
+		on_late(conn);
+		return;
+	}
 	conn_stop_waiting(conn);
 	conn_reply(conn, conn_deadline_soon(conn) ? "DEADLINE_SOON" : "TIMED_OUT");
 }
 
-/** conn_wait - wait for a job; for ever when @timeout is below 0 */
-void conn_wait(struct conn *conn, int timeout)
+/** conn_wait_until - when who waits until then has to be told that a job's time is nearly over */
+int64_t conn_wait_until(struct conn *conn, int64_t until)
 {
 	struct job *job = job_soonest(&conn->reserver);
-	int64_t until = timeout < 0 ? INT64_MAX : alarm_now() + timeout * SECOND;
 
-	if (job && job->deadline - SAFETY_MARGIN < until)
-		until = job->deadline - SAFETY_MARGIN;
+	return job && job->deadline - SAFETY_MARGIN < until ? job->deadline - SAFETY_MARGIN : until;
+}
+
+/** conn_wait - wait for a job until then, by alarm_now(); INT64_MAX: for ever */
+void conn_wait(struct conn *conn, int64_t until)
+{
+	until = conn_wait_until(conn, until);
+	conn->late_at = 0;
+	conn->op = NULL;
+	alarm_stop(&conn->timer);
 	for (size_t i = 0; i < conn->watch_count; i++)
 		tube_wait(conn->watches[i]);
 	conn_counts.waiting++;
@@ -200,6 +220,7 @@ void conn_close(struct conn *conn)
 	if (conn->state == DEAD)
 		return;
 	conn_stop_waiting(conn);
+	alarm_stop(&conn->timer);
 	tube_counts_forget(&conn->counts);
 	conn->state = DEAD;
 	event_free(conn->read);
@@ -220,6 +241,24 @@ void conn_close(struct conn *conn)
 	conn_counts.producers -= conn->producer;
 	conn_counts.workers -= conn->worker;
 	conn_go_on(conn);
+}
+
+/**
+ * conn_commit - the client waits for an operation
+ * @conn: the client
+ * @op: the operation, which calls conn_op_done() when it is over
+ * @late_at: when the client is told that it took too long, by alarm_now(), if that is not said
+ *	already of another operation of the same command; 0: it waits on
+ */
+void conn_commit(struct conn *conn, struct op *op, int64_t late_at)
+{
+	conn->state = COMMITTING;
+	conn->op = op;
+	conn->pending++;
+	if (conn->late_at || !late_at)
+		return;
+	conn->late_at = late_at;
+	alarm_set(&conn->timer, late_at);
 }
 
 /** conn_op_done - an operation of the client has been written, or could not be */
@@ -440,13 +479,15 @@ static void run_all(evutil_socket_t fd, short what, void *arg)
  * @base: the loop
  * @command: does a command of a client
  * @body: takes the body of conn->new_job, which is there
+ * @late: tells a client that what it waits for takes too long
  */
 void conn_start(struct event_base *base, void (*command)(struct conn *, const struct command *),
-		void (*body)(struct conn *))
+		void (*body)(struct conn *), void (*late)(struct conn *))
 {
 	loop = base;
 	on_command = command;
 	on_body = body;
+	on_late = late;
 	run_event = must(event_new(base, -1, 0, run_all, NULL));
 }
 

@@ -41,8 +41,10 @@ struct conn {
 	uint64_t skip;		/* SKIP_BODY: bytes */
 	const char *skip_reply;
 	struct reserver reserver;
-	struct twheel_timer timer;	/* WAITING */
-	int patience;		/* of a reserve, in seconds */
+	struct twheel_timer timer;	/* WAITING, COMMITTING */
+	int64_t until;		/* of a reserve: when it gives up, by alarm_now() */
+	int64_t late_at;	/* COMMITTING: the client is told then; 0: it waits on */
+	struct op *op;		/* COMMITTING: for that, if it is one */
 	unsigned int pending;	/* operations that are being written */
 	struct counts_asker counts;	/* COMMITTING: counts that it waits for */
 	uint32_t kick_left, kicked;
@@ -59,10 +61,12 @@ struct conn_counts {
 extern struct conn_counts conn_counts;
 
 void conn_start(struct event_base *base, void (*command)(struct conn *, const struct command *),
-		void (*body)(struct conn *));
+		void (*body)(struct conn *), void (*late)(struct conn *));
 void conn_new(int fd);
 void conn_go_on(struct conn *conn);
+void conn_commit(struct conn *conn, struct op *op, int64_t late_at);
 void conn_op_done(struct conn *conn);
+int64_t conn_wait_until(struct conn *conn, int64_t until);
 
 void conn_reply(struct conn *conn, const char *line);
 __attribute__((format(printf, 2, 3)))
@@ -74,7 +78,7 @@ void conn_close(struct conn *conn);
 
 void conn_watch(struct conn *conn, struct tube *tube);
 void conn_ignore(struct conn *conn, size_t at);
-void conn_wait(struct conn *conn, int timeout);
+void conn_wait(struct conn *conn, int64_t until);
 void conn_stop_waiting(struct conn *conn);
 bool conn_deadline_soon(struct conn *conn);
 void conn_set_worker(struct conn *conn);

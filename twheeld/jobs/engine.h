@@ -23,6 +23,7 @@ struct engine {
 	const char *store;		/* "folder" or "database": on the page */
 	const char *disk;		/* what may not answer, in messages */
 	bool counts_in_store;		/* not in memory: they are asked of the store */
+	int64_t patience;		/* ns; a command that takes longer fails. 0: however long */
 
 	void (*load)(struct event_base *base);	/* all that is needed before the committer begins */
 	void (*start)(struct event_base *base);	/* when the committer has begun */

@@ -298,9 +298,11 @@ struct job *job_soonest(struct reserver *reserver)
  * @row: what it shall be. Its tube may be another one, got by tube_get()
  * @conn: who asked for it, or NULL
  * @done: called later, which first calls job_written()
+ *
+ * Return: the operation, which is there until @done has returned.
  */
-void job_write(struct job *job, enum op_kind kind, const struct row *row, struct conn *conn,
-	       void (*done)(struct op *op))
+struct op *job_write(struct job *job, enum op_kind kind, const struct row *row, struct conn *conn,
+		     void (*done)(struct op *op))
 {
 	struct op *op = zalloc(sizeof(*op));
 
@@ -318,6 +320,7 @@ void job_write(struct job *job, enum op_kind kind, const struct row *row, struct
 	job->busy = true;
 	job->deleting = kind == OP_DELETE;
 	engine->submit(op);
+	return op;
 }
 
 /* Of the tubes that it was in and was to be in, one is no longer needed. */

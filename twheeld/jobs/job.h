@@ -70,8 +70,8 @@ void job_reserve(struct job *job, struct reserver *reserver);
 struct job *job_soonest(struct reserver *reserver);
 void job_count(struct job *job, enum state state);
 void job_uncount(struct job *job);
-void job_write(struct job *job, enum op_kind kind, const struct row *row, struct conn *conn,
-	       void (*done)(struct op *op));
+struct op *job_write(struct job *job, enum op_kind kind, const struct row *row, struct conn *conn,
+		     void (*done)(struct op *op));
 bool job_written(struct op *op);
 
 void job_each(void (*each)(struct job *job, void *arg), void *arg);

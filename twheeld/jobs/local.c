@@ -253,7 +253,8 @@ static void do_reserve(struct conn *conn, const struct command *cmd)
 	else if (cmd->timeout == 0)
 		conn_reply(conn, "TIMED_OUT");
 	else
-		conn_wait(conn, cmd->timeout);
+		conn_wait(conn, cmd->timeout < 0 ? INT64_MAX :
+			  alarm_now() + cmd->timeout * SECOND);
 }
 
 static void reserve_job_done(struct op *op)

@@ -24,6 +24,7 @@
 #include "server/listen.h"
 #include "server/options.h"
 #include "server/systemd.h"
+#include "store/commit.h"
 #include "web/admin.h"
 #include "web/http.h"
 #include "web/status.h"
@@ -109,18 +110,18 @@ static void take_signals(struct event_base *base)
 
 static void check_committer(void)
 {
-	static bool stuck;
+	static int64_t stuck;	/* when it was found to be; 0: it is not */
 	int64_t waits = commit_waits();
 
 	if (waits > STUCK && !stuck) {
 		complain("%s has not answered for %d s: is it broken?", engine->disk,
 			 (int)(waits / SECOND));
 		systemd_status("%c%s does not answer", toupper(*engine->disk), engine->disk + 1);
-		stuck = true;
-	} else if (waits <= STUCK && stuck) {
+		stuck = commit_now();
+	} else if (stuck && commit_fine_since(stuck)) {
 		inform("%s answers again", engine->disk);
 		systemd_status("Serving");
-		stuck = false;
+		stuck = 0;
 	}
 }
 

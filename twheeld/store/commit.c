@@ -33,6 +33,7 @@ static bool holding;		/* more operations come at once */
 static bool stopping;
 static uint64_t written;
 static int64_t busy_since;	/* of what is being written; 0: nothing is */
+static int64_t fine_at;		/* when something was written last */
 static struct histogram times;
 static pthread_t thread;
 static int done_fd;
@@ -96,6 +97,8 @@ static void finish(struct op *ops, int64_t took)
 		ops = op->next;
 		push(&finished, op);
 		written++;
+		if (!op->failed)
+			fine_at = commit_now();
 	}
 	busy_since = 0;
 	histogram_add(&times, took);
@@ -323,6 +326,17 @@ struct histogram commit_times(void)
 	copy = times;
 	pthread_mutex_unlock(&lock);
 	return copy;
+}
+
+/** commit_fine_since - was anything written since then, by commit_now()? */
+bool commit_fine_since(int64_t when)
+{
+	bool fine;
+
+	pthread_mutex_lock(&lock);
+	fine = fine_at > when;
+	pthread_mutex_unlock(&lock);
+	return fine;
 }
 
 /** commit_waits - for how many ns the transaction that is being written has been */

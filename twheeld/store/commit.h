@@ -52,6 +52,8 @@ struct op {
 	enum state from;		/* where the store has it (not OP_PUT) */
 	bool from_urgent;
 	bool failed;
+	bool told;			/* its client has been, as it took long: op_told() */
+	bool left_out;			/* the committer's own: as nobody waits for it any more */
 	/* Of a shared store: the job is not there, or is no longer this server's */
 	bool gone;
 	int64_t at;			/* when row.ord was found, by the server's time */
@@ -111,10 +113,17 @@ void commit_told(struct op *op);
 void commit_stop(void);
 uint64_t commit_count(void);
 int64_t commit_waits(void);
+bool commit_fine_since(int64_t when);
 struct histogram commit_times(void);
 
 /* For those who write */
 int64_t commit_now(void);
+
+/* Has the loop told its client that it is not known what becomes of it? */
+static inline bool op_told(const struct op *op)
+{
+	return __atomic_load_n(&op->told, __ATOMIC_RELAXED);
+}
 
 /* At most one message a second of a thread, as each client may try again at once */
 #define commit_say(...) ({						\

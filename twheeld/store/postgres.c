@@ -392,6 +392,15 @@ static bool write_op(struct op *op)
 	}
 }
 
+/*
+ * Its client was told that it failed, and would have put it twice, or what it has made of that. What
+ * is of a client's own job is done all the same.
+ */
+static bool is_too_late(const struct op *op)
+{
+	return op_told(op) && (op->kind == OP_PUT || op->kind >= OP_TAKE);
+}
+
 static enum pg_end roll_back(void)
 {
 	enum pg_end end = writer.failure;
@@ -408,7 +417,8 @@ static enum pg_end transaction(struct op *ops)
 	fine = pg_command("BEGIN") && renew();
 	for (struct op *op = ops; fine && op; op = op->next) {
 		pg_forget_results(op);
-		fine = write_op(op);
+		op->left_out = is_too_late(op);
+		fine = op->left_out || write_op(op);
 	}
 	if (!fine)
 		return roll_back();
@@ -577,7 +587,7 @@ static void give_up(void)
 static void set_failed(struct op *ops, bool failed)
 {
 	for (struct op *op = ops; op; op = op->next)
-		op->failed = failed;
+		op->failed = failed || op->left_out;
 }
 
 /* Where one can't be done, the others are. */
@@ -590,6 +600,7 @@ static void write_one_by_one(struct op *ops)
 		op->failed = insist(op) != PG_FINE;
 		if (op->failed)
 			give_up();
+		op->failed = op->failed || op->left_out;
 		op->next = next;
 	}
 }

@@ -14,6 +14,7 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -103,6 +104,23 @@ class Postgres:
         except OSError:
             return False
         return True
+
+    def processes(self):
+        '''Of the server: the first one, and its children'''
+        with open('/proc/%d/task/%d/children' % (self.process.pid, self.process.pid)) as file:
+            return [self.process.pid] + [int(word) for word in file.read().split()]
+
+    @contextlib.contextmanager
+    def silent(self):
+        '''It takes connections meanwhile, and answers nothing'''
+        stopped = self.processes()
+        for process in stopped:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in stopped:
+                os.kill(process, signal.SIGCONT)
 
     def ask(self, sql, database='postgres'):
         '''Through its socket, which no network takes away'''
