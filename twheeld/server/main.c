@@ -34,6 +34,7 @@
 #define STUCK (10 * SECOND)
 
 static struct options options;
+static int exit_status;
 
 const struct store *store = &store_sqlite;
 const struct engine *engine = &engine_local;
@@ -108,6 +109,14 @@ static void take_signals(struct event_base *base)
 
 /* Each second */
 
+static void check_store(struct event_base *base)
+{
+	if (!store->gone || !store->gone())
+		return;
+	exit_status = 1;
+	event_base_loopbreak(base);
+}
+
 static void check_committer(void)
 {
 	static int64_t stuck;	/* when it was found to be; 0: it is not */
@@ -129,7 +138,7 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	(void)arg;
+	check_store(arg);
 	check_committer();
 	if (options.schedules)
 		schedule_tick();
@@ -206,7 +215,7 @@ static void serve(struct event_base *base)
 {
 	static const struct timeval second = { 1, 0 };
 
-	event_add(must(event_new(base, -1, EV_PERSIST, tick, NULL)), &second);
+	event_add(must(event_new(base, -1, EV_PERSIST, tick, base)), &second);
 	systemd_start(base);
 	systemd_ready();
 	event_base_dispatch(base);
@@ -258,5 +267,5 @@ int main(int argc, char **argv)
 	serve(base);
 	commit_stop();
 	store->close();
-	return 0;
+	return exit_status;
 }

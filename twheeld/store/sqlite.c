@@ -22,12 +22,21 @@
 #define APPLICATION_ID 0x74776a64
 /* The database's file gets longer by so much at a time */
 #define PIECE (64 << 10)
+/* The byte of it that a server has locked: far from its end, and from those that SQLite locks */
+#define LOCKED_BYTE (1LL << 62)
 
 static char *path;
 static enum sync sync_mode;
 static sqlite3 *db;
 /* The file, for good: if it were closed, all locks that SQLite has on it would be gone. */
 static int file;
+/* What the store consists of, as it was when the server began to write */
+static struct part {
+	const char *suffix;
+	char *name;
+	dev_t device;
+	ino_t inode;
+} parts[] = { { .suffix = "" }, { .suffix = "-wal" }, { .suffix = "-shm" } };
 
 /* upgrades[N] makes a store of version N + 1 of one of version N; 0 is an empty one. */
 static const char *const upgrades[] = {
@@ -240,6 +249,24 @@ static void take_lock(const char *dir)
 	free(name);
 }
 
+/*
+ * Who removes the file "lock" lets nobody in. The lock is the descriptor's: SQLite's own end with
+ * each transaction, and take those of the process with them.
+ */
+static void lock_store(void)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_start = LOCKED_BYTE, .l_len = 1 };
+
+	file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (file < 0)
+		die("%s: %s", path, strerror(errno));
+	if (fcntl(file, F_OFD_SETLK, &lock) == 0)
+		return;
+	if (errno != EAGAIN && errno != EACCES)
+		die("%s can't be locked: %s", path, strerror(errno));
+	die("%s: another twheeld uses it", path);
+}
+
 static bool rewrite(int fd)
 {
 	static char piece[1 << 16];
@@ -295,18 +322,88 @@ void sqlite_open(const char *dir, enum sync sync)
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	take_lock(dir);
 	umask(077);
+	path = in_folder(dir, "jobs.db");
+	lock_store();
 	settle_log(dir);
 	sync_mode = sync;
-	path = in_folder(dir, "jobs.db");
 	db = open_database();
 	version = check_ours();
 	set_up(db);
 	upgrade(version);
-	file = open(path, O_RDWR | O_CLOEXEC);
-	if (file < 0)
-		die("%s: %s", path, strerror(errno));
 	forget_empty_tubes();
 	prepare_all();
+}
+
+/** sqlite_watch - from now on, sqlite_gone() knows which files are the store */
+void sqlite_watch(void)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (asprintf(&parts[i].name, "%s%s", path, parts[i].suffix) < 0)
+			must(NULL);
+		if (stat(parts[i].name, &st) < 0)
+			die("%s: %s", parts[i].name, strerror(errno));
+		parts[i].device = st.st_dev;
+		parts[i].inode = st.st_ino;
+	}
+}
+
+/* Where it can't be looked at, nothing is known. */
+static bool is_elsewhere(const struct part *part)
+{
+	struct stat st;
+
+	if (stat(part->name, &st) < 0)
+		return errno == ENOENT || errno == ENOTDIR;
+	return st.st_dev != part->device || st.st_ino != part->inode;
+}
+
+/**
+ * sqlite_gone - was the store removed, renamed or replaced?
+ *
+ * What is written then goes where nobody will look for it; SQLite tells its error log alone.
+ */
+bool sqlite_gone(void)
+{
+	static bool gone;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (__atomic_load_n(&gone, __ATOMIC_RELAXED))
+			return true;
+		if (is_elsewhere(&parts[i]) && !__atomic_exchange_n(&gone, true, __ATOMIC_RELAXED))
+			complain("%s was removed, renamed or replaced under the server: nothing more"
+				 " is acknowledged, and it ends", parts[i].name);
+	}
+	return __atomic_load_n(&gone, __ATOMIC_RELAXED);
+}
+
+/**
+ * sqlite_rescue - say where the jobs are of a store that is gone
+ * @db: a connection to it
+ *
+ * A file that has no name any more is gone for good once it is closed: so it is copied.
+ */
+void sqlite_rescue(sqlite3 *db)
+{
+	struct stat st;
+	char *name, *sql;
+
+	if (fstat(file, &st) < 0 || st.st_nlink) {
+		complain("what was acknowledged is in the jobs.db that the server had: have it in"
+			 " its folder again, alone, and start the server");
+		return;
+	}
+	name = must(sqlite3_mprintf("%s.rescued", path));
+	sql = must(sqlite3_mprintf("VACUUM INTO %Q", name));
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK)
+		complain("what was acknowledged is in %s: make that jobs.db, alone in its folder,"
+			 " and start the server", name);
+	else
+		complain("%s can't be written, and what was acknowledged is lost: %s", name,
+			 sqlite3_errmsg(db));
+	sqlite3_free(sql);
+	sqlite3_free(name);
 }
 
 /** store_room - how many bytes of its file system are left, and how many there are */

@@ -14,9 +14,12 @@ void sqlite_close(void);
 int64_t sqlite_meta(const char *name, int64_t otherwise);
 void sqlite_schedules(void (*each)(const struct schedule_row *row));
 void sqlite_last_runs(struct runs_asked *asked);
+bool sqlite_gone(void);
 
 /* For those who write */
 sqlite3 *sqlite_connect(void);
+void sqlite_watch(void);
+void sqlite_rescue(sqlite3 *db);
 sqlite3_stmt *sqlite_prepare(sqlite3 *on, const char *sql);
 bool sqlite_step(sqlite3_stmt *stmt);
 

@@ -326,6 +326,12 @@ static void one_by_one(struct op *ops)
 	}
 }
 
+static void set_failed(struct op *ops)
+{
+	for (struct op *op = ops; op; op = op->next)
+		op->failed = true;
+}
+
 /*
  * When the disk is full, puts fail, and all else is tried once more without them.
  */
@@ -333,6 +339,10 @@ static void write_ops(struct op *ops)
 {
 	bool puts = true, fine;
 
+	if (sqlite_gone()) {
+		set_failed(ops);
+		return;
+	}
 	find_room(ops);
 	fine = transaction(ops, puts);
 	if (!fine) {
@@ -344,6 +354,9 @@ static void write_ops(struct op *ops)
 		op->failed = !fine || (needs_room(op) && (op->failed || !puts));
 	if (!fine && ops->next)
 		one_by_one(ops);
+	/* What was committed elsewhere is not acknowledged. */
+	if (sqlite_gone())
+		set_failed(ops);
 }
 
 static void prepare_all(void)
@@ -382,6 +395,7 @@ static void write_start(int64_t sync_ns)
 	pages = number(count_pages);
 	/* If the disk has no room for what was written before, deletes may yet be done. */
 	store_reach(pages * PAGE);
+	sqlite_watch();
 }
 
 /* Looks after the log, once what was written is told */
@@ -416,6 +430,8 @@ static void write_end(void)
 		sqlite3_finalize(stmt);
 	if (!wal_checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE))
 		say_not_moved();
+	if (sqlite_gone())
+		sqlite_rescue(db);
 	sqlite3_close(db);
 }
 
@@ -429,5 +445,6 @@ const struct store store_sqlite = {
 	.write = write_ops,
 	.tidy = tidy,
 	.sync = sync_log,
+	.gone = sqlite_gone,
 	.write_end = write_end,
 };

@@ -87,6 +87,7 @@ struct store {
 	void (*write)(struct op *ops);
 	void (*tidy)(void);	/* after that, when who waits for it was told; or NULL */
 	bool (*sync)(void);	/* what was written is on the disk */
+	bool (*gone)(void);	/* is it no more where the next start looks? Of any thread */
 	void (*write_end)(void);
 };
 
