@@ -264,6 +264,8 @@ int main(int argc, char **argv)
 	if (options.verbose)
 		printf("pid %d, jobs in %s\n", getpid(),
 		       options_shared(options.dir) ? "a database" : options.dir);
+	if (store->loaded)
+		store->loaded();
 	serve(base);
 	commit_stop();
 	store->close();

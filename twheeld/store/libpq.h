@@ -13,7 +13,7 @@
 	each(PQclear) each(PQconnectdbParams) each(PQconninfoFree) each(PQconninfoParse) \
 	each(PQconsumeInput) each(PQerrorMessage) each(PQfinish) each(PQflush) each(PQfreemem) \
 	each(PQgetResult) each(PQgetisnull) each(PQgetlength) each(PQgetvalue) each(PQisBusy) \
-	each(PQisthreadsafe) each(PQnotifies) each(PQntuples) each(PQresultErrorField) \
+	each(PQisnonblocking) each(PQisthreadsafe) each(PQnotifies) each(PQntuples) each(PQresultErrorField) \
 	each(PQresultErrorMessage) each(PQresultStatus) each(PQsendPrepare) each(PQsendQuery) \
 	each(PQsendQueryPrepared) each(PQsetNoticeReceiver) each(PQsetnonblocking) \
 	each(PQsocket) each(PQstatus) each(PQtransactionStatus)
@@ -40,6 +40,7 @@ extern struct libpq libpq;
 #define PQgetlength libpq.PQgetlength
 #define PQgetvalue libpq.PQgetvalue
 #define PQisBusy libpq.PQisBusy
+#define PQisnonblocking libpq.PQisnonblocking
 #define PQisthreadsafe libpq.PQisthreadsafe
 #define PQnotifies libpq.PQnotifies
 #define PQntuples libpq.PQntuples

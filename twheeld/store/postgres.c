@@ -9,8 +9,8 @@
  * changes hands: what its holder writes is written only where it still has that token.
  *
  * There are four connections: that of the committer, which does nearly all; one that listens; and
- * two for what is asked beside, which are made when somebody asks. The event loop has one for what
- * is read at the start.
+ * two for what is asked beside, which are made when somebody asks. (PG_CONNECTIONS says so.) The
+ * event loop has one for what is read at the start, and closes it then.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -200,6 +200,7 @@ static void open_store(const char *address, enum sync sync)
 	pg_address(address, sync);
 	if (!PQisthreadsafe())
 		die("this libpq knows no threads");
+	pg_refuse_poolers();
 	if (!pg_open(&reader, &why))
 		die("the store: %s. Does PostgreSQL run there, is there such a database, and may"
 		    " this user connect to it? psql with the same address tells", why);
@@ -233,9 +234,14 @@ static int64_t get_clock(void)
 	return clock;
 }
 
-static void close_store(void)
+static void end_reading(void)
 {
 	pg_close(&reader);
+	inform(PG_CONNECTIONS ": while somebody asks for counts, schedules or the page");
+}
+
+static void close_store(void)
+{
 }
 
 static int64_t get_meta(const char *name, int64_t otherwise)
@@ -512,7 +518,8 @@ static bool connect_writer(void)
 		return true;
 	}
 	if (!down_since) {
-		complain("the database does not answer: %s. It is tried again", why);
+		complain("the database does not answer: %s. It is tried again. (" PG_CONNECTIONS
+			 ")", why);
 		down_since = commit_now();
 	}
 	free(why);
@@ -652,6 +659,7 @@ const struct store store_postgres = {
 	.clock = get_clock,
 	.meta = get_meta,
 	.schedules = each_schedule,
+	.loaded = end_reading,
 	.runs = pg_ask_runs,
 	.write_start = start,
 	.write = write_ops,

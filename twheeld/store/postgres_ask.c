@@ -60,6 +60,7 @@ static bool connected(struct asker *asker, const struct op *op)
 	if (pg_open(&asker->link, &why))
 		return true;
 	asker->failed_at = commit_now();
+	commit_say("no connection can be had for what is asked: %s. (" PG_CONNECTIONS ")", why);
 	free(why);
 	return false;
 }
@@ -92,6 +93,8 @@ static bool answered(struct asker *asker, struct op *op)
 		asker->link.failure = PG_FINE;
 		if (answer(op))
 			return true;
+		if (asker->link.failure == PG_AGAIN)
+			continue;
 		if (asker->link.failure != PG_BROKEN)
 			return false;
 		pg_close(&asker->link);

@@ -20,6 +20,8 @@
 #define ANSWER (STATEMENT + SECOND)
 /* So long for a lock, or a quarter of the lease */
 #define LOCKED_MOST SECOND
+/* So long a new connection may take until it can be used, once it is there */
+#define BEGIN_MOST (5 * SECOND)
 /* So long the next statement of a transaction may not come, or the lease */
 #define IDLE_MOST (5 * SECOND)
 #define PARAMETERS 20
@@ -55,9 +57,9 @@ static bool wait_for_answer(PGconn *db, int64_t until)
 }
 
 /* Of several statements, the last answer, which is an error if one of them failed */
-static PGresult *answer(PGconn *db, int sent)
+static PGresult *answer(PGconn *db, int sent, int64_t most)
 {
-	int64_t until = commit_now() + ANSWER;
+	int64_t until = commit_now() + most;
 	PGresult *result = NULL, *more;
 
 	if (!sent)
@@ -73,20 +75,35 @@ static PGresult *answer(PGconn *db, int sent)
 	return NULL;
 }
 
+static bool is_done(PGresult *result)
+{
+	ExecStatusType status = PQresultStatus(result);
+
+	PQclear(result);
+	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
 /** pg_exec - do statements, within the time that one may take; NULL: there is no answer */
 PGresult *pg_exec(PGconn *db, const char *sql)
 {
-	return answer(db, PQsendQuery(db, sql));
+	return answer(db, PQsendQuery(db, sql), ANSWER);
+}
+
+/**
+ * pg_long - do statements that may take long, and ask nothing of the database's patience
+ * @db: the connection
+ * @sql: the statements
+ * @most: ns; so long they may take
+ */
+bool pg_long(PGconn *db, const char *sql, int64_t most)
+{
+	return is_done(answer(db, PQsendQuery(db, sql), most));
 }
 
 /** pg_plain - do statements, of which nothing is wanted but that they are done */
 bool pg_plain(PGconn *db, const char *sql)
 {
-	PGresult *result = pg_exec(db, sql);
-	ExecStatusType status = PQresultStatus(result);
-
-	PQclear(result);
-	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+	return is_done(pg_exec(db, sql));
 }
 
 /** pg_hangs - was something sent, and did no answer come in time? */
@@ -103,7 +120,8 @@ char *pg_why(PGconn *db)
 	if (!db)
 		return must(strdup("out of memory"));
 	if (pg_hangs(db))
-		return must(strdup("it has taken the connection, but answers nothing"));
+		return must(strdup("it has taken the connection, but answers nothing. Has a pooler"
+				   " no place left? " PG_CONNECTIONS));
 	why = must(strdup(PQerrorMessage(db)));
 	why[strcspn(why, "\n")] = '\0';
 	return why;
@@ -118,22 +136,25 @@ static long long least_ms(int64_t a, int64_t b)
  * A server that is stopped in the middle of a transaction holds what it has locked, and a
  * session that is locked is not ended. So the database ends such a transaction itself; and soon,
  * as who was cut off looks up what became of it, and waits for that. Nor does it go on with what
- * nobody waits for any more; and who waits for a lock renews its session.
+ * nobody waits for any more; and who waits for a lock renews its session. What a role or database
+ * says of these is for others; not each release knows the last two.
  */
 static bool set_up(PGconn *db)
 {
-	char sql[300];
+	char sql[500];
 
 	snprintf(sql, sizeof(sql), "SET idle_in_transaction_session_timeout = %lld;"
-		 " SET statement_timeout = %lld; SET lock_timeout = %lld; %s",
+		 " SET statement_timeout = %lld; SET lock_timeout = %lld; %s"
+		 " SELECT set_config(name, '0', false) FROM pg_settings"
+		 " WHERE name IN ('idle_session_timeout', 'transaction_timeout')",
 		 least_ms(store_lease, IDLE_MOST), (long long)(STATEMENT / MILLISECOND),
 		 least_ms(store_lease / 4, LOCKED_MOST),
-		 sync_mode == SYNC_ALWAYS ? "" : "SET synchronous_commit = off");
-	return pg_plain(db, sql);
+		 sync_mode == SYNC_ALWAYS ? "" : "SET synchronous_commit = off;");
+	return pg_long(db, sql, BEGIN_MOST);
 }
 
-/* To a server that can be written to */
-static PGconn *new_connection(char **why)
+/* To a server that can be written to. Nor is one waited for without end that takes nothing. */
+static PGconn *connect_to(void)
 {
 	/* What the address itself says of these goes before. */
 	const char *const names[] = {
@@ -148,8 +169,16 @@ static PGconn *new_connection(char **why)
 
 	if (db)
 		PQsetNoticeReceiver(db, ignore, NULL);
-	/* Nor is a database waited for without end that does not take what is sent. */
-	if (PQstatus(db) == CONNECTION_OK && !PQsetnonblocking(db, 1) && set_up(db))
+	if (PQstatus(db) == CONNECTION_OK)
+		PQsetnonblocking(db, 1);
+	return db;
+}
+
+static PGconn *new_connection(char **why)
+{
+	PGconn *db = connect_to();
+
+	if (PQstatus(db) == CONNECTION_OK && PQisnonblocking(db) && set_up(db))
 		return db;
 	*why = pg_why(db);
 	PQfinish(db);
@@ -190,6 +219,60 @@ void pg_set_session(int64_t id)
 	__atomic_store_n(&session, id, __ATOMIC_RELAXED);
 }
 
+/* 0: the database does not tell, or could not */
+static int backend_of(PGconn *db)
+{
+	PGresult *result = answer(db, PQsendQuery(db, "SELECT pg_backend_pid()"), BEGIN_MOST);
+	int pid = PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) ?
+		atoi(PQgetvalue(result, 0, 0)) : 0;
+
+	PQclear(result);
+	return pid > 0 ? pid : 0;
+}
+
+#define POOLER "the store: a pooler is in between that %s. A server needs connections of its own:" \
+	" connect to the database itself, or have the pooler give one out for a whole session" \
+	" (pgbouncer: pool_mode = session)"
+
+/*
+ * While one connection has a transaction, another one must have the same process of the database as
+ * before, which is not that of the first.
+ */
+static void compare_backends(PGconn *one, PGconn *other)
+{
+	PGresult *begun;
+	int before = backend_of(one), during, after;
+
+	if (!before)
+		return;
+	begun = answer(other, PQsendQuery(other, "BEGIN"), BEGIN_MOST);
+	if (begun && PQresultStatus(begun) != PGRES_COMMAND_OK)
+		die(POOLER, "knows no transactions");
+	during = begun ? backend_of(other) : 0;
+	after = during ? backend_of(one) : 0;
+	PQclear(begun);
+	if (during && (before == during || before != after))
+		die(POOLER, "shares a connection among transactions of several programs");
+}
+
+/**
+ * pg_refuse_poolers - end the program if connections are not the server's own
+ *
+ * With a pooler that shares them, settings, prepared statements and LISTEN would be another
+ * program's. So nothing is set before this is known.
+ */
+void pg_refuse_poolers(void)
+{
+	PGconn *one = connect_to(), *other = NULL;
+
+	if (PQstatus(one) == CONNECTION_OK)
+		other = connect_to();
+	if (PQstatus(other) == CONNECTION_OK)
+		compare_backends(one, other);
+	PQfinish(one);
+	PQfinish(other);
+}
+
 /**
  * pg_open - connect a link
  * @link: the link
@@ -221,7 +304,12 @@ static bool starts(const char *text, const char *start)
 	return !strncmp(text, start, strlen(start));
 }
 
-/* 40: a transaction met another; 55P03: a lock; 57P, 08 and 25: this connection is over */
+/* The SQLSTATE where another program has left a connection with a statement of that name */
+#define WAS_PREPARED "42P05"
+
+/*
+ * 40: a transaction met another; 55P03: a lock; 57P, 08 and 25: this connection is over
+ */
 static enum pg_end classify(PGconn *db, const PGresult *result)
 {
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -231,9 +319,16 @@ static enum pg_end classify(PGconn *db, const PGresult *result)
 		return PG_BROKEN;
 	if (starts(state, "55P03"))
 		return PG_LOCKED;
-	if (starts(state, "40"))
+	if (starts(state, "40") || starts(state, WAS_PREPARED))
 		return PG_AGAIN;
 	return PG_REFUSED;
+}
+
+static bool is_of(const PGresult *result, const char *class)
+{
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+	return state && starts(state, class);
 }
 
 static PGresult *judge(PGresult *result)
@@ -255,17 +350,35 @@ static PGresult *judge(PGresult *result)
 	return NULL;
 }
 
-static bool prepare(struct pg_statement *statement, const char *name, int count)
+/*
+ * By what it says: then another program that has the connection, after this one or before it, has
+ * the same or nothing under that name.
+ */
+static void name_statement(struct pg_statement *statement)
+{
+	uint64_t hash = 0xcbf29ce484222325;	/* FNV-1a */
+
+	for (const char *at = statement->sql; *at; at++)
+		hash = (hash ^ (unsigned char)*at) * 0x100000001b3;
+	snprintf(statement->name, sizeof(statement->name), "twheeld_%016llx",
+		 (unsigned long long)hash);
+}
+
+static bool prepare(struct pg_statement *statement, int count)
 {
 	PGresult *result;
-	int sent;
+	bool there;
 
 	if (statement->connection == used->number)
 		return true;
-	sent = PQsendPrepare(used->db, name, statement->sql, count, NULL);
-	result = judge(answer(used->db, sent));
+	if (!*statement->name)
+		name_statement(statement);
+	result = answer(used->db, PQsendPrepare(used->db, statement->name, statement->sql, count,
+						NULL), ANSWER);
+	there = is_of(result, WAS_PREPARED);
+	result = judge(result);
 	PQclear(result);
-	if (result)
+	if (result || there)
 		statement->connection = used->number;
 	return result;
 }
@@ -280,7 +393,7 @@ static bool prepare(struct pg_statement *statement, const char *name, int count)
  */
 PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
 {
-	char numbers[PARAMETERS][24], name[24];
+	char numbers[PARAMETERS][24];
 	const char *values[PARAMETERS];
 	int lengths[PARAMETERS] = { 0 }, formats[PARAMETERS] = { 0 }, count = strlen(types);
 	va_list args;
@@ -301,11 +414,10 @@ PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
 		}
 	}
 	va_end(args);
-	snprintf(name, sizeof(name), "%llx", (unsigned long long)(uintptr_t)statement);
-	if (!prepare(statement, name, count))
+	if (!prepare(statement, count))
 		return NULL;
-	sent = PQsendQueryPrepared(used->db, name, count, values, lengths, formats, 1);
-	return judge(answer(used->db, sent));
+	sent = PQsendQueryPrepared(used->db, statement->name, count, values, lengths, formats, 1);
+	return judge(answer(used->db, sent, ANSWER));
 }
 
 /** pg_command - do a statement; gives false if it failed */

@@ -32,7 +32,11 @@ struct pg_link {
 struct pg_statement {
 	const char *sql;
 	unsigned int connection;
+	char name[32];			/* of what it says; "": not known yet */
 };
+
+/* A sentence for who sizes a pool, or the database */
+#define PG_CONNECTIONS "a server makes 2 connections, at most 4"
 
 #define PG_STATEMENT(name, text) static struct pg_statement name = { .sql = text }
 
@@ -44,8 +48,10 @@ int64_t pg_session(void);
 void pg_set_session(int64_t id);
 PGresult *pg_exec(PGconn *db, const char *sql);
 bool pg_plain(PGconn *db, const char *sql);
+bool pg_long(PGconn *db, const char *sql, int64_t most);
 bool pg_hangs(PGconn *db);
 char *pg_why(PGconn *db);
+void pg_refuse_poolers(void);
 bool pg_open(struct pg_link *link, char **why);
 void pg_close(struct pg_link *link);
 

@@ -39,6 +39,7 @@ static size_t ready_count, ready_room;
 
 /* The thread's own */
 static struct pg_link hearer;
+static bool deaf;		/* the last time, it could not be had */
 
 static bool is_there(const char *tube)
 {
@@ -142,9 +143,14 @@ static bool connect_listener(void)
 
 	hearer.failure = PG_FINE;
 	if (!pg_open(&hearer, &why)) {
+		if (!deaf)
+			complain("no connection can be had for hints of other servers: %s. Their jobs"
+				 " are looked for each second. (" PG_CONNECTIONS ")", why);
+		deaf = true;
 		free(why);
 		return false;
 	}
+	deaf = false;
 	result = pg_exec(hearer.db, "SET synchronous_commit = off; LISTEN twheeld");
 	listens = PQresultStatus(result) == PGRES_COMMAND_OK;
 	if (is_unknown(result) && !pg_polls()) {

@@ -80,6 +80,7 @@ struct store {
 	int64_t (*clock)(void);	/* how far its clock is ahead of CLOCK_BOOTTIME; shared */
 	int64_t (*meta)(const char *name, int64_t otherwise);
 	void (*schedules)(void (*each)(const struct schedule_row *row));
+	void (*loaded)(void);	/* what the loop reads at the start was read; or NULL */
 	/* Tell the last runs of some schedules; asked->op.done() is called at once, or later */
 	void (*runs)(struct runs_asked *asked);
 	/* Of the committer: */

@@ -5,8 +5,8 @@
 #
 # python3 database.py [-t] COMMAND...: do that while a PostgreSQL runs in the folder $DATABASE.
 #
-# -t  it ends the connections of servers of jobs three times a second, once one serves: then it
-#     has all three
+# -t  it ends the connections of servers of jobs three times a second, once one serves: then the
+#     one that it began with is closed
 
 import contextlib
 import glob
@@ -223,13 +223,15 @@ def shared():
 
 
 OF_SERVERS = "FROM pg_stat_activity WHERE application_name LIKE 'twheeld%'"
+SERVES = "SELECT count(*) FROM (SELECT * " + OF_SERVERS + " ORDER BY backend_start LIMIT 1) AS a" \
+    " WHERE application_name LIKE '%session%' OR query LIKE '%LISTEN%'"
 
 
 def terminate(server, command):
     '''While that runs; gives how many connections were ended'''
     ended, serves = 0, False
     while command.poll() is None:
-        serves = serves or int(server.ask('SELECT count(*) ' + OF_SERVERS)) >= 3
+        serves = serves or server.ask(SERVES) == '1'
         if serves:
             ended += int(server.ask('SELECT count(pg_terminate_backend(pid)) ' + OF_SERVERS))
         time.sleep(0.3)
