@@ -34,6 +34,8 @@
 #define PAUSE (50 * MILLISECOND)
 /* So long it is known how often a tube was paused */
 #define PAUSES_KEPT (86400 * SECOND)
+/* An upgrade may have to make all indexes anew. */
+#define UPGRADE_MOST (86400 * SECOND)
 
 /* upgrades[N] makes a store of version N + 1 of one of version N; 0 is an empty one. */
 static const char *const upgrades[] = {
@@ -67,6 +69,13 @@ static const char *const upgrades[] = {
 	" ADD COLUMN site text NOT NULL DEFAULT '';",
 	/* Who does not say it is an older server, and is to have no session. */
 	"ALTER TABLE twheeld.sessions ADD COLUMN lease bigint NOT NULL;",
+	/*
+	 * In the order of bytes: any other one is that of a release of glibc or ICU, and the next
+	 * release would not find in an index what this one has put there.
+	 */
+	"ALTER TABLE twheeld.jobs ALTER COLUMN tube TYPE text COLLATE \"C\";"
+	"ALTER TABLE twheeld.pauses ALTER COLUMN tube TYPE text COLLATE \"C\";"
+	"ALTER TABLE twheeld.schedules ALTER COLUMN name TYPE text COLLATE \"C\";",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
@@ -117,7 +126,7 @@ static bool do_each(PGconn *db, const char *sql)
 	bool fine = true;
 
 	while (fine && (statement = strsep(&rest, ";")))
-		fine = !*statement || pg_plain(db, statement);
+		fine = !*statement || pg_long(db, statement, UPGRADE_MOST);
 	free(all);
 	return fine;
 }
@@ -165,7 +174,7 @@ static bool upgrade(PGconn *db)
 		    " one", (long long)version, VERSIONS);
 	fine = version >= 0;
 	if (version > 0 && version < (int64_t)VERSIONS)
-		fine = end_older(db, version);
+		fine = end_older(db, version) && pg_plain(db, "SET LOCAL statement_timeout = 0");
 	for (int64_t at = version; fine && at < (int64_t)VERSIONS; at++)
 		fine = do_each(db, upgrades[at]);
 	snprintf(sql, sizeof(sql), "UPDATE twheeld.meta SET value = %zu WHERE name = 'version'",

@@ -246,7 +246,8 @@ static void compare_backends(PGconn *one, PGconn *other)
 	if (!before)
 		return;
 	begun = answer(other, PQsendQuery(other, "BEGIN"), BEGIN_MOST);
-	if (begun && PQresultStatus(begun) != PGRES_COMMAND_OK)
+	/* It refuses that, and closes the connection: whichever is seen first */
+	if (PQstatus(other) != CONNECTION_OK || (begun && PQresultStatus(begun) != PGRES_COMMAND_OK))
 		die(POOLER, "knows no transactions");
 	during = begun ? backend_of(other) : 0;
 	after = during ? backend_of(one) : 0;
@@ -306,6 +307,8 @@ static bool starts(const char *text, const char *start)
 
 /* The SQLSTATE where another program has left a connection with a statement of that name */
 #define WAS_PREPARED "42P05"
+/* The class where the disk is full, or memory */
+#define NO_ROOM "53"
 
 /*
  * 40: a transaction met another; 55P03: a lock; 57P, 08 and 25: this connection is over
@@ -331,6 +334,19 @@ static bool is_of(const PGresult *result, const char *class)
 	return state && starts(state, class);
 }
 
+/* Workers are not told: to them, a store that can't have a job reserved has none. */
+static void say_refused(const PGresult *result)
+{
+	const char *why = PQresultErrorMessage(result);
+	int length = strcspn(why, "\n");
+
+	if (is_of(result, NO_ROOM))
+		commit_say("the database's machine has no room (%.*s): until it has, no job can be"
+			   " put or reserved, also of those that are ready", length, why);
+	else
+		commit_say("the store refuses: %.*s", length, why);
+}
+
 static PGresult *judge(PGresult *result)
 {
 	ExecStatusType status = PQresultStatus(result);
@@ -343,9 +359,7 @@ static PGresult *judge(PGresult *result)
 		return result;
 	used->failure = classify(used->db, result);
 	if (used->failure == PG_REFUSED)
-		commit_say("the store refuses: %.*s",
-			   (int)strcspn(PQresultErrorMessage(result), "\n"),
-			   PQresultErrorMessage(result));
+		say_refused(result);
 	PQclear(result);
 	return NULL;
 }

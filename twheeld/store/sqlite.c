@@ -142,6 +142,29 @@ static int64_t ask(const char *sql)
 	return value;
 }
 
+/* The version of which a store has the tables; 0: none */
+static int64_t version_of_tables(void)
+{
+	if (ask("SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'tubes', 'jobs')") != 3)
+		return 0;
+	if (ask("SELECT count(*) FROM sqlite_schema WHERE name = 'runs'"))
+		return 3;
+	return ask("SELECT count(*) FROM pragma_table_info('jobs') WHERE name = 'digest'") ? 2 : 1;
+}
+
+/* What sqlite3's .dump writes lacks both numbers of the database. */
+__attribute__((noreturn)) static void die_of_others(void)
+{
+	int64_t version = version_of_tables();
+
+	if (!version)
+		die("%s is another program's database", path);
+	die("%s has the tables of a store, but not its mark, as what .dump has written: if that is"
+	    " what it is, mark it with: sqlite3 %s 'PRAGMA application_id = %d; PRAGMA user_version"
+	    " = %lld'. (VACUUM INTO makes copies that need no mark)", path, path, APPLICATION_ID,
+	    (long long)version);
+}
+
 /* Nothing of another program's database is changed, not even its journal mode. */
 static int64_t check_ours(void)
 {
@@ -150,10 +173,9 @@ static int64_t check_ours(void)
 	if (version > (int64_t)VERSIONS)
 		die("%s is of a newer twheeld (version %lld, this one knows %zu): use that one",
 		    path, (long long)version, VERSIONS);
-	if (version == 0 && ask("SELECT count(*) FROM sqlite_schema") != 0)
-		die("%s is another program's database", path);
-	if (version && ask("PRAGMA application_id") != APPLICATION_ID)
-		die("%s is another program's database", path);
+	if ((version == 0 && ask("SELECT count(*) FROM sqlite_schema") != 0) ||
+	    (version && ask("PRAGMA application_id") != APPLICATION_ID))
+		die_of_others();
 	if (version < 0)
 		die("%s is damaged: its version is %lld", path, (long long)version);
 	return version;
