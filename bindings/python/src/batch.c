@@ -39,7 +39,8 @@ bool get_items(PyObject *object, Py_buffer *view, Py_ssize_t size, bool writable
 			     "the buffer has items of %zd bytes and format '%s', not %s of %zd",
 			     view->itemsize, view->format ? view->format : "B",
 			     numbers ? "integers" : "structures", size);
-	else if (view->len % size || (uintptr_t)view->buf % (size < 8 ? 4 : 8))
+	/* One that is empty may be anywhere. */
+	else if (view->len % size || (view->len && (uintptr_t)view->buf % (size < 8 ? 4 : 8)))
 		PyErr_Format(PyExc_ValueError, "the buffer has %zd bytes: no items of %zd",
 			     view->len, size);
 	else

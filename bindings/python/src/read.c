@@ -171,8 +171,8 @@ PyObject *wheel_read_into(struct wheel *wheel, PyObject *args, PyObject *keyword
 					 &timeout) ||
 	    !get_items(buffer, &view, sizeof(struct twheel_event), true))
 		return NULL;
-	nr = take_or_wait(wheel, get_end(timeout), view.buf,
-			  view.len / sizeof(struct twheel_event), take_events);
+	nr = view.len ? take_or_wait(wheel, get_end(timeout), view.buf,
+				     view.len / sizeof(struct twheel_event), take_events) : 0;
 	PyBuffer_Release(&view);
 	return nr < 0 ? NULL : PyLong_FromLong(nr);
 }

@@ -506,7 +506,8 @@ static PyMethodDef wheel_methods[] = {
 	       "Wait for expired timers and take their events, max at most; an empty list when\n"
 	       "timeout, in seconds, is over."),
 	METHOD(read_into, WITH_KEYWORDS,
-	       "The same into a buffer of struct twheel_event, of 32 bytes each. Gives how many."),
+	       "The same into a buffer of struct twheel_event, of 32 bytes each. Gives how many; 0 at\n"
+	       "once when the buffer has no room."),
 	METHOD(read_count, WITH_KEYWORDS,
 	       "In count mode: wait, and take the number of expiries; 0 when timeout is over."),
 	METHOD(drain, METH_VARARGS, "Take pending timers out of the wheel, max at most."),

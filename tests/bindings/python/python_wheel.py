@@ -223,8 +223,16 @@ class Batches(Case):
             self.assertRaises(BufferError, call)
         self.assertRaises(TypeError, self.wheel.arm_many, 5)
         self.assertEqual(self.pending(), 0)
-        with self.assertRaises(twheel.Error):
-            self.wheel.read_into(bytearray(0))
+
+    def test_empty_buffers(self):
+        """Batches: of empty buffers, nothing is done"""
+        for empty in (array.array("Q"), bytearray(), memoryview(bytearray(64))[8:8]):
+            self.assertEqual(len(self.wheel.arm_many(empty)), 0)
+            self.assertIs(self.wheel.arm_many(empty, empty, empty), empty)
+            self.assertEqual(self.wheel.cancel_many(empty), 0)
+            self.assertEqual(self.wheel.submit(empty), 0)
+            self.assertEqual(self.wheel.read_into(empty), 0)
+        self.assertEqual(self.pending(), 0)
 
     def test_submit(self):
         """Batches: operations as they are"""
