@@ -224,7 +224,7 @@ def shared():
 
 OF_SERVERS = "FROM pg_stat_activity WHERE application_name LIKE 'twheeld%'"
 SERVES = "SELECT count(*) FROM (SELECT * " + OF_SERVERS + " ORDER BY backend_start LIMIT 1) AS a" \
-    " WHERE application_name LIKE '%session%' OR query LIKE '%LISTEN%'"
+    " WHERE application_name LIKE '%session%' OR query ~ 'LISTEN|pg_notify'"
 
 
 def terminate(server, command):
