@@ -212,10 +212,12 @@ static void do_body(struct conn *conn)
 
 /* The client's own jobs */
 
-/* Is it one of which the client was told that nobody knows, and that is not settled yet? */
-static bool is_unsettled(const struct conn *conn, const struct command *cmd)
+/* It may be one of which the client was told that nobody knows, and that is not settled yet. */
+static void sorry(struct conn *conn, const struct command *cmd, enum found found)
 {
-	return conn->pending && cmd->id <= INT64_MAX && job_in_memory(cmd->id);
+	bool unsettled = conn->pending && cmd->id <= INT64_MAX && job_in_memory(cmd->id);
+
+	command_sorry(conn, found == UNREADABLE || unsettled ? UNREADABLE : NOT_THERE);
 }
 
 static struct job *find_own(struct conn *conn, const struct command *cmd)
@@ -226,7 +228,7 @@ static struct job *find_own(struct conn *conn, const struct command *cmd)
 	if (found == FOUND && job->row.state == RESERVED && job->reserver == &conn->reserver &&
 	    !job->busy)
 		return job;
-	command_sorry(conn, found == UNREADABLE || is_unsettled(conn, cmd) ? UNREADABLE : NOT_THERE);
+	sorry(conn, cmd, found);
 	job_unfind(job);
 	return NULL;
 }
@@ -253,8 +255,7 @@ void command_delete(struct conn *conn, const struct command *cmd)
 
 	if (found != FOUND || job->busy ||
 	    (job->row.state == RESERVED && job->reserver != &conn->reserver)) {
-		command_sorry(conn, found == UNREADABLE || is_unsettled(conn, cmd) ? UNREADABLE :
-			      NOT_THERE);
+		sorry(conn, cmd, found);
 		return;
 	}
 	job_detach(job);

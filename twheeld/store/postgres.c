@@ -408,8 +408,8 @@ static bool write_op(struct op *op)
 }
 
 /*
- * Its client was told that it failed, and would have put it twice, or what it has made of that. What
- * is of a client's own job is done all the same.
+ * Its client was told that it failed, and may put it once more. What is of a client's own job is
+ * done all the same.
  */
 static bool is_too_late(const struct op *op)
 {

@@ -247,7 +247,8 @@ static void compare_backends(PGconn *one, PGconn *other)
 		return;
 	begun = answer(other, PQsendQuery(other, "BEGIN"), BEGIN_MOST);
 	/* It refuses that, and closes the connection: whichever is seen first */
-	if (PQstatus(other) != CONNECTION_OK || (begun && PQresultStatus(begun) != PGRES_COMMAND_OK))
+	if (PQstatus(other) != CONNECTION_OK ||
+	    (begun && PQresultStatus(begun) != PGRES_COMMAND_OK))
 		die(POOLER, "knows no transactions");
 	during = begun ? backend_of(other) : 0;
 	after = during ? backend_of(one) : 0;

@@ -144,8 +144,8 @@ static bool connect_listener(void)
 	hearer.failure = PG_FINE;
 	if (!pg_open(&hearer, &why)) {
 		if (!deaf)
-			complain("no connection can be had for hints of other servers: %s. Their jobs"
-				 " are looked for each second. (" PG_CONNECTIONS ")", why);
+			complain("no connection can be had for hints of other servers: %s. Their"
+				 " jobs are looked for each second. (" PG_CONNECTIONS ")", why);
 		deaf = true;
 		free(why);
 		return false;

@@ -394,8 +394,8 @@ bool sqlite_gone(void)
 		if (__atomic_load_n(&gone, __ATOMIC_RELAXED))
 			return true;
 		if (is_elsewhere(&parts[i]) && !__atomic_exchange_n(&gone, true, __ATOMIC_RELAXED))
-			complain("%s was removed, renamed or replaced under the server: nothing more"
-				 " is acknowledged, and it ends", parts[i].name);
+			complain("%s was removed, renamed or replaced under the server: nothing"
+				 " more is acknowledged, and it ends", parts[i].name);
 	}
 	return __atomic_load_n(&gone, __ATOMIC_RELAXED);
 }
