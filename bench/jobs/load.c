@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * load SOCKET put CLIENTS SECONDS: jobs put in a second, each client waiting for its reply
+ * load SOCKET pipe PUTS SECONDS: by one client that sends so many, and then waits for all replies
  * load SOCKET cycle CLIENTS SECONDS: put, reserve, delete
  * load SOCKET fill JOBS DELAY: so many delayed jobs, 50 of them under way
  * load SOCKET late JOBS DELAY: so many, 2,000 in a second, with 8 clients that put and 16
@@ -305,28 +306,54 @@ static void rate(enum role role, int clients_, double seconds)
 	printf("%.0f\n", done / (now() - begun));
 }
 
+/* Replies to puts that have come, at least one: how many */
+static long inserted(struct client *c)
+{
+	ssize_t got = read(c->fd, c->in + c->filled, sizeof(c->in) - c->filled);
+	char *end, *at = c->in;
+	long count = 0;
+
+	if (got <= 0)
+		errx(1, "the server closed a connection");
+	c->filled += got;
+	for (; (end = memmem(at, c->in + c->filled - at, "\r\n", 2)); at = end + 2, count++)
+		expect(at, "INSERTED");
+	c->filled -= at - c->in;
+	memmove(c->in, at, c->filled);
+	return count;
+}
+
 static void fill(long n, long seconds)
 {
 	struct client *c = add(PUTS);
 	long answered = 0;
-	char *end, *at;
-	ssize_t got;
 
 	begun = now();
-	for (long i = 0; answered < n;) {
+	for (long i = 0; answered < n; answered += inserted(c))
 		for (; i < n && i - answered < AHEAD; i++)
 			give(c, seconds + i % 1000);
-		got = read(c->fd, c->in + c->filled, sizeof(c->in) - c->filled);
-		if (got <= 0)
-			errx(1, "the server closed a connection");
-		c->filled += got;
-		for (at = c->in; (end = memmem(at, c->in + c->filled - at, "\r\n", 2));
-		     at = end + 2, answered++)
-			expect(at, "INSERTED");
-		c->filled -= at - c->in;
-		memmove(c->in, at, c->filled);
-	}
 	printf("%.0f\n", n / (now() - begun));
+}
+
+static void pipeline(long puts, double seconds)
+{
+	struct client *c = add(PUTS);
+	size_t one = snprintf(NULL, 0, "put 1 0 %d %d\r\n%s\r\n", TTR, BODY, body), all = puts * one;
+	char *text = malloc(all + 1);
+
+	if (!text)
+		err(1, "memory");
+	for (long i = 0; i < puts; i++)
+		sprintf(text + i * one, "put 1 0 %d %d\r\n%s\r\n", TTR, BODY, body);
+	begun = now();
+	while (now() - begun < seconds) {
+		if (write(c->fd, text, all) != (ssize_t)all)
+			err(1, "write");
+		for (long answered = 0; answered < puts;)
+			answered += inserted(c);
+		done += puts;
+	}
+	printf("%.0f\n", done / (now() - begun));
 }
 
 static int compare(const void *a, const void *b)
@@ -420,7 +447,7 @@ static void lateness_of_nothing(size_t size, double seconds)
 int main(int argc, char **argv)
 {
 	if (argc != 5)
-		errx(2, "usage: load SOCKET put|cycle|fill|late|fired|bare N SECONDS");
+		errx(2, "usage: load SOCKET put|pipe|cycle|fill|late|fired|bare N SECONDS");
 	path = argv[1];
 	memset(body, 'j', BODY);
 	poller = epoll_create1(EPOLL_CLOEXEC);
@@ -428,6 +455,8 @@ int main(int argc, char **argv)
 		rate(PUTS, atoi(argv[3]), atof(argv[4]));
 	} else if (!strcmp(argv[2], "cycle")) {
 		rate(CYCLES, atoi(argv[3]), atof(argv[4]));
+	} else if (!strcmp(argv[2], "pipe")) {
+		pipeline(atol(argv[3]), atof(argv[4]));
 	} else if (!strcmp(argv[2], "fill")) {
 		fill(atol(argv[3]), atol(argv[4]));
 	} else if (!strcmp(argv[2], "late")) {

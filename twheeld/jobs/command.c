@@ -147,19 +147,23 @@ static void put_done(struct op *op)
 {
 	char reply[40] = "OUT_OF_MEMORY";
 	struct job *job = op->job;
+	uint32_t size = job->row.size;
 	bool fine = job_written(op);
 
 	if (fine)
 		snprintf(reply, sizeof(reply), "INSERTED %lld",
 			 (long long)(op->same ? op->same : job->row.id));
-	if (fine && !op->same) {
+	if (fine && !op->same)
 		job_put(job->tube);
+	/* Who put it hears of it before who waits for it. */
+	if (engine->patience)
 		answer(op, reply);
+	else
+		conn_put_done(op->conn, size, reply);
+	if (fine && !op->same)
 		job_attach(job, op->row.state);
-	} else {
+	else
 		job_free(job);
-		answer(op, reply);
-	}
 }
 
 static void do_put(struct conn *conn, const struct command *cmd)
@@ -197,8 +201,9 @@ static void do_body(struct conn *conn)
 
 	conn->new_job = NULL;
 	if (memcmp(job->row.body + job->row.size, "\r\n", 2) || draining) {
-		conn_reply(conn, memcmp(job->row.body + job->row.size, "\r\n", 2) ?
-			   "EXPECTED_CRLF" : "DRAINING");
+		/* Once the puts before it have their replies */
+		conn_skip(conn, 0, memcmp(job->row.body + job->row.size, "\r\n", 2) ?
+			  "EXPECTED_CRLF" : "DRAINING");
 		job_free(job);
 		return;
 	}
@@ -207,7 +212,12 @@ static void do_body(struct conn *conn)
 	job->row.ord = job->row.delay ?
 		job->row.created + job->row.delay * conn->use->settings->unit : job->row.pri;
 	row = job->row;
-	command_write(conn, job, OP_PUT, &row, put_done);
+	if (engine->patience) {
+		command_write(conn, job, OP_PUT, &row, put_done);
+		return;
+	}
+	conn_put(conn, row.size);
+	job_write(job, OP_PUT, &row, conn, put_done);
 }
 
 /* The client's own jobs */

@@ -4,7 +4,9 @@
  *
  * A client's commands are done one after the other. While one waits, for a job or for the
  * store, or while the client does not read its replies, no further one is looked at, and no
- * more than INPUT_MOST bytes are read.
+ * more than INPUT_MOST bytes are read. Puts alone follow each other before they are written, so
+ * that all that a client has sent is one transaction. Their replies come in order, as the
+ * committer's do; any other reply waits for them.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,6 +26,9 @@
 #define SAFETY_MARGIN SECOND
 /* Commands of a client, before others have their turn */
 #define COMMANDS_MOST 50
+/* Puts of a client that are being written at a time, and bytes of them */
+#define PUTS_MOST 1000
+#define PUT_BYTES_MOST (256 << 10)
 /* Clients have their turns for so long, before the loop looks for all else */
 #define TURNS (10 * MILLISECOND)
 
@@ -261,6 +266,27 @@ void conn_commit(struct conn *conn, struct op *op, int64_t late_at)
 	alarm_set(&conn->timer, late_at);
 }
 
+/** conn_put - a put of so many bytes is being written; further ones may follow it */
+void conn_put(struct conn *conn, uint32_t bytes)
+{
+	conn->state = WANT_LINE;
+	conn->pending++;
+	conn->puts++;
+	conn->put_bytes += bytes;
+}
+
+/** conn_put_done - that one was, or could not be: the client may be in another command by now */
+void conn_put_done(struct conn *conn, uint32_t bytes, const char *reply)
+{
+	conn->puts--;
+	conn->put_bytes -= bytes;
+	if (conn->state != DEAD) {
+		evbuffer_add_printf(conn->out, "%s\r\n", reply);
+		conn_go_on(conn);
+	}
+	conn_op_done(conn);
+}
+
 /** conn_op_done - an operation of the client has been written, or could not be */
 void conn_op_done(struct conn *conn)
 {
@@ -271,6 +297,13 @@ void conn_op_done(struct conn *conn)
 
 /* Input */
 
+/* May a line be looked at, while puts are being written? */
+static bool more_puts(const struct conn *conn, struct evbuffer_ptr end)
+{
+	return end.pos >= 0 && end.pos + 2 <= LINE_MAX_BYTES && conn->puts < PUTS_MOST &&
+		conn->put_bytes < PUT_BYTES_MOST;
+}
+
 static bool take_line(struct conn *conn)
 {
 	size_t length = evbuffer_get_length(conn->in), size;
@@ -279,9 +312,14 @@ static bool take_line(struct conn *conn)
 	char line[LINE_MAX_BYTES];
 	struct command cmd;
 
+	if (conn->puts && !more_puts(conn, end))
+		return false;
 	if (end.pos >= 0 && end.pos + 2 <= LINE_MAX_BYTES && conn->state == WANT_LINE) {
-		evbuffer_remove(conn->in, line, end.pos + 2);
+		evbuffer_copyout(conn->in, line, end.pos);
 		protocol_parse(line, end.pos, &cmd);
+		if (conn->puts && (cmd.kind != CMD_PUT || cmd.bad || cmd.trailing))
+			return false;
+		evbuffer_drain(conn->in, end.pos + 2);
 		on_command(conn, &cmd);
 		return true;
 	}
@@ -320,7 +358,7 @@ static bool skip_body(struct conn *conn)
 		length = conn->skip;
 	evbuffer_drain(conn->in, length);
 	conn->skip -= length;
-	if (conn->skip)
+	if (conn->skip || conn->puts)
 		return false;
 	conn_reply(conn, conn->skip_reply);
 	return true;
@@ -390,19 +428,24 @@ static void run(struct conn *conn)
 {
 	bool more = true;
 
+	commit_hold(true);
 	for (int i = 0; more && i < COMMANDS_MOST && evbuffer_get_length(conn->out) < OUTPUT_MOST;
 	     i++) {
 		more = take(conn);
 		if (conn->state == DEAD)
-			return;
+			break;
 	}
+	commit_hold(false);
+	if (conn->state == DEAD)
+		return;
 	if (!flush(conn)) {
 		conn_close(conn);
 		return;
 	}
 	if (more && evbuffer_get_length(conn->out) < OUTPUT_MOST)
 		conn_go_on(conn);
-	if (conn->eof && !more && conn->state != WAITING && conn->state != COMMITTING)
+	if (conn->eof && !more && !conn->puts && conn->state != WAITING &&
+	    conn->state != COMMITTING)
 		conn->state = CLOSING;
 	if (conn->state == CLOSING && !evbuffer_get_length(conn->out))
 		conn_close(conn);

@@ -46,6 +46,8 @@ struct conn {
 	int64_t late_at;	/* COMMITTING: the client is told then; 0: it waits on */
 	struct op *op;		/* COMMITTING: for that, if it is one */
 	unsigned int pending;	/* operations that are being written */
+	unsigned int puts;	/* so many of them are puts that further commands came after */
+	uint64_t put_bytes;	/* their bodies' */
 	struct counts_asker counts;	/* COMMITTING: counts that it waits for */
 	uint32_t kick_left, kicked;
 	bool kick_buried, kick_failed;
@@ -65,6 +67,8 @@ void conn_start(struct event_base *base, void (*command)(struct conn *, const st
 void conn_new(int fd);
 void conn_go_on(struct conn *conn);
 void conn_commit(struct conn *conn, struct op *op, int64_t late_at);
+void conn_put(struct conn *conn, uint32_t bytes);
+void conn_put_done(struct conn *conn, uint32_t bytes, const char *reply);
 void conn_op_done(struct conn *conn);
 int64_t conn_wait_until(struct conn *conn, int64_t until);
 

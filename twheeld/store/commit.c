@@ -29,7 +29,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake;
 static struct queue todo = { NULL, &todo.first, 0 }, finished = { NULL, &finished.first, 0 };
 static size_t wanted;		/* operations for which the committer is woken */
-static bool holding;		/* more operations come at once */
+static unsigned int holding;	/* so many say that more operations come at once */
 static bool stopping;
 static uint64_t written;
 static int64_t busy_since;	/* of what is being written; 0: nothing is */
@@ -289,8 +289,8 @@ void commit_submit(struct op *op)
 void commit_hold(bool hold)
 {
 	pthread_mutex_lock(&lock);
-	holding = hold;
-	if (!hold && todo.length >= wanted)
+	holding += hold ? 1 : -1;
+	if (!holding && todo.length >= wanted)
 		pthread_cond_signal(&wake);
 	pthread_mutex_unlock(&lock);
 }
