@@ -338,7 +338,8 @@ static void fill(long n, long seconds)
 static void pipeline(long puts, double seconds)
 {
 	struct client *c = add(PUTS);
-	size_t one = snprintf(NULL, 0, "put 1 0 %d %d\r\n%s\r\n", TTR, BODY, body), all = puts * one;
+	size_t one = snprintf(NULL, 0, "put 1 0 %d %d\r\n%s\r\n", TTR, BODY, body);
+	size_t all = puts * one;
 	char *text = malloc(all + 1);
 
 	if (!text)

@@ -11,12 +11,13 @@
 /* What is used of it */
 #define LIBPQ(each) \
 	each(PQclear) each(PQconnectdbParams) each(PQconninfoFree) each(PQconninfoParse) \
-	each(PQconsumeInput) each(PQerrorMessage) each(PQfinish) each(PQflush) each(PQfreemem) \
-	each(PQgetResult) each(PQgetisnull) each(PQgetlength) each(PQgetvalue) each(PQisBusy) \
-	each(PQisnonblocking) each(PQisthreadsafe) each(PQnotifies) each(PQntuples) \
-	each(PQresultErrorField) each(PQresultErrorMessage) each(PQresultStatus) each(PQsendPrepare) \
-	each(PQsendQuery) each(PQsendQueryPrepared) each(PQsetNoticeReceiver) each(PQsetnonblocking) \
-	each(PQsocket) each(PQstatus) each(PQtransactionStatus)
+	each(PQconsumeInput) each(PQerrorMessage) each(PQfinish) each(PQflush) \
+	each(PQfreemem) each(PQgetResult) each(PQgetisnull) each(PQgetlength) \
+	each(PQgetvalue) each(PQisBusy) each(PQisnonblocking) each(PQisthreadsafe) \
+	each(PQnotifies) each(PQntuples) each(PQresultErrorField) \
+	each(PQresultErrorMessage) each(PQresultStatus) each(PQsendPrepare) \
+	each(PQsendQuery) each(PQsendQueryPrepared) each(PQsetNoticeReceiver) \
+	each(PQsetnonblocking) each(PQsocket) each(PQstatus) each(PQtransactionStatus)
 
 #define LIBPQ_MEMBER(name) typeof(name) *name;
 

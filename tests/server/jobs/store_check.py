@@ -24,8 +24,9 @@ class Lost(Wrong):
 
 
 class Client(threading.Thread):
-    '''Does one thing to its own jobs after the other. Its steps: the key of a job, and what
-    the store has of that job once the step is acknowledged, (state, priority) or None.'''
+    '''Does one thing to its own jobs after the other, or puts some in one piece. Its steps: the key
+    of a job, what the store has of that job once the step is acknowledged, (state, priority) or
+    None, and the number of the step that was sent first with it.'''
 
     def __init__(self, server, name, steps):
         super().__init__(daemon=True)
@@ -47,8 +48,10 @@ class Client(threading.Thread):
 
     def ask(self, key, after, *words, body=None):
         '''Gives whether it was done. What was refused may yet be found after a crash.'''
-        self.steps.append((key, after))
-        got = self.connection.ask(*words, body=body)
+        self.steps.append((key, after, len(self.steps)))
+        return self.judge(key, after, words, self.connection.ask(*words, body=body))
+
+    def judge(self, key, after, words, got):
         self.answers.append(got[0])
         if got[0] == GOOD[words[0]]:
             if key:
@@ -87,13 +90,20 @@ class Client(threading.Thread):
         wire.wait_for('service again', lambda: self.ask(*step))
 
     def put(self):
-        key = '%s.%d' % (self.name, len(self.steps))
-        delay, priority = self.random.choice((0, LONG)), self.random.randrange(9)
-        body = key.encode() + b' ' + b'-' * self.random.choice((0, 10, 1500, 9000))
-        got = self.ask(key, (DELAYED if delay else READY, priority), 'put', priority, delay, 1000,
-                       len(body), body=body)
-        if got:
-            self.ids[key] = int(got[1])
+        '''One, or some in one piece'''
+        first, pieces = len(self.steps), []
+        for _ in range(self.random.choice((1, 1, 5))):
+            key = '%s.%d' % (self.name, len(self.steps))
+            delay, priority = self.random.choice((0, LONG)), self.random.randrange(9)
+            body = key.encode() + b' ' + b'-' * self.random.choice((0, 10, 1500, 9000))
+            pieces.append((key, (DELAYED if delay else READY, priority),
+                           wire.command('put', priority, delay, 1000, len(body), body=body)))
+            self.steps.append((*pieces[-1][:2], first))
+        self.connection.send(b''.join(data for _, _, data in pieces))
+        for key, after, _ in pieces:
+            got = self.judge(key, after, ('put',), self.connection.reply())
+            if got:
+                self.ids[key] = int(got[1])
 
 
 def allowed(clients, replies):
@@ -102,10 +112,10 @@ def allowed(clients, replies):
     may = {}
     for client in clients:
         answers = replies.get(client.name, [])
-        for number, (key, after) in enumerate(client.steps):
+        for number, (key, after, first) in enumerate(client.steps):
             if number < len(answers) and answers[number] in GOOD.values():
                 may[key] = {after}
-            elif number <= len(answers):
+            elif first <= len(answers):
                 # It is on the way, or was refused: perhaps it is done, perhaps not
                 may.setdefault(key, {None}).add(after)
     return may
