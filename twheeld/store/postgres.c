@@ -126,7 +126,7 @@ static bool do_each(PGconn *db, const char *sql)
 	bool fine = true;
 
 	while (fine && (statement = strsep(&rest, ";")))
-		fine = !*statement || pg_long(db, statement, UPGRADE_MOST);
+		fine = !*statement || pg_within(db, statement, UPGRADE_MOST);
 	free(all);
 	return fine;
 }

@@ -90,12 +90,12 @@ PGresult *pg_exec(PGconn *db, const char *sql)
 }
 
 /**
- * pg_long - do statements that may take long, and ask nothing of the database's patience
+ * pg_within - do statements, of which nothing is wanted but that they are done within a time
  * @db: the connection
  * @sql: the statements
- * @most: ns; so long they may take
+ * @most: ns; so long their answers are waited for. The database has its own statement_timeout
  */
-bool pg_long(PGconn *db, const char *sql, int64_t most)
+bool pg_within(PGconn *db, const char *sql, int64_t most)
 {
 	return is_done(answer(db, PQsendQuery(db, sql), most));
 }
@@ -150,7 +150,7 @@ static bool set_up(PGconn *db)
 		 least_ms(store_lease, IDLE_MOST), (long long)(STATEMENT / MILLISECOND),
 		 least_ms(store_lease / 4, LOCKED_MOST),
 		 sync_mode == SYNC_ALWAYS ? "" : "SET synchronous_commit = off;");
-	return pg_long(db, sql, BEGIN_MOST);
+	return pg_within(db, sql, BEGIN_MOST);
 }
 
 /* To a server that can be written to. Nor is one waited for without end that takes nothing. */

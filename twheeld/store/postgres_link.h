@@ -48,7 +48,7 @@ int64_t pg_session(void);
 void pg_set_session(int64_t id);
 PGresult *pg_exec(PGconn *db, const char *sql);
 bool pg_plain(PGconn *db, const char *sql);
-bool pg_long(PGconn *db, const char *sql, int64_t most);
+bool pg_within(PGconn *db, const char *sql, int64_t most);
 bool pg_hangs(PGconn *db);
 char *pg_why(PGconn *db);
 void pg_refuse_poolers(void);
