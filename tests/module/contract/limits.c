@@ -156,8 +156,8 @@ static void test_wheel_limit(void)
 #define MEASURED 16
 
 /*
- * Chunks that are measured together. They fill a directory, whose first entry is not used: one more chunk would
- * double it.
+ * Chunks that are measured together. They fill a directory, whose first entry is not used: one
+ * more chunk would double it.
  */
 #define CHUNKS 15
 
