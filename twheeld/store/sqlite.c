@@ -24,6 +24,8 @@
 #define PIECE (64 << 10)
 /* The byte of it that a server has locked: far from its end, and from those that SQLite locks */
 #define LOCKED_BYTE (1LL << 62)
+/* What follows the name of a store in that of its copy: sqlite_rescue() */
+#define RESCUED ".rescued"
 
 static char *path;
 static enum sync sync_mode;
@@ -272,6 +274,21 @@ static void take_lock(const char *dir)
 }
 
 /*
+ * A store that was removed under the server is not begun anew beside its copy: systemd starts the
+ * server again within a second, and what was acknowledged is in the copy.
+ */
+static void look_for_copy(const char *dir)
+{
+	char *copy = in_folder(dir, "jobs.db" RESCUED);
+
+	if (access(path, F_OK) < 0 && errno == ENOENT && access(copy, F_OK) == 0)
+		die("%s was removed under the server, which has left %s: make that jobs.db, alone"
+		    " in its folder; or move it elsewhere, to begin with an empty store", path,
+		    copy);
+	free(copy);
+}
+
+/*
  * Who removes the file "lock" lets nobody in. The lock is the descriptor's: SQLite's own end with
  * each transaction, and take those of the process with them.
  */
@@ -345,6 +362,7 @@ void sqlite_open(const char *dir, enum sync sync)
 	take_lock(dir);
 	umask(077);
 	path = in_folder(dir, "jobs.db");
+	look_for_copy(dir);
 	lock_store();
 	settle_log(dir);
 	sync_mode = sync;
@@ -400,6 +418,18 @@ bool sqlite_gone(void)
 	return __atomic_load_n(&gone, __ATOMIC_RELAXED);
 }
 
+/* Of a copy: those that were made before are left alone. */
+static char *new_name(void)
+{
+	char *name = must(sqlite3_mprintf("%s" RESCUED, path));
+
+	for (int i = 2; access(name, F_OK) == 0; i++) {
+		sqlite3_free(name);
+		name = must(sqlite3_mprintf("%s" RESCUED ".%d", path, i));
+	}
+	return name;
+}
+
 /**
  * sqlite_rescue - say where the jobs are of a store that is gone
  * @db: a connection to it
@@ -416,14 +446,16 @@ void sqlite_rescue(sqlite3 *db)
 			 " its folder again, alone, and start the server");
 		return;
 	}
-	name = must(sqlite3_mprintf("%s.rescued", path));
+	name = new_name();
 	sql = must(sqlite3_mprintf("VACUUM INTO %Q", name));
-	if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK)
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK) {
 		complain("what was acknowledged is in %s: make that jobs.db, alone in its folder,"
 			 " and start the server", name);
-	else
+	} else {
 		complain("%s can't be written, and what was acknowledged is lost: %s", name,
 			 sqlite3_errmsg(db));
+		unlink(name);
+	}
 	sqlite3_free(sql);
 	sqlite3_free(name);
 }
