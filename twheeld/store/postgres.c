@@ -36,6 +36,11 @@
 #define PAUSES_KEPT (86400 * SECOND)
 /* An upgrade may have to make all indexes anew. */
 #define UPGRADE_MOST (86400 * SECOND)
+/*
+ * While it waits for the lock of a table that PostgreSQL vacuums by itself, it has that end, but
+ * not before deadlock_timeout is over, which is a second.
+ */
+#define UPGRADE_PATIENCE "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '10s'"
 
 /* upgrades[N] makes a store of version N + 1 of one of version N; 0 is an empty one. */
 static const char *const upgrades[] = {
@@ -159,7 +164,10 @@ static bool end_older(PGconn *db, int64_t version)
 			 "DELETE FROM twheeld.sessions");
 }
 
-/* The row of the version is locked, so that of several servers one alone does it. */
+/*
+ * The row of the version is locked, so that of several servers one alone does it. What fails is left
+ * to be rolled back by who wants to know why.
+ */
 static bool upgrade(PGconn *db)
 {
 	char sql[100];
@@ -174,13 +182,12 @@ static bool upgrade(PGconn *db)
 		    " one", (long long)version, VERSIONS);
 	fine = version >= 0;
 	if (version > 0 && version < (int64_t)VERSIONS)
-		fine = end_older(db, version) && pg_plain(db, "SET LOCAL statement_timeout = 0");
+		fine = end_older(db, version) && pg_plain(db, UPGRADE_PATIENCE);
 	for (int64_t at = version; fine && at < (int64_t)VERSIONS; at++)
 		fine = do_each(db, upgrades[at]);
 	snprintf(sql, sizeof(sql), "UPDATE twheeld.meta SET value = %zu WHERE name = 'version'",
 		 VERSIONS);
-	fine = fine && pg_plain(db, sql);
-	return pg_plain(db, fine ? "COMMIT" : "ROLLBACK") && fine;
+	return fine && pg_plain(db, sql) && pg_plain(db, "COMMIT");
 }
 
 /* Also while others begin at the same time */
