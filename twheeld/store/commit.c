@@ -109,14 +109,18 @@ static void finish(struct op *ops, int64_t took)
 /* The disk may hang here, too. */
 static void tidy(void)
 {
+	bool did;
+
 	if (!store->tidy)
 		return;
 	pthread_mutex_lock(&lock);
 	busy_since = commit_now();
 	pthread_mutex_unlock(&lock);
-	store->tidy();
+	did = store->tidy();
 	pthread_mutex_lock(&lock);
 	busy_since = 0;
+	if (did)
+		fine_at = commit_now();
 	pthread_mutex_unlock(&lock);
 }
 

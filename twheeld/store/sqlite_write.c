@@ -399,9 +399,9 @@ static void write_start(int64_t sync_ns)
 }
 
 /* Looks after the log, once what was written is told */
-static void tidy(void)
+static bool tidy(void)
 {
-	wal_tidy(db);
+	return wal_tidy(db);
 }
 
 static bool sync_log(void)

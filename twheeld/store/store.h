@@ -86,7 +86,8 @@ struct store {
 	/* Of the committer: */
 	void (*write_start)(int64_t sync_ns);
 	void (*write)(struct op *ops);
-	void (*tidy)(void);	/* after that, when who waits for it was told; or NULL */
+	/* After that, when who waits for it was told; or NULL. Had the disk to do, and did it? */
+	bool (*tidy)(void);
 	bool (*sync)(void);	/* what was written is on the disk */
 	bool (*gone)(void);	/* is it no more where the next start looks? Of any thread */
 	void (*write_end)(void);

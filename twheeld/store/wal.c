@@ -45,7 +45,7 @@ static bool room_for_more(void)
 	return store_room(&left, &all) && left >= ROOM;
 }
 
-static void grow(sqlite3_file *file, sqlite3_int64 size)
+static bool grow(sqlite3_file *file, sqlite3_int64 size)
 {
 	static const char zeros[PIECE];
 	sqlite3_int64 until = size + AHEAD;
@@ -54,8 +54,7 @@ static void grow(sqlite3_file *file, sqlite3_int64 size)
 	while (size < until && file->pMethods->xWrite(file, zeros, PIECE, size) == SQLITE_OK)
 		size += PIECE;
 	/* Or the next transaction would wait for that, too. Nothing is lost if it fails. */
-	if (sync_always)
-		file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+	return sync_always && file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) == SQLITE_OK;
 }
 
 static bool rewrite(sqlite3_file *file)
@@ -128,18 +127,22 @@ static int committed(void *arg, struct sqlite3 *db, const char *name, int count)
  * @db: the connection that alone writes
  *
  * This takes longer than a transaction: so it is for when those who wait for that were told.
+ *
+ * Return: whether the disk had to do something, and did.
  */
-void wal_tidy(struct sqlite3 *db)
+bool wal_tidy(struct sqlite3 *db)
 {
 	sqlite3_file *file = wal_file(db);
 	sqlite3_int64 size;
+	bool did = false;
 
 	if (frames >= LOG_PAGES)
-		wal_checkpoint(db, SQLITE_CHECKPOINT_PASSIVE);
+		did = wal_checkpoint(db, SQLITE_CHECKPOINT_PASSIVE);
 	else if (frames && file && file->pMethods->xFileSize(file, &size) == SQLITE_OK &&
 		 size < (sqlite3_int64)frames * FRAME + AHEAD / 4 && room_for_more())
-		grow(file, size);
+		did = grow(file, size);
 	frames = 0;
+	return did;
 }
 
 static bool does_sync(struct sqlite3 *db)

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 void wal_start(struct sqlite3 *db, bool later);
-void wal_tidy(struct sqlite3 *db);
+bool wal_tidy(struct sqlite3 *db);
 bool wal_checkpoint(struct sqlite3 *db, int mode);
 bool wal_sync(struct sqlite3 *db);
 
