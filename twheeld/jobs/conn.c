@@ -26,7 +26,10 @@
 #define SAFETY_MARGIN SECOND
 /* Commands of a client, before others have their turn */
 #define COMMANDS_MOST 50
-/* Puts of a client that are being written at a time, and bytes of them */
+/*
+ * So many puts are being written at a time, and bytes of them, before a client that has one of them
+ * has a further one: who sends one alone waits for these, however many clients send more
+ */
 #define PUTS_MOST 1000
 #define PUT_BYTES_MOST (256 << 10)
 /* Clients have their turns for so long, before the loop looks for all else */
@@ -37,6 +40,9 @@ struct conn_counts conn_counts;
 static struct event_base *loop;
 static struct event *run_event;
 static struct conn *runnable;
+/* Of all clients, those that are being written: how many, and their bodies' bytes */
+static unsigned int puts_now;
+static uint64_t bytes_now;
 static void (*on_command)(struct conn *conn, const struct command *cmd);
 static void (*on_body)(struct conn *conn);
 static void (*on_late)(struct conn *conn);
@@ -272,14 +278,16 @@ void conn_put(struct conn *conn, uint32_t bytes)
 	conn->state = WANT_LINE;
 	conn->pending++;
 	conn->puts++;
-	conn->put_bytes += bytes;
+	puts_now++;
+	bytes_now += bytes;
 }
 
 /** conn_put_done - that one was, or could not be: the client may be in another command by now */
 void conn_put_done(struct conn *conn, uint32_t bytes, const char *reply)
 {
 	conn->puts--;
-	conn->put_bytes -= bytes;
+	puts_now--;
+	bytes_now -= bytes;
 	if (conn->state != DEAD) {
 		evbuffer_add_printf(conn->out, "%s\r\n", reply);
 		conn_go_on(conn);
@@ -298,10 +306,10 @@ void conn_op_done(struct conn *conn)
 /* Input */
 
 /* May a line be looked at, while puts are being written? */
-static bool more_puts(const struct conn *conn, struct evbuffer_ptr end)
+static bool more_puts(struct evbuffer_ptr end)
 {
-	return end.pos >= 0 && end.pos + 2 <= LINE_MAX_BYTES && conn->puts < PUTS_MOST &&
-		conn->put_bytes < PUT_BYTES_MOST;
+	return end.pos >= 0 && end.pos + 2 <= LINE_MAX_BYTES && puts_now < PUTS_MOST &&
+		bytes_now < PUT_BYTES_MOST;
 }
 
 static bool take_line(struct conn *conn)
@@ -312,7 +320,7 @@ static bool take_line(struct conn *conn)
 	char line[LINE_MAX_BYTES];
 	struct command cmd;
 
-	if (conn->puts && !more_puts(conn, end))
+	if (conn->puts && !more_puts(end))
 		return false;
 	if (end.pos >= 0 && end.pos + 2 <= LINE_MAX_BYTES && conn->state == WANT_LINE) {
 		evbuffer_copyout(conn->in, line, end.pos);

@@ -47,7 +47,6 @@ struct conn {
 	struct op *op;		/* COMMITTING: for that, if it is one */
 	unsigned int pending;	/* operations that are being written */
 	unsigned int puts;	/* so many of them are puts that further commands came after */
-	uint64_t put_bytes;	/* their bodies' */
 	struct counts_asker counts;	/* COMMITTING: counts that it waits for */
 	uint32_t kick_left, kicked;
 	bool kick_buried, kick_failed;
