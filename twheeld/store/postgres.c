@@ -165,8 +165,8 @@ static bool end_older(PGconn *db, int64_t version)
 }
 
 /*
- * The row of the version is locked, so that of several servers one alone does it. What fails is left
- * to be rolled back by who wants to know why.
+ * The row of the version is locked, so that of several servers one alone does it. What fails is
+ * left to be rolled back by who wants to know why.
  */
 static bool upgrade(PGconn *db)
 {
