@@ -8,7 +8,7 @@
 # Date for a tube that is called by the day, the number 7 for 007, 1000 for 1e3, true and null for
 # these. 1.13 quotes the name in stats-job and stats-tube, and not in list-tubes: one client has two
 # types for one tube, and what it takes from the list can't be used for the next command.
-# Another difference: `reserve-with-timeout -1` waits or reserves in 1.12, and is BAD_FORMAT in 1.13.
+# Another difference: `reserve-with-timeout -1` reserves in 1.12, and is BAD_FORMAT in 1.13.
 #
 # It matters to who names tubes by day or customer's number, and to servers that answer as
 # beanstalkd does, twheeld among them.
@@ -26,7 +26,8 @@ const type = (name) => (name instanceof Date ? "Date" : typeof name);
 	await client.connect();
 	for (const tube of ["2026-11-30", "007", "1e3", "true"]) {
 		await client.use(tube);
-		seen.push(`${type((await client.statsTube(tube)).name)}/${type((await client.listTubes()).at(-1))}`);
+		const { name } = await client.statsTube(tube), list = await client.listTubes();
+		seen.push(`${type(name)}/${type(list.at(-1))}`);
 	}
 	console.log(seen.join(" "));
 	process.exit();

@@ -27,8 +27,8 @@ print(*(datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d") for at in 
 EOF
 by_table() {
 	for year in {2026..2031}; do
-		in_tree usr/bin/lunar -i "$year" 1 1 | sed -n 's/^Solar : \([0-9]*\)\.\([0-9]*\)\.\([0-9]*\)\..*/\1 \2 \3/p'
-	done | xargs printf '%d-%02d-%02d '
+		in_tree usr/bin/lunar -i "$year" 1 1 | sed -n 's/^Solar : \([0-9.]*\)\.0.*/\1/p'
+	done | tr . ' ' | xargs printf '%d-%02d-%02d '
 }
 
 expect "libical and ICU" "$(PYTHONHOME=$tree/usr in_tree usr/bin/python3 "$work/years.py")" \

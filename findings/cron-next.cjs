@@ -54,8 +54,8 @@ const ways = {
 	},
 };
 
-const format = new Intl.DateTimeFormat("en-GB", { timeZone: timezone, day: "2-digit", month: "2-digit",
-	hour: "2-digit", minute: "2-digit", timeZoneName: "shortOffset" });
+const format = new Intl.DateTimeFormat("en-GB", { timeZone: timezone, day: "2-digit",
+	month: "2-digit", hour: "2-digit", minute: "2-digit", timeZoneName: "shortOffset" });
 console.log(ways[name]().map((at) => {
 	const part = {};
 

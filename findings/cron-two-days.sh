@@ -16,8 +16,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
-npm_get cron@4.4.0 cron-parser@5.10.6 node-cron@4.6.0 cronosjs@1.7.1 @datasert/cronjs-matcher@1.4.0 \
-	croner@11.0.1 cron-schedule@6.0.0 @breejs/later@4.2.0
+npm_get cron@4.4.0 cron-parser@5.10.6 node-cron@4.6.0 cronosjs@1.7.1 \
+	@datasert/cronjs-matcher@1.4.0 croner@11.0.1 cron-schedule@6.0.0 @breejs/later@4.2.0
 rows() {
 	while IFS='|' read -r package want; do
 		expect "$package: '$1'" "$(NODE_PATH=$modules TZ=UTC node "$(dirname "$0")/cron-next.cjs" \

@@ -34,7 +34,9 @@ expect "SECONDLY;INTERVAL=20863" "$(libical 'FREQ=SECONDLY;INTERVAL=20863')" \
 expect "HOURLY;INTERVAL=5;BYHOUR=3" "$(libical 'FREQ=HOURLY;INTERVAL=5;BYHOUR=3')" \
 	"01-02T03:00:00 01-03T03:00:00 01-04T03:00:00 01-05T03:00:00"
 npm_get ical.js@2.2.1 rrule-rust@3.1.1
-seen() { NODE_PATH=$modules node "$(dirname "$0")/rrule-next.cjs" "$1" 20200101T090000Z "$2" 3 2>&1; }
+seen() {
+	NODE_PATH=$modules node "$(dirname "$0")/rrule-next.cjs" "$1" 20200101T090000Z "$2" 3 2>&1
+}
 expect "ical.js, HOURLY;INTERVAL=5;BYHOUR=3" "$(seen ical.js 'FREQ=HOURLY;INTERVAL=5;BYHOUR=3')" \
 	"2020-01-01T09:00 2020-01-02T03:00 2020-01-03T03:00"
 expect "rrule-rust, SECONDLY;INTERVAL=86399" \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 //
-// rrule-next.cjs PACKAGE DTSTART RRULE COUNT: what PACKAGE of npm says of the first dates of a rule.
+// rrule-next.cjs PACKAGE DTSTART RRULE COUNT: the first dates of a rule by PACKAGE of npm.
 const [name, start, rule, count] = process.argv.slice(2);
 const text = `DTSTART:${start}\nRRULE:${rule}`, n = +count;
 

@@ -22,7 +22,8 @@ import sys
 from datetime import date, datetime
 from dateutil.rrule import YEARLY, rrule
 
-print(*(at.date() for at in rrule(YEARLY, byweekno=int(sys.argv[1]), dtstart=datetime(2021, 12, 31), count=3)))
+days = rrule(YEARLY, byweekno=int(sys.argv[1]), dtstart=datetime(2021, 12, 31), count=3)
+print(*(day.date() for day in days))
 EOF
 dateutil() { PYTHONPATH=$tree/usr/lib/python3/dist-packages python3 "$work/weeks.py" "$1"; }
 npm_rule() {

@@ -27,7 +27,10 @@ if {$do ne "scan"} {
 }
 puts [clock format $at -timezone :$zone -format {%m-%d %H:%M %z}]
 EOF
-tcl8() { TCL_LIBRARY=$tree/usr/share/tcltk/tcl8.6 in_tree usr/bin/tclsh8.6 "$work/gap.tcl" "$@" 2>&1 | head -n 1; }
+tcl8() {
+	TCL_LIBRARY=$tree/usr/share/tcltk/tcl8.6 in_tree usr/bin/tclsh8.6 "$work/gap.tcl" "$@" 2>&1 |
+		head -n 1
+}
 tcl9() {
 	env "TCL9.0_TM_PATH=$tree/usr/lib/tcl9.0/tcl9" TCL_LIBRARY="$tree/usr/lib/tcl9.0" \
 		"$tree/lib64/ld-linux-x86-64.so.2" --library-path "$tree/usr/lib/x86_64-linux-gnu" \
