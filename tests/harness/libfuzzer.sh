@@ -19,7 +19,7 @@ fuzzer() {
 		clang -std=gnu11 -D_GNU_SOURCE -Itests/harness -Itwheeld -g -O1 -Wall -Wextra -Werror \
 		-Dfuzz_one_input=LLVMFuzzerTestOneInput -DTAB_LINE_MOST=600 \
 		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		-lconfig -lnettle -lical "${glib[@]}"
+		-lconfig -lnettle -lical -licui18n -licuuc "${glib[@]}"
 }
 
 # try NAME LONGEST [OPTION...]

@@ -17,6 +17,7 @@
 #include "cron/holidays_child.h"
 #include "when/calendar.h"
 #include "when/dates.h"
+#include "when/spans.h"
 
 /* A schedule that fires only within what is left out is looked at so often, and no more. */
 #define TRIES 2000
@@ -29,8 +30,15 @@
 #define FILES_MOST 256
 #define BYTES_MOST (16 << 20)
 
+/* A file that had days to come in the reading before this one */
+struct before {
+	char *path, *zone;
+	struct before *next;
+};
+
 /* Those of this reading */
 static struct holidays *all;
+static struct before *before;
 static size_t files;
 static int64_t bytes, tries, took;
 static struct holidays *pending;	/* is being read */
@@ -68,6 +76,44 @@ static char *say_why(const char *path, const struct dates_error *error)
 	return why;
 }
 
+static bool was_before(const char *path, const char *zone)
+{
+	for (const struct before *one = before; one; one = one->next)
+		if (!strcmp(one->path, path) && !strcmp(one->zone, zone))
+			return true;
+	return false;
+}
+
+static bool has_days(const struct holidays *one)
+{
+	const struct spans *times = one->dates ? dates_times(one->dates) : NULL;
+
+	return times && times->count &&
+		times->spans[times->count - 1].until > alarm_wall() / SECOND;
+}
+
+static void forget_before(void)
+{
+	while (before) {
+		struct before *one = before;
+
+		before = one->next;
+		free(one->path);
+		free(one->zone);
+		free(one);
+	}
+}
+
+static void note_before(const struct holidays *holidays)
+{
+	struct before *one = zalloc(sizeof(*one));
+
+	one->path = must(strdup(holidays->path));
+	one->zone = must(strdup(holidays->zone));
+	one->next = before;
+	before = one;
+}
+
 /* One that is wrong is not read again for each line that has it. */
 static struct holidays *add(const char *path, const char *zone)
 {
@@ -76,6 +122,7 @@ static struct holidays *add(const char *path, const char *zone)
 	one->path = must(strdup(path));
 	one->zone = must(strdup(zone));
 	one->users = 1;
+	one->lost = was_before(path, zone);
 	DL_APPEND(all, one);
 	return one;
 }
@@ -88,9 +135,9 @@ static bool take(void)
 
 	if (!holidays_child_take(&aside))
 		return false;
-	pending->exclusion = aside.exclusion;
+	pending->dates = aside.dates;
 	pending->digest = aside.digest;
-	if (!aside.exclusion)
+	if (!aside.dates)
 		pending->why = say_why(pending->path, &error);
 	took += aside.took;
 	pending = NULL;
@@ -205,11 +252,36 @@ void holidays_put(struct holidays *one)
 {
 	if (!one || --one->users)
 		return;
-	dates_free(one->exclusion);
+	dates_free(one->dates);
 	free(one->path);
 	free(one->zone);
 	free(one->why);
 	free(one);
+}
+
+/** holidays_look - say once which files leave out nothing from now on; to be called now and then */
+void holidays_look(void)
+{
+	struct holidays *one;
+
+	DL_FOREACH(all, one) {
+		if (!one->dates || one->told || has_days(one))
+			continue;
+		one->told = true;
+		complain("CALENDAR=%s leaves out nothing from now on: %s", one->path, one->lost ?
+			 "the days that were to come are gone" : "has it run out?");
+	}
+}
+
+/** holidays_empty - how many files leave out nothing from now on */
+size_t holidays_empty(void)
+{
+	struct holidays *one;
+	size_t count = 0;
+
+	DL_FOREACH(all, one)
+		count += one->dates && !has_days(one);
+	return count;
 }
 
 /** holidays_took - what the files that were read since cost, in ns of a processor */
@@ -227,19 +299,22 @@ void holidays_forget(void)
 	bytes = 0;
 	tries = 0;
 	took = 0;
+	forget_before();
 	DL_FOREACH_SAFE(all, one, next) {
+		if (has_days(one))
+			note_before(one);
 		DL_DELETE(all, one);
 		holidays_put(one);
 	}
 }
 
-static int64_t find_next(const struct holidays *excluded, const struct calendar *calendar,
+static int64_t find_next(const struct holidays *holidays, const struct calendar *calendar,
 			 int64_t after, int most)
 {
 	int64_t time = calendar_next(calendar, after), until;
 
 	for (int i = 0; i < most && time != CALENDAR_NEVER; i++) {
-		if (!dates_covers(excluded->exclusion, time, &until))
+		if (!dates_covers(holidays->dates, time, &until))
 			return time;
 		tries++;
 		time = calendar_next(calendar, until - 1);
@@ -247,34 +322,34 @@ static int64_t find_next(const struct holidays *excluded, const struct calendar 
 	return CALENDAR_NEVER;
 }
 
-/** holidays_next - the first time after one that is not left out; @excluded may be NULL */
-int64_t holidays_next(const struct holidays *excluded, const struct calendar *calendar,
+/** holidays_next - the first time after one that is not left out; @holidays may be NULL */
+int64_t holidays_next(const struct holidays *holidays, const struct calendar *calendar,
 		      int64_t after)
 {
-	return excluded ? find_next(excluded, calendar, after, TRIES) :
+	return holidays ? find_next(holidays, calendar, after, TRIES) :
 		calendar_next(calendar, after);
 }
 
 /** holidays_always - are all times after one left out, as far as is looked? */
-bool holidays_always(const struct holidays *excluded, const struct calendar *calendar,
+bool holidays_always(const struct holidays *holidays, const struct calendar *calendar,
 		     int64_t after)
 {
 	int most = tries < TRIES_MOST ? TRIES : TRIES_LEAST;
 
-	return excluded && calendar_next(calendar, after) != CALENDAR_NEVER &&
-		find_next(excluded, calendar, after, most) == CALENDAR_NEVER;
+	return holidays && calendar_next(calendar, after) != CALENDAR_NEVER &&
+		find_next(holidays, calendar, after, most) == CALENDAR_NEVER;
 }
 
 /** holidays_prev - the last time before one that is not left out */
-int64_t holidays_prev(const struct holidays *excluded, const struct calendar *calendar,
+int64_t holidays_prev(const struct holidays *holidays, const struct calendar *calendar,
 		      int64_t before)
 {
 	int64_t time = calendar_prev(calendar, before), from;
 
-	for (int i = 0; excluded && i < TRIES && time != CALENDAR_NEVER; i++) {
-		if (!dates_since(excluded->exclusion, time, &from))
+	for (int i = 0; holidays && i < TRIES && time != CALENDAR_NEVER; i++) {
+		if (!dates_since(holidays->dates, time, &from))
 			return time;
 		time = calendar_prev(calendar, from);
 	}
-	return excluded ? CALENDAR_NEVER : time;
+	return holidays ? CALENDAR_NEVER : time;
 }

@@ -15,9 +15,11 @@ struct dates;
 
 struct holidays {
 	char *path, *zone;
-	struct dates *exclusion;
+	struct dates *dates;
 	int64_t digest;		/* of its times */
 	char *why;		/* what is wrong, or NULL */
+	bool lost;		/* the reading before had found days to come in it */
+	bool told;		/* that it has none */
 	unsigned int users;
 	struct holidays *prev, *next;
 };
@@ -26,14 +28,16 @@ bool holidays_begin(struct event_base *base, void (*done)(void), const char *pat
 		    const char *zone);
 struct holidays *holidays_get(const char *path, const char *zone, char *why, size_t room);
 bool holidays_named(const char *path);
-void holidays_put(struct holidays *excluded);
+void holidays_put(struct holidays *holidays);
 void holidays_forget(void);
+void holidays_look(void);
+size_t holidays_empty(void);
 int64_t holidays_took(void);
-int64_t holidays_next(const struct holidays *excluded, const struct calendar *calendar,
+int64_t holidays_next(const struct holidays *holidays, const struct calendar *calendar,
 		      int64_t after);
-bool holidays_always(const struct holidays *excluded, const struct calendar *calendar,
+bool holidays_always(const struct holidays *holidays, const struct calendar *calendar,
 		     int64_t after);
-int64_t holidays_prev(const struct holidays *excluded, const struct calendar *calendar,
+int64_t holidays_prev(const struct holidays *holidays, const struct calendar *calendar,
 		      int64_t before);
 
 #endif

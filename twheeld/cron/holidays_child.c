@@ -58,7 +58,7 @@ __attribute__((noreturn)) static void child(const char *path, const char *zone, 
 {
 	const struct rlimit cpu = { limit, limit }, core = { 0, 0 };
 	const struct spans *times = NULL;
-	struct dates *exclusion;
+	struct dates *dates;
 	sigset_t none;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -75,10 +75,10 @@ __attribute__((noreturn)) static void child(const char *path, const char *zone, 
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	dup2(to, STDIN_FILENO);
 	close_range(STDERR_FILENO + 1, ~0U, 0);
-	exclusion = dates_read(path, *zone ? zone : NULL, &head.error);
-	head.fine = exclusion;
-	if (exclusion) {
-		times = dates_times(exclusion);
+	dates = dates_read(path, *zone ? zone : NULL, &head.error);
+	head.fine = dates;
+	if (dates) {
+		times = dates_times(dates);
 		head.count = times->count;
 		head.digest = digest_numbers(times->spans,
 					     times->count * sizeof(*times->spans));
@@ -187,8 +187,8 @@ bool holidays_child_take(struct aside *aside)
 		dates_wrong(&head.error, 0, "%s", why);
 	*aside->error = head.error;
 	aside->digest = head.digest;
-	aside->exclusion = why || !head.fine ? NULL : must(dates_of(spans, head.count));
-	if (!aside->exclusion)
+	aside->dates = why || !head.fine ? NULL : must(dates_of(spans, head.count));
+	if (!aside->dates)
 		free(spans);
 	spans = NULL;
 	return true;

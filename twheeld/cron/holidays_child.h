@@ -13,7 +13,7 @@ struct dates_error;
 
 /* What came of a file */
 struct aside {
-	struct dates *exclusion;	/* NULL: the error says why */
+	struct dates *dates;	/* NULL: the error says why */
 	struct dates_error *error;
 	int64_t digest;			/* of all times: a file that says the same has the same */
 	int64_t took;			/* ns of a processor */

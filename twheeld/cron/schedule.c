@@ -71,13 +71,13 @@ static int64_t now_seconds(void)
 /** schedule_next - the first time after one for which a schedule has a job; both in seconds */
 int64_t schedule_next(const struct schedule *schedule, int64_t after)
 {
-	return holidays_next(schedule->excluded, schedule->definition->calendar, after);
+	return holidays_next(schedule->holidays, schedule->definition->calendar, after);
 }
 
 /** schedule_prev - the last time before one */
 int64_t schedule_prev(const struct schedule *schedule, int64_t before)
 {
-	return holidays_prev(schedule->excluded, schedule->definition->calendar, before);
+	return holidays_prev(schedule->holidays, schedule->definition->calendar, before);
 }
 
 /* The same for a schedule and a time whenever it is asked for, on each machine */
@@ -560,9 +560,9 @@ void schedule_keep(const char *name)
 }
 
 /** schedule_digest - of what says when it fires: if it changes, the next time is found anew */
-int64_t schedule_digest(const struct definition *definition, const struct holidays *excluded)
+int64_t schedule_digest(const struct definition *definition, const struct holidays *holidays)
 {
-	int64_t digest = digest_text(definition->when, excluded ? excluded->digest : 0);
+	int64_t digest = digest_text(definition->when, holidays ? holidays->digest : 0);
 
 	digest = digest_text(definition->zone, digest);
 	digest ^= calendar_zone(definition->calendar);
@@ -576,15 +576,15 @@ void schedule_taking_begins(void)
 }
 
 static void swap(struct schedule *schedule, struct definition **definition,
-		 struct holidays **excluded)
+		 struct holidays **holidays)
 {
 	struct definition *old = schedule->definition;
-	struct holidays *old_excluded = schedule->excluded;
+	struct holidays *old_holidays = schedule->holidays;
 
 	schedule->definition = *definition;
-	schedule->excluded = *excluded;
+	schedule->holidays = *holidays;
 	*definition = old;
-	*excluded = old_excluded;
+	*holidays = old_holidays;
 }
 
 static int64_t new_id(const char *name)
@@ -595,13 +595,13 @@ static int64_t new_id(const char *name)
 /**
  * schedule_adopt - a file has a schedule
  * @definition: the schedule, which is taken; out: what it was before, or NULL
- * @excluded: what its file of CALENDAR= leaves out, or NULL; taken, too; out: as before
+ * @holidays: what its file of CALENDAR= leaves out, or NULL; taken, too; out: as before
  * @digest: of both
  * @file: the file's path, which stays there
  *
  * Return: false, and nothing is taken, if another line has that name.
  */
-bool schedule_adopt(struct definition **definition, struct holidays **excluded, int64_t digest,
+bool schedule_adopt(struct definition **definition, struct holidays **holidays, int64_t digest,
 		    const char *file)
 {
 	struct schedule *schedule = schedule_find((*definition)->name);
@@ -613,7 +613,7 @@ bool schedule_adopt(struct definition **definition, struct holidays **excluded, 
 		return false;
 	/* The store alone had it, as its file could not be read before, perhaps. */
 	first = !schedule->definition;
-	swap(schedule, definition, excluded);
+	swap(schedule, definition, holidays);
 	schedule->file = file;
 	schedule->reading = reading;
 	same = !schedule->gone && schedule->digest == digest;
@@ -637,9 +637,9 @@ bool schedule_adopt(struct definition **definition, struct holidays **excluded, 
 static void stop(struct schedule *schedule)
 {
 	definition_free(schedule->definition);
-	holidays_put(schedule->excluded);
+	holidays_put(schedule->holidays);
 	schedule->definition = NULL;
-	schedule->excluded = NULL;
+	schedule->holidays = NULL;
 	schedule->gone = alarm_wall();
 	gone_count++;
 	/* Where another server has another definition, that one goes on. */

@@ -25,7 +25,7 @@ struct schedule {
 	int64_t gone;				/* since when no file has it, in ns; or 0 */
 	UT_hash_handle hash;
 	struct definition *definition;		/* NULL: no file has it */
-	struct holidays *excluded;		/* what CALENDAR= leaves out, or NULL */
+	struct holidays *holidays;		/* what CALENDAR= leaves out, or NULL */
 	const char *file;			/* that has it */
 	unsigned int reading;			/* that has found it */
 	bool unwritten;				/* the store has not all of it */
@@ -57,9 +57,9 @@ const struct histogram *schedule_lateness(void);
 
 /* Files are read; and then taken: all schedules that they have, and the end */
 void schedule_reading_begins(void);
-int64_t schedule_digest(const struct definition *definition, const struct holidays *excluded);
+int64_t schedule_digest(const struct definition *definition, const struct holidays *holidays);
 void schedule_taking_begins(void);
-bool schedule_adopt(struct definition **definition, struct holidays **excluded, int64_t digest,
+bool schedule_adopt(struct definition **definition, struct holidays **holidays, int64_t digest,
 		    const char *file);
 void schedule_keep(const char *name);
 bool schedule_taking_ends(bool complete);

@@ -45,7 +45,7 @@ static void read_soon(void)
 		event_add(soon, &tv);
 }
 
-/* Another folder may have its name now, of which inotify says nothing. */
+/* Another folder may have its name now, of which inotify says nothing. And calendars run out. */
 static void look(evutil_socket_t fd, short what, void *arg)
 {
 	struct stat st;
@@ -56,6 +56,8 @@ static void look(evutil_socket_t fd, short what, void *arg)
 	if (stat(folder, &st) == 0 &&
 	    (st.st_ino != was_read.st_ino || st.st_dev != was_read.st_dev))
 		read_soon();
+	if (!tabs_reader_goes_on())
+		holidays_look();
 }
 
 /* Gives false if the folder can't be read. */

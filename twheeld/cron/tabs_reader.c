@@ -40,7 +40,7 @@ struct path {
 /* A schedule that was read; after it was taken, what was in its place */
 struct line {
 	struct definition *definition;
-	struct holidays *excluded;
+	struct holidays *holidays;
 	int64_t digest;
 	const char *path;
 	bool kept;		/* what it relies on can't be read */
@@ -297,7 +297,7 @@ static bool free_line(void)
 		return false;
 	lines = one->next;
 	drop(one);
-	holidays_put(one->excluded);
+	holidays_put(one->holidays);
 	free(one);
 	return true;
 }
@@ -347,10 +347,10 @@ static bool take_step(void);
 static void slice(void);
 
 /* Gives false while its file is being read. */
-static bool get_excluded(struct line *one)
+static bool get_holidays(struct line *one)
 {
 	struct definition *definition = one->definition;
-	const char *name = definition->exclusion;
+	const char *name = definition->dates_path;
 	char why[1500], *path;
 	bool there;
 
@@ -359,14 +359,14 @@ static bool get_excluded(struct line *one)
 		must(NULL);
 	there = !in_loop || holidays_begin(loop, slice, path, definition->zone);
 	if (there)
-		one->excluded = holidays_get(path, definition->zone, why, sizeof(why));
+		one->holidays = holidays_get(path, definition->zone, why, sizeof(why));
 	free(path);
 	if (!there)
 		return false;
-	one->kept = !one->excluded;
+	one->kept = !one->holidays;
 	if (one->kept) {
 		set_wrong(one->path, definition->line, 1, why);
-	} else if (holidays_always(one->excluded, definition->calendar, alarm_wall() / SECOND)) {
+	} else if (holidays_always(one->holidays, definition->calendar, alarm_wall() / SECOND)) {
 		set_wrong(one->path, definition->line, 1, "CALENDAR= leaves out all of its times");
 		drop(one);
 	}
@@ -381,10 +381,10 @@ static bool days_step(void)
 		step = take_step;
 		return true;
 	}
-	if (at->definition->exclusion && !get_excluded(at))
+	if (at->definition->dates_path && !get_holidays(at))
 		return false;
 	if (at->definition)
-		at->digest = schedule_digest(at->definition, at->excluded);
+		at->digest = schedule_digest(at->definition, at->holidays);
 	at = at->next;
 	return true;
 }
@@ -423,7 +423,7 @@ static bool take_step(void)
 	if (one->kept)
 		schedule_keep(one->definition->name);
 	else if (one->definition &&
-		 !schedule_adopt(&one->definition, &one->excluded, one->digest, one->path))
+		 !schedule_adopt(&one->definition, &one->holidays, one->digest, one->path))
 		name_taken(one);
 	return true;
 }

@@ -15,13 +15,13 @@
 
 #include "base/socket.h"
 #include "base/util.h"
-#include "cron/check.h"
 #include "cron/schedule.h"
 #include "cron/tabs_dir.h"
 #include "jobs/command.h"
 #include "jobs/engine.h"
 #include "jobs/stats.h"
 #include "server/listen.h"
+#include "server/check.h"
 #include "server/options.h"
 #include "server/systemd.h"
 #include "store/commit.h"
@@ -238,7 +238,7 @@ int main(int argc, char **argv)
 	if (options.check) {
 		const struct tab_host host = tab_host();
 
-		return check_tab(options.check, &host);
+		return check_tab(options.check, &host, options.check_times, options.check_json);
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);

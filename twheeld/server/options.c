@@ -19,8 +19,12 @@
 #define DEFAULT_FILE "/etc/twheeld.conf"
 #define DEFAULT_JOB_SIZE 65535
 #define WRONG_OPTION 5
+#define TIMES_OF_CHECK 1000
 #define DEFAULT_HISTORY (30 * 86400 * SECOND)
 #define DEFAULT_LEASE (10 * SECOND)
+
+/* Options without a letter */
+enum { TIMES = 256, JSON };
 
 static const char help[] =
 "Usage: twheeld [OPTIONS]\n"
@@ -40,6 +44,7 @@ static const char help[] =
 "  -u USER   become this user and its group\n"
 "  -z BYTES  the longest body of a job (default: 65535)\n"
 "  -t FILE   say what is wrong in a file of schedules, and when they fire, and end\n"
+"            --times=N: N times of each (default: 5). --json: as JSON\n"
 "  -s BYTES  accepted and without effect, as there is one log\n"
 "  -V        say more\n"
 "  -v        print the version\n"
@@ -81,6 +86,15 @@ static void set_job_size(struct options *options, const char *text)
 	options->job_size = bytes > JOB_SIZE_MOST ? JOB_SIZE_MOST : bytes;
 }
 
+static void set_times(struct options *options, const char *text)
+{
+	unsigned long times = number(text, 't');
+
+	if (!times || times > TIMES_OF_CHECK)
+		wrong("--times=%s: from 1 to %d", text, TIMES_OF_CHECK);
+	options->check_times = times;
+}
+
 static void set_port(struct options *options, const char *text)
 {
 	if (!address_is_port(text))
@@ -119,6 +133,12 @@ static void set_option(struct options *options, int option)
 	case 't':
 		options->check = optarg;
 		break;
+	case TIMES:
+		set_times(options, optarg);
+		break;
+	case JSON:
+		options->check_json = true;
+		break;
 	case 's':
 		options->log_size = number(optarg, 's');
 		break;
@@ -141,6 +161,8 @@ static void read_line(struct options *options, int argc, char **argv)
 {
 	static const struct option long_options[] = {
 		{ "store", required_argument, NULL, 'b' },
+		{ "times", required_argument, NULL, TIMES },
+		{ "json", no_argument, NULL, JSON },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'v' },
 		{ 0 },
@@ -257,7 +279,7 @@ void options_read(struct options *options, int argc, char **argv)
 {
 	*options = (struct options){
 		.sync = -1, .job_size = -1, .connections = -1, .log_size = 10485760,
-		.history = -1, .lease = -1,
+		.history = -1, .lease = -1, .check_times = 5,
 	};
 	read_line(options, argc, argv);
 	read_file(options);

@@ -13,6 +13,8 @@ struct options {
 	int64_t sync_ns;
 	int64_t job_size, connections;
 	const char *check;		/* a tab, and nothing else is done */
+	int check_times;
+	bool check_json;
 	const char *schedules, *node, *site, *admin;
 	int64_t history, lease;
 	int log_size;

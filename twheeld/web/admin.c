@@ -207,7 +207,7 @@ static json_t *at_length(const struct schedule *schedule, const struct runs_aske
 			 "misfire", misfire_text(definition),
 			 "misfire_after", (json_int_t)definition->late,
 			 "jitter", (json_int_t)definition->jitter, "overlap", definition->overlap,
-			 "calendar", definition->exclusion ? json_of_text(definition->exclusion) :
+			 "calendar", definition->dates_path ? json_of_text(definition->dates_path) :
 			 json_null(), "file", json_of_text(schedule->file),
 			 "line", (json_int_t)definition->line, "times", next_times(schedule));
 	must(more);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "cron/holidays.h"
 #include "cron/schedule.h"
 #include "cron/tabs_reader.h"
 #include "jobs/engine.h"
@@ -128,6 +129,8 @@ static void add_schedules(struct evbuffer *out)
 			    counts.paused);
 	one(out, "schedule_lines_wrong", "gauge", "Lines of these files that are wrong.",
 	    tabs_reader_wrong());
+	one(out, "calendars_empty", "gauge",
+	    "Files of CALENDAR= that leave out nothing from now on.", holidays_empty());
 	one(out, "schedule_jobs_total", "counter", "Jobs that schedules made.", counts.jobs);
 	add_histogram(out, "schedule_lateness_seconds",
 		      "How long after they were due jobs of schedules were ready.",

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,18 +22,6 @@
 struct dates {
 	struct spans times;
 };
-
-/** dates_wrong - say what is wrong, and in which line; gives false */
-bool dates_wrong(struct dates_error *error, size_t line, const char *format, ...)
-{
-	va_list args;
-
-	error->line = line;
-	va_start(args, format);
-	vsnprintf(error->text, sizeof(error->text), format, args);
-	va_end(args);
-	return false;
-}
 
 /* A date as the days since 1970-01-01, and what is after it; NULL: it is none. */
 static const char *take_date(const char *at, int64_t *day)
@@ -123,16 +110,16 @@ static bool is_regular(int fd)
 /* The file, with a byte of 0 after it; NULL: @error says why. */
 static char *read_file(int fd, struct dates_error *error)
 {
-	char *text = malloc(EXCLUSION_FILE_MOST + 1);
-	ssize_t length = text ? read_all(fd, text, EXCLUSION_FILE_MOST + 1) : -1;
+	char *text = malloc(DATES_FILE_MOST + 1);
+	ssize_t length = text ? read_all(fd, text, DATES_FILE_MOST + 1) : -1;
 
-	if (length >= 0 && length <= EXCLUSION_FILE_MOST && !memchr(text, 0, length)) {
+	if (length >= 0 && length <= DATES_FILE_MOST && !memchr(text, 0, length)) {
 		text[length] = 0;
 		return text;
 	}
 	if (length < 0)
 		dates_wrong(error, 0, "%s", strerror(errno));
-	else if (length > EXCLUSION_FILE_MOST)
+	else if (length > DATES_FILE_MOST)
 		dates_wrong(error, 0, "it is longer than 4 MiB");
 	else
 		dates_wrong(error, 0, "this is no text: it has a byte of 0");
@@ -159,18 +146,18 @@ static char *read_path(const char *path, struct dates_error *error)
 static struct dates *understand(char *text, bool ics, const struct zone *zone,
 				struct dates_error *error)
 {
-	struct dates *exclusion = calloc(1, sizeof(*exclusion));
+	struct dates *dates = calloc(1, sizeof(*dates));
 
-	if (!exclusion) {
+	if (!dates) {
 		dates_wrong(error, 0, "out of memory");
 		return NULL;
 	}
-	if (ics ? ics_read(&exclusion->times, text, zone, error) :
-	    read_dates(&exclusion->times, text, zone, error)) {
-		spans_sort(&exclusion->times);
-		return exclusion;
+	if (ics ? ics_read(&dates->times, text, zone, error) :
+	    read_dates(&dates->times, text, zone, error)) {
+		spans_sort(&dates->times);
+		return dates;
 	}
-	dates_free(exclusion);
+	dates_free(dates);
 	return NULL;
 }
 
@@ -185,7 +172,7 @@ static struct dates *understand(char *text, bool ics, const struct zone *zone,
 struct dates *dates_read(const char *path, const char *zone, struct dates_error *error)
 {
 	struct zone *in = zone_get(zone);
-	struct dates *exclusion = NULL;
+	struct dates *dates = NULL;
 	char *text = NULL;
 
 	if (in)
@@ -194,36 +181,36 @@ struct dates *dates_read(const char *path, const char *zone, struct dates_error 
 		dates_wrong(error, 0, "there is no zone '%.60s' in the zone database",
 			    zone ? zone : "of this machine");
 	if (text)
-		exclusion = understand(text, is_ics(path), in, error);
+		dates = understand(text, is_ics(path), in, error);
 	free(text);
 	if (in)
 		zone_put(in);
-	return exclusion;
+	return dates;
 }
 
 /** dates_of - leave out the spans that dates_times() of another one has; they are taken */
 struct dates *dates_of(struct time_span *spans, size_t count)
 {
-	struct dates *exclusion = calloc(1, sizeof(*exclusion));
+	struct dates *dates = calloc(1, sizeof(*dates));
 
-	if (exclusion)
-		exclusion->times = (struct spans){ count, count, spans };
-	return exclusion;
+	if (dates)
+		dates->times = (struct spans){ count, count, spans };
+	return dates;
 }
 
 /** dates_times - all times that are left out */
-const struct spans *dates_times(const struct dates *exclusion)
+const struct spans *dates_times(const struct dates *dates)
 {
-	return &exclusion->times;
+	return &dates->times;
 }
 
 /**
  * dates_covers - is a time left out?
  * @until: if so, the first second after it that is not
  */
-bool dates_covers(const struct dates *exclusion, int64_t when, int64_t *until)
+bool dates_covers(const struct dates *dates, int64_t when, int64_t *until)
 {
-	const struct time_span *span = spans_find(&exclusion->times, when);
+	const struct time_span *span = spans_find(&dates->times, when);
 
 	if (span)
 		*until = span->until;
@@ -234,19 +221,52 @@ bool dates_covers(const struct dates *exclusion, int64_t when, int64_t *until)
  * dates_since - the same, going back
  * @from: if a time is left out, the first second from which on all is up to it
  */
-bool dates_since(const struct dates *exclusion, int64_t when, int64_t *from)
+bool dates_since(const struct dates *dates, int64_t when, int64_t *from)
 {
-	const struct time_span *span = spans_find(&exclusion->times, when);
+	const struct time_span *span = spans_find(&dates->times, when);
 
 	if (span)
 		*from = span->from;
 	return span;
 }
 
-void dates_free(struct dates *exclusion)
+static int64_t day_in(const struct zone *zone, int64_t when)
 {
-	if (!exclusion)
+	int64_t clock = zone_clock(zone, when);
+
+	return (clock - (clock < 0 ? DAY_SECONDS - 1 : 0)) / DAY_SECONDS;
+}
+
+/**
+ * dates_days - on how many days is something left out, from a time on?
+ * @zone: of the days
+ * @last: out: the last second that is left out, which may be before @from; INT64_MIN: none is
+ */
+int64_t dates_days(const struct dates *dates, const struct zone *zone, int64_t from, int64_t *last)
+{
+	const struct spans *times = &dates->times;
+	int64_t count = 0, counted = INT64_MIN;
+
+	*last = times->count ? times->spans[times->count - 1].until - 1 : INT64_MIN;
+	for (size_t i = 0; i < times->count; i++) {
+		const struct time_span *span = &times->spans[i];
+		int64_t first, end;
+
+		if (span->until <= from)
+			continue;
+		first = day_in(zone, span->from > from ? span->from : from);
+		end = day_in(zone, span->until - 1);
+		first = first > counted ? first : counted + 1;
+		count += end >= first ? end - first + 1 : 0;
+		counted = end;
+	}
+	return count;
+}
+
+void dates_free(struct dates *dates)
+{
+	if (!dates)
 		return;
-	spans_free(&exclusion->times);
-	free(exclusion);
+	spans_free(&dates->times);
+	free(dates);
 }

@@ -16,26 +16,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "when/dates_error.h"
+
 /* A longer file is refused. */
-#define EXCLUSION_FILE_MOST (4 << 20)
+#define DATES_FILE_MOST (4 << 20)
 
 struct dates;
+struct zone;
 struct time_span;
 struct spans;
 
-/* What was wrong: in which line, from 1, or 0: no line of the file; and a sentence */
-struct dates_error {
-	size_t line;
-	char text[160];
-};
-
-bool dates_wrong(struct dates_error *error, size_t line, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 struct dates *dates_read(const char *path, const char *zone, struct dates_error *error);
 struct dates *dates_of(struct time_span *spans, size_t count);
-const struct spans *dates_times(const struct dates *exclusion);
-bool dates_covers(const struct dates *exclusion, int64_t when, int64_t *until);
-bool dates_since(const struct dates *exclusion, int64_t when, int64_t *from);
-void dates_free(struct dates *exclusion);
+const struct spans *dates_times(const struct dates *dates);
+bool dates_covers(const struct dates *dates, int64_t when, int64_t *until);
+bool dates_since(const struct dates *dates, int64_t when, int64_t *from);
+int64_t dates_days(const struct dates *dates, const struct zone *zone, int64_t from,
+		   int64_t *last);
+void dates_free(struct dates *dates);
 
 #endif

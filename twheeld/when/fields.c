@@ -76,6 +76,12 @@ static bool take(struct reader *reader, char c)
 	return true;
 }
 
+/* L and W: Quartz takes small ones, too */
+static bool take_letter(struct reader *reader, char c)
+{
+	return take(reader, c) || take(reader, c - 'A' + 'a');
+}
+
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -96,6 +102,9 @@ static bool wrong_value(struct reader *reader, size_t column)
 {
 	const struct kind *kind = reader->kind;
 
+	if (kind == &kinds[QUARTZ_WEEKDAY])
+		return calendar_wrong(reader->error, column,
+				      "the day of the week is from 1 to 7, where 1 is Sunday in six or seven fields, or the first three letters of its name");
 	return calendar_wrong(reader->error, column, *kind->names ?
 			      "%s is from %u to %u, or the first three letters of its name" :
 			      "%s is from %u to %u", kind->name, kind->low, kind->high);
@@ -184,7 +193,7 @@ static bool take_last(struct reader *reader)
 
 	if (take(reader, '-') && !take_count(reader, 1, 30, "the number after L-", &before))
 		return false;
-	if (take(reader, 'W'))
+	if (take_letter(reader, 'W'))
 		reader->fields->last_near |= 1ULL << before;
 	else
 		reader->fields->last |= 1ULL << before;
@@ -217,11 +226,11 @@ static bool take_rest(struct reader *reader, unsigned int first)
 {
 	unsigned int last = first;
 
-	if (is_day(reader) && take(reader, 'W')) {
+	if (is_day(reader) && take_letter(reader, 'W')) {
 		reader->fields->near |= 1ULL << first;
 		return true;
 	}
-	if (is_weekday(reader) && take(reader, 'L')) {
+	if (is_weekday(reader) && take_letter(reader, 'L')) {
 		reader->fields->last_weekdays |= 1ULL << bit_of(reader, first);
 		return true;
 	}
@@ -243,9 +252,9 @@ static bool take_item(struct reader *reader)
 
 	if (take(reader, '*') || ((is_day(reader) || is_weekday(reader)) && take(reader, '?')))
 		return take_range(reader, kind->low, kind->high);
-	if (is_day(reader) && take(reader, 'L'))
+	if (is_day(reader) && take_letter(reader, 'L'))
 		return take_last(reader);
-	if (kind == &kinds[QUARTZ_WEEKDAY] && take(reader, 'L'))
+	if (kind == &kinds[QUARTZ_WEEKDAY] && take_letter(reader, 'L'))
 		return take_range(reader, 7, 7);
 	return take_value(reader, &first) && take_rest(reader, first);
 }

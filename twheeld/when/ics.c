@@ -2,12 +2,15 @@
 /*
  * The times of the events of a calendar in the .ics format, RFC 5545.
  *
- * libical takes an event apart, and says on which dates of the clock it repeats. It is
- * not asked about zones: libical 3.0 is wrong on the day after a gap.
+ * libical takes an event apart. Which days a rule has is in repeat.h, and zones are in ics_zones.h:
+ * libical 3.0 is wrong in some rules, and on the day after a gap.
  *
  * It gets one event at a time, cut out of the text. So a mistake has a line, an event has a
- * longest size, and what is nested can't be deep. What could keep it busy for hours is refused:
- * events that repeat more often than each day.
+ * longest size, and what is nested can't be deep.
+ *
+ * Values need not have the type of DTSTART, as programs write them otherwise. A date stands for a
+ * day on the event's clock. A time of an event of days stands for its date. A time that says no
+ * zone is on the event's clock.
  */
 #include <glib.h>
 #include <libical/ical.h>
@@ -17,37 +20,51 @@
 #include <time.h>
 
 #include "when/ics.h"
+#include "when/ics_zones.h"
+#include "when/repeat.h"
 
 #define DAY_SECONDS 86400
 #define EVENT_MOST (64 << 10)
-/* Days, weeks, months or years that libical goes through: seconds or minutes. See aside.c. */
-#define STEPS_MOST 500000
 #define FIRST_YEAR 1900
 #define LAST_YEAR 2199
-#define LAST_REPEATED "20991231T235959"
+/* 2099-12-31: the last day on which something is repeated */
+#define LAST_REPEATED 47481
 
 /* A time that an event tells. It is on a clock; of dates, it is when they begin. */
 struct moment {
-	bool date;
+	bool date, floating;
 	int64_t clock;
 	const struct zone *zone;	/* NULL: UTC */
 };
 
+/* How long an event is: days are those of the clock, which may be longer or shorter */
+struct length {
+	int64_t days, seconds;		/* of dates: days alone */
+};
+
 struct event {
 	struct moment start;
-	int64_t length;			/* of dates: days; else seconds */
-	GArray *left_out_dates, *left_out_times;
-	const char *uid;
+	struct length length;
+	/* What is left out: days, times, and times on the clock of an event without a zone */
+	GArray *days, *times, *clocks;
 };
 
 struct reader {
 	struct spans *times;
 	const struct zone *zone;	/* of dates, and of times that say none */
-	GPtrArray *zones;		/* that were asked for: they are kept to the end */
-	GHashTable *moved;		/* repetitions that have an event of their own */
+	struct ics_zones *zones;
+	GHashTable *moved;		/* by UID: repetitions that have an event of their own */
 	size_t line;			/* where the event begins */
-	int64_t steps;			/* that libical made, from one date to the next */
+	size_t events;
+	int64_t days_left;		/* that repeat_each() may look at */
 	struct dates_error *error;
+};
+
+/* What repeat_each() hands on */
+struct repetition {
+	struct reader *reader;
+	struct event *event;
+	size_t count;
 };
 
 static bool wrong(struct reader *reader, const char *what)
@@ -55,29 +72,12 @@ static bool wrong(struct reader *reader, const char *what)
 	return dates_wrong(reader->error, reader->line, "%s", what);
 }
 
-/* The zone that a TZID names: it, or what is after a slash: /example.org/Europe/Berlin */
-static struct zone *find_zone(const char *name)
-{
-	struct zone *zone = zone_get(name);
-
-	while (!zone && (name = strchr(name, '/')))
-		zone = zone_get(++name);
-	return zone;
-}
-
 static bool take_zone(struct reader *reader, const char *name, const struct zone **zone)
 {
-	struct zone *found = strlen(name) < 100 ? find_zone(name) : NULL;
-
-	if (!found)
-		return dates_wrong(reader->error, reader->line,
-				       "the zone '%.60s' is not in the zone database", name);
-	if (g_ptr_array_find(reader->zones, found, NULL))
-		zone_put(found);
-	else
-		g_ptr_array_add(reader->zones, found);
-	*zone = found;
-	return true;
+	*zone = ics_zones_find(reader->zones, name);
+	return *zone || dates_wrong(reader->error, reader->line,
+				    "the zone '%.60s' is not in the zone database, and the file does not define it",
+				    name);
 }
 
 static int64_t clock_of(struct icaltimetype time)
@@ -90,16 +90,19 @@ static int64_t clock_of(struct icaltimetype time)
 	return timegm(&tm);
 }
 
+/* @start: of the event, on whose clock is what says no zone; NULL: it is not known yet */
 static bool take_moment(struct reader *reader, icalproperty *property, struct icaltimetype time,
-			struct moment *moment)
+			const struct moment *start, struct moment *moment)
 {
 	icalparameter *tzid = icalproperty_get_first_parameter(property, ICAL_TZID_PARAMETER);
 
 	if (time.year < FIRST_YEAR || time.year > LAST_YEAR || time.month < 1 || time.month > 12)
 		return wrong(reader, "the event has a time before 1900 or after 2199");
-	*moment = (struct moment){ time.is_date, clock_of(time), reader->zone };
+	*moment = (struct moment){ .date = time.is_date, .clock = clock_of(time) };
+	moment->zone = start && !start->date ? start->zone : reader->zone;
 	if (time.is_date)
 		return true;
+	moment->floating = !tzid && !icaltime_is_utc(time);
 	if (icaltime_is_utc(time))
 		moment->zone = NULL;
 	else if (tzid)
@@ -117,11 +120,31 @@ static int64_t day_of(int64_t clock)
 	return (clock - (clock < 0 ? DAY_SECONDS - 1 : 0)) / DAY_SECONDS;
 }
 
-static int64_t length_of(const struct moment *start, const struct moment *end)
+/* The date that a moment stands for; midnight in UTC is what some write for a date. */
+static int64_t date_of(const struct reader *reader, const struct moment *moment)
+{
+	if (!moment->date && !moment->zone && moment->clock % DAY_SECONDS)
+		return day_of(zone_clock(reader->zone, moment->clock));
+	return day_of(moment->clock);
+}
+
+/* By its end, the time is what counts; by DURATION, days are days of the clock. */
+static struct length length_to(const struct moment *start, const struct moment *end)
 {
 	if (start->date)
-		return MAX(day_of(end->clock) - day_of(start->clock), 1);
-	return time_of(end) - time_of(start);
+		return (struct length){ MAX(day_of(end->clock) - day_of(start->clock), 1), 0 };
+	return (struct length){ 0, time_of(end) - time_of(start) };
+}
+
+static struct length length_of(const struct moment *start, struct icaldurationtype duration)
+{
+	int64_t sign = duration.is_neg ? -1 : 1;
+	int64_t days = 7LL * duration.weeks + duration.days;
+	int64_t seconds = 3600LL * duration.hours + 60LL * duration.minutes + duration.seconds;
+
+	if (start->date)
+		return (struct length){ MAX(sign * (days + seconds / DAY_SECONDS), 1), 0 };
+	return (struct length){ sign * days, sign * seconds };
 }
 
 static bool take_length(struct reader *reader, icalcomponent *component, struct event *event)
@@ -131,19 +154,13 @@ static bool take_length(struct reader *reader, icalcomponent *component, struct 
 		icalcomponent_get_first_property(component, ICAL_DURATION_PROPERTY);
 	struct moment moment = event->start;
 
-	if (end && !take_moment(reader, end, icalproperty_get_dtend(end), &moment))
+	if (end && !take_moment(reader, end, icalproperty_get_dtend(end), &event->start, &moment))
 		return false;
 	if (!end && duration)
-		moment.clock += icaldurationtype_as_int(icalproperty_get_duration(duration));
-	event->length = length_of(&event->start, &moment);
+		event->length = length_of(&event->start, icalproperty_get_duration(duration));
+	else
+		event->length = length_to(&event->start, &moment);
 	return true;
-}
-
-/* The name of a repetition that has an event of its own */
-static char *name_moved(const char *uid, const struct moment *moment)
-{
-	return g_strdup_printf("%d %" G_GINT64_FORMAT " %s", moment->date,
-			       (gint64)(moment->date ? moment->clock : time_of(moment)), uid);
 }
 
 static gint compare(gconstpointer a, gconstpointer b)
@@ -158,148 +175,128 @@ static bool is_in(GArray *array, gint64 value)
 	return g_array_binary_search(array, &value, compare, NULL);
 }
 
-static bool is_left_out(struct reader *reader, const struct event *event,
-			const struct moment *moment)
+static bool is_left_out(const struct event *event, const struct moment *moment)
 {
-	bool moved = false;
-
-	if (is_in(event->left_out_dates, day_of(moment->clock)) ||
-	    (!moment->date && is_in(event->left_out_times, time_of(moment))))
-		return true;
-	if (event->uid && g_hash_table_size(reader->moved)) {
-		char *name = name_moved(event->uid, moment);
-
-		moved = g_hash_table_contains(reader->moved, name);
-		g_free(name);
-	}
-	return moved;
+	return is_in(event->days, day_of(moment->clock)) ||
+		(!moment->date && (is_in(event->times, time_of(moment)) ||
+				   is_in(event->clocks, moment->clock)));
 }
 
 /* Add a repetition of an event */
 static bool add(struct reader *reader, const struct event *event, const struct moment *moment)
 {
-	int64_t from = time_of(moment);
+	struct moment end = *moment;
 	bool added;
 
-	if (is_left_out(reader, event, moment))
+	if (is_left_out(event, moment))
 		return true;
+	end.clock += event->length.days * DAY_SECONDS;
 	added = moment->date ?
-		spans_add_days(reader->times, reader->zone, day_of(moment->clock), event->length) :
-		spans_add(reader->times, from, from + event->length);
+		spans_add_days(reader->times, reader->zone, day_of(moment->clock),
+			       event->length.days) :
+		spans_add(reader->times, time_of(moment), time_of(&end) + event->length.seconds);
 	return added || wrong(reader, "the events leave out more than 500,000 times");
 }
 
-static bool take_left_out(struct reader *reader, icalcomponent *component, struct event *event)
+static void leave_out(const struct reader *reader, struct event *event, struct moment moment)
+{
+	gint64 value;
+
+	if (moment.floating && !event->start.date)
+		moment.zone = event->start.zone;
+	if (moment.date || event->start.date) {
+		value = date_of(reader, &moment);
+		g_array_append_val(event->days, value);
+		return;
+	}
+	value = time_of(&moment);
+	g_array_append_val(event->times, value);
+	if (event->start.floating && !moment.floating)
+		g_array_append_val(event->clocks, moment.clock);
+}
+
+static bool take_exdates(struct reader *reader, icalcomponent *component, struct event *event)
 {
 	icalproperty *property;
 	struct moment moment;
 
 	for (property = icalcomponent_get_first_property(component, ICAL_EXDATE_PROPERTY); property;
 	     property = icalcomponent_get_next_property(component, ICAL_EXDATE_PROPERTY)) {
-		gint64 value;
-
-		if (!take_moment(reader, property, icalproperty_get_exdate(property), &moment))
+		if (!take_moment(reader, property, icalproperty_get_exdate(property),
+				 &event->start, &moment))
 			return false;
-		value = moment.date ? day_of(moment.clock) : time_of(&moment);
-		g_array_append_val(moment.date ? event->left_out_dates : event->left_out_times,
-				   value);
+		leave_out(reader, event, moment);
 	}
-	g_array_sort(event->left_out_dates, compare);
-	g_array_sort(event->left_out_times, compare);
 	return true;
 }
 
-/* Is it one that libical can go through in a short time? */
-static bool check_rule(struct reader *reader, const struct icalrecurrencetype *rule)
+static void take_moved(const struct reader *reader, icalcomponent *component, struct event *event)
 {
-	if (rule->freq < ICAL_DAILY_RECURRENCE || rule->freq > ICAL_YEARLY_RECURRENCE)
-		return wrong(reader, "the event repeats more often than each day");
-	if (rule->by_hour[0] != ICAL_RECURRENCE_ARRAY_MAX ||
-	    rule->by_minute[0] != ICAL_RECURRENCE_ARRAY_MAX ||
-	    rule->by_second[0] != ICAL_RECURRENCE_ARRAY_MAX)
-		return wrong(reader, "BYHOUR, BYMINUTE and BYSECOND are not understood");
-	return !rule->rscale ||
-		wrong(reader, "the event has RSCALE, another calendar, which is not understood");
+	const char *uid = icalcomponent_get_uid(component);
+	GArray *moved = uid ? g_hash_table_lookup(reader->moved, uid) : NULL;
+
+	for (guint i = 0; moved && i < moved->len; i++)
+		leave_out(reader, event, g_array_index(moved, struct moment, i));
 }
 
-/* Until when it repeats, on the clock of the event, as libical compares it with that */
-static struct icaltimetype until_of(struct icaltimetype until, const struct moment *start)
+/* The last day of a rule: UNTIL is on the event's clock, or UTC, or a date. */
+static int64_t last_day(const struct icalrecurrencetype *rule, const struct moment *start)
 {
-	struct icaltimetype last = icaltime_from_string(LAST_REPEATED);
+	int64_t clock, time = start->clock - day_of(start->clock) * DAY_SECONDS;
 
-	if (icaltime_is_null_time(until) || until.year > last.year)
-		until = last;
-	if (until.is_date) {
-		until.hour = 23;
-		until.minute = 59;
-		until.second = 59;
-	} else if (icaltime_is_utc(until) && start->zone && !start->date) {
-		int64_t time = clock_of(until);
-		size_t span = zone_at(start->zone, time);
-
-		time += start->zone->spans[span].offset;
-		until = icaltime_from_timet_with_zone(time, 0, NULL);
-	}
-	until.is_date = start->date;
-	until.zone = NULL;
-	return until;
+	if (icaltime_is_null_time(rule->until))
+		return LAST_REPEATED;
+	clock = clock_of(rule->until);
+	if (rule->until.is_date)
+		clock += DAY_SECONDS - 1;
+	else if (icaltime_is_utc(rule->until) && start->zone && !start->date)
+		clock = zone_clock(start->zone, clock);
+	return MIN(day_of(clock - time), LAST_REPEATED);
 }
 
-/* Count what libical had to go through: days, weeks, months or years. */
-static bool count_steps(struct reader *reader, const struct icalrecurrencetype *rule,
-			int64_t first, int64_t last)
-{
-	static const int days[] = {
-		[ICAL_DAILY_RECURRENCE] = 1, [ICAL_WEEKLY_RECURRENCE] = 7,
-		[ICAL_MONTHLY_RECURRENCE] = 30, [ICAL_YEARLY_RECURRENCE] = 365,
-	};
-
-	reader->steps += (last - first) / DAY_SECONDS / days[rule->freq] / rule->interval;
-	return reader->steps < STEPS_MOST || wrong(reader, "too many events repeat for too long");
-}
-
-/* All dates of a rule: how many there are, and the last one */
-static bool add_repetitions(struct reader *reader, const struct event *event,
-			    icalrecur_iterator *iterator, unsigned int *count, int64_t *last)
+static struct moment repeated(const struct event *event, int64_t day)
 {
 	struct moment moment = event->start;
-	struct icaltimetype next;
 
-	for (*count = 0; next = icalrecur_iterator_next(iterator), !icaltime_is_null_time(next);
-	     ++*count) {
-		moment.clock = clock_of(next);
-		if (!add(reader, event, &moment))
-			return false;
-	}
-	*last = moment.clock;
-	return *count || wrong(reader, "the event repeats, but never takes place");
+	moment.clock += (day - day_of(moment.clock)) * DAY_SECONDS;
+	return moment;
 }
 
-static bool add_rule(struct reader *reader, const struct event *event, icalproperty *property,
-		     struct icaltimetype start)
+static bool add_day(void *arg, int64_t day)
 {
-	struct icalrecurrencetype rule = icalproperty_get_rrule(property);
-	icalrecur_iterator *iterator;
-	unsigned int count;
-	int64_t last;
+	struct repetition *repetition = arg;
+	struct moment moment = repeated(repetition->event, day);
+
+	repetition->count++;
+	return add(repetition->reader, repetition->event, &moment);
+}
+
+static bool leave_out_day(void *arg, int64_t day)
+{
+	struct repetition *repetition = arg;
+
+	leave_out(repetition->reader, repetition->event, repeated(repetition->event, day));
+	return true;
+}
+
+static bool take_rule(struct reader *reader, struct event *event,
+		      const struct icalrecurrencetype *rule,
+		      bool (*each)(void *arg, int64_t day), size_t *count)
+{
+	struct repetition repetition = { reader, event, 0 };
+	const char *why = repeat_check(rule);
 	bool fine;
 
-	if (!check_rule(reader, &rule))
-		return false;
-	rule.until = until_of(rule.until, &event->start);
-	start.zone = NULL;
-	iterator = icalrecur_iterator_new(rule, start);
-	if (!iterator)
-		return wrong(reader, "how the event repeats is not understood, or it never does");
-	fine = add_repetitions(reader, event, iterator, &count, &last);
-	icalrecur_iterator_free(iterator);
-	if (!rule.count || count < (unsigned int)rule.count)
-		last = clock_of(rule.until);
-	return fine && count_steps(reader, &rule, event->start.clock, last);
+	if (why)
+		return wrong(reader, why);
+	fine = repeat_each(rule, day_of(event->start.clock), last_day(rule, &event->start),
+			   &reader->days_left, each, &repetition);
+	*count = repetition.count;
+	return fine || (reader->days_left < 0 ?
+			wrong(reader, "too many events repeat for too long") : false);
 }
 
-static bool add_rules(struct reader *reader, const struct event *event, icalcomponent *component,
-		      struct icaltimetype start)
+static bool add_rules(struct reader *reader, struct event *event, icalcomponent *component)
 {
 	icalproperty *property =
 		icalcomponent_get_first_property(component, ICAL_RRULE_PROPERTY);
@@ -307,47 +304,76 @@ static bool add_rules(struct reader *reader, const struct event *event, icalcomp
 	if (!property)
 		return add(reader, event, &event->start);
 	for (; property;
-	     property = icalcomponent_get_next_property(component, ICAL_RRULE_PROPERTY))
-		if (!add_rule(reader, event, property, start))
+	     property = icalcomponent_get_next_property(component, ICAL_RRULE_PROPERTY)) {
+		struct icalrecurrencetype rule = icalproperty_get_rrule(property);
+		size_t count;
+
+		if (!take_rule(reader, event, &rule, add_day, &count))
 			return false;
+		/* Google writes an UNTIL before DTSTART for what does not take place any more. */
+		if (!count && last_day(&rule, &event->start) >= day_of(event->start.clock))
+			return wrong(reader, "the event repeats, but never takes place");
+	}
 	return true;
 }
 
-/* Dates on which it takes place besides, of which some are periods with a length of theirs */
-static bool add_dates(struct reader *reader, const struct event *event, icalcomponent *component)
+static bool take_exrules(struct reader *reader, icalcomponent *component, struct event *event)
 {
 	icalproperty *property;
 
-	for (property = icalcomponent_get_first_property(component, ICAL_RDATE_PROPERTY); property;
-	     property = icalcomponent_get_next_property(component, ICAL_RDATE_PROPERTY)) {
-		struct icaldatetimeperiodtype rdate = icalproperty_get_rdate(property);
-		bool period = !icalperiodtype_is_null_period(rdate.period);
-		struct event one = *event;
-		struct moment moment, end;
+	for (property = icalcomponent_get_first_property(component, ICAL_EXRULE_PROPERTY); property;
+	     property = icalcomponent_get_next_property(component, ICAL_EXRULE_PROPERTY)) {
+		struct icalrecurrencetype rule = icalproperty_get_exrule(property);
+		size_t count;
 
-		if (!take_moment(reader, property,
-				 period ? rdate.period.start : rdate.time, &moment))
-			return false;
-		end = moment;
-		if (period && !icaltime_is_null_time(rdate.period.end)) {
-			if (!take_moment(reader, property, rdate.period.end, &end))
-				return false;
-		} else if (period) {
-			end.clock += icaldurationtype_as_int(rdate.period.duration);
-		}
-		if (period)
-			one.length = length_of(&moment, &end);
-		if (moment.date == event->start.date && !add(reader, &one, &moment))
+		if (!take_rule(reader, event, &rule, leave_out_day, &count))
 			return false;
 	}
 	return true;
 }
 
-/* libical puts a comment in place of what it does not understand. */
+/* A date on which the event takes place besides, or a period with a length of its own */
+static bool add_date(struct reader *reader, const struct event *event, icalproperty *property)
+{
+	struct icaldatetimeperiodtype rdate = icalproperty_get_rdate(property);
+	bool period = !icalperiodtype_is_null_period(rdate.period);
+	struct event one = *event;
+	struct moment moment, end;
+
+	if (!take_moment(reader, property, period ? rdate.period.start : rdate.time,
+			 &event->start, &moment))
+		return false;
+	if (period && !icaltime_is_null_time(rdate.period.end)) {
+		if (!take_moment(reader, property, rdate.period.end, &event->start, &end))
+			return false;
+		one.length = length_to(&moment, &end);
+	} else if (period) {
+		one.length = length_of(&moment, rdate.period.duration);
+	} else if (event->start.date) {
+		moment = repeated(event, date_of(reader, &moment));
+	} else if (moment.date) {
+		one.length = (struct length){ 1, 0 };
+	}
+	return add(reader, &one, &moment);
+}
+
+static bool add_dates(struct reader *reader, const struct event *event, icalcomponent *component)
+{
+	icalproperty *property;
+
+	for (property = icalcomponent_get_first_property(component, ICAL_RDATE_PROPERTY); property;
+	     property = icalcomponent_get_next_property(component, ICAL_RDATE_PROPERTY))
+		if (!add_date(reader, event, property))
+			return false;
+	return true;
+}
+
+/* libical puts a comment in place of what it does not understand. What is empty is not there. */
 static bool check_errors(struct reader *reader, icalcomponent *component)
 {
 	static const char * const needed[] = {
-		"DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID",
+		"DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "EXRULE",
+		"RECURRENCE-ID",
 	};
 	icalproperty *property;
 
@@ -356,11 +382,13 @@ static bool check_errors(struct reader *reader, icalcomponent *component)
 	     property = icalcomponent_get_next_property(component, ICAL_XLICERROR_PROPERTY)) {
 		const char *text = icalproperty_get_xlicerror(property);
 
-		for (size_t i = 0; text && i < G_N_ELEMENTS(needed); i++)
+		if (!text || !strncmp(text, "No value for", strlen("No value for")))
+			continue;
+		for (size_t i = 0; i < G_N_ELEMENTS(needed); i++)
 			if (strstr(text, needed[i]))
 				return dates_wrong(reader->error, reader->line,
-						       "the %s of the event can't be understood",
-						       needed[i]);
+						   "the %s of the event can't be understood",
+						   needed[i]);
 	}
 	return true;
 }
@@ -370,38 +398,55 @@ static bool is_cancelled(icalcomponent *component)
 	return icalcomponent_get_status(component) == ICAL_STATUS_CANCELLED;
 }
 
+static void sort(struct event *event)
+{
+	g_array_sort(event->days, compare);
+	g_array_sort(event->times, compare);
+	g_array_sort(event->clocks, compare);
+}
+
+/* What has a RECURRENCE-ID is one repetition of another event, whatever rule it has. */
 static bool add_parts(struct reader *reader, icalcomponent *component, struct event *event)
 {
 	icalproperty *property =
 		icalcomponent_get_first_property(component, ICAL_DTSTART_PROPERTY);
-	struct icaltimetype start;
 
 	if (!property)
 		return wrong(reader, "the event has no DTSTART");
-	start = icalproperty_get_dtstart(property);
-	return take_moment(reader, property, start, &event->start) &&
-		take_length(reader, component, event) &&
-		take_left_out(reader, component, event) &&
-		add_rules(reader, event, component, start) &&
-		add_dates(reader, event, component);
+	if (!take_moment(reader, property, icalproperty_get_dtstart(property), NULL,
+			 &event->start) ||
+	    !take_length(reader, component, event))
+		return false;
+	if (icalcomponent_get_first_property(component, ICAL_RECURRENCEID_PROPERTY))
+		return add(reader, event, &event->start);
+	if (!take_exdates(reader, component, event) || !take_exrules(reader, component, event))
+		return false;
+	take_moved(reader, component, event);
+	sort(event);
+	return add_rules(reader, event, component) && add_dates(reader, event, component);
 }
 
 static bool add_event(struct reader *reader, icalcomponent *component)
 {
 	struct event event = {
-		.left_out_dates = g_array_new(FALSE, FALSE, sizeof(gint64)),
-		.left_out_times = g_array_new(FALSE, FALSE, sizeof(gint64)),
+		.days = g_array_new(FALSE, FALSE, sizeof(gint64)),
+		.times = g_array_new(FALSE, FALSE, sizeof(gint64)),
+		.clocks = g_array_new(FALSE, FALSE, sizeof(gint64)),
 	};
 	bool fine;
 
-	/* What has its own event is not left out there. */
-	if (!icalcomponent_get_first_property(component, ICAL_RECURRENCEID_PROPERTY))
-		event.uid = icalcomponent_get_uid(component);
+	reader->events++;
 	fine = is_cancelled(component) ||
 		(check_errors(reader, component) && add_parts(reader, component, &event));
-	g_array_unref(event.left_out_dates);
-	g_array_unref(event.left_out_times);
+	g_array_unref(event.days);
+	g_array_unref(event.times);
+	g_array_unref(event.clocks);
 	return fine;
+}
+
+static void free_array(void *array)
+{
+	g_array_unref(array);
 }
 
 static bool note_moved(struct reader *reader, icalcomponent *component)
@@ -410,18 +455,41 @@ static bool note_moved(struct reader *reader, icalcomponent *component)
 		icalcomponent_get_first_property(component, ICAL_RECURRENCEID_PROPERTY);
 	const char *uid = icalcomponent_get_uid(component);
 	struct moment moment;
+	GArray *moved;
 
-	if (!property || !uid)
+	if (!property)
 		return true;
-	if (!take_moment(reader, property, icalproperty_get_recurrenceid(property), &moment))
+	if (icalproperty_get_first_parameter(property, ICAL_RANGE_PARAMETER))
+		return wrong(reader,
+			     "RANGE=THISANDFUTURE, a change of all later repetitions, is not understood");
+	if (!take_moment(reader, property, icalproperty_get_recurrenceid(property), NULL, &moment))
 		return false;
-	g_hash_table_add(reader->moved, name_moved(uid, &moment));
+	moved = uid ? g_hash_table_lookup(reader->moved, uid) : NULL;
+	if (uid && !moved) {
+		moved = g_array_new(FALSE, FALSE, sizeof(moment));
+		g_hash_table_insert(reader->moved, g_strdup(uid), moved);
+	}
+	if (uid)
+		g_array_append_val(moved, moment);
 	return true;
 }
 
-typedef bool (*visit_fn)(struct reader *reader, icalcomponent *component);
+/* One that is not understood matters only if it is needed, and then it is not there. */
+static bool define_zone(struct reader *reader, icalcomponent *component)
+{
+	ics_zones_define(reader->zones, component, &reader->days_left);
+	return true;
+}
 
-static bool visit(struct reader *reader, const char *begin, const char *end, visit_fn fn)
+/* What is looked for in the text, and what is done with each */
+struct visit {
+	const char *begin, *end;
+	icalcomponent_kind kind;
+	bool (*fn)(struct reader *reader, icalcomponent *component);
+};
+
+static bool visit(struct reader *reader, const char *begin, const char *end,
+		  const struct visit *how)
 {
 	icalcomponent *component = NULL;
 	bool fine;
@@ -432,8 +500,9 @@ static bool visit(struct reader *reader, const char *begin, const char *end, vis
 		component = icalparser_parse_string(text);
 		g_free(text);
 	}
-	fine = component && icalcomponent_isa(component) == ICAL_VEVENT_COMPONENT ?
-		fn(reader, component) :
+	fine = component && icalcomponent_isa(component) == how->kind ?
+		how->fn(reader, component) :
+		how->kind == ICAL_VTIMEZONE_COMPONENT ||
 		wrong(reader, "the event can't be understood, or is longer than 64 KB");
 	if (component)
 		icalcomponent_free(component);
@@ -445,7 +514,8 @@ static bool is_line(const char *line, const char *word)
 {
 	size_t length = strlen(word);
 
-	return !strncasecmp(line, word, length) && strchr("\r\n", line[length]);
+	return !strncasecmp(line, word, length) &&
+		strchr("\r\n", line[length + strspn(line + length, " \t")]);
 }
 
 static const char *next_line(const char *line)
@@ -454,16 +524,16 @@ static const char *next_line(const char *line)
 	return line + (*line == '\n');
 }
 
-static bool each_event(struct reader *reader, const char *text, visit_fn fn)
+static bool each(struct reader *reader, const char *text, const struct visit *how)
 {
 	const char *begin = NULL;
 
 	for (size_t number = 1; *text; text = next_line(text), number++) {
-		if (is_line(text, "BEGIN:VEVENT")) {
+		if (is_line(text, how->begin)) {
 			reader->line = number;
 			begin = text;
-		} else if (begin && is_line(text, "END:VEVENT")) {
-			if (!visit(reader, begin, next_line(text), fn))
+		} else if (begin && is_line(text, how->end)) {
+			if (!visit(reader, begin, next_line(text), how))
 				return false;
 			begin = NULL;
 		}
@@ -476,16 +546,36 @@ static const char *skip_mark(const char *text)
 	return strncmp(text, "\xef\xbb\xbf", 3) ? text : text + 3;
 }
 
-static bool read_all(struct reader *reader, const char *text)
+/* A file that was not written, or not downloaded, to its end has no such line there. */
+static bool has_end(const char *text)
 {
-	if (!is_line(skip_mark(text), "BEGIN:VCALENDAR"))
-		return dates_wrong(reader->error, 1, "a file .ics begins with BEGIN:VCALENDAR");
-	return each_event(reader, text, note_moved) && each_event(reader, text, add_event);
+	const char *last = text;
+
+	for (; *text; text = next_line(text))
+		if (!strchr("\r\n", text[strspn(text, " \t")]))
+			last = text;
+	return is_line(last, "END:VCALENDAR");
 }
 
-static void release(void *zone)
+static bool read_all(struct reader *reader, const char *text)
 {
-	zone_put(zone);
+	static const struct visit zones = {
+		"BEGIN:VTIMEZONE", "END:VTIMEZONE", ICAL_VTIMEZONE_COMPONENT, define_zone,
+	}, moved = {
+		"BEGIN:VEVENT", "END:VEVENT", ICAL_VEVENT_COMPONENT, note_moved,
+	}, events = {
+		"BEGIN:VEVENT", "END:VEVENT", ICAL_VEVENT_COMPONENT, add_event,
+	};
+
+	if (!is_line(skip_mark(text), "BEGIN:VCALENDAR"))
+		return dates_wrong(reader->error, 1, "a file .ics begins with BEGIN:VCALENDAR");
+	if (!each(reader, text, &zones) || !each(reader, text, &moved) ||
+	    !each(reader, text, &events))
+		return false;
+	if (!has_end(text))
+		return dates_wrong(reader->error, 0,
+				   "it does not end with END:VCALENDAR: did a download break off?");
+	return reader->events || dates_wrong(reader->error, 0, "there is no event in it");
 }
 
 /**
@@ -501,15 +591,15 @@ bool ics_read(struct spans *times, const char *text, const struct zone *zone,
 	      struct dates_error *error)
 {
 	struct reader reader = {
-		.times = times, .zone = zone, .error = error,
-		.zones = g_ptr_array_new_with_free_func(release),
-		.moved = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+		.times = times, .zone = zone, .error = error, .days_left = REPEAT_DAYS_MOST,
+		.zones = ics_zones_new(),
+		.moved = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_array),
 	};
 	bool fine;
 
 	icalerror_set_errors_are_fatal(0);
 	fine = read_all(&reader, text);
 	g_hash_table_unref(reader.moved);
-	g_ptr_array_unref(reader.zones);
+	ics_zones_free(reader.zones);
 	return fine;
 }

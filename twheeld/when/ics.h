@@ -5,7 +5,7 @@
 #ifndef TWHEELD_ICS_H
 #define TWHEELD_ICS_H
 
-#include "when/dates.h"
+#include "when/dates_error.h"
 #include "when/spans.h"
 #include "when/zone.h"
 

@@ -35,7 +35,7 @@
 enum on { ON_ANY, ON_EACH_NODE, ON_EACH_SITE };
 
 struct values {
-	char zone[ZONE_MOST], tube[TUBE_NAME_MAX + 1], exclusion[PATH_MOST];
+	char zone[ZONE_MOST], tube[TUBE_NAME_MAX + 1], dates_path[PATH_MOST];
 	char name[SCHEDULE_NAME_MAX + 1];
 	uint32_t pri, ttr, shards, most, fields;
 	int64_t late, jitter;
@@ -189,9 +189,9 @@ static bool take_jitter(struct values *values, const char *text)
 	return seconds_of(text, &values->jitter) && values->jitter <= 86400;
 }
 
-static bool take_exclusion(struct values *values, const char *text)
+static bool take_dates_path(struct values *values, const char *text)
 {
-	return copy_text(values->exclusion, sizeof(values->exclusion), text);
+	return copy_text(values->dates_path, sizeof(values->dates_path), text);
 }
 
 /** tab_name - can a schedule have that name, by NAME=? */
@@ -229,7 +229,7 @@ static const struct option {
 	{ "SHARDS", ANYWHERE, take_shards, "a number from 1 to 1024" },
 	{ "ON", ANYWHERE, take_on, "any, each-node or each-site" },
 	{ "JITTER", ANYWHERE, take_jitter, "whole seconds up to 1d: 60, " DURATION_EXAMPLES },
-	{ "CALENDAR", ANYWHERE, take_exclusion, "the path of a file" },
+	{ "CALENDAR", ANYWHERE, take_dates_path, "the path of a file" },
 	{ "NAME", IN_A_LINE, take_name,
 	  "a name of letters, digits and -+/;.$_() up to 200 bytes" },
 	{ "FIELDS", ABOVE, take_fields, "5, 6 or 7" },
@@ -347,6 +347,20 @@ static struct piece take_when(struct tab *tab, struct piece *line)
 	return (struct piece){ first.at, last.at + last.length - first.at };
 }
 
+/* What can be the seventh field, and hardly anything else: 2099, 2027-2030, 2027/2 */
+static bool is_year(struct piece word)
+{
+	size_t digits = 0;
+
+	for (size_t i = 0; i < word.length; i++)
+		if (!strchr("0123456789-,/*", word.at[i]))
+			return false;
+	while (digits < word.length && strchr("0123456789", word.at[digits]))
+		digits++;
+	return digits == 4 && (!strncmp(word.at, "19", 2) || !strncmp(word.at, "20", 2) ||
+			       !strncmp(word.at, "21", 2));
+}
+
 /* OVRLAP=no as the body of a job would be a schedule that overlaps, and nobody is told. */
 static bool is_body(struct tab *tab, struct piece word, struct piece name)
 {
@@ -358,6 +372,9 @@ static bool is_body(struct tab *tab, struct piece word, struct piece name)
 		return wrong(tab, word.at,
 			     "there is no option '%.*s'; before a body that begins so stands --",
 			     name.length < 40 ? (int)name.length : 40, name.at);
+	if (tab->values.fields == 6 && is_year(word))
+		return wrong(tab, word.at,
+			     "a year? FIELDS=7 stands above lines that end with one, and before a body that begins so --");
 	if (is(word, "*") || is(word, "?"))
 		return wrong(tab, word.at,
 			     "one more field of a time? FIELDS=6 stands above lines with seconds, and before a body that begins so --");
@@ -534,7 +551,7 @@ static size_t count_body(const struct definition *definition, size_t most)
 static void take_values(struct definition *definition, const struct values *values)
 {
 	definition->zone = must(strdup(values->zone));
-	definition->exclusion = *values->exclusion ? must(strdup(values->exclusion)) : NULL;
+	definition->dates_path = *values->dates_path ? must(strdup(values->dates_path)) : NULL;
 	definition->pri = values->pri;
 	definition->ttr = values->ttr;
 	definition->shards = values->shards;
@@ -741,7 +758,7 @@ void definition_free(struct definition *definition)
 	free(definition->name);
 	free(definition->when);
 	free(definition->zone);
-	free(definition->exclusion);
+	free(definition->dates_path);
 	free(definition->tube);
 	free(definition->body);
 	free(definition);

@@ -32,7 +32,7 @@ struct definition {
 	char *name;
 	char *when, *zone;	/* as they stand there */
 	struct calendar *calendar;
-	char *exclusion;	/* the file of CALENDAR=, or NULL */
+	char *dates_path;	/* the file of CALENDAR=, or NULL */
 	char *tube;
 	char *body;
 	size_t size;		/* of the body, before its words are replaced */

@@ -217,6 +217,36 @@ struct zone *zone_get(const char *name)
 	return zone;
 }
 
+/**
+ * zone_made - a zone that is not in the database
+ * @changes: in the order of time; of several at once, the last one counts
+ * @count: of them
+ * @before: the offset before the first one
+ *
+ * Return: the zone, for zone_put(); NULL if there is no memory.
+ */
+struct zone *zone_made(const struct zone_change *changes, size_t count, int64_t before)
+{
+	struct zone *zone = calloc(1, sizeof(*zone));
+	size_t i = 0;
+	bool fine;
+
+	if (!zone)
+		return NULL;
+	zone->old = true;
+	zone->users = 1;
+	for (; i < count && changes[i].start <= ZONE_FIRST; i++)
+		before = changes[i].offset;
+	fine = add(zone, ZONE_FIRST, before);
+	for (; fine && i < count && changes[i].start < ZONE_END; i++)
+		if (i + 1 == count || changes[i + 1].start > changes[i].start)
+			fine = add(zone, changes[i].start, changes[i].offset);
+	if (fine)
+		return zone;
+	release(zone);
+	return NULL;
+}
+
 void zone_put(struct zone *zone)
 {
 	struct zone **at = &zones;
@@ -257,6 +287,12 @@ size_t zone_at(const struct zone *zone, int64_t time)
 int64_t zone_end(const struct zone *zone, size_t span)
 {
 	return span + 1 < zone->count ? zone->spans[span + 1].start : ZONE_END;
+}
+
+/** zone_clock - what the clock shows at a time */
+int64_t zone_clock(const struct zone *zone, int64_t time)
+{
+	return time + zone->spans[zone_at(zone, time)].offset;
 }
 
 /** zone_time - when the clock first shows a time, or goes past it */

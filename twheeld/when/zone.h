@@ -29,12 +29,19 @@ struct zone {
 	struct zone_span *spans;
 };
 
+/* From a time on, the clock shows the time plus an offset */
+struct zone_change {
+	int64_t start, offset;
+};
+
 bool zone_exists(const char *name);
 struct zone *zone_get(const char *name);
+struct zone *zone_made(const struct zone_change *changes, size_t count, int64_t before);
 void zone_put(struct zone *zone);
 void zone_forget(void);
 size_t zone_at(const struct zone *zone, int64_t time);
 int64_t zone_end(const struct zone *zone, size_t span);
+int64_t zone_clock(const struct zone *zone, int64_t time);
 int64_t zone_time(const struct zone *zone, int64_t clock);
 
 #endif

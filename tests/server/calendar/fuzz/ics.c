@@ -26,7 +26,8 @@ static void check_order(struct spans *times)
 
 int fuzz_one_input(const uint8_t *data, size_t size)
 {
-	static const char begin[] = "BEGIN:VCALENDAR\nBEGIN:VEVENT\n", end[] = "\nEND:VEVENT\n";
+	static const char begin[] = "BEGIN:VCALENDAR\nBEGIN:VEVENT\n", end[] =
+		"\nEND:VEVENT\nEND:VCALENDAR\n";
 	static struct zone *zone;
 	struct spans times = { 0 };
 	struct dates_error error;

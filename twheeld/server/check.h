@@ -5,8 +5,10 @@
 #ifndef TWHEELD_CHECK_H
 #define TWHEELD_CHECK_H
 
+#include <stdbool.h>
+
 struct tab_host;
 
-int check_tab(const char *path, const struct tab_host *host);
+int check_tab(const char *path, const struct tab_host *host, int times, bool json);
 
 #endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What is wrong in a file of times that are left out.
+ */
+#ifndef TWHEELD_DATES_ERROR_H
+#define TWHEELD_DATES_ERROR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* In which line, from 1, or 0: no line of the file; and a sentence */
+struct dates_error {
+	size_t line;
+	char text[160];
+};
+
+bool dates_wrong(struct dates_error *error, size_t line, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

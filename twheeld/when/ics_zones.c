@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The zones that a calendar in the .ics format names: those of the zone database, those that have
+ * a name of Windows, which ICU has the table of CLDR for, and those that the file defines itself.
+ *
+ * The database goes first, as it has all changes, where a file has the rules of one year.
+ */
+#include <glib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unicode/ucal.h>
+#include <unicode/ustring.h>
+
+#include "when/ics_zones.h"
+#include "when/repeat.h"
+
+#define DAY_SECONDS 86400
+#define LAST_DAY (ZONE_END / DAY_SECONDS)
+#define NAME_MOST 100
+#define RULES_BEGIN (-10 * 365)
+
+struct ics_zones {
+	GHashTable *found;	/* struct zone, by the name that the file has */
+	GHashTable *defined;
+};
+
+/* What a part of a definition, STANDARD or DAYLIGHT, adds */
+struct observance {
+	GArray *changes;	/* struct zone_change */
+	int64_t clock, from, to;	/* the time of the day, and the offsets before and after */
+	int64_t before;		/* the offset before the first change, which is there at: */
+	int64_t first;
+};
+
+static void put(void *zone)
+{
+	zone_put(zone);
+}
+
+struct ics_zones *ics_zones_new(void)
+{
+	struct ics_zones *zones = g_new0(struct ics_zones, 1);
+
+	zones->found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, put);
+	zones->defined = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, put);
+	return zones;
+}
+
+void ics_zones_free(struct ics_zones *zones)
+{
+	g_hash_table_unref(zones->found);
+	g_hash_table_unref(zones->defined);
+	g_free(zones);
+}
+
+/* "W. Europe Standard Time" */
+static struct zone *find_windows(const char *name)
+{
+	UErrorCode status = U_ZERO_ERROR;
+	UChar wide[NAME_MOST], id[NAME_MOST];
+	char text[NAME_MOST];
+	size_t length = strlen(name);
+	int32_t got;
+
+	if (length >= NAME_MOST || !g_str_is_ascii(name))
+		return NULL;
+	u_uastrcpy(wide, name);
+	got = ucal_getTimeZoneIDForWindowsID(wide, length, NULL, id, NAME_MOST - 1, &status);
+	if (U_FAILURE(status) || got <= 0 || got >= NAME_MOST)
+		return NULL;
+	id[got] = 0;
+	u_austrcpy(text, id);
+	return zone_get(text);
+}
+
+/* By its name, or what is after a slash: /example.org/Europe/Berlin */
+static struct zone *find_in_database(const char *name)
+{
+	struct zone *zone = zone_get(name);
+
+	while (!zone && (name = strchr(name, '/')))
+		zone = zone_get(++name);
+	return zone;
+}
+
+/**
+ * ics_zones_find - the zone that a TZID names
+ *
+ * Return: the zone, which is there until ics_zones_free(); NULL if there is none.
+ */
+const struct zone *ics_zones_find(struct ics_zones *zones, const char *name)
+{
+	struct zone *zone = g_hash_table_lookup(zones->found, name);
+
+	if (zone)
+		return zone;
+	zone = strlen(name) < NAME_MOST ? find_in_database(name) : NULL;
+	if (!zone)
+		zone = find_windows(name);
+	if (!zone)
+		return g_hash_table_lookup(zones->defined, name);
+	g_hash_table_insert(zones->found, g_strdup(name), zone);
+	return zone;
+}
+
+static int64_t clock_of(struct icaltimetype time)
+{
+	struct tm tm = {
+		.tm_year = time.year - 1900, .tm_mon = time.month - 1, .tm_mday = time.day,
+		.tm_hour = time.hour, .tm_min = time.minute, .tm_sec = time.second,
+	};
+
+	return timegm(&tm);
+}
+
+static int64_t day_of(int64_t clock)
+{
+	return (clock - (clock < 0 ? DAY_SECONDS - 1 : 0)) / DAY_SECONDS;
+}
+
+static bool add_change(void *arg, int64_t day)
+{
+	struct observance *part = arg;
+	struct zone_change change = { day * DAY_SECONDS + part->clock - part->from, part->to };
+
+	g_array_append_val(part->changes, change);
+	if (change.start < part->first) {
+		part->first = change.start;
+		part->before = part->from;
+	}
+	return true;
+}
+
+/* The last day of a rule, whose UNTIL is UTC or a date */
+static int64_t last_day(const struct observance *part, struct icaltimetype until)
+{
+	int64_t clock;
+
+	if (icaltime_is_null_time(until))
+		return LAST_DAY;
+	clock = clock_of(until);
+	if (until.is_date)
+		clock += DAY_SECONDS - 1;
+	else if (icaltime_is_utc(until))
+		clock += part->from;
+	return MIN(day_of(clock - part->clock), LAST_DAY);
+}
+
+/* Those of Outlook are there since 1601. What was before 1970 does not matter. */
+static int64_t same_day(int64_t day)
+{
+	time_t seconds = day * DAY_SECONDS;
+	struct tm tm;
+
+	gmtime_r(&seconds, &tm);
+	tm.tm_year = 60;
+	return timegm(&tm) / DAY_SECONDS;
+}
+
+static const char *add_rules(struct observance *part, icalcomponent *component, int64_t start,
+			     int64_t *left)
+{
+	icalproperty *property =
+		icalcomponent_get_first_property(component, ICAL_RRULE_PROPERTY);
+
+	if (!property)
+		add_change(part, start);
+	for (; property;
+	     property = icalcomponent_get_next_property(component, ICAL_RRULE_PROPERTY)) {
+		struct icalrecurrencetype rule = icalproperty_get_rrule(property);
+		const char *why = repeat_check(&rule);
+
+		if (why)
+			return why;
+		if (start < RULES_BEGIN && rule.interval == 1 && !rule.count &&
+		    rule.freq == ICAL_YEARLY_RECURRENCE)
+			start = same_day(start);
+		if (!repeat_each(&rule, start, last_day(part, rule.until), left, add_change, part))
+			return "the rules of the zone repeat too often";
+	}
+	return NULL;
+}
+
+static const char *add_part(struct observance *part, icalcomponent *component, int64_t *left)
+{
+	icalproperty *start = icalcomponent_get_first_property(component, ICAL_DTSTART_PROPERTY);
+	icalproperty *from =
+		icalcomponent_get_first_property(component, ICAL_TZOFFSETFROM_PROPERTY);
+	icalproperty *to = icalcomponent_get_first_property(component, ICAL_TZOFFSETTO_PROPERTY);
+	icalproperty *more;
+	struct icaltimetype time;
+	const char *why;
+
+	if (!start || !from || !to)
+		return "the zone lacks DTSTART, TZOFFSETFROM or TZOFFSETTO";
+	time = icalproperty_get_dtstart(start);
+	part->from = icalproperty_get_tzoffsetfrom(from);
+	part->to = icalproperty_get_tzoffsetto(to);
+	if (time.year < 1 || time.year > 2199 || time.month < 1 || time.month > 12 ||
+	    llabs(part->from) > DAY_SECONDS || llabs(part->to) > DAY_SECONDS)
+		return "the zone has a time or an offset that can't be";
+	part->clock = clock_of(time) - day_of(clock_of(time)) * DAY_SECONDS;
+	why = add_rules(part, component, day_of(clock_of(time)), left);
+	for (more = icalcomponent_get_first_property(component, ICAL_RDATE_PROPERTY); more && !why;
+	     more = icalcomponent_get_next_property(component, ICAL_RDATE_PROPERTY)) {
+		time = icalproperty_get_rdate(more).time;
+		if (time.year < 1 || time.year > 2199 || time.month < 1 || time.month > 12)
+			return "the zone has an RDATE that can't be";
+		part->clock = clock_of(time) - day_of(clock_of(time)) * DAY_SECONDS;
+		add_change(part, day_of(clock_of(time)));
+	}
+	return why;
+}
+
+static gint compare(gconstpointer a, gconstpointer b)
+{
+	const struct zone_change *one = a, *other = b;
+
+	return (one->start > other->start) - (one->start < other->start);
+}
+
+/**
+ * ics_zones_define - take a zone that the file defines
+ * @component: a VTIMEZONE
+ * @left: as repeat_each() has it
+ *
+ * Return: what is wrong with it, or NULL.
+ */
+const char *ics_zones_define(struct ics_zones *zones, icalcomponent *component, int64_t *left)
+{
+	icalproperty *name = icalcomponent_get_first_property(component, ICAL_TZID_PROPERTY);
+	struct observance part = {
+		.changes = g_array_new(FALSE, FALSE, sizeof(struct zone_change)),
+		.first = INT64_MAX,
+	};
+	const char *why = name ? NULL : "the zone has no TZID";
+	icalcomponent *inner;
+	struct zone *zone = NULL;
+
+	for (inner = icalcomponent_get_first_component(component, ICAL_ANY_COMPONENT);
+	     inner && !why;
+	     inner = icalcomponent_get_next_component(component, ICAL_ANY_COMPONENT))
+		if (icalcomponent_isa(inner) == ICAL_XSTANDARD_COMPONENT ||
+		    icalcomponent_isa(inner) == ICAL_XDAYLIGHT_COMPONENT)
+			why = add_part(&part, inner, left);
+	g_array_sort(part.changes, compare);
+	if (!why && !part.changes->len)
+		why = "the zone has neither STANDARD nor DAYLIGHT";
+	if (!why)
+		zone = zone_made((struct zone_change *)part.changes->data, part.changes->len,
+				 part.before);
+	if (zone)
+		g_hash_table_insert(zones->defined, g_strdup(icalproperty_get_tzid(name)), zone);
+	g_array_unref(part.changes);
+	return why;
+}
