@@ -25,6 +25,8 @@ static const struct {
 	{ "import", " FILE...", -1, jobs_import },
 };
 
+enum { KEY_USER = 256, KEY_SYSTEM, KEY_SECONDS, KEY_DEBIAN, KEY_CRONIE };
+
 static struct jobs jobs;
 static char **words;
 
@@ -41,6 +43,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 's':
 		jobs.socket = arg;
+		return 0;
+	case KEY_USER:
+	case KEY_SYSTEM:
+		jobs.crontab = key == KEY_USER ? CRONTAB_USER : CRONTAB_SYSTEM;
+		return 0;
+	case KEY_DEBIAN:
+	case KEY_CRONIE:
+		jobs.cron = key == KEY_DEBIAN ? CRON_DEBIAN : CRON_CRONIE;
+		return 0;
+	case KEY_SECONDS:
+		jobs.seconds = true;
 		return 0;
 	case 'n':
 		if (!*arg || arg[strspn(arg, "0123456789")] || atoi(arg) < 1 || atoi(arg) > 1000)
@@ -63,7 +76,14 @@ static const struct argp_option options[] = {
 	OPTION_JSON,
 	{ "socket", 's', "PATH", 0, "The server's admin socket (" DEFAULT_SOCKET
 	  ", or what $TWHEELD_ADMIN says)", 0 },
-	{ "count", 'n', "RUNS", 0, "history: so many, the last first (20)", 0 },
+	{ "count", 'n', "NUMBER", 0, "history: so many runs, the last first (20); check: so many "
+	  "times (5)", 0 },
+	{ "user", KEY_USER, NULL, 0, "import: crontabs have no user before the command", 1 },
+	{ "system", KEY_SYSTEM, NULL, 0, "import: crontabs have one, as /etc/crontab has", 1 },
+	{ "seconds", KEY_SECONDS, NULL, 0, "import: crontabs have six fields, of which the first "
+	  "is that of seconds", 1 },
+	{ "debian", KEY_DEBIAN, NULL, 0, "import: crontabs were Debian's cron's", 1 },
+	{ "cronie", KEY_CRONIE, NULL, 0, "import: crontabs were cronie's", 1 },
 	{}
 };
 
@@ -74,8 +94,9 @@ static const struct argp argp = {
 	"Says which schedules twheeld has, and what they did; stops one, has it go on, has it "
 	"make its jobs now, or those of a time that is over.\v"
 	"check needs no server that runs: twheeld -t says what is wrong in a tab, and when its "
-	"schedules fire next. Nor does import, which prints a tab made of crontabs, and of timers "
-	"of systemd, whose names end with .timer, and names what is left out. FROM and TO are times like 2027-01-01T00:00Z; without Z, they are "
+	"schedules fire next. Nor does import, which prints a tab made of crontabs, of timers "
+	"of systemd, whose names end with .timer, of .xml of Quartz, and of .yaml of Kubernetes or "
+	"Elastic-Job; it says what it took a file for, and names what is left out. FROM and TO are times like 2027-01-01T00:00Z; without Z, they are "
 	"of the schedule's zone. See twheeld.tab(5).",
 	NULL, NULL, NULL
 };

@@ -7,11 +7,18 @@
 
 #include "tool.h"
 
+/* What import is told of crontabs: has each line a user, and which cron had them? */
+enum crontab_kind { CRONTAB_ANY, CRONTAB_USER, CRONTAB_SYSTEM };
+enum cron_kind { CRON_ANY, CRON_DEBIAN, CRON_CRONIE };
+
 /* What was asked for: a command and its words */
 struct jobs {
 	bool json;
+	enum crontab_kind crontab;
+	enum cron_kind cron;
+	bool seconds;		/* crontabs have six fields */
 	const char *socket;
-	const char *count;	/* of a history */
+	const char *count;	/* of a history, or of times of a check; NULL: not said */
 	char **words;
 	int nr_words;
 };

@@ -255,8 +255,11 @@ void jobs_run_server(char *const *command)
 /* The server reads tabs, so it alone says what is wrong in one. */
 int jobs_check(const struct jobs *jobs)
 {
-	char *const command[] = { "twheeld", "-t", jobs->words[1], NULL };
+	char times[40], *command[] = { "twheeld", "-t", jobs->words[1], times, NULL, NULL };
 
+	snprintf(times, sizeof(times), "--times=%s", jobs->count ? jobs->count : "5");
+	if (jobs->json)
+		command[4] = "--json";
 	jobs_run_server(command);
 	return fail(STATUS_FAILED, "the program twheeld, which reads the file, can't be run: %s",
 		    strerror(errno));

@@ -199,7 +199,7 @@ static void print_calendar(struct import *import, const struct timer *timer, siz
 		import_leave_out(import, timer->calendars[number], "%s", why);
 		return;
 	}
-	import_fields(import, true);
+	import_fields(import, 7);
 	fprintf(import->tab, "%s %s %s %s %s %s %s ", normal.second, normal.minute, normal.hour,
 		normal.day, normal.month, *normal.days ? normal.days : "?", normal.year);
 	print_name(import, import->path, number);
@@ -315,6 +315,7 @@ void import_timer(struct import *import, FILE *file)
 	char *line = NULL;
 	size_t room = 0;
 
+	import_tell(import, "a timer of systemd");
 	while (getline(&line, &room, file) > 0) {
 		char *text = trimmed(line);
 
@@ -330,8 +331,10 @@ void import_timer(struct import *import, FILE *file)
 	else if (!timer.count)
 		import_leave_out(import, import->path, "there is no time, OnCalendar=, in [Timer]");
 	else
-		for (size_t i = 0; i < timer.count; i++)
+		for (size_t i = 0; i < timer.count; i++) {
 			print_calendar(import, &timer, i);
+			import_place(import);
+		}
 	add_calendar(import, &timer, "");
 	free(timer.unit);
 	free(line);

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The jobs and triggers of Quartz' quartz_jobs.xml, as lines of a tab. libxml2 reads it.
+ *
+ * A trigger becomes a schedule; a job's name, class and data map become the JSON of its jobs'
+ * bodies. What Quartz itself reads oddly is named and left out, as nobody can know what was meant.
+ */
+#include <ctype.h>
+#include <jansson.h>
+#include <libxml/parser.h>
+#include <libxml/tree.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "jobs_import.h"
+
+#define FILE_MOST (16 << 20)
+#define PRI_OF_FIVE 1029	/* less the priority of Quartz: 1024 for its default */
+
+struct quartz {
+	struct import *import;
+	xmlNode *schedule;
+	size_t triggers;
+};
+
+static bool is_called(const xmlNode *node, const char *name)
+{
+	return node->type == XML_ELEMENT_NODE && !strcmp((const char *)node->name, name);
+}
+
+static xmlNode *find(const xmlNode *in, const char *name)
+{
+	for (xmlNode *node = in ? in->children : NULL; node; node = node->next)
+		if (is_called(node, name))
+			return node;
+	return NULL;
+}
+
+/* The text of an element in another one, without blanks around it; NULL: there is none, or "" */
+static char *text_in(const xmlNode *in, const char *name)
+{
+	const xmlNode *node = find(in, name);
+	char *text = node ? (char *)xmlNodeGetContent(node) : NULL, *begin = text, *copy;
+	size_t length;
+
+	if (!text)
+		return NULL;
+	begin += strspn(begin, " \t\r\n");
+	length = strlen(begin);
+	while (length && strchr(" \t\r\n", begin[length - 1]))
+		length--;
+	copy = length ? need(strndup(begin, length)) : NULL;
+	xmlFree(text);
+	return copy;
+}
+
+/* GROUP.NAME, of which a schedule's name is made; the group DEFAULT goes without saying. */
+static char *name_in(const xmlNode *in, const char *name, const char *group)
+{
+	char *first = text_in(in, group), *last = text_in(in, name), *both;
+
+	if (!first || !strcmp(first, "DEFAULT"))
+		both = need(strdup(last ? last : ""));
+	else if (asprintf(&both, "%s.%s", first, last ? last : "") < 0)
+		need(NULL);
+	free(first);
+	free(last);
+	return both;
+}
+
+static xmlNode *find_job(const struct quartz *quartz, const char *name)
+{
+	for (xmlNode *node = quartz->schedule->children; node; node = node->next) {
+		char *own = is_called(node, "job") ? name_in(node, "name", "group") : NULL;
+		bool same = own && !strcmp(own, name);
+
+		free(own);
+		if (same)
+			return node;
+	}
+	return NULL;
+}
+
+static void add_data(json_t *data, const xmlNode *in)
+{
+	const xmlNode *map = find(in, "job-data-map");
+
+	for (xmlNode *entry = map ? map->children : NULL; entry; entry = entry->next) {
+		char *key = is_called(entry, "entry") ? text_in(entry, "key") : NULL;
+		char *value = key ? text_in(entry, "value") : NULL;
+
+		if (key)
+			json_object_set_new(data, key, json_string(value ? value : ""));
+		free(key);
+		free(value);
+	}
+}
+
+/* The body: what the scheduler had given to the job. A trigger's data goes before the job's. */
+static char *body_of(const char *job, const xmlNode *node, const xmlNode *trigger)
+{
+	char *class = text_in(node, "job-class"), *text;
+	json_t *data = need(json_object()), *body = need(json_object());
+
+	add_data(data, node);
+	add_data(data, trigger);
+	json_object_set_new(body, "job", json_string(job));
+	if (class)
+		json_object_set_new(body, "class", json_string(class));
+	if (json_object_size(data))
+		json_object_set(body, "data", data);
+	text = need(json_dumps(body, JSON_COMPACT | JSON_ENSURE_ASCII));
+	json_decref(data);
+	json_decref(body);
+	free(class);
+	return text;
+}
+
+/* Lists of which Quartz 2.3.2 takes a part, and steps that it drops */
+static const char *find_odd(const char *field, const char **what)
+{
+	const char *slash = strchr(field, '/');
+
+	*what = field;
+	if (strchr(field, ',') && strpbrk(field, "LW#") && !strstr(field, "JUL"))
+		return "Quartz takes a part of such a list alone (1,15W is 1W, SUN,MON#1 the "
+		       "first Sunday)";
+	if (slash && slash > field && isalpha((unsigned char)slash[-1]))
+		return "Quartz drops a step after a name (MON-FRI/2 is MON-FRI)";
+	return NULL;
+}
+
+/**
+ * import_quartz_odd - does Quartz take an expression as it stands there?
+ * @text: six or seven fields with single blanks; out: in capitals, as Quartz reads them
+ *
+ * Return: what it reads oddly, or refuses; NULL: nothing.
+ */
+const char *import_quartz_odd(char *text)
+{
+	static char why[300];
+	char *copy, *rest, *field, *fields[8];
+	const char *odd = NULL, *what = NULL;
+	unsigned int count = 0;
+
+	for (char *at = text; *at; at++)
+		*at = toupper((unsigned char)*at);
+	copy = need(strdup(text));
+	rest = copy;
+	while ((field = strsep(&rest, " ")))
+		if (*field && count < ARRAY_SIZE(fields))
+			fields[count++] = field;
+	if (count != 6 && count != 7)
+		odd = "these are no six or seven fields";
+	else if (strcmp(fields[3], "?") && strcmp(fields[5], "?"))
+		odd = "Quartz wants a ? as one of the two days";
+	for (unsigned int i = 0; i < count && !odd; i++)
+		odd = find_odd(fields[i], &what);
+	if (odd)
+		snprintf(why, sizeof(why), "%s%.60s%s%s", what ? "'" : "", what ? what : "",
+			 what ? "': " : "", odd);
+	free(copy);
+	return odd ? why : NULL;
+}
+
+static const char *misfire_of(const char *text, bool simple)
+{
+	if (!text || !strcmp(text, "MISFIRE_INSTRUCTION_SMART_POLICY") ||
+	    !strcmp(text, "MISFIRE_INSTRUCTION_FIRE_ONCE_NOW") ||
+	    !strcmp(text, "MISFIRE_INSTRUCTION_FIRE_NOW"))
+		return "once";
+	if (!strcmp(text, "MISFIRE_INSTRUCTION_IGNORE_MISFIRE_POLICY"))
+		return "all:1000";
+	if (!strcmp(text, "MISFIRE_INSTRUCTION_DO_NOTHING") ||
+	    (simple && strstr(text, "RESCHEDULE_NEXT")))
+		return "skip";
+	return simple && strstr(text, "RESCHEDULE_NOW") ? "once" : NULL;
+}
+
+/* Is a time of the file, like 2027-01-01T00:00:00Z, over? Its zone does not matter much. */
+static bool is_over(const char *text)
+{
+	struct tm tm = { 0 };
+
+	return strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) && timegm(&tm) < time(NULL) - 86400;
+}
+
+/* What a trigger has that a line can't have; NULL: nothing */
+static const char *find_unlike(const xmlNode *trigger, bool once)
+{
+	char *start = text_in(trigger, "start-time"), *end = text_in(trigger, "end-time");
+	char *calendar = text_in(trigger, "calendar-name"), *zone = text_in(trigger, "time-zone");
+	const char *why = NULL;
+
+	if ((zone && !import_is_word(zone)) || (start && !import_is_word(start)))
+		why = "there is a blank in its time-zone or start-time";
+	else if (calendar)
+		why = "it has a calendar, which is not in the file: write its days to a file of "
+		      "CALENDAR=";
+	else if (end)
+		why = "end-time has no like here: years in the seventh field, or take the line "
+		      "out then";
+	else if (start && !once && !is_over(start))
+		why = "start-time is to come, and has no like here: put the line in then";
+	free(start);
+	free(end);
+	free(calendar);
+	free(zone);
+	return why;
+}
+
+/* When a cron trigger fires; to be freed; NULL, after it was said why not */
+static char *when_of_cron(struct quartz *quartz, const xmlNode *trigger)
+{
+	char *text = text_in(trigger, "cron-expression");
+	const char *why = "there is no cron-expression";
+	unsigned int blanks = 0;
+
+	for (char *at = text; at && *at; at++)
+		*at = isspace((unsigned char)*at) ? ' ' : *at;
+	if (text)
+		why = import_quartz_odd(text);
+	if (why) {
+		import_leave_out(quartz->import, text ? text : "", "%s", why);
+		free(text);
+		return NULL;
+	}
+	for (const char *at = text; *at; at++)
+		blanks += *at == ' ' && at[1] != ' ';
+	import_fields(quartz->import, blanks + 1);
+	return text;
+}
+
+static char *when_of_simple(struct quartz *quartz, const xmlNode *trigger)
+{
+	char *count = text_in(trigger, "repeat-count"), *start = text_in(trigger, "start-time");
+	char *interval = text_in(trigger, "repeat-interval"), *when = NULL;
+	long long ms = interval ? atoll(interval) : 0;
+
+	if (count && !strcmp(count, "-1") && ms >= 1000 && ms % 1000 == 0) {
+		if (asprintf(&when, "@every %llds", ms / 1000) < 0)
+			need(NULL);
+		import_tell(quartz->import, "@every counts from 1970 on, and not from when the "
+			    "scheduler starts");
+	} else if ((!count || !strcmp(count, "0")) && start) {
+		if (asprintf(&when, "@at %s", start) < 0)
+			need(NULL);
+	} else {
+		import_leave_out(quartz->import, "", "a simple trigger is known here that repeats "
+				 "for ever, each so many whole seconds, or has a start-time and "
+				 "does not repeat");
+	}
+	free(count);
+	free(start);
+	free(interval);
+	return when;
+}
+
+static void print_trigger(struct quartz *quartz, const xmlNode *trigger, const char *when,
+			  const char *misfire, const char *body)
+{
+	char *name = name_in(trigger, "name", "group"), *zone = text_in(trigger, "time-zone");
+	char *priority = text_in(trigger, "priority");
+	FILE *tab = quartz->import->tab;
+
+	fputs(when, tab);
+	import_schedule_name(quartz->import, name);
+	if (zone)
+		fprintf(tab, " CRON_TZ=%s", zone);
+	if (priority && atoi(priority) > 0 && atoi(priority) <= PRI_OF_FIVE)
+		fprintf(tab, " PRI=%d", PRI_OF_FIVE - atoi(priority));
+	fprintf(tab, " MISFIRE=%s ", misfire);
+	import_percent(quartz->import, body);
+	putc('\n', tab);
+	free(name);
+	free(zone);
+	free(priority);
+}
+
+static void import_trigger(struct quartz *quartz, const xmlNode *trigger)
+{
+	bool simple = is_called(trigger, "simple");
+	char *job = name_in(trigger, "job-name", "job-group"), *when = NULL, *body;
+	char *name = name_in(trigger, "name", "group");
+	char *instruction = text_in(trigger, "misfire-instruction");
+	const char *misfire = misfire_of(instruction, simple);
+	const xmlNode *node = find_job(quartz, job);
+	const char *why = find_unlike(trigger, simple);
+
+	quartz->import->line = xmlGetLineNo((xmlNode *)trigger);
+	if (!simple && !is_called(trigger, "cron"))
+		why = "cron and simple triggers are known here; five fields say most of what "
+		      "these say";
+	else if (!node)
+		why = "there is no job of that name in the file";
+	else if (!misfire)
+		why = "its misfire-instruction has no like here";
+	if (why)
+		import_leave_out(quartz->import, name, "%s", why);
+	else
+		when = simple ? when_of_simple(quartz, trigger) : when_of_cron(quartz, trigger);
+	if (when) {
+		body = body_of(job, node, trigger);
+		print_trigger(quartz, trigger, when, misfire, body);
+		free(body);
+	}
+	import_place(quartz->import);
+	free(when);
+	free(job);
+	free(name);
+	free(instruction);
+}
+
+static void import_schedule(struct quartz *quartz)
+{
+	for (xmlNode *node = quartz->schedule->children; node; node = node->next) {
+		if (!is_called(node, "trigger"))
+			continue;
+		for (xmlNode *inner = node->children; inner; inner = inner->next) {
+			if (inner->type != XML_ELEMENT_NODE)
+				continue;
+			quartz->triggers++;
+			import_trigger(quartz, inner);
+		}
+	}
+}
+
+static xmlDoc *read_document(FILE *file, const char **why)
+{
+	char *text = need(malloc(FILE_MOST + 1));
+	size_t length = fread(text, 1, FILE_MOST + 1, file);
+	xmlDoc *document = NULL;
+
+	*why = length > FILE_MOST ? "it is longer than 16 MiB" : "libxml2 can't read it";
+	if (length <= FILE_MOST)
+		document = xmlReadMemory(text, length, NULL, NULL,
+					 XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+	free(text);
+	return document;
+}
+
+/* import_quartz - the triggers of an XML file of Quartz */
+void import_quartz(struct import *import, FILE *file)
+{
+	struct quartz quartz = { .import = import };
+	const char *why;
+	xmlDoc *document = read_document(file, &why);
+	xmlNode *root = document ? xmlDocGetRootElement(document) : NULL;
+
+	if (root && !is_called(root, "job-scheduling-data"))
+		why = "this XML is not known: Quartz' has job-scheduling-data in it";
+	if (!root || !is_called(root, "job-scheduling-data")) {
+		import_leave_out(import, import->path, "%s", why);
+		xmlFreeDoc(document);
+		return;
+	}
+	import_tell(import, "jobs and triggers of Quartz");
+	for (xmlNode *node = root->children; node; node = node->next) {
+		quartz.schedule = node;
+		if (is_called(node, "schedule"))
+			import_schedule(&quartz);
+	}
+	import->line = 0;
+	if (!quartz.triggers)
+		import_leave_out(import, import->path, "there is no trigger in it");
+	else
+		import_name(import, "a worker reserves these jobs: their bodies have the class "
+			    "and the data of the job. Jobs with @DisallowConcurrentExecution need "
+			    "OVERLAP=no, which only their class says");
+	xmlFreeDoc(document);
+}

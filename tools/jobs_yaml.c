@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Kubernetes' CronJobs, and jobs of Elastic-Job, as lines of a tab. libyaml reads them.
+ *
+ * A CronJob goes on being run by Kubernetes: the job's body has its Job made by kubectl. A job of
+ * Elastic-Job becomes a schedule with shards, and the body has what its class had been told.
+ */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <yaml.h>
+
+#include "jobs_import.h"
+
+#define BLANKS " \t"
+
+struct yaml {
+	struct import *import;
+	yaml_document_t document;
+	size_t jobs;
+};
+
+/* The value of a key; NULL: there is none */
+static yaml_node_t *find(struct yaml *yaml, yaml_node_t *in, const char *key)
+{
+	if (!in || in->type != YAML_MAPPING_NODE)
+		return NULL;
+	for (yaml_node_pair_t *pair = in->data.mapping.pairs.start;
+	     pair < in->data.mapping.pairs.top; pair++) {
+		yaml_node_t *name = yaml_document_get_node(&yaml->document, pair->key);
+
+		if (name && name->type == YAML_SCALAR_NODE &&
+		    !strcmp((char *)name->data.scalar.value, key))
+			return yaml_document_get_node(&yaml->document, pair->value);
+	}
+	return NULL;
+}
+
+/* The text of a key; NULL: there is none, or it is null */
+static const char *text_of(struct yaml *yaml, yaml_node_t *in, const char *key)
+{
+	yaml_node_t *node = find(yaml, in, key);
+	const char *text;
+
+	if (!node || node->type != YAML_SCALAR_NODE)
+		return NULL;
+	text = (const char *)node->data.scalar.value;
+	return *text && strcmp(text, "null") && strcmp(text, "~") ? text : NULL;
+}
+
+static bool is_true(const char *text)
+{
+	return text && (!strcasecmp(text, "true") || !strcasecmp(text, "yes") ||
+			!strcasecmp(text, "on"));
+}
+
+static bool is_number(const char *text)
+{
+	return *text && strlen(text) < 7 && !text[strspn(text, "0123456789")];
+}
+
+/* An expression, in which blanks are single ones; gives how many fields there are. */
+static unsigned int take_fields(const char *text, char *to, size_t room)
+{
+	unsigned int count = 0;
+
+	*to = 0;
+	while (*(text += strspn(text, " \t\r\n"))) {
+		size_t length = strcspn(text, " \t\r\n"), at = strlen(to);
+
+		snprintf(to + at, room - at, "%s%.*s", count++ ? " " : "", (int)length, text);
+		text += length;
+	}
+	return count;
+}
+
+/* Kubernetes */
+
+static const char *check_cronjob(struct yaml *yaml, yaml_node_t *spec, const char *schedule)
+{
+	const char *zone = text_of(yaml, spec, "timeZone");
+	const char *policy = text_of(yaml, spec, "concurrencyPolicy");
+	const char *late = text_of(yaml, spec, "startingDeadlineSeconds");
+
+	if (!schedule)
+		return "it has no schedule";
+	if (is_true(text_of(yaml, spec, "suspend")))
+		return "it is suspended";
+	if (strstr(schedule, "TZ="))
+		return "a zone in schedule: say it as timeZone";
+	if (policy && !strcmp(policy, "Replace"))
+		return "concurrencyPolicy: Replace has no like here: a job that runs is not ended";
+	if (zone && !import_is_word(zone))
+		return "this is no timeZone";
+	return late && (!is_number(late) || atoi(late) < 1 || atoi(late) > 86400) ?
+		"startingDeadlineSeconds is from 1 to 86400 here" : NULL;
+}
+
+static void print_cronjob(struct yaml *yaml, yaml_node_t *spec, const char *when,
+			  const char *space, const char *name)
+{
+	const char *zone = text_of(yaml, spec, "timeZone");
+	const char *policy = text_of(yaml, spec, "concurrencyPolicy");
+	const char *late = text_of(yaml, spec, "startingDeadlineSeconds");
+	FILE *tab = yaml->import->tab;
+
+	fputs(when, tab);
+	import_schedule_name(yaml->import, name);
+	if (zone)
+		fprintf(tab, " CRON_TZ=%s", zone);
+	else
+		import_name(yaml->import, "%s has no timeZone: Kubernetes takes that of its "
+			    "controller, and the tab that of this machine",
+			    name);
+	if (policy && !strcmp(policy, "Forbid"))
+		fputs(" OVERLAP=no", tab);
+	fprintf(tab, late ? " MISFIRE=skip MISFIRE_AFTER=%s" : " MISFIRE=once", late);
+	fputs(" kubectl", tab);
+	if (space)
+		fprintf(tab, " -n %s", space);
+	fprintf(tab, " create job --from=cronjob/%s %s-$(date +%%%%s)\n", name, name);
+}
+
+static void import_cronjob(struct yaml *yaml, yaml_node_t *node)
+{
+	yaml_node_t *metadata = find(yaml, node, "metadata"), *spec = find(yaml, node, "spec");
+	const char *name = text_of(yaml, metadata, "name");
+	const char *space = text_of(yaml, metadata, "namespace");
+	const char *schedule = text_of(yaml, spec, "schedule"), *why;
+	char when[200];
+	unsigned int count = take_fields(schedule ? schedule : "", when, sizeof(when));
+
+	yaml->jobs++;
+	yaml->import->line = node->start_mark.line + 1;
+	why = check_cronjob(yaml, spec, schedule);
+	if (!name || name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-")] ||
+	    (space && space[strspn(space, "abcdefghijklmnopqrstuvwxyz0123456789-")]))
+		why = "it has no name, or one that Kubernetes does not take";
+	else if (!why && *when != '@' && count != 5)
+		why = "its schedule has no five fields";
+	if (why) {
+		import_leave_out(yaml->import, name ? name : "", "%s", why);
+	} else {
+		import_fields(yaml->import, 5);
+		print_cronjob(yaml, spec, when, space, name);
+	}
+	import_place(yaml->import);
+}
+
+/* A CronJob, or a List of them */
+static void import_kubernetes(struct yaml *yaml, yaml_node_t *node)
+{
+	const char *kind = text_of(yaml, node, "kind");
+	yaml_node_t *items = find(yaml, node, "items");
+
+	if (kind && !strcmp(kind, "CronJob")) {
+		import_cronjob(yaml, node);
+	} else if (kind && items && items->type == YAML_SEQUENCE_NODE) {
+		for (yaml_node_item_t *item = items->data.sequence.items.start;
+		     item < items->data.sequence.items.top; item++) {
+			yaml_node_t *one = yaml_document_get_node(&yaml->document, *item);
+
+			kind = text_of(yaml, one, "kind");
+			if (kind && !strcmp(kind, "CronJob"))
+				import_cronjob(yaml, one);
+		}
+	}
+}
+
+/* Elastic-Job */
+
+/* {"0":"A","1":"B"} of 0=A,1=B; NULL: it is not so */
+static json_t *items_of(const char *text)
+{
+	json_t *items = need(json_object());
+	char *copy = need(strdup(text)), *rest = copy, *item;
+
+	while (items && (item = strsep(&rest, ","))) {
+		char *equals = strchr(item, '=');
+
+		item += strspn(item, BLANKS);
+		if (equals)
+			*equals = 0;
+		if (equals && is_number(item)) {
+			json_object_set_new(items, item, json_string(equals + 1));
+		} else {
+			json_decref(items);
+			items = NULL;
+		}
+	}
+	free(copy);
+	return items;
+}
+
+/* The body, without the bracket at its end: after it come the shard, and how many there are. */
+static char *body_of(struct yaml *yaml, yaml_node_t *job, const char *name, json_t *items)
+{
+	static const char *const keys[][2] = {
+		{ "elasticJobClass", "class" }, { "elasticJobType", "type" },
+		{ "jobParameter", "parameter" },
+	};
+	json_t *body = need(json_object());
+	char *text;
+
+	json_object_set_new(body, "job", json_string(name));
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		const char *value = text_of(yaml, job, keys[i][0]);
+
+		if (value)
+			json_object_set_new(body, keys[i][1], json_string(value));
+	}
+	if (items)
+		json_object_set(body, "items", items);
+	text = need(json_dumps(body, JSON_COMPACT | JSON_ENSURE_ASCII));
+	json_decref(body);
+	text[strlen(text) - 1] = 0;
+	return text;
+}
+
+static void print_elastic(struct yaml *yaml, yaml_node_t *job, const char *name, const char *when,
+			  json_t *items)
+{
+	const char *zone = text_of(yaml, job, "timeZone");
+	const char *shards = text_of(yaml, job, "shardingTotalCount");
+	const char *misfire = text_of(yaml, job, "misfire");
+	const char *command = text_of(yaml, find(yaml, job, "props"), "script.command.line");
+	FILE *tab = yaml->import->tab;
+	char *body;
+
+	fputs(when, tab);
+	import_schedule_name(yaml->import, name);
+	if (zone)
+		fprintf(tab, " CRON_TZ=%s", zone);
+	if (shards)
+		fprintf(tab, " SHARDS=%s", shards);
+	fprintf(tab, " OVERLAP=no MISFIRE=%s ", !misfire || is_true(misfire) ? "once" : "skip");
+	if (command) {
+		import_percent(yaml->import, command);
+		fputs("\n", tab);
+		import_name(yaml->import, "%s: Elastic-Job gives its script the sharding context "
+			    "as a last word; add %%s and %%n where it wants them",
+			    name);
+		return;
+	}
+	body = body_of(yaml, job, name, items);
+	import_percent(yaml->import, body);
+	fputs(",\"item\":%s,\"of\":%n}\n", tab);
+	free(body);
+}
+
+static void import_elastic(struct yaml *yaml, yaml_node_t *key, yaml_node_t *job)
+{
+	const char *name = (const char *)key->data.scalar.value;
+	const char *cron = text_of(yaml, job, "cron"), *zone = text_of(yaml, job, "timeZone");
+	const char *parameters = text_of(yaml, job, "shardingItemParameters"), *why = NULL;
+	const char *shards = text_of(yaml, job, "shardingTotalCount");
+	const char *command = text_of(yaml, find(yaml, job, "props"), "script.command.line");
+	json_t *items = parameters ? items_of(parameters) : NULL;
+	char when[200];
+	unsigned int count = take_fields(cron ? cron : "", when, sizeof(when));
+
+	yaml->jobs++;
+	yaml->import->line = key->start_mark.line + 1;
+	if (is_true(text_of(yaml, job, "disabled")))
+		why = "it is disabled";
+	else if (!cron)
+		why = "it has no cron: twheel jobs run, or put, is what makes such a job";
+	else if (count != 6 && count != 7)
+		why = "its cron has no six or seven fields";
+	else if (zone && !import_is_word(zone))
+		why = "this is no timeZone";
+	else if (shards && !is_number(shards))
+		why = "shardingTotalCount is no number";
+	else if (parameters && !items)
+		why = "shardingItemParameters are not like 0=A,1=B";
+	else if (command && strpbrk(command, "\r\n"))
+		why = "its script has several lines: put it into a file";
+	else
+		why = import_quartz_odd(when);
+	if (why) {
+		import_leave_out(yaml->import, name, "%s", why);
+	} else {
+		import_fields(yaml->import, count);
+		print_elastic(yaml, job, name, when, items);
+	}
+	import_place(yaml->import);
+	json_decref(items);
+}
+
+static void import_elastics(struct yaml *yaml, yaml_node_t *jobs)
+{
+	for (yaml_node_pair_t *pair = jobs->data.mapping.pairs.start;
+	     pair < jobs->data.mapping.pairs.top; pair++) {
+		yaml_node_t *key = yaml_document_get_node(&yaml->document, pair->key);
+
+		if (key && key->type == YAML_SCALAR_NODE)
+			import_elastic(yaml, key,
+				       yaml_document_get_node(&yaml->document, pair->value));
+	}
+}
+
+static void import_document(struct yaml *yaml)
+{
+	yaml_node_t *root = yaml_document_get_root_node(&yaml->document);
+	yaml_node_t *elastic = find(yaml, root, "elasticjob");
+	yaml_node_t *jobs = find(yaml, elastic ? elastic : root, "jobs");
+
+	if (elastic && jobs && jobs->type == YAML_MAPPING_NODE)
+		import_elastics(yaml, jobs);
+	else
+		import_kubernetes(yaml, root);
+}
+
+/* import_yaml - the CronJobs, or jobs of Elastic-Job, of all documents of a file */
+void import_yaml(struct import *import, FILE *file)
+{
+	struct yaml yaml = { .import = import };
+	bool fine = true, more = true;
+	yaml_parser_t parser;
+
+	if (!yaml_parser_initialize(&parser))
+		need(NULL);
+	import_tell(import, "YAML, of Kubernetes or Elastic-Job");
+	yaml_parser_set_input_file(&parser, file);
+	while (more && fine) {
+		fine = yaml_parser_load(&parser, &yaml.document);
+		if (!fine)
+			break;
+		more = yaml_document_get_root_node(&yaml.document);
+		if (more)
+			import_document(&yaml);
+		yaml_document_delete(&yaml.document);
+	}
+	import->line = fine ? 0 : parser.problem_mark.line + 1;
+	if (!fine)
+		import_leave_out(import, import->path, "libyaml can't read it: %s",
+				 parser.problem ? parser.problem : "");
+	else if (!yaml.jobs)
+		import_leave_out(import, import->path, "there is neither a CronJob in it, nor "
+				 "elasticjob with jobs");
+	yaml_parser_delete(&parser);
+}
