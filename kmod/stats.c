@@ -83,6 +83,7 @@ void tw_get_info(struct twheel *tw, struct twheel_info *info)
 		info->shared = tw->shared->nr;
 		info->shared_size = tw->shared->size;
 	}
+	info->now = tw_clock_to_user(&tw->wheel.clock, tw_clock_now(&tw->wheel.clock));
 	spin_unlock_bh(&tw->lock);
 }
 

@@ -153,6 +153,8 @@
  * @shared: out: shared timers of this wheel
  * @__reserved: out: 0
  * @shared_size: out: bytes of the area that they are in, to be mapped as a whole
+ * @now: out: the time that it is on this wheel's clock, in ns. In another time namespace
+ *	than that which the wheel was opened in, clock_gettime(2) gives another
  *
  * Argument of %TWHEEL_IOC_INFO. Fields that are only handed out are ignored
  * on the way in. Of shared timers, @pending counts those that a scan of
@@ -176,6 +178,7 @@ struct twheel_info {
 	__u32 shared;
 	__u32 __reserved;
 	__aligned_u64 shared_size;
+	__aligned_u64 now;
 };
 
 /**

@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/types.h>
 
+#include "timens.h"
 #include "twheel.h"
 #include "user/user.h"
 
@@ -19,6 +20,8 @@ struct twheel {
 	int fd;
 	uint32_t event_size;
 	uint32_t clock;
+	/* Of a wheel that the kernel has */
+	struct timens timens;
 	/* The wheel itself, if it is in the program: else the kernel has it */
 	struct user_wheel *user;
 

@@ -20,6 +20,31 @@
 
 #define BACKENDS (TWHEEL_KERNEL | TWHEEL_USER)
 
+/* The time of a wheel that the kernel has. A module of before that was told says 0. */
+static int64_t ask_time(void *wheel)
+{
+	struct twheel_info info = { .size = sizeof(info) };
+	const struct twheel *tw = wheel;
+
+	if (ioctl(tw->fd, TWHEEL_IOC_INFO, &info))
+		return -errno;
+	return info.now ? (int64_t)info.now : -ENODATA;
+}
+
+/* Its clocks are those of clock_gettime(2), with other numbers. */
+static void set_clock(struct twheel *tw, uint32_t clock)
+{
+	tw->clock = clock;
+	if (tw->user)
+		return;
+	tw->timens = (struct timens){
+		.id = clock - TWHEEL_CLOCK_MONOTONIC + CLOCK_MONOTONIC,
+		.wall = TIMENS_NEW,
+		.ask = ask_time,
+		.wheel = tw,
+	};
+}
+
 int twheel_from_fd(int fd, struct twheel **twp)
 {
 	struct twheel_info info = { .size = sizeof(info) };
@@ -32,7 +57,7 @@ int twheel_from_fd(int fd, struct twheel **twp)
 		return -ENOMEM;
 	tw->fd = fd;
 	tw->event_size = info.event_size;
-	tw->clock = info.clock;
+	set_clock(tw, info.clock);
 	*twp = tw;
 	return 0;
 }
@@ -64,7 +89,7 @@ static int open_user(int flags, struct twheel **twp)
 	}
 	tw->fd = user_fd(tw->user);
 	tw->event_size = TWHEEL_EVENT_SIZE_FULL;
-	tw->clock = TWHEEL_CLOCK_MONOTONIC;
+	set_clock(tw, TWHEEL_CLOCK_MONOTONIC);
 	*twp = tw;
 	return 0;
 }
@@ -155,17 +180,18 @@ int twheel_setup(struct twheel *tw, const struct twheel_setup *setup)
 	if (ret)
 		return ret;
 	tw->event_size = info.event_size;
-	tw->clock = info.clock;
+	set_clock(tw, info.clock);
 	return 0;
 }
 
-/* Its clocks are those of clock_gettime(2), with other numbers */
 uint64_t twheel_now(const struct twheel *tw)
 {
-	struct timespec ts;
+	/* What it knows of its clock is no part of the wheel that the caller sees. */
+	struct timens *timens = (struct timens *)&tw->timens;
 
-	clock_gettime(tw->clock - TWHEEL_CLOCK_MONOTONIC + CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+	if (tw->user)
+		return user_time(tw->user);
+	return timens_time(timens, timens_here(timens->id));
 }
 
 int twheel_info(struct twheel *tw, struct twheel_info *info)

@@ -397,11 +397,11 @@ static PyObject *wheel_info(struct wheel *wheel, PyObject *Py_UNUSED(none))
 	if (ret)
 		return fail(ret);
 #define FIELD(name) #name, (unsigned long long)info.name
-	return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsK}", FIELD(clock), FIELD(features),
+	return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsK}", FIELD(clock), FIELD(features),
 			     FIELD(tick_min), FIELD(tick_max), FIELD(tick), FIELD(wheel_limit),
 			     FIELD(user_limit), FIELD(limit), FIELD(pending), FIELD(ready),
 			     FIELD(next_expiry), FIELD(flags), FIELD(event_size),
-			     FIELD(shared));
+			     FIELD(shared), FIELD(now));
 #undef FIELD
 }
 

@@ -47,6 +47,7 @@ static void shot_take(struct shot *s)
 	for (i = 0; i < 3; i++) {
 		s->info[i] = wheel_info(fds[i]);
 		s->info[i].next_expiry = 0;
+		s->info[i].now = 0;
 		s->stats[i] = wheel_stats(fds[i]);
 		s->stats[i].wakeups = 0;
 	}

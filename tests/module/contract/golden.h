@@ -51,13 +51,13 @@ static const struct golden golden[] = {
 	NUMBER(IOC_SUBMIT, 0xf702), NUMBER(IOC_DRAIN, 0xf703), NUMBER(IOC_EVENTFD, 0xf704),
 	NUMBER(IOC_STATS, 0xf705), NUMBER(IOC_DOORBELL, 0xf706),
 
-	STRUCT(info, 112),
+	STRUCT(info, 120),
 	FIELD(info, size, 0, 4), FIELD(info, clock, 4, 4), FIELD(info, features, 8, 8),
 	FIELD(info, tick_min, 16, 8), FIELD(info, tick_max, 24, 8), FIELD(info, tick, 32, 8),
 	FIELD(info, wheel_limit, 40, 8), FIELD(info, user_limit, 48, 8), FIELD(info, limit, 56, 8),
 	FIELD(info, pending, 64, 8), FIELD(info, ready, 72, 8), FIELD(info, next_expiry, 80, 8),
 	FIELD(info, flags, 88, 4), FIELD(info, event_size, 92, 4), FIELD(info, shared, 96, 4),
-	FIELD(info, __reserved, 100, 4), FIELD(info, shared_size, 104, 8),
+	FIELD(info, __reserved, 100, 4), FIELD(info, shared_size, 104, 8), FIELD(info, now, 112, 8),
 
 	STRUCT(setup, 40),
 	FIELD(setup, size, 0, 4), FIELD(setup, flags, 4, 4), FIELD(setup, clock, 8, 4),

@@ -45,6 +45,7 @@ int user_open(int flags, struct user_wheel **uwp)
 	tw_table_init(&uw->periods);
 	tw_wheel_init(&uw->wheel, &uw->table, &clock,
 		      tw_clock_floor(&clock, tw_clock_now(&clock)), uw->random);
+	user_start_clock(uw, clock.id);
 	*uwp = uw;
 	return 0;
 }
@@ -158,15 +159,15 @@ int user_add_nodes(struct user_wheel *uw, struct tw_table *table)
 }
 
 /*
- * Is that a structure, of which its first version had all that this library knows?
- * Of a longer one, all that it does not know must be 0.
+ * Is that a structure, of which the @first version had so many bytes, and this library knows
+ * so many? Of a longer one, all that it does not know must be 0.
  */
-static int check_size(const void *arg, u32 known)
+static int check_size(const void *arg, u32 first, u32 known)
 {
 	const char *bytes = arg;
 	u32 size = *(const u32 *)arg, i;
 
-	if (size < known)
+	if (size < first)
 		return -EINVAL;
 	if (size > PAGE)
 		return -E2BIG;
@@ -197,7 +198,7 @@ static int set_up(struct user_wheel *uw, const struct twheel_setup *setup)
 
 int user_setup(struct user_wheel *uw, const struct twheel_setup *setup)
 {
-	int ret = check_size(setup, sizeof(*setup)) ?: tw_check_setup(setup);
+	int ret = check_size(setup, sizeof(*setup), sizeof(*setup)) ?: tw_check_setup(setup);
 	s64 now;
 
 	if (ret)
@@ -216,15 +217,17 @@ int user_setup(struct user_wheel *uw, const struct twheel_setup *setup)
 
 int user_info(struct user_wheel *uw, struct twheel_info *info)
 {
+	const u32 first = offsetof(struct twheel_info, now);
 	const struct tw_clock *clock = &uw->wheel.clock;
+	struct twheel_info found;
 	u32 size = info->size;
 	s64 now;
 	int ret;
 
-	ret = check_size(info, sizeof(*info)) ?: user_begin(uw, &now);
+	ret = check_size(info, first, sizeof(*info)) ?: user_begin(uw, &now);
 	if (ret)
 		return ret;
-	*info = (struct twheel_info){
+	found = (struct twheel_info){
 		.size = size,
 		.clock = clock->id,
 		.features = TWHEEL_FEATURE_COUNT | TWHEEL_FEATURE_DRAIN,
@@ -238,10 +241,12 @@ int user_info(struct user_wheel *uw, struct twheel_info *info)
 		.ready = uw->wheel.ready.count,
 		.flags = uw->flags,
 		.event_size = uw->unit,
+		.now = now,
 	};
-	if (info->pending)
-		info->next_expiry = tw_clock_tick_ns(clock, uw->wheel.next);
+	if (found.pending)
+		found.next_expiry = tw_clock_tick_ns(clock, uw->wheel.next);
 	user_end(uw, now);
+	memcpy(info, &found, min_t(size_t, size, sizeof(found)));
 	return 0;
 }
 
@@ -251,7 +256,7 @@ int user_stats(struct user_wheel *uw, struct twheel_stats *stats)
 	s64 now;
 	int ret;
 
-	ret = check_size(stats, sizeof(*stats)) ?: user_begin(uw, &now);
+	ret = check_size(stats, sizeof(*stats), sizeof(*stats)) ?: user_begin(uw, &now);
 	if (ret)
 		return ret;
 	*stats = uw->stats;

@@ -21,10 +21,11 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "../timens.h"
 #include "user.h"
 #include "wheel.h"
 
-/* The timerfd is not set, or is to be set anew */
+/* The timerfd is set for nothing that is to be done, or is to be set anew */
 #define USER_TIMER_OFF S64_MAX
 #define USER_TIMER_OLD S64_MIN
 
@@ -57,6 +58,8 @@ struct user_later {
  * @periods: what periodic timers have besides
  * @timer_ns: time that @timer is set for, USER_TIMER_OFF or USER_TIMER_OLD
  * @timer_tick: the wheel's tick that this is, or TW_NEVER
+ * @timer_at: the same, but never off: a far time in place of that
+ * @timens: what its clock is in the time namespace in which the process is
  * @notified: expiries by the time that @ready was signalled last; 0 if it is not readable
  * @fixed: the set-up can't be changed any more
  * @limit: most timers that it may hold
@@ -80,6 +83,8 @@ struct user_wheel {
 	struct tw_table periods;
 	s64 timer_ns;
 	s64 timer_tick;
+	s64 timer_at;
+	struct timens timens;
 	u64 notified;
 	bool fixed;
 	u32 limit;
@@ -98,6 +103,7 @@ void user_free_chunks(struct tw_chunk *chunk);
 /* time.c: time passes, and programs that poll are woken */
 int user_open_fds(struct user_wheel *uw, int flags);
 void user_close_fds(struct user_wheel *uw);
+void user_start_clock(struct user_wheel *uw, u32 id);
 int user_set_clock(struct user_wheel *uw, const struct tw_clock *clock);
 int user_lock(struct user_wheel *uw);
 void user_unlock(struct user_wheel *uw);
@@ -110,6 +116,12 @@ s64 user_jitter(struct user_wheel *uw, u64 jitter);
 
 /* later.c: timers that are put off */
 void user_arm_later(struct user_wheel *uw);
+
+/* The time that it is on the wheel's clock, in ns. The lock is held. */
+static inline s64 user_clock(struct user_wheel *uw)
+{
+	return timens_time(&uw->timens, tw_clock_now(&uw->wheel.clock));
+}
 
 /* Free chunks that are empty. */
 static inline void user_free_spare(struct tw_table *table)

@@ -76,7 +76,7 @@ static noinline int arm_now(struct user_wheel *uw, s64 deadline, u64 user_data, 
  */
 int user_arm(struct user_wheel *uw, bool absolute, __u64 when, __u64 user_data, uint64_t *id)
 {
-	s64 now = tw_clock_now(&uw->wheel.clock);
+	s64 now = user_clock(uw);
 	s64 deadline = absolute ? (s64)when : tw_time_add(now, when);
 
 	if (unlikely(!may_wait(uw, deadline, now)))

@@ -28,6 +28,10 @@
 
 #define SEC 1000000000LL
 
+/* 34 years, and the period of a timerfd that is always set: 68 years, in whole seconds */
+#define USER_FAR (SEC << 30)
+#define USER_TURN (2 * USER_FAR)
+
 /* How often this process, or those before it, came out of fork(2), if that can be known */
 unsigned int user_forks;
 static int forks_error;
@@ -81,8 +85,6 @@ int user_open_fds(struct user_wheel *uw, int flags)
 	int ret = user_watch_forks();
 
 	uw->forks = user_forks;
-	uw->timer_ns = USER_TIMER_OFF;
-	uw->timer_tick = TW_NEVER;
 	uw->epoll = epoll_create1(EPOLL_CLOEXEC);
 	uw->timer = open_timer(TWHEEL_CLOCK_MONOTONIC);
 	uw->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -116,6 +118,55 @@ static void close_timer(int timer)
 	syscall(SYS_close, timer);
 }
 
+/*
+ * The timerfd is set in this process's time. Where namespaces can move that, it is always set, if
+ * for nothing that is to be done then for a time that will not come, and goes on when it has come:
+ * so it can always be asked for the time of the wheel, see ask_time().
+ */
+static int set_timerfd(struct user_wheel *uw, s64 at, int flags)
+{
+	s64 here = at + uw->timens.ahead;
+	struct itimerspec when = {
+		.it_interval.tv_sec = uw->timer_at ? USER_TURN / SEC : 0,
+		.it_value = { here / SEC, here % SEC },
+	};
+
+	return timerfd_settime(uw->timer, TFD_TIMER_ABSTIME | flags, &when, NULL);
+}
+
+/* See &timens.ask. A timerfd says how long it is until its time, or the next. */
+static int64_t ask_time(void *wheel)
+{
+	const struct user_wheel *uw = wheel;
+	struct itimerspec left;
+	s64 ns;
+
+	if (timerfd_gettime(uw->timer, &left))
+		return -errno;
+	ns = left.it_value.tv_sec * SEC + left.it_value.tv_nsec;
+	return uw->timer_at - ns + (ns > USER_FAR ? USER_TURN : 0);
+}
+
+/* The clock of a wheel that is empty begins to be that one, as it is in this process. */
+void user_start_clock(struct user_wheel *uw, u32 id)
+{
+	s64 here = tw_clock_now(&uw->wheel.clock);
+
+	uw->timens = (struct timens){
+		.id = tw_clock_kernel_id(id),
+		.behind = true,
+		.wall = timens_here(CLOCK_REALTIME) - here,
+		.looked = here,
+		.ask = ask_time,
+		.wheel = uw,
+	};
+	uw->timer_at = timens_can_move(&uw->timens) ? here + USER_FAR : 0;
+	uw->timer_ns = USER_TIMER_OFF;
+	uw->timer_tick = TW_NEVER;
+	if (uw->timer_at)
+		set_timerfd(uw, uw->timer_at, 0);
+}
+
 /* An empty wheel gets another clock. Returns 0 or a negative error. */
 int user_set_clock(struct user_wheel *uw, const struct tw_clock *clock)
 {
@@ -132,12 +183,11 @@ int user_set_clock(struct user_wheel *uw, const struct tw_clock *clock)
 	}
 	close_timer(uw->timer);
 	uw->timer = timer;
-	uw->timer_ns = USER_TIMER_OFF;
-	uw->timer_tick = TW_NEVER;
 	tw_wheel_init(&uw->wheel, &uw->table, clock,
 		      tw_clock_floor(clock, tw_clock_now(clock)), uw->random);
 	if (slots)
 		tw_wheel_set_slots(&uw->wheel, slots);
+	user_start_clock(uw, clock->id);
 	return 0;
 }
 
@@ -157,11 +207,10 @@ static s64 tai_offset(void)
  * A timerfd follows its clock when that is set, but there is none for TAI. So that of the
  * wall clock is used, which becomes readable when the clock is set, as for a leap second.
  */
-static noinline void set_timer(struct user_wheel *uw)
+static noinline void set_timer(struct user_wheel *uw, s64 now)
 {
-	struct itimerspec when = { 0 };
 	bool tai = uw->wheel.clock.id == TWHEEL_CLOCK_TAI;
-	s64 ns = USER_TIMER_OFF, tick;
+	s64 ns = USER_TIMER_OFF, tick, at;
 	int ret;
 
 	user_arm_later(uw);
@@ -170,13 +219,15 @@ static noinline void set_timer(struct user_wheel *uw)
 		ns = tw_clock_tick_ns(&uw->wheel.clock, tick);
 
 	do {
-		s64 at = max_t(s64, tai ? ns - tai_offset() : ns, 1);
-
-		if (ns != USER_TIMER_OFF)
-			when.it_value = (struct timespec){ at / SEC, at % SEC };
-		ret = timerfd_settime(uw->timer, TFD_TIMER_ABSTIME |
-				      (tai ? TFD_TIMER_CANCEL_ON_SET : 0), &when, NULL);
+		at = max_t(s64, tai && ns != USER_TIMER_OFF ? ns - tai_offset() : ns, 1);
+		if (uw->timer_at)
+			at = min_t(s64, at, now + USER_FAR);
+		else if (ns == USER_TIMER_OFF)
+			at = 0;
+		ret = set_timerfd(uw, at, tai ? TFD_TIMER_CANCEL_ON_SET : 0);
 	} while (ret && errno == ECANCELED);
+	if (uw->timer_at)
+		uw->timer_at = at;
 	uw->timer_ns = ns;
 	uw->timer_tick = tick;
 }
@@ -184,7 +235,7 @@ static noinline void set_timer(struct user_wheel *uw)
 static s64 user_now(struct user_wheel *uw, s64 *tick)
 {
 	struct tw_wheel *wheel = &uw->wheel;
-	s64 now = tw_clock_now(&wheel->clock);
+	s64 now = user_clock(uw);
 
 	*tick = tw_clock_floor(&wheel->clock, now);
 	if (unlikely(*tick < wheel->clk - 1)) {
@@ -281,7 +332,7 @@ int user_begin(struct user_wheel *uw, s64 *now)
 static void reprogram_timer(struct user_wheel *uw, s64 now)
 {
 	if (uw->wheel.next < uw->timer_tick || now >= uw->timer_ns)
-		set_timer(uw);
+		set_timer(uw, now);
 }
 
 /* Not eventfd_write(3): a thread that has the lock must not be cancelled there. */
@@ -337,6 +388,18 @@ void user_end(struct user_wheel *uw, s64 now)
 {
 	reprogram_timer(uw, now);
 	user_unlock(uw);
+}
+
+/* See twheel_now(). In a child after fork(2) nothing is known of the namespace. */
+uint64_t user_time(struct user_wheel *uw)
+{
+	s64 now;
+
+	if (user_lock(uw))
+		return tw_clock_now(&uw->wheel.clock);
+	now = user_clock(uw);
+	user_unlock(uw);
+	return now;
 }
 
 /* Wait until a call is due. Of several threads that wait, epoll wakes one. */

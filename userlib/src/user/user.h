@@ -26,6 +26,7 @@ void user_close(struct user_wheel *uw);
 int user_fd(const struct user_wheel *uw);
 int user_setup(struct user_wheel *uw, const struct twheel_setup *setup);
 int user_info(struct user_wheel *uw, struct twheel_info *info);
+uint64_t user_time(struct user_wheel *uw);
 int user_stats(struct user_wheel *uw, struct twheel_stats *stats);
 int user_submit(struct user_wheel *uw, void *ops, __u32 nr, __u32 op_size);
 int user_do(struct user_wheel *uw, struct twheel_op *op);
