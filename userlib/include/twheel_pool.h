@@ -3,7 +3,8 @@
  * Tasks, and pools of workers that run them: what a program has from JDK's Timer,
  * ScheduledThreadPoolExecutor and DelayQueue, Netty's HashedWheelTimer and others.
  *
- * A pool is one wheel and its workers: with one worker a timer thread, with several an
+ * A pool is one wheel and its workers: with one worker a timer thread, which runs tasks in
+ * the order of their times, and of equal times as they were started; with several an
  * executor, with none a delay queue. A task is memory of the caller's. All times are
  * nanoseconds of the pool's clock. twheel_pool(3) says more.
  *
@@ -104,7 +105,7 @@ struct twheel_task {
 	uint32_t state;
 	uint32_t flags;
 	uint32_t number;
-	uint32_t __reserved;
+	uint32_t order;
 };
 
 /**
@@ -142,7 +143,8 @@ int twheel_pool_fd(const struct twheel_pool *pool);
 /**
  * twheel_pool_take - wait for tasks that are due, and have them
  * @pool: a pool without workers
- * @tasks: out: the tasks, the earliest first; they are in no pool any more
+ * @tasks: out: the tasks, the earliest first, and of equal ones that which was started or
+ *	reset first; they are in no pool any more
  * @max: room in @tasks, at least 1
  * @timeout: longest wait in ns, 0 not to wait, less than 0 for without end
  *

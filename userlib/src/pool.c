@@ -8,6 +8,8 @@
  *
  *	idle    --start-->           armed	its timer is in the wheel
  *	armed   --event read-->      running	by one worker, or idle: taken
+ *	armed   --event read-->      due	where there is one worker, see pool_due.c
+ *	due     --its turn-->        running	(reset and cancel are as of one that is armed)
  *	running --reset, period-->   armed	(a reset says when, and waits for the run's end)
  *	running --run is over-->     idle
  *	armed   --cancel-->          idle	at once; of one that runs it is only noted
@@ -20,8 +22,9 @@
  * that no event of it is ever read. So there is no event of a task that is gone, in
  * anybody's hand, and each race has one winner, who has the lock. Events are read one
  * by one: what is due and not begun stays in the wheel, where all can still reach it,
- * and where any worker gets it. (A wheel in the program puts timers off, and changes their
- * ids meanwhile: see user/later.c. That is under the same lock.)
+ * and where any worker gets it; or, with one worker, in a list in which all can. (A wheel in
+ * the program puts timers off, and changes their ids meanwhile: see user/later.c. That is
+ * under the same lock.)
  *
  * A task that is idle may be started in another pool, which has another lock. So it gets
  * its pool before its state, and who wants to know both reads them the other way round,

@@ -13,6 +13,7 @@
 enum pool_state {
 	TASK_IDLE,	/* In no pool */
 	TASK_ARMED,	/* In the wheel: pending, or ready */
+	TASK_DUE,	/* To be run by the one worker when it is its turn */
 	TASK_RUNNING,	/* In the hand of a worker */
 	TASK_LEFT,	/* In the hand of who stops the pool */
 };
@@ -60,12 +61,15 @@ struct pool_call {
  * @threads: workers that there were to be
  * @capacity: most tasks
  * @area: the shared timers, or none
+ * @tick: length of a tick in ns
  * @lock: guards what follows, the tasks, and reading of @tw
  * @numbers: those of @area
  * @fresh: this number and those after it were never given out
  * @free: 1 more than a number that was given back, or 0
  * @ordinary: ordinary timers in the wheel, where it is the module's
  * @turn: is it the turn of these?
+ * @due: where there is one worker: tasks that it has found due, in their order
+ * @nr_orders: how often a task was given a time
  * @changed: for those who wait for a call to be over, or for the end of the pool
  * @tasks: tasks that are armed or running
  * @inside: workers, and threads that take
@@ -84,12 +88,15 @@ struct twheel_pool {
 	uint32_t threads;
 	uint32_t capacity;
 	struct twheel_area area;
+	uint64_t tick;
 	pthread_mutex_t lock;
 	union pool_number *numbers;
 	uint32_t fresh;
 	uint32_t free;
 	uint32_t ordinary;
 	bool turn;
+	struct twheel_task *due;
+	uint32_t nr_orders;
 	pthread_cond_t changed;
 	uint32_t tasks;
 	uint32_t inside;
@@ -112,6 +119,13 @@ void pool_end_task(struct twheel_pool *pool, struct twheel_task *task, int why);
 /* pool_run.c */
 void *pool_work(void *arg);
 
+/* pool_due.c */
+bool pool_before(const struct twheel_task *a, const struct twheel_task *b);
+struct twheel_task *pool_first_due(struct twheel_pool *pool);
+void pool_drop_due(struct twheel_pool *pool, struct twheel_task *task);
+int pool_move_due(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags,
+		  uint64_t when);
+
 /* pool_timer.c */
 int pool_open_timers(struct twheel_pool *pool, const struct twheel_pool_options *options);
 void pool_close_timers(struct twheel_pool *pool);
@@ -120,6 +134,7 @@ int pool_move_module(struct twheel_pool *pool, struct twheel_task *task, uint32_
 		     uint64_t when);
 int pool_disarm_module(struct twheel_pool *pool, struct twheel_task *task);
 struct twheel_task *pool_next_due(struct twheel_pool *pool);
+struct twheel_task *pool_all_due(struct twheel_pool *pool);
 int pool_read_due(struct twheel_pool *pool, struct twheel_task **tasks, unsigned int max);
 struct twheel_task *pool_drain(struct twheel_pool *pool);
 
@@ -172,6 +187,12 @@ static inline enum pool_state pool_state(const struct twheel_task *task)
 static inline void pool_set_state(struct twheel_task *task, enum pool_state state)
 {
 	__atomic_store_n(&task->state, state, __ATOMIC_RELEASE);
+}
+
+/* The latest among those with the same deadline */
+static inline void pool_set_order(struct twheel_pool *pool, struct twheel_task *task)
+{
+	task->order = pool->nr_orders++;
 }
 
 static inline bool pool_is_over(const struct twheel_pool *pool)

@@ -40,7 +40,8 @@ static uint64_t missed_by(const struct twheel_task *task, uint64_t now)
 static struct twheel_task *begin_run(struct twheel_pool *pool, struct pool_call *call,
 				     struct twheel_run *run)
 {
-	struct twheel_task *task = pool_next_due(pool);
+	struct twheel_task *task = pool->threads == 1 ? pool_first_due(pool) :
+							pool_next_due(pool);
 
 	if (!task)
 		return NULL;
@@ -98,6 +99,7 @@ static int arm_again(struct twheel_pool *pool, struct twheel_task *task, int ret
 		return -ECANCELED;
 	if (!pool_keeps(pool, task->period))
 		return -ESHUTDOWN;
+	pool_set_order(pool, task);
 	return pool_arm(pool, task, TWHEEL_ABS, task->deadline) ?: 1;
 }
 
@@ -139,11 +141,11 @@ void *pool_work(void *arg)
 	return NULL;
 }
 
-static int by_deadline(const void *a, const void *b)
+static int in_order(const void *a, const void *b)
 {
 	const struct twheel_task *const *x = a, *const *y = b;
 
-	return ((*x)->deadline > (*y)->deadline) - ((*x)->deadline < (*y)->deadline);
+	return pool_before(*y, *x) - pool_before(*x, *y);
 }
 
 /* As many as are due, but no more than @max; or an error, if there is nothing to come */
@@ -159,9 +161,8 @@ static int take_due(struct twheel_pool *pool, struct twheel_task **tasks, unsign
 		for (i = 0; i < nr; i++)
 			pool_set_state(tasks[total++], TASK_IDLE);
 	} while (nr == POOL_TAKEN && total < max);
-	/* In one slot of the wheel they come as they like */
 	if (total > 1)
-		qsort(tasks, total, sizeof(tasks[0]), by_deadline);
+		qsort(tasks, total, sizeof(tasks[0]), in_order);
 	pool->tasks -= total;
 	pool_tell_over(pool);
 	return total;

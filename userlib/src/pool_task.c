@@ -28,6 +28,7 @@ static int start(struct twheel_pool *pool, struct twheel_task *task, uint32_t fl
 	ret = pool_arm(pool, task, flags, pool_time(when));
 	if (ret)
 		return ret;
+	pool_set_order(pool, task);
 	task->flags = flags;
 	task->period = period;
 	pool->tasks++;
@@ -94,12 +95,15 @@ static int reset(struct twheel_pool *pool, struct twheel_task *task, int state, 
 
 	if (state == TASK_ARMED) {
 		ret = pool_move(pool, task, flags, pool_time(when));
+	} else if (state == TASK_DUE) {
+		ret = pool_move_due(pool, task, flags, pool_time(when));
 	} else if (state == TASK_RUNNING) {
 		ret = reset_running(pool, task, flags, pool_time(when), period);
 		flags |= TASK_RESET;
 	}
 	if (ret)
 		return ret;
+	pool_set_order(pool, task);
 	task->flags = flags;
 	task->period = period;
 	return 0;
@@ -137,6 +141,10 @@ static int cancel(struct twheel_pool *pool, struct twheel_task *task, int state)
 {
 	if (state == TASK_ARMED)
 		return pool_disarm(pool, task);
+	if (state == TASK_DUE) {
+		pool_drop_due(pool, task);
+		return 0;
+	}
 	if (state == TASK_RUNNING)
 		task->flags |= TASK_CANCELLED;
 	return state == TASK_IDLE ? -ENOENT : -EINPROGRESS;

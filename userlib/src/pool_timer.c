@@ -5,7 +5,7 @@
  * Without the module they are in a wheel in the program. Over the module, a pool with
  * workers has shared timers, which take no system call, and ordinary ones for tasks beyond
  * their number or beyond the latest time of a shared one, for those that are due at once, and
- * where it could have none.
+ * where it could have none. (Where there is one worker, it reads all that is due at once.)
  *
  * The number of a shared timer is a task's from when it is armed until it is taken, or
  * disarmed. All of that is under the lock of the pool, so nobody has taken an expiry and
@@ -72,6 +72,7 @@ static void map(struct twheel_pool *pool, uint32_t shared)
 int pool_open_timers(struct twheel_pool *pool, const struct twheel_pool_options *options)
 {
 	int ret = twheel_open(options->flags | O_NONBLOCK, &pool->tw);
+	struct twheel_info info = { .size = sizeof(info) };
 	uint32_t shared;
 
 	if (ret)
@@ -79,6 +80,10 @@ int pool_open_timers(struct twheel_pool *pool, const struct twheel_pool_options 
 	shared = wanted(pool, options->capacity);
 	if (!shared || set_up(pool, options, shared))
 		return set_up(pool, options, 0);
+	ret = twheel_info(pool->tw, &info);
+	if (ret)
+		return ret;
+	pool->tick = info.tick;
 	map(pool, shared);
 	return 0;
 }
@@ -121,9 +126,22 @@ static void disarm_shared(struct twheel_pool *pool, struct twheel_task *task)
 	put_number(pool, task);
 }
 
+/* Less than SHARED_END, as @deadline is. */
+static uint64_t round_up(const struct twheel_pool *pool, uint64_t deadline)
+{
+	uint64_t end = deadline + pool->tick - 1;
+
+	return end - end % pool->tick < SHARED_END ? end - end % pool->tick : deadline;
+}
+
+/*
+ * The kernel expires one that it finds within the tick of its deadline at once, and one that it
+ * knew before at the end of that. Both are to come then where there is an order, see pool_due.c.
+ */
 static int set_shared(struct twheel_pool *pool, struct twheel_task *task, uint64_t deadline)
 {
-	int ret = twheel_shared_arm(&pool->area, task->number - 1, deadline);
+	uint64_t at = pool->threads == 1 ? round_up(pool, deadline) : deadline;
+	int ret = twheel_shared_arm(&pool->area, task->number - 1, at);
 
 	task->deadline = deadline;
 	return ret < 0 ? ret : 0;
@@ -360,7 +378,7 @@ static struct twheel_task **drain_pending(struct twheel_pool *pool, struct twhee
 	return end;
 }
 
-static struct twheel_task **drain_ready(struct twheel_pool *pool, struct twheel_task **end)
+static struct twheel_task **take_ready(struct twheel_pool *pool, struct twheel_task **end)
 {
 	struct twheel_task *tasks[POOL_TAKEN];
 	int i, nr;
@@ -374,17 +392,37 @@ static struct twheel_task **drain_ready(struct twheel_pool *pool, struct twheel_
 }
 
 /*
- * All tasks that are armed, out of the wheel, with their deadlines; each is the link of one.
- * Those that are due come first, in the order in which they became so.
+ * All tasks that are due, out of the wheel, with their deadlines; each is the link of one. If
+ * the kernel has put no shared timer into the ring, and there are no others, none is looked for
+ * that it has yet to find.
+ */
+struct twheel_task *pool_all_due(struct twheel_pool *pool)
+{
+	struct twheel_task *list = NULL, **end = &list;
+	unsigned int number;
+
+	if (pool->area.nr && !pool->ordinary) {
+		if (!twheel_shared_take(&pool->area, &number, 1))
+			return NULL;
+		end = add(end, end_shared(pool, number));
+	}
+	end = take_ready(pool, end);
+	*end = NULL;
+	return list;
+}
+
+/*
+ * All tasks that are armed or due, out of the wheel, with their deadlines; each is the link of
+ * one. Those that are due come first, in the order in which they became so.
  */
 struct twheel_task *pool_drain(struct twheel_pool *pool)
 {
-	struct twheel_task *list, *pending, **end;
+	struct twheel_task *list = pool->due, *pending, **end = &list;
 
-	end = drain_shared(pool, &pending);
-	end = drain_pending(pool, end);
-	*end = NULL;
-	end = drain_ready(pool, &list);
-	*end = pending;
+	pool->due = NULL;
+	while (*end)
+		end = &(*end)->link;
+	*drain_pending(pool, drain_shared(pool, &pending)) = NULL;
+	*take_ready(pool, end) = pending;
 	return list;
 }

@@ -5,8 +5,8 @@
 
 #define SEC 1000000000LL
 
-/* By so much the two clocks may seem to have moved as one is read after the other, in ns */
-#define INEXACT 1000
+/* What the two clocks may differ by, as each is rounded, in ns */
+#define ROUNDED 2
 
 /* Which of so many answers is the most exact? A thread may be interrupted in each. */
 #define ANSWERS 5
@@ -51,19 +51,44 @@ static void ask(struct timens *timens)
 	set(&timens->ahead, ahead);
 }
 
+/* How far is the wall clock ahead, as seen from @here, a moment ago, and now? */
+static void look(const struct timens *timens, int64_t here, int64_t *wall, int64_t *wall_end)
+{
+	int64_t real = timens_here(CLOCK_REALTIME);
+
+	*wall = real - timens_here(timens->id) - ROUNDED;
+	*wall_end = real - here + ROUNDED;
+}
+
+/* Where it is now, there is nothing to ask: as the wheel was opened here, or has just been asked. */
+void timens_settle(struct timens *timens)
+{
+	int64_t wall, wall_end;
+
+	look(timens, timens_here(timens->id), &wall, &wall_end);
+	set(&timens->wall, wall);
+	set(&timens->wall_end, wall_end);
+}
+
 /* Is it another namespace than before? It is @here, and was read a moment ago. */
 void timens_look(struct timens *timens, int64_t here)
 {
-	int64_t wall;
+	int64_t before = __atomic_load_n(&timens->wall, __ATOMIC_RELAXED);
+	int64_t before_end = __atomic_load_n(&timens->wall_end, __ATOMIC_RELAXED);
+	int64_t wall, wall_end;
 
 	set(&timens->looked, here);
 	if (!timens_can_move(timens))
 		return;
-	wall = timens_here(CLOCK_REALTIME) - here - __atomic_load_n(&timens->wall, __ATOMIC_RELAXED);
-	if (wall >= -INEXACT && wall <= INEXACT)
+	look(timens, here, &wall, &wall_end);
+	if (wall > before_end || wall_end < before) {
+		ask(timens);
+		timens_settle(timens);
 		return;
-	ask(timens);
-	here = timens_here(timens->id);
-	set(&timens->wall, timens_here(CLOCK_REALTIME) - here);
-	set(&timens->looked, here);
+	}
+	/* The more looks, the better it is known. */
+	if (wall > before)
+		set(&timens->wall, wall);
+	if (wall_end < before_end)
+		set(&timens->wall_end, wall_end);
 }

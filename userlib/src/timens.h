@@ -28,9 +28,10 @@
  * @id: the clock, as of clock_gettime(2)
  * @behind: is the wheel's time to be too small, if it can't be exact?
  * @ahead: the time here less that of the wheel, in ns
- * @wall: the wall clock less the time here, when that was looked at last; %TIMENS_NEW
- *	before it was
- * @looked: the time here by then
+ * @wall: the wall clock less the time here is not less than that; %TIMENS_NEW before it was
+ *	looked at
+ * @wall_end: it is not more than that
+ * @looked: the time here when that was looked at last
  * @ask: gives the time of the wheel, or a negative error where that can't be known
  * @wheel: for @ask
  */
@@ -39,6 +40,7 @@ struct timens {
 	bool behind;
 	int64_t ahead;
 	int64_t wall;
+	int64_t wall_end;
 	int64_t looked;
 	int64_t (*ask)(void *wheel);
 	void *wheel;
@@ -46,6 +48,7 @@ struct timens {
 
 int64_t timens_here(clockid_t id);
 bool timens_can_move(const struct timens *timens);
+void timens_settle(struct timens *timens);
 void timens_look(struct timens *timens, int64_t here);
 
 /* The time of the wheel, in ns, of which it is @here in this process */

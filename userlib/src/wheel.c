@@ -40,6 +40,7 @@ static void set_clock(struct twheel *tw, uint32_t clock)
 	tw->timens = (struct timens){
 		.id = clock - TWHEEL_CLOCK_MONOTONIC + CLOCK_MONOTONIC,
 		.wall = TIMENS_NEW,
+		.wall_end = TIMENS_NEW,
 		.ask = ask_time,
 		.wheel = tw,
 	};

@@ -365,7 +365,7 @@ impl Pool {
                 state: 0,
                 flags: 0,
                 number: 0,
-                __reserved: 0,
+                order: 0,
             }),
             closure: UnsafeCell::new(Some(closure)),
             pool: Arc::clone(&self.inner),

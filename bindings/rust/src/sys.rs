@@ -119,7 +119,7 @@ pub struct Task {
     pub state: u32,
     pub flags: u32,
     pub number: u32,
-    pub __reserved: u32,
+    pub order: u32,
 }
 
 pub const CLOCK_REALTIME: u32 = 0x100;
@@ -238,7 +238,7 @@ pub fn layout() -> Vec<(&'static str, u64)> {
     fields!("twheel_run", Run, "deadline" deadline, "missed" missed);
     fields!("twheel_task", Task, "run" run, "next" next, "end" end, "arg" arg, "pool" pool,
             "link" link, "id" id, "deadline" deadline, "period" period, "state" state,
-            "flags" flags, "number" number, "__reserved" __reserved);
+            "flags" flags, "number" number, "order" order);
     number! {
         "TWHEEL_CLOCK_REALTIME" = CLOCK_REALTIME,
         "TWHEEL_CLOCK_MONOTONIC" = CLOCK_MONOTONIC,

@@ -91,7 +91,7 @@ static void pools(void)
 	FIELD(twheel_task, state);
 	FIELD(twheel_task, flags);
 	FIELD(twheel_task, number);
-	FIELD(twheel_task, __reserved);
+	FIELD(twheel_task, order);
 }
 
 static void numbers(void)

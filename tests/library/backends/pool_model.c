@@ -353,6 +353,117 @@ static void test_workers(void)
 	EXPECT_EQ(twheel_pool_free(pool), 0);
 }
 
+/*
+ * A task of a timer thread: which start or reset was its last; was it due by then, so that it
+ * waits for no tick, as those before it may; and random numbers
+ */
+struct turn {
+	struct twheel_task task;
+	__u64 number;
+	bool at_once;
+	__u64 seed;
+};
+
+/* So long a tick is that most tasks share theirs with others. */
+#define LONG_TICK (4 * MSEC)
+#define TURNS 1024
+
+static struct turn turns[TURNS];
+static unsigned int ran, resets, begun;
+/* Of starts and resets, with the number that they have */
+static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
+static __u64 numbers;
+/* Of the run before: its deadline, and the number of its start */
+static __u64 last_when, last_number;
+
+/*
+ * Started, or reset, for one of few times, so that several have the same, or for a delay. Resets
+ * are made by runs, since no other task runs meanwhile.
+ */
+static void set_turn(struct turn *turn, bool reset, __u64 r)
+{
+	__u64 in = (1 + (r >> 8) % 4 * 5) * MSEC, when = in, due;
+	__u32 flags = 0;
+	int ret;
+
+	pthread_mutex_lock(&set_lock);
+	due = now(CLOCK_MONOTONIC) + in;
+	if (r & 1) {
+		flags = TWHEEL_ABS;
+		when = due / MSEC * MSEC + MSEC;
+		due = when;
+	}
+	if (reset)
+		ret = twheel_task_reset(&turn->task, flags, when, 0);
+	else
+		ret = twheel_task_start(pool, &turn->task, flags, when, 0);
+	if (!ret) {
+		turn->number = ++numbers;
+		turn->at_once = due <= now(CLOCK_MONOTONIC);
+		resets += reset;
+		if (!reset)
+			begun++;
+	}
+	pthread_mutex_unlock(&set_lock);
+}
+
+/* Each after those of earlier deadlines, and of equal ones after those that were started before */
+static int run_turn(struct twheel_task *task, const struct twheel_run *run)
+{
+	struct turn *turn = task->arg, *other;
+	__u64 number, r = random_of(&turn->seed);
+	bool at_once;
+
+	pthread_mutex_lock(&set_lock);
+	number = turn->number;
+	at_once = turn->at_once;
+	pthread_mutex_unlock(&set_lock);
+	ADD(ran);
+	if (at_once)
+		return 0;
+	EXPECT_TRUE(run->deadline > last_when ||
+		    (run->deadline == last_when && number > last_number),
+		    "start %llu at %llu runs after start %llu at %llu", number,
+		    (__u64)run->deadline, last_number, last_when);
+	last_when = run->deadline;
+	last_number = number;
+	if (r % 64 == 0)
+		sleep_ns((r >> 8) % (8 * MSEC));
+	other = &turns[r >> 48 & (TURNS - 1)];
+	if (r % 4 == 1 && other != turn)
+		set_turn(other, true, r >> 8);
+	return 0;
+}
+
+static void test_order(void)
+{
+	__u64 seed = number_of("SEED", 1), n;
+	struct twheel_pool_options options = {
+		.size = sizeof(options), .threads = 1, .tick = LONG_TICK,
+	};
+	unsigned int i;
+
+	if (twheel_pool_new(&options, &pool))
+		tap_bail("no pool");
+	for (i = 0; i < TURNS; i++)
+		turns[i] = (struct turn){ .task = { .run = run_turn, .arg = &turns[i] }, .seed = i };
+	for (n = 1; n <= steps / 4 && !tap_bad; n++) {
+		__u64 r = random_of(&seed);
+		struct turn *turn = &turns[r >> 48 & (TURNS - 1)];
+
+		if (r % 256 == 0)
+			sleep_ns((r >> 32) % (3 * MSEC));
+		else if (r % 8 == 1)
+			begun -= !twheel_task_cancel(&turn->task);
+		else
+			set_turn(turn, false, r >> 8);
+	}
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&ran, __ATOMIC_ACQUIRE) == begun));
+	tap_diag("%u runs, %u resets", ran, resets);
+	EXPECT_TRUE(ran > steps / 100 && resets > steps / 2000);
+	EXPECT_EQ(twheel_pool_free(pool), 0);
+}
+
 int main(void)
 {
 	struct twheel *tw;
@@ -368,5 +479,6 @@ int main(void)
 	tap_start(250);
 	RUN(test_queue, "a delay queue beside a model");
 	RUN(test_workers, "workers among threads");
+	RUN(test_order, "one worker: by time, and then as they were started");
 	return tap_end();
 }

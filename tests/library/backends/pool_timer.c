@@ -160,7 +160,8 @@ static void test_no_calls(void)
 	unsigned int n = POOL_SHARED < 100 ? POOL_SHARED - 1 : 100, round, i;
 	struct twheel_task first = { .run = run };
 
-	EXPECT_EQ(made(1, 0), 0);
+	/* (One worker reads all that is due, for the order of tasks.) */
+	EXPECT_EQ(made(2, 0), 0);
 	run_all(NR, 0);
 	EXPECT_EQ(twheel_task_start(pool, &first, 0, HOUR, 0), 0);
 	reads = 0;

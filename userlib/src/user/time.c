@@ -155,11 +155,10 @@ void user_start_clock(struct user_wheel *uw, u32 id)
 	uw->timens = (struct timens){
 		.id = tw_clock_kernel_id(id),
 		.behind = true,
-		.wall = timens_here(CLOCK_REALTIME) - here,
-		.looked = here,
 		.ask = ask_time,
 		.wheel = uw,
 	};
+	timens_settle(&uw->timens);
 	uw->timer_at = timens_can_move(&uw->timens) ? here + USER_FAR : 0;
 	uw->timer_ns = USER_TIMER_OFF;
 	uw->timer_tick = TW_NEVER;
