@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Timers for libuv, in place of uv_timer_t: all of a loop's are in one wheel, which
- * the loop watches by one uv_poll_t. Functions, meaning and errors are those of
+ * Timers for libuv, in place of uv_timer_t: all of a loop's are in one wheel of the module,
+ * which the loop watches by one uv_poll_t. Functions, meaning, order and errors are those of
  * uv_timer_*(), with the same milliseconds of uv_now(); what is the library's own to
- * uv_close(), uv_ref(), uv_unref() and the like has a function here.
+ * uv_close(), uv_ref(), uv_unref() and the like has a function here. Without the module they
+ * are libuv's own timers.
  *
  * To be used instead of
  *
@@ -15,18 +16,17 @@
  * after twheel_uv_init(loop, &wheel, 0, TWHEEL_UV_SHARED). All in the header: a program
  * links to libtwheel and libuv. As with libuv, one thread calls what is of one loop.
  *
- * What is different:
- * - A timer runs when the loop polls, not at the beginning of its turn; one that is
- *   started with 0 runs at the beginning of the next turn, and before the callbacks of
- *   what was closed there, which libuv calls first since 1.45. Timers that are found due
- *   together run in libuv's order: by time, and then as they were started. With the
- *   module it may take some microseconds until a timer is found: so in the very
- *   millisecond in which it is due, one that was started later with 0 can be first.
+ * What is different, over the module:
+ * - Timers run when libuv runs its own, in its order: by time, and then as they were started.
+ *   But libuv's own timers that are due by then run before all of these, or after them.
+ * - The moment at which libuv would look is that at which the module has found a timer due: it
+ *   may take some microseconds to be. And where callbacks took long, libuv waits so much longer
+ *   for the next timer, unless uv_update_time() is called; a wheel does not.
  * - twheel_uv_timer_start() may fail with UV_ENOMEM or UV_ENOSPC, and then the timer is
- *   stopped. One that repeats is never lost by that: it is tried again each 10 ms.
- * - uv_walk() meets the uv_poll_t and two handles more, and no timers. Who closes all
- *   that it meets leaves out those of which twheel_uv_owns() says so.
+ *   stopped. One that repeats is never lost by that.
  * - After fork(2) the child must not use the wheel: let it make a loop of its own.
+ * uv_walk() meets some handles more. Who closes all that it meets leaves out those of which
+ * twheel_uv_owns() says so.
  */
 #ifndef TWHEEL_UV_H
 #define TWHEEL_UV_H
@@ -54,24 +54,28 @@ struct twheel_uv_link {
 
 /**
  * struct twheel_uv_timer - a timer
- * @link: this and all but @data is internal
- * @data: the caller's
+ * @data: the caller's; all else is internal
  */
 struct twheel_uv_timer {
-	struct twheel_uv_link link;
+	__extension__ union {
+		/* Without the module */
+		uv_timer_t own;
+		__extension__ struct {
+			struct twheel_uv_link link;
+			uint64_t timeout;
+			uint64_t repeat;
+			uint64_t start_id;
+			/* Of an ordinary timer of the wheel: its id, or 0 */
+			uint64_t id;
+			/* Of a shared timer: its number and 1, or 0 */
+			uint32_t number;
+			uint32_t flags;
+		};
+	};
 	void *data;
 	struct twheel_uv *wheel;
 	void (*cb)(struct twheel_uv_timer *timer);
 	void (*close_cb)(struct twheel_uv_timer *timer);
-	uint64_t timeout;
-	uint64_t repeat;
-	uint64_t start_id;
-	/* Of an ordinary timer of the wheel: its id, or 0, and when it expires, in ms */
-	uint64_t id;
-	uint64_t placed;
-	/* Of a shared timer: its number and 1, or 0 */
-	uint32_t number;
-	uint32_t flags;
 };
 
 /* What a number is of: a timer, or the end of a list of free ones */
@@ -83,10 +87,13 @@ union twheel_uv_number {
 /**
  * struct twheel_uv - the wheel of a loop
  * @data: the caller's; all else is internal
- * @due: timers to be run in the next turn, or later in this one
+ * @tw: the wheel, or NULL without the module
+ * @due: timers that are out of the wheel, or were never in it; their time may be to come
+ * @unsorted: are they in no order?
  * @running: timers that are being run
- * @unplaced: timers for which the wheel had no memory
  * @closing: timers whose close callback is to be called, the last one first
+ * @soonest: no timer in the wheel is due before that, in ms
+ * @runner: runs what is due, when libuv runs its own timers
  */
 struct twheel_uv {
 	void *data;
@@ -99,17 +106,18 @@ struct twheel_uv {
 	uint32_t first_free;
 	int unsorted;
 	uint64_t starts;
-	/* Timers of all kinds; those that keep the loop alive; ordinary ones in the wheel */
+	/* Timers of all kinds, and those that keep the loop alive */
 	uint64_t timers;
 	uint64_t alive;
-	uint64_t ordinary;
 	struct twheel_uv_link due;
 	struct twheel_uv_link running;
-	struct twheel_uv_link unplaced;
 	struct twheel_uv_timer *closing;
+	uint64_t soonest;
+	uint64_t runner_at;
 	uv_poll_t *poll;
-	uv_idle_t idle;
-	uv_timer_t again;
+	uv_timer_t runner;
+	uv_prepare_t prepare;
+	uv_check_t check;
 	uv_idle_t closer;
 	int to_close;
 	void (*close_cb)(struct twheel_uv *wheel);
@@ -120,12 +128,14 @@ struct twheel_uv {
 #define TWHEEL_UV__REF 2U
 #define TWHEEL_UV__CLOSING 4U
 
-/* Timers that are taken out of the wheel together, and when to try again, in ms */
+/* Timers that are taken out of the wheel together */
 #define TWHEEL_UV__BATCH 128
-#define TWHEEL_UV__AGAIN 10
 
 #define TWHEEL_UV__NS 1000000ULL
 #define TWHEEL_UV__NEVER 0x7fffffffffffffffULL
+
+/* Since this version a timer that a callback starts with 0 runs in the next turn, not in this. */
+#define TWHEEL_UV__QUEUE 0x013000U
 
 static inline void twheel_uv__list_init(struct twheel_uv_link *list)
 {
@@ -223,10 +233,20 @@ static inline void twheel_uv__add_due(struct twheel_uv_timer *timer)
 	struct twheel_uv *wheel = timer->wheel;
 	struct twheel_uv_link *due = &wheel->due;
 
-	twheel_uv__unlink(&timer->link);
 	if (!twheel_uv__list_empty(due) && twheel_uv__before(&timer->link, due->prev))
 		wheel->unsorted = 1;
 	twheel_uv__list_append(due, &timer->link);
+}
+
+/* The first one that is due, or NULL */
+static inline struct twheel_uv_timer *twheel_uv__first(struct twheel_uv *wheel)
+{
+	if (twheel_uv__list_empty(&wheel->due))
+		return NULL;
+	if (wheel->unsorted)
+		twheel_uv__sort(&wheel->due);
+	wheel->unsorted = 0;
+	return (struct twheel_uv_timer *)wheel->due.next;
 }
 
 /* A number for a timer, as long as there are any */
@@ -245,70 +265,49 @@ static inline void twheel_uv__get_number(struct twheel_uv_timer *timer)
 	timer->number = number;
 }
 
-/* In the wheel, for no later than that; which may be there already, and for earlier */
-static inline int twheel_uv__place_ordinary(struct twheel_uv_timer *timer, uint64_t ms, uint64_t ns)
+/* In the wheel, which it may be in already */
+static inline int twheel_uv__place_ordinary(struct twheel_uv_timer *timer, uint64_t ns)
 {
-	struct twheel_uv *wheel = timer->wheel;
+	struct twheel *tw = timer->wheel->tw;
 	struct twheel_op op;
 	int ret;
 
-	if (timer->id && timer->placed <= ms)
-		return 0;
 	if (timer->id) {
 		op = twheel_op_modify(timer->id, TWHEEL_ABS, ns, 0, (uintptr_t)timer);
-		ret = twheel_modify(wheel->tw, &op);
-	} else {
-		op = twheel_op_arm(TWHEEL_ABS, ns, 0, (uintptr_t)timer);
-		ret = twheel_arm(wheel->tw, &op);
-		wheel->ordinary += !ret;
+		return twheel_modify(tw, &op);
 	}
-	if (ret)
-		return ret;
-	timer->id = op.id;
-	timer->placed = ms;
-	return 0;
+	op = twheel_op_arm(TWHEEL_ABS, ns, 0, (uintptr_t)timer);
+	ret = twheel_arm(tw, &op);
+	if (!ret)
+		timer->id = op.id;
+	return ret;
 }
 
-static inline int twheel_uv__place(struct twheel_uv_timer *timer, uint64_t ms)
+static inline int twheel_uv__place(struct twheel_uv_timer *timer)
 {
-	uint64_t ns = ms < TWHEEL_UV__NEVER / TWHEEL_UV__NS ? ms * TWHEEL_UV__NS : TWHEEL_UV__NEVER;
+	uint64_t ms = timer->timeout, ns;
 	int ret;
 
+	ns = ms < TWHEEL_UV__NEVER / TWHEEL_UV__NS ? ms * TWHEEL_UV__NS : TWHEEL_UV__NEVER;
 	if (!timer->number && !timer->id)
 		twheel_uv__get_number(timer);
 	if (!timer->number)
-		return twheel_uv__place_ordinary(timer, ms, ns);
+		return twheel_uv__place_ordinary(timer, ns);
 	ret = twheel_shared_arm(&timer->wheel->area, timer->number - 1, ns);
 	return ret < 0 ? ret : 0;
 }
 
-/* Where nobody could be told that there is no memory */
-static inline void twheel_uv__place_surely(struct twheel_uv_timer *timer, uint64_t ms);
+static inline void twheel_uv__run(uv_timer_t *runner);
 
-static inline void twheel_uv__place_again(uv_timer_t *again)
+/* The runner comes at that time, or earlier if it does so already. */
+static inline void twheel_uv__run_at(struct twheel_uv *wheel, uint64_t ms)
 {
-	struct twheel_uv *wheel = (struct twheel_uv *)again->data;
-	struct twheel_uv_link list;
+	uint64_t now = uv_now(wheel->loop);
 
-	twheel_uv__list_init(&list);
-	twheel_uv__list_move(&wheel->unplaced, &list);
-	while (!twheel_uv__list_empty(&list)) {
-		struct twheel_uv_timer *timer = (struct twheel_uv_timer *)list.next;
-
-		twheel_uv__unlink(&timer->link);
-		twheel_uv__place_surely(timer, timer->timeout);
-	}
-}
-
-static inline void twheel_uv__place_surely(struct twheel_uv_timer *timer, uint64_t ms)
-{
-	struct twheel_uv *wheel = timer->wheel;
-
-	if (!twheel_uv__place(timer, ms))
+	if (uv_is_active((uv_handle_t *)&wheel->runner) && wheel->runner_at <= ms)
 		return;
-	if (twheel_uv__list_empty(&wheel->unplaced))
-		uv_timer_start(&wheel->again, twheel_uv__place_again, TWHEEL_UV__AGAIN, 0);
-	twheel_uv__list_append(&wheel->unplaced, &timer->link);
+	wheel->runner_at = ms;
+	uv_timer_start(&wheel->runner, twheel_uv__run, ms <= now ? 0 : ms - now, 0);
 }
 
 /* The loop lives as long as a timer is active that has a reference. */
@@ -326,43 +325,65 @@ static inline void twheel_uv__set_flags(struct twheel_uv_timer *timer, uint32_t 
 		uv_unref((uv_handle_t *)wheel->poll);
 }
 
+/* Nothing of the timer stays where its time would come. */
+static inline void twheel_uv__displace(struct twheel_uv_timer *timer)
+{
+	if (timer->number)
+		twheel_shared_cancel(&timer->wheel->area, timer->number - 1);
+	if (timer->id)
+		twheel_cancel(timer->wheel->tw, timer->id);
+	timer->id = 0;
+}
+
 /**
  * twheel_uv_timer_stop - let a timer not be run
  * @timer: the timer, active or not
- *
- * A timer that is no shared one stays in the wheel until its time has come, or it is
- * closed, so that it costs nothing to start it again.
  *
  * Return: 0.
  */
 static inline int twheel_uv_timer_stop(struct twheel_uv_timer *timer)
 {
-	if (!(timer->flags & TWHEEL_UV__ACTIVE))
+	if (!timer->wheel->tw)
+		return uv_timer_stop(&timer->own);
+	if (timer->flags & TWHEEL_UV__CLOSING)
 		return 0;
 	twheel_uv__unlink(&timer->link);
-	if (timer->number)
-		twheel_shared_cancel(&timer->wheel->area, timer->number - 1);
+	if (!(timer->flags & TWHEEL_UV__ACTIVE))
+		return 0;
+	twheel_uv__displace(timer);
 	twheel_uv__set_flags(timer, timer->flags & ~TWHEEL_UV__ACTIVE);
 	return 0;
 }
 
-static inline void twheel_uv__turn(uv_idle_t *idle);
-
-/* A new deadline for a timer that is not active. Returns 0 or an error of the wheel. */
+/* A new time for a timer, active or not. Returns 0 or an error of the wheel. */
 static inline int twheel_uv__begin(struct twheel_uv_timer *timer, uint64_t timeout)
 {
 	struct twheel_uv *wheel = timer->wheel;
 	uint64_t now = uv_now(wheel->loop);
+	int ret = 0;
 
+	twheel_uv__unlink(&timer->link);
 	timer->timeout = now + timeout < now ? UINT64_MAX : now + timeout;
 	timer->start_id = wheel->starts++;
+	if (timeout) {
+		ret = twheel_uv__place(timer);
+		if (timer->timeout < wheel->soonest)
+			wheel->soonest = timer->timeout;
+	} else {
+		twheel_uv__displace(timer);
+		twheel_uv__add_due(timer);
+	}
 	twheel_uv__set_flags(timer, timer->flags | TWHEEL_UV__ACTIVE);
-	if (timeout)
-		return twheel_uv__place(timer, timer->timeout);
-	twheel_uv__add_due(timer);
-	if (!uv_is_active((uv_handle_t *)&wheel->idle))
-		uv_idle_start(&wheel->idle, twheel_uv__turn);
-	return 0;
+	twheel_uv__run_at(wheel, timer->timeout);
+	return ret;
+}
+
+/* Without the module */
+static inline void twheel_uv__called(uv_timer_t *own)
+{
+	struct twheel_uv_timer *timer = (struct twheel_uv_timer *)own;
+
+	timer->cb(timer);
 }
 
 /**
@@ -380,9 +401,14 @@ static inline int twheel_uv_timer_start(struct twheel_uv_timer *timer,
 {
 	int ret;
 
+	if (!timer->wheel->tw) {
+		ret = uv_timer_start(&timer->own, cb ? twheel_uv__called : NULL, timeout, repeat);
+		if (!ret)
+			timer->cb = cb;
+		return ret;
+	}
 	if (!cb || timer->flags & TWHEEL_UV__CLOSING)
 		return UV_EINVAL;
-	twheel_uv_timer_stop(timer);
 	timer->cb = cb;
 	timer->repeat = repeat;
 	ret = twheel_uv__begin(timer, timeout);
@@ -399,9 +425,11 @@ static inline int twheel_uv_timer_start(struct twheel_uv_timer *timer,
  */
 static inline int twheel_uv_timer_again(struct twheel_uv_timer *timer)
 {
+	if (!timer->wheel->tw)
+		return uv_timer_again(&timer->own);
 	if (!timer->cb)
 		return UV_EINVAL;
-	if (!timer->repeat)
+	if (!timer->repeat || timer->flags & TWHEEL_UV__CLOSING)
 		return 0;
 	return twheel_uv_timer_start(timer, timer->cb, timer->repeat, timer->repeat);
 }
@@ -413,7 +441,10 @@ static inline int twheel_uv_timer_again(struct twheel_uv_timer *timer)
  */
 static inline void twheel_uv_timer_set_repeat(struct twheel_uv_timer *timer, uint64_t repeat)
 {
-	timer->repeat = repeat;
+	if (timer->wheel->tw)
+		timer->repeat = repeat;
+	else
+		uv_timer_set_repeat(&timer->own, repeat);
 }
 
 /**
@@ -424,7 +455,7 @@ static inline void twheel_uv_timer_set_repeat(struct twheel_uv_timer *timer, uin
  */
 static inline uint64_t twheel_uv_timer_get_repeat(const struct twheel_uv_timer *timer)
 {
-	return timer->repeat;
+	return timer->wheel->tw ? timer->repeat : uv_timer_get_repeat(&timer->own);
 }
 
 /**
@@ -437,36 +468,50 @@ static inline uint64_t twheel_uv_timer_get_due_in(const struct twheel_uv_timer *
 {
 	uint64_t now = uv_now(timer->wheel->loop);
 
+	if (!timer->wheel->tw)
+		return uv_timer_get_due_in(&timer->own);
 	return now >= timer->timeout ? 0 : timer->timeout - now;
 }
 
 /** twheel_uv_timer_ref - let @timer keep the loop alive, which is so at first */
 static inline void twheel_uv_timer_ref(struct twheel_uv_timer *timer)
 {
-	twheel_uv__set_flags(timer, timer->flags | TWHEEL_UV__REF);
+	if (timer->wheel->tw)
+		twheel_uv__set_flags(timer, timer->flags | TWHEEL_UV__REF);
+	else
+		uv_ref((uv_handle_t *)&timer->own);
 }
 
 /** twheel_uv_timer_unref - let @timer not keep the loop alive */
 static inline void twheel_uv_timer_unref(struct twheel_uv_timer *timer)
 {
-	twheel_uv__set_flags(timer, timer->flags & ~TWHEEL_UV__REF);
+	if (timer->wheel->tw)
+		twheel_uv__set_flags(timer, timer->flags & ~TWHEEL_UV__REF);
+	else
+		uv_unref((uv_handle_t *)&timer->own);
 }
 
 /** twheel_uv_timer_has_ref - does @timer keep the loop alive while it is active? */
 static inline int twheel_uv_timer_has_ref(const struct twheel_uv_timer *timer)
 {
+	if (!timer->wheel->tw)
+		return !!uv_has_ref((const uv_handle_t *)&timer->own);
 	return !!(timer->flags & TWHEEL_UV__REF);
 }
 
 /** twheel_uv_timer_is_active - was @timer started, and neither stopped nor run? */
 static inline int twheel_uv_timer_is_active(const struct twheel_uv_timer *timer)
 {
+	if (!timer->wheel->tw)
+		return !!uv_is_active((const uv_handle_t *)&timer->own);
 	return !!(timer->flags & TWHEEL_UV__ACTIVE);
 }
 
 /** twheel_uv_timer_is_closing - was @timer closed? */
 static inline int twheel_uv_timer_is_closing(const struct twheel_uv_timer *timer)
 {
+	if (!timer->wheel->tw)
+		return !!uv_is_closing((const uv_handle_t *)&timer->own);
 	return !!(timer->flags & TWHEEL_UV__CLOSING);
 }
 
@@ -479,34 +524,34 @@ static inline int twheel_uv_timer_is_closing(const struct twheel_uv_timer *timer
  */
 static inline int twheel_uv_timer_init(struct twheel_uv *wheel, struct twheel_uv_timer *timer)
 {
-	timer->link.next = NULL;
 	timer->wheel = wheel;
 	timer->cb = NULL;
+	wheel->timers++;
+	if (!wheel->tw) {
+		uv_timer_init(wheel->loop, &timer->own);
+		/* What no other handle has: see twheel_uv_owns() */
+		timer->own.data = &wheel->runner;
+		return 0;
+	}
+	timer->link.next = NULL;
 	timer->timeout = 0;
 	timer->repeat = 0;
 	timer->start_id = 0;
 	timer->id = 0;
 	timer->number = 0;
 	timer->flags = TWHEEL_UV__REF;
-	wheel->timers++;
 	return 0;
 }
 
-/* Nothing of the timer stays in the wheel. */
-static inline void twheel_uv__forget(struct twheel_uv_timer *timer)
+static inline void twheel_uv__put_number(struct twheel_uv_timer *timer)
 {
 	struct twheel_uv *wheel = timer->wheel;
 
-	if (timer->id) {
-		twheel_cancel(wheel->tw, timer->id);
-		wheel->ordinary--;
-		timer->id = 0;
-	}
-	if (timer->number) {
-		wheel->numbers[timer->number - 1].next_free = wheel->first_free;
-		wheel->first_free = timer->number;
-		timer->number = 0;
-	}
+	if (!timer->number)
+		return;
+	wheel->numbers[timer->number - 1].next_free = wheel->first_free;
+	wheel->first_free = timer->number;
+	timer->number = 0;
 }
 
 /* The last of a turn of the loop */
@@ -524,6 +569,16 @@ static inline void twheel_uv__closed(uv_handle_t *closer)
 	}
 }
 
+/* Without the module */
+static inline void twheel_uv__own_closed(uv_handle_t *own)
+{
+	struct twheel_uv_timer *timer = (struct twheel_uv_timer *)own;
+
+	timer->wheel->timers--;
+	if (timer->close_cb)
+		timer->close_cb(timer);
+}
+
 /**
  * twheel_uv_timer_close - end a timer
  * @timer: the timer, not closed before
@@ -534,12 +589,16 @@ static inline void twheel_uv_timer_close(struct twheel_uv_timer *timer,
 {
 	struct twheel_uv *wheel = timer->wheel;
 
+	timer->close_cb = cb;
+	if (!wheel->tw) {
+		uv_close((uv_handle_t *)&timer->own, twheel_uv__own_closed);
+		return;
+	}
 	if (timer->flags & TWHEEL_UV__CLOSING)
 		abort();
 	twheel_uv_timer_stop(timer);
-	twheel_uv__forget(timer);
+	twheel_uv__put_number(timer);
 	timer->flags |= TWHEEL_UV__CLOSING;
-	timer->close_cb = cb;
 	/* A handle for nothing but its end, which comes when the timer's is to come */
 	if (!wheel->closing) {
 		uv_idle_init(wheel->loop, &wheel->closer);
@@ -550,32 +609,8 @@ static inline void twheel_uv_timer_close(struct twheel_uv_timer *timer,
 	wheel->closing = timer;
 }
 
-/* It is out of the wheel. If it was moved since it was put there, it goes back. */
-static inline void twheel_uv__expired(struct twheel_uv_timer *timer)
-{
-	struct twheel_uv *wheel = timer->wheel;
-	uint64_t placed = timer->placed;
-
-	timer->id = 0;
-	wheel->ordinary--;
-	if (!(timer->flags & TWHEEL_UV__ACTIVE) || timer->link.next)
-		return;
-	if (timer->timeout > placed)
-		twheel_uv__place_surely(timer, timer->timeout);
-	else
-		twheel_uv__add_due(timer);
-}
-
-static inline void twheel_uv__collect_shared(struct twheel_uv *wheel)
-{
-	unsigned int numbers[TWHEEL_UV__BATCH], i, nr;
-
-	while ((nr = twheel_shared_take(&wheel->area, numbers, TWHEEL_UV__BATCH)))
-		for (i = 0; i < nr; i++)
-			twheel_uv__add_due(wheel->numbers[numbers[i]].timer);
-}
-
-static inline void twheel_uv__collect_ordinary(struct twheel_uv *wheel)
+/* All that is due by now, and is to run when the loop sees that it is. */
+static inline void twheel_uv__collect(struct twheel_uv *wheel)
 {
 	struct twheel_event events[TWHEEL_UV__BATCH];
 	int i, nr;
@@ -583,75 +618,128 @@ static inline void twheel_uv__collect_ordinary(struct twheel_uv *wheel)
 	do {
 		nr = twheel_read(wheel->tw, events, TWHEEL_UV__BATCH);
 		for (i = 0; i < nr; i++) {
+			struct twheel_uv_timer *timer;
+
 			if (events[i].flags & TWHEEL_EVENT_SHARED)
-				twheel_uv__add_due(wheel->numbers[events[i].user_data].timer);
+				timer = wheel->numbers[events[i].user_data].timer;
 			else
-				twheel_uv__expired((struct twheel_uv_timer *)(uintptr_t)
-						   events[i].user_data);
+				timer = (struct twheel_uv_timer *)(uintptr_t)events[i].user_data;
+			timer->id = 0;
+			twheel_uv__add_due(timer);
 		}
 	} while (nr == TWHEEL_UV__BATCH);
 }
 
-/* All that is due, in its order. (A wheel in the program wants to be read to be quiet.) */
-static inline void twheel_uv__collect(struct twheel_uv *wheel)
+/* No timer in the wheel is due before that, in ms: neither one that the kernel knows, nor others */
+static inline uint64_t twheel_uv__soonest(struct twheel_uv *wheel)
 {
+	uint64_t ns = UINT64_MAX;
+	struct twheel_info info;
+
+	/* In that order: what the kernel has not found by the first, it has by the second. */
 	if (wheel->nr_numbers)
-		twheel_uv__collect_shared(wheel);
-	if (wheel->ordinary || !wheel->nr_numbers)
-		twheel_uv__collect_ordinary(wheel);
-	if (wheel->unsorted)
-		twheel_uv__sort(&wheel->due);
-	wheel->unsorted = 0;
+		ns = __atomic_load_n(&wheel->area.shared->next_wake, __ATOMIC_ACQUIRE);
+	memset(&info, 0, sizeof(info));
+	info.size = sizeof(info);
+	if (!twheel_info(wheel->tw, &info) && info.pending && info.next_expiry < ns)
+		ns = info.next_expiry;
+	return ns == UINT64_MAX ? ns : ns / TWHEEL_UV__NS;
 }
 
-/*
- * No callback sees a time in uv_now() before that of its timer: the wheel may have seen a
- * later time than the loop did, or one to the nanosecond where the loop's is a jiffy old.
- */
-static inline void twheel_uv__put_off(struct twheel_uv *wheel)
+/* A timer that is due now goes on, or not, and is run. */
+static inline void twheel_uv__call(struct twheel_uv_timer *timer)
+{
+	twheel_uv_timer_stop(timer);
+	/* Where there is no place in the wheel, it needs none. */
+	if (timer->repeat && twheel_uv__begin(timer, timer->repeat))
+		twheel_uv__add_due(timer);
+	timer->cb(timer);
+}
+
+static inline struct twheel_uv_timer *twheel_uv__next_due(struct twheel_uv *wheel)
+{
+	struct twheel_uv_timer *timer = twheel_uv__first(wheel);
+
+	return timer && timer->timeout <= uv_now(wheel->loop) ? timer : NULL;
+}
+
+/* As of 1.48: first all that is due is stopped, and then each is run that is still to be. */
+static inline void twheel_uv__run_queue(struct twheel_uv *wheel)
 {
 	struct twheel_uv_timer *timer;
 
-	timer = (struct twheel_uv_timer *)wheel->due.prev;
-	if (twheel_uv__list_empty(&wheel->due) || timer->timeout <= uv_now(wheel->loop))
-		return;
-	uv_update_time(wheel->loop);
-	while (!twheel_uv__list_empty(&wheel->due)) {
-		timer = (struct twheel_uv_timer *)wheel->due.prev;
-		if (timer->timeout <= uv_now(wheel->loop))
-			break;
-		twheel_uv__unlink(&timer->link);
-		twheel_uv__place_surely(timer, timer->timeout + 1);
-	}
-}
-
-/* Run what is due, but not what is started with 0 meanwhile. */
-static inline void twheel_uv__run(struct twheel_uv *wheel)
-{
-	twheel_uv__collect(wheel);
-	twheel_uv__put_off(wheel);
-	uv_idle_stop(&wheel->idle);
-	twheel_uv__list_move(&wheel->due, &wheel->running);
-	while (!twheel_uv__list_empty(&wheel->running)) {
-		struct twheel_uv_timer *timer = (struct twheel_uv_timer *)wheel->running.next;
-
+	while ((timer = twheel_uv__next_due(wheel))) {
 		twheel_uv_timer_stop(timer);
-		if (timer->repeat && twheel_uv__begin(timer, timer->repeat))
-			twheel_uv__place_surely(timer, timer->timeout);
-		timer->cb(timer);
+		twheel_uv__list_append(&wheel->running, &timer->link);
+	}
+	while (!twheel_uv__list_empty(&wheel->running))
+		twheel_uv__call((struct twheel_uv_timer *)wheel->running.next);
+}
+
+/* As before: what becomes due while others are run is run, too. */
+static inline void twheel_uv__run_each(struct twheel_uv *wheel)
+{
+	uint64_t looked = uv_now(wheel->loop);
+	struct twheel_uv_timer *timer;
+
+	while ((timer = twheel_uv__next_due(wheel))) {
+		twheel_uv__call(timer);
+		if (uv_now(wheel->loop) == looked)
+			continue;
+		looked = uv_now(wheel->loop);
+		twheel_uv__collect(wheel);
 	}
 }
 
-static inline void twheel_uv__turn(uv_idle_t *idle)
+/* The runner comes for what is due first, if that is not before libuv polls for it. */
+static inline void twheel_uv__set_runner(struct twheel_uv *wheel, uint64_t soonest)
 {
-	twheel_uv__run((struct twheel_uv *)idle->data);
+	struct twheel_uv_timer *first = twheel_uv__first(wheel);
+
+	uv_timer_stop(&wheel->runner);
+	if (first && first->timeout < soonest)
+		soonest = first->timeout;
+	if (soonest != UINT64_MAX)
+		twheel_uv__run_at(wheel, soonest);
+}
+
+static inline void twheel_uv__run(uv_timer_t *runner)
+{
+	struct twheel_uv *wheel = (struct twheel_uv *)runner->data;
+
+	twheel_uv__collect(wheel);
+	if (uv_version() < TWHEEL_UV__QUEUE)
+		twheel_uv__run_each(wheel);
+	else
+		twheel_uv__run_queue(wheel);
+	/* What is due by now was found. */
+	wheel->soonest = twheel_uv__soonest(wheel);
+	if (wheel->soonest <= uv_now(wheel->loop))
+		wheel->soonest = uv_now(wheel->loop) + 1;
+	twheel_uv__set_runner(wheel, wheel->soonest);
+}
+
+/*
+ * While the loop waits, the wheel wakes it, to the ms; the runner would do so for nothing where a
+ * timer was stopped or started anew. It does for what is out of the wheel.
+ */
+static inline void twheel_uv__before_poll(uv_prepare_t *prepare)
+{
+	twheel_uv__set_runner((struct twheel_uv *)prepare->data, UINT64_MAX);
+}
+
+static inline void twheel_uv__after_poll(uv_check_t *check)
+{
+	struct twheel_uv *wheel = (struct twheel_uv *)check->data;
+
+	twheel_uv__set_runner(wheel, wheel->soonest);
 }
 
 static inline void twheel_uv__readable(uv_poll_t *poll, int status, int events)
 {
 	(void)status;
 	(void)events;
-	twheel_uv__run((struct twheel_uv *)poll->data);
+	((struct twheel_uv *)poll->data)->soonest = 0;
 }
 
 /* With shared timers where that can be. Ticks are those of libuv. */
@@ -664,7 +752,7 @@ static inline int twheel_uv__setup(struct twheel_uv *wheel, unsigned int shared)
 	setup.size = sizeof(setup);
 	setup.clock = TWHEEL_CLOCK_MONOTONIC;
 	setup.tick = TWHEEL_UV__NS;
-	if (!shared || twheel_backend(wheel->tw) != TWHEEL_KERNEL)
+	if (!shared)
 		return twheel_setup(wheel->tw, &setup);
 	setup.flags = TWHEEL_SETUP_SHARED;
 	setup.shared = shared;
@@ -729,13 +817,18 @@ static inline int twheel_uv__watch(struct twheel_uv *wheel)
 
 	if (ret)
 		return ret;
-	uv_idle_init(wheel->loop, &wheel->idle);
-	wheel->idle.data = wheel;
-	uv_timer_init(wheel->loop, &wheel->again);
-	wheel->again.data = wheel;
+	uv_timer_init(wheel->loop, &wheel->runner);
+	uv_prepare_init(wheel->loop, &wheel->prepare);
+	uv_check_init(wheel->loop, &wheel->check);
+	wheel->runner.data = wheel;
+	wheel->prepare.data = wheel;
+	wheel->check.data = wheel;
+	uv_prepare_start(&wheel->prepare, twheel_uv__before_poll);
+	uv_check_start(&wheel->check, twheel_uv__after_poll);
 	uv_unref((uv_handle_t *)wheel->poll);
-	uv_unref((uv_handle_t *)&wheel->idle);
-	uv_unref((uv_handle_t *)&wheel->again);
+	uv_unref((uv_handle_t *)&wheel->runner);
+	uv_unref((uv_handle_t *)&wheel->prepare);
+	uv_unref((uv_handle_t *)&wheel->check);
 	return 0;
 }
 
@@ -743,7 +836,8 @@ static inline int twheel_uv__watch(struct twheel_uv *wheel)
  * twheel_uv_init - make the wheel of a loop
  * @loop: the loop
  * @wheel: the wheel; its memory is the caller's, until @cb of twheel_uv_close() was called
- * @flags: 0, or %TWHEEL_KERNEL or %TWHEEL_USER, as for twheel_open()
+ * @flags: 0, or %TWHEEL_KERNEL or %TWHEEL_USER, as for twheel_open(); without the module it is
+ *	libuv that has the timers
  * @shared: so many timers need no system call to start, where the module is: they take 40
  *	bytes each from now on; %TWHEEL_UV_SHARED, or 0. More timers than that are well.
  *
@@ -764,15 +858,20 @@ static inline int twheel_uv_init(uv_loop_t *loop, struct twheel_uv *wheel, int f
 	wheel->starts = 0;
 	wheel->timers = 0;
 	wheel->alive = 0;
-	wheel->ordinary = 0;
+	wheel->soonest = UINT64_MAX;
+	wheel->poll = NULL;
 	wheel->closing = NULL;
 	wheel->to_close = 0;
 	twheel_uv__list_init(&wheel->due);
 	twheel_uv__list_init(&wheel->running);
-	twheel_uv__list_init(&wheel->unplaced);
 	ret = twheel_open(flags | O_NONBLOCK, &wheel->tw);
 	if (ret)
 		return ret;
+	if (twheel_backend(wheel->tw) != TWHEEL_KERNEL) {
+		twheel_close(wheel->tw);
+		wheel->tw = NULL;
+		return uv_timer_init(loop, &wheel->runner);
+	}
 	ret = twheel_uv__setup(wheel, shared);
 	if (!ret)
 		ret = twheel_uv__watch(wheel);
@@ -790,9 +889,13 @@ static inline int twheel_uv_init(uv_loop_t *loop, struct twheel_uv *wheel, int f
  */
 static inline int twheel_uv_owns(const struct twheel_uv *wheel, const uv_handle_t *handle)
 {
+	if (handle == (const uv_handle_t *)&wheel->runner)
+		return 1;
+	if (!wheel->tw)
+		return handle->data == &wheel->runner;
 	return handle == (const uv_handle_t *)wheel->poll ||
-	       handle == (const uv_handle_t *)&wheel->idle ||
-	       handle == (const uv_handle_t *)&wheel->again ||
+	       handle == (const uv_handle_t *)&wheel->prepare ||
+	       handle == (const uv_handle_t *)&wheel->check ||
 	       handle == (const uv_handle_t *)&wheel->closer;
 }
 
@@ -803,7 +906,8 @@ static inline void twheel_uv__gone(uv_handle_t *handle)
 	if (--wheel->to_close)
 		return;
 	free(wheel->poll);
-	twheel_uv__free(wheel);
+	if (wheel->tw)
+		twheel_uv__free(wheel);
 	if (wheel->close_cb)
 		wheel->close_cb(wheel);
 }
@@ -820,10 +924,14 @@ static inline int twheel_uv_close(struct twheel_uv *wheel, void (*cb)(struct twh
 	if (wheel->timers)
 		return UV_EBUSY;
 	wheel->close_cb = cb;
-	wheel->to_close = 3;
+	wheel->to_close = wheel->tw ? 4 : 1;
+	wheel->runner.data = wheel;
+	uv_close((uv_handle_t *)&wheel->runner, twheel_uv__gone);
+	if (!wheel->tw)
+		return 0;
 	uv_close((uv_handle_t *)wheel->poll, twheel_uv__gone);
-	uv_close((uv_handle_t *)&wheel->idle, twheel_uv__gone);
-	uv_close((uv_handle_t *)&wheel->again, twheel_uv__gone);
+	uv_close((uv_handle_t *)&wheel->prepare, twheel_uv__gone);
+	uv_close((uv_handle_t *)&wheel->check, twheel_uv__gone);
 	return 0;
 }
 

@@ -13,6 +13,9 @@ it refers to are let go at once. A callback is never early, and as late as a tic
 besides what the loop is late itself. Those that are taken together come in the order of
 their times; hundreds that are due in one tick may be taken in two parts.
 
+A loop whose time() is replaced, as for tests, has the timers that are started from then on in
+asyncio's own heap, and runs them by that clock, as asyncio does.
+
 Timers are shared ones, armed without a system call, where the module is there; ordinary
 ones beyond TIMERS of them, and without the module the library's own.
 
@@ -45,6 +48,7 @@ TICK_NS = 1_000_000
 TIMERS = 65536
 """Most shared timers of a loop. They take 29 bytes each, also while they are not used."""
 
+_time = asyncio.BaseEventLoop.time
 _when = operator.attrgetter("_when")
 
 
@@ -137,10 +141,11 @@ class EventLoop(asyncio.SelectorEventLoop):
         if handle._source_traceback:
             # Who called is of interest, not this function and the one before
             del handle._source_traceback[-2:]
-        if when > now:
+        if when > now and getattr(self.time, "__func__", None) is _time:
             handle._token = self._timers.add(when, handle)
         else:
-            # It is due: the next turn takes it from the heap, without waiting.
+            # It is due: the next turn takes it from the heap, without waiting. Or somebody has
+            # replaced the clock, of which the wheel knows nothing: so it stays in asyncio's heap.
             handle._token = None
             heapq.heappush(self._scheduled, handle)
         handle._scheduled = True
