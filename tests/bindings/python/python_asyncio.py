@@ -21,6 +21,36 @@ class Thing:
         pass
 
 
+def with_clock(kind, seed):
+    """What a loop of that kind calls whose clock is replaced, by which program it is at random"""
+    rnd = random.Random(seed)
+    at, called, handles = 1000.0, [], []
+
+    class Replaced(kind):
+        def time(self):
+            return at
+
+    loop = Replaced() if seed % 2 else kind()
+    if not seed % 2:
+        loop.time = lambda: at
+    for n in range(200):
+        action = rnd.randrange(4)
+        if action == 0 and handles:
+            handles.pop(rnd.randrange(len(handles))).cancel()
+        elif action == 1:
+            handles.append(loop.call_at(1000 + rnd.randrange(100), called.append, n))
+        else:
+            handles.append(loop.call_later(rnd.randrange(1, 50), called.append, n))
+        if rnd.randrange(4) == 0:
+            at += rnd.randrange(10)
+            for _ in range(2):
+                loop.call_soon(loop.stop)
+                loop.run_forever()
+            called.append(f"at {at}")
+    loop.close()
+    return called
+
+
 class Loop(unittest.TestCase):
     def setUp(self):
         self.loop = twheel.asyncio.EventLoop()
@@ -48,6 +78,13 @@ class Loop(unittest.TestCase):
         self.loop.call_soon(self.loop.call_later, 0.05, self.loop.stop)
         self.loop.run_forever()
         self.assertEqual(called, [*range(-100, 0), *times])
+
+    def test_clock(self):
+        """asyncio: a loop whose clock is replaced runs what is due by that, as asyncio's own"""
+        for seed in range(20):
+            theirs = with_clock(asyncio.SelectorEventLoop, seed)
+            self.assertGreater(len(theirs), 50)
+            self.assertEqual(with_clock(twheel.asyncio.EventLoop, seed), theirs)
 
     def test_cancel(self):
         """asyncio: a handle that was cancelled is not called, also one that is due"""
