@@ -60,7 +60,7 @@ static void look(const struct timens *timens, int64_t here, int64_t *wall, int64
 	*wall_end = real - here + ROUNDED;
 }
 
-/* Where it is now, there is nothing to ask: as the wheel was opened here, or has just been asked. */
+/* Nothing is to be asked where the process is now: the wheel was opened here, or has been asked. */
 void timens_settle(struct timens *timens)
 {
 	int64_t wall, wall_end;

@@ -54,8 +54,9 @@ static unsigned int number(any_timer_t *timer)
 
 static void say(const char *what, any_timer_t *timer, int result)
 {
-	printf("%llu %s %u: %d, active %d repeat %llu due in %llu\n", (unsigned long long)uv_now(&loop),
-	       what, number(timer), result, !!timer_is_active(timer),
+	printf("%llu %s %u: %d, active %d repeat %llu due in %llu\n",
+	       (unsigned long long)uv_now(&loop), what, number(timer), result,
+	       !!timer_is_active(timer),
 	       (unsigned long long)timer_get_repeat(timer),
 	       (unsigned long long)timer_get_due_in(timer));
 }

@@ -106,7 +106,7 @@ static void expired(unsigned int n)
 {
 	__u64 wall = now(CLOCK_REALTIME);
 
-	if (!EXPECT_TRUE(n < 2 * TIMERS && due[n], "timer %u expired", n))
+	if (!EXPECT_TRUE(n < 2 * TIMERS && due[n], "it is timer %u", n))
 		return;
 	EXPECT_TRUE(wall >= due[n], "timer %u is early by %llu ns", n, due[n] - wall);
 	due[n] = 0;

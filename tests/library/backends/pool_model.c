@@ -446,7 +446,9 @@ static void test_order(void)
 	if (twheel_pool_new(&options, &pool))
 		tap_bail("no pool");
 	for (i = 0; i < TURNS; i++)
-		turns[i] = (struct turn){ .task = { .run = run_turn, .arg = &turns[i] }, .seed = i };
+		turns[i] = (struct turn){
+			.task = { .run = run_turn, .arg = &turns[i] }, .seed = i,
+		};
 	for (n = 1; n <= steps / 4 && !tap_bad; n++) {
 		__u64 r = random_of(&seed);
 		struct turn *turn = &turns[r >> 48 & (TURNS - 1)];
