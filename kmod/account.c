@@ -99,6 +99,9 @@ struct tw_user *tw_user_get(void)
 	new->payer.uid = from_kuid(&init_user_ns, tw_accountable_uid());
 	new->payer.container = tw_container();
 	new->payer.privileged = tw_may_exceed_limits();
+	raw_spin_lock_init(&new->queue_lock);
+	INIT_LIST_HEAD(&new->turns[TW_ANEW]);
+	INIT_LIST_HEAD(&new->turns[TW_AGAIN]);
 	raw_spin_lock(&tw_users_lock);
 	node = rb_find_add(&new->node, &tw_users, tw_user_compare);
 	if (node)
@@ -129,7 +132,7 @@ void tw_user_put(struct tw_user *user)
 	raw_spin_unlock(&tw_users_lock);
 	if (!last)
 		return;
-	WARN_ON_ONCE(user->bytes || atomic_read(&user->queued));
+	WARN_ON_ONCE(user->bytes || user->queued);
 	if (user->payer.container)
 		put_pid_ns(user->payer.container);
 	kfree(user);

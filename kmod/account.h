@@ -5,10 +5,11 @@
 #ifndef TW_ACCOUNT_H
 #define TW_ACCOUNT_H
 
-#include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/gfp.h>
+#include <linux/list.h>
 #include <linux/rbtree.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 
 /* A program at the limit of its cgroup shall get an error, not be killed. */
@@ -34,21 +35,38 @@ struct tw_payer {
 };
 
 /**
+ * enum tw_turns - wheels in the queue, see expire.c
+ * @TW_ANEW: those that became due just now
+ * @TW_AGAIN: those for which there was no credit, or of which something was left
+ * @TW_TURNS: how many lists that are
+ */
+enum tw_turns {
+	TW_ANEW,
+	TW_AGAIN,
+	TW_TURNS,
+};
+
+/**
  * struct tw_user - a payer who has wheels open
  * @payer: who it is
  * @node: entry in the tree of all users, guarded like @wheels and @bytes by the lock of that
  * @wheels: how many
- * @queued: how many of them are in the queue, see expire.c
- * @run_cost: for how many ns a callback of one keeps a processor, on average, see expire.c
  * @bytes: memory of all wheels
+ * @run_cost: for how many ns a callback of one keeps a processor, on average, see expire.c
+ * @queue_lock: guards what follows
+ * @queued: how many of them are in the queue
+ * @turns: those wheels. The first of each list has its second hrtimer set
  */
 struct tw_user {
 	struct tw_payer payer;
 	struct rb_node node;
 	unsigned int wheels;
-	atomic_t queued;
-	u32 run_cost;
 	u64 bytes;
+	u32 run_cost;
+
+	raw_spinlock_t queue_lock;	/* guards all that follows */
+	unsigned int queued;
+	struct list_head turns[TW_TURNS];
 };
 
 /*

@@ -24,6 +24,7 @@
 #include <linux/wait.h>
 #include <uapi/linux/twheel.h>
 
+#include "account.h"
 #include "clock.h"
 #include "table.h"
 #include "wheel.h"
@@ -31,7 +32,6 @@
 struct iov_iter;
 struct mem_cgroup;
 struct tw_shared;
-struct tw_user;
 
 /**
  * struct tw_inner - counters of what the wheel does inside, for debugfs
@@ -59,11 +59,12 @@ struct tw_inner {
  * @timer: set for the next tick at which there is something to do
  * @again: turns a wheel that is due and unattended, see expire.c
  * @due: how often @timer came since the wheel was turned: there is something to do unless this is
- *	0; without @lock, like the four fields that follow
- * @queued: 1 if @again comes when it is the wheel's turn
+ *	0; without @lock, like the three fields that follow
  * @owed: what was done for it in nobody's time, in ns, and is to be paid for by @again
  * @unattended: somebody is told of what is ready who makes no call before
  * @untold: who was woken by @timer may not turn it, so @again wakes who waits
+ * @turn: entry in the queue, guarded like @turns by the lock of the user's
+ * @turns: in which list of it
  * @eventfd_lock: guards @eventfd
  * @eventfd: signalled when timers become ready, or NULL
  * @shared: shared timers, or NULL. Set once, under @lock, and released; guarded by
@@ -78,7 +79,7 @@ struct tw_inner {
  * @unit: bytes of an event, or in count mode of the count; read without @lock, too
  * @counted: in count mode, expiries taken from the wheel and not yet read
  * @fixed: it was set up
- * @closing: @timer must not be set any more
+ * @closing: @timer must not be set any more, nor the wheel be queued; read without @lock, too
  * @stats: counters
  * @inner: more of them
  * @check_saved: see tw_check_due()
@@ -93,10 +94,11 @@ struct twheel {
 	struct hrtimer timer;
 	struct hrtimer again;
 	atomic_t due;
-	atomic_t queued;
 	atomic64_t owed;
 	bool unattended;
 	bool untold;
+	struct list_head turn;
+	enum tw_turns turns;
 
 	spinlock_t eventfd_lock;	/* guards the next field */
 	struct eventfd_ctx *eventfd;
@@ -192,7 +194,7 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer);
 bool tw_dying(void);
 bool tw_turn(struct twheel *tw, unsigned int runs);
 void tw_catch_up(struct twheel *tw);
-void tw_start_again(struct twheel *tw);
+void tw_queue(struct twheel *tw, enum tw_turns turns);
 void tw_set_unattended(struct twheel *tw);
 void tw_end_timers(struct twheel *tw);
 

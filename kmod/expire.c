@@ -15,15 +15,15 @@
  * form a queue, in which users take turns, and so do the wheels of a user.
  */
 #include <linux/atomic.h>
-#include <linux/bits.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
+#include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/percpu.h>
 #include <linux/poll.h>
-#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/spinlock.h>
 
 #include "account.h"
 #include "context.h"
@@ -49,9 +49,6 @@ unsigned int tw_budget = TW_BUDGET;
  */
 #define TW_INTERRUPT_NS ((IS_ENABLED(CONFIG_PREEMPT_RT) ? 5 : 2) * NSEC_PER_USEC)
 
-/* More wheels before it than this one does not wait for. */
-#define TW_QUEUE_MOST BIT_ULL(20)
-
 /*
  * When all that the callbacks of wheels had of a processor is paid for, in ns: a part of the time
  * that goes by. Only soft interrupts of that processor look at it.
@@ -67,10 +64,16 @@ static bool tw_has_credit(u64 now, u64 ns)
 	return (s64)(this_cpu_read(tw_paid) - now) < (s64)(TW_PART * ns);
 }
 
-/* What there is to pay for a callback of @ns, its interrupt, and that of the first hrtimer */
+/* What a callback of @ns takes of a processor, with its interrupt and that of the first hrtimer */
+static u64 tw_cost(u64 ns)
+{
+	return ns + 2 * TW_INTERRUPT_NS;
+}
+
+/* When it is paid for, in ns */
 static u64 tw_price(u64 ns)
 {
-	return TW_PART * (ns + 2 * TW_INTERRUPT_NS);
+	return TW_PART * tw_cost(ns);
 }
 
 /* A callback that began at @start, and whose run ended at @ran, ends. */
@@ -91,49 +94,69 @@ static void tw_pay(struct twheel *tw, u64 start, u64 ran)
 	WRITE_ONCE(tw->user->run_cost, cost - cost / 8 + ns / 8);
 }
 
-/* Take a wheel out of the queue. Returns true if it was there. */
-static bool tw_leave_queue(struct twheel *tw)
-{
-	if (!atomic_xchg(&tw->queued, 0))
-		return false;
-	if (!atomic_dec_return(&tw->user->queued))
-		atomic_dec(&tw_users_queued);
-	return true;
-}
-
 /*
- * Put a wheel into the queue. Its second hrtimer comes when each other user in it can have had a
- * run, and each other wheel of this user, each as long as one of this user takes.
+ * Set the second hrtimer of the first wheel in a list for when each user in the queue can have had
+ * as much as a run of this one takes; where they had no credit, so that it is paid for.
  */
-static void tw_queue(struct twheel *tw)
+static void tw_set_turn(struct tw_user *user, enum tw_turns turns, bool at_once)
 {
-	u64 ns = tw_price(READ_ONCE(tw->user->run_cost)), wheels, users;
+	struct twheel *tw = list_first_entry_or_null(&user->turns[turns], struct twheel, turn);
+	u64 ns = READ_ONCE(user->run_cost), users = max(atomic_read(&tw_users_queued), 1);
 
-	/* Who is in it has its hrtimer set: nobody is to be preempted in between. */
-	preempt_disable();
-	if (atomic_xchg(&tw->queued, 1))
-		goto out;
-	if (atomic_inc_return(&tw->user->queued) == 1)
-		atomic_inc(&tw_users_queued);
-	/* Others may change them meanwhile. */
-	wheels = max(atomic_read(&tw->user->queued), 1);
-	users = max(atomic_read(&tw_users_queued), 1);
-	ns *= min(wheels * users, TW_QUEUE_MOST);
-	hrtimer_start(&tw->again, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
-out:
-	preempt_enable();
+	lockdep_assert_held(&user->queue_lock);
+	if (!tw)
+		return;
+	ns = at_once ? 0 : users * (turns == TW_AGAIN ? tw_price(ns) : tw_cost(ns));
+	hrtimer_start(&tw->again, ns_to_ktime(ktime_get_ns() + ns), HRTIMER_MODE_ABS_PINNED_SOFT);
 }
 
 /**
- * tw_start_again() - the second hrtimer is to come at once, unless it is in the queue
- * @tw: the wheel, which is due
+ * tw_queue() - put a wheel that is due into the queue, unless it is there
+ * @tw: the wheel
+ * @turns: is it there anew or again?
+ *
+ * What becomes due at one time comes one by one, so that programs run in between.
  *
  * Context: any.
  */
-void tw_start_again(struct twheel *tw)
+void tw_queue(struct twheel *tw, enum tw_turns turns)
 {
-	if (!atomic_read(&tw->queued))
-		hrtimer_start(&tw->again, 0, HRTIMER_MODE_REL_SOFT);
+	struct tw_user *user = tw->user;
+	unsigned long flags;
+	bool first;
+
+	raw_spin_lock_irqsave(&user->queue_lock, flags);
+	if (list_empty(&tw->turn) && !READ_ONCE(tw->closing)) {
+		first = list_empty(&user->turns[turns]);
+		if (!user->queued++)
+			atomic_inc(&tw_users_queued);
+		tw->turns = turns;
+		list_add_tail(&tw->turn, &user->turns[turns]);
+		if (first)
+			tw_set_turn(user, turns, turns == TW_ANEW);
+	}
+	raw_spin_unlock_irqrestore(&user->queue_lock, flags);
+}
+
+/* Take a wheel out of the queue. Returns true if it was there again. */
+static bool tw_leave_queue(struct twheel *tw)
+{
+	struct tw_user *user = tw->user;
+	bool first, again = false;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&user->queue_lock, flags);
+	if (!list_empty(&tw->turn)) {
+		again = tw->turns == TW_AGAIN;
+		first = list_is_first(&tw->turn, &user->turns[tw->turns]);
+		list_del_init(&tw->turn);
+		if (!--user->queued)
+			atomic_dec(&tw_users_queued);
+		if (first)
+			tw_set_turn(user, tw->turns, false);
+	}
+	raw_spin_unlock_irqrestore(&user->queue_lock, flags);
+	return again;
 }
 
 /**
@@ -148,7 +171,7 @@ void tw_set_unattended(struct twheel *tw)
 	/* Either this sees that it is due, or the timer sees that it is unattended. */
 	smp_mb();
 	if (tw_is_due(tw))
-		tw_start_again(tw);
+		tw_queue(tw, TW_ANEW);
 }
 
 /* Count what a step made ready. */
@@ -264,18 +287,18 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	u64 start = 0;
 
 	atomic_inc(&tw->due);
-	/* Pairs with tw_set_unattended(). */
+	/* Pairs with tw_set_unattended(), and with those who wait, before they look. */
 	smp_mb__after_atomic();
 	unattended = READ_ONCE(tw->unattended);
 	/* Before it looks at the queue: then @again, which leaves it later, sees it, too. */
 	untold = smp_load_acquire(&tw->untold);
-	if (unattended) {
-		start = ktime_get_ns();
-		tw_start_again(tw);
-	}
+	if (unattended)
+		tw_queue(tw, TW_ANEW);
 	/* To wake workers costs the program nothing: @again does it, when there is credit. */
-	if (unattended && untold)
+	if ((unattended && untold) || !waitqueue_active(&tw->wait))
 		return HRTIMER_NORESTART;
+	if (unattended)
+		start = ktime_get_ns();
 	wake_up_poll(&tw->wait, 0);
 	/* Else each expiry costs the program a call. */
 	if (unattended)
@@ -311,7 +334,7 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 		/* Who goes on and on causing interrupts does not take all credit to come. */
 		if (tw_has_credit(start, TW_CREDIT_NS + TW_OVERDRAFT_NS))
 			this_cpu_add(tw_paid, TW_PART * TW_INTERRUPT_NS);
-		tw_queue(tw);
+		tw_queue(tw, TW_AGAIN);
 		return HRTIMER_NORESTART;
 	}
 	/* Or a task was faster. */
@@ -326,7 +349,7 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 		tw_signal(tw);
 	tw_pay(tw, start, ran);
 	if (did.left)
-		tw_queue(tw);
+		tw_queue(tw, TW_AGAIN);
 	return HRTIMER_NORESTART;
 }
 
@@ -341,7 +364,7 @@ static struct tw_did tw_turn_once(struct twheel *tw)
 	/* Pairs with tw_look() and tw_set_unattended(). */
 	smp_mb();
 	if (did.left && READ_ONCE(tw->unattended))
-		tw_queue(tw);
+		tw_queue(tw, TW_AGAIN);
 	if (READ_ONCE(tw->untold))
 		did.told = false;
 	/* What is left is for who waits, too. */
@@ -424,8 +447,11 @@ void tw_catch_up(struct twheel *tw)
  */
 void tw_end_timers(struct twheel *tw)
 {
-	/* The first may start the second, but is not set any more once the wheel is closing. */
+	/*
+	 * A wheel that is closing does not get into the queue. As long as it is there, wheels before
+	 * it may set the second.
+	 */
 	hrtimer_cancel(&tw->timer);
-	hrtimer_cancel(&tw->again);
 	tw_leave_queue(tw);
+	hrtimer_cancel(&tw->again);
 }

@@ -53,10 +53,11 @@ struct twheel *tw_create(void)
 	spin_lock_init(&tw->lock);
 	spin_lock_init(&tw->eventfd_lock);
 	init_waitqueue_head(&tw->wait);
+	INIT_LIST_HEAD(&tw->turn);
 	hrtimer_setup(&tw->timer, tw_timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS);
 	hrtimer_setup(&tw->again, tw_again_fn, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_SOFT);
+		      HRTIMER_MODE_ABS_SOFT);
 	tw->timer_tick = TW_NEVER;
 	tw->limit = READ_ONCE(tw_max_timers);
 	tw->unit = TWHEEL_EVENT_SIZE_FULL;
@@ -188,7 +189,7 @@ int tw_set_eventfd(struct twheel *tw, int fd)
 void tw_destroy(struct twheel *tw)
 {
 	spin_lock_bh(&tw->lock);
-	tw->closing = true;
+	WRITE_ONCE(tw->closing, true);
 	spin_unlock_bh(&tw->lock);
 	tw_end_timers(tw);
 

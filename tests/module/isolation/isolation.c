@@ -14,6 +14,7 @@
 #include "cgroup.h"
 
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
 #define ALICE 2001
@@ -349,6 +350,24 @@ static void opens_deed(void)
 	}
 }
 
+/* All are due at once, just before a tick of the other's, and the kernel tells of each by itself */
+static void together_deed(void)
+{
+	int efd = eventfd(0, EFD_CLOEXEC), i, nr = open_all(WHEELS, USEC);
+
+	for (i = 0; !timerfds && i < nr; i++)
+		wheel_eventfd(fds[i], efd);
+	while (!over()) {
+		__u64 at = (now(CLOCK_MONOTONIC) / (4 * MSEC) + 8) * 4 * MSEC - USEC;
+
+		for (i = 0; i < nr; i++)
+			arm_some(fds[i], 1, at, 0);
+		/* What the kernel tells by itself takes 10 ms. */
+		while (!over() && now(CLOCK_MONOTONIC) < at + 20 * MSEC)
+			sleep_ns(4 * MSEC);
+	}
+}
+
 /* One with very many watches, that expires each millisecond */
 static void watches_deed(void)
 {
@@ -456,6 +475,8 @@ int main(void)
 	RUN_CALL(compare_with_timerfds(HOSTILES, cascades_deed), "the same, of eight users");
 	RUN_CALL(compare_with_timerfds(FEW, batches_deed), "batches of all timers of a user");
 	RUN_CALL(compare_with_timerfds(FEW, opens_deed), "opened and closed all the time");
+	RUN_CALL(compare_with_timerfds(FEW, together_deed),
+		 "a thousand that are due together, with an eventfd");
 	RUN_CALL(compare_with_timerfds(1, watches_deed), "150,000 watches of one");
 	return tap_end();
 }

@@ -30,40 +30,42 @@ byte work;		/* timers that are due, and have to be expired */
 bool cascaded;
 bool timer_set = true, in_timer, again_set, in_again;
 bool eventfd, signalled, unattended;
-bool queued, closing, closed, patient, locked;
+bool queued, behind, closing, closed, patient, locked;
 byte user_queued;	/* tw->user->queued */
 bool listed;		/* in the list of what epoll has to look at */
 bool killed, untold;
 byte open = 2;		/* tasks that have the descriptor */
 
-/* tw_start_again() */
-inline start_again()
+/* tw_queue(): where another wheel of the user is before it, its hrtimer is not set yet */
+inline queue()
 {
 	atomic {
 		if
-		:: !queued -> again_set = true
+#ifdef MUTANT_EVENTFD_QUEUED_WHILE_IT_CLOSES
+		:: !queued ->
+#else
+		:: !queued && !closing ->
+#endif
+			queued = true;
+			user_queued++;
+			if
+			:: again_set = true
+			:: behind = true
+			fi
 		:: else
 		fi
 	}
 }
 
-/* tw_queue() */
-inline queue()
-{
-	if
-	:: atomic { !queued -> queued = true }; user_queued++; again_set = true
-	:: atomic { queued }
-	fi
-}
-
 /* tw_leave_queue() */
-inline leave_queue(was)
+inline leave_queue()
 {
-	atomic { was = queued; queued = false };
-	if
-	:: was -> user_queued--
-	:: !was
-	fi
+	atomic {
+		if
+		:: queued -> queued = false; behind = false; user_queued--
+		:: else
+		fi
+	}
 }
 
 /* tw_run(): it expires one timer at most. The first one may have to be cascaded before. */
@@ -150,7 +152,7 @@ end:	do
 	   seen_unattended = unattended;
 #endif
 	   if
-	   :: seen_unattended -> start_again()
+	   :: seen_unattended -> queue()
 	   :: else
 	   fi;
 	   atomic { listed = true; seen_unattended = false; in_timer = false }
@@ -161,11 +163,11 @@ end:	do
 active proctype again()
 {
 	byte seen;
-	bool told, got, left, turn;
+	bool told, got, left;
 
 end:	do
 	:: atomic { again_set -> assert(!closed); again_set = false; in_again = true };
-	   leave_queue(turn);
+	   leave_queue();
 	   if
 	   :: left = true	/* no credit */
 	   :: true ->
@@ -187,7 +189,7 @@ end:	do
 		fi
 #endif
 	   fi;
-	   atomic { signalled = signalled || (got && eventfd); got = 0; seen = 0; told = 0; turn = 0 };
+	   atomic { signalled = signalled || (got && eventfd); got = 0; seen = 0; told = 0 };
 	   if
 #ifndef MUTANT_LEFT_IS_NOT_QUEUED
 	   :: left -> queue()
@@ -195,6 +197,14 @@ end:	do
 	   :: else
 	   fi;
 	   atomic { left = false; in_again = false }
+	od
+}
+
+/* tw_leave_queue() of the wheel before it: then this one is the first. */
+active proctype before()
+{
+end:	do
+	:: atomic { behind -> assert(!closed); behind = false; again_set = true }
 	od
 }
 
@@ -223,7 +233,7 @@ end_told:
 #endif
 		unattended = true;
 		if
-		:: due -> start_again()
+		:: due -> queue()
 		:: else
 		fi
 #else
@@ -240,7 +250,7 @@ end_told:
 			killed = true;
 #ifndef MUTANT_KILLED_TELLS_NOBODY
 			untold = true;
-			start_again();
+			queue();
 #endif
 			break
 #endif
@@ -295,7 +305,7 @@ active proctype setter()
 	seen_due = (due > 0);
 #endif
 	if
-	:: seen_due -> start_again()
+	:: seen_due -> queue()
 	:: !seen_due
 	fi;
 	atomic { signalled = signalled || (ready > 0); open-- }
@@ -317,8 +327,6 @@ active proctype caller()
 /* The last close: tw_destroy(), tw_end_timers() */
 active proctype closer()
 {
-	bool was;
-
 	if
 	:: patient = true
 	:: true
@@ -326,11 +334,16 @@ active proctype closer()
 	!open && !patient;
 	atomic { !locked -> closing = true };
 	atomic { !in_timer -> timer_set = false };
+#ifdef MUTANT_EVENTFD_LEAVES_THE_QUEUE_LAST
+	atomic { !in_again -> again_set = false };
+	leave_queue();
+#else
+#ifndef MUTANT_EVENTFD_STAYS_IN_THE_QUEUE
+	leave_queue();
+#endif
 #ifndef MUTANT_EVENTFD_AGAIN_GOES_ON
 	atomic { !in_again -> again_set = false };
 #endif
-#ifndef MUTANT_EVENTFD_STAYS_IN_THE_QUEUE
-	leave_queue(was);
 #endif
 	closed = true
 }
