@@ -23,8 +23,8 @@
 /* What one side writes is in other cache lines than what the other does. */
 #define TW_AREA_ALIGN 64
 
-/* Memory is charged in pieces of so many pages: 2 MB */
-#define TW_PIECE 512U
+/* Memory is charged and cleared in pieces of so many pages: 256 KB */
+#define TW_PIECE 64U
 
 /* What scanning a dirty timer may take, in ns: generous */
 #define TW_SCAN_NS 32
