@@ -12,6 +12,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <sys/timerfd.h>
 
 #define MALLORY 1000
@@ -434,6 +435,45 @@ static void test_shared_read(void)
 	client_close(&client);
 }
 
+/* So many wheels that an epoll looks at one after the other, each with work for several runs */
+#define EPOLLED 4000
+#define EPOLLED_TIMERS 512
+
+static int epoll;
+
+static void epoll_call(void)
+{
+	static struct epoll_event found[EPOLLED];
+
+	if (epoll_wait(epoll, found, EPOLLED, -1) < 0)
+		tap_diag("epoll_wait: %s", strerror(errno));
+}
+
+static void test_epoll(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	static int fds[EPOLLED];
+	__u64 due;
+	int i;
+
+	allow_descriptors(EPOLLED);
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	for (i = 0; i < EPOLLED; i++) {
+		fds[i] = wheel_new(TWHEEL_CLOCK_MONOTONIC, USEC);
+		if (epoll_ctl(epoll, EPOLL_CTL_ADD, fds[i], &event))
+			tap_bail("epoll_ctl: %s", strerror(errno));
+	}
+	due = now(CLOCK_MONOTONIC) + 10 * SEC;
+	for (i = 0; i < EPOLLED; i++)
+		arm_numbered(fds[i], TWHEEL_ABS, due, 0, EPOLLED_TIMERS);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) < due, "it took too long");
+	sleep_ns(due - now(CLOCK_MONOTONIC));
+	killed_in(epoll_call, ENDED);
+	for (i = 0; i < EPOLLED; i++)
+		close(fds[i]);
+	close(epoll);
+}
+
 /* Memory is had as a whole: so this takes as long as that */
 static void test_setup(void)
 {
@@ -458,6 +498,7 @@ int main(void)
 	RUN(test_drain_cancelled, "others run while cancelled timers are drained");
 	RUN(test_doorbell, "a doorbell without end is killed");
 	RUN(test_shared_read, "a read without end is killed");
+	RUN(test_epoll, "epoll_wait of thousands of wheels that are due is killed");
 	RUN(test_setup, "SETUP of millions of shared timers is killed");
 	return tap_end();
 }
