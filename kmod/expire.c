@@ -448,7 +448,7 @@ void tw_catch_up(struct twheel *tw)
 void tw_end_timers(struct twheel *tw)
 {
 	/*
-	 * A wheel that is closing does not get into the queue. As long as it is there, wheels before
+	 * A wheel that is closing does not get into the queue. As long as it is there, one before
 	 * it may set the second.
 	 */
 	hrtimer_cancel(&tw->timer);
