@@ -60,6 +60,7 @@ struct twheel_uv_timer {
 	__extension__ union {
 		/* Without the module */
 		uv_timer_t own;
+
 		__extension__ struct {
 			struct twheel_uv_link link;
 			uint64_t timeout;
