@@ -253,7 +253,8 @@ static void compare_backends(PGconn *one, PGconn *other)
 	during = begun ? backend_of(other) : 0;
 	after = during ? backend_of(one) : 0;
 	PQclear(begun);
-	if (during && (before == during || before != after))
+	/* One that does not answer in time is not another one. */
+	if (during && (before == during || (after && before != after)))
 		die(POOLER, "shares a connection among transactions of several programs");
 }
 
