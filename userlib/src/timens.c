@@ -26,22 +26,28 @@ bool timens_can_move(const struct timens *timens)
 	return timens->id == CLOCK_MONOTONIC || timens->id == CLOCK_BOOTTIME;
 }
 
+/* Who sees what one of these is now sees what was set before it, too. */
 static void set(int64_t *field, int64_t value)
 {
-	__atomic_store_n(field, value, __ATOMIC_RELAXED);
+	__atomic_store_n(field, value, __ATOMIC_RELEASE);
+}
+
+static int64_t get(const int64_t *field)
+{
+	return __atomic_load_n(field, __ATOMIC_ACQUIRE);
 }
 
 /* What the wheel says is from between @before and @after. Without need, nothing changes. */
 static void ask(struct timens *timens)
 {
-	int64_t shortest = INT64_MAX, ahead = timens->ahead;
+	int64_t shortest = INT64_MAX, known = get(&timens->ahead), ahead = known;
 	int i;
 
 	for (i = 0; i < ANSWERS; i++) {
 		int64_t before = timens_here(timens->id), time = timens->ask(timens->wheel);
 		int64_t after = timens_here(timens->id);
 
-		if (time < 0 || (timens->ahead >= before - time && timens->ahead <= after - time))
+		if (time < 0 || (known >= before - time && known <= after - time))
 			return;
 		if (after - before < shortest) {
 			shortest = after - before;
@@ -70,16 +76,11 @@ void timens_settle(struct timens *timens)
 	set(&timens->wall_end, wall_end);
 }
 
-/* Is it another namespace than before? It is @here, and was read a moment ago. */
-void timens_look(struct timens *timens, int64_t here)
+static void look_here(struct timens *timens, int64_t here)
 {
-	int64_t before = __atomic_load_n(&timens->wall, __ATOMIC_RELAXED);
-	int64_t before_end = __atomic_load_n(&timens->wall_end, __ATOMIC_RELAXED);
+	int64_t before = get(&timens->wall), before_end = get(&timens->wall_end);
 	int64_t wall, wall_end;
 
-	set(&timens->looked, here);
-	if (!timens_can_move(timens))
-		return;
 	look(timens, here, &wall, &wall_end);
 	if (wall > before_end || wall_end < before) {
 		ask(timens);
@@ -91,4 +92,15 @@ void timens_look(struct timens *timens, int64_t here)
 		set(&timens->wall, wall);
 	if (wall_end < before_end)
 		set(&timens->wall_end, wall_end);
+}
+
+/*
+ * Is it another namespace than before? It is @here, and was read a moment ago. Other threads look
+ * for themselves until this is known.
+ */
+void timens_look(struct timens *timens, int64_t here)
+{
+	if (timens_can_move(timens))
+		look_here(timens, here);
+	set(&timens->looked, here);
 }

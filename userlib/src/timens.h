@@ -54,7 +54,7 @@ void timens_look(struct timens *timens, int64_t here);
 /* The time of the wheel, in ns, of which it is @here in this process */
 static inline int64_t timens_time(struct timens *timens, int64_t here)
 {
-	int64_t looked = __atomic_load_n(&timens->looked, __ATOMIC_RELAXED);
+	int64_t looked = __atomic_load_n(&timens->looked, __ATOMIC_ACQUIRE);
 	int64_t time;
 
 	if (__builtin_expect((uint64_t)(here - looked) > TIMENS_BLIND, 0))
