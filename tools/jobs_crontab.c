@@ -32,7 +32,7 @@ struct variable {
 struct worker {
 	char *user;		/* "": the crontab is a user's */
 	char *environment;	/* words of env(1) */
-	char *shell, *tube;
+	char *shell, *tube;	/* the shell is a word of one */
 };
 
 struct crontab {
@@ -348,6 +348,17 @@ static void print_quoted(FILE *to, const char *text)
 	putc('\'', to);
 }
 
+static char *quoted(const char *text)
+{
+	size_t size;
+	char *word;
+	FILE *to = need(open_memstream(&word, &size));
+
+	print_quoted(to, text);
+	fclose(to);
+	return word;
+}
+
 static char *environment_of(struct crontab *crontab)
 {
 	const char *home = value_of(crontab, "HOME");
@@ -390,7 +401,7 @@ static const char *tube_of(struct crontab *crontab, const char *user)
 				       (import->nr_workers + 1) * sizeof(*worker)));
 	worker = &import->workers[import->nr_workers++];
 	*worker = (struct worker){ .environment = environment, .user = need(strdup(user)),
-				   .shell = need(strdup(shell && *shell ? shell : "sh")) };
+				   .shell = quoted(shell && *shell ? shell : "sh") };
 	if (others ? asprintf(&worker->tube, "%s-%u", *user ? user : "default", others + 1) < 0 :
 	    asprintf(&worker->tube, "%s", *user ? user : "default") < 0)
 		need(NULL);
@@ -486,6 +497,11 @@ static void take_setting(struct crontab *crontab, const char *text,
 		import_leave_out(import, text, "this is no line of a crontab");
 		return;
 	}
+	for (const char *at = variable->value; *at; at++)
+		if (iscntrl((unsigned char)*at) && *at != '\t') {
+			import_leave_out(import, text, "there is a control character in the value");
+			return;
+		}
 	if (is_one_of(variable->name, mail)) {
 		take_mail(import, variable);
 	} else if (is_one_of(variable->name, own)) {
@@ -628,8 +644,11 @@ static void print_job(struct crontab *crontab, char **when, unsigned int words, 
 	putc('\n', import->tab);
 }
 
-static const char *check_job(const struct crontab *crontab, const char *user, const char *rest)
+static const char *check_job(const char *user, const char *rest)
 {
+	/* The user is a word of the worker's line, too. */
+	static const char chars[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
 	char word[100];
 
 	snprintf(word, sizeof(word), "%.*s", (int)strcspn(rest, BLANKS), rest);
@@ -637,7 +656,7 @@ static const char *check_job(const struct crontab *crontab, const char *user, co
 		return "one more field of a time? With --seconds, the first of six is that "
 		       "of seconds. (In a tab, FIELDS=6 stands above lines with seconds, and before a body "
 		       "that begins so --)";
-	if (crontab->of_system && *user && strchr(user, '/'))
+	if (user[strspn(user, chars)])
 		return "there should be a user before the command";
 	return *rest ? NULL : "there is no command";
 }
@@ -661,7 +680,7 @@ static void import_job(struct crontab *crontab, const char *text)
 		when[i] = take_word(&rest);
 	if (crontab->of_system)
 		user = take_word(&rest);
-	why = check_job(crontab, user, rest);
+	why = check_job(user, rest);
 	if (!why && words == 1)
 		why = check_nickname(when[0]);
 	if (!why && !take_command(crontab, rest, command, &halved))

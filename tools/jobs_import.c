@@ -195,6 +195,8 @@ static bool is_name(const char *name)
 	static const char chars[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
+	if (has_control(name))
+		return false;
 	return ends_with(name, ".timer") || ends_with(name, ".xml") || ends_with(name, ".yaml") ||
 		ends_with(name, ".yml") ||
 		!name[strspn(name, chars)];
@@ -219,6 +221,7 @@ static bool import_folder(struct import *import, const char *path)
 		import->path = file;
 		import->line = 0;
 		if (!is_name(entries[i]->d_name)) {
+			printable(file);
 			import_tell(import, "cron takes no file of this name out of a folder, and "
 				    "it is left out");
 		} else if (fine) {

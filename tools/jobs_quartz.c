@@ -117,13 +117,24 @@ static char *body_of(const char *job, const xmlNode *node, const xmlNode *trigge
 	return text;
 }
 
+/* Is there one of the letters L and W, which are no part of a name, or a #? */
+static bool has_letter(const char *field)
+{
+	for (; *field; field++)
+		if (!strncmp(field, "JUL", 3) || !strncmp(field, "WED", 3))
+			field += 2;
+		else if (strchr("LW#", *field))
+			return true;
+	return false;
+}
+
 /* Lists of which Quartz 2.3.2 takes a part, and steps that it drops */
 static const char *find_odd(const char *field, const char **what)
 {
 	const char *slash = strchr(field, '/');
 
 	*what = field;
-	if (strchr(field, ',') && strpbrk(field, "LW#") && !strstr(field, "JUL"))
+	if (strchr(field, ',') && has_letter(field))
 		return "Quartz takes a part of such a list alone (1,15W is 1W, SUN,MON#1 the "
 		       "first Sunday)";
 	if (slash && slash > field && isalpha((unsigned char)slash[-1]))

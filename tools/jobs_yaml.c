@@ -60,12 +60,14 @@ static bool is_number(const char *text)
 	return *text && strlen(text) < 7 && !text[strspn(text, "0123456789")];
 }
 
-/* An expression, in which blanks are single ones; gives how many fields there are. */
+/* An expression, in which blanks are single ones; gives how many fields there are, 0 without room. */
 static unsigned int take_fields(const char *text, char *to, size_t room)
 {
 	unsigned int count = 0;
 
 	*to = 0;
+	if (strlen(text) >= room)
+		return 0;
 	while (*(text += strspn(text, " \t\r\n"))) {
 		size_t length = strcspn(text, " \t\r\n"), at = strlen(to);
 
@@ -76,6 +78,14 @@ static unsigned int take_fields(const char *text, char *to, size_t room)
 }
 
 /* Kubernetes */
+
+/* Five fields, @daily, or @every 90s; what follows those would be the job's body. */
+static bool is_schedule(const char *when, unsigned int count)
+{
+	if (*when != '@')
+		return count == 5;
+	return count == 1 || (count == 2 && !strncmp(when, "@every ", strlen("@every ")));
+}
 
 static const char *check_cronjob(struct yaml *yaml, yaml_node_t *spec, const char *schedule)
 {
@@ -137,8 +147,8 @@ static void import_cronjob(struct yaml *yaml, yaml_node_t *node)
 	if (!name || name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-")] ||
 	    (space && space[strspn(space, "abcdefghijklmnopqrstuvwxyz0123456789-")]))
 		why = "it has no name, or one that Kubernetes does not take";
-	else if (!why && *when != '@' && count != 5)
-		why = "its schedule has no five fields";
+	else if (!why && !is_schedule(when, count))
+		why = "its schedule has no five fields of less than 200 characters";
 	if (why) {
 		import_leave_out(yaml->import, name ? name : "", "%s", why);
 	} else {
@@ -267,7 +277,7 @@ static void import_elastic(struct yaml *yaml, yaml_node_t *key, yaml_node_t *job
 	else if (!cron)
 		why = "it has no cron: twheel jobs run, or put, is what makes such a job";
 	else if (count != 6 && count != 7)
-		why = "its cron has no six or seven fields";
+		why = "its cron has no six or seven fields of less than 200 characters";
 	else if (zone && !import_is_word(zone))
 		why = "this is no timeZone";
 	else if (shards && !is_number(shards))
