@@ -98,6 +98,9 @@ static bool take_moment(struct reader *reader, icalproperty *property, struct ic
 
 	if (time.year < FIRST_YEAR || time.year > LAST_YEAR || time.month < 1 || time.month > 12)
 		return wrong(reader, "the event has a time before 1900 or after 2199");
+	if (time.day < 1 || time.day > icaltime_days_in_month(time.month, time.year) ||
+	    (!time.is_date && (time.hour > 24 || time.minute > 59 || time.second > 60)))
+		return wrong(reader, "the event has a date, or a time of the day, that never is");
 	*moment = (struct moment){ .date = time.is_date, .clock = clock_of(time) };
 	moment->zone = start && !start->date ? start->zone : reader->zone;
 	if (time.is_date)
@@ -275,7 +278,11 @@ static bool leave_out_day(void *arg, int64_t day)
 {
 	struct repetition *repetition = arg;
 
-	leave_out(repetition->reader, repetition->event, repeated(repetition->event, day));
+	struct event *event = repetition->event;
+
+	if (event->days->len + event->times->len >= TIMES_MOST)
+		return wrong(repetition->reader, "the event has too many times that are left out");
+	leave_out(repetition->reader, event, repeated(event, day));
 	return true;
 }
 
@@ -530,6 +537,8 @@ static bool each(struct reader *reader, const char *text, const struct visit *ho
 
 	for (size_t number = 1; *text; text = next_line(text), number++) {
 		if (is_line(text, how->begin)) {
+			if (begin && how->kind == ICAL_VEVENT_COMPONENT)
+				break;
 			reader->line = number;
 			begin = text;
 		} else if (begin && is_line(text, how->end)) {

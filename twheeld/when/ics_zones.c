@@ -19,6 +19,8 @@
 #define LAST_DAY (ZONE_END / DAY_SECONDS)
 #define NAME_MOST 100
 #define RULES_BEGIN (-10 * 365)
+/* Zones of the database have a few hundred */
+#define CHANGES_MOST 10000
 
 struct ics_zones {
 	GHashTable *found;	/* struct zone, by the name that the file has */
@@ -124,6 +126,8 @@ static bool add_change(void *arg, int64_t day)
 	struct observance *part = arg;
 	struct zone_change change = { day * DAY_SECONDS + part->clock - part->from, part->to };
 
+	if (part->changes->len >= CHANGES_MOST)
+		return false;
 	g_array_append_val(part->changes, change);
 	if (change.start < part->first) {
 		part->first = change.start;
