@@ -60,7 +60,7 @@ static bool is_number(const char *text)
 	return *text && strlen(text) < 7 && !text[strspn(text, "0123456789")];
 }
 
-/* An expression, in which blanks are single ones; gives how many fields there are, 0 without room. */
+/* An expression, in which blanks are single ones; gives how many fields there are, or 0. */
 static unsigned int take_fields(const char *text, char *to, size_t room)
 {
 	unsigned int count = 0;
