@@ -13,7 +13,7 @@ run_machine() {
 		-f /usr/bin/tmux:/tools/bin/tmux -f "$terminal:/lib/terminfo/s/screen"
 		-f /usr/lib/locale/C.utf8:/usr/lib/locale/C.utf8
 		-f /usr/bin/bpftrace:/tools/bin/bpftrace -f tools/bpftrace:/tools/bpftrace)
-	scripts/vm -t 300 -l "$build/log/tools-vm.log" "${options[@]}" \
+	scripts/vm -t 600 -l "$build/log/tools-vm.log" "${options[@]}" \
 		-f build/tests/tools/wheels:/tools/bin/wheels -f "$twheel:/tools/bin/twheel" \
 		-f /usr/bin/setpriv:/tools/bin/setpriv \
 		-f tests/tools/guest:/tools/guest sh /tools/guest >"$said" || true
