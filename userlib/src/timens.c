@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The clock of a wheel in another time namespace: see timens.h. */
 
+#include <errno.h>
+
 #include "timens.h"
 
 #define SEC 1000000000LL
@@ -37,8 +39,11 @@ static int64_t get(const int64_t *field)
 	return __atomic_load_n(field, __ATOMIC_ACQUIRE);
 }
 
-/* What the wheel says is from between @before and @after. Without need, nothing changes. */
-static void ask(struct timens *timens)
+/*
+ * What the wheel says is from between @before and @after. Without need, nothing changes. Returns
+ * false if it can't say it just now.
+ */
+static bool ask(struct timens *timens)
 {
 	int64_t shortest = INT64_MAX, known = get(&timens->ahead), ahead = known;
 	int i;
@@ -47,14 +52,17 @@ static void ask(struct timens *timens)
 		int64_t before = timens_here(timens->id), time = timens->ask(timens->wheel);
 		int64_t after = timens_here(timens->id);
 
+		if (time == -EAGAIN)
+			continue;
 		if (time < 0 || (known >= before - time && known <= after - time))
-			return;
+			return true;
 		if (after - before < shortest) {
 			shortest = after - before;
 			ahead = timens->behind ? after - time : before - time;
 		}
 	}
 	set(&timens->ahead, ahead);
+	return shortest < INT64_MAX;
 }
 
 /* How far is the wall clock ahead, as seen from @here, a moment ago, and now? */
@@ -83,8 +91,8 @@ static void look_here(struct timens *timens, int64_t here)
 
 	look(timens, here, &wall, &wall_end);
 	if (wall > before_end || wall_end < before) {
-		ask(timens);
-		timens_settle(timens);
+		if (ask(timens))
+			timens_settle(timens);
 		return;
 	}
 	/* The more looks, the better it is known. */

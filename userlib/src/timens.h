@@ -32,7 +32,8 @@
  *	looked at
  * @wall_end: it is not more than that
  * @looked: the time here when that was looked at last
- * @ask: gives the time of the wheel, or a negative error where that can't be known
+ * @ask: gives the time of the wheel, or a negative error where that can't be known; -EAGAIN: but
+ *	soon
  * @wheel: for @ask
  */
 struct timens {

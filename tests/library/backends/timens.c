@@ -6,6 +6,7 @@
 
 #include "device.h"
 
+#include <errno.h>
 #include <pthread.h>
 
 #include "../../../userlib/src/timens.h"
@@ -54,6 +55,24 @@ static void test_meanwhile(void)
 	EXPECT_TRUE(meanwhile >= before + AWAY - (__s64)SEC);
 }
 
+/* It does not know at the first look, however often it is asked. */
+static int64_t time_later(void *wheel)
+{
+	return inside ? time_there(wheel) : -EAGAIN;
+}
+
+static void test_later(void)
+{
+	__s64 before = timens_here(CLOCK_MONOTONIC);
+
+	inside = false;
+	start(time_later);
+	EXPECT_EQ(timens_time(&timens, before), before);
+	inside = true;
+	before = timens_here(CLOCK_MONOTONIC) + 2 * TIMENS_BLIND;
+	EXPECT_TRUE(timens_time(&timens, before) >= before + AWAY - (__s64)SEC);
+}
+
 static void *look(void *wrong)
 {
 	__s64 here;
@@ -90,6 +109,7 @@ int main(void)
 {
 	tap_start(60);
 	RUN(test_meanwhile, "a look while another thread is told the time");
+	RUN(test_later, "a wheel that can't say yet what time it is there");
 	RUN(test_threads, "threads that look for the first time");
 	return tap_end();
 }

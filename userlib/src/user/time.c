@@ -134,7 +134,10 @@ static int set_timerfd(struct user_wheel *uw, s64 at, int flags)
 	return timerfd_settime(uw->timer, TFD_TIMER_ABSTIME | flags, &when, NULL);
 }
 
-/* See &timens.ask. A timerfd says how long it is until its time, or the next. */
+/*
+ * See &timens.ask. A timerfd says how long it is until its time, or the next; 0 while its time is
+ * over and its interrupt has not come: nobody knows then since when.
+ */
 static int64_t ask_time(void *wheel)
 {
 	const struct user_wheel *uw = wheel;
@@ -144,6 +147,8 @@ static int64_t ask_time(void *wheel)
 	if (timerfd_gettime(uw->timer, &left))
 		return -errno;
 	ns = left.it_value.tv_sec * SEC + left.it_value.tv_nsec;
+	if (!ns)
+		return -EAGAIN;
 	return uw->timer_at - ns + (ns > USER_FAR ? USER_TURN : 0);
 }
 
