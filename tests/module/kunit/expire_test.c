@@ -35,6 +35,11 @@ static void comes(struct twheel *tw)
 	tw_timer_fn(&tw->timer);
 }
 
+static bool in_queue(struct twheel *tw)
+{
+	return !list_empty_careful(&tw->turn);
+}
+
 static void each_time_counts_until_a_run(struct kunit *test)
 {
 	struct twheel *tw = fixture_open(test, TICK, 0);
@@ -48,7 +53,7 @@ static void each_time_counts_until_a_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tw->stats.wakeups, 2);
 	/* The run has set it anew. */
 	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&tw->timer));
-	KUNIT_EXPECT_FALSE(test, atomic_read(&tw->queued));
+	KUNIT_EXPECT_FALSE(test, in_queue(tw));
 }
 
 static void plain_wheel_waits_for_a_call(struct kunit *test)
@@ -98,9 +103,9 @@ static bool use_up_credit(struct twheel *tw)
 	unsigned int i;
 
 	tw->user->run_cost = 20 * NSEC_PER_MSEC;
-	for (i = 0; i < 100000 && !atomic_read(&tw->queued); i++)
+	for (i = 0; i < 100000 && !in_queue(tw); i++)
 		comes(tw);
-	return atomic_read(&tw->queued);
+	return in_queue(tw);
 }
 
 /* Its second hrtimer comes at once, and when the credit is used up, in its turn. */
@@ -113,17 +118,17 @@ static void unattended_wheel_waits_for_credit(struct kunit *test)
 	tw_set_unattended(tw);
 	migrate_disable();
 	KUNIT_EXPECT_TRUE(test, use_up_credit(tw));
-	KUNIT_EXPECT_EQ(test, atomic_read(&user->queued), 1);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(user->queued), 1);
 	comes(tw);
-	KUNIT_EXPECT_EQ(test, atomic_read(&user->queued), 1);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(user->queued), 1);
 	KUNIT_EXPECT_TRUE(test, becomes(&tw->due, 0));
-	KUNIT_EXPECT_EQ(test, atomic_read(&tw->queued), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&user->queued), 0);
+	KUNIT_EXPECT_FALSE(test, in_queue(tw));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(user->queued), 0);
 	/* It is closed while it is in the queue. */
 	KUNIT_EXPECT_TRUE(test, use_up_credit(tw));
 	migrate_enable();
 	tw_end_timers(tw);
-	KUNIT_EXPECT_EQ(test, atomic_read(&user->queued), 0);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(user->queued), 0);
 }
 
 static struct kunit_case cases[] = {
