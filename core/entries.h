@@ -42,7 +42,7 @@
 #define TW_BLOCK_ENTRIES TW_BLOCK_MASK
 
 /*
- * A slot of so many entries at most is small: it is cascaded together with its first
+ * A slot of at most this many entries is small: it is cascaded together with its first
  * expiry and causes no wake-up of its own.
  */
 #define TW_ENTRY_SMALL (2 * TW_BLOCK_ENTRIES)

@@ -71,7 +71,7 @@
 #define TW_AHEAD 64U
 #define TW_AHEAD_LINKS 16U
 
-/* Prefetching pays from so many operations on, and in a table of so many chunks. */
+/* Prefetching pays from this many operations on, and in a table of this many chunks. */
 #define TW_AHEAD_LEAST 4
 #define TW_AHEAD_CHUNKS 256
 
@@ -85,7 +85,7 @@
 
 /*
  * The wheel of shared timers, see entries.h: a level has twice 2^this slots, and there are
- * so many levels. What lies beyond them is looked at when their end comes: in more than an
+ * this many levels. What lies beyond them is looked at when their end comes: in more than an
  * hour, if a tick is 1 us.
  */
 #ifndef TW_ENTRY_LVL_CLK_SHIFT
@@ -97,12 +97,12 @@
 
 /*
  * The entries of a slot are in blocks of 2^this words of 32 bits: a cache line. The first
- * word has the number of the next block, and in so many bits that of the slot.
+ * word has the number of the next block, and in this many bits that of the slot.
  */
 #define TW_ENTRY_BLOCK_BITS 4
 #define TW_ENTRY_SLOT_BITS 11
 
-/* Inspecting so many shared timers is as much work as a node */
+/* Inspecting this many shared timers is as much work as a node */
 #define TW_INSPECT_PER_NODE 2
 
 /* Shared timers that have a bit together where dirty ones are scanned for: 64 at least */

@@ -48,7 +48,7 @@
 #define TW_NODE_SHIFT 5
 #define TW_DIR_SHIFT (TW_CHUNK_SHIFT + TW_NODE_SHIFT)
 
-/* Free nodes are looked for in so many at a time. */
+/* Free nodes are looked for in this many at a time. */
 #define TW_WORD_NODES (TW_CHUNK_NODES < 64 ? TW_CHUNK_NODES : 64)
 #define TW_WORDS (TW_CHUNK_NODES / TW_WORD_NODES)
 #define TW_WORD_ALL (~0ULL >> (64 - TW_WORD_NODES))
@@ -141,7 +141,7 @@ struct tw_unused {
 	u32 next;
 };
 
-/* Memory of a directory for so many chunks, 0 included: three arrays */
+/* Memory of a directory for @max chunks, 0 included: three arrays */
 #define TW_DIR_BYTES(max) \
 	((max) * (sizeof(unsigned long) + sizeof(struct tw_chunk *) + \
 		  sizeof(struct tw_unused)))

@@ -40,7 +40,7 @@
  * several nodes are on their way from memory at a time. A slot that expires is spliced to
  * the lists of ready nodes, stripe by stripe, without touching its nodes.
  *
- * How ready nodes are told from pending ones: A node is ready if its deadline is not
+ * How ready nodes differ from pending ones: A node is ready if its deadline is not
  * after the wheel's time (@done_ns), so nothing has to be written to a node that expires.
  * That does not hold for a node with slack, and not for some time after the clock was set
  * back. Then a slot does not expire as a whole: each of its nodes is inspected, and each
@@ -296,7 +296,7 @@ static __always_inline bool tw_is_plain(const struct tw_wheel *wheel,
 	return likely(!node->flags && node->deadline > wheel->done_ns);
 }
 
-/* The lists of a slot, of which there are so many more than one */
+/* The lists of a slot, and how many more than one there are */
 static inline struct tw_list *tw_slot_lists(const struct tw_wheel *wheel,
 					    unsigned int slot,
 					    unsigned int *stripe_mask)

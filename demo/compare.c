@@ -84,7 +84,7 @@ static void show_cost(const struct result *l, const struct result *r)
 	bytes(left, &l->tally);
 	bytes(right, &r->tally);
 	row("bytes a timer", left, right);
-	/* The counters never begin again, so the second day can't be told apart */
+	/* The counters never begin again, so the second day looks like the first */
 	if (l->holds.known && r->holds.known) {
 		row("longest hold until then", duration(l->holds.longest_run),
 		    duration(r->holds.longest_run));
@@ -95,7 +95,7 @@ static void show_cost(const struct result *l, const struct result *r)
 	    duration(l->tally.machine_stop), duration(r->tally.machine_stop));
 }
 
-/* An upper bound for so many in a hundred */
+/* An upper bound for this part of a hundred */
 static const char *within(const struct lateness *l, unsigned int percent)
 {
 	__u64 all = 0, sum = 0;

@@ -3,7 +3,7 @@
 # jobs.rb SERVER FOLDER JOBS SECONDS: JOBS jobs, delayed by up to SECONDS, are put to a twheeld
 # whose store is in FOLDER, and taken out again; a schedule puts one more each second. Meanwhile
 # the server is killed with -9, twice. What came is counted, and ends this with status 1 if it is
-# not what was put. PATIENCE in the environment: so many seconds without any job.
+# not what was put. PATIENCE in the environment: seconds without any job.
 
 require_relative 'books'
 require_relative 'server'

@@ -23,7 +23,7 @@
 /* What one side writes is in other cache lines than what the other does. */
 #define TW_AREA_ALIGN 64
 
-/* Memory is charged and cleared in pieces of so many pages: 256 KB */
+/* Memory is charged and cleared in pieces of this many pages: 256 KB */
 #define TW_PIECE 64U
 
 /* What scanning a dirty timer may take, in ns: generous */

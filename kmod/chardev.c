@@ -138,7 +138,7 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 		atomic64_add(TW_WORKER_NS, &tw->owed);
 		WRITE_ONCE(tw->untold, true);
 		tw_set_unattended(tw);
-	/* Also if something is ready: who watches edges is told of each expiry. */
+	/* Also if something is ready: who watches edges gets an event for each expiry. */
 	} else if (tw_is_due(tw) && poll_requested_events(wait) & TW_READABLE) {
 		tw_look(tw);
 	}

@@ -125,7 +125,7 @@ void tw_free_spare(struct twheel *tw, struct tw_chunk *spare)
 	}
 }
 
-/* Free a directory for so many chunks, or none. */
+/* Free a directory for @max_chunks chunks, or none. */
 static void tw_free_dir(struct twheel *tw, void *dir, u32 max_chunks)
 {
 	if (!dir)

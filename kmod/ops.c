@@ -366,7 +366,7 @@ static __always_inline unsigned int tw_do_sized(struct twheel *tw, struct tw_bat
 }
 
 /*
- * Take the lock when so many nodes are free. Returns an error if they could not be
+ * Take the lock when @nodes nodes are free. Returns an error if they could not be
  * allocated. The lock is held then, too, for operations that need no node.
  */
 static int tw_lock_with_nodes(struct twheel *tw, unsigned int nodes,

@@ -17,7 +17,7 @@ struct twheel_op;
  * @copy: the copy of them that is worked on, or NULL if there is none: then they are done
  *	in the program's memory, which is pinned
  * @now: the present time in ns, or TW_TIMELESS
- * @quota: so many timers can be armed without a check of limits or memory, as that many
+ * @quota: how many timers can be armed without a check of limits or memory, as that many
  *	nodes are free, and remain so
  * @no_period: an operation was not done, as no &struct tw_period was free
  * @error: why nodes could not be allocated, or 0

@@ -24,7 +24,7 @@
 /* Ready timers that are read under one hold of the lock */
 #define TW_READ_BATCH (TW_EVENT_BYTES / TWHEEL_EVENT_SIZE_ID)
 
-/* A count takes four times as many as are ready when it begins, and so many */
+/* A count takes four times as many as are ready when it begins, and this many more */
 #define TW_COUNT_MORE 1024
 
 /**

@@ -64,7 +64,7 @@ static int tw_fault_in_op(const struct twheel_op *op, struct twheel_op __user *u
 }
 
 /*
- * At most so many as there is room for. Returns how many were done of those that can be
+ * At most as many as there is room for. Returns how many were done of those that can be
  * read, or -EFAULT or -ERESTARTSYS.
  */
 static int tw_submit_copied(struct twheel *tw, void __user *uops, unsigned int nr,

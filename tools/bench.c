@@ -51,7 +51,7 @@ static const struct argp_option options[] = {
 	OPTION_JSON,
 	{ "quick", 'q', NULL, 0, "With 2,000 timers: a second or so", 0 },
 	{ "timers", 'n', "NUMBER", 0,
-	  "With so many timers (100000; fewer on a slow machine, or where ulimit -n is low)", 0 },
+	  "How many timers (100000; fewer on a slow machine, or where ulimit -n is low)", 0 },
 	{}
 };
 
@@ -117,7 +117,7 @@ static const char *why(int error)
 	if (error == -EACCES || error == -EPERM)
 		return "you may not open /dev/twheel; twheel info says how";
 	if (error == -EMFILE)
-		return "so many descriptors are not allowed; ulimit -Hn says how many are, -n "
+		return "this many descriptors are not allowed; ulimit -Hn says how many are, -n "
 		       "NUMBER wants fewer";
 	return strerror(-error);
 }

@@ -10,11 +10,11 @@
 /**
  * struct bench_way - a way to have timers
  * @name: how it is called
- * @open: makes ready for so many timers
+ * @open: makes ready for that many timers
  * @arm: starts all, for an absolute time of CLOCK_MONOTONIC
  * @move: gives all another time, in the given order
  * @cancel: stops all, in the given order
- * @take: takes expiries until there were so many, and waits for them
+ * @take: takes that many expiries, and waits for them
  * @close: the end
  *
  * Each but @close gives 0, or a negative error.

@@ -50,7 +50,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "As JSON, an object in each line", 0 },
 	{ "wheel", 'w', "NUMBER", 0, "Only this wheel: its number in twheel list", 0 },
-	{ "count", 'n', "LINES", 0, "End after so many lines", 0 },
+	{ "count", 'n', "LINES", 0, "End after this many lines", 0 },
 	{ "duration", 'd', "TIME", 0, "End after that time", 0 },
 	{}
 };

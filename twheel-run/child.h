@@ -12,7 +12,7 @@
 struct child {
 	pid_t pid;			/* 0: none runs */
 	int status;			/* as waitpid() has it, when none runs any more */
-	bool ending;			/* it was told to end */
+	bool ending;			/* it got a signal to end */
 	bool too_long;
 	unsigned long long id;			/* what its lines begin with */
 	int pipe;

@@ -33,7 +33,7 @@ static const char help[] =
 "  -b FIRST..MOST  delay a job that failed by FIRST, twice that the next time, up to MOST\n"
 "                  (default: 1s..1h)\n"
 "  -l TIME         end a command that takes longer (default: no limit)\n"
-"  -k TIME         kill a command that has not ended so long after it was told to\n"
+"  -k TIME         kill a command that has not ended this long after SIGTERM\n"
 "                  (default: 5s)\n"
 "  -g TIME         on SIGTERM, wait so long for commands that run (default: 1m)\n"
 "  -V              say more\n"

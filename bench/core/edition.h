@@ -50,7 +50,7 @@ struct bench_event {
 /**
  * struct edition - what main.c calls
  * @name: where something failed
- * @open: make it, for so many timers, at the time 0
+ * @open: make it, for this many timers, at time 0
  * @arm: arm timers
  * @modify: give them other deadlines
  * @cancel: end them

@@ -316,7 +316,7 @@ static double collect_all(uint64_t begin, uint64_t end)
 	return cost;
 }
 
-/* Let all timers expire, so and so many a tick; returns the instructions of all. */
+/* Let all timers expire, some of them in each tick; returns the instructions of all. */
 static double expire(void)
 {
 	uint64_t from = now() + LEAD + timers * 6000;

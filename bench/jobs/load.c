@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * load SOCKET put CLIENTS SECONDS: jobs put in a second, each client waiting for its reply
- * load SOCKET pipe PUTS SECONDS: by one client that sends so many, and then waits for all replies
+ * load SOCKET pipe PUTS SECONDS: one client sends PUTS, and then waits for all replies
  * load SOCKET cycle CLIENTS SECONDS: put, reserve, delete
- * load SOCKET fill JOBS DELAY: so many delayed jobs, 50 of them under way
- * load SOCKET late JOBS DELAY: so many, 2,000 in a second, with 8 clients that put and 16
+ * load SOCKET fill JOBS DELAY: JOBS delayed jobs, 50 of them under way
+ * load SOCKET late JOBS DELAY: JOBS of them, 2,000 in a second, with 8 clients that put and 16
  *	that reserve and delete; how late they come
  * load SOCKET fired CLIENTS SECONDS: how late the jobs of schedules come to clients that
  *	reserve; the body of each is %t

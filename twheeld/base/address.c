@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where to listen, as it is written: so that who writes it is told at once what is wrong.
+ * Where to listen, as it is written: so that who writes it learns at once what is wrong.
  */
 #include <netdb.h>
 #include <stdint.h>

@@ -26,10 +26,10 @@
 #define DAYS_SECONDS 1
 #define DAYS_SECONDS_MOST 3
 #else
-/* Jobs of a tube that are ready: so many at most, and so many more when there are too few */
+/* Jobs of a tube that are ready: how many at most, and how many more when there are too few */
 #define READY_MOST 8192
 #define READY_PAGE 1000
-/* Delayed jobs: due within this time, read so many at a time, and not more than that */
+/* Delayed jobs: due within this time, how many are read at a time, and how many at most */
 #define WINDOW_LENGTH (600 * SECOND)
 #define WINDOW_PIECE 2000
 #define WINDOW_MOST 200000

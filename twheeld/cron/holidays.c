@@ -26,7 +26,7 @@
 #define TRIES_LEAST 50
 /* A child that waits, for a disk perhaps, uses no processor. It has this time, in seconds. */
 #define PATIENCE (10 * DAYS_SECONDS)
-/* So many files are read, and of so many bytes */
+/* How many files are read at most, and how many bytes */
 #define FILES_MOST 256
 #define BYTES_MOST (16 << 20)
 

@@ -494,7 +494,7 @@ static void begin(struct schedule *schedule)
 	schedule->since = schedule->time;
 }
 
-/* The machine has no clock of its own, and was not told the time when this was there first. */
+/* The machine has no clock of its own, and did not have the time when this was there first. */
 static bool is_too_old(const struct schedule *schedule)
 {
 	return schedule->since < CLOCK_SET && now_seconds() >= CLOCK_SET;

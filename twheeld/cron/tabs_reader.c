@@ -25,7 +25,7 @@
 #define FILE_MOST (64 << 20)
 #define FILE_PIECE (1 << 20)
 #define SCHEDULES_MOST 1000000
-/* Of all files, so many lines are named that are wrong. */
+/* How many wrong lines of all files are named */
 #define COMPLAINTS 1000
 #define SLICE (2 * MILLISECOND)
 /* While files come and go, all are read so often at most, before what they have is taken. */

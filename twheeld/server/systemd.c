@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What systemd is told, and has opened for the server.
+ * What the server says to systemd, and what systemd has opened for it.
  *
  * The watchdog is answered by the event loop alone, so that a loop that hangs is noticed.
  * It is answered also while the committer waits for a disk that does not answer: a new

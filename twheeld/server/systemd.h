@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What systemd is told, and has opened for the server. Without systemd, all of it does
+ * What the server says to systemd, and what systemd has opened for it. Without systemd, all of it does
  * nothing.
  */
 #ifndef TWHEELD_SYSTEMD_H

@@ -334,7 +334,7 @@ static void do_history(struct client *client, char **words)
 	if (!schedule)
 		refuse(client, "there is no schedule '%s'", words[1]);
 	else if (*words[2] && (!number_of(words[2], &count) || count < 1 || count > HISTORY_MOST))
-		refuse(client, "%d runs are the most that are told", HISTORY_MOST);
+		refuse(client, "%d runs are the most that history shows", HISTORY_MOST);
 	else
 		ask_about(client, schedule, count, told_history);
 }
@@ -400,7 +400,7 @@ static void run_done(struct op *op)
 static bool taken(struct client *client)
 {
 	if (command_draining())
-		refuse(client, "the server takes no new jobs: it was told to drain");
+		refuse(client, "the server takes no new jobs: it drains");
 	return !command_draining();
 }
 

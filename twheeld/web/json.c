@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What people are told of schedules, as JSON.
+ * Schedules as JSON, for people.
  */
 #include <time.h>
 
 #include "web/json.h"
 
-/** json_of_text - a text. Bytes that are no UTF-8 are not told, as JSON can't have them. */
+/** json_of_text - a text. Bytes that are no UTF-8 are left out, as JSON can't have them. */
 json_t *json_of_text(const char *text)
 {
 	json_t *json = json_string(text ? text : "");

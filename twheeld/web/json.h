@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What people are told of schedules, as JSON.
+ * Schedules as JSON, for people.
  */
 #ifndef TWHEELD_JSON_H
 #define TWHEELD_JSON_H

@@ -361,7 +361,7 @@ static bool is_year(struct piece word)
 			       !strncmp(word.at, "21", 2));
 }
 
-/* OVRLAP=no as the body of a job would be a schedule that overlaps, and nobody is told. */
+/* OVRLAP=no as the body of a job would be a schedule that overlaps, and nobody would know. */
 static bool is_body(struct tab *tab, struct piece word, struct piece name)
 {
 	size_t i = 0;
@@ -700,7 +700,7 @@ static void skip_piece(struct tab *tab)
  * @length: bytes of it
  * @file: the file's name without ".tab", for the names of schedules
  * @host: what it is read for
- * @reader: who is told
+ * @reader: gets what the tab has
  */
 struct tab *tab_begin(const char *text, size_t length, const char *file,
 		      const struct tab_host *host, struct tab_reader *reader)

@@ -19,7 +19,7 @@
 #ifndef TAB_LINE_MOST
 #define TAB_LINE_MOST (128 << 10)
 #endif
-/* Of those that are wrong in a file, so many are named. */
+/* How many wrong lines of a file are named */
 #define TAB_COMPLAINTS 20
 
 struct calendar;
@@ -51,7 +51,7 @@ struct tab_host {
 	bool shared;		/* other servers have the same schedules in one store */
 };
 
-/* Who is told what a tab has. @each owns the definition. */
+/* Who gets what a tab has. @each owns the definition. */
 struct tab_reader {
 	void (*each)(struct tab_reader *reader, struct definition *definition);
 	void (*wrong)(struct tab_reader *reader, unsigned int line, size_t column,

@@ -45,7 +45,7 @@
  * When the time of a timer has come, its wheel is *due*: who waits is woken, and
  * the next read makes ready what is due by then, in the caller's own time; any
  * other call does a piece of it, DRAIN and the doorbell all, STATS nothing. Until
- * then it counts as pending. Only where a program is told without
+ * then it counts as pending. Only where a program is notified without
  * a call, by an eventfd or in shared memory, the kernel does that by itself, as
  * far as it may: a small part of a processor's time, for all users together.
  */

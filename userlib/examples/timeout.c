@@ -2,7 +2,7 @@
 /*
  * An idle timeout on epoll: a peer sends three bytes and then nothing more. The
  * timeout is pushed ahead at each byte, and in the end it comes. (The peer is a
- * second timer of the same wheel, told apart by its user data.)
+ * second timer of the same wheel, with other user data.)
  */
 
 #include <errno.h>

@@ -45,7 +45,7 @@ struct twheel_pool;
  * @flags: %TWHEEL_KERNEL, %TWHEEL_USER or 0, as for twheel_open()
  * @threads: workers, 4,096 at most; 0 for a delay queue
  * @capacity: most tasks, or 0 for as many as the wheel can hold. Over the module, a pool
- *	with workers has so many shared timers, 65,536 at most; or with 0, 4,096
+ *	with workers has this many shared timers, 65,536 at most; or with 0, 4,096
  * @clock: TWHEEL_CLOCK_*, or 0 for %TWHEEL_CLOCK_MONOTONIC
  * @__reserved: 0
  * @tick: length of a tick in ns, or 0 for one jiffy

@@ -36,7 +36,7 @@ static inline int result(int ret)
 	return ret < 0 ? -errno : ret;
 }
 
-/* In how few bytes that operation says all that it does; what asks is told all */
+/* In how few bytes that operation says all that it does; a query gets all of it */
 static inline unsigned int short_size(const struct twheel_op *op)
 {
 	if (op->opcode == TWHEEL_OP_QUERY ||

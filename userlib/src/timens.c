@@ -10,7 +10,7 @@
 /* What the two clocks may differ by, as each is rounded, in ns */
 #define ROUNDED 2
 
-/* Which of so many answers is the most exact? A thread may be interrupted in each. */
+/* Of how many answers is the most exact one taken? A thread may be interrupted in each. */
 #define ANSWERS 5
 
 /* The time in this process, in ns */

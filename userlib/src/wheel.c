@@ -20,7 +20,7 @@
 
 #define BACKENDS (TWHEEL_KERNEL | TWHEEL_USER)
 
-/* The time of a wheel that the kernel has. A module of before that was told says 0. */
+/* The time of a wheel that the kernel has. An older module says 0. */
 static int64_t ask_time(void *wheel)
 {
 	struct twheel_info info = { .size = sizeof(info) };

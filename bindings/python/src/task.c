@@ -9,7 +9,7 @@
 
 #include "pool.h"
 
-/* Is it to go on? Whoever is told of the exception says so. */
+/* Is it to go on? Whoever handles the exception says so. */
 static bool tell(struct task *task)
 {
 	PyObject *type, *value, *traceback, *said;

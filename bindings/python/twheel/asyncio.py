@@ -106,7 +106,7 @@ class EventLoop(asyncio.SelectorEventLoop):
             *args: Any,
             context: contextvars.Context | None = None,
         ) -> asyncio.TimerHandle:
-            """Have callback(*args) called after so many seconds."""
+            """Have callback(*args) called after delay seconds."""
             if delay is None:
                 raise TypeError("delay must not be None")
             now = self.time()

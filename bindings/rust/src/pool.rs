@@ -103,7 +103,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A pool with so many threads, 1 to 4,096
+    /// A pool with `threads` threads, 1 to 4,096
     pub fn new(threads: u32) -> Builder {
         Builder {
             threads,
@@ -306,7 +306,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool with so many threads
+    /// A pool with `threads` threads
     pub fn new(threads: u32) -> io::Result<Pool> {
         Builder::new(threads).build()
     }
@@ -470,7 +470,7 @@ impl fmt::Debug for Task {
     }
 }
 
-/// What a closure is told of the run that it is called for
+/// The run for which a closure is called
 pub struct Run<'a> {
     node: &'a Node,
     why: &'a sys::Run,

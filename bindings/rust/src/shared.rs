@@ -156,7 +156,7 @@ pub struct SharedWheel {
 }
 
 impl SharedWheel {
-    /// A new wheel with so many shared timers, up to 2^24. Fails where the module is not, with
+    /// A new wheel with `count` shared timers, up to 2^24. Fails where the module is not, with
     /// the error number `ENODEV`.
     pub fn open(options: &Options, timers: u32) -> io::Result<SharedWheel> {
         if timers == 0 {

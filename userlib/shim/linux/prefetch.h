@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the processor is told to fetch, for a program. */
+/* Hints for the processor's cache, for a program. */
 #ifndef SHIM_LINUX_PREFETCH_H
 #define SHIM_LINUX_PREFETCH_H
 

@@ -228,7 +228,7 @@ int user_do(struct user_wheel *uw, struct twheel_op *op)
 }
 
 /*
- * Nobody is told whether it was ready: so it is left to the next call to see what time it
+ * Nobody learns whether it was ready: so it is left to the next call to see what time it
  * is, which would be half of the cost.
  */
 static noinline int cancel_armed(struct user_wheel *uw, u64 id)
