@@ -41,12 +41,13 @@ help:
 	@echo '               (make uninstall, with the same PREFIX and DESTDIR, removes them)'
 	@echo 'make html      all documents and manual pages, with a search, in build/html'
 	@echo 'make deb       Debian packages of all that, in build/deb'
+	@echo 'make container an image of the server, its worker and the command'
 	@echo 'make mutants   plant bugs one by one and see that the tests find each'
 	@echo 'make bench     what it costs, beside its peers (bench-quick: the essential)'
 	@echo 'make compdb    build/compile_commands.json, for editors and clang tools'
 	@echo 'make clean     remove all that was built; downloads stay in the cache'
 
-.PHONY: modules lib html compdb demo check vm install uninstall deb mutants matrix torture coverage bench bench-quick clean check-all tools twheeld demo-jobs
+.PHONY: modules lib html compdb demo check vm install uninstall deb container mutants matrix torture coverage bench bench-quick clean check-all tools twheeld demo-jobs
 modules:
 	@scripts/deps $(if $(KDIR),headers,module)
 	scripts/module $(if $(KDIR),$(KDIR),$(KERNEL))
@@ -105,6 +106,9 @@ uninstall:
 deb:
 	@scripts/deps deb
 	@scripts/deb
+
+container:
+	@scripts/container
 
 mutants:
 	@tests/mutants/run; status=$$?; tests/mutants/generated && exit $$status
