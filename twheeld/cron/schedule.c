@@ -476,8 +476,8 @@ struct schedule_counts schedule_count(void)
 	struct schedule_counts counts = { .jobs = jobs };
 
 	for (struct schedule *one = schedules; one; one = one->hash.next) {
-		counts.paused += one->definition && one->paused;
-		counts.active += one->definition && !one->paused;
+		counts.paused += one->definition && schedule_is_paused(one);
+		counts.active += one->definition && !schedule_is_paused(one);
 	}
 	return counts;
 }
@@ -566,6 +566,8 @@ int64_t schedule_digest(const struct definition *definition, const struct holida
 
 	digest = digest_text(definition->zone, digest);
 	digest ^= calendar_zone(definition->calendar);
+	if (definition->limits)
+		digest = digest_text(definition->limits, digest);
 	return digest_text("", digest ^ definition->jitter);
 }
 

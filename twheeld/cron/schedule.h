@@ -40,6 +40,12 @@ struct schedule {
 
 struct event_base;
 
+/* By whoever paused it, or by its line */
+static inline bool schedule_is_paused(const struct schedule *schedule)
+{
+	return schedule->paused || (schedule->definition && schedule->definition->paused);
+}
+
 struct schedule_counts {
 	size_t active, paused;
 	uint64_t jobs;				/* that they have made */

@@ -70,6 +70,17 @@ static bool is_new(struct check *check, const struct definition *definition)
 	return true;
 }
 
+static void forget_names(struct check *check)
+{
+	struct name *name, *next;
+
+	HASH_ITER(hash, check->names, name, next) {
+		HASH_DELETE(hash, check->names, name);
+		free(name->text);
+		free(name);
+	}
+}
+
 static bool get_holidays(struct check *check, const struct definition *definition,
 			 struct holidays **holidays)
 {
@@ -181,7 +192,9 @@ static void print(const struct definition *definition, char (*times)[40], int co
 		print_left(definition, left);
 	for (int i = 0; i < count; i++)
 		printf("  %s\n", times[i]);
-	if (!count)
+	if (definition->paused)
+		puts("  never, as long as PAUSED=yes is there");
+	else if (!count)
 		puts("  never any more");
 }
 
@@ -192,7 +205,8 @@ static void add_json(const struct check *check, const struct definition *definit
 
 	for (int i = 0; i < count; i++)
 		json_array_append_new(array, json_stringn(times[i], strcspn(times[i], " ")));
-	one = must(json_pack("{si, so, so, so, so, so, so}", "line", definition->line,
+	one = must(json_pack("{si, sb, so, so, so, so, so, so}", "line", definition->line,
+			     "paused", definition->paused,
 			     "name", json_of_text(definition->name),
 			     "when", json_of_text(definition->when),
 			     "zone", json_of_text(definition->zone),
@@ -316,6 +330,7 @@ int check_tab(const char *path, const struct tab_host *host, int times, bool jso
 		putchar('\n');
 		json_decref(all);
 	}
+	forget_names(&check);
 	free(text);
 	free(copy);
 	return check.wrong || fflush(stdout) || ferror(stdout);

@@ -360,6 +360,11 @@ static void set_paused(struct client *client, const char *name, bool paused)
 		refuse(client, "another client pauses or resumes it just now: try again");
 		return;
 	}
+	if (!paused && schedule->definition->paused) {
+		refuse(client, "its line has PAUSED=yes (%s:%u): it fires when that is taken out",
+		       schedule->file, schedule->definition->line);
+		return;
+	}
 	if (schedule->paused == paused) {
 		agree(client);
 		return;

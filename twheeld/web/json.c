@@ -57,8 +57,8 @@ json_t *json_of_schedule(const struct schedule *schedule, json_t *last)
 			 "name", json_of_text(schedule->name),
 			 "when", json_of_text(definition->when),
 			 "zone", json_of_text(definition->zone),
-			 "tube", definition->tube, "paused", schedule->paused,
-			 "next", schedule->paused ? json_null() :
+			 "tube", definition->tube, "paused", schedule_is_paused(schedule),
+			 "next", schedule_is_paused(schedule) ? json_null() :
 			 json_of_time(schedule_due(schedule)),
 			 "last", last);
 }

@@ -104,7 +104,7 @@ static void find_latest(void)
 static void take_schedule(struct schedule *schedule)
 {
 	schedules_all++;
-	schedules_paused += schedule->paused;
+	schedules_paused += schedule_is_paused(schedule);
 	if (schedule_total < SHOWN) {
 		schedules[schedule_total++] = schedule_hold(schedule);
 	} else if (next_of(schedule) < next_of(schedules[latest])) {

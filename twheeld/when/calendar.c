@@ -19,7 +19,8 @@
 #include "when/zone.h"
 
 #define SECOND 1000000000LL
-#define EVERY_MOST (36525LL * 86400)
+#define DAY_SECONDS 86400
+#define EVERY_MOST (36525LL * DAY_SECONDS)
 #define CLOCK_END 7258118400LL		/* 2200-01-01 */
 
 enum kind { FIELDS, EVERY, ONCE };
@@ -27,6 +28,8 @@ enum kind { FIELDS, EVERY, ONCE };
 struct calendar {
 	enum kind kind;
 	int64_t seconds;	/* of EVERY: its period; of ONCE: when, on the zone's clock */
+	int64_t origin;		/* of EVERY: its first time, on the zone's clock */
+	int64_t first, last;	/* no time before and after these */
 	struct fields fields;
 	struct zone *zone;	/* NULL: UTC */
 };
@@ -214,12 +217,72 @@ struct calendar *calendar_parse(const char *text, size_t length, const char *zon
 		calendar_wrong(error, 0, "out of memory");
 		return NULL;
 	}
+	calendar_limit(calendar, ZONE_FIRST, CALENDAR_NEVER);
 	if (!copy_text(copy, text, length, error) || !get_zone(calendar, zone, error) ||
 	    !parse_text(calendar, copy, error)) {
 		calendar_free(calendar);
 		return NULL;
 	}
 	return calendar;
+}
+
+/**
+ * calendar_moment - a time, as @at has it, or a day
+ * @text: such as 2027-01-01T00:00Z, 2027-01-01T00:00 on the zone's clock, or 2027-01-01
+ * @zone: a name of the zone database, or NULL: the zone of this machine
+ * @end: of a day, its last second, and not its first
+ * @seconds: out: the time
+ *
+ * Return: false: it is none from 1970 to 2199.
+ */
+bool calendar_moment(const char *text, const char *zone, bool end, int64_t *seconds)
+{
+	bool day = has_shape(text, "0000-00-00") && !text[10];
+	char copy[60], expression[80];
+	struct calendar_error error;
+	struct calendar *calendar;
+
+	if (snprintf(copy, sizeof(copy), "%s%s", text, day ? "T00:00" : "") >= (int)sizeof(copy))
+		return false;
+	snprintf(expression, sizeof(expression), "@at %s", copy);
+	calendar = calendar_parse(expression, strlen(expression), zone, &error);
+	if (!calendar)
+		return false;
+	if (day && end)
+		calendar->seconds += DAY_SECONDS;
+	*seconds = calendar_next(calendar, -1) - (day && end);
+	calendar_free(calendar);
+	return true;
+}
+
+/**
+ * calendar_from - have the times of @every counted from a moment, which is the first of them
+ * @calendar: the calendar, of @every
+ * @text: the moment, as calendar_moment() has it
+ * @zone: as calendar_parse() has it. Whole days are days on its clock, other times are not
+ *
+ * Return: false: that is no moment, or the calendar has other times.
+ */
+bool calendar_from(struct calendar *calendar, const char *text, const char *zone)
+{
+	int64_t first;
+
+	if (calendar->kind != EVERY || !calendar_moment(text, zone, false, &first))
+		return false;
+	calendar->origin = first;
+	if (calendar->seconds % DAY_SECONDS)
+		return true;
+	calendar->zone = zone_get(zone);
+	if (calendar->zone)
+		calendar->origin = zone_clock(calendar->zone, first);
+	return calendar->zone;
+}
+
+/** calendar_limit - have a calendar fire from @first to @last, in seconds, and at no other time */
+void calendar_limit(struct calendar *calendar, int64_t first, int64_t last)
+{
+	calendar->first = first;
+	calendar->last = last;
 }
 
 /** calendar_zone - a digest of what is known of its zone */
@@ -252,7 +315,9 @@ static int64_t clock_next(const struct calendar *calendar, int64_t from)
 	case FIELDS:
 		return fields_next(&calendar->fields, from);
 	case EVERY:
+		from -= calendar->origin;
 		next = from > 0 ? round_down(from + calendar->seconds - 1, calendar->seconds) : 0;
+		next += calendar->origin;
 		return next < CLOCK_END ? next : CALENDAR_NEVER;
 	default:
 		return calendar->seconds >= from ? calendar->seconds : CALENDAR_NEVER;
@@ -268,7 +333,9 @@ static int64_t clock_prev(const struct calendar *calendar, int64_t from)
 	case FIELDS:
 		return fields_prev(&calendar->fields, from);
 	case EVERY:
-		return from < 0 ? CALENDAR_NOT_YET : round_down(from, calendar->seconds);
+		from -= calendar->origin;
+		return from < 0 ? CALENDAR_NOT_YET :
+			round_down(from, calendar->seconds) + calendar->origin;
 	default:
 		return calendar->seconds <= from ? calendar->seconds : CALENDAR_NOT_YET;
 	}
@@ -351,11 +418,12 @@ static int64_t zone_prev(const struct calendar *calendar, int64_t from)
  */
 int64_t calendar_next(const struct calendar *calendar, int64_t after)
 {
-	int64_t from = clamp(after) + (after >= ZONE_FIRST);
+	int64_t from = later(clamp(after) + (after >= ZONE_FIRST), calendar->first), next;
 
-	if (after >= ZONE_END)
+	if (after >= ZONE_END || from >= ZONE_END)
 		return CALENDAR_NEVER;
-	return calendar->zone ? zone_next(calendar, from) : clock_next(calendar, from);
+	next = calendar->zone ? zone_next(calendar, from) : clock_next(calendar, from);
+	return next <= calendar->last ? next : CALENDAR_NEVER;
 }
 
 /**
@@ -365,7 +433,10 @@ int64_t calendar_next(const struct calendar *calendar, int64_t after)
  */
 int64_t calendar_prev(const struct calendar *calendar, int64_t before)
 {
-	int64_t from = clamp(before) - (before > ZONE_FIRST);
+	int64_t from = clamp(before) - (before > ZONE_FIRST), prev;
 
-	return calendar->zone ? zone_prev(calendar, from) : clock_prev(calendar, from);
+	if (from > calendar->last)
+		from = calendar->last;
+	prev = calendar->zone ? zone_prev(calendar, from) : clock_prev(calendar, from);
+	return prev >= calendar->first ? prev : CALENDAR_NOT_YET;
 }

@@ -36,6 +36,7 @@
 #ifndef TWHEELD_CALENDAR_H
 #define TWHEELD_CALENDAR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,8 @@
 
 /* A longer expression is refused. */
 #define CALENDAR_TEXT_MOST 1000
+/* What a moment is, for those who have it wrong */
+#define CALENDAR_MOMENT "a day or a time, like 2027-01-31, 2027-01-31T07:00, 2027-01-31T07:00Z"
 
 struct calendar;
 
@@ -55,6 +58,9 @@ struct calendar_error {
 
 struct calendar *calendar_parse(const char *text, size_t length, const char *zone,
 				struct calendar_error *error);
+bool calendar_moment(const char *text, const char *zone, bool end, int64_t *seconds);
+bool calendar_from(struct calendar *calendar, const char *text, const char *zone);
+void calendar_limit(struct calendar *calendar, int64_t first, int64_t last);
 int64_t calendar_zone(const struct calendar *calendar);
 void calendar_free(struct calendar *calendar);
 int64_t calendar_next(const struct calendar *calendar, int64_t after);

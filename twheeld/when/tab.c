@@ -27,6 +27,7 @@
 #define OPTION_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 #define ZONE_MOST 64
 #define PATH_MOST 1024
+#define MOMENT_MOST 40
 /* What some editors write before a text in UTF-8 */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 /* Of the hash of a line: so few lines have the same by chance that it does not matter */
@@ -36,12 +37,13 @@ enum on { ON_ANY, ON_EACH_NODE, ON_EACH_SITE };
 
 struct values {
 	char zone[ZONE_MOST], tube[TUBE_NAME_MAX + 1], dates_path[PATH_MOST];
-	char name[SCHEDULE_NAME_MAX + 1];
-	uint32_t pri, ttr, shards, most, fields;
+	char name[SCHEDULE_NAME_MAX + 1], params[PATH_MOST];
+	char from[MOMENT_MOST], start[MOMENT_MOST], end[MOMENT_MOST];
+	uint32_t pri, ttr, shards, most, fields, count;
 	int64_t late, jitter;
 	enum misfire misfire;
 	enum on on;
-	bool overlap;
+	bool overlap, paused;
 };
 
 /* Lines of the same text, which have no name of their own */
@@ -159,10 +161,47 @@ static bool take_late(struct values *values, const char *text)
 	return seconds_of(text, &values->late) && values->late >= 1 && values->late <= 86400;
 }
 
+static bool take_yes(bool *value, const char *text)
+{
+	*value = !strcmp(text, "yes");
+	return *value || !strcmp(text, "no");
+}
+
 static bool take_overlap(struct values *values, const char *text)
 {
-	values->overlap = !strcmp(text, "yes");
-	return values->overlap || !strcmp(text, "no");
+	return take_yes(&values->overlap, text);
+}
+
+static bool take_paused(struct values *values, const char *text)
+{
+	return take_yes(&values->paused, text);
+}
+
+/* Which time that is, a zone says, which may come after it. */
+static bool take_start(struct values *values, const char *text)
+{
+	return copy_text(values->start, sizeof(values->start), text);
+}
+
+static bool take_end(struct values *values, const char *text)
+{
+	return copy_text(values->end, sizeof(values->end), text);
+}
+
+static bool take_from(struct values *values, const char *text)
+{
+	return copy_text(values->from, sizeof(values->from), text);
+}
+
+static bool take_count(struct values *values, const char *text)
+{
+	return number_of(text, COUNT_MOST, &values->count) && values->count;
+}
+
+/* How many there are, SHARDS says, which may come after it. */
+static bool take_params(struct values *values, const char *text)
+{
+	return copy_text(values->params, sizeof(values->params), text);
 }
 
 static bool take_shards(struct values *values, const char *text)
@@ -232,6 +271,12 @@ static const struct option {
 	{ "CALENDAR", ANYWHERE, take_dates_path, "the path of a file" },
 	{ "NAME", IN_A_LINE, take_name,
 	  "a name of letters, digits and -+/;.$_() up to 200 bytes" },
+	{ "START", ANYWHERE, take_start, CALENDAR_MOMENT ", or nothing" },
+	{ "END", ANYWHERE, take_end, CALENDAR_MOMENT ", or nothing" },
+	{ "COUNT", IN_A_LINE, take_count, "a number from 1 to 1000" },
+	{ "FROM", IN_A_LINE, take_from, CALENDAR_MOMENT },
+	{ "PAUSED", ANYWHERE, take_paused, "yes or no" },
+	{ "SHARD_PARAMS", IN_A_LINE, take_params, "like 0=Berlin,1=Paris, up to 1023 bytes" },
 	{ "FIELDS", ABOVE, take_fields, "5, 6 or 7" },
 };
 
@@ -410,9 +455,9 @@ static bool check_body(struct tab *tab, struct piece body)
 	for (size_t i = 0; i < body.length; i++) {
 		if (body.at[i] != '%')
 			continue;
-		if (++i == body.length || !strchr("tsnN%", body.at[i]))
+		if (++i == body.length || !strchr("tsnNp%", body.at[i]))
 			return wrong(tab, body.at + i - 1,
-				     "after %% comes t, s, n, N, or %% for a percent sign");
+				     "after %% comes t, s, n, N, p, or %% for a percent sign");
 	}
 	return true;
 }
@@ -515,18 +560,114 @@ static char *tube_of(struct tab *tab, struct piece line, const struct values *va
 	return NULL;
 }
 
+static const char *zone_of(const struct values *values)
+{
+	return *values->zone ? values->zone : NULL;
+}
+
+static bool moment_of(struct tab *tab, struct piece when, const struct values *values,
+		      const char *name, const char *text, int64_t *seconds)
+{
+	return !*text ||
+		calendar_moment(text, zone_of(values), !strcmp(name, "END"), seconds) ||
+		wrong(tab, when.at, "%s is " CALENDAR_MOMENT, name);
+}
+
+/* The time of COUNT=, which is the last one. CALENDAR= leaves out some of them. */
+static int64_t last_of(const struct calendar *calendar, int64_t first, uint32_t count)
+{
+	int64_t time = first - 1;
+
+	while (count-- && time != CALENDAR_NEVER)
+		time = calendar_next(calendar, time);
+	return time;
+}
+
+static bool take_limits(struct tab *tab, struct calendar *calendar, struct piece when,
+			const struct values *values)
+{
+	int64_t first = INT64_MIN + 1, last = CALENDAR_NEVER, counted;
+
+	if (*values->from && !calendar_from(calendar, values->from, zone_of(values)))
+		return wrong(tab, when.at, "FROM is for @every, and " CALENDAR_MOMENT);
+	if (!moment_of(tab, when, values, "START", values->start, &first) ||
+	    !moment_of(tab, when, values, "END", values->end, &last))
+		return false;
+	if (values->count && !*values->start && !*values->from)
+		return wrong(tab, when.at, "COUNT counts from START, which is not there");
+	calendar_limit(calendar, first, last);
+	if (calendar_next(calendar, first - 1) == CALENDAR_NEVER)
+		return wrong(tab, when.at, "from START to END it never fires");
+	counted = values->count ? last_of(calendar, first, values->count) : last;
+	calendar_limit(calendar, values->paused ? CALENDAR_NEVER : first,
+		       counted < last ? counted : last);
+	return true;
+}
+
 static struct calendar *calendar_of(struct tab *tab, struct piece when,
 				    const struct values *values)
 {
 	struct calendar_error error = { .column = 0 };
 	struct calendar *calendar;
 
-	calendar = calendar_parse(when.at, when.length,
-				  *values->zone ? values->zone : NULL, &error);
+	calendar = calendar_parse(when.at, when.length, zone_of(values), &error);
 	if (!calendar)
 		wrong(tab, when.at + (error.column <= when.length ? error.column : 0), "%s",
 		      error.text);
+	if (calendar && !take_limits(tab, calendar, when, values)) {
+		calendar_free(calendar);
+		calendar = NULL;
+	}
 	return calendar;
+}
+
+/* NULL: it has none */
+static char *limits_of(const struct values *values)
+{
+	char *text;
+
+	if (!*values->from && !*values->start && !*values->end && !values->paused)
+		return NULL;
+	if (asprintf(&text, "%s %s %s %u %d", values->from, values->start, values->end,
+		     values->count, values->paused) < 0)
+		must(NULL);
+	return text;
+}
+
+/* The value of a shard in "0=Berlin,1=Paris", which may be empty */
+static struct piece param_of(const char *params, uint32_t shard)
+{
+	for (const char *at = params; at && *at;) {
+		size_t length = strcspn(at, ",");
+		size_t number = strcspn(at, "=");
+
+		if (number < length && strtoul(at, NULL, 10) == shard)
+			return (struct piece){ at + number + 1, length - number - 1 };
+		at += length + (at[length] == ',');
+	}
+	return (struct piece){ "", 0 };
+}
+
+static bool check_params(struct tab *tab, struct piece line, const struct values *values)
+{
+	const char *text = values->params;
+	uint64_t seen[SHARDS_MOST / 64 + 1] = { 0 };
+
+	while (*text) {
+		size_t length = strcspn(text, ","), digits = strspn(text, "0123456789");
+		unsigned long shard = digits && digits < 5 ? strtoul(text, NULL, 10) : ULONG_MAX;
+
+		if (text[digits] != '=' || digits > length || shard == ULONG_MAX)
+			return wrong(tab, line.at, "SHARD_PARAMS is like 0=Berlin,1=Paris");
+		if (shard >= values->shards)
+			return wrong(tab, line.at, "SHARD_PARAMS has shard %lu, and SHARDS is %u",
+				     shard, values->shards);
+		if (seen[shard / 64] >> shard % 64 & 1)
+			return wrong(tab, line.at, "SHARD_PARAMS has shard %lu twice", shard);
+		seen[shard / 64] |= 1ULL << shard % 64;
+		text += length + (text[length] == ',');
+	}
+	return true;
 }
 
 static size_t digits(uint32_t number)
@@ -534,12 +675,13 @@ static size_t digits(uint32_t number)
 	return snprintf(NULL, 0, "%u", number);
 }
 
-/* How long the last shard's body is; not counted any more once it is longer than a limit. */
+/* How long a shard's body is at most; not counted any more once it is longer than a limit. */
 static size_t count_body(const struct definition *definition, size_t most)
 {
 	const size_t lengths[UCHAR_MAX + 1] = {
 		['t'] = strlen("2027-01-01T00:00:00Z"), ['s'] = digits(definition->shards - 1),
 		['n'] = digits(definition->shards), ['N'] = strlen(definition->name), ['%'] = 1,
+		['p'] = definition->params ? strlen(definition->params) : 0,
 	};
 	size_t size = 0;
 
@@ -560,6 +702,9 @@ static void take_values(struct definition *definition, const struct values *valu
 	definition->misfire = values->misfire;
 	definition->most = values->most;
 	definition->overlap = values->overlap;
+	definition->paused = values->paused;
+	definition->params = *values->params ? must(strdup(values->params)) : NULL;
+	definition->limits = limits_of(values);
 }
 
 static bool body_too_long(struct tab *tab, struct piece body)
@@ -595,7 +740,7 @@ static bool fill(struct tab *tab, struct definition *definition, struct piece li
 	if (!definition->calendar)
 		return false;
 	definition->tube = tube_of(tab, line, values);
-	if (!definition->tube)
+	if (!definition->tube || !check_params(tab, line, values))
 		return false;
 	take_values(definition, values);
 	definition->name = name_there(tab, line, values);
@@ -759,6 +904,8 @@ void definition_free(struct definition *definition)
 	free(definition->when);
 	free(definition->zone);
 	free(definition->dates_path);
+	free(definition->limits);
+	free(definition->params);
 	free(definition->tube);
 	free(definition->body);
 	free(definition);
@@ -777,6 +924,8 @@ static void print_time(FILE *to, int64_t when)
 static void print_word(FILE *to, const struct definition *definition, char word, int64_t when,
 		       uint32_t shard)
 {
+	struct piece param;
+
 	switch (word) {
 	case 't':
 		print_time(to, when);
@@ -789,6 +938,10 @@ static void print_word(FILE *to, const struct definition *definition, char word,
 		break;
 	case 'N':
 		fputs(definition->name, to);
+		break;
+	case 'p':
+		param = param_of(definition->params, shard);
+		fwrite(param.at, 1, param.length, to);
 		break;
 	default:
 		putc(word, to);

@@ -11,6 +11,7 @@
 
 #define SHARDS_MOST 1024
 #define MISFIRES_MOST 1000
+#define COUNT_MOST 1000
 /* Jobs of a schedule that are made in one go */
 #define FIRING_MOST 4096
 #define FIRING_BYTES (16 << 20)
@@ -33,6 +34,8 @@ struct definition {
 	char *when, *zone;	/* as they stand there */
 	struct calendar *calendar;
 	char *dates_path;	/* the file of CALENDAR=, or NULL */
+	char *limits;		/* FROM=, START=, END=, COUNT=, PAUSED= as one text, or NULL */
+	char *params;		/* SHARD_PARAMS=, or NULL */
 	char *tube;
 	char *body;
 	size_t size;		/* of the body, before its words are replaced */
@@ -41,6 +44,7 @@ struct definition {
 	enum misfire misfire;
 	uint32_t most;		/* of MISFIRE_ALL */
 	bool overlap;
+	bool paused;		/* by its line: it has no times */
 	unsigned int line;
 };
 

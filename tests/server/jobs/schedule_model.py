@@ -5,6 +5,7 @@
 
 import hashlib
 import struct
+import time as clock
 
 SECOND = 10**9
 NEVER = None
@@ -12,16 +13,23 @@ INFINITE = 2**63
 OPEN, BURIED, DONE, FAILED, SKIPPED, MISSED = range(6)
 
 
+def iso(seconds):
+    return clock.strftime('%Y-%m-%dT%H:%M:%SZ', clock.gmtime(seconds))
+
+
 class Every:
-    def __init__(self, seconds):
-        self.seconds = seconds
+    def __init__(self, seconds, origin=0):
+        self.seconds, self.origin = seconds, origin
         self.text = '@every %ds' % seconds
+        if origin:
+            self.text += ' FROM=' + iso(origin)
 
     def next(self, after):
-        return (after // self.seconds + 1) * self.seconds
+        return max(((after - self.origin) // self.seconds + 1) * self.seconds, 0) + self.origin
 
     def prev(self, before):
-        return (before - 1) // self.seconds * self.seconds
+        time = (before - 1 - self.origin) // self.seconds * self.seconds + self.origin
+        return time if time >= self.origin else NEVER
 
 
 class At:
@@ -60,6 +68,8 @@ class Plan:
         self.name, self.when = name, when
         self.shards, self.late, self.jitter = 1, 60, 0
         self.misfire, self.most, self.overlap, self.days = 'once', 1, True, ()
+        # In seconds; how many times from the first on, and whether its line pauses it
+        self.start, self.end, self.count, self.held = 0, NEVER, 0, False
         self.__dict__.update(options)
         self.time, self.since, self.paused, self.gone = NEVER, INFINITE, False, True
         # (time in ns, shard): result and when it was made
@@ -72,22 +82,44 @@ class Plan:
                  'OVERLAP=' + ('yes' if self.overlap else 'no')]
         if self.days:
             words.append('CALENDAR=%s.days' % self.name)
+        words += self.limits()
         return ' '.join(words) + ' %N %s/%n %t'
+
+    def limits(self):
+        words = ['PAUSED=yes'] if self.held else []
+        if self.start:
+            words.append('START=' + iso(self.start))
+        if self.end is not NEVER:
+            words.append('END=' + iso(self.end))
+        return words + (['COUNT=%d' % self.count] if self.count else [])
 
     def fits(self, time):
         return time is NEVER or time // 86400 not in self.days
 
+    def ends(self):
+        '''The last time that it may have'''
+        time, left = self.start - 1, self.count
+        while left and time is not NEVER:
+            time, left = self.when.next(time), left - 1
+        return min((t for t in (self.end, time if self.count else NEVER) if t is not NEVER),
+                   default=INFINITE)
+
     def next(self, after):
-        time = self.when.next(after)
+        time = self.when.next(max(after, self.start - 1))
         while not self.fits(time):
             time = self.when.next(time)
-        return time
+        return NEVER if time is NEVER or self.held or time > self.ends() else time
 
     def prev(self, before):
-        time = self.when.prev(before)
+        time = self.when.prev(min(before, self.ends() + 1))
         while not self.fits(time):
             time = self.when.prev(time)
-        return time
+        return NEVER if time is NEVER or self.held or time < self.start else time
+
+    def can_be(self):
+        '''What never fires is refused.'''
+        time = self.when.next(self.start - 1)
+        return time is not NEVER and (self.end is NEVER or time <= self.end)
 
     def due(self):
         '''When it fires next, in ns'''
