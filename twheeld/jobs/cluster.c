@@ -368,6 +368,7 @@ static void take_for(struct conn *conn, int64_t late_at)
 		set_tube(request, conn->watches[0]->tube->name);
 	else
 		request->tubes = watched(conn);
+	request->tube_count = conn->watch_count;
 	commit_submit(&request->op);
 }
 

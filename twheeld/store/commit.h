@@ -16,8 +16,10 @@ struct event_base;
 enum op_kind {
 	OP_PUT, OP_CHANGE, OP_DELETE, OP_SKEW, OP_FORGET_TUBE, OP_DEFINE, OP_PAUSE, OP_FIRE,
 	OP_PRUNE,
-	/* Of a shared store alone; from the second on, struct request */
-	OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_LOOK, OP_WHICH,
+	/* Of a shared store alone; the first two are the committer's own, after OP_TOUCH, they are
+	 * struct request
+	 */
+	OP_BEGIN, OP_EXTEND, OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_LOOK, OP_WHICH,
 	OP_PAUSE_TUBE, OP_PROMOTE, OP_RENEW, OP_PAUSED,
 	/* Not of the committer: struct runs_asked, of any store; struct counts; of a page */
 	OP_RUNS, OP_COUNT, OP_NODES, OP_TUBES,
@@ -53,7 +55,9 @@ struct op {
 	bool from_urgent;
 	bool failed;
 	bool told;			/* its client has been, as it took long: op_told() */
-	bool left_out;			/* the committer's own: as nobody waits for it any more */
+	/* The committer's own: */
+	bool left_out;			/* as nobody waits for it any more */
+	bool more;			/* one statement was not enough for it */
 	/* Of a shared store: the job is not there, or is no longer this server's */
 	bool gone;
 	int64_t at;			/* when row.ord was found, by the server's time */
