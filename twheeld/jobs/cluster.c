@@ -829,9 +829,18 @@ static void renewed(struct op *op)
 	free_results(of(op));
 }
 
+/* While the database is silent, clients try again, and may go meanwhile. */
+static bool hopeless(const struct op *op)
+{
+	return op_is_optional(op) &&
+		(op_told(op) || (op->conn && op->conn->state == DEAD &&
+				 alarm_now() - op->at > PATIENCE));
+}
+
 /* Each second: it is also what keeps the session. */
 static void tick(void)
 {
+	commit_drop(hopeless);
 	if (!renewing)
 		commit_submit(&new_request(OP_RENEW, NULL, renewed)->op);
 	renewing = true;

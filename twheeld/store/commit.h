@@ -112,6 +112,7 @@ struct runs_asked {
 
 void commit_start(struct event_base *base, int64_t sync_ns);
 void commit_submit(struct op *op);
+void commit_drop(bool (*hopeless)(const struct op *op));
 void commit_hold(bool hold);
 void commit_told(struct op *op);
 void commit_stop(void);
@@ -127,6 +128,12 @@ int64_t commit_now(void);
 static inline bool op_told(const struct op *op)
 {
 	return __atomic_load_n(&op->told, __ATOMIC_RELAXED);
+}
+
+/* May it be left out when nobody waits for it? What is of a client's own job is done all the same. */
+static inline bool op_is_optional(const struct op *op)
+{
+	return op->kind == OP_PUT || op->kind >= OP_TAKE;
 }
 
 /* At most one message a second of a thread, as each client may try again at once */

@@ -428,13 +428,10 @@ static bool write_op(struct op *op)
 	}
 }
 
-/*
- * Its client was told that it failed, and may put it once more. What is of a client's own job is
- * done all the same.
- */
+/* Its client was told that it failed, and may put it once more. */
 static bool is_too_late(const struct op *op)
 {
-	return op_told(op) && (op->kind == OP_PUT || op->kind >= OP_TAKE);
+	return op_told(op) && op_is_optional(op);
 }
 
 static enum pg_end roll_back(void)

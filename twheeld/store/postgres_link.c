@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alarm.h"
 #include "base/util.h"
@@ -236,44 +237,63 @@ static int backend_of(PGconn *db)
 
 /*
  * While one connection has a transaction, another one must have the same process of the database as
- * before, which is not that of the first.
+ * before, which is not that of the first. Gives what is wrong, or NULL; one that does not answer in
+ * time is not another one.
  */
-static void compare_backends(PGconn *one, PGconn *other)
+static const char *compare_backends(PGconn *one, PGconn *other)
 {
-	PGresult *begun;
 	int before = backend_of(one), during, after;
+	PGresult *begun;
+	bool refused;
 
 	if (!before)
-		return;
+		return NULL;
 	begun = answer(other, PQsendQuery(other, "BEGIN"), BEGIN_MOST);
 	/* It refuses that, and closes the connection: whichever is seen first */
-	if (PQstatus(other) != CONNECTION_OK ||
-	    (begun && PQresultStatus(begun) != PGRES_COMMAND_OK))
-		die(POOLER, "knows no transactions");
-	during = begun ? backend_of(other) : 0;
+	refused = PQstatus(other) != CONNECTION_OK ||
+		(begun && PQresultStatus(begun) != PGRES_COMMAND_OK);
+	during = begun && !refused ? backend_of(other) : 0;
 	after = during ? backend_of(one) : 0;
 	PQclear(begun);
-	/* One that does not answer in time is not another one. */
+	if (refused)
+		return "knows no transactions";
 	if (during && (before == during || (after && before != after)))
-		die(POOLER, "shares a connection among transactions of several programs");
+		return "shares a connection among transactions of several programs";
+	return NULL;
+}
+
+static const char *look_for_pooler(void)
+{
+	PGconn *one = connect_to(), *other = NULL;
+	const char *wrong = NULL;
+
+	if (PQstatus(one) == CONNECTION_OK)
+		other = connect_to();
+	if (PQstatus(other) == CONNECTION_OK)
+		wrong = compare_backends(one, other);
+	PQfinish(one);
+	PQfinish(other);
+	return wrong;
 }
 
 /**
  * pg_refuse_poolers - end the program if connections are not the server's own
  *
  * With a pooler that shares them, settings, prepared statements and LISTEN would be another
- * program's. So nothing is set before this is known.
+ * program's. So nothing is set before this is known. A database that is just being stopped ends a
+ * connection, too: a pooler does so each time.
  */
 void pg_refuse_poolers(void)
 {
-	PGconn *one = connect_to(), *other = NULL;
+	const char *wrong = NULL;
 
-	if (PQstatus(one) == CONNECTION_OK)
-		other = connect_to();
-	if (PQstatus(other) == CONNECTION_OK)
-		compare_backends(one, other);
-	PQfinish(one);
-	PQfinish(other);
+	for (int i = 0; i < 3; i++) {
+		wrong = look_for_pooler();
+		if (!wrong)
+			return;
+		usleep(200000);
+	}
+	die(POOLER, wrong);
 }
 
 /**
