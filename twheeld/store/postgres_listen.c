@@ -90,6 +90,17 @@ void pg_tell(bool committed)
 	ready_count = 0;
 }
 
+/*
+ * Once the database's queue of such hints was full, as a session that listens did not read them, it
+ * stays full, also when all have read them, until somebody asks how full it is.
+ */
+static void empty_queue(void)
+{
+	commit_say("other servers can't be told of jobs, and look for them each second. Does a session"
+		   " of this database that listens have a transaction that does not end?");
+	pg_command("SELECT pg_notification_queue_usage()");
+}
+
 /* Names need no more than quotes. While the database is away, they are lost. */
 static void tell_others(void)
 {
@@ -105,8 +116,9 @@ static void tell_others(void)
 	count = 0;
 	pthread_mutex_unlock(&lock);
 	strcpy(end, "}");
-	if (end > names)
-		PQclear(pg_do(&notify, "s", names));
+	hearer.failure = PG_FINE;
+	if (end > names && !pg_done(pg_do(&notify, "s", names)) && hearer.failure == PG_REFUSED)
+		empty_queue();
 }
 
 /* What does not fit is lost, as the loop has enough to do. Up to PIPE_BUF, all or nothing fits. */
