@@ -16,10 +16,9 @@ struct event_base;
 enum op_kind {
 	OP_PUT, OP_CHANGE, OP_DELETE, OP_SKEW, OP_FORGET_TUBE, OP_DEFINE, OP_PAUSE, OP_FIRE,
 	OP_PRUNE,
-	/* Of a shared store alone; the first two are the committer's own, after OP_TOUCH, they are
-	 * struct request
-	 */
-	OP_BEGIN, OP_EXTEND, OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_LOOK, OP_WHICH,
+	/* Of a shared store alone: of the committer itself; and, from OP_TAKE on, struct request */
+	OP_BEGIN, OP_EXTEND,
+	OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_LOOK, OP_WHICH,
 	OP_PAUSE_TUBE, OP_PROMOTE, OP_RENEW, OP_PAUSED,
 	/* Not of the committer: struct runs_asked, of any store; struct counts; of a page */
 	OP_RUNS, OP_COUNT, OP_NODES, OP_TUBES,
@@ -130,7 +129,7 @@ static inline bool op_told(const struct op *op)
 	return __atomic_load_n(&op->told, __ATOMIC_RELAXED);
 }
 
-/* May it be left out when nobody waits for it? What is of a client's own job is done all the same. */
+/* May it be left out when nobody waits for it? What is of a client's own job is done, still. */
 static inline bool op_is_optional(const struct op *op)
 {
 	return op->kind == OP_PUT || op->kind >= OP_TAKE;

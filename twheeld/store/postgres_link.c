@@ -488,11 +488,11 @@ PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
 /**
  * pg_flight_begin - statements are sent from now on, and their answers come later, all at once
  *
- * Each way to the database and back takes as long as many statements. So the same is called twice:
- * now, when pg_do() sends, and gives NULL; and after pg_flight_sent(), in the same order, each after
- * pg_flight_next(), when pg_do() gives the answer. What is called may send one statement; where
- * it needs a further one, the link has ->more set, and it is to be called once more when the flight
- * is over. What is not prepared yet is not sent: ->sent is as it was.
+ * Each way to the database and back takes as long as many statements. So the same is called
+ * twice: now, when pg_do() sends, and gives NULL; and after pg_flight_sent(), in the same order,
+ * each after pg_flight_next(), when pg_do() gives the answer. What is called may send one
+ * statement; where it needs a further one, the link has ->more set, and it is to be called once
+ * more when the flight is over. What is not prepared yet is not sent: ->sent is as it was.
  */
 bool pg_flight_begin(void)
 {

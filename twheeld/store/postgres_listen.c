@@ -96,15 +96,16 @@ void pg_tell(bool committed)
  */
 static void empty_queue(void)
 {
-	commit_say("other servers can't be told of jobs, and look for them each second. Does a session"
-		   " of this database that listens have a transaction that does not end?");
+	commit_say("other servers can't be told of jobs, and look for them each second. Does a"
+		   " session that listens have a transaction that does not end?");
 	pg_command("SELECT pg_notification_queue_usage()");
 }
 
 /* Names need no more than quotes. While the database is away, they are lost. */
 static void tell_others(void)
 {
-	PG_STATEMENT(notify, "SELECT pg_notify('twheeld', tube) FROM unnest($1::text[]) AS told(tube)");
+	PG_STATEMENT(notify, "SELECT pg_notify('twheeld', tube)"
+		     " FROM unnest($1::text[]) AS told(tube)");
 	static char names[TUBES_MOST * (TUBE_NAME_MAX + 3) + 3];
 	char *end = names;
 

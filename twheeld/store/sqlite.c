@@ -28,7 +28,7 @@
 /* What follows the name of a store that was gone: in that of its copy, and of what is to be done */
 #define RESCUED ".rescued"
 #define GONE ".gone"
-/* So long a child that has yet to close what it got may keep the lock of a server that was killed */
+/* So long a child that has yet to close what it got may keep the lock of a killed server */
 #define LOCK_TRIES 100
 #define LOCK_PAUSE_US 20000
 
@@ -279,8 +279,8 @@ static void take_lock(const char *dir)
 }
 
 /*
- * While nobody has mended a store that was gone, none is begun in its place, nor is another one taken
- * for it: systemd starts the server again within a second.
+ * While nobody has mended a store that was gone, none is begun in its place, nor is another one
+ * taken for it: systemd starts the server again within a second.
  */
 static void look_for_mark(const char *dir)
 {
@@ -465,8 +465,8 @@ static void copy_to(sqlite3 *db, const char *name)
 	char *sql = must(sqlite3_mprintf("VACUUM INTO %Q", name));
 
 	if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK) {
-		leave_mark("%s was removed under the server, and what was acknowledged is in %s: make"
-			   " that jobs.db, alone in its folder", path, name);
+		leave_mark("%s was removed under the server, and what was acknowledged is in %s:"
+			   " make that jobs.db, alone in its folder", path, name);
 	} else {
 		complain("%s can't be written, and what was acknowledged is lost: %s", name,
 			 sqlite3_errmsg(db));
@@ -490,8 +490,9 @@ void sqlite_rescue(sqlite3 *db)
 	if (!is_elsewhere(&parts[0]))
 		return;
 	if (fstat(file, &st) < 0 || st.st_nlink) {
-		leave_mark("%s was renamed or replaced under the server, and what was acknowledged is"
-			   " in the one that it had: have that in its folder again, alone", path);
+		leave_mark("%s was renamed or replaced under the server, and what was acknowledged"
+			   " is in the one that it had: have that in its folder again, alone",
+			   path);
 		return;
 	}
 	name = new_name();
