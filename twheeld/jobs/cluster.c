@@ -368,6 +368,7 @@ static void take_for(struct conn *conn, int64_t late_at)
 		set_tube(request, conn->watches[0]->tube->name);
 	else
 		request->tubes = watched(conn);
+	request->tube_count = conn->watch_count;
 	commit_submit(&request->op);
 }
 
@@ -828,9 +829,18 @@ static void renewed(struct op *op)
 	free_results(of(op));
 }
 
+/* While the database is silent, clients try again, and may go meanwhile. */
+static bool hopeless(const struct op *op)
+{
+	return op_is_optional(op) &&
+		(op_told(op) || (op->conn && op->conn->state == DEAD &&
+				 alarm_now() - op->at > PATIENCE));
+}
+
 /* Each second: it is also what keeps the session. */
 static void tick(void)
 {
+	commit_drop(hopeless);
 	if (!renewing)
 		commit_submit(&new_request(OP_RENEW, NULL, renewed)->op);
 	renewing = true;

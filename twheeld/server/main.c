@@ -98,11 +98,25 @@ static void reload(evutil_socket_t fd, short what, void *arg)
 	tabs_dir_read_again(systemd_ready);
 }
 
-/* From now on, none ends the server by itself: those that come before it serves are done then. */
+/* Nothing was begun: a disk or a database may be waited for, or tables be made anew for hours. */
+static void end_at_once(int number)
+{
+	(void)number;
+	_exit(0);
+}
+
+/* From now on, these don't end the server: those that come before it serves are done then. */
 static void take_signals(struct event_base *base)
 {
+	signal(SIGTERM, end_at_once);
+	signal(SIGINT, end_at_once);
 	event_add(must(evsignal_new(base, SIGUSR1, drain, NULL)), NULL);
 	event_add(must(evsignal_new(base, SIGHUP, reload, NULL)), NULL);
+}
+
+/* From now on, the store is left in order. */
+static void take_ends(struct event_base *base)
+{
 	event_add(must(evsignal_new(base, SIGTERM, end, base)), NULL);
 	event_add(must(evsignal_new(base, SIGINT, end, base)), NULL);
 }
@@ -165,6 +179,7 @@ static void load(struct event_base *base)
 		die("without a tube there is no service");
 	stats_start(options.log_size);
 	status_start(base);
+	take_ends(base);
 	commit_start(base, options.sync_ns);
 	engine->start(base);
 	if (!options.schedules)
@@ -220,6 +235,9 @@ static void serve(struct event_base *base)
 	systemd_ready();
 	event_base_dispatch(base);
 	systemd_stopping();
+	/* All of a store that is gone may have to be copied. */
+	if (exit_status)
+		systemd_may_take_long();
 }
 
 static void event_says(int severity, const char *text)

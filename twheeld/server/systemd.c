@@ -95,6 +95,12 @@ void systemd_stopping(void)
 	sd_notify(0, "STOPPING=1\nSTATUS=Writing what waits to be written");
 }
 
+/** systemd_may_take_long - what it does now has a day, not the TimeoutStopSec= of its unit */
+void systemd_may_take_long(void)
+{
+	sd_notify(0, "EXTEND_TIMEOUT_USEC=86400000000");
+}
+
 /** systemd_status - what systemctl status shows */
 void systemd_status(const char *format, ...)
 {

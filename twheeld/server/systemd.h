@@ -13,6 +13,7 @@ void systemd_start(struct event_base *base);
 void systemd_ready(void);
 void systemd_reloading(void);
 void systemd_stopping(void);
+void systemd_may_take_long(void);
 __attribute__((format(printf, 1, 2))) void systemd_status(const char *format, ...);
 
 #endif

@@ -284,6 +284,27 @@ void commit_submit(struct op *op)
 }
 
 /**
+ * commit_drop - have what was not begun fail where nobody waits for it
+ * @hopeless: is it such an operation?
+ */
+void commit_drop(bool (*hopeless)(const struct op *op))
+{
+	struct op *op, *next;
+	bool any = false;
+
+	pthread_mutex_lock(&lock);
+	for (op = take_all(&todo); op; op = next) {
+		next = op->next;
+		op->failed = hopeless(op);
+		any |= op->failed;
+		push(op->failed ? &finished : &todo, op);
+	}
+	pthread_mutex_unlock(&lock);
+	if (any)
+		wake_loop();
+}
+
+/**
  * commit_hold - more operations come at once, which are to be in one transaction
  * @hold: whether more come; or that was all
  *

@@ -16,7 +16,8 @@ struct event_base;
 enum op_kind {
 	OP_PUT, OP_CHANGE, OP_DELETE, OP_SKEW, OP_FORGET_TUBE, OP_DEFINE, OP_PAUSE, OP_FIRE,
 	OP_PRUNE,
-	/* Of a shared store alone; from the second on, struct request */
+	/* Of a shared store alone: of the committer itself; and, from OP_TAKE on, struct request */
+	OP_BEGIN, OP_EXTEND,
 	OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_LOOK, OP_WHICH,
 	OP_PAUSE_TUBE, OP_PROMOTE, OP_RENEW, OP_PAUSED,
 	/* Not of the committer: struct runs_asked, of any store; struct counts; of a page */
@@ -53,7 +54,9 @@ struct op {
 	bool from_urgent;
 	bool failed;
 	bool told;			/* its client has been, as it took long: op_told() */
-	bool left_out;			/* the committer's own: as nobody waits for it any more */
+	/* The committer's own: */
+	bool left_out;			/* as nobody waits for it any more */
+	bool more;			/* one statement was not enough for it */
 	/* Of a shared store: the job is not there, or is no longer this server's */
 	bool gone;
 	int64_t at;			/* when row.ord was found, by the server's time */
@@ -108,6 +111,7 @@ struct runs_asked {
 
 void commit_start(struct event_base *base, int64_t sync_ns);
 void commit_submit(struct op *op);
+void commit_drop(bool (*hopeless)(const struct op *op));
 void commit_hold(bool hold);
 void commit_told(struct op *op);
 void commit_stop(void);
@@ -123,6 +127,12 @@ int64_t commit_now(void);
 static inline bool op_told(const struct op *op)
 {
 	return __atomic_load_n(&op->told, __ATOMIC_RELAXED);
+}
+
+/* May it be left out when nobody waits for it? What is of a client's own job is done, still. */
+static inline bool op_is_optional(const struct op *op)
+{
+	return op->kind == OP_PUT || op->kind >= OP_TAKE;
 }
 
 /* At most one message a second of a thread, as each client may try again at once */

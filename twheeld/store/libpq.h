@@ -11,10 +11,11 @@
 /* What is used of it */
 #define LIBPQ(each) \
 	each(PQclear) each(PQconnectdbParams) each(PQconninfoFree) each(PQconninfoParse) \
-	each(PQconsumeInput) each(PQerrorMessage) each(PQfinish) each(PQflush) \
+	each(PQconsumeInput) each(PQenterPipelineMode) each(PQerrorMessage) \
+	each(PQexitPipelineMode) each(PQfinish) each(PQflush) \
 	each(PQfreemem) each(PQgetResult) each(PQgetisnull) each(PQgetlength) \
 	each(PQgetvalue) each(PQisBusy) each(PQisnonblocking) each(PQisthreadsafe) \
-	each(PQnotifies) each(PQntuples) each(PQresultErrorField) \
+	each(PQnotifies) each(PQntuples) each(PQpipelineSync) each(PQresultErrorField) \
 	each(PQresultErrorMessage) each(PQresultStatus) each(PQsendPrepare) \
 	each(PQsendQuery) each(PQsendQueryPrepared) each(PQsetNoticeReceiver) \
 	each(PQsetnonblocking) each(PQsocket) each(PQstatus) each(PQtransactionStatus)
@@ -32,7 +33,9 @@ extern struct libpq libpq;
 #define PQconninfoFree libpq.PQconninfoFree
 #define PQconninfoParse libpq.PQconninfoParse
 #define PQconsumeInput libpq.PQconsumeInput
+#define PQenterPipelineMode libpq.PQenterPipelineMode
 #define PQerrorMessage libpq.PQerrorMessage
+#define PQexitPipelineMode libpq.PQexitPipelineMode
 #define PQfinish libpq.PQfinish
 #define PQflush libpq.PQflush
 #define PQfreemem libpq.PQfreemem
@@ -45,6 +48,7 @@ extern struct libpq libpq;
 #define PQisthreadsafe libpq.PQisthreadsafe
 #define PQnotifies libpq.PQnotifies
 #define PQntuples libpq.PQntuples
+#define PQpipelineSync libpq.PQpipelineSync
 #define PQresultErrorField libpq.PQresultErrorField
 #define PQresultErrorMessage libpq.PQresultErrorMessage
 #define PQresultStatus libpq.PQresultStatus

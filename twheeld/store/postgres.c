@@ -32,6 +32,9 @@
 /* And so long until it is found whether a commit was done: longer than IDLE_MOST */
 #define LOOK_UP (7 * SECOND)
 #define PAUSE (50 * MILLISECOND)
+/* Operations that are sent at a time, and bytes of bodies, but for the last one's */
+#define FLIGHT 256
+#define FLIGHT_BYTES (256 << 10)
 /* So long it is known how often a tube was paused */
 #define PAUSES_KEPT (86400 * SECOND)
 /* An upgrade may have to make all indexes anew. */
@@ -364,7 +367,7 @@ static bool renew(void)
 {
 	PG_STATEMENT(extend, "UPDATE twheeld.sessions SET until = " PG_NOW " + $2, batch = $3"
 		     " WHERE id = $1 RETURNING id");
-	PGresult *result = pg_do(&extend, "iii", pg_session(), store_lease, ++batch);
+	PGresult *result = pg_do(&extend, "iii", pg_session(), store_lease, batch);
 
 	if (result && !PQntuples(result))
 		writer.failure = PG_ENDED;
@@ -376,6 +379,13 @@ static bool renew(void)
 }
 
 /* Transactions */
+
+static bool begin(void)
+{
+	PG_STATEMENT(begin, "BEGIN");
+
+	return pg_done(pg_do(&begin, ""));
+}
 
 static bool clock_and_sessions(struct op *op)
 {
@@ -397,6 +407,10 @@ static bool write_op(struct op *op)
 	case OP_SKEW:
 	case OP_FORGET_TUBE:
 		return true;
+	case OP_BEGIN:
+		return begin();
+	case OP_EXTEND:
+		return renew();
 	case OP_DEFINE:
 		return pg_define(op->schedule);
 	case OP_PAUSE:
@@ -414,13 +428,10 @@ static bool write_op(struct op *op)
 	}
 }
 
-/*
- * Its client was told that it failed, and may put it once more. What is of a client's own job is
- * done all the same.
- */
+/* Its client was told that it failed, and may put it once more. */
 static bool is_too_late(const struct op *op)
 {
-	return op_told(op) && (op->kind == OP_PUT || op->kind >= OP_TAKE);
+	return op_told(op) && op_is_optional(op);
 }
 
 static enum pg_end roll_back(void)
@@ -431,18 +442,101 @@ static enum pg_end roll_back(void)
 	return end == PG_BROKEN || pg_command("ROLLBACK") ? end : PG_BROKEN;
 }
 
+/* Is all that it does its first statement, or nothing, if there is to be another one? */
+static bool is_one_statement(const struct op *op)
+{
+	switch (op->kind) {
+	case OP_CHANGE:
+	case OP_DELETE:
+		return !op->row.scheduled;
+	case OP_BEGIN:
+	case OP_EXTEND:
+	case OP_PUT:
+	case OP_TOUCH:
+	case OP_TAKE:
+	case OP_LOOK:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Gives the first one that is not sent. */
+static struct op *send_some(struct op *op)
+{
+	while (op && writer.sent < FLIGHT && writer.bytes < FLIGHT_BYTES) {
+		size_t sent = writer.sent;
+
+		pg_forget_results(op);
+		op->more = false;
+		op->left_out = is_too_late(op);
+		if (!op->left_out && is_one_statement(op))
+			write_op(op);
+		if (!op->left_out && writer.sent == sent)
+			break;
+		op = op->next;
+	}
+	return op;
+}
+
+static bool take_answers(struct op *op, const struct op *end)
+{
+	for (; op != end && writer.failure == PG_FINE; op = op->next) {
+		if (op->left_out)
+			continue;
+		pg_flight_next();
+		write_op(op);
+		op->more = writer.more;
+	}
+	return writer.failure == PG_FINE;
+}
+
+static bool do_more(struct op *op, const struct op *end)
+{
+	for (; op != end; op = op->next) {
+		if (!op->more)
+			continue;
+		pg_forget_results(op);
+		if (!write_op(op))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Statements are sent together, as far as none needs what another one gives. Each is done in its
+ * turn, and none after one that failed.
+ */
+static bool write_all(struct op *ops)
+{
+	bool fine = true;
+
+	while (fine && ops) {
+		struct op *end = ops;
+
+		fine = pg_flight_begin();
+		if (fine)
+			end = send_some(ops);
+		fine = fine && pg_flight_sent() && take_answers(ops, end);
+		fine = pg_flight_end() && fine && do_more(ops, end);
+		ops = end;
+		if (!fine || !ops)
+			break;
+		ops->left_out = is_too_late(ops);
+		fine = ops->left_out || write_op(ops);
+		ops = ops->next;
+	}
+	return fine;
+}
+
 static enum pg_end transaction(struct op *ops)
 {
-	bool fine;
+	struct op extend = { .kind = OP_EXTEND, .next = ops };
+	struct op begin = { .kind = OP_BEGIN, .next = &extend };
 
 	writer.failure = PG_FINE;
-	fine = pg_command("BEGIN") && renew();
-	for (struct op *op = ops; fine && op; op = op->next) {
-		pg_forget_results(op);
-		op->left_out = is_too_late(op);
-		fine = op->left_out || write_op(op);
-	}
-	if (!fine)
+	batch++;
+	if (!write_all(&begin))
 		return roll_back();
 	unsettled = true;
 	if (!pg_command("COMMIT") && writer.failure == PG_BROKEN)

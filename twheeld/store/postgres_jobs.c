@@ -29,6 +29,8 @@
 #define RESERVE "UPDATE twheeld.jobs SET state = 3, owner = $1, token = jobs.token + 1," \
 	" reserves = reserves + 1, ord = " PG_NOW " + ttr * 1000000000 FROM took" \
 	" WHERE jobs.id = took.id RETURNING " COLUMNS
+/* Tubes that take_head() looks at */
+#define HEADS_MOST 4
 
 /* When it is due, when its time to run is over, when it was buried; else its priority */
 #define ORDER(state, number) "CASE " state " WHEN 1 THEN " PG_NOW " + $" #number \
@@ -281,13 +283,51 @@ static PGresult *in_order(const struct request *request)
 	return pg_do(&order, "s", request->tubes);
 }
 
+/* The first one of a tube */
+static bool take_one_of(struct request *request)
+{
+	PG_STATEMENT(take, "WITH took AS (SELECT id FROM twheeld.jobs WHERE tube = $2 AND state = 0"
+		     NOT_PAUSED("$2") " ORDER BY ord, id LIMIT 1 FOR UPDATE SKIP LOCKED) "
+		     RESERVE);
+
+	return take_rows(request, pg_do(&take, "is", pg_session(), request->tube));
+}
+
+/*
+ * The first one of a few tubes, unless another server is just taking it: then its row is NULL.
+ *
+ * (By their numbers: how long unnest() makes an array differs, as the database guesses, from one to
+ * the next, and it would plan each time anew.)
+ */
+static PGresult *take_head(const struct request *request)
+{
+#define WATCHED(number) "(($2::text[])[" #number "])"
+	PG_STATEMENT(take, "WITH head AS (SELECT first.id FROM (VALUES " WATCHED(1) ", " WATCHED(2)
+		     ", " WATCHED(3) ", " WATCHED(4) ") AS watched(tube) CROSS JOIN LATERAL"
+		     " (SELECT ord, id FROM twheeld.jobs WHERE jobs.tube = watched.tube"
+		     " AND state = 0 ORDER BY ord, id LIMIT 1) AS first"
+		     " WHERE true" NOT_PAUSED("watched.tube") " ORDER BY first.ord, first.id"
+		     " LIMIT 1), took AS (SELECT id FROM twheeld.jobs WHERE id = (SELECT id FROM"
+		     " head) AND state = 0 FOR UPDATE SKIP LOCKED), taken AS (" RESERVE
+		     ") SELECT taken.* FROM head LEFT JOIN taken ON true");
+
+	return pg_do(&take, "is", pg_session(), request->tubes);
+}
+
 static bool take(struct request *request)
 {
 	PGresult *result;
 	bool fine;
 
 	if (request->tube)
-		return take_of(request, request->tube);
+		return request->count == 1 ? take_one_of(request) :
+			take_of(request, request->tube);
+	if (request->count == 1 && request->tube_count <= HEADS_MOST) {
+		result = take_head(request);
+		if (!PQntuples(result) || !PQgetisnull(result, 0, 0))
+			return take_rows(request, result);
+		PQclear(result);
+	}
 	result = in_order(request);
 	fine = result;
 	for (int i = 0; fine && request->found < request->count && i < PQntuples(result); i++)

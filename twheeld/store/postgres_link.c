@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alarm.h"
 #include "base/util.h"
@@ -236,44 +237,63 @@ static int backend_of(PGconn *db)
 
 /*
  * While one connection has a transaction, another one must have the same process of the database as
- * before, which is not that of the first.
+ * before, which is not that of the first. Gives what is wrong, or NULL; one that does not answer in
+ * time is not another one.
  */
-static void compare_backends(PGconn *one, PGconn *other)
+static const char *compare_backends(PGconn *one, PGconn *other)
 {
-	PGresult *begun;
 	int before = backend_of(one), during, after;
+	PGresult *begun;
+	bool refused;
 
 	if (!before)
-		return;
+		return NULL;
 	begun = answer(other, PQsendQuery(other, "BEGIN"), BEGIN_MOST);
 	/* It refuses that, and closes the connection: whichever is seen first */
-	if (PQstatus(other) != CONNECTION_OK ||
-	    (begun && PQresultStatus(begun) != PGRES_COMMAND_OK))
-		die(POOLER, "knows no transactions");
-	during = begun ? backend_of(other) : 0;
+	refused = PQstatus(other) != CONNECTION_OK ||
+		(begun && PQresultStatus(begun) != PGRES_COMMAND_OK);
+	during = begun && !refused ? backend_of(other) : 0;
 	after = during ? backend_of(one) : 0;
 	PQclear(begun);
-	/* One that does not answer in time is not another one. */
+	if (refused)
+		return "knows no transactions";
 	if (during && (before == during || (after && before != after)))
-		die(POOLER, "shares a connection among transactions of several programs");
+		return "shares a connection among transactions of several programs";
+	return NULL;
+}
+
+static const char *look_for_pooler(void)
+{
+	PGconn *one = connect_to(), *other = NULL;
+	const char *wrong = NULL;
+
+	if (PQstatus(one) == CONNECTION_OK)
+		other = connect_to();
+	if (PQstatus(other) == CONNECTION_OK)
+		wrong = compare_backends(one, other);
+	PQfinish(one);
+	PQfinish(other);
+	return wrong;
 }
 
 /**
  * pg_refuse_poolers - end the program if connections are not the server's own
  *
  * With a pooler that shares them, settings, prepared statements and LISTEN would be another
- * program's. So nothing is set before this is known.
+ * program's. So nothing is set before this is known. A database that is just being stopped ends a
+ * connection, too: a pooler does so each time.
  */
 void pg_refuse_poolers(void)
 {
-	PGconn *one = connect_to(), *other = NULL;
+	const char *wrong = NULL;
 
-	if (PQstatus(one) == CONNECTION_OK)
-		other = connect_to();
-	if (PQstatus(other) == CONNECTION_OK)
-		compare_backends(one, other);
-	PQfinish(one);
-	PQfinish(other);
+	for (int i = 0; i < 3; i++) {
+		wrong = look_for_pooler();
+		if (!wrong)
+			return;
+		usleep(200000);
+	}
+	die(POOLER, wrong);
 }
 
 /**
@@ -284,6 +304,7 @@ void pg_refuse_poolers(void)
 bool pg_open(struct pg_link *link, char **why)
 {
 	link->db = new_connection(why);
+	link->mode = PG_ONE_BY_ONE;
 	link->number = __atomic_add_fetch(&connections, 1, __ATOMIC_RELAXED);
 	return link->db;
 }
@@ -399,13 +420,37 @@ static bool prepare(struct pg_statement *statement, int count)
 	return result;
 }
 
+/* One that is prepared. What is not is done when the flight is over. */
+static bool send(struct pg_statement *statement, int count, const char *const *values,
+		 const int *lengths, const int *formats)
+{
+	if (used->mode == PG_SENDING && statement->connection != used->number)
+		return false;
+	if (!prepare(statement, count))
+		return false;
+	if (PQsendQueryPrepared(used->db, statement->name, count, values, lengths, formats, 1))
+		return true;
+	used->failure = PG_BROKEN;
+	return false;
+}
+
+static PGresult *next_answer(void)
+{
+	if (!used->next) {
+		used->more = true;
+		return NULL;
+	}
+	used->next = false;
+	return judge(answer(used->db, 1, ANSWER));
+}
+
 /**
  * pg_do - do a statement on the link that the thread uses
  * @statement: the statement
  * @types: of what follows, a letter each: i: an int64_t; s: a text; b: bytes and their count, or
  *	NULL
  *
- * Return: what it gives, in binary; NULL: it failed.
+ * Return: what it gives, in binary; NULL: it failed, or it was sent in a flight.
  */
 PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
 {
@@ -413,8 +458,9 @@ PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
 	const char *values[PARAMETERS];
 	int lengths[PARAMETERS] = { 0 }, formats[PARAMETERS] = { 0 }, count = strlen(types);
 	va_list args;
-	int sent;
 
+	if (used->mode == PG_ANSWERED)
+		return next_answer();
 	va_start(args, types);
 	for (int i = 0; i < count; i++) {
 		if (types[i] == 'i') {
@@ -426,14 +472,78 @@ PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
 		}
 		if (types[i] == 'b') {
 			lengths[i] = va_arg(args, uint32_t);
+			used->bytes += lengths[i];
 			formats[i] = 1;
 		}
 	}
 	va_end(args);
-	if (!prepare(statement, count))
+	if (!send(statement, count, values, lengths, formats))
 		return NULL;
-	sent = PQsendQueryPrepared(used->db, statement->name, count, values, lengths, formats, 1);
-	return judge(answer(used->db, sent, ANSWER));
+	if (used->mode == PG_ONE_BY_ONE)
+		return judge(answer(used->db, 1, ANSWER));
+	used->sent++;
+	return NULL;
+}
+
+/**
+ * pg_flight_begin - statements are sent from now on, and their answers come later, all at once
+ *
+ * Each way to the database and back takes as long as many statements. So the same is called
+ * twice: now, when pg_do() sends, and gives NULL; and after pg_flight_sent(), in the same order,
+ * each after pg_flight_next(), when pg_do() gives the answer. What is called may send one
+ * statement; where it needs a further one, the link has ->more set, and it is to be called once
+ * more when the flight is over. What is not prepared yet is not sent: ->sent is as it was.
+ */
+bool pg_flight_begin(void)
+{
+	used->sent = 0;
+	used->bytes = 0;
+	if (!PQenterPipelineMode(used->db)) {
+		used->failure = PG_BROKEN;
+		return false;
+	}
+	used->mode = PG_SENDING;
+	return true;
+}
+
+/** pg_flight_sent - from now on, there are answers */
+bool pg_flight_sent(void)
+{
+	used->mode = PG_ANSWERED;
+	if (used->failure == PG_FINE && used->sent && !PQpipelineSync(used->db))
+		used->failure = PG_BROKEN;
+	return used->failure == PG_FINE;
+}
+
+/** pg_flight_next - what is called now has the next answer */
+void pg_flight_next(void)
+{
+	used->next = true;
+	used->more = false;
+}
+
+/* What follows one that failed was not done. */
+static bool end_flight(void)
+{
+	ExecStatusType status = PGRES_PIPELINE_SYNC;
+	PGresult *result;
+
+	if (used->sent)
+		do {
+			result = answer(used->db, 1, ANSWER);
+			status = PQresultStatus(result);
+			PQclear(result);
+		} while (result && status != PGRES_PIPELINE_SYNC);
+	return status == PGRES_PIPELINE_SYNC && PQexitPipelineMode(used->db);
+}
+
+/** pg_flight_end - statements are done one by one again; gives false if one of the flight failed */
+bool pg_flight_end(void)
+{
+	used->mode = PG_ONE_BY_ONE;
+	if (used->failure != PG_BROKEN && !end_flight())
+		used->failure = PG_BROKEN;
+	return used->failure == PG_FINE;
 }
 
 /** pg_command - do a statement; gives false if it failed */

@@ -21,11 +21,18 @@ enum pg_end {
 	PG_ENDED,	/* the session is over */
 };
 
+/* How pg_do() does a statement: pg_flight_begin() */
+enum pg_mode { PG_ONE_BY_ONE, PG_SENDING, PG_ANSWERED };
+
 /* A connection with what was prepared on it */
 struct pg_link {
 	PGconn *db;			/* NULL: there is none */
 	unsigned int number;		/* another one for each connection */
 	enum pg_end failure;
+	enum pg_mode mode;
+	size_t sent, bytes;		/* of the flight: statements, and bytes that are not few */
+	bool next;			/* PG_ANSWERED: an answer is to be had */
+	bool more;			/* PG_ANSWERED: one was wanted that was not sent for */
 };
 
 /* A statement, which is prepared where it is first used on a connection, by one thread alone */
@@ -58,6 +65,10 @@ void pg_close(struct pg_link *link);
 /* On the connection that the thread uses. NULL, false: it failed. */
 void pg_use(struct pg_link *link);
 PGresult *pg_do(struct pg_statement *statement, const char *types, ...);
+bool pg_flight_begin(void);
+bool pg_flight_sent(void);
+void pg_flight_next(void);
+bool pg_flight_end(void);
 bool pg_command(const char *sql);
 bool pg_done(PGresult *result);
 int64_t pg_int(const PGresult *result, int row, int column);

@@ -8,9 +8,11 @@
  * commits wait for each other. While one is being told, those that come are gathered.
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -88,42 +90,67 @@ void pg_tell(bool committed)
 	ready_count = 0;
 }
 
-/* While the database is away, they are lost. */
-static void tell_others(void)
+/*
+ * Once the database's queue of such hints was full, as a session that listens did not read them, it
+ * stays full, also when all have read them, until somebody asks how full it is.
+ */
+static void empty_queue(void)
 {
-	PG_STATEMENT(notify, "SELECT pg_notify('twheeld', $1)");
-	char *names[TUBES_MOST];
-	size_t length;
-
-	pthread_mutex_lock(&lock);
-	length = count;
-	memcpy(names, tubes, length * sizeof(*names));
-	count = 0;
-	pthread_mutex_unlock(&lock);
-	for (size_t i = 0; i < length; i++) {
-		if (hearer.failure != PG_BROKEN)
-			PQclear(pg_do(&notify, "s", names[i]));
-		free(names[i]);
-	}
+	commit_say("other servers can't be told of jobs, and look for them each second. Does a"
+		   " session that listens have a transaction that does not end?");
+	pg_command("SELECT pg_notification_queue_usage()");
 }
 
-/* A line each. What does not fit is lost, as the loop has enough to do. */
+/* Names need no more than quotes. While the database is away, they are lost. */
+static void tell_others(void)
+{
+	PG_STATEMENT(notify, "SELECT pg_notify('twheeld', tube)"
+		     " FROM unnest($1::text[]) AS told(tube)");
+	static char names[TUBES_MOST * (TUBE_NAME_MAX + 3) + 3];
+	char *end = names;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < count; i++) {
+		end += sprintf(end, "%c\"%s\"", i ? ',' : '{', tubes[i]);
+		free(tubes[i]);
+	}
+	count = 0;
+	pthread_mutex_unlock(&lock);
+	strcpy(end, "}");
+	hearer.failure = PG_FINE;
+	if (end > names && !pg_done(pg_do(&notify, "s", names)) && hearer.failure == PG_REFUSED)
+		empty_queue();
+}
+
+/* What does not fit is lost, as the loop has enough to do. Up to PIPE_BUF, all or nothing fits. */
+static void pass_on(const char *lines, size_t length)
+{
+	if (length && write(hints[1], lines, length) < 0 && errno != EAGAIN)
+		die("a pipe can't be written");
+}
+
+/* A line each */
 static void hear(void)
 {
 	PGnotify *notify;
-	char line[TUBE_NAME_MAX + 2];
+	char lines[PIPE_BUF];
+	size_t filled = 0;
 
 	while ((notify = PQnotifies(hearer.db))) {
 		size_t length = strlen(notify->extra);
 
 		if (length <= TUBE_NAME_MAX) {
-			memcpy(line, notify->extra, length);
-			line[length] = '\n';
-			if (write(hints[1], line, length + 1) < 0 && errno != EAGAIN)
-				die("a pipe can't be written");
+			if (filled + length + 1 > sizeof(lines)) {
+				pass_on(lines, filled);
+				filled = 0;
+			}
+			memcpy(lines + filled, notify->extra, length);
+			lines[filled + length] = '\n';
+			filled += length + 1;
 		}
 		PQfreemem(notify);
 	}
+	pass_on(lines, filled);
 }
 
 /* It is not there (0A), or not even in the grammar (42). Other failures pass. */

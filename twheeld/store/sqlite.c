@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,12 @@
 #define PIECE (64 << 10)
 /* The byte of it that a server has locked: far from its end, and from those that SQLite locks */
 #define LOCKED_BYTE (1LL << 62)
-/* What follows the name of a store in that of its copy: sqlite_rescue() */
+/* What follows the name of a store that was gone: in that of its copy, and of what is to be done */
 #define RESCUED ".rescued"
+#define GONE ".gone"
+/* So long a child that has yet to close what it got may keep the lock of a killed server */
+#define LOCK_TRIES 100
+#define LOCK_PAUSE_US 20000
 
 static char *path;
 static enum sync sync_mode;
@@ -274,18 +279,21 @@ static void take_lock(const char *dir)
 }
 
 /*
- * A store that was removed under the server is not begun anew beside its copy: systemd starts the
- * server again within a second, and what was acknowledged is in the copy.
+ * While nobody has mended a store that was gone, none is begun in its place, nor is another one
+ * taken for it: systemd starts the server again within a second.
  */
-static void look_for_copy(const char *dir)
+static void look_for_mark(const char *dir)
 {
-	char *copy = in_folder(dir, "jobs.db" RESCUED);
+	char *mark = in_folder(dir, "jobs.db" GONE), what[1000];
+	FILE *file = fopen(mark, "re");
 
-	if (access(path, F_OK) < 0 && errno == ENOENT && access(copy, F_OK) == 0)
-		die("%s was removed under the server, which has left %s: make that jobs.db, alone"
-		    " in its folder; or move it elsewhere, to begin with an empty store", path,
-		    copy);
-	free(copy);
+	if (!file && errno != ENOENT)
+		die("%s: %s", mark, strerror(errno));
+	if (file && !fgets(what, sizeof(what), file))
+		strcpy(what, "the store was gone");
+	if (file)
+		die("%.*s. Then remove %s", (int)strcspn(what, "\n"), what, mark);
+	free(mark);
 }
 
 /*
@@ -299,8 +307,11 @@ static void lock_store(void)
 	file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (file < 0)
 		die("%s: %s", path, strerror(errno));
-	if (fcntl(file, F_OFD_SETLK, &lock) == 0)
-		return;
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (fcntl(file, F_OFD_SETLK, &lock) == 0)
+			return;
+		usleep(LOCK_PAUSE_US);
+	}
 	if (errno != EAGAIN && errno != EACCES)
 		die("%s can't be locked: %s", path, strerror(errno));
 	die("%s: another twheeld uses it", path);
@@ -362,7 +373,7 @@ void sqlite_open(const char *dir, enum sync sync)
 	take_lock(dir);
 	umask(077);
 	path = in_folder(dir, "jobs.db");
-	look_for_copy(dir);
+	look_for_mark(dir);
 	lock_store();
 	settle_log(dir);
 	sync_mode = sync;
@@ -430,33 +441,62 @@ static char *new_name(void)
 	return name;
 }
 
-/**
- * sqlite_rescue - say where the jobs are of a store that is gone
- * @db: a connection to it
- *
- * A file that has no name any more is gone for good once it is closed: so it is copied.
- */
-void sqlite_rescue(sqlite3 *db)
+/* What is to be done, for the log, and for the next start */
+__attribute__((format(printf, 1, 2)))
+static void leave_mark(const char *format, ...)
 {
-	struct stat st;
-	char *name, *sql;
+	char what[1000], *name = must(sqlite3_mprintf("%s" GONE, path));
+	FILE *mark = fopen(name, "we");
+	bool fine;
+	va_list args;
 
-	if (fstat(file, &st) < 0 || st.st_nlink) {
-		complain("what was acknowledged is in the jobs.db that the server had: have it in"
-			 " its folder again, alone, and start the server");
-		return;
-	}
-	name = new_name();
-	sql = must(sqlite3_mprintf("VACUUM INTO %Q", name));
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	complain("%s", what);
+	fine = mark && fprintf(mark, "%s\n", what) > 0;
+	if ((mark && fclose(mark)) || !fine)
+		complain("%s can't be written: do that before anything starts the server", name);
+	sqlite3_free(name);
+}
+
+static void copy_to(sqlite3 *db, const char *name)
+{
+	char *sql = must(sqlite3_mprintf("VACUUM INTO %Q", name));
+
 	if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK) {
-		complain("what was acknowledged is in %s: make that jobs.db, alone in its folder,"
-			 " and start the server", name);
+		leave_mark("%s was removed under the server, and what was acknowledged is in %s:"
+			   " make that jobs.db, alone in its folder", path, name);
 	} else {
 		complain("%s can't be written, and what was acknowledged is lost: %s", name,
 			 sqlite3_errmsg(db));
 		unlink(name);
 	}
 	sqlite3_free(sql);
+}
+
+/**
+ * sqlite_rescue - say where the jobs are of a store that is gone, and have the next start say it
+ * @db: a connection to it
+ *
+ * A file that has no name any more is gone for good once it is closed: so it is copied. What was
+ * beside one that is where it was is not needed any more.
+ */
+void sqlite_rescue(sqlite3 *db)
+{
+	struct stat st;
+	char *name;
+
+	if (!is_elsewhere(&parts[0]))
+		return;
+	if (fstat(file, &st) < 0 || st.st_nlink) {
+		leave_mark("%s was renamed or replaced under the server, and what was acknowledged"
+			   " is in the one that it had: have that in its folder again, alone",
+			   path);
+		return;
+	}
+	name = new_name();
+	copy_to(db, name);
 	sqlite3_free(name);
 }
 
