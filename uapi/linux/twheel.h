@@ -227,7 +227,8 @@ struct twheel_setup {
  *	or was never given out
  * @deadline: ARM, MODIFY: in: when to expire: the delay from now, or with
  *	%TWHEEL_ABS the time. Rounded up to the next tick; a time in the past is
- *	ready at once. QUERY: out: the time
+ *	ready at once. A delay becomes a time at once: where the wheel's clock is set
+ *	(REALTIME, TAI), the timer moves, unlike one of timerfd. QUERY: out: the time
  * @user_data: ARM, MODIFY: in: handed back with each event. QUERY: out
  * @interval: ARM, MODIFY: in: period of a periodic timer, or 0 for one that
  *	expires once. The next period begins when the event is read; what was
