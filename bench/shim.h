@@ -12,6 +12,7 @@
 
 /* Nobody asks the clock for the time. */
 ktime_t host_monotonic, host_boottime, host_real, host_tai;
+unsigned int hrtimer_resolution = 1;
 struct timespec64 host_monotonic_offset, host_boottime_offset;
 
 void host_fail(const char *file, int line, const char *fmt, ...)

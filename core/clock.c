@@ -2,6 +2,7 @@
 /*
  * The clock of a wheel: reading it, and dividing by the length of a tick. See clock.h.
  */
+#include <linux/hrtimer.h>
 #include <linux/jiffies.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
@@ -91,10 +92,23 @@ static void tw_clock_set_mult(struct tw_clock *clock)
 }
 
 /**
+ * tw_clock_tick() - the length of a tick that this machine can keep
+ * @tick: what was asked for in ns, or 0 for a jiffy
+ *
+ * Without high-resolution timers (highres=off), timers come at jiffies only.
+ *
+ * Return: @tick, or the resolution of the kernel's timers if that is longer.
+ */
+u32 tw_clock_tick(u32 tick)
+{
+	return max_t(u32, tick ?: TICK_NSEC, hrtimer_resolution);
+}
+
+/**
  * tw_clock_set() - choose the clock and the tick
  * @clock: the clock
  * @id: one that tw_clock_known()
- * @tick: length of a tick in ns, 2 or more, or 0 for a jiffy
+ * @tick: length of a tick in ns, 2 or more, or 0 for a jiffy; see tw_clock_tick()
  */
 void tw_clock_set(struct tw_clock *clock, u32 id, u32 tick)
 {
@@ -102,7 +116,7 @@ void tw_clock_set(struct tw_clock *clock, u32 id, u32 tick)
 
 	clock->id = id;
 	clock->base = kind->base;
-	clock->tick = tick ?: TICK_NSEC;
+	clock->tick = tw_clock_tick(tick);
 	tw_clock_set_mult(clock);
 	clock->tick_offset = 0;
 	clock->offset = kind->timens ? *(s64 *)((void *)clock + kind->timens) : 0;

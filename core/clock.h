@@ -52,6 +52,7 @@ bool tw_clock_known(u32 id);
 const char *tw_clock_name(u32 id);
 s64 tw_clock_now(const struct tw_clock *clock);
 clockid_t tw_clock_kernel_id(u32 id);
+u32 tw_clock_tick(u32 tick);
 s64 tw_clock_tick_ns(const struct tw_clock *clock, s64 tick);
 unsigned int tw_clock_slack_shift(const struct tw_clock *clock, u64 slack);
 u64 tw_clock_slack(const struct tw_clock *clock, unsigned int slack_shift);

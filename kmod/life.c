@@ -131,7 +131,7 @@ int tw_setup(struct twheel *tw, const struct twheel_setup *setup)
 	if (setup->limit && setup->shared > setup->limit)
 		return -ENOSPC;
 	if (setup->shared) {
-		shared = tw_shared_create(tw, setup->shared, setup->tick ?: TICK_NSEC);
+		shared = tw_shared_create(tw, setup->shared, tw_clock_tick(setup->tick));
 		if (IS_ERR(shared))
 			return PTR_ERR(shared);
 	}

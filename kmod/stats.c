@@ -60,7 +60,7 @@ void tw_get_info(struct twheel *tw, struct twheel_info *info)
 		.features = TWHEEL_FEATURE_COUNT | TWHEEL_FEATURE_EVENTFD |
 			    TWHEEL_FEATURE_DRAIN | TW_URING_FEATURE |
 			    (tw_shared_possible() ? TWHEEL_FEATURE_SHARED : 0),
-		.tick_min = TWHEEL_TICK_MIN_NS,
+		.tick_min = tw_clock_tick(TWHEEL_TICK_MIN_NS),
 		.tick_max = TWHEEL_TICK_MAX_NS,
 		.wheel_limit = READ_ONCE(tw_max_timers),
 		.user_limit = READ_ONCE(tw_max_user_timers),

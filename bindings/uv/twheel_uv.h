@@ -12,9 +12,13 @@
  *	uv_timer_init(loop, &timer)	twheel_uv_timer_init(&wheel, &timer)
  *	uv_timer_start(&timer, ...)	twheel_uv_timer_start(&timer, ...)
  *	uv_close(&timer, cb)		twheel_uv_timer_close(&timer, cb)
+ *	uv_is_active(&timer)		twheel_uv_timer_is_active(&timer), is_closing, has_ref
+ *	uv_unref(&timer)		twheel_uv_timer_unref(&timer), ref
  *
- * after twheel_uv_init(loop, &wheel, 0, TWHEEL_UV_SHARED). All in the header: a program
- * links to libtwheel and libuv. As with libuv, one thread calls what is of one loop.
+ * between twheel_uv_init(loop, &wheel, 0, TWHEEL_UV_SHARED) and, once all are closed,
+ * twheel_uv_close(&wheel, NULL), which wants a turn of the loop before uv_loop_close(). All in
+ * the header: a program links to libtwheel and libuv. As with libuv, one thread calls what is
+ * of one loop.
  *
  * What is different, over the module:
  * - Timers run when libuv runs its own, in its order: by time, and then as they were started.

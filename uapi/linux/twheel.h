@@ -133,8 +133,9 @@
  * @size: in: sizeof(struct twheel_info)
  * @clock: out: this wheel's clock, TWHEEL_CLOCK_*
  * @features: out: TWHEEL_FEATURE_* bits
- * @tick_min: out: the shortest tick that SETUP takes, in ns
- * @tick_max: out: the longest tick that SETUP takes, in ns
+ * @tick_min: out: the shortest tick that a wheel can have, in ns: %TWHEEL_TICK_MIN_NS, or a
+ *	jiffy where timers have no high resolution (highres=off)
+ * @tick_max: out: the longest tick that a wheel can have, in ns
  * @tick: out: this wheel's tick, in ns
  * @wheel_limit: out: most timers of any wheel (module parameter)
  * @user_limit: out: most memory of all wheels of one user, in timers of 40 bytes
@@ -190,7 +191,8 @@ struct twheel_info {
  *	%TWHEEL_EVENT_SIZE_ID, %TWHEEL_EVENT_SIZE_FULL, or 0 for the latter; 0 with
  *	%TWHEEL_SETUP_COUNT
  * @tick: in: length of a tick in ns, %TWHEEL_TICK_MIN_NS to
- *	%TWHEEL_TICK_MAX_NS, or 0 for one jiffy; %EOPNOTSUPP for any other
+ *	%TWHEEL_TICK_MAX_NS, or 0 for one jiffy; %EOPNOTSUPP for any other. Raised to
+ *	@tick_min of INFO, whose @tick says what it is
  * @limit: in: most timers that this wheel may hold, pending and ready, or 0
  *	for the module's limit; %ENOSPC for more than the module's limit without
  *	%CAP_SYS_RESOURCE
@@ -225,7 +227,8 @@ struct twheel_setup {
  *	or was never given out
  * @deadline: ARM, MODIFY: in: when to expire: the delay from now, or with
  *	%TWHEEL_ABS the time. Rounded up to the next tick; a time in the past is
- *	ready at once. QUERY: out: the time
+ *	ready at once. A delay becomes a time at once: where the wheel's clock is set
+ *	(REALTIME, TAI), the timer moves, unlike one of timerfd. QUERY: out: the time
  * @user_data: ARM, MODIFY: in: handed back with each event. QUERY: out
  * @interval: ARM, MODIFY: in: period of a periodic timer, or 0 for one that
  *	expires once. The next period begins when the event is read; what was

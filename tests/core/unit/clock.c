@@ -3,6 +3,7 @@
  * The arithmetic of a wheel's clock against numbers of 128 bits: ticks from
  * nanoseconds and back, slack, time namespaces.
  */
+#include <linux/hrtimer.h>
 #include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
 #include <uapi/linux/twheel.h>
@@ -244,9 +245,22 @@ static void clocks(void)
 	ASSERT_EQ(tw_clock_kernel_id(TWHEEL_CLOCK_TAI), 11);
 }
 
+/* Where timers come at jiffies only, no tick is shorter. */
+static void coarse(void)
+{
+	hrtimer_resolution = 4000000;
+	ASSERT_EQ(tw_clock_tick(0), 4000000);
+	ASSERT_EQ(tw_clock_tick(TWHEEL_TICK_MIN_NS), 4000000);
+	ASSERT_EQ(tw_clock_tick(3999999), 4000000);
+	ASSERT_EQ(tw_clock_tick(4000001), 4000001);
+	ASSERT_EQ(tw_clock_tick(TWHEEL_TICK_MAX_NS), TWHEEL_TICK_MAX_NS);
+	hrtimer_resolution = 1;
+	ASSERT_EQ(tw_clock_tick(TWHEEL_TICK_MIN_NS), TWHEEL_TICK_MIN_NS);
+}
+
 int main(void)
 {
-	host_plan(7);
+	host_plan(8);
 	host_test("division: the same as with 128 bits", division);
 	host_test("ticks of times: never early, not a tick late", ticks);
 	host_test("times of ticks", tick_starts);
@@ -254,5 +268,6 @@ int main(void)
 	host_test("times of a time namespace", namespaces);
 	host_test("sums of times end where time does", sums);
 	host_test("clocks", clocks);
+	host_test("ticks of timers that are coarse", coarse);
 	return host_end();
 }

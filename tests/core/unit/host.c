@@ -22,8 +22,9 @@
 
 void (*host_print_trace)(void);
 
-/* See shim/linux/timekeeping.h and time_namespace.h. */
+/* See shim/linux/timekeeping.h, hrtimer.h and time_namespace.h. */
 ktime_t host_monotonic, host_boottime, host_real, host_tai;
+unsigned int hrtimer_resolution = 1;
 struct timespec64 host_monotonic_offset, host_boottime_offset;
 
 static unsigned int tests, failed;

@@ -44,7 +44,8 @@ static void test_info(void)
 	struct twheel_info info = wheel_info(fd);
 
 	EXPECT_EQ(info.features & 15, 15);
-	EXPECT_EQ(info.tick_min, 1000);
+	/* See ticks.c */
+	EXPECT_TRUE(info.tick_min == 1000 || info.tick_min == info.tick, "%llu", info.tick_min);
 	EXPECT_EQ(info.tick_max, 1000000000);
 	EXPECT_EQ(info.clock, 0x101);
 	EXPECT_EQ(info.flags, 0);

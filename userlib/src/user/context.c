@@ -231,7 +231,7 @@ int user_info(struct user_wheel *uw, struct twheel_info *info)
 		.size = size,
 		.clock = clock->id,
 		.features = TWHEEL_FEATURE_COUNT | TWHEEL_FEATURE_DRAIN,
-		.tick_min = TWHEEL_TICK_MIN_NS,
+		.tick_min = tw_clock_tick(TWHEEL_TICK_MIN_NS),
 		.tick_max = TWHEEL_TICK_MAX_NS,
 		.tick = clock->tick,
 		.wheel_limit = USER_LIMIT,
