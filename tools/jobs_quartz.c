@@ -376,7 +376,7 @@ void import_quartz(struct import *import, FILE *file)
 	if (!quartz.triggers)
 		import_leave_out(import, import->path, "there is no trigger in it");
 	else
-		import_name(import, "a worker reserves these jobs: their bodies have the class "
+		import_tell(import, "a worker reserves these jobs: their bodies have the class "
 			    "and the data of the job. Jobs with @DisallowConcurrentExecution need "
 			    "OVERLAP=no, which only their class says");
 	xmlFreeDoc(document);

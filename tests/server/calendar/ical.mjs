@@ -12,7 +12,7 @@ for await (const line of readline.createInterface({input: process.stdin})) {
 	const event = new ICAL.Event(calendar.getFirstSubcomponent('vevent'));
 	const dates = event.iterator(), found = [];
 
-	for (let date = dates.next(); date && found.length < 20 && date.year < 2034; date = dates.next())
+	for (let date = dates.next(); date && found.length < 20 && date.year < 2042; date = dates.next())
 		found.push(date.toString());
 	console.log(JSON.stringify(found));
 }
