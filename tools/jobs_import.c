@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "jobs_import.h"
@@ -125,6 +126,42 @@ void import_percent(struct import *import, const char *text)
 	}
 }
 
+/* import_is_true - as YAML and Java have it */
+bool import_is_true(const char *text)
+{
+	return !strcasecmp(text, "true") || !strcasecmp(text, "yes") || !strcasecmp(text, "on");
+}
+
+/* import_java_zone - CRON_TZ=, where Java says GMT+08:00, too: that is Etc/GMT-8 */
+void import_java_zone(struct import *import, const char *zone)
+{
+	int hours, end = 0;
+	char sign[2];
+
+	if (sscanf(zone, "GMT%1[-+]%2d%n", sign, &hours, &end) == 2 &&
+	    (!zone[end] || !strcmp(zone + end, ":00") || !strcmp(zone + end, "00")))
+		fprintf(import->tab, " CRON_TZ=Etc/GMT%c%d", *sign == '+' ? '-' : '+', hours);
+	else
+		fprintf(import->tab, " CRON_TZ=%s", zone);
+}
+
+/* import_take_fields - an expression, with single blanks; gives how many fields there are, or 0 */
+unsigned int import_take_fields(const char *text, char *to, size_t room)
+{
+	unsigned int count = 0;
+
+	*to = 0;
+	if (strlen(text) >= room)
+		return 0;
+	while (*(text += strspn(text, " \t\r\n"))) {
+		size_t length = strcspn(text, " \t\r\n"), at = strlen(to);
+
+		snprintf(to + at, room - at, "%s%.*s", count++ ? " " : "", (int)length, text);
+		text += length;
+	}
+	return count;
+}
+
 static bool ends_with(const char *text, const char *end)
 {
 	size_t length = strlen(text), end_length = strlen(end);
@@ -177,7 +214,9 @@ static bool import_file(struct import *import, const char *path)
 	if (ends_with(path, ".timer"))
 		import_timer(import, file);
 	else if (ends_with(path, ".xml"))
-		import_quartz(import, file);
+		import_xml(import, file);
+	else if (ends_with(path, ".properties"))
+		import_properties(import, file);
 	else if (ends_with(path, ".yaml") || ends_with(path, ".yml"))
 		import_yaml(import, file);
 	else
@@ -198,7 +237,7 @@ static bool is_name(const char *name)
 	if (has_control(name))
 		return false;
 	return ends_with(name, ".timer") || ends_with(name, ".xml") || ends_with(name, ".yaml") ||
-		ends_with(name, ".yml") ||
+		ends_with(name, ".yml") || ends_with(name, ".properties") ||
 		!name[strspn(name, chars)];
 }
 
