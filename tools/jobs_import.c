@@ -16,6 +16,8 @@
 
 #include "jobs_import.h"
 
+#define FILE_MOST (16 << 20)
+
 /* import_fields - have the times of the lines that follow so many fields */
 void import_fields(struct import *import, unsigned int count)
 {
@@ -203,26 +205,47 @@ static void begin_file(struct import *import, const char *path)
 	import->jitter = false;
 }
 
+static void import_text(struct import *import, const char *path, char *text, size_t size)
+{
+	FILE *lines;
+
+	if (ends_with(path, ".xml")) {
+		import_xml(import, text, size);
+		return;
+	}
+	if (ends_with(path, ".yaml") || ends_with(path, ".yml")) {
+		import_yaml(import, text, size);
+		return;
+	}
+	lines = need(fmemopen(text, size, "r"));
+	if (ends_with(path, ".timer"))
+		import_timer(import, lines);
+	else if (ends_with(path, ".properties"))
+		import_properties(import, lines);
+	else
+		import_crontab(import, lines, is_of_system(path));
+	fclose(lines);
+}
+
 static bool import_file(struct import *import, const char *path)
 {
 	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	char *text;
+	size_t size;
 	bool fine;
 
 	if (!file)
 		return false;
 	begin_file(import, path);
-	if (ends_with(path, ".timer"))
-		import_timer(import, file);
-	else if (ends_with(path, ".xml"))
-		import_xml(import, file);
-	else if (ends_with(path, ".properties"))
-		import_properties(import, file);
-	else if (ends_with(path, ".yaml") || ends_with(path, ".yml"))
-		import_yaml(import, file);
-	else
-		import_crontab(import, file, is_of_system(path));
-	import_place(import);
+	text = need(malloc(FILE_MOST + 1));
+	size = fread(text, 1, FILE_MOST + 1, file);
 	fine = !ferror(file);
+	if (size > FILE_MOST)
+		import_leave_out(import, path, "it is longer than 16 MiB");
+	else if (fine)
+		import_text(import, path, text, size);
+	import_place(import);
+	free(text);
 	if (file != stdin)
 		fclose(file);
 	return fine;

@@ -16,7 +16,6 @@
 
 #include "jobs_import.h"
 
-#define FILE_MOST (16 << 20)
 #define PRI_OF_FIVE 1029	/* less the priority of Quartz: 1024 for its default */
 
 struct quartz {
@@ -341,23 +340,18 @@ static void import_schedule(struct quartz *quartz)
 	xmlHashFree(quartz->jobs, NULL);
 }
 
-static xmlDoc *read_document(FILE *file, const char **why)
+static xmlDoc *read_document(const char *text, size_t size, const char **why)
 {
-	char *text = need(malloc(FILE_MOST + 1));
-	size_t length = fread(text, 1, FILE_MOST + 1, file);
-	xmlDoc *document = NULL;
+	xmlDoc *document = xmlReadMemory(text, size, NULL, NULL, XML_PARSE_NONET |
+					 XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
 
-	*why = length > FILE_MOST ? "it is longer than 16 MiB" : "libxml2 can't read it";
-	if (length <= FILE_MOST)
-		document = xmlReadMemory(text, length, NULL, NULL,
-					 XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+	*why = "libxml2 can't read it";
 	/* Some words of those can be gigabytes. */
 	if (document && document->intSubset && document->intSubset->entities) {
 		*why = "it has entities of its own, which are not read: put their texts there";
 		xmlFreeDoc(document);
 		document = NULL;
 	}
-	free(text);
 	return document;
 }
 
@@ -381,10 +375,10 @@ static void import_quartz(struct import *import, const xmlNode *root)
 }
 
 /* import_xml - the triggers of a file of Quartz, or Elastic-Job's jobs of one of Spring */
-void import_xml(struct import *import, FILE *file)
+void import_xml(struct import *import, const char *text, size_t size)
 {
 	const char *why;
-	xmlDoc *document = read_document(file, &why);
+	xmlDoc *document = read_document(text, size, &why);
 	xmlNode *root = document ? xmlDocGetRootElement(document) : NULL;
 
 	if (root && is_called(root, "job-scheduling-data"))

@@ -210,7 +210,7 @@ static void import_document(struct yaml *yaml)
 }
 
 /* import_yaml - the CronJobs, or jobs of Elastic-Job, of all documents of a file */
-void import_yaml(struct import *import, FILE *file)
+void import_yaml(struct import *import, const char *text, size_t size)
 {
 	struct yaml yaml = { .import = import };
 	bool fine = true, more = true;
@@ -219,7 +219,7 @@ void import_yaml(struct import *import, FILE *file)
 	if (!yaml_parser_initialize(&parser))
 		need(NULL);
 	import_tell(import, "YAML, of Kubernetes or Elastic-Job");
-	yaml_parser_set_input_file(&parser, file);
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text, size);
 	while (more && fine) {
 		fine = yaml_parser_load(&parser, &yaml.document);
 		if (!fine)
