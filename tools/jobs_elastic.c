@@ -116,6 +116,9 @@ static void print_job(struct import *import, const struct elastic_job *job, cons
 
 	fputs(when, tab);
 	import_schedule_name(import, job->name);
+	/* So that no worker that runs commands has them */
+	if (!job->values[ELASTIC_COMMAND])
+		fputs(" TUBE=elastic-job", tab);
 	if (job->values[ELASTIC_ZONE])
 		import_java_zone(import, job->values[ELASTIC_ZONE]);
 	if (job->values[ELASTIC_SHARDS])

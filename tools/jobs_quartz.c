@@ -277,6 +277,8 @@ static void print_trigger(struct quartz *quartz, const xmlNode *trigger, const c
 
 	fputs(when, tab);
 	import_schedule_name(quartz->import, name);
+	/* So that no worker that runs commands has them */
+	fputs(" TUBE=quartz", tab);
 	if (zone)
 		import_java_zone(quartz->import, zone);
 	if (priority && atoi(priority) > 0 && atoi(priority) <= PRI_OF_FIVE)
@@ -369,8 +371,8 @@ static void import_quartz(struct import *import, const xmlNode *root)
 	if (!quartz.triggers)
 		import_leave_out(import, import->path, "there is no trigger in it");
 	else
-		import_tell(import, "a worker reserves these jobs: their bodies have the class "
-			    "and the data of the job. Jobs with @DisallowConcurrentExecution need "
+		import_tell(import, "a worker reserves the jobs of tube quartz: their bodies "
+			    "have the class and the data of the job. Jobs with @DisallowConcurrentExecution need "
 			    "OVERLAP=no, which only their class says");
 }
 
