@@ -95,8 +95,9 @@ static const struct argp argp = {
 	"make its jobs now, or those of a time that is over.\v"
 	"check needs no server that runs: twheeld -t says what is wrong in a tab, and when its "
 	"schedules fire next. Nor does import, which prints a tab made of crontabs, of timers "
-	"of systemd, whose names end with .timer, of .xml of Quartz, and of .yaml of Kubernetes or "
-	"Elastic-Job; it says what it took a file for, and names what is left out. FROM and TO are times like 2027-01-01T00:00Z; without Z, they are "
+	"of systemd, whose names end with .timer, of .xml of Quartz, of .yaml of Kubernetes, and of "
+	".yaml, .properties and Spring's .xml of Elastic-Job; it says what it took a file for, and "
+	"names what is left out. FROM and TO are times like 2027-01-01T00:00Z; without Z, they are "
 	"of the schedule's zone. See twheeld.tab(5).",
 	NULL, NULL, NULL
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Crontabs, as lines of a tab: those of a user, and those of the system, in which a user stands
- * before each command.
+ * Crontabs, as lines of a tab: those of a user, those of the system, in which a user stands before
+ * each command, and anacron's.
  *
  * What fires, and when, is as with the cron that had them. Debian's is it, unless cronie is said:
  * what the two, or a tab, read otherwise is named. Variables go to the line of a worker.
@@ -17,6 +17,8 @@
 
 #define BLANKS " \t"
 #define FIELDS_MOST 6
+/* Debian's timer starts anacron then, and again each hour */
+#define ANACRON_STARTS (7 * 60 + 30)
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 struct line {
@@ -40,6 +42,8 @@ struct crontab {
 	struct line *lines;
 	size_t count;
 	bool of_system, cronie, debian;
+	bool anacron;		/* it is an anacrontab, whose jobs begin at a minute of the day */
+	unsigned int start;
 	unsigned int words;	/* that say when */
 	bool carriage;		/* there are lines with CR LF */
 	struct variable *variables;
@@ -455,12 +459,25 @@ static void take_delay(struct crontab *crontab, const char *text, const char *va
 		import_leave_out(import, text, "RANDOM_DELAY is minutes, from 0 to 1440");
 		return;
 	}
-	if (!crontab->cronie)
+	if (!crontab->cronie && !crontab->anacron)
 		import_name(import, "RANDOM_DELAY=%s has no effect in Debian's cron; to cronie it "
 			    "is minutes, JITTER=%smin here. Say --debian or --cronie",
 			    value, value);
 	fprintf(import->tab, "JITTER=%smin\n", value);
 	import->jitter = true;
+}
+
+/* Hours, of which the first is that in which anacron is started */
+static void take_hours(struct crontab *crontab, const char *text, const char *value)
+{
+	unsigned int first, last;
+
+	if (sscanf(value, "%2u-%2u", &first, &last) != 2 || first > 23 || last > 24) {
+		import_leave_out(crontab->import, text, "START_HOURS_RANGE is hours, like 3-22");
+		return;
+	}
+	crontab->start = first * 60;
+	fprintf(crontab->import->tab, "# %s\n", text);
 }
 
 static void take_mail(struct import *import, const struct variable *variable)
@@ -490,6 +507,10 @@ static void take_setting(struct crontab *crontab, const char *text,
 	}
 	if (!strcmp(variable->name, "RANDOM_DELAY") && !crontab->debian) {
 		take_delay(crontab, text, variable->value);
+		return;
+	}
+	if (!strcmp(variable->name, "START_HOURS_RANGE") && crontab->anacron) {
+		take_hours(crontab, text, variable->value);
 		return;
 	}
 	if (!*variable->name || isdigit(*variable->name) ||
@@ -704,6 +725,30 @@ static void import_job(struct crontab *crontab, const char *text)
 	free(copy);
 }
 
+static void import_anacron_job(struct crontab *crontab, const char *text)
+{
+	struct import *import = crontab->import;
+	char *copy = need(strdup(text)), *rest = copy, when[60];
+	char *period = take_word(&rest), *delay = take_word(&rest), *name = take_word(&rest);
+	const char *why = anacron_when(period, delay, crontab->start, when, sizeof(when));
+
+	if (!*rest)
+		why = "there is no command";
+	else if (rest[strlen(rest) - 1] == '\\')
+		why = "the line goes on in the next one: make one of both";
+	if (why) {
+		import_leave_out(import, text, "%s", why);
+	} else {
+		import_fields(import, 5);
+		fputs(when, import->tab);
+		import_schedule_name(import, name);
+		fprintf(import->tab, " MISFIRE=once TUBE=%s ", tube_of(crontab, "root"));
+		print_command(import, rest);
+		putc('\n', import->tab);
+	}
+	free(copy);
+}
+
 static void import_line(struct crontab *crontab, const struct line *line, const char *text)
 {
 	struct import *import = crontab->import;
@@ -720,6 +765,8 @@ static void import_line(struct crontab *crontab, const struct line *line, const 
 		take_setting(crontab, text, &variable);
 		free(variable.name);
 		free(variable.value);
+	} else if (is_job(text) && crontab->anacron) {
+		import_anacron_job(crontab, text);
 	} else if (is_job(text)) {
 		import_job(crontab, text);
 	} else {
@@ -758,6 +805,39 @@ static void tell_kind(struct crontab *crontab)
 	free(users);
 }
 
+/* All jobs are anacron's, and there is one. */
+static bool is_anacron(const struct crontab *crontab)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < crontab->count; i++) {
+		const char *text = text_of(crontab, i);
+
+		if (is_job(text) && !anacron_is_line(text))
+			return false;
+		found = found || is_job(text);
+	}
+	return found;
+}
+
+static bool decide_all(struct crontab *crontab, bool of_system)
+{
+	struct import *import = crontab->import;
+
+	crontab->anacron = is_anacron(crontab);
+	if (!crontab->anacron) {
+		if (!decide(crontab, of_system))
+			return false;
+		tell_kind(crontab);
+		return true;
+	}
+	import_tell(import, "an anacrontab, whose jobs are root's");
+	import_name(import, "anacron counts days from the last run, and jobs wait for each other; "
+		    "the tab has fixed times, from START_HOURS_RANGE or 07:30 on, and MISFIRE=once "
+		    "makes up for what was missed");
+	return true;
+}
+
 static void release(struct crontab *crontab)
 {
 	for (size_t i = 0; i < crontab->count; i++)
@@ -779,12 +859,11 @@ void import_crontab(struct import *import, FILE *file, bool of_system)
 	struct crontab crontab = {
 		.import = import, .cronie = import->jobs->cron == CRON_CRONIE,
 		.debian = import->jobs->cron == CRON_DEBIAN,
-		.words = import->jobs->seconds ? 6 : 5,
+		.words = import->jobs->seconds ? 6 : 5, .start = ANACRON_STARTS,
 	};
 
 	read_lines(&crontab, file);
-	if (decide(&crontab, of_system)) {
-		tell_kind(&crontab);
+	if (decide_all(&crontab, of_system)) {
 		if (crontab.carriage)
 			import_name(import, "lines end with CR LF: cron gives the CR to the "
 				    "command, and it is left out here");

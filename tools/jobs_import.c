@@ -11,9 +11,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "jobs_import.h"
+
+#define FILE_MOST (16 << 20)
 
 /* import_fields - have the times of the lines that follow so many fields */
 void import_fields(struct import *import, unsigned int count)
@@ -125,6 +128,42 @@ void import_percent(struct import *import, const char *text)
 	}
 }
 
+/* import_is_true - as YAML and Java have it */
+bool import_is_true(const char *text)
+{
+	return !strcasecmp(text, "true") || !strcasecmp(text, "yes") || !strcasecmp(text, "on");
+}
+
+/* import_java_zone - CRON_TZ=, where Java says GMT+08:00, too: that is Etc/GMT-8 */
+void import_java_zone(struct import *import, const char *zone)
+{
+	int hours, end = 0;
+	char sign[2];
+
+	if (sscanf(zone, "GMT%1[-+]%2d%n", sign, &hours, &end) == 2 &&
+	    (!zone[end] || !strcmp(zone + end, ":00") || !strcmp(zone + end, "00")))
+		fprintf(import->tab, " CRON_TZ=Etc/GMT%c%d", *sign == '+' ? '-' : '+', hours);
+	else
+		fprintf(import->tab, " CRON_TZ=%s", zone);
+}
+
+/* import_take_fields - an expression, with single blanks; gives how many fields there are, or 0 */
+unsigned int import_take_fields(const char *text, char *to, size_t room)
+{
+	unsigned int count = 0;
+
+	*to = 0;
+	if (strlen(text) >= room)
+		return 0;
+	while (*(text += strspn(text, " \t\r\n"))) {
+		size_t length = strcspn(text, " \t\r\n"), at = strlen(to);
+
+		snprintf(to + at, room - at, "%s%.*s", count++ ? " " : "", (int)length, text);
+		text += length;
+	}
+	return count;
+}
+
 static bool ends_with(const char *text, const char *end)
 {
 	size_t length = strlen(text), end_length = strlen(end);
@@ -166,24 +205,47 @@ static void begin_file(struct import *import, const char *path)
 	import->jitter = false;
 }
 
+static void import_text(struct import *import, const char *path, char *text, size_t size)
+{
+	FILE *lines;
+
+	if (ends_with(path, ".xml")) {
+		import_xml(import, text, size);
+		return;
+	}
+	if (ends_with(path, ".yaml") || ends_with(path, ".yml")) {
+		import_yaml(import, text, size);
+		return;
+	}
+	lines = need(fmemopen(text, size, "r"));
+	if (ends_with(path, ".timer"))
+		import_timer(import, lines);
+	else if (ends_with(path, ".properties"))
+		import_properties(import, lines);
+	else
+		import_crontab(import, lines, is_of_system(path));
+	fclose(lines);
+}
+
 static bool import_file(struct import *import, const char *path)
 {
 	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	char *text;
+	size_t size;
 	bool fine;
 
 	if (!file)
 		return false;
 	begin_file(import, path);
-	if (ends_with(path, ".timer"))
-		import_timer(import, file);
-	else if (ends_with(path, ".xml"))
-		import_quartz(import, file);
-	else if (ends_with(path, ".yaml") || ends_with(path, ".yml"))
-		import_yaml(import, file);
-	else
-		import_crontab(import, file, is_of_system(path));
-	import_place(import);
+	text = need(malloc(FILE_MOST + 1));
+	size = fread(text, 1, FILE_MOST + 1, file);
 	fine = !ferror(file);
+	if (size > FILE_MOST)
+		import_leave_out(import, path, "it is longer than 16 MiB");
+	else if (fine)
+		import_text(import, path, text, size);
+	import_place(import);
+	free(text);
 	if (file != stdin)
 		fclose(file);
 	return fine;
@@ -198,7 +260,7 @@ static bool is_name(const char *name)
 	if (has_control(name))
 		return false;
 	return ends_with(name, ".timer") || ends_with(name, ".xml") || ends_with(name, ".yaml") ||
-		ends_with(name, ".yml") ||
+		ends_with(name, ".yml") || ends_with(name, ".properties") ||
 		!name[strspn(name, chars)];
 }
 

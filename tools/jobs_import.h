@@ -5,6 +5,8 @@
 #ifndef JOBS_IMPORT_H
 #define JOBS_IMPORT_H
 
+#include <jansson.h>
+#include <libxml/tree.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -50,14 +52,23 @@ void import_tell(struct import *import, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void import_schedule_name(struct import *import, const char *name);
 bool import_is_word(const char *text);
+bool import_is_true(const char *text);
+void import_java_zone(struct import *import, const char *zone);
+unsigned int import_take_fields(const char *text, char *to, size_t room);
 void import_place(struct import *import);
 void import_percent(struct import *import, const char *text);
 int import_finish(struct import *import);
+bool anacron_is_line(const char *line);
+const char *anacron_when(const char *period, const char *delay, unsigned int start, char *when,
+			 size_t room);
 void import_crontab(struct import *import, FILE *file, bool of_system);
 void import_crontabs_end(struct import *import);
-void import_quartz(struct import *import, FILE *file);
+void import_xml(struct import *import, const char *text, size_t size);
+void import_spring(struct import *import, xmlNode *root);
+void import_elastic(struct import *import, const char *name, json_t *values);
+void import_properties(struct import *import, FILE *file);
 const char *import_quartz_odd(char *text);
-void import_yaml(struct import *import, FILE *file);
+void import_yaml(struct import *import, const char *text, size_t size);
 void import_timer(struct import *import, FILE *file);
 
 #endif /* JOBS_IMPORT_H */

@@ -45,7 +45,7 @@ static FILE *check(int tab, pid_t *pid)
 		return NULL;
 	*pid = fork();
 	if (*pid == 0) {
-		char *const command[] = { "twheeld", "-t", path, NULL };
+		char *const command[] = { "twheeld", "-t", path, "--times=1", NULL };
 
 		dup2(ends[1], STDERR_FILENO);
 		close(ends[0]);
@@ -84,7 +84,6 @@ static bool take_message(struct lines *lines, char *message)
 	message[strcspn(message, "\n")] = 0;
 	if (sscanf(message, "/proc/self/fd/%*u:%u:%*u: %n", &line, &begin) != 1 || !begin ||
 	    !line || line > lines->count || *lines->text[line - 1] == '#' ||
-	    strstr(message, "the others are not named") ||
 	    !strncmp(message + begin, "the lines after it", strlen("the lines after it")))
 		return false;
 	zone = !strncmp(lines->text[line - 1], "CRON_TZ", 7);

@@ -7,6 +7,7 @@
  */
 #include <ctype.h>
 #include <jansson.h>
+#include <libxml/hash.h>
 #include <libxml/parser.h>
 #include <libxml/tree.h>
 #include <stdlib.h>
@@ -15,12 +16,12 @@
 
 #include "jobs_import.h"
 
-#define FILE_MOST (16 << 20)
 #define PRI_OF_FIVE 1029	/* less the priority of Quartz: 1024 for its default */
 
 struct quartz {
 	struct import *import;
 	xmlNode *schedule;
+	xmlHashTable *jobs;	/* of it, by their names */
 	size_t triggers;
 };
 
@@ -69,17 +70,16 @@ static char *name_in(const xmlNode *in, const char *name, const char *group)
 	return both;
 }
 
-static xmlNode *find_job(const struct quartz *quartz, const char *name)
+/* Of two with the same name, the first one counts. */
+static void note_jobs(struct quartz *quartz)
 {
 	for (xmlNode *node = quartz->schedule->children; node; node = node->next) {
-		char *own = is_called(node, "job") ? name_in(node, "name", "group") : NULL;
-		bool same = own && !strcmp(own, name);
+		char *name = is_called(node, "job") ? name_in(node, "name", "group") : NULL;
 
-		free(own);
-		if (same)
-			return node;
+		if (name)
+			xmlHashAddEntry(quartz->jobs, BAD_CAST name, node);
+		free(name);
 	}
-	return NULL;
 }
 
 static void add_data(json_t *data, const xmlNode *in)
@@ -277,8 +277,10 @@ static void print_trigger(struct quartz *quartz, const xmlNode *trigger, const c
 
 	fputs(when, tab);
 	import_schedule_name(quartz->import, name);
+	/* So that no worker that runs commands has them */
+	fputs(" TUBE=quartz", tab);
 	if (zone)
-		fprintf(tab, " CRON_TZ=%s", zone);
+		import_java_zone(quartz->import, zone);
 	if (priority && atoi(priority) > 0 && atoi(priority) <= PRI_OF_FIVE)
 		fprintf(tab, " PRI=%d", PRI_OF_FIVE - atoi(priority));
 	fprintf(tab, " MISFIRE=%s ", misfire);
@@ -296,7 +298,7 @@ static void import_trigger(struct quartz *quartz, const xmlNode *trigger)
 	char *name = name_in(trigger, "name", "group");
 	char *instruction = text_in(trigger, "misfire-instruction");
 	const char *misfire = misfire_of(instruction, simple);
-	const xmlNode *node = find_job(quartz, job);
+	const xmlNode *node = xmlHashLookup(quartz->jobs, BAD_CAST job);
 	const char *why = find_unlike(trigger, simple);
 
 	quartz->import->line = xmlGetLineNo((xmlNode *)trigger);
@@ -325,6 +327,8 @@ static void import_trigger(struct quartz *quartz, const xmlNode *trigger)
 
 static void import_schedule(struct quartz *quartz)
 {
+	quartz->jobs = need(xmlHashCreate(0));
+	note_jobs(quartz);
 	for (xmlNode *node = quartz->schedule->children; node; node = node->next) {
 		if (!is_called(node, "trigger"))
 			continue;
@@ -335,37 +339,28 @@ static void import_schedule(struct quartz *quartz)
 			import_trigger(quartz, inner);
 		}
 	}
+	xmlHashFree(quartz->jobs, NULL);
 }
 
-static xmlDoc *read_document(FILE *file, const char **why)
+static xmlDoc *read_document(const char *text, size_t size, const char **why)
 {
-	char *text = need(malloc(FILE_MOST + 1));
-	size_t length = fread(text, 1, FILE_MOST + 1, file);
-	xmlDoc *document = NULL;
+	xmlDoc *document = xmlReadMemory(text, size, NULL, NULL, XML_PARSE_NONET |
+					 XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
 
-	*why = length > FILE_MOST ? "it is longer than 16 MiB" : "libxml2 can't read it";
-	if (length <= FILE_MOST)
-		document = xmlReadMemory(text, length, NULL, NULL,
-					 XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
-	free(text);
+	*why = "libxml2 can't read it";
+	/* Some words of those can be gigabytes. */
+	if (document && document->intSubset && document->intSubset->entities) {
+		*why = "it has entities of its own, which are not read: put their texts there";
+		xmlFreeDoc(document);
+		document = NULL;
+	}
 	return document;
 }
 
-/* import_quartz - the triggers of an XML file of Quartz */
-void import_quartz(struct import *import, FILE *file)
+static void import_quartz(struct import *import, const xmlNode *root)
 {
 	struct quartz quartz = { .import = import };
-	const char *why;
-	xmlDoc *document = read_document(file, &why);
-	xmlNode *root = document ? xmlDocGetRootElement(document) : NULL;
 
-	if (root && !is_called(root, "job-scheduling-data"))
-		why = "this XML is not known: Quartz' has job-scheduling-data in it";
-	if (!root || !is_called(root, "job-scheduling-data")) {
-		import_leave_out(import, import->path, "%s", why);
-		xmlFreeDoc(document);
-		return;
-	}
 	import_tell(import, "jobs and triggers of Quartz");
 	for (xmlNode *node = root->children; node; node = node->next) {
 		quartz.schedule = node;
@@ -376,8 +371,25 @@ void import_quartz(struct import *import, FILE *file)
 	if (!quartz.triggers)
 		import_leave_out(import, import->path, "there is no trigger in it");
 	else
-		import_tell(import, "a worker reserves these jobs: their bodies have the class "
-			    "and the data of the job. Jobs with @DisallowConcurrentExecution need "
+		import_tell(import, "a worker reserves the jobs of tube quartz: their bodies "
+			    "have the class and the data of the job. Jobs with @DisallowConcurrentExecution need "
 			    "OVERLAP=no, which only their class says");
+}
+
+/* import_xml - the triggers of a file of Quartz, or Elastic-Job's jobs of one of Spring */
+void import_xml(struct import *import, const char *text, size_t size)
+{
+	const char *why;
+	xmlDoc *document = read_document(text, size, &why);
+	xmlNode *root = document ? xmlDocGetRootElement(document) : NULL;
+
+	if (root && is_called(root, "job-scheduling-data"))
+		import_quartz(import, root);
+	else if (root && is_called(root, "beans"))
+		import_spring(import, root);
+	else
+		import_leave_out(import, import->path, "%s", !root ? why :
+				 "this XML is not known: Quartz' has job-scheduling-data in it, and "
+				 "Spring's has beans");
 	xmlFreeDoc(document);
 }

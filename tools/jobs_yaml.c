@@ -2,18 +2,13 @@
 /*
  * Kubernetes' CronJobs, and jobs of Elastic-Job, as lines of a tab. libyaml reads them.
  *
- * A CronJob goes on being run by Kubernetes: the job's body has its Job made by kubectl. A job of
- * Elastic-Job becomes a schedule with shards, and the body has what its class had been told.
+ * A CronJob goes on being run by Kubernetes: the job's body has its Job made by kubectl.
  */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <yaml.h>
 
 #include "jobs_import.h"
-
-#define BLANKS " \t"
 
 struct yaml {
 	struct import *import;
@@ -37,10 +32,9 @@ static yaml_node_t *find(struct yaml *yaml, yaml_node_t *in, const char *key)
 	return NULL;
 }
 
-/* The text of a key; NULL: there is none, or it is null */
-static const char *text_of(struct yaml *yaml, yaml_node_t *in, const char *key)
+/* NULL: it is no text, or null */
+static const char *text_in(yaml_node_t *node)
 {
-	yaml_node_t *node = find(yaml, in, key);
 	const char *text;
 
 	if (!node || node->type != YAML_SCALAR_NODE)
@@ -49,32 +43,14 @@ static const char *text_of(struct yaml *yaml, yaml_node_t *in, const char *key)
 	return *text && strcmp(text, "null") && strcmp(text, "~") ? text : NULL;
 }
 
-static bool is_true(const char *text)
+static const char *text_of(struct yaml *yaml, yaml_node_t *in, const char *key)
 {
-	return text && (!strcasecmp(text, "true") || !strcasecmp(text, "yes") ||
-			!strcasecmp(text, "on"));
+	return text_in(find(yaml, in, key));
 }
 
 static bool is_number(const char *text)
 {
 	return *text && strlen(text) < 7 && !text[strspn(text, "0123456789")];
-}
-
-/* An expression, in which blanks are single ones; gives how many fields there are, or 0. */
-static unsigned int take_fields(const char *text, char *to, size_t room)
-{
-	unsigned int count = 0;
-
-	*to = 0;
-	if (strlen(text) >= room)
-		return 0;
-	while (*(text += strspn(text, " \t\r\n"))) {
-		size_t length = strcspn(text, " \t\r\n"), at = strlen(to);
-
-		snprintf(to + at, room - at, "%s%.*s", count++ ? " " : "", (int)length, text);
-		text += length;
-	}
-	return count;
 }
 
 /* Kubernetes */
@@ -92,10 +68,11 @@ static const char *check_cronjob(struct yaml *yaml, yaml_node_t *spec, const cha
 	const char *zone = text_of(yaml, spec, "timeZone");
 	const char *policy = text_of(yaml, spec, "concurrencyPolicy");
 	const char *late = text_of(yaml, spec, "startingDeadlineSeconds");
+	const char *suspend = text_of(yaml, spec, "suspend");
 
 	if (!schedule)
 		return "it has no schedule";
-	if (is_true(text_of(yaml, spec, "suspend")))
+	if (suspend && import_is_true(suspend))
 		return "it is suspended";
 	if (strstr(schedule, "TZ="))
 		return "a zone in schedule: say it as timeZone";
@@ -139,7 +116,7 @@ static void import_cronjob(struct yaml *yaml, yaml_node_t *node)
 	const char *space = text_of(yaml, metadata, "namespace");
 	const char *schedule = text_of(yaml, spec, "schedule"), *why;
 	char when[200];
-	unsigned int count = take_fields(schedule ? schedule : "", when, sizeof(when));
+	unsigned int count = import_take_fields(schedule ? schedule : "", when, sizeof(when));
 
 	yaml->jobs++;
 	yaml->import->line = node->start_mark.line + 1;
@@ -180,122 +157,32 @@ static void import_kubernetes(struct yaml *yaml, yaml_node_t *node)
 
 /* Elastic-Job */
 
-/* {"0":"A","1":"B"} of 0=A,1=B; NULL: it is not so */
-static json_t *items_of(const char *text)
+static void take_values(struct yaml *yaml, json_t *values, yaml_node_t *in)
 {
-	json_t *items = need(json_object());
-	char *copy = need(strdup(text)), *rest = copy, *item;
-
-	while (items && (item = strsep(&rest, ","))) {
-		char *equals = strchr(item, '=');
-
-		item += strspn(item, BLANKS);
-		if (equals)
-			*equals = 0;
-		if (equals && is_number(item)) {
-			json_object_set_new(items, item, json_string(equals + 1));
-		} else {
-			json_decref(items);
-			items = NULL;
-		}
-	}
-	free(copy);
-	return items;
-}
-
-/* The body, without the bracket at its end: after it come the shard, and how many there are. */
-static char *body_of(struct yaml *yaml, yaml_node_t *job, const char *name, json_t *items)
-{
-	static const char *const keys[][2] = {
-		{ "elasticJobClass", "class" }, { "elasticJobType", "type" },
-		{ "jobParameter", "parameter" },
-	};
-	json_t *body = need(json_object());
-	char *text;
-
-	json_object_set_new(body, "job", json_string(name));
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		const char *value = text_of(yaml, job, keys[i][0]);
-
-		if (value)
-			json_object_set_new(body, keys[i][1], json_string(value));
-	}
-	if (items)
-		json_object_set(body, "items", items);
-	text = need(json_dumps(body, JSON_COMPACT | JSON_ENSURE_ASCII));
-	json_decref(body);
-	text[strlen(text) - 1] = 0;
-	return text;
-}
-
-static void print_elastic(struct yaml *yaml, yaml_node_t *job, const char *name, const char *when,
-			  json_t *items)
-{
-	const char *zone = text_of(yaml, job, "timeZone");
-	const char *shards = text_of(yaml, job, "shardingTotalCount");
-	const char *misfire = text_of(yaml, job, "misfire");
-	const char *command = text_of(yaml, find(yaml, job, "props"), "script.command.line");
-	FILE *tab = yaml->import->tab;
-	char *body;
-
-	fputs(when, tab);
-	import_schedule_name(yaml->import, name);
-	if (zone)
-		fprintf(tab, " CRON_TZ=%s", zone);
-	if (shards)
-		fprintf(tab, " SHARDS=%s", shards);
-	fprintf(tab, " OVERLAP=no MISFIRE=%s ", !misfire || is_true(misfire) ? "once" : "skip");
-	if (command) {
-		import_percent(yaml->import, command);
-		fputs("\n", tab);
-		import_name(yaml->import, "%s: Elastic-Job gives its script the sharding context "
-			    "as a last word; add %%s and %%n where it wants them",
-			    name);
+	if (!in || in->type != YAML_MAPPING_NODE)
 		return;
+	for (yaml_node_pair_t *pair = in->data.mapping.pairs.start;
+	     pair < in->data.mapping.pairs.top; pair++) {
+		yaml_node_t *key = yaml_document_get_node(&yaml->document, pair->key);
+		const char *name = key->type == YAML_SCALAR_NODE ?
+			(const char *)key->data.scalar.value : "";
+		const char *text = text_in(yaml_document_get_node(&yaml->document, pair->value));
+
+		if (text)
+			json_object_set_new(values, name, json_string(text));
 	}
-	body = body_of(yaml, job, name, items);
-	import_percent(yaml->import, body);
-	fputs(",\"item\":%s,\"of\":%n}\n", tab);
-	free(body);
 }
 
-static void import_elastic(struct yaml *yaml, yaml_node_t *key, yaml_node_t *job)
+static void import_elastic_job(struct yaml *yaml, yaml_node_t *key, yaml_node_t *node)
 {
-	const char *name = (const char *)key->data.scalar.value;
-	const char *cron = text_of(yaml, job, "cron"), *zone = text_of(yaml, job, "timeZone");
-	const char *parameters = text_of(yaml, job, "shardingItemParameters"), *why = NULL;
-	const char *shards = text_of(yaml, job, "shardingTotalCount");
-	const char *command = text_of(yaml, find(yaml, job, "props"), "script.command.line");
-	json_t *items = parameters ? items_of(parameters) : NULL;
-	char when[200];
-	unsigned int count = take_fields(cron ? cron : "", when, sizeof(when));
+	json_t *values = need(json_object());
 
 	yaml->jobs++;
 	yaml->import->line = key->start_mark.line + 1;
-	if (is_true(text_of(yaml, job, "disabled")))
-		why = "it is disabled";
-	else if (!cron)
-		why = "it has no cron: twheel jobs run, or put, is what makes such a job";
-	else if (count != 6 && count != 7)
-		why = "its cron has no six or seven fields of less than 200 characters";
-	else if (zone && !import_is_word(zone))
-		why = "this is no timeZone";
-	else if (shards && !is_number(shards))
-		why = "shardingTotalCount is no number";
-	else if (parameters && !items)
-		why = "shardingItemParameters are not like 0=A,1=B";
-	else if (command && strpbrk(command, "\r\n"))
-		why = "its script has several lines: put it into a file";
-	else
-		why = import_quartz_odd(when);
-	if (why) {
-		import_leave_out(yaml->import, name, "%s", why);
-	} else {
-		import_fields(yaml->import, count);
-		print_elastic(yaml, job, name, when, items);
-	}
-	import_place(yaml->import);
-	json_decref(items);
+	take_values(yaml, values, node);
+	take_values(yaml, values, find(yaml, node, "props"));
+	import_elastic(yaml->import, (const char *)key->data.scalar.value, values);
+	json_decref(values);
 }
 
 static void import_elastics(struct yaml *yaml, yaml_node_t *jobs)
@@ -305,8 +192,8 @@ static void import_elastics(struct yaml *yaml, yaml_node_t *jobs)
 		yaml_node_t *key = yaml_document_get_node(&yaml->document, pair->key);
 
 		if (key && key->type == YAML_SCALAR_NODE)
-			import_elastic(yaml, key,
-				       yaml_document_get_node(&yaml->document, pair->value));
+			import_elastic_job(yaml, key, yaml_document_get_node(&yaml->document,
+									     pair->value));
 	}
 }
 
@@ -323,7 +210,7 @@ static void import_document(struct yaml *yaml)
 }
 
 /* import_yaml - the CronJobs, or jobs of Elastic-Job, of all documents of a file */
-void import_yaml(struct import *import, FILE *file)
+void import_yaml(struct import *import, const char *text, size_t size)
 {
 	struct yaml yaml = { .import = import };
 	bool fine = true, more = true;
@@ -332,7 +219,7 @@ void import_yaml(struct import *import, FILE *file)
 	if (!yaml_parser_initialize(&parser))
 		need(NULL);
 	import_tell(import, "YAML, of Kubernetes or Elastic-Job");
-	yaml_parser_set_input_file(&parser, file);
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text, size);
 	while (more && fine) {
 		fine = yaml_parser_load(&parser, &yaml.document);
 		if (!fine)

@@ -308,7 +308,9 @@ static void parse(struct check *check, const char *text, size_t length,
  */
 int check_tab(const char *path, const struct tab_host *host, int times, bool json)
 {
-	struct check check = { .reader = { each, wrong }, .path = path, .times = times };
+	struct check check = {
+		.reader = { each, wrong, true }, .path = path, .times = times,
+	};
 	char *text, *copy = must(strdup(path));
 	size_t length;
 

@@ -74,10 +74,15 @@ static bool wrong(struct reader *reader, const char *what)
 
 static bool take_zone(struct reader *reader, const char *name, const struct zone **zone)
 {
+	const char *why;
+
 	*zone = ics_zones_find(reader->zones, name);
-	return *zone || dates_wrong(reader->error, reader->line,
-				    "the zone '%.60s' is not in the zone database, and the file does not define it",
-				    name);
+	if (*zone)
+		return true;
+	why = ics_zones_wrong(reader->zones, name);
+	return dates_wrong(reader->error, reader->line,
+			   "the zone '%.60s' is not in the zone database, and %s", name,
+			   why ? why : "the file does not define it");
 }
 
 static int64_t clock_of(struct icaltimetype time)
@@ -375,29 +380,12 @@ static bool add_dates(struct reader *reader, const struct event *event, icalcomp
 	return true;
 }
 
-/* libical puts a comment in place of what it does not understand. What is empty is not there. */
 static bool check_errors(struct reader *reader, icalcomponent *component)
 {
-	static const char * const needed[] = {
-		"DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "EXRULE",
-		"RECURRENCE-ID",
-	};
-	icalproperty *property;
+	const char *name = ics_misunderstood(component);
 
-	for (property = icalcomponent_get_first_property(component, ICAL_XLICERROR_PROPERTY);
-	     property;
-	     property = icalcomponent_get_next_property(component, ICAL_XLICERROR_PROPERTY)) {
-		const char *text = icalproperty_get_xlicerror(property);
-
-		if (!text || !strncmp(text, "No value for", strlen("No value for")))
-			continue;
-		for (size_t i = 0; i < G_N_ELEMENTS(needed); i++)
-			if (strstr(text, needed[i]))
-				return dates_wrong(reader->error, reader->line,
-						   "the %s of the event can't be understood",
-						   needed[i]);
-	}
-	return true;
+	return !name || dates_wrong(reader->error, reader->line,
+				    "the %s of the event can't be understood", name);
 }
 
 static bool is_cancelled(icalcomponent *component)
@@ -481,7 +469,6 @@ static bool note_moved(struct reader *reader, icalcomponent *component)
 	return true;
 }
 
-/* One that is not understood matters only if it is needed, and then it is not there. */
 static bool define_zone(struct reader *reader, icalcomponent *component)
 {
 	ics_zones_define(reader->zones, component, &reader->days_left);
@@ -495,22 +482,86 @@ struct visit {
 	bool (*fn)(struct reader *reader, icalcomponent *component);
 };
 
+static const char *next_line(const char *line)
+{
+	line += strcspn(line, "\n");
+	return line + (*line == '\n');
+}
+
+/*
+ * Are the numbers of a rule too long? libical has 16 bits for most, 32 for COUNT, and takes no heed
+ * of more. A line may go on after its end and a blank.
+ */
+static bool is_rule_long(const char *line)
+{
+	unsigned int digits = 0;
+	char key = 0, before = 0;
+
+	for (; *line && (*line != '\n' || strchr(" \t", line[1])); line++) {
+		if (*line == '\n' && line[1]) {
+			line++;
+			continue;
+		}
+		if (*line == '\r')
+			continue;
+		if (before == ';' || before == ':')
+			key = g_ascii_toupper(*line);
+		before = *line;
+		digits = g_ascii_isdigit(*line) ? digits + 1 : 0;
+		if (digits > (key == 'C' ? 9 : 4) && key != 'U')
+			return true;
+	}
+	return false;
+}
+
+/* Is it like TZOFFSETTO:-0330? libical takes another word for 0, and 99 hours for 23. */
+static bool is_offset(const char *line)
+{
+	unsigned int hours, minutes;
+
+	line += strcspn(line, ":\r\n");
+	return *line == ':' && *++line && strchr("+-", *line) &&
+		strspn(line + 1, "0123456789") >= 4 &&
+		sscanf(line + 1, "%2u%2u", &hours, &minutes) == 2 &&
+		hours <= 23 && minutes <= 59;
+}
+
+static bool begins(const char *line, const char *word)
+{
+	return !strncasecmp(line, word, strlen(word));
+}
+
+/* What libical takes for something else, and does not name */
+static bool is_misread(const char *text)
+{
+	for (; *text; text = next_line(text))
+		if ((begins(text, "RRULE") || begins(text, "EXRULE")) ? is_rule_long(text) :
+		    begins(text, "TZOFFSET") && !is_offset(text))
+			return true;
+	return false;
+}
+
 static bool visit(struct reader *reader, const char *begin, const char *end,
 		  const struct visit *how)
 {
+	bool zone = how->kind == ICAL_VTIMEZONE_COMPONENT, fine, misread = false;
 	icalcomponent *component = NULL;
-	bool fine;
 
 	if (end - begin <= EVENT_MOST) {
 		char *text = g_strndup(begin, end - begin);
 
-		component = icalparser_parse_string(text);
+		misread = is_misread(text);
+		component = misread ? NULL : icalparser_parse_string(text);
 		g_free(text);
 	}
-	fine = component && icalcomponent_isa(component) == how->kind ?
-		how->fn(reader, component) :
-		how->kind == ICAL_VTIMEZONE_COMPONENT ||
-		wrong(reader, "the event can't be understood, or is longer than 64 KB");
+	if (component && icalcomponent_isa(component) == how->kind)
+		fine = how->fn(reader, component);
+	else if (zone)
+		fine = define_zone(reader, NULL);
+	else
+		fine = wrong(reader, misread ?
+			     "a rule has a number of more than 4 digits, or 9 in COUNT" :
+			     "the event can't be understood, or is longer than 64 KB");
 	if (component)
 		icalcomponent_free(component);
 	icalmemory_free_ring();
@@ -523,12 +574,6 @@ static bool is_line(const char *line, const char *word)
 
 	return !strncasecmp(line, word, length) &&
 		strchr("\r\n", line[length + strspn(line + length, " \t")]);
-}
-
-static const char *next_line(const char *line)
-{
-	line += strcspn(line, "\n");
-	return line + (*line == '\n');
 }
 
 static bool each(struct reader *reader, const char *text, const struct visit *how)

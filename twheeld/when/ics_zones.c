@@ -25,6 +25,8 @@
 struct ics_zones {
 	GHashTable *found;	/* struct zone, by the name that the file has */
 	GHashTable *defined;
+	GHashTable *wrong;	/* why one that the file defines is none */
+	bool unread;		/* a definition was too long, or none */
 };
 
 /* What a part of a definition, STANDARD or DAYLIGHT, adds */
@@ -46,6 +48,7 @@ struct ics_zones *ics_zones_new(void)
 
 	zones->found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, put);
 	zones->defined = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, put);
+	zones->wrong = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	return zones;
 }
 
@@ -53,6 +56,7 @@ void ics_zones_free(struct ics_zones *zones)
 {
 	g_hash_table_unref(zones->found);
 	g_hash_table_unref(zones->defined);
+	g_hash_table_unref(zones->wrong);
 	g_free(zones);
 }
 
@@ -104,6 +108,44 @@ const struct zone *ics_zones_find(struct ics_zones *zones, const char *name)
 		return g_hash_table_lookup(zones->defined, name);
 	g_hash_table_insert(zones->found, g_strdup(name), zone);
 	return zone;
+}
+
+/** ics_zones_wrong - why a zone that the file defines is not known; NULL: it does not define it */
+const char *ics_zones_wrong(const struct ics_zones *zones, const char *name)
+{
+	const char *why = g_hash_table_lookup(zones->wrong, name);
+
+	return why || !zones->unread ? why :
+		"a VTIMEZONE of the file can't be understood, or is longer than 64 KB";
+}
+
+/**
+ * ics_misunderstood - which property of an event, or of a zone, could not be understood?
+ *
+ * libical puts a comment in place of what it does not understand. What is empty is not there.
+ *
+ * Return: its name, if it matters, or NULL.
+ */
+const char *ics_misunderstood(icalcomponent *component)
+{
+	static const char * const needed[] = {
+		"DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "EXRULE",
+		"RECURRENCE-ID", "TZOFFSETFROM", "TZOFFSETTO",
+	};
+	icalproperty *property;
+
+	for (property = icalcomponent_get_first_property(component, ICAL_XLICERROR_PROPERTY);
+	     property;
+	     property = icalcomponent_get_next_property(component, ICAL_XLICERROR_PROPERTY)) {
+		const char *text = icalproperty_get_xlicerror(property);
+
+		if (!text || !strncmp(text, "No value for", strlen("No value for")))
+			continue;
+		for (size_t i = 0; i < G_N_ELEMENTS(needed); i++)
+			if (strstr(text, needed[i]))
+				return needed[i];
+	}
+	return NULL;
 }
 
 static int64_t clock_of(struct icaltimetype time)
@@ -181,7 +223,7 @@ static const char *add_rules(struct observance *part, icalcomponent *component, 
 		    rule.freq == ICAL_YEARLY_RECURRENCE)
 			start = same_day(start);
 		if (!repeat_each(&rule, start, last_day(part, rule.until), left, add_change, part))
-			return "the rules of the zone repeat too often";
+			return "the rules of its VTIMEZONE repeat too often";
 	}
 	return NULL;
 }
@@ -196,21 +238,23 @@ static const char *add_part(struct observance *part, icalcomponent *component, i
 	struct icaltimetype time;
 	const char *why;
 
+	if (ics_misunderstood(component))
+		return "a property of its VTIMEZONE can't be understood";
 	if (!start || !from || !to)
-		return "the zone lacks DTSTART, TZOFFSETFROM or TZOFFSETTO";
+		return "its VTIMEZONE lacks DTSTART, TZOFFSETFROM or TZOFFSETTO";
 	time = icalproperty_get_dtstart(start);
 	part->from = icalproperty_get_tzoffsetfrom(from);
 	part->to = icalproperty_get_tzoffsetto(to);
 	if (time.year < 1 || time.year > 2199 || time.month < 1 || time.month > 12 ||
 	    llabs(part->from) > DAY_SECONDS || llabs(part->to) > DAY_SECONDS)
-		return "the zone has a time or an offset that can't be";
+		return "its VTIMEZONE has a time or an offset that can't be";
 	part->clock = clock_of(time) - day_of(clock_of(time)) * DAY_SECONDS;
 	why = add_rules(part, component, day_of(clock_of(time)), left);
 	for (more = icalcomponent_get_first_property(component, ICAL_RDATE_PROPERTY); more && !why;
 	     more = icalcomponent_get_next_property(component, ICAL_RDATE_PROPERTY)) {
 		time = icalproperty_get_rdate(more).time;
 		if (time.year < 1 || time.year > 2199 || time.month < 1 || time.month > 12)
-			return "the zone has an RDATE that can't be";
+			return "its VTIMEZONE has an RDATE that can't be";
 		part->clock = clock_of(time) - day_of(clock_of(time)) * DAY_SECONDS;
 		add_change(part, day_of(clock_of(time)));
 	}
@@ -224,23 +268,16 @@ static gint compare(gconstpointer a, gconstpointer b)
 	return (one->start > other->start) - (one->start < other->start);
 }
 
-/**
- * ics_zones_define - take a zone that the file defines
- * @component: a VTIMEZONE
- * @left: as repeat_each() has it
- *
- * Return: what is wrong with it, or NULL.
- */
-const char *ics_zones_define(struct ics_zones *zones, icalcomponent *component, int64_t *left)
+static const char *define(struct ics_zones *zones, const char *name, icalcomponent *component,
+			  int64_t *left)
 {
-	icalproperty *name = icalcomponent_get_first_property(component, ICAL_TZID_PROPERTY);
 	struct observance part = {
 		.changes = g_array_new(FALSE, FALSE, sizeof(struct zone_change)),
 		.first = INT64_MAX,
 	};
-	const char *why = name ? NULL : "the zone has no TZID";
 	icalcomponent *inner;
-	struct zone *zone = NULL;
+	const char *why = NULL;
+	struct zone *zone;
 
 	for (inner = icalcomponent_get_first_component(component, ICAL_ANY_COMPONENT);
 	     inner && !why;
@@ -250,12 +287,34 @@ const char *ics_zones_define(struct ics_zones *zones, icalcomponent *component, 
 			why = add_part(&part, inner, left);
 	g_array_sort(part.changes, compare);
 	if (!why && !part.changes->len)
-		why = "the zone has neither STANDARD nor DAYLIGHT";
-	if (!why)
-		zone = zone_made((struct zone_change *)part.changes->data, part.changes->len,
-				 part.before);
+		why = "its VTIMEZONE has neither STANDARD nor DAYLIGHT";
+	zone = why ? NULL : zone_made((struct zone_change *)part.changes->data, part.changes->len,
+				      part.before);
 	if (zone)
-		g_hash_table_insert(zones->defined, g_strdup(icalproperty_get_tzid(name)), zone);
+		g_hash_table_insert(zones->defined, g_strdup(name), zone);
 	g_array_unref(part.changes);
 	return why;
+}
+
+/**
+ * ics_zones_define - take a zone that the file defines
+ * @component: a VTIMEZONE; NULL: one that can't be understood
+ * @left: as repeat_each() has it
+ *
+ * What is wrong with it matters only if it is needed: ics_zones_wrong() has it then.
+ */
+void ics_zones_define(struct ics_zones *zones, icalcomponent *component, int64_t *left)
+{
+	icalproperty *property = component ?
+		icalcomponent_get_first_property(component, ICAL_TZID_PROPERTY) : NULL;
+	const char *name = property ? icalproperty_get_tzid(property) : NULL;
+	const char *why;
+
+	if (!name) {
+		zones->unread = true;
+		return;
+	}
+	why = define(zones, name, component, left);
+	if (why)
+		g_hash_table_insert(zones->wrong, g_strdup(name), (void *)why);
 }

@@ -14,8 +14,10 @@
 struct ics_zones;
 
 struct ics_zones *ics_zones_new(void);
-const char *ics_zones_define(struct ics_zones *zones, icalcomponent *component, int64_t *left);
+void ics_zones_define(struct ics_zones *zones, icalcomponent *component, int64_t *left);
+const char *ics_zones_wrong(const struct ics_zones *zones, const char *name);
 const struct zone *ics_zones_find(struct ics_zones *zones, const char *name);
+const char *ics_misunderstood(icalcomponent *component);
 void ics_zones_free(struct ics_zones *zones);
 
 #endif

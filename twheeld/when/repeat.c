@@ -5,8 +5,9 @@
  * libical understands the text of a rule. It is not asked for the days: libical 3.0 takes no heed
  * of BYSETPOS in days and weeks, and has days of week 1 for BYWEEKNO=53.
  *
- * Each period, from the one of the start on, is looked through day by day. All parts that are
- * there have to fit, and BYSETPOS counts those of the period, also before the start.
+ * Each period, from the one of the start on, is looked through day by day, but for months of which
+ * no day fits. All parts that are there have to fit, and BYSETPOS counts those of the period, also
+ * before the start.
  */
 #include <time.h>
 
@@ -157,6 +158,22 @@ static bool weekday_fits(const struct icalrecurrencetype *rule, const struct dat
 	return false;
 }
 
+/* Is the month that of the start, as the rule says nothing of days? */
+static bool has_month_of_start(const struct icalrecurrencetype *rule)
+{
+	return rule->freq == ICAL_YEARLY_RECURRENCE && !is_there(rule->by_month) &&
+		!is_there(rule->by_day) && !is_there(rule->by_month_day) &&
+		!is_there(rule->by_year_day) && !is_there(rule->by_week_no);
+}
+
+static bool month_fits(const struct icalrecurrencetype *rule, const struct date *start,
+		       const struct date *date)
+{
+	if (is_there(rule->by_month))
+		return has(rule->by_month, date->month);
+	return !has_month_of_start(rule) || date->month == start->month;
+}
+
 /* What a rule does not say is as at its start. */
 static bool start_fits(const struct icalrecurrencetype *rule, const struct date *start,
 		       const struct date *date)
@@ -173,21 +190,19 @@ static bool start_fits(const struct icalrecurrencetype *rule, const struct date 
 	default:
 		if (is_there(rule->by_week_no))
 			return date->weekday == start->weekday;
-		return date->month_day == start->month_day &&
-			(is_there(rule->by_month) || date->month == start->month);
+		return date->month_day == start->month_day;
 	}
 }
 
 static bool fits(const struct icalrecurrencetype *rule, const struct date *start,
 		 const struct date *date)
 {
-	return (!is_there(rule->by_month) || has(rule->by_month, date->month)) &&
+	return start_fits(rule, start, date) &&
 		(!is_there(rule->by_month_day) ||
 		 has_counted(rule->by_month_day, date->month_day, date->month_length)) &&
 		(!is_there(rule->by_year_day) ||
 		 has_counted(rule->by_year_day, date->year_day, date->year_length)) &&
 		(!is_there(rule->by_day) || weekday_fits(rule, date)) &&
-		start_fits(rule, start, date) &&
 		(!is_there(rule->by_week_no) || week_fits(rule, date));
 }
 
@@ -219,16 +234,19 @@ static void find_period(const struct icalrecurrencetype *rule, const struct date
 	}
 }
 
-/* The days of a period that fit, of which there are 366 at most */
+/* The days of a period that fit, of which there are 366 at most; @left counts those looked at. */
 static int days_of_period(const struct icalrecurrencetype *rule, const struct date *start,
-			  int64_t first, int64_t end, int64_t *days)
+			  int64_t first, int64_t end, int64_t *days, int64_t *left)
 {
 	int count = 0;
 
 	for (int64_t day = first; day < end; day++) {
 		struct date date = date_of(day);
 
-		if (fits(rule, start, &date))
+		--*left;
+		if (!month_fits(rule, start, &date))
+			day += date.month_length - date.month_day;
+		else if (fits(rule, start, &date))
 			days[count++] = day;
 	}
 	return count;
@@ -258,10 +276,9 @@ bool repeat_each(const struct icalrecurrencetype *rule, int64_t start, int64_t l
 		find_period(rule, &from, number, &first, &end);
 		if (first > last)
 			return true;
-		*left -= end - first;
 		if (*left < 0)
 			return false;
-		count = days_of_period(rule, &from, first, end, days);
+		count = days_of_period(rule, &from, first, end, days, left);
 		for (int i = 0; i < count; i++) {
 			if (is_there(rule->by_set_pos) &&
 			    !has_counted(rule->by_set_pos, i + 1, count))

@@ -81,7 +81,7 @@ static bool wrong(struct tab *tab, const char *at, const char *format, ...)
 	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
 	tab->complaints++;
-	if (tab->complaints < TAB_COMPLAINTS)
+	if (tab->complaints < TAB_COMPLAINTS || tab->reader->all)
 		tab->reader->wrong(tab->reader, tab->line, at - tab->start + 1, why);
 	else if (tab->complaints == TAB_COMPLAINTS)
 		tab->reader->wrong(tab->reader, tab->line, at - tab->start + 1,

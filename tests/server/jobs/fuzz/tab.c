@@ -109,7 +109,7 @@ int fuzz_one_input(const uint8_t *data, size_t size)
 	const struct tab_host host = {
 		.zone = "UTC", .node = "node", .site = "site", .body_most = BODY_MOST,
 	};
-	struct tab_reader reader = { each, wrong };
+	struct tab_reader reader = { .each = each, .wrong = wrong };
 	struct tab *tab;
 	char *exact;
 
