@@ -123,6 +123,8 @@ static void print_job(struct import *import, const struct elastic_job *job, cons
 		import_java_zone(import, job->values[ELASTIC_ZONE]);
 	if (job->values[ELASTIC_SHARDS])
 		fprintf(tab, " SHARDS=%s", job->values[ELASTIC_SHARDS]);
+	if (job->values[ELASTIC_DISABLED] && import_is_true(job->values[ELASTIC_DISABLED]))
+		fputs(" PAUSED=yes", tab);
 	fprintf(tab, " OVERLAP=no MISFIRE=%s ",
 		!misfire || import_is_true(misfire) ? "once" : "skip");
 	if (job->values[ELASTIC_COMMAND]) {
@@ -149,8 +151,6 @@ static const char *check_job(const struct elastic_job *job, const json_t *items)
 			return "it has a ${...} of Spring: put the value there";
 	if (strstr(job->name, "${"))
 		return "its name is a ${...} of Spring: put the value there";
-	if (values[ELASTIC_DISABLED] && import_is_true(values[ELASTIC_DISABLED]))
-		return "it is disabled";
 	if (!values[ELASTIC_CRON])
 		return "it has no cron: twheel jobs run, or put, is what makes such a job";
 	if (values[ELASTIC_ZONE] && !import_is_word(values[ELASTIC_ZONE]))

@@ -16,6 +16,7 @@
 
 #include "jobs_import.h"
 
+#define COUNT_MOST 1000
 #define PRI_OF_FIVE 1029	/* less the priority of Quartz: 1024 for its default */
 
 struct quartz {
@@ -198,22 +199,18 @@ static bool is_over(const char *text)
 }
 
 /* What a trigger has that a line can't have; NULL: nothing */
-static const char *find_unlike(const xmlNode *trigger, bool once)
+static const char *find_unlike(const xmlNode *trigger)
 {
 	char *start = text_in(trigger, "start-time"), *end = text_in(trigger, "end-time");
 	char *calendar = text_in(trigger, "calendar-name"), *zone = text_in(trigger, "time-zone");
 	const char *why = NULL;
 
-	if ((zone && !import_is_word(zone)) || (start && !import_is_word(start)))
-		why = "there is a blank in its time-zone or start-time";
+	if ((zone && !import_is_word(zone)) || (start && !import_is_word(start)) ||
+	    (end && !import_is_word(end)))
+		why = "there is a blank in its time-zone, start-time or end-time";
 	else if (calendar)
 		why = "it has a calendar, which is not in the file: write its days to a file of "
 		      "CALENDAR=";
-	else if (end)
-		why = "end-time has no like here: years in the seventh field, or take the line "
-		      "out then";
-	else if (start && !once && !is_over(start))
-		why = "start-time is to come, and has no like here: put the line in then";
 	free(start);
 	free(end);
 	free(calendar);
@@ -247,20 +244,27 @@ static char *when_of_simple(struct quartz *quartz, const xmlNode *trigger)
 {
 	char *count = text_in(trigger, "repeat-count"), *start = text_in(trigger, "start-time");
 	char *interval = text_in(trigger, "repeat-interval"), *when = NULL;
-	long long ms = interval ? atoll(interval) : 0;
+	long long ms = interval ? atoll(interval) : 0, repeats = count ? atoll(count) : 0;
+	bool whole = ms >= 1000 && ms % 1000 == 0;
 
-	if (count && !strcmp(count, "-1") && ms >= 1000 && ms % 1000 == 0) {
-		if (asprintf(&when, "@every %llds", ms / 1000) < 0)
+	if (whole && start && repeats > 0 && repeats < COUNT_MOST) {
+		if (asprintf(&when, "@every %llds FROM=%s COUNT=%lld", ms / 1000, start,
+			     repeats + 1) < 0)
 			need(NULL);
-		import_tell(quartz->import, "@every counts from 1970 on, and not from when the "
-			    "scheduler starts");
+	} else if (whole && repeats == -1) {
+		if (asprintf(&when, "@every %llds%s%s", ms / 1000, start ? " FROM=" : "",
+			     start ? start : "") < 0)
+			need(NULL);
+		if (!start)
+			import_tell(quartz->import, "@every counts from 1970 on, and not from when "
+				    "the scheduler starts");
 	} else if ((!count || !strcmp(count, "0")) && start) {
 		if (asprintf(&when, "@at %s", start) < 0)
 			need(NULL);
 	} else {
 		import_leave_out(quartz->import, "", "a simple trigger is known here that repeats "
-				 "for ever, each so many whole seconds, or has a start-time and "
-				 "does not repeat");
+				 "in whole seconds, for ever, or from a start-time less than "
+				 "1000 times, or has a start-time and does not repeat");
 	}
 	free(count);
 	free(start);
@@ -272,7 +276,8 @@ static void print_trigger(struct quartz *quartz, const xmlNode *trigger, const c
 			  const char *misfire, const char *body)
 {
 	char *name = name_in(trigger, "name", "group"), *zone = text_in(trigger, "time-zone");
-	char *priority = text_in(trigger, "priority");
+	char *priority = text_in(trigger, "priority"), *start = text_in(trigger, "start-time");
+	char *end = text_in(trigger, "end-time");
 	FILE *tab = quartz->import->tab;
 
 	fputs(when, tab);
@@ -283,9 +288,15 @@ static void print_trigger(struct quartz *quartz, const xmlNode *trigger, const c
 		import_java_zone(quartz->import, zone);
 	if (priority && atoi(priority) > 0 && atoi(priority) <= PRI_OF_FIVE)
 		fprintf(tab, " PRI=%d", PRI_OF_FIVE - atoi(priority));
+	if (start && *when != '@' && !is_over(start))
+		fprintf(tab, " START=%s", start);
+	if (end)
+		fprintf(tab, " END=%s", end);
 	fprintf(tab, " MISFIRE=%s ", misfire);
 	import_percent(quartz->import, body);
 	putc('\n', tab);
+	free(start);
+	free(end);
 	free(name);
 	free(zone);
 	free(priority);
@@ -299,7 +310,7 @@ static void import_trigger(struct quartz *quartz, const xmlNode *trigger)
 	char *instruction = text_in(trigger, "misfire-instruction");
 	const char *misfire = misfire_of(instruction, simple);
 	const xmlNode *node = xmlHashLookup(quartz->jobs, BAD_CAST job);
-	const char *why = find_unlike(trigger, simple);
+	const char *why = find_unlike(trigger);
 
 	quartz->import->line = xmlGetLineNo((xmlNode *)trigger);
 	if (!simple && !is_called(trigger, "cron"))

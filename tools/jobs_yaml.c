@@ -68,12 +68,9 @@ static const char *check_cronjob(struct yaml *yaml, yaml_node_t *spec, const cha
 	const char *zone = text_of(yaml, spec, "timeZone");
 	const char *policy = text_of(yaml, spec, "concurrencyPolicy");
 	const char *late = text_of(yaml, spec, "startingDeadlineSeconds");
-	const char *suspend = text_of(yaml, spec, "suspend");
 
 	if (!schedule)
 		return "it has no schedule";
-	if (suspend && import_is_true(suspend))
-		return "it is suspended";
 	if (strstr(schedule, "TZ="))
 		return "a zone in schedule: say it as timeZone";
 	if (policy && !strcmp(policy, "Replace"))
@@ -90,6 +87,7 @@ static void print_cronjob(struct yaml *yaml, yaml_node_t *spec, const char *when
 	const char *zone = text_of(yaml, spec, "timeZone");
 	const char *policy = text_of(yaml, spec, "concurrencyPolicy");
 	const char *late = text_of(yaml, spec, "startingDeadlineSeconds");
+	const char *suspend = text_of(yaml, spec, "suspend");
 	FILE *tab = yaml->import->tab;
 
 	fputs(when, tab);
@@ -102,6 +100,8 @@ static void print_cronjob(struct yaml *yaml, yaml_node_t *spec, const char *when
 			    name);
 	if (policy && !strcmp(policy, "Forbid"))
 		fputs(" OVERLAP=no", tab);
+	if (suspend && import_is_true(suspend))
+		fputs(" PAUSED=yes", tab);
 	fprintf(tab, late ? " MISFIRE=skip MISFIRE_AFTER=%s" : " MISFIRE=once", late);
 	fputs(" kubectl", tab);
 	if (space)
