@@ -195,11 +195,15 @@ static bool closing_round(__u64 *seed)
 	/* What is armed too late takes long, as each shared timer would ring the doorbell. */
 	while (plain < fewer(PLAIN) && now(CLOCK_MONOTONIC) < due)
 		fds[plain++] = open_wheel(due);
-	while (shared < fewer(SHARED) && now(CLOCK_MONOTONIC) < due)
+	while (shared < fewer(SHARED) && now(CLOCK_MONOTONIC) < due) {
+		/* Where it is armed, it gets into the queue. */
+		pin_to(random_next(seed) % 2);
 		shared_wheel(&c[shared++], due);
+	}
 	in_time = spin_until(due + random_next(seed) % (2 * MSEC), &users_lead);
 	for (i = 0; i < shared; i++)
 		some_call(c[i].fd, random_next(seed));
+	pin_to(random_next(seed) % 2);
 	for (i = 0; i < shared; i++)
 		client_close(&c[i]);
 	for (i = 0; i < plain; i++)
