@@ -155,8 +155,11 @@ static bool tw_leave_queue(struct twheel *tw)
 	if (!queue)
 		return false;
 	raw_spin_lock_irqsave(&queue->lock, flags);
-	/* Or it is just getting there; or tw_again_fn() is faster, and it is in another one. */
-	if (READ_ONCE(tw->queue) == queue && !list_empty(&tw->turn)) {
+	/*
+	 * Or it is just getting there; or tw_again_fn() is faster, and it is in another one. Who
+	 * sees it claimed sees it out of the list before, which has another lock.
+	 */
+	if (smp_load_acquire(&tw->queue) == queue && !list_empty(&tw->turn)) {
 		waited = tw->waits;
 		first = list_is_first(&tw->turn, &queue->wheels);
 		list_del_init(&tw->turn);
@@ -164,8 +167,11 @@ static bool tw_leave_queue(struct twheel *tw)
 			atomic_dec(queue->users);
 		else if (first)
 			tw_set_turn(queue, false);
-		/* Who finds it there has done before what it then sees. */
-		smp_store_mb(tw->queue, NULL);
+		/*
+		 * Ordered both ways: who claims it next, for a queue with another lock, sees it out
+		 * of this list; and who finds it here has done before what this then sees.
+		 */
+		xchg(&tw->queue, NULL);
 	}
 	raw_spin_unlock_irqrestore(&queue->lock, flags);
 	return waited;
