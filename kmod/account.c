@@ -83,6 +83,18 @@ static struct pid_namespace *tw_container(void)
 	return uid_eq(ns->user_ns->owner, GLOBAL_ROOT_UID) ? ns : NULL;
 }
 
+static void tw_init_queues(struct tw_queue *queues)
+{
+	static atomic_t users[TW_QUEUES];
+	unsigned int i;
+
+	for (i = 0; i < TW_QUEUES; i++) {
+		queues[i].users = &users[i];
+		raw_spin_lock_init(&queues[i].lock);
+		INIT_LIST_HEAD(&queues[i].wheels);
+	}
+}
+
 /**
  * tw_user_get() - account of the current task, for a new wheel
  *
@@ -99,9 +111,7 @@ struct tw_user *tw_user_get(void)
 	new->payer.uid = from_kuid(&init_user_ns, tw_accountable_uid());
 	new->payer.container = tw_container();
 	new->payer.privileged = tw_may_exceed_limits();
-	raw_spin_lock_init(&new->queue_lock);
-	INIT_LIST_HEAD(&new->turns[TW_ANEW]);
-	INIT_LIST_HEAD(&new->turns[TW_AGAIN]);
+	tw_init_queues(new->queues);
 	raw_spin_lock(&tw_users_lock);
 	node = rb_find_add(&new->node, &tw_users, tw_user_compare);
 	if (node)
@@ -132,7 +142,7 @@ void tw_user_put(struct tw_user *user)
 	raw_spin_unlock(&tw_users_lock);
 	if (!last)
 		return;
-	WARN_ON_ONCE(user->bytes || user->queued);
+	WARN_ON_ONCE(user->bytes);
 	if (user->payer.container)
 		put_pid_ns(user->payer.container);
 	kfree(user);
@@ -151,24 +161,17 @@ bool tw_may_exceed_limits(void)
 	return ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 }
 
-static u64 tw_user_limit(void)
-{
-	return (u64)READ_ONCE(tw_max_user_timers) * TW_TIMER_BYTES;
-}
-
-/* Never less than what one of them may have */
-static u64 tw_unprivileged_limit(void)
-{
-	return max((u64)READ_ONCE(tw_max_unprivileged_timers) * TW_TIMER_BYTES, tw_user_limit());
-}
-
 /* Would the user be within the limits with so much more? */
 static bool tw_fits(const struct tw_user *user, u64 bytes)
 {
+	u64 most = (u64)READ_ONCE(tw_max_user_timers) * TW_TIMER_BYTES;
+	u64 together = (u64)READ_ONCE(tw_max_unprivileged_timers) * TW_TIMER_BYTES;
+
 	lockdep_assert_held(&tw_users_lock);
-	return user->bytes + bytes <= tw_user_limit() &&
+	/* Together they never have less than what one of them may have. */
+	return user->bytes + bytes <= most &&
 		(user->payer.privileged ||
-		 tw_unprivileged_bytes + bytes <= tw_unprivileged_limit());
+		 tw_unprivileged_bytes + bytes <= max(together, most));
 }
 
 /**

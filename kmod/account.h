@@ -5,6 +5,7 @@
 #ifndef TW_ACCOUNT_H
 #define TW_ACCOUNT_H
 
+#include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/gfp.h>
 #include <linux/list.h>
@@ -34,16 +35,22 @@ struct tw_payer {
 	u32 privileged;
 };
 
-/**
- * enum tw_turns - wheels in the queue, see expire.c
- * @TW_ANEW: those that became due just now
- * @TW_AGAIN: those for which there was no credit, or of which something was left
- * @TW_TURNS: how many lists that are
+/*
+ * A user has so many queues. Where there are more processors, some share one, as the queues are
+ * not charged to the user.
  */
-enum tw_turns {
-	TW_ANEW,
-	TW_AGAIN,
-	TW_TURNS,
+#define TW_QUEUES 8
+
+/**
+ * struct tw_queue - wheels of a user that became due on a processor, see expire.c
+ * @users: how many have wheels in their queues of that processor
+ * @lock: guards @wheels
+ * @wheels: the first one has its second hrtimer set
+ */
+struct tw_queue {
+	atomic_t *users;
+	raw_spinlock_t lock;	/* guards the next field */
+	struct list_head wheels;
 };
 
 /**
@@ -53,9 +60,7 @@ enum tw_turns {
  * @wheels: how many
  * @bytes: memory of all wheels
  * @run_cost: for how many ns a callback of one keeps a processor, on average, see expire.c
- * @queue_lock: guards what follows
- * @queued: how many of them are in the queue
- * @turns: those wheels. The first of each list has its second hrtimer set
+ * @queues: those of them that are due, each in one of these at most
  */
 struct tw_user {
 	struct tw_payer payer;
@@ -63,10 +68,7 @@ struct tw_user {
 	unsigned int wheels;
 	u64 bytes;
 	u32 run_cost;
-
-	raw_spinlock_t queue_lock;	/* guards all that follows */
-	unsigned int queued;
-	struct list_head turns[TW_TURNS];
+	struct tw_queue queues[TW_QUEUES];
 };
 
 /*

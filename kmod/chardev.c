@@ -117,7 +117,7 @@ static void tw_look(struct twheel *tw)
 	} else if (tw_dying()) {
 		/* Either this sees that it has left the queue, or the second hrtimer sees this. */
 		smp_store_mb(tw->untold, true);
-		tw_queue(tw, TW_ANEW);
+		tw_queue(tw, false);
 	} else {
 		wake_up_poll(&tw->wait, 0);
 	}

@@ -59,12 +59,13 @@ struct tw_inner {
  * @timer: set for the next tick at which there is something to do
  * @again: turns a wheel that is due and unattended, see expire.c
  * @due: how often @timer came since the wheel was turned: there is something to do unless this is
- *	0; without @lock, like the three fields that follow
+ *	0; without @lock, like the four fields that follow
  * @owed: what was done for it in nobody's time, in ns, and is to be paid for by @again
  * @unattended: somebody is told of what is ready who makes no call before
  * @untold: who was woken by @timer may not turn it, so @again wakes who waits
- * @turn: entry in the queue, guarded like @turns by the lock of the user's
- * @turns: in which list of it
+ * @queue: that of the user's in which it is, or is about to be; or NULL
+ * @turn: entry in it, guarded like @waits by its lock
+ * @waits: it was not to come at once
  * @eventfd_lock: guards @eventfd
  * @eventfd: signalled when timers become ready, or NULL
  * @shared: shared timers, or NULL. Set once, under @lock, and released; guarded by
@@ -79,7 +80,7 @@ struct tw_inner {
  * @unit: bytes of an event, or in count mode of the count; read without @lock, too
  * @counted: in count mode, expiries taken from the wheel and not yet read
  * @fixed: it was set up
- * @closing: @timer must not be set any more, nor the wheel be queued; read without @lock, too
+ * @closing: @timer must not be set any more
  * @stats: counters
  * @inner: more of them
  * @check_saved: see tw_check_due()
@@ -97,8 +98,9 @@ struct twheel {
 	atomic64_t owed;
 	bool unattended;
 	bool untold;
+	struct tw_queue *queue;
 	struct list_head turn;
-	enum tw_turns turns;
+	bool waits;
 
 	spinlock_t eventfd_lock;	/* guards the next field */
 	struct eventfd_ctx *eventfd;
@@ -194,7 +196,7 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer);
 bool tw_dying(void);
 bool tw_turn(struct twheel *tw, unsigned int runs);
 void tw_catch_up(struct twheel *tw);
-void tw_queue(struct twheel *tw, enum tw_turns turns);
+void tw_queue(struct twheel *tw, bool again);
 void tw_set_unattended(struct twheel *tw);
 void tw_end_timers(struct twheel *tw);
 

@@ -11,8 +11,9 @@
  * But some are told without a call, by an eventfd, by the ring of shared timers, or by a worker of
  * the kernel that polls for them: such a wheel is unattended. It has another hrtimer, which turns
  * it in a soft interrupt, as long as there is credit: a part of each processor's time, for all
- * wheels together. Without credit, or if something is left, it comes again later: such wheels
- * form a queue, in which users take turns, and so do the wheels of a user.
+ * wheels together. Without credit, or if something is left, it comes again later. Such wheels, and
+ * all that are due at one time, form a queue on each processor, in which users take turns, and so
+ * do the wheels of a user.
  */
 #include <linux/atomic.h>
 #include <linux/hrtimer.h>
@@ -51,12 +52,12 @@ unsigned int tw_budget = TW_BUDGET;
 
 /*
  * When all that the callbacks of wheels had of a processor is paid for, in ns: a part of the time
- * that goes by. Only soft interrupts of that processor look at it.
+ * that goes by. Only soft interrupts of that processor change it.
  */
 static DEFINE_PER_CPU(u64, tw_paid);
 
-/* Users who have wheels in the queue */
-static atomic_t tw_users_queued = ATOMIC_INIT(0);
+/* Where wheels are that are closed: in no other queue */
+static struct tw_queue tw_closed = { .lock = __RAW_SPIN_LOCK_UNLOCKED(tw_closed.lock) };
 
 /* May a callback begin, where so many ns may be unpaid? */
 static bool tw_has_credit(u64 now, u64 ns)
@@ -95,68 +96,85 @@ static void tw_pay(struct twheel *tw, u64 start, u64 ran)
 }
 
 /*
- * Set the second hrtimer of the first wheel in a list for when each user in the queue can have had
- * as much as a run of this one takes; where they had no credit, so that it is paid for.
+ * Set the second hrtimer of the first wheel in a queue for when each user can have had as much as a
+ * run of this one takes; where there is no credit, so that it is paid for.
  */
-static void tw_set_turn(struct tw_user *user, enum tw_turns turns, bool at_once)
+static void tw_set_turn(struct tw_queue *queue, bool at_once)
 {
-	struct twheel *tw = list_first_entry_or_null(&user->turns[turns], struct twheel, turn);
-	u64 ns = READ_ONCE(user->run_cost), users = max(atomic_read(&tw_users_queued), 1);
+	struct twheel *tw = list_first_entry(&queue->wheels, struct twheel, turn);
+	u64 users = max(atomic_read(queue->users), 1), now = ktime_get_ns();
+	u64 ns = READ_ONCE(tw->user->run_cost);
 
-	lockdep_assert_held(&user->queue_lock);
-	if (!tw)
-		return;
-	ns = at_once ? 0 : users * (turns == TW_AGAIN ? tw_price(ns) : tw_cost(ns));
-	hrtimer_start(&tw->again, ns_to_ktime(ktime_get_ns() + ns), HRTIMER_MODE_ABS_PINNED_SOFT);
+	lockdep_assert_held(&queue->lock);
+	ns = users * (tw_has_credit(now, TW_CREDIT_NS) ? tw_cost(ns) : tw_price(ns));
+	hrtimer_start(&tw->again, ns_to_ktime(at_once ? now : now + ns),
+		      HRTIMER_MODE_ABS_PINNED_SOFT);
 }
 
 /**
- * tw_queue() - put a wheel that is due into the queue, unless it is there
+ * tw_queue() - put a wheel that is due into this processor's queue, unless it is in one
  * @tw: the wheel
- * @turns: is it there anew or again?
+ * @again: something is left, or there was no credit
  *
  * What becomes due at one time comes one by one, so that programs run in between.
  *
  * Context: any.
  */
-void tw_queue(struct twheel *tw, enum tw_turns turns)
+void tw_queue(struct twheel *tw, bool again)
 {
-	struct tw_user *user = tw->user;
+	struct tw_queue *queue;
 	unsigned long flags;
 	bool first;
 
-	raw_spin_lock_irqsave(&user->queue_lock, flags);
-	if (list_empty(&tw->turn) && !READ_ONCE(tw->closing)) {
-		first = list_empty(&user->turns[turns]);
-		if (!user->queued++)
-			atomic_inc(&tw_users_queued);
-		tw->turns = turns;
-		list_add_tail(&tw->turn, &user->turns[turns]);
-		if (first)
-			tw_set_turn(user, turns, turns == TW_ANEW);
+	/* Who is in it has its hrtimer set: nobody is to be preempted in between. */
+	local_irq_save(flags);
+	queue = &tw->user->queues[smp_processor_id() % TW_QUEUES];
+	/* If it is in one: who takes it out sees what was done before. */
+	smp_mb();
+	if (!cmpxchg(&tw->queue, NULL, queue)) {
+		raw_spin_lock(&queue->lock);
+		first = list_empty(&queue->wheels);
+		tw->waits = again || !first;
+		list_add_tail(&tw->turn, &queue->wheels);
+		if (first) {
+			atomic_inc(queue->users);
+			tw_set_turn(queue, !again);
+		}
+		raw_spin_unlock(&queue->lock);
 	}
-	raw_spin_unlock_irqrestore(&user->queue_lock, flags);
+	local_irq_restore(flags);
 }
 
-/* Take a wheel out of the queue. Returns true if it was there again. */
+/* Take a wheel out of its queue. Returns true if it had to wait there. */
 static bool tw_leave_queue(struct twheel *tw)
 {
-	struct tw_user *user = tw->user;
-	bool first, again = false;
+	struct tw_queue *queue = READ_ONCE(tw->queue);
+	bool first, waited = false;
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&user->queue_lock, flags);
-	if (!list_empty(&tw->turn)) {
-		again = tw->turns == TW_AGAIN;
-		first = list_is_first(&tw->turn, &user->turns[tw->turns]);
+	if (!queue)
+		return false;
+	raw_spin_lock_irqsave(&queue->lock, flags);
+	/*
+	 * Or it is just getting there; or tw_again_fn() is faster, and it is in another one. Who
+	 * sees it claimed sees it out of the list before, which has another lock.
+	 */
+	if (smp_load_acquire(&tw->queue) == queue && !list_empty(&tw->turn)) {
+		waited = tw->waits;
+		first = list_is_first(&tw->turn, &queue->wheels);
 		list_del_init(&tw->turn);
-		if (!--user->queued)
-			atomic_dec(&tw_users_queued);
-		if (first)
-			tw_set_turn(user, tw->turns, false);
+		if (list_empty(&queue->wheels))
+			atomic_dec(queue->users);
+		else if (first)
+			tw_set_turn(queue, false);
+		/*
+		 * Ordered both ways: who claims it next, for a queue with another lock, sees it out
+		 * of this list; and who finds it here has done before what this then sees.
+		 */
+		xchg(&tw->queue, NULL);
 	}
-	raw_spin_unlock_irqrestore(&user->queue_lock, flags);
-	return again;
+	raw_spin_unlock_irqrestore(&queue->lock, flags);
+	return waited;
 }
 
 /**
@@ -171,7 +189,7 @@ void tw_set_unattended(struct twheel *tw)
 	/* Either this sees that it is due, or the timer sees that it is unattended. */
 	smp_mb();
 	if (tw_is_due(tw))
-		tw_queue(tw, TW_ANEW);
+		tw_queue(tw, false);
 }
 
 /* Count what a step made ready. */
@@ -291,9 +309,9 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	smp_mb__after_atomic();
 	unattended = READ_ONCE(tw->unattended);
 	/* Before it looks at the queue: then @again, which leaves it later, sees it, too. */
-	untold = smp_load_acquire(&tw->untold);
+	untold = READ_ONCE(tw->untold);
 	if (unattended)
-		tw_queue(tw, TW_ANEW);
+		tw_queue(tw, false);
 	/* To wake workers costs the program nothing: @again does it, when there is credit. */
 	if ((unattended && untold) || !waitqueue_active(&tw->wait))
 		return HRTIMER_NORESTART;
@@ -304,18 +322,6 @@ enum hrtimer_restart tw_timer_fn(struct hrtimer *timer)
 	if (unattended)
 		atomic64_add(ktime_get_ns() - start, &tw->owed);
 	return HRTIMER_NORESTART;
-}
-
-/* One run in a soft interrupt, which does not wait for the lock */
-static struct tw_did tw_try_run(struct twheel *tw)
-{
-	struct tw_did did = { .left = true };
-
-	if (!spin_trylock(&tw->lock))
-		return did;
-	did = tw_run(tw);
-	spin_unlock(&tw->lock);
-	return did;
 }
 
 /*
@@ -334,12 +340,15 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 		/* Who goes on and on causing interrupts does not take all credit to come. */
 		if (tw_has_credit(start, TW_CREDIT_NS + TW_OVERDRAFT_NS))
 			this_cpu_add(tw_paid, TW_PART * TW_INTERRUPT_NS);
-		tw_queue(tw, TW_AGAIN);
+		tw_queue(tw, true);
 		return HRTIMER_NORESTART;
 	}
-	/* Or a task was faster. */
-	if (READ_ONCE(tw->unattended) && tw_is_due(tw))
-		did = tw_try_run(tw);
+	/* Or a task was faster, or has the lock, for which this does not wait. */
+	did.left = READ_ONCE(tw->unattended) && tw_is_due(tw);
+	if (did.left && spin_trylock(&tw->lock)) {
+		did = tw_run(tw);
+		spin_unlock(&tw->lock);
+	}
 	ran = ktime_get_ns();
 	/* Pairs with tw_look() and tw_set_eventfd(). */
 	smp_mb();
@@ -349,7 +358,7 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 		tw_signal(tw);
 	tw_pay(tw, start, ran);
 	if (did.left)
-		tw_queue(tw, TW_AGAIN);
+		tw_queue(tw, true);
 	return HRTIMER_NORESTART;
 }
 
@@ -361,19 +370,17 @@ static struct tw_did tw_turn_once(struct twheel *tw)
 	spin_lock_bh(&tw->lock);
 	did = tw_run(tw);
 	spin_unlock_bh(&tw->lock);
-	/* Pairs with tw_look() and tw_set_unattended(). */
+	/* Pairs with tw_look(), tw_set_unattended(), and with those who wait, before they look. */
 	smp_mb();
 	if (did.left && READ_ONCE(tw->unattended))
-		tw_queue(tw, TW_AGAIN);
+		tw_queue(tw, true);
 	if (READ_ONCE(tw->untold))
 		did.told = false;
 	/* What is left is for who waits, too. */
-	if (did.ready && !did.told)
-		tw_wake(tw);
-	else if (did.ready)
+	if ((did.ready || did.left) && !did.told && waitqueue_active(&tw->wait))
+		wake_up_poll(&tw->wait, did.ready ? TW_READABLE : 0);
+	if (did.ready)
 		tw_signal(tw);
-	else if (did.left && !did.told)
-		wake_up_poll(&tw->wait, 0);
 	return did;
 }
 
@@ -447,11 +454,9 @@ void tw_catch_up(struct twheel *tw)
  */
 void tw_end_timers(struct twheel *tw)
 {
-	/*
-	 * A wheel that is closing does not get into the queue. As long as it is there, one before
-	 * it may set the second.
-	 */
 	hrtimer_cancel(&tw->timer);
-	tw_leave_queue(tw);
+	/* As long as it is in a queue, or may get there, one before it may set the second. */
+	while (cmpxchg(&tw->queue, NULL, &tw_closed))
+		tw_leave_queue(tw);
 	hrtimer_cancel(&tw->again);
 }

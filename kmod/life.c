@@ -189,7 +189,7 @@ int tw_set_eventfd(struct twheel *tw, int fd)
 void tw_destroy(struct twheel *tw)
 {
 	spin_lock_bh(&tw->lock);
-	WRITE_ONCE(tw->closing, true);
+	tw->closing = true;
 	spin_unlock_bh(&tw->lock);
 	tw_end_timers(tw);
 

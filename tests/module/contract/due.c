@@ -28,19 +28,29 @@ static int open_wheel(__u64 due)
 	return fd;
 }
 
-/* What is due then is armed by now; or it takes a longer @lead, the next time. */
-static void spin_until(__u64 due, __u64 *lead)
+#define MOST_LEAD (30 * SEC)
+
+/*
+ * Gives true if what is due then was armed in time. If not, it was done as it was armed, so that
+ * the round shows nothing: it is to be done again with a longer @lead, unless that is endless.
+ */
+static bool spin_until(__u64 due, __u64 *lead)
 {
-	if (now(CLOCK_MONOTONIC) > due && *lead < SEC)
+	bool late = now(CLOCK_MONOTONIC) >= due;
+
+	if (late && *lead < MOST_LEAD) {
 		*lead *= 2;
+		return false;
+	}
 	while (now(CLOCK_MONOTONIC) < due)
 		;
+	return EXPECT_TRUE(!late, "nothing can be armed in time") || late;
 }
 
 /* It shall not take longer on a kernel that is slow, where arming does. */
-static unsigned int rounds(unsigned int most)
+static int fewer(int most)
 {
-	return (number_of("PATIENCE", 1) > 1 ? most / 2 : most) * number_of("TIMES", 1);
+	return number_of("PATIENCE", 1) > 1 ? most / 3 : most;
 }
 
 /* ---- what becomes of a wheel that is due ---- */
@@ -91,14 +101,15 @@ static void meet_fate(int fd, enum fate fate)
 	}
 }
 
-static void fates_round(__u64 *lead)
+static bool fates_round(__u64 *lead)
 {
 	__u64 due = now(CLOCK_MONOTONIC) + *lead;
 	int fds[WHEELS], i;
+	bool in_time;
 
 	for (i = 0; i < WHEELS; i++)
 		fds[i] = open_wheel(due);
-	spin_until(due, lead);
+	in_time = spin_until(due, lead);
 	for (i = WHEELS - 1; i >= 0; i--)
 		meet_fate(fds[i], i % FATES);
 	for (i = IS_LEFT; i < WHEELS; i += FATES)
@@ -106,16 +117,17 @@ static void fates_round(__u64 *lead)
 	for (i = 0; i < WHEELS; i++)
 		if (i % FATES != IS_CLOSED)
 			close(fds[i]);
+	return in_time;
 }
 
 static void *play_fates(void *cpu)
 {
-	unsigned int left = rounds(4);
+	int left = fewer(6) * number_of("TIMES", 1);
 	__u64 lead = 50 * MSEC;	/* so long it takes to arm all, about, at first */
 
 	pin_to((long)cpu);
-	while (left--)
-		fates_round(&lead);
+	while (left)
+		left -= fates_round(&lead);
 	return NULL;
 }
 
@@ -173,34 +185,41 @@ static void some_call(int fd, __u64 r)
 	}
 }
 
-static void closing_round(__u64 *seed)
+static bool closing_round(__u64 *seed)
 {
 	__u64 due = now(CLOCK_MONOTONIC) + users_lead;
 	struct client c[SHARED];
-	int fds[PLAIN], i;
+	int fds[PLAIN], plain = 0, shared = 0, i;
+	bool in_time;
 
-	for (i = 0; i < PLAIN; i++)
-		fds[i] = open_wheel(due);
-	for (i = 0; i < SHARED; i++)
-		shared_wheel(&c[i], due);
-	spin_until(due + random_next(seed) % (2 * MSEC), &users_lead);
-	for (i = 0; i < SHARED; i++)
+	/* What is armed too late takes long, as each shared timer would ring the doorbell. */
+	while (plain < fewer(PLAIN) && now(CLOCK_MONOTONIC) < due)
+		fds[plain++] = open_wheel(due);
+	while (shared < fewer(SHARED) && now(CLOCK_MONOTONIC) < due) {
+		/* Where it is armed, it gets into the queue. */
+		pin_to(random_next(seed) % 2);
+		shared_wheel(&c[shared++], due);
+	}
+	in_time = spin_until(due + random_next(seed) % (2 * MSEC), &users_lead);
+	for (i = 0; i < shared; i++)
 		some_call(c[i].fd, random_next(seed));
-	for (i = 0; i < SHARED; i++)
+	pin_to(random_next(seed) % 2);
+	for (i = 0; i < shared; i++)
 		client_close(&c[i]);
-	for (i = 0; i < PLAIN; i++)
+	for (i = 0; i < plain; i++)
 		close(fds[i]);
+	return in_time;
 }
 
 static void closing_child(void)
 {
-	unsigned int left = rounds(5);
+	int left = fewer(6) * number_of("TIMES", 1);
 	__u64 seed = user + 1;
 
 	become(3000 + user);
 	users_lead *= number_of("PATIENCE", 1);
-	while (left--)
-		closing_round(&seed);
+	while (left)
+		left -= closing_round(&seed);
 }
 
 static void test_users(void)
@@ -429,7 +448,6 @@ static void test_doorbell(void)
 	unsigned int tries = 20, before;
 	struct client c;
 	__u64 lead = 200 * MSEC, due;
-	bool late;
 	__u32 i;
 
 	do {
@@ -440,11 +458,9 @@ static void test_doorbell(void)
 			shared_push(&c, i);
 		}
 		doorbell(&c);
-		/* To arm so many may take seconds. */
-		late = now(CLOCK_MONOTONIC) > due;
-		spin_until(due + 4 * MSEC, &lead);
-		if (late && lead >= SEC && lead < 30 * SEC)
-			lead *= 2;
+		spin_until(due, &lead);
+		while (now(CLOCK_MONOTONIC) < due + 4 * MSEC)
+			;
 		before = shared_waiting(&c);
 		doorbell(&c);
 		EXPECT_EQ(shared_waiting(&c), RUNG);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Wheels that have no credit wait in a queue. However dear the callbacks of another user are, a
- * program with wheels like most is told soon, beside that user and when he has gone.
+ * program with wheels like most is told soon, beside that user and when he has gone. And a program
+ * with wheels on both processors has the credit of both.
  *
  * For a guest in which one instruction takes 1 ns (scripts/vm -i).
  * most seconds: 300
@@ -131,6 +132,44 @@ static void beside_dear(__u64 until)
 	EXPECT_TRUE(both->latest < LATE, "%llu ms", both->latest / MSEC);
 }
 
+/* ---- a program with wheels on both processors ---- */
+
+/* On each: it has credit for them, but not for twice as many. */
+#define OWN_WHEELS 26
+#define TICK (4 * MSEC)
+#define TICKS 100
+/* They come one by one, 10 us each. */
+#define OWN_LATE MSEC
+
+static void test_both_processors(void)
+{
+	static int fds[2 * OWN_WHEELS];
+	int efd = eventfd(0, EFD_CLOEXEC), i, k;
+	__u64 from = (now(CLOCK_MONOTONIC) / TICK + 25) * TICK, late, latest = 0;
+	struct twheel_op ops[TICKS];
+
+	for (k = 0; k < TICKS; k++)
+		ops[k] = op_arm(TWHEEL_ABS, from + k * TICK, 0);
+	for (i = 0; i < 2 * OWN_WHEELS; i++) {
+		/* Where a timer is armed, it comes. */
+		pin_to(i / OWN_WHEELS);
+		fds[i] = wheel_new(TWHEEL_CLOCK_MONOTONIC, TICK);
+		wheel_eventfd(fds[i], efd);
+		submit_all(fds[i], ops, TICKS);
+	}
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) < from, "it took too long");
+	sleep_ns(from + TICKS * TICK - now(CLOCK_MONOTONIC));
+	for (i = 0; i < 2 * OWN_WHEELS; i++) {
+		EXPECT_TRUE(wheel_stats(fds[i]).expired >= TICKS - 1);
+		late = wheel_stats(fds[i]).max_lateness;
+		latest = late > latest ? late : latest;
+		close(fds[i]);
+	}
+	close(efd);
+	tap_diag("the latest after %llu us", latest / USEC);
+	EXPECT_TRUE(latest < OWN_LATE, "%llu us", latest / USEC);
+}
+
 int main(void)
 {
 	tap_start(100);
@@ -139,5 +178,6 @@ int main(void)
 	both = map_shared(PAGE);
 	RUN_CALL(beside_dear(LENGTH), "a user with dear callbacks");
 	RUN_CALL(beside_dear(SEC), "the same, who goes");
+	RUN(test_both_processors, "a program with wheels on both processors");
 	return tap_end();
 }

@@ -30,42 +30,81 @@ byte work;		/* timers that are due, and have to be expired */
 bool cascaded;
 bool timer_set = true, in_timer, again_set, in_again;
 bool eventfd, signalled, unattended;
-bool queued, behind, closing, closed, patient, locked;
-byte user_queued;	/* tw->user->queued */
+bool behind, closing, closed, patient, locked;
+byte queued;		/* tw->queue: that of which processor; or CLOSED */
+#define CLOSED 3
+byte in_list;		/* of which queue's list */
+byte users_wheels;	/* how many are in those lists */
 bool listed;		/* in the list of what epoll has to look at */
 bool killed, untold;
 byte open = 2;		/* tasks that have the descriptor */
 
 /* tw_queue(): where another wheel of the user is before it, its hrtimer is not set yet */
-inline queue()
+inline queue(processor)
 {
 	atomic {
 		if
-#ifdef MUTANT_EVENTFD_QUEUED_WHILE_IT_CLOSES
-		:: !queued ->
+#ifdef MUTANT_QUEUED_TWICE
+		:: true ->
 #else
-		:: !queued && !closing ->
+		:: !queued ->
 #endif
-			queued = true;
-			user_queued++;
+			mine = processor;
+			queued = mine
+		:: else
+		fi
+	};
+	/* With the lock of that queue */
+	atomic {
+		if
+		:: mine ->
+			assert(!in_list);
+			in_list = mine;
+			users_wheels++;
 			if
 			:: again_set = true
 			:: behind = true
 			fi
-		:: else
-		fi
+		:: !mine
+		fi;
+		mine = 0
 	}
 }
 
 /* tw_leave_queue() */
 inline leave_queue()
 {
+	mine = queued;
+#ifdef MUTANT_LEFT_BEFORE_IT_IS_OUT
+	queued = 0;
+#endif
+	/* With the lock of that queue */
 	atomic {
 		if
-		:: queued -> queued = false; behind = false; user_queued--
+#ifdef MUTANT_EVENTFD_LEAVES_ANOTHER_QUEUE
+		:: mine && in_list ->
+#else
+		:: mine && in_list && queued == mine ->
+#endif
+			/* Or it would be taken out with the lock of another queue. */
+			assert(in_list == mine);
+			in_list = 0;
+			behind = false;
+			users_wheels--;
+			queued = 0
 		:: else
-		fi
+		fi;
+		mine = 0
 	}
+}
+
+/* tw_end_timers(): of the queues */
+inline end_queue()
+{
+	do
+	:: atomic { !queued -> queued = CLOSED; break }
+	:: queued -> leave_queue()
+	od
 }
 
 /* tw_run(): it expires one timer at most. The first one may have to be cascaded before. */
@@ -113,7 +152,7 @@ inline turn_once()
 	do_run();
 	locked = false;
 	if
-	:: left && unattended -> queue()
+	:: left && unattended -> queue(2)
 	:: else
 	fi;
 	told = told && !untold;
@@ -138,6 +177,7 @@ end:	do
 /* tw_timer_fn(): it may come for what is done already, too. */
 active proctype timer()
 {
+	byte mine;
 	bool seen_unattended;
 
 end:	do
@@ -152,7 +192,7 @@ end:	do
 	   seen_unattended = unattended;
 #endif
 	   if
-	   :: seen_unattended -> queue()
+	   :: seen_unattended -> queue(1)
 	   :: else
 	   fi;
 	   atomic { listed = true; seen_unattended = false; in_timer = false }
@@ -162,7 +202,7 @@ end:	do
 /* tw_again_fn() */
 active proctype again()
 {
-	byte seen;
+	byte seen, mine;
 	bool told, got, left;
 
 end:	do
@@ -192,7 +232,7 @@ end:	do
 	   atomic { signalled = signalled || (got && eventfd); got = 0; seen = 0; told = 0 };
 	   if
 #ifndef MUTANT_LEFT_IS_NOT_QUEUED
-	   :: left -> queue()
+	   :: left -> queue(2)
 #endif
 	   :: else
 	   fi;
@@ -212,7 +252,7 @@ end:	do
 /* epoll_wait(2): tw_poll(), tw_look() */
 active [POLLERS] proctype poller()
 {
-	byte seen;
+	byte seen, mine;
 	bool told, got, left, was_due, was_ready;
 
 #ifdef READER
@@ -233,7 +273,7 @@ end_told:
 #endif
 		unattended = true;
 		if
-		:: due -> queue()
+		:: due -> queue(2)
 		:: else
 		fi
 #else
@@ -250,7 +290,7 @@ end_told:
 			killed = true;
 #ifndef MUTANT_KILLED_TELLS_NOBODY
 			untold = true;
-			queue();
+			queue(2);
 #endif
 			break
 #endif
@@ -279,7 +319,7 @@ end_asleep:
 /* read(2): tw_read_iter(), which gives what is ready, and is short */
 active proctype reader()
 {
-	byte seen;
+	byte seen, mine;
 	bool told, got, left;
 
 	if
@@ -294,6 +334,7 @@ active proctype reader()
 /* ioctl(2): tw_set_eventfd(), tw_set_unattended() */
 active proctype setter()
 {
+	byte mine;
 	bool seen_due;
 
 	eventfd = true;
@@ -305,7 +346,7 @@ active proctype setter()
 	seen_due = (due > 0);
 #endif
 	if
-	:: seen_due -> queue()
+	:: seen_due -> queue(2)
 	:: !seen_due
 	fi;
 	atomic { signalled = signalled || (ready > 0); open-- }
@@ -314,7 +355,7 @@ active proctype setter()
 /* ioctl(2): tw_turn() */
 active proctype caller()
 {
-	byte seen;
+	byte seen, mine;
 	bool told, got, left;
 
 	if
@@ -327,6 +368,8 @@ active proctype caller()
 /* The last close: tw_destroy(), tw_end_timers() */
 active proctype closer()
 {
+	byte mine;
+
 	if
 	:: patient = true
 	:: true
@@ -336,10 +379,12 @@ active proctype closer()
 	atomic { !in_timer -> timer_set = false };
 #ifdef MUTANT_EVENTFD_LEAVES_THE_QUEUE_LAST
 	atomic { !in_again -> again_set = false };
-	leave_queue();
+	end_queue();
 #else
-#ifndef MUTANT_EVENTFD_STAYS_IN_THE_QUEUE
+#ifdef MUTANT_EVENTFD_QUEUED_WHILE_IT_CLOSES
 	leave_queue();
+#elif !defined(MUTANT_EVENTFD_STAYS_IN_THE_QUEUE)
+	end_queue();
 #endif
 #ifndef MUTANT_EVENTFD_AGAIN_GOES_ON
 	atomic { !in_again -> again_set = false };
@@ -363,6 +408,6 @@ active proctype nothing_left_to_do()
 	assert(!patient || (!armed && !work && signalled));
 	patient = false;
 	timeout ->
-	assert(closed && !timer_set && !again_set && !queued && !user_queued)
+	assert(closed && !timer_set && !again_set && queued == CLOSED && !in_list && !users_wheels)
 #endif
 }
