@@ -287,16 +287,14 @@ bool calendar_from(struct calendar *calendar, const char *text, const char *zone
 		return false;
 	calendar->origin = calendar_next(moment, INT64_MIN);
 	calendar_limit(calendar, calendar->origin, CALENDAR_NEVER);
-	if (calendar->seconds % DAY_SECONDS == 0 && !(calendar->zone = zone_get(zone))) {
-		calendar_free(moment);
-		return false;
-	}
+	if (calendar->seconds % DAY_SECONDS == 0)
+		calendar->zone = zone_get(zone);
 	/* Where the clock leaps over the moment, it is what the clock shows on other days. */
 	if (calendar->zone)
 		calendar->origin = moment->zone ? moment->seconds :
 			zone_clock(calendar->zone, moment->seconds);
 	calendar_free(moment);
-	return true;
+	return calendar->zone || calendar->seconds % DAY_SECONDS;
 }
 
 /** calendar_limit - have a calendar fire from @first to @last, in seconds, if it did before */
