@@ -21,6 +21,8 @@
 
 /* A schedule that fires only within what is left out is looked at so often, and no more. */
 #define TRIES 2000
+/* What fires then has no end: 2199-01-01 */
+#define LAST_YEAR 7226582400LL
 /* In a reading, so often for all of them, and less often for each after that */
 #define TRIES_MOST 2000000
 #define TRIES_LEAST 50
@@ -330,14 +332,20 @@ int64_t holidays_next(const struct holidays *holidays, const struct calendar *ca
 		calendar_next(calendar, after);
 }
 
-/** holidays_always - are all times after one left out, as far as is looked? */
+/**
+ * holidays_always - are all times after one left out, as far as is looked?
+ *
+ * Of a schedule that ends by itself the last times may well be; then it has run out.
+ */
 bool holidays_always(const struct holidays *holidays, const struct calendar *calendar,
 		     int64_t after)
 {
 	int most = tries < TRIES_MOST ? TRIES : TRIES_LEAST;
 
 	return holidays && calendar_next(calendar, after) != CALENDAR_NEVER &&
-		find_next(holidays, calendar, after, most) == CALENDAR_NEVER;
+		find_next(holidays, calendar, after, most) == CALENDAR_NEVER &&
+		(calendar_next(calendar, LAST_YEAR) != CALENDAR_NEVER ||
+		 find_next(holidays, calendar, -1, most) == CALENDAR_NEVER);
 }
 
 /** holidays_prev - the last time before one that is not left out */

@@ -565,9 +565,7 @@ int64_t schedule_digest(const struct definition *definition, const struct holida
 	int64_t digest = digest_text(definition->when, holidays ? holidays->digest : 0);
 
 	digest = digest_text(definition->zone, digest);
-	digest ^= calendar_zone(definition->calendar);
-	if (definition->limits)
-		digest = digest_text(definition->limits, digest);
+	digest ^= calendar_digest(definition->calendar);
 	return digest_text("", digest ^ definition->jitter);
 }
 

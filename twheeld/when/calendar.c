@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <time.h>
 
+#include "base/digest.h"
 #include "base/duration.h"
 #include "base/util.h"
 #include "when/calendar.h"
@@ -217,13 +219,27 @@ struct calendar *calendar_parse(const char *text, size_t length, const char *zon
 		calendar_wrong(error, 0, "out of memory");
 		return NULL;
 	}
-	calendar_limit(calendar, ZONE_FIRST, CALENDAR_NEVER);
+	calendar->first = ZONE_FIRST;
+	calendar->last = CALENDAR_NEVER;
 	if (!copy_text(copy, text, length, error) || !get_zone(calendar, zone, error) ||
 	    !parse_text(calendar, copy, error)) {
 		calendar_free(calendar);
 		return NULL;
 	}
 	return calendar;
+}
+
+/* A moment, as a calendar that has it alone */
+static struct calendar *moment_of(const char *text, const char *zone, bool *day)
+{
+	struct calendar_error error;
+	char expression[80];
+
+	*day = has_shape(text, "0000-00-00") && !text[10];
+	if (snprintf(expression, sizeof(expression), "@at %s%s", text, *day ? "T00:00" : "") >=
+	    (int)sizeof(expression))
+		return NULL;
+	return calendar_parse(expression, strlen(expression), zone, &error);
 }
 
 /**
@@ -237,26 +253,22 @@ struct calendar *calendar_parse(const char *text, size_t length, const char *zon
  */
 bool calendar_moment(const char *text, const char *zone, bool end, int64_t *seconds)
 {
-	bool day = has_shape(text, "0000-00-00") && !text[10];
-	char copy[60], expression[80];
-	struct calendar_error error;
-	struct calendar *calendar;
+	bool day;
+	struct calendar *moment = moment_of(text, zone, &day);
 
-	if (snprintf(copy, sizeof(copy), "%s%s", text, day ? "T00:00" : "") >= (int)sizeof(copy))
+	if (!moment)
 		return false;
-	snprintf(expression, sizeof(expression), "@at %s", copy);
-	calendar = calendar_parse(expression, strlen(expression), zone, &error);
-	if (!calendar)
-		return false;
-	if (day && end)
-		calendar->seconds += DAY_SECONDS;
-	*seconds = calendar_next(calendar, -1) - (day && end);
-	calendar_free(calendar);
+	end &= day;
+	if (end)
+		moment->seconds += DAY_SECONDS;
+	/* What begins 1970 in the east is before it in UTC. */
+	*seconds = calendar_next(moment, INT64_MIN) - end;
+	calendar_free(moment);
 	return true;
 }
 
 /**
- * calendar_from - have the times of @every counted from a moment, which is the first of them
+ * calendar_from - have the times of @every counted from a moment, and none before it
  * @calendar: the calendar, of @every
  * @text: the moment, as calendar_moment() has it
  * @zone: as calendar_parse() has it. Whole days are days on its clock, other times are not
@@ -265,30 +277,42 @@ bool calendar_moment(const char *text, const char *zone, bool end, int64_t *seco
  */
 bool calendar_from(struct calendar *calendar, const char *text, const char *zone)
 {
-	int64_t first;
+	struct calendar *moment;
+	bool day;
 
-	if (calendar->kind != EVERY || !calendar_moment(text, zone, false, &first))
+	if (calendar->kind != EVERY)
 		return false;
-	calendar->origin = first;
-	if (calendar->seconds % DAY_SECONDS)
-		return true;
-	calendar->zone = zone_get(zone);
+	moment = moment_of(text, zone, &day);
+	if (!moment)
+		return false;
+	calendar->origin = calendar_next(moment, INT64_MIN);
+	calendar_limit(calendar, calendar->origin, CALENDAR_NEVER);
+	if (calendar->seconds % DAY_SECONDS == 0)
+		calendar->zone = zone_get(zone);
+	/* Where the clock leaps over the moment, it is what the clock shows on other days. */
 	if (calendar->zone)
-		calendar->origin = zone_clock(calendar->zone, first);
-	return calendar->zone;
+		calendar->origin = moment->zone ? moment->seconds :
+			zone_clock(calendar->zone, moment->seconds);
+	calendar_free(moment);
+	return calendar->zone || calendar->seconds % DAY_SECONDS;
 }
 
-/** calendar_limit - have a calendar fire from @first to @last, in seconds, and at no other time */
+/** calendar_limit - have a calendar fire from @first to @last, in seconds, if it did before */
 void calendar_limit(struct calendar *calendar, int64_t first, int64_t last)
 {
-	calendar->first = first;
-	calendar->last = last;
+	calendar->first = MAX(first, calendar->first);
+	calendar->last = MIN(last, calendar->last);
 }
 
-/** calendar_zone - a digest of what is known of its zone */
-int64_t calendar_zone(const struct calendar *calendar)
+/** calendar_digest - a digest of what is known of its zone, and of its limits */
+int64_t calendar_digest(const struct calendar *calendar)
 {
-	return calendar->zone ? calendar->zone->digest : 0;
+	int64_t digest = calendar->zone ? calendar->zone->digest : 0;
+	int64_t limits[] = { calendar->origin, calendar->first, calendar->last };
+
+	if (limits[0] || limits[1] != ZONE_FIRST || limits[2] != CALENDAR_NEVER)
+		digest ^= digest_numbers(limits, sizeof(limits));
+	return digest;
 }
 
 void calendar_free(struct calendar *calendar)

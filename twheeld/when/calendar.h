@@ -61,7 +61,7 @@ struct calendar *calendar_parse(const char *text, size_t length, const char *zon
 bool calendar_moment(const char *text, const char *zone, bool end, int64_t *seconds);
 bool calendar_from(struct calendar *calendar, const char *text, const char *zone);
 void calendar_limit(struct calendar *calendar, int64_t first, int64_t last);
-int64_t calendar_zone(const struct calendar *calendar);
+int64_t calendar_digest(const struct calendar *calendar);
 void calendar_free(struct calendar *calendar);
 int64_t calendar_next(const struct calendar *calendar, int64_t after);
 int64_t calendar_prev(const struct calendar *calendar, int64_t before);

@@ -177,20 +177,29 @@ static bool take_paused(struct values *values, const char *text)
 	return take_yes(&values->paused, text);
 }
 
-/* Which time that is, a zone says, which may come after it. */
+/* Which time that is, a zone says, which may come after it; whether it is one, none does. */
+static bool copy_moment(char *to, const char *text)
+{
+	int64_t seconds;
+
+	return calendar_moment(text, "UTC", false, &seconds) && copy_text(to, MOMENT_MOST, text);
+}
+
 static bool take_start(struct values *values, const char *text)
 {
-	return copy_text(values->start, sizeof(values->start), text);
+	*values->start = 0;
+	return !*text || copy_moment(values->start, text);
 }
 
 static bool take_end(struct values *values, const char *text)
 {
-	return copy_text(values->end, sizeof(values->end), text);
+	*values->end = 0;
+	return !*text || copy_moment(values->end, text);
 }
 
 static bool take_from(struct values *values, const char *text)
 {
-	return copy_text(values->from, sizeof(values->from), text);
+	return copy_moment(values->from, text);
 }
 
 static bool take_count(struct values *values, const char *text)
@@ -565,18 +574,10 @@ static const char *zone_of(const struct values *values)
 	return *values->zone ? values->zone : NULL;
 }
 
-static bool moment_of(struct tab *tab, struct piece when, const struct values *values,
-		      const char *name, const char *text, int64_t *seconds)
-{
-	return !*text ||
-		calendar_moment(text, zone_of(values), !strcmp(name, "END"), seconds) ||
-		wrong(tab, when.at, "%s is " CALENDAR_MOMENT, name);
-}
-
 /* The time of COUNT=, which is the last one. CALENDAR= leaves out some of them. */
-static int64_t last_of(const struct calendar *calendar, int64_t first, uint32_t count)
+static int64_t last_of(const struct calendar *calendar, uint32_t count)
 {
-	int64_t time = first - 1;
+	int64_t time = INT64_MIN;
 
 	while (count-- && time != CALENDAR_NEVER)
 		time = calendar_next(calendar, time);
@@ -586,21 +587,25 @@ static int64_t last_of(const struct calendar *calendar, int64_t first, uint32_t 
 static bool take_limits(struct tab *tab, struct calendar *calendar, struct piece when,
 			const struct values *values)
 {
-	int64_t first = INT64_MIN + 1, last = CALENDAR_NEVER, counted;
+	const char *zone = zone_of(values);
+	int64_t first = 0, last = CALENDAR_NEVER;
 
-	if (*values->from && !calendar_from(calendar, values->from, zone_of(values)))
-		return wrong(tab, when.at, "FROM is for @every, and " CALENDAR_MOMENT);
-	if (!moment_of(tab, when, values, "START", values->start, &first) ||
-	    !moment_of(tab, when, values, "END", values->end, &last))
-		return false;
+	if (*values->from && !calendar_from(calendar, values->from, zone))
+		return wrong(tab, when.at, "FROM is for @every");
+	if ((*values->start && !calendar_moment(values->start, zone, false, &first)) ||
+	    (*values->end && !calendar_moment(values->end, zone, true, &last)))
+		return wrong(tab, when.at, "the zone of START and END can't be read");
 	if (values->count && !*values->start && !*values->from)
 		return wrong(tab, when.at, "COUNT counts from START, which is not there");
-	calendar_limit(calendar, first, last);
-	if (calendar_next(calendar, first - 1) == CALENDAR_NEVER)
+	if (*values->start)
+		calendar_limit(calendar, first, CALENDAR_NEVER);
+	calendar_limit(calendar, INT64_MIN, last);
+	if (calendar_next(calendar, INT64_MIN) == CALENDAR_NEVER)
 		return wrong(tab, when.at, "from START to END it never fires");
-	counted = values->count ? last_of(calendar, first, values->count) : last;
-	calendar_limit(calendar, values->paused ? CALENDAR_NEVER : first,
-		       counted < last ? counted : last);
+	if (values->count)
+		calendar_limit(calendar, INT64_MIN, last_of(calendar, values->count));
+	if (values->paused)
+		calendar_limit(calendar, CALENDAR_NEVER, CALENDAR_NEVER);
 	return true;
 }
 
@@ -619,19 +624,6 @@ static struct calendar *calendar_of(struct tab *tab, struct piece when,
 		calendar = NULL;
 	}
 	return calendar;
-}
-
-/* NULL: it has none */
-static char *limits_of(const struct values *values)
-{
-	char *text;
-
-	if (!*values->from && !*values->start && !*values->end && !values->paused)
-		return NULL;
-	if (asprintf(&text, "%s %s %s %u %d", values->from, values->start, values->end,
-		     values->count, values->paused) < 0)
-		must(NULL);
-	return text;
 }
 
 /* The value of a shard in "0=Berlin,1=Paris", which may be empty */
@@ -704,7 +696,6 @@ static void take_values(struct definition *definition, const struct values *valu
 	definition->overlap = values->overlap;
 	definition->paused = values->paused;
 	definition->params = *values->params ? must(strdup(values->params)) : NULL;
-	definition->limits = limits_of(values);
 }
 
 static bool body_too_long(struct tab *tab, struct piece body)
@@ -904,7 +895,6 @@ void definition_free(struct definition *definition)
 	free(definition->when);
 	free(definition->zone);
 	free(definition->dates_path);
-	free(definition->limits);
 	free(definition->params);
 	free(definition->tube);
 	free(definition->body);

@@ -34,7 +34,6 @@ struct definition {
 	char *when, *zone;	/* as they stand there */
 	struct calendar *calendar;
 	char *dates_path;	/* the file of CALENDAR=, or NULL */
-	char *limits;		/* FROM=, START=, END=, COUNT=, PAUSED= as one text, or NULL */
 	char *params;		/* SHARD_PARAMS=, or NULL */
 	char *tube;
 	char *body;

@@ -189,8 +189,8 @@ static GTimeZone *machine_zone(void)
  * zone_get - a zone by its name in the zone database
  * @name: the name, or NULL: the zone of this machine, or that of the environment's TZ
  *
- * Who uses a zone again gets the same table, until nobody uses it any more, or zone_forget().
- * A new version of the database is seen then.
+ * Who uses a zone again gets the same table, until zone_forget(). A new version of the database
+ * is seen then.
  *
  * Return: the zone, for zone_put(); NULL if there is none of this name, or no memory.
  */
@@ -247,24 +247,24 @@ struct zone *zone_made(const struct zone_change *changes, size_t count, int64_t 
 	return NULL;
 }
 
+/* The tables of names stay until zone_forget(), as each takes ms to make. */
 void zone_put(struct zone *zone)
 {
-	struct zone **at = &zones;
-
-	if (--zone->users)
-		return;
-	while (!zone->old && *at != zone)
-		at = &(*at)->next;
-	if (!zone->old)
-		*at = zone->next;
-	release(zone);
+	if (!--zone->users && zone->old)
+		release(zone);
 }
 
 /** zone_forget - read zones anew when they are asked for next; who has one, keeps it as it is */
 void zone_forget(void)
 {
-	for (; zones; zones = zones->next)
-		zones->old = true;
+	while (zones) {
+		struct zone *zone = zones;
+
+		zones = zone->next;
+		zone->old = true;
+		if (!zone->users)
+			release(zone);
+	}
 }
 
 /** zone_at - the span that a time is in */

@@ -119,7 +119,11 @@ class Plan:
     def can_be(self):
         '''What never fires is refused.'''
         time = self.when.next(self.start - 1)
-        return time is not NEVER and (self.end is NEVER or time <= self.end)
+        while time is not NEVER and time <= self.ends():
+            if self.fits(time):
+                return True
+            time = self.when.next(time)
+        return False
 
     def due(self):
         '''When it fires next, in ns'''

@@ -15,16 +15,6 @@ static const char * const zones[] = {
 
 #define ZONES (sizeof(zones) / sizeof(*zones))
 
-/* Those of each zone, so that their tables are made once */
-static void keep_zones(void)
-{
-	static struct calendar *kept[ZONES];
-	struct calendar_error error;
-
-	for (size_t i = 0; i < ZONES && !kept[i]; i++)
-		kept[i] = calendar_parse("@daily", 6, zones[i], &error);
-}
-
 static void check_error(const struct calendar_error *error, size_t length)
 {
 	EXPECT(error->column <= length);
@@ -53,7 +43,6 @@ int fuzz_one_input(const uint8_t *data, size_t size)
 
 	if (size < HEAD)
 		return 0;
-	keep_zones();
 	memcpy(&time, data + 1, sizeof(time));
 	exact = exact_copy(data + HEAD, size - HEAD);
 	calendar = calendar_parse(exact, size - HEAD, zones[*data % ZONES], &error);
