@@ -202,6 +202,9 @@ static void make_schema(PGconn *db)
 		why = pg_why(db);
 		if (pg_hangs(db))
 			die("the store: %s", why);
+		if (PQstatus(db) != CONNECTION_OK)
+			die("the store: the connection was lost as it was set up (%s). Is the"
+			    " database being stopped?", why);
 		if (i == 20)
 			die("the store can't be set up: %s. Does the database belong to its user?",
 			    why);
