@@ -58,13 +58,22 @@ static bool is_away(const struct asker *asker, const struct op *op)
 		(op->at < asker->failed_at || commit_now() - asker->failed_at < SECOND);
 }
 
+/* What took long would do so again. */
+static bool is_over(int64_t begun, int64_t until)
+{
+	int64_t now = commit_now();
+
+	return now - begun > SECOND || now >= until;
+}
+
 static bool connected(struct asker *asker, int64_t until)
 {
+	int64_t begun = commit_now();
 	char *why;
 
 	if (asker->link.db || pg_open(&asker->link, &why))
 		return true;
-	if (commit_now() >= until) {
+	if (is_over(begun, until)) {
 		asker->failed_at = commit_now();
 		commit_say("no connection can be had for what is asked: %s. (" PG_CONNECTIONS ")",
 			   why);
@@ -112,11 +121,10 @@ static bool answered(struct asker *asker, struct op *op)
 			pg_close(&asker->link);
 		else if (asker->link.failure != PG_AGAIN)
 			return false;
-		/* What took long would do so again. */
-		if (commit_now() - begun > SECOND)
+		if (is_over(begun, until)) {
 			asker->failed_at = commit_now();
-		if (commit_now() >= until)
 			return false;
+		}
 	}
 	return false;
 }
