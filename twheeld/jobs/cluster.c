@@ -22,6 +22,8 @@
 
 /* Jobs that are taken at a time, for as many clients */
 #define TAKE_MOST 100
+/* Of a tube, so many are under way at a time: while the database is silent, nobody counts puts */
+#define TAKES_MOST 1000
 /* How often a database without hints is asked */
 #define POLL (100 * MILLISECOND)
 /*
@@ -223,11 +225,11 @@ static void serve(struct tube *tube)
 		take_for_tube(tube, NULL);
 }
 
-/* What was just submitted makes a job of a tube ready. */
+/* What was just submitted makes a job of a tube ready. Or the last one under way knows of news. */
 static void follow(struct tube *tube)
 {
 	tube->news++;
-	if (wants(tube))
+	if (wants(tube) && tube->taking < TAKES_MOST)
 		take_for_tube(tube, NULL);
 }
 

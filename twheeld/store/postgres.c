@@ -202,6 +202,9 @@ static void make_schema(PGconn *db)
 		why = pg_why(db);
 		if (pg_hangs(db))
 			die("the store: %s", why);
+		if (PQstatus(db) != CONNECTION_OK)
+			die("the store: the connection was lost as it was set up (%s). Is the"
+			    " database being stopped?", why);
 		if (i == 20)
 			die("the store can't be set up: %s. Does the database belong to its user?",
 			    why);
@@ -519,12 +522,12 @@ static bool write_all(struct op *ops)
 			end = send_some(ops);
 		fine = fine && pg_flight_sent() && take_answers(ops, end);
 		fine = pg_flight_end() && fine && do_more(ops, end);
+		/* None was sent, but what the first one gave in an earlier try is forgotten. */
+		if (fine && end == ops) {
+			fine = write_op(ops);
+			end = ops->next;
+		}
 		ops = end;
-		if (!fine || !ops)
-			break;
-		ops->left_out = is_too_late(ops);
-		fine = ops->left_out || write_op(ops);
-		ops = ops->next;
 	}
 	return fine;
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/alarm.h"
 #include "base/util.h"
@@ -22,6 +23,9 @@
 #define QUEUES 2
 /* So long a question waits for its turn; who asked may have gone long since. */
 #define TURN_MOST (30 * SECOND)
+/* So long one is asked again whose connection is lost, or can't be had */
+#define AGAIN_MOST (3 * SECOND)
+#define AGAIN_PAUSE_US 50000
 
 struct queue {
 	struct op *first, **end;
@@ -48,19 +52,32 @@ static struct asker quick, thorough;
  * Of a database that is away, nobody waits for what others have waited for already, nor for each
  * other's time to be over.
  */
-static bool connected(struct asker *asker, const struct op *op)
+static bool is_away(const struct asker *asker, const struct op *op)
 {
+	return !asker->link.db && asker->failed_at &&
+		(op->at < asker->failed_at || commit_now() - asker->failed_at < SECOND);
+}
+
+/* What took long would do so again. */
+static bool is_over(int64_t begun, int64_t until)
+{
+	int64_t now = commit_now();
+
+	return now - begun > SECOND || now >= until;
+}
+
+static bool connected(struct asker *asker, int64_t until)
+{
+	int64_t begun = commit_now();
 	char *why;
 
-	if (asker->link.db)
+	if (asker->link.db || pg_open(&asker->link, &why))
 		return true;
-	if (asker->failed_at &&
-	    (op->at < asker->failed_at || commit_now() - asker->failed_at < SECOND))
-		return false;
-	if (pg_open(&asker->link, &why))
-		return true;
-	asker->failed_at = commit_now();
-	commit_say("no connection can be had for what is asked: %s. (" PG_CONNECTIONS ")", why);
+	if (is_over(begun, until)) {
+		asker->failed_at = commit_now();
+		commit_say("no connection can be had for what is asked: %s. (" PG_CONNECTIONS ")",
+			   why);
+	}
 	free(why);
 	return false;
 }
@@ -84,23 +101,30 @@ static bool answer(struct op *op)
 	}
 }
 
-/* The connection may be one of a database that was started anew since. */
+/*
+ * The connection may be one of a database that was started anew since, or is so now; also a new one
+ * may be ended at once.
+ */
 static bool answered(struct asker *asker, struct op *op)
 {
-	for (int i = 0; i < 2 && connected(asker, op); i++) {
+	int64_t until = commit_now() + AGAIN_MOST;
+
+	for (; !is_away(asker, op); usleep(AGAIN_PAUSE_US)) {
 		int64_t begun = commit_now();
 
+		if (!connected(asker, until))
+			continue;
 		asker->link.failure = PG_FINE;
 		if (answer(op))
 			return true;
-		if (asker->link.failure == PG_AGAIN)
-			continue;
-		if (asker->link.failure != PG_BROKEN)
+		if (asker->link.failure == PG_BROKEN)
+			pg_close(&asker->link);
+		else if (asker->link.failure != PG_AGAIN)
 			return false;
-		pg_close(&asker->link);
-		/* What took long would do so again. */
-		if (commit_now() - begun > SECOND)
+		if (is_over(begun, until)) {
 			asker->failed_at = commit_now();
+			return false;
+		}
 	}
 	return false;
 }

@@ -4,6 +4,7 @@
 
 import random
 
+import database
 from two_servers import Job
 
 MOST = 65535
@@ -227,7 +228,12 @@ class Conversation:
             self.say(self.idle(), b'stats-tube ', self.one(*TUBES, 'nowhere'), END)
 
     def do_pause(self):
-        self.say(self.idle(), b'pause-tube ', self.one(*TUBES[1:]), b' ', self.one(0, 0, 1000), END)
+        tube = self.one(*TUBES[1:])
+        got = self.say(self.idle(), b'pause-tube ', tube, b' ', self.one(0, 0, 1000), END)
+        if database.shared() and got == [['PAUSED']]:
+            # There, a tube is paused still when nobody has used it meanwhile.
+            for side in self.pair.sides:
+                side.control.ask('watch', tube)
 
     def wrong_line(self):
         parts = self.wrong()
