@@ -4,7 +4,7 @@
  * a place in it, or the times of the calendar agree with each other.
  */
 #include "fuzz_input.h"
-#include "../consistent.h"
+#include "consistent.h"
 
 #define HEAD 9		/* a byte for the zone, eight for the time */
 

@@ -4,7 +4,7 @@
  * what comes out of the others is within the limits.
  */
 #include "fuzz_input.h"
-#include "../../calendar/consistent.h"
+#include "consistent.h"
 #include "../../../../twheeld/jobs/protocol.h"
 #include "../../../../twheeld/when/tab.h"
 #include "../../../../twheeld/base/util.h"

@@ -5,7 +5,7 @@
 #ifndef CONSISTENT_H
 #define CONSISTENT_H
 
-#include "../../../twheeld/when/calendar.h"
+#include "when/calendar.h"
 
 #define DAY 86400
 
