@@ -57,10 +57,11 @@ static void task_has_account_of_its_payer(struct kunit *test)
 /* Payers that differ in anything, and are equal to themselves only */
 static void each_payer_has_one_account(struct kunit *test)
 {
-	struct tw_user users[8] = {};
+	struct tw_user *users = kunit_kcalloc(test, 8, sizeof(*users), GFP_KERNEL);
 	unsigned int i, k;
 	int order;
 
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, users);
 	for (i = 0; i < 8; i++)
 		users[i].payer = (struct tw_payer){
 			.uid = 1 + (i & 1),
