@@ -36,7 +36,7 @@ struct tw_payer {
 };
 
 /*
- * A user has so many queues. Where there are more processors, some share one, as the queues are
+ * A user has this many queues. Where there are more processors, some share one, as the queues are
  * not charged to the user.
  */
 #define TW_QUEUES 8

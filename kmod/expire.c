@@ -21,6 +21,7 @@
 #include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/percpu.h>
+#include <linux/processor.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -456,7 +457,9 @@ void tw_end_timers(struct twheel *tw)
 {
 	hrtimer_cancel(&tw->timer);
 	/* As long as it is in a queue, or may get there, one before it may set the second. */
-	while (cmpxchg(&tw->queue, NULL, &tw_closed))
+	while (cmpxchg(&tw->queue, NULL, &tw_closed)) {
 		tw_leave_queue(tw);
+		cpu_relax();
+	}
 	hrtimer_cancel(&tw->again);
 }

@@ -640,6 +640,19 @@ static struct piece param_of(const char *params, uint32_t shard)
 	return (struct piece){ "", 0 };
 }
 
+static size_t longest_param(const char *params)
+{
+	size_t most = 0;
+
+	for (const char *at = params; at && *at;) {
+		size_t length = strcspn(at, ","), text = length - strcspn(at, "=") - 1;
+
+		most = text > most ? text : most;
+		at += length + (at[length] == ',');
+	}
+	return most;
+}
+
 static bool check_params(struct tab *tab, struct piece line, const struct values *values)
 {
 	const char *text = values->params;
@@ -673,7 +686,7 @@ static size_t count_body(const struct definition *definition, size_t most)
 	const size_t lengths[UCHAR_MAX + 1] = {
 		['t'] = strlen("2027-01-01T00:00:00Z"), ['s'] = digits(definition->shards - 1),
 		['n'] = digits(definition->shards), ['N'] = strlen(definition->name), ['%'] = 1,
-		['p'] = definition->params ? strlen(definition->params) : 0,
+		['p'] = longest_param(definition->params),
 	};
 	size_t size = 0;
 

@@ -59,7 +59,7 @@ struct tab_reader {
 	void (*each)(struct tab_reader *reader, struct definition *definition);
 	void (*wrong)(struct tab_reader *reader, unsigned int line, size_t column,
 		      const char *why);
-	bool all;		/* mistakes are told, also after TAB_COMPLAINTS of them */
+	bool all;		/* mistakes are named, also after TAB_COMPLAINTS of them */
 };
 
 struct tab *tab_begin(const char *text, size_t length, const char *file,

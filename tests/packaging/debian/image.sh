@@ -30,7 +30,7 @@ serves() {
 
 	made=$(engine from --pull-never twheeld) || return
 	# shellcheck disable=SC2016 # for that shell to expand
-	engine run --isolation chroot "$made" -- sh -ec '
+	engine run --isolation chroot "$made" -- timeout 60 sh -ec '
 		id -un
 		twheeld -l unix:/tmp/socket &
 		until [ -S /tmp/socket ]; do sleep 0.1; done
