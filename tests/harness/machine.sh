@@ -17,27 +17,28 @@
 #	 * long: a user's crowd of wheels
 #
 # The environment's TIMES=N makes those programs that know it do N times as much, and
-# PATIENCE=N allows each N times as long. SEED=N is where random numbers begin, and
-# WORLD=small loads a module with tiny constants.
+# PATIENCE=N allows each N times as long. SEED=N is where random numbers begin, BRIEF=1 has
+# less of these, and WORLD=small loads a module with tiny constants.
 
 . "$(dirname "${BASH_SOURCE[0]}")/tap.sh"
 trap 'cp "$work/"*.log "$build/log/" 2>/dev/null || :; rm -r "$work"' EXIT
 
 # What a suite may set before its options.
-kernel=6.1-cloud cpus=2 memory=1G icount=() words='' all='' quick='' seconds=120 programs=()
+kernel=6.1-cloud cpus=2 memory=1G icount=() words='' all='' quick='' rest='' seconds=120 programs=()
 log_name=$suite_name
 
-# options [-a] [-q] [-k KERNEL] [-c CPUS] [-i] [-w WORDS] [NAME...]: -a is for all of it,
+# options [-a] [-q|-r] [-k KERNEL] [-c CPUS] [-i] [-w WORDS] [NAME...]: -a is for all of it,
 # whatever that is, and -q for what is done before each commit: all programs but the long
-# ones, and less of some. The others are those of scripts/vm.
+# ones, and less of some; -r for the rest: these. The others are those of scripts/vm.
 options() {
 	local opt
 
 	need_machine
-	while getopts aqk:c:iw: opt; do
+	while getopts aqrk:c:iw: opt; do
 		case $opt in
 		a)	all=1 ;;
 		q)	quick=1 ;;
+		r)	rest=1 ;;
 		k)	kernel=$OPTARG ;;
 		c)	cpus=$OPTARG ;;
 		i)	icount=(-i) ;;
@@ -53,6 +54,9 @@ options() {
 		mapfile -t programs < <(cd "tests/$suite" && printf '%s\n' *.c | sed 's/\.c$//')
 	[ ! "$quick" ] || mapfile -t programs < <(for program in "${programs[@]}"; do
 		[ "$(note "$program" long)" ] || echo "$program"
+	done)
+	[ ! "$rest" ] || mapfile -t programs < <(for program in "${programs[@]}"; do
+		! grep -q -e '^ \* long: ' -e 'brief()' "tests/$suite/$program.c" || echo "$program"
 	done)
 	log_name=$suite_name-$kernel-$cpus${WORLD:+-$WORLD}
 }
@@ -96,7 +100,7 @@ machine() {
 		-f "$work/$log.list:/tests/list" \
 		-f tests/harness/guest:/tests/guest env "WORLD=${WORLD:-}" \
 		"TIMES=${TIMES:-1}" "PATIENCE=${PATIENCE:-1}" \
-		"SEED=${SEED:-1}" "ALL=$all" "BRIEF=$quick" sh /tests/guest || status=$?
+		"SEED=${SEED:-1}" "ALL=$all" "BRIEF=${quick:-${BRIEF:-}}" sh /tests/guest || status=$?
 	echo "$status" >"$work/$log.status"
 }
 

@@ -8,18 +8,23 @@
  * of every kind and on every level, and are moved, cancelled and armed anew
  * meanwhile. MONOTONIC and BOOTTIME are under the same model: they don't jump.
  *
- * Environment: TIMES=N for N times as many steps, SEED=N for others.
+ * Environment: TIMES=N for N times as many steps, SEED=N for others. Where waiting takes no
+ * time, DAYS=N: so many days go by, with a step now and then (tests/module/soak).
  *
  * also in: both-clocks matrix
  */
 #define MODEL_TIMERS 6000
 #include "wheel_calls.h"
 
+#include <sys/epoll.h>
 #include <sys/timex.h>
 
 #define N 200
 #define STEPS 120
 #define YEARS (3652 * 24 * HOUR)	/* ten of them */
+
+/* Where work takes no time, what is due is done so soon, whatever credit its user has left. */
+#define PROMPT (20 * MSEC)
 
 /* Between these the wall clock is moved, so that it can be set there */
 #define FIRST_TIME (700000000 * SEC)
@@ -27,6 +32,7 @@
 
 /* Those on the wall clock come first. */
 #define WALLS 3
+#define SETTABLE 4
 
 struct wheel {
 	clockid_t clock;
@@ -52,6 +58,8 @@ static int tai_offset;
 static unsigned int steps_done;
 static unsigned long events, overruns;
 static __u64 wakeups, reasons;
+static __u64 days;
+static int waiting = -1;	/* an epoll of all wheels */
 
 static __u64 rnd(__u64 most)
 {
@@ -124,9 +132,13 @@ static void take(struct wheel *w)
 
 static void begin(struct wheel *w)
 {
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.ptr = w };
+
 	w->fd = wheel_new(wheel_clock(w->clock), w->tick);
 	w->model = &models[w - wheels];
 	model_begin(w->model, w->fd, w - wheels, true);
+	if (epoll_ctl(waiting, EPOLL_CTL_ADD, w->fd, &event))
+		tap_bail("epoll_ctl: %s", strerror(errno));
 }
 
 /* What wakes a wheel up: something to do there, or that was there before */
@@ -158,6 +170,9 @@ static void settle_wheel(struct wheel *w)
 		       m->nr_awaited, now(w->clock), wheel_info(w->fd).next_expiry);
 	take(w);
 	model_check(m, w->fd);
+	if (days && w >= wheels + SETTABLE)
+		EXPECT_TRUE(wheel_stats(w->fd).max_lateness < PROMPT, "%s: %llu ns late",
+			    model_doing, wheel_stats(w->fd).max_lateness);
 	if (m->nr < MODEL_TIMERS - 2 * N)
 		return;
 	end(w);
@@ -247,6 +262,28 @@ static void step_clock(void)
 	steps_done++;
 }
 
+/* A while goes by, of any length. Who waits for the wheels has what is due done, and reads some. */
+static void pass_time(void)
+{
+	__u64 time, end = now(CLOCK_MONOTONIC) + rnd_wide(51);
+	struct epoll_event event;
+	unsigned int reads = 20, i;
+
+	while ((time = now(CLOCK_MONOTONIC)) < end) {
+		struct wheel *w;
+
+		if (epoll_wait(waiting, &event, 1, (end - time) / MSEC % INT_MAX + 1) != 1)
+			continue;
+		w = event.data.ptr;
+		for (i = 0; i < 16; i++)
+			wheel_info(w->fd);
+		if (reads && rnd(2)) {
+			reads--;
+			take(w);
+		}
+	}
+}
+
 /* A machine without a clock begins in 1970 */
 static void wall_save(void)
 {
@@ -270,15 +307,20 @@ static void test_steps(void)
 {
 	__u64 steps = STEPS * number_of("TIMES", 1) / (brief() ? 2 : 1), first = seed;
 	struct wheel *w, *last = wheels + ARRAY_SIZE(wheels);
-	__u64 cascaded = module_counter("cascaded");
+	__u64 cascaded = module_counter("cascaded"), last_time;
 
+	waiting = epoll_create1(EPOLL_CLOEXEC);
 	wall_save();
 	for (w = wheels; w < last; w++)
 		begin(w);
-	while (steps_done < steps && !halted()) {
+	last_time = now(CLOCK_MONOTONIC) + days * 24 * HOUR;
+	while ((days ? now(CLOCK_MONOTONIC) < last_time : steps_done < steps) && !halted()) {
 		for (w = wheels; w < last; w++)
 			stir(w);
-		step_clock();
+		if (days)
+			pass_time();
+		if (!days || !rnd(4))
+			step_clock();
 		for (w = wheels; w < last; w++)
 			settle_wheel(w);
 	}
@@ -296,7 +338,8 @@ static void test_steps(void)
 int main(void)
 {
 	seed = number_of("SEED", 1);
-	tap_start(300 * number_of("TIMES", 1));
+	days = number_of("DAYS", 0);
+	tap_start(days ? 0 : 300 * number_of("TIMES", 1));
 	memory_init();
 	RUN(test_steps, "the wall clock is stepped at random");
 	return tap_end();

@@ -2,12 +2,14 @@
 /*
  * Hostile programs in a control group that has 1 % of the processor, one or many, each of
  * another user, as the root of a container may be: another program keeps its share, however
- * many they are, and however close their timers are.
+ * many they are, however close their timers are, and whatever shared timers they have.
  *
  * For a guest in which one instruction takes 1 ns (scripts/vm -i).
+ * module parameters: max_user_timers=33554432
  * Environment: TIMES=N for N times as many gaps between timers.
  */
 #include "cgroup.h"
+#include "shared.h"
 
 #include <linux/aio_abi.h>
 #include <sys/epoll.h>
@@ -176,6 +178,85 @@ static void have_wheels(int fd)
 	}
 }
 
+/* So many wheels with shared timers, of which all are dirty again and again */
+#define AREAS 8
+#define AREA_TIMERS 1000000
+#define PERIOD (20 * MSEC)
+
+static struct client areas[AREAS];
+
+/* Each is woken in each period, without its program. */
+static void have_areas(int fd)
+{
+	int i;
+
+	(void)fd;
+	for (i = 0; i < AREAS; i++) {
+		client_open(&areas[i], TWHEEL_CLOCK_MONOTONIC, 0, AREA_TIMERS);
+		memset(areas[i].words, 0, AREA_TIMERS * sizeof(__u64));
+		arm_gaps(areas[i].fd);
+	}
+}
+
+/* Every timer due, but no room for it in the ring */
+static void have_full_areas(int fd)
+{
+	__u32 i, k;
+
+	have_areas(fd);
+	for (i = 0; i < AREAS; i++) {
+		for (k = 0; k < AREA_TIMERS; k++)
+			areas[i].words[k] = ARMED;
+		areas[i].area->head = -1 - areas[i].area->ring_mask;
+	}
+}
+
+static void all_dirty(struct client *c)
+{
+	memset(c->dirty, 0xff, (c->nr + 63) / 64 * sizeof(__u64));
+	memset(c->groups, 0xff, (c->nr + 256 * 64 - 1) / (256 * 64) * sizeof(__u64));
+}
+
+/* What he does to each of them, if anything */
+static void (*look)(int fd);
+
+static void areas_deed(int fd)
+{
+	int i;
+
+	(void)fd;
+	for (i = 0; i < AREAS; i++)
+		all_dirty(&areas[i]);
+	for (i = 0; look && i < AREAS; i++)
+		look(areas[i].fd);
+	sleep_ns(PERIOD);
+}
+
+static void look_doorbell(int fd)
+{
+	doorbell_ring(fd);
+}
+
+static void look_poll(int fd)
+{
+	readable(fd, 0);
+}
+
+/* Each timer of a wheel expires: all that they take is 8 bytes written */
+static void expire_deed(int fd)
+{
+	static int turn;
+	struct client *c = &areas[turn++ % AREAS];
+	__u32 i;
+
+	(void)fd;
+	for (i = 0; i < c->nr; i++)
+		c->words[i] = ARMED;
+	c->area->head = c->area->tail;
+	all_dirty(c);
+	sleep_ns(PERIOD);
+}
+
 static void hostile_child(void)
 {
 	int fd;
@@ -219,7 +300,8 @@ static void beside(int uids)
 	/* Arming takes no more than that. */
 	crowd->from = now(CLOCK_MONOTONIC) + 50 * MSEC +
 		      uids * (MSEC + (LENGTH + 2 * SETTLE) / gap * 600) +
-		      (prepare ? uids * WAITERS * 10 * USEC + WHEELS * MSEC : 0);
+		      (prepare ? uids * WAITERS * 10 * USEC + WHEELS * MSEC : 0) +
+		      (gap == PERIOD ? SEC : 0);
 	for (nth = 0; nth < uids; nth++)
 		pids[nth] = tap_fork(hostile_child);
 	EXPECT_TRUE(all_ready(&crowd->ready, uids));
@@ -265,6 +347,15 @@ static void beside_told(int uids, void (*prepares)(int fd), void (*does)(int fd)
 	beside(uids);
 }
 
+static void beside_areas(void (*prepares)(int fd), void (*does)(int fd), void (*looks)(int fd))
+{
+	prepare = prepares;
+	deed = does;
+	look = looks;
+	gap = PERIOD;
+	beside(1);
+}
+
 int main(void)
 {
 	tap_start(1000);
@@ -292,5 +383,14 @@ int main(void)
 	RUN_CALL(beside_told(8, have_wheels, sleep_deed), "the same, of eight users");
 	prepare = have_eventfd;
 	RUN_CALL(beside_all(sleep_deed), "programs with an eventfd");
+	RUN_CALL(beside_areas(have_areas, areas_deed, NULL),
+		 "shared timers that are idle, and dirty");
+	RUN_CALL(beside_areas(have_full_areas, areas_deed, NULL),
+		 "shared timers that are due, dirty, and find no room");
+	RUN_CALL(beside_areas(have_full_areas, areas_deed, look_doorbell),
+		 "the same, and the doorbell");
+	RUN_CALL(beside_areas(have_full_areas, areas_deed, read_deed), "the same, and read");
+	RUN_CALL(beside_areas(have_full_areas, areas_deed, look_poll), "the same, and poll");
+	RUN_CALL(beside_areas(have_areas, expire_deed, NULL), "shared timers that all expire");
 	return tap_end();
 }
