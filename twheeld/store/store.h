@@ -97,6 +97,8 @@ struct store {
 extern int64_t store_lease;
 /* What others know it by; of a site, if it has one */
 extern const char *store_node, *store_site;
+extern int64_t store_job_size;	/* the most bytes of a body */
+extern bool store_refuses;	/* it takes no new jobs, as somebody said so; atomic */
 extern const struct store *store, store_sqlite, store_postgres;
 
 /* Further on: of a store that is this server's alone */
