@@ -200,9 +200,9 @@ static int print_counts(const struct jobs *jobs, json_t *last)
 	if (jobs->json)
 		return print_json(last);
 	if (json_object_get(last, "made"))
-		printf("jobs made: %lld; left out, as an earlier one is not done: %lld; there "
-		       "before: %lld\n", number(last, "made"), number(last, "skipped"),
-		       number(last, "there"));
+		printf("jobs made: %lld; left out, as an earlier one is not done: %lld; waiting "
+		       "for that: %lld; there before: %lld\n", number(last, "made"),
+		       number(last, "skipped"), number(last, "waiting"), number(last, "there"));
 	return finish_output(STATUS_OK);
 }
 

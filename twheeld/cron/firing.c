@@ -86,7 +86,8 @@ struct op *firing_new(struct schedule *schedule, const int64_t *times, size_t co
 	op->firing = firing;
 	firing->schedule = schedule;
 	firing->id = schedule->id;
-	firing->overlap = definition->overlap;
+	firing->overlap = definition->overlap == OVERLAP_YES;
+	firing->waits = definition->overlap == OVERLAP_WAIT;
 	for (; firing->count < all; firing->count++) {
 		if (add_run(&firing->runs[firing->count], definition,
 			    times[firing->count / definition->shards],
@@ -135,7 +136,8 @@ struct firing_counts firing_end(struct op *op)
 			continue;
 		}
 		counts.skipped += run->skipped;
-		counts.there += !run->skipped;
+		counts.waiting += run->waits;
+		counts.there += !run->skipped && !run->waits;
 		job_free(run->put.job);
 	}
 	free(firing);

@@ -45,6 +45,9 @@ static size_t gone_count;	/* no file has them */
 static struct schedule *next_gone;	/* the next one that the store is asked to forget, held */
 static struct histogram lateness;
 static struct event *turn;
+static bool have_waits;		/* a file has, or had, a schedule with times that may wait */
+static bool may_wait = true;	/* there may be such times */
+static unsigned int waiting_asked;	/* and which may be made is asked, or is being made */
 
 static void settle(struct schedule *schedule);
 static void end_if_unused(struct schedule *schedule);
@@ -306,6 +309,72 @@ static bool fire(struct schedule *schedule)
 	weight += op->firing->weight;
 	firing_submit(op, fired);
 	return true;
+}
+
+/* Times that wait */
+
+/* Numbers, or what begins with one */
+static int compare(const void *a, const void *b)
+{
+	int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+static void made_at_last(struct op *op)
+{
+	weight -= op->firing->weight;
+	jobs += firing_end(op).made;
+	waiting_asked--;
+}
+
+/* What is due has its turn first, and does for what waits. */
+static void make_at_last(struct schedule *schedule, int64_t time)
+{
+	struct op *op;
+
+	if (!fires(schedule) || schedule_is_paused(schedule) || schedule->unwritten ||
+	    schedule_due(schedule) <= alarm_wall() || weight >= FIRINGS_WEIGHT)
+		return;
+	op = firing_new(schedule, &time, 1);
+	if (!op)
+		return;
+	op->firing->waited = true;
+	weight += op->firing->weight;
+	waiting_asked++;
+	firing_submit(op, made_at_last);
+}
+
+static void waiting_told(struct op *op)
+{
+	struct waiting *waiting = container_of(op, struct waiting, op);
+
+	waiting_asked--;
+	if (op->failed)
+		return;
+	may_wait = have_waits || waiting->any;
+	qsort(waiting->found, waiting->count, sizeof(*waiting->found), compare);
+	for (struct schedule *one = schedules; waiting->count && one; one = one->hash.next) {
+		const struct waiting_time *found = bsearch(&one->id, waiting->found, waiting->count,
+							   sizeof(*waiting->found), compare);
+
+		if (found)
+			make_at_last(one, found->time);
+	}
+}
+
+/* Nothing tells that a run has ended which another server's worker has had. */
+static void look_for_waiting(void)
+{
+	struct waiting *waiting;
+
+	if (!may_wait || waiting_asked || taking || command_draining())
+		return;
+	waiting = zalloc(sizeof(*waiting));
+	waiting->op.kind = OP_WAITING;
+	waiting->op.done = waiting_told;
+	waiting_asked = 1;
+	commit_submit(&waiting->op);
 }
 
 /* Gives whether something is being written now. */
@@ -614,6 +683,8 @@ bool schedule_adopt(struct definition **definition, struct holidays **holidays, 
 	/* The store alone had it, as its file could not be read before, perhaps. */
 	first = !schedule->definition;
 	swap(schedule, definition, holidays);
+	have_waits |= schedule->definition->overlap == OVERLAP_WAIT;
+	may_wait |= have_waits;
 	schedule->file = file;
 	schedule->reading = reading;
 	same = !schedule->gone && schedule->digest == digest;
@@ -790,13 +861,6 @@ int64_t schedule_forgotten(void)
 	return forgotten;
 }
 
-static int compare(const void *a, const void *b)
-{
-	int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
-
-	return (one > other) - (one < other);
-}
-
 /* If it was resumed, the store knows its next time, and says so when this one comes. */
 static void look_at_one(struct schedule *schedule, bool paused)
 {
@@ -842,6 +906,7 @@ static void look_for_pauses(void)
 void schedule_tick(void)
 {
 	check_clock();
+	look_for_waiting();
 	if (others && alarm_now() >= look_at)
 		look_for_pauses();
 	if (alarm_now() >= prune_at)

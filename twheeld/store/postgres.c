@@ -430,6 +430,8 @@ static bool write_op(struct op *op)
 		return pg_fire(op->firing, pg_put);
 	case OP_PRUNE:
 		return pg_prune(op);
+	case OP_WAITING:
+		return pg_waiting(container_of(op, struct waiting, op));
 	case OP_PAUSED:
 		return pg_paused(op);
 	case OP_RENEW:

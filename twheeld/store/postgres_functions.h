@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "store/libpq.h"
+struct pg_conn;
 
-bool pg_make_functions(PGconn *db);
+bool pg_make_functions(struct pg_conn *db);
 
 #endif

@@ -7,6 +7,16 @@
 #include "base/util.h"
 #include "store/runs.h"
 
+/* Times that are missed are rows without a job, too: one row says that all shards wait. */
+static bool wait(struct firing *firing, struct firing_run *run, const struct run_table *table)
+{
+	if (run->shard)
+		return true;
+	if (!firing->waited && !table->write(firing, run->time, 0, 0, RUN_OPEN))
+		return false;
+	return table->leave_out(firing, run->time);
+}
+
 static bool make(struct firing *firing, struct firing_run *run, const struct run_table *table)
 {
 	bool may;
@@ -14,8 +24,14 @@ static bool make(struct firing *firing, struct firing_run *run, const struct run
 	if (!table->may_run(firing, run, &may))
 		return false;
 	run->skipped = run->skipped && may;
+	run->waits = run->waits && may;
 	if (!may)
 		return true;
+	if (run->waits)
+		return wait(firing, run, table);
+	if (!run->shard && firing->waits &&
+	    !table->leave_out(firing, run->time))
+		return false;
 	/* One row says that all shards of a time were skipped. */
 	if (run->skipped)
 		return run->shard || table->write(firing, run->time, 0, 0, RUN_SKIPPED);
@@ -27,25 +43,33 @@ static bool make(struct firing *firing, struct firing_run *run, const struct run
 
 /**
  * runs_make - make what a firing has, in the transaction in which the schedule's time goes on
- * @firing: all shards of a time are made, or none, while a run that was before is open
+ * @firing: all shards of a time are made, or none, while a run that was before is open. Of those that
+ *	wait for that, the last stays
  * @table: where runs are kept
  *
  * Return: false if the transaction has failed.
  */
 bool runs_make(struct firing *firing, const struct run_table *table)
 {
-	bool open = false;
+	bool open = false, waits = true;
 
+	if (firing->waited && !table->waits(firing, firing->runs->time, &waits))
+		return false;
 	if (firing->missed && !table->write(firing, firing->missed, 0, 0, RUN_MISSED))
 		return false;
 	for (size_t i = 0; i < firing->count; i++) {
 		struct firing_run *run = &firing->runs[i];
 
+		run->made = false;
+		run->skipped = false;
+		run->waits = false;
+		if (!waits)
+			continue;
 		if (!firing->overlap && (!i || run[-1].time != run->time) &&
 		    !table->any_open(firing, &open))
 			return false;
-		run->skipped = open;
-		run->made = false;
+		run->skipped = open && !firing->waits;
+		run->waits = open && firing->waits;
 		if (!make(firing, run, table))
 			return false;
 	}

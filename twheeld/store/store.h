@@ -44,7 +44,10 @@ struct store_tube {
 	int64_t urgent;
 };
 
-/* How a run is. These are numbers in the store; of the first two the job is there. */
+/*
+ * How a run is. These are numbers in the store; of the first two the job is there, unless job is 0:
+ * then it is one that waits until it may be made.
+ */
 enum result { RUN_OPEN, RUN_BURIED, RUN_DONE, RUN_FAILED, RUN_SKIPPED, RUN_MISSED, RUN_RESULTS };
 
 /* A schedule as the store has it. Times are in ns since 1970 by the wall clock. */

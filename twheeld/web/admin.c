@@ -108,7 +108,7 @@ static void tell_run(struct client *client, const struct run_row *run)
 {
 	answer(client, json_pack("{s:o, s:i, s:I, s:s, s:o, s:o, s:b}", "time",
 				 json_of_time(run->time), "shard", (int)run->shard, "job",
-				 (json_int_t)run->job, "result", json_of_result(run->result),
+				 (json_int_t)run->job, "result", json_of_result(run),
 				 "created", json_of_time(run->created),
 				 "ended", json_of_time(run->ended),
 				 "asked", run->time % SECOND != 0));
@@ -200,13 +200,14 @@ static json_t *at_length(const struct schedule *schedule, const struct runs_aske
 	const struct definition *definition = schedule->definition;
 	json_t *json = in_short(schedule, asked), *more;
 
-	more = json_pack("{s:o, s:I, s:I, s:I, s:o, s:I, s:I, s:b, s:o, s:o, s:I, s:o}",
+	more = json_pack("{s:o, s:I, s:I, s:I, s:o, s:I, s:I, s:b, s:b, s:o, s:o, s:I, s:o}",
 			 "body", json_of_text(definition->body), "pri", (json_int_t)definition->pri,
 			 "ttr", (json_int_t)definition->ttr,
 			 "shards", (json_int_t)definition->shards,
 			 "misfire", misfire_text(definition),
 			 "misfire_after", (json_int_t)definition->late,
-			 "jitter", (json_int_t)definition->jitter, "overlap", definition->overlap,
+			 "jitter", (json_int_t)definition->jitter, "overlap", definition->overlap == OVERLAP_YES,
+			 "waits", definition->overlap == OVERLAP_WAIT,
 			 "calendar", definition->dates_path ? json_of_text(definition->dates_path) :
 			 json_null(), "file", json_of_text(schedule->file),
 			 "line", (json_int_t)definition->line, "times", next_times(schedule));
@@ -385,9 +386,10 @@ static void do_resume(struct client *client, char **words)
 
 static void count_done(struct client *client, struct firing_counts counts)
 {
-	answer(client, json_pack("{s:b, s:I, s:I, s:I}", "ok", 1, "made", (json_int_t)counts.made,
+	answer(client, json_pack("{s:b, s:I, s:I, s:I, s:I}", "ok", 1, "made", (json_int_t)counts.made,
 				 "there", (json_int_t)counts.there,
-				 "skipped", (json_int_t)counts.skipped));
+				 "skipped", (json_int_t)counts.skipped,
+				 "waiting", (json_int_t)counts.waiting));
 }
 
 static void run_done(struct op *op)

@@ -43,7 +43,8 @@ struct values {
 	int64_t late, jitter;
 	enum misfire misfire;
 	enum on on;
-	bool overlap, paused;
+	enum overlap overlap;
+	bool paused;
 };
 
 /* Lines of the same text, which have no name of their own */
@@ -169,7 +170,15 @@ static bool take_yes(bool *value, const char *text)
 
 static bool take_overlap(struct values *values, const char *text)
 {
-	return take_yes(&values->overlap, text);
+	bool yes;
+
+	values->overlap = OVERLAP_WAIT;
+	if (!strcmp(text, "wait"))
+		return true;
+	if (!take_yes(&yes, text))
+		return false;
+	values->overlap = yes ? OVERLAP_YES : OVERLAP_NO;
+	return true;
 }
 
 static bool take_paused(struct values *values, const char *text)
@@ -273,7 +282,7 @@ static const struct option {
 	{ "MISFIRE", ANYWHERE, take_misfire, "once, skip, or all:N with N from 1 to 1000" },
 	{ "MISFIRE_AFTER", ANYWHERE, take_late,
 	  "whole seconds from 1s to 1d: 60, " DURATION_EXAMPLES },
-	{ "OVERLAP", ANYWHERE, take_overlap, "yes or no" },
+	{ "OVERLAP", ANYWHERE, take_overlap, "yes, no or wait" },
 	{ "SHARDS", ANYWHERE, take_shards, "a number from 1 to 1024" },
 	{ "ON", ANYWHERE, take_on, "any, each-node or each-site" },
 	{ "JITTER", ANYWHERE, take_jitter, "whole seconds up to 1d: 60, " DURATION_EXAMPLES },
@@ -861,7 +870,7 @@ struct tab *tab_begin(const char *text, size_t length, const char *file,
 		.reader = reader,
 		.values = {
 			.tube = "default", .pri = 1024, .ttr = 60, .shards = 1, .fields = 5,
-			.late = 60, .misfire = MISFIRE_ONCE, .overlap = true,
+			.late = 60, .misfire = MISFIRE_ONCE, .overlap = OVERLAP_YES,
 		},
 	};
 	copy_text(tab->values.zone, sizeof(tab->values.zone), host->zone);
