@@ -39,6 +39,7 @@ static struct schedule *ending;	/* is looked at next, at the end of that */
 static size_t weight;		/* of the jobs that are being written */
 static int64_t skew;		/* by which the timers are set */
 static int64_t history, prune_at, look_at;
+static int64_t started;		/* by the server's time */
 static int64_t forgotten;	/* up to this time runs may be, in ns */
 static uint64_t jobs;
 static size_t gone_count;	/* no file has them */
@@ -94,12 +95,31 @@ static int64_t jitter(const struct schedule *schedule)
 	return hash % (most + 1) * MILLISECOND;
 }
 
-/** schedule_due - when a schedule that a file has fires next, by the wall clock, in ns */
+/*
+ * When this server has started, by the wall clock as it is now: it may have been set since, as it
+ * was wrong then.
+ */
+static int64_t started_at(void)
+{
+	return alarm_wall() - (alarm_now() - started);
+}
+
+/**
+ * schedule_due - when a schedule that a file has fires next, by the wall clock, in ns
+ *
+ * What had been missed when the server started is spread over the time after that.
+ */
 int64_t schedule_due(const struct schedule *schedule)
 {
-	int64_t ns = to_ns(schedule->time);
+	const struct definition *definition = schedule->definition;
+	int64_t ns = to_ns(schedule->time), start;
 
-	return ns == INT64_MAX ? ns : ns + jitter(schedule);
+	if (ns == INT64_MAX || !definition->jitter)
+		return ns;
+	start = started_at();
+	if (schedule->time < start / SECOND - definition->late - definition->jitter)
+		ns = start;
+	return ns + jitter(schedule);
 }
 
 static bool clock_was_set(void)
@@ -924,6 +944,7 @@ void schedule_start(struct event_base *base, int64_t keep, bool shared)
 	others = shared;
 	turn = must(event_new(base, -1, 0, take_turns, NULL));
 	history = keep;
+	started = alarm_now();
 	forgotten = store->meta("forgotten", 0);
 	skew = alarm_skew();
 	store->schedules(load);
