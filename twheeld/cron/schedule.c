@@ -6,6 +6,8 @@
  * them FIRINGS_MOST, so that clients need not wait for many. The others wait in a row.
  */
 #include <event2/event.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -27,6 +29,8 @@
 #define STEP MILLISECOND
 /* That of a database is known less well, as the answer has its way. */
 #define SHARED_STEP (50 * MILLISECOND)
+/* So long other servers' tabs may differ, while all are edited, before that is said */
+#define DIFFER_LEAST (10 * SECOND)
 /* How often it is asked which schedules are paused, and by whom they are defined */
 #define LOOK (2 * SECOND)
 
@@ -46,6 +50,10 @@ static size_t gone_count;	/* no file has them */
 static struct schedule *next_gone;	/* the next one that the store is asked to forget, held */
 static struct histogram lateness;
 static struct event *turn;
+/* Servers whose tabs differ from this one's, since when, and whether that was said */
+static char differing[TUBE_NAME_MAX + 1];
+static int64_t differ_since;
+static bool differ_said;
 static bool have_waits;		/* a file has, or had, a schedule with times that may wait */
 static bool may_wait = true;	/* there may be such times */
 static unsigned int waiting_asked;	/* and which may be made is asked, or is being made */
@@ -738,6 +746,33 @@ static void stop(struct schedule *schedule)
 	settle(schedule);
 }
 
+/* Of all that makes its jobs what they are; its own digest has its times. */
+static int64_t whole_digest(const struct schedule *schedule)
+{
+	const struct definition *one = schedule->definition;
+	char numbers[200];
+	int64_t digest;
+
+	snprintf(numbers, sizeof(numbers), "%u %u %u %u %d %d %d %" PRId64, one->pri, one->ttr,
+		 one->shards, one->most, one->misfire, one->overlap, one->paused, one->late);
+	digest = digest_text(numbers, schedule->digest);
+	digest = digest_text(one->body, digest);
+	digest = digest_text(one->tube, digest);
+	digest = digest_text(one->params ? one->params : "", digest);
+	return digest_text(one->name, digest);
+}
+
+/* In whatever order they are; never 0 */
+static void tell_tabs(void)
+{
+	uint64_t sum = 1;
+
+	for (struct schedule *one = schedules; one; one = one->hash.next)
+		if (one->definition && !one->definition->own)
+			sum += whole_digest(one);
+	__atomic_store_n(&store_tabs, sum ? sum : 1, __ATOMIC_RELAXED);
+}
+
 /* Where others have some, those that no file of this server ever had are theirs. */
 static bool was_ours(const struct schedule *schedule)
 {
@@ -760,6 +795,8 @@ bool schedule_taking_ends(bool complete)
 	if (ending)
 		return false;
 	taking = false;
+	if (others)
+		tell_tabs();
 	pump();
 	return true;
 }
@@ -893,12 +930,41 @@ static void look_at_one(struct schedule *schedule, bool paused)
 	settle(schedule);
 }
 
+/** schedule_differs - which servers have other tabs than this one: names; or "" */
+const char *schedule_differs(void)
+{
+	return differ_said ? differing : "";
+}
+
+/* The names of servers whose tabs differ were looked up. */
+static void compare_tabs(const char *names)
+{
+	bool same = !*names;
+
+	strcpy(differing, names);
+	if (same)
+		differ_since = 0;
+	else if (!differ_since)
+		differ_since = alarm_now();
+	if (same && differ_said)
+		inform("the tabs of all servers are the same again");
+	else if (!same && !differ_said && alarm_now() - differ_since >= DIFFER_LEAST)
+		complain("these servers of the database have other tabs than this one: %s. What a"
+			 " schedule's jobs are depends on which server comes first: have the same"
+			 " files on all", names);
+	else
+		return;
+	differ_said = !same;
+}
+
 /* Another server may have paused or resumed some. */
 static void looked(struct op *op)
 {
 	struct request *request = container_of(op, struct request, op);
 
 	look_at = alarm_now() + LOOK;
+	if (!op->failed)
+		compare_tabs(request->name);
 	if (!op->failed && request->count)
 		qsort(request->ids, request->count, sizeof(*request->ids), compare);
 	for (struct schedule *one = schedules; !op->failed && one; one = one->hash.next) {

@@ -53,6 +53,7 @@ struct schedule_counts {
 
 void schedule_start(struct event_base *base, int64_t history, bool shared);
 int64_t schedule_forgotten(void);
+const char *schedule_differs(void);
 struct schedule_counts schedule_count(void);
 void schedule_tick(void);
 struct schedule *schedule_find(const char *name);

@@ -40,7 +40,7 @@ const struct store *store = &store_sqlite;
 const struct engine *engine = &engine_local;
 int64_t store_lease;
 const char *store_node, *store_site;
-int64_t store_job_size;
+int64_t store_job_size, store_tabs;
 bool store_refuses;
 
 static void become(const char *name)

@@ -86,7 +86,8 @@ static const char *const upgrades[] = {
 	"ALTER TABLE twheeld.pauses ALTER COLUMN tube TYPE text COLLATE \"C\";"
 	"ALTER TABLE twheeld.schedules ALTER COLUMN name TYPE text COLLATE \"C\";",
 	/* What twheeld.put() looks at: this, and meta's job-size */
-	"ALTER TABLE twheeld.sessions ADD COLUMN draining bigint NOT NULL DEFAULT 0;",
+	"ALTER TABLE twheeld.sessions ADD COLUMN draining bigint NOT NULL DEFAULT 0,"
+	" ADD COLUMN tabs bigint NOT NULL DEFAULT 0;",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
@@ -376,9 +377,10 @@ static bool end_sessions(void)
 static bool renew(void)
 {
 	PG_STATEMENT(extend, "UPDATE twheeld.sessions SET until = " PG_NOW " + $2, batch = $3,"
-		     " draining = $4 WHERE id = $1 RETURNING id");
-	PGresult *result = pg_do(&extend, "iiii", pg_session(), store_lease, batch,
-				 (int64_t)__atomic_load_n(&store_refuses, __ATOMIC_RELAXED));
+		     " draining = $4, tabs = $5 WHERE id = $1 RETURNING id");
+	PGresult *result = pg_do(&extend, "iiiii", pg_session(), store_lease, batch,
+				 (int64_t)__atomic_load_n(&store_refuses, __ATOMIC_RELAXED),
+				 __atomic_load_n(&store_tabs, __ATOMIC_RELAXED));
 
 	if (result && !PQntuples(result))
 		writer.failure = PG_ENDED;

@@ -68,7 +68,24 @@ bool pg_pause(struct op *op)
 	return pg_done(result);
 }
 
-/** pg_paused - which schedules are paused */
+/* Servers that live and have other tabs, as names with commas between, up to a length */
+static bool others_differ(struct request *request)
+{
+	PG_STATEMENT(get, "SELECT left(string_agg(DISTINCT node, ', '), $2::int)"
+		     " FROM twheeld.sessions WHERE tabs NOT IN (0, $1) AND until >= " PG_NOW);
+	int64_t tabs = __atomic_load_n(&store_tabs, __ATOMIC_RELAXED);
+	PGresult *result;
+
+	*request->name = 0;
+	if (!tabs)
+		return true;
+	result = pg_do(&get, "ii", tabs, (int64_t)TUBE_NAME_MAX / 4);
+	if (PQntuples(result))
+		strcpy(request->name, PQgetvalue(result, 0, 0));
+	return pg_done(result);
+}
+
+/** pg_paused - which schedules are paused, and which servers have other ones */
 bool pg_paused(struct op *op)
 {
 	PG_STATEMENT(get, "SELECT id FROM twheeld.schedules WHERE paused = 1");
@@ -79,7 +96,7 @@ bool pg_paused(struct op *op)
 	request->ids = must(calloc(request->count + 1, sizeof(*request->ids)));
 	for (uint32_t i = 0; i < request->count; i++)
 		request->ids[i] = pg_int(result, i, 0);
-	return pg_done(result);
+	return pg_done(result) && others_differ(request);
 }
 
 /* What there is for a time stays, unless there was no job for it. */

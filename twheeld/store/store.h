@@ -101,6 +101,7 @@ extern int64_t store_lease;
 /* What others know it by; of a site, if it has one */
 extern const char *store_node, *store_site;
 extern int64_t store_job_size;	/* the most bytes of a body */
+extern int64_t store_tabs;	/* a digest of its tabs, or 0: it has none yet; atomic */
 extern bool store_refuses;	/* it takes no new jobs, as somebody said so; atomic */
 extern const struct store *store, store_sqlite, store_postgres;
 

@@ -231,8 +231,9 @@ static void told_piece(struct op *op)
 	if (op->failed)
 		refuse(client, "the store can't be read");
 	else if (!client->next)
-		answer(client, json_pack("{s:b, s:I}", "ok", 1,
-					 "wrong", (json_int_t)tabs_reader_wrong()));
+		answer(client, json_pack("{s:b, s:I, s:o}", "ok", 1,
+					 "wrong", (json_int_t)tabs_reader_wrong(),
+					 "differ", json_of_text(schedule_differs())));
 	if (op->failed) {
 		schedule_release(client->next);
 		client->next = NULL;

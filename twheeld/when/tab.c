@@ -757,6 +757,7 @@ static bool fill(struct tab *tab, struct definition *definition, struct piece li
 		return false;
 	take_values(definition, values);
 	definition->name = name_there(tab, line, values);
+	definition->own = tab->host->shared && values->on != ON_ANY;
 	definition->when = must(strndup(when.at, when.length));
 	definition->body = must(strndup(body.at, body.length));
 	definition->size = body.length;

@@ -46,6 +46,7 @@ struct definition {
 	uint32_t most;		/* of MISFIRE_ALL */
 	enum overlap overlap;
 	bool paused;		/* by its line: it has no times */
+	bool own;		/* of servers that share a store, each has its own */
 	unsigned int line;
 };
 
