@@ -135,9 +135,9 @@ struct firing_counts firing_end(struct op *op)
 			attach(&run->put);
 			continue;
 		}
-		counts.skipped += run->skipped;
-		counts.waiting += run->waits;
-		counts.there += !run->skipped && !run->waits;
+		counts.skipped += run->skipped && !run->there;
+		counts.waiting += run->waits && !run->there;
+		counts.there += run->there || (!run->skipped && !run->waits);
 		job_free(run->put.job);
 	}
 	free(firing);

@@ -18,6 +18,7 @@
 #include "cron/firing.h"
 #include "cron/schedule.h"
 #include "jobs/command.h"
+#include "when/after.h"
 #include "when/calendar.h"
 #include "when/zone.h"
 
@@ -320,6 +321,26 @@ static void find_times(const struct schedule *schedule, struct spans *times)
 		times->since = schedule->time;
 }
 
+static int64_t new_id(const char *name)
+{
+	return others ? digest_text(name, 0) & INT64_MAX : next_id;
+}
+
+/* What a time of it waits for. That one may not be there: it may be another server's alone. */
+static void set_after(struct firing *firing, const struct schedule *schedule)
+{
+	const struct definition *definition = schedule->definition;
+	const struct schedule *other;
+
+	if (!definition->after)
+		return;
+	other = schedule_find(definition->after);
+	firing->within = definition->within * SECOND;
+	firing->after = other ? other->id : INT64_MAX;
+	if (!other && others)
+		firing->after = new_id(definition->after);
+}
+
 static bool fire(struct schedule *schedule)
 {
 	struct spans times;
@@ -329,6 +350,7 @@ static bool fire(struct schedule *schedule)
 	op = firing_new(schedule, times.ns, times.count);
 	if (!op)
 		return false;
+	set_after(op->firing, schedule);
 	op->firing->digest = schedule->digest;
 	op->firing->from = to_ns(schedule->time);
 	op->firing->next = to_ns(times.next);
@@ -367,6 +389,7 @@ static void make_at_last(struct schedule *schedule, int64_t time)
 	op = firing_new(schedule, &time, 1);
 	if (!op)
 		return;
+	set_after(op->firing, schedule);
 	op->firing->waited = true;
 	weight += op->firing->weight;
 	waiting_asked++;
@@ -386,7 +409,10 @@ static void waiting_told(struct op *op)
 		const struct waiting_time *found = bsearch(&one->id, waiting->found, waiting->count,
 							   sizeof(*waiting->found), compare);
 
-		if (found)
+		while (found && found > waiting->found && found[-1].schedule == one->id)
+			found--;
+		for (; found && found < waiting->found + waiting->count &&
+		     found->schedule == one->id; found++)
 			make_at_last(one, found->time);
 	}
 }
@@ -644,6 +670,22 @@ static bool is_due(const struct schedule *schedule)
 		schedule_next(schedule, schedule->time - 1) == schedule->time;
 }
 
+/* Of those that this reading has found: what was there before is as old as its file. */
+static const char *after_of(void *unused, const char *name)
+{
+	const struct schedule *schedule = schedule_find(name);
+
+	(void)unused;
+	return schedule && schedule->definition && schedule->reading == reading ?
+		schedule->definition->after : NULL;
+}
+
+/** schedule_circle - would a schedule that a file has wait for itself? @why has the names then */
+bool schedule_circle(const struct definition *definition, char *why, size_t room)
+{
+	return after_circle(definition->name, definition->after, after_of, NULL, why, room);
+}
+
 /**
  * schedule_keep - a file has a schedule, and what it relies on can't be read now
  * @name: the schedule's, which stays as it was
@@ -684,11 +726,6 @@ static void swap(struct schedule *schedule, struct definition **definition,
 	*holidays = old_holidays;
 }
 
-static int64_t new_id(const char *name)
-{
-	return others ? digest_text(name, 0) & INT64_MAX : next_id;
-}
-
 /**
  * schedule_adopt - a file has a schedule
  * @definition: the schedule, which is taken; out: what it was before, or NULL
@@ -711,7 +748,7 @@ bool schedule_adopt(struct definition **definition, struct holidays **holidays, 
 	/* The store alone had it, as its file could not be read before, perhaps. */
 	first = !schedule->definition;
 	swap(schedule, definition, holidays);
-	have_waits |= schedule->definition->overlap == OVERLAP_WAIT;
+	have_waits |= schedule->definition->overlap == OVERLAP_WAIT || schedule->definition->after;
 	may_wait |= have_waits;
 	schedule->file = file;
 	schedule->reading = reading;
@@ -753,12 +790,13 @@ static int64_t whole_digest(const struct schedule *schedule)
 	char numbers[200];
 	int64_t digest;
 
-	snprintf(numbers, sizeof(numbers), "%u %u %u %u %d %d %d %" PRId64, one->pri, one->ttr,
-		 one->shards, one->most, one->misfire, one->overlap, one->paused, one->late);
+	snprintf(numbers, sizeof(numbers), "%u %u %u %u %d %d %d %" PRId64 " %" PRId64, one->pri, one->ttr,
+		 one->shards, one->most, one->misfire, one->overlap, one->paused, one->late, one->within);
 	digest = digest_text(numbers, schedule->digest);
 	digest = digest_text(one->body, digest);
 	digest = digest_text(one->tube, digest);
 	digest = digest_text(one->params ? one->params : "", digest);
+	digest = digest_text(one->after ? one->after : "", digest);
 	return digest_text(one->name, digest);
 }
 

@@ -68,6 +68,7 @@ int64_t schedule_digest(const struct definition *definition, const struct holida
 void schedule_taking_begins(void);
 bool schedule_adopt(struct definition **definition, struct holidays **holidays, int64_t digest,
 		    const char *file);
+bool schedule_circle(const struct definition *definition, char *why, size_t room);
 void schedule_keep(const char *name);
 bool schedule_taking_ends(bool complete);
 

@@ -105,13 +105,14 @@ static bool write_run(const struct firing *firing, int64_t time, uint32_t shard,
 {
 	PG_STATEMENT(add, "INSERT INTO twheeld.runs AS r"
 		     " (schedule, time, shard, job, result, created, ended) VALUES($1, $2, $3, $4,"
-		     " $5, " PG_NOW ", CASE $5::bigint WHEN 0 THEN 0 ELSE " PG_NOW " END)"
+		     " $5, " PG_NOW ", CASE WHEN $5::bigint > 0 THEN " PG_NOW
+		     " WHEN $4::bigint < 0 THEN " PG_NOW " + $6 ELSE 0 END)"
 		     " ON CONFLICT (schedule, time, shard) DO UPDATE SET job = excluded.job,"
 		     " result = excluded.result, created = excluded.created,"
-		     " ended = excluded.ended WHERE r.job = 0");
+		     " ended = excluded.ended WHERE r.job <= 0");
 
-	return pg_done(pg_do(&add, "iiiii", firing->id, time, (int64_t)shard, job,
-			     (int64_t)result));
+	return pg_done(pg_do(&add, "iiiiii", firing->id, time, (int64_t)shard, job,
+			     (int64_t)result, firing->within));
 }
 
 static bool may_run(const struct firing *firing, const struct firing_run *run, bool *may)
@@ -120,7 +121,7 @@ static bool may_run(const struct firing *firing, const struct firing_run *run, b
 		     " AND shard = $3");
 	PGresult *result = pg_do(&get, "iii", firing->id, run->time, (int64_t)run->shard);
 
-	*may = !PQntuples(result) || !pg_int(result, 0, 0);
+	*may = !PQntuples(result) || pg_int(result, 0, 0) <= 0;
 	return pg_done(result);
 }
 
@@ -134,13 +135,24 @@ static bool any_open(const struct firing *firing, bool *open)
 	return pg_done(result);
 }
 
-static bool waits(const struct firing *firing, int64_t time, bool *there)
+static bool waits(const struct firing *firing, int64_t time, bool *there, bool *over)
 {
-	PG_STATEMENT(get, "SELECT 1::bigint FROM twheeld.runs WHERE schedule = $1 AND time = $2"
-		     " AND shard = 0 AND result = 0 AND job = 0");
+	PG_STATEMENT(get, "SELECT CASE WHEN ended > 0 AND ended <= " PG_NOW " THEN 1 ELSE 0"
+		     " END::bigint FROM twheeld.runs WHERE schedule = $1 AND time = $2"
+		     " AND shard = 0 AND result = 0 AND job <= 0");
 	PGresult *result = pg_do(&get, "ii", firing->id, time);
 
 	*there = PQntuples(result);
+	*over = *there && pg_int(result, 0, 0);
+	return pg_done(result);
+}
+
+static bool get_before(const struct firing *firing, int64_t time, enum before *before)
+{
+	PG_STATEMENT(get, "SELECT " BEFORE("twheeld.runs", "$1", "$2") "::bigint");
+	PGresult *result = pg_do(&get, "ii", firing->after, time);
+
+	*before = PQntuples(result) ? pg_int(result, 0, 0) : BEFORE_OPEN;
 	return pg_done(result);
 }
 
@@ -155,10 +167,12 @@ static bool leave_others_out(const struct firing *firing, int64_t time)
 /** pg_waiting - which times wait no longer for anything */
 bool pg_waiting(struct waiting *waiting)
 {
-	PG_STATEMENT(get, "SELECT schedule, time, CASE WHEN EXISTS (SELECT 1 FROM twheeld.runs"
-		     " AS o WHERE o.schedule = r.schedule AND o.result = 0 AND o.job > 0) THEN 0 ELSE 1"
-		     " END::bigint AS may FROM twheeld.runs AS r WHERE result < 2 AND job = 0"
-		     " ORDER BY may DESC LIMIT $1");
+	PG_STATEMENT(get, "SELECT schedule, time, CASE WHEN job < 0 AND ended > " PG_NOW
+		     " THEN " BEFORE("twheeld.runs", "-r.job", "r.time") " WHEN job = 0 AND EXISTS"
+		     " (SELECT 1 FROM twheeld.runs AS o WHERE o.schedule = r.schedule"
+		     " AND o.result = 0 AND o.job > 0) THEN 0 ELSE 1 END::bigint AS may"
+		     " FROM twheeld.runs AS r WHERE result < 2 AND job <= 0"
+		     " ORDER BY may DESC, time LIMIT $1");
 	PGresult *result = pg_do(&get, "i", (int64_t)WAITING_MOST);
 
 	waiting->any = PQntuples(result);
@@ -212,7 +226,7 @@ static bool advance(struct firing *firing)
 bool pg_fire(struct firing *firing, bool (*put)(struct op *op))
 {
 	const struct run_table table = {
-		may_run, any_open, waits, leave_others_out, write_run, put
+		may_run, any_open, waits, get_before, leave_others_out, write_run, put
 	};
 
 	firing->stale = false;
@@ -306,7 +320,7 @@ bool pg_prune(struct op *op)
 		     " AND time < $1 AND ended < $1 ORDER BY time, schedule, shard LIMIT $2)"
 		     " RETURNING time");
 	PG_STATEMENT(waiting, "UPDATE twheeld.runs SET result = 4, ended = " PG_NOW
-		     " WHERE result = 0 AND job = 0 AND schedule IN"
+		     " WHERE result = 0 AND job <= 0 AND schedule IN"
 		     " (SELECT id FROM twheeld.schedules WHERE gone > 0)");
 	PG_STATEMENT(schedules, "DELETE FROM twheeld.schedules WHERE gone > 0"
 		     " AND (gone < $1 OR paused = 0) AND NOT EXISTS"

@@ -20,7 +20,7 @@
 static sqlite3 *writer;
 static sqlite3_stmt *define, *pause_it, *advance, *get_open, *get_run, *add_run, *end_run,
 	*set_run, *last_pruned, *prune_runs, *prune_schedule, *get_waiting, *leave_out, *end_waiting,
-	*which_may;
+	*which_may, *get_other;
 /* Is there a run whose job may be there? Without, no other job needs to be looked up. */
 static bool any_runs;
 
@@ -73,7 +73,8 @@ static bool write_run(const struct firing *firing, int64_t time, uint32_t shard,
 {
 	int64_t now = alarm_wall();
 	const int64_t values[] = {
-		firing->id, time, shard, job, result, now, result == RUN_OPEN ? 0 : now,
+		firing->id, time, shard, job, result, now,
+		result != RUN_OPEN ? now : job < 0 ? now + firing->within : 0,
 	};
 
 	bind(add_run, 1, values, 7);
@@ -90,7 +91,7 @@ static bool may_run(const struct firing *firing, const struct firing_run *run, b
 	bind(get_run, 1, key, 3);
 	if (!look(get_run, &there, &job))
 		return false;
-	*may = !there || !job;
+	*may = !there || job <= 0;
 	return true;
 }
 
@@ -102,13 +103,29 @@ static bool any_open(const struct firing *firing, bool *open)
 	return look(get_open, open, &unused);
 }
 
-static bool waits(const struct firing *firing, int64_t time, bool *there)
+static bool waits(const struct firing *firing, int64_t time, bool *there, bool *over)
 {
 	const int64_t key[] = { firing->id, time };
-	int64_t unused;
+	int64_t until = 0;
 
 	bind(get_waiting, 1, key, 2);
-	return look(get_waiting, there, &unused);
+	if (!look(get_waiting, there, &until))
+		return false;
+	*over = until && until <= alarm_wall();
+	return true;
+}
+
+static bool get_before(const struct firing *firing, int64_t time, enum before *before)
+{
+	const int64_t key[] = { firing->after, time };
+	int64_t value = BEFORE_OPEN;
+	bool there;
+
+	bind(get_other, 1, key, 2);
+	if (!look(get_other, &there, &value))
+		return false;
+	*before = value;
+	return true;
 }
 
 static bool leave_others_out(const struct firing *firing, int64_t time)
@@ -124,6 +141,7 @@ bool runs_waiting(struct waiting *waiting)
 {
 	int ret;
 
+	sqlite3_bind_int64(which_may, 1, alarm_wall());
 	waiting->count = 0;
 	waiting->any = false;
 	while ((ret = sqlite3_step(which_may)) == SQLITE_ROW) {
@@ -145,7 +163,7 @@ bool runs_waiting(struct waiting *waiting)
 bool runs_fire(struct firing *firing, bool (*put)(struct op *op))
 {
 	const struct run_table table = {
-		may_run, any_open, waits, leave_others_out, write_run, put
+		may_run, any_open, waits, get_before, leave_others_out, write_run, put
 	};
 	const int64_t values[] = { firing->id, firing->from, firing->next, firing->since };
 
@@ -237,23 +255,26 @@ void runs_start(sqlite3 *db)
 				 " WHERE id = ?1 AND next = ?2");
 	get_open = sqlite_prepare(db, "SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule = ?1"
 				  " AND result = 0 AND job > 0 LIMIT 1");
-	get_waiting = sqlite_prepare(db, "SELECT 1 FROM runs WHERE schedule = ?1 AND time = ?2"
-				     " AND shard = 0 AND result = 0 AND job = 0");
+	get_waiting = sqlite_prepare(db, "SELECT ended FROM runs WHERE schedule = ?1"
+				     " AND time = ?2 AND shard = 0 AND result = 0 AND job <= 0");
+	get_other = sqlite_prepare(db, "SELECT " BEFORE("runs", "?1", "?2"));
 	leave_out = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_open SET result = 4, ended = ?3"
 				   " WHERE schedule = ?1 AND result = 0 AND job = 0 AND time <> ?2");
 	end_waiting = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_open SET result = 4,"
-				     " ended = ?2 WHERE schedule = ?1 AND result = 0 AND job = 0"
+				     " ended = ?2 WHERE schedule = ?1 AND result = 0 AND job <= 0"
 				     " AND EXISTS (SELECT 1 FROM schedules WHERE id = ?1 AND gone > 0)");
-	which_may = sqlite_prepare(db, "SELECT schedule, time, NOT EXISTS (SELECT 1 FROM runs"
-				   " INDEXED BY runs_open WHERE schedule = r.schedule AND result = 0"
-				   " AND job > 0) AS may FROM runs AS r INDEXED BY runs_job"
-				   " WHERE result < 2 AND job = 0 ORDER BY may DESC LIMIT " NUMBER_TEXT(WAITING_MOST));
+	which_may = sqlite_prepare(db, "SELECT schedule, time, CASE WHEN job < 0 THEN ended <= ?1 OR "
+				   BEFORE("runs", "-r.job", "r.time") " > 0 ELSE NOT EXISTS"
+				   " (SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule ="
+				   " r.schedule AND result = 0 AND job > 0) END AS may"
+				   " FROM runs AS r INDEXED BY runs_job WHERE result < 2"
+				   " AND job <= 0 ORDER BY may DESC, time LIMIT " NUMBER_TEXT(WAITING_MOST));
 	get_run = sqlite_prepare(db, "SELECT job FROM runs WHERE schedule = ?1 AND time = ?2"
 				 " AND shard = ?3");
 	add_run = sqlite_prepare(db, "INSERT INTO runs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON"
 				 " CONFLICT"
 				 " DO UPDATE SET job = ?4, result = ?5, created = ?6, ended = ?7"
-				 " WHERE job = 0");
+				 " WHERE job <= 0");
 	end_run = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_job SET result = 2 + (result"
 				 " = 1), ended = ?2 WHERE job = ?1 AND result < 2");
 	set_run = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_job SET result = ?2, ended = ?3"

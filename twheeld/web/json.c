@@ -34,7 +34,7 @@ const char *json_of_result(const struct run_row *run)
 		"open", "buried", "done", "failed", "skipped", "missed",
 	};
 
-	if (run->result == RUN_OPEN && !run->job)
+	if (run->result == RUN_OPEN && run->job <= 0)
 		return "waiting";
 	return run->result < RUN_RESULTS ? names[run->result] : "unknown";
 }

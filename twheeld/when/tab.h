@@ -46,6 +46,8 @@ struct definition {
 	uint32_t most;		/* of MISFIRE_ALL */
 	enum overlap overlap;
 	bool paused;		/* by its line: it has no times */
+	char *after;		/* AFTER=: the schedule that it waits for, or NULL */
+	int64_t within;		/* seconds: so long; AFTER_WITHIN= */
 	bool own;		/* of servers that share a store, each has its own */
 	unsigned int line;
 };
