@@ -6,8 +6,6 @@
  * them FIRINGS_MOST, so that clients need not wait for many. The others wait in a row.
  */
 #include <event2/event.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -787,13 +785,12 @@ static void stop(struct schedule *schedule)
 static int64_t whole_digest(const struct schedule *schedule)
 {
 	const struct definition *one = schedule->definition;
-	char numbers[200];
-	int64_t digest;
+	const int64_t numbers[] = {
+		schedule->digest, one->pri, one->ttr, one->shards, one->most, one->misfire,
+		one->overlap, one->paused, one->late, one->within,
+	};
+	int64_t digest = digest_text(one->body, digest_numbers(numbers, sizeof(numbers)));
 
-	snprintf(numbers, sizeof(numbers), "%u %u %u %u %d %d %d %" PRId64 " %" PRId64, one->pri, one->ttr,
-		 one->shards, one->most, one->misfire, one->overlap, one->paused, one->late, one->within);
-	digest = digest_text(numbers, schedule->digest);
-	digest = digest_text(one->body, digest);
 	digest = digest_text(one->tube, digest);
 	digest = digest_text(one->params ? one->params : "", digest);
 	digest = digest_text(one->after ? one->after : "", digest);
@@ -987,9 +984,9 @@ static void compare_tabs(const char *names)
 	if (same && differ_said)
 		inform("the tabs of all servers are the same again");
 	else if (!same && !differ_said && alarm_now() - differ_since >= DIFFER_LEAST)
-		complain("these servers of the database have other tabs than this one: %s. What a"
-			 " schedule's jobs are depends on which server comes first: have the same"
-			 " files on all", names);
+		complain("these servers of the database have other tabs than this one: %s;"
+			 " have the same files on all, as who comes first says what jobs are",
+			 names);
 	else
 		return;
 	differ_said = !same;

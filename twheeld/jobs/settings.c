@@ -347,7 +347,7 @@ static bool take_tube(const config_setting_t *setting, struct tube_settings *tub
 	if (!tube->pattern)
 		return wrong(setting, "these are tubes without a name: name = \"...\" is missing");
 	if ((tube->factor != FACTOR || tube->jitter) && !tube->backoff)
-		return wrong(setting, "backoff-factor and backoff-jitter are for tubes with backoff");
+		return wrong(setting, "backoff-factor, backoff-jitter are for tubes with backoff");
 	return !tube->dead_letter || tube->tries ||
 		wrong(setting, "dead-letter is for tubes with tries");
 }

@@ -70,8 +70,8 @@ static void as_that(struct firing_run *run, const struct firing_run *that)
 
 /**
  * runs_make - make what a firing has, in the transaction in which the schedule's time goes on
- * @firing: all shards of a time are made, or none, while a run that was before is open. Of those that
- *	wait for that, the last stays
+ * @firing: all shards of a time are made, or none, while a run that was before is open. Of those
+ *	that wait for that, the last stays
  * @table: where runs are kept
  *
  * Return: false if the transaction has failed.

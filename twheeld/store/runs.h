@@ -44,7 +44,7 @@ struct firing {
 	bool overlap;		/* or else, while a run is open, none is made; or one after it: */
 	bool waits;
 	int64_t after, within;	/* a schedule whose run for that time is to be done first; ns */
-	bool waited;		/* its one time is one that waits; if it does not, nothing is made */
+	bool waited;		/* its one time is one that waits; if not, nothing is made */
 	bool stale;		/* out: its next time is another one */
 	void *request;		/* of the admin socket */
 	size_t weight;		/* what it costs, in bytes */

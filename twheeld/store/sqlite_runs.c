@@ -19,8 +19,8 @@
 
 static sqlite3 *writer;
 static sqlite3_stmt *define, *pause_it, *advance, *get_open, *get_run, *add_run, *end_run,
-	*set_run, *last_pruned, *prune_runs, *prune_schedule, *get_waiting, *leave_out, *end_waiting,
-	*which_may, *get_other;
+	*set_run, *last_pruned, *prune_runs, *prune_schedule, *get_waiting, *leave_out,
+	*end_waiting, *which_may, *get_other;
 /* Is there a run whose job may be there? Without, no other job needs to be looked up. */
 static bool any_runs;
 
@@ -262,13 +262,15 @@ void runs_start(sqlite3 *db)
 				   " WHERE schedule = ?1 AND result = 0 AND job = 0 AND time <> ?2");
 	end_waiting = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_open SET result = 4,"
 				     " ended = ?2 WHERE schedule = ?1 AND result = 0 AND job <= 0"
-				     " AND EXISTS (SELECT 1 FROM schedules WHERE id = ?1 AND gone > 0)");
-	which_may = sqlite_prepare(db, "SELECT schedule, time, CASE WHEN job < 0 THEN ended <= ?1 OR "
-				   BEFORE("runs", "-r.job", "r.time") " > 0 ELSE NOT EXISTS"
+				     " AND EXISTS (SELECT 1 FROM schedules WHERE id = ?1"
+				     " AND gone > 0)");
+	which_may = sqlite_prepare(db, "SELECT schedule, time, CASE WHEN job < 0 THEN ended <= ?1"
+				   " OR " BEFORE("runs", "-r.job", "r.time") " > 0 ELSE NOT EXISTS"
 				   " (SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule ="
 				   " r.schedule AND result = 0 AND job > 0) END AS may"
 				   " FROM runs AS r INDEXED BY runs_job WHERE result < 2"
-				   " AND job <= 0 ORDER BY may DESC, time LIMIT " NUMBER_TEXT(WAITING_MOST));
+				   " AND job <= 0 ORDER BY may DESC, time LIMIT "
+				   NUMBER_TEXT(WAITING_MOST));
 	get_run = sqlite_prepare(db, "SELECT job FROM runs WHERE schedule = ?1 AND time = ?2"
 				 " AND shard = ?3");
 	add_run = sqlite_prepare(db, "INSERT INTO runs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON"

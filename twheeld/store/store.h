@@ -45,9 +45,9 @@ struct store_tube {
 };
 
 /*
- * How a run is. These are numbers in the store; of the first two the job is there, unless job is not
- * above 0: then it is one that waits until it may be made, for the schedule's own run, or until that
- * of schedule -job is done, or @ended is over.
+ * How a run is. These are numbers in the store; of the first two the job is there, unless job is
+ * not above 0. Then the run waits: if that is 0, until no other one of its schedule is open; else
+ * until that of schedule -job is done, or the time @ended is over.
  */
 enum result { RUN_OPEN, RUN_BURIED, RUN_DONE, RUN_FAILED, RUN_SKIPPED, RUN_MISSED, RUN_RESULTS };
 

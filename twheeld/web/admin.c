@@ -108,7 +108,8 @@ static void tell_run(struct client *client, const struct run_row *run)
 {
 	answer(client, json_pack("{s:o, s:i, s:I, s:s, s:o, s:o, s:b}", "time",
 				 json_of_time(run->time), "shard", (int)run->shard, "job",
-				 (json_int_t)(run->job > 0 ? run->job : 0), "result", json_of_result(run),
+				 (json_int_t)(run->job > 0 ? run->job : 0),
+				 "result", json_of_result(run),
 				 "created", json_of_time(run->created),
 				 "ended", json_of_time(run->result == RUN_OPEN ? 0 : run->ended),
 				 "asked", run->time % SECOND != 0));
@@ -206,7 +207,8 @@ static json_t *at_length(const struct schedule *schedule, const struct runs_aske
 			 "shards", (json_int_t)definition->shards,
 			 "misfire", misfire_text(definition),
 			 "misfire_after", (json_int_t)definition->late,
-			 "jitter", (json_int_t)definition->jitter, "overlap", definition->overlap == OVERLAP_YES,
+			 "jitter", (json_int_t)definition->jitter,
+			 "overlap", definition->overlap == OVERLAP_YES,
 			 "waits", definition->overlap == OVERLAP_WAIT,
 			 "after", definition->after ? json_of_text(definition->after) : json_null(),
 			 "calendar", definition->dates_path ? json_of_text(definition->dates_path) :
@@ -392,7 +394,8 @@ static void do_resume(struct client *client, char **words)
 
 static void count_done(struct client *client, struct firing_counts counts)
 {
-	answer(client, json_pack("{s:b, s:I, s:I, s:I, s:I}", "ok", 1, "made", (json_int_t)counts.made,
+	answer(client, json_pack("{s:b, s:I, s:I, s:I, s:I}", "ok", 1,
+				 "made", (json_int_t)counts.made,
 				 "there", (json_int_t)counts.there,
 				 "skipped", (json_int_t)counts.skipped,
 				 "waiting", (json_int_t)counts.waiting));

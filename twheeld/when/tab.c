@@ -889,7 +889,8 @@ struct tab *tab_begin(const char *text, size_t length, const char *file,
 		.reader = reader,
 		.values = {
 			.tube = "default", .pri = 1024, .ttr = 60, .shards = 1, .fields = 5,
-			.late = 60, .within = 86400, .misfire = MISFIRE_ONCE, .overlap = OVERLAP_YES,
+			.late = 60, .within = 86400, .misfire = MISFIRE_ONCE,
+			.overlap = OVERLAP_YES,
 		},
 	};
 	copy_text(tab->values.zone, sizeof(tab->values.zone), host->zone);
