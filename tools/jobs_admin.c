@@ -108,6 +108,9 @@ int jobs_list(const struct jobs *jobs)
 	if (number(last, "wrong"))
 		say("wrong lines of the tabs, which are left out: %lld. The server's log names "
 		    "them, and so does twheel jobs check FILE", number(last, "wrong"));
+	if (json_string_length(json_object_get(last, "differ")))
+		say("these servers have other tabs than the one that was asked: %s. Have the same "
+		    "files on all", member(last, "differ"));
 	if (jobs->json)
 		return print_json(array);
 	printf("%-32s %-20s %-20s %-8s %s\n", "NAME", "NEXT", "LAST", "RESULT", "WHEN");
@@ -200,9 +203,9 @@ static int print_counts(const struct jobs *jobs, json_t *last)
 	if (jobs->json)
 		return print_json(last);
 	if (json_object_get(last, "made"))
-		printf("jobs made: %lld; left out, as an earlier one is not done: %lld; there "
-		       "before: %lld\n", number(last, "made"), number(last, "skipped"),
-		       number(last, "there"));
+		printf("jobs made: %lld; left out, as an earlier one is not done: %lld; waiting "
+		       "for that: %lld; there before: %lld\n", number(last, "made"),
+		       number(last, "skipped"), number(last, "waiting"), number(last, "there"));
 	return finish_output(STATUS_OK);
 }
 

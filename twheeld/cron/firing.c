@@ -86,7 +86,8 @@ struct op *firing_new(struct schedule *schedule, const int64_t *times, size_t co
 	op->firing = firing;
 	firing->schedule = schedule;
 	firing->id = schedule->id;
-	firing->overlap = definition->overlap;
+	firing->overlap = definition->overlap == OVERLAP_YES;
+	firing->waits = definition->overlap == OVERLAP_WAIT;
 	for (; firing->count < all; firing->count++) {
 		if (add_run(&firing->runs[firing->count], definition,
 			    times[firing->count / definition->shards],
@@ -134,8 +135,9 @@ struct firing_counts firing_end(struct op *op)
 			attach(&run->put);
 			continue;
 		}
-		counts.skipped += run->skipped;
-		counts.there += !run->skipped;
+		counts.skipped += run->skipped && !run->there;
+		counts.waiting += run->waits && !run->there;
+		counts.there += run->there || (!run->skipped && !run->waits);
 		job_free(run->put.job);
 	}
 	free(firing);

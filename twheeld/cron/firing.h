@@ -9,7 +9,7 @@
 
 /* What became of the runs of a firing */
 struct firing_counts {
-	size_t made, skipped, there;
+	size_t made, skipped, there, waiting;
 };
 
 struct op *firing_new(struct schedule *schedule, const int64_t *times, size_t count);

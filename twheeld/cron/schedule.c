@@ -16,6 +16,7 @@
 #include "cron/firing.h"
 #include "cron/schedule.h"
 #include "jobs/command.h"
+#include "when/after.h"
 #include "when/calendar.h"
 #include "when/zone.h"
 
@@ -27,6 +28,8 @@
 #define STEP MILLISECOND
 /* That of a database is known less well, as the answer has its way. */
 #define SHARED_STEP (50 * MILLISECOND)
+/* So long other servers' tabs may differ, while all are edited, before that is said */
+#define DIFFER_LEAST (10 * SECOND)
 /* How often it is asked which schedules are paused, and by whom they are defined */
 #define LOOK (2 * SECOND)
 
@@ -39,12 +42,20 @@ static struct schedule *ending;	/* is looked at next, at the end of that */
 static size_t weight;		/* of the jobs that are being written */
 static int64_t skew;		/* by which the timers are set */
 static int64_t history, prune_at, look_at;
+static int64_t started;		/* by the server's time */
 static int64_t forgotten;	/* up to this time runs may be, in ns */
 static uint64_t jobs;
 static size_t gone_count;	/* no file has them */
 static struct schedule *next_gone;	/* the next one that the store is asked to forget, held */
 static struct histogram lateness;
 static struct event *turn;
+/* Servers whose tabs differ from this one's, since when, and whether that was said */
+static char differing[TUBE_NAME_MAX + 1];
+static int64_t differ_since;
+static bool differ_said;
+static bool have_waits;		/* a file has, or had, a schedule with times that may wait */
+static bool may_wait = true;	/* there may be such times */
+static unsigned int waiting_asked;	/* and which may be made is asked, or is being made */
 
 static void settle(struct schedule *schedule);
 static void end_if_unused(struct schedule *schedule);
@@ -91,12 +102,31 @@ static int64_t jitter(const struct schedule *schedule)
 	return hash % (most + 1) * MILLISECOND;
 }
 
-/** schedule_due - when a schedule that a file has fires next, by the wall clock, in ns */
+/*
+ * When this server has started, by the wall clock as it is now: it may have been set since, as it
+ * was wrong then.
+ */
+static int64_t started_at(void)
+{
+	return alarm_wall() - (alarm_now() - started);
+}
+
+/**
+ * schedule_due - when a schedule that a file has fires next, by the wall clock, in ns
+ *
+ * What had been missed when the server started is spread over the time after that.
+ */
 int64_t schedule_due(const struct schedule *schedule)
 {
-	int64_t ns = to_ns(schedule->time);
+	const struct definition *definition = schedule->definition;
+	int64_t ns = to_ns(schedule->time), start;
 
-	return ns == INT64_MAX ? ns : ns + jitter(schedule);
+	if (ns == INT64_MAX || !definition->jitter)
+		return ns;
+	start = started_at();
+	if (schedule->time < start / SECOND - definition->late - definition->jitter)
+		ns = start;
+	return ns + jitter(schedule);
 }
 
 static bool clock_was_set(void)
@@ -289,6 +319,26 @@ static void find_times(const struct schedule *schedule, struct spans *times)
 		times->since = schedule->time;
 }
 
+static int64_t new_id(const char *name)
+{
+	return others ? digest_text(name, 0) & INT64_MAX : next_id;
+}
+
+/* What a time of it waits for. That one may not be there: it may be another server's alone. */
+static void set_after(struct firing *firing, const struct schedule *schedule)
+{
+	const struct definition *definition = schedule->definition;
+	const struct schedule *other;
+
+	if (!definition->after)
+		return;
+	other = schedule_find(definition->after);
+	firing->within = definition->within * SECOND;
+	firing->after = other ? other->id : INT64_MAX;
+	if (!other && others)
+		firing->after = new_id(definition->after);
+}
+
 static bool fire(struct schedule *schedule)
 {
 	struct spans times;
@@ -298,6 +348,7 @@ static bool fire(struct schedule *schedule)
 	op = firing_new(schedule, times.ns, times.count);
 	if (!op)
 		return false;
+	set_after(op->firing, schedule);
 	op->firing->digest = schedule->digest;
 	op->firing->from = to_ns(schedule->time);
 	op->firing->next = to_ns(times.next);
@@ -306,6 +357,76 @@ static bool fire(struct schedule *schedule)
 	weight += op->firing->weight;
 	firing_submit(op, fired);
 	return true;
+}
+
+/* Times that wait */
+
+/* Numbers, or what begins with one */
+static int compare(const void *a, const void *b)
+{
+	int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+static void made_at_last(struct op *op)
+{
+	weight -= op->firing->weight;
+	jobs += firing_end(op).made;
+	waiting_asked--;
+}
+
+/* What is due has its turn first, and does for what waits. */
+static void make_at_last(struct schedule *schedule, int64_t time)
+{
+	struct op *op;
+
+	if (!fires(schedule) || schedule_is_paused(schedule) || schedule->unwritten ||
+	    schedule_due(schedule) <= alarm_wall() || weight >= FIRINGS_WEIGHT)
+		return;
+	op = firing_new(schedule, &time, 1);
+	if (!op)
+		return;
+	set_after(op->firing, schedule);
+	op->firing->waited = true;
+	weight += op->firing->weight;
+	waiting_asked++;
+	firing_submit(op, made_at_last);
+}
+
+static void waiting_told(struct op *op)
+{
+	struct waiting *waiting = container_of(op, struct waiting, op);
+
+	waiting_asked--;
+	if (op->failed)
+		return;
+	may_wait = have_waits || waiting->any;
+	qsort(waiting->found, waiting->count, sizeof(*waiting->found), compare);
+	for (struct schedule *one = schedules; waiting->count && one; one = one->hash.next) {
+		const struct waiting_time *found = bsearch(&one->id, waiting->found, waiting->count,
+							   sizeof(*waiting->found), compare);
+
+		while (found && found > waiting->found && found[-1].schedule == one->id)
+			found--;
+		for (; found && found < waiting->found + waiting->count &&
+		     found->schedule == one->id; found++)
+			make_at_last(one, found->time);
+	}
+}
+
+/* Nothing tells that a run has ended which another server's worker has had. */
+static void look_for_waiting(void)
+{
+	struct waiting *waiting;
+
+	if (!may_wait || waiting_asked || taking || command_draining())
+		return;
+	waiting = zalloc(sizeof(*waiting));
+	waiting->op.kind = OP_WAITING;
+	waiting->op.done = waiting_told;
+	waiting_asked = 1;
+	commit_submit(&waiting->op);
 }
 
 /* Gives whether something is being written now. */
@@ -547,6 +668,22 @@ static bool is_due(const struct schedule *schedule)
 		schedule_next(schedule, schedule->time - 1) == schedule->time;
 }
 
+/* Of those that this reading has found: what was there before is as old as its file. */
+static const char *after_of(void *unused, const char *name)
+{
+	const struct schedule *schedule = schedule_find(name);
+
+	(void)unused;
+	return schedule && schedule->definition && schedule->reading == reading ?
+		schedule->definition->after : NULL;
+}
+
+/** schedule_circle - would a schedule that a file has wait for itself? @why has the names then */
+bool schedule_circle(const struct definition *definition, char *why, size_t room)
+{
+	return after_circle(definition->name, definition->after, after_of, NULL, why, room);
+}
+
 /**
  * schedule_keep - a file has a schedule, and what it relies on can't be read now
  * @name: the schedule's, which stays as it was
@@ -587,11 +724,6 @@ static void swap(struct schedule *schedule, struct definition **definition,
 	*holidays = old_holidays;
 }
 
-static int64_t new_id(const char *name)
-{
-	return others ? digest_text(name, 0) & INT64_MAX : next_id;
-}
-
 /**
  * schedule_adopt - a file has a schedule
  * @definition: the schedule, which is taken; out: what it was before, or NULL
@@ -614,6 +746,8 @@ bool schedule_adopt(struct definition **definition, struct holidays **holidays, 
 	/* The store alone had it, as its file could not be read before, perhaps. */
 	first = !schedule->definition;
 	swap(schedule, definition, holidays);
+	have_waits |= schedule->definition->overlap == OVERLAP_WAIT || schedule->definition->after;
+	may_wait |= have_waits;
 	schedule->file = file;
 	schedule->reading = reading;
 	same = !schedule->gone && schedule->digest == digest;
@@ -647,6 +781,33 @@ static void stop(struct schedule *schedule)
 	settle(schedule);
 }
 
+/* Of all that makes its jobs what they are; its own digest has its times. */
+static int64_t whole_digest(const struct schedule *schedule)
+{
+	const struct definition *one = schedule->definition;
+	const int64_t numbers[] = {
+		schedule->digest, one->pri, one->ttr, one->shards, one->most, one->misfire,
+		one->overlap, one->paused, one->late, one->within,
+	};
+	int64_t digest = digest_text(one->body, digest_numbers(numbers, sizeof(numbers)));
+
+	digest = digest_text(one->tube, digest);
+	digest = digest_text(one->params ? one->params : "", digest);
+	digest = digest_text(one->after ? one->after : "", digest);
+	return digest_text(one->name, digest);
+}
+
+/* In whatever order they are; never 0 */
+static void tell_tabs(void)
+{
+	uint64_t sum = 1;
+
+	for (struct schedule *one = schedules; one; one = one->hash.next)
+		if (one->definition && !one->definition->own)
+			sum += whole_digest(one);
+	__atomic_store_n(&store_tabs, sum ? sum : 1, __ATOMIC_RELAXED);
+}
+
 /* Where others have some, those that no file of this server ever had are theirs. */
 static bool was_ours(const struct schedule *schedule)
 {
@@ -669,6 +830,8 @@ bool schedule_taking_ends(bool complete)
 	if (ending)
 		return false;
 	taking = false;
+	if (others)
+		tell_tabs();
 	pump();
 	return true;
 }
@@ -790,13 +953,6 @@ int64_t schedule_forgotten(void)
 	return forgotten;
 }
 
-static int compare(const void *a, const void *b)
-{
-	int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
-
-	return (one > other) - (one < other);
-}
-
 /* If it was resumed, the store knows its next time, and says so when this one comes. */
 static void look_at_one(struct schedule *schedule, bool paused)
 {
@@ -809,12 +965,41 @@ static void look_at_one(struct schedule *schedule, bool paused)
 	settle(schedule);
 }
 
+/** schedule_differs - which servers have other tabs than this one: names; or "" */
+const char *schedule_differs(void)
+{
+	return differ_said ? differing : "";
+}
+
+/* The names of servers whose tabs differ were looked up. */
+static void compare_tabs(const char *names)
+{
+	bool same = !*names;
+
+	strcpy(differing, names);
+	if (same)
+		differ_since = 0;
+	else if (!differ_since)
+		differ_since = alarm_now();
+	if (same && differ_said)
+		inform("the tabs of all servers are the same again");
+	else if (!same && !differ_said && alarm_now() - differ_since >= DIFFER_LEAST)
+		complain("these servers of the database have other tabs than this one: %s;"
+			 " have the same files on all, as who comes first says what jobs are",
+			 names);
+	else
+		return;
+	differ_said = !same;
+}
+
 /* Another server may have paused or resumed some. */
 static void looked(struct op *op)
 {
 	struct request *request = container_of(op, struct request, op);
 
 	look_at = alarm_now() + LOOK;
+	if (!op->failed)
+		compare_tabs(request->name);
 	if (!op->failed && request->count)
 		qsort(request->ids, request->count, sizeof(*request->ids), compare);
 	for (struct schedule *one = schedules; !op->failed && one; one = one->hash.next) {
@@ -842,6 +1027,7 @@ static void look_for_pauses(void)
 void schedule_tick(void)
 {
 	check_clock();
+	look_for_waiting();
 	if (others && alarm_now() >= look_at)
 		look_for_pauses();
 	if (alarm_now() >= prune_at)
@@ -859,6 +1045,7 @@ void schedule_start(struct event_base *base, int64_t keep, bool shared)
 	others = shared;
 	turn = must(event_new(base, -1, 0, take_turns, NULL));
 	history = keep;
+	started = alarm_now();
 	forgotten = store->meta("forgotten", 0);
 	skew = alarm_skew();
 	store->schedules(load);

@@ -53,6 +53,7 @@ struct schedule_counts {
 
 void schedule_start(struct event_base *base, int64_t history, bool shared);
 int64_t schedule_forgotten(void);
+const char *schedule_differs(void);
 struct schedule_counts schedule_count(void);
 void schedule_tick(void);
 struct schedule *schedule_find(const char *name);
@@ -67,6 +68,7 @@ int64_t schedule_digest(const struct definition *definition, const struct holida
 void schedule_taking_begins(void);
 bool schedule_adopt(struct definition **definition, struct holidays **holidays, int64_t digest,
 		    const char *file);
+bool schedule_circle(const struct definition *definition, char *why, size_t room);
 void schedule_keep(const char *name);
 bool schedule_taking_ends(bool complete);
 

@@ -411,6 +411,7 @@ static bool end_step(void)
 static bool take_step(void)
 {
 	struct line *one = at;
+	char why[800];
 
 	if (!one) {
 		if (!complete)
@@ -422,6 +423,9 @@ static bool take_step(void)
 	at = one->next;
 	if (one->kept)
 		schedule_keep(one->definition->name);
+	else if (one->definition && one->definition->after &&
+		 schedule_circle(one->definition, why, sizeof(why)))
+		set_wrong(one->path, one->definition->line, 1, why);
 	else if (one->definition &&
 		 !schedule_adopt(&one->definition, &one->holidays, one->digest, one->path))
 		name_taken(one);

@@ -915,7 +915,7 @@ static void poll_again(struct twheel *tw, struct twheel_timer *timer,
 	alarm_set(timer, alarm_now() + POLL);
 }
 
-/* Lines, of which the last may not be all there */
+/* Lines, of which the last may not be all there. One without a name: something is due soon. */
 static void hinted(evutil_socket_t fd, short what, void *arg)
 {
 	static char lines[64 * (TUBE_NAME_MAX + 1) + 1];
@@ -932,7 +932,10 @@ static void hinted(evutil_socket_t fd, short what, void *arg)
 	lines[have] = '\0';
 	while ((end = strchr(line, '\n'))) {
 		*end = '\0';
-		tube_has_jobs(line);
+		if (*line)
+			tube_has_jobs(line);
+		else
+			promote();
 		line = end + 1;
 	}
 	have -= line - lines;

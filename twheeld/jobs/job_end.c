@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/digest.h"
 #include "jobs/engine.h"
 #include "jobs/job_end.h"
 #include "jobs/tube.h"
@@ -57,13 +58,21 @@ static void put_aside(const struct tube *tube, struct row *row)
 }
 
 /* Twice as long after each try */
-static int64_t backoff(const struct tube_settings *settings, uint32_t tries)
+/* Jobs that failed at the same time are not tried again at the same. */
+static int64_t jitter(const struct row *row, int64_t most)
 {
-	int64_t ns = settings->backoff;
+	const int64_t key[] = { row->id, row->reserves };
 
-	for (uint32_t i = 1; i < tries && ns < settings->backoff_most; i++)
-		ns = ns <= settings->backoff_most / 2 ? 2 * ns : settings->backoff_most;
-	return ns;
+	return (uint64_t)digest_numbers(key, sizeof(key)) % (most / MILLISECOND + 1) * MILLISECOND;
+}
+
+static int64_t backoff(const struct tube_settings *settings, const struct row *row)
+{
+	int64_t ns = settings->backoff, factor = settings->factor;
+
+	for (uint32_t i = 1; i < row->reserves && factor > 1 && ns < settings->backoff_most; i++)
+		ns = ns <= settings->backoff_most / factor ? factor * ns : settings->backoff_most;
+	return settings->jitter ? ns + jitter(row, ns / 100 * settings->jitter) : ns;
 }
 
 static int64_t delay_of(struct row *row, const struct tube_settings *settings)
@@ -72,7 +81,7 @@ static int64_t delay_of(struct row *row, const struct tube_settings *settings)
 
 	if (ns || !settings->backoff)
 		return ns;
-	ns = backoff(settings, row->reserves);
+	ns = backoff(settings, row);
 	units = (ns + settings->unit - 1) / settings->unit;
 	row->delay = units < UINT32_MAX ? units : UINT32_MAX;
 	return ns;

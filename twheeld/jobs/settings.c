@@ -291,6 +291,9 @@ static bool take_dead_letter(const config_setting_t *setting, void *to)
 		wrong(setting, "'%s' can't be the name of a tube", name);
 }
 
+/* Of a backoff, unless said */
+#define FACTOR 2
+
 static bool take_backoff(const config_setting_t *setting, void *to)
 {
 	struct tube_settings *tube = to;
@@ -299,6 +302,16 @@ static bool take_backoff(const config_setting_t *setting, void *to)
 		tube->backoff) ||
 		wrong(setting, "backoff is a time, or two as in \"2s..1h\", the longer one last: "
 		      DURATION_EXAMPLES);
+}
+
+static bool take_factor(const config_setting_t *setting, void *to)
+{
+	return take_number(setting, &((struct tube_settings *)to)->factor, 1, 10);
+}
+
+static bool take_jitter(const config_setting_t *setting, void *to)
+{
+	return take_number(setting, &((struct tube_settings *)to)->jitter, 0, 100);
 }
 
 static bool take_unit(const config_setting_t *setting, void *to)
@@ -319,17 +332,22 @@ static bool take_tube(const config_setting_t *setting, struct tube_settings *tub
 		{ "tries", CONFIG_TYPE_INT64, take_tries },
 		{ "dead-letter", CONFIG_TYPE_STRING, take_dead_letter },
 		{ "backoff", CONFIG_TYPE_STRING, take_backoff },
+		{ "backoff-factor", CONFIG_TYPE_INT64, take_factor },
+		{ "backoff-jitter", CONFIG_TYPE_INT64, take_jitter },
 		{ "delay-unit", CONFIG_TYPE_STRING, take_unit },
 		{ 0 }
 	};
 
 	tube->unit = SECOND;
+	tube->factor = FACTOR;
 	if (config_setting_type(setting) != CONFIG_TYPE_GROUP)
 		return wrong(setting, "tubes is %s", what_is(CONFIG_TYPE_LIST));
 	if (!take_group(setting, keys, tube))
 		return false;
 	if (!tube->pattern)
 		return wrong(setting, "these are tubes without a name: name = \"...\" is missing");
+	if ((tube->factor != FACTOR || tube->jitter) && !tube->backoff)
+		return wrong(setting, "backoff-factor, backoff-jitter are for tubes with backoff");
 	return !tube->dead_letter || tube->tries ||
 		wrong(setting, "dead-letter is for tubes with tries");
 }

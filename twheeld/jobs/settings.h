@@ -19,6 +19,8 @@ struct tube_settings {
 	uint32_t tries;			/* a job is given out so often; 0: for ever */
 	const char *dead_letter;	/* the tube where it goes then; NULL: it is buried */
 	int64_t backoff, backoff_most;	/* ns after the first try, and at most; 0: none */
+	int64_t factor;			/* that grows so after each try */
+	int64_t jitter;			/* by so many percent of it at most, it is longer */
 	int64_t unit;			/* ns of a delay of 1 */
 };
 

@@ -16,6 +16,7 @@
 #include "cron/holidays.h"
 #include "server/check.h"
 #include "web/json.h"
+#include "when/after.h"
 #include "when/calendar.h"
 #include "when/dates.h"
 #include "when/tab.h"
@@ -25,7 +26,7 @@
 #define TIME_FORMAT "%Y-%m-%dT%H:%M:%S"
 
 struct name {
-	char *text;
+	char *text, *after;
 	unsigned int line;
 	UT_hash_handle hash;
 };
@@ -52,10 +53,19 @@ static void wrong(struct tab_reader *reader, unsigned int line, size_t column, c
 	fprintf(stderr, "%s:%u:%zu: %s\n", check->path, line, column, why);
 }
 
+static const char *after_of(void *arg, const char *text)
+{
+	struct check *check = arg;
+	struct name *name;
+
+	HASH_FIND(hash, check->names, text, strlen(text), name);
+	return name ? name->after : NULL;
+}
+
 static bool is_new(struct check *check, const struct definition *definition)
 {
-	char why[100];
 	struct name *name;
+	char why[800];
 
 	HASH_FIND(hash, check->names, definition->name, strlen(definition->name), name);
 	if (name) {
@@ -63,7 +73,13 @@ static bool is_new(struct check *check, const struct definition *definition)
 		wrong(&check->reader, definition->line, 1, why);
 		return false;
 	}
+	if (definition->after &&
+	    after_circle(definition->name, definition->after, after_of, check, why, sizeof(why))) {
+		wrong(&check->reader, definition->line, 1, why);
+		return false;
+	}
 	name = zalloc(sizeof(*name));
+	name->after = definition->after ? must(strdup(definition->after)) : NULL;
 	name->text = must(strdup(definition->name));
 	name->line = definition->line;
 	HASH_ADD_KEYPTR(hash, check->names, name->text, strlen(name->text), name);
@@ -77,6 +93,7 @@ static void forget_names(struct check *check)
 	HASH_ITER(hash, check->names, name, next) {
 		HASH_DELETE(hash, check->names, name);
 		free(name->text);
+		free(name->after);
 		free(name);
 	}
 }
@@ -190,6 +207,8 @@ static void print(const struct definition *definition, char (*times)[40], int co
 		       "1 is Sunday here, as in Quartz. To croner, node-cron and Spring it is Monday");
 	if (definition->dates_path)
 		print_left(definition, left);
+	if (definition->after)
+		printf("  once that of %s is done\n", definition->after);
 	for (int i = 0; i < count; i++)
 		printf("  %s\n", times[i]);
 	if (definition->paused)

@@ -40,6 +40,8 @@ const struct store *store = &store_sqlite;
 const struct engine *engine = &engine_local;
 int64_t store_lease;
 const char *store_node, *store_site;
+int64_t store_job_size, store_tabs;
+bool store_refuses;
 
 static void become(const char *name)
 {
@@ -59,6 +61,7 @@ static void drain(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	(void)arg;
+	__atomic_store_n(&store_refuses, true, __ATOMIC_RELAXED);
 	command_drain();
 }
 
@@ -277,6 +280,7 @@ int main(int argc, char **argv)
 	}
 	store_lease = options.lease;
 	store_node = options.node;
+	store_job_size = options.job_size;
 	store_site = options.site ? options.site : "";
 	load(base);
 	if (options.verbose)

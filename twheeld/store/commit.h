@@ -15,7 +15,7 @@ struct event_base;
 
 enum op_kind {
 	OP_PUT, OP_CHANGE, OP_DELETE, OP_SKEW, OP_FORGET_TUBE, OP_DEFINE, OP_PAUSE, OP_FIRE,
-	OP_PRUNE,
+	OP_PRUNE, OP_WAITING,
 	/* Of a shared store alone: of the committer itself; and, from OP_TAKE on, struct request */
 	OP_BEGIN, OP_EXTEND,
 	OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_LOOK, OP_WHICH,

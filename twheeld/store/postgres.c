@@ -22,6 +22,7 @@
 #include "base/alarm.h"
 #include "base/util.h"
 #include "store/postgres_ask.h"
+#include "store/postgres_functions.h"
 #include "store/postgres_jobs.h"
 #include "store/postgres_link.h"
 #include "store/postgres_listen.h"
@@ -84,9 +85,14 @@ static const char *const upgrades[] = {
 	"ALTER TABLE twheeld.jobs ALTER COLUMN tube TYPE text COLLATE \"C\";"
 	"ALTER TABLE twheeld.pauses ALTER COLUMN tube TYPE text COLLATE \"C\";"
 	"ALTER TABLE twheeld.schedules ALTER COLUMN name TYPE text COLLATE \"C\";",
+	/* What twheeld.put() looks at: this, and meta's job-size */
+	"ALTER TABLE twheeld.sessions ADD COLUMN draining bigint NOT NULL DEFAULT 0,"
+	" ADD COLUMN tabs bigint NOT NULL DEFAULT 0;",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
+/* The version in which functions came, or were changed last */
+#define FUNCTIONS_SINCE 5
 
 /* The loop's own, until all threads have begun */
 static struct pg_link reader;
@@ -188,6 +194,8 @@ static bool upgrade(PGconn *db)
 		fine = end_older(db, version) && pg_plain(db, UPGRADE_PATIENCE);
 	for (int64_t at = version; fine && at < (int64_t)VERSIONS; at++)
 		fine = do_each(db, upgrades[at]);
+	if (fine && version < FUNCTIONS_SINCE)
+		fine = pg_make_functions(db);
 	snprintf(sql, sizeof(sql), "UPDATE twheeld.meta SET value = %zu WHERE name = 'version'",
 		 VERSIONS);
 	return fine && pg_plain(db, sql) && pg_plain(db, "COMMIT");
@@ -368,9 +376,11 @@ static bool end_sessions(void)
 /* Gives false when it is over. */
 static bool renew(void)
 {
-	PG_STATEMENT(extend, "UPDATE twheeld.sessions SET until = " PG_NOW " + $2, batch = $3"
-		     " WHERE id = $1 RETURNING id");
-	PGresult *result = pg_do(&extend, "iii", pg_session(), store_lease, batch);
+	PG_STATEMENT(extend, "UPDATE twheeld.sessions SET until = " PG_NOW " + $2, batch = $3,"
+		     " draining = $4, tabs = $5 WHERE id = $1 RETURNING id");
+	PGresult *result = pg_do(&extend, "iiiii", pg_session(), store_lease, batch,
+				 (int64_t)__atomic_load_n(&store_refuses, __ATOMIC_RELAXED),
+				 __atomic_load_n(&store_tabs, __ATOMIC_RELAXED));
 
 	if (result && !PQntuples(result))
 		writer.failure = PG_ENDED;
@@ -422,6 +432,8 @@ static bool write_op(struct op *op)
 		return pg_fire(op->firing, pg_put);
 	case OP_PRUNE:
 		return pg_prune(op);
+	case OP_WAITING:
+		return pg_waiting(container_of(op, struct waiting, op));
 	case OP_PAUSED:
 		return pg_paused(op);
 	case OP_RENEW:
@@ -583,6 +595,15 @@ static void name_connection(void)
 	pg_plain(writer.db, sql);
 }
 
+/* What the functions hold programs to: the limit of the server that came last */
+static bool tell_job_size(void)
+{
+	PG_STATEMENT(tell, "INSERT INTO twheeld.meta AS m (name, value) VALUES('job-size', $1)"
+		     " ON CONFLICT (name) DO UPDATE SET value = $1 WHERE m.value <> $1");
+
+	return pg_done(pg_do(&tell, "i", store_job_size));
+}
+
 static bool make_session(void)
 {
 	PG_STATEMENT(make, "INSERT INTO twheeld.sessions(id, until, batch, lease, node, site)"
@@ -603,7 +624,7 @@ static bool make_session(void)
 	if (result)
 		id = pg_int(result, 0, 0);
 	PQclear(result);
-	if (!result || !pg_command("COMMIT")) {
+	if (!result || !tell_job_size() || !pg_command("COMMIT")) {
 		roll_back();
 		return false;
 	}

@@ -444,6 +444,12 @@ static PGresult *next_answer(void)
 	return judge(answer(used->db, 1, ANSWER));
 }
 
+/** pg_is_unknown - is it not there (0A), or not even in the grammar (42)? Other failures pass */
+bool pg_is_unknown(const PGresult *result)
+{
+	return is_of(result, "0A") || is_of(result, "42");
+}
+
 /**
  * pg_do - do a statement on the link that the thread uses
  * @statement: the statement

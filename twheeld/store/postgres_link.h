@@ -57,6 +57,7 @@ PGresult *pg_exec(PGconn *db, const char *sql);
 bool pg_plain(PGconn *db, const char *sql);
 bool pg_within(PGconn *db, const char *sql, int64_t most);
 bool pg_hangs(PGconn *db);
+bool pg_is_unknown(const PGresult *result);
 char *pg_why(PGconn *db);
 void pg_refuse_poolers(void);
 bool pg_open(struct pg_link *link, char **why);

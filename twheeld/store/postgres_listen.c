@@ -153,14 +153,6 @@ static void hear(void)
 	pass_on(lines, filled);
 }
 
-/* It is not there (0A), or not even in the grammar (42). Other failures pass. */
-static bool is_unknown(const PGresult *result)
-{
-	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-
-	return state && (!strncmp(state, "0A", 2) || !strncmp(state, "42", 2));
-}
-
 /* Some engines have no LISTEN: those who wait look often. */
 static bool connect_listener(void)
 {
@@ -180,7 +172,7 @@ static bool connect_listener(void)
 	deaf = false;
 	result = pg_exec(hearer.db, "SET synchronous_commit = off; LISTEN twheeld");
 	listens = PQresultStatus(result) == PGRES_COMMAND_OK;
-	if (is_unknown(result) && !pg_polls()) {
+	if (pg_is_unknown(result) && !pg_polls()) {
 		inform("the database has no LISTEN: it is asked for jobs ten times a second");
 		__atomic_store_n(&polls, true, __ATOMIC_RELAXED);
 	}

@@ -68,7 +68,24 @@ bool pg_pause(struct op *op)
 	return pg_done(result);
 }
 
-/** pg_paused - which schedules are paused */
+/* Servers that live and have other tabs, as names with commas between, up to a length */
+static bool others_differ(struct request *request)
+{
+	PG_STATEMENT(get, "SELECT left(string_agg(DISTINCT node, ', '), $2::int)"
+		     " FROM twheeld.sessions WHERE tabs NOT IN (0, $1) AND until >= " PG_NOW);
+	int64_t tabs = __atomic_load_n(&store_tabs, __ATOMIC_RELAXED);
+	PGresult *result;
+
+	*request->name = 0;
+	if (!tabs)
+		return true;
+	result = pg_do(&get, "ii", tabs, (int64_t)TUBE_NAME_MAX / 4);
+	if (PQntuples(result))
+		strcpy(request->name, PQgetvalue(result, 0, 0));
+	return pg_done(result);
+}
+
+/** pg_paused - which schedules are paused, and which servers have other ones */
 bool pg_paused(struct op *op)
 {
 	PG_STATEMENT(get, "SELECT id FROM twheeld.schedules WHERE paused = 1");
@@ -79,7 +96,7 @@ bool pg_paused(struct op *op)
 	request->ids = must(calloc(request->count + 1, sizeof(*request->ids)));
 	for (uint32_t i = 0; i < request->count; i++)
 		request->ids[i] = pg_int(result, i, 0);
-	return pg_done(result);
+	return pg_done(result) && others_differ(request);
 }
 
 /* What there is for a time stays, unless there was no job for it. */
@@ -88,32 +105,83 @@ static bool write_run(const struct firing *firing, int64_t time, uint32_t shard,
 {
 	PG_STATEMENT(add, "INSERT INTO twheeld.runs AS r"
 		     " (schedule, time, shard, job, result, created, ended) VALUES($1, $2, $3, $4,"
-		     " $5, " PG_NOW ", CASE $5::bigint WHEN 0 THEN 0 ELSE " PG_NOW " END)"
+		     " $5, " PG_NOW ", CASE WHEN $5::bigint > 0 THEN " PG_NOW
+		     " WHEN $4::bigint < 0 THEN " PG_NOW " + $6 ELSE 0 END)"
 		     " ON CONFLICT (schedule, time, shard) DO UPDATE SET job = excluded.job,"
 		     " result = excluded.result, created = excluded.created,"
-		     " ended = excluded.ended WHERE r.result >= 4");
+		     " ended = excluded.ended WHERE r.job <= 0");
 
-	return pg_done(pg_do(&add, "iiiii", firing->id, time, (int64_t)shard, job,
-			     (int64_t)result));
+	return pg_done(pg_do(&add, "iiiiii", firing->id, time, (int64_t)shard, job,
+			     (int64_t)result, firing->within));
 }
 
 static bool may_run(const struct firing *firing, const struct firing_run *run, bool *may)
 {
-	PG_STATEMENT(get, "SELECT result FROM twheeld.runs WHERE schedule = $1 AND time = $2"
+	PG_STATEMENT(get, "SELECT job FROM twheeld.runs WHERE schedule = $1 AND time = $2"
 		     " AND shard = $3");
 	PGresult *result = pg_do(&get, "iii", firing->id, run->time, (int64_t)run->shard);
 
-	*may = !PQntuples(result) || pg_int(result, 0, 0) >= RUN_SKIPPED;
+	*may = !PQntuples(result) || pg_int(result, 0, 0) <= 0;
 	return pg_done(result);
 }
 
 static bool any_open(const struct firing *firing, bool *open)
 {
 	PG_STATEMENT(get, "SELECT 1::bigint FROM twheeld.runs WHERE schedule = $1 AND result = 0"
-		     " LIMIT 1");
+		     " AND job > 0 LIMIT 1");
 	PGresult *result = pg_do(&get, "i", firing->id);
 
 	*open = PQntuples(result);
+	return pg_done(result);
+}
+
+static bool waits(const struct firing *firing, int64_t time, bool *there, bool *over)
+{
+	PG_STATEMENT(get, "SELECT CASE WHEN ended > 0 AND ended <= " PG_NOW " THEN 1 ELSE 0"
+		     " END::bigint FROM twheeld.runs WHERE schedule = $1 AND time = $2"
+		     " AND shard = 0 AND result = 0 AND job <= 0");
+	PGresult *result = pg_do(&get, "ii", firing->id, time);
+
+	*there = PQntuples(result);
+	*over = *there && pg_int(result, 0, 0);
+	return pg_done(result);
+}
+
+static bool get_before(const struct firing *firing, int64_t time, enum before *before)
+{
+	PG_STATEMENT(get, "SELECT " BEFORE("twheeld.runs", "$1", "$2") "::bigint");
+	PGresult *result = pg_do(&get, "ii", firing->after, time);
+
+	*before = PQntuples(result) ? pg_int(result, 0, 0) : BEFORE_OPEN;
+	return pg_done(result);
+}
+
+static bool leave_others_out(const struct firing *firing, int64_t time)
+{
+	PG_STATEMENT(leave, "UPDATE twheeld.runs SET result = 4, ended = " PG_NOW
+		     " WHERE schedule = $1 AND result = 0 AND job = 0 AND time <> $2");
+
+	return pg_done(pg_do(&leave, "ii", firing->id, time));
+}
+
+/** pg_waiting - which times wait no longer for anything */
+bool pg_waiting(struct waiting *waiting)
+{
+	PG_STATEMENT(get, "SELECT schedule, time, CASE WHEN job < 0 AND ended > " PG_NOW
+		     " THEN " BEFORE("twheeld.runs", "-r.job", "r.time") " WHEN job = 0 AND EXISTS"
+		     " (SELECT 1 FROM twheeld.runs AS o WHERE o.schedule = r.schedule"
+		     " AND o.result = 0 AND o.job > 0) THEN 0 ELSE 1 END::bigint AS may"
+		     " FROM twheeld.runs AS r WHERE result < 2 AND job <= 0"
+		     " ORDER BY may DESC, time LIMIT $1");
+	PGresult *result = pg_do(&get, "i", (int64_t)WAITING_MOST);
+
+	waiting->any = PQntuples(result);
+	waiting->count = 0;
+	for (int i = 0; i < PQntuples(result) && pg_int(result, i, 2); i++) {
+		waiting->found[i].schedule = pg_int(result, i, 0);
+		waiting->found[i].time = pg_int(result, i, 1);
+		waiting->count++;
+	}
 	return pg_done(result);
 }
 
@@ -157,7 +225,9 @@ static bool advance(struct firing *firing)
  */
 bool pg_fire(struct firing *firing, bool (*put)(struct op *op))
 {
-	const struct run_table table = { may_run, any_open, write_run, put };
+	const struct run_table table = {
+		may_run, any_open, waits, get_before, leave_others_out, write_run, put
+	};
 
 	firing->stale = false;
 	/* What is made beside has the row, too, so that no two look for open runs at a time. */
@@ -249,6 +319,9 @@ bool pg_prune(struct op *op)
 		     " (SELECT schedule, time, shard FROM twheeld.runs WHERE result >= 2"
 		     " AND time < $1 AND ended < $1 ORDER BY time, schedule, shard LIMIT $2)"
 		     " RETURNING time");
+	PG_STATEMENT(waiting, "UPDATE twheeld.runs SET result = 4, ended = " PG_NOW
+		     " WHERE result = 0 AND job <= 0 AND schedule IN"
+		     " (SELECT id FROM twheeld.schedules WHERE gone > 0)");
 	PG_STATEMENT(schedules, "DELETE FROM twheeld.schedules WHERE gone > 0"
 		     " AND (gone < $1 OR paused = 0) AND NOT EXISTS"
 		     " (SELECT 1 FROM twheeld.runs WHERE schedule = schedules.id)");
@@ -261,6 +334,8 @@ bool pg_prune(struct op *op)
 		if (pg_int(result, i, 0) > last)
 			last = pg_int(result, i, 0);
 	if (!pg_done(result) || !forget_until(last, &op->row.ord))
+		return false;
+	if (!pg_done(pg_do(&waiting, "")))
 		return false;
 	if (!op->row.size && !pg_done(pg_do(&schedules, "i", op->row.created)))
 		return false;

@@ -10,6 +10,7 @@
 bool pg_fire(struct firing *firing, bool (*put)(struct op *op));
 bool pg_define(struct schedule_row *row);
 bool pg_pause(struct op *op);
+bool pg_waiting(struct waiting *waiting);
 bool pg_prune(struct op *op);
 bool pg_paused(struct op *op);
 bool pg_last_runs(struct runs_asked *asked);

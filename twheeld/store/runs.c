@@ -7,15 +7,30 @@
 #include "base/util.h"
 #include "store/runs.h"
 
+/* Times that are missed are rows without a job, too: one row says that all shards wait. */
+static bool wait(struct firing *firing, struct firing_run *run, const struct run_table *table)
+{
+	if (run->shard || (run->before && firing->waited))
+		return true;
+	return table->write(firing, run->time, 0, run->before ? -firing->after : 0, RUN_OPEN) &&
+		(run->before || table->leave_out(firing, run->time));
+}
+
 static bool make(struct firing *firing, struct firing_run *run, const struct run_table *table)
 {
 	bool may;
 
 	if (!table->may_run(firing, run, &may))
 		return false;
-	run->skipped = run->skipped && may;
-	if (!may)
+	if (!may) {
+		run->there = true;
 		return true;
+	}
+	if (run->waits)
+		return wait(firing, run, table);
+	if (!run->shard && firing->waits && !run->skipped &&
+	    !table->leave_out(firing, run->time))
+		return false;
 	/* One row says that all shards of a time were skipped. */
 	if (run->skipped)
 		return run->shard || table->write(firing, run->time, 0, 0, RUN_SKIPPED);
@@ -25,27 +40,64 @@ static bool make(struct firing *firing, struct firing_run *run, const struct run
 			     run->put.same ? run->put.same : run->put.row.id, RUN_OPEN);
 }
 
+/* Is a time made, or left out, or does it wait? So it is for all of its shards. */
+static bool decide(const struct firing *firing, struct firing_run *run, bool over,
+		   const struct run_table *table)
+{
+	enum before before = BEFORE_DONE;
+	bool open = false;
+
+	if (firing->after && !table->before(firing, run->time, &before))
+		return false;
+	run->before = before == BEFORE_OPEN && !over;
+	run->waits = run->before;
+	run->skipped = before != BEFORE_DONE && !run->before;
+	if (run->waits || run->skipped || firing->overlap)
+		return true;
+	if (!table->any_open(firing, &open))
+		return false;
+	run->skipped = open && !firing->waits;
+	run->waits = open && firing->waits;
+	return true;
+}
+
+static void as_that(struct firing_run *run, const struct firing_run *that)
+{
+	run->before = that->before;
+	run->waits = that->waits;
+	run->skipped = that->skipped;
+}
+
 /**
  * runs_make - make what a firing has, in the transaction in which the schedule's time goes on
- * @firing: all shards of a time are made, or none, while a run that was before is open
+ * @firing: all shards of a time are made, or none, while a run that was before is open. Of those
+ *	that wait for that, the last stays
  * @table: where runs are kept
  *
  * Return: false if the transaction has failed.
  */
 bool runs_make(struct firing *firing, const struct run_table *table)
 {
-	bool open = false;
+	bool waits = true, over = false;
 
+	if (firing->waited && !table->waits(firing, firing->runs->time, &waits, &over))
+		return false;
 	if (firing->missed && !table->write(firing, firing->missed, 0, 0, RUN_MISSED))
 		return false;
 	for (size_t i = 0; i < firing->count; i++) {
 		struct firing_run *run = &firing->runs[i];
 
-		if (!firing->overlap && (!i || run[-1].time != run->time) &&
-		    !table->any_open(firing, &open))
-			return false;
-		run->skipped = open;
 		run->made = false;
+		run->there = false;
+		run->skipped = false;
+		run->waits = false;
+		run->before = false;
+		if (!waits)
+			continue;
+		if (i && run[-1].time == run->time)
+			as_that(run, &run[-1]);
+		else if (!decide(firing, run, over, table))
+			return false;
 		if (!make(firing, run, table))
 			return false;
 	}

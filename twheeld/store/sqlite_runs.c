@@ -14,9 +14,13 @@
 #define PRUNED "SELECT schedule, time, shard FROM runs INDEXED BY runs_over WHERE result >= 2" \
 	" AND time < ?1 AND ended < ?1 ORDER BY time, schedule, shard LIMIT ?2"
 
+#define NUMBER_TEXT(number) NUMBER_TEXT_OF(number)
+#define NUMBER_TEXT_OF(number) #number
+
 static sqlite3 *writer;
 static sqlite3_stmt *define, *pause_it, *advance, *get_open, *get_run, *add_run, *end_run,
-	*set_run, *last_pruned, *prune_runs, *prune_schedule;
+	*set_run, *last_pruned, *prune_runs, *prune_schedule, *get_waiting, *leave_out,
+	*end_waiting, *which_may, *get_other;
 /* Is there a run whose job may be there? Without, no other job needs to be looked up. */
 static bool any_runs;
 
@@ -69,7 +73,8 @@ static bool write_run(const struct firing *firing, int64_t time, uint32_t shard,
 {
 	int64_t now = alarm_wall();
 	const int64_t values[] = {
-		firing->id, time, shard, job, result, now, result == RUN_OPEN ? 0 : now,
+		firing->id, time, shard, job, result, now,
+		result != RUN_OPEN ? now : job < 0 ? now + firing->within : 0,
 	};
 
 	bind(add_run, 1, values, 7);
@@ -80,13 +85,13 @@ static bool write_run(const struct firing *firing, int64_t time, uint32_t shard,
 static bool may_run(const struct firing *firing, const struct firing_run *run, bool *may)
 {
 	const int64_t key[] = { firing->id, run->time, run->shard };
-	int64_t result = 0;
+	int64_t job = 0;
 	bool there;
 
 	bind(get_run, 1, key, 3);
-	if (!look(get_run, &there, &result))
+	if (!look(get_run, &there, &job))
 		return false;
-	*may = !there || result >= RUN_SKIPPED;
+	*may = !there || job <= 0;
 	return true;
 }
 
@@ -98,6 +103,58 @@ static bool any_open(const struct firing *firing, bool *open)
 	return look(get_open, open, &unused);
 }
 
+static bool waits(const struct firing *firing, int64_t time, bool *there, bool *over)
+{
+	const int64_t key[] = { firing->id, time };
+	int64_t until = 0;
+
+	bind(get_waiting, 1, key, 2);
+	if (!look(get_waiting, there, &until))
+		return false;
+	*over = until && until <= alarm_wall();
+	return true;
+}
+
+static bool get_before(const struct firing *firing, int64_t time, enum before *before)
+{
+	const int64_t key[] = { firing->after, time };
+	int64_t value = BEFORE_OPEN;
+	bool there;
+
+	bind(get_other, 1, key, 2);
+	if (!look(get_other, &there, &value))
+		return false;
+	*before = value;
+	return true;
+}
+
+static bool leave_others_out(const struct firing *firing, int64_t time)
+{
+	const int64_t values[] = { firing->id, time, alarm_wall() };
+
+	bind(leave_out, 1, values, 3);
+	return sqlite_step(leave_out);
+}
+
+/** runs_waiting - which times wait no longer for anything */
+bool runs_waiting(struct waiting *waiting)
+{
+	int ret;
+
+	sqlite3_bind_int64(which_may, 1, alarm_wall());
+	waiting->count = 0;
+	waiting->any = false;
+	while ((ret = sqlite3_step(which_may)) == SQLITE_ROW) {
+		waiting->any = true;
+		if (!sqlite3_column_int(which_may, 2))
+			break;
+		waiting->found[waiting->count].schedule = sqlite3_column_int64(which_may, 0);
+		waiting->found[waiting->count++].time = sqlite3_column_int64(which_may, 1);
+	}
+	sqlite3_reset(which_may);
+	return ret == SQLITE_DONE || ret == SQLITE_ROW;
+}
+
 /**
  * runs_fire - a schedule's next time goes on, and what is due is made, once
  * @firing: what is due
@@ -105,7 +162,9 @@ static bool any_open(const struct firing *firing, bool *open)
  */
 bool runs_fire(struct firing *firing, bool (*put)(struct op *op))
 {
-	const struct run_table table = { may_run, any_open, write_run, put };
+	const struct run_table table = {
+		may_run, any_open, waits, get_before, leave_others_out, write_run, put
+	};
 	const int64_t values[] = { firing->id, firing->from, firing->next, firing->since };
 
 	firing->stale = false;
@@ -150,8 +209,10 @@ static bool forget_schedules(struct prune *prune)
 	for (size_t i = 0; i < prune->count; i++) {
 		const int64_t values[] = { prune->ids[i], prune->op.row.created };
 
+		bind(end_waiting, 1, values, 1);
+		sqlite3_bind_int64(end_waiting, 2, alarm_wall());
 		bind(prune_schedule, 1, values, 2);
-		if (!sqlite_step(prune_schedule))
+		if (!sqlite_step(end_waiting) || !sqlite_step(prune_schedule))
 			return false;
 		prune->forgotten[i] = sqlite3_changes(writer);
 	}
@@ -193,13 +254,29 @@ void runs_start(sqlite3 *db)
 	advance = sqlite_prepare(db, "UPDATE schedules SET next = ?3, since = ?4"
 				 " WHERE id = ?1 AND next = ?2");
 	get_open = sqlite_prepare(db, "SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule = ?1"
-				  " AND result = 0 LIMIT 1");
-	get_run = sqlite_prepare(db, "SELECT result FROM runs WHERE schedule = ?1 AND time = ?2"
+				  " AND result = 0 AND job > 0 LIMIT 1");
+	get_waiting = sqlite_prepare(db, "SELECT ended FROM runs WHERE schedule = ?1"
+				     " AND time = ?2 AND shard = 0 AND result = 0 AND job <= 0");
+	get_other = sqlite_prepare(db, "SELECT " BEFORE("runs", "?1", "?2"));
+	leave_out = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_open SET result = 4, ended = ?3"
+				   " WHERE schedule = ?1 AND result = 0 AND job = 0 AND time <> ?2");
+	end_waiting = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_open SET result = 4,"
+				     " ended = ?2 WHERE schedule = ?1 AND result = 0 AND job <= 0"
+				     " AND EXISTS (SELECT 1 FROM schedules WHERE id = ?1"
+				     " AND gone > 0)");
+	which_may = sqlite_prepare(db, "SELECT schedule, time, CASE WHEN job < 0 THEN ended <= ?1"
+				   " OR " BEFORE("runs", "-r.job", "r.time") " > 0 ELSE NOT EXISTS"
+				   " (SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule ="
+				   " r.schedule AND result = 0 AND job > 0) END AS may"
+				   " FROM runs AS r INDEXED BY runs_job WHERE result < 2"
+				   " AND job <= 0 ORDER BY may DESC, time LIMIT "
+				   NUMBER_TEXT(WAITING_MOST));
+	get_run = sqlite_prepare(db, "SELECT job FROM runs WHERE schedule = ?1 AND time = ?2"
 				 " AND shard = ?3");
 	add_run = sqlite_prepare(db, "INSERT INTO runs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON"
 				 " CONFLICT"
 				 " DO UPDATE SET job = ?4, result = ?5, created = ?6, ended = ?7"
-				 " WHERE result >= 4");
+				 " WHERE job <= 0");
 	end_run = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_job SET result = 2 + (result"
 				 " = 1), ended = ?2 WHERE job = ?1 AND result < 2");
 	set_run = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_job SET result = ?2, ended = ?3"

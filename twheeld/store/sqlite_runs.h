@@ -14,6 +14,7 @@ bool runs_define(const struct schedule_row *row);
 bool runs_pause(const struct schedule_row *row);
 bool runs_fire(struct firing *firing, bool (*put)(struct op *op));
 bool runs_ended(const struct op *op);
+bool runs_waiting(struct waiting *waiting);
 bool runs_prune(struct prune *prune, int64_t *last);
 
 #endif

@@ -173,6 +173,8 @@ static bool write_op(struct op *op)
 		return runs_fire(op->firing, put_job);
 	case OP_PRUNE:
 		return prune(op);
+	case OP_WAITING:
+		return runs_waiting(container_of(op, struct waiting, op));
 	default:
 		return false;
 	}

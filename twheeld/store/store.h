@@ -44,7 +44,11 @@ struct store_tube {
 	int64_t urgent;
 };
 
-/* How a run is. These are numbers in the store; of the first two the job is there. */
+/*
+ * How a run is. These are numbers in the store; of the first two the job is there, unless job is
+ * not above 0. Then the run waits: if that is 0, until no other one of its schedule is open; else
+ * until that of schedule -job is done, or the time @ended is over.
+ */
 enum result { RUN_OPEN, RUN_BURIED, RUN_DONE, RUN_FAILED, RUN_SKIPPED, RUN_MISSED, RUN_RESULTS };
 
 /* A schedule as the store has it. Times are in ns since 1970 by the wall clock. */
@@ -97,6 +101,9 @@ struct store {
 extern int64_t store_lease;
 /* What others know it by; of a site, if it has one */
 extern const char *store_node, *store_site;
+extern int64_t store_job_size;	/* the most bytes of a body */
+extern int64_t store_tabs;	/* a digest of its tabs, or 0: it has none yet; atomic */
+extern bool store_refuses;	/* it takes no new jobs, as somebody said so; atomic */
 extern const struct store *store, store_sqlite, store_postgres;
 
 /* Further on: of a store that is this server's alone */

@@ -108,9 +108,10 @@ static void tell_run(struct client *client, const struct run_row *run)
 {
 	answer(client, json_pack("{s:o, s:i, s:I, s:s, s:o, s:o, s:b}", "time",
 				 json_of_time(run->time), "shard", (int)run->shard, "job",
-				 (json_int_t)run->job, "result", json_of_result(run->result),
+				 (json_int_t)(run->job > 0 ? run->job : 0),
+				 "result", json_of_result(run),
 				 "created", json_of_time(run->created),
-				 "ended", json_of_time(run->ended),
+				 "ended", json_of_time(run->result == RUN_OPEN ? 0 : run->ended),
 				 "asked", run->time % SECOND != 0));
 }
 
@@ -200,13 +201,16 @@ static json_t *at_length(const struct schedule *schedule, const struct runs_aske
 	const struct definition *definition = schedule->definition;
 	json_t *json = in_short(schedule, asked), *more;
 
-	more = json_pack("{s:o, s:I, s:I, s:I, s:o, s:I, s:I, s:b, s:o, s:o, s:I, s:o}",
+	more = json_pack("{s:o, s:I, s:I, s:I, s:o, s:I, s:I, s:b, s:b, s:o, s:o, s:o, s:I, s:o}",
 			 "body", json_of_text(definition->body), "pri", (json_int_t)definition->pri,
 			 "ttr", (json_int_t)definition->ttr,
 			 "shards", (json_int_t)definition->shards,
 			 "misfire", misfire_text(definition),
 			 "misfire_after", (json_int_t)definition->late,
-			 "jitter", (json_int_t)definition->jitter, "overlap", definition->overlap,
+			 "jitter", (json_int_t)definition->jitter,
+			 "overlap", definition->overlap == OVERLAP_YES,
+			 "waits", definition->overlap == OVERLAP_WAIT,
+			 "after", definition->after ? json_of_text(definition->after) : json_null(),
 			 "calendar", definition->dates_path ? json_of_text(definition->dates_path) :
 			 json_null(), "file", json_of_text(schedule->file),
 			 "line", (json_int_t)definition->line, "times", next_times(schedule));
@@ -223,15 +227,20 @@ static void told_piece(struct op *op)
 	struct runs_asked *asked = container_of(op, struct runs_asked, op);
 	struct client *client = asked->arg;
 	bool more;
+	json_t *end;
 
 	for (size_t i = 0; !op->failed && i < client->asked_count; i++)
 		if (client->asked[i]->definition)
 			answer(client, in_short(client->asked[i], asked));
-	if (op->failed)
+	if (op->failed) {
 		refuse(client, "the store can't be read");
-	else if (!client->next)
-		answer(client, json_pack("{s:b, s:I}", "ok", 1,
-					 "wrong", (json_int_t)tabs_reader_wrong()));
+	} else if (!client->next) {
+		end = must(json_pack("{s:b, s:I}", "ok", 1,
+				     "wrong", (json_int_t)tabs_reader_wrong()));
+		if (*schedule_differs())
+			json_object_set_new(end, "differ", json_of_text(schedule_differs()));
+		answer(client, end);
+	}
 	if (op->failed) {
 		schedule_release(client->next);
 		client->next = NULL;
@@ -385,9 +394,11 @@ static void do_resume(struct client *client, char **words)
 
 static void count_done(struct client *client, struct firing_counts counts)
 {
-	answer(client, json_pack("{s:b, s:I, s:I, s:I}", "ok", 1, "made", (json_int_t)counts.made,
+	answer(client, json_pack("{s:b, s:I, s:I, s:I, s:I}", "ok", 1,
+				 "made", (json_int_t)counts.made,
 				 "there", (json_int_t)counts.there,
-				 "skipped", (json_int_t)counts.skipped));
+				 "skipped", (json_int_t)counts.skipped,
+				 "waiting", (json_int_t)counts.waiting));
 }
 
 static void run_done(struct op *op)

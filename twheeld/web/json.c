@@ -28,20 +28,22 @@ json_t *json_of_time(int64_t ns)
 }
 
 /** json_of_result - a word for how a run is */
-const char *json_of_result(enum result result)
+const char *json_of_result(const struct run_row *run)
 {
 	static const char *const names[RUN_RESULTS] = {
 		"open", "buried", "done", "failed", "skipped", "missed",
 	};
 
-	return result < RUN_RESULTS ? names[result] : "unknown";
+	if (run->result == RUN_OPEN && run->job <= 0)
+		return "waiting";
+	return run->result < RUN_RESULTS ? names[run->result] : "unknown";
 }
 
 /** json_of_run - a run in short */
 json_t *json_of_run(const struct run_row *run)
 {
 	return json_pack("{s:o, s:s}", "time", json_of_time(run->time), "result",
-			 json_of_result(run->result));
+			 json_of_result(run));
 }
 
 /**

@@ -11,7 +11,7 @@
 
 json_t *json_of_text(const char *text);
 json_t *json_of_time(int64_t ns);
-const char *json_of_result(enum result result);
+const char *json_of_result(const struct run_row *run);
 json_t *json_of_run(const struct run_row *run);
 json_t *json_of_schedule(const struct schedule *schedule, json_t *last);
 

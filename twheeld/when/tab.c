@@ -28,6 +28,7 @@
 #define ZONE_MOST 64
 #define PATH_MOST 1024
 #define MOMENT_MOST 40
+#define WITHIN_MOST (30 * 86400)
 /* What some editors write before a text in UTF-8 */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 /* Of the hash of a line: so few lines have the same by chance that it does not matter */
@@ -38,12 +39,14 @@ enum on { ON_ANY, ON_EACH_NODE, ON_EACH_SITE };
 struct values {
 	char zone[ZONE_MOST], tube[TUBE_NAME_MAX + 1], dates_path[PATH_MOST];
 	char name[SCHEDULE_NAME_MAX + 1], params[PATH_MOST];
+	char after[SCHEDULE_NAME_MAX + 1];
 	char from[MOMENT_MOST], start[MOMENT_MOST], end[MOMENT_MOST];
 	uint32_t pri, ttr, shards, most, fields, count;
-	int64_t late, jitter;
+	int64_t late, jitter, within;
 	enum misfire misfire;
 	enum on on;
-	bool overlap, paused;
+	enum overlap overlap;
+	bool paused;
 };
 
 /* Lines of the same text, which have no name of their own */
@@ -169,7 +172,15 @@ static bool take_yes(bool *value, const char *text)
 
 static bool take_overlap(struct values *values, const char *text)
 {
-	return take_yes(&values->overlap, text);
+	bool yes;
+
+	values->overlap = OVERLAP_WAIT;
+	if (!strcmp(text, "wait"))
+		return true;
+	if (!take_yes(&yes, text))
+		return false;
+	values->overlap = yes ? OVERLAP_YES : OVERLAP_NO;
+	return true;
 }
 
 static bool take_paused(struct values *values, const char *text)
@@ -253,6 +264,17 @@ static bool take_name(struct values *values, const char *text)
 	return tab_name(text) && copy_text(values->name, sizeof(values->name), text);
 }
 
+static bool take_after(struct values *values, const char *text)
+{
+	return tab_name(text) && copy_text(values->after, sizeof(values->after), text);
+}
+
+static bool take_within(struct values *values, const char *text)
+{
+	return seconds_of(text, &values->within) && values->within >= 1 &&
+		values->within <= WITHIN_MOST;
+}
+
 static bool take_fields(struct values *values, const char *text)
 {
 	return number_of(text, 7, &values->fields) && values->fields >= 5;
@@ -273,13 +295,16 @@ static const struct option {
 	{ "MISFIRE", ANYWHERE, take_misfire, "once, skip, or all:N with N from 1 to 1000" },
 	{ "MISFIRE_AFTER", ANYWHERE, take_late,
 	  "whole seconds from 1s to 1d: 60, " DURATION_EXAMPLES },
-	{ "OVERLAP", ANYWHERE, take_overlap, "yes or no" },
+	{ "OVERLAP", ANYWHERE, take_overlap, "yes, no or wait" },
 	{ "SHARDS", ANYWHERE, take_shards, "a number from 1 to 1024" },
 	{ "ON", ANYWHERE, take_on, "any, each-node or each-site" },
 	{ "JITTER", ANYWHERE, take_jitter, "whole seconds up to 1d: 60, " DURATION_EXAMPLES },
 	{ "CALENDAR", ANYWHERE, take_dates_path, "the path of a file" },
 	{ "NAME", IN_A_LINE, take_name,
 	  "a name of letters, digits and -+/;.$_() up to 200 bytes" },
+	{ "AFTER", IN_A_LINE, take_after, "the name of a schedule" },
+	{ "AFTER_WITHIN", ANYWHERE, take_within,
+	  "whole seconds from 1s to 30d: 60, " DURATION_EXAMPLES },
 	{ "START", ANYWHERE, take_start, CALENDAR_MOMENT ", or nothing" },
 	{ "END", ANYWHERE, take_end, CALENDAR_MOMENT ", or nothing" },
 	{ "COUNT", IN_A_LINE, take_count, "a number from 1 to 1000" },
@@ -709,6 +734,8 @@ static void take_values(struct definition *definition, const struct values *valu
 	definition->overlap = values->overlap;
 	definition->paused = values->paused;
 	definition->params = *values->params ? must(strdup(values->params)) : NULL;
+	definition->after = *values->after ? must(strdup(values->after)) : NULL;
+	definition->within = values->within;
 }
 
 static bool body_too_long(struct tab *tab, struct piece body)
@@ -748,6 +775,7 @@ static bool fill(struct tab *tab, struct definition *definition, struct piece li
 		return false;
 	take_values(definition, values);
 	definition->name = name_there(tab, line, values);
+	definition->own = tab->host->shared && values->on != ON_ANY;
 	definition->when = must(strndup(when.at, when.length));
 	definition->body = must(strndup(body.at, body.length));
 	definition->size = body.length;
@@ -861,7 +889,8 @@ struct tab *tab_begin(const char *text, size_t length, const char *file,
 		.reader = reader,
 		.values = {
 			.tube = "default", .pri = 1024, .ttr = 60, .shards = 1, .fields = 5,
-			.late = 60, .misfire = MISFIRE_ONCE, .overlap = true,
+			.late = 60, .within = 86400, .misfire = MISFIRE_ONCE,
+			.overlap = OVERLAP_YES,
 		},
 	};
 	copy_text(tab->values.zone, sizeof(tab->values.zone), host->zone);
@@ -909,6 +938,7 @@ void definition_free(struct definition *definition)
 	free(definition->zone);
 	free(definition->dates_path);
 	free(definition->params);
+	free(definition->after);
 	free(definition->tube);
 	free(definition->body);
 	free(definition);

@@ -27,6 +27,8 @@ struct calendar;
 struct tab;
 
 enum misfire { MISFIRE_ONCE, MISFIRE_SKIP, MISFIRE_ALL };
+/* What becomes of a time while a run of an earlier one is open: none, a job, or one after it */
+enum overlap { OVERLAP_NO, OVERLAP_YES, OVERLAP_WAIT };
 
 /* A schedule, as a line has it and the options that hold there */
 struct definition {
@@ -42,8 +44,11 @@ struct definition {
 	int64_t late, jitter;	/* seconds: MISFIRE_AFTER= and JITTER= */
 	enum misfire misfire;
 	uint32_t most;		/* of MISFIRE_ALL */
-	bool overlap;
+	enum overlap overlap;
 	bool paused;		/* by its line: it has no times */
+	char *after;		/* AFTER=: the schedule that it waits for, or NULL */
+	int64_t within;		/* seconds: so long; AFTER_WITHIN= */
+	bool own;		/* of servers that share a store, each has its own */
 	unsigned int line;
 };
 

@@ -127,10 +127,10 @@ class Postgres:
         return self.do('psql', '-h', self.folder, '-p', str(self.port), '-U', NAME, '-XAtq', '-v',
                        'ON_ERROR_STOP=1', '-c', sql, database).strip()
 
-    def aside(self, database, *words, **rest):
+    def aside(self, database, *words, role=NAME, **rest):
         '''A client that goes on with it'''
         return subprocess.Popen([os.path.join(programs(), 'psql'), '-XAtq', *words,
-                                 self.uri(database)], text=True, stdout=subprocess.PIPE, **rest)
+                                 self.uri(database, role)], text=True, stdout=subprocess.PIPE, **rest)
 
     @contextlib.contextmanager
     def held(self, sql, database='postgres'):
@@ -145,10 +145,10 @@ class Postgres:
         finally:
             psql.communicate()
 
-    def uri(self, database):
+    def uri(self, database, role=NAME):
         '''On a busy machine, that it takes a connection may take longer than servers wait.'''
         return 'postgresql:///%s?host=%s&port=%d&user=%s&connect_timeout=20' % (
-            database, self.folder, self.port, NAME)
+            database, self.folder, self.port, role)
 
     def standby(self, folder, port, address=None):
         '''A copy of it, which follows'''

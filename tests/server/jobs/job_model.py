@@ -4,15 +4,19 @@
 # dictionary, times in ms, and whoever asks looks at all of them. What it would say to a
 # client is appended to that client's list of replies.
 
+import hashlib
+import struct
+
 DEFAULT, SECOND, MARGIN = 'default', 1000, 1000
 
 
 class Settings:
     '''What a section "tubes" of the configuration file says; times in ms'''
 
-    def __init__(self, tries=0, dead_letter=None, backoff=0, most=0, unit=SECOND, unique=False):
+    def __init__(self, tries=0, dead_letter=None, backoff=0, most=0, unit=SECOND, unique=False,
+                 factor=2, jitter=0):
         self.tries, self.dead_letter, self.unit, self.unique = tries, dead_letter, unit, unique
-        self.backoff, self.most = backoff, most
+        self.backoff, self.most, self.factor, self.jitter = backoff, most, factor, jitter
 
     def counts(self):
         '''Is each end of a try written?'''
@@ -25,7 +29,8 @@ class Settings:
         if self.dead_letter:
             words.append('dead-letter = "%s";' % self.dead_letter)
         if self.backoff:
-            words.append('backoff = "%dms..%dms";' % (self.backoff, self.most))
+            words.append('backoff = "%dms..%dms"; backoff-factor = %d; backoff-jitter = %d;' % (
+                self.backoff, self.most, self.factor, self.jitter))
         if self.unique:
             words.append('unique = "body";')
         return '{ %s }' % ' '.join(words)
@@ -131,7 +136,9 @@ class Model:
             return
         ms = (delay or 0) * rules.unit
         if rules.backoff and not ms:
-            ms = min(rules.backoff * 2 ** (job.counts['reserves'] - 1), rules.most)
+            ms = min(rules.backoff * rules.factor ** (job.counts['reserves'] - 1), rules.most)
+            digest = hashlib.sha256(struct.pack('<qq', job.id, job.counts['reserves'])).digest()
+            ms += int.from_bytes(digest[:8], 'little') % (ms * rules.jitter // 100 + 1)
             job.delay = -(-ms // rules.unit)
         self.delayed(job, ms)
 

@@ -64,6 +64,11 @@ class Fields:
 class Plan:
     '''A schedule, and what was made of it'''
 
+    @staticmethod
+    def started():
+        '''When the server was, in ns of the wall clock as it is now'''
+        return 0
+
     def __init__(self, name, when, **options):
         self.name, self.when = name, when
         self.shards, self.late, self.jitter = 1, 60, 0
@@ -129,7 +134,8 @@ class Plan:
         '''When it fires next, in ns'''
         if self.time is NEVER or self.paused or self.gone:
             return NEVER
-        return self.time * SECOND + self.shift(self.time)
+        missed = self.jitter and self.time < self.started() // SECOND - self.late - self.jitter
+        return (self.started() if missed else self.time * SECOND) + self.shift(self.time)
 
     def shift(self, time):
         if not self.jitter:

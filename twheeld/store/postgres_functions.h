@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a database of PostgreSQL does for programs in their own transactions.
+ */
+#ifndef TWHEELD_POSTGRES_FUNCTIONS_H
+#define TWHEELD_POSTGRES_FUNCTIONS_H
+
+#include <stdbool.h>
+
+struct pg_conn;
+
+bool pg_make_functions(struct pg_conn *db);
+
+#endif
