@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Jobs of Elastic-Job, as lines of a tab, whichever of its files they are in: YAML, properties, or
- * XML of Spring. A job becomes a schedule with shards; the body has what its class had been told.
+ * XML of Spring. A job becomes a schedule with shards; the body has what its class got.
  */
 #include <ctype.h>
 #include <jansson.h>

@@ -30,7 +30,7 @@ struct import {
 	size_t nr_origins;
 	const char *path;	/* what is read, and where */
 	unsigned int line;
-	unsigned int fields;	/* the tab is at times of so many fields */
+	unsigned int fields;	/* how many fields times have now in the tab */
 	struct worker *workers;	/* of jobs of crontabs */
 	size_t nr_workers;
 	bool zone, jitter;	/* the file has said one, which holds for the lines after it */

@@ -82,7 +82,7 @@ completes() {
 	return "$bad"
 }
 
-# The same status as timeout of coreutils, which is what scripts rely on
+# The status of timeout of coreutils, which is what scripts rely on
 as_coreutils() {
 	local mine=0 theirs=0
 
@@ -101,7 +101,7 @@ as_coreutils_told() {
 	as_coreutils -v "$@" 0.02 bash -c 'read -r <"$1"; exit 5' bash "$errors"
 }
 
-# It passes a signal on, and ends as the program did.
+# twheel timeout passes a signal on, and ends as the program did.
 passes_on() {
 	local status=0 pid
 

@@ -31,7 +31,7 @@
 #define WITHIN_MOST (30 * 86400)
 /* What some editors write before a text in UTF-8 */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
-/* Of the hash of a line: so few lines have the same by chance that it does not matter */
+/* Digits of the hash of a line: so few lines have the same by chance that it does not matter */
 #define NAME_BYTES 6
 
 enum on { ON_ANY, ON_EACH_NODE, ON_EACH_SITE };
@@ -807,7 +807,7 @@ static void take_schedule(struct tab *tab, struct piece line)
 		definition_free(definition);
 }
 
-/* It is said even if so much of this file was wrong that no more of that is named. */
+/* This is said even if so much of the file was wrong that no more of that is named. */
 static bool end_there(struct tab *tab, const char *at)
 {
 	if (tab->ended)
