@@ -10,10 +10,10 @@
  *
  * But some are notified without a call, by an eventfd, by the ring of shared timers, or by a worker
  * of the kernel that polls for them: such a wheel is unattended. It has another hrtimer, which
- * turns it in a soft interrupt, as long as there is credit: a part of each processor's time, for all
- * wheels together. Without credit, or if something is left, it comes again later. Such wheels, and
- * all that are due at one time, form a queue on each processor, in which users take turns, and so
- * do the wheels of a user.
+ * turns it in a soft interrupt, as long as there is credit: a part of each processor's time, for
+ * all wheels together. Without credit, or if something is left, it comes again later. Such wheels,
+ * and all that are due at one time, form a queue on each processor, in which users take turns, and
+ * so do the wheels of a user.
  */
 #include <linux/atomic.h>
 #include <linux/hrtimer.h>
