@@ -460,8 +460,8 @@ unsigned int tw_do_ops(struct twheel *tw, struct tw_batch *batch, void *ops,
 
 		tw_begin(tw, batch, nodes, periods, timeless);
 		/*
-		 * Others spin for the lock, and keep their processors. With PREEMPT_RT nothing
-		 * says so, and one of them may be the thread in which the timers of all users expire.
+		 * Others spin for the lock, and keep their processors. With PREEMPT_RT nothing says
+		 * so, and one of them may be the thread in which the timers of all users expire.
 		 */
 		if (IS_ENABLED(CONFIG_PREEMPT_RT) || spin_is_contended(&tw->lock))
 			most = min(most, TW_CONTENDED);

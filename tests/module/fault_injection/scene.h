@@ -128,7 +128,7 @@ static inline void each_fault(void (*call)(struct making *mk), struct making mk,
 		again.fd = wheel;
 		call(&again);
 		scene_check();
-		/* The call once more, without a fault: what is left is done, and no less than all. */
+		/* Once more without a fault: what is left is done, and no less than all. */
 		again = mk;
 		again.fd = wheel;
 		again.seed += 2;
