@@ -116,7 +116,7 @@ static void tw_entries_shift(struct tw_entries *wheel, s64 spans)
 static void tw_entries_set_back(struct tw_entries *wheel, s64 now, s64 least)
 {
 	s64 shift = least - now;
-	/* It may be far ahead of @clk, which is not to be less than 0. */
+	/* @least may be far ahead of @clk, which is not to be less than 0. */
 	s64 spans = min(shift, wheel->clk) & ~(TW_ENTRY_SPAN - 1);
 
 	wheel->tick_offset = shift - spans;
@@ -270,7 +270,7 @@ static bool tw_entries_preload(const struct tw_entries *wheel, s64 now,
 		unsigned int l = fls(levels) - 1;
 		s64 position = tw_position(l, wheel->clk);
 
-		/* It begins just now if it is the present one. */
+		/* A turn begins just now if its slot is the present one. */
 		turn->slot = tw_slot_of(wheel, l, position);
 		if (turn->slot->count <= TW_ENTRY_SMALL &&
 		    now >= tw_preload_start(wheel, l, position + 1))

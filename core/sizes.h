@@ -27,7 +27,7 @@
 /* Operations, or expiries that are counted, under one hold of the lock */
 #define TW_BATCH 256
 
-/* So many if other processors wait for the lock */
+/* Operations under one hold of the lock if other processors wait for it */
 #define TW_CONTENDED 32U
 
 /* Operations that are copied: of more, the page that they are in is held. */

@@ -414,7 +414,7 @@ static void all_periodic(struct demo *d, unsigned int opcode)
 	submit(d);
 }
 
-/* The same whenever it is drawn: a machine that is late has the same day. */
+/* A client's day is the same whenever it is drawn: also on a machine that is late. */
 static __u64 draw_push(const struct demo *d, __u32 slot, __u32 c)
 {
 	const struct kind *kind = &d->w->kinds[d->connections[c].kind];
@@ -728,7 +728,7 @@ static void play_apart(const struct workload *w, const struct backend *backend,
 	if (WIFSIGNALED(status))
 		die("the process that played the day was killed by signal %d",
 		    WTERMSIG(status));
-	/* It has said why. */
+	/* The function has said why. */
 	if (status)
 		exit(WEXITSTATUS(status));
 }

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
-/* Of all wheels, since the module was loaded */
+/* Sums over all wheels, since the module was loaded */
 struct holds {
 	bool known;
 	__u64 longest_run;	/* in ns */

@@ -58,7 +58,7 @@ static unsigned int count_ordinary(const struct result *r, struct counter *c)
 }
 
 /*
- * Of shared timers the module knows only what its scans found. Each of these was
+ * The module knows of shared timers only what its scans found. Each of these was
  * cancelled, or expired, or is in the wheel, which need not know yet that it was
  * cancelled.
  */

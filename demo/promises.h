@@ -71,7 +71,7 @@ void promises_check(const struct result *r, struct promise promises[NR_PROMISES]
 /* Says in what the wheel counts otherwise, if it does. */
 void promises_explain(const struct result *r);
 
-/* Were there so many timers that their memory could be measured? */
+/* Were there enough timers to measure their memory? */
 bool is_measured(const struct tally *t);
 
 /* A cgroup is charged in advance, for some hundred kilobytes at a time. */

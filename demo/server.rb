@@ -21,7 +21,7 @@ class Server
     start
   end
 
-  # Of times that pass while it is down, all are made up for.
+  # All times that pass while it is down are made up for.
   def configure
     Dir.mkdir("#{@folder}/tabs")
     File.write("#{@folder}/tabs/demo.tab",

@@ -226,7 +226,7 @@ static vm_fault_t tw_area_fault(struct vm_fault *vmf)
 			      page_to_pfn(shared->memory.pages[vmf->pgoff]));
 }
 
-/* It stays where it was mapped. */
+/* An area stays where it was mapped. */
 static int tw_area_mremap(struct vm_area_struct *vma)
 {
 	return -EINVAL;

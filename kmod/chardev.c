@@ -26,15 +26,15 @@
 #include "shared.h"
 #include "validate.h"
 
-/* So many runs at a time are done by who reads: by io_uring it may hold a lock of the ring. */
+/* The most runs that a reader does at a time: by io_uring it may hold a lock of the ring. */
 #define TW_TURN_RUNS 64
 
-/* Other threads can make a wheel due for ever: a read that does not wait looks so often. */
+/* Other threads can make a wheel due for ever: how often a read that does not wait looks. */
 #define TW_TURN_TIMES 64
 
 /*
- * So many operations, or events, at most while a ring of io_uring is locked: who waits for that
- * lock can't be killed.
+ * The most operations, or events, while a ring of io_uring is locked: who waits for that lock
+ * can't be killed.
  */
 #define TW_URING_INLINE 65536
 
@@ -145,7 +145,7 @@ static __poll_t tw_poll(struct file *file, poll_table *wait)
 	return tw_readable(tw) ? TW_READABLE : 0;
 }
 
-/* The same as copy_from_user(), which takes longer for so little. */
+/* Copy from the program, as copy_from_user() does, which takes longer for so little. */
 static __always_inline int tw_get_words(u64 *to, const u64 __user *from, u32 size)
 {
 	unsigned int i;
@@ -171,7 +171,7 @@ static __always_inline int tw_get_arg(void *arg, u32 size, void __user *uarg,
 		ret = tw_get_words(arg, uarg, size);
 	else
 		ret = copy_struct_from_user(arg, size, uarg, usize);
-	/* It may have been changed since it was read first. */
+	/* The program may have changed the size since it was read first. */
 	*(u32 *)arg = usize;
 	return ret;
 }

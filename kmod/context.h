@@ -61,7 +61,7 @@ struct tw_inner {
  * @due: how often @timer came since the wheel was turned: there is something to do unless this is
  *	0; without @lock, like the four fields that follow
  * @owed: what was done for it in nobody's time, in ns, and is to be paid for by @again
- * @unattended: somebody is told of what is ready who makes no call before
+ * @unattended: somebody is notified of what is ready who makes no call before
  * @untold: who was woken by @timer may not turn it, so @again wakes who waits
  * @queue: that of the user's in which it is, or is about to be; or NULL; or that of wheels that
  *	are closed

@@ -5,15 +5,15 @@
  * The hrtimer of a wheel is set for the next tick with something to do. As that of a timerfd, it
  * only wakes who waits: the wheel is *due* then. Who reads or polls a wheel that is due, or makes
  * any other call for it, turns it first: tw_run() does what there is to do, a budget at a time.
- * So the time is charged to the program that has the timers, and whoever makes no call is not
- * told that a wheel was not turned.
+ * So the time is charged to the program that has the timers, and whoever makes no call does
+ * not notice that a wheel was not turned.
  *
- * But some are told without a call, by an eventfd, by the ring of shared timers, or by a worker of
- * the kernel that polls for them: such a wheel is unattended. It has another hrtimer, which turns
- * it in a soft interrupt, as long as there is credit: a part of each processor's time, for all
- * wheels together. Without credit, or if something is left, it comes again later. Such wheels, and
- * all that are due at one time, form a queue on each processor, in which users take turns, and so
- * do the wheels of a user.
+ * But some are notified without a call, by an eventfd, by the ring of shared timers, or by a worker
+ * of the kernel that polls for them: such a wheel is unattended. It has another hrtimer, which
+ * turns it in a soft interrupt, as long as there is credit: a part of each processor's time, for
+ * all wheels together. Without credit, or if something is left, it comes again later. Such wheels,
+ * and all that are due at one time, form a queue on each processor, in which users take turns, and
+ * so do the wheels of a user.
  */
 #include <linux/atomic.h>
 #include <linux/hrtimer.h>
@@ -35,11 +35,11 @@
 /* Nodes and slots that one run touches, see main.c. */
 unsigned int tw_budget = TW_BUDGET;
 
-/* Wheels may keep a processor for one in so many ns, and for so many ns at once. */
+/* Wheels may keep a processor for one ns in TW_PART, and for TW_CREDIT_NS at once. */
 #define TW_PART 16
 #define TW_CREDIT_NS (200 * NSEC_PER_USEC)
 
-/* Who has waited in the queue may use so much more of what is not there yet. */
+/* How much more, of what is not there yet, who has waited in the queue may use */
 #define TW_OVERDRAFT_NS (5 * NSEC_PER_MSEC)
 
 /* A callback that took longer was interrupted, by the host of a virtual machine for instance. */
@@ -60,7 +60,7 @@ static DEFINE_PER_CPU(u64, tw_paid);
 /* Where wheels are that are closed: in no other queue */
 static struct tw_queue tw_closed = { .lock = __RAW_SPIN_LOCK_UNLOCKED(tw_closed.lock) };
 
-/* May a callback begin, where so many ns may be unpaid? */
+/* May a callback begin, where @ns may be unpaid? */
 static bool tw_has_credit(u64 now, u64 ns)
 {
 	return (s64)(this_cpu_read(tw_paid) - now) < (s64)(TW_PART * ns);
@@ -179,7 +179,7 @@ static bool tw_leave_queue(struct twheel *tw)
 }
 
 /**
- * tw_set_unattended() - somebody is told of what is ready who makes no call before
+ * tw_set_unattended() - somebody is notified of what is ready who makes no call before
  * @tw: the wheel, from now on
  *
  * Context: any process. With a full barrier.
@@ -258,7 +258,7 @@ static struct tw_did tw_run(struct twheel *tw)
 	bool more = true;
 
 	lockdep_assert_held(&tw->lock);
-	/* It has come; or it came while it was to be cancelled, and was set meanwhile. */
+	/* The timer has come; or it came while it was to be cancelled, and was set meanwhile. */
 	if (!hrtimer_is_queued(&tw->timer) || tw->timer_tick == TW_DUE)
 		tw->timer_tick = TW_NEVER;
 	step.stamp = tw_now(tw, &step.now);
@@ -272,7 +272,7 @@ static struct tw_did tw_run(struct twheel *tw)
 		}
 	}
 	did.left |= more;
-	/* With shared timers, a program is told when it has to ring the doorbell. */
+	/* With shared timers, the program reads in the area when it has to ring the doorbell. */
 	if (!did.left && tw->shared)
 		did.left = !tw_shared_sleep(tw, step.now);
 	else if (!did.left)
@@ -282,7 +282,7 @@ static struct tw_did tw_run(struct twheel *tw)
 		tw->stats.wakeups += due;
 		atomic_sub_return_release(due, &tw->due);
 	} else {
-		/* It is not to come for what is left. */
+		/* The timer is not to come for what is left. */
 		hrtimer_try_to_cancel(&tw->timer);
 		tw->timer_tick = TW_DUE;
 		tw->inner.deferred++;

@@ -63,7 +63,7 @@ static int tw_no_nodes(const struct tw_batch *batch)
 	return batch->error ?: TW_LACKS;
 }
 
-/* The same for &struct tw_period. */
+/* No period is free: have tw_begin() allocate some, or return why it could not. */
 static int tw_no_period(struct tw_batch *batch)
 {
 	batch->no_period = true;
@@ -388,7 +388,7 @@ static int tw_lock_with_nodes(struct twheel *tw, unsigned int nodes,
 	}
 }
 
-/* Begin with operations that need so many nodes, and of what periodic timers have besides. */
+/* Begin with operations that need @nodes nodes, and @periods of &struct tw_period. */
 static __always_inline void tw_begin(struct twheel *tw, struct tw_batch *batch,
 				     unsigned int nodes, unsigned int periods, bool timeless)
 	__acquires(&tw->lock)
@@ -460,8 +460,8 @@ unsigned int tw_do_ops(struct twheel *tw, struct tw_batch *batch, void *ops,
 
 		tw_begin(tw, batch, nodes, periods, timeless);
 		/*
-		 * Others spin for the lock, and keep their processors. With PREEMPT_RT it can't be
-		 * told, and one of them may be the thread in which the timers of all users expire.
+		 * Others spin for the lock, and keep their processors. With PREEMPT_RT nothing says
+		 * so, and one of them may be the thread in which the timers of all users expire.
 		 */
 		if (IS_ENABLED(CONFIG_PREEMPT_RT) || spin_is_contended(&tw->lock))
 			most = min(most, TW_CONTENDED);

@@ -62,7 +62,7 @@ static __always_inline struct tw_node *tw_read_next(struct twheel *tw, struct tw
 			      &read->indices[read->reader.nr]);
 }
 
-/* Only so many of them: walk a shorter way. */
+/* Only @nr of them: walk a shorter way. */
 static noinline void tw_read_less(struct twheel *tw, struct tw_read *read, unsigned int nr)
 {
 	tw_reader_init(&tw->wheel, &read->reader);
@@ -138,7 +138,7 @@ static unsigned int tw_fill_events(struct twheel *tw, struct tw_read *read,
 	return n;
 }
 
-/* The same as tw_read_events(), without shared timers. */
+/* Read events as tw_read_events() does, without shared timers. */
 static ssize_t tw_read_ready(struct twheel *tw, struct iov_iter *to, u32 unit)
 {
 	u64 events[TW_EVENT_BYTES / sizeof(u64)] __uninitialized;

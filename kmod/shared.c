@@ -29,7 +29,7 @@
 /* When to try again after the ring was full, in ns */
 #define TW_FULL_NS NSEC_PER_SEC
 
-/* While a slot expires, readers are notified of so many at least. */
+/* While a slot expires, readers are notified each time that this many have. */
 #define TW_NOTIFY 4096
 
 #define TW_WORD_STATES (TWHEEL_WORD_IDLE | TWHEEL_WORD_FIRED)
@@ -183,7 +183,7 @@ static noinline bool tw_inspect_in_ring(struct tw_inspect *inspect, u32 nr, u32 
 	       READ_ONCE(shared->ring[position & shared->ring_mask]) == nr;
 }
 
-/* The same at less cost: what is before an old head is before a new one. */
+/* tw_inspect_put() at less cost: what is before an old head is before a new one. */
 static __always_inline bool tw_inspect_is_put(struct tw_inspect *inspect, u32 nr)
 {
 	u32 position = inspect->shared->wheel.timers[nr].last_expiry;
@@ -271,7 +271,7 @@ static __always_inline bool tw_inspect(struct tw_inspect *inspect, u32 nr)
 	return true;
 }
 
-/* The same for timers that were just detached from the wheel */
+/* Inspect timers that were just detached from the wheel */
 static void tw_inspect_all(struct tw_inspect *inspect, const u32 *numbers, unsigned int nr)
 {
 	const u32 *at, *end = numbers + nr;
@@ -439,7 +439,7 @@ bool tw_shared_scan_dirty(struct twheel *tw, struct tw_step *step)
  * tw_shared_scan_anew() - what is dirty by now is to be found
  * @shared: the timers
  *
- * Although the program may have had so many scans in this tick as it can have.
+ * Also where the program has had all scans that it can have in this tick.
  *
  * Context: holds the lock of the wheel.
  * Return: the pass that finds the last of it, for tw_shared_done().

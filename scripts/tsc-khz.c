@@ -21,7 +21,7 @@ static long long now(void)
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
-/* The same moment by both clocks: of many tries that which took least. */
+/* One moment by both clocks: from many tries that which took least. */
 static struct point look(void)
 {
 	struct point best = { 0 };

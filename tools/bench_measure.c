@@ -11,9 +11,9 @@
 #include "tool.h"
 
 #define HOUR (3600 * SEC)
-/* A round may take so long, and no further one is begun after three times that. */
+/* The most that a round may take; no further one is begun after three times that. */
 #define ROUND (12 * SEC)
-/* So many timers tell how long it will take. */
+/* A round with this many timers shows how long one with all will take. */
 #define SAMPLE 1000
 
 const struct bench_way *bench_way_of(unsigned int i)
@@ -76,7 +76,7 @@ static int expire(const struct bench_way *way, unsigned int timers, __u64 arming
 		ret = way->arm(timers, due);
 		if (ret || now() < due)
 			break;
-		/* It took too long, and some expired meanwhile: once more. */
+		/* The round took too long, and some expired meanwhile: once more. */
 		ret = way->take(timers);
 		if (ret)
 			return ret;

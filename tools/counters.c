@@ -70,7 +70,7 @@ static void fill(struct counters *counters, const struct wheel *wheel)
 	};
 }
 
-/* Of each wheel in the list, once. To be freed. */
+/* Read the counters of each wheel in the list, once. To be freed. */
 struct counters *counters_get(const struct wheels *wheels, size_t *nr)
 {
 	struct counters *all = need(calloc(wheels->nr + 1, sizeof(*all)));

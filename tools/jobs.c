@@ -76,7 +76,7 @@ static const struct argp_option options[] = {
 	OPTION_JSON,
 	{ "socket", 's', "PATH", 0, "The server's admin socket (" DEFAULT_SOCKET
 	  ", or what $TWHEELD_ADMIN says)", 0 },
-	{ "count", 'n', "NUMBER", 0, "history: so many runs, the last first (20); check: so many "
+	{ "count", 'n', "NUMBER", 0, "history: how many runs, the last first (20); check: how many "
 	  "times (5)", 0 },
 	{ "user", KEY_USER, NULL, 0, "import: crontabs have no user before the command", 1 },
 	{ "system", KEY_SYSTEM, NULL, 0, "import: crontabs have one, as /etc/crontab has", 1 },

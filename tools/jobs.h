@@ -7,7 +7,7 @@
 
 #include "tool.h"
 
-/* What import is told of crontabs: has each line a user, and which cron had them? */
+/* Options of import for crontabs: has each line a user, and which cron had them? */
 enum crontab_kind { CRONTAB_ANY, CRONTAB_USER, CRONTAB_SYSTEM };
 enum cron_kind { CRON_ANY, CRON_DEBIAN, CRON_CRONIE };
 

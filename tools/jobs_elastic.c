@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Jobs of Elastic-Job, as lines of a tab, whichever of its files they are in: YAML, properties, or
- * XML of Spring. A job becomes a schedule with shards; the body has what its class had been told.
+ * XML of Spring. A job becomes a schedule with shards; the body has what its class got.
  */
 #include <ctype.h>
 #include <jansson.h>
@@ -110,7 +110,6 @@ static char *body_of(const struct elastic_job *job, json_t *items)
 static void print_job(struct import *import, const struct elastic_job *job, const char *when,
 		      json_t *items)
 {
-	const char *misfire = job->values[ELASTIC_MISFIRE];
 	FILE *tab = import->tab;
 	char *body;
 
@@ -126,7 +125,7 @@ static void print_job(struct import *import, const struct elastic_job *job, cons
 	if (job->values[ELASTIC_DISABLED] && import_is_true(job->values[ELASTIC_DISABLED]))
 		fputs(" PAUSED=yes", tab);
 	fprintf(tab, " OVERLAP=no MISFIRE=%s ",
-		!misfire || import_is_true(misfire) ? "once" : "skip");
+		import_is_true(job->values[ELASTIC_MISFIRE]) ? "once" : "skip");
 	if (job->values[ELASTIC_COMMAND]) {
 		import_percent(import, job->values[ELASTIC_COMMAND]);
 		fputs("\n", tab);
@@ -167,10 +166,12 @@ static const char *check_job(const struct elastic_job *job, const json_t *items)
 /**
  * import_elastic - a job, as a line of the tab, or as a comment that says why there is none
  * @values: texts, by the names of its settings, in words like theirs or like-theirs
+ * @misfire: what its misfire is where @values have none: the schema of the XML has true, and the
+ *	starter of Spring Boot, from 3.0 on, has false, whatever its manual says
  */
-void import_elastic(struct import *import, const char *name, json_t *values)
+void import_elastic(struct import *import, const char *name, json_t *values, const char *misfire)
 {
-	struct elastic_job job = { .name = name };
+	struct elastic_job job = { .name = name, .values[ELASTIC_MISFIRE] = misfire };
 	json_t *value, *items = NULL;
 	const char *key, *why;
 	unsigned int count;

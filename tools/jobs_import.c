@@ -18,7 +18,7 @@
 
 #define FILE_MOST (16 << 20)
 
-/* import_fields - have the times of the lines that follow so many fields */
+/* import_fields - have the times of the lines that follow @count fields */
 void import_fields(struct import *import, unsigned int count)
 {
 	if (count != import->fields)
@@ -47,7 +47,7 @@ void import_leave_out(struct import *import, const char *text, const char *forma
 	va_end(args);
 	import->wrong = true;
 	fprintf(import->tab, "# left out: %s%s", why, *text ? ": " : "");
-	/* It is one line. */
+	/* A comment is one line. */
 	for (; *text; text++)
 		putc(iscntrl((unsigned char)*text) && *text != '\t' ? '?' : *text, import->tab);
 	putc('\n', import->tab);
@@ -171,7 +171,7 @@ static bool ends_with(const char *text, const char *end)
 	return length >= end_length && !strcmp(text + length - end_length, end);
 }
 
-/* It is a line of the tab. */
+/* A path becomes a line of the tab, which control characters would break. */
 static bool has_control(const char *path)
 {
 	for (; *path; path++)

@@ -30,7 +30,7 @@ struct import {
 	size_t nr_origins;
 	const char *path;	/* what is read, and where */
 	unsigned int line;
-	unsigned int fields;	/* the tab is at times of so many fields */
+	unsigned int fields;	/* how many fields times have now in the tab */
 	struct worker *workers;	/* of jobs of crontabs */
 	size_t nr_workers;
 	bool zone, jitter;	/* the file has said one, which holds for the lines after it */
@@ -65,7 +65,7 @@ void import_crontab(struct import *import, FILE *file, bool of_system);
 void import_crontabs_end(struct import *import);
 void import_xml(struct import *import, const char *text, size_t size);
 void import_spring(struct import *import, xmlNode *root);
-void import_elastic(struct import *import, const char *name, json_t *values);
+void import_elastic(struct import *import, const char *name, json_t *values, const char *misfire);
 void import_properties(struct import *import, FILE *file);
 const char *import_quartz_odd(char *text);
 void import_yaml(struct import *import, const char *text, size_t size);

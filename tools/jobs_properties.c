@@ -166,7 +166,7 @@ void import_properties(struct import *import, FILE *file)
 	}
 	json_object_foreach(properties.jobs, name, job) {
 		import->line = json_integer_value(json_object_get(properties.lines, name));
-		import_elastic(import, name, job);
+		import_elastic(import, name, job, "false");
 	}
 	import->line = 0;
 	if (!json_object_size(properties.jobs))

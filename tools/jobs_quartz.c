@@ -71,7 +71,7 @@ static char *name_in(const xmlNode *in, const char *name, const char *group)
 	return both;
 }
 
-/* Of two with the same name, the first one counts. */
+/* If two jobs have the same name, the first one counts. */
 static void note_jobs(struct quartz *quartz)
 {
 	for (xmlNode *node = quartz->schedule->children; node; node = node->next) {

@@ -57,7 +57,7 @@ static void import_job(struct import *import, const xmlNode *node)
 			take_props(values, inner);
 	name = json_string_value(json_object_get(values, "id"));
 	import->line = xmlGetLineNo((xmlNode *)node);
-	import_elastic(import, name ? name : "", values);
+	import_elastic(import, name ? name : "", values, "true");
 	json_decref(values);
 }
 

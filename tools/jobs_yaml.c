@@ -181,7 +181,7 @@ static void import_elastic_job(struct yaml *yaml, yaml_node_t *key, yaml_node_t 
 	yaml->import->line = key->start_mark.line + 1;
 	take_values(yaml, values, node);
 	take_values(yaml, values, find(yaml, node, "props"));
-	import_elastic(yaml->import, (const char *)key->data.scalar.value, values);
+	import_elastic(yaml->import, (const char *)key->data.scalar.value, values, "false");
 	json_decref(values);
 }
 

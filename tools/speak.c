@@ -30,7 +30,7 @@ void say(const char *format, ...)
 	va_end(args);
 }
 
-/* The same, and the status that a command is to end with */
+/* Say what went wrong, and give the status that a command is to end with. */
 int fail(int status, const char *format, ...)
 {
 	va_list args;

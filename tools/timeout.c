@@ -204,7 +204,7 @@ static int wait_for_it(struct twheel *tw, int fd)
 	}
 }
 
-/* Those that would end this command, which passes them on, and news of the program */
+/* Take signals that would end this command, which passes them on, and news of the program. */
 static int take_signals(sigset_t *before)
 {
 	static const int all[] = { SIGCHLD, SIGTERM, SIGHUP, SIGINT, SIGQUIT };

@@ -165,8 +165,8 @@ static int find_in_all(struct wheels *wheels, dev_t rdev)
 }
 
 /*
- * Those of a process, or with a @pid of 0 of all; one descriptor, or with a negative @fd
- * all. Gives 0, or a negative error: -ENODEV without the module.
+ * Find the wheels of a process, or with a @pid of 0 of all; one descriptor, or with a negative
+ * @fd all. Gives 0, or a negative error: -ENODEV without the module.
  */
 int wheels_find(struct wheels *wheels, pid_t pid, int fd)
 {

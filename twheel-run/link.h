@@ -17,7 +17,7 @@
 struct reply {
 	char line[LINK_LINE];
 	bool has_more;		/* something follows the line: */
-	unsigned long long size;		/* so many bytes, and that in */
+	unsigned long long size;		/* that many bytes, which are in: */
 	int file;		/* after RESERVED; less than 0 if it could not be kept */
 	char *text;		/* after anything else */
 };

@@ -46,7 +46,7 @@ static void resolve(struct lookup *lookup, int flags)
 		freeaddrinfo(all);
 }
 
-/* It holds no connection of its parent, and does not outlive that. */
+/* The child holds no connection of its parent, and does not outlive that. */
 __attribute__((noreturn)) static void child(int to)
 {
 	struct lookup lookup;

@@ -99,7 +99,7 @@ static void ended(struct child *child)
 	next(slot);
 }
 
-/* What a word of the protocol says, of a verdict that was told and heard */
+/* What a word of the protocol says about a verdict that was sent, and read by the server */
 static void say(struct slot *slot)
 {
 	struct verdict *verdict = &slot->verdict;
@@ -234,7 +234,7 @@ static void reserved(struct slot *slot, struct reply *reply)
 	slot->held = true;
 }
 
-/* Of a job that is held by no connection of ours any more */
+/* The word for a job that no connection of ours holds any more */
 static void look_for(struct slot *slot, const struct job_stats *now)
 {
 	bool ours = now && job_is_that(&slot->job, now);
@@ -297,7 +297,7 @@ static void was_touched(struct slot *slot, struct reply *reply)
 		lose(slot, "its time to run was over before it could be touched");
 }
 
-/* It is the same command for each job: no delay of a job says when it can be run again. */
+/* The command is the same for each job: no delay of a job says when it can be run again. */
 static void pause_longer(struct slot *slot)
 {
 	slot->wait = slot->wait ? 2 * slot->wait : PAUSE;
@@ -425,7 +425,7 @@ void slot_give_up(struct slot *slot)
 	child_end(&slot->child);
 }
 
-/** slot_forsake - leave a job, if there is one, of which the server can't be told any more */
+/** slot_forsake - leave a job, if there is one, whose verdict the server can't get any more */
 bool slot_forsake(struct slot *slot)
 {
 	if (slot->link.closed)

@@ -35,7 +35,7 @@ public:
 
 static timer *timers;
 static TimerWheel *wheel;
-/* Those that are not armed, to be taken from the end */
+/* Timers that are not armed, to be taken from the end */
 static uint32_t *unused;
 static size_t nr_unused;
 

@@ -164,7 +164,7 @@ static void read_all(__u64 step)
 	}
 }
 
-/* Those that should have been read by now. */
+/* Timers that should have been read by now */
 static void count_lost(void)
 {
 	__u64 most = now() - LOST_AFTER;

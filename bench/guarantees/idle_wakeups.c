@@ -217,7 +217,7 @@ int main(void)
 
 	deadlines = allocate(MOST_TIMERS * sizeof(*deadlines));
 	ids = allocate(MOST_TIMERS * sizeof(*ids));
-	/* Those that were pushed have two. */
+	/* Timers that were pushed ahead have two wake-ups. */
 	ticks = allocate(2 * MOST_TIMERS * sizeof(*ticks));
 
 	play_empty();

@@ -6,7 +6,7 @@
  * here, about as a real one does.
  *
  * A timer is late twice: when it is made ready, by the module's own histogram, and when
- * the program has it, by a look at the clock. (Of shared timers, only the latter is told.)
+ * the program has it, by a look at the clock. (Shared timers have only the latter.)
  */
 #include <poll.h>
 #include <twheel.h>

@@ -30,7 +30,7 @@ struct job {
 
 static pthread_barrier_t barrier;
 
-/* The same work in user space and as many system calls, but no wheel. */
+/* As much work in user space and as many system calls, but no wheel */
 static void beside(struct twheel_op *ops)
 {
 	static __thread struct twheel_op copy[BATCH];

@@ -49,7 +49,7 @@ static bool *waiting;
 static size_t timers, left;
 static double base;
 static uint64_t reading;	/* what it takes to look at the clock */
-/* Of the instructions that were measured: how many were a program's own. */
+/* How many of the instructions that were measured were a program's own */
 static double submitting, collecting;
 /* What full batches took of a program's own. */
 static int64_t batches[BATCHES];
@@ -464,7 +464,7 @@ static double push_all(enum operation op, const uint32_t *list, size_t n)
 	return cost;
 }
 
-/* Those that are cancelled to the front; returns how many. */
+/* Move timers that are cancelled to the front; returns how many. */
 static size_t choose_cancelled(void)
 {
 	size_t i, n = 0;

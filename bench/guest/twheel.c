@@ -4,7 +4,7 @@
  * and events in full buffers.
  *
  * usage: twheel [single|batch OPERATIONS] [periodic] ...: in a call not 256
- *        operations, but one, or so many; timers that expire again and again
+ *        operations, but one, or that number; timers that expire again and again
  */
 #include "bench.h"
 
@@ -114,7 +114,7 @@ static void submit_few(unsigned int n)
 }
 
 /*
- * Has the memory for so many timers there, as in a program that has run for a
+ * Has the memory for @nr timers there, as in a program that has run for a
  * while: of what was armed once, one in each 256 is left.
  */
 static void settle(size_t timers)

@@ -269,7 +269,7 @@ static void each_connection(size_t n, void (*batch)(void))
 	now = start + PUSH_EVERY;
 }
 
-/* Those that are cancelled to the front; returns how many. */
+/* Move timers that are cancelled to the front; returns how many. */
 static size_t choose_cancelled(void)
 {
 	size_t i, n = 0;

@@ -62,7 +62,7 @@ static inline void push(struct timer *t)
 	modify(t);
 }
 
-/* Those that expired in @tick */
+/* Timers that expired in @tick */
 static void deliver(s64 tick)
 {
 	s64 when = tick * wheel.clock.tick;

@@ -280,7 +280,7 @@ static void *take_one_by_one(void *arg)
 	return NULL;
 }
 
-/* Of all threads, whether they waited or were interrupted */
+/* Sums over all threads, whether they waited or were interrupted */
 static long switched(void)
 {
 	struct rusage usage;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* io_uring's timeouts, for cases.h. What was cancelled is told apart by its result. */
+/* io_uring's timeouts, for cases.h. The result says what was cancelled. */
 #include "cases.h"
 
 #include <errno.h>

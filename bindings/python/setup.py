@@ -14,13 +14,15 @@ import re
 from setuptools import Extension, setup
 
 here = pathlib.Path(__file__).resolve().parent
-version = re.search(r"^VERSION := (\S+)$", (here / "../../scripts/packaging/version.mk").read_text(),
-                    re.MULTILINE)
+# In the source of the project; a source package has it beside setup.py.
+files = here / "PKG-INFO", here / "../../scripts/packaging/version.mk"
+file = next((file for file in files if file.exists()), None)
+version = file and re.search(r"^Version: (\S+)$|^VERSION := (\S+)$", file.read_text(), re.MULTILINE)
 if not version:
-    raise SystemExit("no version in scripts/packaging/version.mk")
+    raise SystemExit("no version: neither PKG-INFO nor scripts/packaging/version.mk is there")
 
 setup(
-    version=version[1],
+    version=version[1] or version[2],
     packages=["twheel"],
     package_data={"twheel": ["py.typed", "*.pyi"]},
     include_package_data=False,

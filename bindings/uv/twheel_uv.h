@@ -70,9 +70,9 @@ struct twheel_uv_timer {
 			uint64_t timeout;
 			uint64_t repeat;
 			uint64_t start_id;
-			/* Of an ordinary timer of the wheel: its id, or 0 */
+			/* Id of an ordinary timer of the wheel, or 0 */
 			uint64_t id;
-			/* Of a shared timer: its number and 1, or 0 */
+			/* Number of a shared timer plus 1, or 0 */
 			uint32_t number;
 			uint32_t flags;
 		};
@@ -843,7 +843,7 @@ static inline int twheel_uv__watch(struct twheel_uv *wheel)
  * @wheel: the wheel; its memory is the caller's, until @cb of twheel_uv_close() was called
  * @flags: 0, or %TWHEEL_KERNEL or %TWHEEL_USER, as for twheel_open(); without the module it is
  *	libuv that has the timers
- * @shared: so many timers need no system call to start, where the module is: they take 40
+ * @shared: this many timers need no system call to start, where the module is: they take 40
  *	bytes each from now on; %TWHEEL_UV_SHARED, or 0. More timers than that are well.
  *
  * Return: 0; an error of twheel_open(), twheel_setup(), uv_poll_init() or uv_poll_start();

@@ -224,7 +224,7 @@ static inline void beats_end(pid_t pid)
 	tap_join(pid);
 }
 
-/* For so many wheels, or copies of them */
+/* For @nr wheels, or copies of them */
 static inline void allow_descriptors(unsigned int nr)
 {
 	struct rlimit limit = { nr + 100, nr + 100 };

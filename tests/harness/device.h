@@ -427,7 +427,7 @@ static inline void *map_shared(size_t size)
 	return p;
 }
 
-/* The end of so many pages of memory; what follows can't be touched */
+/* The end of @pages pages of memory; what follows can't be touched */
 static inline char *map_edge(size_t pages)
 {
 	char *p = map_pages(pages + 1, PROT_READ | PROT_WRITE);

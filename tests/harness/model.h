@@ -45,7 +45,7 @@ enum { VERSION_NONE, VERSION_TRIED, VERSION_GOOD, VERSION_FAILED };
 /**
  * struct version - what a timer was armed or modified with
  * @state: VERSION_*
- * @seen: an event, a query or DRAIN told of it
+ * @seen: an event, a query or DRAIN showed it
  * @flags: as in the operation, also those that follow
  * @before: time of the wheel's clock before the call
  * @after: that after the call, or 0
@@ -62,7 +62,7 @@ struct version {
 /**
  * struct timer - what is known of a timer
  * @id: as handed out, or 0
- * @seen: as an event told it, or 0
+ * @seen: as an event had it, or 0
  * @nr_versions: how often it was armed or modified
  * @reads: how often it ended so; also those that follow
  * @ending: moment before the call that ended it
@@ -88,7 +88,7 @@ struct timer {
 	struct version versions[VERSIONS];
 };
 
-/* A drained timer of which only the id was told, and the moments around that */
+/* A drained timer of which only the id was given, and the moments around that */
 struct drained {
 	__u64 id, begin, end;
 };
@@ -146,7 +146,7 @@ struct attempt {
 	long error;
 };
 
-/* Of what several threads may change */
+/* The lock of what several threads may change */
 #define READ_ONCE(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 #define WRITE_ONCE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
 #define bump(field) __atomic_add_fetch(&(field), 1, __ATOMIC_RELAXED)

@@ -35,7 +35,7 @@ static inline void check_alive(const struct timer *t, __u64 begin, const char *h
 		       how, begin, t->id, ended, t->reads, t->cancels, t->drains);
 }
 
-/* Was this version replaced before a call began that told of it? */
+/* Was this version replaced before a call began that showed it? */
 static inline void check_version(struct timer *t, struct version *v, __u64 begin,
 				 const char *how)
 {
@@ -398,7 +398,7 @@ static inline void tell_count(struct model *m, const char *from)
 }
 
 /**
- * model_read() - so many bytes were read from the wheel
+ * model_read() - bytes were read from the wheel
  * @m: the model
  * @r: what reading_begin() gave before
  * @from: where they are
@@ -417,7 +417,7 @@ static inline void model_read(struct model *m, struct reading *r, const char *fr
 	}
 }
 
-/* It was taken out, by a call between two moments. */
+/* A timer was taken out, by a call between two moments. */
 static inline void drain_timer(struct model *m, struct timer *t, const struct drained *d)
 {
 	__u64 id = READ_ONCE(t->id);
@@ -456,7 +456,7 @@ static inline void keep_drained(struct model *m, const struct drained *d)
 /**
  * model_drained() - a timer was taken out by DRAIN
  * @m: the model
- * @op: what was told of it
+ * @op: what the answer has about it
  * @op_size: how much that is
  * @begin: the moment before the call
  */

@@ -27,7 +27,7 @@ enum fault {
  */
 #define FAULTS number_of("FAULTS", FAULT_KINDS)
 
-/* Of a file and shared, of a file and private, or of no file */
+/* Memory of a file and shared, of a file and private, or of no file */
 enum room_kind { ROOM_SHARED, ROOM_PRIVATE, ROOM_ANON, ROOM_KINDS };
 
 /**

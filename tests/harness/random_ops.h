@@ -117,7 +117,7 @@ static inline __u64 no_id(__u64 *seed, __u64 id)
 	}
 }
 
-/* Make it one that must fail, if all of it is told. */
+/* Make it one that must fail, if all of it reaches the module. */
 static inline void make_malformed(__u64 *seed, struct twheel_op *op)
 {
 	__u64 late = KTIME_MAX + 1 + below(seed, KTIME_MAX);
@@ -156,7 +156,7 @@ static inline void make_malformed(__u64 *seed, struct twheel_op *op)
 	}
 }
 
-/* Of what an operation only hands out, nothing is known before. */
+/* What an operation only hands out is not known before. */
 static inline void random_outputs(__u64 *seed, __u32 op_size, struct twheel_op *op)
 {
 	size_t i;

@@ -28,7 +28,7 @@ enum was {
  * @size: bytes of the area
  * @area: where it is, and the parts of it
  * @nr: shared timers
- * @group: so many of them have a bit in @groups together
+ * @group: how many of them have a bit in @groups together
  * @doorbells: how often the doorbell was rung
  * @stale: entries of the ring whose expiry had been withdrawn
  * @between: what to do between the steps of taking, or NULL

@@ -18,7 +18,7 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define fallthrough __attribute__((__fallthrough__))
 
-/* So many complaints of one test are printed; a bad loop can have millions */
+/* How many complaints of one test are printed; a bad loop can have millions */
 #define TAP_MAX_DIAG 20
 
 static int tap_tests;
@@ -103,8 +103,8 @@ static inline unsigned long long number_of(const char *name, unsigned long long 
 }
 
 /*
- * A program that hangs ends after so many seconds and says in which test. The
- * environment's PATIENCE is for machines that are so many times as slow.
+ * A program that hangs ends after @seconds and says in which test. The
+ * environment's PATIENCE says how many times as slow a machine is.
  */
 static inline void tap_start(unsigned int seconds)
 {

@@ -26,7 +26,7 @@ struct done {
 	__u32 flags;
 };
 
-/* Of each thread that wants one */
+/* A ring for each thread that wants one */
 static __thread struct ring ring;
 
 static inline void *ring_map(size_t size, off_t offset)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The calls that move timers and events, made up at random, in memory that may be bad,
- * and told to a model. To be included by one source of a program.
+ * and reported to a model. To be included by one source of a program.
  */
 #ifndef WHEEL_CALLS_H
 #define WHEEL_CALLS_H
@@ -78,7 +78,7 @@ static inline void signals_init(void)
 		tap_bail("timer_create: %s", strerror(errno));
 }
 
-/* Signals to this thread after so many ns, and then again and again; or with 0 no more */
+/* Signals to this thread after @ns, and then again and again; or with 0 no more */
 static inline void signals_after(__u64 ns)
 {
 	struct itimerspec its = { { 0, ns ? 3 * MSEC : 0 }, { 0, ns } };
@@ -195,7 +195,7 @@ static inline void check_array(struct making *mk, struct array *a, __u32 done)
 	}
 }
 
-/* A call on so many elements, of which @most lie where they can be used, gave @ret. */
+/* A call on @nr elements, of which @most lie where they can be used, gave @ret. */
 static inline bool check_done(const char *what, const struct piece *piece, long ret, __u32 nr,
 			      __u32 most, bool early)
 {
@@ -249,7 +249,7 @@ static inline void submit_array(struct making *mk,
 	maybe = only_read_there(&a.piece);
 	memory_hide(&a.piece);
 	if (!uring || !uring(mk->fd, &arg, &ret)) {
-		/* Of what is said to be there, but can't be reached, nothing is done. */
+		/* Nothing is done with what is said to be there, but can't be reached. */
 		if (most < a.nr && !maybe && a.piece.fault != FAULT_NOWHERE &&
 		    one_in(&mk->seed, 4))
 			arg.nr = INT_MAX;
@@ -260,7 +260,7 @@ static inline void submit_array(struct making *mk,
 		mk->model->starved = FAULTED;
 	if (maybe && ret > 0)
 		most = a.nr;
-	/* One more when it can be read, and what is told of it can be written. */
+	/* One more when it can be read, and the answer can be written. */
 	if (most < a.nr && ret == most + 1L && a.piece.readable &&
 	    most * op_size + sizeof(__u64) <= a.piece.usable)
 		most++;

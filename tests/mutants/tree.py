@@ -111,7 +111,7 @@ class Tree:
 
 
 def at_a_time(jobs, items, what):
-    """what(tree, item) for each, so many at a time, until one is False"""
+    """what(tree, item) for each, several at a time, until one is False"""
     todo = queue.Queue()
     for item in items:
         todo.put(item)

@@ -16,6 +16,21 @@ installs() { # FOLDER
 	[ -z "$left$(ls "$1/usr/share/twheel" 2>/dev/null)" ] || { echo "left: $left"; return 1; }
 }
 
+# gdb's commands: each timer of a program is in the slot that says so; sums that are wrong are named.
+in_gdb() {
+	local out=$work/gdb said=$work/gdb.said
+
+	make -s -C userlib BUILD="$out" CFLAGS='-g -O1' "$out/libtwheel.a" &&
+		gcc -g -O1 -Wall -Wextra -Werror -Iuapi -Iuserlib/include -o "$out/program" \
+			tests/tools/gdb.c "$out/libtwheel.a" || return
+	TWHEEL_BACKEND=user DEBUGINFOD_URLS='' timeout 120 gdb -nx -batch -ex 'source tools/gdb/twheel.py' \
+		-ex 'break stop_here' -ex run -ex up -ex 'twheel list' -ex 'twheel slots tw' \
+		-ex 'echo all\n' -ex 'twheel timers tw' \
+		-ex 'set var tw->user->wheel.pending = 2000' \
+		-ex 'twheel slots 0' -ex 'twheel slots tw' "$out/program" >"$said" 2>&1 || return
+	tests/tools/gdb_said <"$said" || { cat "$said"; return 1; }
+}
+
 lint() {
 	local found
 
@@ -67,7 +82,7 @@ completes() {
 	return "$bad"
 }
 
-# The same status as timeout of coreutils, which is what scripts rely on
+# The status of timeout of coreutils, which is what scripts rely on
 as_coreutils() {
 	local mine=0 theirs=0
 
@@ -86,7 +101,7 @@ as_coreutils_told() {
 	as_coreutils -v "$@" 0.02 bash -c 'read -r <"$1"; exit 5' bash "$errors"
 }
 
-# It passes a signal on, and ends as the program did.
+# twheel timeout passes a signal on, and ends as the program did.
 passes_on() {
 	local status=0 pid
 
@@ -250,6 +265,7 @@ here() {
 		"$twheel" jobs pause
 	check "jobs: too many words" said "too many words: write twheel jobs list" 2 \
 		"$twheel" jobs list all
+	[ -n "$quick" ] || check "gdb finds a wheel of a program, its slots and its timers" in_gdb
 	check "a full disk is noticed" said "can't print" 1 full_disk
 	timeouts
 	check "bench, in its short form" bench_json

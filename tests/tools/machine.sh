@@ -58,7 +58,7 @@ prometheus_is() { # FILE EXPRESSION
 	/usr/bin/python3 tests/tools/metrics "$@"
 }
 
-# The screen has so many lines, none longer than that, and in one of them the text.
+# The screen has that number of lines, none longer than that, and in one of them the text.
 screen_is() { # NAME LINES COLUMNS TEXT
 	was "$1" 0 "$4" || return
 	[ "$(wc -l <"$cases/$1")" -le "$2" ] && [ "$(wc -L <"$cases/$1")" -le "$3" ] && return
@@ -140,7 +140,7 @@ left_nothing() { was "$1" 0 && [ ! -s "$cases/$1" ]; }
 watches() {
 	check "watch: arm" was watch 0 'wheels\[[0-9]*\] .* arm  *timer 0x[0-9a-f]* in .*user data 0x2a'
 	check "watch: cancel" was watch 0 'cancel  *timer 0x[0-9a-f]*, which was pending'
-	check "watch: so many lines" [ "$(wc -l <"$cases/watch")" = 60 ]
+	check "watch: -n ends it after that many lines" [ "$(wc -l <"$cases/watch")" = 60 ]
 	check "watch --json: each event" lines watch_json 'length == 60 and
 		(map(.event) | unique | contains(["arm", "cancel", "expire", "modify", "read"])) and
 		all(.time > 0 and .wheel > 0)'

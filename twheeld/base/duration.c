@@ -31,7 +31,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Of one duration: two dots begin the next */
+/* A number of one duration: two dots begin the next */
 static bool is_end(const char *at)
 {
 	return !*at || (*at == '.' && at[1] == '.');

@@ -188,7 +188,7 @@ static void print_left(const struct definition *definition, const struct left *l
 		       left->last);
 }
 
-/* It may have control sequences of a terminal in it. */
+/* A body may have control sequences of a terminal in it. */
 static void print_body(const char *body)
 {
 	for (; *body; body++)
@@ -320,7 +320,7 @@ static void parse(struct check *check, const char *text, size_t length,
  * check_tab - print what is wrong in a tab, and when its schedules fire next
  * @path: the file; "-" is standard input
  * @host: what it is read for
- * @times: of each schedule, so many
+ * @times: how many of each schedule
  * @json: print it as JSON
  *
  * Return: what the program is to end with: 0 if nothing is wrong.

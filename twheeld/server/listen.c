@@ -70,7 +70,7 @@ static void connected(evutil_socket_t fd, short what, void *arg)
 /**
  * listen_start - begin to take clients
  * @base: the loop
- * @most: so many at a time; others wait until one has gone
+ * @most: how many at a time; others wait until one has gone
  */
 void listen_start(struct event_base *base, unsigned int most)
 {
@@ -114,7 +114,7 @@ void listen_no_more(void)
 		int fd = event_get_fd(one->event);
 
 		listeners = one->next;
-		/* It has to be there when it is taken out of the loop. */
+		/* The descriptor has to be there when it is taken out of the loop. */
 		event_free(one->event);
 		close(fd);
 		free(one);

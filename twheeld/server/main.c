@@ -30,7 +30,7 @@
 #include "web/status.h"
 
 #define DEFAULT_PORT "11300"
-/* Of a transaction: then an administrator is told */
+/* The longest that a transaction takes: an administrator gets an error then */
 #define STUCK (10 * SECOND)
 
 static struct options options;

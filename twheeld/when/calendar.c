@@ -78,7 +78,7 @@ static bool has_shape(const char *text, const char *shape)
 	return true;
 }
 
-/* How far the clock is that a time of RFC 3339 is told in */
+/* How far the clock of a time of RFC 3339 is from UTC */
 static bool take_offset(const char *at, int64_t *seconds)
 {
 	int hours, minutes;

@@ -193,7 +193,7 @@ static int64_t last_day(const struct observance *part, struct icaltimetype until
 	return MIN(day_of(clock - part->clock), LAST_DAY);
 }
 
-/* Those of Outlook are there since 1601. What was before 1970 does not matter. */
+/* Zones of Outlook are there since 1601. What was before 1970 does not matter. */
 static int64_t same_day(int64_t day)
 {
 	time_t seconds = day * DAY_SECONDS;

@@ -257,7 +257,7 @@ static int days_of_period(const struct icalrecurrencetype *rule, const struct da
  * @rule: that is fine to repeat_check(); its UNTIL does not count
  * @start: the day of DTSTART, since 1970-01-01; it is none of the days unless it fits
  * @last: no day after this one, before the year 2300
- * @left: so many days may be looked at; out: how many are left of them
+ * @left: how many days may be looked at; out: how many are left of them
  * @each: is called for each; gives false to end it
  * @arg: for @each
  *

@@ -31,7 +31,7 @@
 #define WITHIN_MOST (30 * 86400)
 /* What some editors write before a text in UTF-8 */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
-/* Of the hash of a line: so few lines have the same by chance that it does not matter */
+/* Digits of the hash of a line: so few lines have the same by chance that it does not matter */
 #define NAME_BYTES 6
 
 enum on { ON_ANY, ON_EACH_NODE, ON_EACH_SITE };
@@ -65,6 +65,7 @@ struct tab {
 	unsigned int line, complaints;
 	const char *start;		/* of the line */
 	bool skips;			/* that line is too long */
+	bool ended;			/* an option was wrong: no schedule is taken any more */
 	struct seen *seen;
 };
 
@@ -806,9 +807,12 @@ static void take_schedule(struct tab *tab, struct piece line)
 		definition_free(definition);
 }
 
-/* It is said even if so much of this file was wrong that no more of that is named. */
+/* This is said even if so much of the file was wrong that no more of that is named. */
 static bool end_there(struct tab *tab, const char *at)
 {
+	if (tab->ended)
+		return false;
+	tab->ended = true;
 	tab->reader->wrong(tab->reader, tab->line, at - tab->start + 1,
 			   "the lines after it are not taken, as they may rely on it");
 	return false;
@@ -826,7 +830,7 @@ static bool is_option(struct piece line)
 	return find_option(word) || (rest.length && *rest.at == '=');
 }
 
-/* Gives false if nothing after it may be taken. */
+/* Gives false if nothing after it is looked at. Options are, so that each wrong one is named. */
 static bool take_line(struct tab *tab, struct piece line)
 {
 	const char *zero;
@@ -841,14 +845,16 @@ static bool take_line(struct tab *tab, struct piece line)
 	if (zero)
 		return wrong(tab, zero, "a byte of 0 is no text") || end_there(tab, zero);
 	if (strchr(SCHEDULE_BEGINS, *line.at)) {
-		take_schedule(tab, line);
-		return true;
+		if (!tab->ended)
+			take_schedule(tab, line);
+	} else if (!take_environment(tab, line) && is_option(line)) {
+		end_there(tab, line.at);
 	}
-	return take_environment(tab, line) || !is_option(line) || end_there(tab, line.at);
+	return true;
 }
 
-/* Likewise; of a schedule and of a comment, it is alone. */
-static bool too_long(struct tab *tab)
+/* A schedule or a comment that is too long leaves the lines after it as they are. */
+static void too_long(struct tab *tab)
 {
 	struct piece line = { tab->text, TAB_LINE_MOST };
 
@@ -856,9 +862,8 @@ static bool too_long(struct tab *tab)
 	tab->skips = true;
 	wrong(tab, line.at, "this line is longer than %d bytes", TAB_LINE_MOST);
 	line = rest_after_blanks(line);
-	if (line.length && *line.at && strchr("#" SCHEDULE_BEGINS, *line.at))
-		return true;
-	return end_there(tab, line.at);
+	if (!line.length || !*line.at || !strchr("#" SCHEDULE_BEGINS, *line.at))
+		end_there(tab, line.at);
 }
 
 /* In pieces, as it may be all of a file */
@@ -914,8 +919,10 @@ bool tab_line(struct tab *tab)
 	}
 	stop = memchr(begin, '\n', left > TAB_LINE_MOST ? TAB_LINE_MOST + 1 : left);
 	tab->line++;
-	if (!stop && left > TAB_LINE_MOST)
-		return too_long(tab);
+	if (!stop && left > TAB_LINE_MOST) {
+		too_long(tab);
+		return true;
+	}
 	stop = stop ? stop : tab->end;
 	tab->text = stop + 1;
 	return take_line(tab, (struct piece){ begin, stop - begin });

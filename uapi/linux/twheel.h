@@ -401,8 +401,8 @@ struct twheel_stats {
  * @id: the timer; used up with this event, unless it is periodic. 0 for a shared
  *	timer
  * @deadline: when it was to expire, its jitter included
- * @overrun: whole periods from @deadline to this read; 0 if not periodic. Not more
- *	than 2^32 - 1 are told
+ * @overrun: whole periods from @deadline to this read; 0 if not periodic. It stays
+ *	at 2^32 - 1 where there were more
  * @flags: TWHEEL_EVENT_*
  *
  * Of what is ready, events come in the order of the ticks of their deadlines. Those of

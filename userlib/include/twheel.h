@@ -21,7 +21,7 @@
 #include <linux/twheel.h>
 #include <stdint.h>
 
-/* Of libtwheel-ffi, which has them for other languages, they are real functions. */
+/* In libtwheel-ffi, which has them for other languages, they are real functions. */
 #ifndef TWHEEL_INLINE
 #define TWHEEL_INLINE static inline
 #endif

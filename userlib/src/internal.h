@@ -20,12 +20,12 @@ struct twheel {
 	int fd;
 	uint32_t event_size;
 	uint32_t clock;
-	/* Of a wheel that the kernel has */
+	/* Where the kernel has the wheel: its time namespace */
 	struct timens timens;
 	/* The wheel itself, if it is in the program: else the kernel has it */
 	struct user_wheel *user;
 
-	/* Of loop.c: events that were read, from @next to @end not dealt with */
+	/* For loop.c: events that were read, from @next to @end not dealt with */
 	unsigned int next;
 	unsigned int end;
 	struct twheel_event events[LOOP_EVENTS];

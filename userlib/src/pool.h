@@ -28,7 +28,7 @@ enum pool_state {
 /* Tasks that are taken out of the wheel together */
 #define POOL_TAKEN 64
 
-/* Of the number of a shared timer: whose it is, or which one is free besides */
+/* What a shared timer's number has: the task that uses it, or the next number that is free */
 union pool_number {
 	struct twheel_task *task;
 	uintptr_t next_free;
@@ -178,7 +178,7 @@ static inline void pool_unlock(struct twheel_pool *pool)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-/* Those with the lock of another pool may look at it, too */
+/* Threads with the lock of another pool may look at it, too */
 static inline enum pool_state pool_state(const struct twheel_task *task)
 {
 	return __atomic_load_n(&task->state, __ATOMIC_ACQUIRE);

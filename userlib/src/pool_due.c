@@ -96,7 +96,7 @@ struct twheel_task *pool_first_due(struct twheel_pool *pool)
 	return task;
 }
 
-/* It gets another time, and is armed; or stays the next that is due, with an error. */
+/* Give a task that is due another time, and arm it; or it stays the next one, with an error. */
 int pool_move_due(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags,
 		  uint64_t when)
 {

@@ -80,7 +80,7 @@ int twheel_shared_recover(const struct twheel_area *area)
 		uint64_t *at = &area->words[n];
 		uint64_t word = __atomic_load_n(at, __ATOMIC_SEQ_CST);
 
-		/* It expires again, as its entry may have left the ring */
+		/* The timer expires again, as its entry may have left the ring */
 		if (word & TWHEEL_WORD_FIRED)
 			__atomic_exchange_n(at, (word & TWHEEL_WORD_NEVER) |
 					    TWHEEL_WORD_ARMED, __ATOMIC_SEQ_CST);

@@ -10,7 +10,7 @@
 /* What the two clocks may differ by, as each is rounded, in ns */
 #define ROUNDED 2
 
-/* Of how many answers is the most exact one taken? A thread may be interrupted in each. */
+/* From this many answers the most exact one is taken. A thread may be interrupted in each. */
 #define ANSWERS 5
 
 /* The time in this process, in ns */

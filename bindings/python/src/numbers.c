@@ -37,7 +37,7 @@ int get_u32(PyObject *object, void *to)
 	return 1;
 }
 
-/* The same, of a wheel's clock: time.CLOCK_* are other numbers. */
+/* A wheel's clock: time.CLOCK_* are other numbers. */
 int get_clock(PyObject *object, void *to)
 {
 	uint32_t clock;

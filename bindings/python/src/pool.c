@@ -19,7 +19,7 @@
 static struct pool *pools;
 static bool over;
 
-/* Those that were let go in threads of their own, and whether the main thread knows */
+/* Pools that were let go in threads of their own, and whether the main thread knows */
 static struct pool *leftover;
 static bool asked;
 

@@ -299,7 +299,7 @@ static PyObject *timers_cancel(struct timers *timers, PyObject *number)
 	Py_RETURN_TRUE;
 }
 
-/* Of an expiry; NULL if it is of no timer of these (a shared one has no id, which is 0) */
+/* The timer of an expiry; NULL if it is none of these (a shared one has no id, which is 0) */
 static PyObject *end_expired(struct timers *timers, uint64_t at, uint64_t id)
 {
 	if (at >= timers->fresh || !timers->slots[at].object || timers->slots[at].id != id)

@@ -144,7 +144,7 @@ class EventLoop(asyncio.SelectorEventLoop):
         if when > now and getattr(self.time, "__func__", None) is _time:
             handle._token = self._timers.add(when, handle)
         else:
-            # It is due: the next turn takes it from the heap, without waiting. Or somebody has
+            # This is due: the next turn takes it from the heap, without waiting. Or somebody has
             # replaced the clock, of which the wheel knows nothing: so it stays in asyncio's heap.
             handle._token = None
             heapq.heappush(self._scheduled, handle)

@@ -1,34 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-//! Timers, millions on one descriptor: libtwheel in safe Rust.
-//!
-//! * [`Wheel`]: bare timers, one by one or many in a call, whose events the program reads
-//!   when it likes. It is a descriptor for any event loop ([`AsFd`](std::os::unix::io::AsFd)).
-//! * [`shared::SharedWheel`]: timers that are started, pushed ahead and cancelled without
-//!   a system call. Only where the module is.
-//! * [`pool::Pool`]: closures that are run later by threads, once or again and again.
-//!
-//! Where there is no `/dev/twheel`, a wheel is in the program itself: libtwheel(3) says
-//! what is different then. A deadline is never early.
-//!
-//! ```
-//! use std::time::Duration;
-//! use twheel::{Event, Op, Wheel, When};
-//!
-//! # fn main() -> std::io::Result<()> {
-//! let wheel = Wheel::open()?;
-//! wheel.arm(When::In(Duration::from_millis(20)), 42)?;
-//! let mut events = [Event::default(); 16];
-//! for event in wheel.read(&mut events)? {
-//!     assert_eq!(event.user_data(), 42);
-//! }
-//!
-//! // Many in one call
-//! let mut ops: Vec<Op> = (0..1000).map(|n| Op::arm(When::In(Duration::ZERO), n)).collect();
-//! assert_eq!(wheel.submit(&mut ops)?, 1000);
-//! # Ok(())
-//! # }
-//! ```
-
+#![doc = include_str!("../README.md")]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
 

@@ -25,7 +25,7 @@ impl When {
     }
 }
 
-/// A timer of a wheel, as long as it is live. The id of one that is gone is told apart.
+/// A timer of a wheel, as long as it is live. The id of one that is gone is never that of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(pub u64);
 

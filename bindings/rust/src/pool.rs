@@ -44,7 +44,7 @@ type Closure = dyn FnMut(&Run<'_>) -> ControlFlow<()> + Send;
 /// What shall become of a task after a run: `()` for whatever was said before,
 /// [`ControlFlow::Break`] for no further run
 pub trait Outcome {
-    /// The same as a [`ControlFlow`]
+    /// A period as a [`ControlFlow`]
     fn flow(self) -> ControlFlow<()>;
 }
 
@@ -85,9 +85,9 @@ impl Periods {
 /// Which tasks a pool that is stopped still runs, at their times
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// Those that have no period
+    /// Run tasks that have no period
     pub once: bool,
-    /// Those that have one
+    /// Run tasks that have one
     pub periodic: bool,
 }
 

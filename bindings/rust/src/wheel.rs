@@ -169,7 +169,7 @@ impl Wheel {
         let mut raw = ptr::null_mut();
         // SAFETY: the descriptor is open, and `raw` is where the wheel is to be written to.
         result(unsafe { sys::twheel_from_fd(fd.as_raw_fd(), &mut raw) })?;
-        // It is the wheel's from now on.
+        // The descriptor is the wheel's from now on.
         let _ = fd.into_raw_fd();
         // SAFETY: with success, it was written.
         Ok(Wheel { raw: unsafe { NonNull::new_unchecked(raw) } })
@@ -238,7 +238,7 @@ impl Wheel {
     /// when a signal came. Each has its own [`Op::result`].
     pub fn submit(&self, ops: &mut [Op]) -> io::Result<usize> {
         let nr = count(ops.len());
-        // SAFETY: `Op` is a `RawOp`, and so many are the caller's to be written to.
+        // SAFETY: `Op` is a `RawOp`, and all of the slice may be written to.
         result(unsafe { sys::twheel_submit(self.raw(), ops.as_mut_ptr().cast(), nr) })
     }
 
@@ -254,7 +254,7 @@ impl Wheel {
     /// Read events: waits for the first, unless the wheel is [`Options::nonblocking`].
     pub fn read<'a>(&self, events: &'a mut [Event]) -> io::Result<&'a [Event]> {
         let nr = count(events.len());
-        // SAFETY: `Event` is a `RawEvent`, and so many are the caller's to be written to.
+        // SAFETY: `Event` is a `RawEvent`, and all of the slice may be written to.
         let ret = unsafe { sys::twheel_read(self.raw(), events.as_mut_ptr().cast(), nr) };
         Ok(&events[..result(ret)?])
     }

@@ -14,7 +14,7 @@ fn open(timers: u32) -> SharedWheel {
     SharedWheel::open(&Options::new().nonblocking().tick(MS), timers).unwrap()
 }
 
-/// What is taken until there were so many
+/// What is taken until there were `count`
 fn take_all(wheel: &SharedWheel, nr: usize) -> Vec<u32> {
     let end = Instant::now() + Duration::from_secs(60);
     let mut numbers = [0; 64];
@@ -40,7 +40,7 @@ fn states() {
     assert_eq!(take_all(&wheel, 1), [timer.number()]);
     assert_eq!(timer.cancel(), State::None);
     timer.arm(Duration::ZERO).unwrap();
-    // It has expired, but is not taken
+    // The timer has expired, but is not taken
     assert_eq!(timer.arm(Duration::MAX).unwrap(), State::Ready);
     assert_eq!(timer.cancel(), State::Pending);
     assert!(wheel.take(&mut [0; 8]).is_empty());

@@ -63,7 +63,7 @@ static void start_leases(struct twheel *tw, unsigned int nr, unsigned int second
 }
 
 /*
- * It is in the store before the first lease starts: a crash from there on ends none. (systemd
+ * This is in the store before the first lease starts: a crash from there on ends none. (systemd
  * need not look after it by poll(2), as a wheel does not break.)
  */
 static void to_store(struct twheel *tw)

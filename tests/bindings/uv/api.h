@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The same program over libuv's timers (-DNATIVE) and over ours: what the two call
+ * One program over libuv's timers (-DNATIVE) and over ours: what the two call
  * differently. A program uses the names of this header.
  */
 #ifndef API_H

@@ -206,6 +206,7 @@ int main(int argc, char **argv)
 	unsigned long long first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 	unsigned long long nr = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
 
+	printf("libuv %s\n", uv_version_string());
 	for (seed = first; seed < first + nr; seed++) {
 		printf("seed %llu\n", seed);
 		run_seed();

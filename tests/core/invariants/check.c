@@ -284,7 +284,7 @@ static bool tw_check_slot(const struct tw_wheel *wheel, unsigned int level,
 	s64 start, end, preload;
 	u32 index;
 
-	/* Those that are behind the wheel's time are of its next turn. */
+	/* Slots that are behind the wheel's time are of its next turn. */
 	position += (nr - position) & TW_LVL_MASK;
 	start = position << shift;
 	end = ((position + 1) << shift) - 1;

@@ -110,7 +110,7 @@ static bool tw_check_wakeup(struct twheel *tw, s64 next)
  * tw_check() - is a wheel in use as it must be?
  * @tw: the wheel, between two operations
  * @next: the tick for which its timer has to be set at the latest, or TW_NEVER
- * @quota: so many nodes are free at least
+ * @quota: how many nodes are free at least
  *
  * Context: holds @tw->lock.
  */

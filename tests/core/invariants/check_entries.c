@@ -50,7 +50,7 @@ static bool tw_check_stack(const struct tw_entries *wheel, unsigned int slot, u3
 	return tw_so(place == TW_ENTRY_EMPTY);
 }
 
-/* It is one that can be reached from now on, and the wheel looks at it in time. */
+/* The slot can be reached from now on, and the wheel looks at it in time. */
 static bool tw_check_when(const struct tw_entries *wheel, unsigned int level,
 			  unsigned int nr)
 {
@@ -59,7 +59,7 @@ static bool tw_check_when(const struct tw_entries *wheel, unsigned int level,
 	s64 position = wheel->clk >> shift;
 	s64 start, end, preload;
 
-	/* Those that are behind the wheel's time are of its next turn. */
+	/* Slots that are behind the wheel's time are of its next turn. */
 	position += (nr - position) & TW_ENTRY_LVL_MASK;
 	start = position << shift;
 	end = ((position + 1) << shift) - 1;

@@ -220,7 +220,7 @@ static void operation(unsigned int crowd)
 		break;
 	case 1:
 	case 2:
-		/* To later, or not at all: the wheel is not told. */
+		/* To later, or not at all: the wheel does not hear of it. */
 		if (due[timer] != NONE)
 			due[timer] += any_size(30);
 		break;

@@ -136,7 +136,7 @@ void host_test(const char *name, void (*test)(void))
 		signal(SIGBUS, die_by_signal);
 		signal(SIGILL, die_by_signal);
 		signal(SIGFPE, die_by_signal);
-		/* Of a processor, as others may have the machine meanwhile: nothing here waits. */
+		/* Processor time, as others may have the machine meanwhile: nothing waits here. */
 		signal(SIGPROF, die_by_signal);
 		setitimer(ITIMER_PROF, &most, NULL);
 		test();

@@ -151,7 +151,7 @@ static const char *break_chunk(unsigned int nr)
 	return NULL;
 }
 
-/* The same, of a table */
+/* What is broken in a table */
 static const char *break_table(unsigned int nr)
 {
 	static struct tw_chunk stranger;
@@ -236,7 +236,7 @@ static const char *break_table(unsigned int nr)
 	return NULL;
 }
 
-/* The same, of a wheel */
+/* What is broken in a wheel */
 static const char *break_wheel(unsigned int nr)
 {
 	unsigned int stripe;

@@ -77,12 +77,12 @@ static unsigned int distances[DISTANCES], total_distance;
 static u32 most, check_every;
 static s64 clusters[4];
 static s64 longest_advance;
-/* Once in so many times: 0 is never */
+/* Once in this many times: 0 is never */
 static unsigned int slack_in, periodic_in;
 /* The last deadline that there is */
 static s64 latest;
 
-/* Those that are in use, to take one at random */
+/* Timers that are in use, to take one at random */
 static u32 used[PAIR_MOST];
 static u32 nr_used;
 

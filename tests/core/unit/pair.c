@@ -261,7 +261,7 @@ static void model_add(struct pair *p, u32 index, const struct pair_want *want)
 	p->nr_pending++;
 }
 
-/* It was made ready at @tick of the wheel, or at once, when there was no such tick. */
+/* The timer was made ready at @tick of the wheel, or at once, when there was no such tick. */
 static void model_add_ready(struct pair *p, u32 index, s64 tick)
 {
 	struct pair_timer *timer = &p->timers[index];
@@ -705,7 +705,7 @@ void pair_forward(struct pair *p)
 	agree(p);
 }
 
-/* Those that a step put at the ends of the ready lists, after @last */
+/* Timers that a step put at the ends of the ready lists, after @last */
 static void take_expired(struct pair *p, const struct tw_step *step,
 			 const struct tw_list *last, unsigned int *marked)
 {

@@ -48,7 +48,7 @@ static s64 due[(CHUNKS - 1) * TW_CHUNK_NODES];
 static s64 now;
 static u64 expired, moved, wakeups;
 static u32 nr_due;
-/* Of the wheel that is begun next */
+/* For the wheel that is begun next */
 static u32 phase;
 
 #define BLOCKS(call)							\
@@ -127,7 +127,7 @@ static void del(u32 index)
 		    OP_BLOCKS);
 }
 
-/* Those after @last were made ready: is it the right tick? */
+/* Timers after @last were made ready: is it the right tick? */
 static void check_expired(const struct tw_step *step, const struct tw_list *last)
 {
 	unsigned int i;
@@ -372,7 +372,7 @@ static void a_million_in_one_tick(void)
 	ASSERT_TRUE(!tw_wheel_step(&wheel, &step));
 }
 
-/* Of a million timers one in each of @ticks, how many are due by @now? */
+/* How many of a million timers, one in each of @ticks, are due by @now? */
 static u32 due_by_now(s64 from, u32 ticks)
 {
 	s64 passed = max(0, min(ticks, now - from + 1));
@@ -425,7 +425,7 @@ static void slot_of_level_3(void)
 	a_million_in_one_slot(3, 1);
 }
 
-/* Those that are pushed ahead don't keep the others from expiring at once. */
+/* Timers that are pushed ahead don't keep the others from expiring at once. */
 static void a_million_pushed_ahead(void)
 {
 	u64 runs = 0;

@@ -258,7 +258,7 @@ static u64 made_up_id(void)
 	}
 }
 
-/* Let so many generations of a chunk be given out as if they had been. */
+/* Have the generations of a chunk up to @gen count as given out. */
 static void wear_to(u32 nr, u32 gen)
 {
 	struct tw_chunk *chunk = table.chunks[nr];
@@ -436,7 +436,7 @@ static void used_up_node(void)
 	ASSERT_EQ(table.free, TW_CHUNK_NODES - 1);
 	check_all();
 
-	/* It is not given back, lest it be told from a new one. */
+	/* The chunk is not given back, lest it look like a new one. */
 	add_chunk();
 	give_back();
 	ASSERT_TRUE(chunks[TW_FIRST_CHUNK].chunk);

@@ -500,7 +500,7 @@ static void test_for_nothing(void)
 	EXPECT_EQ(twheel_cancel(tw, id), 0);
 	EXPECT_EQ(twheel_run_once(tw, 100), 0);
 	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= start + 99 * MSEC);
-	/* The same after the last one; then all is silent */
+	/* A wake-up after the last one, too; then all is silent */
 	fresh(TWHEEL_USER | O_NONBLOCK);
 	id = armed(0, 20 * MSEC, 0);
 	EXPECT_EQ(twheel_cancel(tw, id), 0);
@@ -511,7 +511,7 @@ static void test_for_nothing(void)
 	EXPECT_EQ(stats.wakeups, 1);
 }
 
-/* It is the next call that sees what time it is */
+/* The next call is what sees what time it is */
 static void test_cancel_due(void)
 {
 	struct twheel_stats stats = { .size = sizeof(stats) };

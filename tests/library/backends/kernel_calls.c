@@ -233,7 +233,7 @@ static void add(struct twheel_op op)
 	EXPECT_EQ(twheel_batch_add(batch, &op), 0);
 }
 
-/* So many came, and were said to be done, as they are here */
+/* @nr came, and were said to be done, as they are here */
 static void flush(const struct twheel_op *ops, unsigned int nr, __u32 size)
 {
 	unsigned int i;

@@ -20,7 +20,7 @@ static __u64 time_now = 1000 * SEC, timer;
 
 static struct twheel_pool *pool;
 static struct twheel_task tasks[TASKS];
-/* Of each: when it expires, or 0 if it is in no pool */
+/* When each task expires, or 0 if it is in no pool */
 static __u64 deadlines[TASKS];
 /* How often it was */
 static unsigned int set_back;

@@ -73,7 +73,7 @@ static void arm_one(__u64 interval)
 	armed += !ret;
 	if (ret || interval)
 		return;
-	/* It stays what it was, if it can't become periodic */
+	/* A timer stays what it was, if it can't become periodic */
 	op = twheel_op_modify(op.id, 0, HOUR, HOUR, 0);
 	count(twheel_modify(tw, &op));
 }

@@ -122,7 +122,7 @@ static void with_pool(void)
 	free_pool();
 }
 
-/* A test that has a pool of its own, with so many workers */
+/* A test that has a pool of its own, with @nr workers */
 #define POOL(nr, test, name) ({ workers = nr; in_pool = test; RUN(with_pool, name); })
 
 static int start_with(struct thing *thing, __u32 flags, __s64 when, __u64 period)
@@ -221,7 +221,7 @@ static void test_options(void)
 	EXPECT_EQ(twheel_pool_free(NULL), 0);
 }
 
-/* It is in no pool any more. */
+/* The task is in no pool any more. */
 static void gone(struct thing *thing)
 {
 	EXPECT_TRUE(WAIT_FOR(cancel_task(thing) == -ENOENT));
@@ -255,7 +255,7 @@ static void test_due_now(void)
 	free_pool();
 }
 
-/* Take so many, which are due, and come in the order of their numbers. */
+/* Take @nr, which are due, and come in the order of their numbers. */
 static void take_in_order(int nr)
 {
 	struct twheel_task *taken;
@@ -279,7 +279,7 @@ static void test_due_now_beside_others(void)
 	free_pool();
 }
 
-/* It waits for the next run when its only worker has run another one. */
+/* The task waits for the next run when its only worker has run another one. */
 static void after_first_run(struct thing *thing)
 {
 	RUNS(thing, 1);
@@ -943,7 +943,7 @@ static void test_takers(void)
 	for (i = 0; i < 990; i++)
 		EXPECT_EQ(start(fresh(i), i % 20 * MSEC, 0), 0);
 	EXPECT_TRUE(WAIT_FOR(LOAD(taken) == 990));
-	/* Those that wait go on when there is an end; what was kept can be taken still */
+	/* Threads that wait go on when there is an end; what was kept can be taken still */
 	for (i = 0; i < 100; i++)
 		EXPECT_EQ(start(fresh(i), 10 * MSEC, 0), 0);
 	EXPECT_EQ(pool_stop(TWHEEL_RUN_ONCE), 0);
@@ -1211,7 +1211,7 @@ static long sleeps(void)
 	return all.ru_nvcsw - own.ru_nvcsw;
 }
 
-/* Of many that wait, one is woken. (Three tries: others use this machine as well.) */
+/* One of many that wait is woken. (Three tries: others use this machine as well.) */
 static void test_herd(void)
 {
 	long before, switches = 0;

@@ -16,7 +16,7 @@
 #define TICK (20 * USEC)
 #define TASKS 256
 
-/* Of a wheel in the program; in a virtual machine a step takes 20 times as long. */
+/* For a wheel in the program; in a virtual machine a step takes 20 times as long. */
 #define STEPS 400000
 
 static struct twheel_pool *pool;
@@ -341,7 +341,7 @@ static void test_workers(void)
 		pthread_join(threads[i], NULL);
 	EXPECT_EQ(twheel_pool_stop(pool, 0, count_left, NULL), 0);
 	for (i = 0; i < BUSY; i++) {
-		/* Those that a run has started, it has counted as well */
+		/* A run has counted the tasks that it started as well */
 		EXPECT_EQ(busy[i].ended, busy[i].started, "task %d", i);
 		EXPECT_TRUE(busy[i].ends_cancelled >= busy[i].cancelled, "task %d", i);
 		EXPECT_EQ(busy[i].inside, 0);
@@ -370,10 +370,10 @@ struct turn {
 
 static struct turn turns[TURNS];
 static unsigned int ran, resets, begun;
-/* Of starts and resets, with the number that they have */
+/* Starts and resets, with the number that they have */
 static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
 static __u64 numbers;
-/* Of the run before: its deadline, and the number of its start */
+/* The run before: its deadline, and the number of its start */
 static __u64 last_when, last_number;
 
 /*

@@ -117,7 +117,7 @@ static void run_all(unsigned int nr, __s64 when)
 	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&runs, __ATOMIC_ACQUIRE) == nr), "%u", runs);
 }
 
-/* It does what a pool does: with room for all, or for @capacity. */
+/* The task does what a pool does: with room for all, or for @capacity. */
 static void check_works(unsigned int capacity)
 {
 	unsigned int nr = capacity && capacity < NR ? capacity : NR;

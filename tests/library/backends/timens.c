@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The clock of a wheel of another time namespace among threads: whoever looks, also while another
- * thread is told what time it is there, gets that.
+ * The clock of a wheel of another time namespace among threads: a thread that looks while another
+ * one asks what time it is there gets that, too.
  */
 
 #include "device.h"
@@ -27,7 +27,7 @@ static int64_t time_there(void *wheel)
 	return timens_here(CLOCK_MONOTONIC) + AWAY;
 }
 
-/* Another thread looks before the first one is told. */
+/* Another thread looks before the first one has its answer. */
 static int64_t time_at_last(void *wheel)
 {
 	if (!inside) {
@@ -55,7 +55,7 @@ static void test_meanwhile(void)
 	EXPECT_TRUE(meanwhile >= before + AWAY - (__s64)SEC);
 }
 
-/* It does not know at the first look, however often it is asked. */
+/* The library does not know at the first look, however often it is asked. */
 static int64_t time_later(void *wheel)
 {
 	return inside ? time_there(wheel) : -EAGAIN;

@@ -22,12 +22,12 @@ bool halted(void);
 #define THREADS 2
 #define WORKERS (PROCESSES * THREADS)
 
-/* In a round each worker goes through so many programs of so many calls at most */
+/* The most programs that a worker goes through in a round, and calls of each */
 #define PROGRAMS 8
 #define CALLS 16
 
 /*
- * Of the wheels of a round, the first are known to the model, which holds for
+ * The model knows the first wheels of a round, which holds for
  * all that is done to them. What is done to the last can't be known, as memory
  * changes meanwhile: there only the kernel must stay whole, and the errors be
  * those of the contract.

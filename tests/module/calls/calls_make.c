@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The calls: each is made up from a struct call, made, and told to the model.
+ * The calls: each is made up from a struct call, made, and reported to the model.
  */
 #include "calls.h"
 #include "wheel_calls.h"

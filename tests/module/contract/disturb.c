@@ -138,9 +138,9 @@ static void take_all(__u32 w)
 
 /**
  * struct walk - what is done to a wheel
- * @timers: it has so many
- * @limit: and may have so many; or 0
- * @each: but only each so many-th stays, so that each is alone in a small chunk; or 0
+ * @timers: how many it has
+ * @limit: how many it may have; or 0
+ * @each: only each n-th of them stays, so that each is alone in a small chunk; or 0
  * @from: the first of these
  * @nr: length of the batches
  * @nr_end: and of the last of them
@@ -319,7 +319,7 @@ static void test_user_limit(void)
 
 /* ---- arrays and buffers that end too soon ---- */
 
-/* Each call on so many elements, of which so many bytes can be used */
+/* Each call on @nr elements, of which only some bytes can be used */
 static void cut_calls(__u32 op_size, __u32 nr)
 {
 	static const char *const kinds[] = { "A", "J", "M", "b", "C", "Q" };

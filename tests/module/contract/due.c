@@ -47,7 +47,7 @@ static bool spin_until(__u64 due, __u64 *lead)
 	return EXPECT_TRUE(!late, "nothing can be armed in time") || late;
 }
 
-/* It shall not take longer on a kernel that is slow, where arming does. */
+/* The test shall not take longer on a kernel that is slow, where arming does. */
 static int fewer(int most)
 {
 	return number_of("PATIENCE", 1) > 1 ? most / 3 : most;
@@ -58,7 +58,7 @@ static int fewer(int most)
 #define THREADS 4
 #define WHEELS 240
 
-/* Of each of these as many */
+/* As many of each of these */
 enum fate { IS_LEFT, IS_CLOSED, IS_READ, IS_POLLED, IS_EMPTIED, IS_ARMED, FATES };
 
 static void read_all(int fd, __u64 want)
@@ -382,7 +382,7 @@ static void test_statistics(void)
 	close(fd);
 }
 
-/* Of several who wait, each is told: those who look turn the wheel for all. */
+/* Each of several who wait is woken: those who look turn the wheel for all. */
 static void test_watchers(void)
 {
 	struct epoll_event event = { EPOLLIN | EPOLLET, { .u32 = 0 } };

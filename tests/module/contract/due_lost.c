@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Who turns a wheel stops, although there is more to do: a read that does not wait, as it does so
- * much at a time; a program that is killed. Whoever else watches it is told nevertheless.
+ * much at a time; a program that is killed. Whoever else watches it is notified nevertheless.
  */
 #include "device.h"
 
@@ -112,7 +112,7 @@ static __u64 time_of(pid_t pid)
 	return now(clock);
 }
 
-/* Two processes share an epoll set. That which was told, and has begun to cascade, is killed. */
+/* Two processes share an epoll set. That which was woken, and has begun to cascade, is killed. */
 static void killed(__u32 events)
 {
 	struct epoll_event event = { events, { .u32 = 0 } };

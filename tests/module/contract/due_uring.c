@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A program that is told by io_uring turns a wheel with very much to cascade, and is killed: it
- * ends, although there is more to do, and whoever else watches the wheel is told. By rings of each
+ * A program that io_uring notifies turns a wheel with very much to cascade, and is killed: it
+ * ends, although there is more to do, and whoever else watches the wheel is woken. By rings of each
  * kind that tells in another way: of them, one with DEFER_TASKRUN looks while it waits.
  *
  * long: a million timers for each kind of ring
@@ -14,7 +14,7 @@
 
 #define BATCH 1024
 
-/* To cascade so many takes very much longer than to end. A multiple of BATCH */
+/* To cascade this many takes very much longer than to end. A multiple of BATCH */
 #define GROUP (1000 * BATCH)
 
 /* A slot of the fourth level, in ticks */
@@ -48,7 +48,7 @@ static __u64 arm_group(void)
 				ops[k] = op_arm(TWHEEL_ABS, (slot + SLOT / 2) * USEC, i + k);
 			submit_all(fd, ops, BATCH);
 		}
-		/* It begins to be cascaded in the slot before. */
+		/* A slot begins to be cascaded in the slot before. */
 		if (now(CLOCK_MONOTONIC) < (slot - SLOT) * USEC)
 			return (slot + SLOT / 2) * USEC;
 		close(fd);

@@ -135,7 +135,7 @@ static void fill_setup(void *p)
 	((struct twheel_setup *)p)->clock = MONOTONIC;
 }
 
-/* Of SUBMIT and DRAIN, whose arguments are alike */
+/* For SUBMIT and DRAIN, whose arguments are alike */
 static void fill_array(void *p, __u32 nr)
 {
 	*(struct twheel_submit *)p = (struct twheel_submit){
@@ -327,7 +327,7 @@ static void test_top(void)
 	edge = map_top(1);
 	for (c = commands; c < commands + ARRAY_SIZE(commands); c++)
 		try_edge(c);
-	/* Of an array all is done that is there, be it said to be short or long. */
+	/* All of an array is done that is there, be it said to be short or long. */
 	last = (struct twheel_op *)edge - 4;
 	for (nr = 5; nr <= 12; nr++) {
 		for (i = 0; i < 4; i++)
@@ -338,7 +338,7 @@ static void test_top(void)
 	edge = other_edge;
 }
 
-/* 0 is an address like any other for who may map it: what was done is told there. */
+/* 0 is an address like any other for who may map it: the answer is written there. */
 static void test_null(void)
 {
 	struct twheel_op *ops = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,

@@ -170,7 +170,7 @@ static void each_shape(void (*fn)(void), __u32 least_size)
 #define UNTOLD 0x5a5a
 
 /*
- * Of the timers that the batch is about, those whose operation was told are gone, and all
+ * The timers of the batch whose operation was answered are gone, and all
  * others as they were.
  */
 static void round_cancel(void)

@@ -64,7 +64,7 @@ static void params_restore(void)
 	params(wheel_param, user_param);
 }
 
-/* Up to so many; gives how many it could, and why not more */
+/* Up to @max; gives how many it could, and why not more */
 static long arm_up_to(int fd, long max, long *error)
 {
 	long n;
@@ -190,7 +190,7 @@ static void run_limited(long bytes, void (*child)(void))
 	params_restore();
 }
 
-/* What a wheel takes that has so many chunks */
+/* What a wheel takes that has @chunks chunks */
 static long with_chunks(long chunks)
 {
 	return costs.wheel + costs.slots + chunks * costs.chunk;
@@ -201,7 +201,7 @@ static void expect_full(int fd, long want)
 	expect_armed(fd, want + 1, want);
 }
 
-/* So many wheels with so many timers each, or shared timers: can they be had? */
+/* Can this many wheels with this many timers each, or shared timers, be had? */
 static bool can_have(int wheels, long timers, long nr_shared)
 {
 	int fds[MEASURED], n = 0;
@@ -367,7 +367,7 @@ static void test_periodic_memory(void)
 	run_limited(with_chunks(2), becoming_child);
 }
 
-/* Of three wheels with two, two and one */
+/* Three wheels with two, two and one */
 static long five_chunks(void)
 {
 	return 2 * with_chunks(2) + with_chunks(1);
@@ -453,7 +453,7 @@ static void end_all(int fd, enum end how, struct twheel_op *ops, long nr)
  */
 static bool periodic;
 
-/* Of each table, so many that all but one are a wheel's first ones, slots included */
+/* In each table, as many as make all but one a wheel's first ones, slots included */
 static long giving_back_chunks(void)
 {
 	return costs.slots / costs.chunk + 3;

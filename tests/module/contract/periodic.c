@@ -37,7 +37,7 @@ static void test_queues_once(void)
 	EXPECT_EQ(wheel_stats(fd).overruns, ev.overrun);
 }
 
-/* More periods than can be told */
+/* More periods than an event can count */
 static void test_most_overruns(void)
 {
 	struct twheel_event ev;

@@ -53,7 +53,7 @@ static void cgroup_end(const char *name)
 
 /* ---- a wheel that takes all memory ---- */
 
-/* Until the memory is at an end, or so many; gives the number */
+/* Until the memory is at an end, or @max are there; gives the number */
 static long arm_batches(int fd, long max)
 {
 	long armed = 0, done = BATCH, i;

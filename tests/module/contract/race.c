@@ -17,7 +17,7 @@
 #define CALLS 400
 #define SECONDS ((brief() ? 0 : 4) * number_of("TIMES", 1))
 
-/* Threads share so many wheels, of that limit, or none, and tick */
+/* How many wheels threads share, with which limit, or none, and tick */
 static const struct round {
 	__u32 wheels;
 	__u64 limit, tick;
@@ -46,7 +46,7 @@ static void begin(__u32 w)
 
 static void *work(void *arg)
 {
-	/* It shall not take longer on a kernel that is slow. */
+	/* The test shall not take longer on a kernel that is slow. */
 	__u64 calls = CALLS / number_of("PATIENCE", 1) / (brief() ? 2 : 1), i;
 	struct making mk = {
 		.seed = (seed * THREADS + (long)arg) * 2 + 1,

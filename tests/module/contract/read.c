@@ -10,7 +10,7 @@
 
 #include <sys/uio.h>
 
-/* Of an event, as this wheel gives it; the tests run with each length */
+/* Bytes of an event, as this wheel gives it; the tests run with each length */
 static size_t ev_size = sizeof(struct twheel_event);
 static int fd;
 
@@ -47,7 +47,7 @@ static void fresh_count(void)
 		tap_bail("setup of count mode");
 }
 
-/* Like read_events(), with what is not told of an event 0 */
+/* Like read_events(); what an event of this size does not have is 0 */
 static long take_events(struct twheel_event *ev, size_t max)
 {
 	long ret = read_raw(fd, ev, max * ev_size), i;
@@ -136,7 +136,7 @@ static void reader_start(struct reader *r)
 	sleeper_start(&r->sleeper, SYS_read);
 }
 
-/* It was woken, and read one event of that timer, or a count */
+/* The child was woken, and read one event of that timer, or a count */
 static void reader_has(struct reader *r, size_t size, __u64 user_data)
 {
 	pthread_join(r->sleeper.thread, NULL);

@@ -128,7 +128,7 @@ static void test_info(void)
 	EXPECT_EQ(info.ready, 2);
 }
 
-/* Parts of the area, to be told from each other */
+/* Parts of the area, which differ */
 struct part {
 	const char *name;
 	__u64 at;
@@ -446,7 +446,7 @@ static void test_eventfd(void)
 
 /* ---- draining ---- */
 
-/* Of four timers: idle, armed and known, armed and dirty, armed and cancelled */
+/* Four timers: idle, armed and known, armed and dirty, armed and cancelled */
 static void arm_kinds(__u32 nr)
 {
 	__u32 i;

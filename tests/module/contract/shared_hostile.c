@@ -134,7 +134,7 @@ static size_t some_place(__u64 r)
 	return r / 4 % 3 ? (r >> 8) % (c.size / 8) : (r >> 8) % 32;
 }
 
-/* Of anything; most mean something */
+/* Words of any kind; most mean something */
 static __u64 some_value(__u64 r)
 {
 	__u64 time = now(CLOCK_MONOTONIC);

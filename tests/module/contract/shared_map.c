@@ -62,7 +62,7 @@ static void read_one(__u32 want)
 		EXPECT_EQ(ev.user_data, want);
 }
 
-/* It works, whatever was done to it */
+/* The wheel works, whatever was done to its area */
 static void check_works(void)
 {
 	shared_arm(&c, 1, now(c.clock) + 5 * MSEC);

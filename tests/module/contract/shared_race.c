@@ -3,7 +3,7 @@
  * The promises of shared timers under threads on two processors: two that arm, move
  * and cancel, each its own timers, and others that take what expires, by the ring,
  * by read(2) or by both, and drain. Each arming ends in exactly one way: moved or
- * cancelled by its owner, as it was told; taken, not early; or drained. None is lost,
+ * cancelled by its owner, as the answer says; taken, not early; or drained. None is lost,
  * though nobody rings the doorbell for those that are waited for, and though the memory
  * to read into is not always there.
  *
@@ -98,7 +98,7 @@ static void end_arming(__u32 i, __u64 deadline, __u64 how, __u64 other)
 
 /* ---- owners ---- */
 
-/* What an operation told of the arming before it */
+/* What an operation says about the arming before it */
 static void resolve(__u32 i, enum was was)
 {
 	struct shadow *s = &shadows[i];
@@ -499,7 +499,7 @@ static void run(unsigned int who)
 
 /* ---- armed, and cancelled, at the moment at which the kernel is at work ---- */
 
-#define TRIGGERS 32		/* so many that the kernel needs a while for them */
+#define TRIGGERS 32		/* enough for the kernel to need a while */
 #define LATER 200		/* a timer that it looks for elsewhere */
 
 static __u32 turn;		/* odd: the triggers are to be armed; even: they are */

@@ -8,7 +8,7 @@
 
 #define MOST 100000
 #define NOT_DONE 0x5a5a5a	/* the result of an operation before the call */
-/* So many that a call takes long: it shall not take minutes on a kernel that is slow */
+/* Enough for a call to take long: it shall not take minutes on a kernel that is slow */
 static __u32 nr = MOST;
 
 static struct twheel_op ops[MOST];

@@ -30,7 +30,7 @@
 #define FIRST_TIME (700000000 * SEC)
 #define LAST_TIME (5000000000 * SEC)
 
-/* Those on the wall clock come first. */
+/* Wheels on the wall clock come first. */
 #define WALLS 3
 #define SETTABLE 4
 
@@ -66,7 +66,7 @@ static __u64 rnd(__u64 most)
 	return random_next(&seed) % most;
 }
 
-/* Of every magnitude alike */
+/* Every magnitude alike */
 static __u64 rnd_wide(unsigned int bits)
 {
 	return rnd(2ULL << rnd(bits));

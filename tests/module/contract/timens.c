@@ -114,7 +114,7 @@ static void absolute(__u32 clock)
 	close(fd);
 }
 
-/* The words have the namespace's time in them, as has what is told of them */
+/* The words have the namespace's time in them, as answers about them have */
 static void shared_absolute(__u32 clock)
 {
 	struct twheel_event ev;

@@ -505,7 +505,7 @@ int main(void)
 		 "all that without a worker thread");
 	ring_close();
 	RUN(test_kinds, "SUBMIT by rings of each kind");
-	/* Where nobody is ever too late, the two can't be told apart. */
+	/* Where nobody is ever too late, the two look the same. */
 	if (!getenv("TIME_STANDS"))
 		RUN(test_long, "SUBMIT of very many: who has the same ring does not wait for it");
 	RUN(test_flags, "SUBMIT with flags that other commands have");

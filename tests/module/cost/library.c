@@ -28,7 +28,7 @@ static struct twheel_pool *pool;
 static struct twheel_task tasks[STAY + GO];
 static __u64 ids[STAY + GO];
 
-/* Of a worker that is held up until tasks are due, and runs them then */
+/* Cost of a worker that is held up until tasks are due, and runs them then */
 static struct twheel_task holder;
 static sem_t held, released, finished;
 static unsigned int left;

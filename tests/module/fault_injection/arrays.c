@@ -74,7 +74,7 @@ static void test_submit_few(void)
 }
 
 /*
- * Array after array, until there are so many timers that the directory of the
+ * Array after array, until there are enough timers that the directory of the
  * chunks has grown, too: whatever has to be had on the way fails first.
  */
 static void test_submit_growing(void)

@@ -16,17 +16,17 @@
 #define PAGES 2		/* memory by the page */
 #define COPY 4		/* a copy to or from the program */
 
-/* No call has so many places, but for loading a module */
+/* No call has this many places, but for loading a module */
 #define MOST_FAULTS 5000
 
-/* When time is short, so many of them are tried, and of those after them each 7th */
+/* When time is short, this many of them are tried, and after them each 7th */
 #define EACH_UP_TO 40
 #define STRIDE 7
 
 /* So often all faults of a call are tried again when some were missed */
 #define MOST_TURNS 5
 
-/* So many may still be injected, which is more than ever will be */
+/* How many may still be injected, which is more than ever will be */
 #define PLENTY 1000000000L
 
 static const char *const fault_dirs[] = {
@@ -282,7 +282,7 @@ static inline void memory_fails(bool on)
 }
 
 /*
- * This thread gets so many bytes more, of memory of a kind, and then none at all; so
+ * This thread gets @bytes more, of memory of a kind, and then none at all; so
  * that what is tried again fails again. memory_fails(false) ends it.
  */
 static inline void memory_ends(unsigned int bytes)
@@ -295,7 +295,7 @@ static inline void memory_ends(unsigned int bytes)
 		tap_bail("probability: %s", strerror(errno));
 }
 
-/* So many wheels are open, with no timers. */
+/* @open wheels are open, with no timers. */
 static inline void check_open_wheels(int open)
 {
 	char text[1024];

@@ -64,7 +64,7 @@ static inline void scene_add(__u32 nr, const char *letters)
 	without_fault(make_submit, &mk);
 }
 
-/* A new wheel, whose descriptor may be there, with so many timers of these kinds */
+/* A new wheel, whose descriptor may be there, with timers of these kinds */
 static inline void scene_adopt(int fd, __u32 nr, const char *letters)
 {
 	wheel = fd;
@@ -128,7 +128,7 @@ static inline void each_fault(void (*call)(struct making *mk), struct making mk,
 		again.fd = wheel;
 		call(&again);
 		scene_check();
-		/* The same without a fault: what is left is done, and no less than all. */
+		/* Once more without a fault: what is left is done, and no less than all. */
 		again = mk;
 		again.fd = wheel;
 		again.seed += 2;

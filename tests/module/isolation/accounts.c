@@ -223,7 +223,7 @@ static void container_child(void)
 	}
 	__atomic_add_fetch(&shared->tries, fill(), __ATOMIC_RELAXED);
 	count_up(&shared->ready);
-	/* It does not die with its parents, which are outside. */
+	/* The process does not die with its parents, which are outside. */
 	while (!__atomic_load_n(&shared->end, __ATOMIC_ACQUIRE))
 		sleep_ns(MSEC);
 	_exit(0);

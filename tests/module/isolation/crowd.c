@@ -117,7 +117,7 @@ static void beside(bool with_holders)
 /* ---- who has very many wheels with work ---- */
 
 /*
- * Of the hostile user, in each wheel; and of the other, all in one slot: a little less than
+ * Timers of the hostile user, in each wheel; and of the other, all in one slot: a little less than
  * half of the processors' time can cascade before they are due
  */
 #define WHEELS 1000
@@ -188,7 +188,7 @@ static void arm_together(void)
 		arm_one_slot(wheel_new(TWHEEL_CLOCK_MONOTONIC, SLOT / 4 / 4096));
 }
 
-/* The same, in wheels with shared timers, too */
+/* A crowd in wheels with shared timers, too */
 static void arm_beside_shared(void)
 {
 	int i, fd;
@@ -213,7 +213,7 @@ static void crowd_child(void)
 		pause();
 }
 
-/* Wait until so many have expired, and read none. */
+/* Wait until @nr have expired, and read none. */
 static void wait_for(int fd, __u64 nr)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };

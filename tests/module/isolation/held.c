@@ -410,7 +410,7 @@ static void test_doorbell(void)
 	client_close(&client);
 }
 
-/* It looks as if something were ready, and nothing is */
+/* A wheel looks as if something were ready, and nothing is */
 static void spoiling_child(void)
 {
 	if (nice(19) < 0)
@@ -435,7 +435,7 @@ static void test_shared_read(void)
 	client_close(&client);
 }
 
-/* So many wheels that an epoll looks at one after the other, each with work for several runs */
+/* Wheels that an epoll looks at one after the other, each with work for several runs */
 #define EPOLLED 4000
 #define EPOLLED_TIMERS 512
 

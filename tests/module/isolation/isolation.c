@@ -23,7 +23,7 @@
 #define SPREAD (100 * MSEC)
 #define BATCH 1000
 
-/* Hostile users have so many processes, the first of them, or all; and in all so many of these */
+/* How many processes hostile users have, the first of them, or all; and how many of these in all */
 #define HOSTILES 8
 #define FEW 2
 #define WHEELS 1000
@@ -258,7 +258,7 @@ static void ticks_deed(void)
 	}
 }
 
-/* The same, and they wait for all of them */
+/* Open such wheels, and wait for all of them */
 static void waiting_deed(void)
 {
 	int ep = epoll_create1(EPOLL_CLOEXEC), i, n, nr = open_all(WHEELS, USEC);
@@ -425,7 +425,7 @@ static struct record beside(int nr)
 }
 
 /*
- * Waking so many takes ms, and not always as many: there, it may be half more. (Where much memory
+ * Waking this many takes ms, and not always as many: there, it may be half more. (Where much memory
  * is freed, Linux 6.1 now and then gives all free pages of a processor back at once, with
  * interrupts off: 0.2 ms.)
  */

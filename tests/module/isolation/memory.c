@@ -25,7 +25,7 @@
 /* Timers of which one keeps a chunk of memory */
 #define CHUNK 1024
 
-/* He has so many processes, each with so many descriptors */
+/* How many processes he has, and descriptors each has */
 #define PROCESSES 10
 #define DESCRIPTORS 2000
 
@@ -175,7 +175,7 @@ static void cancel_but_some(int fd, const __u64 *ids, __u64 nr)
 	}
 }
 
-/* Of each chunk of memory one timer is left */
+/* One timer of each chunk of memory is left */
 static void fragments_deed(void)
 {
 	__u64 *ids = calloc(LIMIT, sizeof(*ids)), held = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Wheels that have no credit wait in a queue. However dear the callbacks of another user are, a
- * program with wheels like most is told soon, beside that user and when he has gone. And a program
+ * program with wheels like most is woken soon, beside that user and when he has gone. And a program
  * with wheels on both processors has the credit of both.
  *
  * For a guest in which one instruction takes 1 ns (scripts/vm -i).
@@ -69,7 +69,7 @@ static void mallory(void)
 		pause();
 }
 
-/* A timer of each wheel, again and again: how late is she told? */
+/* A timer of each wheel, again and again: how late is she woken? */
 static void alice(void)
 {
 	struct epoll_event events[16], event = { .events = EPOLLIN };
@@ -106,7 +106,7 @@ static void alice(void)
 			arm(fds[i], TWHEEL_ABS, deadline[i], 0);
 		}
 	}
-	/* Of what she was never told */
+	/* Timers for which she was never woken */
 	for (i = 0; i < WHEELS; i++)
 		if (end > deadline[i] + both->latest)
 			both->latest = end - deadline[i];

@@ -328,7 +328,7 @@ static void test_submit(void)
 	close(fd);
 }
 
-/* Structures of a program that knows more: the rest is not told */
+/* Structures of a program that knows more: the rest is not filled in */
 static void test_larger(void)
 {
 	static unsigned char buf[PAGE + 64] __attribute__((aligned(8))), zero[PAGE];

@@ -19,7 +19,7 @@
 #define TICKS 10000
 #define STEP 1000
 
-/* Of the throughput that others keep beside one uid, as many uids may leave so much */
+/* The part of the throughput that others keep beside one uid that many uids may leave */
 #define KEPT 90
 
 /* Looks at each, one after the other: a single one is off by 6 % or so. */
@@ -62,7 +62,7 @@ static void write_map(pid_t pid, const char *file, const char *text)
 }
 
 /*
- * A process that is root of a namespace of its own, with so many uids, and goes on as
+ * A process that is root of a namespace of its own, with uids that it maps, and goes on as
  * @child. A user makes it alone; its uids are given by root, as newuidmap(1) does.
  */
 static pid_t in_namespace(uid_t owner, void (*child)(void))
@@ -200,7 +200,7 @@ static void outside_child(void)
 	hold();
 }
 
-/* Inside of the namespace so many are refused all, as he has all outside. */
+/* Inside of the namespace all are refused, as he has all outside. */
 static void test_outside(void (*child)(void), int nr)
 {
 	pid_t outside, inside;

@@ -74,7 +74,7 @@ static void have_eventfd(int fd)
 	wheel_eventfd(fd, eventfd(0, EFD_CLOEXEC));
 }
 
-/* So many wait besides for what never comes, and are woken for each expiry. */
+/* How many wait besides for what never comes, and are woken for each expiry */
 #define WAITERS 1000
 
 static void have_aio(int fd)
@@ -163,7 +163,7 @@ static void call_deed(int fd)
 	wheel_ioctl(fd, TWHEEL_IOC_INFO, &info);
 }
 
-/* So many wheels, of all users together, of which each is new when its timer comes */
+/* Wheels of all users together, of which each is new when its timer comes */
 #define WHEELS 240
 
 static void have_wheels(int fd)
@@ -338,7 +338,7 @@ static void beside_all(void (*does)(int fd))
 	}
 }
 
-/* Of whom the kernel does much in nobody's time */
+/* Users for whom the kernel does much in nobody's time */
 static void beside_told(int uids, void (*prepares)(int fd), void (*does)(int fd))
 {
 	prepare = prepares;

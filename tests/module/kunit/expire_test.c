@@ -76,7 +76,7 @@ static void unattended_wheel_does_not(struct kunit *test)
 
 	arm(test, tw, TICK);
 	msleep(20);
-	/* It is due already. */
+	/* The wheel is due already. */
 	tw_set_unattended(tw);
 	for (i = 0; i < 500 && tw_is_due(tw); i++)
 		msleep(20);
@@ -97,7 +97,7 @@ static bool becomes(const atomic_t *what, int value)
 	return i < 1000;
 }
 
-/* It comes until the credit of this processor is used up. A run seems to take 20 ms. */
+/* The callback comes until the credit of this processor is used up. A run seems to take 20 ms. */
 static bool use_up_credit(struct twheel *tw)
 {
 	unsigned int i;
@@ -125,7 +125,7 @@ static void unattended_wheel_waits_for_credit(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, becomes(&tw->due, 0));
 	KUNIT_EXPECT_FALSE(test, in_queue(tw));
 	KUNIT_EXPECT_EQ(test, atomic_read(users), 0);
-	/* It is closed while it is in the queue. */
+	/* The wheel is closed while it is in the queue. */
 	KUNIT_EXPECT_TRUE(test, use_up_credit(tw));
 	migrate_enable();
 	fixture_close(tw);

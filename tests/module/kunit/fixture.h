@@ -13,10 +13,10 @@
 
 #include "context.h"
 
-/* Those that are open */
+/* Wheels that are open */
 static struct twheel *fixture_wheels[4];
 
-/* Open a wheel with a tick of so many ns, and so many shared timers, or none. */
+/* Open a wheel with a tick of @tick ns, and @shared shared timers, or none. */
 static inline struct twheel *fixture_open(struct kunit *test, u64 tick, u32 shared)
 {
 	struct twheel_setup setup = {

@@ -29,8 +29,8 @@ static const u32 timers[] = {
  * @rnd: random numbers
  * @now: the time, in ns
  * @act: what it does in @acts_in accesses of the kernel
- * @acts_in: in so many; 0: it does nothing
- * @again_in: and once more, so many after that; 0: it does not
+ * @acts_in: how many; 0: it does nothing
+ * @again_in: how many after that it acts once more; 0: it does not
  * @always: what it does at each of them, or NULL
  * @one: the timer with which it does that, if it is only one
  * @ring: the doorbell is to be rung
@@ -172,7 +172,7 @@ static void move_one(void)
 		arm_one();
 }
 
-/* An ns later than it was: that is told to nobody. */
+/* An ns later than it was: nobody is notified. */
 static void creep_one(void)
 {
 	s64 word = program.deadline[program.one];
@@ -838,7 +838,7 @@ static void timer_counted_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats->armed, 10);
 }
 
-/* It wakes up before that by what it may take to scan for dirty timers, if that is far. */
+/* The wheel wakes up before that by what it may take to scan for dirty timers, if that is far. */
 static void far_expiry_scanned_ahead(struct kunit *test)
 {
 	struct twheel *tw = program.tw;

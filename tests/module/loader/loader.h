@@ -22,7 +22,7 @@
 
 /*
  * As kmod/main.c has it; the metadata test compares what the module says. A preset of 0
- * is computed: so many percent of the memory, in timers of 40 bytes.
+ * is computed: some percent of the memory, in timers of 40 bytes.
  */
 static const struct parameter {
 	const char *name;

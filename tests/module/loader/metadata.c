@@ -59,7 +59,7 @@ static void test_info(void)
 	EXPECT_TRUE(*info_value("author"), "no author");
 }
 
-/* It is loaded by nobody's guess: not by a device, not on opening its file */
+/* The module is loaded by nobody's guess: not by a device, not on opening its file */
 static void test_no_more(void)
 {
 	static const char *const keys[] = {
@@ -107,7 +107,7 @@ static void test_needs_nothing(void)
 
 	EXPECT_TRUE(!strcmp(info_value("depends"), ""), "%s", info_value("depends"));
 	EXPECT_TRUE(!kmod_module_get_dependencies(mod), "it depends on something");
-	/* It offers none either: nobody can come to depend on it. */
+	/* The module offers none either: nobody can come to depend on it. */
 	EXPECT_TRUE(kmod_module_get_symbols(mod, &list) <= 0, "it has symbols");
 	kmod_module_symbols_free_list(list);
 	kmod_module_unref(mod);

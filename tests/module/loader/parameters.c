@@ -206,7 +206,7 @@ static void test_writing(void)
 		}
 	}
 	must_unload();
-	/* It was for that life of the module only. */
+	/* The value was for that life of the module only. */
 	must_load("");
 	check_presets(NULL);
 	must_unload();

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 
-/* So many wheels are open, and this one works as if nobody had asked to unload */
+/* @want wheels are open, and this one works as if nobody had asked to unload */
 static void check_refused(int fd, int want)
 {
 	EXPECT_EQ(users(NAME), want * USES_OF_WHEEL);
@@ -81,7 +81,7 @@ static void test_pending(void)
 	for (i = 0; i < ARRAY_SIZE(deadlines); i++)
 		arm_many(fd, 1000, deadlines[i], 0);
 	arm_many(fd, 1000, 300 * MSEC, 300 * MSEC);
-	/* It is set again by the next call, when it has come. */
+	/* The timer is set again by the next call, when it has come. */
 	EXPECT_TRUE(WAIT_FOR(wheel_info(fd).size && mentions("/proc/timer_list", "tw_timer_fn")),
 		    "what check_gone() looks for");
 	check_refused(-1, 1);
@@ -134,7 +134,7 @@ static void go_first(bool on)
 		tap_bail("sched_setscheduler: %s", strerror(errno));
 }
 
-/* It is many pieces from its end when the wheel goes */
+/* The work is many pieces from its end when the wheel goes */
 static void test_working(void)
 {
 	unsigned int tries, k, caught = 0;

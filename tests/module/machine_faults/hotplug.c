@@ -115,7 +115,7 @@ static void go_with_timer(void)
 		 moved, i);
 }
 
-/* So many wheels that they have to wait for their turns */
+/* Enough wheels that they have to wait for their turns */
 #define MANY 2000
 
 static int many[MANY], eventfds[MANY];

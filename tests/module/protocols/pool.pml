@@ -356,7 +356,7 @@ inline do_stop(keeping)
 #endif
 	/* dismiss() */
 	atomic {
-		/* Those in the hand of a worker */
+		/* Tasks in the hand of a worker */
 		i = 0;
 		do
 		:: i < TASKS ->

@@ -169,7 +169,7 @@ inline fire(i)
 }
 
 #ifdef READ
-/* Of what tw_ring_fill() found: first the head, then the word */
+/* The places that tw_ring_fill() found: first the head, then the word */
 inline take_event(j)
 {
 #ifdef MUTANT_READ_TAKES_FIRST

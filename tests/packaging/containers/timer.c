@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * In a container: says where its wheel is, and that a timer expired, or which call failed.
- * With a number, arms so many timers more, until there is an error.
+ * With a number, arms that number of timers more, until there is an error.
  */
 #include <stdio.h>
 #include <stdlib.h>

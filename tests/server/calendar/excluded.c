@@ -14,7 +14,7 @@
 #include "../../../twheeld/when/spans.h"
 #include "../../../twheeld/when/zone.h"
 
-/* NULL: it is told what is wrong. */
+/* NULL: the error says what is wrong. */
 static struct dates *read_dates(const char *path, const char *zone)
 {
 	struct dates_error error;

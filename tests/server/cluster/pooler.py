@@ -14,7 +14,7 @@ PORT = 6432
 
 
 class Pooler:
-    '''That gives out so many connections in that mode'''
+    '''A pooler that gives out @size connections in that mode'''
 
     def __init__(self, folder, postgres, mode, size):
         os.makedirs(folder)

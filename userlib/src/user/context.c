@@ -159,8 +159,8 @@ int user_add_nodes(struct user_wheel *uw, struct tw_table *table)
 }
 
 /*
- * Is that a structure, of which the @first version had that many bytes, and this library knows
- * so many? Of a longer one, all that it does not know must be 0.
+ * Is that a structure of a size between @first, that of the first version, and @known? In a longer
+ * one, all that this library does not know must be 0.
  */
 static int check_size(const void *arg, u32 first, u32 known)
 {

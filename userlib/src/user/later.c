@@ -14,7 +14,7 @@
 
 #include "context.h"
 
-/* So many free nodes the table keeps */
+/* Timers that are put off need nodes that the table keeps free. */
 #if USER_LATER > TW_TABLE_KEEP
 #error notes without nodes
 #endif

@@ -33,7 +33,7 @@ static int have_node(struct user_wheel *uw, struct tw_table *table)
 	return user_add_nodes(uw, table);
 }
 
-/* It is on no list, and expires at once. */
+/* Make a node, which is on no list, expire at once. */
 static void add_ready(struct user_wheel *uw, struct tw_node *node, u32 index)
 {
 	tw_wheel_add_ready(&uw->wheel, node, index);

@@ -102,7 +102,7 @@ static void commit_leak(void)
 {
 	int i;
 
-	/* Of the last ones a copy of the address may be lying about. */
+	/* A copy of the address of the last ones may be lying about. */
 	for (i = 0; i < 100; i++)
 		new_thing();
 }
