@@ -44,7 +44,8 @@
 #define DELETE EVHTTP_REQ_DELETE
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-#define ROUTE(does, where, how, ...) { .methods = does, .path = where, .answer = how, ##__VA_ARGS__ }
+#define ROUTE(does, where, how, ...) { .methods = does, .path = where, .answer = how,	\
+	##__VA_ARGS__ }
 #define FILE_AT(where, what, kind) { .methods = LOOK, .path = where, .file = &what, .type = kind }
 
 static const struct route {

@@ -86,7 +86,7 @@ static const char *sorry(const char *line, int *code)
 		const char *why;
 	} all[] = {
 		{ "DRAINING", HTTP_SERVUNAVAIL, "the server takes no new jobs: it drains" },
-		{ "JOB_TOO_BIG", HTTP_ENTITYTOOLARGE, "a body has more bytes than job-size allows" },
+		{ "JOB_TOO_BIG", HTTP_ENTITYTOOLARGE, "a body has more bytes than job-size" },
 		{ "OUT_OF_MEMORY", HTTP_SERVUNAVAIL, "the store has no room, or can't be written" },
 		{ "INTERNAL_ERROR", HTTP_SERVUNAVAIL, "the store can't be read or written" },
 		{ "", HTTP_INTERNAL, "the server did not understand itself" },
@@ -266,7 +266,8 @@ static const char *say_job(struct talk *talk, const json_t *job)
 static bool say_jobs(struct talk *talk, const json_t *json)
 {
 	const char *why = json_is_array(json) && json_array_size(json) &&
-		json_array_size(json) <= PUTS_MOST ? NULL : "the body is an array of 1 to 1000 jobs";
+		json_array_size(json) <= PUTS_MOST ? NULL :
+		"the body is an array of 1 to 1000 jobs";
 	const json_t *job;
 	size_t i;
 

@@ -510,7 +510,7 @@ static bool backfill_fits(struct ask *ask, const struct schedule *schedule, int6
 	return false;
 }
 
-/* As @at has it, in the schedule's zone, or seconds since 1970. False: it is no time, as is answered. */
+/* As @at has it, in the schedule's zone, or seconds since 1970. False: none, and that was answered. */
 static bool take_time(struct ask *ask, const struct schedule *schedule, const json_t *json,
 		      int64_t *seconds)
 {

@@ -4,9 +4,9 @@
  *
  * It is one snapshot, a second old at most, so that any number of those who look costs the same.
  * It is made in steps, between which clients are served: a hundred tubes and schedules at most are
- * in it, but of a hundred thousand it has to be found which ones. It never waits for the store.
- * What that knows is of three parts, which are asked for when they may be: each is told as it is
- * known by then, and of when that is.
+ * in it, but of a hundred thousand it has to be found which ones. What the store knows is of three
+ * parts, which are asked for when they may be, and waited for a little: each is told as it is known
+ * by then, and of when that is.
  */
 #include <event2/event.h>
 #include <event2/http.h>
@@ -34,6 +34,8 @@
 /* What was made is good for so long, or for ten times what it took to make it, and no longer */
 #define FRESH SECOND
 #define FRESH_MOST (30 * SECOND)
+/* So long the store is waited for; what comes later is told to those who ask next */
+#define PATIENCE (2 * SECOND)
 
 /* Who waits for what is being made; ask->more */
 struct reader {
@@ -56,7 +58,7 @@ static char *text;			/* of the last one */
 static int64_t fresh_until;
 
 /* What is being made */
-static int64_t began;
+static int64_t began, asked_at;		/* asked_at: when the store was; 0: not yet */
 static struct tube_line tubes[SHOWN];
 static size_t tube_count, tubes_all, tubes_left, fewest;
 static int64_t reserved;
@@ -129,9 +131,21 @@ static int64_t lasting(int64_t took)
 	return fresh > FRESH ? fresh : FRESH;
 }
 
+/* Does what is being made wait for the store? */
+static bool waits(void)
+{
+	if (!asked_at || root || commit_now() - asked_at >= PATIENCE)
+		return false;
+	for (size_t i = 0; i < PARTS; i++)
+		if (parts[i].asked && parts[i].since >= asked_at)
+			return true;
+	return false;
+}
+
 /* Gives whether there is something new. */
 static bool told(struct part *part, const struct op *op)
 {
+	static const struct timeval at_once;
 	int64_t now = commit_now();
 
 	part->asked = false;
@@ -139,6 +153,8 @@ static bool told(struct part *part, const struct op *op)
 	part->next = now + lasting(now - part->since);
 	if (!op->failed)
 		part->known = part->asks;
+	if (began && !waits())
+		event_add(turn, &at_once);
 	return !op->failed;
 }
 
@@ -206,6 +222,7 @@ static void ask_store(void)
 	};
 	int64_t now = commit_now();
 
+	asked_at = now;
 	for (size_t i = 0; i < (engine->counts_in_store ? PARTS : TUBES); i++) {
 		struct part *part = &parts[i];
 		struct op *op;
@@ -469,9 +486,12 @@ static bool step(void)
 		schedule_release(one);
 	} else if (tubes_left) {
 		take_own_tubes();
-	} else if (!root) {
+	} else if (!asked_at) {
 		qsort(schedules, shown, sizeof(*schedules), compare_schedules);
 		ask_store();
+	} else if (!root) {
+		/* To wait was no work. */
+		began += commit_now() - asked_at;
 		begin_root();
 	} else if (row < tube_count) {
 		add_tube(&tubes[row++]);
@@ -486,23 +506,26 @@ static bool step(void)
 /* The next steps. By a timer, as they are after what clients have sent meanwhile. */
 static void go_on(evutil_socket_t fd, short what, void *arg)
 {
-	static const struct timeval now;
+	static const struct timeval now, patience = { PATIENCE / SECOND, 0 };
 	int64_t until = commit_now() + TURN;
 
 	(void)fd;
 	(void)what;
 	(void)arg;
-	while (step())
-		if (commit_now() >= until) {
-			event_add(turn, &now);
+	while (began && step()) {
+		if (waits() || commit_now() >= until) {
+			event_add(turn, waits() ? &patience : &now);
 			return;
 		}
-	end_making();
+	}
+	if (began)
+		end_making();
 }
 
 static void begin(void)
 {
 	began = commit_now();
+	asked_at = 0;
 	schedule_at = schedule_hold(schedule_first());
 	schedules_all = 0;
 	schedules_paused = 0;
