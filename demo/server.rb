@@ -54,8 +54,8 @@ class Server
     until_then = now + 30
     begin
       answer = UNIXSocket.open("#{@folder}/admin") do |socket|
-        socket.puts('pause tick')
-        socket.gets
+        socket.write("POST /v1/schedules/tick/pause HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        socket.read
       end
     rescue Errno::ECONNREFUSED, Errno::ENOENT
       sleep 0.02

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask.h"
+#include "base/nearest.h"
 #include "jobs.h"
-
-#define DEFAULT_SOCKET "/run/twheeld/admin"
 
 static const struct {
 	const char *name, *arguments;
@@ -25,15 +25,17 @@ static const struct {
 	{ "import", " FILE...", -1, jobs_import },
 };
 
-enum { KEY_USER = 256, KEY_SYSTEM, KEY_SECONDS, KEY_DEBIAN, KEY_CRONIE };
+/* What others call them */
+static const char *const other_words[][2] = {
+	{ "disable", "pause" }, { "stop", "pause" }, { "suspend", "pause" }, { "enable", "resume" },
+	{ "start", "run" }, { "trigger", "run" }, { "ls", "list" }, { "log", "history" },
+	{ "status", "show" }, { "validate", "check" },
+};
+
+enum { KEY_USER = 256, KEY_SYSTEM, KEY_SECONDS, KEY_DEBIAN, KEY_CRONIE, KEY_UTC };
 
 static struct jobs jobs;
 static char **words;
-
-static bool is_of_files(const char *command)
-{
-	return !strcmp(command, "check") || !strcmp(command, "import");
-}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -42,7 +44,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		jobs.json = true;
 		return 0;
 	case 's':
-		jobs.socket = arg;
+		ask_socket = arg;
 		return 0;
 	case KEY_USER:
 	case KEY_SYSTEM:
@@ -51,6 +53,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_DEBIAN:
 	case KEY_CRONIE:
 		jobs.cron = key == KEY_DEBIAN ? CRON_DEBIAN : CRON_CRONIE;
+		return 0;
+	case KEY_UTC:
+	case 'z':
+		jobs.clock = key == 'z' ? CLOCK_ZONE : CLOCK_UTC;
 		return 0;
 	case KEY_SECONDS:
 		jobs.seconds = true;
@@ -61,9 +67,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		jobs.count = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		/* One request is one line of words. Files have any names. */
-		if (strpbrk(arg, "\n ") && !(jobs.nr_words && is_of_files(words[0])))
-			argp_error(state, "there is a blank in '%s'", arg);
 		words[jobs.nr_words++] = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
@@ -74,8 +77,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option options[] = {
 	OPTION_JSON,
-	{ "socket", 's', "PATH", 0, "The server's admin socket (" DEFAULT_SOCKET
-	  ", or what $TWHEELD_ADMIN says)", 0 },
+	OPTION_SOCKET,
+	{ "utc", KEY_UTC, NULL, 0, "list, show, history: times are of UTC, not of your zone", 0 },
+	{ "zone", 'z', NULL, 0, "... but of the zone of each schedule", 0 },
 	{ "count", 'n', "NUMBER", 0, "history: how many runs, the last first (20); check: how many "
 	  "times (5)", 0 },
 	{ "user", KEY_USER, NULL, 0, "import: crontabs have no user before the command", 1 },
@@ -102,12 +106,27 @@ static const struct argp argp = {
 	NULL, NULL, NULL
 };
 
+static int no_such(const char *word)
+{
+	const char *meant = NULL;
+	unsigned int distance = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (nearer(word, commands[i].name, &distance))
+			meant = commands[i].name;
+	for (size_t i = 0; i < ARRAY_SIZE(other_words); i++)
+		if (!strcmp(word, other_words[i][0]))
+			meant = other_words[i][1];
+	if (meant)
+		return fail(STATUS_USAGE, "there is no '%s': did you mean twheel jobs %s?", word,
+			    meant);
+	return fail(STATUS_USAGE, "there is no '%s': see twheel jobs --help", word);
+}
+
 int cmd_jobs(int argc, char **argv)
 {
-	const char *from_environment = getenv("TWHEELD_ADMIN");
 	size_t i;
 
-	jobs.socket = from_environment && *from_environment ? from_environment : DEFAULT_SOCKET;
 	words = need(calloc(argc, sizeof(*words)));
 	jobs.words = words;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
@@ -121,5 +140,5 @@ int cmd_jobs(int argc, char **argv)
 			    jobs.nr_words - 1 < abs(commands[i].words) ? "few" : "many",
 			    words[0], commands[i].arguments);
 	}
-	return fail(STATUS_USAGE, "there is no '%s': see twheel jobs --help", words[0]);
+	return no_such(words[0]);
 }

@@ -10,6 +10,8 @@
 /* Options of import for crontabs: has each line a user, and which cron had them? */
 enum crontab_kind { CRONTAB_ANY, CRONTAB_USER, CRONTAB_SYSTEM };
 enum cron_kind { CRON_ANY, CRON_DEBIAN, CRON_CRONIE };
+/* By which times are printed: that of who asks, of the schedule's zone, or of UTC */
+enum clock { CLOCK_OWN, CLOCK_ZONE, CLOCK_UTC };
 
 /* What was asked for: a command and its words */
 struct jobs {
@@ -17,7 +19,7 @@ struct jobs {
 	enum crontab_kind crontab;
 	enum cron_kind cron;
 	bool seconds;		/* crontabs have six fields */
-	const char *socket;
+	enum clock clock;
 	const char *count;	/* of a history, or of times of a check; NULL: not said */
 	char **words;
 	int nr_words;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "tool.h"
 
 static const struct {
@@ -22,6 +23,11 @@ static const struct {
 	{ "sleep", cmd_sleep, "wait for a time" },
 	{ "timeout", cmd_timeout, "run a program, and end it after a time" },
 	{ "jobs", cmd_jobs, "what the schedules of twheeld do" },
+	{ "put", cmd_put, "put a job in a tube of twheeld" },
+	{ "tubes", cmd_tubes, "which tubes twheeld has" },
+	{ "peek", cmd_peek, "show a job" },
+	{ "kick", cmd_kick, "have jobs ready that are buried or delayed" },
+	{ "delete", cmd_delete, "delete jobs" },
 	{ "bench", cmd_bench, "what timers cost on this machine" },
 };
 
@@ -46,6 +52,20 @@ static int run(size_t command, int argc, char **argv)
 	return commands[command].run(argc, argv);
 }
 
+static void no_such(const char *word)
+{
+	const char *meant = NULL;
+	unsigned int distance = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (nearer(word, commands[i].name, &distance))
+			meant = commands[i].name;
+	if (meant)
+		say("there is no command '%s': did you mean %s?", word, meant);
+	else
+		say("there is no command '%s'", word);
+}
+
 int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
@@ -66,7 +86,7 @@ int main(int argc, char **argv)
 		return finish_output(STATUS_OK);
 	}
 	if (*word)
-		say("there is no command '%s'", word);
+		no_such(word);
 	usage(stderr);
 	return STATUS_USAGE;
 }

@@ -30,13 +30,18 @@ enum {
 
 /* Each command: its arguments are as for main(), and so is what it gives. */
 int cmd_bench(int argc, char **argv);
+int cmd_delete(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_jobs(int argc, char **argv);
+int cmd_kick(int argc, char **argv);
 int cmd_list(int argc, char **argv);
+int cmd_peek(int argc, char **argv);
+int cmd_put(int argc, char **argv);
 int cmd_sleep(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_timeout(int argc, char **argv);
 int cmd_top(int argc, char **argv);
+int cmd_tubes(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 
 /* Options that several commands have: --json */

@@ -61,7 +61,7 @@ all_described() {
 
 # What bash offers for the last of the words
 complete_words() {
-	bash -c '
+	PATH=$build/tools:$PATH bash -c '
 		. tools/twheel.bash-completion
 		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 		_twheel
@@ -80,6 +80,35 @@ completes() {
 	done
 	[ "$(complete_words twheel timeout -s KIL)" = KILL ] || { echo "no signal"; bad=1; }
 	return "$bad"
+}
+
+# What fish offers for a line
+fish_offers() {
+	PATH=$build/tools:$PATH fish --no-config -c \
+		'source tools/twheel.fish-completion; complete -C "$argv[1]"' "$1" | cut -f 1 | sort
+}
+
+fish_completes() {
+	[ "$(fish_offers 'twheel ')" = "$(commands | sort)" ] || { fish_offers 'twheel '; return 1; }
+	[ "$(fish_offers 'twheel peek --' | grep -v -x -e --help -e --usage)" = "$(options peek)" ] ||
+		{ fish_offers 'twheel peek --'; return 1; }
+	[ "$(fish_offers 'twheel jobs pau')" = pause ] || { fish_offers 'twheel jobs pau'; return 1; }
+}
+
+# zsh completes on a terminal alone: what its function would add is printed in place of that.
+zsh_offers() {
+	PATH=$build/tools:$PATH zsh -fc '
+		compadd() { shift; print -l -- ${(P)1} }
+		_describe() { print -l -- ${${(P)2}%%:*} }
+		words=("$@") CURRENT=$#
+		. tools/twheel.zsh-completion' zsh "$@" | sort
+}
+
+zsh_completes() {
+	[ "$(zsh_offers twheel '')" = "$(commands | sort)" ] || { zsh_offers twheel ''; return 1; }
+	[ "$(zsh_offers twheel peek -- | grep -v -x -e --help -e --usage)" = "$(options peek)" ] ||
+		{ zsh_offers twheel peek --; return 1; }
+	zsh_offers twheel jobs pau | grep -q -x pause
 }
 
 # The status of timeout of coreutils, which is what scripts rely on

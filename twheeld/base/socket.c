@@ -147,6 +147,26 @@ int socket_open_text(const char *text)
 	return socket_open(length && strcmp(host, "*") ? host : NULL, colon + 1);
 }
 
+/** socket_say - say where a socket listens, and for whom */
+void socket_say(int fd, const char *whom)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_un local;
+		struct sockaddr_storage room;
+	} addr = { .any.sa_family = AF_UNSPEC };
+	socklen_t length = sizeof(addr);
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (getsockname(fd, &addr.any, &length) < 0)
+		return;
+	if (addr.any.sa_family == AF_UNIX)
+		inform("listening on unix:%s for %s", addr.local.sun_path, whom);
+	else if (!getnameinfo(&addr.any, length, host, sizeof(host), port, sizeof(port),
+			      NI_NUMERICHOST | NI_NUMERICSERV))
+		inform("listening on %s, port %s, for %s", host, port, whom);
+}
+
 static void enable(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;

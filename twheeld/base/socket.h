@@ -10,6 +10,7 @@ struct evconnlistener;
 
 int socket_open(const char *address, const char *port);
 int socket_open_text(const char *text);
+void socket_say(int fd, const char *whom);
 void socket_spare(struct evconnlistener *listener);
 
 #endif

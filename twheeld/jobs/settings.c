@@ -17,6 +17,7 @@
 #include "base/address.h"
 #include "base/duration.h"
 #include "base/limits.h"
+#include "base/nearest.h"
 #include "base/util.h"
 #include "jobs/protocol.h"
 #include "jobs/settings.h"
@@ -78,14 +79,28 @@ static const char *what_is(int type)
 	}
 }
 
+static bool no_setting(const config_setting_t *setting, const struct key *keys)
+{
+	const char *name = config_setting_name(setting), *meant = NULL;
+	unsigned int distance = 0;
+
+	for (; keys->name; keys++)
+		if (nearer(name, keys->name, &distance))
+			meant = keys->name;
+	if (meant)
+		return wrong(setting, "there is no setting '%s' here: did you mean %s?", name, meant);
+	return wrong(setting, "there is no setting '%s' here", name);
+}
+
 static bool take_key(const config_setting_t *setting, const struct key *keys, void *to)
 {
 	const char *name = config_setting_name(setting);
+	const struct key *all = keys;
 
 	while (keys->name && strcmp(keys->name, name))
 		keys++;
 	if (!keys->name)
-		return wrong(setting, "there is no setting '%s' here", name);
+		return no_setting(setting, all);
 	if (!is_of(setting, keys->type))
 		return wrong(setting, "%s is %s", name, what_is(keys->type));
 	return keys->take(setting, to);

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/socket.h"
 #include "base/util.h"
 #include "jobs/conn.h"
 #include "server/listen.h"
@@ -99,6 +100,7 @@ void listen_add(int fd)
 {
 	struct listener *one = zalloc(sizeof(*one));
 
+	socket_say(fd, "clients");
 	set_options(fd);
 	one->event = must(event_new(loop, fd, EV_READ | EV_PERSIST, connected, NULL));
 	one->next = listeners;

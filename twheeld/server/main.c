@@ -25,8 +25,8 @@
 #include "server/options.h"
 #include "server/systemd.h"
 #include "store/commit.h"
-#include "web/admin.h"
 #include "web/http.h"
+#include "web/schedules.h"
 #include "web/status.h"
 
 #define DEFAULT_PORT "11300"
@@ -185,12 +185,14 @@ static void load(struct event_base *base)
 	take_ends(base);
 	commit_start(base, options.sync_ns);
 	engine->start(base);
+	if (options.admin)
+		http_add_local(options.admin);
 	if (!options.schedules)
 		return;
+	schedules_start(options.history);
 	schedule_start(base, options.history, options_shared(options.dir));
 	host = tab_host();
 	tabs_dir_start(base, options.schedules, &host);
-	admin_start(base, options.admin, options.history);
 }
 
 static bool jobs_passed, metrics_passed;
@@ -268,7 +270,7 @@ int main(int argc, char **argv)
 	take_signals(base);
 	command_start(base, options.job_size);
 	listen_start(base, options.connections);
-	http_start(base);
+	http_start(base, options.job_size);
 	open_sockets();
 	if (options.user)
 		become(options.user);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/address.h"
@@ -22,6 +23,9 @@
 #define TIMES_OF_CHECK 1000
 #define DEFAULT_HISTORY (30 * 86400 * SECOND)
 #define DEFAULT_LEASE (10 * SECOND)
+
+/* Of the path of a unix socket, with its 0 */
+#define SUN_PATH_MOST sizeof(((struct sockaddr_un *)0)->sun_path)
 
 /* Options without a letter */
 enum { TIMES = 256, JSON };
@@ -235,11 +239,15 @@ static const char *admin_path(const struct options *options)
 	const char *dir = getenv("RUNTIME_DIRECTORY");
 	char *path;
 
-	if (!dir && options_shared(options->dir))
+	if (!dir && options_shared(options->dir)) {
+		if (!options->schedules)
+			return NULL;
 		die("where its socket is must be said, as there is no folder: admin = \"...\"");
+	}
 	if (asprintf(&path, "%s/admin", dir ? dir : options->dir) < 0)
 		must(NULL);
-	return path;
+	/* Who has no schedules may need no socket. */
+	return options->schedules || strlen(path) < SUN_PATH_MOST ? path : NULL;
 }
 
 /* That would be the root folder. */
@@ -268,7 +276,7 @@ static void add_defaults(struct options *options)
 		options->lease = DEFAULT_LEASE;
 	if (options->history < 0)
 		options->history = DEFAULT_HISTORY;
-	if (!options->admin && options->schedules)
+	if (!options->admin && !options->check)
 		options->admin = admin_path(options);
 	if (!options->node)
 		options->node = host_name();

@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What can be looked at over HTTP: metrics, and a page for browsers. Nothing can be changed.
+ * The server's one interface for programs and people: HTTP, and JSON. docs/openapi.yaml says what
+ * each path takes and gives.
  *
- * Who may connect may see it. That must not let in the pages of strangers which a browser has
- * open: no header allows them to read the answers. A stranger's name that is made to lead to
- * this address (DNS rebinding) would get around that, so what is for browsers is given to those
- * alone who ask by an address, or by a name that is this machine's.
+ * Over TCP, who may connect may see, and can change nothing. That must not let in the pages of
+ * strangers which a browser has open: no header allows them to read the answers. A stranger's name
+ * that is made to lead to this address (DNS rebinding) would get around that, so all but the
+ * metrics is given to those alone who ask by an address, or by a name that is this machine's.
+ *
+ * No browser opens a unix socket, but something may forward one. So nothing is done for who says
+ * that a page asks.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <event2/buffer.h>
 #include <event2/http.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include <event2/keyvalq_struct.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/socket.h"
@@ -22,27 +29,56 @@
 #include "web/files.h"
 #include "web/http.h"
 #include "web/http_limit.h"
+#include "web/jobs.h"
+#include "web/json.h"
 #include "web/metrics.h"
+#include "web/schedules.h"
 #include "web/status.h"
 
-/* Seconds */
-#define PATIENCE 10
+#define HEADERS_MOST 8192
+/* To parse more keeps clients waiting */
+#define JSON_MOST (256 << 10)
 
-/* What is of a path: a file, or what a function says */
-static const struct page {
-	const char *path, *type;
-	bool browsers;		/* are who asks */
+#define LOOK (EVHTTP_REQ_GET | EVHTTP_REQ_HEAD)
+#define POST EVHTTP_REQ_POST
+#define DELETE EVHTTP_REQ_DELETE
+#define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+#define ROUTE(does, where, how, ...) { .methods = does, .path = where, .answer = how,	\
+	##__VA_ARGS__ }
+#define FILE_AT(where, what, kind) { .methods = LOOK, .path = where, .file = &what, .type = kind }
+
+static const struct route {
+	const char *path;	/* {} stands for any part of it */
+	int methods;
+	void (*answer)(struct ask *ask);
 	const struct file *file;
-	void (*answer)(struct evhttp_request *request);
-} pages[] = {
-	{ "/", "text/html; charset=utf-8", true, &file_status_html, NULL },
-	{ "/status.css", "text/css; charset=utf-8", true, &file_status_css, NULL },
-	{ "/status.js", "text/javascript; charset=utf-8", true, &file_status_js, NULL },
-	{ "/status.json", "application/json", true, NULL, status_answer },
-	{ "/metrics", "text/plain; version=0.0.4; charset=utf-8", false, NULL, metrics_answer },
+	const char *type;	/* NULL: JSON */
+	bool local;		/* what it gives is for those at the unix socket alone */
+} routes[] = {
+	FILE_AT("/", file_status_html, "text/html; charset=utf-8"),
+	FILE_AT("/status.css", file_status_css, "text/css; charset=utf-8"),
+	FILE_AT("/status.js", file_status_js, "text/javascript; charset=utf-8"),
+	ROUTE(LOOK, "/metrics", metrics_answer, .type = METRICS_TYPE),
+	ROUTE(LOOK, "/v1/status", status_answer),
+	ROUTE(LOOK, "/v1/servers", status_servers),
+	ROUTE(LOOK, "/v1/schedules", schedules_list),
+	ROUTE(LOOK, "/v1/schedules/{}", schedules_one),
+	ROUTE(LOOK, "/v1/schedules/{}/runs", schedules_runs),
+	ROUTE(POST, "/v1/schedules/{}/pause", schedules_pause),
+	ROUTE(POST, "/v1/schedules/{}/resume", schedules_resume),
+	ROUTE(POST, "/v1/schedules/{}/run", schedules_run),
+	ROUTE(POST, "/v1/schedules/{}/backfill", schedules_backfill),
+	ROUTE(LOOK, "/v1/tubes", metrics_tubes),
+	ROUTE(LOOK, "/v1/tubes/{}/jobs", jobs_peek_tube, .local = true),
+	ROUTE(POST, "/v1/tubes/{}/jobs", jobs_put),
+	ROUTE(POST, "/v1/tubes/{}/kick", jobs_kick_tube),
+	ROUTE(LOOK, "/v1/jobs/{}", jobs_peek, .local = true),
+	ROUTE(DELETE, "/v1/jobs/{}", jobs_delete),
+	ROUTE(POST, "/v1/jobs/{}/kick", jobs_kick),
 };
 
-/* Of what is for browsers: nothing but these files is loaded, and nobody else has it. */
+/* Of all but the metrics: nothing but these files is loaded, and nobody else has it. */
 static const char *const headers[][2] = {
 	{ "Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self';"
 	  " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" },
@@ -52,43 +88,258 @@ static const char *const headers[][2] = {
 	{ "Cache-Control", "no-store" },
 };
 
-static struct evhttp *http;
+static struct event_base *loop;
+static struct http_limit over_tcp = { .most = 64, .patience = 10 };
+/* Its clients are waited for longer, and for each piece of an answer. */
+static struct http_limit at_socket = { .most = 32, .patience = 60, .each_piece = true };
 
 static void say(struct evhttp_request *request, const char *name, const char *value)
 {
 	evhttp_add_header(evhttp_request_get_output_headers(request), name, value);
 }
 
-/**
- * http_refuse - answer that there is no answer
- * @request: what was asked
- * @code: HTTP's
- * @why: a sentence
- */
-void http_refuse(struct evhttp_request *request, int code, const char *why)
+/* The end of an answer */
+
+static void end(struct ask *ask)
+{
+	free(ask->name);
+	free(ask->more);
+	free(ask);
+}
+
+/* Who asked may go from now on. */
+static struct evhttp_request *parted(struct ask *ask)
+{
+	if (ask->request)
+		evhttp_connection_set_closecb(evhttp_request_get_connection(ask->request), NULL,
+					      NULL);
+	return ask->request;
+}
+
+static void send_all(struct ask *ask, int code, struct evbuffer *out)
+{
+	struct evhttp_request *request = parted(ask);
+
+	if (request)
+		evhttp_send_reply(request, code, NULL, out);
+	end(ask);
+}
+
+/** http_text - answer with a text of the path's type; that ends it */
+void http_text(struct ask *ask, struct evbuffer *out)
+{
+	send_all(ask, HTTP_OK, out);
+}
+
+/** http_json - answer with JSON, which is freed; that ends it */
+void http_json(struct ask *ask, int code, json_t *json)
 {
 	struct evbuffer *out = must(evbuffer_new());
 
-	evhttp_remove_header(evhttp_request_get_output_headers(request), "Content-Type");
-	say(request, "Content-Type", "text/plain; charset=utf-8");
-	evbuffer_add_printf(out, "%s.\n", why);
-	evhttp_send_reply(request, code, why, out);
+	json_add(out, json, "");
+	evbuffer_add(out, "\n", 1);
+	send_all(ask, code, out);
 	evbuffer_free(out);
 }
 
-/** http_lost - who asked has gone, as the connection's callback says, before all was sent */
-void http_lost(struct evhttp_request *request)
+/** http_fail - answer with a sentence that says what is wrong; that ends it */
+void http_fail(struct ask *ask, int code, const char *format, ...)
 {
-	/* A request that is being answered is parted from its connection before, and is ours. */
-	if (!evhttp_request_get_connection(request))
-		evhttp_request_free(request);
+	va_list args;
+	char *text;
+	int ret;
+
+	va_start(args, format);
+	ret = vasprintf(&text, format, args);
+	va_end(args);
+	if (ret < 0)
+		must(NULL);
+	if (ask->request) {
+		evhttp_remove_header(evhttp_request_get_output_headers(ask->request),
+				     "Content-Type");
+		say(ask->request, "Content-Type", "application/json");
+	}
+	http_json(ask, code, json_pack("{s:o}", "error", json_of_text(text)));
+	free(text);
 }
 
-static const struct page *find(const char *path)
+static void sent(struct evhttp_connection *connection, void *arg)
 {
-	for (size_t i = 0; path && i < ARRAY_SIZE(pages); i++)
-		if (!strcmp(path, pages[i].path))
-			return &pages[i];
+	struct ask *ask = arg;
+	void (*go_on)(struct ask *ask) = ask->go_on;
+
+	if (at_socket.each_piece && ask->local)
+		http_limit_renew(&at_socket, evhttp_connection_get_bufferevent(connection));
+	ask->go_on = NULL;
+	go_on(ask);
+}
+
+/**
+ * http_piece - send a piece of an answer
+ * @ask: whose client may have gone
+ * @out: the piece
+ * @go_on: is called once it was sent, or who asked has gone
+ */
+void http_piece(struct ask *ask, struct evbuffer *out, void (*go_on)(struct ask *ask))
+{
+	if (!ask->request) {
+		go_on(ask);
+		return;
+	}
+	if (!ask->chunks)
+		evhttp_send_reply_start(ask->request, HTTP_OK, NULL);
+	ask->chunks = true;
+	ask->go_on = go_on;
+	evhttp_send_reply_chunk_with_cb(ask->request, out, sent, ask);
+}
+
+/** http_end - the last piece was sent, or there is nobody to be answered */
+void http_end(struct ask *ask)
+{
+	struct evhttp_request *request = parted(ask);
+
+	if (request)
+		evhttp_send_reply_end(request);
+	end(ask);
+}
+
+/* Who asked has gone before all was sent. */
+static void lost(struct evhttp_connection *connection, void *arg)
+{
+	struct ask *ask = arg;
+	void (*go_on)(struct ask *ask) = ask->go_on;
+
+	(void)connection;
+	/* A request that is being answered is parted from its connection before, and is ours. */
+	if (!evhttp_request_get_connection(ask->request))
+		evhttp_request_free(ask->request);
+	ask->request = NULL;
+	ask->go_on = NULL;
+	if (go_on)
+		go_on(ask);
+}
+
+/* What was asked */
+
+/** http_query - a word that follows the path, decoded; NULL: there is none of that name */
+char *http_query(struct ask *ask, const char *name)
+{
+	const char *query =
+		evhttp_uri_get_query(evhttp_request_get_evhttp_uri(ask->request));
+	struct evkeyvalq words;
+	const char *value;
+	char *copy = NULL;
+
+	if (!query || evhttp_parse_query_str(query, &words) < 0)
+		return NULL;
+	value = evhttp_find_header(&words, name);
+	if (value)
+		copy = must(strdup(value));
+	evhttp_clear_headers(&words);
+	return copy;
+}
+
+/**
+ * http_number - a number that follows the path
+ * @ask: the request; if it is wrong it is answered
+ * @name: the word before it
+ * @most: that it may be; 0 is the least
+ * @value: stays as it is if it is not said
+ *
+ * Return: false: it is wrong.
+ */
+bool http_number(struct ask *ask, const char *name, int64_t most, int64_t *value)
+{
+	char *text = http_query(ask, name), *rest = text;
+	bool right = true;
+
+	if (text) {
+		errno = 0;
+		*value = strtoll(text, &rest, 10);
+		right = !errno && *text >= '0' && *text <= '9' && !*rest && *value <= most;
+	}
+	free(text);
+	if (!right)
+		http_fail(ask, HTTP_BADREQUEST, "%s is a whole number up to %lld", name,
+			  (long long)most);
+	return right;
+}
+
+/** http_bytes - the body, and whether it is said to be JSON */
+struct evbuffer *http_bytes(struct ask *ask, bool *is_json)
+{
+	const char *type = evhttp_find_header(evhttp_request_get_input_headers(ask->request),
+					      "Content-Type");
+
+	*is_json = type && !strncasecmp(type, "application/json", 16);
+	return evhttp_request_get_input_buffer(ask->request);
+}
+
+/** http_body - the body as JSON; NULL: it is none, and that was answered */
+json_t *http_body(struct ask *ask)
+{
+	struct evbuffer *in = evhttp_request_get_input_buffer(ask->request);
+	size_t length = evbuffer_get_length(in);
+	json_error_t error;
+	json_t *json;
+
+	if (length > JSON_MOST) {
+		http_fail(ask, HTTP_ENTITYTOOLARGE, "a body of JSON has %d bytes at most",
+			  JSON_MOST);
+		return NULL;
+	}
+	json = json_loadb((const char *)evbuffer_pullup(in, -1), length,
+			  JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+	if (!json)
+		http_fail(ask, HTTP_BADREQUEST, "the body is no JSON: line %d: %s", error.line,
+			  error.text);
+	return json;
+}
+
+/* Routes */
+
+/* What stands for {} is decoded; it is NULL if it is empty, or can't be a name. */
+static bool matches(const char *path, const char *pattern, char **name)
+{
+	const char *hole = strstr(pattern, "{}");
+	size_t before = hole ? hole - pattern : 0, length, decoded;
+	char *text;
+
+	if (!hole)
+		return !strcmp(path, pattern);
+	if (strncmp(path, pattern, before))
+		return false;
+	length = strcspn(path + before, "/");
+	if (!length || strcmp(path + before + length, hole + 2))
+		return false;
+	if (!name)
+		return true;
+	text = must(strndup(path + before, length));
+	*name = must(evhttp_uridecode(text, 0, &decoded));
+	free(text);
+	if (strlen(*name) == decoded)
+		return true;
+	free(*name);
+	*name = NULL;
+	return false;
+}
+
+/* @methods: those that the path takes; 0: there is none, or its name is no name */
+static const struct route *find(const char *path, int method, int *methods, char **name)
+{
+	const struct route *found = NULL;
+
+	*methods = 0;
+	for (size_t i = 0; path && i < ARRAY_SIZE(routes); i++) {
+		if (!matches(path, routes[i].path, NULL))
+			continue;
+		*methods |= routes[i].methods;
+		if (routes[i].methods & method)
+			found = &routes[i];
+	}
+	if (!found || matches(path, found->path, name))
+		return found;
+	*methods = 0;
 	return NULL;
 }
 
@@ -122,68 +373,123 @@ static bool asks_us(struct evhttp_request *request)
 	return is_own(host);
 }
 
-static void give_file(struct evhttp_request *request, const struct file *file)
+static bool page_asks(struct evhttp_request *request)
 {
-	struct evbuffer *out = must(evbuffer_new());
+	struct evkeyvalq *said = evhttp_request_get_input_headers(request);
 
-	evbuffer_add_reference(out, file->text, file->length, NULL, NULL);
-	evhttp_send_reply(request, HTTP_OK, "OK", out);
+	return evhttp_find_header(said, "Origin") || evhttp_find_header(said, "Sec-Fetch-Site");
+}
+
+static void give(struct ask *ask, const struct route *route, bool whole)
+{
+	struct evbuffer *out;
+
+	say(ask->request, "Content-Type", route->type ? route->type : "application/json");
+	for (size_t i = 0; route->answer != metrics_answer && i < ARRAY_SIZE(headers); i++)
+		say(ask->request, headers[i][0], headers[i][1]);
+	if (whole && !route->file) {
+		route->answer(ask);
+		return;
+	}
+	out = must(evbuffer_new());
+	if (whole)
+		evbuffer_add_reference(out, route->file->text, route->file->length, NULL, NULL);
+	send_all(ask, HTTP_OK, out);
 	evbuffer_free(out);
 }
 
-static void give(struct evhttp_request *request, const struct page *page)
+static void refuse_method(struct ask *ask, int methods)
 {
-	say(request, "Content-Type", page->type);
-	for (size_t i = 0; page->browsers && i < ARRAY_SIZE(headers); i++)
-		say(request, headers[i][0], headers[i][1]);
-	if (evhttp_request_get_command(request) == EVHTTP_REQ_HEAD)
-		evhttp_send_reply(request, HTTP_OK, "OK", NULL);
-	else if (page->file)
-		give_file(request, page->file);
-	else
-		page->answer(request);
+	static const char *const allow[] = { "GET, HEAD", "GET, HEAD, POST", "GET, HEAD, DELETE" };
+	int at = !!(methods & POST) + 2 * !!(methods & DELETE);
+
+	say(ask->request, "Allow", methods & LOOK ? allow[at] : allow[at] + strlen("GET, HEAD, "));
+	http_fail(ask, HTTP_BADMETHOD, ask->local ? "this path takes other methods" :
+		  "nothing can be changed here, only over the server's unix socket");
 }
 
+/* Who asks with the lines of an older version was told by now. */
 static void asked(struct evhttp_request *request, void *arg)
 {
 	struct evhttp_connection *connection = evhttp_request_get_connection(request);
-	const struct page *page = find(evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request)));
+	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
+	int method = evhttp_request_get_command(request), methods;
+	struct http_limit *limit = arg;
+	struct ask *ask = zalloc(sizeof(*ask));
+	const struct route *route;
 
-	(void)arg;
-	http_limit_renew(evhttp_connection_get_bufferevent(connection));
+	ask->request = request;
+	ask->local = limit == &at_socket;
+	evhttp_connection_set_closecb(connection, lost, ask);
+	http_limit_renew(limit, evhttp_connection_get_bufferevent(connection));
 	/* Who stays would keep others out. */
 	say(request, "Connection", "close");
-	if (!(evhttp_request_get_command(request) & (EVHTTP_REQ_GET | EVHTTP_REQ_HEAD))) {
-		say(request, "Allow", "GET, HEAD");
-		http_refuse(request, HTTP_BADMETHOD, "Nothing can be changed here");
-	} else if (!page) {
-		http_refuse(request, HTTP_NOTFOUND, "Not Found");
-	} else if (page->browsers && !asks_us(request)) {
-		http_refuse(request, 403, "Ask by the address of this machine, or its own name");
-	} else {
-		give(request, page);
-	}
+	say(request, "Server", "twheeld/" TWHEELD_VERSION);
+	route = find(path, method, &methods, &ask->name);
+	if (!(method & LOOK) && !ask->local)
+		refuse_method(ask, LOOK);
+	else if (!methods)
+		http_fail(ask, HTTP_NOTFOUND, "twheeld " TWHEELD_VERSION
+			  " has no such path: see twheeld-http(7)");
+	else if (!route)
+		refuse_method(ask, methods);
+	else if (route->answer != metrics_answer && !asks_us(request))
+		http_fail(ask, 403, "ask by the address of this machine, or its own name");
+	else if (route->local && !ask->local)
+		http_fail(ask, 403, "jobs are shown over the server's unix socket alone");
+	else if (!(method & LOOK) && page_asks(request))
+		http_fail(ask, 403, "no page may change something");
+	else
+		give(ask, route, method != EVHTTP_REQ_HEAD);
 }
 
-/** http_start - be ready to answer, to those whom http_add() lets in */
-void http_start(struct event_base *base)
+static struct evhttp *begin(struct http_limit *limit, uint32_t body_most)
 {
-	http = must(evhttp_new(base));
-	http_limit_start(base, http);
+	struct evhttp *http = must(evhttp_new(loop));
+
+	http_limit_start(limit, loop, http);
 	evhttp_set_allowed_methods(http, UINT16_MAX);
-	evhttp_set_max_headers_size(http, 8192);
-	evhttp_set_max_body_size(http, 0);
-	evhttp_set_timeout(http, PATIENCE);
-	evhttp_set_gencb(http, asked, NULL);
+	evhttp_set_max_headers_size(http, HEADERS_MOST);
+	evhttp_set_max_body_size(http, body_most);
+	evhttp_set_timeout(http, limit->patience);
+	evhttp_set_gencb(http, asked, limit);
+	return http;
 }
 
-/** http_add - answer on a socket that listens */
-void http_add(int fd)
+/** http_start - be ready to answer, to those whom http_add() lets in; @job_size: bytes */
+void http_start(struct event_base *base, uint32_t job_size)
 {
-	struct evhttp_bound_socket *bound = evhttp_accept_socket_with_handle(http, fd);
+	loop = base;
+	begin(&over_tcp, 0);
+	begin(&at_socket, job_size > JSON_MOST ? job_size : JSON_MOST);
+}
+
+static void add(struct http_limit *limit, int fd)
+{
+	struct evhttp_bound_socket *bound = evhttp_accept_socket_with_handle(limit->http, fd);
 
 	if (!bound)
-		die("metrics can't be served: out of memory");
+		die("HTTP can't be served: out of memory");
+	socket_say(fd, limit == &at_socket ? "twheel(1)" : "browsers and Prometheus");
 	socket_spare(evhttp_bound_socket_get_listener(bound));
-	http_limit_add(evhttp_bound_socket_get_listener(bound));
+	http_limit_add(limit, evhttp_bound_socket_get_listener(bound));
+}
+
+/** http_add - answer on a socket that listens, to those who only look */
+void http_add(int fd)
+{
+	add(&over_tcp, fd);
+}
+
+/** http_add_local - answer on a unix socket, by which all can be done */
+void http_add_local(const char *path)
+{
+	char *address;
+
+	if (asprintf(&address, "unix:%s", path) < 0)
+		must(NULL);
+	add(&at_socket, socket_open(address, NULL));
+	free(address);
+	if (chmod(path, 0660) < 0)
+		die("%s: %s", path, strerror(errno));
 }

@@ -1,16 +1,47 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What can be looked at over HTTP: metrics, and a page for browsers. Nothing can be changed.
+ * The server's one interface for programs and people: HTTP, and JSON.
+ *
+ * Over TCP, nothing can be changed, and no body of a job is read. Over the unix socket all can be
+ * done: who may open it is a matter of its permissions.
  */
 #ifndef TWHEELD_HTTP_H
 #define TWHEELD_HTTP_H
 
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct evbuffer;
 struct event_base;
 struct evhttp_request;
 
-void http_start(struct event_base *base);
+/* A request that is being answered. http_json(), http_fail() and http_end() free it. */
+struct ask {
+	struct evhttp_request *request;		/* NULL: who asked has gone */
+	bool local;				/* over the unix socket */
+	bool chunks;				/* the answer has begun, and comes in pieces */
+	char *name;				/* what stands for {} in the path */
+	/* A piece was sent, or who asked has gone; NULL: an operation that is under way tells */
+	void (*go_on)(struct ask *ask);
+	void *more;				/* of who answers; freed with it */
+};
+
+void http_start(struct event_base *base, uint32_t job_size);
 void http_add(int fd);
-void http_lost(struct evhttp_request *request);
-void http_refuse(struct evhttp_request *request, int code, const char *why);
+void http_add_local(const char *path);
+
+json_t *http_body(struct ask *ask);
+struct evbuffer *http_bytes(struct ask *ask, bool *is_json);
+bool http_number(struct ask *ask, const char *name, int64_t most, int64_t *value);
+char *http_query(struct ask *ask, const char *name);
+
+void http_text(struct ask *ask, struct evbuffer *out);
+void http_json(struct ask *ask, int code, json_t *json);
+__attribute__((format(printf, 3, 4)))
+void http_fail(struct ask *ask, int code, const char *format, ...);
+void http_piece(struct ask *ask, struct evbuffer *out, void (*go_on)(struct ask *ask));
+void http_end(struct ask *ask);
 
 #endif

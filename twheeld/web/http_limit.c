@@ -6,6 +6,8 @@
  * bufferevent of each. A reference to that is held here, and once libevent has let go of it,
  * nobody is called back any more.
  */
+#include <ctype.h>
+#include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
@@ -17,28 +19,13 @@
 #include "base/util.h"
 #include "web/http_limit.h"
 
-#define MOST 64
-#define LISTENERS_MOST 16
-/* For a request, and for its answer */
-#define PATIENCE (10 * SECOND)
-
-static struct connection {
-	struct bufferevent *bev;
-	int64_t until;
-	bool asked;
-} connections[MOST];
-static size_t count;
-static struct evconnlistener *listeners[LISTENERS_MOST];
-static size_t listener_count;
-static struct event *later;
-
-static void listen_to_more(bool more)
+static void listen_to_more(struct http_limit *limit, bool more)
 {
-	for (size_t i = 0; i < listener_count; i++) {
+	for (size_t i = 0; i < limit->listener_count; i++) {
 		if (more)
-			evconnlistener_enable(listeners[i]);
+			evconnlistener_enable(limit->listeners[i]);
 		else
-			evconnlistener_disable(listeners[i]);
+			evconnlistener_disable(limit->listeners[i]);
 	}
 }
 
@@ -51,89 +38,110 @@ static bool has_ended(struct bufferevent *bev)
 }
 
 /* Who has asked for nothing yet, and has been there for longest, makes room for others. */
-static void make_room(void)
+static void make_room(struct http_limit *limit)
 {
-	struct connection *oldest = NULL;
+	struct http_connection *oldest = NULL, *one = limit->connections;
 
-	for (size_t i = 0; i < count; i++)
-		if (!connections[i].asked && (!oldest || connections[i].until < oldest->until))
-			oldest = &connections[i];
+	for (; one < limit->connections + limit->count; one++)
+		if (!one->asked && (!oldest || one->until < oldest->until))
+			oldest = one;
 	if (oldest)
 		shutdown(bufferevent_getfd(oldest->bev), SHUT_RDWR);
 }
 
-static void listen_on(void)
+static void listen_on(struct http_limit *limit)
 {
 	static const struct timeval soon = { 0, 100000 }, at_once = { 0, 1000 };
 
-	listen_to_more(count < MOST);
-	event_add(later, count < MOST ? &soon : &at_once);
+	listen_to_more(limit, limit->count < limit->most);
+	event_add(limit->later, limit->count < limit->most ? &soon : &at_once);
 }
 
-static void look(void)
+static void look(struct http_limit *limit)
 {
-	for (size_t i = count; i-- > 0;) {
-		struct bufferevent *bev = connections[i].bev;
+	for (size_t i = limit->count; i-- > 0;) {
+		struct bufferevent *bev = limit->connections[i].bev;
 
 		if (has_ended(bev)) {
 			bufferevent_decref(bev);
-			connections[i] = connections[--count];
-		} else if (alarm_now() > connections[i].until) {
+			limit->connections[i] = limit->connections[--limit->count];
+		} else if (alarm_now() > limit->connections[i].until) {
 			/* libevent sees the end of it. */
 			shutdown(bufferevent_getfd(bev), SHUT_RDWR);
 		}
 	}
-	if (count == MOST)
-		make_room();
-	listen_on();
+	if (limit->count == limit->most)
+		make_room(limit);
+	listen_on(limit);
 }
 
 static void look_later(evutil_socket_t fd, short what, void *arg)
 {
+	struct http_limit *limit = arg;
+
 	(void)fd;
 	(void)what;
-	(void)arg;
-	if (count)
-		look();
+	if (limit->count)
+		look(limit);
+}
+
+/* A word in small letters is of a twheel(1) that speaks no HTTP yet, and takes a line of JSON. */
+static void first_bytes(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg)
+{
+	static const char text[] = "{\"error\":\"this server is of a newer version (twheeld "
+		TWHEELD_VERSION "): take the twheel of that version, too\"}\n";
+	unsigned char first = 0;
+
+	(void)info;
+	evbuffer_copyout(in, &first, 1);
+	evbuffer_remove_cb(in, first_bytes, arg);
+	if (islower(first))
+		send(bufferevent_getfd(arg), text, sizeof(text) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static struct bufferevent *connected(struct event_base *base, void *arg)
 {
+	struct http_limit *limit = arg;
 	struct bufferevent *bev;
 
-	(void)arg;
-	look();
+	look(limit);
 	/* A listener had one more. */
-	if (count == MOST)
+	if (limit->count == limit->most)
 		return NULL;
 	bev = must(bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE));
+	if (limit->each_piece)
+		must(evbuffer_add_cb(bufferevent_get_input(bev), first_bytes, bev));
 	bufferevent_incref(bev);
-	connections[count++] = (struct connection){ bev, alarm_now() + PATIENCE, false };
-	listen_on();
+	limit->connections[limit->count++] = (struct http_connection){
+		bev, alarm_now() + limit->patience * SECOND, false
+	};
+	listen_on(limit);
 	return bev;
 }
 
 /** http_limit_renew - a connection has its time anew: its request is there, its only one */
-void http_limit_renew(struct bufferevent *bev)
+void http_limit_renew(struct http_limit *limit, struct bufferevent *bev)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (connections[i].bev != bev)
+	for (size_t i = 0; i < limit->count; i++) {
+		if (limit->connections[i].bev != bev)
 			continue;
-		connections[i].until = alarm_now() + PATIENCE;
-		connections[i].asked = true;
+		limit->connections[i].until = alarm_now() + limit->patience * SECOND;
+		limit->connections[i].asked = true;
 	}
 }
 
 /** http_limit_add - have a listener of evhttp wait while there are too many connections */
-void http_limit_add(struct evconnlistener *listener)
+void http_limit_add(struct http_limit *limit, struct evconnlistener *listener)
 {
-	if (listener_count == LISTENERS_MOST)
-		die("metrics can't be served on more than %d sockets", LISTENERS_MOST);
-	listeners[listener_count++] = listener;
+	if (limit->listener_count == HTTP_LISTENERS)
+		die("HTTP can't be served on more than %d sockets", HTTP_LISTENERS);
+	limit->listeners[limit->listener_count++] = listener;
 }
 
-void http_limit_start(struct event_base *base, struct evhttp *http)
+/** http_limit_start - bound what an evhttp has */
+void http_limit_start(struct http_limit *limit, struct event_base *base, struct evhttp *http)
 {
-	later = must(evtimer_new(base, look_later, NULL));
-	evhttp_set_bevcb(http, connected, NULL);
+	limit->http = http;
+	limit->later = must(evtimer_new(base, look_later, limit));
+	evhttp_set_bevcb(http, connected, limit);
 }

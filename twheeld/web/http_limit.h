@@ -5,13 +5,37 @@
 #ifndef TWHEELD_HTTP_LIMIT_H
 #define TWHEELD_HTTP_LIMIT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HTTP_MOST 64
+#define HTTP_LISTENERS 16
+
 struct bufferevent;
-struct event_base;
 struct evconnlistener;
+struct event_base;
 struct evhttp;
 
-void http_limit_start(struct event_base *base, struct evhttp *http);
-void http_limit_add(struct evconnlistener *listener);
-void http_limit_renew(struct bufferevent *bev);
+struct http_limit {
+	size_t most;		/* connections */
+	int patience;		/* seconds for a request, and for its answer */
+	bool each_piece;	/* ... or for each piece of it; and old programs may ask */
+	/* http_limit.c's own */
+	struct evhttp *http;
+	struct http_connection {
+		struct bufferevent *bev;
+		int64_t until;
+		bool asked;
+	} connections[HTTP_MOST];
+	size_t count;
+	struct evconnlistener *listeners[HTTP_LISTENERS];
+	size_t listener_count;
+	struct event *later;
+};
+
+void http_limit_start(struct http_limit *limit, struct event_base *base, struct evhttp *http);
+void http_limit_add(struct http_limit *limit, struct evconnlistener *listener);
+void http_limit_renew(struct http_limit *limit, struct bufferevent *bev);
 
 #endif

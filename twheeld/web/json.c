@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Schedules as JSON, for people.
+ * Texts, times, schedules and runs as JSON.
  */
+#include <stdlib.h>
 #include <time.h>
 
+#include "base/util.h"
 #include "web/json.h"
 
 /** json_of_text - a text. Bytes that are no UTF-8 are left out, as JSON can't have them. */
@@ -27,6 +29,22 @@ json_t *json_of_time(int64_t ns)
 	return json_string(text);
 }
 
+/**
+ * json_add - write a member of a list in pieces
+ * @out: the piece
+ * @json: it, which is freed
+ * @before: what comes before it
+ */
+void json_add(struct evbuffer *out, json_t *json, const char *before)
+{
+	char *text = must(json ? json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)) :
+			  NULL);
+
+	json_decref(json);
+	evbuffer_add_printf(out, "%s%s", before, text);
+	free(text);
+}
+
 /** json_of_result - a word for how a run is */
 const char *json_of_result(const struct run_row *run)
 {
@@ -44,6 +62,19 @@ json_t *json_of_run(const struct run_row *run)
 {
 	return json_pack("{s:o, s:s}", "time", json_of_time(run->time), "result",
 			 json_of_result(run));
+}
+
+/** json_of_tube - a tube: its jobs by state, and what clients of this server did */
+json_t *json_of_tube(const char *name, const int64_t *count, int64_t puts, int64_t deletes,
+		     unsigned int waiting, bool paused)
+{
+	return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:b}",
+			 "name", json_of_text(name), "ready", (json_int_t)count[READY],
+			 "reserved", (json_int_t)count[RESERVED],
+			 "delayed", (json_int_t)count[DELAYED],
+			 "buried", (json_int_t)count[BURIED], "puts", (json_int_t)puts,
+			 "deletes", (json_int_t)deletes, "waiting", (int)waiting,
+			 "paused", paused);
 }
 
 /**

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the server does, in the text format of Prometheus: GET /metrics.
+ * What the server does, in the text format of Prometheus: GET /metrics; and all tubes as JSON.
  *
- * The loop serves it, and never waits for it: the figures of all tubes are copied at once,
+ * The loop serves them, and never waits for it: the figures of all tubes are copied at once,
  * and written a piece at a time, the next one when the last was sent. So they are of one
  * moment, a reader that does not read costs that copy alone, and clients are served
- * between the pieces. There are few such readers at a time, and they have some seconds; bound.c
- * says how many others there are.
+ * between the pieces. There are few such readers at a time, and they have some seconds.
  */
 #include <event2/buffer.h>
 #include <event2/http.h>
@@ -23,7 +22,7 @@
 #include "jobs/stats.h"
 #include "jobs/window.h"
 #include "store/tube_counts.h"
-#include "web/http.h"
+#include "web/json.h"
 #include "web/metrics.h"
 
 /* Tubes a piece */
@@ -32,29 +31,31 @@
 
 struct tube_figures {
 	char name[TUBE_NAME_MAX + 1];
-	int64_t figures[6];
+	int64_t count[STATES];
+	int64_t puts, deletes;
+	unsigned int waiting;
+	bool paused;
+};
+
+struct family {
+	const char *before, *name, *after;
+	void (*add)(struct evbuffer *out, const struct family *family,
+		    const struct tube_figures *tube, bool first);
+	bool add_deletes;
 };
 
 /* An answer that is being written */
 struct scrape {
 	struct counts_asker counts;	/* of a shared store */
-	struct evhttp_request *request;
+	struct ask *ask;
+	const struct family *families;	/* the last one has no name */
 	struct tube_figures *tubes;
 	size_t count, at;
-	size_t family;
-	bool sent;		/* what comes before the tubes is */
+	bool sent, failed;		/* sent: what comes before the tubes is */
 };
 
-static const struct {
-	const char *text, *name;
-	size_t figure, figures;
-} families[] = {
-	{ "# HELP twheeld_jobs Jobs that are there.\n# TYPE twheeld_jobs gauge\n",
-	  "twheeld_jobs", 0, STATES },
-	{ "# HELP twheeld_tube_puts_total Jobs put in the tube.\n"
-	  "# TYPE twheeld_tube_puts_total counter\n", "twheeld_tube_puts_total", 4, 1 },
-	{ "# HELP twheeld_tube_deletes_total Jobs of the tube deleted.\n"
-	  "# TYPE twheeld_tube_deletes_total counter\n", "twheeld_tube_deletes_total", 5, 1 },
+static const char *const states[] = {
+	[READY] = "ready", [DELAYED] = "delayed", [BURIED] = "buried", [RESERVED] = "reserved",
 };
 
 static unsigned int scrapes;
@@ -155,76 +156,97 @@ static void add_server(struct evbuffer *out)
 		      engine->lateness());
 }
 
-static void add_tube(struct evbuffer *out, size_t family, const struct tube_figures *tube)
+static void add_jobs(struct evbuffer *out, const struct family *family,
+		     const struct tube_figures *tube, bool first)
 {
-	static const char *const states[] = {
-		[READY] = "ready", [DELAYED] = "delayed", [BURIED] = "buried",
-		[RESERVED] = "reserved",
-	};
-
-	const int64_t *figures = tube->figures + families[family].figure;
-
-	for (size_t i = 0; i < families[family].figures; i++) {
-		evbuffer_add_printf(out, "%s{tube=\"%s\"", families[family].name, tube->name);
-		if (families[family].figures > 1)
-			evbuffer_add_printf(out, ",state=\"%s\"", states[i]);
-		evbuffer_add_printf(out, "} %lld\n", (long long)figures[i]);
-	}
+	(void)first;
+	for (int i = 0; i < STATES; i++)
+		evbuffer_add_printf(out, "%s{tube=\"%s\",state=\"%s\"} %lld\n", family->name,
+				    tube->name, states[i], (long long)tube->count[i]);
 }
+
+static void add_figure(struct evbuffer *out, const struct family *family,
+		       const struct tube_figures *tube, bool first)
+{
+	(void)first;
+	evbuffer_add_printf(out, "%s{tube=\"%s\"} %lld\n", family->name, tube->name,
+			    (long long)(family->add_deletes ? tube->deletes : tube->puts));
+}
+
+static void add_json(struct evbuffer *out, const struct family *family,
+		     const struct tube_figures *tube, bool first)
+{
+	(void)family;
+	json_add(out, json_of_tube(tube->name, tube->count, tube->puts, tube->deletes,
+				   tube->waiting, tube->paused), first ? "" : ",");
+}
+
+#define FAMILY(metric, type, help, how, ...) { .name = metric, .add = how, .after = "",	\
+	.before = "# HELP " metric " " help "\n# TYPE " metric " " type "\n", ##__VA_ARGS__ }
+
+static const struct family of_metrics[] = {
+	FAMILY("twheeld_jobs", "gauge", "Jobs that are there.", add_jobs),
+	FAMILY("twheeld_tube_puts_total", "counter", "Jobs put in the tube.", add_figure),
+	FAMILY("twheeld_tube_deletes_total", "counter", "Jobs of the tube deleted.", add_figure,
+	       .add_deletes = true),
+	{ .name = NULL },
+};
+
+static const struct family of_list[] = {
+	{ .before = "", .name = "tubes", .after = "]}\n", .add = add_json },
+	{ .name = NULL },
+};
 
 static struct tube_figures copy(const struct tube *tube)
 {
-	struct tube_figures copy = { .figures[4] = tube->total, .figures[5] = tube->deletes };
+	struct tube_figures copy = {
+		.puts = tube->total, .deletes = tube->deletes, .waiting = tube->waiting_count,
+		.paused = tube_paused(tube),
+	};
 
 	strcpy(copy.name, tube->name);
-	memcpy(copy.figures, tube->count, sizeof(tube->count));
+	if (!engine->counts_in_store)
+		memcpy(copy.count, tube->count, sizeof(tube->count));
 	return copy;
 }
 
 static void end(struct scrape *scrape)
 {
 	scrapes--;
-	free(scrape->tubes);
-	free(scrape);
-}
-
-static void lost(struct evhttp_connection *connection, void *arg)
-{
-	struct scrape *scrape = arg;
-
-	(void)connection;
-	http_lost(scrape->request);
 	tube_counts_forget(&scrape->counts);
-	end(scrape);
+	free(scrape->tubes);
+	http_end(scrape->ask);
 }
 
-/* The next piece, once the last is sent */
-static void next(struct evhttp_connection *connection, void *arg)
+/* The next piece, once the last is sent. One that is empty would not be told of. */
+static void next(struct ask *ask)
 {
-	struct scrape *scrape = arg;
+	struct scrape *scrape = ask->more;
+	const struct family *family = scrape->families;
 	struct evbuffer *out;
 	size_t until;
 
 	scrape->sent = true;
-	if (scrape->counts.asks)
-		return;
-	if (scrape->family == ARRAY_SIZE(families)) {
-		evhttp_connection_set_closecb(connection, NULL, NULL);
-		evhttp_send_reply_end(scrape->request);
+	ask->go_on = next;
+	if (!ask->request || !family->name) {
 		end(scrape);
 		return;
 	}
+	if (scrape->counts.asks)
+		return;
 	out = must(evbuffer_new());
 	if (!scrape->at)
-		evbuffer_add_printf(out, "%s", families[scrape->family].text);
+		evbuffer_add_printf(out, "%s", family->before);
 	until = scrape->at + PIECE < scrape->count ? scrape->at + PIECE : scrape->count;
-	while (scrape->at < until)
-		add_tube(out, scrape->family, &scrape->tubes[scrape->at++]);
+	for (; scrape->at < until; scrape->at++)
+		family->add(out, family, &scrape->tubes[scrape->at], !scrape->at);
 	if (scrape->at == scrape->count) {
+		evbuffer_add_printf(out, "%s", scrape->failed && *family->after ?
+				    "],\"error\":\"the store can't be read\"}\n" : family->after);
 		scrape->at = 0;
-		scrape->family++;
+		scrape->families++;
 	}
-	evhttp_send_reply_chunk_with_cb(scrape->request, out, next, scrape);
+	http_piece(ask, out, next);
 	evbuffer_free(out);
 }
 
@@ -234,17 +256,14 @@ static void copy_all(struct scrape *scrape, const struct tube_counts *counts, si
 	struct tube **list = tube_list(&scrape->count);
 
 	scrape->tubes = must(calloc(scrape->count + length + 1, sizeof(*scrape->tubes)));
-	for (size_t i = 0; i < scrape->count; i++) {
+	for (size_t i = 0; i < scrape->count; i++)
 		scrape->tubes[i] = copy(list[i]);
-		if (engine->counts_in_store)
-			memset(scrape->tubes[i].figures, 0, sizeof(list[i]->count));
-	}
 	for (size_t i = 0; i < length; i++) {
 		struct tube *tube = tube_find(counts[i].tube);
 		struct tube_figures *figures = &scrape->tubes[tube ? tube->place : scrape->count++];
 
 		strcpy(figures->name, counts[i].tube);
-		memcpy(figures->figures, counts[i].count, sizeof(counts[i].count));
+		memcpy(figures->count, counts[i].count, sizeof(counts[i].count));
 	}
 }
 
@@ -253,46 +272,61 @@ static void counted(struct counts_asker *asker, const struct counts *counts)
 {
 	struct scrape *scrape = container_of(asker, struct scrape, counts);
 
-	if (!counts->op.failed)
+	scrape->failed = counts->op.failed;
+	if (!scrape->failed)
 		copy_all(scrape, counts->figures, counts->length);
 	if (scrape->sent)
-		next(evhttp_request_get_connection(scrape->request), scrape);
+		next(scrape->ask);
 }
 
-static struct scrape *begin(struct evhttp_request *request)
+/* @out is what comes before the tubes. */
+static void begin(struct ask *ask, const struct family *families,
+		  void (*add_first)(struct evbuffer *out))
 {
-	struct scrape *scrape = zalloc(sizeof(*scrape));
-
-	scrapes++;
-	scrape->request = request;
-	scrape->counts.told = counted;
-	if (engine->counts_in_store)
-		tube_counts_ask(&scrape->counts, NULL);
-	else
-		copy_all(scrape, NULL, 0);
-	return scrape;
-}
-
-/** metrics_answer - answer a request for /metrics */
-void metrics_answer(struct evhttp_request *request)
-{
-	struct evhttp_connection *connection = evhttp_request_get_connection(request);
 	struct scrape *scrape;
 	struct evbuffer *out;
 
 	if (scrapes >= SCRAPES_MOST) {
-		http_refuse(request, HTTP_SERVUNAVAIL, "Too many ask at a time");
+		http_fail(ask, HTTP_SERVUNAVAIL, "too many ask at a time: try again");
 		return;
 	}
-	scrape = begin(request);
+	scrapes++;
+	scrape = ask->more = zalloc(sizeof(*scrape));
+	scrape->ask = ask;
+	scrape->families = families;
+	scrape->counts.told = counted;
 	out = must(evbuffer_new());
+	add_first(out);
+	if (engine->counts_in_store)
+		tube_counts_ask(&scrape->counts, NULL);
+	else
+		copy_all(scrape, NULL, 0);
+	http_piece(ask, out, next);
+	evbuffer_free(out);
+}
+
+static void add_all(struct evbuffer *out)
+{
 	add_server(out);
 	add_window(out);
 	add_connections(out);
 	add_schedules(out);
 	add_commands(out);
-	evhttp_connection_set_closecb(connection, lost, scrape);
-	evhttp_send_reply_start(request, HTTP_OK, "OK");
-	evhttp_send_reply_chunk_with_cb(request, out, next, scrape);
-	evbuffer_free(out);
+}
+
+/** metrics_answer - answer a request for /metrics */
+void metrics_answer(struct ask *ask)
+{
+	begin(ask, of_metrics, add_all);
+}
+
+static void begin_list(struct evbuffer *out)
+{
+	evbuffer_add_printf(out, "{\"tubes\":[");
+}
+
+/** metrics_tubes - answer with all tubes */
+void metrics_tubes(struct ask *ask)
+{
+	begin(ask, of_list, begin_list);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the server does, in the text format of Prometheus.
+ * What the server does, in the text format of Prometheus; and all tubes as JSON.
  */
 #ifndef TWHEELD_METRICS_H
 #define TWHEELD_METRICS_H
 
-struct evhttp_request;
+#include "web/http.h"
 
-void metrics_answer(struct evhttp_request *request);
+void metrics_answer(struct ask *ask);
+void metrics_tubes(struct ask *ask);
 
 #endif

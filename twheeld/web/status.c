@@ -2,13 +2,12 @@
 /*
  * What a page for browsers shows of the server, as JSON.
  *
- * All who ask within a second have the same, so that any number of them costs the same. It is
- * made in steps, between which clients are served: a hundred tubes and schedules at most are in
- * it, but of a hundred thousand it has to be found which ones. What the store knows is of three
- * parts, each of which has its time: where one is late or fails, what was known of it before is
- * told, and of when that is.
+ * It is one snapshot, a second old at most, so that any number of those who look costs the same.
+ * It is made in steps, between which clients are served: a hundred tubes and schedules at most are
+ * in it, but of a hundred thousand it has to be found which ones. What the store knows is of three
+ * parts, which are asked for when they may be, and waited for a little: each is told as it is known
+ * by then, and of when that is.
  */
-#include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <stdlib.h>
@@ -17,31 +16,31 @@
 
 #include "base/util.h"
 #include "cron/tabs_reader.h"
+#include "jobs/command.h"
 #include "jobs/engine.h"
 #include "jobs/job_end.h"
-#include "jobs/command.h"
 #include "jobs/stats.h"
 #include "store/postgres_ask.h"
 #include "store/postgres_watch.h"
-#include "web/http.h"
 #include "web/json.h"
 #include "web/status.h"
 #include "when/calendar.h"
 
 #define SHOWN WATCH_MOST
-/* A step takes so long */
-#define STEP (MILLISECOND / 4)
-/* Tubes that are looked at before the time is */
+/* Steps take so long, before clients have their turn */
+#define TURN (MILLISECOND / 4)
+/* Tubes that one step looks at */
 #define TUBES_PIECE 100
 /* What was made is good for so long, or for ten times what it took to make it, and no longer */
 #define FRESH SECOND
 #define FRESH_MOST (30 * SECOND)
-/* So long the store is waited for, in seconds; what comes later is told to those who ask next */
-#define PATIENCE 2
+/* So long the store is waited for; what comes later is told to those who ask next */
+#define PATIENCE (2 * SECOND)
 
-/* Who waits for what is being made */
+/* Who waits for what is being made; ask->more */
 struct reader {
-	struct evhttp_request *request;
+	struct ask *ask;
+	void (*give)(struct ask *ask);
 	struct reader *prev, *next;
 };
 
@@ -54,35 +53,31 @@ struct tube_line {
 
 static struct event *turn;
 static struct reader *readers;
-static struct evbuffer *made, *out;	/* the last one, and the one that is being made */
+static json_t *made, *root;		/* the last one, and the one that is being made */
+static char *text;			/* of the last one */
 static int64_t fresh_until;
 
 /* What is being made */
-static size_t stage;
-static bool making, waiting;		/* waiting: for the store */
-static int64_t began, waits_since;
+static int64_t began, asked_at;		/* asked_at: when the store was; 0: not yet */
 static struct tube_line tubes[SHOWN];
 static size_t tube_count, tubes_all, tubes_left, fewest;
+static int64_t reserved;
 static struct schedule *schedule_at, *schedules[SHOWN];	/* these are held */
-static size_t schedule_total, schedules_all, schedules_paused, latest;
-static size_t line;			/* that is written next */
+static size_t shown, schedules_all, schedules_paused, latest;
+static size_t row;			/* that is written next */
 
 /* What the store is asked for, and has told last; all but the first of a shared one alone */
 enum { RUNS, TUBES, NODES, PARTS };
 
 static struct part {
 	bool asked;		/* it is under way */
-	bool awaited;		/* for what is being made */
 	bool failed;		/* the last time */
 	int64_t since;		/* when it was asked */
 	int64_t next;		/* when it may be asked again */
 	int64_t known, asks;	/* by the wall clock: of when is what is known; of when the next */
 } parts[PARTS];
 
-static struct run_row runs[SHOWN];
-static size_t run_count;
-static int64_t known_ids[SHOWN];	/* schedules of which the store has told the last run */
-static size_t known_count;
+static struct runs_asked *known_runs;	/* with the schedules of which that is known */
 static struct tubes_asked known_tubes;
 static struct nodes_asked known_nodes;
 
@@ -96,7 +91,7 @@ static int64_t next_of(const struct schedule *schedule)
 static void find_latest(void)
 {
 	latest = 0;
-	for (size_t i = 1; i < schedule_total; i++)
+	for (size_t i = 1; i < shown; i++)
 		if (next_of(schedules[i]) > next_of(schedules[latest]))
 			latest = i;
 }
@@ -105,8 +100,8 @@ static void take_schedule(struct schedule *schedule)
 {
 	schedules_all++;
 	schedules_paused += schedule_is_paused(schedule);
-	if (schedule_total < SHOWN) {
-		schedules[schedule_total++] = schedule_hold(schedule);
+	if (shown < SHOWN) {
+		schedules[shown++] = schedule_hold(schedule);
 	} else if (next_of(schedule) < next_of(schedules[latest])) {
 		schedule_release(schedules[latest]);
 		schedules[latest] = schedule_hold(schedule);
@@ -127,21 +122,6 @@ static int compare_schedules(const void *a, const void *b)
 	return strcmp(one->name, other->name);
 }
 
-static bool find_schedules(void)
-{
-	struct schedule *one = schedule_at;
-
-	if (!one) {
-		qsort(schedules, schedule_total, sizeof(*schedules), compare_schedules);
-		return true;
-	}
-	if (one->definition)
-		take_schedule(one);
-	schedule_at = schedule_hold(one->hash.next);
-	schedule_release(one);
-	return false;
-}
-
 /* The store */
 
 static int64_t lasting(int64_t took)
@@ -151,56 +131,60 @@ static int64_t lasting(int64_t took)
 	return fresh > FRESH ? fresh : FRESH;
 }
 
-static void wait_no_more(void)
+/* Does what is being made wait for the store? */
+static bool waits(void)
 {
-	static const struct timeval now;
-
+	if (!asked_at || root || commit_now() - asked_at >= PATIENCE)
+		return false;
 	for (size_t i = 0; i < PARTS; i++)
-		if (parts[i].awaited)
-			return;
-	if (waiting)
-		event_add(turn, &now);
+		if (parts[i].asked && parts[i].since >= asked_at)
+			return true;
+	return false;
 }
 
 /* Gives whether there is something new. */
 static bool told(struct part *part, const struct op *op)
 {
+	static const struct timeval at_once;
 	int64_t now = commit_now();
 
 	part->asked = false;
-	part->awaited = false;
 	part->failed = op->failed;
 	part->next = now + lasting(now - part->since);
 	if (!op->failed)
 		part->known = part->asks;
-	wait_no_more();
+	if (began && !waits())
+		event_add(turn, &at_once);
 	return !op->failed;
 }
 
+/* What was told is freed by the committer's loop, but for the runs. */
 static void told_runs(struct op *op)
 {
-	struct runs_asked *asked = container_of(op, struct runs_asked, op);
+	struct runs_asked *asked = container_of(op, struct runs_asked, op), *copy;
+	size_t size = sizeof(*asked) + asked->count * sizeof(*asked->schedules);
 
-	if (told(&parts[RUNS], op)) {
-		for (run_count = 0; run_count < asked->found; run_count++)
-			runs[run_count] = asked->runs[run_count];
-		known_count = asked->count;
-		memcpy(known_ids, asked->schedules, known_count * sizeof(*known_ids));
+	if (!told(&parts[RUNS], op)) {
+		free(asked->runs);
+		return;
 	}
-	free(asked->runs);
+	if (known_runs)
+		free(known_runs->runs);
+	free(known_runs);
+	copy = must(malloc(size));
+	memcpy(copy, asked, size);
+	known_runs = copy;
 }
 
-static void ask_runs(void)
+static struct op *ask_runs(void)
 {
 	struct runs_asked *asked = zalloc(sizeof(*asked) +
-					  schedule_total * sizeof(*asked->schedules));
+					  shown * sizeof(*asked->schedules));
 
-	asked->op.kind = OP_RUNS;
-	asked->op.done = told_runs;
 	asked->most = 1;
-	for (; asked->count < schedule_total; asked->count++)
+	for (; asked->count < shown; asked->count++)
 		asked->schedules[asked->count] = schedules[asked->count]->id;
-	store->runs(asked);
+	return &asked->op;
 }
 
 static void told_tubes(struct op *op)
@@ -209,13 +193,9 @@ static void told_tubes(struct op *op)
 		known_tubes = *container_of(op, struct tubes_asked, op);
 }
 
-static void ask_tubes(void)
+static struct op *ask_tubes(void)
 {
-	struct tubes_asked *asked = zalloc(sizeof(*asked));
-
-	asked->op.kind = OP_TUBES;
-	asked->op.done = told_tubes;
-	pg_ask(&asked->op);
+	return zalloc(sizeof(struct tubes_asked));
 }
 
 static void told_nodes(struct op *op)
@@ -224,37 +204,42 @@ static void told_nodes(struct op *op)
 		known_nodes = *container_of(op, struct nodes_asked, op);
 }
 
-static void ask_nodes(void)
+static struct op *ask_nodes(void)
 {
-	struct nodes_asked *asked = zalloc(sizeof(*asked));
-
-	asked->op.kind = OP_NODES;
-	asked->op.done = told_nodes;
-	pg_ask(&asked->op);
+	return zalloc(sizeof(struct nodes_asked));
 }
 
 /* A store of this server's alone answers at once. */
-static bool ask_store(void)
+static void ask_store(void)
 {
-	static void (*const ask[PARTS])(void) = { ask_runs, ask_tubes, ask_nodes };
-	static const struct timeval patience = { PATIENCE, 0 };
+	static const struct {
+		enum op_kind kind;
+		struct op *(*new)(void);
+		void (*done)(struct op *op);
+	} questions[PARTS] = {
+		{ OP_RUNS, ask_runs, told_runs }, { OP_TUBES, ask_tubes, told_tubes },
+		{ OP_NODES, ask_nodes, told_nodes },
+	};
+	int64_t now = commit_now();
 
-	waits_since = commit_now();
+	asked_at = now;
 	for (size_t i = 0; i < (engine->counts_in_store ? PARTS : TUBES); i++) {
 		struct part *part = &parts[i];
+		struct op *op;
 
-		if (part->asked || waits_since < part->next)
+		if (part->asked || now < part->next)
 			continue;
 		part->asked = true;
-		part->awaited = true;
-		part->since = waits_since;
+		part->since = now;
 		part->asks = alarm_wall();
-		ask[i]();
-		waiting = waiting || part->awaited;
+		op = questions[i].new();
+		op->kind = questions[i].kind;
+		op->done = questions[i].done;
+		if (i == RUNS)
+			store->runs(container_of(op, struct runs_asked, op));
+		else
+			pg_ask(op);
 	}
-	if (waiting)
-		event_add(turn, &patience);
-	return true;
 }
 
 /* Tubes: those with most jobs */
@@ -298,21 +283,18 @@ static void take_tube(const char *name, const int64_t *count, bool paused)
  * A piece of the list, which changes between steps. From its end: what takes the place of a tube
  * that goes was the last, and is looked at twice at worst. Those that come are not missed for long.
  */
-static bool find_own_tubes(void)
+static void take_own_tubes(void)
 {
-	struct tube **list;
+	struct tube **list = tube_list(&tubes_all);
 
-	if (engine->counts_in_store)
-		return true;
-	list = tube_list(&tubes_all);
 	if (tubes_left > tubes_all)
 		tubes_left = tubes_all;
 	for (int i = 0; tubes_left && i < TUBES_PIECE; i++) {
 		const struct tube *tube = list[--tubes_left];
 
+		reserved += tube->count[RESERVED];
 		take_tube(tube->name, tube->count, tube_paused(tube));
 	}
-	return !tubes_left;
 }
 
 /* Those of this server that have no jobs come after the others. */
@@ -336,288 +318,264 @@ static void find_shared_tubes(void)
 		tubes_all = known_tubes.all;
 }
 
-/* Writing */
+/* What is written */
 
-static void add(json_t *json)
-{
-	char *text = must(json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL);
-
-	json_decref(json);
-	evbuffer_add(out, text, strlen(text));
-	free(text);
-}
-
-static void add_name(const char *name)
-{
-	evbuffer_add_printf(out, ",\"%s\":", name);
-}
-
-static void add_histogram(const char *name, const struct histogram *histogram)
+static json_t *counts_of(const struct histogram *histogram)
 {
 	json_t *counts = must(json_array());
 
 	for (int i = 0; i <= HISTOGRAM_BUCKETS; i++)
 		json_array_append_new(counts, json_integer(histogram->counts[i]));
-	add_name(name);
-	add(counts);
+	return counts;
 }
 
-static bool add_lateness(void)
+static json_t *lateness(void)
 {
 	struct histogram times = commit_times();
 	json_t *bounds = must(json_array());
 
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		json_array_append_new(bounds, json_real(histogram_bounds[i]));
-	add_name("lateness");
-	evbuffer_add_printf(out, "{\"bounds\":");
-	add(bounds);
-	add_histogram("jobs", engine->lateness());
-	add_histogram("schedules", schedule_lateness());
-	add_histogram("commits", &times);
-	evbuffer_add_printf(out, "}");
-	return true;
+	return json_pack("{s:o, s:o, s:o, s:o}", "bounds", bounds,
+			 "jobs", counts_of(engine->lateness()),
+			 "schedules", counts_of(schedule_lateness()),
+			 "commits", counts_of(&times));
 }
 
-/* Times are by the wall clock, which is the database's where there is one. */
-static bool add_server(void)
+static json_t *server(void)
 {
-	evbuffer_add_printf(out, "{\"now\":%lld", (long long)(alarm_wall() / MILLISECOND));
-	add_name("server");
-	add(json_pack("{s:o, s:o, s:s, s:f, s:s, s:f, s:b, s:i, s:i, s:i, s:I, s:I}",
-		      "name", json_of_text(store_node), "site", json_of_text(store_site),
-		      "version", TWHEELD_VERSION,
-		      "uptime", (alarm_now() - stats_started()) / 1e9,
-		      "store", engine->store,
-		      "waits", commit_waits() / 1e9, "draining", command_draining(),
-		      "connections", (int)conn_counts.now, "workers", (int)conn_counts.workers,
-		      "waiting", (int)conn_counts.waiting, "puts", (json_int_t)job_puts(),
-		      "timeouts", (json_int_t)job_timeouts()));
-	return true;
+	return json_pack("{s:o, s:o, s:s, s:f, s:s, s:f, s:b, s:i, s:i, s:i, s:I, s:I}",
+			 "name", json_of_text(store_node), "site", json_of_text(store_site),
+			 "version", TWHEELD_VERSION,
+			 "uptime", (alarm_now() - stats_started()) / 1e9, "store", engine->store,
+			 "waits", commit_waits() / 1e9, "draining", command_draining(),
+			 "connections", (int)conn_counts.now,
+			 "workers", (int)conn_counts.workers,
+			 "waiting", (int)conn_counts.waiting, "puts", (json_int_t)job_puts(),
+			 "timeouts", (json_int_t)job_timeouts());
 }
 
 /* What is of this server's memory is of now. */
-static void begin_list(const char *name, size_t all, const struct part *part)
+static json_t *list_of(size_t all, const struct part *part)
 {
 	bool asked = engine->counts_in_store || part == &parts[RUNS];
 	int64_t at = asked ? part->known : alarm_wall();
 
-	add_name(name);
-	evbuffer_add_printf(out, "{\"at\":%lld,\"failed\":%s,\"all\":%zu,\"shown\":[",
-			    (long long)(at / MILLISECOND), part->failed ? "true" : "false", all);
-	line = 0;
+	return json_pack("{s:I, s:b, s:I, s:[]}", "at", (json_int_t)(at / MILLISECOND),
+			 "failed", part->failed, "all", (json_int_t)all, "shown");
 }
 
-static bool begin_tubes(void)
+static void add(const char *list, json_t *json)
 {
-	if (engine->counts_in_store)
-		find_shared_tubes();
-	begin_list("tubes", tubes_all, &parts[TUBES]);
-	return true;
+	json_array_append_new(json_object_get(json_object_get(root, list), "shown"), must(json));
 }
 
 /* What clients did is known of this server's alone. */
-static bool add_tube(void)
+static void add_tube(const struct tube_line *line)
 {
-	const struct tube_line *at;
-	const struct tube *tube;
+	const struct tube *tube = tube_find(line->name);
 
-	if (line == tube_count) {
-		evbuffer_add_printf(out, "]}");
-		return true;
-	}
-	at = &tubes[line];
-	tube = tube_find(at->name);
-	evbuffer_add_printf(out, "%s", line++ ? "," : "");
-	add(json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:b}",
-		      "name", json_of_text(at->name),
-		      "ready", (json_int_t)at->count[READY],
-		      "reserved", (json_int_t)at->count[RESERVED],
-		      "delayed", (json_int_t)at->count[DELAYED],
-		      "buried", (json_int_t)at->count[BURIED],
-		      "puts", (json_int_t)(tube ? tube->total : 0),
-		      "deletes", (json_int_t)(tube ? tube->deletes : 0),
-		      "waiting", tube ? (int)tube->waiting_count : 0, "paused", at->paused));
-	return false;
+	add("tubes", json_of_tube(line->name, line->count, tube ? tube->total : 0,
+				  tube ? tube->deletes : 0, tube ? tube->waiting_count : 0,
+				  line->paused));
 }
 
-static bool begin_schedules(void)
-{
-	begin_list("schedules", schedules_all, &parts[RUNS]);
-	return true;
-}
-
+/* Of one that came since the store was asked, nothing is known: it may have run. */
 static json_t *last_run(const struct schedule *schedule)
 {
-	for (size_t i = 0; i < run_count; i++)
-		if (runs[i].schedule == schedule->id)
-			return json_of_run(&runs[i]);
-	return json_null();
-}
+	const struct runs_asked *known = known_runs;
 
-/* One that came since the store was asked may have run. */
-static bool is_known(const struct schedule *schedule)
-{
-	for (size_t i = 0; i < known_count; i++)
-		if (known_ids[i] == schedule->id)
-			return true;
-	return false;
-}
-
-static json_t *shown_schedule(const struct schedule *schedule)
-{
-	json_t *shown = json_of_schedule(schedule, last_run(schedule));
-
-	if (!is_known(schedule))
-		json_object_del(shown, "last");
-	return shown;
+	for (size_t i = 0; known && i < known->found; i++)
+		if (known->runs[i].schedule == schedule->id)
+			return json_of_run(&known->runs[i]);
+	for (size_t i = 0; known && i < known->count; i++)
+		if (known->schedules[i] == schedule->id)
+			return json_null();
+	return NULL;
 }
 
 /* Since it was found, it may have gone. */
-static bool add_schedule(void)
+static void add_schedule(const struct schedule *schedule)
 {
-	static bool any;
-	const struct schedule *schedule;
+	json_t *last = last_run(schedule), *json;
 
-	if (line == schedule_total) {
-		evbuffer_add_printf(out, "],\"paused\":%zu,\"wrong\":%zu}", schedules_paused,
-				    (size_t)tabs_reader_wrong());
-		return true;
+	if (!schedule->definition) {
+		json_decref(last);
+		return;
 	}
-	schedule = schedules[line];
-	any = any && line;
-	if (schedule->definition) {
-		evbuffer_add_printf(out, "%s", any ? "," : "");
-		add(shown_schedule(schedule));
-		any = true;
-	}
-	line++;
-	return false;
+	json = json_of_schedule(schedule, last ? last : json_null());
+	if (!last)
+		json_object_del(json, "last");
+	add("schedules", json);
 }
 
-static bool add_nodes(void)
+static void add_node(const char *name, const char *site, const struct watch_node *node)
 {
-	begin_list("nodes", known_nodes.all, &parts[NODES]);
-	for (size_t i = 0; i < known_nodes.count; i++) {
-		const struct watch_node *node = &known_nodes.nodes[i];
-
-		evbuffer_add_printf(out, "%s", i ? "," : "");
-		add(json_pack("{s:o, s:o, s:I, s:f, s:I, s:b}", "name", json_of_text(node->name),
-			      "site", json_of_text(node->site),
-			      "session", (json_int_t)node->session,
-			      "silent", node->silent > 0 ? node->silent / 1e9 : 0,
-			      "reserved", (json_int_t)node->reserved, "self", node->self));
-	}
-	evbuffer_add_printf(out, "]}}\n");
-	return true;
+	add("nodes", json_pack("{s:o, s:o, s:I, s:f, s:I, s:b}", "name", json_of_text(name),
+			       "site", json_of_text(site), "session", (json_int_t)node->session,
+			       "silent", node->silent > 0 ? node->silent / 1e9 : 0,
+			       "reserved", (json_int_t)node->reserved, "self", node->self));
 }
 
-/* Each is called again and again until it says that it is done. */
-static bool (*const stages[])(void) = {
-	find_schedules, ask_store, add_server, add_lateness, find_own_tubes, begin_tubes, add_tube,
-	begin_schedules, add_schedule, add_nodes,
-};
+/* Times are by the wall clock, which is the database's where there is one. */
+static void begin_root(void)
+{
+	struct watch_node self = { .reserved = reserved, .self = true };
+	bool shared = engine->counts_in_store;
+	json_t *scheduled;
+
+	if (shared)
+		find_shared_tubes();
+	scheduled = must(list_of(schedules_all, &parts[RUNS]));
+	json_object_set_new(scheduled, "paused", json_integer(schedules_paused));
+	json_object_set_new(scheduled, "wrong", json_integer(tabs_reader_wrong()));
+	root = must(json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}",
+			      "now", (json_int_t)(alarm_wall() / MILLISECOND), "server", server(),
+			      "lateness", lateness(), "tubes", list_of(tubes_all, &parts[TUBES]),
+			      "schedules", scheduled,
+			      "nodes", list_of(shared ? known_nodes.all : 1, &parts[NODES])));
+	for (size_t i = 0; shared && i < known_nodes.count; i++)
+		add_node(known_nodes.nodes[i].name, known_nodes.nodes[i].site,
+			 &known_nodes.nodes[i]);
+	if (!shared)
+		add_node(store_node, store_site, &self);
+	row = 0;
+}
 
 /* Answers */
 
-static void give(struct evhttp_request *request)
+static void give(struct ask *ask)
 {
-	struct evbuffer *copy = must(evbuffer_new());
+	struct evbuffer *out = must(evbuffer_new());
 
-	evbuffer_add(copy, evbuffer_pullup(made, -1), evbuffer_get_length(made));
-	evhttp_send_reply(request, HTTP_OK, "OK", copy);
-	evbuffer_free(copy);
+	evbuffer_add(out, text, strlen(text));
+	http_text(ask, out);
+	evbuffer_free(out);
 }
 
 static void end_making(void)
 {
-	int64_t now = commit_now();
 	struct reader *reader;
+	int64_t now;
 
-	if (made)
-		evbuffer_free(made);
-	made = out;
-	out = NULL;
-	making = false;
+	json_decref(made);
+	made = root;
+	root = NULL;
+	free(text);
+	text = must(json_dumps(made, JSON_COMPACT | JSON_REAL_PRECISION(9)));
+	now = commit_now();
 	fresh_until = now + lasting(now - began);
-	while (schedule_total)
-		schedule_release(schedules[--schedule_total]);
+	began = 0;
+	while (shown)
+		schedule_release(schedules[--shown]);
 	while ((reader = readers)) {
 		DL_DELETE(readers, reader);
-		evhttp_connection_set_closecb(evhttp_request_get_connection(reader->request), NULL,
-					      NULL);
-		give(reader->request);
-		free(reader);
+		reader->give(reader->ask);
 	}
 }
 
-/* What has not come yet is not waited for, and the time until now was no work. */
-static void go_without(void)
+/* Gives false when there is nothing left to do but the end. */
+static bool step(void)
 {
-	for (size_t i = 0; i < PARTS; i++)
-		parts[i].awaited = false;
-	waiting = false;
-	began += commit_now() - waits_since;
+	struct schedule *one = schedule_at;
+
+	if (one) {
+		if (one->definition)
+			take_schedule(one);
+		schedule_at = schedule_hold(one->hash.next);
+		schedule_release(one);
+	} else if (tubes_left) {
+		take_own_tubes();
+	} else if (!asked_at) {
+		qsort(schedules, shown, sizeof(*schedules), compare_schedules);
+		ask_store();
+	} else if (!root) {
+		/* To wait was no work. */
+		began += commit_now() - asked_at;
+		begin_root();
+	} else if (row < tube_count) {
+		add_tube(&tubes[row++]);
+	} else if (row < tube_count + shown) {
+		add_schedule(schedules[row++ - tube_count]);
+	} else {
+		return false;
+	}
+	return true;
 }
 
-/* The next step. By a timer, as it is after what clients have sent meanwhile. */
+/* The next steps. By a timer, as they are after what clients have sent meanwhile. */
 static void go_on(evutil_socket_t fd, short what, void *arg)
 {
-	static const struct timeval now;
-	int64_t until = commit_now() + STEP;
+	static const struct timeval now, patience = { PATIENCE / SECOND, 0 };
+	int64_t until = commit_now() + TURN;
 
 	(void)fd;
 	(void)what;
 	(void)arg;
-	if (waiting)
-		go_without();
-	while (stage < ARRAY_SIZE(stages) && !waiting && commit_now() < until)
-		stage += stages[stage]();
-	if (stage == ARRAY_SIZE(stages))
+	while (began && step()) {
+		if (waits() || commit_now() >= until) {
+			event_add(turn, waits() ? &patience : &now);
+			return;
+		}
+	}
+	if (began)
 		end_making();
-	else if (!waiting)
-		event_add(turn, &now);
 }
 
 static void begin(void)
 {
-	out = must(evbuffer_new());
-	making = true;
 	began = commit_now();
-	stage = 0;
+	asked_at = 0;
 	schedule_at = schedule_hold(schedule_first());
 	schedules_all = 0;
 	schedules_paused = 0;
 	tube_count = 0;
-	tubes_left = SIZE_MAX;
+	reserved = 0;
+	tubes_left = engine->counts_in_store ? 0 : SIZE_MAX;
 	go_on(-1, 0, NULL);
 }
 
-static void lost(struct evhttp_connection *connection, void *arg)
+static void lost(struct ask *ask)
 {
-	struct reader *reader = arg;
+	struct reader *reader = ask->more;
 
-	(void)connection;
-	http_lost(reader->request);
 	DL_DELETE(readers, reader);
-	free(reader);
+	http_end(ask);
 }
 
-/** status_answer - answer a request for what the page shows */
-void status_answer(struct evhttp_request *request)
+static void answer(struct ask *ask, void (*how)(struct ask *ask))
 {
 	struct reader *reader;
 
 	if (made && commit_now() < fresh_until) {
-		give(request);
+		how(ask);
 		return;
 	}
-	reader = zalloc(sizeof(*reader));
-	reader->request = request;
+	reader = ask->more = zalloc(sizeof(*reader));
+	reader->ask = ask;
+	reader->give = how;
+	ask->go_on = lost;
 	DL_APPEND(readers, reader);
-	evhttp_connection_set_closecb(evhttp_request_get_connection(request), lost, reader);
-	if (!making)
+	if (!began)
 		begin();
+}
+
+/** status_answer - answer with what the page shows */
+void status_answer(struct ask *ask)
+{
+	answer(ask, give);
+}
+
+static void give_servers(struct ask *ask)
+{
+	http_json(ask, HTTP_OK, json_pack("{s:O}", "servers", json_object_get(
+		json_object_get(made, "nodes"), "shown")));
+}
+
+/** status_servers - answer with the servers that there are */
+void status_servers(struct ask *ask)
+{
+	answer(ask, give_servers);
 }
 
 /** status_start - be ready for those who look */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 //
-// Shows what status.json says, anew every two seconds while somebody looks. Whatever has a name
+// Shows what v1/status says, anew every two seconds while somebody looks. Whatever has a name
 // was named by others: it becomes text, never markup. Ages are by the server's clock alone.
 'use strict';
 
@@ -267,7 +267,7 @@
 	const ask = async () => {
 		asking = true;
 		try {
-			const answer = await fetch('status.json', { signal: AbortSignal.timeout(PATIENCE) });
+			const answer = await fetch('v1/status', { signal: AbortSignal.timeout(PATIENCE) });
 
 			if (!answer.ok)
 				throw new Error(`status ${answer.status}`);

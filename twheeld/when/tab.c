@@ -16,6 +16,7 @@
 #include <uthash.h>
 
 #include "base/duration.h"
+#include "base/nearest.h"
 #include "base/tube_name.h"
 #include "base/util.h"
 #include "when/calendar.h"
@@ -315,6 +316,23 @@ static const struct option {
 	{ "FIELDS", ABOVE, take_fields, "5, 6 or 7" },
 };
 
+/* There is no option of that name: which one was meant? @more follows in the message. */
+static bool no_option(struct tab *tab, const char *at, struct piece name, const char *more)
+{
+	int length = name.length < 40 ? (int)name.length : 40;
+	unsigned int distance = 0;
+	const char *meant = NULL;
+	char word[41];
+
+	snprintf(word, sizeof(word), "%.*s", length, name.at);
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		if (nearer(word, options[i].name, &distance))
+			meant = options[i].name;
+	return wrong(tab, at, "there is no option '%s'%s%s%s%s", word,
+		     meant ? ": did you mean " : "", meant ? meant : "", meant && !*more ? "?" : "",
+		     more);
+}
+
 static const struct option *find_option(struct piece name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
@@ -404,8 +422,7 @@ static bool take_environment(struct tab *tab, struct piece line)
 	if (!option && is_of_cron(name))
 		return true;
 	if (!option)
-		return wrong(tab, line.at, "there is no option '%.*s'",
-			     name.length < 40 ? (int)name.length : 40, name.at);
+		return no_option(tab, line.at, name, "");
 	if (option->where == IN_A_LINE)
 		return wrong(tab, line.at, "%s is for one schedule: it goes after its time",
 			     option->name);
@@ -449,9 +466,7 @@ static bool is_body(struct tab *tab, struct piece word, struct piece name)
 	while (i < name.length && strchr(OPTION_CHARS, name.at[i]))
 		i++;
 	if (name.length && i == name.length)
-		return wrong(tab, word.at,
-			     "there is no option '%.*s'; before a body that begins so stands --",
-			     name.length < 40 ? (int)name.length : 40, name.at);
+		return no_option(tab, word.at, name, "; before a body that begins so stands --");
 	if (tab->values.fields == 6 && is_year(word))
 		return wrong(tab, word.at,
 			     "a year? FIELDS=7 stands above lines that end with one, and before a body that begins so --");

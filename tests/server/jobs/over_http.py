@@ -33,7 +33,7 @@ def another(bench, *store, node='b'):
     return wire.Server(bench.program, folder, *store, '-c', conf), port
 
 
-def get(port, path='/status.json', method='GET', **headers):
+def get(port, path='/v1/status', method='GET', **headers):
     '''The answer to a request, and its body'''
     connection = http.client.HTTPConnection('127.0.0.1', port, timeout=wire.PATIENCE)
     try:

@@ -1,42 +1,82 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Servers with schedules: their files, the admin socket, and what their store has of it.
+# Servers with schedules: their files, the unix socket, and what their store has of it.
 
+import http.client
 import json
 import os
 import socket
+import urllib.parse
 
 import database
 import shim
 import wire
 
 
-class Admin:
-    '''A client of the admin socket, which is in that folder'''
+class Local(http.client.HTTPConnection):
+    '''A connection to the unix socket'''
 
     def __init__(self, folder):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(wire.PATIENCE)
-        self.socket.connect(os.path.join(folder, 'admin'))
-        self.lines = self.socket.makefile('rb')
+        super().__init__('localhost', timeout=wire.PATIENCE)
+        self.path = os.path.join(folder, 'admin')
 
-    def ask(self, *words):
-        '''All objects of the answer'''
-        self.socket.sendall(' '.join(map(str, words)).encode() + b'\n')
-        objects = []
-        while not objects or not {'ok', 'error'} & set(objects[-1]):
-            objects.append(json.loads(self.lines.readline()))
-        return objects
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(wire.PATIENCE)
+        self.sock.connect(self.path)
+
+
+def call(folder, method, path, body=None, **headers):
+    '''The status, and the JSON of the answer'''
+    connection = Local(folder)
+    try:
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body)
+            headers.setdefault('Content_Type', 'application/json')
+        connection.request(method, '/v1/' + path, body,
+                           {name.replace('_', '-'): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+    finally:
+        connection.close()
+
+
+def of(name):
+    return 'schedules/' + urllib.parse.quote(str(name), safe='')
+
+
+class Admin:
+    '''Who asks the server in that folder, in words'''
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def ask(self, word, *words):
+        '''What was told, as a list; the last of it says whether that was all'''
+        if word == 'list':
+            return self.told('schedules', 'schedules')
+        if word == 'history':
+            return self.told(of(words[0]) + '/runs?count=%s' % (words[1:] or (20,)), 'runs')
+        if word == 'show':
+            return self.told(of(words[0]))
+        body = dict(zip(('from', 'to'), words[1:])) if word == 'backfill' else b''
+        return [call(self.folder, 'POST', of(words[0]) + '/' + word, body)[1]]
+
+    def told(self, path, key=None):
+        _, got = call(self.folder, 'GET', path)
+        if 'error' in got:
+            return [got]
+        rows = got.pop(key) if key else [got]
+        return [*rows, {'ok': True, **(got if key == 'schedules' else {})}]
 
     def close(self):
-        self.lines.close()
-        self.socket.close()
+        pass
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.close()
+        pass
 
 
 def asked(bench, *words):

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is asked of twheeld: HTTP over its unix socket, one connection for a request. There are
+ * neither proxies nor certificates on that way, so it is a line, a body, and an answer up to the
+ * end.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "ask.h"
+
+const char *ask_socket;
+
+static int cant_connect(const char *path)
+{
+	if (errno == EACCES)
+		return fail(STATUS_NOT_ALLOWED, "%s: you may not speak to the server; as root: "
+			    "sudo twheel ...", path);
+	return fail(STATUS_FAILED, "no server answers at %s: %s. Does twheeld run, and is this its "
+		    "'admin'? Another one is said by -s or TWHEELD_ADMIN; see twheeld.conf(5)",
+		    path, strerror(errno));
+}
+
+/* Gives NULL, having said why, and what the command is to end with. */
+static FILE *connect_to_server(int *status)
+{
+	const char *path = getenv("TWHEELD_ADMIN");
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd;
+
+	if (ask_socket)
+		path = ask_socket;
+	else if (!path || !*path)
+		path = ASK_SOCKET;
+	if (strlen(path) >= sizeof(addr.sun_path)) {
+		*status = fail(STATUS_USAGE, "%s: this path is too long for a socket", path);
+		return NULL;
+	}
+	strcpy(addr.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
+		*status = cant_connect(path);
+		return NULL;
+	}
+	return need(fdopen(fd, "r+"));
+}
+
+static char *read_all(FILE *server)
+{
+	char *text = NULL, piece[4096];
+	size_t length, got;
+	FILE *whole = need(open_memstream(&text, &length));
+
+	while ((got = fread(piece, 1, sizeof(piece), server)) > 0)
+		fwrite(piece, 1, got, whole);
+	fclose(whole);
+	return need(text);
+}
+
+/* What an answer says; gives the status that the command is to end with, having said why. */
+static int take(const char *text, json_t **answer)
+{
+	const char *body = strncmp(text, "HTTP/", 5) ? NULL : strstr(text, "\r\n\r\n");
+	const char *error;
+
+	if (!body && *text == '{')
+		return fail(STATUS_FAILED, "this server is of an older version, and speaks no HTTP:"
+			    " take the twheel of that version, or a newer twheeld");
+	*answer = body ? json_loads(body, JSON_ALLOW_NUL, NULL) : NULL;
+	if (!*answer)
+		return fail(STATUS_FAILED, "the server's answer ends in the middle: has it ended?");
+	error = json_string_value(json_object_get(*answer, "error"));
+	if (!error)
+		return STATUS_OK;
+	return fail(STATUS_FAILED, "%s", error);
+}
+
+/**
+ * ask - ask the server, and have its answer
+ * @method: "GET", ...
+ * @path: what follows /v1/
+ * @type: of the body; NULL: there is none
+ * @body: its bytes
+ * @length: how many
+ * @answer: the answer, if it is none of "error"; it lives as long as the command
+ *
+ * Return: the status that the command is to end with, having said why.
+ */
+int ask(const char *method, const char *path, const char *type, const char *body, size_t length,
+	json_t **answer)
+{
+	int status = STATUS_FAILED;
+	FILE *server = connect_to_server(&status);
+	char *text;
+
+	if (!server)
+		return status;
+	fprintf(server, "%s /v1/%s HTTP/1.0\r\nHost: localhost\r\nContent-Length: %zu\r\n", method,
+		path, length);
+	if (type)
+		fprintf(server, "Content-Type: %s\r\n", type);
+	fputs("\r\n", server);
+	fwrite(body, 1, length, server);
+	fflush(server);
+	text = read_all(server);
+	fclose(server);
+	status = take(text, answer);
+	free(text);
+	return status;
+}
+
+/** ask_json - the same, with JSON as the body, which is freed; or NULL */
+int ask_json(const char *method, const char *path, json_t *body, json_t **answer)
+{
+	char *text = body ? need(json_dumps(body, JSON_COMPACT)) : NULL;
+	int status = ask(method, path, text ? "application/json" : NULL, text,
+			 text ? strlen(text) : 0, answer);
+
+	json_decref(body);
+	free(text);
+	return status;
+}
+
+/** ask_path - a path of which "%s" is a name; malloc()ed */
+char *ask_path(const char *format, const char *name)
+{
+	char *escaped = need(calloc(3, strlen(name) + 1)), *to = escaped, *path;
+
+	for (; *name; name++) {
+		if (isalnum((unsigned char)*name))
+			*to++ = *name;
+		else
+			to += sprintf(to, "%%%02X", (unsigned char)*name);
+	}
+	if (asprintf(&path, format, escaped) < 0)
+		need(NULL);
+	free(escaped);
+	return path;
+}
+
+const char *member(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? text : "-";
+}
+
+long long number(const json_t *object, const char *name)
+{
+	return json_integer_value(json_object_get(object, name));
+}
+
+/** print_value - a member on a line of its own. A body may have control sequences in it */
+void print_value(const char *name, const json_t *value)
+{
+	printf("%-14s ", name);
+	if (json_is_integer(value))
+		printf("%lld\n", (long long)json_integer_value(value));
+	else if (json_is_boolean(value))
+		puts(json_is_true(value) ? "yes" : "no");
+	else {
+		for (const char *text = json_string_value(value); text && *text; text++)
+			putchar(iscntrl((unsigned char)*text) ? '?' : *text);
+		putchar('\n');
+	}
+}

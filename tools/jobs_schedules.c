@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What "twheel jobs" asks the server about schedules, and prints.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "jobs.h"
+
+/* A time as the server says it, by the clock of who asks, or of the schedule's zone */
+static struct text when(const struct jobs *jobs, const char *said, const char *zone)
+{
+	static const char *own_zone;
+	static bool known;
+	struct text text;
+	struct tm tm = { 0 };
+	time_t seconds;
+
+	snprintf(text.s, sizeof(text.s), "%s", said);
+	if (jobs->clock == CLOCK_UTC || !strptime(said, "%Y-%m-%dT%H:%M:%SZ", &tm))
+		return text;
+	if (!known)
+		own_zone = getenv("TZ");
+	known = true;
+	if (jobs->clock == CLOCK_OWN)
+		zone = own_zone;
+	if (zone && *zone != '-' && *zone)
+		setenv("TZ", zone, 1);
+	else
+		unsetenv("TZ");
+	seconds = timegm(&tm);
+	localtime_r(&seconds, &tm);
+	strftime(text.s, sizeof(text.s), "%F %T %z", &tm);
+	return text;
+}
+
+static int width(const struct jobs *jobs)
+{
+	return jobs->clock == CLOCK_UTC ? 20 : 25;
+}
+
+int jobs_list(const struct jobs *jobs)
+{
+	json_t *answer, *one;
+	size_t i;
+	int status = ask_json("GET", "schedules", NULL, &answer), wide = width(jobs);
+
+	if (status)
+		return status;
+	if (number(answer, "wrong"))
+		say("wrong lines of the tabs, which are left out: %lld. The server's log names "
+		    "them, and so does twheel jobs check FILE", number(answer, "wrong"));
+	if (json_string_length(json_object_get(answer, "differ")))
+		say("these servers have other tabs than the one that was asked: %s. Have the same "
+		    "files on all", member(answer, "differ"));
+	if (jobs->json)
+		return print_json(json_object_get(answer, "schedules"));
+	printf("%-32s %-*s %-*s %-8s %s\n", "NAME", wide, "NEXT", wide, "LAST", "RESULT", "WHEN");
+	json_array_foreach(json_object_get(answer, "schedules"), i, one) {
+		const json_t *run = json_object_get(one, "last");
+		const char *zone = member(one, "zone");
+
+		printf("%-32s %-*s %-*s %-8s %s\n", member(one, "name"), wide,
+		       json_is_true(json_object_get(one, "paused")) ? "paused" :
+		       when(jobs, member(one, "next"), zone).s, wide,
+		       when(jobs, member(run, "time"), zone).s, member(run, "result"),
+		       member(one, "when"));
+	}
+	return finish_output(STATUS_OK);
+}
+
+static void print_member(const struct jobs *jobs, const char *name, const json_t *value,
+			 const char *zone)
+{
+	const json_t *one;
+	size_t i;
+
+	if (json_is_array(value)) {
+		json_array_foreach(value, i, one)
+			print_member(jobs, i ? "" : name, one, zone);
+		return;
+	}
+	if (json_is_null(value))
+		return;
+	if (json_is_object(value))
+		printf("%-14s %s, %s\n", name, when(jobs, member(value, "time"), zone).s,
+		       member(value, "result"));
+	else if (json_is_string(value) && (!*name || !strcmp(name, "times") || !strcmp(name, "next")))
+		printf("%-14s %s\n", name, when(jobs, json_string_value(value), zone).s);
+	else
+		print_value(name, value);
+}
+
+int jobs_show(const struct jobs *jobs)
+{
+	json_t *answer, *value;
+	const char *name;
+	int status = ask_json("GET", ask_path("schedules/%s", jobs->words[1]), NULL, &answer);
+
+	if (status)
+		return status;
+	if (jobs->json)
+		return print_json(answer);
+	json_object_foreach(answer, name, value)
+		print_member(jobs, name, value, member(answer, "zone"));
+	return finish_output(STATUS_OK);
+}
+
+int jobs_history(const struct jobs *jobs)
+{
+	json_t *answer, *one;
+	const char *zone;
+	char *path;
+	int status, wide = width(jobs);
+	size_t i;
+
+	if (asprintf(&path, "%s?count=%s", ask_path("schedules/%s/runs", jobs->words[1]),
+		     jobs->count ? jobs->count : "20") < 0)
+		need(NULL);
+	status = ask_json("GET", path, NULL, &answer);
+	if (status)
+		return status;
+	if (jobs->json)
+		return print_json(json_object_get(answer, "runs"));
+	zone = member(answer, "zone");
+	printf("%-*s %-4s %5s %10s %-8s %-*s %s\n", wide, "TIME", "BY", "SHARD", "JOB", "RESULT",
+	       wide, "MADE", "ENDED");
+	json_array_foreach(json_object_get(answer, "runs"), i, one)
+		printf("%-*s %-4s %5lld %10lld %-8s %-*s %s\n", wide,
+		       when(jobs, member(one, "time"), zone).s,
+		       json_is_true(json_object_get(one, "asked")) ? "run" : "time",
+		       number(one, "shard"), number(one, "job"), member(one, "result"), wide,
+		       when(jobs, member(one, "created"), zone).s,
+		       when(jobs, member(one, "ended"), zone).s);
+	return finish_output(STATUS_OK);
+}
+
+static int act(const struct jobs *jobs, json_t *body)
+{
+	char *path, *format;
+	json_t *answer;
+	int status;
+
+	if (asprintf(&format, "schedules/%%s/%s", jobs->words[0]) < 0)
+		need(NULL);
+	path = ask_path(format, jobs->words[1]);
+	status = ask_json("POST", path, body, &answer);
+	if (status)
+		return status;
+	if (jobs->json)
+		return print_json(answer);
+	if (json_object_get(answer, "made"))
+		printf("jobs made: %lld; left out, as an earlier one is not done: %lld; waiting "
+		       "for that: %lld; there before: %lld\n", number(answer, "made"),
+		       number(answer, "skipped"), number(answer, "waiting"),
+		       number(answer, "there"));
+	return finish_output(STATUS_OK);
+}
+
+/* pause, resume, run */
+int jobs_do(const struct jobs *jobs)
+{
+	return act(jobs, NULL);
+}
+
+/* The server knows in which zone a time is. Digits alone are seconds since 1970. */
+static json_t *time_of(const char *text)
+{
+	bool digits = *text && !text[strspn(text, "0123456789")];
+
+	return digits ? json_integer(strtoll(text, NULL, 10)) : json_string(text);
+}
+
+int jobs_backfill(const struct jobs *jobs)
+{
+	return act(jobs, json_pack("{s:o, s:o}", "from", time_of(jobs->words[2]),
+				   "to", time_of(jobs->words[3])));
+}
+
+/* Become the server that was built or installed with this program, if there is one. */
+static void run_own(const char *from_here, char *const *command)
+{
+	char here[PATH_MAX], path[PATH_MAX + 30];
+	ssize_t length = readlink("/proc/self/exe", here, sizeof(here));
+
+	while (length > 0 && here[length - 1] != '/')
+		length--;
+	snprintf(path, sizeof(path), "%.*s%s", (int)length, here, from_here);
+	if (length > 0)
+		execv(path, command);
+}
+
+/* Become the server, or return as there is none. */
+void jobs_run_server(char *const *command)
+{
+	run_own("../twheeld/twheeld", command);
+	run_own("../sbin/twheeld", command);
+	execvp(command[0], command);
+}
+
+/* The server reads tabs, so it alone says what is wrong in one. */
+int jobs_check(const struct jobs *jobs)
+{
+	char times[40], *command[] = { "twheeld", "-t", jobs->words[1], times, NULL, NULL };
+
+	snprintf(times, sizeof(times), "--times=%s", jobs->count ? jobs->count : "5");
+	if (jobs->json)
+		command[4] = "--json";
+	jobs_run_server(command);
+	return fail(STATUS_FAILED, "the program twheeld, which reads the file, can't be run: %s",
+		    strerror(errno));
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheel put, tubes, peek, kick, delete: the jobs of twheeld, for a shell.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask.h"
+
+/* Of one request; the server takes 256 KiB of JSON, and a byte may become six there */
+#define JOBS_MOST 1000
+#define BYTES_MOST (40 << 10)
+
+static struct {
+	bool json, lines, body;
+	const char *state;
+	const char *pri;
+	__u64 delay, ttr;	/* seconds */
+	bool has_delay, has_ttr;
+	char **words;
+	int count;
+} said;
+
+enum { KEY_DELAY = 256, KEY_TTR, KEY_BODY };
+
+static __u64 seconds(const char *arg, struct argp_state *state)
+{
+	__u64 ns;
+
+	if (!parse_duration(arg, &ns) || ns > UINT32_MAX * SEC)
+		argp_error(state, NO_DURATION, arg);
+	return (ns + SEC - 1) / SEC;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case 'j':
+		said.json = true;
+		return 0;
+	case 's':
+		ask_socket = arg;
+		return 0;
+	case 'l':
+		said.lines = true;
+		return 0;
+	case KEY_BODY:
+		said.body = true;
+		return 0;
+	case 'S':
+		said.state = arg;
+		return 0;
+	case 'p':
+		if (!*arg || arg[strspn(arg, "0123456789")])
+			argp_error(state, "'%s' is no whole number", arg);
+		said.pri = arg;
+		return 0;
+	case KEY_DELAY:
+		said.delay = seconds(arg, state);
+		said.has_delay = true;
+		return 0;
+	case KEY_TTR:
+		said.ttr = seconds(arg, state);
+		said.has_ttr = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		said.words[said.count++] = arg;
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static void read_words(int argc, char **argv, const struct argp_option *options,
+		       const char *arguments, const char *what)
+{
+	const struct argp argp = { options, parse, arguments, what, NULL, NULL, NULL };
+
+	said.words = need(calloc(argc, sizeof(*said.words)));
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+}
+
+static bool is_number(const char *word)
+{
+	return *word && !word[strspn(word, "0123456789")];
+}
+
+/* Put */
+
+static char *put_path(void)
+{
+	char *path, *tube = ask_path("tubes/%s/jobs", said.words[0]);
+	char delay[40] = "", ttr[40] = "";
+
+	if (said.has_delay)
+		snprintf(delay, sizeof(delay), "&delay=%llu", said.delay);
+	if (said.has_ttr)
+		snprintf(ttr, sizeof(ttr), "&ttr=%llu", said.ttr);
+	if (asprintf(&path, "%s?pri=%s%s%s", tube, said.pri ? said.pri : "1024", delay, ttr) < 0)
+		need(NULL);
+	return path;
+}
+
+static int print_ids(json_t *answer)
+{
+	json_t *id;
+	size_t i;
+
+	if (said.json)
+		return print_json(answer);
+	json_array_foreach(json_object_get(answer, "ids"), i, id)
+		printf("%lld\n", (long long)json_integer_value(id));
+	return finish_output(STATUS_OK);
+}
+
+static int put_bytes(const char *bytes, size_t length)
+{
+	json_t *answer;
+	int status = ask("POST", put_path(), "application/octet-stream", bytes, length, &answer);
+
+	return status ? status : print_ids(answer);
+}
+
+static int put_array(json_t **jobs)
+{
+	json_t *answer;
+	int status = STATUS_OK;
+
+	if (*jobs && json_array_size(*jobs)) {
+		status = ask_json("POST", put_path(), *jobs, &answer);
+		*jobs = NULL;
+		if (!status)
+			status = print_ids(answer);
+	}
+	return status;
+}
+
+/* A line that is no text, or is long, goes by itself, after those before it. */
+static int put_lines(void)
+{
+	json_t *jobs = NULL, *text;
+	char *line = NULL;
+	size_t room = 0, bytes = 0;
+	int status = STATUS_OK;
+	ssize_t length;
+
+	while (!status && (length = getline(&line, &room, stdin)) >= 0) {
+		length -= length && line[length - 1] == '\n';
+		text = length < BYTES_MOST ? json_stringn(line, length) : NULL;
+		if (!text || bytes + length > BYTES_MOST || json_array_size(jobs) == JOBS_MOST) {
+			status = put_array(&jobs);
+			bytes = 0;
+		}
+		if (!text && !status)
+			status = put_bytes(line, length);
+		if (!text || status)
+			continue;
+		if (!jobs)
+			jobs = need(json_array());
+		json_array_append_new(jobs, json_pack("{s:o}", "body", text));
+		bytes += length;
+	}
+	return status ? status : put_array(&jobs);
+}
+
+static int put_all(void)
+{
+	char *text = NULL, piece[65536];
+	size_t length, got;
+	FILE *whole = need(open_memstream(&text, &length));
+
+	while ((got = fread(piece, 1, sizeof(piece), stdin)) > 0)
+		fwrite(piece, 1, got, whole);
+	fclose(whole);
+	return put_bytes(need(text), length);
+}
+
+int cmd_put(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		OPTION_JSON, OPTION_SOCKET,
+		{ "lines", 'l', NULL, 0, "Each line is a job, without its end", 0 },
+		{ "pri", 'p', "NUMBER", 0, "The priority; the least comes first (1024)", 0 },
+		{ "delay", KEY_DELAY, "TIME", 0, "It is ready after that (0)", 0 },
+		{ "ttr", KEY_TTR, "TIME", 0, "A worker has so long for it (2min)", 0 },
+		{}
+	};
+
+	read_words(argc, argv, options, "TUBE", "Puts a job, whose body is what standard input has,"
+		   " and prints its number.");
+	if (said.count != 1)
+		return fail(STATUS_USAGE, "write twheel put TUBE, and give the body by a pipe");
+	return said.lines ? put_lines() : put_all();
+}
+
+/* Tubes */
+
+int cmd_tubes(int argc, char **argv)
+{
+	static const struct argp_option options[] = { OPTION_JSON, OPTION_SOCKET, {} };
+	json_t *answer, *one;
+	size_t i;
+	int status;
+
+	read_words(argc, argv, options, "", "Says which tubes there are, and how many jobs they"
+		   " have.");
+	if (said.count)
+		return fail(STATUS_USAGE, "there is nothing to be said after twheel tubes");
+	status = ask_json("GET", "tubes", NULL, &answer);
+	if (status)
+		return status;
+	if (said.json)
+		return print_json(json_object_get(answer, "tubes"));
+	printf("%-32s %10s %10s %10s %10s %10s\n", "TUBE", "READY", "RESERVED", "DELAYED", "BURIED",
+	       "WAITING");
+	json_array_foreach(json_object_get(answer, "tubes"), i, one)
+		printf("%-32s %10lld %10lld %10lld %10lld %10lld%s\n", member(one, "name"),
+		       number(one, "ready"), number(one, "reserved"), number(one, "delayed"),
+		       number(one, "buried"), number(one, "waiting"),
+		       json_is_true(json_object_get(one, "paused")) ? "  paused" : "");
+	return finish_output(STATUS_OK);
+}
+
+/* Peek */
+
+/* A body that is no text comes with a character of two bytes at most for each byte. */
+static int print_bytes(const json_t *job)
+{
+	const json_t *body = json_object_get(job, "body");
+	const unsigned char *at = (const unsigned char *)json_string_value(body);
+	const unsigned char *end = at + json_string_length(body);
+	bool text = strcmp(member(job, "encoding"), "latin-1");
+
+	for (; at < end; at++) {
+		if (text || *at < 0x80) {
+			putchar(*at);
+			continue;
+		}
+		putchar(*at << 6 | (at[1] & 0x3f));
+		at++;
+	}
+	return finish_output(STATUS_OK);
+}
+
+int cmd_peek(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		OPTION_JSON, OPTION_SOCKET,
+		{ "state", 'S', "STATE", 0, "Of a tube, the first job that is ready, delayed or buried "
+		  "(ready)", 0 },
+		{ "body", KEY_BODY, NULL, 0, "Only the body, byte by byte", 0 },
+		{}
+	};
+	json_t *answer, *value;
+	const char *name;
+	char *path;
+	int status;
+
+	read_words(argc, argv, options, "JOB|TUBE", "Shows a job by its number, or the first one of"
+		   " a tube.");
+	if (said.count != 1)
+		return fail(STATUS_USAGE, "write twheel peek JOB, or twheel peek TUBE");
+	path = ask_path(is_number(said.words[0]) ? "jobs/%s" : "tubes/%s/jobs", said.words[0]);
+	if (said.state && asprintf(&path, "%s?state=%s", path, said.state) < 0)
+		need(NULL);
+	status = ask_json("GET", path, NULL, &answer);
+	if (status)
+		return status;
+	if (said.json)
+		return print_json(answer);
+	if (said.body)
+		return print_bytes(answer);
+	json_object_foreach(answer, name, value)
+		print_value(name, value);
+	return finish_output(STATUS_OK);
+}
+
+/* Kick and delete */
+
+int cmd_kick(int argc, char **argv)
+{
+	static const struct argp_option options[] = { OPTION_JSON, OPTION_SOCKET, {} };
+	const char *count = "1";
+	json_t *answer;
+	char *path;
+	int status;
+
+	read_words(argc, argv, options, "JOB\nTUBE [COUNT]", "Has a job ready that is buried or"
+		   " delayed, or so many of a tube (1).");
+	if (said.count > 1)
+		count = said.words[1];
+	if (!said.count || said.count > 2 || !is_number(count) ||
+	    (said.count > 1 && is_number(said.words[0])))
+		return fail(STATUS_USAGE, "write twheel kick JOB, or twheel kick TUBE COUNT");
+	if (is_number(said.words[0]))
+		path = ask_path("jobs/%s/kick", said.words[0]);
+	else if (asprintf(&path, "%s?count=%s", ask_path("tubes/%s/kick", said.words[0]), count) < 0)
+		need(NULL);
+	status = ask_json("POST", path, NULL, &answer);
+	if (status)
+		return status;
+	if (said.json)
+		return print_json(answer);
+	printf("jobs kicked: %lld\n", number(answer, "count"));
+	return finish_output(STATUS_OK);
+}
+
+int cmd_delete(int argc, char **argv)
+{
+	static const struct argp_option options[] = { OPTION_SOCKET, {} };
+	int status = STATUS_OK;
+	json_t *answer;
+
+	read_words(argc, argv, options, "JOB...", "Deletes jobs that no worker has.");
+	for (int i = 0; i < said.count; i++)
+		if (!is_number(said.words[i]))
+			return fail(STATUS_USAGE, "'%s' is no job's number", said.words[i]);
+	if (!said.count)
+		return fail(STATUS_USAGE, "write twheel delete JOB...");
+	for (int i = 0; i < said.count; i++)
+		if (ask_json("DELETE", ask_path("jobs/%s", said.words[i]), NULL, &answer))
+			status = fail(STATUS_FAILED, "job %s is as it was", said.words[i]);
+	return status;
+}

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Jobs by HTTP: put one or many, peek, kick, delete.
+ *
+ * Who asks becomes a client of the server for a moment, by a pair of sockets, and says the commands
+ * of beanstalkd's protocol. So both engines do what they do for any client, and nothing of it
+ * stands twice.
+ */
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/http.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/util.h"
+#include "jobs/conn.h"
+#include "web/jobs.h"
+#include "web/json.h"
+
+#define PUTS_MOST 1000
+/* Of a put that does not say it: the priority, and seconds */
+#define PRI 1024
+#define TTR 120
+
+struct reply {
+	char *line;		/* without CR LF */
+	char *body;		/* that followed it, and a 0; or NULL */
+	size_t length;
+};
+
+struct talk {
+	struct ask *ask;
+	struct bufferevent *bev;
+	struct evbuffer *out;	/* what is said first */
+	struct reply reply;	/* as far as it has come */
+	/* Gives false when it has answered who asked: then there is no talk any more */
+	bool (*take)(struct talk *talk, const struct reply *reply);
+	size_t left;		/* of a put: replies that are still to come */
+	int64_t pri, delay, ttr;	/* of jobs that don't say theirs */
+	json_t *answer;
+};
+
+static void end_talk(struct talk *talk)
+{
+	if (talk->bev)
+		bufferevent_free(talk->bev);
+	evbuffer_free(talk->out);
+	free(talk->reply.line);
+	json_decref(talk->answer);
+}
+
+/* Who asked has gone, and so does the client. What was written of what it said stays. */
+static void gave_up(struct ask *ask)
+{
+	end_talk(ask->more);
+	http_end(ask);
+}
+
+/* Both give false, as the end of take() does. */
+static bool answer(struct talk *talk, int code, json_t *json)
+{
+	struct ask *ask = talk->ask;
+
+	end_talk(talk);
+	http_json(ask, code, json);
+	return false;
+}
+
+static bool refuse(struct talk *talk, int code, const char *why)
+{
+	struct ask *ask = talk->ask;
+
+	end_talk(talk);
+	http_fail(ask, code, "%s", why);
+	return false;
+}
+
+/* A reply by which nothing was done */
+static const char *sorry(const char *line, int *code)
+{
+	static const struct {
+		const char *line;
+		int code;
+		const char *why;
+	} all[] = {
+		{ "DRAINING", HTTP_SERVUNAVAIL, "the server takes no new jobs: it drains" },
+		{ "JOB_TOO_BIG", HTTP_ENTITYTOOLARGE, "a body has more bytes than job-size" },
+		{ "OUT_OF_MEMORY", HTTP_SERVUNAVAIL, "the store has no room, or can't be written" },
+		{ "INTERNAL_ERROR", HTTP_SERVUNAVAIL, "the store can't be read or written" },
+		{ "", HTTP_INTERNAL, "the server did not understand itself" },
+	};
+	size_t i = 0;
+
+	while (*all[i].line && strcmp(line, all[i].line))
+		i++;
+	*code = all[i].code;
+	return all[i].why;
+}
+
+static bool refuse_line(struct talk *talk, const char *line)
+{
+	int code;
+	const char *why = sorry(line, &code);
+
+	return refuse(talk, code, why);
+}
+
+/* Gives false if there is no whole reply yet. */
+static bool read_reply(struct evbuffer *in, struct reply *reply)
+{
+	long long id, length = 0;
+	bool body;
+
+	if (!reply->line)
+		reply->line = evbuffer_readln(in, NULL, EVBUFFER_EOL_CRLF_STRICT);
+	if (!reply->line)
+		return false;
+	body = sscanf(reply->line, "OK %lld", &length) == 1 ||
+		sscanf(reply->line, "FOUND %lld %lld", &id, &length) == 2;
+	if (!body)
+		return true;
+	if (evbuffer_get_length(in) < (size_t)length + 2)
+		return false;
+	reply->body = must(malloc(length + 2));
+	reply->length = length;
+	evbuffer_remove(in, reply->body, length + 2);
+	reply->body[length] = 0;
+	return true;
+}
+
+static void readable(struct bufferevent *bev, void *arg)
+{
+	struct talk *talk = arg;
+	bool more = true;
+
+	while (more && read_reply(bufferevent_get_input(bev), &talk->reply)) {
+		struct reply reply = talk->reply;
+
+		talk->reply = (struct reply){ NULL };
+		if (strncmp(reply.line, "USING ", 6))
+			more = talk->take(talk, &reply);
+		free(reply.line);
+		free(reply.body);
+	}
+}
+
+static void closed(struct bufferevent *bev, short what, void *arg)
+{
+	(void)bev;
+	(void)what;
+	refuse(arg, HTTP_SERVUNAVAIL, "the server ends");
+}
+
+static struct talk *begin(struct ask *ask)
+{
+	struct talk *talk = ask->more = zalloc(sizeof(*talk));
+
+	talk->ask = ask;
+	talk->out = must(evbuffer_new());
+	return talk;
+}
+
+/* Say what is in talk->out; replies are taken one by one. */
+static void go(struct talk *talk, bool (*take)(struct talk *talk, const struct reply *reply))
+{
+	struct evhttp_connection *from = evhttp_request_get_connection(talk->ask->request);
+	struct event_base *base = bufferevent_get_base(evhttp_connection_get_bufferevent(from));
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0) {
+		refuse(talk, HTTP_SERVUNAVAIL, "there is no descriptor left");
+		return;
+	}
+	conn_new(ends[1]);
+	talk->bev = must(bufferevent_socket_new(base, ends[0], BEV_OPT_CLOSE_ON_FREE));
+	talk->take = take;
+	talk->ask->go_on = gave_up;
+	bufferevent_setcb(talk->bev, readable, NULL, closed, talk);
+	bufferevent_enable(talk->bev, EV_READ | EV_WRITE);
+	bufferevent_write_buffer(talk->bev, talk->out);
+}
+
+/* What stands in the path */
+
+static bool is_tube(struct ask *ask)
+{
+	if (tube_name_ok(ask->name, strlen(ask->name)))
+		return true;
+	http_fail(ask, HTTP_BADREQUEST, "a tube's name has up to %d letters, digits and"
+		  " -+/;.$_(), and no hyphen first", TUBE_NAME_MAX);
+	return false;
+}
+
+static bool is_job(struct ask *ask)
+{
+	size_t length = strlen(ask->name);
+
+	if (length < 20 && strspn(ask->name, "0123456789") == length)
+		return true;
+	http_fail(ask, HTTP_BADREQUEST, "a job is called by its number");
+	return false;
+}
+
+/* Put */
+
+static bool put_done(struct talk *talk, const struct reply *reply)
+{
+	json_t *ids = json_object_get(talk->answer, "ids");
+	int code = 201, failed;
+	long long id;
+
+	if (sscanf(reply->line, "INSERTED %lld", &id) == 1) {
+		json_array_append_new(ids, json_integer(id));
+	} else {
+		json_array_append_new(ids, json_null());
+		json_object_set_new(talk->answer, "error",
+				    json_string(sorry(reply->line, &failed)));
+		json_object_set_new(talk->answer, "code", json_integer(failed));
+	}
+	if (--talk->left)
+		return true;
+	if (json_object_get(talk->answer, "code"))
+		code = json_integer_value(json_object_get(talk->answer, "code"));
+	json_object_del(talk->answer, "code");
+	return answer(talk, code, json_incref(talk->answer));
+}
+
+static void say_put(struct talk *talk, int64_t pri, int64_t delay, int64_t ttr, size_t length)
+{
+	evbuffer_add_printf(talk->out, "put %lld %lld %lld %zu\r\n", (long long)pri,
+			    (long long)delay, (long long)ttr, length);
+	talk->left++;
+}
+
+/* A number of 32 bits, or what there is without one */
+static bool take_number(const json_t *object, const char *name, int64_t *value)
+{
+	const json_t *number = json_object_get(object, name);
+
+	if (!number)
+		return true;
+	*value = json_integer_value(number);
+	return json_is_integer(number) && *value >= 0 && *value <= UINT32_MAX;
+}
+
+/* Gives what is wrong with one, or NULL. */
+static const char *say_job(struct talk *talk, const json_t *job)
+{
+	const json_t *body = json_object_get(job, "body");
+	int64_t pri = talk->pri, delay = talk->delay, ttr = talk->ttr;
+
+	if (!json_is_string(body))
+		return "each job is an object with a text \"body\"";
+	if (!take_number(job, "pri", &pri) || !take_number(job, "delay", &delay) ||
+	    !take_number(job, "ttr", &ttr))
+		return "pri, delay and ttr are whole numbers of 32 bits";
+	say_put(talk, pri, delay, ttr, json_string_length(body));
+	evbuffer_add(talk->out, json_string_value(body), json_string_length(body));
+	evbuffer_add(talk->out, "\r\n", 2);
+	return NULL;
+}
+
+/* Of JSON, all jobs of an array are put; of what is wrong with one of them none is. */
+static bool say_jobs(struct talk *talk, const json_t *json)
+{
+	const char *why = json_is_array(json) && json_array_size(json) &&
+		json_array_size(json) <= PUTS_MOST ? NULL :
+		"the body is an array of 1 to 1000 jobs";
+	const json_t *job;
+	size_t i;
+
+	json_array_foreach(json, i, job) {
+		if (why)
+			break;
+		why = say_job(talk, job);
+	}
+	return why ? refuse(talk, HTTP_BADREQUEST, why) : true;
+}
+
+/* All bytes of the body are those of one job. */
+static void say_bytes(struct talk *talk, struct evbuffer *in)
+{
+	say_put(talk, talk->pri, talk->delay, talk->ttr, evbuffer_get_length(in));
+	evbuffer_add_buffer(talk->out, in);
+	evbuffer_add(talk->out, "\r\n", 2);
+}
+
+/** jobs_put - put one job, or those of an array of JSON */
+void jobs_put(struct ask *ask)
+{
+	int64_t pri = PRI, delay = 0, ttr = TTR;
+	struct evbuffer *in;
+	struct talk *talk;
+	json_t *json = NULL;
+	bool is_json, right = true;
+
+	if (!is_tube(ask) || !http_number(ask, "pri", UINT32_MAX, &pri) ||
+	    !http_number(ask, "delay", UINT32_MAX, &delay) ||
+	    !http_number(ask, "ttr", UINT32_MAX, &ttr))
+		return;
+	in = http_bytes(ask, &is_json);
+	if (is_json) {
+		json = http_body(ask);
+		if (!json)
+			return;
+	}
+	talk = begin(ask);
+	talk->pri = pri;
+	talk->delay = delay;
+	talk->ttr = ttr;
+	talk->answer = json_pack("{s:[]}", "ids");
+	evbuffer_add_printf(talk->out, "use %s\r\n", ask->name);
+	if (json)
+		right = say_jobs(talk, json);
+	else
+		say_bytes(talk, in);
+	json_decref(json);
+	if (right)
+		go(talk, put_done);
+}
+
+/* Peek */
+
+/* The lines of stats-job, as members; a number is one. */
+static json_t *members(char *text)
+{
+	json_t *json = must(json_object());
+	char *line, *colon;
+
+	while ((line = strsep(&text, "\n"))) {
+		colon = strstr(line, ": ");
+		if (!colon)
+			continue;
+		*colon = 0;
+		if (!strcmp(line, "file"))
+			continue;
+		colon += 2;
+		if (colon[strspn(colon, "0123456789")])
+			json_object_set_new(json, line, json_of_text(colon));
+		else
+			json_object_set_new(json, line, json_integer(strtoll(colon, NULL, 10)));
+	}
+	return json;
+}
+
+/* Of a body that is no text, the bytes are given for \u0000 to \u00ff, and that is said. */
+static json_t *bytes(const char *body, size_t length)
+{
+	struct evbuffer *out = must(evbuffer_new());
+	json_t *json;
+
+	for (size_t i = 0; i < length; i++) {
+		unsigned char byte = body[i];
+		unsigned char two[] = { 0xc0 | byte >> 6, 0x80 | (byte & 0x3f) };
+
+		evbuffer_add(out, byte < 0x80 ? &byte : two, byte < 0x80 ? 1 : 2);
+	}
+	json = json_stringn((const char *)evbuffer_pullup(out, -1), evbuffer_get_length(out));
+	evbuffer_free(out);
+	return json;
+}
+
+static void keep_body(json_t *json, const struct reply *reply)
+{
+	json_t *text = json_stringn(reply->body, reply->length);
+
+	json_object_set_new(json, "encoding", json_string(text ? "utf-8" : "latin-1"));
+	json_object_set_new(json, "body", text ? text : bytes(reply->body, reply->length));
+}
+
+/* FOUND and then OK, of which either may be NOT_FOUND */
+static bool peeked(struct talk *talk, const struct reply *reply)
+{
+	json_t *json;
+	long long id;
+
+	if (!strcmp(reply->line, "NOT_FOUND"))
+		return refuse(talk, HTTP_NOTFOUND, "there is no such job");
+	if (!reply->body)
+		return refuse_line(talk, reply->line);
+	if (!talk->answer) {
+		talk->answer = must(json_object());
+		keep_body(talk->answer, reply);
+		sscanf(reply->line, "FOUND %lld", &id);
+		evbuffer_add_printf(bufferevent_get_output(talk->bev), "stats-job %lld\r\n", id);
+		return true;
+	}
+	json = members(reply->body);
+	json_object_update(json, talk->answer);
+	return answer(talk, HTTP_OK, json);
+}
+
+/** jobs_peek - a job by its number */
+void jobs_peek(struct ask *ask)
+{
+	struct talk *talk;
+
+	if (!is_job(ask))
+		return;
+	talk = begin(ask);
+	evbuffer_add_printf(talk->out, "peek %s\r\n", ask->name);
+	go(talk, peeked);
+}
+
+/** jobs_peek_tube - the first job of a tube, in one of its states */
+void jobs_peek_tube(struct ask *ask)
+{
+	char *state = http_query(ask, "state");
+	const char *said = state ? state : "ready";
+	bool known = !strcmp(said, "ready") || !strcmp(said, "delayed") || !strcmp(said, "buried");
+	struct talk *talk;
+
+	if (!known)
+		http_fail(ask, HTTP_BADREQUEST, "state is ready, delayed or buried");
+	if (known && is_tube(ask)) {
+		talk = begin(ask);
+		evbuffer_add_printf(talk->out, "use %s\r\npeek-%s\r\n", ask->name, said);
+		go(talk, peeked);
+	}
+	free(state);
+}
+
+/* Kick and delete */
+
+static bool done(struct talk *talk, const struct reply *reply)
+{
+	long long count = 1;
+
+	if (!strcmp(reply->line, "NOT_FOUND"))
+		return refuse(talk, HTTP_NOTFOUND, "there is no such job, or it is not in a state"
+			      " for that: a worker's own is the worker's, and only one that is"
+			      " buried or delayed can be kicked");
+	if (strcmp(reply->line, "DELETED") && strncmp(reply->line, "KICKED", 6))
+		return refuse_line(talk, reply->line);
+	sscanf(reply->line, "KICKED %lld", &count);
+	return answer(talk, HTTP_OK, json_pack("{s:b, s:I}", "ok", 1, "count",
+					       (json_int_t)count));
+}
+
+static void do_one(struct ask *ask, const char *command)
+{
+	struct talk *talk;
+
+	if (!is_job(ask))
+		return;
+	talk = begin(ask);
+	evbuffer_add_printf(talk->out, "%s %s\r\n", command, ask->name);
+	go(talk, done);
+}
+
+/** jobs_kick - have a job that is buried or delayed ready */
+void jobs_kick(struct ask *ask)
+{
+	do_one(ask, "kick-job");
+}
+
+/** jobs_delete - delete a job that no worker has */
+void jobs_delete(struct ask *ask)
+{
+	do_one(ask, "delete");
+}
+
+/** jobs_kick_tube - have so many jobs ready that are buried, or delayed if none is buried */
+void jobs_kick_tube(struct ask *ask)
+{
+	struct talk *talk;
+	int64_t count = 1;
+
+	if (!is_tube(ask) || !http_number(ask, "count", UINT32_MAX, &count))
+		return;
+	talk = begin(ask);
+	evbuffer_add_printf(talk->out, "use %s\r\nkick %lld\r\n", ask->name, (long long)count);
+	go(talk, done);
+}

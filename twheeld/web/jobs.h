@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Jobs by HTTP: put one or many, peek, kick, delete.
+ */
+#ifndef TWHEELD_WEB_JOBS_H
+#define TWHEELD_WEB_JOBS_H
+
+#include "web/http.h"
+
+void jobs_put(struct ask *ask);
+void jobs_peek(struct ask *ask);
+void jobs_peek_tube(struct ask *ask);
+void jobs_kick(struct ask *ask);
+void jobs_kick_tube(struct ask *ask);
+void jobs_delete(struct ask *ask);
+
+#endif
