@@ -16,9 +16,6 @@
 #include "base/util.h"
 #include "store/commit.h"
 
-/* The longest transaction, so that no reply waits for long */
-#define MOST 1000
-
 struct queue {
 	struct op *first;
 	struct op **end;
@@ -169,8 +166,8 @@ static struct op *next_ops(size_t last, int64_t took, int64_t sync_at)
 	wait_for(1, sync_at);
 	/* Who comes later than that was no client of the last one. */
 	if (commit_now() - idle_since < took)
-		gather(last < MOST ? last : MOST, took);
-	ops = take_some(&todo, MOST);
+		gather(last < COMMIT_MOST ? last : COMMIT_MOST, took);
+	ops = take_some(&todo, COMMIT_MOST);
 	busy_since = ops ? commit_now() : 0;
 	pthread_mutex_unlock(&lock);
 	return ops;

@@ -477,7 +477,7 @@ PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
 			values[i] = va_arg(args, const char *);
 		}
 		if (types[i] == 'b') {
-			lengths[i] = va_arg(args, uint32_t);
+			lengths[i] = va_arg(args, size_t);
 			used->bytes += lengths[i];
 			formats[i] = 1;
 		}
@@ -519,6 +519,12 @@ bool pg_flight_sent(void)
 	if (used->failure == PG_FINE && used->sent && !PQpipelineSync(used->db))
 		used->failure = PG_BROKEN;
 	return used->failure == PG_FINE;
+}
+
+/** pg_answered - does pg_do() give answers, and need nothing of what it is to send? */
+bool pg_answered(void)
+{
+	return used->mode == PG_ANSWERED;
 }
 
 /** pg_flight_next - what is called now has the next answer */
