@@ -120,6 +120,7 @@ void commit_hold(bool hold);
 void commit_told(struct op *op);
 void commit_stop(void);
 uint64_t commit_count(void);
+uint64_t commit_failures(void);
 int64_t commit_waits(void);
 bool commit_fine_since(int64_t when);
 struct histogram commit_times(void);
