@@ -231,6 +231,16 @@ static void make_schema(PGconn *db)
 	}
 }
 
+/* What another database has written would be written over, and its numbers be given once more. */
+static void refuse_copies(PGconn *db)
+{
+	if (ask(db, "SELECT count(*) FROM pg_subscription_rel"
+		    " WHERE srrelid = 'twheeld.jobs'::regclass", 0))
+		die("the store: this database has its jobs from another one, by a subscription: use"
+		    " that one. If it is to take that one's place, drop the subscription, and have"
+		    " the sequences in the schema twheeld go on from further on");
+}
+
 /* Its tables must be there before the other threads begin. */
 static void open_store(const char *address, enum sync sync)
 {
@@ -244,6 +254,7 @@ static void open_store(const char *address, enum sync sync)
 		die("the store: %s. Does PostgreSQL run there, is there such a database, and may"
 		    " this user connect to it? psql with the same address tells", why);
 	make_schema(reader.db);
+	refuse_copies(reader.db);
 	pg_use(&reader);
 }
 
