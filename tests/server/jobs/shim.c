@@ -23,6 +23,8 @@
  *
  * SHIM_WALL: the wall clock is wrong by as many seconds.
  *
+ * SHIM_FS: of that kind (linux/magic.h) are all file systems.
+ *
  * SHIM_TURNS is a file that has, as two numbers of 64 bits, the longest time that the event loop
  * works between two waits, and all of them together, in ns of the processor, since somebody has set
  * them to 0. What other programs do on the machine does not count.
@@ -45,6 +47,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
@@ -456,6 +459,16 @@ int unlink(const char *path)
 
 /* Where long has 64 bits, these are the same. */
 int open64(const char *path, int flags, ...) __attribute__((alias("open")));
+
+int statfs(const char *path, struct statfs *fs)
+{
+	const char *kind = getenv("SHIM_FS");
+	int ret = REAL(statfs)(path, fs);
+
+	if (kind)
+		fs->f_type = strtol(kind, NULL, 0);
+	return ret;
+}
 ssize_t pread64(int fd, void *data, size_t size, off64_t at) __attribute__((alias("pread")));
 ssize_t pwrite64(int fd, const void *data, size_t size, off64_t at)
 	__attribute__((alias("pwrite")));
