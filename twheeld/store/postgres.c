@@ -507,9 +507,11 @@ static bool is_one_statement(const struct op *op)
 /* Those that ask for nothing else than their rows. Further bodies have a statement each. */
 static struct several *can_join(const struct op *op)
 {
-	if (op->kind == OP_PUT && !op->unique && !op->row.scheduled && all_puts.bytes < FLIGHT_BYTES)
+	if (op->row.scheduled)
+		return NULL;
+	if (op->kind == OP_PUT && !op->unique && all_puts.bytes < FLIGHT_BYTES)
 		return &all_puts;
-	return op->kind == OP_DELETE && !op->row.scheduled ? &all_deletes : NULL;
+	return op->kind == OP_DELETE ? &all_deletes : NULL;
 }
 
 /*
@@ -518,7 +520,9 @@ static struct several *can_join(const struct op *op)
  */
 static struct op *gather(struct op *ops)
 {
-	all_puts.count = all_puts.bytes = all_deletes.count = 0;
+	all_puts.count = 0;
+	all_puts.bytes = 0;
+	all_deletes.count = 0;
 	for (struct op *op = ops; op; op = op->next) {
 		struct several *several = can_join(op);
 

@@ -34,9 +34,8 @@
 /* Tubes that take_head() looks at */
 #define HEADS_MOST 4
 
-/* When it is due, when its time to run is over, when it was buried; else its priority */
-#define ORDER(state, number) "CASE " state " WHEN 1 THEN " PG_NOW " + " number \
-	" WHEN 2 THEN " PG_NOW " ELSE " number " END"
+/* When it is due, or was buried; else its priority. The number is that of order_of(). */
+#define ORDER(state, number) number " + CASE " state " WHEN 0 THEN 0 ELSE " PG_NOW " END"
 
 static void take_row(const PGresult *result, int at, struct found_job *found)
 {
@@ -188,10 +187,12 @@ static void free_arrays(struct array *arrays, size_t count)
 		free(arrays[i].data);
 }
 
-/* What is a number for ORDER: so long it is delayed, or its priority */
+/* Of a job that is delayed, for how long; of one that is ready, its priority */
 static int64_t order_of(const struct op *op)
 {
-	return op->row.state == DELAYED ? op->row.ord - op->at : (int64_t)op->row.pri;
+	if (op->row.state == DELAYED)
+		return op->row.ord - op->at;
+	return op->row.state == READY ? op->row.pri : 0;
 }
 
 #define PUT_NUMBERS 5
@@ -233,8 +234,9 @@ static bool insert(struct op **ops, size_t count, const uint8_t *hash, bool *the
 
 	if (!pg_answered())
 		put_arrays(ops, count, in);
-	result = pg_do(&put, "ibbbbbbbb", (int64_t)ops[0]->row.scheduled, hash,
-		       (size_t)SHA256_DIGEST_SIZE, in[0].data, in[0].size, in[1].data, in[1].size, in[2].data, in[2].size,
+	result = pg_do(&put, "ibbbbbbbb", (int64_t)ops[0]->row.scheduled,
+		       hash, (size_t)SHA256_DIGEST_SIZE,
+		       in[0].data, in[0].size, in[1].data, in[1].size, in[2].data, in[2].size,
 		       in[3].data, in[3].size, in[4].data, in[4].size, in[5].data, in[5].size,
 		       in[6].data, in[6].size);
 	free_arrays(in, ARRAY_SIZE(in));

@@ -137,9 +137,9 @@ static long long least_ms(int64_t a, int64_t b)
  * A server that is stopped in the middle of a transaction holds what it has locked, and a
  * session that is locked is not ended. So the database ends such a transaction itself; and soon,
  * as who was cut off looks up what became of it, and waits for that. Nor does it go on with what
- * nobody waits for any more; and who waits for a lock renews its session. A statement is planned once,
- * for arrays of any length, or those with one element would be planned each time. What a role or
- * database says of these is for others; not each release knows the last three.
+ * nobody waits for any more; and who waits for a lock renews its session. A statement is planned
+ * once, for arrays of any length, or those with one element would be planned each time. What a
+ * role or database says of these is for others; not each release knows the last three.
  */
 static bool set_up(PGconn *db)
 {

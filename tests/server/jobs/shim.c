@@ -457,9 +457,6 @@ int unlink(const char *path)
 	return ret;
 }
 
-/* Where long has 64 bits, these are the same. */
-int open64(const char *path, int flags, ...) __attribute__((alias("open")));
-
 int statfs(const char *path, struct statfs *fs)
 {
 	const char *kind = getenv("SHIM_FS");
@@ -469,6 +466,9 @@ int statfs(const char *path, struct statfs *fs)
 		fs->f_type = strtol(kind, NULL, 0);
 	return ret;
 }
+
+/* Where long has 64 bits, these are the same. */
+int open64(const char *path, int flags, ...) __attribute__((alias("open")));
 ssize_t pread64(int fd, void *data, size_t size, off64_t at) __attribute__((alias("pread")));
 ssize_t pwrite64(int fd, const void *data, size_t size, off64_t at)
 	__attribute__((alias("pwrite")));
