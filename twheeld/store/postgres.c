@@ -699,6 +699,16 @@ static bool make_session(void)
 	return true;
 }
 
+/*
+ * A table that was vacuumed while it was empty is none to the planner, whatever it has since: all
+ * of it would be read for each job, until somebody analyzes it. What can be had in no other way has
+ * a cost then for which it would be compiled, which takes seconds. Engines may not know these.
+ */
+static void want_indexes(void)
+{
+	pg_plain(writer.db, "SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off");
+}
+
 static bool connect_writer(void)
 {
 	char *why;
@@ -706,6 +716,7 @@ static bool connect_writer(void)
 	if (writer.db)
 		return true;
 	if (pg_open(&writer, &why)) {
+		want_indexes();
 		if (down_since)
 			inform("the database answers again");
 		down_since = 0;

@@ -27,10 +27,13 @@
 	" jobs.created, jobs.reserves, jobs.timeouts, jobs.releases, jobs.buries, jobs.kicks," \
 	" jobs.scheduled, jobs.token, jobs.body"
 
+/* Those that a statement has found: by the index, whatever the planner takes jobs to be */
+#define TOOK "jobs.id = ANY (ARRAY(SELECT id FROM took))"
+
 /* A job that is reserved from now on, by the session $1 */
 #define RESERVE "UPDATE twheeld.jobs SET state = 3, owner = $1, token = jobs.token + 1," \
-	" reserves = reserves + 1, ord = " PG_NOW " + ttr * 1000000000 FROM took" \
-	" WHERE jobs.id = took.id RETURNING " COLUMNS
+	" reserves = reserves + 1, ord = " PG_NOW " + ttr * 1000000000" \
+	" WHERE " TOOK " RETURNING " COLUMNS
 /* Tubes that take_head() looks at */
 #define HEADS_MOST 4
 
@@ -316,9 +319,9 @@ static bool change(struct op *op)
 /** pg_delete_all - delete jobs; those whose holders have not their token any more are gone */
 bool pg_delete_all(struct op **ops, size_t count)
 {
-	PG_STATEMENT(delete, "DELETE FROM twheeld.jobs USING unnest($1::bigint[], $2::bigint[])"
-		     " WITH ORDINALITY AS held(id, token, n) WHERE jobs.id = held.id"
-		     " AND jobs.token = held.token RETURNING n");
+#define PLACE "array_position($1::bigint[], id)"
+	PG_STATEMENT(delete, "DELETE FROM twheeld.jobs WHERE id = ANY ($1::bigint[])"
+		     " AND token = ($2::bigint[])[" PLACE "] RETURNING " PLACE "::bigint");
 	struct array in[2] = { 0 };
 	PGresult *result;
 
@@ -379,7 +382,8 @@ static bool take_of(struct request *request, const char *tube)
 		     " FROM twheeld.jobs WHERE tube = $2 AND state = 0" NOT_PAUSED("$2")
 		     " ORDER BY ord, id LIMIT $3 FOR UPDATE SKIP LOCKED),"
 		     " took AS (SELECT id FROM (SELECT id, sum(size) OVER (ORDER BY ord, id) - size"
-		     " AS before FROM first) AS sums WHERE before < $4) " RESERVE);
+		     " AS before FROM first) AS sums WHERE before < $4), taken AS (" RESERVE
+		     ") SELECT * FROM taken ORDER BY pri, id");
 	int64_t left = request->count - request->found;
 
 	if (!take_rows(request, pg_do(&take, "isii", pg_session(), tube, left,
@@ -510,8 +514,7 @@ static bool kick(struct request *request)
 {
 	PG_STATEMENT(kick, "WITH took AS (SELECT id FROM twheeld.jobs WHERE tube = $1"
 		     " AND state = $2 ORDER BY ord, id LIMIT $3 FOR UPDATE SKIP LOCKED) " KICK
-		     " FROM took WHERE jobs.id = took.id"
-		     " RETURNING jobs.tube, jobs.ord, jobs.scheduled, jobs.id");
+		     " WHERE " TOOK " RETURNING tube, ord, scheduled, id");
 	int64_t most = request->count < PIECE ? request->count : PIECE;
 
 	return kicked(request, pg_do(&kick, "sii", request->tube, (int64_t)request->state, most));
@@ -527,7 +530,7 @@ static bool promote(struct request *request)
 		     " AND ord <= (SELECT " PG_NOW ") ORDER BY ord LIMIT $1"
 		     " FOR UPDATE SKIP LOCKED)"
 		     " UPDATE twheeld.jobs SET state = 0, ord = pri FROM took"
-		     " WHERE jobs.id = took.id"
+		     " WHERE jobs.id = took.id AND " TOOK
 		     " RETURNING jobs.tube, took.ord, jobs.scheduled, jobs.id");
 	PG_STATEMENT(next, "SELECT min(ord) FROM twheeld.jobs WHERE state = 1");
 	PGresult *result;
