@@ -16,9 +16,6 @@
 #include "base/util.h"
 #include "store/commit.h"
 
-/* The longest transaction, so that no reply waits for long */
-#define MOST 1000
-
 struct queue {
 	struct op *first;
 	struct op **end;
@@ -31,7 +28,7 @@ static struct queue todo = { NULL, &todo.first, 0 }, finished = { NULL, &finishe
 static size_t wanted;		/* operations for which the committer is woken */
 static unsigned int holding;	/* so many say that more operations come at once */
 static bool stopping;
-static uint64_t written;
+static uint64_t written, failed;
 static int64_t busy_since;	/* of what is being written; 0: nothing is */
 static int64_t fine_at;		/* when something was written last */
 static struct histogram times;
@@ -99,6 +96,8 @@ static void finish(struct op *ops, int64_t took)
 		written++;
 		if (!op->failed)
 			fine_at = commit_now();
+		else if (!op->left_out)
+			failed++;
 	}
 	busy_since = 0;
 	histogram_add(&times, took);
@@ -169,8 +168,8 @@ static struct op *next_ops(size_t last, int64_t took, int64_t sync_at)
 	wait_for(1, sync_at);
 	/* Who comes later than that was no client of the last one. */
 	if (commit_now() - idle_since < took)
-		gather(last < MOST ? last : MOST, took);
-	ops = take_some(&todo, MOST);
+		gather(last < COMMIT_MOST ? last : COMMIT_MOST, took);
+	ops = take_some(&todo, COMMIT_MOST);
 	busy_since = ops ? commit_now() : 0;
 	pthread_mutex_unlock(&lock);
 	return ops;
@@ -338,6 +337,17 @@ uint64_t commit_count(void)
 
 	pthread_mutex_lock(&lock);
 	count = written;
+	pthread_mutex_unlock(&lock);
+	return count;
+}
+
+/** commit_failures - how many of them the store could not do */
+uint64_t commit_failures(void)
+{
+	uint64_t count;
+
+	pthread_mutex_lock(&lock);
+	count = failed;
 	pthread_mutex_unlock(&lock);
 	return count;
 }

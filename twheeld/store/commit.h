@@ -13,11 +13,14 @@ struct job;
 struct conn;
 struct event_base;
 
+/* Operations of the longest transaction, so that no reply waits for long */
+#define COMMIT_MOST 1000
+
 enum op_kind {
 	OP_PUT, OP_CHANGE, OP_DELETE, OP_SKEW, OP_FORGET_TUBE, OP_DEFINE, OP_PAUSE, OP_FIRE,
 	OP_PRUNE, OP_WAITING,
 	/* Of a shared store alone: of the committer itself; and, from OP_TAKE on, struct request */
-	OP_BEGIN, OP_EXTEND,
+	OP_BEGIN, OP_EXTEND, OP_PUTS, OP_DELETES,
 	OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_LOOK, OP_WHICH,
 	OP_PAUSE_TUBE, OP_PROMOTE, OP_RENEW, OP_PAUSED,
 	/* Not of the committer: struct runs_asked, of any store; struct counts; of a page */
@@ -57,6 +60,7 @@ struct op {
 	/* The committer's own: */
 	bool left_out;			/* as nobody waits for it any more */
 	bool more;			/* one statement was not enough for it */
+	bool together;			/* it is done with others of its kind */
 	/* Of a shared store: the job is not there, or is no longer this server's */
 	bool gone;
 	int64_t at;			/* when row.ord was found, by the server's time */
@@ -116,6 +120,7 @@ void commit_hold(bool hold);
 void commit_told(struct op *op);
 void commit_stop(void);
 uint64_t commit_count(void);
+uint64_t commit_failures(void);
 int64_t commit_waits(void);
 bool commit_fine_since(int64_t when);
 struct histogram commit_times(void);

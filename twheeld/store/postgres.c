@@ -94,6 +94,13 @@ static const char *const upgrades[] = {
 /* The version in which functions came, or were changed last */
 #define FUNCTIONS_SINCE 5
 
+/* What is done to several jobs by one statement */
+struct several {
+	struct op op;
+	size_t count, bytes;
+	struct op *ops[COMMIT_MOST];
+};
+
 /* The loop's own, until all threads have begun */
 static struct pg_link reader;
 
@@ -103,6 +110,8 @@ static int64_t batch;		/* of this session: its transactions, one more each time 
 static bool unsettled;		/* was the last transaction committed? */
 static int64_t given_up;	/* a session of which nobody knows what it has done */
 static int64_t down_since, up_since;
+static struct several all_puts = { .op = { .kind = OP_PUTS } };
+static struct several all_deletes = { .op = { .kind = OP_DELETES } };
 
 static void pause_for(int64_t ns)
 {
@@ -222,6 +231,16 @@ static void make_schema(PGconn *db)
 	}
 }
 
+/* What another database has written would be written over, and its numbers be given once more. */
+static void refuse_copies(PGconn *db)
+{
+	if (ask(db, "SELECT count(*) FROM pg_subscription_rel"
+		    " WHERE srrelid = 'twheeld.jobs'::regclass", 0))
+		die("the store: this database has its jobs from another one, by a subscription: use"
+		    " that one. If it is to take that one's place, drop the subscription, and have"
+		    " the sequences in the schema twheeld go on from further on");
+}
+
 /* Its tables must be there before the other threads begin. */
 static void open_store(const char *address, enum sync sync)
 {
@@ -235,6 +254,7 @@ static void open_store(const char *address, enum sync sync)
 		die("the store: %s. Does PostgreSQL run there, is there such a database, and may"
 		    " this user connect to it? psql with the same address tells", why);
 	make_schema(reader.db);
+	refuse_copies(reader.db);
 	pg_use(&reader);
 }
 
@@ -415,6 +435,8 @@ static bool clock_and_sessions(struct op *op)
 
 static bool write_op(struct op *op)
 {
+	struct several *several = container_of(op, struct several, op);
+
 	op->gone = false;
 	switch (op->kind) {
 	case OP_SKEW:
@@ -424,6 +446,10 @@ static bool write_op(struct op *op)
 		return begin();
 	case OP_EXTEND:
 		return renew();
+	case OP_PUTS:
+		return pg_put_all(several->ops, several->count);
+	case OP_DELETES:
+		return pg_delete_all(several->ops, several->count);
 	case OP_DEFINE:
 		return pg_define(op->schedule);
 	case OP_PAUSE:
@@ -466,6 +492,8 @@ static bool is_one_statement(const struct op *op)
 		return !op->row.scheduled;
 	case OP_BEGIN:
 	case OP_EXTEND:
+	case OP_PUTS:
+	case OP_DELETES:
 	case OP_PUT:
 	case OP_TOUCH:
 	case OP_TAKE:
@@ -476,19 +504,54 @@ static bool is_one_statement(const struct op *op)
 	}
 }
 
+/* Those that ask for nothing else than their rows. Further bodies have a statement each. */
+static struct several *can_join(const struct op *op)
+{
+	if (op->row.scheduled)
+		return NULL;
+	if (op->kind == OP_PUT && !op->unique && all_puts.bytes < FLIGHT_BYTES)
+		return &all_puts;
+	return op->kind == OP_DELETE ? &all_deletes : NULL;
+}
+
+/*
+ * Puts go before all else, as what follows may want their jobs. Clients that could tell in which
+ * order the rest is done don't wait for it at the same time.
+ */
+static struct op *gather(struct op *ops)
+{
+	all_puts.count = 0;
+	all_puts.bytes = 0;
+	all_deletes.count = 0;
+	for (struct op *op = ops; op; op = op->next) {
+		struct several *several = can_join(op);
+
+		op->left_out = is_too_late(op);
+		op->together = several && !op->left_out;
+		if (!op->together)
+			continue;
+		several->ops[several->count++] = op;
+		several->bytes += op->row.size;
+	}
+	all_deletes.op.next = ops;
+	all_puts.op.next = all_deletes.count ? &all_deletes.op : ops;
+	return all_puts.count ? &all_puts.op : all_puts.op.next;
+}
+
 /* Gives the first one that is not sent. */
 static struct op *send_some(struct op *op)
 {
 	while (op && writer.sent < FLIGHT && writer.bytes < FLIGHT_BYTES) {
 		size_t sent = writer.sent;
 
-		pg_forget_results(op);
 		op->more = false;
-		op->left_out = is_too_late(op);
-		if (!op->left_out && is_one_statement(op))
-			write_op(op);
-		if (!op->left_out && writer.sent == sent)
-			break;
+		if (!op->left_out && !op->together) {
+			pg_forget_results(op);
+			if (is_one_statement(op))
+				write_op(op);
+			if (writer.sent == sent)
+				break;
+		}
 		op = op->next;
 	}
 	return op;
@@ -497,7 +560,7 @@ static struct op *send_some(struct op *op)
 static bool take_answers(struct op *op, const struct op *end)
 {
 	for (; op != end && writer.failure == PG_FINE; op = op->next) {
-		if (op->left_out)
+		if (op->left_out || op->together)
 			continue;
 		pg_flight_next();
 		write_op(op);
@@ -546,7 +609,7 @@ static bool write_all(struct op *ops)
 
 static enum pg_end transaction(struct op *ops)
 {
-	struct op extend = { .kind = OP_EXTEND, .next = ops };
+	struct op extend = { .kind = OP_EXTEND, .next = gather(ops) };
 	struct op begin = { .kind = OP_BEGIN, .next = &extend };
 
 	writer.failure = PG_FINE;
@@ -636,6 +699,16 @@ static bool make_session(void)
 	return true;
 }
 
+/*
+ * A table that was vacuumed while it was empty is none to the planner, whatever it has since: all
+ * of it would be read for each job, until somebody analyzes it. What can be had in no other way has
+ * a cost then for which it would be compiled, which takes seconds. Engines may not know these.
+ */
+static void want_indexes(void)
+{
+	pg_plain(writer.db, "SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off");
+}
+
 static bool connect_writer(void)
 {
 	char *why;
@@ -643,6 +716,7 @@ static bool connect_writer(void)
 	if (writer.db)
 		return true;
 	if (pg_open(&writer, &why)) {
+		want_indexes();
 		if (down_since)
 			inform("the database answers again");
 		down_since = 0;

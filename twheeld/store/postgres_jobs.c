@@ -5,7 +5,9 @@
  * Of a job, each statement says what it must be: its holder's token, or that nobody has it.
  * Where it is not so any more, nothing is done, and who asked is told that there is none.
  */
+#include <endian.h>
 #include <nettle/sha2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,16 +27,18 @@
 	" jobs.created, jobs.reserves, jobs.timeouts, jobs.releases, jobs.buries, jobs.kicks," \
 	" jobs.scheduled, jobs.token, jobs.body"
 
+/* Those that a statement has found: by the index, whatever the planner takes jobs to be */
+#define TOOK "jobs.id = ANY (ARRAY(SELECT id FROM took))"
+
 /* A job that is reserved from now on, by the session $1 */
 #define RESERVE "UPDATE twheeld.jobs SET state = 3, owner = $1, token = jobs.token + 1," \
-	" reserves = reserves + 1, ord = " PG_NOW " + ttr * 1000000000 FROM took" \
-	" WHERE jobs.id = took.id RETURNING " COLUMNS
+	" reserves = reserves + 1, ord = " PG_NOW " + ttr * 1000000000" \
+	" WHERE " TOOK " RETURNING " COLUMNS
 /* Tubes that take_head() looks at */
 #define HEADS_MOST 4
 
-/* When it is due, when its time to run is over, when it was buried; else its priority */
-#define ORDER(state, number) "CASE " state " WHEN 1 THEN " PG_NOW " + $" #number \
-	" WHEN 2 THEN " PG_NOW " ELSE $" #number " END"
+/* When it is due, or was buried; else its priority. The number is that of order_of(). */
+#define ORDER(state, number) number " + CASE " state " WHEN 0 THEN 0 ELSE " PG_NOW " END"
 
 static void take_row(const PGresult *result, int at, struct found_job *found)
 {
@@ -134,35 +138,129 @@ static const uint8_t *digest(const struct op *op, uint8_t *space)
 static bool find_same(struct op *op, const uint8_t *hash)
 {
 	PG_STATEMENT(find, "SELECT id FROM twheeld.jobs WHERE tube = $1 AND digest = $2");
-	PGresult *result = pg_do(&find, "sb", op->to->name, hash, SHA256_DIGEST_SIZE);
+	PGresult *result = pg_do(&find, "sb", op->to->name, hash,
+				 (size_t)SHA256_DIGEST_SIZE);
 
 	op->same = result && PQntuples(result) ? pg_int(result, 0, 0) : 0;
 	return pg_done(result);
 }
 
-static bool insert(struct op *op, const uint8_t *hash, bool *there)
+/* Arrays, a column each, as PostgreSQL has them in binary. Their types have these numbers: */
+enum type { BYTEA = 17, BIGINT = 20, TEXT = 25 };
+
+struct array {
+	FILE *out;
+	char *data;
+	size_t size;
+};
+
+static void begin_array(struct array *array, enum type type, size_t count)
+{
+	const uint32_t head[] = { htobe32(1), 0, htobe32(type), htobe32(count), htobe32(1) };
+
+	array->out = must(open_memstream(&array->data, &array->size));
+	fwrite(head, sizeof(head), 1, array->out);
+}
+
+static void add(struct array *array, const void *value, uint32_t size)
+{
+	uint32_t length = htobe32(size);
+
+	fwrite(&length, sizeof(length), 1, array->out);
+	fwrite(value, 1, size, array->out);
+}
+
+static void add_number(struct array *array, int64_t number)
+{
+	uint64_t value = htobe64(number);
+
+	add(array, &value, sizeof(value));
+}
+
+static void end_arrays(struct array *arrays, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (fclose(arrays[i].out))
+			must(NULL);
+}
+
+static void free_arrays(struct array *arrays, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(arrays[i].data);
+}
+
+/* Of a job that is delayed, for how long; of one that is ready, its priority */
+static int64_t order_of(const struct op *op)
+{
+	if (op->row.state == DELAYED)
+		return op->row.ord - op->at;
+	return op->row.state == READY ? op->row.pri : 0;
+}
+
+#define PUT_NUMBERS 5
+
+static void put_arrays(struct op **ops, size_t count, struct array *arrays)
+{
+	begin_array(&arrays[0], TEXT, count);
+	for (size_t i = 1; i <= PUT_NUMBERS; i++)
+		begin_array(&arrays[i], BIGINT, count);
+	begin_array(&arrays[PUT_NUMBERS + 1], BYTEA, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct row *row = &ops[i]->row;
+		const int64_t numbers[PUT_NUMBERS] = {
+			row->state, order_of(ops[i]), row->pri, row->delay, row->ttr,
+		};
+
+		add(&arrays[0], ops[i]->to->name, strlen(ops[i]->to->name));
+		for (size_t j = 0; j < PUT_NUMBERS; j++)
+			add_number(&arrays[1 + j], numbers[j]);
+		add(&arrays[PUT_NUMBERS + 1], row->body, row->size);
+	}
+	end_arrays(arrays, PUT_NUMBERS + 2);
+}
+
+/* Those that are of a schedule, or whose body is to be the only one, come one by one. */
+static bool insert(struct op **ops, size_t count, const uint8_t *hash, bool *there)
 {
 	PG_STATEMENT(put, "INSERT INTO twheeld.jobs(id, tube, state, ord, pri, delay, ttr, created,"
 		     " reserves, timeouts, releases, buries, kicks, scheduled, token, owner,"
-		     " digest, body) VALUES(nextval('twheeld.job_ids'), $1, $2,"
-		     " " ORDER("$2::bigint", 3) ", $4, $5, $6, " PG_NOW ", 0, 0, 0, 0, 0, $7,"
-		     " 1, 0, $8, $9) ON CONFLICT (tube, digest) WHERE digest IS NOT NULL DO NOTHING"
+		     " digest, body) SELECT nextval('twheeld.job_ids'), tube, state,"
+		     " " ORDER("state", "ord") ", pri, delay, ttr, " PG_NOW ", 0, 0, 0, 0, 0, $1,"
+		     " 1, 0, $2, body FROM unnest($3::text[], $4::bigint[], $5::bigint[],"
+		     " $6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[]) WITH ORDINALITY"
+		     " AS new(tube, state, ord, pri, delay, ttr, body, n) ORDER BY n"
+		     " ON CONFLICT (tube, digest) WHERE digest IS NOT NULL DO NOTHING"
 		     " RETURNING id, ord, created");
-	const struct row *row = &op->row;
-	int64_t ord = row->state == DELAYED ? row->ord - op->at : (int64_t)row->pri;
-	PGresult *result = pg_do(&put, "siiiiiibb", op->to->name, (int64_t)row->state, ord,
-				 (int64_t)row->pri, (int64_t)row->delay, (int64_t)row->ttr,
-				 (int64_t)row->scheduled, hash, SHA256_DIGEST_SIZE,
-				 row->size ? row->body : "", row->size);
+	struct array in[PUT_NUMBERS + 2] = { 0 };
+	PGresult *result;
 
-	*there = result && PQntuples(result);
-	if (*there) {
-		op->row.id = pg_int(result, 0, 0);
-		op->row.token = 1;
-		op->due = pg_int(result, 0, 1);
-		op->row.created = pg_int(result, 0, 2);
+	if (!pg_answered())
+		put_arrays(ops, count, in);
+	result = pg_do(&put, "ibbbbbbbb", (int64_t)ops[0]->row.scheduled,
+		       hash, (size_t)SHA256_DIGEST_SIZE,
+		       in[0].data, in[0].size, in[1].data, in[1].size, in[2].data, in[2].size,
+		       in[3].data, in[3].size, in[4].data, in[4].size, in[5].data, in[5].size,
+		       in[6].data, in[6].size);
+	free_arrays(in, ARRAY_SIZE(in));
+	*there = result && (size_t)PQntuples(result) == count;
+	for (size_t i = 0; *there && i < count; i++) {
+		ops[i]->row.id = pg_int(result, i, 0);
+		ops[i]->row.token = 1;
+		ops[i]->due = pg_int(result, i, 1);
+		ops[i]->row.created = pg_int(result, i, 2);
+		if (ops[i]->row.state == READY)
+			pg_ready(ops[i]->to->name);
 	}
 	return pg_done(result);
+}
+
+/** pg_put_all - write new jobs, none of which is of a schedule, or unique */
+bool pg_put_all(struct op **ops, size_t count)
+{
+	bool there;
+
+	return insert(ops, count, NULL, &there);
 }
 
 /**
@@ -178,13 +276,11 @@ bool pg_put(struct op *op)
 
 	do {
 		op->same = 0;
-		if (!insert(op, hash, &there))
+		if (!insert(&op, 1, hash, &there))
 			return false;
 		if (!there && !find_same(op, hash))
 			return false;
 	} while (!there && !op->same);
-	if (there && op->row.state == READY)
-		pg_ready(op->to->name);
 	return true;
 }
 
@@ -193,14 +289,14 @@ bool pg_put(struct op *op)
 static bool change(struct op *op)
 {
 	PG_STATEMENT(change, "UPDATE twheeld.jobs SET digest = CASE WHEN tube = $3 THEN digest END,"
-		     " tube = $3, state = $4, ord = " ORDER("$4::bigint", 5) ", pri = $6,"
+		     " tube = $3, state = $4, ord = " ORDER("$4::bigint", "$5") ", pri = $6,"
 		     " delay = $7, reserves = $8, timeouts = $9, releases = $10, buries = $11,"
 		     " kicks = $12, owner = 0, token = token + 1 WHERE id = $1 AND token = $2"
 		     " RETURNING ord");
 	const struct row *row = &op->row;
-	int64_t ord = row->state == DELAYED ? row->ord - op->at : (int64_t)row->pri;
 	PGresult *result = pg_do(&change, "iisiiiiiiiii", row->id, row->token, op->to->name,
-				 (int64_t)row->state, ord, (int64_t)row->pri, (int64_t)row->delay,
+				 (int64_t)row->state, order_of(op), (int64_t)row->pri,
+				 (int64_t)row->delay,
 				 (int64_t)row->reserves, (int64_t)row->timeouts,
 				 (int64_t)row->releases, (int64_t)row->buries,
 				 (int64_t)row->kicks);
@@ -220,14 +316,39 @@ static bool change(struct op *op)
 	return row->state != BURIED || pg_run_set(row->id, RUN_BURIED);
 }
 
+/** pg_delete_all - delete jobs; those whose holders have not their token any more are gone */
+bool pg_delete_all(struct op **ops, size_t count)
+{
+#define PLACE "array_position($1::bigint[], id)"
+	PG_STATEMENT(delete, "DELETE FROM twheeld.jobs WHERE id = ANY ($1::bigint[])"
+		     " AND token = ($2::bigint[])[" PLACE "] RETURNING " PLACE "::bigint");
+	struct array in[2] = { 0 };
+	PGresult *result;
+
+	if (!pg_answered()) {
+		begin_array(&in[0], BIGINT, count);
+		begin_array(&in[1], BIGINT, count);
+		for (size_t i = 0; i < count; i++) {
+			add_number(&in[0], ops[i]->row.id);
+			add_number(&in[1], ops[i]->row.token);
+		}
+		end_arrays(in, 2);
+	}
+	result = pg_do(&delete, "bb", in[0].data, in[0].size, in[1].data, in[1].size);
+	free_arrays(in, 2);
+	for (size_t i = 0; i < count; i++)
+		ops[i]->gone = result;
+	for (int i = 0; result && i < PQntuples(result); i++)
+		ops[pg_int(result, i, 0) - 1]->gone = false;
+	return pg_done(result);
+}
+
 static bool delete(struct op *op)
 {
-	PG_STATEMENT(delete, "DELETE FROM twheeld.jobs WHERE id = $1 AND token = $2 RETURNING id");
-	PGresult *result = pg_do(&delete, "ii", op->row.id, op->row.token);
+	bool fine = pg_delete_all(&op, 1);
 
-	op->gone = result && !PQntuples(result);
-	if (!pg_done(result) || op->gone || !op->row.scheduled)
-		return result;
+	if (!fine || op->gone || !op->row.scheduled)
+		return fine;
 	return pg_run_deleted(op->row.id);
 }
 
@@ -261,7 +382,8 @@ static bool take_of(struct request *request, const char *tube)
 		     " FROM twheeld.jobs WHERE tube = $2 AND state = 0" NOT_PAUSED("$2")
 		     " ORDER BY ord, id LIMIT $3 FOR UPDATE SKIP LOCKED),"
 		     " took AS (SELECT id FROM (SELECT id, sum(size) OVER (ORDER BY ord, id) - size"
-		     " AS before FROM first) AS sums WHERE before < $4) " RESERVE);
+		     " AS before FROM first) AS sums WHERE before < $4), taken AS (" RESERVE
+		     ") SELECT * FROM taken ORDER BY pri, id");
 	int64_t left = request->count - request->found;
 
 	if (!take_rows(request, pg_do(&take, "isii", pg_session(), tube, left,
@@ -392,8 +514,7 @@ static bool kick(struct request *request)
 {
 	PG_STATEMENT(kick, "WITH took AS (SELECT id FROM twheeld.jobs WHERE tube = $1"
 		     " AND state = $2 ORDER BY ord, id LIMIT $3 FOR UPDATE SKIP LOCKED) " KICK
-		     " FROM took WHERE jobs.id = took.id"
-		     " RETURNING jobs.tube, jobs.ord, jobs.scheduled, jobs.id");
+		     " WHERE " TOOK " RETURNING tube, ord, scheduled, id");
 	int64_t most = request->count < PIECE ? request->count : PIECE;
 
 	return kicked(request, pg_do(&kick, "sii", request->tube, (int64_t)request->state, most));
@@ -409,7 +530,7 @@ static bool promote(struct request *request)
 		     " AND ord <= (SELECT " PG_NOW ") ORDER BY ord LIMIT $1"
 		     " FOR UPDATE SKIP LOCKED)"
 		     " UPDATE twheeld.jobs SET state = 0, ord = pri FROM took"
-		     " WHERE jobs.id = took.id"
+		     " WHERE jobs.id = took.id AND " TOOK
 		     " RETURNING jobs.tube, took.ord, jobs.scheduled, jobs.id");
 	PG_STATEMENT(next, "SELECT min(ord) FROM twheeld.jobs WHERE state = 1");
 	PGresult *result;

@@ -35,6 +35,8 @@ struct counts {
 bool pg_job_op(struct op *op);
 bool pg_count(struct counts *counts);
 bool pg_put(struct op *op);
+bool pg_put_all(struct op **ops, size_t count);
+bool pg_delete_all(struct op **ops, size_t count);
 void pg_forget_results(struct op *op);
 
 #endif

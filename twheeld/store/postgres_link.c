@@ -137,8 +137,9 @@ static long long least_ms(int64_t a, int64_t b)
  * A server that is stopped in the middle of a transaction holds what it has locked, and a
  * session that is locked is not ended. So the database ends such a transaction itself; and soon,
  * as who was cut off looks up what became of it, and waits for that. Nor does it go on with what
- * nobody waits for any more; and who waits for a lock renews its session. What a role or database
- * says of these is for others; not each release knows the last two.
+ * nobody waits for any more; and who waits for a lock renews its session. A statement is planned
+ * once, for arrays of any length, or those with one element would be planned each time. What a
+ * role or database says of these is for others; not each release knows the last three.
  */
 static bool set_up(PGconn *db)
 {
@@ -146,8 +147,9 @@ static bool set_up(PGconn *db)
 
 	snprintf(sql, sizeof(sql), "SET idle_in_transaction_session_timeout = %lld;"
 		 " SET statement_timeout = %lld; SET lock_timeout = %lld; %s"
-		 " SELECT set_config(name, '0', false) FROM pg_settings"
-		 " WHERE name IN ('idle_session_timeout', 'transaction_timeout')",
+		 " SELECT set_config(name, CASE vartype WHEN 'enum' THEN 'force_generic_plan'"
+		 " ELSE '0' END, false) FROM pg_settings WHERE name IN ('idle_session_timeout',"
+		 " 'transaction_timeout', 'plan_cache_mode')",
 		 least_ms(store_lease, IDLE_MOST), (long long)(STATEMENT / MILLISECOND),
 		 least_ms(store_lease / 4, LOCKED_MOST),
 		 sync_mode == SYNC_ALWAYS ? "" : "SET synchronous_commit = off;");
@@ -477,7 +479,7 @@ PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
 			values[i] = va_arg(args, const char *);
 		}
 		if (types[i] == 'b') {
-			lengths[i] = va_arg(args, uint32_t);
+			lengths[i] = va_arg(args, size_t);
 			used->bytes += lengths[i];
 			formats[i] = 1;
 		}
@@ -519,6 +521,12 @@ bool pg_flight_sent(void)
 	if (used->failure == PG_FINE && used->sent && !PQpipelineSync(used->db))
 		used->failure = PG_BROKEN;
 	return used->failure == PG_FINE;
+}
+
+/** pg_answered - does pg_do() give answers, and need nothing of what it is to send? */
+bool pg_answered(void)
+{
+	return used->mode == PG_ANSWERED;
 }
 
 /** pg_flight_next - what is called now has the next answer */

@@ -70,6 +70,7 @@ bool pg_flight_begin(void);
 bool pg_flight_sent(void);
 void pg_flight_next(void);
 bool pg_flight_end(void);
+bool pg_answered(void);
 bool pg_command(const char *sql);
 bool pg_done(PGresult *result);
 int64_t pg_int(const PGresult *result, int row, int column);

@@ -7,11 +7,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -23,8 +26,6 @@
 #define APPLICATION_ID 0x74776a64
 /* The database's file gets longer by so much at a time */
 #define PIECE (64 << 10)
-/* The byte of it that a server has locked: far from its end, and from those that SQLite locks */
-#define LOCKED_BYTE (1LL << 62)
 /* What follows the name of a store that was gone: in that of its copy, and of what is to be done */
 #define RESCUED ".rescued"
 #define GONE ".gone"
@@ -297,24 +298,57 @@ static void look_for_mark(const char *dir)
 }
 
 /*
- * Who removes the file "lock" lets nobody in. The lock is the descriptor's: SQLite's own end with
- * each transaction, and take those of the process with them.
+ * Who removes what is in the folder lets nobody in: the one that has it says first what became of
+ * the store. A child may have the descriptor for a moment.
  */
-static void lock_store(void)
+static void lock_folder(const char *dir)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_start = LOCKED_BYTE, .l_len = 1 };
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (file < 0)
-		die("%s: %s", path, strerror(errno));
-	for (int i = 0; i < LOCK_TRIES; i++) {
-		if (fcntl(file, F_OFD_SETLK, &lock) == 0)
+	for (int i = 0; fd >= 0 && i < LOCK_TRIES; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return;
 		usleep(LOCK_PAUSE_US);
 	}
-	if (errno != EAGAIN && errno != EACCES)
-		die("%s can't be locked: %s", path, strerror(errno));
-	die("%s: another twheeld uses it", path);
+	if (errno != EWOULDBLOCK)
+		die("%s can't be locked: %s", dir, strerror(errno));
+	die("%s: another twheeld uses this folder", dir);
+}
+
+/* What file systems of other machines are called, or NULL. Their kinds: linux/magic.h */
+static const char *other_machine(const char *dir)
+{
+	struct statfs fs;
+
+	if (statfs(dir, &fs) < 0)
+		return NULL;
+	switch ((uint32_t)fs.f_type) {
+	case NFS_SUPER_MAGIC:
+		return "NFS";
+	case SMB_SUPER_MAGIC:
+	case CIFS_SUPER_MAGIC:
+	case SMB2_SUPER_MAGIC:
+		return "SMB";
+	case AFS_SUPER_MAGIC:
+	case AFS_FS_MAGIC:
+		return "AFS";
+	case CEPH_SUPER_MAGIC:
+		return "Ceph";
+	default:
+		return NULL;
+	}
+}
+
+/* The readers of a log know of each other by shared memory. */
+static void look_where(const char *dir)
+{
+	const char *kind = other_machine(dir);
+
+	if (kind)
+		complain("%s is on another machine (%s): nothing there, or on a third one, may open"
+			 " the store, not to read it either; and what is acknowledged is as safe as"
+			 " that machine says. A disk of this one, or a database, is better", dir,
+			 kind);
 }
 
 static bool rewrite(int fd)
@@ -371,10 +405,14 @@ void sqlite_open(const char *dir, enum sync sync)
 	/* Its count of bytes, which nobody reads, is a lock for each allocation. */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	take_lock(dir);
+	lock_folder(dir);
+	look_where(dir);
 	umask(077);
 	path = in_folder(dir, "jobs.db");
 	look_for_mark(dir);
-	lock_store();
+	file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (file < 0)
+		die("%s: %s", path, strerror(errno));
 	settle_log(dir);
 	sync_mode = sync;
 	db = open_database();
@@ -441,12 +479,34 @@ static char *new_name(void)
 	return name;
 }
 
-/* What is to be done, for the log, and for the next start */
+/* Has it on the disk, and closes it; gives false, with errno, if it can't be had there. */
+static bool synced(int fd)
+{
+	bool fine = fd >= 0 && fsync(fd) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return fine;
+}
+
+static bool sync_folder(void)
+{
+	char *dir = must(strdup(path));
+	bool fine;
+
+	*strrchr(dir, '/') = '\0';
+	fine = synced(open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	free(dir);
+	return fine;
+}
+
+/* What is to be done, for the log, and for the next start, also of one after a power failure */
 __attribute__((format(printf, 1, 2)))
 static void leave_mark(const char *format, ...)
 {
 	char what[1000], *name = must(sqlite3_mprintf("%s" GONE, path));
-	FILE *mark = fopen(name, "we");
+	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	ssize_t length;
 	bool fine;
 	va_list args;
 
@@ -454,8 +514,9 @@ static void leave_mark(const char *format, ...)
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	complain("%s", what);
-	fine = mark && fprintf(mark, "%s\n", what) > 0;
-	if ((mark && fclose(mark)) || !fine)
+	length = strlen(what);
+	fine = fd >= 0 && write(fd, what, length) == length;
+	if (!synced(fd) || !sync_folder() || !fine)
 		complain("%s can't be written: do that before anything starts the server", name);
 	sqlite3_free(name);
 }

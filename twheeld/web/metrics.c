@@ -150,6 +150,8 @@ static void add_server(struct evbuffer *out)
 	one(out, "puts_total", "counter", "Jobs put.", job_puts());
 	one(out, "timeouts_total", "counter", "Jobs whose time to run was over.", job_timeouts());
 	one(out, "written_total", "counter", "Operations written to the store.", commit_count());
+	one(out, "failed_total", "counter", "Operations that the store could not do.",
+	    commit_failures());
 	add_histogram(out, "commit_seconds", "How long transactions took.", &times);
 	add_histogram(out, "lateness_seconds",
 		      "How long after they were due delayed jobs became ready.",

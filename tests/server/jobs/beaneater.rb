@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# beaneater.rb PORT: a conversation by Debian's ruby-beaneater.
+# beaneater.rb PORT: a conversation by Debian's ruby-beaneater. With "again", it asks for the server
+# to be started again by a line, and goes on when it has one.
 
 require 'beaneater'
 
@@ -59,4 +60,17 @@ end
 same(handled, %w[0 1 2])
 tube.clear
 same(beanstalk.tubes.all.map(&:name).sort, %w[default ruby])
+if ARGV[1] == 'again'
+  id = tube.put('kept')[:id]
+  puts 'again'
+  $stdout.flush
+  $stdin.gets
+  # It connects again by itself, and watches and uses what it did.
+  same(beanstalk.jobs.find(id.to_i).body, 'kept')
+  job = beanstalk.tubes.reserve(5)
+  same([job.id, job.body], [id, 'kept'])
+  job.delete
+  same(tube.put('more')[:status], 'INSERTED')
+  same(tube.peek(:ready).body, 'more')
+end
 beanstalk.close

@@ -49,6 +49,10 @@ def mapped():
 # It does not run as root. There, it is another user of one more namespace.
 AS_OTHER = ['unshare', '-U', '--map-user=65534', '--map-group=65534'] if mapped() else []
 
+# What it was made as is on a disk of its own. Who may mount that is no other user yet.
+ON_DISK = 'cp -a "$0" "$0.made" && mount -t tmpfs -o size="$1",mode=700 none "$0" &&' \
+    ' cp -a "$0.made/." "$0" && shift && exec unshare -U --map-user=65534 --map-group=65534 "$@"'
+
 
 def demote():
     if os.getuid() == 0 and not mapped():
@@ -85,16 +89,30 @@ class Postgres:
             out.write('host all all 0.0.0.0/0 trust\nhost replication all 0.0.0.0/0 trust\n')
         return self
 
-    def start(self):
+    def start(self, disk=None):
+        '''With a disk, on one of that size, which is gone with it: it begins with what was made'''
         where = ['-c', 'listen_addresses=' + self.address] if self.address else []
+        before = ['unshare', '-rm', 'sh', '-c', ON_DISK, self.data, disk] if disk else AS_OTHER
         with open(self.log, 'ab') as log:
             self.process = subprocess.Popen(
-                [*AS_OTHER, os.path.join(programs(), 'postgres'), '-D', self.data, '-k',
+                [*before, os.path.join(programs(), 'postgres'), '-D', self.data, '-k',
                  self.folder, '-p', str(self.port), *QUICK, *where],
                 cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 preexec_fn=demote)
         wire.wait_for('PostgreSQL does not start: ' + self.log, self.answers)
         return self
+
+    @contextlib.contextmanager
+    def full(self, left):
+        '''Its disk has but so many bytes left meanwhile'''
+        self.on_disk('fallocate -l $(($(stat -f -c %%a*%%S .) - %d)) ballast' % left)
+        try:
+            yield
+        finally:
+            self.on_disk('rm ballast')
+
+    def on_disk(self, command):
+        self.ask("COPY (SELECT) TO PROGRAM '%s'" % command)
 
     def answers(self):
         if self.process.poll() is not None:
@@ -167,10 +185,10 @@ class Postgres:
     def promote(self):
         self.do('pg_ctl', '-D', self.data, '-w', 'promote')
 
-    def stop(self, how='immediate'):
-        '''immediate is as if it were killed'''
+    def stop(self, how=signal.SIGQUIT):
+        '''SIGQUIT is as if it were killed; with SIGINT it ends what it does'''
         if self.process and self.process.poll() is None:
-            self.do('pg_ctl', '-D', self.data, '-m', how, '-w', 'stop')
+            self.process.send_signal(how)
             self.process.wait()
 
     def __enter__(self):

@@ -23,6 +23,8 @@
  *
  * SHIM_WALL: the wall clock is wrong by as many seconds.
  *
+ * SHIM_FS: of that kind (linux/magic.h) are all file systems.
+ *
  * SHIM_TURNS is a file that has, as two numbers of 64 bits, the longest time that the event loop
  * works between two waits, and all of them together, in ns of the processor, since somebody has set
  * them to 0. What other programs do on the machine does not count.
@@ -45,6 +47,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
@@ -451,6 +454,16 @@ int unlink(const char *path)
 	if (ret && there)
 		note('E', -1, 0, NULL, 0);
 	let_go();
+	return ret;
+}
+
+int statfs(const char *path, struct statfs *fs)
+{
+	const char *kind = getenv("SHIM_FS");
+	int ret = REAL(statfs)(path, fs);
+
+	if (kind)
+		fs->f_type = strtol(kind, NULL, 0);
 	return ret;
 }
 
