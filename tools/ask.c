@@ -71,7 +71,7 @@ static int take(const char *text, json_t **answer)
 
 	if (!body && *text == '{')
 		return fail(STATUS_FAILED, "this server is of an older version, and speaks no HTTP:"
-			    " take the twheel of that version, or a newer twheeld");
+			    " use the twheel of that version, or a newer twheeld");
 	*answer = body ? json_loads(body, JSON_ALLOW_NUL, NULL) : NULL;
 	if (!*answer)
 		return fail(STATUS_FAILED, "the server's answer ends in the middle: has it ended?");
@@ -160,11 +160,11 @@ long long number(const json_t *object, const char *name)
 void print_value(const char *name, const json_t *value)
 {
 	printf("%-14s ", name);
-	if (json_is_integer(value))
+	if (json_is_integer(value)) {
 		printf("%lld\n", (long long)json_integer_value(value));
-	else if (json_is_boolean(value))
+	} else if (json_is_boolean(value)) {
 		puts(json_is_true(value) ? "yes" : "no");
-	else {
+	} else {
 		for (const char *text = json_string_value(value); text && *text; text++)
 			putchar(iscntrl((unsigned char)*text) ? '?' : *text);
 		putchar('\n');

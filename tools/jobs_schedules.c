@@ -91,7 +91,8 @@ static void print_member(const struct jobs *jobs, const char *name, const json_t
 	if (json_is_object(value))
 		printf("%-14s %s, %s\n", name, when(jobs, member(value, "time"), zone).s,
 		       member(value, "result"));
-	else if (json_is_string(value) && (!*name || !strcmp(name, "times") || !strcmp(name, "next")))
+	else if (json_is_string(value) &&
+		 (!*name || !strcmp(name, "times") || !strcmp(name, "next")))
 		printf("%-14s %s\n", name, when(jobs, json_string_value(value), zone).s);
 	else
 		print_value(name, value);

@@ -245,8 +245,8 @@ int cmd_peek(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		OPTION_JSON, OPTION_SOCKET,
-		{ "state", 'S', "STATE", 0, "Of a tube, the first job that is ready, delayed or buried "
-		  "(ready)", 0 },
+		{ "state", 'S', "STATE", 0, "Of a tube, the first job that is ready, delayed or "
+		  "buried (ready)", 0 },
 		{ "body", KEY_BODY, NULL, 0, "Only the body, byte by byte", 0 },
 		{}
 	};
@@ -293,7 +293,8 @@ int cmd_kick(int argc, char **argv)
 		return fail(STATUS_USAGE, "write twheel kick JOB, or twheel kick TUBE COUNT");
 	if (is_number(said.words[0]))
 		path = ask_path("jobs/%s/kick", said.words[0]);
-	else if (asprintf(&path, "%s?count=%s", ask_path("tubes/%s/kick", said.words[0]), count) < 0)
+	else if (asprintf(&path, "%s?count=%s", ask_path("tubes/%s/kick", said.words[0]),
+			  count) < 0)
 		need(NULL);
 	status = ask_json("POST", path, NULL, &answer);
 	if (status)

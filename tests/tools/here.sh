@@ -84,6 +84,7 @@ completes() {
 
 # What fish offers for a line
 fish_offers() {
+	# shellcheck disable=SC2016
 	PATH=$build/tools:$PATH fish --no-config -c \
 		'source tools/twheel.fish-completion; complete -C "$argv[1]"' "$1" | cut -f 1 | sort
 }

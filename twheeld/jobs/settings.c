@@ -88,7 +88,8 @@ static bool no_setting(const config_setting_t *setting, const struct key *keys)
 		if (nearer(name, keys->name, &distance))
 			meant = keys->name;
 	if (meant)
-		return wrong(setting, "there is no setting '%s' here: did you mean %s?", name, meant);
+		return wrong(setting, "there is no setting '%s' here: did you mean %s?", name,
+			     meant);
 	return wrong(setting, "there is no setting '%s' here", name);
 }
 

@@ -383,7 +383,8 @@ static bool peeked(struct talk *talk, const struct reply *reply)
 	if (!talk->answer) {
 		talk->answer = must(json_object());
 		keep_body(talk->answer, reply);
-		sscanf(reply->line, "FOUND %lld", &id);
+		if (sscanf(reply->line, "FOUND %lld", &id) != 1)
+			return refuse_line(talk, reply->line);
 		evbuffer_add_printf(bufferevent_get_output(talk->bev), "stats-job %lld\r\n", id);
 		return true;
 	}
@@ -434,7 +435,9 @@ static bool done(struct talk *talk, const struct reply *reply)
 			      " buried or delayed can be kicked");
 	if (strcmp(reply->line, "DELETED") && strncmp(reply->line, "KICKED", 6))
 		return refuse_line(talk, reply->line);
-	sscanf(reply->line, "KICKED %lld", &count);
+	/* Of one job, there is no number. */
+	if (sscanf(reply->line, "KICKED %lld", &count) != 1)
+		count = 1;
 	return answer(talk, HTTP_OK, json_pack("{s:b, s:I}", "ok", 1, "count",
 					       (json_int_t)count));
 }

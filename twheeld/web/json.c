@@ -37,8 +37,8 @@ json_t *json_of_time(int64_t ns)
  */
 void json_add(struct evbuffer *out, json_t *json, const char *before)
 {
-	char *text = must(json ? json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)) :
-			  NULL);
+	char *text = must(json ? json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY |
+					    JSON_REAL_PRECISION(9)) : NULL);
 
 	json_decref(json);
 	evbuffer_add_printf(out, "%s%s", before, text);

@@ -293,7 +293,8 @@ static void begin(struct ask *ask, const struct family *families,
 		return;
 	}
 	scrapes++;
-	scrape = ask->more = zalloc(sizeof(*scrape));
+	scrape = zalloc(sizeof(*scrape));
+	ask->more = scrape;
 	scrape->ask = ask;
 	scrape->families = families;
 	scrape->counts.told = counted;

@@ -510,7 +510,10 @@ static bool backfill_fits(struct ask *ask, const struct schedule *schedule, int6
 	return false;
 }
 
-/* As @at has it, in the schedule's zone, or seconds since 1970. False: none, and that was answered. */
+/*
+ * As @at has it, in the schedule's zone, or seconds since 1970. Returns false if there is none, and
+ * that was answered.
+ */
 static bool take_time(struct ask *ask, const struct schedule *schedule, const json_t *json,
 		      int64_t *seconds)
 {
@@ -555,7 +558,8 @@ void schedules_backfill(struct ask *ask)
 	json_decref(json);
 	if (!right)
 		return;
-	backfill = ask->more = zalloc(sizeof(*backfill));
+	backfill = zalloc(sizeof(*backfill));
+	ask->more = backfill;
 	*backfill = (struct backfill){
 		.ask = ask, .schedule = schedule_hold(schedule), .at = from - 1, .to = to,
 	};

@@ -551,7 +551,8 @@ static void answer(struct ask *ask, void (*how)(struct ask *ask))
 		how(ask);
 		return;
 	}
-	reader = ask->more = zalloc(sizeof(*reader));
+	reader = zalloc(sizeof(*reader));
+	ask->more = reader;
 	reader->ask = ask;
 	reader->give = how;
 	ask->go_on = lost;
@@ -568,8 +569,9 @@ void status_answer(struct ask *ask)
 
 static void give_servers(struct ask *ask)
 {
-	http_json(ask, HTTP_OK, json_pack("{s:O}", "servers", json_object_get(
-		json_object_get(made, "nodes"), "shown")));
+	json_t *nodes = json_object_get(made, "nodes");
+
+	http_json(ask, HTTP_OK, json_pack("{s:O}", "servers", json_object_get(nodes, "shown")));
 }
 
 /** status_servers - answer with the servers that there are */
