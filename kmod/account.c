@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/err.h>
+#include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
@@ -26,6 +27,9 @@
  */
 #define TW_USER_PERCENT 4
 #define TW_UNPRIVILEGED_PERCENT 12
+
+/* What an account takes, which is charged to itself: who has many uids has as many accounts */
+#define TW_USER_CHARGE roundup_pow_of_two(sizeof(struct tw_user))
 
 unsigned int tw_max_timers = 1U << 24;
 /* 0 until it is known how much memory there is */
@@ -83,6 +87,13 @@ static struct pid_namespace *tw_container(void)
 	return uid_eq(ns->user_ns->owner, GLOBAL_ROOT_UID) ? ns : NULL;
 }
 
+static void tw_user_add(struct tw_user *user, s64 bytes)
+{
+	lockdep_assert_held(&tw_users_lock);
+	user->bytes += bytes;
+	tw_unprivileged_bytes += user->payer.privileged ? 0 : bytes;
+}
+
 static void tw_init_queues(struct tw_queue *queues)
 {
 	static atomic_t users[TW_QUEUES];
@@ -114,10 +125,14 @@ struct tw_user *tw_user_get(void)
 	tw_init_queues(new->queues);
 	raw_spin_lock(&tw_users_lock);
 	node = rb_find_add(&new->node, &tw_users, tw_user_compare);
-	if (node)
+	if (node) {
 		user = rb_entry(node, struct tw_user, node);
-	else if (new->payer.container)
-		get_pid_ns(new->payer.container);
+	} else {
+		/* Unchecked: a wheel is charged next, and if that fails, the account goes. */
+		tw_user_add(user, TW_USER_CHARGE);
+		if (user->payer.container)
+			get_pid_ns(user->payer.container);
+	}
 	user->wheels++;
 	raw_spin_unlock(&tw_users_lock);
 	if (user != new)
@@ -137,8 +152,10 @@ void tw_user_put(struct tw_user *user)
 
 	raw_spin_lock(&tw_users_lock);
 	last = !--user->wheels;
-	if (last)
+	if (last) {
 		rb_erase(&user->node, &tw_users);
+		tw_user_add(user, -(s64)TW_USER_CHARGE);
+	}
 	raw_spin_unlock(&tw_users_lock);
 	if (!last)
 		return;
@@ -210,10 +227,8 @@ bool tw_user_charge(struct tw_user *user, u64 bytes)
 
 	raw_spin_lock(&tw_users_lock);
 	may |= tw_fits(user, bytes);
-	if (may) {
-		user->bytes += bytes;
-		tw_unprivileged_bytes += user->payer.privileged ? 0 : bytes;
-	}
+	if (may)
+		tw_user_add(user, bytes);
 	raw_spin_unlock(&tw_users_lock);
 	return may;
 }
@@ -228,8 +243,7 @@ bool tw_user_charge(struct tw_user *user, u64 bytes)
 void tw_user_uncharge(struct tw_user *user, u64 bytes)
 {
 	raw_spin_lock(&tw_users_lock);
-	user->bytes -= bytes;
-	tw_unprivileged_bytes -= user->payer.privileged ? 0 : bytes;
+	tw_user_add(user, -(s64)bytes);
 	raw_spin_unlock(&tw_users_lock);
 }
 

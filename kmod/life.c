@@ -6,6 +6,7 @@
 #include <linux/err.h>
 #include <linux/eventfd.h>
 #include <linux/hrtimer.h>
+#include <linux/log2.h>
 #include <linux/memcontrol.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -15,6 +16,9 @@
 #include "context.h"
 #include "shared.h"
 #include "validate.h"
+
+/* What a wheel costs its user: kmalloc() rounds up */
+#define TW_WHEEL_CHARGE roundup_pow_of_two(sizeof(struct twheel))
 
 static atomic64_t tw_next_nr;
 
@@ -37,13 +41,13 @@ struct twheel *tw_create(void)
 	user = tw_user_get();
 	if (IS_ERR(user))
 		return ERR_CAST(user);
-	if (!tw_user_charge(user, sizeof(*tw))) {
+	if (!tw_user_charge(user, TW_WHEEL_CHARGE)) {
 		tw_user_put(user);
 		return ERR_PTR(-ENOSPC);
 	}
 	tw = kzalloc(sizeof(*tw), TW_GFP);
 	if (!tw) {
-		tw_user_uncharge(user, sizeof(*tw));
+		tw_user_uncharge(user, TW_WHEEL_CHARGE);
 		tw_user_put(user);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -198,7 +202,7 @@ void tw_destroy(struct twheel *tw)
 		eventfd_ctx_put(tw->eventfd);
 	tw_shared_destroy(tw, tw->shared);
 	tw_free_nodes(tw);
-	tw_user_uncharge(tw->user, sizeof(*tw));
+	tw_user_uncharge(tw->user, TW_WHEEL_CHARGE);
 	tw_user_put(tw->user);
 	mem_cgroup_put(tw->memcg);
 	kfree(tw);

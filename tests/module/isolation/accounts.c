@@ -18,6 +18,8 @@
 #define FIRST_UID 2000
 #define UIDS 30
 #define USER 1000
+/* More wheels than all of them may have, with one of each uid */
+#define MANY_UIDS 100000
 
 /* What all of them may have, in % of the memory; and what a wheel takes that is not charged */
 #define TOGETHER 12
@@ -175,6 +177,65 @@ static void test_many_uids(void)
 	wait_ready(2);
 	EXPECT_TRUE(shared->tries * 40 > most / 4);
 	kill_all(pids, 1);
+}
+
+/*
+ * A wheel of each of very many uids, until no more are given, or a file of each of as many. What
+ * files take is nothing of ours.
+ */
+static bool files;
+
+/* As root, for whom it is the saved uid */
+static void become_next(uid_t next)
+{
+	if (setresuid(-1, 0, -1) || setresuid(next, next, 0))
+		tap_bail("user %u: %s", next, strerror(errno));
+}
+
+static void uid_each_child(void)
+{
+	__u64 nr;
+	int fd = 0;
+
+	killable("0");
+	in_group(CONTAINER);
+	allow_descriptors(FIRST_UID + MANY_UIDS);
+	for (nr = 0; nr < MANY_UIDS && fd >= 0 && !(files && nr == shared->tries); nr++) {
+		become_next(FIRST_UID + nr);
+		fd = open(files ? "/dev/null" : DEVICE, O_RDWR | O_CLOEXEC);
+	}
+	if (!files)
+		shared->refused = errno;
+	shared->tries = nr;
+	ready_and_wait();
+}
+
+static __u64 taken_by_each(bool are_files)
+{
+	__u64 before = available(), taken;
+	pid_t pid;
+
+	files = are_files;
+	shared->ready = 0;
+	pid = tap_fork(uid_each_child);
+	wait_ready(1);
+	taken = before - available();
+	kill_all(&pid, 1);
+	return taken;
+}
+
+static void test_uid_each(void)
+{
+	__u64 most = wheel_info(wheel_open(0)).user_limit * 40 / 4 * TOGETHER, taken;
+
+	write_text("/proc/sys/fs/file-max", "1000000");
+	memset(shared, 0, sizeof(*shared));
+	taken = taken_by_each(false);
+	EXPECT_EQ(shared->refused, ENOSPC, "after %llu", shared->tries);
+	taken -= taken_by_each(true);
+	tap_diag("%s: %llu: %llu KB of %llu KB", tap_name, shared->tries, taken >> 10, most >> 10);
+	EXPECT_TRUE(taken <= most + BESIDE, "%llu KB, and the most is %llu KB", taken >> 10,
+		    most >> 10);
 }
 
 /* root without CAP_SYS_RESOURCE, as in a container, has not used up what root outside has. */
@@ -372,6 +433,7 @@ int main(void)
 	cgroup_make(POOR);
 	cgroup_write(POOR, "memory.max", POOR_BYTES);
 	RUN(test_many_uids, "uids that a container's root takes have a limit together");
+	RUN(test_uid_each, "a wheel of each of very many uids");
 	RUN(test_roots, "root of a container does not fill the account of root outside");
 	RUN(test_containers, "a user of a container does not fill the account of that uid outside");
 	RUN(test_busy, "beside SETUP that ends in EBUSY, again and again");
