@@ -108,7 +108,7 @@ static struct pg_link reader;
 static struct pg_link writer;
 static int64_t batch;		/* of this session: its transactions, one more each time */
 static bool unsettled;		/* was the last transaction committed? */
-static int64_t given_up;	/* a session of which nobody knows what it has done */
+static int64_t had;		/* the session before, until another one begins */
 static int64_t down_since, up_since;
 static struct several all_puts = { .op = { .kind = OP_PUTS } };
 static struct several all_deletes = { .op = { .kind = OP_DELETES } };
@@ -676,7 +676,7 @@ static bool make_session(void)
 	int64_t id = 0;
 
 	writer.failure = PG_FINE;
-	if (!pg_command("BEGIN") || (given_up && !forget_session(given_up))) {
+	if (!pg_command("BEGIN") || (had && !forget_session(had))) {
 		roll_back();
 		return false;
 	}
@@ -694,7 +694,7 @@ static bool make_session(void)
 	pg_tell(true);
 	pg_set_session(id);
 	batch = 0;
-	given_up = 0;
+	had = 0;
 	name_connection();
 	return true;
 }
@@ -734,9 +734,15 @@ static bool connect_writer(void)
 	return false;
 }
 
+/*
+ * The next one begins in the transaction that ends it for good. Though its row is not there, that
+ * may be lost: what the database shows after it was killed may not have come to the standby that
+ * takes its place, which has the row, and jobs by tokens that this server's clients have.
+ */
 static void end_session(const char *why)
 {
 	inform("the session of this server is over, %s: what it had reserved is ready again", why);
+	had = pg_session();
 	pg_set_session(0);
 }
 
@@ -795,7 +801,6 @@ static void give_up(void)
 		return;
 	unsettled = false;
 	pg_tell(false);
-	given_up = pg_session();
 	end_session("as it is not known what it did last");
 }
 
