@@ -27,8 +27,8 @@ static int cant_connect(const char *path)
 		    path, strerror(errno));
 }
 
-/* Gives NULL, having said why, and what the command is to end with. */
-static FILE *connect_to_server(int *status)
+/* Gives -1, having said why, and what the command is to end with. */
+static int connect_to_server(int *status)
 {
 	const char *path = getenv("TWHEELD_ADMIN");
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -40,24 +40,37 @@ static FILE *connect_to_server(int *status)
 		path = ASK_SOCKET;
 	if (strlen(path) >= sizeof(addr.sun_path)) {
 		*status = fail(STATUS_USAGE, "%s: this path is too long for a socket", path);
-		return NULL;
+		return -1;
 	}
 	strcpy(addr.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
 		*status = cant_connect(path);
-		return NULL;
+		return -1;
 	}
-	return need(fdopen(fd, "r+"));
+	return fd;
 }
 
-static char *read_all(FILE *server)
+/* A server that takes no more may have answered by then. */
+static void send_all(int server, const char *bytes, size_t length)
+{
+	ssize_t sent;
+
+	for (; length; bytes += sent, length -= sent) {
+		sent = send(server, bytes, length, MSG_NOSIGNAL);
+		if (sent < 0)
+			return;
+	}
+}
+
+static char *read_all(int server)
 {
 	char *text = NULL, piece[4096];
-	size_t length, got;
+	size_t length;
+	ssize_t got;
 	FILE *whole = need(open_memstream(&text, &length));
 
-	while ((got = fread(piece, 1, sizeof(piece), server)) > 0)
+	while ((got = read(server, piece, sizeof(piece))) > 0)
 		fwrite(piece, 1, got, whole);
 	fclose(whole);
 	return need(text);
@@ -68,11 +81,17 @@ static int take(const char *text, json_t **answer)
 {
 	const char *body = strncmp(text, "HTTP/", 5) ? NULL : strstr(text, "\r\n\r\n");
 	const char *error;
+	char why[61];
+	int code;
 
 	if (!body && *text == '{')
 		return fail(STATUS_FAILED, "this server is of an older version, and speaks no HTTP:"
 			    " use the twheel of that version, or a newer twheeld");
 	*answer = body ? json_loads(body, JSON_ALLOW_NUL, NULL) : NULL;
+	/* What is wrong with HTTP itself is told by libevent, in HTML. */
+	if (body && !*answer && sscanf(text, "HTTP/%*s %d %60[ -~]", &code, why) == 2 &&
+	    code >= 300)
+		return fail(STATUS_FAILED, "the server refuses that: %d %s", code, why);
 	if (!*answer)
 		return fail(STATUS_FAILED, "the server's answer ends in the middle: has it ended?");
 	error = json_string_value(json_object_get(*answer, "error"));
@@ -85,10 +104,11 @@ static int take(const char *text, json_t **answer)
  * ask - ask the server, and have its answer
  * @method: "GET", ...
  * @path: what follows /v1/
- * @type: of the body; NULL: there is none
+ * @type: of the body
  * @body: its bytes
  * @length: how many
- * @answer: the answer, if it is none of "error"; it lives as long as the command
+ * @answer: the answer, also one of "error"; NULL: there is none. It lives as long as the command,
+ *	if it is not freed
  *
  * Return: the status that the command is to end with, having said why.
  */
@@ -96,20 +116,20 @@ int ask(const char *method, const char *path, const char *type, const char *body
 	json_t **answer)
 {
 	int status = STATUS_FAILED;
-	FILE *server = connect_to_server(&status);
+	int server = connect_to_server(&status);
 	char *text;
 
-	if (!server)
+	*answer = NULL;
+	if (server < 0)
 		return status;
-	fprintf(server, "%s /v1/%s HTTP/1.0\r\nHost: localhost\r\nContent-Length: %zu\r\n", method,
-		path, length);
-	if (type)
-		fprintf(server, "Content-Type: %s\r\n", type);
-	fputs("\r\n", server);
-	fwrite(body, 1, length, server);
-	fflush(server);
+	if (asprintf(&text, "%s /v1/%s HTTP/1.0\r\nHost: localhost\r\nContent-Length: %zu\r\n"
+		     "Content-Type: %s\r\n\r\n", method, path, length, type) < 0)
+		need(NULL);
+	send_all(server, text, strlen(text));
+	free(text);
+	send_all(server, body, length);
 	text = read_all(server);
-	fclose(server);
+	close(server);
 	status = take(text, answer);
 	free(text);
 	return status;
@@ -119,7 +139,7 @@ int ask(const char *method, const char *path, const char *type, const char *body
 int ask_json(const char *method, const char *path, json_t *body, json_t **answer)
 {
 	char *text = body ? need(json_dumps(body, JSON_COMPACT)) : NULL;
-	int status = ask(method, path, text ? "application/json" : NULL, text,
+	int status = ask(method, path, "application/json", text,
 			 text ? strlen(text) : 0, answer);
 
 	json_decref(body);
@@ -165,8 +185,13 @@ void print_value(const char *name, const json_t *value)
 	} else if (json_is_boolean(value)) {
 		puts(json_is_true(value) ? "yes" : "no");
 	} else {
-		for (const char *text = json_string_value(value); text && *text; text++)
-			putchar(iscntrl((unsigned char)*text) ? '?' : *text);
+		for (const char *text = json_string_value(value); text && *text; text++) {
+			/* U+0080 to U+009f are control characters, too. */
+			bool high = *text == '\xc2' && (unsigned char)text[1] < 0xa0;
+
+			putchar(high || iscntrl((unsigned char)*text) ? '?' : *text);
+			text += high;
+		}
 		putchar('\n');
 	}
 }

@@ -2,6 +2,7 @@
 /*
  * twheel put, tubes, peek, kick, delete: the jobs of twheeld, for a shell.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ static struct {
 	bool has_delay, has_ttr;
 	char **words;
 	int count;
+	const char *path;	/* of put */
 } said;
 
 enum { KEY_DELAY = 256, KEY_TTR, KEY_BODY };
@@ -100,24 +102,32 @@ static char *put_path(void)
 	return path;
 }
 
-static int print_ids(json_t *answer)
+/* Of several jobs, some may have been put where others were not. */
+static int print_ids(json_t *answer, int status)
 {
-	json_t *id;
+	json_t *ids = json_object_get(answer, "ids"), *id;
 	size_t i;
 
-	if (said.json)
-		return print_json(answer);
-	json_array_foreach(json_object_get(answer, "ids"), i, id)
-		printf("%lld\n", (long long)json_integer_value(id));
-	return finish_output(STATUS_OK);
+	if (said.json && ids)
+		return print_json(answer) ? STATUS_FAILED : status;
+	json_array_foreach(ids, i, id)
+		if (json_is_integer(id))
+			printf("%lld\n", (long long)json_integer_value(id));
+	json_decref(answer);
+	return finish_output(status);
 }
 
 static int put_bytes(const char *bytes, size_t length)
 {
 	json_t *answer;
-	int status = ask("POST", put_path(), "application/octet-stream", bytes, length, &answer);
+	int status = ask("POST", said.path, "application/octet-stream", bytes, length, &answer);
 
-	return status ? status : print_ids(answer);
+	return print_ids(answer, status);
+}
+
+static int cant_read(void)
+{
+	return fail(STATUS_FAILED, "standard input can't be read: %s", strerror(errno));
 }
 
 static int put_array(json_t **jobs)
@@ -126,10 +136,9 @@ static int put_array(json_t **jobs)
 	int status = STATUS_OK;
 
 	if (*jobs && json_array_size(*jobs)) {
-		status = ask_json("POST", put_path(), *jobs, &answer);
+		status = ask_json("POST", said.path, *jobs, &answer);
 		*jobs = NULL;
-		if (!status)
-			status = print_ids(answer);
+		status = print_ids(answer, status);
 	}
 	return status;
 }
@@ -140,10 +149,10 @@ static int put_lines(void)
 	json_t *jobs = NULL, *text;
 	char *line = NULL;
 	size_t room = 0, bytes = 0;
-	int status = STATUS_OK;
+	int status = STATUS_OK, unread;
 	ssize_t length;
 
-	while (!status && (length = getline(&line, &room, stdin)) >= 0) {
+	while (!status && (length = getline(&line, &room, stdin)) >= 0 && !ferror(stdin)) {
 		length -= length && line[length - 1] == '\n';
 		text = length < BYTES_MOST ? json_stringn(line, length) : NULL;
 		if (!text || bytes + length > BYTES_MOST || json_array_size(jobs) == JOBS_MOST) {
@@ -159,7 +168,10 @@ static int put_lines(void)
 		json_array_append_new(jobs, json_pack("{s:o}", "body", text));
 		bytes += length;
 	}
-	return status ? status : put_array(&jobs);
+	unread = !status && ferror(stdin) ? cant_read() : STATUS_OK;
+	if (!status)
+		status = put_array(&jobs);
+	return status ? status : unread;
 }
 
 static int put_all(void)
@@ -170,6 +182,8 @@ static int put_all(void)
 
 	while ((got = fread(piece, 1, sizeof(piece), stdin)) > 0)
 		fwrite(piece, 1, got, whole);
+	if (ferror(stdin))
+		return cant_read();
 	fclose(whole);
 	return put_bytes(need(text), length);
 }
@@ -189,6 +203,7 @@ int cmd_put(int argc, char **argv)
 		   " and prints its number.");
 	if (said.count != 1)
 		return fail(STATUS_USAGE, "write twheel put TUBE, and give the body by a pipe");
+	said.path = put_path();
 	return said.lines ? put_lines() : put_all();
 }
 
@@ -260,7 +275,7 @@ int cmd_peek(int argc, char **argv)
 	if (said.count != 1)
 		return fail(STATUS_USAGE, "write twheel peek JOB, or twheel peek TUBE");
 	path = ask_path(is_number(said.words[0]) ? "jobs/%s" : "tubes/%s/jobs", said.words[0]);
-	if (said.state && asprintf(&path, "%s?state=%s", path, said.state) < 0)
+	if (said.state && asprintf(&path, "%s%s", path, ask_path("?state=%s", said.state)) < 0)
 		need(NULL);
 	status = ask_json("GET", path, NULL, &answer);
 	if (status)

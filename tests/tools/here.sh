@@ -61,7 +61,7 @@ all_described() {
 
 # What bash offers for the last of the words
 complete_words() {
-	PATH=$build/tools:$PATH bash -c '
+	PATH=${from:-$build/tools}:$PATH bash -c '
 		. tools/twheel.bash-completion
 		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 		_twheel
@@ -85,7 +85,7 @@ completes() {
 # What fish offers for a line
 fish_offers() {
 	# shellcheck disable=SC2016
-	PATH=$build/tools:$PATH fish --no-config -c \
+	PATH=${from:-$build/tools}:$PATH fish --no-config -c \
 		'source tools/twheel.fish-completion; complete -C "$argv[1]"' "$1" | cut -f 1 | sort
 }
 
@@ -98,7 +98,7 @@ fish_completes() {
 
 # zsh completes on a terminal alone: what its function would add is printed in place of that.
 zsh_offers() {
-	PATH=$build/tools:$PATH zsh -fc '
+	PATH=${from:-$build/tools}:$PATH zsh -fc '
 		compadd() { shift; print -l -- ${(P)1} }
 		_describe() { print -l -- ${${(P)2}%%:*} }
 		words=("$@") CURRENT=$#
@@ -110,6 +110,29 @@ zsh_completes() {
 	[ "$(zsh_offers twheel peek -- | grep -v -x -e --help -e --usage)" = "$(options peek)" ] ||
 		{ zsh_offers twheel peek --; return 1; }
 	zsh_offers twheel jobs pau | grep -q -x pause
+}
+
+# Who may put a job names its tube, and a name may be a command to a shell.
+names_stay_names() {
+	local from=$work/hostile name words bad=0
+
+	mkdir -p "$from"
+	name="\$($from/run);-\$HOME.(x)"
+	printf '#!/bin/sh\ntouch %q\n' "$from/was-run" >"$from/run"
+	printf '#!/bin/sh\necho NAME\necho %q\n' "$name" >"$from/twheel"
+	chmod +x "$from/run" "$from/twheel"
+	for words in put 'jobs show'; do
+		# shellcheck disable=SC2086 # these are words
+		[ "$(complete_words twheel $words "")" = "$(printf %q "$name")" ] ||
+			{ echo "bash: $words"; bad=1; }
+		[ -n "$quick" ] || [ "$(fish_offers "twheel $words \\\$" | grep -cxF "$name")" = 1 ] ||
+			{ echo "fish: $words"; fish_offers "twheel $words \\\$"; bad=1; }
+		# shellcheck disable=SC2086
+		[ -n "$quick" ] || zsh_offers twheel $words '' | grep -qxF "$name" ||
+			{ echo "zsh: $words"; bad=1; }
+	done
+	[ ! -e "$from/was-run" ] || { echo "a name was run"; bad=1; }
+	return "$bad"
 }
 
 # The status of timeout of coreutils, which is what scripts rely on

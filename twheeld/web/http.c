@@ -38,6 +38,8 @@
 #define HEADERS_MOST 8192
 /* To parse more keeps clients waiting */
 #define JSON_MOST (256 << 10)
+/* Bytes over TCP that are read so that who sends them is told that nothing can be changed there */
+#define REFUSED_MOST 8192
 
 #define LOOK (EVHTTP_REQ_GET | EVHTTP_REQ_HEAD)
 #define POST EVHTTP_REQ_POST
@@ -288,7 +290,7 @@ json_t *http_body(struct ask *ask)
 			  JSON_MOST);
 		return NULL;
 	}
-	json = json_loadb((const char *)evbuffer_pullup(in, -1), length,
+	json = json_loadb(length ? (const char *)evbuffer_pullup(in, -1) : "", length,
 			  JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
 	if (!json)
 		http_fail(ask, HTTP_BADREQUEST, "the body is no JSON: line %d: %s", error.line,
@@ -380,6 +382,20 @@ static bool page_asks(struct evhttp_request *request)
 	return evhttp_find_header(said, "Origin") || evhttp_find_header(said, "Sec-Fetch-Site");
 }
 
+/* Who means something by words that are no name=value must not get what is so without them. */
+static bool has_right_words(struct evhttp_request *request)
+{
+	const char *query = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(request));
+	struct evkeyvalq words;
+
+	if (!query)
+		return true;
+	if (evhttp_parse_query_str(query, &words) < 0)
+		return false;
+	evhttp_clear_headers(&words);
+	return true;
+}
+
 static void give(struct ask *ask, const struct route *route, bool whole)
 {
 	struct evbuffer *out;
@@ -430,7 +446,7 @@ static void asked(struct evhttp_request *request, void *arg)
 		refuse_method(ask, LOOK);
 	else if (!methods)
 		http_fail(ask, HTTP_NOTFOUND, "twheeld " TWHEELD_VERSION
-			  " has no such path: see twheeld-http(7)");
+			  " has no such path: see twheeld(8)");
 	else if (!route)
 		refuse_method(ask, methods);
 	else if (route->answer != metrics_answer && !asks_us(request))
@@ -439,6 +455,8 @@ static void asked(struct evhttp_request *request, void *arg)
 		http_fail(ask, 403, "jobs are shown over the server's unix socket alone");
 	else if (!(method & LOOK) && page_asks(request))
 		http_fail(ask, 403, "no page may change something");
+	else if (!(method & LOOK) && !has_right_words(request))
+		http_fail(ask, HTTP_BADREQUEST, "what follows ? is like pri=10&delay=60");
 	else
 		give(ask, route, method != EVHTTP_REQ_HEAD);
 }
@@ -460,7 +478,7 @@ static struct evhttp *begin(struct http_limit *limit, uint32_t body_most)
 void http_start(struct event_base *base, uint32_t job_size)
 {
 	loop = base;
-	begin(&over_tcp, 0);
+	begin(&over_tcp, REFUSED_MOST);
 	begin(&at_socket, job_size > JSON_MOST ? job_size : JSON_MOST);
 }
 

@@ -323,7 +323,7 @@ void jobs_put(struct ask *ask)
 
 /* Peek */
 
-/* The lines of stats-job, as members; a number is one. */
+/* The lines of stats-job, as members; a number is one. A tube's name may have digits alone. */
 static json_t *members(char *text)
 {
 	json_t *json = must(json_object());
@@ -337,7 +337,7 @@ static json_t *members(char *text)
 		if (!strcmp(line, "file"))
 			continue;
 		colon += 2;
-		if (colon[strspn(colon, "0123456789")])
+		if (!strcmp(line, "tube") || colon[strspn(colon, "0123456789")])
 			json_object_set_new(json, line, json_of_text(colon));
 		else
 			json_object_set_new(json, line, json_integer(strtoll(colon, NULL, 10)));

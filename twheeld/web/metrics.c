@@ -58,7 +58,8 @@ static const char *const states[] = {
 	[READY] = "ready", [DELAYED] = "delayed", [BURIED] = "buried", [RESERVED] = "reserved",
 };
 
-static unsigned int scrapes;
+/* Over TCP, and at the unix socket: strangers keep nobody from that */
+static unsigned int scrapes[2];
 
 static void head(struct evbuffer *out, const char *name, const char *type, const char *help)
 {
@@ -214,7 +215,7 @@ static struct tube_figures copy(const struct tube *tube)
 
 static void end(struct scrape *scrape)
 {
-	scrapes--;
+	scrapes[scrape->ask->local]--;
 	tube_counts_forget(&scrape->counts);
 	free(scrape->tubes);
 	http_end(scrape->ask);
@@ -288,11 +289,11 @@ static void begin(struct ask *ask, const struct family *families,
 	struct scrape *scrape;
 	struct evbuffer *out;
 
-	if (scrapes >= SCRAPES_MOST) {
+	if (scrapes[ask->local] >= SCRAPES_MOST) {
 		http_fail(ask, HTTP_SERVUNAVAIL, "too many ask at a time: try again");
 		return;
 	}
-	scrapes++;
+	scrapes[ask->local]++;
 	scrape = zalloc(sizeof(*scrape));
 	ask->more = scrape;
 	scrape->ask = ask;

@@ -567,11 +567,17 @@ void status_answer(struct ask *ask)
 	answer(ask, give);
 }
 
+/* Which there are is known by the store, and is not told as it was, as the page does. */
 static void give_servers(struct ask *ask)
 {
-	json_t *nodes = json_object_get(made, "nodes");
+	const json_t *nodes = json_object_get(made, "nodes");
 
-	http_json(ask, HTTP_OK, json_pack("{s:O}", "servers", json_object_get(nodes, "shown")));
+	if (json_is_true(json_object_get(nodes, "failed")) ||
+	    !json_integer_value(json_object_get(nodes, "at")))
+		http_fail(ask, HTTP_SERVUNAVAIL, "the store can't be read");
+	else
+		http_json(ask, HTTP_OK, json_pack("{s:O}", "servers",
+						  json_object_get(nodes, "shown")));
 }
 
 /** status_servers - answer with the servers that there are */

@@ -33,11 +33,11 @@ def another(bench, *store, node='b'):
     return wire.Server(bench.program, folder, *store, '-c', conf), port
 
 
-def get(port, path='/v1/status', method='GET', **headers):
+def get(port, path='/v1/status', method='GET', body=None, **headers):
     '''The answer to a request, and its body'''
     connection = http.client.HTTPConnection('127.0.0.1', port, timeout=wire.PATIENCE)
     try:
-        connection.request(method, path, headers=headers)
+        connection.request(method, path, body, headers)
         answer = connection.getresponse()
         return answer, answer.read().decode()
     finally:
