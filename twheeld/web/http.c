@@ -446,7 +446,7 @@ static void asked(struct evhttp_request *request, void *arg)
 		refuse_method(ask, LOOK);
 	else if (!methods)
 		http_fail(ask, HTTP_NOTFOUND, "twheeld " TWHEELD_VERSION
-			  " has no such path: see twheeld(8)");
+			  " has no such path: see twheeld(8), INTERFACE");
 	else if (!route)
 		refuse_method(ask, methods);
 	else if (route->answer != metrics_answer && !asks_us(request))
