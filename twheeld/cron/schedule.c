@@ -134,10 +134,14 @@ static bool clock_was_set(void)
 	return llabs(alarm_skew() - skew) > (others ? SHARED_STEP : STEP);
 }
 
+static bool may_fire(const struct schedule *schedule)
+{
+	return schedule->definition && !schedule->paused && !schedule->other && !command_draining();
+}
+
 static bool fires(const struct schedule *schedule)
 {
-	return schedule->definition && !schedule->paused && !schedule->other &&
-		schedule->time != CALENDAR_NEVER && !command_draining();
+	return may_fire(schedule) && schedule->time != CALENDAR_NEVER;
 }
 
 static void written(struct schedule *schedule, bool failed)
@@ -376,12 +380,12 @@ static void made_at_last(struct op *op)
 	waiting_asked--;
 }
 
-/* What is due has its turn first, and does for what waits. */
+/* What is due has its turn first, and does for what waits, which may be the last of all times. */
 static void make_at_last(struct schedule *schedule, int64_t time)
 {
 	struct op *op;
 
-	if (!fires(schedule) || schedule_is_paused(schedule) || schedule->unwritten ||
+	if (!may_fire(schedule) || schedule_is_paused(schedule) || schedule->unwritten ||
 	    schedule_due(schedule) <= alarm_wall() || weight >= FIRINGS_WEIGHT)
 		return;
 	op = firing_new(schedule, &time, 1);
