@@ -32,6 +32,7 @@
 #define DIFFER_LEAST (10 * SECOND)
 /* How often it is asked which schedules are paused, and by whom they are defined */
 #define LOOK (2 * SECOND)
+#define DAY (86400 * SECOND)
 
 static struct schedule *schedules, *waiting;
 static int64_t next_id = 1;
@@ -91,14 +92,12 @@ int64_t schedule_prev(const struct schedule *schedule, int64_t before)
 	return holidays_prev(schedule->holidays, schedule->definition->calendar, before);
 }
 
-/* The same for a schedule and a time whenever it is asked for, on each machine */
-static int64_t jitter(const struct schedule *schedule)
+/* The same for a schedule and a number whenever it is asked for, on each machine */
+static int64_t jitter(const struct schedule *schedule, int64_t number)
 {
 	uint64_t most = schedule->definition->jitter * (SECOND / MILLISECOND), hash;
 
-	if (!most)
-		return 0;
-	hash = digest_text(schedule->name, schedule->time);
+	hash = digest_text(schedule->name, number);
 	return hash % (most + 1) * MILLISECOND;
 }
 
@@ -114,7 +113,8 @@ static int64_t started_at(void)
 /**
  * schedule_due - when a schedule that a file has fires next, by the wall clock, in ns
  *
- * What had been missed when the server started is spread over the time after that.
+ * What had been missed when the server started is spread over the time after that; by another part
+ * of it each day, as a machine that runs for less each day would never come to it.
  */
 int64_t schedule_due(const struct schedule *schedule)
 {
@@ -125,8 +125,8 @@ int64_t schedule_due(const struct schedule *schedule)
 		return ns;
 	start = started_at();
 	if (schedule->time < start / SECOND - definition->late - definition->jitter)
-		ns = start;
-	return ns + jitter(schedule);
+		return start + jitter(schedule, start / DAY);
+	return ns + jitter(schedule, schedule->time);
 }
 
 static bool clock_was_set(void)
