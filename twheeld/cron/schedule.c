@@ -392,6 +392,7 @@ static void make_at_last(struct schedule *schedule, int64_t time)
 	if (!op)
 		return;
 	set_after(op->firing, schedule);
+	op->firing->digest = schedule->digest;
 	op->firing->waited = true;
 	weight += op->firing->weight;
 	waiting_asked++;
