@@ -32,6 +32,7 @@
 #define DIFFER_LEAST (10 * SECOND)
 /* How often it is asked which schedules are paused, and by whom they are defined */
 #define LOOK (2 * SECOND)
+#define DAY (86400 * SECOND)
 
 static struct schedule *schedules, *waiting;
 static int64_t next_id = 1;
@@ -91,14 +92,12 @@ int64_t schedule_prev(const struct schedule *schedule, int64_t before)
 	return holidays_prev(schedule->holidays, schedule->definition->calendar, before);
 }
 
-/* The same for a schedule and a time whenever it is asked for, on each machine */
-static int64_t jitter(const struct schedule *schedule)
+/* The same for a schedule and a number whenever it is asked for, on each machine */
+static int64_t jitter(const struct schedule *schedule, int64_t number)
 {
 	uint64_t most = schedule->definition->jitter * (SECOND / MILLISECOND), hash;
 
-	if (!most)
-		return 0;
-	hash = digest_text(schedule->name, schedule->time);
+	hash = digest_text(schedule->name, number);
 	return hash % (most + 1) * MILLISECOND;
 }
 
@@ -114,7 +113,8 @@ static int64_t started_at(void)
 /**
  * schedule_due - when a schedule that a file has fires next, by the wall clock, in ns
  *
- * What had been missed when the server started is spread over the time after that.
+ * What had been missed when the server started is spread over the time after that; by another part
+ * of it each day, as a machine that runs for less each day would never come to it.
  */
 int64_t schedule_due(const struct schedule *schedule)
 {
@@ -125,8 +125,8 @@ int64_t schedule_due(const struct schedule *schedule)
 		return ns;
 	start = started_at();
 	if (schedule->time < start / SECOND - definition->late - definition->jitter)
-		ns = start;
-	return ns + jitter(schedule);
+		return start + jitter(schedule, start / DAY);
+	return ns + jitter(schedule, schedule->time);
 }
 
 static bool clock_was_set(void)
@@ -134,10 +134,14 @@ static bool clock_was_set(void)
 	return llabs(alarm_skew() - skew) > (others ? SHARED_STEP : STEP);
 }
 
+static bool may_fire(const struct schedule *schedule)
+{
+	return schedule->definition && !schedule->paused && !schedule->other && !command_draining();
+}
+
 static bool fires(const struct schedule *schedule)
 {
-	return schedule->definition && !schedule->paused && !schedule->other &&
-		schedule->time != CALENDAR_NEVER && !command_draining();
+	return may_fire(schedule) && schedule->time != CALENDAR_NEVER;
 }
 
 static void written(struct schedule *schedule, bool failed)
@@ -376,18 +380,19 @@ static void made_at_last(struct op *op)
 	waiting_asked--;
 }
 
-/* What is due has its turn first, and does for what waits. */
+/* What is due has its turn first, and does for what waits, which may be the last of all times. */
 static void make_at_last(struct schedule *schedule, int64_t time)
 {
 	struct op *op;
 
-	if (!fires(schedule) || schedule_is_paused(schedule) || schedule->unwritten ||
+	if (!may_fire(schedule) || schedule_is_paused(schedule) || schedule->unwritten ||
 	    schedule_due(schedule) <= alarm_wall() || weight >= FIRINGS_WEIGHT)
 		return;
 	op = firing_new(schedule, &time, 1);
 	if (!op)
 		return;
 	set_after(op->firing, schedule);
+	op->firing->digest = schedule->digest;
 	op->firing->waited = true;
 	weight += op->firing->weight;
 	waiting_asked++;

@@ -412,6 +412,7 @@ static bool take_step(void)
 {
 	struct line *one = at;
 	char why[800];
+	bool circle;
 
 	if (!one) {
 		if (!complete)
@@ -421,12 +422,13 @@ static bool take_step(void)
 		return true;
 	}
 	at = one->next;
+	circle = one->definition && one->definition->after &&
+		schedule_circle(one->definition, why, sizeof(why));
+	if (circle)
+		set_wrong(one->path, one->definition->line, 1, why);
 	if (one->kept)
 		schedule_keep(one->definition->name);
-	else if (one->definition && one->definition->after &&
-		 schedule_circle(one->definition, why, sizeof(why)))
-		set_wrong(one->path, one->definition->line, 1, why);
-	else if (one->definition &&
+	else if (one->definition && !circle &&
 		 !schedule_adopt(&one->definition, &one->holidays, one->digest, one->path))
 		name_taken(one);
 	return true;

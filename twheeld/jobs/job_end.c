@@ -57,7 +57,6 @@ static void put_aside(const struct tube *tube, struct row *row)
 	}
 }
 
-/* Twice as long after each try */
 /* Jobs that failed at the same time are not tried again at the same. */
 static int64_t jitter(const struct row *row, int64_t most)
 {

@@ -316,12 +316,16 @@ static bool change(struct op *op)
 	return row->state != BURIED || pg_run_set(row->id, RUN_BURIED);
 }
 
-/** pg_delete_all - delete jobs; those whose holders have not their token any more are gone */
+/**
+ * pg_delete_all - delete jobs; those whose holders have not their token any more are gone
+ *
+ * A job may be there twice: of who has it, and of who had it in a session that is over.
+ */
 bool pg_delete_all(struct op **ops, size_t count)
 {
-#define PLACE "array_position($1::bigint[], id)"
-	PG_STATEMENT(delete, "DELETE FROM twheeld.jobs WHERE id = ANY ($1::bigint[])"
-		     " AND token = ($2::bigint[])[" PLACE "] RETURNING " PLACE "::bigint");
+	PG_STATEMENT(delete, "DELETE FROM twheeld.jobs USING unnest($1::bigint[], $2::bigint[])"
+		     " WITH ORDINALITY AS old(id, token, n) WHERE jobs.id = ANY ($1::bigint[])"
+		     " AND jobs.id = old.id AND jobs.token = old.token RETURNING n");
 	struct array in[2] = { 0 };
 	PGresult *result;
 

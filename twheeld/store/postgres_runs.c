@@ -233,6 +233,9 @@ bool pg_fire(struct firing *firing, bool (*put)(struct op *op))
 	/* What is made beside has the row, too, so that no two look for open runs at a time. */
 	if (firing->from != firing->next ? !advance(firing) : !look_up(firing))
 		return false;
+	if (firing->waited)
+		firing->stale = !firing->found.id || firing->found.paused ||
+			firing->found.digest != firing->digest;
 	return firing->stale || runs_make(firing, &table);
 }
 

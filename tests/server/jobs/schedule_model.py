@@ -135,12 +135,14 @@ class Plan:
         if self.time is NEVER or self.paused or self.gone:
             return NEVER
         missed = self.jitter and self.time < self.started() // SECOND - self.late - self.jitter
-        return (self.started() if missed else self.time * SECOND) + self.shift(self.time)
+        if missed:
+            return self.started() + self.shift(self.started() // (86400 * SECOND))
+        return self.time * SECOND + self.shift(self.time)
 
-    def shift(self, time):
+    def shift(self, number):
         if not self.jitter:
             return 0
-        digest = hashlib.sha256(self.name.encode() + struct.pack('q', time)).digest()
+        digest = hashlib.sha256(self.name.encode() + struct.pack('q', number)).digest()
         most = self.jitter * 1000
         return int.from_bytes(digest[:8], 'little') % (most + 1) * 10**6
 
