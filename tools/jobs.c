@@ -70,7 +70,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		words[jobs.nr_words++] = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "list, show, history, pause, run, backfill, check, import ...?");
+		argp_error(state, "list, show, history, pause, resume, run, backfill, "
+			   "check or import?");
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -83,7 +84,8 @@ static const struct argp_option options[] = {
 	{ "count", 'n', "NUMBER", 0, "history: how many runs, the last first (20); check: how many "
 	  "times (5)", 0 },
 	{ "user", KEY_USER, NULL, 0, "import: crontabs have no user before the command", 1 },
-	{ "system", KEY_SYSTEM, NULL, 0, "import: crontabs have one, as /etc/crontab has", 1 },
+	{ "system", KEY_SYSTEM, NULL, 0, "import: crontabs have a user before the command, as "
+	  "/etc/crontab has", 1 },
 	{ "seconds", KEY_SECONDS, NULL, 0, "import: crontabs have six fields, of which the first "
 	  "is that of seconds", 1 },
 	{ "debian", KEY_DEBIAN, NULL, 0, "import: crontabs were Debian's cron's", 1 },

@@ -705,7 +705,7 @@ static void import_job(struct crontab *crontab, const char *text)
 	if (!why && words == 1)
 		why = check_nickname(when[0]);
 	if (!why && !take_command(crontab, rest, command, &halved))
-		why = "what follows % is input: jobs have none";
+		why = "what follows % is input, and jobs have none: write printf TEXT | COMMAND";
 	if (!why && words == 6)
 		why = check_seconds(when);
 	if (!why && words == 5)

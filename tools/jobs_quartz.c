@@ -384,7 +384,7 @@ static void import_quartz(struct import *import, const xmlNode *root)
 	else
 		import_tell(import, "a worker reserves the jobs of tube quartz: their bodies "
 			    "have the class and the data of the job. Jobs with @DisallowConcurrentExecution need "
-			    "OVERLAP=no, which only their class says");
+			    "OVERLAP=wait, which only their class says");
 }
 
 /* import_xml - the triggers of a file of Quartz, or Elastic-Job's jobs of one of Spring */

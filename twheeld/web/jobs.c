@@ -405,6 +405,13 @@ void jobs_peek(struct ask *ask)
 	go(talk, peeked);
 }
 
+static bool peeked_tube(struct talk *talk, const struct reply *reply)
+{
+	if (!talk->answer && !strcmp(reply->line, "NOT_FOUND"))
+		return refuse(talk, HTTP_NOTFOUND, "the tube has no job in that state");
+	return peeked(talk, reply);
+}
+
 /** jobs_peek_tube - the first job of a tube, in one of its states */
 void jobs_peek_tube(struct ask *ask)
 {
@@ -418,7 +425,7 @@ void jobs_peek_tube(struct ask *ask)
 	if (known && is_tube(ask)) {
 		talk = begin(ask);
 		evbuffer_add_printf(talk->out, "use %s\r\npeek-%s\r\n", ask->name, said);
-		go(talk, peeked);
+		go(talk, peeked_tube);
 	}
 	free(state);
 }

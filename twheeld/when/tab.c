@@ -282,6 +282,8 @@ static bool take_fields(struct values *values, const char *text)
 	return number_of(text, 7, &values->fields) && values->fields >= 5;
 }
 
+#define WHOLE_SECONDS "60, 90s, 1.5h or 1h30m, in s, m, h, d or w"
+
 enum where { ANYWHERE, IN_A_LINE, ABOVE };
 
 static const struct option {
@@ -293,20 +295,20 @@ static const struct option {
 	{ "CRON_TZ", ANYWHERE, take_zone, "a zone of the zone database, like Europe/Berlin" },
 	{ "TUBE", ANYWHERE, take_tube, "the name of a tube" },
 	{ "PRI", ANYWHERE, take_pri, "a priority, from 0 to 4294967295" },
-	{ "TTR", ANYWHERE, take_ttr, "whole seconds from 1s on: 60, " DURATION_EXAMPLES },
+	{ "TTR", ANYWHERE, take_ttr, "whole seconds from 1s on: " WHOLE_SECONDS },
 	{ "MISFIRE", ANYWHERE, take_misfire, "once, skip, or all:N with N from 1 to 1000" },
 	{ "MISFIRE_AFTER", ANYWHERE, take_late,
-	  "whole seconds from 1s to 1d: 60, " DURATION_EXAMPLES },
+	  "whole seconds from 1s to 1d: " WHOLE_SECONDS },
 	{ "OVERLAP", ANYWHERE, take_overlap, "yes, no or wait" },
 	{ "SHARDS", ANYWHERE, take_shards, "a number from 1 to 1024" },
 	{ "ON", ANYWHERE, take_on, "any, each-node or each-site" },
-	{ "JITTER", ANYWHERE, take_jitter, "whole seconds up to 1d: 60, " DURATION_EXAMPLES },
+	{ "JITTER", ANYWHERE, take_jitter, "whole seconds up to 1d: " WHOLE_SECONDS },
 	{ "CALENDAR", ANYWHERE, take_dates_path, "the path of a file" },
 	{ "NAME", IN_A_LINE, take_name,
 	  "a name of letters, digits and -+/;.$_() up to 200 bytes" },
 	{ "AFTER", IN_A_LINE, take_after, "the name of a schedule" },
 	{ "AFTER_WITHIN", ANYWHERE, take_within,
-	  "whole seconds from 1s to 30d: 60, " DURATION_EXAMPLES },
+	  "whole seconds from 1s to 30d: " WHOLE_SECONDS },
 	{ "START", ANYWHERE, take_start, CALENDAR_MOMENT ", or nothing" },
 	{ "END", ANYWHERE, take_end, CALENDAR_MOMENT ", or nothing" },
 	{ "COUNT", IN_A_LINE, take_count, "a number from 1 to 1000" },
