@@ -70,7 +70,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		words[jobs.nr_words++] = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "list, show, history, pause, resume, run, backfill, check or import?");
+		argp_error(state, "list, show, history, pause, resume, run, backfill, "
+			   "check or import?");
 	}
 	return ARGP_ERR_UNKNOWN;
 }

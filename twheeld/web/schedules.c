@@ -207,14 +207,15 @@ static void told_piece(struct op *op)
 		return;
 	}
 	out = must(evbuffer_new());
-	/* An empty piece would not be told of: no file may have those of this one any more. */
-	evbuffer_add_printf(out, "%s", ask->chunks ? "\n" : "{\"schedules\":[");
+	if (!ask->chunks)
+		evbuffer_add_printf(out, "{\"schedules\":[");
 	for (size_t i = 0; !op->failed && i < list->asked_count; i++)
 		if (list->asked[i]->definition)
 			add(list, out, in_short(list->asked[i], asked));
 	if (!more)
 		end_text(out, op->failed);
 	told_runs(list, asked);
+	/* No file has those of this piece any more, or what is sent last comes. */
 	http_piece(ask, out, more ? list_on : end_list);
 	evbuffer_free(out);
 }
@@ -536,8 +537,8 @@ static bool take_time(struct ask *ask, const struct schedule *schedule, const js
 	if (*error.text)
 		http_fail(ask, HTTP_BADREQUEST, "%s: %s", text, error.text);
 	else
-		http_fail(ask, HTTP_BADREQUEST, "\"from\" and \"to\" are times like \"2027-01-01T00:00Z\", or "
-			  "seconds since 1970");
+		http_fail(ask, HTTP_BADREQUEST, "\"from\" and \"to\" are times like"
+			  " \"2027-01-01T00:00Z\", or seconds since 1970");
 	return false;
 }
 
