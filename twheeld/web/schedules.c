@@ -207,15 +207,14 @@ static void told_piece(struct op *op)
 		return;
 	}
 	out = must(evbuffer_new());
-	if (!ask->chunks)
-		evbuffer_add_printf(out, "{\"schedules\":[");
+	/* An empty piece would not be told of: no file may have those of this one any more. */
+	evbuffer_add_printf(out, "%s", ask->chunks ? "\n" : "{\"schedules\":[");
 	for (size_t i = 0; !op->failed && i < list->asked_count; i++)
 		if (list->asked[i]->definition)
 			add(list, out, in_short(list->asked[i], asked));
 	if (!more)
 		end_text(out, op->failed);
 	told_runs(list, asked);
-	/* No file has those of this piece any more, or what is sent last comes. */
 	http_piece(ask, out, more ? list_on : end_list);
 	evbuffer_free(out);
 }
