@@ -158,7 +158,8 @@ class Disk:
         if file:
             self.names[path] = file
         else:
-            del self.names[path]
+            # Or it is a socket, of which no call tells that it came.
+            self.names.pop(path, None)
         self.pending.append((path, file))
 
     @staticmethod
