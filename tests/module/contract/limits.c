@@ -18,6 +18,7 @@
 
 /**
  * struct costs - what wheels take of memory, in bytes but for the last
+ * @user: once, whoever has wheels
  * @wheel: without timers
  * @slots: more, once there are any
  * @chunk: each chunk, of timers or of what periodic ones have besides
@@ -25,6 +26,7 @@
  * @timers: that a chunk has room for
  */
 struct costs {
+	long user;
 	long wheel;
 	long slots;
 	long chunk;
@@ -177,9 +179,15 @@ static void limit_to(long units)
 	params("1000000", limit);
 }
 
+/* The limit with which a user may have wheels of that many bytes, and little more */
+static long limit_for(long bytes)
+{
+	return (costs.user + bytes + rounding()) / TIMER;
+}
+
 static void user_may_have(long bytes)
 {
-	limit_to((bytes + rounding()) / TIMER);
+	limit_to(limit_for(bytes));
 }
 
 /* A child whose user may have so much */
@@ -253,7 +261,9 @@ static void measuring_child(void)
 	int fd;
 
 	drop_resource();
-	found->wheel = words(measure(MEASURED, 0, 0) / MEASURED);
+	first = measure(1, 0, 0);
+	found->wheel = words((measure(MEASURED, 0, 0) - first) / (MEASURED - 1));
+	found->user = words(first - found->wheel);
 	first = measure(1, 1, 0);
 	limit_to(first / TIMER);
 	fd = wheel_open(O_NONBLOCK);
@@ -262,8 +272,8 @@ static void measuring_child(void)
 	close(fd);
 	most = measure(1, CHUNKS * found->timers, 0);
 	found->chunk = words((most - first) / (CHUNKS - 1));
-	found->slots = first - found->wheel - found->chunk;
-	found->shared = measure(1, 0, SHARED);
+	found->slots = first - found->user - found->wheel - found->chunk;
+	found->shared = measure(1, 0, SHARED) - found->user;
 }
 
 static void ten_chunks_child(void)
@@ -377,7 +387,7 @@ static void first_child(void)
 {
 	int fd = alice_opens();
 
-	EXPECT_EQ(wheel_info(fd).user_limit, (five_chunks() + rounding()) / TIMER);
+	EXPECT_EQ(wheel_info(fd).user_limit, limit_for(five_chunks()));
 	expect_armed(fd, 2 * costs.timers, 2 * costs.timers);
 	step(1);
 	wait_step(2);
