@@ -536,8 +536,8 @@ static bool take_time(struct ask *ask, const struct schedule *schedule, const js
 	if (*error.text)
 		http_fail(ask, HTTP_BADREQUEST, "%s: %s", text, error.text);
 	else
-		http_fail(ask, HTTP_BADREQUEST, "\"from\" or \"to\" is no time like 2027-01-01T00:00Z, and no"
-			  " seconds since 1970");
+		http_fail(ask, HTTP_BADREQUEST, "\"from\" or \"to\" is no time like"
+			  " 2027-01-01T00:00Z, and no seconds since 1970");
 	return false;
 }
 
