@@ -270,7 +270,7 @@ static bool tw_entries_preload(const struct tw_entries *wheel, s64 now,
 		unsigned int l = fls(levels) - 1;
 		s64 position = tw_position(l, wheel->clk);
 
-		/* A turn begins just now if its slot is the present one. */
+		/* The slot begins just now if it is the present one. */
 		turn->slot = tw_slot_of(wheel, l, position);
 		if (turn->slot->count <= TW_ENTRY_SMALL &&
 		    now >= tw_preload_start(wheel, l, position + 1))

@@ -28,7 +28,7 @@
 #define TW_USER_PERCENT 4
 #define TW_UNPRIVILEGED_PERCENT 12
 
-/* What an account takes, which is charged to itself: who has many uids has as many accounts */
+/* What an account takes, which is charged to itself: who has many uids has as many accounts. */
 #define TW_USER_CHARGE roundup_pow_of_two(sizeof(struct tw_user))
 
 unsigned int tw_max_timers = 1U << 24;
@@ -87,6 +87,19 @@ static struct pid_namespace *tw_container(void)
 	return uid_eq(ns->user_ns->owner, GLOBAL_ROOT_UID) ? ns : NULL;
 }
 
+/* Would the user be within the limits with so much more? */
+static bool tw_fits(const struct tw_user *user, u64 bytes)
+{
+	u64 most = (u64)READ_ONCE(tw_max_user_timers) * TW_TIMER_BYTES;
+	u64 together = (u64)READ_ONCE(tw_max_unprivileged_timers) * TW_TIMER_BYTES;
+
+	lockdep_assert_held(&tw_users_lock);
+	/* Together they never have less than what one of them may have. */
+	return user->bytes + bytes <= most &&
+		(user->payer.privileged ||
+		 tw_unprivileged_bytes + bytes <= max(together, most));
+}
+
 static void tw_user_add(struct tw_user *user, s64 bytes)
 {
 	lockdep_assert_held(&tw_users_lock);
@@ -108,14 +121,16 @@ static void tw_init_queues(struct tw_queue *queues)
 
 /**
  * tw_user_get() - account of the current task, for a new wheel
+ * @bytes: what the wheel takes, which is charged; tw_user_uncharge() before tw_user_put()
  *
  * Context: may sleep.
- * Return: the account, or an error pointer: -ENOMEM.
+ * Return: the account, or an error pointer: -ENOMEM, or -ENOSPC if the limits are reached.
  */
-struct tw_user *tw_user_get(void)
+struct tw_user *tw_user_get(u64 bytes)
 {
 	struct tw_user *user = kzalloc(sizeof(*user), TW_GFP), *new = user;
 	struct rb_node *node;
+	bool fits;
 
 	if (!new)
 		return ERR_PTR(-ENOMEM);
@@ -125,19 +140,23 @@ struct tw_user *tw_user_get(void)
 	tw_init_queues(new->queues);
 	raw_spin_lock(&tw_users_lock);
 	node = rb_find_add(&new->node, &tw_users, tw_user_compare);
-	if (node) {
+	if (node)
 		user = rb_entry(node, struct tw_user, node);
-	} else {
-		/* Unchecked: a wheel is charged next, and if that fails, the account goes. */
-		tw_user_add(user, TW_USER_CHARGE);
-		if (user->payer.container)
+	else
+		bytes += TW_USER_CHARGE;
+	fits = user->payer.privileged || tw_fits(user, bytes);
+	if (fits) {
+		tw_user_add(user, bytes);
+		user->wheels++;
+		if (user == new && user->payer.container)
 			get_pid_ns(user->payer.container);
+	} else if (user == new) {
+		rb_erase(&new->node, &tw_users);
 	}
-	user->wheels++;
 	raw_spin_unlock(&tw_users_lock);
-	if (user != new)
+	if (user != new || !fits)
 		kfree(new);
-	return user;
+	return fits ? user : ERR_PTR(-ENOSPC);
 }
 
 /**
@@ -176,19 +195,6 @@ void tw_user_put(struct tw_user *user)
 bool tw_may_exceed_limits(void)
 {
 	return ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
-}
-
-/* Would the user be within the limits with so much more? */
-static bool tw_fits(const struct tw_user *user, u64 bytes)
-{
-	u64 most = (u64)READ_ONCE(tw_max_user_timers) * TW_TIMER_BYTES;
-	u64 together = (u64)READ_ONCE(tw_max_unprivileged_timers) * TW_TIMER_BYTES;
-
-	lockdep_assert_held(&tw_users_lock);
-	/* Together they never have less than what one of them may have. */
-	return user->bytes + bytes <= most &&
-		(user->payer.privileged ||
-		 tw_unprivileged_bytes + bytes <= max(together, most));
 }
 
 /**

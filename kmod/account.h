@@ -82,7 +82,7 @@ extern unsigned int tw_max_unprivileged_timers;
 /* The end of what may be set */
 #define TW_MOST_TIMERS BIT(30)
 
-struct tw_user *tw_user_get(void);
+struct tw_user *tw_user_get(u64 bytes);
 void tw_user_put(struct tw_user *user);
 bool tw_user_has_room(const struct tw_user *user, u64 bytes);
 bool tw_user_charge(struct tw_user *user, u64 bytes);

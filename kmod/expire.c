@@ -21,8 +21,8 @@
 #include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/percpu.h>
-#include <linux/processor.h>
 #include <linux/poll.h>
+#include <linux/processor.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/spinlock.h>

@@ -38,13 +38,9 @@ struct twheel *tw_create(void)
 	BUILD_BUG_ON(sizeof(struct tw_period) != sizeof(struct tw_node));
 	BUILD_BUG_ON(TW_SLOTS > U16_MAX);
 
-	user = tw_user_get();
+	user = tw_user_get(TW_WHEEL_CHARGE);
 	if (IS_ERR(user))
 		return ERR_CAST(user);
-	if (!tw_user_charge(user, TW_WHEEL_CHARGE)) {
-		tw_user_put(user);
-		return ERR_PTR(-ENOSPC);
-	}
 	tw = kzalloc(sizeof(*tw), TW_GFP);
 	if (!tw) {
 		tw_user_uncharge(user, TW_WHEEL_CHARGE);

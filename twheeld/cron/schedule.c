@@ -28,7 +28,7 @@
 #define STEP MILLISECOND
 /* That of a database is known less well, as the answer has its way. */
 #define SHARED_STEP (50 * MILLISECOND)
-/* So long other servers' tabs may differ, while all are edited, before that is said */
+/* How long other servers' tabs may differ, while all are edited, before that is said */
 #define DIFFER_LEAST (10 * SECOND)
 /* How often it is asked which schedules are paused, and by whom they are defined */
 #define LOOK (2 * SECOND)

@@ -330,26 +330,26 @@ void commit_stop(void)
 	store->write_end();
 }
 
-/** commit_count - operations written since the start */
-uint64_t commit_count(void)
+static uint64_t count_of(const uint64_t *counter)
 {
 	uint64_t count;
 
 	pthread_mutex_lock(&lock);
-	count = written;
+	count = *counter;
 	pthread_mutex_unlock(&lock);
 	return count;
+}
+
+/** commit_count - operations written since the start */
+uint64_t commit_count(void)
+{
+	return count_of(&written);
 }
 
 /** commit_failures - how many of them the store could not do */
 uint64_t commit_failures(void)
 {
-	uint64_t count;
-
-	pthread_mutex_lock(&lock);
-	count = failed;
-	pthread_mutex_unlock(&lock);
-	return count;
+	return count_of(&failed);
 }
 
 /** commit_times - how long the transactions took */

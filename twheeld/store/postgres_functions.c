@@ -101,21 +101,18 @@ static const char functions[] =
  */
 bool pg_make_functions(PGconn *db)
 {
+	bool fine, unknown;
 	PGresult *result;
-	bool unknown;
 	char *why;
 
 	if (!pg_plain(db, "SAVEPOINT functions"))
 		return false;
 	result = pg_exec(db, functions);
+	fine = PQresultStatus(result) == PGRES_COMMAND_OK;
 	unknown = pg_is_unknown(result);
-	if (PQresultStatus(result) == PGRES_COMMAND_OK || !unknown) {
-		bool fine = PQresultStatus(result) == PGRES_COMMAND_OK;
-
-		PQclear(result);
-		return fine;
-	}
 	PQclear(result);
+	if (fine || !unknown)
+		return fine;
 	why = pg_why(db);
 	inform("the database does not take functions: twheeld.put() is not there (%s)", why);
 	free(why);

@@ -93,7 +93,7 @@ static const char *const headers[][2] = {
 static struct event_base *loop;
 static struct http_limit over_tcp = { .most = 64, .patience = 10 };
 /* Its clients are waited for longer, and for each piece of an answer. */
-static struct http_limit at_socket = { .most = 32, .patience = 60, .each_piece = true };
+static struct http_limit at_socket = { .most = 32, .patience = 60, .old_programs = true };
 
 static void say(struct evhttp_request *request, const char *name, const char *value)
 {
@@ -170,7 +170,7 @@ static void sent(struct evhttp_connection *connection, void *arg)
 	struct ask *ask = arg;
 	void (*go_on)(struct ask *ask) = ask->go_on;
 
-	if (at_socket.each_piece && ask->local)
+	if (ask->local)
 		http_limit_renew(&at_socket, evhttp_connection_get_bufferevent(connection));
 	ask->go_on = NULL;
 	go_on(ask);

@@ -109,7 +109,7 @@ static struct bufferevent *connected(struct event_base *base, void *arg)
 	if (limit->count == limit->most)
 		return NULL;
 	bev = must(bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE));
-	if (limit->each_piece)
+	if (limit->old_programs)
 		must(evbuffer_add_cb(bufferevent_get_input(bev), first_bytes, bev));
 	bufferevent_incref(bev);
 	limit->connections[limit->count++] = (struct http_connection){

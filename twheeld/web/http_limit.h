@@ -20,7 +20,7 @@ struct evhttp;
 struct http_limit {
 	size_t most;		/* connections */
 	int patience;		/* seconds for a request, and for its answer */
-	bool each_piece;	/* ... or for each piece of it; and old programs may ask */
+	bool old_programs;	/* who speaks no HTTP may come, and gets a sentence */
 	/* http_limit.c's own */
 	struct evhttp *http;
 	struct http_connection {

@@ -30,8 +30,9 @@ static struct tw_user *open_as(struct kunit *test, uid_t uid, bool privileged)
 	cred->uid = make_kuid(&init_user_ns, uid);
 	if (!privileged)
 		cap_lower(cred->cap_effective, CAP_SYS_RESOURCE);
+	copy_default_limits();
 	old = override_creds(cred);
-	user = copy_user_get();
+	user = copy_user_get(0);
 	revert_creds(old);
 	put_cred(cred);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, user);
