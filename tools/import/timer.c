@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "jobs_import.h"
+#include "import.h"
 #include "tool.h"
 
 #define CALENDARS_MOST 64

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jobs_import.h"
+#include "import.h"
 
 #define BLANKS " \t"
 #define DAYS_MOST 366

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jobs_import.h"
+#include "import.h"
 
 #define BLANKS " \t\f"
 #define JOBS "elasticjob.jobs"

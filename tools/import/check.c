@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "jobs_import.h"
+#include "import.h"
 
 struct lines {
 	const struct import *import;

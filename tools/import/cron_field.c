@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "jobs_import.h"
+#include "import.h"
 #include "tool.h"
 
 static const struct kind {

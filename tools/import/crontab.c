@@ -13,7 +13,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "jobs_import.h"
+#include "import.h"
 
 #define BLANKS " \t"
 #define FIELDS_MOST 6

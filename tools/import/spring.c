@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jobs_import.h"
+#include "import.h"
 
 static const char *const kinds[] = { "job", "simple", "dataflow", "script" };
 

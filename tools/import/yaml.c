@@ -8,7 +8,7 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "jobs_import.h"
+#include "import.h"
 
 struct yaml {
 	struct import *import;
