@@ -45,9 +45,10 @@ help:
 	@echo 'make mutants   plant bugs one by one and see that the tests find each'
 	@echo 'make bench     what it costs, beside its peers (bench-quick: the essential)'
 	@echo 'make compdb    build/compile_commands.json, for editors and clang tools'
+	@echo 'make release   sign a tag of this version, and begin NEXT=VERSION'
 	@echo 'make clean     remove all that was built; downloads stay in the cache'
 
-.PHONY: modules lib html compdb demo check vm install uninstall deb container mutants matrix torture coverage bench bench-quick clean check-all tools twheeld demo-jobs
+.PHONY: modules lib html compdb release demo check vm install uninstall deb container mutants matrix torture coverage bench bench-quick clean check-all tools twheeld demo-jobs
 modules:
 	@scripts/deps $(if $(KDIR),headers,module)
 	scripts/module $(if $(KDIR),$(KDIR),$(KERNEL))
@@ -138,6 +139,10 @@ compdb:
 		for one in userlib tools twheeld; do $(MAKE) -s -B -C $$one all || exit; done'
 	sed -i 's#"file": "\(.*\)/build/modules/$(KERNEL)/\(core\|kmod\)/#"file": "\1/\2/#' \
 		build/compile_commands.json
+
+release: export NEXT ?=
+release:
+	@scripts/release "$$NEXT"
 
 clean:
 	rm -rf build
