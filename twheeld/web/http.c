@@ -38,7 +38,10 @@
 #define HEADERS_MOST 8192
 /* To parse more keeps clients waiting */
 #define JSON_MOST (256 << 10)
-/* Bytes over TCP that are read so that who sends them is told that nothing can be changed there */
+/*
+ * A request over TCP that would change something is read up to this many bytes: a client that is
+ * still sending would not read the refusal.
+ */
 #define REFUSED_MOST 8192
 
 #define LOOK (EVHTTP_REQ_GET | EVHTTP_REQ_HEAD)
@@ -80,7 +83,10 @@ static const struct route {
 	ROUTE(POST, "/v1/jobs/{}/kick", jobs_kick),
 };
 
-/* Of all but the metrics: nothing but these files is loaded, and nobody else has it. */
+/*
+ * All paths but the metrics have these: a page loads nothing from elsewhere, and nobody frames
+ * it.
+ */
 static const char *const headers[][2] = {
 	{ "Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self';"
 	  " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" },
@@ -92,7 +98,7 @@ static const char *const headers[][2] = {
 
 static struct event_base *loop;
 static struct http_limit over_tcp = { .most = 64, .patience = 10 };
-/* Its clients are waited for longer, and for each piece of an answer. */
+/* Clients of the unix socket have longer, and have it anew for each piece of an answer. */
 static struct http_limit at_socket = { .most = 32, .patience = 60, .old_programs = true };
 
 static void say(struct evhttp_request *request, const char *name, const char *value)
@@ -109,7 +115,7 @@ static void end(struct ask *ask)
 	free(ask);
 }
 
-/* Who asked may go from now on. */
+/* From here on the client may go away before it is answered. */
 static struct evhttp_request *parted(struct ask *ask)
 {
 	if (ask->request)
@@ -180,7 +186,7 @@ static void sent(struct evhttp_connection *connection, void *arg)
  * http_piece - send a piece of an answer
  * @ask: whose client may have gone
  * @out: the piece
- * @go_on: is called once it was sent, or who asked has gone
+ * @go_on: is called once the piece was sent, or the client has gone
  */
 void http_piece(struct ask *ask, struct evbuffer *out, void (*go_on)(struct ask *ask))
 {
@@ -205,7 +211,7 @@ void http_end(struct ask *ask)
 	end(ask);
 }
 
-/* Who asked has gone before all was sent. */
+/* The client has gone before all was sent. */
 static void lost(struct evhttp_connection *connection, void *arg)
 {
 	struct ask *ask = arg;
@@ -221,7 +227,7 @@ static void lost(struct evhttp_connection *connection, void *arg)
 		go_on(ask);
 }
 
-/* What was asked */
+/* The request's words and body */
 
 /** http_query - a word that follows the path, decoded; NULL: there is none of that name */
 char *http_query(struct ask *ask, const char *name)
@@ -277,7 +283,7 @@ struct evbuffer *http_bytes(struct ask *ask, bool *is_json)
 	return evhttp_request_get_input_buffer(ask->request);
 }
 
-/** http_body - the body as JSON; NULL: it is none, and that was answered */
+/** http_body - the body as JSON; NULL: it is no JSON, and the client has an error for that */
 json_t *http_body(struct ask *ask)
 {
 	struct evbuffer *in = evhttp_request_get_input_buffer(ask->request);
@@ -326,7 +332,7 @@ static bool matches(const char *path, const char *pattern, char **name)
 	return false;
 }
 
-/* @methods: those that the path takes; 0: there is none, or its name is no name */
+/* @methods: the methods that the path takes; 0: no such path, or no name can stand in it so */
 static const struct route *find(const char *path, int method, int *methods, char **name)
 {
 	const struct route *found = NULL;
@@ -345,7 +351,7 @@ static const struct route *find(const char *path, int method, int *methods, char
 	return NULL;
 }
 
-/* Is it an address, or a name of this machine that no stranger gave it? */
+/* Is the host an address, or a name of this machine that no stranger gave it? */
 static bool is_own(const char *host)
 {
 	char name[256] = "";
@@ -357,8 +363,8 @@ static bool is_own(const char *host)
 }
 
 /*
- * Who is asked, as a browser says it by itself. A page may write another name into what it asks
- * for, as //localhost/, which libevent would take.
+ * Was this machine asked? Only the Host header counts, which a browser writes by itself: a page may
+ * put another name into the request's line, as //localhost/, which libevent would take.
  */
 static bool asks_us(struct evhttp_request *request)
 {
@@ -382,7 +388,9 @@ static bool page_asks(struct evhttp_request *request)
 	return evhttp_find_header(said, "Origin") || evhttp_find_header(said, "Sec-Fetch-Site");
 }
 
-/* Who means something by words that are no name=value must not get what is so without them. */
+/*
+ * A query whose words are no name=value is refused: without them the answer would be another one.
+ */
 static bool has_right_words(struct evhttp_request *request)
 {
 	const char *query = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(request));
@@ -424,7 +432,7 @@ static void refuse_method(struct ask *ask, int methods)
 		  "nothing can be changed here, only over the server's unix socket");
 }
 
-/* Who asks with the lines of an older version was told by now. */
+/* A request with lines of an older version has had its answer in first_bytes(). */
 static void asked(struct evhttp_request *request, void *arg)
 {
 	struct evhttp_connection *connection = evhttp_request_get_connection(request);
@@ -438,7 +446,7 @@ static void asked(struct evhttp_request *request, void *arg)
 	ask->local = limit == &at_socket;
 	evhttp_connection_set_closecb(connection, lost, ask);
 	http_limit_renew(limit, evhttp_connection_get_bufferevent(connection));
-	/* Who stays would keep others out. */
+	/* A connection that stays would keep others out. */
 	say(request, "Connection", "close");
 	say(request, "Server", "twheeld/" TWHEELD_VERSION);
 	route = find(path, method, &methods, &ask->name);
@@ -474,7 +482,7 @@ static struct evhttp *begin(struct http_limit *limit, uint32_t body_most)
 	return http;
 }
 
-/** http_start - be ready to answer, to those whom http_add() lets in; @job_size: bytes */
+/** http_start - be ready to answer on the sockets of http_add(); @job_size: bytes of a body */
 void http_start(struct event_base *base, uint32_t job_size)
 {
 	loop = base;
@@ -493,13 +501,13 @@ static void add(struct http_limit *limit, int fd)
 	http_limit_add(limit, evhttp_bound_socket_get_listener(bound));
 }
 
-/** http_add - answer on a socket that listens, to those who only look */
+/** http_add - answer on a socket that listens, where nothing can be changed */
 void http_add(int fd)
 {
 	add(&over_tcp, fd);
 }
 
-/** http_add_local - answer on a unix socket, by which all can be done */
+/** http_add_local - answer on a unix socket, where jobs and schedules can be changed */
 void http_add_local(const char *path)
 {
 	char *address;

@@ -19,13 +19,13 @@ struct evhttp_request;
 
 /* A request that is being answered. http_json(), http_fail() and http_end() free it. */
 struct ask {
-	struct evhttp_request *request;		/* NULL: who asked has gone */
+	struct evhttp_request *request;		/* NULL: the client has gone */
 	bool local;				/* over the unix socket */
 	bool chunks;				/* the answer has begun, and comes in pieces */
 	char *name;				/* what stands for {} in the path */
-	/* A piece was sent, or who asked has gone; NULL: an operation that is under way tells */
+	/* A piece was sent, or the client has gone; NULL: an operation under way finds that out */
 	void (*go_on)(struct ask *ask);
-	void *more;				/* of who answers; freed with it */
+	void *more;				/* the answering file's own; freed with it */
 };
 
 void http_start(struct event_base *base, uint32_t job_size);

@@ -31,13 +31,13 @@ static void listen_to_more(struct http_limit *limit, bool more)
 
 static bool has_ended(struct bufferevent *bev)
 {
-	bufferevent_event_cb told;
+	bufferevent_event_cb called;
 
-	bufferevent_getcb(bev, NULL, NULL, &told, NULL);
-	return !told;
+	bufferevent_getcb(bev, NULL, NULL, &called, NULL);
+	return !called;
 }
 
-/* Who has asked for nothing yet, and has been there for longest, makes room for others. */
+/* The connection that has asked for nothing for the longest makes room for others. */
 static void make_room(struct http_limit *limit)
 {
 	struct http_connection *oldest = NULL, *one = limit->connections;
@@ -66,7 +66,7 @@ static void look(struct http_limit *limit)
 			bufferevent_decref(bev);
 			limit->connections[i] = limit->connections[--limit->count];
 		} else if (alarm_now() > limit->connections[i].until) {
-			/* libevent sees the end of it. */
+			/* libevent sees the end of the connection then, and frees it. */
 			shutdown(bufferevent_getfd(bev), SHUT_RDWR);
 		}
 	}
@@ -85,7 +85,7 @@ static void look_later(evutil_socket_t fd, short what, void *arg)
 		look(limit);
 }
 
-/* A word in small letters is of a twheel(1) that speaks no HTTP yet, and takes a line of JSON. */
+/* A twheel(1) of before HTTP begins with a word in small letters, and reads a line of JSON. */
 static void first_bytes(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg)
 {
 	static const char text[] = "{\"error\":\"this server is of a newer version (twheeld "
@@ -105,7 +105,7 @@ static struct bufferevent *connected(struct event_base *base, void *arg)
 	struct bufferevent *bev;
 
 	look(limit);
-	/* A listener had one more. */
+	/* A listener that stopped at the limit has one more to accept. */
 	if (limit->count == limit->most)
 		return NULL;
 	bev = must(bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE));
@@ -119,7 +119,7 @@ static struct bufferevent *connected(struct event_base *base, void *arg)
 	return bev;
 }
 
-/** http_limit_renew - a connection has its time anew: its request is there, its only one */
+/** http_limit_renew - give a connection its time anew, as its one request is there */
 void http_limit_renew(struct http_limit *limit, struct bufferevent *bev)
 {
 	for (size_t i = 0; i < limit->count; i++) {

@@ -20,7 +20,7 @@ struct evhttp;
 struct http_limit {
 	size_t most;		/* connections */
 	int patience;		/* seconds for a request, and for its answer */
-	bool old_programs;	/* who speaks no HTTP may come, and gets a sentence */
+	bool old_programs;	/* clients that speak no HTTP get a sentence */
 	/* http_limit.c's own */
 	struct evhttp *http;
 	struct http_connection {

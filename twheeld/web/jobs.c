@@ -2,9 +2,9 @@
 /*
  * Jobs by HTTP: put one or many, peek, kick, delete.
  *
- * Who asks becomes a client of the server for a moment, by a pair of sockets, and says the commands
- * of beanstalkd's protocol. So both engines do what they do for any client, and nothing of it
- * stands twice.
+ * A request becomes a client of the server for a moment: by a pair of sockets, it sends the
+ * commands of beanstalkd's protocol. So both engines do what they do for any client, and no
+ * command is written twice.
  */
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -20,25 +20,25 @@
 #include "web/json.h"
 
 #define PUTS_MOST 1000
-/* Of a put that does not say it: the priority, and seconds */
+/* A put that names neither priority nor time to run has these; seconds */
 #define PRI 1024
 #define TTR 120
 
 struct reply {
 	char *line;		/* without CR LF */
-	char *body;		/* that followed it, and a 0; or NULL */
+	char *body;		/* that followed the line, and a 0; or NULL */
 	size_t length;
 };
 
 struct talk {
 	struct ask *ask;
 	struct bufferevent *bev;
-	struct evbuffer *out;	/* what is said first */
-	struct reply reply;	/* as far as it has come */
-	/* Gives false when it has answered who asked: then there is no talk any more */
+	struct evbuffer *out;	/* commands that are sent first */
+	struct reply reply;	/* the part that has come */
+	/* Gives false when it has answered the request: then there is no talk any more */
 	bool (*take)(struct talk *talk, const struct reply *reply);
 	size_t left;		/* of a put: replies that are still to come */
-	int64_t pri, delay, ttr;	/* of jobs that don't say theirs */
+	int64_t pri, delay, ttr;	/* for jobs that name none */
 	json_t *answer;
 };
 
@@ -51,7 +51,7 @@ static void end_talk(struct talk *talk)
 	json_decref(talk->answer);
 }
 
-/* Who asked has gone, and so does the client. What was written of what it said stays. */
+/* The request has gone, and so does its client. Jobs whose command was written stay. */
 static void gave_up(struct ask *ask)
 {
 	end_talk(ask->more);
@@ -77,7 +77,7 @@ static bool refuse(struct talk *talk, int code, const char *why)
 	return false;
 }
 
-/* A reply by which nothing was done */
+/* The sentence and status for a reply that refuses the command */
 static const char *sorry(const char *line, int *code)
 {
 	static const struct {
@@ -162,7 +162,7 @@ static struct talk *begin(struct ask *ask)
 	return talk;
 }
 
-/* Say what is in talk->out; replies are taken one by one. */
+/* Send the commands in talk->out, and take the replies one by one. */
 static void go(struct talk *talk, bool (*take)(struct talk *talk, const struct reply *reply))
 {
 	struct evhttp_connection *from = evhttp_request_get_connection(talk->ask->request);
@@ -182,7 +182,7 @@ static void go(struct talk *talk, bool (*take)(struct talk *talk, const struct r
 	bufferevent_write_buffer(talk->bev, talk->out);
 }
 
-/* What stands in the path */
+/* The tube, or the job's number, in the path */
 
 static bool is_tube(struct ask *ask)
 {
@@ -234,7 +234,7 @@ static void say_put(struct talk *talk, int64_t pri, int64_t delay, int64_t ttr, 
 	talk->left++;
 }
 
-/* A number of 32 bits, or what there is without one */
+/* A number of 32 bits; without one, the value stays as it is */
 static bool take_number(const json_t *object, const char *name, int64_t *value)
 {
 	const json_t *number = json_object_get(object, name);
@@ -245,7 +245,7 @@ static bool take_number(const json_t *object, const char *name, int64_t *value)
 	return json_is_integer(number) && *value >= 0 && *value <= UINT32_MAX;
 }
 
-/* Gives what is wrong with one, or NULL. */
+/* Gives a sentence that says what is wrong with the job, or NULL. */
 static const char *say_job(struct talk *talk, const json_t *job)
 {
 	const json_t *body = json_object_get(job, "body");
@@ -262,7 +262,7 @@ static const char *say_job(struct talk *talk, const json_t *job)
 	return NULL;
 }
 
-/* Of JSON, all jobs of an array are put; of what is wrong with one of them none is. */
+/* All jobs of an array are put, or none where one of them is wrong. */
 static bool say_jobs(struct talk *talk, const json_t *json)
 {
 	const char *why = json_is_array(json) && json_array_size(json) &&
@@ -345,7 +345,7 @@ static json_t *members(char *text)
 	return json;
 }
 
-/* Of a body that is no text, the bytes are given for \u0000 to \u00ff, and that is said. */
+/* A body that is no UTF-8 has each byte as \u0000 to \u00ff, and "encoding" names that. */
 static json_t *bytes(const char *body, size_t length)
 {
 	struct evbuffer *out = must(evbuffer_new());
@@ -370,7 +370,7 @@ static void keep_body(json_t *json, const struct reply *reply)
 	json_object_set_new(json, "body", text ? text : bytes(reply->body, reply->length));
 }
 
-/* FOUND and then OK, of which either may be NOT_FOUND */
+/* Replies to peek and stats-job: FOUND, then OK; either may be NOT_FOUND */
 static bool peeked(struct talk *talk, const struct reply *reply)
 {
 	json_t *json;
@@ -442,7 +442,7 @@ static bool done(struct talk *talk, const struct reply *reply)
 			      " buried or delayed can be kicked");
 	if (strcmp(reply->line, "DELETED") && strncmp(reply->line, "KICKED", 6))
 		return refuse_line(talk, reply->line);
-	/* Of one job, there is no number. */
+	/* The reply for one job has no number. */
 	if (sscanf(reply->line, "KICKED %lld", &count) != 1)
 		count = 1;
 	return answer(talk, HTTP_OK, json_pack("{s:b, s:I}", "ok", 1, "count",
@@ -472,7 +472,7 @@ void jobs_delete(struct ask *ask)
 	do_one(ask, "delete");
 }
 
-/** jobs_kick_tube - have so many jobs ready that are buried, or delayed if none is buried */
+/** jobs_kick_tube - make up to "jobs" buried jobs ready, or delayed ones if none is buried */
 void jobs_kick_tube(struct ask *ask)
 {
 	struct talk *talk;

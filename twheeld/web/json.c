@@ -32,8 +32,8 @@ json_t *json_of_time(int64_t ns)
 /**
  * json_add - write a member of a list in pieces
  * @out: the piece
- * @json: it, which is freed
- * @before: what comes before it
+ * @json: the member, which is freed
+ * @before: the text before it, a comma or a bracket
  */
 void json_add(struct evbuffer *out, json_t *json, const char *before)
 {
@@ -45,7 +45,7 @@ void json_add(struct evbuffer *out, json_t *json, const char *before)
 	free(text);
 }
 
-/** json_of_result - a word for how a run is */
+/** json_of_result - a word for how far a run has come, or how it ended */
 const char *json_of_result(const struct run_row *run)
 {
 	static const char *const names[RUN_RESULTS] = {
@@ -79,7 +79,7 @@ json_t *json_of_tube(const char *name, const int64_t *count, int64_t puts, int64
 
 /**
  * json_of_schedule - a schedule in short
- * @schedule: which a file has
+ * @schedule: one that a tab has
  * @last: its last run, which is taken
  */
 json_t *json_of_schedule(const struct schedule *schedule, json_t *last)

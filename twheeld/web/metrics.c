@@ -2,8 +2,8 @@
 /*
  * What the server does, in the text format of Prometheus: GET /metrics; and all tubes as JSON.
  *
- * The loop serves them, and never waits for it: the figures of all tubes are copied at once,
- * and written a piece at a time, the next one when the last was sent. So they are of one
+ * The loop writes them, and never waits for a reader: the figures of all tubes are copied at once,
+ * and written a piece at a time, the next one when the last was sent. So all figures are of one
  * moment, a reader that does not read costs that copy alone, and clients are served
  * between the pieces. There are few such readers at a time, and they have some seconds.
  */
@@ -25,7 +25,7 @@
 #include "web/json.h"
 #include "web/metrics.h"
 
-/* Tubes a piece */
+/* Tubes in a piece of the answer */
 #define PIECE 200
 #define SCRAPES_MOST 8
 
@@ -46,19 +46,19 @@ struct family {
 
 /* An answer that is being written */
 struct scrape {
-	struct counts_asker counts;	/* of a shared store */
+	struct counts_asker counts;	/* asks a shared store */
 	struct ask *ask;
-	const struct family *families;	/* the last one has no name */
+	const struct family *families;	/* ends with one without a name */
 	struct tube_figures *tubes;
 	size_t count, at;
-	bool sent, failed;		/* sent: what comes before the tubes is */
+	bool sent, failed;		/* sent: the lines before the tubes are */
 };
 
 static const char *const states[] = {
 	[READY] = "ready", [DELAYED] = "delayed", [BURIED] = "buried", [RESERVED] = "reserved",
 };
 
-/* Over TCP, and at the unix socket: strangers keep nobody from that */
+/* Over TCP and at the unix socket apart, so that strangers keep nobody from the socket */
 static unsigned int scrapes[2];
 
 static void head(struct evbuffer *out, const char *name, const char *type, const char *help)
@@ -113,7 +113,7 @@ static void add_connections(struct evbuffer *out)
 
 static void add_window(struct evbuffer *out)
 {
-	/* Of a shared store there is none: it ends before all times. */
+	/* A shared store has no window: its end is before all times. */
 	int64_t until = window_end().ord, now = alarm_now();
 
 	one(out, "window_jobs", "gauge", "Delayed jobs that are in memory.", window_jobs());
@@ -221,7 +221,7 @@ static void end(struct scrape *scrape)
 	http_end(scrape->ask);
 }
 
-/* The next piece, once the last is sent. One that is empty would not be told of. */
+/* Write the next piece once the last is sent; libevent calls nobody back for an empty one. */
 static void next(struct ask *ask)
 {
 	struct scrape *scrape = ask->more;
@@ -253,7 +253,7 @@ static void next(struct ask *ask)
 	evbuffer_free(out);
 }
 
-/* Those of this server, and after them those that it knows from the store alone */
+/* The tubes of this server come first, and then those that it knows from the store alone. */
 static void copy_all(struct scrape *scrape, const struct tube_counts *counts, size_t length)
 {
 	struct tube **list = tube_list(&scrape->count);
@@ -282,7 +282,7 @@ static void counted(struct counts_asker *asker, const struct counts *counts)
 		next(scrape->ask);
 }
 
-/* @out is what comes before the tubes. */
+/* @out: the lines before the tubes */
 static void begin(struct ask *ask, const struct family *families,
 		  void (*add_first)(struct evbuffer *out))
 {

@@ -2,8 +2,8 @@
 /*
  * What schedules there are and what they did, and pause, resume, run and backfill.
  *
- * A long list is read from the store and written a piece at a time, and a backfill is done so: who
- * asks can't keep the server busy.
+ * A long list is read from the store and written a piece at a time, and so is a backfill: no
+ * request can keep the server busy.
  */
 #include <errno.h>
 #include <event2/buffer.h>
@@ -36,12 +36,12 @@ struct backfill {
 	struct firing_counts counts;
 };
 
-/* What is asked of the store */
+/* Requests to the store */
 struct list {
 	struct schedule *next;		/* after this piece; it is held */
-	struct schedule *asked[PIECE];	/* those whose runs are asked for; they are held */
+	struct schedule *asked[PIECE];	/* whose runs the store is asked for; they are held */
 	size_t asked_count;
-	bool any;			/* is in the answer */
+	bool any;			/* a schedule is in the answer */
 };
 
 static int64_t history;
@@ -75,7 +75,7 @@ static json_t *last_run(const struct runs_asked *asked, const struct schedule *s
 	return json_null();
 }
 
-/* The store may take its time: until then, nothing else is done for who asks. */
+/* Until the store answers, which may take its time, nothing else is done for the request. */
 static void ask_for_runs(struct ask *ask, int64_t most, void (*done)(struct op *op))
 {
 	struct list *list = ask->more;
@@ -102,7 +102,7 @@ static void ask_about(struct ask *ask, struct schedule *schedule, int64_t most,
 	ask_for_runs(ask, most, done);
 }
 
-static void told_runs(struct list *list, struct runs_asked *asked)
+static void got_runs(struct list *list, struct runs_asked *asked)
 {
 	free(asked->runs);
 	while (list->asked_count)
@@ -161,7 +161,7 @@ static json_t *at_length(const struct schedule *schedule, const struct runs_aske
 			 json_null(), "file", json_of_text(schedule->file),
 			 "line", (json_int_t)definition->line, "times", next_times(schedule));
 	must(more);
-	/* As with jobs, bodies are not for all who may look. */
+	/* A body may be secret: over TCP, where anybody may look, it is left out. */
 	if (body)
 		json_object_set_new(must(json), "body", json_of_text(definition->body));
 	json_object_update(must(json), more);
@@ -191,8 +191,8 @@ static void end_text(struct evbuffer *out, bool failed)
 	evbuffer_add_printf(out, "%s}\n", failed ? ",\"error\":\"the store can't be read\"" : "");
 }
 
-/* The last piece has what says that the list is whole, or that it can't be. */
-static void told_piece(struct op *op)
+/* Only the last piece says that the list is whole, or that it can't be. */
+static void got_piece(struct op *op)
 {
 	struct runs_asked *asked = container_of(op, struct runs_asked, op);
 	struct ask *ask = asked->arg;
@@ -201,20 +201,23 @@ static void told_piece(struct op *op)
 	bool more = list->next && !op->failed;
 
 	if (op->failed && !ask->chunks) {
-		told_runs(list, asked);
+		got_runs(list, asked);
 		schedule_release(list->next);
 		unreadable(ask);
 		return;
 	}
 	out = must(evbuffer_new());
-	/* An empty piece would not be told of: no file may have those of this one any more. */
+	/*
+	 * libevent calls nobody back for an empty piece, and no tab may have this one's schedules
+	 * now.
+	 */
 	evbuffer_add_printf(out, "%s", ask->chunks ? "\n" : "{\"schedules\":[");
 	for (size_t i = 0; !op->failed && i < list->asked_count; i++)
 		if (list->asked[i]->definition)
 			add(list, out, in_short(list->asked[i], asked));
 	if (!more)
 		end_text(out, op->failed);
-	told_runs(list, asked);
+	got_runs(list, asked);
 	http_piece(ask, out, more ? list_on : end_list);
 	evbuffer_free(out);
 }
@@ -234,7 +237,7 @@ static void list_on(struct ask *ask)
 			list->asked[list->asked_count++] = schedule_hold(one);
 	list->next = schedule_hold(one);
 	schedule_release(first);
-	ask_for_runs(ask, 1, told_piece);
+	ask_for_runs(ask, 1, got_piece);
 }
 
 /** schedules_list - all, in short */
@@ -246,7 +249,7 @@ void schedules_list(struct ask *ask)
 	list_on(ask);
 }
 
-/* The schedule, or NULL: there is none, and that was answered */
+/* The schedule of the path; or NULL, once a request for an unknown one was answered */
 static struct schedule *find(struct ask *ask, bool past)
 {
 	struct schedule *schedule = schedule_find(ask->name);
@@ -258,7 +261,7 @@ static struct schedule *find(struct ask *ask, bool past)
 	return NULL;
 }
 
-static void told_one(struct op *op)
+static void got_one(struct op *op)
 {
 	struct runs_asked *asked = container_of(op, struct runs_asked, op);
 	struct ask *ask = asked->arg;
@@ -268,7 +271,7 @@ static void told_one(struct op *op)
 		at_length(schedule, asked, ask->local);
 	bool failed = op->failed;
 
-	told_runs(list, asked);
+	got_runs(list, asked);
 	if (json)
 		http_json(ask, HTTP_OK, json);
 	else if (failed)
@@ -283,10 +286,10 @@ void schedules_one(struct ask *ask)
 	struct schedule *schedule = find(ask, false);
 
 	if (schedule)
-		ask_about(ask, schedule, 1, told_one);
+		ask_about(ask, schedule, 1, got_one);
 }
 
-static void told_history(struct op *op)
+static void got_history(struct op *op)
 {
 	struct runs_asked *asked = container_of(op, struct runs_asked, op);
 	struct ask *ask = asked->arg;
@@ -299,7 +302,7 @@ static void told_history(struct op *op)
 		json_array_append_new(runs, run_at_length(&asked->runs[i]));
 	json = json_pack("{s:o, s:o}", "zone", json_of_text(definition ? definition->zone : ""),
 			 "runs", runs);
-	told_runs(list, asked);
+	got_runs(list, asked);
 	if (!failed) {
 		http_json(ask, HTTP_OK, json);
 		return;
@@ -308,14 +311,14 @@ static void told_history(struct op *op)
 	unreadable(ask);
 }
 
-/** schedules_runs - its last runs, also of one that no file has any more */
+/** schedules_runs - a schedule's last runs, also if no tab has it any more */
 void schedules_runs(struct ask *ask)
 {
 	struct schedule *schedule = find(ask, true);
 	int64_t count = 20;
 
 	if (schedule && http_number(ask, "count", HISTORY_MOST, &count))
-		ask_about(ask, schedule, count ? count : 1, told_history);
+		ask_about(ask, schedule, count ? count : 1, got_history);
 }
 
 static void pause_done(void *arg, const char *why)
@@ -373,7 +376,7 @@ static void run_done(struct op *op)
 		count_done(ask, counts);
 }
 
-/* One that can have jobs made, or NULL */
+/* The schedule of the path if it can make jobs; or NULL, once the request was answered */
 static struct schedule *find_to_fire(struct ask *ask)
 {
 	struct schedule *schedule = find(ask, false);
@@ -384,7 +387,7 @@ static struct schedule *find_to_fire(struct ask *ask)
 	return NULL;
 }
 
-/* A time that is no whole second is none for which the schedule itself fires. */
+/* A fraction of a second keeps this time apart from all for which the schedule fires. */
 void schedules_run(struct ask *ask)
 {
 	struct schedule *schedule = find_to_fire(ask);
@@ -436,7 +439,7 @@ static size_t next_piece(struct backfill *backfill, int64_t *times)
 	return count;
 }
 
-/* Whose client has gone ends. */
+/* A backfill ends where its client goes. */
 static void backfill_on(struct backfill *backfill)
 {
 	int64_t times[BACKFILL_PIECE];
@@ -472,7 +475,7 @@ static size_t count_jobs(const struct schedule *schedule, int64_t from, int64_t 
 	return count;
 }
 
-/* What is older may have had its jobs, and that was forgotten. */
+/* For an older time, jobs may have been made, and the store has forgotten it. */
 static bool is_forgotten(struct ask *ask, int64_t from, int64_t now)
 {
 	int64_t first = now - history / SECOND;
@@ -510,8 +513,8 @@ static bool backfill_fits(struct ask *ask, const struct schedule *schedule, int6
 }
 
 /*
- * As @at has it, in the schedule's zone, or seconds since 1970. Returns false if there is none, and
- * that was answered.
+ * Read a time as @at has it, in the schedule's zone, or as seconds since 1970. Returns false once a
+ * request without one was answered.
  */
 static bool take_time(struct ask *ask, const struct schedule *schedule, const json_t *json,
 		      int64_t *seconds)
@@ -566,7 +569,7 @@ void schedules_backfill(struct ask *ask)
 	backfill_on(backfill);
 }
 
-/** schedules_start - @keep: so long runs are kept that are over, in ns */
+/** schedules_start - @keep: for how long the store keeps runs that are over, in ns */
 void schedules_start(int64_t keep)
 {
 	history = keep;

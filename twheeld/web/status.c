@@ -2,11 +2,10 @@
 /*
  * What a page for browsers shows of the server, as JSON.
  *
- * It is one snapshot, a second old at most, so that any number of those who look costs the same.
- * It is made in steps, between which clients are served: a hundred tubes and schedules at most are
- * in it, but of a hundred thousand it has to be found which ones. What the store knows is of three
- * parts, which are asked for when they may be, and waited for a little: each is told as it is known
- * by then, and of when that is.
+ * All pages get one snapshot, a second old at most, so that a hundred of them cost as much as one.
+ * It shows a hundred tubes and schedules at most; to find these among a hundred thousand takes
+ * steps, between which clients are served. The store has three parts of it, and is waited for a
+ * little: each part is shown as it is known by then, with the time from when it is.
  */
 #include <event2/event.h>
 #include <event2/http.h>
@@ -27,17 +26,17 @@
 #include "when/calendar.h"
 
 #define SHOWN WATCH_MOST
-/* Steps take so long, before clients have their turn */
+/* How long steps go on before clients have their turn */
 #define TURN (MILLISECOND / 4)
 /* Tubes that one step looks at */
 #define TUBES_PIECE 100
-/* What was made is good for so long, or for ten times what it took to make it, and no longer */
+/* For how long a snapshot is shown, or for ten times what it took to make it */
 #define FRESH SECOND
 #define FRESH_MOST (30 * SECOND)
-/* So long the store is waited for; what comes later is told to those who ask next */
+/* How long a snapshot waits for the store; what comes later is in the next one */
 #define PATIENCE (2 * SECOND)
 
-/* Who waits for what is being made; ask->more */
+/* A request that waits for the next snapshot; ask->more */
 struct reader {
 	struct ask *ask;
 	void (*give)(struct ask *ask);
@@ -53,31 +52,31 @@ struct tube_line {
 
 static struct event *turn;
 static struct reader *readers;
-static json_t *made, *root;		/* the last one, and the one that is being made */
-static char *text;			/* of the last one */
+static json_t *made, *root;		/* the last snapshot, and the next one */
+static char *text;			/* the last snapshot's */
 static int64_t fresh_until;
 
-/* What is being made */
-static int64_t began, asked_at;		/* asked_at: when the store was; 0: not yet */
+/* The next snapshot, while it is being made */
+static int64_t began, asked_at;		/* asked_at: when the store was asked; 0: not yet */
 static struct tube_line tubes[SHOWN];
 static size_t tube_count, tubes_all, tubes_left, fewest;
 static int64_t reserved;
 static struct schedule *schedule_at, *schedules[SHOWN];	/* these are held */
 static size_t shown, schedules_all, schedules_paused, latest;
-static size_t row;			/* that is written next */
+static size_t row;			/* to be written next */
 
-/* What the store is asked for, and has told last; all but the first of a shared one alone */
+/* The parts that the store is asked for, and its last answers; TUBES, NODES: a shared store's */
 enum { RUNS, TUBES, NODES, PARTS };
 
 static struct part {
-	bool asked;		/* it is under way */
+	bool asked;		/* a request is under way */
 	bool failed;		/* the last time */
 	int64_t since;		/* when it was asked */
 	int64_t next;		/* when it may be asked again */
-	int64_t known, asks;	/* by the wall clock: of when is what is known; of when the next */
+	int64_t known, asks;	/* wall clock: from when the last answer is, and the next */
 } parts[PARTS];
 
-static struct runs_asked *known_runs;	/* with the schedules of which that is known */
+static struct runs_asked *known_runs;	/* with their schedules */
 static struct tubes_asked known_tubes;
 static struct nodes_asked known_nodes;
 
@@ -142,8 +141,8 @@ static bool waits(void)
 	return false;
 }
 
-/* Gives whether there is something new. */
-static bool told(struct part *part, const struct op *op)
+/* Take the store's answer for a part; false: it failed, and the last one stays. */
+static bool answered(struct part *part, const struct op *op)
 {
 	static const struct timeval at_once;
 	int64_t now = commit_now();
@@ -158,13 +157,13 @@ static bool told(struct part *part, const struct op *op)
 	return !op->failed;
 }
 
-/* What was told is freed by the committer's loop, but for the runs. */
-static void told_runs(struct op *op)
+/* The committer's loop frees the answers, but for the runs. */
+static void got_runs(struct op *op)
 {
 	struct runs_asked *asked = container_of(op, struct runs_asked, op), *copy;
 	size_t size = sizeof(*asked) + asked->count * sizeof(*asked->schedules);
 
-	if (!told(&parts[RUNS], op)) {
+	if (!answered(&parts[RUNS], op)) {
 		free(asked->runs);
 		return;
 	}
@@ -187,9 +186,9 @@ static struct op *ask_runs(void)
 	return &asked->op;
 }
 
-static void told_tubes(struct op *op)
+static void got_tubes(struct op *op)
 {
-	if (told(&parts[TUBES], op))
+	if (answered(&parts[TUBES], op))
 		known_tubes = *container_of(op, struct tubes_asked, op);
 }
 
@@ -198,9 +197,9 @@ static struct op *ask_tubes(void)
 	return zalloc(sizeof(struct tubes_asked));
 }
 
-static void told_nodes(struct op *op)
+static void got_nodes(struct op *op)
 {
-	if (told(&parts[NODES], op))
+	if (answered(&parts[NODES], op))
 		known_nodes = *container_of(op, struct nodes_asked, op);
 }
 
@@ -209,7 +208,7 @@ static struct op *ask_nodes(void)
 	return zalloc(sizeof(struct nodes_asked));
 }
 
-/* A store of this server's alone answers at once. */
+/* A store that no other server shares answers at once. */
 static void ask_store(void)
 {
 	static const struct {
@@ -217,8 +216,8 @@ static void ask_store(void)
 		struct op *(*new)(void);
 		void (*done)(struct op *op);
 	} questions[PARTS] = {
-		{ OP_RUNS, ask_runs, told_runs }, { OP_TUBES, ask_tubes, told_tubes },
-		{ OP_NODES, ask_nodes, told_nodes },
+		{ OP_RUNS, ask_runs, got_runs }, { OP_TUBES, ask_tubes, got_tubes },
+		{ OP_NODES, ask_nodes, got_nodes },
 	};
 	int64_t now = commit_now();
 
@@ -280,8 +279,8 @@ static void take_tube(const char *name, const int64_t *count, bool paused)
 }
 
 /*
- * A piece of the list, which changes between steps. From its end: what takes the place of a tube
- * that goes was the last, and is looked at twice at worst. Those that come are not missed for long.
+ * Look at a piece of the list, which changes between steps, from its end: where a tube goes, the
+ * last one takes its place, and is looked at twice at worst. A new tube is in the next snapshot.
  */
 static void take_own_tubes(void)
 {
@@ -297,7 +296,7 @@ static void take_own_tubes(void)
 	}
 }
 
-/* Those of this server that have no jobs come after the others. */
+/* This server's tubes without jobs come after the others. */
 static void find_shared_tubes(void)
 {
 	static const int64_t none[STATES];
@@ -318,7 +317,7 @@ static void find_shared_tubes(void)
 		tubes_all = known_tubes.all;
 }
 
-/* What is written */
+/* The snapshot as JSON */
 
 static json_t *counts_of(const struct histogram *histogram)
 {
@@ -355,7 +354,7 @@ static json_t *server(void)
 			 "timeouts", (json_int_t)job_timeouts());
 }
 
-/* What is of this server's memory is of now. */
+/* A list from this server's memory is as of now, one from the store as of its last answer. */
 static json_t *list_of(size_t all, const struct part *part)
 {
 	bool asked = engine->counts_in_store || part == &parts[RUNS];
@@ -370,7 +369,7 @@ static void add(const char *list, json_t *json)
 	json_array_append_new(json_object_get(json_object_get(root, list), "shown"), must(json));
 }
 
-/* What clients did is known of this server's alone. */
+/* Clients of other servers are not counted here. */
 static void add_tube(const struct tube_line *line)
 {
 	const struct tube *tube = tube_find(line->name);
@@ -380,7 +379,7 @@ static void add_tube(const struct tube_line *line)
 				  line->paused));
 }
 
-/* Of one that came since the store was asked, nothing is known: it may have run. */
+/* A schedule that is newer than the store's answer may have run: nothing is said then. */
 static json_t *last_run(const struct schedule *schedule)
 {
 	const struct runs_asked *known = known_runs;
@@ -394,7 +393,7 @@ static json_t *last_run(const struct schedule *schedule)
 	return NULL;
 }
 
-/* Since it was found, it may have gone. */
+/* The schedule may have gone since it was found. */
 static void add_schedule(const struct schedule *schedule)
 {
 	json_t *last = last_run(schedule), *json;
@@ -417,7 +416,7 @@ static void add_node(const char *name, const char *site, const struct watch_node
 			       "reserved", (json_int_t)node->reserved, "self", node->self));
 }
 
-/* Times are by the wall clock, which is the database's where there is one. */
+/* Times are the wall clock's: the database's clock where there is one. */
 static void begin_root(void)
 {
 	struct watch_node self = { .reserved = reserved, .self = true };
@@ -490,7 +489,7 @@ static bool step(void)
 		qsort(schedules, shown, sizeof(*schedules), compare_schedules);
 		ask_store();
 	} else if (!root) {
-		/* To wait was no work. */
+		/* The wait for the store does not count as work. */
 		began += commit_now() - asked_at;
 		begin_root();
 	} else if (row < tube_count) {
@@ -503,7 +502,7 @@ static bool step(void)
 	return true;
 }
 
-/* The next steps. By a timer, as they are after what clients have sent meanwhile. */
+/* Do the next steps, by a timer, so that clients have their turn before. */
 static void go_on(evutil_socket_t fd, short what, void *arg)
 {
 	static const struct timeval now, patience = { PATIENCE / SECOND, 0 };
@@ -567,7 +566,7 @@ void status_answer(struct ask *ask)
 	answer(ask, give);
 }
 
-/* Which there are is known by the store, and is not told as it was, as the page does. */
+/* Servers as the store knows them now, not as an older snapshot for the page had them */
 static void give_servers(struct ask *ask)
 {
 	const json_t *nodes = json_object_get(made, "nodes");
@@ -586,7 +585,7 @@ void status_servers(struct ask *ask)
 	answer(ask, give_servers);
 }
 
-/** status_start - be ready for those who look */
+/** status_start - be ready to answer pages */
 void status_start(struct event_base *base)
 {
 	turn = must(evtimer_new(base, go_on, NULL));

@@ -71,7 +71,7 @@
 		cell.className = what.wrong ? 'wrong' : '';
 	};
 
-	// Cells stay where they are, so that what is marked stays marked. The first one is a header.
+	// Cells are filled, not replaced, so that a selected text stays selected. The first is a header.
 	const fill = (body, rows) => {
 		while (body.rows.length > rows.length)
 			body.deleteRow(-1);
@@ -99,7 +99,7 @@
 
 	const note = (id, words) => set($(`${id}-note`), words.filter(Boolean).join('; '));
 
-	// Of when is what a database told? It is pale where that is long ago, or it did not tell since.
+	// From when is the database's answer? It is pale where that is long ago, or none came since.
 	const age = (id, list, { server, now }, what) => {
 		const shared = server.store === 'database';
 		const old = shared && (list.failed || now - list.at > OLD);
@@ -136,7 +136,7 @@
 		}));
 	};
 
-	// Of one that came after the others' runs were asked for, none is known.
+	// A schedule that is newer than the store's answer has no known run.
 	const last_run = (one, now) => {
 		if (one.last)
 			return time(one.last.time, now);
@@ -180,26 +180,26 @@
 
 	// A server that was killed is in the list for the lease, and then only this page knows of it.
 	const show_nodes = all => {
-		const { nodes: told, server } = all;
+		const { nodes: listed, server } = all;
 
 		$('nodes-all').hidden = server.store !== 'database';
-		note('nodes', age('nodes', told, all, 'servers'));
+		note('nodes', age('nodes', listed, all, 'servers'));
 		// A server that has just begun may not know yet.
-		if (!told.at)
+		if (!listed.at)
 			return;
-		const here = new Set(told.shown.map(one => one.session));
+		const here = new Set(listed.shown.map(one => one.session));
 
-		// Of more than are told, nobody knows which have gone.
-		if (told.all > told.shown.length)
+		// A server that is not shown has gone only where the list has all of them.
+		if (listed.all > listed.shown.length)
 			nodes.clear();
-		for (const one of told.shown)
-			nodes.set(one.session, { ...one, seen: told.at - one.silent * 1000 });
+		for (const one of listed.shown)
+			nodes.set(one.session, { ...one, seen: listed.at - one.silent * 1000 });
 		for (const session of nodes.keys()) {
-			if (nodes.size > 2 * Math.max(told.shown.length, 10) && !here.has(session))
+			if (nodes.size > 2 * Math.max(listed.shown.length, 10) && !here.has(session))
 				nodes.delete(session);
 		}
 		rows('nodes', [...nodes.values()].map(one => {
-			const silent = (told.at - one.seen) / 1000, gone = !here.has(one.session);
+			const silent = (listed.at - one.seen) / 1000, gone = !here.has(one.session);
 
 			return [
 				one.self ? `${one.name} (this one)` : one.name, one.site, String(one.session),
@@ -211,7 +211,7 @@
 
 	const sum = counts => counts.reduce((a, b) => a + b, 0);
 
-	// The bound of the bucket in which that share of all is
+	// The upper bound of the bucket in which the quantile lies
 	const quantile = (counts, bounds, share) => {
 		const all = sum(counts);
 		let so_far = 0;
@@ -281,7 +281,7 @@
 		ask_later();
 	};
 
-	// Nobody looks at a page that is hidden.
+	// A hidden page asks for nothing: nobody looks at it.
 	const ask_later = () => {
 		clearTimeout(timer);
 		if (!document.hidden)
