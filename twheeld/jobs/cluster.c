@@ -4,8 +4,8 @@
  * is due. In memory are only the jobs that clients of this server have reserved.
  *
  * Each command is one operation of the committer, and its client waits for that. Nothing is
- * looked up here: another server may be about to change it. What makes a job ready is followed,
- * in the same transaction, by what gives it to clients of this server that wait.
+ * looked up here: another server may be about to change it. An operation that makes a job ready is
+ * followed, in the same transaction, by one that gives it to a client of this server that waits.
  */
 #include <event2/event.h>
 #include <stdlib.h>
@@ -20,24 +20,25 @@
 #include "jobs/stats.h"
 #include "store/postgres_listen.h"
 
-/* Jobs that are taken at a time, for as many clients */
+/* The most jobs that one operation takes, for as many clients */
 #define TAKE_MOST 100
-/* Of a tube, so many are under way at a time: while the database is silent, nobody counts puts */
+/* The most takes of a tube under way: while the database is silent, they would only pile up */
 #define TAKES_MOST 1000
 /* How often a database without hints is asked */
 #define POLL (100 * MILLISECOND)
 /*
- * When none was due yet, as the clocks differ a little; twice as long each time, while another
- * server holds one that is due, but not so long that what falls due meanwhile is late
+ * The wait after an alarm found no job due, as the clocks differ a little. It doubles each time
+ * while another server holds a job that is due, but stays short enough for jobs that fall due
+ * meanwhile.
  */
 #define TOO_EARLY (2 * MILLISECOND)
 #define HELD (20 * MILLISECOND)
-/* So many answers about its clock are compared */
+/* How many answers about the database's clock are compared */
 #define CLOCKS 8
-/* So long a client waits for an answer; and a reserve beyond its own time */
+/* How long a client waits for the database; a reserve waits this beyond its own time */
 #define PATIENCE (5 * SECOND)
 #define RESERVE_PATIENCE SECOND
-/* So long a server that ends waits for clients that have reserved jobs */
+/* How long a server that ends waits for clients that have reserved jobs */
 #define DRAIN (60 * SECOND)
 
 static struct twheel_timer due_timer, poll_timer;
@@ -64,7 +65,7 @@ static struct request *new_request(enum op_kind kind, struct conn *conn,
 	return request;
 }
 
-/* Of one job: what no job can have is sent as 0, which none has. */
+/* An operation on one job. A number that no job can have is sent as 0, which no job has. */
 static void submit_for(struct conn *conn, enum op_kind kind, uint64_t id,
 		       void (*done)(struct op *op))
 {
@@ -85,7 +86,7 @@ static void set_tube(struct request *request, const char *name)
 	request->tube = request->name;
 }
 
-/* What it gave. The bodies that somebody took are NULL. */
+/* Free the request's results. A body that a client took is NULL. */
 static void free_results(struct request *request)
 {
 	for (size_t i = 0; i < request->found; i++)
@@ -122,7 +123,7 @@ static void free_body(const void *body, size_t size, void *unused)
 	free((void *)body);
 }
 
-/* A large body goes out as it is: to copy it would keep the loop, and take as much again. */
+/* A large body is sent from where it is: a copy would hold up the loop, and double the memory. */
 static void reply_row(struct conn *conn, const char *word, struct row *row)
 {
 	if (conn->state == DEAD)
@@ -161,7 +162,7 @@ static void give(struct conn *conn, struct found_job *found)
 	job_attach(job, RESERVED);
 }
 
-/* As if it had not been reserved */
+/* Give a job back as if it had not been reserved. */
 static void hand_back(struct found_job *found)
 {
 	struct job *job = own(found);
@@ -203,7 +204,7 @@ static void took_for_tube(struct op *op)
 	tube_put(tube);
 }
 
-/* As many as clients wait; @conn has kicked one */
+/* Take as many jobs as clients wait; @conn has kicked one. */
 static void take_for_tube(struct tube *tube, struct conn *conn)
 {
 	struct request *request = new_request(OP_TAKE, conn, took_for_tube);
@@ -217,7 +218,7 @@ static void take_for_tube(struct tube *tube, struct conn *conn)
 	commit_submit(&request->op);
 }
 
-/* A tube may have jobs for those who wait. */
+/* A tube may have jobs for clients that wait. */
 static void serve(struct tube *tube)
 {
 	tube->news++;
@@ -225,7 +226,10 @@ static void serve(struct tube *tube)
 		take_for_tube(tube, NULL);
 }
 
-/* What was just submitted makes a job of a tube ready. Or the last one under way knows of news. */
+/*
+ * The operation just submitted makes a job ready: take it after that, or have the last take do
+ * so.
+ */
 static void follow(struct tube *tube)
 {
 	tube->news++;
@@ -248,7 +252,7 @@ static void add_name(struct evbuffer *names, const struct tube *tube)
 			    tube->name);
 }
 
-/* Of names, which have no character that would need more than quotes; NULL: there are none. */
+/* An array of PostgreSQL. A tube's name needs quotes alone. NULL: there are no names. */
 static char *array_of(struct evbuffer *names)
 {
 	size_t length = evbuffer_get_length(names);
@@ -281,7 +285,7 @@ static void which(struct op *op)
 	free_results(request);
 }
 
-/* Hints may be lost: in which tubes that somebody waits for are jobs? */
+/* Hints may be lost: ask in which tubes with waiting clients there are jobs. */
 static void serve_all(void)
 {
 	struct evbuffer *names;
@@ -319,8 +323,8 @@ static uint64_t news_of(const struct conn *conn)
 static void take_for(struct conn *conn, int64_t late_at);
 
 /*
- * A database that is away has no jobs, as far as workers are concerned: they ask again, or go
- * on waiting. To be told of an error would end many of them.
+ * While the database is away, a worker is answered as if there were no jobs: it asks again, or goes
+ * on waiting. An error would end many workers.
  */
 static void none_for(struct conn *conn, const struct request *request)
 {
@@ -407,7 +411,7 @@ static void took_job(struct op *op)
 	end_request(request, reply);
 }
 
-/* What somebody does to a job that is nobody's */
+/* Delete and kick: jobs that nobody has reserved */
 
 static void removed(struct op *op)
 {
@@ -419,7 +423,7 @@ static void removed(struct op *op)
 	end_request(request, result_of(request, "DELETED"));
 }
 
-/* Who waits for it has it before the client is told. */
+/* The client that waits for the job has it before the one that kicked has its reply. */
 static void kicked_job(struct op *op)
 {
 	struct request *request = of(op);
@@ -456,7 +460,7 @@ static void kicked(struct op *op)
 	end_request(request, NULL);
 }
 
-/* A piece, and then the next one. Who waits has the one that is kicked first. */
+/* Kick one piece, then the next. The job that is kicked first goes to the client that waits. */
 static void kick(struct conn *conn, enum state state)
 {
 	struct request *request = new_request(OP_KICK, conn, kicked);
@@ -470,7 +474,7 @@ static void kick(struct conn *conn, enum state state)
 	commit_hold(false);
 }
 
-/* It goes on: each piece has its time. */
+/* Kick the next piece; each has its own time limit. */
 static void kick_on(struct conn *conn, enum state state)
 {
 	conn->late_at = 0;
@@ -506,7 +510,7 @@ static void look(struct conn *conn, uint64_t id, enum state state, void (*done)(
 	commit_submit(&request->op);
 }
 
-/* Times of the database as the server's own */
+/* Reply with a job; the database's times become the server's. */
 static void tell_job(struct conn *conn, struct found_job *found)
 {
 	int64_t ahead = alarm_now() - alarm_wall();
@@ -528,7 +532,7 @@ static void looked_for_stats(struct op *op)
 	end_request(request, result_of(request, NULL));
 }
 
-/* Pauses are of all servers. */
+/* A pause holds for all servers. */
 
 static void paused(struct op *op)
 {
@@ -626,7 +630,7 @@ static void do_reserve_job(struct conn *conn, const struct command *cmd)
 	submit_for(conn, OP_TAKE_JOB, cmd->id, took_job);
 }
 
-/* One that this server's client has reserved is in memory. */
+/* Only a job that a client of this server has reserved is in memory. */
 static void do_delete(struct conn *conn, const struct command *cmd)
 {
 	if (cmd->id <= INT64_MAX && job_in_memory(cmd->id))
@@ -693,7 +697,7 @@ static void do_list_tubes(struct conn *conn, const struct command *cmd)
 	count(conn, NULL, counted_names);
 }
 
-/* It may be another server's by now. */
+/* The job may be another server's by now. */
 static void touch(struct conn *conn, struct job *job)
 {
 	command_write(conn, job, OP_TOUCH, &job->row, command_touched);
@@ -708,7 +712,7 @@ static enum found find(int64_t id, struct job **job)
 	return NOT_THERE;
 }
 
-/* It is the store's again. */
+/* The job is the store's again. */
 static void attach(struct job *job, enum state state)
 {
 	(void)state;
@@ -742,7 +746,7 @@ static void tube_comes_or_goes(struct tube *tube)
 	(void)tube;
 }
 
-/* What is due */
+/* Jobs that fall due */
 
 static void set_due_timer(int64_t least)
 {
@@ -791,7 +795,7 @@ static void is_due(struct twheel *tw, struct twheel_timer *timer,
 	promote();
 }
 
-/* A job is due then, by the database's clock. */
+/* A job falls due at @when, by the database's clock. */
 static void due(int64_t when)
 {
 	if (when >= next_due)
@@ -801,7 +805,7 @@ static void due(int64_t when)
 		set_due_timer(0);
 }
 
-/* How long after they were due jobs became ready, by this server */
+/* How late this server made due jobs ready */
 static const struct histogram *how_late(void)
 {
 	return &lateness;
@@ -810,8 +814,8 @@ static const struct histogram *how_late(void)
 /* The clock, and sessions */
 
 /*
- * Each answer says how far the database's clock is ahead, at least: less by the time that the
- * answer took. So the most of the last ones is the best.
+ * Each answer says how far the database's clock is ahead at least: the time that the answer took is
+ * missing. So the largest of the last answers is the best.
  */
 static void renewed(struct op *op)
 {
@@ -825,13 +829,13 @@ static void renewed(struct op *op)
 		for (unsigned int i = 0; i < CLOCKS && i < at; i++)
 			best = clocks[i] > best ? clocks[i] : best;
 		alarm_follow(best);
-		/* Other servers may have put what is due */
+		/* Other servers may have put jobs that are due. */
 		promote();
 	}
 	free_results(of(op));
 }
 
-/* While the database is silent, clients try again, and may go meanwhile. */
+/* While the database is silent, clients go and try again: what nobody waits for is dropped. */
 static bool hopeless(const struct op *op)
 {
 	return op_is_optional(op) &&
@@ -839,7 +843,7 @@ static bool hopeless(const struct op *op)
 				 alarm_now() - op->at > PATIENCE));
 }
 
-/* Each second: it is also what keeps the session. */
+/* Once a second: the question for the time also keeps the session alive. */
 static void tick(void)
 {
 	commit_drop(hopeless);
@@ -862,7 +866,7 @@ static bool anything_reserved(void)
 	return false;
 }
 
-/* Who has nothing goes to another server. */
+/* A client that has reserved no job is sent to another server. */
 static void send_away(struct conn *conn)
 {
 	if (conn->reserver.jobs) {
@@ -885,8 +889,8 @@ static struct conn *any_that_waits(void)
 }
 
 /*
- * End, once no client has a job reserved any more. False, and nothing is done, if that is going on
- * already.
+ * End, once no client has a job reserved any more. Gives false, and does nothing, if the server is
+ * draining already.
  */
 static bool drain(void)
 {
@@ -915,7 +919,7 @@ static void poll_again(struct twheel *tw, struct twheel_timer *timer,
 	alarm_set(timer, alarm_now() + POLL);
 }
 
-/* Lines, of which the last may not be all there. One without a name: something is due soon. */
+/* Hints are lines, and the last may be in part. An empty one means that a job falls due soon. */
 static void hinted(evutil_socket_t fd, short what, void *arg)
 {
 	static char lines[64 * (TUBE_NAME_MAX + 1) + 1];
@@ -952,7 +956,7 @@ static void start(struct event_base *base)
 	tick();
 }
 
-/* Nothing is in memory, and ids are the database's. */
+/* Nothing is loaded: no job is in memory, and the database gives out the ids. */
 static void load(struct event_base *base)
 {
 	struct alarm_past past = { 0 };

@@ -2,8 +2,8 @@
 /*
  * What each command does.
  *
- * What changes a job for good is written first. Meanwhile the job is nobody's, and the
- * client waits; then the job is where it shall be, or where it was, and the client is told.
+ * A lasting change of a job is written first. Meanwhile the job is nobody's, and the client waits;
+ * then the job is in its new place, or in the old one, and the client has its reply.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static uint64_t counts[CMD_KINDS];
 static void do_line(struct conn *conn, const struct command *cmd);
 static void do_body(struct conn *conn);
 static void do_late(struct conn *conn);
-/* In place of a client that was told before what it asked for was done */
+/* Stands for a client that had its reply before its operation was done */
 static struct conn nobody = { .state = DEAD, .pending = 1 };
 
 /** command_start - begin to take commands; @size is the most bytes of a body */
@@ -50,7 +50,7 @@ uint64_t command_count(enum command_kind kind)
 	return counts[kind];
 }
 
-/** command_sorry - reply that a job is not there, or that nobody knows */
+/** command_sorry - reply that a job is not there, or that the store can't be read */
 void command_sorry(struct conn *conn, enum found found)
 {
 	conn_reply(conn, found == UNREADABLE ? "INTERNAL_ERROR" : "NOT_FOUND");
@@ -58,7 +58,7 @@ void command_sorry(struct conn *conn, enum found found)
 
 /* Writing */
 
-/** command_write - write what a job shall be, while its client waits: job_write() */
+/** command_write - write a change of a job, while its client waits: job_write() */
 void command_write(struct conn *conn, struct job *job, enum op_kind kind,
 		   const struct row *row, void (*done)(struct op *op))
 {
@@ -68,14 +68,15 @@ void command_write(struct conn *conn, struct job *job, enum op_kind kind,
 }
 
 /*
- * A reserve has found no job, as far as the client is concerned; of all else nobody knows. What is
- * of a job goes on: it is the client's, still. Of all else, what comes is for nobody.
+ * The store took too long. A reserve is answered as if there were no job, any other command with an
+ * error, as its outcome is unknown. An operation on the client's own job goes on for the client;
+ * the result of any other one is for nobody.
  */
 static void do_late(struct conn *conn)
 {
 	struct op *op = conn->op;
 	enum op_kind kind = op->kind;
-	/* Who kicked a job is told once it is with who waits for it. */
+	/* A kick is answered once the client that waits has the job. */
 	bool kicked = kind == OP_TAKE && container_of(op, struct request, op)->serves;
 
 	__atomic_store_n(&op->told, true, __ATOMIC_RELAXED);
@@ -94,7 +95,7 @@ static void do_late(struct conn *conn)
 		conn_reply(conn, kind == OP_PUT ? "OUT_OF_MEMORY" : "INTERNAL_ERROR");
 }
 
-/* The client waits for that, unless it took too long. */
+/* Reply, unless the client was answered before as the operation took too long. */
 static void answer(struct op *op, const char *reply)
 {
 	if (!op_told(op))
@@ -103,9 +104,9 @@ static void answer(struct op *op, const char *reply)
 }
 
 /**
- * command_take_back - it could not be written: all is as it was
+ * command_take_back - undo a change that could not be written
  *
- * As far as the client is still there, and the job. Gives the reply.
+ * Only if the client and the job are still there. Returns the reply.
  */
 const char *command_take_back(struct op *op)
 {
@@ -127,7 +128,7 @@ const char *command_take_back(struct op *op)
 	return "INTERNAL_ERROR";
 }
 
-/** command_changed - a job was changed, or could not be */
+/** command_changed - reply once a job was changed, or could not be */
 void command_changed(struct op *op, const char *reply)
 {
 	bool fine = job_written(op);
@@ -155,7 +156,7 @@ static void put_done(struct op *op)
 			 (long long)(op->same ? op->same : job->row.id));
 	if (fine && !op->same)
 		job_put(job->tube);
-	/* Who put it hears of it before who waits for it. */
+	/* The client that put the job has its reply before another one gets the job. */
 	if (engine->patience)
 		answer(op, reply);
 	else
@@ -193,7 +194,7 @@ static void do_put(struct conn *conn, const struct command *cmd)
 	conn->state = WANT_BODY;
 }
 
-/* The body of a put is there. */
+/* Put a job whose body is complete. */
 static void do_body(struct conn *conn)
 {
 	struct job *job = conn->new_job;
@@ -201,7 +202,7 @@ static void do_body(struct conn *conn)
 
 	conn->new_job = NULL;
 	if (memcmp(job->row.body + job->row.size, "\r\n", 2) || draining) {
-		/* Once the puts before it have their replies */
+		/* The error comes after the replies to the puts before it. */
 		conn_skip(conn, 0, memcmp(job->row.body + job->row.size, "\r\n", 2) ?
 			  "EXPECTED_CRLF" : "DRAINING");
 		job_free(job);
@@ -222,7 +223,10 @@ static void do_body(struct conn *conn)
 
 /* The client's own jobs */
 
-/* It may be one of which the client was told that nobody knows, and that is not settled yet. */
+/*
+ * The job may be one with an earlier command that is not settled yet, and whose reply was an
+ * error.
+ */
 static void sorry(struct conn *conn, const struct command *cmd, enum found found)
 {
 	bool unsettled = conn->pending && cmd->id <= INT64_MAX && job_in_memory(cmd->id);
@@ -314,7 +318,7 @@ static void do_bury(struct conn *conn, const struct command *cmd)
 	command_write(conn, job, OP_CHANGE, &row, bury_done);
 }
 
-/** command_touched - a job has its time to run anew in the store, too, or has not */
+/** command_touched - reply once the store has a job's new time to run, or could not take it */
 void command_touched(struct op *op)
 {
 	struct job *job = op->job;
@@ -433,7 +437,7 @@ static const command_fn commands[CMD_KINDS] = {
 	[CMD_QUIT] = do_quit,
 };
 
-/* Do what a line says. */
+/* Do the command in a line. */
 static void do_line(struct conn *conn, const struct command *cmd)
 {
 	if (cmd->counted)

@@ -4,9 +4,9 @@
  *
  * A client's commands are done one after the other. While one waits, for a job or for the
  * store, or while the client does not read its replies, no further one is looked at, and no
- * more than INPUT_MOST bytes are read. Puts alone follow each other before they are written, so
- * that all that a client has sent is one transaction. Their replies come in order, as the
- * committer's do; any other reply waits for them.
+ * more than INPUT_MOST bytes are read. Only puts follow each other before they are written, so
+ * that all that a client has sent is one transaction. The committer answers in order, and so the
+ * replies to puts are in order; any other reply waits for them.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,18 +21,19 @@
 
 #define INPUT_MOST (32 << 10)
 #define OUTPUT_MOST (64 << 10)
-/* Who reads a large body as fast as it is sent has so many bytes of it, before others' turn */
+/* Bytes of a large body that a fast reader gets before other clients have their turn */
 #define FLUSH_MOST (1 << 20)
 #define SAFETY_MARGIN SECOND
 /* Commands of a client, before others have their turn */
 #define COMMANDS_MOST 50
 /*
- * So many puts are being written at a time, and bytes of them, before a client that has one of them
- * has a further one: who sends one alone waits for these, however many clients send more
+ * Where this many puts, or bytes of them, are being written, a client with a put among them has no
+ * further one: a client that sends a single put waits for these alone, however many others send
+ * more.
  */
 #define PUTS_MOST 1000
 #define PUT_BYTES_MOST (256 << 10)
-/* Clients have their turns for so long, before the loop looks for all else */
+/* How long clients have their turns before the loop looks for all else */
 #define TURNS (10 * MILLISECOND)
 
 struct conn_counts conn_counts;
@@ -40,7 +41,7 @@ struct conn_counts conn_counts;
 static struct event_base *loop;
 static struct event *run_event;
 static struct conn *runnable;
-/* Of all clients, those that are being written: how many, and their bodies' bytes */
+/* The puts of all clients that are being written: their number, and their bodies' bytes */
 static unsigned int puts_now;
 static uint64_t bytes_now;
 static void (*on_command)(struct conn *conn, const struct command *cmd);
@@ -129,7 +130,7 @@ bool conn_deadline_soon(struct conn *conn)
 
 /* Waiting */
 
-/** conn_stop_waiting - it need not wait for a job any more, if it did */
+/** conn_stop_waiting - a client that may be waiting for a job waits no more */
 void conn_stop_waiting(struct conn *conn)
 {
 	if (conn->state != WAITING)
@@ -156,7 +157,7 @@ static void waited(struct twheel *tw, struct twheel_timer *timer,
 	conn_reply(conn, conn_deadline_soon(conn) ? "DEADLINE_SOON" : "TIMED_OUT");
 }
 
-/** conn_wait_until - when who waits until then has to be told that a job's time is nearly over */
+/** conn_wait_until - when a wait ends: @until, or shortly before a reserved job's time is over */
 int64_t conn_wait_until(struct conn *conn, int64_t until)
 {
 	struct job *job = job_soonest(&conn->reserver);
@@ -225,7 +226,7 @@ static void give_back(struct conn *conn)
 	}
 }
 
-/** conn_close - close it. It is freed later, and must not be used but for that. */
+/** conn_close - close a connection. It is freed later, and must not be used any more. */
 void conn_close(struct conn *conn)
 {
 	if (conn->state == DEAD)
@@ -255,11 +256,11 @@ void conn_close(struct conn *conn)
 }
 
 /**
- * conn_commit - the client waits for an operation
+ * conn_commit - have a client wait for an operation
  * @conn: the client
  * @op: the operation, which calls conn_op_done() when it is over
- * @late_at: when the client is told that it took too long, by alarm_now(), if that is not said
- *	already of another operation of the same command; 0: it waits on
+ * @late_at: when the client is answered that it took too long, by alarm_now(), unless that is set
+ *	already by another operation of the same command; 0: it waits on
  */
 void conn_commit(struct conn *conn, struct op *op, int64_t late_at)
 {
@@ -272,7 +273,7 @@ void conn_commit(struct conn *conn, struct op *op, int64_t late_at)
 	alarm_set(&conn->timer, late_at);
 }
 
-/** conn_put - a put of so many bytes is being written; further ones may follow it */
+/** conn_put - count a put of @bytes that is being written; further ones may follow it */
 void conn_put(struct conn *conn, uint32_t bytes)
 {
 	conn->state = WANT_LINE;
@@ -282,7 +283,7 @@ void conn_put(struct conn *conn, uint32_t bytes)
 	bytes_now += bytes;
 }
 
-/** conn_put_done - that one was, or could not be: the client may be in another command by now */
+/** conn_put_done - reply to a put that was written, or failed; other commands may have followed */
 void conn_put_done(struct conn *conn, uint32_t bytes, const char *reply)
 {
 	conn->puts--;
@@ -372,7 +373,10 @@ static bool skip_body(struct conn *conn)
 	return true;
 }
 
-/* Gives false when more input is needed, or something else must happen first. */
+/*
+ * Takes a command or a body. Gives false when input is missing, or another thing must happen
+ * first.
+ */
 static bool take(struct conn *conn)
 {
 	switch (conn->state) {
@@ -384,7 +388,7 @@ static bool take(struct conn *conn)
 	case SKIP_BODY:
 		return skip_body(conn);
 	case WAITING:
-		/* Who sends no more does not wait either */
+		/* A client that sends no more waits for no job either. */
 		if (!conn->eof && !conn->hung)
 			return false;
 		conn_stop_waiting(conn);
@@ -415,9 +419,9 @@ static bool flush(struct conn *conn)
 }
 
 /*
- * While no more is read, this tells that the client is gone: by the edge, as there may be
- * something to be read all the time. It is added anew each time, as libevent forgets the
- * edge when another event of the descriptor comes or goes.
+ * While nothing is read from a client, this event says when it is gone: edge-triggered, as there
+ * may be unread input all the time. It is added anew each time, as libevent forgets the edge when
+ * another event of the descriptor comes or goes.
  */
 static void listen_on(struct conn *conn)
 {
@@ -508,7 +512,7 @@ static void run_all(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	(void)arg;
-	/* Those that are added meanwhile come after the others were served */
+	/* Clients that are added meanwhile come after the others were served. */
 	while (runnable) {
 		struct conn *conn = runnable;
 
@@ -526,11 +530,11 @@ static void run_all(evutil_socket_t fd, short what, void *arg)
 }
 
 /**
- * conn_start - begin
+ * conn_start - be ready for connections
  * @base: the loop
  * @command: does a command of a client
  * @body: takes the body of conn->new_job, which is there
- * @late: tells a client that what it waits for takes too long
+ * @late: answers a client whose operation takes too long
  */
 void conn_start(struct event_base *base, void (*command)(struct conn *, const struct command *),
 		void (*body)(struct conn *), void (*late)(struct conn *))

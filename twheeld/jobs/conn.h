@@ -15,11 +15,11 @@
 
 enum conn_state {
 	WANT_LINE,	/* a command */
-	SKIP_LINE,	/* the rest of one that is too long */
+	SKIP_LINE,	/* the rest of a line that is too long */
 	WANT_BODY,
 	SKIP_BODY,	/* of a put that was refused; then comes the reply */
 	WAITING,	/* for a job */
-	COMMITTING,	/* for what it wants to be in the store */
+	COMMITTING,	/* until its operation is in the store */
 	CLOSING,	/* once all is sent */
 	DEAD,
 };
@@ -30,7 +30,7 @@ struct conn {
 	bool eof;		/* the client sends no more */
 	bool producer, worker;
 	bool queued;
-	bool hung;		/* and what it sent is not all read */
+	bool hung;		/* and part of its input is not read yet */
 	struct event *read, *write, *hang;
 	struct evbuffer *in, *out;
 	struct tube *use;
@@ -43,15 +43,15 @@ struct conn {
 	struct reserver reserver;
 	struct twheel_timer timer;	/* WAITING, COMMITTING */
 	int64_t until;		/* of a reserve: when it gives up, by alarm_now() */
-	int64_t late_at;	/* COMMITTING: the client is told then; 0: it waits on */
+	int64_t late_at;	/* COMMITTING: when the client gets an error; 0: never */
 	struct op *op;		/* COMMITTING: for that, if it is one */
 	unsigned int pending;	/* operations that are being written */
-	unsigned int puts;	/* so many of them are puts that further commands came after */
+	unsigned int puts;	/* of @pending, puts after which further commands came */
 	struct counts_asker counts;	/* COMMITTING: counts that it waits for */
 	uint32_t kick_left, kicked;
 	bool kick_buried, kick_failed;
 	struct cursor kick_from;
-	struct conn *prev, *next;	/* those that can go on */
+	struct conn *prev, *next;	/* the list of clients that can go on */
 };
 
 struct conn_counts {

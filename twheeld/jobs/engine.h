@@ -2,9 +2,9 @@
 /*
  * The two engines, and what each does in its own way.
  *
- * local: the store is this server's alone. Memory is ahead of it: it says what is due, and which
- * job comes next. cluster: other servers share the store, which alone says that. In memory are only
- * the jobs that clients of this server have reserved.
+ * local: the store is this server's alone. Memory is ahead of the store, and says which job is
+ * due and which comes next. cluster: other servers share the store, and only the store can say
+ * so. Memory has the jobs that clients of this server have reserved, and no others.
  */
 #ifndef TWHEELD_ENGINE_H
 #define TWHEELD_ENGINE_H
@@ -21,36 +21,36 @@ typedef void (*command_fn)(struct conn *conn, const struct command *cmd);
 
 struct engine {
 	const char *store;		/* "folder" or "database": on the page */
-	const char *disk;		/* what may not answer, in messages */
+	const char *disk;		/* its name in messages about delays */
 	bool counts_in_store;		/* not in memory: they are asked of the store */
 	int64_t patience;		/* ns; a command that takes longer fails. 0: however long */
 
-	void (*load)(struct event_base *base);	/* all that is needed before the committer begins */
+	void (*load)(struct event_base *base);	/* before the committer begins */
 	void (*start)(struct event_base *base);	/* when the committer has begun */
 	void (*tick)(void);		/* each second */
 	bool (*drain)(void);		/* end when clients need it no more; false: at once */
 	const struct histogram *(*lateness)(void);	/* of delayed jobs */
 
-	/* What a command does; those that are NULL here are in command.c */
+	/* The commands that differ; where this is NULL, command.c has the command */
 	command_fn commands[CMD_KINDS];
-	/* A client's own job, which is detached, has its time to run anew */
+	/* Begin anew the time to run of a client's own job, which is detached */
 	void (*touch)(struct conn *conn, struct job *job);
 
 	/* The number of a tube in the store; 0: a new one. False: the store can't be read */
 	bool (*tube_id)(const char *name, int64_t *id);
 	void (*tube_begins)(struct tube *tube);
 	void (*tube_ends)(struct tube *tube);
-	void (*serve)(struct tube *tube);	/* a tube may have jobs for those who wait */
+	void (*serve)(struct tube *tube);	/* a tube may have jobs for clients that wait */
 
 	/* A job that is not in memory */
 	enum found (*find)(int64_t id, struct job **job);
-	/* In and out of any state but RESERVED. After attach() it may be out of memory */
+	/* Into and out of any state but RESERVED. After attach() the job may be out of memory. */
 	void (*attach)(struct job *job, enum state state);
 	void (*detach)(struct job *job);
 	void (*expired)(struct job *job);	/* time to run is over, or a delay */
-	void (*submit)(struct op *op);		/* of job_write() */
+	void (*submit)(struct op *op);		/* for job_write() */
 	void (*due)(int64_t when);		/* a job was written that is due then */
-	/* Nobody has it any more: it is ready, and nothing of that was written, or could be */
+	/* Make a job ready that its client lost; nothing of that was written, or could be */
 	void (*hand_back)(struct job *job);
 	void (*not_written)(struct job *job);
 };

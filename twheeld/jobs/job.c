@@ -2,8 +2,8 @@
 /*
  * Jobs: how they come into memory and leave it, and how they go from state to state.
  *
- * To change a job for good: detach it, write it, and when that is in the store attach it in
- * its new state, or in the old one if it could not be written.
+ * A lasting change: detach the job, write it, and once the store has it, attach the job in its
+ * new state, or in the old one if it could not be written.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void remember(struct job *job)
 
 /**
  * job_new - a job that is to be put
- * @tube: its tube, which goes on to be there as long as it
+ * @tube: its tube, which stays as long as the job
  * @size: bytes of its body
  *
  * Return: the job, or NULL if there is no memory for the body and two further bytes.
@@ -86,7 +86,7 @@ struct job *job_from_row(struct tube *tube, const struct row *row)
 	return job;
 }
 
-/* Of a session that is over, one may be left. What is being written of it comes to nothing. */
+/* A job of an earlier session may be left under this number; its pending write comes to nothing. */
 static void replace(int64_t id)
 {
 	struct job *job;
@@ -135,7 +135,7 @@ void job_free(struct job *job)
 	free(job);
 }
 
-/** job_forget - the same with one that counts here: it is elsewhere now, or no more */
+/** job_forget - take a job out of memory and out of the counts: it is elsewhere now, or no more */
 void job_forget(struct job *job)
 {
 	job_uncount(job);
@@ -155,7 +155,7 @@ bool job_in_memory(int64_t id)
  * @id: the id
  * @jobp: out: the job; NULL if there is none. After use: job_unfind()
  *
- * Of a store that servers share, only those in memory are found.
+ * With a store that servers share, only jobs in memory are found.
  */
 enum found job_find(uint64_t id, struct job **jobp)
 {
@@ -166,7 +166,10 @@ enum found job_find(uint64_t id, struct job **jobp)
 		return NOT_THERE;
 	HASH_FIND(hash, jobs, &key, sizeof(key), *jobp);
 	if (*jobp) {
-		/* One that is just being put is not there yet, and one that is deleted no more */
+		/*
+		 * A job that is being put is not there yet, and one that is being deleted is
+		 * gone.
+		 */
 		if (!(*jobp)->counted || (*jobp)->deleting)
 			*jobp = NULL;
 		return *jobp ? FOUND : NOT_THERE;
@@ -174,7 +177,7 @@ enum found job_find(uint64_t id, struct job **jobp)
 	return engine->find(key, jobp);
 }
 
-/** job_unfind - done with a job that was found; NULL is allowed */
+/** job_unfind - let go of a job that job_find() gave; NULL is allowed */
 void job_unfind(struct job *job)
 {
 	if (job && job->cold)
@@ -192,14 +195,14 @@ bool job_need_body(struct job *job)
 	return true;
 }
 
-/** job_spare_body - a body that is large, or one too many, is read again when it is wanted */
+/** job_spare_body - drop a large body, or one too many: it is read again when it is needed */
 void job_spare_body(struct job *job)
 {
 	if (job->row.size > SMALL_BODY || bodies > BODIES_MOST)
 		job_drop_body(job);
 }
 
-/** job_spare_early_body - that of a delayed job leaves room for those of jobs that are ready */
+/** job_spare_early_body - drop a delayed job's body: ready jobs need the room for theirs */
 void job_spare_early_body(struct job *job)
 {
 	if (bodies > BODIES_MOST / 2)
@@ -234,7 +237,7 @@ void job_uncount(struct job *job)
 	job->counted = false;
 }
 
-/** job_detach - take a job out of where its state has it. It still counts there. */
+/** job_detach - take a job out of its state's list. It still counts there. */
 void job_detach(struct job *job)
 {
 	struct reserver *reserver = job->reserver;
@@ -250,9 +253,9 @@ void job_detach(struct job *job)
 }
 
 /**
- * job_attach - put a job that is detached where a state has it
+ * job_attach - put a detached job into a state's list
  * @job: the job, which may be out of memory after the call
- * @state: the state; of RESERVED, job->reserver and job->deadline are set
+ * @state: the state; for RESERVED, job->reserver and job->deadline are set
  */
 void job_attach(struct job *job, enum state state)
 {
@@ -292,14 +295,14 @@ struct job *job_soonest(struct reserver *reserver)
 }
 
 /**
- * job_write - write what a job shall be
+ * job_write - write a change of a job
  * @job: the job, detached, or new
- * @kind: what is done with it
- * @row: what it shall be. Its tube may be another one, got by tube_get()
- * @conn: who asked for it, or NULL
- * @done: called later, which first calls job_written()
+ * @kind: the change
+ * @row: the job after the change. Its tube may be another one, got by tube_get()
+ * @conn: the client that wants it, or NULL
+ * @done: called later, and has to call job_written() first
  *
- * Return: the operation, which is there until @done has returned.
+ * Return: the operation, which is freed once @done has returned.
  */
 struct op *job_write(struct job *job, enum op_kind kind, const struct row *row, struct conn *conn,
 		     void (*done)(struct op *op))
@@ -323,7 +326,7 @@ struct op *job_write(struct job *job, enum op_kind kind, const struct row *row, 
 	return op;
 }
 
-/* Of the tubes that it was in and was to be in, one is no longer needed. */
+/* Let go of the job's old tube once it has moved, or of the new one if it could not. */
 static void move(struct op *op)
 {
 	struct tube *to = container_of(op->to, struct tube, commit), *from = op->job->tube;
@@ -338,11 +341,11 @@ static void move(struct op *op)
 }
 
 /**
- * job_written - what was to be written of a job is, or can't be
+ * job_written - take over a change that was written, or could not be
  * @op: the operation
  *
- * Return: whether it is; if not, op->gone says whether there is none any more. Then the job
- * is what was written, but for its state: that is what it was, until it is attached.
+ * Return: true once it was written: the job has all of the change but its state, which job_attach()
+ * sets. False: the job is as before, or, if op->gone, no longer in the store.
  */
 bool job_written(struct op *op)
 {
@@ -367,7 +370,7 @@ bool job_written(struct op *op)
 	return true;
 }
 
-/** job_each - of all that are in memory. @each may free the one that it is given. */
+/** job_each - call @each for all jobs in memory. It may free the job that it is given. */
 void job_each(void (*each)(struct job *job, void *arg), void *arg)
 {
 	struct job *job, *next;
@@ -376,7 +379,7 @@ void job_each(void (*each)(struct job *job, void *arg), void *arg)
 		each(job, arg);
 }
 
-/** job_of_node - the job of a place in a heap; NULL is of none */
+/** job_of_node - the job of a heap's node; NULL for NULL */
 struct job *job_of_node(struct heap_node *node)
 {
 	return node ? container_of(node, struct job, node) : NULL;
@@ -390,14 +393,14 @@ bool job_comes_before(const struct job *a, const struct job *b)
 	return a->row.id < b->row.id;
 }
 
-/** job_before - that, of nodes of heaps */
+/** job_before - job_comes_before() for nodes of heaps */
 bool job_before(const struct heap_node *a, const struct heap_node *b)
 {
 	return job_comes_before(container_of(a, struct job, node),
 				container_of(b, struct job, node));
 }
 
-/** job_due_before - of delayed jobs, which is due first? */
+/** job_due_before - which of two delayed jobs is due first? For nodes of heaps */
 bool job_due_before(const struct heap_node *one, const struct heap_node *other)
 {
 	const struct job *a = container_of(one, struct job, node);
@@ -408,14 +411,14 @@ bool job_due_before(const struct heap_node *one, const struct heap_node *other)
 	return a->row.id < b->row.id;
 }
 
-/** job_put - a job was put, of a client or a schedule */
+/** job_put - count a job that a client or a schedule has put */
 void job_put(struct tube *tube)
 {
 	tube->total++;
 	put_count++;
 }
 
-/** job_puts - how many were, since the start */
+/** job_puts - how many jobs were put since the server's start */
 uint64_t job_puts(void)
 {
 	return put_count;

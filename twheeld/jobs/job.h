@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Jobs that are in memory: those that are reserved, those that are to be reserved or due
- * soon, and those of which something is being written. All others are in the store alone.
+ * Jobs that are in memory: reserved ones, the next to be reserved or to fall due, and jobs with a
+ * write under way. All others are in the store alone.
  *
- * A job that is in memory is as memory says. One that is not is as the store says.
+ * Where memory and store differ, a job in memory is as memory says.
  */
 #ifndef TWHEELD_JOB_H
 #define TWHEELD_JOB_H
@@ -24,22 +24,22 @@ struct tube;
 /* Whoever has reserved jobs */
 struct reserver {
 	struct job *jobs;
-	struct job *soonest;	/* whose time is over first; NULL: job_soonest() finds it */
+	struct job *soonest;	/* the job whose time is over first; NULL: job_soonest() finds it */
 };
 
 struct job {
 	struct row row;		/* as it is now; row.state may be RESERVED */
 	struct tube *tube;
 	UT_hash_handle hash;
-	enum state stored;	/* what the store says */
+	enum state stored;	/* its state in the store */
 	uint32_t stored_pri;
 	bool counted, counted_urgent;	/* in its tube's counts */
 	bool dirty;		/* the store does not know some of its counters */
-	bool busy;		/* something of it is being written: nobody may have it */
-	bool deleting;		/* and that is its end */
+	bool busy;		/* a write is under way: nobody may have the job */
+	bool deleting;		/* that write deletes it */
 	bool cold;		/* in memory for one command only */
-	bool replaced;		/* of a shared store: it is stale, another one has its id */
-	bool waits;		/* of a shared store: it is given back later, as that failed */
+	bool replaced;		/* shared store: stale, as another job has its id */
+	bool waits;		/* shared store: giving it back failed, and is tried again */
 	int64_t deadline;	/* DELAYED: due; RESERVED: end of its time to run */
 	struct heap_node node;	/* in one of the tube's heaps */
 	struct twheel_timer timer;	/* DELAYED, RESERVED */

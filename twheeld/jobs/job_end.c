@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What becomes of a job whose try is over: the client has released it, had it for too
- * long, or has gone. It may have a further try, now or later, or be put aside.
+ * The end of a try: the client has released the job, had it for too long, or has gone. The job may
+ * have a further try, now or later, or be buried.
  *
- * Where the tries of a tube are counted or put off, each such end is written. So what was
- * counted is known after a crash, and a job does not come before its time then.
+ * Where a tube counts tries, or puts them off, each such end is written. So the count survives a
+ * crash, and no job comes before its time then.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ void job_end_start(int64_t burial)
 	last_burial = burial;
 }
 
-/** job_next_burial - the order of a job that is buried now: after all others */
+/** job_next_burial - the order of a job that is buried now: after all that were buried before */
 int64_t job_next_burial(void)
 {
 	int64_t now = alarm_now();
@@ -31,8 +31,8 @@ int64_t job_next_burial(void)
 }
 
 /*
- * What has no further try in the tube of dead letters itself is buried. So is what has none
- * while the store can't be read.
+ * The tube for a job that has no further try. NULL: it is buried, as it is in that tube already, or
+ * the store can't be read.
  */
 static struct tube *dead_letters(const struct tube *tube)
 {
@@ -57,7 +57,7 @@ static void put_aside(const struct tube *tube, struct row *row)
 	}
 }
 
-/* Jobs that failed at the same time are not tried again at the same. */
+/* A random part, so that jobs that failed together are not tried again together */
 static int64_t jitter(const struct row *row, int64_t most)
 {
 	const int64_t key[] = { row->id, row->reserves };
@@ -87,11 +87,11 @@ static int64_t delay_of(struct row *row, const struct tube_settings *settings)
 }
 
 /**
- * job_end_row - what a job shall be, once its try is over
+ * job_end_row - work out state, order, delay and tube of a job whose try is over
  * @job: the job
- * @row: it, with the delay that the client wants; out: its state, order and tube, too
+ * @row: the job, with the delay that the client wants; out: its state, order and tube, too
  *
- * Another tube than the job's is there until job_written().
+ * If that is another tube than the job's, it stays until job_written().
  */
 void job_end_row(struct job *job, struct row *row)
 {
@@ -107,7 +107,7 @@ void job_end_row(struct job *job, struct row *row)
 	row->ord = ns ? alarm_now() + ns : row->pri;
 }
 
-/** job_end_later - end it once more, as other servers do not know yet that it is nobody's */
+/** job_end_later - try the end again later, as other servers still take the job for reserved */
 void job_end_later(struct job *job)
 {
 	job->reserver = NULL;
@@ -127,7 +127,7 @@ static void written(struct op *op)
 		engine->not_written(op->job);
 }
 
-/** job_hand_back - write that a reserved job is ready again, as it was */
+/** job_hand_back - write that a reserved job is ready again, without counting the try */
 void job_hand_back(struct job *job)
 {
 	struct row row = job->row;
@@ -137,7 +137,7 @@ void job_hand_back(struct job *job)
 	job_write(job, OP_CHANGE, &row, NULL, written);
 }
 
-/** job_end_try - end the try of a job that nobody released; it is detached */
+/** job_end_try - end the try of a detached job that its client did not release */
 void job_end_try(struct job *job)
 {
 	const struct tube_settings *settings = job->tube->settings;
@@ -153,7 +153,7 @@ void job_end_try(struct job *job)
 	job_write(job, OP_CHANGE, &row, NULL, written);
 }
 
-/** job_end_expired - time to run is over, or a wait after which the end is tried once more */
+/** job_end_expired - end a try whose time to run is over, or whose end had to wait */
 void job_end_expired(struct job *job)
 {
 	if (job->waits) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What becomes of a job whose try is over, and which was not deleted.
+ * The end of a try of a job that was not deleted.
  */
 #ifndef TWHEELD_JOB_END_H
 #define TWHEELD_JOB_END_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The engine of a store that is this server's alone: memory says what is due, and which job comes
- * next, and the store has what does not fit in.
+ * The engine of a store that is this server's alone: memory says which job is due and which comes
+ * next, and the store has the jobs that do not fit into memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -140,8 +140,8 @@ static enum found first_in_store(struct tube *tube, enum state state, struct cur
 }
 
 /*
- * The delayed job that is due first. The cursor begins at CURSOR_BEGIN, and goes on, so that who
- * wants the next ones need not begin anew. After use: job_unfind()
+ * The delayed job that is due first. The cursor begins at CURSOR_BEGIN; called again with it, the
+ * function gives the next job. After use: job_unfind()
  */
 static enum found first_delayed(struct tube *tube, struct cursor *cursor, struct job **job)
 {
@@ -155,7 +155,7 @@ static enum found first_delayed(struct tube *tube, struct cursor *cursor, struct
 	return first_in_store(tube, DELAYED, cursor, job);
 }
 
-/* The job that was buried first, in the same way */
+/* The job that was buried first, and by the cursor the next ones; after use: job_unfind() */
 static enum found first_buried(struct tube *tube, struct cursor *cursor, struct job **job)
 {
 	*job = NULL;
@@ -237,7 +237,7 @@ static bool any_ready(struct conn *conn)
 	return false;
 }
 
-/* Of both kinds: plain reserve has no timeout, which is below 0 */
+/* reserve, and reserve-with-timeout: without one, the timeout is below 0 */
 static void do_reserve(struct conn *conn, const struct command *cmd)
 {
 	struct job *job;
@@ -361,8 +361,8 @@ static void kicked(struct op *op)
 }
 
 /*
- * Kicks some jobs, and when these are in the store some more, until there are as many as
- * the client wants, or no more.
+ * Kick some jobs, and once these are in the store some more, until there are as many as the client
+ * wants, or no job is left.
  */
 static void kick_piece(struct conn *conn)
 {
@@ -407,7 +407,7 @@ static void do_pause_tube(struct conn *conn, const struct command *cmd)
 		conn_reply(conn, "NOT_FOUND");
 		return;
 	}
-	/* Not 0, so that those who wait are served when it is over */
+	/* Never 0, so that the end of the pause serves the clients that wait. */
 	tube_pause(tube, cmd->delay ? cmd->delay * SECOND : 1);
 	conn_reply(conn, "PAUSED");
 }
@@ -477,7 +477,7 @@ static void touch(struct conn *conn, struct job *job)
 	conn_reply(conn, "TOUCHED");
 }
 
-/* Tubes come and go. */
+/* Tubes that begin and end */
 
 static void tube_begins(struct tube *tube)
 {
@@ -491,8 +491,8 @@ static void forgotten(struct op *op)
 }
 
 /*
- * The store need not know a tube without jobs. The row is left alone if the tube is there
- * again by then, with jobs; one that comes later makes it anew.
+ * Drop the row of a tube without jobs, unless the tube has jobs again by then. A tube that comes
+ * later makes a new row.
  */
 static void forget(int64_t id)
 {

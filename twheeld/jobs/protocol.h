@@ -24,11 +24,11 @@ enum command_kind {
 	CMD_UNKNOWN = CMD_KINDS
 };
 
-/* What a line says. What its kind does not use is 0. */
+/* A line's command. Fields that its kind does not use are 0. */
 struct command {
 	enum command_kind kind;
 	bool bad;		/* not well-formed: BAD_FORMAT */
-	bool counted;		/* it counts in the statistics even so */
+	bool counted;		/* a bad one counts in the statistics, too */
 	bool trailing;		/* of put: something follows the size */
 	uint64_t id;
 	uint32_t pri;

@@ -2,9 +2,9 @@
 /*
  * Jobs of a tube that are ready, of a store that is this server's alone.
  *
- * The first of them are in memory, in a heap, and all others in the store alone: those come after
- * the tube's edge. When the heap has come to the edge, the next ones are loaded. When it holds too
- * many, the later half leaves it.
+ * The first jobs are in memory, in a heap, and all others in the store alone, after the tube's
+ * edge. When the heap has come to the edge, the next jobs are loaded. When it holds too many, the
+ * later half leaves it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +88,7 @@ static int compare(const void *a, const void *b)
 	return job_before(*one, *other) ? -1 : 1;
 }
 
-/* A job could not be written so that it may leave memory: it stays for a while. */
+/* The write after which a job may leave memory has failed: the job stays for a while. */
 static void spilled(struct op *op)
 {
 	if (!job_written(op))
@@ -96,7 +96,7 @@ static void spilled(struct op *op)
 	job_attach(op->job, READY);
 }
 
-/* Write that a job is ready, so that memory need not hold it */
+/* Write that a job is ready, so that it may leave memory. */
 static void spill(struct job *job)
 {
 	struct row row = job->row;
@@ -107,7 +107,7 @@ static void spill(struct job *job)
 	job_write(job, OP_CHANGE, &row, NULL, spilled);
 }
 
-/* An array in order is a heap, too. */
+/* Keep the first half: an array in order is a heap, too. */
 static void leave_half(struct tube *tube)
 {
 	struct heap *heap = &tube->ready;
@@ -133,7 +133,7 @@ static void leave_half(struct tube *tube)
 	}
 }
 
-/** ready_add - have a job that is ready in memory, or, if there are many, not */
+/** ready_add - keep a ready job in memory, or in the store alone if there are many */
 void ready_add(struct tube *tube, struct job *job)
 {
 	if (tube->cold > 0 && after_edge(tube, job) && job_is_stored(job)) {
@@ -146,7 +146,7 @@ void ready_add(struct tube *tube, struct job *job)
 		leave_half(tube);
 }
 
-/** ready_remove - take one out, which is cold if it was in the store alone until now */
+/** ready_remove - take a job out; it is cold if it was in the store alone until now */
 void ready_remove(struct tube *tube, struct job *job)
 {
 	if (!job->cold)

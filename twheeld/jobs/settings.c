@@ -107,7 +107,7 @@ static bool take_key(const config_setting_t *setting, const struct key *keys, vo
 	return keys->take(setting, to);
 }
 
-/* All settings of a group, so that all mistakes are said at once */
+/* Take all settings of a group, also after a wrong one, so that all mistakes are named at once. */
 static bool take_group(const config_setting_t *group, const struct key *keys, void *to)
 {
 	bool fine = true;
@@ -307,7 +307,7 @@ static bool take_dead_letter(const config_setting_t *setting, void *to)
 		wrong(setting, "'%s' can't be the name of a tube", name);
 }
 
-/* Of a backoff, unless said */
+/* A backoff grows by this factor where "backoff-factor" is not set. */
 #define FACTOR 2
 
 static bool take_backoff(const config_setting_t *setting, void *to)
@@ -483,10 +483,10 @@ void settings_free(struct settings *settings)
 }
 
 /**
- * settings_use - have tubes be as a configuration says
+ * settings_use - put a configuration into force
  * @settings: the configuration, which is kept
  *
- * What settings_tube() gave before must be asked for again.
+ * Settings that settings_tube() gave before are stale: ask again.
  */
 void settings_use(struct settings *settings)
 {
@@ -494,7 +494,7 @@ void settings_use(struct settings *settings)
 	used = settings;
 }
 
-/** settings_tube - what a tube of that name does: the first section that fits says so */
+/** settings_tube - the settings of a tube: those of the first section that fits its name */
 const struct tube_settings *settings_tube(const char *name)
 {
 	static const struct tube_settings plain = { .unit = SECOND };

@@ -12,19 +12,19 @@
 
 #include "store/store.h"
 
-/* What tubes do whose names are like a pattern */
+/* Settings of the tubes whose names fit a pattern */
 struct tube_settings {
 	const char *pattern;
 	bool unique;			/* no two jobs of a tube have the same body */
-	uint32_t tries;			/* a job is given out so often; 0: for ever */
-	const char *dead_letter;	/* the tube where it goes then; NULL: it is buried */
-	int64_t backoff, backoff_most;	/* ns after the first try, and at most; 0: none */
-	int64_t factor;			/* that grows so after each try */
-	int64_t jitter;			/* by so many percent of it at most, it is longer */
+	uint32_t tries;			/* how often a job is given out; 0: for ever */
+	const char *dead_letter;	/* the tube for a job after that; NULL: it is buried */
+	int64_t backoff, backoff_most;	/* ns of delay after the first try, and at most; 0: none */
+	int64_t factor;			/* by which the delay is multiplied after each try */
+	int64_t jitter;			/* percent of the delay: the most that chance adds */
 	int64_t unit;			/* ns of a delay of 1 */
 };
 
-/* What is NULL, or below 0, is not said in the file. */
+/* A field that is NULL, or below 0, is not set in the file. */
 struct settings {
 	const char **listen;
 	size_t listens;
@@ -36,7 +36,7 @@ struct settings {
 	int64_t history, lease;		/* ns */
 	struct tube_settings *tubes;
 	size_t tube_count;
-	config_t file;			/* what the strings are of */
+	config_t file;			/* owns the strings */
 };
 
 /* The longest body: a row of the store may not be longer than 10^9 bytes */

@@ -18,7 +18,7 @@ static int max_log;
 static uint64_t server_id;
 static struct utsname machine;
 
-/** stats_start - @log_size is what -s says, which only stands in the statistics */
+/** stats_start - begin to count; @log_size is shown as beanstalkd's -s, and does nothing else */
 void stats_start(int log_size)
 {
 	max_log = log_size;
@@ -95,8 +95,8 @@ static void add_usage(struct evbuffer *text)
 /**
  * stats_server - the statistics
  * @count: jobs of each state, of all tubes
- * @urgent: of these, those that are urgent
- * @tubes: how many there are
+ * @urgent: jobs among these with an urgent priority
+ * @tubes: how many tubes there are
  */
 struct evbuffer *stats_server(const int64_t *count, int64_t urgent, size_t tubes)
 {
@@ -118,7 +118,7 @@ struct evbuffer *stats_server(const int64_t *count, int64_t urgent, size_t tubes
 	evbuffer_add_printf(text, "version: \"%s\"\n", TWHEELD_VERSION);
 	add_usage(text);
 	add(text, "uptime", (alarm_now() - started) / SECOND);
-	/* There is one log, and it is never compacted by copying */
+	/* beanstalkd numbers its logs; here is one, and it is never compacted by copying. */
 	add(text, "binlog-oldest-index", 1);
 	add(text, "binlog-current-index", 1);
 	add(text, "binlog-records-migrated", 0);
@@ -131,9 +131,9 @@ struct evbuffer *stats_server(const int64_t *count, int64_t urgent, size_t tubes
 }
 
 /**
- * stats_tube - those of a tube
+ * stats_tube - the statistics of a tube
  * @tube: the tube
- * @counts: of its jobs, and its pause
+ * @counts: its jobs by state, and its pause
  */
 struct evbuffer *stats_tube(const struct tube *tube, const struct tube_counts *counts)
 {
@@ -175,7 +175,7 @@ struct evbuffer *stats_job(const struct job *job)
 	add(text, "id", row->id);
 	evbuffer_add_printf(text, "tube: %s\nstate: %s\n", job->tube->name, states[row->state]);
 	add(text, "pri", row->pri);
-	/* Over a start of the machine, the clock may have gone back. */
+	/* After a restart of the machine, the clock may be behind the job's creation. */
 	add(text, "age", now > row->created ? (now - row->created) / SECOND : 0);
 	add(text, "delay", row->delay);
 	add(text, "ttr", row->ttr);

@@ -86,8 +86,8 @@ struct tube *tube_by_id(int64_t id)
  * tube_get - find or make a tube, which is there until tube_put()
  * @name: its name
  *
- * Return: the tube, or NULL if it can't be read whether the store knows it. With a second
- * number for the name, nothing of the tube could be written any more.
+ * Return: the tube, or NULL if the store can't be asked for its number: with a second number for
+ * the name, no job of the tube could be written any more.
  */
 struct tube *tube_get(const char *name)
 {
@@ -123,8 +123,8 @@ void tube_ids_begin(int64_t next)
 /**
  * tube_end_pause - end a pause that is over
  *
- * Its timer may have yet to come, and who reserves after a pause is to find none. Who has
- * waited for longer goes first.
+ * The pause's timer may not have fired yet, and a reserve after the pause must find no pause.
+ * Clients that wait have jobs before the one that reserves now.
  */
 void tube_end_pause(struct tube *tube)
 {

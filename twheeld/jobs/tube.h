@@ -23,18 +23,18 @@ struct tube {
 	UT_hash_handle hash, hash_id;
 	size_t place;		/* in the list of all tubes */
 	unsigned int users;	/* clients, and jobs that are new */
-	bool stored;		/* it had jobs */
-	struct heap ready, delayed;	/* those in memory */
+	bool stored;		/* the store has a row for it */
+	struct heap ready, delayed;	/* the jobs in memory */
 	struct watch *waiting;
-	/* Of all its jobs, those in the store alone, too */
+	/* Jobs by state, also the ones in the store alone */
 	int64_t count[STATES];
 	int64_t urgent;
-	/* Jobs that are ready, and in the store alone: all come after the edge. */
+	/* Ready jobs in the store alone: all come after the edge. */
 	int64_t cold;
 	struct cursor edge;
 	uint64_t total, deletes, pauses;
 	unsigned int using, watching, waiting_count;
-	/* Of a shared store: how often it may have had jobs, and requests for them */
+	/* Shared store: how often the tube may have got jobs, and requests for jobs under way */
 	uint64_t news;
 	unsigned int taking;
 	int64_t pause, unpause_at;

@@ -2,8 +2,8 @@
 /*
  * The window: delayed jobs that are due soon are in memory.
  *
- * It is filled a piece at a time, so that clients don't wait for it, and it ends earlier
- * when too many jobs are due: memory is for a number of jobs, not for all.
+ * The window is filled a piece at a time, so that clients don't wait for it, and it ends earlier
+ * where too many jobs are due: memory has a bound.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 #define LEAD (WINDOW_LENGTH / 2)
 
 static struct cursor end = { .ord = INT64_MIN };
-static bool full;		/* it waits until jobs have left it */
+static bool full;		/* no more is loaded until jobs have left it */
 static size_t most = WINDOW_MOST;
 static struct twheel_timer timer;
 static size_t count;		/* of jobs */
@@ -45,7 +45,7 @@ static bool load(struct row *row, void *arg)
 	}
 	job = job_from_row(tube, row);
 	job->cold = false;
-	/* It is within the window, whose end is only known when the piece is loaded */
+	/* The row is within the window: its end is known only when the piece is loaded. */
 	end.ord = row->ord;
 	job_attach(job, DELAYED);
 	return --piece->left > 0;
@@ -99,7 +99,7 @@ static bool holds(const struct job *job)
 	return job->counted && job->row.state == DELAYED && !job->busy && !job->cold;
 }
 
-/* When jobs are due */
+/* Due times of the jobs in the window */
 struct dues {
 	int64_t *at;
 	size_t count;
@@ -123,14 +123,14 @@ static void leave_memory(struct job *job, void *arg)
 	job_free(job);
 }
 
-/* There are too many: the later half is in the store alone from now on. */
+/* Too many jobs are in memory: the later half is in the store alone from now on. */
 static void shorten(void)
 {
 	struct dues dues = { must(malloc(count * sizeof(*dues.at))), 0 };
 
 	job_each(add_due, &dues);
 	qsort(dues.at, dues.count, sizeof(*dues.at), compare);
-	/* Jobs that are due together stay together */
+	/* Jobs that are due at the same time stay together. */
 	if (dues.at[dues.count / 2] < dues.at[dues.count - 1]) {
 		end = (struct cursor){ dues.at[dues.count / 2], INT64_MAX };
 		job_each(leave_memory, NULL);
@@ -142,7 +142,7 @@ static void shorten(void)
 	free(dues.at);
 }
 
-/** window_add - have a delayed job in memory until it is due, or in the store alone */
+/** window_add - keep a delayed job in memory if it is due soon, or else in the store alone */
 void window_add(struct job *job)
 {
 	if (job->deadline > end.ord) {
@@ -156,7 +156,7 @@ void window_add(struct job *job)
 		shorten();
 }
 
-/** window_remove - take a job out; one that was in the store alone is not there */
+/** window_remove - take a job out; a job in the store alone is not in the window */
 void window_remove(struct job *job)
 {
 	if (job->cold)
