@@ -618,10 +618,10 @@ static void counted_names(struct counts_asker *asker, const struct counts *count
 }
 
 static void count(struct conn *conn, const char *tube,
-		  void (*told)(struct counts_asker *asker, const struct counts *counts))
+		  void (*answered)(struct counts_asker *asker, const struct counts *counts))
 {
 	conn->state = COMMITTING;
-	conn->counts.told = told;
+	conn->counts.answered = answered;
 	tube_counts_ask(&conn->counts, tube);
 }
 
@@ -839,7 +839,7 @@ static void renewed(struct op *op)
 static bool hopeless(const struct op *op)
 {
 	return op_is_optional(op) &&
-		(op_told(op) || (op->conn && op->conn->state == DEAD &&
+		(op_given_up(op) || (op->conn && op->conn->state == DEAD &&
 				 alarm_now() - op->at > PATIENCE));
 }
 

@@ -79,7 +79,7 @@ static void do_late(struct conn *conn)
 	/* A kick is answered once the client that waits has the job. */
 	bool kicked = kind == OP_TAKE && container_of(op, struct request, op)->serves;
 
-	__atomic_store_n(&op->told, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&op->given_up, true, __ATOMIC_RELAXED);
 	if (!op->job) {
 		op->conn = &nobody;
 		nobody.pending++;
@@ -98,7 +98,7 @@ static void do_late(struct conn *conn)
 /* Reply, unless the client was answered before as the operation took too long. */
 static void answer(struct op *op, const char *reply)
 {
-	if (!op_told(op))
+	if (!op_given_up(op))
 		conn_reply(op->conn, reply);
 	conn_op_done(op->conn);
 }

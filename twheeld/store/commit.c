@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The committer: a thread that writes what the event loop wants to have written. What came
- * while a transaction ran is the next one. When that is in the store, the loop is told, and
- * only then does a client see its reply.
+ * The committer: a thread that writes the event loop's operations. All that came while a
+ * transaction ran are the next one. Once that is in the store, the loop runs their done(), and only
+ * then does a client see its reply.
  */
 #include <event2/event.h>
 #include <pthread.h>
@@ -25,12 +25,12 @@ struct queue {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake;
 static struct queue todo = { NULL, &todo.first, 0 }, finished = { NULL, &finished.first, 0 };
-static size_t wanted;		/* operations for which the committer is woken */
-static unsigned int holding;	/* so many say that more operations come at once */
+static size_t wanted;		/* the number of operations that wakes the committer */
+static unsigned int holding;	/* how many callers have more operations to come: commit_hold() */
 static bool stopping;
 static uint64_t written, failed;
-static int64_t busy_since;	/* of what is being written; 0: nothing is */
-static int64_t fine_at;		/* when something was written last */
+static int64_t busy_since;	/* when the transaction under way began; 0: none is */
+static int64_t fine_at;		/* when a transaction was written last */
 static struct histogram times;
 static pthread_t thread;
 static int done_fd;
@@ -105,7 +105,7 @@ static void finish(struct op *ops, int64_t took)
 	wake_loop();
 }
 
-/* The disk may hang here, too. */
+/* Counts as busy, as the disk may hang here, too. */
 static void tidy(void)
 {
 	bool did;
@@ -123,8 +123,8 @@ static void tidy(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/** commit_told - another thread has answered what was asked: the loop is told in its turn */
-void commit_told(struct op *op)
+/** commit_answered - have the loop run done() of a question that another thread has answered */
+void commit_answered(struct op *op)
 {
 	pthread_mutex_lock(&lock);
 	push(&finished, op);
@@ -132,7 +132,7 @@ void commit_told(struct op *op)
 	wake_loop();
 }
 
-/* Waits until @count operations are there, or until a time; 0 is never. */
+/* Waits until @count operations are there, or @until is over; 0: without such an end */
 static void wait_for(size_t count, int64_t until)
 {
 	struct timespec ts = { until / SECOND, until % SECOND };
@@ -148,7 +148,7 @@ static void wait_for(size_t count, int64_t until)
 
 /*
  * The clients whose operations were just written send their next ones now. Without a short
- * wait these would miss the next transaction, and each would hold half of the clients.
+ * wait, these would miss the next transaction, and each transaction would have half of the clients.
  */
 static void gather(size_t expected, int64_t took)
 {
@@ -166,7 +166,7 @@ static struct op *next_ops(size_t last, int64_t took, int64_t sync_at)
 	pthread_mutex_lock(&lock);
 	last += todo.length;
 	wait_for(1, sync_at);
-	/* Who comes later than that was no client of the last one. */
+	/* A later operation is not from a client of the last transaction. */
 	if (commit_now() - idle_since < took)
 		gather(last < COMMIT_MOST ? last : COMMIT_MOST, took);
 	ops = take_some(&todo, COMMIT_MOST);
@@ -244,7 +244,7 @@ static void report(evutil_socket_t fd, short what, void *arg)
 
 /**
  * commit_start - start the thread
- * @base: the loop that is told what was committed
+ * @base: the loop that runs done() of the operations
  * @sync_ns: with SYNC_SOMETIMES how often the disk is synced, else 0
  */
 void commit_start(struct event_base *base, int64_t sync_ns)
@@ -261,7 +261,7 @@ void commit_start(struct event_base *base, int64_t sync_ns)
 	if (done_fd < 0)
 		die("no eventfd can be had");
 	event_add(must(event_new(base, done_fd, EV_READ | EV_PERSIST, report, NULL)), NULL);
-	/* Signals are for the event loop */
+	/* Signals go to the event loop's thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	if (pthread_create(&thread, NULL, committer, NULL))
@@ -270,7 +270,7 @@ void commit_start(struct event_base *base, int64_t sync_ns)
 }
 
 /**
- * commit_submit - have an operation written
+ * commit_submit - give an operation to the committer
  * @op: malloc()ed; op->done() is called by the loop, and then it is freed
  */
 void commit_submit(struct op *op)
@@ -283,7 +283,7 @@ void commit_submit(struct op *op)
 }
 
 /**
- * commit_drop - have what was not begun fail where nobody waits for it
+ * commit_drop - let operations fail that were not begun, and that nobody waits for
  * @hopeless: is it such an operation?
  */
 void commit_drop(bool (*hopeless)(const struct op *op))
@@ -304,10 +304,10 @@ void commit_drop(bool (*hopeless)(const struct op *op))
 }
 
 /**
- * commit_hold - more operations come at once, which are to be in one transaction
- * @hold: whether more come; or that was all
+ * commit_hold - keep operations that come together in one transaction
+ * @hold: true before the first one, false after the last
  *
- * Without it the first of them would be in a transaction of its own, and all others wait
+ * Otherwise the first operation would be in a transaction of its own, and the others would wait
  * for that.
  */
 void commit_hold(bool hold)
@@ -319,7 +319,7 @@ void commit_hold(bool hold)
 	pthread_mutex_unlock(&lock);
 }
 
-/** commit_stop - write what waits, and end the thread and the connection */
+/** commit_stop - write all operations that wait, and end the thread and the connection */
 void commit_stop(void)
 {
 	pthread_mutex_lock(&lock);
@@ -346,7 +346,7 @@ uint64_t commit_count(void)
 	return count_of(&written);
 }
 
-/** commit_failures - how many of them the store could not do */
+/** commit_failures - operations that the store could not do, since the start */
 uint64_t commit_failures(void)
 {
 	return count_of(&failed);

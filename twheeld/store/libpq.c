@@ -18,7 +18,7 @@ static void *must_have(void *found)
 	return found;
 }
 
-/** libpq_load - load it, once, before anything else of it is called; ends the program without it */
+/** libpq_load - load libpq, once, before any other call of it; ends the program if it can't be */
 void libpq_load(void)
 {
 	void *library = must_have(dlopen(LIBRARY, RTLD_NOW));

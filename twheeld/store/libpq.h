@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * libpq, which is loaded where a store is in PostgreSQL. It comes with a score of other
- * libraries, and a server that never needs them would load them before it listens.
+ * libpq is loaded only where a store is in PostgreSQL: it brings a score of other libraries, for
+ * which a server without PostgreSQL would wait before it listens.
  */
 #ifndef TWHEELD_LIBPQ_H
 #define TWHEELD_LIBPQ_H
 
 #include <libpq-fe.h>
 
-/* What is used of it */
+/* The functions of libpq that the server calls */
 #define LIBPQ(each) \
 	each(PQclear) each(PQconnectdbParams) each(PQconninfoFree) each(PQconninfoParse) \
 	each(PQconsumeInput) each(PQenterPipelineMode) each(PQerrorMessage) \

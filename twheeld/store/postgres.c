@@ -4,13 +4,13 @@
  * transactions.
  *
  * The database alone says whose a job is. A server has a session there, which it renews with
- * each transaction; that of one which did not for the lease is ended by another server, and its
- * jobs are ready again. A job that is reserved has a token, which is another one each time it
- * changes hands: what its holder writes is written only where it still has that token.
+ * each transaction. A session that is not renewed for the lease is ended by another server, and its
+ * jobs are ready again. A reserved job has a token, a new one each time it changes hands: a write
+ * by its holder counts only while the job still has that token.
  *
- * There are four connections: that of the committer, which does nearly all; one that listens; and
- * two for what is asked beside, which are made when somebody asks. (PG_CONNECTIONS says so.) The
- * event loop has one for what is read at the start, and closes it then.
+ * There are four connections: the committer's, which does nearly all; one that listens; and two for
+ * questions, which are made for the first question. (PG_CONNECTIONS says so.) The event loop has
+ * one more to read at the start, and closes it then.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,21 +28,21 @@
 #include "store/postgres_listen.h"
 #include "store/postgres_runs.h"
 
-/* So long clients wait for a database that does not answer; then they are told so. */
+/* How long clients wait for a database that does not answer; then they get an error. */
 #define PATIENCE (5 * SECOND)
-/* And so long until it is found whether a commit was done: longer than IDLE_MOST */
+/* How long a server looks for whether a commit was done: longer than IDLE_MOST */
 #define LOOK_UP (7 * SECOND)
 #define PAUSE (50 * MILLISECOND)
-/* Operations that are sent at a time, and bytes of bodies, but for the last one's */
+/* The most operations in a flight, and bytes of bodies, not counting the last one's */
 #define FLIGHT 256
 #define FLIGHT_BYTES (256 << 10)
-/* So long it is known how often a tube was paused */
+/* How long the count of a tube's pauses is kept */
 #define PAUSES_KEPT (86400 * SECOND)
 /* An upgrade may have to make all indexes anew. */
 #define UPGRADE_MOST (86400 * SECOND)
 /*
- * While it waits for the lock of a table that PostgreSQL vacuums by itself, it has that end, but
- * not before deadlock_timeout is over, which is a second.
+ * An upgrade that waits for the lock of a table has an autovacuum of that table ended, but only
+ * after deadlock_timeout, which is a second.
  */
 #define UPGRADE_PATIENCE "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '10s'"
 
@@ -76,25 +76,25 @@ static const char *const upgrades[] = {
 	"CREATE INDEX runs_over ON twheeld.runs(time) WHERE result >= 2;",
 	"ALTER TABLE twheeld.sessions ADD COLUMN node text NOT NULL DEFAULT '',"
 	" ADD COLUMN site text NOT NULL DEFAULT '';",
-	/* Who does not say it is an older server, and is to have no session. */
+	/* No default: an older server does not write the lease, and must get no session. */
 	"ALTER TABLE twheeld.sessions ADD COLUMN lease bigint NOT NULL;",
 	/*
-	 * In the order of bytes: any other one is that of a release of glibc or ICU, and the next
+	 * The order of bytes: any other order changes with releases of glibc or ICU, and the next
 	 * release would not find in an index what this one has put there.
 	 */
 	"ALTER TABLE twheeld.jobs ALTER COLUMN tube TYPE text COLLATE \"C\";"
 	"ALTER TABLE twheeld.pauses ALTER COLUMN tube TYPE text COLLATE \"C\";"
 	"ALTER TABLE twheeld.schedules ALTER COLUMN name TYPE text COLLATE \"C\";",
-	/* What twheeld.put() looks at: this, and meta's job-size */
+	/* twheeld.put() looks at this, and at meta's job-size. */
 	"ALTER TABLE twheeld.sessions ADD COLUMN draining bigint NOT NULL DEFAULT 0,"
 	" ADD COLUMN tabs bigint NOT NULL DEFAULT 0;",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
-/* The version in which functions came, or were changed last */
+/* The version that brought the functions, or changed them last */
 #define FUNCTIONS_SINCE 5
 
-/* What is done to several jobs by one statement */
+/* Operations of one kind that one statement does together */
 struct several {
 	struct op op;
 	size_t count, bytes;
@@ -106,7 +106,7 @@ static struct pg_link reader;
 
 /* The committer's own */
 static struct pg_link writer;
-static int64_t batch;		/* of this session: its transactions, one more each time */
+static int64_t batch;		/* counts the session's transactions */
 static bool unsettled;		/* was the last transaction committed? */
 static int64_t had;		/* the session before, until another one begins */
 static int64_t down_since, up_since;
@@ -142,7 +142,7 @@ static bool begin_schema(PGconn *db)
 		      "INSERT INTO twheeld.meta VALUES('version', 0)");
 }
 
-/* One by one, as each has its time */
+/* Do the statements one by one, as the time limit is for each. */
 static bool do_each(PGconn *db, const char *sql)
 {
 	char *all = must(strdup(sql)), *rest = all, *statement;
@@ -166,11 +166,11 @@ static bool none_lives(PGconn *db, int64_t version)
 }
 
 /*
- * Older servers do not know of new tables what they must. None is there that uses them: those that
- * have a session go on, and this one can't have the store. One whose session is over, as it was
- * cut off, can't begin another: make_session() looks at the version, or what it writes lacks
- * what must be there. They are looked for before the lock, too: while that is waited for, because
- * of a pg_dump perhaps, they would wait behind it, each time that this one is started.
+ * An older server does not know the new tables. Where one has a session, it goes on, and this
+ * server can't have the store. One whose session is over, as it was cut off, can't begin another:
+ * its make_session() looks at the version, or does not write a column that must be there. Older
+ * servers are looked for before the lock, too: while this one waits for the lock, for a pg_dump
+ * perhaps, they would wait behind it, each time that this one is started.
  */
 static bool end_older(PGconn *db, int64_t version)
 {
@@ -183,8 +183,8 @@ static bool end_older(PGconn *db, int64_t version)
 }
 
 /*
- * The row of the version is locked, so that of several servers one alone does it. What fails is
- * left to be rolled back by who wants to know why.
+ * Locks the row of the version, so that only one of several servers upgrades. Leaves a failed
+ * transaction to the caller, who asks why before rolling back.
  */
 static bool upgrade(PGconn *db)
 {
@@ -210,7 +210,7 @@ static bool upgrade(PGconn *db)
 	return fine && pg_plain(db, sql) && pg_plain(db, "COMMIT");
 }
 
-/* Also while others begin at the same time */
+/* Make or upgrade the tables, also while other servers begin at the same time. */
 static void make_schema(PGconn *db)
 {
 	char *why;
@@ -231,7 +231,7 @@ static void make_schema(PGconn *db)
 	}
 }
 
-/* What another database has written would be written over, and its numbers be given once more. */
+/* A logical replica would lose our rows to the original's, and give out its numbers once more. */
 static void refuse_copies(PGconn *db)
 {
 	if (ask(db, "SELECT count(*) FROM pg_subscription_rel"
@@ -241,7 +241,7 @@ static void refuse_copies(PGconn *db)
 		    " the sequences in the schema twheeld go on from further on");
 }
 
-/* Its tables must be there before the other threads begin. */
+/* Makes the tables, before the other threads begin. */
 static void open_store(const char *address, enum sync sync)
 {
 	char *why;
@@ -262,7 +262,7 @@ static int64_t ahead(PGresult *result)
 {
 	struct timespec ts;
 
-	/* After the answer, so that it is never ahead of the database's */
+	/* Read after the answer, so that our time is never ahead of the database's. */
 	clock_gettime(CLOCK_BOOTTIME, &ts);
 	return result ? pg_int(result, 0, 0) - ts.tv_sec * SECOND - ts.tv_nsec : 0;
 }
@@ -343,7 +343,7 @@ static bool jobs_of(int64_t owner)
 	return pg_done(result);
 }
 
-/* The row comes first: a transaction of that session, which may be under way, holds it. */
+/* Take the row first: a transaction of that session, which may be under way, holds it. */
 static bool forget_session(int64_t id)
 {
 	PG_STATEMENT(forget, "DELETE FROM twheeld.sessions WHERE id = $1");
@@ -352,8 +352,9 @@ static bool forget_session(int64_t id)
 }
 
 /*
- * A server that is stopped while it is sent a result keeps what it has locked: the database waits
- * for it. Its connection has the session's name. Engines that can't do this are asked once.
+ * A server that is stopped while it reads a result keeps its locks, as the database waits for it.
+ * Its connection, which has the session's name, is ended. Engines that can't do this are asked
+ * once.
  */
 static bool end_connections(int64_t up)
 {
@@ -371,8 +372,8 @@ static bool end_connections(int64_t up)
 }
 
 /*
- * Those whose servers did not renew them. After a database that was away for long, each of the
- * others has its own lease's time, as it could not.
+ * End the sessions that their servers did not renew. After the database was away for long, no
+ * server could renew: each of the others has the time of its own lease first.
  */
 static bool end_sessions(void)
 {
@@ -393,7 +394,7 @@ static bool end_sessions(void)
 	return fine && end_connections(up);
 }
 
-/* Gives false when it is over. */
+/* Gives false when the session is over. */
 static bool renew(void)
 {
 	PG_STATEMENT(extend, "UPDATE twheeld.sessions SET until = " PG_NOW " + $2, batch = $3,"
@@ -404,7 +405,10 @@ static bool renew(void)
 
 	if (result && !PQntuples(result))
 		writer.failure = PG_ENDED;
-	/* Its row is locked by one that ends it, or by what this server did last */
+	/*
+	 * A server that ends the session has locked its row, or this server's last transaction
+	 * has.
+	 */
 	if (writer.failure == PG_LOCKED)
 		writer.failure = PG_AGAIN;
 	PQclear(result);
@@ -469,10 +473,10 @@ static bool write_op(struct op *op)
 	}
 }
 
-/* Its client was told that it failed, and may put it once more. */
+/* The client was answered that the put failed, and may put the job once more. */
 static bool is_too_late(const struct op *op)
 {
-	return op_told(op) && op_is_optional(op);
+	return op_given_up(op) && op_is_optional(op);
 }
 
 static enum pg_end roll_back(void)
@@ -483,7 +487,7 @@ static enum pg_end roll_back(void)
 	return end == PG_BROKEN || pg_command("ROLLBACK") ? end : PG_BROKEN;
 }
 
-/* Is all that it does its first statement, or nothing, if there is to be another one? */
+/* Does the first statement do all of it, or, where it needs another one, nothing yet? */
 static bool is_one_statement(const struct op *op)
 {
 	switch (op->kind) {
@@ -504,7 +508,7 @@ static bool is_one_statement(const struct op *op)
 	}
 }
 
-/* Those that ask for nothing else than their rows. Further bodies have a statement each. */
+/* Operations that need only their own rows go together. Bodies beyond FLIGHT_BYTES go alone. */
 static struct several *can_join(const struct op *op)
 {
 	if (op->row.scheduled)
@@ -515,8 +519,8 @@ static struct several *can_join(const struct op *op)
 }
 
 /*
- * Puts go before all else, as what follows may want their jobs. Clients that could tell in which
- * order the rest is done don't wait for it at the same time.
+ * Puts go first, as later operations may want their jobs. Nobody can notice in which order the rest
+ * is done: a client waits for one operation at a time.
  */
 static struct op *gather(struct op *ops)
 {
@@ -538,7 +542,7 @@ static struct op *gather(struct op *ops)
 	return all_puts.count ? &all_puts.op : all_puts.op.next;
 }
 
-/* Gives the first one that is not sent. */
+/* Gives the first operation that is not sent. */
 static struct op *send_some(struct op *op)
 {
 	while (op && writer.sent < FLIGHT && writer.bytes < FLIGHT_BYTES) {
@@ -582,8 +586,8 @@ static bool do_more(struct op *op, const struct op *end)
 }
 
 /*
- * Statements are sent together, as far as none needs what another one gives. Each is done in its
- * turn, and none after one that failed.
+ * Statements are sent together as long as none needs another one's result. The database does them
+ * in order, and none after one that failed.
  */
 static bool write_all(struct op *ops)
 {
@@ -597,7 +601,7 @@ static bool write_all(struct op *ops)
 			end = send_some(ops);
 		fine = fine && pg_flight_sent() && take_answers(ops, end);
 		fine = pg_flight_end() && fine && do_more(ops, end);
-		/* None was sent, but what the first one gave in an earlier try is forgotten. */
+		/* Nothing was sent; a result of the first one from an earlier try is dropped. */
 		if (fine && end == ops) {
 			fine = write_op(ops);
 			end = ops->next;
@@ -625,8 +629,8 @@ static enum pg_end transaction(struct op *ops)
 }
 
 /*
- * Was the transaction committed whose connection broke? While it may still be, it holds the
- * session's row, and this waits for it.
+ * Was the transaction committed whose connection broke? While it may still be committed, it holds
+ * the session's row, and this waits for the row.
  */
 static enum pg_end settle(void)
 {
@@ -648,7 +652,7 @@ static enum pg_end settle(void)
 	return end;
 }
 
-/* By which other servers find its connection */
+/* Name the connection after the session, so that other servers can end it. */
 static void name_connection(void)
 {
 	char sql[80];
@@ -658,7 +662,7 @@ static void name_connection(void)
 	pg_plain(writer.db, sql);
 }
 
-/* What the functions hold programs to: the limit of the server that came last */
+/* The functions hold programs to the limit of the server that began last. */
 static bool tell_job_size(void)
 {
 	PG_STATEMENT(tell, "INSERT INTO twheeld.meta AS m (name, value) VALUES('job-size', $1)"
@@ -700,9 +704,10 @@ static bool make_session(void)
 }
 
 /*
- * A table that was vacuumed while it was empty is none to the planner, whatever it has since: all
- * of it would be read for each job, until somebody analyzes it. What can be had in no other way has
- * a cost then for which it would be compiled, which takes seconds. Engines may not know these.
+ * The planner takes a table that was vacuumed while it was empty for an empty one, and would read
+ * all of it for each job until somebody analyzes it. Without sequential scans, a query that needs
+ * one gets so high a cost that the database would compile it, which takes seconds: so without
+ * jit, too. Engines may not know these settings.
  */
 static void want_indexes(void)
 {
@@ -735,9 +740,9 @@ static bool connect_writer(void)
 }
 
 /*
- * The next one begins in the transaction that ends it for good. Though its row is not there, that
- * may be lost: what the database shows after it was killed may not have come to the standby that
- * takes its place, which has the row, and jobs by tokens that this server's clients have.
+ * The next session begins in the transaction that ends this one for good, even where the row is not
+ * there: after a crash the database may show a state that its standby never got. The standby, which
+ * takes its place, has the row, and jobs with tokens that this server's clients hold.
  */
 static void end_session(const char *why)
 {
@@ -746,7 +751,7 @@ static void end_session(const char *why)
 	pg_set_session(0);
 }
 
-/* One try */
+/* Try the transaction once. */
 static enum pg_end attempt(struct op *ops)
 {
 	enum pg_end end;
@@ -768,9 +773,10 @@ static enum pg_end attempt(struct op *ops)
 }
 
 /*
- * Clients wait for a database that is away, but not for ever. Where nothing was heard of a commit,
- * that may have taken all of this time: there is more to find whether it was done. Where the
- * database has not heard of it, it holds the session's row until its own patience is over.
+ * Clients wait for a database that is away, but not for ever. Where a commit was not answered, it
+ * may have taken all of this time: there is more time to find whether it was done. A commit that
+ * has not reached the database leaves the session's row locked until the database's own patience
+ * is over.
  */
 static enum pg_end insist(struct op *ops)
 {
@@ -794,7 +800,7 @@ static enum pg_end insist(struct op *ops)
 	return end;
 }
 
-/* What it may have done is not known: so nobody may rely on what it holds. */
+/* Give up the session, as it is not known what the last transaction did. */
 static void give_up(void)
 {
 	if (!unsettled)
@@ -810,7 +816,7 @@ static void set_failed(struct op *ops, bool failed)
 		op->failed = failed || op->left_out;
 }
 
-/* Where one can't be done, the others are. */
+/* Write each operation in a transaction of its own: one that can't be done must not stop others. */
 static void write_one_by_one(struct op *ops)
 {
 	for (struct op *op = ops; op; op = op->next) {
@@ -854,7 +860,7 @@ static bool sync_store(void)
 	return true;
 }
 
-/* Its session is over: what nobody has taken is ready again at once. */
+/* End the session, so that jobs which no client has taken are ready again at once. */
 static void end(void)
 {
 	pg_use(&writer);

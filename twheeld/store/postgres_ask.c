@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is asked of a database of PostgreSQL, and may take long: to count all jobs reads all of
- * them. So neither clients nor the loop wait for it; and what looks at few rows does not wait for
- * what looks at all. Each of the two kinds has a thread and a connection of its own.
+ * Questions to a database of PostgreSQL that may take long: to count all jobs, it reads all of
+ * them. So neither clients nor the loop wait for the answer, and questions about few rows do not
+ * wait for those about all rows. Each of the two kinds has a thread and a connection of its own.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -18,12 +18,12 @@
 #include "store/postgres_runs.h"
 #include "store/postgres_watch.h"
 
-/* So many questions wait at most in a queue, also of those who have gone; others fail. */
+/* The most questions in a queue, also from clients that have gone; further ones fail. */
 #define WAIT_MOST 1000
 #define QUEUES 2
-/* So long a question waits for its turn; who asked may have gone long since. */
+/* How long a question waits for its turn: later, its client may have gone long since. */
 #define TURN_MOST (30 * SECOND)
-/* So long one is asked again whose connection is lost, or can't be had */
+/* How long a question is repeated whose connection is lost, or can't be had */
 #define AGAIN_MOST (3 * SECOND)
 #define AGAIN_PAUSE_US 50000
 
@@ -33,8 +33,8 @@ struct queue {
 };
 
 /*
- * By @lock: what nobody has begun to answer. The queues have their turns, so that those of one
- * wait for one question of the other at a time, however many there are.
+ * @lock protects the questions that nobody has begun to answer. The queues take turns, so that a
+ * question waits for one of the other queue at a time, however many there are.
  */
 struct asker {
 	struct queue queues[QUEUES];
@@ -49,8 +49,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct asker quick, thorough;
 
 /*
- * Of a database that is away, nobody waits for what others have waited for already, nor for each
- * other's time to be over.
+ * While the database is away, a question fails at once if another one has waited in vain: else each
+ * would wait in its turn.
  */
 static bool is_away(const struct asker *asker, const struct op *op)
 {
@@ -58,7 +58,7 @@ static bool is_away(const struct asker *asker, const struct op *op)
 		(op->at < asker->failed_at || commit_now() - asker->failed_at < SECOND);
 }
 
-/* What took long would do so again. */
+/* A question that took long would take as long again: it is not repeated. */
 static bool is_over(int64_t begun, int64_t until)
 {
 	int64_t now = commit_now();
@@ -102,7 +102,7 @@ static bool answer(struct op *op)
 }
 
 /*
- * The connection may be one of a database that was started anew since, or is so now; also a new one
+ * Repeats a question: its connection may be from before the database's restart, and even a new one
  * may be ended at once.
  */
 static bool answered(struct asker *asker, struct op *op)
@@ -164,12 +164,12 @@ static void *answer_all(void *arg)
 		struct op *op = next(asker);
 
 		op->failed = commit_now() - op->at > TURN_MOST || !answered(asker, op);
-		commit_told(op);
+		commit_answered(op);
 	}
 	return NULL;
 }
 
-/* What each asks for itself, of which there may be many, has a queue of its own. */
+/* Questions of single clients, of which there may be many, have a queue of their own. */
 static struct queue *queue_of(const struct op *op, struct asker **asker)
 {
 	bool own = op->kind == OP_RUNS ||
@@ -179,7 +179,7 @@ static struct queue *queue_of(const struct op *op, struct asker **asker)
 	return &(*asker)->queues[own];
 }
 
-/** pg_ask - have one of those questions answered; op->done() is called by the loop */
+/** pg_ask - have a question answered, OP_COUNT, OP_NODES or OP_TUBES; the loop calls op->done() */
 void pg_ask(struct op *op)
 {
 	struct asker *asker;
@@ -198,14 +198,14 @@ void pg_ask(struct op *op)
 		pthread_cond_signal(&asker->wake);
 	}
 	pthread_mutex_unlock(&lock);
-	/* Otherwise it is the thread's by now. */
+	/* If it was taken, it is the thread's by now. */
 	if (full) {
 		op->failed = true;
-		commit_told(op);
+		commit_answered(op);
 	}
 }
 
-/** pg_ask_runs - the same, as struct store has it */
+/** pg_ask_runs - have a question about runs answered; struct store's runs() */
 void pg_ask_runs(struct runs_asked *asked)
 {
 	pg_ask(&asked->op);
@@ -221,7 +221,7 @@ static void start(struct asker *asker)
 	pthread_detach(thread);
 }
 
-/** pg_ask_start - begin; it ends with the server */
+/** pg_ask_start - begin to answer questions, until the server ends */
 void pg_ask_start(void)
 {
 	sigset_t all, old;

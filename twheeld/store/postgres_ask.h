@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is asked of a shared store, and may take long, or is in no hurry.
+ * Questions to a shared store that may take long, or are in no hurry.
  */
 #ifndef TWHEELD_POSTGRES_ASK_H
 #define TWHEELD_POSTGRES_ASK_H

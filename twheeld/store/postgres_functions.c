@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a database of PostgreSQL does for programs in their own transactions: put() and cancel().
+ * Functions in a database of PostgreSQL, for programs in their own transactions: put() and
+ * cancel().
  *
- * They have the rights of the servers' role, and so little else: who may call them needs no right
- * to the tables. What they are given is bound by the protocol's limits, and they see no names but
- * those of the system and what they call by its schema.
+ * They run with the rights of the servers' role, so that a program that may call them needs no
+ * right to the tables. Their arguments have the protocol's limits, and they find no names but the
+ * system's and those that they call by their schema.
  */
 #include <stdlib.h>
 
@@ -26,10 +27,10 @@
 #define NOT_NOW "55000"		/* object_not_in_prerequisite_state */
 
 /*
- * The comparisons of names are in the order of bytes, whatever the caller's columns have. A job
- * that is due within two seconds has servers look when the next one is, which they do each second
- * anyhow. Where the queue of notifications is nearly full, the caller's commit would fail with it:
- * there servers look, too.
+ * Names are compared in the order of bytes, whatever the caller's columns have. A job that is due
+ * within two seconds makes servers look for the next due one; otherwise they look each second.
+ * Where the queue of notifications is nearly full, the function sends none, as the caller's
+ * commit would fail with it: then, too, servers find the job when they look.
  */
 static const char functions[] =
 	"CREATE OR REPLACE FUNCTION " HEAD("bytea") " RETURNS bigint LANGUAGE plpgsql VOLATILE"
@@ -85,7 +86,7 @@ static const char functions[] =
 	"END $put$;"
 	"CREATE OR REPLACE FUNCTION " HEAD("text") " RETURNS bigint LANGUAGE sql VOLATILE"
 	" AS $$ SELECT twheeld.put($1, convert_to($2, 'UTF8'), $3, $4, $5, $6) $$;"
-	/* What a schedule has made is not the programs', and who has a job keeps it. */
+	/* A program can't cancel a schedule's job, nor one that a worker has. */
 	"CREATE OR REPLACE FUNCTION twheeld.cancel(job bigint) RETURNS boolean LANGUAGE sql VOLATILE"
 	WITH_RIGHTS "AS $$ WITH gone AS (DELETE FROM twheeld.jobs WHERE id = $1 AND state <> 3"
 	" AND scheduled = 0 RETURNING id) SELECT EXISTS (SELECT 1 FROM gone) $$;"
@@ -94,7 +95,7 @@ static const char functions[] =
 	" FROM PUBLIC";
 
 /**
- * pg_make_functions - make them, or have them as they are now
+ * pg_make_functions - make the functions, or replace them with this version's
  * @db: a connection, in the transaction that upgrades
  *
  * Return: false if the transaction has failed. An engine that has no such functions goes without.

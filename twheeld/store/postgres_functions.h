@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a database of PostgreSQL does for programs in their own transactions.
+ * Functions in a database of PostgreSQL, for programs in their own transactions.
  */
 #ifndef TWHEELD_POSTGRES_FUNCTIONS_H
 #define TWHEELD_POSTGRES_FUNCTIONS_H

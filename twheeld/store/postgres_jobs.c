@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is done to jobs in a database of PostgreSQL.
+ * Operations on jobs in a database of PostgreSQL.
  *
- * Of a job, each statement says what it must be: its holder's token, or that nobody has it.
- * Where it is not so any more, nothing is done, and who asked is told that there is none.
+ * Each statement names the state that it wants a job in: with its holder's token, or with no
+ * holder. A job that has another state by then is left alone, and the client's answer is that
+ * there is none.
  */
 #include <endian.h>
 #include <nettle/sha2.h>
@@ -20,24 +21,24 @@
 
 /* Jobs that become ready, or are kicked, in a transaction */
 #define PIECE 1000
-/* Bytes of bodies that are taken at a time, and those of one more job */
+/* Bytes of bodies that one operation takes, not counting its last job's */
 #define TAKE_BYTES (16 << 20)
 
 #define COLUMNS "jobs.id, jobs.tube, jobs.state, jobs.ord, jobs.pri, jobs.delay, jobs.ttr," \
 	" jobs.created, jobs.reserves, jobs.timeouts, jobs.releases, jobs.buries, jobs.kicks," \
 	" jobs.scheduled, jobs.token, jobs.body"
 
-/* Those that a statement has found: by the index, whatever the planner takes jobs to be */
+/* The jobs that took has: by the index, however large the planner takes the table to be */
 #define TOOK "jobs.id = ANY (ARRAY(SELECT id FROM took))"
 
-/* A job that is reserved from now on, by the session $1 */
+/* Reserve a job for the session $1. */
 #define RESERVE "UPDATE twheeld.jobs SET state = 3, owner = $1, token = jobs.token + 1," \
 	" reserves = reserves + 1, ord = " PG_NOW " + ttr * 1000000000" \
 	" WHERE " TOOK " RETURNING " COLUMNS
 /* Tubes that take_head() looks at */
 #define HEADS_MOST 4
 
-/* When it is due, or was buried; else its priority. The number is that of order_of(). */
+/* A job's order: when it is due, or was buried; else its priority. @number: from order_of() */
 #define ORDER(state, number) number " + CASE " state " WHEN 0 THEN 0 ELSE " PG_NOW " END"
 
 static void take_row(const PGresult *result, int at, struct found_job *found)
@@ -86,7 +87,7 @@ static bool take_rows(struct request *request, PGresult *result)
 	return pg_done(result);
 }
 
-/* Of some only the tube is told, and a number */
+/* Take the answer of a request that gives tubes and numbers, and no jobs. */
 static bool take_tubes(struct request *request, PGresult *result)
 {
 	int count = PQntuples(result);
@@ -105,7 +106,7 @@ static bool take_tubes(struct request *request, PGresult *result)
 	return pg_done(result);
 }
 
-/** pg_forget_results - free what an operation gave, if it is done once more, or failed */
+/** pg_forget_results - free the results of an operation that is done once more, or failed */
 void pg_forget_results(struct op *op)
 {
 	struct request *request = container_of(op, struct request, op);
@@ -145,7 +146,7 @@ static bool find_same(struct op *op, const uint8_t *hash)
 	return pg_done(result);
 }
 
-/* Arrays, a column each, as PostgreSQL has them in binary. Their types have these numbers: */
+/* Arrays, one for each column, in PostgreSQL's binary form. Their types have these numbers: */
 enum type { BYTEA = 17, BIGINT = 20, TEXT = 25 };
 
 struct array {
@@ -190,7 +191,7 @@ static void free_arrays(struct array *arrays, size_t count)
 		free(arrays[i].data);
 }
 
-/* Of a job that is delayed, for how long; of one that is ready, its priority */
+/* A delayed job's delay, or a ready one's priority */
 static int64_t order_of(const struct op *op)
 {
 	if (op->row.state == DELAYED)
@@ -220,7 +221,7 @@ static void put_arrays(struct op **ops, size_t count, struct array *arrays)
 	end_arrays(arrays, PUT_NUMBERS + 2);
 }
 
-/* Those that are of a schedule, or whose body is to be the only one, come one by one. */
+/* Jobs of a schedule, and jobs with a unique body, come one by one. */
 static bool insert(struct op **ops, size_t count, const uint8_t *hash, bool *there)
 {
 	PG_STATEMENT(put, "INSERT INTO twheeld.jobs(id, tube, state, ord, pri, delay, ttr, created,"
@@ -255,7 +256,7 @@ static bool insert(struct op **ops, size_t count, const uint8_t *hash, bool *the
 	return pg_done(result);
 }
 
-/** pg_put_all - write new jobs, none of which is of a schedule, or unique */
+/** pg_put_all - write new jobs; none may be a schedule's, or have a unique body */
 bool pg_put_all(struct op **ops, size_t count)
 {
 	bool there;
@@ -266,7 +267,7 @@ bool pg_put_all(struct op **ops, size_t count)
 /**
  * pg_put - write a new job
  *
- * That of the same body may have been there, and be gone when it is looked for.
+ * A job of the same body may have kept it out, and be gone when its number is looked up.
  */
 bool pg_put(struct op *op)
 {
@@ -284,7 +285,7 @@ bool pg_put(struct op *op)
 	return true;
 }
 
-/* A job whose token its holder has */
+/* Change a job whose token its holder has. */
 
 static bool change(struct op *op)
 {
@@ -310,16 +311,19 @@ static bool change(struct op *op)
 		pg_ready(op->to->name);
 	if (!row->scheduled)
 		return true;
-	/* To the dead letters, or aside; what is released stays open. */
+	/*
+	 * A job that goes to the dead letters, or is buried, ends its run; a released one does
+	 * not.
+	 */
 	if (op->to != op->tube)
 		return pg_run_set(row->id, RUN_FAILED);
 	return row->state != BURIED || pg_run_set(row->id, RUN_BURIED);
 }
 
 /**
- * pg_delete_all - delete jobs; those whose holders have not their token any more are gone
+ * pg_delete_all - delete jobs; op->gone where the holder has not the job's token any more
  *
- * A job may be there twice: of who has it, and of who had it in a session that is over.
+ * A job may be among them twice: from its holder, and from the holder in a session that is over.
  */
 bool pg_delete_all(struct op **ops, size_t count)
 {
@@ -366,7 +370,7 @@ static bool touch(struct op *op)
 	return pg_done(result);
 }
 
-/* Jobs that nobody has */
+/* Requests for jobs that have no holder */
 
 #define NOT_PAUSED(tube) " AND NOT EXISTS (SELECT 1 FROM twheeld.pauses WHERE pauses.tube = " tube \
 	" AND until > " PG_NOW ")"
@@ -397,7 +401,7 @@ static bool take_of(struct request *request, const char *tube)
 	return true;
 }
 
-/* Those of some tubes that have jobs to be taken, that with the first job first */
+/* The request's tubes with jobs that can be taken, in the order of their first jobs */
 static PGresult *in_order(const struct request *request)
 {
 	PG_STATEMENT(order, "SELECT watched.tube, head.ord, 0::bigint, head.id"
@@ -409,7 +413,7 @@ static PGresult *in_order(const struct request *request)
 	return pg_do(&order, "s", request->tubes);
 }
 
-/* The first one of a tube */
+/* Take the first job of a tube. */
 static bool take_one_of(struct request *request)
 {
 	PG_STATEMENT(take, "WITH took AS (SELECT id FROM twheeld.jobs WHERE tube = $2 AND state = 0"
@@ -420,10 +424,10 @@ static bool take_one_of(struct request *request)
 }
 
 /*
- * The first one of a few tubes, unless another server is just taking it: then its row is NULL.
+ * Take the first job of a few tubes; where another server is just taking it, the row is NULL.
  *
- * (By their numbers: how long unnest() makes an array differs, as the database guesses, from one to
- * the next, and it would plan each time anew.)
+ * (The tubes are numbered, without unnest(): the database guesses another length for each array,
+ * and would plan each time anew.)
  */
 static PGresult *take_head(const struct request *request)
 {
@@ -490,7 +494,7 @@ static bool remove_job(struct request *request)
 		pg_run_deleted(request->op.row.id);
 }
 
-/* What was buried is open again. */
+/* The run of a job that was buried is open again. */
 static bool kicked(struct request *request, PGresult *result)
 {
 	if (!take_tubes(request, result))
@@ -525,8 +529,9 @@ static bool kick(struct request *request)
 }
 
 /*
- * Those that are due are ready, of all tubes. When is the next one? (Each row might have a time of
- * its own, as far as the database knows: without the SELECT, it looks at all that are delayed.)
+ * Make due jobs of all tubes ready, and find when the next one is due. (Without the SELECT, the
+ * time might differ from row to row as far as the database knows, and it looks at all delayed
+ * jobs.)
  */
 static bool promote(struct request *request)
 {
@@ -619,7 +624,7 @@ bool pg_count(struct counts *counts)
 	return !*counts->tube || take_pause(&counts->figures[0], counts->tube);
 }
 
-/* Who is there may pause a tube without jobs, too. */
+/* A tube without jobs can be paused, too, while a client uses it. */
 static bool pause_tube(struct request *request)
 {
 	PG_STATEMENT(pause, "INSERT INTO twheeld.pauses AS p (tube, pause, until, count)"
@@ -632,7 +637,7 @@ static bool pause_tube(struct request *request)
 					 (int64_t)request->used));
 }
 
-/** pg_job_op - do what is not of schedules; gives false if it can't be */
+/** pg_job_op - do an operation that is not about schedules; gives false if it failed */
 bool pg_job_op(struct op *op)
 {
 	struct request *request = container_of(op, struct request, op);

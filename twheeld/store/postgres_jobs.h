@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is done to jobs in a database of PostgreSQL.
+ * Operations on jobs in a database of PostgreSQL.
  */
 #ifndef TWHEELD_POSTGRES_JOBS_H
 #define TWHEELD_POSTGRES_JOBS_H
@@ -9,7 +9,7 @@
 
 #include "store/commit.h"
 
-/* How many jobs a tube has in all of a shared store */
+/* The jobs that a tube has in a shared store, of all servers */
 struct tube_counts {
 	char tube[TUBE_NAME_MAX + 1];
 	int64_t count[STATES];
@@ -22,8 +22,8 @@ struct counts_asker;
 /* A question, and its answer */
 struct counts {
 	struct op op;			/* op.failed: nothing is known */
-	char tube[TUBE_NAME_MAX + 1];	/* the one; "": all */
-	bool begun;			/* by the thread that counts */
+	char tube[TUBE_NAME_MAX + 1];	/* the only one; "": all */
+	bool begun;			/* the thread has begun to count */
 	/* Out: */
 	struct tube_counts *figures;
 	size_t length;

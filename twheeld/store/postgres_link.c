@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connections to PostgreSQL, and what is done on them.
+ * Connections to PostgreSQL, and their statements.
  */
 #include <endian.h>
 #include <errno.h>
@@ -16,14 +16,17 @@
 #include "store/commit.h"
 #include "store/postgres_link.h"
 
-/* So long a statement may take; who waits for its answer gives the database time to say so. */
+/*
+ * How long a statement may take; its sender waits longer, for the database to say that it ended
+ * it.
+ */
 #define STATEMENT (10 * SECOND)
 #define ANSWER (STATEMENT + SECOND)
-/* So long for a lock, or a quarter of the lease */
+/* How long a statement waits for a lock; or a quarter of the lease, if that is less */
 #define LOCKED_MOST SECOND
-/* So long a new connection may take until it can be used, once it is there */
+/* How long a new connection may take to be set up, once it is there */
 #define BEGIN_MOST (5 * SECOND)
-/* So long the next statement of a transaction may not come, or the lease */
+/* How long a transaction may wait for its next statement; or the lease, if that is less */
 #define IDLE_MOST (5 * SECOND)
 #define PARAMETERS 20
 
@@ -39,7 +42,7 @@ static void ignore(void *arg, const PGresult *notice)
 	(void)notice;
 }
 
-/* Until all is sent and the answer is there, or it takes too long */
+/* Wait until all is sent and the answer is there; false: it takes too long. */
 static bool wait_for_answer(PGconn *db, int64_t until)
 {
 	int unsent;
@@ -57,7 +60,7 @@ static bool wait_for_answer(PGconn *db, int64_t until)
 	return !unsent;
 }
 
-/* Of several statements, the last answer, which is an error if one of them failed */
+/* The last answer of several statements, which is an error if one of them failed */
 static PGresult *answer(PGconn *db, int sent, int64_t most)
 {
 	int64_t until = commit_now() + most;
@@ -91,17 +94,17 @@ PGresult *pg_exec(PGconn *db, const char *sql)
 }
 
 /**
- * pg_within - do statements, of which nothing is wanted but that they are done within a time
+ * pg_within - do statements within a time; their results are not used
  * @db: the connection
  * @sql: the statements
- * @most: ns; so long their answers are waited for. The database has its own statement_timeout
+ * @most: ns to wait for their answers. The database has its own statement_timeout
  */
 bool pg_within(PGconn *db, const char *sql, int64_t most)
 {
 	return is_done(answer(db, PQsendQuery(db, sql), most));
 }
 
-/** pg_plain - do statements, of which nothing is wanted but that they are done */
+/** pg_plain - do statements; their results are not used */
 bool pg_plain(PGconn *db, const char *sql)
 {
 	return is_done(pg_exec(db, sql));
@@ -134,12 +137,13 @@ static long long least_ms(int64_t a, int64_t b)
 }
 
 /*
- * A server that is stopped in the middle of a transaction holds what it has locked, and a
- * session that is locked is not ended. So the database ends such a transaction itself; and soon,
- * as who was cut off looks up what became of it, and waits for that. Nor does it go on with what
- * nobody waits for any more; and who waits for a lock renews its session. A statement is planned
- * once, for arrays of any length, or those with one element would be planned each time. What a
- * role or database says of these is for others; not each release knows the last three.
+ * A server that is stopped in the middle of a transaction keeps its locks, and a session that is
+ * locked can't be ended. So the database ends such a transaction itself; and soon, as a server that
+ * was cut off looks up what became of it, and waits for that. The database also drops statements
+ * that nobody waits for any more, and ends a wait for a lock in time to renew the session. A
+ * statement is planned once, for arrays of any length: else arrays of one element would be
+ * planned each time. The role's or database's own values of these settings are for others. Some
+ * releases lack the last three.
  */
 static bool set_up(PGconn *db)
 {
@@ -156,10 +160,10 @@ static bool set_up(PGconn *db)
 	return pg_within(db, sql, BEGIN_MOST);
 }
 
-/* To a server that can be written to. Nor is one waited for without end that takes nothing. */
+/* Connect to a server that can be written to, and let no server that reads nothing keep us. */
 static PGconn *connect_to(void)
 {
-	/* What the address itself says of these goes before. */
+	/* The address may have these itself, and goes before. */
 	const char *const names[] = {
 		"connect_timeout", "tcp_user_timeout", "keepalives_idle", "keepalives_interval",
 		"keepalives_count", "target_session_attrs", "fallback_application_name", "dbname",
@@ -189,7 +193,7 @@ static PGconn *new_connection(char **why)
 }
 
 /**
- * pg_address - say where the database is, once, before all else; ends the program if that is no
+ * pg_address - set the database's address, once, before all else; ends the program if it is no
  *	address
  * @where: as libpq takes it
  * @sync: SYNC_ALWAYS, or a commit is not waited for
@@ -200,7 +204,7 @@ void pg_address(const char *where, enum sync sync)
 
 	libpq_load();
 	options = PQconninfoParse(where, NULL);
-	/* What libpq itself would say shows part of it, which may be the password. */
+	/* libpq's own message would show part of the address, which may be the password. */
 	if (!options)
 		die("the store: its address can't be read; write"
 		    " postgresql:///DATABASE?host=...&user=..., with %%XX for what is no letter or"
@@ -210,19 +214,19 @@ void pg_address(const char *where, enum sync sync)
 	sync_mode = sync;
 }
 
-/** pg_session - the number of this server's session; 0: it has none now */
+/** pg_session - this server's session; 0: it has none now */
 int64_t pg_session(void)
 {
 	return __atomic_load_n(&session, __ATOMIC_RELAXED);
 }
 
-/** pg_set_session - it has that one from now on; for the committer alone */
+/** pg_set_session - set this server's session; for the committer alone */
 void pg_set_session(int64_t id)
 {
 	__atomic_store_n(&session, id, __ATOMIC_RELAXED);
 }
 
-/* 0: the database does not tell, or could not */
+/* The process of the database behind a connection; 0: the database could not say it */
 static int backend_of(PGconn *db)
 {
 	PGresult *result = answer(db, PQsendQuery(db, "SELECT pg_backend_pid()"), BEGIN_MOST);
@@ -238,9 +242,8 @@ static int backend_of(PGconn *db)
 	" (pgbouncer: pool_mode = session)"
 
 /*
- * While one connection has a transaction, another one must have the same process of the database as
- * before, which is not that of the first. Gives what is wrong, or NULL; one that does not answer in
- * time is not another one.
+ * While the first connection has a transaction, the second must keep its process of the database,
+ * which is not the first's. Gives what is wrong, or NULL, also if one does not answer in time.
  */
 static const char *compare_backends(PGconn *one, PGconn *other)
 {
@@ -251,7 +254,9 @@ static const char *compare_backends(PGconn *one, PGconn *other)
 	if (!before)
 		return NULL;
 	begun = answer(other, PQsendQuery(other, "BEGIN"), BEGIN_MOST);
-	/* It refuses that, and closes the connection: whichever is seen first */
+	/*
+	 * The database refuses the statement, and closes the connection: whichever is seen first.
+	 */
 	refused = PQstatus(other) != CONNECTION_OK ||
 		(begun && PQresultStatus(begun) != PGRES_COMMAND_OK);
 	during = begun && !refused ? backend_of(other) : 0;
@@ -281,9 +286,9 @@ static const char *look_for_pooler(void)
 /**
  * pg_refuse_poolers - end the program if connections are not the server's own
  *
- * With a pooler that shares them, settings, prepared statements and LISTEN would be another
+ * With a pooler that shares connections, settings, prepared statements and LISTEN would be another
  * program's. So nothing is set before this is known. A database that is just being stopped ends a
- * connection, too: a pooler does so each time.
+ * connection once; a pooler does so each time.
  */
 void pg_refuse_poolers(void)
 {
@@ -301,7 +306,7 @@ void pg_refuse_poolers(void)
 /**
  * pg_open - connect a link
  * @link: the link
- * @why: out: if it can't be, why, to be freed
+ * @why: out: why it could not, to be freed
  */
 bool pg_open(struct pg_link *link, char **why)
 {
@@ -317,7 +322,7 @@ void pg_close(struct pg_link *link)
 	link->db = NULL;
 }
 
-/** pg_use - what this thread does is done on that link from now on */
+/** pg_use - have this thread do its statements on a link from now on */
 void pg_use(struct pg_link *link)
 {
 	used = link;
@@ -330,13 +335,13 @@ static bool starts(const char *text, const char *start)
 	return !strncmp(text, start, strlen(start));
 }
 
-/* The SQLSTATE where another program has left a connection with a statement of that name */
+/* The SQLSTATE where another program has left a statement of that name on the connection */
 #define WAS_PREPARED "42P05"
-/* The class where the disk is full, or memory */
+/* The class of SQLSTATE for a full disk or memory */
 #define NO_ROOM "53"
 
 /*
- * 40: a transaction met another; 55P03: a lock; 57P, 08 and 25: this connection is over
+ * Classes: 40: a transaction met another; 55P03: a lock; 57P, 08 and 25: this connection is over
  */
 static enum pg_end classify(PGconn *db, const PGresult *result)
 {
@@ -359,7 +364,7 @@ static bool is_of(const PGresult *result, const char *class)
 	return state && starts(state, class);
 }
 
-/* Workers are not told: to them, a store that can't have a job reserved has none. */
+/* Only the log has this: a worker's answer is that there is no job. */
 static void say_refused(const PGresult *result)
 {
 	const char *why = PQresultErrorMessage(result);
@@ -390,8 +395,8 @@ static PGresult *judge(PGresult *result)
 }
 
 /*
- * By what it says: then another program that has the connection, after this one or before it, has
- * the same or nothing under that name.
+ * A hash of the text is the name: so a program that has the connection before or after this one has
+ * the same statement, or none, under that name.
  */
 static void name_statement(struct pg_statement *statement)
 {
@@ -422,7 +427,7 @@ static bool prepare(struct pg_statement *statement, int count)
 	return result;
 }
 
-/* One that is prepared. What is not is done when the flight is over. */
+/* Send a prepared statement. One that is not prepared is done when the flight is over. */
 static bool send(struct pg_statement *statement, int count, const char *const *values,
 		 const int *lengths, const int *formats)
 {
@@ -446,7 +451,7 @@ static PGresult *next_answer(void)
 	return judge(answer(used->db, 1, ANSWER));
 }
 
-/** pg_is_unknown - is it not there (0A), or not even in the grammar (42)? Other failures pass */
+/** pg_is_unknown - has the engine no such feature (0A), or no grammar for it (42)? */
 bool pg_is_unknown(const PGresult *result)
 {
 	return is_of(result, "0A") || is_of(result, "42");
@@ -455,10 +460,10 @@ bool pg_is_unknown(const PGresult *result)
 /**
  * pg_do - do a statement on the link that the thread uses
  * @statement: the statement
- * @types: of what follows, a letter each: i: an int64_t; s: a text; b: bytes and their count, or
+ * @types: a letter for each argument: i: an int64_t; s: a text; b: bytes and their count, or
  *	NULL
  *
- * Return: what it gives, in binary; NULL: it failed, or it was sent in a flight.
+ * Return: the result, in binary; NULL: it failed, or it was sent in a flight.
  */
 PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
 {
@@ -494,13 +499,14 @@ PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
 }
 
 /**
- * pg_flight_begin - statements are sent from now on, and their answers come later, all at once
+ * pg_flight_begin - from now on send statements; their answers come later, all at once
  *
- * Each way to the database and back takes as long as many statements. So the same is called
- * twice: now, when pg_do() sends, and gives NULL; and after pg_flight_sent(), in the same order,
- * each after pg_flight_next(), when pg_do() gives the answer. What is called may send one
- * statement; where it needs a further one, the link has ->more set, and it is to be called once
- * more when the flight is over. What is not prepared yet is not sent: ->sent is as it was.
+ * Each way to the database and back takes as long as many statements. So each function with a
+ * statement is called twice: now, when pg_do() sends, and gives NULL; and after pg_flight_sent(),
+ * in the same order, each after pg_flight_next(), when pg_do() gives the answer. Such a function
+ * may send one statement. Where it needs a further one, pg_do() sets the link's ->more, and the
+ * function has to be called once more when the flight is over. A statement that is not prepared
+ * yet is not sent: ->sent stays as it was.
  */
 bool pg_flight_begin(void)
 {
@@ -514,7 +520,7 @@ bool pg_flight_begin(void)
 	return true;
 }
 
-/** pg_flight_sent - from now on, there are answers */
+/** pg_flight_sent - end of the statements; from now on pg_do() gives answers */
 bool pg_flight_sent(void)
 {
 	used->mode = PG_ANSWERED;
@@ -523,20 +529,20 @@ bool pg_flight_sent(void)
 	return used->failure == PG_FINE;
 }
 
-/** pg_answered - does pg_do() give answers, and need nothing of what it is to send? */
+/** pg_answered - does pg_do() give answers now, so that its arguments need not be made? */
 bool pg_answered(void)
 {
 	return used->mode == PG_ANSWERED;
 }
 
-/** pg_flight_next - what is called now has the next answer */
+/** pg_flight_next - pg_do() gives the next answer from now on */
 void pg_flight_next(void)
 {
 	used->next = true;
 	used->more = false;
 }
 
-/* What follows one that failed was not done. */
+/* A statement that failed has ended the flight: later ones were not done. */
 static bool end_flight(void)
 {
 	ExecStatusType status = PGRES_PIPELINE_SYNC;
@@ -551,7 +557,7 @@ static bool end_flight(void)
 	return status == PGRES_PIPELINE_SYNC && PQexitPipelineMode(used->db);
 }
 
-/** pg_flight_end - statements are done one by one again; gives false if one of the flight failed */
+/** pg_flight_end - do statements one by one again; gives false if one of the flight failed */
 bool pg_flight_end(void)
 {
 	used->mode = PG_ONE_BY_ONE;
@@ -566,14 +572,14 @@ bool pg_command(const char *sql)
 	return pg_done(judge(pg_exec(used->db, sql)));
 }
 
-/** pg_done - the same is done with what a statement gave as without: was it done? */
+/** pg_done - was a statement done whose result is not used? Frees the result. */
 bool pg_done(PGresult *result)
 {
 	PQclear(result);
 	return result;
 }
 
-/** pg_int - a number of a result; all are of 64 bits */
+/** pg_int - a number of a result; all have 64 bits */
 int64_t pg_int(const PGresult *result, int row, int column)
 {
 	uint64_t value;

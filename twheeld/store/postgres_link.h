@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Connections to PostgreSQL, and what is done on them: each thread has its own.
+ * Connections to PostgreSQL, and their statements. Each thread has its own connection.
  */
 #ifndef TWHEELD_POSTGRES_LINK_H
 #define TWHEELD_POSTGRES_LINK_H
@@ -11,43 +11,43 @@
 #include "store/libpq.h"
 #include "store/store.h"
 
-/* What became of a statement, or of a transaction */
+/* How a statement, or a transaction, ended */
 enum pg_end {
 	PG_FINE,
-	PG_AGAIN,	/* it met another one: to be tried again */
-	PG_LOCKED,	/* another one had what it needs for too long */
+	PG_AGAIN,	/* it met another transaction: try again */
+	PG_LOCKED,	/* another transaction kept a lock for too long */
 	PG_REFUSED,
-	PG_BROKEN,	/* the connection is, or it took too long */
+	PG_BROKEN,	/* the connection broke, or it took too long */
 	PG_ENDED,	/* the session is over */
 };
 
-/* How pg_do() does a statement: pg_flight_begin() */
+/* Whether pg_do() does a statement, or a part of it: pg_flight_begin() */
 enum pg_mode { PG_ONE_BY_ONE, PG_SENDING, PG_ANSWERED };
 
-/* A connection with what was prepared on it */
+/* A connection, and the state of its flight */
 struct pg_link {
 	PGconn *db;			/* NULL: there is none */
-	unsigned int number;		/* another one for each connection */
+	unsigned int number;		/* differs from connection to connection */
 	enum pg_end failure;
 	enum pg_mode mode;
-	size_t sent, bytes;		/* of the flight: statements, and bytes that are not few */
-	bool next;			/* PG_ANSWERED: an answer is to be had */
-	bool more;			/* PG_ANSWERED: one was wanted that was not sent for */
+	size_t sent, bytes;		/* statements in the flight, and bytes of large arguments */
+	bool next;			/* PG_ANSWERED: an answer is there */
+	bool more;			/* PG_ANSWERED: a statement is wanted that was not sent */
 };
 
-/* A statement, which is prepared where it is first used on a connection, by one thread alone */
+/* A statement of one thread; pg_do() prepares it where a connection has it for the first time */
 struct pg_statement {
 	const char *sql;
 	unsigned int connection;
-	char name[32];			/* of what it says; "": not known yet */
+	char name[32];			/* a hash of its text; "": not made yet */
 };
 
-/* A sentence for who sizes a pool, or the database */
+/* A sentence for whoever sizes a pool, or the database */
 #define PG_CONNECTIONS "a server makes 2 connections, at most 4"
 
 #define PG_STATEMENT(name, text) static struct pg_statement name = { .sql = text }
 
-/* The database's clock, in ns since 1970. The transaction's own would stand still. */
+/* The database's clock, in ns since 1970; now() would stand still in a transaction. */
 #define PG_NOW "(floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000)"
 
 void pg_address(const char *address, enum sync sync);
@@ -63,7 +63,7 @@ void pg_refuse_poolers(void);
 bool pg_open(struct pg_link *link, char **why);
 void pg_close(struct pg_link *link);
 
-/* On the connection that the thread uses. NULL, false: it failed. */
+/* Calls for the link that the thread uses. NULL, false: it failed. */
 void pg_use(struct pg_link *link);
 PGresult *pg_do(struct pg_statement *statement, const char *types, ...);
 bool pg_flight_begin(void);

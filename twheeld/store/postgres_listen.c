@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Hints of other servers that share a database, by LISTEN and NOTIFY: a tube has jobs that are
- * ready.
+ * Hints among servers that share a database, by LISTEN and NOTIFY: a tube has ready jobs.
  *
- * They may be lost: who waits looks again each second. So they have a connection and a thread
- * of their own, and are told after the transaction: within it, the database would have its
- * commits wait for each other. While one is being told, those that come are gathered.
+ * Hints may be lost: a server with clients that wait looks again each second. So hints have a
+ * connection and a thread of their own, and are sent after the transaction: within it, the database
+ * would have commits wait for each other. While one NOTIFY is under way, further hints are
+ * gathered.
  */
 #include <errno.h>
 #include <limits.h>
@@ -25,23 +25,23 @@
 #include "store/postgres_link.h"
 #include "store/postgres_listen.h"
 
-/* Tubes that others are told of at a time; of more they learn when they look again. */
+/* The most tubes in a hint; other servers find further tubes when they look again. */
 #define TUBES_MOST 256
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* By @lock: what others are to be told of */
+/* Protected by @lock: tubes for the next hint */
 static char *tubes[TUBES_MOST];
 static size_t count;
 static int wake_fd, hints[2];
 static bool polls;
 
-/* The committer's own: what its transaction makes ready */
+/* The committer's own: tubes in which its transaction makes jobs ready */
 static char **ready;
 static size_t ready_count, ready_room;
 
 /* The thread's own */
 static struct pg_link hearer;
-static bool deaf;		/* the last time, it could not be had */
+static bool deaf;		/* the last try to connect has failed */
 
 static bool is_there(const char *tube)
 {
@@ -51,7 +51,7 @@ static bool is_there(const char *tube)
 	return false;
 }
 
-/* Have others told of those tubes. */
+/* Hand the tubes of @ready to the thread that sends hints. */
 static void notify_others(void)
 {
 	uint64_t one = 1;
@@ -67,7 +67,7 @@ static void notify_others(void)
 		die("an eventfd can't be written");
 }
 
-/** pg_ready - a tube has jobs that are ready, once the transaction is committed */
+/** pg_ready - note a tube with ready jobs, for a hint once the transaction is committed */
 void pg_ready(const char *tube)
 {
 	for (size_t i = 0; i < ready_count; i++)
@@ -80,7 +80,7 @@ void pg_ready(const char *tube)
 	ready[ready_count++] = must(strdup(tube));
 }
 
-/** pg_tell - the transaction is over: others are told of its tubes, if it was committed */
+/** pg_tell - the transaction is over: send a hint for its tubes, if it was committed */
 void pg_tell(bool committed)
 {
 	if (committed && ready_count)
@@ -91,21 +91,21 @@ void pg_tell(bool committed)
 }
 
 /*
- * Once the database's queue of such hints was full, as a session that listens did not read them, it
- * stays full, also when all have read them, until somebody asks how full it is.
+ * Once the database's queue of notifications was full, as a session did not read them, it stays
+ * full, even after all have read them, until somebody asks how full it is.
  */
 static void empty_queue(void)
 {
-	commit_say("other servers can't be told of jobs, and look for them each second. Does a"
+	commit_say("other servers get no hints of jobs, and look for them each second. Does a"
 		   " session that listens have a transaction that does not end?");
 	pg_command("SELECT pg_notification_queue_usage()");
 }
 
-/* Names need no more than quotes. While the database is away, they are lost. */
+/* Names need quotes alone. While the database is away, hints are lost. */
 static void tell_others(void)
 {
 	PG_STATEMENT(notify, "SELECT pg_notify('twheeld', tube)"
-		     " FROM unnest($1::text[]) AS told(tube)");
+		     " FROM unnest($1::text[]) AS hint(tube)");
 	static char names[TUBES_MOST * (TUBE_NAME_MAX + 3) + 3];
 	char *end = names;
 
@@ -122,14 +122,14 @@ static void tell_others(void)
 		empty_queue();
 }
 
-/* What does not fit is lost, as the loop has enough to do. Up to PIPE_BUF, all or nothing fits. */
+/* Hints that do not fit are lost: the loop is busy then. Up to PIPE_BUF, all or nothing fits. */
 static void pass_on(const char *lines, size_t length)
 {
 	if (length && write(hints[1], lines, length) < 0 && errno != EAGAIN)
 		die("a pipe can't be written");
 }
 
-/* A line each */
+/* Read the hints that have come, and write a line for each to the loop. */
 static void hear(void)
 {
 	PGnotify *notify;
@@ -153,7 +153,7 @@ static void hear(void)
 	pass_on(lines, filled);
 }
 
-/* Some engines have no LISTEN: those who wait look often. */
+/* Some engines have no LISTEN: then servers look often. */
 static bool connect_listener(void)
 {
 	PGresult *result;
@@ -216,19 +216,19 @@ static void *listener(void *unused)
 	return NULL;
 }
 
-/** pg_polls - has the database no such hints? */
+/** pg_polls - has the database no hints, so that it has to be asked often? */
 bool pg_polls(void)
 {
 	return __atomic_load_n(&polls, __ATOMIC_RELAXED);
 }
 
-/** pg_hints - where they can be read, a line each */
+/** pg_hints - the descriptor from which the loop reads hints, a line each */
 int pg_hints(void)
 {
 	return hints[0];
 }
 
-/** pg_listen - begin; it ends with the server */
+/** pg_listen - begin to hear and send hints, until the server ends */
 void pg_listen(void)
 {
 	sigset_t all, old;

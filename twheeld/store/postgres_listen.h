@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Hints of other servers that share a database: a tube has jobs that are ready.
+ * Hints among servers that share a database: a tube has ready jobs.
  */
 #ifndef TWHEELD_POSTGRES_LISTEN_H
 #define TWHEELD_POSTGRES_LISTEN_H

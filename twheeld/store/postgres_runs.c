@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is written of schedules and their runs to a database of PostgreSQL.
+ * Schedules and their runs in a database of PostgreSQL.
  *
- * Servers that have the same tabs all come when a schedule is due. The first has the schedule's
- * next time go on, in the transaction that makes the jobs. The others find another time there,
- * and go by it.
+ * All servers with the same tabs come when a schedule is due. The first moves the schedule's next
+ * time on, in the transaction that makes the jobs. The others find a later time there, and take it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,10 +28,10 @@ static bool found_row(PGresult *result, struct schedule_row *row)
 
 /**
  * pg_define - write a schedule, or find it as another server has written it
- * @row: the schedule; out: as it is then
+ * @row: the schedule; out: as the store has it then
  *
- * Of the same definition, the earlier time counts: what is made is not made again. That it is
- * gone counts where no other server has given it another definition.
+ * If the definition is the same, the earlier time counts: no job is made twice. A schedule that is
+ * gone from the tabs is gone unless another server has given it another definition.
  */
 bool pg_define(struct schedule_row *row)
 {
@@ -52,7 +51,7 @@ bool pg_define(struct schedule_row *row)
 /**
  * pg_pause - write that a schedule is paused; or that it is not, and its next time
  *
- * Of another definition, this server does not know the times: then op->gone is set.
+ * If the store has another definition, this server does not know its times: op->gone is set.
  */
 bool pg_pause(struct op *op)
 {
@@ -68,7 +67,7 @@ bool pg_pause(struct op *op)
 	return pg_done(result);
 }
 
-/* Servers that live and have other tabs, as names with commas between, up to a length */
+/* The names of living servers with other tabs, with commas between, up to a length */
 static bool others_differ(struct request *request)
 {
 	PG_STATEMENT(get, "SELECT left(string_agg(DISTINCT node, ', '), $2::int)"
@@ -85,7 +84,7 @@ static bool others_differ(struct request *request)
 	return pg_done(result);
 }
 
-/** pg_paused - which schedules are paused, and which servers have other ones */
+/** pg_paused - which schedules are paused, and which servers have other tabs */
 bool pg_paused(struct op *op)
 {
 	PG_STATEMENT(get, "SELECT id FROM twheeld.schedules WHERE paused = 1");
@@ -99,7 +98,7 @@ bool pg_paused(struct op *op)
 	return pg_done(result) && others_differ(request);
 }
 
-/* What there is for a time stays, unless there was no job for it. */
+/* A time that has a run keeps it, unless there was no job for it. */
 static bool write_run(const struct firing *firing, int64_t time, uint32_t shard, int64_t job,
 		      enum result result)
 {
@@ -164,7 +163,7 @@ static bool leave_others_out(const struct firing *firing, int64_t time)
 	return pg_done(pg_do(&leave, "ii", firing->id, time));
 }
 
-/** pg_waiting - which times wait no longer for anything */
+/** pg_waiting - which times need wait no longer */
 bool pg_waiting(struct waiting *waiting)
 {
 	PG_STATEMENT(get, "SELECT schedule, time, CASE WHEN job < 0 AND ended > " PG_NOW
@@ -185,7 +184,7 @@ bool pg_waiting(struct waiting *waiting)
 	return pg_done(result);
 }
 
-/* As PostgreSQL writes an array */
+/* Numbers as PostgreSQL writes an array */
 static char *array_of(const int64_t *numbers, size_t count)
 {
 	char *text = must(malloc(21 * count + 3)), *at = text;
@@ -219,8 +218,8 @@ static bool advance(struct firing *firing)
 }
 
 /**
- * pg_fire - a schedule's next time goes on, and what is due is made, once
- * @firing: what is due
+ * pg_fire - move a schedule's next time on, and make its due jobs, once
+ * @firing: the times that are due
  * @put: writes one of its jobs
  */
 bool pg_fire(struct firing *firing, bool (*put)(struct op *op))
@@ -230,7 +229,7 @@ bool pg_fire(struct firing *firing, bool (*put)(struct op *op))
 	};
 
 	firing->stale = false;
-	/* What is made beside has the row, too, so that no two look for open runs at a time. */
+	/* A run out of turn locks the row, too, so that no two look for open runs at a time. */
 	if (firing->from != firing->next ? !advance(firing) : !look_up(firing))
 		return false;
 	if (firing->waited)
@@ -259,12 +258,12 @@ bool pg_last_runs(struct runs_asked *asked)
 			.ended = pg_int(result, i, 6),
 		};
 
-		runs_told(asked, &run);
+		runs_add(asked, &run);
 	}
 	return pg_done(result);
 }
 
-/** pg_run_set - what becomes of the run of a job that is there */
+/** pg_run_set - set the result of the run of a job that is still there */
 bool pg_run_set(int64_t job, enum result result)
 {
 	PG_STATEMENT(set, "UPDATE twheeld.runs SET result = $2,"
@@ -274,7 +273,7 @@ bool pg_run_set(int64_t job, enum result result)
 	return pg_done(pg_do(&set, "ii", job, (int64_t)result));
 }
 
-/** pg_run_deleted - and of one that was deleted: one that was buried has failed */
+/** pg_run_deleted - end the run of a deleted job: it has failed if the job was buried */
 bool pg_run_deleted(int64_t job)
 {
 	PG_STATEMENT(end, "UPDATE twheeld.runs SET result = 2 + result, ended = " PG_NOW
@@ -283,7 +282,7 @@ bool pg_run_deleted(int64_t job)
 	return pg_done(pg_do(&end, "i", job));
 }
 
-/* Any of the servers may have forgotten what an administrator wants to have made now. */
+/* Until when have runs been forgotten, by any server? A backfill must not make them again. */
 static bool forget_until(int64_t last, int64_t *until)
 {
 	PG_STATEMENT(keep, "INSERT INTO twheeld.meta AS m (name, value) VALUES('forgotten', $1)"
@@ -299,7 +298,7 @@ static bool forget_until(int64_t last, int64_t *until)
 	return pg_done(result);
 }
 
-/* Any of the servers may have deleted them. */
+/* Which schedules are gone from the store? Any server may have deleted them. */
 static bool which_are_forgotten(struct prune *prune)
 {
 	PG_STATEMENT(get, "SELECT at FROM unnest($1::bigint[]) WITH ORDINALITY AS gone(id, at)"
@@ -315,7 +314,7 @@ static bool which_are_forgotten(struct prune *prune)
 	return pg_done(result);
 }
 
-/** pg_prune - forget what is over, a piece at a time */
+/** pg_prune - forget runs that are over, a piece at a time */
 bool pg_prune(struct op *op)
 {
 	PG_STATEMENT(runs, "DELETE FROM twheeld.runs WHERE (schedule, time, shard) IN"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is written of schedules and their runs to a database of PostgreSQL.
+ * Schedules and their runs in a database of PostgreSQL.
  */
 #ifndef TWHEELD_POSTGRES_RUNS_H
 #define TWHEELD_POSTGRES_RUNS_H

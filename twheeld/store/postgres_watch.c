@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a page shows of a database that servers share.
+ * The page's figures of a database that servers share.
  */
 #include <stdio.h>
 
@@ -13,7 +13,7 @@ static void copy_name(char *to, const PGresult *result, int row, int column)
 	snprintf(to, TUBE_NAME_MAX + 1, "%s", PQgetvalue(result, row, column));
 }
 
-/** pg_tubes - those with most jobs */
+/** pg_tubes - the tubes with most jobs */
 bool pg_tubes(struct tubes_asked *asked)
 {
 	PG_STATEMENT(get, "SELECT tube, count(*) FILTER (WHERE state = 0),"

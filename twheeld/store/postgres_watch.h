@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a page shows of a database that servers share.
+ * The page's figures of a database that servers share.
  */
 #ifndef TWHEELD_POSTGRES_WATCH_H
 #define TWHEELD_POSTGRES_WATCH_H
 
 #include "store/commit.h"
 
-/* Tubes and servers that are told of */
+/* The most tubes, and servers, in an answer */
 #define WATCH_MOST 100
 
 struct watch_tube {
@@ -20,16 +20,16 @@ struct watch_tube {
 struct watch_node {
 	char name[TUBE_NAME_MAX + 1], site[TUBE_NAME_MAX + 1];
 	int64_t session;
-	int64_t silent;		/* for so long nothing was heard of it, in ns */
+	int64_t silent;		/* ns since it was heard of */
 	int64_t reserved;
 	bool self;
 };
 
-/* Questions for pg_ask(), and their answers: those with most jobs */
+/* Questions for pg_ask(), and their answers: the tubes with most jobs, and the servers */
 struct tubes_asked {
 	struct op op;
 	struct watch_tube tubes[WATCH_MOST];
-	size_t count;		/* here */
+	size_t count;		/* in @tube */
 	int64_t all;
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which jobs of a firing are made, and which runs are told, whatever the store.
+ * The decisions that both stores share: which jobs of a firing are made, and which runs are listed.
  */
 #include <stdlib.h>
 
 #include "base/util.h"
 #include "store/runs.h"
 
-/* Times that are missed are rows without a job, too: one row says that all shards wait. */
+/* A time that waits is a row without a job, as a missed one is: one row for all shards. */
 static bool wait(struct firing *firing, struct firing_run *run, const struct run_table *table)
 {
 	if (run->shard || (run->before && firing->waited))
@@ -40,7 +40,7 @@ static bool make(struct firing *firing, struct firing_run *run, const struct run
 			     run->put.same ? run->put.same : run->put.row.id, RUN_OPEN);
 }
 
-/* Is a time made, or left out, or does it wait? So it is for all of its shards. */
+/* Is a time made, left out, or does it wait? Decides for all of its shards. */
 static bool decide(const struct firing *firing, struct firing_run *run, bool over,
 		   const struct run_table *table)
 {
@@ -69,9 +69,9 @@ static void as_that(struct firing_run *run, const struct firing_run *that)
 }
 
 /**
- * runs_make - make what a firing has, in the transaction in which the schedule's time goes on
- * @firing: all shards of a time are made, or none, while a run that was before is open. Of those
- *	that wait for that, the last stays
+ * runs_make - make a firing's jobs, in the transaction that moves the schedule's next time on
+ * @firing: all shards of a time are made, or none, while an earlier run is open. Of several times
+ *	that wait for its end, only the last stays
  * @table: where runs are kept
  *
  * Return: false if the transaction has failed.
@@ -104,8 +104,8 @@ bool runs_make(struct firing *firing, const struct run_table *table)
 	return true;
 }
 
-/** runs_told - add a run to what is told */
-void runs_told(struct runs_asked *asked, const struct run_row *run)
+/** runs_add - add a run to the answer */
+void runs_add(struct runs_asked *asked, const struct run_row *run)
 {
 	if (asked->found == asked->room) {
 		asked->room = asked->room ? 2 * asked->room : 16;

@@ -2,7 +2,7 @@
 /*
  * The store: a SQLite database, jobs.db. Opening, its schema, and what the event loop reads.
  *
- * There are two connections: the committer's, which alone writes, and this one. In WAL mode
+ * There are two connections: the committer's, which alone writes, and the one here. In WAL mode
  * neither waits for the other.
  */
 #include <errno.h>
@@ -24,21 +24,21 @@
 #include "store/sqlite.h"
 
 #define APPLICATION_ID 0x74776a64
-/* The database's file gets longer by so much at a time */
+/* Bytes by which the database's file grows at a time */
 #define PIECE (64 << 10)
-/* What follows the name of a store that was gone: in that of its copy, and of what is to be done */
+/* In the names of the copy of a store that was gone, and of the file that says what to do */
 #define RESCUED ".rescued"
 #define GONE ".gone"
-/* So long a child that has yet to close what it got may keep the lock of a killed server */
+/* A killed server's child may keep its lock for a moment, until it has closed its descriptors. */
 #define LOCK_TRIES 100
 #define LOCK_PAUSE_US 20000
 
 static char *path;
 static enum sync sync_mode;
 static sqlite3 *db;
-/* The file, for good: if it were closed, all locks that SQLite has on it would be gone. */
+/* Never closed: that would drop all locks that SQLite has on the file. */
 static int file;
-/* What the store consists of, as it was when the server began to write */
+/* The store's files, as they were when the server began to write */
 static struct part {
 	const char *suffix;
 	char *name;
@@ -59,10 +59,10 @@ static const char *const upgrades[] = {
 	" buries INTEGER NOT NULL, kicks INTEGER NOT NULL, body BLOB NOT NULL);"
 	"CREATE INDEX jobs_in_order ON jobs(tube, state, ord);"
 	"CREATE INDEX jobs_due ON jobs(ord) WHERE state = 1;",
-	/* Of the body, where no two jobs of a tube may have the same */
+	/* Set where no two jobs of the tube may have the same body */
 	"ALTER TABLE jobs ADD COLUMN digest INTEGER;"
 	"CREATE INDEX jobs_unique ON jobs(tube, digest) WHERE digest IS NOT NULL;",
-	/* Results are those of enum result: below 2, the job is still there. */
+	/* result is a number of enum result: below 2, the job is still there. */
 	"CREATE TABLE schedules(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
 	" digest INTEGER NOT NULL, next INTEGER NOT NULL, paused INTEGER NOT NULL,"
 	" gone INTEGER NOT NULL, since INTEGER NOT NULL);"
@@ -83,7 +83,7 @@ static const char *const upgrades[] = {
 
 _Static_assert(SMALL_BODY == 2048, "what COLUMNS says");
 
-/* Of a tube */
+/* A tube without jobs */
 #define EMPTY "ready = 0 AND delayed = 0 AND buried = 0"
 
 static sqlite3_stmt *get_job, *get_body, *get_tube, *same_ord, *next_ord, *same_due, *next_due,
@@ -110,8 +110,9 @@ static sqlite3 *open_database(void)
 }
 
 /*
- * Debian's SQLite overwrites what is deleted. So a delete would write as much to the log as the
- * put, for which a full disk may have no room; FAST is without what takes another write.
+ * Debian's SQLite overwrites deleted data with zeros. So a delete would write as much to the log as
+ * the put, for which a full disk may have no room. FAST overwrites only where that takes no more
+ * I/O.
  */
 static void set_up(sqlite3 *new)
 {
@@ -127,7 +128,7 @@ static void set_up(sqlite3 *new)
 		die("%s: %s", path, sqlite3_errmsg(new));
 }
 
-/** sqlite_connect - a further connection, set up */
+/** sqlite_connect - make and set up another connection */
 sqlite3 *sqlite_connect(void)
 {
 	sqlite3 *new = open_database();
@@ -150,7 +151,7 @@ static int64_t ask(const char *sql)
 	return value;
 }
 
-/* The version of which a store has the tables; 0: none */
+/* The version whose tables the store has; 0: it has none */
 static int64_t version_of_tables(void)
 {
 	if (ask("SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'tubes', 'jobs')") != 3)
@@ -160,7 +161,7 @@ static int64_t version_of_tables(void)
 	return ask("SELECT count(*) FROM pragma_table_info('jobs') WHERE name = 'digest'") ? 2 : 1;
 }
 
-/* What sqlite3's .dump writes lacks both numbers of the database. */
+/* A copy by sqlite3's .dump lacks both numbers, application_id and user_version. */
 __attribute__((noreturn)) static void die_of_others(void)
 {
 	int64_t version = version_of_tables();
@@ -173,7 +174,7 @@ __attribute__((noreturn)) static void die_of_others(void)
 	    (long long)version);
 }
 
-/* Nothing of another program's database is changed, not even its journal mode. */
+/* Look before anything is changed: another program's database keeps even its journal mode. */
 static int64_t check_ours(void)
 {
 	int64_t version = ask("PRAGMA user_version");
@@ -204,7 +205,7 @@ static void upgrade(int64_t version)
 	run("COMMIT");
 }
 
-/** sqlite_prepare - a statement that stays; ends the program if it can't be */
+/** sqlite_prepare - prepare a statement that stays; ends the program if that fails */
 sqlite3_stmt *sqlite_prepare(sqlite3 *on, const char *sql)
 {
 	sqlite3_stmt *stmt;
@@ -214,7 +215,7 @@ sqlite3_stmt *sqlite_prepare(sqlite3 *on, const char *sql)
 	return stmt;
 }
 
-/** sqlite_step - do what a statement says; gives false, having complained, if it can't be */
+/** sqlite_step - do a statement; gives false, having complained, if that fails */
 bool sqlite_step(sqlite3_stmt *stmt)
 {
 	int ret = sqlite3_step(stmt);
@@ -258,8 +259,9 @@ static char *in_folder(const char *dir, const char *name)
 }
 
 /*
- * One server a store. The lock is the process's: a child that has yet to close what it got
- * (aside.c) must not keep it when the server was killed, and starts again at once.
+ * Only one server may have a store. The lock belongs to the process, not to the descriptor: a
+ * killed server starts again at once, and a child of it (aside.c) must not keep the lock
+ * meanwhile.
  */
 static void take_lock(const char *dir)
 {
@@ -280,8 +282,8 @@ static void take_lock(const char *dir)
 }
 
 /*
- * While nobody has mended a store that was gone, none is begun in its place, nor is another one
- * taken for it: systemd starts the server again within a second.
+ * Until somebody has mended a store that was gone, begin no other in its place, and take none for
+ * it: systemd starts the server again within a second.
  */
 static void look_for_mark(const char *dir)
 {
@@ -298,8 +300,8 @@ static void look_for_mark(const char *dir)
 }
 
 /*
- * Who removes what is in the folder lets nobody in: the one that has it says first what became of
- * the store. A child may have the descriptor for a moment.
+ * Where the store's files were removed under a server, no other one gets the folder: the server
+ * that has it says first what became of the store. A child may have the descriptor for a moment.
  */
 static void lock_folder(const char *dir)
 {
@@ -315,7 +317,7 @@ static void lock_folder(const char *dir)
 	die("%s: another twheeld uses this folder", dir);
 }
 
-/* What file systems of other machines are called, or NULL. Their kinds: linux/magic.h */
+/* The name of a file system that is on another machine, or NULL. Its kind: linux/magic.h */
 static const char *other_machine(const char *dir)
 {
 	struct statfs fs;
@@ -339,7 +341,7 @@ static const char *other_machine(const char *dir)
 	}
 }
 
-/* The readers of a log know of each other by shared memory. */
+/* Complain about a file system of another machine: SQLite's readers share memory. */
 static void look_where(const char *dir)
 {
 	const char *kind = other_machine(dir);
@@ -356,7 +358,7 @@ static bool rewrite(int fd)
 	static char piece[1 << 16];
 	ssize_t got, done;
 
-	/* What was written in part is read again, and the rest of it says why. */
+	/* After a write of less than all, the next one says why. */
 	for (off_t at = 0; (got = pread(fd, piece, sizeof(piece), at)) > 0; at += done) {
 		done = pwrite(fd, piece, got, at);
 		if (done <= 0)
@@ -366,9 +368,9 @@ static bool rewrite(int fd)
 }
 
 /*
- * Have the log on the disk that is there. When a sync has failed, Linux takes for clean what
- * it could not write. A server that is started then would read it, and write after it what
- * is cut off from the rest when the power fails. So all of it is written once more.
+ * Bring a log that is there to the disk. When a sync has failed, Linux takes pages for clean that
+ * it could not write. A server that starts then would read them, and append to them, and a power
+ * failure would cut off all of that. So the whole log is written once more.
  */
 static void settle_log(const char *dir)
 {
@@ -386,7 +388,7 @@ static void settle_log(const char *dir)
 	free(name);
 }
 
-/* Those of a server that was killed. Of no harm where the disk has no room for that. */
+/* A killed server may have left tubes without jobs. They do no harm where the disk is too full. */
 static void forget_empty_tubes(void)
 {
 	if (sqlite3_exec(db, "DELETE FROM tubes WHERE " EMPTY, NULL, NULL, NULL) != SQLITE_OK)
@@ -402,7 +404,7 @@ void sqlite_open(const char *dir, enum sync sync)
 {
 	int64_t version;
 
-	/* Its count of bytes, which nobody reads, is a lock for each allocation. */
+	/* SQLite's count of bytes, which nobody reads, would take a lock for each allocation. */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	take_lock(dir);
 	lock_folder(dir);
@@ -423,7 +425,7 @@ void sqlite_open(const char *dir, enum sync sync)
 	prepare_all();
 }
 
-/** sqlite_watch - from now on, sqlite_gone() knows which files are the store */
+/** sqlite_watch - note which files are the store, for sqlite_gone() */
 void sqlite_watch(void)
 {
 	struct stat st;
@@ -438,7 +440,7 @@ void sqlite_watch(void)
 	}
 }
 
-/* Where it can't be looked at, nothing is known. */
+/* Is the file elsewhere? False also if it can't be looked at. */
 static bool is_elsewhere(const struct part *part)
 {
 	struct stat st;
@@ -451,7 +453,7 @@ static bool is_elsewhere(const struct part *part)
 /**
  * sqlite_gone - was the store removed, renamed or replaced?
  *
- * What is written then goes where nobody will look for it; SQLite tells its error log alone.
+ * Writes would go where nobody looks for them; SQLite says so in its error log alone.
  */
 bool sqlite_gone(void)
 {
@@ -467,7 +469,7 @@ bool sqlite_gone(void)
 	return __atomic_load_n(&gone, __ATOMIC_RELAXED);
 }
 
-/* Of a copy: those that were made before are left alone. */
+/* A new name for a copy: earlier copies are left alone. */
 static char *new_name(void)
 {
 	char *name = must(sqlite3_mprintf("%s" RESCUED, path));
@@ -479,7 +481,7 @@ static char *new_name(void)
 	return name;
 }
 
-/* Has it on the disk, and closes it; gives false, with errno, if it can't be had there. */
+/* Bring the file to the disk, and close it; gives false, with errno, if that fails. */
 static bool synced(int fd)
 {
 	bool fine = fd >= 0 && fsync(fd) == 0;
@@ -500,7 +502,7 @@ static bool sync_folder(void)
 	return fine;
 }
 
-/* What is to be done, for the log, and for the next start, also of one after a power failure */
+/* Say in the log what to do, and keep it for the next start, also after a power failure. */
 __attribute__((format(printf, 1, 2)))
 static void leave_mark(const char *format, ...)
 {
@@ -537,11 +539,11 @@ static void copy_to(sqlite3 *db, const char *name)
 }
 
 /**
- * sqlite_rescue - say where the jobs are of a store that is gone, and have the next start say it
- * @db: a connection to it
+ * sqlite_rescue - say where the jobs of a store are that is gone, now and at the next start
+ * @db: a connection to the store
  *
- * A file that has no name any more is gone for good once it is closed: so it is copied. What was
- * beside one that is where it was is not needed any more.
+ * A file without a name is gone for good once it is closed: so it is copied. If the database itself
+ * is still in its place, its log is not needed any more.
  */
 void sqlite_rescue(sqlite3 *db)
 {
@@ -561,7 +563,7 @@ void sqlite_rescue(sqlite3 *db)
 	sqlite3_free(name);
 }
 
-/** store_room - how many bytes of its file system are left, and how many there are */
+/** store_room - the bytes that are left on the store's file system, and all */
 bool store_room(int64_t *left, int64_t *all)
 {
 	struct statvfs fs;
@@ -574,10 +576,10 @@ bool store_room(int64_t *left, int64_t *all)
 }
 
 /**
- * store_reach - have the disk's blocks for so many bytes of the database, as far as it can tell
+ * store_reach - have disk blocks for @size bytes of the database, as far as the file system can say
  *
- * Gives false, with errno, if they can't be had. SQLite takes what is longer than the database
- * as it is, and cuts it off when all of the log is there.
+ * Gives false, with errno, if there is no room. SQLite lets the file be longer than the database,
+ * and cuts it off once all of the log is there.
  */
 bool store_reach(int64_t size)
 {
@@ -589,7 +591,7 @@ bool store_reach(int64_t size)
 		return true;
 	size = (size + PIECE - 1) / PIECE * PIECE;
 	errno = posix_fallocate(file, st.st_size, size - st.st_size);
-	/* A file system that knows nothing of it */
+	/* The file system can't reserve blocks. */
 	return !errno || errno == EINVAL || errno == EOPNOTSUPP;
 }
 
@@ -611,7 +613,7 @@ int64_t sqlite_meta(const char *name, int64_t otherwise)
 	return value;
 }
 
-/** store_keep_past - keep how time goes on, as far as the disk has room for it */
+/** store_keep_past - store the clocks for the next start, if the disk has room */
 void store_keep_past(int64_t boot, int64_t offset)
 {
 	char sql[200];
@@ -667,7 +669,7 @@ void sqlite_schedules(void (*each)(const struct schedule_row *row))
 		die("%s: %s", path, sqlite3_errmsg(db));
 }
 
-/** store_last_burial - the order of the job of a tube that was buried last, or 0 */
+/** store_last_burial - the order of the job that was buried last in a tube, or 0 */
 int64_t store_last_burial(int64_t tube)
 {
 	sqlite3_stmt *stmt = sqlite_prepare(db, "SELECT max(ord) FROM jobs INDEXED BY jobs_in_order"
@@ -687,7 +689,7 @@ int64_t store_next_tube_id(void)
 	return ask("SELECT ifnull(max(id), 0) + 1 FROM tubes");
 }
 
-/* The end of reading: everything may be read by another transaction again. */
+/* Ends the read transaction of a statement. */
 static bool done(sqlite3_stmt *stmt, bool fine)
 {
 	if (!fine)
@@ -780,12 +782,12 @@ static bool last_runs_of(struct runs_asked *asked, int64_t schedule)
 			.ended = sqlite3_column_int64(get_runs, 5),
 		};
 
-		runs_told(asked, &run);
+		runs_add(asked, &run);
 	}
 	return done(get_runs, ret == SQLITE_DONE);
 }
 
-/* At once: a look at what is in memory, or nearly so, is shorter than a way to a thread. */
+/* Done in the loop: to read what is in memory, or nearly so, is shorter than a way to a thread. */
 void sqlite_last_runs(struct runs_asked *asked)
 {
 	asked->op.failed = false;
@@ -816,9 +818,9 @@ static bool take_rows(sqlite3_stmt *stmt, struct cursor *cursor, bool *more,
  * store_in_order - read jobs of a tube and state in their order
  * @tube: the tube
  * @state: the state
- * @cursor: what comes after it is read; goes on
+ * @cursor: where to begin, exclusive; out: the last job
  * @end: out: there are no more
- * @each: called for each, and owns the body; says whether it wants a further one
+ * @each: called for each job, and owns the body; gives false to stop
  * @arg: for @each
  */
 bool store_in_order(int64_t tube, enum state state, struct cursor *cursor, bool *end,
@@ -842,7 +844,7 @@ bool store_in_order(int64_t tube, enum state state, struct cursor *cursor, bool 
 	return fine;
 }
 
-/** store_due - the same for delayed jobs of all tubes, in the order in which they are due */
+/** store_due - store_in_order() for delayed jobs of all tubes, by the time at which they are due */
 bool store_due(struct cursor *cursor, int64_t until, bool *end,
 	       bool (*each)(struct row *row, void *arg), void *arg)
 {

@@ -16,7 +16,7 @@ void sqlite_schedules(void (*each)(const struct schedule_row *row));
 void sqlite_last_runs(struct runs_asked *asked);
 bool sqlite_gone(void);
 
-/* For those who write */
+/* For the committer's files */
 sqlite3 *sqlite_connect(void);
 void sqlite_watch(void);
 void sqlite_rescue(sqlite3 *db);

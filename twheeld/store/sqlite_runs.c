@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is written of schedules and their runs to jobs.db.
+ * Schedules and their runs in jobs.db.
  */
 #include "base/alarm.h"
 #include "base/util.h"
@@ -8,8 +8,8 @@
 #include "store/sqlite_runs.h"
 
 /*
- * Which these are. A clock that is ahead for a moment makes the past of no run that was
- * just over.
+ * The runs to forget. A clock that is ahead for a moment must not make an old run of one that has
+ * just ended.
  */
 #define PRUNED "SELECT schedule, time, shard FROM runs INDEXED BY runs_over WHERE result >= 2" \
 	" AND time < ?1 AND ended < ?1 ORDER BY time, schedule, shard LIMIT ?2"
@@ -21,7 +21,7 @@ static sqlite3 *writer;
 static sqlite3_stmt *define, *pause_it, *advance, *get_open, *get_run, *add_run, *end_run,
 	*set_run, *last_pruned, *prune_runs, *prune_schedule, *get_waiting, *leave_out,
 	*end_waiting, *which_may, *get_other;
-/* Is there a run whose job may be there? Without, no other job needs to be looked up. */
+/* Is there a run whose job may still be there? If not, no job needs its run looked up. */
 static bool any_runs;
 
 static void bind(sqlite3_stmt *stmt, int first, const int64_t *values, int count)
@@ -30,7 +30,7 @@ static void bind(sqlite3_stmt *stmt, int first, const int64_t *values, int count
 		sqlite3_bind_int64(stmt, first + i, values[i]);
 }
 
-/* Gives false if it can't be read; else *there says whether there is such a row. */
+/* Sets *there if there is a row; gives false if it can't be read. */
 static bool look(sqlite3_stmt *stmt, bool *there, int64_t *value)
 {
 	int ret = sqlite3_step(stmt);
@@ -45,7 +45,7 @@ static bool look(sqlite3_stmt *stmt, bool *there, int64_t *value)
 	return sqlite_step(stmt);
 }
 
-/** runs_define - write a schedule, but for whether it is paused if it is there */
+/** runs_define - write a schedule; one that is there stays paused, or not paused */
 bool runs_define(const struct schedule_row *row)
 {
 	const int64_t values[] = {
@@ -67,7 +67,7 @@ bool runs_pause(const struct schedule_row *row)
 	return sqlite_step(pause_it);
 }
 
-/* What there is for a time stays, unless there was no job for it. */
+/* A time that has a run keeps it, unless there was no job for it. */
 static bool write_run(const struct firing *firing, int64_t time, uint32_t shard, int64_t job,
 		      enum result result)
 {
@@ -136,7 +136,7 @@ static bool leave_others_out(const struct firing *firing, int64_t time)
 	return sqlite_step(leave_out);
 }
 
-/** runs_waiting - which times wait no longer for anything */
+/** runs_waiting - which times need wait no longer */
 bool runs_waiting(struct waiting *waiting)
 {
 	int ret;
@@ -156,8 +156,8 @@ bool runs_waiting(struct waiting *waiting)
 }
 
 /**
- * runs_fire - a schedule's next time goes on, and what is due is made, once
- * @firing: what is due
+ * runs_fire - move a schedule's next time on, and make its due jobs, once
+ * @firing: the times that are due
  * @put: writes one of its jobs
  */
 bool runs_fire(struct firing *firing, bool (*put)(struct op *op))
@@ -185,7 +185,7 @@ static bool set_result(int64_t job, enum result result)
 	return sqlite_step(set_run);
 }
 
-/** runs_ended - what becomes of a job's run by an operation that was written */
+/** runs_ended - set the result of a job's run after an operation that was written */
 bool runs_ended(const struct op *op)
 {
 	if (!any_runs)
@@ -196,7 +196,7 @@ bool runs_ended(const struct op *op)
 		bind(end_run, 1, values, 2);
 		return sqlite_step(end_run);
 	}
-	/* To the dead letters */
+	/* The job goes to the dead letters. */
 	if (op->to != op->tube)
 		return set_result(op->row.id, RUN_FAILED);
 	if (op->row.state == BURIED)
@@ -220,10 +220,10 @@ static bool forget_schedules(struct prune *prune)
 }
 
 /**
- * runs_prune - forget what is over, a piece at a time
- * @prune: op.row.created: what is of a time before this one; op.row.size: out: how many runs
- *	that were
- * @last: out: the last time that one of them was for; 0: there was none
+ * runs_prune - forget runs that are over, a piece at a time
+ * @prune: op.row.created: runs for times before this one; op.row.size: out: how many runs those
+ *	were
+ * @last: out: the last time among them; 0: there was none
  */
 bool runs_prune(struct prune *prune, int64_t *last)
 {
@@ -239,7 +239,7 @@ bool runs_prune(struct prune *prune, int64_t *last)
 	return forget_schedules(prune);
 }
 
-/** runs_start - prepare what is written, on the connection that writes */
+/** runs_start - prepare the statements, on the connection that writes */
 void runs_start(sqlite3 *db)
 {
 	int64_t unused;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is written of schedules and their runs to jobs.db.
+ * Schedules and their runs in jobs.db.
  */
 #ifndef TWHEELD_SQLITE_RUNS_H
 #define TWHEELD_SQLITE_RUNS_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the committer writes to SQLite: many operations a transaction.
+ * The committer's transactions in SQLite: many operations in each.
  */
 #include <errno.h>
 #include <nettle/sha2.h>
@@ -12,14 +12,14 @@
 #include "store/sqlite_runs.h"
 #include "store/wal.h"
 
-/* So many ids are taken at a time: a page less in most transactions */
+/* Ids that are taken at a time: it saves writing a page in most transactions */
 #define ID_BLOCK 1000
 /* Bytes of the disk that new jobs leave free, unless the disk is small */
 #define ROOM (32 << 20)
 #define PAGE 4096
 /* Bytes of a job in the tables, beside its body */
 #define ROW 512
-/* So many ms a checkpoint waits for those who read; at the end, for those of others */
+/* ms that a checkpoint waits for this server's readers; at the end, for other programs' */
 #define OWN_READERS 100
 #define OTHERS 5000
 
@@ -28,7 +28,7 @@ static sqlite3_stmt *begin, *commit, *rollback, *put, *change, *delete, *count_t
 	*forget_tube, *count_free, *count_pages, *get_same;
 static struct tube_commit *touched;
 static int64_t next_id;
-static int64_t pages;		/* of the database, as it was committed */
+static int64_t pages;		/* of the database at the last commit */
 
 static bool set(const char *name, int64_t value)
 {
@@ -79,7 +79,7 @@ static void bind_change(sqlite3_stmt *stmt, const struct row *row)
 		sqlite3_bind_int64(stmt, i + 1, values[i]);
 }
 
-/* So much of a cryptographic hash that nobody can make many bodies have the same */
+/* 64 bits of a cryptographic hash: nobody can make many bodies with the same digest */
 static int64_t digest(const struct row *row)
 {
 	struct sha256_ctx ctx;
@@ -92,8 +92,8 @@ static int64_t digest(const struct row *row)
 }
 
 /*
- * Has the tube a job with that body, which was put when it was so configured, too? What
- * was put or deleted before, in the same transaction or one before it, is done already.
+ * Has the tube a job with that body that was put while the tube was unique, too? Earlier puts and
+ * deletes of the same transaction are done already.
  */
 static bool find_same(struct op *op)
 {
@@ -196,8 +196,8 @@ static int64_t number(sqlite3_stmt *stmt)
 }
 
 /*
- * The database's file has its blocks for all pages before they are committed. So what the log
- * holds fits there whenever it can be moved, and neither deletes nor others can take that room.
+ * The database's file gets blocks for all pages before they are committed. So the log's pages fit
+ * there whenever they can be moved, and neither deletes nor other programs can take that room.
  */
 static bool reach(int64_t count)
 {
@@ -208,7 +208,7 @@ static bool reach(int64_t count)
 	return fine;
 }
 
-/* All that has not failed, or, with @puts false, all that but those that need room */
+/* Write all operations that have not failed; with @puts false, without those that need room. */
 static bool transaction(struct op *ops, bool puts)
 {
 	int64_t first_id = next_id, count = 0;
@@ -233,12 +233,12 @@ static bool transaction(struct op *ops, bool puts)
 }
 
 /*
- * Gives false if it can't be. This server's own readers are soon done, and waited for; others
- * may go on for hours, and nobody is to wait for them each time.
+ * Move the log into the database; false: it stays. This server's own readers are soon done, and are
+ * waited for; another program's may read for hours, and are waited for only now and then.
  */
 static bool empty_log(void)
 {
-	static int64_t in_vain;		/* when it has waited so */
+	static int64_t in_vain;		/* when another program's reader was waited for */
 	bool wait = !in_vain || commit_now() - in_vain >= SECOND, empty;
 
 	sqlite3_busy_timeout(db, wait ? OWN_READERS : 0);
@@ -255,10 +255,10 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /*
- * How many bytes are there for new jobs, each of which takes its size in the log and in the
- * database. They leave some for what deletes and changes, which is written to the log first.
- * Once the log is empty, what deleted jobs have left in the database may be written over: it
- * takes room in the log alone, and that comes back.
+ * The bytes that are free for new jobs, each of which takes its size in the log and in the
+ * database. They leave some for deletes and changes, which the log has first. Once the log is
+ * empty, the pages of deleted jobs can be written over: that takes room in the log alone, which
+ * comes back.
  */
 static int64_t room(int64_t need)
 {
@@ -279,7 +279,7 @@ static int64_t room(int64_t need)
 	return new + 2 * again;
 }
 
-/* In the log and in the database. A row of more than half a page has one of its own. */
+/* A job's bytes in log and database. A row of more than half a page has pages of its own. */
 static int64_t size_of(const struct op *op)
 {
 	int64_t size = op->kind == OP_FIRE ? (int64_t)op->firing->weight : op->row.size;
@@ -287,7 +287,7 @@ static int64_t size_of(const struct op *op)
 	return 2 * (size + least(size + ROW, PAGE));
 }
 
-/* Those for which there is no room fail. */
+/* Let the puts fail for which there is no room. */
 static void find_room(struct op *ops)
 {
 	int64_t need = 0, left;
@@ -309,8 +309,8 @@ static void find_room(struct op *ops)
 }
 
 /*
- * What does not fit into the log together may do so one by one, as that is moved to the
- * database in between. Where one alone can't be written, the others can't.
+ * Operations that do not fit into the log together may fit one by one, as the log is moved to the
+ * database in between. Where one alone can't be written, no other can.
  */
 static void one_by_one(struct op *ops)
 {
@@ -356,7 +356,7 @@ static void write_ops(struct op *ops)
 		op->failed = !fine || (needs_room(op) && (op->failed || !puts));
 	if (!fine && ops->next)
 		one_by_one(ops);
-	/* What was committed elsewhere is not acknowledged. */
+	/* A commit to files that were moved away is not acknowledged. */
 	if (sqlite_gone())
 		set_failed(ops);
 }
@@ -395,12 +395,12 @@ static void write_start(int64_t sync_ns)
 	wal_start(db, sync_ns);
 	prepare_all();
 	pages = number(count_pages);
-	/* If the disk has no room for what was written before, deletes may yet be done. */
+	/* Where the disk has no room for earlier pages, deletes may still be possible. */
 	store_reach(pages * PAGE);
 	sqlite_watch();
 }
 
-/* Looks after the log, once what was written is told */
+/* Look after the log, once the clients have their replies. */
 static bool tidy(void)
 {
 	return wal_tidy(db);
@@ -411,7 +411,7 @@ static bool sync_log(void)
 	return wal_sync(db);
 }
 
-/* Who copies the one file, as is right after a clean end, would have no store. */
+/* After a clean end one may copy jobs.db alone: say that here the log belongs to it. */
 static void say_not_moved(void)
 {
 	const char *name = sqlite3_db_filename(db, "main");
@@ -423,7 +423,7 @@ static void say_not_moved(void)
 		 error == SQLITE_OK ? "it can't be synced" : sqlite3_errmsg(db));
 }
 
-/* All is in the database, so that its file is all that need be kept */
+/* Move all to the database, so that its file alone is the store. */
 static void write_end(void)
 {
 	sqlite3_stmt *stmt;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The store: what is read of it by the event loop. What is written is in commit.h.
+ * The store, as the event loop reads it. Writes are in commit.h.
  *
  * There are two kinds: jobs.db, of SQLite, which is this server's alone, and a database of
- * PostgreSQL, which others share. Of the first, memory is ahead: it says what is due, and which
- * job comes next. Of the second, the database alone says that.
+ * PostgreSQL, which servers share. With jobs.db, memory is ahead of the store, and says which job
+ * is due and which comes next. With PostgreSQL, the database alone says so.
  */
 #ifndef TWHEELD_STORE_H
 #define TWHEELD_STORE_H
@@ -17,7 +17,7 @@
 enum state { READY, DELAYED, BURIED, RESERVED, STATES };
 #define STORED_STATES 3
 
-/* Bodies up to this are kept in memory with a job that is soon to be reserved */
+/* Bytes: a body up to this size is kept in memory with a job that is soon to be reserved */
 #define SMALL_BODY 2048
 
 /* A job as the store has it */
@@ -31,8 +31,8 @@ struct row {
 	uint32_t ttr;		/* seconds */
 	int64_t created;
 	uint32_t reserves, timeouts, releases, buries, kicks;
-	int64_t token;		/* of a shared store: another one each time it changes hands */
-	bool scheduled;		/* a schedule has made it; known of a shared store alone */
+	int64_t token;		/* shared store: a new one each time the job changes hands */
+	bool scheduled;		/* a schedule has made it; known in a shared store alone */
 	uint32_t size;		/* of the body */
 	char *body;		/* malloc()ed, or NULL: not read */
 };
@@ -45,9 +45,9 @@ struct store_tube {
 };
 
 /*
- * How a run is. These are numbers in the store; of the first two the job is there, unless job is
- * not above 0. Then the run waits: if that is 0, until no other one of its schedule is open; else
- * until that of schedule -job is done, or the time @ended is over.
+ * How far a run has come, or how it ended, as a number in the store. With the first two, the job is
+ * there if job is above 0. If not, the run waits: with 0 until no other run of its schedule is
+ * open; below 0 until the run of schedule -job is done, or the time @ended is over.
  */
 enum result { RUN_OPEN, RUN_BURIED, RUN_DONE, RUN_FAILED, RUN_SKIPPED, RUN_MISSED, RUN_RESULTS };
 
@@ -55,17 +55,17 @@ enum result { RUN_OPEN, RUN_BURIED, RUN_DONE, RUN_FAILED, RUN_SKIPPED, RUN_MISSE
 struct schedule_row {
 	int64_t id;
 	const char *name;
-	int64_t digest;		/* of what says when it fires */
+	int64_t digest;		/* of the fields that say when it fires */
 	int64_t next;
 	bool paused;
-	int64_t gone;		/* since when no file has it; 0: one has */
+	int64_t gone;		/* since when no tab has it; 0: one has */
 	int64_t since;		/* times before this one are not made up for */
 };
 
-/* A run. Its times but the first are by the wall clock, too. */
+/* A run. Its times are in ns since 1970; @created and @ended are by the wall clock. */
 struct run_row {
 	int64_t schedule;
-	int64_t time;		/* that it is for */
+	int64_t time;		/* the schedule's time that it is for */
 	uint32_t shard;
 	int64_t job;
 	enum result result;
@@ -77,36 +77,39 @@ enum sync { SYNC_ALWAYS, SYNC_SOMETIMES, SYNC_NEVER };
 struct op;
 struct runs_asked;
 
-/* What both kinds do */
+/* The functions that each kind has */
 struct store {
 	void (*open)(const char *where, enum sync sync);
 	void (*close)(void);
 	int64_t (*clock)(void);	/* how far its clock is ahead of CLOCK_BOOTTIME; shared */
 	int64_t (*meta)(const char *name, int64_t otherwise);
 	void (*schedules)(void (*each)(const struct schedule_row *row));
-	void (*loaded)(void);	/* what the loop reads at the start was read; or NULL */
-	/* Tell the last runs of some schedules; asked->op.done() is called at once, or later */
+	void (*loaded)(void);	/* the loop has read all that it needs at the start; or NULL */
+	/* Find the last runs of some schedules; asked->op.done() is called at once, or later */
 	void (*runs)(struct runs_asked *asked);
-	/* Of the committer: */
+	/* For the committer: */
 	void (*write_start)(int64_t sync_ns);
 	void (*write)(struct op *ops);
-	/* After that, when who waits for it was told; or NULL. Had the disk to do, and did it? */
+	/*
+	 * After a transaction, once its clients were answered; or NULL. True: it wrote to the
+	 * disk
+	 */
 	bool (*tidy)(void);
-	bool (*sync)(void);	/* what was written is on the disk */
-	bool (*gone)(void);	/* is it no more where the next start looks? Of any thread */
+	bool (*sync)(void);	/* bring all that was written to the disk */
+	bool (*gone)(void);	/* are its files not where the next start looks? For any thread */
 	void (*write_end)(void);
 };
 
-/* So long others leave a server alone that they do not hear of; of a shared store */
+/* Shared store: ns without a sign of life after which other servers end a session */
 extern int64_t store_lease;
-/* What others know it by; of a site, if it has one */
+/* Shared store: this server's name, and its site's, if it has one */
 extern const char *store_node, *store_site;
 extern int64_t store_job_size;	/* the most bytes of a body */
 extern int64_t store_tabs;	/* a digest of its tabs, or 0: it has none yet; atomic */
-extern bool store_refuses;	/* it takes no new jobs, as somebody said so; atomic */
+extern bool store_refuses;	/* it was asked to take no new jobs; atomic */
 extern const struct store *store, store_sqlite, store_postgres;
 
-/* Further on: of a store that is this server's alone */
+/* From here on: for a store that is this server's alone */
 
 bool store_room(int64_t *left, int64_t *all);
 bool store_reach(int64_t size);
@@ -115,7 +118,7 @@ void store_tubes(void (*each)(const struct store_tube *tube));
 int64_t store_last_burial(int64_t tube);
 int64_t store_next_tube_id(void);
 
-/* These give false when the store can't be read, having complained. */
+/* Calls that give false, having complained, if the store can't be read: */
 bool store_tube_id(const char *name, int64_t *id);
 bool store_job(int64_t id, struct row *row, bool *found);
 bool store_body(int64_t id, char **body, uint32_t *size);
@@ -129,7 +132,7 @@ struct cursor {
 #define CURSOR_BEGIN ((struct cursor){ INT64_MIN, 0 })
 
 /*
- * Reads jobs after a cursor, which goes on, until @each says no, or the end is reached.
+ * Read jobs after a cursor, which goes on, until @each gives false, or the end is reached.
  */
 bool store_in_order(int64_t tube, enum state state, struct cursor *cursor, bool *end,
 		    bool (*each)(struct row *row, void *arg), void *arg);

@@ -2,9 +2,9 @@
 /*
  * How many jobs a shared store has.
  *
- * To count takes the database long. So all who ask the same while that waits for its turn have
- * one answer, and any number of them costs the same. Who asks once the database has begun has the
- * next one: what a client was told before it asked is counted.
+ * To count takes the database long. So all that ask the same while the question waits for its turn
+ * have one answer, and any number of them costs the same. A question that comes once the database
+ * has begun gets the next answer: a client finds counted what it did before it asked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +15,10 @@
 #include "store/postgres_ask.h"
 #include "store/tube_counts.h"
 
-/* So long those who asked are told at a time; then other clients are served. */
+/* How long an answer is handed out at a time; then other clients are served. */
 #define TURN MILLISECOND
 
-/* The last question of each tube, of those that are not answered */
+/* The last unanswered question about each tube */
 static struct counts *questions;
 
 static void remove_question(struct counts *counts)
@@ -27,7 +27,7 @@ static void remove_question(struct counts *counts)
 	counts->hash.tbl = NULL;
 }
 
-/* What was told is freed by the committer's loop: those who are left have a copy. */
+/* Have a copy for the askers that are left, as the committer's loop frees the answer. */
 static void tell_others_later(const struct counts *counts)
 {
 	struct counts *rest = must(malloc(sizeof(*rest)));
@@ -36,7 +36,7 @@ static void tell_others_later(const struct counts *counts)
 	*rest = *counts;
 	DL_FOREACH(rest->askers, asker)
 		asker->asks = rest;
-	commit_told(&rest->op);
+	commit_answered(&rest->op);
 }
 
 static void counted(struct op *op)
@@ -49,7 +49,7 @@ static void counted(struct op *op)
 		remove_question(counts);
 	while ((asker = counts->askers)) {
 		tube_counts_forget(asker);
-		asker->told(asker, counts);
+		asker->answered(asker, counts);
 		if (counts->askers && commit_now() >= until) {
 			tell_others_later(counts);
 			return;
@@ -58,7 +58,7 @@ static void counted(struct op *op)
 	free(counts->figures);
 }
 
-/* One that nobody has begun to answer */
+/* The question about a tube that nobody has begun to answer; or a new one */
 static struct counts *question(const char *tube)
 {
 	struct counts *counts;
@@ -79,7 +79,7 @@ static struct counts *question(const char *tube)
 
 /**
  * tube_counts_ask - count the jobs of a tube, or of each
- * @asker: whose told() is called
+ * @asker: its answered() is called
  * @tube: its name; NULL: all
  */
 void tube_counts_ask(struct counts_asker *asker, const char *tube)
@@ -88,7 +88,7 @@ void tube_counts_ask(struct counts_asker *asker, const char *tube)
 	DL_APPEND(asker->asks->askers, asker);
 }
 
-/** tube_counts_forget - it is not told any more, if it asked */
+/** tube_counts_forget - drop the question of an asker, if it has one */
 void tube_counts_forget(struct counts_asker *asker)
 {
 	if (asker->asks)

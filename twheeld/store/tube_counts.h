@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How many jobs a shared store has. All who ask the same while nobody has begun to count have the
- * same answer.
+ * How many jobs a shared store has. Until the database begins to count, all equal questions become
+ * one.
  */
 #ifndef TWHEELD_TUBE_COUNTS_H
 #define TWHEELD_TUBE_COUNTS_H
 
 #include "store/postgres_jobs.h"
 
-/* Who asks: for one thing at a time. It is part of what is @told the answer, by the loop. */
+/* Part of each structure that asks, one question at a time. The loop calls @answered. */
 struct counts_asker {
-	void (*told)(struct counts_asker *asker, const struct counts *counts);
-	struct counts *asks;		/* NULL: nothing */
+	void (*answered)(struct counts_asker *asker, const struct counts *counts);
+	struct counts *asks;		/* the question; NULL: none */
 	struct counts_asker *prev, *next;
 };
 

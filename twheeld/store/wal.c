@@ -3,10 +3,9 @@
  * The store's log: SQLite's WAL, as the committer writes it.
  *
  * A file that grows has its new size and blocks written at each sync, which takes as long
- * again as the data. So the log gets room ahead, a MiB of zeros at a time, over which the
- * transactions are written then. What follows the last frame of a log has no meaning:
- * when SQLite begins it anew, which it does once it is in the database, the old frames are
- * left behind there, too.
+ * again as the data. So the log gets room ahead, a MiB of zeros at a time, and transactions are
+ * written over them. SQLite ignores the bytes after a log's last frame: when it begins the log
+ * anew, old frames stay there, too.
  */
 #include <stdint.h>
 
@@ -17,16 +16,16 @@
 
 #define AHEAD (1 << 20)
 #define PIECE (64 << 10)
-/* So much of the disk must be left, or the log takes what it needs alone */
+/* Bytes that must be free on the disk, or the log gets no room ahead */
 #define ROOM (256LL << 20)
 #define PAGE 4096
 #define FRAME (PAGE + 24)
 
 static bool sync_later, sync_always;
-/* A sync has failed, and it is not known what of the log is on the disk. */
+/* A sync has failed: nobody knows how much of the log is on the disk. */
 static bool unsettled;
 static bool complained;
-static int frames;		/* of the log since it was looked after */
+static int frames;		/* frames written since wal_tidy() */
 
 static sqlite3_file *wal_file(struct sqlite3 *db)
 {
@@ -50,10 +49,10 @@ static bool grow(sqlite3_file *file, sqlite3_int64 size)
 	static const char zeros[PIECE];
 	sqlite3_int64 until = size + AHEAD;
 
-	/* If it can't be had, transactions do without, or say so. */
+	/* Without room ahead, transactions do without, or fail by themselves. */
 	while (size < until && file->pMethods->xWrite(file, zeros, PIECE, size) == SQLITE_OK)
 		size += PIECE;
-	/* Or the next transaction would wait for that, too. Nothing is lost if it fails. */
+	/* Sync now: else the next transaction would wait for it. Nothing is lost if it fails. */
 	return sync_always && file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) == SQLITE_OK;
 }
 
@@ -75,11 +74,11 @@ static bool rewrite(sqlite3_file *file)
 }
 
 /**
- * wal_sync - sync what was committed without being synced; gives false if it can't be
+ * wal_sync - sync commits that were not synced yet; gives false if that fails
  *
- * When a sync has failed, Linux takes for clean what it could not write, and the next sync
- * has nothing to do with it. What comes after it in the log would be cut off when the power
- * fails. So all of it is written once more, as it is done at the start, too.
+ * When a sync has failed, Linux takes pages for clean that it could not write, and the next sync
+ * leaves them out. A power failure would cut off everything after them in the log. So the whole log
+ * is written once more, as at the start.
  */
 bool wal_sync(struct sqlite3 *db)
 {
@@ -95,11 +94,12 @@ bool wal_sync(struct sqlite3 *db)
 }
 
 /**
- * wal_checkpoint - have what the log holds in the database; gives false if it stays in the log
+ * wal_checkpoint - move the log into the database; gives false if it stays in the log
  * @db: the connection that alone writes
  * @mode: see sqlite3_wal_checkpoint_v2()
  *
- * Only what the log has on the disk may be there, or the two don't fit when the power fails.
+ * The database must get nothing that the log has not on the disk: after a power failure the two
+ * would not fit.
  */
 bool wal_checkpoint(struct sqlite3 *db, int mode)
 {
@@ -108,7 +108,7 @@ bool wal_checkpoint(struct sqlite3 *db, int mode)
 	if (unsettled && !wal_sync(db))
 		return false;
 	ret = sqlite3_wal_checkpoint_v2(db, NULL, mode, NULL, NULL);
-	/* It syncs the log first. Where each commit does, there is nothing left to be lost. */
+	/* SQLite syncs the log first. Where each commit syncs, nothing is left to be lost. */
 	unsettled = sync_later && (ret & 0xff) == SQLITE_IOERR;
 	return ret == SQLITE_OK;
 }
@@ -123,12 +123,12 @@ static int committed(void *arg, struct sqlite3 *db, const char *name, int count)
 }
 
 /**
- * wal_tidy - have the log in the database when it is long, and room ahead of it
+ * wal_tidy - move a long log into the database, and give it room ahead
  * @db: the connection that alone writes
  *
- * This takes longer than a transaction: so it is for when those who wait for that were told.
+ * This takes longer than a transaction: call it once that one's clients were answered.
  *
- * Return: whether the disk had to do something, and did.
+ * Return: true if it wrote to the disk.
  */
 bool wal_tidy(struct sqlite3 *db)
 {
@@ -157,9 +157,9 @@ static bool does_sync(struct sqlite3 *db)
 }
 
 /**
- * wal_start - look after the log of a connection, which alone writes
+ * wal_start - look after the log of the connection that alone writes
  * @db: the connection
- * @later: it does not sync when it commits: wal_sync() does
+ * @later: its commits do not sync: wal_sync() does
  */
 void wal_start(struct sqlite3 *db, bool later)
 {

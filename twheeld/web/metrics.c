@@ -298,7 +298,7 @@ static void begin(struct ask *ask, const struct family *families,
 	ask->more = scrape;
 	scrape->ask = ask;
 	scrape->families = families;
-	scrape->counts.told = counted;
+	scrape->counts.answered = counted;
 	out = must(evbuffer_new());
 	add_first(out);
 	if (engine->counts_in_store)
