@@ -19,6 +19,17 @@ say() {
 doing() { [ -z "${TWHEEL_NOW:-}" ] || printf '%s\n' "$*" >"$TWHEEL_NOW" 2>/dev/null || :; }
 die() { say "$*"; exit 1; }
 
+# The files of the tree in this folder, built ones left out, each with a NUL behind it. (A copy of it
+# may have no .git, and git refuses to look at what belongs to somebody else.)
+tree_files() {
+	{ [ -e .git ] && git ls-files -z --cached --others --exclude-standard 2>/dev/null; } ||
+		find . \( -path ./build -o -path ./.git \) -prune -o -type f -printf '%P\0'
+}
+# tree_copy FOLDER: copy them there. (A file that was removed is in git's list until that is committed.)
+tree_copy() {
+	tree_files | tar -c --null --ignore-failed-read -T - 2>/dev/null | tar -x -C "$1"
+}
+
 # Checks that say the same each time may keep what they have passed, unless TWHEEL_FRESH is set.
 remembers() { [ -z "${TWHEEL_FRESH:-}" ]; }
 

@@ -11,16 +11,11 @@ out=$build/tests/style/$me
 rm -rf "$out"
 mkdir -p "$out"
 
-# All files that are, or are to be, in the repository. (A copy of it may have no
-# .git, and git refuses to look at what belongs to somebody else.) The texts of licences
-# are others'.
+# All files that are, or are to be, in the repository. The texts of licences are others'.
 files() {
 	local file
 
-	{ { [ -e .git ] &&
-		git ls-files --cached --others --exclude-standard 2>/dev/null; } ||
-		find . \( -path ./build -o -path ./.git \) -prune -o \
-			-type f -printf '%P\n'; } | sort -u | grep -v '^LICENSES/' |
+	tree_files | tr '\0' '\n' | sort -u | grep -v '^LICENSES/' |
 		while read -r file; do
 			[ ! -f "$file" ] || echo "$file"
 		done
