@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where to listen, as it is written: so that who writes it learns at once what is wrong.
+ * Addresses to listen on, as people write them; a wrong one is refused at once, with the reason.
  */
 #include <netdb.h>
 #include <stdint.h>
@@ -10,9 +10,9 @@
 #include "base/address.h"
 
 /**
- * address_is_port - is that a number that a port may have?
+ * address_is_port - is it the number of a port?
  *
- * getaddrinfo(3) takes what is too large for another port, and "" for any.
+ * getaddrinfo(3) would take a number that is too large for another port, and "" for any.
  */
 bool address_is_port(const char *text)
 {
@@ -22,7 +22,7 @@ bool address_is_port(const char *text)
 }
 
 /**
- * address_wrong - what is wrong with a place to listen on, before that is tried?
+ * address_wrong - what is wrong with an address to listen on, as far as its text says?
  * @text: "unix:PATH", "HOST:PORT", "[HOST]:PORT" or "PORT"
  *
  * Return: a text, or NULL.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where to listen, as it is written.
+ * Addresses to listen on, as people write them.
  */
 #ifndef TWHEELD_ADDRESS_H
 #define TWHEELD_ADDRESS_H

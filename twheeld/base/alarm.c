@@ -14,13 +14,13 @@
 #include "base/alarm.h"
 #include "base/util.h"
 
-/* Each timer is late by half of it, on average */
+/* A timer is late by half of a tick, on average. */
 #define TICK (MILLISECOND / 10)
 
 static struct twheel *wheel;
 /* The server's time less CLOCK_BOOTTIME, which never changes while the server runs */
 static int64_t offset;
-/* How far the database's clock is ahead of that; 0: there is none */
+/* How far the database's clock is ahead of CLOCK_BOOTTIME; 0: no database */
 static int64_t database;
 
 static int64_t clock_ns(clockid_t clock)
@@ -37,7 +37,7 @@ int64_t alarm_now(void)
 	return clock_ns(CLOCK_BOOTTIME) + offset;
 }
 
-/** alarm_wall - what the wall clock says, or that of the database, in ns since 1970 */
+/** alarm_wall - the time by the wall clock, or by the database's, in ns since 1970 */
 int64_t alarm_wall(void)
 {
 	int64_t ahead = __atomic_load_n(&database, __ATOMIC_RELAXED);
@@ -72,7 +72,7 @@ static void expired(evutil_socket_t fd, short what, void *arg)
 		die("timers can't be read: %s", strerror(-ret));
 }
 
-/* What the machine's start is called, and the namespace of its clocks; 0 if it isn't said */
+/* A number for the machine's boot and the namespace of its clocks; 0: the kernel gives none */
 static int64_t this_boot(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -88,7 +88,7 @@ static int64_t this_boot(void)
 	return ((int64_t)high << 16 | low) ^ (int64_t)space.st_ino;
 }
 
-/* The environment may have asked for what can't be had. */
+/* End the server: TWHEEL_BACKEND may ask for a wheel that can't be had. */
 static void no_timers(int ret)
 {
 	const char *backend = getenv("TWHEEL_BACKEND");
@@ -101,12 +101,12 @@ static void no_timers(int ret)
 
 /**
  * alarm_start - open the wheel, and go on with the server's time
- * @base: the loop that calls what has expired
+ * @base: the loop that calls expired timers
  * @skew: what alarm_skew() was when the server ran last
  * @past: when the server's time began, last time; out: this time
  *
- * As long as the machine runs the wall clock is not asked: it may have been set since, or
- * just before the server was killed.
+ * Until the machine boots anew, the wall clock is not asked: it may have been set since, or just
+ * before the server was killed.
  */
 void alarm_start(struct event_base *base, int64_t skew, struct alarm_past *past)
 {
@@ -143,7 +143,7 @@ void alarm_init(struct twheel_timer *timer,
  * @timer: the timer, armed or not
  * @when: by the server's time; at once if that is over
  *
- * Without memory for it the server ends. Nothing is lost: it is in the store.
+ * Without memory for it the server ends. Nothing is lost: the jobs are in the store.
  */
 void alarm_set(struct twheel_timer *timer, int64_t when)
 {
@@ -154,7 +154,7 @@ void alarm_set(struct twheel_timer *timer, int64_t when)
 		die("no timer could be armed: %s", strerror(-ret));
 }
 
-/** alarm_stop - stop a timer: one that is armed, not, or whose turn to be called comes next */
+/** alarm_stop - stop a timer, whether it is armed, not armed, or expired and about to be called */
 void alarm_stop(struct twheel_timer *timer)
 {
 	twheel_timer_cancel(wheel, timer);

@@ -2,10 +2,9 @@
 /*
  * The server's clock, and its timers: one wheel of libtwheel.
  *
- * The server's time is in ns since 1970. While the server runs it goes on with
- * CLOCK_BOOTTIME, so that nothing is early or late when somebody sets the wall clock. How
- * far the two are apart is kept in the store (the skew). The time for which the machine did
- * not run is what the wall clock says.
+ * The server's time is in ns since 1970. While the server runs it goes on with CLOCK_BOOTTIME, so
+ * that no timer is early or late when somebody sets the wall clock. How far the two are apart is
+ * kept in the store (the skew). Only while the machine was off does the wall clock count.
  *
  * With a database that servers share, its clock has the place of the wall clock.
  */
@@ -24,7 +23,7 @@
 
 struct event_base;
 
-/* The server's time less CLOCK_BOOTTIME, in which run of the machine; 0: it isn't known */
+/* The server's time less CLOCK_BOOTTIME, and in which boot of the machine; 0: not known */
 struct alarm_past {
 	int64_t boot, offset;
 };

@@ -66,7 +66,7 @@ void heap_remove(struct heap *heap, struct heap_node *node)
 		down(heap, at, last);
 }
 
-/** heap_first - the least; NULL if there is none */
+/** heap_first - the least node; NULL if there is none */
 struct heap_node *heap_first(const struct heap *heap)
 {
 	return heap->length ? heap->nodes[0] : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A heap: the least is first. Its nodes are members of what it is a heap of.
+ * A heap, with the least node first. Nodes are members of the structures in it.
  */
 #ifndef TWHEELD_HEAP_H
 #define TWHEELD_HEAP_H

@@ -10,8 +10,8 @@
 #define HISTOGRAM_BUCKETS 17
 
 struct histogram {
-	uint64_t counts[HISTOGRAM_BUCKETS + 1];	/* each alone; the last is for all above */
-	double seconds;				/* all together */
+	uint64_t counts[HISTOGRAM_BUCKETS + 1];	/* by bucket; the last is for all above */
+	double seconds;				/* the sum */
 };
 
 extern const double histogram_bounds[HISTOGRAM_BUCKETS];

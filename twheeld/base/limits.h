@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How much of the store is in memory. With TWHEELD_SMALL there is hardly anything, so that
- * tests come to the end of each often.
+ * How much of the store is in memory. With TWHEELD_SMALL all limits are tiny, so that tests reach
+ * each of them often.
  */
 #ifndef TWHEELD_LIMITS_H
 #define TWHEELD_LIMITS_H
 
-/* A wall clock that shows less, in seconds, is not set yet: 2026-01-01T00:00:00Z */
+/* Seconds: a wall clock before this, 2026-01-01T00:00:00Z, is not set yet. */
 #define CLOCK_SET 1767225600
 
 #ifdef TWHEELD_SMALL
@@ -26,14 +26,14 @@
 #define DAYS_SECONDS 1
 #define DAYS_SECONDS_MOST 3
 #else
-/* Jobs of a tube that are ready: how many at most, and how many more when there are too few */
+/* A tube's ready jobs: the most in memory, and how many are loaded when there are too few */
 #define READY_MOST 8192
 #define READY_PAGE 1000
-/* Delayed jobs: due within this time, how many are read at a time, and how many at most */
+/* Delayed jobs in memory: due within this time; how many are read at a time; the most */
 #define WINDOW_LENGTH (600 * SECOND)
 #define WINDOW_PIECE 2000
 #define WINDOW_MOST 200000
-/* Bytes of bodies that are kept when they are small */
+/* The most bytes of small bodies that are kept in memory */
 #define BODIES_MOST (64 << 20)
 /* Jobs that one kick has on the way at a time */
 #define KICK_PIECE 500
@@ -41,13 +41,13 @@
 #define LOG_PAGES 4000
 /* Schedules that are being written at a time */
 #define FIRINGS_MOST 500
-/* Bytes of their jobs, but for those of the last one of them */
+/* The most bytes of their jobs, not counting the last one's */
 #define FIRINGS_WEIGHT (2 << 20)
 /* How often runs that are over are forgotten */
 #define PRUNE (10 * SECOND)
 /* Runs that a transaction forgets, and schedules that it is asked to forget */
 #define PRUNE_PIECE 500
-/* Runs that are over are kept for so long at least */
+/* The least time for which runs that are over are kept */
 #define HISTORY_LEAST (86400 * SECOND)
 /* Seconds of a processor that a file of CALENDAR= may take, and all of a reading */
 #define DAYS_SECONDS 10

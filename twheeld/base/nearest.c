@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Did you mean: which of some words is so near to an unknown one that it was meant?
+ * Did you mean: which known word is near enough to an unknown one?
  */
 #include <ctype.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static unsigned int least(unsigned int a, unsigned int b)
 	return a < b ? a : b;
 }
 
-/* Letters that came, went, or are others; two that changed places are one step. */
+/* Counts letters that are added, missing or other ones; two that changed places are one step. */
 static unsigned int steps(const char *a, const char *b)
 {
 	unsigned int table[LENGTH_MOST + 1][LENGTH_MOST + 1];
@@ -41,10 +41,10 @@ static unsigned int steps(const char *a, const char *b)
 }
 
 /**
- * nearer - is this the word that was meant, as far as is known?
+ * nearer - is this the nearest word so far?
  * @word: the unknown one
- * @known: one that there is
- * @distance: that of the nearest one so far, and 1; 0: there is none
+ * @known: a known one
+ * @distance: of the nearest one so far, plus 1; 0: none so far
  */
 bool nearer(const char *word, const char *known, unsigned int *distance)
 {
@@ -54,7 +54,7 @@ bool nearer(const char *word, const char *known, unsigned int *distance)
 	if (length > LENGTH_MOST || other > LENGTH_MOST)
 		return false;
 	count = steps(word, known);
-	/* A third of the letters may be wrong: of three, one. */
+	/* A third of the letters may be wrong: one of three. */
 	if (3 * count > (length > other ? length : other) || (*distance && count + 1 >= *distance))
 		return false;
 	*distance = count + 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Did you mean: which of some words is so near to an unknown one that it was meant?
+ * Did you mean: which known word is near enough to an unknown one?
  */
 #ifndef TWHEELD_NEAREST_H
 #define TWHEELD_NEAREST_H

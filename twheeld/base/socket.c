@@ -18,13 +18,13 @@
 #include "base/socket.h"
 #include "base/util.h"
 
-/* For how long an address may be taken, in ms, and how often to look */
+/* How long an address that is in use is tried again, in ms, and how often */
 #define TAKEN_MS 1000
 #define LOOK_MS 10
 
 /*
- * The process that reads a file for a server has that one's sockets until it has closed them. If
- * the server is killed at that moment, its address is free a little later only.
+ * A child that reads a file for a server has the server's sockets until it has closed them. If the
+ * server is killed at that moment, its address is free only a little later.
  */
 static bool may_become_free(unsigned int *ms)
 {
@@ -32,7 +32,7 @@ static bool may_become_free(unsigned int *ms)
 	return *ms <= TAKEN_MS && usleep(LOOK_MS * 1000) == 0;
 }
 
-/* A socket that nobody listens on is what a server left behind that was killed. */
+/* A killed server leaves its socket's file behind, and nobody listens on it. */
 static bool somebody_listens(const struct sockaddr_un *addr)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -126,7 +126,7 @@ int socket_open(const char *address, const char *port)
 	return fd;
 }
 
-/** socket_open_text - listen on what address_wrong() has nothing against */
+/** socket_open_text - listen on an address that address_wrong() has passed */
 int socket_open_text(const char *text)
 {
 	const char *colon = strrchr(text, ':');
@@ -174,7 +174,7 @@ static void enable(evutil_socket_t fd, short what, void *arg)
 	evconnlistener_enable(arg);
 }
 
-/* Most likely there is no further descriptor: it would be tried without end. */
+/* Wait: most likely no descriptor is left, and accept() would be tried without end. */
 static void refused(struct evconnlistener *listener, void *arg)
 {
 	static const struct timeval soon = { 0, 100000 };
@@ -186,7 +186,7 @@ static void refused(struct evconnlistener *listener, void *arg)
 		die("out of memory");
 }
 
-/** socket_spare - have a listener of libevent wait when it can't accept, and then try again */
+/** socket_spare - let a listener of libevent wait after accept() has failed, and try again */
 void socket_spare(struct evconnlistener *listener)
 {
 	evconnlistener_set_error_cb(listener, refused);

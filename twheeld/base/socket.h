@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Sockets that listen: on a TCP port, or a unix socket. What can't be had ends the server, with a
- * message.
+ * Sockets that listen: on a TCP port, or a unix socket. A failure ends the server, with a message.
  */
 #ifndef TWHEELD_SOCKET_H
 #define TWHEELD_SOCKET_H

@@ -2,8 +2,8 @@
 /*
  * Messages, and memory without which there is no way on.
  *
- * When a few bytes can't be had, the server ends with a message. What was acknowledged is
- * in the store. (The memory of a job's body is another matter: put says OUT_OF_MEMORY.)
+ * Where malloc() fails for a few bytes, the server ends with a message: acknowledged jobs are in
+ * the store. (Only for a job's body it does not: put says OUT_OF_MEMORY.)
  *
  * The journal takes a line's priority from its beginning, and has the program's name from
  * elsewhere. Anywhere else, the name stands there.
@@ -18,7 +18,7 @@
 
 #include "base/util.h"
 
-/* Is standard error the journal? It may be redirected where the variable is left over. */
+/* Is standard error the journal? The variable may be left over from another program. */
 static bool to_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -29,7 +29,7 @@ static bool to_journal(void)
 		fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
-/* In one write, so that what two threads say is not mixed */
+/* Print in one write, so that messages of two threads are not mixed. */
 static void print(const char *priority, const char *format, va_list args)
 {
 	char text[2000];
@@ -38,7 +38,7 @@ static void print(const char *priority, const char *format, va_list args)
 	fprintf(stderr, "%s%s\n", to_journal() ? priority : "twheeld: ", text);
 }
 
-/** inform - say what is no trouble */
+/** inform - print a message that is no trouble */
 void inform(const char *format, ...)
 {
 	va_list args;
@@ -48,7 +48,7 @@ void inform(const char *format, ...)
 	va_end(args);
 }
 
-/** complain - say what is wrong, and go on */
+/** complain - print what is wrong, and go on */
 void complain(const char *format, ...)
 {
 	va_list args;
@@ -58,7 +58,7 @@ void complain(const char *format, ...)
 	va_end(args);
 }
 
-/** die - say what is wrong, and end */
+/** die - print what is wrong, and end the program */
 void die(const char *format, ...)
 {
 	va_list args;

@@ -9,7 +9,7 @@
 #include "cron/firing.h"
 #include "jobs/tube.h"
 
-/* What a job costs beside its body */
+/* Bytes that a job takes beside its body */
 #define JOB_WEIGHT 1000
 
 static struct job *new_job(const struct definition *definition, int64_t time, uint32_t shard)
@@ -25,7 +25,7 @@ static struct job *new_job(const struct definition *definition, int64_t time, ui
 	job = tube ? job_new(tube, size) : NULL;
 	if (job)
 		memcpy(job->row.body, body, size);
-	/* A job has its tube */
+	/* A job holds its tube; without a job, let go of it. */
 	if (tube)
 		tube_put(tube);
 	free(body);
@@ -65,12 +65,12 @@ static void free_op(struct op *op)
 
 /**
  * firing_new - an operation that makes a schedule's jobs
- * @schedule: the schedule, which a file has
- * @times: for which times, in ns; a time without a whole second is no time of the schedule
- * @count: how many; there may be none
+ * @schedule: the schedule, which a tab has
+ * @times: the times, in ns; one with a fraction of a second is none of the schedule's own
+ * @count: how many; may be 0
  *
- * Return: the operation, by which the schedule's next time stays; NULL without memory,
- * or if it can't be read whether the store knows the tube.
+ * Return: the operation, which leaves the schedule's next time as it is; NULL without memory,
+ * or if the store can't be asked for the tube.
  */
 struct op *firing_new(struct schedule *schedule, const int64_t *times, size_t count)
 {
@@ -107,7 +107,7 @@ void firing_submit(struct op *op, void (*done)(struct op *op))
 	commit_submit(op);
 }
 
-/* The job is there, or another one of the same body serves for it. */
+/* Put a job into its tube once it is stored, or another one of the same body serves for it. */
 static void attach(struct op *put)
 {
 	struct job *job = put->job;
@@ -121,7 +121,7 @@ static void attach(struct op *put)
 	job_attach(job, READY);
 }
 
-/** firing_end - have what was made in the tubes; what the operation has is freed but for it */
+/** firing_end - put the jobs that were made into their tubes, and free all else of the operation */
 struct firing_counts firing_end(struct op *op)
 {
 	struct firing *firing = op->firing;

@@ -7,7 +7,7 @@
 
 #include "cron/schedule.h"
 
-/* What became of the runs of a firing */
+/* How many runs of a firing were made, skipped, and so on */
 struct firing_counts {
 	size_t made, skipped, there, waiting;
 };

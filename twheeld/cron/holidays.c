@@ -19,31 +19,31 @@
 #include "when/dates.h"
 #include "when/spans.h"
 
-/* A schedule that fires only within what is left out is looked at so often, and no more. */
+/* How many left-out times of a schedule are passed before it counts as left out for ever */
 #define TRIES 2000
-/* What fires then has no end: 2199-01-01 */
+/* A time from then on counts as an event without an end: 2199-01-01 */
 #define LAST_YEAR 7226582400LL
-/* In a reading, so often for all of them, and less often for each after that */
+/* All schedules of a reading together pass this many; after that, each may pass fewer */
 #define TRIES_MOST 2000000
 #define TRIES_LEAST 50
-/* A child that waits, for a disk perhaps, uses no processor. It has this time, in seconds. */
+/* Seconds for a child in all: one that waits, for a disk perhaps, uses no processor. */
 #define PATIENCE (10 * DAYS_SECONDS)
-/* How many files are read at most, and how many bytes */
+/* The most files that are read, and the most bytes */
 #define FILES_MOST 256
 #define BYTES_MOST (16 << 20)
 
-/* A file that had days to come in the reading before this one */
+/* A file that had days to come when it was read the last time */
 struct before {
 	char *path, *zone;
 	struct before *next;
 };
 
-/* Those of this reading */
+/* The files of this reading */
 static struct holidays *all;
 static struct before *before;
 static size_t files;
 static int64_t bytes, tries, took;
-static struct holidays *pending;	/* is being read */
+static struct holidays *pending;	/* the file that is being read */
 static int pending_fd;
 static struct event *readiness;
 static void (*was_read)(void);
@@ -58,7 +58,7 @@ static struct holidays *find(const char *path, const char *zone)
 	return NULL;
 }
 
-/* What all of them cost */
+/* Is there room for one more file? */
 static bool fits(const char *path)
 {
 	struct stat st;
@@ -116,7 +116,7 @@ static void note_before(const struct holidays *holidays)
 	before = one;
 }
 
-/* One that is wrong is not read again for each line that has it. */
+/* A wrong file is kept, too, so that it is not read again for each line that names it. */
 static struct holidays *add(const char *path, const char *zone)
 {
 	struct holidays *one = zalloc(sizeof(*one));
@@ -129,7 +129,7 @@ static struct holidays *add(const char *path, const char *zone)
 	return one;
 }
 
-/* Gives false while it is being read. */
+/* Take what the child has read; false: there is more to come. */
 static bool take(void)
 {
 	struct dates_error error = { .line = 0 };
@@ -146,7 +146,7 @@ static bool take(void)
 	return true;
 }
 
-/* Gives false if it was found wrong at once. */
+/* Start a child for a file; false: the file is wrong without reading it. */
 static bool begin(const char *path, const char *zone)
 {
 	static const struct dates_error many = {
@@ -198,9 +198,9 @@ static void readable(evutil_socket_t fd, short what, void *arg)
 }
 
 /**
- * holidays_begin - have a file read, if this is to be done yet, and the loop go on meanwhile
+ * holidays_begin - have a file read while the loop goes on, unless it was read before
  * @base: the loop
- * @done: is called when that was done
+ * @done: called when it was read
  * @path: the file
  * @zone: of its days
  *
@@ -217,7 +217,7 @@ bool holidays_begin(struct event_base *base, void (*done)(void), const char *pat
 	return false;
 }
 
-/** holidays_named - has a line a file as CALENDAR=? */
+/** holidays_named - does a line name this file, as CALENDAR=? */
 bool holidays_named(const char *path)
 {
 	struct holidays *one;
@@ -229,11 +229,11 @@ bool holidays_named(const char *path)
 }
 
 /**
- * holidays_get - what a file leaves out; it is there until holidays_put(). Waits until it is read
+ * holidays_get - the times that a file leaves out, until holidays_put(). Waits until it is read
  * @path: the file
  * @zone: of its days
- * @why: out: why it gives NULL
- * @room: bytes of that
+ * @why: out: the reason for NULL
+ * @room: bytes in @why
  */
 struct holidays *holidays_get(const char *path, const char *zone, char *why, size_t room)
 {
@@ -261,21 +261,21 @@ void holidays_put(struct holidays *one)
 	free(one);
 }
 
-/** holidays_look - say once which files leave out nothing from now on; to be called now and then */
+/** holidays_look - log once which files leave out no more times; to be called now and then */
 void holidays_look(void)
 {
 	struct holidays *one;
 
 	DL_FOREACH(all, one) {
-		if (!one->dates || one->told || has_days(one))
+		if (!one->dates || one->said || has_days(one))
 			continue;
-		one->told = true;
+		one->said = true;
 		complain("CALENDAR=%s leaves out nothing from now on: %s", one->path, one->lost ?
 			 "the days that were to come are gone" : "has it run out?");
 	}
 }
 
-/** holidays_empty - how many files leave out nothing from now on */
+/** holidays_empty - how many files leave out no more times */
 size_t holidays_empty(void)
 {
 	struct holidays *one;
@@ -286,13 +286,13 @@ size_t holidays_empty(void)
 	return count;
 }
 
-/** holidays_took - what the files that were read since cost, in ns of a processor */
+/** holidays_took - ns of a processor for the files since holidays_forget() */
 int64_t holidays_took(void)
 {
 	return took;
 }
 
-/** holidays_forget - read all files anew when they are asked for next */
+/** holidays_forget - read each file anew when it is needed next */
 void holidays_forget(void)
 {
 	struct holidays *one, *next;
@@ -333,9 +333,10 @@ int64_t holidays_next(const struct holidays *holidays, const struct calendar *ca
 }
 
 /**
- * holidays_always - are all times after one left out, as far as is looked?
+ * holidays_always - are all times after one left out, as far as it is searched?
  *
- * Of a schedule that ends by itself the last times may well be; then it has run out.
+ * A schedule with an end may have its last times left out: then it has run out, which is no
+ * mistake.
  */
 bool holidays_always(const struct holidays *holidays, const struct calendar *calendar,
 		     int64_t after)

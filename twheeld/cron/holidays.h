@@ -16,10 +16,10 @@ struct dates;
 struct holidays {
 	char *path, *zone;
 	struct dates *dates;
-	int64_t digest;		/* of its times */
-	char *why;		/* what is wrong, or NULL */
-	bool lost;		/* the reading before had found days to come in it */
-	bool told;		/* that it has none */
+	int64_t digest;		/* of the file's times */
+	char *why;		/* what is wrong with the file, or NULL */
+	bool lost;		/* it had days to come when it was read before */
+	bool said;		/* the log has that no days are to come */
 	unsigned int users;
 	struct holidays *prev, *next;
 };

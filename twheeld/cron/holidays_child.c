@@ -2,9 +2,9 @@
 /*
  * A file of CALENDAR= is read by a child, one at a time.
  *
- * libical may take a third of a millisecond for each month of an event that repeats, and
- * seconds to find that it never does. Clients are served meanwhile, and a limit that the
- * kernel keeps ends what would take for ever.
+ * libical may take a third of a millisecond for each month of a repeating event, and seconds to
+ * find that an event never repeats. Clients are served meanwhile, and a limit that the kernel
+ * keeps ends a child that would take for ever.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 #define SECOND 1000000000LL
 #define PIECE (1 << 20)
 
-/* What comes first out of the pipe; then the spans */
+/* The beginning of the child's answer; then come the spans */
 struct head {
 	bool fine;
 	struct dates_error error;
@@ -37,7 +37,7 @@ static pid_t pid;
 static int answer = -1;		/* a pipe from the child */
 static struct head head;
 static struct time_span *spans;
-static size_t got;		/* bytes of both */
+static size_t got;		/* bytes of head and spans */
 static unsigned int limit;	/* seconds */
 
 static bool write_all(int fd, const void *data, size_t size)
@@ -52,7 +52,10 @@ static bool write_all(int fd, const void *data, size_t size)
 	return true;
 }
 
-/* It holds nothing of its parent, neither locks nor clients, and does not outlive that. */
+/*
+ * The child keeps no descriptor of its parent, and so no locks or clients, and does not outlive
+ * it.
+ */
 __attribute__((noreturn)) static void child(const char *path, const char *zone, int to,
 					    pid_t parent)
 {
@@ -62,7 +65,7 @@ __attribute__((noreturn)) static void child(const char *path, const char *zone, 
 	sigset_t none;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* It may have ended before that. */
+	/* The parent may have ended before prctl(). */
 	if (getppid() != parent)
 		_exit(1);
 	setrlimit(RLIMIT_CPU, &cpu);
@@ -88,10 +91,10 @@ __attribute__((noreturn)) static void child(const char *path, const char *zone, 
 }
 
 /**
- * holidays_child_start - have a file read; there must be none that is being read
- * @path: of the file
+ * holidays_child_start - have a file read; none may be being read
+ * @path: the file
  * @zone: of its days; "": the machine's
- * @seconds: of a processor that it may take
+ * @seconds: of a processor that the child may take
  *
  * Return: a descriptor, which is readable when holidays_child_take() is to be called; -1 if that is
  *	to be called at once.
@@ -106,10 +109,10 @@ int holidays_child_start(const char *path, const char *zone, unsigned int second
 	got = 0;
 	limit = seconds;
 	pid = -1;
-	/* Clients may have all descriptors. */
+	/* No descriptor may be left, with many clients. */
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -1;
-	/* A handler of the parent would tell that of a signal that was the child's. */
+	/* A handler of the parent's, run in the child, would write to the parent's loop. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &old);
 	pid = fork();
@@ -134,7 +137,7 @@ static size_t size_of_spans(void)
 	return head.count * sizeof(*spans);
 }
 
-/* Gives what read() does; 0 when it has all. */
+/* As read(); 0 when the answer is all there */
 static ssize_t read_more(void)
 {
 	size_t at = got - sizeof(head), left = sizeof(head) + size_of_spans() - got;
@@ -146,7 +149,7 @@ static ssize_t read_more(void)
 	return left ? read(answer, (char *)spans + at, left < PIECE ? left : PIECE) : 0;
 }
 
-/* Its end; gives what was wrong with the child, or NULL. */
+/* Wait for the child's end; gives what was wrong with it, or NULL. */
 static const char *reap(int64_t *took)
 {
 	struct rusage usage = { 0 };
@@ -165,7 +168,7 @@ static const char *reap(int64_t *took)
 }
 
 /**
- * holidays_child_take - take what came from the child
+ * holidays_child_take - take what has come from the child
  * @aside: out, at the end; the error is where the caller says
  *
  * Return: false if there is more to come.

@@ -11,11 +11,11 @@
 struct dates;
 struct dates_error;
 
-/* What came of a file */
+/* A file's times, or its error */
 struct aside {
 	struct dates *dates;	/* NULL: the error says why */
 	struct dates_error *error;
-	int64_t digest;			/* of all times: a file that says the same has the same */
+	int64_t digest;			/* of all times: files with the same times have the same */
 	int64_t took;			/* ns of a processor */
 };
 

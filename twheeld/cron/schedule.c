@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Schedules: when each fires next, and that it does.
+ * Schedules: when each fires next, and its firings.
  *
- * Of each, at most one operation is being written that changes its next time, and of all of
- * them FIRINGS_MOST, so that clients need not wait for many. The others wait in a row.
+ * A schedule has at most one operation under way that changes its next time, and all schedules have
+ * FIRINGS_MOST, so that clients need not wait for many. Further schedules wait in a row.
  */
 #include <event2/event.h>
 #include <stdlib.h>
@@ -20,17 +20,17 @@
 #include "when/calendar.h"
 #include "when/zone.h"
 
-/* After this time, what could not be written is tried again */
+/* How long after a failed write it is tried again */
 #define RETRY SECOND
-/* So many are looked at in one go, at the end of a reading */
+/* How many schedules are looked at in one go, at the end of a reading */
 #define STOP_PIECE 200
 /* The wall clock was set if it is off by more than this */
 #define STEP MILLISECOND
-/* That of a database is known less well, as the answer has its way. */
+/* For a database's clock: it is known less well, as the answer takes time. */
 #define SHARED_STEP (50 * MILLISECOND)
-/* How long other servers' tabs may differ, while all are edited, before that is said */
+/* How long other servers' tabs may differ, while all are edited, before the log says so */
 #define DIFFER_LEAST (10 * SECOND)
-/* How often it is asked which schedules are paused, and by whom they are defined */
+/* How often the store is asked which schedules are paused, and who defines them */
 #define LOOK (2 * SECOND)
 #define DAY (86400 * SECOND)
 
@@ -38,15 +38,15 @@ static struct schedule *schedules, *waiting;
 static int64_t next_id = 1;
 static bool others;		/* servers that share the store have schedules, too */
 static unsigned int reading, in_flight;
-static bool taking;		/* the files' schedules, until all of them are there */
-static struct schedule *ending;	/* is looked at next, at the end of that */
-static size_t weight;		/* of the jobs that are being written */
-static int64_t skew;		/* by which the timers are set */
+static bool taking;		/* the tabs' schedules are being taken, until all are there */
+static struct schedule *ending;	/* the one to be looked at next, at the end of that */
+static size_t weight;		/* bytes of the jobs that are being written */
+static int64_t skew;		/* the clock's offset with which the timers were set */
 static int64_t history, prune_at, look_at;
-static int64_t started;		/* by the server's time */
-static int64_t forgotten;	/* up to this time runs may be, in ns */
+static int64_t started;		/* when the server started, by its time */
+static int64_t forgotten;	/* runs up to this time, in ns, may be forgotten */
 static uint64_t jobs;
-static size_t gone_count;	/* no file has them */
+static size_t gone_count;	/* schedules that no tab has */
 static struct schedule *next_gone;	/* the next one that the store is asked to forget, held */
 static struct histogram lateness;
 static struct event *turn;
@@ -54,9 +54,9 @@ static struct event *turn;
 static char differing[TUBE_NAME_MAX + 1];
 static int64_t differ_since;
 static bool differ_said;
-static bool have_waits;		/* a file has, or had, a schedule with times that may wait */
+static bool have_waits;		/* a tab has, or had, a schedule whose times may wait */
 static bool may_wait = true;	/* there may be such times */
-static unsigned int waiting_asked;	/* and which may be made is asked, or is being made */
+static unsigned int waiting_asked;	/* requests and firings under way for times that waited */
 
 static void settle(struct schedule *schedule);
 static void end_if_unused(struct schedule *schedule);
@@ -92,7 +92,7 @@ int64_t schedule_prev(const struct schedule *schedule, int64_t before)
 	return holidays_prev(schedule->holidays, schedule->definition->calendar, before);
 }
 
-/* The same for a schedule and a number whenever it is asked for, on each machine */
+/* A schedule's jitter for a number: always the same, on each machine */
 static int64_t jitter(const struct schedule *schedule, int64_t number)
 {
 	uint64_t most = schedule->definition->jitter * (SECOND / MILLISECOND), hash;
@@ -102,8 +102,8 @@ static int64_t jitter(const struct schedule *schedule, int64_t number)
 }
 
 /*
- * When this server has started, by the wall clock as it is now: it may have been set since, as it
- * was wrong then.
+ * When this server started, by today's wall clock: the clock may have been wrong then, and set
+ * since.
  */
 static int64_t started_at(void)
 {
@@ -111,10 +111,10 @@ static int64_t started_at(void)
 }
 
 /**
- * schedule_due - when a schedule that a file has fires next, by the wall clock, in ns
+ * schedule_due - when a schedule that a tab has fires next, by the wall clock, in ns
  *
- * What had been missed when the server started is spread over the time after that; by another part
- * of it each day, as a machine that runs for less each day would never come to it.
+ * Times that had been missed when the server started are spread over the time after the start. The
+ * part differs from day to day: else a machine that runs for less each day would never reach it.
  */
 int64_t schedule_due(const struct schedule *schedule)
 {
@@ -152,14 +152,14 @@ static void written(struct schedule *schedule, bool failed)
 		alarm_set(&schedule->timer, alarm_now() + RETRY);
 	else
 		settle(schedule);
-	/* Others were written in the same transaction, and so are their next ones. */
+	/* Let schedules of the same transaction have their next operations in one, too. */
 	event_active(turn, EV_TIMEOUT, 0);
 	end_if_unused(schedule);
 }
 
 /* Definitions */
 
-/* What is written of a schedule, which goes on meanwhile */
+/* A schedule's row that is being written, while the schedule goes on */
 struct define {
 	struct op op;
 	struct schedule_row row;
@@ -184,7 +184,7 @@ static struct define *new_define(struct schedule *schedule, enum op_kind kind)
 	return define;
 }
 
-/* What a shared store has of it goes before what is in memory. */
+/* A shared store's row goes before the one in memory. */
 static void go_by(struct schedule *schedule, const struct schedule_row *row)
 {
 	schedule->other = row->digest != schedule->digest;
@@ -220,8 +220,9 @@ static void write_definition(struct schedule *schedule)
 /* Firing */
 
 /*
- * The store has another time: it has the one of memory next, or memory that of another server,
- * unless the store has forgotten the schedule, or another server has it no more.
+ * The store has another next time. Either this server's is written next, or that of another
+ * server is taken over, unless the store has forgotten the schedule, or another server has it no
+ * more.
  */
 static void take_other(struct schedule *schedule, const struct schedule_row *found)
 {
@@ -235,7 +236,7 @@ static void fired(struct op *op)
 {
 	struct schedule *schedule = op->firing->schedule;
 	int64_t next = to_seconds(op->firing->next), since = to_seconds(op->firing->since);
-	/* It may have another definition since */
+	/* The definition may have changed since. */
 	bool same = schedule->definition && to_ns(schedule->time) == op->firing->from;
 	int64_t late = same ? alarm_wall() - schedule_due(schedule) : 0;
 	struct schedule_row found = op->firing->found;
@@ -248,7 +249,7 @@ static void fired(struct op *op)
 	if (same && made)
 		histogram_add(&lateness, late);
 	if (same && !op->failed && !stale) {
-		/* If there is another line since that has this time, too, it says what is next. */
+		/* A new line may have this time, too, and then it says which time is next. */
 		schedule->time = schedule->unwritten ?
 			schedule_next(schedule, schedule->time) : next;
 		schedule->since = since;
@@ -273,9 +274,9 @@ static size_t misfires_wanted(const struct definition *definition)
 }
 
 /*
- * The first time that may be made up for. As the clock may have been wrong when the machine
- * started, the next time may be one of long ago: before the schedule was there, or one whose
- * run was forgotten.
+ * The first time that may be made up for. The clock may have been wrong when the machine started,
+ * so that the next time lies long ago: before the schedule was there, or before runs were
+ * forgotten.
  */
 static int64_t first_missed(const struct schedule *schedule)
 {
@@ -286,7 +287,7 @@ static int64_t first_missed(const struct schedule *schedule)
 	return schedule->time < first ? schedule_next(schedule, first - 1) : schedule->time;
 }
 
-/* Those before a time are too late: the policy says for which of them there is a job. */
+/* Times before @before are too late: the schedule's policy says which of them have a job. */
 static void misfire(const struct schedule *schedule, int64_t before, struct spans *times)
 {
 	size_t wanted = misfires_wanted(schedule->definition);
@@ -318,7 +319,10 @@ static void find_times(const struct schedule *schedule, struct spans *times)
 	}
 	times->ns[times->count++] = to_ns(schedule->time);
 	times->next = schedule_next(schedule, schedule->time);
-	/* It was found while the clock was ahead. One that is not set yet says nothing. */
+	/*
+	 * The bound was set while the clock was ahead. (A clock that is not set yet proves
+	 * nothing.)
+	 */
 	if (times->since > schedule->time && schedule->time >= CLOCK_SET)
 		times->since = schedule->time;
 }
@@ -328,7 +332,7 @@ static int64_t new_id(const char *name)
 	return others ? digest_text(name, 0) & INT64_MAX : next_id;
 }
 
-/* What a time of it waits for. That one may not be there: it may be another server's alone. */
+/* Set the run that a time waits for. Its schedule may be another server's, and not known here. */
 static void set_after(struct firing *firing, const struct schedule *schedule)
 {
 	const struct definition *definition = schedule->definition;
@@ -365,7 +369,7 @@ static bool fire(struct schedule *schedule)
 
 /* Times that wait */
 
-/* Numbers, or what begins with one */
+/* Compares numbers, or structures that begin with one. */
 static int compare(const void *a, const void *b)
 {
 	int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
@@ -380,7 +384,7 @@ static void made_at_last(struct op *op)
 	waiting_asked--;
 }
 
-/* What is due has its turn first, and does for what waits, which may be the last of all times. */
+/* Make a time that has waited. A time that is due comes first, and does for the one that waits. */
 static void make_at_last(struct schedule *schedule, int64_t time)
 {
 	struct op *op;
@@ -399,7 +403,7 @@ static void make_at_last(struct schedule *schedule, int64_t time)
 	firing_submit(op, made_at_last);
 }
 
-static void waiting_told(struct op *op)
+static void got_waiting(struct op *op)
 {
 	struct waiting *waiting = container_of(op, struct waiting, op);
 
@@ -420,7 +424,7 @@ static void waiting_told(struct op *op)
 	}
 }
 
-/* Nothing tells that a run has ended which another server's worker has had. */
+/* Ask the store for times that need wait no longer: another server's worker ends runs unnoticed. */
 static void look_for_waiting(void)
 {
 	struct waiting *waiting;
@@ -429,12 +433,12 @@ static void look_for_waiting(void)
 		return;
 	waiting = zalloc(sizeof(*waiting));
 	waiting->op.kind = OP_WAITING;
-	waiting->op.done = waiting_told;
+	waiting->op.done = got_waiting;
 	waiting_asked = 1;
 	commit_submit(&waiting->op);
 }
 
-/* Gives whether something is being written now. */
+/* Do what is next for a schedule; true: a write is under way now. */
 static bool act(struct schedule *schedule)
 {
 	if (schedule->unwritten) {
@@ -458,7 +462,7 @@ static bool act(struct schedule *schedule)
 	return false;
 }
 
-/* Those that wait have their turn. */
+/* Let the schedules in the row have their turn. */
 static void pump(void)
 {
 	commit_hold(true);
@@ -489,7 +493,7 @@ static void wait_for_turn(struct schedule *schedule)
 	DL_APPEND(waiting, schedule);
 }
 
-/* Have a schedule wait for what comes next: to be written, or its time. */
+/* Put a schedule into the row if it has to be written, or else set its timer. */
 static void settle(struct schedule *schedule)
 {
 	int64_t when;
@@ -516,7 +520,7 @@ static void expired(struct twheel *tw, struct twheel_timer *timer,
 	(void)tw;
 	(void)event;
 	settle(container_of(timer, struct schedule, timer));
-	/* Others expire at the same time. */
+	/* Other schedules are due at the same time: collect them first. */
 	event_active(turn, EV_TIMEOUT, 0);
 }
 
@@ -559,7 +563,7 @@ struct schedule *schedule_find(const char *name)
 	return schedule;
 }
 
-/* Nothing is left of one that has gone, and that the store has forgotten. */
+/* Free a schedule that no tab, no store and no request has any more. */
 static void end_if_unused(struct schedule *schedule)
 {
 	if (!schedule->forgotten || !schedule->gone || schedule->busy || schedule->queued ||
@@ -582,7 +586,7 @@ struct schedule *schedule_hold(struct schedule *schedule)
 	return schedule;
 }
 
-/** schedule_release - what was had by schedule_hold() is not needed any more */
+/** schedule_release - end schedule_hold() */
 void schedule_release(struct schedule *schedule)
 {
 	if (!schedule)
@@ -591,7 +595,7 @@ void schedule_release(struct schedule *schedule)
 	end_if_unused(schedule);
 }
 
-/** schedule_first - the first of all; the others come by hash.next */
+/** schedule_first - the first of all schedules; the others follow by hash.next */
 struct schedule *schedule_first(void)
 {
 	return schedules;
@@ -608,7 +612,7 @@ struct schedule_counts schedule_count(void)
 	return counts;
 }
 
-/** schedule_lateness - how long after they were due jobs of schedules were there */
+/** schedule_lateness - how late jobs of schedules were made */
 const struct histogram *schedule_lateness(void)
 {
 	return &lateness;
@@ -620,16 +624,16 @@ static void begin(struct schedule *schedule)
 	schedule->since = schedule->time;
 }
 
-/* The machine has no clock of its own, and did not have the time when this was there first. */
+/* Is the bound from before the clock was set? A machine may have no clock of its own. */
 static bool is_too_old(const struct schedule *schedule)
 {
 	return schedule->since < CLOCK_SET && now_seconds() >= CLOCK_SET;
 }
 
 /*
- * When somebody has set the clock back, or it was wrong when the machine started, times that
- * were passed over come again. What was made for them is not made again. And there is nothing
- * to be made up for of the years that a clock jumps when it is set for the first time.
+ * After the clock was set back, or was wrong when the machine started, times come again that were
+ * passed over. Their jobs are not made again. The years that a clock jumps when it is set for the
+ * first time are not made up for.
  */
 static void look_again(struct schedule *schedule)
 {
@@ -657,7 +661,7 @@ static void check_clock(void)
 	pump();
 }
 
-/** schedule_reading_begins - all files are going to be read, or read again */
+/** schedule_reading_begins - all tabs are going to be read, or read again */
 void schedule_reading_begins(void)
 {
 	check_clock();
@@ -666,14 +670,14 @@ void schedule_reading_begins(void)
 	zone_forget();
 }
 
-/* Is it due, and was it not changed in such a way that it has no such time? */
+/* Is a schedule due, and is that time still one of its own after a change? */
 static bool is_due(const struct schedule *schedule)
 {
 	return schedule->time <= now_seconds() &&
 		schedule_next(schedule, schedule->time - 1) == schedule->time;
 }
 
-/* Of those that this reading has found: what was there before is as old as its file. */
+/* The AFTER= of a schedule that this reading has found, or NULL; older ones don't count. */
 static const char *after_of(void *unused, const char *name)
 {
 	const struct schedule *schedule = schedule_find(name);
@@ -683,15 +687,15 @@ static const char *after_of(void *unused, const char *name)
 		schedule->definition->after : NULL;
 }
 
-/** schedule_circle - would a schedule that a file has wait for itself? @why has the names then */
+/** schedule_circle - would a schedule wait for itself by AFTER=? @why has the names then */
 bool schedule_circle(const struct definition *definition, char *why, size_t room)
 {
 	return after_circle(definition->name, definition->after, after_of, NULL, why, room);
 }
 
 /**
- * schedule_keep - a file has a schedule, and what it relies on can't be read now
- * @name: the schedule's, which stays as it was
+ * schedule_keep - keep a schedule as it was: a tab has it, but its calendar can't be read now
+ * @name: the schedule's name
  */
 void schedule_keep(const char *name)
 {
@@ -701,7 +705,7 @@ void schedule_keep(const char *name)
 		schedule->reading = reading;
 }
 
-/** schedule_digest - of what says when it fires: if it changes, the next time is found anew */
+/** schedule_digest - a digest of all that says when it fires: a change finds the next time anew */
 int64_t schedule_digest(const struct definition *definition, const struct holidays *holidays)
 {
 	int64_t digest = digest_text(definition->when, holidays ? holidays->digest : 0);
@@ -711,7 +715,7 @@ int64_t schedule_digest(const struct definition *definition, const struct holida
 	return digest_text("", digest ^ definition->jitter);
 }
 
-/** schedule_taking_begins - all files were read. No schedule fires until each is as they say. */
+/** schedule_taking_begins - all tabs were read. Nothing fires until all of it is in force. */
 void schedule_taking_begins(void)
 {
 	taking = true;
@@ -730,11 +734,11 @@ static void swap(struct schedule *schedule, struct definition **definition,
 }
 
 /**
- * schedule_adopt - a file has a schedule
- * @definition: the schedule, which is taken; out: what it was before, or NULL
- * @holidays: what its file of CALENDAR= leaves out, or NULL; taken, too; out: as before
+ * schedule_adopt - take a schedule that a tab has
+ * @definition: the schedule, which is taken; out: its earlier definition, or NULL
+ * @holidays: the times that CALENDAR= leaves out, or NULL; taken, too; out: the earlier ones
  * @digest: of both
- * @file: the file's path, which stays there
+ * @file: the tab's path, which stays valid
  *
  * Return: false, and nothing is taken, if another line has that name.
  */
@@ -748,7 +752,7 @@ bool schedule_adopt(struct definition **definition, struct holidays **holidays, 
 		schedule = add((*definition)->name, new_id((*definition)->name));
 	if (schedule->reading == reading)
 		return false;
-	/* The store alone had it, as its file could not be read before, perhaps. */
+	/* Only the store had the schedule, perhaps as its tab could not be read before. */
 	first = !schedule->definition;
 	swap(schedule, definition, holidays);
 	have_waits |= schedule->definition->overlap == OVERLAP_WAIT || schedule->definition->after;
@@ -766,13 +770,13 @@ bool schedule_adopt(struct definition **definition, struct holidays **holidays, 
 	} else if (first) {
 		look_again(schedule);
 	}
-	/* Of most, nothing is another one. */
+	/* Most schedules are as they were. */
 	if (!same || first)
 		settle(schedule);
 	return true;
 }
 
-/* What it has made stays. */
+/* Stop a schedule; jobs that it has made stay. */
 static void stop(struct schedule *schedule)
 {
 	definition_free(schedule->definition);
@@ -781,12 +785,12 @@ static void stop(struct schedule *schedule)
 	schedule->holidays = NULL;
 	schedule->gone = alarm_wall();
 	gone_count++;
-	/* Where another server has another definition, that one goes on. */
+	/* If another server has another definition, the schedule goes on there. */
 	schedule->unwritten = !schedule->other;
 	settle(schedule);
 }
 
-/* Of all that makes its jobs what they are; its own digest has its times. */
+/* A digest of all that makes its jobs; schedule->digest has its times alone */
 static int64_t whole_digest(const struct schedule *schedule)
 {
 	const struct definition *one = schedule->definition;
@@ -802,7 +806,7 @@ static int64_t whole_digest(const struct schedule *schedule)
 	return digest_text(one->name, digest);
 }
 
-/* In whatever order they are; never 0 */
+/* Set the digest of all schedules, in whatever order they are; never 0 */
 static void tell_tabs(void)
 {
 	uint64_t sum = 1;
@@ -813,17 +817,20 @@ static void tell_tabs(void)
 	__atomic_store_n(&store_tabs, sum ? sum : 1, __ATOMIC_RELAXED);
 }
 
-/* Where others have some, those that no file of this server ever had are theirs. */
+/*
+ * Did a tab of this server ever have it? If not, it is another server's, where the store is
+ * shared.
+ */
 static bool was_ours(const struct schedule *schedule)
 {
 	return !others || schedule->reading;
 }
 
 /**
- * schedule_taking_ends - those that no file has stop
- * @complete: all files could be read; if not, none stops
+ * schedule_taking_ends - stop the schedules that no tab has any more
+ * @complete: all tabs could be read; if not, none stops
  *
- * Return: false if there are more, and it is to be called again.
+ * Return: false if there are more: call it again.
  */
 bool schedule_taking_ends(bool complete)
 {
@@ -858,7 +865,7 @@ static void pause_done(struct op *op)
 	if (!why && !schedule->paused && schedule->definition) {
 		schedule->time = schedule_next(schedule, define->since);
 		schedule->since = schedule->time;
-		/* It may have another definition since */
+		/* The definition may have changed since. */
 		schedule->unwritten |= to_ns(schedule->time) != define->row.next;
 	}
 	settle(schedule);
@@ -868,10 +875,10 @@ static void pause_done(struct op *op)
 }
 
 /**
- * schedule_pause - have a schedule fire no more, or again
- * @schedule: the schedule, which a file has
- * @paused: which of both. What was due while it was paused is left out
- * @done: called when that is in the store, or @why it can't be
+ * schedule_pause - pause or resume a schedule
+ * @schedule: the schedule, which a tab has
+ * @paused: true: pause. Times that pass while it is paused have no jobs
+ * @done: called when the store has it, or with @why it can't
  * @arg: for @done
  */
 void schedule_pause(struct schedule *schedule, bool paused,
@@ -896,7 +903,7 @@ void schedule_pause(struct schedule *schedule, bool paused,
 
 static void start_pruning(void);
 
-/* What comes again, or is being written, has a row then, and is forgotten later. */
+/* A schedule that comes again, or is being written, has a row anew, and is forgotten later. */
 static bool forget(struct schedule *schedule)
 {
 	if (schedule->busy || schedule->queued || schedule->unwritten)
@@ -905,7 +912,7 @@ static bool forget(struct schedule *schedule)
 	return true;
 }
 
-/* As long as something was forgotten, a piece after the other */
+/* Go on piece by piece as long as runs were forgotten. */
 static void pruned(struct op *op)
 {
 	struct prune *prune = container_of(op, struct prune, op);
@@ -923,7 +930,7 @@ static void pruned(struct op *op)
 		start_pruning();
 }
 
-/* All have their turn, as what has runs is not forgotten for days; some each time. */
+/* Ask for some each time, in turns: a schedule that still has runs stays for days. */
 static void choose_gone(struct prune *prune)
 {
 	struct schedule *first = next_gone, *one = first ? first : schedules;
@@ -952,13 +959,13 @@ static void start_pruning(void)
 	commit_submit(&prune->op);
 }
 
-/** schedule_forgotten - up to this time, in ns, runs are no longer known */
+/** schedule_forgotten - the time, in ns, up to which runs may be forgotten */
 int64_t schedule_forgotten(void)
 {
 	return forgotten;
 }
 
-/* If it was resumed, the store knows its next time, and says so when this one comes. */
+/* A resumed schedule: the store knows its next time, and says so when this one comes. */
 static void look_at_one(struct schedule *schedule, bool paused)
 {
 	if (!schedule->definition || schedule->pausing || schedule->busy || schedule->unwritten)
@@ -970,13 +977,13 @@ static void look_at_one(struct schedule *schedule, bool paused)
 	settle(schedule);
 }
 
-/** schedule_differs - which servers have other tabs than this one: names; or "" */
+/** schedule_differs - the names of servers with other tabs than this one's; or "" */
 const char *schedule_differs(void)
 {
 	return differ_said ? differing : "";
 }
 
-/* The names of servers whose tabs differ were looked up. */
+/* Take the names of servers with other tabs, and log them if that lasts. */
 static void compare_tabs(const char *names)
 {
 	bool same = !*names;
@@ -997,7 +1004,7 @@ static void compare_tabs(const char *names)
 	differ_said = !same;
 }
 
-/* Another server may have paused or resumed some. */
+/* Take over what another server has paused or resumed. */
 static void looked(struct op *op)
 {
 	struct request *request = container_of(op, struct request, op);
@@ -1040,9 +1047,9 @@ void schedule_tick(void)
 }
 
 /**
- * schedule_start - have those that the store has
+ * schedule_start - load the schedules that the store has
  * @base: the loop
- * @keep: so long runs are kept that are over, in ns
+ * @keep: how long runs that are over are kept, in ns
  * @shared: other servers have schedules in the same store
  */
 void schedule_start(struct event_base *base, int64_t keep, bool shared)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Schedules: when each fires next, and that it does.
+ * Schedules: when each fires next, and its firings.
  *
- * They go by the wall clock, and not by the server's time, as people wrote their times down.
+ * Schedules go by the wall clock, not by the server's time: people wrote their times down.
  * The store alone says what was made: a timer is only an alarm.
  */
 #ifndef TWHEELD_SCHEDULE_H
@@ -19,28 +19,28 @@
 struct schedule {
 	int64_t id, digest;
 	char *name;
-	int64_t time;				/* for which it fires next, in seconds */
-	int64_t since;				/* times before are not made up for */
+	int64_t time;				/* the time for which it fires next, in seconds */
+	int64_t since;				/* earlier times are not made up for */
 	bool paused;
-	int64_t gone;				/* since when no file has it, in ns; or 0 */
+	int64_t gone;				/* since when no tab has it, in ns; or 0 */
 	UT_hash_handle hash;
-	struct definition *definition;		/* NULL: no file has it */
-	struct holidays *holidays;		/* what CALENDAR= leaves out, or NULL */
-	const char *file;			/* that has it */
-	unsigned int reading;			/* that has found it */
+	struct definition *definition;		/* NULL: no tab has it */
+	struct holidays *holidays;		/* the times that CALENDAR= leaves out, or NULL */
+	const char *file;			/* the path of its tab */
+	unsigned int reading;			/* the last reading that has found it */
 	bool unwritten;				/* the store has not all of it */
-	bool pausing;				/* that it is paused, or not, is written */
-	bool other;				/* of a shared store: it has another definition */
-	bool busy, queued;			/* it is being written, or waits for that */
+	bool pausing;				/* a pause or its end is being written */
+	bool other;				/* the (shared) store has another definition */
+	bool busy, queued;			/* a write is under way, or it waits for one */
 	bool forgotten;				/* by the store */
 	unsigned int users;			/* schedule_hold() */
 	struct twheel_timer timer;
-	struct schedule *prev, *next;		/* those that wait */
+	struct schedule *prev, *next;		/* the row of those that wait */
 };
 
 struct event_base;
 
-/* By whoever paused it, or by its line */
+/* Paused by a person, or by its line */
 static inline bool schedule_is_paused(const struct schedule *schedule)
 {
 	return schedule->paused || (schedule->definition && schedule->definition->paused);
@@ -62,7 +62,7 @@ struct schedule *schedule_hold(struct schedule *schedule);
 void schedule_release(struct schedule *schedule);
 const struct histogram *schedule_lateness(void);
 
-/* Files are read; and then taken: all schedules that they have, and the end */
+/* First the tabs are read; then all their schedules are taken, and the rest stops. */
 void schedule_reading_begins(void);
 int64_t schedule_digest(const struct definition *definition, const struct holidays *holidays);
 void schedule_taking_begins(void);

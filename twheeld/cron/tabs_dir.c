@@ -25,8 +25,8 @@ static const char *folder;
 static struct event *soon;
 static int watch_fd = -1;
 static struct stat was_read;	/* the folder */
-static bool again;		/* after the reading that is under way */
-static void (*told)(void);	/* is called when what was asked for is read */
+static bool again;		/* read once more after the reading that is under way */
+static void (*on_read)(void);	/* called when a reading that was asked for is in force */
 
 static void watch(void)
 {
@@ -35,7 +35,7 @@ static void watch(void)
 			 strerror(errno));
 }
 
-/* An editor does several things at once. And clients are to be served, too. */
+/* Wait a little: an editor does several things at once, and clients have to be served, too. */
 static void read_soon(void)
 {
 	int64_t took = tabs_reader_took(), delay = 10 * took > SECOND / 5 ? 10 * took : SECOND / 5;
@@ -45,7 +45,7 @@ static void read_soon(void)
 		event_add(soon, &tv);
 }
 
-/* Another folder may have its name now, of which inotify says nothing. And calendars run out. */
+/* inotify is silent where another folder gets the name. And calendars run out. */
 static void look(evutil_socket_t fd, short what, void *arg)
 {
 	struct stat st;
@@ -63,7 +63,7 @@ static void look(evutil_socket_t fd, short what, void *arg)
 /* Gives false if the folder can't be read. */
 static bool read_all(void (*done)(bool stays))
 {
-	/* What changes from now on is seen. */
+	/* Watch first, so that no change during the reading is missed. */
 	watch();
 	if (stat(folder, &was_read))
 		was_read.st_ino = 0;
@@ -82,13 +82,13 @@ static void begin(void);
 
 static void end(void)
 {
-	void (*tell)(void) = told;
+	void (*tell)(void) = on_read;
 
 	if (again) {
 		begin();
 		return;
 	}
-	told = NULL;
+	on_read = NULL;
 	if (tell)
 		tell();
 }
@@ -110,7 +110,7 @@ static void begin(void)
 
 /**
  * tabs_dir_read_again - read all files once more, and say so
- * @done: is called when what they say is in force
+ * @done: called when all is in force
  */
 void tabs_dir_read_again(void (*done)(void))
 {
@@ -118,7 +118,7 @@ void tabs_dir_read_again(void (*done)(void))
 		done();
 		return;
 	}
-	told = done;
+	on_read = done;
 	begin();
 }
 
@@ -130,7 +130,7 @@ static void changed_before(evutil_socket_t fd, short what, void *arg)
 	begin();
 }
 
-/* A file that was just made is being written, unless it is only a link to another one. */
+/* A new file counts once it is written and closed; a new link counts at once. */
 static bool counts_now(const struct inotify_event *event)
 {
 	char path[4096];
@@ -142,7 +142,7 @@ static bool counts_now(const struct inotify_event *event)
 	return lstat(path, &st) == 0 && (S_ISLNK(st.st_mode) || st.st_nlink > 1);
 }
 
-/* Is it a tab, or what one of them has as CALENDAR=? */
+/* Is it a tab, or a file that a tab names as CALENDAR=? */
 static bool is_of_tabs(const char *name)
 {
 	char path[4096];
@@ -186,7 +186,7 @@ static void read_first(bool stays)
  * tabs_dir_start - read the schedules, and do so again when a file changes
  * @base: the loop
  * @path: the folder
- * @host: what is known of this machine
+ * @host: this machine's names
  */
 void tabs_dir_start(struct event_base *base, const char *path, const struct tab_host *host)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The folder of tabs: what schedules there are.
+ * The folder of tabs.
  */
 #ifndef TWHEELD_TABS_DIR_H
 #define TWHEELD_TABS_DIR_H

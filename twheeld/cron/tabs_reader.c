@@ -2,8 +2,8 @@
 /*
  * A reading of all tabs, in slices, between which clients are served.
  *
- * First all files are read, while what was read before goes on. Then what they have is taken,
- * and nothing fires until all of it is: no time sees a half of an edit.
+ * First all files are read, while the earlier schedules go on. Then the new ones are taken, and
+ * nothing fires until all are: no time sees half of an edit.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,22 +28,22 @@
 /* How many wrong lines of all files are named */
 #define COMPLAINTS 1000
 #define SLICE (2 * MILLISECOND)
-/* While files come and go, all are read so often at most, before what they have is taken. */
+/* While files come and go, all are read this many times at most before they are taken. */
 #define SCANS_MOST 4
 
-/* A file's path, as long as the server runs */
+/* A file's path, which is kept as long as the server runs */
 struct path {
 	char *text;
 	UT_hash_handle hash;
 };
 
-/* A schedule that was read; after it was taken, what was in its place */
+/* A schedule that was read; once it was taken, its earlier definition */
 struct line {
 	struct definition *definition;
 	struct holidays *holidays;
 	int64_t digest;
 	const char *path;
-	bool kept;		/* what it relies on can't be read */
+	bool kept;		/* its calendar can't be read: it stays as it was */
 	struct line *next;
 };
 
@@ -55,7 +55,7 @@ struct file {
 	char *text;
 	size_t size, have;
 	struct tab *tab;	/* NULL: the text is not all there yet */
-	bool done;		/* nothing more is taken of it */
+	bool done;		/* the rest of the file is left out */
 };
 
 static struct event_base *loop;
@@ -63,11 +63,11 @@ static const char *folder;
 static struct tab_host host;
 static struct path *paths;
 static struct event *next_slice;
-static size_t wrong_last;	/* of the last reading that came to its end */
-static int64_t took;		/* by that one, in ns of the processor */
+static size_t wrong_last;	/* wrong lines of the last reading that came to its end */
+static int64_t took;		/* ns of a processor that it took */
 
-/* The one that is under way, and when a file last came or went before it */
-static bool (*step)(void);	/* gives false if it has to wait; NULL: there is none */
+/* The reading under way, and when a file last came or went before it */
+static bool (*step)(void);	/* its next step; gives false to wait. NULL: no reading */
 static void (*at_end)(bool complete);
 static struct dirent **entries;
 static int entry, entry_count, scans;
@@ -110,7 +110,7 @@ static void name_taken(const struct line *one)
 
 /* Files */
 
-/* When one came or went, or 0 */
+/* When a file last came or went, or 0 */
 static int64_t tabs_dir_time(void)
 {
 	struct stat st;
@@ -167,7 +167,7 @@ static void close_file(void)
 	file.path = NULL;
 }
 
-/* A link to nothing is no tab. What was there just now has another name, perhaps. */
+/* A link to nothing is no tab; a file that has just vanished may have another name now. */
 static bool is_link(const char *path)
 {
 	struct stat st;
@@ -226,7 +226,7 @@ static void read_piece(void)
 		begin_text();
 }
 
-/* To give 64 MiB back at once takes some milliseconds. Gives false when little is left. */
+/* Give memory back in pieces: 64 MiB at once take some milliseconds. False: little is left. */
 static bool shrink_text(void)
 {
 	char *less;
@@ -254,13 +254,15 @@ static void next_file(void)
 	free(path);
 }
 
-/* What schedules leave out */
+/* The files of CALENDAR= */
 
 static bool days_step(void);
 
 static bool scan_again(void);
 
-/* A file that was renamed meanwhile may have been seen by neither of its names, or by both. */
+/*
+ * Read again if files came or went: a renamed one may have been seen by neither name, or by both.
+ */
 static void end_files(void)
 {
 	stays = tabs_dir_time() == modified;
@@ -389,7 +391,7 @@ static bool days_step(void)
 	return true;
 }
 
-/* All is read */
+/* The end of a reading */
 
 static bool free_step(void)
 {
@@ -470,7 +472,7 @@ static void due(evutil_socket_t fd, short what, void *arg)
 	slice();
 }
 
-/** tabs_reader_is_tab - is a file of that name one? */
+/** tabs_reader_is_tab - is a file of that name a tab? */
 bool tabs_reader_is_tab(const char *name)
 {
 	size_t length = strlen(name);
@@ -479,9 +481,8 @@ bool tabs_reader_is_tab(const char *name)
 }
 
 /**
- * tabs_reader_begin - read all tabs; there must be no reading under way
- * @done: is called when what they say is in force, and told whether no file came or went
- *	meanwhile
+ * tabs_reader_begin - read all tabs; no reading may be under way
+ * @done: called when all is in force; @stays: no file came or went meanwhile
  *
  * Return: false, having complained, if the folder can't be read.
  */
@@ -503,10 +504,10 @@ bool tabs_reader_begin(void (*done)(bool stays))
 }
 
 /**
- * tabs_reader_start - have a folder
+ * tabs_reader_start - set the folder
  * @base: the loop
  * @path: the folder
- * @for_host: what it is read for; what @path points to stays
+ * @for_host: this machine's names. @path has to stay valid
  */
 void tabs_reader_start(struct event_base *base, const char *path, const struct tab_host *for_host)
 {
@@ -518,25 +519,25 @@ void tabs_reader_start(struct event_base *base, const char *path, const struct t
 	next_slice = must(evtimer_new(base, due, NULL));
 }
 
-/** tabs_reader_in_slices - the loop runs from now on: each reading before was a whole one */
+/** tabs_reader_in_slices - read in slices from now on, as the loop runs; before, all at once */
 void tabs_reader_in_slices(void)
 {
 	in_loop = true;
 }
 
-/** tabs_reader_goes_on - is there one that is not at its end? */
+/** tabs_reader_goes_on - is a reading under way? */
 bool tabs_reader_goes_on(void)
 {
 	return step;
 }
 
-/** tabs_reader_took - what the last one took of the processor, in ns */
+/** tabs_reader_took - ns of a processor that the last reading took */
 int64_t tabs_reader_took(void)
 {
 	return took;
 }
 
-/** tabs_reader_wrong - how many lines were wrong in the last one */
+/** tabs_reader_wrong - how many lines were wrong in the last reading */
 size_t tabs_reader_wrong(void)
 {
 	return wrong_last;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheeld -t: what is wrong in a tab, and when its schedules fire next.
+ * twheeld -t: the mistakes in a tab, and when its schedules fire next.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -37,8 +37,8 @@ struct check {
 	char *folder;
 	struct name *names;
 	size_t wrong;
-	int times;		/* of each schedule */
-	json_t *schedules, *mistakes;	/* NULL: it is for people */
+	int times;		/* how many of each schedule */
+	json_t *schedules, *mistakes;	/* NULL: print for people */
 };
 
 static void wrong(struct tab_reader *reader, unsigned int line, size_t column, const char *why)
@@ -117,7 +117,7 @@ static bool get_holidays(struct check *check, const struct definition *definitio
 	return *holidays;
 }
 
-/* On the clock of its zone, with the day of the week */
+/* A time by the clock of its zone, with the day of the week */
 static void text_of(const struct zone *zone, int64_t when, char *text, size_t room)
 {
 	int64_t offset = zone_clock(zone, when) - when, far = llabs(offset);
@@ -132,7 +132,7 @@ static void text_of(const struct zone *zone, int64_t when, char *text, size_t ro
 		 (int)(far / 3600), (int)(far / 60 % 60), day);
 }
 
-/* In six fields, what the numbers of a day of the week are: "SUN-THU". Gives false without any. */
+/* The names for numbers of days of the week in six fields: "SUN-THU". False: it has none. */
 static bool name_weekdays(const char *when, char *names, size_t room)
 {
 	static const char *const days[] = { "SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT" };
@@ -157,7 +157,7 @@ static bool name_weekdays(const char *when, char *names, size_t room)
 	return any;
 }
 
-/* What CALENDAR= leaves out from now on */
+/* The times that CALENDAR= leaves out from now on */
 struct left {
 	int64_t days;
 	char last[40];
@@ -317,13 +317,13 @@ static void parse(struct check *check, const char *text, size_t length,
 }
 
 /**
- * check_tab - print what is wrong in a tab, and when its schedules fire next
+ * check_tab - print the mistakes in a tab, and when its schedules fire next
  * @path: the file; "-" is standard input
- * @host: what it is read for
+ * @host: the names of the machine that it is for
  * @times: how many of each schedule
  * @json: print it as JSON
  *
- * Return: what the program is to end with: 0 if nothing is wrong.
+ * Return: the program's exit status: 0 if nothing is wrong.
  */
 int check_tab(const char *path, const struct tab_host *host, int times, bool json)
 {

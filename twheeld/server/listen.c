@@ -27,7 +27,7 @@ static struct listener *listeners;
 static struct event *later;
 static unsigned int most_clients;
 
-/* All clients that can be served are there, or all memory and descriptors are in use. */
+/* Accept nobody for now: the most clients are there, or memory or descriptors are used up. */
 static void pause_all(void)
 {
 	static const struct timeval soon = { 0, 100000 };
@@ -86,7 +86,7 @@ void listen_start(struct event_base *base, unsigned int most)
 	later = must(evtimer_new(base, again, NULL));
 }
 
-/* What is accepted has these from the socket that listens. On unix sockets, they do nothing. */
+/* Accepted sockets inherit these from the one that listens. Unix sockets ignore them. */
 static void set_options(int fd)
 {
 	int yes = 1;
@@ -116,7 +116,7 @@ void listen_no_more(void)
 		int fd = event_get_fd(one->event);
 
 		listeners = one->next;
-		/* The descriptor has to be there when it is taken out of the loop. */
+		/* Free the event before its descriptor is closed. */
 		event_free(one->event);
 		close(fd);
 		free(one);

@@ -30,7 +30,7 @@
 #include "web/status.h"
 
 #define DEFAULT_PORT "11300"
-/* The longest that a transaction takes: an administrator gets an error then */
+/* A transaction that takes longer than this is reported to the administrator. */
 #define STUCK (10 * SECOND)
 
 static struct options options;
@@ -69,7 +69,10 @@ static void end(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	/* Where others serve, what clients have is not taken from them. The second time, it is. */
+	/*
+	 * Where other servers go on, clients keep their jobs until they are done; a second signal
+	 * ends.
+	 */
 	if (!engine->drain || !engine->drain()) {
 		event_base_loopbreak(arg);
 		return;
@@ -79,7 +82,7 @@ static void end(evutil_socket_t fd, short what, void *arg)
 	listen_no_more();
 }
 
-/* What the file says of tubes is in force at once, all else when the server starts next. */
+/* The file's settings of tubes are in force at once, all others at the next start. */
 static void reload(evutil_socket_t fd, short what, void *arg)
 {
 	struct settings *settings;
@@ -101,14 +104,14 @@ static void reload(evutil_socket_t fd, short what, void *arg)
 	tabs_dir_read_again(systemd_ready);
 }
 
-/* Nothing was begun: a disk or a database may be waited for, or tables be made anew for hours. */
+/* A signal during the start, which may wait for a disk or database, or remake tables for hours. */
 static void end_at_once(int number)
 {
 	(void)number;
 	_exit(0);
 }
 
-/* From now on, these don't end the server: those that come before it serves are done then. */
+/* From now on, these signals don't end the server; they are handled once it serves. */
 static void take_signals(struct event_base *base)
 {
 	signal(SIGTERM, end_at_once);
@@ -117,7 +120,7 @@ static void take_signals(struct event_base *base)
 	event_add(must(evsignal_new(base, SIGHUP, reload, NULL)), NULL);
 }
 
-/* From now on, the store is left in order. */
+/* From now on, the server leaves the store in order before it ends. */
 static void take_ends(struct event_base *base)
 {
 	event_add(must(evsignal_new(base, SIGTERM, end, base)), NULL);
@@ -136,7 +139,7 @@ static void check_store(struct event_base *base)
 
 static void check_committer(void)
 {
-	static int64_t stuck;	/* when it was found to be; 0: it is not */
+	static int64_t stuck;	/* since when the store is stuck; 0: it is not */
 	int64_t waits = commit_waits();
 
 	if (waits > STUCK && !stuck) {
@@ -221,7 +224,7 @@ static void open_jobs(void)
 		listen_add(socket_open_text(settings->listen[i]));
 }
 
-/* What systemd has opened takes the place of what the command line and the file say. */
+/* Sockets that systemd has opened take the place of those in command line and file. */
 static void open_sockets(void)
 {
 	systemd_sockets(add_passed);
@@ -240,7 +243,7 @@ static void serve(struct event_base *base)
 	systemd_ready();
 	event_base_dispatch(base);
 	systemd_stopping();
-	/* All of a store that is gone may have to be copied. */
+	/* A store that is gone may have to be copied, which takes long. */
 	if (exit_status)
 		systemd_may_take_long();
 }
@@ -255,7 +258,7 @@ int main(int argc, char **argv)
 {
 	struct event_base *base;
 
-	/* Who started this may ignore it, and then nothing is known of how a child ended. */
+	/* An inherited SIG_IGN would hide how a child ended. */
 	signal(SIGCHLD, SIG_DFL);
 	options_read(&options, argc, argv);
 	if (options.check) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the command line says, and where it says nothing the configuration file.
+ * The options: from the command line, or else from the configuration file.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -24,7 +24,7 @@
 #define DEFAULT_HISTORY (30 * 86400 * SECOND)
 #define DEFAULT_LEASE (10 * SECOND)
 
-/* Of the path of a unix socket, with its 0 */
+/* Bytes of a unix socket's path, with its 0 */
 #define SUN_PATH_MOST sizeof(((struct sockaddr_un *)0)->sun_path)
 
 /* Options without a letter */
@@ -56,7 +56,7 @@ static const char help[] =
 "\n"
 "See twheeld(8).\n";
 
-/* Says what is wrong with the command line, and ends */
+/* Say what is wrong with the command line, and end. */
 #define wrong(...) ({ complain(__VA_ARGS__); exit(WRONG_OPTION); })
 
 static unsigned long number(const char *text, char option)
@@ -212,7 +212,7 @@ static void add_file(struct options *options, const struct settings *settings)
 	}
 }
 
-/* What can't stand in a tube's name becomes a hyphen. */
+/* The host's name; characters that a tube's name can't have become hyphens. */
 static const char *host_name(void)
 {
 	static char name[65];
@@ -227,13 +227,13 @@ static const char *host_name(void)
 	return name;
 }
 
-/** options_shared - is that a database which servers can share? */
+/** options_shared - is it the address of a database, which servers can share? */
 bool options_shared(const char *where)
 {
 	return !strncmp(where, "postgresql://", 13) || !strncmp(where, "postgres://", 11);
 }
 
-/* In the folder of what is there while the server runs, or else with the jobs */
+/* The default: in systemd's RuntimeDirectory=, or else beside the jobs */
 static const char *admin_path(const struct options *options)
 {
 	const char *dir = getenv("RUNTIME_DIRECTORY");
@@ -246,11 +246,11 @@ static const char *admin_path(const struct options *options)
 	}
 	if (asprintf(&path, "%s/admin", dir ? dir : options->dir) < 0)
 		must(NULL);
-	/* Who has no schedules may need no socket. */
+	/* Too long a path is an error only where there are schedules. */
 	return options->schedules || strlen(path) < SUN_PATH_MOST ? path : NULL;
 }
 
-/* That would be the root folder. */
+/* An empty name would be the root folder. */
 static void check_dir(const struct options *options)
 {
 	if (!*options->dir)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the command line says, and where it says nothing the configuration file.
+ * The options: from the command line, or else from the configuration file.
  */
 #ifndef TWHEELD_OPTIONS_H
 #define TWHEELD_OPTIONS_H
@@ -9,10 +9,10 @@
 
 struct options {
 	const char *dir, *address, *port, *user, *file;
-	int sync;			/* enum sync; below 0: nobody has said it */
+	int sync;			/* enum sync; below 0: not set */
 	int64_t sync_ns;
 	int64_t job_size, connections;
-	const char *check;		/* a tab, and nothing else is done */
+	const char *check;		/* -t: a tab to check, instead of serving */
 	int check_times;
 	bool check_json;
 	const char *schedules, *node, *site, *admin;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the server says to systemd, and what systemd has opened for it.
+ * systemd: its sockets, its watchdog, and the server's state for it.
  *
  * The watchdog is answered by the event loop alone, so that a loop that hangs is noticed.
- * It is answered also while the committer waits for a disk that does not answer: a new
- * process would wait for the same disk, what was acknowledged is safe either way, and
- * meanwhile jobs that are in memory are still given out and timed. Instead the status and
- * the journal say so.
+ * The loop answers also while the committer waits for a disk that does not answer: a new process
+ * would wait for the same disk, acknowledged jobs are safe either way, and jobs in memory are still
+ * given out and timed. The status and the journal name the disk instead.
  */
 #include <errno.h>
 #include <event2/event.h>
@@ -68,7 +67,7 @@ void systemd_start(struct event_base *base)
 
 	if (sd_watchdog_enabled(0, &us) <= 0)
 		return;
-	/* Thrice in its time: one answer may be late on a machine that is busy */
+	/* Three times as often as needed: on a busy machine, an answer may be late. */
 	us /= 3;
 	often = (struct timeval){ us / 1000000, us % 1000000 };
 	event_add(must(event_new(base, -1, EV_PERSIST, alive, NULL)), &often);
@@ -80,7 +79,7 @@ void systemd_ready(void)
 	sd_notify(0, "READY=1\nSTATUS=Serving");
 }
 
-/** systemd_reloading - the configuration is being read again; then systemd_ready() */
+/** systemd_reloading - say that the configuration is being read again; then systemd_ready() */
 void systemd_reloading(void)
 {
 	struct timespec ts;
@@ -95,13 +94,13 @@ void systemd_stopping(void)
 	sd_notify(0, "STOPPING=1\nSTATUS=Writing what waits to be written");
 }
 
-/** systemd_may_take_long - what it does now has a day, not the TimeoutStopSec= of its unit */
+/** systemd_may_take_long - ask for a day to stop in, beyond TimeoutStopSec= of the unit */
 void systemd_may_take_long(void)
 {
 	sd_notify(0, "EXTEND_TIMEOUT_USEC=86400000000");
 }
 
-/** systemd_status - what systemctl status shows */
+/** systemd_status - set the text that "systemctl status" shows */
 void systemd_status(const char *format, ...)
 {
 	char text[200];

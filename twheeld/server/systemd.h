@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the server says to systemd, and what systemd has opened for it. Without systemd, all of
- * it does nothing.
+ * systemd: its sockets, its watchdog, and the server's state for it. Without systemd, all of it
+ * does nothing.
  */
 #ifndef TWHEELD_SYSTEMD_H
 #define TWHEELD_SYSTEMD_H
