@@ -3,9 +3,9 @@
  * When a schedule fires: expressions, in a zone.
  *
  * A zone is a table of spans in which its clock is not set. In a span, the clock shows the
- * time plus an offset, and fields.h knows which times on a clock fit. What fires at a fixed
- * time looks at those alone that the clock shows for the first time, and counts those that a
- * gap left out as the first of the span after it. What is wild looks at all that is shown.
+ * time plus an offset, and fields.h knows which times on a clock fit. An expression with a fixed
+ * time counts only what the clock shows for the first time, and a time in a gap as the first one
+ * of the next span. A wild one, like every 15 minutes, counts all that the clock shows.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +29,8 @@ enum kind { FIELDS, EVERY, ONCE };
 
 struct calendar {
 	enum kind kind;
-	int64_t seconds;	/* of EVERY: its period; of ONCE: when, on the zone's clock */
-	int64_t origin;		/* of EVERY: its first time, on the zone's clock */
+	int64_t seconds;	/* EVERY: its period; ONCE: when, on the zone's clock */
+	int64_t origin;		/* EVERY: its first time, on the zone's clock */
 	int64_t first, last;	/* no time before and after these */
 	struct fields fields;
 	struct zone *zone;	/* NULL: UTC */
@@ -69,7 +69,7 @@ static bool parse_every(struct calendar *calendar, const char *text, const char 
 	return true;
 }
 
-/* Has a text this shape, with digits where there are zeros? It may go on. */
+/* Does a text begin with this shape, with digits in place of its zeros? */
 static bool has_shape(const char *text, const char *shape)
 {
 	for (; *shape; text++, shape++)
@@ -78,7 +78,7 @@ static bool has_shape(const char *text, const char *shape)
 	return true;
 }
 
-/* How far the clock of a time of RFC 3339 is from UTC */
+/* The offset from UTC at the end of a time of RFC 3339 */
 static bool take_offset(const char *at, int64_t *seconds)
 {
 	int hours, minutes;
@@ -93,7 +93,7 @@ static bool take_offset(const char *at, int64_t *seconds)
 	return true;
 }
 
-/* The time on the clock, and the rest of the text; NULL: there is no such time */
+/* Read a time on the clock; gives the rest of the text, or NULL: there is no such time. */
 static const char *take_time(const char *at, int64_t *seconds)
 {
 	bool with_seconds = has_shape(at, "0000-00-00T00:00:00");
@@ -147,7 +147,7 @@ static bool parse_nickname(struct calendar *calendar, const char *text, const ch
 			      "there are @yearly, @monthly, @weekly, @daily, @hourly, @every 90s, @at 2027-01-01T00:00Z");
 }
 
-/* The text after a word and spaces; NULL: it does not begin so */
+/* The text after a word and spaces; NULL: it does not begin with the word */
 static const char *after(const char *text, const char *word)
 {
 	size_t length = strlen(word);
@@ -200,7 +200,7 @@ static bool get_zone(struct calendar *calendar, const char *name, struct calenda
 
 /**
  * calendar_parse - understand an expression
- * @text: what calendar.h says, up to CALENDAR_TEXT_MOST characters; spaces around it are fine
+ * @text: the expression, see calendar.h, up to CALENDAR_TEXT_MOST characters, and spaces around it
  * @length: of the text
  * @zone: a name of the zone database, or NULL: the zone of this machine
  * @error: where it says what is wrong
@@ -229,7 +229,7 @@ struct calendar *calendar_parse(const char *text, size_t length, const char *zon
 	return calendar;
 }
 
-/* A moment, as a calendar that has it alone */
+/* A calendar that has one moment alone */
 static struct calendar *moment_of(const char *text, const char *zone, bool *day)
 {
 	struct calendar_error error;
@@ -243,13 +243,13 @@ static struct calendar *moment_of(const char *text, const char *zone, bool *day)
 }
 
 /**
- * calendar_moment - a time, as @at has it, or a day
+ * calendar_moment - understand a time, as of @at, or a day
  * @text: such as 2027-01-01T00:00Z, 2027-01-01T00:00 on the zone's clock, or 2027-01-01
  * @zone: a name of the zone database, or NULL: the zone of this machine
- * @end: of a day, its last second, and not its first
+ * @end: take a day's last second, not its first
  * @seconds: out: the time
  *
- * Return: false: it is none from 1970 to 2199.
+ * Return: false: it is no time from 1970 to 2199.
  */
 bool calendar_moment(const char *text, const char *zone, bool end, int64_t *seconds)
 {
@@ -261,19 +261,19 @@ bool calendar_moment(const char *text, const char *zone, bool end, int64_t *seco
 	end &= day;
 	if (end)
 		moment->seconds += DAY_SECONDS;
-	/* What begins 1970 in the east is before it in UTC. */
+	/* In the east, 1970 begins before it does in UTC. */
 	*seconds = calendar_next(moment, INT64_MIN) - end;
 	calendar_free(moment);
 	return true;
 }
 
 /**
- * calendar_from - have the times of @every counted from a moment, and none before it
+ * calendar_from - count the times of @every from a moment on
  * @calendar: the calendar, of @every
- * @text: the moment, as calendar_moment() has it
- * @zone: as calendar_parse() has it. Whole days are days on its clock, other times are not
+ * @text: the moment, as for calendar_moment()
+ * @zone: as for calendar_parse(). Periods of whole days are days on its clock, others are not
  *
- * Return: false: that is no moment, or the calendar has other times.
+ * Return: false: it is no moment, or the calendar is none of @every.
  */
 bool calendar_from(struct calendar *calendar, const char *text, const char *zone)
 {
@@ -289,7 +289,7 @@ bool calendar_from(struct calendar *calendar, const char *text, const char *zone
 	calendar_limit(calendar, calendar->origin, CALENDAR_NEVER);
 	if (calendar->seconds % DAY_SECONDS == 0)
 		calendar->zone = zone_get(zone);
-	/* Where the clock leaps over the moment, it is what the clock shows on other days. */
+	/* If the clock leaps over the moment, later days still have its time. */
 	if (calendar->zone)
 		calendar->origin = moment->zone ? moment->seconds :
 			zone_clock(calendar->zone, moment->seconds);
@@ -297,14 +297,14 @@ bool calendar_from(struct calendar *calendar, const char *text, const char *zone
 	return calendar->zone || calendar->seconds % DAY_SECONDS;
 }
 
-/** calendar_limit - have a calendar fire from @first to @last, in seconds, if it did before */
+/** calendar_limit - leave a calendar its times from @first to @last, in seconds */
 void calendar_limit(struct calendar *calendar, int64_t first, int64_t last)
 {
 	calendar->first = MAX(first, calendar->first);
 	calendar->last = MIN(last, calendar->last);
 }
 
-/** calendar_digest - a digest of what is known of its zone, and of its limits */
+/** calendar_digest - a digest of its zone's table, and of its limits */
 int64_t calendar_digest(const struct calendar *calendar)
 {
 	int64_t digest = calendar->zone ? calendar->zone->digest : 0;
@@ -377,7 +377,7 @@ static int64_t later(int64_t one, int64_t other)
 	return one > other ? one : other;
 }
 
-/* What a calendar looks at of a span begins at this time on the clock. */
+/* The time on the clock from which a calendar looks at a span */
 static int64_t begin_of(const struct calendar *calendar, const struct zone_span *span)
 {
 	if (calendar->kind == FIELDS && calendar->fields.wild)
@@ -385,15 +385,15 @@ static int64_t begin_of(const struct calendar *calendar, const struct zone_span 
 	return later(span->reached, ZONE_FIRST);
 }
 
-/* When it is that the clock shows a time of a span; at its begin, for one in the gap */
+/* When the clock shows a time of a span; the span's begin for a time in the gap before */
 static int64_t time_in(const struct zone_span *span, int64_t clock)
 {
 	return later(clock - span->offset, span->start);
 }
 
 /*
- * Most often the clock's next time is in this span. Else it is looked for in the spans after
- * it, and not found anew unless the clock is set back to before what was asked.
+ * Most often the clock's next time is in this span. Else it lies in a later one; it is searched
+ * anew only where the clock is set back to before @from.
  */
 static int64_t zone_next(const struct calendar *calendar, int64_t from)
 {
@@ -436,7 +436,7 @@ static int64_t zone_prev(const struct calendar *calendar, int64_t from)
 }
 
 /**
- * calendar_next - when it fires next
+ * calendar_next - when a calendar fires next
  *
  * Return: the first time after @after, or CALENDAR_NEVER.
  */
@@ -451,7 +451,7 @@ int64_t calendar_next(const struct calendar *calendar, int64_t after)
 }
 
 /**
- * calendar_prev - when it fired last
+ * calendar_prev - when a calendar fired last
  *
  * Return: the last time before @before, or CALENDAR_NOT_YET.
  */

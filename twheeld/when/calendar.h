@@ -45,12 +45,12 @@
 
 /* A longer expression is refused. */
 #define CALENDAR_TEXT_MOST 1000
-/* What a moment is, for those who have it wrong */
+/* For messages: how to write a moment */
 #define CALENDAR_MOMENT "a day or a time, like 2027-01-31, 2027-01-31T07:00, 2027-01-31T07:00Z"
 
 struct calendar;
 
-/* What was wrong: where in the text, from 0, and a sentence */
+/* A mistake: its place in the text, from 0, and a sentence */
 struct calendar_error {
 	size_t column;
 	char text[160];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Times at which schedules are left out: files of dates. Those of .ics are in ics.c.
+ * Times at which schedules are left out: files of dates. Files .ics are read by ics.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ struct dates {
 	struct spans times;
 };
 
-/* A date as the days since 1970-01-01, and what is after it; NULL: it is none. */
+/* Read a date, as the days since 1970-01-01; gives the text after it, or NULL: it is no date. */
 static const char *take_date(const char *at, int64_t *day)
 {
 	struct tm tm = { 0 };
@@ -59,7 +59,7 @@ static bool read_line(struct spans *times, const char *line, const struct zone *
 		dates_wrong(error, number, "too many dates");
 }
 
-/* The line without spaces around it, and without its comment; the text is changed. */
+/* Cut off a line's comment, and the spaces around it; the text is changed. */
 static char *strip(char *line)
 {
 	char *end = line + strcspn(line, "#");
@@ -107,7 +107,7 @@ static bool is_regular(int fd)
 	return !fstat(fd, &st) && S_ISREG(st.st_mode);
 }
 
-/* The file, with a byte of 0 after it; NULL: @error says why. */
+/* The whole file, with a byte of 0 after it; NULL: @error says why */
 static char *read_file(int fd, struct dates_error *error)
 {
 	char *text = malloc(DATES_FILE_MOST + 1);
@@ -162,12 +162,12 @@ static struct dates *understand(char *text, bool ics, const struct zone *zone,
 }
 
 /**
- * dates_read - read a file of times that are left out
- * @path: of the file, which is for the .ics format if its name ends so
- * @zone: in which its days are, and times without a zone; NULL: the machine's
+ * dates_read - read a file of times to leave out
+ * @path: the file, which has the .ics format if its name ends so
+ * @zone: for its days, and for times without a zone; NULL: the machine's
  * @error: where it says what is wrong
  *
- * Return: what is left out, for dates_free(), or NULL.
+ * Return: the times, for dates_free(), or NULL.
  */
 struct dates *dates_read(const char *path, const char *zone, struct dates_error *error)
 {
@@ -188,7 +188,7 @@ struct dates *dates_read(const char *path, const char *zone, struct dates_error 
 	return dates;
 }
 
-/** dates_of - leave out the spans that dates_times() of another one has; they are taken */
+/** dates_of - make dates of the spans that dates_times() gave elsewhere; they are taken */
 struct dates *dates_of(struct time_span *spans, size_t count)
 {
 	struct dates *dates = calloc(1, sizeof(*dates));
@@ -198,7 +198,7 @@ struct dates *dates_of(struct time_span *spans, size_t count)
 	return dates;
 }
 
-/** dates_times - all times that are left out */
+/** dates_times - the spans that are left out */
 const struct spans *dates_times(const struct dates *dates)
 {
 	return &dates->times;
@@ -218,8 +218,8 @@ bool dates_covers(const struct dates *dates, int64_t when, int64_t *until)
 }
 
 /**
- * dates_since - the same, going back
- * @from: if a time is left out, the first second from which on all is up to it
+ * dates_since - is a time left out? Backwards
+ * @from: if so, the first second of those before it that are all left out
  */
 bool dates_since(const struct dates *dates, int64_t when, int64_t *from)
 {
@@ -238,9 +238,9 @@ static int64_t day_in(const struct zone *zone, int64_t when)
 }
 
 /**
- * dates_days - on how many days is something left out, from a time on?
- * @zone: of the days
- * @last: out: the last second that is left out, which may be before @from; INT64_MIN: none is
+ * dates_days - how many days have times that are left out, from a time on?
+ * @zone: whose clock has the days
+ * @last: out: the last left-out second, which may be before @from; INT64_MIN: there is none
  */
 int64_t dates_days(const struct dates *dates, const struct zone *zone, int64_t from, int64_t *last)
 {

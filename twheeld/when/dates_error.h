@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is wrong in a file of times that are left out.
+ * Mistakes in a file of times to leave out.
  */
 #ifndef TWHEELD_DATES_ERROR_H
 #define TWHEELD_DATES_ERROR_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* In which line, from 1, or 0: no line of the file; and a sentence */
+/* A line's number, from 1, or 0: the file as a whole; and a sentence */
 struct dates_error {
 	size_t line;
 	char text[160];

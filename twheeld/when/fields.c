@@ -13,7 +13,7 @@
 #define FIELDS_MOST 7
 #define SPACES " \t"
 
-/* What a field may be made of */
+/* A kind of field: its values, and their names */
 struct kind {
 	const char *name;
 	unsigned int low, high;
@@ -51,7 +51,7 @@ struct reader {
 	struct calendar_error *error;
 };
 
-/** calendar_wrong - say what is wrong, and where; gives false */
+/** calendar_wrong - set a mistake and its place; gives false */
 bool calendar_wrong(struct calendar_error *error, size_t column, const char *format, ...)
 {
 	va_list args;
@@ -87,7 +87,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Up to a number that is too large for all */
+/* Reads digits, and stops at a number that is too large for any field. */
 static unsigned int take_digits(struct reader *reader)
 {
 	unsigned int value = 0;
@@ -186,7 +186,7 @@ static bool take_range(struct reader *reader, unsigned int first, unsigned int l
 	return true;
 }
 
-/* What begins with L in the days of the month */
+/* Read L, LW or L-N in the days of the month. */
 static bool take_last(struct reader *reader)
 {
 	unsigned int before = 0;
@@ -200,7 +200,7 @@ static bool take_last(struct reader *reader)
 	return true;
 }
 
-/* What is after a day of the week, and makes it one day of a month */
+/* Read L or #N after a day of the week, which make it one day of a month. */
 static bool take_nth(struct reader *reader, unsigned int value)
 {
 	unsigned int nth;
@@ -221,7 +221,7 @@ static bool is_day(const struct reader *reader)
 	return reader->kind == &kinds[DAY];
 }
 
-/* What is after the first value */
+/* Read the rest of a range after its first value: its end and its step. */
 static bool take_rest(struct reader *reader, unsigned int first)
 {
 	unsigned int last = first;
@@ -270,7 +270,7 @@ static bool take_list(struct reader *reader)
 			       "nothing can be understood from here on in %s", reader->kind->name);
 }
 
-/* Where a set belongs; those of months and days of the month begin with bit 1. */
+/* Put a set into its place; those of months and days of the month begin with bit 1. */
 static void keep(struct reader *reader)
 {
 	struct fields *fields = reader->fields;
@@ -300,7 +300,7 @@ static void keep(struct reader *reader)
 	}
 }
 
-/* Where fields begin and end; gives how many there are */
+/* Find where fields begin and end; gives how many there are. */
 static unsigned int split(const char *text, size_t length, size_t (*places)[2])
 {
 	unsigned int count = 0;

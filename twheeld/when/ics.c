@@ -2,11 +2,11 @@
 /*
  * The times of the events of a calendar in the .ics format, RFC 5545.
  *
- * libical takes an event apart. Which days a rule has is in repeat.h, and zones are in ics_zones.h:
+ * libical takes an event apart. repeat.h finds the days of a rule, and ics_zones.h the zones, as
  * libical 3.0 is wrong in some rules, and on the day after a gap.
  *
- * It gets one event at a time, cut out of the text. So a mistake has a line, an event has a
- * longest size, and what is nested can't be deep.
+ * libical gets one event at a time, cut out of the text. So a mistake has a line, an event has a
+ * longest size, and nothing can be nested deeply.
  *
  * Values need not have the type of DTSTART, as programs write them otherwise. A date stands for a
  * day on the event's clock. A time of an event of days stands for its date. A time that says no
@@ -30,28 +30,28 @@
 /* 2099-12-31: the last day on which something is repeated */
 #define LAST_REPEATED 47481
 
-/* A time that an event tells. It is on a clock; of dates, it is when they begin. */
+/* A time in an event, on a clock; for a date, its midnight */
 struct moment {
 	bool date, floating;
 	int64_t clock;
 	const struct zone *zone;	/* NULL: UTC */
 };
 
-/* How long an event is: days are those of the clock, which may be longer or shorter */
+/* An event's length: its days are days of the clock, which may have more or less than 24 hours */
 struct length {
-	int64_t days, seconds;		/* of dates: days alone */
+	int64_t days, seconds;		/* a date's length has days alone */
 };
 
 struct event {
 	struct moment start;
 	struct length length;
-	/* What is left out: days, times, and times on the clock of an event without a zone */
+	/* EXDATE: days, times, and times on the clock of an event without a zone */
 	GArray *days, *times, *clocks;
 };
 
 struct reader {
 	struct spans *times;
-	const struct zone *zone;	/* of dates, and of times that say none */
+	const struct zone *zone;	/* of dates, and of times without a zone */
 	struct ics_zones *zones;
 	GHashTable *moved;		/* by UID: repetitions that have an event of their own */
 	size_t line;			/* where the event begins */
@@ -60,7 +60,7 @@ struct reader {
 	struct dates_error *error;
 };
 
-/* What repeat_each() hands on */
+/* For the callback of repeat_each() */
 struct repetition {
 	struct reader *reader;
 	struct event *event;
@@ -95,7 +95,7 @@ static int64_t clock_of(struct icaltimetype time)
 	return timegm(&tm);
 }
 
-/* @start: of the event, on whose clock is what says no zone; NULL: it is not known yet */
+/* @start: the event's start, whose clock a time without a zone has; NULL: it is not known yet */
 static bool take_moment(struct reader *reader, icalproperty *property, struct icaltimetype time,
 			const struct moment *start, struct moment *moment)
 {
@@ -128,7 +128,7 @@ static int64_t day_of(int64_t clock)
 	return (clock - (clock < 0 ? DAY_SECONDS - 1 : 0)) / DAY_SECONDS;
 }
 
-/* The date that a moment stands for; midnight in UTC is what some write for a date. */
+/* The date that a moment stands for: some programs write midnight in UTC for a date. */
 static int64_t date_of(const struct reader *reader, const struct moment *moment)
 {
 	if (!moment->date && !moment->zone && moment->clock % DAY_SECONDS)
@@ -136,7 +136,7 @@ static int64_t date_of(const struct reader *reader, const struct moment *moment)
 	return day_of(moment->clock);
 }
 
-/* By its end, the time is what counts; by DURATION, days are days of the clock. */
+/* An event with DTEND lasts for that time; in a DURATION, days are days of the clock. */
 static struct length length_to(const struct moment *start, const struct moment *end)
 {
 	if (start->date)
@@ -322,7 +322,10 @@ static bool add_rules(struct reader *reader, struct event *event, icalcomponent 
 
 		if (!take_rule(reader, event, &rule, add_day, &count))
 			return false;
-		/* Google writes an UNTIL before DTSTART for what does not take place any more. */
+		/*
+		 * Google writes an UNTIL before DTSTART for an event that does not take place any
+		 * more.
+		 */
 		if (!count && last_day(&rule, &event->start) >= day_of(event->start.clock))
 			return wrong(reader, "the event repeats, but never takes place");
 	}
@@ -400,7 +403,7 @@ static void sort(struct event *event)
 	g_array_sort(event->clocks, compare);
 }
 
-/* What has a RECURRENCE-ID is one repetition of another event, whatever rule it has. */
+/* An event with a RECURRENCE-ID is one repetition of another event, whatever rule it has. */
 static bool add_parts(struct reader *reader, icalcomponent *component, struct event *event)
 {
 	icalproperty *property =
@@ -475,7 +478,7 @@ static bool define_zone(struct reader *reader, icalcomponent *component)
 	return true;
 }
 
-/* What is looked for in the text, and what is done with each */
+/* A component to look for in the text, and its handler */
 struct visit {
 	const char *begin, *end;
 	icalcomponent_kind kind;
@@ -489,8 +492,8 @@ static const char *next_line(const char *line)
 }
 
 /*
- * Are the numbers of a rule too long? libical has 16 bits for most, 32 for COUNT, and takes no heed
- * of more. A line may go on after its end and a blank.
+ * Are the numbers of a rule too long? libical has 16 bits for most, 32 for COUNT, and drops the
+ * rest. A line may go on after its end and a blank.
  */
 static bool is_rule_long(const char *line)
 {
@@ -531,7 +534,7 @@ static bool begins(const char *line, const char *word)
 	return !strncasecmp(line, word, strlen(word));
 }
 
-/* What libical takes for something else, and does not name */
+/* Mistakes that libical takes for something else, without a word */
 static bool is_misread(const char *text)
 {
 	for (; *text; text = next_line(text))
@@ -600,7 +603,7 @@ static const char *skip_mark(const char *text)
 	return strncmp(text, "\xef\xbb\xbf", 3) ? text : text + 3;
 }
 
-/* A file that was not written, or not downloaded, to its end has no such line there. */
+/* Does the text end as a calendar does? A file that broke off does not. */
 static bool has_end(const char *text)
 {
 	const char *last = text;
@@ -635,9 +638,9 @@ static bool read_all(struct reader *reader, const char *text)
 /**
  * ics_read - add the times of all events of a calendar
  * @text: the calendar
- * @zone: where its days are, and times that say no zone
+ * @zone: for its days, and for times without a zone
  *
- * What is cancelled is not added; what does not make busy is, as most holidays are so.
+ * A cancelled event is not added; one that does not make busy is, as most holidays are.
  *
  * Return: false if something is wrong; @error says what.
  */

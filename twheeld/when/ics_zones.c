@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The zones that a calendar in the .ics format names: those of the zone database, those that have
- * a name of Windows, which ICU has the table of CLDR for, and those that the file defines itself.
+ * The zones that a calendar in the .ics format names: of the zone database, by a name of Windows,
+ * for which ICU has the table of CLDR, or defined in the file itself.
  *
- * The database goes first, as it has all changes, where a file has the rules of one year.
+ * The database goes first: it has all changes, where a file has the rules of one year.
  */
 #include <glib.h>
 #include <stdlib.h>
@@ -19,17 +19,17 @@
 #define LAST_DAY (ZONE_END / DAY_SECONDS)
 #define NAME_MOST 100
 #define RULES_BEGIN (-10 * 365)
-/* Zones of the database have a few hundred */
+/* The most changes of a zone; zones of the database have a few hundred */
 #define CHANGES_MOST 10000
 
 struct ics_zones {
 	GHashTable *found;	/* struct zone, by the name that the file has */
 	GHashTable *defined;
-	GHashTable *wrong;	/* why one that the file defines is none */
+	GHashTable *wrong;	/* mistakes in zones that the file defines, by name */
 	bool unread;		/* a definition was too long, or none */
 };
 
-/* What a part of a definition, STANDARD or DAYLIGHT, adds */
+/* A part of a definition, STANDARD or DAYLIGHT */
 struct observance {
 	GArray *changes;	/* struct zone_change */
 	int64_t clock, from, to;	/* the time of the day, and the offsets before and after */
@@ -80,7 +80,7 @@ static struct zone *find_windows(const char *name)
 	return zone_get(text);
 }
 
-/* By its name, or what is after a slash: /example.org/Europe/Berlin */
+/* Find a zone by its name, or by the part after a slash: /example.org/Europe/Berlin */
 static struct zone *find_in_database(const char *name)
 {
 	struct zone *zone = zone_get(name);
@@ -110,7 +110,7 @@ const struct zone *ics_zones_find(struct ics_zones *zones, const char *name)
 	return zone;
 }
 
-/** ics_zones_wrong - why a zone that the file defines is not known; NULL: it does not define it */
+/** ics_zones_wrong - the mistake in a zone that the file defines; NULL: it does not define it */
 const char *ics_zones_wrong(const struct ics_zones *zones, const char *name)
 {
 	const char *why = g_hash_table_lookup(zones->wrong, name);
@@ -122,7 +122,8 @@ const char *ics_zones_wrong(const struct ics_zones *zones, const char *name)
 /**
  * ics_misunderstood - which property of an event, or of a zone, could not be understood?
  *
- * libical puts a comment in place of what it does not understand. What is empty is not there.
+ * libical puts a comment in place of a property that it does not understand, and drops an empty
+ * one.
  *
  * Return: its name, if it matters, or NULL.
  */
@@ -193,7 +194,7 @@ static int64_t last_day(const struct observance *part, struct icaltimetype until
 	return MIN(day_of(clock - part->clock), LAST_DAY);
 }
 
-/* Zones of Outlook are there since 1601. What was before 1970 does not matter. */
+/* The same day in 1960: Outlook's zones begin in 1601, and only years from 1970 on matter. */
 static int64_t same_day(int64_t day)
 {
 	time_t seconds = day * DAY_SECONDS;
@@ -299,9 +300,9 @@ static const char *define(struct ics_zones *zones, const char *name, icalcompone
 /**
  * ics_zones_define - take a zone that the file defines
  * @component: a VTIMEZONE; NULL: one that can't be understood
- * @left: as repeat_each() has it
+ * @left: as for repeat_each()
  *
- * What is wrong with it matters only if it is needed: ics_zones_wrong() has it then.
+ * A mistake in it matters only if an event needs the zone: ics_zones_wrong() has it then.
  */
 void ics_zones_define(struct ics_zones *zones, icalcomponent *component, int64_t *left)
 {

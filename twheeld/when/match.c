@@ -29,7 +29,7 @@ static unsigned int length_of(int year, unsigned int month)
 	return month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31;
 }
 
-/* The month of a day, and which of its days that is, from 1 on */
+/* The month of a day, and the day's number in it, from 1 on */
 static struct month month_of(int64_t day, unsigned int *date)
 {
 	time_t time = day * DAY_SECONDS;
@@ -140,7 +140,7 @@ static int highest(uint64_t set)
 	return set ? 63 - __builtin_clzll(set) : -1;
 }
 
-/* What is left of a set from a number on, or up to it */
+/* The part of a set from a number on, and by up_to() the one up to it */
 static uint64_t from(uint64_t set, unsigned int n)
 {
 	return set & -BIT(n);

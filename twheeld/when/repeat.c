@@ -2,12 +2,12 @@
 /*
  * On which days a rule of RFC 5545 falls, by days, weeks, months or years.
  *
- * libical understands the text of a rule. It is not asked for the days: libical 3.0 takes no heed
- * of BYSETPOS in days and weeks, and has days of week 1 for BYWEEKNO=53.
+ * libical understands the text of a rule, and the days are found here: libical 3.0 ignores
+ * BYSETPOS in days and weeks, and has days of week 1 for BYWEEKNO=53.
  *
- * Each period, from the one of the start on, is looked through day by day, but for months of which
- * no day fits. All parts that are there have to fit, and BYSETPOS counts those of the period, also
- * before the start.
+ * Each period, from the start's on, is looked through day by day, without months that can't fit.
+ * A day has to fit all parts of the rule. BYSETPOS counts all days of the period, also before the
+ * start.
  */
 #include <time.h>
 
@@ -58,7 +58,7 @@ static int64_t first_of_month(int year, int month)
 	return timegm(&tm) / DAY_SECONDS;
 }
 
-/* Parts of a rule: arrays, which a value that is none ends */
+/* Parts of a rule are arrays with an end mark. Does the rule have this one? */
 
 static bool is_there(const short *part)
 {
@@ -73,7 +73,7 @@ static bool has(const short *part, int value)
 	return false;
 }
 
-/* The value counts from 1 on, or from -1, which is the last one, back. */
+/* Values count from 1 on, or from -1, the last one, back. */
 static bool has_counted(const short *part, int value, int count)
 {
 	return has(part, value) || has(part, value - count - 1);
@@ -88,9 +88,9 @@ static bool has_nth(const short *days)
 }
 
 /**
- * repeat_check - is a rule one that has a meaning, and that is understood?
+ * repeat_check - has a rule a meaning, and can repeat_each() do it?
  *
- * Return: what it lacks, or NULL.
+ * Return: a sentence about what is wrong, or NULL.
  */
 const char *repeat_check(const struct icalrecurrencetype *rule)
 {
@@ -124,7 +124,7 @@ static int days_of_week(const struct icalrecurrencetype *rule, const struct date
 	return (date->weekday - week_begins(rule) + WEEK_DAYS) % WEEK_DAYS;
 }
 
-/* A week is of the year that has most of it, so that its fourth day says which, and its number. */
+/* A week belongs to the year with most of its days: the fourth day says which, and its number. */
 static bool week_fits(const struct icalrecurrencetype *rule, const struct date *date)
 {
 	struct date fourth = date_of(date->day - days_of_week(rule, date) + 3);
@@ -158,7 +158,7 @@ static bool weekday_fits(const struct icalrecurrencetype *rule, const struct dat
 	return false;
 }
 
-/* Is the month that of the start, as the rule says nothing of days? */
+/* Has a yearly rule its start's month, as it names no months, weeks or days? */
 static bool has_month_of_start(const struct icalrecurrencetype *rule)
 {
 	return rule->freq == ICAL_YEARLY_RECURRENCE && !is_there(rule->by_month) &&
@@ -174,7 +174,7 @@ static bool month_fits(const struct icalrecurrencetype *rule, const struct date 
 	return !has_month_of_start(rule) || date->month == start->month;
 }
 
-/* What a rule does not say is as at its start. */
+/* Parts that a rule does not have are the start's. */
 static bool start_fits(const struct icalrecurrencetype *rule, const struct date *start,
 		       const struct date *date)
 {
@@ -234,7 +234,7 @@ static void find_period(const struct icalrecurrencetype *rule, const struct date
 	}
 }
 
-/* The days of a period that fit, of which there are 366 at most; @left counts those looked at. */
+/* The days of a period that fit, 366 at most; @left goes down by the days that were looked at. */
 static int days_of_period(const struct icalrecurrencetype *rule, const struct date *start,
 			  int64_t first, int64_t end, int64_t *days, int64_t *left)
 {
@@ -254,14 +254,14 @@ static int days_of_period(const struct icalrecurrencetype *rule, const struct da
 
 /**
  * repeat_each - go through the days on which a rule falls
- * @rule: that is fine to repeat_check(); its UNTIL does not count
- * @start: the day of DTSTART, since 1970-01-01; it is none of the days unless it fits
+ * @rule: one that repeat_check() has passed; its UNTIL does not count
+ * @start: the day of DTSTART, since 1970-01-01; one of the days only if it fits
  * @last: no day after this one, before the year 2300
- * @left: how many days may be looked at; out: how many are left of them
- * @each: is called for each; gives false to end it
+ * @left: how many days may be looked at; out: how many of them are left
+ * @each: called for each day; gives false to stop
  * @arg: for @each
  *
- * Return: false if @each did, or there were too many days to look at, and @left is below 0.
+ * Return: false if @each gave false, or there were too many days, and @left is below 0.
  */
 bool repeat_each(const struct icalrecurrencetype *rule, int64_t start, int64_t last,
 		 int64_t *left, bool (*each)(void *arg, int64_t day), void *arg)

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Days that are looked at, for all rules of a file: about a second */
+/* The most days that are looked at, for all rules of a file: about a second */
 #define REPEAT_DAYS_MOST 20000000
 
 const char *repeat_check(const struct icalrecurrencetype *rule);

@@ -36,7 +36,7 @@ bool spans_add(struct spans *times, int64_t from, int64_t until)
 
 /**
  * spans_add_days - add whole days
- * @zone: on its clock; where that is set around midnight, a day may be in two pieces
+ * @zone: whose clock has the days; where it is set around midnight, a day may be in two pieces
  * @day: the first, counted from 1970-01-01 on
  * @days: how many
  *
@@ -69,7 +69,7 @@ static int compare(const void *a, const void *b)
 	return (one->from > other->from) - (one->from < other->from);
 }
 
-/** spans_sort - bring what was added into its order, for spans_find() */
+/** spans_sort - sort the spans, for spans_find() */
 void spans_sort(struct spans *times)
 {
 	size_t count = 0;

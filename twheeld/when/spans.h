@@ -15,7 +15,7 @@
 #define TIMES_MOST 500000
 
 struct time_span {
-	int64_t from, until;	/* @until is the first second that is not in it */
+	int64_t from, until;	/* @until: exclusive */
 };
 
 struct spans {

@@ -30,9 +30,9 @@
 #define PATH_MOST 1024
 #define MOMENT_MOST 40
 #define WITHIN_MOST (30 * 86400)
-/* What some editors write before a text in UTF-8 */
+/* Some editors write this before a text in UTF-8. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
-/* Digits of the hash of a line: so few lines have the same by chance that it does not matter */
+/* Bytes of a line's hash in a name: enough that hardly any two lines have the same by chance */
 #define NAME_BYTES 6
 
 enum on { ON_ANY, ON_EACH_NODE, ON_EACH_SITE };
@@ -58,15 +58,15 @@ struct seen {
 };
 
 struct tab {
-	const char *text, *end;		/* that is to come */
+	const char *text, *end;		/* the text that is left */
 	char *file;
 	const struct tab_host *host;
 	struct tab_reader *reader;
-	struct values values;		/* that hold from here on */
+	struct values values;		/* options that hold from here on */
 	unsigned int line, complaints;
 	const char *start;		/* of the line */
-	bool skips;			/* that line is too long */
-	bool ended;			/* an option was wrong: no schedule is taken any more */
+	bool skips;			/* the line is too long */
+	bool ended;			/* an option was wrong: no more schedules are taken */
 	struct seen *seen;
 };
 
@@ -190,7 +190,7 @@ static bool take_paused(struct values *values, const char *text)
 	return take_yes(&values->paused, text);
 }
 
-/* Which time that is, a zone says, which may come after it; whether it is one, none does. */
+/* CRON_TZ= may come later, and says which moment it is; whether it is one is checked now. */
 static bool copy_moment(char *to, const char *text)
 {
 	int64_t seconds;
@@ -220,7 +220,7 @@ static bool take_count(struct values *values, const char *text)
 	return number_of(text, COUNT_MOST, &values->count) && values->count;
 }
 
-/* How many there are, SHARDS says, which may come after it. */
+/* SHARDS= may come later, and says how many there may be. */
 static bool take_params(struct values *values, const char *text)
 {
 	return copy_text(values->params, sizeof(values->params), text);
@@ -318,7 +318,7 @@ static const struct option {
 	{ "FIELDS", ABOVE, take_fields, "5, 6 or 7" },
 };
 
-/* There is no option of that name: which one was meant? @more follows in the message. */
+/* Complain about an unknown option, and name the one that was meant; @more follows. */
 static bool no_option(struct tab *tab, const char *at, struct piece name, const char *more)
 {
 	int length = name.length < 40 ? (int)name.length : 40;
@@ -403,7 +403,7 @@ static struct piece trimmed(struct piece text)
 	return text;
 }
 
-/* What cron's own lines say has no meaning for jobs: the worker has an environment. */
+/* cron's own variables mean nothing for jobs: a worker has its environment. */
 static bool is_of_cron(struct piece name)
 {
 	return is(name, "SHELL") || is(name, "PATH") || is(name, "MAILTO") || is(name, "HOME") ||
@@ -433,7 +433,7 @@ static bool take_environment(struct tab *tab, struct piece line)
 
 /* Schedules */
 
-/* The fields that say when, which may have blanks between */
+/* Take the fields of the time, which may have blanks between them. */
 static struct piece take_when(struct tab *tab, struct piece *line)
 {
 	struct piece first = take_word(line), last = first;
@@ -446,7 +446,7 @@ static struct piece take_when(struct tab *tab, struct piece *line)
 	return (struct piece){ first.at, last.at + last.length - first.at };
 }
 
-/* What can be the seventh field, and hardly anything else: 2099, 2027-2030, 2027/2 */
+/* Is it a seventh field, and hardly anything else: 2099, 2027-2030, 2027/2? */
 static bool is_year(struct piece word)
 {
 	size_t digits = 0;
@@ -553,8 +553,8 @@ static void forget_seen(struct tab *tab)
 }
 
 /*
- * A line without NAME= is called by its file and a hash of the line, so that nothing
- * becomes of it when another line comes, goes or is edited.
+ * A line without NAME= is named after its file and a hash of the line, so that it keeps its name
+ * when other lines come, go or are edited.
  */
 static char *name_of(struct tab *tab, struct piece line, const struct values *values)
 {
@@ -579,7 +579,7 @@ static const char *place_of(const struct tab *tab, const struct values *values)
 	return values->on == ON_EACH_SITE ? tab->host->site : tab->host->node;
 }
 
-/* In a store that servers share, each of them has its own. */
+/* In a shared store, schedules of ON=each-node or each-site have a name for each server. */
 static char *name_there(struct tab *tab, struct piece line, const struct values *values)
 {
 	char *name = name_of(tab, line, values), *there;
@@ -617,7 +617,7 @@ static const char *zone_of(const struct values *values)
 	return *values->zone ? values->zone : NULL;
 }
 
-/* The time of COUNT=, which is the last one. CALENDAR= leaves out some of them. */
+/* The last time that COUNT= allows; times that CALENDAR= leaves out count, too. */
 static int64_t last_of(const struct calendar *calendar, uint32_t count)
 {
 	int64_t time = INT64_MIN;
@@ -723,7 +723,7 @@ static size_t digits(uint32_t number)
 	return snprintf(NULL, 0, "%u", number);
 }
 
-/* How long a shard's body is at most; not counted any more once it is longer than a limit. */
+/* The bytes of the longest body of a shard; stops counting beyond a limit. */
 static size_t count_body(const struct definition *definition, size_t most)
 {
 	const size_t lengths[UCHAR_MAX + 1] = {
@@ -762,7 +762,7 @@ static bool body_too_long(struct tab *tab, struct piece body)
 		     tab->host->body_most);
 }
 
-/* What one transaction has of a schedule is bounded. */
+/* Refuse a schedule with too many bytes for one transaction. */
 static bool check_size(struct tab *tab, const struct definition *definition, struct piece body)
 {
 	size_t jobs = definition->misfire == MISFIRE_ALL ? definition->most : 1, size;
@@ -810,7 +810,7 @@ static void take_schedule(struct tab *tab, struct piece line)
 	if (!take_words(tab, &rest, &values))
 		return;
 	body = rest_after_blanks(rest);
-	/* Two bytes become one at least. */
+	/* Two bytes of a line become at least one of a body. */
 	if (body.length / 2 > tab->host->body_most) {
 		body_too_long(tab, body);
 		return;
@@ -824,7 +824,7 @@ static void take_schedule(struct tab *tab, struct piece line)
 		definition_free(definition);
 }
 
-/* This is said even if so much of the file was wrong that no more of that is named. */
+/* This is named even where the file has had more mistakes than are named. */
 static bool end_there(struct tab *tab, const char *at)
 {
 	if (tab->ended)
@@ -847,7 +847,7 @@ static bool is_option(struct piece line)
 	return find_option(word) || (rest.length && *rest.at == '=');
 }
 
-/* Gives false if nothing after it is looked at. Options are, so that each wrong one is named. */
+/* Gives false if no later schedule is taken. Options still are, so that each wrong one is named. */
 static bool take_line(struct tab *tab, struct piece line)
 {
 	const char *zero;
@@ -883,7 +883,7 @@ static void too_long(struct tab *tab)
 		end_there(tab, line.at);
 }
 
-/* In pieces, as it may be all of a file */
+/* Skip a long line in pieces: it may be the whole file. */
 static void skip_piece(struct tab *tab)
 {
 	size_t left = tab->end - tab->text, piece = left < TAB_LINE_MOST ? left : TAB_LINE_MOST;
@@ -898,8 +898,8 @@ static void skip_piece(struct tab *tab)
  * @text: what the file says, until tab_end()
  * @length: bytes of it
  * @file: the file's name without ".tab", for the names of schedules
- * @host: what it is read for
- * @reader: gets what the tab has
+ * @host: the names of the machine that it is for
+ * @reader: gets the schedules and the mistakes
  */
 struct tab *tab_begin(const char *text, size_t length, const char *file,
 		      const struct tab_host *host, struct tab_reader *reader)

@@ -12,11 +12,11 @@
 #define SHARDS_MOST 1024
 #define MISFIRES_MOST 1000
 #define COUNT_MOST 1000
-/* Jobs of a schedule that are made in one go */
+/* The most jobs of a schedule that are made in one go */
 #define FIRING_MOST 4096
 #define FIRING_BYTES (16 << 20)
 #define SCHEDULE_NAME_MAX 255
-/* Bytes of a line: what is done with one is done in one go. */
+/* The most bytes of a line: a line is done in one go. */
 #ifndef TAB_LINE_MOST
 #define TAB_LINE_MOST (128 << 10)
 #endif
@@ -27,13 +27,13 @@ struct calendar;
 struct tab;
 
 enum misfire { MISFIRE_ONCE, MISFIRE_SKIP, MISFIRE_ALL };
-/* What becomes of a time while a run of an earlier one is open: none, a job, or one after it */
+/* A time while an earlier run is open has no job, its job, or a job once that run has ended. */
 enum overlap { OVERLAP_NO, OVERLAP_YES, OVERLAP_WAIT };
 
-/* A schedule, as a line has it and the options that hold there */
+/* A schedule: its line, and the options that hold there */
 struct definition {
 	char *name;
-	char *when, *zone;	/* as they stand there */
+	char *when, *zone;	/* as they are written */
 	struct calendar *calendar;
 	char *dates_path;	/* the file of CALENDAR=, or NULL */
 	char *params;		/* SHARD_PARAMS=, or NULL */
@@ -47,24 +47,24 @@ struct definition {
 	enum overlap overlap;
 	bool paused;		/* by its line: it has no times */
 	char *after;		/* AFTER=: the schedule that it waits for, or NULL */
-	int64_t within;		/* seconds: so long; AFTER_WITHIN= */
-	bool own;		/* of servers that share a store, each has its own */
+	int64_t within;		/* seconds for which it waits: AFTER_WITHIN= */
+	bool own;		/* each server of a shared store has its own */
 	unsigned int line;
 };
 
-/* What a tab is read for */
+/* The machine that a tab is read for */
 struct tab_host {
 	const char *zone, *node, *site;	/* site: NULL if the configuration has none */
 	uint32_t body_most;
 	bool shared;		/* other servers have the same schedules in one store */
 };
 
-/* Who gets what a tab has. @each owns the definition. */
+/* Callbacks for the schedules and mistakes of a tab. @each owns the definition. */
 struct tab_reader {
 	void (*each)(struct tab_reader *reader, struct definition *definition);
 	void (*wrong)(struct tab_reader *reader, unsigned int line, size_t column,
 		      const char *why);
-	bool all;		/* mistakes are named, also after TAB_COMPLAINTS of them */
+	bool all;		/* name all mistakes, also after TAB_COMPLAINTS of them */
 };
 
 struct tab *tab_begin(const char *text, size_t length, const char *file,

@@ -2,8 +2,8 @@
 /*
  * Zones: how far their clocks are from UTC, and since when. GLib reads the zone database.
  *
- * GLib tells the offset of a time, which takes as long as all else of a calendar. So each
- * zone becomes a table once: 2 ms, and some KB.
+ * To ask GLib for the offset of a time takes as long as all else of a calendar. So each zone
+ * becomes a table once: 2 ms, and some KB.
  */
 #include <glib.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "base/digest.h"
 #include "when/zone.h"
 
-/* The files of the database have all changes up to here, and then a rule. */
+/* The database's files have all changes up to this time, and then a rule. */
 #define RULE_BEGINS 2145916800LL
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-+_/"
 
@@ -39,9 +39,9 @@ static FILE *open_file(const char *name)
 }
 
 /*
- * GLib takes the 0 of a rule like IST-1GMT0,M10.5.0,M3.5.0/1 for an offset that is not said,
- * and puts one hour more there. That is Europe/Dublin, which has its normal time in summer.
- * The other way round, the rule means the same, and GLib understands it.
+ * In a rule like IST-1GMT0,M10.5.0,M3.5.0/1, GLib takes the 0 for a missing offset, and puts one
+ * hour more there. That is Europe/Dublin, whose normal time is in summer. Turned round, the rule
+ * means the same, and GLib understands it.
  */
 static GTimeZone *turned_rule(const char *name)
 {
@@ -68,7 +68,7 @@ static int interval_at(GTimeZone *from, int64_t time)
 	return g_time_zone_find_interval(from, G_TIME_TYPE_UNIVERSAL, time);
 }
 
-/* Room for one more; it is made for twice as many each time. */
+/* Make room for one more span; the room doubles each time. */
 static bool grow(struct zone *zone)
 {
 	struct zone_span *spans;
@@ -164,8 +164,8 @@ bool zone_exists(const char *name)
 }
 
 /*
- * What TZ says, as for any program, or /etc/localtime. What is wrong there is not UTC. Of that
- * file GLib keeps what it said first, but not of one of the database.
+ * The zone of TZ, as for any program, or of /etc/localtime. A wrong one is an error, not UTC. GLib
+ * keeps the first state of /etc/localtime, but not of a file of the database.
  */
 static GTimeZone *machine_zone(void)
 {
@@ -189,8 +189,8 @@ static GTimeZone *machine_zone(void)
  * zone_get - a zone by its name in the zone database
  * @name: the name, or NULL: the zone of this machine, or that of the environment's TZ
  *
- * Who uses a zone again gets the same table, until zone_forget(). A new version of the database
- * is seen then.
+ * Until zone_forget(), the same name gives the same table. After it, a new version of the database
+ * is read.
  *
  * Return: the zone, for zone_put(); NULL if there is none of this name, or no memory.
  */
@@ -220,7 +220,7 @@ struct zone *zone_get(const char *name)
 /**
  * zone_made - a zone that is not in the database
  * @changes: in the order of time; of several at once, the last one counts
- * @count: of them
+ * @count: of changes
  * @before: the offset before the first one
  *
  * Return: the zone, for zone_put(); NULL if there is no memory.
@@ -254,7 +254,7 @@ void zone_put(struct zone *zone)
 		release(zone);
 }
 
-/** zone_forget - read zones anew when they are asked for next; who has one, keeps it as it is */
+/** zone_forget - read zones anew when they are needed next; a zone in use stays as it is */
 void zone_forget(void)
 {
 	while (zones) {

@@ -13,18 +13,18 @@
 #define ZONE_FIRST (-2 * 86400LL)
 #define ZONE_END (7258118400LL + 2 * 86400)
 
-/* A time in which the clock is not set */
+/* A span of time in which the clock is not set */
 struct zone_span {
 	int64_t start;
 	int64_t offset;		/* the clock shows the time plus this */
-	int64_t reached;	/* the clock has shown all that is less than this before */
+	int64_t reached;	/* the clock has shown all times below this before */
 };
 
 struct zone {
 	struct zone *next;
 	char *name;
 	bool old;		/* not given out any more */
-	int64_t digest;		/* of all that the table says */
+	int64_t digest;		/* of the whole table */
 	size_t users, count;
 	struct zone_span *spans;
 };
