@@ -51,7 +51,7 @@ static void forget_job(struct slot *slot)
 	slot->held = false;
 	slot->found = false;
 	slot->learned = false;
-	slot->told = false;
+	slot->reported = false;
 	slot->lost = false;
 	slot->touch = false;
 	slot->not_run = 0;
@@ -124,7 +124,7 @@ static void tell(struct slot *slot)
 	unsigned long long id = slot->job.id;
 
 	slot->verdict = verdict(&outcome);
-	slot->told = true;
+	slot->reported = true;
 	if (slot->verdict.what == VERDICT_DELETE)
 		ask(slot, ASKED_VERDICT, "delete %llu", id);
 	else if (slot->verdict.what == VERDICT_BURY)
@@ -239,7 +239,7 @@ static void look_for(struct slot *slot, const struct job_stats *now)
 {
 	bool ours = now && job_is_that(&slot->job, now);
 	/* A job that is deleted is not there. Any other verdict is heard by now. */
-	bool heard = slot->told && !(ours && slot->verdict.what == VERDICT_DELETE);
+	bool heard = slot->reported && !(ours && slot->verdict.what == VERDICT_DELETE);
 
 	if (ours && !strcmp(now->state, "ready"))
 		slot->found = true;
@@ -284,7 +284,7 @@ static void taken_back(struct slot *slot, struct reply *reply)
 		return;
 	}
 	slot->held = true;
-	slot->told = false;
+	slot->reported = false;
 	keep_until(slot);
 }
 
@@ -321,7 +321,7 @@ static void judged(struct slot *slot, struct reply *reply)
 	} else {
 		warnx("%llu: %s, but the server says %s; telling it again", slot->job.id,
 		      slot->verdict.why, reply->line);
-		slot->told = false;
+		slot->reported = false;
 		pause_for(slot, PAUSE);
 		return;
 	}
@@ -430,7 +430,7 @@ bool slot_forsake(struct slot *slot)
 {
 	if (slot->link.closed)
 		return false;
-	warnx("%llu: the server could not be told what became of it; it may be done twice",
+	warnx("%llu: its result did not reach the server; it may be done twice",
 	      slot->job.id);
 	child_kill(&slot->child);
 	leave(slot);

@@ -36,7 +36,7 @@ struct slot {
 	bool learned;			/* its statistics are here */
 	bool held;			/* the job is reserved by this connection */
 	bool found;			/* not held, but there to be taken back */
-	bool told;			/* what became of it; there may be no answer */
+	bool reported;			/* its result was sent; there may be no answer */
 	bool lost;			/* it is somebody else's by now */
 	bool touch;			/* it is time to */
 	int not_run;			/* why the command could not be */

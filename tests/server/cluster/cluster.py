@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from accounts import told
+from accounts import statistic
 import shim
 import wire
 
@@ -32,4 +32,4 @@ class Node(wire.Server):
 
 
 def stats(connection):
-    return told(connection, 'stats')
+    return statistic(connection, 'stats')

@@ -308,7 +308,7 @@ def stop(clients, accounts):
             accounts.wrong.append('%s: %s' % (client.name, client.failure))
 
 
-def told(connection, *words):
+def statistic(connection, *words):
     '''A statistic, once the store is there'''
     got = wire.wait_for(' '.join(words), lambda: [
         reply for reply in [connection.ask(*words)] if reply[0] == 'OK'])
@@ -320,7 +320,7 @@ def left(connection, states=('ready', 'reserved', 'delayed', 'buried')):
     counts = {}
     for tube in TUBES:
         connection.ask('watch', tube)
-        table = told(connection, 'stats-tube', tube)
+        table = statistic(connection, 'stats-tube', tube)
         count = sum(int(table['current-jobs-' + state]) for state in states)
         if count:
             counts[tube] = count

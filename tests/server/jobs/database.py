@@ -104,7 +104,7 @@ class Postgres:
 
     @contextlib.contextmanager
     def full(self, left):
-        '''Its disk has but so many bytes left meanwhile'''
+        '''Meanwhile its disk has only this many bytes left'''
         self.on_disk('fallocate -l $(($(stat -f -c %%a*%%S .) - %d)) ballast' % left)
         try:
             yield

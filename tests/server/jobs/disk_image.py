@@ -35,7 +35,7 @@ def whole(log):
         at += HEAD.size + size
         record = Record(what.decode(), pid, fd, place, log[at - size:at])
         if record.what == 'E':
-            # Of what was recorded before it was done, only so much could be done
+            # A write that was recorded before it was done may have been done in part
             last = last._replace(data=last.data[:place]) if place else None
             continue
         if last:

@@ -56,7 +56,7 @@ def by_name(part):
 
 
 def ask(port, path, room=None):
-    '''A connection on which that was asked for; of the answer, so much may be under way.'''
+    '''A connection with a request on it; of the answer, at most this many bytes may be under way.'''
     one = socket.socket()
     if room:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)

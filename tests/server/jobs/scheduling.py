@@ -52,17 +52,17 @@ class Admin:
         self.folder = folder
 
     def ask(self, word, *words):
-        '''What was told, as a list; the last of it says whether that was all'''
+        '''The answer as a list, whose last element says whether it is whole'''
         if word == 'list':
-            return self.told('schedules', 'schedules')
+            return self.rows('schedules', 'schedules')
         if word == 'history':
-            return self.told(of(words[0]) + '/runs?count=%s' % (words[1:] or (20,)), 'runs')
+            return self.rows(of(words[0]) + '/runs?count=%s' % (words[1:] or (20,)), 'runs')
         if word == 'show':
-            return self.told(of(words[0]))
+            return self.rows(of(words[0]))
         body = dict(zip(('from', 'to'), words[1:])) if word == 'backfill' else b''
         return [call(self.folder, 'POST', of(words[0]) + '/' + word, body)[1]]
 
-    def told(self, path, key=None):
+    def rows(self, path, key=None):
         _, got = call(self.folder, 'GET', path)
         if 'error' in got:
             return [got]
@@ -85,7 +85,7 @@ def asked(bench, *words):
 
 
 def names(bench):
-    '''What is told of each schedule, by its name'''
+    '''The list of schedules, by name'''
     return {one['name']: one for one in asked(bench, 'list')[:-1]}
 
 
@@ -105,7 +105,7 @@ def begin(bench, settings='', env=None, files=(), **tabs):
 
 
 def begin_stepped(bench, tab, by=0, env=None, files=()):
-    '''With time that passes when the test says so, and a wall clock that is set by so much'''
+    '''With time that passes when the test says so, and a wall clock that is wrong by some seconds'''
     bench.clock = shim.Clock(bench.folder)
     bench.clock.set(5000)
     bench.clock.put_wall(by * shim.SECOND)

@@ -70,7 +70,7 @@ static long wall_wrong;
 
 static struct {
 	atomic_llong now;	/* what somebody says */
-	atomic_llong seen;	/* up to which time expired timers are told */
+	atomic_llong seen;	/* up to when expired timers were delivered */
 	atomic_llong busy;	/* a timer has expired, and was not set anew */
 	atomic_llong set;	/* by which somebody has set the wall clock */
 } *stepped;
@@ -219,7 +219,7 @@ int accept4(int fd, struct sockaddr *addr, socklen_t *length, int flags)
 
 /* All that is written of one call: this, and then the bytes */
 struct head {
-	/* Open, Write, Truncate, Sync, Failed sync, Unlink, reply sent: R; only so much of it: E */
+	/* Open, Write, Truncate, Sync, Failed sync, Unlink, reply sent: R; only a part of it: E */
 	char what;
 	int32_t pid;
 	int32_t fd;

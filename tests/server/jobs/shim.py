@@ -59,7 +59,7 @@ class Clock(Shared):
         super().__init__(folder, 'clock', 4)
 
     def settled(self):
-        '''All timers that have expired were told, and set anew since'''
+        '''All expired timers were delivered, and set anew since'''
         now, seen, busy, _ = self.read()
         return now == seen and not busy
 
@@ -72,7 +72,7 @@ class Clock(Shared):
         return WALL + now + by
 
     def go_to(self, wall):
-        '''Time passes until the wall clock has so many seconds.'''
+        '''Time passes until the wall clock shows that second.'''
         self.set(self.read()[0] // MS + (wall * SECOND - self.wall()) // MS)
 
     def put_wall(self, by):

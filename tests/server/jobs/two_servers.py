@@ -207,7 +207,7 @@ class Pair:
 
     def may_wait(self, name, parts, after=0):
         '''A reserve that waits if there is no job; what follows it on the connection
-        has so many replies.'''
+        has that many replies.'''
         self.say('%s> %s' % (name, brief(parts)))
         before = [side.waiting() for side in self.sides]
         for side in self.sides:
