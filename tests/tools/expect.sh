@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the tests of the command have in common. To be sourced by run.
+# Helpers for the tests of the command. To be sourced by run.
 
 # ends STATUS COMMAND...: it ends so, and prints what it prints
 ends() {

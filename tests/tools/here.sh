@@ -59,7 +59,7 @@ all_described() {
 	return "$missing"
 }
 
-# What bash offers for the last of the words
+# bash's completions for the last of the words
 complete_words() {
 	PATH=${from:-$build/tools}:$PATH bash -c '
 		. tools/twheel.bash-completion
@@ -82,7 +82,7 @@ completes() {
 	return "$bad"
 }
 
-# What fish offers for a line
+# fish's completions for a line
 fish_offers() {
 	# shellcheck disable=SC2016
 	PATH=${from:-$build/tools}:$PATH fish --no-config -c \
@@ -112,7 +112,7 @@ zsh_completes() {
 	zsh_offers twheel jobs pau | grep -q -x pause
 }
 
-# Who may put a job names its tube, and a name may be a command to a shell.
+# Anybody who puts a job names its tube, and a name may be a command to a shell.
 names_stay_names() {
 	local from=$work/hostile name words bad=0
 

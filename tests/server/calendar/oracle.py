@@ -36,7 +36,7 @@ def nearest(date, day):
 
 
 def numbers(item, low, high, value):
-    '''What a, a-b, a/n, a-b/n and * stand for; a range may go over the end.'''
+    '''The values of a, a-b, a/n, a-b/n and *; a range may go over the end.'''
     span, _, step = item.partition('/')
     first, dash, last = span.partition('-')
     if span in ('*', '?'):
@@ -204,7 +204,7 @@ class Window:
 
 
 def shows(time, info):
-    '''What the clock shows at a time, as if it were UTC.'''
+    '''The time that the clock shows, as if it were UTC.'''
     # (Asked for its offset, a time that comes three times says the wrong one.)
     shown = datetime.datetime.fromtimestamp(time, info).replace(tzinfo=None) - EPOCH
     return shown.days * DAY + shown.seconds

@@ -24,7 +24,7 @@ REFUSED = ('OUT_OF_MEMORY', 'INTERNAL_ERROR', 'DRAINING')
 
 
 class Entry:
-    '''What is known of a job; sure: its put was acknowledged, doubt: a delete was not answered.
+    '''A job as its client knows it; sure: its put was acknowledged, doubt: a delete had no answer.
     When it was deleted, or buried, and since when not_before counts'''
 
     def __init__(self, key, not_before):
@@ -126,12 +126,12 @@ class Accounts:
             return not stale
 
     def done(self, held, what, allowed, delay=0, sent=0):
-        '''It was granted'''
+        '''The job was reserved'''
         with self.lock:
             entry, now = held.entry, time.time()
             again = any(c.received > sent for c in entry.came)
             self.count(what)
-            # Who had it may delete it when it is ready again, as anybody may.
+            # The client that had it may delete it when it is ready again, as any other may.
             if not allowed and what != 'deleted':
                 self.complain(entry, 'a stale client has %s it at %.3f: %s' %
                               (what, sent, held.story()))
@@ -159,7 +159,7 @@ class Accounts:
                 self.entries[key].doubt = True
 
     def lost(self):
-        '''What is neither deleted nor there.'''
+        '''Jobs that are neither deleted nor there.'''
         return [e.key for e in self.entries.values() if e.sure and not e.gone and not e.doubt]
 
 
@@ -215,7 +215,7 @@ class Client(threading.Thread):
         return got
 
     def insist(self, key, connection, *words, body=None, good):
-        '''Of what may be done though it was not answered'''
+        '''Note a command that may be done though it had no answer'''
         try:
             return self.ask(connection, *words, body=body, good=good)
         except (wire.Closed, OSError, Refused, wire.Late):
@@ -262,7 +262,7 @@ class Consumer(Client):
     def use(self, connection, held):
         what = self.random.choices(('delete', 'release', 'bury', 'keep', 'touch', 'slow'),
                                    (66, 10, 4, 8, 6, 6))[0]
-        # Who had it before may yet come to do something with it.
+        # Its earlier client may still send a command about it.
         if len(held.entry.came) > 1 and self.random.random() < 0.5:
             what = 'keep'
         if what == 'keep':

@@ -65,7 +65,7 @@ if ARGV[1] == 'again'
   puts 'again'
   $stdout.flush
   $stdin.gets
-  # It connects again by itself, and watches and uses what it did.
+  # The client connects again by itself, and watches and uses the tubes of before.
   same(beanstalk.jobs.find(id.to_i).body, 'kept')
   job = beanstalk.tubes.reserve(5)
   same([job.id, job.body], [id, 'kept'])

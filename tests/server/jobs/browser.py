@@ -38,22 +38,22 @@ class Browser:
         self.driver.get(url)
 
     def value(self, script):
-        '''What an expression is in the page'''
+        '''The value of an expression in the page'''
         return self.driver.execute_script('return ' + script)
 
     def value_yet(self, script):
         try:
             return self.value(script)
         except JavascriptException:
-            # What it is about may not be there yet.
+            # Its element may not be there yet.
             return None
 
     def wait(self, script, wait=wire.PATIENCE):
-        '''What it is, once it is true'''
+        '''The value, once it is true'''
         return wire.wait_for(script, lambda: self.value_yet(script), wait)
 
     def complaints(self):
-        '''What the page did wrong: errors of scripts, and what its policy has forbidden'''
+        '''The page's faults: errors of scripts, and requests that its policy has forbidden'''
         return [entry for entry in self.driver.get_log('browser') if entry['source'] != 'network']
 
     def asked(self):

@@ -12,7 +12,7 @@ import wire
 
 
 class Wrong(Exception):
-    '''What a case found wrong.'''
+    '''A case has failed.'''
 
 
 def same(got, want, what='reply'):
@@ -26,7 +26,7 @@ def true(what, why):
 
 
 class Bench:
-    '''What a case works with: a server of its own, with a store.'''
+    '''A server with a store, for one case.'''
 
     def __init__(self, program, folder):
         self.program, self.folder = program, folder
@@ -59,7 +59,7 @@ class Bench:
         return self.again()
 
     def memory(self):
-        '''What it has in memory, in KiB.'''
+        '''The server's memory in KiB.'''
         return self.server.memory('VmRSS')
 
     def log(self):
@@ -85,7 +85,7 @@ class Bench:
         return done.returncode, done.stderr
 
     def refused(self, word, *options, status=1, env=None):
-        '''It ends with a sentence, which has that word; gives the sentence'''
+        '''The program ends with a sentence that has the word; gives the sentence'''
         got, said = self.refusal(*options, env=env)
         same(got, status, 'status with %r, which says: %s' % (options, said))
         true(word in said and said.strip(), 'with %r it says: %s' % (options, said))

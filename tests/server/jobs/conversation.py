@@ -20,13 +20,13 @@ NAMES = [b'put', b'peek', b'peek-ready', b'peek-delayed', b'peek-buried', b'rese
          b'reserve-with-timeout', b'reserve-job', b'delete', b'release', b'bury', b'kick',
          b'kick-job', b'touch', b'stats', b'stats-job', b'stats-tube', b'use', b'watch',
          b'ignore', b'list-tubes', b'list-tube-used', b'list-tubes-watched', b'pause-tube']
-# What begins so is answered by closing, whatever follows.
+# A line that begins so is answered by closing, whatever follows.
 QUIT = b'quit'
 END = b'\r\n'
 
 
 class Client:
-    '''What the one who talks knows of a connection.'''
+    '''A connection, as its client knows it.'''
 
     def __init__(self):
         self.used = 'default'
@@ -50,7 +50,7 @@ class Conversation:
                ('wrong', 12), ('wrong_body', 5), ('long', 3), ('pipeline', 8), ('wait', 6),
                ('close', 2), ('open', 2), ('quit', 1)]
 
-    # What to choose from
+    # The commands to choose from
 
     def one(self, *things):
         return self.random.choice(things)
@@ -174,7 +174,7 @@ class Conversation:
         self.say(self.idle(), *self.reserve())
 
     def do_held(self):
-        '''What the holder of a job does with it, and sometimes somebody else tries to.'''
+        '''Commands of a job's holder, and sometimes of somebody else.'''
         name = self.idle()
         holder = self.clients[name]
         if not holder.held:

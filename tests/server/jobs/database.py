@@ -24,7 +24,7 @@ import wire
 
 NAME = 'twheeld'
 LEASE = '1s'
-# It ends as a process does that is killed, never with the machine: so nothing need be on the disk.
+# The database's process may be killed, never the machine: so nothing need be on the disk.
 QUICK = ['-c', 'max_connections=200', '-c', 'listen_addresses=', '-c', 'wal_level=replica',
          '-c', 'fsync=off',
          '-c', 'max_wal_senders=4', '-c', 'hot_standby=on', '-c', 'wal_keep_size=256MB']
@@ -46,10 +46,10 @@ def mapped():
         return os.getuid() == 0 and file.read().split()[2] == '1'
 
 
-# It does not run as root. There, it is another user of one more namespace.
+# PostgreSQL does not run as root: for root, it is another user of one more namespace.
 AS_OTHER = ['unshare', '-U', '--map-user=65534', '--map-group=65534'] if mapped() else []
 
-# What it was made as is on a disk of its own. Who may mount that is no other user yet.
+# Its files are on a disk of their own, which has to be mounted before it is another user.
 ON_DISK = 'cp -a "$0" "$0.made" && mount -t tmpfs -o size="$1",mode=700 none "$0" &&' \
     ' cp -a "$0.made/." "$0" && shift && exec unshare -U --map-user=65534 --map-group=65534 "$@"'
 
@@ -124,13 +124,13 @@ class Postgres:
         return True
 
     def processes(self):
-        '''Of the server: the first one, and its children'''
+        '''The database's processes: the first one, and its children'''
         with open('/proc/%d/task/%d/children' % (self.process.pid, self.process.pid)) as file:
             return [self.process.pid] + [int(word) for word in file.read().split()]
 
     @contextlib.contextmanager
     def silent(self):
-        '''It takes connections meanwhile, and answers nothing'''
+        '''Meanwhile the database takes connections, and answers nothing'''
         stopped = self.processes()
         for process in stopped:
             os.kill(process, signal.SIGSTOP)
@@ -222,7 +222,7 @@ def store(folder):
 
 
 def rows(folder, sql):
-    '''What the store there has: numbers, and texts without a line end or a bar'''
+    '''Rows of the database: numbers, and texts without a line end or a bar'''
     base = os.environ.get('DATABASE')
     if base:
         said = Postgres(base).ask('SET search_path = twheeld; ' + sql, own_name(folder))

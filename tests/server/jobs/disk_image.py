@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What a disk may hold when the power fails: files of which shim.c recorded what was written
+# The states that a disk may have when the power fails: shim.c recorded the writes to its files
 # and synced. Of what was written since a file was synced, any sector may be there or not; a
 # file's name is there for sure once its folder was synced. After a sync that failed, what was
 # to be synced is there or not, and no later sync changes that: Linux takes it for clean.
@@ -18,7 +18,7 @@ Record = collections.namedtuple('Record', 'what pid fd at data')
 
 
 def records(path):
-    '''Those of all lives of a server'''
+    '''The records of all runs of a server'''
     for life in itertools.count():
         try:
             with open('%s.%d' % (path, life), 'rb') as log:
@@ -96,7 +96,7 @@ class File:
         self.resize()
 
     def after(self, how):
-        '''What may be on the disk'''
+        '''States that the disk may have'''
         if how == 'torn':
             # In order up to a moment, in which one write was half done
             count = self.random.randrange(len(self.pending) + 1)

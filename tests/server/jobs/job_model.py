@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What a server of beanstalkd's protocol has to do, as simple as can be: all jobs in one
+# A model of a server of beanstalkd's protocol, as simple as can be: all jobs in one
 # dictionary, times in ms, and whoever asks looks at all of them. What it would say to a
 # client is appended to that client's list of replies.
 
@@ -11,7 +11,7 @@ DEFAULT, SECOND, MARGIN = 'default', 1000, 1000
 
 
 class Settings:
-    '''What a section "tubes" of the configuration file says; times in ms'''
+    '''A section "tubes" of the configuration file; times in ms'''
 
     def __init__(self, tries=0, dead_letter=None, backoff=0, most=0, unit=SECOND, unique=False,
                  factor=2, jitter=0):
@@ -40,7 +40,7 @@ PLAIN = Settings()
 
 
 class Tie(Exception):
-    '''What happens first of two things at the same time is not said.'''
+    '''Two things at the same time may happen in either order.'''
 
 
 class Job:
@@ -105,7 +105,7 @@ class Model:
     def soon(self, client):
         return any(self.now >= j.at - MARGIN for j in client.held)
 
-    # What happens
+    # Events
 
     def ready(self, job):
         job.state, job.at = 'ready', None
@@ -166,7 +166,7 @@ class Model:
         client.say('RESERVED', job.id, len(job.body), job.body)
 
     def events(self):
-        '''What happens by itself: when, and what'''
+        '''The next event without a command: when, and what'''
         for job in self.jobs.values():
             if job.state in ('delayed', 'reserved'):
                 yield job.at, lambda j=job: self.expire(j)

@@ -122,7 +122,7 @@ class Plan:
         return NEVER if time is NEVER or self.held or time < self.start else time
 
     def can_be(self):
-        '''What never fires is refused.'''
+        '''A schedule that never fires is refused.'''
         time = self.when.next(self.start - 1)
         while time is not NEVER and time <= self.ends():
             if self.fits(time):
@@ -174,7 +174,7 @@ class Plan:
                 self.time = self.next(self.time)
 
     def first(self):
-        '''What was before a schedule was there is not made up for.'''
+        '''Times before a schedule was there are not made up for.'''
         if self.time >= self.since:
             return self.time
         time = NEVER if self.since == INFINITE else self.next(self.since - 1)

@@ -46,7 +46,7 @@ def of(name):
 
 
 class Admin:
-    '''Who asks the server in that folder, in words'''
+    '''A client of the server in that folder, with one word for each path'''
 
     def __init__(self, folder):
         self.folder = folder
@@ -116,7 +116,7 @@ def begin_stepped(bench, tab, by=0, env=None, files=()):
 
 
 def next_time(bench):
-    '''Of the schedule that was there first, in seconds'''
+    '''The time of the schedule that was there first, in seconds'''
     rows = bench.rows('SELECT next FROM schedules ORDER BY id LIMIT 1')
     return rows[0][0] // shim.SECOND if rows else None
 

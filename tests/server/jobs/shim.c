@@ -11,7 +11,7 @@
  * "write", "sync" or "open"; WHAT is "broken", "full", "kill" (with SIGKILL, a write having been
  * half done). When that was done, the file $SHIM_DISK.NAME is there.
  *
- * What is done to files below the folder SHIM_RECORD_OF, and what is sent to clients, is written to
+ * Changes to files below the folder SHIM_RECORD_OF, and replies to clients, are written to
  * the file $SHIM_RECORD.N in the order in which it is done, N = 0 for the first server, 1 for the
  * next. disk_image.py says what of that is on the disk when the power fails. The server may be
  * killed at any moment. So a write is recorded before it is done, and a record that is not whole is
@@ -60,7 +60,7 @@
 	known = known ? known : (__typeof__(name) *)dlsym(RTLD_NEXT, #name); \
 	known; })
 #define SECOND 1000000000LL
-/* What a stepped wall clock is ahead of the boot time: some day of 2026 */
+/* How far a stepped wall clock is ahead of the boot time: some day of 2026 */
 #define WALL (1780000000 * SECOND)
 #define MOST_TIMERS 64
 #define MOST_FILES 4096
@@ -88,10 +88,10 @@ static int raw_open(const char *path, int flags)
 
 /* The disk that is bad */
 
-/* What a call is in the eyes of "once" */
+/* The kind of a call, for "once" */
 enum call { READ = 'r', WRITE = 'w', SYNC = 's', OPEN = 'o' };
 
-/* What stands in the file: nothing when all is well */
+/* The file's text: nothing when all is well */
 static void read_state(char *state, size_t size)
 {
 	int fd = disk ? raw_open(disk, O_RDONLY) : -1;
@@ -161,7 +161,7 @@ static int fails(char now)
 	return now == 'b' || now == 'f';
 }
 
-/* Of what changes a file's size, or its name: no room is needed for that. */
+/* Calls that change a file's size, or its name, and need no room */
 static int change_fails(void)
 {
 	char now = state_for(WRITE);
@@ -215,7 +215,7 @@ int accept4(int fd, struct sockaddr *addr, socklen_t *length, int flags)
 	return REAL(accept4)(fd, addr, length, flags);
 }
 
-/* What is recorded */
+/* Records */
 
 /* All that is written of one call: this, and then the bytes */
 struct head {
@@ -288,7 +288,7 @@ static void note(char what, int fd, uint64_t at, const void *data, uint64_t size
 	errno = saved;
 }
 
-/* Of a file that is recorded: what is done, and if it was less than all */
+/* Record a call on a file, and whether it was done in part. */
 static void note_change(char what, int fd, uint64_t at, const void *data, size_t size)
 {
 	if (is_recorded(fd))
@@ -403,7 +403,7 @@ int ftruncate(int fd, off_t size)
 	return ret;
 }
 
-/* Of what is beyond the end of a file alone: that it is longer then */
+/* A write beyond the file's end is recorded only as the new length. */
 int posix_fallocate(int fd, off_t at, off_t size)
 {
 	int ret;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What a test says to shim.c, and hears of it. SHIM in the environment is its library. Each part
+# A test's side of shim.c. SHIM in the environment is its library. Each part
 # has an env, with which a server is started.
 
 import mmap

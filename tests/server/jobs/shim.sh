@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What those have in common that run programs of this folder. To be sourced after tap.sh.
+# For suites that run programs of this folder. To be sourced after tap.sh.
 
 export PYTHONPATH=$PYTHONPATH:$top/tests/server/jobs SHIM=$work/shim.so
 shim() {

@@ -20,7 +20,7 @@ GOOD = {'put': 'INSERTED', 'delete': 'DELETED', 'release': 'RELEASED', 'bury': '
 
 
 class Lost(Wrong):
-    '''What a store lacks, or has too much.'''
+    '''The jobs that a store lacks, or has too many.'''
 
 
 class Client(threading.Thread):
@@ -86,7 +86,7 @@ class Client(threading.Thread):
                             priority, delay)
 
     def insist(self, *step):
-        '''What was refused is as it was, and there is service again.'''
+        '''Refused commands have changed nothing, and there is service again.'''
         wire.wait_for('service again', lambda: self.ask(*step))
 
     def put(self):
@@ -107,7 +107,7 @@ class Client(threading.Thread):
 
 
 def allowed(clients, replies):
-    '''What the store may have of each job: the sets of possible ends. Of each client, the first
+    '''The states that each job may have in the store: sets of possible ends. Of each client, the first
     words of the replies that were sent to it by then'''
     may = {}
     for client in clients:
@@ -116,7 +116,7 @@ def allowed(clients, replies):
             if number < len(answers) and answers[number] in GOOD.values():
                 may[key] = {after}
             elif first <= len(answers):
-                # It is on the way, or was refused: perhaps it is done, perhaps not
+                # A command on the way, or refused: perhaps it is done, perhaps not
                 may.setdefault(key, {None}).add(after)
     return may
 
@@ -135,7 +135,7 @@ def sound(store):
 
 
 def look(folder):
-    '''What a store has: of each job its state and priority.'''
+    '''State and priority of each job in a store.'''
     store = sqlite3.connect(os.path.join(folder, 'jobs.db'))
     try:
         store.execute('PRAGMA synchronous = OFF')

@@ -8,7 +8,7 @@ import wire
 # How many seconds a time in a statistic may differ by. (One server starts after the other.)
 SECONDS = {'age': 1, 'time-left': 1, 'pause-time-left': 1, 'uptime': 30}
 
-# What may differ, and why.
+# Differences that are allowed, and why.
 DIFFERENT = {
     'pid': 'of the process',
     'id': 'made at random',
@@ -100,9 +100,8 @@ class Side:
         return wire.table(reply[2])
 
     def caught_up(self):
-        '''What was begun is done: where others share the store, that takes a while after what
-        began it was answered. Nothing overtakes a delete; and what waits for a job is given one
-        by a second step.'''
+        '''Wait until all commands are done: where others share the store, some work comes after the
+        reply. Nothing overtakes a delete; a second step gives jobs to clients that wait.'''
         for _ in range(2):
             if self.control.ask('delete %d' % 10**12) != ['NOT_FOUND']:
                 raise Difference('a job that never was is deleted')

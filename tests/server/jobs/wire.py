@@ -20,7 +20,7 @@ class Closed(Exception):
 
 
 class Late(Exception):
-    '''What had to come did not come in time.'''
+    '''A wait had no result in time.'''
 
 
 def readable(sock, wait):
@@ -140,7 +140,7 @@ def command(*words, body=None):
 
 
 def table(body):
-    '''What a statistic says: a dictionary, or a list.'''
+    '''A statistic of YAML as a dictionary, or a list.'''
     lines = body.decode().split('\n')
     if lines[0] != '---' or lines[-1] != '':
         raise ValueError('no YAML document: %r' % body)
@@ -151,8 +151,8 @@ def table(body):
 
 
 def wait_for(what, ready, wait=PATIENCE):
-    '''What ready() gives once that is true. What is waited for is a text, or gives one: where
-    that has what was said, it is asked once the wait was in vain, for the last of it.'''
+    '''The result of ready() once it is true. @what is a text for the error, or a function that gives
+    it, which is called after a wait in vain, and so has the last state.'''
     until = time.monotonic() + wait
     while True:
         begun = time.monotonic()
@@ -162,12 +162,12 @@ def wait_for(what, ready, wait=PATIENCE):
         now = time.monotonic()
         if now > until:
             raise Late(what() if callable(what) else what)
-        # For as long as it took to look: what is waited for needs the processor, too.
+        # As long as the look took: the program that is waited for needs the processor, too.
         time.sleep(max(0.002, now - begun))
 
 
 def together(functions):
-    '''All of them at the same time'''
+    '''Call the functions at the same time'''
     threads = [threading.Thread(target=function) for function in functions]
     for thread in threads:
         thread.start()
@@ -236,7 +236,7 @@ class Server:
         self.process.wait()
 
     def stop(self):
-        '''As an administrator does; whether it came to its end.'''
+        '''End the program, as an administrator does; true: it ended by itself.'''
         self.signal(signal.SIGTERM)
         try:
             return self.process.wait(PATIENCE)
