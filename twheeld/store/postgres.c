@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -106,7 +107,11 @@ static struct pg_link reader;
 
 /* The committer's own */
 static struct pg_link writer;
-static int64_t batch;		/* counts the session's transactions */
+/*
+ * Of this session: its last transaction, one more each time; and the last that was committed. The
+ * first is a random number, so that no session of the same number has the same ones.
+ */
+static int64_t batch, committed;
 static bool unsettled;		/* was the last transaction committed? */
 static int64_t had;		/* the session before, until another one begins */
 static int64_t down_since, up_since;
@@ -394,14 +399,18 @@ static bool end_sessions(void)
 	return fine && end_connections(up);
 }
 
-/* Gives false when the session is over. */
+/*
+ * Gives false when it is over. So it is where the database does not know what this server did last:
+ * a standby that had not heard of it, as nobody waits for it to, has taken the database's place.
+ * Then others may have the same jobs by the same tokens, and even the session's number.
+ */
 static bool renew(void)
 {
 	PG_STATEMENT(extend, "UPDATE twheeld.sessions SET until = " PG_NOW " + $2, batch = $3,"
-		     " draining = $4, tabs = $5 WHERE id = $1 RETURNING id");
-	PGresult *result = pg_do(&extend, "iiiii", pg_session(), store_lease, batch,
+		     " draining = $4, tabs = $5 WHERE id = $1 AND batch = $6 RETURNING id");
+	PGresult *result = pg_do(&extend, "iiiiii", pg_session(), store_lease, batch,
 				 (int64_t)__atomic_load_n(&store_refuses, __ATOMIC_RELAXED),
-				 __atomic_load_n(&store_tabs, __ATOMIC_RELAXED));
+				 __atomic_load_n(&store_tabs, __ATOMIC_RELAXED), committed);
 
 	if (result && !PQntuples(result))
 		writer.failure = PG_ENDED;
@@ -624,6 +633,8 @@ static enum pg_end transaction(struct op *ops)
 	if (!pg_command("COMMIT") && writer.failure == PG_BROKEN)
 		return PG_BROKEN;
 	unsettled = false;
+	if (writer.failure == PG_FINE)
+		committed = batch;
 	pg_tell(writer.failure == PG_FINE);
 	return writer.failure;
 }
@@ -647,6 +658,8 @@ static enum pg_end settle(void)
 		end = PG_ENDED;
 	else
 		end = pg_int(result, 0, 0) == batch ? PG_FINE : PG_AGAIN;
+	if (end == PG_FINE)
+		committed = batch;
 	PQclear(result);
 	pg_tell(end == PG_FINE);
 	return end;
@@ -671,20 +684,31 @@ static bool tell_job_size(void)
 	return pg_done(pg_do(&tell, "i", store_job_size));
 }
 
+/* With room for what is counted from there on */
+static int64_t random_number(void)
+{
+	uint64_t number = commit_now();
+
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) < 0)
+		complain("no random number can be had: %s", strerror(errno));
+	return number >> 2;
+}
+
 static bool make_session(void)
 {
 	PG_STATEMENT(make, "INSERT INTO twheeld.sessions(id, until, batch, lease, node, site)"
-		     " SELECT nextval('twheeld.session_ids'), " PG_NOW " + $1, 0, $1, $2, $3"
+		     " SELECT nextval('twheeld.session_ids'), " PG_NOW " + $1, $5, $1, $2, $3"
 		     " FROM twheeld.meta WHERE name = 'version' AND value = $4 RETURNING id");
+	int64_t id = 0, first = random_number();
 	PGresult *result;
-	int64_t id = 0;
 
 	writer.failure = PG_FINE;
 	if (!pg_command("BEGIN") || (had && !forget_session(had))) {
 		roll_back();
 		return false;
 	}
-	result = pg_do(&make, "issi", store_lease, store_node, store_site, (int64_t)VERSIONS);
+	result = pg_do(&make, "issii", store_lease, store_node, store_site, (int64_t)VERSIONS,
+		       first);
 	if (result && !PQntuples(result))
 		die("the store was upgraded by a newer twheeld, while this one was cut off:"
 		    " use that one");
@@ -697,7 +721,8 @@ static bool make_session(void)
 	}
 	pg_tell(true);
 	pg_set_session(id);
-	batch = 0;
+	batch = first;
+	committed = first;
 	had = 0;
 	name_connection();
 	return true;
@@ -768,7 +793,8 @@ static enum pg_end attempt(struct op *ops)
 		return writer.failure == PG_BROKEN ? PG_BROKEN : PG_AGAIN;
 	end = transaction(ops);
 	if (end == PG_ENDED)
-		end_session("as it did not reach the database for the lease");
+		end_session("as it did not reach the database for the lease, or that has lost what"
+			    " it did last");
 	return end == PG_ENDED ? PG_AGAIN : end;
 }
 

@@ -285,7 +285,10 @@ bool pg_put(struct op *op)
 	return true;
 }
 
-/* Change a job whose token its holder has. */
+/*
+ * A job whose token its holder has. Where a database that took another one's place has lost what
+ * was done last, another session may have it by the same token: it is this one's, too.
+ */
 
 static bool change(struct op *op)
 {
@@ -293,14 +296,14 @@ static bool change(struct op *op)
 		     " tube = $3, state = $4, ord = " ORDER("$4::bigint", "$5") ", pri = $6,"
 		     " delay = $7, reserves = $8, timeouts = $9, releases = $10, buries = $11,"
 		     " kicks = $12, owner = 0, token = token + 1 WHERE id = $1 AND token = $2"
-		     " RETURNING ord");
+		     " AND owner = $13 RETURNING ord");
 	const struct row *row = &op->row;
-	PGresult *result = pg_do(&change, "iisiiiiiiiii", row->id, row->token, op->to->name,
+	PGresult *result = pg_do(&change, "iisiiiiiiiiii", row->id, row->token, op->to->name,
 				 (int64_t)row->state, order_of(op), (int64_t)row->pri,
 				 (int64_t)row->delay,
 				 (int64_t)row->reserves, (int64_t)row->timeouts,
 				 (int64_t)row->releases, (int64_t)row->buries,
-				 (int64_t)row->kicks);
+				 (int64_t)row->kicks, pg_session());
 
 	op->gone = result && !PQntuples(result);
 	if (result && !op->gone)
@@ -329,7 +332,7 @@ bool pg_delete_all(struct op **ops, size_t count)
 {
 	PG_STATEMENT(delete, "DELETE FROM twheeld.jobs USING unnest($1::bigint[], $2::bigint[])"
 		     " WITH ORDINALITY AS old(id, token, n) WHERE jobs.id = ANY ($1::bigint[])"
-		     " AND jobs.id = old.id AND jobs.token = old.token RETURNING n");
+		     " AND jobs.id = old.id AND jobs.token = old.token AND owner = $3 RETURNING n");
 	struct array in[2] = { 0 };
 	PGresult *result;
 
@@ -342,7 +345,8 @@ bool pg_delete_all(struct op **ops, size_t count)
 		}
 		end_arrays(in, 2);
 	}
-	result = pg_do(&delete, "bb", in[0].data, in[0].size, in[1].data, in[1].size);
+	result = pg_do(&delete, "bbi", in[0].data, in[0].size, in[1].data, in[1].size,
+		       pg_session());
 	free_arrays(in, 2);
 	for (size_t i = 0; i < count; i++)
 		ops[i]->gone = result;
@@ -363,8 +367,8 @@ static bool delete(struct op *op)
 static bool touch(struct op *op)
 {
 	PG_STATEMENT(touch, "UPDATE twheeld.jobs SET ord = " PG_NOW " + ttr * 1000000000"
-		     " WHERE id = $1 AND token = $2 RETURNING id");
-	PGresult *result = pg_do(&touch, "ii", op->row.id, op->row.token);
+		     " WHERE id = $1 AND token = $2 AND owner = $3 RETURNING id");
+	PGresult *result = pg_do(&touch, "iii", op->row.id, op->row.token, pg_session());
 
 	op->gone = result && !PQntuples(result);
 	return pg_done(result);
