@@ -85,14 +85,19 @@ static void wake_loop(void)
 		die("an eventfd can't be written");
 }
 
-static void finish(struct op *ops, int64_t took)
+/* Gives how many clients may have further ones soon: those of these, and those who wait. */
+static size_t finish(struct op *ops, int64_t took)
 {
+	size_t clients;
+
 	pthread_mutex_lock(&lock);
+	clients = todo.length;
 	while (ops) {
 		struct op *op = ops;
 
 		ops = op->next;
 		push(&finished, op);
+		clients++;
 		written++;
 		if (!op->failed)
 			fine_at = commit_now();
@@ -103,6 +108,7 @@ static void finish(struct op *ops, int64_t took)
 	histogram_add(&times, took);
 	pthread_mutex_unlock(&lock);
 	wake_loop();
+	return clients;
 }
 
 /* Counts as busy, as the disk may hang here, too. */
@@ -158,30 +164,20 @@ static void gather(size_t expected, int64_t took)
 		wait_for(expected, commit_now() + most);
 }
 
-static struct op *next_ops(size_t last, int64_t took, int64_t sync_at)
+static struct op *next_ops(size_t clients, int64_t took, int64_t sync_at)
 {
 	int64_t idle_since = commit_now();
 	struct op *ops;
 
 	pthread_mutex_lock(&lock);
-	last += todo.length;
 	wait_for(1, sync_at);
 	/* A later operation is not from a client of the last transaction. */
 	if (commit_now() - idle_since < took)
-		gather(last < COMMIT_MOST ? last : COMMIT_MOST, took);
+		gather(clients < COMMIT_MOST ? clients : COMMIT_MOST, took);
 	ops = take_some(&todo, COMMIT_MOST);
 	busy_since = ops ? commit_now() : 0;
 	pthread_mutex_unlock(&lock);
 	return ops;
-}
-
-static size_t count_ops(const struct op *op)
-{
-	size_t count = 0;
-
-	for (; op; op = op->next)
-		count++;
-	return count;
 }
 
 static bool to_stop(void)
@@ -197,18 +193,18 @@ static bool to_stop(void)
 static void *committer(void *unused)
 {
 	int64_t took = 0, sync_at = 0;
-	size_t last = 0;
+	size_t clients = 0;
 
 	(void)unused;
 	while (!to_stop()) {
-		struct op *ops = next_ops(last, took, sync_at);
+		struct op *ops = next_ops(clients, took, sync_at);
 		int64_t begin_at = commit_now();
 
-		last = count_ops(ops);
+		clients = 0;
 		if (ops) {
 			store->write(ops);
 			took = commit_now() - begin_at;
-			finish(ops, took);
+			clients = finish(ops, took);
 			tidy();
 			if (sync_every && !sync_at)
 				sync_at = begin_at + sync_every;

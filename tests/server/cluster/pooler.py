@@ -32,11 +32,13 @@ class Pooler:
         return 'postgresql:///%s?host=%s&port=%d&user=%s' % (database, self.folder, PORT, NAME)
 
     def __enter__(self):
-        libraries = os.path.join(self.tree, 'usr/lib/x86_64-linux-gnu')
+        program, env = self.tree + '/usr/sbin/pgbouncer', dict(os.environ)
+        # That of another release finds its libraries by itself.
+        if not os.path.exists(program + '.elf'):
+            env['LD_LIBRARY_PATH'] = os.path.join(self.tree, 'usr/lib/x86_64-linux-gnu')
         self.process = subprocess.Popen(
-            [*AS_OTHER, self.tree + '/usr/sbin/pgbouncer', self.conf], preexec_fn=demote,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env={**os.environ, 'LD_LIBRARY_PATH': libraries})
+            [*AS_OTHER, program, self.conf], preexec_fn=demote, env=env,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wire.wait_for('pgbouncer does not start', lambda: os.path.exists(
             '%s/.s.PGSQL.%d' % (self.folder, PORT)))
         return self
