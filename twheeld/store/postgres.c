@@ -228,8 +228,8 @@ static void make_schema(PGconn *db)
 			die("the store: the connection was lost as it was set up (%s). Is the"
 			    " database being stopped?", why);
 		if (i == 20)
-			die("the store can't be set up: %s. Does the database belong to its user?",
-			    why);
+			die("the store can't be set up: %s. Does the database belong to its user, and"
+			    " may that use the languages sql and plpgsql?", why);
 		free(why);
 		pg_plain(db, "ROLLBACK");
 		pause_for(PAUSE);

@@ -337,6 +337,7 @@ static bool starts(const char *text, const char *start)
 
 /* The SQLSTATE where another program has left a statement of that name on the connection */
 #define WAS_PREPARED "42P05"
+#define NO_RIGHT "42501"
 /* The class of SQLSTATE for a full disk or memory */
 #define NO_ROOM "53"
 
@@ -451,10 +452,13 @@ static PGresult *next_answer(void)
 	return judge(answer(used->db, 1, ANSWER));
 }
 
-/** pg_is_unknown - has the engine no such feature (0A), or no grammar for it (42)? */
+/**
+ * pg_is_unknown - is it not there (0A), or not even in the grammar (42)? Other failures pass, or
+ *	whoever runs the database can mend them: so it is with a right that lacks
+ */
 bool pg_is_unknown(const PGresult *result)
 {
-	return is_of(result, "0A") || is_of(result, "42");
+	return is_of(result, "0A") || (is_of(result, "42") && !is_of(result, NO_RIGHT));
 }
 
 /**
