@@ -28,6 +28,17 @@
 /* Everything is done with a small number of timers as often as makes this many. */
 #define REPEAT 16384
 
+/*
+ * What a timer's expiry costs depends on where its deadline lies in the slots of a wheel, the
+ * widest of which, but for those that come hours later, is this long. So timers expire that
+ * many times, at times that are evenly spread over it: often where they are few, as what
+ * else a kernel does weighs most there.
+ */
+#define TURN (256 * TICK)
+#define TURNS_OF_FEW 64
+#define TURNS_OF_MANY 4
+#define MANY 100000
+
 /* Full batches that are enough to know what one costs. */
 #define BATCHES 1024
 
@@ -90,7 +101,15 @@ static uint64_t spin(uint64_t ns)
 	return spun;
 }
 
-/* How much longer than its instructions a program runs without any timer. */
+/* How much longer than its instructions a program runs without any timer, for @ns. */
+static void measure_base(uint64_t ns)
+{
+	uint64_t start = now();
+	uint64_t spun = spin(ns);
+
+	base = (double)(now() - start) / spun;
+}
+
 static void calibrate(void)
 {
 	uint64_t start, spun;
@@ -98,9 +117,7 @@ static void calibrate(void)
 
 	/* What is left of whoever ran before. */
 	spin(2 * SECOND);
-	start = now();
-	spun = spin(64 * SECOND);
-	base = (double)(now() - start) / spun;
+	measure_base(64 * SECOND);
 
 	reading = UINT64_MAX;
 	for (i = 0; i < 100; i++) {
@@ -109,6 +126,23 @@ static void calibrate(void)
 		spun = now() - start;
 		reading = spun < reading ? spun : reading;
 	}
+}
+
+static void spin_until(uint64_t when)
+{
+	uint64_t at;
+
+	while ((at = now()) < when)
+		spin(when - at);
+}
+
+/*
+ * Begin within a tick: each measurement at the same time after it, or those that have one
+ * interrupt of the kernel's clock more would differ.
+ */
+static void spin_into_tick(void)
+{
+	spin_until(now() / TICK * TICK + TICK + TICK / 4);
 }
 
 /* Spin; returns the instructions that others took, beyond those without timers. */
@@ -316,15 +350,22 @@ static double collect_all(uint64_t begin, uint64_t end)
 	return cost;
 }
 
-/* Let all timers expire, some of them in each tick; returns the instructions of all. */
-static double expire(void)
+/*
+ * Let all timers expire, some of them in each tick, @phase after the turn of a wheel; returns
+ * the instructions of all. What the kernel does without timers is measured just before, as it
+ * becomes less in the first minutes of a machine.
+ */
+static double expire(uint64_t phase)
 {
-	uint64_t from = now() + LEAD + timers * 6000;
-	uint64_t range = timers * TICK / DENSITY;
+	uint64_t range = timers * TICK / DENSITY, from;
 	uint64_t time[BATCH];
 	unsigned int batch, j;
 	size_t i;
 
+	spin_until(now() / TURN * TURN + TURN + phase);
+	spin_into_tick();
+	measure_base(TURN);
+	from = (now() + LEAD + timers * 6000) / TICK * TICK;
 	for (i = 0; i < timers; i += batch) {
 		batch = batch_at(i, timers);
 		for (j = 0; j < batch; j++) {
@@ -337,6 +378,7 @@ static double expire(void)
 	}
 	if (now() > from)
 		errx(1, "arming took longer than expected");
+	spin_into_tick();
 	return collect_all(from, from + range + 2 * TICK);
 }
 
@@ -394,7 +436,7 @@ static void operations(void)
 
 static void expiry(void)
 {
-	size_t i, rounds = repetitions();
+	size_t i, rounds = timers > MANY ? 1 : timers > REPEAT ? TURNS_OF_MANY : TURNS_OF_FEW;
 	double sum = 0;
 
 	peer->open(timers, true);
@@ -403,7 +445,7 @@ static void expiry(void)
 	collecting = 0;
 	nr_batches = 0;
 	for (i = 0; i < rounds; i++)
-		sum += expire();
+		sum += expire(TURN / rounds * i);
 	each(peer->destroy);
 	peer->close();
 	print("expire_read", "instructions", sum / rounds / timers);
