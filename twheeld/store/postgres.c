@@ -108,8 +108,8 @@ static struct pg_link reader;
 /* The committer's own */
 static struct pg_link writer;
 /*
- * Of this session: its last transaction, one more each time; and the last that was committed. The
- * first is a random number, so that no session of the same number has the same ones.
+ * The session's transactions are numbered from a random number on, so that no other session can
+ * have the same ones: the last one, and the last one that was committed.
  */
 static int64_t batch, committed;
 static bool unsettled;		/* was the last transaction committed? */
@@ -400,9 +400,9 @@ static bool end_sessions(void)
 }
 
 /*
- * Gives false when it is over. So it is where the database does not know what this server did last:
- * a standby that had not heard of it, as nobody waits for it to, has taken the database's place.
- * Then others may have the same jobs by the same tokens, and even the session's number.
+ * Gives false when the session is over. It is, too, where the database lacks its last transaction: a
+ * standby has taken over to which commits did not wait to come. There, other sessions may have the
+ * same jobs with the same tokens, or even the same number.
  */
 static bool renew(void)
 {

@@ -286,10 +286,9 @@ bool pg_put(struct op *op)
 }
 
 /*
- * A job whose token its holder has. Where a database that took another one's place has lost what
- * was done last, another session may have it by the same token: it is this one's, too.
+ * Change a job whose token its holder has, and whose owner is this session. By the token alone it
+ * could be another session's, where the database has lost the transaction that gave it to this one.
  */
-
 static bool change(struct op *op)
 {
 	PG_STATEMENT(change, "UPDATE twheeld.jobs SET digest = CASE WHEN tube = $3 THEN digest END,"

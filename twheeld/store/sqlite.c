@@ -217,13 +217,20 @@ sqlite3_stmt *sqlite_prepare(sqlite3 *on, const char *sql)
 	return stmt;
 }
 
-/** sqlite_step - do a statement; gives false, having complained, if that fails */
+/**
+ * sqlite_step - do a statement; gives false, having complained, if that fails
+ *
+ * SQLite says of the disk only that it has an error. The kernel's own word is still in errno.
+ */
 bool sqlite_step(sqlite3_stmt *stmt)
 {
-	int ret = sqlite3_step(stmt);
+	int ret, number;
 
+	errno = 0;
+	ret = sqlite3_step(stmt);
+	number = (ret & 0xff) == SQLITE_IOERR ? errno : 0;
 	if (ret != SQLITE_DONE)
-		commit_say("the store can't be written: %s",
+		commit_say("the store can't be written: %s", number ? strerror(number) :
 			   sqlite3_errmsg(sqlite3_db_handle(stmt)));
 	sqlite3_reset(stmt);
 	return ret == SQLITE_DONE;
