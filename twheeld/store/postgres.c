@@ -228,8 +228,8 @@ static void make_schema(PGconn *db)
 			die("the store: the connection was lost as it was set up (%s). Is the"
 			    " database being stopped?", why);
 		if (i == 20)
-			die("the store can't be set up: %s. Does the database belong to its user, and"
-			    " may that use the languages sql and plpgsql?", why);
+			die("the store can't be set up: %s. Does the database belong to its user,"
+			    " and may that use the languages sql and plpgsql?", why);
 		free(why);
 		pg_plain(db, "ROLLBACK");
 		pause_for(PAUSE);
@@ -400,9 +400,9 @@ static bool end_sessions(void)
 }
 
 /*
- * Gives false when the session is over. It is, too, where the database lacks its last transaction: a
- * standby has taken over to which commits did not wait to come. There, other sessions may have the
- * same jobs with the same tokens, or even the same number.
+ * Gives false when the session is over. It is, too, where the database lacks its last transaction:
+ * commits did not wait for the standby that took over. There, other sessions may have the same
+ * jobs with the same tokens, or even the same number.
  */
 static bool renew(void)
 {
@@ -684,7 +684,7 @@ static bool tell_job_size(void)
 	return pg_done(pg_do(&tell, "i", store_job_size));
 }
 
-/* With room for what is counted from there on */
+/* Below 2^62, so that counting on from it never overflows */
 static int64_t random_number(void)
 {
 	uint64_t number = commit_now();
