@@ -453,8 +453,9 @@ static PGresult *next_answer(void)
 }
 
 /**
- * pg_is_unknown - is it not there (0A), or not even in the grammar (42)? Other failures pass, or
- *	whoever runs the database can mend them: so it is with a right that lacks
+ * pg_is_unknown - has the engine no such feature (0A), or no grammar for it (42)?
+ *
+ * A right that lacks is in the same class, and somebody can grant it.
  */
 bool pg_is_unknown(const PGresult *result)
 {
