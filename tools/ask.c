@@ -23,7 +23,7 @@ static int cant_connect(const char *path)
 		return fail(STATUS_NOT_ALLOWED, "%s: you may not speak to the server; as root: "
 			    "sudo twheel ...", path);
 	return fail(STATUS_FAILED, "no server answers at %s: %s. Does twheeld run, and is this its "
-		    "'admin'? Another one is said by -s or TWHEELD_ADMIN; see twheeld.conf(5)",
+		    "'admin'? -s or TWHEELD_ADMIN names another one: see twheeld.conf(5)",
 		    path, strerror(errno));
 }
 
