@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is asked of twheeld: HTTP over its unix socket, one connection for a request. There are
+ * Requests to twheeld: HTTP over its unix socket, one connection for a request. There are
  * neither proxies nor certificates on that way, so it is a line, a body, and an answer up to the
  * end.
  */
@@ -88,7 +88,7 @@ static int take(const char *text, json_t **answer)
 		return fail(STATUS_FAILED, "this server is of an older version, and speaks no HTTP:"
 			    " use the twheel of that version, or a newer twheeld");
 	*answer = body ? json_loads(body, JSON_ALLOW_NUL, NULL) : NULL;
-	/* What is wrong with HTTP itself is told by libevent, in HTML. */
+	/* An error of HTTP itself has a page of libevent's, in HTML: take its sentence. */
 	if (body && !*answer && sscanf(text, "HTTP/%*s %d %60[ -~]", &code, why) == 2 &&
 	    code >= 300)
 		return fail(STATUS_FAILED, "the server refuses that: %d %s", code, why);

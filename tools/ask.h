@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is asked of twheeld.
+ * Requests to twheeld.
  */
 #ifndef ASK_H
 #define ASK_H

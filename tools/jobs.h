@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the commands of "twheel jobs" share.
+ * Shared by the commands of "twheel jobs".
  */
 #ifndef JOBS_H
 #define JOBS_H
@@ -10,10 +10,10 @@
 /* Options of import for crontabs: has each line a user, and which cron had them? */
 enum crontab_kind { CRONTAB_ANY, CRONTAB_USER, CRONTAB_SYSTEM };
 enum cron_kind { CRON_ANY, CRON_DEBIAN, CRON_CRONIE };
-/* By which times are printed: that of who asks, of the schedule's zone, or of UTC */
+/* The clock for times that are printed: the user's own, that of the schedule's zone, or UTC */
 enum clock { CLOCK_OWN, CLOCK_ZONE, CLOCK_UTC };
 
-/* What was asked for: a command and its words */
+/* A command of "twheel jobs", and its words */
 struct jobs {
 	bool json;
 	enum crontab_kind crontab;

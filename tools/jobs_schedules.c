@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What "twheel jobs" asks the server about schedules, and prints.
+ * The commands of "twheel jobs" about schedules: requests to the server, and their output.
  */
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +13,7 @@
 #include "ask.h"
 #include "jobs.h"
 
-/* A time as the server says it, by the clock of who asks, or of the schedule's zone */
+/* A time from the server's answer, by the user's clock, or that of the schedule's zone */
 static struct text when(const struct jobs *jobs, const char *said, const char *zone)
 {
 	static const char *own_zone;
@@ -205,7 +205,7 @@ void jobs_run_server(char *const *command)
 	execvp(command[0], command);
 }
 
-/* The server reads tabs, so it alone says what is wrong in one. */
+/* Run twheeld -t: only the server's own reader knows what is wrong in a tab. */
 int jobs_check(const struct jobs *jobs)
 {
 	char times[40], *command[] = { "twheeld", "-t", jobs->words[1], times, NULL, NULL };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Is the module there, and may one use it? If not: what is to be done. See module.h.
+ * Is the module there, and may the user open it? If not, what mends that? See module.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -90,7 +90,7 @@ void module_look(struct module *module)
 	try_to_open(module);
 }
 
-/* What is to be done by one who may not open the device */
+/* How a user gets the right to open the device */
 static void say_how_to_be_allowed(const struct module *module)
 {
 	const struct group *group = getgrgid(module->gid);
@@ -111,7 +111,7 @@ static void say_how_to_be_allowed(const struct module *module)
 		    name);
 }
 
-/* What is missing, and the command that mends it. Gives the status for it. */
+/* Print what is missing, and the command that mends it; gives the exit status. */
 int module_explain(const struct module *module)
 {
 	if (!module->loaded) {

@@ -12,7 +12,7 @@
 
 #include "tool.h"
 
-/* Names that are there beside those of the C library */
+/* Names beyond the C library's */
 static const struct {
 	const char *name;
 	int nr;
@@ -25,7 +25,7 @@ static bool is_signal(int nr)
 	return !nr || (nr < NSIG && sigabbrev_np(nr)) || (nr >= SIGRTMIN && nr <= SIGRTMAX);
 }
 
-/* "143" is that of a program which TERM ended, and so TERM. */
+/* "143", the status of a program that TERM ended, is TERM. */
 static int by_number(const char *s)
 {
 	char *end;
@@ -37,7 +37,7 @@ static int by_number(const char *s)
 	return is_signal(nr) ? (int)nr : -1;
 }
 
-/* What is after RTMIN or RTMAX: 0 if nothing */
+/* The number after RTMIN or RTMAX; 0 without one */
 static int by_distance(const char *s, int from)
 {
 	char *end;
@@ -48,7 +48,7 @@ static int by_distance(const char *s, int from)
 	return from + nr;
 }
 
-/* Gives -1 for what is no signal. */
+/* Gives -1 if it is no signal. */
 int parse_signal(const char *s)
 {
 	size_t i;

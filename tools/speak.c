@@ -14,7 +14,7 @@
 
 static void vsay(const char *format, va_list args)
 {
-	/* What was printed before comes before. */
+	/* Keep the order of outputs and messages. */
 	fflush(stdout);
 	fputs("twheel: ", stderr);
 	vfprintf(stderr, format, args);

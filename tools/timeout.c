@@ -117,7 +117,7 @@ static void send_signal(int nr)
 	/* (Of KILL, this command dies as well, and so its status is the right one.) */
 	ignore(nr);
 	kill(0, nr);
-	/* What is stopped can't end. */
+	/* A stopped process can't end: have it go on. */
 	if (nr != SIGKILL && nr != SIGCONT) {
 		kill(child, SIGCONT);
 		kill(0, SIGCONT);

@@ -22,7 +22,7 @@
 
 static __u64 delay = SEC;
 
-/* A signal came that is to end it; and what is let through while it waits, only then */
+/* The signal that ends top; and the signals that come through only while it waits */
 static atomic_int ended_by;
 static sigset_t waiting;
 
@@ -110,7 +110,7 @@ static void draw(const struct rows *rows)
 	refresh();
 }
 
-/* Until there is a key, a signal, or so much time is over. False if there is no terminal. */
+/* Wait for a key, a signal, or @ns; false: there is no terminal any more. */
 static bool wait_for_key(__u64 ns)
 {
 	struct timespec time = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
@@ -188,7 +188,9 @@ int cmd_top(int argc, char **argv)
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return fail(STATUS_USAGE, "top needs a terminal; for programs there is: "
 					  "twheel list --json");
-	/* The terminal knows its size, also when it changes; what was exported once does not. */
+	/*
+	 * The terminal knows its size, also when it changes; an exported COLUMNS stays as it was.
+	 */
 	unsetenv("COLUMNS");
 	unsetenv("LINES");
 	if (!newterm(NULL, stdout, stdin))

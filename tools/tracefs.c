@@ -86,7 +86,7 @@ static int set_up(__u64 wheel)
 	int fd, ret;
 
 	snprintf(filter, sizeof(filter), "wheel == %llu", wheel);
-	/* So that times are those of CLOCK_MONOTONIC, and each line comes at once. */
+	/* Have times by CLOCK_MONOTONIC, and each line at once. */
 	ret = put("trace_clock", "mono");
 	put("buffer_percent", "0");
 	if (!ret && wheel)

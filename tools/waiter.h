@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A wheel with one timer at a time, for who waits for a time.
+ * A wheel with one timer at a time, to wait until a time.
  */
 #ifndef WAITER_H
 #define WAITER_H

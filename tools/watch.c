@@ -104,7 +104,7 @@ static bool take_line(char *text)
 	return true;
 }
 
-/* Whole lines of what was read; the rest is for later. */
+/* Take the whole lines that were read; the rest stays for later. */
 static size_t take_lines(char *text, size_t len)
 {
 	char *start = text, *newline;

@@ -70,7 +70,7 @@ static bool read_fdinfo(struct wheel *wheel)
 	while (fgets(line, sizeof(line), file))
 		read_line(wheel, line);
 	fclose(file);
-	/* The descriptor can have become that of another file meanwhile. */
+	/* The descriptor may belong to another file by now. */
 	return *wheel->clock;
 }
 

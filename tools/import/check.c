@@ -24,7 +24,7 @@ static void split(struct lines *lines, char *tab)
 		lines->text = need(realloc(lines->text, (lines->count + 1) * sizeof(*lines->text)));
 		lines->text[lines->count++] = line;
 	}
-	/* What is after the last end of a line is no line. */
+	/* No line begins after the last end of a line. */
 	lines->count--;
 }
 

@@ -105,7 +105,7 @@ static bool is_job(const char *text)
 	return *text && strchr("0123456789*@", *text);
 }
 
-/* A word, or what is between quotes; gives what is after it, or NULL. */
+/* Read a word, or a text between quotes; gives the text after it, or NULL. */
 static const char *take_quoted(const char *at, const char *stops, char **word)
 {
 	const char *end = strchr("'\"", *at) && *at ? strchr(at + 1, *at) : NULL;
@@ -232,7 +232,7 @@ static int sort_of(const char *word, const char *rest)
 	return is_program(next);
 }
 
-/* What is after the fields of a job; the copy is to be freed. */
+/* A copy of the text after the fields of a job, to be freed */
 static char *after_fields(const struct crontab *crontab, const char *text, char **copy)
 {
 	char *rest = *copy = need(strdup(text));
@@ -566,7 +566,7 @@ static void print_command(struct import *import, const char *command)
 {
 	size_t word = strcspn(command, BLANKS);
 
-	/* The body is not to begin with what is an option. */
+	/* The body must not begin with a word that would be an option. */
 	if (memchr(command, '=', word) || !strncmp(command, "--", 2))
 		fputs("-- ", import->tab);
 	import_percent(import, command);

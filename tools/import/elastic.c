@@ -23,7 +23,7 @@ struct elastic_job {
 	const char *values[ELASTIC_KEYS];
 };
 
-/* Without what is between its words: its files have shardingTotalCount and sharding-total-count */
+/* Compare without hyphens: files have shardingTotalCount and sharding-total-count. */
 static bool is_same_key(const char *key, const char *name)
 {
 	for (; *key; key++)

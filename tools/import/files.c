@@ -33,7 +33,7 @@ static bool has_control(const char *path)
 	return false;
 }
 
-/* In those of the system, the user comes before the command. */
+/* Is it a crontab of the system? There, the user comes before the command. */
 static bool is_of_system(const char *path)
 {
 	char *whole = realpath(path, NULL);
@@ -44,7 +44,7 @@ static bool is_of_system(const char *path)
 	return is;
 }
 
-/* What was said in a file does not hold for the next one. */
+/* Begin without the settings of the file before. */
 static void begin_file(struct import *import, const char *path)
 {
 	import->path = path;

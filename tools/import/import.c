@@ -68,7 +68,7 @@ void import_tell(struct import *import, const char *format, ...)
 	va_end(args);
 }
 
-/* import_place - what was printed to the tab since comes from the line that is read */
+/* import_place - note that the tab's new lines come from the line being read */
 void import_place(struct import *import)
 {
 	fflush(import->tab);

@@ -33,7 +33,7 @@ static struct connection connections[CONNECTIONS];
 static struct twheel_pool *pool;
 static int closed;
 
-/* By the worker of the pool: nothing came for so long */
+/* Called by the pool's worker when nothing came within the timeout */
 static int disconnect(struct twheel_task *task, const struct twheel_run *run)
 {
 	struct connection *connection = task->arg;

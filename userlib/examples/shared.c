@@ -56,7 +56,7 @@ static void disconnected(unsigned int connection)
 		closed++;
 }
 
-/* Wait for expiries for so long */
+/* Wait for expiries, for @ms at most */
 static void run(struct twheel *tw, int ms)
 {
 	struct pollfd pfd = { .fd = twheel_fd(tw), .events = POLLIN };

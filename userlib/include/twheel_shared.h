@@ -149,7 +149,7 @@ TWHEEL_INLINE int twheel_shared_arm(const struct twheel_area *area,
 	if (__builtin_expect(old <= word, 1))
 		return old & TWHEEL_WORD_ARMED;
 
-	/* Set from below; what is set above by others already is the same to us */
+	/* Set from below; a bit above may be set already, by another thread: that is as good. */
 	__atomic_fetch_or(&area->dirty[i / 64], 1ULL << i % 64, __ATOMIC_SEQ_CST);
 	shared = area->shared;
 	group = i >> area->group_shift;

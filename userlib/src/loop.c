@@ -140,7 +140,7 @@ int twheel_run_once(struct twheel *tw, int timeout_ms)
 	if (tw->event_size != TWHEEL_EVENT_SIZE_FULL)
 		return -EINVAL;
 	do {
-		/* A callback that runs the loop goes on with what was read */
+		/* A callback that runs the loop itself goes on with the events that were read. */
 		if (tw->next == tw->end) {
 			int ret = fill(tw, timeout_ms);
 

@@ -245,7 +245,7 @@ static struct twheel_task *dismiss(struct twheel_pool *pool)
 	return left;
 }
 
-/* One call for all: who waits for one of them does not know who was handed over before */
+/* One broadcast for all tasks: a thread that waits for one can't know which were handed over. */
 static void hand_over(struct twheel_pool *pool, struct twheel_task *task,
 		      void (*left)(struct twheel_task *task, void *arg), void *arg)
 {
@@ -267,7 +267,7 @@ static void hand_over(struct twheel_pool *pool, struct twheel_task *task,
 		} else {
 			pool_end_task(pool, task, -ESHUTDOWN);
 		}
-		/* Who waits for this one only */
+		/* Wake the threads that wait for this task. */
 		pthread_cond_broadcast(&pool->changed);
 	}
 	pool_end_call(pool, &call);

@@ -223,7 +223,7 @@ static inline bool pool_keeps(const struct twheel_pool *pool, uint64_t period)
 	       pool->keep & (period ? TWHEEL_RUN_PERIODIC : TWHEEL_RUN_ONCE);
 }
 
-/* What is earlier than all times that there are is now, or the first of them */
+/* A time below 0 is over long since, as 0 is. */
 static inline uint64_t pool_time(int64_t when)
 {
 	return when < 0 ? 0 : when;

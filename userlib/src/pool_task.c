@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What is done to the tasks of a pool by whoever has them: see pool.c. */
+/* Calls of the program for a pool's tasks: see pool.c. */
 
 #include <stddef.h>
 

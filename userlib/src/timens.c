@@ -28,7 +28,7 @@ bool timens_can_move(const struct timens *timens)
 	return timens->id == CLOCK_MONOTONIC || timens->id == CLOCK_BOOTTIME;
 }
 
-/* Who sees what one of these is now sees what was set before it, too. */
+/* A thread that sees the new value of a field sees the fields that were set before it, too. */
 static void set(int64_t *field, int64_t value)
 {
 	__atomic_store_n(field, value, __ATOMIC_RELEASE);

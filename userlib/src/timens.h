@@ -17,7 +17,10 @@
 #include <stdint.h>
 #include <time.h>
 
-/* So long after a look, in ns, there is none. It takes as long as to read the clock. */
+/*
+ * ns after a look during which there is no further one: a look takes as long as to read the
+ * clock.
+ */
 #define TIMENS_BLIND 10000
 
 /* Nothing is known yet: the wheel is asked first. */
