@@ -176,7 +176,30 @@ long long number(const json_t *object, const char *name)
 	return json_integer_value(json_object_get(object, name));
 }
 
-/** print_value - a member on a line of its own. A body may have control sequences in it */
+/**
+ * print_text - a text that anybody may have written: no control sequence is in what is printed
+ * @text: it
+ * @before: what each further line of it begins with; NULL: it is all one line
+ */
+void print_text(const char *text, const char *before)
+{
+	for (; *text; text++) {
+		/* U+0080 to U+009f are control characters, too. */
+		bool high = *text == '\xc2' && (unsigned char)text[1] < 0xa0;
+
+		if (before && *text == '\n' && !text[1])
+			break;
+		if (before && *text == '\n')
+			printf("\n%s", before);
+		else if (before && *text == '\t')
+			putchar('\t');
+		else
+			putchar(high || iscntrl((unsigned char)*text) ? '?' : *text);
+		text += high;
+	}
+}
+
+/** print_value - a member on a line of its own */
 void print_value(const char *name, const json_t *value)
 {
 	printf("%-14s ", name);
@@ -185,13 +208,8 @@ void print_value(const char *name, const json_t *value)
 	} else if (json_is_boolean(value)) {
 		puts(json_is_true(value) ? "yes" : "no");
 	} else {
-		for (const char *text = json_string_value(value); text && *text; text++) {
-			/* U+0080 to U+009f are control characters, too. */
-			bool high = *text == '\xc2' && (unsigned char)text[1] < 0xa0;
-
-			putchar(high || iscntrl((unsigned char)*text) ? '?' : *text);
-			text += high;
-		}
+		if (json_is_string(value))
+			print_text(json_string_value(value), NULL);
 		putchar('\n');
 	}
 }

@@ -22,6 +22,7 @@ char *ask_path(const char *format, const char *name);
 /* Members of an answer: a text, or "-"; a number, or 0 */
 const char *member(const json_t *object, const char *name);
 long long number(const json_t *object, const char *name);
+void print_text(const char *text, const char *before);
 void print_value(const char *name, const json_t *value);
 
 #endif /* ASK_H */

@@ -17,6 +17,7 @@ static const struct {
 	{ "list", "", 0, jobs_list },
 	{ "show", " NAME", 1, jobs_show },
 	{ "history", " NAME", 1, jobs_history },
+	{ "tries", " JOB", 1, jobs_tries },
 	{ "pause", " NAME", 1, jobs_do },
 	{ "resume", " NAME", 1, jobs_do },
 	{ "run", " NAME", 1, jobs_do },
@@ -29,6 +30,7 @@ static const struct {
 static const char *const other_words[][2] = {
 	{ "disable", "pause" }, { "stop", "pause" }, { "suspend", "pause" }, { "enable", "resume" },
 	{ "start", "run" }, { "trigger", "run" }, { "ls", "list" }, { "log", "history" },
+	{ "output", "tries" }, { "runs", "history" },
 	{ "status", "show" }, { "validate", "check" },
 };
 
@@ -58,6 +60,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'z':
 		jobs.clock = key == 'z' ? CLOCK_ZONE : CLOCK_UTC;
 		return 0;
+	case 'o':
+		jobs.output = true;
+		return 0;
 	case KEY_SECONDS:
 		jobs.seconds = true;
 		return 0;
@@ -70,7 +75,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		words[jobs.nr_words++] = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "list, show, history, pause, resume, run, backfill, "
+		argp_error(state, "list, show, history, tries, pause, resume, run, backfill, "
 			   "check or import?");
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -79,10 +84,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_option options[] = {
 	OPTION_JSON,
 	OPTION_SOCKET,
-	{ "utc", KEY_UTC, NULL, 0, "list, show, history: times are of UTC, not of your zone", 0 },
+	{ "utc", KEY_UTC, NULL, 0, "list, show, history, tries: times are of UTC, not of your "
+	  "zone", 0 },
 	{ "zone", 'z', NULL, 0, "... but of the zone of each schedule", 0 },
 	{ "count", 'n', "NUMBER", 0, "history: how many runs, the last first (20); check: how many "
 	  "times (5)", 0 },
+	{ "output", 'o', NULL, 0, "history: each try of the runs, and the end of its output", 0 },
 	{ "user", KEY_USER, NULL, 0, "import: crontabs have no user before the command", 1 },
 	{ "system", KEY_SYSTEM, NULL, 0, "import: crontabs have a user before the command, as "
 	  "/etc/crontab has", 1 },
@@ -95,9 +102,10 @@ static const struct argp_option options[] = {
 
 static const struct argp argp = {
 	options, parse,
-	"list\nshow NAME\nhistory NAME\npause NAME\nresume NAME\nrun NAME\n"
+	"list\nshow NAME\nhistory NAME\ntries JOB\npause NAME\nresume NAME\nrun NAME\n"
 	"backfill NAME FROM TO\ncheck FILE\nimport FILE...",
-	"Says which schedules twheeld has, and what they did; stops one, has it go on, has it "
+	"Says which schedules twheeld has, and what they did, and what became of a job that was "
+	"kept; stops one, has it go on, has it "
 	"make its jobs now, or those of a time that is over.\v"
 	"check needs no server that runs: twheeld -t says what is wrong in a tab, and when its "
 	"schedules fire next. Nor does import, which prints a tab made of crontabs, of timers "

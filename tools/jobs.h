@@ -18,6 +18,7 @@ struct jobs {
 	bool json;
 	enum crontab_kind crontab;
 	enum cron_kind cron;
+	bool output;		/* of tries is printed, too */
 	bool seconds;		/* crontabs have six fields */
 	enum clock clock;
 	const char *count;	/* of a history, or of times of a check; NULL: not said */
@@ -31,6 +32,7 @@ int jobs_import(const struct jobs *jobs);
 int jobs_list(const struct jobs *jobs);
 int jobs_show(const struct jobs *jobs);
 int jobs_history(const struct jobs *jobs);
+int jobs_tries(const struct jobs *jobs);
 int jobs_do(const struct jobs *jobs);
 int jobs_backfill(const struct jobs *jobs);
 

@@ -113,6 +113,84 @@ int jobs_show(const struct jobs *jobs)
 	return finish_output(STATUS_OK);
 }
 
+/* What is kept of a try, or of what somebody did */
+static void print_try(const struct jobs *jobs, const json_t *one, const char *zone,
+		      const char *before)
+{
+	const char *said = json_string_value(json_object_get(one, "said"));
+	const char *output = json_string_value(json_object_get(one, "output"));
+
+	printf("%s%s ", before, when(jobs, member(one, "ended"), zone).s);
+	if (json_object_get(one, "begun"))
+		printf("try %lld, %s after %.3f s", number(one, "try"), member(one, "what"),
+		       json_real_value(json_object_get(one, "seconds")));
+	else
+		printf("%s", member(one, "what"));
+	printf(" by ");
+	print_text(member(one, "by"), NULL);
+	if (said)
+		printf(": ");
+	print_text(said ? said : "", NULL);
+	if (output && *output) {
+		printf("\n%s  | ", before);
+		print_text(output, before[0] ? "    | " : "  | ");
+	}
+	putchar('\n');
+}
+
+static void print_tries(const struct jobs *jobs, const json_t *tries, const char *zone,
+			const char *before)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(tries, i, one)
+		print_try(jobs, one, zone, before);
+}
+
+/* The last try of a run, and how many there were */
+static const json_t *last_try(const json_t *tries, long long *count)
+{
+	const json_t *one, *last = NULL;
+	size_t i;
+
+	*count = 0;
+	json_array_foreach(tries, i, one) {
+		if (!json_object_get(one, "begun"))
+			continue;
+		last = last ? last : one;
+		if (number(one, "try") > *count)
+			*count = number(one, "try");
+	}
+	return last;
+}
+
+static void print_run(const struct jobs *jobs, const json_t *run, const char *zone)
+{
+	long long count;
+	const json_t *last = last_try(json_object_get(run, "tries"), &count);
+	char result[40], seconds[40] = "-";
+	int wide = width(jobs);
+
+	snprintf(result, sizeof(result), "%s", member(run, "result"));
+	if (number(run, "count") > 1)
+		snprintf(result, sizeof(result), "%s %lld", member(run, "result"),
+			 number(run, "count"));
+	if (last)
+		snprintf(seconds, sizeof(seconds), "%.3f",
+			 json_real_value(json_object_get(last, "seconds")));
+	printf("%-*s %-4s %5lld %10lld %-8s %-*s %-*s %5lld %9s ", wide,
+	       when(jobs, member(run, "time"), zone).s,
+	       json_is_true(json_object_get(run, "asked")) ? "run" : "time",
+	       number(run, "shard"), number(run, "job"), result, wide,
+	       when(jobs, member(run, "created"), zone).s, wide,
+	       when(jobs, member(run, "ended"), zone).s, count, seconds);
+	print_text(last ? member(last, "said") : "-", NULL);
+	putchar('\n');
+	if (jobs->output)
+		print_tries(jobs, json_object_get(run, "tries"), zone, "  ");
+}
+
 int jobs_history(const struct jobs *jobs)
 {
 	json_t *answer, *one;
@@ -121,8 +199,8 @@ int jobs_history(const struct jobs *jobs)
 	int status, wide = width(jobs);
 	size_t i;
 
-	if (asprintf(&path, "%s?count=%s", ask_path("schedules/%s/runs", jobs->words[1]),
-		     jobs->count ? jobs->count : "20") < 0)
+	if (asprintf(&path, "%s?count=%s%s", ask_path("schedules/%s/runs", jobs->words[1]),
+		     jobs->count ? jobs->count : "20", jobs->output ? "&output=1" : "") < 0)
 		need(NULL);
 	status = ask_json("GET", path, NULL, &answer);
 	if (status)
@@ -130,15 +208,26 @@ int jobs_history(const struct jobs *jobs)
 	if (jobs->json)
 		return print_json(json_object_get(answer, "runs"));
 	zone = member(answer, "zone");
-	printf("%-*s %-4s %5s %10s %-8s %-*s %s\n", wide, "TIME", "BY", "SHARD", "JOB", "RESULT",
-	       wide, "MADE", "ENDED");
+	printf("%-*s %-4s %5s %10s %-8s %-*s %-*s %5s %9s %s\n", wide, "TIME", "BY", "SHARD", "JOB",
+	       "RESULT", wide, "MADE", wide, "ENDED", "TRIES", "SECONDS", "SAID");
 	json_array_foreach(json_object_get(answer, "runs"), i, one)
-		printf("%-*s %-4s %5lld %10lld %-8s %-*s %s\n", wide,
-		       when(jobs, member(one, "time"), zone).s,
-		       json_is_true(json_object_get(one, "asked")) ? "run" : "time",
-		       number(one, "shard"), number(one, "job"), member(one, "result"), wide,
-		       when(jobs, member(one, "created"), zone).s,
-		       when(jobs, member(one, "ended"), zone).s);
+		print_run(jobs, one, zone);
+	print_tries(jobs, json_object_get(answer, "acts"), zone, "");
+	return finish_output(STATUS_OK);
+}
+
+int jobs_tries(const struct jobs *jobs)
+{
+	json_t *answer;
+	int status = ask_json("GET", ask_path("jobs/%s/tries", jobs->words[1]), NULL, &answer);
+
+	if (status)
+		return status;
+	if (jobs->json)
+		return print_json(answer);
+	print_value("tube", json_object_get(answer, "tube"));
+	printf("%-14s %s\n", "made", when(jobs, member(answer, "created"), NULL).s);
+	print_tries(jobs, json_object_get(answer, "tries"), NULL, "");
 	return finish_output(STATUS_OK);
 }
 

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,11 +49,27 @@ static bool print_line(struct child *child)
 	return true;
 }
 
+/* Of so many bytes that have come now */
+static void keep_last(struct child *child, size_t got)
+{
+	size_t some = got < CHILD_LAST ? got : CHILD_LAST;
+	size_t stay = child->last_size < CHILD_LAST - some ? child->last_size : CHILD_LAST - some;
+	struct evbuffer_ptr at;
+
+	memmove(child->last, child->last + child->last_size - stay, stay);
+	evbuffer_ptr_set(child->text, &at, evbuffer_get_length(child->text) - some,
+			 EVBUFFER_PTR_SET);
+	evbuffer_copyout_from(child->text, &at, child->last + stay, some);
+	child->last_size = stay + some;
+}
+
 /* Less than 0 with EAGAIN: there is nothing now; 0: there will be nothing more. */
 static int take_output(struct child *child)
 {
 	int got = evbuffer_read(child->text, child->pipe, PIPE_SIZE);
 
+	if (got > 0)
+		keep_last(child, got);
 	while (print_line(child))
 		;
 	return got;
@@ -165,6 +182,7 @@ int child_start(struct child *child, unsigned long long id, int input)
 		return ret;
 	}
 	child->id = id;
+	child->last_size = 0;
 	child->ending = false;
 	child->too_long = false;
 	open_output(child, ends[0]);

@@ -5,6 +5,9 @@
 #ifndef TWHEEL_RUN_CHILD_H
 #define TWHEEL_RUN_CHILD_H
 
+/* Bytes of the output that are kept: the last ones */
+#define CHILD_LAST 8192
+
 #include <event2/buffer.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -18,6 +21,8 @@ struct child {
 	int pipe;
 	struct event *output, *timer;
 	struct evbuffer *text;
+	char last[CHILD_LAST];		/* of what it wrote */
+	size_t last_size;
 	void (*ended)(struct child *child);
 	struct child *next;
 };

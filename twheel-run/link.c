@@ -323,3 +323,12 @@ void link_ask(struct link *link, const char *format, va_list args)
 	link->asked = true;
 	loop_set(link->timer, PATIENCE);
 }
+
+/** link_add - a body follows the command */
+void link_add(struct link *link, const void *body, size_t size)
+{
+	struct evbuffer *out = bufferevent_get_output(link->server);
+
+	if (evbuffer_add(out, body, size) < 0 || evbuffer_add(out, "\r\n", 2) < 0)
+		errx(1, "out of memory");
+}

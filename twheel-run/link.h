@@ -42,5 +42,6 @@ void link_close(struct link *link);
 void link_break(struct link *link, const char *why);
 __attribute__((format(printf, 2, 0)))
 void link_ask(struct link *link, const char *format, va_list args);
+void link_add(struct link *link, const void *body, size_t size);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "child.h"
 #include "must.h"
 #include "options.h"
 
@@ -36,6 +37,7 @@ static const char help[] =
 "  -k TIME         kill a command that has not ended this long after SIGTERM\n"
 "                  (default: 5s)\n"
 "  -g TIME         on SIGTERM, wait so long for commands that run (default: 1m)\n"
+"  -o BYTES        tell the server so much of the output, the last of it (default: 8192)\n"
 "  -V              say more\n"
 "  -v              print the version\n"
 "  -h              print this\n"
@@ -46,6 +48,7 @@ static const char help[] =
 struct options options = {
 	.server = "127.0.0.1", .port = "11300", .at_a_time = 1, .tries = 5,
 	.first_delay = 1000, .most_delay = 3600000, .grace = 60000, .kill_after = 5000,
+	.output = CHILD_LAST,
 };
 
 __attribute__((noreturn)) static void wrong(char option, const char *text, const char *why)
@@ -149,6 +152,9 @@ static void set_option(int option)
 	case 'g':
 		set_time('g', &options.grace);
 		break;
+	case 'o':
+		options.output = digits('o', optarg, CHILD_LAST);
+		break;
 	case 'V':
 		options.verbose++;
 		break;
@@ -173,7 +179,7 @@ void options_parse(int argc, char **argv)
 		{ 0 },
 	};
 	/* What begins with a dash after the command is the command's. */
-	static const char letters[] = "+t:j:s:p:n:b:l:k:g:Vvh";
+	static const char letters[] = "+t:j:s:p:n:b:l:k:g:o:Vvh";
 	int option;
 
 	while ((option = getopt_long(argc, argv, letters, long_options, NULL)) >= 0)

@@ -51,6 +51,7 @@ static void forget_job(struct slot *slot)
 	slot->held = false;
 	slot->found = false;
 	slot->learned = false;
+	slot->noted = false;
 	slot->reported = false;
 	slot->lost = false;
 	slot->touch = false;
@@ -114,16 +115,36 @@ static void say(struct slot *slot)
 		printf("%llu: done\n", slot->job.id);
 }
 
-static void tell(struct slot *slot)
+static void judge(struct slot *slot)
 {
 	struct outcome outcome = {
 		.tries = slot->job.stats.tries, .status = slot->child.status,
 		.not_run = slot->not_run, .too_long = slot->child.too_long,
 		.given_up = stopping && slot->child.ending && !slot->child.too_long,
 	};
-	unsigned long long id = slot->job.id;
 
 	slot->verdict = verdict(&outcome);
+}
+
+/* How the try ended, and what the command wrote last */
+static void send_note(struct slot *slot)
+{
+	size_t most = slot->not_run ? 0 : options.output;
+	size_t size = slot->child.last_size < most ? slot->child.last_size : most;
+	char text[sizeof(slot->verdict.why) + 100 + CHILD_LAST];
+	int line = snprintf(text, sizeof(text) - CHILD_LAST, "%s%s%.80s\n", slot->verdict.why,
+			    slot->not_run ? ": " : "",
+			    slot->not_run ? strerror(slot->not_run) : "");
+
+	memcpy(text + line, slot->child.last + slot->child.last_size - size, size);
+	ask(slot, ASKED_NOTE, "note %llu %zu", slot->job.id, line + size);
+	link_add(&slot->link, text, line + size);
+}
+
+static void report(struct slot *slot)
+{
+	unsigned long long id = slot->job.id;
+
 	slot->reported = true;
 	if (slot->verdict.what == VERDICT_DELETE)
 		ask(slot, ASKED_VERDICT, "delete %llu", id);
@@ -132,6 +153,16 @@ static void tell(struct slot *slot)
 	else
 		ask(slot, ASKED_VERDICT, "release %llu %u %lld", id,
 		    slot->job.stats.pri, slot->verdict.delay);
+}
+
+/* The note comes first, as with the verdict the try is over. */
+static void end_job(struct slot *slot)
+{
+	judge(slot);
+	if (slot->keeps && !slot->noted)
+		send_note(slot);
+	else
+		report(slot);
 }
 
 static void next_of_job(struct slot *slot)
@@ -149,7 +180,7 @@ static void next_of_job(struct slot *slot)
 	else if (!slot->held || !slot->learned)
 		ask(slot, ASKED_STATS, "stats-job %llu", id);
 	else if (slot->stage == ENDED)
-		tell(slot);
+		end_job(slot);
 }
 
 static void leave(struct slot *slot)
@@ -163,6 +194,17 @@ static void leave(struct slot *slot)
 		event_base_loopbreak(loop);
 }
 
+static void name(struct slot *slot)
+{
+	char host[65] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	for (char *at = host; *at; at++)
+		if (*at <= ' ' || *at > '~')
+			*at = '?';
+	ask(slot, ASKED_CLIENT, "client twheel-run, pid %d on %s", (int)getpid(), host);
+}
+
 /* Ask the next that is to be asked, if any, and if nothing is to be waited for. */
 static void next(struct slot *slot)
 {
@@ -171,7 +213,9 @@ static void next(struct slot *slot)
 		leave(slot);
 	if (!slot->link.is_up || slot->link.asked)
 		return;
-	if (slot->watched < options.tube_count)
+	if (!slot->named)
+		name(slot);
+	else if (slot->watched < options.tube_count)
 		ask(slot, ASKED_WATCH, "watch %s", options.tubes[slot->watched]);
 	else if (!slot->ignored)
 		ask(slot, ASKED_IGNORE, "ignore default");
@@ -196,6 +240,13 @@ static void nonsense(struct slot *slot, const struct reply *reply)
 
 	snprintf(why, sizeof(why), "the server says %s", reply->line);
 	link_break(&slot->link, why);
+}
+
+/* One that does not know the command keeps nothing of tries. */
+static void named(struct slot *slot, struct reply *reply)
+{
+	slot->named = true;
+	slot->keeps = says(reply, "NAMED");
 }
 
 static void watched(struct slot *slot, struct reply *reply)
@@ -297,6 +348,13 @@ static void was_touched(struct slot *slot, struct reply *reply)
 		lose(slot, "its time to run was over before it could be touched");
 }
 
+/* Of a job that is not this one's any more, the verdict learns. Without the note, that is told. */
+static void was_noted(struct slot *slot, struct reply *reply)
+{
+	(void)reply;
+	slot->noted = true;
+}
+
 /* The command is the same for each job: no delay of a job says when it can be run again. */
 static void pause_longer(struct slot *slot)
 {
@@ -332,6 +390,7 @@ static void judged(struct slot *slot, struct reply *reply)
 static void answer(struct link *link, struct reply *reply)
 {
 	static void (*const answers[])(struct slot *slot, struct reply *reply) = {
+		[ASKED_CLIENT] = named, [ASKED_NOTE] = was_noted,
 		[ASKED_WATCH] = watched, [ASKED_IGNORE] = ignored, [ASKED_RESERVE] = reserved,
 		[ASKED_STATS] = learned, [ASKED_TAKE_BACK] = taken_back,
 		[ASKED_TOUCH] = was_touched, [ASKED_VERDICT] = judged,
@@ -356,6 +415,8 @@ static void up(struct link *link)
 {
 	struct slot *slot = container_of(link, struct slot, link);
 
+	slot->named = false;
+	slot->noted = false;
 	slot->watched = 0;
 	slot->ignored = false;
 	for (unsigned int i = 0; i < options.tube_count; i++)

@@ -12,8 +12,8 @@
 
 /* What was asked last. */
 enum asked {
-	ASKED_WATCH, ASKED_IGNORE, ASKED_RESERVE, ASKED_STATS, ASKED_TAKE_BACK, ASKED_TOUCH,
-	ASKED_VERDICT,
+	ASKED_CLIENT, ASKED_WATCH, ASKED_IGNORE, ASKED_RESERVE, ASKED_STATS, ASKED_TAKE_BACK,
+	ASKED_TOUCH, ASKED_NOTE, ASKED_VERDICT,
 };
 
 enum stage {
@@ -26,6 +26,8 @@ enum stage {
 struct slot {
 	struct link link;
 	enum asked asked;
+	bool named;			/* it was said who this is */
+	bool keeps;			/* the server knows what a note is */
 	unsigned int watched;
 	bool ignored;			/* the tube default, if it is not wanted */
 
@@ -36,6 +38,7 @@ struct slot {
 	bool learned;			/* its statistics are here */
 	bool held;			/* the job is reserved by this connection */
 	bool found;			/* not held, but there to be taken back */
+	bool noted;			/* the server has what the command wrote */
 	bool reported;			/* its result was sent; there may be no answer */
 	bool lost;			/* it is somebody else's by now */
 	bool touch;			/* it is time to */

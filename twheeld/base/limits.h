@@ -25,6 +25,11 @@
 #define HISTORY_LEAST SECOND
 #define DAYS_SECONDS 1
 #define DAYS_SECONDS_MOST 3
+#define NOTES_MOST (40 << 10)
+#define TRACES_OF_JOB 5
+#define TRACES_MOST 60
+#define TRACE_BYTES_MOST (100 << 10)
+#define TRACE_COUNT 1
 #else
 /* A tube's ready jobs: the most in memory, and how many are loaded when there are too few */
 #define READY_MOST 8192
@@ -52,6 +57,22 @@
 /* Seconds of a processor that a file of CALENDAR= may take, and all of a reading */
 #define DAYS_SECONDS 10
 #define DAYS_SECONDS_MOST 60
+/* Bytes of the notes of jobs whose tries are not over, which are in memory */
+#define NOTES_MOST (64 << 20)
+/* Of a job, its last tries are kept; of all, those that go last, and their bytes */
+#define TRACES_OF_JOB 100
+#define TRACES_MOST 1000000
+#define TRACE_BYTES_MOST (1LL << 30)
+/* Prunings until those of a shared store are counted again */
+#define TRACE_COUNT 360
 #endif
+
+/* Nothing is kept longer, so that all times have numbers */
+#define KEEP_MOST (36500 * (86400 * SECOND))
+/* Bytes of a note: a line of up to 255, and 8 KiB of output */
+#define NOTE_MOST (256 + (8 << 10))
+/* What one answer has at most: traces, and bytes of notes */
+#define TRACES_TOLD 10000
+#define NOTES_TOLD (4 << 20)
 
 #endif

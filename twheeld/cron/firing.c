@@ -7,6 +7,7 @@
 
 #include "base/util.h"
 #include "cron/firing.h"
+#include "jobs/trace.h"
 #include "jobs/tube.h"
 
 /* Bytes that a job takes beside its body */
@@ -113,6 +114,7 @@ static void attach(struct op *put)
 	struct job *job = put->job;
 
 	if (put->same) {
+		job_adopt(put->same);
 		job_free(job);
 		return;
 	}
@@ -141,6 +143,7 @@ struct firing_counts firing_end(struct op *op)
 		job_free(run->put.job);
 	}
 	free(firing);
+	trace_free(op->trace);
 	op->firing = NULL;
 	return counts;
 }

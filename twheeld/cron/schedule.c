@@ -16,6 +16,7 @@
 #include "cron/firing.h"
 #include "cron/schedule.h"
 #include "jobs/command.h"
+#include "jobs/trace.h"
 #include "when/after.h"
 #include "when/calendar.h"
 #include "when/zone.h"
@@ -32,6 +33,8 @@
 #define DIFFER_LEAST (10 * SECOND)
 /* How often the store is asked which schedules are paused, and who defines them */
 #define LOOK (2 * SECOND)
+/* Times that were missed are counted up to this */
+#define MISSED_MOST 100000
 #define DAY (86400 * SECOND)
 
 static struct schedule *schedules, *waiting;
@@ -263,7 +266,7 @@ static void fired(struct op *op)
 struct spans {
 	int64_t ns[MISFIRES_MOST];
 	size_t count;
-	int64_t missed, next, since;
+	int64_t missed, missed_count, next, since;
 };
 
 static size_t misfires_wanted(const struct definition *definition)
@@ -303,6 +306,11 @@ static void misfire(const struct schedule *schedule, int64_t before, struct span
 	times->next = schedule_next(schedule, before - 1);
 	if (first < before && (!times->count || times->ns[0] > to_ns(first)))
 		times->missed = to_ns(first);
+	if (times->count)
+		before = to_seconds(times->ns[0]);
+	for (at = first; at < before && times->missed_count < MISSED_MOST;
+	     at = schedule_next(schedule, at))
+		times->missed_count++;
 }
 
 static void find_times(const struct schedule *schedule, struct spans *times)
@@ -312,6 +320,7 @@ static void find_times(const struct schedule *schedule, struct spans *times)
 
 	times->count = 0;
 	times->missed = 0;
+	times->missed_count = 0;
 	times->since = schedule->since;
 	if (schedule->time < before) {
 		misfire(schedule, before, times);
@@ -361,6 +370,7 @@ static bool fire(struct schedule *schedule)
 	op->firing->from = to_ns(schedule->time);
 	op->firing->next = to_ns(times.next);
 	op->firing->missed = times.missed;
+	op->firing->missed_count = times.missed_count;
 	op->firing->since = to_ns(times.since);
 	weight += op->firing->weight;
 	firing_submit(op, fired);
@@ -871,6 +881,7 @@ static void pause_done(struct op *op)
 	settle(schedule);
 	pump();
 	define->done(define->arg, why);
+	trace_free(op->trace);
 	schedule_release(schedule);
 }
 
@@ -878,10 +889,11 @@ static void pause_done(struct op *op)
  * schedule_pause - pause or resume a schedule
  * @schedule: the schedule, which a tab has
  * @paused: true: pause. Times that pass while it is paused have no jobs
+ * @by: who asked for it
  * @done: called when the store has it, or with @why it can't
  * @arg: for @done
  */
-void schedule_pause(struct schedule *schedule, bool paused,
+void schedule_pause(struct schedule *schedule, bool paused, const char *by,
 		    void (*done)(void *arg, const char *why), void *arg)
 {
 	struct define *define = new_define(schedule, OP_PAUSE);
@@ -894,6 +906,7 @@ void schedule_pause(struct schedule *schedule, bool paused,
 	define->row.next = to_ns(schedule_next(schedule, define->since));
 	schedule->paused = schedule->paused || paused;
 	schedule->pausing = true;
+	trace_of_schedule(&define->op, schedule->id, paused ? DEED_PAUSED : DEED_RESUMED, by);
 	schedule_hold(schedule);
 	settle(schedule);
 	commit_submit(&define->op);

@@ -75,7 +75,7 @@ bool schedule_taking_ends(bool complete);
 int64_t schedule_next(const struct schedule *schedule, int64_t after);
 int64_t schedule_prev(const struct schedule *schedule, int64_t before);
 int64_t schedule_due(const struct schedule *schedule);
-void schedule_pause(struct schedule *schedule, bool paused,
+void schedule_pause(struct schedule *schedule, bool paused, const char *by,
 		    void (*done)(void *arg, const char *why), void *arg);
 
 #endif

@@ -18,6 +18,7 @@
 #include "jobs/engine.h"
 #include "jobs/job_end.h"
 #include "jobs/stats.h"
+#include "jobs/trace.h"
 #include "store/postgres_listen.h"
 
 /* The most jobs that one operation takes, for as many clients */
@@ -72,6 +73,9 @@ static void submit_for(struct conn *conn, enum op_kind kind, uint64_t id,
 	struct request *request = new_request(kind, conn, done);
 
 	request->op.row.id = id > INT64_MAX ? 0 : id;
+	if (kind != OP_TAKE_JOB)
+		trace_of_request(&request->op, NULL, kind == OP_REMOVE ? DEED_DELETED :
+				 DEED_KICKED);
 	commit_submit(&request->op);
 }
 
@@ -103,6 +107,7 @@ static void end_request(struct request *request, const char *reply)
 	if (reply)
 		conn_reply(conn, reply);
 	free_results(request);
+	trace_free(request->op.trace);
 	if (conn)
 		conn_op_done(conn);
 }
@@ -159,6 +164,7 @@ static void give(struct conn *conn, struct found_job *found)
 	job = own(found);
 	job->reserver = &conn->reserver;
 	job->deadline = alarm_now() + job->row.ttr * SECOND;
+	trace_begin(job, conn);
 	job_attach(job, RESERVED);
 }
 
@@ -466,6 +472,7 @@ static void kick(struct conn *conn, enum state state)
 	struct request *request = new_request(OP_KICK, conn, kicked);
 
 	request->state = state;
+	trace_of_request(&request->op, conn->use, DEED_KICKED);
 	request->count = conn->kick_left && wants(conn->use) ? 1 : conn->kick_left;
 	set_tube(request, conn->use->name);
 	commit_hold(true);

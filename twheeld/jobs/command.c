@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/util.h"
 #include "jobs/command.h"
 #include "jobs/engine.h"
 #include "jobs/job_end.h"
+#include "jobs/trace.h"
 
 static uint32_t max_size;
 static bool draining;
@@ -190,12 +192,11 @@ static void do_put(struct conn *conn, const struct command *cmd)
 	job->row.delay = cmd->delay;
 	job->row.ttr = cmd->ttr ? cmd->ttr : 1;
 	conn->new_job = job;
-	conn->have = 0;
-	conn->state = WANT_BODY;
+	conn_want(conn, cmd->size);
 }
 
 /* Put a job whose body is complete. */
-static void do_body(struct conn *conn)
+static void take_put(struct conn *conn)
 {
 	struct job *job = conn->new_job;
 	struct row row;
@@ -345,6 +346,58 @@ static void do_touch(struct conn *conn, const struct command *cmd)
 	engine->touch(conn, job);
 }
 
+/* Notes, and names of clients */
+
+static void do_client(struct conn *conn, const struct command *cmd)
+{
+	conn_set_name(conn, cmd->tube);
+	conn_reply(conn, "NAMED");
+}
+
+static void do_note(struct conn *conn, const struct command *cmd)
+{
+	if (cmd->size > NOTE_MOST) {
+		conn_skip(conn, (uint64_t)cmd->size + 2, "NOTE_TOO_BIG");
+		return;
+	}
+	conn->note = must(malloc((size_t)cmd->size + 2));
+	conn->note_job = cmd->id;
+	conn_want(conn, cmd->size);
+}
+
+/* A note is there. */
+static void take_note(struct conn *conn)
+{
+	static const char *const replies[] = {
+		[NOTED] = "NOTED", [NOT_KEPT] = "NOT_KEPT", [NO_ROOM] = "OUT_OF_MEMORY",
+	};
+	const struct command cmd = { .id = conn->note_job };
+	char *note = conn->note;
+	enum noted noted = NOT_KEPT;
+	struct job *job;
+
+	conn->note = NULL;
+	if (memcmp(note + conn->size, "\r\n", 2)) {
+		conn_reply(conn, "EXPECTED_CRLF");
+	} else {
+		job = find_own(conn, &cmd);
+		if (job) {
+			noted = trace_note(job, note, conn->size);
+			conn_reply(conn, replies[noted]);
+		}
+	}
+	if (noted != NOTED)
+		free(note);
+}
+
+static void do_body(struct conn *conn)
+{
+	if (conn->note)
+		take_note(conn);
+	else
+		take_put(conn);
+}
+
 /* Tubes */
 
 static void do_use(struct conn *conn, const struct command *cmd)
@@ -435,6 +488,8 @@ static const command_fn commands[CMD_KINDS] = {
 	[CMD_LIST_TUBES_WATCHED] = do_list_tubes_watched,
 	[CMD_LIST_TUBE_USED] = do_list_tube_used,
 	[CMD_QUIT] = do_quit,
+	[CMD_CLIENT] = do_client,
+	[CMD_NOTE] = do_note,
 };
 
 /* Do the command in a line. */

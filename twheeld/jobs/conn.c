@@ -8,10 +8,15 @@
  * that all that a client has sent is one transaction. The committer answers in order, and so the
  * replies to puts are in order; any other reply waits for them.
  */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <utlist.h>
 
@@ -214,6 +219,60 @@ void conn_set_worker(struct conn *conn)
 	conn->worker = true;
 }
 
+/** conn_want - so many bytes of a body come now, and CR LF; there is room for all */
+void conn_want(struct conn *conn, size_t size)
+{
+	conn->size = size;
+	conn->have = 0;
+	conn->state = WANT_BODY;
+}
+
+/** conn_set_name - what a client is called from now on, in what is kept of its jobs */
+void conn_set_name(struct conn *conn, const char *name)
+{
+	free(conn->name);
+	free(conn->who);
+	conn->name = must(strdup(name));
+	conn->who = NULL;
+}
+
+/* Of the server's own ends of what is asked by HTTP there is no address. */
+static void add_address(char *text, size_t room, int fd)
+{
+	struct sockaddr_storage address = { 0 };
+	socklen_t size = sizeof(address);
+	char host[INET6_ADDRSTRLEN] = "", port[6] = "";
+	struct ucred peer = { .pid = getpid() };
+
+	if (getpeername(fd, (struct sockaddr *)&address, &size) == 0 &&
+	    address.ss_family != AF_UNIX &&
+	    getnameinfo((struct sockaddr *)&address, size, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
+		snprintf(text, room, address.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host,
+			 port);
+		return;
+	}
+	size = sizeof(peer);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid != getpid())
+		snprintf(text, room, "uid %u, pid %d", peer.uid, peer.pid);
+}
+
+/** conn_who - what a client is called, and from where it comes, while it is connected */
+const char *conn_who(struct conn *conn)
+{
+	const char *name = conn->name ? conn->name : "";
+	char address[80] = "";
+
+	if (conn->who)
+		return conn->who;
+	if (conn->state != DEAD)
+		add_address(address, sizeof(address), conn->fd);
+	if (asprintf(&conn->who, "%s%s%s%s", name, *name && *address ? " (" : "", address,
+		     *name && *address ? ")" : "") < 0)
+		must(NULL);
+	return conn->who;
+}
+
 /* The end */
 
 static void give_back(struct conn *conn)
@@ -241,6 +300,7 @@ void conn_close(struct conn *conn)
 	close(conn->fd);
 	if (conn->new_job)
 		job_free(conn->new_job);
+	free(conn->note);
 	give_back(conn);
 	while (conn->watch_count)
 		conn_ignore(conn, conn->watch_count - 1);
@@ -347,9 +407,9 @@ static bool take_line(struct conn *conn)
 
 static bool take_body(struct conn *conn)
 {
-	struct job *job = conn->new_job;
-	size_t size = (size_t)job->row.size + 2;
-	int got = evbuffer_remove(conn->in, job->row.body + conn->have, size - conn->have);
+	char *body = conn->note ? conn->note : conn->new_job->row.body;
+	size_t size = conn->size + 2;
+	int got = evbuffer_remove(conn->in, body + conn->have, size - conn->have);
 
 	if (got > 0)
 		conn->have += got;
@@ -504,6 +564,13 @@ static void writable(evutil_socket_t fd, short what, void *arg)
 	run(arg);
 }
 
+static void free_conn(struct conn *conn)
+{
+	free(conn->name);
+	free(conn->who);
+	free(conn);
+}
+
 static void run_all(evutil_socket_t fd, short what, void *arg)
 {
 	static const struct timeval next_time;
@@ -521,7 +588,7 @@ static void run_all(evutil_socket_t fd, short what, void *arg)
 		if (conn->state != DEAD)
 			run(conn);
 		else if (!conn->pending)
-			free(conn);
+			free_conn(conn);
 		if (runnable && alarm_now() >= until) {
 			event_add(run_event, &next_time);
 			return;

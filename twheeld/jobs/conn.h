@@ -36,8 +36,10 @@ struct conn {
 	struct tube *use;
 	struct watch **watches;
 	size_t watch_count, watch_room;
-	struct job *new_job;	/* WANT_BODY */
-	size_t have;		/* WANT_BODY: bytes of the body */
+	struct job *new_job;	/* WANT_BODY: of a put; or: */
+	char *note;		/* and its end; of the job @note_job */
+	uint64_t note_job;
+	size_t size, have;	/* WANT_BODY: bytes of the body, and those that are there */
 	uint64_t skip;		/* SKIP_BODY: bytes */
 	const char *skip_reply;
 	struct reserver reserver;
@@ -51,6 +53,7 @@ struct conn {
 	uint32_t kick_left, kicked;
 	bool kick_buried, kick_failed;
 	struct cursor kick_from;
+	char *name, *who;	/* the name that the client gave; that and its address, or NULL */
 	struct conn *prev, *next;	/* the list of clients that can go on */
 };
 
@@ -85,5 +88,8 @@ void conn_wait(struct conn *conn, int64_t until);
 void conn_stop_waiting(struct conn *conn);
 bool conn_deadline_soon(struct conn *conn);
 void conn_set_worker(struct conn *conn);
+void conn_want(struct conn *conn, size_t size);
+void conn_set_name(struct conn *conn, const char *name);
+const char *conn_who(struct conn *conn);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/util.h"
 #include "jobs/engine.h"
 #include "jobs/job.h"
+#include "jobs/trace.h"
 #include "jobs/tube.h"
 
 static struct job *jobs;
@@ -130,6 +131,7 @@ void job_free(struct job *job)
 	if (!job->replaced)
 		HASH_DELETE(hash, jobs, job);
 	job_drop_body(job);
+	trace_free(job->trace);
 	alarm_stop(&job->timer);
 	tube_put(job->tube);
 	free(job);
@@ -148,6 +150,16 @@ bool job_in_memory(int64_t id)
 
 	HASH_FIND(hash, jobs, &id, sizeof(id), job);
 	return job;
+}
+
+/** job_adopt - a job that was put, of the same body, is that of a schedule, too */
+void job_adopt(int64_t id)
+{
+	struct job *job;
+
+	HASH_FIND(hash, jobs, &id, sizeof(id), job);
+	if (job)
+		job->row.scheduled = true;
 }
 
 /**
@@ -262,6 +274,8 @@ void job_attach(struct job *job, enum state state)
 	struct reserver *reserver = job->reserver;
 
 	if (state != RESERVED) {
+		trace_free(job->trace);
+		job->trace = NULL;
 		engine->attach(job, state);
 		return;
 	}
@@ -279,6 +293,7 @@ void job_reserve(struct job *job, struct reserver *reserver)
 	job->dirty = true;
 	job->reserver = reserver;
 	job->deadline = alarm_now() + job->row.ttr * SECOND;
+	trace_begin(job, container_of(reserver, struct conn, reserver));
 	job_attach(job, RESERVED);
 }
 
@@ -322,6 +337,7 @@ struct op *job_write(struct job *job, enum op_kind kind, const struct row *row, 
 	op->done = done;
 	job->busy = true;
 	job->deleting = kind == OP_DELETE;
+	trace_end(op);
 	engine->submit(op);
 	return op;
 }
@@ -340,6 +356,16 @@ static void move(struct op *op)
 	tube_put(from);
 }
 
+/* What could not be written of a try goes on, if that does. */
+static void end_trace(struct op *op)
+{
+	if (op->failed && op->trace && op->trace->begun)
+		op->job->trace = op->trace;
+	else
+		trace_free(op->trace);
+	op->trace = NULL;
+}
+
 /**
  * job_written - take over a change that was written, or could not be
  * @op: the operation
@@ -355,6 +381,7 @@ bool job_written(struct op *op)
 
 	job->busy = false;
 	job->deleting = false;
+	end_trace(op);
 	if (op->to != op->tube)
 		move(op);
 	if (op->failed || op->gone || op->kind == OP_DELETE)

@@ -44,6 +44,7 @@ struct job {
 	struct heap_node node;	/* in one of the tube's heaps */
 	struct twheel_timer timer;	/* DELAYED, RESERVED */
 	struct reserver *reserver;
+	struct trace *trace;	/* RESERVED: what is kept of its try; NULL: nothing is */
 	struct job *prev, *next;	/* the reserver's list */
 };
 
@@ -57,6 +58,7 @@ void job_forget(struct job *job);
 void job_free(struct job *job);
 bool job_in_memory(int64_t id);
 enum found job_find(uint64_t id, struct job **job);
+void job_adopt(int64_t id);
 void job_unfind(struct job *job);
 bool job_need_body(struct job *job);
 void job_drop_body(struct job *job);

@@ -144,7 +144,7 @@ void job_end_try(struct job *job)
 	struct row row = job->row;
 
 	job->reserver = NULL;
-	if (!settings->tries && !settings->backoff) {
+	if (!settings->tries && !settings->backoff && !job->trace) {
 		engine->hand_back(job);
 		return;
 	}

@@ -24,6 +24,8 @@ enum form {
 	FORM_KICK,
 	FORM_TIMEOUT,
 	FORM_PAUSE,
+	FORM_NAME,
+	FORM_NOTE,
 };
 
 static const struct {
@@ -55,6 +57,8 @@ static const struct {
 	[CMD_LIST_TUBES] = { "list-tubes", FORM_ALONE },
 	[CMD_QUIT] = { "quit", FORM_ANY },
 	[CMD_PAUSE_TUBE] = { "pause-tube", FORM_PAUSE },
+	[CMD_CLIENT] = { "client ", FORM_NAME },
+	[CMD_NOTE] = { "note ", FORM_NOTE },
 };
 
 static bool number(const char **at, uint64_t most, uint64_t *to)
@@ -135,6 +139,19 @@ static bool parse_pause(const char *at, struct command *cmd)
 	return tube_name(name, length, cmd->tube);
 }
 
+static bool parse_name(const char *at, char *to)
+{
+	size_t length = strlen(at);
+
+	for (size_t i = 0; i < length; i++)
+		if (at[i] < ' ' || at[i] > '~')
+			return false;
+	if (!length || length > TUBE_NAME_MAX)
+		return false;
+	memcpy(to, at, length + 1);
+	return true;
+}
+
 static bool parse_form(enum form form, const char *at, struct command *cmd)
 {
 	switch (form) {
@@ -159,6 +176,10 @@ static bool parse_form(enum form form, const char *at, struct command *cmd)
 		return parse_timeout(at, cmd);
 	case FORM_PAUSE:
 		return parse_pause(at, cmd);
+	case FORM_NAME:
+		return parse_name(at, cmd->tube);
+	case FORM_NOTE:
+		return number(&at, UINT64_MAX, &cmd->id) && number32(&at, &cmd->size) && !*at;
 	}
 	return false;
 }

@@ -20,7 +20,9 @@ enum command_kind {
 	CMD_RESERVE_TIMEOUT, CMD_RESERVE_JOB, CMD_RESERVE, CMD_DELETE, CMD_RELEASE, CMD_BURY,
 	CMD_KICK, CMD_KICK_JOB, CMD_TOUCH, CMD_STATS_JOB, CMD_STATS_TUBE, CMD_STATS, CMD_USE,
 	CMD_WATCH, CMD_IGNORE, CMD_LIST_TUBES_WATCHED, CMD_LIST_TUBE_USED, CMD_LIST_TUBES,
-	CMD_QUIT, CMD_PAUSE_TUBE, CMD_KINDS,
+	CMD_QUIT, CMD_PAUSE_TUBE,
+	/* beanstalkd does not know these. */
+	CMD_CLIENT, CMD_NOTE, CMD_KINDS,
 	CMD_UNKNOWN = CMD_KINDS
 };
 
@@ -34,10 +36,10 @@ struct command {
 	uint32_t pri;
 	uint32_t delay;		/* seconds */
 	uint32_t ttr;		/* seconds */
-	uint32_t size;		/* of put: bytes of the body */
+	uint32_t size;		/* of put, note: bytes of the body */
 	uint32_t bound;		/* of kick */
 	int timeout;		/* seconds; below 0 there is none */
-	char tube[TUBE_NAME_MAX + 1];
+	char tube[TUBE_NAME_MAX + 1];	/* of client: its name, of visible characters and blanks */
 };
 
 void protocol_parse(const char *line, size_t length, struct command *cmd);

@@ -340,6 +340,15 @@ static bool take_unit(const config_setting_t *setting, void *to)
 	return true;
 }
 
+static bool take_keep(const config_setting_t *setting, void *to)
+{
+	int64_t *keep = &((struct tube_settings *)to)->keep;
+
+	return (duration_parse(text_of(setting), 0, keep) && *keep >= SECOND &&
+		*keep <= KEEP_MOST) ||
+		wrong(setting, "keep is a time from 1s to 36500d: " DURATION_EXAMPLES);
+}
+
 static bool take_tube(const config_setting_t *setting, struct tube_settings *tube)
 {
 	static const struct key keys[] = {
@@ -351,6 +360,7 @@ static bool take_tube(const config_setting_t *setting, struct tube_settings *tub
 		{ "backoff-factor", CONFIG_TYPE_INT64, take_factor },
 		{ "backoff-jitter", CONFIG_TYPE_INT64, take_jitter },
 		{ "delay-unit", CONFIG_TYPE_STRING, take_unit },
+		{ "keep", CONFIG_TYPE_STRING, take_keep },
 		{ 0 }
 	};
 

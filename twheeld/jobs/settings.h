@@ -22,6 +22,7 @@ struct tube_settings {
 	int64_t factor;			/* by which the delay is multiplied after each try */
 	int64_t jitter;			/* percent of the delay: the most that chance adds */
 	int64_t unit;			/* ns of a delay of 1 */
+	int64_t keep;			/* what became of jobs is kept for so long, in ns; 0: not */
 };
 
 /* A field that is NULL, or below 0, is not set in the file. */

@@ -20,6 +20,7 @@
 #include "jobs/command.h"
 #include "jobs/engine.h"
 #include "jobs/stats.h"
+#include "jobs/trace.h"
 #include "server/listen.h"
 #include "server/check.h"
 #include "server/options.h"
@@ -40,7 +41,7 @@ const struct store *store = &store_sqlite;
 const struct engine *engine = &engine_local;
 int64_t store_lease;
 const char *store_node, *store_site;
-int64_t store_job_size, store_tabs;
+int64_t store_job_size, store_history, store_tabs;
 bool store_refuses;
 
 static void become(const char *name)
@@ -163,6 +164,7 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 	if (options.schedules)
 		schedule_tick();
 	engine->tick();
+	trace_tick();
 }
 
 /* Start */
@@ -286,6 +288,7 @@ int main(int argc, char **argv)
 	store_lease = options.lease;
 	store_node = options.node;
 	store_job_size = options.job_size;
+	store_history = options.history;
 	store_site = options.site ? options.site : "";
 	load(base);
 	if (options.verbose)

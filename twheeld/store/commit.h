@@ -18,7 +18,7 @@ struct event_base;
 
 enum op_kind {
 	OP_PUT, OP_CHANGE, OP_DELETE, OP_SKEW, OP_FORGET_TUBE, OP_DEFINE, OP_PAUSE, OP_FIRE,
-	OP_PRUNE, OP_WAITING,
+	OP_PRUNE, OP_WAITING, OP_FORGET,
 	/* A shared store's: the committer's own, and from OP_TAKE on, struct request */
 	OP_BEGIN, OP_EXTEND, OP_PUTS, OP_DELETES,
 	OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_LOOK, OP_WHICH,
@@ -43,12 +43,15 @@ struct tube_commit {
 struct op {
 	struct op *next;
 	enum op_kind kind;
-	/* OP_SKEW: created is the skew. OP_FORGET_TUBE: only tube is used. OP_PRUNE (struct prune):
+	/*
+	 * OP_SKEW: created is the skew. OP_FORGET_TUBE: only tube is used. OP_PRUNE (struct prune):
 	 * runs that were over before the time in created are forgotten; out: size, how many.
+	 * OP_FORGET: so are traces; out: size is 0 if there are no more to be forgotten now.
 	 */
 	struct row row;
 	struct schedule_row *schedule;	/* OP_DEFINE, OP_PAUSE */
 	struct firing *firing;		/* OP_FIRE */
+	struct trace *trace;		/* is written with the operation, or NULL; the loop frees it */
 	struct tube_commit *tube, *to;	/* the job's tube, and its next one */
 	bool unique;			/* OP_PUT: only if the tube has no job of the same body */
 	int64_t same;			/* out: the number of such a job, or 0 */
@@ -59,6 +62,7 @@ struct op {
 	/* The committer's own: */
 	bool left_out;			/* not done, as nobody waits for it any more */
 	bool more;			/* it needs another statement */
+	bool untraced;			/* the disk has no room for its trace */
 	bool together;			/* it is done with others of its kind */
 	/* Shared store: the job is not there, or is no longer this server's */
 	bool gone;
@@ -106,8 +110,12 @@ struct runs_asked {
 	/* Out: schedule by schedule, the last run first */
 	struct run_row *runs;		/* malloc()ed: op.done() frees them */
 	size_t found, room;
+	struct trace *traces;		/* of them and their jobs, the last first; so, too */
+	size_t traced, trace_room, note_bytes;
 	/* In: */
 	int64_t most;			/* runs of each schedule */
+	bool trace, notes;		/* traces are wanted, too; with all of their notes */
+	int64_t job;			/* traces of this job are wanted; or 0 */
 	size_t count;
 	int64_t schedules[];
 };

@@ -28,6 +28,7 @@
 #include "store/postgres_link.h"
 #include "store/postgres_listen.h"
 #include "store/postgres_runs.h"
+#include "store/postgres_traces.h"
 
 /* How long clients wait for a database that does not answer; then they get an error. */
 #define PATIENCE (5 * SECOND)
@@ -89,6 +90,13 @@ static const char *const upgrades[] = {
 	/* twheeld.put() looks at this, and at meta's job-size. */
 	"ALTER TABLE twheeld.sessions ADD COLUMN draining bigint NOT NULL DEFAULT 0,"
 	" ADD COLUMN tabs bigint NOT NULL DEFAULT 0;",
+	"CREATE TABLE twheeld.tries(job bigint NOT NULL, until bigint NOT NULL,"
+	" size bigint NOT NULL, try bigint NOT NULL, deed bigint NOT NULL, made bigint NOT NULL,"
+	" due bigint NOT NULL, begun bigint NOT NULL, ended bigint NOT NULL,"
+	" tube text COLLATE \"C\" NOT NULL, client text NOT NULL, note bytea NOT NULL,"
+	" PRIMARY KEY(job, until, size));"
+	"CREATE INDEX tries_until ON twheeld.tries(until);"
+	"ALTER TABLE twheeld.runs ADD COLUMN count bigint NOT NULL DEFAULT 1;",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
@@ -117,6 +125,7 @@ static int64_t had;		/* the session before, until another one begins */
 static int64_t down_since, up_since;
 static struct several all_puts = { .op = { .kind = OP_PUTS } };
 static struct several all_deletes = { .op = { .kind = OP_DELETES } };
+static struct several all_ends = { .op = { .kind = OP_DELETES } };	/* with traces */
 
 static void pause_for(int64_t ns)
 {
@@ -466,11 +475,13 @@ static bool write_op(struct op *op)
 	case OP_DEFINE:
 		return pg_define(op->schedule);
 	case OP_PAUSE:
-		return pg_pause(op);
+		return pg_pause(op) && (op->gone || pg_trace_acts(op, NULL, 0));
 	case OP_FIRE:
-		return pg_fire(op->firing, pg_put);
+		return pg_fire(op->firing, pg_put) && pg_trace_acts(op, NULL, 0);
 	case OP_PRUNE:
 		return pg_prune(op);
+	case OP_FORGET:
+		return pg_traces_prune(&op->row.size);
 	case OP_WAITING:
 		return pg_waiting(container_of(op, struct waiting, op));
 	case OP_PAUSED:
@@ -502,7 +513,7 @@ static bool is_one_statement(const struct op *op)
 	switch (op->kind) {
 	case OP_CHANGE:
 	case OP_DELETE:
-		return !op->row.scheduled;
+		return !op->row.scheduled && !pg_trace_full(op->trace);
 	case OP_BEGIN:
 	case OP_EXTEND:
 	case OP_PUTS:
@@ -524,7 +535,11 @@ static struct several *can_join(const struct op *op)
 		return NULL;
 	if (op->kind == OP_PUT && !op->unique && all_puts.bytes < FLIGHT_BYTES)
 		return &all_puts;
-	return op->kind == OP_DELETE ? &all_deletes : NULL;
+	if (op->kind != OP_DELETE || pg_trace_full(op->trace))
+		return NULL;
+	if (!op->trace)
+		return &all_deletes;
+	return all_ends.bytes < FLIGHT_BYTES ? &all_ends : NULL;
 }
 
 /*
@@ -536,6 +551,8 @@ static struct op *gather(struct op *ops)
 	all_puts.count = 0;
 	all_puts.bytes = 0;
 	all_deletes.count = 0;
+	all_ends.count = 0;
+	all_ends.bytes = 0;
 	for (struct op *op = ops; op; op = op->next) {
 		struct several *several = can_join(op);
 
@@ -544,10 +561,11 @@ static struct op *gather(struct op *ops)
 		if (!op->together)
 			continue;
 		several->ops[several->count++] = op;
-		several->bytes += op->row.size;
+		several->bytes += op->trace ? op->trace->size : op->row.size;
 	}
-	all_deletes.op.next = ops;
-	all_puts.op.next = all_deletes.count ? &all_deletes.op : ops;
+	all_ends.op.next = ops;
+	all_deletes.op.next = all_ends.count ? &all_ends.op : ops;
+	all_puts.op.next = all_deletes.count ? &all_deletes.op : all_deletes.op.next;
 	return all_puts.count ? &all_puts.op : all_puts.op.next;
 }
 

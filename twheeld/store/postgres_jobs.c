@@ -6,7 +6,6 @@
  * holder. A job that has another state by then is left alone, and the client's answer is that
  * there is none.
  */
-#include <endian.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +13,12 @@
 
 #include "base/alarm.h"
 #include "base/util.h"
+#include "store/postgres_array.h"
 #include "store/postgres_jobs.h"
 #include "store/postgres_link.h"
 #include "store/postgres_listen.h"
 #include "store/postgres_runs.h"
+#include "store/postgres_traces.h"
 
 /* Jobs that become ready, or are kicked, in a transaction */
 #define PIECE 1000
@@ -101,6 +102,8 @@ static bool take_tubes(struct request *request, PGresult *result)
 		jobs[i].row.ord = pg_int(result, i, 1);
 		jobs[i].row.scheduled = pg_int(result, i, 2);
 		jobs[i].row.id = pg_int(result, i, 3);
+		jobs[i].row.reserves = pg_int(result, i, 4);
+		jobs[i].row.created = pg_int(result, i, 5);
 	}
 	request->found += count;
 	return pg_done(result);
@@ -146,51 +149,6 @@ static bool find_same(struct op *op, const uint8_t *hash)
 	return pg_done(result);
 }
 
-/* Arrays, one for each column, in PostgreSQL's binary form. Their types have these numbers: */
-enum type { BYTEA = 17, BIGINT = 20, TEXT = 25 };
-
-struct array {
-	FILE *out;
-	char *data;
-	size_t size;
-};
-
-static void begin_array(struct array *array, enum type type, size_t count)
-{
-	const uint32_t head[] = { htobe32(1), 0, htobe32(type), htobe32(count), htobe32(1) };
-
-	array->out = must(open_memstream(&array->data, &array->size));
-	fwrite(head, sizeof(head), 1, array->out);
-}
-
-static void add(struct array *array, const void *value, uint32_t size)
-{
-	uint32_t length = htobe32(size);
-
-	fwrite(&length, sizeof(length), 1, array->out);
-	fwrite(value, 1, size, array->out);
-}
-
-static void add_number(struct array *array, int64_t number)
-{
-	uint64_t value = htobe64(number);
-
-	add(array, &value, sizeof(value));
-}
-
-static void end_arrays(struct array *arrays, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (fclose(arrays[i].out))
-			must(NULL);
-}
-
-static void free_arrays(struct array *arrays, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		free(arrays[i].data);
-}
-
 /* A delayed job's delay, or a ready one's priority */
 static int64_t order_of(const struct op *op)
 {
@@ -201,24 +159,24 @@ static int64_t order_of(const struct op *op)
 
 #define PUT_NUMBERS 5
 
-static void put_arrays(struct op **ops, size_t count, struct array *arrays)
+static void put_arrays(struct op **ops, size_t count, struct pg_array *arrays)
 {
-	begin_array(&arrays[0], TEXT, count);
+	pg_array_begin(&arrays[0], TEXT, count);
 	for (size_t i = 1; i <= PUT_NUMBERS; i++)
-		begin_array(&arrays[i], BIGINT, count);
-	begin_array(&arrays[PUT_NUMBERS + 1], BYTEA, count);
+		pg_array_begin(&arrays[i], BIGINT, count);
+	pg_array_begin(&arrays[PUT_NUMBERS + 1], BYTEA, count);
 	for (size_t i = 0; i < count; i++) {
 		const struct row *row = &ops[i]->row;
 		const int64_t numbers[PUT_NUMBERS] = {
 			row->state, order_of(ops[i]), row->pri, row->delay, row->ttr,
 		};
 
-		add(&arrays[0], ops[i]->to->name, strlen(ops[i]->to->name));
+		pg_array_add(&arrays[0], ops[i]->to->name, strlen(ops[i]->to->name));
 		for (size_t j = 0; j < PUT_NUMBERS; j++)
-			add_number(&arrays[1 + j], numbers[j]);
-		add(&arrays[PUT_NUMBERS + 1], row->body, row->size);
+			pg_array_number(&arrays[1 + j], numbers[j]);
+		pg_array_add(&arrays[PUT_NUMBERS + 1], row->body, row->size);
 	}
-	end_arrays(arrays, PUT_NUMBERS + 2);
+	pg_arrays_end(arrays, PUT_NUMBERS + 2);
 }
 
 /* Jobs of a schedule, and jobs with a unique body, come one by one. */
@@ -233,7 +191,7 @@ static bool insert(struct op **ops, size_t count, const uint8_t *hash, bool *the
 		     " AS new(tube, state, ord, pri, delay, ttr, body, n) ORDER BY n"
 		     " ON CONFLICT (tube, digest) WHERE digest IS NOT NULL DO NOTHING"
 		     " RETURNING id, ord, created");
-	struct array in[PUT_NUMBERS + 2] = { 0 };
+	struct pg_array in[PUT_NUMBERS + 2] = { 0 };
 	PGresult *result;
 
 	if (!pg_answered())
@@ -243,7 +201,7 @@ static bool insert(struct op **ops, size_t count, const uint8_t *hash, bool *the
 		       in[0].data, in[0].size, in[1].data, in[1].size, in[2].data, in[2].size,
 		       in[3].data, in[3].size, in[4].data, in[4].size, in[5].data, in[5].size,
 		       in[6].data, in[6].size);
-	free_arrays(in, ARRAY_SIZE(in));
+	pg_arrays_free(in, ARRAY_SIZE(in));
 	*there = result && (size_t)PQntuples(result) == count;
 	for (size_t i = 0; *there && i < count; i++) {
 		ops[i]->row.id = pg_int(result, i, 0);
@@ -285,25 +243,41 @@ bool pg_put(struct op *op)
 	return true;
 }
 
+#define CHANGE "UPDATE twheeld.jobs SET digest = CASE WHEN tube = $3 THEN digest END," \
+	" tube = $3, state = $4, ord = " ORDER("$4::bigint", "$5") ", pri = $6," \
+	" delay = $7, reserves = $8, timeouts = $9, releases = $10, buries = $11," \
+	" kicks = $12, owner = 0, token = token + 1 WHERE id = $1 AND token = $2" \
+	" AND owner = $13 RETURNING ord"
+
 /*
  * Change a job whose token its holder has, and whose owner is this session. By the token alone it
  * could be another session's, where the database has lost the transaction that gave it to this one.
+ *
+ * Without a trace, there are no parameters beyond the 13th.
  */
 static bool change(struct op *op)
 {
-	PG_STATEMENT(change, "UPDATE twheeld.jobs SET digest = CASE WHEN tube = $3 THEN digest END,"
-		     " tube = $3, state = $4, ord = " ORDER("$4::bigint", "$5") ", pri = $6,"
-		     " delay = $7, reserves = $8, timeouts = $9, releases = $10, buries = $11,"
-		     " kicks = $12, owner = 0, token = token + 1 WHERE id = $1 AND token = $2"
-		     " AND owner = $13 RETURNING ord");
+	PG_STATEMENT(change, CHANGE);
+	PG_STATEMENT(change_kept, "WITH changed AS (" CHANGE "), kept AS (" TRACE_INTO "(SELECT"
+		     " $1::bigint AS job, $14::bigint AS keep, $15::bigint AS size,"
+		     " $16::bigint AS try, $17::bigint AS deed, $18::bigint AS made,"
+		     " $19::bigint AS due, $20::bigint AS begun, $21::text AS tube,"
+		     " $22::text AS client, $23::bytea AS note FROM changed) AS one" TRACE_ONCE
+		     ") SELECT ord FROM changed");
+	static const struct trace none = { .note = "" };
+	const struct trace *trace = op->trace ? op->trace : &none;
 	const struct row *row = &op->row;
-	PGresult *result = pg_do(&change, "iisiiiiiiiiii", row->id, row->token, op->to->name,
-				 (int64_t)row->state, order_of(op), (int64_t)row->pri,
-				 (int64_t)row->delay,
-				 (int64_t)row->reserves, (int64_t)row->timeouts,
-				 (int64_t)row->releases, (int64_t)row->buries,
-				 (int64_t)row->kicks, pg_session());
+	PGresult *result;
 
+	result = pg_do(op->trace ? &change_kept : &change,
+		       op->trace ? "iisiiiiiiiiiiiiiiiiissb" : "iisiiiiiiiiii",
+		       row->id, row->token, op->to->name, (int64_t)row->state, order_of(op),
+		       (int64_t)row->pri, (int64_t)row->delay, (int64_t)row->reserves,
+		       (int64_t)row->timeouts, (int64_t)row->releases, (int64_t)row->buries,
+		       (int64_t)row->kicks, pg_session(), trace->keep, (int64_t)trace->size,
+		       (int64_t)trace->try, (int64_t)trace->deed, trace->made, trace->due,
+		       trace->begun, op->tube->name, trace->by, trace->note ? trace->note : "",
+		       (size_t)trace->size);
 	op->gone = result && !PQntuples(result);
 	if (result && !op->gone)
 		op->due = pg_int(result, 0, 0);
@@ -311,6 +285,8 @@ static bool change(struct op *op)
 		return op->gone;
 	if (row->state == READY)
 		pg_ready(op->to->name);
+	if (!pg_trace_drop(op->trace))
+		return false;
 	if (!row->scheduled)
 		return true;
 	/*
@@ -322,31 +298,57 @@ static bool change(struct op *op)
 	return row->state != BURIED || pg_run_set(row->id, RUN_BURIED);
 }
 
+#define DELETE "DELETE FROM twheeld.jobs USING unnest($1::bigint[], $2::bigint[])" \
+	" WITH ORDINALITY AS old(id, token, n) WHERE jobs.id = ANY ($1::bigint[])" \
+	" AND jobs.id = old.id AND jobs.token = old.token AND owner = $3 RETURNING n"
+
+/* All of them have a trace. */
+static PGresult *delete_with_traces(struct op **ops, size_t count, const struct pg_array *jobs)
+{
+	PG_STATEMENT(delete, "WITH gone AS (" DELETE ", jobs.id AS job), kept AS (" TRACE_INTO
+		     "gone JOIN unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],"
+		     " $8::bigint[], $9::bigint[], $10::bigint[], $11::text[], $12::text[],"
+		     " $13::bytea[]) WITH ORDINALITY AS t(" TRACE_NAMES ", n) USING (n)"
+		     TRACE_ONCE ") SELECT n FROM gone");
+	struct pg_array in[TRACE_ARRAYS] = { 0 };
+	PGresult *result;
+
+	if (!pg_answered())
+		pg_trace_arrays(ops, count, in);
+	result = pg_do(&delete, "bbibbbbbbbbbb", jobs[0].data, jobs[0].size, jobs[1].data,
+		       jobs[1].size, pg_session(), in[0].data, in[0].size, in[1].data, in[1].size,
+		       in[2].data, in[2].size, in[3].data, in[3].size, in[4].data, in[4].size,
+		       in[5].data, in[5].size, in[6].data, in[6].size, in[7].data, in[7].size,
+		       in[8].data, in[8].size, in[9].data, in[9].size);
+	pg_arrays_free(in, TRACE_ARRAYS);
+	return result;
+}
+
 /**
  * pg_delete_all - delete jobs; op->gone where the holder has not the job's token any more
  *
- * A job may be among them twice: from its holder, and from the holder in a session that is over.
+ * A job may be among them twice: from its holder, and from the holder in a session that is over. All
+ * have a trace, or none has.
  */
 bool pg_delete_all(struct op **ops, size_t count)
 {
-	PG_STATEMENT(delete, "DELETE FROM twheeld.jobs USING unnest($1::bigint[], $2::bigint[])"
-		     " WITH ORDINALITY AS old(id, token, n) WHERE jobs.id = ANY ($1::bigint[])"
-		     " AND jobs.id = old.id AND jobs.token = old.token AND owner = $3 RETURNING n");
-	struct array in[2] = { 0 };
+	PG_STATEMENT(delete, DELETE);
+	struct pg_array in[2] = { 0 };
 	PGresult *result;
 
 	if (!pg_answered()) {
-		begin_array(&in[0], BIGINT, count);
-		begin_array(&in[1], BIGINT, count);
+		pg_array_begin(&in[0], BIGINT, count);
+		pg_array_begin(&in[1], BIGINT, count);
 		for (size_t i = 0; i < count; i++) {
-			add_number(&in[0], ops[i]->row.id);
-			add_number(&in[1], ops[i]->row.token);
+			pg_array_number(&in[0], ops[i]->row.id);
+			pg_array_number(&in[1], ops[i]->row.token);
 		}
-		end_arrays(in, 2);
+		pg_arrays_end(in, 2);
 	}
-	result = pg_do(&delete, "bbi", in[0].data, in[0].size, in[1].data, in[1].size,
-		       pg_session());
-	free_arrays(in, 2);
+	result = ops[0]->trace ? delete_with_traces(ops, count, in) :
+		pg_do(&delete, "bbi", in[0].data, in[0].size, in[1].data, in[1].size,
+		      pg_session());
+	pg_arrays_free(in, 2);
 	for (size_t i = 0; i < count; i++)
 		ops[i]->gone = result;
 	for (int i = 0; result && i < PQntuples(result); i++)
@@ -356,7 +358,7 @@ bool pg_delete_all(struct op **ops, size_t count)
 
 static bool delete(struct op *op)
 {
-	bool fine = pg_delete_all(&op, 1);
+	bool fine = pg_delete_all(&op, 1) && (op->gone || pg_trace_drop(op->trace));
 
 	if (!fine || op->gone || !op->row.scheduled)
 		return fine;
@@ -407,7 +409,8 @@ static bool take_of(struct request *request, const char *tube)
 /* The request's tubes with jobs that can be taken, in the order of their first jobs */
 static PGresult *in_order(const struct request *request)
 {
-	PG_STATEMENT(order, "SELECT watched.tube, head.ord, 0::bigint, head.id"
+	PG_STATEMENT(order, "SELECT watched.tube, head.ord, 0::bigint, head.id,"
+		     " 0::bigint, 0::bigint"
 		     " FROM unnest($1::text[]) AS watched(tube) CROSS JOIN LATERAL"
 		     " (SELECT ord, id FROM twheeld.jobs WHERE jobs.tube = watched.tube AND state = 0 ORDER BY ord, id LIMIT 1)"
 		     " AS head WHERE true" NOT_PAUSED("watched.tube")
@@ -486,12 +489,15 @@ static bool take_job(struct request *request)
 		pg_run_set(request->op.row.id, RUN_OPEN);
 }
 
+#define TOLD "tube, ord, scheduled, id, reserves, created"
+
 static bool remove_job(struct request *request)
 {
 	PG_STATEMENT(remove, "DELETE FROM twheeld.jobs WHERE id = $1 AND state <> 3"
-		     " RETURNING tube, ord, scheduled, id");
+		     " RETURNING " TOLD);
 
-	if (!take_tubes(request, pg_do(&remove, "i", request->op.row.id)))
+	if (!take_tubes(request, pg_do(&remove, "i", request->op.row.id)) ||
+	    !pg_trace_acts(&request->op, request->jobs, request->found))
 		return false;
 	return !request->found || !request->jobs[0].row.scheduled ||
 		pg_run_deleted(request->op.row.id);
@@ -500,7 +506,8 @@ static bool remove_job(struct request *request)
 /* The run of a job that was buried is open again. */
 static bool kicked(struct request *request, PGresult *result)
 {
-	if (!take_tubes(request, result))
+	if (!take_tubes(request, result) ||
+	    !pg_trace_acts(&request->op, request->jobs, request->found))
 		return false;
 	for (size_t i = 0; i < request->found; i++)
 		if (request->jobs[i].row.scheduled &&
@@ -515,8 +522,7 @@ static bool kicked(struct request *request, PGresult *result)
 
 static bool kick_job(struct request *request)
 {
-	PG_STATEMENT(kick, KICK " WHERE id = $1 AND state IN (1, 2)"
-		     " RETURNING tube, ord, scheduled, id");
+	PG_STATEMENT(kick, KICK " WHERE id = $1 AND state IN (1, 2) RETURNING " TOLD);
 
 	return kicked(request, pg_do(&kick, "i", request->op.row.id));
 }
@@ -525,7 +531,7 @@ static bool kick(struct request *request)
 {
 	PG_STATEMENT(kick, "WITH took AS (SELECT id FROM twheeld.jobs WHERE tube = $1"
 		     " AND state = $2 ORDER BY ord, id LIMIT $3 FOR UPDATE SKIP LOCKED) " KICK
-		     " WHERE " TOOK " RETURNING tube, ord, scheduled, id");
+		     " WHERE " TOOK " RETURNING " TOLD);
 	int64_t most = request->count < PIECE ? request->count : PIECE;
 
 	return kicked(request, pg_do(&kick, "sii", request->tube, (int64_t)request->state, most));
@@ -543,7 +549,8 @@ static bool promote(struct request *request)
 		     " FOR UPDATE SKIP LOCKED)"
 		     " UPDATE twheeld.jobs SET state = 0, ord = pri FROM took"
 		     " WHERE jobs.id = took.id AND " TOOK
-		     " RETURNING jobs.tube, took.ord, jobs.scheduled, jobs.id");
+		     " RETURNING jobs.tube, took.ord, jobs.scheduled, jobs.id,"
+		     " jobs.reserves, jobs.created");
 	PG_STATEMENT(next, "SELECT min(ord) FROM twheeld.jobs WHERE state = 1");
 	PGresult *result;
 
@@ -634,7 +641,7 @@ static bool pause_tube(struct request *request)
 		     " SELECT $1::text, $2::bigint, " PG_NOW " + $2, 1 WHERE $3::bigint = 1 OR"
 		     " EXISTS (SELECT 1 FROM twheeld.jobs WHERE tube = $1) ON CONFLICT (tube)"
 		     " DO UPDATE SET pause = $2, until = excluded.until, count = p.count + 1"
-		     " RETURNING tube, 0::bigint, 0::bigint, 0::bigint");
+		     " RETURNING tube, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint");
 
 	return take_tubes(request, pg_do(&pause, "sii", request->tube, request->pause,
 					 (int64_t)request->used));

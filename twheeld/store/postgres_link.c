@@ -28,7 +28,7 @@
 #define BEGIN_MOST (5 * SECOND)
 /* How long a transaction may wait for its next statement; or the lease, if that is less */
 #define IDLE_MOST (5 * SECOND)
-#define PARAMETERS 20
+#define PARAMETERS 24
 
 static const char *address;
 static enum sync sync_mode;

@@ -5,7 +5,6 @@
  * All servers with the same tabs come when a schedule is due. The first moves the schedule's next
  * time on, in the transaction that makes the jobs. The others find a later time there, and take it.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +12,7 @@
 #include "base/util.h"
 #include "store/postgres_link.h"
 #include "store/postgres_runs.h"
+#include "store/postgres_traces.h"
 
 static bool found_row(PGresult *result, struct schedule_row *row)
 {
@@ -103,15 +103,24 @@ static bool write_run(const struct firing *firing, int64_t time, uint32_t shard,
 		      enum result result)
 {
 	PG_STATEMENT(add, "INSERT INTO twheeld.runs AS r"
-		     " (schedule, time, shard, job, result, created, ended) VALUES($1, $2, $3, $4,"
+		     " (schedule, time, shard, job, result, created, ended, count)"
+		     " VALUES($1, $2, $3, $4,"
 		     " $5, " PG_NOW ", CASE WHEN $5::bigint > 0 THEN " PG_NOW
-		     " WHEN $4::bigint < 0 THEN " PG_NOW " + $6 ELSE 0 END)"
+		     " WHEN $4::bigint < 0 THEN " PG_NOW " + $6 ELSE 0 END, $7)"
 		     " ON CONFLICT (schedule, time, shard) DO UPDATE SET job = excluded.job,"
 		     " result = excluded.result, created = excluded.created,"
-		     " ended = excluded.ended WHERE r.job <= 0");
+		     " ended = excluded.ended, count = excluded.count WHERE r.job <= 0");
 
-	return pg_done(pg_do(&add, "iiiiii", firing->id, time, (int64_t)shard, job,
-			     (int64_t)result, firing->within));
+	return pg_done(pg_do(&add, "iiiiiii", firing->id, time, (int64_t)shard, job,
+			     (int64_t)result, firing->within,
+			     result == RUN_MISSED ? firing->missed_count : 1));
+}
+
+static bool adopt(int64_t job)
+{
+	PG_STATEMENT(adopt, "UPDATE twheeld.jobs SET scheduled = 1 WHERE id = $1");
+
+	return pg_done(pg_do(&adopt, "i", job));
 }
 
 static bool may_run(const struct firing *firing, const struct firing_run *run, bool *may)
@@ -184,18 +193,6 @@ bool pg_waiting(struct waiting *waiting)
 	return pg_done(result);
 }
 
-/* Numbers as PostgreSQL writes an array */
-static char *array_of(const int64_t *numbers, size_t count)
-{
-	char *text = must(malloc(21 * count + 3)), *at = text;
-
-	*at++ = '{';
-	for (size_t i = 0; i < count; i++)
-		at += sprintf(at, "%s%lld", i ? "," : "", (long long)numbers[i]);
-	strcpy(at, "}");
-	return text;
-}
-
 static bool look_up(struct firing *firing)
 {
 	PG_STATEMENT(get, "SELECT next, since, paused, digest, gone FROM twheeld.schedules"
@@ -225,7 +222,7 @@ static bool advance(struct firing *firing)
 bool pg_fire(struct firing *firing, bool (*put)(struct op *op))
 {
 	const struct run_table table = {
-		may_run, any_open, waits, get_before, leave_others_out, write_run, put
+		may_run, any_open, waits, get_before, leave_others_out, write_run, adopt, put
 	};
 
 	firing->stale = false;
@@ -242,11 +239,11 @@ bool pg_fire(struct firing *firing, bool (*put)(struct op *op))
 bool pg_last_runs(struct runs_asked *asked)
 {
 	PG_STATEMENT(get, "SELECT wanted.id, run.time, run.shard, run.job, run.result,"
-		     " run.created, run.ended FROM unnest($1::bigint[]) AS wanted(id)"
+		     " run.created, run.ended, run.count FROM unnest($1::bigint[]) AS wanted(id)"
 		     " CROSS JOIN LATERAL (SELECT * FROM twheeld.runs WHERE schedule = wanted.id"
 		     " ORDER BY time DESC, shard DESC LIMIT $2) AS run"
 		     " ORDER BY wanted.id, run.time DESC, run.shard DESC");
-	char *ids = array_of(asked->schedules, asked->count);
+	char *ids = pg_numbers(asked->schedules, asked->count);
 	PGresult *result = pg_do(&get, "si", ids, asked->most);
 
 	free(ids);
@@ -255,12 +252,12 @@ bool pg_last_runs(struct runs_asked *asked)
 			.schedule = pg_int(result, i, 0), .time = pg_int(result, i, 1),
 			.shard = pg_int(result, i, 2), .job = pg_int(result, i, 3),
 			.result = pg_int(result, i, 4), .created = pg_int(result, i, 5),
-			.ended = pg_int(result, i, 6),
+			.ended = pg_int(result, i, 6), .count = pg_int(result, i, 7),
 		};
 
 		runs_add(asked, &run);
 	}
-	return pg_done(result);
+	return pg_done(result) && pg_last_traces(asked);
 }
 
 /** pg_run_set - set the result of the run of a job that is still there */
@@ -304,7 +301,7 @@ static bool which_are_forgotten(struct prune *prune)
 	PG_STATEMENT(get, "SELECT at FROM unnest($1::bigint[]) WITH ORDINALITY AS gone(id, at)"
 		     " WHERE NOT EXISTS"
 		     " (SELECT 1 FROM twheeld.schedules AS s WHERE s.id = gone.id)");
-	char *ids = array_of(prune->ids, prune->count);
+	char *ids = pg_numbers(prune->ids, prune->count);
 	PGresult *result = pg_do(&get, "s", ids);
 
 	free(ids);

@@ -3,6 +3,7 @@
  * The decisions that both stores share: which jobs of a firing are made, and which runs are listed.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/util.h"
 #include "store/runs.h"
@@ -35,9 +36,10 @@ static bool make(struct firing *firing, struct firing_run *run, const struct run
 	if (run->skipped)
 		return run->shard || table->write(firing, run->time, 0, 0, RUN_SKIPPED);
 	run->made = true;
-	return table->put(&run->put) &&
-		table->write(firing, run->time, run->shard,
-			     run->put.same ? run->put.same : run->put.row.id, RUN_OPEN);
+	if (!table->put(&run->put) || (run->put.same && !table->adopt(run->put.same)))
+		return false;
+	return table->write(firing, run->time, run->shard,
+			    run->put.same ? run->put.same : run->put.row.id, RUN_OPEN);
 }
 
 /* Is a time made, left out, or does it wait? Decides for all of its shards. */
@@ -112,4 +114,38 @@ void runs_add(struct runs_asked *asked, const struct run_row *run)
 		asked->runs = must(realloc(asked->runs, asked->room * sizeof(*run)));
 	}
 	asked->runs[asked->found++] = *run;
+}
+
+/** runs_add_trace - the same with a trace, of which all is copied, as long as there is room */
+void runs_add_trace(struct runs_asked *asked, const struct trace *trace)
+{
+	struct trace *copy;
+
+	if (asked->traced == asked->trace_room) {
+		asked->trace_room = asked->trace_room ? 2 * asked->trace_room : 16;
+		asked->traces = must(realloc(asked->traces, asked->trace_room * sizeof(*trace)));
+	}
+	copy = &asked->traces[asked->traced++];
+	*copy = *trace;
+	copy->tube = must(strdup(trace->tube));
+	copy->by = must(strdup(trace->by));
+	asked->note_bytes += trace->size;
+	if (asked->note_bytes > NOTES_TOLD)
+		copy->size = 0;
+	copy->note = must(malloc(copy->size + 1));
+	if (copy->size)
+		memcpy(copy->note, trace->note, copy->size);
+	copy->note[copy->size] = '\0';
+}
+
+/** runs_free - free what was told */
+void runs_free(struct runs_asked *asked)
+{
+	for (size_t i = 0; i < asked->traced; i++) {
+		free(asked->traces[i].tube);
+		free(asked->traces[i].by);
+		free(asked->traces[i].note);
+	}
+	free(asked->traces);
+	free(asked->runs);
 }

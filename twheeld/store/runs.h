@@ -40,6 +40,7 @@ struct firing {
 	int64_t digest;		/* of its definition; a shared store may have another: */
 	struct schedule_row found;	/* if stale: as the store has it; id 0: not at all */
 	int64_t missed;		/* the first time for which no job is made; 0: there is none */
+	int64_t missed_count;	/* how many times those are */
 	bool overlap;		/* false: no job while a run is open; or one after it: */
 	bool waits;
 	int64_t after, within;	/* the schedule whose run for that time comes first; ns to wait */
@@ -89,10 +90,14 @@ struct run_table {
 	/* Write a run, unless the time has one with a job. */
 	bool (*write)(const struct firing *firing, int64_t time, uint32_t shard, int64_t job,
 		      enum result result);
+	/* A job that was there, of the same body, is that of a run, too. */
+	bool (*adopt)(int64_t job);
 	bool (*put)(struct op *op);
 };
 
 bool runs_make(struct firing *firing, const struct run_table *table);
 void runs_add(struct runs_asked *asked, const struct run_row *run);
+void runs_add_trace(struct runs_asked *asked, const struct trace *trace);
+void runs_free(struct runs_asked *asked);
 
 #endif

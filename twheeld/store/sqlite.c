@@ -22,6 +22,7 @@
 #include "base/util.h"
 #include "store/runs.h"
 #include "store/sqlite.h"
+#include "store/trace_rows.h"
 
 #define APPLICATION_ID 0x74776a64
 /* Bytes by which the database's file grows at a time */
@@ -75,13 +76,20 @@ static const char *const upgrades[] = {
 	"CREATE INDEX runs_over ON runs(time) WHERE result >= 2;",
 	/* Runs wait, too: to an older server, such a row would be one that is open. */
 	"",
+	/* What became of tries. Their deeds are those of enum deed. */
+	TRACES_TABLE
+	"ALTER TABLE runs ADD COLUMN count INTEGER NOT NULL DEFAULT 1;"
+	"ALTER TABLE jobs ADD COLUMN scheduled INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE jobs SET scheduled = 1 WHERE id IN (SELECT job FROM runs WHERE result < 2"
+	" AND job > 0);",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
 
 /* Small bodies come with the row. length() does not read the body. */
 #define COLUMNS "id, tube, state, ord, pri, delay, ttr, created, reserves, timeouts," \
-	" releases, buries, kicks, length(body), CASE WHEN length(body) <= 2048 THEN body END"
+	" releases, buries, kicks, length(body), CASE WHEN length(body) <= 2048 THEN body END," \
+	" scheduled"
 
 _Static_assert(SMALL_BODY == 2048, "what COLUMNS says");
 
@@ -89,7 +97,7 @@ _Static_assert(SMALL_BODY == 2048, "what COLUMNS says");
 #define EMPTY "ready = 0 AND delayed = 0 AND buried = 0"
 
 static sqlite3_stmt *get_job, *get_body, *get_tube, *same_ord, *next_ord, *same_due, *next_due,
-	*get_runs;
+	*get_runs, *get_traces;
 
 static void run(const char *sql)
 {
@@ -158,6 +166,8 @@ static int64_t version_of_tables(void)
 {
 	if (ask("SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'tubes', 'jobs')") != 3)
 		return 0;
+	if (ask("SELECT count(*) FROM sqlite_schema WHERE name = 'tries'"))
+		return 5;
 	if (ask("SELECT count(*) FROM sqlite_schema WHERE name = 'runs'"))
 		return 3;
 	return ask("SELECT count(*) FROM pragma_table_info('jobs') WHERE name = 'digest'") ? 2 : 1;
@@ -254,8 +264,11 @@ static void prepare_all(void)
 				  " state = 1 AND ord = ?1 AND id > ?2 ORDER BY id");
 	next_due = sqlite_prepare(db, "SELECT " COLUMNS " FROM jobs INDEXED BY jobs_due WHERE"
 				  " state = 1 AND ord > ?1 AND ord <= ?2 ORDER BY ord, id");
-	get_runs = sqlite_prepare(db, "SELECT time, shard, job, result, created, ended FROM runs"
+	get_runs = sqlite_prepare(db, "SELECT time, shard, job, result, created, ended, count"
+				  " FROM runs"
 				  " WHERE schedule = ?1 ORDER BY time DESC, shard DESC LIMIT ?2");
+	get_traces = sqlite_prepare(db, "SELECT traces FROM tries WHERE "
+				    TRACES_BEHIND(TRACE_SPAN) " AND first <= ?1");
 }
 
 static char *in_folder(const char *dir, const char *name)
@@ -747,6 +760,7 @@ static bool take_row(sqlite3_stmt *stmt, struct row *row)
 	row->created = sqlite3_column_int64(stmt, 7);
 	for (int i = 0; i < 6; i++)
 		*counters[i] = sqlite3_column_int64(stmt, 8 + i);
+	row->scheduled = sqlite3_column_int(stmt, 15);
 	row->body = NULL;
 	if (row->state > BURIED)
 		return false;
@@ -789,11 +803,36 @@ static bool last_runs_of(struct runs_asked *asked, int64_t schedule)
 			.result = sqlite3_column_int(get_runs, 3),
 			.created = sqlite3_column_int64(get_runs, 4),
 			.ended = sqlite3_column_int64(get_runs, 5),
+			.count = sqlite3_column_int64(get_runs, 6),
 		};
 
 		runs_add(asked, &run);
 	}
 	return done(get_runs, ret == SQLITE_DONE);
+}
+
+static bool traces_of(struct runs_asked *asked, int64_t job)
+{
+	size_t before = asked->traced;
+	int ret;
+
+	sqlite3_bind_int64(get_traces, 1, job);
+	while ((ret = sqlite3_step(get_traces)) == SQLITE_ROW)
+		traces_tell(asked, job, sqlite3_column_blob(get_traces, 0),
+			    sqlite3_column_bytes(get_traces, 0));
+	traces_sort(asked, before);
+	return done(get_traces, ret == SQLITE_DONE);
+}
+
+static bool all_traces(struct runs_asked *asked)
+{
+	bool fine = !asked->job || traces_of(asked, asked->job);
+
+	for (size_t i = 0; asked->trace && fine && i < asked->count; i++)
+		fine = traces_of(asked, -asked->schedules[i]);
+	for (size_t i = 0; asked->trace && fine && i < asked->found; i++)
+		fine = asked->runs[i].job <= 0 || traces_of(asked, asked->runs[i].job);
+	return fine;
 }
 
 /* Done in the loop: to read what is in memory, or nearly so, is shorter than a way to a thread. */
@@ -802,6 +841,7 @@ void sqlite_last_runs(struct runs_asked *asked)
 	asked->op.failed = false;
 	for (size_t i = 0; i < asked->count && !asked->op.failed; i++)
 		asked->op.failed = !last_runs_of(asked, asked->schedules[i]);
+	asked->op.failed = asked->op.failed || !all_traces(asked);
 	asked->op.done(&asked->op);
 	free(asked);
 }

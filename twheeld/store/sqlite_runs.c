@@ -20,7 +20,7 @@
 static sqlite3 *writer;
 static sqlite3_stmt *define, *pause_it, *advance, *get_open, *get_run, *add_run, *end_run,
 	*set_run, *last_pruned, *prune_runs, *prune_schedule, *get_waiting, *leave_out,
-	*end_waiting, *which_may, *get_other;
+	*end_waiting, *which_may, *get_other, *adopt_it;
 /* Is there a run whose job may still be there? If not, no job needs its run looked up. */
 static bool any_runs;
 
@@ -75,11 +75,18 @@ static bool write_run(const struct firing *firing, int64_t time, uint32_t shard,
 	const int64_t values[] = {
 		firing->id, time, shard, job, result, now,
 		result != RUN_OPEN ? now : job < 0 ? now + firing->within : 0,
+		result == RUN_MISSED ? firing->missed_count : 1,
 	};
 
-	bind(add_run, 1, values, 7);
+	bind(add_run, 1, values, 8);
 	any_runs = any_runs || result == RUN_OPEN;
 	return sqlite_step(add_run);
+}
+
+static bool adopt(int64_t job)
+{
+	sqlite3_bind_int64(adopt_it, 1, job);
+	return sqlite_step(adopt_it);
 }
 
 static bool may_run(const struct firing *firing, const struct firing_run *run, bool *may)
@@ -163,7 +170,7 @@ bool runs_waiting(struct waiting *waiting)
 bool runs_fire(struct firing *firing, bool (*put)(struct op *op))
 {
 	const struct run_table table = {
-		may_run, any_open, waits, get_before, leave_others_out, write_run, put
+		may_run, any_open, waits, get_before, leave_others_out, write_run, adopt, put
 	};
 	const int64_t values[] = { firing->id, firing->from, firing->next, firing->since };
 
@@ -273,10 +280,11 @@ void runs_start(sqlite3 *db)
 				   NUMBER_TEXT(WAITING_MOST));
 	get_run = sqlite_prepare(db, "SELECT job FROM runs WHERE schedule = ?1 AND time = ?2"
 				 " AND shard = ?3");
-	add_run = sqlite_prepare(db, "INSERT INTO runs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON"
-				 " CONFLICT"
-				 " DO UPDATE SET job = ?4, result = ?5, created = ?6, ended = ?7"
+	add_run = sqlite_prepare(db, "INSERT INTO runs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+				 " ON CONFLICT DO UPDATE SET job = ?4, result = ?5, created = ?6,"
+				 " ended = ?7, count = ?8"
 				 " WHERE job <= 0");
+	adopt_it = sqlite_prepare(db, "UPDATE jobs SET scheduled = 1 WHERE id = ?1");
 	end_run = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_job SET result = 2 + (result"
 				 " = 1), ended = ?2 WHERE job = ?1 AND result < 2");
 	set_run = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_job SET result = ?2, ended = ?3"

@@ -10,6 +10,7 @@
 #include "base/util.h"
 #include "store/sqlite.h"
 #include "store/sqlite_runs.h"
+#include "store/sqlite_traces.h"
 #include "store/wal.h"
 
 /* Ids that are taken at a time: it saves writing a page in most transactions */
@@ -127,6 +128,7 @@ static bool put_job(struct op *op)
 		return op->same;
 	bind_change(put, &op->row);
 	sqlite3_bind_blob(put, 14, op->row.body, op->row.size, SQLITE_STATIC);
+	sqlite3_bind_int(put, 16, op->row.scheduled);
 	fine = sqlite_step(put);
 	sqlite3_bind_null(put, 14);
 	count(op->to, op->row.state, op->row.pri < 1024, 1);
@@ -173,6 +175,8 @@ static bool write_op(struct op *op)
 		return runs_fire(op->firing, put_job);
 	case OP_PRUNE:
 		return prune(op);
+	case OP_FORGET:
+		return traces_prune(&op->row.size);
 	case OP_WAITING:
 		return runs_waiting(container_of(op, struct waiting, op));
 	default:
@@ -214,9 +218,14 @@ static bool transaction(struct op *ops, bool puts)
 	int64_t first_id = next_id, count = 0;
 	bool fine = sqlite_step(begin);
 
+	traces_begin();
 	for (struct op *op = ops; fine && op; op = op->next)
-		if (!needs_room(op) || (puts && !op->failed))
+		if (!needs_room(op) || (puts && !op->failed)) {
 			fine = write_op(op);
+			if (op->trace && puts && !op->untraced)
+				traces_add(op);
+		}
+	fine = fine && traces_write();
 	fine = write_counts(fine) && fine;
 	if (fine && next_id != first_id)
 		fine = set("next_id", next_id);
@@ -287,15 +296,23 @@ static int64_t size_of(const struct op *op)
 	return 2 * (size + least(size + ROW, PAGE));
 }
 
-/* Let the puts fail for which there is no room. */
+static int64_t size_of_trace(const struct op *op)
+{
+	return op->trace ? 2 * (op->trace->size + ROW) : 0;
+}
+
+/* Let the puts fail for which there is no room, and leave such traces out. */
 static void find_room(struct op *ops)
 {
 	int64_t need = 0, left;
 
 	for (struct op *op = ops; op; op = op->next)
-		need += needs_room(op) ? size_of(op) : 0;
+		need += (needs_room(op) ? size_of(op) : 0) + size_of_trace(op);
 	left = need ? room(need) : 0;
 	for (struct op *op = ops; op; op = op->next) {
+		op->untraced = size_of_trace(op) > left;
+		if (!op->untraced)
+			left -= size_of_trace(op);
 		if (!needs_room(op))
 			continue;
 		op->failed = size_of(op) > left;
@@ -367,7 +384,7 @@ static void prepare_all(void)
 	commit = sqlite_prepare(db, "COMMIT");
 	rollback = sqlite_prepare(db, "ROLLBACK");
 	put = sqlite_prepare(db, "INSERT INTO jobs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-			     " ?11, ?12, ?13, ifnull(?14, x''), ?15)");
+			     " ?11, ?12, ?13, ifnull(?14, x''), ?15, ?16)");
 	change = sqlite_prepare(db, "UPDATE jobs SET tube = ?2, state = ?3, ord = ?4, pri = ?5,"
 				" delay = ?6, ttr = ?7, created = ?8, reserves = ?9,"
 				" timeouts = ?10, releases = ?11, buries = ?12, kicks = ?13"
@@ -386,6 +403,7 @@ static void prepare_all(void)
 	count_pages = sqlite_prepare(db, "PRAGMA page_count");
 	set_meta = sqlite_prepare(db, "INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
 	runs_start(db);
+	traces_start(db);
 }
 
 static void write_start(int64_t sync_ns)

@@ -32,7 +32,7 @@ struct row {
 	int64_t created;
 	uint32_t reserves, timeouts, releases, buries, kicks;
 	int64_t token;		/* shared store: a new one each time the job changes hands */
-	bool scheduled;		/* a schedule has made it; known in a shared store alone */
+	bool scheduled;		/* a schedule has made it */
 	uint32_t size;		/* of the body */
 	char *body;		/* malloc()ed, or NULL: not read */
 };
@@ -70,6 +70,29 @@ struct run_row {
 	int64_t job;
 	enum result result;
 	int64_t created, ended;
+	int64_t count;		/* times of which this row tells: those that were missed */
+};
+
+/*
+ * What became of a try of a job; and, from DEED_KICKED on, what somebody did to a job or a
+ * schedule. These are numbers in the store.
+ */
+enum deed {
+	DEED_DONE, DEED_RELEASED, DEED_BURIED, DEED_TIMED_OUT, DEED_LEFT,
+	DEED_KICKED, DEED_DELETED, DEED_PAUSED, DEED_RESUMED, DEED_RUN, DEED_BACKFILLED, DEEDS,
+};
+
+/* That, as it is kept beside the jobs. Times are in ns since 1970 by the wall clock; 0: none. */
+struct trace {
+	int64_t job;		/* less than 0: the schedule of that number, without the sign */
+	int64_t keep;		/* so long it is kept, in ns */
+	uint32_t try;		/* the first is 1 */
+	enum deed deed;
+	int64_t made, due, begun, ended;	/* the job was made, and due; the try */
+	char *tube;		/* of what is read alone */
+	char *by;		/* who did it: any bytes, as NOTE_MOST of a note */
+	char *note;		/* what the worker said of it: a line, and its output; or NULL */
+	uint32_t size;		/* of the note */
 };
 
 enum sync { SYNC_ALWAYS, SYNC_SOMETIMES, SYNC_NEVER };
@@ -105,6 +128,7 @@ extern int64_t store_lease;
 /* Shared store: this server's name, and its site's, if it has one */
 extern const char *store_node, *store_site;
 extern int64_t store_job_size;	/* the most bytes of a body */
+extern int64_t store_history;	/* what schedules do is kept for so long, in ns */
 extern int64_t store_tabs;	/* a digest of its tabs, or 0: it has none yet; atomic */
 extern bool store_refuses;	/* it was asked to take no new jobs; atomic */
 extern const struct store *store, store_sqlite, store_postgres;

@@ -14,6 +14,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 #include <stdarg.h>
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,6 +36,7 @@
 #include "web/metrics.h"
 #include "web/schedules.h"
 #include "web/status.h"
+#include "web/traces.h"
 
 #define HEADERS_MOST 8192
 /* To parse more keeps clients waiting */
@@ -79,6 +82,7 @@ static const struct route {
 	ROUTE(POST, "/v1/tubes/{}/jobs", jobs_put),
 	ROUTE(POST, "/v1/tubes/{}/kick", jobs_kick_tube),
 	ROUTE(LOOK, "/v1/jobs/{}", jobs_peek, .local = true),
+	ROUTE(LOOK, "/v1/jobs/{}/tries", traces_of_job, .local = true),
 	ROUTE(DELETE, "/v1/jobs/{}", jobs_delete),
 	ROUTE(POST, "/v1/jobs/{}/kick", jobs_kick),
 };
@@ -302,6 +306,21 @@ json_t *http_body(struct ask *ask)
 		http_fail(ask, HTTP_BADREQUEST, "the body is no JSON: line %d: %s", error.line,
 			  error.text);
 	return json;
+}
+
+/** http_who - who asks over the unix socket, until somebody else does */
+const char *http_who(const struct ask *ask)
+{
+	struct evhttp_connection *connection = evhttp_request_get_connection(ask->request);
+	struct bufferevent *bev = evhttp_connection_get_bufferevent(connection);
+	struct ucred peer = { 0 };
+	socklen_t size = sizeof(peer);
+	static char text[60];
+
+	if (getsockopt(bufferevent_getfd(bev), SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return "somebody at the socket";
+	snprintf(text, sizeof(text), "uid %u, pid %d, at the socket", peer.uid, peer.pid);
+	return text;
 }
 
 /* Routes */

@@ -37,6 +37,8 @@ struct evbuffer *http_bytes(struct ask *ask, bool *is_json);
 bool http_number(struct ask *ask, const char *name, int64_t most, int64_t *value);
 char *http_query(struct ask *ask, const char *name);
 
+const char *http_who(const struct ask *ask);
+
 void http_text(struct ask *ask, struct evbuffer *out);
 void http_json(struct ask *ask, int code, json_t *json);
 __attribute__((format(printf, 3, 4)))

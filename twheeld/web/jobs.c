@@ -139,7 +139,7 @@ static void readable(struct bufferevent *bev, void *arg)
 		struct reply reply = talk->reply;
 
 		talk->reply = (struct reply){ NULL };
-		if (strncmp(reply.line, "USING ", 6))
+		if (strncmp(reply.line, "USING ", 6) && strcmp(reply.line, "NAMED"))
 			more = talk->take(talk, &reply);
 		free(reply.line);
 		free(reply.body);
@@ -167,8 +167,11 @@ static void go(struct talk *talk, bool (*take)(struct talk *talk, const struct r
 {
 	struct evhttp_connection *from = evhttp_request_get_connection(talk->ask->request);
 	struct event_base *base = bufferevent_get_base(evhttp_connection_get_bufferevent(from));
+	char name[80];
 	int ends[2];
 
+	snprintf(name, sizeof(name), "client %s\r\n", http_who(talk->ask));
+	evbuffer_prepend(talk->out, name, strlen(name));
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0) {
 		refuse(talk, HTTP_SERVUNAVAIL, "there is no descriptor left");
 		return;
@@ -193,7 +196,8 @@ static bool is_tube(struct ask *ask)
 	return false;
 }
 
-static bool is_job(struct ask *ask)
+/** jobs_is_one - is the name that of a job? If not, that is answered */
+bool jobs_is_one(struct ask *ask)
 {
 	size_t length = strlen(ask->name);
 
@@ -398,7 +402,7 @@ void jobs_peek(struct ask *ask)
 {
 	struct talk *talk;
 
-	if (!is_job(ask))
+	if (!jobs_is_one(ask))
 		return;
 	talk = begin(ask);
 	evbuffer_add_printf(talk->out, "peek %s\r\n", ask->name);
@@ -453,7 +457,7 @@ static void do_one(struct ask *ask, const char *command)
 {
 	struct talk *talk;
 
-	if (!is_job(ask))
+	if (!jobs_is_one(ask))
 		return;
 	talk = begin(ask);
 	evbuffer_add_printf(talk->out, "%s %s\r\n", command, ask->name);

@@ -7,6 +7,7 @@
 
 #include "web/http.h"
 
+bool jobs_is_one(struct ask *ask);
 void jobs_put(struct ask *ask);
 void jobs_peek(struct ask *ask);
 void jobs_peek_tube(struct ask *ask);

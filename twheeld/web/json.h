@@ -11,6 +11,7 @@
 #include "cron/schedule.h"
 
 json_t *json_of_text(const char *text);
+json_t *json_of_bytes(const char *bytes, size_t length);
 json_t *json_of_time(int64_t ns);
 const char *json_of_result(const struct run_row *run);
 json_t *json_of_run(const struct run_row *run);

@@ -17,8 +17,10 @@
 #include "cron/schedule.h"
 #include "cron/tabs_reader.h"
 #include "jobs/command.h"
+#include "jobs/trace.h"
 #include "web/json.h"
 #include "web/schedules.h"
+#include "web/traces.h"
 #include "when/calendar.h"
 
 /* Schedules a piece of an answer */
@@ -33,6 +35,7 @@ struct backfill {
 	struct ask *ask;
 	struct schedule *schedule;	/* it is held */
 	int64_t at, to;
+	bool begun;
 	struct firing_counts counts;
 };
 
@@ -42,6 +45,7 @@ struct list {
 	struct schedule *asked[PIECE];	/* whose runs the store is asked for; they are held */
 	size_t asked_count;
 	bool any;			/* a schedule is in the answer */
+	enum detail detail;		/* how much of each try is wanted */
 };
 
 static int64_t history;
@@ -53,15 +57,19 @@ static void agree(struct ask *ask)
 
 /* Runs */
 
-static json_t *run_at_length(const struct run_row *run)
+static json_t *run_at_length(const struct runs_asked *asked, const struct run_row *run,
+			     enum detail detail)
 {
-	return json_pack("{s:o, s:i, s:I, s:s, s:o, s:o, s:b}", "time", json_of_time(run->time),
+	return json_pack("{s:o, s:i, s:I, s:s, s:I, s:o, s:o, s:b, s:o}",
+			 "time", json_of_time(run->time),
 			 "shard", (int)run->shard,
 			 "job", (json_int_t)(run->job > 0 ? run->job : 0),
-			 "result", json_of_result(run),
+			 "result", json_of_result(run), "count", (json_int_t)run->count,
 			 "created", json_of_time(run->created),
 			 "ended", json_of_time(run->result == RUN_OPEN ? 0 : run->ended),
-			 "asked", run->time % SECOND != 0);
+			 "asked", run->time % SECOND != 0,
+			 "tries", run->job > 0 ? json_of_traces(asked, run->job, detail) :
+			 json_array());
 }
 
 static json_t *last_run(const struct runs_asked *asked, const struct schedule *schedule)
@@ -75,6 +83,8 @@ static json_t *last_run(const struct runs_asked *asked, const struct schedule *s
 	return json_null();
 }
 
+static void got_history(struct op *op);
+
 /* Until the store answers, which may take its time, nothing else is done for the request. */
 static void ask_for_runs(struct ask *ask, int64_t most, void (*done)(struct op *op))
 {
@@ -86,6 +96,8 @@ static void ask_for_runs(struct ask *ask, int64_t most, void (*done)(struct op *
 	asked->op.done = done;
 	asked->arg = ask;
 	asked->most = most;
+	asked->trace = done == got_history;
+	asked->notes = list->detail == DETAIL_ALL;
 	asked->count = list->asked_count;
 	for (size_t i = 0; i < asked->count; i++)
 		asked->schedules[i] = list->asked[i]->id;
@@ -93,10 +105,11 @@ static void ask_for_runs(struct ask *ask, int64_t most, void (*done)(struct op *
 }
 
 static void ask_about(struct ask *ask, struct schedule *schedule, int64_t most,
-		      void (*done)(struct op *op))
+		      enum detail detail, void (*done)(struct op *op))
 {
 	struct list *list = ask->more = zalloc(sizeof(*list));
 
+	list->detail = detail;
 	list->asked[0] = schedule_hold(schedule);
 	list->asked_count = 1;
 	ask_for_runs(ask, most, done);
@@ -104,7 +117,7 @@ static void ask_about(struct ask *ask, struct schedule *schedule, int64_t most,
 
 static void got_runs(struct list *list, struct runs_asked *asked)
 {
-	free(asked->runs);
+	runs_free(asked);
 	while (list->asked_count)
 		schedule_release(list->asked[--list->asked_count]);
 }
@@ -286,7 +299,7 @@ void schedules_one(struct ask *ask)
 	struct schedule *schedule = find(ask, false);
 
 	if (schedule)
-		ask_about(ask, schedule, 1, got_one);
+		ask_about(ask, schedule, 1, DETAIL_TIMES, got_one);
 }
 
 static void got_history(struct op *op)
@@ -299,9 +312,11 @@ static void got_history(struct op *op)
 	bool failed = op->failed;
 
 	for (size_t i = 0; !failed && i < asked->found; i++)
-		json_array_append_new(runs, run_at_length(&asked->runs[i]));
-	json = json_pack("{s:o, s:o}", "zone", json_of_text(definition ? definition->zone : ""),
-			 "runs", runs);
+		json_array_append_new(runs, run_at_length(asked, &asked->runs[i],
+							  list->detail));
+	json = json_pack("{s:o, s:o, s:o}",
+			 "zone", json_of_text(definition ? definition->zone : ""), "runs", runs,
+			 "acts", json_of_traces(asked, -list->asked[0]->id, list->detail));
 	got_runs(list, asked);
 	if (!failed) {
 		http_json(ask, HTTP_OK, json);
@@ -315,10 +330,17 @@ static void got_history(struct op *op)
 void schedules_runs(struct ask *ask)
 {
 	struct schedule *schedule = find(ask, true);
-	int64_t count = 20;
+	int64_t count = 20, output = 0;
 
-	if (schedule && http_number(ask, "count", HISTORY_MOST, &count))
-		ask_about(ask, schedule, count ? count : 1, got_history);
+	if (!schedule || !http_number(ask, "count", HISTORY_MOST, &count) ||
+	    !http_number(ask, "output", 1, &output))
+		return;
+	if (output && !ask->local)
+		http_fail(ask, 403, "what workers said is shown over the server's unix socket"
+			  " alone");
+	else
+		ask_about(ask, schedule, count ? count : 1, output ? DETAIL_ALL :
+			  ask->local ? DETAIL_SAID : DETAIL_TIMES, got_history);
 }
 
 static void pause_done(void *arg, const char *why)
@@ -343,7 +365,7 @@ static void set_paused(struct ask *ask, bool paused)
 	else if (schedule->paused == paused)
 		agree(ask);
 	else
-		schedule_pause(schedule, paused, pause_done, ask);
+		schedule_pause(schedule, paused, http_who(ask), pause_done, ask);
 }
 
 void schedules_pause(struct ask *ask)
@@ -403,6 +425,7 @@ void schedules_run(struct ask *ask)
 		return;
 	}
 	op->firing->request = ask;
+	trace_of_schedule(op, schedule->id, DEED_RUN, http_who(ask));
 	firing_submit(op, run_done);
 }
 
@@ -453,6 +476,10 @@ static void backfill_on(struct backfill *backfill)
 	if (op) {
 		op->firing->overlap = true;
 		op->firing->request = backfill;
+		if (!backfill->begun)
+			trace_of_schedule(op, backfill->schedule->id, DEED_BACKFILLED,
+					  http_who(backfill->ask));
+		backfill->begun = true;
 		firing_submit(op, backfilled);
 		return;
 	}
