@@ -51,7 +51,7 @@ struct op {
 	struct row row;
 	struct schedule_row *schedule;	/* OP_DEFINE, OP_PAUSE */
 	struct firing *firing;		/* OP_FIRE */
-	struct trace *trace;		/* is written with the operation, or NULL; the loop frees it */
+	struct trace *trace;		/* written with the operation, or NULL; the loop frees it */
 	struct tube_commit *tube, *to;	/* the job's tube, and its next one */
 	bool unique;			/* OP_PUT: only if the tube has no job of the same body */
 	int64_t same;			/* out: the number of such a job, or 0 */

@@ -327,8 +327,8 @@ static PGresult *delete_with_traces(struct op **ops, size_t count, const struct 
 /**
  * pg_delete_all - delete jobs; op->gone where the holder has not the job's token any more
  *
- * A job may be among them twice: from its holder, and from the holder in a session that is over. All
- * have a trace, or none has.
+ * A job may be among them twice: from its holder, and from the holder in a session that is over.
+ * All have a trace, or none has.
  */
 bool pg_delete_all(struct op **ops, size_t count)
 {

@@ -68,7 +68,8 @@ static size_t choose(const struct op **ops, size_t count, size_t *chosen)
 static bool write_row(const struct op **ops, size_t count, size_t size)
 {
 	const struct trace *first = ops[0]->trace, *last = ops[count - 1]->trace;
-	int64_t id = last->job * (1 << TRACE_SHIFT) + last->ended / MILLISECOND % (1 << TRACE_SHIFT);
+	int64_t id = last->job * (1 << TRACE_SHIFT) +
+		last->ended / MILLISECOND % (1 << TRACE_SHIFT);
 	int64_t until = 0, try = 0;
 	char *row = malloc(size), *to = row;
 	bool fine;
@@ -190,8 +191,8 @@ bool traces_prune(uint32_t *pruned)
 void traces_start(sqlite3 *db)
 {
 	add = sqlite_prepare(db, "INSERT OR IGNORE INTO tries VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
-	drop_tries = sqlite_prepare(db, "DELETE FROM tries WHERE " TRACES_BEHIND(1) " AND first = ?1"
-				    " AND try <= ?2");
+	drop_tries = sqlite_prepare(db, "DELETE FROM tries WHERE " TRACES_BEHIND(1)
+				    " AND first = ?1 AND try <= ?2");
 	drop_first = sqlite_prepare(db, "DELETE FROM tries WHERE id IN (SELECT id FROM tries"
 				    " WHERE id > 0 ORDER BY id LIMIT " TRACE_TEXT(PRUNE_PIECE) ")"
 				    COUNTED);
