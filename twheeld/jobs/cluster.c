@@ -905,7 +905,7 @@ static bool drain(void)
 
 	if (draining)
 		return false;
-	inform("ending, once clients have done what they have reserved, or in %d s",
+	inform("ending once clients have finished their reserved jobs, or in %d s",
 	       (int)(DRAIN / SECOND));
 	draining = true;
 	drain_until = alarm_now() + DRAIN;

@@ -96,7 +96,7 @@ static void reload(evutil_socket_t fd, short what, void *arg)
 	if (settings) {
 		settings_use(settings);
 		tube_settings_changed();
-		inform("%s was read again, and what it says of tubes is in force", options.file);
+		inform("%s was read again, and its settings of tubes are in force", options.file);
 	} else if (options.file) {
 		complain("%s must be put right first: all stays as it was", options.file);
 	} else {

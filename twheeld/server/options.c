@@ -32,15 +32,15 @@ enum { TIMES = 256, JSON };
 
 static const char help[] =
 "Usage: twheeld [OPTIONS]\n"
-"Keeps jobs, and gives them out when they are due, to clients of beanstalkd. What was\n"
-"acknowledged is on the disk.\n"
+"Keeps jobs, and gives them out when they are due, to clients of beanstalkd. A job\n"
+"that was acknowledged is on the disk.\n"
 "\n"
 "  -b DIR    keep the jobs in this folder (default: $STATE_DIRECTORY,\n"
 "            or " DEFAULT_DIR ")\n"
 "            --store=postgresql://...: in a database, which other servers may share\n"
 "  -c FILE   read the configuration there (default: " DEFAULT_FILE ",\n"
-"            if it is there). What is said here goes before it\n"
-"  -f MS     sync the disk at most once every MS milliseconds. What was acknowledged\n"
+"            if it is there). Options go before it\n"
+"  -f MS     sync the disk at most once every MS milliseconds. Jobs acknowledged\n"
 "            since may be lost when the power fails (default: -f0, at each commit)\n"
 "  -F        never sync the disk\n"
 "  -l ADDR   listen on this address, or on unix:PATH (default: all addresses)\n"
@@ -242,7 +242,7 @@ static const char *admin_path(const struct options *options)
 	if (!dir && options_shared(options->dir)) {
 		if (!options->schedules)
 			return NULL;
-		die("where its socket is must be said, as there is no folder: admin = \"...\"");
+		die("with a database there is no folder for its socket: set admin = \"/...\"");
 	}
 	if (asprintf(&path, "%s/admin", dir ? dir : options->dir) < 0)
 		must(NULL);

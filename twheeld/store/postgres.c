@@ -789,7 +789,7 @@ static bool connect_writer(void)
  */
 static void end_session(const char *why)
 {
-	inform("the session of this server is over, %s: what it had reserved is ready again", why);
+	inform("the session of this server is over, %s: its reserved jobs are ready again", why);
 	had = pg_session();
 	pg_set_session(0);
 }

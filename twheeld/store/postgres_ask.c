@@ -75,7 +75,7 @@ static bool connected(struct asker *asker, int64_t until)
 		return true;
 	if (is_over(begun, until)) {
 		asker->failed_at = commit_now();
-		commit_say("no connection can be had for what is asked: %s. (" PG_CONNECTIONS ")",
+		commit_say("no connection can be had for questions: %s. (" PG_CONNECTIONS ")",
 			   why);
 	}
 	free(why);

@@ -370,7 +370,7 @@ static void look_where(const char *dir)
 
 	if (kind)
 		complain("%s is on another machine (%s): nothing there, or on a third one, may open"
-			 " the store, not to read it either; and what is acknowledged is as safe as"
+			 " the store, not to read it either; and acknowledged jobs are as safe as"
 			 " that machine says. A disk of this one, or a database, is better", dir,
 			 kind);
 }
@@ -550,10 +550,10 @@ static void copy_to(sqlite3 *db, const char *name)
 	char *sql = must(sqlite3_mprintf("VACUUM INTO %Q", name));
 
 	if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK) {
-		leave_mark("%s was removed under the server, and what was acknowledged is in %s:"
+		leave_mark("%s was removed under the server, and its acknowledged jobs are in %s:"
 			   " make that jobs.db, alone in its folder", path, name);
 	} else {
-		complain("%s can't be written, and what was acknowledged is lost: %s", name,
+		complain("%s can't be written, and acknowledged jobs are lost: %s", name,
 			 sqlite3_errmsg(db));
 		unlink(name);
 	}
@@ -575,8 +575,8 @@ void sqlite_rescue(sqlite3 *db)
 	if (!is_elsewhere(&parts[0]))
 		return;
 	if (fstat(file, &st) < 0 || st.st_nlink) {
-		leave_mark("%s was renamed or replaced under the server, and what was acknowledged"
-			   " is in the one that it had: have that in its folder again, alone",
+		leave_mark("%s was renamed or replaced under the server, and its acknowledged jobs"
+			   " are in the old one: put that into the folder again, alone",
 			   path);
 		return;
 	}

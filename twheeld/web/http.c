@@ -481,9 +481,9 @@ static void asked(struct evhttp_request *request, void *arg)
 	else if (route->local && !ask->local)
 		http_fail(ask, 403, "jobs are shown over the server's unix socket alone");
 	else if (!(method & LOOK) && page_asks(request))
-		http_fail(ask, 403, "no page may change something");
+		http_fail(ask, 403, "a web page may change nothing here");
 	else if (!(method & LOOK) && !has_right_words(request))
-		http_fail(ask, HTTP_BADREQUEST, "what follows ? is like pri=10&delay=60");
+		http_fail(ask, HTTP_BADREQUEST, "after ? come words like pri=10&delay=60");
 	else
 		give(ask, route, method != EVHTTP_REQ_HEAD);
 }

@@ -513,8 +513,8 @@ static bool is_forgotten(struct ask *ask, int64_t from, int64_t now)
 	if (from > first)
 		return false;
 	text = json_of_time((first + 1) * SECOND);
-	http_fail(ask, HTTP_BADREQUEST, "what is before %s may have had its jobs, and the history"
-		  " has forgotten it; begin there", json_string_value(text));
+	http_fail(ask, HTTP_BADREQUEST, "times before %s may have had their jobs, and the history"
+		  " has forgotten them; begin there", json_string_value(text));
 	json_decref(text);
 	return true;
 }
