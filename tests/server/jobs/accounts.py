@@ -328,7 +328,7 @@ def left(connection, states=('ready', 'reserved', 'delayed', 'buried')):
 
 
 def drain(server, accounts):
-    '''Take all that is there. Gives what is left, and lost.'''
+    '''Take all jobs that are there. Gives the jobs that are left, and lost.'''
     connection = server.connect()
     wire.wait_for('nothing is reserved, nor delayed',
                   lambda: not left(connection, ('reserved', 'delayed')))
@@ -355,7 +355,7 @@ def drain(server, accounts):
 
 
 def report(wrong, accounts, *needed, more=''):
-    '''The counts, and what is wrong; what never happened is wrong, too.'''
+    '''The counts, and the mistakes; an event that never happened is one, too.'''
     wrong = wrong + ['nothing was ' + what for what in needed if not accounts.counts.get(what)]
     print('\n'.join(wrong[:20]))
     print(', '.join('%s: %d' % count for count in sorted(accounts.counts.items())) + more)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Cases with one server, as TAP: each is a function whose first line says what is so.
+# Cases with one server, as TAP: each is a function whose first line says what it proves.
 
 import os
 import subprocess

@@ -62,7 +62,7 @@ class Fields:
 
 
 class Plan:
-    '''A schedule, and what was made of it'''
+    '''A schedule, and the runs that it had'''
 
     @staticmethod
     def started():

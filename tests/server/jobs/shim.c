@@ -12,10 +12,10 @@
  * half done). When that was done, the file $SHIM_DISK.NAME is there.
  *
  * Changes to files below the folder SHIM_RECORD_OF, and replies to clients, are written to
- * the file $SHIM_RECORD.N in the order in which it is done, N = 0 for the first server, 1 for the
+ * the file $SHIM_RECORD.N in their order, N = 0 for the first server, 1 for the
  * next. disk_image.py says what of that is on the disk when the power fails. The server may be
- * killed at any moment. So a write is recorded before it is done, and a record that is not whole is
- * the last one, of what was not begun.
+ * killed at any moment. So a write is recorded before it is done, and an incomplete record is
+ * the last one, of a write that was not begun.
  *
  * SHIM_CLOCK is a file that has the boot time, in ns: time passes when somebody writes there. The
  * wall clock goes with it. A timerfd of these clocks is an eventfd, which is written once its time

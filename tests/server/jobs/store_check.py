@@ -47,7 +47,7 @@ class Client(threading.Thread):
             self.failure = repr(error)
 
     def ask(self, key, after, *words, body=None):
-        '''Gives whether it was done. What was refused may yet be found after a crash.'''
+        '''True: it was done. A refused command may still be found done after a crash.'''
         self.steps.append((key, after, len(self.steps)))
         return self.judge(key, after, words, self.connection.ask(*words, body=body))
 

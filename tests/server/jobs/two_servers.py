@@ -44,7 +44,7 @@ class Job:
 
 
 class Side:
-    '''One of the servers, and what is known of it.'''
+    '''One of the servers, and its state.'''
 
     def __init__(self, server):
         self.server = server
