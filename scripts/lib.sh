@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034 # whoever sources this uses the variables
 #
-# What the scripts share: where things are, how they speak. To be sourced.
+# Shared by the scripts: where things are, how they speak. To be sourced.
 
 set -euo pipefail
 

@@ -87,7 +87,10 @@ static void output(evutil_socket_t fd, short what, void *arg)
 
 static void close_output(struct child *child)
 {
-	/* So much as it may hold: somebody who left the group may write for ever. */
+	/*
+	 * Read as much as the pipe holds, and no more: a process that left the group may write
+	 * for ever.
+	 */
 	int left = fcntl(child->pipe, F_GETPIPE_SZ), got;
 
 	for (; left > 0 && (got = take_output(child)) > 0; left -= got)

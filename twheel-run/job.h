@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* What the server says of a job, see the protocol's stats-job. */
+/* A job's statistics, see the protocol's stats-job. */
 struct job_stats {
 	char tube[201], state[16];
 	unsigned int pri;

@@ -20,7 +20,7 @@
 #include "must.h"
 #include "options.h"
 
-/* What follows a line is not longer: of a job, and of anything else. */
+/* The most bytes after a line: of a job, and of anything else */
 #define MOST_BODY 1000000000
 #define MOST_TEXT 65536
 /* The longest a server may take for a reply. A reserve waits for half a minute. */
@@ -30,7 +30,7 @@
 /* ms until it is looked again whether the server's address is known */
 #define LOOK 20
 
-/* That the server is away is said once, not for each connection. */
+/* The message that the server is away was printed: once, not for each connection */
 static bool said_away;
 
 static bool is_unix(void)
@@ -160,7 +160,7 @@ static bool take_line(struct link *link, struct evbuffer *in)
 	return link->server;
 }
 
-/* What can't be kept is read nevertheless, as replies come after it. */
+/* A body that can't be kept is read all the same, as replies come after it. */
 static void spoil(struct link *link)
 {
 	close(link->reply.file);

@@ -13,7 +13,7 @@
 /* A line of the protocol is not longer. */
 #define LINK_LINE 256
 
-/* What the server says. */
+/* A reply of the server */
 struct reply {
 	char line[LINK_LINE];
 	bool has_more;		/* something follows the line: */

@@ -93,7 +93,7 @@ static void set_delays(const char *text)
 	options.most_delay = (most + 999999) / 1000000;
 }
 
-/* What a tube can be called: the protocol has it so. */
+/* Add a tube; its name has to be one of the protocol. */
 static void add_tube(const char *name)
 {
 	static const char others[] = "-+/;.$_()";
@@ -178,7 +178,7 @@ void options_parse(int argc, char **argv)
 		{ "version", no_argument, NULL, 'v' },
 		{ 0 },
 	};
-	/* What begins with a dash after the command is the command's. */
+	/* Words with a dash after the command are the command's. */
 	static const char letters[] = "+t:j:s:p:n:b:l:k:g:o:Vvh";
 	int option;
 

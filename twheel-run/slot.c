@@ -60,7 +60,7 @@ static void forget_job(struct slot *slot)
 	event_del(slot->touching);
 }
 
-/* Somebody else has it, or will have it: what is done of it here counts no more. */
+/* Another worker has the job, or will have it: the result here counts no more. */
 static void lose(struct slot *slot, const char *why)
 {
 	warnx("%llu: %s; it may be done twice", slot->job.id, why);
@@ -100,7 +100,7 @@ static void ended(struct child *child)
 	next(slot);
 }
 
-/* What a word of the protocol says about a verdict that was sent, and read by the server */
+/* Print a verdict that was sent, and that the server has answered. */
 static void say(struct slot *slot)
 {
 	struct verdict *verdict = &slot->verdict;
@@ -208,7 +208,7 @@ static void name(struct slot *slot)
 /* Ask the next that is to be asked, if any, and if nothing is to be waited for. */
 static void next(struct slot *slot)
 {
-	/* What has not begun is ready again when the connection ends. */
+	/* A job that has not begun is ready again when the connection ends. */
 	if (stopping && (slot->stage == IDLE || slot->stage == NEW))
 		leave(slot);
 	if (!slot->link.is_up || slot->link.asked)
@@ -233,7 +233,7 @@ static bool says(const struct reply *reply, const char *word)
 		(!reply->line[length] || reply->line[length] == ' ');
 }
 
-/* A reply that is none to what was asked */
+/* A reply that does not belong to the command */
 static void nonsense(struct slot *slot, const struct reply *reply)
 {
 	char why[LINK_LINE + 32];

@@ -10,7 +10,7 @@
 #include "link.h"
 #include "verdict.h"
 
-/* What was asked last. */
+/* The last command that was sent */
 enum asked {
 	ASKED_CLIENT, ASKED_WATCH, ASKED_IGNORE, ASKED_RESERVE, ASKED_STATS, ASKED_TAKE_BACK,
 	ASKED_TOUCH, ASKED_NOTE, ASKED_VERDICT,

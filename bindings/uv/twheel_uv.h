@@ -83,7 +83,7 @@ struct twheel_uv_timer {
 	void (*close_cb)(struct twheel_uv_timer *timer);
 };
 
-/* What a number is of: a timer, or the end of a list of free ones */
+/* The timer of a number, or the next free number */
 union twheel_uv_number {
 	struct twheel_uv_timer *timer;
 	uintptr_t next_free;
@@ -534,7 +534,7 @@ static inline int twheel_uv_timer_init(struct twheel_uv *wheel, struct twheel_uv
 	wheel->timers++;
 	if (!wheel->tw) {
 		uv_timer_init(wheel->loop, &timer->own);
-		/* What no other handle has: see twheel_uv_owns() */
+		/* A mark that no other handle has: see twheel_uv_owns() */
 		timer->own.data = &wheel->runner;
 		return 0;
 	}
@@ -717,7 +717,7 @@ static inline void twheel_uv__run(uv_timer_t *runner)
 		twheel_uv__run_each(wheel);
 	else
 		twheel_uv__run_queue(wheel);
-	/* What is due by now was found. */
+	/* All timers that are due by now were found. */
 	wheel->soonest = twheel_uv__soonest(wheel);
 	if (wheel->soonest <= uv_now(wheel->loop))
 		wheel->soonest = uv_now(wheel->loop) + 1;

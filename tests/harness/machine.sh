@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What suites share whose programs run in a virtual machine. To be sourced by the "run"
+# Shared by suites whose programs run in a virtual machine. To be sourced by the "run"
 # of a suite; in the simplest one that does
 #
 #	options "$@"
@@ -23,7 +23,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/tap.sh"
 trap 'cp "$work/"*.log "$build/log/" 2>/dev/null || :; rm -r "$work"' EXIT
 
-# What a suite may set before its options.
+# A suite may set these before its options.
 kernel=6.1-cloud cpus=2 memory=1G icount=() words='' all='' quick='' rest='' seconds=120 programs=()
 log_name=$suite_name
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What all suites share: TAP on stdout, progress on stderr. To be sourced by the "run"
+# Shared by all suites: TAP on stdout, progress on stderr. To be sourced by the "run"
 # of a suite, which ends with
 #
 #	tap FUNCTION
@@ -18,7 +18,7 @@ mkdir -p "$build/log" "$build/tests/$suite"
 # Nothing is left beside the source.
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$top/tests/harness
 
-# What is only of this run; not below $build, as the path of a socket has to be short.
+# Files of this run alone; not below $build, as the path of a socket has to be short.
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the checks share. To be sourced. A check prints complaints, and nothing
+# Shared by the checks. To be sourced. A check prints complaints, and nothing
 # when it has none.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"

@@ -23,7 +23,7 @@ static bool over;
 static struct pool *leftover;
 static bool asked;
 
-/* What a worker is to do, handed to its thread */
+/* A worker's task, handed to its thread */
 struct worker {
 	void *(*fn)(void *);
 	void *arg;

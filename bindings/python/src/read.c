@@ -39,7 +39,7 @@ int64_t get_end(PyObject *timeout)
 	return seconds > 9e9 ? END_NEVER : monotonic_ns() + (int64_t)(seconds * 1e9);
 }
 
-/* What is left until then in ms for poll(2), rounded up; -1 for ever */
+/* The ms until then for poll(2), rounded up; -1: for ever */
 int get_ms(int64_t end)
 {
 	int64_t ns;

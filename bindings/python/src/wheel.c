@@ -242,7 +242,7 @@ static void wheel_dealloc(struct wheel *wheel)
 	Py_TYPE(wheel)->tp_free(wheel);
 }
 
-/* What ARM and MODIFY take, from a call; false with an exception */
+/* Take the arguments of ARM and MODIFY from a call; false with an exception */
 static bool get_times(struct twheel_op *op, const char *format, PyObject *args,
 		      PyObject *keywords)
 {

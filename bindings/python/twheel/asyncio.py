@@ -62,7 +62,7 @@ class _TimerHandle(asyncio.TimerHandle):
 class EventLoop(asyncio.SelectorEventLoop):
     """asyncio's selector loop with the timers of a wheel."""
 
-    # What is asyncio's own, and no type checker knows
+    # asyncio's own, which no type checker knows
     _closed: bool = True  # until it is made, so that nothing is closed if that fails
     _debug: bool
     _ready: Any

@@ -38,7 +38,7 @@ fn tick_ns(tick: Duration) -> io::Result<u64> {
     }
 }
 
-/// What a function of the library gave: a count, or an error
+/// The result of a function of the library: a count, or an error
 fn result(ret: std::os::raw::c_int) -> io::Result<usize> {
     usize::try_from(ret).map_err(|_| io::Error::from_raw_os_error(-ret))
 }

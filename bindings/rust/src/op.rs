@@ -9,7 +9,7 @@ use crate::{ns, sys};
 /// When a timer is to expire
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// So long from now
+    /// After this time from now
     In(Duration),
     /// At that time of the wheel's clock, as [`Wheel::now`](crate::Wheel::now) gives it; what
     /// is over is ready at once
@@ -115,7 +115,7 @@ impl Op {
         self
     }
 
-    /// What came of it: the state in which it found the timer, or the error
+    /// The result: the state in which it found the timer, or the error
     pub fn result(&self) -> io::Result<State> {
         match self.0.result {
             0 => Ok(State::from_raw(self.0.state)),
@@ -150,7 +150,7 @@ impl Op {
 pub struct Event(pub(crate) sys::RawEvent);
 
 impl Event {
-    /// What it was armed with; of a shared timer, its number
+    /// The value that it was armed with; for a shared timer, its number
     pub fn user_data(&self) -> u64 {
         self.0.user_data
     }

@@ -91,7 +91,7 @@ pub struct Keep {
     pub periodic: bool,
 }
 
-/// What a pool shall be
+/// The options of a pool
 #[must_use]
 pub struct Builder {
     threads: u32,

@@ -280,7 +280,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// What [`SharedWheel::take`] calls it
+    /// Its number, as [`SharedWheel::take`] gives it
     pub fn number(&self) -> u32 {
         self.n
     }

@@ -51,7 +51,7 @@ impl Backend {
     }
 }
 
-/// What a wheel shall be
+/// The options of a wheel
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Options {

@@ -35,7 +35,7 @@ static int must(int ret, const char *what)
 	return ret;
 }
 
-/* What systemd kept of the process before this one, or nothing */
+/* The descriptor that systemd kept from the process before, or none */
 static int from_store(struct twheel **tw)
 {
 	char **names = NULL;

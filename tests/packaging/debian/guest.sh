@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The same in a virtual machine, where the module is loaded and a wheel is open while
+# Packages in a virtual machine, where the module is loaded and a wheel is open while
 # packages change. To be sourced by run.
 
 in_guest() {

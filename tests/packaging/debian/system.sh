@@ -58,7 +58,7 @@ files_and_groups() {
 	cut -d : -f 1 "$root/etc/group"
 }
 
-# What is installed there, and what DKMS thinks of it
+# The installed packages there, and DKMS's list
 module_is() {
 	local found
 
