@@ -214,7 +214,7 @@ static void show_cost(const struct result *r)
 		show_holds(&r->holds);
 	printf("  this machine   %7s   for which a busy loop without any timers stood still:\n",
 	       duration(t->machine_stop));
-	printf("  %25sso much of the above may be the machine's own doing\n", "");
+	printf("  %25sthis much of the above may be the machine's own doing\n", "");
 }
 
 unsigned int report_summary(const struct workload *w, const struct result *r)

@@ -300,7 +300,7 @@ int cmd_kick(int argc, char **argv)
 	int status;
 
 	read_words(argc, argv, options, "JOB\nTUBE [COUNT]", "Has a job ready that is buried or"
-		   " delayed, or so many of a tube (1).");
+		   " delayed, or COUNT of a tube (1).");
 	if (said.count > 1)
 		count = said.words[1];
 	if (!said.count || said.count > 2 || !is_number(count) ||

@@ -77,7 +77,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option options[] = {
 	{ "signal", 's', "SIGNAL", 0, "What to send when the time is over (TERM)", 0 },
-	{ "kill-after", 'k', "TIME", 0, "Send KILL, too, if it still runs so much later", 0 },
+	{ "kill-after", 'k', "TIME", 0, "Send KILL, too, if it still runs TIME later", 0 },
 	{ "foreground", OPTION_FOREGROUND, NULL, 0,
 	  "Leave it in the foreground, where it can read from the terminal; its own children "
 	  "are not ended then",

@@ -14,7 +14,7 @@
 #define PUSHES 20
 #define CLOSED 95	/* of 100 */
 
-/* A connection does something every so often; so much later it is given up. */
+/* How often a connection does something, and how much later it is given up */
 #define LEAST_PAUSE (60 * SECOND)
 #define MOST_PAUSE (1000 * SECOND)
 #define TIMEOUT (1200 * SECOND)

@@ -8,7 +8,7 @@
  *	that reserve and delete; how late they come
  * load SOCKET fired CLIENTS SECONDS: how late the jobs of schedules come to clients that
  *	reserve; the body of each is %t
- * load FILE bare KIB SECONDS: how late it is when a timer has expired, and so much is written
+ * load FILE bare KIB SECONDS: how late it is when a timer has expired, and KIB are written
  *	and synced: once a second, in the middle of it, when schedules do nothing
  *
  * Prints one line of figures. Any reply but the right one ends it.

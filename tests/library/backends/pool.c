@@ -981,7 +981,7 @@ static void in_child(void)
 
 static bool over;
 
-/* So many that memory comes and goes, whatever a child may find of it */
+/* Enough tasks for memory to come and go, whatever a child finds of it */
 static void *start_and_cancel(void *arg)
 {
 	int i;

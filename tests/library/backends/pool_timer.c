@@ -90,7 +90,7 @@ static struct twheel_task *fresh(unsigned int i)
 	return &tasks[i];
 }
 
-/* So many starts of them are done */
+/* Do this many starts. */
 static unsigned int started(unsigned int nr, __s64 when)
 {
 	unsigned int i, done = 0;
@@ -109,7 +109,7 @@ static unsigned int cancelled(unsigned int nr)
 	return done;
 }
 
-/* So many are started, are due at once, and are run. */
+/* Start this many tasks that are due at once, and run them. */
 static void run_all(unsigned int nr, __s64 when)
 {
 	runs = 0;
