@@ -221,21 +221,29 @@ static void any_time_away(void)
 	}
 }
 
+static void pushed_ahead(s64 start, s64 first, s64 ahead)
+{
+	u32 index;
+
+	begin(start);
+	index = add(start + first);
+	/* The program is busy, at times that the wheel does not see. */
+	for (now = start; now < start + first - 100; now += first / 100)
+		mod(index, now + ahead);
+	run_until_empty();
+	ASSERT_EQ(now, due[index]);
+	ASSERT_TRUE(wakeups <= 2);
+}
+
 static void lone_timer_pushed_ahead(void)
 {
 	s64 start;
-	u32 index;
 
 	for (start = 0; start < 10000; start++) {
-		begin(start);
-		index = add(start + 900000);
-		/* The program is busy, at times that the wheel does not see. */
-		for (now = start; now < start + 800000; now += 7919)
-			mod(index, now + 900000);
-		run_until_empty();
-		ASSERT_EQ(now, due[index]);
-		ASSERT_TRUE(wakeups <= 2);
-		}
+		pushed_ahead(start, 900000, 900000);
+		/* As far as an hour in ticks of 1 us */
+		pushed_ahead(start, 10000, 3600000000);
+	}
 }
 
 static void empty_wheel(void)
