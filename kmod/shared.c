@@ -292,10 +292,15 @@ static void tw_inspect_later(struct tw_inspect *inspect, struct tw_step *step)
 	struct tw_entries *wheel = &inspect->shared->wheel;
 	u32 inspected = 0, most = step->budget * TW_INSPECT_PER_NODE;
 
-	while (wheel->pending && inspected++ < most) {
+	while (wheel->pending) {
 		u32 nr = tw_entries_any(wheel);
 
 		tw_entries_del(wheel, nr);
+		if (inspected++ == most) {
+			/* The next run goes on with this one, not the wake-up for its slot. */
+			tw_entries_add(wheel, nr, inspect->now);
+			break;
+		}
 		if (tw_inspect(inspect, nr))
 			break;
 		inspect->cancelled++;

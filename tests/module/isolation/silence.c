@@ -12,7 +12,7 @@
 
 /* ---- shared timers that are tracked, and cancelled ---- */
 
-#define CANCELLED_MOST 5
+#define CANCELLED_MOST 3
 
 static __u64 wakeups(int fd)
 {
