@@ -107,18 +107,6 @@ static void tw_user_add(struct tw_user *user, s64 bytes)
 	tw_unprivileged_bytes += user->payer.privileged ? 0 : bytes;
 }
 
-static void tw_init_queues(struct tw_queue *queues)
-{
-	static atomic_t users[TW_QUEUES];
-	unsigned int i;
-
-	for (i = 0; i < TW_QUEUES; i++) {
-		queues[i].users = &users[i];
-		raw_spin_lock_init(&queues[i].lock);
-		INIT_LIST_HEAD(&queues[i].wheels);
-	}
-}
-
 /**
  * tw_user_get() - account of the current task, for a new wheel
  * @bytes: what the wheel takes, which is charged; tw_user_uncharge() before tw_user_put()
@@ -130,6 +118,7 @@ struct tw_user *tw_user_get(u64 bytes)
 {
 	struct tw_user *user = kzalloc(sizeof(*user), TW_GFP), *new = user;
 	struct rb_node *node;
+	unsigned int i;
 	bool fits;
 
 	if (!new)
@@ -137,7 +126,8 @@ struct tw_user *tw_user_get(u64 bytes)
 	new->payer.uid = from_kuid(&init_user_ns, tw_accountable_uid());
 	new->payer.container = tw_container();
 	new->payer.privileged = tw_may_exceed_limits();
-	tw_init_queues(new->queues);
+	for (i = 0; i < TW_QUEUES; i++)
+		INIT_LIST_HEAD(&new->queued[i]);
 	raw_spin_lock(&tw_users_lock);
 	node = rb_find_add(&new->node, &tw_users, tw_user_compare);
 	if (node)
@@ -253,11 +243,6 @@ void tw_user_uncharge(struct tw_user *user, u64 bytes)
 	raw_spin_unlock(&tw_users_lock);
 }
 
-static unsigned int tw_timers_in(u64 bytes)
-{
-	return clamp_t(u64, div_u64(bytes, TW_TIMER_BYTES), 1, TW_MOST_TIMERS);
-}
-
 /**
  * tw_default_limits() - what users may have, unless set otherwise
  *
@@ -269,12 +254,13 @@ static unsigned int tw_timers_in(u64 bytes)
 void tw_default_limits(void)
 {
 	struct sysinfo info;
-	u64 percent;
+	u64 timers;
 
 	si_meminfo(&info);
-	percent = div_u64((u64)(info.totalram - info.totalhigh) * PAGE_SIZE, 100);
+	timers = div_u64((u64)(info.totalram - info.totalhigh) * PAGE_SIZE, 100 * TW_TIMER_BYTES);
+	timers = clamp_t(u64, timers, 1, TW_MOST_TIMERS / TW_UNPRIVILEGED_PERCENT);
 	if (!tw_max_user_timers)
-		tw_max_user_timers = tw_timers_in(TW_USER_PERCENT * percent);
+		tw_max_user_timers = TW_USER_PERCENT * timers;
 	if (!tw_max_unprivileged_timers)
-		tw_max_unprivileged_timers = tw_timers_in(TW_UNPRIVILEGED_PERCENT * percent);
+		tw_max_unprivileged_timers = TW_UNPRIVILEGED_PERCENT * timers;
 }

@@ -5,7 +5,6 @@
 #ifndef TW_ACCOUNT_H
 #define TW_ACCOUNT_H
 
-#include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/gfp.h>
 #include <linux/list.h>
@@ -36,21 +35,19 @@ struct tw_payer {
 };
 
 /*
- * A user has this many queues. Where there are more processors, some share one, as the queues are
- * not charged to the user.
+ * There are this many queues of wheels that are due, see expire.c. Where there are more processors,
+ * some share one: a user's part of each is not charged to the user.
  */
 #define TW_QUEUES 8
 
 /**
- * struct tw_queue - wheels of a user that became due on a processor, see expire.c
- * @users: how many have wheels in their queues of that processor
- * @lock: guards @wheels
- * @wheels: the first one has its second hrtimer set
+ * struct tw_queue - of a processor
+ * @lock: guards @users, and the part of it that each user has
+ * @users: how many have wheels in it
  */
 struct tw_queue {
-	atomic_t *users;
 	raw_spinlock_t lock;	/* guards the next field */
-	struct list_head wheels;
+	unsigned int users;
 };
 
 /**
@@ -59,8 +56,9 @@ struct tw_queue {
  * @node: entry in the tree of all users, guarded like @wheels and @bytes by the lock of that
  * @wheels: how many
  * @bytes: memory of all wheels
- * @run_cost: for how many ns a callback of one keeps a processor, on average, see expire.c
- * @queues: those of them that are due, each in one of these at most
+ * @run_cost: for how many ns the last callback of one kept a processor, see expire.c
+ * @queued: the user's part of each queue; a wheel is in one at most. The first has its second
+ *	hrtimer set
  */
 struct tw_user {
 	struct tw_payer payer;
@@ -68,7 +66,7 @@ struct tw_user {
 	unsigned int wheels;
 	u64 bytes;
 	u32 run_cost;
-	struct tw_queue queues[TW_QUEUES];
+	struct list_head queued[TW_QUEUES];
 };
 
 /*

@@ -63,9 +63,8 @@ struct tw_inner {
  * @owed: what was done for it in nobody's time, in ns, and is to be paid for by @again
  * @unattended: somebody is notified of what is ready who makes no call before
  * @untold: who was woken by @timer may not turn it, so @again wakes who waits
- * @queue: that of the user's in which it is, or is about to be; or NULL; or that of wheels that
- *	are closed
- * @turn: entry in it, guarded like @waits by its lock
+ * @queue: the one in which it is, or is about to be; or NULL; or that of wheels that are closed
+ * @turn: entry in the user's part of it, guarded like @waits by its lock
  * @waits: it was not to come at once
  * @eventfd_lock: guards @eventfd
  * @eventfd: signalled when timers become ready, or NULL

@@ -46,10 +46,10 @@ unsigned int tw_budget = TW_BUDGET;
 #define TW_CALLBACK_MOST_NS (50 * NSEC_PER_MSEC)
 
 /*
- * What a timer of the kernel costs, besides what its callback does: the interrupt above all, and
+ * What a wheel's two hrtimers cost, besides what their callbacks do: the interrupts above all, and
  * with PREEMPT_RT to switch to a thread and back
  */
-#define TW_INTERRUPT_NS ((IS_ENABLED(CONFIG_PREEMPT_RT) ? 5 : 2) * NSEC_PER_USEC)
+#define TW_INTERRUPTS_NS ((IS_ENABLED(CONFIG_PREEMPT_RT) ? 10 : 4) * NSEC_PER_USEC)
 
 /*
  * When all that the callbacks of wheels had of a processor is paid for, in ns: a part of the time
@@ -57,8 +57,10 @@ unsigned int tw_budget = TW_BUDGET;
  */
 static DEFINE_PER_CPU(u64, tw_paid);
 
-/* Where wheels are that are closed: in no other queue */
-static struct tw_queue tw_closed = { .lock = __RAW_SPIN_LOCK_UNLOCKED(tw_closed.lock) };
+/* Of each processor; and where wheels are that are closed, so that they are in no other one */
+static struct tw_queue tw_queues[TW_QUEUES + 1] = {
+	[0 ... TW_QUEUES] = { .lock = __RAW_SPIN_LOCK_UNLOCKED(tw_queues.lock) },
+};
 
 /* May a callback begin, where @ns may be unpaid? */
 static bool tw_has_credit(u64 now, u64 ns)
@@ -66,23 +68,10 @@ static bool tw_has_credit(u64 now, u64 ns)
 	return (s64)(this_cpu_read(tw_paid) - now) < (s64)(TW_PART * ns);
 }
 
-/* What a callback of @ns takes of a processor, with its interrupt and that of the first hrtimer */
-static u64 tw_cost(u64 ns)
-{
-	return ns + 2 * TW_INTERRUPT_NS;
-}
-
-/* When it is paid for, in ns */
-static u64 tw_price(u64 ns)
-{
-	return TW_PART * tw_cost(ns);
-}
-
 /* A callback that began at @start, and whose run ended at @ran, ends. */
 static void tw_pay(struct twheel *tw, u64 start, u64 ran)
 {
 	u64 paid = this_cpu_read(tw_paid), most = READ_ONCE(tw_budget) * NSEC_PER_USEC;
-	u32 cost = READ_ONCE(tw->user->run_cost);
 	u64 ns;
 
 	/*
@@ -91,23 +80,21 @@ static void tw_pay(struct twheel *tw, u64 start, u64 ran)
 	 */
 	ns = min(ran - start, most) + (ktime_get_ns() - ran) + atomic64_xchg(&tw->owed, 0);
 	ns = min_t(u64, ns, TW_CALLBACK_MOST_NS);
-	this_cpu_write(tw_paid, max(paid, start) + tw_price(ns));
-	/* An average: of what only some callbacks take, all have their part. */
-	WRITE_ONCE(tw->user->run_cost, cost - cost / 8 + ns / 8);
+	this_cpu_write(tw_paid, max(paid, start) + TW_PART * (ns + TW_INTERRUPTS_NS));
+	WRITE_ONCE(tw->user->run_cost, ns);
 }
 
 /*
- * Set the second hrtimer of the first wheel in a queue for when each user can have had as much as a
- * run of this one takes; where there is no credit, so that it is paid for.
+ * Set the second hrtimer of the first of a user's wheels in a queue for when each user can have had
+ * as much as a callback for this one took last; where there is no credit, so that it is paid for.
  */
-static void tw_set_turn(struct tw_queue *queue, bool at_once)
+static void tw_set_turn(const struct tw_queue *queue, struct twheel *tw, bool at_once)
 {
-	struct twheel *tw = list_first_entry(&queue->wheels, struct twheel, turn);
-	u64 users = max(atomic_read(queue->users), 1), now = ktime_get_ns();
-	u64 ns = READ_ONCE(tw->user->run_cost);
+	u64 ns = queue->users * (READ_ONCE(tw->user->run_cost) + TW_INTERRUPTS_NS);
+	u64 now = ktime_get_ns();
 
 	lockdep_assert_held(&queue->lock);
-	ns = users * (tw_has_credit(now, TW_CREDIT_NS) ? tw_cost(ns) : tw_price(ns));
+	ns *= tw_has_credit(now, TW_CREDIT_NS) ? 1 : TW_PART;
 	hrtimer_start(&tw->again, ns_to_ktime(at_once ? now : now + ns),
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 }
@@ -123,23 +110,25 @@ static void tw_set_turn(struct tw_queue *queue, bool at_once)
  */
 void tw_queue(struct twheel *tw, bool again)
 {
+	struct list_head *wheels;
 	struct tw_queue *queue;
 	unsigned long flags;
 	bool first;
 
 	/* Who is in it has its hrtimer set: nobody is to be preempted in between. */
 	local_irq_save(flags);
-	queue = &tw->user->queues[smp_processor_id() % TW_QUEUES];
+	queue = &tw_queues[smp_processor_id() % TW_QUEUES];
+	wheels = &tw->user->queued[queue - tw_queues];
 	/* If it is in one: who takes it out sees what was done before. */
 	smp_mb();
 	if (!cmpxchg(&tw->queue, NULL, queue)) {
 		raw_spin_lock(&queue->lock);
-		first = list_empty(&queue->wheels);
+		first = list_empty(wheels);
 		tw->waits = again || !first;
-		list_add_tail(&tw->turn, &queue->wheels);
+		list_add_tail(&tw->turn, wheels);
 		if (first) {
-			atomic_inc(queue->users);
-			tw_set_turn(queue, !again);
+			queue->users++;
+			tw_set_turn(queue, tw, !again);
 		}
 		raw_spin_unlock(&queue->lock);
 	}
@@ -150,6 +139,7 @@ void tw_queue(struct twheel *tw, bool again)
 static bool tw_leave_queue(struct twheel *tw)
 {
 	struct tw_queue *queue = READ_ONCE(tw->queue);
+	struct list_head *wheels;
 	bool first, waited = false;
 	unsigned long flags;
 
@@ -161,13 +151,14 @@ static bool tw_leave_queue(struct twheel *tw)
 	 * sees it claimed sees it out of the list before, which has another lock.
 	 */
 	if (smp_load_acquire(&tw->queue) == queue && !list_empty(&tw->turn)) {
+		wheels = &tw->user->queued[queue - tw_queues];
 		waited = tw->waits;
-		first = list_is_first(&tw->turn, &queue->wheels);
+		first = list_is_first(&tw->turn, wheels);
 		list_del_init(&tw->turn);
-		if (list_empty(&queue->wheels))
-			atomic_dec(queue->users);
+		if (list_empty(wheels))
+			queue->users--;
 		else if (first)
-			tw_set_turn(queue, false);
+			tw_set_turn(queue, list_first_entry(wheels, struct twheel, turn), false);
 		/*
 		 * Ordered both ways: who claims it next, for a queue with another lock, sees it out
 		 * of this list; and who finds it here has done before what this then sees.
@@ -230,32 +221,21 @@ static bool tw_run_shared(struct twheel *tw, struct tw_step *step, bool *wake)
 	return dirty || more;
 }
 
-/**
- * struct tw_did - what a run did
- * @ready: timers are ready
- * @told: who waits was woken before, as the wheel was due
- * @left: something is left
- */
-struct tw_did {
-	bool ready;
-	bool told;
-	bool left;
-};
-
 /*
  * Do what there is to do by now, within the budget.
  *
  * While something is left, and until what is ready can be seen, the wheel is due: so who looks
  * meanwhile waits for the lock. What makes it due meanwhile is for the next run.
+ *
+ * Returns true if something is left; *@ready becomes true if timers are ready.
  */
-static struct tw_did tw_run(struct twheel *tw)
+static bool tw_run(struct twheel *tw, bool *ready)
 {
 	int due = atomic_read_acquire(&tw->due);
-	struct tw_did did = { .told = due };
 	u32 budget = READ_ONCE(tw_budget);
 	struct tw_step step = { .budget = budget };
 	u64 start = ktime_get_ns();
-	bool more = true;
+	bool more = true, left = false;
 
 	lockdep_assert_held(&tw->lock);
 	/* The timer has come; or it came while it was to be cancelled, and was set meanwhile. */
@@ -263,22 +243,22 @@ static struct tw_did tw_run(struct twheel *tw)
 		tw->timer_tick = TW_NEVER;
 	step.stamp = tw_now(tw, &step.now);
 	if (tw->shared)
-		did.left = tw_run_shared(tw, &step, &did.ready);
+		left = tw_run_shared(tw, &step, ready);
 	while (more && step.budget) {
 		more = tw_wheel_step(&tw->wheel, &step);
 		if (step.expired) {
 			tw_count_expired(tw, &step);
-			did.ready = true;
+			*ready = true;
 		}
 	}
-	did.left |= more;
+	left |= more;
 	/* With shared timers, the program reads in the area when it has to ring the doorbell. */
-	if (!did.left && tw->shared)
-		did.left = !tw_shared_sleep(tw, step.now);
-	else if (!did.left)
+	if (!left && tw->shared)
+		left = !tw_shared_sleep(tw, step.now);
+	else if (!left)
 		tw_reprogram_timer(tw, max(tw_next(tw), step.now + 1));
 
-	if (!did.left) {
+	if (!left) {
 		tw->stats.wakeups += due;
 		atomic_sub_return_release(due, &tw->due);
 	} else {
@@ -294,8 +274,8 @@ static struct tw_did tw_run(struct twheel *tw)
 	tw->inner.largest_run = max_t(u64, tw->inner.largest_run,
 				      budget - step.budget);
 	tw->inner.longest_run = max(tw->inner.longest_run, ktime_get_ns() - start);
-	tw_check(tw, did.left ? TW_NEVER : max(tw_next(tw), step.now + 1), 0);
-	return did;
+	tw_check(tw, left ? TW_NEVER : max(tw_next(tw), step.now + 1), 0);
+	return left;
 }
 
 /* There is something to do: who waits is to look. In a hard interrupt, but with PREEMPT_RT. */
@@ -333,21 +313,17 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 {
 	struct twheel *tw = container_of(timer, struct twheel, again);
 	u64 start = ktime_get_ns(), ran, may = TW_CREDIT_NS;
-	struct tw_did did = {};
+	bool ready = false;
 
 	if (tw_leave_queue(tw))
 		may += TW_OVERDRAFT_NS;
 	if (!tw_has_credit(start, may)) {
-		/* Who goes on and on causing interrupts does not take all credit to come. */
-		if (tw_has_credit(start, TW_CREDIT_NS + TW_OVERDRAFT_NS))
-			this_cpu_add(tw_paid, TW_PART * TW_INTERRUPT_NS);
 		tw_queue(tw, true);
 		return HRTIMER_NORESTART;
 	}
 	/* Or a task was faster, or has the lock, for which this does not wait. */
-	did.left = READ_ONCE(tw->unattended) && tw_is_due(tw);
-	if (did.left && spin_trylock(&tw->lock)) {
-		did = tw_run(tw);
+	if (READ_ONCE(tw->unattended) && tw_is_due(tw) && spin_trylock(&tw->lock)) {
+		tw_run(tw, &ready);
 		spin_unlock(&tw->lock);
 	}
 	ran = ktime_get_ns();
@@ -355,34 +331,34 @@ enum hrtimer_restart tw_again_fn(struct hrtimer *timer)
 	smp_mb();
 	if (READ_ONCE(tw->untold))
 		wake_up_poll(&tw->wait, 0);
-	if (did.ready)
+	if (ready)
 		tw_signal(tw);
 	tw_pay(tw, start, ran);
-	if (did.left)
+	if (READ_ONCE(tw->unattended) && tw_is_due(tw))
 		tw_queue(tw, true);
 	return HRTIMER_NORESTART;
 }
 
-/* One run in the time of the current task */
-static struct tw_did tw_turn_once(struct twheel *tw)
+/* One run in the time of the current task. Returns true if something is left. */
+static bool tw_turn_once(struct twheel *tw)
 {
-	struct tw_did did;
+	bool left, told, ready = false;
 
 	spin_lock_bh(&tw->lock);
-	did = tw_run(tw);
+	/* Who waits was woken as the wheel became due, */
+	told = tw_is_due(tw);
+	left = tw_run(tw, &ready);
 	spin_unlock_bh(&tw->lock);
 	/* Pairs with tw_look(), tw_set_unattended(), and with those who wait, before they look. */
 	smp_mb();
-	if (did.left && READ_ONCE(tw->unattended))
+	if (left && READ_ONCE(tw->unattended))
 		tw_queue(tw, true);
-	if (READ_ONCE(tw->untold))
-		did.told = false;
-	/* What is left is for who waits, too. */
-	if ((did.ready || did.left) && !did.told && waitqueue_active(&tw->wait))
-		wake_up_poll(&tw->wait, did.ready ? TW_READABLE : 0);
-	if (did.ready)
+	/* unless it is untold. What is left is for who waits, too. */
+	if ((ready || left) && (!told || READ_ONCE(tw->untold)) && waitqueue_active(&tw->wait))
+		wake_up_poll(&tw->wait, ready ? TW_READABLE : 0);
+	if (ready)
 		tw_signal(tw);
-	return did;
+	return left;
 }
 
 /**
@@ -438,7 +414,7 @@ void tw_catch_up(struct twheel *tw)
 		pass = tw_shared_scan_anew(tw->shared);
 	spin_unlock_bh(&tw->lock);
 	do {
-		done = !tw_turn_once(tw).left;
+		done = !tw_turn_once(tw);
 		spin_lock_bh(&tw->lock);
 		done |= tw->wheel.clk > tick &&
 			(!tw->shared || tw_shared_done(tw, tick, pass));
@@ -457,7 +433,7 @@ void tw_end_timers(struct twheel *tw)
 {
 	hrtimer_cancel(&tw->timer);
 	/* As long as it is in a queue, or may get there, one before it may set the second. */
-	while (cmpxchg(&tw->queue, NULL, &tw_closed)) {
+	while (cmpxchg(&tw->queue, NULL, &tw_queues[TW_QUEUES])) {
 		tw_leave_queue(tw);
 		cpu_relax();
 	}

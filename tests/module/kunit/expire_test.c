@@ -102,9 +102,10 @@ static bool use_up_credit(struct twheel *tw)
 {
 	unsigned int i;
 
-	tw->user->run_cost = 20 * NSEC_PER_MSEC;
-	for (i = 0; i < 100000 && !in_queue(tw); i++)
+	for (i = 0; i < 100000 && !in_queue(tw); i++) {
+		tw->user->run_cost = 20 * NSEC_PER_MSEC;
 		comes(tw);
+	}
 	return in_queue(tw);
 }
 
@@ -112,24 +113,25 @@ static bool use_up_credit(struct twheel *tw)
 static void unattended_wheel_waits_for_credit(struct kunit *test)
 {
 	struct twheel *tw = fixture_open(test, TICK, 0);
-	/* This kernel has one processor. */
-	atomic_t *users = tw->user->queues[0].users;
+	const struct tw_queue *queue;
 
 	arm(test, tw, FAR);
 	tw_set_unattended(tw);
 	migrate_disable();
-	KUNIT_EXPECT_TRUE(test, use_up_credit(tw));
-	KUNIT_EXPECT_EQ(test, atomic_read(users), 1);
+	KUNIT_ASSERT_TRUE(test, use_up_credit(tw));
+	/* This kernel has one processor. */
+	queue = tw->queue;
+	KUNIT_EXPECT_EQ(test, queue->users, 1);
 	comes(tw);
-	KUNIT_EXPECT_EQ(test, atomic_read(users), 1);
+	KUNIT_EXPECT_EQ(test, queue->users, 1);
 	KUNIT_EXPECT_TRUE(test, becomes(&tw->due, 0));
 	KUNIT_EXPECT_FALSE(test, in_queue(tw));
-	KUNIT_EXPECT_EQ(test, atomic_read(users), 0);
+	KUNIT_EXPECT_EQ(test, queue->users, 0);
 	/* The wheel is closed while it is in the queue. */
 	KUNIT_EXPECT_TRUE(test, use_up_credit(tw));
 	migrate_enable();
 	fixture_close(tw);
-	KUNIT_EXPECT_EQ(test, atomic_read(users), 0);
+	KUNIT_EXPECT_EQ(test, queue->users, 0);
 }
 
 static struct kunit_case cases[] = {

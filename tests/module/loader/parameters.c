@@ -58,7 +58,7 @@ static unsigned int preset(const struct parameter *p)
 	if (p->preset)
 		return p->preset;
 	sysinfo(&info);
-	return (__u64)info.totalram * info.mem_unit / 100 * p->percent / 40;
+	return (__u64)info.totalram * info.mem_unit / (100 * 40) * p->percent;
 }
 
 static void check_presets(const struct parameter *but)
