@@ -63,8 +63,8 @@
 #define TRACES_OF_JOB 100
 #define TRACES_MOST 1000000
 #define TRACE_BYTES_MOST (1LL << 30)
-/* Prunings until those of a shared store are counted again */
-#define TRACE_COUNT 360
+/* So many times what is old is looked for until those of a shared store are counted again */
+#define TRACE_COUNT 60
 #endif
 
 /* Nothing is kept longer, so that all times have numbers */

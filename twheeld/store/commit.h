@@ -44,14 +44,14 @@ struct op {
 	struct op *next;
 	enum op_kind kind;
 	/*
-	 * OP_SKEW: created is the skew. OP_FORGET_TUBE: only tube is used. OP_PRUNE (struct prune):
-	 * runs that were over before the time in created are forgotten; out: size, how many.
-	 * OP_FORGET: so are traces; out: size is 0 if there are no more to be forgotten now.
+	 * OP_SKEW: created is the skew. OP_FORGET_TUBE: only tube is used. OP_PRUNE: runs that
+	 * were over before the time in created are forgotten; out: size, how many. OP_FORGET:
+	 * so are traces; out: size is 0 if there are no more to be forgotten now.
 	 */
 	struct row row;
 	struct schedule_row *schedule;	/* OP_DEFINE, OP_PAUSE */
 	struct firing *firing;		/* OP_FIRE */
-	struct trace *trace;		/* written with the operation, or NULL; the loop frees it */
+	struct trace *trace;		/* is written with it, or NULL; the loop frees it */
 	struct tube_commit *tube, *to;	/* the job's tube, and its next one */
 	bool unique;			/* OP_PUT: only if the tube has no job of the same body */
 	int64_t same;			/* out: the number of such a job, or 0 */

@@ -94,8 +94,7 @@ static const char *const upgrades[] = {
 	" size bigint NOT NULL, try bigint NOT NULL, deed bigint NOT NULL, made bigint NOT NULL,"
 	" due bigint NOT NULL, begun bigint NOT NULL, ended bigint NOT NULL,"
 	" tube text COLLATE \"C\" NOT NULL, client text NOT NULL, note bytea NOT NULL,"
-	" PRIMARY KEY(job, until, size));"
-	"CREATE INDEX tries_until ON twheeld.tries(until);"
+	" PRIMARY KEY(job, until));"
 	"ALTER TABLE twheeld.runs ADD COLUMN count bigint NOT NULL DEFAULT 1;",
 };
 

@@ -298,18 +298,19 @@ static bool change(struct op *op)
 	return row->state != BURIED || pg_run_set(row->id, RUN_BURIED);
 }
 
-#define DELETE "DELETE FROM twheeld.jobs USING unnest($1::bigint[], $2::bigint[])" \
-	" WITH ORDINALITY AS old(id, token, n) WHERE jobs.id = ANY ($1::bigint[])" \
-	" AND jobs.id = old.id AND jobs.token = old.token AND owner = $3 RETURNING n"
+#define DELETE(arrays, names, returned) "DELETE FROM twheeld.jobs USING unnest($1::bigint[]," \
+	" $2::bigint[]" arrays ") WITH ORDINALITY AS old(id, token" names ", n)" \
+	" WHERE jobs.id = ANY ($1::bigint[]) AND jobs.id = old.id AND jobs.token = old.token" \
+	" AND owner = $3 RETURNING n" returned
 
 /* All of them have a trace. */
 static PGresult *delete_with_traces(struct op **ops, size_t count, const struct pg_array *jobs)
 {
-	PG_STATEMENT(delete, "WITH gone AS (" DELETE ", jobs.id AS job), kept AS (" TRACE_INTO
-		     "gone JOIN unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],"
-		     " $8::bigint[], $9::bigint[], $10::bigint[], $11::text[], $12::text[],"
-		     " $13::bytea[]) WITH ORDINALITY AS t(" TRACE_NAMES ", n) USING (n)"
-		     TRACE_ONCE ") SELECT n FROM gone");
+	PG_STATEMENT(delete, "WITH gone AS (" DELETE(", $4::bigint[], $5::bigint[], $6::bigint[],"
+		     " $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::text[],"
+		     " $12::text[], $13::bytea[]", ", " TRACE_NAMES("", "of_tube"),
+		     ", old.id AS job, " TRACE_NAMES("old.", "of_tube AS tube"))
+		     "), kept AS (" TRACE_INTO "gone" TRACE_ONCE ") SELECT n FROM gone");
 	struct pg_array in[TRACE_ARRAYS] = { 0 };
 	PGresult *result;
 
@@ -332,7 +333,7 @@ static PGresult *delete_with_traces(struct op **ops, size_t count, const struct 
  */
 bool pg_delete_all(struct op **ops, size_t count)
 {
-	PG_STATEMENT(delete, DELETE);
+	PG_STATEMENT(delete, DELETE("", "", ""));
 	struct pg_array in[2] = { 0 };
 	PGresult *result;
 

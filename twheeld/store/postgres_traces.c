@@ -145,36 +145,65 @@ bool pg_last_traces(struct runs_asked *asked)
 	return pg_done(result);
 }
 
-/* Other servers write, too. All of an index is read. */
-static bool count_all(int64_t *rows, int64_t *bytes)
+/* The last job of those that are too many, from the first one on; 0: there are none. */
+static bool find_cut(int64_t *cut)
 {
-	PG_STATEMENT(get, "SELECT count(*), coalesce(sum(size), 0)::bigint FROM twheeld.tries");
-	PGresult *result = pg_do(&get, "");
+	PG_STATEMENT(find, "SELECT job FROM twheeld.tries WHERE job > 0 ORDER BY job DESC, until DESC"
+		     " OFFSET $1 LIMIT 1");
+	PGresult *result = pg_do(&find, "i", (int64_t)TRACES_MOST);
 
-	if (result) {
-		*rows = pg_int(result, 0, 0) - TRACES_MOST;
-		*bytes = pg_int(result, 0, 1) - TRACE_BYTES_MOST;
-	}
+	*cut = PQntuples(result) ? pg_int(result, 0, 0) : 0;
 	return pg_done(result);
 }
 
-/** pg_traces_prune - forget what was kept for long enough, or is too much; tells how many */
-bool pg_traces_prune(uint32_t *forgotten)
+/* Where some rows end that come after one; false: it can't be read */
+static bool look_on(int64_t *job, int64_t *until)
 {
-	PG_STATEMENT(drop, "DELETE FROM twheeld.tries WHERE (job, until, size) IN"
-		     " (SELECT job, until, size FROM twheeld.tries WHERE until < " PG_NOW
-		     " OR $1::bigint = 1 ORDER BY until LIMIT $2 FOR UPDATE SKIP LOCKED)"
-		     " RETURNING size");
-	static int64_t rows, bytes, times;	/* by which there are too many */
-	PGresult *result;
+	PG_STATEMENT(look, "SELECT job, until FROM twheeld.tries WHERE (job, until) > ($1, $2)"
+		     " ORDER BY job, until OFFSET $3 LIMIT 1");
+	PGresult *result = pg_do(&look, "iii", *job, *until, (int64_t)PRUNE_PIECE - 1);
+	bool more = PQntuples(result);
 
-	if (times++ % TRACE_COUNT == 0 && !count_all(&rows, &bytes))
-		return false;
-	result = pg_do(&drop, "ii", (int64_t)(rows > 0 || bytes > 0), (int64_t)PRUNE_PIECE);
-	for (int i = 0; result && i < PQntuples(result); i++) {
-		rows--;
-		bytes -= pg_int(result, i, 0);
-	}
+	*job = more ? pg_int(result, 0, 0) : INT64_MAX;
+	*until = more ? pg_int(result, 0, 1) : 0;
+	return pg_done(result);
+}
+
+static bool take_dropped(PGresult *result, uint32_t *forgotten)
+{
 	*forgotten = PQntuples(result);
 	return pg_done(result);
+}
+
+/**
+ * pg_traces_prune - forget what was kept for long enough, or is too much, a piece at a time
+ * @forgotten: out: 0: all is done that is to be done now
+ *
+ * Each server goes through all rows, and looks at those of the oldest jobs in between.
+ */
+bool pg_traces_prune(uint32_t *forgotten)
+{
+	PG_STATEMENT(drop_first, "DELETE FROM twheeld.tries WHERE (job, until) IN (SELECT job, until"
+		     " FROM twheeld.tries WHERE job > 0 AND job <= $1 ORDER BY job, until LIMIT $2"
+		     " FOR UPDATE SKIP LOCKED) RETURNING 1");
+	PG_STATEMENT(drop_old, "DELETE FROM twheeld.tries WHERE (job, until) > ($1, $2)"
+		     " AND (job, until) <= ($3, $4) AND until < " PG_NOW " RETURNING 1");
+	static int64_t cut, at_job = INT64_MIN, at_until;
+	static unsigned int times;
+	bool oldest = times % 2;
+	int64_t job = oldest ? 0 : at_job, until = oldest ? 0 : at_until;
+	const int64_t from_job = job, from_until = until;
+
+	if (times++ % TRACE_COUNT == 0 && !find_cut(&cut))
+		return false;
+	if (cut)
+		return take_dropped(pg_do(&drop_first, "ii", cut, (int64_t)PRUNE_PIECE), forgotten);
+	if (!look_on(&job, &until) ||
+	    !take_dropped(pg_do(&drop_old, "iiii", from_job, from_until, job, until), forgotten))
+		return false;
+	if (!oldest) {
+		at_job = job == INT64_MAX ? INT64_MIN : job;
+		at_until = until;
+	}
+	return true;
 }

@@ -19,13 +19,14 @@
 
 /* The columns of pg_trace_arrays(), from a number on: job is another one */
 #define TRACE_ARRAYS 10
-#define TRACE_NAMES "keep, size, try, deed, made, due, begun, tube, client, note"
+#define TRACE_NAMES(of, tube) of "keep, " of "size, " of "try, " of "deed, " of "made, " of "due, " \
+	of "begun, " tube ", " of "client, " of "note"
 
 void pg_trace_arrays(struct op **ops, size_t count, struct pg_array *arrays);
 bool pg_trace_full(const struct trace *trace);
 bool pg_trace_drop(const struct trace *trace);
 bool pg_trace_acts(const struct op *op, const struct found_job *jobs, size_t count);
 bool pg_last_traces(struct runs_asked *asked);
-bool pg_traces_prune(uint32_t *count);
+bool pg_traces_prune(uint32_t *forgotten);
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * What is written to jobs.db of tries, and of what somebody did.
  *
- * What is old is looked for by going through all rows, some at a time.
+ * What is old is looked for by going through all rows, some at a time; and, in between, among those
+ * of the oldest jobs.
  */
 #include <stdlib.h>
 
@@ -68,8 +69,8 @@ static size_t choose(const struct op **ops, size_t count, size_t *chosen)
 static bool write_row(const struct op **ops, size_t count, size_t size)
 {
 	const struct trace *first = ops[0]->trace, *last = ops[count - 1]->trace;
-	int64_t id = last->job * (1 << TRACE_SHIFT) +
-		last->ended / MILLISECOND % (1 << TRACE_SHIFT);
+	int64_t at_ms = last->ended / MILLISECOND % (1 << TRACE_SHIFT);
+	int64_t id = last->job * (1 << TRACE_SHIFT) + at_ms;
 	int64_t until = 0, try = 0;
 	char *row = malloc(size), *to = row;
 	bool fine;
@@ -139,20 +140,33 @@ static bool take_dropped(sqlite3_stmt *stmt, uint32_t *pruned)
 	return ret == SQLITE_DONE || sqlite_step(stmt);
 }
 
-/* The next rows: how much is there, and up to which one */
-static int64_t go_on(void)
+/* Counts some rows after one, if they are to be; gives the last of them. */
+static int64_t look_on(int64_t from, bool counts)
 {
 	int64_t last = INT64_MAX;
 
-	sqlite3_bind_int64(look, 1, at);
+	sqlite3_bind_int64(look, 1, from);
 	for (int i = 0; sqlite3_step(look) == SQLITE_ROW; i++) {
-		found += sqlite3_column_int64(look, 1);
-		found_bytes += sqlite3_column_int64(look, 2);
+		found += counts ? sqlite3_column_int64(look, 1) : 0;
+		found_bytes += counts ? sqlite3_column_int64(look, 2) : 0;
 		if (i == PRUNE_PIECE - 1)
 			last = sqlite3_column_int64(look, 0);
 	}
 	sqlite3_reset(look);
 	return last;
+}
+
+static void go_on(int64_t last)
+{
+	at = last;
+	if (last < INT64_MAX)
+		return;
+	all = found;
+	bytes = found_bytes;
+	found = 0;
+	found_bytes = 0;
+	at = INT64_MIN;
+	known = true;
 }
 
 /**
@@ -161,26 +175,22 @@ static int64_t go_on(void)
  */
 bool traces_prune(uint32_t *pruned)
 {
-	int64_t last;
+	static bool oldest = true;
+	int64_t from, last;
 
 	*pruned = 0;
 	if (all > TRACES_MOST || bytes > TRACE_BYTES_MOST)
 		return take_dropped(drop_first, pruned);
-	last = go_on();
-	sqlite3_bind_int64(drop_old, 1, at);
+	oldest = !oldest && known;
+	from = oldest ? 0 : at;
+	last = look_on(from, !oldest);
+	sqlite3_bind_int64(drop_old, 1, from);
 	sqlite3_bind_int64(drop_old, 2, last);
 	sqlite3_bind_int64(drop_old, 3, alarm_wall());
 	if (!take_dropped(drop_old, pruned))
 		return false;
-	at = last;
-	if (last == INT64_MAX) {
-		all = found;
-		bytes = found_bytes;
-		found = 0;
-		found_bytes = 0;
-		at = INT64_MIN;
-		known = true;
-	}
+	if (!oldest)
+		go_on(last);
 	*pruned += !known;
 	return true;
 }
