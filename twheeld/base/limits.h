@@ -23,6 +23,7 @@
 #define PRUNE SECOND
 #define PRUNE_PIECE 20
 #define HISTORY_LEAST SECOND
+#define WAITING_MOST 3
 #define DAYS_SECONDS 1
 #define DAYS_SECONDS_MOST 3
 #define NOTES_MOST (40 << 10)
@@ -54,6 +55,8 @@
 #define PRUNE_PIECE 500
 /* The least time for which runs that are over are kept */
 #define HISTORY_LEAST (86400 * SECOND)
+/* The most times in one answer that need wait no longer */
+#define WAITING_MOST 500
 /* Seconds of a processor that a file of CALENDAR= may take, and all of a reading */
 #define DAYS_SECONDS 10
 #define DAYS_SECONDS_MOST 60

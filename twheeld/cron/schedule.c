@@ -60,6 +60,9 @@ static bool differ_said;
 static bool have_waits;		/* a tab has, or had, a schedule whose times may wait */
 static bool may_wait = true;	/* there may be such times */
 static unsigned int waiting_asked;	/* requests and firings under way for times that waited */
+static const struct waiting_time from_all = { .time = INT64_MIN };
+/* The next request is for those after this one. */
+static struct waiting_time waiting_from = { .time = INT64_MIN };
 
 static void settle(struct schedule *schedule);
 static void end_if_unused(struct schedule *schedule);
@@ -413,14 +416,20 @@ static void make_at_last(struct schedule *schedule, int64_t time)
 	firing_submit(op, made_at_last);
 }
 
+/*
+ * Some can't be made: their schedules are paused, or another server's. So that the others have
+ * their turn, the next request is for those after the last one of this answer.
+ */
 static void got_waiting(struct op *op)
 {
 	struct waiting *waiting = container_of(op, struct waiting, op);
+	bool all = waiting->count < WAITING_MOST;
 
 	waiting_asked--;
 	if (op->failed)
 		return;
-	may_wait = have_waits || waiting->any;
+	may_wait = have_waits || waiting->any || waiting->from.time != from_all.time;
+	waiting_from = all ? from_all : waiting->found[WAITING_MOST - 1];
 	qsort(waiting->found, waiting->count, sizeof(*waiting->found), compare);
 	for (struct schedule *one = schedules; waiting->count && one; one = one->hash.next) {
 		const struct waiting_time *found = bsearch(&one->id, waiting->found, waiting->count,
@@ -443,6 +452,7 @@ static void look_for_waiting(void)
 		return;
 	waiting = zalloc(sizeof(*waiting));
 	waiting->op.kind = OP_WAITING;
+	waiting->from = waiting_from;
 	waiting->op.done = got_waiting;
 	waiting_asked = 1;
 	commit_submit(&waiting->op);

@@ -176,12 +176,14 @@ static bool leave_others_out(const struct firing *firing, int64_t time)
 bool pg_waiting(struct waiting *waiting)
 {
 	PG_STATEMENT(get, "SELECT schedule, time, CASE WHEN job < 0 AND ended > " PG_NOW
-		     " THEN " BEFORE("twheeld.runs", "-r.job", "r.time") " WHEN job = 0 AND EXISTS"
-		     " (SELECT 1 FROM twheeld.runs AS o WHERE o.schedule = r.schedule"
+		     " THEN least(1, " BEFORE("twheeld.runs", "-r.job", "r.time") ") WHEN job = 0"
+		     " AND EXISTS (SELECT 1 FROM twheeld.runs AS o WHERE o.schedule = r.schedule"
 		     " AND o.result = 0 AND o.job > 0) THEN 0 ELSE 1 END::bigint AS may"
 		     " FROM twheeld.runs AS r WHERE result < 2 AND job <= 0"
-		     " ORDER BY may DESC, time LIMIT $1");
-	PGresult *result = pg_do(&get, "i", (int64_t)WAITING_MOST);
+		     " AND (time, schedule) > ($2::bigint, $3::bigint)"
+		     " ORDER BY may DESC, time, schedule LIMIT $1");
+	PGresult *result = pg_do(&get, "iii", (int64_t)WAITING_MOST, waiting->from.time,
+				 waiting->from.schedule);
 
 	waiting->any = PQntuples(result);
 	waiting->count = 0;
@@ -315,8 +317,9 @@ static bool which_are_forgotten(struct prune *prune)
 bool pg_prune(struct op *op)
 {
 	PG_STATEMENT(runs, "DELETE FROM twheeld.runs WHERE (schedule, time, shard) IN"
-		     " (SELECT schedule, time, shard FROM twheeld.runs WHERE result >= 2"
-		     " AND time < $1 AND ended < $1 ORDER BY time, schedule, shard LIMIT $2)"
+		     " (SELECT schedule, time, shard FROM twheeld.runs AS r WHERE result >= 2"
+		     " AND time < $1 AND ended < $1 AND NOT " AWAITED("twheeld.runs")
+		     " ORDER BY time, schedule, shard LIMIT $2)"
 		     " RETURNING time");
 	PG_STATEMENT(waiting, "UPDATE twheeld.runs SET result = 4, ended = " PG_NOW
 		     " WHERE result = 0 AND job <= 0 AND schedule IN"

@@ -62,17 +62,18 @@ struct prune {
 	bool forgotten[PRUNE_PIECE];	/* out: the store has deleted it */
 };
 
-/* The most times in one answer that need wait no longer */
-#define WAITING_MOST 500
+/* Has a schedule a time that waits for what became of the run r? That is kept for it. */
+#define AWAITED(runs) "EXISTS (SELECT 1 FROM " runs " AS w WHERE w.job = -r.schedule" \
+	" AND w.time = r.time AND w.result < 2)"
 
 /* OP_WAITING: which times need wait no longer? */
 struct waiting {
 	struct op op;
 	bool any;			/* out: does any time wait? */
-	size_t count;			/* out: times that need not */
+	size_t count;			/* out: times that need not, in this order */
 	struct waiting_time {
 		int64_t schedule, time;
-	} found[WAITING_MOST];
+	} found[WAITING_MOST], from;	/* in: those that come after this one */
 };
 
 /* A store's own part of runs_make(). Each gives false if the transaction has failed. */

@@ -11,8 +11,9 @@
  * The runs to forget. A clock that is ahead for a moment must not make an old run of one that has
  * just ended.
  */
-#define PRUNED "SELECT schedule, time, shard FROM runs INDEXED BY runs_over WHERE result >= 2" \
-	" AND time < ?1 AND ended < ?1 ORDER BY time, schedule, shard LIMIT ?2"
+#define PRUNED "SELECT schedule, time, shard FROM runs AS r INDEXED BY runs_over WHERE" \
+	" result >= 2 AND time < ?1 AND ended < ?1 AND NOT " AWAITED("runs") \
+	" ORDER BY time, schedule, shard LIMIT ?2"
 
 #define NUMBER_TEXT(number) NUMBER_TEXT_OF(number)
 #define NUMBER_TEXT_OF(number) #number
@@ -146,9 +147,10 @@ static bool leave_others_out(const struct firing *firing, int64_t time)
 /** runs_waiting - which times need wait no longer */
 bool runs_waiting(struct waiting *waiting)
 {
+	const int64_t values[] = { alarm_wall(), waiting->from.time, waiting->from.schedule };
 	int ret;
 
-	sqlite3_bind_int64(which_may, 1, alarm_wall());
+	bind(which_may, 1, values, 3);
 	waiting->count = 0;
 	waiting->any = false;
 	while ((ret = sqlite3_step(which_may)) == SQLITE_ROW) {
@@ -276,7 +278,8 @@ void runs_start(sqlite3 *db)
 				   " (SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule ="
 				   " r.schedule AND result = 0 AND job > 0) END AS may"
 				   " FROM runs AS r INDEXED BY runs_job WHERE result < 2"
-				   " AND job <= 0 ORDER BY may DESC, time LIMIT "
+				   " AND job <= 0 AND (time, schedule) > (?2, ?3)"
+				   " ORDER BY may DESC, time, schedule LIMIT "
 				   NUMBER_TEXT(WAITING_MOST));
 	get_run = sqlite_prepare(db, "SELECT job FROM runs WHERE schedule = ?1 AND time = ?2"
 				 " AND shard = ?3");
