@@ -148,8 +148,8 @@ bool pg_last_traces(struct runs_asked *asked)
 /* The last job of those that are too many, from the first one on; 0: there are none. */
 static bool find_cut(int64_t *cut)
 {
-	PG_STATEMENT(find, "SELECT job FROM twheeld.tries WHERE job > 0 ORDER BY job DESC, until DESC"
-		     " OFFSET $1 LIMIT 1");
+	PG_STATEMENT(find, "SELECT job FROM twheeld.tries WHERE job > 0"
+		     " ORDER BY job DESC, until DESC OFFSET $1 LIMIT 1");
 	PGresult *result = pg_do(&find, "i", (int64_t)TRACES_MOST);
 
 	*cut = PQntuples(result) ? pg_int(result, 0, 0) : 0;
@@ -183,8 +183,8 @@ static bool take_dropped(PGresult *result, uint32_t *forgotten)
  */
 bool pg_traces_prune(uint32_t *forgotten)
 {
-	PG_STATEMENT(drop_first, "DELETE FROM twheeld.tries WHERE (job, until) IN (SELECT job, until"
-		     " FROM twheeld.tries WHERE job > 0 AND job <= $1 ORDER BY job, until LIMIT $2"
+	PG_STATEMENT(drop_first, "DELETE FROM twheeld.tries WHERE (job, until) IN"
+		     " (SELECT job, until FROM twheeld.tries WHERE job > 0 AND job <= $1 ORDER BY job, until LIMIT $2"
 		     " FOR UPDATE SKIP LOCKED) RETURNING 1");
 	PG_STATEMENT(drop_old, "DELETE FROM twheeld.tries WHERE (job, until) > ($1, $2)"
 		     " AND (job, until) <= ($3, $4) AND until < " PG_NOW " RETURNING 1");

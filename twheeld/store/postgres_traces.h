@@ -19,8 +19,8 @@
 
 /* The columns of pg_trace_arrays(), from a number on: job is another one */
 #define TRACE_ARRAYS 10
-#define TRACE_NAMES(of, tube) of "keep, " of "size, " of "try, " of "deed, " of "made, " of "due, " \
-	of "begun, " tube ", " of "client, " of "note"
+#define TRACE_NAMES(of, tube) of "keep, " of "size, " of "try, " of "deed, " of "made, " \
+	of "due, " of "begun, " tube ", " of "client, " of "note"
 
 void pg_trace_arrays(struct op **ops, size_t count, struct pg_array *arrays);
 bool pg_trace_full(const struct trace *trace);
