@@ -262,8 +262,8 @@ static bool change(struct op *op)
 		     " $1::bigint AS job, $14::bigint AS keep, $15::bigint AS size,"
 		     " $16::bigint AS try, $17::bigint AS deed, $18::bigint AS made,"
 		     " $19::bigint AS due, $20::bigint AS begun, $21::text AS tube,"
-		     " $22::text AS client, $23::bytea AS note FROM changed) AS one" TRACE_ONCE
-		     ") SELECT ord FROM changed");
+		     " $22::text AS client, $23::bytea AS note FROM changed) AS one)"
+		     " SELECT ord FROM changed");
 	static const struct trace none = { .note = "" };
 	const struct trace *trace = op->trace ? op->trace : &none;
 	const struct row *row = &op->row;
@@ -310,7 +310,7 @@ static PGresult *delete_with_traces(struct op **ops, size_t count, const struct 
 		     " $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::text[],"
 		     " $12::text[], $13::bytea[]", ", " TRACE_NAMES("", "of_tube"),
 		     ", old.id AS job, " TRACE_NAMES("old.", "of_tube AS tube"))
-		     "), kept AS (" TRACE_INTO "gone" TRACE_ONCE ") SELECT n FROM gone");
+		     "), kept AS (" TRACE_INTO "gone) SELECT n FROM gone");
 	struct pg_array in[TRACE_ARRAYS] = { 0 };
 	PGresult *result;
 

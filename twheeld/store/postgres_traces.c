@@ -59,7 +59,8 @@ bool pg_trace_acts(const struct op *op, const struct found_job *jobs, size_t cou
 	PG_STATEMENT(add, TRACE_INTO "(SELECT job, keep, 0 AS size, try, $5::bigint AS deed, made,"
 		     " 0 AS due, 0 AS begun, $6::text AS tube, $7::text AS client,"
 		     " ''::bytea AS note FROM unnest($1::bigint[], $2::bigint[], $3::bigint[],"
-		     " $4::bigint[]) AS done(job, keep, try, made)) AS done" TRACE_ONCE);
+		     " $4::bigint[]) AS done(job, keep, try, made)) AS done"
+		     " ON CONFLICT DO NOTHING");
 	const struct trace *trace = op->trace;
 	int64_t *numbers[4];
 	char *arrays[4];

@@ -8,14 +8,10 @@
 #include "store/commit.h"
 #include "store/postgres_array.h"
 
-/*
- * A row is made of one that was changed, and of columns of these names. It is there already where
- * something was done to a job twice in a microsecond.
- */
+/* A row is made of one that was changed, and of columns of these names. The clock is read once. */
 #define TRACE_INTO "INSERT INTO twheeld.tries(job, until, size, try, deed, made, due, begun," \
-	" ended, tube, client, note) SELECT job, " PG_NOW " + keep, size, try, deed, made, due," \
-	" begun, " PG_NOW ", tube, client, note FROM "
-#define TRACE_ONCE " ON CONFLICT DO NOTHING"
+	" ended, tube, client, note) SELECT job, (SELECT " PG_NOW ") + keep, size, try, deed, made," \
+	" due, begun, (SELECT " PG_NOW "), tube, client, note FROM "
 
 /* The columns of pg_trace_arrays(), from a number on: job is another one */
 #define TRACE_ARRAYS 10
