@@ -16,6 +16,7 @@
 #include "cron/firing.h"
 #include "cron/schedule.h"
 #include "jobs/command.h"
+#include "jobs/notice.h"
 #include "jobs/trace.h"
 #include "when/after.h"
 #include "when/calendar.h"
@@ -250,6 +251,9 @@ static void fired(struct op *op)
 	size_t made;
 
 	weight -= op->firing->weight;
+	if (!op->failed && !stale && op->firing->missed_count && schedule->definition)
+		notice_missed(schedule->definition->tube, schedule->name, op->firing->missed,
+			      op->firing->missed_count);
 	made = firing_end(op).made;
 	jobs += made;
 	if (same && made)

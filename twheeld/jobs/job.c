@@ -13,6 +13,7 @@
 #include "base/util.h"
 #include "jobs/engine.h"
 #include "jobs/job.h"
+#include "jobs/notice.h"
 #include "jobs/trace.h"
 #include "jobs/tube.h"
 
@@ -338,7 +339,7 @@ struct op *job_write(struct job *job, enum op_kind kind, const struct row *row, 
 	job->busy = true;
 	job->deleting = kind == OP_DELETE;
 	trace_end(op);
-	engine->submit(op);
+	notice_submit(op);
 	return op;
 }
 

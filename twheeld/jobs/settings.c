@@ -298,13 +298,31 @@ static bool take_tries(const config_setting_t *setting, void *to)
 	return true;
 }
 
+static bool take_tube_name(const config_setting_t *setting, const char **name)
+{
+	*name = text_of(setting);
+	return tube_name_ok(*name, strlen(*name)) ||
+		wrong(setting, "'%s' can't be the name of a tube", *name);
+}
+
 static bool take_dead_letter(const config_setting_t *setting, void *to)
 {
-	const char *name = text_of(setting);
+	return take_tube_name(setting, &((struct tube_settings *)to)->dead_letter);
+}
 
-	((struct tube_settings *)to)->dead_letter = name;
-	return tube_name_ok(name, strlen(name)) ||
-		wrong(setting, "'%s' can't be the name of a tube", name);
+static bool take_on_failure(const config_setting_t *setting, void *to)
+{
+	return take_tube_name(setting, &((struct tube_settings *)to)->on_failure);
+}
+
+static bool take_on_recovery(const config_setting_t *setting, void *to)
+{
+	return take_tube_name(setting, &((struct tube_settings *)to)->on_recovery);
+}
+
+static bool take_on_missed(const config_setting_t *setting, void *to)
+{
+	return take_tube_name(setting, &((struct tube_settings *)to)->on_missed);
 }
 
 /* A backoff grows by this factor where "backoff-factor" is not set. */
@@ -361,6 +379,9 @@ static bool take_tube(const config_setting_t *setting, struct tube_settings *tub
 		{ "backoff-jitter", CONFIG_TYPE_INT64, take_jitter },
 		{ "delay-unit", CONFIG_TYPE_STRING, take_unit },
 		{ "keep", CONFIG_TYPE_STRING, take_keep },
+		{ "on-failure", CONFIG_TYPE_STRING, take_on_failure },
+		{ "on-recovery", CONFIG_TYPE_STRING, take_on_recovery },
+		{ "on-missed", CONFIG_TYPE_STRING, take_on_missed },
 		{ 0 }
 	};
 
@@ -502,6 +523,22 @@ void settings_use(struct settings *settings)
 {
 	settings_free(used);
 	used = settings;
+}
+
+static bool is_name(const char *said, const char *name)
+{
+	return said && !strcmp(said, name);
+}
+
+/** settings_learns - is that the name of a tube which learns what became of others' jobs? */
+bool settings_learns(const char *name)
+{
+	for (size_t i = 0; used && i < used->tube_count; i++)
+		if (is_name(used->tubes[i].on_failure, name) ||
+		    is_name(used->tubes[i].on_recovery, name) ||
+		    is_name(used->tubes[i].on_missed, name))
+			return true;
+	return false;
 }
 
 /** settings_tube - the settings of a tube: those of the first section that fits its name */

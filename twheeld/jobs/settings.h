@@ -22,6 +22,7 @@ struct tube_settings {
 	int64_t factor;			/* by which the delay is multiplied after each try */
 	int64_t jitter;			/* percent of the delay: the most that chance adds */
 	int64_t unit;			/* ns of a delay of 1 */
+	const char *on_failure, *on_recovery, *on_missed;	/* which tube learns; or NULL */
 	int64_t keep;			/* what became of jobs is kept for so long, in ns; 0: not */
 };
 
@@ -47,6 +48,7 @@ struct settings *settings_parse(const char *text, const char *name);
 struct settings *settings_read(const char *path);
 void settings_free(struct settings *settings);
 void settings_use(struct settings *settings);
+bool settings_learns(const char *name);
 const struct tube_settings *settings_tube(const char *name);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/util.h"
 #include "jobs/engine.h"
+#include "jobs/notice.h"
 #include "jobs/tube.h"
 
 static struct tube *by_name, *by_id;
@@ -63,6 +64,7 @@ static void drop_unused(struct tube *tube)
 	HASH_DELETE(hash_id, by_id, tube);
 	list[tube->place] = list[--list_length];
 	list[tube->place]->place = tube->place;
+	notice_free(tube->notices);
 	free(tube);
 }
 

@@ -16,6 +16,8 @@ struct watch {
 	struct watch *prev, *next;
 };
 
+struct notices;
+
 struct tube {
 	char name[TUBE_NAME_MAX + 1];
 	const struct tube_settings *settings;
@@ -39,6 +41,7 @@ struct tube {
 	unsigned int taking;
 	int64_t pause, unpause_at;
 	struct twheel_timer unpause;
+	struct notices *notices;	/* what other tubes learn of this one's jobs; or NULL */
 };
 
 void tube_ids_begin(int64_t next);

@@ -19,6 +19,7 @@
 #include "cron/tabs_dir.h"
 #include "jobs/command.h"
 #include "jobs/engine.h"
+#include "jobs/notice.h"
 #include "jobs/stats.h"
 #include "jobs/trace.h"
 #include "server/listen.h"
@@ -165,6 +166,7 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 		schedule_tick();
 	engine->tick();
 	trace_tick();
+	notice_tick();
 }
 
 /* Start */

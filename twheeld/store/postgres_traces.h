@@ -10,8 +10,8 @@
 
 /* A row is made of one that was changed, and of columns of these names. The clock is read once. */
 #define TRACE_INTO "INSERT INTO twheeld.tries(job, until, size, try, deed, made, due, begun," \
-	" ended, tube, client, note) SELECT job, (SELECT " PG_NOW ") + keep, size, try, deed, made," \
-	" due, begun, (SELECT " PG_NOW "), tube, client, note FROM "
+	" ended, tube, client, note) SELECT job, (SELECT " PG_NOW ") + keep, size, try, deed," \
+	" made, due, begun, (SELECT " PG_NOW "), tube, client, note FROM "
 
 /* The columns of pg_trace_arrays(), from a number on: job is another one */
 #define TRACE_ARRAYS 10

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/utf8.h"
 #include "base/util.h"
 #include "web/json.h"
 
@@ -16,37 +17,13 @@ json_t *json_of_text(const char *text)
 	return json ? json : json_string("(this is not UTF-8)");
 }
 
-/* How many bytes are a character of UTF-8; 0: they are none */
-static size_t character(const unsigned char *at, size_t left)
-{
-	size_t length = *at < 0x80 ? 1 : *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 :
-		*at < 0xf5 ? 4 : 0;
-
-	if (length > left)
-		return 0;
-	for (size_t i = 1; i < length; i++)
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	/* Too long a form, a half of a pair of UTF-16, and what is behind the last one */
-	if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f) ||
-	    (*at == 0xf0 && at[1] < 0x90) || (*at == 0xf4 && at[1] > 0x8f))
-		return 0;
-	return length;
-}
-
 /** json_of_bytes - a text of any bytes: what is no UTF-8 has U+FFFD in its place */
 json_t *json_of_bytes(const char *bytes, size_t length)
 {
-	struct evbuffer *out = must(evbuffer_new());
-	json_t *json;
+	char *text = utf8_text(bytes, length, &length);
+	json_t *json = json_stringn(text, length);
 
-	for (size_t i = 0, size; i < length; i += size ? size : 1) {
-		size = character((const unsigned char *)bytes + i, length - i);
-		evbuffer_add(out, size ? bytes + i : "\xef\xbf\xbd", size ? size : 3);
-	}
-	json = json_stringn(length ? (const char *)evbuffer_pullup(out, -1) : "",
-			    evbuffer_get_length(out));
-	evbuffer_free(out);
+	free(text);
 	return must(json);
 }
 

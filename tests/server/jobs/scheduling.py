@@ -104,12 +104,12 @@ def begin(bench, settings='', env=None, files=(), **tabs):
         bench.tabs, bench.store, settings, lease), env=env)
 
 
-def begin_stepped(bench, tab, by=0, env=None, files=()):
+def begin_stepped(bench, tab, by=0, env=None, files=(), settings=''):
     '''With time that passes when the test says so, and a wall clock that is wrong by some seconds'''
     bench.clock = shim.Clock(bench.folder)
     bench.clock.set(5000)
     bench.clock.put_wall(by * shim.SECOND)
-    c = begin(bench, env={**bench.clock.env, 'TZ': 'UTC', **(env or {})}, files=files,
+    c = begin(bench, settings, env={**bench.clock.env, 'TZ': 'UTC', **(env or {})}, files=files,
               a='CRON_TZ=UTC\n' + tab)
     wire.wait_for('the schedule', lambda: next_time(bench) is not None)
     return c
