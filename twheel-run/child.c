@@ -49,7 +49,7 @@ static bool print_line(struct child *child)
 	return true;
 }
 
-/* Of so many bytes that have come now */
+/* Keep the last bytes of the @got that have just come. */
 static void keep_last(struct child *child, size_t got)
 {
 	size_t some = got < CHILD_LAST ? got : CHILD_LAST;

@@ -15,7 +15,7 @@ struct options {
 	long long grace;			/* for commands that run when this ends */
 	long long kill_after;
 	long long limit;			/* of a command; 0: none */
-	unsigned int output;		/* bytes of it that the server is told */
+	unsigned int output;		/* bytes of it that the server gets */
 	int verbose;
 	char **command;
 };

@@ -219,7 +219,7 @@ void conn_set_worker(struct conn *conn)
 	conn->worker = true;
 }
 
-/** conn_want - so many bytes of a body come now, and CR LF; there is room for all */
+/** conn_want - @size bytes of a body come now, and CR LF; there is room for all */
 void conn_want(struct conn *conn, size_t size)
 {
 	conn->size = size;

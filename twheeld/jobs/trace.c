@@ -48,7 +48,7 @@ static int64_t by_wall(int64_t time)
 	return engine->counts_in_store ? time : time - alarm_skew();
 }
 
-/** trace_begin - a client has reserved a job: what is kept of its try begins, if anything is */
+/** trace_begin - a client has reserved a job: begin the trace of its try, if its tube keeps any */
 void trace_begin(struct job *job, struct conn *conn)
 {
 	int64_t keep = keep_of(job->tube, job->row.scheduled);
@@ -128,7 +128,7 @@ void trace_end(struct op *op)
 		op->trace->ended = alarm_wall();
 }
 
-/** trace_of_schedule - the same of what somebody does to a schedule */
+/** trace_of_schedule - have a trace written with what somebody does to a schedule */
 void trace_of_schedule(struct op *op, int64_t schedule, enum deed deed, const char *by)
 {
 	op->trace = new_trace(-schedule, store_history, deed, by);
@@ -149,7 +149,7 @@ void trace_of_request(struct op *op, const struct tube *tube, enum deed deed)
 
 static void start_forgetting(void);
 
-/* As long as there is more, a piece after the other */
+/* Go on piece by piece as long as there is more to forget. */
 static void forgotten(struct op *op)
 {
 	forget_at = alarm_now() + PRUNE;

@@ -9,7 +9,7 @@
 #include "base/util.h"
 #include "store/postgres_array.h"
 
-/** pg_array_begin - begin an array of so many values, none of which is NULL */
+/** pg_array_begin - begin an array of @count values, none of which is NULL */
 void pg_array_begin(struct pg_array *array, enum pg_type type, size_t count)
 {
 	const uint32_t head[] = { htobe32(1), 0, htobe32(type), htobe32(count), htobe32(1) };

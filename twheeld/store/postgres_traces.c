@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is written of tries, and of what somebody did, to a database of PostgreSQL.
+ * Traces of tries, and of what somebody did, in a database of PostgreSQL.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,13 +33,13 @@ void pg_trace_arrays(struct op **ops, size_t count, struct pg_array *arrays)
 	pg_arrays_end(arrays, TRACE_ARRAYS);
 }
 
-/** pg_trace_full - has a job so many tries that the first ones are forgotten? */
+/** pg_trace_full - has a job the most tries that are kept, so that its first ones go? */
 bool pg_trace_full(const struct trace *trace)
 {
 	return trace && trace->try > TRACES_OF_JOB;
 }
 
-/** pg_trace_drop - forget the first ones, when there are more */
+/** pg_trace_drop - forget a job's first tries when it has too many */
 bool pg_trace_drop(const struct trace *trace)
 {
 	PG_STATEMENT(drop, "DELETE FROM twheeld.tries WHERE job = $1 AND try <= $2");
@@ -116,7 +116,7 @@ static char *whose(const struct runs_asked *asked)
 	return array;
 }
 
-/** pg_last_traces - the traces of some jobs, and of runs and schedules that were told */
+/** pg_last_traces - the traces of some jobs, and of the runs and schedules in the answer */
 bool pg_last_traces(struct runs_asked *asked)
 {
 #define TRACES(note) "SELECT try, deed, made, due, begun, ended, tube, client, " note ", job" \

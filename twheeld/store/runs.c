@@ -138,7 +138,7 @@ void runs_add_trace(struct runs_asked *asked, const struct trace *trace)
 	copy->note[copy->size] = '\0';
 }
 
-/** runs_free - free what was told */
+/** runs_free - free the answer */
 void runs_free(struct runs_asked *asked)
 {
 	for (size_t i = 0; i < asked->traced; i++) {

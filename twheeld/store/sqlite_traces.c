@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is written to jobs.db of tries, and of what somebody did.
+ * Traces of tries, and of what somebody did, in jobs.db.
  *
  * What is old is looked for by going through all rows, some at a time; and, in between, among those
  * of the oldest jobs.
@@ -31,7 +31,7 @@ void traces_begin(void)
 	pending_count = 0;
 }
 
-/** traces_add - the trace of an operation is written with the transaction */
+/** traces_add - have the trace of an operation written with the transaction */
 void traces_add(const struct op *op)
 {
 	pending[pending_count++] = op;
@@ -65,7 +65,7 @@ static size_t choose(const struct op **ops, size_t count, size_t *chosen)
 	return size;
 }
 
-/* Some of the pending ones are a row. */
+/* Write some of the pending traces as a row. */
 static bool write_row(const struct op **ops, size_t count, size_t size)
 {
 	const struct trace *first = ops[0]->trace, *last = ops[count - 1]->trace;
@@ -109,7 +109,7 @@ static bool forget_first_tries(const struct trace *trace)
 	return sqlite_step(drop_tries);
 }
 
-/** traces_write - write those of the transaction; gives false if they can't be */
+/** traces_write - write the traces of the transaction; gives false if that fails */
 bool traces_write(void)
 {
 	bool fine = true;
@@ -197,7 +197,7 @@ bool traces_prune(uint32_t *pruned)
 
 #define COUNTED " RETURNING count, length(traces)"
 
-/** traces_start - prepare what is written, on the connection that writes */
+/** traces_start - prepare the statements, on the connection that writes */
 void traces_start(sqlite3 *db)
 {
 	add = sqlite_prepare(db, "INSERT OR IGNORE INTO tries VALUES(?1, ?2, ?3, ?4, ?5, ?6)");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rows of jobs.db, each of which has some traces: how those are there.
+ * Rows of jobs.db, each of which has some traces: their format.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static char *put(char *to, const void *from, size_t size)
 	return to + size;
 }
 
-/** trace_put - put it there; gives its end */
+/** trace_put - write an operation's trace into a row; gives its end */
 char *trace_put(char *to, const struct op *op)
 {
 	const struct trace *trace = op->trace;
@@ -56,7 +56,7 @@ char *trace_put(char *to, const struct op *op)
 	return put(to, trace->note, trace->size);
 }
 
-/* What is not whole is left out. */
+/* Read one trace of a row; an incomplete one is left out. */
 static const char *tell(struct runs_asked *asked, int64_t job, const char *from, const char *end)
 {
 	char tube[TUBE_NAME_MAX + 1] = "", *by;
@@ -99,7 +99,7 @@ static int last_first(const void *a, const void *b)
 	return (one->try < other->try) - (one->try > other->try);
 }
 
-/** traces_tell - tell those that a row has of a job, or of a schedule */
+/** traces_tell - add to the answer the traces that a row has of a job, or of a schedule */
 void traces_tell(struct runs_asked *asked, int64_t job, const char *row, size_t size)
 {
 	const char *end = row + size;
@@ -108,7 +108,7 @@ void traces_tell(struct runs_asked *asked, int64_t job, const char *row, size_t 
 		row = tell(asked, job, row, end);
 }
 
-/** traces_sort - have those that were told after the first so many in order, the last first */
+/** traces_sort - sort the answer's traces from @before on, the last first */
 void traces_sort(struct runs_asked *asked, size_t before)
 {
 	if (asked->traced > before)

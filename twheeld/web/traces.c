@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is kept of tries of jobs, and of what somebody did, as JSON.
+ * Traces of tries of jobs, and of what somebody did, as JSON.
  *
- * Who did it, and what workers said, is for those at the unix socket alone, as bodies are.
+ * Names, and what workers said, are for the unix socket alone, as bodies are.
  */
 #include <event2/http.h>
 #include <stdlib.h>
@@ -52,9 +52,9 @@ static json_t *json_of_trace(const struct trace *trace, enum detail detail)
 }
 
 /**
- * json_of_traces - what is told of a job, or of a schedule
- * @asked: what was told
- * @job: its number; of a schedule, that is less than 0
+ * json_of_traces - the traces of a job, or of a schedule
+ * @asked: the store's answer
+ * @job: the job's number; below 0: a schedule's
  * @detail: how much of it is for who asks
  *
  * Return: an array, the last first.
@@ -89,7 +89,7 @@ static void told(struct op *op)
 	runs_free(asked);
 }
 
-/** traces_of_job - what is kept of a job, also of one that is there no more */
+/** traces_of_job - answer with the traces of a job, also of one that is there no more */
 void traces_of_job(struct ask *ask)
 {
 	struct runs_asked *asked;
