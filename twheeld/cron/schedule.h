@@ -33,6 +33,13 @@ struct schedule {
 	bool other;				/* the (shared) store has another definition */
 	bool busy, queued;			/* a write is under way, or it waits for one */
 	bool forgotten;				/* by the store */
+	/*
+	 * As a page was told: the last run (its schedule is 0: not yet; its time is 0: there is
+	 * none), and that of the last time that is not open; the worst of its shards
+	 */
+	struct run_row last;
+	enum result ended;
+	int64_t ended_time;			/* 0: there is none */
 	unsigned int users;			/* schedule_hold() */
 	struct twheel_timer timer;
 	struct schedule *prev, *next;		/* the row of those that wait */

@@ -27,6 +27,8 @@
 #define SCHEDULES_MOST 1000000
 /* How many wrong lines of all files are named */
 #define COMPLAINTS 1000
+/* How many of them are kept for the page */
+#define KEPT 100
 #define SLICE (2 * MILLISECOND)
 /* While files come and go, all are read this many times at most before they are taken. */
 #define SCANS_MOST 4
@@ -64,6 +66,7 @@ static struct tab_host host;
 static struct path *paths;
 static struct event *next_slice;
 static size_t wrong_last;	/* wrong lines of the last reading that came to its end */
+static char *kept[KEPT], *keeping[KEPT];	/* their texts; those of the reading under way */
 static int64_t took;		/* ns of a processor that it took */
 
 /* The reading under way, and when a file last came or went before it */
@@ -81,6 +84,9 @@ static int64_t cost, modified;
 
 static void set_wrong(const char *path, unsigned int line, size_t column, const char *why)
 {
+	if (wrong_count < KEPT && asprintf(&keeping[wrong_count], "%s:%u:%zu: %s", path, line,
+					   column, why) < 0)
+		must(NULL);
 	wrong_count++;
 	if (wrong_count <= COMPLAINTS)
 		complain("%s:%u:%zu: %s", path, line, column, why);
@@ -317,9 +323,18 @@ static int select_tabs(const struct dirent *one)
 	return tabs_reader_is_tab(one->d_name);
 }
 
+static void forget_wrong(char **lines_of)
+{
+	for (size_t i = 0; i < KEPT; i++) {
+		free(lines_of[i]);
+		lines_of[i] = NULL;
+	}
+}
+
 /* Gives false if the folder can't be read. */
 static bool scan(void)
 {
+	forget_wrong(keeping);
 	modified = tabs_dir_time();
 	entry_count = scandir(folder, &entries, select_tabs, alphasort);
 	lines = NULL;
@@ -399,6 +414,9 @@ static bool free_step(void)
 		return true;
 	free_entries();
 	wrong_last = wrong_count;
+	forget_wrong(kept);
+	memcpy(kept, keeping, sizeof(kept));
+	memset(keeping, 0, sizeof(keeping));
 	step = NULL;
 	return true;
 }
@@ -541,4 +559,10 @@ int64_t tabs_reader_took(void)
 size_t tabs_reader_wrong(void)
 {
 	return wrong_last;
+}
+
+/** tabs_reader_wrong_line - one of them: file, line, column, and why; NULL: there are no more */
+const char *tabs_reader_wrong_line(size_t i)
+{
+	return i < KEPT ? kept[i] : NULL;
 }

@@ -19,5 +19,6 @@ bool tabs_reader_goes_on(void);
 bool tabs_reader_is_tab(const char *name);
 int64_t tabs_reader_took(void);
 size_t tabs_reader_wrong(void);
+const char *tabs_reader_wrong_line(size_t i);
 
 #endif

@@ -551,3 +551,12 @@ const struct tube_settings *settings_tube(const char *name)
 			return &used->tubes[i];
 	return &plain;
 }
+
+/** settings_is_dead_letter - do jobs of others come into a tube of that name that failed? */
+bool settings_is_dead_letter(const char *name)
+{
+	for (size_t i = 0; used && i < used->tube_count; i++)
+		if (used->tubes[i].dead_letter && !strcmp(used->tubes[i].dead_letter, name))
+			return true;
+	return false;
+}

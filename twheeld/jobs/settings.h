@@ -50,5 +50,6 @@ void settings_free(struct settings *settings);
 void settings_use(struct settings *settings);
 bool settings_learns(const char *name);
 const struct tube_settings *settings_tube(const char *name);
+bool settings_is_dead_letter(const char *name);
 
 #endif

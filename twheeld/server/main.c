@@ -28,6 +28,7 @@
 #include "server/systemd.h"
 #include "store/commit.h"
 #include "web/http.h"
+#include "web/page.h"
 #include "web/schedules.h"
 #include "web/status.h"
 
@@ -189,6 +190,7 @@ static void load(struct event_base *base)
 		die("without a tube there is no service");
 	stats_start(options.log_size);
 	status_start(base);
+	page_start(base);
 	take_ends(base);
 	commit_start(base, options.sync_ns);
 	engine->start(base);

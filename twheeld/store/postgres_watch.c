@@ -13,7 +13,7 @@ static void copy_name(char *to, const PGresult *result, int row, int column)
 	snprintf(to, TUBE_NAME_MAX + 1, "%s", PQgetvalue(result, row, column));
 }
 
-/** pg_tubes - the tubes with most jobs */
+/** pg_tubes - the tubes with buried jobs, and those with most jobs */
 bool pg_tubes(struct tubes_asked *asked)
 {
 	PG_STATEMENT(get, "SELECT tube, count(*) FILTER (WHERE state = 0),"
@@ -21,7 +21,8 @@ bool pg_tubes(struct tubes_asked *asked)
 		     " count(*) FILTER (WHERE state = 3), count(*) OVER (),"
 		     " (SELECT count(*) FROM twheeld.pauses AS p WHERE p.tube = j.tube"
 		     " AND until > " PG_NOW ") FROM twheeld.jobs AS j GROUP BY tube"
-		     " ORDER BY count(*) DESC, tube LIMIT $1");
+		     " ORDER BY count(*) FILTER (WHERE state = 2) > 0 DESC, count(*) DESC,"
+		     " tube LIMIT $1");
 	PGresult *result = pg_do(&get, "i", (int64_t)WATCH_MOST);
 
 	asked->count = PQntuples(result);

@@ -12,6 +12,6 @@ struct file {
 	size_t length;
 };
 
-extern const struct file file_status_html, file_status_css, file_status_js;
+extern const struct file file_status_css, file_status_js;
 
 #endif

@@ -29,11 +29,13 @@
 #include "base/socket.h"
 #include "base/util.h"
 #include "web/files.h"
+#include "web/html.h"
 #include "web/http.h"
 #include "web/http_limit.h"
 #include "web/jobs.h"
 #include "web/json.h"
 #include "web/metrics.h"
+#include "web/page.h"
 #include "web/schedules.h"
 #include "web/status.h"
 #include "web/traces.h"
@@ -54,7 +56,10 @@
 
 #define ROUTE(does, where, how, ...) { .methods = does, .path = where, .answer = how,	\
 	##__VA_ARGS__ }
+#define PAGE(does, where, how, ...) ROUTE(does, where, how, .type = html_type, ##__VA_ARGS__)
 #define FILE_AT(where, what, kind) { .methods = LOOK, .path = where, .file = &what, .type = kind }
+
+static const char html_type[] = "text/html; charset=utf-8";
 
 static const struct route {
 	const char *path;	/* {} stands for any part of it */
@@ -64,7 +69,9 @@ static const struct route {
 	const char *type;	/* NULL: JSON */
 	bool local;		/* what it gives is for those at the unix socket alone */
 } routes[] = {
-	FILE_AT("/", file_status_html, "text/html; charset=utf-8"),
+	PAGE(LOOK, "/", page_home),
+	PAGE(LOOK, "/schedules/{}", page_schedule),
+	PAGE(LOOK, "/tubes/{}", page_tube),
 	FILE_AT("/status.css", file_status_css, "text/css; charset=utf-8"),
 	FILE_AT("/status.js", file_status_js, "text/javascript; charset=utf-8"),
 	ROUTE(LOOK, "/metrics", metrics_answer, .type = METRICS_TYPE),
@@ -93,7 +100,7 @@ static const struct route {
  */
 static const char *const headers[][2] = {
 	{ "Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self';"
-	  " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" },
+	  " connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'" },
 	{ "X-Content-Type-Options", "nosniff" },
 	{ "Cross-Origin-Resource-Policy", "same-origin" },
 	{ "Referrer-Policy", "no-referrer" },
@@ -138,9 +145,9 @@ static void send_all(struct ask *ask, int code, struct evbuffer *out)
 }
 
 /** http_text - answer with a text of the path's type; that ends it */
-void http_text(struct ask *ask, struct evbuffer *out)
+void http_text(struct ask *ask, int code, struct evbuffer *out)
 {
-	send_all(ask, HTTP_OK, out);
+	send_all(ask, code, out);
 }
 
 /** http_json - answer with JSON, which is freed; that ends it */
@@ -166,6 +173,11 @@ void http_fail(struct ask *ask, int code, const char *format, ...)
 	va_end(args);
 	if (ret < 0)
 		must(NULL);
+	if (ask->request && ask->page) {
+		html_fail(ask, code, text);
+		free(text);
+		return;
+	}
 	if (ask->request) {
 		evhttp_remove_header(evhttp_request_get_output_headers(ask->request),
 				     "Content-Type");
@@ -427,6 +439,7 @@ static void give(struct ask *ask, const struct route *route, bool whole)
 {
 	struct evbuffer *out;
 
+	ask->page = route->type && route->type == html_type;
 	say(ask->request, "Content-Type", route->type ? route->type : "application/json");
 	for (size_t i = 0; route->answer != metrics_answer && i < ARRAY_SIZE(headers); i++)
 		say(ask->request, headers[i][0], headers[i][1]);
@@ -463,6 +476,7 @@ static void asked(struct evhttp_request *request, void *arg)
 
 	ask->request = request;
 	ask->local = limit == &at_socket;
+	ask->reads = ask->local;
 	evhttp_connection_set_closecb(connection, lost, ask);
 	http_limit_renew(limit, evhttp_connection_get_bufferevent(connection));
 	/* A connection that stays would keep others out. */
@@ -478,7 +492,7 @@ static void asked(struct evhttp_request *request, void *arg)
 		refuse_method(ask, methods);
 	else if (route->answer != metrics_answer && !asks_us(request))
 		http_fail(ask, 403, "ask by the address of this machine, or its own name");
-	else if (route->local && !ask->local)
+	else if (route->local && !ask->reads)
 		http_fail(ask, 403, "jobs are shown over the server's unix socket alone");
 	else if (!(method & LOOK) && page_asks(request))
 		http_fail(ask, 403, "a web page may change nothing here");

@@ -21,6 +21,8 @@ struct evhttp_request;
 struct ask {
 	struct evhttp_request *request;		/* NULL: the client has gone */
 	bool local;				/* over the unix socket */
+	bool reads;				/* who asks may read bodies */
+	bool page;				/* the answer is HTML */
 	bool chunks;				/* the answer has begun, and comes in pieces */
 	char *name;				/* what stands for {} in the path */
 	/* A piece was sent, or the client has gone; NULL: an operation under way finds that out */
@@ -39,7 +41,7 @@ char *http_query(struct ask *ask, const char *name);
 
 const char *http_who(const struct ask *ask);
 
-void http_text(struct ask *ask, struct evbuffer *out);
+void http_text(struct ask *ask, int code, struct evbuffer *out);
 void http_json(struct ask *ask, int code, json_t *json);
 __attribute__((format(printf, 3, 4)))
 void http_fail(struct ask *ask, int code, const char *format, ...);

@@ -40,6 +40,7 @@ struct talk {
 	size_t left;		/* of a put: replies that are still to come */
 	int64_t pri, delay, ttr;	/* for jobs that name none */
 	json_t *answer;
+	void (*told)(struct ask *ask, const json_t *answer);	/* of a page, or NULL */
 };
 
 static void end_talk(struct talk *talk)
@@ -432,6 +433,59 @@ void jobs_peek_tube(struct ask *ask)
 		go(talk, peeked_tube);
 	}
 	free(state);
+}
+
+/* What a page shows of a tube: how many jobs it has, and the first one of each state */
+static bool looked(struct talk *talk, const struct reply *reply)
+{
+	json_t *jobs = json_object_get(talk->answer, "jobs"), *job, *more;
+	bool about_tube = !json_object_get(talk->answer, "tube");
+	long long id;
+	size_t i;
+
+	if (about_tube && !strcmp(reply->line, "NOT_FOUND"))
+		return refuse(talk, HTTP_NOTFOUND, "there is no such tube");
+	if (!reply->body && strcmp(reply->line, "NOT_FOUND"))
+		return refuse_line(talk, reply->line);
+	if (about_tube) {
+		json_object_set_new(talk->answer, "tube", members(reply->body));
+	} else if (sscanf(reply->line, "FOUND %lld", &id) == 1) {
+		job = json_pack("{s:I}", "id", (json_int_t)id);
+		keep_body(job, reply);
+		json_array_append_new(jobs, job);
+		evbuffer_add_printf(bufferevent_get_output(talk->bev), "stats-job %lld\r\n", id);
+		talk->left++;
+	} else if (reply->body) {
+		more = members(reply->body);
+		json_array_foreach(jobs, i, job)
+			if (json_equal(json_object_get(job, "id"), json_object_get(more, "id")))
+				json_object_update(job, more);
+		json_decref(more);
+	}
+	if (--talk->left)
+		return true;
+	more = json_incref(talk->answer);
+	talk->ask->go_on = NULL;
+	end_talk(talk);
+	talk->told(talk->ask, more);
+	json_decref(more);
+	return false;
+}
+
+/** jobs_look - find out what a page shows of a tube, or else answer what is wrong */
+void jobs_look(struct ask *ask, void (*told)(struct ask *ask, const json_t *answer))
+{
+	struct talk *talk;
+
+	if (!is_tube(ask))
+		return;
+	talk = begin(ask);
+	talk->told = told;
+	talk->left = 4;
+	talk->answer = json_pack("{s:[]}", "jobs");
+	evbuffer_add_printf(talk->out, "stats-tube %s\r\nuse %s\r\npeek-ready\r\npeek-delayed\r\n"
+			    "peek-buried\r\n", ask->name, ask->name);
+	go(talk, looked);
 }
 
 /* Kick and delete */

@@ -5,6 +5,8 @@
 #ifndef TWHEELD_WEB_JOBS_H
 #define TWHEELD_WEB_JOBS_H
 
+#include <jansson.h>
+
 #include "web/http.h"
 
 bool jobs_is_one(struct ask *ask);
@@ -13,6 +15,7 @@ void jobs_peek(struct ask *ask);
 void jobs_peek_tube(struct ask *ask);
 void jobs_kick(struct ask *ask);
 void jobs_kick_tube(struct ask *ask);
+void jobs_look(struct ask *ask, void (*told)(struct ask *ask, const json_t *answer));
 void jobs_delete(struct ask *ask);
 
 #endif

@@ -40,6 +40,12 @@ json_t *json_of_time(int64_t ns)
 	return json_string(text);
 }
 
+/** json_number - a member that is a whole number; 0 if there is none */
+int64_t json_number(const json_t *object, const char *name)
+{
+	return json_integer_value(json_object_get(object, name));
+}
+
 /**
  * json_add - write a member of a list in pieces
  * @out: the piece

@@ -281,7 +281,7 @@ static void got_one(struct op *op)
 	struct list *list = ask->more;
 	struct schedule *schedule = list->asked[0];
 	json_t *json = op->failed || !schedule->definition ? NULL :
-		at_length(schedule, asked, ask->local);
+		at_length(schedule, asked, ask->reads);
 	bool failed = op->failed;
 
 	got_runs(list, asked);

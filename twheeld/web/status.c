@@ -28,6 +28,8 @@
 #define SHOWN WATCH_MOST
 /* How long steps go on before clients have their turn */
 #define TURN (MILLISECOND / 4)
+/* No tube has so many jobs. */
+#define MANY (1LL << 50)
 /* Tubes that one step looks at */
 #define TUBES_PIECE 100
 /* For how long a snapshot is shown, or for ten times what it took to make it */
@@ -35,6 +37,11 @@
 #define FRESH_MOST (30 * SECOND)
 /* How long a snapshot waits for the store; what comes later is in the next one */
 #define PATIENCE (2 * SECOND)
+/* Schedules in a question about last runs: to a folder, as many as a step; to a database */
+#define RUNS_PIECE 64
+#define RUNS_MOST 1000
+/* Runs of each: those that are open are passed over to find how the schedule is */
+#define RUNS_EACH 8
 
 /* A request that waits for the next snapshot; ask->more */
 struct reader {
@@ -50,7 +57,8 @@ struct tube_line {
 	int64_t jobs;
 };
 
-static struct event *turn;
+static struct event *turn, *runs_turn;
+static struct schedule *runs_next;	/* first of the next question; held */
 static struct reader *readers;
 static json_t *made, *root;		/* the last snapshot, and the next one */
 static char *text;			/* the last snapshot's */
@@ -76,7 +84,6 @@ static struct part {
 	int64_t known, asks;	/* wall clock: from when the last answer is, and the next */
 } parts[PARTS];
 
-static struct runs_asked *known_runs;	/* with their schedules */
 static struct tubes_asked known_tubes;
 static struct nodes_asked known_nodes;
 
@@ -142,53 +149,98 @@ static bool waits(void)
 }
 
 /* Take the store's answer for a part; false: it failed, and the last one stays. */
-static bool answered(struct part *part, const struct op *op)
+static bool answered(struct part *part, bool failed)
 {
 	static const struct timeval at_once;
 	int64_t now = commit_now();
 
 	part->asked = false;
-	part->failed = op->failed;
+	part->failed = failed;
 	part->next = now + lasting(now - part->since);
-	if (!op->failed)
+	if (!failed)
 		part->known = part->asks;
 	if (began && !waits())
 		event_add(turn, &at_once);
-	return !op->failed;
+	return !failed;
 }
 
-/* The committer's loop frees the answers, but for the runs. */
+static void take_run(struct schedule *schedule, const struct run_row *run)
+{
+	if (!schedule->last.time)
+		schedule->last = *run;
+	if (run->result == RUN_OPEN || (schedule->ended_time && schedule->ended_time != run->time))
+		return;
+	if (!schedule->ended_time || schedule->ended == RUN_DONE)
+		schedule->ended = run->result;
+	schedule->ended_time = run->time;
+}
+
+/* The schedules of the question are held. The next ones have another turn. */
 static void got_runs(struct op *op)
 {
-	struct runs_asked *asked = container_of(op, struct runs_asked, op), *copy;
-	size_t size = sizeof(*asked) + asked->count * sizeof(*asked->schedules);
+	static const struct timeval at_once;
+	struct runs_asked *asked = container_of(op, struct runs_asked, op);
+	struct schedule **schedules = asked->arg;
 
-	if (!answered(&parts[RUNS], op)) {
-		free(asked->runs);
+	for (size_t i = 0, at = 0; i < asked->count; i++) {
+		struct schedule *schedule = schedules[i];
+
+		if (!op->failed) {
+			schedule->last = (struct run_row){ .schedule = asked->schedules[i] };
+			schedule->ended_time = 0;
+		}
+		for (; at < asked->found && asked->runs[at].schedule <= asked->schedules[i]; at++)
+			if (asked->runs[at].schedule == asked->schedules[i])
+				take_run(schedule, &asked->runs[at]);
+		schedule_release(schedule);
+	}
+	free(schedules);
+	free(asked->runs);
+	if (runs_next && !op->failed) {
+		event_add(runs_turn, &at_once);
 		return;
 	}
-	if (known_runs)
-		free(known_runs->runs);
-	free(known_runs);
-	copy = must(malloc(size));
-	memcpy(copy, asked, size);
-	known_runs = copy;
+	schedule_release(runs_next);
+	runs_next = NULL;
+	answered(&parts[RUNS], op->failed);
 }
 
-static struct op *ask_runs(void)
+static int compare_ids(const void *a, const void *b)
 {
-	struct runs_asked *asked = zalloc(sizeof(*asked) +
-					  shown * sizeof(*asked->schedules));
+	int64_t id = (*(struct schedule *const *)a)->id;
+	int64_t other = (*(struct schedule *const *)b)->id;
 
-	asked->most = 1;
-	for (; asked->count < shown; asked->count++)
-		asked->schedules[asked->count] = schedules[asked->count]->id;
-	return &asked->op;
+	return (id > other) - (id < other);
+}
+
+/* A piece, by id, as the answer comes in that order */
+static void ask_runs(evutil_socket_t fd, short what, void *arg)
+{
+	size_t most = engine->counts_in_store ? RUNS_MOST : RUNS_PIECE;
+	struct runs_asked *asked = zalloc(sizeof(*asked) + most * sizeof(*asked->schedules));
+	struct schedule *first = runs_next, *one = first;
+	struct schedule **schedules = must(calloc(most, sizeof(*schedules)));
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	for (; one && asked->count < most; one = one->hash.next)
+		schedules[asked->count++] = schedule_hold(one);
+	qsort(schedules, asked->count, sizeof(*schedules), compare_ids);
+	for (size_t i = 0; i < asked->count; i++)
+		asked->schedules[i] = schedules[i]->id;
+	runs_next = schedule_hold(one);
+	schedule_release(first);
+	asked->op.kind = OP_RUNS;
+	asked->op.done = got_runs;
+	asked->arg = schedules;
+	asked->most = RUNS_EACH;
+	store->runs(asked);
 }
 
 static void got_tubes(struct op *op)
 {
-	if (answered(&parts[TUBES], op))
+	if (answered(&parts[TUBES], op->failed))
 		known_tubes = *container_of(op, struct tubes_asked, op);
 }
 
@@ -199,7 +251,7 @@ static struct op *ask_tubes(void)
 
 static void got_nodes(struct op *op)
 {
-	if (answered(&parts[NODES], op))
+	if (answered(&parts[NODES], op->failed))
 		known_nodes = *container_of(op, struct nodes_asked, op);
 }
 
@@ -216,8 +268,8 @@ static void ask_store(void)
 		struct op *(*new)(void);
 		void (*done)(struct op *op);
 	} questions[PARTS] = {
-		{ OP_RUNS, ask_runs, got_runs }, { OP_TUBES, ask_tubes, got_tubes },
-		{ OP_NODES, ask_nodes, got_nodes },
+		[TUBES] = { OP_TUBES, ask_tubes, got_tubes },
+		[NODES] = { OP_NODES, ask_nodes, got_nodes },
 	};
 	int64_t now = commit_now();
 
@@ -231,17 +283,19 @@ static void ask_store(void)
 		part->asked = true;
 		part->since = now;
 		part->asks = alarm_wall();
+		if (i == RUNS) {
+			runs_next = schedule_hold(schedule_first());
+			ask_runs(-1, 0, NULL);
+			continue;
+		}
 		op = questions[i].new();
 		op->kind = questions[i].kind;
 		op->done = questions[i].done;
-		if (i == RUNS)
-			store->runs(container_of(op, struct runs_asked, op));
-		else
-			pg_ask(op);
+		pg_ask(op);
 	}
 }
 
-/* Tubes: those with most jobs */
+/* Tubes: those with buried jobs or dead letters, and those with most */
 
 static struct tube_line *line_of(const char *name)
 {
@@ -266,6 +320,8 @@ static void take_tube(const char *name, const int64_t *count, bool paused)
 
 	for (int state = 0; state < STATES; state++)
 		jobs += count[state];
+	if (count[BURIED] || settings_is_dead_letter(name))
+		jobs += MANY;
 	if (tube_count == SHOWN && jobs <= tubes[fewest].jobs)
 		return;
 	to = line_of(name);
@@ -379,31 +435,17 @@ static void add_tube(const struct tube_line *line)
 				  line->paused));
 }
 
-/* A schedule that is newer than the store's answer may have run: nothing is said then. */
-static json_t *last_run(const struct schedule *schedule)
-{
-	const struct runs_asked *known = known_runs;
-
-	for (size_t i = 0; known && i < known->found; i++)
-		if (known->runs[i].schedule == schedule->id)
-			return json_of_run(&known->runs[i]);
-	for (size_t i = 0; known && i < known->count; i++)
-		if (known->schedules[i] == schedule->id)
-			return json_null();
-	return NULL;
-}
-
 /* The schedule may have gone since it was found. */
 static void add_schedule(const struct schedule *schedule)
 {
-	json_t *last = last_run(schedule), *json;
+	const struct run_row *last = &schedule->last;
+	json_t *json;
 
-	if (!schedule->definition) {
-		json_decref(last);
+	if (!schedule->definition)
 		return;
-	}
-	json = json_of_schedule(schedule, last ? last : json_null());
-	if (!last)
+	json = json_of_schedule(schedule, last->time ? json_of_run(last) : json_null());
+	/* A schedule that is newer than the store's answer may have run: nothing is said then. */
+	if (!last->schedule)
 		json_object_del(json, "last");
 	add("schedules", json);
 }
@@ -448,7 +490,7 @@ static void give(struct ask *ask)
 	struct evbuffer *out = must(evbuffer_new());
 
 	evbuffer_add(out, text, strlen(text));
-	http_text(ask, out);
+	http_text(ask, HTTP_OK, out);
 	evbuffer_free(out);
 }
 
@@ -542,7 +584,8 @@ static void lost(struct ask *ask)
 	http_end(ask);
 }
 
-static void answer(struct ask *ask, void (*how)(struct ask *ask))
+/** status_wait - answer when all is known as it is now; the request's more is freed then */
+void status_wait(struct ask *ask, void (*how)(struct ask *ask))
 {
 	struct reader *reader;
 
@@ -560,10 +603,16 @@ static void answer(struct ask *ask, void (*how)(struct ask *ask))
 		begin();
 }
 
+/** status_made - what is known, in the function that status_wait() calls */
+const json_t *status_made(void)
+{
+	return made;
+}
+
 /** status_answer - answer with what the page shows */
 void status_answer(struct ask *ask)
 {
-	answer(ask, give);
+	status_wait(ask, give);
 }
 
 /* Servers as the store knows them now, not as an older snapshot for the page had them */
@@ -582,11 +631,12 @@ static void give_servers(struct ask *ask)
 /** status_servers - answer with the servers that there are */
 void status_servers(struct ask *ask)
 {
-	answer(ask, give_servers);
+	status_wait(ask, give_servers);
 }
 
 /** status_start - be ready to answer pages */
 void status_start(struct event_base *base)
 {
 	turn = must(evtimer_new(base, go_on, NULL));
+	runs_turn = must(evtimer_new(base, ask_runs, NULL));
 }

@@ -10,6 +10,8 @@
 struct event_base;
 
 void status_start(struct event_base *base);
+void status_wait(struct ask *ask, void (*how)(struct ask *ask));
+const json_t *status_made(void);
 void status_answer(struct ask *ask);
 void status_servers(struct ask *ask);
 

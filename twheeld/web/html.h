@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Pages as HTML. Whatever has a name was named by others: it becomes text, never markup.
+ */
+#ifndef TWHEELD_HTML_H
+#define TWHEELD_HTML_H
+
+#include <event2/buffer.h>
+
+#include "web/http.h"
+
+struct zone;
+
+void html_add(struct evbuffer *out, const char *format, ...);
+void html_time(struct evbuffer *out, int64_t ns, const struct zone *zone, int64_t now);
+void html_span(struct evbuffer *out, int64_t ns);
+void html_bytes(struct evbuffer *out, const char *bytes, size_t length);
+void html_table(struct evbuffer *out, const char *id, const char *const *heads, size_t count);
+struct evbuffer *html_begin(struct ask *ask, const char *title);
+void html_end(struct ask *ask, int code, struct evbuffer *out);
+void html_fail(struct ask *ask, int code, const char *why);
+
+#endif

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The pages of a schedule, and of a tube.
+ */
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "cron/schedule.h"
+#include "jobs/settings.h"
+#include "web/html.h"
+#include "web/jobs.h"
+#include "web/json.h"
+#include "web/page.h"
+#include "when/calendar.h"
+#include "when/zone.h"
+
+#define RUNS_SHOWN 50
+#define NEXT_TIMES 5
+/* Of a chart, in its own units */
+#define CHART_WIDTH 600
+#define CHART_HEIGHT 80
+
+static void add_pair(struct evbuffer *out, const char *name, const char *value)
+{
+	html_add(out, "<div><dt>%r</dt><dd>%s</dd></div>\n", name, value);
+}
+
+static void add_number(struct evbuffer *out, const char *name, int64_t number, const char *unit)
+{
+	html_add(out, "<div><dt>%r</dt><dd>%d%r</dd></div>\n", name, number, unit);
+}
+
+/* Runs */
+
+static int64_t lateness_of(const struct run_row *run)
+{
+	return run->job > 0 && run->created > run->time ? run->created - run->time : 0;
+}
+
+static bool has_ended(const struct run_row *run)
+{
+	return run->job > 0 && run->ended && run->result != RUN_OPEN;
+}
+
+static int64_t duration_of(const struct run_row *run)
+{
+	return has_ended(run) && run->ended > run->created ? run->ended - run->created : 0;
+}
+
+static bool is_bad(const struct run_row *run)
+{
+	return run->result == RUN_FAILED || run->result == RUN_BURIED || run->result == RUN_MISSED;
+}
+
+/* Bars, the last run at the right. What is seen there stands in the table, too. */
+static void add_chart(struct evbuffer *out, const struct runs_asked *asked, const char *what,
+		      int64_t (*of)(const struct run_row *run))
+{
+	int64_t most = 0, width = CHART_WIDTH / RUNS_SHOWN;
+
+	for (size_t i = 0; i < asked->found; i++)
+		most = of(&asked->runs[i]) > most ? of(&asked->runs[i]) : most;
+	html_add(out, "<figure><svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%r of the"
+		 " last %d runs, at most ", (int64_t)CHART_WIDTH, (int64_t)CHART_HEIGHT, what,
+		 (int64_t)asked->found);
+	html_span(out, most);
+	html_add(out, "\">");
+	for (size_t i = 0; i < asked->found; i++) {
+		const struct run_row *run = &asked->runs[i];
+		int64_t height = most ? of(run) * (CHART_HEIGHT - 2) / most + 2 : 2;
+
+		html_add(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"%r/>",
+			 CHART_WIDTH - width * (int64_t)(i + 1), CHART_HEIGHT - height, width - 1,
+			 height, is_bad(run) ? " class=\"bad\"" : "");
+	}
+	html_add(out, "</svg><figcaption>%r, at most ", what);
+	html_span(out, most);
+	html_add(out, "</figcaption></figure>\n");
+}
+
+static void add_run(struct evbuffer *out, const struct run_row *run, const struct zone *zone,
+		    int64_t now)
+{
+	html_add(out, "<tr><th scope=\"row\" class=\"time\">");
+	html_time(out, run->time, zone, now);
+	html_add(out, "</th><td data-of=\"Shard\">%d</td><td data-of=\"Job\">",
+		 (int64_t)run->shard);
+	if (run->job > 0)
+		html_add(out, "%d", run->job);
+	html_add(out, "</td><td data-of=\"Result\"%r>%r%r</td><td data-of=\"Made late by\">",
+		 is_bad(run) ? " class=\"wrong\"" : "", json_of_result(run),
+		 run->time % SECOND ? ", by hand" : "");
+	if (run->job > 0)
+		html_span(out, lateness_of(run));
+	html_add(out, "</td><td data-of=\"Took\">");
+	if (has_ended(run))
+		html_span(out, duration_of(run));
+	html_add(out, "</td><td data-of=\"Ended\" class=\"time\">");
+	if (run->ended && run->result != RUN_OPEN)
+		html_time(out, run->ended, zone, now);
+	html_add(out, "</td></tr>\n");
+}
+
+static void add_runs(struct evbuffer *out, const struct runs_asked *asked, const struct zone *zone,
+		     int64_t now)
+{
+	static const char *const heads[] = {
+		"Time", "Shard", "Job", "Result", "Made late by", "Took", "Ended"
+	};
+
+	html_add(out, "<section data-live id=\"runs-all\" aria-labelledby=\"runs-title\">"
+		 "<h2 id=\"runs-title\">Runs</h2>\n");
+	if (asked->found) {
+		html_add(out, "<div class=\"charts\">");
+		add_chart(out, asked, "Duration", duration_of);
+		add_chart(out, asked, "Lateness", lateness_of);
+		html_add(out, "</div>\n");
+	}
+	html_table(out, "runs", heads, ARRAY_SIZE(heads));
+	for (size_t i = 0; i < asked->found; i++)
+		add_run(out, &asked->runs[i], zone, now);
+	html_add(out, "</tbody></table>\n<p class=\"note\">%r</p></section>\n", asked->found ?
+		 asked->found == RUNS_SHOWN ? "These are the last ones." : "" : "None yet.");
+}
+
+/* A schedule */
+
+static void add_definition(struct evbuffer *out, const struct schedule *schedule, bool reads)
+{
+	static const char *const misfires[] = {
+		[MISFIRE_ONCE] = "once", [MISFIRE_SKIP] = "skip", [MISFIRE_ALL] = "all",
+	};
+	static const char *const overlaps[] = {
+		[OVERLAP_NO] = "no", [OVERLAP_YES] = "yes", [OVERLAP_WAIT] = "wait",
+	};
+	const struct definition *definition = schedule->definition;
+
+	html_add(out, "<section aria-labelledby=\"definition-title\"><h2 id=\"definition-title\">"
+		 "Definition</h2>\n<dl>\n<div><dt>When</dt><dd><code>%s</code></dd></div>\n"
+		 "<div><dt>Tube</dt><dd><a href=\"%/tubes/%u\">%s</a></dd></div>\n"
+		 "<div><dt>Line</dt><dd>%s:%d</dd></div>\n", definition->when, definition->tube,
+		 definition->tube, schedule->file, (int64_t)definition->line);
+	add_pair(out, "Zone", *definition->zone ? definition->zone : "the server's");
+	add_pair(out, "OVERLAP", overlaps[definition->overlap]);
+	add_pair(out, "MISFIRE", misfires[definition->misfire]);
+	add_number(out, "MISFIRE_AFTER", definition->late, " s");
+	add_number(out, "JITTER", definition->jitter, " s");
+	add_number(out, "SHARDS", definition->shards, "");
+	add_number(out, "PRI", definition->pri, "");
+	add_number(out, "TTR", definition->ttr, " s");
+	if (definition->after)
+		add_pair(out, "AFTER", definition->after);
+	if (definition->dates_path)
+		add_pair(out, "CALENDAR", definition->dates_path);
+	html_add(out, "</dl>\n");
+	if (reads)
+		html_bytes(out, definition->body, strlen(definition->body));
+	else
+		html_add(out, "<p class=\"note\">What its jobs have as their bodies is shown to who"
+			 " has logged in.</p>\n");
+	html_add(out, "</section>\n");
+}
+
+static void add_next(struct evbuffer *out, const struct schedule *schedule, const struct zone *zone,
+		     int64_t now)
+{
+	int64_t time = schedule->time;
+
+	html_add(out, "<section data-live id=\"next-all\" aria-labelledby=\"next-title\">"
+		 "<h2 id=\"next-title\">Next times</h2>\n");
+	if (schedule_is_paused(schedule))
+		html_add(out, "<p class=\"wrong\">It is paused%r.</p>", schedule->paused ? "" :
+			 " by its line");
+	html_add(out, "<ul id=\"next\">\n");
+	for (int i = 0; i < NEXT_TIMES && time != CALENDAR_NEVER && !schedule_is_paused(schedule);
+	     i++) {
+		html_add(out, "<li class=\"time\">");
+		html_time(out, time * SECOND, zone, now);
+		html_add(out, "</li>\n");
+		time = schedule_next(schedule, time);
+	}
+	html_add(out, "</ul></section>\n");
+}
+
+static void told_runs(struct op *op)
+{
+	struct runs_asked *asked = container_of(op, struct runs_asked, op);
+	struct ask *ask = asked->arg;
+	struct schedule *schedule = schedule_find(ask->name);
+	const struct definition *definition = schedule ? schedule->definition : NULL;
+	const char *name = definition ? definition->zone : "";
+	struct zone *zone;
+	struct evbuffer *out;
+
+	if (op->failed || !ask->request || !schedule) {
+		http_fail(ask, HTTP_SERVUNAVAIL, "the store can't be read");
+		free(asked->runs);
+		return;
+	}
+	zone = must(zone_get(*name ? name : NULL));
+	out = html_begin(ask, schedule->name);
+	if (definition)
+		add_next(out, schedule, zone, alarm_wall());
+	else
+		html_add(out, "<p class=\"wrong\">No file has it any more.</p>\n");
+	add_runs(out, asked, zone, alarm_wall());
+	if (definition)
+		add_definition(out, schedule, ask->reads);
+	zone_put(zone);
+	free(asked->runs);
+	html_end(ask, HTTP_OK, out);
+}
+
+/** page_schedule - the page of a schedule, also of one that no file has any more */
+void page_schedule(struct ask *ask)
+{
+	struct schedule *schedule = schedule_find(ask->name);
+	struct runs_asked *asked;
+
+	if (!schedule) {
+		http_fail(ask, HTTP_NOTFOUND, "there is no schedule '%s'", ask->name);
+		return;
+	}
+	asked = zalloc(sizeof(*asked) + sizeof(*asked->schedules));
+	asked->op.kind = OP_RUNS;
+	asked->op.done = told_runs;
+	asked->arg = ask;
+	asked->most = RUNS_SHOWN;
+	asked->count = 1;
+	asked->schedules[0] = schedule->id;
+	store->runs(asked);
+}
+
+/* A tube */
+
+/* A body that is no text has a character of two bytes at most for each of its own. */
+static void add_body(struct evbuffer *out, const json_t *job)
+{
+	const json_t *body = json_object_get(job, "body");
+	const char *text = json_string_value(body);
+	size_t length = json_string_length(body), left = 0;
+	char *bytes = must(malloc(length + 1));
+
+	if (!strcmp(json_string_value(json_object_get(job, "encoding")), "utf-8")) {
+		html_bytes(out, text, length);
+	} else {
+		for (size_t i = 0; i < length; i++) {
+			unsigned char byte = text[i];
+
+			if (byte >= 0x80)
+				byte = byte << 6 | (text[++i] & 0x3f);
+			bytes[left++] = byte;
+		}
+		html_bytes(out, bytes, left);
+	}
+	free(bytes);
+}
+
+static void add_job(struct evbuffer *out, const json_t *job, bool reads)
+{
+	static const char *const numbers[] = {
+		"pri", "age", "delay", "ttr", "reserves", "timeouts", "releases", "buries", "kicks",
+	};
+	const char *state = json_string_value(json_object_get(job, "state"));
+
+	if (!state)
+		return;
+	html_add(out, "<section><h3>The first that is %s: job %d</h3>\n<dl>", state,
+		 json_number(job, "id"));
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		add_number(out, numbers[i], json_number(job, numbers[i]), "");
+	html_add(out, "</dl>\n");
+	if (reads)
+		add_body(out, job);
+	else
+		html_add(out, "<p class=\"note\">Its body is shown to who has logged in.</p>\n");
+	html_add(out, "</section>\n");
+}
+
+static void looked(struct ask *ask, const json_t *answer)
+{
+	static const struct {
+		const char *name, *label;
+	} counts[] = {
+		{ "current-jobs-ready", "Ready" }, { "current-jobs-reserved", "Reserved" },
+		{ "current-jobs-delayed", "Delayed" }, { "current-jobs-buried", "Buried" },
+		{ "current-watching", "Clients that watch it" },
+		{ "current-waiting", "Waiting clients" }, { "total-jobs", "Put" },
+		{ "cmd-delete", "Deleted" },
+	};
+	const json_t *tube = json_object_get(answer, "tube"), *job;
+	const struct tube_settings *settings = settings_tube(ask->name);
+	struct evbuffer *out = html_begin(ask, ask->name);
+	size_t i;
+
+	html_add(out, "<section data-live id=\"tube\" aria-labelledby=\"jobs-title\">"
+		 "<h2 id=\"jobs-title\">Jobs of this tube</h2>\n<dl>");
+	for (i = 0; i < ARRAY_SIZE(counts); i++)
+		add_number(out, counts[i].label, json_number(tube, counts[i].name), "");
+	if (settings->tries)
+		add_number(out, "Tries", settings->tries, "");
+	if (settings->dead_letter)
+		html_add(out, "<div><dt>Dead letters</dt><dd><a href=\"%/tubes/%u\">%s</a></dd>"
+			 "</div>", settings->dead_letter, settings->dead_letter);
+	html_add(out, "</dl>\n");
+	json_array_foreach(json_object_get(answer, "jobs"), i, job)
+		add_job(out, job, ask->reads);
+	html_add(out, "</section>\n");
+	html_end(ask, HTTP_OK, out);
+}
+
+/** page_tube - the page of a tube */
+void page_tube(struct ask *ask)
+{
+	jobs_look(ask, looked);
+}
