@@ -27,6 +27,7 @@ static const struct {
 	{ "tubes", cmd_tubes, "which tubes twheeld has" },
 	{ "peek", cmd_peek, "show a job" },
 	{ "kick", cmd_kick, "have jobs ready that are buried or delayed" },
+	{ "back", cmd_back, "send dead letters back to where they came from" },
 	{ "delete", cmd_delete, "delete jobs" },
 	{ "bench", cmd_bench, "what timers cost on this machine" },
 };

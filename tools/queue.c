@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheel put, tubes, peek, kick, delete: the jobs of twheeld, for a shell.
+ * twheel put, tubes, peek, kick, back, delete: the jobs of twheeld, for a shell.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,13 +17,14 @@ static struct {
 	const char *state;
 	const char *pri;
 	__u64 delay, ttr;	/* seconds */
+	__u64 every;		/* ms */
 	bool has_delay, has_ttr;
 	char **words;
 	int count;
 	const char *path;	/* of put */
 } said;
 
-enum { KEY_DELAY = 256, KEY_TTR, KEY_BODY };
+enum { KEY_DELAY = 256, KEY_TTR, KEY_BODY, KEY_EVERY };
 
 static __u64 seconds(const char *arg, struct argp_state *state)
 {
@@ -64,6 +65,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_TTR:
 		said.ttr = seconds(arg, state);
 		said.has_ttr = true;
+		return 0;
+	case KEY_EVERY:
+		if (!parse_duration(arg, &said.every) || said.every / 1000000 > UINT32_MAX)
+			argp_error(state, NO_DURATION, arg);
+		said.every /= 1000000;
 		return 0;
 	case ARGP_KEY_ARG:
 		said.words[said.count++] = arg;
@@ -317,6 +323,59 @@ int cmd_kick(int argc, char **argv)
 	if (said.json)
 		return print_json(answer);
 	printf("jobs kicked: %lld\n", number(answer, "count"));
+	return finish_output(STATUS_OK);
+}
+
+/* Back from the dead letters */
+
+static int back_jobs(void)
+{
+	__u64 wait = 0;
+	int status = STATUS_OK;
+	json_t *answer;
+	char *path;
+
+	for (int i = 0; i < said.count; i++) {
+		if (!is_number(said.words[i]))
+			return fail(STATUS_USAGE, "'%s' is no job's number", said.words[i]);
+		if (asprintf(&path, "%s?delay=%llu", ask_path("jobs/%s/back", said.words[i]),
+			     wait) < 0)
+			need(NULL);
+		if (ask_json("POST", path, NULL, &answer))
+			status = fail(STATUS_FAILED, "job %s is as it was", said.words[i]);
+		else
+			wait += said.every;
+	}
+	return status;
+}
+
+int cmd_back(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		OPTION_SOCKET,
+		{ "every", KEY_EVERY, "TIME", 0, "The first is ready at once, each further one so"
+		  " long after the one before (0)", 0 },
+		{}
+	};
+	char *path, *tube;
+	json_t *answer;
+	int status;
+
+	read_words(argc, argv, options, "JOB...\nTUBE [COUNT]", "Sends dead letters back to the"
+		   " tube from which they came, where they have all their tries again: jobs by their"
+		   " numbers, or so many of a tube (all).");
+	if (said.count && is_number(said.words[0]))
+		return back_jobs();
+	if (!said.count || said.count > 2 || (said.count > 1 && !is_number(said.words[1])))
+		return fail(STATUS_USAGE, "write twheel back JOB..., or twheel back TUBE COUNT");
+	tube = ask_path("tubes/%s/back", said.words[0]);
+	if (asprintf(&path, "%s?every=%llu%s%s", tube, said.every, said.count > 1 ? "&count=" : "",
+		     said.count > 1 ? said.words[1] : "") < 0)
+		need(NULL);
+	status = ask_json("POST", path, NULL, &answer);
+	if (status)
+		return status;
+	printf("jobs sent back: %lld\n", number(answer, "count"));
 	return finish_output(STATUS_OK);
 }
 

@@ -34,6 +34,7 @@ int cmd_delete(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_jobs(int argc, char **argv);
 int cmd_kick(int argc, char **argv);
+int cmd_back(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_peek(int argc, char **argv);
 int cmd_put(int argc, char **argv);

@@ -466,6 +466,71 @@ static void kicked(struct op *op)
 	end_request(request, NULL);
 }
 
+/* Send back from the dead letters: one piece, then the next. */
+
+static void back_on(struct conn *conn);
+
+static void went_back(struct op *op)
+{
+	struct request *request = of(op);
+	struct conn *conn = op->conn;
+	bool one = op->kind == OP_BACK_JOB;
+
+	for (size_t i = 0; i < request->found; i++) {
+		/* A priority, or a time */
+		if (request->jobs[i].row.ord <= UINT32_MAX)
+			tube_has_jobs(request->jobs[i].tube);
+		else
+			engine->due(request->jobs[i].row.ord);
+	}
+	conn->kicked += request->found;
+	conn->kick_left -= request->found;
+	if (!one && conn->state != DEAD && request->found && conn->kick_left)
+		back_on(conn);
+	else if (!one && (conn->kicked || !op->failed))
+		conn_printf(conn, "KICKED %u\r\n", conn->kicked);
+	else
+		conn_reply(conn, result_of(request, "KICKED"));
+	end_request(request, NULL);
+}
+
+static void back(struct conn *conn, enum op_kind kind, int64_t id)
+{
+	struct request *request = new_request(kind, conn, went_back);
+
+	request->op.row.id = id;
+	request->op.row.ord = kind == OP_BACK_JOB ? conn->back_every :
+		conn->kicked * conn->back_every;
+	request->pause = conn->back_every;
+	request->count = conn->kick_left;
+	trace_of_request(&request->op, conn->use, DEED_KICKED);
+	set_tube(request, conn->use->name);
+	commit_submit(&request->op);
+}
+
+/* Each piece has its time. */
+static void back_on(struct conn *conn)
+{
+	conn->late_at = 0;
+	back(conn, OP_BACK, 0);
+}
+
+static void do_back(struct conn *conn, const struct command *cmd)
+{
+	conn->kick_left = cmd->id < UINT32_MAX ? cmd->id : UINT32_MAX;
+	conn->kicked = 0;
+	conn->back_every = cmd->pri * MILLISECOND;
+	back(conn, OP_BACK, 0);
+}
+
+static void do_back_job(struct conn *conn, const struct command *cmd)
+{
+	conn->kick_left = 1;
+	conn->kicked = 0;
+	conn->back_every = cmd->pri * MILLISECOND;
+	back(conn, OP_BACK_JOB, cmd->id <= INT64_MAX ? cmd->id : 0);
+}
+
 /* Kick one piece, then the next. The job that is kicked first goes to the client that waits. */
 static void kick(struct conn *conn, enum state state)
 {
@@ -995,6 +1060,8 @@ const struct engine engine_cluster = {
 		[CMD_DELETE] = do_delete,
 		[CMD_KICK] = do_kick,
 		[CMD_KICK_JOB] = do_kick_job,
+		[CMD_BACK] = do_back,
+		[CMD_BACK_JOB] = do_back_job,
 		[CMD_PAUSE_TUBE] = do_pause_tube,
 		[CMD_STATS] = do_stats,
 		[CMD_STATS_JOB] = do_stats_job,

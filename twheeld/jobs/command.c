@@ -91,7 +91,7 @@ static void do_late(struct conn *conn)
 		conn_reply(conn, "KICKED");
 	else if (kind == OP_TAKE)
 		conn_reply(conn, conn_deadline_soon(conn) ? "DEADLINE_SOON" : "TIMED_OUT");
-	else if (kind == OP_KICK && conn->kicked)
+	else if ((kind == OP_KICK || kind == OP_BACK) && conn->kicked)
 		conn_printf(conn, "KICKED %u\r\n", conn->kicked);
 	else
 		conn_reply(conn, kind == OP_PUT ? "OUT_OF_MEMORY" : "INTERNAL_ERROR");

@@ -54,6 +54,7 @@ struct conn {
 	bool kick_buried, kick_failed;
 	struct cursor kick_from;
 	char *name, *who;	/* the name that the client gave; that and its address, or NULL */
+	int64_t back_every;	/* ns between two jobs that are sent back */
 	struct conn *prev, *next;	/* the list of clients that can go on */
 };
 

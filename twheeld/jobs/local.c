@@ -341,6 +341,14 @@ static void do_kick_job(struct conn *conn, const struct command *cmd)
 	job_unfind(job);
 }
 
+static void end_kick(struct conn *conn, bool unreadable)
+{
+	if ((conn->kick_failed || unreadable) && !conn->kicked)
+		conn_reply(conn, "INTERNAL_ERROR");
+	else
+		conn_printf(conn, "KICKED %u\r\n", conn->kicked);
+}
+
 static void kick_piece(struct conn *conn);
 
 static void kicked(struct op *op)
@@ -379,12 +387,8 @@ static void kick_piece(struct conn *conn)
 		conn->kick_left--;
 		write_kick(conn, job, kicked);
 	}
-	if (conn->pending)
-		return;
-	if ((conn->kick_failed || found == UNREADABLE) && !conn->kicked)
-		conn_reply(conn, "INTERNAL_ERROR");
-	else
-		conn_printf(conn, "KICKED %u\r\n", conn->kicked);
+	if (!conn->pending)
+		end_kick(conn, found == UNREADABLE);
 }
 
 static void do_kick(struct conn *conn, const struct command *cmd)
@@ -395,6 +399,125 @@ static void do_kick(struct conn *conn, const struct command *cmd)
 	conn->kick_from = CURSOR_BEGIN;
 	conn->kick_buried = conn->use->count[BURIED] > 0;
 	kick_piece(conn);
+}
+
+/* Send back from the dead letters */
+
+/* A job without a further try is a dead letter for good: all of its tries are before it again. */
+static void write_back(struct conn *conn, struct job *job, struct tube *to, int64_t wait,
+		       void (*done)(struct op *op))
+{
+	int64_t unit = to->settings->unit;
+	struct row row = job->row;
+
+	row.kicks++;
+	row.reserves = 0;
+	row.tube = to->commit.id;
+	row.state = wait ? DELAYED : READY;
+	row.ord = wait ? alarm_now() + wait : row.pri;
+	row.delay = (wait + unit - 1) / unit;
+	job_detach(job);
+	command_write(conn, job, OP_CHANGE, &row, done);
+}
+
+/* The next dead letter of a tube, which no worker has, and the tube from which it came */
+static enum found next_letter(struct tube *tube, int64_t *after, struct job **job,
+			      struct tube **from)
+{
+	char name[TUBE_NAME_MAX + 1];
+
+	while (store_letter(tube->commit.id, *after, after, name)) {
+		enum found found = *after ? job_find(*after, job) : NOT_THERE;
+
+		if (!*after || found == UNREADABLE)
+			return found;
+		if (found == NOT_THERE)
+			continue;
+		if (!(*job)->busy && (*job)->row.state != RESERVED && (*job)->tube == tube) {
+			*from = tube_get(name);
+			if (*from)
+				return FOUND;
+			job_unfind(*job);
+			return UNREADABLE;
+		}
+		job_unfind(*job);
+	}
+	return UNREADABLE;
+}
+
+static void back_piece(struct conn *conn);
+
+static void went_back(struct op *op)
+{
+	struct conn *conn = op->conn;
+
+	if (job_written(op)) {
+		conn->kicked++;
+		job_attach(op->job, op->row.state);
+	} else {
+		conn->kick_failed = true;
+		command_take_back(op);
+	}
+	conn_op_done(conn);
+	if (!conn->pending && conn->state != DEAD)
+		back_piece(conn);
+}
+
+static void back_piece(struct conn *conn)
+{
+	uint32_t first = conn->kicked;
+	enum found found = FOUND;
+	struct tube *from;
+	struct job *job;
+
+	while (conn->kick_left && conn->pending < KICK_PIECE && !conn->kick_failed) {
+		found = next_letter(conn->use, &conn->kick_from.id, &job, &from);
+		if (found != FOUND)
+			break;
+		conn->kick_left--;
+		write_back(conn, job, from, (first + conn->pending) * conn->back_every, went_back);
+	}
+	if (!conn->pending)
+		end_kick(conn, found == UNREADABLE);
+}
+
+static void do_back(struct conn *conn, const struct command *cmd)
+{
+	conn->kick_left = cmd->id < UINT32_MAX ? cmd->id : UINT32_MAX;
+	conn->kicked = 0;
+	conn->kick_failed = false;
+	conn->kick_from = (struct cursor){ 0 };
+	conn->back_every = cmd->pri * MILLISECOND;
+	back_piece(conn);
+}
+
+static void back_job_done(struct op *op)
+{
+	command_changed(op, "KICKED");
+}
+
+static void do_back_job(struct conn *conn, const struct command *cmd)
+{
+	struct job *job;
+	enum found found = job_find(cmd->id, &job);
+	int64_t after = (int64_t)cmd->id - 1;
+	struct tube *from;
+
+	if (found == FOUND) {
+		struct tube *tube = job->tube;
+
+		job_unfind(job);
+		found = next_letter(tube, &after, &job, &from);
+	}
+	if (found == FOUND && job->row.id == (int64_t)cmd->id) {
+		write_back(conn, job, from, cmd->pri * MILLISECOND, back_job_done);
+		return;
+	}
+	if (found == FOUND) {
+		job_unfind(job);
+		tube_put(from);
+	}
+	command_sorry(conn, found == UNREADABLE ? UNREADABLE : NOT_THERE);
 }
 
 /* Tubes */
@@ -614,6 +737,8 @@ const struct engine engine_local = {
 		[CMD_RESERVE_JOB] = do_reserve_job,
 		[CMD_KICK] = do_kick,
 		[CMD_KICK_JOB] = do_kick_job,
+		[CMD_BACK] = do_back,
+		[CMD_BACK_JOB] = do_back_job,
 		[CMD_PAUSE_TUBE] = do_pause_tube,
 		[CMD_STATS] = do_stats,
 		[CMD_STATS_JOB] = do_stats_job,

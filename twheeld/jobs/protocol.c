@@ -59,6 +59,9 @@ static const struct {
 	[CMD_PAUSE_TUBE] = { "pause-tube", FORM_PAUSE },
 	[CMD_CLIENT] = { "client ", FORM_NAME },
 	[CMD_NOTE] = { "note ", FORM_NOTE },
+	/* How many, and ms between two; which job, and ms until it is ready: id and pri */
+	[CMD_BACK] = { "back ", FORM_BURY },
+	[CMD_BACK_JOB] = { "back-job ", FORM_BURY },
 };
 
 static bool number(const char **at, uint64_t most, uint64_t *to)

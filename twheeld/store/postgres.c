@@ -96,6 +96,9 @@ static const char *const upgrades[] = {
 	" tube text COLLATE \"C\" NOT NULL, client text NOT NULL, note bytea NOT NULL,"
 	" PRIMARY KEY(job, until));"
 	"ALTER TABLE twheeld.runs ADD COLUMN count bigint NOT NULL DEFAULT 1;",
+	/* The tube from which a job came to the dead letters */
+	"ALTER TABLE twheeld.jobs ADD COLUMN origin text;"
+	"CREATE INDEX jobs_back ON twheeld.jobs(tube, id) WHERE origin IS NOT NULL;",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)

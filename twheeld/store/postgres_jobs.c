@@ -244,6 +244,7 @@ bool pg_put(struct op *op)
 }
 
 #define CHANGE "UPDATE twheeld.jobs SET digest = CASE WHEN tube = $3 THEN digest END," \
+	" origin = CASE WHEN tube = $3 THEN origin ELSE tube END," \
 	" tube = $3, state = $4, ord = " ORDER("$4::bigint", "$5") ", pri = $6," \
 	" delay = $7, reserves = $8, timeouts = $9, releases = $10, buries = $11," \
 	" kicks = $12, owner = 0, token = token + 1 WHERE id = $1 AND token = $2" \
@@ -539,6 +540,38 @@ static bool kick(struct request *request)
 }
 
 /*
+ * Dead letters go back to where they came from, and are as new there. Each waits a bit longer than
+ * the one before.
+ */
+#define BACK(which) "WITH took AS (SELECT id FROM twheeld.jobs WHERE " which " AND state <> 3" \
+	" AND origin IS NOT NULL ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)," \
+	" waits AS (SELECT id, $3::bigint + $4::bigint * (row_number() OVER (ORDER BY id) - 1)" \
+	" AS wait FROM took) UPDATE twheeld.jobs SET tube = origin, origin = NULL, digest = NULL," \
+	" reserves = 0, kicks = kicks + 1, token = token + 1," \
+	" state = CASE WHEN wait > 0 THEN 1 ELSE 0 END," \
+	" ord = CASE WHEN wait > 0 THEN " PG_NOW " + wait ELSE pri END," \
+	" delay = (wait + 999999999) / 1000000000 FROM waits WHERE jobs.id = waits.id AND " TOOK \
+	" RETURNING jobs.tube, jobs.ord, jobs.scheduled, jobs.id, jobs.reserves, jobs.created"
+
+static bool back(struct request *request)
+{
+	PG_STATEMENT(one, BACK("id = $1"));
+	PG_STATEMENT(some, BACK("tube = $1"));
+	int64_t most = request->count < PIECE ? request->count : PIECE;
+	int64_t first = request->op.row.ord, every = request->pause;
+
+	if (!take_tubes(request, request->op.kind == OP_BACK_JOB ?
+			pg_do(&one, "iiii", request->op.row.id, most, first, every) :
+			pg_do(&some, "siii", request->tube, most, first, every)) ||
+	    !pg_trace_acts(&request->op, request->jobs, request->found))
+		return false;
+	for (size_t i = 0; i < request->found; i++)
+		if (request->jobs[i].row.ord <= UINT32_MAX)
+			pg_ready(request->jobs[i].tube);
+	return true;
+}
+
+/*
  * Make due jobs of all tubes ready, and find when the next one is due. (Without the SELECT, the
  * time might differ from row to row as far as the database knows, and it looks at all delayed
  * jobs.)
@@ -674,6 +707,9 @@ bool pg_job_op(struct op *op)
 		return kick(request);
 	case OP_KICK_JOB:
 		return kick_job(request);
+	case OP_BACK:
+	case OP_BACK_JOB:
+		return back(request);
 	case OP_LOOK:
 		return look(request);
 	case OP_PAUSE_TUBE:

@@ -82,6 +82,9 @@ static const char *const upgrades[] = {
 	"ALTER TABLE jobs ADD COLUMN scheduled INTEGER NOT NULL DEFAULT 0;"
 	"UPDATE jobs SET scheduled = 1 WHERE id IN (SELECT job FROM runs WHERE result < 2"
 	" AND job > 0);",
+	/* The tube from which a job came to the dead letters */
+	"ALTER TABLE jobs ADD COLUMN origin TEXT;"
+	"CREATE INDEX jobs_back ON jobs(tube) WHERE origin IS NOT NULL;",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
@@ -97,7 +100,7 @@ _Static_assert(SMALL_BODY == 2048, "what COLUMNS says");
 #define EMPTY "ready = 0 AND delayed = 0 AND buried = 0"
 
 static sqlite3_stmt *get_job, *get_body, *get_tube, *same_ord, *next_ord, *same_due, *next_due,
-	*get_runs, *get_traces;
+	*get_runs, *get_traces, *get_letter;
 
 static void run(const char *sql)
 {
@@ -166,6 +169,8 @@ static int64_t version_of_tables(void)
 {
 	if (ask("SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'tubes', 'jobs')") != 3)
 		return 0;
+	if (ask("SELECT count(*) FROM pragma_table_info('jobs') WHERE name = 'origin'"))
+		return 6;
 	if (ask("SELECT count(*) FROM sqlite_schema WHERE name = 'tries'"))
 		return 5;
 	if (ask("SELECT count(*) FROM sqlite_schema WHERE name = 'runs'"))
@@ -264,6 +269,9 @@ static void prepare_all(void)
 				  " state = 1 AND ord = ?1 AND id > ?2 ORDER BY id");
 	next_due = sqlite_prepare(db, "SELECT " COLUMNS " FROM jobs INDEXED BY jobs_due WHERE"
 				  " state = 1 AND ord > ?1 AND ord <= ?2 ORDER BY ord, id");
+	get_letter = sqlite_prepare(db, "SELECT id, origin FROM jobs INDEXED BY jobs_back WHERE"
+				    " tube = ?1 AND origin IS NOT NULL AND id > ?2 ORDER BY id"
+				    " LIMIT 1");
 	get_runs = sqlite_prepare(db, "SELECT time, shard, job, result, created, ended, count"
 				  " FROM runs"
 				  " WHERE schedule = ?1 ORDER BY time DESC, shard DESC LIMIT ?2");
@@ -844,6 +852,29 @@ void sqlite_last_runs(struct runs_asked *asked)
 	asked->op.failed = asked->op.failed || !all_traces(asked);
 	asked->op.done(&asked->op);
 	free(asked);
+}
+
+/**
+ * store_letter - find the next dead letter of a tube
+ * @tube: the tube
+ * @after: the id of the one before it
+ * @id: out: its id; 0: there is none
+ * @from: out: the tube from which it came, of TUBE_NAME_MAX + 1 bytes
+ *
+ * Return: false, having complained, if the store can't be read.
+ */
+bool store_letter(int64_t tube, int64_t after, int64_t *id, char *from)
+{
+	int ret;
+
+	sqlite3_bind_int64(get_letter, 1, tube);
+	sqlite3_bind_int64(get_letter, 2, after);
+	ret = sqlite3_step(get_letter);
+	*id = ret == SQLITE_ROW ? sqlite3_column_int64(get_letter, 0) : 0;
+	if (*id)
+		snprintf(from, TUBE_NAME_MAX + 1, "%s",
+			 (const char *)sqlite3_column_text(get_letter, 1));
+	return done(get_letter, *id || ret == SQLITE_DONE);
 }
 
 /* Takes rows until @each says no (then *more is false) or there are no more. */

@@ -26,7 +26,7 @@
 
 static sqlite3 *db;
 static sqlite3_stmt *begin, *commit, *rollback, *put, *change, *delete, *count_tube, *set_meta,
-	*forget_tube, *count_free, *count_pages, *get_same;
+	*forget_tube, *count_free, *count_pages, *get_same, *move;
 static struct tube_commit *touched;
 static int64_t next_id;
 static int64_t pages;		/* of the database at the last commit */
@@ -148,6 +148,17 @@ static bool prune(struct op *op)
 	return !op->row.size || set("forgotten", op->row.ord);
 }
 
+/* A job that goes to the dead letters can go back: then it is as new there. */
+static bool set_origin(const struct op *op)
+{
+	if (op->to == op->tube)
+		return true;
+	sqlite3_bind_int64(move, 1, op->row.id);
+	sqlite3_bind_text(move, 2, op->tube->name, -1, SQLITE_STATIC);
+	sqlite3_bind_text(move, 3, op->to->name, -1, SQLITE_STATIC);
+	return sqlite_step(move);
+}
+
 static bool write_op(struct op *op)
 {
 	switch (op->kind) {
@@ -157,7 +168,7 @@ static bool write_op(struct op *op)
 		bind_change(change, &op->row);
 		count(op->tube, op->from, op->from_urgent, -1);
 		count(op->to, op->row.state, op->row.pri < 1024, 1);
-		return sqlite_step(change) && runs_ended(op);
+		return set_origin(op) && sqlite_step(change) && runs_ended(op);
 	case OP_DELETE:
 		sqlite3_bind_int64(delete, 1, op->row.id);
 		count(op->tube, op->from, op->from_urgent, -1);
@@ -383,12 +394,16 @@ static void prepare_all(void)
 	begin = sqlite_prepare(db, "BEGIN IMMEDIATE");
 	commit = sqlite_prepare(db, "COMMIT");
 	rollback = sqlite_prepare(db, "ROLLBACK");
-	put = sqlite_prepare(db, "INSERT INTO jobs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+	put = sqlite_prepare(db, "INSERT INTO jobs(id, tube, state, ord, pri, delay, ttr, created,"
+			     " reserves, timeouts, releases, buries, kicks, body, digest, scheduled)"
+			     " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
 			     " ?11, ?12, ?13, ifnull(?14, x''), ?15, ?16)");
 	change = sqlite_prepare(db, "UPDATE jobs SET tube = ?2, state = ?3, ord = ?4, pri = ?5,"
 				" delay = ?6, ttr = ?7, created = ?8, reserves = ?9,"
 				" timeouts = ?10, releases = ?11, buries = ?12, kicks = ?13"
 				" WHERE id = ?1");
+	move = sqlite_prepare(db, "UPDATE jobs SET origin = CASE WHEN origin = ?3 THEN NULL"
+			      " ELSE ?2 END WHERE id = ?1");
 	delete = sqlite_prepare(db, "DELETE FROM jobs WHERE id = ?1");
 	count_tube = sqlite_prepare(db, "INSERT INTO tubes VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
 				    " ON CONFLICT(id) DO UPDATE SET ready = ready + excluded.ready,"

@@ -145,6 +145,7 @@ int64_t store_next_tube_id(void);
 /* Calls that give false, having complained, if the store can't be read: */
 bool store_tube_id(const char *name, int64_t *id);
 bool store_job(int64_t id, struct row *row, bool *found);
+bool store_letter(int64_t tube, int64_t after, int64_t *id, char *from);
 bool store_body(int64_t id, char **body, uint32_t *size);
 
 /* Where to go on reading in an order */

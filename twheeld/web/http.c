@@ -88,10 +88,12 @@ static const struct route {
 	ROUTE(LOOK, "/v1/tubes/{}/jobs", jobs_peek_tube, .local = true),
 	ROUTE(POST, "/v1/tubes/{}/jobs", jobs_put),
 	ROUTE(POST, "/v1/tubes/{}/kick", jobs_kick_tube),
+	ROUTE(POST, "/v1/tubes/{}/back", jobs_back_tube),
 	ROUTE(LOOK, "/v1/jobs/{}", jobs_peek, .local = true),
 	ROUTE(LOOK, "/v1/jobs/{}/tries", traces_of_job, .local = true),
 	ROUTE(DELETE, "/v1/jobs/{}", jobs_delete),
 	ROUTE(POST, "/v1/jobs/{}/kick", jobs_kick),
+	ROUTE(POST, "/v1/jobs/{}/back", jobs_back),
 };
 
 /*

@@ -496,8 +496,8 @@ static bool done(struct talk *talk, const struct reply *reply)
 
 	if (!strcmp(reply->line, "NOT_FOUND"))
 		return refuse(talk, HTTP_NOTFOUND, "there is no such job, or it is not in a state"
-			      " for that: a worker's own is the worker's, and only one that is"
-			      " buried or delayed can be kicked");
+			      " for that: a worker's own is the worker's, only one that is buried"
+			      " or delayed can be kicked, and only a dead letter sent back");
 	if (strcmp(reply->line, "DELETED") && strncmp(reply->line, "KICKED", 6))
 		return refuse_line(talk, reply->line);
 	/* The reply for one job has no number. */
@@ -507,27 +507,27 @@ static bool done(struct talk *talk, const struct reply *reply)
 					       (json_int_t)count));
 }
 
-static void do_one(struct ask *ask, const char *command)
+static void do_one(struct ask *ask, const char *command, const char *after)
 {
 	struct talk *talk;
 
 	if (!jobs_is_one(ask))
 		return;
 	talk = begin(ask);
-	evbuffer_add_printf(talk->out, "%s %s\r\n", command, ask->name);
+	evbuffer_add_printf(talk->out, "%s %s%s\r\n", command, ask->name, after);
 	go(talk, done);
 }
 
 /** jobs_kick - have a job that is buried or delayed ready */
 void jobs_kick(struct ask *ask)
 {
-	do_one(ask, "kick-job");
+	do_one(ask, "kick-job", "");
 }
 
 /** jobs_delete - delete a job that no worker has */
 void jobs_delete(struct ask *ask)
 {
-	do_one(ask, "delete");
+	do_one(ask, "delete", "");
 }
 
 /** jobs_kick_tube - make up to "jobs" buried jobs ready, or delayed ones if none is buried */
@@ -540,5 +540,32 @@ void jobs_kick_tube(struct ask *ask)
 		return;
 	talk = begin(ask);
 	evbuffer_add_printf(talk->out, "use %s\r\nkick %lld\r\n", ask->name, (long long)count);
+	go(talk, done);
+}
+
+/** jobs_back - send a dead letter back to the tube from which it came, after so many ms */
+void jobs_back(struct ask *ask)
+{
+	char after[32];
+	int64_t wait = 0;
+
+	if (!http_number(ask, "delay", UINT32_MAX, &wait))
+		return;
+	snprintf(after, sizeof(after), " %lld", (long long)wait);
+	do_one(ask, "back-job", after);
+}
+
+/** jobs_back_tube - send dead letters back, so many at most, with so many ms between them */
+void jobs_back_tube(struct ask *ask)
+{
+	int64_t count = UINT32_MAX, every = 0;
+	struct talk *talk;
+
+	if (!is_tube(ask) || !http_number(ask, "count", UINT32_MAX, &count) ||
+	    !http_number(ask, "every", UINT32_MAX, &every))
+		return;
+	talk = begin(ask);
+	evbuffer_add_printf(talk->out, "use %s\r\nback %lld %lld\r\n", ask->name,
+			    (long long)count, (long long)every);
 	go(talk, done);
 }
