@@ -206,10 +206,18 @@ static bool take_metrics_listen(const config_setting_t *setting, void *to)
 	return is_address(setting, text_of(setting));
 }
 
+static bool take_tokens(const config_setting_t *setting, void *to)
+{
+	((struct settings *)to)->tokens = text_of(setting);
+	return *text_of(setting) == '/' ||
+		wrong(setting, "tokens is the path of a file, which begins with /");
+}
+
 static bool take_metrics(const config_setting_t *setting, void *to)
 {
 	static const struct key keys[] = {
 		{ "listen", CONFIG_TYPE_STRING, take_metrics_listen },
+		{ "tokens", CONFIG_TYPE_STRING, take_tokens },
 		{ 0 }
 	};
 

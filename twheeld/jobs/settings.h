@@ -30,7 +30,7 @@ struct tube_settings {
 struct settings {
 	const char **listen;
 	size_t listens;
-	const char *metrics, *store, *user;
+	const char *metrics, *tokens, *store, *user;
 	int sync;			/* enum sync */
 	int64_t sync_ns;
 	int64_t job_size, connections;

@@ -28,6 +28,7 @@
 #include "server/systemd.h"
 #include "store/commit.h"
 #include "web/http.h"
+#include "web/login.h"
 #include "web/page.h"
 #include "web/schedules.h"
 #include "web/status.h"
@@ -96,6 +97,7 @@ static void reload(evutil_socket_t fd, short what, void *arg)
 	systemd_reloading();
 	settings = options.file ? settings_read(options.file) : NULL;
 	if (settings) {
+		login_read(settings->tokens);
 		settings_use(settings);
 		tube_settings_changed();
 		inform("%s was read again, and its settings of tubes are in force", options.file);
@@ -283,6 +285,8 @@ int main(int argc, char **argv)
 	open_sockets();
 	if (options.user)
 		become(options.user);
+	if (options.settings && !login_read(options.settings->tokens))
+		return 1;
 	if (options.settings)
 		settings_use(options.settings);
 	if (options_shared(options.dir)) {

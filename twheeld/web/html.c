@@ -11,6 +11,7 @@
 #include "base/util.h"
 #include "store/store.h"
 #include "when/zone.h"
+#include "web/act.h"
 #include "web/html.h"
 
 /* Of a body, so much is shown */
@@ -161,25 +162,53 @@ void html_table(struct evbuffer *out, const char *id, const char *const *heads, 
 	html_add(out, "</tr></thead><tbody>\n");
 }
 
-/** html_begin - the begin of a page */
-struct evbuffer *html_begin(struct ask *ask, const char *title)
+/* Find out where the paths of a page begin. */
+static void find_top(struct ask *ask)
 {
 	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(ask->request));
-	struct evbuffer *out = must(evbuffer_new());
 	size_t at = 0;
 
 	for (path = path && *path ? path + 1 : ""; *path && at + 3 < sizeof(top); path++)
 		if (*path == '/')
 			at += sprintf(top + at, "../");
 	strcpy(top + at, at ? "" : "./");
+}
+
+/** html_redirect - have the browser look at another page, whose path begins as all of ours */
+void html_redirect(struct ask *ask, const char *to)
+{
+	char path[100];
+
+	find_top(ask);
+	snprintf(path, sizeof(path), "%s%s", top, to);
+	http_redirect(ask, path);
+}
+
+static void add_login(struct ask *ask, struct evbuffer *out)
+{
+	if (ask->who)
+		html_add(out, "<form method=\"post\" action=\"%/logout\">"
+			 "<input type=\"hidden\" name=\"form\" value=\"%s\">%s, who may %r"
+			 " <button>Log out</button></form>", ask->form_token, ask->who,
+			 ask->operates ? "operate" : "read");
+}
+
+/** html_begin - the begin of a page */
+struct evbuffer *html_begin(struct ask *ask, const char *title)
+{
+	struct evbuffer *out = must(evbuffer_new());
+
+	find_top(ask);
 	html_add(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 		 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		 "<meta name=\"color-scheme\" content=\"light dark\"><title>%s</title>\n"
 		 "<link rel=\"stylesheet\" href=\"%/status.css\">"
 		 "<script src=\"%/status.js\" defer></script></head>\n<body>\n"
-		 "<header><a href=\"%/\">twheeld <b>%s</b></a></header>\n"
-		 "<p id=\"away\" role=\"alert\"></p>\n<main>\n<h1>%s</h1>\n",
-		 title, store_node, title);
+		 "<header><a href=\"%/\">twheeld <b>%s</b></a>", title, store_node);
+	add_login(ask, out);
+	html_add(out, "</header>\n<p id=\"away\" role=\"alert\"></p>\n<main>\n<h1>%s</h1>\n",
+		 title);
+	act_say(ask, out);
 	return out;
 }
 
@@ -194,7 +223,8 @@ void html_end(struct ask *ask, int code, struct evbuffer *out)
 /** html_fail - a page that says what is wrong */
 void html_fail(struct ask *ask, int code, const char *why)
 {
-	struct evbuffer *out = html_begin(ask, "That was not done");
+	struct evbuffer *out = html_begin(ask, ask->form ? "That was not done" :
+					  "There is nothing to show");
 
 	html_add(out, "<p class=\"wrong\">%s</p>\n", why);
 	html_end(ask, code, out);

@@ -17,6 +17,7 @@ void html_span(struct evbuffer *out, int64_t ns);
 void html_bytes(struct evbuffer *out, const char *bytes, size_t length);
 void html_table(struct evbuffer *out, const char *id, const char *const *heads, size_t count);
 struct evbuffer *html_begin(struct ask *ask, const char *title);
+void html_redirect(struct ask *ask, const char *to);
 void html_end(struct ask *ask, int code, struct evbuffer *out);
 void html_fail(struct ask *ask, int code, const char *why);
 

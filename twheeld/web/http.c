@@ -28,12 +28,14 @@
 
 #include "base/socket.h"
 #include "base/util.h"
+#include "web/act.h"
 #include "web/files.h"
 #include "web/html.h"
 #include "web/http.h"
 #include "web/http_limit.h"
 #include "web/jobs.h"
 #include "web/json.h"
+#include "web/login.h"
 #include "web/metrics.h"
 #include "web/page.h"
 #include "web/schedules.h"
@@ -41,6 +43,7 @@
 #include "web/traces.h"
 
 #define HEADERS_MOST 8192
+#define HTTP_SEEOTHER 303
 /* To parse more keeps clients waiting */
 #define JSON_MOST (256 << 10)
 /*
@@ -57,7 +60,8 @@
 #define ROUTE(does, where, how, ...) { .methods = does, .path = where, .answer = how,	\
 	##__VA_ARGS__ }
 #define PAGE(does, where, how, ...) ROUTE(does, where, how, .type = html_type, ##__VA_ARGS__)
-#define FILE_AT(where, what, kind) { .methods = LOOK, .path = where, .file = &what, .type = kind }
+#define FILE_AT(where, what, kind) {					\
+	.methods = LOOK, .path = where, .file = &what, .type = kind, .open = true }
 
 static const char html_type[] = "text/html; charset=utf-8";
 
@@ -67,14 +71,37 @@ static const struct route {
 	void (*answer)(struct ask *ask);
 	const struct file *file;
 	const char *type;	/* NULL: JSON */
-	bool local;		/* what it gives is for those at the unix socket alone */
+	bool local;		/* what it gives is for those who may read bodies */
+	bool open;		/* also to who has not logged in */
+	bool operates;		/* only to who has logged in, and may do something */
 } routes[] = {
 	PAGE(LOOK, "/", page_home),
 	PAGE(LOOK, "/schedules/{}", page_schedule),
 	PAGE(LOOK, "/tubes/{}", page_tube),
+	PAGE(LOOK, "/login", login_page, .open = true),
+	PAGE(POST, "/login", login_enter, .open = true),
+	PAGE(POST, "/logout", login_leave),
+	PAGE(POST, "/schedules/{}/pause", schedules_pause, .operates = true),
+	PAGE(POST, "/schedules/{}/resume", schedules_resume, .operates = true),
+	PAGE(POST, "/schedules/{}/run", schedules_run, .operates = true),
+	PAGE(POST, "/schedules/{}/backfill", schedules_backfill, .operates = true),
+	PAGE(POST, "/tubes/{}/kick", jobs_kick_tube, .operates = true),
+	PAGE(POST, "/tubes/{}/back", jobs_back_tube, .operates = true),
+	PAGE(POST, "/jobs/{}/kick", jobs_kick, .operates = true),
+	PAGE(POST, "/jobs/{}/back", jobs_back, .operates = true),
+	PAGE(POST, "/jobs/{}/delete", jobs_delete, .operates = true),
+	PAGE(LOOK, "/schedules/{}/pause", act_ask, .operates = true),
+	PAGE(LOOK, "/schedules/{}/resume", act_ask, .operates = true),
+	PAGE(LOOK, "/schedules/{}/run", act_ask, .operates = true),
+	PAGE(LOOK, "/schedules/{}/backfill", act_ask, .operates = true),
+	PAGE(LOOK, "/tubes/{}/kick", act_ask, .operates = true),
+	PAGE(LOOK, "/tubes/{}/back", act_ask, .operates = true),
+	PAGE(LOOK, "/jobs/{}/kick", act_ask, .operates = true),
+	PAGE(LOOK, "/jobs/{}/back", act_ask, .operates = true),
+	PAGE(LOOK, "/jobs/{}/delete", act_ask, .operates = true),
 	FILE_AT("/status.css", file_status_css, "text/css; charset=utf-8"),
 	FILE_AT("/status.js", file_status_js, "text/javascript; charset=utf-8"),
-	ROUTE(LOOK, "/metrics", metrics_answer, .type = METRICS_TYPE),
+	ROUTE(LOOK, "/metrics", metrics_answer, .type = METRICS_TYPE, .open = true),
 	ROUTE(LOOK, "/v1/status", status_answer),
 	ROUTE(LOOK, "/v1/servers", status_servers),
 	ROUTE(LOOK, "/v1/schedules", schedules_list),
@@ -123,6 +150,9 @@ static void say(struct evhttp_request *request, const char *name, const char *va
 
 static void end(struct ask *ask)
 {
+	if (ask->form)
+		evhttp_clear_headers(ask->form);
+	free(ask->form);
 	free(ask->name);
 	free(ask->more);
 	free(ask);
@@ -152,11 +182,28 @@ void http_text(struct ask *ask, int code, struct evbuffer *out)
 	send_all(ask, code, out);
 }
 
-/** http_json - answer with JSON, which is freed; that ends it */
-void http_json(struct ask *ask, int code, json_t *json)
+/** http_redirect - have the browser look at another page; that ends it */
+void http_redirect(struct ask *ask, const char *to)
 {
 	struct evbuffer *out = must(evbuffer_new());
 
+	if (ask->request)
+		say(ask->request, "Location", to);
+	send_all(ask, HTTP_SEEOTHER, out);
+	evbuffer_free(out);
+}
+
+/** http_json - answer with JSON, which is freed; that ends it */
+void http_json(struct ask *ask, int code, json_t *json)
+{
+	struct evbuffer *out;
+
+	if (ask->request && ask->page) {
+		act_done(ask, json);
+		json_decref(json);
+		return;
+	}
+	out = must(evbuffer_new());
 	json_add(out, json, "");
 	evbuffer_add(out, "\n", 1);
 	send_all(ask, code, out);
@@ -256,6 +303,10 @@ char *http_query(struct ask *ask, const char *name)
 	const char *value;
 	char *copy = NULL;
 
+	if (ask->form) {
+		value = evhttp_find_header(ask->form, name);
+		return value ? must(strdup(value)) : NULL;
+	}
 	if (!query || evhttp_parse_query_str(query, &words) < 0)
 		return NULL;
 	value = evhttp_find_header(&words, name);
@@ -279,7 +330,8 @@ bool http_number(struct ask *ask, const char *name, int64_t most, int64_t *value
 	char *text = http_query(ask, name), *rest = text;
 	bool right = true;
 
-	if (text) {
+	/* A field of a form that nobody has filled in */
+	if (text && (*text || !ask->form)) {
 		errno = 0;
 		*value = strtoll(text, &rest, 10);
 		right = !errno && *text >= '0' && *text <= '9' && !*rest && *value <= most;
@@ -301,6 +353,17 @@ struct evbuffer *http_bytes(struct ask *ask, bool *is_json)
 	return evhttp_request_get_input_buffer(ask->request);
 }
 
+/* The fields of a form, as members that are texts */
+static json_t *form_json(const struct evkeyvalq *form)
+{
+	json_t *json = must(json_object());
+	const struct evkeyval *field;
+
+	for (field = form->tqh_first; field; field = field->next.tqe_next)
+		json_object_set_new(json, field->key, json_of_text(field->value));
+	return json;
+}
+
 /** http_body - the body as JSON; NULL: it is no JSON, and the client has an error for that */
 json_t *http_body(struct ask *ask)
 {
@@ -309,6 +372,8 @@ json_t *http_body(struct ask *ask)
 	json_error_t error;
 	json_t *json;
 
+	if (ask->form)
+		return form_json(ask->form);
 	if (length > JSON_MOST) {
 		http_fail(ask, HTTP_ENTITYTOOLARGE, "a body of JSON has %d bytes at most",
 			  JSON_MOST);
@@ -322,7 +387,7 @@ json_t *http_body(struct ask *ask)
 	return json;
 }
 
-/** http_who - who asks over the unix socket, until somebody else does */
+/** http_who - who asks, by the token or at the unix socket; until somebody else does */
 const char *http_who(const struct ask *ask)
 {
 	struct evhttp_connection *connection = evhttp_request_get_connection(ask->request);
@@ -331,6 +396,10 @@ const char *http_who(const struct ask *ask)
 	socklen_t size = sizeof(peer);
 	static char text[60];
 
+	if (ask->who) {
+		snprintf(text, sizeof(text), "%s, by the page", ask->who);
+		return text;
+	}
 	if (getsockopt(bufferevent_getfd(bev), SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
 		return "somebody at the socket";
 	snprintf(text, sizeof(text), "uid %u, pid %d, at the socket", peer.uid, peer.pid);
@@ -441,10 +510,6 @@ static void give(struct ask *ask, const struct route *route, bool whole)
 {
 	struct evbuffer *out;
 
-	ask->page = route->type && route->type == html_type;
-	say(ask->request, "Content-Type", route->type ? route->type : "application/json");
-	for (size_t i = 0; route->answer != metrics_answer && i < ARRAY_SIZE(headers); i++)
-		say(ask->request, headers[i][0], headers[i][1]);
 	if (whole && !route->file) {
 		route->answer(ask);
 		return;
@@ -461,9 +526,73 @@ static void refuse_method(struct ask *ask, int methods)
 	static const char *const allow[] = { "GET, HEAD", "GET, HEAD, POST", "GET, HEAD, DELETE" };
 	int at = !!(methods & POST) + 2 * !!(methods & DELETE);
 
+	ask->page = false;
 	say(ask->request, "Allow", methods & LOOK ? allow[at] : allow[at] + strlen("GET, HEAD, "));
 	http_fail(ask, HTTP_BADMETHOD, ask->local ? "this path takes other methods" :
 		  "nothing can be changed here, only over the server's unix socket");
+}
+
+static void begin_answer(struct ask *ask, const struct route *route)
+{
+	bool metrics = route && route->answer == metrics_answer;
+
+	ask->page = route && route->type == html_type;
+	say(ask->request, "Content-Type", route && route->type ? route->type : "application/json");
+	for (size_t i = 0; !metrics && i < ARRAY_SIZE(headers); i++)
+		say(ask->request, headers[i][0], headers[i][1]);
+}
+
+/* What a page sends must come from a page of ours. Browsers say by themselves where it is from. */
+static bool take_form(struct ask *ask, const struct route *route)
+{
+	struct evbuffer *in = evhttp_request_get_input_buffer(ask->request);
+	struct evkeyvalq *headers_in = evhttp_request_get_input_headers(ask->request);
+	const char *site = evhttp_find_header(headers_in, "Sec-Fetch-Site");
+	size_t length = evbuffer_get_length(in);
+	char *text = zalloc(length + 1);
+
+	evbuffer_copyout(in, text, length);
+	ask->form = zalloc(sizeof(*ask->form));
+	if (evhttp_parse_query_str(text, ask->form) < 0) {
+		free(ask->form);
+		ask->form = NULL;
+	}
+	free(text);
+	if (!ask->form)
+		http_fail(ask, HTTP_BADREQUEST, "this is no form");
+	else if ((site && strcmp(site, "same-origin") && strcmp(site, "none")) ||
+		 (!route->open && !login_is_form(ask)))
+		http_fail(ask, 403, "this does not come from a page of this server that you had"
+			  " open: go back, and do it there");
+	else
+		return true;
+	return false;
+}
+
+static void refuse_stranger(struct ask *ask)
+{
+	say(ask->request, "WWW-Authenticate", "Bearer");
+	http_fail(ask, 401, "log in, or send Authorization: Bearer TOKEN");
+}
+
+/* May who asks have that? If not, it is answered. */
+static bool is_let_in(struct ask *ask, const struct route *route, int method)
+{
+	bool known = !ask->local && login_wanted();
+
+	if (known && !login_check(ask))
+		return false;
+	if (known && !route->open && !ask->reads && ask->page)
+		html_redirect(ask, "login");
+	else if (known && !route->open && !ask->reads)
+		refuse_stranger(ask);
+	else if (route->local && !ask->reads)
+		http_fail(ask, 403, "jobs are shown over the server's unix socket alone");
+	else if (route->operates && !ask->operates)
+		http_fail(ask, 403, "who does this has to log in with a token that may operate");
+	else
+		return method & LOOK || !ask->page || take_form(ask, route);
+	return false;
 }
 
 /* A request with lines of an older version has had its answer in first_bytes(). */
@@ -475,6 +604,7 @@ static void asked(struct evhttp_request *request, void *arg)
 	struct http_limit *limit = arg;
 	struct ask *ask = zalloc(sizeof(*ask));
 	const struct route *route;
+	bool sends = !(method & LOOK);
 
 	ask->request = request;
 	ask->local = limit == &at_socket;
@@ -485,22 +615,21 @@ static void asked(struct evhttp_request *request, void *arg)
 	say(request, "Connection", "close");
 	say(request, "Server", "twheeld/" TWHEELD_VERSION);
 	route = find(path, method, &methods, &ask->name);
-	if (!(method & LOOK) && !ask->local)
+	begin_answer(ask, route);
+	if (sends && !ask->local && !(ask->page && login_wanted()))
 		refuse_method(ask, LOOK);
 	else if (!methods)
 		http_fail(ask, HTTP_NOTFOUND, "twheeld " TWHEELD_VERSION
 			  " has no such path: see twheeld(8), INTERFACE");
-	else if (!route)
+	else if (!route || (sends && ask->local && ask->page))
 		refuse_method(ask, methods);
 	else if (route->answer != metrics_answer && !asks_us(request))
 		http_fail(ask, 403, "ask by the address of this machine, or its own name");
-	else if (route->local && !ask->reads)
-		http_fail(ask, 403, "jobs are shown over the server's unix socket alone");
-	else if (!(method & LOOK) && page_asks(request))
+	else if (sends && !ask->page && page_asks(request))
 		http_fail(ask, 403, "a web page may change nothing here");
-	else if (!(method & LOOK) && !has_right_words(request))
+	else if (sends && !has_right_words(request))
 		http_fail(ask, HTTP_BADREQUEST, "after ? come words like pri=10&delay=60");
-	else
+	else if (is_let_in(ask, route, method))
 		give(ask, route, method != EVHTTP_REQ_HEAD);
 }
 

@@ -16,12 +16,17 @@
 struct evbuffer;
 struct event_base;
 struct evhttp_request;
+struct evkeyvalq;
 
 /* A request that is being answered. http_json(), http_fail() and http_end() free it. */
 struct ask {
 	struct evhttp_request *request;		/* NULL: the client has gone */
 	bool local;				/* over the unix socket */
 	bool reads;				/* who asks may read bodies */
+	bool operates;				/* and may do something by pages */
+	const char *who;			/* has logged in; NULL: nobody */
+	char form_token[65];			/* that a form of such a page has */
+	struct evkeyvalq *form;			/* what a page sends, or NULL */
 	bool page;				/* the answer is HTML */
 	bool chunks;				/* the answer has begun, and comes in pieces */
 	char *name;				/* what stands for {} in the path */
@@ -45,6 +50,7 @@ void http_text(struct ask *ask, int code, struct evbuffer *out);
 void http_json(struct ask *ask, int code, json_t *json);
 __attribute__((format(printf, 3, 4)))
 void http_fail(struct ask *ask, int code, const char *format, ...);
+void http_redirect(struct ask *ask, const char *to);
 void http_piece(struct ask *ask, struct evbuffer *out, void (*go_on)(struct ask *ask));
 void http_end(struct ask *ask);
 

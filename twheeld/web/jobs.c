@@ -444,7 +444,8 @@ static bool looked(struct talk *talk, const struct reply *reply)
 	size_t i;
 
 	if (about_tube && !strcmp(reply->line, "NOT_FOUND"))
-		return refuse(talk, HTTP_NOTFOUND, "there is no such tube");
+		return refuse(talk, HTTP_NOTFOUND, "no such tube is there: it has no jobs, and"
+			      " nobody uses it");
 	if (!reply->body && strcmp(reply->line, "NOT_FOUND"))
 		return refuse_line(talk, reply->line);
 	if (about_tube) {

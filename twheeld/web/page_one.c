@@ -10,6 +10,7 @@
 #include "base/util.h"
 #include "cron/schedule.h"
 #include "jobs/settings.h"
+#include "web/act.h"
 #include "web/html.h"
 #include "web/jobs.h"
 #include "web/json.h"
@@ -185,6 +186,15 @@ static void add_next(struct evbuffer *out, const struct schedule *schedule, cons
 	html_add(out, "</ul></section>\n");
 }
 
+static void add_acts(struct ask *ask, struct evbuffer *out, const struct schedule *schedule)
+{
+	const char *name = schedule->name;
+
+	act_link(ask, out, "schedules", name, "run", NULL);
+	act_link(ask, out, "schedules", name, "backfill", NULL);
+	act_link(ask, out, "schedules", name, schedule->paused ? "resume" : "pause", NULL);
+}
+
 static void told_runs(struct op *op)
 {
 	struct runs_asked *asked = container_of(op, struct runs_asked, op);
@@ -202,6 +212,8 @@ static void told_runs(struct op *op)
 	}
 	zone = must(zone_get(*name ? name : NULL));
 	out = html_begin(ask, schedule->name);
+	if (definition)
+		add_acts(ask, out, schedule);
 	if (definition)
 		add_next(out, schedule, zone, alarm_wall());
 	else
@@ -259,8 +271,10 @@ static void add_body(struct evbuffer *out, const json_t *job)
 	free(bytes);
 }
 
-static void add_job(struct evbuffer *out, const json_t *job, bool reads)
+static void add_job(struct ask *ask, struct evbuffer *out, const json_t *job)
 {
+	char number[32];
+
 	static const char *const numbers[] = {
 		"pri", "age", "delay", "ttr", "reserves", "timeouts", "releases", "buries", "kicks",
 	};
@@ -273,7 +287,13 @@ static void add_job(struct evbuffer *out, const json_t *job, bool reads)
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		add_number(out, numbers[i], json_number(job, numbers[i]), "");
 	html_add(out, "</dl>\n");
-	if (reads)
+	snprintf(number, sizeof(number), "%lld", (long long)json_number(job, "id"));
+	if (strcmp(state, "ready"))
+		act_link(ask, out, "jobs", number, "kick", ask->name);
+	if (settings_is_dead_letter(ask->name))
+		act_link(ask, out, "jobs", number, "back", ask->name);
+	act_link(ask, out, "jobs", number, "delete", ask->name);
+	if (ask->reads)
 		add_body(out, job);
 	else
 		html_add(out, "<p class=\"note\">Its body is shown to who has logged in.</p>\n");
@@ -296,6 +316,9 @@ static void looked(struct ask *ask, const json_t *answer)
 	struct evbuffer *out = html_begin(ask, ask->name);
 	size_t i;
 
+	act_link(ask, out, "tubes", ask->name, "kick", NULL);
+	if (settings_is_dead_letter(ask->name))
+		act_link(ask, out, "tubes", ask->name, "back", NULL);
 	html_add(out, "<section data-live id=\"tube\" aria-labelledby=\"jobs-title\">"
 		 "<h2 id=\"jobs-title\">Jobs of this tube</h2>\n<dl>");
 	for (i = 0; i < ARRAY_SIZE(counts); i++)
@@ -307,7 +330,7 @@ static void looked(struct ask *ask, const json_t *answer)
 			 "</div>", settings->dead_letter, settings->dead_letter);
 	html_add(out, "</dl>\n");
 	json_array_foreach(json_object_get(answer, "jobs"), i, job)
-		add_job(out, job, ask->reads);
+		add_job(ask, out, job);
 	html_add(out, "</section>\n");
 	html_end(ask, HTTP_OK, out);
 }

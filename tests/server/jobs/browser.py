@@ -8,6 +8,8 @@ import os
 from selenium import webdriver
 from selenium.common.exceptions import JavascriptException
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
 
 import wire
 
@@ -51,6 +53,21 @@ class Browser:
     def wait(self, script, wait=wire.PATIENCE):
         '''The value, once it is true'''
         return wire.wait_for(script, lambda: self.value_yet(script), wait)
+
+    def keys(self, text, key=None):
+        '''What somebody types, where the focus is'''
+        chain = ActionChains(self.driver).send_keys(text)
+        if key:
+            chain = chain.send_keys(getattr(Keys, key.upper()))
+        chain.perform()
+
+    def tab_to(self, selector):
+        '''Press Tab until the focus is there'''
+        for _ in range(100):
+            if self.value('document.activeElement.matches("%s")' % selector):
+                return
+            self.keys('', 'Tab')
+        raise AssertionError('no key leads to ' + selector)
 
     def complaints(self):
         '''The page's faults: errors of scripts, and requests that its policy has forbidden'''
