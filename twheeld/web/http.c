@@ -78,6 +78,7 @@ static const struct route {
 	PAGE(LOOK, "/", page_home),
 	PAGE(LOOK, "/schedules/{}", page_schedule),
 	PAGE(LOOK, "/tubes/{}", page_tube),
+	PAGE(LOOK, "/jobs/{}", page_job),
 	PAGE(LOOK, "/login", login_page, .open = true),
 	PAGE(POST, "/login", login_enter, .open = true),
 	PAGE(POST, "/logout", login_leave),

@@ -40,7 +40,7 @@ struct talk {
 	size_t left;		/* of a put: replies that are still to come */
 	int64_t pri, delay, ttr;	/* for jobs that name none */
 	json_t *answer;
-	void (*told)(struct ask *ask, const json_t *answer);	/* of a page, or NULL */
+	void (*got)(struct ask *ask, const json_t *answer);	/* of a page, or NULL */
 };
 
 static void end_talk(struct talk *talk)
@@ -62,10 +62,17 @@ static void gave_up(struct ask *ask)
 /* Both give false, as the end of take() does. */
 static bool answer(struct talk *talk, int code, json_t *json)
 {
+	void (*got)(struct ask *ask, const json_t *answer) = talk->got;
 	struct ask *ask = talk->ask;
 
+	ask->go_on = NULL;
 	end_talk(talk);
-	http_json(ask, code, json);
+	if (got) {
+		got(ask, json);
+		json_decref(json);
+	} else {
+		http_json(ask, code, json);
+	}
 	return false;
 }
 
@@ -398,16 +405,23 @@ static bool peeked(struct talk *talk, const struct reply *reply)
 	return answer(talk, HTTP_OK, json);
 }
 
-/** jobs_peek - a job by its number */
-void jobs_peek(struct ask *ask)
+/** jobs_peek_for - find a job by its number, for a page; or else answer what is wrong */
+void jobs_peek_for(struct ask *ask, void (*got)(struct ask *ask, const json_t *answer))
 {
 	struct talk *talk;
 
 	if (!jobs_is_one(ask))
 		return;
 	talk = begin(ask);
+	talk->got = got;
 	evbuffer_add_printf(talk->out, "peek %s\r\n", ask->name);
 	go(talk, peeked);
+}
+
+/** jobs_peek - a job by its number */
+void jobs_peek(struct ask *ask)
+{
+	jobs_peek_for(ask, NULL);
 }
 
 static bool peeked_tube(struct talk *talk, const struct reply *reply)
@@ -465,23 +479,18 @@ static bool looked(struct talk *talk, const struct reply *reply)
 	}
 	if (--talk->left)
 		return true;
-	more = json_incref(talk->answer);
-	talk->ask->go_on = NULL;
-	end_talk(talk);
-	talk->told(talk->ask, more);
-	json_decref(more);
-	return false;
+	return answer(talk, HTTP_OK, json_incref(talk->answer));
 }
 
 /** jobs_look - find out what a page shows of a tube, or else answer what is wrong */
-void jobs_look(struct ask *ask, void (*told)(struct ask *ask, const json_t *answer))
+void jobs_look(struct ask *ask, void (*got)(struct ask *ask, const json_t *answer))
 {
 	struct talk *talk;
 
 	if (!is_tube(ask))
 		return;
 	talk = begin(ask);
-	talk->told = told;
+	talk->got = got;
 	talk->left = 4;
 	talk->answer = json_pack("{s:[]}", "jobs");
 	evbuffer_add_printf(talk->out, "stats-tube %s\r\nuse %s\r\npeek-ready\r\npeek-delayed\r\n"

@@ -17,7 +17,8 @@ void jobs_kick(struct ask *ask);
 void jobs_kick_tube(struct ask *ask);
 void jobs_back(struct ask *ask);
 void jobs_back_tube(struct ask *ask);
-void jobs_look(struct ask *ask, void (*told)(struct ask *ask, const json_t *answer));
+void jobs_peek_for(struct ask *ask, void (*got)(struct ask *ask, const json_t *answer));
+void jobs_look(struct ask *ask, void (*got)(struct ask *ask, const json_t *answer));
 void jobs_delete(struct ask *ask);
 
 #endif

@@ -12,6 +12,7 @@ struct event_base;
 void page_start(struct event_base *base);
 void page_home(struct ask *ask);
 void page_schedule(struct ask *ask);
+void page_job(struct ask *ask);
 void page_tube(struct ask *ask);
 
 #endif

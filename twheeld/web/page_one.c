@@ -10,11 +10,13 @@
 #include "base/util.h"
 #include "cron/schedule.h"
 #include "jobs/settings.h"
+#include "store/runs.h"
 #include "web/act.h"
 #include "web/html.h"
 #include "web/jobs.h"
 #include "web/json.h"
 #include "web/page.h"
+#include "web/traces.h"
 #include "when/calendar.h"
 #include "when/zone.h"
 
@@ -90,7 +92,7 @@ static void add_run(struct evbuffer *out, const struct run_row *run, const struc
 	html_add(out, "</th><td data-of=\"Shard\">%d</td><td data-of=\"Job\">",
 		 (int64_t)run->shard);
 	if (run->job > 0)
-		html_add(out, "%d", run->job);
+		html_add(out, "<a href=\"%/jobs/%d\">%d</a>", run->job, run->job);
 	html_add(out, "</td><td data-of=\"Result\"%r>%r%r</td><td data-of=\"Made late by\">",
 		 is_bad(run) ? " class=\"wrong\"" : "", json_of_result(run),
 		 run->time % SECOND ? ", by hand" : "");
@@ -105,8 +107,69 @@ static void add_run(struct evbuffer *out, const struct run_row *run, const struc
 	html_add(out, "</td></tr>\n");
 }
 
+/* A try of a job, or what somebody did */
+static void add_trace(struct evbuffer *out, const struct trace *trace, const struct zone *zone,
+		      bool reads, int64_t now)
+{
+	json_t *json = json_of_trace(trace, reads ? DETAIL_ALL : DETAIL_TIMES);
+	const char *by = json_string_value(json_object_get(json, "by"));
+	const char *said = json_string_value(json_object_get(json, "said"));
+	const json_t *output = json_object_get(json, "output");
+
+	html_add(out, "<li>");
+	if (trace->try)
+		html_add(out, "try %d, ", (int64_t)trace->try);
+	html_add(out, "%s", json_string_value(json_object_get(json, "what")));
+	if (trace->begun) {
+		html_add(out, " after ");
+		html_span(out, trace->ended - trace->begun);
+	}
+	if (by)
+		html_add(out, ", by %s", by);
+	if (said)
+		html_add(out, ": %s", said);
+	html_add(out, "<br>");
+	html_time(out, trace->ended, zone, now);
+	if (json_string_length(output))
+		html_bytes(out, json_string_value(output), json_string_length(output));
+	html_add(out, "</li>\n");
+	json_decref(json);
+}
+
+static void add_traces(struct evbuffer *out, const struct runs_asked *asked, int64_t job,
+		       const struct zone *zone, bool reads, int64_t now)
+{
+	html_add(out, "<ul class=\"traces\">\n");
+	for (size_t i = 0; i < asked->traced; i++)
+		if (asked->traces[i].job == job)
+			add_trace(out, &asked->traces[i], zone, reads, now);
+	html_add(out, "</ul>\n");
+}
+
+static size_t count_traces(const struct runs_asked *asked, int64_t job)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < asked->traced; i++)
+		count += asked->traces[i].job == job;
+	return count;
+}
+
+static void add_tries(struct evbuffer *out, const struct runs_asked *asked, int64_t job,
+		      const struct zone *zone, bool reads, int64_t now)
+{
+	size_t count = job > 0 ? count_traces(asked, job) : 0;
+
+	if (!count)
+		return;
+	html_add(out, "<tr><td colspan=\"7\"><details><summary>Job %d: %d of its tries, and what"
+		 " was done to it</summary>\n", job, (int64_t)count);
+	add_traces(out, asked, job, zone, reads, now);
+	html_add(out, "</details></td></tr>\n");
+}
+
 static void add_runs(struct evbuffer *out, const struct runs_asked *asked, const struct zone *zone,
-		     int64_t now)
+		     bool reads, int64_t now)
 {
 	static const char *const heads[] = {
 		"Time", "Shard", "Job", "Result", "Made late by", "Took", "Ended"
@@ -121,8 +184,10 @@ static void add_runs(struct evbuffer *out, const struct runs_asked *asked, const
 		html_add(out, "</div>\n");
 	}
 	html_table(out, "runs", heads, ARRAY_SIZE(heads));
-	for (size_t i = 0; i < asked->found; i++)
+	for (size_t i = 0; i < asked->found; i++) {
 		add_run(out, &asked->runs[i], zone, now);
+		add_tries(out, asked, asked->runs[i].job, zone, reads, now);
+	}
 	html_add(out, "</tbody></table>\n<p class=\"note\">%r</p></section>\n", asked->found ?
 		 asked->found == RUNS_SHOWN ? "These are the last ones." : "" : "None yet.");
 }
@@ -207,7 +272,7 @@ static void told_runs(struct op *op)
 
 	if (op->failed || !ask->request || !schedule) {
 		http_fail(ask, HTTP_SERVUNAVAIL, "the store can't be read");
-		free(asked->runs);
+		runs_free(asked);
 		return;
 	}
 	zone = must(zone_get(*name ? name : NULL));
@@ -218,11 +283,15 @@ static void told_runs(struct op *op)
 		add_next(out, schedule, zone, alarm_wall());
 	else
 		html_add(out, "<p class=\"wrong\">No file has it any more.</p>\n");
-	add_runs(out, asked, zone, alarm_wall());
+	add_runs(out, asked, zone, ask->reads, alarm_wall());
+	if (count_traces(asked, -schedule->id)) {
+		html_add(out, "<h2>By hand</h2>\n");
+		add_traces(out, asked, -schedule->id, zone, ask->reads, alarm_wall());
+	}
 	if (definition)
 		add_definition(out, schedule, ask->reads);
 	zone_put(zone);
-	free(asked->runs);
+	runs_free(asked);
 	html_end(ask, HTTP_OK, out);
 }
 
@@ -241,6 +310,8 @@ void page_schedule(struct ask *ask)
 	asked->op.done = told_runs;
 	asked->arg = ask;
 	asked->most = RUNS_SHOWN;
+	asked->trace = true;
+	asked->notes = ask->reads;
 	asked->count = 1;
 	asked->schedules[0] = schedule->id;
 	store->runs(asked);
@@ -279,25 +350,45 @@ static void add_job(struct ask *ask, struct evbuffer *out, const json_t *job)
 		"pri", "age", "delay", "ttr", "reserves", "timeouts", "releases", "buries", "kicks",
 	};
 	const char *state = json_string_value(json_object_get(job, "state"));
+	const char *tube = json_string_value(json_object_get(job, "tube"));
 
-	if (!state)
-		return;
-	html_add(out, "<section><h3>The first that is %s: job %d</h3>\n<dl>", state,
-		 json_number(job, "id"));
+	html_add(out, "<dl>");
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		add_number(out, numbers[i], json_number(job, numbers[i]), "");
 	html_add(out, "</dl>\n");
 	snprintf(number, sizeof(number), "%lld", (long long)json_number(job, "id"));
-	if (strcmp(state, "ready"))
-		act_link(ask, out, "jobs", number, "kick", ask->name);
-	if (settings_is_dead_letter(ask->name))
-		act_link(ask, out, "jobs", number, "back", ask->name);
-	act_link(ask, out, "jobs", number, "delete", ask->name);
+	if (!strcmp(state, "delayed") || !strcmp(state, "buried"))
+		act_link(ask, out, "jobs", number, "kick", tube);
+	if (strcmp(state, "reserved") && settings_is_dead_letter(tube))
+		act_link(ask, out, "jobs", number, "back", tube);
+	if (strcmp(state, "reserved"))
+		act_link(ask, out, "jobs", number, "delete", tube);
 	if (ask->reads)
 		add_body(out, job);
 	else
 		html_add(out, "<p class=\"note\">Its body is shown to who has logged in.</p>\n");
-	html_add(out, "</section>\n");
+}
+
+static void got_job(struct ask *ask, const json_t *job)
+{
+	const char *tube = json_string_value(json_object_get(job, "tube"));
+	struct evbuffer *out;
+	char *title;
+
+	if (asprintf(&title, "Job %s", ask->name) < 0)
+		must(NULL);
+	out = html_begin(ask, title);
+	html_add(out, "<p>It is %s, in the tube <a href=\"%/tubes/%u\">%s</a>.</p>\n",
+		 json_string_value(json_object_get(job, "state")), tube, tube);
+	add_job(ask, out, job);
+	html_end(ask, HTTP_OK, out);
+	free(title);
+}
+
+/** page_job - the page of a job */
+void page_job(struct ask *ask)
+{
+	jobs_peek_for(ask, got_job);
 }
 
 static void looked(struct ask *ask, const json_t *answer)
@@ -329,8 +420,18 @@ static void looked(struct ask *ask, const json_t *answer)
 		html_add(out, "<div><dt>Dead letters</dt><dd><a href=\"%/tubes/%u\">%s</a></dd>"
 			 "</div>", settings->dead_letter, settings->dead_letter);
 	html_add(out, "</dl>\n");
-	json_array_foreach(json_object_get(answer, "jobs"), i, job)
+	json_array_foreach(json_object_get(answer, "jobs"), i, job) {
+		const char *state = json_string_value(json_object_get(job, "state"));
+
+		/* One that has gone meanwhile has none. */
+		if (!state)
+			continue;
+		html_add(out, "<section><h3>The first that is %s:"
+			 " <a href=\"%/jobs/%d\">job %d</a></h3>\n", state,
+			 json_number(job, "id"), json_number(job, "id"));
 		add_job(ask, out, job);
+		html_add(out, "</section>\n");
+	}
 	html_add(out, "</section>\n");
 	html_end(ask, HTTP_OK, out);
 }

@@ -335,12 +335,12 @@ void schedules_runs(struct ask *ask)
 	if (!schedule || !http_number(ask, "count", HISTORY_MOST, &count) ||
 	    !http_number(ask, "output", 1, &output))
 		return;
-	if (output && !ask->local)
+	if (output && !ask->reads)
 		http_fail(ask, 403, "what workers said is shown over the server's unix socket"
 			  " alone");
 	else
 		ask_about(ask, schedule, count ? count : 1, output ? DETAIL_ALL :
-			  ask->local ? DETAIL_SAID : DETAIL_TIMES, got_history);
+			  ask->reads ? DETAIL_SAID : DETAIL_TIMES, got_history);
 }
 
 static void pause_done(void *arg, const char *why)

@@ -2,7 +2,7 @@
 /*
  * Traces of tries of jobs, and of what somebody did, as JSON.
  *
- * Names, and what workers said, are for the unix socket alone, as bodies are.
+ * Names, and what workers said, are for those who may see bodies.
  */
 #include <event2/http.h>
 #include <stdlib.h>
@@ -27,7 +27,8 @@ static void add_note(json_t *json, const struct trace *trace, enum detail detail
 				    json_of_bytes(end + 1, trace->size - line - 1));
 }
 
-static json_t *json_of_trace(const struct trace *trace, enum detail detail)
+/** json_of_trace - what is told of a try, or of what somebody did */
+json_t *json_of_trace(const struct trace *trace, enum detail detail)
 {
 	static const char *const words[DEEDS] = {
 		"done", "released", "buried", "timed out", "left", "kicked", "deleted", "paused",

@@ -13,6 +13,7 @@
 /* When and how often alone; who, and what the worker said first; and all that it said */
 enum detail { DETAIL_TIMES, DETAIL_SAID, DETAIL_ALL };
 
+json_t *json_of_trace(const struct trace *trace, enum detail detail);
 json_t *json_of_traces(const struct runs_asked *asked, int64_t job, enum detail detail);
 void traces_of_job(struct ask *ask);
 
