@@ -15,6 +15,12 @@
 /* A chunk has 2^this nodes: as much memory as can be had always */
 #define TW_CHUNK_SHIFT 9
 
+/* The first chunk has so many, until that is too few: a multiple of TW_WORD_NODES */
+#define TW_FEW_NODES 64
+
+/* Free nodes are looked for in this many at a time, 64 at most. */
+#define TW_WORD_NODES 64
+
 /* The last generation of a node, 2^n - 1: then it is not given out again. */
 #define TW_LAST_GEN U32_MAX
 
@@ -55,6 +61,12 @@
 #ifndef TW_REACH_BITS
 #define TW_REACH_BITS 54
 #endif
+
+/*
+ * A wheel that has one chunk of nodes has this many levels, as long as none of its timers is
+ * further away: a day, if a tick is 4 ms
+ */
+#define TW_FEW_LEVELS 4
 
 /*
  * The lowest levels have 2^this lists a slot, so that as many nodes can be on their way
@@ -112,6 +124,8 @@
 
 /* No less than a batch can want */
 #define TW_CHUNK_SHIFT 3
+#define TW_FEW_NODES 4
+#define TW_WORD_NODES 4
 #ifndef TW_LAST_GEN
 #define TW_LAST_GEN 15
 #endif
@@ -130,6 +144,7 @@
 #ifndef TW_REACH_BITS
 #define TW_REACH_BITS 24
 #endif
+#define TW_FEW_LEVELS 2
 #define TW_STRIPE_BITS 1
 #define TW_STRIPED_LEVELS 2
 #define TW_AHEAD 4U

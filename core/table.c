@@ -23,6 +23,7 @@ void tw_table_init(struct tw_table *table)
 		.dir = tw_no_dir,
 		.chunks = tw_no_chunks,
 		.unused = tw_no_unused,
+		.end = TW_CHUNK_NODES * TW_FIRST_CHUNK,
 		.nr_chunks = TW_FIRST_CHUNK,
 		.max_chunks = TW_FIRST_CHUNK,
 	};
@@ -84,24 +85,34 @@ static void tw_unlist_chunk(struct tw_chunk **list, struct tw_chunk *chunk)
 		chunk->next->prev = chunk->prev;
 }
 
+/* Nodes of a chunk from number @first on, to the end of its memory, are free. */
+static void tw_chunk_free_from(struct tw_table *table, struct tw_chunk *chunk, u32 first)
+{
+	u32 end = chunk->bytes / sizeof(struct tw_node), i;
+
+	for (i = first / TW_WORD_NODES; i < end / TW_WORD_NODES; i++) {
+		chunk->free[i] = TW_WORD_ALL;
+		chunk->some |= 1U << i;
+		chunk->all |= 1U << i;
+	}
+	table->free += end - first;
+	table->end = ((unsigned long)table->nr_chunks - 1) * TW_CHUNK_NODES + end;
+	tw_list_chunk(chunk->all == TW_WORDS_ALL ? &table->empty : &table->partial, chunk);
+}
+
 /**
  * tw_table_add() - add a chunk of free nodes
- * @table: the table, not tw_table_full()
+ * @table: the table, neither tw_table_full() nor tw_table_short()
  * @chunk: memory for what is known of it
- * @nodes: TW_CHUNK_BYTES of memory for its nodes, all 0
+ * @nodes: memory for its nodes, all 0
+ * @bytes: of tw_table_next_bytes()
  */
 void tw_table_add(struct tw_table *table, struct tw_chunk *chunk,
-		  struct tw_node *nodes)
+		  struct tw_node *nodes, u32 bytes)
 {
 	u32 nr = table->first_unused;
 
-	*chunk = (struct tw_chunk){
-		.some = TW_WORDS_ALL,
-		.all = TW_WORDS_ALL,
-		.nodes = nodes,
-	};
-	memset(chunk->free, 0xff, sizeof(chunk->free));
-	chunk->free[0] = TW_WORD_ALL;
+	*chunk = (struct tw_chunk){ .nodes = nodes, .bytes = bytes };
 	if (nr) {
 		table->first_unused = table->unused[nr].next;
 		chunk->gen = table->unused[nr].gen;
@@ -112,8 +123,31 @@ void tw_table_add(struct tw_table *table, struct tw_chunk *chunk,
 	chunk->nr = nr;
 	tw_dir_set(table, nr, nodes);
 	table->chunks[nr] = chunk;
-	table->free += TW_CHUNK_NODES;
-	tw_list_chunk(&table->empty, chunk);
+	tw_chunk_free_from(table, chunk, 0);
+}
+
+/**
+ * tw_table_lengthen() - a short chunk gets the length of all others
+ * @table: the table, of which tw_table_short() is true
+ * @nodes: TW_CHUNK_BYTES of memory for its nodes, all 0
+ *
+ * Return: the memory in which they were, for the caller to free.
+ */
+struct tw_node *tw_table_lengthen(struct tw_table *table, struct tw_node *nodes)
+{
+	struct tw_chunk *chunk = table->chunks[TW_FIRST_CHUNK];
+	struct tw_node *old = chunk->nodes;
+
+	memcpy(nodes, old, TW_FEW_BYTES);
+	if (chunk->some)
+		tw_unlist_chunk(&table->partial, chunk);
+	if (table->nodes)
+		table->nodes = nodes + (table->nodes - old);
+	chunk->nodes = nodes;
+	chunk->bytes = TW_CHUNK_BYTES;
+	tw_dir_set(table, TW_FIRST_CHUNK, nodes);
+	tw_chunk_free_from(table, chunk, TW_FEW_NODES);
+	return old;
 }
 
 /*

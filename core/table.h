@@ -8,6 +8,9 @@
  * holds, is an index with a generation, so that any number that a program makes up can be
  * checked.
  *
+ * The first chunk of a table is short, with TW_FEW_NODES, as long as these are enough: most
+ * tables of a program with many wheels are small.
+ *
  * A chunk holds nothing but nodes. What the table keeps about a chunk stands apart, in
  * &struct tw_chunk, with a bitmap of its free nodes. So a node is not touched before it
  * is used.
@@ -48,8 +51,6 @@
 #define TW_NODE_SHIFT 5
 #define TW_DIR_SHIFT (TW_CHUNK_SHIFT + TW_NODE_SHIFT)
 
-/* Free nodes are looked for in this many at a time. */
-#define TW_WORD_NODES (TW_CHUNK_NODES < 64 ? TW_CHUNK_NODES : 64)
 #define TW_WORDS (TW_CHUNK_NODES / TW_WORD_NODES)
 #define TW_WORD_ALL (~0ULL >> (64 - TW_WORD_NODES))
 #define TW_WORDS_ALL ((1U << TW_WORDS) - 1)
@@ -104,8 +105,9 @@ struct tw_period {
 	u64 user_data;
 };
 
-/* Memory of a chunk */
+/* Memory of a chunk, and of a short one */
 #define TW_CHUNK_BYTES (TW_CHUNK_NODES * sizeof(struct tw_node))
+#define TW_FEW_BYTES (TW_FEW_NODES * sizeof(struct tw_node))
 
 /**
  * struct tw_chunk - what the table keeps about a chunk
@@ -115,6 +117,7 @@ struct tw_period {
  * @gen: an even number: a node with a lower generation goes on from here
  * @bound: an even number: no node has a higher generation
  * @nr: its number
+ * @bytes: memory of its nodes
  * @next: next chunk with free nodes, next empty one, or next one to be given back
  * @prev: previous chunk with free nodes, or previous empty one
  * @nodes: its nodes
@@ -126,6 +129,7 @@ struct tw_chunk {
 	u32 gen;
 	u32 bound;
 	u32 nr;
+	u32 bytes;
 	struct tw_chunk *next;
 	struct tw_chunk *prev;
 	struct tw_node *nodes;
@@ -156,6 +160,7 @@ extern const struct tw_node tw_zero_nodes[TW_CHUNK_NODES];
  *	whole index
  * @chunks: by the number, the chunk, or NULL
  * @unused: by the number, what is kept of those that have no chunk
+ * @end: above all indices for which there is memory, that of tw_zero_nodes included
  * @nr_chunks: chunk numbers given out so far, 0 included
  * @max_chunks: length of the directory
  * @partial: chunks of which some nodes are free
@@ -172,6 +177,7 @@ struct tw_table {
 	unsigned long *dir;
 	struct tw_chunk **chunks;
 	struct tw_unused *unused;
+	unsigned long end;
 	u32 nr_chunks;
 	u32 max_chunks;
 	struct tw_chunk *partial;
@@ -187,7 +193,8 @@ struct tw_table {
 void tw_table_init(struct tw_table *table);
 void *tw_table_grow(struct tw_table *table, void *dir, u32 max_chunks);
 void tw_table_add(struct tw_table *table, struct tw_chunk *chunk,
-		  struct tw_node *nodes);
+		  struct tw_node *nodes, u32 bytes);
+struct tw_node *tw_table_lengthen(struct tw_table *table, struct tw_node *nodes);
 struct tw_chunk *tw_table_take_chunk(struct tw_table *table);
 void *tw_table_end(struct tw_table *table);
 
@@ -363,7 +370,7 @@ tw_table_peek(const struct tw_table *table, u64 id, u32 *index)
 {
 	u32 at = id;
 
-	at &= array_index_mask_nospec(at >> TW_CHUNK_SHIFT, table->nr_chunks);
+	at &= array_index_mask_nospec(at, table->end);
 	*index = at;
 	return tw_node_at(table, at);
 }
@@ -388,6 +395,19 @@ static __always_inline bool tw_table_find(const struct tw_table *table, u64 id,
 {
 	*node = tw_table_peek(table, id, index);
 	return tw_node_is(*node, id >> 32);
+}
+
+/* Is its chunk a short one? Then there is only that. */
+static inline bool tw_table_short(const struct tw_table *table)
+{
+	return table->end & TW_CHUNK_MASK;
+}
+
+/* Bytes of the chunk that it gets next, so that it has @nodes free nodes in the end */
+static inline u32 tw_table_next_bytes(const struct tw_table *table, unsigned int nodes)
+{
+	return table->nr_chunks == TW_FIRST_CHUNK && nodes <= TW_FEW_NODES ?
+	       TW_FEW_BYTES : TW_CHUNK_BYTES;
 }
 
 /**

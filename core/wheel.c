@@ -13,7 +13,7 @@
 
 static inline u32 tw_count(const struct tw_wheel *wheel, unsigned int slot)
 {
-	return wheel->slots->slot[slot].count;
+	return wheel->slots[slot].count;
 }
 
 /**
@@ -37,32 +37,11 @@ void tw_wheel_init(struct tw_wheel *wheel, struct tw_table *table,
 	wheel->base = clock->tick_offset + 1;
 	wheel->phase = phase;
 	for (i = 0; i < TW_LVL_DEPTH; i++) {
-		struct tw_level *level = &wheel->level[i];
-
-		level->shift = i * TW_LVL_CLK_SHIFT;
-		level->slots = i * TW_LVL_SIZE;
-		level->stripe_bits = i < TW_STRIPED_LEVELS ? TW_STRIPE_BITS : 0;
-		level->stripe_mask = (1U << level->stripe_bits) - 1;
+		wheel->level[i].shift = i * TW_LVL_CLK_SHIFT;
+		wheel->level[i].slots = i * TW_LVL_SIZE;
 	}
 	tw_wheel_set_clk(wheel, now + 1);
 	wheel->next = TW_NEVER;
-}
-
-/**
- * tw_wheel_set_slots() - give the wheel its slots
- * @wheel: the wheel
- * @slots: memory for them, all 0
- */
-void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_slots *slots)
-{
-	struct tw_list *lists = slots->list;
-	unsigned int i;
-
-	wheel->slots = slots;
-	for (i = 0; i < TW_LVL_DEPTH; i++) {
-		wheel->level[i].lists = lists;
-		lists += TW_LVL_SIZE << wheel->level[i].stripe_bits;
-	}
 }
 
 /* The wheel's time is @clk, to which there is nothing to do. */
@@ -73,7 +52,7 @@ void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk)
 	wheel->clk = clk;
 	wheel->done_ns = max(wheel->done_ns, (clk - 1 - wheel->clock.tick_offset) *
 					     wheel->clock.tick);
-	for (level = 0; level < TW_LVL_DEPTH; level++) {
+	for (level = 0; level < wheel->depth; level++) {
 		s64 reach = tw_reach(level, clk);
 
 		/* Higher levels turn only when lower ones do. */
@@ -105,7 +84,7 @@ s64 tw_wheel_set_back(struct tw_wheel *wheel, s64 now)
 	wheel->clk -= spans;
 	if (wheel->next != TW_NEVER)
 		wheel->next -= spans;
-	for (level = 0; level < TW_LVL_DEPTH; level++)
+	for (level = 0; level < wheel->depth; level++)
 		wheel->level[level].reach -= spans;
 	wheel->inspect = wheel->level[0].reach;
 	wheel->set_back = true;
@@ -152,8 +131,8 @@ void tw_slot_grown(struct tw_wheel *wheel, unsigned int slot, s64 tick)
 /* The last node of a slot is gone. */
 void tw_slot_empty(struct tw_wheel *wheel, unsigned int slot)
 {
-	wheel->slots->slot[slot].inspect = 0;
-	wheel->slots->slot[slot].stripes = 0;
+	wheel->slots[slot].inspect = 0;
+	wheel->slots[slot].stripes = 0;
 	tw_slot_end(wheel, slot);
 }
 
@@ -164,13 +143,20 @@ static s64 tw_node_tick(const struct tw_wheel *wheel, const struct tw_node *node
 				node->flags & TW_NODE_SLACK);
 }
 
+/* A node is further away than there are levels: put it to what comes last. */
+void tw_wheel_place_far(struct tw_wheel *wheel, struct tw_node *node, u32 index)
+{
+	wheel->far = true;
+	tw_wheel_place(wheel, node, index, wheel->level[wheel->depth - 1].reach - 1);
+}
+
 /* Put a node to @tick, or to what comes next to that. */
 static void tw_put(struct tw_wheel *wheel, struct tw_node *node, u32 index, s64 tick)
 {
 	tick = clamp(tick, wheel->clk, wheel->clk + TW_REACH - 1);
 	tw_wheel_place(wheel, node, index, tick);
 	if (node->flags & TW_NODE_INSPECT)
-		wheel->slots->slot[node->slot].inspect = 1;
+		wheel->slots[node->slot].inspect = 1;
 }
 
 /* The slow path of tw_wheel_add(): the node has slack, or a deadline before @done_ns. */
@@ -193,6 +179,11 @@ void tw_wheel_mod_special(struct tw_wheel *wheel, struct tw_node *node, u32 inde
 	node->flags = (node->flags & TW_NODE_PERIODIC) | slack_shift;
 	wheel->pending++;
 	tw_wheel_place_special(wheel, node, index);
+}
+
+static unsigned int tw_ready_stripe(const struct tw_wheel *wheel, u32 index)
+{
+	return TW_READY_STRIPE(index & wheel->level[0].stripe_mask);
 }
 
 /* Put a node, which is on no list, at the end of one of what is ready. */
@@ -239,7 +230,7 @@ static void tw_ready_less(struct tw_wheel *wheel, u32 nr)
 void tw_ready_unlink(struct tw_wheel *wheel, struct tw_node *node, u32 index)
 {
 	struct tw_list *list = &wheel->ready.list[node->flags & TW_NODE_AT_ONCE ?
-						  TW_AT_ONCE : TW_READY_STRIPE(index)];
+						  TW_AT_ONCE : tw_ready_stripe(wheel, index)];
 
 	if (node->prev)
 		tw_wheel_node(wheel, node->prev)->next = node->next;
@@ -310,7 +301,7 @@ static void tw_cascade(struct tw_wheel *wheel, unsigned int slot,
 	u32 nr = min(tw_count(wheel, slot), step->budget - 1);
 	unsigned int i, left, mask;
 	struct tw_list *lists = tw_slot_lists(wheel, slot, &mask);
-	u32 all = wheel->slots->slot[slot].stripes, stripes;
+	u32 all = wheel->slots[slot].stripes, stripes;
 	const unsigned long *dir = wheel->table->dir;
 	u32 at[TW_STRIPES] = {};
 
@@ -335,7 +326,7 @@ static void tw_cascade(struct tw_wheel *wheel, unsigned int slot,
 		i = __ffs(stripes);
 		tw_list_cut(wheel, &lists[i], at[i]);
 	}
-	wheel->slots->slot[slot].count -= nr;
+	wheel->slots[slot].count -= nr;
 	if (!tw_count(wheel, slot))
 		tw_slot_empty(wheel, slot);
 	step->budget -= 1 + nr;
@@ -355,7 +346,7 @@ static void tw_expire_node(struct tw_wheel *wheel, struct tw_node *node, u32 ind
 	}
 	node->flags &= ~TW_NODE_INSPECT;
 	node->flags |= TW_NODE_READY;
-	tw_ready_append(wheel, TW_READY_STRIPE(index), node, index);
+	tw_ready_append(wheel, tw_ready_stripe(wheel, index), node, index);
 	wheel->pending--;
 	step->expired++;
 }
@@ -374,7 +365,7 @@ static void tw_expire_nodes(struct tw_wheel *wheel, unsigned int slot,
 			struct tw_node *node = tw_wheel_node(wheel, index);
 
 			tw_list_cut(wheel, &lists[i], node->next);
-			wheel->slots->slot[slot].count--;
+			wheel->slots[slot].count--;
 			step->budget--;
 			tw_expire_node(wheel, node, index, step);
 		}
@@ -404,7 +395,7 @@ static void tw_expire_slot(struct tw_wheel *wheel, unsigned int slot,
 			   struct tw_step *step)
 {
 	u32 count = tw_count(wheel, slot);
-	u32 stripes = wheel->slots->slot[slot].stripes;
+	u32 stripes = wheel->slots[slot].stripes;
 	unsigned int mask;
 	struct tw_list *lists = tw_slot_lists(wheel, slot, &mask);
 
@@ -417,7 +408,7 @@ static void tw_expire_slot(struct tw_wheel *wheel, unsigned int slot,
 	wheel->ready.count += count;
 	wheel->pending -= count;
 	step->expired = count;
-	wheel->slots->slot[slot].count = 0;
+	wheel->slots[slot].count = 0;
 	tw_slot_empty(wheel, slot);
 }
 
@@ -427,7 +418,7 @@ static void tw_expire(struct tw_wheel *wheel, struct tw_step *step)
 
 	step->tick = wheel->clk;
 	step->budget--;
-	if (wheel->slots->slot[slot].inspect || wheel->clk < wheel->inspect)
+	if (wheel->slots[slot].inspect || wheel->clk < wheel->inspect)
 		tw_expire_nodes(wheel, slot, step);
 	else
 		tw_expire_slot(wheel, slot, step);
@@ -464,7 +455,7 @@ static bool tw_preload_slot(const struct tw_wheel *wheel, struct tw_step *step,
 /* The earliest that one of the few nodes of a slot expires. */
 static s64 tw_slot_next(const struct tw_wheel *wheel, unsigned int slot)
 {
-	u32 stripes = wheel->slots->slot[slot].stripes;
+	u32 stripes = wheel->slots[slot].stripes;
 	unsigned int mask;
 	const struct tw_list *lists = tw_slot_lists(wheel, slot, &mask);
 	s64 first = TW_NEVER;
@@ -521,6 +512,97 @@ s64 tw_wheel_next(const struct tw_wheel *wheel)
 	for (levels = wheel->levels; levels; levels &= levels - 1)
 		next = tw_level_next(wheel, __ffs(levels), next);
 	return next;
+}
+
+/* Levels get their lists, and reach as far as they do when it is @wheel->clk. */
+static void tw_set_levels(struct tw_wheel *wheel, bool few)
+{
+	struct tw_list *lists = (void *)&wheel->slots[few ? TW_FEW_SLOTS : TW_SLOTS];
+	unsigned int i;
+
+	wheel->depth = few ? TW_FEW_LEVELS : TW_LVL_DEPTH;
+	for (i = 0; i < wheel->depth; i++) {
+		struct tw_level *level = &wheel->level[i];
+
+		level->stripe_bits = i < TW_STRIPED_LEVELS && !few ? TW_STRIPE_BITS : 0;
+		level->stripe_mask = (1U << level->stripe_bits) - 1;
+		level->reach = tw_reach(i, wheel->clk);
+		level->lists = lists;
+		lists += TW_LVL_SIZE << level->stripe_bits;
+	}
+	if (few)
+		wheel->level[i].reach = TW_NEVER;
+}
+
+/* Put a list before a chain of nodes that begins with @first; returns the first of both. */
+static u32 tw_list_chain(const struct tw_wheel *wheel, const struct tw_list *list, u32 first)
+{
+	if (!list->first)
+		return first;
+	tw_wheel_node(wheel, list->last)->next = first;
+	return list->first;
+}
+
+/* All nodes in slots, as a chain */
+static u32 tw_chain_pending(const struct tw_wheel *wheel)
+{
+	struct tw_list *lists = (void *)&wheel->slots[TW_FEW_SLOTS];
+	unsigned int slot;
+	u32 first = 0;
+
+	for (slot = TW_FEW_SLOTS; slot--; )
+		first = tw_list_chain(wheel, &lists[slot], first);
+	return first;
+}
+
+/* Ready nodes of a wheel that had no stripes go to those that they have now. */
+static void tw_stripe_ready(struct tw_wheel *wheel)
+{
+	struct tw_ready *ready = &wheel->ready;
+	u32 index = ready->list[TW_READY_STRIPE(0)].first, next;
+
+	ready->list[TW_READY_STRIPE(0)] = (struct tw_list){};
+	for (; index; index = next) {
+		struct tw_node *node = tw_wheel_node(wheel, index);
+
+		next = node->next;
+		tw_list_append(wheel->table->dir, &ready->list[TW_READY_STRIPE(index)],
+			       node, index);
+		ready->lists |= 1U << TW_READY_STRIPE(index);
+	}
+	if (ready->live & 1U << TW_READY_STRIPE(0))
+		ready->live |= ready->lists & TW_READY_STRIPES;
+}
+
+/**
+ * tw_wheel_set_slots() - give the wheel its slots
+ * @wheel: the wheel, which has none; or which is small, as tw_wheel_is_small() says
+ * @slots: memory for them, all 0
+ * @few: false: TW_SLOTS_BYTES; true, but not for a wheel that has some: TW_FEW_SLOTS_BYTES
+ *
+ * Nodes in slots are moved to the new ones, in a time that grows with them: they are
+ * not to be more than those of a chunk. The old slots are the caller's again.
+ */
+void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_slot *slots, bool few)
+{
+	u32 index = wheel->pending ? tw_chain_pending(wheel) : 0, next;
+
+	wheel->slots = slots;
+	tw_set_levels(wheel, few);
+	wheel->far = false;
+	if (!few)
+		tw_stripe_ready(wheel);
+	if (!index)
+		return;
+	memset(wheel->occupied, 0, sizeof(wheel->occupied));
+	wheel->levels = 0;
+	for (; index; index = next) {
+		struct tw_node *node = tw_wheel_node(wheel, index);
+
+		next = node->next;
+		tw_move(wheel, node, index);
+	}
+	wheel->next = tw_wheel_next(wheel);
 }
 
 /**

@@ -40,6 +40,11 @@
  * several nodes are on their way from memory at a time. A slot that expires is spliced to
  * the lists of ready nodes, stripe by stripe, without touching its nodes.
  *
+ * Few timers: A wheel begins with the lowest levels, without stripes. A node that is too far
+ * away for them waits in the last slot of the highest. That only takes more wake-ups, so nothing
+ * that happens as time passes needs memory. But then, or when its nodes become many, the caller
+ * gives the wheel all slots, and its nodes are moved there.
+ *
  * How ready nodes differ from pending ones: A node is ready if its deadline is not
  * after the wheel's time (@done_ns), so nothing has to be written to a node that expires.
  * That does not hold for a node with slack, and not for some time after the clock was set
@@ -84,6 +89,7 @@
 
 #define TW_STRIPES (1U << TW_STRIPE_BITS)
 #define TW_STRIPED_SLOTS (TW_STRIPED_LEVELS * TW_LVL_SIZE)
+#define TW_FEW_SLOTS (TW_FEW_LEVELS * TW_LVL_SIZE)
 #define TW_LISTS (TW_STRIPED_SLOTS * TW_STRIPES + TW_SLOTS - TW_STRIPED_SLOTS)
 
 /**
@@ -109,20 +115,17 @@ struct tw_slot {
 	u16 stripes;
 };
 
-/**
- * struct tw_slots - all slots
- * @slot: the slots
- * @list: their lists, TW_STRIPES for each of a striped level, then one for each
+/*
+ * Memory of all slots, or of few: the slots, and then their lists, TW_STRIPES for each of a
+ * striped level, and then one for each
  */
-struct tw_slots {
-	struct tw_slot slot[TW_SLOTS];
-	struct tw_list list[TW_LISTS];
-};
+#define TW_SLOTS_BYTES (TW_SLOTS * sizeof(struct tw_slot) + TW_LISTS * sizeof(struct tw_list))
+#define TW_FEW_SLOTS_BYTES (TW_FEW_SLOTS * (sizeof(struct tw_slot) + sizeof(struct tw_list)))
 
 /**
  * struct tw_level - a level
  * @reach: the first tick that is beyond its two turns
- * @lists: where its lists begin
+ * @lists: where its lists begin; NULL if the wheel has no such level
  * @slots: number of its first slot
  * @shift: its slots are 2^this ticks wide
  * @stripe_bits: they have 2^this lists each
@@ -171,7 +174,7 @@ struct tw_ready {
  * struct tw_wheel - a wheel
  * @table: the table of its nodes
  * @clock: makes ticks of deadlines
- * @slots: its slots
+ * @slots: its slots, with their lists
  * @clk: the tick that comes next. All ticks before it are done
  * @done_ns: the time in ns at which the tick before @clk began. A node without
  *	TW_NODE_INSPECT is ready if its deadline is not after this
@@ -180,6 +183,8 @@ struct tw_ready {
  *	is shifted
  * @phase: where in a slot's width this wheel begins to preload the next
  * @pending: nodes in slots
+ * @depth: how many levels it has
+ * @far: a node is further away than these reach
  * @levels: bit n is set when level n has an occupied slot
  * @level: the levels
  * @ready: expired nodes
@@ -192,13 +197,15 @@ struct tw_ready {
 struct tw_wheel {
 	struct tw_table *table;
 	struct tw_clock clock;
-	struct tw_slots *slots;
+	struct tw_slot *slots;
 	s64 clk;
 	s64 done_ns;
 	s64 next;
 	s64 base;
 	u32 phase;
 	u32 pending;
+	u16 depth;
+	bool far;
 	u32 levels;
 	struct tw_level level[TW_LVL_DEPTH];
 	struct tw_ready ready;
@@ -249,7 +256,7 @@ struct tw_reader {
 
 void tw_wheel_init(struct tw_wheel *wheel, struct tw_table *table,
 		   const struct tw_clock *clock, s64 now, u32 phase);
-void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_slots *slots);
+void tw_wheel_set_slots(struct tw_wheel *wheel, struct tw_slot *slots, bool few);
 void tw_wheel_set_clk(struct tw_wheel *wheel, s64 clk);
 s64 tw_wheel_set_back(struct tw_wheel *wheel, s64 now);
 bool tw_wheel_settle(struct tw_wheel *wheel);
@@ -261,6 +268,7 @@ struct tw_node *tw_wheel_first(const struct tw_wheel *wheel, u32 *index);
 /* The rare parts of what follows. */
 void tw_slot_empty(struct tw_wheel *wheel, unsigned int slot);
 void tw_slot_grown(struct tw_wheel *wheel, unsigned int slot, s64 tick);
+void tw_wheel_place_far(struct tw_wheel *wheel, struct tw_node *node, u32 index);
 void tw_wheel_place_special(struct tw_wheel *wheel, struct tw_node *node, u32 index);
 void tw_ready_unlink(struct tw_wheel *wheel, struct tw_node *node, u32 index);
 void tw_wheel_mod_special(struct tw_wheel *wheel, struct tw_node *node, u32 index,
@@ -280,6 +288,12 @@ static inline bool tw_is_ready(const struct tw_wheel *wheel,
 	if (likely(!(node->flags & (TW_NODE_INSPECT | TW_NODE_READY))))
 		return node->deadline <= wheel->done_ns;
 	return node->flags & TW_NODE_READY;
+}
+
+/* Has it all its slots yet? */
+static inline bool tw_wheel_is_small(const struct tw_wheel *wheel)
+{
+	return wheel->depth < TW_LVL_DEPTH;
 }
 
 /**
@@ -369,6 +383,10 @@ static __always_inline void tw_wheel_place(struct tw_wheel *wheel,
 
 	while (tick >= level->reach)
 		level++;
+	if (unlikely(!level->lists)) {
+		tw_wheel_place_far(wheel, node, index);
+		return;
+	}
 	position = (unsigned long)tick >> level->shift & TW_LVL_MASK;
 	slot = level->slots + position;
 	node->slot = slot;
@@ -376,11 +394,11 @@ static __always_inline void tw_wheel_place(struct tw_wheel *wheel,
 	if (tw_list_append(wheel->table->dir,
 			   level->lists + (position << level->stripe_bits) + stripe,
 			   node, index))
-		wheel->slots->slot[slot].stripes |= 1U << stripe;
+		wheel->slots[slot].stripes |= 1U << stripe;
 	if (tick < wheel->next)
 		wheel->next = tick;
 	/* The first, and the first that is too many for a small slot. */
-	if (unlikely(!(wheel->slots->slot[slot].count++ % TW_SMALL_SLOT)))
+	if (unlikely(!(wheel->slots[slot].count++ % TW_SMALL_SLOT)))
 		tw_slot_grown(wheel, slot, tick);
 }
 
@@ -432,7 +450,7 @@ static __always_inline void tw_slot_unlink(struct tw_wheel *wheel,
 		tw_dir_at(dir, next)->prev = prev;
 	else
 		tw_slot_list(wheel, slot, index)->last = prev;
-	if (unlikely(!--wheel->slots->slot[slot].count))
+	if (unlikely(!--wheel->slots[slot].count))
 		tw_slot_empty(wheel, slot);
 }
 

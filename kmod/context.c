@@ -14,9 +14,12 @@
 #include "compat.h"
 #include "context.h"
 
-/* What a chunk costs its user */
+/*
+ * What a chunk and slots cost their user: also a short one and few, as the limit is not to stand
+ * in the way of a wheel that becomes large
+ */
 #define TW_CHUNK_CHARGE (TW_CHUNK_BYTES + sizeof(struct tw_chunk))
-#define TW_SLOTS_CHARGE PAGE_ALIGN(sizeof(struct tw_slots))
+#define TW_SLOTS_CHARGE PAGE_ALIGN(TW_SLOTS_BYTES)
 
 /* The clock was set back. Not inlined, as it is rare and costs tw_now() registers. */
 static noinline s64 tw_set_back(struct twheel *tw, s64 *tick, s64 now)
@@ -145,26 +148,28 @@ static void tw_table_destroy(struct twheel *tw, struct tw_table *table)
 }
 
 /*
- * kmalloc() would round this size up, by half as much again. Contiguous pages are better, but
- * not worth compaction.
+ * kmalloc() would round the size of all slots up, by half as much again. Contiguous pages are
+ * better, but not worth compaction.
  */
-static struct tw_slots *tw_slots_alloc(void)
+static struct tw_slot *tw_slots_alloc(bool few)
 {
 	const gfp_t gfp = (TW_GFP & ~__GFP_RETRY_MAYFAIL) | __GFP_NORETRY | __GFP_ZERO;
-	struct tw_slots *slots = alloc_pages_exact(sizeof(*slots), gfp);
+	struct tw_slot *slots;
 
-	return slots ?: __vmalloc(sizeof(*slots), TW_GFP | __GFP_ZERO);
+	if (few)
+		return kzalloc(TW_FEW_SLOTS_BYTES, TW_GFP);
+	slots = alloc_pages_exact(TW_SLOTS_BYTES, gfp);
+	return slots ?: __vmalloc(TW_SLOTS_BYTES, TW_GFP | __GFP_ZERO);
 }
 
-static void tw_slots_free(struct twheel *tw, struct tw_slots *slots)
+static void tw_slots_free(struct tw_slot *slots, bool few)
 {
-	if (!slots)
-		return;
-	if (is_vmalloc_addr(slots))
+	if (few)
+		kfree(slots);
+	else if (is_vmalloc_addr(slots))
 		vfree(slots);
 	else
-		free_pages_exact(slots, sizeof(*slots));
-	tw_user_uncharge(tw->user, TW_SLOTS_CHARGE);
+		free_pages_exact(slots, TW_SLOTS_BYTES);
 }
 
 /**
@@ -177,7 +182,10 @@ void tw_free_nodes(struct twheel *tw)
 {
 	tw_table_destroy(tw, &tw->table);
 	tw_table_destroy(tw, &tw->periods);
-	tw_slots_free(tw, tw->wheel.slots);
+	if (!tw->wheel.slots)
+		return;
+	tw_slots_free(tw->wheel.slots, tw_wheel_is_small(&tw->wheel));
+	tw_user_uncharge(tw->user, TW_SLOTS_CHARGE);
 }
 
 static int tw_grow_table(struct twheel *tw, struct tw_table *table)
@@ -208,7 +216,17 @@ static int tw_grow_table(struct twheel *tw, struct tw_table *table)
 	return 0;
 }
 
-static int tw_add_chunk(struct twheel *tw, struct tw_table *table)
+/*
+ * A wheel has slots before it has nodes, and all slots before it has a second chunk of nodes: so
+ * what is moved to them is no more than a chunk.
+ */
+static bool tw_lacks_slots(const struct twheel *tw, const struct tw_table *table)
+{
+	return !tw->wheel.slots || (table == &tw->table && table->nr_chunks > TW_FIRST_CHUNK &&
+				    tw_wheel_is_small(&tw->wheel));
+}
+
+static int tw_add_chunk(struct twheel *tw, struct tw_table *table, u32 bytes)
 {
 	struct tw_chunk *chunk;
 	struct tw_node *nodes;
@@ -217,14 +235,15 @@ static int tw_add_chunk(struct twheel *tw, struct tw_table *table)
 	if (!tw_user_charge(tw->user, TW_CHUNK_CHARGE))
 		return -ENOSPC;
 	chunk = kmalloc(sizeof(*chunk), TW_GFP);
-	nodes = kzalloc(TW_CHUNK_BYTES, TW_GFP);
+	nodes = kzalloc(bytes, TW_GFP);
 	if (!chunk || !nodes)
 		goto free;
 	ret = 0;
 	spin_lock_bh(&tw->lock);
-	/* Another thread may have used the last entry: then the caller tries again. */
-	if (!tw_table_full(table)) {
-		tw_table_add(table, chunk, nodes);
+	/* Another thread may have been faster: then the caller tries again. */
+	if (!tw_table_short(table) && !tw_table_full(table) && !tw_lacks_slots(tw, table) &&
+	    bytes >= tw_table_next_bytes(table, 0)) {
+		tw_table_add(table, chunk, nodes, bytes);
 		chunk = NULL;
 	}
 	spin_unlock_bh(&tw->lock);
@@ -237,62 +256,115 @@ free:
 	return ret;
 }
 
-/* Slots are allocated together with the first nodes. */
+/* A short chunk gets its whole length. */
+static int tw_lengthen_chunk(struct twheel *tw, struct tw_table *table)
+{
+	struct tw_node *nodes = kzalloc(TW_CHUNK_BYTES, TW_GFP);
+
+	if (!nodes)
+		return -ENOMEM;
+	spin_lock_bh(&tw->lock);
+	/* Unless another thread was faster: then it is these that are not needed. */
+	if (tw_table_short(table))
+		nodes = tw_table_lengthen(table, nodes);
+	spin_unlock_bh(&tw->lock);
+	kfree(nodes);
+	return 0;
+}
+
+/* Slots are allocated together with the first nodes: few. */
 static int tw_add_slots(struct twheel *tw)
 {
-	struct tw_slots *slots;
+	struct tw_slot *slots;
 
 	if (!tw_user_charge(tw->user, TW_SLOTS_CHARGE))
 		return -ENOSPC;
-	slots = tw_slots_alloc();
-	if (!slots) {
-		tw_user_uncharge(tw->user, TW_SLOTS_CHARGE);
-		return -ENOMEM;
-	}
+	slots = tw_slots_alloc(true);
 	spin_lock_bh(&tw->lock);
-	if (!tw->wheel.slots) {
-		tw_wheel_set_slots(&tw->wheel, slots);
-		slots = NULL;
+	if (slots && !tw->wheel.slots) {
+		tw_wheel_set_slots(&tw->wheel, slots, true);
+		spin_unlock_bh(&tw->lock);
+		return 0;
 	}
 	spin_unlock_bh(&tw->lock);
-	tw_slots_free(tw, slots);
+	tw_user_uncharge(tw->user, TW_SLOTS_CHARGE);
+	tw_slots_free(slots, true);
+	return slots ? 0 : -ENOMEM;
+}
+
+/* And all when these are not enough. */
+static int tw_grow_slots(struct twheel *tw)
+{
+	struct tw_slot *slots = tw_slots_alloc(false), *old = NULL;
+
+	if (!slots)
+		return -ENOMEM;
+	spin_lock_bh(&tw->lock);
+	if (tw_wheel_is_small(&tw->wheel)) {
+		old = tw->wheel.slots;
+		tw_wheel_set_slots(&tw->wheel, slots, false);
+		/* It was set for the last of few slots, where a far timer had to wait. */
+		if (tw->timer_tick != TW_DUE && !tw->shared)
+			tw->timer_tick = TW_NEVER;
+		tw_reprogram_timer(tw, tw->wheel.next);
+	}
+	spin_unlock_bh(&tw->lock);
+	if (old)
+		tw_slots_free(old, true);
+	else
+		tw_slots_free(slots, false);
 	return 0;
 }
 
 /**
- * tw_add_nodes() - allocate memory for nodes
+ * tw_add_all_slots() - a timer is further away than those slots that a wheel has
  * @tw: the wheel
- * @table: its table, or that of its periods
- * @nodes: how many free nodes there shall be
  *
- * Called without the lock, under which nothing can be allocated. So every field that is
- * read here may be out of date, and the nodes may be gone as soon as they are there. That
- * is harmless: tw_grow_table() and tw_add_chunk() check again under the lock before they
- * change the table, and the caller counts the nodes again once it has the lock.
+ * Where there is no memory it stays as it is, and is woken more often.
  *
  * Context: may sleep.
- * Return: 0, -ENOMEM or, at the limit of the user, -ENOSPC.
  */
-int tw_add_nodes(struct twheel *tw, struct tw_table *table, unsigned int nodes)
+void tw_add_all_slots(struct twheel *tw)
 {
-	struct mem_cgroup *old;
+	struct mem_cgroup *old = set_active_memcg(tw->memcg);
+
+	tw_grow_slots(tw);
+	set_active_memcg(old);
+}
+
+/* One step of tw_add_nodes() */
+static int tw_grow(struct twheel *tw, struct tw_table *table, unsigned int nodes)
+{
+	/* May be out of date, like all that follows: what it calls checks it again. */
+	if (data_race(tw_table_short(table)))
+		return tw_lengthen_chunk(tw, table);
+	/* May be out of date. */
+	if (!data_race(READ_ONCE(tw->wheel.slots)))
+		return tw_add_slots(tw);
+	/* May be out of date. */
+	if (data_race(tw_lacks_slots(tw, table)))
+		return tw_grow_slots(tw);
+	/* May be out of date. */
+	if (data_race(tw_table_full(table)))
+		return tw_grow_table(tw, table);
+	/* May be out of date. */
+	return tw_add_chunk(tw, table, data_race(tw_table_next_bytes(table, nodes)));
+}
+
+/*
+ * Called without the lock, under which nothing can be allocated. So every field that is
+ * read here may be out of date, and the nodes may be gone as soon as they are there. That
+ * is harmless: what tw_grow() calls checks again under the lock before it changes the table,
+ * and the caller counts the nodes again once it has the lock.
+ */
+int __tw_add_nodes(struct twheel *tw, struct tw_table *table, unsigned int nodes)
+{
+	struct mem_cgroup *old = set_active_memcg(tw->memcg);
 	int ret = 0;
 
-	/* May be out of date, as said above. Where there are nodes, there are slots. */
-	if (data_race(READ_ONCE(table->free)) >= nodes)
-		return 0;
-	old = set_active_memcg(tw->memcg);
-	/* May be out of date: tw_add_slots() checks it again. */
-	if (!data_race(READ_ONCE(tw->wheel.slots)))
-		ret = tw_add_slots(tw);
 	/* May be out of date: the caller checks it again. */
-	while (!ret && data_race(READ_ONCE(table->free)) < nodes) {
-		/* May be out of date: tw_add_chunk() checks it again. */
-		if (data_race(tw_table_full(table)))
-			ret = tw_grow_table(tw, table);
-		else
-			ret = tw_add_chunk(tw, table);
-	}
+	while (!ret && data_race(READ_ONCE(table->free)) < nodes)
+		ret = tw_grow(tw, table, nodes);
 	set_active_memcg(old);
 	return ret;
 }

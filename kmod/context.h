@@ -135,9 +135,27 @@ s64 tw_now(struct twheel *tw, s64 *tick);
 void tw_reprogram_timer(struct twheel *tw, s64 next);
 void tw_signal(struct twheel *tw);
 void tw_wake(struct twheel *tw);
-int tw_add_nodes(struct twheel *tw, struct tw_table *table, unsigned int nodes);
+void tw_add_all_slots(struct twheel *tw);
+int __tw_add_nodes(struct twheel *tw, struct tw_table *table, unsigned int nodes);
 void tw_free_spare(struct twheel *tw, struct tw_chunk *spare);
 void tw_free_nodes(struct twheel *tw);
+
+/**
+ * tw_add_nodes() - allocate memory for nodes, unless so many are free
+ * @tw: the wheel
+ * @table: its table, or that of its periods
+ * @nodes: how many free nodes there shall be
+ *
+ * Context: may sleep.
+ * Return: 0, -ENOMEM or, at the limit of the user, -ENOSPC.
+ */
+static inline int tw_add_nodes(struct twheel *tw, struct tw_table *table, unsigned int nodes)
+{
+	/* May be out of date: the caller checks again. Where there are nodes, there are slots. */
+	if (likely(data_race(READ_ONCE(table->free)) >= nodes))
+		return 0;
+	return __tw_add_nodes(tw, table, nodes);
+}
 
 /* Shared timers, without the lock: once there are some, they are there for good. */
 static inline struct tw_shared *tw_shared_of(const struct twheel *tw)

@@ -37,6 +37,7 @@ struct twheel *tw_create(void)
 	BUILD_BUG_ON(sizeof(struct tw_node) != 32);
 	BUILD_BUG_ON(sizeof(struct tw_period) != sizeof(struct tw_node));
 	BUILD_BUG_ON(TW_SLOTS > U16_MAX);
+	BUILD_BUG_ON(TW_FEW_NODES % TW_WORD_NODES);
 
 	user = tw_user_get(TW_WHEEL_CHARGE);
 	if (IS_ERR(user))
@@ -76,8 +77,9 @@ static int tw_set_up(struct twheel *tw, const struct twheel_setup *setup,
 		     struct tw_shared *shared)
 {
 	u32 limit = setup->limit ?: tw->limit;
-	struct tw_slots *slots;
+	struct tw_slot *slots;
 	struct tw_clock clock;
+	bool few;
 
 	lockdep_assert_held(&tw->lock);
 	if (tw->fixed || tw->stats.armed)
@@ -95,10 +97,11 @@ static int tw_set_up(struct twheel *tw, const struct twheel_setup *setup,
 	clock = tw->wheel.clock;
 	tw_clock_set(&clock, setup->clock, setup->tick);
 	slots = tw->wheel.slots;
+	few = tw_wheel_is_small(&tw->wheel);
 	tw_wheel_init(&tw->wheel, &tw->table, &clock,
 		      tw_clock_floor(&clock, tw_clock_now(&clock)), tw->nr);
 	if (slots)
-		tw_wheel_set_slots(&tw->wheel, slots);
+		tw_wheel_set_slots(&tw->wheel, slots, few);
 	/* Pairs with tw_shared_of(). */
 	smp_store_release(&tw->shared, shared);
 	if (shared)

@@ -374,9 +374,9 @@ static int tw_lock_with_nodes(struct twheel *tw, unsigned int nodes,
 	__acquires(&tw->lock)
 {
 	for (;;) {
-		int ret = nodes ? tw_add_nodes(tw, &tw->table, nodes) : 0;
+		int ret = tw_add_nodes(tw, &tw->table, nodes);
 
-		if (!ret && periods)
+		if (!ret)
 			ret = tw_add_nodes(tw, &tw->periods, periods);
 		spin_lock_bh(&tw->lock);
 		/* Unless other threads have taken them. */
@@ -415,7 +415,9 @@ static __always_inline void tw_end(struct twheel *tw, struct tw_batch *batch)
 	__releases(&tw->lock)
 {
 	struct tw_chunk *spare, *periods;
+	bool far = tw->wheel.far;
 
+	tw->wheel.far = false;
 	if (batch->expired) {
 		tw->stats.expired += batch->expired;
 		tw->stats.lateness[0] += batch->expired;
@@ -426,6 +428,8 @@ static __always_inline void tw_end(struct twheel *tw, struct tw_batch *batch)
 	periods = tw_table_detach_spare(&tw->periods);
 	spin_unlock_bh(&tw->lock);
 
+	if (unlikely(far))
+		tw_add_all_slots(tw);
 	if (unlikely(spare))
 		tw_free_spare(tw, spare);
 	if (unlikely(periods))

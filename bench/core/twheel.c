@@ -35,9 +35,9 @@ static void open_wheel(size_t timers)
 	chunk = twheel.alloc(chunks * KMALLOC_BYTES, 64);
 	for (i = 1; i < chunks; i++)
 		tw_table_add(&table, (void *)chunk + i * KMALLOC_BYTES,
-			     twheel.alloc(TW_CHUNK_BYTES, TW_CHUNK_BYTES));
+			     twheel.alloc(TW_CHUNK_BYTES, TW_CHUNK_BYTES), TW_CHUNK_BYTES);
 	tw_wheel_init(&wheel, &table, &clock, 0, 0);
-	tw_wheel_set_slots(&wheel, twheel.alloc(sizeof(struct tw_slots), 64));
+	tw_wheel_set_slots(&wheel, twheel.alloc(TW_SLOTS_BYTES, 64), false);
 }
 
 static void arm(struct bench_op *op, unsigned int nr)

@@ -15,7 +15,7 @@
 
 static struct tw_wheel wheel;
 static struct tw_table table;
-static struct tw_slots slots;
+static struct tw_slot slots[TW_SLOTS_BYTES / sizeof(struct tw_slot)];
 
 static inline struct tw_node *node_of(const struct timer *t)
 {
@@ -109,7 +109,7 @@ static void open_table(size_t n)
 	tw_table_grow(&table, array(TW_DIR_BYTES(chunks + TW_FIRST_CHUNK), 1),
 		      chunks + TW_FIRST_CHUNK);
 	for (i = 0; i < chunks; i++)
-		tw_table_add(&table, &chunk[i], &nodes[i * TW_CHUNK_NODES]);
+		tw_table_add(&table, &chunk[i], &nodes[i * TW_CHUNK_NODES], TW_CHUNK_BYTES);
 }
 
 static void open_peer(size_t n)
@@ -119,7 +119,7 @@ static void open_peer(size_t n)
 	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, MS);
 	open_table(n);
 	tw_wheel_init(&wheel, &table, &clock, tw_clock_floor(&clock, now), 0);
-	tw_wheel_set_slots(&wheel, &slots);
+	tw_wheel_set_slots(&wheel, slots, false);
 	create_timers(n);
 }
 

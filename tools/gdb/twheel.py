@@ -83,9 +83,8 @@ def timers_of(wheel, first):
 
 def slots_of(wheel):
     """(level, slot, its width in ticks, its lists, how many timers it says it has)"""
-    slots, levels = wheel["slots"].dereference(), bound(wheel["level"])
-    size = bound(slots["slot"]) // levels
-    for level in range(levels):
+    size = 64 * bound(wheel["occupied"][0])
+    for level in range(int(wheel["depth"])):
         there = wheel["level"][level]
         words = [int(wheel["occupied"][level][i]) for i in range(bound(wheel["occupied"][level]))]
         lists = 1 << int(there["stripe_bits"])
@@ -93,7 +92,7 @@ def slots_of(wheel):
             if words[nr // 64] >> nr % 64 & 1:
                 yield (level, nr, 1 << int(there["shift"]),
                        [there["lists"][nr * lists + i] for i in range(lists)],
-                       int(slots["slot"][level * size + nr]["count"]))
+                       int(wheel["slots"][level * size + nr]["count"]))
 
 
 def line_of(wheel, index, node):

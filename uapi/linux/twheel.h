@@ -139,7 +139,7 @@
  * @tick: out: this wheel's tick, in ns
  * @wheel_limit: out: most timers of any wheel (module parameter)
  * @user_limit: out: most memory of all wheels of one user, in timers of 40 bytes
- *	(module parameter). A wheel takes 2 KB, and 40 KB more from its first timer
+ *	(module parameter). A wheel counts as 2 KB, and 40 KB more from its first timer
  *	on; its timers pieces of 16 KB, for 512 of them; what periodic ones have
  *	besides, as large pieces of its own; shared timers up to 29 bytes each and
  *	160 KB

@@ -57,7 +57,7 @@ static bool tw_check_gens(const struct tw_table *table, const struct tw_chunk *c
 {
 	u32 place;
 
-	for (place = 0; ids && place < TW_CHUNK_NODES; place++) {
+	for (place = 0; ids && place < chunk->bytes / sizeof(struct tw_node); place++) {
 		u32 gen = chunk->nodes[place].gen;
 
 		if (!tw_so(!(gen & 1) || !tw_is_free(table, chunk, place)) ||
@@ -70,7 +70,11 @@ static bool tw_check_gens(const struct tw_table *table, const struct tw_chunk *c
 static bool tw_check_chunk(const struct tw_table *table, const struct tw_chunk *chunk,
 			   u32 nr, bool ids)
 {
-	return tw_so(chunk->nr == nr) && tw_so(tw_table_nodes(table, nr) == chunk->nodes) &&
+	bool last = nr == table->nr_chunks - 1;
+	u32 end = chunk->bytes / sizeof(struct tw_node);
+
+	return tw_so(end == TW_CHUNK_NODES || (nr == TW_FIRST_CHUNK && last)) &&
+	       tw_so(chunk->nr == nr) && tw_so(tw_table_nodes(table, nr) == chunk->nodes) &&
 	       tw_check_words(chunk) && tw_check_gens(table, chunk, ids);
 }
 
@@ -151,6 +155,16 @@ static bool tw_check_unused(const struct tw_table *table, u32 left)
 	return tw_so(!left) && tw_so(!nr);
 }
 
+/* All indices below it can be read, and no others. */
+static bool tw_check_end(const struct tw_table *table)
+{
+	const struct tw_chunk *last = table->chunks[table->nr_chunks - 1];
+	u32 bytes = last ? last->bytes : TW_CHUNK_BYTES;
+
+	return tw_so(table->end == (table->nr_chunks - 1UL) * TW_CHUNK_NODES +
+				   bytes / sizeof(struct tw_node));
+}
+
 /**
  * tw_check_table() - is a table as it must be?
  * @table: the table
@@ -165,7 +179,7 @@ bool tw_check_table(const struct tw_table *table, bool ids)
 	return tw_so(tw_table_nodes(table, 0) == tw_zero_nodes) &&
 	       tw_so(table->nr_chunks >= TW_FIRST_CHUNK) &&
 	       tw_so(table->nr_chunks <= table->max_chunks) &&
-	       tw_check_word(table) && tw_check_dir(table, ids, &found) &&
+	       tw_check_end(table) && tw_check_word(table) && tw_check_dir(table, ids, &found) &&
 	       tw_so(table->free == found.free) &&
 	       tw_check_chunks(table, table->partial, false, found.partial) &&
 	       tw_check_chunks(table, table->empty, true, found.empty) &&
@@ -206,7 +220,7 @@ bool tw_check_levels(const struct tw_wheel *wheel)
 	unsigned int level;
 	s64 done_ns;
 
-	for (level = 0; level < TW_LVL_DEPTH; level++) {
+	for (level = 0; level < wheel->depth; level++) {
 		const struct tw_level *l = &wheel->level[level];
 		unsigned int turn = l->shift + TW_LVL_CLK_SHIFT;
 
@@ -219,7 +233,7 @@ bool tw_check_levels(const struct tw_wheel *wheel)
 	       tw_so(wheel->base == wheel->clock.tick_offset + 1) &&
 	       tw_so(!wheel->pending == !wheel->levels) &&
 	       tw_so(wheel->pending || wheel->next == TW_NEVER) &&
-	       tw_so(wheel->slots || !wheel->pending);
+	       tw_so(!wheel->depth == !wheel->slots) && tw_so(!(wheel->levels >> wheel->depth));
 }
 
 /* A node is found in time where it is: in the slot of the ticks @start to @end. */
@@ -234,7 +248,7 @@ static bool tw_check_pending(const struct tw_wheel *wheel, unsigned int slot,
 	return tw_so(node->slot == slot) && tw_so(!tw_is_ready(wheel, node)) &&
 	       tw_so(start <= due) && tw_so(wheel->next <= min(due, end)) &&
 	       /* A slot may expire whole only if all its nodes are due and have no flag. */
-	       tw_so(start < end || wheel->slots->slot[slot].inspect ||
+	       tw_so(start < end || wheel->slots[slot].inspect ||
 		     start < wheel->inspect ||
 		     (due <= end && !(node->flags & TW_NODE_INSPECT)));
 }
@@ -276,7 +290,7 @@ static bool tw_check_slot(const struct tw_wheel *wheel, unsigned int level,
 			  unsigned int nr)
 {
 	unsigned int i, mask, at = level * TW_LVL_SIZE + nr;
-	const struct tw_slot *slot = &wheel->slots->slot[at];
+	const struct tw_slot *slot = &wheel->slots[at];
 	const struct tw_list *lists = tw_slot_lists(wheel, at, &mask);
 	bool occupied = wheel->occupied[level][nr / 64] >> (nr % 64) & 1;
 	unsigned int shift = wheel->level[level].shift;
@@ -324,7 +338,7 @@ static bool tw_check_ready(const struct tw_wheel *wheel)
 
 		if (!tw_so(!ready->list[i].first || ready->lists >> i & 1) ||
 		    !tw_check_list(wheel, &ready->list[i], at_once ? 0 : i - 1,
-				   at_once ? 0 : TW_STRIPES - 1, &left))
+				   at_once ? 0 : wheel->level[0].stripe_mask, &left))
 			return false;
 		for (index = ready->list[i].first; index; index = node->next) {
 			node = tw_node_at(wheel->table, index);
@@ -349,11 +363,11 @@ bool tw_check_wheel(const struct tw_wheel *wheel)
 
 	if (!tw_check_levels(wheel) || !tw_check_ready(wheel))
 		return false;
-	for (level = 0; wheel->slots && level < TW_LVL_DEPTH; level++) {
+	for (level = 0; level < wheel->depth; level++) {
 		for (nr = 0; nr < TW_LVL_SIZE; nr++) {
 			if (!tw_check_slot(wheel, level, nr))
 				return false;
-			pending += wheel->slots->slot[level * TW_LVL_SIZE + nr].count;
+			pending += wheel->slots[level * TW_LVL_SIZE + nr].count;
 		}
 	}
 	return tw_so(wheel->pending == pending);

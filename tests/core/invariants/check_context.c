@@ -45,15 +45,18 @@ static u64 tw_memory(const struct tw_table *table, u32 *used)
 	for (nr = TW_FIRST_CHUNK; nr < table->nr_chunks; nr++) {
 		if (!table->chunks[nr])
 			continue;
-		*used += TW_CHUNK_NODES;
-		bytes += TW_CHUNK_BYTES + sizeof(struct tw_chunk);
+		*used += table->chunks[nr]->bytes / sizeof(struct tw_node);
+		bytes += table->chunks[nr]->bytes + sizeof(struct tw_chunk);
 	}
 	return bytes;
 }
 
 static bool tw_check_held(const struct twheel *tw)
 {
-	u64 bytes = sizeof(*tw) + (tw->wheel.slots ? sizeof(*tw->wheel.slots) : 0);
+	bool small = tw_wheel_is_small(&tw->wheel);
+	u64 bytes = sizeof(*tw) + (!tw->wheel.slots ? 0 :
+				   small ? TW_FEW_SLOTS_BYTES : TW_SLOTS_BYTES);
+	const struct tw_list *lists = (void *)&tw->wheel.slots[small ? TW_FEW_SLOTS : TW_SLOTS];
 	struct tw_seen seen = {};
 	u32 timers, periods;
 	unsigned int i;
@@ -65,8 +68,8 @@ static bool tw_check_held(const struct twheel *tw)
 	for (i = 0; i < TW_READY_LISTS; i++)
 		if (!tw_check_list(tw, &tw->wheel.ready.list[i], &seen))
 			return false;
-	for (i = 0; tw->wheel.slots && i < TW_LISTS; i++)
-		if (!tw_check_list(tw, &tw->wheel.slots->list[i], &seen))
+	for (i = 0; tw->wheel.slots && i < (small ? TW_FEW_SLOTS : TW_LISTS); i++)
+		if (!tw_check_list(tw, &lists[i], &seen))
 			return false;
 	/* Otherwise nodes are lost. A node without generations left counts as used. */
 	return tw_so(seen.timers == timers || (seen.timers < timers && TW_LAST_GEN < U32_MAX)) &&
@@ -85,6 +88,8 @@ static bool tw_check_shared(const struct tw_shared *shared)
 static bool tw_check_limits(const struct twheel *tw, u32 quota)
 {
 	return tw_so(tw_timers(tw) <= tw->limit) &&
+	       tw_so(!tw_wheel_is_small(&tw->wheel) ||
+		     tw->table.nr_chunks <= TW_FIRST_CHUNK + 1) &&
 	       tw_so(tw->table.free >= quota);
 }
 

@@ -27,7 +27,7 @@ static void now_here(const void *what);
 
 static struct tw_table table;
 static struct tw_wheel wheel;
-static struct tw_slots slots;
+static struct tw_slot slots[TW_SLOTS_BYTES / sizeof(struct tw_slot)];
 static u64 live[MOST];
 static u32 nr_live;
 
@@ -65,7 +65,7 @@ static void add_chunk(void)
 	if (tw_table_full(&table))
 		free(tw_table_grow(&table, malloc(TW_DIR_BYTES(more)), more));
 	tw_table_add(&table, malloc(sizeof(struct tw_chunk)),
-		     calloc(1, TW_CHUNK_BYTES));
+		     calloc(1, TW_CHUNK_BYTES), TW_CHUNK_BYTES);
 }
 
 static void give_back(void)
@@ -237,7 +237,7 @@ static void begin(void)
 	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, TICK_NS);
 	tw_table_init(&table);
 	tw_wheel_init(&wheel, &table, &clock, 0, 0);
-	tw_wheel_set_slots(&wheel, &slots);
+	tw_wheel_set_slots(&wheel, slots, false);
 }
 
 static void batches(void)

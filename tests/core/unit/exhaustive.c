@@ -216,6 +216,11 @@ static void without_tick(unsigned int left)
 	pair_forward(&pair);
 	then(left);
 
+	if (tw_wheel_is_small(&pair.wheel)) {
+		pair_grow(&pair);
+		then(left);
+	}
+
 	set_back(left, 1);
 	set_back(left, 3 * TW_LVL_CLK_DIV);
 }
@@ -243,8 +248,9 @@ static void explore(unsigned int left)
 static void every_sequence(void)
 {
 	pair_init(&pair, TICK_NS, universe->start * TICK_NS + 1,
-		  universe->settable, universe->shift);
-	pair_add_chunk(&pair);
+		  universe->settable, universe->shift, TW_LVL_CLK_SHIFT < 6);
+	while (!pair.table.free || tw_table_short(&pair.table))
+		pair_add_chunk(&pair);
 	explore(length);
 	pair_end(&pair);
 	host_note("%llu sequences of up to %u operations", sequences, length);

@@ -27,7 +27,7 @@ enum { NONE, FULL, PARTIAL, OPEN, EMPTY, UNUSED };
 static struct tw_table table;
 static struct tw_chunk *chunks[CHUNKS];
 static struct tw_wheel wheel;
-static struct tw_slots slots;
+static struct tw_slot slots[TW_SLOTS_BYTES / sizeof(struct tw_slot)];
 static struct tw_table wheel_table;
 static struct tw_node *nodes[ARRAY_SIZE(ticks)];
 static u32 indices[ARRAY_SIZE(ticks)];
@@ -49,7 +49,7 @@ static struct tw_chunk *add_chunk(struct tw_table *table)
 {
 	struct tw_chunk *chunk = malloc(sizeof(*chunk));
 
-	tw_table_add(table, chunk, calloc(1, TW_CHUNK_BYTES));
+	tw_table_add(table, chunk, calloc(1, TW_CHUNK_BYTES), TW_CHUNK_BYTES);
 	return chunk;
 }
 
@@ -91,9 +91,9 @@ static void make_wheel(void)
 	tw_table_init(&wheel_table);
 	tw_table_grow(&wheel_table, calloc(1, TW_DIR_BYTES(2)), 2);
 	add_chunk(&wheel_table);
-	memset(&slots, 0, sizeof(slots));
+	memset(slots, 0, sizeof(slots));
 	tw_wheel_init(&wheel, &wheel_table, &clock, 8, 0);
-	tw_wheel_set_slots(&wheel, &slots);
+	tw_wheel_set_slots(&wheel, slots, false);
 	for (i = 0; i < ARRAY_SIZE(nodes); i++) {
 		nodes[i] = tw_node_begin(&wheel_table, &indices[i]);
 		nodes[i]->deadline = ticks[i] * TICK;
@@ -107,7 +107,7 @@ static void make_wheel(void)
 
 static struct tw_slot *slot_of(unsigned int node)
 {
-	return &slots.slot[nodes[node]->slot];
+	return &slots[nodes[node]->slot];
 }
 
 /* Make one thing of a chunk wrong. Returns what has to be said. */
@@ -124,7 +124,7 @@ static const char *break_chunk(unsigned int nr)
 		chunks[EMPTY]->all = 0;
 		return "(chunk->all >> i & 1) == tw_is_all(chunk->free[i])";
 	case 3:
-		chunks[EMPTY]->some |= 2;
+		chunks[EMPTY]->some |= 1 << TW_WORDS;
 		return "!(chunk->some & ~TW_WORDS_ALL)";
 	case 4:
 		chunks[PARTIAL]->nodes[2].gen = 1;
@@ -147,6 +147,9 @@ static const char *break_chunk(unsigned int nr)
 	case 10:
 		table.dir[FULL] = table.dir[EMPTY];
 		return "tw_table_nodes(table, nr) == chunk->nodes";
+	case 11:
+		chunks[FULL]->bytes = TW_FEW_BYTES;
+		return "end == TW_CHUNK_NODES || (nr == TW_FIRST_CHUNK && last)";
 	}
 	return NULL;
 }
@@ -232,6 +235,9 @@ static const char *break_table(unsigned int nr)
 	case 22:
 		table.free--;
 		return "table->free == found.free";
+	case 23:
+		table.end--;
+		return "table->end == (table->nr_chunks - 1UL) * TW_CHUNK_NODES";
 	}
 	return NULL;
 }
@@ -265,7 +271,7 @@ static const char *break_wheel(unsigned int nr)
 		return "wheel->pending || wheel->next == TW_NEVER";
 	case 5:
 		wheel.slots = NULL;
-		return "wheel->slots || !wheel->pending";
+		return "!wheel->depth == !wheel->slots";
 	case 6:
 		wheel.ready.count++;
 		return "!left";
@@ -292,12 +298,12 @@ static const char *break_wheel(unsigned int nr)
 		return "wheel->next <= min(due, end)";
 	case 14:
 		slot_of(SLACK)->inspect = 0;
-		return "start < end || wheel->slots->slot[slot].inspect";
+		return "start < end || wheel->slots[slot].inspect";
 	case 15:
 		wheel.occupied[4][0] |= 8;
 		return "occupied == !!slot->count";
 	case 16:
-		slots.slot[0].inspect = 1;
+		slots[0].inspect = 1;
 		return "!slot->inspect";
 	case 17:
 		tw_wheel_del(&wheel, nodes[PLAIN], indices[PLAIN]);
@@ -350,6 +356,9 @@ static const char *break_wheel(unsigned int nr)
 	case 28:
 		wheel.ready.lists = 0;
 		return "!ready->list[i].first || ready->lists >> i & 1";
+	case 29:
+		wheel.depth = 1;
+		return "!(wheel->levels >> wheel->depth)";
 	}
 	return NULL;
 }

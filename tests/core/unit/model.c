@@ -513,7 +513,7 @@ static void begin_episode(void)
 	latest = min_t(__int128, KTIME_MAX, (__int128)tick << 53);
 	start = any_start(min(latest, LAST_NOW) / tick - 1);
 	pair_init(&pair, tick, start * tick + host_below(tick), settable,
-		  settable ? any_shift() : 0);
+		  settable ? any_shift() : 0, host_chance(2));
 	for (i = 0; i < ARRAY_SIZE(clusters); i++)
 		clusters[i] = 0;
 }
@@ -528,6 +528,9 @@ static u64 episode(void)
 	ops = 10 + any_size(host_chance(10) ? 18 : 12);
 	for (i = 0; i < ops && host_more(); i++) {
 		do_op(choose(weights, total_weight));
+		/* What is far away can stay where it is. */
+		if (tw_wheel_is_small(&pair.wheel) && host_chance(pair.wheel.far ? 10 : 1000))
+			pair_grow(&pair);
 		pair_check_invariants(&pair);
 		if (host_chance(check_every))
 			pair_check(&pair);
@@ -570,7 +573,7 @@ static void last_ticks(void)
 	struct pair_want never = { .deadline = KTIME_MAX };
 	s64 tick;
 
-	pair_init(&pair, length, start * length, false, 0);
+	pair_init(&pair, length, start * length, false, 0, false);
 	pair_add_chunk(&pair);
 	pair_add(&pair, &never);
 	for (tick = last - 2; tick <= last; tick++) {

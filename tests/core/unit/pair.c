@@ -152,8 +152,9 @@ static s64 due_of(const struct pair *p, const struct pair_want *want)
  * @now: the time that it is, in ns
  * @settable: can the clock be set back?
  * @shift: tick of the wheel less tick of the host
+ * @small: it begins with few slots and nodes, and pair_grow() gives it all slots
  */
-void pair_init(struct pair *p, u32 tick, s64 now, bool settable, s64 shift)
+void pair_init(struct pair *p, u32 tick, s64 now, bool settable, s64 shift, bool small)
 {
 	struct tw_clock clock;
 
@@ -172,7 +173,8 @@ void pair_init(struct pair *p, u32 tick, s64 now, bool settable, s64 shift)
 	tw_wheel_init(&p->wheel, &p->table, &clock, pair_tick(p), now);
 	p->settable = settable;
 	p->ordered = true;
-	tw_wheel_set_slots(&p->wheel, &p->slots);
+	p->small = small;
+	tw_wheel_set_slots(&p->wheel, small ? p->few : p->all, small);
 	ASSERT_EQ(p->wheel.clk, pair_tick(p) + 1);
 	traced = p;
 	host_print_trace = print_trace;
@@ -211,7 +213,7 @@ void pair_end(struct pair *p)
  */
 bool pair_has_room(const struct pair *p)
 {
-	return p->table.first_unused ||
+	return tw_table_short(&p->table) || p->table.first_unused ||
 	       p->table.nr_chunks < TW_FIRST_CHUNK + PAIR_MOST_CHUNKS;
 }
 
@@ -222,11 +224,16 @@ bool pair_has_room(const struct pair *p)
 void pair_add_chunk(struct pair *p)
 {
 	u32 more = p->table.max_chunks + 1;
+	u32 bytes = tw_table_next_bytes(&p->table, p->small ? 1 : TW_CHUNK_NODES);
 
+	if (tw_table_short(&p->table)) {
+		free(tw_table_lengthen(&p->table, calloc(1, TW_CHUNK_BYTES)));
+		return;
+	}
 	if (tw_table_full(&p->table))
 		free(tw_table_grow(&p->table, malloc(TW_DIR_BYTES(more)), more));
 	tw_table_add(&p->table, malloc(sizeof(struct tw_chunk)),
-		     calloc(1, TW_CHUNK_BYTES));
+		     calloc(1, bytes), bytes);
 }
 
 /* Where in the sorted array an entry is, or would be. */
@@ -340,6 +347,20 @@ static void agree(const struct pair *p)
 		ASSERT_EQ(tw_wheel_next(wheel), TW_NEVER);
 		ASSERT_EQ(wheel->levels, 0);
 	}
+}
+
+/**
+ * pair_grow() - give a small wheel all its slots
+ * @p: the pair
+ */
+void pair_grow(struct pair *p)
+{
+	trace(p, "grow", PAIR_NONE, p->now);
+	tw_wheel_set_slots(&p->wheel, p->all, false);
+	/* What was there is not looked at any more. */
+	memset(p->few, 0xa5, sizeof(p->few));
+	ASSERT_TRUE(!tw_wheel_is_small(&p->wheel) && !p->wheel.far);
+	agree(p);
 }
 
 /* What of a node has to stay as it is, wherever it is */
@@ -747,7 +768,7 @@ static unsigned int slot_at(unsigned int level, s64 position)
 
 static u32 count_at(const struct pair *p, unsigned int level, s64 position)
 {
-	return p->slots.slot[slot_at(level, position)].count;
+	return p->wheel.slots[slot_at(level, position)].count;
 }
 
 /* In the first quarter of the slot before, where the wheel's phase says */
@@ -769,7 +790,7 @@ static void agree_when_idle(const struct pair *p)
 	ASSERT_TRUE(wheel->next > pair_tick(p));
 	ASSERT_EQ(wheel->next, tw_wheel_next(wheel));
 	/* What is due next, and what is to be preloaded by now, was cascaded. */
-	for (level = 1; level < TW_LVL_DEPTH; level++) {
+	for (level = 1; level < wheel->depth; level++) {
 		s64 position = wheel->clk >> level * TW_LVL_CLK_SHIFT;
 
 		ASSERT_TRUE(count_at(p, level, position) <= TW_SMALL_SLOT);

@@ -75,7 +75,9 @@ struct pair_due {
  * @wheel: the wheel
  * @settable: its clock can be set back
  * @table: its nodes
- * @slots: its slots
+ * @few: its slots, if it begins with few
+ * @all: all slots
+ * @small: it begins with few slots and nodes
  * @now: the time that it is now, in ns of the host
  * @shift: tick of the wheel less tick of the host
  * @tick: length of a tick in ns
@@ -91,7 +93,9 @@ struct pair {
 	struct tw_wheel wheel;
 	bool settable;
 	struct tw_table table;
-	struct tw_slots slots;
+	struct tw_slot few[TW_FEW_SLOTS_BYTES / sizeof(struct tw_slot)];
+	struct tw_slot all[TW_SLOTS_BYTES / sizeof(struct tw_slot)];
+	bool small;
 	s64 now;
 	s64 shift;
 	u32 tick;
@@ -123,7 +127,8 @@ static inline s64 pair_done(const struct pair *p)
 	return pair_ns(p, p->wheel.clk - 1);
 }
 
-void pair_init(struct pair *p, u32 tick, s64 now, bool settable, s64 shift);
+void pair_init(struct pair *p, u32 tick, s64 now, bool settable, s64 shift, bool small);
+void pair_grow(struct pair *p);
 void pair_end(struct pair *p);
 void pair_add_chunk(struct pair *p);
 bool pair_has_room(const struct pair *p);

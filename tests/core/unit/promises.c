@@ -34,7 +34,7 @@
 #define OP_BLOCKS 100
 
 static struct tw_wheel wheel;
-static struct tw_slots slots;
+static struct tw_slot slots[TW_SLOTS_BYTES / sizeof(struct tw_slot)];
 
 /* Nodes are used in the order of their indices, and not given back. */
 #define FIRST_INDEX TW_CHUNK_NODES
@@ -71,7 +71,7 @@ static void begin(s64 start)
 	wakeups = 0;
 	tw_clock_init(&clock);
 	tw_clock_set(&clock, TWHEEL_CLOCK_MONOTONIC, TICK_NS);
-	memset(&slots, 0, sizeof(slots));
+	memset(slots, 0, sizeof(slots));
 	/* A table that is no more than nodes by index */
 	if (!nodes)
 		nodes = calloc(CHUNKS, TW_CHUNK_BYTES);
@@ -80,7 +80,7 @@ static void begin(s64 start)
 	tw_table_init(&table);
 	table.dir = dir;
 	tw_wheel_init(&wheel, &table, &clock, now, phase);
-	tw_wheel_set_slots(&wheel, &slots);
+	tw_wheel_set_slots(&wheel, slots, false);
 }
 
 static struct tw_node *node_of(u32 number)

@@ -50,6 +50,8 @@ static enum node_state nodes[MOST_NODES];
 static u32 gens[MOST_NODES];
 static u32 used[MOST_NODES], nr_used;
 static u64 old_ids[OLD_IDS], nr_old;
+/* Does it begin with a short chunk? */
+static bool begins_short;
 
 static u32 model_free(void)
 {
@@ -58,7 +60,8 @@ static u32 model_free(void)
 
 	for (i = 0; i < MOST_CHUNKS; i++)
 		if (chunks[i].chunk)
-			n += TW_CHUNK_NODES - chunks[i].used - chunks[i].retired;
+			n += chunks[i].chunk->bytes / sizeof(struct tw_node) -
+			     chunks[i].used - chunks[i].retired;
 	return n;
 }
 
@@ -111,15 +114,32 @@ static void grow(void)
 	free(was);
 }
 
+static void lengthen(void)
+{
+	struct tw_chunk *chunk = chunks[TW_FIRST_CHUNK].chunk;
+	struct tw_node *memory = calloc(1, TW_CHUNK_BYTES), *was = chunk->nodes;
+	u32 in_all = table.free + chunks[TW_FIRST_CHUNK].used + chunks[TW_FIRST_CHUNK].retired;
+
+	ASSERT_EQ(in_all, TW_FEW_NODES);
+	ASSERT_TRUE(tw_table_lengthen(&table, memory) == was);
+	free(was);
+	ASSERT_TRUE(!tw_table_short(&table));
+	ASSERT_TRUE(tw_table_nodes(&table, TW_FIRST_CHUNK) == memory);
+	ASSERT_EQ(table.free, model_free());
+	check_invariants();
+}
+
 static void add_chunk(void)
 {
 	struct tw_chunk *chunk = malloc(sizeof(*chunk));
-	struct tw_node *memory = calloc(1, TW_CHUNK_BYTES);
+	u32 bytes = tw_table_next_bytes(&table, TW_FEW_NODES + !begins_short);
+	struct tw_node *memory = calloc(1, bytes);
 
 	memset(chunk, 0xa5, sizeof(*chunk));
 	while (tw_table_full(&table))
 		grow();
-	tw_table_add(&table, chunk, memory);
+	tw_table_add(&table, chunk, memory, bytes);
+	ASSERT_EQ(tw_table_short(&table), bytes == TW_FEW_BYTES);
 	ASSERT_TRUE(chunk->nr < MOST_CHUNKS);
 	ASSERT_TRUE(tw_table_nodes(&table, chunk->nr) == memory);
 	ASSERT_TRUE(!chunks[chunk->nr].chunk);
@@ -336,6 +356,7 @@ static void episode(void)
 	unsigned int i;
 
 	begin();
+	begins_short = host_chance(2);
 	for (i = 0; i < OPERATIONS && host_more(); i++) {
 		if (host_chance(1000))
 			fill = 1 + host_below(9);
@@ -352,11 +373,14 @@ static void episode(void)
 				free_at(host_below(nr_used));
 		} else if (table.free) {
 			alloc(host_chance(5));
+		} else if (tw_table_short(&table)) {
+			lengthen();
 		} else if (may_add_chunk()) {
 			add_chunk();
 		}
 	}
 	end();
+	begins_short = false;
 }
 
 static void random_operations(void)
@@ -536,6 +560,7 @@ static void sizes(void)
 	ASSERT_EQ(sizeof(struct tw_period), sizeof(struct tw_node));
 	ASSERT_TRUE(TW_LAST_GEN & 1);
 	ASSERT_EQ(TW_CHUNK_NODES % TW_WORD_NODES, 0);
+	ASSERT_EQ(TW_FEW_NODES % TW_WORD_NODES, 0);
 }
 
 int main(void)

@@ -100,14 +100,28 @@ int user_fd(const struct user_wheel *uw)
 	return uw->epoll;
 }
 
-static int add_slots(struct user_wheel *uw)
+static int add_slots(struct user_wheel *uw, bool few)
 {
-	struct tw_slots *slots = calloc(1, sizeof(*slots));
+	struct tw_slot *old = uw->wheel.slots;
+	struct tw_slot *slots = calloc(1, few ? TW_FEW_SLOTS_BYTES : TW_SLOTS_BYTES);
 
 	if (!slots)
 		return -ENOMEM;
-	tw_wheel_set_slots(&uw->wheel, slots);
+	tw_wheel_set_slots(&uw->wheel, slots, few);
+	free(old);
 	return 0;
+}
+
+/**
+ * user_add_all_slots() - a timer is further away than those slots that a wheel has
+ * @uw: the wheel, locked
+ *
+ * Where there is no memory it stays as it is, and is woken more often.
+ */
+void user_add_all_slots(struct user_wheel *uw)
+{
+	if (add_slots(uw, false))
+		uw->wheel.far = false;
 }
 
 static int grow_table(struct tw_table *table)
@@ -126,17 +140,23 @@ static int grow_table(struct tw_table *table)
 
 static int add_chunk(struct tw_table *table)
 {
+	u32 bytes = tw_table_short(table) ? TW_CHUNK_BYTES : tw_table_next_bytes(table, 1);
 	struct tw_chunk *chunk = malloc(sizeof(*chunk));
 	/* Two nodes to a cache line */
-	struct tw_node *nodes = aligned_alloc(64, TW_CHUNK_BYTES);
+	struct tw_node *nodes = aligned_alloc(64, bytes);
 
 	if (!chunk || !nodes) {
 		free(chunk);
 		free(nodes);
 		return -ENOMEM;
 	}
-	memset(nodes, 0, TW_CHUNK_BYTES);
-	tw_table_add(table, chunk, nodes);
+	memset(nodes, 0, bytes);
+	if (tw_table_short(table)) {
+		free(chunk);
+		free(tw_table_lengthen(table, nodes));
+	} else {
+		tw_table_add(table, chunk, nodes, bytes);
+	}
 	return 0;
 }
 
@@ -149,10 +169,14 @@ static int add_chunk(struct tw_table *table)
  */
 int user_add_nodes(struct user_wheel *uw, struct tw_table *table)
 {
+	bool some = table->nr_chunks > TW_FIRST_CHUNK;
 	int ret = 0;
 
-	if (!uw->wheel.slots)
-		ret = add_slots(uw);
+	if (tw_table_short(table))
+		return add_chunk(table);
+	/* What is moved to all slots is no more than a chunk. */
+	if (!uw->wheel.slots || (some && tw_wheel_is_small(&uw->wheel)))
+		ret = add_slots(uw, !uw->wheel.slots);
 	if (!ret && tw_table_full(table))
 		ret = grow_table(table);
 	return ret ?: add_chunk(table);

@@ -98,6 +98,7 @@ struct user_wheel {
 
 /* context.c: its life and its memory */
 int user_add_nodes(struct user_wheel *uw, struct tw_table *table);
+void user_add_all_slots(struct user_wheel *uw);
 void user_free_chunks(struct tw_chunk *chunk);
 
 /* time.c: time passes, and programs that poll are woken */

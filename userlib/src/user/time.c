@@ -174,7 +174,8 @@ void user_start_clock(struct user_wheel *uw, u32 id)
 /* An empty wheel gets another clock. Returns 0 or a negative error. */
 int user_set_clock(struct user_wheel *uw, const struct tw_clock *clock)
 {
-	struct tw_slots *slots = uw->wheel.slots;
+	struct tw_slot *slots = uw->wheel.slots;
+	bool few = tw_wheel_is_small(&uw->wheel);
 	int timer = open_timer(clock->id);
 
 	if (timer < 0)
@@ -190,7 +191,7 @@ int user_set_clock(struct user_wheel *uw, const struct tw_clock *clock)
 	tw_wheel_init(&uw->wheel, &uw->table, clock,
 		      tw_clock_floor(clock, tw_clock_now(clock)), uw->random);
 	if (slots)
-		tw_wheel_set_slots(&uw->wheel, slots);
+		tw_wheel_set_slots(&uw->wheel, slots, few);
 	user_start_clock(uw, clock->id);
 	return 0;
 }
@@ -390,6 +391,8 @@ void user_unlock(struct user_wheel *uw)
  */
 void user_end(struct user_wheel *uw, s64 now)
 {
+	if (unlikely(uw->wheel.far))
+		user_add_all_slots(uw);
 	reprogram_timer(uw, now);
 	user_unlock(uw);
 }
