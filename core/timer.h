@@ -182,38 +182,42 @@ static inline void tw_fill_op(const struct tw_wheel *wheel, const struct tw_tabl
 
 /**
  * tw_overrun() - periods of a ready timer that went by after the one that made it ready
- * @periods: what periodic timers have besides
+ * @period: what it has besides, as it is periodic
  * @node: the timer
- * @now: the host's time in ns; may be anything if no timer is periodic
+ * @now: the host's time in ns
  *
  * They count from its deadline, jitter included, as a reader can't be earlier than that. So the
  * next period may have begun, and its deadline may be over.
  *
- * Return: their number; 0 for a timer that is not periodic, or if the clock was set back.
+ * Return: their number; 0 if the clock was set back.
  */
-static inline u64 tw_overrun(const struct tw_table *periods, const struct tw_node *node, s64 now)
+static inline u64 tw_overrun(const struct tw_period *period, const struct tw_node *node, s64 now)
 {
-	if (!(node->flags & TW_NODE_PERIODIC))
-		return 0;
 	if (now < node->deadline)
 		return 0;
-	return div64_u64(now - node->deadline, tw_timer_period(periods, node)->interval);
+	return div64_u64(now - node->deadline, period->interval);
+}
+
+/* How often a ready timer has expired; @now may be anything if none is periodic. */
+static inline u64 tw_expiries(const struct tw_table *periods, const struct tw_node *node, s64 now)
+{
+	if (likely(!(node->flags & TW_NODE_PERIODIC)))
+		return 1;
+	return 1 + tw_overrun(tw_timer_period(periods, node), node, now);
 }
 
 /**
  * tw_next_period() - the period of a timer that was read is over: the next begins
  * @wheel: the wheel
- * @periods: what periodic timers have besides
- * @node: the timer, which is periodic, and on no list
+ * @period: what the timer has besides
+ * @node: the timer, which is on no list
  * @index: its index
  * @overrun: of tw_overrun()
  * @jitter: by how much it is put off, 0 to its jitter, in ns
  */
-static inline void tw_next_period(struct tw_wheel *wheel, const struct tw_table *periods,
+static inline void tw_next_period(struct tw_wheel *wheel, struct tw_period *period,
 				  struct tw_node *node, u32 index, u64 overrun, s64 jitter)
 {
-	struct tw_period *period = tw_timer_period(periods, node);
-
 	period->nominal = min_t(u64, KTIME_MAX, period->nominal +
 				(overrun + 1) * period->interval);
 	node->deadline = tw_time_add(period->nominal, jitter);
@@ -224,10 +228,12 @@ static inline void tw_next_period(struct tw_wheel *wheel, const struct tw_table 
 static inline void tw_fill_period(const struct tw_table *periods, const struct tw_node *node,
 				  s64 now, struct twheel_event *event, u32 unit)
 {
-	event->user_data = tw_timer_period(periods, node)->user_data;
+	const struct tw_period *period = tw_timer_period(periods, node);
+
+	event->user_data = period->user_data;
 	if (unit == TWHEEL_EVENT_SIZE_ID)
 		return;
-	event->overrun = min_t(u64, tw_overrun(periods, node, now), U32_MAX);
+	event->overrun = min_t(u64, tw_overrun(period, node, now), U32_MAX);
 	event->flags = TWHEEL_EVENT_PERIODIC;
 }
 
@@ -237,7 +243,7 @@ static inline void tw_fill_period(const struct tw_table *periods, const struct t
  * @periods: what periodic timers have besides
  * @node: the timer
  * @index: its index
- * @now: as of tw_overrun()
+ * @now: as of tw_expiries()
  * @event: out; field by field, as clearing it first would cost more than all the rest
  * @unit: its length, one of TWHEEL_EVENT_SIZE_*
  */

@@ -74,11 +74,11 @@ static noinline void tw_read_less(struct twheel *tw, struct tw_read *read, unsig
 static void tw_read_period(struct twheel *tw, const struct tw_read *read,
 			   struct tw_node *node, u32 index)
 {
-	u64 overrun = tw_overrun(&tw->periods, node, read->now);
-	s64 jitter = tw_jitter(tw_timer_period(&tw->periods, node)->jitter);
+	struct tw_period *period = tw_timer_period(&tw->periods, node);
+	u64 overrun = tw_overrun(period, node, read->now);
 
 	tw->stats.overruns += overrun;
-	tw_next_period(&tw->wheel, &tw->periods, node, index, overrun, jitter);
+	tw_next_period(&tw->wheel, period, node, index, overrun, tw_jitter(period->jitter));
 }
 
 /* The first @nr of them were read: each goes on, or is gone. */
@@ -226,7 +226,7 @@ static void tw_count(struct twheel *tw, u32 most)
 			if (!node)
 				break;
 			/* A few timers with a period of 1 ns, due since 1970, suffice. */
-			expiries = 1 + tw_overrun(&tw->periods, node, read.now);
+			expiries = tw_expiries(&tw->periods, node, read.now);
 			if (check_add_overflow(counted, expiries, &counted))
 				counted = U64_MAX;
 		}

@@ -17,7 +17,8 @@
 #include "ops.h"
 
 /* Read operations in, as far as they can be read. Returns how many that are. */
-static unsigned int tw_copy_ops(u64 *copy, void __user *uops, unsigned int nr, u32 size)
+static __always_inline unsigned int tw_copy_ops(u64 *copy, void __user *uops, unsigned int nr,
+						u32 size)
 {
 	unsigned int i, words = nr * size / sizeof(*copy);
 	u64 __user *from = uops;
@@ -26,6 +27,7 @@ static unsigned int tw_copy_ops(u64 *copy, void __user *uops, unsigned int nr, u
 		return 0;
 	/* Some of the operations may be beyond all addresses. */
 	if (!user_read_access_begin(from, nr * size)) {
+		nr = 1;
 		words = size / sizeof(*copy);
 		if (!user_read_access_begin(from, size))
 			return 0;
@@ -39,6 +41,8 @@ static unsigned int tw_copy_ops(u64 *copy, void __user *uops, unsigned int nr, u
 		i++;
 		unsafe_get_user(copy[i], &from[i], fault);
 	}
+	user_read_access_end();
+	return nr;
 fault:
 	user_read_access_end();
 	return i * sizeof(*copy) / size;
@@ -67,8 +71,8 @@ static int tw_fault_in_op(const struct twheel_op *op, struct twheel_op __user *u
  * At most as many as there is room for. Returns how many were done of those that can be
  * read, or -EFAULT or -ERESTARTSYS.
  */
-static int tw_submit_copied(struct twheel *tw, void __user *uops, unsigned int nr,
-			    u32 size)
+static __always_inline int tw_submit_copied(struct twheel *tw, void __user *uops,
+					    unsigned int nr, u32 size)
 {
 	u64 copy[TW_COPIED * sizeof(struct twheel_op) / sizeof(u64)] __uninitialized;
 	struct tw_batch batch __uninitialized;
@@ -123,29 +127,10 @@ static unsigned int tw_submit_held(struct twheel *tw, unsigned long uaddr,
 	return nr;
 }
 
-/**
- * tw_submit() - do an array of operations of a program
- * @tw: the wheel
- * @ops: address of the array
- * @nr: how many
- * @size: length of each, one of TWHEEL_OP_SIZE_*
- *
- * Context: may sleep.
- * Return: how many were done, -EFAULT or -ERESTARTSYS.
- */
-long tw_submit(struct twheel *tw, u64 ops, u32 nr, u32 size)
+/* An array of which @done were done */
+static noinline long tw_submit_many(struct twheel *tw, void __user *uops, u32 nr, u32 size,
+				    u32 done)
 {
-	void __user *uops = u64_to_user_ptr(ops);
-	u32 done = 0;
-
-	/* The short way, as most are few */
-	if (nr && nr <= TW_COPIED) {
-		int ret = tw_submit_copied(tw, uops, nr, size);
-
-		if (ret < 0 || ret == nr)
-			return ret;
-		done = ret;
-	}
 	while (done < nr) {
 		void __user *at = uops + (size_t)done * size;
 		int ret = 0;
@@ -162,4 +147,33 @@ long tw_submit(struct twheel *tw, u64 ops, u32 nr, u32 size)
 		cond_resched();
 	}
 	return done;
+}
+
+/* The short way, as most are few: up to TW_COPIED */
+static noinline long tw_submit_few(struct twheel *tw, void __user *uops, u32 nr, u32 size)
+{
+	int ret = tw_submit_copied(tw, uops, nr, size);
+
+	if (likely(ret < 0 || ret == nr))
+		return ret;
+	return tw_submit_many(tw, uops, nr, size, ret);
+}
+
+/**
+ * tw_submit() - do an array of operations of a program
+ * @tw: the wheel
+ * @ops: address of the array
+ * @nr: how many
+ * @size: length of each, one of TWHEEL_OP_SIZE_*
+ *
+ * Context: may sleep.
+ * Return: how many were done, -EFAULT or -ERESTARTSYS.
+ */
+long tw_submit(struct twheel *tw, u64 ops, u32 nr, u32 size)
+{
+	void __user *uops = u64_to_user_ptr(ops);
+
+	if (nr && nr <= TW_COPIED)
+		return tw_submit_few(tw, uops, nr, size);
+	return tw_submit_many(tw, uops, nr, size, 0);
 }

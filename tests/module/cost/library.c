@@ -55,6 +55,23 @@ static void arm(unsigned int i)
 	ids[i] = op.id;
 }
 
+static void move(unsigned int i, uint64_t when)
+{
+	struct twheel_op op = twheel_op_modify(ids[i], 0, when + i * MS, 0, i);
+
+	must(twheel_modify(tw, &op), "twheel_modify");
+}
+
+static void move_later(unsigned int i)
+{
+	move(i, 2 * HOUR);
+}
+
+static void move_earlier(unsigned int i)
+{
+	move(i, HOUR / 2);
+}
+
 static void cancel(unsigned int i)
 {
 	must(twheel_cancel(tw, ids[i]), "twheel_cancel");
@@ -107,16 +124,20 @@ static void print(const char *kind, const char *operation, uint64_t took)
 
 static void measure_wheel(void)
 {
-	uint64_t coming = 0, going = 0;
+	uint64_t coming = 0, later = 0, earlier = 0, going = 0;
 	int i;
 
 	must(twheel_open(TWHEEL_USER, &tw), "twheel_open");
 	each(arm, 0, STAY);
 	for (i = 0; i < ROUNDS; i++) {
 		coming += each(arm, STAY, STAY + GO);
+		later += each(move_later, STAY, STAY + GO);
+		earlier += each(move_earlier, STAY, STAY + GO);
 		going += each(cancel, STAY, STAY + GO);
 	}
 	print("library", "arm", coming);
+	print("library", "modify_later", later);
+	print("library", "modify_earlier", earlier);
 	print("library", "cancel", going);
 	twheel_close(tw);
 }

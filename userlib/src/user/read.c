@@ -26,11 +26,12 @@ struct read_batch {
 /* One that is periodic was read. */
 static void next_period(struct user_wheel *uw, struct tw_node *node, u32 index, s64 now)
 {
-	u64 overrun = tw_overrun(&uw->periods, node, now);
-	s64 jitter = user_jitter(uw, tw_timer_period(&uw->periods, node)->jitter);
+	struct tw_period *period = tw_timer_period(&uw->periods, node);
+	u64 overrun = tw_overrun(period, node, now);
+	s64 jitter = user_jitter(uw, period->jitter);
 
 	uw->stats.overruns += overrun;
-	tw_next_period(&uw->wheel, &uw->periods, node, index, overrun, jitter);
+	tw_next_period(&uw->wheel, period, node, index, overrun, jitter);
 }
 
 /* Each goes on, or is gone. */
@@ -72,7 +73,7 @@ static unsigned int read_some(struct user_wheel *uw, s64 now, char *to, unsigned
 		if (to)
 			tw_fill_event(&uw->wheel.clock, &uw->periods, node, batch.indices[n], now,
 				      (struct twheel_event *)(to + n * uw->unit), uw->unit);
-		else if (__builtin_add_overflow(*count, 1 + tw_overrun(&uw->periods, node, now),
+		else if (__builtin_add_overflow(*count, tw_expiries(&uw->periods, node, now),
 						count))
 			*count = U64_MAX;
 	}
