@@ -357,6 +357,18 @@ static void move(struct op *op)
 	tube_put(from);
 }
 
+/* Counts the end of a try, before the job is what was written. */
+static void count_end(const struct op *op)
+{
+	struct tube *tube = op->job->tube;
+	int end = op->to != op->tube ? (int)TRY_DEAD :
+		op->kind == OP_CHANGE && op->row.state == BURIED ? DEED_BURIED : trace_deed(op);
+
+	tube->ends[end]++;
+	if (end == DEED_DONE)
+		tube->done_at = alarm_wall();
+}
+
 /* What could not be written of a try goes on, if that does. */
 static void end_trace(struct op *op)
 {
@@ -382,6 +394,8 @@ bool job_written(struct op *op)
 
 	job->busy = false;
 	job->deleting = false;
+	if (state == RESERVED && op->kind != OP_TOUCH && !op->failed && !op->gone)
+		count_end(op);
 	end_trace(op);
 	if (op->to != op->tube)
 		move(op);

@@ -145,6 +145,9 @@ void job_end_try(struct job *job)
 
 	job->reserver = NULL;
 	if (!settings->tries && !settings->backoff && !job->trace) {
+		if (!engine->counts_in_store)
+			job->tube->ends[job->deadline <= alarm_now() ? DEED_TIMED_OUT :
+					DEED_LEFT]++;
 		engine->hand_back(job);
 		return;
 	}

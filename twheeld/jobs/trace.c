@@ -89,8 +89,8 @@ enum noted trace_note(struct job *job, char *note, uint32_t size)
 	return NOTED;
 }
 
-/* How the try of a reserved job ends, by what is written of it; who reserved it asked, or nobody */
-static enum deed how(const struct op *op)
+/** trace_deed - how the try of a reserved job ends, by what is written of it */
+enum deed trace_deed(const struct op *op)
 {
 	const struct job *job = op->job;
 
@@ -116,7 +116,7 @@ void trace_end(struct op *op)
 	op->trace = job->trace;
 	job->trace = NULL;
 	if (op->trace) {
-		op->trace->deed = how(op);
+		op->trace->deed = trace_deed(op);
 	} else if (keep && op->conn && job->row.state != RESERVED &&
 		   (kicks || op->kind == OP_DELETE)) {
 		op->trace = new_trace(job->row.id, keep, kicks ? DEED_KICKED : DEED_DELETED,

@@ -14,6 +14,7 @@ enum noted { NOTED, NOT_KEPT, NO_ROOM };
 void trace_begin(struct job *job, struct conn *conn);
 enum noted trace_note(struct job *job, char *note, uint32_t size);
 void trace_end(struct op *op);
+enum deed trace_deed(const struct op *op);
 void trace_tick(void);
 void trace_free(struct trace *trace);
 void trace_of_schedule(struct op *op, int64_t schedule, enum deed deed, const char *by);

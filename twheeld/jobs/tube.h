@@ -18,6 +18,10 @@ struct watch {
 
 struct notices;
 
+/* How tries end: as deeds have it, but for jobs that go to the dead letters */
+#define TRY_DEAD (DEED_LEFT + 1)
+#define TRY_ENDS (TRY_DEAD + 1)
+
 struct tube {
 	char name[TUBE_NAME_MAX + 1];
 	const struct tube_settings *settings;
@@ -35,6 +39,8 @@ struct tube {
 	int64_t cold;
 	struct cursor edge;
 	uint64_t total, deletes, pauses;
+	uint64_t ends[TRY_ENDS];	/* tries of clients of this server */
+	int64_t done_at;		/* when the last one was done, by the wall clock; or 0 */
 	unsigned int using, watching, waiting_count;
 	/* Shared store: how often the tube may have got jobs, and requests for jobs under way */
 	uint64_t news;

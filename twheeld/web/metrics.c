@@ -32,7 +32,8 @@
 struct tube_figures {
 	char name[TUBE_NAME_MAX + 1];
 	int64_t count[STATES];
-	int64_t puts, deletes;
+	int64_t puts, deletes, done_at;
+	uint64_t ends[TRY_ENDS];
 	unsigned int waiting;
 	bool paused;
 };
@@ -176,6 +177,28 @@ static void add_figure(struct evbuffer *out, const struct family *family,
 			    (long long)(family->add_deletes ? tube->deletes : tube->puts));
 }
 
+static void add_ends(struct evbuffer *out, const struct family *family,
+		     const struct tube_figures *tube, bool first)
+{
+	static const char *const names[TRY_ENDS] = {
+		[DEED_DONE] = "done", [DEED_RELEASED] = "released", [DEED_BURIED] = "buried",
+		[DEED_TIMED_OUT] = "timed_out", [DEED_LEFT] = "left", [TRY_DEAD] = "dead",
+	};
+
+	(void)first;
+	for (int i = 0; i < TRY_ENDS; i++)
+		evbuffer_add_printf(out, "%s{tube=\"%s\",end=\"%s\"} %llu\n", family->name,
+				    tube->name, names[i], (unsigned long long)tube->ends[i]);
+}
+
+static void add_done(struct evbuffer *out, const struct family *family,
+		     const struct tube_figures *tube, bool first)
+{
+	(void)first;
+	evbuffer_add_printf(out, "%s{tube=\"%s\"} %lld\n", family->name, tube->name,
+			    (long long)(tube->done_at / SECOND));
+}
+
 static void add_json(struct evbuffer *out, const struct family *family,
 		     const struct tube_figures *tube, bool first)
 {
@@ -192,6 +215,10 @@ static const struct family of_metrics[] = {
 	FAMILY("twheeld_tube_puts_total", "counter", "Jobs put in the tube.", add_figure),
 	FAMILY("twheeld_tube_deletes_total", "counter", "Jobs of the tube deleted.", add_figure,
 	       .add_deletes = true),
+	FAMILY("twheeld_tube_tries_total", "counter", "Tries of the tube's jobs that ended.",
+	       add_ends),
+	FAMILY("twheeld_tube_done_seconds", "gauge",
+	       "When the last job was done, since 1970; 0: none was.", add_done),
 	{ .name = NULL },
 };
 
@@ -208,6 +235,8 @@ static struct tube_figures copy(const struct tube *tube)
 	};
 
 	strcpy(copy.name, tube->name);
+	copy.done_at = tube->done_at;
+	memcpy(copy.ends, tube->ends, sizeof(copy.ends));
 	if (!engine->counts_in_store)
 		memcpy(copy.count, tube->count, sizeof(tube->count));
 	return copy;
