@@ -13,7 +13,7 @@
 #include "store/commit.h"
 
 /* Numbers of jobs that a row spans; and of its own, the bits that are not those of the last job */
-#define TRACE_SPAN 256
+#define TRACE_SPAN 64
 #define TRACE_SHIFT 20
 
 #define TRACES_TABLE "CREATE TABLE tries(id INTEGER PRIMARY KEY, first INTEGER NOT NULL," \
