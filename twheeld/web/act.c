@@ -106,7 +106,19 @@ void act_ask(struct ask *ask)
 	free(tube);
 }
 
-/** act_done - it was done: lead to the page that says so; and so does the log */
+/** act_log - say in the log who does it, also if he does not wait for what comes of it */
+void act_log(struct ask *ask)
+{
+	char *path = must(strdup(evhttp_uri_get_path(evhttp_request_get_evhttp_uri(ask->request))));
+
+	for (char *at = path; *at; at++)
+		if (*at <= ' ' || *at > '~')
+			*at = '?';
+	inform("web: %s, by %s", path, ask->who);
+	free(path);
+}
+
+/** act_done - it was done: lead to the page that says so */
 void act_done(struct ask *ask, const json_t *json)
 {
 	const struct act *act = act_of(ask);
@@ -114,7 +126,6 @@ void act_done(struct ask *ask, const json_t *json)
 	const json_t *made = json_object_get(json, "made");
 	bool job = !strcmp(act->kind, "jobs");
 
-	inform("web: %s: %s %s, by %s", act->label, act->kind, ask->name, ask->who);
 	to = must(evhttp_uriencode(job ? tube ? tube : "default" : ask->name, -1, 0));
 	if (asprintf(&path, "../../%s/%s?done=%s&count=%lld", job ? "tubes" : act->kind, to,
 		     act->name, (long long)(made ? json_integer_value(made) :

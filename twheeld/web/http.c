@@ -507,10 +507,13 @@ static bool has_right_words(struct evhttp_request *request)
 	return true;
 }
 
-static void give(struct ask *ask, const struct route *route, bool whole)
+static void give(struct ask *ask, const struct route *route, int method)
 {
+	bool whole = method != EVHTTP_REQ_HEAD;
 	struct evbuffer *out;
 
+	if (!(method & LOOK) && route->operates)
+		act_log(ask);
 	if (whole && !route->file) {
 		route->answer(ask);
 		return;
@@ -631,7 +634,7 @@ static void asked(struct evhttp_request *request, void *arg)
 	else if (sends && !has_right_words(request))
 		http_fail(ask, HTTP_BADREQUEST, "after ? come words like pri=10&delay=60");
 	else if (is_let_in(ask, route, method))
-		give(ask, route, method != EVHTTP_REQ_HEAD);
+		give(ask, route, method);
 }
 
 static struct evhttp *begin(struct http_limit *limit, uint32_t body_most)
