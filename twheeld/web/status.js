@@ -5,7 +5,7 @@
 'use strict';
 
 (() => {
-	const EVERY = 3000, PATIENCE = 9000;
+	const EVERY = 2000, PATIENCE = 9000;
 	const away = document.getElementById('away');
 	let awaySince = null, timer = null, asking = false;
 
