@@ -86,8 +86,8 @@ static void tw_pay(struct twheel *tw, u64 start, u64 ran)
 
 /*
  * Set the second hrtimer of the first of a user's wheels in a queue for when each user can have had
- * as much as a callback for this one took last; where there is no credit for that, so that it is
- * paid for.
+ * as much as a callback for this one took last; where there is no credit for that, so that it is paid
+ * for.
  */
 static void tw_set_turn(const struct tw_queue *queue, struct twheel *tw, bool at_once)
 {
