@@ -86,8 +86,7 @@ static void tw_pay(struct twheel *tw, u64 start, u64 ran)
 
 /*
  * Set the second hrtimer of the first of a user's wheels in a queue for when each user can have had
- * as much as a callback for this one took last; where there is no credit for that, so that it is paid
- * for.
+ * as much as a callback for this one took last; where there is no credit, so that it is paid for.
  */
 static void tw_set_turn(const struct tw_queue *queue, struct twheel *tw, bool at_once)
 {
@@ -95,7 +94,7 @@ static void tw_set_turn(const struct tw_queue *queue, struct twheel *tw, bool at
 	u64 now = ktime_get_ns();
 
 	lockdep_assert_held(&queue->lock);
-	ns *= ns < TW_CREDIT_NS && tw_has_credit(now, TW_CREDIT_NS) ? 1 : TW_PART;
+	ns *= tw_has_credit(now, TW_CREDIT_NS) ? 1 : TW_PART;
 	hrtimer_start(&tw->again, ns_to_ktime(at_once ? now : now + ns),
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 }
