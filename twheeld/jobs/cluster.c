@@ -198,6 +198,8 @@ static void took_for_tube(struct op *op)
 				    tube->news != request->news);
 
 	tube->taking--;
+	if (request->again)
+		tube_serve_at(tube, alarm_now() + request->again);
 	for (size_t i = 0; i < request->found; i++) {
 		if (wants(tube) && fresh(op))
 			give(tube->waiting->conn, &request->jobs[i]);
@@ -218,6 +220,7 @@ static void take_for_tube(struct tube *tube, struct conn *conn)
 	request->serves = tube;
 	request->news = tube->news;
 	request->count = tube->waiting_count < TAKE_MOST ? tube->waiting_count : TAKE_MOST;
+	request->limited = limit_any(&tube->settings->limit);
 	set_tube(request, tube->name);
 	tube->users++;
 	tube->taking++;
@@ -356,6 +359,9 @@ static void took_for(struct op *op)
 		hand_back(&request->jobs[0]);
 	if (conn->state == COMMITTING)
 		none_for(conn, request);
+	for (size_t i = 0; request->again && i < conn->watch_count; i++)
+		if (limit_any(&conn->watches[i]->tube->settings->limit))
+			tube_serve_at(conn->watches[i]->tube, alarm_now() + request->again);
 	end_request(request, NULL);
 }
 
@@ -381,6 +387,8 @@ static void take_for(struct conn *conn, int64_t late_at)
 	else
 		request->tubes = watched(conn);
 	request->tube_count = conn->watch_count;
+	for (size_t i = 0; i < conn->watch_count; i++)
+		request->limited |= limit_any(&conn->watches[i]->tube->settings->limit);
 	commit_submit(&request->op);
 }
 

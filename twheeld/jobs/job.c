@@ -230,9 +230,21 @@ bool job_is_stored(const struct job *job)
 	return job->stored == job->row.state && job->stored_pri == job->row.pri && !job->dirty;
 }
 
+static void uncount(struct job *job)
+{
+	if (!job->counted)
+		return;
+	job->tube->count[job->row.state]--;
+	job->tube->urgent -= job->counted_urgent;
+	job->counted = false;
+}
+
 void job_count(struct job *job, enum state state)
 {
-	job_uncount(job);
+	if (state == RESERVED)
+		uncount(job);
+	else
+		job_uncount(job);
 	job->counted = true;
 	job->counted_urgent = state == READY && job->row.pri < URGENT;
 	job->row.state = state;
@@ -243,11 +255,11 @@ void job_count(struct job *job, enum state state)
 
 void job_uncount(struct job *job)
 {
-	if (!job->counted)
-		return;
-	job->tube->count[job->row.state]--;
-	job->tube->urgent -= job->counted_urgent;
-	job->counted = false;
+	bool left = job->counted && job->row.state == RESERVED;
+
+	uncount(job);
+	if (left && job->tube->settings->limit.at_most)
+		tube_serve_at(job->tube, alarm_now());
 }
 
 /** job_detach - take a job out of its state's list. It still counts there. */
@@ -331,6 +343,7 @@ struct op *job_write(struct job *job, enum op_kind kind, const struct row *row, 
 	op->tube = &job->tube->commit;
 	op->to = row->tube == job->row.tube ? op->tube : &tube_by_id(row->tube)->commit;
 	op->unique = kind == OP_PUT && job->tube->settings->unique;
+	op->leaves_room = job->tube->settings->limit.at_most;
 	op->from = job->stored;
 	op->from_urgent = job->stored_pri < URGENT;
 	op->job = job;

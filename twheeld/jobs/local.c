@@ -103,6 +103,7 @@ static void give(struct conn *conn, struct job *job)
 	conn_job(conn, "RESERVED", job);
 	job_drop_body(job);
 	job_detach(job);
+	tube_gave(job->tube);
 	job_reserve(job, &conn->reserver);
 }
 
@@ -218,12 +219,12 @@ static struct job *first_ready(struct conn *conn)
 	struct job *first = NULL;
 
 	for (size_t i = 0; i < conn->watch_count; i++)
-		tube_end_pause(conn->watches[i]->tube);
+		tube_catch_up(conn->watches[i]->tube);
 	for (size_t i = 0; i < conn->watch_count; i++) {
 		struct tube *tube = conn->watches[i]->tube;
 		struct job *job = tube_paused(tube) ? NULL : ready_first(tube);
 
-		if (job && (!first || job_comes_before(job, first)))
+		if (job && (!first || job_comes_before(job, first)) && tube_may_give(tube))
 			first = job;
 	}
 	return first;
@@ -267,10 +268,11 @@ static void reserve_job_done(struct op *op)
 		conn_reply(op->conn, "INTERNAL_ERROR");
 	} else if (op->conn->state == DEAD) {
 		job_attach(job, READY);
-	} else if (!job_need_body(job)) {
+	} else if (!tube_may_give(job->tube) || !job_need_body(job)) {
+		conn_reply(op->conn, tube_may_give(job->tube) ? "INTERNAL_ERROR" : "NOT_FOUND");
 		job_attach(job, READY);
-		conn_reply(op->conn, "INTERNAL_ERROR");
 	} else {
+		tube_gave(job->tube);
 		conn_job(op->conn, "RESERVED", job);
 		job_drop_body(job);
 		job_reserve(job, &op->conn->reserver);
@@ -290,6 +292,11 @@ static void do_reserve_job(struct conn *conn, const struct command *cmd)
 
 	if (found != FOUND || job->busy || job->row.state == RESERVED) {
 		command_sorry(conn, found == UNREADABLE ? UNREADABLE : NOT_THERE);
+		return;
+	}
+	if (!tube_may_give(job->tube)) {
+		command_sorry(conn, NOT_THERE);
+		job_unfind(job);
 		return;
 	}
 	if (!job_need_body(job)) {
@@ -643,7 +650,7 @@ static void serve(struct tube *tube)
 	tube->users++;
 	while (tube->waiting && !tube_paused(tube)) {
 		job = ready_first(tube);
-		if (!job)
+		if (!job || !tube_may_give(tube))
 			break;
 		give(tube->waiting->conn, job);
 	}

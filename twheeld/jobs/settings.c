@@ -4,10 +4,12 @@
  * lists of them, comments. The library knows the line of each setting, so that also a wrong
  * name or value is reported with its line.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <libconfig.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +34,8 @@ struct key {
 	bool (*take)(const config_setting_t *setting, void *to);
 };
 
-static struct settings *used;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct settings *used;	/* by @lock, but for the loop, which alone changes it */
 static const char *file_name;	/* of the file that is being read */
 
 __attribute__((format(printf, 2, 3)))
@@ -356,6 +359,43 @@ static bool take_jitter(const config_setting_t *setting, void *to)
 	return take_number(setting, &((struct tube_settings *)to)->jitter, 0, 100);
 }
 
+static bool take_at_most(const config_setting_t *setting, void *to)
+{
+	return take_number(setting, &((struct tube_settings *)to)->limit.at_most, 1, INT32_MAX);
+}
+
+/* The most of a rate's burst and time keep their product within an int64_t. */
+#define BURST_MOST 10000
+#define RATE_TIME_MOST (86400 * SECOND)
+
+/* NUMBER/TIME, where a unit is a time. What does not divide is a little longer, never shorter. */
+static bool take_rate(const config_setting_t *setting, void *to)
+{
+	const char *text = text_of(setting);
+	char time[100];
+	long long count;
+	int64_t ns = 0;
+	char *end;
+
+	count = strtoll(text, &end, 10);
+	if (isdigit((unsigned char)*text) && *end == '/' && count > 0) {
+		snprintf(time, sizeof(time), "%s%s", isdigit((unsigned char)end[1]) ? "" : "1",
+			 end + 1);
+		if (!duration_parse(time, 0, &ns) || ns > RATE_TIME_MOST || count > ns)
+			ns = 0;
+	}
+	if (!ns)
+		return wrong(setting, "rate is a number of jobs and a time up to 1d, such as %s",
+			     "\"10/s\" or \"100/5min\"");
+	((struct tube_settings *)to)->limit.interval = (ns - 1) / count + 1;
+	return true;
+}
+
+static bool take_burst(const config_setting_t *setting, void *to)
+{
+	return take_number(setting, &((struct tube_settings *)to)->limit.burst, 1, BURST_MOST);
+}
+
 static bool take_unit(const config_setting_t *setting, void *to)
 {
 	int64_t ns;
@@ -390,10 +430,14 @@ static bool take_tube(const config_setting_t *setting, struct tube_settings *tub
 		{ "on-failure", CONFIG_TYPE_STRING, take_on_failure },
 		{ "on-recovery", CONFIG_TYPE_STRING, take_on_recovery },
 		{ "on-missed", CONFIG_TYPE_STRING, take_on_missed },
+		{ "at-most", CONFIG_TYPE_INT64, take_at_most },
+		{ "rate", CONFIG_TYPE_STRING, take_rate },
+		{ "rate-burst", CONFIG_TYPE_INT64, take_burst },
 		{ 0 }
 	};
 
 	tube->unit = SECOND;
+	tube->limit.burst = 1;
 	tube->factor = FACTOR;
 	if (config_setting_type(setting) != CONFIG_TYPE_GROUP)
 		return wrong(setting, "tubes is %s", what_is(CONFIG_TYPE_LIST));
@@ -403,6 +447,8 @@ static bool take_tube(const config_setting_t *setting, struct tube_settings *tub
 		return wrong(setting, "these are tubes without a name: name = \"...\" is missing");
 	if ((tube->factor != FACTOR || tube->jitter) && !tube->backoff)
 		return wrong(setting, "backoff-factor, backoff-jitter are for tubes with backoff");
+	if (tube->limit.burst > 1 && !tube->limit.interval)
+		return wrong(setting, "rate-burst is for tubes with rate");
 	return !tube->dead_letter || tube->tries ||
 		wrong(setting, "dead-letter is for tubes with tries");
 }
@@ -529,8 +575,10 @@ void settings_free(struct settings *settings)
  */
 void settings_use(struct settings *settings)
 {
+	pthread_mutex_lock(&lock);
 	settings_free(used);
 	used = settings;
+	pthread_mutex_unlock(&lock);
 }
 
 static bool is_name(const char *said, const char *name)
@@ -567,4 +615,15 @@ bool settings_is_dead_letter(const char *name)
 		if (used->tubes[i].dead_letter && !strcmp(used->tubes[i].dead_letter, name))
 			return true;
 	return false;
+}
+
+/** settings_limit - how many of its jobs may be given out; of any thread */
+struct limit settings_limit(const char *name)
+{
+	struct limit limit;
+
+	pthread_mutex_lock(&lock);
+	limit = settings_tube(name)->limit;
+	pthread_mutex_unlock(&lock);
+	return limit;
 }

@@ -24,6 +24,7 @@ struct tube_settings {
 	int64_t unit;			/* ns of a delay of 1 */
 	const char *on_failure, *on_recovery, *on_missed;	/* which tube learns; or NULL */
 	int64_t keep;			/* what became of jobs is kept for so long, in ns; 0: not */
+	struct limit limit;
 };
 
 /* A field that is NULL, or below 0, is not set in the file. */
@@ -51,5 +52,6 @@ void settings_use(struct settings *settings);
 bool settings_learns(const char *name);
 const struct tube_settings *settings_tube(const char *name);
 bool settings_is_dead_letter(const char *name);
+struct limit settings_limit(const char *name);
 
 #endif

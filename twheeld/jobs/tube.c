@@ -15,6 +15,7 @@ static struct tube *by_name, *by_id;
 static struct tube **list;
 static size_t list_length, list_room;
 static int64_t next_id = 1;
+static int64_t started;		/* 0: a shared store, which knows what servers gave */
 
 static void unpaused(struct twheel *tw, struct twheel_timer *timer,
 		     const struct twheel_event *event)
@@ -24,6 +25,17 @@ static void unpaused(struct twheel *tw, struct twheel_timer *timer,
 	(void)tw;
 	(void)event;
 	tube->pause = 0;
+	engine->serve(tube);
+}
+
+static void serve_again(struct twheel *tw, struct twheel_timer *timer,
+			const struct twheel_event *event)
+{
+	struct tube *tube = container_of(timer, struct tube, again);
+
+	(void)tw;
+	(void)event;
+	tube->again_at = 0;
 	engine->serve(tube);
 }
 
@@ -37,6 +49,8 @@ struct tube *tube_make(const char *name, int64_t id)
 	tube->commit.id = id;
 	tube->commit.name = tube->name;
 	alarm_init(&tube->unpause, unpaused);
+	alarm_init(&tube->again, serve_again);
+	tube->full_until = started + tube->settings->limit.burst * tube->settings->limit.interval;
 	HASH_ADD(hash, by_name, name, strlen(tube->name), tube);
 	HASH_ADD(hash_id, by_id, commit.id, sizeof(tube->commit.id), tube);
 	if (list_length == list_room) {
@@ -58,7 +72,13 @@ static void drop_unused(struct tube *tube)
 	for (int i = 0; i < STATES; i++)
 		if (tube->count[i])
 			return;
+	/* A tube of the same name that came at once would have all of its burst again. */
+	if (tube->full_until > alarm_now()) {
+		tube_serve_at(tube, tube->full_until);
+		return;
+	}
 	alarm_stop(&tube->unpause);
+	alarm_stop(&tube->again);
 	engine->tube_ends(tube);
 	HASH_DELETE(hash, by_name, tube);
 	HASH_DELETE(hash_id, by_id, tube);
@@ -117,24 +137,70 @@ struct tube **tube_list(size_t *count)
 	return list;
 }
 
+/** tube_ids_begin - the server starts; the one before it may have used up the burst of each rate */
 void tube_ids_begin(int64_t next)
 {
 	next_id = next;
+	started = alarm_now();
 }
 
 /**
- * tube_end_pause - end a pause that is over
+ * tube_catch_up - end a pause that is over, and serve those who wait if it is time
  *
- * The pause's timer may not have fired yet, and a reserve after the pause must find no pause.
- * Clients that wait have jobs before the one that reserves now.
+ * Their timers may not have fired yet, and a reserve after a pause must find no pause. Clients that
+ * wait have jobs before the one that reserves now.
  */
-void tube_end_pause(struct tube *tube)
+void tube_catch_up(struct tube *tube)
 {
-	if (!tube->pause || alarm_now() < tube->unpause_at)
+	bool over = tube->pause && alarm_now() >= tube->unpause_at;
+
+	if (!over && (!tube->again_at || alarm_now() < tube->again_at))
 		return;
-	alarm_stop(&tube->unpause);
-	tube->pause = 0;
+	if (over) {
+		alarm_stop(&tube->unpause);
+		tube->pause = 0;
+	}
 	engine->serve(tube);
+}
+
+/** tube_serve_at - serve the clients that wait, at that time at the latest: there is room then */
+void tube_serve_at(struct tube *tube, int64_t when)
+{
+	if (tube->again_at && tube->again_at <= when)
+		return;
+	tube->again_at = when;
+	alarm_set(&tube->again, when);
+}
+
+/**
+ * tube_may_give - do the limits of a tube let a client have one of its jobs now?
+ *
+ * If not, the clients that wait are served as soon as they do. For a store of one server.
+ */
+bool tube_may_give(struct tube *tube)
+{
+	const struct limit *limit = &tube->settings->limit;
+	int64_t from;
+
+	if (limit->at_most && tube->count[RESERVED] >= limit->at_most)
+		return false;
+	if (!limit->interval)
+		return true;
+	from = tube->full_until - (limit->burst - 1) * limit->interval;
+	if (from > alarm_now())
+		tube_serve_at(tube, from);
+	return from <= alarm_now();
+}
+
+/** tube_gave - a client got one of its jobs */
+void tube_gave(struct tube *tube)
+{
+	int64_t interval = tube->settings->limit.interval, now;
+
+	if (!interval)
+		return;
+	now = alarm_now();
+	tube->full_until = (tube->full_until > now ? tube->full_until : now) + interval;
 }
 
 bool tube_paused(const struct tube *tube)
@@ -145,8 +211,16 @@ bool tube_paused(const struct tube *tube)
 /** tube_settings_changed - there is another configuration */
 void tube_settings_changed(void)
 {
-	for (size_t i = 0; i < list_length; i++)
-		list[i]->settings = settings_tube(list[i]->name);
+	for (size_t i = 0; i < list_length; i++) {
+		struct tube *tube = list[i];
+		const struct tube_settings *settings = settings_tube(tube->name);
+		int64_t full = alarm_now() + settings->limit.burst * settings->limit.interval;
+
+		tube->settings = settings;
+		tube->full_until = tube->full_until < full ? tube->full_until : full;
+		if (tube->waiting)
+			tube_serve_at(tube, alarm_now());
+	}
 }
 
 void tube_pause(struct tube *tube, int64_t ns)

@@ -48,6 +48,9 @@ struct tube {
 	int64_t pause, unpause_at;
 	struct twheel_timer unpause;
 	struct notices *notices;	/* what other tubes learn of this one's jobs; or NULL */
+	int64_t full_until;	/* from then on, a rate has all of its burst again */
+	int64_t again_at;	/* clients that wait are served then; 0: the timer is not set */
+	struct twheel_timer again;
 };
 
 void tube_ids_begin(int64_t next);
@@ -60,7 +63,10 @@ struct tube **tube_list(size_t *count);
 
 void tube_settings_changed(void);
 void tube_pause(struct tube *tube, int64_t ns);
-void tube_end_pause(struct tube *tube);
+void tube_catch_up(struct tube *tube);
+void tube_serve_at(struct tube *tube, int64_t when);
+bool tube_may_give(struct tube *tube);
+void tube_gave(struct tube *tube);
 bool tube_paused(const struct tube *tube);
 void tube_wait(struct watch *watch);
 void tube_unwait(struct watch *watch);

@@ -43,6 +43,7 @@ static int exit_status;
 const struct store *store = &store_sqlite;
 const struct engine *engine = &engine_local;
 int64_t store_lease;
+struct limit (*store_limit)(const char *tube) = settings_limit;
 const char *store_node, *store_site;
 int64_t store_job_size, store_history, store_tabs;
 bool store_refuses;

@@ -66,6 +66,7 @@ struct op {
 	bool together;			/* it is done with others of its kind */
 	/* Shared store: the job is not there, or is no longer this server's */
 	bool gone;
+	bool leaves_room;		/* the tube has an at-most: another server may have a job */
 	int64_t at;			/* the server's time for which row.ord was worked out */
 	int64_t due;			/* out: row.ord, by the database's clock */
 	/* The loop's own */
@@ -94,6 +95,8 @@ struct request {
 	struct found_job *jobs;
 	size_t found;
 	bool full;			/* there may be more: the answer had no room for them */
+	bool limited;			/* in: a tube has a limit */
+	int64_t again;			/* out: ns until a rate lets more be taken, if not 0 */
 	int64_t next;			/* when the next job is due */
 	int64_t clock;			/* how far the database's is ahead of CLOCK_BOOTTIME */
 	int64_t *ids;			/* OP_PAUSED */

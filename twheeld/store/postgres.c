@@ -99,6 +99,9 @@ static const char *const upgrades[] = {
 	/* The tube from which a job came to the dead letters */
 	"ALTER TABLE twheeld.jobs ADD COLUMN origin text;"
 	"CREATE INDEX jobs_back ON twheeld.jobs(tube, id) WHERE origin IS NOT NULL;",
+	/* A server that gives jobs of a tube with a limit holds its row until that is committed. */
+	"CREATE TABLE twheeld.limits(tube text COLLATE \"C\" PRIMARY KEY,"
+	" full_until bigint NOT NULL);",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
@@ -394,13 +397,16 @@ static bool end_connections(int64_t up)
 static bool end_sessions(void)
 {
 	PG_STATEMENT(old, "DELETE FROM twheeld.pauses WHERE until < " PG_NOW " - $1");
+	PG_STATEMENT(unused, "DELETE FROM twheeld.limits WHERE tube IN (SELECT tube"
+		     " FROM twheeld.limits WHERE full_until < " PG_NOW " - $1"
+		     " FOR UPDATE SKIP LOCKED)");
 	PG_STATEMENT(find, "SELECT id FROM twheeld.sessions WHERE until < " PG_NOW
 		     " AND lease <= $2 AND id <> $1 FOR UPDATE SKIP LOCKED");
 	int64_t up = commit_now() - up_since;
 	PGresult *result;
 	bool fine;
 
-	if (!pg_done(pg_do(&old, "i", PAUSES_KEPT)))
+	if (!pg_done(pg_do(&old, "i", PAUSES_KEPT)) || !pg_done(pg_do(&unused, "i", PAUSES_KEPT)))
 		return false;
 	result = pg_do(&find, "ii", pg_session(), up);
 	fine = result;
@@ -522,9 +528,10 @@ static bool is_one_statement(const struct op *op)
 	case OP_DELETES:
 	case OP_PUT:
 	case OP_TOUCH:
-	case OP_TAKE:
 	case OP_LOOK:
 		return true;
+	case OP_TAKE:
+		return !container_of(op, struct request, op)->limited;
 	default:
 		return false;
 	}

@@ -36,6 +36,8 @@
 #define RESERVE "UPDATE twheeld.jobs SET state = 3, owner = $1, token = jobs.token + 1," \
 	" reserves = reserves + 1, ord = " PG_NOW " + ttr * 1000000000" \
 	" WHERE " TOOK " RETURNING " COLUMNS
+/* How long until the row of a limit that another server holds is looked at again */
+#define LIMIT_HELD (5 * MILLISECOND)
 /* Tubes that take_head() looks at */
 #define HEADS_MOST 4
 
@@ -288,6 +290,8 @@ static bool change(struct op *op)
 		pg_ready(op->to->name);
 	if (!pg_trace_drop(op->trace))
 		return false;
+	if (op->leaves_room)
+		pg_ready(op->tube->name);
 	if (!row->scheduled)
 		return true;
 	/*
@@ -353,8 +357,13 @@ bool pg_delete_all(struct op **ops, size_t count)
 	pg_arrays_free(in, 2);
 	for (size_t i = 0; i < count; i++)
 		ops[i]->gone = result;
-	for (int i = 0; result && i < PQntuples(result); i++)
-		ops[pg_int(result, i, 0) - 1]->gone = false;
+	for (int i = 0; result && i < PQntuples(result); i++) {
+		struct op *op = ops[pg_int(result, i, 0) - 1];
+
+		op->gone = false;
+		if (op->leaves_room)
+			pg_ready(op->tube->name);
+	}
 	return pg_done(result);
 }
 
@@ -391,7 +400,7 @@ static bool is_full(const struct request *request)
 	return bytes >= TAKE_BYTES;
 }
 
-static bool take_of(struct request *request, const char *tube)
+static bool take_of(struct request *request, const char *tube, int64_t most)
 {
 	PG_STATEMENT(take, "WITH first AS (SELECT id, ord, octet_length(body)::bigint AS size"
 		     " FROM twheeld.jobs WHERE tube = $2 AND state = 0" NOT_PAUSED("$2")
@@ -399,9 +408,8 @@ static bool take_of(struct request *request, const char *tube)
 		     " took AS (SELECT id FROM (SELECT id, sum(size) OVER (ORDER BY ord, id) - size"
 		     " AS before FROM first) AS sums WHERE before < $4), taken AS (" RESERVE
 		     ") SELECT * FROM taken ORDER BY pri, id");
-	int64_t left = request->count - request->found;
 
-	if (!take_rows(request, pg_do(&take, "isii", pg_session(), tube, left,
+	if (!take_rows(request, pg_do(&take, "isii", pg_session(), tube, most,
 				      (int64_t)TAKE_BYTES)))
 		return false;
 	request->full = is_full(request);
@@ -422,13 +430,121 @@ static PGresult *in_order(const struct request *request)
 }
 
 /* Take the first job of a tube. */
-static bool take_one_of(struct request *request)
+static bool take_one_of(struct request *request, const char *tube)
 {
 	PG_STATEMENT(take, "WITH took AS (SELECT id FROM twheeld.jobs WHERE tube = $2 AND state = 0"
 		     NOT_PAUSED("$2") " ORDER BY ord, id LIMIT 1 FOR UPDATE SKIP LOCKED) "
 		     RESERVE);
 
-	return take_rows(request, pg_do(&take, "is", pg_session(), request->tube));
+	return take_rows(request, pg_do(&take, "is", pg_session(), tube));
+}
+
+/* Limits */
+
+/* What a limit allows, while this server has the tube's row */
+struct allowed {
+	int64_t most;
+	int64_t again;		/* if all of these are taken, a further one may be in so many ns */
+	int64_t full_until, now;
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * Who has the row is found without waiting: a server that was stopped may have it. It is another
+ * statement than the one that counts, which has to see what the server before has committed.
+ */
+static bool hold_limit(const char *tube, struct allowed *allowed)
+{
+	PG_STATEMENT(hold, "SELECT full_until, " PG_NOW " FROM twheeld.limits WHERE tube = $1"
+		     " FOR UPDATE SKIP LOCKED");
+	PG_STATEMENT(make, "INSERT INTO twheeld.limits(tube, full_until) VALUES($1, 0)"
+		     " ON CONFLICT (tube) DO NOTHING RETURNING full_until, " PG_NOW);
+	PGresult *result = pg_do(&hold, "s", tube);
+
+	if (result && !PQntuples(result)) {
+		PQclear(result);
+		result = pg_do(&make, "s", tube);
+	}
+	if (PQntuples(result)) {
+		allowed->full_until = pg_int(result, 0, 0);
+		allowed->now = pg_int(result, 0, 1);
+	} else {
+		allowed->most = 0;
+		allowed->again = LIMIT_HELD;
+	}
+	return pg_done(result);
+}
+
+static bool count_reserved(const char *tube, int64_t at_most, struct allowed *allowed)
+{
+	PG_STATEMENT(count, "SELECT count(*) FROM (SELECT 1 FROM twheeld.jobs WHERE tube = $1"
+		     " AND state = 3 LIMIT $2) AS held");
+	PGresult *result = pg_do(&count, "si", tube, at_most);
+
+	if (PQntuples(result))
+		allowed->most = least(allowed->most, at_most - pg_int(result, 0, 0));
+	return pg_done(result);
+}
+
+/* After the database's clock went back, a rate waits for no more than its burst. */
+static void apply_rate(const struct limit *limit, struct allowed *allowed)
+{
+	int64_t burst = limit->burst * limit->interval, used = allowed->full_until - allowed->now;
+	int64_t most;
+
+	used = used < 0 ? 0 : least(used, burst);
+	most = (burst - used) / limit->interval;
+	allowed->full_until = allowed->now + used;
+	if (most >= allowed->most)
+		return;
+	allowed->most = most;
+	allowed->again = used + (most + 1) * limit->interval - burst;
+}
+
+static bool apply_limit(const char *tube, const struct limit *limit, struct allowed *allowed)
+{
+	if (!limit_any(limit))
+		return true;
+	if (!hold_limit(tube, allowed))
+		return false;
+	if (allowed->most > 0 && limit->at_most && !count_reserved(tube, limit->at_most, allowed))
+		return false;
+	if (allowed->most > 0 && limit->interval)
+		apply_rate(limit, allowed);
+	return true;
+}
+
+/* So many were taken. If these are all that a rate allowed, it allows a further one later. */
+static bool use_limit(struct request *request, const char *tube, const struct limit *limit,
+		      const struct allowed *allowed, int64_t count)
+{
+	PG_STATEMENT(use, "UPDATE twheeld.limits SET full_until = $2 WHERE tube = $1");
+	int64_t from = allowed->full_until > allowed->now ? allowed->full_until : allowed->now;
+
+	if (allowed->again && count == allowed->most &&
+	    (!request->again || allowed->again < request->again))
+		request->again = allowed->again;
+	return !count || !limit_any(limit) ||
+		pg_done(pg_do(&use, "si", tube, from + count * limit->interval));
+}
+
+static bool take_within(struct request *request, const char *tube, int64_t most)
+{
+	const struct limit limit = request->limited ? store_limit(tube) : (struct limit){ 0 };
+	struct allowed allowed = { .most = most };
+	size_t had = request->found;
+
+	if (!apply_limit(tube, &limit, &allowed))
+		return false;
+	if (allowed.most == 1 && !take_one_of(request, tube))
+		return false;
+	if (allowed.most > 1 && !take_of(request, tube, allowed.most))
+		return false;
+	return use_limit(request, tube, &limit, &allowed, request->found - had);
 }
 
 /*
@@ -457,10 +573,10 @@ static bool take(struct request *request)
 	PGresult *result;
 	bool fine;
 
+	request->again = 0;
 	if (request->tube)
-		return request->count == 1 ? take_one_of(request) :
-			take_of(request, request->tube);
-	if (request->count == 1 && request->tube_count <= HEADS_MOST) {
+		return take_within(request, request->tube, request->count);
+	if (request->count == 1 && request->tube_count <= HEADS_MOST && !request->limited) {
 		result = take_head(request);
 		if (!PQntuples(result) || !PQgetisnull(result, 0, 0))
 			return take_rows(request, result);
@@ -469,23 +585,35 @@ static bool take(struct request *request)
 	result = in_order(request);
 	fine = result;
 	for (int i = 0; fine && request->found < request->count && i < PQntuples(result); i++)
-		fine = take_of(request, PQgetvalue(result, i, 0));
+		fine = take_within(request, PQgetvalue(result, i, 0),
+				   request->count - request->found);
 	PQclear(result);
 	return fine;
 }
 
 static bool take_job(struct request *request)
 {
-	PG_STATEMENT(was, "SELECT state FROM twheeld.jobs WHERE id = $1 AND state <> 3 FOR UPDATE");
+	PG_STATEMENT(was, "SELECT state, tube FROM twheeld.jobs WHERE id = $1 AND state <> 3"
+		     " FOR UPDATE");
 	PG_STATEMENT(take, "WITH took AS (SELECT id FROM twheeld.jobs WHERE id = $2) " RESERVE);
 	PGresult *result = pg_do(&was, "i", request->op.row.id);
+	char tube[TUBE_NAME_MAX + 1] = "";
+	struct allowed allowed = { .most = 1 };
+	struct limit limit;
 	bool buried;
 
 	if (!result || !PQntuples(result))
 		return pg_done(result);
 	buried = pg_int(result, 0, 0) == BURIED;
+	strncpy(tube, PQgetvalue(result, 0, 1), TUBE_NAME_MAX);
 	PQclear(result);
-	if (!take_rows(request, pg_do(&take, "ii", pg_session(), request->op.row.id)))
+	limit = store_limit(tube);
+	if (!apply_limit(tube, &limit, &allowed))
+		return false;
+	if (allowed.most <= 0)
+		return true;
+	if (!take_rows(request, pg_do(&take, "ii", pg_session(), request->op.row.id)) ||
+	    !use_limit(request, tube, &limit, &allowed, 1))
 		return false;
 	return !buried || !request->jobs[0].row.scheduled ||
 		pg_run_set(request->op.row.id, RUN_OPEN);

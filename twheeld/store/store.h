@@ -100,6 +100,18 @@ enum sync { SYNC_ALWAYS, SYNC_SOMETIMES, SYNC_NEVER };
 struct op;
 struct runs_asked;
 
+/* How many jobs of a tube may be given out; of 0, any number may */
+struct limit {
+	int64_t at_most;	/* reserved at a time */
+	int64_t interval;	/* ns from one to the next */
+	int64_t burst;		/* but so many may come at once, where none came for long */
+};
+
+static inline bool limit_any(const struct limit *limit)
+{
+	return limit->at_most || limit->interval;
+}
+
 /* The functions that each kind has */
 struct store {
 	void (*open)(const char *where, enum sync sync);
@@ -131,6 +143,7 @@ extern int64_t store_job_size;	/* the most bytes of a body */
 extern int64_t store_history;	/* what schedules do is kept for so long, in ns */
 extern int64_t store_tabs;	/* a digest of its tabs, or 0: it has none yet; atomic */
 extern bool store_refuses;	/* it was asked to take no new jobs; atomic */
+extern struct limit (*store_limit)(const char *tube);	/* of any thread */
 extern const struct store *store, store_sqlite, store_postgres;
 
 /* From here on: for a store that is this server's alone */

@@ -14,9 +14,10 @@ class Settings:
     '''A section "tubes" of the configuration file; times in ms'''
 
     def __init__(self, tries=0, dead_letter=None, backoff=0, most=0, unit=SECOND, unique=False,
-                 factor=2, jitter=0):
+                 factor=2, jitter=0, at_most=0, interval=0, burst=1):
         self.tries, self.dead_letter, self.unit, self.unique = tries, dead_letter, unit, unique
         self.backoff, self.most, self.factor, self.jitter = backoff, most, factor, jitter
+        self.at_most, self.interval, self.burst = at_most, interval, burst
 
     def counts(self):
         '''Is each end of a try written?'''
@@ -33,6 +34,10 @@ class Settings:
                 self.backoff, self.most, self.factor, self.jitter))
         if self.unique:
             words.append('unique = "body";')
+        if self.at_most:
+            words.append('at-most = %d;' % self.at_most)
+        if self.interval:
+            words.append('rate = "1/%dms"; rate-burst = %d;' % (self.interval, self.burst))
         return '{ %s }' % ' '.join(words)
 
 
@@ -70,7 +75,7 @@ class Client:
 class Model:
     def __init__(self, settings=()):
         self.now = self.turn = 0
-        self.jobs, self.clients, self.pauses = {}, [], {}
+        self.jobs, self.clients, self.pauses, self.full = {}, [], {}, {}
         self.settings = dict(settings)
 
     def of(self, job):
@@ -101,6 +106,21 @@ class Model:
 
     def paused(self, tube):
         return tube in self.pauses
+
+    def started(self):
+        '''Nobody knows any more what a rate has left.'''
+        self.full = {tube: self.now + rules.burst * rules.interval
+                     for tube, rules in self.settings.items()}
+
+    def room_at(self, tube):
+        '''When the rate of a tube lets a job of it be had'''
+        rules = self.settings.get(tube, PLAIN)
+        return self.full.get(tube, 0) - (rules.burst - 1) * rules.interval
+
+    def may_give(self, tube):
+        rules = self.settings.get(tube, PLAIN)
+        return (not rules.at_most or len(self.state(tube, 'reserved')) < rules.at_most) and \
+            self.room_at(tube) <= self.now
 
     def soon(self, client):
         return any(self.now >= j.at - MARGIN for j in client.held)
@@ -141,20 +161,22 @@ class Model:
             ms += int.from_bytes(digest[:8], 'little') % (ms * rules.jitter // 100 + 1)
             job.delay = -(-ms // rules.unit)
         self.delayed(job, ms)
+        self.serve(job.tube)
 
     def put_aside(self, job, rules):
-        job.delay = 0
+        job.delay, tube = 0, job.tube
         if rules.dead_letter in (None, job.tube):
             self.buried(job)
         else:
             job.tube = rules.dead_letter
             self.ready(job)
+        self.serve(tube)
 
     def serve(self, tube):
         while not self.paused(tube):
             job = self.first(tube, 'ready')
             waiting = [c for c in self.clients if c.since and tube in c.watched]
-            if not job or not waiting:
+            if not job or not waiting or not self.may_give(tube):
                 break
             self.give(min(waiting, key=lambda c: c.since), job)
 
@@ -163,6 +185,7 @@ class Model:
         job.state, job.holder, job.at = 'reserved', client, self.now + job.ttr * SECOND
         job.counts['reserves'] += 1
         client.held.append(job)
+        self.full[job.tube] = max(self.full.get(job.tube, 0), self.now) + self.of(job).interval
         client.say('RESERVED', job.id, len(job.body), job.body)
 
     def events(self):
@@ -175,6 +198,10 @@ class Model:
                 yield client.until, lambda c=client: self.waited(c)
         for tube, (until, _) in self.pauses.items():
             yield until, lambda t=tube: self.unpause(t)
+        for tube in self.settings:
+            if self.room_at(tube) > self.now and self.first(tube, 'ready') and any(
+                    c.since and tube in c.watched for c in self.clients):
+                yield self.room_at(tube), lambda t=tube: self.serve(t)
 
     def expire(self, job):
         if job.state == 'reserved':
@@ -215,7 +242,8 @@ class Model:
         if self.soon(client) and not any(self.state(t, 'ready') for t in watched):
             client.say('DEADLINE_SOON')
             return
-        first = [self.first(t, 'ready') for t in watched if not self.paused(t)]
+        first = [self.first(t, 'ready') for t in watched
+                 if not self.paused(t) and self.may_give(t)]
         job = min((j for j in first if j), key=Job.order, default=None)
         if job:
             self.give(client, job)
@@ -232,7 +260,7 @@ class Model:
 
     def reserve_job(self, client, number):
         job = self.jobs.get(number)
-        if not job or job.state == 'reserved':
+        if not job or job.state == 'reserved' or not self.may_give(job.tube):
             client.say('NOT_FOUND')
         else:
             self.give(client, job)
@@ -253,6 +281,7 @@ class Model:
             client.held.remove(job)
         del self.jobs[number]
         client.say('DELETED')
+        self.serve(job.tube)
         self.forget()
 
     def release(self, client, number, priority, delay):
@@ -272,6 +301,7 @@ class Model:
         client.held.remove(job)
         job.pri, job.holder = priority, None
         self.buried(job)
+        self.serve(job.tube)
 
     def touch(self, client, number):
         job = self.own(client, number)
