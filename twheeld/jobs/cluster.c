@@ -434,6 +434,7 @@ static void removed(struct op *op)
 
 	if (tube)
 		tube->deletes++;
+	free((void *)op->key);
 	end_request(request, result_of(request, "DELETED"));
 }
 
@@ -717,6 +718,18 @@ static void do_delete(struct conn *conn, const struct command *cmd)
 		command_delete(conn, cmd);
 	else
 		submit_for(conn, OP_REMOVE, cmd->id, removed);
+}
+
+static void do_delete_key(struct conn *conn, const struct command *cmd)
+{
+	struct request *request = new_request(OP_REMOVE, conn, removed);
+	struct job_key *key = zalloc(sizeof(*key));
+
+	strcpy(key->text, cmd->key);
+	request->op.key = key;
+	trace_of_request(&request->op, conn->use, DEED_DELETED);
+	set_tube(request, conn->use->name);
+	commit_submit(&request->op);
 }
 
 static void do_kick_job(struct conn *conn, const struct command *cmd)
@@ -1071,6 +1084,7 @@ const struct engine engine_cluster = {
 		[CMD_BACK] = do_back,
 		[CMD_BACK_JOB] = do_back_job,
 		[CMD_PAUSE_TUBE] = do_pause_tube,
+		[CMD_DELETE_KEY] = do_delete_key,
 		[CMD_STATS] = do_stats,
 		[CMD_STATS_JOB] = do_stats_job,
 		[CMD_STATS_TUBE] = do_stats_tube,

@@ -97,8 +97,8 @@ static void do_late(struct conn *conn)
 		conn_reply(conn, kind == OP_PUT ? "OUT_OF_MEMORY" : "INTERNAL_ERROR");
 }
 
-/* Reply, unless the client was answered before as the operation took too long. */
-static void answer(struct op *op, const char *reply)
+/** command_answer - an operation is over: reply to its client, unless that had a reply before */
+void command_answer(struct op *op, const char *reply)
 {
 	if (!op_given_up(op))
 		conn_reply(op->conn, reply);
@@ -141,7 +141,7 @@ void command_changed(struct op *op, const char *reply)
 	} else {
 		reply = command_take_back(op);
 	}
-	answer(op, reply);
+	command_answer(op, reply);
 }
 
 /* Put */
@@ -151,22 +151,37 @@ static void put_done(struct op *op)
 	char reply[40] = "OUT_OF_MEMORY";
 	struct job *job = op->job;
 	uint32_t size = job->row.size;
-	bool fine = job_written(op);
+	bool fine = job_written(op), keyed = job->key;
 
+	if (fine && op->same && keyed && job->key->how != KEY_IGNORE && engine->replace) {
+		engine->replace(op);
+		return;
+	}
+	free(job->key);
+	job->key = NULL;
 	if (fine)
 		snprintf(reply, sizeof(reply), "INSERTED %lld",
 			 (long long)(op->same ? op->same : job->row.id));
 	if (fine && !op->same)
 		job_put(job->tube);
 	/* The client that put the job has its reply before another one gets the job. */
-	if (engine->patience)
-		answer(op, reply);
+	if (engine->patience || keyed)
+		command_answer(op, reply);
 	else
 		conn_put_done(op->conn, size, reply);
 	if (fine && !op->same)
 		job_attach(job, op->row.state);
 	else
 		job_free(job);
+}
+
+/** command_put_again - the job that had a key may have gone, or be another one */
+void command_put_again(struct op *op)
+{
+	struct row row = op->job->row;
+
+	command_write(op->conn, op->job, OP_PUT, &row, put_done);
+	conn_op_done(op->conn);
 }
 
 static void do_put(struct conn *conn, const struct command *cmd)
@@ -191,6 +206,12 @@ static void do_put(struct conn *conn, const struct command *cmd)
 	job->row.pri = cmd->pri;
 	job->row.delay = cmd->delay;
 	job->row.ttr = cmd->ttr ? cmd->ttr : 1;
+	if (*cmd->key) {
+		job->key = zalloc(sizeof(*job->key));
+		strcpy(job->key->text, cmd->key);
+		job->key->how = cmd->how;
+		job->key->lasts = cmd->lasts;
+	}
 	conn->new_job = job;
 	conn_want(conn, cmd->size);
 }
@@ -214,7 +235,7 @@ static void take_put(struct conn *conn)
 	job->row.ord = job->row.delay ?
 		job->row.created + job->row.delay * conn->use->settings->unit : job->row.pri;
 	row = job->row;
-	if (engine->patience) {
+	if (engine->patience || job->key) {
 		command_write(conn, job, OP_PUT, &row, put_done);
 		return;
 	}
@@ -259,7 +280,7 @@ static void delete_done(struct op *op)
 	} else {
 		reply = command_take_back(op);
 	}
-	answer(op, reply);
+	command_answer(op, reply);
 }
 
 /** command_delete - delete a job that is in memory, or that the engine can read */
@@ -333,7 +354,7 @@ void command_touched(struct op *op)
 		job->deadline = op->at + job->row.ttr * SECOND;
 		job_attach(job, RESERVED);
 	}
-	answer(op, reply);
+	command_answer(op, reply);
 }
 
 static void do_touch(struct conn *conn, const struct command *cmd)
@@ -478,6 +499,7 @@ static void do_quit(struct conn *conn, const struct command *cmd)
 
 static const command_fn commands[CMD_KINDS] = {
 	[CMD_PUT] = do_put,
+	[CMD_PUT_UNIQUE] = do_put,
 	[CMD_DELETE] = command_delete,
 	[CMD_RELEASE] = do_release,
 	[CMD_BURY] = do_bury,

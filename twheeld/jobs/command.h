@@ -18,6 +18,8 @@ void command_sorry(struct conn *conn, enum found found);
 void command_write(struct conn *conn, struct job *job, enum op_kind kind,
 		   const struct row *row, void (*done)(struct op *op));
 const char *command_take_back(struct op *op);
+void command_answer(struct op *op, const char *reply);
+void command_put_again(struct op *op);
 void command_changed(struct op *op, const char *reply);
 void command_delete(struct conn *conn, const struct command *cmd);
 void command_touched(struct op *op);

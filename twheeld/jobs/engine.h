@@ -35,6 +35,8 @@ struct engine {
 	command_fn commands[CMD_KINDS];
 	/* Begin anew the time to run of a client's own job, which is detached */
 	void (*touch)(struct conn *conn, struct job *job);
+	/* OP_PUT has found op->same, which is to be replaced. NULL: the store has done that */
+	void (*replace)(struct op *op);
 
 	/* The number of a tube in the store; 0: a new one. False: the store can't be read */
 	bool (*tube_id)(const char *name, int64_t *id);

@@ -118,12 +118,20 @@ struct job *job_own(struct tube *tube, const struct row *row)
 	return job;
 }
 
+/** job_take_body - take the body of a job, to be freed: the job has none any more */
+char *job_take_body(struct job *job)
+{
+	char *body = job->row.body;
+
+	if (body)
+		bodies -= job->row.size;
+	job->row.body = NULL;
+	return body;
+}
+
 void job_drop_body(struct job *job)
 {
-	if (job->row.body)
-		bodies -= job->row.size;
-	free(job->row.body);
-	job->row.body = NULL;
+	free(job_take_body(job));
 }
 
 /** job_free - take a job out of memory. What the store has of it stays there. */
@@ -133,6 +141,7 @@ void job_free(struct job *job)
 		HASH_DELETE(hash, jobs, job);
 	job_drop_body(job);
 	trace_free(job->trace);
+	free(job->key);
 	alarm_stop(&job->timer);
 	tube_put(job->tube);
 	free(job);
@@ -343,6 +352,7 @@ struct op *job_write(struct job *job, enum op_kind kind, const struct row *row, 
 	op->tube = &job->tube->commit;
 	op->to = row->tube == job->row.tube ? op->tube : &tube_by_id(row->tube)->commit;
 	op->unique = kind == OP_PUT && job->tube->settings->unique;
+	op->key = job->key;
 	op->leaves_room = job->tube->settings->limit.at_most;
 	op->from = job->stored;
 	op->from_urgent = job->stored_pri < URGENT;

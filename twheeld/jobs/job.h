@@ -30,6 +30,7 @@ struct reserver {
 struct job {
 	struct row row;		/* as it is now; row.state may be RESERVED */
 	struct tube *tube;
+	struct job_key *key;	/* of what is being written, or NULL */
 	UT_hash_handle hash;
 	enum state stored;	/* its state in the store */
 	uint32_t stored_pri;
@@ -62,6 +63,7 @@ void job_adopt(int64_t id);
 void job_unfind(struct job *job);
 bool job_need_body(struct job *job);
 void job_drop_body(struct job *job);
+char *job_take_body(struct job *job);
 void job_spare_body(struct job *job);
 void job_spare_early_body(struct job *job);
 bool job_is_stored(const struct job *job);

@@ -11,6 +11,7 @@
 #include "jobs/command.h"
 #include "jobs/engine.h"
 #include "jobs/job_end.h"
+#include "jobs/keyed.h"
 #include "jobs/ready.h"
 #include "jobs/stats.h"
 #include "jobs/window.h"
@@ -747,12 +748,14 @@ const struct engine engine_local = {
 		[CMD_BACK] = do_back,
 		[CMD_BACK_JOB] = do_back_job,
 		[CMD_PAUSE_TUBE] = do_pause_tube,
+		[CMD_DELETE_KEY] = keyed_delete,
 		[CMD_STATS] = do_stats,
 		[CMD_STATS_JOB] = do_stats_job,
 		[CMD_STATS_TUBE] = do_stats_tube,
 		[CMD_LIST_TUBES] = do_list_tubes,
 	},
 	.touch = touch,
+	.replace = keyed_replace,
 	.tube_id = store_tube_id,
 	.tube_begins = tube_begins,
 	.tube_ends = tube_ends,

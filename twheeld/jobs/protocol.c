@@ -26,6 +26,8 @@ enum form {
 	FORM_PAUSE,
 	FORM_NAME,
 	FORM_NOTE,
+	FORM_PUT_UNIQUE,
+	FORM_KEY,
 };
 
 static const struct {
@@ -62,6 +64,8 @@ static const struct {
 	/* How many, and ms between two; which job, and ms until it is ready: id and pri */
 	[CMD_BACK] = { "back ", FORM_BURY },
 	[CMD_BACK_JOB] = { "back-job ", FORM_BURY },
+	[CMD_PUT_UNIQUE] = { "put-unique ", FORM_PUT_UNIQUE },
+	[CMD_DELETE_KEY] = { "delete-key ", FORM_KEY },
 };
 
 static bool number(const char **at, uint64_t most, uint64_t *to)
@@ -109,6 +113,31 @@ static bool parse_put(const char *at, struct command *cmd)
 		return false;
 	cmd->trailing = *at;
 	return true;
+}
+
+/* Gives what follows; NULL if it is no key. */
+static const char *parse_key(const char *at, struct command *cmd)
+{
+	size_t length = job_key_length(at);
+
+	if (!length || length > KEY_MOST)
+		return NULL;
+	memcpy(cmd->key, at, length);
+	return at + length;
+}
+
+static bool parse_put_unique(const char *at, struct command *cmd)
+{
+	size_t length;
+
+	at = parse_key(at, cmd);
+	if (!at || *at++ != ' ')
+		return false;
+	length = strcspn(at, " ");
+	cmd->how = job_key_how(at, length);
+	at += length;
+	return cmd->how < KEY_HOWS && number32(&at, &cmd->lasts) &&
+		(!cmd->lasts || cmd->how == KEY_IGNORE) && parse_put(at, cmd);
 }
 
 static bool parse_timeout(const char *at, struct command *cmd)
@@ -183,6 +212,11 @@ static bool parse_form(enum form form, const char *at, struct command *cmd)
 		return parse_name(at, cmd->tube);
 	case FORM_NOTE:
 		return number(&at, UINT64_MAX, &cmd->id) && number32(&at, &cmd->size) && !*at;
+	case FORM_PUT_UNIQUE:
+		return parse_put_unique(at, cmd);
+	case FORM_KEY:
+		at = parse_key(at, cmd);
+		return at && !*at;
 	}
 	return false;
 }

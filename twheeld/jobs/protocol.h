@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/job_key.h"
 #include "base/tube_name.h"
 
 /* A line with its CR and LF */
@@ -22,7 +23,7 @@ enum command_kind {
 	CMD_WATCH, CMD_IGNORE, CMD_LIST_TUBES_WATCHED, CMD_LIST_TUBE_USED, CMD_LIST_TUBES,
 	CMD_QUIT, CMD_PAUSE_TUBE,
 	/* beanstalkd does not know these. */
-	CMD_CLIENT, CMD_NOTE, CMD_BACK, CMD_BACK_JOB, CMD_KINDS,
+	CMD_CLIENT, CMD_NOTE, CMD_BACK, CMD_BACK_JOB, CMD_PUT_UNIQUE, CMD_DELETE_KEY, CMD_KINDS,
 	CMD_UNKNOWN = CMD_KINDS
 };
 
@@ -37,9 +38,12 @@ struct command {
 	uint32_t delay;		/* seconds */
 	uint32_t ttr;		/* seconds */
 	uint32_t size;		/* of put, note: bytes of the body */
+	uint32_t lasts;		/* of put-unique: seconds */
+	enum key_how how;
 	uint32_t bound;		/* of kick */
 	int timeout;		/* seconds; below 0 there is none */
 	char tube[TUBE_NAME_MAX + 1];	/* of client: its name, of visible characters and blanks */
+	char key[KEY_MOST + 1];
 };
 
 void protocol_parse(const char *line, size_t length, struct command *cmd);

@@ -6,6 +6,7 @@
 #define TWHEELD_COMMIT_H
 
 #include "base/histogram.h"
+#include "base/job_key.h"
 #include "base/tube_name.h"
 #include "store/store.h"
 
@@ -18,7 +19,7 @@ struct event_base;
 
 enum op_kind {
 	OP_PUT, OP_CHANGE, OP_DELETE, OP_SKEW, OP_FORGET_TUBE, OP_DEFINE, OP_PAUSE, OP_FIRE,
-	OP_PRUNE, OP_WAITING, OP_FORGET,
+	OP_PRUNE, OP_WAITING, OP_FORGET, OP_FIND_KEY,
 	/* A shared store's: the committer's own, and from OP_TAKE on, struct request */
 	OP_BEGIN, OP_EXTEND, OP_PUTS, OP_DELETES,
 	OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_BACK, OP_BACK_JOB,
@@ -53,6 +54,8 @@ struct op {
 	struct firing *firing;		/* OP_FIRE */
 	struct trace *trace;		/* is written with it, or NULL; the loop frees it */
 	struct tube_commit *tube, *to;	/* the job's tube, and its next one */
+	/* OP_PUT: the job's; OP_CHANGE: it has a new body; OP_DELETE, OP_FIND_KEY: which job */
+	const struct job_key *key;
 	bool unique;			/* OP_PUT: only if the tube has no job of the same body */
 	int64_t same;			/* out: the number of such a job, or 0 */
 	enum state from;		/* the job's state in the store (not OP_PUT) */

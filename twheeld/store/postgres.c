@@ -102,11 +102,15 @@ static const char *const upgrades[] = {
 	/* A server that gives jobs of a tube with a limit holds its row until that is committed. */
 	"CREATE TABLE twheeld.limits(tube text COLLATE \"C\" PRIMARY KEY,"
 	" full_until bigint NOT NULL);",
+	/* Keys that are taken for a time. A job with one has digest = '\\x01' || sha256(key). */
+	"CREATE TABLE twheeld.keys(tube text COLLATE \"C\", key bytea, until bigint NOT NULL,"
+	" job bigint NOT NULL, PRIMARY KEY(tube, key));"
+	"CREATE INDEX keys_until ON twheeld.keys(until);",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
 /* The version that brought the functions, or changed them last */
-#define FUNCTIONS_SINCE 5
+#define FUNCTIONS_SINCE 9
 
 /* Operations of one kind that one statement does together */
 struct several {
@@ -542,7 +546,7 @@ static struct several *can_join(const struct op *op)
 {
 	if (op->row.scheduled)
 		return NULL;
-	if (op->kind == OP_PUT && !op->unique && all_puts.bytes < FLIGHT_BYTES)
+	if (op->kind == OP_PUT && !op->unique && !op->key && all_puts.bytes < FLIGHT_BYTES)
 		return &all_puts;
 	if (op->kind != OP_DELETE || pg_trace_full(op->trace))
 		return NULL;

@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "base/job_key.h"
 #include "base/tube_name.h"
 #include "base/util.h"
 #include "store/postgres_functions.h"
@@ -17,9 +18,14 @@
 #define TEXT(number) TEXT_OF(number)
 #define TEXT_OF(number) #number
 #define WITH_RIGHTS " SECURITY DEFINER SET search_path = pg_catalog, pg_temp "
+/* The second one needs its key and how: so no call without names can mean either. */
 #define HEAD(type) "twheeld.put(tube text, body " type ", delay interval DEFAULT '0 s'," \
 	" priority bigint DEFAULT 1024, ttr interval DEFAULT '60 s'," \
 	" unique_body boolean DEFAULT false)"
+#define KEYED(type) "twheeld.put(tube text, body " type ", key text, how text," \
+	" unique_for interval DEFAULT '0 s', delay interval DEFAULT '0 s'," \
+	" priority bigint DEFAULT 1024, ttr interval DEFAULT '60 s')"
+#define KEY_DIGEST(key) "'\\x01'::bytea || sha256(convert_to(" key ", 'UTF8'))"
 #define REFUSE(unless, class, text) " IF (" unless ") IS NOT TRUE THEN RAISE EXCEPTION" \
 	" USING ERRCODE = '" class "', MESSAGE = 'twheeld.put: " text "'; END IF;"
 #define WRONG "22023"		/* invalid_parameter_value */
@@ -33,66 +39,134 @@
  * commit would fail with it: then, too, servers find the job when they look.
  */
 static const char functions[] =
-	"CREATE OR REPLACE FUNCTION " HEAD("bytea") " RETURNS bigint LANGUAGE plpgsql VOLATILE"
+	"CREATE OR REPLACE FUNCTION twheeld.put_as(tube text, body bytea, delay interval,"
+	" priority bigint, ttr interval, hash bytea, how text, unique_for interval, units bigint,"
+	" OUT id bigint, OUT made boolean) LANGUAGE plpgsql VOLATILE"
 	WITH_RIGHTS "AS $put$\n"
 	"#variable_conflict use_column\n"
 	"DECLARE"
-	" name text NOT NULL = coalesce(put.tube, '');"
+	" name text NOT NULL = coalesce(put_as.tube, '');"
 	" start timestamptz = clock_timestamp();"
 	" now bigint = floor(extract(epoch FROM start) * 1000000)::bigint * 1000;"
-	" due bigint;"
-	" wait bigint = ceil(extract(epoch FROM start + put.delay - start));"
+	" due bigint = ceil(extract(epoch FROM start + put_as.delay) * 1000000)::bigint * 1000;"
+	" wait bigint = ceil(extract(epoch FROM start + put_as.delay - start));"
+	" run bigint = greatest(1, ceil(extract(epoch FROM put_as.ttr)))::bigint;"
 	" most bigint = coalesce((SELECT value FROM twheeld.meta AS m WHERE m.name = 'job-size'),"
 	" 65535);"
-	" hash bytea;"
-	" made bigint;"
+	" became bigint;"
 	"BEGIN"
 	REFUSE("octet_length(name) BETWEEN 1 AND " TEXT(TUBE_NAME_MAX) " AND name !~ '^-'"
 	       " AND translate(name, '" TUBE_NAME_CHARS "', '') = ''",
 	       WRONG, "a tube has a name of 1 to " TEXT(TUBE_NAME_MAX) " of the characters"
 	       " A-Z a-z 0-9 - + / ; . $ _ ( ), and not a - first")
-	REFUSE("put.body IS NOT NULL", WRONG, "a job has a body, which may be empty, and not NULL")
-	" IF octet_length(put.body) > most THEN RAISE EXCEPTION USING ERRCODE = '" TOO_BIG "',"
+	REFUSE("put_as.body IS NOT NULL", WRONG,
+	       "a job has a body, which may be empty, and not NULL")
+	" IF octet_length(put_as.body) > most THEN RAISE EXCEPTION USING ERRCODE = '" TOO_BIG "',"
 	" MESSAGE = format('twheeld.put: a body of %s bytes, and the servers take %s',"
-	" octet_length(put.body), most), HINT = 'job-size in twheeld.conf, or -z, is the limit'; END IF;"
-	REFUSE("put.priority BETWEEN 0 AND 4294967295", WRONG,
+	" octet_length(put_as.body), most), HINT = 'job-size in twheeld.conf, or -z, is the limit';"
+	" END IF;"
+	REFUSE("put_as.priority BETWEEN 0 AND 4294967295", WRONG,
 	       "a priority is from 0 to 4294967295, and 0 comes first")
-	REFUSE("extract(epoch FROM put.ttr) BETWEEN 0 AND 4294967295", WRONG,
+	REFUSE("extract(epoch FROM put_as.ttr) BETWEEN 0 AND 4294967295", WRONG,
 	       "the time to run is up to 4294967295 seconds, and at least one")
 	REFUSE("wait <= 4294967295", WRONG, "a delay is up to 4294967295 seconds")
-	REFUSE("put.unique_body IS NOT NULL", WRONG, "unique_body is true or false")
+	REFUSE("extract(epoch FROM put_as.unique_for) BETWEEN 0 AND 4294967295 AND"
+	       " (put_as.how = 'ignore' OR put_as.unique_for <= interval '0 s')", WRONG,
+	       "unique_for is up to 4294967295 seconds, and only with how => ''ignore''")
+	REFUSE("put_as.how = 'ignore' OR octet_length(hash) = " TEXT(JOB_KEY_DIGEST), WRONG,
+	       "only what has a key can be replaced")
 	REFUSE("coalesce((SELECT NOT bool_and(draining = 1) FROM twheeld.sessions"
 	       " WHERE until >= now), true)", NOT_NOW, "the servers take no new jobs (DRAINING)")
-	" due = ceil(extract(epoch FROM start + put.delay) * 1000000)::bigint * 1000;"
-	" hash = CASE WHEN put.unique_body THEN sha256(put.body) END;"
 	" LOOP"
-	"  INSERT INTO twheeld.jobs(id, tube, state, ord, pri, delay, ttr, created, reserves,"
+	"  id = (SELECT k.job FROM twheeld.keys AS k WHERE put_as.how = 'ignore'"
+	"   AND k.tube = name COLLATE \"C\" AND k.key = hash AND k.until > now);"
+	"  made = false;"
+	"  IF id IS NOT NULL THEN RETURN; END IF;"
+	"  INSERT INTO twheeld.jobs AS j (id, tube, state, ord, pri, delay, ttr, created, reserves,"
 	"   timeouts, releases, buries, kicks, scheduled, token, owner, digest, body)"
 	"  VALUES(nextval('twheeld.job_ids'), name, CASE WHEN wait > 0 THEN 1 ELSE 0 END,"
-	"   CASE WHEN wait > 0 THEN due ELSE put.priority END, put.priority,"
-	"   greatest(0, wait),"
-	"   greatest(1, ceil(extract(epoch FROM put.ttr)))::bigint, now, 0, 0, 0, 0, 0, 0, 1, 0,"
-	"   hash, put.body) ON CONFLICT (tube, digest) WHERE digest IS NOT NULL DO NOTHING"
-	"  RETURNING jobs.id INTO made;"
-	"  EXIT WHEN made IS NOT NULL;"
-	"  SELECT jobs.id INTO made FROM twheeld.jobs WHERE jobs.tube = name COLLATE \"C\""
-	"   AND jobs.digest = hash;"
-	"  IF made IS NOT NULL THEN RETURN made; END IF;"
+	"   CASE WHEN wait > 0 THEN due ELSE put_as.priority END, put_as.priority,"
+	"   coalesce(units, greatest(0, wait)), run, now, 0, 0, 0, 0, 0, 0, 1, 0,"
+	"   hash, put_as.body) ON CONFLICT (tube, digest) WHERE digest IS NOT NULL DO NOTHING"
+	"  RETURNING j.id, j.state INTO id, became;"
+	"  made = id IS NOT NULL;"
+	"  EXIT WHEN made;"
+	"  IF put_as.how = 'ignore' THEN"
+	"   SELECT j.id INTO id FROM twheeld.jobs AS j WHERE j.tube = name COLLATE \"C\""
+	"    AND j.digest = hash;"
+	"   IF id IS NOT NULL THEN RETURN; END IF;"
+	"  ELSE"
+	/* In place of that one, as if it were new; and when that is due, unless it begins anew */
+	"   UPDATE twheeld.jobs AS j SET body = put_as.body, pri = put_as.priority, ttr = run,"
+	"    token = j.token + 1, reserves = 0, timeouts = 0, releases = 0, buries = 0, kicks = 0,"
+	"    state = CASE WHEN stays THEN j.state WHEN wait > 0 THEN 1 ELSE 0 END,"
+	"    delay = CASE WHEN stays THEN j.delay ELSE coalesce(units, greatest(0, wait)) END,"
+	"    ord = CASE WHEN stays AND j.state = 1 THEN j.ord WHEN NOT stays AND wait > 0 THEN due"
+	"     ELSE put_as.priority END"
+	"    FROM (SELECT o.id AS old, put_as.how = 'replace' AND o.state <> 2 AS stays"
+	"     FROM twheeld.jobs AS o WHERE o.tube = name COLLATE \"C\" AND o.digest = hash"
+	"     AND o.state <> 3 FOR UPDATE) AS o"
+	"    WHERE j.id = o.old RETURNING j.id, j.state INTO id, became;"
+	"   EXIT WHEN id IS NOT NULL;"
+	/* What a worker has stays as it is. */
+	"   UPDATE twheeld.jobs AS j SET digest = NULL WHERE j.tube = name COLLATE \"C\""
+	"    AND j.digest = hash AND j.state = 3;"
+	"  END IF;"
 	" END LOOP;"
-	" IF wait <= 2 AND pg_notification_queue_usage() < 0.9 THEN"
-	"  PERFORM pg_notify('twheeld', CASE WHEN wait > 0 THEN '' ELSE name END);"
+	" IF put_as.unique_for > interval '0 s' THEN"
+	"  INSERT INTO twheeld.keys AS k (tube, key, until, job) VALUES(name, hash,"
+	"   now + ceil(extract(epoch FROM put_as.unique_for))::bigint * 1000000000, id)"
+	"   ON CONFLICT (tube, key) DO UPDATE SET until = excluded.until, job = excluded.job;"
+	"  DELETE FROM twheeld.keys AS k WHERE (k.tube, k.key) IN (SELECT o.tube, o.key"
+	"   FROM twheeld.keys AS o WHERE o.until <= now ORDER BY o.until LIMIT 2"
+	"   FOR UPDATE SKIP LOCKED);"
 	" END IF;"
-	" RETURN made; "
+	" IF (became = 0 OR wait <= 2) AND pg_notification_queue_usage() < 0.9 THEN"
+	"  PERFORM pg_notify('twheeld', CASE became WHEN 0 THEN name ELSE '' END);"
+	" END IF;"
+	"END $put$;"
+	"CREATE OR REPLACE FUNCTION " HEAD("bytea") " RETURNS bigint LANGUAGE plpgsql VOLATILE"
+	WITH_RIGHTS "AS $put$\n"
+	"#variable_conflict use_column\n"
+	"BEGIN"
+	REFUSE("put.unique_body IS NOT NULL", WRONG, "unique_body is true or false")
+	" RETURN (SELECT id FROM twheeld.put_as(put.tube, put.body, put.delay, put.priority,"
+	" put.ttr, CASE WHEN put.unique_body THEN sha256(put.body) END, 'ignore', '0 s', NULL)); "
 	"END $put$;"
 	"CREATE OR REPLACE FUNCTION " HEAD("text") " RETURNS bigint LANGUAGE sql VOLATILE"
 	" AS $$ SELECT twheeld.put($1, convert_to($2, 'UTF8'), $3, $4, $5, $6) $$;"
+	"CREATE OR REPLACE FUNCTION " KEYED("bytea") " RETURNS bigint LANGUAGE plpgsql VOLATILE"
+	WITH_RIGHTS "AS $put$\n"
+	"#variable_conflict use_column\n"
+	"BEGIN"
+	REFUSE("put.key ~ '^[!-~]{1," TEXT(KEY_MOST) "}$'", WRONG, "a key has 1 to " TEXT(KEY_MOST)
+	       " characters of ASCII that can be seen, and no blank")
+	REFUSE("put.how IN ('ignore', 'replace', 'debounce')", WRONG,
+	       "how is ignore, replace or debounce")
+	" RETURN (SELECT id FROM twheeld.put_as(put.tube, put.body, put.delay, put.priority,"
+	" put.ttr, " KEY_DIGEST("put.key") ", put.how, put.unique_for, NULL)); "
+	"END $put$;"
+	"CREATE OR REPLACE FUNCTION " KEYED("text") " RETURNS bigint LANGUAGE sql VOLATILE"
+	" AS $$ SELECT twheeld.put($1, convert_to($2, 'UTF8'), $3, $4, $5, $6, $7, $8) $$;"
 	/* A program can't cancel a schedule's job, nor one that a worker has. */
 	"CREATE OR REPLACE FUNCTION twheeld.cancel(job bigint) RETURNS boolean LANGUAGE sql VOLATILE"
 	WITH_RIGHTS "AS $$ WITH gone AS (DELETE FROM twheeld.jobs WHERE id = $1 AND state <> 3"
 	" AND scheduled = 0 RETURNING id) SELECT EXISTS (SELECT 1 FROM gone) $$;"
+	"CREATE OR REPLACE FUNCTION twheeld.cancel_key(tube text, key text) RETURNS boolean"
+	" LANGUAGE sql VOLATILE"
+	WITH_RIGHTS "AS $$ WITH gone AS (DELETE FROM twheeld.jobs WHERE jobs.tube = $1"
+	" COLLATE \"C\""
+	" AND digest = " KEY_DIGEST("$2") " AND state <> 3 RETURNING id), kept AS (DELETE FROM"
+	" twheeld.keys WHERE keys.tube = $1 COLLATE \"C\" AND keys.key = " KEY_DIGEST("$2")
+	" AND NOT EXISTS (SELECT 1 FROM twheeld.jobs AS j WHERE j.tube = $1 COLLATE \"C\""
+	" AND j.digest = " KEY_DIGEST("$2") " AND j.state = 3)"
+	" RETURNING until > extract(epoch FROM clock_timestamp()) * 1000000000 AS kept)"
+	" SELECT EXISTS (SELECT 1 FROM gone) OR EXISTS (SELECT 1 FROM kept WHERE kept) $$;"
 	"REVOKE ALL ON FUNCTION twheeld.put(text, bytea, interval, bigint, interval, boolean),"
-	" twheeld.put(text, text, interval, bigint, interval, boolean), twheeld.cancel(bigint)"
-	" FROM PUBLIC";
+	" twheeld.put(text, text, interval, bigint, interval, boolean),"
+	" twheeld.put(text, bytea, text, text, interval, interval, bigint, interval),"
+	" twheeld.put(text, text, text, text, interval, interval, bigint, interval),"
+	" twheeld.put_as, twheeld.cancel(bigint), twheeld.cancel_key(text, text) FROM PUBLIC";
 
 /**
  * pg_make_functions - make the functions, or replace them with this version's

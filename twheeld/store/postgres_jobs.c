@@ -216,6 +216,29 @@ static bool insert(struct op **ops, size_t count, const uint8_t *hash, bool *the
 	return pg_done(result);
 }
 
+/* What it does is the database's own: twheeld.put() has to do the same. */
+static bool put_by_key(struct op *op)
+{
+	PG_STATEMENT(put, "SELECT id, made::int::bigint FROM twheeld.put_as($1::text, $2::bytea,"
+		     " $3::bigint * interval '1 microsecond', $4::bigint, $5::bigint"
+		     " * interval '1 second', $6::bytea, $7::text, $8::bigint * interval"
+		     " '1 second', $9::bigint)");
+	int64_t wait = op->row.state == DELAYED ? op->row.ord - op->at : 0;
+	uint8_t digest[JOB_KEY_DIGEST];
+	PGresult *result;
+
+	job_key_digest(op->key->text, digest);
+	result = pg_do(&put, "sbiiibsii", op->to->name, op->row.body, (size_t)op->row.size,
+		       (wait + 999) / 1000, (int64_t)op->row.pri, (int64_t)op->row.ttr, digest,
+		       sizeof(digest), key_hows[op->key->how], (int64_t)op->key->lasts,
+		       (int64_t)op->row.delay);
+	if (PQntuples(result)) {
+		op->row.id = pg_int(result, 0, 0);
+		op->same = pg_int(result, 0, 1) ? 0 : op->row.id;
+	}
+	return pg_done(result);
+}
+
 /** pg_put_all - write new jobs; none may be a schedule's, or have a unique body */
 bool pg_put_all(struct op **ops, size_t count)
 {
@@ -235,6 +258,8 @@ bool pg_put(struct op *op)
 	const uint8_t *hash = digest(op, space);
 	bool there;
 
+	if (op->key)
+		return put_by_key(op);
 	do {
 		op->same = 0;
 		if (!insert(&op, 1, hash, &there))
@@ -621,11 +646,34 @@ static bool take_job(struct request *request)
 
 #define TOLD "tube, ord, scheduled, id, reserves, created"
 
+/* What is kept of the key, too, unless a worker has the job */
+static bool remove_by_key(struct request *request)
+{
+	PG_STATEMENT(remove, "DELETE FROM twheeld.jobs WHERE tube = $1 AND digest = $2"
+		     " AND state <> 3 RETURNING " TOLD);
+	PG_STATEMENT(kept, "DELETE FROM twheeld.keys WHERE tube = $1 AND key = $2 AND NOT EXISTS"
+		     " (SELECT 1 FROM twheeld.jobs WHERE tube = $1 AND digest = $2)"
+		     " RETURNING tube, until - " PG_NOW ", 0::bigint, job, 0::bigint, 0::bigint");
+	uint8_t digest[JOB_KEY_DIGEST];
+	PGresult *result;
+
+	job_key_digest(request->op.key->text, digest);
+	if (!take_tubes(request, pg_do(&remove, "sb", request->tube, digest, sizeof(digest))) ||
+	    !pg_trace_acts(&request->op, request->jobs, request->found))
+		return false;
+	result = pg_do(&kept, "sb", request->tube, digest, sizeof(digest));
+	if (!request->found && PQntuples(result) && pg_int(result, 0, 1) > 0)
+		return take_tubes(request, result);
+	return pg_done(result);
+}
+
 static bool remove_job(struct request *request)
 {
 	PG_STATEMENT(remove, "DELETE FROM twheeld.jobs WHERE id = $1 AND state <> 3"
 		     " RETURNING " TOLD);
 
+	if (request->op.key)
+		return remove_by_key(request);
 	if (!take_tubes(request, pg_do(&remove, "i", request->op.row.id)) ||
 	    !pg_trace_acts(&request->op, request->jobs, request->found))
 		return false;

@@ -85,6 +85,10 @@ static const char *const upgrades[] = {
 	/* The tube from which a job came to the dead letters */
 	"ALTER TABLE jobs ADD COLUMN origin TEXT;"
 	"CREATE INDEX jobs_back ON jobs(tube) WHERE origin IS NOT NULL;",
+	/* Of a job with a key, digest is the key's, a BLOB. Keys that are taken for a time: */
+	"CREATE TABLE keys(tube TEXT NOT NULL, key BLOB NOT NULL, until INTEGER NOT NULL,"
+	" job INTEGER NOT NULL, PRIMARY KEY(tube, key)) WITHOUT ROWID;"
+	"CREATE INDEX keys_until ON keys(until);",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
@@ -169,6 +173,8 @@ static int64_t version_of_tables(void)
 {
 	if (ask("SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'tubes', 'jobs')") != 3)
 		return 0;
+	if (ask("SELECT count(*) FROM sqlite_schema WHERE name = 'keys'"))
+		return 7;
 	if (ask("SELECT count(*) FROM pragma_table_info('jobs') WHERE name = 'origin'"))
 		return 6;
 	if (ask("SELECT count(*) FROM sqlite_schema WHERE name = 'tries'"))

@@ -26,7 +26,8 @@
 
 static sqlite3 *db;
 static sqlite3_stmt *begin, *commit, *rollback, *put, *change, *delete, *count_tube, *set_meta,
-	*forget_tube, *count_free, *count_pages, *get_same, *move;
+	*forget_tube, *count_free, *count_pages, *get_same, *get_keyed, *get_kept, *keep_key,
+	*drop_kept, *drop_old, *forget_key, *set_body, *move;
 static struct tube_commit *touched;
 static int64_t next_id;
 static int64_t pages;		/* of the database at the last commit */
@@ -92,6 +93,104 @@ static int64_t digest(const struct row *row)
 	return value;
 }
 
+/* Gives false if it can't be read; else *id says which job, or 0. */
+static bool look_up(sqlite3_stmt *stmt, int64_t *id)
+{
+	int ret = sqlite3_step(stmt);
+
+	*id = ret == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : 0;
+	if (ret != SQLITE_ROW && ret != SQLITE_DONE)
+		commit_say("the store can't be read: %s", sqlite3_errmsg(db));
+	sqlite3_reset(stmt);
+	return ret == SQLITE_ROW || ret == SQLITE_DONE;
+}
+
+/* Keys: a job has the digest of its key in place of its body's, and that is no number. */
+
+static void bind_key(sqlite3_stmt *stmt, int at, const struct job_key *key)
+{
+	uint8_t digest[JOB_KEY_DIGEST];
+
+	job_key_digest(key->text, digest);
+	sqlite3_bind_blob(stmt, at, digest, sizeof(digest), SQLITE_TRANSIENT);
+}
+
+static bool get_by_key(const struct op *op, int64_t *id)
+{
+	sqlite3_bind_int64(get_keyed, 1, op->tube->id);
+	bind_key(get_keyed, 2, op->key);
+	return look_up(get_keyed, id);
+}
+
+static bool lose_key(int64_t id)
+{
+	sqlite3_bind_int64(forget_key, 1, id);
+	return sqlite_step(forget_key);
+}
+
+/* Which job has the key, or had it a while ago */
+static bool find_by_key(struct op *op)
+{
+	const struct job_key *key = op->key;
+
+	op->same = 0;
+	if (key->how == KEY_IGNORE) {
+		sqlite3_bind_text(get_kept, 1, op->tube->name, -1, SQLITE_STATIC);
+		bind_key(get_kept, 2, key);
+		sqlite3_bind_int64(get_kept, 3, op->at);
+		if (!look_up(get_kept, &op->same))
+			return false;
+	}
+	if (!op->same && !get_by_key(op, &op->same))
+		return false;
+	if (op->same && op->same == key->instead) {
+		op->same = 0;
+		if (!lose_key(key->instead))
+			return false;
+	}
+	bind_key(put, 15, key);
+	return true;
+}
+
+/* What is over goes at least as fast as others come. */
+static bool keep(const struct op *op)
+{
+	sqlite3_bind_text(keep_key, 1, op->tube->name, -1, SQLITE_STATIC);
+	bind_key(keep_key, 2, op->key);
+	sqlite3_bind_int64(keep_key, 3, op->at + op->key->lasts * SECOND);
+	sqlite3_bind_int64(keep_key, 4, op->row.id);
+	sqlite3_bind_int64(drop_old, 1, op->at);
+	return sqlite_step(keep_key) && sqlite_step(drop_old);
+}
+
+static bool free_kept(const struct op *op)
+{
+	sqlite3_bind_text(drop_kept, 1, op->tube->name, -1, SQLITE_STATIC);
+	bind_key(drop_kept, 2, op->key);
+	sqlite3_bind_int64(drop_kept, 3, op->at);
+	return sqlite_step(drop_kept);
+}
+
+/* What is kept of a job that is over is free at once. */
+static bool find_to_delete(struct op *op)
+{
+	if (!get_by_key(op, &op->same) || (!op->same && !free_kept(op)))
+		return false;
+	op->gone = !op->same && !sqlite3_changes(db);
+	return true;
+}
+
+static bool write_body(const struct op *op)
+{
+	bool fine;
+
+	sqlite3_bind_int64(set_body, 1, op->row.id);
+	sqlite3_bind_blob(set_body, 2, op->row.body, op->row.size, SQLITE_STATIC);
+	fine = sqlite_step(set_body);
+	sqlite3_bind_null(set_body, 2);
+	return fine;
+}
+
 /*
  * Has the tube a job with that body that was put while the tube was unique, too? Earlier puts and
  * deletes of the same transaction are done already.
@@ -99,8 +198,10 @@ static int64_t digest(const struct row *row)
 static bool find_same(struct op *op)
 {
 	int64_t hash;
-	int ret;
+	bool fine;
 
+	if (op->key)
+		return find_by_key(op);
 	op->same = 0;
 	if (!op->unique)
 		return true;
@@ -109,14 +210,9 @@ static bool find_same(struct op *op)
 	sqlite3_bind_int64(get_same, 1, op->row.tube);
 	sqlite3_bind_int64(get_same, 2, hash);
 	sqlite3_bind_blob(get_same, 3, op->row.body, op->row.size, SQLITE_STATIC);
-	ret = sqlite3_step(get_same);
-	if (ret == SQLITE_ROW)
-		op->same = sqlite3_column_int64(get_same, 0);
-	else if (ret != SQLITE_DONE)
-		commit_say("the store can't be read: %s", sqlite3_errmsg(db));
-	sqlite3_reset(get_same);
+	fine = look_up(get_same, &op->same);
 	sqlite3_bind_null(get_same, 3);
-	return ret == SQLITE_ROW || ret == SQLITE_DONE;
+	return fine;
 }
 
 static bool put_job(struct op *op)
@@ -134,7 +230,7 @@ static bool put_job(struct op *op)
 	count(op->to, op->row.state, op->row.pri < 1024, 1);
 	if (op->row.id >= next_id)
 		next_id = op->row.id + ID_BLOCK;
-	return fine;
+	return fine && (!op->key || !op->key->lasts || keep(op));
 }
 
 static bool prune(struct op *op)
@@ -148,7 +244,7 @@ static bool prune(struct op *op)
 	return !op->row.size || set("forgotten", op->row.ord);
 }
 
-/* A job that goes to the dead letters can go back: then it is as new there. */
+/* A job that goes to the dead letters can go back: then it is as new there. It has no key. */
 static bool set_origin(const struct op *op)
 {
 	if (op->to == op->tube)
@@ -168,11 +264,14 @@ static bool write_op(struct op *op)
 		bind_change(change, &op->row);
 		count(op->tube, op->from, op->from_urgent, -1);
 		count(op->to, op->row.state, op->row.pri < 1024, 1);
-		return set_origin(op) && sqlite_step(change) && runs_ended(op);
+		return set_origin(op) && sqlite_step(change) && (!op->key || write_body(op)) &&
+			runs_ended(op);
 	case OP_DELETE:
 		sqlite3_bind_int64(delete, 1, op->row.id);
 		count(op->tube, op->from, op->from_urgent, -1);
-		return sqlite_step(delete) && runs_ended(op);
+		return sqlite_step(delete) && (!op->key || free_kept(op)) && runs_ended(op);
+	case OP_FIND_KEY:
+		return find_to_delete(op);
 	case OP_SKEW:
 		return set("skew", op->row.created);
 	case OP_FORGET_TUBE:
@@ -197,7 +296,7 @@ static bool write_op(struct op *op)
 
 static bool needs_room(const struct op *op)
 {
-	return op->kind == OP_PUT || op->kind == OP_FIRE;
+	return op->kind == OP_PUT || op->kind == OP_FIRE || (op->kind == OP_CHANGE && op->key);
 }
 
 static int64_t number(sqlite3_stmt *stmt)
@@ -403,7 +502,8 @@ static void prepare_all(void)
 				" timeouts = ?10, releases = ?11, buries = ?12, kicks = ?13"
 				" WHERE id = ?1");
 	move = sqlite_prepare(db, "UPDATE jobs SET origin = CASE WHEN origin = ?3 THEN NULL"
-			      " ELSE ?2 END WHERE id = ?1");
+			      " ELSE ?2 END, digest = CASE typeof(digest) WHEN 'integer' THEN"
+			      " digest END WHERE id = ?1");
 	delete = sqlite_prepare(db, "DELETE FROM jobs WHERE id = ?1");
 	count_tube = sqlite_prepare(db, "INSERT INTO tubes VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
 				    " ON CONFLICT(id) DO UPDATE SET ready = ready + excluded.ready,"
@@ -412,6 +512,18 @@ static void prepare_all(void)
 				    " urgent = urgent + excluded.urgent");
 	get_same = sqlite_prepare(db, "SELECT id FROM jobs INDEXED BY jobs_unique WHERE tube = ?1"
 				  " AND digest = ?2 AND body = ifnull(?3, x'') LIMIT 1");
+	get_keyed = sqlite_prepare(db, "SELECT id FROM jobs INDEXED BY jobs_unique WHERE tube = ?1"
+				   " AND digest = ?2");
+	get_kept = sqlite_prepare(db, "SELECT job FROM keys WHERE tube = ?1 AND key = ?2"
+				  " AND until > ?3");
+	keep_key = sqlite_prepare(db, "INSERT OR REPLACE INTO keys VALUES(?1, ?2, ?3, ?4)");
+	drop_kept = sqlite_prepare(db, "DELETE FROM keys WHERE tube = ?1 AND key = ?2"
+				   " AND until > ?3");
+	drop_old = sqlite_prepare(db, "DELETE FROM keys WHERE (tube, key) IN (SELECT tube, key"
+				  " FROM keys INDEXED BY keys_until WHERE until <= ?1"
+				  " ORDER BY until LIMIT 2)");
+	forget_key = sqlite_prepare(db, "UPDATE jobs SET digest = NULL WHERE id = ?1");
+	set_body = sqlite_prepare(db, "UPDATE jobs SET body = ifnull(?2, x'') WHERE id = ?1");
 	forget_tube = sqlite_prepare(db, "DELETE FROM tubes WHERE id = ?1 AND ready = 0"
 				     " AND delayed = 0 AND buried = 0");
 	count_free = sqlite_prepare(db, "PRAGMA freelist_count");

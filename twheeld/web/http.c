@@ -115,6 +115,7 @@ static const struct route {
 	ROUTE(LOOK, "/v1/tubes", metrics_tubes),
 	ROUTE(LOOK, "/v1/tubes/{}/jobs", jobs_peek_tube, .local = true),
 	ROUTE(POST, "/v1/tubes/{}/jobs", jobs_put),
+	ROUTE(DELETE, "/v1/tubes/{}/jobs", jobs_delete_key),
 	ROUTE(POST, "/v1/tubes/{}/kick", jobs_kick_tube),
 	ROUTE(POST, "/v1/tubes/{}/back", jobs_back_tube),
 	ROUTE(LOOK, "/v1/jobs/{}", jobs_peek, .local = true),

@@ -38,7 +38,10 @@ struct talk {
 	/* Gives false when it has answered the request: then there is no talk any more */
 	bool (*take)(struct talk *talk, const struct reply *reply);
 	size_t left;		/* of a put: replies that are still to come */
-	int64_t pri, delay, ttr;	/* for jobs that name none */
+	struct put {		/* what a job has that names nothing else */
+		int64_t pri, delay, ttr, unique_for;
+		const char *key, *how;
+	} put;
 	json_t *answer;
 	void (*got)(struct ask *ask, const json_t *answer);	/* of a page, or NULL */
 };
@@ -239,11 +242,35 @@ static bool put_done(struct talk *talk, const struct reply *reply)
 	return answer(talk, code, json_incref(talk->answer));
 }
 
-static void say_put(struct talk *talk, int64_t pri, int64_t delay, int64_t ttr, size_t length)
+/* Gives a sentence that says what is wrong with the key, or NULL. */
+static const char *key_wrong(const struct put *put)
 {
-	evbuffer_add_printf(talk->out, "put %lld %lld %lld %zu\r\n", (long long)pri,
-			    (long long)delay, (long long)ttr, length);
+	size_t length = put->key ? job_key_length(put->key) : 1;
+
+	if (!length || length > KEY_MOST || (put->key && put->key[length]))
+		return "a key has 1 to 100 characters of ASCII that can be seen, and no blank";
+	if (job_key_how(put->how, strlen(put->how)) == KEY_HOWS)
+		return "how is ignore, replace or debounce";
+	if (put->unique_for && (!put->key || strcmp(put->how, "ignore")))
+		return "unique_for is for a key, and for how = ignore";
+	return NULL;
+}
+
+static const char *say_put(struct talk *talk, const struct put *put, size_t length)
+{
+	const char *why = key_wrong(put);
+
+	if (why)
+		return why;
+	if (put->key)
+		evbuffer_add_printf(talk->out, "put-unique %s %s %lld ", put->key, put->how,
+				    (long long)put->unique_for);
+	else
+		evbuffer_add_printf(talk->out, "put ");
+	evbuffer_add_printf(talk->out, "%lld %lld %lld %zu\r\n", (long long)put->pri,
+			    (long long)put->delay, (long long)put->ttr, length);
 	talk->left++;
+	return NULL;
 }
 
 /* A number of 32 bits; without one, the value stays as it is */
@@ -257,18 +284,34 @@ static bool take_number(const json_t *object, const char *name, int64_t *value)
 	return json_is_integer(number) && *value >= 0 && *value <= UINT32_MAX;
 }
 
+/* The same with a text */
+static bool take_text(const json_t *object, const char *name, const char **value)
+{
+	const json_t *text = json_object_get(object, name);
+
+	if (text)
+		*value = json_string_value(text);
+	return !text || (*value && strlen(*value) == json_string_length(text));
+}
+
 /* Gives a sentence that says what is wrong with the job, or NULL. */
 static const char *say_job(struct talk *talk, const json_t *job)
 {
 	const json_t *body = json_object_get(job, "body");
-	int64_t pri = talk->pri, delay = talk->delay, ttr = talk->ttr;
+	struct put put = talk->put;
+	const char *why;
 
 	if (!json_is_string(body))
 		return "each job is an object with a text \"body\"";
-	if (!take_number(job, "pri", &pri) || !take_number(job, "delay", &delay) ||
-	    !take_number(job, "ttr", &ttr))
-		return "pri, delay and ttr are whole numbers of 32 bits";
-	say_put(talk, pri, delay, ttr, json_string_length(body));
+	if (!take_number(job, "pri", &put.pri) || !take_number(job, "delay", &put.delay) ||
+	    !take_number(job, "ttr", &put.ttr) ||
+	    !take_number(job, "unique_for", &put.unique_for))
+		return "pri, delay, ttr and unique_for are whole numbers of 32 bits";
+	if (!take_text(job, "key", &put.key) || !take_text(job, "how", &put.how))
+		return "key and how are texts";
+	why = say_put(talk, &put, json_string_length(body));
+	if (why)
+		return why;
 	evbuffer_add(talk->out, json_string_value(body), json_string_length(body));
 	evbuffer_add(talk->out, "\r\n", 2);
 	return NULL;
@@ -292,26 +335,24 @@ static bool say_jobs(struct talk *talk, const json_t *json)
 }
 
 /* All bytes of the body are those of one job. */
-static void say_bytes(struct talk *talk, struct evbuffer *in)
+static bool say_bytes(struct talk *talk, struct evbuffer *in)
 {
-	say_put(talk, talk->pri, talk->delay, talk->ttr, evbuffer_get_length(in));
+	const char *why = say_put(talk, &talk->put, evbuffer_get_length(in));
+
+	if (why)
+		return refuse(talk, HTTP_BADREQUEST, why);
 	evbuffer_add_buffer(talk->out, in);
 	evbuffer_add(talk->out, "\r\n", 2);
+	return true;
 }
 
-/** jobs_put - put one job, or those of an array of JSON */
-void jobs_put(struct ask *ask)
+static void put(struct ask *ask, const struct put *put)
 {
-	int64_t pri = PRI, delay = 0, ttr = TTR;
 	struct evbuffer *in;
 	struct talk *talk;
 	json_t *json = NULL;
-	bool is_json, right = true;
+	bool is_json, right;
 
-	if (!is_tube(ask) || !http_number(ask, "pri", UINT32_MAX, &pri) ||
-	    !http_number(ask, "delay", UINT32_MAX, &delay) ||
-	    !http_number(ask, "ttr", UINT32_MAX, &ttr))
-		return;
 	in = http_bytes(ask, &is_json);
 	if (is_json) {
 		json = http_body(ask);
@@ -319,18 +360,28 @@ void jobs_put(struct ask *ask)
 			return;
 	}
 	talk = begin(ask);
-	talk->pri = pri;
-	talk->delay = delay;
-	talk->ttr = ttr;
+	talk->put = *put;
 	talk->answer = json_pack("{s:[]}", "ids");
 	evbuffer_add_printf(talk->out, "use %s\r\n", ask->name);
-	if (json)
-		right = say_jobs(talk, json);
-	else
-		say_bytes(talk, in);
+	right = json ? say_jobs(talk, json) : say_bytes(talk, in);
 	json_decref(json);
 	if (right)
 		go(talk, put_done);
+}
+
+/** jobs_put - put one job, or those of an array of JSON */
+void jobs_put(struct ask *ask)
+{
+	char *key = http_query(ask, "key"), *how = http_query(ask, "how");
+	struct put one = { .pri = PRI, .ttr = TTR, .key = key, .how = how ? how : "ignore" };
+
+	if (is_tube(ask) && http_number(ask, "pri", UINT32_MAX, &one.pri) &&
+	    http_number(ask, "delay", UINT32_MAX, &one.delay) &&
+	    http_number(ask, "ttr", UINT32_MAX, &one.ttr) &&
+	    http_number(ask, "unique_for", UINT32_MAX, &one.unique_for))
+		put(ask, &one);
+	free(key);
+	free(how);
 }
 
 /* Peek */
@@ -538,6 +589,24 @@ void jobs_kick(struct ask *ask)
 void jobs_delete(struct ask *ask)
 {
 	do_one(ask, "delete", "");
+}
+
+/** jobs_delete_key - delete the job that has a key, unless a worker has it */
+void jobs_delete_key(struct ask *ask)
+{
+	char *key = http_query(ask, "key");
+	const struct put one = { .key = key ? key : "", .how = "ignore" };
+	const char *why = key_wrong(&one);
+	struct talk *talk;
+
+	if (why)
+		http_fail(ask, HTTP_BADREQUEST, "%s", why);
+	if (!why && is_tube(ask)) {
+		talk = begin(ask);
+		evbuffer_add_printf(talk->out, "use %s\r\ndelete-key %s\r\n", ask->name, key);
+		go(talk, done);
+	}
+	free(key);
 }
 
 /** jobs_kick_tube - make up to "jobs" buried jobs ready, or delayed ones if none is buried */

@@ -20,5 +20,6 @@ void jobs_back_tube(struct ask *ask);
 void jobs_peek_for(struct ask *ask, void (*got)(struct ask *ask, const json_t *answer));
 void jobs_look(struct ask *ask, void (*got)(struct ask *ask, const json_t *answer));
 void jobs_delete(struct ask *ask);
+void jobs_delete_key(struct ask *ask);
 
 #endif

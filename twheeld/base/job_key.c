@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Keys by which jobs are put, and deleted: what stores have of them.
+ */
+#include <nettle/sha2.h>
+#include <string.h>
+
+#include "base/job_key.h"
+
+const char *const key_hows[KEY_HOWS] = { "ignore", "replace", "debounce" };
+
+/** job_key_how - which one a word is; KEY_HOWS: none */
+enum key_how job_key_how(const char *text, size_t length)
+{
+	int how = 0;
+
+	while (how < KEY_HOWS &&
+	       (strlen(key_hows[how]) != length || memcmp(key_hows[how], text, length)))
+		how++;
+	return how;
+}
+
+/** job_key_digest - JOB_KEY_DIGEST bytes that no other key has, and no body */
+void job_key_digest(const char *text, uint8_t *digest)
+{
+	struct sha256_ctx ctx;
+
+	digest[0] = 1;
+	sha256_init(&ctx);
+	sha256_update(&ctx, strlen(text), (const uint8_t *)text);
+	sha256_digest(&ctx, SHA256_DIGEST_SIZE, digest + 1);
+}
