@@ -14,39 +14,44 @@
 #include "web/act.h"
 #include "web/html.h"
 
-/* Of a body, so much is shown */
-#define BODY_MOST 65536
-
 /* From where the page is to the first one: a proxy may have put all of them into a folder */
 static char top[16];
 
-/* Control characters, which a text may have for who looks at it on a terminal, are left out. */
-static void add_text(struct evbuffer *out, const char *text)
+/* Gives what stands for a character; NULL: itself. Terminals obey control characters. */
+static const char *entity_of(unsigned char c)
 {
 	static const char special[] = "&<>\"'";
 	static const char *const entities[] = { "&amp;", "&lt;", "&gt;", "&quot;", "&#39;" };
+	const char *at = memchr(special, c, sizeof(special) - 1);
+
+	if (at)
+		return entities[at - special];
+	return c < ' ' && c != '\n' && c != '\t' ? "?" : NULL;
+}
+
+/* What needs nothing in its place is added at once: a page may have megabytes of output. */
+static void add_text(struct evbuffer *out, const char *text)
+{
+	const char *from = text;
 
 	for (; text && *text; text++) {
-		const char *at = strchr(special, *text);
+		const char *entity = entity_of(*text);
 
-		if (at)
-			evbuffer_add_printf(out, "%s", entities[at - special]);
-		else if ((unsigned char)*text < ' ' && *text != '\n' && *text != '\t')
-			evbuffer_add(out, "?", 1);
-		else
-			evbuffer_add(out, text, 1);
+		if (!entity)
+			continue;
+		evbuffer_add(out, from, text - from);
+		evbuffer_add(out, entity, strlen(entity));
+		from = text + 1;
 	}
+	if (text)
+		evbuffer_add(out, from, text - from);
 }
 
 static void add_encoded(struct evbuffer *out, const char *text)
 {
 	char *encoded = must(evhttp_uriencode(text, -1, 0));
 
-	/* A folder that is called like that would be left out of the path. */
-	if (!strcmp(encoded, ".") || !strcmp(encoded, ".."))
-		evbuffer_add_printf(out, "%s", encoded[1] ? "%2E%2E" : "%2E");
-	else
-		add_text(out, encoded);
+	add_text(out, encoded);
 	free(encoded);
 }
 
@@ -129,8 +134,13 @@ void html_time(struct evbuffer *out, int64_t ns, const struct zone *zone, int64_
 	html_add(out, "%r</small>", ns > now ? "" : " ago");
 }
 
-/** html_bytes - a body: as text if it is some, else in hexadecimal numbers */
-void html_bytes(struct evbuffer *out, const char *bytes, size_t length)
+/**
+ * html_bytes - a body: as text if it is some, else in hexadecimal numbers
+ * @bytes: it, or the begin of it
+ * @length: bytes that are there
+ * @all: bytes of the whole body
+ */
+void html_bytes(struct evbuffer *out, const char *bytes, size_t length, size_t all)
 {
 	json_t *is_text = json_stringn(bytes, length);
 	size_t most = length < BODY_MOST ? length : BODY_MOST;
@@ -148,9 +158,9 @@ void html_bytes(struct evbuffer *out, const char *bytes, size_t length)
 		html_add(out, "</pre>");
 	}
 	json_decref(is_text);
-	if (most < length)
+	if (most < all)
 		html_add(out, "<p class=\"note\">These are the first %d of %d bytes.</p>",
-			 (int64_t)most, (int64_t)length);
+			 (int64_t)most, (int64_t)all);
 }
 
 /** html_table - the begin of a table, with the heads of its columns */

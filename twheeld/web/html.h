@@ -11,10 +11,13 @@
 
 struct zone;
 
+/* Of a body, so much is shown */
+#define BODY_MOST 65536
+
 void html_add(struct evbuffer *out, const char *format, ...);
 void html_time(struct evbuffer *out, int64_t ns, const struct zone *zone, int64_t now);
 void html_span(struct evbuffer *out, int64_t ns);
-void html_bytes(struct evbuffer *out, const char *bytes, size_t length);
+void html_bytes(struct evbuffer *out, const char *bytes, size_t length, size_t all);
 void html_table(struct evbuffer *out, const char *id, const char *const *heads, size_t count);
 struct evbuffer *html_begin(struct ask *ask, const char *title);
 void html_redirect(struct ask *ask, const char *to);

@@ -16,6 +16,7 @@
 
 #include "base/util.h"
 #include "jobs/conn.h"
+#include "web/html.h"
 #include "web/jobs.h"
 #include "web/json.h"
 
@@ -411,26 +412,42 @@ static json_t *members(char *text)
 /* A body that is no UTF-8 has each byte as \u0000 to \u00ff, and "encoding" names that. */
 static json_t *bytes(const char *body, size_t length)
 {
-	struct evbuffer *out = must(evbuffer_new());
+	char *text = must(malloc(2 * length + 1)), *to = text;
 	json_t *json;
 
 	for (size_t i = 0; i < length; i++) {
 		unsigned char byte = body[i];
-		unsigned char two[] = { 0xc0 | byte >> 6, 0x80 | (byte & 0x3f) };
 
-		evbuffer_add(out, byte < 0x80 ? &byte : two, byte < 0x80 ? 1 : 2);
+		if (byte >= 0x80)
+			*to++ = 0xc0 | byte >> 6;
+		*to++ = byte < 0x80 ? byte : 0x80 | (byte & 0x3f);
 	}
-	json = json_stringn((const char *)evbuffer_pullup(out, -1), evbuffer_get_length(out));
-	evbuffer_free(out);
+	json = json_stringn_nocheck(text, to - text);
+	free(text);
 	return json;
 }
 
-static void keep_body(json_t *json, const struct reply *reply)
+/* Of what a page shows, only so much; the end of a text is no part of a character. */
+static size_t length_shown(const struct ask *ask, const struct reply *reply)
 {
-	json_t *text = json_stringn(reply->body, reply->length);
+	size_t length = ask->reads ? BODY_MOST : 0;
+
+	if (reply->length <= length)
+		return reply->length;
+	for (int i = 0; i < 3 && length && (reply->body[length] & 0xc0) == 0x80; i++)
+		length--;
+	return length;
+}
+
+static void keep_body(const struct talk *talk, json_t *json, const struct reply *reply)
+{
+	size_t length = talk->got ? length_shown(talk->ask, reply) : reply->length;
+	json_t *text = json_stringn(reply->body, length);
 
 	json_object_set_new(json, "encoding", json_string(text ? "utf-8" : "latin-1"));
-	json_object_set_new(json, "body", text ? text : bytes(reply->body, reply->length));
+	json_object_set_new(json, "body", text ? text : bytes(reply->body, length));
+	if (talk->got)
+		json_object_set_new(json, "size", json_integer(reply->length));
 }
 
 /* Replies to peek and stats-job: FOUND, then OK; either may be NOT_FOUND */
@@ -445,7 +462,7 @@ static bool peeked(struct talk *talk, const struct reply *reply)
 		return refuse_line(talk, reply->line);
 	if (!talk->answer) {
 		talk->answer = must(json_object());
-		keep_body(talk->answer, reply);
+		keep_body(talk, talk->answer, reply);
 		if (sscanf(reply->line, "FOUND %lld", &id) != 1)
 			return refuse_line(talk, reply->line);
 		evbuffer_add_printf(bufferevent_get_output(talk->bev), "stats-job %lld\r\n", id);
@@ -517,7 +534,7 @@ static bool looked(struct talk *talk, const struct reply *reply)
 		json_object_set_new(talk->answer, "tube", members(reply->body));
 	} else if (sscanf(reply->line, "FOUND %lld", &id) == 1) {
 		job = json_pack("{s:I}", "id", (json_int_t)id);
-		keep_body(job, reply);
+		keep_body(talk, job, reply);
 		json_array_append_new(jobs, job);
 		evbuffer_add_printf(bufferevent_get_output(talk->bev), "stats-job %lld\r\n", id);
 		talk->left++;

@@ -136,8 +136,11 @@ bool login_read(const char *path)
 	size_t count = 0, number = 0;
 	char line[500];
 
-	while (!why && file && fgets(line, sizeof(line), file))
-		why = take_line(line, ++number, read, &count);
+	while (!why && file && fgets(line, sizeof(line), file)) {
+		number++;
+		why = strchr(line, '\n') || feof(file) ? take_line(line, number, read, &count) :
+			"a line has up to 498 characters, and no NUL";
+	}
 	if (file)
 		fclose(file);
 	explicit_bzero(line, sizeof(line));
@@ -218,19 +221,27 @@ static const struct token *token_of_cookie(const char *value)
 
 /* Those who fail */
 
-static void address_of(struct ask *ask, uint8_t *address)
+static const char *peer_of(struct ask *ask)
 {
 	char *text = NULL;
-	struct in6_addr six = { 0 };
 	uint16_t port;
 
 	evhttp_connection_get_peer(evhttp_request_get_connection(ask->request), &text, &port);
+	return text ? text : "a unix socket";
+}
+
+/* A socket of IPv6 that takes IPv4, too, has such addresses as ::ffff:192.0.2.1. */
+static void address_of(struct ask *ask, uint8_t *address)
+{
+	const char *text = peer_of(ask);
+	bool mapped = !strncmp(text, "::ffff:", 7);
+	struct in6_addr six;
+
 	memset(address, 0, 8);
 	address[7] = 1;
-	if (text && inet_pton(AF_INET6, text, &six) == 1)
+	if (inet_pton(AF_INET, mapped ? text + 7 : text, address) != 1 &&
+	    inet_pton(AF_INET6, text, &six) == 1)
 		memcpy(address, &six, 8);
-	else if (text)
-		inet_pton(AF_INET, text, address);
 }
 
 static struct failing *failing_of(struct ask *ask)
@@ -248,15 +259,6 @@ static struct failing *failing_of(struct ask *ask)
 	*oldest = (struct failing){ .last = 0 };
 	memcpy(oldest->address, address, sizeof(address));
 	return oldest;
-}
-
-static const char *peer_of(struct ask *ask)
-{
-	char *text = NULL;
-	uint16_t port;
-
-	evhttp_connection_get_peer(evhttp_request_get_connection(ask->request), &text, &port);
-	return text ? text : "a unix socket";
 }
 
 /* The token that was said, or NULL: then that was answered. */

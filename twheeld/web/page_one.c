@@ -73,7 +73,7 @@ static void add_chart(struct evbuffer *out, const struct runs_asked *asked, cons
 	html_add(out, "\">");
 	for (size_t i = 0; i < asked->found; i++) {
 		const struct run_row *run = &asked->runs[i];
-		int64_t height = most ? of(run) * (CHART_HEIGHT - 2) / most + 2 : 2;
+		int64_t height = most ? (double)of(run) / most * (CHART_HEIGHT - 2) + 2 : 2;
 
 		html_add(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"%r/>",
 			 CHART_WIDTH - width * (int64_t)(i + 1), CHART_HEIGHT - height, width - 1,
@@ -131,7 +131,8 @@ static void add_trace(struct evbuffer *out, const struct trace *trace, const str
 	html_add(out, "<br>");
 	html_time(out, trace->ended, zone, now);
 	if (json_string_length(output))
-		html_bytes(out, json_string_value(output), json_string_length(output));
+		html_bytes(out, json_string_value(output), json_string_length(output),
+			   json_string_length(output));
 	html_add(out, "</li>\n");
 	json_decref(json);
 }
@@ -223,7 +224,8 @@ static void add_definition(struct evbuffer *out, const struct schedule *schedule
 		add_pair(out, "CALENDAR", definition->dates_path);
 	html_add(out, "</dl>\n");
 	if (reads)
-		html_bytes(out, definition->body, strlen(definition->body));
+		html_bytes(out, definition->body, strlen(definition->body),
+			   strlen(definition->body));
 	else
 		html_add(out, "<p class=\"note\">What its jobs have as their bodies is shown to who"
 			 " has logged in.</p>\n");
@@ -328,7 +330,7 @@ static void add_body(struct evbuffer *out, const json_t *job)
 	char *bytes = must(malloc(length + 1));
 
 	if (!strcmp(json_string_value(json_object_get(job, "encoding")), "utf-8")) {
-		html_bytes(out, text, length);
+		html_bytes(out, text, length, json_number(job, "size"));
 	} else {
 		for (size_t i = 0; i < length; i++) {
 			unsigned char byte = text[i];
@@ -337,7 +339,7 @@ static void add_body(struct evbuffer *out, const json_t *job)
 				byte = byte << 6 | (text[++i] & 0x3f);
 			bytes[left++] = byte;
 		}
-		html_bytes(out, bytes, left);
+		html_bytes(out, bytes, left, json_number(job, "size"));
 	}
 	free(bytes);
 }
