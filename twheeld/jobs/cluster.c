@@ -508,8 +508,7 @@ static void back(struct conn *conn, enum op_kind kind, int64_t id)
 	struct request *request = new_request(kind, conn, went_back);
 
 	request->op.row.id = id;
-	request->op.row.ord = kind == OP_BACK_JOB ? conn->back_every :
-		conn->kicked * conn->back_every;
+	request->op.row.ord = conn_back_wait(conn, kind == OP_BACK_JOB ? 1 : conn->kicked);
 	request->pause = conn->back_every;
 	request->count = conn->kick_left;
 	trace_of_request(&request->op, conn->use, DEED_KICKED);

@@ -170,6 +170,18 @@ int64_t conn_wait_until(struct conn *conn, int64_t until)
 	return job && job->deadline - SAFETY_MARGIN < until ? job->deadline - SAFETY_MARGIN : until;
 }
 
+/**
+ * conn_back_wait - how long a job waits that is sent back, in ns; no longer than a delay can be
+ * @conn: the client that has said how long after each other
+ * @before: jobs that are sent back before it
+ */
+int64_t conn_back_wait(const struct conn *conn, uint32_t before)
+{
+	int64_t most = UINT32_MAX * SECOND, every = conn->back_every;
+
+	return every && before > most / every ? most : before * every;
+}
+
 /** conn_wait - wait for a job until then, by alarm_now(); INT64_MAX: for ever */
 void conn_wait(struct conn *conn, int64_t until)
 {

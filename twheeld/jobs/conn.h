@@ -74,6 +74,7 @@ void conn_put(struct conn *conn, uint32_t bytes);
 void conn_put_done(struct conn *conn, uint32_t bytes, const char *reply);
 void conn_op_done(struct conn *conn);
 int64_t conn_wait_until(struct conn *conn, int64_t until);
+int64_t conn_back_wait(const struct conn *conn, uint32_t before);
 
 void conn_reply(struct conn *conn, const char *line);
 __attribute__((format(printf, 2, 3)))

@@ -418,6 +418,7 @@ static void write_back(struct conn *conn, struct job *job, struct tube *to, int6
 	int64_t unit = to->settings->unit;
 	struct row row = job->row;
 
+	wait = wait < UINT32_MAX * unit ? wait : UINT32_MAX * unit;
 	row.kicks++;
 	row.reserves = 0;
 	row.tube = to->commit.id;
@@ -475,7 +476,7 @@ static void back_piece(struct conn *conn)
 {
 	uint32_t first = conn->kicked;
 	enum found found = FOUND;
-	struct tube *from;
+	struct tube *from = NULL;
 	struct job *job;
 
 	while (conn->kick_left && conn->pending < KICK_PIECE && !conn->kick_failed) {
@@ -483,7 +484,7 @@ static void back_piece(struct conn *conn)
 		if (found != FOUND)
 			break;
 		conn->kick_left--;
-		write_back(conn, job, from, (first + conn->pending) * conn->back_every, went_back);
+		write_back(conn, job, from, conn_back_wait(conn, first + conn->pending), went_back);
 	}
 	if (!conn->pending)
 		end_kick(conn, found == UNREADABLE);
@@ -508,24 +509,23 @@ static void do_back_job(struct conn *conn, const struct command *cmd)
 {
 	struct job *job;
 	enum found found = job_find(cmd->id, &job);
-	int64_t after = (int64_t)cmd->id - 1;
-	struct tube *from;
+	char name[TUBE_NAME_MAX + 1];
+	struct tube *from = NULL;
+	int64_t letter = 0;
 
-	if (found == FOUND) {
-		struct tube *tube = job->tube;
-
-		job_unfind(job);
-		found = next_letter(tube, &after, &job, &from);
+	if (found == FOUND && !job->busy && job->row.state != RESERVED &&
+	    !store_letter(job->tube->commit.id, job->row.id - 1, &letter, name))
+		found = UNREADABLE;
+	if (letter && letter == job->row.id) {
+		from = tube_get(name);
+		found = from ? FOUND : UNREADABLE;
 	}
-	if (found == FOUND && job->row.id == (int64_t)cmd->id) {
+	if (from) {
 		write_back(conn, job, from, cmd->pri * MILLISECOND, back_job_done);
 		return;
 	}
-	if (found == FOUND) {
-		job_unfind(job);
-		tube_put(from);
-	}
 	command_sorry(conn, found == UNREADABLE ? UNREADABLE : NOT_THERE);
+	job_unfind(job);
 }
 
 /* Tubes */

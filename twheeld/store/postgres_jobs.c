@@ -717,12 +717,13 @@ static bool kick(struct request *request)
 
 /*
  * Dead letters go back to where they came from, and are as new there. Each waits a bit longer than
- * the one before.
+ * the one before, and none longer than a delay can be.
  */
 #define BACK(which) "WITH took AS (SELECT id FROM twheeld.jobs WHERE " which " AND state <> 3" \
 	" AND origin IS NOT NULL ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)," \
-	" waits AS (SELECT id, $3::bigint + $4::bigint * (row_number() OVER (ORDER BY id) - 1)" \
-	" AS wait FROM took) UPDATE twheeld.jobs SET tube = origin, origin = NULL, digest = NULL," \
+	" waits AS (SELECT id, LEAST($3::bigint + $4::bigint * (row_number() OVER (ORDER BY id)" \
+	" - 1), 4294967295000000000) AS wait FROM took)" \
+	" UPDATE twheeld.jobs SET tube = origin, origin = NULL, digest = NULL," \
 	" reserves = 0, kicks = kicks + 1, token = token + 1," \
 	" state = CASE WHEN wait > 0 THEN 1 ELSE 0 END," \
 	" ord = CASE WHEN wait > 0 THEN " PG_NOW " + wait ELSE pri END," \
