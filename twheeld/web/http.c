@@ -134,7 +134,7 @@ static const char *const headers[][2] = {
 	  " connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'" },
 	{ "X-Content-Type-Options", "nosniff" },
 	{ "Cross-Origin-Resource-Policy", "same-origin" },
-	{ "Referrer-Policy", "no-referrer" },
+	{ "Referrer-Policy", "same-origin" },
 	{ "Cache-Control", "no-store" },
 };
 
@@ -547,12 +547,26 @@ static void begin_answer(struct ask *ask, const struct route *route)
 		say(ask->request, headers[i][0], headers[i][1]);
 }
 
-/* What a page sends must come from a page of ours. Browsers say by themselves where it is from. */
+/*
+ * Browsers say by themselves from where a form is: without TLS, and beyond this machine, as Origin
+ * alone.
+ */
+static bool is_from_us(struct evhttp_request *request)
+{
+	struct evkeyvalq *said = evhttp_request_get_input_headers(request);
+	const char *site = evhttp_find_header(said, "Sec-Fetch-Site");
+	const char *origin = evhttp_find_header(said, "Origin");
+	const char *host = evhttp_find_header(said, "Host");
+
+	if (site)
+		return !strcmp(site, "same-origin") || !strcmp(site, "none");
+	return !origin || (host && !strncmp(origin, "http://", 7) && !strcmp(origin + 7, host));
+}
+
+/* What a page sends must come from a page of ours. */
 static bool take_form(struct ask *ask, const struct route *route)
 {
 	struct evbuffer *in = evhttp_request_get_input_buffer(ask->request);
-	struct evkeyvalq *headers_in = evhttp_request_get_input_headers(ask->request);
-	const char *site = evhttp_find_header(headers_in, "Sec-Fetch-Site");
 	size_t length = evbuffer_get_length(in);
 	char *text = zalloc(length + 1);
 
@@ -565,8 +579,7 @@ static bool take_form(struct ask *ask, const struct route *route)
 	free(text);
 	if (!ask->form)
 		http_fail(ask, HTTP_BADREQUEST, "this is no form");
-	else if ((site && strcmp(site, "same-origin") && strcmp(site, "none")) ||
-		 (!route->open && !login_is_form(ask)))
+	else if (!is_from_us(ask->request) || (!route->open && !login_is_form(ask)))
 		http_fail(ask, 403, "this does not come from a page of this server that you had"
 			  " open: go back, and do it there");
 	else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //
-// The server makes the pages. This says times by the clock of who looks, too, and has what is shown
-// made anew every few seconds while somebody looks.
+// The server makes the pages. This says times by the clock of who looks, too, has what is shown made
+// anew every few seconds while somebody looks, and lets a form be sent once.
 'use strict';
 
 (() => {
@@ -79,6 +79,17 @@
 			timer = setTimeout(ask, EVERY);
 	};
 
+	// A second click while the first is under way would do it twice.
+	const allow = (root, may) => {
+		for (const button of root.querySelectorAll('button'))
+			button.disabled = !may;
+	};
+
+	document.addEventListener('submit', event => {
+		if (event.target.method === 'post')
+			allow(event.target, false);
+	});
+	window.addEventListener('pageshow', () => allow(document, true));
 	document.addEventListener('visibilitychange', () => {
 		if (!document.hidden && !asking)
 			ask_later();
