@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A wheel for tools/gdb/twheel.py to look at: timers at known times, of which some are ready, and
- * then a function at which gdb stops.
+ * A wheel for tools/gdb/twheel.py to look at: timers at known times, of which one is ready, and
+ * then a function at which gdb stops. With "stay" it keeps the wheel until it is killed.
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 #include <twheel.h>
 
 #define SECOND 1000000000ULL
@@ -15,7 +17,7 @@ __attribute__((noinline)) void stop_here(struct twheel *tw)
 	__asm__ volatile("" : : "r"(tw) : "memory");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static struct twheel_op ops[MANY];
 	struct twheel_op op = twheel_op_arm(0, 3600 * SECOND, 0, 7), hour = op;
@@ -35,6 +37,8 @@ int main(void)
 	       info.ready);
 	fflush(stdout);
 	stop_here(tw);
+	if (argc > 1 && !strcmp(argv[1], "stay"))
+		pause();
 	twheel_close(tw);
 	return 0;
 }

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154 # run sets them
+# shellcheck shell=bash disable=SC2016,SC2154 # run sets them; gdb reads them
 # SPDX-License-Identifier: GPL-2.0
 #
 # The command on this machine, where the module is not loaded: what it says of that, and
@@ -29,6 +29,35 @@ in_gdb() {
 		-ex 'set var tw->user->wheel.pending = 2000' \
 		-ex 'twheel slots 0' -ex 'twheel slots tw' "$out/program" >"$said" 2>&1 || return
 	tests/tools/gdb_said <"$said" || { cat "$said"; return 1; }
+}
+
+# The same of the module, in a machine that gdb stops: the symbols are twheel.ko's, at the addresses
+# that the kernel names. gdb ends the machine.
+module_in_gdb() {
+	local out=$work/gdb-module said=$work/gdb-module.said machine ko
+
+	mkdir -p "$out" && : >"$out/guest" && make -s lib && ko=$(scripts/module 6.1-cloud) &&
+		gcc -static -O1 -Wall -Wextra -Werror -Iuapi -Iuserlib/include -o "$out/program" \
+			tests/tools/gdb.c build/userlib/libtwheel.a || return
+	scripts/vm -g "$out/stub" -t 200 -l "$build/log/tools-gdb.log" -f "$out/program" sh -c '
+		modprobe twheel && cd /sys/module/twheel/sections && grep . .text .data .bss .rodata &&
+		exec program stay' >"$out/guest" 2>"$out/errors" &
+	machine=$!
+	until grep -q '^id ' "$out/guest" || ! kill -0 $machine; do
+		sleep 0.1
+	done
+	at() { tr -d '\r' <"$out/guest" | sed -n "s/^$1://p"; }
+	{
+		grep '^id ' "$out/guest"
+		timeout 120 gdb -nx -batch -ex 'set architecture i386:x86-64' -ex "add-symbol-file $ko $(at .text) \
+			-s .data $(at .data) -s .bss $(at .bss) -s .rodata $(at .rodata)" \
+			-ex "target remote $out/stub" -ex 'source tools/gdb/twheel.py' -ex 'twheel list' \
+			-ex 'python gdb.set_convenience_variable("tw", of_kernel()[0])' -ex 'twheel slots $tw' \
+			-ex 'echo all\n' -ex 'twheel timers $tw' -ex 'set var $tw->wheel.pending = 2000' \
+			-ex 'twheel slots 0' -ex 'twheel slots $tw' -ex kill
+	} >"$said" 2>&1
+	wait $machine
+	tests/tools/gdb_said <"$said" || { cat "$said" "$out/errors"; return 1; }
 }
 
 lint() {
@@ -319,6 +348,8 @@ here() {
 	check "jobs: too many words" said "too many words: write twheel jobs list" 2 \
 		"$twheel" jobs list all
 	[ -n "$quick" ] || check "gdb finds a wheel of a program, its slots and its timers" in_gdb
+	[ -n "$quick" ] || ! on_x86_64 ||
+		check "gdb finds a wheel of the module in a machine, its slots and its timers" module_in_gdb
 	check "a full disk is noticed" said "can't print" 1 full_disk
 	timeouts
 	check "bench, in its short form" bench_json

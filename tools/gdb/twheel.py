@@ -136,7 +136,13 @@ def of_kernel():
     offset = next(field.bitpos // 8 for field in kind.fields() if field.name == "all")
     found, at = [], head["next"]
     while int(at) != int(head.address):
-        found.append(gdb.Value(int(at) - offset).cast(kind.pointer()))
+        one = gdb.Value(int(at) - offset).cast(kind.pointer())
+        # A process that reads the counters has a mark in the list, on its stack: that is no wheel.
+        try:
+            if int(one["wheel"]["table"]) == int(one["table"].address):
+                found.append(one)
+        except gdb.MemoryError:
+            pass
         at = at["next"]
     return found
 
