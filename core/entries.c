@@ -17,7 +17,7 @@
 #define TW_ENTRY_SPAN \
 	((s64)TW_ENTRY_LVL_SIZE << (TW_ENTRY_LVL_DEPTH - 1) * TW_ENTRY_LVL_CLK_SHIFT)
 
-static inline struct tw_entry_slot *tw_slot_of(const struct tw_entries *wheel,
+static inline struct tw_entry_slot TW_MEM *tw_slot_of(const struct tw_entries TW_MEM *wheel,
 					       unsigned int level, s64 position)
 {
 	return &wheel->slots[tw_slot_nr(level, position)];
@@ -28,7 +28,7 @@ static inline u32 tw_block_of(u32 place)
 	return place >> TW_ENTRY_BLOCK_BITS;
 }
 
-static inline u32 *tw_block_head(const struct tw_entries *wheel, u32 block)
+static inline u32 TW_MEM *tw_block_head(const struct tw_entries TW_MEM *wheel, u32 block)
 {
 	return &wheel->cells[block << TW_ENTRY_BLOCK_BITS];
 }
@@ -48,12 +48,12 @@ u32 tw_entries_blocks(u32 nr)
 }
 
 /* The wheel's time is @clk, to which there is nothing to do. */
-static void tw_entries_set_clk(struct tw_entries *wheel, s64 clk)
+static void tw_entries_set_clk(struct tw_entries TW_MEM *wheel, s64 clk)
 {
 	unsigned int level;
 
 	wheel->clk = clk;
-	for (level = 0; level < TW_ENTRY_LVL_DEPTH; level++) {
+	for (level = TW_FIRST; level < TW_ENTRY_LVL_DEPTH && TW_GO_ON; level++) {
 		s64 reach = tw_reach(level, clk);
 
 		/* Higher levels turn only when lower ones do. */
@@ -71,11 +71,11 @@ static void tw_entries_set_clk(struct tw_entries *wheel, s64 clk)
  *
  * It is the tick 0. Whatever it really is, it is soon there while it is empty.
  */
-void tw_entries_init(struct tw_entries *wheel, u32 phase)
+void tw_entries_init(struct tw_entries TW_MEM *wheel, u32 phase)
 {
 	unsigned int i;
 
-	for (i = 0; i < TW_ENTRY_ALL_SLOTS; i++)
+	for (i = TW_FIRST; i < TW_ENTRY_ALL_SLOTS && TW_GO_ON; i++)
 		wheel->slots[i] = (struct tw_entry_slot){
 			.first = S64_MAX,
 			.top = TW_ENTRY_EMPTY,
@@ -94,16 +94,16 @@ void tw_entries_init(struct tw_entries *wheel, u32 phase)
 }
 
 /* All slots are those of other ticks, @spans later: whole spans, or whole ones less than 0. */
-static void tw_entries_shift(struct tw_entries *wheel, s64 spans)
+static void tw_entries_shift(struct tw_entries TW_MEM *wheel, s64 spans)
 {
 	unsigned int i;
 
 	wheel->clk += spans;
 	if (wheel->next != S64_MAX)
 		wheel->next += spans;
-	for (i = 0; i < TW_ENTRY_LVL_DEPTH; i++)
+	for (i = TW_FIRST; i < TW_ENTRY_LVL_DEPTH && TW_GO_ON; i++)
 		wheel->reach[i] += spans;
-	for (i = 0; i < TW_ENTRY_ALL_SLOTS; i++)
+	for (i = TW_FIRST; i < TW_ENTRY_ALL_SLOTS && TW_GO_ON; i++)
 		if (wheel->slots[i].count)
 			wheel->slots[i].first += spans;
 }
@@ -113,7 +113,7 @@ static void tw_entries_shift(struct tw_entries *wheel, s64 spans)
  * goes on. So the wheel's ticks grow with each time, but not without end: what is a whole
  * span of all levels is taken off again.
  */
-static void tw_entries_set_back(struct tw_entries *wheel, s64 now, s64 least)
+static void tw_entries_set_back(struct tw_entries TW_MEM *wheel, s64 now, s64 least)
 {
 	s64 shift = least - now;
 	/* @least may be far ahead of @clk, which is not to be less than 0. */
@@ -131,7 +131,7 @@ static void tw_entries_set_back(struct tw_entries *wheel, s64 now, s64 least)
  * so they may as well be those of a span that ended just now. Until they were all inspected,
  * the time must not go back before @now.
  */
-static void tw_entries_skip(struct tw_entries *wheel, s64 now)
+static void tw_entries_skip(struct tw_entries TW_MEM *wheel, s64 now)
 {
 	s64 ahead = now - wheel->clk;
 
@@ -140,7 +140,7 @@ static void tw_entries_skip(struct tw_entries *wheel, s64 now)
 }
 
 /* The tick of the wheel that it is now */
-static s64 tw_entries_now(struct tw_entries *wheel, s64 now)
+static s64 tw_entries_now(struct tw_entries TW_MEM *wheel, s64 now)
 {
 	s64 least = max(wheel->clk - 1, wheel->least);
 
@@ -159,7 +159,7 @@ static s64 tw_entries_now(struct tw_entries *wheel, s64 now)
  * Does nothing when there is something to do: that is for tw_entries_turn().
  * The nearer the wheel's time, the lower is the level at which an entry starts.
  */
-void tw_entries_forward(struct tw_entries *wheel, s64 now)
+void tw_entries_forward(struct tw_entries TW_MEM *wheel, s64 now)
 {
 	now = tw_entries_now(wheel, now);
 	if (now >= wheel->clk && now < wheel->next)
@@ -174,7 +174,7 @@ void tw_entries_forward(struct tw_entries *wheel, s64 now)
  *
  * Return: the top of the slot: the block's head.
  */
-u32 tw_entries_grow(struct tw_entries *wheel, struct tw_entry_slot *slot, s64 tick)
+u32 tw_entries_grow(struct tw_entries TW_MEM *wheel, struct tw_entry_slot TW_MEM *slot, s64 tick)
 {
 	unsigned int nr = slot - wheel->slots;
 	unsigned int level = nr / TW_ENTRY_LVL_SIZE;
@@ -194,10 +194,10 @@ u32 tw_entries_grow(struct tw_entries *wheel, struct tw_entry_slot *slot, s64 ti
 }
 
 /* The topmost block of a slot is empty. */
-static void tw_entries_shrink(struct tw_entries *wheel, struct tw_entry_slot *slot)
+static void tw_entries_shrink(struct tw_entries TW_MEM *wheel, struct tw_entry_slot TW_MEM *slot)
 {
 	u32 block = tw_block_of(slot->top);
-	u32 *head = tw_block_head(wheel, block);
+	u32 TW_MEM *head = tw_block_head(wheel, block);
 
 	slot->top = *head >> TW_ENTRY_SLOT_BITS << TW_ENTRY_BLOCK_BITS | TW_BLOCK_MASK;
 	*head = wheel->free;
@@ -217,13 +217,13 @@ static void tw_entries_shrink(struct tw_entries *wheel, struct tw_entry_slot *sl
  *
  * Return: how many.
  */
-unsigned int tw_entries_detach(struct tw_entries *wheel, struct tw_entry_slot *slot,
-			       u32 *numbers, unsigned int max_nr)
+unsigned int tw_entries_detach(struct tw_entries TW_MEM *wheel, struct tw_entry_slot TW_MEM *slot,
+			       u32 TW_MEM *numbers, unsigned int max_nr)
 {
 	unsigned int i, n = min(max_nr, slot->top & TW_BLOCK_MASK);
-	const u32 *cells = &wheel->cells[slot->top - n + 1];
+	const u32 TW_MEM *cells = &wheel->cells[slot->top - n + 1];
 
-	for (i = 0; i < n; i++) {
+	for (i = TW_FIRST; i < n && TW_GO_ON; i++) {
 		numbers[i] = cells[i];
 		wheel->timers[cells[i]].place = 0;
 	}
@@ -242,11 +242,11 @@ unsigned int tw_entries_detach(struct tw_entries *wheel, struct tw_entry_slot *s
  * @wheel: the wheel
  * @nr: the timer's number; it is in a slot
  */
-void tw_entries_del(struct tw_entries *wheel, u32 nr)
+void tw_entries_del(struct tw_entries TW_MEM *wheel, u32 nr)
 {
 	u32 place = wheel->timers[nr].place;
 	u32 head = *tw_block_head(wheel, tw_block_of(place));
-	struct tw_entry_slot *slot =
+	struct tw_entry_slot TW_MEM *slot =
 		&wheel->slots[head & ((1U << TW_ENTRY_SLOT_BITS) - 1)];
 	u32 last = wheel->cells[slot->top];
 
@@ -261,12 +261,12 @@ void tw_entries_del(struct tw_entries *wheel, u32 nr)
 }
 
 /* Is a large slot to be cascaded ahead of time: the one after the present one? */
-static bool tw_entries_preload(const struct tw_entries *wheel, s64 now,
+static bool tw_entries_preload(const struct tw_entries TW_MEM *wheel, s64 now,
 			       struct tw_turn *turn)
 {
 	u32 levels = wheel->levels & ~1U;
 
-	while (levels) {
+	while (levels && TW_GO_ON) {
 		unsigned int l = fls(levels) - 1;
 		s64 position = tw_position(l, wheel->clk);
 
@@ -285,10 +285,10 @@ static bool tw_entries_preload(const struct tw_entries *wheel, s64 now,
 }
 
 /* When the wheel has to look at @level for the first time. */
-static s64 tw_level_wakes(const struct tw_entries *wheel, unsigned int level)
+static s64 tw_level_wakes(const struct tw_entries TW_MEM *wheel, unsigned int level)
 {
 	s64 position = tw_find(wheel, level);
-	const struct tw_entry_slot *slot = tw_slot_of(wheel, level, position);
+	const struct tw_entry_slot TW_MEM *slot = tw_slot_of(wheel, level, position);
 	s64 next;
 
 	if (!level)
@@ -303,12 +303,12 @@ static s64 tw_level_wakes(const struct tw_entries *wheel, unsigned int level)
 	return next;
 }
 
-static s64 tw_entries_wakes(const struct tw_entries *wheel)
+static s64 tw_entries_wakes(const struct tw_entries TW_MEM *wheel)
 {
 	s64 next = S64_MAX;
 	u32 levels;
 
-	for (levels = wheel->levels; levels; levels &= levels - 1)
+	for (levels = wheel->levels; levels && TW_GO_ON; levels &= levels - 1)
 		next = min(next, tw_level_wakes(wheel, __ffs(levels)));
 	return next;
 }
@@ -326,7 +326,7 @@ static s64 tw_entries_wakes(const struct tw_entries *wheel)
  * Return: true, or false when there is nothing to do. Then the wheel's time is the
  * tick after @now.
  */
-bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn)
+bool tw_entries_turn(struct tw_entries TW_MEM *wheel, s64 now, struct tw_turn *turn)
 {
 	unsigned int level = 0;
 	s64 due;
@@ -362,7 +362,7 @@ bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn)
  *
  * Return: its number: it is in the earliest slot of its level.
  */
-u32 tw_entries_any(const struct tw_entries *wheel)
+u32 tw_entries_any(const struct tw_entries TW_MEM *wheel)
 {
 	return wheel->cells[wheel->slots[tw_any_slot(wheel)].top];
 }

@@ -29,6 +29,7 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
+#include "dialect.h"
 #include "sizes.h"
 
 #define TW_ENTRY_LVL_SIZE (2U << TW_ENTRY_LVL_CLK_SHIFT)
@@ -90,9 +91,9 @@ struct tw_entry_slot {
  * @occupied: a bit for each slot
  */
 struct tw_entries {
-	struct tw_timer *timers;
-	u32 *cells;
-	struct tw_entry_slot *slots;
+	struct tw_timer TW_MEM *timers;
+	u32 TW_MEM *cells;
+	struct tw_entry_slot TW_MEM *slots;
 	s64 tick_offset;
 	s64 clk;
 	s64 least;
@@ -113,22 +114,22 @@ struct tw_entries {
  * @ahead: in how many ticks that is due; 0 if it is due by now
  */
 struct tw_turn {
-	struct tw_entry_slot *slot;
+	struct tw_entry_slot TW_MEM *slot;
 	s64 tick;
 	s64 ahead;
 };
 
 u32 tw_entries_blocks(u32 nr);
-void tw_entries_init(struct tw_entries *wheel, u32 phase);
-void tw_entries_forward(struct tw_entries *wheel, s64 now);
-bool tw_entries_turn(struct tw_entries *wheel, s64 now, struct tw_turn *turn);
-unsigned int tw_entries_detach(struct tw_entries *wheel, struct tw_entry_slot *slot,
-			       u32 *numbers, unsigned int max_nr);
-void tw_entries_del(struct tw_entries *wheel, u32 nr);
-u32 tw_entries_any(const struct tw_entries *wheel);
+void tw_entries_init(struct tw_entries TW_MEM *wheel, u32 phase);
+void tw_entries_forward(struct tw_entries TW_MEM *wheel, s64 now);
+bool tw_entries_turn(struct tw_entries TW_MEM *wheel, s64 now, struct tw_turn *turn);
+unsigned int tw_entries_detach(struct tw_entries TW_MEM *wheel, struct tw_entry_slot TW_MEM *slot,
+			       u32 TW_MEM *numbers, unsigned int max_nr);
+void tw_entries_del(struct tw_entries TW_MEM *wheel, u32 nr);
+u32 tw_entries_any(const struct tw_entries TW_MEM *wheel);
 
 /* The rare part of what follows. */
-u32 tw_entries_grow(struct tw_entries *wheel, struct tw_entry_slot *slot, s64 tick);
+u32 tw_entries_grow(struct tw_entries TW_MEM *wheel, struct tw_entry_slot TW_MEM *slot, s64 tick);
 
 /**
  * tw_entries_next() - when is there something to do again?
@@ -136,13 +137,13 @@ u32 tw_entries_grow(struct tw_entries *wheel, struct tw_entry_slot *slot, s64 ti
  *
  * Return: a tick of the host before which there is nothing to do, or S64_MAX.
  */
-static inline s64 tw_entries_next(const struct tw_entries *wheel)
+static inline s64 tw_entries_next(const struct tw_entries TW_MEM *wheel)
 {
 	return wheel->next == S64_MAX ? S64_MAX : wheel->next - wheel->tick_offset;
 }
 
 /* Is a timer in the wheel? */
-static inline bool tw_entries_has(const struct tw_entries *wheel, u32 nr)
+static inline bool tw_entries_has(const struct tw_entries TW_MEM *wheel, u32 nr)
 {
 	return wheel->timers[nr].place;
 }
@@ -153,16 +154,16 @@ static inline bool tw_entries_has(const struct tw_entries *wheel, u32 nr)
  * @nr: the timer's number; it is in no slot
  * @tick: when it expires, from 0 on: as soon as can be if that is over
  */
-static __always_inline void tw_entries_add(struct tw_entries *wheel, u32 nr, s64 tick)
+static __always_inline void tw_entries_add(struct tw_entries TW_MEM *wheel, u32 nr, s64 tick)
 {
-	struct tw_entry_slot *slot;
+	struct tw_entry_slot TW_MEM *slot;
 	unsigned int level = 0;
 	u32 top;
 
 	tick += wheel->tick_offset;
 	if (unlikely((u64)(tick - wheel->clk) >= TW_ENTRY_REACH))
 		tick = tick < wheel->clk ? wheel->clk : wheel->clk + TW_ENTRY_REACH - 1;
-	while (tick >= wheel->reach[level])
+	while (tick >= wheel->reach[level] && TW_GO_ON)
 		level++;
 	slot = &wheel->slots[level * TW_ENTRY_LVL_SIZE +
 			     (tick >> level * TW_ENTRY_LVL_CLK_SHIFT & TW_ENTRY_LVL_MASK)];

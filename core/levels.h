@@ -10,6 +10,8 @@
  * A level's slots are a ring, and time goes around it. So a slot comes again and again. A
  * position is one of these times: it is counted from tick 0 on, in slots of its level.
  */
+#include "dialect.h"
+
 #define TW_SIZE (2U << TW_SHIFT)
 #define TW_SIZE_WORDS ((TW_SIZE + 63) / 64)
 
@@ -37,7 +39,7 @@ static inline unsigned int tw_slot_nr(unsigned int level, s64 position)
 }
 
 /* The tick at which the slot of @position begins to be preloaded, if it is large */
-static s64 tw_preload_start(const struct TW_WHEEL *wheel, unsigned int level, s64 position)
+static s64 tw_preload_start(const struct TW_WHEEL TW_MEM *wheel, unsigned int level, s64 position)
 {
 	u64 quarter = ((1ULL << level * TW_SHIFT) - 1) / 4;
 
@@ -45,7 +47,7 @@ static s64 tw_preload_start(const struct TW_WHEEL *wheel, unsigned int level, s6
 }
 
 /* A slot has its first timer. */
-static inline void tw_slot_begin(struct TW_WHEEL *wheel, unsigned int slot)
+static inline void tw_slot_begin(struct TW_WHEEL TW_MEM *wheel, unsigned int slot)
 {
 	unsigned int level = slot / TW_SIZE, nr = slot % TW_SIZE;
 
@@ -54,13 +56,13 @@ static inline void tw_slot_begin(struct TW_WHEEL *wheel, unsigned int slot)
 }
 
 /* The last timer of a slot is gone. */
-static inline void tw_slot_end(struct TW_WHEEL *wheel, unsigned int slot)
+static inline void tw_slot_end(struct TW_WHEEL TW_MEM *wheel, unsigned int slot)
 {
 	unsigned int i, level = slot / TW_SIZE, nr = slot % TW_SIZE;
 	u64 all = 0;
 
 	wheel->occupied[level][nr / 64] &= ~(1ULL << (nr % 64));
-	for (i = 0; i < TW_SIZE_WORDS; i++)
+	for (i = TW_FIRST; i < TW_SIZE_WORDS && TW_GO_ON; i++)
 		all |= wheel->occupied[level][i];
 	if (all)
 		return;
@@ -70,16 +72,16 @@ static inline void tw_slot_end(struct TW_WHEEL *wheel, unsigned int slot)
 }
 
 /* The first position of @level of which the slot is occupied. There has to be one. */
-static s64 tw_find(const struct TW_WHEEL *wheel, unsigned int level)
+static s64 tw_find(const struct TW_WHEEL TW_MEM *wheel, unsigned int level)
 {
-	const u64 *bits = wheel->occupied[level];
+	const u64 TW_MEM *bits = wheel->occupied[level];
 	s64 from = tw_position(level, wheel->clk);
 	unsigned int start = from & (TW_SIZE - 1);
 	unsigned int word = start / 64;
 	u64 found = bits[word] & (~0ULL << (start % 64));
 	unsigned int i, nr;
 
-	for (i = 0; !found && i < TW_SIZE_WORDS; i++) {
+	for (i = TW_FIRST; !found && i < TW_SIZE_WORDS && TW_GO_ON; i++) {
 		word = (word + 1) % TW_SIZE_WORDS;
 		found = bits[word];
 	}
@@ -88,12 +90,12 @@ static s64 tw_find(const struct TW_WHEEL *wheel, unsigned int level)
 }
 
 /* The first tick in any slot, and of those that share it the highest level. */
-static s64 tw_first_due(const struct TW_WHEEL *wheel, unsigned int *level)
+static s64 tw_first_due(const struct TW_WHEEL TW_MEM *wheel, unsigned int *level)
 {
 	u32 levels = wheel->levels;
 	s64 first = S64_MAX;
 
-	while (levels) {
+	while (levels && TW_GO_ON) {
 		unsigned int l = fls(levels) - 1;
 		s64 start = tw_position_start(l, tw_find(wheel, l));
 
@@ -107,7 +109,7 @@ static s64 tw_first_due(const struct TW_WHEEL *wheel, unsigned int *level)
 }
 
 /* An occupied slot, of which there has to be one: the earliest of its level. */
-static inline unsigned int tw_any_slot(const struct TW_WHEEL *wheel)
+static inline unsigned int tw_any_slot(const struct TW_WHEEL TW_MEM *wheel)
 {
 	unsigned int level = fls(wheel->levels) - 1;
 
