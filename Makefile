@@ -170,6 +170,14 @@ build/bench/guarantees/%: bench/guarantees/%.c $(headers)
 	@mkdir -p $(@D)
 	$(program) -static -pthread -o $@ $<
 
+# With the BPF program inside, see bpf/
+bpf := $(wildcard bpf/*.[ch] bpf/shim/linux/*.h core/*.[ch])
+$(OUT)/tests/bpf/%: tests/bpf/%.c $(headers) $(wildcard userlib/*/*.[ch]) $(bpf)
+	$(MAKE) -s -C bpf
+	$(MAKE) -s $(library)
+	tests/harness/compile $@ $< -- $(program) -Iuserlib/include -Ibpf -pthread \
+		build/bpf/libtwheel-bpf.a $(library) -lbpf -lelf -lz
+
 build/tests/module/calls/calls: $(wildcard tests/module/calls/calls*.c) $(headers)
 	tests/harness/compile $@ $(filter %.c,$^) -- $(program) -static -pthread
 

@@ -56,7 +56,7 @@ def pattern(text):
 class Sources:
     def __init__(self):
         paths = sum((sorted(glob.glob(f'{folder}/**/*.[ch]', root_dir=TOP, recursive=True))
-                     for folder in ('core', 'kmod', 'tests/core/invariants', 'uapi', 'userlib',
+                     for folder in ('bpf', 'core', 'kmod', 'tests/core/invariants', 'uapi', 'userlib',
                                     'twheeld', 'twheel-run')), ['Kbuild'])
         self.texts = {path: read(f'{TOP}/{path}') for path in paths}
         self.places = {'Kbuild': [('Kbuild', 0, len(self.texts['Kbuild']))]}

@@ -31,6 +31,12 @@ extern "C" {
 
 struct twheel;
 
+/*
+ * In @features of an area whose kernel's side is a BPF program, which the doorbell runs. Not for
+ * programs.
+ */
+#define TWHEEL_AREA_BPF 0x8000000000000000ULL
+
 /**
  * struct twheel_area - the shared timers of a wheel, where they are mapped
  * @shared: the head of the area

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Shared timers: the mapping, and what twheel_shared.h does seldom. */
 
+#include <linux/bpf.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "internal.h"
 #include "twheel_shared.h"
@@ -56,10 +59,13 @@ static void mark(uint64_t *words, unsigned long bit)
 		__atomic_fetch_or(words, mask, __ATOMIC_SEQ_CST);
 }
 
-static int ring_doorbell(int fd)
+static int ring_doorbell(const struct twheel_shared *shared, int fd)
 {
 	struct twheel_doorbell doorbell = { .size = sizeof(doorbell) };
+	union bpf_attr attr = { .test.prog_fd = fd };
 
+	if (shared->features & TWHEEL_AREA_BPF)
+		return result(syscall(SYS_bpf, BPF_PROG_TEST_RUN, &attr, sizeof(attr.test)));
 	return result(ioctl(fd, TWHEEL_IOC_DOORBELL, &doorbell));
 }
 
@@ -69,7 +75,7 @@ int twheel_internal_push(struct twheel_shared *shared, int fd, unsigned long gro
 	mark(at(shared, shared->groups), group);
 	if (word >= __atomic_load_n(&shared->next_wake, __ATOMIC_SEQ_CST))
 		return 0;
-	return ring_doorbell(fd);
+	return ring_doorbell(shared, fd);
 }
 
 int twheel_shared_recover(const struct twheel_area *area)
@@ -89,5 +95,5 @@ int twheel_shared_recover(const struct twheel_area *area)
 		mark(area->dirty, n);
 		mark(area->groups, n >> area->group_shift);
 	}
-	return ring_doorbell(area->fd);
+	return ring_doorbell(area->shared, area->fd);
 }
