@@ -357,23 +357,28 @@ static void end_kick(struct conn *conn, bool unreadable)
 		conn_printf(conn, "KICKED %u\r\n", conn->kicked);
 }
 
-static void kick_piece(struct conn *conn);
-
-static void kicked(struct op *op)
+/* A job of a piece was written, or could not be. Gives whether the next piece is to come. */
+static bool end_of_piece(struct op *op)
 {
 	struct conn *conn = op->conn;
-	bool fine = job_written(op);
 
-	if (fine) {
+	if (job_written(op)) {
 		conn->kicked++;
-		job_attach(op->job, READY);
+		job_attach(op->job, op->row.state);
 	} else {
 		conn->kick_failed = true;
 		command_take_back(op);
 	}
 	conn_op_done(conn);
-	if (!conn->pending && conn->state != DEAD)
-		kick_piece(conn);
+	return !conn->pending && conn->state != DEAD;
+}
+
+static void kick_piece(struct conn *conn);
+
+static void kicked(struct op *op)
+{
+	if (end_of_piece(op))
+		kick_piece(op->conn);
 }
 
 /*
@@ -458,18 +463,8 @@ static void back_piece(struct conn *conn);
 
 static void went_back(struct op *op)
 {
-	struct conn *conn = op->conn;
-
-	if (job_written(op)) {
-		conn->kicked++;
-		job_attach(op->job, op->row.state);
-	} else {
-		conn->kick_failed = true;
-		command_take_back(op);
-	}
-	conn_op_done(conn);
-	if (!conn->pending && conn->state != DEAD)
-		back_piece(conn);
+	if (end_of_piece(op))
+		back_piece(op->conn);
 }
 
 static void back_piece(struct conn *conn)
