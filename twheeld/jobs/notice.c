@@ -232,10 +232,10 @@ void notice_submit(struct op *op)
 		engine->submit(op);
 		return;
 	}
-	commit_hold(true);
+	commit_join(true);
 	engine->submit(op);
 	look_at(op);
-	commit_hold(false);
+	commit_join(false);
 }
 
 /**

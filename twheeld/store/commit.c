@@ -27,6 +27,7 @@ static pthread_cond_t wake;
 static struct queue todo = { NULL, &todo.first, 0 }, finished = { NULL, &finished.first, 0 };
 static size_t wanted;		/* the number of operations that wakes the committer */
 static unsigned int holding;	/* how many callers have more operations to come: commit_hold() */
+static enum { APART, FIRST, JOINED } joining;	/* commit_join() */
 static bool stopping;
 static uint64_t written, failed;
 static int64_t busy_since;	/* when the transaction under way began; 0: none is */
@@ -54,16 +55,20 @@ static struct op *take_all(struct queue *queue)
 	return first;
 }
 
+/* Takes more than @most rather than a part of operations that come together. */
 static struct op *take_some(struct queue *queue, size_t most)
 {
 	struct op *first = queue->first, *last = first;
+	size_t count = 1;
 
 	if (queue->length <= most)
 		return take_all(queue);
-	for (size_t i = 1; i < most; i++)
+	for (; last->next && (count < most || last->next->joined); count++)
 		last = last->next;
 	queue->first = last->next;
-	queue->length -= most;
+	if (!last->next)
+		queue->end = &queue->first;
+	queue->length -= count;
 	last->next = NULL;
 	return first;
 }
@@ -174,6 +179,8 @@ static struct op *next_ops(size_t clients, int64_t took, int64_t sync_at)
 	/* A later operation is not from a client of the last transaction. */
 	if (commit_now() - idle_since < took)
 		gather(clients < COMMIT_MOST ? clients : COMMIT_MOST, took);
+	while (joining)
+		pthread_cond_wait(&wake, &lock);
 	ops = take_some(&todo, COMMIT_MOST);
 	busy_since = ops ? commit_now() : 0;
 	pthread_mutex_unlock(&lock);
@@ -272,6 +279,8 @@ void commit_start(struct event_base *base, int64_t sync_ns)
 void commit_submit(struct op *op)
 {
 	pthread_mutex_lock(&lock);
+	op->joined = joining == JOINED;
+	joining = joining ? JOINED : APART;
 	push(&todo, op);
 	if (!holding && todo.length >= wanted)
 		pthread_cond_signal(&wake);
@@ -304,13 +313,26 @@ void commit_drop(bool (*hopeless)(const struct op *op))
  * @hold: true before the first one, false after the last
  *
  * Otherwise the first operation would be in a transaction of its own, and the others would wait
- * for that.
+ * for that. A busy committer may take them apart all the same: see commit_join().
  */
 void commit_hold(bool hold)
 {
 	pthread_mutex_lock(&lock);
 	holding += hold ? 1 : -1;
 	if (!holding && todo.length >= wanted)
+		pthread_cond_signal(&wake);
+	pthread_mutex_unlock(&lock);
+}
+
+/**
+ * commit_join - have operations in one transaction, whatever the committer does meanwhile
+ * @join: true before the first one, false after the last, at once: the committer waits for it
+ */
+void commit_join(bool join)
+{
+	pthread_mutex_lock(&lock);
+	joining = join ? FIRST : APART;
+	if (!join)
 		pthread_cond_signal(&wake);
 	pthread_mutex_unlock(&lock);
 }

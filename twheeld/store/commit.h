@@ -62,6 +62,7 @@ struct op {
 	bool from_urgent;
 	bool failed;
 	bool given_up;			/* op_given_up(): its client has had an error */
+	bool joined;			/* its transaction is that of the one before it */
 	/* The committer's own: */
 	bool left_out;			/* not done, as nobody waits for it any more */
 	bool more;			/* it needs another statement */
@@ -130,6 +131,7 @@ void commit_start(struct event_base *base, int64_t sync_ns);
 void commit_submit(struct op *op);
 void commit_drop(bool (*hopeless)(const struct op *op));
 void commit_hold(bool hold);
+void commit_join(bool join);
 void commit_answered(struct op *op);
 void commit_stop(void);
 uint64_t commit_count(void);
