@@ -197,8 +197,13 @@ bool pg_traces_prune(uint32_t *forgotten)
 
 	if (times++ % TRACE_COUNT == 0 && !find_cut(&cut))
 		return false;
-	if (cut)
-		return take_dropped(pg_do(&drop_first, "ii", cut, (int64_t)PRUNE_PIECE), forgotten);
+	if (cut) {
+		if (!take_dropped(pg_do(&drop_first, "ii", cut, (int64_t)PRUNE_PIECE), forgotten))
+			return false;
+		if (*forgotten)
+			return true;
+		cut = 0;
+	}
 	if (!look_on(&job, &until) ||
 	    !take_dropped(pg_do(&drop_old, "iiii", from_job, from_until, job, until), forgotten))
 		return false;

@@ -48,7 +48,10 @@ static int compare(const void *a, const void *b)
 	return (one->job > other->job) - (one->job < other->job);
 }
 
-/* As many as may be in one row, from the first one on; how many bytes those have */
+/*
+ * As many as may be in one row, from the first one on; how many bytes those have. With a job that
+ * has the most tries that are kept, its first ones go: each has a row of its own.
+ */
 static size_t choose(const struct op **ops, size_t count, size_t *chosen)
 {
 	const struct trace *first = ops[0]->trace;
@@ -57,7 +60,8 @@ static size_t choose(const struct op **ops, size_t count, size_t *chosen)
 	for (i = 0; i < count && size < ROW_BYTES; i++) {
 		const struct trace *trace = ops[i]->trace;
 
-		if (trace->keep != first->keep || trace->job - first->job >= TRACE_SPAN)
+		if (trace->keep != first->keep || trace->job - first->job >= TRACE_SPAN ||
+		    (i && (trace->try > TRACES_OF_JOB || first->try > TRACES_OF_JOB)))
 			break;
 		size += trace_size(ops[i]);
 	}
@@ -99,14 +103,39 @@ static bool write_row(const struct op **ops, size_t count, size_t size)
 	return fine;
 }
 
+/*
+ * Takes what a statement that deletes gives; gives false if it has failed. Rows that were counted
+ * on the way that is gone now count there no more.
+ */
+static bool take_dropped(sqlite3_stmt *stmt, uint32_t *pruned)
+{
+	int ret;
+
+	while ((ret = sqlite3_step(stmt)) == SQLITE_ROW) {
+		int64_t count = sqlite3_column_int64(stmt, 1);
+		int64_t size = sqlite3_column_int64(stmt, 2);
+		bool gone_by = sqlite3_column_int64(stmt, 0) <= at;
+
+		all -= count;
+		bytes -= size;
+		found -= gone_by ? count : 0;
+		found_bytes -= gone_by ? size : 0;
+		++*pruned;
+	}
+	sqlite3_reset(stmt);
+	return ret == SQLITE_DONE || sqlite_step(stmt);
+}
+
 /* Of one job: the rows that it alone has */
 static bool forget_first_tries(const struct trace *trace)
 {
+	uint32_t dropped = 0;
+
 	if (trace->try <= TRACES_OF_JOB)
 		return true;
 	sqlite3_bind_int64(drop_tries, 1, trace->job);
 	sqlite3_bind_int64(drop_tries, 2, trace->try - TRACES_OF_JOB);
-	return sqlite_step(drop_tries);
+	return take_dropped(drop_tries, &dropped);
 }
 
 /** traces_write - write the traces of the transaction; gives false if that fails */
@@ -126,20 +155,6 @@ bool traces_write(void)
 	return fine;
 }
 
-/* Takes what a statement that deletes gives; gives false if it has failed. */
-static bool take_dropped(sqlite3_stmt *stmt, uint32_t *pruned)
-{
-	int ret;
-
-	while ((ret = sqlite3_step(stmt)) == SQLITE_ROW) {
-		all -= sqlite3_column_int64(stmt, 0);
-		bytes -= sqlite3_column_int64(stmt, 1);
-		++*pruned;
-	}
-	sqlite3_reset(stmt);
-	return ret == SQLITE_DONE || sqlite_step(stmt);
-}
-
 /* Counts some rows after one, if they are to be; gives the last of them. */
 static int64_t look_on(int64_t from, bool counts)
 {
@@ -156,17 +171,27 @@ static int64_t look_on(int64_t from, bool counts)
 	return last;
 }
 
-static void go_on(int64_t last)
+/* The way through all rows is over: begin another one. */
+static void begin_again(void)
 {
-	at = last;
-	if (last < INT64_MAX)
-		return;
 	all = found;
 	bytes = found_bytes;
 	found = 0;
 	found_bytes = 0;
 	at = INT64_MIN;
 	known = true;
+}
+
+/* What was done to schedules goes once nothing of jobs is left. */
+static bool drop_too_many(uint32_t *pruned)
+{
+	sqlite3_bind_int64(drop_first, 1, 0);
+	if (!take_dropped(drop_first, pruned))
+		return false;
+	if (*pruned)
+		return true;
+	sqlite3_bind_int64(drop_first, 1, INT64_MIN);
+	return take_dropped(drop_first, pruned);
 }
 
 /**
@@ -179,32 +204,37 @@ bool traces_prune(uint32_t *pruned)
 	int64_t from, last;
 
 	*pruned = 0;
-	if (all > TRACES_MOST || bytes > TRACE_BYTES_MOST)
-		return take_dropped(drop_first, pruned);
+	if (all > TRACES_MOST || bytes > TRACE_BYTES_MOST) {
+		if (!drop_too_many(pruned))
+			return false;
+		if (*pruned)
+			return true;
+	}
 	oldest = !oldest && known;
 	from = oldest ? 0 : at;
 	last = look_on(from, !oldest);
 	sqlite3_bind_int64(drop_old, 1, from);
 	sqlite3_bind_int64(drop_old, 2, last);
 	sqlite3_bind_int64(drop_old, 3, alarm_wall());
+	at = oldest ? at : last;
 	if (!take_dropped(drop_old, pruned))
 		return false;
-	if (!oldest)
-		go_on(last);
+	if (at == INT64_MAX)
+		begin_again();
 	*pruned += !known;
 	return true;
 }
 
-#define COUNTED " RETURNING count, length(traces)"
+#define COUNTED " RETURNING id, count, length(traces)"
 
 /** traces_start - prepare the statements, on the connection that writes */
 void traces_start(sqlite3 *db)
 {
 	add = sqlite_prepare(db, "INSERT OR IGNORE INTO tries VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
 	drop_tries = sqlite_prepare(db, "DELETE FROM tries WHERE " TRACES_BEHIND(1)
-				    " AND first = ?1 AND try <= ?2");
+				    " AND first = ?1 AND try <= ?2" COUNTED);
 	drop_first = sqlite_prepare(db, "DELETE FROM tries WHERE id IN (SELECT id FROM tries"
-				    " WHERE id > 0 ORDER BY id LIMIT " TRACE_TEXT(PRUNE_PIECE) ")"
+				    " WHERE id > ?1 ORDER BY id LIMIT " TRACE_TEXT(PRUNE_PIECE) ")"
 				    COUNTED);
 	look = sqlite_prepare(db, "SELECT id, count, length(traces) FROM tries WHERE id > ?1"
 			      " ORDER BY id LIMIT " TRACE_TEXT(PRUNE_PIECE));
