@@ -35,7 +35,7 @@
 /* How often the store is asked which schedules are paused, and who defines them */
 #define LOOK (2 * SECOND)
 /* Times that were missed are counted up to this */
-#define MISSED_MOST 100000
+#define MISSED_MOST 10000
 #define DAY (86400 * SECOND)
 
 static struct schedule *schedules, *waiting;
