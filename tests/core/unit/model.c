@@ -326,6 +326,9 @@ static void finish(void)
 {
 	u32 budget = any_budget() + 1;
 
+	/* As callers do: else the last of few slots would come up time and again for years. */
+	if (pair.wheel.far)
+		pair_grow(&pair);
 	while (pair_step(&pair, budget))
 		;
 }
