@@ -41,7 +41,7 @@ struct tw_payer {
 #define TW_QUEUES 8
 
 /**
- * struct tw_queue - of a processor
+ * struct tw_queue - wheels that became due on a processor, see expire.c
  * @lock: guards @users, and the part of it that each user has
  * @users: how many have wheels in it
  */

@@ -152,6 +152,7 @@ static __always_inline int tw_get_words(u64 *to, const u64 __user *from, u32 siz
 
 	if (should_fail_usercopy() || !user_read_access_begin(from, size))
 		return -EFAULT;
+	/* Four words at most: a loop would cost more than they do. */
 #pragma GCC unroll 4
 	for (i = 0; i < size / sizeof(*to); i++)
 		unsafe_get_user(to[i], &from[i], fault);

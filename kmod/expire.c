@@ -90,7 +90,7 @@ static void tw_pay(struct twheel *tw, u64 start, u64 ran)
  */
 static void tw_set_turn(const struct tw_queue *queue, struct twheel *tw, bool at_once)
 {
-	u64 ns = queue->users * (READ_ONCE(tw->user->run_cost) + TW_INTERRUPTS_NS);
+	u64 ns = (u64)queue->users * (READ_ONCE(tw->user->run_cost) + TW_INTERRUPTS_NS);
 	u64 now = ktime_get_ns();
 
 	lockdep_assert_held(&queue->lock);

@@ -269,7 +269,8 @@ static struct job *find_own(struct conn *conn, const struct command *cmd)
 	return NULL;
 }
 
-static void delete_done(struct op *op)
+/** command_deleted - a job is not in the store any more, or could not be deleted */
+void command_deleted(struct op *op)
 {
 	struct job *job = op->job;
 	const char *reply = "DELETED";
@@ -295,7 +296,7 @@ void command_delete(struct conn *conn, const struct command *cmd)
 		return;
 	}
 	job_detach(job);
-	command_write(conn, job, OP_DELETE, &job->row, delete_done);
+	command_write(conn, job, OP_DELETE, &job->row, command_deleted);
 }
 
 static void release_done(struct op *op)

@@ -17,6 +17,7 @@ uint64_t command_count(enum command_kind kind);
 void command_sorry(struct conn *conn, enum found found);
 void command_write(struct conn *conn, struct job *job, enum op_kind kind,
 		   const struct row *row, void (*done)(struct op *op));
+void command_deleted(struct op *op);
 const char *command_take_back(struct op *op);
 void command_answer(struct op *op, const char *reply);
 void command_put_again(struct op *op);

@@ -90,17 +90,8 @@ void keyed_replace(struct op *op)
 
 static void deleted(struct op *op)
 {
-	struct job *job = op->job;
-	const char *reply = "DELETED";
-
-	forget_key(job);
-	if (job_written(op)) {
-		job->tube->deletes++;
-		job_forget(job);
-	} else {
-		reply = command_take_back(op);
-	}
-	command_answer(op, reply);
+	forget_key(op->job);
+	command_deleted(op);
 }
 
 static void find_key(struct conn *conn, struct job_key *key);
