@@ -1211,7 +1211,11 @@ static long sleeps(void)
 	return all.ru_nvcsw - own.ru_nvcsw;
 }
 
-/* One of many that wait is woken. (Three tries: others use this machine as well.) */
+/*
+ * One of many that wait is woken, and then another one to wait in its place: each goes to sleep
+ * again. Were all woken, it would be eight for an expiry. (Three tries: others use this machine as
+ * well.)
+ */
 static void test_herd(void)
 {
 	long before, switches = 0;
@@ -1226,10 +1230,10 @@ static void test_herd(void)
 			EXPECT_TRUE(WAIT_FOR(LOAD(things[i].ends)));
 		switches = sleeps() - before;
 		tap_diag("%ld switches of %d expiries", switches, n);
-		if (switches <= 1.5 * n)
+		if (switches <= 3 * n)
 			break;
 	}
-	EXPECT_TRUE(switches <= 1.5 * n);
+	EXPECT_TRUE(switches <= 3 * n);
 }
 
 int main(void)
