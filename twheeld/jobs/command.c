@@ -130,6 +130,40 @@ const char *command_take_back(struct op *op)
 	return "INTERNAL_ERROR";
 }
 
+/* A command that is done again */
+struct again {
+	struct op op;
+	struct command cmd;
+};
+
+static void do_again(struct op *op)
+{
+	struct again *again = container_of(op, struct again, op);
+
+	if (op->conn->state != DEAD)
+		do_line(op->conn, &again->cmd);
+	conn_op_done(op->conn);
+}
+
+/**
+ * command_again - do a command once more, when all that is being written has been written
+ *
+ * Not with a shared store. A job that is written for another client, or so that it may leave memory,
+ * is there, but nobody can say yet where.
+ */
+void command_again(struct conn *conn, const struct command *cmd)
+{
+	struct again *again = zalloc(sizeof(*again));
+
+	again->op.kind = OP_NOTHING;
+	again->op.conn = conn;
+	again->op.done = do_again;
+	again->cmd = *cmd;
+	again->cmd.counted = false;
+	conn_commit(conn, &again->op, 0);
+	commit_submit(&again->op);
+}
+
 /** command_changed - reply once a job was changed, or could not be */
 void command_changed(struct op *op, const char *reply)
 {
@@ -290,6 +324,10 @@ void command_delete(struct conn *conn, const struct command *cmd)
 	struct job *job;
 	enum found found = job_find(cmd->id, &job);
 
+	if (found == FOUND && job->busy && !engine->patience) {
+		command_again(conn, cmd);
+		return;
+	}
 	if (found != FOUND || job->busy ||
 	    (job->row.state == RESERVED && job->reserver != &conn->reserver)) {
 		sorry(conn, cmd, found);

@@ -20,6 +20,7 @@ void command_write(struct conn *conn, struct job *job, enum op_kind kind,
 void command_deleted(struct op *op);
 const char *command_take_back(struct op *op);
 void command_answer(struct op *op, const char *reply);
+void command_again(struct conn *conn, const struct command *cmd);
 void command_put_again(struct op *op);
 void command_changed(struct op *op, const char *reply);
 void command_delete(struct conn *conn, const struct command *cmd);

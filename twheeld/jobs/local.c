@@ -189,7 +189,10 @@ static void do_peek_ready(struct conn *conn, const struct command *cmd)
 {
 	struct job *job = ready_first(conn->use);
 
-	(void)cmd;
+	if (ready_unsure(conn->use)) {
+		command_again(conn, cmd);
+		return;
+	}
 	show(conn, job ? FOUND : NOT_THERE, job);
 }
 
@@ -239,10 +242,19 @@ static bool any_ready(struct conn *conn)
 	return false;
 }
 
+static bool any_unsure(struct conn *conn)
+{
+	for (size_t i = 0; i < conn->watch_count; i++)
+		if (ready_unsure(conn->watches[i]->tube) && !tube_paused(conn->watches[i]->tube))
+			return true;
+	return false;
+}
+
 /* reserve, and reserve-with-timeout: without one, the timeout is below 0 */
 static void do_reserve(struct conn *conn, const struct command *cmd)
 {
 	struct job *job;
+	bool unsure;
 
 	conn_set_worker(conn);
 	if (conn_deadline_soon(conn) && !any_ready(conn)) {
@@ -250,7 +262,10 @@ static void do_reserve(struct conn *conn, const struct command *cmd)
 		return;
 	}
 	job = first_ready(conn);
-	if (job)
+	unsure = any_unsure(conn);
+	if (unsure && cmd->timeout == 0)
+		command_again(conn, cmd);
+	else if (job && !unsure)
 		give(conn, job);
 	else if (cmd->timeout == 0)
 		conn_reply(conn, "TIMED_OUT");
@@ -291,7 +306,11 @@ static void do_reserve_job(struct conn *conn, const struct command *cmd)
 	enum found found = job_find(cmd->id, &job);
 	struct row row;
 
-	if (found != FOUND || job->busy || job->row.state == RESERVED) {
+	if (found == FOUND && job->busy) {
+		command_again(conn, cmd);
+		return;
+	}
+	if (found != FOUND || job->row.state == RESERVED) {
 		command_sorry(conn, found == UNREADABLE ? UNREADABLE : NOT_THERE);
 		return;
 	}
@@ -340,8 +359,11 @@ static void do_kick_job(struct conn *conn, const struct command *cmd)
 	struct job *job;
 	enum found found = job_find(cmd->id, &job);
 
-	if (found == FOUND && !job->busy &&
-	    (job->row.state == BURIED || job->row.state == DELAYED)) {
+	if (found == FOUND && job->busy) {
+		command_again(conn, cmd);
+		return;
+	}
+	if (found == FOUND && (job->row.state == BURIED || job->row.state == DELAYED)) {
 		write_kick(conn, job, kick_job_done);
 		return;
 	}
@@ -508,7 +530,11 @@ static void do_back_job(struct conn *conn, const struct command *cmd)
 	struct tube *from = NULL;
 	int64_t letter = 0;
 
-	if (found == FOUND && !job->busy && job->row.state != RESERVED &&
+	if (found == FOUND && job->busy) {
+		command_again(conn, cmd);
+		return;
+	}
+	if (found == FOUND && job->row.state != RESERVED &&
 	    !store_letter(job->tube->commit.id, job->row.id - 1, &letter, name))
 		found = UNREADABLE;
 	if (letter && letter == job->row.id) {

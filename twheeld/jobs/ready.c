@@ -68,11 +68,24 @@ static bool load_page(struct tube *tube)
 	return true;
 }
 
-/** ready_first - the job to be reserved next; NULL if there is none, or it can't be read */
+/** ready_unsure - may the next job be one that is being written, so that it may leave memory? */
+bool ready_unsure(const struct tube *tube)
+{
+	struct heap_node *first = heap_first(&tube->ready);
+
+	return tube->spilling && (!first || after_edge(tube, job_of_node(first)));
+}
+
+/**
+ * ready_first - the job to be reserved next; NULL if there is none, or it can't be read, or if
+ * ready_unsure()
+ */
 struct job *ready_first(struct tube *tube)
 {
 	struct job *first = job_of_node(heap_first(&tube->ready));
 
+	if (ready_unsure(tube))
+		return NULL;
 	while (tube->cold > 0 && (!first || after_edge(tube, first))) {
 		if (!load_page(tube))
 			return NULL;
@@ -91,6 +104,7 @@ static int compare(const void *a, const void *b)
 /* The write after which a job may leave memory has failed: the job stays for a while. */
 static void spilled(struct op *op)
 {
+	op->job->tube->spilling--;
 	if (!job_written(op))
 		spill_at = alarm_now() + SECOND;
 	job_attach(op->job, READY);
@@ -102,6 +116,7 @@ static void spill(struct job *job)
 	struct row row = job->row;
 
 	job_detach(job);
+	job->tube->spilling++;
 	row.state = READY;
 	row.ord = row.pri;
 	job_write(job, OP_CHANGE, &row, NULL, spilled);
@@ -118,7 +133,7 @@ static void leave_half(struct tube *tube)
 	for (size_t i = 0; i < heap->length; i++)
 		heap->nodes[i]->place = i;
 	last = job_of_node(heap->nodes[half - 1]);
-	if (tube->cold == 0 || !after_edge(tube, last))
+	if ((tube->cold == 0 && !tube->spilling) || !after_edge(tube, last))
 		tube->edge = (struct cursor){ last->row.pri, last->row.id };
 	while (heap->length > half) {
 		struct job *job = job_of_node(heap->nodes[heap->length - 1]);

@@ -9,6 +9,7 @@
 
 void ready_load(const struct store_tube *stored);
 struct job *ready_first(struct tube *tube);
+bool ready_unsure(const struct tube *tube);
 void ready_add(struct tube *tube, struct job *job);
 void ready_remove(struct tube *tube, struct job *job);
 

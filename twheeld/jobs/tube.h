@@ -38,6 +38,7 @@ struct tube {
 	/* Ready jobs in the store alone: all come after the edge. */
 	int64_t cold;
 	struct cursor edge;
+	unsigned int spilling;	/* ready jobs after the edge that are being written */
 	uint64_t total, deletes, pauses;
 	uint64_t ends[TRY_ENDS];	/* tries of clients of this server */
 	int64_t done_at;		/* when the last one was done, by the wall clock; or 0 */

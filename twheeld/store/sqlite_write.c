@@ -289,6 +289,8 @@ static bool write_op(struct op *op)
 		return traces_prune(&op->row.size);
 	case OP_WAITING:
 		return runs_waiting(container_of(op, struct waiting, op));
+	case OP_NOTHING:
+		return true;
 	default:
 		return false;
 	}

@@ -254,8 +254,9 @@ class Conversation:
             name = self.one(*[n for n in NAMES if n != b'put'])
             if name == b'reserve':
                 name = b'reserve '
+            # In a pipeline, what follows somebody's reserve that waits counts in stats, or not yet.
             return [name, self.one(b'x', b' ', b' x y z', b'\0', b'-', b'' if b'-w' not in name and
-                                   name != b'reserve ' else b'\0')]
+                                   name not in (b'reserve ', b'stats') else b'\0')]
         if kind == 2:
             words = [self.priority(), self.delay(), self.ttr(), 3]
             words[self.random.randrange(4)] = self.one('-1', 'x', 2**32, 10**30, b'\0', '+1')
