@@ -15,8 +15,8 @@
 static struct {
 	bool json, lines, body;
 	const char *state;
-	const char *pri;
-	__u64 delay, ttr;	/* seconds */
+	const char *pri, *key, *how, *tries;
+	__u64 delay, ttr, unique_for;	/* seconds */
 	__u64 every;		/* ms */
 	bool has_delay, has_ttr;
 	char **words;
@@ -24,7 +24,7 @@ static struct {
 	const char *path;	/* of put */
 } said;
 
-enum { KEY_DELAY = 256, KEY_TTR, KEY_BODY, KEY_EVERY };
+enum { KEY_DELAY = 256, KEY_TTR, KEY_BODY, KEY_EVERY, KEY_HOW, KEY_UNIQUE_FOR, KEY_TRIES };
 
 static __u64 seconds(const char *arg, struct argp_state *state)
 {
@@ -33,6 +33,13 @@ static __u64 seconds(const char *arg, struct argp_state *state)
 	if (!parse_duration(arg, &ns) || ns > UINT32_MAX * SEC)
 		argp_error(state, NO_DURATION, arg);
 	return (ns + SEC - 1) / SEC;
+}
+
+static const char *number_of(const char *arg, struct argp_state *state)
+{
+	if (!*arg || arg[strspn(arg, "0123456789")])
+		argp_error(state, "'%s' is no whole number", arg);
+	return arg;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -54,9 +61,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		said.state = arg;
 		return 0;
 	case 'p':
-		if (!*arg || arg[strspn(arg, "0123456789")])
-			argp_error(state, "'%s' is no whole number", arg);
-		said.pri = arg;
+		said.pri = number_of(arg, state);
+		return 0;
+	case KEY_TRIES:
+		said.tries = number_of(arg, state);
+		return 0;
+	case 'k':
+		said.key = arg;
+		return 0;
+	case KEY_HOW:
+		said.how = arg;
+		return 0;
+	case KEY_UNIQUE_FOR:
+		said.unique_for = seconds(arg, state);
 		return 0;
 	case KEY_DELAY:
 		said.delay = seconds(arg, state);
@@ -96,16 +113,26 @@ static bool is_number(const char *word)
 
 static char *put_path(void)
 {
-	char *path, *tube = ask_path("tubes/%s/jobs", said.words[0]);
-	char delay[40] = "", ttr[40] = "";
+	char *path;
+	size_t length;
+	FILE *to = need(open_memstream(&path, &length));
 
+	fprintf(to, "%s?pri=%s", ask_path("tubes/%s/jobs", said.words[0]),
+		said.pri ? said.pri : "1024");
 	if (said.has_delay)
-		snprintf(delay, sizeof(delay), "&delay=%llu", said.delay);
+		fprintf(to, "&delay=%llu", said.delay);
 	if (said.has_ttr)
-		snprintf(ttr, sizeof(ttr), "&ttr=%llu", said.ttr);
-	if (asprintf(&path, "%s?pri=%s%s%s", tube, said.pri ? said.pri : "1024", delay, ttr) < 0)
-		need(NULL);
-	return path;
+		fprintf(to, "&ttr=%llu", said.ttr);
+	if (said.tries)
+		fprintf(to, "&tries=%s", said.tries);
+	if (said.key)
+		fprintf(to, "%s", ask_path("&key=%s", said.key));
+	if (said.how)
+		fprintf(to, "%s", ask_path("&how=%s", said.how));
+	if (said.unique_for)
+		fprintf(to, "&unique_for=%llu", said.unique_for);
+	fclose(to);
+	return need(path);
 }
 
 /* Of several jobs, some may have been put where others were not. */
@@ -202,6 +229,14 @@ int cmd_put(int argc, char **argv)
 		{ "pri", 'p', "NUMBER", 0, "The priority; the least comes first (1024)", 0 },
 		{ "delay", KEY_DELAY, "TIME", 0, "It is ready after that (0)", 0 },
 		{ "ttr", KEY_TTR, "TIME", 0, "A worker has so long for it (2min)", 0 },
+		{ "tries", KEY_TRIES, "NUMBER", 0, "It is tried so often, and then given up; 0: as "
+		  "the tube has it (0)", 0 },
+		{ "key", 'k', "KEY", 0, "The tube has one job of that key at a time", 0 },
+		{ "how", KEY_HOW, "HOW", 0, "What becomes of the job that has the key: it stays "
+		  "with ignore, is replaced with replace, and with debounce begins its delay anew, "
+		  "too (ignore)", 0 },
+		{ "unique-for", KEY_UNIQUE_FOR, "TIME", 0, "With ignore: the key is taken for so "
+		  "long, also when the job is done (0)", 0 },
 		{}
 	};
 
@@ -209,6 +244,10 @@ int cmd_put(int argc, char **argv)
 		   " and prints its number.");
 	if (said.count != 1)
 		return fail(STATUS_USAGE, "write twheel put TUBE, and give the body by a pipe");
+	if ((said.how || said.unique_for) && !said.key)
+		return fail(STATUS_USAGE, "--how and --unique-for are for a --key");
+	if (said.lines && said.key)
+		return fail(STATUS_USAGE, "--key is for one job, and not for --lines");
 	said.path = put_path();
 	return said.lines ? put_lines() : put_all();
 }

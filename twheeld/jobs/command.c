@@ -240,6 +240,7 @@ static void do_put(struct conn *conn, const struct command *cmd)
 	job->row.pri = cmd->pri;
 	job->row.delay = cmd->delay;
 	job->row.ttr = cmd->ttr ? cmd->ttr : 1;
+	job->row.tries = conn->tries;
 	if (*cmd->key) {
 		job->key = zalloc(sizeof(*job->key));
 		strcpy(job->key->text, cmd->key);
@@ -248,6 +249,12 @@ static void do_put(struct conn *conn, const struct command *cmd)
 	}
 	conn->new_job = job;
 	conn_want(conn, cmd->size);
+}
+
+static void do_tries(struct conn *conn, const struct command *cmd)
+{
+	conn->tries = cmd->id;
+	conn_printf(conn, "TRIES %u\r\n", conn->tries);
 }
 
 /* Put a job whose body is complete. */
@@ -551,6 +558,7 @@ static const command_fn commands[CMD_KINDS] = {
 	[CMD_QUIT] = do_quit,
 	[CMD_CLIENT] = do_client,
 	[CMD_NOTE] = do_note,
+	[CMD_TRIES] = do_tries,
 };
 
 /* Do the command in a line. */

@@ -36,6 +36,7 @@ struct conn {
 	struct tube *use;
 	struct watch **watches;
 	size_t watch_count, watch_room;
+	uint32_t tries;		/* of the jobs that it puts; 0: as their tube says */
 	struct job *new_job;	/* WANT_BODY: of a put; or: */
 	char *note;		/* and its end; of the job @note_job */
 	uint64_t note_job;

@@ -86,6 +86,13 @@ static int64_t delay_of(struct row *row, const struct tube_settings *settings)
 	return ns;
 }
 
+/* How often a job is given out; 0: for ever. What is in the dead letters has had its own tries. */
+static uint32_t tries_of(const struct job *job)
+{
+	return job->row.tries && !settings_is_dead_letter(job->tube->name) ? job->row.tries :
+		job->tube->settings->tries;
+}
+
 /**
  * job_end_row - work out state, order, delay and tube of a job whose try is over
  * @job: the job
@@ -96,9 +103,10 @@ static int64_t delay_of(struct row *row, const struct tube_settings *settings)
 void job_end_row(struct job *job, struct row *row)
 {
 	const struct tube_settings *settings = job->tube->settings;
+	uint32_t tries = tries_of(job);
 	int64_t ns;
 
-	if (settings->tries && row->reserves >= settings->tries) {
+	if (tries && row->reserves >= tries) {
 		put_aside(job->tube, row);
 		return;
 	}
@@ -144,7 +152,7 @@ void job_end_try(struct job *job)
 	struct row row = job->row;
 
 	job->reserver = NULL;
-	if (!settings->tries && !settings->backoff && !job->trace) {
+	if (!tries_of(job) && !settings->backoff && !job->trace) {
 		if (!engine->counts_in_store)
 			job->tube->ends[job->deadline <= alarm_now() ? DEED_TIMED_OUT :
 					DEED_LEFT]++;

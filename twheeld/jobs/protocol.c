@@ -28,6 +28,7 @@ enum form {
 	FORM_NOTE,
 	FORM_PUT_UNIQUE,
 	FORM_KEY,
+	FORM_TRIES,
 };
 
 static const struct {
@@ -66,6 +67,7 @@ static const struct {
 	[CMD_BACK_JOB] = { "back-job ", FORM_BURY },
 	[CMD_PUT_UNIQUE] = { "put-unique ", FORM_PUT_UNIQUE },
 	[CMD_DELETE_KEY] = { "delete-key ", FORM_KEY },
+	[CMD_TRIES] = { "tries ", FORM_TRIES },
 };
 
 static bool number(const char **at, uint64_t most, uint64_t *to)
@@ -214,6 +216,8 @@ static bool parse_form(enum form form, const char *at, struct command *cmd)
 		return number(&at, UINT64_MAX, &cmd->id) && number32(&at, &cmd->size) && !*at;
 	case FORM_PUT_UNIQUE:
 		return parse_put_unique(at, cmd);
+	case FORM_TRIES:
+		return number(&at, INT32_MAX, &cmd->id) && !*at;
 	case FORM_KEY:
 		at = parse_key(at, cmd);
 		return at && !*at;

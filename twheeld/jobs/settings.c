@@ -449,8 +449,7 @@ static bool take_tube(const config_setting_t *setting, struct tube_settings *tub
 		return wrong(setting, "backoff-factor, backoff-jitter are for tubes with backoff");
 	if (tube->limit.burst > 1 && !tube->limit.interval)
 		return wrong(setting, "rate-burst is for tubes with rate");
-	return !tube->dead_letter || tube->tries ||
-		wrong(setting, "dead-letter is for tubes with tries");
+	return true;
 }
 
 static bool take_tubes(const config_setting_t *setting, void *to)

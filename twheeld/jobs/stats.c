@@ -186,5 +186,8 @@ struct evbuffer *stats_job(const struct job *job)
 	add(text, "releases", row->releases);
 	add(text, "buries", row->buries);
 	add(text, "kicks", row->kicks);
+	/* beanstalkd has no such line. */
+	if (row->tries)
+		add(text, "tries", row->tries);
 	return text;
 }

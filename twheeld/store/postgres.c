@@ -106,11 +106,12 @@ static const char *const upgrades[] = {
 	"CREATE TABLE twheeld.keys(tube text COLLATE \"C\", key bytea, until bigint NOT NULL,"
 	" job bigint NOT NULL, PRIMARY KEY(tube, key));"
 	"CREATE INDEX keys_until ON twheeld.keys(until);",
+	"ALTER TABLE twheeld.jobs ADD COLUMN tries bigint NOT NULL DEFAULT 0;",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
 /* The version that brought the functions, or changed them last */
-#define FUNCTIONS_SINCE 9
+#define FUNCTIONS_SINCE 10
 
 /* Operations of one kind that one statement does together */
 struct several {

@@ -21,10 +21,10 @@
 /* The second one needs its key and how: so no call without names can mean either. */
 #define HEAD(type) "twheeld.put(tube text, body " type ", delay interval DEFAULT '0 s'," \
 	" priority bigint DEFAULT 1024, ttr interval DEFAULT '60 s'," \
-	" unique_body boolean DEFAULT false)"
+	" unique_body boolean DEFAULT false, tries bigint DEFAULT 0)"
 #define KEYED(type) "twheeld.put(tube text, body " type ", key text, how text," \
 	" unique_for interval DEFAULT '0 s', delay interval DEFAULT '0 s'," \
-	" priority bigint DEFAULT 1024, ttr interval DEFAULT '60 s')"
+	" priority bigint DEFAULT 1024, ttr interval DEFAULT '60 s', tries bigint DEFAULT 0)"
 #define KEY_DIGEST(key) "'\\x01'::bytea || sha256(convert_to(" key ", 'UTF8'))"
 #define REFUSE(unless, class, text) " IF (" unless ") IS NOT TRUE THEN RAISE EXCEPTION" \
 	" USING ERRCODE = '" class "', MESSAGE = 'twheeld.put: " text "'; END IF;"
@@ -41,7 +41,7 @@
 static const char functions[] =
 	"CREATE OR REPLACE FUNCTION twheeld.put_as(tube text, body bytea, delay interval,"
 	" priority bigint, ttr interval, hash bytea, how text, unique_for interval, units bigint,"
-	" OUT id bigint, OUT made boolean) LANGUAGE plpgsql VOLATILE"
+	" tries bigint, OUT id bigint, OUT made boolean) LANGUAGE plpgsql VOLATILE"
 	WITH_RIGHTS "AS $put$\n"
 	"#variable_conflict use_column\n"
 	"DECLARE"
@@ -69,6 +69,8 @@ static const char functions[] =
 	       "a priority is from 0 to 4294967295, and 0 comes first")
 	REFUSE("extract(epoch FROM put_as.ttr) BETWEEN 0 AND 4294967295", WRONG,
 	       "the time to run is up to 4294967295 seconds, and at least one")
+	REFUSE("put_as.tries BETWEEN 0 AND 2147483647", WRONG,
+	       "tries are from 1 to 2147483647, or 0: as the tube has it")
 	REFUSE("wait <= 4294967295", WRONG, "a delay is up to 4294967295 seconds")
 	REFUSE("extract(epoch FROM put_as.unique_for) BETWEEN 0 AND 4294967295 AND"
 	       " (put_as.how = 'ignore' OR put_as.unique_for <= interval '0 s')", WRONG,
@@ -83,11 +85,11 @@ static const char functions[] =
 	"  made = false;"
 	"  IF id IS NOT NULL THEN RETURN; END IF;"
 	"  INSERT INTO twheeld.jobs AS j (id, tube, state, ord, pri, delay, ttr, created, reserves,"
-	"   timeouts, releases, buries, kicks, scheduled, token, owner, digest, body)"
+	"   timeouts, releases, buries, kicks, scheduled, token, owner, digest, tries, body)"
 	"  VALUES(nextval('twheeld.job_ids'), name, CASE WHEN wait > 0 THEN 1 ELSE 0 END,"
 	"   CASE WHEN wait > 0 THEN due ELSE put_as.priority END, put_as.priority,"
 	"   coalesce(units, greatest(0, wait)), run, now, 0, 0, 0, 0, 0, 0, 1, 0,"
-	"   hash, put_as.body) ON CONFLICT (tube, digest) WHERE digest IS NOT NULL DO NOTHING"
+	"   hash, put_as.tries, put_as.body) ON CONFLICT (tube, digest) WHERE digest IS NOT NULL DO NOTHING"
 	"  RETURNING j.id, j.state INTO id, became;"
 	"  made = id IS NOT NULL;"
 	"  EXIT WHEN made;"
@@ -99,6 +101,7 @@ static const char functions[] =
 	/* In place of that one, as if it were new; and when that is due, unless it begins anew */
 	"   UPDATE twheeld.jobs AS j SET body = put_as.body, pri = put_as.priority, ttr = run,"
 	"    token = j.token + 1, reserves = 0, timeouts = 0, releases = 0, buries = 0, kicks = 0,"
+	"    tries = put_as.tries,"
 	"    state = CASE WHEN stays THEN j.state WHEN wait > 0 THEN 1 ELSE 0 END,"
 	"    delay = CASE WHEN stays THEN j.delay ELSE coalesce(units, greatest(0, wait)) END,"
 	"    ord = CASE WHEN stays AND j.state = 1 THEN j.ord WHEN NOT stays AND wait > 0 THEN due"
@@ -131,10 +134,10 @@ static const char functions[] =
 	"BEGIN"
 	REFUSE("put.unique_body IS NOT NULL", WRONG, "unique_body is true or false")
 	" RETURN (SELECT id FROM twheeld.put_as(put.tube, put.body, put.delay, put.priority,"
-	" put.ttr, CASE WHEN put.unique_body THEN sha256(put.body) END, 'ignore', '0 s', NULL)); "
+	" put.ttr, CASE WHEN put.unique_body THEN sha256(put.body) END, 'ignore', '0 s', NULL, put.tries)); "
 	"END $put$;"
 	"CREATE OR REPLACE FUNCTION " HEAD("text") " RETURNS bigint LANGUAGE sql VOLATILE"
-	" AS $$ SELECT twheeld.put($1, convert_to($2, 'UTF8'), $3, $4, $5, $6) $$;"
+	" AS $$ SELECT twheeld.put($1, convert_to($2, 'UTF8'), $3, $4, $5, $6, $7) $$;"
 	"CREATE OR REPLACE FUNCTION " KEYED("bytea") " RETURNS bigint LANGUAGE plpgsql VOLATILE"
 	WITH_RIGHTS "AS $put$\n"
 	"#variable_conflict use_column\n"
@@ -144,10 +147,10 @@ static const char functions[] =
 	REFUSE("put.how IN ('ignore', 'replace', 'debounce')", WRONG,
 	       "how is ignore, replace or debounce")
 	" RETURN (SELECT id FROM twheeld.put_as(put.tube, put.body, put.delay, put.priority,"
-	" put.ttr, " KEY_DIGEST("put.key") ", put.how, put.unique_for, NULL)); "
+	" put.ttr, " KEY_DIGEST("put.key") ", put.how, put.unique_for, NULL, put.tries)); "
 	"END $put$;"
 	"CREATE OR REPLACE FUNCTION " KEYED("text") " RETURNS bigint LANGUAGE sql VOLATILE"
-	" AS $$ SELECT twheeld.put($1, convert_to($2, 'UTF8'), $3, $4, $5, $6, $7, $8) $$;"
+	" AS $$ SELECT twheeld.put($1, convert_to($2, 'UTF8'), $3, $4, $5, $6, $7, $8, $9) $$;"
 	/* A program can't cancel a schedule's job, nor one that a worker has. */
 	"CREATE OR REPLACE FUNCTION twheeld.cancel(job bigint) RETURNS boolean LANGUAGE sql VOLATILE"
 	WITH_RIGHTS "AS $$ WITH gone AS (DELETE FROM twheeld.jobs WHERE id = $1 AND state <> 3"
@@ -162,11 +165,20 @@ static const char functions[] =
 	" AND j.digest = " KEY_DIGEST("$2") " AND j.state = 3)"
 	" RETURNING until > extract(epoch FROM clock_timestamp()) * 1000000000 AS kept)"
 	" SELECT EXISTS (SELECT 1 FROM gone) OR EXISTS (SELECT 1 FROM kept WHERE kept) $$;"
-	"REVOKE ALL ON FUNCTION twheeld.put(text, bytea, interval, bigint, interval, boolean),"
+	"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA twheeld FROM PUBLIC;"
+	/* Those of before had no tries. Who might call them may call these. */
+	"DO $do$ DECLARE old record; BEGIN"
+	" FOR old IN SELECT left(p.oid::regprocedure::text, -1) AS it,"
+	"  pg_get_userbyid(a.grantee) AS who FROM pg_proc AS p, aclexplode(p.proacl) AS a"
+	"  WHERE p.pronamespace = 'twheeld'::regnamespace AND p.proname = 'put'"
+	"  AND p.pronargs IN (6, 8)"
+	" LOOP EXECUTE format('GRANT EXECUTE ON FUNCTION %s,bigint) TO %I', old.it, old.who);"
+	" END LOOP; END $do$;"
+	"DROP FUNCTION IF EXISTS twheeld.put(text, bytea, interval, bigint, interval, boolean),"
 	" twheeld.put(text, text, interval, bigint, interval, boolean),"
 	" twheeld.put(text, bytea, text, text, interval, interval, bigint, interval),"
 	" twheeld.put(text, text, text, text, interval, interval, bigint, interval),"
-	" twheeld.put_as, twheeld.cancel(bigint), twheeld.cancel_key(text, text) FROM PUBLIC";
+	" twheeld.put_as(text, bytea, interval, bigint, interval, bytea, text, interval, bigint)";
 
 /**
  * pg_make_functions - make the functions, or replace them with this version's

@@ -27,7 +27,7 @@
 
 #define COLUMNS "jobs.id, jobs.tube, jobs.state, jobs.ord, jobs.pri, jobs.delay, jobs.ttr," \
 	" jobs.created, jobs.reserves, jobs.timeouts, jobs.releases, jobs.buries, jobs.kicks," \
-	" jobs.scheduled, jobs.token, jobs.body"
+	" jobs.scheduled, jobs.token, jobs.tries, jobs.body"
 
 /* The jobs that took has: by the index, however large the planner takes the table to be */
 #define TOOK "jobs.id = ANY (ARRAY(SELECT id FROM took))"
@@ -62,9 +62,10 @@ static void take_row(const PGresult *result, int at, struct found_job *found)
 	row->created = pg_int(result, at, 7);
 	row->scheduled = pg_int(result, at, 13);
 	row->token = pg_int(result, at, 14);
-	row->size = PQgetlength(result, at, 15);
+	row->tries = pg_int(result, at, 15);
+	row->size = PQgetlength(result, at, 16);
 	row->body = must(malloc(row->size + 1));
-	memcpy(row->body, PQgetvalue(result, at, 15), row->size);
+	memcpy(row->body, PQgetvalue(result, at, 16), row->size);
 }
 
 static struct found_job *more_jobs(struct request *request, size_t count)
@@ -159,7 +160,7 @@ static int64_t order_of(const struct op *op)
 	return op->row.state == READY ? op->row.pri : 0;
 }
 
-#define PUT_NUMBERS 5
+#define PUT_NUMBERS 6
 
 static void put_arrays(struct op **ops, size_t count, struct pg_array *arrays)
 {
@@ -170,7 +171,7 @@ static void put_arrays(struct op **ops, size_t count, struct pg_array *arrays)
 	for (size_t i = 0; i < count; i++) {
 		const struct row *row = &ops[i]->row;
 		const int64_t numbers[PUT_NUMBERS] = {
-			row->state, order_of(ops[i]), row->pri, row->delay, row->ttr,
+			row->state, order_of(ops[i]), row->pri, row->delay, row->ttr, row->tries,
 		};
 
 		pg_array_add(&arrays[0], ops[i]->to->name, strlen(ops[i]->to->name));
@@ -186,11 +187,12 @@ static bool insert(struct op **ops, size_t count, const uint8_t *hash, bool *the
 {
 	PG_STATEMENT(put, "INSERT INTO twheeld.jobs(id, tube, state, ord, pri, delay, ttr, created,"
 		     " reserves, timeouts, releases, buries, kicks, scheduled, token, owner,"
-		     " digest, body) SELECT nextval('twheeld.job_ids'), tube, state,"
+		     " digest, tries, body) SELECT nextval('twheeld.job_ids'), tube, state,"
 		     " " ORDER("state", "ord") ", pri, delay, ttr, " PG_NOW ", 0, 0, 0, 0, 0, $1,"
-		     " 1, 0, $2, body FROM unnest($3::text[], $4::bigint[], $5::bigint[],"
-		     " $6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[]) WITH ORDINALITY"
-		     " AS new(tube, state, ord, pri, delay, ttr, body, n) ORDER BY n"
+		     " 1, 0, $2, tries, body FROM unnest($3::text[], $4::bigint[], $5::bigint[],"
+		     " $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bytea[])"
+		     " WITH ORDINALITY"
+		     " AS new(tube, state, ord, pri, delay, ttr, tries, body, n) ORDER BY n"
 		     " ON CONFLICT (tube, digest) WHERE digest IS NOT NULL DO NOTHING"
 		     " RETURNING id, ord, created");
 	struct pg_array in[PUT_NUMBERS + 2] = { 0 };
@@ -198,11 +200,11 @@ static bool insert(struct op **ops, size_t count, const uint8_t *hash, bool *the
 
 	if (!pg_answered())
 		put_arrays(ops, count, in);
-	result = pg_do(&put, "ibbbbbbbb", (int64_t)ops[0]->row.scheduled,
+	result = pg_do(&put, "ibbbbbbbbb", (int64_t)ops[0]->row.scheduled,
 		       hash, (size_t)SHA256_DIGEST_SIZE,
 		       in[0].data, in[0].size, in[1].data, in[1].size, in[2].data, in[2].size,
 		       in[3].data, in[3].size, in[4].data, in[4].size, in[5].data, in[5].size,
-		       in[6].data, in[6].size);
+		       in[6].data, in[6].size, in[7].data, in[7].size);
 	pg_arrays_free(in, ARRAY_SIZE(in));
 	*there = result && (size_t)PQntuples(result) == count;
 	for (size_t i = 0; *there && i < count; i++) {
@@ -222,16 +224,16 @@ static bool put_by_key(struct op *op)
 	PG_STATEMENT(put, "SELECT id, made::int::bigint FROM twheeld.put_as($1::text, $2::bytea,"
 		     " $3::bigint * interval '1 microsecond', $4::bigint, $5::bigint"
 		     " * interval '1 second', $6::bytea, $7::text, $8::bigint * interval"
-		     " '1 second', $9::bigint)");
+		     " '1 second', $9::bigint, $10::bigint)");
 	int64_t wait = op->row.state == DELAYED ? op->row.ord - op->at : 0;
 	uint8_t digest[JOB_KEY_DIGEST];
 	PGresult *result;
 
 	job_key_digest(op->key->text, digest);
-	result = pg_do(&put, "sbiiibsii", op->to->name, op->row.body, (size_t)op->row.size,
+	result = pg_do(&put, "sbiiibsiii", op->to->name, op->row.body, (size_t)op->row.size,
 		       (wait + 999) / 1000, (int64_t)op->row.pri, (int64_t)op->row.ttr, digest,
 		       sizeof(digest), key_hows[op->key->how], (int64_t)op->key->lasts,
-		       (int64_t)op->row.delay);
+		       (int64_t)op->row.delay, (int64_t)op->row.tries);
 	if (PQntuples(result)) {
 		op->row.id = pg_int(result, 0, 0);
 		op->same = pg_int(result, 0, 1) ? 0 : op->row.id;

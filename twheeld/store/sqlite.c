@@ -89,6 +89,7 @@ static const char *const upgrades[] = {
 	"CREATE TABLE keys(tube TEXT NOT NULL, key BLOB NOT NULL, until INTEGER NOT NULL,"
 	" job INTEGER NOT NULL, PRIMARY KEY(tube, key)) WITHOUT ROWID;"
 	"CREATE INDEX keys_until ON keys(until);",
+	"ALTER TABLE jobs ADD COLUMN tries INTEGER NOT NULL DEFAULT 0;",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
@@ -96,7 +97,7 @@ static const char *const upgrades[] = {
 /* Small bodies come with the row. length() does not read the body. */
 #define COLUMNS "id, tube, state, ord, pri, delay, ttr, created, reserves, timeouts," \
 	" releases, buries, kicks, length(body), CASE WHEN length(body) <= 2048 THEN body END," \
-	" scheduled"
+	" scheduled, tries"
 
 _Static_assert(SMALL_BODY == 2048, "what COLUMNS says");
 
@@ -173,6 +174,8 @@ static int64_t version_of_tables(void)
 {
 	if (ask("SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'tubes', 'jobs')") != 3)
 		return 0;
+	if (ask("SELECT count(*) FROM pragma_table_info('jobs') WHERE name = 'tries'"))
+		return 8;
 	if (ask("SELECT count(*) FROM sqlite_schema WHERE name = 'keys'"))
 		return 7;
 	if (ask("SELECT count(*) FROM pragma_table_info('jobs') WHERE name = 'origin'"))
@@ -775,6 +778,7 @@ static bool take_row(sqlite3_stmt *stmt, struct row *row)
 	for (int i = 0; i < 6; i++)
 		*counters[i] = sqlite3_column_int64(stmt, 8 + i);
 	row->scheduled = sqlite3_column_int(stmt, 15);
+	row->tries = sqlite3_column_int64(stmt, 16);
 	row->body = NULL;
 	if (row->state > BURIED)
 		return false;

@@ -186,6 +186,7 @@ static bool write_body(const struct op *op)
 
 	sqlite3_bind_int64(set_body, 1, op->row.id);
 	sqlite3_bind_blob(set_body, 2, op->row.body, op->row.size, SQLITE_STATIC);
+	sqlite3_bind_int64(set_body, 3, op->row.tries);
 	fine = sqlite_step(set_body);
 	sqlite3_bind_null(set_body, 2);
 	return fine;
@@ -225,6 +226,7 @@ static bool put_job(struct op *op)
 	bind_change(put, &op->row);
 	sqlite3_bind_blob(put, 14, op->row.body, op->row.size, SQLITE_STATIC);
 	sqlite3_bind_int(put, 16, op->row.scheduled);
+	sqlite3_bind_int64(put, 17, op->row.tries);
 	fine = sqlite_step(put);
 	sqlite3_bind_null(put, 14);
 	count(op->to, op->row.state, op->row.pri < 1024, 1);
@@ -496,9 +498,10 @@ static void prepare_all(void)
 	commit = sqlite_prepare(db, "COMMIT");
 	rollback = sqlite_prepare(db, "ROLLBACK");
 	put = sqlite_prepare(db, "INSERT INTO jobs(id, tube, state, ord, pri, delay, ttr, created,"
-			     " reserves, timeouts, releases, buries, kicks, body, digest, scheduled)"
+			     " reserves, timeouts, releases, buries, kicks, body, digest, scheduled,"
+			     " tries)"
 			     " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-			     " ?11, ?12, ?13, ifnull(?14, x''), ?15, ?16)");
+			     " ?11, ?12, ?13, ifnull(?14, x''), ?15, ?16, ?17)");
 	change = sqlite_prepare(db, "UPDATE jobs SET tube = ?2, state = ?3, ord = ?4, pri = ?5,"
 				" delay = ?6, ttr = ?7, created = ?8, reserves = ?9,"
 				" timeouts = ?10, releases = ?11, buries = ?12, kicks = ?13"
@@ -525,7 +528,8 @@ static void prepare_all(void)
 				  " FROM keys INDEXED BY keys_until WHERE until <= ?1"
 				  " ORDER BY until LIMIT 2)");
 	forget_key = sqlite_prepare(db, "UPDATE jobs SET digest = NULL WHERE id = ?1");
-	set_body = sqlite_prepare(db, "UPDATE jobs SET body = ifnull(?2, x'') WHERE id = ?1");
+	set_body = sqlite_prepare(db, "UPDATE jobs SET body = ifnull(?2, x''), tries = ?3"
+				  " WHERE id = ?1");
 	forget_tube = sqlite_prepare(db, "DELETE FROM tubes WHERE id = ?1 AND ready = 0"
 				     " AND delayed = 0 AND buried = 0");
 	count_free = sqlite_prepare(db, "PRAGMA freelist_count");

@@ -31,6 +31,7 @@ struct row {
 	uint32_t ttr;		/* seconds */
 	int64_t created;
 	uint32_t reserves, timeouts, releases, buries, kicks;
+	uint32_t tries;		/* how often it is given out; 0: as its tube says */
 	int64_t token;		/* shared store: a new one each time the job changes hands */
 	bool scheduled;		/* a schedule has made it */
 	uint32_t size;		/* of the body */

@@ -39,8 +39,9 @@ struct talk {
 	/* Gives false when it has answered the request: then there is no talk any more */
 	bool (*take)(struct talk *talk, const struct reply *reply);
 	size_t left;		/* of a put: replies that are still to come */
+	int64_t tries;		/* of the puts that were said last */
 	struct put {		/* what a job has that names nothing else */
-		int64_t pri, delay, ttr, unique_for;
+		int64_t pri, delay, ttr, unique_for, tries;
 		const char *key, *how;
 	} put;
 	json_t *answer;
@@ -151,7 +152,8 @@ static void readable(struct bufferevent *bev, void *arg)
 		struct reply reply = talk->reply;
 
 		talk->reply = (struct reply){ NULL };
-		if (strncmp(reply.line, "USING ", 6) && strcmp(reply.line, "NAMED"))
+		if (strncmp(reply.line, "USING ", 6) && strncmp(reply.line, "TRIES ", 6) &&
+		    strcmp(reply.line, "NAMED"))
 			more = talk->take(talk, &reply);
 		free(reply.line);
 		free(reply.body);
@@ -263,6 +265,9 @@ static const char *say_put(struct talk *talk, const struct put *put, size_t leng
 
 	if (why)
 		return why;
+	if (put->tries != talk->tries)
+		evbuffer_add_printf(talk->out, "tries %lld\r\n", (long long)put->tries);
+	talk->tries = put->tries;
 	if (put->key)
 		evbuffer_add_printf(talk->out, "put-unique %s %s %lld ", put->key, put->how,
 				    (long long)put->unique_for);
@@ -274,15 +279,15 @@ static const char *say_put(struct talk *talk, const struct put *put, size_t leng
 	return NULL;
 }
 
-/* A number of 32 bits; without one, the value stays as it is */
-static bool take_number(const json_t *object, const char *name, int64_t *value)
+/* A number; without one, the value stays as it is */
+static bool take_number(const json_t *object, const char *name, int64_t most, int64_t *value)
 {
 	const json_t *number = json_object_get(object, name);
 
 	if (!number)
 		return true;
 	*value = json_integer_value(number);
-	return json_is_integer(number) && *value >= 0 && *value <= UINT32_MAX;
+	return json_is_integer(number) && *value >= 0 && *value <= most;
 }
 
 /* The same with a text */
@@ -304,10 +309,13 @@ static const char *say_job(struct talk *talk, const json_t *job)
 
 	if (!json_is_string(body))
 		return "each job is an object with a text \"body\"";
-	if (!take_number(job, "pri", &put.pri) || !take_number(job, "delay", &put.delay) ||
-	    !take_number(job, "ttr", &put.ttr) ||
-	    !take_number(job, "unique_for", &put.unique_for))
+	if (!take_number(job, "pri", UINT32_MAX, &put.pri) ||
+	    !take_number(job, "delay", UINT32_MAX, &put.delay) ||
+	    !take_number(job, "ttr", UINT32_MAX, &put.ttr) ||
+	    !take_number(job, "unique_for", UINT32_MAX, &put.unique_for))
 		return "pri, delay, ttr and unique_for are whole numbers of 32 bits";
+	if (!take_number(job, "tries", INT32_MAX, &put.tries))
+		return "tries is a whole number up to 2147483647";
 	if (!take_text(job, "key", &put.key) || !take_text(job, "how", &put.how))
 		return "key and how are texts";
 	why = say_put(talk, &put, json_string_length(body));
@@ -379,7 +387,8 @@ void jobs_put(struct ask *ask)
 	if (is_tube(ask) && http_number(ask, "pri", UINT32_MAX, &one.pri) &&
 	    http_number(ask, "delay", UINT32_MAX, &one.delay) &&
 	    http_number(ask, "ttr", UINT32_MAX, &one.ttr) &&
-	    http_number(ask, "unique_for", UINT32_MAX, &one.unique_for))
+	    http_number(ask, "unique_for", UINT32_MAX, &one.unique_for) &&
+	    http_number(ask, "tries", INT32_MAX, &one.tries))
 		put(ask, &one);
 	free(key);
 	free(how);
