@@ -50,11 +50,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_USER:
 	case KEY_SYSTEM:
-		jobs.crontab = key == KEY_USER ? CRONTAB_USER : CRONTAB_SYSTEM;
+		jobs.users = key == KEY_USER ? "--user" : "--system";
 		return 0;
 	case KEY_DEBIAN:
 	case KEY_CRONIE:
-		jobs.cron = key == KEY_DEBIAN ? CRON_DEBIAN : CRON_CRONIE;
+		jobs.cron = key == KEY_DEBIAN ? "--debian" : "--cronie";
 		return 0;
 	case KEY_UTC:
 	case 'z':
@@ -64,7 +64,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		jobs.output = true;
 		return 0;
 	case KEY_SECONDS:
-		jobs.seconds = true;
+		jobs.seconds = "--seconds";
 		return 0;
 	case 'n':
 		if (!*arg || arg[strspn(arg, "0123456789")] || atoi(arg) < 1 || atoi(arg) > 1000)

@@ -7,26 +7,21 @@
 
 #include "tool.h"
 
-/* Options of import for crontabs: has each line a user, and which cron had them? */
-enum crontab_kind { CRONTAB_ANY, CRONTAB_USER, CRONTAB_SYSTEM };
-enum cron_kind { CRON_ANY, CRON_DEBIAN, CRON_CRONIE };
 /* The clock for times that are printed: the user's own, that of the schedule's zone, or UTC */
 enum clock { CLOCK_OWN, CLOCK_ZONE, CLOCK_UTC };
 
 /* A command of "twheel jobs", and its words */
 struct jobs {
 	bool json;
-	enum crontab_kind crontab;
-	enum cron_kind cron;
 	bool output;		/* of tries is printed, too */
-	bool seconds;		/* crontabs have six fields */
+	/* import, as said, or NULL: have lines users, which cron's are they, how many fields? */
+	char *users, *cron, *seconds;
 	enum clock clock;
 	const char *count;	/* of a history, or of times of a check; NULL: not said */
 	char **words;
 	int nr_words;
 };
 
-void jobs_run_server(char *const *command);
 int jobs_check(const struct jobs *jobs);
 int jobs_import(const struct jobs *jobs);
 int jobs_list(const struct jobs *jobs);

@@ -273,24 +273,24 @@ int jobs_backfill(const struct jobs *jobs)
 				   "to", time_of(jobs->words[3])));
 }
 
-/* Become the server that was built or installed with this program, if there is one. */
-static void run_own(const char *from_here, char *const *command)
+/* The path of what was built or installed with this program, which ends with its name */
+static char *own_path(const char *from_here)
 {
-	char here[PATH_MAX], path[PATH_MAX + 30];
+	char here[PATH_MAX], *path;
 	ssize_t length = readlink("/proc/self/exe", here, sizeof(here));
 
 	while (length > 0 && here[length - 1] != '/')
 		length--;
-	snprintf(path, sizeof(path), "%.*s%s", (int)length, here, from_here);
-	if (length > 0)
-		execv(path, command);
+	if (asprintf(&path, "%.*s%s", length > 0 ? (int)length : 0, here, from_here) < 0)
+		need(NULL);
+	return path;
 }
 
 /* Become the server, or return as there is none. */
-void jobs_run_server(char *const *command)
+static void run_server(char *const *command)
 {
-	run_own("../twheeld/twheeld", command);
-	run_own("../sbin/twheeld", command);
+	execv(own_path("../twheeld/twheeld"), command);
+	execv(own_path("../sbin/twheeld"), command);
 	execvp(command[0], command);
 }
 
@@ -302,7 +302,33 @@ int jobs_check(const struct jobs *jobs)
 	snprintf(times, sizeof(times), "--times=%s", jobs->count ? jobs->count : "5");
 	if (jobs->json)
 		command[4] = "--json";
-	jobs_run_server(command);
+	run_server(command);
 	return fail(STATUS_FAILED, "the program twheeld, which reads the file, can't be run: %s",
+		    strerror(errno));
+}
+
+/* The files of other schedulers are read by a program in Python: import/__main__.py. */
+int jobs_import(const struct jobs *jobs)
+{
+	char *built = own_path("import"), *folder = built;
+	char *const said[] = { jobs->users, jobs->cron, jobs->seconds, "--" };
+	char **command = need(calloc(jobs->nr_words + 10, sizeof(*command))), **to = command;
+
+	if (access(built, F_OK) < 0)
+		folder = own_path("../share/twheel/import");
+	/* Python finds its modules by this path. */
+	*to++ = "/usr/bin/python3";
+	*to++ = "-IBXutf8";
+	*to++ = folder;
+	for (size_t i = 0; i < ARRAY_SIZE(said); i++)
+		if (said[i])
+			*to++ = said[i];
+	for (int i = 1; i < jobs->nr_words; i++)
+		*to++ = jobs->words[i];
+	setenv("TWHEEL", own_path("twheel"), 1);
+	execv(command[0], command);
+	command[0] = "python3";
+	execvp(command[0], command);
+	return fail(STATUS_FAILED, "python3, which reads the files, can't be run: %s",
 		    strerror(errno));
 }
