@@ -26,13 +26,30 @@
 
 #define FILE_MOST (1 << 20)
 #define SECOND 1000000000LL
+#define DEFAULT_JOB_SIZE 65535
+#define DEFAULT_HISTORY (30 * 86400 * SECOND)
+#define DEFAULT_LEASE (10 * SECOND)
 
-/* A setting that may be in a group, and how it is taken */
+/* A setting that may be in a group; how it is taken, and to where in the group's structure */
 struct key {
 	const char *name;
 	int type;
-	bool (*take)(const config_setting_t *setting, void *to);
+	bool (*take)(const config_setting_t *setting, const struct key *key, void *to);
+	size_t at;
+	int64_t least, most;	/* of a number, or ns */
+	const char *what;	/* that, of a time; what a path leads to */
 };
+
+#define OTHER(name, type, take, at) { name, type, take, at, 0, 0, NULL }
+#define TEXT(name, take, at) OTHER(name, CONFIG_TYPE_STRING, take, at)
+#define PATH(name, what, at) { name, CONFIG_TYPE_STRING, take_path, at, 0, 0, what }
+#define TIME(name, at, least, most, what) \
+	{ name, CONFIG_TYPE_STRING, take_time, at, least, most, what }
+#define NUMBER(name, at, least, most) \
+	{ name, CONFIG_TYPE_INT64, take_number, at, least, most, NULL }
+/* Of the server, and of tubes */
+#define OF(member) offsetof(struct settings, member)
+#define OF_TUBE(member) offsetof(struct tube_settings, member)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct settings *used;	/* by @lock, but for the loop, which alone changes it */
@@ -107,7 +124,7 @@ static bool take_key(const config_setting_t *setting, const struct key *keys, vo
 		return no_setting(setting, all);
 	if (!is_of(setting, keys->type))
 		return wrong(setting, "%s is %s", name, what_is(keys->type));
-	return keys->take(setting, to);
+	return keys->take(setting, keys, (char *)to + keys->at);
 }
 
 /* Take all settings of a group, also after a wrong one, so that all mistakes are named at once. */
@@ -120,12 +137,58 @@ static bool take_group(const config_setting_t *group, const struct key *keys, vo
 	return fine;
 }
 
-static bool take_number(const config_setting_t *setting, int64_t *to, int64_t least, int64_t most)
+static bool take_number(const config_setting_t *setting, const struct key *key, void *to)
 {
-	*to = config_setting_get_int64(setting);
-	return (*to >= least && *to <= most) ||
-		wrong(setting, "%s is from %lld to %lld", config_setting_name(setting),
-		      (long long)least, (long long)most);
+	int64_t number = config_setting_get_int64(setting);
+
+	*(int64_t *)to = number;
+	return (number >= key->least && number <= key->most) ||
+		wrong(setting, "%s is from %lld to %lld", key->name, (long long)key->least,
+		      (long long)key->most);
+}
+
+static bool take_time(const config_setting_t *setting, const struct key *key, void *to)
+{
+	int64_t ns;
+
+	if (!duration_parse(text_of(setting), 0, &ns) || ns < key->least || ns > key->most)
+		return wrong(setting, "%s is a time %s: " DURATION_EXAMPLES, key->name, key->what);
+	*(int64_t *)to = ns;
+	return true;
+}
+
+static bool take_text(const config_setting_t *setting, const struct key *key, void *to)
+{
+	*(const char **)to = text_of(setting);
+	return *text_of(setting) || wrong(setting, "%s is empty", key->name);
+}
+
+static bool take_path(const config_setting_t *setting, const struct key *key, void *to)
+{
+	*(const char **)to = text_of(setting);
+	return *text_of(setting) == '/' ||
+		wrong(setting, "%s is the path of a %s, which begins with /", key->name, key->what);
+}
+
+/* The end of a tube's name */
+static bool take_place(const config_setting_t *setting, const struct key *key, void *to)
+{
+	const char *text = text_of(setting);
+
+	*(const char **)to = text;
+	return tube_name_ok(text, strlen(text)) ||
+		wrong(setting, "%s is the end of a tube's name: letters, digits and -+/;.$_()",
+		      key->name);
+}
+
+static bool take_tube_name(const config_setting_t *setting, const struct key *key, void *to)
+{
+	const char *text = text_of(setting);
+
+	(void)key;
+	*(const char **)to = text;
+	return tube_name_ok(text, strlen(text)) ||
+		wrong(setting, "'%s' can't be the name of a tube", text);
 }
 
 static bool is_address(const config_setting_t *setting, const char *text)
@@ -135,11 +198,19 @@ static bool is_address(const config_setting_t *setting, const char *text)
 	return !why || wrong(setting, "listen on \"%s\": %s", text, why);
 }
 
-static bool take_listen(const config_setting_t *setting, void *to)
+static bool take_address(const config_setting_t *setting, const struct key *key, void *to)
+{
+	(void)key;
+	*(const char **)to = text_of(setting);
+	return is_address(setting, text_of(setting));
+}
+
+static bool take_listen(const config_setting_t *setting, const struct key *key, void *to)
 {
 	struct settings *settings = to;
 	bool fine = true;
 
+	(void)key;
 	settings->listens = config_setting_length(setting);
 	if (!settings->listens)
 		return wrong(setting, "listen has no address; without it, it is port 11300");
@@ -153,25 +224,12 @@ static bool take_listen(const config_setting_t *setting, void *to)
 	return fine;
 }
 
-static bool take_store(const config_setting_t *setting, void *to)
-{
-	const char *store = text_of(setting);
-
-	((struct settings *)to)->store = store;
-	return *store || wrong(setting, "store is a folder, or a database");
-}
-
-static bool take_user(const config_setting_t *setting, void *to)
-{
-	((struct settings *)to)->user = text_of(setting);
-	return true;
-}
-
-static bool take_sync(const config_setting_t *setting, void *to)
+static bool take_sync(const config_setting_t *setting, const struct key *key, void *to)
 {
 	struct settings *settings = to;
 	const char *text = text_of(setting);
 
+	(void)key;
 	settings->sync = strcmp(text, "never") ? SYNC_ALWAYS : SYNC_NEVER;
 	if (!strcmp(text, "never") || !strcmp(text, "always"))
 		return true;
@@ -182,186 +240,65 @@ static bool take_sync(const config_setting_t *setting, void *to)
 		      DURATION_EXAMPLES);
 }
 
-static bool take_job_size(const config_setting_t *setting, void *to)
-{
-	return take_number(setting, &((struct settings *)to)->job_size, 0, JOB_SIZE_MOST);
-}
-
-static bool take_connections(const config_setting_t *setting, void *to)
-{
-	return take_number(setting, &((struct settings *)to)->connections, 1, INT32_MAX);
-}
-
-static bool take_limits(const config_setting_t *setting, void *to)
+static bool take_limits(const config_setting_t *setting, const struct key *key, void *to)
 {
 	static const struct key keys[] = {
-		{ "job-size", CONFIG_TYPE_INT64, take_job_size },
-		{ "connections", CONFIG_TYPE_INT64, take_connections },
+		NUMBER("job-size", OF(job_size), 0, JOB_SIZE_MOST),
+		NUMBER("connections", OF(connections), 1, INT32_MAX),
 		{ 0 }
 	};
 
+	(void)key;
 	return take_group(setting, keys, to);
 }
 
-static bool take_metrics_listen(const config_setting_t *setting, void *to)
-{
-	((struct settings *)to)->metrics = text_of(setting);
-	return is_address(setting, text_of(setting));
-}
-
-static bool take_tokens(const config_setting_t *setting, void *to)
-{
-	((struct settings *)to)->tokens = text_of(setting);
-	return *text_of(setting) == '/' ||
-		wrong(setting, "tokens is the path of a file, which begins with /");
-}
-
-static bool take_metrics(const config_setting_t *setting, void *to)
+static bool take_metrics(const config_setting_t *setting, const struct key *key, void *to)
 {
 	static const struct key keys[] = {
-		{ "listen", CONFIG_TYPE_STRING, take_metrics_listen },
-		{ "tokens", CONFIG_TYPE_STRING, take_tokens },
+		TEXT("listen", take_address, OF(metrics)),
+		PATH("tokens", "file", OF(tokens)),
 		{ 0 }
 	};
 
+	(void)key;
 	return take_group(setting, keys, to);
-}
-
-/* Schedules */
-
-static bool take_schedules(const config_setting_t *setting, void *to)
-{
-	((struct settings *)to)->schedules = text_of(setting);
-	return *text_of(setting) == '/' ||
-		wrong(setting, "schedules is the path of a folder, which begins with /");
-}
-
-static bool take_admin(const config_setting_t *setting, void *to)
-{
-	((struct settings *)to)->admin = text_of(setting);
-	return *text_of(setting) == '/' ||
-		wrong(setting, "admin is the path of a socket, which begins with /");
-}
-
-static bool take_place(const config_setting_t *setting, const char **to)
-{
-	*to = text_of(setting);
-	return tube_name_ok(*to, strlen(*to)) ||
-		wrong(setting, "%s is the end of a tube's name: letters, digits and -+/;.$_()",
-		      config_setting_name(setting));
-}
-
-static bool take_node(const config_setting_t *setting, void *to)
-{
-	return take_place(setting, &((struct settings *)to)->node);
-}
-
-static bool take_site(const config_setting_t *setting, void *to)
-{
-	return take_place(setting, &((struct settings *)to)->site);
-}
-
-static bool take_history(const config_setting_t *setting, void *to)
-{
-	int64_t *history = &((struct settings *)to)->history;
-
-	return (duration_parse(text_of(setting), 0, history) && *history >= HISTORY_LEAST) ||
-		wrong(setting, "history is a time of 1d at least: " DURATION_EXAMPLES);
-}
-
-static bool take_lease(const config_setting_t *setting, void *to)
-{
-	int64_t *lease = &((struct settings *)to)->lease;
-
-	return (duration_parse(text_of(setting), 0, lease) && *lease >= SECOND &&
-		*lease <= 3600 * SECOND) ||
-		wrong(setting, "lease is a time from 1s to 1h: " DURATION_EXAMPLES);
 }
 
 /* Tubes */
 
-static bool take_name(const config_setting_t *setting, void *to)
+static bool take_pattern(const config_setting_t *setting, const struct key *key, void *to)
 {
 	const char *name = text_of(setting);
 
-	((struct tube_settings *)to)->pattern = name;
+	(void)key;
+	*(const char **)to = name;
 	return (*name && strlen(name) <= TUBE_NAME_MAX &&
 		!name[strspn(name, TUBE_NAME_CHARS "*?[]!^")]) ||
 		wrong(setting, "no tube can have a name like '%s'", name);
 }
 
-static bool take_unique(const config_setting_t *setting, void *to)
+static bool take_unique(const config_setting_t *setting, const struct key *key, void *to)
 {
-	struct tube_settings *tube = to;
+	bool unique = !strcmp(text_of(setting), "body");
 
-	tube->unique = !strcmp(text_of(setting), "body");
-	return tube->unique || !strcmp(text_of(setting), "no") ||
+	(void)key;
+	*(bool *)to = unique;
+	return unique || !strcmp(text_of(setting), "no") ||
 		wrong(setting, "unique is \"body\" or \"no\"");
-}
-
-static bool take_tries(const config_setting_t *setting, void *to)
-{
-	int64_t tries;
-
-	if (!take_number(setting, &tries, 0, INT32_MAX))
-		return false;
-	((struct tube_settings *)to)->tries = tries;
-	return true;
-}
-
-static bool take_tube_name(const config_setting_t *setting, const char **name)
-{
-	*name = text_of(setting);
-	return tube_name_ok(*name, strlen(*name)) ||
-		wrong(setting, "'%s' can't be the name of a tube", *name);
-}
-
-static bool take_dead_letter(const config_setting_t *setting, void *to)
-{
-	return take_tube_name(setting, &((struct tube_settings *)to)->dead_letter);
-}
-
-static bool take_on_failure(const config_setting_t *setting, void *to)
-{
-	return take_tube_name(setting, &((struct tube_settings *)to)->on_failure);
-}
-
-static bool take_on_recovery(const config_setting_t *setting, void *to)
-{
-	return take_tube_name(setting, &((struct tube_settings *)to)->on_recovery);
-}
-
-static bool take_on_missed(const config_setting_t *setting, void *to)
-{
-	return take_tube_name(setting, &((struct tube_settings *)to)->on_missed);
 }
 
 /* A backoff grows by this factor where "backoff-factor" is not set. */
 #define FACTOR 2
 
-static bool take_backoff(const config_setting_t *setting, void *to)
+static bool take_backoff(const config_setting_t *setting, const struct key *key, void *to)
 {
 	struct tube_settings *tube = to;
 
+	(void)key;
 	return (duration_range(text_of(setting), 0, &tube->backoff, &tube->backoff_most) &&
 		tube->backoff) ||
 		wrong(setting, "backoff is a time, or two as in \"2s..1h\", the longer one last: "
 		      DURATION_EXAMPLES);
-}
-
-static bool take_factor(const config_setting_t *setting, void *to)
-{
-	return take_number(setting, &((struct tube_settings *)to)->factor, 1, 10);
-}
-
-static bool take_jitter(const config_setting_t *setting, void *to)
-{
-	return take_number(setting, &((struct tube_settings *)to)->jitter, 0, 100);
-}
-
-static bool take_at_most(const config_setting_t *setting, void *to)
-{
-	return take_number(setting, &((struct tube_settings *)to)->limit.at_most, 1, INT32_MAX);
 }
 
 /* The most of a rate's burst and time keep their product within an int64_t. */
@@ -369,7 +306,7 @@ static bool take_at_most(const config_setting_t *setting, void *to)
 #define RATE_TIME_MOST (86400 * SECOND)
 
 /* NUMBER/TIME, where a unit is a time. What does not divide is a little longer, never shorter. */
-static bool take_rate(const config_setting_t *setting, void *to)
+static bool take_rate(const config_setting_t *setting, const struct key *key, void *to)
 {
 	const char *text = text_of(setting);
 	char time[100];
@@ -377,6 +314,7 @@ static bool take_rate(const config_setting_t *setting, void *to)
 	int64_t ns = 0;
 	char *end;
 
+	(void)key;
 	count = strtoll(text, &end, 10);
 	if (isdigit((unsigned char)*text) && *end == '/' && count > 0) {
 		snprintf(time, sizeof(time), "%s%s", isdigit((unsigned char)end[1]) ? "" : "1",
@@ -387,52 +325,28 @@ static bool take_rate(const config_setting_t *setting, void *to)
 	if (!ns)
 		return wrong(setting, "rate is a number of jobs and a time up to 1d, such as %s",
 			     "\"10/s\" or \"100/5min\"");
-	((struct tube_settings *)to)->limit.interval = (ns - 1) / count + 1;
+	*(int64_t *)to = (ns - 1) / count + 1;
 	return true;
-}
-
-static bool take_burst(const config_setting_t *setting, void *to)
-{
-	return take_number(setting, &((struct tube_settings *)to)->limit.burst, 1, BURST_MOST);
-}
-
-static bool take_unit(const config_setting_t *setting, void *to)
-{
-	int64_t ns;
-
-	if (!duration_parse(text_of(setting), 0, &ns) || ns < SECOND / 1000 || ns > SECOND)
-		return wrong(setting, "delay-unit is a time from 1ms to 1s: " DURATION_EXAMPLES);
-	((struct tube_settings *)to)->unit = ns;
-	return true;
-}
-
-static bool take_keep(const config_setting_t *setting, void *to)
-{
-	int64_t *keep = &((struct tube_settings *)to)->keep;
-
-	return (duration_parse(text_of(setting), 0, keep) && *keep >= SECOND &&
-		*keep <= KEEP_MOST) ||
-		wrong(setting, "keep is a time from 1s to 36500d: " DURATION_EXAMPLES);
 }
 
 static bool take_tube(const config_setting_t *setting, struct tube_settings *tube)
 {
 	static const struct key keys[] = {
-		{ "name", CONFIG_TYPE_STRING, take_name },
-		{ "unique", CONFIG_TYPE_STRING, take_unique },
-		{ "tries", CONFIG_TYPE_INT64, take_tries },
-		{ "dead-letter", CONFIG_TYPE_STRING, take_dead_letter },
-		{ "backoff", CONFIG_TYPE_STRING, take_backoff },
-		{ "backoff-factor", CONFIG_TYPE_INT64, take_factor },
-		{ "backoff-jitter", CONFIG_TYPE_INT64, take_jitter },
-		{ "delay-unit", CONFIG_TYPE_STRING, take_unit },
-		{ "keep", CONFIG_TYPE_STRING, take_keep },
-		{ "on-failure", CONFIG_TYPE_STRING, take_on_failure },
-		{ "on-recovery", CONFIG_TYPE_STRING, take_on_recovery },
-		{ "on-missed", CONFIG_TYPE_STRING, take_on_missed },
-		{ "at-most", CONFIG_TYPE_INT64, take_at_most },
-		{ "rate", CONFIG_TYPE_STRING, take_rate },
-		{ "rate-burst", CONFIG_TYPE_INT64, take_burst },
+		TEXT("name", take_pattern, OF_TUBE(pattern)),
+		TEXT("unique", take_unique, OF_TUBE(unique)),
+		NUMBER("tries", OF_TUBE(tries), 0, INT32_MAX),
+		TEXT("dead-letter", take_tube_name, OF_TUBE(dead_letter)),
+		TEXT("backoff", take_backoff, 0),
+		NUMBER("backoff-factor", OF_TUBE(factor), 1, 10),
+		NUMBER("backoff-jitter", OF_TUBE(jitter), 0, 100),
+		TIME("delay-unit", OF_TUBE(unit), SECOND / 1000, SECOND, "from 1ms to 1s"),
+		TIME("keep", OF_TUBE(keep), SECOND, KEEP_MOST, "from 1s to 36500d"),
+		TEXT("on-failure", take_tube_name, OF_TUBE(on_failure)),
+		TEXT("on-recovery", take_tube_name, OF_TUBE(on_recovery)),
+		TEXT("on-missed", take_tube_name, OF_TUBE(on_missed)),
+		NUMBER("at-most", OF_TUBE(limit.at_most), 1, INT32_MAX),
+		TEXT("rate", take_rate, OF_TUBE(limit.interval)),
+		NUMBER("rate-burst", OF_TUBE(limit.burst), 1, BURST_MOST),
 		{ 0 }
 	};
 
@@ -452,11 +366,12 @@ static bool take_tube(const config_setting_t *setting, struct tube_settings *tub
 	return true;
 }
 
-static bool take_tubes(const config_setting_t *setting, void *to)
+static bool take_tubes(const config_setting_t *setting, const struct key *key, void *to)
 {
 	struct settings *settings = to;
 	bool fine = true;
 
+	(void)key;
 	settings->tube_count = config_setting_length(setting);
 	settings->tubes = must(calloc(settings->tube_count + 1, sizeof(*settings->tubes)));
 	for (size_t i = 0; i < settings->tube_count; i++)
@@ -467,19 +382,19 @@ static bool take_tubes(const config_setting_t *setting, void *to)
 static bool take_all(struct settings *settings)
 {
 	static const struct key keys[] = {
-		{ "listen", CONFIG_TYPE_ARRAY, take_listen },
-		{ "store", CONFIG_TYPE_STRING, take_store },
-		{ "sync", CONFIG_TYPE_STRING, take_sync },
-		{ "user", CONFIG_TYPE_STRING, take_user },
-		{ "limits", CONFIG_TYPE_GROUP, take_limits },
-		{ "metrics", CONFIG_TYPE_GROUP, take_metrics },
-		{ "schedules", CONFIG_TYPE_STRING, take_schedules },
-		{ "node", CONFIG_TYPE_STRING, take_node },
-		{ "site", CONFIG_TYPE_STRING, take_site },
-		{ "history", CONFIG_TYPE_STRING, take_history },
-		{ "lease", CONFIG_TYPE_STRING, take_lease },
-		{ "admin", CONFIG_TYPE_STRING, take_admin },
-		{ "tubes", CONFIG_TYPE_LIST, take_tubes },
+		OTHER("listen", CONFIG_TYPE_ARRAY, take_listen, 0),
+		TEXT("store", take_text, OF(store)),
+		TEXT("sync", take_sync, 0),
+		TEXT("user", take_text, OF(user)),
+		OTHER("limits", CONFIG_TYPE_GROUP, take_limits, 0),
+		OTHER("metrics", CONFIG_TYPE_GROUP, take_metrics, 0),
+		PATH("schedules", "folder", OF(schedules)),
+		TEXT("node", take_place, OF(node)),
+		TEXT("site", take_place, OF(site)),
+		TIME("history", OF(history), HISTORY_LEAST, INT64_MAX, "of 1d at least"),
+		TIME("lease", OF(lease), SECOND, 3600 * SECOND, "from 1s to 1h"),
+		PATH("admin", "socket", OF(admin)),
+		OTHER("tubes", CONFIG_TYPE_LIST, take_tubes, 0),
 		{ 0 }
 	};
 
@@ -512,11 +427,10 @@ struct settings *settings_parse(const char *text, const char *name)
 	struct settings *settings = zalloc(sizeof(*settings));
 
 	file_name = name;
-	settings->sync = -1;
-	settings->job_size = -1;
-	settings->connections = -1;
-	settings->history = -1;
-	settings->lease = -1;
+	settings->job_size = DEFAULT_JOB_SIZE;
+	settings->connections = INT32_MAX;
+	settings->history = DEFAULT_HISTORY;
+	settings->lease = DEFAULT_LEASE;
 	config_init(&settings->file);
 	if (parse(settings, text))
 		return settings;
@@ -567,15 +481,20 @@ void settings_free(struct settings *settings)
 }
 
 /**
- * settings_use - put a configuration into force
+ * settings_use - put the settings of tubes of a configuration into force
  * @settings: the configuration, which is kept
  *
- * Settings that settings_tube() gave before are stale: ask again.
+ * Settings that settings_tube() gave before are stale: ask again. The first configuration stays, as
+ * all that is not of tubes holds until the end.
  */
 void settings_use(struct settings *settings)
 {
+	static struct settings *first;
+
 	pthread_mutex_lock(&lock);
-	settings_free(used);
+	if (used != first)
+		settings_free(used);
+	first = first ? first : settings;
 	used = settings;
 	pthread_mutex_unlock(&lock);
 }

@@ -16,7 +16,7 @@
 struct tube_settings {
 	const char *pattern;
 	bool unique;			/* no two jobs of a tube have the same body */
-	uint32_t tries;			/* how often a job is given out; 0: for ever */
+	int64_t tries;			/* how often a job is given out; 0: for ever */
 	const char *dead_letter;	/* the tube for a job after that; NULL: it is buried */
 	int64_t backoff, backoff_most;	/* ns of delay after the first try, and at most; 0: none */
 	int64_t factor;			/* by which the delay is multiplied after each try */
@@ -27,7 +27,7 @@ struct tube_settings {
 	struct limit limit;
 };
 
-/* A field that is NULL, or below 0, is not set in the file. */
+/* What the file, or a default, says. A text that is NULL is not set. */
 struct settings {
 	const char **listen;
 	size_t listens;

@@ -38,6 +38,7 @@
 #define STUCK (10 * SECOND)
 
 static struct options options;
+static const struct settings *settings;	/* with which it started */
 static int exit_status;
 
 const struct store *store = &store_sqlite;
@@ -90,16 +91,16 @@ static void end(evutil_socket_t fd, short what, void *arg)
 /* The file's settings of tubes are in force at once, all others at the next start. */
 static void reload(evutil_socket_t fd, short what, void *arg)
 {
-	struct settings *settings;
+	struct settings *new;
 
 	(void)fd;
 	(void)what;
 	(void)arg;
 	systemd_reloading();
-	settings = options.file ? settings_read(options.file) : NULL;
-	if (settings) {
-		login_read(settings->tokens);
-		settings_use(settings);
+	new = options.file ? settings_read(options.file) : NULL;
+	if (new) {
+		login_read(new->tokens);
+		settings_use(new);
 		tube_settings_changed();
 		inform("%s was read again, and its settings of tubes are in force", options.file);
 	} else if (options.file) {
@@ -166,7 +167,7 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	check_store(arg);
 	check_committer();
-	if (options.schedules)
+	if (settings->schedules)
 		schedule_tick();
 	engine->tick();
 	trace_tick();
@@ -178,8 +179,8 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 static struct tab_host tab_host(void)
 {
 	return (struct tab_host){
-		.zone = "", .node = options.node, .site = options.site,
-		.body_most = options.job_size, .shared = options_shared(options.dir),
+		.zone = "", .node = settings->node, .site = settings->site,
+		.body_most = settings->job_size, .shared = options_shared(settings->store),
 	};
 }
 
@@ -187,7 +188,7 @@ static void load(struct event_base *base)
 {
 	struct tab_host host;
 
-	store->open(options.dir, options.sync);
+	store->open(settings->store, settings->sync);
 	engine->load(base);
 	if (!tube_get("default"))
 		die("without a tube there is no service");
@@ -195,16 +196,16 @@ static void load(struct event_base *base)
 	status_start(base);
 	page_start(base);
 	take_ends(base);
-	commit_start(base, options.sync_ns);
+	commit_start(base, settings->sync_ns);
 	engine->start(base);
-	if (options.admin)
-		http_add_local(options.admin);
-	if (!options.schedules)
+	if (settings->admin)
+		http_add_local(settings->admin);
+	if (!settings->schedules)
 		return;
-	schedules_start(options.history);
-	schedule_start(base, options.history, options_shared(options.dir));
+	schedules_start(settings->history);
+	schedule_start(base, settings->history, options_shared(settings->store));
 	host = tab_host();
-	tabs_dir_start(base, options.schedules, &host);
+	tabs_dir_start(base, settings->schedules, &host);
 }
 
 static bool jobs_passed, metrics_passed;
@@ -222,9 +223,7 @@ static void add_passed(int fd, const char *name)
 
 static void open_jobs(void)
 {
-	const struct settings *settings = options.settings;
-
-	if (options.address || options.port || !settings || !settings->listens) {
+	if (options.address || options.port || !settings->listens) {
 		listen_add(socket_open(options.address,
 				       options.port ? options.port : DEFAULT_PORT));
 		return;
@@ -239,8 +238,8 @@ static void open_sockets(void)
 	systemd_sockets(add_passed);
 	if (!jobs_passed)
 		open_jobs();
-	if (!metrics_passed && options.settings && options.settings->metrics)
-		http_add(socket_open_text(options.settings->metrics));
+	if (!metrics_passed && settings->metrics)
+		http_add(socket_open_text(settings->metrics));
 }
 
 static void serve(struct event_base *base)
@@ -270,6 +269,7 @@ int main(int argc, char **argv)
 	/* An inherited SIG_IGN would hide how a child ended. */
 	signal(SIGCHLD, SIG_DFL);
 	options_read(&options, argc, argv);
+	settings = options.settings;
 	if (options.check) {
 		const struct tab_host host = tab_host();
 
@@ -280,29 +280,28 @@ int main(int argc, char **argv)
 	event_set_log_callback(event_says);
 	base = must(event_base_new());
 	take_signals(base);
-	command_start(base, options.job_size);
-	listen_start(base, options.connections);
-	http_start(base, options.job_size);
+	command_start(base, settings->job_size);
+	listen_start(base, settings->connections);
+	http_start(base, settings->job_size);
 	open_sockets();
-	if (options.user)
-		become(options.user);
-	if (options.settings && !login_read(options.settings->tokens))
+	if (settings->user)
+		become(settings->user);
+	if (!login_read(settings->tokens))
 		return 1;
-	if (options.settings)
-		settings_use(options.settings);
-	if (options_shared(options.dir)) {
+	settings_use(options.settings);
+	if (options_shared(settings->store)) {
 		store = &store_postgres;
 		engine = &engine_cluster;
 	}
-	store_lease = options.lease;
-	store_node = options.node;
-	store_job_size = options.job_size;
-	store_history = options.history;
-	store_site = options.site ? options.site : "";
+	store_lease = settings->lease;
+	store_node = settings->node;
+	store_job_size = settings->job_size;
+	store_history = settings->history;
+	store_site = settings->site ? settings->site : "";
 	load(base);
 	if (options.verbose)
 		printf("pid %d, jobs in %s\n", getpid(),
-		       options_shared(options.dir) ? "a database" : options.dir);
+		       options_shared(settings->store) ? "a database" : settings->store);
 	if (store->loaded)
 		store->loaded();
 	serve(base);

@@ -18,17 +18,21 @@
 
 #define DEFAULT_DIR "/var/lib/twheeld"
 #define DEFAULT_FILE "/etc/twheeld.conf"
-#define DEFAULT_JOB_SIZE 65535
 #define WRONG_OPTION 5
 #define TIMES_OF_CHECK 1000
-#define DEFAULT_HISTORY (30 * 86400 * SECOND)
-#define DEFAULT_LEASE (10 * SECOND)
 
 /* Bytes of a unix socket's path, with its 0 */
 #define SUN_PATH_MOST sizeof(((struct sockaddr_un *)0)->sun_path)
 
 /* Options without a letter */
 enum { TIMES = 256, JSON };
+
+/* What the command line says of settings, which goes before what the file says */
+static struct {
+	const char *store, *user;
+	int sync;			/* enum sync; below 0: nothing */
+	int64_t sync_ns, job_size;	/* bytes; below 0: nothing */
+} line = { .sync = -1, .job_size = -1 };
 
 static const char help[] =
 "Usage: twheeld [OPTIONS]\n"
@@ -71,23 +75,23 @@ static unsigned long number(const char *text, char option)
 	return value;
 }
 
-static void set_sync(struct options *options, const char *text)
+static void set_sync(const char *text)
 {
 	unsigned long ms = number(text, 'f');
 
 	if (ms > 3600000)
 		wrong("-f %s: 3600000 milliseconds are the most", text);
-	options->sync = ms ? SYNC_SOMETIMES : SYNC_ALWAYS;
-	options->sync_ns = ms * MILLISECOND;
+	line.sync = ms ? SYNC_SOMETIMES : SYNC_ALWAYS;
+	line.sync_ns = ms * MILLISECOND;
 }
 
-static void set_job_size(struct options *options, const char *text)
+static void set_job_size(const char *text)
 {
 	unsigned long bytes = number(text, 'z');
 
 	if (bytes > JOB_SIZE_MOST)
 		complain("-z %s: %d bytes are the most, and are taken", text, JOB_SIZE_MOST);
-	options->job_size = bytes > JOB_SIZE_MOST ? JOB_SIZE_MOST : bytes;
+	line.job_size = bytes > JOB_SIZE_MOST ? JOB_SIZE_MOST : bytes;
 }
 
 static void set_times(struct options *options, const char *text)
@@ -110,17 +114,17 @@ static void set_option(struct options *options, int option)
 {
 	switch (option) {
 	case 'b':
-		options->dir = optarg;
+		line.store = optarg;
 		break;
 	case 'c':
 		options->file = optarg;
 		break;
 	case 'f':
-		set_sync(options, optarg);
+		set_sync(optarg);
 		break;
 	case 'F':
-		options->sync = SYNC_NEVER;
-		options->sync_ns = 0;
+		line.sync = SYNC_NEVER;
+		line.sync_ns = 0;
 		break;
 	case 'l':
 		options->address = optarg;
@@ -129,10 +133,10 @@ static void set_option(struct options *options, int option)
 		set_port(options, optarg);
 		break;
 	case 'u':
-		options->user = optarg;
+		line.user = optarg;
 		break;
 	case 'z':
-		set_job_size(options, optarg);
+		set_job_size(optarg);
 		break;
 	case 't':
 		options->check = optarg;
@@ -184,32 +188,9 @@ static void read_file(struct options *options)
 {
 	if (!options->file && access(DEFAULT_FILE, F_OK) == 0)
 		options->file = DEFAULT_FILE;
-	if (!options->file)
-		return;
-	options->settings = settings_read(options->file);
+	options->settings = options->file ? settings_read(options->file) : settings_parse("", "");
 	if (!options->settings)
 		die("%s must be put right first", options->file);
-}
-
-static void add_file(struct options *options, const struct settings *settings)
-{
-	if (!options->dir)
-		options->dir = settings->store;
-	if (!options->user)
-		options->user = settings->user;
-	if (options->job_size < 0)
-		options->job_size = settings->job_size;
-	options->connections = settings->connections;
-	options->schedules = settings->schedules;
-	options->node = settings->node;
-	options->site = settings->site;
-	options->admin = settings->admin;
-	options->history = settings->history;
-	options->lease = settings->lease;
-	if (options->sync < 0) {
-		options->sync = settings->sync;
-		options->sync_ns = settings->sync_ns;
-	}
 }
 
 /* The host's name; characters that a tube's name can't have become hyphens. */
@@ -234,64 +215,59 @@ bool options_shared(const char *where)
 }
 
 /* The default: in systemd's RuntimeDirectory=, or else beside the jobs */
-static const char *admin_path(const struct options *options)
+static const char *admin_path(const struct settings *settings)
 {
 	const char *dir = getenv("RUNTIME_DIRECTORY");
 	char *path;
 
-	if (!dir && options_shared(options->dir)) {
-		if (!options->schedules)
+	if (!dir && options_shared(settings->store)) {
+		if (!settings->schedules)
 			return NULL;
 		die("with a database there is no folder for its socket: set admin = \"/...\"");
 	}
-	if (asprintf(&path, "%s/admin", dir ? dir : options->dir) < 0)
+	if (asprintf(&path, "%s/admin", dir ? dir : settings->store) < 0)
 		must(NULL);
 	/* Too long a path is an error only where there are schedules. */
-	return options->schedules || strlen(path) < SUN_PATH_MOST ? path : NULL;
+	return settings->schedules || strlen(path) < SUN_PATH_MOST ? path : NULL;
 }
 
 /* An empty name would be the root folder. */
-static void check_dir(const struct options *options)
+static void check_store(const char *store)
 {
-	if (!*options->dir)
+	if (!*store)
 		die("-b and --store want a folder or a database, and got an empty word");
-	if (strstr(options->dir, "://") && !options_shared(options->dir))
-		die("%s: the only databases are postgresql://...", options->dir);
+	if (strstr(store, "://") && !options_shared(store))
+		die("%s: the only databases are postgresql://...", store);
 }
 
-static void add_defaults(struct options *options)
+static void complete(struct settings *settings, bool check)
 {
-	if (!options->dir)
-		options->dir = getenv("STATE_DIRECTORY");
-	if (!options->dir)
-		options->dir = DEFAULT_DIR;
-	check_dir(options);
-	if (options->job_size < 0)
-		options->job_size = DEFAULT_JOB_SIZE;
-	if (options->connections < 0)
-		options->connections = INT32_MAX;
-	if (options->sync < 0)
-		options->sync = SYNC_ALWAYS;
-	if (options->lease < 0)
-		options->lease = DEFAULT_LEASE;
-	if (options->history < 0)
-		options->history = DEFAULT_HISTORY;
-	if (!options->admin && !options->check)
-		options->admin = admin_path(options);
-	if (!options->node)
-		options->node = host_name();
+	if (line.store)
+		settings->store = line.store;
+	if (line.user)
+		settings->user = line.user;
+	if (line.job_size >= 0)
+		settings->job_size = line.job_size;
+	if (line.sync >= 0) {
+		settings->sync = line.sync;
+		settings->sync_ns = line.sync_ns;
+	}
+	if (!settings->store)
+		settings->store = getenv("STATE_DIRECTORY");
+	if (!settings->store)
+		settings->store = DEFAULT_DIR;
+	check_store(settings->store);
+	if (!settings->admin && !check)
+		settings->admin = admin_path(settings);
+	if (!settings->node)
+		settings->node = host_name();
 }
 
 /** options_read - read the command line and the file; ends the program if one is wrong */
 void options_read(struct options *options, int argc, char **argv)
 {
-	*options = (struct options){
-		.sync = -1, .job_size = -1, .connections = -1, .log_size = 10485760,
-		.history = -1, .lease = -1, .check_times = 5,
-	};
+	*options = (struct options){ .log_size = 10485760, .check_times = 5 };
 	read_line(options, argc, argv);
 	read_file(options);
-	if (options->settings)
-		add_file(options, options->settings);
-	add_defaults(options);
+	complete(options->settings, options->check);
 }

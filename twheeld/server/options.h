@@ -8,18 +8,13 @@
 #include "jobs/settings.h"
 
 struct options {
-	const char *dir, *address, *port, *user, *file;
-	int sync;			/* enum sync; below 0: not set */
-	int64_t sync_ns;
-	int64_t job_size, connections;
+	const char *address, *port, *file;
 	const char *check;		/* -t: a tab to check, instead of serving */
 	int check_times;
 	bool check_json;
-	const char *schedules, *node, *site, *admin;
-	int64_t history, lease;
 	int log_size;
 	int verbose;
-	struct settings *settings;		/* NULL: there is no file */
+	struct settings *settings;	/* of line and file; or defaults */
 };
 
 bool options_shared(const char *where);
