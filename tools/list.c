@@ -16,8 +16,6 @@ static bool as_json;
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	(void)arg;
-	(void)state;
 	if (key != 'j')
 		return ARGP_ERR_UNKNOWN;
 	as_json = true;

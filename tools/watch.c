@@ -66,7 +66,6 @@ static const struct argp argp = {
 
 static void end(int nr)
 {
-	(void)nr;
 	ended = 1;
 }
 

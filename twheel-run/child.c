@@ -79,8 +79,6 @@ static void output(evutil_socket_t fd, short what, void *arg)
 {
 	struct child *child = arg;
 
-	(void)fd;
-	(void)what;
 	if (take_output(child) == 0)
 		event_del(child->output);
 }
@@ -142,8 +140,6 @@ static void timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct child *child = arg;
 
-	(void)fd;
-	(void)what;
 	if (child->ending) {
 		kill(-child->pid, SIGKILL);
 		return;

@@ -105,7 +105,6 @@ static void happened(struct bufferevent *server, short what, void *arg)
 	struct link *link = arg;
 	int error = EVUTIL_SOCKET_ERROR();
 
-	(void)server;
 	if (what & BEV_EVENT_CONNECTED)
 		came_up(link);
 	else if (what & BEV_EVENT_EOF)
@@ -297,8 +296,6 @@ static void timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct link *link = arg;
 
-	(void)fd;
-	(void)what;
 	if (link->server)
 		link_break(link, "the server does not answer");
 	else

@@ -32,18 +32,12 @@ static void for_each(void (*fn)(struct slot *slot))
 
 static void no_grace(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
-	(void)what;
-	(void)arg;
 	for_each(slot_give_up);
 	loop_set(last, options.kill_after + LAST_WORDS);
 }
 
 static void too_late(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
-	(void)what;
-	(void)arg;
 	for (unsigned int i = 0; i < options.at_a_time; i++)
 		if (slot_forsake(slots[i]))
 			status = 1;
@@ -71,7 +65,6 @@ static void ask_for_time(void)
 /* The second signal is one of somebody who does not want to wait. */
 static void stop(evutil_socket_t fd, short what, void *arg)
 {
-	(void)arg;
 	if (stopping) {
 		no_grace(fd, what, NULL);
 		return;
@@ -84,9 +77,6 @@ static void stop(evutil_socket_t fd, short what, void *arg)
 
 static void child_changed(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
-	(void)what;
-	(void)arg;
 	child_reap();
 }
 

@@ -259,7 +259,6 @@ static void watched(struct slot *slot, struct reply *reply)
 
 static void ignored(struct slot *slot, struct reply *reply)
 {
-	(void)reply;
 	slot->ignored = true;
 }
 
@@ -351,7 +350,6 @@ static void was_touched(struct slot *slot, struct reply *reply)
 /* Of a job that is not this one's any more, the verdict learns. Without the note, that is told. */
 static void was_noted(struct slot *slot, struct reply *reply)
 {
-	(void)reply;
 	slot->noted = true;
 }
 
@@ -440,8 +438,6 @@ static void time_to_touch(evutil_socket_t fd, short what, void *arg)
 {
 	struct slot *slot = arg;
 
-	(void)fd;
-	(void)what;
 	slot->touch = true;
 	next(slot);
 }
@@ -450,8 +446,6 @@ static void go_on(evutil_socket_t fd, short what, void *arg)
 {
 	struct slot *slot = arg;
 
-	(void)fd;
-	(void)what;
 	slot->paused = false;
 	next(slot);
 }

@@ -17,7 +17,7 @@ fuzzer() {
 	read -ra glib <<<"$(pkg-config --cflags --libs glib-2.0)"
 	must "the fuzzer '$1' builds" tests/harness/compile "$out/fuzz-$1" "$folder/$1.c" "${@:2}" -- \
 		clang -std=gnu11 -D_GNU_SOURCE -Itests/harness -Itwheeld -g -O1 -Wall -Wextra -Werror \
-		-Dfuzz_one_input=LLVMFuzzerTestOneInput -DTAB_LINE_MOST=600 \
+		-Wno-unused-parameter -Dfuzz_one_input=LLVMFuzzerTestOneInput -DTAB_LINE_MOST=600 \
 		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 		-lconfig -lnettle -lical -licui18n -licuuc "${glib[@]}"
 }

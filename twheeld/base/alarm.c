@@ -64,9 +64,6 @@ static void expired(evutil_socket_t fd, short what, void *arg)
 {
 	int ret;
 
-	(void)fd;
-	(void)what;
-	(void)arg;
 	ret = twheel_run_once(wheel, 0);
 	if (ret < 0 && ret != -EINTR)
 		die("timers can't be read: %s", strerror(-ret));

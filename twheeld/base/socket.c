@@ -169,8 +169,6 @@ void socket_say(int fd, const char *whom)
 
 static void enable(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
-	(void)what;
 	evconnlistener_enable(arg);
 }
 
@@ -179,7 +177,6 @@ static void refused(struct evconnlistener *listener, void *arg)
 {
 	static const struct timeval soon = { 0, 100000 };
 
-	(void)arg;
 	evconnlistener_disable(listener);
 	if (event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, enable, listener,
 			    &soon) < 0)

@@ -185,8 +185,6 @@ static void await(void)
 
 static void readable(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
-	(void)arg;
 	if (what & EV_TIMEOUT)
 		holidays_child_stop();
 	if (!take()) {

@@ -503,9 +503,6 @@ static void pump(void)
 
 static void take_turns(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
-	(void)what;
-	(void)arg;
 	pump();
 }
 
@@ -541,8 +538,6 @@ static void settle(struct schedule *schedule)
 static void expired(struct twheel *tw, struct twheel_timer *timer,
 		    const struct twheel_event *event)
 {
-	(void)tw;
-	(void)event;
 	settle(container_of(timer, struct schedule, timer));
 	/* Other schedules are due at the same time: collect them first. */
 	event_active(turn, EV_TIMEOUT, 0);
@@ -706,7 +701,6 @@ static const char *after_of(void *unused, const char *name)
 {
 	const struct schedule *schedule = schedule_find(name);
 
-	(void)unused;
 	return schedule && schedule->definition && schedule->reading == reading ?
 		schedule->definition->after : NULL;
 }

@@ -50,9 +50,6 @@ static void look(evutil_socket_t fd, short what, void *arg)
 {
 	struct stat st;
 
-	(void)fd;
-	(void)what;
-	(void)arg;
 	if (stat(folder, &st) == 0 &&
 	    (st.st_ino != was_read.st_ino || st.st_dev != was_read.st_dev))
 		read_soon();
@@ -124,9 +121,6 @@ void tabs_dir_read_again(void (*done)(void))
 
 static void changed_before(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
-	(void)what;
-	(void)arg;
 	begin();
 }
 
@@ -164,8 +158,6 @@ static void changed(evutil_socket_t fd, short what, void *arg)
 	ssize_t got = read(fd, events, sizeof(events));
 	bool now = false;
 
-	(void)what;
-	(void)arg;
 	for (ssize_t at = 0; at < got;) {
 		struct inotify_event *event = (struct inotify_event *)(events + at);
 

@@ -96,7 +96,6 @@ static void set_wrong(const char *path, unsigned int line, size_t column, const 
 
 static void wrong(struct tab_reader *reader, unsigned int line, size_t column, const char *why)
 {
-	(void)reader;
 	set_wrong(file.path, line, column, why);
 }
 
@@ -128,7 +127,6 @@ static void each(struct tab_reader *reader, struct definition *definition)
 {
 	struct line *one;
 
-	(void)reader;
 	if (count++ >= SCHEDULES_MOST) {
 		if (count == SCHEDULES_MOST + 1)
 			set_wrong(file.path, definition->line, 1,
@@ -484,9 +482,6 @@ static void slice(void)
 
 static void due(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
-	(void)what;
-	(void)arg;
 	slice();
 }
 

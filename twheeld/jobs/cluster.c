@@ -123,8 +123,6 @@ static const char *result_of(const struct request *request, const char *good)
 
 static void free_body(const void *body, size_t size, void *unused)
 {
-	(void)size;
-	(void)unused;
 	free((void *)body);
 }
 
@@ -756,19 +754,16 @@ static void do_stats_job(struct conn *conn, const struct command *cmd)
 
 static void do_peek_ready(struct conn *conn, const struct command *cmd)
 {
-	(void)cmd;
 	look(conn, 0, READY, looked);
 }
 
 static void do_peek_delayed(struct conn *conn, const struct command *cmd)
 {
-	(void)cmd;
 	look(conn, 0, DELAYED, looked);
 }
 
 static void do_peek_buried(struct conn *conn, const struct command *cmd)
 {
-	(void)cmd;
 	look(conn, 0, BURIED, looked);
 }
 
@@ -779,13 +774,11 @@ static void do_stats_tube(struct conn *conn, const struct command *cmd)
 
 static void do_stats(struct conn *conn, const struct command *cmd)
 {
-	(void)cmd;
 	count(conn, NULL, counted_all);
 }
 
 static void do_list_tubes(struct conn *conn, const struct command *cmd)
 {
-	(void)cmd;
 	count(conn, NULL, counted_names);
 }
 
@@ -799,21 +792,17 @@ static void touch(struct conn *conn, struct job *job)
 
 static enum found find(int64_t id, struct job **job)
 {
-	(void)id;
-	(void)job;
 	return NOT_THERE;
 }
 
 /* The job is the store's again. */
 static void attach(struct job *job, enum state state)
 {
-	(void)state;
 	job_forget(job);
 }
 
 static void detach(struct job *job)
 {
-	(void)job;
 }
 
 static void submit(struct op *op)
@@ -828,14 +817,12 @@ static void submit(struct op *op)
 /* The database numbers no tubes. */
 static bool tube_id(const char *name, int64_t *id)
 {
-	(void)name;
 	*id = 0;
 	return true;
 }
 
 static void tube_comes_or_goes(struct tube *tube)
 {
-	(void)tube;
 }
 
 /* Jobs that fall due */
@@ -881,9 +868,6 @@ static void promote(void)
 static void is_due(struct twheel *tw, struct twheel_timer *timer,
 		   const struct twheel_event *event)
 {
-	(void)tw;
-	(void)timer;
-	(void)event;
 	promote();
 }
 
@@ -1002,8 +986,6 @@ static bool drain(void)
 static void poll_again(struct twheel *tw, struct twheel_timer *timer,
 		       const struct twheel_event *event)
 {
-	(void)tw;
-	(void)event;
 	if (pg_polls())
 		serve_all();
 	if (draining && (!anything_reserved() || alarm_now() >= drain_until))
@@ -1019,8 +1001,6 @@ static void hinted(evutil_socket_t fd, short what, void *arg)
 	char *line = lines, *end;
 	ssize_t got;
 
-	(void)what;
-	(void)arg;
 	got = read(fd, lines + have, sizeof(lines) - 1 - have);
 	if (got <= 0)
 		return;

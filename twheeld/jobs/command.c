@@ -522,7 +522,6 @@ static void do_ignore(struct conn *conn, const struct command *cmd)
 
 static void do_list_tube_used(struct conn *conn, const struct command *cmd)
 {
-	(void)cmd;
 	conn_printf(conn, "USING %s\r\n", conn->use->name);
 }
 
@@ -530,7 +529,6 @@ static void do_list_tubes_watched(struct conn *conn, const struct command *cmd)
 {
 	struct evbuffer *text = must(evbuffer_new());
 
-	(void)cmd;
 	evbuffer_add_printf(text, "---\n");
 	for (size_t i = 0; i < conn->watch_count; i++)
 		evbuffer_add_printf(text, "- %s\n", conn->watches[i]->tube->name);
@@ -539,7 +537,6 @@ static void do_list_tubes_watched(struct conn *conn, const struct command *cmd)
 
 static void do_quit(struct conn *conn, const struct command *cmd)
 {
-	(void)cmd;
 	conn->state = CLOSING;
 }
 

@@ -152,8 +152,6 @@ static void waited(struct twheel *tw, struct twheel_timer *timer,
 {
 	struct conn *conn = container_of(timer, struct conn, timer);
 
-	(void)tw;
-	(void)event;
 	if (conn->state == COMMITTING) {
 		on_late(conn);
 		return;
@@ -544,7 +542,6 @@ static void readable(evutil_socket_t fd, short what, void *arg)
 	struct conn *conn = arg;
 	ssize_t got;
 
-	(void)what;
 	got = read(fd, piece, sizeof(piece));
 	if (got > 0 && evbuffer_add(conn->in, piece, got) < 0)
 		must(NULL);
@@ -563,7 +560,6 @@ static void hung(evutil_socket_t fd, short what, void *arg)
 	struct pollfd poll_fd = { .fd = fd, .events = POLLRDHUP };
 	struct conn *conn = arg;
 
-	(void)what;
 	conn->hung = poll(&poll_fd, 1, 0) > 0 && poll_fd.revents;
 	if (conn->hung)
 		run(conn);
@@ -571,8 +567,6 @@ static void hung(evutil_socket_t fd, short what, void *arg)
 
 static void writable(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
-	(void)what;
 	run(arg);
 }
 
@@ -588,9 +582,6 @@ static void run_all(evutil_socket_t fd, short what, void *arg)
 	static const struct timeval next_time;
 	int64_t until = alarm_now() + TURNS;
 
-	(void)fd;
-	(void)what;
-	(void)arg;
 	/* Clients that are added meanwhile come after the others were served. */
 	while (runnable) {
 		struct conn *conn = runnable;

@@ -25,8 +25,6 @@ static uint64_t put_count;
 static void expired(struct twheel *tw, struct twheel_timer *timer,
 		    const struct twheel_event *event)
 {
-	(void)tw;
-	(void)event;
 	engine->expired(container_of(timer, struct job, timer));
 }
 

@@ -202,7 +202,6 @@ static void do_peek_delayed(struct conn *conn, const struct command *cmd)
 	struct job *job;
 	enum found found = first_delayed(conn->use, &begin, &job);
 
-	(void)cmd;
 	show(conn, found, job);
 }
 
@@ -212,7 +211,6 @@ static void do_peek_buried(struct conn *conn, const struct command *cmd)
 	struct job *job;
 	enum found found = first_buried(conn->use, &begin, &job);
 
-	(void)cmd;
 	show(conn, found, job);
 }
 
@@ -570,7 +568,6 @@ static void do_list_tubes(struct conn *conn, const struct command *cmd)
 	size_t count;
 	struct tube **list = tube_list(&count);
 
-	(void)cmd;
 	evbuffer_add_printf(text, "---\n");
 	for (size_t i = 0; i < count; i++)
 		evbuffer_add_printf(text, "- %s\n", list[i]->name);
@@ -585,7 +582,6 @@ static void do_stats(struct conn *conn, const struct command *cmd)
 	size_t tubes;
 	struct tube **list = tube_list(&tubes);
 
-	(void)cmd;
 	for (size_t i = 0; i < tubes; i++) {
 		for (int state = 0; state < STATES; state++)
 			count[state] += list[i]->count[state];
@@ -639,7 +635,6 @@ static void tube_begins(struct tube *tube)
 
 static void forgotten(struct op *op)
 {
-	(void)op;
 }
 
 /*
@@ -745,7 +740,6 @@ static void load(struct event_base *base)
 
 static void start(struct event_base *base)
 {
-	(void)base;
 	window_start();
 }
 

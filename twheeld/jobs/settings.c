@@ -185,7 +185,6 @@ static bool take_tube_name(const config_setting_t *setting, const struct key *ke
 {
 	const char *text = text_of(setting);
 
-	(void)key;
 	*(const char **)to = text;
 	return tube_name_ok(text, strlen(text)) ||
 		wrong(setting, "'%s' can't be the name of a tube", text);
@@ -200,7 +199,6 @@ static bool is_address(const config_setting_t *setting, const char *text)
 
 static bool take_address(const config_setting_t *setting, const struct key *key, void *to)
 {
-	(void)key;
 	*(const char **)to = text_of(setting);
 	return is_address(setting, text_of(setting));
 }
@@ -210,7 +208,6 @@ static bool take_listen(const config_setting_t *setting, const struct key *key, 
 	struct settings *settings = to;
 	bool fine = true;
 
-	(void)key;
 	settings->listens = config_setting_length(setting);
 	if (!settings->listens)
 		return wrong(setting, "listen has no address; without it, it is port 11300");
@@ -229,7 +226,6 @@ static bool take_sync(const config_setting_t *setting, const struct key *key, vo
 	struct settings *settings = to;
 	const char *text = text_of(setting);
 
-	(void)key;
 	settings->sync = strcmp(text, "never") ? SYNC_ALWAYS : SYNC_NEVER;
 	if (!strcmp(text, "never") || !strcmp(text, "always"))
 		return true;
@@ -248,7 +244,6 @@ static bool take_limits(const config_setting_t *setting, const struct key *key, 
 		{ 0 }
 	};
 
-	(void)key;
 	return take_group(setting, keys, to);
 }
 
@@ -260,7 +255,6 @@ static bool take_metrics(const config_setting_t *setting, const struct key *key,
 		{ 0 }
 	};
 
-	(void)key;
 	return take_group(setting, keys, to);
 }
 
@@ -270,7 +264,6 @@ static bool take_pattern(const config_setting_t *setting, const struct key *key,
 {
 	const char *name = text_of(setting);
 
-	(void)key;
 	*(const char **)to = name;
 	return (*name && strlen(name) <= TUBE_NAME_MAX &&
 		!name[strspn(name, TUBE_NAME_CHARS "*?[]!^")]) ||
@@ -281,7 +274,6 @@ static bool take_unique(const config_setting_t *setting, const struct key *key, 
 {
 	bool unique = !strcmp(text_of(setting), "body");
 
-	(void)key;
 	*(bool *)to = unique;
 	return unique || !strcmp(text_of(setting), "no") ||
 		wrong(setting, "unique is \"body\" or \"no\"");
@@ -294,7 +286,6 @@ static bool take_backoff(const config_setting_t *setting, const struct key *key,
 {
 	struct tube_settings *tube = to;
 
-	(void)key;
 	return (duration_range(text_of(setting), 0, &tube->backoff, &tube->backoff_most) &&
 		tube->backoff) ||
 		wrong(setting, "backoff is a time, or two as in \"2s..1h\", the longer one last: "
@@ -314,7 +305,6 @@ static bool take_rate(const config_setting_t *setting, const struct key *key, vo
 	int64_t ns = 0;
 	char *end;
 
-	(void)key;
 	count = strtoll(text, &end, 10);
 	if (isdigit((unsigned char)*text) && *end == '/' && count > 0) {
 		snprintf(time, sizeof(time), "%s%s", isdigit((unsigned char)end[1]) ? "" : "1",
@@ -371,7 +361,6 @@ static bool take_tubes(const config_setting_t *setting, const struct key *key, v
 	struct settings *settings = to;
 	bool fine = true;
 
-	(void)key;
 	settings->tube_count = config_setting_length(setting);
 	settings->tubes = must(calloc(settings->tube_count + 1, sizeof(*settings->tubes)));
 	for (size_t i = 0; i < settings->tube_count; i++)

@@ -22,8 +22,6 @@ static void unpaused(struct twheel *tw, struct twheel_timer *timer,
 {
 	struct tube *tube = container_of(timer, struct tube, unpause);
 
-	(void)tw;
-	(void)event;
 	tube->pause = 0;
 	engine->serve(tube);
 }
@@ -33,8 +31,6 @@ static void serve_again(struct twheel *tw, struct twheel_timer *timer,
 {
 	struct tube *tube = container_of(timer, struct tube, again);
 
-	(void)tw;
-	(void)event;
 	tube->again_at = 0;
 	engine->serve(tube);
 }

@@ -75,9 +75,6 @@ static void fill(void)
 static void fill_more(struct twheel *tw, struct twheel_timer *expired,
 		      const struct twheel_event *event)
 {
-	(void)tw;
-	(void)expired;
-	(void)event;
 	fill();
 }
 
@@ -115,7 +112,6 @@ static void add_due(struct job *job, void *arg)
 
 static void leave_memory(struct job *job, void *arg)
 {
-	(void)arg;
 	if (!holds(job) || job->deadline <= end.ord)
 		return;
 	heap_remove(&job->tube->delayed, &job->node);

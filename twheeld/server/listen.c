@@ -39,17 +39,12 @@ static void pause_all(void)
 
 static void again(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
-	(void)what;
-	(void)arg;
 	for (struct listener *one = listeners; one; one = one->next)
 		event_add(one->event, NULL);
 }
 
 static void connected(evutil_socket_t fd, short what, void *arg)
 {
-	(void)what;
-	(void)arg;
 	for (int i = 0; i < 64; i++) {
 		int client;
 

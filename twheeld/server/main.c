@@ -64,17 +64,12 @@ static void become(const char *name)
 
 static void drain(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
-	(void)what;
-	(void)arg;
 	__atomic_store_n(&store_refuses, true, __ATOMIC_RELAXED);
 	command_drain();
 }
 
 static void end(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
-	(void)what;
 	/*
 	 * Where other servers go on, clients keep their jobs until they are done; a second signal
 	 * ends.
@@ -93,9 +88,6 @@ static void reload(evutil_socket_t fd, short what, void *arg)
 {
 	struct settings *new;
 
-	(void)fd;
-	(void)what;
-	(void)arg;
 	systemd_reloading();
 	new = options.file ? settings_read(options.file) : NULL;
 	if (new) {
@@ -114,7 +106,6 @@ static void reload(evutil_socket_t fd, short what, void *arg)
 /* A signal during the start, which may wait for a disk or database, or remake tables for hours. */
 static void end_at_once(int number)
 {
-	(void)number;
 	_exit(0);
 }
 
@@ -163,8 +154,6 @@ static void check_committer(void)
 
 static void tick(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
-	(void)what;
 	check_store(arg);
 	check_committer();
 	if (settings->schedules)

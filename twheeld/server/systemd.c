@@ -53,9 +53,6 @@ void systemd_sockets(void (*each)(int fd, const char *name))
 
 static void alive(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
-	(void)what;
-	(void)arg;
 	sd_notify(0, "WATCHDOG=1");
 }
 

@@ -202,7 +202,6 @@ static void *committer(void *unused)
 	int64_t took = 0, sync_at = 0;
 	size_t clients = 0;
 
-	(void)unused;
 	while (!to_stop()) {
 		struct op *ops = next_ops(clients, took, sync_at);
 		int64_t begin_at = commit_now();
@@ -229,8 +228,6 @@ static void report(evutil_socket_t fd, short what, void *arg)
 	struct op *ops;
 	uint64_t count;
 
-	(void)what;
-	(void)arg;
 	if (read(fd, &count, sizeof(count)) < 0)
 		return;
 	pthread_mutex_lock(&lock);

@@ -908,7 +908,6 @@ static void write_ops(struct op *ops)
 
 static void start(int64_t sync_ns)
 {
-	(void)sync_ns;
 	pg_listen();
 	pg_ask_start();
 }

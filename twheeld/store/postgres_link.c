@@ -38,8 +38,6 @@ static __thread struct pg_link *used;
 
 static void ignore(void *arg, const PGresult *notice)
 {
-	(void)arg;
-	(void)notice;
 }
 
 /* Wait until all is sent and the answer is there; false: it takes too long. */

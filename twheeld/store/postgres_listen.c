@@ -204,7 +204,6 @@ static void serve(void)
 
 static void *listener(void *unused)
 {
-	(void)unused;
 	pg_use(&hearer);
 	for (;;) {
 		if (connect_listener()) {

@@ -115,9 +115,6 @@ bool wal_checkpoint(struct sqlite3 *db, int mode)
 
 static int committed(void *arg, struct sqlite3 *db, const char *name, int count)
 {
-	(void)arg;
-	(void)db;
-	(void)name;
 	frames = count;
 	return SQLITE_OK;
 }

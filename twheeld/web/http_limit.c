@@ -79,8 +79,6 @@ static void look_later(evutil_socket_t fd, short what, void *arg)
 {
 	struct http_limit *limit = arg;
 
-	(void)fd;
-	(void)what;
 	if (limit->count)
 		look(limit);
 }
@@ -92,7 +90,6 @@ static void first_bytes(struct evbuffer *in, const struct evbuffer_cb_info *info
 		TWHEELD_VERSION "): take the twheel of that version, too\"}\n";
 	unsigned char first = 0;
 
-	(void)info;
 	evbuffer_copyout(in, &first, 1);
 	evbuffer_remove_cb(in, first_bytes, arg);
 	if (islower(first))

@@ -162,8 +162,6 @@ static void readable(struct bufferevent *bev, void *arg)
 
 static void closed(struct bufferevent *bev, short what, void *arg)
 {
-	(void)bev;
-	(void)what;
 	refuse(arg, HTTP_SERVUNAVAIL, "the server ends");
 }
 

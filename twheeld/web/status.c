@@ -221,9 +221,6 @@ static void ask_runs(evutil_socket_t fd, short what, void *arg)
 	struct schedule *first = runs_next, *one = first;
 	struct schedule **schedules = must(calloc(most, sizeof(*schedules)));
 
-	(void)fd;
-	(void)what;
-	(void)arg;
 	for (; one && asked->count < most; one = one->hash.next)
 		schedules[asked->count++] = schedule_hold(one);
 	qsort(schedules, asked->count, sizeof(*schedules), compare_ids);
@@ -550,9 +547,6 @@ static void go_on(evutil_socket_t fd, short what, void *arg)
 	static const struct timeval now, patience = { PATIENCE / SECOND, 0 };
 	int64_t until = commit_now() + TURN;
 
-	(void)fd;
-	(void)what;
-	(void)arg;
 	while (began && step()) {
 		if (waits() || commit_now() >= until) {
 			event_add(turn, waits() ? &patience : &now);
