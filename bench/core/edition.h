@@ -71,9 +71,6 @@ struct edition {
 	void *(*alloc)(size_t bytes, size_t align);
 };
 
-#ifdef __cplusplus
-extern "C"
-#endif
 __attribute__((visibility("default"))) struct edition *bench_edition(void);
 
 #endif /* EDITION_H */
