@@ -23,11 +23,6 @@ static inline ktime_t ktime_get_with_offset(enum tk_offsets offset)
 	       offset == TK_OFFS_BOOT ? host_boottime : host_tai;
 }
 
-static inline ktime_t ktime_get_boottime(void)
-{
-	return host_boottime;
-}
-
 static inline ktime_t ktime_get_real(void)
 {
 	return host_real;
