@@ -35,7 +35,8 @@ class Client:
 
 
 class Conversation:
-    '''One, by a seed. Its times are long: nothing falls due while it lasts.'''
+    '''One, by a seed. Its times are days and more: nothing falls due while it lasts, however slow the
+    machine is.'''
 
     def __init__(self, pair, seed):
         self.pair, self.random = pair, random.Random(seed)
@@ -68,10 +69,10 @@ class Conversation:
         return self.one(*NUMBERS) if self.chance(30) else self.random.randrange(5)
 
     def delay(self):
-        return self.one(0, 0, 0, 0, 100, 200, 1000, 2**31, 2**32 - 1)
+        return self.one(0, 0, 0, 0, 10**5, 2 * 10**5, 10**6, 2**31, 2**32 - 1)
 
     def ttr(self):
-        return self.one(100, 1000, 10**6, 2**32 - 1)
+        return self.one(10**5, 10**6, 10**7, 2**32 - 1)
 
     def body(self):
         kind = self.random.randrange(20)
@@ -229,7 +230,7 @@ class Conversation:
 
     def do_pause(self):
         tube = self.one(*TUBES[1:])
-        got = self.say(self.idle(), b'pause-tube ', tube, b' ', self.one(0, 0, 1000), END)
+        got = self.say(self.idle(), b'pause-tube ', tube, b' ', self.one(0, 0, 10**5), END)
         if database.shared() and got == [['PAUSED']]:
             # There, a tube is paused still when nobody has used it meanwhile.
             for side in self.pair.sides:
