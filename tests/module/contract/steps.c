@@ -309,6 +309,10 @@ static void test_steps(void)
 	struct wheel *w, *last = wheels + ARRAY_SIZE(wheels);
 	__u64 cascaded = module_counter("cascaded"), last_time;
 
+	if (small_world()) {
+		tap_skip("levels reach 16 s there, and ten years are as many turns as take hours");
+		return;
+	}
 	waiting = epoll_create1(EPOLL_CLOEXEC);
 	wall_save();
 	for (w = wheels; w < last; w++)
