@@ -231,7 +231,7 @@ static void gone(struct thing *thing)
 
 /*
  * Within a long tick, at whose end another one is due: what is due now does not wait for
- * that. If it did, five in a row took more than four ticks.
+ * that. If it did, twelve in a row took more than eleven ticks.
  */
 static void test_due_now(void)
 {
@@ -243,15 +243,15 @@ static void test_due_now(void)
 		return;
 	EXPECT_EQ(start(fresh(0), 100 * MSEC, 300 * MSEC), 0);
 	begun = now(CLOCK_MONOTONIC);
-	for (i = 0; i < 5; i++) {
+	for (i = 0; i < 12; i++) {
 		EXPECT_EQ(start(thing, 0, 0), 0);
 		EXPECT_TRUE(WAIT_FOR(LOAD(thing->ends) == 2 * i + 1));
 		EXPECT_EQ(start(thing, HOUR, 0), 0);
 		EXPECT_EQ(run_now(thing), 0);
 		EXPECT_TRUE(WAIT_FOR(LOAD(thing->ends) == 2 * i + 2));
 	}
-	EXPECT_TRUE(now(CLOCK_MONOTONIC) - begun < 4 * SEC);
-	EXPECT_EQ(thing->runs, 10);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) - begun < 8 * SEC);
+	EXPECT_EQ(thing->runs, 24);
 	free_pool();
 }
 
@@ -884,11 +884,11 @@ static void test_take(void)
 	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, 5 * MSEC), 0);
 	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= before + 5 * MSEC);
 	EXPECT_EQ(start(fresh(0), 5 * MSEC, 0), 0);
-	EXPECT_TRUE(!readable(twheel_pool_fd(pool), 0));
+	EXPECT_TRUE(!readable(twheel_pool_fd(pool), 0) || now(CLOCK_MONOTONIC) >= before + 10 * MSEC);
 	EXPECT_EQ(twheel_pool_take(pool, tasks, 10, -1), 1);
 	EXPECT_TRUE(tasks[0] == &things[0].task && now(CLOCK_MONOTONIC) >= before + 10 * MSEC);
 	EXPECT_EQ(start(&things[0], 0, 0), 0, "in no pool any more");
-	EXPECT_TRUE(readable(twheel_pool_fd(pool), 1000));
+	EXPECT_TRUE(readable(twheel_pool_fd(pool), PATIENCE_MS));
 	EXPECT_EQ(cancel_task(&things[0]), 0);
 	EXPECT_EQ(things[0].ends, 1, "and none when it was taken");
 	/* Whatever others make of the descriptor */
