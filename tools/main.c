@@ -20,8 +20,6 @@ static const struct {
 	{ "top", cmd_top, "the same as it changes" },
 	{ "stats", cmd_stats, "what wheels have counted" },
 	{ "watch", cmd_watch, "what happens to timers, as it happens" },
-	{ "sleep", cmd_sleep, "wait for a time" },
-	{ "timeout", cmd_timeout, "run a program, and end it after a time" },
 	{ "jobs", cmd_jobs, "what the schedules of twheeld do" },
 	{ "put", cmd_put, "put a job in a tube of twheeld" },
 	{ "tubes", cmd_tubes, "which tubes twheeld has" },

@@ -19,7 +19,7 @@
 #define MSEC 1000000ULL
 #define SEC 1000000000ULL
 
-/* How a command ends. (timeout has statuses of its own, those of coreutils.) */
+/* How a command ends */
 enum {
 	STATUS_OK = 0,
 	STATUS_FAILED = 1,
@@ -38,9 +38,7 @@ int cmd_back(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_peek(int argc, char **argv);
 int cmd_put(int argc, char **argv);
-int cmd_sleep(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
-int cmd_timeout(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_tubes(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
@@ -64,12 +62,16 @@ struct text text_count(__u64 count);
 struct text text_user(unsigned int uid);
 void printable(char *s);
 
-/* times.c: "1.5h", "20", "inf" */
-bool parse_duration(const char *s, __u64 *ns);
-#define NO_DURATION "'%s' is no time; write it like 20 (seconds), " DURATION_EXAMPLES
+/* "1.5h", or "20", which is seconds; in ns, rounded up */
+static inline bool parse_duration(const char *s, __u64 *ns)
+{
+	int64_t value = 0;
+	bool fine = duration_parse(s, SEC, &value);
 
-/* signal_name.c: "TERM" */
-int parse_signal(const char *s);
-struct text text_signal(int nr);
+	*ns = value;
+	return fine;
+}
+
+#define NO_DURATION "'%s' is no time; write it like 20 (seconds), " DURATION_EXAMPLES
 
 #endif /* TOOL_H */

@@ -107,7 +107,6 @@ completes() {
 		got=$(complete_words twheel "$command" -- | grep -v -x -e --help | sort)
 		[ "$got" = "$want" ] || { echo "options of $command: $got"; bad=1; }
 	done
-	[ "$(complete_words twheel timeout -s KIL)" = KILL ] || { echo "no signal"; bad=1; }
 	return "$bad"
 }
 
@@ -164,156 +163,6 @@ names_stay_names() {
 	return "$bad"
 }
 
-# The status of timeout of coreutils, which is what scripts rely on
-as_coreutils() {
-	local mine=0 theirs=0
-
-	# (A shell says that it was killed. Nobody need read a pipe that is opened for both.)
-	{ timeout "$@" >/dev/null 2<>"${errors:-/dev/null}"; } 2>/dev/null || theirs=$?
-	{ "$twheel" timeout "$@" >/dev/null 2<>"${errors:-/dev/null}"; } 2>/dev/null || mine=$?
-	[ "$mine" = "$theirs" ] || { echo "status $mine, coreutils: $theirs"; return 1; }
-}
-
-# With a signal of no effect: the program ends by itself, once -v says that its time is over
-as_coreutils_told() {
-	local errors=$work/told
-
-	[ -p "$errors" ] || mkfifo "$errors"
-	# shellcheck disable=SC2016 # for the other shell
-	as_coreutils -v "$@" 0.02 bash -c 'read -r <"$1"; exit 5' bash "$errors"
-}
-
-# twheel timeout passes a signal on, and ends as the program did.
-passes_on() {
-	local status=0 pid
-
-	# shellcheck disable=SC2016 # for the other shell
-	"$twheel" timeout 100 bash -c '
-		trap "exit 9" TERM; touch "$1"; for ((i = 0; i < 500; i++)); do sleep 0.02; done' \
-		bash "$work/trapped" &
-	pid=$!
-	until [ -e "$work/trapped" ] || ! kill -0 $pid; do sleep 0.02; done
-	kill -TERM $pid
-	wait $pid || status=$?
-	[ "$status" = 9 ] || { echo "status $status"; return 1; }
-}
-
-# The program's own children are ended, too.
-ends_children() {
-	local time status
-
-	# A busy machine may need more time until there is a child.
-	for time in 0.2 2 20; do
-		status=0
-		# shellcheck disable=SC2016
-		"$twheel" timeout "$time" bash -c 'sleep 100 & echo $! >"$1"; wait' bash \
-			"$work/pid" || status=$?
-		[ "$status" = 124 ] || { echo "status $status"; return 1; }
-		[ ! -s "$work/pid" ] || break
-	done
-	timeout 20 tail --pid="$(cat "$work/pid")" -f /dev/null
-}
-
-# Where no timer can be armed, no program is begun that nothing would end.
-no_timer() {
-	local dir=$build/tests/tools/full status=0
-
-	mkdir -p "$dir" &&
-		gcc -c -Wall -Wextra -Werror -Iuserlib/include -Iuapi -o "$dir/full.o" tests/tools/full.c &&
-		make -s -C tools BUILD="$dir" LDFLAGS="-Wl,--wrap=twheel_arm $dir/full.o" "$dir/twheel" ||
-		return
-	timeout 20 "$dir/twheel" timeout 0.1 sleep 30 2>"$work/no_timer" || status=$?
-	[ "$status" = 125 ] || { echo "status $status"; return 1; }
-	grep -q 'No space left' "$work/no_timer"
-}
-
-# (A busy machine may need more time until the signal is trapped.)
-as_coreutils_interrupts() {
-	local time
-
-	for time in 0.1 1 10; do
-		as_coreutils --foreground --signal=INT "$time" \
-			bash -c 'trap "exit 3" INT; sleep 100 & wait' && return
-	done
-	return 1
-}
-
-# Not too short
-sleeps() {
-	local start=${EPOCHREALTIME/./} took
-
-	"$twheel" sleep "$@" || return
-	took=$((${EPOCHREALTIME/./} - start))
-	[ "$took" -ge 120000 ] || { echo "it slept for $took us"; return 1; }
-}
-
-# How a signal can be named, and what is the program's from where on. (Newer coreutils take
-# the two that the C library keeps for itself, 32 and 33.)
-as_coreutils_reads() {
-	local signal status=0
-
-	for signal in EXIT 0 256; do
-		as_coreutils_told -s "$signal" || { echo "for -s '$signal'"; status=1; }
-	done
-	for signal in RTMAX RTMAX-3 rtmin RTMIN+2 SIGRTMAX-30 IOT IO sigpoll STKFLT SIG9 15 143 \
-		271 200 RTMIN-1 RTMIN+99 RTMIN+ RTMAX+1 UNUSED '' -1 9999999999; do
-		as_coreutils -s "$signal" 0.02 sleep 30 || { echo "for -s '$signal'"; status=1; }
-	done
-	return $status
-}
-as_coreutils_splits() {
-	local words status=0
-
-	while read -r -a words; do
-		as_coreutils "${words[@]}" || { echo "for ${words[*]}"; status=1; }
-	done <<-EOF
-		100 -- true
-		-- 100 true
-		100 -s KILL true
-		100 --
-		--
-		100 env -- true
-		-s KILL -- 0.02 sleep 30
-	EOF
-	as_coreutils 100 '' || status=1
-	return $status
-}
-# The name is one that -s takes.
-says_which() { # SIGNAL NAME
-	local said
-
-	said=$("$twheel" timeout -v -k 0.1 -s "$1" 0.02 sleep 30 2>&1 | sed -n 1p)
-	same_text "twheel timeout: sending signal $2 to command 'sleep'" "$said"
-}
-same_text() { [ "$1" = "$2" ] || { echo "want: $1"; echo "got:  $2"; return 1; }; }
-
-timeouts() {
-	check "timeout: the time is over" as_coreutils 0.1 sleep 30
-	check "timeout: the time is over, and it ends by itself" as_coreutils_told -s 0
-	check "timeout: it ends before" as_coreutils 100 bash -c 'exit 7'
-	check "timeout: it ends by a signal" as_coreutils 100 bash -c 'kill -USR1 $$'
-	check "timeout: -s by number, -k" as_coreutils -k 0.1 -s 0 0.1 sleep 30
-	check "timeout: -s KILL" as_coreutils -s KILL 0.1 sleep 30
-	check "timeout: --signal=INT, in the foreground" as_coreutils_interrupts
-	check "timeout: --preserve-status" as_coreutils --preserve-status 0.1 sleep 30
-	check "timeout: --preserve-status of one that ends by itself" \
-		as_coreutils_told --preserve-status -s 0
-	check "timeout: no such program" as_coreutils 100 ./no-such-program
-	check "timeout: not to be run" as_coreutils 100 /
-	check "timeout: 0 is for ever" as_coreutils 0 sleep 0.2
-	check "timeout: no such signal" as_coreutils -s NOSUCH 100 true
-	check "timeout: no time" as_coreutils soon true
-	check "timeout: no program" as_coreutils 1
-	check "timeout: options of the program are its own" as_coreutils 100 bash -c 'exit 6' -s
-	check "timeout: signals are read as coreutils read them" as_coreutils_reads
-	check "timeout: what is after the time is the program's" as_coreutils_splits
-	check "timeout: -v says which signal it is" says_which 64 RTMIN+30
-	check "timeout: -v of none" says_which 0 EXIT
-	check "timeout: it passes signals on" passes_on
-	check "timeout: no timer can be armed" no_timer
-	check "timeout: the program's children are ended" ends_children
-}
-
 bench_json() {
 	"$twheel" bench -q --json >"$work/bench.json" || return
 	json_is "$work/bench.json" '.timers == 2000 and
@@ -332,9 +181,7 @@ here() {
 	check "no command: the usage, and status 2" said Usage: 2 "$twheel"
 	check "no such command" said "no command 'nosuch'" 2 "$twheel" nosuch
 	for command in $(commands); do
-		check "$command: an option that there is not" ends \
-			"$([ "$command" = timeout ] && echo 125 || echo 2)" \
-			"$twheel" "$command" --nosuch
+		check "$command: an option that there is not" ends 2 "$twheel" "$command" --nosuch
 	done
 	for command in info list top stats watch; do
 		check "$command without the module says what to do" said "$modprobe" 3 \
@@ -347,10 +194,6 @@ here() {
 	check "stats --prometheus without the module" prometheus_is "$work/metrics" \
 		'value("twheel_module_loaded") == 0'
 	check "stats: neither PID nor PID:FD" said "neither PID nor PID:FD" 2 "$twheel" stats 12:x
-	check "sleep: as long as two times" sleeps 0.1 20ms
-	check "sleep: no time" said "is no time" 2 "$twheel" sleep 1 -- -1
-	check "sleep: no kernel's wheel without the module" said "can't open a wheel" 1 \
-		env TWHEEL_BACKEND=kernel "$twheel" sleep 0
 	check "info: no other wheel, by the environment" explains kernel "allows no other wheel"
 	check "info: no such backend" explains nobody "has to be kernel or user"
 	check "jobs: too few words" said "too few words: write twheel jobs pause NAME" 2 \
@@ -361,7 +204,6 @@ here() {
 	[ -n "$quick" ] || ! on_x86_64 ||
 		check "gdb finds a wheel of the module in a machine, its slots and its timers" module_in_gdb
 	check "a full disk is noticed" said "can't print" 1 full_disk
-	timeouts
 	check "bench, in its short form" bench_json
 	check "bench says what it is" grep -q 'Wall-clock time of this machine' \
 		<("$twheel" bench -n 100)

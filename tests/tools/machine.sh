@@ -163,10 +163,6 @@ watches() {
 }
 
 waits() {
-	check "sleep, in the kernel" was sleep 0
-	check "timeout, in the kernel: the time is over" was timeout_over 124
-	check "timeout, in the kernel: it ends before" was timeout_exit 7
-	check "timeout, in the kernel: -k" was timeout_kill 137
 	check "bench, with the kernel" json bench '
 		(.results["twheel, kernel, 256 in a call"]["arm"] > 0) and
 		(.results["twheel, kernel, one in a call"]["expire and read"] > 0)'
