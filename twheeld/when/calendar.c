@@ -21,7 +21,6 @@
 #include "when/zone.h"
 
 #define SECOND 1000000000LL
-#define DAY_SECONDS 86400
 #define EVERY_MOST (36525LL * DAY_SECONDS)
 #define CLOCK_END 7258118400LL		/* 2200-01-01 */
 

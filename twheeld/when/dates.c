@@ -16,7 +16,6 @@
 #include "when/spans.h"
 #include "when/zone.h"
 
-#define DAY_SECONDS 86400
 #define SPACES " \t\r"
 
 struct dates {
@@ -230,13 +229,6 @@ bool dates_since(const struct dates *dates, int64_t when, int64_t *from)
 	return span;
 }
 
-static int64_t day_in(const struct zone *zone, int64_t when)
-{
-	int64_t clock = zone_clock(zone, when);
-
-	return (clock - (clock < 0 ? DAY_SECONDS - 1 : 0)) / DAY_SECONDS;
-}
-
 /**
  * dates_days - how many days have times that are left out, from a time on?
  * @zone: whose clock has the days
@@ -254,8 +246,8 @@ int64_t dates_days(const struct dates *dates, const struct zone *zone, int64_t f
 
 		if (span->until <= from)
 			continue;
-		first = day_in(zone, span->from > from ? span->from : from);
-		end = day_in(zone, span->until - 1);
+		first = day_of(zone_clock(zone, span->from > from ? span->from : from));
+		end = day_of(zone_clock(zone, span->until - 1));
 		first = first > counted ? first : counted + 1;
 		count += end >= first ? end - first + 1 : 0;
 		counted = end;

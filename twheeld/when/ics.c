@@ -23,7 +23,6 @@
 #include "when/ics_zones.h"
 #include "when/repeat.h"
 
-#define DAY_SECONDS 86400
 #define EVENT_MOST (64 << 10)
 #define FIRST_YEAR 1900
 #define LAST_YEAR 2199
@@ -85,16 +84,6 @@ static bool take_zone(struct reader *reader, const char *name, const struct zone
 			   why ? why : "the file does not define it");
 }
 
-static int64_t clock_of(struct icaltimetype time)
-{
-	struct tm tm = {
-		.tm_year = time.year - 1900, .tm_mon = time.month - 1, .tm_mday = time.day,
-		.tm_hour = time.hour, .tm_min = time.minute, .tm_sec = time.second,
-	};
-
-	return timegm(&tm);
-}
-
 /* @start: the event's start, whose clock a time without a zone has; NULL: it is not known yet */
 static bool take_moment(struct reader *reader, icalproperty *property, struct icaltimetype time,
 			const struct moment *start, struct moment *moment)
@@ -106,7 +95,7 @@ static bool take_moment(struct reader *reader, icalproperty *property, struct ic
 	if (time.day < 1 || time.day > icaltime_days_in_month(time.month, time.year) ||
 	    (!time.is_date && (time.hour > 24 || time.minute > 59 || time.second > 60)))
 		return wrong(reader, "the event has a date, or a time of the day, that never is");
-	*moment = (struct moment){ .date = time.is_date, .clock = clock_of(time) };
+	*moment = (struct moment){ .date = time.is_date, .clock = ics_clock(time) };
 	moment->zone = start && !start->date ? start->zone : reader->zone;
 	if (time.is_date)
 		return true;
@@ -121,11 +110,6 @@ static bool take_moment(struct reader *reader, icalproperty *property, struct ic
 static int64_t time_of(const struct moment *moment)
 {
 	return moment->zone ? zone_time(moment->zone, moment->clock) : moment->clock;
-}
-
-static int64_t day_of(int64_t clock)
-{
-	return (clock - (clock < 0 ? DAY_SECONDS - 1 : 0)) / DAY_SECONDS;
 }
 
 /* The date that a moment stands for: some programs write midnight in UTC for a date. */
@@ -157,9 +141,8 @@ static struct length length_of(const struct moment *start, struct icaldurationty
 
 static bool take_length(struct reader *reader, icalcomponent *component, struct event *event)
 {
-	icalproperty *end = icalcomponent_get_first_property(component, ICAL_DTEND_PROPERTY);
-	icalproperty *duration =
-		icalcomponent_get_first_property(component, ICAL_DURATION_PROPERTY);
+	icalproperty *end = ics_first(component, ICAL_DTEND_PROPERTY);
+	icalproperty *duration = ics_first(component, ICAL_DURATION_PROPERTY);
 	struct moment moment = event->start;
 
 	if (end && !take_moment(reader, end, icalproperty_get_dtend(end), &event->start, &moment))
@@ -225,11 +208,9 @@ static void leave_out(const struct reader *reader, struct event *event, struct m
 
 static bool take_exdates(struct reader *reader, icalcomponent *component, struct event *event)
 {
-	icalproperty *property;
 	struct moment moment;
 
-	for (property = icalcomponent_get_first_property(component, ICAL_EXDATE_PROPERTY); property;
-	     property = icalcomponent_get_next_property(component, ICAL_EXDATE_PROPERTY)) {
+	ics_each(property, component, ICAL_EXDATE_PROPERTY) {
 		if (!take_moment(reader, property, icalproperty_get_exdate(property),
 				 &event->start, &moment))
 			return false;
@@ -254,7 +235,7 @@ static int64_t last_day(const struct icalrecurrencetype *rule, const struct mome
 
 	if (icaltime_is_null_time(rule->until))
 		return LAST_REPEATED;
-	clock = clock_of(rule->until);
+	clock = ics_clock(rule->until);
 	if (rule->until.is_date)
 		clock += DAY_SECONDS - 1;
 	else if (icaltime_is_utc(rule->until) && start->zone && !start->date)
@@ -310,13 +291,9 @@ static bool take_rule(struct reader *reader, struct event *event,
 
 static bool add_rules(struct reader *reader, struct event *event, icalcomponent *component)
 {
-	icalproperty *property =
-		icalcomponent_get_first_property(component, ICAL_RRULE_PROPERTY);
-
-	if (!property)
+	if (!ics_first(component, ICAL_RRULE_PROPERTY))
 		return add(reader, event, &event->start);
-	for (; property;
-	     property = icalcomponent_get_next_property(component, ICAL_RRULE_PROPERTY)) {
+	ics_each(property, component, ICAL_RRULE_PROPERTY) {
 		struct icalrecurrencetype rule = icalproperty_get_rrule(property);
 		size_t count;
 
@@ -334,10 +311,7 @@ static bool add_rules(struct reader *reader, struct event *event, icalcomponent 
 
 static bool take_exrules(struct reader *reader, icalcomponent *component, struct event *event)
 {
-	icalproperty *property;
-
-	for (property = icalcomponent_get_first_property(component, ICAL_EXRULE_PROPERTY); property;
-	     property = icalcomponent_get_next_property(component, ICAL_EXRULE_PROPERTY)) {
+	ics_each(property, component, ICAL_EXRULE_PROPERTY) {
 		struct icalrecurrencetype rule = icalproperty_get_exrule(property);
 		size_t count;
 
@@ -374,10 +348,7 @@ static bool add_date(struct reader *reader, const struct event *event, icalprope
 
 static bool add_dates(struct reader *reader, const struct event *event, icalcomponent *component)
 {
-	icalproperty *property;
-
-	for (property = icalcomponent_get_first_property(component, ICAL_RDATE_PROPERTY); property;
-	     property = icalcomponent_get_next_property(component, ICAL_RDATE_PROPERTY))
+	ics_each(property, component, ICAL_RDATE_PROPERTY)
 		if (!add_date(reader, event, property))
 			return false;
 	return true;
@@ -406,8 +377,7 @@ static void sort(struct event *event)
 /* An event with a RECURRENCE-ID is one repetition of another event, whatever rule it has. */
 static bool add_parts(struct reader *reader, icalcomponent *component, struct event *event)
 {
-	icalproperty *property =
-		icalcomponent_get_first_property(component, ICAL_DTSTART_PROPERTY);
+	icalproperty *property = ics_first(component, ICAL_DTSTART_PROPERTY);
 
 	if (!property)
 		return wrong(reader, "the event has no DTSTART");
@@ -415,7 +385,7 @@ static bool add_parts(struct reader *reader, icalcomponent *component, struct ev
 			 &event->start) ||
 	    !take_length(reader, component, event))
 		return false;
-	if (icalcomponent_get_first_property(component, ICAL_RECURRENCEID_PROPERTY))
+	if (ics_first(component, ICAL_RECURRENCEID_PROPERTY))
 		return add(reader, event, &event->start);
 	if (!take_exdates(reader, component, event) || !take_exrules(reader, component, event))
 		return false;
@@ -449,8 +419,7 @@ static void free_array(void *array)
 
 static bool note_moved(struct reader *reader, icalcomponent *component)
 {
-	icalproperty *property =
-		icalcomponent_get_first_property(component, ICAL_RECURRENCEID_PROPERTY);
+	icalproperty *property = ics_first(component, ICAL_RECURRENCEID_PROPERTY);
 	const char *uid = icalcomponent_get_uid(component);
 	struct moment moment;
 	GArray *moved;

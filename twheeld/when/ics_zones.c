@@ -15,7 +15,6 @@
 #include "when/ics_zones.h"
 #include "when/repeat.h"
 
-#define DAY_SECONDS 86400
 #define LAST_DAY (ZONE_END / DAY_SECONDS)
 #define NAME_MOST 100
 #define RULES_BEGIN (-10 * 365)
@@ -133,11 +132,7 @@ const char *ics_misunderstood(icalcomponent *component)
 		"DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "EXRULE",
 		"RECURRENCE-ID", "TZOFFSETFROM", "TZOFFSETTO",
 	};
-	icalproperty *property;
-
-	for (property = icalcomponent_get_first_property(component, ICAL_XLICERROR_PROPERTY);
-	     property;
-	     property = icalcomponent_get_next_property(component, ICAL_XLICERROR_PROPERTY)) {
+	ics_each(property, component, ICAL_XLICERROR_PROPERTY) {
 		const char *text = icalproperty_get_xlicerror(property);
 
 		if (!text || !strncmp(text, "No value for", strlen("No value for")))
@@ -149,7 +144,8 @@ const char *ics_misunderstood(icalcomponent *component)
 	return NULL;
 }
 
-static int64_t clock_of(struct icaltimetype time)
+/** ics_clock - the seconds since 1970 that a clock shows */
+int64_t ics_clock(struct icaltimetype time)
 {
 	struct tm tm = {
 		.tm_year = time.year - 1900, .tm_mon = time.month - 1, .tm_mday = time.day,
@@ -157,11 +153,6 @@ static int64_t clock_of(struct icaltimetype time)
 	};
 
 	return timegm(&tm);
-}
-
-static int64_t day_of(int64_t clock)
-{
-	return (clock - (clock < 0 ? DAY_SECONDS - 1 : 0)) / DAY_SECONDS;
 }
 
 static bool add_change(void *arg, int64_t day)
@@ -186,7 +177,7 @@ static int64_t last_day(const struct observance *part, struct icaltimetype until
 
 	if (icaltime_is_null_time(until))
 		return LAST_DAY;
-	clock = clock_of(until);
+	clock = ics_clock(until);
 	if (until.is_date)
 		clock += DAY_SECONDS - 1;
 	else if (icaltime_is_utc(until))
@@ -208,13 +199,9 @@ static int64_t same_day(int64_t day)
 static const char *add_rules(struct observance *part, icalcomponent *component, int64_t start,
 			     int64_t *left)
 {
-	icalproperty *property =
-		icalcomponent_get_first_property(component, ICAL_RRULE_PROPERTY);
-
-	if (!property)
+	if (!ics_first(component, ICAL_RRULE_PROPERTY))
 		add_change(part, start);
-	for (; property;
-	     property = icalcomponent_get_next_property(component, ICAL_RRULE_PROPERTY)) {
+	ics_each(property, component, ICAL_RRULE_PROPERTY) {
 		struct icalrecurrencetype rule = icalproperty_get_rrule(property);
 		const char *why = repeat_check(&rule);
 
@@ -231,11 +218,9 @@ static const char *add_rules(struct observance *part, icalcomponent *component, 
 
 static const char *add_part(struct observance *part, icalcomponent *component, int64_t *left)
 {
-	icalproperty *start = icalcomponent_get_first_property(component, ICAL_DTSTART_PROPERTY);
-	icalproperty *from =
-		icalcomponent_get_first_property(component, ICAL_TZOFFSETFROM_PROPERTY);
-	icalproperty *to = icalcomponent_get_first_property(component, ICAL_TZOFFSETTO_PROPERTY);
-	icalproperty *more;
+	icalproperty *start = ics_first(component, ICAL_DTSTART_PROPERTY);
+	icalproperty *from = ics_first(component, ICAL_TZOFFSETFROM_PROPERTY);
+	icalproperty *to = ics_first(component, ICAL_TZOFFSETTO_PROPERTY);
 	struct icaltimetype time;
 	const char *why;
 
@@ -249,17 +234,18 @@ static const char *add_part(struct observance *part, icalcomponent *component, i
 	if (time.year < 1 || time.year > 2199 || time.month < 1 || time.month > 12 ||
 	    llabs(part->from) > DAY_SECONDS || llabs(part->to) > DAY_SECONDS)
 		return "its VTIMEZONE has a time or an offset that can't be";
-	part->clock = clock_of(time) - day_of(clock_of(time)) * DAY_SECONDS;
-	why = add_rules(part, component, day_of(clock_of(time)), left);
-	for (more = icalcomponent_get_first_property(component, ICAL_RDATE_PROPERTY); more && !why;
-	     more = icalcomponent_get_next_property(component, ICAL_RDATE_PROPERTY)) {
+	part->clock = ics_clock(time) - day_of(ics_clock(time)) * DAY_SECONDS;
+	why = add_rules(part, component, day_of(ics_clock(time)), left);
+	if (why)
+		return why;
+	ics_each(more, component, ICAL_RDATE_PROPERTY) {
 		time = icalproperty_get_rdate(more).time;
 		if (time.year < 1 || time.year > 2199 || time.month < 1 || time.month > 12)
 			return "its VTIMEZONE has an RDATE that can't be";
-		part->clock = clock_of(time) - day_of(clock_of(time)) * DAY_SECONDS;
-		add_change(part, day_of(clock_of(time)));
+		part->clock = ics_clock(time) - day_of(ics_clock(time)) * DAY_SECONDS;
+		add_change(part, day_of(ics_clock(time)));
 	}
-	return why;
+	return NULL;
 }
 
 static gint compare(gconstpointer a, gconstpointer b)

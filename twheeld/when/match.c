@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "when/fields.h"
+#include "when/zone.h"
 
-#define DAY_SECONDS 86400
 #define YEARS 230
 #define BIT(n) (1ULL << (n))
 

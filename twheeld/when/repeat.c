@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "when/repeat.h"
+#include "when/zone.h"
 
-#define DAY_SECONDS 86400
 #define MONTHS_OF_YEAR 12
 #define WEEK_DAYS 7
 

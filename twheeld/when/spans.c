@@ -6,8 +6,6 @@
 
 #include "when/spans.h"
 
-#define DAY_SECONDS 86400LL
-
 static bool grow(struct spans *times)
 {
 	size_t room = times->room ? 2 * times->room : 64;

@@ -9,6 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define DAY_SECONDS 86400LL
+
+/* The day, since 1970-01-01, that a clock shows */
+static inline int64_t day_of(int64_t clock)
+{
+	return (clock - (clock < 0 ? DAY_SECONDS - 1 : 0)) / DAY_SECONDS;
+}
+
 /* 1970 to 2199 on any clock, and a bit more */
 #define ZONE_FIRST (-2 * 86400LL)
 #define ZONE_END (7258118400LL + 2 * 86400)
