@@ -60,7 +60,7 @@ int64_t alarm_skew(void)
 	return alarm_now() - alarm_wall();
 }
 
-static void expired(evutil_socket_t fd, short what, void *arg)
+static void alarm_expired(evutil_socket_t fd, short what, void *arg)
 {
 	int ret;
 
@@ -124,7 +124,8 @@ void alarm_start(struct event_base *base, int64_t skew, struct alarm_past *past)
 		ret = twheel_setup(wheel, &setup);
 	if (ret < 0)
 		no_timers(ret);
-	event_add(must(event_new(base, twheel_fd(wheel), EV_READ | EV_PERSIST, expired, NULL)),
+	event_add(must(event_new(base, twheel_fd(wheel), EV_READ | EV_PERSIST, alarm_expired,
+				 NULL)),
 		  NULL);
 }
 

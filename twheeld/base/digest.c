@@ -15,7 +15,7 @@ static void add_number(struct sha256_ctx *ctx, int64_t number)
 	sha256_update(ctx, sizeof(little), (const uint8_t *)&little);
 }
 
-static int64_t end(struct sha256_ctx *ctx)
+static int64_t digest_end(struct sha256_ctx *ctx)
 {
 	uint64_t digest;
 
@@ -31,7 +31,7 @@ int64_t digest_text(const char *text, int64_t more)
 	sha256_init(&ctx);
 	sha256_update(&ctx, strlen(text), (const uint8_t *)text);
 	add_number(&ctx, more);
-	return end(&ctx);
+	return digest_end(&ctx);
 }
 
 /** digest_numbers - the digest of an array of int64_t, or of structs that are made of these */
@@ -43,5 +43,5 @@ int64_t digest_numbers(const void *numbers, size_t bytes)
 	sha256_init(&ctx);
 	for (; bytes; bytes -= sizeof(*number))
 		add_number(&ctx, *number++);
-	return end(&ctx);
+	return digest_end(&ctx);
 }

@@ -38,7 +38,7 @@ static bool is_end(const char *at)
 }
 
 /* A decimal number, in billionths; NULL: none, too large, or over nine digits of a fraction */
-static const char *take_number(const char *at, __int128 *billionths)
+static const char *duration_take_number(const char *at, __int128 *billionths)
 {
 	int64_t part = 1000000000;
 	bool some = false;
@@ -67,7 +67,7 @@ static int64_t unit_of(const char *name, size_t length)
 }
 
 /* Numbers with their units, up to the end or two dots; a fraction of 1 ns counts as 1 */
-static const char *take(const char *at, int64_t bare, int64_t *ns)
+static const char *duration_take(const char *at, int64_t bare, int64_t *ns)
 {
 	bool first = true;
 
@@ -77,7 +77,7 @@ static const char *take(const char *at, int64_t bare, int64_t *ns)
 		size_t length;
 		int64_t unit;
 
-		at = take_number(at + strspn(at, " "), &number);
+		at = duration_take_number(at + strspn(at, " "), &number);
 		if (!at)
 			return NULL;
 		length = strspn(at + strspn(at, " "), "abcdefghijklmnopqrstuvwxyz");
@@ -109,7 +109,7 @@ static const char *take(const char *at, int64_t bare, int64_t *ns)
  */
 bool duration_parse(const char *text, int64_t bare, int64_t *ns)
 {
-	const char *end = take(text, bare, ns);
+	const char *end = duration_take(text, bare, ns);
 
 	return end && !*end;
 }
@@ -117,7 +117,7 @@ bool duration_parse(const char *text, int64_t bare, int64_t *ns)
 /** duration_range - understand FIRST..LAST, or one duration, which is both */
 bool duration_range(const char *text, int64_t bare, int64_t *first, int64_t *last)
 {
-	const char *end = take(text, bare, first);
+	const char *end = duration_take(text, bare, first);
 
 	*last = *first;
 	if (end && !strncmp(end, "..", 2))

@@ -48,7 +48,7 @@ static int pending_fd;
 static struct event *readiness;
 static void (*was_read)(void);
 
-static struct holidays *find(const char *path, const char *zone)
+static struct holidays *holidays_find(const char *path, const char *zone)
 {
 	struct holidays *one;
 
@@ -59,7 +59,7 @@ static struct holidays *find(const char *path, const char *zone)
 }
 
 /* Is there room for one more file? */
-static bool fits(const char *path)
+static bool holidays_fits(const char *path)
 {
 	struct stat st;
 
@@ -117,7 +117,7 @@ static void note_before(const struct holidays *holidays)
 }
 
 /* A wrong file is kept, too, so that it is not read again for each line that names it. */
-static struct holidays *add(const char *path, const char *zone)
+static struct holidays *holidays_add(const char *path, const char *zone)
 {
 	struct holidays *one = zalloc(sizeof(*one));
 
@@ -130,7 +130,7 @@ static struct holidays *add(const char *path, const char *zone)
 }
 
 /* Take what the child has read; false: there is more to come. */
-static bool take(void)
+static bool holidays_take(void)
 {
 	struct dates_error error = { .line = 0 };
 	struct aside aside = { .error = &error };
@@ -156,11 +156,11 @@ static bool begin(const char *path, const char *zone)
 	};
 	int64_t left = DAYS_SECONDS_MOST - took / SECOND;
 
-	pending = add(path, zone);
-	if (fits(path) && left > 0) {
+	pending = holidays_add(path, zone);
+	if (holidays_fits(path) && left > 0) {
 		pending_fd = holidays_child_start(path, zone,
 						  left < DAYS_SECONDS ? left : DAYS_SECONDS);
-		return pending_fd >= 0 || !take();
+		return pending_fd >= 0 || !holidays_take();
 	}
 	pending->why = say_why(path, left > 0 ? &many : &slow);
 	pending = NULL;
@@ -171,7 +171,7 @@ static void wait_for_it(void)
 {
 	struct pollfd pollfd = { .fd = pending_fd, .events = POLLIN };
 
-	while (pending && !take())
+	while (pending && !holidays_take())
 		if (poll(&pollfd, 1, PATIENCE * 1000) == 0)
 			holidays_child_stop();
 }
@@ -183,11 +183,11 @@ static void await(void)
 	event_add(readiness, &patience);
 }
 
-static void readable(evutil_socket_t fd, short what, void *arg)
+static void holidays_readable(evutil_socket_t fd, short what, void *arg)
 {
 	if (what & EV_TIMEOUT)
 		holidays_child_stop();
-	if (!take()) {
+	if (!holidays_take()) {
 		await();
 		return;
 	}
@@ -207,10 +207,10 @@ static void readable(evutil_socket_t fd, short what, void *arg)
 bool holidays_begin(struct event_base *base, void (*done)(void), const char *path,
 		    const char *zone)
 {
-	if (find(path, zone) || !begin(path, zone))
+	if (holidays_find(path, zone) || !begin(path, zone))
 		return true;
 	was_read = done;
-	readiness = must(event_new(base, pending_fd, EV_READ, readable, NULL));
+	readiness = must(event_new(base, pending_fd, EV_READ, holidays_readable, NULL));
 	await();
 	return false;
 }
@@ -235,11 +235,11 @@ bool holidays_named(const char *path)
  */
 struct holidays *holidays_get(const char *path, const char *zone, char *why, size_t room)
 {
-	struct holidays *one = find(path, zone);
+	struct holidays *one = holidays_find(path, zone);
 
 	if (!one && begin(path, zone))
 		wait_for_it();
-	one = find(path, zone);
+	one = holidays_find(path, zone);
 	if (one->why) {
 		snprintf(why, room, "%s", one->why);
 		return NULL;

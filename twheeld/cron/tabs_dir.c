@@ -46,7 +46,7 @@ static void read_soon(void)
 }
 
 /* inotify is silent where another folder gets the name. And calendars run out. */
-static void look(evutil_socket_t fd, short what, void *arg)
+static void dir_look(evutil_socket_t fd, short what, void *arg)
 {
 	struct stat st;
 
@@ -58,7 +58,7 @@ static void look(evutil_socket_t fd, short what, void *arg)
 }
 
 /* Gives false if the folder can't be read. */
-static bool read_all(void (*done)(bool stays))
+static bool dir_read_all(void (*done)(bool stays))
 {
 	/* Watch first, so that no change during the reading is missed. */
 	watch();
@@ -75,14 +75,14 @@ static void say_read(void)
 	       counts.active + counts.paused, tabs_reader_wrong());
 }
 
-static void begin(void);
+static void dir_begin(void);
 
-static void end(void)
+static void dir_end(void)
 {
 	void (*tell)(void) = on_read;
 
 	if (again) {
-		begin();
+		dir_begin();
 		return;
 	}
 	on_read = NULL;
@@ -95,14 +95,14 @@ static void read_again(bool stays)
 	say_read();
 	if (!stays)
 		read_soon();
-	end();
+	dir_end();
 }
 
-static void begin(void)
+static void dir_begin(void)
 {
 	again = tabs_reader_goes_on();
-	if (!again && !read_all(read_again))
-		end();
+	if (!again && !dir_read_all(read_again))
+		dir_end();
 }
 
 /**
@@ -116,12 +116,12 @@ void tabs_dir_read_again(void (*done)(void))
 		return;
 	}
 	on_read = done;
-	begin();
+	dir_begin();
 }
 
 static void changed_before(evutil_socket_t fd, short what, void *arg)
 {
-	begin();
+	dir_begin();
 }
 
 /* A new file counts once it is written and closed; a new link counts at once. */
@@ -189,9 +189,9 @@ void tabs_dir_start(struct event_base *base, const char *path, const struct tab_
 	if (watch_fd < 0)
 		die("%s can't be watched: %s", path, strerror(errno));
 	soon = must(evtimer_new(base, changed_before, NULL));
-	event_add(must(event_new(base, -1, EV_PERSIST, look, NULL)), &each_so_often);
+	event_add(must(event_new(base, -1, EV_PERSIST, dir_look, NULL)), &each_so_often);
 	event_add(must(event_new(base, watch_fd, EV_READ | EV_PERSIST, changed, NULL)), NULL);
 	tabs_reader_start(base, folder, host);
-	read_all(read_first);
+	dir_read_all(read_first);
 	tabs_reader_in_slices();
 }

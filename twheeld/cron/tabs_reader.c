@@ -94,7 +94,7 @@ static void set_wrong(const char *path, unsigned int line, size_t column, const 
 		complain("further lines that are wrong are not named");
 }
 
-static void wrong(struct tab_reader *reader, unsigned int line, size_t column, const char *why)
+static void tabs_wrong(struct tab_reader *reader, unsigned int line, size_t column, const char *why)
 {
 	set_wrong(file.path, line, column, why);
 }
@@ -123,7 +123,7 @@ static int64_t tabs_dir_time(void)
 	return stat(folder, &st) ? 0 : st.st_mtim.tv_sec * SECOND + st.st_mtim.tv_nsec;
 }
 
-static void each(struct tab_reader *reader, struct definition *definition)
+static void tabs_each(struct tab_reader *reader, struct definition *definition)
 {
 	struct line *one;
 
@@ -183,7 +183,7 @@ static void open_file(const char *path)
 {
 	struct stat st;
 
-	file = (struct file){ .reader = { each, wrong }, .path = path };
+	file = (struct file){ .reader = { tabs_each, tabs_wrong }, .path = path };
 	file.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (file.fd < 0) {
 		if (errno != ENOENT || !is_link(path))

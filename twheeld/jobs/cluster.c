@@ -153,7 +153,7 @@ static struct job *own(struct found_job *found)
 	return job;
 }
 
-static void give(struct conn *conn, struct found_job *found)
+static void cluster_give(struct conn *conn, struct found_job *found)
 {
 	struct job *job;
 
@@ -200,7 +200,7 @@ static void took_for_tube(struct op *op)
 		tube_serve_at(tube, alarm_now() + request->again);
 	for (size_t i = 0; i < request->found; i++) {
 		if (wants(tube) && fresh(op))
-			give(tube->waiting->conn, &request->jobs[i]);
+			cluster_give(tube->waiting->conn, &request->jobs[i]);
 		else
 			hand_back(&request->jobs[i]);
 	}
@@ -226,7 +226,7 @@ static void take_for_tube(struct tube *tube, struct conn *conn)
 }
 
 /* A tube may have jobs for clients that wait. */
-static void serve(struct tube *tube)
+static void cluster_serve(struct tube *tube)
 {
 	tube->news++;
 	if (wants(tube) && !tube->taking)
@@ -250,7 +250,7 @@ static void tube_has_jobs(const char *name)
 	struct tube *tube = tube_find(name);
 
 	if (tube)
-		serve(tube);
+		cluster_serve(tube);
 }
 
 static void add_name(struct evbuffer *names, const struct tube *tube)
@@ -352,7 +352,7 @@ static void took_for(struct op *op)
 	struct conn *conn = op->conn;
 
 	if (request->found && conn->state != DEAD && fresh(op))
-		give(conn, &request->jobs[0]);
+		cluster_give(conn, &request->jobs[0]);
 	else if (request->found)
 		hand_back(&request->jobs[0]);
 	if (conn->state == COMMITTING)
@@ -415,7 +415,7 @@ static void took_job(struct op *op)
 
 	if (request->found && conn->state != DEAD && fresh(op)) {
 		conn_set_worker(conn);
-		give(conn, &request->jobs[0]);
+		cluster_give(conn, &request->jobs[0]);
 	} else if (request->found) {
 		hand_back(&request->jobs[0]);
 		reply = "NOT_FOUND";
@@ -454,7 +454,7 @@ static void kicked_job(struct op *op)
 
 static void kick_on(struct conn *conn, enum state state);
 
-static void kicked(struct op *op)
+static void cluster_kicked(struct op *op)
 {
 	struct request *request = of(op);
 	struct conn *conn = op->conn;
@@ -523,24 +523,18 @@ static void back_on(struct conn *conn)
 
 static void do_back(struct conn *conn, const struct command *cmd)
 {
-	conn->kick_left = cmd->id < UINT32_MAX ? cmd->id : UINT32_MAX;
-	conn->kicked = 0;
-	conn->back_every = cmd->pri * MILLISECOND;
-	back(conn, OP_BACK, 0);
-}
+	bool one = cmd->kind == CMD_BACK_JOB;
 
-static void do_back_job(struct conn *conn, const struct command *cmd)
-{
-	conn->kick_left = 1;
+	conn->kick_left = one ? 1 : cmd->id < UINT32_MAX ? cmd->id : UINT32_MAX;
 	conn->kicked = 0;
 	conn->back_every = cmd->pri * MILLISECOND;
-	back(conn, OP_BACK_JOB, cmd->id <= INT64_MAX ? cmd->id : 0);
+	back(conn, one ? OP_BACK_JOB : OP_BACK, one && cmd->id <= INT64_MAX ? cmd->id : 0);
 }
 
 /* Kick one piece, then the next. The job that is kicked first goes to the client that waits. */
 static void kick(struct conn *conn, enum state state)
 {
-	struct request *request = new_request(OP_KICK, conn, kicked);
+	struct request *request = new_request(OP_KICK, conn, cluster_kicked);
 
 	request->state = state;
 	trace_of_request(&request->op, conn->use, DEED_KICKED);
@@ -568,7 +562,7 @@ static void do_kick(struct conn *conn, const struct command *cmd)
 
 /* Looking */
 
-static void looked(struct op *op)
+static void cluster_looked(struct op *op)
 {
 	struct request *request = of(op);
 
@@ -577,7 +571,8 @@ static void looked(struct op *op)
 	end_request(request, result_of(request, NULL));
 }
 
-static void look(struct conn *conn, uint64_t id, enum state state, void (*done)(struct op *op))
+static void cluster_look(struct conn *conn, uint64_t id, enum state state,
+			 void (*done)(struct op *op))
 {
 	struct request *request = new_request(OP_LOOK, conn, done);
 
@@ -695,14 +690,6 @@ static void counted_names(struct counts_asker *asker, const struct counts *count
 	conn_text(conn_of(asker), text);
 }
 
-static void count(struct conn *conn, const char *tube,
-		  void (*answered)(struct counts_asker *asker, const struct counts *counts))
-{
-	conn->state = COMMITTING;
-	conn->counts.answered = answered;
-	tube_counts_ask(&conn->counts, tube);
-}
-
 static void do_reserve_job(struct conn *conn, const struct command *cmd)
 {
 	submit_for(conn, OP_TAKE_JOB, cmd->id, took_job);
@@ -734,69 +721,49 @@ static void do_kick_job(struct conn *conn, const struct command *cmd)
 	submit_for(conn, OP_KICK_JOB, cmd->id, kicked_job);
 }
 
-static void look_at(struct conn *conn, uint64_t id, void (*done)(struct op *op))
+/* peek, and stats-job */
+static void do_look(struct conn *conn, const struct command *cmd)
 {
-	if (id)
-		look(conn, id, READY, done);
+	if (cmd->id)
+		cluster_look(conn, cmd->id, READY,
+			     cmd->kind == CMD_PEEK ? cluster_looked : looked_for_stats);
 	else
 		conn_reply(conn, "NOT_FOUND");
 }
 
-static void do_peek(struct conn *conn, const struct command *cmd)
+static void do_peek_first(struct conn *conn, const struct command *cmd)
 {
-	look_at(conn, cmd->id, looked);
+	static const enum state states[CMD_KINDS] = {
+		[CMD_PEEK_READY] = READY, [CMD_PEEK_DELAYED] = DELAYED, [CMD_PEEK_BURIED] = BURIED,
+	};
+
+	cluster_look(conn, 0, states[cmd->kind], cluster_looked);
 }
 
-static void do_stats_job(struct conn *conn, const struct command *cmd)
+/* stats-tube, which names a tube; stats, and list-tubes */
+static void do_count(struct conn *conn, const struct command *cmd)
 {
-	look_at(conn, cmd->id, looked_for_stats);
-}
-
-static void do_peek_ready(struct conn *conn, const struct command *cmd)
-{
-	look(conn, 0, READY, looked);
-}
-
-static void do_peek_delayed(struct conn *conn, const struct command *cmd)
-{
-	look(conn, 0, DELAYED, looked);
-}
-
-static void do_peek_buried(struct conn *conn, const struct command *cmd)
-{
-	look(conn, 0, BURIED, looked);
-}
-
-static void do_stats_tube(struct conn *conn, const struct command *cmd)
-{
-	count(conn, cmd->tube, counted_tube);
-}
-
-static void do_stats(struct conn *conn, const struct command *cmd)
-{
-	count(conn, NULL, counted_all);
-}
-
-static void do_list_tubes(struct conn *conn, const struct command *cmd)
-{
-	count(conn, NULL, counted_names);
+	conn->state = COMMITTING;
+	conn->counts.answered = cmd->kind == CMD_STATS_TUBE ? counted_tube :
+		cmd->kind == CMD_STATS ? counted_all : counted_names;
+	tube_counts_ask(&conn->counts, cmd->kind == CMD_STATS_TUBE ? cmd->tube : NULL);
 }
 
 /* The job may be another server's by now. */
-static void touch(struct conn *conn, struct job *job)
+static void cluster_touch(struct conn *conn, struct job *job)
 {
 	command_write(conn, job, OP_TOUCH, &job->row, command_touched);
 }
 
 /* Jobs and tubes in memory */
 
-static enum found find(int64_t id, struct job **job)
+static enum found cluster_find(int64_t id, struct job **job)
 {
 	return NOT_THERE;
 }
 
 /* The job is the store's again. */
-static void attach(struct job *job, enum state state)
+static void cluster_attach(struct job *job, enum state state)
 {
 	job_forget(job);
 }
@@ -920,7 +887,7 @@ static bool hopeless(const struct op *op)
 }
 
 /* Once a second: the question for the time also keeps the session alive. */
-static void tick(void)
+static void cluster_tick(void)
 {
 	commit_drop(hopeless);
 	if (!renewing)
@@ -1018,18 +985,18 @@ static void hinted(evutil_socket_t fd, short what, void *arg)
 	memmove(lines, line, have);
 }
 
-static void start(struct event_base *base)
+static void cluster_start(struct event_base *base)
 {
 	loop = base;
 	alarm_init(&due_timer, is_due);
 	alarm_init(&poll_timer, poll_again);
 	alarm_set(&poll_timer, alarm_now() + POLL);
 	event_add(must(event_new(base, pg_hints(), EV_READ | EV_PERSIST, hinted, NULL)), NULL);
-	tick();
+	cluster_tick();
 }
 
 /* Nothing is loaded: no job is in memory, and the database gives out the ids. */
-static void load(struct event_base *base)
+static void cluster_load(struct event_base *base)
 {
 	struct alarm_past past = { 0 };
 
@@ -1044,16 +1011,16 @@ const struct engine engine_cluster = {
 	.disk = "the database",
 	.counts_in_store = true,
 	.patience = PATIENCE,
-	.load = load,
-	.start = start,
-	.tick = tick,
+	.load = cluster_load,
+	.start = cluster_start,
+	.tick = cluster_tick,
 	.drain = drain,
 	.lateness = how_late,
 	.commands = {
-		[CMD_PEEK] = do_peek,
-		[CMD_PEEK_READY] = do_peek_ready,
-		[CMD_PEEK_DELAYED] = do_peek_delayed,
-		[CMD_PEEK_BURIED] = do_peek_buried,
+		[CMD_PEEK] = do_look,
+		[CMD_PEEK_READY] = do_peek_first,
+		[CMD_PEEK_DELAYED] = do_peek_first,
+		[CMD_PEEK_BURIED] = do_peek_first,
 		[CMD_RESERVE] = do_reserve,
 		[CMD_RESERVE_TIMEOUT] = do_reserve,
 		[CMD_RESERVE_JOB] = do_reserve_job,
@@ -1061,21 +1028,21 @@ const struct engine engine_cluster = {
 		[CMD_KICK] = do_kick,
 		[CMD_KICK_JOB] = do_kick_job,
 		[CMD_BACK] = do_back,
-		[CMD_BACK_JOB] = do_back_job,
+		[CMD_BACK_JOB] = do_back,
 		[CMD_PAUSE_TUBE] = do_pause_tube,
 		[CMD_DELETE_KEY] = do_delete_key,
-		[CMD_STATS] = do_stats,
-		[CMD_STATS_JOB] = do_stats_job,
-		[CMD_STATS_TUBE] = do_stats_tube,
-		[CMD_LIST_TUBES] = do_list_tubes,
+		[CMD_STATS] = do_count,
+		[CMD_STATS_JOB] = do_look,
+		[CMD_STATS_TUBE] = do_count,
+		[CMD_LIST_TUBES] = do_count,
 	},
-	.touch = touch,
+	.touch = cluster_touch,
 	.tube_id = tube_id,
 	.tube_begins = tube_comes_or_goes,
 	.tube_ends = tube_comes_or_goes,
-	.serve = serve,
-	.find = find,
-	.attach = attach,
+	.serve = cluster_serve,
+	.find = cluster_find,
+	.attach = cluster_attach,
 	.detach = detach,
 	.expired = job_end_expired,
 	.submit = submit,

@@ -20,7 +20,7 @@ static struct histogram lateness;
 
 /* Jobs */
 
-static enum found find(int64_t id, struct job **job)
+static enum found local_find(int64_t id, struct job **job)
 {
 	struct tube *tube;
 	struct row row;
@@ -48,7 +48,7 @@ static void detach(struct job *job)
 	job->cold = false;
 }
 
-static void attach(struct job *job, enum state state)
+static void local_attach(struct job *job, enum state state)
 {
 	struct tube *tube = job->tube;
 
@@ -77,7 +77,7 @@ static void attach_ready(struct job *job)
 	job_attach(job, READY);
 }
 
-static void expired(struct job *job)
+static void local_expired(struct job *job)
 {
 	if (job->row.state != DELAYED) {
 		job_end_expired(job);
@@ -94,7 +94,7 @@ static const struct histogram *how_late(void)
 }
 
 /* Have a client that waits, or asked for it, reserve a job that is ready */
-static void give(struct conn *conn, struct job *job)
+static void local_give(struct conn *conn, struct job *job)
 {
 	conn_stop_waiting(conn);
 	if (!job_need_body(job)) {
@@ -164,7 +164,7 @@ static enum found first_buried(struct tube *tube, struct cursor *cursor, struct 
 	return first_in_store(tube, BURIED, cursor, job);
 }
 
-static void show(struct conn *conn, enum found found, struct job *job)
+static void local_show(struct conn *conn, enum found found, struct job *job)
 {
 	if (found == FOUND && !job_need_body(job))
 		found = UNREADABLE;
@@ -182,7 +182,7 @@ static void do_peek(struct conn *conn, const struct command *cmd)
 	struct job *job;
 	enum found found = job_find(cmd->id, &job);
 
-	show(conn, found, job);
+	local_show(conn, found, job);
 }
 
 static void do_peek_ready(struct conn *conn, const struct command *cmd)
@@ -193,7 +193,7 @@ static void do_peek_ready(struct conn *conn, const struct command *cmd)
 		command_again(conn, cmd);
 		return;
 	}
-	show(conn, job ? FOUND : NOT_THERE, job);
+	local_show(conn, job ? FOUND : NOT_THERE, job);
 }
 
 static void do_peek_delayed(struct conn *conn, const struct command *cmd)
@@ -202,7 +202,7 @@ static void do_peek_delayed(struct conn *conn, const struct command *cmd)
 	struct job *job;
 	enum found found = first_delayed(conn->use, &begin, &job);
 
-	show(conn, found, job);
+	local_show(conn, found, job);
 }
 
 static void do_peek_buried(struct conn *conn, const struct command *cmd)
@@ -211,7 +211,7 @@ static void do_peek_buried(struct conn *conn, const struct command *cmd)
 	struct job *job;
 	enum found found = first_buried(conn->use, &begin, &job);
 
-	show(conn, found, job);
+	local_show(conn, found, job);
 }
 
 /* Reserve */
@@ -264,7 +264,7 @@ static void do_reserve(struct conn *conn, const struct command *cmd)
 	if (unsure && cmd->timeout == 0)
 		command_again(conn, cmd);
 	else if (job && !unsure)
-		give(conn, job);
+		local_give(conn, job);
 	else if (cmd->timeout == 0)
 		conn_reply(conn, "TIMED_OUT");
 	else
@@ -324,7 +324,7 @@ static void do_reserve_job(struct conn *conn, const struct command *cmd)
 	}
 	conn_set_worker(conn);
 	if (job->row.state == READY) {
-		give(conn, job);
+		local_give(conn, job);
 		return;
 	}
 	row = job->row;
@@ -395,7 +395,7 @@ static bool end_of_piece(struct op *op)
 
 static void kick_piece(struct conn *conn);
 
-static void kicked(struct op *op)
+static void local_kicked(struct op *op)
 {
 	if (end_of_piece(op))
 		kick_piece(op->conn);
@@ -418,7 +418,7 @@ static void kick_piece(struct conn *conn)
 		if (found != FOUND)
 			break;
 		conn->kick_left--;
-		write_kick(conn, job, kicked);
+		write_kick(conn, job, local_kicked);
 	}
 	if (!conn->pending)
 		end_kick(conn, found == UNREADABLE);
@@ -618,7 +618,7 @@ static void do_stats_tube(struct conn *conn, const struct command *cmd)
 }
 
 /* Touch: the store has no times to run. */
-static void touch(struct conn *conn, struct job *job)
+static void local_touch(struct conn *conn, struct job *job)
 {
 	job->deadline = alarm_now() + job->row.ttr * SECOND;
 	job_attach(job, RESERVED);
@@ -660,7 +660,7 @@ static void tube_ends(struct tube *tube)
 }
 
 /* Give jobs to those that wait */
-static void serve(struct tube *tube)
+static void local_serve(struct tube *tube)
 {
 	struct job *job;
 
@@ -669,7 +669,7 @@ static void serve(struct tube *tube)
 		job = ready_first(tube);
 		if (!job || !tube_may_give(tube))
 			break;
-		give(tube->waiting->conn, job);
+		local_give(tube->waiting->conn, job);
 	}
 	tube_put(tube);
 }
@@ -699,7 +699,7 @@ static void check_clock(void)
 	commit_submit(op);
 }
 
-static void tick(void)
+static void local_tick(void)
 {
 	struct tube **list;
 	size_t count;
@@ -708,7 +708,7 @@ static void tick(void)
 	/* The store may be readable again. */
 	for (size_t i = 0; list = tube_list(&count), i < count; i++)
 		if (list[i]->waiting && list[i]->count[READY])
-			serve(list[i]);
+			local_serve(list[i]);
 }
 
 static int64_t last_burial(void)
@@ -725,7 +725,7 @@ static int64_t last_burial(void)
 	return last;
 }
 
-static void load(struct event_base *base)
+static void local_load(struct event_base *base)
 {
 	struct alarm_past past = { store->meta("boot", 0), store->meta("offset", 0) };
 
@@ -738,7 +738,7 @@ static void load(struct event_base *base)
 	job_end_start(last_burial());
 }
 
-static void start(struct event_base *base)
+static void local_start(struct event_base *base)
 {
 	window_start();
 }
@@ -746,9 +746,9 @@ static void start(struct event_base *base)
 const struct engine engine_local = {
 	.store = "folder",
 	.disk = "the disk of the store",
-	.load = load,
-	.start = start,
-	.tick = tick,
+	.load = local_load,
+	.start = local_start,
+	.tick = local_tick,
 	.lateness = how_late,
 	.commands = {
 		[CMD_PEEK] = do_peek,
@@ -769,16 +769,16 @@ const struct engine engine_local = {
 		[CMD_STATS_TUBE] = do_stats_tube,
 		[CMD_LIST_TUBES] = do_list_tubes,
 	},
-	.touch = touch,
+	.touch = local_touch,
 	.replace = keyed_replace,
 	.tube_id = store_tube_id,
 	.tube_begins = tube_begins,
 	.tube_ends = tube_ends,
-	.serve = serve,
-	.find = find,
-	.attach = attach,
+	.serve = local_serve,
+	.find = local_find,
+	.attach = local_attach,
 	.detach = detach,
-	.expired = expired,
+	.expired = local_expired,
 	.submit = commit_submit,
 	.hand_back = attach_ready,
 	.not_written = attach_ready,

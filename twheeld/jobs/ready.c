@@ -94,7 +94,7 @@ struct job *ready_first(struct tube *tube)
 	return first;
 }
 
-static int compare(const void *a, const void *b)
+static int ready_compare(const void *a, const void *b)
 {
 	struct heap_node *const *one = a, *const *other = b;
 
@@ -129,7 +129,7 @@ static void leave_half(struct tube *tube)
 	size_t half = heap->length / 2;
 	struct job *last;
 
-	qsort(heap->nodes, heap->length, sizeof(struct heap_node *), compare);
+	qsort(heap->nodes, heap->length, sizeof(struct heap_node *), ready_compare);
 	for (size_t i = 0; i < heap->length; i++)
 		heap->nodes[i]->place = i;
 	last = job_of_node(heap->nodes[half - 1]);

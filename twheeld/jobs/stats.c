@@ -34,7 +34,7 @@ int64_t stats_started(void)
 	return started;
 }
 
-static void add(struct evbuffer *text, const char *key, int64_t value)
+static void stats_add(struct evbuffer *text, const char *key, int64_t value)
 {
 	evbuffer_add_printf(text, "%s: %lld\n", key, (long long)value);
 }
@@ -44,7 +44,7 @@ static void add_jobs(struct evbuffer *text, const int64_t *count, int64_t urgent
 	static const char *const keys[] = { "ready", "reserved", "delayed", "buried" };
 	static const enum state states[] = { READY, RESERVED, DELAYED, BURIED };
 
-	add(text, "current-jobs-urgent", urgent);
+	stats_add(text, "current-jobs-urgent", urgent);
 	for (int i = 0; i < STATES; i++)
 		evbuffer_add_printf(text, "current-jobs-%s: %lld\n", keys[i],
 				    (long long)count[states[i]]);
@@ -105,25 +105,25 @@ struct evbuffer *stats_server(const int64_t *count, int64_t urgent, size_t tubes
 	evbuffer_add_printf(text, "---\n");
 	add_jobs(text, count, urgent);
 	add_commands(text);
-	add(text, "job-timeouts", job_timeouts());
-	add(text, "total-jobs", job_puts());
-	add(text, "max-job-size", command_max_size());
-	add(text, "current-tubes", tubes);
-	add(text, "current-connections", conn_counts.now);
-	add(text, "current-producers", conn_counts.producers);
-	add(text, "current-workers", conn_counts.workers);
-	add(text, "current-waiting", conn_counts.waiting);
-	add(text, "total-connections", conn_counts.total);
-	add(text, "pid", getpid());
+	stats_add(text, "job-timeouts", job_timeouts());
+	stats_add(text, "total-jobs", job_puts());
+	stats_add(text, "max-job-size", command_max_size());
+	stats_add(text, "current-tubes", tubes);
+	stats_add(text, "current-connections", conn_counts.now);
+	stats_add(text, "current-producers", conn_counts.producers);
+	stats_add(text, "current-workers", conn_counts.workers);
+	stats_add(text, "current-waiting", conn_counts.waiting);
+	stats_add(text, "total-connections", conn_counts.total);
+	stats_add(text, "pid", getpid());
 	evbuffer_add_printf(text, "version: \"%s\"\n", TWHEELD_VERSION);
 	add_usage(text);
-	add(text, "uptime", (alarm_now() - started) / SECOND);
+	stats_add(text, "uptime", (alarm_now() - started) / SECOND);
 	/* beanstalkd numbers its logs; here is one, and it is never compacted by copying. */
-	add(text, "binlog-oldest-index", 1);
-	add(text, "binlog-current-index", 1);
-	add(text, "binlog-records-migrated", 0);
-	add(text, "binlog-records-written", commit_count());
-	add(text, "binlog-max-size", max_log);
+	stats_add(text, "binlog-oldest-index", 1);
+	stats_add(text, "binlog-current-index", 1);
+	stats_add(text, "binlog-records-migrated", 0);
+	stats_add(text, "binlog-records-written", commit_count());
+	stats_add(text, "binlog-max-size", max_log);
 	evbuffer_add_printf(text, "draining: %s\nid: %016llx\nhostname: %s\nos: %s\nplatform: %s\n",
 			    command_draining() ? "true" : "false", (unsigned long long)server_id,
 			    machine.nodename, machine.version, machine.machine);
@@ -141,19 +141,19 @@ struct evbuffer *stats_tube(const struct tube *tube, const struct tube_counts *c
 	const int64_t *count = counts->count;
 
 	evbuffer_add_printf(text, "---\nname: %s\n", tube->name);
-	add(text, "current-jobs-urgent", counts->urgent);
-	add(text, "current-jobs-ready", count[READY]);
-	add(text, "current-jobs-reserved", count[RESERVED]);
-	add(text, "current-jobs-delayed", count[DELAYED]);
-	add(text, "current-jobs-buried", count[BURIED]);
-	add(text, "total-jobs", tube->total);
-	add(text, "current-using", tube->using);
-	add(text, "current-watching", tube->watching);
-	add(text, "current-waiting", tube->waiting_count);
-	add(text, "cmd-delete", tube->deletes);
-	add(text, "cmd-pause-tube", counts->pauses);
-	add(text, "pause", counts->pause / SECOND);
-	add(text, "pause-time-left", counts->pause_left / SECOND);
+	stats_add(text, "current-jobs-urgent", counts->urgent);
+	stats_add(text, "current-jobs-ready", count[READY]);
+	stats_add(text, "current-jobs-reserved", count[RESERVED]);
+	stats_add(text, "current-jobs-delayed", count[DELAYED]);
+	stats_add(text, "current-jobs-buried", count[BURIED]);
+	stats_add(text, "total-jobs", tube->total);
+	stats_add(text, "current-using", tube->using);
+	stats_add(text, "current-watching", tube->watching);
+	stats_add(text, "current-waiting", tube->waiting_count);
+	stats_add(text, "cmd-delete", tube->deletes);
+	stats_add(text, "cmd-pause-tube", counts->pauses);
+	stats_add(text, "pause", counts->pause / SECOND);
+	stats_add(text, "pause-time-left", counts->pause_left / SECOND);
 	return text;
 }
 
@@ -172,22 +172,22 @@ struct evbuffer *stats_job(const struct job *job)
 	if (row->state == RESERVED)
 		left = (job->deadline - now) / SECOND;
 	evbuffer_add_printf(text, "---\n");
-	add(text, "id", row->id);
+	stats_add(text, "id", row->id);
 	evbuffer_add_printf(text, "tube: %s\nstate: %s\n", job->tube->name, states[row->state]);
-	add(text, "pri", row->pri);
+	stats_add(text, "pri", row->pri);
 	/* After a restart of the machine, the clock may be behind the job's creation. */
-	add(text, "age", now > row->created ? (now - row->created) / SECOND : 0);
-	add(text, "delay", row->delay);
-	add(text, "ttr", row->ttr);
-	add(text, "time-left", left);
-	add(text, "file", 1);
-	add(text, "reserves", row->reserves);
-	add(text, "timeouts", row->timeouts);
-	add(text, "releases", row->releases);
-	add(text, "buries", row->buries);
-	add(text, "kicks", row->kicks);
+	stats_add(text, "age", now > row->created ? (now - row->created) / SECOND : 0);
+	stats_add(text, "delay", row->delay);
+	stats_add(text, "ttr", row->ttr);
+	stats_add(text, "time-left", left);
+	stats_add(text, "file", 1);
+	stats_add(text, "reserves", row->reserves);
+	stats_add(text, "timeouts", row->timeouts);
+	stats_add(text, "releases", row->releases);
+	stats_add(text, "buries", row->buries);
+	stats_add(text, "kicks", row->kicks);
 	/* beanstalkd has no such line. */
 	if (row->tries)
-		add(text, "tries", row->tries);
+		stats_add(text, "tries", row->tries);
 	return text;
 }

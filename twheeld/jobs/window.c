@@ -31,7 +31,7 @@ struct cursor window_end(void)
 	return end;
 }
 
-static bool load(struct row *row, void *arg)
+static bool window_load(struct row *row, void *arg)
 {
 	struct piece *piece = arg;
 	struct tube *tube = tube_by_id(row->tube);
@@ -51,7 +51,7 @@ static bool load(struct row *row, void *arg)
 	return --piece->left > 0;
 }
 
-static void fill(void)
+static void window_fill(void)
 {
 	struct piece piece = { WINDOW_PIECE };
 	int64_t until = alarm_now() + WINDOW_LENGTH;
@@ -61,7 +61,7 @@ static void fill(void)
 	full = count > most / 2;
 	if (full)
 		return;
-	if (!store_due(&cursor, until, &last, load, &piece)) {
+	if (!store_due(&cursor, until, &last, window_load, &piece)) {
 		end = cursor;
 		alarm_set(&timer, alarm_now() + SECOND);
 		return;
@@ -75,16 +75,16 @@ static void fill(void)
 static void fill_more(struct twheel *tw, struct twheel_timer *expired,
 		      const struct twheel_event *event)
 {
-	fill();
+	window_fill();
 }
 
 void window_start(void)
 {
 	alarm_init(&timer, fill_more);
-	fill();
+	window_fill();
 }
 
-static int compare(const void *a, const void *b)
+static int window_compare(const void *a, const void *b)
 {
 	int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
 
@@ -125,7 +125,7 @@ static void shorten(void)
 	struct dues dues = { must(malloc(count * sizeof(*dues.at))), 0 };
 
 	job_each(add_due, &dues);
-	qsort(dues.at, dues.count, sizeof(*dues.at), compare);
+	qsort(dues.at, dues.count, sizeof(*dues.at), window_compare);
 	/* Jobs that are due at the same time stay together. */
 	if (dues.at[dues.count / 2] < dues.at[dues.count - 1]) {
 		end = (struct cursor){ dues.at[dues.count / 2], INT64_MAX };

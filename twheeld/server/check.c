@@ -41,7 +41,8 @@ struct check {
 	json_t *schedules, *mistakes;	/* NULL: print for people */
 };
 
-static void wrong(struct tab_reader *reader, unsigned int line, size_t column, const char *why)
+static void check_wrong(struct tab_reader *reader, unsigned int line, size_t column,
+			const char *why)
 {
 	struct check *check = (struct check *)reader;
 
@@ -70,12 +71,12 @@ static bool is_new(struct check *check, const struct definition *definition)
 	HASH_FIND(hash, check->names, definition->name, strlen(definition->name), name);
 	if (name) {
 		snprintf(why, sizeof(why), "line %u has this name, too", name->line);
-		wrong(&check->reader, definition->line, 1, why);
+		check_wrong(&check->reader, definition->line, 1, why);
 		return false;
 	}
 	if (definition->after &&
 	    after_circle(definition->name, definition->after, after_of, check, why, sizeof(why))) {
-		wrong(&check->reader, definition->line, 1, why);
+		check_wrong(&check->reader, definition->line, 1, why);
 		return false;
 	}
 	name = zalloc(sizeof(*name));
@@ -113,12 +114,12 @@ static bool get_holidays(struct check *check, const struct definition *definitio
 	*holidays = holidays_get(path, definition->zone, why, sizeof(why));
 	free(path);
 	if (!*holidays)
-		wrong(&check->reader, definition->line, 1, why);
+		check_wrong(&check->reader, definition->line, 1, why);
 	return *holidays;
 }
 
 /* A time by the clock of its zone, with the day of the week */
-static void text_of(const struct zone *zone, int64_t when, char *text, size_t room)
+static void check_text_of(const struct zone *zone, int64_t when, char *text, size_t room)
 {
 	int64_t offset = zone_clock(zone, when) - when, far = llabs(offset);
 	time_t clock = when + offset;
@@ -170,7 +171,7 @@ static struct left left_of(const struct holidays *holidays, const struct zone *z
 
 	left.days = dates_days(holidays->dates, zone, time(NULL), &last);
 	if (last != CALENDAR_NOT_YET) {
-		text_of(zone, last, left.last, sizeof(left.last));
+		check_text_of(zone, last, left.last, sizeof(left.last));
 		left.last[strlen("2027-01-01")] = 0;
 	}
 	return left;
@@ -241,8 +242,8 @@ static void add_json(const struct check *check, const struct definition *definit
 	json_array_append_new(check->schedules, one);
 }
 
-static void show(const struct check *check, const struct definition *definition,
-		 const struct holidays *holidays)
+static void check_show(const struct check *check, const struct definition *definition,
+		       const struct holidays *holidays)
 {
 	struct zone *zone = must(zone_get(*definition->zone ? definition->zone : NULL));
 	char (*times)[40] = must(calloc(check->times, sizeof(*times)));
@@ -255,7 +256,7 @@ static void show(const struct check *check, const struct definition *definition,
 		when = holidays_next(holidays, definition->calendar, when);
 		if (when == CALENDAR_NEVER)
 			break;
-		text_of(zone, when, times[count], sizeof(*times));
+		check_text_of(zone, when, times[count], sizeof(*times));
 	}
 	if (!name_weekdays(definition->when, names, sizeof(names)))
 		*names = 0;
@@ -269,18 +270,18 @@ static void show(const struct check *check, const struct definition *definition,
 	zone_put(zone);
 }
 
-static void each(struct tab_reader *reader, struct definition *definition)
+static void check_each(struct tab_reader *reader, struct definition *definition)
 {
 	struct check *check = (struct check *)reader;
 	struct holidays *holidays = NULL;
 
 	if (is_new(check, definition) && get_holidays(check, definition, &holidays))
-		show(check, definition, holidays);
+		check_show(check, definition, holidays);
 	holidays_put(holidays);
 	definition_free(definition);
 }
 
-static char *read_all(const char *path, size_t *length)
+static char *check_read_all(const char *path, size_t *length)
 {
 	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
 	char *text = file ? must(malloc(FILE_MOST + 1)) : NULL;
@@ -328,13 +329,13 @@ static void parse(struct check *check, const char *text, size_t length,
 int check_tab(const char *path, const struct tab_host *host, int times, bool json)
 {
 	struct check check = {
-		.reader = { each, wrong, true }, .path = path, .times = times,
+		.reader = { check_each, check_wrong, true }, .path = path, .times = times,
 	};
 	char *text, *copy = must(strdup(path));
 	size_t length;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	text = read_all(path, &length);
+	text = check_read_all(path, &length);
 	if (!text)
 		return 1;
 	if (json) {

@@ -63,7 +63,7 @@ static const char help[] =
 /* Say what is wrong with the command line, and end. */
 #define wrong(...) ({ complain(__VA_ARGS__); exit(WRONG_OPTION); })
 
-static unsigned long number(const char *text, char option)
+static unsigned long options_number(const char *text, char option)
 {
 	char *end;
 	unsigned long value;
@@ -77,7 +77,7 @@ static unsigned long number(const char *text, char option)
 
 static void set_sync(const char *text)
 {
-	unsigned long ms = number(text, 'f');
+	unsigned long ms = options_number(text, 'f');
 
 	if (ms > 3600000)
 		wrong("-f %s: 3600000 milliseconds are the most", text);
@@ -87,7 +87,7 @@ static void set_sync(const char *text)
 
 static void set_job_size(const char *text)
 {
-	unsigned long bytes = number(text, 'z');
+	unsigned long bytes = options_number(text, 'z');
 
 	if (bytes > JOB_SIZE_MOST)
 		complain("-z %s: %d bytes are the most, and are taken", text, JOB_SIZE_MOST);
@@ -96,7 +96,7 @@ static void set_job_size(const char *text)
 
 static void set_times(struct options *options, const char *text)
 {
-	unsigned long times = number(text, 't');
+	unsigned long times = options_number(text, 't');
 
 	if (!times || times > TIMES_OF_CHECK)
 		wrong("--times=%s: from 1 to %d", text, TIMES_OF_CHECK);
@@ -148,7 +148,7 @@ static void set_option(struct options *options, int option)
 		options->check_json = true;
 		break;
 	case 's':
-		options->log_size = number(optarg, 's');
+		options->log_size = options_number(optarg, 's');
 		break;
 	case 'V':
 		options->verbose++;

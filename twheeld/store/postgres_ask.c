@@ -66,7 +66,7 @@ static bool is_over(int64_t begun, int64_t until)
 	return now - begun > SECOND || now >= until;
 }
 
-static bool connected(struct asker *asker, int64_t until)
+static bool ask_connected(struct asker *asker, int64_t until)
 {
 	int64_t begun = commit_now();
 	char *why;
@@ -82,7 +82,7 @@ static bool connected(struct asker *asker, int64_t until)
 	return false;
 }
 
-static bool answer(struct op *op)
+static bool ask_answer(struct op *op)
 {
 	struct runs_asked *asked = container_of(op, struct runs_asked, op);
 	struct counts *counts = container_of(op, struct counts, op);
@@ -112,10 +112,10 @@ static bool answered(struct asker *asker, struct op *op)
 	for (; !is_away(asker, op); usleep(AGAIN_PAUSE_US)) {
 		int64_t begun = commit_now();
 
-		if (!connected(asker, until))
+		if (!ask_connected(asker, until))
 			continue;
 		asker->link.failure = PG_FINE;
-		if (answer(op))
+		if (ask_answer(op))
 			return true;
 		if (asker->link.failure == PG_BROKEN)
 			pg_close(&asker->link);
@@ -211,7 +211,7 @@ void pg_ask_runs(struct runs_asked *asked)
 	pg_ask(&asked->op);
 }
 
-static void start(struct asker *asker)
+static void ask_start(struct asker *asker)
 {
 	pthread_t thread;
 
@@ -228,7 +228,7 @@ void pg_ask_start(void)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	start(&quick);
-	start(&thorough);
+	ask_start(&quick);
+	ask_start(&thorough);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }

@@ -59,7 +59,7 @@ static bool wait_for_answer(PGconn *db, int64_t until)
 }
 
 /* The last answer of several statements, which is an error if one of them failed */
-static PGresult *answer(PGconn *db, int sent, int64_t most)
+static PGresult *link_answer(PGconn *db, int sent, int64_t most)
 {
 	int64_t until = commit_now() + most;
 	PGresult *result = NULL, *more;
@@ -88,7 +88,7 @@ static bool is_done(PGresult *result)
 /** pg_exec - do statements, within the time that one may take; NULL: there is no answer */
 PGresult *pg_exec(PGconn *db, const char *sql)
 {
-	return answer(db, PQsendQuery(db, sql), ANSWER);
+	return link_answer(db, PQsendQuery(db, sql), ANSWER);
 }
 
 /**
@@ -99,7 +99,7 @@ PGresult *pg_exec(PGconn *db, const char *sql)
  */
 bool pg_within(PGconn *db, const char *sql, int64_t most)
 {
-	return is_done(answer(db, PQsendQuery(db, sql), most));
+	return is_done(link_answer(db, PQsendQuery(db, sql), most));
 }
 
 /** pg_plain - do statements; their results are not used */
@@ -227,7 +227,7 @@ void pg_set_session(int64_t id)
 /* The process of the database behind a connection; 0: the database could not say it */
 static int backend_of(PGconn *db)
 {
-	PGresult *result = answer(db, PQsendQuery(db, "SELECT pg_backend_pid()"), BEGIN_MOST);
+	PGresult *result = link_answer(db, PQsendQuery(db, "SELECT pg_backend_pid()"), BEGIN_MOST);
 	int pid = PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) ?
 		atoi(PQgetvalue(result, 0, 0)) : 0;
 
@@ -251,7 +251,7 @@ static const char *compare_backends(PGconn *one, PGconn *other)
 
 	if (!before)
 		return NULL;
-	begun = answer(other, PQsendQuery(other, "BEGIN"), BEGIN_MOST);
+	begun = link_answer(other, PQsendQuery(other, "BEGIN"), BEGIN_MOST);
 	/*
 	 * The database refuses the statement, and closes the connection: whichever is seen first.
 	 */
@@ -416,8 +416,8 @@ static bool prepare(struct pg_statement *statement, int count)
 		return true;
 	if (!*statement->name)
 		name_statement(statement);
-	result = answer(used->db, PQsendPrepare(used->db, statement->name, statement->sql, count,
-						NULL), ANSWER);
+	result = link_answer(used->db, PQsendPrepare(used->db, statement->name, statement->sql,
+						     count, NULL), ANSWER);
 	there = is_of(result, WAS_PREPARED);
 	result = judge(result);
 	PQclear(result);
@@ -447,7 +447,7 @@ static PGresult *next_answer(void)
 		return NULL;
 	}
 	used->next = false;
-	return judge(answer(used->db, 1, ANSWER));
+	return judge(link_answer(used->db, 1, ANSWER));
 }
 
 /**
@@ -496,7 +496,7 @@ PGresult *pg_do(struct pg_statement *statement, const char *types, ...)
 	if (!send(statement, count, values, lengths, formats))
 		return NULL;
 	if (used->mode == PG_ONE_BY_ONE)
-		return judge(answer(used->db, 1, ANSWER));
+		return judge(link_answer(used->db, 1, ANSWER));
 	used->sent++;
 	return NULL;
 }
@@ -553,7 +553,7 @@ static bool end_flight(void)
 
 	if (used->sent)
 		do {
-			result = answer(used->db, 1, ANSWER);
+			result = link_answer(used->db, 1, ANSWER);
 			status = PQresultStatus(result);
 			PQclear(result);
 		} while (result && status != PGRES_PIPELINE_SYNC);

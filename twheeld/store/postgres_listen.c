@@ -183,7 +183,7 @@ static bool connect_listener(void)
 	return false;
 }
 
-static void serve(void)
+static void hints_serve(void)
 {
 	struct pollfd fds[] = {
 		{ .fd = PQsocket(hearer.db), .events = POLLIN },
@@ -207,7 +207,7 @@ static void *listener(void *unused)
 	pg_use(&hearer);
 	for (;;) {
 		if (connect_listener()) {
-			serve();
+			hints_serve();
 			pg_close(&hearer);
 		}
 		usleep(200000);

@@ -38,7 +38,7 @@ void traces_add(const struct op *op)
 }
 
 /* Those that are kept for as long come together, and of these, near numbers. */
-static int compare(const void *a, const void *b)
+static int traces_compare(const void *a, const void *b)
 {
 	const struct trace *one = (*(const struct op *const *)a)->trace;
 	const struct trace *other = (*(const struct op *const *)b)->trace;
@@ -145,7 +145,7 @@ bool traces_write(void)
 	size_t count, size;
 
 	if (pending_count > 1)
-		qsort(pending, pending_count, sizeof(*pending), compare);
+		qsort(pending, pending_count, sizeof(*pending), traces_compare);
 	for (size_t i = 0; fine && i < pending_count; i += count) {
 		size = choose(pending + i, pending_count - i, &count);
 		fine = write_row(pending + i, count, size);

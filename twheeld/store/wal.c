@@ -44,7 +44,7 @@ static bool room_for_more(void)
 	return store_room(&left, &all) && left >= ROOM;
 }
 
-static bool grow(sqlite3_file *file, sqlite3_int64 size)
+static bool wal_grow(sqlite3_file *file, sqlite3_int64 size)
 {
 	static const char zeros[PIECE];
 	sqlite3_int64 until = size + AHEAD;
@@ -137,7 +137,7 @@ bool wal_tidy(struct sqlite3 *db)
 		did = wal_checkpoint(db, SQLITE_CHECKPOINT_PASSIVE);
 	else if (frames && file && file->pMethods->xFileSize(file, &size) == SQLITE_OK &&
 		 size < (sqlite3_int64)frames * FRAME + AHEAD / 4 && room_for_more())
-		did = grow(file, size);
+		did = wal_grow(file, size);
 	frames = 0;
 	return did;
 }

@@ -46,7 +46,7 @@ static const struct act {
 	{ "jobs", "delete", "Delete", "It is gone for good.", "Jobs deleted", "" },
 };
 
-static const struct act *find(const char *kind, const char *name)
+static const struct act *act_find(const char *kind, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(acts); i++)
 		if ((!kind || !strcmp(kind, acts[i].kind)) && !strcmp(name, acts[i].name))
@@ -78,7 +78,7 @@ void act_link(struct ask *ask, struct evbuffer *out, const char *kind, const cha
 	html_add(out, "<a class=\"act\" href=\"%/%r/%u/%r", kind, name, act);
 	if (tube)
 		html_add(out, "?tube=%u", tube);
-	html_add(out, "\">%r</a>\n", find(kind, act)->label);
+	html_add(out, "\">%r</a>\n", act_find(kind, act)->label);
 }
 
 /** act_ask - ask whether it is meant */
@@ -141,7 +141,7 @@ void act_done(struct ask *ask, const json_t *json)
 void act_say(struct ask *ask, struct evbuffer *out)
 {
 	char *done = http_query(ask, "done"), *count = http_query(ask, "count");
-	const struct act *act = done ? find(NULL, done) : NULL;
+	const struct act *act = done ? act_find(NULL, done) : NULL;
 
 	if (act && count && *count && !count[strspn(count, "0123456789")])
 		html_add(out, "<p role=\"status\" class=\"done\">%r%r%s</p>\n", act->done,

@@ -57,7 +57,7 @@ static void listen_on(struct http_limit *limit)
 	event_add(limit->later, limit->count < limit->most ? &soon : &at_once);
 }
 
-static void look(struct http_limit *limit)
+static void http_limit_look(struct http_limit *limit)
 {
 	for (size_t i = limit->count; i-- > 0;) {
 		struct bufferevent *bev = limit->connections[i].bev;
@@ -80,7 +80,7 @@ static void look_later(evutil_socket_t fd, short what, void *arg)
 	struct http_limit *limit = arg;
 
 	if (limit->count)
-		look(limit);
+		http_limit_look(limit);
 }
 
 /* A twheel(1) of before HTTP begins with a word in small letters, and reads a line of JSON. */
@@ -96,12 +96,12 @@ static void first_bytes(struct evbuffer *in, const struct evbuffer_cb_info *info
 		send(bufferevent_getfd(arg), text, sizeof(text) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static struct bufferevent *connected(struct event_base *base, void *arg)
+static struct bufferevent *http_limit_connected(struct event_base *base, void *arg)
 {
 	struct http_limit *limit = arg;
 	struct bufferevent *bev;
 
-	look(limit);
+	http_limit_look(limit);
 	/* A listener that stopped at the limit has one more to accept. */
 	if (limit->count == limit->most)
 		return NULL;
@@ -140,5 +140,5 @@ void http_limit_start(struct http_limit *limit, struct event_base *base, struct 
 {
 	limit->http = http;
 	limit->later = must(evtimer_new(base, look_later, limit));
-	evhttp_set_bevcb(http, connected, limit);
+	evhttp_set_bevcb(http, http_limit_connected, limit);
 }

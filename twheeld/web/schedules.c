@@ -190,7 +190,7 @@ static void end_list(struct ask *ask)
 	http_end(ask);
 }
 
-static void add(struct list *list, struct evbuffer *out, json_t *json)
+static void schedules_add(struct list *list, struct evbuffer *out, json_t *json)
 {
 	json_add(out, json, list->any ? "," : "");
 	list->any = true;
@@ -227,7 +227,7 @@ static void got_piece(struct op *op)
 	evbuffer_add_printf(out, "%s", ask->chunks ? "\n" : "{\"schedules\":[");
 	for (size_t i = 0; !op->failed && i < list->asked_count; i++)
 		if (list->asked[i]->definition)
-			add(list, out, in_short(list->asked[i], asked));
+			schedules_add(list, out, in_short(list->asked[i], asked));
 	if (!more)
 		end_text(out, op->failed);
 	got_runs(list, asked);
@@ -263,7 +263,7 @@ void schedules_list(struct ask *ask)
 }
 
 /* The schedule of the path; or NULL, once a request for an unknown one was answered */
-static struct schedule *find(struct ask *ask, bool past)
+static struct schedule *schedules_find(struct ask *ask, bool past)
 {
 	struct schedule *schedule = schedule_find(ask->name);
 
@@ -296,7 +296,7 @@ static void got_one(struct op *op)
 /** schedules_one - all of one */
 void schedules_one(struct ask *ask)
 {
-	struct schedule *schedule = find(ask, false);
+	struct schedule *schedule = schedules_find(ask, false);
 
 	if (schedule)
 		ask_about(ask, schedule, 1, DETAIL_TIMES, got_one);
@@ -329,7 +329,7 @@ static void got_history(struct op *op)
 /** schedules_runs - a schedule's last runs, also if no tab has it any more */
 void schedules_runs(struct ask *ask)
 {
-	struct schedule *schedule = find(ask, true);
+	struct schedule *schedule = schedules_find(ask, true);
 	int64_t count = 20, output = 0;
 
 	if (!schedule || !http_number(ask, "count", HISTORY_MOST, &count) ||
@@ -353,7 +353,7 @@ static void pause_done(void *arg, const char *why)
 
 static void set_paused(struct ask *ask, bool paused)
 {
-	struct schedule *schedule = find(ask, false);
+	struct schedule *schedule = schedules_find(ask, false);
 
 	if (!schedule)
 		return;
@@ -401,7 +401,7 @@ static void run_done(struct op *op)
 /* The schedule of the path if it can make jobs; or NULL, once the request was answered */
 static struct schedule *find_to_fire(struct ask *ask)
 {
-	struct schedule *schedule = find(ask, false);
+	struct schedule *schedule = schedules_find(ask, false);
 
 	if (!schedule || !command_draining())
 		return schedule;
@@ -543,8 +543,8 @@ static bool backfill_fits(struct ask *ask, const struct schedule *schedule, int6
  * Read a time as @at has it, in the schedule's zone, or as seconds since 1970. Returns false once a
  * request without one was answered.
  */
-static bool take_time(struct ask *ask, const struct schedule *schedule, const json_t *json,
-		      int64_t *seconds)
+static bool schedules_take_time(struct ask *ask, const struct schedule *schedule,
+				const json_t *json, int64_t *seconds)
 {
 	const char *zone = schedule->definition->zone, *text = json_string_value(json);
 	struct calendar_error error = { .text = "" };
@@ -582,8 +582,8 @@ void schedules_backfill(struct ask *ask)
 
 	if (!json)
 		return;
-	right = take_time(ask, schedule, json_object_get(json, "from"), &from) &&
-		take_time(ask, schedule, json_object_get(json, "to"), &to) &&
+	right = schedules_take_time(ask, schedule, json_object_get(json, "from"), &from) &&
+		schedules_take_time(ask, schedule, json_object_get(json, "to"), &to) &&
 		backfill_fits(ask, schedule, from, to);
 	json_decref(json);
 	if (!right)

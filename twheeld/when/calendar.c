@@ -93,7 +93,7 @@ static bool take_offset(const char *at, int64_t *seconds)
 }
 
 /* Read a time on the clock; gives the rest of the text, or NULL: there is no such time. */
-static const char *take_time(const char *at, int64_t *seconds)
+static const char *calendar_take_time(const char *at, int64_t *seconds)
 {
 	bool with_seconds = has_shape(at, "0000-00-00T00:00:00");
 	struct tm tm = { 0 }, given;
@@ -116,7 +116,7 @@ static const char *take_time(const char *at, int64_t *seconds)
 static bool parse_at(struct calendar *calendar, const char *text, const char *at,
 		     struct calendar_error *error)
 {
-	const char *rest = take_time(at, &calendar->seconds);
+	const char *rest = calendar_take_time(at, &calendar->seconds);
 	int64_t offset = 0;
 
 	calendar->kind = ONCE;

@@ -89,7 +89,7 @@ static bool is_ics(const char *path)
 	return length > 4 && !strcasecmp(path + length - 4, ".ics");
 }
 
-static ssize_t read_all(int fd, char *text, size_t room)
+static ssize_t dates_read_all(int fd, char *text, size_t room)
 {
 	size_t have = 0;
 	ssize_t got;
@@ -110,7 +110,7 @@ static bool is_regular(int fd)
 static char *read_file(int fd, struct dates_error *error)
 {
 	char *text = malloc(DATES_FILE_MOST + 1);
-	ssize_t length = text ? read_all(fd, text, DATES_FILE_MOST + 1) : -1;
+	ssize_t length = text ? dates_read_all(fd, text, DATES_FILE_MOST + 1) : -1;
 
 	if (length >= 0 && length <= DATES_FILE_MOST && !memchr(text, 0, length)) {
 		text[length] = 0;

@@ -68,7 +68,7 @@ static char peek(const struct reader *reader)
 	return reader->at < reader->end ? reader->text[reader->at] : 0;
 }
 
-static bool take(struct reader *reader, char c)
+static bool fields_take(struct reader *reader, char c)
 {
 	if (peek(reader) != c || !c)
 		return false;
@@ -79,7 +79,7 @@ static bool take(struct reader *reader, char c)
 /* L and W: Quartz takes small ones, too */
 static bool take_letter(struct reader *reader, char c)
 {
-	return take(reader, c) || take(reader, c - 'A' + 'a');
+	return fields_take(reader, c) || fields_take(reader, c - 'A' + 'a');
 }
 
 static bool is_digit(char c)
@@ -180,7 +180,7 @@ static bool take_range(struct reader *reader, unsigned int first, unsigned int l
 {
 	unsigned int step = 1;
 
-	if (take(reader, '/') && !take_step(reader, &step))
+	if (fields_take(reader, '/') && !take_step(reader, &step))
 		return false;
 	add_range(reader, first, last, step);
 	return true;
@@ -191,7 +191,7 @@ static bool take_last(struct reader *reader)
 {
 	unsigned int before = 0;
 
-	if (take(reader, '-') && !take_count(reader, 1, 30, "the number after L-", &before))
+	if (fields_take(reader, '-') && !take_count(reader, 1, 30, "the number after L-", &before))
 		return false;
 	if (take_letter(reader, 'W'))
 		reader->fields->last_near |= 1ULL << before;
@@ -234,9 +234,9 @@ static bool take_rest(struct reader *reader, unsigned int first)
 		reader->fields->last_weekdays |= 1ULL << bit_of(reader, first);
 		return true;
 	}
-	if (is_weekday(reader) && take(reader, '#'))
+	if (is_weekday(reader) && fields_take(reader, '#'))
 		return take_nth(reader, first);
-	if (take(reader, '-')) {
+	if (fields_take(reader, '-')) {
 		if (!take_value(reader, &last))
 			return false;
 	} else if (peek(reader) == '/') {
@@ -250,7 +250,8 @@ static bool take_item(struct reader *reader)
 	const struct kind *kind = reader->kind;
 	unsigned int first;
 
-	if (take(reader, '*') || ((is_day(reader) || is_weekday(reader)) && take(reader, '?')))
+	if (fields_take(reader, '*') ||
+	    ((is_day(reader) || is_weekday(reader)) && fields_take(reader, '?')))
 		return take_range(reader, kind->low, kind->high);
 	if (is_day(reader) && take_letter(reader, 'L'))
 		return take_last(reader);
@@ -264,7 +265,7 @@ static bool take_list(struct reader *reader)
 	do {
 		if (!take_item(reader))
 			return false;
-	} while (take(reader, ','));
+	} while (fields_take(reader, ','));
 	return reader->at == reader->end ||
 		calendar_wrong(reader->error, reader->at,
 			       "nothing can be understood from here on in %s", reader->kind->name);

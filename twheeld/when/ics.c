@@ -66,7 +66,7 @@ struct repetition {
 	size_t count;
 };
 
-static bool wrong(struct reader *reader, const char *what)
+static bool ics_wrong(struct reader *reader, const char *what)
 {
 	return dates_wrong(reader->error, reader->line, "%s", what);
 }
@@ -91,10 +91,11 @@ static bool take_moment(struct reader *reader, icalproperty *property, struct ic
 	icalparameter *tzid = icalproperty_get_first_parameter(property, ICAL_TZID_PARAMETER);
 
 	if (time.year < FIRST_YEAR || time.year > LAST_YEAR || time.month < 1 || time.month > 12)
-		return wrong(reader, "the event has a time before 1900 or after 2199");
+		return ics_wrong(reader, "the event has a time before 1900 or after 2199");
 	if (time.day < 1 || time.day > icaltime_days_in_month(time.month, time.year) ||
 	    (!time.is_date && (time.hour > 24 || time.minute > 59 || time.second > 60)))
-		return wrong(reader, "the event has a date, or a time of the day, that never is");
+		return ics_wrong(reader,
+				 "the event has a date, or a time of the day, that never is");
 	*moment = (struct moment){ .date = time.is_date, .clock = ics_clock(time) };
 	moment->zone = start && !start->date ? start->zone : reader->zone;
 	if (time.is_date)
@@ -154,7 +155,7 @@ static bool take_length(struct reader *reader, icalcomponent *component, struct 
 	return true;
 }
 
-static gint compare(gconstpointer a, gconstpointer b)
+static gint ics_compare(gconstpointer a, gconstpointer b)
 {
 	gint64 one = *(const gint64 *)a, other = *(const gint64 *)b;
 
@@ -163,7 +164,7 @@ static gint compare(gconstpointer a, gconstpointer b)
 
 static bool is_in(GArray *array, gint64 value)
 {
-	return g_array_binary_search(array, &value, compare, NULL);
+	return g_array_binary_search(array, &value, ics_compare, NULL);
 }
 
 static bool is_left_out(const struct event *event, const struct moment *moment)
@@ -174,7 +175,7 @@ static bool is_left_out(const struct event *event, const struct moment *moment)
 }
 
 /* Add a repetition of an event */
-static bool add(struct reader *reader, const struct event *event, const struct moment *moment)
+static bool ics_add(struct reader *reader, const struct event *event, const struct moment *moment)
 {
 	struct moment end = *moment;
 	bool added;
@@ -186,7 +187,7 @@ static bool add(struct reader *reader, const struct event *event, const struct m
 		spans_add_days(reader->times, reader->zone, day_of(moment->clock),
 			       event->length.days) :
 		spans_add(reader->times, time_of(moment), time_of(&end) + event->length.seconds);
-	return added || wrong(reader, "the events leave out more than 500,000 times");
+	return added || ics_wrong(reader, "the events leave out more than 500,000 times");
 }
 
 static void leave_out(const struct reader *reader, struct event *event, struct moment moment)
@@ -210,7 +211,8 @@ static bool take_exdates(struct reader *reader, icalcomponent *component, struct
 {
 	struct moment moment;
 
-	ics_each(property, component, ICAL_EXDATE_PROPERTY) {
+	for (icalproperty *property = ics_first(component, ICAL_EXDATE_PROPERTY); property;
+	     property = ics_next(component, ICAL_EXDATE_PROPERTY)) {
 		if (!take_moment(reader, property, icalproperty_get_exdate(property),
 				 &event->start, &moment))
 			return false;
@@ -257,7 +259,7 @@ static bool add_day(void *arg, int64_t day)
 	struct moment moment = repeated(repetition->event, day);
 
 	repetition->count++;
-	return add(repetition->reader, repetition->event, &moment);
+	return ics_add(repetition->reader, repetition->event, &moment);
 }
 
 static bool leave_out_day(void *arg, int64_t day)
@@ -267,7 +269,8 @@ static bool leave_out_day(void *arg, int64_t day)
 	struct event *event = repetition->event;
 
 	if (event->days->len + event->times->len >= TIMES_MOST)
-		return wrong(repetition->reader, "the event has too many times that are left out");
+		return ics_wrong(repetition->reader,
+				 "the event has too many times that are left out");
 	leave_out(repetition->reader, event, repeated(event, day));
 	return true;
 }
@@ -281,19 +284,20 @@ static bool take_rule(struct reader *reader, struct event *event,
 	bool fine;
 
 	if (why)
-		return wrong(reader, why);
+		return ics_wrong(reader, why);
 	fine = repeat_each(rule, day_of(event->start.clock), last_day(rule, &event->start),
 			   &reader->days_left, each, &repetition);
 	*count = repetition.count;
 	return fine || (reader->days_left < 0 ?
-			wrong(reader, "too many events repeat for too long") : false);
+			ics_wrong(reader, "too many events repeat for too long") : false);
 }
 
 static bool add_rules(struct reader *reader, struct event *event, icalcomponent *component)
 {
 	if (!ics_first(component, ICAL_RRULE_PROPERTY))
-		return add(reader, event, &event->start);
-	ics_each(property, component, ICAL_RRULE_PROPERTY) {
+		return ics_add(reader, event, &event->start);
+	for (icalproperty *property = ics_first(component, ICAL_RRULE_PROPERTY); property;
+	     property = ics_next(component, ICAL_RRULE_PROPERTY)) {
 		struct icalrecurrencetype rule = icalproperty_get_rrule(property);
 		size_t count;
 
@@ -304,14 +308,15 @@ static bool add_rules(struct reader *reader, struct event *event, icalcomponent 
 		 * more.
 		 */
 		if (!count && last_day(&rule, &event->start) >= day_of(event->start.clock))
-			return wrong(reader, "the event repeats, but never takes place");
+			return ics_wrong(reader, "the event repeats, but never takes place");
 	}
 	return true;
 }
 
 static bool take_exrules(struct reader *reader, icalcomponent *component, struct event *event)
 {
-	ics_each(property, component, ICAL_EXRULE_PROPERTY) {
+	for (icalproperty *property = ics_first(component, ICAL_EXRULE_PROPERTY); property;
+	     property = ics_next(component, ICAL_EXRULE_PROPERTY)) {
 		struct icalrecurrencetype rule = icalproperty_get_exrule(property);
 		size_t count;
 
@@ -343,12 +348,13 @@ static bool add_date(struct reader *reader, const struct event *event, icalprope
 	} else if (moment.date) {
 		one.length = (struct length){ 1, 0 };
 	}
-	return add(reader, &one, &moment);
+	return ics_add(reader, &one, &moment);
 }
 
 static bool add_dates(struct reader *reader, const struct event *event, icalcomponent *component)
 {
-	ics_each(property, component, ICAL_RDATE_PROPERTY)
+	for (icalproperty *property = ics_first(component, ICAL_RDATE_PROPERTY); property;
+	     property = ics_next(component, ICAL_RDATE_PROPERTY))
 		if (!add_date(reader, event, property))
 			return false;
 	return true;
@@ -369,9 +375,9 @@ static bool is_cancelled(icalcomponent *component)
 
 static void sort(struct event *event)
 {
-	g_array_sort(event->days, compare);
-	g_array_sort(event->times, compare);
-	g_array_sort(event->clocks, compare);
+	g_array_sort(event->days, ics_compare);
+	g_array_sort(event->times, ics_compare);
+	g_array_sort(event->clocks, ics_compare);
 }
 
 /* An event with a RECURRENCE-ID is one repetition of another event, whatever rule it has. */
@@ -380,13 +386,13 @@ static bool add_parts(struct reader *reader, icalcomponent *component, struct ev
 	icalproperty *property = ics_first(component, ICAL_DTSTART_PROPERTY);
 
 	if (!property)
-		return wrong(reader, "the event has no DTSTART");
+		return ics_wrong(reader, "the event has no DTSTART");
 	if (!take_moment(reader, property, icalproperty_get_dtstart(property), NULL,
 			 &event->start) ||
 	    !take_length(reader, component, event))
 		return false;
 	if (ics_first(component, ICAL_RECURRENCEID_PROPERTY))
-		return add(reader, event, &event->start);
+		return ics_add(reader, event, &event->start);
 	if (!take_exdates(reader, component, event) || !take_exrules(reader, component, event))
 		return false;
 	take_moved(reader, component, event);
@@ -427,7 +433,7 @@ static bool note_moved(struct reader *reader, icalcomponent *component)
 	if (!property)
 		return true;
 	if (icalproperty_get_first_parameter(property, ICAL_RANGE_PARAMETER))
-		return wrong(reader,
+		return ics_wrong(reader,
 			     "RANGE=THISANDFUTURE, a change of all later repetitions, is not understood");
 	if (!take_moment(reader, property, icalproperty_get_recurrenceid(property), NULL, &moment))
 		return false;
@@ -531,7 +537,7 @@ static bool visit(struct reader *reader, const char *begin, const char *end,
 	else if (zone)
 		fine = define_zone(reader, NULL);
 	else
-		fine = wrong(reader, misread ?
+		fine = ics_wrong(reader, misread ?
 			     "a rule has a number of more than 4 digits, or 9 in COUNT" :
 			     "the event can't be understood, or is longer than 64 KB");
 	if (component)
@@ -564,7 +570,7 @@ static bool each(struct reader *reader, const char *text, const struct visit *ho
 			begin = NULL;
 		}
 	}
-	return !begin || wrong(reader, "the event has no end");
+	return !begin || ics_wrong(reader, "the event has no end");
 }
 
 static const char *skip_mark(const char *text)
@@ -583,7 +589,7 @@ static bool has_end(const char *text)
 	return is_line(last, "END:VCALENDAR");
 }
 
-static bool read_all(struct reader *reader, const char *text)
+static bool ics_read_all(struct reader *reader, const char *text)
 {
 	static const struct visit zones = {
 		"BEGIN:VTIMEZONE", "END:VTIMEZONE", ICAL_VTIMEZONE_COMPONENT, define_zone,
@@ -624,7 +630,7 @@ bool ics_read(struct spans *times, const char *text, const struct zone *zone,
 	bool fine;
 
 	icalerror_set_errors_are_fatal(0);
-	fine = read_all(&reader, text);
+	fine = ics_read_all(&reader, text);
 	g_hash_table_unref(reader.moved);
 	ics_zones_free(reader.zones);
 	return fine;

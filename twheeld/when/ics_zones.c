@@ -36,7 +36,7 @@ struct observance {
 	int64_t first;
 };
 
-static void put(void *zone)
+static void ics_zone_put(void *zone)
 {
 	zone_put(zone);
 }
@@ -45,8 +45,8 @@ struct ics_zones *ics_zones_new(void)
 {
 	struct ics_zones *zones = g_new0(struct ics_zones, 1);
 
-	zones->found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, put);
-	zones->defined = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, put);
+	zones->found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, ics_zone_put);
+	zones->defined = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, ics_zone_put);
 	zones->wrong = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	return zones;
 }
@@ -132,7 +132,10 @@ const char *ics_misunderstood(icalcomponent *component)
 		"DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "EXRULE",
 		"RECURRENCE-ID", "TZOFFSETFROM", "TZOFFSETTO",
 	};
-	ics_each(property, component, ICAL_XLICERROR_PROPERTY) {
+	icalproperty *property;
+
+	for (property = ics_first(component, ICAL_XLICERROR_PROPERTY); property;
+	     property = ics_next(component, ICAL_XLICERROR_PROPERTY)) {
 		const char *text = icalproperty_get_xlicerror(property);
 
 		if (!text || !strncmp(text, "No value for", strlen("No value for")))
@@ -199,9 +202,12 @@ static int64_t same_day(int64_t day)
 static const char *add_rules(struct observance *part, icalcomponent *component, int64_t start,
 			     int64_t *left)
 {
-	if (!ics_first(component, ICAL_RRULE_PROPERTY))
+	icalproperty *property = ics_first(component, ICAL_RRULE_PROPERTY);
+
+	if (!property)
 		add_change(part, start);
-	ics_each(property, component, ICAL_RRULE_PROPERTY) {
+	for (; property;
+	     property = ics_next(component, ICAL_RRULE_PROPERTY)) {
 		struct icalrecurrencetype rule = icalproperty_get_rrule(property);
 		const char *why = repeat_check(&rule);
 
@@ -238,7 +244,8 @@ static const char *add_part(struct observance *part, icalcomponent *component, i
 	why = add_rules(part, component, day_of(ics_clock(time)), left);
 	if (why)
 		return why;
-	ics_each(more, component, ICAL_RDATE_PROPERTY) {
+	for (icalproperty *more = ics_first(component, ICAL_RDATE_PROPERTY); more;
+	     more = ics_next(component, ICAL_RDATE_PROPERTY)) {
 		time = icalproperty_get_rdate(more).time;
 		if (time.year < 1 || time.year > 2199 || time.month < 1 || time.month > 12)
 			return "its VTIMEZONE has an RDATE that can't be";
@@ -248,7 +255,7 @@ static const char *add_part(struct observance *part, icalcomponent *component, i
 	return NULL;
 }
 
-static gint compare(gconstpointer a, gconstpointer b)
+static gint ics_zone_compare(gconstpointer a, gconstpointer b)
 {
 	const struct zone_change *one = a, *other = b;
 
@@ -272,7 +279,7 @@ static const char *define(struct ics_zones *zones, const char *name, icalcompone
 		if (icalcomponent_isa(inner) == ICAL_XSTANDARD_COMPONENT ||
 		    icalcomponent_isa(inner) == ICAL_XDAYLIGHT_COMPONENT)
 			why = add_part(&part, inner, left);
-	g_array_sort(part.changes, compare);
+	g_array_sort(part.changes, ics_zone_compare);
 	if (!why && !part.changes->len)
 		why = "its VTIMEZONE has neither STANDARD nor DAYLIGHT";
 	zone = why ? NULL : zone_made((struct zone_change *)part.changes->data, part.changes->len,

@@ -13,14 +13,15 @@
 
 struct ics_zones;
 
-/* All properties of a kind that a component has, and the first; NULL: it has none */
-#define ics_each(property, component, kind) \
-	for (icalproperty *property = ics_first(component, kind); property; \
-	     property = icalcomponent_get_next_property(component, kind))
-
+/* The first property of a kind that a component has, and the next one; NULL: there is none */
 static inline icalproperty *ics_first(icalcomponent *component, icalproperty_kind kind)
 {
 	return icalcomponent_get_first_property(component, kind);
+}
+
+static inline icalproperty *ics_next(icalcomponent *component, icalproperty_kind kind)
+{
+	return icalcomponent_get_next_property(component, kind);
 }
 
 struct ics_zones *ics_zones_new(void);

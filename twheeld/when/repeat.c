@@ -194,8 +194,8 @@ static bool start_fits(const struct icalrecurrencetype *rule, const struct date 
 	}
 }
 
-static bool fits(const struct icalrecurrencetype *rule, const struct date *start,
-		 const struct date *date)
+static bool repeat_fits(const struct icalrecurrencetype *rule, const struct date *start,
+			const struct date *date)
 {
 	return start_fits(rule, start, date) &&
 		(!is_there(rule->by_month_day) ||
@@ -246,7 +246,7 @@ static int days_of_period(const struct icalrecurrencetype *rule, const struct da
 		--*left;
 		if (!month_fits(rule, start, &date))
 			day += date.month_length - date.month_day;
-		else if (fits(rule, start, &date))
+		else if (repeat_fits(rule, start, &date))
 			days[count++] = day;
 	}
 	return count;

@@ -6,7 +6,7 @@
 
 #include "when/spans.h"
 
-static bool grow(struct spans *times)
+static bool spans_grow(struct spans *times)
 {
 	size_t room = times->room ? 2 * times->room : 64;
 	struct time_span *spans;
@@ -26,7 +26,7 @@ bool spans_add(struct spans *times, int64_t from, int64_t until)
 {
 	if (from >= until)
 		return true;
-	if (times->count == times->room && !grow(times))
+	if (times->count == times->room && !spans_grow(times))
 		return false;
 	times->spans[times->count++] = (struct time_span){ from, until };
 	return true;
@@ -60,7 +60,7 @@ bool spans_add_days(struct spans *times, const struct zone *zone, int64_t day, i
 	return true;
 }
 
-static int compare(const void *a, const void *b)
+static int spans_compare(const void *a, const void *b)
 {
 	const struct time_span *one = a, *other = b;
 
@@ -73,7 +73,7 @@ void spans_sort(struct spans *times)
 	size_t count = 0;
 
 	if (times->count)
-		qsort(times->spans, times->count, sizeof(*times->spans), compare);
+		qsort(times->spans, times->count, sizeof(*times->spans), spans_compare);
 	for (size_t i = 0; i < times->count; i++) {
 		struct time_span span = times->spans[i];
 

@@ -69,7 +69,7 @@ static int interval_at(GTimeZone *from, int64_t time)
 }
 
 /* Make room for one more span; the room doubles each time. */
-static bool grow(struct zone *zone)
+static bool zone_grow(struct zone *zone)
 {
 	struct zone_span *spans;
 
@@ -81,7 +81,7 @@ static bool grow(struct zone *zone)
 	return spans;
 }
 
-static bool add(struct zone *zone, int64_t start, int64_t offset)
+static bool zone_add(struct zone *zone, int64_t start, int64_t offset)
 {
 	int64_t reached = INT64_MIN;
 
@@ -92,7 +92,7 @@ static bool add(struct zone *zone, int64_t start, int64_t offset)
 			return true;
 		reached = MAX(last->reached, start + last->offset);
 	}
-	if (!grow(zone))
+	if (!zone_grow(zone))
 		return false;
 	zone->spans[zone->count++] = (struct zone_span){ start, offset, reached };
 	return true;
@@ -107,17 +107,17 @@ static bool add_changes(struct zone *zone, GTimeZone *from, int64_t first, int64
 	if (interval_at(from, first) == end)
 		return true;
 	if (last - first == 1)
-		return add(zone, last, g_time_zone_get_offset(from, end));
+		return zone_add(zone, last, g_time_zone_get_offset(from, end));
 	return add_changes(zone, from, first, middle) && add_changes(zone, from, middle, last);
 }
 
 static bool add_all(struct zone *zone, GTimeZone *from, int64_t first, int64_t last)
 {
-	return add(zone, first, g_time_zone_get_offset(from, interval_at(from, first))) &&
+	return zone_add(zone, first, g_time_zone_get_offset(from, interval_at(from, first))) &&
 		add_changes(zone, from, first, last);
 }
 
-static bool fill(struct zone *zone, GTimeZone *from)
+static bool zone_fill(struct zone *zone, GTimeZone *from)
 {
 	GTimeZone *rule = turned_rule(g_time_zone_get_identifier(from));
 	bool done = add_all(zone, from, ZONE_FIRST, RULE_BEGINS - 1) &&
@@ -142,7 +142,7 @@ static struct zone *build(const char *name, GTimeZone *from)
 	if (!zone)
 		return NULL;
 	zone->name = strdup(name ? name : "");
-	if (!zone->name || !fill(zone, from)) {
+	if (!zone->name || !zone_fill(zone, from)) {
 		release(zone);
 		return NULL;
 	}
@@ -237,10 +237,10 @@ struct zone *zone_made(const struct zone_change *changes, size_t count, int64_t 
 	zone->users = 1;
 	for (; i < count && changes[i].start <= ZONE_FIRST; i++)
 		before = changes[i].offset;
-	fine = add(zone, ZONE_FIRST, before);
+	fine = zone_add(zone, ZONE_FIRST, before);
 	for (; fine && i < count && changes[i].start < ZONE_END; i++)
 		if (i + 1 == count || changes[i + 1].start > changes[i].start)
-			fine = add(zone, changes[i].start, changes[i].offset);
+			fine = zone_add(zone, changes[i].start, changes[i].offset);
 	if (fine)
 		return zone;
 	release(zone);
