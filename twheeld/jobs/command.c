@@ -139,10 +139,11 @@ struct again {
 static void do_again(struct op *op)
 {
 	struct again *again = container_of(op, struct again, op);
+	bool dead = op->conn->state == DEAD;
 
-	if (op->conn->state != DEAD)
-		do_line(op->conn, &again->cmd);
 	conn_op_done(op->conn);
+	if (!dead)
+		do_line(op->conn, &again->cmd);
 }
 
 /**
