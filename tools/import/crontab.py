@@ -13,7 +13,7 @@ import re
 import shlex
 
 import cron_field
-from tab import BLANKS, decoded, has_control, percent, say
+from tab import BLANKS, decoded, encoded, has_control, percent, say
 
 # The minute of the day at which Debian's timer starts anacron; again each hour
 ANACRON_STARTS = 7 * 60 + 30
@@ -29,6 +29,7 @@ USERS = set('''root www-data apache nobody daemon munin smmsp amavis logcheck uu
 # Users of Debian, which might be commands as well
 EITHER = set('backup bin games git list mail man mysql news proxy redis sync sys'.split())
 MAIL = 'MAILTO', 'MAILFROM', 'CONTENT_TYPE', 'CONTENT_TRANSFER_ENCODING'
+MAILTO_MOST = 1023      # bytes of MAILTO= in a tab
 
 
 def take_word(line):
@@ -232,6 +233,22 @@ class Crontab:
         self.start = int(found[1]) * 60
         self.tab.put('# ' + text)
 
+    def take_mail(self, name, value):
+        '''cron mails what is printed; here a worker mails what has failed.'''
+        if name != 'MAILTO' or len(encoded(value)) > MAILTO_MOST:
+            self.tab.name('%s=%s is left out: the worker that sends mail says such things' %
+                          (name, value))
+            self.tab.put('# %s=%s' % (name, value))
+            return
+        if value:
+            self.tab.name('MAILTO=%s: not what is printed is mailed, but what fails, by a worker: '
+                          'twheel-run -t alarms python3 /usr/share/doc/twheeld/examples/twheeld-mail' %
+                          value)
+        else:
+            self.tab.tell('MAILTO is empty: as in cron, no mail is sent')
+        self.tab.put_setting('MAILTO', value, '')
+        self.tab.put_setting('ON_FAILURE', 'alarms' if value else '', '')
+
     def take_setting(self, text, name, value):
         tab = self.tab
         if name == 'CRON_TZ':
@@ -240,17 +257,14 @@ class Crontab:
             self.take_delay(text, value)
         elif name == 'START_HOURS_RANGE' and self.anacron:
             self.take_hours(text, value)
+        elif name in MAIL and not has_control(value):
+            self.take_mail(name, value)
         elif not re.fullmatch('[a-zA-Z_][a-zA-Z0-9_]*', name):
             tab.leave_out(text, 'this is no line of a crontab')
         elif has_control(value.replace('\t', '')):
             tab.leave_out(text, 'there is a control character in the value')
         else:
-            if name in MAIL and not value:
-                tab.tell(name + ' is empty: as in cron, no mail is sent')
-            elif name in MAIL:
-                tab.name('%s=%s: no mail is sent. twheel jobs history and the metrics say what has '
-                         'failed; a command can send its output itself' % (name, value))
-            elif name in ('LOGNAME', 'USER'):
+            if name in ('LOGNAME', 'USER'):
                 tab.tell(name + ' is what cron itself sets, and is left out')
             else:
                 tab.name('%s=%s: jobs have no environment; the line of their worker has it' %

@@ -31,6 +31,7 @@
 #define TRACES_MOST 60
 #define TRACE_BYTES_MOST (100 << 10)
 #define TRACE_COUNT 1
+#define FAILING_MOST 5
 #else
 /* A tube's ready jobs: the most in memory, and how many are loaded when there are too few */
 #define READY_MOST 8192
@@ -68,6 +69,8 @@
 #define TRACE_BYTES_MOST (1LL << 30)
 /* So many times what is old is looked for until those of a shared store are counted again */
 #define TRACE_COUNT 60
+/* Tubes of which it is known that they have failed, so that their recovery is told */
+#define FAILING_MOST 10000
 #endif
 
 /* Nothing is kept longer, so that all times have numbers */

@@ -7,6 +7,7 @@
 
 #include "base/util.h"
 #include "cron/firing.h"
+#include "jobs/notice.h"
 #include "jobs/trace.h"
 #include "jobs/tube.h"
 
@@ -33,9 +34,10 @@ static struct job *new_job(const struct definition *definition, int64_t time, ui
 	return job;
 }
 
-static bool add_run(struct firing_run *run, const struct definition *definition, int64_t time,
+static bool add_run(struct firing_run *run, const struct schedule *schedule, int64_t time,
 		    uint32_t shard)
 {
+	const struct definition *definition = schedule->definition;
 	struct job *job = new_job(definition, time, shard);
 
 	if (!job)
@@ -45,7 +47,7 @@ static bool add_run(struct firing_run *run, const struct definition *definition,
 	job->row.created = alarm_now();
 	job->row.state = READY;
 	job->row.ord = definition->pri;
-	job->row.scheduled = true;
+	job->row.scheduled = schedule->id;
 	job->busy = true;
 	run->time = time;
 	run->shard = shard;
@@ -90,7 +92,7 @@ struct op *firing_new(struct schedule *schedule, const int64_t *times, size_t co
 	firing->overlap = definition->overlap == OVERLAP_YES;
 	firing->waits = definition->overlap == OVERLAP_WAIT;
 	for (; firing->count < all; firing->count++) {
-		if (add_run(&firing->runs[firing->count], definition,
+		if (add_run(&firing->runs[firing->count], schedule,
 			    times[firing->count / definition->shards],
 			    firing->count % definition->shards)) {
 			firing->weight += JOB_WEIGHT + firing->runs[firing->count].put.row.size;
@@ -109,12 +111,12 @@ void firing_submit(struct op *op, void (*done)(struct op *op))
 }
 
 /* Put a job into its tube once it is stored, or another one of the same body serves for it. */
-static void attach(struct op *put)
+static void attach(struct op *put, int64_t schedule)
 {
 	struct job *job = put->job;
 
 	if (put->same) {
-		job_adopt(put->same);
+		job_adopt(put->same, schedule);
 		job_free(job);
 		return;
 	}
@@ -128,19 +130,26 @@ struct firing_counts firing_end(struct op *op)
 {
 	struct firing *firing = op->firing;
 	struct firing_counts counts = { 0 };
+	struct op *news;
 
 	for (size_t i = 0; i < firing->count; i++) {
 		struct firing_run *run = &firing->runs[i];
 
+		if (!op->failed)
+			schedule_watch_late(firing->schedule, run->time);
 		if (!op->failed && !firing->stale && run->made) {
 			counts.made++;
-			attach(&run->put);
+			attach(&run->put, firing->id);
 			continue;
 		}
 		counts.skipped += run->skipped && !run->there;
 		counts.waiting += run->waits && !run->there;
 		counts.there += run->there || (!run->skipped && !run->waits);
 		job_free(run->put.job);
+	}
+	while ((news = firing->news)) {
+		firing->news = news->next;
+		notice_end(news, op->failed || firing->stale);
 	}
 	free(firing);
 	trace_free(op->trace);

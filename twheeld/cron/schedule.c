@@ -37,8 +37,10 @@
 /* Times that were missed are counted up to this */
 #define MISSED_MOST 10000
 #define DAY (86400 * SECOND)
+/* After late runs were told, others are not before this */
+#define LATE_EVERY (60 * SECOND)
 
-static struct schedule *schedules, *waiting;
+static struct schedule *schedules, *by_id, *waiting;
 static int64_t next_id = 1;
 static bool others;		/* servers that share the store have schedules, too */
 static unsigned int reading, in_flight;
@@ -69,6 +71,8 @@ static void settle(struct schedule *schedule);
 static void end_if_unused(struct schedule *schedule);
 static void look_again(struct schedule *schedule);
 static void pump(void);
+static void late_expired(struct twheel *tw, struct twheel_timer *timer,
+			 const struct twheel_event *event);
 
 /* Times */
 
@@ -224,6 +228,113 @@ static void write_definition(struct schedule *schedule)
 	commit_submit(&define->op);
 }
 
+/* Who learns of a schedule */
+
+static struct notice_schedule notice_of(const struct schedule *schedule)
+{
+	const struct definition *definition = schedule->definition;
+
+	return (struct notice_schedule){
+		.name = schedule->name, .tube = definition->tube, .mailto = definition->mailto,
+		.tells = {
+			[NEWS_FAILED] = definition->tells[NEWS_FAILED],
+			[NEWS_RECOVERED] = definition->tells[NEWS_RECOVERED],
+			[NEWS_MISSED] = definition->tells[NEWS_MISSED],
+			[NEWS_LATE] = definition->tells[NEWS_FAILED],
+		},
+	};
+}
+
+static struct schedule *schedule_find_id(int64_t id)
+{
+	struct schedule *schedule;
+
+	HASH_FIND(by_id, by_id, &id, sizeof(id), schedule);
+	return schedule;
+}
+
+static bool find_notice(int64_t id, struct notice_schedule *found)
+{
+	const struct schedule *schedule = schedule_find_id(id);
+
+	if (!schedule || !schedule->definition)
+		return false;
+	*found = notice_of(schedule);
+	return true;
+}
+
+/* Look for late runs @ns after now, or earlier if that was to be. */
+static void look_for_late(struct schedule *schedule, int64_t ns)
+{
+	int64_t when = alarm_now() + ns;
+
+	when = when > schedule->late_quiet ? when : schedule->late_quiet;
+	if (schedule->late_at && schedule->late_at <= when)
+		return;
+	schedule->late_at = when;
+	alarm_set(&schedule->late, when);
+}
+
+/** schedule_watch_late - a run for @time is there, in ns: it may become late */
+void schedule_watch_late(struct schedule *schedule, int64_t time)
+{
+	int64_t ns;
+
+	if (!schedule->definition || !schedule->definition->on_late)
+		return;
+	ns = time + schedule->definition->on_late * SECOND - alarm_wall();
+	look_for_late(schedule, ns > MILLISECOND ? ns : MILLISECOND);
+}
+
+/* What becomes late within a minute of what was told is told together. */
+static void got_late(struct op *op)
+{
+	struct late *late = container_of(op, struct late, op);
+	struct schedule *schedule = schedule_find_id(late->schedule);
+
+	if (!schedule)
+		return;
+	schedule->late_asked = false;
+	if (op->failed) {
+		look_for_late(schedule, RETRY);
+	} else if (schedule->definition && schedule->definition->on_late) {
+		struct notice_schedule told = notice_of(schedule);
+
+		schedule->late_told = late->until;
+		if (late->count) {
+			schedule->late_quiet = alarm_now() + LATE_EVERY;
+			notice_late(&told, schedule->id, late->first, late->count);
+		}
+		if (late->next || late->count == LATE_MOST)
+			schedule_watch_late(schedule, late->next);
+	}
+}
+
+static void late_expired(struct twheel *tw, struct twheel_timer *timer,
+			 const struct twheel_event *event)
+{
+	struct schedule *schedule = container_of(timer, struct schedule, late);
+	struct late *late;
+
+	(void)tw;
+	(void)event;
+	schedule->late_at = 0;
+	if (!schedule->definition || !schedule->definition->on_late || schedule->late_asked)
+		return;
+	if (command_draining()) {
+		look_for_late(schedule, LATE_EVERY);
+		return;
+	}
+	schedule->late_asked = true;
+	late = zalloc(sizeof(*late));
+	late->op.kind = OP_LATE;
+	late->op.done = got_late;
+	late->schedule = schedule->id;
+	late->after = schedule->late_told;
+	late->until = alarm_wall() - schedule->definition->on_late * SECOND;
+	commit_submit(&late->op);
+}
+
 /* Firing */
 
 /*
@@ -251,9 +362,12 @@ static void fired(struct op *op)
 	size_t made;
 
 	weight -= op->firing->weight;
-	if (!op->failed && !stale && op->firing->missed_count && schedule->definition)
-		notice_missed(schedule->definition->tube, schedule->name, op->firing->missed,
-			      op->firing->missed_count);
+	if (!op->failed && !stale && op->firing->missed_count && schedule->definition) {
+		struct notice_schedule told = notice_of(schedule);
+
+		notice_missed_later(&told, op->firing->missed, op->firing->missed_count,
+				    op->firing->told);
+	}
 	made = firing_end(op).made;
 	jobs += made;
 	if (same && made)
@@ -378,6 +492,12 @@ static bool fire(struct schedule *schedule)
 	op->firing->next = to_ns(times.next);
 	op->firing->missed = times.missed;
 	op->firing->missed_count = times.missed_count;
+	if (times.missed_count) {
+		struct notice_schedule told = notice_of(schedule);
+
+		op->firing->news = notice_missed(&told, times.missed, times.missed_count,
+						 &op->firing->told);
+	}
 	op->firing->since = to_ns(times.since);
 	weight += op->firing->weight;
 	firing_submit(op, fired);
@@ -556,6 +676,8 @@ static struct schedule *add(const char *name, int64_t id)
 	schedule->gone = 1;
 	gone_count++;
 	alarm_init(&schedule->timer, expired);
+	alarm_init(&schedule->late, late_expired);
+	HASH_ADD(by_id, by_id, id, sizeof(schedule->id), schedule);
 	HASH_ADD_KEYPTR(hash, schedules, schedule->name, strlen(schedule->name), schedule);
 	if (id >= next_id)
 		next_id = id + 1;
@@ -592,6 +714,8 @@ static void end_if_unused(struct schedule *schedule)
 		ending = schedule->hash.next;
 	gone_count--;
 	alarm_stop(&schedule->timer);
+	alarm_stop(&schedule->late);
+	HASH_DELETE(by_id, by_id, schedule);
 	HASH_DELETE(hash, schedules, schedule);
 	free(schedule->name);
 	free(schedule);
@@ -775,6 +899,8 @@ bool schedule_adopt(struct definition **definition, struct holidays **holidays, 
 	swap(schedule, definition, holidays);
 	have_waits |= schedule->definition->overlap == OVERLAP_WAIT || schedule->definition->after;
 	may_wait |= have_waits;
+	if (schedule->definition->on_late)
+		look_for_late(schedule, SECOND);
 	schedule->file = file;
 	schedule->reading = reading;
 	same = !schedule->gone && schedule->digest == digest;
@@ -814,13 +940,16 @@ static int64_t whole_digest(const struct schedule *schedule)
 	const struct definition *one = schedule->definition;
 	const int64_t numbers[] = {
 		schedule->digest, one->pri, one->ttr, one->shards, one->most, one->misfire,
-		one->overlap, one->paused, one->late, one->within,
+		one->overlap, one->paused, one->late, one->within, one->on_late,
 	};
 	int64_t digest = digest_text(one->body, digest_numbers(numbers, sizeof(numbers)));
 
 	digest = digest_text(one->tube, digest);
 	digest = digest_text(one->params ? one->params : "", digest);
 	digest = digest_text(one->after ? one->after : "", digest);
+	for (int news = 0; news < NEWS_KINDS; news++)
+		digest = digest_text(one->tells[news] ? one->tells[news] : "", digest);
+	digest = digest_text(one->mailto ? one->mailto : "", digest);
 	return digest_text(one->name, digest);
 }
 
@@ -1081,5 +1210,6 @@ void schedule_start(struct event_base *base, int64_t keep, bool shared)
 	started = alarm_now();
 	forgotten = store->meta("forgotten", 0);
 	skew = alarm_skew();
+	notice_find = find_notice;
 	store->schedules(load);
 }

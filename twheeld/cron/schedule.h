@@ -23,7 +23,7 @@ struct schedule {
 	int64_t since;				/* earlier times are not made up for */
 	bool paused;
 	int64_t gone;				/* since when no tab has it, in ns; or 0 */
-	UT_hash_handle hash;
+	UT_hash_handle hash, by_id;
 	struct definition *definition;		/* NULL: no tab has it */
 	struct holidays *holidays;		/* the times that CALENDAR= leaves out, or NULL */
 	const char *file;			/* the path of its tab */
@@ -42,6 +42,10 @@ struct schedule {
 	int64_t ended_time;			/* 0: there is none */
 	unsigned int users;			/* schedule_hold() */
 	struct twheel_timer timer;
+	struct twheel_timer late;		/* when runs that are late are looked for */
+	int64_t late_at;			/* that, or 0 */
+	int64_t late_quiet, late_told;		/* not before; times up to this one, in ns, were told */
+	bool late_asked;
 	struct schedule *prev, *next;		/* the row of those that wait */
 };
 
@@ -68,6 +72,7 @@ struct schedule *schedule_first(void);
 struct schedule *schedule_hold(struct schedule *schedule);
 void schedule_release(struct schedule *schedule);
 const struct histogram *schedule_lateness(void);
+void schedule_watch_late(struct schedule *schedule, int64_t time);
 
 /* First the tabs are read; then all their schedules are taken, and the rest stops. */
 void schedule_reading_begins(void);

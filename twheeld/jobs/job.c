@@ -161,13 +161,13 @@ bool job_in_memory(int64_t id)
 }
 
 /** job_adopt - a job that was put, of the same body, is that of a schedule, too */
-void job_adopt(int64_t id)
+void job_adopt(int64_t id, int64_t schedule)
 {
 	struct job *job;
 
 	HASH_FIND(hash, jobs, &id, sizeof(id), job);
 	if (job)
-		job->row.scheduled = true;
+		job->row.scheduled = schedule;
 }
 
 /**

@@ -59,7 +59,7 @@ void job_forget(struct job *job);
 void job_free(struct job *job);
 bool job_in_memory(int64_t id);
 enum found job_find(uint64_t id, struct job **job);
-void job_adopt(int64_t id);
+void job_adopt(int64_t id, int64_t schedule);
 void job_unfind(struct job *job);
 bool job_need_body(struct job *job);
 void job_drop_body(struct job *job);

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A failure reaches somebody: what became of jobs of a tube is a job of another tube, with JSON.
+ * A failure reaches somebody: what became of jobs of a tube, or of a schedule, is a job of another
+ * tube, with JSON.
  *
  * It is put in the transaction that ends the job. The first one comes at once; what happens within
  * the next minute is one more, which says how often. A tube that learns of others has nobody learn
- * of itself, so that a worker which can't send mail makes no more mail.
+ * of itself, so that a worker which can't send mail makes no more mail; and what it gets is no job
+ * of a schedule.
  */
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <uthash.h>
 #include <utlist.h>
 
+#include "base/limits.h"
 #include "base/utf8.h"
 #include "base/util.h"
 #include "jobs/engine.h"
@@ -23,51 +28,84 @@
 #define TTR 120
 /* Jobs that could not be written, and are tried again */
 #define UNSENT_MOST 1000
+/* Seconds for which it is known that a time was told to be late, also over a crash */
+#define LATE_KEPT (30 * 86400)
 
-enum event { FAILED, RECOVERED, MISSED, EVENTS };
-
-/* Of a tube */
-struct notices {
-	bool failing;			/* its last job that has ended had failed */
-	struct {
-		int64_t next;		/* when there may be one again, by alarm_now() */
-		json_int_t count;	/* of events that are to be in that */
-		json_t *last;		/* what the last of them was */
-	} of[EVENTS];
-};
-
-static struct job *unsent;
-static size_t unsent_count;
-static size_t held;			/* tubes that have notices, and stay for that */
-
-void notice_free(struct notices *notices)
+static bool none(int64_t id, struct notice_schedule *found)
 {
-	for (int i = 0; notices && i < EVENTS; i++)
-		json_decref(notices->of[i].last);
-	free(notices);
+	(void)id;
+	(void)found;
+	return false;
 }
 
-static const char *tube_for(const struct tube *tube, enum event event)
-{
-	const struct tube_settings *settings = tube->settings;
-	const char *const names[EVENTS] = {
-		settings->on_failure, settings->on_recovery, settings->on_missed,
-	};
+bool (*notice_find)(int64_t id, struct notice_schedule *found) = none;
 
-	return names[event] && !settings_learns(tube->name) ? names[event] : NULL;
+/* Of a tube, or a schedule */
+struct notices {
+	bool failing;			/* the last job of the tube that has ended had failed */
+	struct {
+		char to[TUBE_NAME_MAX + 1];
+		int64_t next;		/* when there may be one again, by alarm_now() */
+		json_int_t count;	/* of what is to be in that */
+		json_t *last;		/* what the last of it was */
+	} of[NEWS_KINDS];
+	UT_hash_handle hash;
+	char name[];			/* after a t or an s: the tube's or the schedule's */
+};
+
+static struct notices *all;
+static size_t failing_count;
+static struct job *unsent;
+static size_t unsent_count;
+
+/* @make: if there are none, make them; else gives NULL then */
+static struct notices *notices_of(char kind, const char *name, bool make)
+{
+	size_t length = strlen(name) + 1;
+	struct notices *notices = zalloc(sizeof(*notices) + length + 1), *there;
+
+	notices->name[0] = kind;
+	strcpy(notices->name + 1, name);
+	HASH_FIND(hash, all, notices->name, length, there);
+	if (!there && make) {
+		HASH_ADD(hash, all, name, length, notices);
+		return notices;
+	}
+	free(notices);
+	return there;
+}
+
+static const char *tube_for(const struct tube *tube, enum news news)
+{
+	const char *to = tube->settings->tells[news];
+
+	return to && !settings_learns(tube->name) ? to : NULL;
 }
 
 /* Sending */
 
+/* A recovery was told: the next one comes a minute later at the earliest. */
+static void note_recovery(int64_t id)
+{
+	struct notice_schedule schedule;
+
+	if (notice_find(id, &schedule))
+		notices_of('s', schedule.name, true)->of[NEWS_RECOVERED].next = alarm_now() + EVERY;
+}
+
+/* It is not sent again if what it is about did not happen. */
 static void sent(struct op *op)
 {
 	struct job *job = op->job;
+	bool fine = job_written(op);
 
-	if (job_written(op)) {
-		if (op->same) {
-			job_free(job);
-			return;
-		}
+	if (fine ? op->same != 0 : op->moot) {
+		job_free(job);
+	} else if (fine) {
+		if (op->failing)
+			note_recovery(op->failing);
+		free(job->key);
+		job->key = NULL;
 		job_put(job->tube);
 		job_attach(job, op->row.state);
 	} else if (unsent_count < UNSENT_MOST) {
@@ -80,18 +118,30 @@ static void sent(struct op *op)
 	}
 }
 
-static void write_job(struct job *job)
+static struct op *new_put(struct job *job)
 {
-	struct row row;
+	struct op *op = zalloc(sizeof(*op));
 
 	job->row.created = alarm_now();
-	row = job->row;
-	job_write(job, OP_PUT, &row, NULL, sent);
+	job->busy = true;
+	op->kind = OP_PUT;
+	op->row = job->row;
+	op->at = alarm_now();
+	op->tube = &job->tube->commit;
+	op->to = op->tube;
+	op->unique = job->tube->settings->unique && !job->key;
+	op->key = job->key;
+	op->failing = job->row.scheduled;
+	op->row.scheduled = 0;
+	op->job = job;
+	op->done = sent;
+	return op;
 }
 
-/* Without memory, or if the store can't be read, the log has it. */
-static void send_text(const char *name, const char *text)
+/* Without memory, or if the store can't be read, the log has it. @json is freed. */
+static struct job *new_job(const char *name, json_t *json)
 {
+	char *text = must(json_dumps(json, JSON_COMPACT));
 	struct tube *tube = tube_get(name);
 	struct job *job = tube ? job_new(tube, strlen(text)) : NULL;
 
@@ -101,54 +151,49 @@ static void send_text(const char *name, const char *text)
 		job->row.pri = PRI;
 		job->row.ord = PRI;
 		job->row.ttr = TTR;
-		write_job(job);
 	} else {
 		complain("%s could not be put into %s", text, name);
 	}
 	if (tube)
 		tube_put(tube);
-}
-
-static void send(struct tube *tube, enum event event)
-{
-	struct notices *notices = tube->notices;
-	const char *name = tube_for(tube, event);
-	json_t *last = notices->of[event].last;
-	char *text;
-
-	json_object_set_new(last, "count", json_integer(notices->of[event].count));
-	text = must(json_dumps(last, JSON_COMPACT));
-	/* The configuration may have changed meanwhile. */
-	if (name)
-		send_text(name, text);
 	free(text);
-	json_decref(last);
-	notices->of[event].last = NULL;
-	notices->of[event].count = 0;
-	notices->of[event].next = alarm_now() + EVERY;
+	json_decref(json);
+	return job;
 }
 
-/* The tube stays until let_go(). */
-static struct notices *notices_of(struct tube *tube)
+/* The job of what has happened up to now */
+static struct job *job_of(struct notices *notices, enum news news)
 {
-	if (tube->notices)
-		return tube->notices;
-	tube->notices = zalloc(sizeof(*tube->notices));
-	tube->users++;
-	held++;
-	return tube->notices;
+	json_t *last = notices->of[news].last;
+
+	json_object_set_new(last, "count", json_integer(notices->of[news].count));
+	notices->of[news].last = NULL;
+	notices->of[news].count = 0;
+	notices->of[news].next = alarm_now() + EVERY;
+	return new_job(notices->of[news].to, last);
 }
 
-/* @json is freed. */
-static void happened(struct tube *tube, enum event event, int64_t count, json_t *json)
+/* Gives whether it may be told now. @json is freed later. */
+static bool happened(struct notices *notices, enum news news, const char *to, int64_t count,
+		     json_t *json)
 {
-	struct notices *notices = notices_of(tube);
+	json_decref(notices->of[news].last);
+	notices->of[news].last = must(json);
+	notices->of[news].count += count;
+	strcpy(notices->of[news].to, to);
+	return alarm_now() >= notices->of[news].next;
+}
 
-	json_decref(notices->of[event].last);
-	notices->of[event].last = must(json);
-	notices->of[event].count += count;
-	if (alarm_now() >= notices->of[event].next)
-		send(tube, event);
+static void tell(struct notices *notices, enum news news, const char *to, int64_t count,
+		 json_t *json)
+{
+	struct job *job;
+
+	if (!happened(notices, news, to, count, json))
+		return;
+	job = job_of(notices, news);
+	if (job)
+		engine->submit(new_put(job));
 }
 
 /* What happened */
@@ -162,22 +207,39 @@ static json_t *json_of(const char *bytes, size_t length)
 	return json;
 }
 
-static json_t *now_json(const char *event, const char *tube)
+static json_t *time_json(int64_t ns)
 {
-	time_t seconds = alarm_wall() / SECOND;
+	time_t seconds = ns / SECOND;
 	char text[40] = "";
 	struct tm tm;
 
 	if (gmtime_r(&seconds, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return must(json_pack("{s:s, s:s, s:s, s:o}", "event", event, "tube", tube, "time", text,
-			      "server", json_of(store_node, strlen(store_node))));
+	return json_string(text);
 }
 
-static json_t *json_of_op(const char *event, const struct op *op)
+/* @schedule: the one of which it is told, or NULL */
+static json_t *now_json(enum news news, const char *tube, const struct notice_schedule *schedule)
+{
+	static const char *const events[NEWS_KINDS] = { "failed", "recovered", "missed", "late" };
+	json_t *json = must(json_pack("{s:s, s:s, s:o, s:o}", "event", events[news], "tube", tube,
+				      "time", time_json(alarm_wall()),
+				      "server", json_of(store_node, strlen(store_node))));
+
+	if (!schedule)
+		return json;
+	json_object_set_new(json, "schedule", json_of(schedule->name, strlen(schedule->name)));
+	if (schedule->mailto)
+		json_object_set_new(json, "mailto",
+				    json_of(schedule->mailto, strlen(schedule->mailto)));
+	return json;
+}
+
+static json_t *json_of_op(enum news news, const struct op *op,
+			  const struct notice_schedule *schedule)
 {
 	const struct trace *trace = op->trace;
-	json_t *json = now_json(event, op->tube->name);
+	json_t *json = now_json(news, op->tube->name, schedule);
 	const char *end;
 
 	json_object_set_new(json, "job", json_integer(op->row.id));
@@ -198,103 +260,231 @@ static json_t *json_of_op(const char *event, const struct op *op)
 	return json;
 }
 
-static void failed(struct op *op)
+/* The number of a job that is being put is not known, nor is it one that has ended. */
+static enum news news_of(const struct op *op)
 {
-	struct tube *tube = op->job->tube;
-
-	if (tube_for(tube, FAILED))
-		happened(tube, FAILED, 1, json_of_op("failed", op));
-	if (tube_for(tube, RECOVERED))
-		notices_of(tube)->failing = true;
+	if (op->job->row.state != RESERVED)
+		return NEWS_KINDS;
+	if (op->kind == OP_CHANGE && (op->row.state == BURIED || op->to != op->tube))
+		return NEWS_FAILED;
+	return op->kind == OP_DELETE ? NEWS_RECOVERED : NEWS_KINDS;
 }
 
-/* The number of a job that is being put is not known, nor is it one that has ended. */
-static void look_at(struct op *op)
+static void set_failing(struct notices *notices, bool failing)
 {
-	struct tube *tube = op->job->tube;
+	if (failing == notices->failing || (failing && failing_count == FAILING_MOST))
+		return;
+	notices->failing = failing;
+	failing_count += failing ? 1 : -1;
+}
 
-	if (op->kind == OP_CHANGE && (op->row.state == BURIED || op->to != op->tube)) {
-		failed(op);
-	} else if (op->kind == OP_DELETE && tube->notices && tube->notices->failing) {
-		tube->notices->failing = false;
-		if (tube_for(tube, RECOVERED))
-			happened(tube, RECOVERED, 1, json_of_op("recovered", op));
+static void tell_of_tube(struct op *op, enum news news)
+{
+	const struct tube *tube = op->job->tube;
+	const char *to = tube_for(tube, news);
+	struct notices *notices;
+
+	if (!to && !(news == NEWS_FAILED && tube_for(tube, NEWS_RECOVERED)))
+		return;
+	notices = notices_of('t', tube->name, true);
+	if (to && (news == NEWS_FAILED || notices->failing))
+		tell(notices, news, to, 1, json_of_op(news, op, NULL));
+	set_failing(notices, news == NEWS_FAILED && tube_for(tube, NEWS_RECOVERED));
+}
+
+/*
+ * The store knows whether a schedule has failed, and is the only one where servers share it: what
+ * tells of a recovery is put if that was so. Within a minute of the last one it waits for the next
+ * run.
+ */
+static void tell_of_schedule(struct op *op, enum news news, const struct notice_schedule *schedule)
+{
+	const char *to = schedule->tells[news];
+	struct notices *notices;
+	struct job *job;
+
+	if (!to)
+		return;
+	if (news == NEWS_FAILED) {
+		notices = notices_of('s', schedule->name, true);
+		tell(notices, news, to, 1, json_of_op(news, op, schedule));
+		return;
 	}
+	notices = notices_of('s', schedule->name, false);
+	if (notices && alarm_now() < notices->of[news].next)
+		return;
+	job = new_job(to, json_of_op(news, op, schedule));
+	if (!job)
+		return;
+	job->row.scheduled = op->job->row.scheduled;
+	engine->submit(new_put(job));
 }
 
 /** notice_submit - submit an operation of a job, and in the same transaction what others learn */
 void notice_submit(struct op *op)
 {
-	const struct tube_settings *settings = op->job->tube->settings;
+	const char *const *of_tube = op->job->tube->settings->tells;
+	struct notice_schedule schedule = { .name = NULL };
+	int64_t id = op->job->row.scheduled;
+	enum news news = NEWS_KINDS;
 
-	if ((!settings->on_failure && !settings->on_recovery) || op->kind == OP_PUT ||
-	    op->job->row.state != RESERVED) {
+	if (of_tube[NEWS_FAILED] || of_tube[NEWS_RECOVERED] || id)
+		news = news_of(op);
+	if (news != NEWS_KINDS && id && !notice_find(id, &schedule))
+		schedule.name = NULL;
+	if (news == NEWS_FAILED && schedule.name && schedule.tells[NEWS_RECOVERED])
+		op->failing = id;
+	if (news == NEWS_KINDS || (!of_tube[NEWS_FAILED] && !of_tube[NEWS_RECOVERED] &&
+				   (!schedule.name || !schedule.tells[news]))) {
 		engine->submit(op);
 		return;
 	}
 	commit_join(true);
 	engine->submit(op);
-	look_at(op);
+	tell_of_tube(op, news);
+	if (schedule.name)
+		tell_of_schedule(op, news, &schedule);
 	commit_join(false);
 }
 
+static json_t *missed_json(const struct notice_schedule *schedule, bool of_tube, int64_t time)
+{
+	json_t *json = now_json(NEWS_MISSED, schedule->tube, schedule);
+
+	if (of_tube)
+		json_object_del(json, "mailto");
+	json_object_set_new(json, "first", json_integer(time / SECOND));
+	return json;
+}
+
+/* Whom the schedule's tube tells, or the schedule itself */
+static const char *missed_for(const struct notice_schedule *schedule, bool of_tube)
+{
+	const char *to = of_tube ? settings_tube(schedule->tube)->tells[NEWS_MISSED] :
+		schedule->tells[NEWS_MISSED];
+
+	return to && !(of_tube && settings_learns(schedule->tube)) ? to : NULL;
+}
+
+static struct notices *missed_notices(const struct notice_schedule *schedule, bool of_tube)
+{
+	return notices_of(of_tube ? 't' : 's', of_tube ? schedule->tube : schedule->name, true);
+}
+
 /**
- * notice_missed - a schedule has missed times
- * @name: the tube in which their jobs would have been
- * @schedule: its name
+ * notice_missed - a schedule misses times: what is told of it at once
+ * @schedule: the schedule
  * @time: the first of them, in ns
  * @count: how many
+ * @told: out: for notice_missed_later()
+ *
+ * Return: puts that go into the transaction which says so, each with the next one, and then to
+ * notice_end(); or NULL.
  */
-void notice_missed(const char *name, const char *schedule, int64_t time, int64_t count)
+struct op *notice_missed(const struct notice_schedule *schedule, int64_t time, int64_t count,
+			 unsigned int *told)
 {
-	struct tube *tube = tube_get(name);
-	json_t *json;
+	struct op *first = NULL, *op;
 
-	if (tube && tube_for(tube, MISSED)) {
-		json = now_json("missed", name);
-		json_object_set_new(json, "schedule", json_of(schedule, strlen(schedule)));
-		json_object_set_new(json, "first", json_integer(time / SECOND));
-		happened(tube, MISSED, count, json);
+	*told = 0;
+	for (unsigned int of_tube = 0; of_tube < 2; of_tube++) {
+		const char *to = missed_for(schedule, of_tube);
+		struct notices *notices = to ? missed_notices(schedule, of_tube) : NULL;
+		struct job *job = NULL;
+
+		if (!to || alarm_now() < notices->of[NEWS_MISSED].next)
+			continue;
+		*told |= 1U << of_tube;
+		happened(notices, NEWS_MISSED, to, count, missed_json(schedule, of_tube, time));
+		job = job_of(notices, NEWS_MISSED);
+		if (!job)
+			continue;
+		op = new_put(job);
+		op->next = first;
+		first = op;
 	}
-	if (tube)
-		tube_put(tube);
+	return first;
 }
 
-/* Sends what has waited, and gives whether there is nothing more to be known of the tube. */
-static bool send_what_waits(struct tube *tube)
+/** notice_missed_later - the times were missed, and that was written: the rest of what is told */
+void notice_missed_later(const struct notice_schedule *schedule, int64_t time, int64_t count,
+			 unsigned int told)
 {
-	bool over = !tube->notices->failing;
+	for (unsigned int of_tube = 0; of_tube < 2; of_tube++) {
+		const char *to = missed_for(schedule, of_tube);
 
-	for (int event = 0; event < EVENTS; event++) {
-		if (tube->notices->of[event].count &&
-		    alarm_now() >= tube->notices->of[event].next)
-			send(tube, event);
-		over = over && alarm_now() >= tube->notices->of[event].next;
+		if (to && !(told & 1U << of_tube))
+			tell(missed_notices(schedule, of_tube), NEWS_MISSED, to, count,
+			     missed_json(schedule, of_tube, time));
+	}
+}
+
+/** notice_end - the transaction with a put of notice_missed() is over; the put is freed */
+void notice_end(struct op *put, bool failed)
+{
+	put->failed = failed;
+	put->moot = failed;
+	sent(put);
+	free(put);
+}
+
+/**
+ * notice_late - runs of a schedule are late
+ * @schedule: the schedule
+ * @id: its number
+ * @time: the first time of those of which it was not told, in ns: told once, also over a crash
+ * @count: how many
+ */
+void notice_late(const struct notice_schedule *schedule, int64_t id, int64_t time, int64_t count)
+{
+	json_t *json = now_json(NEWS_LATE, schedule->tube, schedule);
+	struct job *job;
+
+	json_object_set_new(json, "first", json_integer(time / SECOND));
+	json_object_set_new(json, "count", json_integer(count));
+	job = new_job(schedule->tells[NEWS_LATE], json);
+	if (!job)
+		return;
+	job->key = zalloc(sizeof(*job->key));
+	snprintf(job->key->text, sizeof(job->key->text), "twheeld/late/%lld/%lld", (long long)id,
+		 (long long)time);
+	job->key->how = KEY_IGNORE;
+	job->key->lasts = LATE_KEPT;
+	engine->submit(new_put(job));
+}
+
+/* Sends what has waited, and gives whether there is nothing more to be known. */
+static bool send_what_waits(struct notices *notices)
+{
+	bool over = !notices->failing;
+
+	for (int news = 0; news < NEWS_KINDS; news++) {
+		struct job *job;
+
+		if (notices->of[news].count && alarm_now() >= notices->of[news].next) {
+			job = job_of(notices, news);
+			if (job)
+				engine->submit(new_put(job));
+		}
+		over = over && alarm_now() >= notices->of[news].next;
 	}
 	return over;
-}
-
-static void let_go(struct tube *tube)
-{
-	notice_free(tube->notices);
-	tube->notices = NULL;
-	held--;
-	tube_put(tube);
 }
 
 /** notice_tick - to be called each second: what has waited for its minute is sent */
 void notice_tick(void)
 {
+	struct notices *notices, *next_notices;
 	struct job *again = unsent, *job, *next;
-	struct tube **list;
-	size_t count;
 
 	unsent = NULL;
 	unsent_count = 0;
 	DL_FOREACH_SAFE(again, job, next)
-		write_job(job);
-	/* A tube that goes has the last one in its place: that has its turn next time. */
-	for (size_t i = 0; held && (list = tube_list(&count), i < count); i++)
-		if (list[i]->notices && send_what_waits(list[i]))
-			let_go(list[i]);
+		engine->submit(new_put(job));
+	HASH_ITER(hash, all, notices, next_notices) {
+		if (!send_what_waits(notices))
+			continue;
+		HASH_DELETE(hash, all, notices);
+		free(notices);
+	}
 }

@@ -331,9 +331,9 @@ static bool take_tube(const config_setting_t *setting, struct tube_settings *tub
 		NUMBER("backoff-jitter", OF_TUBE(jitter), 0, 100),
 		TIME("delay-unit", OF_TUBE(unit), SECOND / 1000, SECOND, "from 1ms to 1s"),
 		TIME("keep", OF_TUBE(keep), SECOND, KEEP_MOST, "from 1s to 36500d"),
-		TEXT("on-failure", take_tube_name, OF_TUBE(on_failure)),
-		TEXT("on-recovery", take_tube_name, OF_TUBE(on_recovery)),
-		TEXT("on-missed", take_tube_name, OF_TUBE(on_missed)),
+		TEXT("on-failure", take_tube_name, OF_TUBE(tells[NEWS_FAILED])),
+		TEXT("on-recovery", take_tube_name, OF_TUBE(tells[NEWS_RECOVERED])),
+		TEXT("on-missed", take_tube_name, OF_TUBE(tells[NEWS_MISSED])),
 		NUMBER("at-most", OF_TUBE(limit.at_most), 1, INT32_MAX),
 		TEXT("rate", take_rate, OF_TUBE(limit.interval)),
 		NUMBER("rate-burst", OF_TUBE(limit.burst), 1, BURST_MOST),
@@ -497,10 +497,9 @@ static bool is_name(const char *said, const char *name)
 bool settings_learns(const char *name)
 {
 	for (size_t i = 0; used && i < used->tube_count; i++)
-		if (is_name(used->tubes[i].on_failure, name) ||
-		    is_name(used->tubes[i].on_recovery, name) ||
-		    is_name(used->tubes[i].on_missed, name))
-			return true;
+		for (int news = 0; news < NEWS_KINDS; news++)
+			if (is_name(used->tubes[i].tells[news], name))
+				return true;
 	return false;
 }
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/news.h"
 #include "store/store.h"
 
 /* Settings of the tubes whose names fit a pattern */
@@ -22,7 +23,7 @@ struct tube_settings {
 	int64_t factor;			/* by which the delay is multiplied after each try */
 	int64_t jitter;			/* percent of the delay: the most that chance adds */
 	int64_t unit;			/* ns of a delay of 1 */
-	const char *on_failure, *on_recovery, *on_missed;	/* which tube learns; or NULL */
+	const char *tells[NEWS_KINDS];	/* which tube learns; or NULL */
 	int64_t keep;			/* what became of jobs is kept for so long, in ns; 0: not */
 	struct limit limit;
 };

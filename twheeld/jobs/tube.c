@@ -80,7 +80,6 @@ static void drop_unused(struct tube *tube)
 	HASH_DELETE(hash_id, by_id, tube);
 	list[tube->place] = list[--list_length];
 	list[tube->place]->place = tube->place;
-	notice_free(tube->notices);
 	free(tube);
 }
 

@@ -16,8 +16,6 @@ struct watch {
 	struct watch *prev, *next;
 };
 
-struct notices;
-
 /* How tries end: as deeds have it, but for jobs that go to the dead letters */
 #define TRY_DEAD (DEED_LEFT + 1)
 #define TRY_ENDS (TRY_DEAD + 1)
@@ -48,7 +46,6 @@ struct tube {
 	unsigned int taking;
 	int64_t pause, unpause_at;
 	struct twheel_timer unpause;
-	struct notices *notices;	/* what other tubes learn of this one's jobs; or NULL */
 	int64_t full_until;	/* from then on, a rate has all of its burst again */
 	int64_t again_at;	/* clients that wait are served then; 0: the timer is not set */
 	struct twheel_timer again;

@@ -93,6 +93,7 @@ static void wake_loop(void)
 /* Gives how many clients may have further ones soon: those of these, and those who wait. */
 static size_t finish(struct op *ops, int64_t took)
 {
+	const struct op *first = NULL;
 	size_t clients;
 
 	pthread_mutex_lock(&lock);
@@ -101,6 +102,8 @@ static size_t finish(struct op *ops, int64_t took)
 		struct op *op = ops;
 
 		ops = op->next;
+		first = op->joined ? first : op;
+		op->moot = first->failed || first->gone;
 		push(&finished, op);
 		clients++;
 		written++;

@@ -19,7 +19,7 @@ struct event_base;
 
 enum op_kind {
 	OP_PUT, OP_CHANGE, OP_DELETE, OP_SKEW, OP_FORGET_TUBE, OP_DEFINE, OP_PAUSE, OP_FIRE,
-	OP_PRUNE, OP_WAITING, OP_FORGET, OP_FIND_KEY, OP_NOTHING,
+	OP_PRUNE, OP_WAITING, OP_LATE, OP_FORGET, OP_FIND_KEY, OP_NOTHING,
 	/* A shared store's: the committer's own, and from OP_TAKE on, struct request */
 	OP_BEGIN, OP_EXTEND, OP_PUTS, OP_DELETES,
 	OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_BACK, OP_BACK_JOB,
@@ -63,6 +63,12 @@ struct op {
 	bool failed;
 	bool given_up;			/* op_given_up(): its client has had an error */
 	bool joined;			/* its transaction is that of the one before it */
+	bool moot;			/* out: the first one of its transaction was not done */
+	/*
+	 * OP_CHANGE: the schedule has failed with that. OP_PUT: only if that schedule had, which
+	 * has not any more then; else same is less than 0
+	 */
+	int64_t failing;
 	/* The committer's own: */
 	bool left_out;			/* not done, as nobody waits for it any more */
 	bool more;			/* it needs another statement */

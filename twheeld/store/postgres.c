@@ -107,6 +107,10 @@ static const char *const upgrades[] = {
 	" job bigint NOT NULL, PRIMARY KEY(tube, key));"
 	"CREATE INDEX keys_until ON twheeld.keys(until);",
 	"ALTER TABLE twheeld.jobs ADD COLUMN tries bigint NOT NULL DEFAULT 0;",
+	/* A schedule's last run has failed, as who learns of the next one knows; scheduled: its id */
+	"ALTER TABLE twheeld.schedules ADD COLUMN failing bigint NOT NULL DEFAULT 0;"
+	"UPDATE twheeld.jobs SET scheduled = coalesce((SELECT max(schedule) FROM twheeld.runs"
+	" WHERE job = jobs.id AND result < 2), scheduled) WHERE scheduled = 1;",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
@@ -495,6 +499,8 @@ static bool write_op(struct op *op)
 		return pg_prune(op);
 	case OP_FORGET:
 		return pg_traces_prune(&op->row.size);
+	case OP_LATE:
+		return pg_late(container_of(op, struct late, op));
 	case OP_WAITING:
 		return pg_waiting(container_of(op, struct waiting, op));
 	case OP_PAUSED:
@@ -531,10 +537,11 @@ static bool is_one_statement(const struct op *op)
 	case OP_EXTEND:
 	case OP_PUTS:
 	case OP_DELETES:
-	case OP_PUT:
 	case OP_TOUCH:
 	case OP_LOOK:
 		return true;
+	case OP_PUT:
+		return !op->failing;
 	case OP_TAKE:
 		return !container_of(op, struct request, op)->limited;
 	default:
@@ -545,7 +552,7 @@ static bool is_one_statement(const struct op *op)
 /* Operations that need only their own rows go together. Bodies beyond FLIGHT_BYTES go alone. */
 static struct several *can_join(const struct op *op)
 {
-	if (op->row.scheduled)
+	if (op->row.scheduled || op->failing)
 		return NULL;
 	if (op->kind == OP_PUT && !op->unique && !op->key && all_puts.bytes < FLIGHT_BYTES)
 		return &all_puts;

@@ -258,8 +258,14 @@ bool pg_put(struct op *op)
 {
 	uint8_t space[SHA256_DIGEST_SIZE];
 	const uint8_t *hash = digest(op, space);
-	bool there;
+	bool there, recovered;
 
+	if (op->failing && !pg_set_failing(op->failing, false, &recovered))
+		return false;
+	if (op->failing && !recovered) {
+		op->same = -1;
+		return true;
+	}
 	if (op->key)
 		return put_by_key(op);
 	do {
@@ -298,6 +304,7 @@ static bool change(struct op *op)
 	const struct trace *trace = op->trace ? op->trace : &none;
 	const struct row *row = &op->row;
 	PGresult *result;
+	bool changed;
 
 	result = pg_do(op->trace ? &change_kept : &change,
 		       op->trace ? "iisiiiiiiiiiiiiiiiiissb" : "iisiiiiiiiiii",
@@ -321,6 +328,8 @@ static bool change(struct op *op)
 		pg_ready(op->tube->name);
 	if (!row->scheduled)
 		return true;
+	if (op->failing && !pg_set_failing(op->failing, true, &changed))
+		return false;
 	/*
 	 * A job that goes to the dead letters, or is buried, ends its run; a released one does
 	 * not.

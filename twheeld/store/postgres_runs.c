@@ -116,11 +116,11 @@ static bool write_run(const struct firing *firing, int64_t time, uint32_t shard,
 			     result == RUN_MISSED ? firing->missed_count : 1));
 }
 
-static bool adopt(int64_t job)
+static bool adopt(const struct firing *firing, int64_t job)
 {
-	PG_STATEMENT(adopt, "UPDATE twheeld.jobs SET scheduled = 1 WHERE id = $1");
+	PG_STATEMENT(adopt, "UPDATE twheeld.jobs SET scheduled = $2 WHERE id = $1");
 
-	return pg_done(pg_do(&adopt, "i", job));
+	return pg_done(pg_do(&adopt, "ii", job, firing->id));
 }
 
 static bool may_run(const struct firing *firing, const struct firing_run *run, bool *may)
@@ -192,6 +192,38 @@ bool pg_waiting(struct waiting *waiting)
 		waiting->found[i].time = pg_int(result, i, 1);
 		waiting->count++;
 	}
+	return pg_done(result);
+}
+
+/** pg_late - which runs of a schedule are late, and when the next one may be */
+bool pg_late(struct late *late)
+{
+	PG_STATEMENT(get, "SELECT time FROM twheeld.runs WHERE schedule = $1 AND result = 0"
+		     " AND time > $2 ORDER BY time LIMIT $3");
+	PGresult *result = pg_do(&get, "iii", late->schedule, late->after, (int64_t)LATE_MOST);
+
+	late->first = 0;
+	late->count = 0;
+	late->next = 0;
+	for (int i = 0; i < PQntuples(result) && !late->next; i++) {
+		int64_t time = pg_int(result, i, 0);
+
+		if (time > late->until)
+			late->next = time;
+		else if (!late->count++)
+			late->first = time;
+	}
+	return pg_done(result);
+}
+
+/** pg_set_failing - a schedule has failed, or a run of it is done; was that not so before? */
+bool pg_set_failing(int64_t schedule, bool failing, bool *changed)
+{
+	PG_STATEMENT(set, "UPDATE twheeld.schedules SET failing = $2 WHERE id = $1"
+		     " AND failing <> $2 RETURNING id");
+	PGresult *result = pg_do(&set, "ii", schedule, (int64_t)failing);
+
+	*changed = PQntuples(result);
 	return pg_done(result);
 }
 

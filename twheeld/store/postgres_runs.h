@@ -11,6 +11,8 @@ bool pg_fire(struct firing *firing, bool (*put)(struct op *op));
 bool pg_define(struct schedule_row *row);
 bool pg_pause(struct op *op);
 bool pg_waiting(struct waiting *waiting);
+bool pg_late(struct late *late);
+bool pg_set_failing(int64_t schedule, bool failing, bool *changed);
 bool pg_prune(struct op *op);
 bool pg_paused(struct op *op);
 bool pg_last_runs(struct runs_asked *asked);

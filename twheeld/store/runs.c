@@ -36,7 +36,7 @@ static bool make(struct firing *firing, struct firing_run *run, const struct run
 	if (run->skipped)
 		return run->shard || table->write(firing, run->time, 0, 0, RUN_SKIPPED);
 	run->made = true;
-	if (!table->put(&run->put) || (run->put.same && !table->adopt(run->put.same)))
+	if (!table->put(&run->put) || (run->put.same && !table->adopt(firing, run->put.same)))
 		return false;
 	return table->write(firing, run->time, run->shard,
 			    run->put.same ? run->put.same : run->put.row.id, RUN_OPEN);
@@ -86,6 +86,9 @@ bool runs_make(struct firing *firing, const struct run_table *table)
 		return false;
 	if (firing->missed && !table->write(firing, firing->missed, 0, 0, RUN_MISSED))
 		return false;
+	for (struct op *op = firing->news; op; op = op->next)
+		if (!table->put(op))
+			return false;
 	for (size_t i = 0; i < firing->count; i++) {
 		struct firing_run *run = &firing->runs[i];
 

@@ -41,6 +41,8 @@ struct firing {
 	struct schedule_row found;	/* if stale: as the store has it; id 0: not at all */
 	int64_t missed;		/* the first time for which no job is made; 0: there is none */
 	int64_t missed_count;	/* how many times those are */
+	struct op *news;	/* puts that go with that: of who learns of it; or NULL */
+	unsigned int told;	/* the loop's own */
 	bool overlap;		/* false: no job while a run is open; or one after it: */
 	bool waits;
 	int64_t after, within;	/* the schedule whose run for that time comes first; ns to wait */
@@ -76,6 +78,16 @@ struct waiting {
 	} found[WAITING_MOST], from;	/* in: those that come after this one */
 };
 
+/* OP_LATE: which runs of a schedule are open since then? */
+struct late {
+	struct op op;
+	int64_t schedule, after, until;	/* times that come after one, up to another one */
+	int64_t first, count, next;	/* out: of those; the first one after them; 0: none */
+};
+
+/* How many late runs are counted */
+#define LATE_MOST 1000
+
 /* A store's own part of runs_make(). Each gives false if the transaction has failed. */
 struct run_table {
 	/* May the time have a job? One that had none may have one, once. */
@@ -92,7 +104,7 @@ struct run_table {
 	bool (*write)(const struct firing *firing, int64_t time, uint32_t shard, int64_t job,
 		      enum result result);
 	/* A job that was there, of the same body, is that of a run, too. */
-	bool (*adopt)(int64_t job);
+	bool (*adopt)(const struct firing *firing, int64_t job);
 	bool (*put)(struct op *op);
 };
 

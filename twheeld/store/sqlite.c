@@ -90,6 +90,10 @@ static const char *const upgrades[] = {
 	" job INTEGER NOT NULL, PRIMARY KEY(tube, key)) WITHOUT ROWID;"
 	"CREATE INDEX keys_until ON keys(until);",
 	"ALTER TABLE jobs ADD COLUMN tries INTEGER NOT NULL DEFAULT 0;",
+	/* A schedule's last run has failed, as who learns of the next one knows; scheduled: its id */
+	"ALTER TABLE schedules ADD COLUMN failing INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE jobs SET scheduled = ifnull((SELECT schedule FROM runs WHERE job = jobs.id"
+	" AND result < 2), scheduled) WHERE scheduled = 1;",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
@@ -174,6 +178,8 @@ static int64_t version_of_tables(void)
 {
 	if (ask("SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'tubes', 'jobs')") != 3)
 		return 0;
+	if (ask("SELECT count(*) FROM pragma_table_info('schedules') WHERE name = 'failing'"))
+		return 9;
 	if (ask("SELECT count(*) FROM pragma_table_info('jobs') WHERE name = 'tries'"))
 		return 8;
 	if (ask("SELECT count(*) FROM sqlite_schema WHERE name = 'keys'"))
@@ -777,7 +783,7 @@ static bool take_row(sqlite3_stmt *stmt, struct row *row)
 	row->created = sqlite3_column_int64(stmt, 7);
 	for (int i = 0; i < 6; i++)
 		*counters[i] = sqlite3_column_int64(stmt, 8 + i);
-	row->scheduled = sqlite3_column_int(stmt, 15);
+	row->scheduled = sqlite3_column_int64(stmt, 15);
 	row->tries = sqlite3_column_int64(stmt, 16);
 	row->body = NULL;
 	if (row->state > BURIED)

@@ -21,7 +21,7 @@
 static sqlite3 *writer;
 static sqlite3_stmt *define, *pause_it, *advance, *get_open, *get_run, *add_run, *end_run,
 	*set_run, *last_pruned, *prune_runs, *prune_schedule, *get_waiting, *leave_out,
-	*end_waiting, *which_may, *get_other, *adopt_it;
+	*end_waiting, *which_may, *get_other, *adopt_it, *get_late, *set_failing;
 /* Is there a run whose job may still be there? If not, no job needs its run looked up. */
 static bool any_runs;
 
@@ -84,9 +84,11 @@ static bool write_run(const struct firing *firing, int64_t time, uint32_t shard,
 	return sqlite_step(add_run);
 }
 
-static bool adopt(int64_t job)
+static bool adopt(const struct firing *firing, int64_t job)
 {
-	sqlite3_bind_int64(adopt_it, 1, job);
+	const int64_t values[] = { job, firing->id };
+
+	bind(adopt_it, 1, values, 2);
 	return sqlite_step(adopt_it);
 }
 
@@ -162,6 +164,53 @@ bool runs_waiting(struct waiting *waiting)
 	}
 	sqlite3_reset(which_may);
 	return ret == SQLITE_DONE || ret == SQLITE_ROW;
+}
+
+/** runs_late - which runs of a schedule are late, and when the next one may be */
+bool runs_late(struct late *late)
+{
+	const int64_t values[] = { late->schedule, late->after, late->until, LATE_MOST };
+	int ret;
+
+	bind(get_late, 1, values, 4);
+	late->first = 0;
+	late->count = 0;
+	late->next = 0;
+	while ((ret = sqlite3_step(get_late)) == SQLITE_ROW) {
+		int64_t time = sqlite3_column_int64(get_late, 0);
+
+		if (time > late->until) {
+			late->next = time;
+			break;
+		}
+		if (!late->count++)
+			late->first = time;
+	}
+	sqlite3_reset(get_late);
+	return ret == SQLITE_DONE || ret == SQLITE_ROW;
+}
+
+static bool set_whether_failing(int64_t schedule, bool failing)
+{
+	const int64_t values[] = { schedule, failing };
+
+	bind(set_failing, 1, values, 2);
+	return sqlite_step(set_failing);
+}
+
+/** runs_failing - a schedule has failed, and the next run that is done is its recovery */
+bool runs_failing(int64_t schedule)
+{
+	return set_whether_failing(schedule, true);
+}
+
+/** runs_recovered - a run of a schedule is done: was that so? */
+bool runs_recovered(int64_t schedule, bool *recovered)
+{
+	bool fine = set_whether_failing(schedule, false);
+
+	*recovered = fine && sqlite3_changes(writer);
+	return fine;
 }
 
 /**
@@ -254,7 +303,7 @@ void runs_start(sqlite3 *db)
 	int64_t unused;
 
 	writer = db;
-	define = sqlite_prepare(db, "INSERT INTO schedules VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+	define = sqlite_prepare(db, "INSERT INTO schedules VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, 0)"
 				" ON CONFLICT(id) DO UPDATE SET digest = ?3, next = ?4, gone = ?6,"
 				" since = ?7");
 	pause_it = sqlite_prepare(db, "UPDATE schedules SET paused = ?2,"
@@ -287,7 +336,12 @@ void runs_start(sqlite3 *db)
 				 " ON CONFLICT DO UPDATE SET job = ?4, result = ?5, created = ?6,"
 				 " ended = ?7, count = ?8"
 				 " WHERE job <= 0");
-	adopt_it = sqlite_prepare(db, "UPDATE jobs SET scheduled = 1 WHERE id = ?1");
+	adopt_it = sqlite_prepare(db, "UPDATE jobs SET scheduled = ?2 WHERE id = ?1");
+	get_late = sqlite_prepare(db, "SELECT time FROM runs INDEXED BY runs_open"
+				  " WHERE schedule = ?1 AND result = 0 AND time > ?2"
+				  " ORDER BY time LIMIT ?4");
+	set_failing = sqlite_prepare(db, "UPDATE schedules SET failing = ?2 WHERE id = ?1"
+				     " AND failing <> ?2");
 	end_run = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_job SET result = 2 + (result"
 				 " = 1), ended = ?2 WHERE job = ?1 AND result < 2");
 	set_run = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_job SET result = ?2, ended = ?3"

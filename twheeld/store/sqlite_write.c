@@ -218,14 +218,20 @@ static bool find_same(struct op *op)
 
 static bool put_job(struct op *op)
 {
-	bool fine;
+	bool fine, recovered;
 
+	if (op->failing && !runs_recovered(op->failing, &recovered))
+		return false;
+	if (op->failing && !recovered) {
+		op->same = -1;
+		return true;
+	}
 	sqlite3_bind_null(put, 15);
 	if (!find_same(op) || op->same)
 		return op->same;
 	bind_change(put, &op->row);
 	sqlite3_bind_blob(put, 14, op->row.body, op->row.size, SQLITE_STATIC);
-	sqlite3_bind_int(put, 16, op->row.scheduled);
+	sqlite3_bind_int64(put, 16, op->row.scheduled);
 	sqlite3_bind_int64(put, 17, op->row.tries);
 	fine = sqlite_step(put);
 	sqlite3_bind_null(put, 14);
@@ -267,7 +273,7 @@ static bool write_op(struct op *op)
 		count(op->tube, op->from, op->from_urgent, -1);
 		count(op->to, op->row.state, op->row.pri < 1024, 1);
 		return set_origin(op) && sqlite_step(change) && (!op->key || write_body(op)) &&
-			runs_ended(op);
+			runs_ended(op) && (!op->failing || runs_failing(op->failing));
 	case OP_DELETE:
 		sqlite3_bind_int64(delete, 1, op->row.id);
 		count(op->tube, op->from, op->from_urgent, -1);
@@ -289,6 +295,8 @@ static bool write_op(struct op *op)
 		return prune(op);
 	case OP_FORGET:
 		return traces_prune(&op->row.size);
+	case OP_LATE:
+		return runs_late(container_of(op, struct late, op));
 	case OP_WAITING:
 		return runs_waiting(container_of(op, struct waiting, op));
 	case OP_NOTHING:

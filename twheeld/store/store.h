@@ -33,7 +33,7 @@ struct row {
 	uint32_t reserves, timeouts, releases, buries, kicks;
 	uint32_t tries;		/* how often it is given out; 0: as its tube says */
 	int64_t token;		/* shared store: a new one each time the job changes hands */
-	bool scheduled;		/* a schedule has made it */
+	int64_t scheduled;	/* the number of the schedule that has made it, or 0 */
 	uint32_t size;		/* of the body */
 	char *body;		/* malloc()ed, or NULL: not read */
 };

@@ -29,6 +29,7 @@
 #define ZONE_MOST 64
 #define PATH_MOST 1024
 #define MOMENT_MOST 40
+#define MAILTO_MOST 1024
 #define WITHIN_MOST (30 * 86400)
 /* Some editors write this before a text in UTF-8. */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
@@ -41,9 +42,10 @@ struct values {
 	char zone[ZONE_MOST], tube[TUBE_NAME_MAX + 1], dates_path[PATH_MOST];
 	char name[SCHEDULE_NAME_MAX + 1], params[PATH_MOST];
 	char after[SCHEDULE_NAME_MAX + 1];
+	char tells[NEWS_KINDS][TUBE_NAME_MAX + 1], mailto[MAILTO_MOST];
 	char from[MOMENT_MOST], start[MOMENT_MOST], end[MOMENT_MOST];
 	uint32_t pri, ttr, shards, most, fields, count;
-	int64_t late, jitter, within;
+	int64_t late, jitter, within, on_late;
 	enum misfire misfire;
 	enum on on;
 	enum overlap overlap;
@@ -277,6 +279,40 @@ static bool take_within(struct values *values, const char *text)
 		values->within <= WITHIN_MOST;
 }
 
+static bool take_teller(struct values *values, enum news news, const char *text)
+{
+	*values->tells[news] = 0;
+	return !*text || (tube_name_ok(text, strlen(text)) &&
+			  copy_text(values->tells[news], sizeof(values->tells[news]), text));
+}
+
+static bool take_on_failure(struct values *values, const char *text)
+{
+	return take_teller(values, NEWS_FAILED, text);
+}
+
+static bool take_on_recovery(struct values *values, const char *text)
+{
+	return take_teller(values, NEWS_RECOVERED, text);
+}
+
+static bool take_on_missed(struct values *values, const char *text)
+{
+	return take_teller(values, NEWS_MISSED, text);
+}
+
+static bool take_on_late(struct values *values, const char *text)
+{
+	values->on_late = 0;
+	return !*text || (seconds_of(text, &values->on_late) && values->on_late >= 1 &&
+			  values->on_late <= WITHIN_MOST);
+}
+
+static bool take_mailto(struct values *values, const char *text)
+{
+	return copy_text(values->mailto, sizeof(values->mailto), text);
+}
+
 static bool take_fields(struct values *values, const char *text)
 {
 	return number_of(text, 7, &values->fields) && values->fields >= 5;
@@ -309,6 +345,12 @@ static const struct option {
 	{ "AFTER", IN_A_LINE, take_after, "the name of a schedule" },
 	{ "AFTER_WITHIN", ANYWHERE, take_within,
 	  "whole seconds from 1s to 30d: " WHOLE_SECONDS },
+	{ "ON_FAILURE", ANYWHERE, take_on_failure, "the name of a tube, or nothing" },
+	{ "ON_RECOVERY", ANYWHERE, take_on_recovery, "the name of a tube, or nothing" },
+	{ "ON_MISSED", ANYWHERE, take_on_missed, "the name of a tube, or nothing" },
+	{ "ON_LATE", ANYWHERE, take_on_late,
+	  "whole seconds from 1s to 30d, or nothing: " WHOLE_SECONDS },
+	{ "MAILTO", ANYWHERE, take_mailto, "an address of up to 1023 bytes" },
 	{ "START", ANYWHERE, take_start, CALENDAR_MOMENT ", or nothing" },
 	{ "END", ANYWHERE, take_end, CALENDAR_MOMENT ", or nothing" },
 	{ "COUNT", IN_A_LINE, take_count, "a number from 1 to 1000" },
@@ -406,8 +448,7 @@ static struct piece trimmed(struct piece text)
 /* cron's own variables mean nothing for jobs: a worker has its environment. */
 static bool is_of_cron(struct piece name)
 {
-	return is(name, "SHELL") || is(name, "PATH") || is(name, "MAILTO") || is(name, "HOME") ||
-		is(name, "LOGNAME");
+	return is(name, "SHELL") || is(name, "PATH") || is(name, "HOME") || is(name, "LOGNAME");
 }
 
 static bool take_environment(struct tab *tab, struct piece line)
@@ -754,6 +795,11 @@ static void take_values(struct definition *definition, const struct values *valu
 	definition->params = *values->params ? must(strdup(values->params)) : NULL;
 	definition->after = *values->after ? must(strdup(values->after)) : NULL;
 	definition->within = values->within;
+	for (int news = 0; news < NEWS_KINDS; news++)
+		if (*values->tells[news])
+			definition->tells[news] = must(strdup(values->tells[news]));
+	definition->mailto = *values->mailto ? must(strdup(values->mailto)) : NULL;
+	definition->on_late = values->on_late;
 }
 
 static bool body_too_long(struct tab *tab, struct piece body)
@@ -791,6 +837,8 @@ static bool fill(struct tab *tab, struct definition *definition, struct piece li
 	definition->tube = tube_of(tab, line, values);
 	if (!definition->tube || !check_params(tab, line, values))
 		return false;
+	if (values->on_late && !*values->tells[NEWS_FAILED])
+		return wrong(tab, line.at, "ON_LATE has nobody learn: ON_FAILURE=TUBE says who does");
 	take_values(definition, values);
 	definition->name = name_there(tab, line, values);
 	definition->own = tab->host->shared && values->on != ON_ANY;
@@ -963,6 +1011,9 @@ void definition_free(struct definition *definition)
 	free(definition->dates_path);
 	free(definition->params);
 	free(definition->after);
+	for (int news = 0; news < NEWS_KINDS; news++)
+		free(definition->tells[news]);
+	free(definition->mailto);
 	free(definition->tube);
 	free(definition->body);
 	free(definition);

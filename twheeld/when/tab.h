@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/news.h"
+
 #define SHARDS_MOST 1024
 #define MISFIRES_MOST 1000
 #define COUNT_MOST 1000
@@ -46,6 +48,9 @@ struct definition {
 	uint32_t most;		/* of MISFIRE_ALL */
 	enum overlap overlap;
 	bool paused;		/* by its line: it has no times */
+	char *tells[NEWS_KINDS];	/* ON_FAILURE= and so on: the tube that learns, or NULL */
+	char *mailto;		/* MAILTO=, or NULL */
+	int64_t on_late;	/* seconds: ON_LATE=, or 0 */
 	char *after;		/* AFTER=: the schedule that it waits for, or NULL */
 	int64_t within;		/* seconds for which it waits: AFTER_WITHIN= */
 	bool own;		/* each server of a shared store has its own */

@@ -2,6 +2,7 @@
 #
 # Cases with one server, as TAP: each is a function whose first line says what it proves.
 
+import json
 import os
 import subprocess
 import sys
@@ -128,6 +129,24 @@ def use(connection, tube):
     same(connection.ask('use', tube), ['USING', tube])
     connection.ask('watch', tube)
     return connection
+
+
+def note(c, number, text):
+    return c.ask('note', number, len(text), body=text)[0]
+
+
+def notices(c, tube='alarms'):
+    '''What that tube has learned, in order'''
+    c.ask('watch', tube)
+    c.ask('ignore', 'k1')
+    c.ask('ignore', 'default')
+    got = []
+    while True:
+        reply = c.ask('reserve-with-timeout', 0)
+        if reply[0] != 'RESERVED':
+            return got
+        got.append(json.loads(reply[2] if len(reply) == 3 else reply[3]))
+        same(c.ask('delete', reply[1]), ['DELETED'])
 
 
 def wanted(cases, own=()):
