@@ -13,6 +13,7 @@
 #include "base/digest.h"
 #include "base/limits.h"
 #include "base/util.h"
+#include "cron/figures.h"
 #include "cron/firing.h"
 #include "cron/schedule.h"
 #include "jobs/command.h"
@@ -263,6 +264,15 @@ static bool find_notice(int64_t id, struct notice_schedule *found)
 	return true;
 }
 
+/* A run has ended on this server. */
+static void run_ended(int64_t id, bool failed, const struct trace *trace)
+{
+	struct schedule *schedule = schedule_find_id(id);
+
+	if (schedule)
+		figures_ended(schedule, failed, trace);
+}
+
 /* Look for late runs @ns after now, or earlier if that was to be. */
 static void look_for_late(struct schedule *schedule, int64_t ns)
 {
@@ -359,6 +369,7 @@ static void fired(struct op *op)
 	int64_t late = same ? alarm_wall() - schedule_due(schedule) : 0;
 	struct schedule_row found = op->firing->found;
 	bool stale = op->firing->stale;
+	struct firing_counts counts;
 	size_t made;
 
 	weight -= op->firing->weight;
@@ -368,8 +379,12 @@ static void fired(struct op *op)
 		notice_missed_later(&told, op->firing->missed, op->firing->missed_count,
 				    op->firing->told);
 	}
-	made = firing_end(op).made;
+	if (!op->failed && !stale)
+		figures_fired(schedule, 0, op->firing->missed_count);
+	counts = firing_end(op);
+	made = counts.made;
 	jobs += made;
+	figures_fired(schedule, counts.skipped, 0);
 	if (same && made)
 		histogram_add(&lateness, late);
 	if (same && !op->failed && !stale) {
@@ -901,6 +916,7 @@ bool schedule_adopt(struct definition **definition, struct holidays **holidays, 
 	may_wait |= have_waits;
 	if (schedule->definition->on_late)
 		look_for_late(schedule, SECOND);
+	figures_begin(schedule);
 	schedule->file = file;
 	schedule->reading = reading;
 	same = !schedule->gone && schedule->digest == digest;
@@ -923,6 +939,7 @@ bool schedule_adopt(struct definition **definition, struct holidays **holidays, 
 /* Stop a schedule; jobs that it has made stay. */
 static void stop(struct schedule *schedule)
 {
+	figures_end(schedule);
 	definition_free(schedule->definition);
 	holidays_put(schedule->holidays);
 	schedule->definition = NULL;
@@ -1189,6 +1206,7 @@ static void look_for_pauses(void)
 void schedule_tick(void)
 {
 	check_clock();
+	figures_tick();
 	look_for_waiting();
 	if (others && alarm_now() >= look_at)
 		look_for_pauses();
@@ -1211,5 +1229,6 @@ void schedule_start(struct event_base *base, int64_t keep, bool shared)
 	forgotten = store->meta("forgotten", 0);
 	skew = alarm_skew();
 	notice_find = find_notice;
+	job_run_ended = run_ended;
 	store->schedules(load);
 }

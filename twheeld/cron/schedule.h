@@ -16,6 +16,8 @@
 #include "store/runs.h"
 #include "when/tab.h"
 
+struct figures;
+
 struct schedule {
 	int64_t id, digest;
 	char *name;
@@ -40,6 +42,7 @@ struct schedule {
 	struct run_row last;
 	enum result ended;
 	int64_t ended_time;			/* 0: there is none */
+	struct figures *figures;		/* for metrics; NULL: it is not among those */
 	unsigned int users;			/* schedule_hold() */
 	struct twheel_timer timer;
 	struct twheel_timer late;		/* when runs that are late are looked for */

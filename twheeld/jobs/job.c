@@ -378,6 +378,8 @@ static void move(struct op *op)
 	tube_put(from);
 }
 
+void (*job_run_ended)(int64_t schedule, bool failed, const struct trace *trace);
+
 /* Counts the end of a try, before the job is what was written. */
 static void count_end(const struct op *op)
 {
@@ -385,6 +387,9 @@ static void count_end(const struct op *op)
 	int end = op->to != op->tube ? (int)TRY_DEAD :
 		op->kind == OP_CHANGE && op->row.state == BURIED ? DEED_BURIED : trace_deed(op);
 
+	if (op->job->row.scheduled && job_run_ended &&
+	    (end == DEED_DONE || end == DEED_BURIED || end == (int)TRY_DEAD))
+		job_run_ended(op->job->row.scheduled, end != DEED_DONE, op->trace);
 	tube->ends[end]++;
 	if (end == DEED_DONE)
 		tube->done_at = alarm_wall();

@@ -49,6 +49,9 @@ struct job {
 	struct job *prev, *next;	/* the reserver's list */
 };
 
+/* Set by those who know schedules: a job of one was done, or has failed, with its last try */
+extern void (*job_run_ended)(int64_t schedule, bool failed, const struct trace *trace);
+
 enum found { FOUND, NOT_THERE, UNREADABLE };
 
 void job_ids_begin(int64_t next);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "cron/figures.h"
 #include "cron/holidays.h"
 #include "cron/schedule.h"
 #include "cron/tabs_reader.h"
@@ -24,6 +25,7 @@
 #include "store/tube_counts.h"
 #include "web/json.h"
 #include "web/metrics.h"
+#include "when/calendar.h"
 
 /* Tubes in a piece of the answer */
 #define PIECE 200
@@ -38,11 +40,18 @@ struct tube_figures {
 	bool paused;
 };
 
+/* A schedule, as it was when the answer began */
+struct schedule_copy {
+	char *name;			/* as a label has it */
+	int64_t next;
+	struct figures figures;
+};
+
+/* @of is a tube, or a schedule. */
 struct family {
 	const char *before, *name, *after;
-	void (*add)(struct evbuffer *out, const struct family *family,
-		    const struct tube_figures *tube, bool first);
-	bool add_deletes;
+	void (*add)(struct evbuffer *out, const struct family *family, const void *of, bool first);
+	bool add_deletes, of_schedules;
 };
 
 /* An answer that is being written */
@@ -51,7 +60,8 @@ struct scrape {
 	struct ask *ask;
 	const struct family *families;	/* ends with one without a name */
 	struct tube_figures *tubes;
-	size_t count, at;
+	struct schedule_copy *schedules;
+	size_t count, schedule_count, at;
 	bool sent, failed;		/* sent: the lines before the tubes are */
 };
 
@@ -75,22 +85,33 @@ static void one(struct evbuffer *out, const char *name, const char *type, const 
 	evbuffer_add_printf(out, "twheeld_%s %.9g\n", name, value);
 }
 
-static void add_histogram(struct evbuffer *out, const char *name, const char *help,
-			  const struct histogram *histogram)
+/* @name: all of it; @label: none, or one that ends with a comma */
+static void add_counts(struct evbuffer *out, const char *name, const char *label,
+		       const struct histogram *histogram)
 {
+	const char *begin = *label ? "{" : "", *end = *label ? "}" : "";
 	uint64_t sum = 0;
 
-	head(out, name, "histogram", help);
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {
 		sum += histogram->counts[i];
-		evbuffer_add_printf(out, "twheeld_%s_bucket{le=\"%g\"} %llu\n", name,
+		evbuffer_add_printf(out, "%s_bucket{%sle=\"%g\"} %llu\n", name, label,
 				    histogram_bounds[i], (unsigned long long)sum);
 	}
 	sum += histogram->counts[HISTOGRAM_BUCKETS];
-	evbuffer_add_printf(out, "twheeld_%s_bucket{le=\"+Inf\"} %llu\n", name,
+	evbuffer_add_printf(out, "%s_bucket{%sle=\"+Inf\"} %llu\n", name, label,
 			    (unsigned long long)sum);
-	evbuffer_add_printf(out, "twheeld_%s_sum %.9g\ntwheeld_%s_count %llu\n", name,
-			    histogram->seconds, name, (unsigned long long)sum);
+	evbuffer_add_printf(out, "%s_sum%s%s%s %.9g\n%s_count%s%s%s %llu\n", name, begin, label, end,
+			    histogram->seconds, name, begin, label, end, (unsigned long long)sum);
+}
+
+static void add_histogram(struct evbuffer *out, const char *name, const char *help,
+			  const struct histogram *histogram)
+{
+	char all[64];
+
+	head(out, name, "histogram", help);
+	snprintf(all, sizeof(all), "twheeld_%s", name);
+	add_counts(out, all, "", histogram);
 }
 
 static void add_commands(struct evbuffer *out)
@@ -130,6 +151,9 @@ static void add_schedules(struct evbuffer *out)
 	evbuffer_add_printf(out, "twheeld_schedules{state=\"active\"} %zu\n"
 			    "twheeld_schedules{state=\"paused\"} %zu\n", counts.active,
 			    counts.paused);
+	one(out, "schedules_without_figures", "gauge",
+	    "Schedules of which there are no figures here, as there are too many.",
+	    counts.active + counts.paused - figures_count());
 	one(out, "schedule_lines_wrong", "gauge", "Lines of these files that are wrong.",
 	    tabs_reader_wrong());
 	one(out, "calendars_empty", "gauge",
@@ -160,26 +184,28 @@ static void add_server(struct evbuffer *out)
 		      engine->lateness());
 }
 
-static void add_jobs(struct evbuffer *out, const struct family *family,
-		     const struct tube_figures *tube, bool first)
+static void add_jobs(struct evbuffer *out, const struct family *family, const void *of, bool first)
 {
+	const struct tube_figures *tube = of;
+
 	(void)first;
 	for (int i = 0; i < STATES; i++)
 		evbuffer_add_printf(out, "%s{tube=\"%s\",state=\"%s\"} %lld\n", family->name,
 				    tube->name, states[i], (long long)tube->count[i]);
 }
 
-static void add_figure(struct evbuffer *out, const struct family *family,
-		       const struct tube_figures *tube, bool first)
+static void add_figure(struct evbuffer *out, const struct family *family, const void *of, bool first)
 {
+	const struct tube_figures *tube = of;
+
 	(void)first;
 	evbuffer_add_printf(out, "%s{tube=\"%s\"} %lld\n", family->name, tube->name,
 			    (long long)(family->add_deletes ? tube->deletes : tube->puts));
 }
 
-static void add_ends(struct evbuffer *out, const struct family *family,
-		     const struct tube_figures *tube, bool first)
+static void add_ends(struct evbuffer *out, const struct family *family, const void *of, bool first)
 {
+	const struct tube_figures *tube = of;
 	static const char *const names[TRY_ENDS] = {
 		[DEED_DONE] = "done", [DEED_RELEASED] = "released", [DEED_BURIED] = "buried",
 		[DEED_TIMED_OUT] = "timed_out", [DEED_LEFT] = "left", [TRY_DEAD] = "dead",
@@ -191,17 +217,80 @@ static void add_ends(struct evbuffer *out, const struct family *family,
 				    tube->name, names[i], (unsigned long long)tube->ends[i]);
 }
 
-static void add_done(struct evbuffer *out, const struct family *family,
-		     const struct tube_figures *tube, bool first)
+static void add_done(struct evbuffer *out, const struct family *family, const void *of, bool first)
 {
+	const struct tube_figures *tube = of;
+
 	(void)first;
 	evbuffer_add_printf(out, "%s{tube=\"%s\"} %lld\n", family->name, tube->name,
 			    (long long)(tube->done_at / SECOND));
 }
 
-static void add_json(struct evbuffer *out, const struct family *family,
-		     const struct tube_figures *tube, bool first)
+static void add_runs(struct evbuffer *out, const struct family *family, const void *of, bool first)
 {
+	static const char *const names[RUN_ENDS] = { "done", "failed", "skipped", "missed" };
+	const struct schedule_copy *one = of;
+
+	(void)first;
+	for (int i = 0; i < RUN_ENDS; i++)
+		evbuffer_add_printf(out, "%s{%sresult=\"%s\"} %llu\n", family->name, one->name,
+				    names[i], (unsigned long long)one->figures.ends[i]);
+}
+
+static void add_moment(struct evbuffer *out, const struct family *family, int64_t seconds,
+		       const struct schedule_copy *one)
+{
+	evbuffer_add_printf(out, "%s{%s} %lld\n", family->name, one->name, (long long)seconds);
+}
+
+static void add_run_done(struct evbuffer *out, const struct family *family, const void *of,
+			 bool first)
+{
+	const struct schedule_copy *one = of;
+
+	(void)first;
+	add_moment(out, family, one->figures.done_at / SECOND, one);
+}
+
+static void add_run_failed(struct evbuffer *out, const struct family *family, const void *of,
+			   bool first)
+{
+	const struct schedule_copy *one = of;
+
+	(void)first;
+	add_moment(out, family, one->figures.failed_at / SECOND, one);
+}
+
+static void add_next(struct evbuffer *out, const struct family *family, const void *of, bool first)
+{
+	const struct schedule_copy *one = of;
+
+	(void)first;
+	add_moment(out, family, one->next, one);
+}
+
+static void add_duration(struct evbuffer *out, const struct family *family, const void *of,
+			 bool first)
+{
+	const struct schedule_copy *one = of;
+
+	(void)first;
+	add_counts(out, family->name, one->name, &one->figures.duration);
+}
+
+static void add_lateness(struct evbuffer *out, const struct family *family, const void *of,
+			 bool first)
+{
+	const struct schedule_copy *one = of;
+
+	(void)first;
+	add_counts(out, family->name, one->name, &one->figures.lateness);
+}
+
+static void add_json(struct evbuffer *out, const struct family *family, const void *of, bool first)
+{
+	const struct tube_figures *tube = of;
+
 	(void)family;
 	json_add(out, json_of_tube(tube->name, tube->count, tube->puts, tube->deletes,
 				   tube->waiting, tube->paused), first ? "" : ",");
@@ -219,6 +308,20 @@ static const struct family of_metrics[] = {
 	       add_ends),
 	FAMILY("twheeld_tube_done_seconds", "gauge",
 	       "When the last job was done, since 1970; 0: none was.", add_done),
+#define OF_SCHEDULE(metric, type, help, how) \
+	FAMILY("twheeld_schedule_" metric, type, help, how, .of_schedules = true)
+	OF_SCHEDULE("runs_total", "counter", "Runs of the schedule that ended here, or were not.",
+		    add_runs),
+	OF_SCHEDULE("done_seconds", "gauge",
+		    "When the last run was done, since 1970; 0: none is known.", add_run_done),
+	OF_SCHEDULE("failed_seconds", "gauge",
+		    "When the last run failed, since 1970; 0: none is known.", add_run_failed),
+	OF_SCHEDULE("next_seconds", "gauge", "When it fires next, since 1970; 0: never, or paused.",
+		    add_next),
+	OF_SCHEDULE("run_seconds", "histogram", "How long the last try of each run took.",
+		    add_duration),
+	OF_SCHEDULE("begin_seconds", "histogram",
+		    "How long after its job was made the first try of a run began.", add_lateness),
 	{ .name = NULL },
 };
 
@@ -247,6 +350,9 @@ static void end(struct scrape *scrape)
 	scrapes[scrape->ask->local]--;
 	tube_counts_forget(&scrape->counts);
 	free(scrape->tubes);
+	for (size_t i = 0; i < scrape->schedule_count; i++)
+		free(scrape->schedules[i].name);
+	free(scrape->schedules);
 	http_end(scrape->ask);
 }
 
@@ -256,7 +362,7 @@ static void next(struct ask *ask)
 	struct scrape *scrape = ask->more;
 	const struct family *family = scrape->families;
 	struct evbuffer *out;
-	size_t until;
+	size_t until, count;
 
 	scrape->sent = true;
 	ask->go_on = next;
@@ -269,10 +375,13 @@ static void next(struct ask *ask)
 	out = must(evbuffer_new());
 	if (!scrape->at)
 		evbuffer_add_printf(out, "%s", family->before);
-	until = scrape->at + PIECE < scrape->count ? scrape->at + PIECE : scrape->count;
+	count = family->of_schedules ? scrape->schedule_count : scrape->count;
+	until = scrape->at + PIECE < count ? scrape->at + PIECE : count;
 	for (; scrape->at < until; scrape->at++)
-		family->add(out, family, &scrape->tubes[scrape->at], !scrape->at);
-	if (scrape->at == scrape->count) {
+		family->add(out, family, family->of_schedules ?
+			    (void *)&scrape->schedules[scrape->at] : &scrape->tubes[scrape->at],
+			    !scrape->at);
+	if (scrape->at == count) {
 		evbuffer_add_printf(out, "%s", scrape->failed && *family->after ?
 				    "],\"error\":\"the store can't be read\"}\n" : family->after);
 		scrape->at = 0;
@@ -280,6 +389,23 @@ static void next(struct ask *ask)
 	}
 	http_piece(ask, out, next);
 	evbuffer_free(out);
+}
+
+static void copy_schedules(struct scrape *scrape)
+{
+	const struct figures *figures;
+
+	scrape->schedules = must(calloc(figures_count() + 1, sizeof(*scrape->schedules)));
+	for (figures = figures_first(); figures; figures = figures->next) {
+		struct schedule_copy *copy = &scrape->schedules[scrape->schedule_count++];
+		const struct schedule *schedule = figures->schedule;
+
+		if (asprintf(&copy->name, "schedule=\"%s\",", schedule->name) < 0)
+			must(NULL);
+		copy->figures = *figures;
+		if (schedule->time != CALENDAR_NEVER && !schedule_is_paused(schedule))
+			copy->next = schedule->time;
+	}
 }
 
 /* The tubes of this server come first, and then those that it knows from the store alone. */
@@ -330,6 +456,8 @@ static void begin(struct ask *ask, const struct family *families,
 	scrape->counts.answered = counted;
 	out = must(evbuffer_new());
 	add_first(out);
+	if (families == of_metrics)
+		copy_schedules(scrape);
 	if (engine->counts_in_store)
 		tube_counts_ask(&scrape->counts, NULL);
 	else
