@@ -25,7 +25,7 @@ enum op_kind {
 	OP_TOUCH, OP_TAKE, OP_TAKE_JOB, OP_REMOVE, OP_KICK, OP_KICK_JOB, OP_BACK, OP_BACK_JOB,
 	OP_LOOK, OP_WHICH, OP_PAUSE_TUBE, OP_PROMOTE, OP_RENEW, OP_PAUSED,
 	/* Questions, not the committer's: struct runs_asked, struct counts, those for the page */
-	OP_RUNS, OP_COUNT, OP_NODES, OP_TUBES,
+	OP_RUNS, OP_COUNT, OP_NODES, OP_TUBES, OP_JOBS,
 };
 
 struct firing;

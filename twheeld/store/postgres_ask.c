@@ -93,6 +93,8 @@ static bool ask_answer(struct op *op)
 		return pg_last_runs(asked);
 	case OP_NODES:
 		return pg_nodes(container_of(op, struct nodes_asked, op));
+	case OP_JOBS:
+		return pg_jobs(container_of(op, struct jobs_asked, op));
 	case OP_TUBES:
 		return pg_tubes(container_of(op, struct tubes_asked, op));
 	default:
@@ -179,7 +181,7 @@ static struct queue *queue_of(const struct op *op, struct asker **asker)
 	return &(*asker)->queues[own];
 }
 
-/** pg_ask - have a question answered, OP_COUNT, OP_NODES or OP_TUBES; the loop calls op->done() */
+/** pg_ask - have a question answered, OP_COUNT, OP_NODES, OP_TUBES or OP_JOBS; the loop calls op->done() */
 void pg_ask(struct op *op)
 {
 	struct asker *asker;

@@ -3,8 +3,11 @@
  * The page's figures of a database that servers share.
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/alarm.h"
+#include "base/util.h"
 #include "store/postgres_link.h"
 #include "store/postgres_watch.h"
 
@@ -59,4 +62,46 @@ bool pg_nodes(struct nodes_asked *asked)
 		node->self = node->session == pg_session();
 	}
 	return pg_done(result);
+}
+
+static bool take_jobs(struct jobs_asked *asked, PGresult *result)
+{
+	for (size_t i = 0; i < asked->found; i++)
+		free(asked->jobs[i].row.body);
+	asked->found = PQntuples(result);
+	for (size_t i = 0; i < asked->found; i++) {
+		struct listed_job *job = &asked->jobs[i];
+
+		job->row = (struct row){
+			.id = pg_int(result, i, 0), .state = pg_int(result, i, 2),
+			.ord = pg_int(result, i, 3), .pri = pg_int(result, i, 4),
+			.created = pg_int(result, i, 5), .reserves = pg_int(result, i, 6),
+			.size = pg_int(result, i, 7),
+		};
+		if (asked->session)
+			copy_name(job->tube, result, i, 1);
+		if (!PQgetlength(result, i, 8))
+			continue;
+		/* The begin alone, with zeros behind it where it is short */
+		job->row.body = zalloc(LISTED_BYTES);
+		memcpy(job->row.body, PQgetvalue(result, i, 8), PQgetlength(result, i, 8));
+	}
+	return pg_done(result);
+}
+
+/** pg_jobs - jobs of a tube in one state, or those that a session has, some at a time */
+bool pg_jobs(struct jobs_asked *asked)
+{
+#define LISTED "SELECT id, tube, state, ord, pri, created, reserves, octet_length(body)::bigint," \
+	" CASE WHEN octet_length(body) <= 2048 THEN substr(body, 1, 64) ELSE '' END" \
+	" FROM twheeld.jobs WHERE "
+	PG_STATEMENT(of_tube, LISTED "tube = $1 AND state = $2 AND (ord, id) > ($3, $4)"
+		     " ORDER BY ord, id LIMIT $5");
+	PG_STATEMENT(of_session, LISTED "owner = $1 AND state = 3 AND id > $2 ORDER BY id LIMIT $3");
+	int64_t most = LISTED_MOST;
+
+	return take_jobs(asked, asked->session ?
+			 pg_do(&of_session, "iii", asked->session, asked->after.id, most) :
+			 pg_do(&of_tube, "siiii", asked->tube, (int64_t)asked->state,
+			       asked->after.ord, asked->after.id, most));
 }

@@ -40,6 +40,28 @@ struct nodes_asked {
 	int64_t all;
 };
 
+/* Jobs in an answer */
+#define LISTED_MOST 50
+/* And bytes of a body's begin */
+#define LISTED_BYTES 64
+
+struct listed_job {
+	struct row row;		/* its body: the begin, if it is short, or NULL; to be freed */
+	char tube[TUBE_NAME_MAX + 1];	/* or empty: the one that was asked for */
+};
+
+/* Jobs after a cursor: of a tube in one state, or those that a session has */
+struct jobs_asked {
+	struct op op;
+	char tube[TUBE_NAME_MAX + 1];
+	enum state state;
+	int64_t session;	/* 0: those of the tube */
+	struct cursor after;
+	struct listed_job jobs[LISTED_MOST];
+	size_t found;
+};
+
+bool pg_jobs(struct jobs_asked *asked);
 bool pg_tubes(struct tubes_asked *asked);
 bool pg_nodes(struct nodes_asked *asked);
 

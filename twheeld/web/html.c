@@ -172,6 +172,12 @@ void html_table(struct evbuffer *out, const char *id, const char *const *heads, 
 	html_add(out, "</tr></thead><tbody>\n");
 }
 
+/** html_end_table - its end */
+void html_end_table(struct evbuffer *out)
+{
+	html_add(out, "</tbody></table>\n");
+}
+
 /* Find out where the paths of a page begin. */
 static void find_top(struct ask *ask)
 {
@@ -182,6 +188,12 @@ static void find_top(struct ask *ask)
 		if (*path == '/')
 			at += sprintf(top + at, "../");
 	strcpy(top + at, at ? "" : "./");
+}
+
+/** html_go_on - go on with a page, after others may have been made meanwhile */
+void html_go_on(struct ask *ask)
+{
+	find_top(ask);
 }
 
 /** html_redirect - have the browser look at another page, whose path begins as all of ours */

@@ -60,6 +60,10 @@
 #define ROUTE(does, where, how, ...) { .methods = does, .path = where, .answer = how,	\
 	##__VA_ARGS__ }
 #define PAGE(does, where, how, ...) ROUTE(does, where, how, .type = html_type, ##__VA_ARGS__)
+/* What is done by a page, after a question; and that which programs do, too */
+#define BY_PAGE(where, how) PAGE(POST, where, how, .operates = true),	\
+	PAGE(LOOK, where, act_ask, .operates = true)
+#define ACT(where, how) BY_PAGE(where, how), ROUTE(POST, "/v1" where, how)
 #define FILE_AT(where, what, kind) {					\
 	.methods = LOOK, .path = where, .file = &what, .type = kind, .open = true }
 
@@ -78,28 +82,21 @@ static const struct route {
 	PAGE(LOOK, "/", page_home),
 	PAGE(LOOK, "/schedules/{}", page_schedule),
 	PAGE(LOOK, "/tubes/{}", page_tube),
+	PAGE(LOOK, "/tubes/{}/jobs", page_jobs),
+	PAGE(LOOK, "/servers/{}", page_server),
 	PAGE(LOOK, "/jobs/{}", page_job),
 	PAGE(LOOK, "/login", login_page, .open = true),
 	PAGE(POST, "/login", login_enter, .open = true),
 	PAGE(POST, "/logout", login_leave),
-	PAGE(POST, "/schedules/{}/pause", schedules_pause, .operates = true),
-	PAGE(POST, "/schedules/{}/resume", schedules_resume, .operates = true),
-	PAGE(POST, "/schedules/{}/run", schedules_run, .operates = true),
-	PAGE(POST, "/schedules/{}/backfill", schedules_backfill, .operates = true),
-	PAGE(POST, "/tubes/{}/kick", jobs_kick_tube, .operates = true),
-	PAGE(POST, "/tubes/{}/back", jobs_back_tube, .operates = true),
-	PAGE(POST, "/jobs/{}/kick", jobs_kick, .operates = true),
-	PAGE(POST, "/jobs/{}/back", jobs_back, .operates = true),
-	PAGE(POST, "/jobs/{}/delete", jobs_delete, .operates = true),
-	PAGE(LOOK, "/schedules/{}/pause", act_ask, .operates = true),
-	PAGE(LOOK, "/schedules/{}/resume", act_ask, .operates = true),
-	PAGE(LOOK, "/schedules/{}/run", act_ask, .operates = true),
-	PAGE(LOOK, "/schedules/{}/backfill", act_ask, .operates = true),
-	PAGE(LOOK, "/tubes/{}/kick", act_ask, .operates = true),
-	PAGE(LOOK, "/tubes/{}/back", act_ask, .operates = true),
-	PAGE(LOOK, "/jobs/{}/kick", act_ask, .operates = true),
-	PAGE(LOOK, "/jobs/{}/back", act_ask, .operates = true),
-	PAGE(LOOK, "/jobs/{}/delete", act_ask, .operates = true),
+	ACT("/schedules/{}/pause", schedules_pause),
+	ACT("/schedules/{}/resume", schedules_resume),
+	ACT("/schedules/{}/run", schedules_run),
+	ACT("/schedules/{}/backfill", schedules_backfill),
+	ACT("/tubes/{}/kick", jobs_kick_tube),
+	ACT("/tubes/{}/back", jobs_back_tube),
+	ACT("/jobs/{}/kick", jobs_kick),
+	ACT("/jobs/{}/back", jobs_back),
+	BY_PAGE("/jobs/{}/delete", jobs_delete),
 	FILE_AT("/status.css", file_status_css, "text/css; charset=utf-8"),
 	FILE_AT("/status.js", file_status_js, "text/javascript; charset=utf-8"),
 	ROUTE(LOOK, "/metrics", metrics_answer, .type = METRICS_TYPE, .open = true),
@@ -108,21 +105,13 @@ static const struct route {
 	ROUTE(LOOK, "/v1/schedules", schedules_list),
 	ROUTE(LOOK, "/v1/schedules/{}", schedules_one),
 	ROUTE(LOOK, "/v1/schedules/{}/runs", schedules_runs),
-	ROUTE(POST, "/v1/schedules/{}/pause", schedules_pause),
-	ROUTE(POST, "/v1/schedules/{}/resume", schedules_resume),
-	ROUTE(POST, "/v1/schedules/{}/run", schedules_run),
-	ROUTE(POST, "/v1/schedules/{}/backfill", schedules_backfill),
 	ROUTE(LOOK, "/v1/tubes", metrics_tubes),
 	ROUTE(LOOK, "/v1/tubes/{}/jobs", jobs_peek_tube, .local = true),
 	ROUTE(POST, "/v1/tubes/{}/jobs", jobs_put),
 	ROUTE(DELETE, "/v1/tubes/{}/jobs", jobs_delete_key),
-	ROUTE(POST, "/v1/tubes/{}/kick", jobs_kick_tube),
-	ROUTE(POST, "/v1/tubes/{}/back", jobs_back_tube),
 	ROUTE(LOOK, "/v1/jobs/{}", jobs_peek, .local = true),
 	ROUTE(LOOK, "/v1/jobs/{}/tries", traces_of_job, .local = true),
 	ROUTE(DELETE, "/v1/jobs/{}", jobs_delete),
-	ROUTE(POST, "/v1/jobs/{}/kick", jobs_kick),
-	ROUTE(POST, "/v1/jobs/{}/back", jobs_back),
 };
 
 /*

@@ -40,6 +40,12 @@ json_t *json_of_time(int64_t ns)
 	return json_string(text);
 }
 
+/** json_text - a text of an object; NULL: it has none */
+const char *json_text(const json_t *object, const char *name)
+{
+	return json_string_value(json_object_get(object, name));
+}
+
 /** json_number - a member that is a whole number; 0 if there is none */
 int64_t json_number(const json_t *object, const char *name)
 {

@@ -13,6 +13,7 @@
 json_t *json_of_text(const char *text);
 json_t *json_of_bytes(const char *bytes, size_t length);
 json_t *json_of_time(int64_t ns);
+const char *json_text(const json_t *object, const char *name);
 int64_t json_number(const json_t *object, const char *name);
 const char *json_of_result(const struct run_row *run);
 json_t *json_of_run(const struct run_row *run);

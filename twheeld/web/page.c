@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The first page: what needs somebody, schedules, tubes, servers, lateness.
+ * The first page: what needs somebody, schedules, tubes; and what page_server.c has of servers.
  *
  * Each time, all schedules are looked at, in turns between which clients are served; those that are
  * shown are kept in a heap. So it takes the same memory for any number of them.
@@ -266,11 +266,6 @@ static void add_schedule(struct evbuffer *out, const struct schedule *schedule, 
 		 definition->tube, definition->tube);
 }
 
-static void end_table(struct evbuffer *out)
-{
-	html_add(out, "</tbody></table>\n");
-}
-
 /* What needs somebody */
 
 static void add_need(struct evbuffer *out, const struct schedule *schedule, int64_t now)
@@ -293,22 +288,12 @@ static void add_need(struct evbuffer *out, const struct schedule *schedule, int6
 		 (int64_t)schedule->definition->line);
 }
 
-static const char *text_of(const json_t *object, const char *name)
-{
-	return json_string_value(json_object_get(object, name));
-}
-
-static const json_t *shown_of(const char *list)
-{
-	return json_object_get(json_object_get(status_made(), list), "shown");
-}
-
 /* Gives how many jobs of a tube need somebody. */
 static int64_t letters_of(const json_t *tube)
 {
 	int64_t letters = json_number(tube, "buried");
 
-	if (settings_is_dead_letter(text_of(tube, "name")))
+	if (settings_is_dead_letter(json_text(tube, "name")))
 		letters += json_number(tube, "ready") + json_number(tube, "delayed");
 	return letters;
 }
@@ -318,8 +303,8 @@ static void add_letters(struct evbuffer *out)
 	const json_t *tube;
 	size_t i;
 
-	json_array_foreach(shown_of("tubes"), i, tube) {
-		const char *name = text_of(tube, "name");
+	json_array_foreach(page_shown_of("tubes"), i, tube) {
+		const char *name = json_text(tube, "name");
 
 		if (letters_of(tube))
 			html_add(out, "<tr><th scope=\"row\"><a href=\"%/tubes/%u\">%s</a></th>"
@@ -369,7 +354,7 @@ static void add_needs(struct evbuffer *out, struct view *view)
 		schedule_release(last_first[i]);
 	}
 	add_letters(out);
-	end_table(out);
+	html_end_table(out);
 	if (count < all)
 		html_add(out, "<p class=\"note\">These are the first %d of %d.</p>\n",
 			 (int64_t)count, (int64_t)all);
@@ -409,15 +394,6 @@ static void add_form(struct evbuffer *out, const struct view *view)
 	html_add(out, "<button>Show</button></form>\n");
 }
 
-static const char *age_of(const char *list)
-{
-	const json_t *part = json_object_get(status_made(), list);
-
-	if (json_is_true(json_object_get(part, "failed")))
-		return "The store does not tell the newest: what stands here may be old.";
-	return json_number(part, "at") ? "" : "Not known yet.";
-}
-
 static void add_schedules(struct evbuffer *out, struct view *view)
 {
 	static const char *const heads[] = { "Name", "When", "Next", "Last", "Result", "Tube" };
@@ -432,7 +408,7 @@ static void add_schedules(struct evbuffer *out, struct view *view)
 	html_add(out, "<div data-live id=\"schedules-live\">"
 		 "<p class=\"note\" id=\"schedules-note\">%d to %d of %d. %r</p>\n",
 		 (int64_t)(count ? before + 1 : 0), (int64_t)(before + count),
-		 (int64_t)view->found, age_of("schedules"));
+		 (int64_t)view->found, page_age_of("schedules"));
 	html_table(out, "schedules", heads, ARRAY_SIZE(heads));
 	for (size_t i = count; i--;)
 		rows[i] = last_picked(shown);
@@ -441,7 +417,7 @@ static void add_schedules(struct evbuffer *out, struct view *view)
 			add_schedule(out, rows[i], view->now);
 		schedule_release(rows[i]);
 	}
-	end_table(out);
+	html_end_table(out);
 	html_add(out, "<nav aria-label=\"Pages of schedules\"><p>");
 	if (view->page > 1)
 		add_link(out, view, view->page - 1, "before these");
@@ -450,12 +426,12 @@ static void add_schedules(struct evbuffer *out, struct view *view)
 	html_add(out, "</p></nav></div></section>\n");
 }
 
-/* Tubes and servers, as status.c tells them */
+/* Tubes, as status.c tells them */
 
 static int compare_tubes(const void *a, const void *b)
 {
-	return strcmp(text_of(*(const json_t *const *)a, "name"),
-		      text_of(*(const json_t *const *)b, "name"));
+	return strcmp(json_text(*(const json_t *const *)a, "name"),
+		      json_text(*(const json_t *const *)b, "name"));
 }
 
 static void add_tube(struct evbuffer *out, const json_t *tube)
@@ -467,7 +443,7 @@ static void add_tube(struct evbuffer *out, const json_t *tube)
 		{ "buried", "Buried" }, { "waiting", "Waiting clients" }, { "puts", "Put" },
 		{ "deletes", "Deleted" },
 	};
-	const char *name = text_of(tube, "name");
+	const char *name = json_text(tube, "name");
 
 	html_add(out, "<tr><th scope=\"row\"><a href=\"%/tubes/%u\">%s</a>%r</th>", name, name,
 		 json_is_true(json_object_get(tube, "paused")) ? " (paused)" : "");
@@ -486,7 +462,7 @@ static void add_tubes(struct evbuffer *out)
 		"Name", "Ready", "Reserved", "Delayed", "Buried", "Waiting clients", "Put",
 		"Deleted",
 	};
-	const json_t *shown = shown_of("tubes"), *one;
+	const json_t *shown = page_shown_of("tubes"), *one;
 	size_t count = json_array_size(shown), i;
 	const json_t **all = must(calloc(count + 1, sizeof(*all)));
 
@@ -497,135 +473,13 @@ static void add_tubes(struct evbuffer *out)
 		 "<h2 id=\"tubes-title\">Tubes</h2>\n<p class=\"note\" id=\"tubes-note\">%d of %d:"
 		 " those with buried jobs, and those with most. Put and deleted: by clients of this"
 		 " server, while it has the tube in use. %r</p>\n", (int64_t)count,
-		 json_number(json_object_get(status_made(), "tubes"), "all"), age_of("tubes"));
+		 json_number(json_object_get(status_made(), "tubes"), "all"), page_age_of("tubes"));
 	html_table(out, "tubes", heads, ARRAY_SIZE(heads));
 	for (i = 0; i < count; i++)
 		add_tube(out, all[i]);
-	end_table(out);
+	html_end_table(out);
 	html_add(out, "</section>\n");
 	free(all);
-}
-
-static void add_nodes(struct evbuffer *out)
-{
-	static const char *const heads[] = {
-		"Name", "Site", "Session", "Last sign of life", "Reserved"
-	};
-	const json_t *one;
-	size_t i;
-
-	html_add(out, "<section data-live aria-labelledby=\"nodes-title\" id=\"nodes-all\">"
-		 "<h2 id=\"nodes-title\">Servers on this database</h2>\n"
-		 "<p class=\"note\" id=\"nodes-note\">%r</p>\n", age_of("nodes"));
-	html_table(out, "nodes", heads, ARRAY_SIZE(heads));
-	json_array_foreach(shown_of("nodes"), i, one) {
-		double silent = json_number_value(json_object_get(one, "silent"));
-
-		html_add(out, "<tr><th scope=\"row\">%s%r</th><td data-of=\"Site\">%s</td>"
-			 "<td data-of=\"Session\">%d</td><td data-of=\"Last sign of life\"%r>",
-			 text_of(one, "name"), json_is_true(json_object_get(one, "self")) ?
-			 " (this one)" : "", text_of(one, "site"), json_number(one, "session"),
-			 silent > 3 ? " class=\"wrong\"" : "");
-		html_span(out, silent * SECOND);
-		html_add(out, " ago</td><td data-of=\"Reserved\">%d</td></tr>\n",
-			 json_number(one, "reserved"));
-	}
-	end_table(out);
-	html_add(out, "</section>\n");
-}
-
-/* Lateness */
-
-#define KINDS 3
-
-static const char *const kinds[KINDS] = { "jobs", "schedules", "commits" };
-
-static int64_t sum_of(const json_t *counts, size_t to)
-{
-	int64_t sum = 0;
-
-	for (size_t i = 0; i < to; i++)
-		sum += json_integer_value(json_array_get(counts, i));
-	return sum;
-}
-
-/* The bound of the bucket in which that many of a thousand are */
-static void add_quantile(struct evbuffer *out, const json_t *bounds, const json_t *counts,
-			 int64_t share)
-{
-	size_t count = json_array_size(bounds), i = 0;
-	int64_t all = sum_of(counts, count + 1);
-
-	while (i < count && sum_of(counts, i + 1) * 1000 < all * share)
-		i++;
-	html_add(out, all ? i < count ? "≤ " : "> " : "");
-	if (all)
-		html_span(out, json_real_value(json_array_get(bounds, i < count ? i : i - 1)) *
-			  SECOND);
-}
-
-static void add_lateness(struct evbuffer *out)
-{
-	static const char *const heads[] = {
-		"Share", "Delayed jobs", "Jobs of schedules", "Transactions"
-	};
-	static const struct {
-		const char *name;
-		int64_t share;
-	} rows[] = { { "half of all", 500 }, { "p99", 990 }, { "p999", 999 }, { "all", 1000 } };
-	const json_t *lateness = json_object_get(status_made(), "lateness");
-	const json_t *bounds = json_object_get(lateness, "bounds");
-
-	html_add(out, "<section data-live aria-labelledby=\"lateness-title\" id=\"lateness-all\">"
-		 "<h2 id=\"lateness-title\">Lateness</h2>\n<p class=\"note\">How long after they"
-		 " were due jobs were ready, and how long transactions took, since this server"
-		 " started.</p>\n");
-	html_table(out, "lateness", heads, ARRAY_SIZE(heads));
-	html_add(out, "<tr><th scope=\"row\">how many</th>");
-	for (int kind = 0; kind < KINDS; kind++)
-		html_add(out, "<td data-of=\"%r\">%d</td>", heads[kind + 1],
-			 sum_of(json_object_get(lateness, kinds[kind]),
-				json_array_size(bounds) + 1));
-	html_add(out, "</tr>\n");
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		html_add(out, "<tr><th scope=\"row\">%r</th>", rows[i].name);
-		for (int kind = 0; kind < KINDS; kind++) {
-			html_add(out, "<td data-of=\"%r\">", heads[kind + 1]);
-			add_quantile(out, bounds, json_object_get(lateness, kinds[kind]),
-				     rows[i].share);
-			html_add(out, "</td>");
-		}
-		html_add(out, "</tr>\n");
-	}
-	end_table(out);
-	html_add(out, "</section>\n");
-}
-
-static void add_server(struct evbuffer *out)
-{
-	const json_t *server = json_object_get(status_made(), "server");
-	double waits = json_number_value(json_object_get(server, "waits"));
-	bool shared = !strcmp(text_of(server, "store"), "database");
-
-	html_add(out, "<div data-live id=\"server\"><dl><div><dt>Version</dt><dd>%s</dd></div>"
-		 "<div><dt>Runs for</dt><dd>", text_of(server, "version"));
-	html_span(out, json_number_value(json_object_get(server, "uptime")) * SECOND);
-	html_add(out, "</dd></div><div><dt>Store</dt><dd>%r</dd></div>"
-		 "<div><dt>New jobs</dt><dd>%r</dd></div>"
-		 "<div><dt>Clients</dt><dd>%d, %d of them workers</dd></div>"
-		 "<div><dt>Put</dt><dd>%d</dd></div><div><dt>Timed out</dt><dd>%d</dd></div>",
-		 shared ? "a database that servers share" : "a folder",
-		 json_is_true(json_object_get(server, "draining")) ? "refused: it drains" : "taken",
-		 json_number(server, "connections"), json_number(server, "workers"),
-		 json_number(server, "puts"), json_number(server, "timeouts"));
-	if (*text_of(server, "site"))
-		html_add(out, "<div><dt>Site</dt><dd>%s</dd></div>", text_of(server, "site"));
-	if (waits > 1) {
-		html_add(out, "<div><dt>The store does not answer</dt><dd class=\"wrong\">for ");
-		html_span(out, waits * SECOND);
-		html_add(out, "</dd></div>");
-	}
-	html_add(out, "</dl></div>\n");
 }
 
 /* The answer */
@@ -650,13 +504,13 @@ static void show(struct view *view)
 	struct ask *ask = view->ask;
 	struct evbuffer *out = html_begin(ask, "Schedules and jobs");
 
-	add_server(out);
+	page_add_server(out);
 	add_needs(out, view);
 	add_schedules(out, view);
 	add_tubes(out);
-	if (!strcmp(text_of(json_object_get(status_made(), "server"), "store"), "database"))
-		add_nodes(out);
-	add_lateness(out);
+	if (!strcmp(json_text(json_object_get(status_made(), "server"), "store"), "database"))
+		page_add_nodes(out);
+	page_add_lateness(out);
 	forget_view(view);
 	html_end(ask, HTTP_OK, out);
 }

@@ -189,7 +189,8 @@ static void add_runs(struct evbuffer *out, const struct runs_asked *asked, const
 		add_run(out, &asked->runs[i], zone, now);
 		add_tries(out, asked, asked->runs[i].job, zone, reads, now);
 	}
-	html_add(out, "</tbody></table>\n<p class=\"note\">%r</p></section>\n", asked->found ?
+	html_end_table(out);
+	html_add(out, "<p class=\"note\">%r</p></section>\n", asked->found ?
 		 asked->found == RUNS_SHOWN ? "These are the last ones." : "" : "None yet.");
 }
 
@@ -404,6 +405,7 @@ static void looked(struct ask *ask, const json_t *answer)
 		{ "current-waiting", "Waiting clients" }, { "total-jobs", "Put" },
 		{ "cmd-delete", "Deleted" },
 	};
+	static const char *const states[] = { "ready", "reserved", "delayed", "buried" };
 	const json_t *tube = json_object_get(answer, "tube"), *job;
 	const struct tube_settings *settings = settings_tube(ask->name);
 	struct evbuffer *out = html_begin(ask, ask->name);
@@ -421,7 +423,11 @@ static void looked(struct ask *ask, const json_t *answer)
 	if (settings->dead_letter)
 		html_add(out, "<div><dt>Dead letters</dt><dd><a href=\"%/tubes/%u\">%s</a></dd>"
 			 "</div>", settings->dead_letter, settings->dead_letter);
-	html_add(out, "</dl>\n");
+	html_add(out, "</dl>\n<p>All jobs that are");
+	for (i = 0; i < ARRAY_SIZE(states); i++)
+		html_add(out, "%r <a href=\"%/tubes/%u/jobs?state=%r\">%r</a>", i ? "," : "", ask->name,
+			 states[i], states[i]);
+	html_add(out, "</p>\n");
 	json_array_foreach(json_object_get(answer, "jobs"), i, job) {
 		const char *state = json_string_value(json_object_get(job, "state"));
 
