@@ -326,8 +326,6 @@ static void late_expired(struct twheel *tw, struct twheel_timer *timer,
 	struct schedule *schedule = container_of(timer, struct schedule, late);
 	struct late *late;
 
-	(void)tw;
-	(void)event;
 	schedule->late_at = 0;
 	if (!schedule->definition || !schedule->definition->on_late || schedule->late_asked)
 		return;

@@ -33,8 +33,6 @@
 
 static bool none(int64_t id, struct notice_schedule *found)
 {
-	(void)id;
-	(void)found;
 	return false;
 }
 

@@ -188,7 +188,6 @@ static void add_jobs(struct evbuffer *out, const struct family *family, const vo
 {
 	const struct tube_figures *tube = of;
 
-	(void)first;
 	for (int i = 0; i < STATES; i++)
 		evbuffer_add_printf(out, "%s{tube=\"%s\",state=\"%s\"} %lld\n", family->name,
 				    tube->name, states[i], (long long)tube->count[i]);
@@ -198,7 +197,6 @@ static void add_figure(struct evbuffer *out, const struct family *family, const 
 {
 	const struct tube_figures *tube = of;
 
-	(void)first;
 	evbuffer_add_printf(out, "%s{tube=\"%s\"} %lld\n", family->name, tube->name,
 			    (long long)(family->add_deletes ? tube->deletes : tube->puts));
 }
@@ -211,7 +209,6 @@ static void add_ends(struct evbuffer *out, const struct family *family, const vo
 		[DEED_TIMED_OUT] = "timed_out", [DEED_LEFT] = "left", [TRY_DEAD] = "dead",
 	};
 
-	(void)first;
 	for (int i = 0; i < TRY_ENDS; i++)
 		evbuffer_add_printf(out, "%s{tube=\"%s\",end=\"%s\"} %llu\n", family->name,
 				    tube->name, names[i], (unsigned long long)tube->ends[i]);
@@ -221,7 +218,6 @@ static void add_done(struct evbuffer *out, const struct family *family, const vo
 {
 	const struct tube_figures *tube = of;
 
-	(void)first;
 	evbuffer_add_printf(out, "%s{tube=\"%s\"} %lld\n", family->name, tube->name,
 			    (long long)(tube->done_at / SECOND));
 }
@@ -231,7 +227,6 @@ static void add_runs(struct evbuffer *out, const struct family *family, const vo
 	static const char *const names[RUN_ENDS] = { "done", "failed", "skipped", "missed" };
 	const struct schedule_copy *one = of;
 
-	(void)first;
 	for (int i = 0; i < RUN_ENDS; i++)
 		evbuffer_add_printf(out, "%s{%sresult=\"%s\"} %llu\n", family->name, one->name,
 				    names[i], (unsigned long long)one->figures.ends[i]);
@@ -248,7 +243,6 @@ static void add_run_done(struct evbuffer *out, const struct family *family, cons
 {
 	const struct schedule_copy *one = of;
 
-	(void)first;
 	add_moment(out, family, one->figures.done_at / SECOND, one);
 }
 
@@ -257,7 +251,6 @@ static void add_run_failed(struct evbuffer *out, const struct family *family, co
 {
 	const struct schedule_copy *one = of;
 
-	(void)first;
 	add_moment(out, family, one->figures.failed_at / SECOND, one);
 }
 
@@ -265,7 +258,6 @@ static void add_next(struct evbuffer *out, const struct family *family, const vo
 {
 	const struct schedule_copy *one = of;
 
-	(void)first;
 	add_moment(out, family, one->next, one);
 }
 
@@ -274,7 +266,6 @@ static void add_duration(struct evbuffer *out, const struct family *family, cons
 {
 	const struct schedule_copy *one = of;
 
-	(void)first;
 	add_counts(out, family->name, one->name, &one->figures.duration);
 }
 
@@ -283,7 +274,6 @@ static void add_lateness(struct evbuffer *out, const struct family *family, cons
 {
 	const struct schedule_copy *one = of;
 
-	(void)first;
 	add_counts(out, family->name, one->name, &one->figures.lateness);
 }
 
@@ -291,7 +281,6 @@ static void add_json(struct evbuffer *out, const struct family *family, const vo
 {
 	const struct tube_figures *tube = of;
 
-	(void)family;
 	json_add(out, json_of_tube(tube->name, tube->count, tube->puts, tube->deletes,
 				   tube->waiting, tube->paused), first ? "" : ",");
 }

@@ -521,8 +521,6 @@ static void go_on(evutil_socket_t fd, short what, void *arg)
 	int64_t until = commit_now() + TURN;
 	struct view *view = arg;
 
-	(void)fd;
-	(void)what;
 	while (view->next) {
 		struct schedule *one = view->next;
 
