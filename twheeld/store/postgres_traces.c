@@ -12,6 +12,9 @@
 #include "store/postgres_traces.h"
 #include "store/runs.h"
 
+/* Bytes of a try, beside its note */
+#define ROW_BYTES 150
+
 /** pg_trace_arrays - the columns of the traces of some operations: TRACE_NAMES */
 void pg_trace_arrays(struct op **ops, size_t count, struct pg_array *arrays)
 {
@@ -146,6 +149,28 @@ bool pg_last_traces(struct runs_asked *asked)
 	return pg_done(result);
 }
 
+/*
+ * The same by bytes. To add them up takes the database a second for a million rows, so the table's
+ * size is looked at first; that stays where rows were deleted.
+ */
+static bool find_cut_by_bytes(int64_t *cut)
+{
+	PG_STATEMENT(measure, "SELECT pg_total_relation_size('twheeld.tries')");
+	PG_STATEMENT(find, "SELECT job FROM (SELECT job, until, sum(size + $2) OVER (ORDER BY"
+		     " job DESC, until DESC)::bigint AS bytes FROM twheeld.tries WHERE job > 0)"
+		     " AS summed WHERE bytes > $1 ORDER BY job DESC, until DESC LIMIT 1");
+	PGresult *result = pg_do(&measure, "");
+	bool many = PQntuples(result) && pg_int(result, 0, 0) > TRACE_BYTES_MOST;
+	bool fine = pg_done(result);
+
+	if (!fine || !many)
+		return fine;
+	result = pg_do(&find, "ii", (int64_t)TRACE_BYTES_MOST, (int64_t)ROW_BYTES);
+	if (PQntuples(result) && pg_int(result, 0, 0) > *cut)
+		*cut = pg_int(result, 0, 0);
+	return pg_done(result);
+}
+
 /* The last job of those that are too many, from the first one on; 0: there are none. */
 static bool find_cut(int64_t *cut)
 {
@@ -154,7 +179,7 @@ static bool find_cut(int64_t *cut)
 	PGresult *result = pg_do(&find, "i", (int64_t)TRACES_MOST);
 
 	*cut = PQntuples(result) ? pg_int(result, 0, 0) : 0;
-	return pg_done(result);
+	return pg_done(result) && find_cut_by_bytes(cut);
 }
 
 /* Where some rows end that come after one; false: it can't be read */
