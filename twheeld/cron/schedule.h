@@ -47,7 +47,8 @@ struct schedule {
 	struct twheel_timer timer;
 	struct twheel_timer late;		/* when runs that are late are looked for */
 	int64_t late_at;			/* that, or 0 */
-	int64_t late_quiet, late_told;		/* not before; times up to this one, in ns, were told */
+	int64_t late_quiet;			/* not before this */
+	int64_t late_told;			/* times up to this one, in ns, were told */
 	bool late_asked;
 	struct schedule *prev, *next;		/* the row of those that wait */
 };

@@ -107,7 +107,7 @@ static const char *const upgrades[] = {
 	" job bigint NOT NULL, PRIMARY KEY(tube, key));"
 	"CREATE INDEX keys_until ON twheeld.keys(until);",
 	"ALTER TABLE twheeld.jobs ADD COLUMN tries bigint NOT NULL DEFAULT 0;",
-	/* A schedule's last run has failed, as who learns of the next one knows; scheduled: its id */
+	/* failing: the next run that is done is a recovery; scheduled: a schedule's number */
 	"ALTER TABLE twheeld.schedules ADD COLUMN failing bigint NOT NULL DEFAULT 0;"
 	"UPDATE twheeld.jobs SET scheduled = coalesce((SELECT max(schedule) FROM twheeld.runs"
 	" WHERE job = jobs.id AND result < 2), scheduled) WHERE scheduled = 1;",

@@ -181,7 +181,7 @@ static struct queue *queue_of(const struct op *op, struct asker **asker)
 	return &(*asker)->queues[own];
 }
 
-/** pg_ask - have a question answered, OP_COUNT, OP_NODES, OP_TUBES or OP_JOBS; the loop calls op->done() */
+/** pg_ask - have OP_COUNT, OP_NODES, OP_TUBES or OP_JOBS answered; the loop calls op->done() */
 void pg_ask(struct op *op)
 {
 	struct asker *asker;

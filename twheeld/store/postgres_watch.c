@@ -97,7 +97,8 @@ bool pg_jobs(struct jobs_asked *asked)
 	" FROM twheeld.jobs WHERE "
 	PG_STATEMENT(of_tube, LISTED "tube = $1 AND state = $2 AND (ord, id) > ($3, $4)"
 		     " ORDER BY ord, id LIMIT $5");
-	PG_STATEMENT(of_session, LISTED "owner = $1 AND state = 3 AND id > $2 ORDER BY id LIMIT $3");
+	PG_STATEMENT(of_session, LISTED "owner = $1 AND state = 3 AND id > $2"
+		     " ORDER BY id LIMIT $3");
 	int64_t most = LISTED_MOST;
 
 	return take_jobs(asked, asked->session ?

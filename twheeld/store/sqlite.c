@@ -90,7 +90,7 @@ static const char *const upgrades[] = {
 	" job INTEGER NOT NULL, PRIMARY KEY(tube, key)) WITHOUT ROWID;"
 	"CREATE INDEX keys_until ON keys(until);",
 	"ALTER TABLE jobs ADD COLUMN tries INTEGER NOT NULL DEFAULT 0;",
-	/* A schedule's last run has failed, as who learns of the next one knows; scheduled: its id */
+	/* failing: the next run that is done is a recovery; scheduled: a schedule's number */
 	"ALTER TABLE schedules ADD COLUMN failing INTEGER NOT NULL DEFAULT 0;"
 	"UPDATE jobs SET scheduled = ifnull((SELECT schedule FROM runs WHERE job = jobs.id"
 	" AND result < 2), scheduled) WHERE scheduled = 1;",

@@ -60,10 +60,6 @@
 #define ROUTE(does, where, how, ...) { .methods = does, .path = where, .answer = how,	\
 	##__VA_ARGS__ }
 #define PAGE(does, where, how, ...) ROUTE(does, where, how, .type = html_type, ##__VA_ARGS__)
-/* What is done by a page, after a question; and that which programs do, too */
-#define BY_PAGE(where, how) PAGE(POST, where, how, .operates = true),	\
-	PAGE(LOOK, where, act_ask, .operates = true)
-#define ACT(where, how) BY_PAGE(where, how), ROUTE(POST, "/v1" where, how)
 #define FILE_AT(where, what, kind) {					\
 	.methods = LOOK, .path = where, .file = &what, .type = kind, .open = true }
 
@@ -78,6 +74,7 @@ static const struct route {
 	bool local;		/* what it gives is for those who may read bodies */
 	bool open;		/* also to who has not logged in */
 	bool operates;		/* only to who has logged in, and may do something */
+	bool by_page;		/* there is a page for it, too, without /v1: make_routes() */
 } routes[] = {
 	PAGE(LOOK, "/", page_home),
 	PAGE(LOOK, "/schedules/{}", page_schedule),
@@ -88,15 +85,8 @@ static const struct route {
 	PAGE(LOOK, "/login", login_page, .open = true),
 	PAGE(POST, "/login", login_enter, .open = true),
 	PAGE(POST, "/logout", login_leave),
-	ACT("/schedules/{}/pause", schedules_pause),
-	ACT("/schedules/{}/resume", schedules_resume),
-	ACT("/schedules/{}/run", schedules_run),
-	ACT("/schedules/{}/backfill", schedules_backfill),
-	ACT("/tubes/{}/kick", jobs_kick_tube),
-	ACT("/tubes/{}/back", jobs_back_tube),
-	ACT("/jobs/{}/kick", jobs_kick),
-	ACT("/jobs/{}/back", jobs_back),
-	BY_PAGE("/jobs/{}/delete", jobs_delete),
+	PAGE(POST, "/jobs/{}/delete", jobs_delete, .operates = true),
+	PAGE(LOOK, "/jobs/{}/delete", act_ask, .operates = true),
 	FILE_AT("/status.css", file_status_css, "text/css; charset=utf-8"),
 	FILE_AT("/status.js", file_status_js, "text/javascript; charset=utf-8"),
 	ROUTE(LOOK, "/metrics", metrics_answer, .type = METRICS_TYPE, .open = true),
@@ -106,6 +96,14 @@ static const struct route {
 	ROUTE(LOOK, "/v1/schedules/{}", schedules_one),
 	ROUTE(LOOK, "/v1/schedules/{}/runs", schedules_runs),
 	ROUTE(LOOK, "/v1/tubes", metrics_tubes),
+	ROUTE(POST, "/v1/schedules/{}/pause", schedules_pause, .by_page = true),
+	ROUTE(POST, "/v1/schedules/{}/resume", schedules_resume, .by_page = true),
+	ROUTE(POST, "/v1/schedules/{}/run", schedules_run, .by_page = true),
+	ROUTE(POST, "/v1/schedules/{}/backfill", schedules_backfill, .by_page = true),
+	ROUTE(POST, "/v1/tubes/{}/kick", jobs_kick_tube, .by_page = true),
+	ROUTE(POST, "/v1/tubes/{}/back", jobs_back_tube, .by_page = true),
+	ROUTE(POST, "/v1/jobs/{}/kick", jobs_kick, .by_page = true),
+	ROUTE(POST, "/v1/jobs/{}/back", jobs_back, .by_page = true),
 	ROUTE(LOOK, "/v1/tubes/{}/jobs", jobs_peek_tube, .local = true),
 	ROUTE(POST, "/v1/tubes/{}/jobs", jobs_put),
 	ROUTE(DELETE, "/v1/tubes/{}/jobs", jobs_delete_key),
@@ -126,6 +124,28 @@ static const char *const headers[][2] = {
 	{ "Referrer-Policy", "same-origin" },
 	{ "Cache-Control", "no-store" },
 };
+
+/* All that there are: those above; and of what is done by pages the question, and its end */
+static struct route all[3 * ARRAY_SIZE(routes)];
+static size_t route_count;
+
+static void make_routes(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
+		struct route page = routes[i];
+
+		all[route_count++] = page;
+		if (!page.by_page)
+			continue;
+		page.path += strlen("/v1");
+		page.type = html_type;
+		page.operates = true;
+		all[route_count++] = page;
+		page.methods = LOOK;
+		page.answer = act_ask;
+		all[route_count++] = page;
+	}
+}
 
 static struct event_base *loop;
 static struct http_limit over_tcp = { .most = 64, .patience = 10 };
@@ -431,12 +451,12 @@ static const struct route *find(const char *path, int method, int *methods, char
 	const struct route *found = NULL;
 
 	*methods = 0;
-	for (size_t i = 0; path && i < ARRAY_SIZE(routes); i++) {
-		if (!matches(path, routes[i].path, NULL))
+	for (size_t i = 0; path && i < route_count; i++) {
+		if (!matches(path, all[i].path, NULL))
 			continue;
-		*methods |= routes[i].methods;
-		if (routes[i].methods & method)
-			found = &routes[i];
+		*methods |= all[i].methods;
+		if (all[i].methods & method)
+			found = &all[i];
 	}
 	if (!found || matches(path, found->path, name))
 		return found;
@@ -657,6 +677,7 @@ static struct evhttp *begin(struct http_limit *limit, uint32_t body_most)
 void http_start(struct event_base *base, uint32_t job_size)
 {
 	loop = base;
+	make_routes();
 	begin(&over_tcp, REFUSED_MOST);
 	begin(&at_socket, job_size > JSON_MOST ? job_size : JSON_MOST);
 }

@@ -100,8 +100,10 @@ static void add_counts(struct evbuffer *out, const char *name, const char *label
 	sum += histogram->counts[HISTOGRAM_BUCKETS];
 	evbuffer_add_printf(out, "%s_bucket{%sle=\"+Inf\"} %llu\n", name, label,
 			    (unsigned long long)sum);
-	evbuffer_add_printf(out, "%s_sum%s%s%s %.9g\n%s_count%s%s%s %llu\n", name, begin, label, end,
-			    histogram->seconds, name, begin, label, end, (unsigned long long)sum);
+	evbuffer_add_printf(out, "%s_sum%s%s%s %.9g\n", name, begin, label, end,
+			    histogram->seconds);
+	evbuffer_add_printf(out, "%s_count%s%s%s %llu\n", name, begin, label, end,
+			    (unsigned long long)sum);
 }
 
 static void add_histogram(struct evbuffer *out, const char *name, const char *help,
@@ -193,7 +195,8 @@ static void add_jobs(struct evbuffer *out, const struct family *family, const vo
 				    tube->name, states[i], (long long)tube->count[i]);
 }
 
-static void add_figure(struct evbuffer *out, const struct family *family, const void *of, bool first)
+static void add_figure(struct evbuffer *out, const struct family *family, const void *of,
+		       bool first)
 {
 	const struct tube_figures *tube = of;
 

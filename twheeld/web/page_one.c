@@ -425,8 +425,8 @@ static void looked(struct ask *ask, const json_t *answer)
 			 "</div>", settings->dead_letter, settings->dead_letter);
 	html_add(out, "</dl>\n<p>All jobs that are");
 	for (i = 0; i < ARRAY_SIZE(states); i++)
-		html_add(out, "%r <a href=\"%/tubes/%u/jobs?state=%r\">%r</a>", i ? "," : "", ask->name,
-			 states[i], states[i]);
+		html_add(out, "%r <a href=\"%/tubes/%u/jobs?state=%r\">%r</a>", i ? "," : "",
+			 ask->name, states[i], states[i]);
 	html_add(out, "</p>\n");
 	json_array_foreach(json_object_get(answer, "jobs"), i, job) {
 		const char *state = json_string_value(json_object_get(job, "state"));

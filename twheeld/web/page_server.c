@@ -76,8 +76,9 @@ void page_add_nodes(struct evbuffer *out)
 		html_add(out, "<tr><th scope=\"row\"><a href=\"%/servers/%u\">%s</a>%r</th>"
 			 "<td data-of=\"Site\">%s</td>"
 			 "<td data-of=\"Session\">%d</td><td data-of=\"Last sign of life\"%r>",
-			 json_text(one, "name"), json_text(one, "name"), json_is_true(json_object_get(one, "self")) ?
-			 " (this one)" : "", json_text(one, "site"), json_number(one, "session"),
+			 json_text(one, "name"), json_text(one, "name"),
+			 json_is_true(json_object_get(one, "self")) ? " (this one)" : "",
+			 json_text(one, "site"), json_number(one, "session"),
 			 silent > 3 ? " class=\"wrong\"" : "");
 		html_span(out, silent * SECOND);
 		html_add(out, " ago</td><td data-of=\"Reserved\">%d</td></tr>\n",

@@ -838,7 +838,7 @@ static bool fill(struct tab *tab, struct definition *definition, struct piece li
 	if (!definition->tube || !check_params(tab, line, values))
 		return false;
 	if (values->on_late && !*values->tells[NEWS_FAILED])
-		return wrong(tab, line.at, "ON_LATE has nobody learn: ON_FAILURE=TUBE says who does");
+		return wrong(tab, line.at, "ON_LATE: ON_FAILURE=TUBE says who learns of it");
 	take_values(definition, values);
 	definition->name = name_there(tab, line, values);
 	definition->own = tab->host->shared && values->on != ON_ANY;
