@@ -541,6 +541,11 @@ static void do_quit(struct conn *conn, const struct command *cmd)
 	conn->state = CLOSING;
 }
 
+static void do_auth(struct conn *conn, const struct command *cmd)
+{
+	conn_auth(conn, cmd->tube);
+}
+
 static const command_fn commands[CMD_KINDS] = {
 	[CMD_PUT] = do_put,
 	[CMD_PUT_UNIQUE] = do_put,
@@ -557,7 +562,45 @@ static const command_fn commands[CMD_KINDS] = {
 	[CMD_CLIENT] = do_client,
 	[CMD_NOTE] = do_note,
 	[CMD_TRIES] = do_tries,
+	[CMD_AUTH] = do_auth,
 };
+
+/* Guests */
+
+static bool is_own(struct conn *conn, uint64_t id)
+{
+	struct job *job;
+
+	return conn->reserver.jobs && id <= INT64_MAX && job_in_memory(id) &&
+		job_find(id, &job) == FOUND && job->row.state == RESERVED &&
+		job->reserver == &conn->reserver;
+}
+
+static bool may(struct conn *conn, const struct command *cmd)
+{
+	const struct token *token = conn->guest->token;
+
+	if (cmd->kind == CMD_AUTH || cmd->kind == CMD_QUIT)
+		return true;
+	if ((cmd->kind == CMD_RESERVE || cmd->kind == CMD_RESERVE_TIMEOUT) && !conn->watch_count)
+		return false;
+	return token && (access_may_do(token, cmd, conn->use->name) ||
+			 ((cmd->kind == CMD_DELETE || cmd->kind == CMD_STATS_JOB) &&
+			  is_own(conn, cmd->id)));
+}
+
+/* A worker whose time was over finds no job, as without tokens where another one has it. */
+static void forbid(struct conn *conn, const struct command *cmd)
+{
+	bool body = (cmd->kind == CMD_PUT || cmd->kind == CMD_PUT_UNIQUE ||
+		     cmd->kind == CMD_NOTE) && !cmd->trailing;
+
+	if (body)
+		conn_skip(conn, (uint64_t)cmd->size + 2, "FORBIDDEN");
+	else
+		conn_reply(conn, cmd->kind == CMD_DELETE && conn->guest->token ? "NOT_FOUND" :
+			   "FORBIDDEN");
+}
 
 /* Do the command in a line. */
 static void do_line(struct conn *conn, const struct command *cmd)
@@ -568,6 +611,8 @@ static void do_line(struct conn *conn, const struct command *cmd)
 		conn_reply(conn, "BAD_FORMAT");
 	else if (cmd->kind == CMD_UNKNOWN)
 		conn_reply(conn, "UNKNOWN_COMMAND");
+	else if (conn->guest && !may(conn, cmd))
+		forbid(conn, cmd);
 	else if (engine->commands[cmd->kind])
 		engine->commands[cmd->kind](conn, cmd);
 	else

@@ -7,6 +7,9 @@
  * more than INPUT_MOST bytes are read. Only puts follow each other before they are written, so
  * that all that a client has sent is one transaction. The committer answers in order, and so the
  * replies to puts are in order; any other reply waits for them.
+ *
+ * A client from elsewhere is a stranger until it has said a token: it has little time for that, and
+ * where there are many, or there is no room, the one that has been there for the longest goes.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -38,6 +41,11 @@
  */
 #define PUTS_MOST 1000
 #define PUT_BYTES_MOST (256 << 10)
+/* What strangers have of time and places. A place of TLS takes some 40 KB. */
+#define STRANGER_TIME (10 * SECOND)
+#define STRANGERS_MOST 256
+/* Bytes of a record of TLS */
+#define RECORD_MOST (16 << 10)
 /* How long clients have their turns before the loop looks for all else */
 #define TURNS (10 * MILLISECOND)
 
@@ -46,6 +54,8 @@ struct conn_counts conn_counts;
 static struct event_base *loop;
 static struct event *run_event;
 static struct conn *runnable;
+static struct guest *strangers, *known;
+static unsigned int stranger_count;
 /* The puts of all clients that are being written: their number, and their bodies' bytes */
 static unsigned int puts_now;
 static uint64_t bytes_now;
@@ -152,6 +162,10 @@ static void waited(struct twheel *tw, struct twheel_timer *timer,
 {
 	struct conn *conn = container_of(timer, struct conn, timer);
 
+	if (conn->guest && !conn->guest->token) {
+		conn_close(conn);
+		return;
+	}
 	if (conn->state == COMMITTING) {
 		on_late(conn);
 		return;
@@ -295,6 +309,16 @@ static void give_back(struct conn *conn)
 	}
 }
 
+static void forget_guest(struct guest *guest)
+{
+	if (guest->token) {
+		DL_DELETE(known, guest);
+		return;
+	}
+	DL_DELETE(strangers, guest);
+	stranger_count--;
+}
+
 /** conn_close - close a connection. It is freed later, and must not be used any more. */
 void conn_close(struct conn *conn)
 {
@@ -304,9 +328,12 @@ void conn_close(struct conn *conn)
 	alarm_stop(&conn->timer);
 	tube_counts_forget(&conn->counts);
 	conn->state = DEAD;
+	if (conn->guest)
+		forget_guest(conn->guest);
 	event_free(conn->read);
 	event_free(conn->write);
 	event_free(conn->hang);
+	tls_free(conn->tls);
 	close(conn->fd);
 	if (conn->new_job)
 		job_free(conn->new_job);
@@ -469,6 +496,21 @@ static bool take(struct conn *conn)
 	}
 }
 
+static ssize_t send_some(struct conn *conn)
+{
+	size_t length = evbuffer_get_length(conn->out);
+	ssize_t sent;
+
+	if (!conn->tls)
+		return evbuffer_write(conn->out, conn->fd);
+	if (length > RECORD_MOST)
+		length = RECORD_MOST;
+	sent = tls_write(conn->tls, must(evbuffer_pullup(conn->out, length)), length);
+	if (sent > 0)
+		evbuffer_drain(conn->out, sent);
+	return sent;
+}
+
 static bool flush(struct conn *conn)
 {
 	size_t left = evbuffer_get_length(conn->out), until = left - FLUSH_MOST;
@@ -476,7 +518,7 @@ static bool flush(struct conn *conn)
 	if (left < FLUSH_MOST)
 		until = 0;
 	while (left > until) {
-		if (evbuffer_write(conn->out, conn->fd) < 0 && errno != EINTR)
+		if (send_some(conn) < 0 && errno != EINTR)
 			break;
 		left = evbuffer_get_length(conn->out);
 	}
@@ -506,10 +548,31 @@ static void listen_on(struct conn *conn)
 		event_add(conn->read, NULL);
 }
 
+/* Gives false if it is not over, or has failed: then the connection is closed. */
+static bool shake_hands(struct conn *conn)
+{
+	switch (tls_handshake(conn->tls)) {
+	case TLS_DONE:
+		conn->state = WANT_LINE;
+		return true;
+	case TLS_WANTS_READ:
+		event_add(conn->read, NULL);
+		return false;
+	case TLS_WANTS_WRITE:
+		event_add(conn->write, NULL);
+		return false;
+	default:
+		conn_close(conn);
+		return false;
+	}
+}
+
 static void run(struct conn *conn)
 {
 	bool more = true;
 
+	if (conn->state == HANDSHAKE && !shake_hands(conn))
+		return;
 	commit_hold(true);
 	for (int i = 0; more && i < COMMANDS_MOST && evbuffer_get_length(conn->out) < OUTPUT_MOST;
 	     i++) {
@@ -542,9 +605,18 @@ static void readable(evutil_socket_t fd, short what, void *arg)
 	struct conn *conn = arg;
 	ssize_t got;
 
-	got = read(fd, piece, sizeof(piece));
-	if (got > 0 && evbuffer_add(conn->in, piece, got) < 0)
-		must(NULL);
+	/* Handshakes take long: they have their turns among clients. */
+	if (conn->state == HANDSHAKE) {
+		event_del(conn->read);
+		conn_go_on(conn);
+		return;
+	}
+	do {
+		got = conn->tls ? tls_read(conn->tls, piece, sizeof(piece)) :
+			read(fd, piece, sizeof(piece));
+		if (got > 0 && evbuffer_add(conn->in, piece, got) < 0)
+			must(NULL);
+	} while (got > 0 && conn->tls && tls_has_more(conn->tls));
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got < 0) {
@@ -574,6 +646,7 @@ static void free_conn(struct conn *conn)
 {
 	free(conn->name);
 	free(conn->who);
+	free(conn->guest);
 	free(conn);
 }
 
@@ -616,7 +689,7 @@ void conn_start(struct event_base *base, void (*command)(struct conn *, const st
 	run_event = must(event_new(base, -1, 0, run_all, NULL));
 }
 
-void conn_new(int fd)
+static struct conn *new_conn(int fd)
 {
 	struct conn *conn = zalloc(sizeof(*conn));
 
@@ -633,4 +706,104 @@ void conn_new(int fd)
 	conn_counts.now++;
 	conn_counts.total++;
 	event_add(conn->read, NULL);
+	return conn;
+}
+
+/** conn_new - have a client that may do all */
+void conn_new(int fd)
+{
+	new_conn(fd)->state = WANT_LINE;
+}
+
+/* Guests */
+
+/** conn_make_room - close the oldest connection that has said no token; false: there is none */
+bool conn_make_room(void)
+{
+	if (!strangers)
+		return false;
+	conn_close(strangers->conn);
+	return true;
+}
+
+/** conn_accept - have a client that has connected; one from elsewhere says a token first */
+void conn_accept(int fd, bool tls)
+{
+	struct peer peer = { .here = true };
+	struct conn *conn;
+
+	if (tls || access_wanted())
+		peer = access_peer(fd);
+	if (stranger_count == STRANGERS_MOST)
+		conn_make_room();
+	conn = new_conn(fd);
+	conn->state = tls ? HANDSHAKE : WANT_LINE;
+	if (!tls && peer.here)
+		return;
+	conn->guest = zalloc(sizeof(*conn->guest));
+	conn->guest->conn = conn;
+	conn->guest->peer = peer;
+	DL_APPEND(strangers, conn->guest);
+	stranger_count++;
+	alarm_set(&conn->timer, alarm_now() + STRANGER_TIME);
+	if (!tls)
+		return;
+	conn->tls = tls_new(fd);
+	if (!conn->tls)
+		conn_close(conn);
+}
+
+static void let_in(struct conn *conn, const struct token *token)
+{
+	struct guest *guest = conn->guest;
+
+	if (!conn->tls)
+		commit_say("a token came without TLS: who is on its way from %s can read it",
+			   conn_who(conn));
+	forget_guest(guest);
+	guest->token = token;
+	DL_APPEND(known, guest);
+	alarm_stop(&conn->timer);
+	conn_set_name(conn, token->name);
+	if (!access_may(token, RIGHT_WORK, conn->use->name))
+		conn_ignore(conn, 0);
+	conn_reply(conn, "AUTHORIZED");
+}
+
+/** conn_auth - a client says a token. Who says a wrong one, or one more, has to go. */
+void conn_auth(struct conn *conn, const char *said)
+{
+	struct guest *guest = conn->guest;
+	const struct token *token = NULL;
+
+	if (!guest) {
+		conn_reply(conn, "AUTHORIZED");
+		return;
+	}
+	if (!guest->token && !access_waits(&guest->peer)) {
+		token = access_try(&guest->peer, said);
+		if (!token)
+			commit_say("a wrong token came from %s", conn_who(conn));
+	}
+	if (token) {
+		let_in(conn, token);
+		return;
+	}
+	conn_reply(conn, "FORBIDDEN");
+	conn->state = CLOSING;
+}
+
+/** conn_tokens_changed - whose token has gone, or has other rights now, has to go, too */
+void conn_tokens_changed(void)
+{
+	struct guest *guest, *next;
+	const struct token *token;
+
+	DL_FOREACH_SAFE(known, guest, next) {
+		token = access_same(guest->token);
+		if (token)
+			guest->token = token;
+		else
+			conn_close(guest->conn);
+	}
 }

@@ -8,12 +8,15 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 
+#include "jobs/access.h"
 #include "jobs/job.h"
 #include "jobs/protocol.h"
+#include "jobs/tls.h"
 #include "jobs/tube.h"
 #include "store/tube_counts.h"
 
 enum conn_state {
+	HANDSHAKE,	/* of TLS */
 	WANT_LINE,	/* a command */
 	SKIP_LINE,	/* the rest of a line that is too long */
 	WANT_BODY,
@@ -24,6 +27,14 @@ enum conn_state {
 	DEAD,
 };
 
+/* A client from elsewhere, which has to say a token */
+struct guest {
+	struct conn *conn;
+	struct peer peer;
+	const struct token *token;	/* NULL: it has said none yet */
+	struct guest *prev, *next;
+};
+
 struct conn {
 	int fd;
 	enum conn_state state;
@@ -31,6 +42,8 @@ struct conn {
 	bool producer, worker;
 	bool queued;
 	bool hung;		/* and part of its input is not read yet */
+	struct tls *tls;	/* or NULL */
+	struct guest *guest;	/* NULL: it may do all */
 	struct event *read, *write, *hang;
 	struct evbuffer *in, *out;
 	struct tube *use;
@@ -69,6 +82,10 @@ extern struct conn_counts conn_counts;
 void conn_start(struct event_base *base, void (*command)(struct conn *, const struct command *),
 		void (*body)(struct conn *), void (*late)(struct conn *));
 void conn_new(int fd);
+void conn_accept(int fd, bool tls);
+bool conn_make_room(void);
+void conn_auth(struct conn *conn, const char *said);
+void conn_tokens_changed(void);
 void conn_go_on(struct conn *conn);
 void conn_commit(struct conn *conn, struct op *op, int64_t late_at);
 void conn_put(struct conn *conn, uint32_t bytes);

@@ -68,6 +68,7 @@ static const struct {
 	[CMD_PUT_UNIQUE] = { "put-unique ", FORM_PUT_UNIQUE },
 	[CMD_DELETE_KEY] = { "delete-key ", FORM_KEY },
 	[CMD_TRIES] = { "tries ", FORM_TRIES },
+	[CMD_AUTH] = { "auth ", FORM_NAME },
 };
 
 static bool number(const char **at, uint64_t most, uint64_t *to)

@@ -24,7 +24,7 @@ enum command_kind {
 	CMD_QUIT, CMD_PAUSE_TUBE,
 	/* beanstalkd does not know these. */
 	CMD_CLIENT, CMD_NOTE, CMD_BACK, CMD_BACK_JOB, CMD_PUT_UNIQUE, CMD_DELETE_KEY, CMD_TRIES,
-	CMD_KINDS,
+	CMD_AUTH, CMD_KINDS,
 	CMD_UNKNOWN = CMD_KINDS
 };
 
@@ -43,7 +43,8 @@ struct command {
 	enum key_how how;
 	uint32_t bound;		/* of kick */
 	int timeout;		/* seconds; below 0 there is none */
-	char tube[TUBE_NAME_MAX + 1];	/* of client: its name, of visible characters and blanks */
+	/* Of client, its name, of visible characters and blanks; of auth, what it says */
+	char tube[TUBE_NAME_MAX + 1];
 	char key[KEY_MOST + 1];
 };
 

@@ -247,11 +247,22 @@ static bool take_limits(const config_setting_t *setting, const struct key *key, 
 	return take_group(setting, keys, to);
 }
 
+static bool take_tls(const config_setting_t *setting, const struct key *key, void *to)
+{
+	static const struct key keys[] = {
+		TEXT("listen", take_address, OF(tls)),
+		PATH("certificate", "file", OF(certificate)),
+		PATH("key", "file", OF(key)),
+		{ 0 }
+	};
+
+	return take_group(setting, keys, to);
+}
+
 static bool take_metrics(const config_setting_t *setting, const struct key *key, void *to)
 {
 	static const struct key keys[] = {
 		TEXT("listen", take_address, OF(metrics)),
-		PATH("tokens", "file", OF(tokens)),
 		{ 0 }
 	};
 
@@ -377,6 +388,8 @@ static bool take_all(struct settings *settings)
 		TEXT("user", take_text, OF(user)),
 		OTHER("limits", CONFIG_TYPE_GROUP, take_limits, 0),
 		OTHER("metrics", CONFIG_TYPE_GROUP, take_metrics, 0),
+		OTHER("tls", CONFIG_TYPE_GROUP, take_tls, 0),
+		PATH("tokens", "file", OF(tokens)),
 		PATH("schedules", "folder", OF(schedules)),
 		TEXT("node", take_place, OF(node)),
 		TEXT("site", take_place, OF(site)),

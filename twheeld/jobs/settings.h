@@ -33,6 +33,7 @@ struct settings {
 	const char **listen;
 	size_t listens;
 	const char *metrics, *tokens, *store, *user;
+	const char *tls, *certificate, *key;
 	int sync;			/* enum sync */
 	int64_t sync_ns;
 	int64_t job_size, connections;

@@ -19,6 +19,7 @@
 
 struct listener {
 	struct event *event;
+	bool tls;
 	struct listener *next;
 };
 
@@ -45,16 +46,18 @@ static void again(evutil_socket_t fd, short what, void *arg)
 
 static void connected(evutil_socket_t fd, short what, void *arg)
 {
+	const struct listener *one = arg;
+
 	for (int i = 0; i < 64; i++) {
 		int client;
 
-		if (conn_counts.now >= most_clients) {
+		if (conn_counts.now >= most_clients && !conn_make_room()) {
 			pause_all();
 			return;
 		}
 		client = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (client >= 0) {
-			conn_new(client);
+			conn_accept(client, one->tls);
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
@@ -90,14 +93,15 @@ static void set_options(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 }
 
-/** listen_add - take clients from a socket */
-void listen_add(int fd)
+/** listen_add - take clients from a socket, with TLS or without */
+void listen_add(int fd, bool tls)
 {
 	struct listener *one = zalloc(sizeof(*one));
 
-	socket_say(fd, "clients");
+	socket_say(fd, tls ? "clients with TLS" : "clients");
 	set_options(fd);
-	one->event = must(event_new(loop, fd, EV_READ | EV_PERSIST, connected, NULL));
+	one->event = must(event_new(loop, fd, EV_READ | EV_PERSIST, connected, one));
+	one->tls = tls;
 	one->next = listeners;
 	listeners = one;
 	event_add(one->event, NULL);

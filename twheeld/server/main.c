@@ -17,10 +17,13 @@
 #include "base/util.h"
 #include "cron/schedule.h"
 #include "cron/tabs_dir.h"
+#include "jobs/access.h"
 #include "jobs/command.h"
+#include "jobs/conn.h"
 #include "jobs/engine.h"
 #include "jobs/notice.h"
 #include "jobs/stats.h"
+#include "jobs/tls.h"
 #include "jobs/trace.h"
 #include "server/listen.h"
 #include "server/check.h"
@@ -40,6 +43,7 @@
 static struct options options;
 static const struct settings *settings;	/* with which it started */
 static int exit_status;
+static bool tls_listens;
 
 const struct store *store = &store_sqlite;
 const struct engine *engine = &engine_local;
@@ -91,7 +95,9 @@ static void reload(evutil_socket_t fd, short what, void *arg)
 	systemd_reloading();
 	new = options.file ? settings_read(options.file) : NULL;
 	if (new) {
-		login_read(new->tokens);
+		access_read(new->tokens, conn_tokens_changed);
+		if (tls_listens && new->certificate && new->key)
+			tls_use(new->certificate, new->key);
 		settings_use(new);
 		tube_settings_changed();
 		inform("%s was read again, and its settings of tubes are in force", options.file);
@@ -204,9 +210,12 @@ static void add_passed(int fd, const char *name)
 	if (!strcmp(name, "metrics")) {
 		metrics_passed = true;
 		http_add(fd);
+	} else if (!strcmp(name, "tls")) {
+		tls_listens = true;
+		listen_add(fd, true);
 	} else {
 		jobs_passed = true;
-		listen_add(fd);
+		listen_add(fd, false);
 	}
 }
 
@@ -214,11 +223,11 @@ static void open_jobs(void)
 {
 	if (options.address || options.port || !settings->listens) {
 		listen_add(socket_open(options.address,
-				       options.port ? options.port : DEFAULT_PORT));
+				       options.port ? options.port : DEFAULT_PORT), false);
 		return;
 	}
 	for (size_t i = 0; i < settings->listens; i++)
-		listen_add(socket_open_text(settings->listen[i]));
+		listen_add(socket_open_text(settings->listen[i]), false);
 }
 
 /* Sockets that systemd has opened take the place of those in command line and file. */
@@ -229,6 +238,19 @@ static void open_sockets(void)
 		open_jobs();
 	if (!metrics_passed && settings->metrics)
 		http_add(socket_open_text(settings->metrics));
+	if (tls_listens || !settings->tls)
+		return;
+	tls_listens = true;
+	listen_add(socket_open_text(settings->tls), true);
+}
+
+/* Where tokens are not wanted, TLS would let all in. */
+static bool begin_tls(void)
+{
+	if (settings->certificate && settings->key && settings->tokens)
+		return tls_use(settings->certificate, settings->key);
+	complain("clients with TLS need certificate and key in tls, and tokens: twheeld.conf(5)");
+	return false;
 }
 
 static void serve(struct event_base *base)
@@ -275,7 +297,10 @@ int main(int argc, char **argv)
 	open_sockets();
 	if (settings->user)
 		become(settings->user);
-	if (!login_read(settings->tokens))
+	login_start();
+	if (!access_read(settings->tokens, NULL))
+		return 1;
+	if (tls_listens && !begin_tls())
 		return 1;
 	settings_use(options.settings);
 	if (options_shared(settings->store)) {

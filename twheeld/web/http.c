@@ -28,6 +28,7 @@
 
 #include "base/socket.h"
 #include "base/util.h"
+#include "jobs/access.h"
 #include "web/act.h"
 #include "web/files.h"
 #include "web/html.h"
@@ -605,14 +606,16 @@ static void refuse_stranger(struct ask *ask)
 /* May who asks have that? If not, it is answered. */
 static bool is_let_in(struct ask *ask, const struct route *route, int method)
 {
-	bool known = !ask->local && login_wanted();
+	bool known = !ask->local && access_wanted(), of_tube = strstr(route->path, "/tubes/{}");
 
-	if (known && !login_check(ask))
+	if (known && !login_check(ask, of_tube ? ask->name : NULL))
 		return false;
-	if (known && !route->open && !ask->reads && ask->page)
+	if (known && !route->open && !ask->who && ask->page)
 		html_redirect(ask, "login");
-	else if (known && !route->open && !ask->reads)
+	else if (known && !route->open && !ask->who)
 		refuse_stranger(ask);
+	else if (known && !route->open && !ask->reads)
+		http_fail(ask, 403, "the token of %s has no right to see that", ask->who);
 	else if (route->local && !ask->reads)
 		http_fail(ask, 403, "jobs are shown over the server's unix socket alone");
 	else if (route->operates && !ask->operates)
@@ -643,7 +646,7 @@ static void asked(struct evhttp_request *request, void *arg)
 	say(request, "Server", "twheeld/" TWHEELD_VERSION);
 	route = find(path, method, &methods, &ask->name);
 	begin_answer(ask, route);
-	if (sends && !ask->local && !(ask->page && login_wanted()))
+	if (sends && !ask->local && !(ask->page && access_wanted()))
 		refuse_method(ask, LOOK);
 	else if (!methods)
 		http_fail(ask, HTTP_NOTFOUND, "twheeld " TWHEELD_VERSION

@@ -7,9 +7,8 @@
 
 #include "web/http.h"
 
-bool login_read(const char *path);
-bool login_wanted(void);
-bool login_check(struct ask *ask);
+void login_start(void);
+bool login_check(struct ask *ask, const char *tube);
 bool login_is_form(struct ask *ask);
 void login_page(struct ask *ask);
 void login_enter(struct ask *ask);
