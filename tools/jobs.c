@@ -23,6 +23,7 @@ static const struct {
 	{ "run", " NAME", 1, jobs_do },
 	{ "backfill", " NAME FROM TO", 3, jobs_backfill },
 	{ "check", " FILE", 1, jobs_check },
+	{ "push", " FOLDER", 1, jobs_push },
 	{ "import", " FILE...", -1, jobs_import },
 };
 
@@ -76,7 +77,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "list, show, history, tries, pause, resume, run, backfill, "
-			   "check or import?");
+			   "check, push or import?");
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -103,10 +104,12 @@ static const struct argp_option options[] = {
 static const struct argp argp = {
 	options, parse,
 	"list\nshow NAME\nhistory NAME\ntries JOB\npause NAME\nresume NAME\nrun NAME\n"
-	"backfill NAME FROM TO\ncheck FILE\nimport FILE...",
+	"backfill NAME FROM TO\ncheck FILE\npush FOLDER\nimport FILE...",
 	"Says which schedules twheeld has, and what they did, and what became of a job that was "
 	"kept; stops one, has it go on, has it "
 	"make its jobs now, or those of a time that is over.\v"
+	"push keeps the tabs of a folder in the store, for all of its servers, in place of those that "
+	"were pushed before; if one has a line that is wrong, none is taken. "
 	"check needs no server that runs: twheeld -t says what is wrong in a tab, and when its "
 	"schedules fire next. Nor does import, which prints a tab made of crontabs, of timers "
 	"of systemd, whose names end with .timer, of .xml of Quartz, of .yaml of Kubernetes, and of "

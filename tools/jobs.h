@@ -23,6 +23,7 @@ struct jobs {
 };
 
 int jobs_check(const struct jobs *jobs);
+int jobs_push(const struct jobs *jobs);
 int jobs_import(const struct jobs *jobs);
 int jobs_list(const struct jobs *jobs);
 int jobs_show(const struct jobs *jobs);

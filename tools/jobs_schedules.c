@@ -2,11 +2,14 @@
 /*
  * The commands of "twheel jobs" about schedules: requests to the server, and their output.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -305,6 +308,103 @@ int jobs_check(const struct jobs *jobs)
 	run_server(command);
 	return fail(STATUS_FAILED, "the program twheeld, which reads the file, can't be run: %s",
 		    strerror(errno));
+}
+
+/* Push */
+
+/* Gives false if a line is wrong, which the program has said, or the file can't be read. */
+static bool is_right(const char *path)
+{
+	char *command[] = { "twheeld", "-t", (char *)path, "--times=1", NULL };
+	int status = 0;
+	pid_t child = fork();
+
+	if (!child) {
+		if (!freopen("/dev/null", "w", stdout))
+			_exit(STATUS_FAILED);
+		run_server(command);
+		fail(STATUS_FAILED, "the program twheeld, which reads the files, can't be run: %s",
+		     strerror(errno));
+		_exit(STATUS_FAILED);
+	}
+	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+		!WEXITSTATUS(status);
+}
+
+static int is_tab(const struct dirent *one)
+{
+	size_t length = strlen(one->d_name);
+
+	return *one->d_name != '.' && length > 4 && !strcmp(one->d_name + length - 4, ".tab");
+}
+
+/* The text of a file, as it was when it was right; NULL, having said why */
+static json_t *text_of(const char *path)
+{
+	char *text = NULL, piece[4096];
+	size_t length, got;
+	FILE *file = fopen(path, "re"), *whole = need(open_memstream(&text, &length));
+	json_t *json = NULL;
+
+	while (file && (got = fread(piece, 1, sizeof(piece), file)) > 0)
+		fwrite(piece, 1, got, whole);
+	fclose(whole);
+	if (file && !ferror(file))
+		json = json_stringn(need(text), length);
+	if (!file || ferror(file))
+		fail(STATUS_FAILED, "%s can't be read: %s", path, strerror(errno));
+	else if (!json)
+		fail(STATUS_FAILED, "%s: this is no text of UTF-8", path);
+	if (file)
+		fclose(file);
+	free(text);
+	return json;
+}
+
+static char *who_is_it(void)
+{
+	char host[65] = "", *text;
+	const struct passwd *user = getpwuid(getuid());
+
+	gethostname(host, sizeof(host) - 1);
+	if (asprintf(&text, "%s on %s", user ? user->pw_name : "somebody", host) < 0)
+		need(NULL);
+	return text;
+}
+
+/* All tabs are the body of one job, which takes the place of the one before. */
+int jobs_push(const struct jobs *jobs)
+{
+	static const char path[] = "tubes/twheeld.tabs/jobs?key=tabs&how=replace&delay=4294967295";
+	json_t *files = need(json_object()), *answer, *text;
+	const char *folder = jobs->words[1];
+	time_t now = time(NULL);
+	struct dirent **all;
+	int count = scandir(folder, &all, is_tab, alphasort), status;
+	bool right = true;
+	char *body, *file, at[40];
+
+	if (count < 0)
+		return fail(STATUS_FAILED, "%s: %s", folder, strerror(errno));
+	if (!count)
+		return fail(STATUS_FAILED, "%s has no files *.tab", folder);
+	for (int i = 0; i < count; i++) {
+		if (asprintf(&file, "%s/%s", folder, all[i]->d_name) < 0)
+			need(NULL);
+		text = is_right(file) ? text_of(file) : NULL;
+		right = right && text;
+		json_object_set_new(files, all[i]->d_name, text ? text : json_null());
+	}
+	if (!right)
+		return fail(STATUS_FAILED, "no tab was pushed: the server has those of before");
+	strftime(at, sizeof(at), "%FT%TZ", gmtime(&now));
+	body = need(json_dumps(json_pack("{s:s, s:s, s:o}", "by", who_is_it(), "at", at, "files",
+					 files), JSON_SORT_KEYS));
+	status = ask("POST", path, "application/octet-stream", body, strlen(body), &answer);
+	if (!status)
+		printf("tabs pushed: %d, as the body of job %lld\n", count, (long long)
+		       json_integer_value(json_array_get(json_object_get(answer, "ids"), 0)));
+	return status ? status : finish_output(STATUS_OK);
 }
 
 /* The files of other schedulers are read by a program in Python: import/__main__.py. */

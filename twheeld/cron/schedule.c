@@ -15,6 +15,7 @@
 #include "base/util.h"
 #include "cron/figures.h"
 #include "cron/firing.h"
+#include "cron/pushed.h"
 #include "cron/schedule.h"
 #include "jobs/command.h"
 #include "jobs/notice.h"
@@ -1177,6 +1178,8 @@ static void looked(struct op *op)
 	look_at = alarm_now() + LOOK;
 	if (!op->failed)
 		compare_tabs(request->name);
+	if (!op->failed)
+		pushed_take(request->text, request->text_size);
 	if (!op->failed && request->count)
 		qsort(request->ids, request->count, sizeof(*request->ids), compare);
 	for (struct schedule *one = schedules; !op->failed && one; one = one->hash.next) {
@@ -1187,6 +1190,7 @@ static void looked(struct op *op)
 			look_at_one(one, paused);
 	}
 	free(request->ids);
+	free(request->text);
 	pump();
 }
 

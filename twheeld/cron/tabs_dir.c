@@ -14,6 +14,7 @@
 
 #include "base/util.h"
 #include "cron/holidays.h"
+#include "cron/pushed.h"
 #include "cron/schedule.h"
 #include "cron/tabs_dir.h"
 #include "cron/tabs_reader.h"
@@ -24,6 +25,7 @@
 static const char *folder;
 static struct event *soon;
 static int watch_fd = -1;
+static bool shared;		/* the store is a database */
 static struct stat was_read;	/* the folder */
 static bool again;		/* read once more after the reading that is under way */
 static void (*on_read)(void);	/* called when a reading that was asked for is in force */
@@ -55,6 +57,8 @@ static void dir_look(evutil_socket_t fd, short what, void *arg)
 		read_soon();
 	if (!tabs_reader_goes_on())
 		holidays_look();
+	if (!shared)
+		pushed_look();
 }
 
 /* Gives false if the folder can't be read. */
@@ -185,6 +189,7 @@ void tabs_dir_start(struct event_base *base, const char *path, const struct tab_
 	static const struct timeval each_so_often = { 5, 0 };
 
 	folder = must(strdup(path));
+	shared = host->shared;
 	watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (watch_fd < 0)
 		die("%s can't be watched: %s", path, strerror(errno));
@@ -192,6 +197,7 @@ void tabs_dir_start(struct event_base *base, const char *path, const struct tab_
 	event_add(must(event_new(base, -1, EV_PERSIST, dir_look, NULL)), &each_so_often);
 	event_add(must(event_new(base, watch_fd, EV_READ | EV_PERSIST, changed, NULL)), NULL);
 	tabs_reader_start(base, folder, host);
+	pushed_start(read_soon);
 	dir_read_all(read_first);
 	tabs_reader_in_slices();
 }

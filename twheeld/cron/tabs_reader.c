@@ -19,6 +19,7 @@
 
 #include "base/util.h"
 #include "cron/holidays.h"
+#include "cron/pushed.h"
 #include "cron/schedule.h"
 #include "cron/tabs_reader.h"
 
@@ -74,6 +75,7 @@ static bool (*step)(void);	/* its next step; gives false to wait. NULL: no readi
 static void (*at_end)(bool complete);
 static struct dirent **entries;
 static int entry, entry_count, scans;
+static size_t pushed_at;
 static struct file file;
 static struct line *lines, **lines_end, *at;
 static size_t count, wrong_count;
@@ -166,7 +168,8 @@ static void close_file(void)
 {
 	if (file.tab)
 		tab_end(file.tab);
-	close(file.fd);
+	if (file.fd >= 0)
+		close(file.fd);
 	free(file.text);
 	file.path = NULL;
 }
@@ -258,6 +261,27 @@ static void next_file(void)
 	free(path);
 }
 
+/* After the files come the tabs that the store has. Gives false if there are no more. */
+static bool next_pushed(void)
+{
+	const char *text, *name;
+	size_t size;
+	char *path;
+
+	name = pushed_file(pushed_at++, &text, &size);
+	if (!name)
+		return false;
+	if (asprintf(&path, "pushed/%s", name) < 0)
+		must(NULL);
+	file = (struct file){
+		.reader = { tabs_each, tabs_wrong }, .path = keep_path(path), .fd = -1,
+		.size = size, .have = size, .text = must(malloc(size + 1)),
+	};
+	memcpy(file.text, text, size);
+	begin_text();
+	return true;
+}
+
 /* The files of CALENDAR= */
 
 static bool days_step(void);
@@ -276,10 +300,10 @@ static void end_files(void)
 
 static bool files_step(void)
 {
-	if (!file.path && entry == entry_count)
-		end_files();
-	else if (!file.path)
+	if (!file.path && entry < entry_count)
 		next_file();
+	else if (!file.path && !next_pushed())
+		end_files();
 	else if (!file.tab)
 		read_piece();
 	else if (!file.done)
@@ -340,6 +364,7 @@ static bool scan(void)
 	count = 0;
 	wrong_count = 0;
 	entry = 0;
+	pushed_at = 0;
 	complete = true;
 	step = files_step;
 	scans++;

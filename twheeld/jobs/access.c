@@ -108,8 +108,7 @@ static const char *take_line(char *line, size_t number, struct token *all, size_
 		return "there are a hundred tokens before it, which are the most";
 	token->rights = rights_of(rights);
 	if (!said || !token->rights)
-		return "a line is: RIGHTS TOKEN [NAME [TUBE...]], where RIGHTS are read, put, work"
-			" or operate, or some of these with commas between them";
+		return "a line is: RIGHTS TOKEN [NAME [TUBE...]]; rights: read, put, work, operate";
 	if (strlen(said) < TOKEN_LEAST || strlen(said) > TOKEN_MOST)
 		return "a token has 16 to 200 characters: openssl rand -hex 16 makes one";
 	if (name && (strlen(name) > ACCESS_NAME_MOST || name[strspn(name, TUBE_NAME_CHARS "@")]))
@@ -352,12 +351,16 @@ bool access_may_do(const struct token *token, const struct command *cmd, const c
 		[CMD_WATCH] = { OF_NAMED, RIGHT_WORK },
 		[CMD_PAUSE_TUBE] = { OF_NAMED, RIGHT_OPERATE },
 	};
+	unsigned int rights = needs[cmd->kind].rights;
 	enum of of = needs[cmd->kind].of;
 
 	if (of == OF_NONE)
 		return true;
 	if (of == OF_ANY)
-		return token->rights & needs[cmd->kind].rights;
-	return access_may(token, needs[cmd->kind].rights,
+		return token->rights & rights;
+	/* What is there says what jobs all tubes get. */
+	if (of == OF_USED && !strcmp(used, TABS_TUBE))
+		rights = RIGHT_OPERATE;
+	return access_may(token, rights,
 			  of == OF_USED ? used : of == OF_NAMED ? cmd->tube : NULL);
 }

@@ -110,6 +110,8 @@ struct request {
 	int64_t next;			/* when the next job is due */
 	int64_t clock;			/* how far the database's is ahead of CLOCK_BOOTTIME */
 	int64_t *ids;			/* OP_PAUSED */
+	char *text;			/* OP_PAUSED: the tabs that were pushed, or NULL */
+	size_t text_size;
 	/* The loop's own */
 	struct tube *serves;
 	uint64_t news;

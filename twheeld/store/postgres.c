@@ -942,6 +942,7 @@ const struct store store_postgres = {
 	.clock = get_clock,
 	.meta = get_meta,
 	.schedules = each_schedule,
+	.pushed = pg_pushed,
 	.loaded = end_reading,
 	.runs = pg_ask_runs,
 	.write_start = start,

@@ -84,7 +84,24 @@ static bool others_differ(struct request *request)
 	return pg_done(result);
 }
 
-/** pg_paused - which schedules are paused, and which servers have other tabs */
+/** pg_pushed - the body of the job that has the tabs, malloc()ed; NULL: there is none */
+bool pg_pushed(char **text, size_t *size)
+{
+	PG_STATEMENT(get, "SELECT body FROM twheeld.jobs WHERE tube = '" TABS_TUBE "' AND state = 1"
+		     " ORDER BY ord, id LIMIT 1");
+	PGresult *result = pg_do(&get, "");
+
+	*text = NULL;
+	*size = 0;
+	if (PQntuples(result)) {
+		*size = PQgetlength(result, 0, 0);
+		*text = must(malloc(*size + 1));
+		memcpy(*text, PQgetvalue(result, 0, 0), *size);
+	}
+	return pg_done(result);
+}
+
+/** pg_paused - which schedules are paused, the tabs, and which servers have others */
 bool pg_paused(struct op *op)
 {
 	PG_STATEMENT(get, "SELECT id FROM twheeld.schedules WHERE paused = 1");
@@ -95,7 +112,8 @@ bool pg_paused(struct op *op)
 	request->ids = must(calloc(request->count + 1, sizeof(*request->ids)));
 	for (uint32_t i = 0; i < request->count; i++)
 		request->ids[i] = pg_int(result, i, 0);
-	return pg_done(result) && others_differ(request);
+	return pg_done(result) && pg_pushed(&request->text, &request->text_size) &&
+		others_differ(request);
 }
 
 /* A time that has a run keeps it, unless there was no job for it. */

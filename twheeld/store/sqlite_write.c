@@ -601,6 +601,7 @@ const struct store store_sqlite = {
 	.close = sqlite_close,
 	.meta = sqlite_meta,
 	.schedules = sqlite_schedules,
+	.pushed = sqlite_pushed,
 	.runs = sqlite_last_runs,
 	.write_start = write_start,
 	.write = write_ops,

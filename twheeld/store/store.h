@@ -98,6 +98,9 @@ struct trace {
 
 enum sync { SYNC_ALWAYS, SYNC_SOMETIMES, SYNC_NEVER };
 
+/* The tube of the tabs that were pushed: the one job there that is delayed has them. */
+#define TABS_TUBE "twheeld.tabs"
+
 struct op;
 struct runs_asked;
 
@@ -120,6 +123,11 @@ struct store {
 	int64_t (*clock)(void);	/* how far its clock is ahead of CLOCK_BOOTTIME; shared */
 	int64_t (*meta)(const char *name, int64_t otherwise);
 	void (*schedules)(void (*each)(const struct schedule_row *row));
+	/*
+	 * The body of the job that has the tabs which were pushed, malloc()ed, or NULL. False: it
+	 * can't be read. Shared: only until loaded()
+	 */
+	bool (*pushed)(char **text, size_t *size);
 	void (*loaded)(void);	/* the loop has read all that it needs at the start; or NULL */
 	/* Find the last runs of some schedules; asked->op.done() is called at once, or later */
 	void (*runs)(struct runs_asked *asked);
