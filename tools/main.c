@@ -44,7 +44,7 @@ static int run(size_t command, int argc, char **argv)
 {
 	static char name[32];
 
-	/* That is what argp calls it. */
+	/* argp has the command's name from there. */
 	snprintf(name, sizeof(name), "twheel %s", commands[command].name);
 	argv[0] = name;
 	argp_err_exit_status = STATUS_USAGE;

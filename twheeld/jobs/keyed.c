@@ -41,7 +41,10 @@ static void replaced(struct op *op)
 		job_attach(job, op->row.state);
 }
 
-/* It has the place of the other one: its id, and, unless it begins anew, when that is due. */
+/*
+ * The new job has the place of the other one: its id, and, unless its delay begins anew, the time
+ * at which that one is due.
+ */
 static void replace(struct op *op, struct job *other)
 {
 	struct job *job = op->job;

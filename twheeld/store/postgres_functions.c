@@ -166,7 +166,7 @@ static const char functions[] =
 	" RETURNING until > extract(epoch FROM clock_timestamp()) * 1000000000 AS kept)"
 	" SELECT EXISTS (SELECT 1 FROM gone) OR EXISTS (SELECT 1 FROM kept WHERE kept) $$;"
 	"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA twheeld FROM PUBLIC;"
-	/* Those of before had no tries. Who might call them may call these. */
+	/* Functions of older servers take no tries. Who might call those may call the new ones. */
 	"DO $do$ DECLARE old record; BEGIN"
 	" FOR old IN SELECT left(p.oid::regprocedure::text, -1) AS it,"
 	"  pg_get_userbyid(a.grantee) AS who FROM pg_proc AS p, aclexplode(p.proacl) AS a"

@@ -37,7 +37,7 @@ void traces_add(const struct op *op)
 	pending[pending_count++] = op;
 }
 
-/* Those that are kept for as long come together, and of these, near numbers. */
+/* Traces that are kept for as long come together, in the order of their jobs. */
 static int traces_compare(const void *a, const void *b)
 {
 	const struct trace *one = (*(const struct op *const *)a)->trace;

@@ -83,7 +83,7 @@ enum deed {
 	DEED_KICKED, DEED_DELETED, DEED_PAUSED, DEED_RESUMED, DEED_RUN, DEED_BACKFILLED, DEEDS,
 };
 
-/* That, as it is kept beside the jobs. Times are in ns since 1970 by the wall clock; 0: none. */
+/* A deed, as it is kept beside the jobs. Times are in ns since 1970 by the wall clock; 0: none. */
 struct trace {
 	int64_t job;		/* less than 0: the schedule of that number, without the sign */
 	int64_t keep;		/* so long it is kept, in ns */

@@ -21,7 +21,7 @@
 	" traces BLOB NOT NULL);"
 #define TRACE_TEXT(number) TRACE_TEXT_OF(number)
 #define TRACE_TEXT_OF(number) #number
-/* Those of which the last job is ?1, or one of as many as come next */
+/* The rows of which the last job is ?1, or one of as many jobs as come next */
 #define TRACES_BEHIND(jobs) "id >= (?1 << " TRACE_TEXT(TRACE_SHIFT) ")" \
 	" AND id < ((?1 + " TRACE_TEXT(jobs) ") << " TRACE_TEXT(TRACE_SHIFT) ")"
 

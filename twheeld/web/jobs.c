@@ -64,7 +64,7 @@ static void gave_up(struct ask *ask)
 	http_end(ask);
 }
 
-/* Both give false, as the end of take() does. */
+/* answer() and refuse() give false, as the end of take() does. */
 static bool answer(struct talk *talk, int code, json_t *json)
 {
 	void (*got)(struct ask *ask, const json_t *answer) = talk->got;
@@ -288,7 +288,7 @@ static bool take_number(const json_t *object, const char *name, int64_t most, in
 	return json_is_integer(number) && *value >= 0 && *value <= most;
 }
 
-/* The same with a text */
+/* A text without a byte of 0; without one, the value stays as it is */
 static bool take_text(const json_t *object, const char *name, const char **value)
 {
 	const json_t *text = json_object_get(object, name);

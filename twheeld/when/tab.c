@@ -872,7 +872,7 @@ static void take_schedule(struct tab *tab, struct piece line)
 		definition_free(definition);
 }
 
-/* This is named even where the file has had more mistakes than are named. */
+/* No more schedules are taken: that is said, however many mistakes were named before. */
 static bool end_there(struct tab *tab, const char *at)
 {
 	if (tab->ended)
