@@ -44,11 +44,9 @@ struct values {
 	char after[SCHEDULE_NAME_MAX + 1];
 	char tells[NEWS_KINDS][TUBE_NAME_MAX + 1], mailto[MAILTO_MOST];
 	char from[MOMENT_MOST], start[MOMENT_MOST], end[MOMENT_MOST];
-	uint32_t pri, ttr, shards, most, fields, count;
-	int64_t late, jitter, within, on_late;
-	enum misfire misfire;
-	enum on on;
-	enum overlap overlap;
+	uint32_t pri, shards, most, fields, count;
+	int64_t ttr, late, jitter, within, on_late;
+	int misfire, on, overlap;	/* of enum misfire, on, overlap */
 	bool paused;
 };
 
@@ -126,135 +124,57 @@ static bool copy_text(char *to, size_t room, const char *text)
 	return true;
 }
 
-static bool take_zone(struct values *values, const char *text)
+enum where { ANYWHERE, IN_A_LINE, ABOVE };
+
+/* An option; how its text is taken, and to where in struct values */
+struct option {
+	const char *name;
+	enum where where;
+	bool (*take)(const struct option *option, void *to, const char *text);
+	size_t at, room;	/* bytes there */
+	int64_t least, most;	/* of a number, or of seconds */
+	const char *what;
+};
+
+static bool take_text(const struct option *option, void *to, const char *text)
 {
-	return copy_text(values->zone, sizeof(values->zone), text) &&
-		(!*text || zone_exists(text));
+	return copy_text(to, option->room, text);
 }
 
-static bool take_tube(struct values *values, const char *text)
+static bool take_number(const struct option *option, void *to, const char *text)
 {
-	return tube_name_ok(text, strlen(text)) &&
-		copy_text(values->tube, sizeof(values->tube), text);
+	uint32_t *number = to;
+
+	return number_of(text, option->most, number) && *number >= option->least;
 }
 
-static bool take_pri(struct values *values, const char *text)
+static bool take_seconds(const struct option *option, void *to, const char *text)
 {
-	return number_of(text, UINT32_MAX, &values->pri);
+	int64_t *seconds = to;
+
+	return seconds_of(text, seconds) && *seconds >= option->least && *seconds <= option->most;
 }
 
-static bool take_ttr(struct values *values, const char *text)
+static bool take_seconds_or_nothing(const struct option *option, void *to, const char *text)
 {
-	int64_t seconds;
-
-	if (!seconds_of(text, &seconds) || seconds < 1 || seconds > UINT32_MAX)
-		return false;
-	values->ttr = seconds;
-	return true;
+	*(int64_t *)to = 0;
+	return !*text || take_seconds(option, to, text);
 }
 
-static bool take_misfire(struct values *values, const char *text)
+static bool take_zone(const struct option *option, void *to, const char *text)
 {
-	values->misfire = strcmp(text, "once") ? MISFIRE_SKIP : MISFIRE_ONCE;
-	if (!strcmp(text, "once") || !strcmp(text, "skip"))
-		return true;
-	values->misfire = MISFIRE_ALL;
-	return !strncmp(text, "all:", 4) &&
-		number_of(text + 4, MISFIRES_MOST, &values->most) && values->most;
+	return take_text(option, to, text) && (!*text || zone_exists(text));
 }
 
-static bool take_late(struct values *values, const char *text)
+static bool take_tube(const struct option *option, void *to, const char *text)
 {
-	return seconds_of(text, &values->late) && values->late >= 1 && values->late <= 86400;
+	return tube_name_ok(text, strlen(text)) && take_text(option, to, text);
 }
 
-static bool take_yes(bool *value, const char *text)
+static bool take_tube_or_nothing(const struct option *option, void *to, const char *text)
 {
-	*value = !strcmp(text, "yes");
-	return *value || !strcmp(text, "no");
-}
-
-static bool take_overlap(struct values *values, const char *text)
-{
-	bool yes;
-
-	values->overlap = OVERLAP_WAIT;
-	if (!strcmp(text, "wait"))
-		return true;
-	if (!take_yes(&yes, text))
-		return false;
-	values->overlap = yes ? OVERLAP_YES : OVERLAP_NO;
-	return true;
-}
-
-static bool take_paused(struct values *values, const char *text)
-{
-	return take_yes(&values->paused, text);
-}
-
-/* CRON_TZ= may come later, and says which moment it is; whether it is one is checked now. */
-static bool copy_moment(char *to, const char *text)
-{
-	int64_t seconds;
-
-	return calendar_moment(text, "UTC", false, &seconds) && copy_text(to, MOMENT_MOST, text);
-}
-
-static bool take_start(struct values *values, const char *text)
-{
-	*values->start = 0;
-	return !*text || copy_moment(values->start, text);
-}
-
-static bool take_end(struct values *values, const char *text)
-{
-	*values->end = 0;
-	return !*text || copy_moment(values->end, text);
-}
-
-static bool take_from(struct values *values, const char *text)
-{
-	return copy_moment(values->from, text);
-}
-
-static bool take_count(struct values *values, const char *text)
-{
-	return number_of(text, COUNT_MOST, &values->count) && values->count;
-}
-
-/* SHARDS= may come later, and says how many there may be. */
-static bool take_params(struct values *values, const char *text)
-{
-	return copy_text(values->params, sizeof(values->params), text);
-}
-
-static bool take_shards(struct values *values, const char *text)
-{
-	return number_of(text, SHARDS_MOST, &values->shards) && values->shards;
-}
-
-static bool take_on(struct values *values, const char *text)
-{
-	static const char *const words[] = {
-		[ON_ANY] = "any", [ON_EACH_NODE] = "each-node", [ON_EACH_SITE] = "each-site",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		values->on = i;
-		if (!strcmp(text, words[i]))
-			return true;
-	}
-	return false;
-}
-
-static bool take_jitter(struct values *values, const char *text)
-{
-	return seconds_of(text, &values->jitter) && values->jitter <= 86400;
-}
-
-static bool take_dates_path(struct values *values, const char *text)
-{
-	return copy_text(values->dates_path, sizeof(values->dates_path), text);
+	*(char *)to = 0;
+	return !*text || take_tube(option, to, text);
 }
 
 /** tab_name - can a schedule have that name, by NAME=? */
@@ -263,101 +183,117 @@ bool tab_name(const char *name)
 	return *name && strlen(name) <= TUBE_NAME_MAX && !name[strspn(name, TUBE_NAME_CHARS)];
 }
 
-static bool take_name(struct values *values, const char *text)
+static bool take_name(const struct option *option, void *to, const char *text)
 {
-	return tab_name(text) && copy_text(values->name, sizeof(values->name), text);
+	return tab_name(text) && take_text(option, to, text);
 }
 
-static bool take_after(struct values *values, const char *text)
+/* CRON_TZ= may come later, and says which moment it is; whether it is one is checked now. */
+static bool take_moment(const struct option *option, void *to, const char *text)
 {
-	return tab_name(text) && copy_text(values->after, sizeof(values->after), text);
+	int64_t seconds;
+
+	return calendar_moment(text, "UTC", false, &seconds) && take_text(option, to, text);
 }
 
-static bool take_within(struct values *values, const char *text)
+static bool take_moment_or_nothing(const struct option *option, void *to, const char *text)
 {
-	return seconds_of(text, &values->within) && values->within >= 1 &&
-		values->within <= WITHIN_MOST;
+	*(char *)to = 0;
+	return !*text || take_moment(option, to, text);
 }
 
-static bool take_teller(struct values *values, enum news news, const char *text)
+static bool take_yes(const struct option *option, void *to, const char *text)
 {
-	*values->tells[news] = 0;
-	return !*text || (tube_name_ok(text, strlen(text)) &&
-			  copy_text(values->tells[news], sizeof(values->tells[news]), text));
+	bool yes = !strcmp(text, "yes");
+
+	*(bool *)to = yes;
+	return yes || !strcmp(text, "no");
 }
 
-static bool take_on_failure(struct values *values, const char *text)
+/* Which of some words is it? */
+static bool take_word_of(const char *const *words, int count, int *number, const char *text)
 {
-	return take_teller(values, NEWS_FAILED, text);
+	for (*number = 0; *number < count; ++*number)
+		if (!strcmp(text, words[*number]))
+			return true;
+	return false;
 }
 
-static bool take_on_recovery(struct values *values, const char *text)
+static bool take_overlap(const struct option *option, void *to, const char *text)
 {
-	return take_teller(values, NEWS_RECOVERED, text);
+	static const char *const words[] = {
+		[OVERLAP_NO] = "no", [OVERLAP_YES] = "yes", [OVERLAP_WAIT] = "wait",
+	};
+
+	return take_word_of(words, ARRAY_SIZE(words), to, text);
 }
 
-static bool take_on_missed(struct values *values, const char *text)
+static bool take_on(const struct option *option, void *to, const char *text)
 {
-	return take_teller(values, NEWS_MISSED, text);
+	static const char *const words[] = {
+		[ON_ANY] = "any", [ON_EACH_NODE] = "each-node", [ON_EACH_SITE] = "each-site",
+	};
+
+	return take_word_of(words, ARRAY_SIZE(words), to, text);
 }
 
-static bool take_on_late(struct values *values, const char *text)
+static bool take_misfire(const struct option *option, void *to, const char *text)
 {
-	values->on_late = 0;
-	return !*text || (seconds_of(text, &values->on_late) && values->on_late >= 1 &&
-			  values->on_late <= WITHIN_MOST);
-}
+	static const char *const words[] = { [MISFIRE_ONCE] = "once", [MISFIRE_SKIP] = "skip" };
+	struct values *values = to;
 
-static bool take_mailto(struct values *values, const char *text)
-{
-	return copy_text(values->mailto, sizeof(values->mailto), text);
-}
-
-static bool take_fields(struct values *values, const char *text)
-{
-	return number_of(text, 7, &values->fields) && values->fields >= 5;
+	if (take_word_of(words, ARRAY_SIZE(words), &values->misfire, text))
+		return true;
+	values->misfire = MISFIRE_ALL;
+	return !strncmp(text, "all:", 4) &&
+		number_of(text + 4, MISFIRES_MOST, &values->most) && values->most;
 }
 
 #define WHOLE_SECONDS "60, 90s, 1.5h or 1h30m, in s, m, h, d or w"
 
-enum where { ANYWHERE, IN_A_LINE, ABOVE };
+#define OPTION(name, where, take, member, what) { name, where, take, \
+	offsetof(struct values, member), sizeof(((struct values *)NULL)->member), 0, 0, what }
+#define NUMBER(name, where, member, least, most, what) \
+	{ name, where, take_number, offsetof(struct values, member), 0, least, most, what }
+#define SECONDS(name, take, member, least, most, what) { name, ANYWHERE, take, \
+	offsetof(struct values, member), 0, least, most, "whole seconds " what ": " WHOLE_SECONDS }
 
-static const struct option {
-	const char *name;
-	enum where where;
-	bool (*take)(struct values *values, const char *text);
-	const char *what;
-} options[] = {
-	{ "CRON_TZ", ANYWHERE, take_zone, "a zone of the zone database, like Europe/Berlin" },
-	{ "TUBE", ANYWHERE, take_tube, "the name of a tube" },
-	{ "PRI", ANYWHERE, take_pri, "a priority, from 0 to 4294967295" },
-	{ "TTR", ANYWHERE, take_ttr, "whole seconds from 1s on: " WHOLE_SECONDS },
-	{ "MISFIRE", ANYWHERE, take_misfire, "once, skip, or all:N with N from 1 to 1000" },
-	{ "MISFIRE_AFTER", ANYWHERE, take_late,
-	  "whole seconds from 1s to 1d: " WHOLE_SECONDS },
-	{ "OVERLAP", ANYWHERE, take_overlap, "yes, no or wait" },
-	{ "SHARDS", ANYWHERE, take_shards, "a number from 1 to 1024" },
-	{ "ON", ANYWHERE, take_on, "any, each-node or each-site" },
-	{ "JITTER", ANYWHERE, take_jitter, "whole seconds up to 1d: " WHOLE_SECONDS },
-	{ "CALENDAR", ANYWHERE, take_dates_path, "the path of a file" },
-	{ "NAME", IN_A_LINE, take_name,
-	  "a name of letters, digits and -+/;.$_() up to 200 bytes" },
-	{ "AFTER", IN_A_LINE, take_after, "the name of a schedule" },
-	{ "AFTER_WITHIN", ANYWHERE, take_within,
-	  "whole seconds from 1s to 30d: " WHOLE_SECONDS },
-	{ "ON_FAILURE", ANYWHERE, take_on_failure, "the name of a tube, or nothing" },
-	{ "ON_RECOVERY", ANYWHERE, take_on_recovery, "the name of a tube, or nothing" },
-	{ "ON_MISSED", ANYWHERE, take_on_missed, "the name of a tube, or nothing" },
-	{ "ON_LATE", ANYWHERE, take_on_late,
-	  "whole seconds from 1s to 30d, or nothing: " WHOLE_SECONDS },
-	{ "MAILTO", ANYWHERE, take_mailto, "an address of up to 1023 bytes" },
-	{ "START", ANYWHERE, take_start, CALENDAR_MOMENT ", or nothing" },
-	{ "END", ANYWHERE, take_end, CALENDAR_MOMENT ", or nothing" },
-	{ "COUNT", IN_A_LINE, take_count, "a number from 1 to 1000" },
-	{ "FROM", IN_A_LINE, take_from, CALENDAR_MOMENT },
-	{ "PAUSED", ANYWHERE, take_paused, "yes or no" },
-	{ "SHARD_PARAMS", IN_A_LINE, take_params, "like 0=Berlin,1=Paris, up to 1023 bytes" },
-	{ "FIELDS", ABOVE, take_fields, "5, 6 or 7" },
+static const struct option options[] = {
+	OPTION("CRON_TZ", ANYWHERE, take_zone, zone,
+	       "a zone of the zone database, like Europe/Berlin"),
+	OPTION("TUBE", ANYWHERE, take_tube, tube, "the name of a tube"),
+	NUMBER("PRI", ANYWHERE, pri, 0, UINT32_MAX, "a priority, from 0 to 4294967295"),
+	SECONDS("TTR", take_seconds, ttr, 1, UINT32_MAX, "from 1s on"),
+	{ "MISFIRE", ANYWHERE, take_misfire, 0, 0, 0, 0,
+	  "once, skip, or all:N with N from 1 to 1000" },
+	SECONDS("MISFIRE_AFTER", take_seconds, late, 1, 86400, "from 1s to 1d"),
+	OPTION("OVERLAP", ANYWHERE, take_overlap, overlap, "yes, no or wait"),
+	NUMBER("SHARDS", ANYWHERE, shards, 1, SHARDS_MOST, "a number from 1 to 1024"),
+	OPTION("ON", ANYWHERE, take_on, on, "any, each-node or each-site"),
+	SECONDS("JITTER", take_seconds, jitter, 0, 86400, "up to 1d"),
+	OPTION("CALENDAR", ANYWHERE, take_text, dates_path, "the path of a file"),
+	OPTION("NAME", IN_A_LINE, take_name, name,
+	       "a name of letters, digits and -+/;.$_() up to 200 bytes"),
+	OPTION("AFTER", IN_A_LINE, take_name, after, "the name of a schedule"),
+	SECONDS("AFTER_WITHIN", take_seconds, within, 1, WITHIN_MOST, "from 1s to 30d"),
+	OPTION("ON_FAILURE", ANYWHERE, take_tube_or_nothing, tells[NEWS_FAILED],
+	       "the name of a tube, or nothing"),
+	OPTION("ON_RECOVERY", ANYWHERE, take_tube_or_nothing, tells[NEWS_RECOVERED],
+	       "the name of a tube, or nothing"),
+	OPTION("ON_MISSED", ANYWHERE, take_tube_or_nothing, tells[NEWS_MISSED],
+	       "the name of a tube, or nothing"),
+	SECONDS("ON_LATE", take_seconds_or_nothing, on_late, 1, WITHIN_MOST,
+		"from 1s to 30d, or nothing"),
+	OPTION("MAILTO", ANYWHERE, take_text, mailto, "an address of up to 1023 bytes"),
+	OPTION("START", ANYWHERE, take_moment_or_nothing, start, CALENDAR_MOMENT ", or nothing"),
+	OPTION("END", ANYWHERE, take_moment_or_nothing, end, CALENDAR_MOMENT ", or nothing"),
+	NUMBER("COUNT", IN_A_LINE, count, 1, COUNT_MOST, "a number from 1 to 1000"),
+	OPTION("FROM", IN_A_LINE, take_moment, from, CALENDAR_MOMENT),
+	OPTION("PAUSED", ANYWHERE, take_yes, paused, "yes or no"),
+	/* SHARDS= may come later, and says how many there may be. */
+	OPTION("SHARD_PARAMS", IN_A_LINE, take_text, params,
+	       "like 0=Berlin,1=Paris, up to 1023 bytes"),
+	NUMBER("FIELDS", ABOVE, fields, 5, 7, "5, 6 or 7"),
 };
 
 /* Complain about an unknown option, and name the one that was meant; @more follows. */
@@ -394,7 +330,7 @@ static bool take_option(struct tab *tab, const struct option *option, struct val
 	if (value.length < sizeof(text)) {
 		memcpy(text, value.at, value.length);
 		text[value.length] = 0;
-		if (option->take(values, text))
+		if (option->take(option, (char *)values + option->at, text))
 			return true;
 	}
 	return wrong(tab, value.at, "%s is %s", option->name, option->what);
