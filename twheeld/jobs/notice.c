@@ -295,23 +295,23 @@ static void tell_of_tube(struct op *op, enum news news)
  * tells of a recovery is put if that was so. Within a minute of the last one it waits for the next
  * run.
  */
-static void tell_of_schedule(struct op *op, enum news news, const struct notice_schedule *schedule)
+static void tell_of_schedule(struct op *op, enum news what, const struct notice_schedule *schedule)
 {
-	const char *to = schedule->tells[news];
+	const char *to = schedule->tells[what];
 	struct notices *notices;
 	struct job *job;
 
 	if (!to)
 		return;
-	if (news == NEWS_FAILED) {
+	if (what == NEWS_FAILED) {
 		notices = notices_of('s', schedule->name, true);
-		tell(notices, news, to, 1, json_of_op(news, op, schedule));
+		tell(notices, what, to, 1, json_of_op(what, op, schedule));
 		return;
 	}
 	notices = notices_of('s', schedule->name, false);
-	if (notices && alarm_now() < notices->of[news].next)
+	if (notices && alarm_now() < notices->of[what].next)
 		return;
-	job = new_job(to, json_of_op(news, op, schedule));
+	job = new_job(to, json_of_op(what, op, schedule));
 	if (!job)
 		return;
 	job->row.scheduled = op->job->row.scheduled;
