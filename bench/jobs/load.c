@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * load SOCKET put CLIENTS SECONDS: jobs put in a second, each client waiting for its reply
+ * load SOCKET wait CLIENTS SECONDS: how long each of these puts waits for its reply
  * load SOCKET pipe PUTS SECONDS: one client sends PUTS, and then waits for all replies
  * load SOCKET cycle CLIENTS SECONDS: put, reserve, delete
  * load SOCKET fill JOBS DELAY: JOBS delayed jobs, 50 of them under way
@@ -38,8 +39,8 @@
 
 enum role { PUTS, CYCLES, PUTS_LATER, TAKES, TAKES_FIRED };
 
-/* More come in no run. */
-#define FIRED_MOST 1000000
+/* How many are measured in a run: no more come, or the first of them */
+#define MEASURED_MOST 1000000
 
 struct client {
 	int fd;
@@ -47,6 +48,7 @@ struct client {
 	int step;
 	long job;		/* that it puts */
 	bool idle;		/* its next put has a time that is yet to come */
+	double asked;		/* when it sent its last put */
 	char in[4096];
 	size_t filled;
 };
@@ -106,6 +108,7 @@ static struct client *add(enum role role)
 
 static void give(struct client *c, long seconds)
 {
+	c->asked = now();
 	say(c, "put 1 %ld %d %d\r\n%s\r\n", seconds, TTR, BODY, body);
 }
 
@@ -213,7 +216,7 @@ static void take_fired(struct client *c, const char *line, const char *text)
 	due = timegm(&tm);
 	if (at < due)
 		errx(1, "a job came %.6f s early", due - at);
-	if (due > listening && taken < FIRED_MOST)
+	if (due > listening && taken < MEASURED_MOST)
 		late[taken++] = at - due;
 	say(c, "reserve\r\n");
 }
@@ -223,6 +226,8 @@ static void reply(struct client *c, const char *line, const char *text)
 	switch (c->role) {
 	case PUTS:
 		expect(line, "INSERTED");
+		if (late && taken < MEASURED_MOST)
+			late[taken++] = now() - c->asked;
 		done++;
 		give(c, 0);
 		break;
@@ -295,7 +300,7 @@ static void run_until(double end)
 	}
 }
 
-static void rate(enum role role, int clients_, double seconds)
+static double rate(enum role role, int clients_, double seconds)
 {
 	for (int i = 0; i < clients_; i++)
 		add(role);
@@ -303,7 +308,7 @@ static void rate(enum role role, int clients_, double seconds)
 	for (int i = 0; i < count; i++)
 		begin(&clients[i], i);
 	run_until(begun + seconds);
-	printf("%.0f\n", done / (now() - begun));
+	return done / (now() - begun);
 }
 
 /* Replies to puts that have come, at least one: how many */
@@ -371,6 +376,17 @@ static void print_parts(double *all, long length)
 	       1e3 * all[length - 1]);
 }
 
+/* Milliseconds: median, p99, longest */
+static void waits(int clients_, double seconds)
+{
+	late = calloc(MEASURED_MOST, sizeof(*late));
+	if (!late)
+		err(1, "memory");
+	rate(PUTS, clients_, seconds);
+	print_parts(late, taken);
+	putchar('\n');
+}
+
 /* Milliseconds: median, p99, longest; after put was sent, and after its reply came */
 static void lateness(void)
 {
@@ -400,7 +416,7 @@ static void lateness_of_fired(int clients_, double seconds)
 {
 	double end = now() + seconds;
 
-	late = calloc(FIRED_MOST, sizeof(*late));
+	late = calloc(MEASURED_MOST, sizeof(*late));
 	if (!late)
 		err(1, "memory");
 	listening = time_of(CLOCK_REALTIME);
@@ -448,14 +464,16 @@ static void lateness_of_nothing(size_t size, double seconds)
 int main(int argc, char **argv)
 {
 	if (argc != 5)
-		errx(2, "usage: load SOCKET put|pipe|cycle|fill|late|fired|bare N SECONDS");
+		errx(2, "usage: load SOCKET put|wait|pipe|cycle|fill|late|fired|bare N SECONDS");
 	path = argv[1];
 	memset(body, 'j', BODY);
 	poller = epoll_create1(EPOLL_CLOEXEC);
 	if (!strcmp(argv[2], "put")) {
-		rate(PUTS, atoi(argv[3]), atof(argv[4]));
+		printf("%.0f\n", rate(PUTS, atoi(argv[3]), atof(argv[4])));
+	} else if (!strcmp(argv[2], "wait")) {
+		waits(atoi(argv[3]), atof(argv[4]));
 	} else if (!strcmp(argv[2], "cycle")) {
-		rate(CYCLES, atoi(argv[3]), atof(argv[4]));
+		printf("%.0f\n", rate(CYCLES, atoi(argv[3]), atof(argv[4])));
 	} else if (!strcmp(argv[2], "pipe")) {
 		pipeline(atol(argv[3]), atof(argv[4]));
 	} else if (!strcmp(argv[2], "fill")) {
