@@ -596,7 +596,7 @@ static void test_threads(void)
 
 int main(void)
 {
-	tap_start(120);
+	tap_start(400);
 	steps = number_of("STEPS", STEPS);
 	RUN(mapping, "mapped, or an error");
 	RUN(ringing, "the doorbell rings when it has to, and only then");
