@@ -67,6 +67,16 @@ static inline bool wakes(const struct wheel *wheel, int ms)
 	return true;
 }
 
+/* At random; the environment's SEED is where that begins */
+static inline uint64_t any(uint64_t below)
+{
+	static __u64 seed;
+
+	if (!seed)
+		seed = number_of("SEED", 1) * 88172645463325252ULL | 1;
+	return random_next(&seed) % below;
+}
+
 static inline int bpf_call(int command, union bpf_attr *attr)
 {
 	return syscall(SYS_bpf, command, attr, sizeof(*attr)) < 0 ? -errno : 0;

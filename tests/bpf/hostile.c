@@ -15,16 +15,6 @@
 #define PART_OF_USER 9
 #define PART_OF_ALL 16
 
-static uint64_t seed;
-
-static uint64_t any(uint64_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
-}
-
 /* A number such as a program that means harm would write */
 static uint64_t harmful(void)
 {
@@ -255,7 +245,6 @@ static void test_other(void)
 int main(void)
 {
 	tap_start(240);
-	seed = number_of("SEED", 1) * 88172645463325252ULL | 1;
 	RUN(test_garbage, "no callback is long, whatever is written");
 	RUN(test_all_at_once, "no callback is long when all expire, move or are cancelled at once");
 	RUN(test_sparse, "no callback is long when there is little in each slot");

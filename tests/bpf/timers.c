@@ -28,16 +28,6 @@ struct book {
 	unsigned int took;
 };
 
-static uint64_t seed;
-
-static uint64_t any(uint64_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
-}
-
 static void take_all(const struct wheel *wheel, struct book *book)
 {
 	unsigned int timers[256], n, i;
@@ -407,7 +397,6 @@ static void test_lockdown(void)
 int main(void)
 {
 	tap_start(200);
-	seed = number_of("SEED", 1) * 88172645463325252ULL | 1;
 	RUN(test_lockdown, "the kernel is locked down, as with Secure Boot");
 	RUN(test_one, "one timer: later, earlier, again, withdrawn");
 	RUN(test_many, "many timers at random: none early, lost, twice or after a cancel");
