@@ -16,7 +16,7 @@ run_machine() {
 	scripts/vm -t 600 -l "$build/log/tools-vm.log" "${options[@]}" \
 		-f build/tests/tools/wheels:/tools/bin/wheels -f "$twheel:/tools/bin/twheel" \
 		-f /usr/bin/setpriv:/tools/bin/setpriv \
-		-f tests/tools/guest:/tools/guest sh /tools/guest >"$said" || true
+		-f tests/tools/guest:/tools/guest sh /tools/guest >"$transcript" || true
 }
 
 # Files for each case: NAME, NAME.errors, NAME.status
@@ -26,14 +26,14 @@ cut_cases() {
 		/^@case / { name = dir "/" $2; file = name; printf "" >file; next }
 		/^@errors$/ { file = name ".errors"; printf "" >file; next }
 		/^@status / { print $2 >(name ".status"); file = ""; next }
-		file { print >file }' "$said"
+		file { print >file }' "$transcript"
 }
 
 # was NAME STATUS [TEXT]: a case ended so, and its output or errors have that
 was() {
 	local status
 
-	status=$(cat "$cases/$1.status") || { tail -n 20 "$said"; return 1; }
+	status=$(cat "$cases/$1.status") || { tail -n 20 "$transcript"; return 1; }
 	[ "$status" = "$2" ] && grep -q -e "${3:-}" "$cases/$1" "$cases/$1.errors" && return
 	[ -z "${3:-}" ] && [ "$status" = "$2" ] && return
 	echo "status $status, want $2, with: ${3:-}"
