@@ -20,9 +20,6 @@
 /* Where the arena lies for the BPF program. Nobody maps it. */
 #define TW_BPF_ARENA 0x10000000
 
-/* Enough for as many timers as there can be, see tw_start() */
-#define TW_BPF_ARENA_PAGES 65536
-
 /**
  * struct tw_bpf_config - what the loader says of a wheel, before the verifier looks at it
  * @mask: timers, a power of two, less one
@@ -58,6 +55,25 @@ struct tw_bpf_account {
 	__u64 __unused[7];
 };
 
+/*
+ * Of which user's wheels a map is, its name says: what it is, four letters, and the uid in
+ * hexadecimal. These are the large ones; each wheel is held as long as one of them is.
+ */
+#define TW_BPF_NAME 16
+#define TW_BPF_NAMES "tw_%.4s%08x"
+
+/**
+ * struct tw_bpf_held - a map that there is
+ * @name: its name
+ * @entries: how many it has; bytes of a ring buffer, pages of an arena
+ * @value: bytes of each, or 0
+ */
+struct tw_bpf_held {
+	char name[TW_BPF_NAME];
+	__u32 entries;
+	__u32 value;
+};
+
 /* Where everything is, in pages. Returns how many. */
 static inline __u32 tw_bpf_lay_out(__u32 timers, struct tw_bpf_config *config)
 {
@@ -73,6 +89,17 @@ static inline __u32 tw_bpf_lay_out(__u32 timers, struct tw_bpf_config *config)
 	config->words = page;
 	page += (timers * sizeof(__u64) + TW_BPF_PAGE - 1) / TW_BPF_PAGE;
 	return page;
+}
+
+/*
+ * Pages of the arena, see tw_start(): the wheel and its slots, blocks of 64 bytes for 15 numbers
+ * each, of which each slot may have one that is not full, and 8 bytes for each timer.
+ */
+static inline __u32 tw_bpf_arena_pages(__u32 timers)
+{
+	__u64 blocks = timers / 15 + (timers < 2048 ? timers : 2048) + 1;
+
+	return (40960 + blocks * 64 + timers * 8ULL + TW_BPF_PAGE - 1) / TW_BPF_PAGE;
 }
 
 #endif /* TW_BPF_LAYOUT_H */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/types.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -17,19 +18,18 @@
 #define LEAST_TICK 1000ULL
 #define TICK 4000000ULL
 
-asm(".section .rodata\n"
-    ".balign 8\n"
-    "tw_bpf_object:\n"
-    ".incbin \"" TW_BPF_OBJECT "\"\n"
-    "tw_bpf_object_end:\n"
-    ".previous");
-extern const char tw_bpf_object[], tw_bpf_object_end[];
+/* What clang made, from @name to @name_end */
+#define OBJECT(name)							\
+	asm(".section .rodata\n"					\
+	    ".balign 8\n"						\
+	    #name ":\n"							\
+	    ".incbin \"" TW_BPF_FOLDER "/" #name ".bpf.o\"\n"		\
+	    #name "_end:\n"						\
+	    ".previous");						\
+	extern const char name[], name##_end[]
 
-static const char *const fd_names[] = {
-	[TWHEEL_BPF_AREA] = "area",
-	[TWHEEL_BPF_WAKE] = "wake",
-	[TWHEEL_BPF_ALARM] = "alarms",
-};
+OBJECT(wheel);
+OBJECT(maps);
 
 int twheel_bpf_accounts(unsigned int users)
 {
@@ -70,26 +70,83 @@ static int fill_area(int fd, const struct tw_bpf_config *config, size_t size)
 	return 0;
 }
 
+static __u32 rounded(__u32 timers)
+{
+	__u32 nr = TW_BPF_GROUP;
+
+	while (nr < timers)
+		nr *= 2;
+	return nr;
+}
+
+uint64_t twheel_bpf_bytes(uint32_t timers)
+{
+	struct tw_bpf_config config;
+	__u32 nr = rounded(timers);
+
+	return (tw_bpf_lay_out(nr, &config) + tw_bpf_arena_pages(nr) + 1) * TW_BPF_PAGE;
+}
+
+/*
+ * A map under a name that says whose it is. (libbpf gives maps the names of the source.) Returns
+ * its descriptor.
+ */
+static int make_map(struct bpf_object *object, const char *kind, __u32 entries, __u32 owner)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, kind);
+	struct bpf_map_create_opts opts = {
+		.sz = sizeof(opts),
+		.map_flags = bpf_map__map_flags(map),
+		.map_extra = bpf_map__map_extra(map),
+	};
+	char name[TW_BPF_NAME];
+	int fd, ret;
+
+	snprintf(name, sizeof(name), TW_BPF_NAMES, kind, owner);
+	fd = bpf_map_create(bpf_map__type(map), name, bpf_map__key_size(map),
+			    bpf_map__value_size(map), entries, &opts);
+	if (fd < 0)
+		return -errno;
+	ret = bpf_map__reuse_fd(map, fd);
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+static int make_maps(struct bpf_object *object, __u32 timers, __u32 pages, __u32 owner,
+		     int fds[TWHEEL_BPF_FDS])
+{
+	int arena = make_map(object, "arena", tw_bpf_arena_pages(timers), owner);
+
+	if (arena < 0)
+		return arena;
+	close(arena);
+	fds[TWHEEL_BPF_AREA] = make_map(object, "area", pages, owner);
+	if (fds[TWHEEL_BPF_AREA] < 0)
+		return fds[TWHEEL_BPF_AREA];
+	fds[TWHEEL_BPF_WAKE] = make_map(object, "wake", TW_BPF_PAGE, owner);
+	return fds[TWHEEL_BPF_WAKE] < 0 ? fds[TWHEEL_BPF_WAKE] : 0;
+}
+
 static int configure(struct bpf_object *object, const struct twheel_bpf_setup *setup,
-		     __u32 *pages)
+		     __u32 *pages, int fds[TWHEEL_BPF_FDS])
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata.config");
 	struct tw_bpf_config *config;
-	__u32 timers = TW_BPF_GROUP;
+	__u32 timers = rounded(setup->timers);
 	size_t size = 0;
 	int ret;
 
 	config = map ? (struct tw_bpf_config *)bpf_map__initial_value(map, &size) : NULL;
 	if (!config || size < sizeof(*config))
 		return -EINVAL;
-	while (timers < setup->timers)
-		timers *= 2;
 	*pages = tw_bpf_lay_out(timers, config);
 	config->account = setup->account + 1;
 	config->tick = setup->tick ? setup->tick : TICK;
 	if (getrandom(&config->phase, sizeof(config->phase), 0) < 0)
 		return -errno;
-	ret = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "area"), *pages);
+	ret = make_maps(object, timers, *pages, setup->owner, fds);
 	if (!ret && setup->accounts >= 0)
 		ret = bpf_map__reuse_fd(bpf_object__find_map_by_name(object, "accounts"),
 					setup->accounts);
@@ -106,23 +163,24 @@ static int start(struct bpf_object *object)
 	return (int)opts.retval;
 }
 
-/* Descriptors that stay when the object is closed */
+/* It stays when the object is closed. */
+static int copy_fd(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	return copy < 0 ? -errno : copy;
+}
+
+/* The rest of the descriptors */
 static int take_fds(struct bpf_object *object, int fds[TWHEEL_BPF_FDS])
 {
-	int i;
+	struct bpf_program *doorbell = bpf_object__find_program_by_name(object, "tw_doorbell");
 
-	for (i = 0; i < TWHEEL_BPF_FDS; i++)
-		fds[i] = -1;
-	for (i = 0; i < TWHEEL_BPF_FDS; i++) {
-		int fd = i == TWHEEL_BPF_DOORBELL ?
-			 bpf_program__fd(bpf_object__find_program_by_name(object, "tw_doorbell")) :
-			 bpf_object__find_map_fd_by_name(object, fd_names[i]);
-
-		fds[i] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		if (fds[i] < 0)
-			return -errno;
-	}
-	return 0;
+	fds[TWHEEL_BPF_ALARM] = copy_fd(bpf_object__find_map_fd_by_name(object, "alarms"));
+	if (fds[TWHEEL_BPF_ALARM] < 0)
+		return fds[TWHEEL_BPF_ALARM];
+	fds[TWHEEL_BPF_DOORBELL] = copy_fd(bpf_program__fd(doorbell));
+	return fds[TWHEEL_BPF_DOORBELL] < 0 ? fds[TWHEEL_BPF_DOORBELL] : 0;
 }
 
 static int load(struct bpf_object *object, const struct twheel_bpf_setup *setup,
@@ -130,7 +188,7 @@ static int load(struct bpf_object *object, const struct twheel_bpf_setup *setup,
 {
 	const struct tw_bpf_config *config;
 	__u32 pages;
-	int ret = configure(object, setup, &pages);
+	int ret = configure(object, setup, &pages, fds);
 
 	if (!ret)
 		ret = bpf_object__load(object);
@@ -154,7 +212,7 @@ int twheel_bpf_load(const struct twheel_bpf_setup *setup, int fds[TWHEEL_BPF_FDS
 	    (setup->tick && (setup->tick < LEAST_TICK || setup->tick > MOST_TICK)) ||
 	    setup->account >= MOST_ACCOUNTS || (setup->accounts < 0 && setup->account))
 		return -EINVAL;
-	object = bpf_object__open_mem(tw_bpf_object, tw_bpf_object_end - tw_bpf_object, &opts);
+	object = bpf_object__open_mem(wheel, wheel_end - wheel, &opts);
 	if (!object)
 		return -errno;
 	for (i = 0; i < TWHEEL_BPF_FDS; i++)
@@ -164,5 +222,80 @@ int twheel_bpf_load(const struct twheel_bpf_setup *setup, int fds[TWHEEL_BPF_FDS
 	for (i = 0; ret && i < TWHEEL_BPF_FDS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	return ret;
+}
+
+/* The descriptor of what says which maps there are, or a negative error */
+static int open_list(void)
+{
+	struct bpf_object_open_opts opts = { .sz = sizeof(opts), .object_name = "twheel" };
+	struct bpf_object *object = bpf_object__open_mem(maps, maps_end - maps, &opts);
+	struct bpf_program *program;
+	int ret, link;
+
+	if (!object)
+		return -errno;
+	program = bpf_object__find_program_by_name(object, "tw_maps");
+	ret = bpf_object__load(object);
+	if (!ret) {
+		link = bpf_link_create(bpf_program__fd(program), 0, BPF_TRACE_ITER, NULL);
+		ret = link < 0 ? -errno : link;
+	}
+	bpf_object__close(object);
+	return ret;
+}
+
+/* What of each kind there is. A wheel is counted by the kind of which there are most. */
+struct counts {
+	__u32 areas;
+	__u32 wakes;
+	__u64 bytes;
+};
+
+static void count(struct counts *counts, const struct tw_bpf_held *held)
+{
+	counts->areas += !strncmp(held->name, "tw_area", 7);
+	counts->wakes += !strncmp(held->name, "tw_wake", 7);
+	counts->bytes += (__u64)held->entries *
+			 (held->value ? held->value :
+			  strncmp(held->name, "tw_wake", 7) ? TW_BPF_PAGE : 1);
+}
+
+static void sum_up(const struct counts *counts, struct twheel_bpf_held *held)
+{
+	held->wheels = counts->areas > counts->wakes ? counts->areas : counts->wakes;
+	held->bytes = counts->bytes;
+}
+
+int twheel_bpf_held(uint32_t owner, struct twheel_bpf_held *of_owner,
+		    struct twheel_bpf_held *of_all)
+{
+	static int list = -1;
+	struct counts users = {}, all = {};
+	struct tw_bpf_held held;
+	ssize_t ret;
+	int fd;
+
+	if (list < 0)
+		list = open_list();
+	if (list < 0)
+		return list;
+	fd = bpf_iter_create(list);
+	if (fd < 0)
+		return -errno;
+	while ((ret = read(fd, &held, sizeof(held))) == sizeof(held)) {
+		unsigned int uid;
+
+		if (sscanf(held.name, "tw_%*4[a-z]%8x", &uid) != 1)
+			continue;
+		count(&all, &held);
+		if (uid == owner)
+			count(&users, &held);
+	}
+	if (ret)
+		ret = ret < 0 ? -errno : -EIO;
+	close(fd);
+	sum_up(&users, of_owner);
+	sum_up(&all, of_all);
 	return ret;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Maps a wheel that somebody loaded, see twheel_bpf.h. Needs neither a right nor libbpf. */
+/*
+ * Maps a wheel that somebody loaded, see twheel_bpf.h. Needs neither a right nor libbpf. It is part
+ * of libtwheel, too, for the wheels that it is given by twheel-loader(8).
+ */
 #include <errno.h>
 #include <linux/bpf.h>
 #include <string.h>
@@ -33,67 +36,71 @@ static int size_of(int fd, size_t *size)
 	return 0;
 }
 
-static void *map(int fd, size_t size, int protection, off_t offset)
-{
-	void *at = mmap(NULL, size, protection, MAP_SHARED, fd, offset);
-
-	return at == MAP_FAILED ? NULL : at;
-}
-
 static void *at(struct twheel_shared *head, uint32_t page)
 {
 	return (char *)head + (size_t)page * TW_BPF_PAGE;
 }
 
-int twheel_bpf_map(const int fds[TWHEEL_BPF_FDS], struct twheel_bpf *wheel)
+/* In place of what is there */
+static int map_at(void *place, size_t size, int protection, int fd, off_t offset)
+{
+	return mmap(place, size, protection, MAP_SHARED | MAP_FIXED, fd, offset) == MAP_FAILED ?
+	       -errno : 0;
+}
+
+/*
+ * The area, and behind it the two pages of the buffer that is polled, where
+ * twheel_internal_seen() looks for them.
+ */
+static int map_all(const int fds[TWHEEL_BPF_FDS], char *place, size_t size, long page)
+{
+	int ret = map_at(place, size, PROT_READ | PROT_WRITE, fds[TWHEEL_BPF_AREA], 0);
+
+	if (!ret)
+		ret = map_at(place + size, page, PROT_READ | PROT_WRITE, fds[TWHEEL_BPF_WAKE], 0);
+	if (!ret)
+		ret = map_at(place + size + page, page, PROT_READ, fds[TWHEEL_BPF_WAKE], page);
+	return ret;
+}
+
+int twheel_bpf_map(const int fds[TWHEEL_BPF_FDS], struct twheel_area *area)
 {
 	long page = sysconf(_SC_PAGESIZE);
 	struct twheel_shared *head;
 	struct tw_bpf_config config;
+	size_t size, all;
 	uint32_t nr;
-	size_t size;
 	int ret = size_of(fds[TWHEEL_BPF_AREA], &size);
 
 	if (ret)
 		return ret;
-	memset(wheel, 0, sizeof(*wheel));
-	head = map(fds[TWHEEL_BPF_AREA], size, PROT_READ | PROT_WRITE, 0);
-	if (!head)
+	all = size + 2 * page;
+	head = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (head == MAP_FAILED)
 		return -errno;
-	wheel->area = (struct twheel_area){ .shared = head, .size = size };
+	ret = map_all(fds, (char *)head, size, page);
 	/* What is there may have been spoilt by others that have the descriptors. */
-	nr = head->nr;
-	if (nr < TW_BPF_GROUP || nr > TWHEEL_SHARED_MAX || nr & (nr - 1) ||
-	    size != (size_t)tw_bpf_lay_out(nr, &config) * TW_BPF_PAGE) {
-		twheel_bpf_unmap(wheel);
-		return -EINVAL;
+	nr = ret ? 0 : __atomic_load_n(&head->nr, __ATOMIC_RELAXED);
+	if (!ret && (nr < TW_BPF_GROUP || nr > TWHEEL_SHARED_MAX || nr & (nr - 1) ||
+		     size != (size_t)tw_bpf_lay_out(nr, &config) * TW_BPF_PAGE))
+		ret = -EINVAL;
+	if (ret) {
+		munmap(head, all);
+		return ret;
 	}
-	wheel->area.words = at(head, config.words);
-	wheel->area.ring = at(head, config.ring);
-	wheel->area.dirty = at(head, config.dirty);
-	wheel->area.groups = at(head, config.groups);
-	wheel->area.ring_mask = config.mask;
-	wheel->area.group_shift = __builtin_ctz(TW_BPF_GROUP);
-	wheel->area.nr = nr;
-	wheel->area.fd = fds[TWHEEL_BPF_DOORBELL];
-	wheel->consumer = map(fds[TWHEEL_BPF_WAKE], page, PROT_READ | PROT_WRITE, 0);
-	wheel->producer = map(fds[TWHEEL_BPF_WAKE], page, PROT_READ, page);
-	if (wheel->consumer && wheel->producer)
-		return 0;
-	ret = -errno;
-	twheel_bpf_unmap(wheel);
-	return ret;
-}
-
-void twheel_bpf_unmap(struct twheel_bpf *wheel)
-{
-	long page = sysconf(_SC_PAGESIZE);
-
-	munmap(wheel->area.shared, wheel->area.size);
-	if (wheel->consumer)
-		munmap(wheel->consumer, page);
-	if (wheel->producer)
-		munmap((void *)wheel->producer, page);
+	*area = (struct twheel_area){
+		.shared = head,
+		.words = at(head, config.words),
+		.ring = at(head, config.ring),
+		.dirty = at(head, config.dirty),
+		.groups = at(head, config.groups),
+		.ring_mask = config.mask,
+		.group_shift = __builtin_ctz(TW_BPF_GROUP),
+		.nr = nr,
+		.fd = fds[TWHEEL_BPF_DOORBELL],
+		.size = all,
+	};
+	return 0;
 }
 
 int twheel_bpf_stats(const int fds[TWHEEL_BPF_FDS], struct twheel_bpf_stats *stats)

@@ -3,6 +3,9 @@
  * Shared timers without the module: the kernel's side is a BPF program, which stock kernels from
  * 6.12 on take, and which taints none. What <twheel_shared.h> does is the same on both.
  *
+ * (Programs without the capabilities have these timers by libtwheel, from twheel-loader(8), which
+ * is built on this: see twheel_setup(3).)
+ *
  * Who has CAP_BPF and CAP_PERFMON loads a wheel, and has four descriptors then. It can pass them
  * on to any other process, by fork(2) or a socket: that needs no right of its own to map the
  * timers, to use them, and to wait for them. The timers end with the last of the descriptors
@@ -10,14 +13,13 @@
  *
  *	struct twheel_bpf_setup setup = { .timers = 100000, .accounts = -1 };
  *	int fds[TWHEEL_BPF_FDS];
- *	struct twheel_bpf wheel;
+ *	struct twheel_area area;
  *
- *	if (twheel_bpf_load(&setup, fds) || twheel_bpf_map(fds, &wheel))
+ *	if (twheel_bpf_load(&setup, fds) || twheel_bpf_map(fds, &area))
  *		...
- *	twheel_shared_arm(&wheel.area, 5, deadline);
+ *	twheel_shared_arm(&area, 5, deadline);
  *	poll() or epoll_wait() of fds[TWHEEL_BPF_WAKE], for POLLIN
- *	twheel_bpf_clear(&wheel);
- *	while ((n = twheel_shared_take(&wheel.area, timers, 256)))
+ *	while ((n = twheel_shared_take(&area, timers, 256)))
  *		...
  *
  * The clock is CLOCK_MONOTONIC of the host. Expiries are never early. They are late where there
@@ -76,24 +78,24 @@ struct twheel_bpf_stats {
  * @account: of twheel_bpf_accounts(): whose callbacks these are, from 0; 0 without @accounts
  * @tick: in ns: 1,000 to 1,000,000,000; 0 for 4,000,000
  * @accounts: of twheel_bpf_accounts(), or -1 for an account of this wheel's own
+ * @owner: uid of whom twheel_bpf_held() is to count it as. 0 for root, or where nobody counts
  */
 struct twheel_bpf_setup {
 	uint32_t timers;
 	uint32_t account;
 	uint64_t tick;
 	int accounts;
+	uint32_t owner;
 };
 
 /**
- * struct twheel_bpf - a wheel, where it is mapped
- * @area: for what <twheel_shared.h> has
- * @consumer: of the buffer that is polled: up to where it was read
- * @producer: of the same: up to where it was written
+ * struct twheel_bpf_held - what wheels there are
+ * @wheels: how many. One is there as long as any of its descriptors or mappings is
+ * @bytes: of their memory
  */
-struct twheel_bpf {
-	struct twheel_area area;
-	unsigned long *consumer;
-	const unsigned long *producer;
+struct twheel_bpf_held {
+	uint32_t wheels;
+	uint64_t bytes;
 };
 
 /**
@@ -123,21 +125,38 @@ int twheel_bpf_accounts(unsigned int users);
 int twheel_bpf_load(const struct twheel_bpf_setup *setup, int fds[TWHEEL_BPF_FDS]);
 
 /**
- * twheel_bpf_map - map a wheel
- * @fds: its descriptors, which stay open as long as @wheel is used
- * @wheel: out
+ * twheel_bpf_held - what wheels are there
+ * @owner: a uid
+ * @of_owner: out: those that were loaded for it
+ * @of_all: out: all that were loaded by twheel_bpf_load(), by whichever process
  *
- * Needs no right. A child that fork(2) makes has the mapping, too.
+ * The kernel is asked, so that it is right whoever has passed descriptors on, or has died. For one
+ * thread at a time. It needs what twheel_bpf_load() does, and the kernel's BTF in /sys/kernel/btf.
+ *
+ * Return: 0, or an error of bpf(2).
+ */
+int twheel_bpf_held(uint32_t owner, struct twheel_bpf_held *of_owner,
+		    struct twheel_bpf_held *of_all);
+
+/**
+ * twheel_bpf_bytes - what memory a wheel takes
+ * @timers: how many, as of &struct twheel_bpf_setup
+ *
+ * Return: as twheel_bpf_held() counts it.
+ */
+uint64_t twheel_bpf_bytes(uint32_t timers);
+
+/**
+ * twheel_bpf_map - map a wheel
+ * @fds: its descriptors, which stay open as long as it is used
+ * @area: out: for what <twheel_shared.h> has; twheel_shared_unmap() ends it, and the timers go on
+ *
+ * Needs no right. A child that fork(2) makes has the mapping, too. twheel_shared_take() that finds
+ * nothing is what ends that the descriptor is readable: so take until there is none.
  *
  * Return: 0; -%EINVAL for descriptors that are no wheel's, or another error of mmap(2) or bpf(2).
  */
-int twheel_bpf_map(const int fds[TWHEEL_BPF_FDS], struct twheel_bpf *wheel);
-
-/**
- * twheel_bpf_unmap - end a mapping
- * @wheel: the wheel, whose timers go on
- */
-void twheel_bpf_unmap(struct twheel_bpf *wheel);
+int twheel_bpf_map(const int fds[TWHEEL_BPF_FDS], struct twheel_area *area);
 
 /**
  * twheel_bpf_stats - what became of a wheel
@@ -149,21 +168,6 @@ void twheel_bpf_unmap(struct twheel_bpf *wheel);
  * Return: 0, or an error of bpf(2).
  */
 int twheel_bpf_stats(const int fds[TWHEEL_BPF_FDS], struct twheel_bpf_stats *stats);
-
-/**
- * twheel_bpf_clear - what was polled is seen
- * @wheel: the wheel
- *
- * To be called when poll(2) said that there is something, before expiries are taken: what expires
- * from then on is said again. One thread at a time does that.
- */
-static inline void twheel_bpf_clear(const struct twheel_bpf *wheel)
-{
-	unsigned long at = __atomic_load_n(wheel->producer, __ATOMIC_ACQUIRE);
-
-	/* A full barrier, before the ring's tail is looked at: see notify() of the BPF program */
-	__atomic_exchange_n(wheel->consumer, at, __ATOMIC_SEQ_CST);
-}
 
 #endif /* !__BPF__ */
 

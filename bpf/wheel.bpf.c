@@ -47,6 +47,10 @@ more:	;								\
 })
 #endif
 
+#ifndef TW_USES
+#define TW_USES(map) asm volatile("" : : "r"(map))
+#endif
+
 #include "../core/entries.h"
 #include "layout.h"
 
@@ -94,7 +98,7 @@ struct {
 struct {
 	__uint(type, TW_MAP_TYPE_ARENA);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, TW_BPF_ARENA_PAGES);
+	__uint(max_entries, 1); /* the loader makes it */
 	__uint(map_extra, TW_BPF_ARENA);
 } arena SEC(".maps");
 
@@ -528,7 +532,8 @@ static int tw_run(void *map, u32 *key, struct tw_bpf_alarm *alarm)
 }
 
 /* The wheel begins. For the loader, once. */
-SEC("syscall") int tw_start(void *context)
+SEC("syscall")
+int tw_start(void *context)
 {
 	struct tw_bpf_wheel TW_MEM *wheel = WHEEL;
 	u32 nr = 0, timers = config.mask + 1, blocks = tw_entries_blocks(timers);
@@ -553,13 +558,16 @@ SEC("syscall") int tw_start(void *context)
 }
 
 /* The doorbell: have a callback look soon, as far as there is credit. */
-SEC("syscall") int tw_doorbell(void *context)
+SEC("syscall")
+int tw_doorbell(void *context)
 {
 	u64 now = bpf_ktime_get_ns();
 	u32 nr = 0;
 	struct tw_bpf_alarm *alarm = bpf_map_lookup_elem(&alarms, &nr);
 	int ret;
 
+	/* So that a wheel is counted as long as there is this program: see twheel_bpf_held(). */
+	TW_USES(&wake);
 	/* One that was rung for, and has yet to begin, will look. */
 	if (!alarm || __sync_lock_test_and_set(&alarm->rung, 1))
 		return 0;

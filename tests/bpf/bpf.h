@@ -19,7 +19,7 @@
 
 struct wheel {
 	int fds[TWHEEL_BPF_FDS];
-	struct twheel_bpf at;
+	struct twheel_area area;
 };
 
 /* The program has no log unless something is wrong. */
@@ -32,7 +32,7 @@ static inline void wheel_load(struct wheel *wheel, unsigned int timers, uint64_t
 	int ret = twheel_bpf_load(&setup, wheel->fds);
 
 	if (!ret)
-		ret = twheel_bpf_map(wheel->fds, &wheel->at);
+		ret = twheel_bpf_map(wheel->fds, &wheel->area);
 	if (ret)
 		tap_bail("no wheel of %u timers: %s", timers, strerror(-ret));
 }
@@ -41,7 +41,7 @@ static inline void wheel_end(struct wheel *wheel)
 {
 	int i;
 
-	twheel_bpf_unmap(&wheel->at);
+	twheel_shared_unmap(&wheel->area);
 	for (i = 0; i < TWHEEL_BPF_FDS; i++)
 		close(wheel->fds[i]);
 }
@@ -61,10 +61,7 @@ static inline bool wakes(const struct wheel *wheel, int ms)
 {
 	struct pollfd fd = { .fd = wheel->fds[TWHEEL_BPF_WAKE], .events = POLLIN };
 
-	if (poll(&fd, 1, ms) <= 0)
-		return false;
-	twheel_bpf_clear(&wheel->at);
-	return true;
+	return poll(&fd, 1, ms) > 0;
 }
 
 /* At random; the environment's SEED is where that begins */

@@ -24,9 +24,9 @@ static void test_expiry(void)
 	before = stats_of(&wheel);
 	start = now(CLOCK_MONOTONIC) + 200 * MSEC;
 	for (i = 0; i < nr; i++)
-		twheel_shared_arm(&wheel.at.area, i, start + i / each * TICK);
-	while (wheel.at.area.shared->head != nr && wakes(&wheel, 1000))
-		while (twheel_shared_take(&wheel.at.area, timers, 256))
+		twheel_shared_arm(&wheel.area, i, start + i / each * TICK);
+	while (wheel.area.shared->head != nr && wakes(&wheel, 1000))
+		while (twheel_shared_take(&wheel.area, timers, 256))
 			;
 	stats = stats_of(&wheel);
 	EXPECT_EQ(stats.expired - before.expired, nr);

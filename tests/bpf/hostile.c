@@ -53,7 +53,7 @@ static void let_look(const struct wheel *wheel, uint64_t ns)
 
 static void all_dirty(const struct wheel *wheel)
 {
-	const struct twheel_area *area = &wheel->at.area;
+	const struct twheel_area *area = &wheel->area;
 
 	memset(area->dirty, 0xff, area->nr / 8);
 	memset(area->groups, 0xff, area->nr / 256 / 8 ? : 1);
@@ -77,8 +77,8 @@ static void test_garbage(void)
 	uint64_t *all;
 
 	wheel_load(&wheel, 16384, MSEC, -1, 0);
-	words = wheel.at.area.size / 8;
-	all = (uint64_t *)wheel.at.area.shared;
+	words = wheel.area.size / 8;
+	all = (uint64_t *)wheel.area.shared;
 	for (round = 0; round < 24; round++) {
 		for (i = 0; i < (round % 2 ? 20000U : 500U); i++)
 			all[any(round % 3 ? words : 600)] = harmful();
@@ -100,16 +100,16 @@ static void test_all_at_once(void)
 	for (round = 0; round < 6; round++) {
 		uint64_t time = now(CLOCK_MONOTONIC);
 
-		for (i = 0; i < wheel.at.area.nr; i++)
-			wheel.at.area.words[i] = (time + 20 * MSEC +
+		for (i = 0; i < wheel.area.nr; i++)
+			wheel.area.words[i] = (time + 20 * MSEC +
 						  (round & 1 ? 0 : i * 64)) | 1;
 		all_dirty(&wheel);
 		let_look(&wheel, 50 * MSEC);
-		for (i = 0; round & 2 && i < wheel.at.area.nr; i++)
-			wheel.at.area.words[i] &= ~1ULL;
+		for (i = 0; round & 2 && i < wheel.area.nr; i++)
+			wheel.area.words[i] &= ~1ULL;
 		let_look(&wheel, 100 * MSEC);
-		for (i = 0; round & 4 && i < wheel.at.area.nr; i++)
-			wheel.at.area.words[i] += 500 * MSEC;
+		for (i = 0; round & 4 && i < wheel.area.nr; i++)
+			wheel.area.words[i] += 500 * MSEC;
 		let_look(&wheel, 100 * MSEC);
 	}
 	EXPECT_TRUE(longest_of(&wheel, "all at once") <= LONGEST);
@@ -126,8 +126,8 @@ static void test_sparse(void)
 		wheel_load(&wheel, 16384, 1000, -1, 0);
 		uint64_t time = now(CLOCK_MONOTONIC) + 5 * MSEC;
 
-		for (i = 0; i < wheel.at.area.nr; i++)
-			wheel.at.area.words[i] = (time + (uint64_t)i / each * 1000 *
+		for (i = 0; i < wheel.area.nr; i++)
+			wheel.area.words[i] = (time + (uint64_t)i / each * 1000 *
 						  (i % 7 ? 1 : 257)) | 1;
 		all_dirty(&wheel);
 		let_look(&wheel, 200 * MSEC);
@@ -145,7 +145,7 @@ static void test_again_and_again(void)
 	wheel_load(&wheel, 1 << 20, MSEC, -1, 0);
 	end = now(CLOCK_MONOTONIC) + 300 * MSEC;
 	while (now(CLOCK_MONOTONIC) < end) {
-		memset(wheel.at.area.groups, 0xff, 512);
+		memset(wheel.area.groups, 0xff, 512);
 		ring(&wheel);
 	}
 	EXPECT_TRUE(longest_of(&wheel, "again and again") <= LONGEST);
@@ -184,7 +184,7 @@ static unsigned int part_of(unsigned int nr, unsigned int users)
 	/* Timers that are due at each tick, and moved when they are looked at: no call is needed */
 	for (n = 0; n < nr; n++) {
 		for (i = 0; i < 4096; i++)
-			wheels[n].at.area.words[i] = (now(CLOCK_MONOTONIC) + i * 100000ULL) | 1;
+			wheels[n].area.words[i] = (now(CLOCK_MONOTONIC) + i * 100000ULL) | 1;
 		all_dirty(&wheels[n]);
 		ring(&wheels[n]);
 	}
@@ -227,9 +227,9 @@ static void test_other(void)
 		ring(&bad);
 		start = now(CLOCK_MONOTONIC);
 		deadline = start + 3 * MSEC;
-		twheel_shared_arm(&good.at.area, i, deadline);
+		twheel_shared_arm(&good.area, i, deadline);
 		EXPECT_TRUE(wakes(&good, 1000));
-		EXPECT_EQ(twheel_shared_take(&good.at.area, &timer, 1), 1);
+		EXPECT_EQ(twheel_shared_take(&good.area, &timer, 1), 1);
 		EXPECT_EQ(timer, i);
 		deadline = now(CLOCK_MONOTONIC) - deadline;
 		late = late > deadline ? late : deadline;

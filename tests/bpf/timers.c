@@ -33,7 +33,7 @@ static void take_all(const struct wheel *wheel, struct book *book)
 	unsigned int timers[256], n, i;
 	uint64_t time;
 
-	while ((n = twheel_shared_take(&wheel->at.area, timers, 256))) {
+	while ((n = twheel_shared_take(&wheel->area, timers, 256))) {
 		time = now(CLOCK_MONOTONIC);
 		for (i = 0; i < n; i++) {
 			uint64_t *deadline = &book->deadline[timers[i]];
@@ -51,7 +51,7 @@ static void take_all(const struct wheel *wheel, struct book *book)
 static void arm_one(const struct wheel *wheel, struct book *book, unsigned int nr,
 		    uint64_t deadline)
 {
-	EXPECT_TRUE(twheel_shared_arm(&wheel->at.area, nr, deadline) >= 0);
+	EXPECT_TRUE(twheel_shared_arm(&wheel->area, nr, deadline) >= 0);
 	book->deadline[nr] = deadline;
 }
 
@@ -77,7 +77,7 @@ static void at_random(unsigned int nr, uint64_t tick, uint64_t ns)
 				arm_one(&wheel, &book, timer, now(CLOCK_MONOTONIC) + any(ns));
 				continue;
 			}
-			EXPECT_EQ(twheel_shared_cancel(&wheel.at.area, timer) != TWHEEL_STATE_NONE,
+			EXPECT_EQ(twheel_shared_cancel(&wheel.area, timer) != TWHEEL_STATE_NONE,
 				  book.deadline[timer] != 0);
 			book.deadline[timer] = 0;
 			cancelled++;
@@ -121,14 +121,14 @@ static void test_busy(void)
 
 	wheel_load(&wheel, nr, TICK, -1, 0);
 	for (i = 0; i < nr; i++)
-		twheel_shared_arm(&wheel.at.area, i,
+		twheel_shared_arm(&wheel.area, i,
 				  now(CLOCK_MONOTONIC) + 100 * MSEC + any(MSEC * 200));
 	/* (The time is read without a call.) */
 	end = now(CLOCK_MONOTONIC) + 20000 * MSEC * number_of("PATIENCE", 1);
-	while (__atomic_load_n(&wheel.at.area.shared->tail, __ATOMIC_ACQUIRE) != nr &&
+	while (__atomic_load_n(&wheel.area.shared->tail, __ATOMIC_ACQUIRE) != nr &&
 	       now(CLOCK_MONOTONIC) < end)
 		;
-	EXPECT_EQ(wheel.at.area.shared->tail, nr);
+	EXPECT_EQ(wheel.area.shared->tail, nr);
 	wheel_end(&wheel);
 }
 
@@ -140,22 +140,22 @@ static void test_one(void)
 	struct wheel wheel;
 
 	wheel_load(&wheel, 1, TICK, -1, 0);
-	EXPECT_EQ(wheel.at.area.nr, 256);
+	EXPECT_EQ(wheel.area.nr, 256);
 	arm_one(&wheel, &book, 0, start + 100000 * MSEC);
-	EXPECT_TRUE(WAIT_FOR(wheel.at.area.shared->next_wake < ~0ULL));
+	EXPECT_TRUE(WAIT_FOR(wheel.area.shared->next_wake < ~0ULL));
 	arm_one(&wheel, &book, 0, start + 30 * MSEC);
 	arm_one(&wheel, &book, 0, start + 60 * MSEC);
 	/* (What it was armed for first may have expired by then, and so be withdrawn.) */
 	EXPECT_TRUE(WAIT_FOR((take_all(&wheel, &book), book.took == 1)));
 	arm_one(&wheel, &book, 0, start);
-	EXPECT_TRUE(WAIT_FOR(wheel.at.area.shared->tail != wheel.at.area.shared->head));
-	EXPECT_EQ(twheel_shared_cancel(&wheel.at.area, 0), TWHEEL_STATE_READY);
+	EXPECT_TRUE(WAIT_FOR(wheel.area.shared->tail != wheel.area.shared->head));
+	EXPECT_EQ(twheel_shared_cancel(&wheel.area, 0), TWHEEL_STATE_READY);
 	take_all(&wheel, &book);
 	EXPECT_EQ(book.took, 1);
 	/* What was withdrawn is in the ring as it was. */
 	arm_one(&wheel, &book, 0, start);
 	EXPECT_TRUE(WAIT_FOR((take_all(&wheel, &book), book.took == 2)));
-	EXPECT_EQ(wheel.at.area.shared->tail - wheel.at.area.shared->head, 0);
+	EXPECT_EQ(wheel.area.shared->tail - wheel.area.shared->head, 0);
 	wheel_end(&wheel);
 	free(book.deadline);
 }
@@ -167,8 +167,8 @@ static void test_silent(void)
 	uint64_t before;
 
 	wheel_load(&wheel, 1000, TICK, -1, 0);
-	twheel_shared_arm(&wheel.at.area, 7, now(CLOCK_MONOTONIC) + 3600 * 1000 * MSEC);
-	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&wheel.at.area.shared->next_wake, __ATOMIC_RELAXED) !=
+	twheel_shared_arm(&wheel.area, 7, now(CLOCK_MONOTONIC) + 3600 * 1000 * MSEC);
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&wheel.area.shared->next_wake, __ATOMIC_RELAXED) !=
 			     ~0ULL));
 	usleep(300000);
 	before = stats_of(&wheel).runs;
@@ -187,10 +187,10 @@ static void as_user(void)
 	char value[256] = "";
 	union bpf_attr attr = {};
 
-	twheel_bpf_unmap(&handed.at);
+	twheel_shared_unmap(&handed.area);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	become(1000);
-	EXPECT_EQ(twheel_bpf_map(handed.fds, &handed.at), 0);
+	EXPECT_EQ(twheel_bpf_map(handed.fds, &handed.area), 0);
 	for (nr = 0; nr < 1000; nr++)
 		arm_one(&handed, &book, nr, now(CLOCK_MONOTONIC) + any(100 * MSEC));
 	while (book.took < 1000 && wakes(&handed, 5000))
@@ -215,7 +215,7 @@ static void test_user(void)
 	wheel_load(&handed, 1000, TICK, -1, 0);
 	tap_join(tap_fork(as_user));
 	/* The timers are here, as they were there. */
-	twheel_shared_arm(&handed.at.area, 3, 1);
+	twheel_shared_arm(&handed.area, 3, 1);
 	EXPECT_TRUE(wakes(&handed, 5000));
 	wheel_end(&handed);
 }
@@ -266,15 +266,15 @@ static void test_end(void)
 	close(wheel.fds[TWHEEL_BPF_ALARM]);
 	wheel.fds[TWHEEL_BPF_ALARM] = copy;
 	for (i = 0; i < 500; i++)
-		twheel_shared_arm(&wheel.at.area, i, now(CLOCK_MONOTONIC) + i * MSEC / 4);
-	EXPECT_TRUE(WAIT_FOR(wheel.at.area.shared->tail == 500));
+		twheel_shared_arm(&wheel.area, i, now(CLOCK_MONOTONIC) + i * MSEC / 4);
+	EXPECT_TRUE(WAIT_FOR(wheel.area.shared->tail == 500));
 	deadline = now(CLOCK_MONOTONIC) + 1000 * MSEC;
 	for (i = 500; i < 1000; i++)
-		twheel_shared_arm(&wheel.at.area, i, deadline);
+		twheel_shared_arm(&wheel.area, i, deadline);
 	close(copy);
 	while (now(CLOCK_MONOTONIC) < deadline + 50 * MSEC)
 		usleep(10000);
-	expired = wheel.at.area.shared->tail;
+	expired = wheel.area.shared->tail;
 	EXPECT_EQ(expired, 500);
 	wheel.fds[TWHEEL_BPF_ALARM] = -1;
 	wheel_end(&wheel);
@@ -283,7 +283,7 @@ static void test_end(void)
 /* A child has the mapping. */
 static void in_child(void)
 {
-	EXPECT_TRUE(twheel_shared_arm(&handed.at.area, 9, 1) >= 0);
+	EXPECT_TRUE(twheel_shared_arm(&handed.area, 9, 1) >= 0);
 }
 
 static void test_fork(void)
@@ -293,7 +293,7 @@ static void test_fork(void)
 	wheel_load(&handed, 1000, TICK, -1, 0);
 	tap_join(tap_fork(in_child));
 	EXPECT_TRUE(wakes(&handed, 5000));
-	EXPECT_EQ(twheel_shared_take(&handed.at.area, &timer, 1), 1);
+	EXPECT_EQ(twheel_shared_take(&handed.area, &timer, 1), 1);
 	EXPECT_EQ(timer, 9);
 	wheel_end(&handed);
 }
@@ -305,10 +305,10 @@ static void test_recover(void)
 	struct wheel wheel;
 
 	wheel_load(&wheel, 1000, TICK, -1, 0);
-	__atomic_store_n(&wheel.at.area.words[5], 1001, __ATOMIC_SEQ_CST);
-	EXPECT_EQ(twheel_shared_recover(&wheel.at.area), 0);
+	__atomic_store_n(&wheel.area.words[5], 1001, __ATOMIC_SEQ_CST);
+	EXPECT_EQ(twheel_shared_recover(&wheel.area), 0);
 	EXPECT_TRUE(wakes(&wheel, 5000));
-	EXPECT_EQ(twheel_shared_take(&wheel.at.area, timers, 4), 1);
+	EXPECT_EQ(twheel_shared_take(&wheel.area, timers, 4), 1);
 	EXPECT_EQ(timers[0], 5);
 	wheel_end(&wheel);
 }
@@ -326,7 +326,7 @@ static void refused(unsigned int timers, uint64_t tick, int accounts, unsigned i
 static void test_refused(void)
 {
 	int fds[TWHEEL_BPF_FDS] = { -1, -1, -1, -1 };
-	struct twheel_bpf wheel;
+	struct twheel_area area;
 
 	refused(0, 0, -1, 0);
 	refused(TWHEEL_SHARED_MAX + 1, 0, -1, 0);
@@ -334,7 +334,7 @@ static void test_refused(void)
 	refused(1, 1000000001, -1, 0);
 	refused(1, 0, -1, 1);
 	EXPECT_EQ(twheel_bpf_accounts(0), -EINVAL);
-	EXPECT_EQ(twheel_bpf_map(fds, &wheel), -EBADFD);
+	EXPECT_EQ(twheel_bpf_map(fds, &area), -EBADFD);
 }
 
 /* What a program is to the verifier, by what the kernel says of the newest of that name */
@@ -378,6 +378,55 @@ static void test_verifier(void)
 	wheel_end(&wheel);
 }
 
+/* As the kernel counts what there is of a user's */
+static struct twheel_bpf_held held(uint32_t owner, unsigned int all)
+{
+	struct twheel_bpf_held of_owner, of_all;
+
+	EXPECT_EQ(twheel_bpf_held(owner, &of_owner, &of_all), 0);
+	EXPECT_EQ(of_all.wheels, all);
+	EXPECT_TRUE(of_all.bytes >= of_owner.bytes);
+	return of_owner;
+}
+
+static bool all_gone(uint32_t owner)
+{
+	struct twheel_bpf_held of_owner, of_all;
+
+	return !twheel_bpf_held(owner, &of_owner, &of_all) && !of_owner.wheels && !of_owner.bytes;
+}
+
+/* A wheel counts as long as anything is left of it, whatever that is. */
+static void test_held(void)
+{
+	struct twheel_bpf_setup setup = { .timers = 5000, .accounts = -1, .owner = 0xfedcba98 };
+	struct twheel_area area;
+	int fds[TWHEEL_BPF_FDS], left, i;
+
+	EXPECT_TRUE(WAIT_FOR(all_gone(0)));
+	EXPECT_EQ(held(setup.owner, 0).wheels, 0);
+	for (left = 0; left <= TWHEEL_BPF_FDS; left++) {
+		if (twheel_bpf_load(&setup, fds) || twheel_bpf_map(fds, &area))
+			tap_bail("no wheel");
+		EXPECT_EQ(held(setup.owner, 1).wheels, 1);
+		EXPECT_EQ(held(setup.owner, 1).bytes, twheel_bpf_bytes(setup.timers));
+		EXPECT_EQ(held(setup.owner - 1, 1).wheels, 0);
+		for (i = 0; i < TWHEEL_BPF_FDS; i++)
+			if (i != left)
+				close(fds[i]);
+		if (left != TWHEEL_BPF_FDS)
+			twheel_shared_unmap(&area);
+		usleep(100000);
+		EXPECT_EQ(held(setup.owner, 1).wheels, 1, "%d", left);
+		EXPECT_TRUE(held(setup.owner, 1).bytes > 0);
+		if (left == TWHEEL_BPF_FDS)
+			twheel_shared_unmap(&area);
+		else
+			close(fds[left]);
+		EXPECT_TRUE(WAIT_FOR(all_gone(setup.owner)), "%d", left);
+	}
+}
+
 static void test_untainted(void)
 {
 	EXPECT_EQ(number_in("/proc/sys/kernel/tainted", ""), 0);
@@ -410,6 +459,7 @@ int main(void)
 	RUN(test_fork, "a child has the mapping");
 	RUN(test_recover, "a wheel is taken over");
 	RUN(test_refused, "what can't be is refused");
+	RUN(test_held, "a wheel is counted as long as any of its descriptors or mappings is there");
 	RUN(test_verifier, "the verifier has little to do");
 	RUN(test_untainted, "the kernel is not tainted");
 	return tap_end();

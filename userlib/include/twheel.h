@@ -40,20 +40,27 @@ struct twheel_batch;
 #define TWHEEL_KERNEL (1 << 30)
 /** TWHEEL_USER: the wheel is in the program itself */
 #define TWHEEL_USER (1 << 29)
+/**
+ * TWHEEL_BPF: the wheel is in the program itself, but its shared timers are in a BPF program of the
+ * kernel's, which twheel-loader(8) loads for the group twheel
+ */
+#define TWHEEL_BPF (1 << 28)
 
 /**
  * twheel_open - open a new wheel
- * @flags: O_NONBLOCK (<fcntl.h>) for reads that don't wait; %TWHEEL_KERNEL or
- *	%TWHEEL_USER for one of the two only
+ * @flags: O_NONBLOCK (<fcntl.h>) for reads that don't wait; %TWHEEL_KERNEL,
+ *	%TWHEEL_BPF or %TWHEEL_USER for that one only
  * @twp: out: the wheel
  *
  * Where there is no /dev/twheel that may be opened, the wheel is in the program
- * itself; libtwheel(3) says what that can't do. The descriptor is closed on
+ * itself; libtwheel(3) says what that can't do. Its shared timers, if twheel_setup() asks
+ * for any, are in a BPF program then, where there is a loader. The descriptor is closed on
  * execve(2). The wheel works at once, with %TWHEEL_CLOCK_MONOTONIC and one jiffy a
  * tick; see twheel_setup().
  *
  * Return: 0; with %TWHEEL_KERNEL, -%ENOENT when there is no /dev/twheel, as the module
- * is not loaded; -%EINVAL for other flags, and for what the environment's
+ * is not loaded; with %TWHEEL_BPF, -%ENOENT where no loader is installed, -%EACCES for who is
+ * not in its group; -%EINVAL for other flags, and for what the environment's
  * TWHEEL_BACKEND may not be; -%ENOMEM; another error of open(2).
  */
 int twheel_open(int flags, struct twheel **twp);
@@ -90,7 +97,8 @@ int twheel_fd(const struct twheel *tw);
  * twheel_backend - where the wheel is
  * @tw: the wheel
  *
- * Return: %TWHEEL_KERNEL or %TWHEEL_USER.
+ * Return: %TWHEEL_KERNEL, %TWHEEL_USER, or %TWHEEL_BPF for a wheel that has shared timers there,
+ * or was opened to have no others.
  */
 int twheel_backend(const struct twheel *tw);
 
@@ -104,8 +112,11 @@ int twheel_backend(const struct twheel *tw);
  *
  * Return: 0; -%EINVAL, also for a clock of 0 and any other that there is not;
  * -%E2BIG; -%EOPNOTSUPP for a tick that there is not; -%ENOSPC for a limit above
- * the module's, or that has no room for the shared timers; -%ENODEV for shared timers
- * of a wheel in the program itself; -%EBUSY when it is too late; -%ENOMEM.
+ * the module's, or that has no room for the shared timers, and for shared timers that the loader
+ * has no more room for; -%ENODEV for shared timers where neither module nor loader can have
+ * any; -%EOPNOTSUPP for those of a loader with another clock than
+ * %TWHEEL_CLOCK_MONOTONIC, or in a time namespace, -%ETIMEDOUT where it does not answer in
+ * 20 s; -%EBUSY when it is too late; -%ENOMEM.
  */
 int twheel_setup(struct twheel *tw, const struct twheel_setup *setup);
 

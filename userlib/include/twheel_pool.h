@@ -42,10 +42,12 @@ struct twheel_pool;
 /**
  * struct twheel_pool_options - what a pool shall be
  * @size: sizeof(struct twheel_pool_options)
- * @flags: %TWHEEL_KERNEL, %TWHEEL_USER or 0, as for twheel_open()
+ * @flags: %TWHEEL_KERNEL, %TWHEEL_BPF, %TWHEEL_USER or 0, as for twheel_open(). With
+ *	%TWHEEL_BPF, a pool with one worker and a delay queue are in the program, too
  * @threads: workers, 4,096 at most; 0 for a delay queue
  * @capacity: most tasks, or 0 for as many as the wheel can hold. Over the module, a pool
- *	with workers has this many shared timers, 65,536 at most; or with 0, 4,096
+ *	with workers has this many shared timers, 65,536 at most; or with 0, 4,096. So has one
+ *	with two workers or more by %TWHEEL_BPF
  * @clock: TWHEEL_CLOCK_*, or 0 for %TWHEEL_CLOCK_MONOTONIC
  * @__reserved: 0
  * @tick: length of a tick in ns, or 0 for one jiffy

@@ -106,6 +106,9 @@ int twheel_shared_recover(const struct twheel_area *area);
 int twheel_internal_push(struct twheel_shared *shared, int fd, unsigned long group,
 			 uint64_t word);
 
+/* Of a BPF program's area: what was polled is seen, if it is not yet. Returns 1 if it was not. */
+int twheel_internal_seen(const struct twheel_area *area);
+
 static inline int twheel_internal_marked(const uint64_t *word, unsigned long bit)
 {
 	uint64_t marked = __atomic_load_n(word, __ATOMIC_SEQ_CST) >> bit & 1;
@@ -234,8 +237,13 @@ TWHEEL_INLINE unsigned int twheel_shared_take(const struct twheel_area *area,
 
 		if (nr > max)
 			nr = max;
-		if (!nr)
+		if (!nr) {
+			/* What expires from then on is announced again: so look after it. */
+			if (max && shared->features & TWHEEL_AREA_BPF &&
+			    twheel_internal_seen(area))
+				continue;
 			return 0;
+		}
 		/* What goes on at the ring's start is for the next time */
 		if (nr > area->ring_mask + 1 - at)
 			nr = area->ring_mask + 1 - at;

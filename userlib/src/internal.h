@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/types.h>
 
+#include "bpf.h"
 #include "timens.h"
 #include "twheel.h"
 #include "user/user.h"
@@ -24,6 +25,10 @@ struct twheel {
 	struct timens timens;
 	/* The wheel itself, if it is in the program: else the kernel has it */
 	struct user_wheel *user;
+	/* Its shared timers, if it has any: the kernel has these then */
+	struct bpf_wheel *bpf;
+	/* TWHEEL_USER or TWHEEL_BPF, if that was said to be, of a wheel in the program */
+	int choice;
 
 	/* For loop.c: events that were read, from @next to @end not dealt with */
 	unsigned int next;
@@ -72,9 +77,12 @@ static inline int drain_ops(struct twheel *tw, void *ops, unsigned int nr,
 		.op_size = op_size,
 	};
 
-	if (tw->user)
-		return user_drain(tw->user, ops, nr, op_size);
-	return result(ioctl(tw->fd, TWHEEL_IOC_DRAIN, &drain));
+	int ret;
+
+	if (!tw->user)
+		return result(ioctl(tw->fd, TWHEEL_IOC_DRAIN, &drain));
+	ret = user_drain(tw->user, ops, nr, op_size);
+	return ret || !tw->bpf ? ret : (int)bpf_drain(tw->bpf, ops, nr, op_size);
 }
 
 /* Bytes of events or of a count. @nowait: whether or not the descriptor waits */

@@ -130,7 +130,7 @@ static int check_options(const struct twheel_pool_options *options)
 	for (i = sizeof(*options); i < options->size; i++)
 		if (bytes[i])
 			return -E2BIG;
-	if (options->flags & ~(TWHEEL_KERNEL | TWHEEL_USER) || options->__reserved ||
+	if (options->flags & ~(TWHEEL_KERNEL | TWHEEL_USER | TWHEEL_BPF) || options->__reserved ||
 	    options->threads > MOST_THREADS)
 		return -EINVAL;
 	return 0;

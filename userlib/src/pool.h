@@ -138,11 +138,17 @@ struct twheel_task *pool_all_due(struct twheel_pool *pool);
 int pool_read_due(struct twheel_pool *pool, struct twheel_task **tasks, unsigned int max);
 struct twheel_task *pool_drain(struct twheel_pool *pool);
 
+/* The wheel in the program, if that has all timers of the pool: no shared ones are beside it. */
+static inline struct user_wheel *pool_user(const struct twheel_pool *pool)
+{
+	return pool->area.nr ? NULL : pool->tw->user;
+}
+
 /* Another time for a task that is armed, and stays so whatever it returns. */
 static inline int pool_move(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags,
 			    uint64_t when)
 {
-	struct user_wheel *user = pool->tw->user;
+	struct user_wheel *user = pool_user(pool);
 
 	flags &= TWHEEL_ABS;
 	if (user)
@@ -153,7 +159,7 @@ static inline int pool_move(struct twheel_pool *pool, struct twheel_task *task, 
 /* The timer of a task that is armed is out of the wheel, or a negative error is returned. */
 static inline int pool_disarm(struct twheel_pool *pool, struct twheel_task *task)
 {
-	struct user_wheel *user = pool->tw->user;
+	struct user_wheel *user = pool_user(pool);
 
 	return user ? user_cancel(user, task->id) : pool_disarm_module(pool, task);
 }

@@ -2,10 +2,11 @@
 /*
  * Timers of tasks, of whichever kind they are: see pool.c for when they are armed.
  *
- * Without the module they are in a wheel in the program. Over the module, a pool with
- * workers has shared timers, which take no system call, and ordinary ones for tasks beyond
- * their number or beyond the latest time of a shared one, for those that are due at once, and
- * where it could have none. (Where there is one worker, it reads all that is due at once.)
+ * Without the module they are in a wheel in the program. Over the module, or a BPF program,
+ * a pool with workers has shared timers, which take no system call, and ordinary ones for
+ * tasks beyond their number or beyond the latest time of a shared one, for those that are due
+ * at once, and where it could have none. (Where there is one worker, it reads all that is due
+ * at once.)
  *
  * The number of a shared timer is a task's from when it is armed until it is taken, or
  * disarmed. All of that is under the lock of the pool, so nobody has taken an expiry and
@@ -37,7 +38,12 @@
 /* How many shared timers the pool shall have. */
 static uint32_t wanted(const struct twheel_pool *pool, uint32_t capacity)
 {
-	if (pool->tw->user || !pool->threads)
+	const struct twheel *tw = pool->tw;
+
+	if (!pool->threads)
+		return 0;
+	/* (A BPF program gives no order to what it finds late, and one worker keeps one.) */
+	if (tw->user && (pool->threads == 1 || tw->choice == TWHEEL_USER || bpf_may()))
 		return 0;
 	if (!capacity)
 		return POOL_SHARED;
@@ -211,7 +217,7 @@ static int arm_timer(struct twheel_pool *pool, struct twheel_task *task, uint32_
 /* Returns 0, and then the task is armed; or a negative error. */
 int pool_arm(struct twheel_pool *pool, struct twheel_task *task, uint32_t flags, uint64_t when)
 {
-	struct user_wheel *user = pool->tw->user;
+	struct user_wheel *user = pool_user(pool);
 	int ret;
 
 	flags &= TWHEEL_ABS;
@@ -283,7 +289,7 @@ static struct twheel_task *end_ordinary(struct twheel_pool *pool, uint64_t user_
 	struct twheel_task *task = (struct twheel_task *)(uintptr_t)user_data;
 
 	task->deadline = deadline;
-	if (!pool->tw->user)
+	if (!pool_user(pool))
 		pool->ordinary--;
 	return task;
 }
@@ -315,7 +321,8 @@ struct twheel_task *pool_next_due(struct twheel_pool *pool)
 		if ((!pool->ordinary || pool->turn) &&
 		    twheel_shared_take(&pool->area, &number, 1))
 			return end_shared(pool, number);
-		if (!pool->ordinary)
+		/* A wheel in the program is to be called when it is readable, if for nothing. */
+		if (!pool->ordinary && !pool->tw->user)
 			return NULL;
 	}
 	if (read_events(pool->tw, &event, 1, true) != 1)

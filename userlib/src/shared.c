@@ -20,8 +20,11 @@ int twheel_shared_map(struct twheel *tw, struct twheel_area *area)
 {
 	struct twheel_info info = { .size = sizeof(info) };
 	struct twheel_shared *shared;
-	int ret = twheel_info(tw, &info);
+	int ret;
 
+	if (tw->bpf)
+		return bpf_map(tw->bpf, area);
+	ret = twheel_info(tw, &info);
 	if (ret < 0)
 		return ret;
 	if (!info.shared)
@@ -76,6 +79,23 @@ int twheel_internal_push(struct twheel_shared *shared, int fd, unsigned long gro
 	if (word >= __atomic_load_n(&shared->next_wake, __ATOMIC_SEQ_CST))
 		return 0;
 	return ring_doorbell(shared, fd);
+}
+
+int twheel_internal_seen(const struct twheel_area *area)
+{
+	unsigned long page = sysconf(_SC_PAGESIZE);
+	unsigned long *consumer = at(area->shared, area->size - 2 * page);
+	unsigned long end = __atomic_load_n((unsigned long *)at(area->shared, area->size - page),
+					    __ATOMIC_ACQUIRE);
+	unsigned long seen = __atomic_load_n(consumer, __ATOMIC_RELAXED);
+
+	/* Never back: another thread may have seen more meanwhile. */
+	while ((long)(end - seen) > 0)
+		/* A full barrier, before the ring's tail is looked at: see notify() in bpf/ */
+		if (__atomic_compare_exchange_n(consumer, &seen, end, 0, __ATOMIC_SEQ_CST,
+						__ATOMIC_RELAXED))
+			return 1;
+	return 0;
 }
 
 int twheel_shared_recover(const struct twheel_area *area)

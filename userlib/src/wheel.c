@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -18,7 +19,7 @@
 
 #define DEVICE "/dev/twheel"
 
-#define BACKENDS (TWHEEL_KERNEL | TWHEEL_USER)
+#define BACKENDS (TWHEEL_KERNEL | TWHEEL_USER | TWHEEL_BPF)
 
 /* The time of a wheel that the kernel has. An older module says 0. */
 static int64_t ask_time(void *wheel)
@@ -76,7 +77,7 @@ static int open_kernel(int flags, struct twheel **twp)
 	return ret;
 }
 
-static int open_user(int flags, struct twheel **twp)
+static int open_user(int flags, int choice, struct twheel **twp)
 {
 	struct twheel *tw = calloc(1, sizeof(*tw));
 	int ret;
@@ -90,6 +91,7 @@ static int open_user(int flags, struct twheel **twp)
 	}
 	tw->fd = user_fd(tw->user);
 	tw->event_size = TWHEEL_EVENT_SIZE_FULL;
+	tw->choice = choice;
 	set_clock(tw, TWHEEL_CLOCK_MONOTONIC);
 	*twp = tw;
 	return 0;
@@ -102,7 +104,7 @@ static bool no_device(int error)
 	       error == -EACCES || error == -EPERM;
 }
 
-/* TWHEEL_KERNEL, TWHEEL_USER, 0 for no choice, or a negative error */
+/* TWHEEL_KERNEL, TWHEEL_USER, TWHEEL_BPF, 0 for no choice, or a negative error */
 static int chosen_by_environment(void)
 {
 	const char *name = secure_getenv("TWHEEL_BACKEND");
@@ -111,24 +113,29 @@ static int chosen_by_environment(void)
 		return 0;
 	if (!strcmp(name, "kernel"))
 		return TWHEEL_KERNEL;
+	if (!strcmp(name, "bpf"))
+		return TWHEEL_BPF;
 	return strcmp(name, "user") ? -EINVAL : TWHEEL_USER;
 }
 
-static int open_either(int flags, struct twheel **twp)
+static int open_one(int flags, struct twheel **twp)
 {
 	int backend = flags & BACKENDS, ret;
 
 	flags &= ~BACKENDS;
-	if (flags & ~O_NONBLOCK || backend == BACKENDS)
+	if (flags & ~O_NONBLOCK || backend & (backend - 1))
 		return -EINVAL;
 	if (!backend)
 		backend = chosen_by_environment();
 	if (backend < 0)
 		return backend;
-	if (backend == TWHEEL_USER)
-		return open_user(flags, twp);
-	ret = open_kernel(flags, twp);
-	return !backend && no_device(ret) ? open_user(flags, twp) : ret;
+	if (backend == TWHEEL_KERNEL || !backend) {
+		ret = open_kernel(flags, twp);
+		if (backend || !no_device(ret))
+			return ret;
+	}
+	ret = backend == TWHEEL_BPF ? bpf_may() : 0;
+	return ret ? ret : open_user(flags, backend, twp);
 }
 
 /* A thread that is cancelled must leave nothing open. */
@@ -137,14 +144,16 @@ int twheel_open(int flags, struct twheel **twp)
 	int ret, state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	ret = open_either(flags, twp);
+	ret = open_one(flags, twp);
 	pthread_setcancelstate(state, NULL);
 	return ret;
 }
 
 int twheel_backend(const struct twheel *tw)
 {
-	return tw->user ? TWHEEL_USER : TWHEEL_KERNEL;
+	if (!tw->user)
+		return TWHEEL_KERNEL;
+	return tw->bpf || tw->choice == TWHEEL_BPF ? TWHEEL_BPF : TWHEEL_USER;
 }
 
 void twheel_close(struct twheel *tw)
@@ -154,6 +163,7 @@ void twheel_close(struct twheel *tw)
 	if (!tw)
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	bpf_close(tw->bpf);
 	if (tw->user)
 		user_close(tw->user);
 	else
@@ -167,13 +177,35 @@ int twheel_fd(const struct twheel *tw)
 	return tw->fd;
 }
 
+/*
+ * A wheel in the program is to have shared timers, with that tick. Where nobody said so, and there
+ * is no loader for this user, there are none.
+ */
+static int get_shared(void *wheel, const struct twheel_setup *setup, uint64_t tick)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct twheel *tw = wheel;
+	int ret;
+
+	if (tw->choice == TWHEEL_USER || bpf_may())
+		return -ENODEV;
+	if (setup->clock != TWHEEL_CLOCK_MONOTONIC)
+		return -EOPNOTSUPP;
+	bpf_close(tw->bpf);
+	tw->bpf = NULL;
+	ret = bpf_open(setup->shared, tick, &tw->bpf);
+	if (ret)
+		return ret;
+	return result(epoll_ctl(tw->fd, EPOLL_CTL_ADD, tw->bpf->fds[TWHEEL_BPF_WAKE], &event));
+}
+
 int twheel_setup(struct twheel *tw, const struct twheel_setup *setup)
 {
 	struct twheel_info info = { .size = sizeof(info) };
 	int ret;
 
 	if (tw->user)
-		ret = user_setup(tw->user, setup);
+		ret = user_setup(tw->user, setup, get_shared, tw);
 	else
 		ret = result(ioctl(tw->fd, TWHEEL_IOC_SETUP, setup));
 	if (!ret)
@@ -197,9 +229,18 @@ uint64_t twheel_now(const struct twheel *tw)
 
 int twheel_info(struct twheel *tw, struct twheel_info *info)
 {
-	if (tw->user)
-		return user_info(tw->user, info);
-	return result(ioctl(tw->fd, TWHEEL_IOC_INFO, info));
+	int ret;
+
+	if (!tw->user)
+		return result(ioctl(tw->fd, TWHEEL_IOC_INFO, info));
+	ret = user_info(tw->user, info);
+	if (ret)
+		return ret;
+	if (tw->bpf)
+		bpf_info(tw->bpf, info);
+	if (tw->bpf || (tw->choice != TWHEEL_USER && !bpf_may()))
+		info->features |= TWHEEL_FEATURE_SHARED;
+	return 0;
 }
 
 int twheel_stats(struct twheel *tw, struct twheel_stats *stats)
@@ -272,12 +313,30 @@ int twheel_set_eventfd(struct twheel *tw, int fd)
 	return result(ioctl(tw->fd, TWHEEL_IOC_EVENTFD, &eventfd));
 }
 
+/* From the wheel in the program, and then of its shared timers */
+static ssize_t read_both(struct twheel *tw, void *to, size_t bytes, bool nowait)
+{
+	ssize_t ret;
+
+	do {
+		ret = user_read(tw->user, to, bytes, true);
+		if (ret == -EAGAIN)
+			ret = bpf_read(tw->bpf, to, bytes, tw->event_size);
+		if (ret != -EAGAIN || nowait || fcntl(tw->fd, F_GETFL) & O_NONBLOCK)
+			return ret;
+		ret = user_wait(tw->user);
+	} while (!ret);
+	return ret;
+}
+
 /* O_NONBLOCK is the user's affair, and another process may have changed it */
 ssize_t read_bytes(struct twheel *tw, void *to, size_t bytes, bool nowait)
 {
 	struct iovec room = { to, bytes };
 	ssize_t ret;
 
+	if (tw->bpf)
+		return read_both(tw, to, bytes, nowait);
 	if (tw->user)
 		return user_read(tw->user, to, bytes, nowait);
 	ret = nowait ? preadv2(tw->fd, &room, 1, -1, RWF_NOWAIT) :

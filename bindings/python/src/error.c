@@ -55,10 +55,11 @@ PyObject *fail_to_open(int ret)
 {
 	if (ret == -ENOENT || ret == -ENXIO)
 		return raise(error, ret,
-			     "no /dev/twheel: modprobe twheel, or take the backend 'user'");
+			     "no /dev/twheel, or no twheel-loader: twheel info says more; the "
+			     "backend 'user' needs neither");
 	if (ret == -EACCES || ret == -EPERM)
 		return raise(error, ret,
-			     "/dev/twheel is for members of its group, of which this user is none");
+			     "for members of its group only, of which this user is none: twheel info");
 	return fail(ret);
 }
 

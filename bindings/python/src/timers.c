@@ -320,7 +320,8 @@ static unsigned int take_due(struct timers *timers, PyObject **objects)
 			objects[i] = end_expired(timers, taken[i], 0);
 		if (n)
 			return n;
-		if (!timers->ordinary)
+		/* (A wheel in the program may be readable for nothing, until it is read.) */
+		if (!timers->ordinary && twheel_backend(timers->tw) == TWHEEL_KERNEL)
 			return 0;
 	}
 	/* (It has shared ones, too, but these were taken.) */
@@ -368,9 +369,11 @@ static PyObject *get_backend(struct timers *timers, void *Py_UNUSED(closure))
 {
 	if (!timers_open(timers))
 		return NULL;
-	if (twheel_backend(timers->tw) == TWHEEL_USER)
-		return PyUnicode_FromString("user");
-	return PyUnicode_FromString(timers->nr_shared ? "shared" : "kernel");
+	if (timers->nr_shared)
+		return PyUnicode_FromString("shared");
+	if (twheel_backend(timers->tw) == TWHEEL_KERNEL)
+		return PyUnicode_FromString("kernel");
+	return PyUnicode_FromString("user");
 }
 
 static PyObject *get_inherited(struct timers *timers, void *Py_UNUSED(closure))

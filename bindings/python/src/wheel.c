@@ -130,7 +130,10 @@ int backend_flags(const char *backend)
 		return TWHEEL_KERNEL;
 	if (!strcmp(backend, "user"))
 		return TWHEEL_USER;
-	PyErr_Format(PyExc_ValueError, "backend is 'kernel', 'user' or None, not '%s'", backend);
+	if (!strcmp(backend, "bpf"))
+		return TWHEEL_BPF;
+	PyErr_Format(PyExc_ValueError, "backend is 'kernel', 'bpf', 'user' or None, not '%s'",
+		     backend);
 	return -1;
 }
 
@@ -458,8 +461,14 @@ static PyObject *get_backend(struct wheel *wheel, void *Py_UNUSED(closure))
 {
 	if (!wheel_is_open(wheel))
 		return NULL;
-	return PyUnicode_FromString(twheel_backend(wheel->tw) == TWHEEL_USER ? "user" :
-									       "kernel");
+	switch (twheel_backend(wheel->tw)) {
+	case TWHEEL_KERNEL:
+		return PyUnicode_FromString("kernel");
+	case TWHEEL_BPF:
+		return PyUnicode_FromString("bpf");
+	default:
+		return PyUnicode_FromString("user");
+	}
 }
 
 static PyObject *get_closed(struct wheel *wheel, void *Py_UNUSED(closure))
@@ -473,7 +482,7 @@ static PyObject *get_nr_shared(struct wheel *wheel, void *Py_UNUSED(closure))
 }
 
 static PyGetSetDef wheel_getset[] = {
-	{ "backend", (getter)get_backend, NULL, "where the wheel is: 'kernel' or 'user'" },
+	{ "backend", (getter)get_backend, NULL, "where the wheel is: 'kernel', 'bpf' or 'user'" },
 	{ "closed", (getter)get_closed, NULL, "whether it was closed" },
 	{ "shared", (getter)get_nr_shared, NULL, "how many shared timers it has" },
 	{ }

@@ -85,6 +85,11 @@ impl Inner {
         unsafe { &*std::ptr::addr_of!((*self.area.shared).next_wake).cast::<AtomicU64>() }
     }
 
+    fn is_bpf(&self) -> bool {
+        // SAFETY: as in `head`; the second word has the features, which do not change.
+        unsafe { (*self.area.shared).constant[1] & sys::AREA_BPF != 0 }
+    }
+
     fn entry(&self, i: u32) -> u32 {
         let at = (i & self.area.ring_mask) as usize;
         // SAFETY: the mask keeps it within the ring; the rest as in `at`
@@ -216,6 +221,10 @@ impl SharedWheel {
             let tail = inner.tail().load(Ordering::Acquire);
             let nr = tail.wrapping_sub(head).min(room).min(inner.area.ring_mask + 1);
             if nr == 0 {
+                // SAFETY: the area is mapped.
+                if room > 0 && inner.is_bpf() && unsafe { sys::twheel_internal_seen(&inner.area) } != 0 {
+                    continue;
+                }
                 return &[];
             }
             for (i, number) in (0..nr).zip(numbers.iter_mut()) {

@@ -141,8 +141,10 @@ pub const WORD_ARMED: u64 = 0x1;
 pub const WORD_IDLE: u64 = 0x8000000000000000;
 pub const WORD_FIRED: u64 = 0x4000000000000000;
 pub const WORD_NEVER: u64 = 0x3fffffffffffffff;
+pub const AREA_BPF: u64 = 0x8000000000000000;
 pub const KERNEL: c_int = 1 << 30;
 pub const USER: c_int = 1 << 29;
+pub const BPF: c_int = 1 << 28;
 pub const FIXED_DELAY: u32 = 1 << 1;
 pub const CATCH_UP: u32 = 1 << 2;
 pub const RUN_ONCE: u32 = 1 << 0;
@@ -181,6 +183,7 @@ extern "C" {
         group: std::os::raw::c_ulong,
         word: u64,
     ) -> c_int;
+    pub fn twheel_internal_seen(area: *const Area) -> c_int;
     pub fn twheel_pool_new(options: *const PoolOptions, poolp: *mut *mut TwheelPool) -> c_int;
     pub fn twheel_pool_free(pool: *mut TwheelPool) -> c_int;
     pub fn twheel_pool_stop(
@@ -261,6 +264,8 @@ pub fn layout() -> Vec<(&'static str, u64)> {
         "TWHEEL_WORD_NEVER" = WORD_NEVER,
         "TWHEEL_KERNEL" = KERNEL,
         "TWHEEL_USER" = USER,
+        "TWHEEL_BPF" = BPF,
+        "TWHEEL_AREA_BPF" = AREA_BPF,
         "TWHEEL_FIXED_DELAY" = FIXED_DELAY,
         "TWHEEL_CATCH_UP" = CATCH_UP,
         "TWHEEL_RUN_ONCE" = RUN_ONCE,

@@ -38,6 +38,8 @@ impl Clock {
 pub enum Backend {
     /// In the kernel
     Kernel,
+    /// In the program itself, but shared timers in a BPF program, see twheel-loader(8)
+    Bpf,
     /// In the program itself
     User,
 }
@@ -46,6 +48,7 @@ impl Backend {
     pub(crate) fn raw(self) -> c_int {
         match self {
             Backend::Kernel => sys::KERNEL,
+            Backend::Bpf => sys::BPF,
             Backend::User => sys::USER,
         }
     }
@@ -184,6 +187,7 @@ impl Wheel {
         // SAFETY: the wheel is there.
         match unsafe { sys::twheel_backend(self.raw()) } {
             sys::KERNEL => Backend::Kernel,
+            sys::BPF => Backend::Bpf,
             _ => Backend::User,
         }
     }

@@ -200,6 +200,12 @@ int twheel_internal_push(struct twheel_shared *shared, int fd, unsigned long gro
 	(void)word;
 	return -ENODEV;
 }
+
+int twheel_internal_seen(const struct twheel_area *area)
+{
+	(void)area;
+	return 0;
+}
 #endif
 
 #endif

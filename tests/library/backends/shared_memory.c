@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <twheel.h>
 #include <twheel_shared.h>
@@ -50,6 +51,9 @@ static struct memory {
 	__u64 dirty[WORDS];
 	__u32 ring[RING];
 	__u64 words[NR];
+	/* Of a BPF program: up to where what is polled was seen, and was written */
+	unsigned long seen __attribute__((aligned(4096)));
+	unsigned long written __attribute__((aligned(4096)));
 } memory;
 
 /* The stand-in: where it has each timer, and where that was last in the ring */
@@ -90,6 +94,9 @@ static void deliver(__u32 i)
 	position[i] = tail;
 	__atomic_store_n(&memory.ring[tail & mask], i, __ATOMIC_RELAXED);
 	store(&memory.head.tail, ++tail);
+	/* As a BPF program does: what is polled already is not announced again. */
+	if (load(&memory.seen) == load(&memory.written))
+		store(&memory.written, memory.written + 16);
 }
 
 /* Settle a timer, or place it: true unless the program changed it meanwhile */
@@ -585,6 +592,65 @@ static void threads(void)
 	EXPECT_EQ(ended, armed);
 }
 
+/* Takes only when it is announced that there is something. */
+static void *take_announced(void *arg)
+{
+	__u64 ends = 0, state = seed + (uintptr_t)arg;
+
+	while (!load(&over)) {
+		if (load(&memory.seen) != load(&memory.written))
+			ends += take_all(&state);
+		sched_yield();
+	}
+	__atomic_fetch_add(&ended, ends, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* The stand-in looks; and soon again, for the program, which then needs no doorbell */
+static void look(__u64 time)
+{
+	store(&now, time);
+	kernel_runs();
+	store(&memory.head.next_wake, 0);
+}
+
+static void announced(void)
+{
+	pthread_t takers[2];
+	__u64 ends = 0, state = seed;
+	unsigned int step, i, drained;
+	int ret;
+
+	fresh();
+	memory.head.features = TWHEEL_AREA_BPF;
+	memory.head.ring_mask = THREADS_USE - 1;
+	area.ring_mask = THREADS_USE - 1;
+	memory.head.next_wake = 0;
+	used = THREADS_USE;
+	ended = 0;
+	over = false;
+	for (i = 0; i < 2; i++)
+		takers[i] = thread(take_announced, i);
+	for (step = 0; step < steps && !tap_bad; step++) {
+		ret = twheel_shared_arm(&area, pick(&state, THREADS_USE), now + pick(&state, 20));
+		EXPECT_TRUE(ret >= 0, "%d", ret);
+		ends += ret != TWHEEL_STATE_NONE;
+		if (!pick(&state, 3))
+			look(now + 10);
+		if (!pick(&state, 64))
+			sched_yield();
+	}
+	look(now + 1000);
+	for (drained = 0; drained < 20000 && load(&memory.head.head) != tail; drained++)
+		usleep(1000);
+	EXPECT_EQ(load(&memory.head.head), tail, "announced, and not taken");
+	store(&over, true);
+	for (i = 0; i < 2; i++)
+		pthread_join(takers[i], NULL);
+	EXPECT_EQ(ended + ends, step);
+	EXPECT_EQ(memory.seen, memory.written);
+}
+
 /* First the owners take as well, and then only one thread */
 static void test_threads(void)
 {
@@ -604,6 +670,7 @@ int main(void)
 	RUN(taken_over, "taken over from a process that died");
 	RUN(beside_model, "random operations beside a model");
 	RUN(other_groups, "groups of 64, 1,024 and 16,384");
+	RUN(announced, "two threads take what a BPF program announces");
 	RUN(test_threads, "two threads arm, and three take, or one");
 	twheel_close(tw);
 	return tap_end();

@@ -201,7 +201,9 @@ static int check_size(const void *arg, u32 first, u32 known)
 	return 0;
 }
 
-static int set_up(struct user_wheel *uw, const struct twheel_setup *setup)
+static int set_up(struct user_wheel *uw, const struct twheel_setup *setup,
+		  int (*get_shared)(void *arg, const struct twheel_setup *setup, uint64_t tick),
+		  void *arg)
 {
 	struct tw_clock clock = uw->wheel.clock;
 	int ret;
@@ -209,32 +211,35 @@ static int set_up(struct user_wheel *uw, const struct twheel_setup *setup)
 	if (uw->fixed)
 		return -EBUSY;
 	tw_clock_set(&clock, setup->clock, setup->tick);
-	ret = user_set_clock(uw, &clock);
+	ret = setup->shared ? get_shared(arg, setup, clock.tick) : 0;
+	ret = ret ?: user_set_clock(uw, &clock);
 	if (ret)
 		return ret;
 	uw->fixed = true;
 	uw->flags = setup->flags;
-	uw->limit = setup->limit ?: uw->limit;
+	uw->shared = setup->shared;
+	uw->limit = (setup->limit ?: uw->limit) - setup->shared;
 	uw->unit = setup->flags & TWHEEL_SETUP_COUNT ? sizeof(u64) :
 		   setup->event_size ?: TWHEEL_EVENT_SIZE_FULL;
 	return 0;
 }
 
-int user_setup(struct user_wheel *uw, const struct twheel_setup *setup)
+/* @get_shared gets shared timers, with a tick of that many ns, or gives an error. */
+int user_setup(struct user_wheel *uw, const struct twheel_setup *setup,
+	       int (*get_shared)(void *arg, const struct twheel_setup *setup, uint64_t tick),
+	       void *arg)
 {
 	int ret = check_size(setup, sizeof(*setup), sizeof(*setup)) ?: tw_check_setup(setup);
 	s64 now;
 
 	if (ret)
 		return ret;
-	if (setup->shared)
-		return -ENODEV;
-	if (setup->limit > USER_MOST_TIMERS)
+	if (setup->limit > USER_MOST_TIMERS || setup->shared > (setup->limit ?: USER_LIMIT))
 		return -ENOSPC;
 	ret = user_begin(uw, &now);
 	if (ret)
 		return ret;
-	ret = set_up(uw, setup);
+	ret = set_up(uw, setup, get_shared, arg);
 	user_end(uw, now);
 	return ret;
 }
@@ -260,11 +265,12 @@ int user_info(struct user_wheel *uw, struct twheel_info *info)
 		.tick = clock->tick,
 		.wheel_limit = USER_LIMIT,
 		.user_limit = USER_MOST_TIMERS,
-		.limit = uw->limit,
+		.limit = uw->limit + uw->shared,
 		.pending = uw->wheel.pending,
 		.ready = uw->wheel.ready.count,
 		.flags = uw->flags,
 		.event_size = uw->unit,
+		.shared = uw->shared,
 		.now = now,
 	};
 	if (found.pending)

@@ -62,7 +62,8 @@ struct user_later {
  * @timens: what its clock is in the time namespace in which the process is
  * @notified: expiries by the time that @ready was signalled last; 0 if it is not readable
  * @fixed: the set-up can't be changed any more
- * @limit: most timers that it may hold
+ * @limit: most timers that it may hold, but for the shared ones
+ * @shared: shared timers, which others look after
  * @flags: TWHEEL_SETUP_*
  * @unit: bytes of an event, or in count mode of the count
  * @random: state of the random numbers that jitter is made of
@@ -88,6 +89,7 @@ struct user_wheel {
 	u64 notified;
 	bool fixed;
 	u32 limit;
+	u32 shared;
 	u32 flags;
 	u32 unit;
 	u64 random;
@@ -110,7 +112,6 @@ int user_lock(struct user_wheel *uw);
 void user_unlock(struct user_wheel *uw);
 int user_begin(struct user_wheel *uw, s64 *now);
 void user_end(struct user_wheel *uw, s64 now);
-int user_wait(struct user_wheel *uw);
 
 /* ops.c: what a program does to timers */
 s64 user_jitter(struct user_wheel *uw, u64 jitter);

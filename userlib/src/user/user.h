@@ -24,7 +24,10 @@ int user_open(int flags, struct user_wheel **uwp);
 void user_set_outer(struct user_wheel *uw, pthread_mutex_t *outer);
 void user_close(struct user_wheel *uw);
 int user_fd(const struct user_wheel *uw);
-int user_setup(struct user_wheel *uw, const struct twheel_setup *setup);
+int user_setup(struct user_wheel *uw, const struct twheel_setup *setup,
+	       int (*get_shared)(void *arg, const struct twheel_setup *setup, uint64_t tick),
+	       void *arg);
+int user_wait(struct user_wheel *uw);
 int user_info(struct user_wheel *uw, struct twheel_info *info);
 uint64_t user_time(struct user_wheel *uw);
 int user_stats(struct user_wheel *uw, struct twheel_stats *stats);

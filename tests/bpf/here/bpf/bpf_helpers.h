@@ -10,6 +10,7 @@
 
 #define SEC(name)
 #define __ksym
+#define TW_USES(map) ((void)(map))
 #define __noinline __attribute__((__noinline__))
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
