@@ -20,7 +20,8 @@ endif
 .PHONY: help
 help:
 	@echo 'make demo      a server with a million connections, in a virtual machine'
-	@echo '               (BACKEND=user: on this machine itself, without the module)'
+	@echo '               (BACKEND=user: on this machine itself, without the module; BACKEND=bpf:'
+	@echo '               on a stock kernel that is locked down and refuses the module)'
 	@echo '               (WORKLOAD=FILE: another day, see demo/day.workload;'
 	@echo '               MODE=shared: also with shared timers, both side by side)'
 	@echo 'make demo-jobs 10,000 delayed jobs in twheeld, which is killed twice meanwhile'
@@ -182,7 +183,7 @@ build/tests/module/calls/calls: $(wildcard tests/module/calls/calls*.c) $(header
 	tests/harness/compile $@ $(filter %.c,$^) -- $(program) -static -pthread
 
 library := build/userlib/libtwheel.a
-$(library): $(wildcard userlib/*/*.[ch] userlib/*/*/*.[ch] core/*.[ch]) uapi/linux/twheel.h \
+$(library): $(wildcard userlib/*/*.[ch] userlib/*/*/*.[ch] core/*.[ch] bpf/*.[ch]) uapi/linux/twheel.h \
 		userlib/Makefile userlib/libtwheel.map
 	$(MAKE) -s -C userlib ../$@
 
@@ -193,4 +194,4 @@ $(with_library): build/%: %.c $(headers) $(library)
 
 build/demo/demo: $(wildcard demo/*.c) $(wildcard twheeld/base/duration.[ch]) $(headers) $(library)
 	@mkdir -p $(@D)
-	$(program) -Iuserlib/include -Itwheeld -static -Wl,--wrap=ioctl -o $@ $(filter %.c %.a,$^)
+	$(program) -Iuserlib/include -Itwheeld -static -Wl,--wrap=ioctl,--wrap=syscall -o $@ $(filter %.c %.a,$^)

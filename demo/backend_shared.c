@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <twheel.h>
 #include <twheel_shared.h>
 
@@ -32,6 +33,12 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 {
 	calls.doorbells += request == TWHEEL_IOC_DOORBELL;
 	return __real_ioctl(fd, request, arg);
+}
+
+long __wrap_syscall(long nr, long a, long b, long c, long d, long e, long f)
+{
+	calls.doorbells += nr == SYS_bpf;
+	return __real_syscall(nr, a, b, c, d, e, f);
 }
 
 static void do_one(struct twheel_op *op, unsigned int n)
@@ -86,6 +93,15 @@ const struct backend backend_shared = {
 	.name = "shared",
 	.title = "shared timers",
 	.where = TWHEEL_KERNEL,
+	.set_up = set_up,
+	.submit = submit,
+	.take = take,
+};
+
+const struct backend backend_bpf = {
+	.name = "bpf",
+	.title = "shared timers, in a BPF program",
+	.where = TWHEEL_BPF,
 	.set_up = set_up,
 	.submit = submit,
 	.take = take,

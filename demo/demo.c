@@ -222,7 +222,8 @@ static struct twheel *open_new(const struct backend *backend)
 	if (ret)
 		die("can't open %s: %s%s",
 		    backend->where == TWHEEL_KERNEL ? DEVICE : "a wheel", strerror(-ret),
-		    ret == -ENOENT ? "; load the module: modprobe twheel" : "");
+		    ret != -ENOENT ? "" : backend->where == TWHEEL_BPF ?
+		    "; twheel info says why" : "; load the module: modprobe twheel");
 	return wheel;
 }
 
@@ -737,13 +738,14 @@ int main(int argc, char **argv)
 {
 	const char *mode = argc == 3 ? argv[2] : "ioctl";
 	bool compare = !strcmp(mode, "shared");
-	const struct backend *first = strcmp(mode, "user") ? &backend_ioctl : &backend_user;
+	const struct backend *first = !strcmp(mode, "user") ? &backend_user :
+				      !strcmp(mode, "bpf") ? &backend_bpf : &backend_ioctl;
 	struct workload w;
 	struct result *results;
 	unsigned int broken;
 
 	if (argc < 2 || argc > 3 || (!compare && strcmp(mode, first->name)))
-		die("it is run with a workload file: %s FILE [ioctl|shared|user]",
+		die("it is run with a workload file: %s FILE [ioctl|shared|user|bpf]",
 		    argc ? argv[0] : "demo");
 	workload_read(&w, argv[1]);
 	/* Before anything is changed on a machine that has no module. */

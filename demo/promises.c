@@ -32,9 +32,12 @@ static unsigned int count_common(const struct result *r, struct counter *c)
 	const struct twheel_stats *stats = &r->stats;
 	const struct tally *t = &r->tally;
 
+	/* (Who counts what expires in a BPF program is the program that takes it.) */
+	bool all = r->backend->where != TWHEEL_BPF;
+
 	c[0] = (struct counter){
-		"expired", stats->expired, expiries(t) + t->periods +
-		t->withdrawn + t->withdrawn_periods
+		"expired", stats->expired, t->periods + t->withdrawn_periods +
+		(all ? expiries(t) + t->withdrawn : 0)
 	};
 	c[1] = (struct counter){
 		"read", stats->delivered, expiries(t) + t->periods - t->calls.taken
@@ -80,6 +83,8 @@ static unsigned int count(const struct result *r, struct counter *counters)
 {
 	unsigned int nr = count_common(r, counters);
 
+	if (r->backend->where == TWHEEL_BPF)
+		return nr;
 	if (r->backend == &backend_shared)
 		return nr + count_shared(r, counters + nr);
 	return nr + count_ordinary(r, counters + nr);
@@ -131,7 +136,8 @@ void promises_check(const struct result *r, struct promise promises[NR_PROMISES]
 		{ "read twice", t->twice },
 		{ "read after they were cancelled", t->after_cancel },
 		{ "alive, but not found", t->refused },
-		{ in_kernel ? "not charged to the opener's cgroup" :
+		{ r->backend->where == TWHEEL_BPF ? NULL :
+		  in_kernel ? "not charged to the opener's cgroup" :
 			      "not found in the program's memory", not_charged(t) },
 		{ "counted otherwise by the wheel", counted_otherwise(r) },
 	};

@@ -178,8 +178,14 @@ static void show_lateness(const struct tally *t, const struct twheel_stats *stat
 	       CHART_WIDTH, "", duration(t->read.most));
 }
 
-static void show_memory(const struct tally *t, bool in_kernel)
+static void show_memory(const struct tally *t, int where)
 {
+	bool in_kernel = where == TWHEEL_KERNEL;
+
+	if (where == TWHEEL_BPF) {
+		printf("  bytes a timer  not measured: the loader's cgroup has them\n");
+		return;
+	}
 	if (!is_measured(t)) {
 		printf("  bytes a timer  unknown   that takes %s timers at once\n",
 		       number(LEAST_MEASURED));
@@ -209,7 +215,7 @@ static void show_cost(const struct result *r)
 	bool in_kernel = r->backend->where == TWHEEL_KERNEL;
 
 	printf("\nCost\n");
-	show_memory(t, in_kernel);
+	show_memory(t, r->backend->where);
 	if (in_kernel)
 		show_holds(&r->holds);
 	printf("  this machine   %7s   for which a busy loop without any timers stood still:\n",
@@ -231,6 +237,8 @@ unsigned int report_summary(const struct workload *w, const struct result *r)
 	printf("\nPromises\n");
 	promises_check(r, promises);
 	for (i = 0; i < NR_PROMISES; i++) {
+		if (!promises[i].name)
+			continue;
 		printf("  %-34s %10s   %s\n", promises[i].name,
 		       number(promises[i].broken),
 		       promises[i].broken ? "BROKEN" : "kept");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * twheel info: is the module loaded, who may use it, what can it do, and where would a
- * wheel of the library be?
+ * wheel of the library be, and its shared timers?
  */
 #include <errno.h>
 #include <grp.h>
@@ -41,7 +41,7 @@ static const struct argp_option options[] = { OPTION_JSON, {} };
 static const struct argp argp = {
 	options, parse, NULL,
 	"Says whether the module is loaded, who may use it, what it can do, and where a wheel "
-	"of the library would be.\v"
+	"of the library would be, and its shared timers.\v"
 	"Status: 0 if a wheel in the kernel can be had, 3 if the module is not loaded, 4 if "
 	"you may not open the device.",
 	NULL, NULL, NULL
@@ -60,9 +60,53 @@ static const char *backend(struct twheel_info *info, int *error)
 		return NULL;
 	*error = twheel_info(tw, info);
 	if (!*error)
-		name = twheel_backend(tw) == TWHEEL_KERNEL ? "kernel" : "user";
+		name = twheel_backend(tw) == TWHEEL_KERNEL ? "kernel" :
+		       twheel_backend(tw) == TWHEEL_BPF ? "bpf" : "user";
 	twheel_close(tw);
 	return name;
+}
+
+/*
+ * Would a wheel in the program have its shared timers in a BPF program? One is made, and ended.
+ * Returns NULL, or why not.
+ */
+static const char *no_bpf(void)
+{
+	struct twheel_setup setup = {
+		.size = sizeof(setup), .flags = TWHEEL_SETUP_SHARED,
+		.clock = TWHEEL_CLOCK_MONOTONIC, .shared = 1,
+	};
+	struct twheel *tw;
+	int ret = twheel_open(TWHEEL_BPF, &tw);
+
+	if (!ret) {
+		ret = twheel_setup(tw, &setup);
+		twheel_close(tw);
+	}
+	switch (ret) {
+	case 0:
+		return NULL;
+	case -ENOENT:
+	case -ENOTDIR:
+		return "no twheel-loader; install the package twheel-loader, or as root: "
+		       "systemctl enable --now twheel-loader.socket";
+	case -EACCES:
+		return "you may not ask twheel-loader; let a user do it, as root: "
+		       "adduser USER twheel; then the user logs in anew";
+	case -ECONNREFUSED:
+		return "twheel-loader does not run; as root: systemctl restart "
+		       "twheel-loader.socket";
+	case -ENODEV:
+		return "this kernel does not take the BPF program, as those before 6.12 do "
+		       "not, nor those with PREEMPT_RT; journalctl -u twheel-loader says more";
+	case -ENOSPC:
+		return "you, or all users, have as many as twheel-loader gives: its options "
+		       "-w, -m, -W, -M";
+	case -EOPNOTSUPP:
+		return "you are in a time namespace, whose clock they do not have";
+	default:
+		return strerror(-ret);
+	}
 }
 
 static json_t *json_features(__u64 bits)
@@ -88,7 +132,7 @@ static json_t *json_device(const struct module *m)
 }
 
 static int print_as_json(const struct module *m, const char *name,
-			 const struct twheel_info *info)
+			 const struct twheel_info *info, const char *bpf)
 {
 	struct utsname system;
 	json_t *module = json_null();
@@ -102,9 +146,10 @@ static int print_as_json(const struct module *m, const char *name,
 				   "max_user_timers", (json_int_t)m->user_limit,
 				   "max_unprivileged_timers", (json_int_t)m->unprivileged_limit,
 				   "budget", (json_int_t)m->budget, "device", json_device(m));
-	return print_json(json_pack("{s:s, s:s, s:b, s:o, s:{s:s?, s:o, s:I, s:I}}",
+	return print_json(json_pack("{s:s, s:s, s:b, s:o, s:{s:b, s:s?}, s:{s:s?, s:o, s:I, s:I}}",
 				    "command", VERSION, "kernel", system.release,
 				    "loaded", m->loaded, "module", module,
+				    "bpf", "usable", !bpf, "error", bpf,
 				    "library", "backend", name,
 				    "features", json_features(info->features),
 				    "tick_min", (json_int_t)info->tick_min,
@@ -153,7 +198,23 @@ static void print_module(const struct module *m)
 	}
 }
 
-static void print_library(const char *name, const struct twheel_info *info, int error)
+/* Where, and by what, or why there are none */
+static void print_shared(const char *name, const struct twheel_info *info, const char *bpf)
+{
+	if (!strcmp(name, "kernel"))
+		puts(info->features & TWHEEL_FEATURE_SHARED ?
+		     "  shared:   in the kernel, by the module" :
+		     "  shared:   none, as the kernel has no such memory for them");
+	else if (bpf)
+		printf("  shared:   none: %s\n", bpf);
+	else if (info->features & TWHEEL_FEATURE_SHARED)
+		puts("  shared:   in the kernel, by a BPF program of twheel-loader");
+	else
+		puts("  shared:   none, as TWHEEL_BACKEND=user says");
+}
+
+static void print_library(const char *name, const struct twheel_info *info, int error,
+			  const char *bpf)
 {
 	const char *backend = getenv("TWHEEL_BACKEND");
 
@@ -161,7 +222,7 @@ static void print_library(const char *name, const struct twheel_info *info, int 
 		printf("library:    twheel_open() gives: %s\n", strerror(-error));
 		if (backend)
 			printf("            TWHEEL_BACKEND=%s %s\n", backend,
-			       error == -EINVAL ? "has to be kernel or user" :
+			       error == -EINVAL ? "has to be kernel, bpf or user" :
 						  "allows no other wheel");
 		return;
 	}
@@ -171,6 +232,7 @@ static void print_library(const char *name, const struct twheel_info *info, int 
 	printf("%s\n", text_ns(info->tick_max).s);
 	printf("  features:");
 	print_features(info->features);
+	print_shared(name, info, bpf);
 }
 
 int cmd_info(int argc, char **argv)
@@ -178,19 +240,20 @@ int cmd_info(int argc, char **argv)
 	struct twheel_info info;
 	struct utsname system;
 	struct module module;
-	const char *name;
+	const char *name, *bpf;
 	int error;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	module_look(&module);
 	name = backend(&info, &error);
+	bpf = no_bpf();
 	if (as_json) {
-		error = print_as_json(&module, name, &info);
+		error = print_as_json(&module, name, &info, bpf);
 	} else {
 		uname(&system);
 		printf("kernel:     %s\n", system.release);
 		print_module(&module);
-		print_library(name, &info, error);
+		print_library(name, &info, error, bpf);
 		error = finish_output(STATUS_OK);
 	}
 	return error ? error : module_explain(&module);

@@ -195,7 +195,10 @@ here() {
 		'value("twheel_module_loaded") == 0'
 	check "stats: neither PID nor PID:FD" said "neither PID nor PID:FD" 2 "$twheel" stats 12:x
 	check "info: no other wheel, by the environment" explains kernel "allows no other wheel"
-	check "info: no such backend" explains nobody "has to be kernel or user"
+	check "info: why there are no shared timers" said 'shared: *none: no twheel-loader; install' 3 "$twheel" info
+	check "info --json: the same" json_is "$work/info.json" \
+		'.bpf.usable == false and (.bpf.error | startswith("no twheel-loader"))'
+	check "info: no such backend" explains nobody "has to be kernel, bpf or user"
 	check "jobs: too few words" said "too few words: write twheel jobs pause NAME" 2 \
 		"$twheel" jobs pause
 	check "jobs: too many words" said "too many words: write twheel jobs list" 2 \

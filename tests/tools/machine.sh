@@ -69,6 +69,7 @@ screen_is() { # NAME LINES COLUMNS TEXT
 infos() {
 	check "info, as root" was info 0 'you: *may open it'
 	check "info: the wheel is in the kernel" was info 0 'a wheel in the kernel'
+	check "info: shared timers are the module's" was info 0 'shared: *in the kernel, by the module'
 	check "info --json" json info_json '.loaded and .module.device.usable and
 		.library.backend == "kernel" and (.module.features | index("shared") != null) and
 		.module.max_timers == 16777216 and .module.device.mode == "0600" and

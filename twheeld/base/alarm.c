@@ -91,7 +91,7 @@ static void no_timers(int ret)
 	const char *backend = getenv("TWHEEL_BACKEND");
 
 	if (backend && ret == -EINVAL)
-		die("TWHEEL_BACKEND=%s: it has to be kernel or user", backend);
+		die("TWHEEL_BACKEND=%s: it has to be kernel, bpf or user", backend);
 	die("timers can't be had: %s%s", strerror(-ret), backend && !strcmp(backend, "kernel") ?
 	    "; TWHEEL_BACKEND=kernel wants those of /dev/twheel, see twheel info" : "");
 }
