@@ -153,7 +153,7 @@ beside_the_library() {
 			ends 2 make uninstall PREFIX="$place"
 	done
 	check "with the command that helps" \
-		said 'apt-get remove librust-twheel-dev libtwheel-dev libtwheel0 python3-twheel twheel-doc twheel-tools twheeld'
+		said 'apt-get remove librust-twheel-dev libtwheel-dev libtwheel0 python3-twheel twheel-doc twheel-loader twheel-tools twheeld'
 	check "nor can make install write over them" ends 2 make install PREFIX=/usr
 	rm "$root/own"
 	check "each of their files is there" ends 0 dpkg -V libtwheel-dev libtwheel0 twheel-tools
