@@ -55,8 +55,7 @@ PyObject *fail_to_open(int ret)
 {
 	if (ret == -ENOENT || ret == -ENXIO)
 		return raise(error, ret,
-			     "no /dev/twheel, or no twheel-loader: twheel info says more; the "
-			     "backend 'user' needs neither");
+			     "it is not there: see twheel info, or take the backend 'user'");
 	if (ret == -EACCES || ret == -EPERM)
 		return raise(error, ret,
 			     "for members of its group only, of which this user is none: twheel info");

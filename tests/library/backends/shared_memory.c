@@ -52,8 +52,8 @@ static struct memory {
 	__u32 ring[RING];
 	__u64 words[NR];
 	/* Of a BPF program: up to where what is polled was seen, and was written */
-	unsigned long seen __attribute__((aligned(4096)));
-	unsigned long written __attribute__((aligned(4096)));
+	_Alignas(4096) unsigned long seen;
+	_Alignas(4096) unsigned long written;
 } memory;
 
 /* The stand-in: where it has each timer, and where that was last in the ring */
@@ -614,7 +614,7 @@ static void look(__u64 time)
 	store(&memory.head.next_wake, 0);
 }
 
-static void announced(void)
+static void test_announced(void)
 {
 	pthread_t takers[2];
 	__u64 ends = 0, state = seed;
@@ -670,7 +670,7 @@ int main(void)
 	RUN(taken_over, "taken over from a process that died");
 	RUN(beside_model, "random operations beside a model");
 	RUN(other_groups, "groups of 64, 1,024 and 16,384");
-	RUN(announced, "two threads take what a BPF program announces");
+	RUN(test_announced, "two threads take what a BPF program announces");
 	RUN(test_threads, "two threads arm, and three take, or one");
 	twheel_close(tw);
 	return tap_end();
