@@ -378,7 +378,7 @@ static void check_clock(void)
 	}
 }
 
-/* The socket, where there is no systemd to make it. It has its name once it can be connected to. */
+/* The socket, where there is no systemd to make it. It is named once it can be connected to. */
 static int listen_here(void)
 {
 	const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = NEW_SOCKET };
