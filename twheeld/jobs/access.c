@@ -358,6 +358,9 @@ bool access_may_do(const struct token *token, const struct command *cmd, const c
 		return true;
 	if (of == OF_ANY)
 		return token->rights & rights;
+	/* It takes delayed and buried jobs, too, which else is to kick. */
+	if (cmd->kind == CMD_RESERVE_JOB && !(token->rights & RIGHT_OPERATE))
+		return false;
 	/* What is there says what jobs all tubes get. */
 	if (of == OF_USED && !strcmp(used, TABS_TUBE))
 		rights = RIGHT_OPERATE;

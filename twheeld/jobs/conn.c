@@ -251,12 +251,19 @@ void conn_want(struct conn *conn, size_t size)
 	conn->state = WANT_BODY;
 }
 
-/** conn_set_name - what a client is called from now on, in what is kept of its jobs */
+/**
+ * conn_set_name - what a client is called from now on, in what is kept of its jobs
+ *
+ * One that has said a token has that one's name before its own, so that it can't be another one.
+ */
 void conn_set_name(struct conn *conn, const char *name)
 {
+	const char *token = conn->guest ? conn->guest->token->name : "";
+
 	free(conn->name);
 	free(conn->who);
-	conn->name = must(strdup(name));
+	if (asprintf(&conn->name, "%s%s%s", token, *token && *name ? ": " : "", name) < 0)
+		must(NULL);
 	conn->who = NULL;
 }
 
@@ -764,7 +771,7 @@ static void let_in(struct conn *conn, const struct token *token)
 	guest->token = token;
 	DL_APPEND(known, guest);
 	alarm_stop(&conn->timer);
-	conn_set_name(conn, token->name);
+	conn_set_name(conn, "");
 	if (!access_may(token, RIGHT_WORK, conn->use->name))
 		conn_ignore(conn, 0);
 	conn_reply(conn, "AUTHORIZED");

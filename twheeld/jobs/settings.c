@@ -516,11 +516,17 @@ bool settings_learns(const char *name)
 	return false;
 }
 
-/** settings_tube - the settings of a tube: those of the first section that fits its name */
+/**
+ * settings_tube - the settings of a tube: those of the first section that fits its name
+ *
+ * None is for the tabs that were pushed: in units of 1 ms, their delay would end after 50 days.
+ */
 const struct tube_settings *settings_tube(const char *name)
 {
 	static const struct tube_settings plain = { .unit = SECOND };
 
+	if (!strcmp(name, TABS_TUBE))
+		return &plain;
 	for (size_t i = 0; used && i < used->tube_count; i++)
 		if (fnmatch(used->tubes[i].pattern, name, 0) == 0)
 			return &used->tubes[i];
