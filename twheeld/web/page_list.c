@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alarm.h"
+#include "base/tube_name.h"
 #include "base/utf8.h"
 #include "base/util.h"
 #include "jobs/conn.h"
@@ -167,12 +168,15 @@ static bool take_query(struct ask *ask, struct jobs_asked *asked)
 /** page_jobs - the jobs of a tube in one of its states */
 void page_jobs(struct ask *ask)
 {
-	struct list *list = zalloc(sizeof(*list));
+	struct list *list;
 	char *title;
 
-	if (strlen(ask->name) > TUBE_NAME_MAX || !take_query(ask, &list->asked)) {
-		if (strlen(ask->name) > TUBE_NAME_MAX)
-			http_fail(ask, HTTP_NOTFOUND, "there is no such tube");
+	if (!tube_name_ok(ask->name, strlen(ask->name))) {
+		http_fail(ask, HTTP_NOTFOUND, "there is no such tube");
+		return;
+	}
+	list = zalloc(sizeof(*list));
+	if (!take_query(ask, &list->asked)) {
 		free(list);
 		return;
 	}
