@@ -341,7 +341,7 @@ static void turn(int listening)
 		else if (!clients[i].asked && clients[i].until <= now())
 			end(&clients[i]);
 	}
-	/* All that wait, before one is served: else many of one user's would keep others waiting. */
+	/* All that wait, before one is served: else one user's many would keep others waiting. */
 	for (i = 0; fds[0].revents && i < MOST_WAITING && nr_clients < MOST_CLIENTS; i++)
 		if (!begin(listening))
 			break;

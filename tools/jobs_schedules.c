@@ -315,7 +315,7 @@ int jobs_check(const struct jobs *jobs)
 /* Gives false if a line is wrong, which the program has said, or the file can't be read. */
 static bool is_right(const char *path)
 {
-	char *command[] = { "twheeld", "-t", (char *)path, "--times=1", NULL };
+	char *const command[] = { "twheeld", "-t", (char *)path, "--times=1", NULL };
 	int status = 0;
 	pid_t child = fork();
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * threads [THREADS]: each has 1,024 timers, and moves them again and again at random, one in a call:
- * in one wheel for all, in a wheel of its own, and with a timerfd for each. What a move takes of the
- * machine's time, in ns (which are instructions where one takes 1 ns).
+ * threads [THREADS]: each has 1,024 timers, and moves them again and again at random, one in a
+ * call: in one wheel for all, in a wheel of its own, and with a timerfd for each. What a move takes
+ * of the machine's time, in ns (which are instructions where one takes 1 ns).
  */
 #include "bench.h"
 

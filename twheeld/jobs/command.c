@@ -149,8 +149,8 @@ static void do_again(struct op *op)
 /**
  * command_again - do a command once more, when all that is being written has been written
  *
- * Not with a shared store. A job that is written for another client, or so that it may leave memory,
- * is there, but nobody can say yet where.
+ * Not with a shared store. A job that is written for another client, or so that it may leave
+ * memory, is there, but nobody can say yet where.
  */
 void command_again(struct conn *conn, const struct command *cmd)
 {

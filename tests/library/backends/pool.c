@@ -884,7 +884,8 @@ static void test_take(void)
 	EXPECT_EQ(twheel_pool_take(pool, tasks, 1, 5 * MSEC), 0);
 	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= before + 5 * MSEC);
 	EXPECT_EQ(start(fresh(0), 5 * MSEC, 0), 0);
-	EXPECT_TRUE(!readable(twheel_pool_fd(pool), 0) || now(CLOCK_MONOTONIC) >= before + 10 * MSEC);
+	EXPECT_TRUE(!readable(twheel_pool_fd(pool), 0) ||
+		    now(CLOCK_MONOTONIC) >= before + 10 * MSEC);
 	EXPECT_EQ(twheel_pool_take(pool, tasks, 10, -1), 1);
 	EXPECT_TRUE(tasks[0] == &things[0].task && now(CLOCK_MONOTONIC) >= before + 10 * MSEC);
 	EXPECT_EQ(start(&things[0], 0, 0), 0, "in no pool any more");

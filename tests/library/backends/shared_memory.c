@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdalign.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,8 +53,8 @@ static struct memory {
 	__u32 ring[RING];
 	__u64 words[NR];
 	/* Of a BPF program: up to where what is polled was seen, and was written */
-	_Alignas(4096) unsigned long seen;
-	_Alignas(4096) unsigned long written;
+	alignas(4096) unsigned long seen;
+	alignas(4096) unsigned long written;
 } memory;
 
 /* The stand-in: where it has each timer, and where that was last in the ring */
