@@ -32,7 +32,7 @@ static unsigned int count_common(const struct result *r, struct counter *c)
 	const struct twheel_stats *stats = &r->stats;
 	const struct tally *t = &r->tally;
 
-	/* (Who counts what expires in a BPF program is the program that takes it.) */
+	/* (What expires in a BPF program is counted by the program that takes it, or reads it.) */
 	bool all = r->backend->where != TWHEEL_BPF;
 
 	c[0] = (struct counter){
@@ -40,7 +40,7 @@ static unsigned int count_common(const struct result *r, struct counter *c)
 		(all ? expiries(t) + t->withdrawn : 0)
 	};
 	c[1] = (struct counter){
-		"read", stats->delivered, expiries(t) + t->periods - t->calls.taken
+		"read", stats->delivered, t->periods + (all ? expiries(t) - t->calls.taken : 0)
 	};
 	c[2] = (struct counter){ "overruns", stats->overruns, t->overruns };
 	return 3;
