@@ -198,7 +198,7 @@ in_system() {
 	[ ! -e bindings ] || check "Python has the module" ends 0 python3 -c 'import twheel, twheel.asyncio'
 	check "the packages are removed" ends 0 sh -c \
 		'dpkg -r $(dpkg-query -W -f "\${Package} \${Source}\n" | sed -n "s/ twheel$//p; s/^twheel-dkms .*/&/p" | cut -d " " -f 1 | sort -u)'
-	check "and purged" ends 0 dpkg -P twheel-dkms libtwheel0 twheeld
+	check "and purged" ends 0 dpkg -P twheel-dkms libtwheel0 twheel-loader twheeld
 	# (A group stays, as Debian wants it: files may be somebody's.)
 	check "they leave nothing but the group" nothing_left twheel
 }
