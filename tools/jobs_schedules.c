@@ -16,6 +16,10 @@
 #include "ask.h"
 #include "jobs.h"
 
+/* Of a file of tabs */
+#define NAME_MOST 200
+#define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-+;.$_()"
+
 /* A time from the server's answer, by the user's clock, or that of the schedule's zone */
 static struct text when(const struct jobs *jobs, const char *said, const char *zone)
 {
@@ -338,6 +342,16 @@ static int is_tab(const struct dirent *one)
 	return *one->d_name != '.' && length > 4 && !strcmp(one->d_name + length - 4, ".tab");
 }
 
+/* The server takes none of the files, where the name of one is another. */
+static bool has_right_name(const char *path, const char *name)
+{
+	if (strlen(name) <= NAME_MOST && !name[strspn(name, NAME_CHARS)])
+		return true;
+	fail(STATUS_FAILED, "%s: a tab's name has up to %d letters, digits and -+;.$_()", path,
+	     NAME_MOST);
+	return false;
+}
+
 /* The text of a file, as it was when it was right; NULL, having said why */
 static json_t *text_of(const char *path)
 {
@@ -391,7 +405,8 @@ int jobs_push(const struct jobs *jobs)
 	for (int i = 0; i < count; i++) {
 		if (asprintf(&file, "%s/%s", folder, all[i]->d_name) < 0)
 			need(NULL);
-		text = is_right(file) ? text_of(file) : NULL;
+		text = has_right_name(file, all[i]->d_name) && is_right(file) ?
+			text_of(file) : NULL;
 		right = right && text;
 		json_object_set_new(files, all[i]->d_name, text ? text : json_null());
 	}
