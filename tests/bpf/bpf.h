@@ -64,11 +64,12 @@ static inline bool wakes(const struct wheel *wheel, int ms)
 	return poll(&fd, 1, ms) > 0;
 }
 
+/* Where any() goes on. A child that is to do something else than its parent changes it. */
+static __u64 seed;
+
 /* At random; the environment's SEED is where that begins */
 static inline uint64_t any(uint64_t below)
 {
-	static __u64 seed;
-
 	if (!seed)
 		seed = number_of("SEED", 1) * 88172645463325252ULL | 1;
 	return random_next(&seed) % below;

@@ -301,16 +301,6 @@ static void test_silent(void)
 	stop(SIGTERM);
 }
 
-static uint64_t seed;
-
-static uint64_t any(uint64_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
-}
-
 /* A message of any length, with descriptors in it, or a good one that nobody waits for */
 static void say_anything(void)
 {
