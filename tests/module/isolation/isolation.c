@@ -337,7 +337,7 @@ static void batches_deed(void)
 	}
 }
 
-/* Open and close what has something in it. Half of the wheels grow, as theirs are many and far. */
+/* Open and close what has something in it. Half of the wheels grow: their timers are many, and far. */
 static void opens_deed(void)
 {
 	while (!over()) {
