@@ -241,18 +241,20 @@ def shared():
 
 
 OF_SERVERS = "FROM pg_stat_activity WHERE application_name LIKE 'twheeld%'"
-SERVES = "SELECT count(*) FROM (SELECT * " + OF_SERVERS + " ORDER BY backend_start LIMIT 1) AS a" \
-    " WHERE application_name LIKE '%session%' OR query ~ 'LISTEN|pg_notify'"
+HAS_SESSION = 'SELECT count(*) > 0 ' + OF_SERVERS + " AND application_name LIKE '%session%'"
 
 
 def terminate(server, command):
     '''While that runs; gives how many connections were ended'''
     ended, serves = 0, False
     while command.poll() is None:
-        serves = serves or server.ask(SERVES) == '1'
         if serves:
             ended += int(server.ask('SELECT count(pg_terminate_backend(pid)) ' + OF_SERVERS))
-        time.sleep(0.3)
+            time.sleep(0.3)
+        else:
+            # A moment later it has its other connections, too.
+            serves = server.ask(HAS_SESSION) == 't'
+            time.sleep(1 if serves else 0.3)
     return ended
 
 
