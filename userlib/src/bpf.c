@@ -212,13 +212,14 @@ ssize_t bpf_read(struct bpf_wheel *bpf, void *events, size_t bytes, size_t size)
 /* Each call goes on where the one before ended, so that all together go through them once. */
 unsigned int bpf_drain(struct bpf_wheel *bpf, void *ops, unsigned int nr, unsigned int op_size)
 {
-	uint32_t i, n, done = 0;
+	uint32_t all = bpf->area.nr, i, n, done = 0;
 
-	for (i = 0; i < bpf->nr && done < nr; i++) {
+	/* (A power of two: so nothing is left out when the count begins at 0 again.) */
+	for (i = 0; i < all && done < nr; i++) {
 		struct twheel_op op;
 		uint64_t word;
 
-		n = __atomic_fetch_add(&bpf->drained, 1, __ATOMIC_RELAXED) % bpf->nr;
+		n = __atomic_fetch_add(&bpf->drained, 1, __ATOMIC_RELAXED) % all;
 		word = __atomic_load_n(&bpf->area.words[n], __ATOMIC_RELAXED);
 		if (!(word & TWHEEL_WORD_ARMED) ||
 		    !(__atomic_fetch_and(&bpf->area.words[n], ~TWHEEL_WORD_ARMED,

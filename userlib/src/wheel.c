@@ -177,26 +177,43 @@ int twheel_fd(const struct twheel *tw)
 	return tw->fd;
 }
 
+struct got_shared {
+	const struct twheel *tw;
+	struct bpf_wheel *bpf;
+};
+
 /*
  * A wheel in the program is to have shared timers, with that tick. Where nobody said so, and there
  * is no loader for this user, there are none.
  */
-static int get_shared(void *wheel, const struct twheel_setup *setup, uint64_t tick)
+static int get_shared(void *arg, const struct twheel_setup *setup, uint64_t tick)
 {
 	struct epoll_event event = { .events = EPOLLIN };
-	struct twheel *tw = wheel;
+	struct got_shared *got = arg;
+	const struct twheel *tw = got->tw;
 	int ret;
 
 	if (tw->choice == TWHEEL_USER || bpf_may())
 		return -ENODEV;
 	if (setup->clock != TWHEEL_CLOCK_MONOTONIC)
 		return -EOPNOTSUPP;
-	bpf_close(tw->bpf);
-	tw->bpf = NULL;
-	ret = bpf_open(setup->shared, tick, &tw->bpf);
+	ret = bpf_open(setup->shared, tick, &got->bpf);
 	if (ret)
 		return ret;
-	return result(epoll_ctl(tw->fd, EPOLL_CTL_ADD, tw->bpf->fds[TWHEEL_BPF_WAKE], &event));
+	return result(epoll_ctl(tw->fd, EPOLL_CTL_ADD, got->bpf->fds[TWHEEL_BPF_WAKE], &event));
+}
+
+/* A set-up that fails leaves no shared timers. */
+static int set_up_user(struct twheel *tw, const struct twheel_setup *setup)
+{
+	struct got_shared got = { .tw = tw };
+	int ret = user_setup(tw->user, setup, get_shared, &got);
+
+	if (!ret)
+		tw->bpf = got.bpf;
+	else
+		bpf_close(got.bpf);
+	return ret;
 }
 
 int twheel_setup(struct twheel *tw, const struct twheel_setup *setup)
@@ -205,7 +222,7 @@ int twheel_setup(struct twheel *tw, const struct twheel_setup *setup)
 	int ret;
 
 	if (tw->user)
-		ret = user_setup(tw->user, setup, get_shared, tw);
+		ret = set_up_user(tw, setup);
 	else
 		ret = result(ioctl(tw->fd, TWHEEL_IOC_SETUP, setup));
 	if (!ret)

@@ -6,12 +6,15 @@
  */
 
 #include "threads.h"
+#include "choice.h"
 #include "users.h"
 
 #include <dirent.h>
 #include <sched.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include <twheel.h>
 #include <twheel_pool.h>
@@ -24,18 +27,6 @@
 static struct twheel *tw;
 static struct twheel_area area;
 
-static int opened(int flags, const char *environment)
-{
-	int ret;
-
-	setenv("TWHEEL_BACKEND", environment, 1);
-	twheel_close(tw);
-	tw = NULL;
-	ret = twheel_open(flags, &tw);
-	unsetenv("TWHEEL_BACKEND");
-	return ret ?: twheel_backend(tw);
-}
-
 static int set_up_with(struct twheel_setup setup)
 {
 	setup.size = sizeof(setup);
@@ -47,7 +38,7 @@ static int set_up_with(struct twheel_setup setup)
 /* A wheel with shared timers, of short ticks */
 static void fresh_with(int flags, __u32 event_size)
 {
-	EXPECT_EQ(opened(flags | TWHEEL_BPF, ""), TWHEEL_BPF);
+	EXPECT_EQ(given(&tw, flags | TWHEEL_BPF, ""), TWHEEL_BPF);
 	EXPECT_EQ(set_up_with((struct twheel_setup){
 		.shared = NR, .tick = MSEC, .event_size = event_size,
 	}), 0);
@@ -89,29 +80,90 @@ static void test_choice(void)
 {
 	const struct twheel_setup shared = { .shared = 1 };
 
-	EXPECT_EQ(opened(0, "bpf"), TWHEEL_BPF);
+	EXPECT_EQ(given(&tw, 0, "bpf"), TWHEEL_BPF);
 	EXPECT_EQ(set_up_with(shared), 0);
-	EXPECT_EQ(opened(TWHEEL_BPF, "user"), TWHEEL_BPF, "flags come first");
-	EXPECT_EQ(opened(TWHEEL_BPF | TWHEEL_USER, ""), -EINVAL);
-	EXPECT_EQ(opened(TWHEEL_BPF | TWHEEL_KERNEL, ""), -EINVAL);
-	EXPECT_EQ(opened(TWHEEL_KERNEL, ""), -ENOENT);
+	EXPECT_EQ(given(&tw, TWHEEL_BPF, "user"), TWHEEL_BPF, "flags come first");
+	EXPECT_EQ(given(&tw, TWHEEL_BPF | TWHEEL_USER, ""), -EINVAL);
+	EXPECT_EQ(given(&tw, TWHEEL_BPF | TWHEEL_KERNEL, ""), -EINVAL);
+	EXPECT_EQ(given(&tw, TWHEEL_KERNEL, ""), -ENOENT);
 	/* By itself, a wheel is in the program until it has shared timers. */
-	EXPECT_EQ(opened(0, ""), TWHEEL_USER);
+	EXPECT_EQ(given(&tw, 0, ""), TWHEEL_USER);
 	EXPECT_TRUE(info().features & TWHEEL_FEATURE_SHARED);
 	EXPECT_EQ(set_up_with(shared), 0);
 	EXPECT_EQ(twheel_backend(tw), TWHEEL_BPF);
 	EXPECT_EQ(set_up_with(shared), -EBUSY);
-	EXPECT_EQ(opened(0, "user"), TWHEEL_USER);
+	EXPECT_EQ(given(&tw, 0, "user"), TWHEEL_USER);
 	EXPECT_EQ(set_up_with(shared), -ENODEV);
 	EXPECT_EQ(info().features & TWHEEL_FEATURE_SHARED, 0);
 	EXPECT_EQ(set_up_with((struct twheel_setup){ 0 }), 0, "it was refused, and nothing else");
 }
 
+static bool no_timer;
+
+int __wrap_timerfd_create(int clockid, int flags)
+{
+	if (!no_timer)
+		return (int)syscall(SYS_timerfd_create, clockid, flags);
+	errno = ENOMEM;
+	return -1;
+}
+
+static int set_up_within(rlim_t descriptors)
+{
+	struct rlimit before, limit;
+	int ret;
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	limit = (struct rlimit){ descriptors, before.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &limit);
+	ret = set_up_with((struct twheel_setup){ .shared = 1 });
+	setrlimit(RLIMIT_NOFILE, &before);
+	return ret;
+}
+
+/* The descriptor that comes next */
+static int next_descriptor(void)
+{
+	int next = dup(0);
+
+	close(next);
+	return next;
+}
+
+/* Wherever it fails: before the loader is asked, when its answer comes, or when that is here */
+static void test_fails(void)
+{
+	unsigned int more;
+	int next;
+
+	EXPECT_EQ(given(&tw, 0, ""), TWHEEL_USER);
+	next = next_descriptor();
+	for (more = 0; more < 20 && set_up_within(next + more); more++) {
+		EXPECT_EQ(twheel_backend(tw), TWHEEL_USER, "with %u", more);
+		EXPECT_EQ(info().shared, 0);
+		EXPECT_EQ(next_descriptor(), next, "some stay open, with %u", more);
+	}
+	/* For four of the timers, at least */
+	EXPECT_TRUE(more >= 5 && more < 20, "%u", more);
+	EXPECT_EQ(twheel_backend(tw), TWHEEL_BPF);
+	EXPECT_EQ(given(&tw, 0, ""), TWHEEL_USER);
+	no_timer = true;
+	EXPECT_EQ(set_up_with((struct twheel_setup){ .shared = 1 }), -ENOMEM);
+	no_timer = false;
+	EXPECT_EQ(twheel_backend(tw), TWHEEL_USER, "without a clock");
+	EXPECT_EQ(next_descriptor(), next);
+	EXPECT_EQ(set_up_with((struct twheel_setup){ .shared = 1 }), 0);
+	EXPECT_EQ(twheel_shared_map(tw, &area), 0);
+	arm_one(0, 1);
+	EXPECT_TRUE(readable(twheel_fd(tw), PATIENCE_MS));
+	done();
+}
+
 static void not_allowed(void)
 {
 	become(1000);
-	EXPECT_EQ(opened(TWHEEL_BPF, ""), -EACCES);
-	EXPECT_EQ(opened(0, ""), TWHEEL_USER);
+	EXPECT_EQ(given(&tw, TWHEEL_BPF, ""), -EACCES);
+	EXPECT_EQ(given(&tw, 0, ""), TWHEEL_USER);
 	EXPECT_EQ(info().features & TWHEEL_FEATURE_SHARED, 0);
 	EXPECT_EQ(set_up_with((struct twheel_setup){ .shared = 1 }), -ENODEV);
 }
@@ -128,7 +180,7 @@ static void test_refused(void)
 	struct twheel_area none;
 	unsigned int i;
 
-	EXPECT_EQ(opened(TWHEEL_BPF, ""), TWHEEL_BPF);
+	EXPECT_EQ(given(&tw, TWHEEL_BPF, ""), TWHEEL_BPF);
 	for (i = 0; i < ARRAY_SIZE(clocks); i++)
 		EXPECT_EQ(set_up_with((struct twheel_setup){ .shared = 1, .clock = clocks[i] }),
 			  -EOPNOTSUPP);
@@ -326,12 +378,12 @@ static void test_many(void)
 	for (i = 0; i < ARRAY_SIZE(threads); i++)
 		pthread_join(threads[i], NULL);
 	for (i = 0; i < MOST_WHEELS; i++) {
-		EXPECT_EQ(opened(TWHEEL_BPF, ""), TWHEEL_BPF);
+		EXPECT_EQ(given(&tw, TWHEEL_BPF, ""), TWHEEL_BPF);
 		EXPECT_EQ(set_up_with((struct twheel_setup){ .shared = 1 }), 0, "%u", i);
 		many[i] = tw;
 		tw = NULL;
 	}
-	EXPECT_EQ(opened(TWHEEL_BPF, ""), TWHEEL_BPF);
+	EXPECT_EQ(given(&tw, TWHEEL_BPF, ""), TWHEEL_BPF);
 	EXPECT_EQ(set_up_with((struct twheel_setup){ .shared = 1 }), -ENOSPC);
 	for (i = 0; i < MOST_WHEELS; i++)
 		twheel_close(many[i]);
@@ -362,7 +414,7 @@ static void test_fork(void)
 
 static void in_namespace(void)
 {
-	EXPECT_EQ(opened(0, ""), TWHEEL_USER);
+	EXPECT_EQ(given(&tw, 0, ""), TWHEEL_USER);
 	EXPECT_EQ(set_up_with((struct twheel_setup){ .shared = 1 }), -EOPNOTSUPP);
 	EXPECT_EQ(set_up_with((struct twheel_setup){ 0 }), 0);
 }
@@ -451,6 +503,7 @@ int main(void)
 {
 	tap_start(120);
 	RUN(test_choice, "which wheel it is");
+	RUN(test_fails, "a set-up that fails leaves nothing");
 	RUN(test_not_allowed, "who is not in the group");
 	RUN(test_refused, "what can't be is refused");
 	RUN(test_info, "what is said of them");

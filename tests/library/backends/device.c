@@ -9,6 +9,7 @@
  */
 
 #include "threads.h"
+#include "choice.h"
 
 #include <stdint.h>
 #include <sys/timerfd.h>
@@ -370,35 +371,22 @@ static void test_soak(void)
 
 /* From here on: a wheel in the program itself, whether or not there is a device. */
 
-/* What twheel_open() gives with these flags and that environment: a backend or an error */
-static int given(int flags, const char *environment)
-{
-	int ret;
-
-	setenv("TWHEEL_BACKEND", environment, 1);
-	twheel_close(tw);
-	tw = NULL;
-	ret = twheel_open(flags, &tw);
-	unsetenv("TWHEEL_BACKEND");
-	return ret ?: twheel_backend(tw);
-}
-
 static void test_choice(void)
 {
 	int kernel = access(DEVICE, R_OK | W_OK) ? -errno : TWHEEL_KERNEL;
 	int best = kernel < 0 ? TWHEEL_USER : TWHEEL_KERNEL;
 
-	EXPECT_EQ(given(0, ""), best);
-	EXPECT_EQ(given(O_NONBLOCK, ""), best);
-	EXPECT_EQ(given(TWHEEL_USER, ""), TWHEEL_USER);
-	EXPECT_EQ(given(TWHEEL_KERNEL, ""), kernel);
-	EXPECT_EQ(given(0, "user"), TWHEEL_USER);
-	EXPECT_EQ(given(0, "kernel"), kernel);
-	EXPECT_EQ(given(TWHEEL_USER, "kernel"), TWHEEL_USER, "flags come first");
-	EXPECT_EQ(given(TWHEEL_KERNEL, "user"), kernel, "flags come first");
-	EXPECT_EQ(given(0, "User"), -EINVAL);
-	EXPECT_EQ(given(TWHEEL_KERNEL | TWHEEL_USER, ""), -EINVAL);
-	EXPECT_EQ(given(TWHEEL_USER | O_APPEND, ""), -EINVAL);
+	EXPECT_EQ(given(&tw, 0, ""), best);
+	EXPECT_EQ(given(&tw, O_NONBLOCK, ""), best);
+	EXPECT_EQ(given(&tw, TWHEEL_USER, ""), TWHEEL_USER);
+	EXPECT_EQ(given(&tw, TWHEEL_KERNEL, ""), kernel);
+	EXPECT_EQ(given(&tw, 0, "user"), TWHEEL_USER);
+	EXPECT_EQ(given(&tw, 0, "kernel"), kernel);
+	EXPECT_EQ(given(&tw, TWHEEL_USER, "kernel"), TWHEEL_USER, "flags come first");
+	EXPECT_EQ(given(&tw, TWHEEL_KERNEL, "user"), kernel, "flags come first");
+	EXPECT_EQ(given(&tw, 0, "User"), -EINVAL);
+	EXPECT_EQ(given(&tw, TWHEEL_KERNEL | TWHEEL_USER, ""), -EINVAL);
+	EXPECT_EQ(given(&tw, TWHEEL_USER | O_APPEND, ""), -EINVAL);
 }
 
 static void test_descriptor(void)
