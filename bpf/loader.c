@@ -117,9 +117,13 @@ static uint64_t now(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-/* It fits into the socket's buffer; who is not there any more gets nothing. */
+/*
+ * It fits into the socket's buffer; who is not there any more gets nothing. The kernel has a bound
+ * for descriptors that are under way, which one line tells of.
+ */
 static void answer(int fd, int error, const int *fds)
 {
+	static bool full;
 	struct tw_loader_answer what = { .error = error, .time = now() };
 	union {
 		struct cmsghdr head;
@@ -136,7 +140,12 @@ static void answer(int fd, int error, const int *fds)
 		control.head.cmsg_len = CMSG_LEN(TWHEEL_BPF_FDS * sizeof(int));
 		memcpy(CMSG_DATA(&control.head), fds, TWHEEL_BPF_FDS * sizeof(int));
 	}
-	sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == ETOOMANYREFS &&
+	    !full) {
+		full = true;
+		say("users don't take the descriptors that they asked for, and others get none "
+		    "meanwhile: raise LimitNOFILE, see twheel-loader(8)");
+	}
 }
 
 static bool has_wheels(uid_t uid)
@@ -360,6 +369,11 @@ static void try_to_load(void)
 		close(fds[i]);
 	if (!refused)
 		refused = twheel_bpf_held(0, &of_user, &of_all);
+	/* That may pass: systemd starts it again. */
+	if (refused == -ENOMEM) {
+		say("there is no memory to find out whether this kernel takes the BPF program");
+		exit(EXIT_FAILURE);
+	}
 	if (refused)
 		say("this kernel does not take the BPF program, and all are refused: %s; it takes "
 		    "6.12 or later without PREEMPT_RT, CAP_BPF and CAP_PERFMON",
