@@ -36,7 +36,7 @@ help:
 	@echo 'make torture   the long tests: sanitizers, fault injection, fuzzing, faults of the machine'
 	@echo 'make coverage  which lines of the module all tests together reach'
 	@echo 'make lib       libtwheel'
-	@echo 'make tools     the command twheel: list, top, stats, watch, timeout ...'
+	@echo 'make tools     the command twheel: list, top, stats, watch, jobs ...'
 	@echo 'make twheeld   the server of delayed jobs'
 	@echo 'make install   module, library, command, twheeld, man pages, udev rule (PREFIX, DESTDIR)'
 	@echo '               (make uninstall, with the same PREFIX and DESTDIR, removes them)'

@@ -122,8 +122,19 @@ static const char *take_line(char *line, size_t number, struct token *all, size_
 	return take_tubes(rest, token);
 }
 
-/* Whoever may read the file may log in, and whoever may write it may let others in. */
-static const char *refuse_mode(int fd)
+/**
+ * access_refuse_mode - may others read or write a file with tokens, or a key?
+ *
+ * Whoever may read it may log in, and whoever may write it may let others in.
+ *
+ * Return: what is wrong, or NULL.
+ */
+const char *access_refuse_mode(const struct stat *st)
+{
+	return st->st_mode & 0027 ? "others may read or write it: chmod 640" : NULL;
+}
+
+static const char *refuse_file(int fd)
 {
 	struct stat st;
 
@@ -131,9 +142,7 @@ static const char *refuse_mode(int fd)
 		return strerror(errno);
 	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MOST)
 		return "this is no file of 64 KiB at most";
-	if (st.st_mode & 0027)
-		return "others may read or write it: chmod 640";
-	return NULL;
+	return access_refuse_mode(&st);
 }
 
 static void forget(struct token *all, size_t count)
@@ -154,7 +163,7 @@ bool access_read(const char *path, void (*changed)(void))
 {
 	static struct token read[TOKENS_MOST];
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-	const char *why = path && fd < 0 ? strerror(errno) : path ? refuse_mode(fd) : NULL;
+	const char *why = path && fd < 0 ? strerror(errno) : path ? refuse_file(fd) : NULL;
 	FILE *file = fd >= 0 ? must(fdopen(fd, "r")) : NULL;
 	size_t count = 0, number = 0, count_before = token_count;
 	char line[LINE_MOST];

@@ -9,6 +9,7 @@
 #include <nettle/sha2.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "jobs/protocol.h"
 
@@ -31,6 +32,7 @@ struct peer {
 	uint8_t address[8];
 };
 
+const char *access_refuse_mode(const struct stat *st);
 bool access_read(const char *path, void (*changed)(void));
 bool access_wanted(void);
 const struct token *access_each(size_t at);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/util.h"
+#include "jobs/access.h"
 #include "jobs/tls.h"
 
 /* Bytes of a message of a handshake; without client's certificates, they are short. */
@@ -46,9 +47,7 @@ static const char *refuse_key(const char *key)
 {
 	struct stat st;
 
-	if (stat(key, &st) < 0)
-		return strerror(errno);
-	return st.st_mode & 0027 ? "others may read or write it: chmod 640" : NULL;
+	return stat(key, &st) < 0 ? strerror(errno) : access_refuse_mode(&st);
 }
 
 /**
