@@ -12,6 +12,7 @@
 
 #include "bpf.h"
 #include "loader.h"
+#include "user/user.h"
 
 /* How long the loader may take, in seconds, with others that it serves before */
 #define PATIENCE 20
@@ -143,6 +144,7 @@ int bpf_open(uint32_t nr, uint64_t tick, struct bpf_wheel **bpfp)
 	if (!bpf)
 		return -ENOMEM;
 	memset(bpf->fds, -1, sizeof(bpf->fds));
+	bpf->forks = user_forks;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	ret = open_all(bpf, nr, tick);
 	if (ret)
@@ -200,6 +202,8 @@ ssize_t bpf_read(struct bpf_wheel *bpf, void *events, size_t bytes, size_t size)
 	unsigned int timers[TAKEN], nr, i;
 	size_t total = 0, room;
 
+	if (bpf->forks != user_forks)
+		return -EBADF;
 	do {
 		room = bytes / size - total;
 		nr = twheel_shared_take(&bpf->area, timers, room < TAKEN ? room : TAKEN);

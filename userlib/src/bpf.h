@@ -18,12 +18,14 @@
  * @area: the library's own mapping
  * @nr: how many were asked for
  * @drained: where the next drain goes on
+ * @forks: user_forks of the process that reads
  */
 struct bpf_wheel {
 	int fds[TWHEEL_BPF_FDS];
 	struct twheel_area area;
 	uint32_t nr;
 	uint32_t drained;
+	unsigned int forks;
 };
 
 /* May this program ask the loader? 0 or a negative error */
@@ -33,7 +35,7 @@ int bpf_open(uint32_t nr, uint64_t tick, struct bpf_wheel **bpfp);
 void bpf_close(struct bpf_wheel *bpf);
 int bpf_map(const struct bpf_wheel *bpf, struct twheel_area *area);
 void bpf_info(const struct bpf_wheel *bpf, struct twheel_info *info);
-/* Bytes of events of that size, or -EAGAIN */
+/* Bytes of events of that size, -EAGAIN, or -EBADF in a child after fork(2) */
 ssize_t bpf_read(struct bpf_wheel *bpf, void *events, size_t bytes, size_t size);
 unsigned int bpf_drain(struct bpf_wheel *bpf, void *ops, unsigned int nr, unsigned int op_size);
 

@@ -27,6 +27,8 @@ struct twheel {
 	struct user_wheel *user;
 	/* Its shared timers, if it has any: the kernel has these then */
 	struct bpf_wheel *bpf;
+	/* Which of both kinds is read first: odd, the shared ones */
+	unsigned int turn;
 	/* TWHEEL_USER or TWHEEL_BPF, if that was said to be, of a wheel in the program */
 	int choice;
 

@@ -209,10 +209,13 @@ static int set_up_user(struct twheel *tw, const struct twheel_setup *setup)
 	struct got_shared got = { .tw = tw };
 	int ret = user_setup(tw->user, setup, get_shared, &got);
 
-	if (!ret)
+	if (!ret) {
 		tw->bpf = got.bpf;
-	else
+	} else if (got.bpf) {
+		/* Where a child has it, too, to close it doesn't take it out. */
+		epoll_ctl(tw->fd, EPOLL_CTL_DEL, got.bpf->fds[TWHEEL_BPF_WAKE], NULL);
 		bpf_close(got.bpf);
+	}
 	return ret;
 }
 
@@ -330,15 +333,27 @@ int twheel_set_eventfd(struct twheel *tw, int fd)
 	return result(ioctl(tw->fd, TWHEEL_IOC_EVENTFD, &eventfd));
 }
 
-/* From the wheel in the program, and then of its shared timers */
+/* Each kind comes first in turn: a program that never has all of one reads the other, too. */
+static ssize_t read_ready(struct twheel *tw, void *to, size_t bytes)
+{
+	bool shared_first = __atomic_fetch_xor(&tw->turn, 1, __ATOMIC_RELAXED);
+	ssize_t ret = -EAGAIN;
+
+	if (shared_first)
+		ret = bpf_read(tw->bpf, to, bytes, tw->event_size);
+	if (ret == -EAGAIN)
+		ret = user_read(tw->user, to, bytes, true);
+	if (ret == -EAGAIN && !shared_first)
+		ret = bpf_read(tw->bpf, to, bytes, tw->event_size);
+	return ret;
+}
+
 static ssize_t read_both(struct twheel *tw, void *to, size_t bytes, bool nowait)
 {
 	ssize_t ret;
 
 	do {
-		ret = user_read(tw->user, to, bytes, true);
-		if (ret == -EAGAIN)
-			ret = bpf_read(tw->bpf, to, bytes, tw->event_size);
+		ret = read_ready(tw, to, bytes);
 		if (ret != -EAGAIN || nowait || fcntl(tw->fd, F_GETFL) & O_NONBLOCK)
 			return ret;
 		ret = user_wait(tw->user);

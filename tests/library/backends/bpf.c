@@ -260,15 +260,6 @@ static void test_read(void)
 	EXPECT_EQ(events[0].id, 0);
 	EXPECT_EQ(events[0].flags, TWHEEL_EVENT_SHARED);
 	EXPECT_EQ(events[0].deadline, deadline & ~1ULL);
-	/* Both kinds */
-	arm_one(6, 1);
-	EXPECT_TRUE(WAIT_FOR(area.shared->tail - area.shared->head == 1));
-	EXPECT_EQ(twheel_arm(tw, &op), 0);
-	EXPECT_EQ(twheel_read(tw, events, 1), 1);
-	EXPECT_EQ(events[0].user_data, 77);
-	EXPECT_TRUE(readable(twheel_fd(tw), 0));
-	EXPECT_EQ(twheel_read(tw, events, 1), 1);
-	EXPECT_EQ(events[0].user_data, 6);
 	/* An ordinary one ends a wait, too. */
 	op = twheel_op_arm(0, 20 * MSEC, 0, 78);
 	EXPECT_EQ(twheel_arm(tw, &op), 0);
@@ -285,6 +276,38 @@ static void test_read(void)
 	EXPECT_EQ(twheel_read(tw, events, 4), -EAGAIN);
 	EXPECT_TRUE(!readable(twheel_fd(tw), 0));
 	done();
+}
+
+/* While there are always some of both, whoever reads gets both, an event at a time, too. */
+static void test_both(void)
+{
+	unsigned int room, round, ordinary, shared, i;
+	struct twheel_op op = twheel_op_arm(TWHEEL_ABS, 1, 0, NR);
+	struct twheel_event events[4];
+	int n;
+
+	for (room = 1; room <= 4; room++) {
+		fresh(O_NONBLOCK);
+		for (ordinary = shared = round = 0; round < 20; round++) {
+			for (i = 0; i < 2 * room; i++)
+				EXPECT_EQ(twheel_arm(tw, &op), 0);
+			for (i = 0; i < 2 * room; i++)
+				arm_one(round * 2 * room + i, 1);
+			EXPECT_TRUE(WAIT_FOR(area.shared->tail - area.shared->head >= room));
+			n = twheel_read(tw, events, room);
+			EXPECT_EQ(n, room);
+			for (i = 0; i < room; i++)
+				*(events[i].flags & TWHEEL_EVENT_SHARED ? &shared : &ordinary) += 1;
+		}
+		EXPECT_TRUE(ordinary >= 5 * room, "%u of ordinary ones, %u each", ordinary, room);
+		EXPECT_TRUE(shared >= 5 * room, "%u of shared ones, %u each", shared, room);
+		while (readable(twheel_fd(tw), ordinary + shared < 80 * room ? PATIENCE_MS : 0)) {
+			n = twheel_read(tw, events, 4);
+			shared += n > 0 ? n : 0;
+		}
+		EXPECT_EQ(ordinary + shared, 80 * room);
+		done();
+	}
 }
 
 static void test_drain(void)
@@ -394,8 +417,12 @@ static void test_many(void)
 static void in_child(void)
 {
 	struct twheel_op op = twheel_op_arm(0, HOUR, 0, 0);
+	struct twheel_event event;
 	struct twheel_area again;
+	unsigned int i;
 
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(twheel_read(tw, &event, 1), -EBADF);
 	EXPECT_EQ(twheel_arm(tw, &op), -EBADF);
 	arm_one(8, 1);
 	EXPECT_EQ(twheel_shared_map(tw, &again), 0);
@@ -407,8 +434,10 @@ static void test_fork(void)
 	unsigned int timers[4], n = 0;
 
 	fresh(0);
+	arm_one(7, 1);
+	EXPECT_TRUE(readable(twheel_fd(tw), PATIENCE_MS));
 	tap_join(tap_fork(in_child));
-	EXPECT_TRUE(WAIT_FOR((n += twheel_shared_take(&area, timers, 4)) == 2), "%u", n);
+	EXPECT_TRUE(WAIT_FOR((n += twheel_shared_take(&area, timers, 4)) == 3), "%u", n);
 	done();
 }
 
@@ -508,7 +537,8 @@ int main(void)
 	RUN(test_refused, "what can't be is refused");
 	RUN(test_info, "what is said of them");
 	RUN(test_taken, "taken from memory, when the descriptor is readable");
-	RUN(test_read, "read, beside ordinary timers");
+	RUN(test_read, "read, or waited for");
+	RUN(test_both, "read in turn with ordinary timers");
 	RUN(test_drain, "drained");
 	RUN(test_threads, "three threads that take");
 	RUN(test_many, "many wheels, at a time and in turn");
