@@ -185,12 +185,18 @@ void bpf_info(const struct bpf_wheel *bpf, struct twheel_info *info)
 		info->next_expiry = next;
 }
 
+/* As the module says it: not earlier than what the timer was armed for */
+static uint64_t deadline_of(uint64_t word)
+{
+	return (word & TWHEEL_WORD_NEVER) | TWHEEL_WORD_ARMED;
+}
+
 static void fill_event(const struct bpf_wheel *bpf, unsigned int nr, void *to, size_t size)
 {
 	uint64_t word = __atomic_load_n(&bpf->area.words[nr], __ATOMIC_RELAXED);
 	struct twheel_event event = {
 		.user_data = nr,
-		.deadline = word & TWHEEL_WORD_NEVER & ~TWHEEL_WORD_ARMED,
+		.deadline = deadline_of(word),
 		.flags = TWHEEL_EVENT_SHARED,
 	};
 
@@ -229,7 +235,7 @@ unsigned int bpf_drain(struct bpf_wheel *bpf, void *ops, unsigned int nr, unsign
 		    !(__atomic_fetch_and(&bpf->area.words[n], ~TWHEEL_WORD_ARMED,
 					 __ATOMIC_SEQ_CST) & TWHEEL_WORD_ARMED))
 			continue;
-		op = twheel_op_arm(TWHEEL_ABS, word & TWHEEL_WORD_NEVER & ~TWHEEL_WORD_ARMED, 0, n);
+		op = twheel_op_arm(TWHEEL_ABS, deadline_of(word), 0, n);
 		memcpy((char *)ops + (size_t)done++ * op_size, &op, op_size);
 	}
 	return done;
