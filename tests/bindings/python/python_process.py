@@ -287,6 +287,7 @@ with open("/proc/self/maps") as maps:
 
     def test_subinterpreter(self):
         """Processes: another interpreter of the process is refused"""
+        # By the module, or from Python 3.13 on by Python itself
         self.end(f"""
 import {interpreters.__name__} as interpreters
 pool = twheel.Pool()
@@ -295,10 +296,11 @@ interpreters.run_string(other, '''
 try:
     import twheel
 except ImportError as error:
-    print(error, flush=True)
+    print(str(error) in ("twheel works in the main interpreter only", "module twheel._twheel "
+                         "does not support loading in subinterpreters"), flush=True)
 ''')
 interpreters.destroy(other)
 ran = threading.Event()
 pool.start(ran.set, 0)
 ran.wait()
-""", "twheel works in the main interpreter only\n")
+""", "True\n")
