@@ -35,7 +35,9 @@ static const char *const other_words[][2] = {
 	{ "status", "show" }, { "validate", "check" },
 };
 
-enum { KEY_USER = 256, KEY_SYSTEM, KEY_SECONDS, KEY_DEBIAN, KEY_CRONIE, KEY_UTC };
+enum { KEY_USER = 256, KEY_SYSTEM, KEY_SECONDS, KEY_DEBIAN, KEY_CRONIE, KEY_UTC, KEY_HOW };
+
+static const char *const hows[] = { "failed", "missed", "late", "paused", "fine" };
 
 static struct jobs jobs;
 static char **words;
@@ -64,6 +66,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'o':
 		jobs.output = true;
 		return 0;
+	case KEY_HOW:
+		for (size_t i = 0; i < ARRAY_SIZE(hows); i++)
+			if (!strcmp(arg, hows[i]))
+				jobs.how = hows[i];
+		if (!jobs.how)
+			argp_error(state, "a schedule is failed, missed, late, paused or fine, not "
+				   "'%s'", arg);
+		return 0;
 	case KEY_SECONDS:
 		jobs.seconds = "--seconds";
 		return 0;
@@ -85,6 +95,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_option options[] = {
 	OPTION_JSON,
 	OPTION_SOCKET,
+	{ "how", KEY_HOW, "HOW", 0, "list: only those that are failed, missed, late, paused or "
+	  "fine", 0 },
 	{ "utc", KEY_UTC, NULL, 0, "list, show, history, tries: times are of UTC, not of your "
 	  "zone", 0 },
 	{ "zone", 'z', NULL, 0, "... but of the zone of each schedule", 0 },

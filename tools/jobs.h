@@ -17,6 +17,7 @@ struct jobs {
 	/* import, as said, or NULL: have lines users, which cron's are they, how many fields? */
 	char *users, *cron, *seconds;
 	enum clock clock;
+	const char *how;	/* list: only such schedules; NULL: all */
 	const char *count;	/* of a history, or of times of a check; NULL: not said */
 	char **words;
 	int nr_words;

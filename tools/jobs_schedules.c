@@ -54,7 +54,7 @@ static int width(const struct jobs *jobs)
 
 int jobs_list(const struct jobs *jobs)
 {
-	json_t *answer, *one;
+	json_t *answer, *schedules, *one;
 	size_t i;
 	int status = ask_json("GET", "schedules", NULL, &answer), wide = width(jobs);
 
@@ -66,18 +66,23 @@ int jobs_list(const struct jobs *jobs)
 	if (json_string_length(json_object_get(answer, "differ")))
 		say("these servers have other tabs than the one that was asked: %s. Have the same "
 		    "files on all", member(answer, "differ"));
+	schedules = json_object_get(answer, "schedules");
+	for (i = jobs->how ? json_array_size(schedules) : 0; i--; )
+		if (strcmp(member(json_array_get(schedules, i), "how"), jobs->how))
+			json_array_remove(schedules, i);
 	if (jobs->json)
-		return print_json(json_object_get(answer, "schedules"));
-	printf("%-32s %-*s %-*s %-8s %s\n", "NAME", wide, "NEXT", wide, "LAST", "RESULT", "WHEN");
-	json_array_foreach(json_object_get(answer, "schedules"), i, one) {
+		return print_json(schedules);
+	printf("%-32s %-*s %-*s %-8s %-8s %s\n", "NAME", wide, "NEXT", wide, "LAST", "RESULT", "HOW",
+	       "WHEN");
+	json_array_foreach(schedules, i, one) {
 		const json_t *run = json_object_get(one, "last");
 		const char *zone = member(one, "zone");
 
-		printf("%-32s %-*s %-*s %-8s %s\n", member(one, "name"), wide,
+		printf("%-32s %-*s %-*s %-8s %-8s %s\n", member(one, "name"), wide,
 		       json_is_true(json_object_get(one, "paused")) ? "paused" :
 		       when(jobs, member(one, "next"), zone).s, wide,
 		       when(jobs, member(run, "time"), zone).s, member(run, "result"),
-		       member(one, "when"));
+		       member(one, "how"), member(one, "when"));
 	}
 	return finish_output(STATUS_OK);
 }

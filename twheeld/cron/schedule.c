@@ -247,7 +247,8 @@ static struct notice_schedule notice_of(const struct schedule *schedule)
 	};
 }
 
-static struct schedule *schedule_find_id(int64_t id)
+/** schedule_find_id - the schedule that has that number in the store, or NULL */
+struct schedule *schedule_find_id(int64_t id)
 {
 	struct schedule *schedule;
 

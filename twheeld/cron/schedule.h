@@ -72,6 +72,7 @@ const char *schedule_differs(void);
 struct schedule_counts schedule_count(void);
 void schedule_tick(void);
 struct schedule *schedule_find(const char *name);
+struct schedule *schedule_find_id(int64_t id);
 struct schedule *schedule_first(void);
 struct schedule *schedule_hold(struct schedule *schedule);
 void schedule_release(struct schedule *schedule);

@@ -242,6 +242,9 @@ static void check_store(const char *store)
 
 static void complete(struct settings *settings, bool check)
 {
+	if (line.store && settings->store && strcmp(line.store, settings->store) && !check)
+		inform("the jobs are in %s, as the command line says, and not where the "
+		       "configuration has its store", line.store);
 	if (line.store)
 		settings->store = line.store;
 	if (line.user)

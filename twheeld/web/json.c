@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "base/util.h"
+#include "web/how.h"
 #include "web/json.h"
 
 /** json_of_text - a text. Bytes that are no UTF-8 are left out, as JSON can't have them. */
@@ -103,18 +104,25 @@ json_t *json_of_tube(const char *name, const int64_t *count, int64_t puts, int64
 /**
  * json_of_schedule - a schedule in short
  * @schedule: one that a tab has
- * @last: its last run, which is taken
+ *
+ * Nothing is said of its runs until how_take() knows them.
  */
-json_t *json_of_schedule(const struct schedule *schedule, json_t *last)
+json_t *json_of_schedule(const struct schedule *schedule)
 {
 	const struct definition *definition = schedule->definition;
+	const struct run_row *last = &schedule->last;
+	json_t *json;
 
-	return json_pack("{s:o, s:o, s:o, s:s, s:b, s:o, s:o}",
+	json = json_pack("{s:o, s:o, s:o, s:s, s:b, s:o}",
 			 "name", json_of_text(schedule->name),
 			 "when", json_of_text(definition->when),
 			 "zone", json_of_text(definition->zone),
 			 "tube", definition->tube, "paused", schedule_is_paused(schedule),
 			 "next", schedule_is_paused(schedule) ? json_null() :
-			 json_of_time(schedule_due(schedule)),
-			 "last", last);
+			 json_of_time(schedule_due(schedule)));
+	if (!last->schedule)
+		return json;
+	json_object_set_new(must(json), "last", last->time ? json_of_run(last) : json_null());
+	json_object_set_new(json, "how", json_string(how_words[how_is(schedule, alarm_wall())]));
+	return json;
 }

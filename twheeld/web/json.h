@@ -20,6 +20,6 @@ json_t *json_of_run(const struct run_row *run);
 void json_add(struct evbuffer *out, json_t *json, const char *before);
 json_t *json_of_tube(const char *name, const int64_t *count, int64_t puts, int64_t deletes,
 		     unsigned int waiting, bool paused);
-json_t *json_of_schedule(const struct schedule *schedule, json_t *last);
+json_t *json_of_schedule(const struct schedule *schedule);
 
 #endif

@@ -15,6 +15,7 @@
 #include "cron/schedule.h"
 #include "cron/tabs_reader.h"
 #include "jobs/settings.h"
+#include "web/how.h"
 #include "web/html.h"
 #include "web/json.h"
 #include "web/page.h"
@@ -27,15 +28,6 @@
 #define ROWS 50
 #define PAGES_MOST 200
 #define NEEDS_MOST 30
-/* A run that is open for longer than this, and than its TTR, is late. So is a time that is over. */
-#define OPEN_LATE (300 * SECOND)
-#define DUE_LATE (60 * SECOND)
-
-/* How a schedule is, from bad to good */
-enum how { FAILED, MISSED, LATE, PAUSED, FINE, HOWS };
-
-static const char *const how_words[HOWS] = { "failed", "missed", "late", "paused", "fine" };
-
 enum order { BY_NAME, BY_NEXT, BY_LAST, BY_RESULT, ORDERS };
 
 static const char *const order_words[ORDERS] = { "name", "next", "last", "result" };
@@ -68,40 +60,6 @@ void page_start(struct event_base *base)
 
 /* Schedules */
 
-static int64_t next_of(const struct schedule *schedule)
-{
-	return schedule_is_paused(schedule) || schedule->time == CALENDAR_NEVER ? INT64_MAX :
-		schedule_due(schedule);
-}
-
-static bool is_open(const struct run_row *run)
-{
-	return run->time && run->result == RUN_OPEN;
-}
-
-static bool is_late(const struct schedule *schedule, int64_t now)
-{
-	int64_t most = schedule->definition->ttr * SECOND;
-	int64_t next = next_of(schedule);
-
-	if (next != INT64_MAX && now - next > DUE_LATE)
-		return true;
-	return is_open(&schedule->last) &&
-		now - schedule->last.created > (most > OPEN_LATE ? most : OPEN_LATE);
-}
-
-static enum how how_is(const struct schedule *schedule, int64_t now)
-{
-	if (schedule->ended_time &&
-	    (schedule->ended == RUN_FAILED || schedule->ended == RUN_BURIED))
-		return FAILED;
-	if (schedule->ended_time && schedule->ended == RUN_MISSED)
-		return MISSED;
-	if (is_late(schedule, now))
-		return LATE;
-	return schedule_is_paused(schedule) ? PAUSED : FINE;
-}
-
 static int compare_numbers(int64_t a, int64_t b)
 {
 	return (a > b) - (a < b);
@@ -116,7 +74,7 @@ static int compare(const struct schedule *a, const struct schedule *b, enum orde
 	if (!a->definition || !b->definition)
 		return !a->definition - !b->definition;
 	if (order == BY_NEXT)
-		by = compare_numbers(next_of(a), next_of(b));
+		by = compare_numbers(how_next(a), how_next(b));
 	else if (order == BY_LAST)
 		by = compare_numbers(b->last.time, a->last.time);
 	else if (order == BY_RESULT)
@@ -200,7 +158,7 @@ static void look_at(struct view *view, struct schedule *schedule)
 	enum how how = how_is(schedule, view->now);
 
 	view->count[how]++;
-	if (how != FINE)
+	if (how != HOW_FINE)
 		pick(&view->needs, schedule);
 	if (!fits(view, schedule, how))
 		return;
@@ -240,9 +198,10 @@ static void add_result(struct evbuffer *out, const struct schedule *schedule, in
 	enum how how = how_is(schedule, now);
 	const char *word = last->time ? json_of_result(last) : last->schedule ? "none yet" : "";
 
-	html_add(out, "<td data-of=\"Result\"%r>%s%r</td>", how < PAUSED ? " class=\"wrong\"" : "",
-		 word, how == LATE ? ", late" : how < LATE && is_open(last) ?
-		 how == FAILED ? ", before it failed" : ", before it missed" : "");
+	html_add(out, "<td data-of=\"Result\"%r>%s%r</td>",
+		 how < HOW_PAUSED ? " class=\"wrong\"" : "", word,
+		 how == HOW_LATE ? ", late" : how > HOW_LATE || !how_is_open(last) ? "" :
+		 how == HOW_FAILED ? ", before it failed" : ", before it missed");
 }
 
 static void add_schedule(struct evbuffer *out, const struct schedule *schedule, int64_t now)
@@ -255,7 +214,7 @@ static void add_schedule(struct evbuffer *out, const struct schedule *schedule, 
 	if (schedule_is_paused(schedule))
 		html_add(out, "<td data-of=\"Next\">paused</td>");
 	else
-		add_time(out, "Next", next_of(schedule), schedule, now);
+		add_time(out, "Next", how_next(schedule), schedule, now);
 	if (schedule->last.time)
 		add_time(out, "Last", schedule->last.time, schedule, now);
 	else
@@ -274,16 +233,17 @@ static void add_need(struct evbuffer *out, const struct schedule *schedule, int6
 	enum how how = how_is(schedule, now);
 
 	add_name(out, schedule);
-	html_add(out, "<td data-of=\"How\" class=\"%r\">%s</td>", how < PAUSED ? "wrong" : "",
-		 how == FAILED && schedule->ended == RUN_BURIED ? "failed: its job is buried" :
-		 how == FAILED ? "failed" : how == MISSED ? "missed: no job was made" :
-		 how == PAUSED && schedule->definition->paused ? "paused by its line" :
-		 how == PAUSED ? "paused" : is_open(last) ? "open for long" : "not made in time");
-	if (how == PAUSED)
+	html_add(out, "<td data-of=\"How\" class=\"%r\">%s</td>", how < HOW_PAUSED ? "wrong" : "",
+		 how == HOW_FAILED && schedule->ended == RUN_BURIED ? "failed: its job is buried" :
+		 how == HOW_FAILED ? "failed" : how == HOW_MISSED ? "missed: no job was made" :
+		 how == HOW_PAUSED && schedule->definition->paused ? "paused by its line" :
+		 how == HOW_PAUSED ? "paused" :
+		 how_is_open(last) ? "open for long" : "not made in time");
+	if (how == HOW_PAUSED)
 		html_add(out, "<td data-of=\"Time\"></td>");
 	else
-		add_time(out, "Time", how < LATE ? schedule->ended_time :
-			 is_open(last) ? last->time : next_of(schedule), schedule, now);
+		add_time(out, "Time", how < HOW_LATE ? schedule->ended_time :
+			 how_is_open(last) ? last->time : how_next(schedule), schedule, now);
 	html_add(out, "<td data-of=\"Line\">%s:%d</td></tr>\n", schedule->file,
 		 (int64_t)schedule->definition->line);
 }
@@ -335,13 +295,13 @@ static void add_needs(struct evbuffer *out, struct view *view)
 {
 	static const char *const heads[] = { "Name", "How", "Time", "Line" };
 	struct picked *needs = &view->needs;
-	size_t count = needs->count, all = view->count[FAILED] + view->count[MISSED] +
-		view->count[LATE] + view->count[PAUSED];
+	size_t count = needs->count, all = view->count[HOW_FAILED] + view->count[HOW_MISSED] +
+		view->count[HOW_LATE] + view->count[HOW_PAUSED];
 	struct schedule *last_first[NEEDS_MOST];
 
 	html_add(out, "<section data-live aria-labelledby=\"needs-title\" id=\"needs-all\">"
 		 "<h2 id=\"needs-title\">What needs somebody</h2>\n<p class=\"note\">");
-	for (int how = 0; how < FINE; how++)
+	for (int how = 0; how < HOW_FINE; how++)
 		html_add(out, "%r<a href=\"?how=%r#schedules-all\">%d %r</a>", how ? ", " : "",
 			 how_words[how], (int64_t)view->count[how], how_words[how]);
 	html_add(out, "</p>\n");

@@ -18,6 +18,7 @@
 #include "cron/tabs_reader.h"
 #include "jobs/command.h"
 #include "jobs/trace.h"
+#include "web/how.h"
 #include "web/json.h"
 #include "web/schedules.h"
 #include "web/traces.h"
@@ -72,17 +73,6 @@ static json_t *run_at_length(const struct runs_asked *asked, const struct run_ro
 			 json_array());
 }
 
-static json_t *last_run(const struct runs_asked *asked, const struct schedule *schedule)
-{
-	for (size_t i = 0; i < asked->found; i++) {
-		const struct run_row *run = &asked->runs[i];
-
-		if (run->schedule == schedule->id)
-			return json_of_run(run);
-	}
-	return json_null();
-}
-
 static void got_history(struct op *op);
 
 /* Until the store answers, which may take its time, nothing else is done for the request. */
@@ -129,11 +119,6 @@ static void unreadable(struct ask *ask)
 
 /* Schedules */
 
-static json_t *in_short(const struct schedule *schedule, const struct runs_asked *asked)
-{
-	return json_of_schedule(schedule, last_run(asked, schedule));
-}
-
 static json_t *next_times(const struct schedule *schedule)
 {
 	json_t *array = must(json_array());
@@ -155,11 +140,10 @@ static json_t *misfire_text(const struct definition *definition)
 	return json_string(words[definition->misfire]);
 }
 
-static json_t *at_length(const struct schedule *schedule, const struct runs_asked *asked,
-			 bool body)
+static json_t *at_length(const struct schedule *schedule, bool body)
 {
 	const struct definition *definition = schedule->definition;
-	json_t *json = in_short(schedule, asked), *more;
+	json_t *json = json_of_schedule(schedule), *more;
 
 	more = json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:b, s:b, s:o, s:o, s:o, s:I, s:o}",
 			 "pri", (json_int_t)definition->pri, "ttr", (json_int_t)definition->ttr,
@@ -225,9 +209,11 @@ static void got_piece(struct op *op)
 	 * now.
 	 */
 	evbuffer_add_printf(out, "%s", ask->chunks ? "\n" : "{\"schedules\":[");
+	if (!op->failed)
+		how_take(list->asked, asked);
 	for (size_t i = 0; !op->failed && i < list->asked_count; i++)
 		if (list->asked[i]->definition)
-			schedules_add(list, out, in_short(list->asked[i], asked));
+			schedules_add(list, out, json_of_schedule(list->asked[i]));
 	if (!more)
 		end_text(out, op->failed);
 	got_runs(list, asked);
@@ -250,7 +236,7 @@ static void list_on(struct ask *ask)
 			list->asked[list->asked_count++] = schedule_hold(one);
 	list->next = schedule_hold(one);
 	schedule_release(first);
-	ask_for_runs(ask, 1, got_piece);
+	ask_for_runs(ask, HOW_RUNS, got_piece);
 }
 
 /** schedules_list - all, in short */
@@ -280,10 +266,13 @@ static void got_one(struct op *op)
 	struct ask *ask = asked->arg;
 	struct list *list = ask->more;
 	struct schedule *schedule = list->asked[0];
-	json_t *json = op->failed || !schedule->definition ? NULL :
-		at_length(schedule, asked, ask->reads);
 	bool failed = op->failed;
+	json_t *json = NULL;
 
+	if (!failed)
+		how_take(list->asked, asked);
+	if (!failed && schedule->definition)
+		json = at_length(schedule, ask->reads);
 	got_runs(list, asked);
 	if (json)
 		http_json(ask, HTTP_OK, json);
@@ -299,7 +288,7 @@ void schedules_one(struct ask *ask)
 	struct schedule *schedule = schedules_find(ask, false);
 
 	if (schedule)
-		ask_about(ask, schedule, 1, DETAIL_TIMES, got_one);
+		ask_about(ask, schedule, HOW_RUNS, DETAIL_TIMES, got_one);
 }
 
 static void got_history(struct op *op)

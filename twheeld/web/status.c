@@ -21,6 +21,7 @@
 #include "jobs/stats.h"
 #include "store/postgres_ask.h"
 #include "store/postgres_watch.h"
+#include "web/how.h"
 #include "web/json.h"
 #include "web/status.h"
 #include "when/calendar.h"
@@ -40,8 +41,6 @@
 /* Schedules in a question about last runs: to a folder, as many as a step; to a database */
 #define RUNS_PIECE 64
 #define RUNS_MOST 1000
-/* Runs of each: those that are open are passed over to find how the schedule is */
-#define RUNS_EACH 8
 
 /* A request that waits for the next snapshot; ask->more */
 struct reader {
@@ -164,17 +163,6 @@ static bool answered(struct part *part, bool failed)
 	return !failed;
 }
 
-static void take_run(struct schedule *schedule, const struct run_row *run)
-{
-	if (!schedule->last.time)
-		schedule->last = *run;
-	if (run->result == RUN_OPEN || (schedule->ended_time && schedule->ended_time != run->time))
-		return;
-	if (!schedule->ended_time || schedule->ended == RUN_DONE)
-		schedule->ended = run->result;
-	schedule->ended_time = run->time;
-}
-
 /* The schedules of the question are held. The next ones have another turn. */
 static void got_runs(struct op *op)
 {
@@ -182,18 +170,10 @@ static void got_runs(struct op *op)
 	struct runs_asked *asked = container_of(op, struct runs_asked, op);
 	struct schedule **schedules = asked->arg;
 
-	for (size_t i = 0, at = 0; i < asked->count; i++) {
-		struct schedule *schedule = schedules[i];
-
-		if (!op->failed) {
-			schedule->last = (struct run_row){ .schedule = asked->schedules[i] };
-			schedule->ended_time = 0;
-		}
-		for (; at < asked->found && asked->runs[at].schedule <= asked->schedules[i]; at++)
-			if (asked->runs[at].schedule == asked->schedules[i])
-				take_run(schedule, &asked->runs[at]);
-		schedule_release(schedule);
-	}
+	if (!op->failed)
+		how_take(schedules, asked);
+	for (size_t i = 0; i < asked->count; i++)
+		schedule_release(schedules[i]);
 	free(schedules);
 	free(asked->runs);
 	if (runs_next && !op->failed) {
@@ -205,15 +185,6 @@ static void got_runs(struct op *op)
 	answered(&parts[RUNS], op->failed);
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	int64_t id = (*(struct schedule *const *)a)->id;
-	int64_t other = (*(struct schedule *const *)b)->id;
-
-	return (id > other) - (id < other);
-}
-
-/* A piece, by id, as the answer comes in that order */
 static void ask_runs(evutil_socket_t fd, short what, void *arg)
 {
 	size_t most = engine->counts_in_store ? RUNS_MOST : RUNS_PIECE;
@@ -221,17 +192,16 @@ static void ask_runs(evutil_socket_t fd, short what, void *arg)
 	struct schedule *first = runs_next, *one = first;
 	struct schedule **schedules = must(calloc(most, sizeof(*schedules)));
 
-	for (; one && asked->count < most; one = one->hash.next)
+	for (; one && asked->count < most; one = one->hash.next) {
+		asked->schedules[asked->count] = one->id;
 		schedules[asked->count++] = schedule_hold(one);
-	qsort(schedules, asked->count, sizeof(*schedules), compare_ids);
-	for (size_t i = 0; i < asked->count; i++)
-		asked->schedules[i] = schedules[i]->id;
+	}
 	runs_next = schedule_hold(one);
 	schedule_release(first);
 	asked->op.kind = OP_RUNS;
 	asked->op.done = got_runs;
 	asked->arg = schedules;
-	asked->most = RUNS_EACH;
+	asked->most = HOW_RUNS;
 	store->runs(asked);
 }
 
@@ -435,16 +405,8 @@ static void add_tube(const struct tube_line *line)
 /* The schedule may have gone since it was found. */
 static void add_schedule(const struct schedule *schedule)
 {
-	const struct run_row *last = &schedule->last;
-	json_t *json;
-
-	if (!schedule->definition)
-		return;
-	json = json_of_schedule(schedule, last->time ? json_of_run(last) : json_null());
-	/* A schedule that is newer than the store's answer may have run: nothing is said then. */
-	if (!last->schedule)
-		json_object_del(json, "last");
-	add("schedules", json);
+	if (schedule->definition)
+		add("schedules", json_of_schedule(schedule));
 }
 
 static void add_node(const char *name, const char *site, const struct watch_node *node)
