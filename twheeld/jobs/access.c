@@ -350,7 +350,7 @@ bool access_may_do(const struct token *token, const struct command *cmd, const c
 		[CMD_DELETE] = { OF_ALL, RIGHT_OPERATE },
 		[CMD_KICK] = { OF_USED, RIGHT_OPERATE },
 		[CMD_KICK_JOB] = { OF_ALL, RIGHT_OPERATE },
-		[CMD_BACK] = { OF_USED, RIGHT_OPERATE },
+		[CMD_BACK] = { OF_ALL, RIGHT_OPERATE },	/* to any tube */
 		[CMD_BACK_JOB] = { OF_ALL, RIGHT_OPERATE },
 		[CMD_STATS] = { OF_ALL, RIGHT_READ },
 		[CMD_STATS_JOB] = { OF_ALL, RIGHT_READ },

@@ -69,11 +69,25 @@ static const struct act *act_of(struct ask *ask)
 	return NULL;
 }
 
+/* Who may operate a tube alone can only kick there, as a dead letter goes to any tube. */
+static bool may(const struct ask *ask, const struct act *act)
+{
+	bool of_tube = !strcmp(act->kind, "tubes") && !strcmp(act->name, "kick");
+
+	return ask->operates && (of_tube || !ask->some_tubes);
+}
+
+/** act_may - may who asks do what that path is for? */
+bool act_may(struct ask *ask)
+{
+	return may(ask, act_of(ask));
+}
+
 /** act_link - lead to the question, if who looks may do that; @tube: of a job, or NULL */
 void act_link(struct ask *ask, struct evbuffer *out, const char *kind, const char *name,
 	      const char *act, const char *tube)
 {
-	if (!ask->operates)
+	if (!may(ask, act_find(kind, act)))
 		return;
 	html_add(out, "<a class=\"act\" href=\"%/%r/%u/%r", kind, name, act);
 	if (tube)

@@ -13,6 +13,7 @@ struct evbuffer;
 
 void act_link(struct ask *ask, struct evbuffer *out, const char *kind, const char *name,
 	      const char *act, const char *tube);
+bool act_may(struct ask *ask);
 void act_ask(struct ask *ask);
 void act_log(struct ask *ask);
 void act_done(struct ask *ask, const json_t *json);

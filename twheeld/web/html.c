@@ -114,6 +114,15 @@ void html_span(struct evbuffer *out, int64_t ns)
 	}
 }
 
+/** html_job - the number of a job, which leads to its page if who asks may see that */
+void html_job(const struct ask *ask, struct evbuffer *out, int64_t id)
+{
+	if (ask->some_tubes)
+		html_add(out, "%d", id);
+	else
+		html_add(out, "<a href=\"%/jobs/%d\">%d</a>", id, id);
+}
+
 /** html_time - a time by the clock of a zone, and how far it is from now, by the wall clock */
 void html_time(struct evbuffer *out, int64_t ns, const struct zone *zone, int64_t now)
 {

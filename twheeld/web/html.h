@@ -15,6 +15,7 @@ struct zone;
 #define BODY_MOST 65536
 
 void html_add(struct evbuffer *out, const char *format, ...);
+void html_job(const struct ask *ask, struct evbuffer *out, int64_t id);
 void html_time(struct evbuffer *out, int64_t ns, const struct zone *zone, int64_t now);
 void html_span(struct evbuffer *out, int64_t ns);
 void html_bytes(struct evbuffer *out, const char *bytes, size_t length, size_t all);

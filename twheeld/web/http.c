@@ -618,7 +618,7 @@ static bool is_let_in(struct ask *ask, const struct route *route, int method)
 		http_fail(ask, 403, "the token of %s has no right to see that", ask->who);
 	else if (route->local && !ask->reads)
 		http_fail(ask, 403, "jobs are shown over the server's unix socket alone");
-	else if (route->operates && !ask->operates)
+	else if (route->operates && !act_may(ask))
 		http_fail(ask, 403, "who does this has to log in with a token that may operate");
 	else
 		return method & LOOK || !ask->page || take_form(ask, route);

@@ -24,6 +24,7 @@ struct ask {
 	bool local;				/* over the unix socket */
 	bool reads;				/* who asks may read bodies */
 	bool operates;				/* and may do something by pages */
+	bool some_tubes;			/* only of some tubes */
 	const char *who;			/* has logged in; NULL: nobody */
 	char form_token[65];			/* that a form of such a page has */
 	struct evkeyvalq *form;			/* what a page sends, or NULL */

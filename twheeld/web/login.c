@@ -126,6 +126,7 @@ static void be(struct ask *ask, const struct token *token, const char *tube)
 {
 	ask->reads = access_may(token, RIGHT_READ, tube);
 	ask->operates = access_may(token, RIGHT_OPERATE, tube);
+	ask->some_tubes = !access_may(token, RIGHT_READ, NULL);
 	ask->who = token->name;
 }
 

@@ -56,14 +56,16 @@ static void add_begin(struct evbuffer *out, const struct row *row)
 	free(text);
 }
 
-static void add_row(struct evbuffer *out, struct listed_job *one, bool reads)
+static void add_row(struct ask *ask, struct evbuffer *out, struct listed_job *one)
 {
+	bool reads = ask->reads;
 	struct row *row = &one->row;
 	const char *who = who_has(row);
 	int64_t now = engine->counts_in_store ? alarm_wall() : alarm_now();
 
-	html_add(out, "<tr><th scope=\"row\"><a href=\"%/jobs/%d\">%d</a></th>"
-		 "<td data-of=\"State\">%r%r%s</td>", row->id, row->id,
+	html_add(out, "<tr><th scope=\"row\">");
+	html_job(ask, out, row->id);
+	html_add(out, "</th><td data-of=\"State\">%r%r%s</td>",
 		 states[row->state], who && reads ? ", by " : "", who && reads ? who : "");
 	if (one->tube[0])
 		html_add(out, "<td data-of=\"Tube\"><a href=\"%/tubes/%u\">%s</a></td>", one->tube,
@@ -101,7 +103,7 @@ static void show(struct op *op)
 		else
 			html_table(out, "jobs", of_tube, ARRAY_SIZE(of_tube) - !ask->reads);
 		for (size_t i = 0; i < asked->found; i++)
-			add_row(out, &asked->jobs[i], ask->reads);
+			add_row(ask, out, &asked->jobs[i]);
 		html_end_table(out);
 		if (!asked->found)
 			html_add(out, "<p class=\"note\">There are none%r.</p>\n",

@@ -434,9 +434,9 @@ static void looked(struct ask *ask, const json_t *answer)
 		/* One that has gone meanwhile has none. */
 		if (!state)
 			continue;
-		html_add(out, "<section><h3>The first that is %s:"
-			 " <a href=\"%/jobs/%d\">job %d</a></h3>\n", state,
-			 json_number(job, "id"), json_number(job, "id"));
+		html_add(out, "<section><h3>The first that is %s: job ", state);
+		html_job(ask, out, json_number(job, "id"));
+		html_add(out, "</h3>\n");
 		add_job(ask, out, job);
 		html_add(out, "</section>\n");
 	}
