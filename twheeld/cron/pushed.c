@@ -13,11 +13,11 @@
 #include "base/util.h"
 #include "cron/pushed.h"
 #include "cron/tabs_reader.h"
+#include "store/commit.h"
 #include "store/store.h"
 #include "when/tab.h"
 
-static char *now;		/* the body, or NULL */
-static size_t now_size;
+static struct pushed now;
 static json_t *files;		/* of the last one that was right, or NULL */
 static void (*on_change)(void);
 
@@ -51,20 +51,37 @@ static bool parse(const char *text, size_t size)
 	return fine;
 }
 
-/** pushed_take - what the store has now; NULL: nothing. Others are read if it has changed */
-void pushed_take(const char *text, size_t size)
+/** pushed_version - that of what is known, for the next question */
+int64_t pushed_version(void)
 {
-	if (text && now && size == now_size && !memcmp(text, now, size))
-		return;
+	return now.version;
+}
+
+static bool is_known(const struct pushed *pushed)
+{
+	if (!pushed->text)
+		return pushed->version ? pushed->version == now.version : !now.text;
+	return now.text && pushed->size == now.size && !memcmp(pushed->text, now.text, now.size);
+}
+
+/** pushed_take - what the store has now. Others are read if it has changed */
+void pushed_take(const struct pushed *pushed)
+{
+	bool known = is_known(pushed);
+
 	/* No reading sees half of a change: the next look finds it. */
-	if ((!text && !now) || tabs_reader_goes_on())
+	if (!known && tabs_reader_goes_on())
 		return;
-	free(now);
-	now = text ? must(malloc(size + 1)) : NULL;
-	now_size = size;
-	if (text) {
-		memcpy(now, text, size);
-		if (!parse(text, size))
+	now.version = pushed->version;
+	if (known)
+		return;
+	free(now.text);
+	now.text = NULL;
+	now.size = pushed->size;
+	if (pushed->text) {
+		now.text = must(malloc(pushed->size + 1));
+		memcpy(now.text, pushed->text, pushed->size);
+		if (!parse(now.text, now.size))
 			return;
 	} else {
 		json_decref(files);
@@ -78,13 +95,12 @@ void pushed_take(const char *text, size_t size)
 /** pushed_look - look at a store whose reading does not wait */
 void pushed_look(void)
 {
-	size_t size = 0;
-	char *text;
+	struct pushed pushed = { 0 };
 
-	if (!store->pushed || !store->pushed(&text, &size))
+	if (!store->pushed || !store->pushed(&pushed))
 		return;
-	pushed_take(text, size);
-	free(text);
+	pushed_take(&pushed);
+	free(pushed.text);
 }
 
 /** pushed_start - look once, while the store is read; @changed: is called when it has others */

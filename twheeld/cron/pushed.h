@@ -7,10 +7,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+struct pushed;
 
 void pushed_start(void (*changed)(void));
 void pushed_look(void);
-void pushed_take(const char *text, size_t size);
+int64_t pushed_version(void);
+void pushed_take(const struct pushed *pushed);
 const char *pushed_file(size_t at, const char **text, size_t *size);
 
 #endif

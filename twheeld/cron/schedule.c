@@ -1180,7 +1180,7 @@ static void looked(struct op *op)
 	if (!op->failed)
 		compare_tabs(request->name);
 	if (!op->failed)
-		pushed_take(request->text, request->text_size);
+		pushed_take(&request->pushed);
 	if (!op->failed && request->count)
 		qsort(request->ids, request->count, sizeof(*request->ids), compare);
 	for (struct schedule *one = schedules; !op->failed && one; one = one->hash.next) {
@@ -1191,7 +1191,7 @@ static void looked(struct op *op)
 			look_at_one(one, paused);
 	}
 	free(request->ids);
-	free(request->text);
+	free(request->pushed.text);
 	pump();
 }
 
@@ -1201,6 +1201,7 @@ static void look_for_pauses(void)
 
 	look_at = INT64_MAX;
 	request->op.kind = OP_PAUSED;
+	request->pushed.known = pushed_version();
 	request->op.done = looked;
 	commit_submit(&request->op);
 }

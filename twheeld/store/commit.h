@@ -91,6 +91,14 @@ struct found_job {
 	char tube[TUBE_NAME_MAX + 1];
 };
 
+/* The body of the job that has the tabs which were pushed */
+struct pushed {
+	int64_t known;			/* in: the version that is known, or 0 */
+	int64_t version;		/* out: today's; 0: there are none */
+	char *text;			/* out: malloc()ed; NULL: there are none, or it is known */
+	size_t size;
+};
+
 /* A request to a shared store */
 struct request {
 	struct op op;			/* op.row.id: the job, if it is about one */
@@ -110,8 +118,7 @@ struct request {
 	int64_t next;			/* when the next job is due */
 	int64_t clock;			/* how far the database's is ahead of CLOCK_BOOTTIME */
 	int64_t *ids;			/* OP_PAUSED */
-	char *text;			/* OP_PAUSED: the tabs that were pushed, or NULL */
-	size_t text_size;
+	struct pushed pushed;		/* OP_PAUSED */
 	/* The loop's own */
 	struct tube *serves;
 	uint64_t news;

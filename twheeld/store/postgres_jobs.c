@@ -123,10 +123,10 @@ void pg_forget_results(struct op *op)
 		free(request->jobs[i].row.body);
 	free(request->jobs);
 	free(request->ids);
-	free(request->text);
+	free(request->pushed.text);
 	request->jobs = NULL;
 	request->ids = NULL;
-	request->text = NULL;
+	request->pushed.text = NULL;
 	request->found = 0;
 }
 

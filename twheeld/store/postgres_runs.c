@@ -84,19 +84,19 @@ static bool others_differ(struct request *request)
 	return pg_done(result);
 }
 
-/** pg_pushed - the body of the job that has the tabs, malloc()ed; NULL: there is none */
-bool pg_pushed(char **text, size_t *size)
+/** pg_pushed - the tabs that were pushed; each change of the row gives it another version */
+bool pg_pushed(struct pushed *pushed)
 {
-	PG_STATEMENT(get, "SELECT body FROM twheeld.jobs WHERE tube = '" TABS_TUBE "' AND state = 1"
-		     " ORDER BY ord, id LIMIT 1");
-	PGresult *result = pg_do(&get, "");
+	PG_STATEMENT(get, "SELECT version, CASE WHEN version <> $1 THEN body END FROM (SELECT body,"
+		     " hashint8extended(id, xmin::text::bigint) AS version FROM twheeld.jobs"
+		     " WHERE tube = '" TABS_TUBE "' AND state = 1 ORDER BY ord, id LIMIT 1) AS tabs");
+	PGresult *result = pg_do(&get, "i", pushed->known);
 
-	*text = NULL;
-	*size = 0;
-	if (PQntuples(result)) {
-		*size = PQgetlength(result, 0, 0);
-		*text = must(malloc(*size + 1));
-		memcpy(*text, PQgetvalue(result, 0, 0), *size);
+	pushed->version = PQntuples(result) ? pg_int(result, 0, 0) : 0;
+	if (PQntuples(result) && !PQgetisnull(result, 0, 1)) {
+		pushed->size = PQgetlength(result, 0, 1);
+		pushed->text = must(malloc(pushed->size + 1));
+		memcpy(pushed->text, PQgetvalue(result, 0, 1), pushed->size);
 	}
 	return pg_done(result);
 }
@@ -112,7 +112,7 @@ bool pg_paused(struct op *op)
 	request->ids = must(calloc(request->count + 1, sizeof(*request->ids)));
 	for (uint32_t i = 0; i < request->count; i++)
 		request->ids[i] = pg_int(result, i, 0);
-	return pg_done(result) && pg_pushed(&request->text, &request->text_size) &&
+	return pg_done(result) && pg_pushed(&request->pushed) &&
 		others_differ(request);
 }
 

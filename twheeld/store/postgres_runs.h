@@ -14,7 +14,7 @@ bool pg_waiting(struct waiting *waiting);
 bool pg_late(struct late *late);
 bool pg_set_failing(int64_t schedule, bool failing, bool *changed);
 bool pg_prune(struct op *op);
-bool pg_pushed(char **text, size_t *size);
+bool pg_pushed(struct pushed *pushed);
 bool pg_paused(struct op *op);
 bool pg_last_runs(struct runs_asked *asked);
 bool pg_run_set(int64_t job, enum result result);

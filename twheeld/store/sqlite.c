@@ -791,8 +791,8 @@ static bool take_row(sqlite3_stmt *stmt, struct row *row)
 	return sqlite3_column_type(stmt, 14) == SQLITE_NULL || copy_body(stmt, 14, &row->body);
 }
 
-/** sqlite_pushed - the body of the job that has the tabs, malloc()ed; NULL: there is none */
-bool sqlite_pushed(char **text, size_t *size)
+/** sqlite_pushed - the tabs that were pushed, whether they are known or not */
+bool sqlite_pushed(struct pushed *pushed)
 {
 	static sqlite3_stmt *get;
 	int ret;
@@ -801,10 +801,11 @@ bool sqlite_pushed(char **text, size_t *size)
 		get = sqlite_prepare(db, "SELECT body FROM jobs INDEXED BY jobs_in_order"
 				     " WHERE tube = (SELECT id FROM tubes WHERE name = '"
 				     TABS_TUBE "') AND state = 1 ORDER BY ord LIMIT 1");
-	*text = NULL;
 	ret = sqlite3_step(get);
-	*size = ret == SQLITE_ROW ? sqlite3_column_bytes(get, 0) : 0;
-	return done(get, ret == SQLITE_DONE || (ret == SQLITE_ROW && copy_body(get, 0, text)));
+	pushed->version = ret == SQLITE_ROW;
+	pushed->size = ret == SQLITE_ROW ? sqlite3_column_bytes(get, 0) : 0;
+	return done(get, ret == SQLITE_DONE ||
+		    (ret == SQLITE_ROW && copy_body(get, 0, &pushed->text)));
 }
 
 bool store_job(int64_t id, struct row *row, bool *found)

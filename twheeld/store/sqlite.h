@@ -13,7 +13,7 @@ void sqlite_open(const char *dir, enum sync sync);
 void sqlite_close(void);
 int64_t sqlite_meta(const char *name, int64_t otherwise);
 void sqlite_schedules(void (*each)(const struct schedule_row *row));
-bool sqlite_pushed(char **text, size_t *size);
+bool sqlite_pushed(struct pushed *pushed);
 void sqlite_last_runs(struct runs_asked *asked);
 bool sqlite_gone(void);
 

@@ -102,6 +102,7 @@ enum sync { SYNC_ALWAYS, SYNC_SOMETIMES, SYNC_NEVER };
 #define TABS_TUBE "twheeld.tabs"
 
 struct op;
+struct pushed;
 struct runs_asked;
 
 /* How many jobs of a tube may be given out; of 0, any number may */
@@ -123,11 +124,7 @@ struct store {
 	int64_t (*clock)(void);	/* how far its clock is ahead of CLOCK_BOOTTIME; shared */
 	int64_t (*meta)(const char *name, int64_t otherwise);
 	void (*schedules)(void (*each)(const struct schedule_row *row));
-	/*
-	 * The body of the job that has the tabs which were pushed, malloc()ed, or NULL. False: it
-	 * can't be read. Shared: only until loaded()
-	 */
-	bool (*pushed)(char **text, size_t *size);
+	bool (*pushed)(struct pushed *pushed);	/* false: it can't be read. Shared: until loaded() */
 	void (*loaded)(void);	/* the loop has read all that it needs at the start; or NULL */
 	/* Find the last runs of some schedules; asked->op.done() is called at once, or later */
 	void (*runs)(struct runs_asked *asked);
