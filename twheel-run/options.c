@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/duration.h"
 #include "child.h"
@@ -30,6 +31,8 @@ static const char help[] =
 "  -j N            run N commands at a time (default: 1)\n"
 "  -s ADDR         the server's address, or unix:PATH (default: 127.0.0.1)\n"
 "  -p PORT         the server's port (default: 11300)\n"
+"  -a FILE         say the token in this file first, as a server asks that of clients of other\n"
+"                  machines\n"
 "  -n N            bury a job after N tries, 0: never (default: 5)\n"
 "  -b FIRST..MOST  delay a job that failed by FIRST, twice that the next time, up to MOST\n"
 "                  (default: 1s..1h)\n"
@@ -109,6 +112,47 @@ static void add_tube(const char *name)
 	options.tubes[options.tube_count++] = name;
 }
 
+/**
+ * options_token - read the token, which may be another one by now
+ *
+ * Return: NULL, or what is wrong.
+ */
+const char *options_token(char token[OPTIONS_TOKEN])
+{
+	FILE *file = fopen(options.token_file, "re");
+	const char *wrong = NULL;
+	struct stat st;
+	size_t length;
+
+	if (!file)
+		return strerror(errno);
+	if (fstat(fileno(file), &st) < 0 || st.st_mode & (S_IROTH | S_IWOTH))
+		wrong = "others can read or write it: chmod 640";
+	length = fread(token, 1, OPTIONS_TOKEN, file);
+	fclose(file);
+	while (length && isspace((unsigned char)token[length - 1]))
+		length--;
+	if (!wrong && (!length || length == OPTIONS_TOKEN))
+		wrong = "there has to be a token alone, of 200 bytes at most";
+	for (size_t i = 0; !wrong && i < length; i++)
+		if (!isgraph((unsigned char)token[i]))
+			wrong = "there has to be a token alone, without spaces";
+	if (!wrong)
+		token[length] = '\0';
+	return wrong;
+}
+
+static void set_token(const char *path)
+{
+	char token[OPTIONS_TOKEN];
+	const char *why;
+
+	options.token_file = path;
+	why = options_token(token);
+	if (why)
+		wrong('a', path, why);
+}
+
 static void set_time(char option, long long *ms)
 {
 	*ms = duration(option, optarg);
@@ -129,6 +173,9 @@ static void set_option(int option)
 		break;
 	case 'j':
 		set_at_a_time();
+		break;
+	case 'a':
+		set_token(optarg);
 		break;
 	case 's':
 		options.server = optarg;
@@ -179,7 +226,7 @@ void options_parse(int argc, char **argv)
 		{ 0 },
 	};
 	/* Words with a dash after the command are the command's. */
-	static const char letters[] = "+t:j:s:p:n:b:l:k:g:o:Vvh";
+	static const char letters[] = "+a:t:j:s:p:n:b:l:k:g:o:Vvh";
 	int option;
 
 	while ((option = getopt_long(argc, argv, letters, long_options, NULL)) >= 0)

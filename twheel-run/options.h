@@ -5,8 +5,12 @@
 #ifndef TWHEEL_RUN_OPTIONS_H
 #define TWHEEL_RUN_OPTIONS_H
 
+/* The longest token, and its end */
+#define OPTIONS_TOKEN 201
+
 struct options {
 	const char *server, *port;
+	const char *token_file;		/* or NULL */
 	const char **tubes;
 	unsigned int tube_count;
 	unsigned int at_a_time;
@@ -23,6 +27,7 @@ struct options {
 extern struct options options;
 
 void options_parse(int argc, char **argv);
+const char *options_token(char token[OPTIONS_TOKEN]);
 long long options_delay(unsigned long long tries);
 
 #endif

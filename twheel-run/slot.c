@@ -22,6 +22,8 @@
 /* ms until what did not go is tried again, and the most, for a command that can't be run */
 #define PAUSE 1000
 #define MOST_PAUSE 60000
+/* ms until a token is said again: a server that hears wrong ones keeps the address out */
+#define TOKEN_PAUSE 20000
 
 static bool stopping;
 static unsigned int in_use;
@@ -194,6 +196,20 @@ static void leave(struct slot *slot)
 		event_base_loopbreak(loop);
 }
 
+static void authorize(struct slot *slot)
+{
+	char token[OPTIONS_TOKEN], why[100];
+	const char *wrong = options_token(token);
+
+	if (!wrong) {
+		ask(slot, ASKED_AUTH, "auth %s", token);
+		return;
+	}
+	snprintf(why, sizeof(why), "the file of the token: %s", wrong);
+	slot->link.delay = TOKEN_PAUSE;
+	link_break(&slot->link, why);
+}
+
 static void name(struct slot *slot)
 {
 	char host[65] = "";
@@ -213,7 +229,9 @@ static void next(struct slot *slot)
 		leave(slot);
 	if (!slot->link.is_up || slot->link.asked)
 		return;
-	if (!slot->named)
+	if (!slot->authorized)
+		authorize(slot);
+	else if (!slot->named)
 		name(slot);
 	else if (slot->watched < options.tube_count)
 		ask(slot, ASKED_WATCH, "watch %s", options.tubes[slot->watched]);
@@ -240,6 +258,15 @@ static void nonsense(struct slot *slot, const struct reply *reply)
 
 	snprintf(why, sizeof(why), "the server says %s", reply->line);
 	link_break(&slot->link, why);
+}
+
+static void authorized(struct slot *slot, struct reply *reply)
+{
+	slot->authorized = says(reply, "AUTHORIZED");
+	if (slot->authorized)
+		return;
+	slot->link.delay = TOKEN_PAUSE;
+	link_break(&slot->link, "the server does not take the token");
 }
 
 /* One that does not know the command keeps nothing of tries. */
@@ -306,7 +333,9 @@ static void learned(struct slot *slot, struct reply *reply)
 	struct job_stats stats;
 	bool known = reply->text && job_learn(&stats, reply->text);
 
-	if (!known && !says(reply, "NOT_FOUND")) {
+	if (!slot->held && says(reply, "FORBIDDEN")) {
+		lose(slot, "the server went away, and a token of some tubes can't look for the job");
+	} else if (!known && !says(reply, "NOT_FOUND")) {
 		nonsense(slot, reply);
 	} else if (!slot->held) {
 		look_for(slot, known ? &stats : NULL);
@@ -326,6 +355,8 @@ static void taken_back(struct slot *slot, struct reply *reply)
 	unsigned long long id;
 
 	slot->found = false;
+	if (says(reply, "FORBIDDEN"))
+		lose(slot, "the server went away, and the token can't take the job back");
 	if (!says(reply, "RESERVED"))
 		return;		/* Somebody was faster: look at it again. */
 	if (!id_of(reply, &id) || id != slot->job.id || reply->size != slot->job.size) {
@@ -388,7 +419,7 @@ static void judged(struct slot *slot, struct reply *reply)
 static void answer(struct link *link, struct reply *reply)
 {
 	static void (*const answers[])(struct slot *slot, struct reply *reply) = {
-		[ASKED_CLIENT] = named, [ASKED_NOTE] = was_noted,
+		[ASKED_AUTH] = authorized, [ASKED_CLIENT] = named, [ASKED_NOTE] = was_noted,
 		[ASKED_WATCH] = watched, [ASKED_IGNORE] = ignored, [ASKED_RESERVE] = reserved,
 		[ASKED_STATS] = learned, [ASKED_TAKE_BACK] = taken_back,
 		[ASKED_TOUCH] = was_touched, [ASKED_VERDICT] = judged,
@@ -413,6 +444,7 @@ static void up(struct link *link)
 {
 	struct slot *slot = container_of(link, struct slot, link);
 
+	slot->authorized = !options.token_file;
 	slot->named = false;
 	slot->noted = false;
 	slot->watched = 0;

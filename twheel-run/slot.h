@@ -12,8 +12,8 @@
 
 /* The last command that was sent */
 enum asked {
-	ASKED_CLIENT, ASKED_WATCH, ASKED_IGNORE, ASKED_RESERVE, ASKED_STATS, ASKED_TAKE_BACK,
-	ASKED_TOUCH, ASKED_NOTE, ASKED_VERDICT,
+	ASKED_AUTH, ASKED_CLIENT, ASKED_WATCH, ASKED_IGNORE, ASKED_RESERVE, ASKED_STATS,
+	ASKED_TAKE_BACK, ASKED_TOUCH, ASKED_NOTE, ASKED_VERDICT,
 };
 
 enum stage {
@@ -26,6 +26,7 @@ enum stage {
 struct slot {
 	struct link link;
 	enum asked asked;
+	bool authorized;		/* the token was said, if there is one */
 	bool named;			/* it was said who this is */
 	bool keeps;			/* the server knows what a note is */
 	unsigned int watched;
