@@ -464,7 +464,8 @@ static bool peeked(struct talk *talk, const struct reply *reply)
 	long long id;
 
 	if (!strcmp(reply->line, "NOT_FOUND"))
-		return refuse(talk, HTTP_NOTFOUND, "there is no such job");
+		return talk->got ? answer(talk, HTTP_NOTFOUND, NULL) :
+			refuse(talk, HTTP_NOTFOUND, "there is no such job");
 	if (!reply->body)
 		return refuse_line(talk, reply->line);
 	if (!talk->answer) {
@@ -480,7 +481,7 @@ static bool peeked(struct talk *talk, const struct reply *reply)
 	return answer(talk, HTTP_OK, json);
 }
 
-/** jobs_peek_for - find a job by its number, for a page; or else answer what is wrong */
+/** jobs_peek_for - find a job by its number, for a page, or NULL; or else answer what is wrong */
 void jobs_peek_for(struct ask *ask, void (*got)(struct ask *ask, const json_t *answer))
 {
 	struct talk *talk;

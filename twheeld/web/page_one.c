@@ -204,6 +204,10 @@ static void add_definition(struct evbuffer *out, const struct schedule *schedule
 	static const char *const overlaps[] = {
 		[OVERLAP_NO] = "no", [OVERLAP_YES] = "yes", [OVERLAP_WAIT] = "wait",
 	};
+	static const char *const news[] = {
+		[NEWS_FAILED] = "ON_FAILURE", [NEWS_RECOVERED] = "ON_RECOVERY",
+		[NEWS_MISSED] = "ON_MISSED",
+	};
 	const struct definition *definition = schedule->definition;
 
 	html_add(out, "<section aria-labelledby=\"definition-title\"><h2 id=\"definition-title\">"
@@ -223,6 +227,13 @@ static void add_definition(struct evbuffer *out, const struct schedule *schedule
 		add_pair(out, "AFTER", definition->after);
 	if (definition->dates_path)
 		add_pair(out, "CALENDAR", definition->dates_path);
+	for (size_t i = 0; i < ARRAY_SIZE(news); i++)
+		if (definition->tells[i])
+			add_pair(out, news[i], definition->tells[i]);
+	if (definition->on_late)
+		add_number(out, "ON_LATE", definition->on_late, " s");
+	if (definition->mailto && reads)
+		add_pair(out, "MAILTO", definition->mailto);
 	html_add(out, "</dl>\n");
 	if (reads)
 		html_bytes(out, definition->body, strlen(definition->body),
@@ -372,23 +383,62 @@ static void add_job(struct ask *ask, struct evbuffer *out, const json_t *job)
 		html_add(out, "<p class=\"note\">Its body is shown to who has logged in.</p>\n");
 }
 
+static void told_job(struct op *op)
+{
+	struct runs_asked *asked = container_of(op, struct runs_asked, op);
+	struct ask *ask = asked->arg;
+	struct evbuffer *out;
+	struct zone *zone;
+	char *title;
+
+	if (op->failed || !ask->request) {
+		http_fail(ask, HTTP_SERVUNAVAIL, "the store can't be read");
+	} else if (!ask->more && !asked->traced) {
+		http_fail(ask, HTTP_NOTFOUND, "there is no such job, and nothing is kept of one");
+	} else {
+		if (asprintf(&title, "Job %s", ask->name) < 0)
+			must(NULL);
+		out = html_begin(ask, title);
+		free(title);
+		if (ask->more)
+			html_add(out, "%r", ask->more);
+		else
+			html_add(out, "<p>It is there no more. It was in the tube"
+				 " <a href=\"%/tubes/%u\">%s</a>.</p>\n", asked->traces[0].tube,
+				 asked->traces[0].tube);
+		if (asked->traced) {
+			zone = must(zone_get(NULL));
+			html_add(out, "<h2>Its tries, and what was done to it</h2>\n");
+			add_traces(out, asked, asked->job, zone, ask->reads, alarm_wall());
+			zone_put(zone);
+		}
+		html_end(ask, HTTP_OK, out);
+	}
+	runs_free(asked);
+}
+
+/* What is shown of a job that is there waits in ask->more for what is kept of its tries. */
 static void got_job(struct ask *ask, const json_t *job)
 {
 	const char *tube = json_string_value(json_object_get(job, "tube"));
 	struct evbuffer *out;
-	char *title;
 
-	if (asprintf(&title, "Job %s", ask->name) < 0)
-		must(NULL);
-	out = html_begin(ask, title);
-	html_add(out, "<p>It is %s, in the tube <a href=\"%/tubes/%u\">%s</a>.</p>\n",
-		 json_string_value(json_object_get(job, "state")), tube, tube);
-	add_job(ask, out, job);
-	html_end(ask, HTTP_OK, out);
-	free(title);
+	free(ask->more);
+	ask->more = NULL;
+	if (job) {
+		out = must(evbuffer_new());
+		html_go_on(ask);
+		html_add(out, "<p>It is %s, in the tube <a href=\"%/tubes/%u\">%s</a>.</p>\n",
+			 json_string_value(json_object_get(job, "state")), tube, tube);
+		add_job(ask, out, job);
+		evbuffer_add(out, "", 1);
+		ask->more = must(strdup((char *)evbuffer_pullup(out, -1)));
+		evbuffer_free(out);
+	}
+	traces_ask(ask, ask->reads, told_job);
 }
 
-/** page_job - the page of a job */
+/** page_job - the page of a job, also of one of which only tries are kept */
 void page_job(struct ask *ask)
 {
 	jobs_peek_for(ask, got_job);
@@ -420,7 +470,9 @@ static void looked(struct ask *ask, const json_t *answer)
 		add_number(out, counts[i].label, json_number(tube, counts[i].name), "");
 	if (settings->tries)
 		add_number(out, "Tries", settings->tries, "");
-	if (settings->dead_letter)
+	if (settings->dead_letter && ask->some_tubes)
+		html_add(out, "<div><dt>Dead letters</dt><dd>%s</dd></div>", settings->dead_letter);
+	else if (settings->dead_letter)
 		html_add(out, "<div><dt>Dead letters</dt><dd><a href=\"%/tubes/%u\">%s</a></dd>"
 			 "</div>", settings->dead_letter, settings->dead_letter);
 	html_add(out, "</dl>\n<p>All jobs that are");

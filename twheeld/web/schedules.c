@@ -140,12 +140,18 @@ static json_t *misfire_text(const struct definition *definition)
 	return json_string(words[definition->misfire]);
 }
 
+static json_t *text_or_null(const char *text)
+{
+	return text ? json_of_text(text) : json_null();
+}
+
 static json_t *at_length(const struct schedule *schedule, bool body)
 {
 	const struct definition *definition = schedule->definition;
 	json_t *json = json_of_schedule(schedule), *more;
 
-	more = json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:b, s:b, s:o, s:o, s:o, s:I, s:o}",
+	more = json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:b, s:b, s:o, s:o, s:o, s:I, s:o,"
+			 " s:o, s:o, s:o, s:o}",
 			 "pri", (json_int_t)definition->pri, "ttr", (json_int_t)definition->ttr,
 			 "shards", (json_int_t)definition->shards,
 			 "misfire", misfire_text(definition),
@@ -153,14 +159,21 @@ static json_t *at_length(const struct schedule *schedule, bool body)
 			 "jitter", (json_int_t)definition->jitter,
 			 "overlap", definition->overlap == OVERLAP_YES,
 			 "waits", definition->overlap == OVERLAP_WAIT,
-			 "after", definition->after ? json_of_text(definition->after) : json_null(),
-			 "calendar", definition->dates_path ? json_of_text(definition->dates_path) :
-			 json_null(), "file", json_of_text(schedule->file),
-			 "line", (json_int_t)definition->line, "times", next_times(schedule));
+			 "after", text_or_null(definition->after),
+			 "calendar", text_or_null(definition->dates_path),
+			 "file", json_of_text(schedule->file),
+			 "line", (json_int_t)definition->line, "times", next_times(schedule),
+			 "on_failure", text_or_null(definition->tells[NEWS_FAILED]),
+			 "on_recovery", text_or_null(definition->tells[NEWS_RECOVERED]),
+			 "on_missed", text_or_null(definition->tells[NEWS_MISSED]),
+			 "on_late", definition->on_late ? json_integer(definition->on_late) :
+			 json_null());
 	must(more);
 	/* A body may be secret: over TCP, where anybody may look, it is left out. */
-	if (body)
+	if (body) {
 		json_object_set_new(must(json), "body", json_of_text(definition->body));
+		json_object_set_new(json, "mailto", text_or_null(definition->mailto));
+	}
 	json_object_update(must(json), more);
 	json_decref(more);
 	return json;

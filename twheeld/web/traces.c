@@ -90,18 +90,22 @@ static void told(struct op *op)
 	runs_free(asked);
 }
 
+/** traces_ask - ask for the traces of the job that @ask is about; @notes: and what workers said */
+void traces_ask(struct ask *ask, bool notes, void (*done)(struct op *op))
+{
+	struct runs_asked *asked = zalloc(sizeof(*asked));
+
+	asked->op.kind = OP_RUNS;
+	asked->op.done = done;
+	asked->arg = ask;
+	asked->job = strtoll(ask->name, NULL, 10);
+	asked->notes = notes;
+	store->runs(asked);
+}
+
 /** traces_of_job - answer with the traces of a job, also of one that is there no more */
 void traces_of_job(struct ask *ask)
 {
-	struct runs_asked *asked;
-
-	if (!jobs_is_one(ask))
-		return;
-	asked = zalloc(sizeof(*asked));
-	asked->op.kind = OP_RUNS;
-	asked->op.done = told;
-	asked->arg = ask;
-	asked->job = strtoll(ask->name, NULL, 10);
-	asked->notes = true;
-	store->runs(asked);
+	if (jobs_is_one(ask))
+		traces_ask(ask, true, told);
 }

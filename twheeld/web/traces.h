@@ -15,6 +15,7 @@ enum detail { DETAIL_TIMES, DETAIL_SAID, DETAIL_ALL };
 
 json_t *json_of_trace(const struct trace *trace, enum detail detail);
 json_t *json_of_traces(const struct runs_asked *asked, int64_t job, enum detail detail);
+void traces_ask(struct ask *ask, bool notes, void (*done)(struct op *op));
 void traces_of_job(struct ask *ask);
 
 #endif
