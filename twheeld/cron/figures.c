@@ -75,7 +75,7 @@ size_t figures_count(void)
 	return count;
 }
 
-static void take(struct figures *figures, const struct run_row *run)
+static void count_run(struct figures *figures, const struct run_row *run)
 {
 	int64_t *last = run->result == RUN_DONE ? &figures->done_at : &figures->failed_at;
 
@@ -85,7 +85,7 @@ static void take(struct figures *figures, const struct run_row *run)
 }
 
 /* The schedules of the question are held; the figures may have gone. */
-static void answered(struct op *op)
+static void figures_answered(struct op *op)
 {
 	struct runs_asked *asked = container_of(op, struct runs_asked, op);
 	struct schedule **schedules = asked->arg;
@@ -98,7 +98,7 @@ static void answered(struct op *op)
 			figures->asked = false;
 		for (size_t at = 0; figures && !op->failed && at < asked->found; at++)
 			if (asked->runs[at].schedule == asked->schedules[i])
-				take(figures, &asked->runs[at]);
+				count_run(figures, &asked->runs[at]);
 		schedule_release(schedules[i]);
 	}
 	free(schedules);
@@ -138,7 +138,7 @@ void figures_tick(void)
 	for (; asked->count < found; asked->count++)
 		asked->schedules[asked->count] = some[asked->count]->id;
 	asked->op.kind = OP_RUNS;
-	asked->op.done = answered;
+	asked->op.done = figures_answered;
 	asked->most = RUNS;
 	asking = true;
 	store->runs(asked);

@@ -147,7 +147,7 @@ static bool holidays_take(void)
 }
 
 /* Start a child for a file; false: the file is wrong without reading it. */
-static bool begin(const char *path, const char *zone)
+static bool start_child(const char *path, const char *zone)
 {
 	static const struct dates_error many = {
 		.text = "256 such files of 16 MiB are the most, each once for each zone",
@@ -207,7 +207,7 @@ static void holidays_readable(evutil_socket_t fd, short what, void *arg)
 bool holidays_begin(struct event_base *base, void (*done)(void), const char *path,
 		    const char *zone)
 {
-	if (holidays_find(path, zone) || !begin(path, zone))
+	if (holidays_find(path, zone) || !start_child(path, zone))
 		return true;
 	was_read = done;
 	readiness = must(event_new(base, pending_fd, EV_READ, holidays_readable, NULL));
@@ -237,7 +237,7 @@ struct holidays *holidays_get(const char *path, const char *zone, char *why, siz
 {
 	struct holidays *one = holidays_find(path, zone);
 
-	if (!one && begin(path, zone))
+	if (!one && start_child(path, zone))
 		wait_for_it();
 	one = holidays_find(path, zone);
 	if (one->why) {

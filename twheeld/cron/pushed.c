@@ -28,7 +28,7 @@ static bool is_tab(const char *name, const json_t *text)
 }
 
 /* Gives false, having complained, if it is not what twheel(1) puts. */
-static bool parse(const char *text, size_t size)
+static bool parse_tabs(const char *text, size_t size)
 {
 	json_t *all = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL), *one;
 	json_t *new = json_object_get(all, "files");
@@ -81,7 +81,7 @@ void pushed_take(const struct pushed *pushed)
 	if (pushed->text) {
 		now.text = must(malloc(pushed->size + 1));
 		memcpy(now.text, pushed->text, pushed->size);
-		if (!parse(now.text, now.size))
+		if (!parse_tabs(now.text, now.size))
 			return;
 	} else {
 		json_decref(files);

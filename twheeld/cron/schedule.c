@@ -399,7 +399,7 @@ static void fired(struct op *op)
 	written(schedule, op->failed);
 }
 
-struct spans {
+struct due_times {
 	int64_t ns[MISFIRES_MOST];
 	size_t count;
 	int64_t missed, missed_count, next, since;
@@ -427,7 +427,7 @@ static int64_t first_missed(const struct schedule *schedule)
 }
 
 /* Times before @before are too late: the schedule's policy says which of them have a job. */
-static void misfire(const struct schedule *schedule, int64_t before, struct spans *times)
+static void misfire(const struct schedule *schedule, int64_t before, struct due_times *times)
 {
 	size_t wanted = misfires_wanted(schedule->definition);
 	int64_t found[MISFIRES_MOST], first = first_missed(schedule);
@@ -449,7 +449,7 @@ static void misfire(const struct schedule *schedule, int64_t before, struct span
 		times->missed_count++;
 }
 
-static void find_times(const struct schedule *schedule, struct spans *times)
+static void find_times(const struct schedule *schedule, struct due_times *times)
 {
 	const struct definition *definition = schedule->definition;
 	int64_t before = now_seconds() - definition->late - definition->jitter;
@@ -494,7 +494,7 @@ static void set_after(struct firing *firing, const struct schedule *schedule)
 
 static bool fire(struct schedule *schedule)
 {
-	struct spans times;
+	struct due_times times;
 	struct op *op;
 
 	find_times(schedule, &times);
@@ -680,7 +680,7 @@ static void expired(struct twheel *tw, struct twheel_timer *timer,
 
 /* All schedules */
 
-static struct schedule *add(const char *name, int64_t id)
+static struct schedule *insert_schedule(const char *name, int64_t id)
 {
 	struct schedule *schedule = zalloc(sizeof(*schedule));
 
@@ -701,7 +701,7 @@ static struct schedule *add(const char *name, int64_t id)
 
 static void load(const struct schedule_row *row)
 {
-	struct schedule *schedule = add(row->name, row->id);
+	struct schedule *schedule = insert_schedule(row->name, row->id);
 
 	schedule->digest = row->digest;
 	schedule->time = to_seconds(row->next);
@@ -776,7 +776,7 @@ const struct histogram *schedule_lateness(void)
 	return &lateness;
 }
 
-static void begin(struct schedule *schedule)
+static void begin_schedule(struct schedule *schedule)
 {
 	schedule->time = schedule_next(schedule, now_seconds());
 	schedule->since = schedule->time;
@@ -798,7 +798,7 @@ static void look_again(struct schedule *schedule)
 	int64_t time = schedule_next(schedule, now_seconds());
 
 	if (is_too_old(schedule))
-		begin(schedule);
+		begin_schedule(schedule);
 	else if (time >= schedule->time)
 		return;
 	schedule->time = time;
@@ -906,7 +906,7 @@ bool schedule_adopt(struct definition **definition, struct holidays **holidays, 
 	bool same, first;
 
 	if (!schedule)
-		schedule = add((*definition)->name, new_id((*definition)->name));
+		schedule = insert_schedule((*definition)->name, new_id((*definition)->name));
 	if (schedule->reading == reading)
 		return false;
 	/* Only the store had the schedule, perhaps as its tab could not be read before. */
@@ -922,7 +922,7 @@ bool schedule_adopt(struct definition **definition, struct holidays **holidays, 
 	same = !schedule->gone && schedule->digest == digest;
 	if (!same) {
 		if (schedule->gone || is_too_old(schedule) || !is_due(schedule))
-			begin(schedule);
+			begin_schedule(schedule);
 		gone_count -= schedule->gone != 0;
 		schedule->gone = 0;
 		schedule->digest = digest;

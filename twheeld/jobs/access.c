@@ -79,7 +79,7 @@ static char *next_word(char **rest)
 }
 
 /* Gives what is wrong with the tubes of a line, or NULL. */
-static const char *take_tubes(char *rest, struct token *token)
+static const char *take_token_tubes(char *rest, struct token *token)
 {
 	char all[LINE_MOST + 1] = "", *word;
 
@@ -93,7 +93,7 @@ static const char *take_tubes(char *rest, struct token *token)
 }
 
 /* Gives what is wrong with a line, or NULL. */
-static const char *take_line(char *line, size_t number, struct token *all, size_t *count)
+static const char *take_token(char *line, size_t number, struct token *all, size_t *count)
 {
 	char *rest = line, *rights, *said, *name;
 	struct token *token = &all[*count];
@@ -119,7 +119,7 @@ static const char *take_line(char *line, size_t number, struct token *all, size_
 	else
 		snprintf(token->name, sizeof(token->name), "the token of line %zu", number);
 	++*count;
-	return take_tubes(rest, token);
+	return take_token_tubes(rest, token);
 }
 
 /**
@@ -145,7 +145,7 @@ static const char *refuse_file(int fd)
 	return access_refuse_mode(&st);
 }
 
-static void forget(struct token *all, size_t count)
+static void forget_tokens(struct token *all, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		free(all[i].tubes);
@@ -170,7 +170,7 @@ bool access_read(const char *path, void (*changed)(void))
 
 	while (!why && file && fgets(line, sizeof(line), file)) {
 		number++;
-		why = strchr(line, '\n') || feof(file) ? take_line(line, number, read, &count) :
+		why = strchr(line, '\n') || feof(file) ? take_token(line, number, read, &count) :
 			"a line has up to 498 characters, and no NUL";
 	}
 	if (file)
@@ -181,7 +181,7 @@ bool access_read(const char *path, void (*changed)(void))
 	else if (why)
 		complain("%s: %s", path, why);
 	if (why) {
-		forget(read, count);
+		forget_tokens(read, count);
 		return false;
 	}
 	wanted = path;
@@ -191,7 +191,7 @@ bool access_read(const char *path, void (*changed)(void))
 	token_count = count;
 	if (changed)
 		changed();
-	forget(before, count_before);
+	forget_tokens(before, count_before);
 	return true;
 }
 

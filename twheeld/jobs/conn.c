@@ -481,7 +481,7 @@ static bool skip_body(struct conn *conn)
  * Takes a command or a body. Gives false when input is missing, or another thing must happen
  * first.
  */
-static bool take(struct conn *conn)
+static bool take_input(struct conn *conn)
 {
 	switch (conn->state) {
 	case WANT_LINE:
@@ -583,7 +583,7 @@ static void run(struct conn *conn)
 	commit_hold(true);
 	for (int i = 0; more && i < COMMANDS_MOST && evbuffer_get_length(conn->out) < OUTPUT_MOST;
 	     i++) {
-		more = take(conn);
+		more = take_input(conn);
 		if (conn->state == DEAD)
 			break;
 	}

@@ -641,7 +641,7 @@ static void forgotten(struct op *op)
  * Drop the row of a tube without jobs, unless the tube has jobs again by then. A tube that comes
  * later makes a new row.
  */
-static void forget(int64_t id)
+static void forget_tube(int64_t id)
 {
 	struct op *op = zalloc(sizeof(*op));
 
@@ -654,7 +654,7 @@ static void forget(int64_t id)
 static void tube_ends(struct tube *tube)
 {
 	if (tube->stored)
-		forget(tube->commit.id);
+		forget_tube(tube->commit.id);
 	heap_free(&tube->ready);
 	heap_free(&tube->delayed);
 }

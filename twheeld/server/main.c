@@ -72,7 +72,7 @@ static void drain(evutil_socket_t fd, short what, void *arg)
 	command_drain();
 }
 
-static void end(evutil_socket_t fd, short what, void *arg)
+static void end_server(evutil_socket_t fd, short what, void *arg)
 {
 	/*
 	 * Where other servers go on, clients keep their jobs until they are done; a second signal
@@ -127,8 +127,8 @@ static void take_signals(struct event_base *base)
 /* From now on, the server leaves the store in order before it ends. */
 static void take_ends(struct event_base *base)
 {
-	event_add(must(evsignal_new(base, SIGTERM, end, base)), NULL);
-	event_add(must(evsignal_new(base, SIGINT, end, base)), NULL);
+	event_add(must(evsignal_new(base, SIGTERM, end_server, base)), NULL);
+	event_add(must(evsignal_new(base, SIGINT, end_server, base)), NULL);
 }
 
 /* Each second */
@@ -179,7 +179,7 @@ static struct tab_host tab_host(void)
 	};
 }
 
-static void load(struct event_base *base)
+static void load_store(struct event_base *base)
 {
 	struct tab_host host;
 
@@ -312,7 +312,7 @@ int main(int argc, char **argv)
 	store_job_size = settings->job_size;
 	store_history = settings->history;
 	store_site = settings->site ? settings->site : "";
-	load(base);
+	load_store(base);
 	if (options.verbose)
 		printf("pid %d, jobs in %s\n", getpid(),
 		       options_shared(settings->store) ? "a database" : settings->store);

@@ -486,11 +486,6 @@ struct allowed {
 	int64_t full_until, now;
 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /*
  * Who has the row is found without waiting: a server that was stopped may have it. It is another
  * statement than the one that counts, which has to see what the server before has committed.

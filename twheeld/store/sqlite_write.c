@@ -380,11 +380,6 @@ static bool empty_log(void)
 	return empty;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /*
  * The bytes that are free for new jobs, each of which takes its size in the log and in the
  * database. They leave some for deletes and changes, which the log has first. Once the log is

@@ -160,7 +160,7 @@ static void say(struct evhttp_request *request, const char *name, const char *va
 
 /* The end of an answer */
 
-static void end(struct ask *ask)
+static void answer_ended(struct ask *ask)
 {
 	if (ask->form)
 		evhttp_clear_headers(ask->form);
@@ -185,7 +185,7 @@ static void send_all(struct ask *ask, int code, struct evbuffer *out)
 
 	if (request)
 		evhttp_send_reply(request, code, NULL, out);
-	end(ask);
+	answer_ended(ask);
 }
 
 /** http_text - answer with a text of the path's type; that ends it */
@@ -285,11 +285,11 @@ void http_end(struct ask *ask)
 
 	if (request)
 		evhttp_send_reply_end(request);
-	end(ask);
+	answer_ended(ask);
 }
 
 /* The client has gone before all was sent. */
-static void lost(struct evhttp_connection *connection, void *arg)
+static void client_gone(struct evhttp_connection *connection, void *arg)
 {
 	struct ask *ask = arg;
 	void (*go_on)(struct ask *ask) = ask->go_on;
@@ -639,7 +639,7 @@ static void asked(struct evhttp_request *request, void *arg)
 	ask->request = request;
 	ask->local = limit == &at_socket;
 	ask->reads = ask->local;
-	evhttp_connection_set_closecb(connection, lost, ask);
+	evhttp_connection_set_closecb(connection, client_gone, ask);
 	http_limit_renew(limit, evhttp_connection_get_bufferevent(connection));
 	/* A connection that stays would keep others out. */
 	say(request, "Connection", "close");
@@ -663,7 +663,7 @@ static void asked(struct evhttp_request *request, void *arg)
 		give(ask, route, method);
 }
 
-static struct evhttp *begin(struct http_limit *limit, uint32_t body_most)
+static struct evhttp *new_http(struct http_limit *limit, uint32_t body_most)
 {
 	struct evhttp *http = must(evhttp_new(loop));
 
@@ -681,11 +681,11 @@ void http_start(struct event_base *base, uint32_t job_size)
 {
 	loop = base;
 	make_routes();
-	begin(&over_tcp, REFUSED_MOST);
-	begin(&at_socket, job_size > JSON_MOST ? job_size : JSON_MOST);
+	new_http(&over_tcp, REFUSED_MOST);
+	new_http(&at_socket, job_size > JSON_MOST ? job_size : JSON_MOST);
 }
 
-static void add(struct http_limit *limit, int fd)
+static void add_socket(struct http_limit *limit, int fd)
 {
 	struct evhttp_bound_socket *bound = evhttp_accept_socket_with_handle(limit->http, fd);
 
@@ -699,7 +699,7 @@ static void add(struct http_limit *limit, int fd)
 /** http_add - answer on a socket that listens, where nothing can be changed */
 void http_add(int fd)
 {
-	add(&over_tcp, fd);
+	add_socket(&over_tcp, fd);
 }
 
 /** http_add_local - answer on a unix socket, where jobs and schedules can be changed */
@@ -709,7 +709,7 @@ void http_add_local(const char *path)
 
 	if (asprintf(&address, "unix:%s", path) < 0)
 		must(NULL);
-	add(&at_socket, socket_open(address, NULL));
+	add_socket(&at_socket, socket_open(address, NULL));
 	free(address);
 	if (chmod(path, 0660) < 0)
 		die("%s: %s", path, strerror(errno));

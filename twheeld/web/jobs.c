@@ -165,7 +165,7 @@ static void closed(struct bufferevent *bev, short what, void *arg)
 	refuse(arg, HTTP_SERVUNAVAIL, "the server ends");
 }
 
-static struct talk *begin(struct ask *ask)
+static struct talk *begin_talk(struct ask *ask)
 {
 	struct talk *talk = ask->more = zalloc(sizeof(*talk));
 
@@ -278,7 +278,7 @@ static const char *say_put(struct talk *talk, const struct put *put, size_t leng
 }
 
 /* A number; without one, the value stays as it is */
-static bool take_number(const json_t *object, const char *name, int64_t most, int64_t *value)
+static bool member_number(const json_t *object, const char *name, int64_t most, int64_t *value)
 {
 	const json_t *number = json_object_get(object, name);
 
@@ -289,7 +289,7 @@ static bool take_number(const json_t *object, const char *name, int64_t most, in
 }
 
 /* A text without a byte of 0; without one, the value stays as it is */
-static bool take_text(const json_t *object, const char *name, const char **value)
+static bool member_text(const json_t *object, const char *name, const char **value)
 {
 	const json_t *text = json_object_get(object, name);
 
@@ -307,14 +307,14 @@ static const char *say_job(struct talk *talk, const json_t *job)
 
 	if (!json_is_string(body))
 		return "each job is an object with a text \"body\"";
-	if (!take_number(job, "pri", UINT32_MAX, &put.pri) ||
-	    !take_number(job, "delay", UINT32_MAX, &put.delay) ||
-	    !take_number(job, "ttr", UINT32_MAX, &put.ttr) ||
-	    !take_number(job, "unique_for", UINT32_MAX, &put.unique_for))
+	if (!member_number(job, "pri", UINT32_MAX, &put.pri) ||
+	    !member_number(job, "delay", UINT32_MAX, &put.delay) ||
+	    !member_number(job, "ttr", UINT32_MAX, &put.ttr) ||
+	    !member_number(job, "unique_for", UINT32_MAX, &put.unique_for))
 		return "pri, delay, ttr and unique_for are whole numbers of 32 bits";
-	if (!take_number(job, "tries", INT32_MAX, &put.tries))
+	if (!member_number(job, "tries", INT32_MAX, &put.tries))
 		return "tries is a whole number up to 2147483647";
-	if (!take_text(job, "key", &put.key) || !take_text(job, "how", &put.how))
+	if (!member_text(job, "key", &put.key) || !member_text(job, "how", &put.how))
 		return "key and how are texts";
 	why = say_put(talk, &put, json_string_length(body));
 	if (why)
@@ -366,7 +366,7 @@ static void put(struct ask *ask, const struct put *put)
 		if (!json)
 			return;
 	}
-	talk = begin(ask);
+	talk = begin_talk(ask);
 	talk->put = *put;
 	talk->answer = json_pack("{s:[]}", "ids");
 	evbuffer_add_printf(talk->out, "use %s\r\n", ask->name);
@@ -488,7 +488,7 @@ void jobs_peek_for(struct ask *ask, void (*got)(struct ask *ask, const json_t *a
 
 	if (!jobs_is_one(ask))
 		return;
-	talk = begin(ask);
+	talk = begin_talk(ask);
 	talk->got = got;
 	evbuffer_add_printf(talk->out, "peek %s\r\n", ask->name);
 	go(talk, peeked);
@@ -518,7 +518,7 @@ void jobs_peek_tube(struct ask *ask)
 	if (!known)
 		http_fail(ask, HTTP_BADREQUEST, "state is ready, delayed or buried");
 	if (known && is_tube(ask)) {
-		talk = begin(ask);
+		talk = begin_talk(ask);
 		evbuffer_add_printf(talk->out, "use %s\r\npeek-%s\r\n", ask->name, said);
 		go(talk, peeked_tube);
 	}
@@ -526,7 +526,7 @@ void jobs_peek_tube(struct ask *ask)
 }
 
 /* What a page shows of a tube: how many jobs it has, and the first one of each state */
-static bool looked(struct talk *talk, const struct reply *reply)
+static bool tube_looked(struct talk *talk, const struct reply *reply)
 {
 	json_t *jobs = json_object_get(talk->answer, "jobs"), *job, *more;
 	bool about_tube = !json_object_get(talk->answer, "tube");
@@ -565,13 +565,13 @@ void jobs_look(struct ask *ask, void (*got)(struct ask *ask, const json_t *answe
 
 	if (!is_tube(ask))
 		return;
-	talk = begin(ask);
+	talk = begin_talk(ask);
 	talk->got = got;
 	talk->left = 4;
 	talk->answer = json_pack("{s:[]}", "jobs");
 	evbuffer_add_printf(talk->out, "stats-tube %s\r\nuse %s\r\npeek-ready\r\npeek-delayed\r\n"
 			    "peek-buried\r\n", ask->name, ask->name);
-	go(talk, looked);
+	go(talk, tube_looked);
 }
 
 /* Kick and delete */
@@ -599,7 +599,7 @@ static void do_one(struct ask *ask, const char *command, const char *after)
 
 	if (!jobs_is_one(ask))
 		return;
-	talk = begin(ask);
+	talk = begin_talk(ask);
 	evbuffer_add_printf(talk->out, "%s %s%s\r\n", command, ask->name, after);
 	go(talk, done);
 }
@@ -627,7 +627,7 @@ void jobs_delete_key(struct ask *ask)
 	if (why)
 		http_fail(ask, HTTP_BADREQUEST, "%s", why);
 	if (!why && is_tube(ask)) {
-		talk = begin(ask);
+		talk = begin_talk(ask);
 		evbuffer_add_printf(talk->out, "use %s\r\ndelete-key %s\r\n", ask->name, key);
 		go(talk, done);
 	}
@@ -642,7 +642,7 @@ void jobs_kick_tube(struct ask *ask)
 
 	if (!is_tube(ask) || !http_number(ask, "count", UINT32_MAX, &count))
 		return;
-	talk = begin(ask);
+	talk = begin_talk(ask);
 	evbuffer_add_printf(talk->out, "use %s\r\nkick %lld\r\n", ask->name, (long long)count);
 	go(talk, done);
 }
@@ -668,7 +668,7 @@ void jobs_back_tube(struct ask *ask)
 	if (!is_tube(ask) || !http_number(ask, "count", UINT32_MAX, &count) ||
 	    !http_number(ask, "every", UINT32_MAX, &every))
 		return;
-	talk = begin(ask);
+	talk = begin_talk(ask);
 	evbuffer_add_printf(talk->out, "use %s\r\nback %lld %lld\r\n", ask->name,
 			    (long long)count, (long long)every);
 	go(talk, done);

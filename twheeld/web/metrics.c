@@ -337,7 +337,7 @@ static struct tube_figures copy(const struct tube *tube)
 	return copy;
 }
 
-static void end(struct scrape *scrape)
+static void end_scrape(struct scrape *scrape)
 {
 	scrapes[scrape->ask->local]--;
 	tube_counts_forget(&scrape->counts);
@@ -359,7 +359,7 @@ static void next(struct ask *ask)
 	scrape->sent = true;
 	ask->go_on = next;
 	if (!ask->request || !family->name) {
-		end(scrape);
+		end_scrape(scrape);
 		return;
 	}
 	if (scrape->counts.asks)
@@ -430,8 +430,8 @@ static void counted(struct counts_asker *asker, const struct counts *counts)
 }
 
 /* @out: the lines before the tubes */
-static void begin(struct ask *ask, const struct family *families,
-		  void (*add_first)(struct evbuffer *out))
+static void begin_scrape(struct ask *ask, const struct family *families,
+			 void (*add_first)(struct evbuffer *out))
 {
 	struct scrape *scrape;
 	struct evbuffer *out;
@@ -470,7 +470,7 @@ static void add_all(struct evbuffer *out)
 /** metrics_answer - answer a request for /metrics */
 void metrics_answer(struct ask *ask)
 {
-	begin(ask, of_metrics, add_all);
+	begin_scrape(ask, of_metrics, add_all);
 }
 
 static void begin_list(struct evbuffer *out)
@@ -481,5 +481,5 @@ static void begin_list(struct evbuffer *out)
 /** metrics_tubes - answer with all tubes */
 void metrics_tubes(struct ask *ask)
 {
-	begin(ask, of_list, begin_list);
+	begin_scrape(ask, of_list, begin_list);
 }

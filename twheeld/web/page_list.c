@@ -120,7 +120,7 @@ static void show(struct op *op)
 		free(asked->jobs[i].row.body);
 }
 
-static bool take(struct row *row, void *arg)
+static bool keep_row(struct row *row, void *arg)
 {
 	struct list *list = arg;
 
@@ -141,7 +141,7 @@ static void find(struct list *list)
 		return;
 	}
 	list->asked.op.failed = tube && !store_in_order(tube->commit.id, list->asked.state, &cursor,
-							&end, take, list);
+							&end, keep_row, list);
 	show(&list->asked.op);
 	free(list);
 }

@@ -43,10 +43,10 @@
 #define RUNS_MOST 1000
 
 /* A request that waits for the next snapshot; ask->more */
-struct reader {
+struct waiter {
 	struct ask *ask;
 	void (*give)(struct ask *ask);
-	struct reader *prev, *next;
+	struct waiter *prev, *next;
 };
 
 struct tube_line {
@@ -58,7 +58,7 @@ struct tube_line {
 
 static struct event *turn, *runs_turn;
 static struct schedule *runs_next;	/* first of the next question; held */
-static struct reader *readers;
+static struct waiter *waiters;
 static json_t *made, *root;		/* the last snapshot, and the next one */
 static char *text;			/* the last snapshot's */
 static int64_t fresh_until;
@@ -137,7 +137,7 @@ static int64_t lasting(int64_t took)
 }
 
 /* Does what is being made wait for the store? */
-static bool waits(void)
+static bool waits_for_store(void)
 {
 	if (!asked_at || root || commit_now() - asked_at >= PATIENCE)
 		return false;
@@ -158,7 +158,7 @@ static bool answered(struct part *part, bool failed)
 	part->next = now + lasting(now - part->since);
 	if (!failed)
 		part->known = part->asks;
-	if (began && !waits())
+	if (began && !waits_for_store())
 		event_add(turn, &at_once);
 	return !failed;
 }
@@ -280,7 +280,7 @@ static void find_fewest(void)
 			fewest = i;
 }
 
-static void take_tube(const char *name, const int64_t *count, bool paused)
+static void take_tube_counts(const char *name, const int64_t *count, bool paused)
 {
 	struct tube_line *to;
 	int64_t jobs = 0;
@@ -315,7 +315,7 @@ static void take_own_tubes(void)
 		const struct tube *tube = list[--tubes_left];
 
 		reserved += tube->count[RESERVED];
-		take_tube(tube->name, tube->count, tube_paused(tube));
+		take_tube_counts(tube->name, tube->count, tube_paused(tube));
 	}
 }
 
@@ -329,12 +329,12 @@ static void find_shared_tubes(void)
 	for (size_t i = 0; i < known_tubes.count; i++) {
 		const struct watch_tube *tube = &known_tubes.tubes[i];
 
-		take_tube(tube->name, tube->count, tube->paused);
+		take_tube_counts(tube->name, tube->count, tube->paused);
 		elsewhere += !tube_find(tube->name);
 	}
 	for (size_t i = 0; parts[TUBES].known && tube_count < SHOWN && i < count; i++)
 		if (!line_of(list[i]->name))
-			take_tube(list[i]->name, none, tube_paused(list[i]));
+			take_tube_counts(list[i]->name, none, tube_paused(list[i]));
 	tubes_all = count + elsewhere;
 	if (tubes_all < (size_t)known_tubes.all)
 		tubes_all = known_tubes.all;
@@ -387,7 +387,7 @@ static json_t *list_of(size_t all, const struct part *part)
 			 "failed", part->failed, "all", (json_int_t)all, "shown");
 }
 
-static void add(const char *list, json_t *json)
+static void add_list(const char *list, json_t *json)
 {
 	json_array_append_new(json_object_get(json_object_get(root, list), "shown"), must(json));
 }
@@ -397,24 +397,25 @@ static void add_tube(const struct tube_line *line)
 {
 	const struct tube *tube = tube_find(line->name);
 
-	add("tubes", json_of_tube(line->name, line->count, tube ? tube->total : 0,
-				  tube ? tube->deletes : 0, tube ? tube->waiting_count : 0,
-				  line->paused));
+	add_list("tubes", json_of_tube(line->name, line->count, tube ? tube->total : 0,
+				       tube ? tube->deletes : 0, tube ? tube->waiting_count : 0,
+				       line->paused));
 }
 
 /* The schedule may have gone since it was found. */
 static void add_schedule(const struct schedule *schedule)
 {
 	if (schedule->definition)
-		add("schedules", json_of_schedule(schedule));
+		add_list("schedules", json_of_schedule(schedule));
 }
 
 static void add_node(const char *name, const char *site, const struct watch_node *node)
 {
-	add("nodes", json_pack("{s:o, s:o, s:I, s:f, s:I, s:b}", "name", json_of_text(name),
-			       "site", json_of_text(site), "session", (json_int_t)node->session,
-			       "silent", node->silent > 0 ? node->silent / 1e9 : 0,
-			       "reserved", (json_int_t)node->reserved, "self", node->self));
+	add_list("nodes", json_pack("{s:o, s:o, s:I, s:f, s:I, s:b}", "name", json_of_text(name),
+				    "site", json_of_text(site),
+				    "session", (json_int_t)node->session,
+				    "silent", node->silent > 0 ? node->silent / 1e9 : 0,
+				    "reserved", (json_int_t)node->reserved, "self", node->self));
 }
 
 /* Times are the wall clock's: the database's clock where there is one. */
@@ -455,7 +456,7 @@ static void give(struct ask *ask)
 
 static void end_making(void)
 {
-	struct reader *reader;
+	struct waiter *waiter;
 	int64_t now;
 
 	json_decref(made);
@@ -468,9 +469,9 @@ static void end_making(void)
 	began = 0;
 	while (shown)
 		schedule_release(schedules[--shown]);
-	while ((reader = readers)) {
-		DL_DELETE(readers, reader);
-		reader->give(reader->ask);
+	while ((waiter = waiters)) {
+		DL_DELETE(waiters, waiter);
+		waiter->give(waiter->ask);
 	}
 }
 
@@ -510,8 +511,8 @@ static void go_on(evutil_socket_t fd, short what, void *arg)
 	int64_t until = commit_now() + TURN;
 
 	while (began && step()) {
-		if (waits() || commit_now() >= until) {
-			event_add(turn, waits() ? &patience : &now);
+		if (waits_for_store() || commit_now() >= until) {
+			event_add(turn, waits_for_store() ? &patience : &now);
 			return;
 		}
 	}
@@ -519,7 +520,7 @@ static void go_on(evutil_socket_t fd, short what, void *arg)
 		end_making();
 }
 
-static void begin(void)
+static void begin_making(void)
 {
 	began = commit_now();
 	asked_at = 0;
@@ -534,29 +535,29 @@ static void begin(void)
 
 static void lost(struct ask *ask)
 {
-	struct reader *reader = ask->more;
+	struct waiter *waiter = ask->more;
 
-	DL_DELETE(readers, reader);
+	DL_DELETE(waiters, waiter);
 	http_end(ask);
 }
 
 /** status_wait - answer when all is known as it is now; the request's more is freed then */
 void status_wait(struct ask *ask, void (*how)(struct ask *ask))
 {
-	struct reader *reader;
+	struct waiter *waiter;
 
 	if (made && commit_now() < fresh_until) {
 		how(ask);
 		return;
 	}
-	reader = zalloc(sizeof(*reader));
-	ask->more = reader;
-	reader->ask = ask;
-	reader->give = how;
+	waiter = zalloc(sizeof(*waiter));
+	ask->more = waiter;
+	waiter->ask = ask;
+	waiter->give = how;
 	ask->go_on = lost;
-	DL_APPEND(readers, reader);
+	DL_APPEND(waiters, waiter);
 	if (!began)
-		begin();
+		begin_making();
 }
 
 /** status_made - what is known, in the function that status_wait() calls */
