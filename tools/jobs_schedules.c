@@ -72,8 +72,8 @@ int jobs_list(const struct jobs *jobs)
 			json_array_remove(schedules, i);
 	if (jobs->json)
 		return print_json(schedules);
-	printf("%-32s %-*s %-*s %-8s %-8s %s\n", "NAME", wide, "NEXT", wide, "LAST", "RESULT", "HOW",
-	       "WHEN");
+	printf("%-32s %-*s %-*s %-8s %-8s %s\n",
+	       "NAME", wide, "NEXT", wide, "LAST", "RESULT", "HOW", "WHEN");
 	json_array_foreach(schedules, i, one) {
 		const json_t *run = json_object_get(one, "last");
 		const char *zone = member(one, "zone");

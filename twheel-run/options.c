@@ -126,7 +126,7 @@ const char *options_token(char token[OPTIONS_TOKEN])
 
 	if (!file)
 		return strerror(errno);
-	if (fstat(fileno(file), &st) < 0 || st.st_mode & (S_IROTH | S_IWOTH))
+	if (fstat(fileno(file), &st) < 0 || st.st_mode & 0006)
 		wrong = "others can read or write it: chmod 640";
 	length = fread(token, 1, OPTIONS_TOKEN, file);
 	fclose(file);

@@ -87,9 +87,10 @@ static bool others_differ(struct request *request)
 /** pg_pushed - the tabs that were pushed; each change of the row gives it another version */
 bool pg_pushed(struct pushed *pushed)
 {
-	PG_STATEMENT(get, "SELECT version, CASE WHEN version <> $1 THEN body END FROM (SELECT body,"
-		     " hashint8extended(id, xmin::text::bigint) AS version FROM twheeld.jobs"
-		     " WHERE tube = '" TABS_TUBE "' AND state = 1 ORDER BY ord, id LIMIT 1) AS tabs");
+	PG_STATEMENT(get, "SELECT version, CASE WHEN version <> $1 THEN body END FROM"
+		     " (SELECT body, hashint8extended(id, xmin::text::bigint) AS version"
+		     " FROM twheeld.jobs WHERE tube = '" TABS_TUBE "'"
+		     " AND state = 1 ORDER BY ord, id LIMIT 1) AS tabs");
 	PGresult *result = pg_do(&get, "i", pushed->known);
 
 	pushed->version = PQntuples(result) ? pg_int(result, 0, 0) : 0;

@@ -124,7 +124,7 @@ struct store {
 	int64_t (*clock)(void);	/* how far its clock is ahead of CLOCK_BOOTTIME; shared */
 	int64_t (*meta)(const char *name, int64_t otherwise);
 	void (*schedules)(void (*each)(const struct schedule_row *row));
-	bool (*pushed)(struct pushed *pushed);	/* false: it can't be read. Shared: until loaded() */
+	bool (*pushed)(struct pushed *pushed);	/* false: can't be read; shared: until loaded() */
 	void (*loaded)(void);	/* the loop has read all that it needs at the start; or NULL */
 	/* Find the last runs of some schedules; asked->op.done() is called at once, or later */
 	void (*runs)(struct runs_asked *asked);
