@@ -250,9 +250,11 @@ static const char *key_wrong(const struct put *put)
 
 	if (!length || length > KEY_MOST || (put->key && put->key[length]))
 		return "a key has 1 to 100 characters of ASCII that can be seen, and no blank";
-	if (job_key_how(put->how, strlen(put->how)) == KEY_HOWS)
+	if (put->how && job_key_how(put->how, strlen(put->how)) == KEY_HOWS)
 		return "how is ignore, replace or debounce";
-	if (put->unique_for && (!put->key || strcmp(put->how, "ignore")))
+	if (put->how && !put->key)
+		return "how is for a key, which is not there";
+	if (put->unique_for && (!put->key || (put->how && strcmp(put->how, "ignore"))))
 		return "unique_for is for a key, and for how = ignore";
 	return NULL;
 }
@@ -267,8 +269,8 @@ static const char *say_put(struct talk *talk, const struct put *put, size_t leng
 		evbuffer_add_printf(talk->out, "tries %lld\r\n", (long long)put->tries);
 	talk->tries = put->tries;
 	if (put->key)
-		evbuffer_add_printf(talk->out, "put-unique %s %s %lld ", put->key, put->how,
-				    (long long)put->unique_for);
+		evbuffer_add_printf(talk->out, "put-unique %s %s %lld ", put->key,
+				    put->how ? put->how : "ignore", (long long)put->unique_for);
 	else
 		evbuffer_add_printf(talk->out, "put ");
 	evbuffer_add_printf(talk->out, "%lld %lld %lld %zu\r\n", (long long)put->pri,
@@ -380,7 +382,7 @@ static void put(struct ask *ask, const struct put *put)
 void jobs_put(struct ask *ask)
 {
 	char *key = http_query(ask, "key"), *how = http_query(ask, "how");
-	struct put one = { .pri = PRI, .ttr = TTR, .key = key, .how = how ? how : "ignore" };
+	struct put one = { .pri = PRI, .ttr = TTR, .key = key, .how = how };
 
 	if (is_tube(ask) && http_number(ask, "pri", UINT32_MAX, &one.pri) &&
 	    http_number(ask, "delay", UINT32_MAX, &one.delay) &&
