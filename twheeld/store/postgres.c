@@ -111,11 +111,13 @@ static const char *const upgrades[] = {
 	"ALTER TABLE twheeld.schedules ADD COLUMN failing bigint NOT NULL DEFAULT 0;"
 	"UPDATE twheeld.jobs SET scheduled = coalesce((SELECT max(schedule) FROM twheeld.runs"
 	" WHERE job = jobs.id AND result < 2), scheduled) WHERE scheduled = 1;",
+	/* The functions alone */
+	"",
 };
 
 #define VERSIONS ARRAY_SIZE(upgrades)
 /* The version that brought the functions, or changed them last */
-#define FUNCTIONS_SINCE 10
+#define FUNCTIONS_SINCE 12
 
 /* Operations of one kind that one statement does together */
 struct several {

@@ -4,8 +4,10 @@
  * cancel().
  *
  * They run with the rights of the servers' role, so that a program that may call them needs no
- * right to the tables. Their arguments have the protocol's limits, and they find no names but the
- * system's and those that they call by their schema.
+ * right to the tables; put_as() runs with its caller's, as it is for servers and those functions
+ * alone. Their arguments have the protocol's limits, and they find no names but the system's and
+ * those that they call by their schema. The tabs that were pushed are not for programs, as who
+ * changes them operates the servers.
  */
 #include <stdlib.h>
 
@@ -14,10 +16,12 @@
 #include "base/util.h"
 #include "store/postgres_functions.h"
 #include "store/postgres_link.h"
+#include "store/store.h"
 
 #define TEXT(number) TEXT_OF(number)
 #define TEXT_OF(number) #number
-#define WITH_RIGHTS " SECURITY DEFINER SET search_path = pg_catalog, pg_temp "
+#define WITH_PATH " SET search_path = pg_catalog, pg_temp "
+#define WITH_RIGHTS " SECURITY DEFINER" WITH_PATH
 /* The second one needs its key and how: so no call without names can mean either. */
 #define HEAD(type) "twheeld.put(tube text, body " type ", delay interval DEFAULT '0 s'," \
 	" priority bigint DEFAULT 1024, ttr interval DEFAULT '60 s'," \
@@ -28,6 +32,8 @@
 #define KEY_DIGEST(key) "'\\x01'::bytea || sha256(convert_to(" key ", 'UTF8'))"
 #define REFUSE(unless, class, text) " IF (" unless ") IS NOT TRUE THEN RAISE EXCEPTION" \
 	" USING ERRCODE = '" class "', MESSAGE = 'twheeld.put: " text "'; END IF;"
+#define REFUSE_TABS REFUSE("put.tube IS DISTINCT FROM '" TABS_TUBE "'", WRONG, "the tabs in " \
+	TABS_TUBE " are put by twheel jobs push alone")
 #define WRONG "22023"		/* invalid_parameter_value */
 #define TOO_BIG "54000"		/* program_limit_exceeded */
 #define NOT_NOW "55000"		/* object_not_in_prerequisite_state */
@@ -41,8 +47,8 @@
 static const char functions[] =
 	"CREATE OR REPLACE FUNCTION twheeld.put_as(tube text, body bytea, delay interval,"
 	" priority bigint, ttr interval, hash bytea, how text, unique_for interval, units bigint,"
-	" tries bigint, OUT id bigint, OUT made boolean) LANGUAGE plpgsql VOLATILE"
-	WITH_RIGHTS "AS $put$\n"
+	" tries bigint, OUT id bigint, OUT made boolean) LANGUAGE plpgsql VOLATILE SECURITY INVOKER"
+	WITH_PATH "AS $put$\n"
 	"#variable_conflict use_column\n"
 	"DECLARE"
 	" name text NOT NULL = coalesce(put_as.tube, '');"
@@ -132,6 +138,7 @@ static const char functions[] =
 	WITH_RIGHTS "AS $put$\n"
 	"#variable_conflict use_column\n"
 	"BEGIN"
+	REFUSE_TABS
 	REFUSE("put.unique_body IS NOT NULL", WRONG, "unique_body is true or false")
 	" RETURN (SELECT id FROM twheeld.put_as(put.tube, put.body, put.delay, put.priority,"
 	" put.ttr, CASE WHEN put.unique_body THEN sha256(put.body) END, 'ignore', '0 s', NULL, put.tries)); "
@@ -142,6 +149,7 @@ static const char functions[] =
 	WITH_RIGHTS "AS $put$\n"
 	"#variable_conflict use_column\n"
 	"BEGIN"
+	REFUSE_TABS
 	REFUSE("put.key ~ '^[!-~]{1," TEXT(KEY_MOST) "}$'", WRONG, "a key has 1 to " TEXT(KEY_MOST)
 	       " characters of ASCII that can be seen, and no blank")
 	REFUSE("put.how IN ('ignore', 'replace', 'debounce')", WRONG,
@@ -154,11 +162,11 @@ static const char functions[] =
 	/* A program can't cancel a schedule's job, nor one that a worker has. */
 	"CREATE OR REPLACE FUNCTION twheeld.cancel(job bigint) RETURNS boolean LANGUAGE sql VOLATILE"
 	WITH_RIGHTS "AS $$ WITH gone AS (DELETE FROM twheeld.jobs WHERE id = $1 AND state <> 3"
-	" AND scheduled = 0 RETURNING id) SELECT EXISTS (SELECT 1 FROM gone) $$;"
+	" AND scheduled = 0 AND tube <> '" TABS_TUBE "' RETURNING id) SELECT EXISTS (SELECT 1 FROM gone) $$;"
 	"CREATE OR REPLACE FUNCTION twheeld.cancel_key(tube text, key text) RETURNS boolean"
 	" LANGUAGE sql VOLATILE"
 	WITH_RIGHTS "AS $$ WITH gone AS (DELETE FROM twheeld.jobs WHERE jobs.tube = $1"
-	" COLLATE \"C\""
+	" COLLATE \"C\" AND jobs.tube <> '" TABS_TUBE "'"
 	" AND digest = " KEY_DIGEST("$2") " AND state <> 3 RETURNING id), kept AS (DELETE FROM"
 	" twheeld.keys WHERE keys.tube = $1 COLLATE \"C\" AND keys.key = " KEY_DIGEST("$2")
 	" AND NOT EXISTS (SELECT 1 FROM twheeld.jobs AS j WHERE j.tube = $1 COLLATE \"C\""
