@@ -32,14 +32,19 @@
 #define KEY_DIGEST(key) "'\\x01'::bytea || sha256(convert_to(" key ", 'UTF8'))"
 #define REFUSE(unless, class, text) " IF (" unless ") IS NOT TRUE THEN RAISE EXCEPTION" \
 	" USING ERRCODE = '" class "', MESSAGE = 'twheeld.put: " text "'; END IF;"
-#define REFUSE_TABS REFUSE("put.tube IS DISTINCT FROM '" TABS_TUBE "'", WRONG, "the tabs in " \
-	TABS_TUBE " are put by twheel jobs push alone")
+#define REFUSE_TABS REFUSE("put.tube COLLATE \"C\" IS DISTINCT FROM '" TABS_TUBE "'", WRONG, \
+	"the tabs in " TABS_TUBE " are put by twheel jobs push alone")
+/* A key that is taken for a time, by a job that may be gone */
+#define TAKEN "twheeld.keys AS k WHERE put_as.how = 'ignore' AND k.tube = name AND k.key = hash" \
+	" AND k.until > now"
+/* Beyond any delay, and within what a timestamp has */
+#define LONGEST "interval '200 years'"
 #define WRONG "22023"		/* invalid_parameter_value */
 #define TOO_BIG "54000"		/* program_limit_exceeded */
 #define NOT_NOW "55000"		/* object_not_in_prerequisite_state */
 
 /*
- * Names are compared in the order of bytes, whatever the caller's columns have. A job that is due
+ * Names are compared as bytes, whatever the caller's columns have. A job that is due
  * within two seconds makes servers look for the next due one; otherwise they look each second.
  * Where the queue of notifications is nearly full, the function sends none, as the caller's
  * commit would fail with it: then, too, servers find the job when they look.
@@ -51,12 +56,13 @@ static const char functions[] =
 	WITH_PATH "AS $put$\n"
 	"#variable_conflict use_column\n"
 	"DECLARE"
-	" name text NOT NULL = coalesce(put_as.tube, '');"
+	" name text COLLATE \"C\" NOT NULL = coalesce(put_as.tube, '');"
 	" start timestamptz = clock_timestamp();"
+	" due_at timestamptz = start + least(greatest(put_as.delay, -" LONGEST "), " LONGEST ");"
 	" now bigint = floor(extract(epoch FROM start) * 1000000)::bigint * 1000;"
-	" due bigint = ceil(extract(epoch FROM start + put_as.delay) * 1000000)::bigint * 1000;"
-	" wait bigint = ceil(extract(epoch FROM start + put_as.delay - start));"
-	" run bigint = greatest(1, ceil(extract(epoch FROM put_as.ttr)))::bigint;"
+	" due bigint = ceil(extract(epoch FROM due_at) * 1000000)::bigint * 1000;"
+	" wait bigint = ceil(extract(epoch FROM due_at - start));"
+	" run bigint = greatest(1, ceil(extract(epoch FROM least(put_as.ttr, " LONGEST "))))::bigint;"
 	" most bigint = coalesce((SELECT value FROM twheeld.meta AS m WHERE m.name = 'job-size'),"
 	" 65535);"
 	" became bigint;"
@@ -77,7 +83,8 @@ static const char functions[] =
 	       "the time to run is up to 4294967295 seconds, and at least one")
 	REFUSE("put_as.tries BETWEEN 0 AND 2147483647", WRONG,
 	       "tries are from 1 to 2147483647, or 0: as the tube has it")
-	REFUSE("wait <= 4294967295", WRONG, "a delay is up to 4294967295 seconds")
+	REFUSE("put_as.delay IS NOT NULL AND wait <= 4294967295", WRONG,
+	       "a delay is up to 4294967295 seconds")
 	REFUSE("extract(epoch FROM put_as.unique_for) BETWEEN 0 AND 4294967295 AND"
 	       " (put_as.how = 'ignore' OR put_as.unique_for <= interval '0 s')", WRONG,
 	       "unique_for is up to 4294967295 seconds, and only with how => ''ignore''")
@@ -86,8 +93,7 @@ static const char functions[] =
 	REFUSE("coalesce((SELECT NOT bool_and(draining = 1) FROM twheeld.sessions"
 	       " WHERE until >= now), true)", NOT_NOW, "the servers take no new jobs (DRAINING)")
 	" LOOP"
-	"  id = (SELECT k.job FROM twheeld.keys AS k WHERE put_as.how = 'ignore'"
-	"   AND k.tube = name COLLATE \"C\" AND k.key = hash AND k.until > now);"
+	"  id = (SELECT k.job FROM " TAKEN ");"
 	"  made = false;"
 	"  IF id IS NOT NULL THEN RETURN; END IF;"
 	"  INSERT INTO twheeld.jobs AS j (id, tube, state, ord, pri, delay, ttr, created, reserves,"
@@ -98,9 +104,14 @@ static const char functions[] =
 	"   hash, put_as.tries, put_as.body) ON CONFLICT (tube, digest) WHERE digest IS NOT NULL DO NOTHING"
 	"  RETURNING j.id, j.state INTO id, became;"
 	"  made = id IS NOT NULL;"
-	"  EXIT WHEN made;"
+	/* Another job that had the key may have come, and gone, while this one waited for it. */
+	"  EXIT WHEN made AND NOT EXISTS (SELECT 1 FROM " TAKEN ");"
+	"  IF made THEN"
+	"   DELETE FROM twheeld.jobs AS j WHERE j.id = put_as.id;"
+	"   CONTINUE;"
+	"  END IF;"
 	"  IF put_as.how = 'ignore' THEN"
-	"   SELECT j.id INTO id FROM twheeld.jobs AS j WHERE j.tube = name COLLATE \"C\""
+	"   SELECT j.id INTO id FROM twheeld.jobs AS j WHERE j.tube = name"
 	"    AND j.digest = hash;"
 	"   IF id IS NOT NULL THEN RETURN; END IF;"
 	"  ELSE"
@@ -113,12 +124,12 @@ static const char functions[] =
 	"    ord = CASE WHEN stays AND j.state = 1 THEN j.ord WHEN NOT stays AND wait > 0 THEN due"
 	"     ELSE put_as.priority END"
 	"    FROM (SELECT o.id AS old, put_as.how = 'replace' AND o.state <> 2 AS stays"
-	"     FROM twheeld.jobs AS o WHERE o.tube = name COLLATE \"C\" AND o.digest = hash"
+	"     FROM twheeld.jobs AS o WHERE o.tube = name AND o.digest = hash"
 	"     AND o.state <> 3 FOR UPDATE) AS o"
 	"    WHERE j.id = o.old RETURNING j.id, j.state INTO id, became;"
 	"   EXIT WHEN id IS NOT NULL;"
 	/* What a worker has stays as it is. */
-	"   UPDATE twheeld.jobs AS j SET digest = NULL WHERE j.tube = name COLLATE \"C\""
+	"   UPDATE twheeld.jobs AS j SET digest = NULL WHERE j.tube = name"
 	"    AND j.digest = hash AND j.state = 3;"
 	"  END IF;"
 	" END LOOP;"
@@ -150,9 +161,9 @@ static const char functions[] =
 	"#variable_conflict use_column\n"
 	"BEGIN"
 	REFUSE_TABS
-	REFUSE("put.key ~ '^[!-~]{1," TEXT(KEY_MOST) "}$'", WRONG, "a key has 1 to " TEXT(KEY_MOST)
-	       " characters of ASCII that can be seen, and no blank")
-	REFUSE("put.how IN ('ignore', 'replace', 'debounce')", WRONG,
+	REFUSE("put.key COLLATE \"C\" ~ '^[!-~]{1," TEXT(KEY_MOST) "}$'", WRONG, "a key has 1 to "
+	       TEXT(KEY_MOST) " characters of ASCII that can be seen, and no blank")
+	REFUSE("put.how COLLATE \"C\" IN ('ignore', 'replace', 'debounce')", WRONG,
 	       "how is ignore, replace or debounce")
 	" RETURN (SELECT id FROM twheeld.put_as(put.tube, put.body, put.delay, put.priority,"
 	" put.ttr, " KEY_DIGEST("put.key") ", put.how, put.unique_for, NULL, put.tries)); "
@@ -163,16 +174,24 @@ static const char functions[] =
 	"CREATE OR REPLACE FUNCTION twheeld.cancel(job bigint) RETURNS boolean LANGUAGE sql VOLATILE"
 	WITH_RIGHTS "AS $$ WITH gone AS (DELETE FROM twheeld.jobs WHERE id = $1 AND state <> 3"
 	" AND scheduled = 0 AND tube <> '" TABS_TUBE "' RETURNING id) SELECT EXISTS (SELECT 1 FROM gone) $$;"
+	/* Two statements: the second has to see which job has the key by then. */
 	"CREATE OR REPLACE FUNCTION twheeld.cancel_key(tube text, key text) RETURNS boolean"
-	" LANGUAGE sql VOLATILE"
-	WITH_RIGHTS "AS $$ WITH gone AS (DELETE FROM twheeld.jobs WHERE jobs.tube = $1"
-	" COLLATE \"C\" AND jobs.tube <> '" TABS_TUBE "'"
-	" AND digest = " KEY_DIGEST("$2") " AND state <> 3 RETURNING id), kept AS (DELETE FROM"
-	" twheeld.keys WHERE keys.tube = $1 COLLATE \"C\" AND keys.key = " KEY_DIGEST("$2")
-	" AND NOT EXISTS (SELECT 1 FROM twheeld.jobs AS j WHERE j.tube = $1 COLLATE \"C\""
-	" AND j.digest = " KEY_DIGEST("$2") " AND j.state = 3)"
-	" RETURNING until > extract(epoch FROM clock_timestamp()) * 1000000000 AS kept)"
-	" SELECT EXISTS (SELECT 1 FROM gone) OR EXISTS (SELECT 1 FROM kept WHERE kept) $$;"
+	" LANGUAGE plpgsql VOLATILE"
+	WITH_RIGHTS "AS $cancel$\n"
+	"#variable_conflict use_column\n"
+	"DECLARE"
+	" name text COLLATE \"C\" = cancel_key.tube;"
+	" hash bytea = " KEY_DIGEST("cancel_key.key") ";"
+	" gone boolean; kept boolean; "
+	"BEGIN"
+	" DELETE FROM twheeld.jobs AS j WHERE j.tube = name AND j.tube <> '" TABS_TUBE "'"
+	"  AND j.digest = hash AND j.state <> 3;"
+	" gone = FOUND;"
+	" DELETE FROM twheeld.keys AS k WHERE k.tube = name AND k.key = hash AND NOT EXISTS"
+	"  (SELECT 1 FROM twheeld.jobs AS j WHERE j.tube = name AND j.digest = hash)"
+	"  RETURNING k.until > extract(epoch FROM clock_timestamp()) * 1000000000 INTO kept;"
+	" RETURN gone OR kept IS TRUE; "
+	"END $cancel$;"
 	"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA twheeld FROM PUBLIC;"
 	/* Functions of older servers take no tries. Who might call those may call the new ones. */
 	"DO $do$ DECLARE old record; BEGIN"
