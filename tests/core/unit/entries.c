@@ -271,7 +271,7 @@ static void episode(void)
 	crowd = host_below(host_chance(4) ? MOST : 100);
 	every = 1 + host_below(20);
 	now = host_chance(2) ? host_below(1LL << 50) : 0;
-	for (i = 0; i < OPERATIONS && host_more(); i++) {
+	for (i = 0; i < OPERATIONS; i++) {
 		operation(crowd);
 		if (!(i % every))
 			check();
@@ -290,13 +290,6 @@ static void as_the_model(void)
 		host_seed(seed + i);
 		episode();
 	}
-}
-
-int fuzz_one_input(const u8 *data, size_t size)
-{
-	host_fuzz(data, size);
-	episode();
-	return 0;
 }
 
 /* The clock is set back so often that the wheel's ticks begin again. */

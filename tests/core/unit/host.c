@@ -30,9 +30,6 @@ struct timespec64 host_monotonic_offset, host_boottime_offset;
 static unsigned int tests, failed;
 static u64 random_seed, random_state;
 static bool random_used;
-/* What a fuzzer found, and how much of it is left to be made random numbers of */
-static const u8 *fuzz_data;
-static size_t fuzz_left;
 
 /* Sanitizers shall end a test as its own checks do. */
 const char *__asan_default_options(void);
@@ -55,9 +52,6 @@ static void die(void)
 	if (host_print_trace)
 		host_print_trace();
 	fflush(stdout);
-	/* By which the fuzzer knows that it has found something */
-	if (fuzz_data)
-		abort();
 	_exit(1);
 }
 
@@ -255,43 +249,11 @@ void host_seed(u64 seed)
 	random_state = seed;
 }
 
-/**
- * host_fuzz() - begin a series of random numbers that are a fuzzer's bytes, and then zeros
- * @data: the bytes
- * @size: how many
- */
-void host_fuzz(const u8 *data, size_t size)
-{
-	fuzz_data = data;
-	fuzz_left = size;
-}
-
-/**
- * host_more() - is there more to be made random numbers of?
- *
- * Return: false once the fuzzer's bytes are at their end.
- */
-bool host_more(void)
-{
-	return !fuzz_data || fuzz_left;
-}
-
-static u64 fuzz_bytes(unsigned int n)
-{
-	u64 value = 0;
-
-	for (; n && fuzz_left; n--, fuzz_left--)
-		value = value << 8 | *fuzz_data++;
-	return value;
-}
-
 /* splitmix64: all seeds are equally good. */
 u64 host_random(void)
 {
 	u64 z = random_state += 0x9e3779b97f4a7c15;
 
-	if (fuzz_data)
-		return fuzz_bytes(sizeof(u64));
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
 	z = (z ^ z >> 27) * 0x94d049bb133111eb;
 	return z ^ z >> 31;
@@ -305,9 +267,6 @@ u64 host_random(void)
  */
 u64 host_below(u64 limit)
 {
-	/* As few bytes as will do, so that the fuzzer can change one thing alone */
-	if (fuzz_data)
-		return fuzz_bytes(limit <= 1 ? 0 : (71 - __builtin_clzll(limit - 1)) / 8) % limit;
 	return mul_u64_u64_shr(host_random(), limit, 64);
 }
 

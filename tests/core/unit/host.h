@@ -52,9 +52,4 @@ u64 host_random(void);
 u64 host_below(u64 limit);
 bool host_chance(unsigned int in);
 
-void host_fuzz(const u8 *data, size_t size);
-bool host_more(void);
-/* In programs that tests/core/fuzz also makes a fuzzer of: 0 */
-int fuzz_one_input(const u8 *data, size_t size);
-
 #endif /* HOST_H */

@@ -529,7 +529,7 @@ static u64 episode(void)
 	begin_episode();
 	/* Long ones find what short ones don't, but are no joy to read. */
 	ops = 10 + any_size(host_chance(10) ? 18 : 12);
-	for (i = 0; i < ops && host_more(); i++) {
+	for (i = 0; i < ops; i++) {
 		do_op(choose(weights, total_weight));
 		/* What is far away can stay where it is. */
 		if (tw_wheel_is_small(&pair.wheel) && host_chance(pair.wheel.far ? 10 : 1000))
@@ -557,13 +557,6 @@ static void random_operations(void)
 	}
 	host_note("%llu operations in %llu episodes from SEED=%llu on", ops, n,
 		  seed);
-}
-
-int fuzz_one_input(const u8 *data, size_t size)
-{
-	host_fuzz(data, size);
-	episode();
-	return 0;
 }
 
 /* Up to the last tick that begins before time ends; what expires after it never does. */

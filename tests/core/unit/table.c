@@ -357,7 +357,7 @@ static void episode(void)
 
 	begin();
 	begins_short = host_chance(2);
-	for (i = 0; i < OPERATIONS && host_more(); i++) {
+	for (i = 0; i < OPERATIONS; i++) {
 		if (host_chance(1000))
 			fill = 1 + host_below(9);
 		if (host_chance(3))
@@ -393,13 +393,6 @@ static void random_operations(void)
 		episode();
 	}
 	host_note("%llu operations from SEED=%llu on", episodes * OPERATIONS, seed);
-}
-
-int fuzz_one_input(const u8 *data, size_t size)
-{
-	host_fuzz(data, size);
-	episode();
-	return 0;
 }
 
 /* Each generation that was or will be, with each index that is near */
