@@ -293,32 +293,4 @@ static inline FILE *trace_open(const char *file)
 	return f;
 }
 
-/* Count the module's hrtimer callbacks from now on. */
-static inline void callbacks_start(void)
-{
-	static bool started;
-	static const char file[] = "events/timer/hrtimer_expire_entry/trigger";
-
-	if (started)
-		trace_write(file, "!hist:keys=function.sym");
-	trace_write(file, "hist:keys=function.sym");
-	started = true;
-}
-
-static inline __u64 callbacks(void)
-{
-	FILE *f = trace_open("events/timer/hrtimer_expire_entry/hist");
-	__u64 sum = 0;
-	char line[512];
-
-	while (fgets(line, sizeof(line), f)) {
-		const char *hits = strstr(line, "hitcount:");
-
-		if (strstr(line, "[twheel]") && hits)
-			sum += strtoull(hits + strlen("hitcount:"), NULL, 10);
-	}
-	fclose(f);
-	return sum;
-}
-
 #endif
