@@ -243,8 +243,8 @@ static void check_store(const char *store)
 static void complete(struct settings *settings, bool check)
 {
 	if (line.store && settings->store && strcmp(line.store, settings->store) && !check)
-		inform("the jobs are in %s, as the command line says, not in the file's store",
-		       line.store);
+		/* (The address of a database may have a password.) */
+		inform("the jobs are where the command line says, not in the file's store");
 	if (line.store)
 		settings->store = line.store;
 	if (line.user)
