@@ -46,6 +46,15 @@ static void say_away(const char *why)
 	said_away = true;
 }
 
+/* A proxy takes connections while the server is away. So that there is one says nothing. */
+static void say_back(struct link *link)
+{
+	if (said_away)
+		warnx("connected to the server again");
+	said_away = false;
+	link->is_new = false;
+}
+
 static void forget_reply(struct link *link)
 {
 	if (link->reply.file >= 0)
@@ -92,10 +101,8 @@ static void came_up(struct link *link)
 	static const int yes = 1;
 
 	setsockopt(bufferevent_getfd(link->server), SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
-	if (said_away)
-		warnx("connected to the server again");
-	said_away = false;
 	link->is_up = true;
+	link->is_new = true;
 	event_del(link->timer);
 	link->up(link);
 }
@@ -120,6 +127,8 @@ static bool answer(struct link *link)
 	event_del(link->timer);
 	link->delay = FIRST_DELAY;
 	link->answer(link, &link->reply);
+	if (link->server && link->is_new)
+		say_back(link);
 	return link->server;
 }
 

@@ -29,6 +29,7 @@ struct link {
 	void (*answer)(struct link *link, struct reply *reply);
 	struct bufferevent *server;
 	bool is_up, closed;
+	bool is_new;		/* the server has not answered yet */
 	bool asked;
 	struct reply reply;	/* that comes in */
 	unsigned long long left;		/* of its file */
