@@ -5,11 +5,13 @@
 #include <ctype.h>
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/duration.h"
 #include "child.h"
@@ -119,22 +121,25 @@ static void add_tube(const char *name)
  */
 const char *options_token(char token[OPTIONS_TOKEN])
 {
-	FILE *file = fopen(options.token_file, "re");
+	/* What is no file may keep its reader waiting, or give a token only once. */
+	int fd = open(options.token_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	const char *wrong = NULL;
 	struct stat st;
-	size_t length;
+	ssize_t length;
 
-	if (!file)
+	if (fd < 0)
 		return strerror(errno);
-	if (fstat(fileno(file), &st) < 0 || st.st_mode & 0006)
-		wrong = "others can read or write it: chmod 640";
-	length = fread(token, 1, OPTIONS_TOKEN, file);
-	fclose(file);
-	while (length && isspace((unsigned char)token[length - 1]))
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		wrong = "this is no file";
+	else if (st.st_mode & 0027)
+		wrong = "others may read or write it: chmod 640";
+	length = wrong ? 0 : read(fd, token, OPTIONS_TOKEN);
+	close(fd);
+	while (length > 0 && isspace((unsigned char)token[length - 1]))
 		length--;
-	if (!wrong && (!length || length == OPTIONS_TOKEN))
+	if (!wrong && (length <= 0 || length == OPTIONS_TOKEN))
 		wrong = "there has to be a token alone, of 200 bytes at most";
-	for (size_t i = 0; !wrong && i < length; i++)
+	for (ssize_t i = 0; !wrong && i < length; i++)
 		if (!isgraph((unsigned char)token[i]))
 			wrong = "there has to be a token alone, without spaces";
 	if (!wrong)

@@ -334,7 +334,7 @@ static void learned(struct slot *slot, struct reply *reply)
 	bool known = reply->text && job_learn(&stats, reply->text);
 
 	if (!slot->held && says(reply, "FORBIDDEN")) {
-		lose(slot, "the server went away, and a token of some tubes can't look for a job");
+		lose(slot, "the server went away, and the token can't look for a job");
 	} else if (!known && !says(reply, "NOT_FOUND")) {
 		nonsense(slot, reply);
 	} else if (!slot->held) {
