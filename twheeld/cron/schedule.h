@@ -37,11 +37,13 @@ struct schedule {
 	bool forgotten;				/* by the store */
 	/*
 	 * As a page was told: the last run (its schedule is 0: not yet; its time is 0: there is
-	 * none), and that of the last time that is not open; the worst of its shards
+	 * none); that of the last time which has ended and was not skipped, the worst of its
+	 * shards; and the first that is open
 	 */
 	struct run_row last;
 	enum result ended;
 	int64_t ended_time;			/* 0: there is none */
+	int64_t open_time, open_since;		/* 0: there is none */
 	struct figures *figures;		/* for metrics; NULL: it is not among those */
 	unsigned int users;			/* schedule_hold() */
 	struct twheel_timer timer;

@@ -126,6 +126,12 @@ struct request {
 };
 
 /* The last runs of some schedules */
+/*
+ * Runs that say how a schedule is: the last one; the worst shard of the last time that has ended
+ * and was not skipped, among so many runs; and the first of those that are open.
+ */
+#define RUNS_HOW 2048
+
 struct runs_asked {
 	struct op op;			/* op.failed: the runs can't be read */
 	void *arg;
@@ -135,7 +141,7 @@ struct runs_asked {
 	struct trace *traces;		/* of them and their jobs, the last first; so, too */
 	size_t traced, trace_room, note_bytes;
 	/* In: */
-	int64_t most;			/* runs of each schedule */
+	int64_t most;			/* runs of each schedule; 0: only those of RUNS_HOW */
 	bool trace, notes;		/* traces are wanted, too; with all of their notes */
 	int64_t job;			/* traces of this job are wanted; or 0 */
 	size_t count;

@@ -288,16 +288,23 @@ bool pg_fire(struct firing *firing, bool (*put)(struct op *op))
 	return firing->stale || runs_make(firing, &table);
 }
 
-/** pg_last_runs - the last runs of some schedules */
+#define RUNS_OF(more) "SELECT wanted.id, run.time, run.shard, run.job, run.result, run.created," \
+	" run.ended, run.count FROM unnest($1::bigint[]) AS wanted(id) CROSS JOIN LATERAL" \
+	" ((SELECT * FROM twheeld.runs WHERE schedule = wanted.id ORDER BY time DESC, shard DESC" \
+	" LIMIT $2) " more ") AS run ORDER BY wanted.id, run.time DESC, run.shard DESC"
+
+/** pg_last_runs - the last runs of some schedules, or those that say how they are */
 bool pg_last_runs(struct runs_asked *asked)
 {
-	PG_STATEMENT(get, "SELECT wanted.id, run.time, run.shard, run.job, run.result,"
-		     " run.created, run.ended, run.count FROM unnest($1::bigint[]) AS wanted(id)"
-		     " CROSS JOIN LATERAL (SELECT * FROM twheeld.runs WHERE schedule = wanted.id"
-		     " ORDER BY time DESC, shard DESC LIMIT $2) AS run"
-		     " ORDER BY wanted.id, run.time DESC, run.shard DESC");
+	PG_STATEMENT(get, RUNS_OF(""));
+	PG_STATEMENT(get_how, RUNS_OF("UNION ALL (SELECT * FROM (SELECT * FROM twheeld.runs"
+		     " WHERE schedule = wanted.id ORDER BY time DESC, shard DESC LIMIT $3) AS r"
+		     " WHERE result NOT IN (0, 4) ORDER BY time DESC, result = 2, shard DESC LIMIT 1)"
+		     " UNION ALL (SELECT * FROM twheeld.runs WHERE schedule = wanted.id"
+		     " AND result = 0 ORDER BY time, shard LIMIT 1)"));
 	char *ids = pg_numbers(asked->schedules, asked->count);
-	PGresult *result = pg_do(&get, "si", ids, asked->most);
+	PGresult *result = asked->most ? pg_do(&get, "si", ids, asked->most) :
+		pg_do(&get_how, "sii", ids, (int64_t)1, (int64_t)RUNS_HOW);
 
 	free(ids);
 	for (int i = 0; result && i < PQntuples(result); i++) {

@@ -109,7 +109,7 @@ _Static_assert(SMALL_BODY == 2048, "what COLUMNS says");
 #define EMPTY "ready = 0 AND delayed = 0 AND buried = 0"
 
 static sqlite3_stmt *get_job, *get_body, *get_tube, *same_ord, *next_ord, *same_due, *next_due,
-	*get_runs, *get_traces, *get_letter;
+	*get_runs, *get_open, *get_traces, *get_letter;
 
 static void run(const char *sql)
 {
@@ -290,6 +290,9 @@ static void prepare_all(void)
 	get_runs = sqlite_prepare(db, "SELECT time, shard, job, result, created, ended, count"
 				  " FROM runs"
 				  " WHERE schedule = ?1 ORDER BY time DESC, shard DESC LIMIT ?2");
+	get_open = sqlite_prepare(db, "SELECT time, shard, job, result, created, ended, count"
+				  " FROM runs INDEXED BY runs_open"
+				  " WHERE schedule = ?1 AND result = 0 ORDER BY time, shard LIMIT 1");
 	get_traces = sqlite_prepare(db, "SELECT traces FROM tries WHERE "
 				    TRACES_BEHIND(TRACE_SPAN) " AND first <= ?1");
 }
@@ -829,6 +832,20 @@ bool store_body(int64_t id, char **body, uint32_t *size)
 	return done(get_body, fine);
 }
 
+static struct run_row run_of(sqlite3_stmt *stmt, int64_t schedule)
+{
+	return (struct run_row){
+		.schedule = schedule,
+		.time = sqlite3_column_int64(stmt, 0),
+		.shard = sqlite3_column_int64(stmt, 1),
+		.job = sqlite3_column_int64(stmt, 2),
+		.result = sqlite3_column_int(stmt, 3),
+		.created = sqlite3_column_int64(stmt, 4),
+		.ended = sqlite3_column_int64(stmt, 5),
+		.count = sqlite3_column_int64(stmt, 6),
+	};
+}
+
 static bool last_runs_of(struct runs_asked *asked, int64_t schedule)
 {
 	int ret;
@@ -836,20 +853,41 @@ static bool last_runs_of(struct runs_asked *asked, int64_t schedule)
 	sqlite3_bind_int64(get_runs, 1, schedule);
 	sqlite3_bind_int64(get_runs, 2, asked->most);
 	while ((ret = sqlite3_step(get_runs)) == SQLITE_ROW) {
-		const struct run_row run = {
-			.schedule = schedule,
-			.time = sqlite3_column_int64(get_runs, 0),
-			.shard = sqlite3_column_int64(get_runs, 1),
-			.job = sqlite3_column_int64(get_runs, 2),
-			.result = sqlite3_column_int(get_runs, 3),
-			.created = sqlite3_column_int64(get_runs, 4),
-			.ended = sqlite3_column_int64(get_runs, 5),
-			.count = sqlite3_column_int64(get_runs, 6),
-		};
+		const struct run_row run = run_of(get_runs, schedule);
 
 		runs_add(asked, &run);
 	}
 	return done(get_runs, ret == SQLITE_DONE);
+}
+
+static bool how_of(struct runs_asked *asked, int64_t schedule)
+{
+	struct run_row run, ended = { 0 };
+	int ret;
+
+	sqlite3_bind_int64(get_runs, 1, schedule);
+	sqlite3_bind_int64(get_runs, 2, RUNS_HOW);
+	for (bool first = true; (ret = sqlite3_step(get_runs)) == SQLITE_ROW; first = false) {
+		run = run_of(get_runs, schedule);
+		if (first)
+			runs_add(asked, &run);
+		if (ended.time && run.time != ended.time)
+			break;
+		if (run.result != RUN_OPEN && run.result != RUN_SKIPPED &&
+		    (!ended.time || ended.result == RUN_DONE))
+			ended = run;
+	}
+	if (ended.time)
+		runs_add(asked, &ended);
+	if (!done(get_runs, ret == SQLITE_ROW || ret == SQLITE_DONE))
+		return false;
+	sqlite3_bind_int64(get_open, 1, schedule);
+	ret = sqlite3_step(get_open);
+	if (ret == SQLITE_ROW) {
+		run = run_of(get_open, schedule);
+		runs_add(asked, &run);
+	}
+	return done(get_open, ret == SQLITE_ROW || ret == SQLITE_DONE);
 }
 
 static bool traces_of(struct runs_asked *asked, int64_t job)
@@ -881,7 +919,8 @@ void sqlite_last_runs(struct runs_asked *asked)
 {
 	asked->op.failed = false;
 	for (size_t i = 0; i < asked->count && !asked->op.failed; i++)
-		asked->op.failed = !last_runs_of(asked, asked->schedules[i]);
+		asked->op.failed = !(asked->most ? last_runs_of(asked, asked->schedules[i]) :
+				     how_of(asked, asked->schedules[i]));
 	asked->op.failed = asked->op.failed || !all_traces(asked);
 	asked->op.done(&asked->op);
 	free(asked);

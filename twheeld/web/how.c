@@ -32,8 +32,8 @@ static bool is_late(const struct schedule *schedule, int64_t now)
 
 	if (next != INT64_MAX && now - next > DUE_LATE)
 		return true;
-	return how_is_open(&schedule->last) &&
-		now - schedule->last.created > (most > OPEN_LATE ? most : OPEN_LATE);
+	return schedule->open_time &&
+		now - schedule->open_since > (most > OPEN_LATE ? most : OPEN_LATE);
 }
 
 /**
@@ -57,17 +57,19 @@ static void take_run(struct schedule *schedule, const struct run_row *run)
 {
 	if (!schedule->last.time)
 		schedule->last = *run;
-	if (run->result == RUN_OPEN || (schedule->ended_time && schedule->ended_time != run->time))
-		return;
-	if (!schedule->ended_time || schedule->ended == RUN_DONE)
+	if (run->result == RUN_OPEN) {
+		schedule->open_time = run->time;
+		schedule->open_since = run->created;
+	} else if (run->result != RUN_SKIPPED) {
+		schedule->ended_time = run->time;
 		schedule->ended = run->result;
-	schedule->ended_time = run->time;
+	}
 }
 
 /**
  * how_take - take what the store says of the last runs of schedules
  * @schedules: as many as @asked has
- * @asked: the answer to a question for HOW_RUNS runs of each
+ * @asked: the answer to a question for those of RUNS_HOW
  */
 void how_take(struct schedule *const *schedules, const struct runs_asked *asked)
 {
@@ -76,6 +78,7 @@ void how_take(struct schedule *const *schedules, const struct runs_asked *asked)
 	for (size_t i = 0; i < asked->count; i++) {
 		schedules[i]->last = (struct run_row){ .schedule = schedules[i]->id };
 		schedules[i]->ended_time = 0;
+		schedules[i]->open_time = 0;
 	}
 	for (size_t i = 0; i < asked->found; i++) {
 		schedule = schedule_find_id(asked->runs[i].schedule);

@@ -5,9 +5,6 @@
 
 #include "cron/schedule.h"
 
-/* So many runs of each schedule say it: one time may have several shards, or runs that are open. */
-#define HOW_RUNS 8
-
 /* From bad to good */
 enum how { HOW_FAILED, HOW_MISSED, HOW_LATE, HOW_PAUSED, HOW_FINE, HOWS };
 

@@ -229,7 +229,6 @@ static void add_schedule(struct evbuffer *out, const struct schedule *schedule, 
 
 static void add_need(struct evbuffer *out, const struct schedule *schedule, int64_t now)
 {
-	const struct run_row *last = &schedule->last;
 	enum how how = how_is(schedule, now);
 
 	add_name(out, schedule);
@@ -238,12 +237,13 @@ static void add_need(struct evbuffer *out, const struct schedule *schedule, int6
 		 how == HOW_FAILED ? "failed" : how == HOW_MISSED ? "missed: no job was made" :
 		 how == HOW_PAUSED && schedule->definition->paused ? "paused by its line" :
 		 how == HOW_PAUSED ? "paused" :
-		 how_is_open(last) ? "open for long" : "not made in time");
+		 schedule->open_time ? "open for long" : "not made in time");
 	if (how == HOW_PAUSED)
 		html_add(out, "<td data-of=\"Time\"></td>");
 	else
 		add_time(out, "Time", how < HOW_LATE ? schedule->ended_time :
-			 how_is_open(last) ? last->time : how_next(schedule), schedule, now);
+			 schedule->open_time ? schedule->open_time : how_next(schedule), schedule,
+			 now);
 	html_add(out, "<td data-of=\"Line\">%s:%d</td></tr>\n", schedule->file,
 		 (int64_t)schedule->definition->line);
 }

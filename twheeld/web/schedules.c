@@ -249,7 +249,7 @@ static void list_on(struct ask *ask)
 			list->asked[list->asked_count++] = schedule_hold(one);
 	list->next = schedule_hold(one);
 	schedule_release(first);
-	ask_for_runs(ask, HOW_RUNS, got_piece);
+	ask_for_runs(ask, 0, got_piece);
 }
 
 /** schedules_list - all, in short */
@@ -301,7 +301,7 @@ void schedules_one(struct ask *ask)
 	struct schedule *schedule = schedules_find(ask, false);
 
 	if (schedule)
-		ask_about(ask, schedule, HOW_RUNS, DETAIL_TIMES, got_one);
+		ask_about(ask, schedule, 0, DETAIL_TIMES, got_one);
 }
 
 static void got_history(struct op *op)

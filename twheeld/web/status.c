@@ -201,7 +201,6 @@ static void ask_runs(evutil_socket_t fd, short what, void *arg)
 	asked->op.kind = OP_RUNS;
 	asked->op.done = got_runs;
 	asked->arg = schedules;
-	asked->most = HOW_RUNS;
 	store->runs(asked);
 }
 
