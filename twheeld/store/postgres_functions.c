@@ -62,7 +62,7 @@ static const char functions[] =
 	" now bigint = floor(extract(epoch FROM start) * 1000000)::bigint * 1000;"
 	" due bigint = ceil(extract(epoch FROM due_at) * 1000000)::bigint * 1000;"
 	" wait bigint = ceil(extract(epoch FROM due_at - start));"
-	" run bigint = greatest(1, ceil(extract(epoch FROM least(put_as.ttr, " LONGEST "))))::bigint;"
+	" run bigint = greatest(1, ceil(extract(epoch FROM least(put_as.ttr, " LONGEST "))));"
 	" most bigint = coalesce((SELECT value FROM twheeld.meta AS m WHERE m.name = 'job-size'),"
 	" 65535);"
 	" became bigint;"
@@ -173,7 +173,8 @@ static const char functions[] =
 	/* A program can't cancel a schedule's job, nor one that a worker has. */
 	"CREATE OR REPLACE FUNCTION twheeld.cancel(job bigint) RETURNS boolean LANGUAGE sql VOLATILE"
 	WITH_RIGHTS "AS $$ WITH gone AS (DELETE FROM twheeld.jobs WHERE id = $1 AND state <> 3"
-	" AND scheduled = 0 AND tube <> '" TABS_TUBE "' RETURNING id) SELECT EXISTS (SELECT 1 FROM gone) $$;"
+	" AND scheduled = 0 AND tube <> '" TABS_TUBE "' RETURNING id)"
+	" SELECT EXISTS (SELECT 1 FROM gone) $$;"
 	/* Two statements: the second has to see which job has the key by then. */
 	"CREATE OR REPLACE FUNCTION twheeld.cancel_key(tube text, key text) RETURNS boolean"
 	" LANGUAGE plpgsql VOLATILE"
