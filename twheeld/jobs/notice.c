@@ -451,15 +451,16 @@ void notice_late(const struct notice_schedule *schedule, int64_t id, int64_t tim
 	engine->submit(new_put(job));
 }
 
-/* Sends what has waited, and gives whether there is nothing more to be known. */
-static bool send_what_waits(struct notices *notices)
+/* Sends what has waited its minute, all if @ending; gives whether there is no more to be known. */
+static bool send_what_waits(struct notices *notices, bool ending)
 {
 	bool over = !notices->failing;
 
 	for (int news = 0; news < NEWS_KINDS; news++) {
 		struct job *job;
 
-		if (notices->of[news].count && alarm_now() >= notices->of[news].next) {
+		if (notices->of[news].count &&
+		    (ending || alarm_now() >= notices->of[news].next)) {
 			job = job_of(notices, news);
 			if (job)
 				engine->submit(new_put(job));
@@ -469,8 +470,12 @@ static bool send_what_waits(struct notices *notices)
 	return over;
 }
 
-/** notice_tick - to be called each second: what has waited for its minute is sent */
-void notice_tick(void)
+/**
+ * notice_tick - what has waited for its minute is sent
+ * @ending: false: to be called each second; true: the server ends, and nobody would send later what
+ *	waits: before commit_stop()
+ */
+void notice_tick(bool ending)
 {
 	struct notices *notices, *next_notices;
 	struct job *again = unsent, *job, *next;
@@ -480,7 +485,7 @@ void notice_tick(void)
 	DL_FOREACH_SAFE(again, job, next)
 		engine->submit(new_put(job));
 	HASH_ITER(hash, all, notices, next_notices) {
-		if (!send_what_waits(notices))
+		if (!send_what_waits(notices, ending))
 			continue;
 		HASH_DELETE(hash, all, notices);
 		free(notices);

@@ -25,6 +25,6 @@ void notice_missed_later(const struct notice_schedule *schedule, int64_t time, i
 			 unsigned int told);
 void notice_end(struct op *put, bool failed);
 void notice_late(const struct notice_schedule *schedule, int64_t id, int64_t time, int64_t count);
-void notice_tick(void);
+void notice_tick(bool ending);
 
 #endif

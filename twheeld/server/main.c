@@ -166,7 +166,7 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 		schedule_tick();
 	engine->tick();
 	trace_tick();
-	notice_tick();
+	notice_tick(false);
 }
 
 /* Start */
@@ -319,6 +319,7 @@ int main(int argc, char **argv)
 	if (store->loaded)
 		store->loaded();
 	serve(base);
+	notice_tick(true);
 	commit_stop();
 	store->close();
 	return exit_status;
