@@ -73,6 +73,8 @@
 #define FAILING_MOST 10000
 #endif
 
+/* Schedules that have figures in metrics, and tubes */
+#define FIGURES_MOST 500
 /* Nothing is kept longer, so that all times have numbers */
 #define KEEP_MOST (36500 * (86400 * SECOND))
 /* Bytes of a note: a line of up to 255, and 8 KiB of output */

@@ -7,10 +7,8 @@
 #define TWHEELD_FIGURES_H
 
 #include "base/histogram.h"
+#include "base/limits.h"
 #include "cron/schedule.h"
-
-/* Schedules that have figures */
-#define FIGURES_MOST 500
 
 enum run_end { RUN_END_DONE, RUN_END_FAILED, RUN_END_SKIPPED, RUN_END_MISSED, RUN_ENDS };
 

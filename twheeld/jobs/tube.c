@@ -6,6 +6,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "base/limits.h"
 #include "base/util.h"
 #include "jobs/engine.h"
 #include "jobs/notice.h"
@@ -14,6 +15,8 @@
 static struct tube *by_name, *by_id;
 static struct tube **list;
 static size_t list_length, list_room;
+static size_t with_figures;
+static struct tube others;	/* see tube_others() */
 static int64_t next_id = 1;
 static int64_t started;		/* 0: a shared store, which knows what servers gave */
 
@@ -46,6 +49,10 @@ struct tube *tube_make(const char *name, int64_t id)
 	tube->commit.name = tube->name;
 	alarm_init(&tube->unpause, unpaused);
 	alarm_init(&tube->again, serve_again);
+	tube->figures = with_figures < FIGURES_MOST;
+	with_figures += tube->figures;
+	if (!tube->figures)
+		strcpy(others.name, OTHERS);
 	tube->full_until = started + tube->settings->limit.burst * tube->settings->limit.interval;
 	HASH_ADD(hash, by_name, name, strlen(tube->name), tube);
 	HASH_ADD(hash_id, by_id, commit.id, sizeof(tube->commit.id), tube);
@@ -61,6 +68,19 @@ struct tube *tube_make(const char *name, int64_t id)
 	return tube;
 }
 
+/** tube_add - add a tube's figures to those of others */
+void tube_add(struct tube *sum, const struct tube *tube)
+{
+	for (int i = 0; i < STATES; i++)
+		sum->count[i] += tube->count[i];
+	sum->total += tube->total;
+	sum->deletes += tube->deletes;
+	for (int i = 0; i < TRY_ENDS; i++)
+		sum->ends[i] += tube->ends[i];
+	if (tube->done_at > sum->done_at)
+		sum->done_at = tube->done_at;
+}
+
 static void drop_unused(struct tube *tube)
 {
 	if (tube->users)
@@ -73,6 +93,10 @@ static void drop_unused(struct tube *tube)
 		tube_serve_at(tube, tube->full_until);
 		return;
 	}
+	if (tube->figures)
+		with_figures--;
+	else
+		tube_add(&others, tube);
 	alarm_stop(&tube->unpause);
 	alarm_stop(&tube->again);
 	engine->tube_ends(tube);
@@ -130,6 +154,18 @@ struct tube **tube_list(size_t *count)
 {
 	*count = list_length;
 	return list;
+}
+
+/**
+ * tube_others - the sum of tubes that have gone, of those without a row in metrics
+ *
+ * With it, the sum of all such tubes never falls, which to Prometheus would be a new start.
+ *
+ * Return: the sum, whose name is empty as long as each tube had a row.
+ */
+const struct tube *tube_others(void)
+{
+	return &others;
 }
 
 /** tube_ids_begin - the server starts; the one before it may have used up the burst of each rate */

@@ -16,6 +16,9 @@ struct watch {
 	struct watch *prev, *next;
 };
 
+/* In metrics, the name of all tubes without a row: no tube's name begins so. */
+#define OTHERS "-others"
+
 /* How tries end: as deeds have it, but for jobs that go to the dead letters */
 #define TRY_DEAD (DEED_LEFT + 1)
 #define TRY_ENDS (TRY_DEAD + 1)
@@ -40,6 +43,7 @@ struct tube {
 	uint64_t total, deletes, pauses;
 	uint64_t ends[TRY_ENDS];	/* tries of clients of this server */
 	int64_t done_at;		/* when the last one was done, by the wall clock; or 0 */
+	bool figures;			/* it has a row of its own in metrics */
 	unsigned int using, watching, waiting_count;
 	/* Shared store: how often the tube may have got jobs, and requests for jobs under way */
 	uint64_t news;
@@ -58,6 +62,8 @@ struct tube *tube_by_id(int64_t id);
 struct tube *tube_get(const char *name);
 void tube_put(struct tube *tube);
 struct tube **tube_list(size_t *count);
+const struct tube *tube_others(void);
+void tube_add(struct tube *sum, const struct tube *tube);
 
 void tube_settings_changed(void);
 void tube_pause(struct tube *tube, int64_t ns);

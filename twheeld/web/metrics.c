@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/util.h"
 #include "cron/figures.h"
 #include "cron/holidays.h"
@@ -400,21 +401,61 @@ static void copy_schedules(struct scrape *scrape)
 	}
 }
 
-/* The tubes of this server come first, and then those that it knows from the store alone. */
-static void copy_all(struct scrape *scrape, const struct tube_counts *counts, size_t length)
+/* Places without a tube, which has no row, are filled; and the sum of such tubes comes last. */
+static void close_gaps(struct scrape *scrape, const struct tube_figures *others)
 {
-	struct tube **list = tube_list(&scrape->count);
+	size_t count = 0;
 
-	scrape->tubes = must(calloc(scrape->count + length + 1, sizeof(*scrape->tubes)));
 	for (size_t i = 0; i < scrape->count; i++)
-		scrape->tubes[i] = copy(list[i]);
+		if (*scrape->tubes[i].name)
+			scrape->tubes[count++] = scrape->tubes[i];
+	if (*others->name)
+		scrape->tubes[count++] = *others;
+	scrape->count = count;
+}
+
+/* Jobs by state, of a store that is shared. Of tubes that it alone knows, @room have a row. */
+static void copy_counts(struct scrape *scrape, const struct tube_counts *counts, size_t length,
+			size_t room, struct tube_figures *others)
+{
 	for (size_t i = 0; i < length; i++) {
 		struct tube *tube = tube_find(counts[i].tube);
-		struct tube_figures *figures = &scrape->tubes[tube ? tube->place : scrape->count++];
+		struct tube_figures *figures = others;
 
-		strcpy(figures->name, counts[i].tube);
-		memcpy(figures->count, counts[i].count, sizeof(counts[i].count));
+		if (tube && *scrape->tubes[tube->place].name)
+			figures = &scrape->tubes[tube->place];
+		else if (!tube && room && room--)
+			figures = &scrape->tubes[scrape->count++];
+		strcpy(figures->name, figures == others ? OTHERS : counts[i].tube);
+		for (int state = 0; state < STATES; state++)
+			figures->count[state] += counts[i].count[state];
 	}
+}
+
+/*
+ * The tubes of this server come first, and then those that it knows from the store alone. Metrics
+ * have the first that there were, which keep their rows, and one row for the rest.
+ */
+static void copy_all(struct scrape *scrape, const struct tube_counts *counts, size_t length)
+{
+	bool each = scrape->families != of_metrics;
+	size_t room = each ? length : FIGURES_MOST;
+	struct tube **list = tube_list(&scrape->count), sum = *tube_others();
+	struct tube_figures others;
+
+	scrape->tubes = must(calloc(scrape->count + length + 1, sizeof(*scrape->tubes)));
+	for (size_t i = 0; i < scrape->count; i++) {
+		if (!each && !list[i]->figures) {
+			tube_add(&sum, list[i]);
+			continue;
+		}
+		scrape->tubes[i] = copy(list[i]);
+		room -= !each;
+	}
+	others = copy(&sum);
+	copy_counts(scrape, counts, length, room, &others);
+	if (!each)
+		close_gaps(scrape, &others);
 }
 
 /* While the database is away, there are no figures of tubes. */
