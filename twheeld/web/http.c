@@ -614,6 +614,8 @@ static bool is_let_in(struct ask *ask, const struct route *route, int method)
 		html_redirect(ask, "login");
 	else if (known && !route->open && !ask->who)
 		refuse_stranger(ask);
+	else if (known && !ask->reads && route->answer == page_home && login_home(ask))
+		return false;
 	else if (known && !route->open && !ask->reads && route->answer != login_leave)
 		http_fail(ask, 403, "the token of %s has no right to see that", ask->who);
 	else if (route->local && !ask->reads)

@@ -22,6 +22,7 @@
 #include "base/alarm.h"
 #include "base/util.h"
 #include "jobs/access.h"
+#include "jobs/tube.h"
 #include "store/commit.h"
 #include "web/html.h"
 #include "web/login.h"
@@ -29,6 +30,9 @@
 /* A cookie is good for so long. */
 #define LOGIN_SECONDS (12 * 3600)
 #define COOKIE "twheeld="
+
+/* Tubes of a token to which its first page leads */
+#define LINKS_MOST 500
 
 #define SIGNATURE (2 * SHA256_DIGEST_SIZE)
 
@@ -199,6 +203,48 @@ static void set_cookie(struct ask *ask, const char *value, int seconds)
 		 value, seconds);
 	evhttp_add_header(evhttp_request_get_output_headers(ask->request), "Set-Cookie", text);
 	http_redirect(ask, "./");
+}
+
+static void add_link(struct evbuffer *out, const char *tube)
+{
+	html_add(out, "<li><a href=\"%/tubes/%u\">%s</a></li>\n", tube, tube);
+}
+
+/**
+ * login_home - the first page of who may read some tubes alone: which these are
+ *
+ * Return: false: who asks may read none, and that is not answered.
+ */
+bool login_home(struct ask *ask)
+{
+	const struct token *token;
+	struct evbuffer *out;
+	struct tube **tubes;
+	size_t count, shown = 0, length;
+
+	for (size_t i = 0; (token = access_each(i)) && token->name != ask->who;)
+		i++;
+	if (!token || !(token->rights & RIGHT_READ) || !token->tubes)
+		return false;
+	out = html_begin(ask, "Tubes");
+	html_add(out, "<p class=\"note\">The token of %s is for these tubes: %s</p>\n<ul>\n",
+		 token->name, token->tubes);
+	tubes = tube_list(&count);
+	for (size_t i = 0; i < count && shown < LINKS_MOST; i++)
+		if (access_may(token, RIGHT_READ, tubes[i]->name) && ++shown)
+			add_link(out, tubes[i]->name);
+	/* One that nobody uses has a page, too. */
+	for (const char *at = token->tubes; *at; at += length + 1) {
+		char name[TUBE_NAME_MAX + 1];
+
+		length = strcspn(at, " ");
+		snprintf(name, sizeof(name), "%.*s", (int)length, at);
+		if (!strpbrk(name, "*?[\\") && !tube_find(name))
+			add_link(out, name);
+	}
+	html_add(out, "</ul>\n");
+	html_end(ask, HTTP_OK, out);
+	return true;
 }
 
 /** login_enter - a token was said */

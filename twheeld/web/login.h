@@ -11,6 +11,7 @@ void login_start(void);
 bool login_check(struct ask *ask, const char *tube);
 bool login_is_form(struct ask *ask);
 void login_page(struct ask *ask);
+bool login_home(struct ask *ask);
 void login_enter(struct ask *ask);
 void login_leave(struct ask *ask);
 
