@@ -128,9 +128,9 @@ struct request {
 /* The last runs of some schedules */
 /*
  * Runs that say how a schedule is: the last one; the worst shard of the last time that has ended
- * and was not skipped, among so many runs; and the first of those that are open.
+ * and was not skipped, if one of its shards is among so many runs; and the first that is open.
  */
-#define RUNS_HOW 2048
+#define RUNS_HOW 256
 
 struct runs_asked {
 	struct op op;			/* op.failed: the runs can't be read */

@@ -297,9 +297,11 @@ bool pg_fire(struct firing *firing, bool (*put)(struct op *op))
 bool pg_last_runs(struct runs_asked *asked)
 {
 	PG_STATEMENT(get, RUNS_OF(""));
-	PG_STATEMENT(get_how, RUNS_OF("UNION ALL (SELECT * FROM (SELECT * FROM twheeld.runs"
-		     " WHERE schedule = wanted.id ORDER BY time DESC, shard DESC LIMIT $3) AS r"
-		     " WHERE result NOT IN (0, 4) ORDER BY time DESC, result = 2, shard DESC LIMIT 1)"
+	PG_STATEMENT(get_how, RUNS_OF("UNION ALL (SELECT * FROM twheeld.runs"
+		     " WHERE schedule = wanted.id AND result NOT IN (0, 4) AND time = (SELECT time FROM"
+		     " (SELECT time, result FROM twheeld.runs WHERE schedule = wanted.id"
+		     " ORDER BY time DESC, shard DESC LIMIT $3) AS r WHERE result NOT IN (0, 4)"
+		     " ORDER BY time DESC LIMIT 1) ORDER BY result = 2, shard DESC LIMIT 1)"
 		     " UNION ALL (SELECT * FROM twheeld.runs WHERE schedule = wanted.id"
 		     " AND result = 0 ORDER BY time, shard LIMIT 1)"));
 	char *ids = pg_numbers(asked->schedules, asked->count);

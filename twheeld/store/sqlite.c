@@ -866,12 +866,12 @@ static bool how_of(struct runs_asked *asked, int64_t schedule)
 	int ret;
 
 	sqlite3_bind_int64(get_runs, 1, schedule);
-	sqlite3_bind_int64(get_runs, 2, RUNS_HOW);
-	for (bool first = true; (ret = sqlite3_step(get_runs)) == SQLITE_ROW; first = false) {
+	sqlite3_bind_int64(get_runs, 2, -1);
+	for (int n = 0; (ret = sqlite3_step(get_runs)) == SQLITE_ROW; n++) {
 		run = run_of(get_runs, schedule);
-		if (first)
+		if (!n)
 			runs_add(asked, &run);
-		if (ended.time && run.time != ended.time)
+		if (ended.time ? run.time != ended.time : n == RUNS_HOW)
 			break;
 		if (run.result != RUN_OPEN && run.result != RUN_SKIPPED &&
 		    (!ended.time || ended.result == RUN_DONE))
