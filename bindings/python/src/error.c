@@ -34,7 +34,7 @@ static const struct {
 	{ EOPNOTSUPP, &error,
 	  "a tick is 1 us to 1 s; or only a wheel in the kernel can do that: load the module" },
 	{ ENODEV, &error,
-	  "only a wheel in the kernel has shared timers: load the module" },
+	  "shared timers take the module, or twheel-loader: twheel info says what is missing" },
 	{ EDEADLK, &error,
 	  "a task or its pool can't wait for its own end" },
 };
