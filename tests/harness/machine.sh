@@ -16,6 +16,9 @@
 #	 * processors: 2
 #	 * long: a user's crowd of wheels
 #
+# NAME32 is the program NAME.c as one of 32 bits, which is for the long form, too, where that
+# says "also in: 32-bits".
+#
 # The environment's TIMES=N makes those programs that know it do N times as much, and
 # PATIENCE=N allows each N times as long. SEED=N is where random numbers begin, BRIEF=1 has
 # less of these, and WORLD=small loads a module with tiny constants.
@@ -51,12 +54,14 @@ options() {
 	[ "$kernel" != sanitize ] || memory=512M
 	[ $# = 0 ] || programs=("$@")
 	[ ${#programs[@]} -gt 0 ] ||
-		mapfile -t programs < <(cd "tests/$suite" && printf '%s\n' *.c | sed 's/\.c$//')
+		mapfile -t programs < <(cd "tests/$suite" && printf '%s\n' *.c | sed 's/\.c$//'
+			grep -l '^ \* also in:.* 32-bits' -- *.c | sed 's/\.c$/32/')
 	[ ! "$quick" ] || mapfile -t programs < <(for program in "${programs[@]}"; do
-		[ "$(note "$program" long)" ] || echo "$program"
+		[[ $program = *32 ]] || [ "$(note "$program" long)" ] || echo "$program"
 	done)
 	[ ! "$rest" ] || mapfile -t programs < <(for program in "${programs[@]}"; do
-		! grep -q -e '^ \* long: ' -e 'brief()' "tests/$suite/$program.c" || echo "$program"
+		[[ $program != *32 ]] && ! grep -q -e '^ \* long: ' -e 'brief()' "tests/$suite/$program.c" ||
+			echo "$program"
 	done)
 	log_name=$suite_name-$kernel-$cpus${WORLD:+-$WORLD}
 }

@@ -8,7 +8,7 @@
  * ready and periodic timers, the fresh one was never touched, and one has shared
  * timers. After each bad call all have to say the same of themselves as before.
  *
- * also in: both kunit matrix small
+ * also in: both kunit matrix small 32-bits
  */
 #include "device.h"
 
@@ -576,6 +576,25 @@ static void batch_fields(batch_call call)
 		batch_rest(call, op_sizes[i]);
 }
 
+/* They have 64 bits in a program of 32, too. */
+static void test_upper_half(void)
+{
+	struct twheel_op op = op_arm(0, HOUR, 9);
+	struct twheel_submit submit = { .size = sizeof(submit), .nr = 1, .op_size = sizeof(op) };
+	struct twheel_drain drain = { .size = sizeof(drain), .nr = 1, .op_size = sizeof(op) };
+	const __u64 at = (unsigned long)&op, bad[] = { at ^ 1ULL << 46, at | ~0ULL << 32 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		submit.ops = bad[i];
+		drain.ops = bad[i];
+		EXPECT_HARMLESS(wheel_ioctl(main_fd, TWHEEL_IOC_SUBMIT, &submit), -EFAULT,
+				"SUBMIT at %llx", bad[i]);
+		EXPECT_HARMLESS(wheel_ioctl(main_fd, TWHEEL_IOC_DRAIN, &drain), -EFAULT,
+				"DRAIN at %llx", bad[i]);
+	}
+}
+
 /* ---- EVENTFD, DOORBELL, and what is no call of this device ---- */
 
 static long set_eventfd(__u32 flags, int fd, __u32 reserved)
@@ -780,6 +799,7 @@ int main(void)
 	RUN(test_last_period, "a period that ends with all time");
 	RUN_CALL(batch_fields(submit_raw), "every field of SUBMIT");
 	RUN_CALL(batch_fields(drain_raw), "every field of DRAIN");
+	RUN(test_upper_half, "the upper half of addresses");
 	RUN(test_eventfd_fields, "every field of EVENTFD");
 	RUN(test_doorbell_fields, "every field of DOORBELL");
 	RUN(test_unknown_ioctls, "unknown ioctls");

@@ -3,7 +3,7 @@
  * The interface's numbers, sizes and offsets against the published ones, and
  * what the module says of itself against the same.
  *
- * also in: kunit matrix
+ * also in: kunit matrix 32-bits
  */
 #include "device.h"
 

@@ -7,7 +7,7 @@
  *
  * Environment: TIMES=N for N times as long, SEED=N for other calls.
  *
- * also in: both both-threads kcsan matrix sanitize small
+ * also in: both both-threads kcsan matrix sanitize small 32-bits
  */
 #define MODEL_TIMERS 24000
 #include "wheel_calls.h"

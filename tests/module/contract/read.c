@@ -4,7 +4,7 @@
  * order they come, and buffers of any size, of several parts or that end too soon are in
  * disturb.c.)
  *
- * also in: both both-threads matrix small
+ * also in: both both-threads matrix small 32-bits
  */
 #include "device.h"
 
