@@ -89,6 +89,12 @@ void link_break(struct link *link, const char *why)
 	link->delay = link->delay * 2 > MOST_DELAY ? MOST_DELAY : link->delay * 2;
 }
 
+/** link_works - the server does what it is asked: when the connection breaks, it is tried soon */
+void link_works(struct link *link)
+{
+	link->delay = FIRST_DELAY;
+}
+
 /** link_close - end a connection; what was reserved by it is ready again */
 void link_close(struct link *link)
 {
@@ -125,7 +131,6 @@ static bool answer(struct link *link)
 {
 	link->asked = false;
 	event_del(link->timer);
-	link->delay = FIRST_DELAY;
 	link->answer(link, &link->reply);
 	if (link->server && link->is_new)
 		say_back(link);

@@ -39,6 +39,7 @@ struct link {
 };
 
 void link_open(struct link *link);
+void link_works(struct link *link);
 void link_close(struct link *link);
 void link_break(struct link *link, const char *why);
 __attribute__((format(printf, 2, 0)))

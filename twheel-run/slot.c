@@ -272,8 +272,10 @@ static void authorized(struct slot *slot, struct reply *reply)
 /* One that does not know the command keeps nothing of tries. */
 static void named(struct slot *slot, struct reply *reply)
 {
-	slot->named = true;
 	slot->keeps = says(reply, "NAMED");
+	slot->named = slot->keeps || says(reply, "UNKNOWN_COMMAND");
+	if (!slot->named)
+		nonsense(slot, reply);
 }
 
 static void watched(struct slot *slot, struct reply *reply)
@@ -425,8 +427,11 @@ static void answer(struct link *link, struct reply *reply)
 		[ASKED_TOUCH] = was_touched, [ASKED_VERDICT] = judged,
 	};
 	struct slot *slot = container_of(link, struct slot, link);
+	bool greets = slot->asked < ASKED_RESERVE;
 
 	answers[slot->asked](slot, reply);
+	if (!greets && link->is_up)
+		link_works(link);
 	next(slot);
 }
 
