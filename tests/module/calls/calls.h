@@ -35,8 +35,6 @@ bool halted(void);
 enum { WHEEL_A, WHEEL_B, WHEEL_COUNT, WHEEL_CHAOS, WHEELS };
 #define MODELS WHEEL_CHAOS
 
-#define CORPUS 1024
-
 /* One call: what to do, and from what to make it up */
 struct call {
 	__u8 kind;
@@ -62,12 +60,7 @@ struct shared {
 	struct program programs[WORKERS][PROGRAMS];
 	const struct call *at[WORKERS];	/* where each is */
 	struct model models[MODELS];
-
-	/* what is known of programs that are worth changing */
-	__u32 corpus_lock, nr_corpus;
-	struct program corpus[CORPUS];
-	__u8 edges[1 << 16];
-	__u8 points[1 << 20];	/* those of the module that were reached */
+	__u8 points[1 << 20];	/* trace points of the module that were reached */
 };
 
 extern struct shared *shared;
@@ -94,12 +87,11 @@ void uring_read(struct model *m, int fd, __u64 *seed);
 bool uring_submit(int fd, const struct twheel_submit *arg, long *ret);
 void uring_leave(int fd, void *place, __u64 *seed);
 
-/* calls_guide.c */
-bool guide_init(void);
-void guide_thread(void);
-void guide_begin(void);
-void guide_end(const struct program *program);
-void guide_program(struct program *program, __u64 *seed);
-void guide_report(void);
+/* calls_reach.c */
+void reach_init(void);
+void reach_thread(void);
+void reach_begin(void);
+void reach_end(void);
+void reach_report(void);
 
 #endif
