@@ -15,8 +15,8 @@ CLIENTS, STEPS = 4, 60
 SEED = int(os.environ.get('SEED', '1'))
 READY, DELAYED, BURIED = 0, 1, 2
 LONG = 100000
-GOOD = {'put': 'INSERTED', 'delete': 'DELETED', 'release': 'RELEASED', 'bury': 'BURIED',
-        'kick-job': 'KICKED', 'reserve-job': 'RESERVED'}
+GOOD = {'put': 'INSERTED', 'put-unique': 'INSERTED', 'delete': 'DELETED', 'delete-key': 'DELETED',
+        'release': 'RELEASED', 'bury': 'BURIED', 'kick-job': 'KICKED', 'reserve-job': 'RESERVED'}
 
 
 class Lost(Wrong):
@@ -24,9 +24,10 @@ class Lost(Wrong):
 
 
 class Client(threading.Thread):
-    '''Does one thing to its own jobs after the other, or puts some in one piece. Its steps: the key
-    of a job, what the store has of that job once the step is acknowledged, (state, priority) or
-    None, and the number of the step that was sent first with it.'''
+    '''Does one thing to its own jobs after the other, or puts some in one piece. Its steps: the first
+    word of a job, which is its key where it was put by one, what the store has of that job once the
+    step is acknowledged, (state, priority, length) or None, and the number of the step that was sent
+    first with it.'''
 
     def __init__(self, server, name, steps):
         super().__init__(daemon=True)
@@ -63,41 +64,63 @@ class Client(threading.Thread):
 
     def step(self):
         key = self.random.choice([k for k, v in self.jobs.items() if v] or [None])
-        what = self.random.choice(('put', 'put', 'delete', 'release', 'bury', 'kick'))
-        if what == 'put' or not key:
+        what = self.random.choice(('put', 'put', 'delete', 'release', 'bury', 'kick', 'keyed', 'keyed'))
+        if what == 'keyed':
+            self.put_by_key()
+        elif what == 'put' or not key:
             self.put()
         else:
             self.change(what, key, self.ids[key])
 
     def change(self, what, key, number):
-        state, priority = self.jobs[key]
-        if what == 'delete':
+        state, priority, length = self.jobs[key]
+        if what == 'delete' and '.key' in key:
+            self.ask(key, None, 'delete-key', key)
+        elif what == 'delete':
             self.ask(key, None, 'delete', number)
         elif what == 'kick':
             if state != READY:
-                self.ask(key, (READY, priority), 'kick-job', number)
-        elif self.ask(key, (READY, priority), 'reserve-job', number):
+                self.ask(key, (READY, priority, length), 'kick-job', number)
+        elif self.ask(key, (READY, priority, length), 'reserve-job', number):
             priority = self.random.randrange(9)
             if what == 'bury':
-                self.insist(key, (BURIED, priority), 'bury', number, priority)
+                self.insist(key, (BURIED, priority, length), 'bury', number, priority)
             else:
                 delay = self.random.choice((0, LONG))
-                self.insist(key, (DELAYED if delay else READY, priority), 'release', number,
+                self.insist(key, (DELAYED if delay else READY, priority, length), 'release', number,
                             priority, delay)
 
     def insist(self, *step):
         '''Refused commands have changed nothing, and there is service again.'''
         wire.wait_for('service again', lambda: self.ask(*step))
 
+    def new(self, key):
+        '''A job's body and delay, and what the store has of it'''
+        body = key.encode() + b' ' + b'-' * self.random.choice((0, 10, 1500, 9000))
+        delay, priority = self.random.choice((0, LONG)), self.random.randrange(9)
+        return body, delay, (DELAYED if delay else READY, priority, len(body))
+
+    def put_by_key(self):
+        key, how = '%s.key%d' % (self.name, self.random.randrange(2)), self.random.choice(
+            ('ignore', 'replace', 'debounce'))
+        there = self.jobs.get(key)
+        body, delay, after = self.new(key)
+        if there and how == 'ignore':
+            after = there
+        elif there and how == 'replace' and there[0] != BURIED:
+            after = there[0], *after[1:]
+        got = self.ask(key, after, 'put-unique', key, how, 0, after[1], delay, 1000, len(body), body=body)
+        if got:
+            self.ids[key] = int(got[1])
+
     def put(self):
         '''One, or some in one piece'''
         first, pieces = len(self.steps), []
         for _ in range(self.random.choice((1, 1, 5))):
             key = '%s.%d' % (self.name, len(self.steps))
-            delay, priority = self.random.choice((0, LONG)), self.random.randrange(9)
-            body = key.encode() + b' ' + b'-' * self.random.choice((0, 10, 1500, 9000))
-            pieces.append((key, (DELAYED if delay else READY, priority),
-                           wire.command('put', priority, delay, 1000, len(body), body=body)))
+            body, delay, after = self.new(key)
+            pieces.append((key, after,
+                           wire.command('put', after[1], delay, 1000, len(body), body=body)))
             self.steps.append((*pieces[-1][:2], first))
         self.connection.send(b''.join(data for _, _, data in pieces))
         for key, after, _ in pieces:
@@ -135,7 +158,7 @@ def sound(store):
 
 
 def look(folder):
-    '''State and priority of each job in a store.'''
+    '''State, priority and length of each job in a store.'''
     store = sqlite3.connect(os.path.join(folder, 'jobs.db'))
     try:
         store.execute('PRAGMA synchronous = OFF')
@@ -146,7 +169,10 @@ def look(folder):
         most = store.execute("SELECT value FROM meta WHERE name = 'next_id'").fetchone()
         if rows and most[0] <= max(row[3] for row in rows):
             raise Lost('the next id is %d, and there is a job %d' % (most[0], max(rows)[3]))
-        return {row[0].split(b' ')[0].decode(): row[1:3] for row in rows}
+        jobs = {row[0].split(b' ')[0].decode(): (*row[1:3], len(row[0])) for row in rows}
+        if len(jobs) < len(rows):
+            raise Lost('two jobs have a key: %r' % sorted(row[0][:30] for row in rows))
+        return jobs
     except sqlite3.DatabaseError as error:
         raise Lost('SQLite: %s' % error) from error
     finally:
