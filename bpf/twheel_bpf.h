@@ -24,8 +24,9 @@
  *
  * The clock is CLOCK_MONOTONIC of the host. Expiries are never early. They are late where there
  * is no credit: the callbacks of one account, a user's, have a sixteenth of a processor, and
- * those of all accounts an eighth; what is not used is kept for 160 ms. The module has such
- * limits only for what nobody waits for in a call, and here that is all.
+ * those of all accounts an eighth; what is not used is kept for 160 ms. Where all want more than
+ * that, who takes little does not wait for it. The module has such limits only for what nobody
+ * waits for in a call, and here that is all.
  *
  * Link with libtwheel-bpf.a (which has load.o for who loads, with -lbpf -lelf -lz besides, and
  * map.o for all others) and with libtwheel.

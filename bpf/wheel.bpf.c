@@ -72,6 +72,9 @@ more:	;								\
 /* A user may have one ns in TW_BPF_PART of a processor, and all users together twice that. */
 #define TW_BPF_PART 16ULL
 
+/* A ns costs a user one more for each so many that all have yet to pay off. */
+#define TW_BPF_DEARER NSEC_PER_MSEC
+
 /* What is not used is kept for that long. */
 #define TW_BPF_KEPT (160 * NSEC_PER_MSEC)
 
@@ -441,10 +444,16 @@ static __always_inline u64 pay_from(u32 nr, u64 part, u64 now, u64 ns)
 	return from;
 }
 
+/*
+ * Where all take too much, a user's time becomes dearer until they don't, and so nobody waits but
+ * who takes much himself.
+ */
 static __always_inline u64 pay(u64 now, u64 ns)
 {
-	return max(pay_from(config.account, TW_BPF_PART, now, ns),
-		   pay_from(0, TW_BPF_PART / 2, now, ns));
+	u64 all = pay_from(0, TW_BPF_PART / 2, now, ns);
+	u64 dearer = all > now ? (all - now) / TW_BPF_DEARER : 0;
+
+	return pay_from(config.account, TW_BPF_PART + dearer, now, ns);
 }
 
 static __always_inline int set_timer(struct tw_bpf_alarm *alarm, u64 when)

@@ -9,6 +9,8 @@
 #include "users.h"
 
 #include <linux/capability.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/mount.h>
 #include <sys/random.h>
@@ -427,6 +429,59 @@ static void test_held(void)
 	}
 }
 
+static struct wheel spoilt;
+static atomic_bool enough;
+
+/* Anything into each shared word, also where the buffer was read, and the doorbell meanwhile */
+static void *spoil(void *nr)
+{
+	const struct twheel_area *area = &spoilt.area;
+	size_t words = (area->size - sysconf(_SC_PAGESIZE)) / sizeof(uint64_t), i;
+	uint64_t *all = (uint64_t *)area->shared;
+	__u64 state = (uintptr_t)nr;
+
+	while (!enough) {
+		for (i = 0; i < 4096; i++) {
+			uint64_t r = random_next(&state);
+
+			all[r % words] = r >> 63 ? (now(CLOCK_MONOTONIC) + (r >> 40)) | 1 :
+					 random_next(&state) >> (r >> 56) % 64;
+		}
+		memset(area->dirty, 0xff, area->nr / 8);
+		memset(area->groups, 0xff, area->nr / 256 / 8);
+		ring(&spoilt);
+	}
+	return NULL;
+}
+
+static void test_spoilt(void)
+{
+	uint64_t *word, deadline;
+	pthread_t threads[4];
+	uintptr_t i;
+
+	wheel_load(&spoilt, 16384, 1000, -1, 0);
+	for (i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_create(&threads[i], NULL, spoil, (void *)(i + 1));
+	sleep_ns(2 * SEC);
+	enough = true;
+	for (i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_join(threads[i], NULL);
+	EXPECT_TRUE(stats_of(&spoilt).expired > 1000);
+
+	/* All others are idle from now on. */
+	memset(spoilt.area.words, 0, spoilt.area.nr * sizeof(*word));
+	word = &spoilt.area.words[77];
+	deadline = now(CLOCK_MONOTONIC) + 100 * MSEC;
+	__atomic_store_n(word, deadline | TWHEEL_WORD_ARMED, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(&spoilt.area.dirty[1], 1 << 13, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(&spoilt.area.groups[0], 1, __ATOMIC_SEQ_CST);
+	ring(&spoilt);
+	EXPECT_TRUE(WAIT_FOR(__atomic_load_n(word, __ATOMIC_SEQ_CST) & TWHEEL_WORD_FIRED));
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) >= deadline);
+	wheel_end(&spoilt);
+}
+
 static void test_untainted(void)
 {
 	EXPECT_EQ(number_in("/proc/sys/kernel/tainted", ""), 0);
@@ -460,6 +515,7 @@ int main(void)
 	RUN(test_recover, "a wheel is taken over");
 	RUN(test_refused, "what can't be is refused");
 	RUN(test_held, "a wheel is counted as long as any of its descriptors or mappings is there");
+	RUN(test_spoilt, "threads write anything anywhere, and then timers expire as before");
 	RUN(test_verifier, "the verifier has little to do");
 	RUN(test_untainted, "the kernel is not tainted");
 	return tap_end();
