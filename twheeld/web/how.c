@@ -6,7 +6,10 @@
 #include "web/how.h"
 #include "when/calendar.h"
 
-/* A run that is open for longer than this, and than its TTR, is late. So is a time that is over. */
+/*
+ * A run that is open for longer than this, and than its TTR, is late, unless ON_LATE= says how long.
+ * So is a time that is over.
+ */
 #define OPEN_LATE (300 * SECOND)
 #define DUE_LATE (60 * SECOND)
 
@@ -27,13 +30,15 @@ bool how_is_open(const struct run_row *run)
 
 static bool is_late(const struct schedule *schedule, int64_t now)
 {
-	int64_t most = schedule->definition->ttr * SECOND;
+	const struct definition *definition = schedule->definition;
+	int64_t ttr = definition->ttr * SECOND, most = ttr > OPEN_LATE ? ttr : OPEN_LATE;
 	int64_t next = how_next(schedule);
 
 	if (next != INT64_MAX && now - next > DUE_LATE)
 		return true;
-	return schedule->open_time &&
-		now - schedule->open_since > (most > OPEN_LATE ? most : OPEN_LATE);
+	if (definition->on_late)
+		most = definition->on_late * SECOND;
+	return schedule->open_time && now - schedule->open_since > most;
 }
 
 /**
