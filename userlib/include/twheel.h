@@ -116,7 +116,8 @@ int twheel_backend(const struct twheel *tw);
  * has no more room for; -%ENODEV for shared timers where neither module nor loader can have
  * any; -%EOPNOTSUPP for those of a loader with another clock than
  * %TWHEEL_CLOCK_MONOTONIC, or in a time namespace, -%ETIMEDOUT where it does not answer in
- * 20 s; -%EBUSY when it is too late; -%ENOMEM.
+ * 20 s, -%ECONNREFUSED where it has ended and nothing starts it; -%EBUSY when it is too late;
+ * -%ENOMEM.
  */
 int twheel_setup(struct twheel *tw, const struct twheel_setup *setup);
 
