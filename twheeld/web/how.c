@@ -7,8 +7,8 @@
 #include "when/calendar.h"
 
 /*
- * A run that is open for longer than this, and than its TTR, is late, unless ON_LATE= says how long.
- * So is a time that is over.
+ * A run that is open for longer than this, and than its TTR, is late, unless ON_LATE= is there. So
+ * is a time that is over.
  */
 #define OPEN_LATE (300 * SECOND)
 #define DUE_LATE (60 * SECOND)
