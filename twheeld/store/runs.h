@@ -14,8 +14,14 @@
 /* How the run is that has to come before another one: numbers of BEFORE */
 enum before { BEFORE_OPEN, BEFORE_DONE, BEFORE_FAILED };
 
-/* A run that was left out counts as failed. One that is not there may still come. */
-#define BEFORE(runs, schedule_, time_) "(SELECT CASE WHEN count(*) = 0 THEN 0" \
+/*
+ * A run that was left out counts as failed. One that is not there may still come, unless the run
+ * before that time was missed, which is one row for all times from then until it was written.
+ */
+#define BEFORE(runs, schedule_, time_) "(SELECT CASE WHEN count(*) = 0 THEN coalesce((SELECT" \
+	" CASE WHEN m.result = 5 AND m.created >= " time_ " THEN 2 ELSE 0 END FROM " runs " AS m" \
+	" WHERE m.schedule = " schedule_ " AND m.time < " time_ \
+	" ORDER BY m.time DESC, m.shard DESC LIMIT 1), 0)" \
 	" WHEN sum(CASE WHEN result > 2 THEN 1 ELSE 0 END) > 0 THEN 2" \
 	" WHEN sum(CASE WHEN result < 2 THEN 1 ELSE 0 END) > 0 THEN 0 ELSE 1 END" \
 	" FROM " runs " AS b WHERE b.schedule = " schedule_ " AND b.time = " time_ ")"
