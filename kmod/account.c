@@ -6,7 +6,6 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/err.h>
-#include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
@@ -27,9 +26,6 @@
  */
 #define TW_USER_PERCENT 4
 #define TW_UNPRIVILEGED_PERCENT 12
-
-/* What an account takes, which is charged to itself: who has many uids has as many accounts. */
-#define TW_USER_CHARGE roundup_pow_of_two(sizeof(struct tw_user))
 
 unsigned int tw_max_timers = 1U << 24;
 /* 0 until it is known how much memory there is */
@@ -119,7 +115,6 @@ struct tw_user *tw_user_get(u64 bytes)
 	struct tw_user *user = kzalloc(sizeof(*user), TW_GFP), *new = user;
 	struct rb_node *node;
 	unsigned int i;
-	bool fits;
 
 	if (!new)
 		return ERR_PTR(-ENOMEM);
@@ -132,21 +127,17 @@ struct tw_user *tw_user_get(u64 bytes)
 	node = rb_find_add(&new->node, &tw_users, tw_user_compare);
 	if (node)
 		user = rb_entry(node, struct tw_user, node);
-	else
-		bytes += TW_USER_CHARGE;
-	fits = user->payer.privileged || tw_fits(user, bytes);
-	if (fits) {
-		tw_user_add(user, bytes);
-		user->wheels++;
-		if (user == new && user->payer.container)
-			get_pid_ns(user->payer.container);
-	} else if (user == new) {
-		rb_erase(&new->node, &tw_users);
-	}
+	else if (new->payer.container)
+		get_pid_ns(new->payer.container);
+	user->wheels++;
 	raw_spin_unlock(&tw_users_lock);
-	if (user != new || !fits)
+	if (user != new)
 		kfree(new);
-	return fits ? user : ERR_PTR(-ENOSPC);
+	if (!tw_user_charge(user, bytes)) {
+		tw_user_put(user);
+		return ERR_PTR(-ENOSPC);
+	}
+	return user;
 }
 
 /**
@@ -161,10 +152,8 @@ void tw_user_put(struct tw_user *user)
 
 	raw_spin_lock(&tw_users_lock);
 	last = !--user->wheels;
-	if (last) {
+	if (last)
 		rb_erase(&user->node, &tw_users);
-		tw_user_add(user, -(s64)TW_USER_CHARGE);
-	}
 	raw_spin_unlock(&tw_users_lock);
 	if (!last)
 		return;

@@ -17,8 +17,12 @@
 #include "shared.h"
 #include "validate.h"
 
-/* What a wheel costs its user: kmalloc() rounds up */
-#define TW_WHEEL_CHARGE roundup_pow_of_two(sizeof(struct twheel))
+/*
+ * What a wheel costs its user: kmalloc() rounds up. Each is charged an account, too, as who has
+ * many uids may have one for each wheel.
+ */
+#define TW_WHEEL_CHARGE \
+	(roundup_pow_of_two(sizeof(struct twheel)) + roundup_pow_of_two(sizeof(struct tw_user)))
 
 static atomic64_t tw_next_nr;
 
