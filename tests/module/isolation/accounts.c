@@ -31,6 +31,7 @@
 /* More than its group may have, and less than a user */
 #define POOR_BYTES "8M"
 #define MUCH 600000
+#define TOO_MUCH (4 * MUCH)
 
 static struct {
 	int ready;
@@ -350,23 +351,27 @@ static void test_roots(void)
 	kill_all(&pid, 1);
 }
 
-/* SETUP that is refused: the wheel has timers; or its group has too little memory */
+/*
+ * SETUP that is refused: the wheel has timers; its group has too little memory; or it is more than
+ * the user may have
+ */
 static const char *group;
-static bool set_up_before;
+static int want;
 
 static void refused_child(void)
 {
 	struct twheel_op op = op_arm(0, HOUR, 0);
-	int fd, want = set_up_before ? -EBUSY : -ENOMEM;
+	__u32 nr = want == -ENOSPC ? TOO_MUCH : MUCH;
+	int fd;
 
 	in_group(group);
 	become(USER);
 	fd = wheel_open(0);
 	begin_together();
-	if (set_up_before)
+	if (want == -EBUSY)
 		EXPECT_EQ(op_single(fd, &op), 0);
 	while (!__atomic_load_n(&shared->end, __ATOMIC_ACQUIRE)) {
-		int ret = shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, MUCH);
+		int ret = shared_setup(fd, TWHEEL_CLOCK_MONOTONIC, 0, 0, nr);
 
 		/* What the other one has just then is missing to this one. */
 		if (!EXPECT_TRUE(ret == want || (want == -ENOMEM && ret == -ENOSPC), "%d", ret))
@@ -396,14 +401,14 @@ static void beside_child(void)
 	__atomic_store_n(&shared->end, true, __ATOMIC_RELEASE);
 }
 
-static void beside_refused(bool before, const char *in)
+static void beside_refused(int error, const char *in)
 {
 	pid_t pids[3];
 	int i;
 
 	memset(shared, 0, sizeof(*shared));
 	group = in;
-	set_up_before = before;
+	want = error;
 	for (i = 0; i < 3; i++)
 		pids[i] = tap_fork(i ? refused_child : beside_child);
 	wait_ready(3);
@@ -416,12 +421,17 @@ static void beside_refused(bool before, const char *in)
 
 static void test_busy(void)
 {
-	beside_refused(true, CONTAINER);
+	beside_refused(-EBUSY, CONTAINER);
 }
 
 static void test_no_memory(void)
 {
-	beside_refused(false, POOR);
+	beside_refused(-ENOMEM, POOR);
+}
+
+static void test_no_space(void)
+{
+	beside_refused(-ENOSPC, CONTAINER);
 }
 
 int main(void)
@@ -440,5 +450,6 @@ int main(void)
 	RUN(test_containers, "a user of a container does not fill the account of that uid outside");
 	RUN(test_busy, "beside SETUP that ends in EBUSY, again and again");
 	RUN(test_no_memory, "beside SETUP that ends in ENOMEM, again and again");
+	RUN(test_no_space, "beside SETUP that ends in ENOSPC, again and again");
 	return tap_end();
 }
