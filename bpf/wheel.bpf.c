@@ -72,7 +72,7 @@ more:	;								\
 /* A user may have one ns in TW_BPF_PART of a processor, and all users together twice that. */
 #define TW_BPF_PART 16ULL
 
-/* A ns costs a user one more for each so many that all have yet to pay off. */
+/* While all owe, a ns costs its user one more for each so many ns that they owe. */
 #define TW_BPF_DEARER NSEC_PER_MSEC
 
 /* What is not used is kept for that long. */

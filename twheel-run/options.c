@@ -123,7 +123,7 @@ const char *options_token(char token[OPTIONS_TOKEN])
 {
 	/* What is no file may keep its reader waiting, or give a token only once. */
 	int fd = open(options.token_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	const char *wrong = NULL;
+	const char *wrong;
 	struct stat st;
 	ssize_t length;
 
@@ -131,8 +131,8 @@ const char *options_token(char token[OPTIONS_TOKEN])
 		return strerror(errno);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		wrong = "this is no file";
-	else if (st.st_mode & 0027)
-		wrong = "others may read or write it: chmod 640";
+	else
+		wrong = token_refuse_mode(&st);
 	length = wrong ? 0 : read(fd, token, OPTIONS_TOKEN);
 	close(fd);
 	while (length > 0 && isspace((unsigned char)token[length - 1]))

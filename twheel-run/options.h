@@ -5,8 +5,10 @@
 #ifndef TWHEEL_RUN_OPTIONS_H
 #define TWHEEL_RUN_OPTIONS_H
 
+#include "base/token.h"
+
 /* The longest token, and its end */
-#define OPTIONS_TOKEN 201
+#define OPTIONS_TOKEN (TOKEN_MOST + 1)
 
 struct options {
 	const char *server, *port;

@@ -122,18 +122,6 @@ static const char *take_token(char *line, size_t number, struct token *all, size
 	return take_token_tubes(rest, token);
 }
 
-/**
- * access_refuse_mode - may others read or write a file with tokens, or a key?
- *
- * Whoever may read it may log in, and whoever may write it may let others in.
- *
- * Return: what is wrong, or NULL.
- */
-const char *access_refuse_mode(const struct stat *st)
-{
-	return st->st_mode & 0027 ? "others may read or write it: chmod 640" : NULL;
-}
-
 static const char *refuse_file(int fd)
 {
 	struct stat st;
@@ -142,7 +130,7 @@ static const char *refuse_file(int fd)
 		return strerror(errno);
 	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MOST)
 		return "this is no file of 64 KiB at most";
-	return access_refuse_mode(&st);
+	return token_refuse_mode(&st);
 }
 
 static void forget_tokens(struct token *all, size_t count)

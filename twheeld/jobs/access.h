@@ -9,14 +9,13 @@
 #include <nettle/sha2.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/stat.h>
 
+#include "base/token.h"
 #include "jobs/protocol.h"
 
 enum right { RIGHT_READ = 1, RIGHT_PUT = 2, RIGHT_WORK = 4, RIGHT_OPERATE = 8 };
 
-/* A token, as a command has it, and its name */
-#define TOKEN_MOST TUBE_NAME_MAX
+/* Characters of a token's name */
 #define ACCESS_NAME_MOST 39
 
 struct token {
@@ -32,7 +31,6 @@ struct peer {
 	uint8_t address[8];
 };
 
-const char *access_refuse_mode(const struct stat *st);
 bool access_read(const char *path, void (*changed)(void));
 bool access_wanted(void);
 const struct token *access_each(size_t at);

@@ -47,7 +47,7 @@ static const char *refuse_key(const char *key)
 {
 	struct stat st;
 
-	return stat(key, &st) < 0 ? strerror(errno) : access_refuse_mode(&st);
+	return stat(key, &st) < 0 ? strerror(errno) : token_refuse_mode(&st);
 }
 
 /**

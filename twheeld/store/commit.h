@@ -125,13 +125,13 @@ struct request {
 	char name[TUBE_NAME_MAX + 1];
 };
 
-/* The last runs of some schedules */
 /*
  * Runs that say how a schedule is: the last one; the worst shard of the last time that has ended
  * and was not skipped, if one of its shards is among so many runs; and the first that is open.
  */
 #define RUNS_HOW 256
 
+/* The last runs of some schedules */
 struct runs_asked {
 	struct op op;			/* op.failed: the runs can't be read */
 	void *arg;

@@ -22,12 +22,6 @@ int64_t how_next(const struct schedule *schedule)
 		schedule_due(schedule);
 }
 
-/** how_is_open - is there a run, which has not ended? */
-bool how_is_open(const struct run_row *run)
-{
-	return run->time && run->result == RUN_OPEN;
-}
-
 static bool is_late(const struct schedule *schedule, int64_t now)
 {
 	const struct definition *definition = schedule->definition;

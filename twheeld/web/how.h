@@ -10,7 +10,6 @@ enum how { HOW_FAILED, HOW_MISSED, HOW_LATE, HOW_PAUSED, HOW_FINE, HOWS };
 
 extern const char *const how_words[HOWS];
 
-bool how_is_open(const struct run_row *run);
 int64_t how_next(const struct schedule *schedule);
 enum how how_is(const struct schedule *schedule, int64_t now);
 void how_take(struct schedule *const *schedules, const struct runs_asked *asked);

@@ -235,8 +235,7 @@ struct evbuffer *html_begin(struct ask *ask, const char *title)
 		 "<meta name=\"color-scheme\" content=\"light dark\"><title>%s</title>\n"
 		 "<link rel=\"stylesheet\" href=\"%/status.css\">"
 		 "<script src=\"%/status.js\" defer></script></head>\n<body>\n"
-		 "<header>", title);
-	html_add(out, "<a href=\"%/\">twheeld <b>%s</b></a>", store_node);
+		 "<header><a href=\"%/\">twheeld <b>%s</b></a>", title, store_node);
 	add_login(ask, out);
 	html_add(out, "</header>\n<p id=\"away\" role=\"alert\"></p>\n<main>\n<h1>%s</h1>\n",
 		 title);

@@ -197,10 +197,11 @@ static void add_result(struct evbuffer *out, const struct schedule *schedule, in
 	const struct run_row *last = &schedule->last;
 	enum how how = how_is(schedule, now);
 	const char *word = last->time ? json_of_result(last) : last->schedule ? "none yet" : "";
+	bool is_open = last->time && last->result == RUN_OPEN;
 
 	html_add(out, "<td data-of=\"Result\"%r>%s%r</td>",
 		 how < HOW_PAUSED ? " class=\"wrong\"" : "", word,
-		 how == HOW_LATE ? ", late" : how > HOW_LATE || !how_is_open(last) ? "" :
+		 how == HOW_LATE ? ", late" : how > HOW_LATE || !is_open ? "" :
 		 how == HOW_FAILED ? ", before it failed" : ", before it missed");
 }
 
