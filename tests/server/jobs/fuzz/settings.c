@@ -53,11 +53,11 @@ void *zalloc(size_t size)
 static void check_tube(const struct tube_settings *tube)
 {
 	EXPECT(*tube->pattern && strlen(tube->pattern) <= TUBE_NAME_MAX);
-	EXPECT(tube->tries <= INT32_MAX);
+	EXPECT(tube->tries >= 0 && tube->tries <= INT32_MAX);
 	EXPECT(tube->unit >= SECOND / 1000 && tube->unit <= SECOND);
 	EXPECT(tube->backoff >= 0 && tube->backoff <= tube->backoff_most);
 	if (tube->dead_letter)
-		EXPECT(tube->tries && tube_name_ok(tube->dead_letter, strlen(tube->dead_letter)));
+		EXPECT(tube_name_ok(tube->dead_letter, strlen(tube->dead_letter)));
 }
 
 static void check(const struct settings *settings)
