@@ -8,11 +8,10 @@
  * A timer is late twice: when it is made ready, by the module's own histogram, and when
  * the program has it, by a look at the clock. (Shared timers have only the latter.)
  */
-#include <poll.h>
+#include "guarantees.h"
+
 #include <twheel.h>
 #include <twheel_shared.h>
-
-#include "guarantees.h"
 
 /*
  * A power of two, as near to a jiffy as there is one: so the histogram, whose elements
@@ -25,9 +24,9 @@
 #define TIMERS 1000000UL
 
 /* A connection: what its timeout is, how often and how often again it is pushed. */
-#define TIMEOUT (60 * SECOND)
+#define TIMEOUT (60 * SEC)
 #define PUSHES 20
-#define PUSH_EVERY (5 * SECOND)
+#define PUSH_EVERY (5 * SEC)
 #define EXPIRES_ONE_IN 20	/* the others are cancelled */
 
 enum reader {
@@ -127,7 +126,7 @@ static void had(struct tally *tally, __u64 timer, __u64 by)
 	}
 	deadline = deadlines[timer];
 	deadlines[timer] = 0;
-	due = due_tick(deadline, TICK) * TICK;
+	due = (deadline + TICK - 1) / TICK * TICK;
 	if (by < (tally->shared ? deadline : due)) {
 		tally->early++;
 		return;
@@ -146,32 +145,31 @@ static void check_event(struct tally *tally, const struct twheel_event *event, _
 	had(tally, event->user_data, by);
 }
 
-static size_t read_some(int wheel, struct tally *tally)
+static bool read_some(int wheel, struct tally *tally)
 {
 	static struct twheel_event events[BATCH];
-	size_t n = read_events(wheel, events, BATCH);
-	__u64 by = now();
-	size_t i;
+	long n = read_events(wheel, events, BATCH), i;
+	__u64 by = now(clock_id);
 
 	for (i = 0; i < n; i++)
 		check_event(tally, &events[i], by);
-	return n;
+	return n > 0;
 }
 
 /* Wait for events until @end, with read(2) itself. */
 static void read_until(int wheel, struct tally *tally, __u64 end)
 {
-	fcntl(wheel, F_SETFL, O_RDWR);
-	while (tally->had < tally->expected && now() < end)
+	set_blocking(wheel, true);
+	while (tally->had < tally->expected && now(clock_id) < end)
 		read_some(wheel, tally);
-	fcntl(wheel, F_SETFL, O_RDWR | O_NONBLOCK);
+	set_blocking(wheel, false);
 }
 
 static size_t take_some(struct tally *tally)
 {
 	static unsigned int timers[BATCH];
 	size_t n = twheel_shared_take(&area, timers, BATCH);
-	__u64 by = now();
+	__u64 by = now(clock_id);
 	size_t i;
 
 	for (i = 0; i < n; i++)
@@ -183,9 +181,9 @@ static void take_until(int wheel, struct tally *tally, __u64 end)
 {
 	struct pollfd fd = { .fd = wheel, .events = POLLIN };
 
-	while (tally->had < tally->expected && now() < end) {
-		if (poll(&fd, 1, SECOND / MS) < 0)
-			die("poll: %s", strerror(errno));
+	while (tally->had < tally->expected && now(clock_id) < end) {
+		if (poll(&fd, 1, SEC / MSEC) < 0)
+			tap_bail("poll: %s", strerror(errno));
 		while (take_some(tally))
 			;
 	}
@@ -262,7 +260,7 @@ static void report(const struct scene *scene, const struct tally *tally,
 		   const struct twheel_stats *stats)
 {
 	result(scene->name, TIMERS, "longest_run_instructions",
-	       counter("longest_run"));
+	       module_counter("longest_run"));
 	report_times(scene, tally, stats);
 	if (tally->early || tally->wrong || tally->had != tally->expected)
 		broken("%s: of %llu timers %llu expired, %llu early, %llu twice",
@@ -280,8 +278,8 @@ static void push_one(int wheel, __u64 first_tick)
 	/* By then its tick has a slot of its own. */
 	sleep_until((first_tick - 60) * TICK);
 	deadlines[0] += TICK;
-	op = op_modify(ids[0], deadlines[0], 0);
-	submit_good(wheel, &op, 1);
+	op = op_modify(ids[0], TWHEEL_ABS, deadlines[0], 0);
+	submit_all(wheel, &op, 1);
 }
 
 /* Have its pages mapped, as those of a program that has run for a while are. */
@@ -299,13 +297,13 @@ static int open_scene(const struct scene *scene)
 	int wheel, ret;
 
 	if (scene->kind < SHARED)
-		return wheel_open(TICK);
-	wheel = wheel_open_shared(TICK, TIMERS);
+		return wheel_with(TICK, 0);
+	wheel = wheel_with(TICK, TIMERS);
 	ret = twheel_from_fd(wheel, &shared_wheel);
 	if (!ret)
 		ret = twheel_shared_map(shared_wheel, &area);
 	if (ret)
-		die("shared timers: %s", strerror(-ret));
+		tap_bail("shared timers: %s", strerror(-ret));
 	touch_area();
 	return wheel;
 }
@@ -323,13 +321,13 @@ static void close_scene(const struct scene *scene, int wheel)
 static void arm_shared(__u32 timer)
 {
 	if (twheel_shared_arm(&area, timer, deadlines[timer]) < 0)
-		die("can't arm a shared timer");
+		tap_bail("can't arm a shared timer");
 }
 
 /* All in the same slot or tick. Returns when they have expired. */
 static __u64 arm_scene(const struct scene *scene, int wheel)
 {
-	__u64 first = (now() / TICK / scene->ticks + scene->lead + 1) * scene->ticks;
+	__u64 first = (now(clock_id) / TICK / scene->ticks + scene->lead + 1) * scene->ticks;
 	__u32 i;
 
 	draw_deadlines(scene, first);
@@ -338,11 +336,11 @@ static __u64 arm_scene(const struct scene *scene, int wheel)
 			arm_shared(i);
 	else
 		arm_all(wheel, deadlines, ids, TIMERS);
-	if (counter("cascaded") || wheel_stats(wheel).expired)
-		die("%s: arming took too long", scene->name);
+	if (module_counter("cascaded") || wheel_stats(wheel).expired)
+		tap_bail("%s: arming took too long", scene->name);
 	if (scene->kind == PUSHED)
 		push_one(wheel, first);
-	return (first + scene->ticks) * TICK + 2 * SECOND;
+	return (first + scene->ticks) * TICK + 2 * SEC;
 }
 
 static void draw_order(__u32 *order)
@@ -362,19 +360,19 @@ static void draw_order(__u32 *order)
  */
 static void act_on_all(const __u32 *order, bool close)
 {
-	__u64 start = now(), by;
+	__u64 start = now(clock_id), by;
 	__u32 i = 0;
 
 	while (i < TIMERS) {
 		sleep_until((start / TICK + 1) * TICK + PUSH_EVERY * i / TIMERS);
-		for (by = now(); i < TIMERS && start + PUSH_EVERY * i / TIMERS <= by; i++) {
+		for (by = now(clock_id); i < TIMERS && start + PUSH_EVERY * i / TIMERS <= by; i++) {
 			__u32 timer = order[i];
 
 			if (close && timer % EXPIRES_ONE_IN) {
 				deadlines[timer] = 0;
 				if (twheel_shared_cancel(&area, timer) !=
 				    TWHEEL_STATE_PENDING)
-					die("a connection had expired");
+					tap_bail("a connection had expired");
 			} else if (!close) {
 				deadlines[timer] = (by + TIMEOUT) | TWHEEL_WORD_ARMED;
 				arm_shared(timer);
@@ -395,7 +393,7 @@ static __u64 play_connections(void)
 	for (i = 0; i <= PUSHES; i++)
 		act_on_all(order, false);
 	act_on_all(order, true);
-	return now() + TIMEOUT + 2 * SECOND;
+	return now(clock_id) + TIMEOUT + 2 * SEC;
 }
 
 static void play(const struct scene *scene)
@@ -424,8 +422,8 @@ static void play(const struct scene *scene)
 	stats = wheel_stats(wheel);
 	while (read_some(wheel, &tally))
 		;
-	if (scene->kind < SHARED && counter("cascaded") < TIMERS)
-		die("%s: nothing was to cascade", scene->name);
+	if (scene->kind < SHARED && module_counter("cascaded") < TIMERS)
+		tap_bail("%s: nothing was to cascade", scene->name);
 	report(scene, &tally, &stats);
 	close_scene(scene, wheel);
 }

@@ -4,10 +4,9 @@
  * tracers of sections with interrupts or preemption off (the kernel "latency"), which
  * all holds of a spin lock and all runs in soft-interrupt context are.
  */
-#include <pthread.h>
-
 #include "guarantees.h"
 
+#define TRACING "/sys/kernel/tracing/"
 #define GOAL 65000	/* instructions */
 #define THREADS 4
 
@@ -35,11 +34,11 @@ struct scene {
 };
 
 static const struct scene scenes[] = {
-	{ "one_tick", 1000000, 3 * SECOND, 1, 1, SECOND, false },
-	{ "one_slot", 1000000, 3 * SECOND, 64, 64, SECOND, false },
-	{ "many_pending", 10000000, 30 * SECOND, 1, HOUR / TICK, SECOND, false },
-	{ "one_tick_shared", 1000000, 3 * SECOND, 1, 1, SECOND, true },
-	{ "one_slot_shared", 1000000, 3 * SECOND, 64, 64, SECOND, true },
+	{ "one_tick", 1000000, 3 * SEC, 1, 1, SEC, false },
+	{ "one_slot", 1000000, 3 * SEC, 64, 64, SEC, false },
+	{ "many_pending", 10000000, 30 * SEC, 1, HOUR / TICK, SEC, false },
+	{ "one_tick_shared", 1000000, 3 * SEC, 1, 1, SEC, true },
+	{ "one_slot_shared", 1000000, 3 * SEC, 64, 64, SEC, true },
 };
 
 /* The longest sections, in ns; a tracer counts in whole us. */
@@ -71,8 +70,19 @@ static void find_callback(void)
 		    !strcmp(name, "tw_timer_fn"))
 			break;
 	if (!f || strcmp(name, "tw_timer_fn") || !callback)
-		die("the kernel does not know tw_timer_fn");
+		tap_bail("the kernel does not know tw_timer_fn");
 	fclose(f);
+}
+
+static void trace_write(const char *file, const char *text)
+{
+	char path[128];
+	int err;
+
+	snprintf(path, sizeof(path), TRACING "%s", file);
+	err = write_text(path, text);
+	if (err)
+		tap_bail("'%s' into %s: %s", text, path, strerror(-err));
 }
 
 /*
@@ -104,10 +114,12 @@ static void tracer_stop(const char *tracer)
 static bool read_trace(char *from)
 {
 	static const char started[] = "#  => started at: ";
-	FILE *f = trace_open("trace");
+	FILE *f = fopen(TRACING "trace", "r");
 	bool ours = false;
 	char line[512];
 
+	if (!f)
+		tap_bail("trace: %s", strerror(errno));
 	while (fgets(line, sizeof(line), f)) {
 		if (!strncmp(line, started, strlen(started)))
 			sscanf(line + strlen(started), "%63s", from);
@@ -120,13 +132,10 @@ static bool read_trace(char *from)
 
 static __u64 max_latency(void)
 {
-	FILE *f = trace_open("tracing_max_latency");
-	__u64 us;
+	char text[32];
 
-	if (fscanf(f, "%llu", &us) != 1)
-		die("tracing_max_latency says nothing");
-	fclose(f);
-	return us * US;
+	read_text(TRACING "tracing_max_latency", text, sizeof(text));
+	return strtoull(text, NULL, 10) * USEC;
 }
 
 /* Look at the longest section since the last look. */
@@ -157,14 +166,14 @@ static unsigned int draw_changes(struct worker *w, struct twheel_op *ops,
 	for (i = 0; i < armed; i++) {
 		__u64 id = ops[i].id;
 
-		switch (rnd_of(&w->random, 4)) {
+		switch (random_next(&w->random) % 4) {
 		case 0:
 		case 1:
-			ops[n++] = op_cancel(id);
+			ops[n++] = op_for(TWHEEL_OP_CANCEL, id);
 			break;
 		case 2:
-			ops[n++] = op_modify(id, now() + rnd_of(&w->random, SECOND),
-					     THREADS_OWN);
+			ops[n++] = op_modify(id, TWHEEL_ABS, now(clock_id) +
+					     random_next(&w->random) % SEC, THREADS_OWN);
 			break;
 		}
 	}
@@ -177,15 +186,17 @@ static void submit_some(struct worker *w)
 	unsigned int i, n;
 
 	for (i = 0; i < BATCH; i++)
-		ops[i] = op_arm(now() + rnd_of(&w->random, 200 * MS), THREADS_OWN);
-	submit_good(wheel, ops, BATCH);
+		ops[i] = op_arm(TWHEEL_ABS, now(clock_id) + random_next(&w->random) % (200 * MSEC),
+				THREADS_OWN);
+	submit_all(wheel, ops, BATCH);
 	w->armed += BATCH;
 
 	n = draw_changes(w, ops, BATCH);
-	submit(wheel, ops, n);
+	if (submit(wheel, ops, n) != n)
+		tap_bail("SUBMIT of %u", n);
 	for (i = 0; i < n; i++) {
 		if (ops[i].result && ops[i].result != -ENOENT)
-			die("operation %u: %s", ops[i].opcode,
+			tap_bail("operation %u: %s", ops[i].opcode,
 			    strerror(-ops[i].result));
 		if (ops[i].opcode == TWHEEL_OP_CANCEL && !ops[i].result)
 			w->cancelled++;
@@ -199,15 +210,15 @@ static void bulk_event(const struct twheel_event *event)
 						__ATOMIC_RELAXED);
 
 	__atomic_fetch_add(&bulk_read, 1, __ATOMIC_RELAXED);
-	if (deadline != event->deadline || now() < deadline)
+	if (deadline != event->deadline || now(clock_id) < deadline)
 		__atomic_fetch_add(&bulk_wrong, 1, __ATOMIC_RELAXED);
 }
 
-static size_t read_some(void)
+static bool read_some(void)
 {
 	struct twheel_event events[BATCH];
-	size_t n = read_events(wheel, events, BATCH);
-	size_t i, own = 0;
+	long n = read_events(wheel, events, BATCH), i;
+	size_t own = 0;
 
 	for (i = 0; i < n; i++) {
 		if (events[i].user_data == THREADS_OWN)
@@ -216,14 +227,14 @@ static size_t read_some(void)
 			bulk_event(&events[i]);
 	}
 	__atomic_fetch_add(&own_read, own, __ATOMIC_RELAXED);
-	return n;
+	return n > 0;
 }
 
 static void *work(void *arg)
 {
 	struct worker *w = arg;
 
-	while (now() < threads_end) {
+	while (now(clock_id) < threads_end) {
 		submit_some(w);
 		read_some();
 		read_some();
@@ -243,14 +254,14 @@ static void run_threads(const struct scene *scene, __u64 start)
 	for (i = 0; i < THREADS; i++) {
 		workers[i].random = i + 1;
 		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
-			die("can't start a thread");
+			tap_bail("can't start a thread");
 	}
 	for (i = 0; i < THREADS; i++) {
 		pthread_join(workers[i].thread, NULL);
 		armed += workers[i].armed;
 		cancelled += workers[i].cancelled;
 	}
-	sleep_until(now() + 2 * SECOND);
+	sleep_until(now(clock_id) + 2 * SEC);
 	while (read_some())
 		;
 	if (armed != cancelled + own_read)
@@ -260,48 +271,24 @@ static void run_threads(const struct scene *scene, __u64 start)
 
 static void check_bulk(const struct scene *scene)
 {
-	__u64 left = wheel_timers(wheel);
+	struct twheel_info info = wheel_info(wheel);
+	__u64 left = info.pending + info.ready;
 
 	if (bulk_wrong || bulk_read + left != scene->timers)
 		broken("%s: of %zu timers %llu were read, %llu are left, %llu early or twice",
 		       scene->name, scene->timers, bulk_read, left, bulk_wrong);
 }
 
-static void set_bits(__u64 *bits, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		__atomic_fetch_or(&bits[i / 64], 1ULL << i % 64, __ATOMIC_SEQ_CST);
-}
-
 /* Tell the kernel of the first, and leave the others to its next wake-up. */
 static void arm_all_shared(size_t n)
 {
-	struct twheel_doorbell doorbell = { .size = sizeof(doorbell) };
-	struct twheel_info info = { .size = sizeof(info) };
-	struct twheel_shared *area;
-	__u64 *words;
+	struct client c;
 	size_t i;
 
-	if (ioctl(wheel, TWHEEL_IOC_INFO, &info))
-		die("INFO: %s", strerror(errno));
-	area = mmap(NULL, info.shared_size, PROT_READ | PROT_WRITE, MAP_SHARED,
-		    wheel, 0);
-	if (area == MAP_FAILED)
-		die("mmap: %s", strerror(errno));
-	words = (void *)area + area->words;
-	for (i = 0; i < n; i++) {
-		__atomic_store_n(&words[i], deadlines[i] | TWHEEL_WORD_ARMED,
-				 __ATOMIC_SEQ_CST);
-		if (i && i < n - 1)
-			continue;
-		set_bits((void *)area + area->dirty, i + 1);
-		set_bits((void *)area + area->groups, i / area->group + 1);
-		if (!i && ioctl(wheel, TWHEEL_IOC_DOORBELL, &doorbell))
-			die("DOORBELL: %s", strerror(errno));
-	}
-	munmap(area, info.shared_size);
+	client_map(&c, wheel);
+	for (i = 0; i < n; i++)
+		shared_arm(&c, i, deadlines[i]);
+	munmap(c.area, c.size);
 }
 
 static void play(const struct scene *scene, const char *tracer,
@@ -316,9 +303,9 @@ static void play(const struct scene *scene, const char *tracer,
 	bulk_read = 0;
 	bulk_wrong = 0;
 	own_read = 0;
-	wheel = scene->shared ? wheel_open_shared(TICK, scene->timers) :
-				wheel_open(TICK);
-	first = ((now() + scene->lead) / TICK / scene->align + 1) * scene->align;
+	wheel = scene->shared ? wheel_with(TICK, scene->timers) :
+				wheel_with(TICK, 0);
+	first = ((now(clock_id) + scene->lead) / TICK / scene->align + 1) * scene->align;
 	for (i = 0; i < scene->timers; i++)
 		deadlines[i] = (first + rnd(scene->range)) * TICK - scene->shared;
 
@@ -345,9 +332,9 @@ static void measure(const struct scene *scene)
 
 	play(scene, NULL, NULL);
 	result(scene->name, scene->timers, "largest_run_timers",
-	       counter("largest_run"));
+	       module_counter("largest_run"));
 	result_goal(scene->name, scene->timers, "longest_run_instructions",
-		    counter("longest_run"), GOAL);
+		    module_counter("longest_run"), GOAL);
 	if (scene->shared)
 		result(scene->name, scene->timers, "worst_lateness_ns",
 		       worst_lateness);
