@@ -155,7 +155,7 @@ OUT ?= build
 CC32 ?= $(CC) -m32 -isystem /usr/include/$(shell $(CC) -print-multiarch)
 options = -std=gnu11 -O2 -g -Wall -Wextra -Werror -Iuapi -Itests/harness
 program = $(CC) $(options)
-headers = uapi/linux/twheel.h $(wildcard bench/guarantees/*.h demo/*.h tests/*/*.h tests/*/*/*.h)
+headers = uapi/linux/twheel.h $(wildcard bench/*.h bench/guarantees/*.h demo/*.h tests/*/*.h tests/*/*/*.h)
 
 $(OUT)/tests/%32: tests/%.c $(headers)
 	@mkdir -p $(@D)

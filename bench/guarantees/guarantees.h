@@ -10,6 +10,7 @@
 #include <stdarg.h>
 
 #include "../../tests/harness/shared.h"
+#include "../random.h"
 
 #define BATCH 256
 #define TICK (4 * MSEC)	/* a jiffy of the kernels that this runs on */
@@ -60,13 +61,6 @@ static inline void sleep_until(__u64 ns)
 
 	while (clock_nanosleep(clock_id, TIMER_ABSTIME, &ts, NULL))
 		;
-}
-
-static inline __u64 rnd(__u64 below)
-{
-	static __u64 state = 0x2545f4914f6cdd1d;
-
-	return random_next(&state) % below;
 }
 
 /* Memory that is all there from the start. */

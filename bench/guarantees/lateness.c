@@ -343,17 +343,6 @@ static __u64 arm_scene(const struct scene *scene, int wheel)
 	return (first + scene->ticks) * TICK + 2 * SEC;
 }
 
-static void draw_order(__u32 *order)
-{
-	__u32 i, j;
-
-	for (i = 0; i < TIMERS; i++) {
-		j = rnd(i + 1);
-		order[i] = order[j];
-		order[j] = i;
-	}
-}
-
 /*
  * Something happens in each connection, at a time of its own in PUSH_EVERY; what
  * happens at the same time is seen in the same tick.
@@ -384,15 +373,16 @@ static void act_on_all(const __u32 *order, bool close)
 /* Lives of connections, as in the suite guest. Returns when the last has expired. */
 static __u64 play_connections(void)
 {
-	static __u32 *order;
-	unsigned int i;
+	__u32 *order, i;
 
-	if (!order)
-		order = allocate(TIMERS * sizeof(*order));
-	draw_order(order);
+	order = allocate(TIMERS * sizeof(*order));
+	for (i = 0; i < TIMERS; i++)
+		order[i] = i;
+	shuffle(order, TIMERS);
 	for (i = 0; i <= PUSHES; i++)
 		act_on_all(order, false);
 	act_on_all(order, true);
+	munmap(order, TIMERS * sizeof(*order));
 	return now(clock_id) + TIMEOUT + 2 * SEC;
 }
 

@@ -5,6 +5,7 @@
  * timeouts of io_uring that are updated or come again and again.
  */
 #include "bench.h"
+#include "../random.h"
 
 #include <err.h>
 #include <errno.h>
@@ -31,16 +32,6 @@ static uint64_t ids[COMMANDS * 16];
 /* In whole pages: where one ends, io_uring's own work can end a command, as a signal does. */
 static char ops[BATCH * TWHEEL_OP_SIZE_ONCE] __attribute__((aligned(4096)));
 static double base;
-
-static uint64_t rnd(uint64_t below)
-{
-	static uint64_t seed = 1;
-
-	seed ^= seed >> 12;
-	seed ^= seed << 25;
-	seed ^= seed >> 27;
-	return (__uint128_t)(seed * 0x2545f4914f6cdd1dULL) * below >> 64;
-}
 
 /* As in bench.c: spin, and return the instructions that others took. */
 static double taken(uint64_t ns)

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "bench.h"
+#include "../random.h"
 
 #include <err.h>
 #include <stdio.h>
@@ -72,17 +73,6 @@ uint64_t now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * SECOND + ts.tv_nsec;
-}
-
-/* xorshift64*, so that the guest's library does not matter. */
-static uint64_t rnd(uint64_t below)
-{
-	static uint64_t seed = 1;
-
-	seed ^= seed >> 12;
-	seed ^= seed << 25;
-	seed ^= seed >> 27;
-	return (__uint128_t)(seed * 0x2545f4914f6cdd1dULL) * below >> 64;
 }
 
 /*
@@ -159,19 +149,6 @@ static void print(const char *operation, const char *metric, double value)
 	printf("{\"peer\":\"%s\",\"operation\":\"%s\",\"timers\":%zu,\"batch\":%u,",
 	       peer->name, operation, timers, peer->batch);
 	printf("\"metric\":\"%s\",\"value\":%.*f}\n", metric, value < 10 ? 2 : 1, value);
-}
-
-static void shuffle(uint32_t *list, size_t n)
-{
-	size_t i;
-
-	for (i = n - 1; i; i--) {
-		size_t j = rnd(i + 1);
-		uint32_t timer = list[i];
-
-		list[i] = list[j];
-		list[j] = timer;
-	}
 }
 
 static unsigned int batch_at(size_t i, size_t n)

@@ -27,6 +27,8 @@
 #include <twheel_pool.h>
 #include <unistd.h>
 
+#include "../random.h"
+
 #define MS 1000000ULL
 #define SECOND 1000000000ULL
 
@@ -60,29 +62,6 @@ static __u64 clock_ns(clockid_t clock)
 
 	clock_gettime(clock, &ts);
 	return ts.tv_sec * SECOND + ts.tv_nsec;
-}
-
-static __u64 rnd(__u64 below)
-{
-	static __u64 seed = 1;
-
-	seed ^= seed >> 12;
-	seed ^= seed << 25;
-	seed ^= seed >> 27;
-	return (__uint128_t)(seed * 0x2545f4914f6cdd1dULL) * below >> 64;
-}
-
-static void shuffle(void)
-{
-	size_t i;
-
-	for (i = count - 1; i; i--) {
-		size_t j = rnd(i + 1);
-		__u32 task = order[i];
-
-		order[i] = order[j];
-		order[j] = task;
-	}
 }
 
 static void draw(__u64 from, __u64 range)
@@ -168,14 +147,14 @@ static __u64 start_all(void (*operation)(size_t i), __u64 from, __u64 range)
 
 static __u64 reset_all(__u64 from, __u64 range)
 {
-	shuffle();
+	shuffle(order, count);
 	draw(from, range);
 	return each(reset);
 }
 
 static __u64 cancel_all(void)
 {
-	shuffle();
+	shuffle(order, count);
 	return each(cancel);
 }
 

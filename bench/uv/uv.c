@@ -15,18 +15,12 @@
 #include <time.h>
 
 #include "api.h"
+#include "../random.h"
 
 static any_timer_t *timers;
 static unsigned int *order;
 static unsigned int nr, expired;
-static unsigned long long random_state = 1;
 static const char *peer, *metric;
-
-static unsigned int rnd(unsigned int below)
-{
-	random_state = random_state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (random_state >> 33) % below;
-}
 
 static unsigned long long cpu_ns(void)
 {
@@ -45,18 +39,6 @@ static void print(const char *operation, const char *of, double value)
 static void line(const char *operation, unsigned long long start, unsigned int ops)
 {
 	print(operation, metric, (double)(cpu_ns() - start) / ops);
-}
-
-static void shuffle(void)
-{
-	unsigned int i;
-
-	for (i = nr - 1; i; i--) {
-		unsigned int j = rnd(i + 1), n = order[i];
-
-		order[i] = order[j];
-		order[j] = n;
-	}
 }
 
 static void fired(any_timer_t *timer)
@@ -81,7 +63,7 @@ static void start_all(const char *operation, unsigned int from, unsigned int ran
 		err(1, "malloc");
 	for (i = 0; i < nr; i++)
 		delay[i] = from + rnd(range);
-	shuffle();
+	shuffle(order, nr);
 	turn();
 	start = cpu_ns();
 	for (i = 0; i < nr; i++)
@@ -96,7 +78,7 @@ static void stop_all(void)
 	unsigned long long start;
 	unsigned int i;
 
-	shuffle();
+	shuffle(order, nr);
 	start = cpu_ns();
 	for (i = 0; i < nr; i++)
 		timer_stop(&timers[order[i]]);
@@ -113,7 +95,7 @@ static void push_all(void)
 	for (i = 0; i < nr; i++)
 		timer_start(&timers[i], fired, 60000, 60000);
 	turn();
-	shuffle();
+	shuffle(order, nr);
 	start = cpu_ns();
 	for (times = 0; times < 20; times++) {
 		for (i = 0; i < nr; i++)
