@@ -197,7 +197,7 @@ static void submit_some(struct worker *w)
 	for (i = 0; i < n; i++) {
 		if (ops[i].result && ops[i].result != -ENOENT)
 			tap_bail("operation %u: %s", ops[i].opcode,
-			    strerror(-ops[i].result));
+				 strerror(-ops[i].result));
 		if (ops[i].opcode == TWHEEL_OP_CANCEL && !ops[i].result)
 			w->cancelled++;
 	}
