@@ -14,16 +14,18 @@
 /* Bytes that a job takes beside its body */
 #define JOB_WEIGHT 1000
 
-static struct job *new_job(const struct definition *definition, int64_t time, uint32_t shard)
+static struct job *new_job(const struct definition *definition, int64_t time, uint32_t shard,
+			   const char *name)
 {
 	size_t size;
-	char *body = definition_body(definition, time / SECOND, shard, &size);
+	char *body = definition_body(definition, time / SECOND,
+				     definition->each_worker ? 0 : shard, &size);
 	struct tube *tube;
 	struct job *job;
 
 	if (!body)
 		return NULL;
-	tube = tube_get(definition->tube);
+	tube = tube_get(name);
 	job = tube ? job_new(tube, size) : NULL;
 	if (job)
 		memcpy(job->row.body, body, size);
@@ -35,10 +37,10 @@ static struct job *new_job(const struct definition *definition, int64_t time, ui
 }
 
 static bool add_run(struct firing_run *run, const struct schedule *schedule, int64_t time,
-		    uint32_t shard)
+		    uint32_t shard, const char *tube)
 {
 	const struct definition *definition = schedule->definition;
-	struct job *job = new_job(definition, time, shard);
+	struct job *job = new_job(definition, time, shard, tube);
 
 	if (!job)
 		return false;
@@ -66,19 +68,35 @@ static void free_op(struct op *op)
 	free(op);
 }
 
+/* Tubes of ON=each-worker that clients of this server watch. Returns how many. */
+static size_t watched(const struct definition *definition, const char **names)
+{
+	size_t count, found = 0, begins = strlen(definition->tube) - 1;
+	struct tube **tubes = tube_list(&count);
+
+	for (size_t i = 0; i < count && found < SHARDS_MOST; i++)
+		if (tubes[i]->watching && tubes[i]->name[begins] &&
+		    !strncmp(tubes[i]->name, definition->tube, begins))
+			names[found++] = tubes[i]->name;
+	return found;
+}
+
 /**
  * firing_new - an operation that makes a schedule's jobs
  * @schedule: the schedule, which a tab has
  * @times: the times, in ns; one with a fraction of a second is none of the schedule's own
  * @count: how many; may be 0
  *
- * Return: the operation, which leaves the schedule's next time as it is; NULL without memory,
+ * Return: the operation, which leaves the schedule's next time as it is, and which has no runs
+ * where ON=each-worker finds no worker; NULL without memory,
  * or if the store can't be asked for the tube.
  */
 struct op *firing_new(struct schedule *schedule, const int64_t *times, size_t count)
 {
 	const struct definition *definition = schedule->definition;
-	size_t all = count * definition->shards;
+	const char *tubes[SHARDS_MOST];
+	size_t shards = definition->each_worker ? watched(definition, tubes) : definition->shards;
+	size_t all = count * shards;
 	struct firing *firing = calloc(1, sizeof(*firing) + all * sizeof(*firing->runs));
 	struct op *op;
 
@@ -92,9 +110,11 @@ struct op *firing_new(struct schedule *schedule, const int64_t *times, size_t co
 	firing->overlap = definition->overlap == OVERLAP_YES;
 	firing->waits = definition->overlap == OVERLAP_WAIT;
 	for (; firing->count < all; firing->count++) {
+		size_t shard = firing->count % shards;
+
 		if (add_run(&firing->runs[firing->count], schedule,
-			    times[firing->count / definition->shards],
-			    firing->count % definition->shards)) {
+			    times[firing->count / shards], shard,
+			    definition->each_worker ? tubes[shard] : definition->tube)) {
 			firing->weight += JOB_WEIGHT + firing->runs[firing->count].put.row.size;
 			continue;
 		}

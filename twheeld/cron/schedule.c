@@ -501,6 +501,10 @@ static bool fire(struct schedule *schedule)
 	op = firing_new(schedule, times.ns, times.count);
 	if (!op)
 		return false;
+	if (!op->firing->count && times.count) {
+		times.missed = times.missed ? times.missed : times.ns[0];
+		times.missed_count += times.count;
+	}
 	set_after(op->firing, schedule);
 	op->firing->digest = schedule->digest;
 	op->firing->from = to_ns(schedule->time);

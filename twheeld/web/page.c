@@ -192,6 +192,13 @@ static void add_name(struct evbuffer *out, const struct schedule *schedule)
 		 schedule->name, schedule->name);
 }
 
+/** page_add_tube - the tube of a schedule as a link; those of ON=each-worker are among all */
+void page_add_tube(struct evbuffer *out, const struct definition *definition)
+{
+	html_add(out, definition->each_worker ? "<a href=\"%/#tubes-all\">%s</a>" :
+		 "<a href=\"%/tubes/%u\">%s</a>", definition->tube, definition->tube);
+}
+
 static void add_result(struct evbuffer *out, const struct schedule *schedule, int64_t now)
 {
 	const struct run_row *last = &schedule->last;
@@ -222,8 +229,9 @@ static void add_schedule(struct evbuffer *out, const struct schedule *schedule, 
 		html_add(out, "<td data-of=\"Last\">%r</td>", schedule->last.schedule ? "" :
 			 "not known yet");
 	add_result(out, schedule, now);
-	html_add(out, "<td data-of=\"Tube\"><a href=\"%/tubes/%u\">%s</a></td></tr>\n",
-		 definition->tube, definition->tube);
+	html_add(out, "<td data-of=\"Tube\">");
+	page_add_tube(out, definition);
+	html_add(out, "</td></tr>\n");
 }
 
 /* What needs somebody */

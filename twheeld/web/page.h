@@ -7,6 +7,7 @@
 
 #include "web/http.h"
 
+struct definition;
 struct event_base;
 
 void page_start(struct event_base *base);
@@ -20,6 +21,7 @@ void page_server(struct ask *ask);
 /* Parts of them */
 const json_t *page_shown_of(const char *list);
 const char *page_age_of(const char *list);
+void page_add_tube(struct evbuffer *out, const struct definition *definition);
 void page_add_server(struct evbuffer *out);
 void page_add_nodes(struct evbuffer *out);
 void page_add_lateness(struct evbuffer *out);

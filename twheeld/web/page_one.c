@@ -212,9 +212,10 @@ static void add_definition(struct evbuffer *out, const struct schedule *schedule
 
 	html_add(out, "<section aria-labelledby=\"definition-title\"><h2 id=\"definition-title\">"
 		 "Definition</h2>\n<dl>\n<div><dt>When</dt><dd><code>%s</code></dd></div>\n"
-		 "<div><dt>Tube</dt><dd><a href=\"%/tubes/%u\">%s</a></dd></div>\n"
-		 "<div><dt>Line</dt><dd>%s:%d</dd></div>\n", definition->when, definition->tube,
-		 definition->tube, schedule->file, (int64_t)definition->line);
+		 "<div><dt>Line</dt><dd>%s:%d</dd></div>\n<div><dt>Tube</dt><dd>",
+		 definition->when, schedule->file, (int64_t)definition->line);
+	page_add_tube(out, definition);
+	html_add(out, "</dd></div>\n");
 	add_pair(out, "Zone", *definition->zone ? definition->zone : "the server's");
 	add_pair(out, "OVERLAP", overlaps[definition->overlap]);
 	add_pair(out, "MISFIRE", misfires[definition->misfire]);

@@ -392,10 +392,14 @@ static void count_done(struct ask *ask, struct firing_counts counts)
 static void run_done(struct op *op)
 {
 	struct ask *ask = op->firing->request;
+	bool any = op->firing->count;
 	struct firing_counts counts = firing_end(op);
 
 	if (op->failed)
 		http_fail(ask, HTTP_SERVUNAVAIL, "the store can't be written: no job was made");
+	else if (!any)
+		http_fail(ask, HTTP_NOTFOUND, "no client of this server watches a tube of it:"
+			  " no job was made");
 	else
 		count_done(ask, counts);
 }
@@ -526,7 +530,10 @@ static bool backfill_fits(struct ask *ask, const struct schedule *schedule, int6
 {
 	int64_t now = alarm_wall() / SECOND;
 
-	if (from > to)
+	if (schedule->definition->each_worker)
+		http_fail(ask, HTTP_BADREQUEST, "ON=each-worker is for those who watch at the time:"
+			  " nobody knows who did. 'run' makes a job for each who does now");
+	else if (from > to)
 		http_fail(ask, HTTP_BADREQUEST, "the first time comes after the last one");
 	else if (to > now)
 		http_fail(ask, HTTP_BADREQUEST, "the last time is not over yet: the schedule fires"

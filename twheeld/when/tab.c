@@ -36,7 +36,7 @@
 /* Bytes of a line's hash in a name: enough that hardly any two lines have the same by chance */
 #define NAME_BYTES 6
 
-enum on { ON_ANY, ON_EACH_NODE, ON_EACH_SITE };
+enum on { ON_ANY, ON_EACH_NODE, ON_EACH_SITE, ON_EACH_WORKER };
 
 struct values {
 	char zone[ZONE_MOST], tube[TUBE_NAME_MAX + 1], dates_path[PATH_MOST];
@@ -232,6 +232,7 @@ static bool take_on(const struct option *option, void *to, const char *text)
 {
 	static const char *const words[] = {
 		[ON_ANY] = "any", [ON_EACH_NODE] = "each-node", [ON_EACH_SITE] = "each-site",
+		[ON_EACH_WORKER] = "each-worker",
 	};
 
 	return take_word_of(words, ARRAY_SIZE(words), to, text);
@@ -269,7 +270,7 @@ static const struct option options[] = {
 	SECONDS("MISFIRE_AFTER", take_seconds, late, 1, 86400, "from 1s to 1d"),
 	OPTION("OVERLAP", ANYWHERE, take_overlap, overlap, "yes, no or wait"),
 	NUMBER("SHARDS", ANYWHERE, shards, 1, SHARDS_MOST, "a number from 1 to 1024"),
-	OPTION("ON", ANYWHERE, take_on, on, "any, each-node or each-site"),
+	OPTION("ON", ANYWHERE, take_on, on, "any, each-node, each-site or each-worker"),
 	SECONDS("JITTER", take_seconds, jitter, 0, 86400, "up to 1d"),
 	OPTION("CALENDAR", ANYWHERE, take_text, dates_path, "the path of a file"),
 	OPTION("NAME", IN_A_LINE, take_name, name,
@@ -556,7 +557,7 @@ static const char *place_of(const struct tab *tab, const struct values *values)
 	return values->on == ON_EACH_SITE ? tab->host->site : tab->host->node;
 }
 
-/* In a shared store, schedules of ON=each-node or each-site have a name for each server. */
+/* In a shared store, schedules of ON=each-... have a name for each server. */
 static char *name_there(struct tab *tab, struct piece line, const struct values *values)
 {
 	char *name = name_of(tab, line, values), *there;
@@ -571,7 +572,7 @@ static char *name_there(struct tab *tab, struct piece line, const struct values 
 
 static char *tube_of(struct tab *tab, struct piece line, const struct values *values)
 {
-	const char *place = place_of(tab, values);
+	const char *place = values->on == ON_EACH_WORKER ? "*" : place_of(tab, values);
 	char *tube;
 
 	if (values->on == ON_ANY)
@@ -582,11 +583,23 @@ static char *tube_of(struct tab *tab, struct piece line, const struct values *va
 	}
 	if (asprintf(&tube, "%s.%s", values->tube, place) < 0)
 		must(NULL);
-	if (tube_name_ok(tube, strlen(tube)))
+	if (tube_name_ok(tube, strlen(tube) - (values->on == ON_EACH_WORKER)))
 		return tube;
 	wrong(tab, line.at, "'%.60s...' can't be the name of a tube", tube);
 	free(tube);
 	return NULL;
+}
+
+/* Nobody can say who watched at a time that is over, or will when a run has ended. */
+static bool check_each_worker(struct tab *tab, struct piece line, const struct values *values)
+{
+	if (values->on != ON_EACH_WORKER)
+		return true;
+	if (*values->after || values->overlap == OVERLAP_WAIT ||
+	    values->misfire == MISFIRE_ALL || values->shards > 1)
+		return wrong(tab, line.at, "ON=each-worker is for those who watch at the time: it"
+			     " goes without AFTER, SHARDS, OVERLAP=wait and MISFIRE=all");
+	return true;
 }
 
 static const char *zone_of(const struct values *values)
@@ -749,7 +762,7 @@ static bool check_size(struct tab *tab, const struct definition *definition, str
 {
 	size_t jobs = definition->misfire == MISFIRE_ALL ? definition->most : 1, size;
 
-	jobs *= definition->shards;
+	jobs *= definition->each_worker ? SHARDS_MOST : definition->shards;
 	size = count_body(definition, tab->host->body_most);
 	if (size > tab->host->body_most)
 		return body_too_long(tab, body);
@@ -771,12 +784,14 @@ static bool fill(struct tab *tab, struct definition *definition, struct piece li
 	if (!definition->calendar)
 		return false;
 	definition->tube = tube_of(tab, line, values);
-	if (!definition->tube || !check_params(tab, line, values))
+	if (!definition->tube || !check_params(tab, line, values) ||
+	    !check_each_worker(tab, line, values))
 		return false;
 	if (values->on_late && !*values->tells[NEWS_FAILED])
 		return wrong(tab, line.at, "ON_LATE: ON_FAILURE=TUBE says who learns of it");
 	take_values(definition, values);
 	definition->name = name_there(tab, line, values);
+	definition->each_worker = values->on == ON_EACH_WORKER;
 	definition->own = tab->host->shared && values->on != ON_ANY;
 	definition->when = must(strndup(when.at, when.length));
 	definition->body = must(strndup(body.at, body.length));

@@ -39,7 +39,7 @@ struct definition {
 	struct calendar *calendar;
 	char *dates_path;	/* the file of CALENDAR=, or NULL */
 	char *params;		/* SHARD_PARAMS=, or NULL */
-	char *tube;
+	char *tube;		/* NAME.* with @each_worker: of each client that watches such a one */
 	char *body;
 	size_t size;		/* of the body, before its words are replaced */
 	uint32_t pri, ttr, shards;
@@ -53,6 +53,7 @@ struct definition {
 	int64_t on_late;	/* seconds: ON_LATE=, or 0 */
 	char *after;		/* AFTER=: the schedule that it waits for, or NULL */
 	int64_t within;		/* seconds for which it waits: AFTER_WITHIN= */
+	bool each_worker;	/* ON=each-worker */
 	bool own;		/* each server of a shared store has its own */
 	unsigned int line;
 };
