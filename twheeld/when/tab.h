@@ -39,7 +39,7 @@ struct definition {
 	struct calendar *calendar;
 	char *dates_path;	/* the file of CALENDAR=, or NULL */
 	char *params;		/* SHARD_PARAMS=, or NULL */
-	char *tube;		/* NAME.* with @each_worker: of each client that watches such a one */
+	char *tube;		/* TUBE.* with @each_worker: all that are watched then */
 	char *body;
 	size_t size;		/* of the body, before its words are replaced */
 	uint32_t pri, ttr, shards;
