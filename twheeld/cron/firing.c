@@ -74,11 +74,19 @@ static size_t watched(const struct definition *definition, const char **names)
 	size_t count, found = 0, begins = strlen(definition->tube) - 1;
 	struct tube **tubes = tube_list(&count);
 
-	for (size_t i = 0; i < count && found < SHARDS_MOST; i++)
-		if (tubes[i]->watching && tubes[i]->name[begins] &&
-		    !strncmp(tubes[i]->name, definition->tube, begins))
-			names[found++] = tubes[i]->name;
-	return found;
+	for (size_t i = 0; i < count; i++) {
+		if (!tubes[i]->watching || !tubes[i]->name[begins] ||
+		    strncmp(tubes[i]->name, definition->tube, begins))
+			continue;
+		if (found < SHARDS_MOST)
+			names[found] = tubes[i]->name;
+		found++;
+	}
+	if (found <= SHARDS_MOST)
+		return found;
+	complain("%s: %zu tubes %s are watched, and only %d get a job", definition->name, found,
+		 definition->tube, SHARDS_MOST);
+	return SHARDS_MOST;
 }
 
 /**
