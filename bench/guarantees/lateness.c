@@ -30,9 +30,8 @@
 #define EXPIRES_ONE_IN 20	/* the others are cancelled */
 
 enum reader {
-	READS_LATER,	/* when all have expired */
-	READS_AT_ONCE,	/* competes with the wheel for the processor */
-	TAKES_AT_ONCE,	/* in memory, when poll(2) says so */
+	READS,		/* waits in read(2), which turns the wheel */
+	TAKES,		/* in memory, when poll(2) says so */
 };
 
 enum wheel_kind {
@@ -56,24 +55,20 @@ static const struct scene {
 	enum wheel_kind kind;
 	bool goal;
 } scenes[] = {
-	{ "slot_of_64_ticks", 64, 12, READS_LATER, PLAIN, true },
-	{ "slot_of_64_ticks_read", 64, 12, READS_AT_ONCE, PLAIN, true },
-	{ "slot_of_4096_ticks", 4096, 4, READS_LATER, PLAIN, true },
-	{ "slot_of_4096_ticks_read", 4096, 4, READS_AT_ONCE, PLAIN, true },
-	{ "slot_of_262144_ticks", 262144, 4, READS_LATER, PLAIN, true },
-	{ "one_tick", 1, 750, READS_LATER, PLAIN, true },
-	{ "one_tick_read", 1, 750, READS_AT_ONCE, PLAIN, true },
-	{ "one_tick_one_pushed", 1, 750, READS_LATER, PUSHED, false },
-	{ "one_tick_wall_clock", 1, 750, READS_LATER, WALL_CLOCK, false },
-	{ "shared_connections_taken", 0, 0, TAKES_AT_ONCE, CONNECTIONS, true },
-	{ "shared_connections_read", 0, 0, READS_AT_ONCE, CONNECTIONS, true },
-	{ "shared_slot_of_4096_ticks_taken", 4096, 4, TAKES_AT_ONCE, SHARED, true },
-	{ "shared_slot_of_4096_ticks_read", 4096, 4, READS_AT_ONCE, SHARED, true },
-	{ "shared_slot_of_64_ticks_taken", 64, 12, TAKES_AT_ONCE, SHARED, false },
-	{ "shared_slot_of_64_ticks_read", 64, 12, READS_AT_ONCE, SHARED, false },
-	{ "shared_one_tick_taken", 1, 750, TAKES_AT_ONCE, SHARED, false },
-	{ "shared_one_tick_read", 1, 750, READS_AT_ONCE, SHARED, false },
-	{ "shared_one_tick", 1, 750, READS_LATER, SHARED, false },
+	{ "slot_of_64_ticks", 64, 12, READS, PLAIN, true },
+	{ "slot_of_4096_ticks", 4096, 4, READS, PLAIN, true },
+	{ "slot_of_262144_ticks", 262144, 4, READS, PLAIN, true },
+	{ "one_tick", 1, 750, READS, PLAIN, true },
+	{ "one_tick_one_pushed", 1, 750, READS, PUSHED, false },
+	{ "one_tick_wall_clock", 1, 750, READS, WALL_CLOCK, false },
+	{ "shared_connections_taken", 0, 0, TAKES, CONNECTIONS, true },
+	{ "shared_connections_read", 0, 0, READS, CONNECTIONS, true },
+	{ "shared_slot_of_4096_ticks_taken", 4096, 4, TAKES, SHARED, true },
+	{ "shared_slot_of_4096_ticks_read", 4096, 4, READS, SHARED, true },
+	{ "shared_slot_of_64_ticks_taken", 64, 12, TAKES, SHARED, false },
+	{ "shared_slot_of_64_ticks_read", 64, 12, READS, SHARED, false },
+	{ "shared_one_tick_taken", 1, 750, TAKES, SHARED, false },
+	{ "shared_one_tick_read", 1, 750, READS, SHARED, false },
 };
 
 /* What came of one scene, and how late the program had the timers. */
@@ -124,7 +119,7 @@ static void had(struct tally *tally, __u64 timer, __u64 by)
 		tally->wrong++;
 		return;
 	}
-	deadline = deadlines[timer];
+	deadline = deadlines[timer] & ~(tally->shared ? TWHEEL_WORD_ARMED : 0);
 	deadlines[timer] = 0;
 	due = (deadline + TICK - 1) / TICK * TICK;
 	if (by < (tally->shared ? deadline : due)) {
@@ -227,8 +222,6 @@ static void report_times(const struct scene *scene, const struct tally *tally,
 	if (!tally->shared)
 		report_lateness(scene, "", in_own_tick(tally, stats->lateness),
 				stats->max_lateness / TICK, scene->goal);
-	if (scene->reader == READS_LATER)
-		return;
 	report_lateness(scene, "program_", in_own_tick(tally, tally->lateness), tally->worst,
 			scene->goal && tally->shared);
 	if (tally->shared)
@@ -403,12 +396,10 @@ static void play(const struct scene *scene)
 	wheel = open_scene(scene);
 	end = connections ? play_connections() : arm_scene(scene, wheel);
 
-	if (scene->reader == READS_AT_ONCE)
+	if (scene->reader == READS)
 		read_until(wheel, &tally, end);
-	else if (scene->reader == TAKES_AT_ONCE)
-		take_until(wheel, &tally, end);
 	else
-		sleep_until(end);
+		take_until(wheel, &tally, end);
 	stats = wheel_stats(wheel);
 	while (read_some(wheel, &tally))
 		;
