@@ -31,7 +31,7 @@
 /* (Other compilers have words of their own: see tests/bpf/here.) */
 #ifdef __BPF__
 #define TW_MEM __attribute__((address_space(1)))
-#define TW_FIRST READ_ONCE(WHEEL->zero)
+#define TW_FIRST READ_ONCE(the_wheel()->zero)
 /* The instruction may_goto, which assemblers don't know yet */
 #define TW_GO_ON							\
 ({									\
@@ -169,7 +169,14 @@ struct tw_bpf_wheel {
 	struct tw_entry_slot slots[TW_ENTRY_ALL_SLOTS];
 };
 
-#define WHEEL ((struct tw_bpf_wheel TW_MEM *)TW_BPF_ARENA)
+/* Where it is, once in each function: of what it knows, the compiler makes it anew at each use. */
+static __always_inline struct tw_bpf_wheel TW_MEM *the_wheel(void)
+{
+	struct tw_bpf_wheel TW_MEM *wheel = (struct tw_bpf_wheel TW_MEM *)TW_BPF_ARENA;
+
+	asm("" : "+r"(wheel));
+	return wheel;
+}
 
 #pragma GCC visibility push(hidden)
 #include "../core/entries.c"
@@ -208,26 +215,26 @@ static __always_inline u32 *ring_at(u32 position)
 /* What the wheel does that is large, as global functions */
 __noinline int tw_add(u32 nr, s64 tick)
 {
-	tw_entries_add(&WHEEL->entries, nr, tick);
+	tw_entries_add(&the_wheel()->entries, nr, tick);
 	return 0;
 }
 
 __noinline int tw_del(u32 nr)
 {
-	tw_entries_del(&WHEEL->entries, nr);
+	tw_entries_del(&the_wheel()->entries, nr);
 	return 0;
 }
 
 __noinline int tw_forward(s64 now)
 {
-	tw_entries_forward(&WHEEL->entries, now);
+	tw_entries_forward(&the_wheel()->entries, now);
 	return 0;
 }
 
 /* Is the entry that was put at @position for this timer still to be taken? */
 static __always_inline bool in_ring(u32 nr, u32 position)
 {
-	struct tw_bpf_wheel TW_MEM *wheel = WHEEL;
+	struct tw_bpf_wheel TW_MEM *wheel = the_wheel();
 	struct twheel_shared *head = head_of();
 	u32 *entry = ring_at(position);
 
@@ -240,7 +247,7 @@ static __always_inline bool in_ring(u32 nr, u32 position)
 /* Put a timer that has expired into the ring, as tw_inspect_put() of the module. */
 static __always_inline void put(u32 nr)
 {
-	struct tw_bpf_wheel TW_MEM *wheel = WHEEL;
+	struct tw_bpf_wheel TW_MEM *wheel = the_wheel();
 	u32 position = wheel->entries.timers[nr].last_expiry;
 	u32 tail = wheel->tail;
 	u32 *entry;
@@ -267,7 +274,7 @@ static __always_inline bool set_word(u64 *at, u64 old, u64 new)
  */
 static __always_inline void inspect(u64 *at, u32 nr)
 {
-	struct tw_bpf_wheel TW_MEM *wheel = WHEEL;
+	struct tw_bpf_wheel TW_MEM *wheel = the_wheel();
 	s64 word = READ_ONCE(*at);
 
 	if (word & TWHEEL_WORD_ARMED && word > wheel->due) {
@@ -289,7 +296,7 @@ static __always_inline void inspect(u64 *at, u32 nr)
 
 static __always_inline void begin(s64 now, s64 tick)
 {
-	struct tw_bpf_wheel TW_MEM *wheel = WHEEL;
+	struct tw_bpf_wheel TW_MEM *wheel = the_wheel();
 	struct twheel_shared *head = head_of();
 
 	wheel->due = tick * config.tick + 1;
@@ -301,7 +308,7 @@ static __always_inline void begin(s64 now, s64 tick)
 /* The program sees what expired. A full barrier, and so entries are seen before the tail. */
 static __always_inline void publish(void)
 {
-	struct tw_bpf_wheel TW_MEM *wheel = WHEEL;
+	struct tw_bpf_wheel TW_MEM *wheel = the_wheel();
 	struct twheel_shared *head = head_of();
 
 	if (!head || wheel->tail == wheel->told)
@@ -313,7 +320,7 @@ static __always_inline void publish(void)
 /* The dirty timers of a word. Returns 1 if they are left, for want of a budget. */
 __noinline int tw_scan_word(u32 nr)
 {
-	struct tw_bpf_wheel TW_MEM *wheel = WHEEL;
+	struct tw_bpf_wheel TW_MEM *wheel = the_wheel();
 	u64 *at = word_of(config.dirty, nr & config.mask / 64);
 	u64 *words, left;
 
@@ -341,7 +348,7 @@ __noinline int tw_scan_word(u32 nr)
 /* All that is dirty, as far as the budget goes. 1 if some is left */
 __noinline int tw_scan(s64 now)
 {
-	struct tw_bpf_wheel TW_MEM *wheel = WHEEL;
+	struct tw_bpf_wheel TW_MEM *wheel = the_wheel();
 	u32 last = config.mask / TW_BPF_GROUP / 64, i;
 
 	begin(now, now);
@@ -371,7 +378,7 @@ __noinline int tw_scan(s64 now)
 
 __noinline int tw_next_turn(s64 now)
 {
-	struct tw_bpf_wheel TW_MEM *wheel = WHEEL;
+	struct tw_bpf_wheel TW_MEM *wheel = the_wheel();
 	struct tw_turn turn = {};
 
 	if (!tw_entries_turn(&wheel->entries, now, &turn))
@@ -384,7 +391,7 @@ __noinline int tw_next_turn(s64 now)
 /* Up to a block of the slot that is due. Returns how many are left of it. */
 __noinline int tw_block(void)
 {
-	struct tw_bpf_wheel TW_MEM *wheel = WHEEL;
+	struct tw_bpf_wheel TW_MEM *wheel = the_wheel();
 	u32 n, i;
 
 	n = tw_entries_detach(&wheel->entries, wheel->slot, wheel->numbers, TW_BLOCK_ENTRIES);
@@ -402,7 +409,7 @@ __noinline int tw_block(void)
 /* What is due, or to be cascaded, as far as the budget goes. 1 if some is left */
 __noinline int tw_turns(s64 now)
 {
-	struct tw_bpf_wheel TW_MEM *wheel = WHEEL;
+	struct tw_bpf_wheel TW_MEM *wheel = the_wheel();
 
 	while (wheel->budget > 0 && TW_GO_ON) {
 		if (!tw_next_turn(now))
@@ -478,7 +485,7 @@ static __always_inline void notify(struct tw_bpf_alarm *alarm, u64 now)
 static __always_inline void set_next(struct tw_bpf_alarm *alarm, s64 tick, u64 credit)
 {
 	struct twheel_shared *head = head_of();
-	s64 next = tw_entries_next(&WHEEL->entries);
+	s64 next = tw_entries_next(&the_wheel()->entries);
 	s64 lead = (config.mask + 1) * TW_BPF_SCAN / config.tick + 1;
 
 	if (!head)
@@ -509,7 +516,7 @@ static __always_inline bool looks_again(struct tw_bpf_alarm *alarm)
 static int tw_run(void *map, u32 *key, struct tw_bpf_alarm *alarm)
 {
 	u64 now = bpf_ktime_get_ns(), took, credit;
-	struct tw_bpf_wheel TW_MEM *wheel = WHEEL;
+	struct tw_bpf_wheel TW_MEM *wheel = the_wheel();
 	s64 tick = now / config.tick;
 	u32 told = wheel->told;
 	bool more;
@@ -544,7 +551,7 @@ static int tw_run(void *map, u32 *key, struct tw_bpf_alarm *alarm)
 SEC("syscall")
 int tw_start(void *context)
 {
-	struct tw_bpf_wheel TW_MEM *wheel = WHEEL;
+	struct tw_bpf_wheel TW_MEM *wheel = the_wheel();
 	u32 nr = 0, timers = config.mask + 1, blocks = tw_entries_blocks(timers);
 	u32 size = sizeof(*wheel) + (blocks << TW_ENTRY_BLOCK_BITS) * sizeof(u32) +
 		   timers * sizeof(struct tw_timer);

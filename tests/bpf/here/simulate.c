@@ -116,7 +116,7 @@ long bpf_ringbuf_output(void *ring, void *data, u64 size, u64 flags)
 /* (It is there from the first test on, and cleared for each.) */
 void *bpf_arena_alloc_pages(void *map, void *address, u32 count, int node, u64 flags)
 {
-	if (map != &arena || address != WHEEL || node != -1 || flags)
+	if (map != &arena || address != the_wheel() || node != -1 || flags)
 		return NULL;
 	return mmap(address, (size_t)count * TW_BPF_PAGE, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
