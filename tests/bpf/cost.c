@@ -7,7 +7,7 @@
 #include "bpf.h"
 
 /* One timer's scan and expiry; one doorbell, the system call and its callback included */
-#define EXPIRY_MOST 340
+#define EXPIRY_MOST 322
 #define DOORBELL_MOST 6000
 
 #define INTERRUPT 2000	/* TW_BPF_INTERRUPT, which is no instructions */
