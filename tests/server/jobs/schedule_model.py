@@ -11,6 +11,8 @@ SECOND = 10**9
 NEVER = None
 INFINITE = 2**63
 OPEN, BURIED, DONE, FAILED, SKIPPED, MISSED = range(6)
+# What a time that waits for its schedule's own runs waits for
+OWN = ''
 
 
 def iso(seconds):
@@ -72,19 +74,24 @@ class Plan:
     def __init__(self, name, when, **options):
         self.name, self.when = name, when
         self.shards, self.late, self.jitter = 1, 60, 0
-        self.misfire, self.most, self.overlap, self.days = 'once', 1, True, ()
+        self.misfire, self.most, self.overlap, self.days = 'once', 1, 'yes', ()
+        self.after, self.within = None, 86400
         # In seconds; how many times from the first on, and whether its line pauses it
         self.start, self.end, self.count, self.held = 0, NEVER, 0, False
         self.__dict__.update(options)
         self.time, self.since, self.paused, self.gone = NEVER, INFINITE, False, True
         # (time in ns, shard): result and when it was made
         self.runs = {}
+        # Moments whose run of shard 0 is no job yet: the schedule that it waits for, until when
+        self.waiting = {}
 
     def line(self):
         words = [self.when.text, 'NAME=' + self.name, 'TUBE=t', 'SHARDS=%d' % self.shards,
                  'MISFIRE=' + (self.misfire if self.misfire != 'all' else 'all:%d' % self.most),
                  'MISFIRE_AFTER=%d' % self.late, 'JITTER=%ds' % self.jitter,
-                 'OVERLAP=' + ('yes' if self.overlap else 'no')]
+                 'OVERLAP=' + self.overlap]
+        if self.after:
+            words += ['AFTER=' + self.after, 'AFTER_WITHIN=%ds' % self.within]
         if self.days:
             words.append('CALENDAR=%s.days' % self.name)
         words += self.limits()
@@ -162,14 +169,14 @@ class Plan:
         if time is not NEVER and (self.time is NEVER or time < self.time):
             self.time = time
 
-    def fire(self, now):
+    def fire(self, now, plans):
         '''All that is due is made.'''
         while self.due() is not NEVER and self.due() <= now:
             before = now // SECOND - self.late - self.jitter
             if self.time < before:
-                self.missed(before, now)
+                self.missed(before, now, plans)
             else:
-                self.make(self.time, now)
+                self.make_at(self.time * SECOND, now, plans)
                 self.since = min(self.since, self.time)
                 self.time = self.next(self.time)
 
@@ -180,7 +187,7 @@ class Plan:
         time = NEVER if self.since == INFINITE else self.next(self.since - 1)
         return INFINITE if time is NEVER else time
 
-    def missed(self, before, now):
+    def missed(self, before, now, plans):
         want = {'once': 1, 'skip': 0, 'all': self.most}[self.misfire]
         times, at = [], self.prev(before)
         first = self.first()
@@ -189,33 +196,87 @@ class Plan:
             at = self.prev(at)
         if first < before and (not times or times[0] != first):
             if self.free(first * SECOND, 0):
-                self.runs[first * SECOND, 0] = (MISSED, now)
+                self.write(first * SECOND, MISSED, now)
         for time in times:
-            self.make(time, now)
+            self.make_at(time * SECOND, now, plans)
         self.time = self.next(before - 1)
 
+    def write(self, moment, result, made, shard=0):
+        self.runs[moment, shard] = (result, made)
+        if not shard:
+            self.waiting.pop(moment, None)
+
     def free(self, moment, shard):
-        return self.runs.get((moment, shard), (MISSED,))[0] in (SKIPPED, MISSED)
+        return not shard and moment in self.waiting or \
+            self.runs.get((moment, shard), (MISSED,))[0] in (SKIPPED, MISSED)
 
-    def make(self, time, now):
-        self.make_at(time * SECOND, now, self.overlap)
+    def is_open(self):
+        return any(r == OPEN and (s or t not in self.waiting) for (t, s), (r, _) in self.runs.items())
 
-    def make_at(self, moment, now, overlap):
-        '''Gives how many jobs were made, skipped, and there before.'''
-        blocked = not overlap and any(r == OPEN for r, _ in self.runs.values())
+    def end_of(self, moment, now):
+        '''How a time ended: DONE, FAILED if it has or will have no run that is done, or OPEN'''
+        results = [r for (t, _), (r, _) in self.runs.items() if t == moment]
+        if not results:
+            last = max((key for key in self.runs if key[0] < moment), default=None)
+            result, made = self.runs.get(last, (OPEN, 0))
+            return FAILED if result == MISSED and moment <= made <= now else OPEN
+        if any(r in (FAILED, SKIPPED, MISSED) for r in results):
+            return FAILED
+        return OPEN if any(r in (OPEN, BURIED) for r in results) else DONE
+
+    def decide(self, moment, now, overlap, plans, over):
+        if plans and self.after:
+            end = plans[self.after].end_of(moment, now)
+            if end == OPEN and not over:
+                return self.after
+            if end != DONE:
+                return SKIPPED
+        if overlap == 'yes' or not self.is_open():
+            return OPEN
+        return SKIPPED if overlap == 'no' else OWN
+
+    def make_at(self, moment, now, plans=None, overlap=None, waited=False):
+        '''Gives how many jobs were made, skipped, there before, and are to wait. @plans: those that it
+        may come after; @waited: it has waited'''
+        over = waited and 0 < self.waiting[moment][1] <= now
+        what = self.decide(moment, now, overlap or self.overlap, plans, over)
         free = [s for s in range(self.shards) if self.free(moment, s)]
-        for shard in free:
-            if not blocked or shard == 0:
-                self.runs[moment, shard] = (SKIPPED if blocked else OPEN, now)
-        skipped = len(free) if blocked else 0
-        return len(free) - skipped, skipped, self.shards - len(free)
+        count, there = len(free), self.shards - len(free)
+        if what == OPEN:
+            for shard in free:
+                self.write(moment, OPEN, now, shard)
+            if 0 in free and self.overlap == 'wait':
+                self.leave_out(moment)
+            return count, 0, there, 0
+        if what == SKIPPED:
+            if 0 in free:
+                self.write(moment, SKIPPED, now)
+            return 0, count, there, 0
+        if 0 in free and (what == OWN or not waited):
+            self.write(moment, OPEN, now)
+            self.waiting[moment] = (what, now + self.within * SECOND if what else 0)
+            if what == OWN:
+                self.leave_out(moment)
+        return 0, 0, there, count
+
+    def leave_out(self, moment):
+        '''Of those that wait for its own runs, only the last one does.'''
+        for other in [t for t, (what, _) in self.waiting.items() if what == OWN and t != moment]:
+            self.write(other, SKIPPED, self.runs[other, 0][1])
+
+    def need_not_wait(self, now, plans):
+        '''Times that have waited; nothing is made at last while it is paused, or a time is due.'''
+        if self.gone or self.paused or self.held or self.due() is not NEVER and self.due() <= now:
+            return []
+        return [t for t, (what, until) in sorted(self.waiting.items()) if (
+            until <= now or plans[what].end_of(t, now) != OPEN if what else not self.is_open())]
 
     def resume(self, now):
         self.paused, self.time = False, self.next(now // SECOND)
         self.since = INFINITE if self.time is NEVER else self.time
 
     def run(self, now):
-        return self.make_at(now + (now % SECOND == 0), now, self.overlap)
+        return self.make_at(now + (now % SECOND == 0), now)
 
     def times(self, first, last):
         time = self.next(first - 1)
@@ -224,5 +285,5 @@ class Plan:
             time = self.next(time)
 
     def backfill(self, first, last, now):
-        made = [self.make_at(t * SECOND, now, True) for t in self.times(first, last)]
-        return tuple(map(sum, zip((0, 0, 0), *made)))
+        made = [self.make_at(t * SECOND, now, overlap='yes') for t in self.times(first, last)]
+        return tuple(map(sum, zip((0, 0, 0, 0), *made)))
