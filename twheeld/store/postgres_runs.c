@@ -176,7 +176,7 @@ static bool waits(const struct firing *firing, int64_t time, bool *there, bool *
 
 static bool get_before(const struct firing *firing, int64_t time, enum before *before)
 {
-	PG_STATEMENT(get, "SELECT " BEFORE("twheeld.runs", "$1", "$2", PG_NOW) "::bigint");
+	PG_STATEMENT(get, "SELECT " BEFORE("twheeld.runs", "twheeld.schedules", "$1", "$2") "::bigint");
 	PGresult *result = pg_do(&get, "ii", firing->after, time);
 
 	*before = PQntuples(result) ? pg_int(result, 0, 0) : BEFORE_OPEN;
@@ -195,7 +195,8 @@ static bool leave_others_out(const struct firing *firing, int64_t time)
 bool pg_waiting(struct waiting *waiting)
 {
 	PG_STATEMENT(get, "SELECT schedule, time, CASE WHEN job < 0 AND ended > " PG_NOW
-		     " THEN least(1, " BEFORE("twheeld.runs", "-r.job", "r.time", PG_NOW) ") WHEN job = 0"
+		     " THEN least(1, " BEFORE("twheeld.runs", "twheeld.schedules", "-r.job",
+		     "r.time") ") WHEN job = 0"
 		     " AND EXISTS (SELECT 1 FROM twheeld.runs AS o WHERE o.schedule = r.schedule"
 		     " AND o.result = 0 AND o.job > 0) THEN 0 ELSE 1 END::bigint AS may"
 		     " FROM twheeld.runs AS r WHERE result < 2 AND job <= 0"

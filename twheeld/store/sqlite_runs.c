@@ -127,11 +127,11 @@ static bool waits(const struct firing *firing, int64_t time, bool *there, bool *
 
 static bool get_before(const struct firing *firing, int64_t time, enum before *before)
 {
-	const int64_t key[] = { firing->after, time, alarm_wall() };
+	const int64_t key[] = { firing->after, time };
 	int64_t value = BEFORE_OPEN;
 	bool there;
 
-	bind(get_other, 1, key, 3);
+	bind(get_other, 1, key, 2);
 	if (!look(get_other, &there, &value))
 		return false;
 	*before = value;
@@ -315,7 +315,7 @@ void runs_start(sqlite3 *db)
 				  " AND result = 0 AND job > 0 LIMIT 1");
 	get_waiting = sqlite_prepare(db, "SELECT ended FROM runs WHERE schedule = ?1"
 				     " AND time = ?2 AND shard = 0 AND result = 0 AND job <= 0");
-	get_other = sqlite_prepare(db, "SELECT " BEFORE("runs", "?1", "?2", "?3"));
+	get_other = sqlite_prepare(db, "SELECT " BEFORE("runs", "schedules", "?1", "?2"));
 	leave_out = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_open SET result = 4, ended = ?3"
 				   " WHERE schedule = ?1 AND result = 0 AND job = 0 AND time <> ?2");
 	end_waiting = sqlite_prepare(db, "UPDATE runs INDEXED BY runs_open SET result = 4,"
@@ -323,7 +323,7 @@ void runs_start(sqlite3 *db)
 				     " AND EXISTS (SELECT 1 FROM schedules WHERE id = ?1"
 				     " AND gone > 0)");
 	which_may = sqlite_prepare(db, "SELECT schedule, time, CASE WHEN job < 0 THEN ended <= ?1"
-				   " OR " BEFORE("runs", "-r.job", "r.time", "?1") " > 0 ELSE NOT EXISTS"
+				   " OR " BEFORE("runs", "schedules", "-r.job", "r.time") " > 0 ELSE NOT EXISTS"
 				   " (SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule ="
 				   " r.schedule AND result = 0 AND job > 0) END AS may"
 				   " FROM runs AS r INDEXED BY runs_job WHERE result < 2"

@@ -213,20 +213,21 @@ class Plan:
     def is_open(self):
         return any(r == OPEN and (s or t not in self.waiting) for (t, s), (r, _) in self.runs.items())
 
-    def end_of(self, moment, now):
+    def end_of(self, moment):
         '''How a time ended: DONE, FAILED if it has or will have no run that is done, or OPEN'''
         results = [r for (t, _), (r, _) in self.runs.items() if t == moment]
         if not results:
             last = max((key for key in self.runs if key[0] < moment), default=None)
             result, made = self.runs.get(last, (OPEN, 0))
-            return FAILED if result == MISSED and moment <= made <= now else OPEN
+            may_come = self.time is not NEVER and self.time * SECOND <= moment
+            return FAILED if result == MISSED and made >= moment and not may_come else OPEN
         if any(r in (FAILED, SKIPPED, MISSED) for r in results):
             return FAILED
         return OPEN if any(r in (OPEN, BURIED) for r in results) else DONE
 
-    def decide(self, moment, now, overlap, plans, over):
+    def decide(self, moment, overlap, plans, over):
         if plans and self.after:
-            end = plans[self.after].end_of(moment, now)
+            end = plans[self.after].end_of(moment)
             if end == OPEN and not over:
                 return self.after
             if end != DONE:
@@ -239,7 +240,7 @@ class Plan:
         '''Gives how many jobs were made, skipped, there before, and are to wait. @plans: those that it
         may come after; @waited: it has waited'''
         over = waited and 0 < self.waiting[moment][1] <= now
-        what = self.decide(moment, now, overlap or self.overlap, plans, over)
+        what = self.decide(moment, overlap or self.overlap, plans, over)
         free = [s for s in range(self.shards) if self.free(moment, s)]
         count, there = len(free), self.shards - len(free)
         if what == OPEN:
@@ -269,7 +270,7 @@ class Plan:
         if self.gone or self.paused or self.held or self.due() is not NEVER and self.due() <= now:
             return []
         return [t for t, (what, until) in sorted(self.waiting.items()) if (
-            until <= now or plans[what].end_of(t, now) != OPEN if what else not self.is_open())]
+            until <= now or plans[what].end_of(t) != OPEN if what else not self.is_open())]
 
     def resume(self, now):
         self.paused, self.time = False, self.next(now // SECOND)
