@@ -302,6 +302,44 @@ static void test_watched(void)
 	EXPECT_TRUE(lateness(MOST_USERS, 1000) < 4 * MSEC);
 }
 
+/*
+ * Another one's timer, due with all those of @nr wheels of @users accounts that have kept all the
+ * credit that they can
+ */
+static uint64_t burst(unsigned int nr, unsigned int users)
+{
+	int accounts = twheel_bpf_accounts(users + 1);
+	struct wheel good, *bad = calloc(nr, sizeof(*bad));
+	uint64_t deadline, late;
+	unsigned int timer, i, n;
+
+	wheel_load(&good, 256, MSEC, accounts, users);
+	for (n = 0; n < nr; n++)
+		wheel_load(&bad[n], 4096, 1000, accounts, n % users);
+	deadline = (now(CLOCK_MONOTONIC) / MSEC + 400) * MSEC;
+	for (n = 0; n < nr; n++)
+		for (i = 0; i < bad[n].area.nr; i++)
+			twheel_shared_arm(&bad[n].area, i, deadline);
+	twheel_shared_arm(&good.area, 0, deadline);
+	EXPECT_TRUE(now(CLOCK_MONOTONIC) < deadline - 200 * MSEC);
+	EXPECT_TRUE(wakes(&good, 2000));
+	EXPECT_EQ(twheel_shared_take(&good.area, &timer, 1), 1);
+	late = now(CLOCK_MONOTONIC) - deadline;
+	for (n = 0; n < nr; n++)
+		wheel_end(&bad[n]);
+	wheel_end(&good);
+	close(accounts);
+	free(bad);
+	tap_diag("beside %u wheels of %u users, all due at once: %llu us late, in ticks of 1,000",
+		 nr, users, (unsigned long long)late / 1000);
+	return late;
+}
+
+static void test_burst(void)
+{
+	EXPECT_TRUE(burst(90, 30) < 80 * MSEC);
+}
+
 int main(void)
 {
 	tap_start(240);
@@ -313,5 +351,6 @@ int main(void)
 	RUN(test_all, "all users together have their part of a processor");
 	RUN(test_other, "another user's timers are not late");
 	RUN(test_watched, "another user's timers are not late beside wheels that many watch");
+	RUN(test_burst, "another user's timers beside a burst of all that others have kept");
 	return tap_end();
 }
