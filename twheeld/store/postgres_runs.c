@@ -162,15 +162,16 @@ static bool any_open(const struct firing *firing, bool *open)
 	return pg_done(result);
 }
 
-static bool waits(const struct firing *firing, int64_t time, bool *there, bool *over)
+static bool waits(const struct firing *firing, int64_t time, bool *there, bool *before, bool *over)
 {
-	PG_STATEMENT(get, "SELECT CASE WHEN ended > 0 AND ended <= " PG_NOW " THEN 1 ELSE 0"
+	PG_STATEMENT(get, "SELECT CASE WHEN ended = 0 THEN 0 WHEN ended <= " PG_NOW " THEN 2 ELSE 1"
 		     " END::bigint FROM twheeld.runs WHERE schedule = $1 AND time = $2"
 		     " AND shard = 0 AND result = 0 AND job <= 0");
 	PGresult *result = pg_do(&get, "ii", firing->id, time);
 
 	*there = PQntuples(result);
-	*over = *there && pg_int(result, 0, 0);
+	*before = *there && pg_int(result, 0, 0);
+	*over = *there && pg_int(result, 0, 0) == 2;
 	return pg_done(result);
 }
 

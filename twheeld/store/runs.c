@@ -80,10 +80,14 @@ static void as_that(struct firing_run *run, const struct firing_run *that)
  */
 bool runs_make(struct firing *firing, const struct run_table *table)
 {
-	bool waits = true, over = false;
+	bool waits = true, before = true, over = false;
 
-	if (firing->waited && !table->waits(firing, firing->runs->time, &waits, &over))
+	if (firing->waited &&
+	    !table->waits(firing, firing->runs->time, &waits, &before, &over))
 		return false;
+	/* What waits for open runs alone has its other schedule's run behind it, or needs none. */
+	if (!before)
+		firing->after = 0;
 	if (firing->missed && !table->write(firing, firing->missed, 0, 0, RUN_MISSED))
 		return false;
 	for (struct op *op = firing->news; op; op = op->next)

@@ -101,8 +101,9 @@ struct run_table {
 	bool (*may_run)(const struct firing *firing, const struct firing_run *run, bool *may);
 	/* Is there a run of the schedule whose job was not ended? */
 	bool (*any_open)(const struct firing *firing, bool *open);
-	/* Does the time wait, and has it waited for too long? */
-	bool (*waits)(const struct firing *firing, int64_t time, bool *waits, bool *over);
+	/* Does the time wait, for another schedule's run, and for too long? */
+	bool (*waits)(const struct firing *firing, int64_t time, bool *waits, bool *before,
+		      bool *over);
 	/* How the run is that has to come before the time's */
 	bool (*before)(const struct firing *firing, int64_t time, enum before *before);
 	/* Leave out all times that wait but this one, which does for them. */

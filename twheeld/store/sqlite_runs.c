@@ -113,7 +113,7 @@ static bool any_open(const struct firing *firing, bool *open)
 	return look(get_open, open, &unused);
 }
 
-static bool waits(const struct firing *firing, int64_t time, bool *there, bool *over)
+static bool waits(const struct firing *firing, int64_t time, bool *there, bool *before, bool *over)
 {
 	const int64_t key[] = { firing->id, time };
 	int64_t until = 0;
@@ -121,6 +121,7 @@ static bool waits(const struct firing *firing, int64_t time, bool *there, bool *
 	bind(get_waiting, 1, key, 2);
 	if (!look(get_waiting, there, &until))
 		return false;
+	*before = until;
 	*over = until && until <= alarm_wall();
 	return true;
 }

@@ -240,6 +240,8 @@ class Plan:
         '''Gives how many jobs were made, skipped, there before, and are to wait. @plans: those that it
         may come after; @waited: it has waited'''
         over = waited and 0 < self.waiting[moment][1] <= now
+        # Another one's run is behind what waits for its own.
+        plans = None if waited and self.waiting[moment][0] == OWN else plans
         what = self.decide(moment, overlap or self.overlap, plans, over)
         free = [s for s in range(self.shards) if self.free(moment, s)]
         count, there = len(free), self.shards - len(free)
