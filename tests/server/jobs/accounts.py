@@ -174,7 +174,7 @@ class Client(threading.Thread):
         super().__init__(name=name, daemon=True)
         self.servers, self.accounts = servers, accounts
         self.random = random.Random('%s %s' % (seed, name))
-        self.stopped, self.failure, self.number = threading.Event(), None, 0
+        self.stopped, self.failure, self.number, self.jobs = threading.Event(), None, 0, {}
 
     def run(self):
         try:
@@ -289,8 +289,8 @@ class Consumer(Client):
         return True
 
 
-def start(servers, accounts, seed, producers, consumers):
-    clients = [Producer('p%d' % n, servers, accounts, seed) for n in range(producers)]
+def start(servers, accounts, seed, producers, consumers, clients=()):
+    clients = [*clients, *(Producer('p%d' % n, servers, accounts, seed) for n in range(producers))]
     clients += [Consumer('c%d' % n, servers, accounts, seed) for n in range(consumers)]
     for client in clients:
         client.start()
