@@ -69,7 +69,7 @@ static void free_op(struct op *op)
 }
 
 /* Tubes of ON=each-worker that clients of this server watch. Returns how many. */
-static size_t watched(const struct definition *definition, const char **names)
+static size_t workers_of(const struct definition *definition, const char **names)
 {
 	size_t count, found = 0, begins = strlen(definition->tube) - 1;
 	struct tube **tubes = tube_list(&count);
@@ -103,7 +103,8 @@ struct op *firing_new(struct schedule *schedule, const int64_t *times, size_t co
 {
 	const struct definition *definition = schedule->definition;
 	const char *tubes[SHARDS_MOST];
-	size_t shards = definition->each_worker ? watched(definition, tubes) : definition->shards;
+	size_t shards = definition->each_worker ? workers_of(definition, tubes) :
+			definition->shards;
 	size_t all = count * shards;
 	struct firing *firing = calloc(1, sizeof(*firing) + all * sizeof(*firing->runs));
 	struct op *op;

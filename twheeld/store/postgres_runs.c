@@ -177,7 +177,8 @@ static bool waits(const struct firing *firing, int64_t time, bool *there, bool *
 
 static bool get_before(const struct firing *firing, int64_t time, enum before *before)
 {
-	PG_STATEMENT(get, "SELECT " BEFORE("twheeld.runs", "twheeld.schedules", "$1", "$2") "::bigint");
+	PG_STATEMENT(get, "SELECT " BEFORE("twheeld.runs", "twheeld.schedules", "$1", "$2")
+		     "::bigint");
 	PGresult *result = pg_do(&get, "ii", firing->after, time);
 
 	*before = PQntuples(result) ? pg_int(result, 0, 0) : BEFORE_OPEN;

@@ -18,8 +18,9 @@ enum before { BEFORE_OPEN, BEFORE_DONE, BEFORE_FAILED };
  * A run that was left out counts as failed. One that is not there may still come, unless the run
  * before that time was missed, which is one row for all times from then until the next one.
  */
-#define BEFORE(runs, schedules, schedule_, time_) "(SELECT CASE WHEN count(*) = 0 THEN coalesce((SELECT" \
-	" CASE WHEN m.result = 5 AND m.created >= " time_ " AND (SELECT next FROM " schedules \
+#define BEFORE(runs, schedules, schedule_, time_) \
+	"(SELECT CASE WHEN count(*) = 0 THEN coalesce((SELECT CASE WHEN" \
+	" m.result = 5 AND m.created >= " time_ " AND (SELECT next FROM " schedules \
 	" WHERE id = " schedule_ ") > " time_ " THEN 2 ELSE 0 END FROM " runs " AS m" \
 	" WHERE m.schedule = " schedule_ " AND m.time < " time_ \
 	" ORDER BY m.time DESC, m.shard DESC LIMIT 1), 0)" \

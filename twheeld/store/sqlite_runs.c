@@ -324,8 +324,8 @@ void runs_start(sqlite3 *db)
 				     " AND EXISTS (SELECT 1 FROM schedules WHERE id = ?1"
 				     " AND gone > 0)");
 	which_may = sqlite_prepare(db, "SELECT schedule, time, CASE WHEN job < 0 THEN ended <= ?1"
-				   " OR " BEFORE("runs", "schedules", "-r.job", "r.time") " > 0 ELSE NOT EXISTS"
-				   " (SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule ="
+				   " OR " BEFORE("runs", "schedules", "-r.job", "r.time")
+				   " > 0 ELSE NOT EXISTS (SELECT 1 FROM runs INDEXED BY runs_open WHERE schedule ="
 				   " r.schedule AND result = 0 AND job > 0) END AS may"
 				   " FROM runs AS r INDEXED BY runs_job WHERE result < 2"
 				   " AND job <= 0 AND (time, schedule) > (?2, ?3)"

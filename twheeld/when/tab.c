@@ -573,6 +573,7 @@ static char *name_there(struct tab *tab, struct piece line, const struct values 
 static char *tube_of(struct tab *tab, struct piece line, const struct values *values)
 {
 	const char *place = values->on == ON_EACH_WORKER ? "*" : place_of(tab, values);
+	size_t length;
 	char *tube;
 
 	if (values->on == ON_ANY)
@@ -583,7 +584,11 @@ static char *tube_of(struct tab *tab, struct piece line, const struct values *va
 	}
 	if (asprintf(&tube, "%s.%s", values->tube, place) < 0)
 		must(NULL);
-	if (tube_name_ok(tube, strlen(tube) - (values->on == ON_EACH_WORKER)))
+	length = strlen(tube);
+	/* A worker's name comes in place of the star. */
+	if (values->on == ON_EACH_WORKER)
+		length--;
+	if (tube_name_ok(tube, length))
 		return tube;
 	wrong(tab, line.at, "'%.60s...' can't be the name of a tube", tube);
 	free(tube);
