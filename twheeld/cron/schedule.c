@@ -551,6 +551,12 @@ static void make_at_last(struct schedule *schedule, int64_t time)
 	op = firing_new(schedule, &time, 1);
 	if (!op)
 		return;
+	/* It waited before the line had ON=each-worker, and goes on until somebody watches. */
+	if (!op->firing->count) {
+		firing_end(op);
+		free(op);
+		return;
+	}
 	set_after(op->firing, schedule);
 	op->firing->digest = schedule->digest;
 	op->firing->waited = true;
